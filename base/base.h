@@ -1,0 +1,202 @@
+/* base: what knows nothing about tensors.
+ *
+ * Memory comes from arenas and is never freed piece by piece; strings are interned, so equal
+ * strings are the same pointer; errors are collected in a `Diags` and printed by the driver;
+ * files are mapped for reading and written atomically.  Out of memory is the only longjmp.
+ *
+ *   arena.c vec.c map.c str.c hash.c    memory, containers, text, hashes
+ *   diag.c diag.def                     errors, warnings, notes and hints, each with its code
+ *   reader.c writer.c                   bounds-checked bytes in, atomic files out
+ */
+#ifndef TVMCC_BASE_H
+#define TVMCC_BASE_H
+
+#include "base/compiler.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- arena.c: memory that is freed all at once ------------------------------------------- */
+
+typedef struct Arena Arena;
+
+/* A new arena; `oom` (may be NULL: abort) is jumped to with 1 when memory ends. */
+Arena *arena_new(jmp_buf *oom);
+void   arena_free(Arena *a);
+void   arena_reset(Arena *a);                       /* drops all contents (poisons under ASan) */
+void  *arena_alloc(Arena *a, size_t bytes);         /* zeroed, aligned to 16; never NULL */
+void  *arena_array(Arena *a, size_t n, size_t size); /* checked n * size */
+void  *arena_dup(Arena *a, const void *p, size_t bytes);
+char  *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
+size_t arena_used(const Arena *a);
+
+#define NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
+#define NEW_ARRAY(a, T, n) ((T *)arena_array((a), (n), sizeof(T)))
+#define DUP_ARRAY(a, p, n) arena_dup((a), (p), (n) * sizeof *(p))
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* ---- vec.c: growing arrays ----------------------------------------------------------------- */
+
+/* VEC(int) v = {0};  vec_push(arena, &v, 3);  v.at[0];  v.n */
+#define VEC(T)             \
+    struct {               \
+        T       *at;       \
+        uint32_t n, cap;   \
+    }
+#define vec_push(arena, v, x)                                                                \
+    (((v)->n == (v)->cap                                                                     \
+          ? (void)((v)->at = vec_grow((arena), (v)->at, &(v)->cap, sizeof *(v)->at, (v)->n)) \
+          : (void)0),                                                                        \
+     (v)->at[(v)->n++] = (x))
+void *vec_grow(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t n);
+
+/* ---- map.c: hash maps from 64-bit keys ----------------------------------------------------- */
+
+typedef struct Map Map;
+
+Map  *map_new(Arena *a);
+void *map_get(const Map *m, uint64_t key);              /* NULL if absent */
+bool  map_find(const Map *m, uint64_t key, void **value); /* tells absent from NULL */
+void  map_put(Map *m, uint64_t key, void *value);       /* replaces */
+void  map_del(Map *m, uint64_t key);
+uint32_t map_count(const Map *m);
+#define PTR_KEY(p) ((uint64_t)(uintptr_t)(p))           /* key of an interned pointer */
+
+/* ---- str.c: text ----------------------------------------------------------------------------- */
+
+typedef struct Strings Strings; /* the intern table */
+
+Strings    *strings_new(Arena *a);
+const char *intern(Strings *s, const char *text);
+const char *intern_n(Strings *s, const char *text, size_t n);
+const char *intern_printf(Strings *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* A growing, always NUL-terminated text. */
+typedef struct {
+    Arena *arena;
+    char  *at;
+    size_t n, cap;
+} StrBuf;
+
+StrBuf strbuf(Arena *a);
+void   str_add(StrBuf *s, const char *text);
+void   str_addn(StrBuf *s, const char *text, size_t n);
+void   str_addc(StrBuf *s, char ch);
+void   str_printf(StrBuf *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void   str_vprintf(StrBuf *s, const char *fmt, va_list ap);
+
+bool str_starts(const char *text, const char *prefix);
+bool str_ends(const char *text, const char *suffix);
+/* The candidate closest to `word` by edit distance, or NULL if none is close: "did you mean". */
+const char *str_closest(const char *word, const char *const *candidates, size_t n);
+
+/* ---- hash.c ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const uint8_t *at;
+    size_t         n;
+} Bytes;
+
+typedef struct {
+    uint8_t b[32];
+} Sha256;
+
+uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* in memory only, never stored */
+uint64_t hash_mix(uint64_t a, uint64_t b);
+Sha256   sha256(Bytes data);                                 /* FIPS 180-4 */
+typedef struct Sha256Ctx {
+    uint32_t h[8];
+    uint64_t bytes;
+    uint8_t  block[64];
+} Sha256Ctx;
+void   sha256_init(Sha256Ctx *c);
+void   sha256_add(Sha256Ctx *c, const void *p, size_t n);
+Sha256 sha256_end(Sha256Ctx *c);
+void   sha256_hex(Sha256 s, char hex[65]);
+
+/* ---- checked arithmetic: false on overflow ------------------------------------------------- */
+
+#define checked_add(a, b, out) (!__builtin_add_overflow((a), (b), (out)))
+#define checked_sub(a, b, out) (!__builtin_sub_overflow((a), (b), (out)))
+#define checked_mul(a, b, out) (!__builtin_mul_overflow((a), (b), (out)))
+int64_t gcd_i64(int64_t a, int64_t b);          /* >= 0 */
+int64_t floor_div(int64_t a, int64_t b);        /* b > 0, rounds down */
+int64_t floor_mod(int64_t a, int64_t b);        /* b > 0, in [0, b) */
+
+/* ---- diag.c: what the user is told ----------------------------------------------------------- */
+
+/* A place in an input.  For models `line` is the node's ordinal from 1 and `name` its name. */
+typedef struct {
+    const char *file;      /* NULL: no place */
+    uint32_t    line, col; /* 0: unknown */
+    const char *name;      /* interned node name, or NULL */
+} Loc;
+
+#define NO_LOC ((Loc){0})
+
+typedef enum {
+#define DIAG(id, code, status, flag, text) id,
+#include "base/diag.def"
+#undef DIAG
+    DIAG_COUNT
+} DiagId;
+
+typedef struct Diags Diags;
+
+typedef enum { DIAG_TEXT, DIAG_JSON } DiagFormat;
+
+Diags *diags_new(Arena *a);
+/* Record an error and return NULL, which serves pointers and (as false) bools. */
+void *diag_error(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* Record a warning unless its flag is off; an error under -Werror. */
+void  diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* Notes and hints attach to the last error or warning. */
+void  diag_note(Diags *d, Loc loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void  diag_hint(Diags *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
+uint32_t diag_errors(const Diags *d);  /* how many errors so far */
+int   diag_status(const Diags *d);     /* exit status of the first error (BUILD.md 9), 0 if none */
+/* -Wname, -Wno-name, -Werror, -Werror=name.  False: no such flag. */
+bool  diag_flag(Diags *d, const char *option);
+/* Remember the text of an input so that messages can show the line with a caret. */
+void  diag_source(Diags *d, const char *file, Bytes text);
+/* All that was recorded, in order, as the driver prints it to stderr. */
+void  diag_print(const Diags *d, DiagFormat format, StrBuf *out);
+void  diag_drop(Diags *d, uint32_t errors); /* forget what came after the first `errors` errors */
+const char *diag_code(DiagId id);           /* "E0301" */
+
+/* Ours to blame: print pass, message and location, then exit 70 (longjmp when a handler is set). */
+#define BUG(...) base_bug(__FILE__, __LINE__, __VA_ARGS__)
+NORETURN void base_bug(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* ---- reader.c, writer.c: bytes in, files out ------------------------------------------------- */
+
+/* Map a file read-only.  The mapping lives until `file_unmap_all` (the Ctx's end).  Error: E_IO. */
+bool file_map(Diags *d, const char *path, Bytes *out);
+/* All of a file, into the arena. */
+bool file_read(Diags *d, Arena *a, const char *path, Bytes *out);
+
+/* Bounds-checked little-endian cursor; `bad` sticks, reads past the end give 0. */
+typedef struct {
+    const uint8_t *at, *end, *start;
+    bool           bad;
+} Reader;
+
+Reader   reader(Bytes b);
+uint8_t  read_u8(Reader *r);
+uint16_t read_u16(Reader *r);
+uint32_t read_u32(Reader *r);
+uint64_t read_u64(Reader *r);
+uint64_t read_varint(Reader *r);                 /* LEB128, at most 10 bytes */
+Bytes    read_bytes(Reader *r, uint64_t n);
+size_t   reader_left(const Reader *r);
+
+/* Write to a temporary name beside `path`, fsync, compare with what is there, rename only if
+ * the bytes differ (so that Ninja's restat sees no change).  "-" is stdout.  Nothing half-written
+ * is left: temporaries are also removed on SIGINT and SIGTERM.  Error: E_IO (status 74). */
+bool file_write(Diags *d, const char *path, Bytes content);
+bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode);
+
+#endif
