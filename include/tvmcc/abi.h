@@ -1,0 +1,364 @@
+/* abi.h: the structs shared by generated code, the runtime and every caller.
+ *
+ * A compiled model is an object file whose functions take these structs, so that thread pools,
+ * loaders, RPC and bindings are written once for all models.  C99 and C++, needs only <stddef.h>
+ * and <stdint.h>, brings no function.  Generated code lays the same structs out by hand: every
+ * offset is asserted below and listed in docs/abi.md.
+ *
+ * All members are pointers, size_t or 32-bit words in pairs: no 64-bit integer stands in a struct,
+ * because 32-bit ABIs disagree on its alignment.  Structs that begin with `struct_bytes` only ever
+ * grow at the end; any other change raises TVMCC_ABI.
+ */
+#ifndef TVMCC_ABI_H
+#define TVMCC_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TVMCC_ABI 1
+
+/* ---- return codes: 0 or one of these --------------------------------------------------------- */
+
+enum {
+    TVMCC_OK = 0,
+    TVMCC_E_NULL = -1,      /* a pointer is NULL */
+    TVMCC_E_ALIGN = -2,     /* arena, tensor or weights are not aligned as the header says */
+    TVMCC_E_MISMATCH = -3,  /* arena too small, other weights, other ABI, too many threads */
+    TVMCC_E_SHAPE = -4,     /* a shape that was not compiled */
+    TVMCC_E_DEVICE = -5,    /* a device is missing or its driver failed */
+    TVMCC_E_CPU = -6,       /* this CPU lacks what the code was compiled for */
+    TVMCC_E_CANCELLED = -7, /* the instrument callback asked to stop */
+    TVMCC_E_CAPACITY = -8   /* an output is too small; the bytes it needs are filled in */
+};
+
+/* ---- element types: the codes of DLPack ------------------------------------------------------- */
+
+enum {
+    TVMCC_INT = 0,
+    TVMCC_UINT = 1,
+    TVMCC_FLOAT = 2,
+    TVMCC_HANDLE = 3,
+    TVMCC_BFLOAT = 4,
+    TVMCC_COMPLEX = 5,
+    TVMCC_BOOL = 6
+};
+
+/* ---- devices: a table of functions, so that generated code knows no driver --------------------- */
+
+enum { /* the device types of DLPack */
+    TVMCC_DEVICE_CPU = 1,
+    TVMCC_DEVICE_CUDA = 2,
+    TVMCC_DEVICE_OPENCL = 4,
+    TVMCC_DEVICE_VULKAN = 7,
+    TVMCC_DEVICE_METAL = 8,
+    TVMCC_DEVICE_ROCM = 10
+};
+
+enum { TVMCC_CODE_SOURCE = 0, TVMCC_CODE_BINARY = 1 };
+
+enum {
+    TVMCC_ARG_BUFFER = 0, /* p: what alloc gave */
+    TVMCC_ARG_VALUE = 1,  /* p: `bytes` bytes of a scalar */
+    TVMCC_ARG_LOCAL = 2   /* `bytes` bytes of memory shared by a work group; p is NULL */
+};
+
+typedef struct tvmcc_arg {
+    uint32_t    kind;
+    uint32_t    bytes;
+    const void *p;
+} tvmcc_arg;
+
+/* Functions that return int32_t give a code from above.  `launch` may return before the kernel
+ * ends; launches and copies of one device happen in the order of the calls; `wait` waits for all.
+ * A device that only holds memory leaves module_load to launch NULL. */
+typedef struct tvmcc_device {
+    uint32_t struct_bytes;
+    uint32_t kind;
+    void    *self;
+    int32_t (*alloc)(void *self, size_t bytes, void **memory);
+    void (*free)(void *self, void *memory);
+    int32_t (*upload)(void *self, void *memory, size_t offset, const void *host, size_t bytes);
+    int32_t (*download)(void *self, void *host, void *memory, size_t offset, size_t bytes);
+    int32_t (*copy)(void *self, void *to, size_t to_offset, void *from, size_t from_offset,
+                    size_t bytes);
+    int32_t (*module_load)(void *self, uint32_t code_form, const void *code, size_t bytes,
+                           const char *options, void **module);
+    void (*module_free)(void *self, void *module);
+    int32_t (*kernel)(void *self, void *module, const char *name, void **kernel);
+    int32_t (*launch)(void *self, void *kernel, const uint32_t grid[3], const uint32_t block[3],
+                      const tvmcc_arg *args, uint32_t nargs);
+    int32_t (*wait)(void *self);
+    const char *(*last_error)(void *self);
+} tvmcc_device;
+
+/* ---- params: what a run needs beside its tensors ------------------------------------------------ */
+
+/* One part of a parallel region: part 0 <= part < parts. */
+typedef void (*tvmcc_part_fn)(void *ctx, uint32_t part, uint32_t parts);
+
+/* Run fn for all parts below `parts`, return when all have ended.  Parts may run one after the
+ * other only if the params have no barrier. */
+typedef int32_t (*tvmcc_launch_fn)(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts);
+
+/* Called by every part of a launch: returns when all have called. */
+typedef void (*tvmcc_barrier_fn)(void *user, uint32_t part);
+
+enum { TVMCC_EVENT_BEGIN = 0, TVMCC_EVENT_END = 1 };
+
+/* Before and after step `step` of the model in part `part`; other than 0 from part 0 before a step
+ * ends the run with TVMCC_E_CANCELLED. */
+typedef int32_t (*tvmcc_instrument_fn)(void *user, uint32_t event, uint32_t step, uint32_t part);
+
+typedef struct tvmcc_params {
+    uint32_t            struct_bytes; /* sizeof(tvmcc_params) */
+    uint32_t            threads;      /* parts of a region; 0 is 1 */
+    void               *arena;
+    size_t              arena_bytes;
+    const void         *weights; /* NULL: those in the object */
+    size_t              weights_bytes;
+    void               *state; /* what <model>_open filled; NULL without a device */
+    size_t              state_bytes;
+    tvmcc_launch_fn     launch;  /* NULL: the calling thread runs part after part */
+    tvmcc_barrier_fn    barrier; /* NULL: parts of a launch need not be alive together */
+    void               *user;    /* first argument of both */
+    const tvmcc_device *const *devices;
+    size_t              device_count;
+    tvmcc_instrument_fn instrument; /* may be NULL */
+    void               *instrument_user;
+} tvmcc_params;
+
+/* ---- values: tensors whose shape is known at run time ------------------------------------------ */
+
+/* The caller gives the capacity in `bytes` and room for `ndim` dims; a run fills in dims, and bytes
+ * with what is used (or, with TVMCC_E_CAPACITY, with what is needed). */
+typedef struct tvmcc_value {
+    uint8_t  code, bits;
+    uint16_t lanes;
+    uint32_t ndim;
+    int64_t *dims;
+    void    *data;
+    size_t   bytes;
+} tvmcc_value;
+
+/* ---- model info: what a product says about itself --------------------------------------------- */
+
+enum {
+    TVMCC_TENSOR_DYNAMIC = 1,  /* some dim is -1; passed as tvmcc_value */
+    TVMCC_TENSOR_QUANTIZED = 2 /* real value = scale * (stored - zero_point) */
+};
+
+typedef struct tvmcc_tensor_info {
+    const char    *name;
+    const int64_t *dims; /* -1: known at run time */
+    size_t         bytes;
+    uint8_t        code, bits;
+    uint16_t       lanes;
+    uint32_t       ndim;
+    uint32_t       flags;
+    uint32_t       align;
+    float          scale;
+    int32_t        zero_point;
+    const char    *layout;      /* "NCHW", or NULL */
+    size_t         state_input; /* outputs: 1 + the input that the next run may alias; else 0 */
+} tvmcc_tensor_info;
+
+enum { TVMCC_POOL_SHARED = 0, TVMCC_POOL_DEVICE = 1 };
+
+/* Memory beyond the arena that a target asks for. */
+typedef struct tvmcc_pool_info {
+    const char *name;
+    size_t      bytes;
+    uint32_t    align;
+    uint32_t    kind;
+} tvmcc_pool_info;
+
+enum { TVMCC_WEIGHTS_EMBED = 0, TVMCC_WEIGHTS_FILE = 1 };
+
+typedef struct tvmcc_weight_info {
+    const char *section; /* "" when not in the object */
+    const void *data;    /* NULL when not in the object */
+    size_t      bytes;
+    uint32_t    mode;
+    uint32_t    align;
+    uint8_t     sha256[32];
+} tvmcc_weight_info;
+
+typedef int32_t (*tvmcc_run_fn)(void *const *inputs, void *const *outputs,
+                                const tvmcc_params *params);
+
+/* All constant.  `run` takes one pointer per tensor in model order: its data, or a tvmcc_value for
+ * dynamic ones. */
+typedef struct tvmcc_model_info {
+    uint32_t                 abi; /* TVMCC_ABI */
+    uint32_t                 struct_bytes;
+    const char              *name;
+    const char              *toolchain;
+    const char              *targets;
+    uint8_t                  sha256[32];   /* of the model file */
+    uint8_t                  build_id[32]; /* of all that can change bytes */
+    uint32_t                 ninputs, noutputs, npools, nweights;
+    const tvmcc_tensor_info *inputs, *outputs;
+    const tvmcc_pool_info   *pools;
+    const tvmcc_weight_info *weights;
+    size_t                   arena_shared;  /* arena bytes = shared + threads * private */
+    size_t                   arena_private;
+    uint32_t                 arena_align;
+    uint32_t                 device; /* device type a run needs, TVMCC_DEVICE_CPU for none */
+    size_t                   state_bytes;
+    tvmcc_run_fn             run;
+    int32_t (*open)(void *state, const tvmcc_params *params); /* NULL without a device */
+    void (*close)(void *state, const tvmcc_params *params);
+} tvmcc_model_info;
+
+/* ---- the weights file ---------------------------------------------------------------------------- */
+
+/* First 64 bytes of a .weights file, little-endian; the data follow at once, so a mapped file has
+ * them aligned to 64. */
+#define TVMCC_WEIGHTS_MAGIC "TVMCCWT1"
+typedef struct tvmcc_weights_header {
+    uint8_t magic[8];
+    uint8_t data_bytes[8]; /* u64 */
+    uint8_t reserved[16];  /* 0 */
+    uint8_t sha256[32];    /* of the data */
+} tvmcc_weights_header;
+
+/* ---- helpers of generated headers --------------------------------------------------------------- */
+
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define TVMCC_ALIGNED(n) alignas(n)
+#define TVMCC_STATIC_ASSERT(cond, name) static_assert(cond, #name)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define TVMCC_ALIGNED(n) _Alignas(n)
+#define TVMCC_STATIC_ASSERT(cond, name) _Static_assert(cond, #name)
+#else
+#if defined(_MSC_VER)
+#define TVMCC_ALIGNED(n) __declspec(align(n))
+#else
+#define TVMCC_ALIGNED(n) __attribute__((aligned(n)))
+#endif
+#define TVMCC_STATIC_ASSERT(cond, name) typedef char tvmcc_assert_##name[(cond) ? 1 : -1]
+#endif
+
+/* ---- the layout, asserted --------------------------------------------------------------------------- */
+
+#if UINTPTR_MAX > 0xffffffffu
+#define TVMCC_LAYOUT(lp64, ilp32) (lp64)
+#else
+#define TVMCC_LAYOUT(lp64, ilp32) (ilp32)
+#endif
+#define TVMCC_AT(type, member, lp64, ilp32)                                                \
+    TVMCC_STATIC_ASSERT(offsetof(tvmcc_##type, member) == TVMCC_LAYOUT(lp64, ilp32), \
+                        type##_##member)
+#define TVMCC_SIZE(type, lp64, ilp32) \
+    TVMCC_STATIC_ASSERT(sizeof(tvmcc_##type) == TVMCC_LAYOUT(lp64, ilp32), type##_size)
+
+TVMCC_STATIC_ASSERT(sizeof(void *) == sizeof(size_t), pointer_is_size);
+TVMCC_STATIC_ASSERT(sizeof(void (*)(void)) == sizeof(void *), function_is_pointer);
+TVMCC_AT(arg, kind, 0, 0);
+TVMCC_AT(arg, bytes, 4, 4);
+TVMCC_AT(arg, p, 8, 8);
+TVMCC_SIZE(arg, 16, 12);
+TVMCC_AT(device, struct_bytes, 0, 0);
+TVMCC_AT(device, kind, 4, 4);
+TVMCC_AT(device, self, 8, 8);
+TVMCC_AT(device, alloc, 16, 12);
+TVMCC_AT(device, free, 24, 16);
+TVMCC_AT(device, upload, 32, 20);
+TVMCC_AT(device, download, 40, 24);
+TVMCC_AT(device, copy, 48, 28);
+TVMCC_AT(device, module_load, 56, 32);
+TVMCC_AT(device, module_free, 64, 36);
+TVMCC_AT(device, kernel, 72, 40);
+TVMCC_AT(device, launch, 80, 44);
+TVMCC_AT(device, wait, 88, 48);
+TVMCC_AT(device, last_error, 96, 52);
+TVMCC_SIZE(device, 104, 56);
+TVMCC_AT(params, struct_bytes, 0, 0);
+TVMCC_AT(params, threads, 4, 4);
+TVMCC_AT(params, arena, 8, 8);
+TVMCC_AT(params, arena_bytes, 16, 12);
+TVMCC_AT(params, weights, 24, 16);
+TVMCC_AT(params, weights_bytes, 32, 20);
+TVMCC_AT(params, state, 40, 24);
+TVMCC_AT(params, state_bytes, 48, 28);
+TVMCC_AT(params, launch, 56, 32);
+TVMCC_AT(params, barrier, 64, 36);
+TVMCC_AT(params, user, 72, 40);
+TVMCC_AT(params, devices, 80, 44);
+TVMCC_AT(params, device_count, 88, 48);
+TVMCC_AT(params, instrument, 96, 52);
+TVMCC_AT(params, instrument_user, 104, 56);
+TVMCC_SIZE(params, 112, 60);
+TVMCC_AT(value, code, 0, 0);
+TVMCC_AT(value, bits, 1, 1);
+TVMCC_AT(value, lanes, 2, 2);
+TVMCC_AT(value, ndim, 4, 4);
+TVMCC_AT(value, dims, 8, 8);
+TVMCC_AT(value, data, 16, 12);
+TVMCC_AT(value, bytes, 24, 16);
+TVMCC_SIZE(value, 32, 20);
+TVMCC_AT(tensor_info, name, 0, 0);
+TVMCC_AT(tensor_info, dims, 8, 4);
+TVMCC_AT(tensor_info, bytes, 16, 8);
+TVMCC_AT(tensor_info, code, 24, 12);
+TVMCC_AT(tensor_info, bits, 25, 13);
+TVMCC_AT(tensor_info, lanes, 26, 14);
+TVMCC_AT(tensor_info, ndim, 28, 16);
+TVMCC_AT(tensor_info, flags, 32, 20);
+TVMCC_AT(tensor_info, align, 36, 24);
+TVMCC_AT(tensor_info, scale, 40, 28);
+TVMCC_AT(tensor_info, zero_point, 44, 32);
+TVMCC_AT(tensor_info, layout, 48, 36);
+TVMCC_AT(tensor_info, state_input, 56, 40);
+TVMCC_SIZE(tensor_info, 64, 44);
+TVMCC_AT(pool_info, name, 0, 0);
+TVMCC_AT(pool_info, bytes, 8, 4);
+TVMCC_AT(pool_info, align, 16, 8);
+TVMCC_AT(pool_info, kind, 20, 12);
+TVMCC_SIZE(pool_info, 24, 16);
+TVMCC_AT(weight_info, section, 0, 0);
+TVMCC_AT(weight_info, data, 8, 4);
+TVMCC_AT(weight_info, bytes, 16, 8);
+TVMCC_AT(weight_info, mode, 24, 12);
+TVMCC_AT(weight_info, align, 28, 16);
+TVMCC_AT(weight_info, sha256, 32, 20);
+TVMCC_SIZE(weight_info, 64, 52);
+TVMCC_AT(model_info, abi, 0, 0);
+TVMCC_AT(model_info, struct_bytes, 4, 4);
+TVMCC_AT(model_info, name, 8, 8);
+TVMCC_AT(model_info, toolchain, 16, 12);
+TVMCC_AT(model_info, targets, 24, 16);
+TVMCC_AT(model_info, sha256, 32, 20);
+TVMCC_AT(model_info, build_id, 64, 52);
+TVMCC_AT(model_info, ninputs, 96, 84);
+TVMCC_AT(model_info, noutputs, 100, 88);
+TVMCC_AT(model_info, npools, 104, 92);
+TVMCC_AT(model_info, nweights, 108, 96);
+TVMCC_AT(model_info, inputs, 112, 100);
+TVMCC_AT(model_info, outputs, 120, 104);
+TVMCC_AT(model_info, pools, 128, 108);
+TVMCC_AT(model_info, weights, 136, 112);
+TVMCC_AT(model_info, arena_shared, 144, 116);
+TVMCC_AT(model_info, arena_private, 152, 120);
+TVMCC_AT(model_info, arena_align, 160, 124);
+TVMCC_AT(model_info, device, 164, 128);
+TVMCC_AT(model_info, state_bytes, 168, 132);
+TVMCC_AT(model_info, run, 176, 136);
+TVMCC_AT(model_info, open, 184, 140);
+TVMCC_AT(model_info, close, 192, 144);
+TVMCC_SIZE(model_info, 200, 148);
+TVMCC_AT(weights_header, magic, 0, 0);
+TVMCC_AT(weights_header, data_bytes, 8, 8);
+TVMCC_AT(weights_header, reserved, 16, 16);
+TVMCC_AT(weights_header, sha256, 32, 32);
+TVMCC_SIZE(weights_header, 64, 64);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
