@@ -1,0 +1,49 @@
+/* A backend turns TIR into code: one struct of function pointers, optional ones marked with their
+ * default.  The list is backends.def; nothing outside a backend's folder sees its libraries. */
+#ifndef TVMCC_BACKENDS_BACKEND_H
+#define TVMCC_BACKENDS_BACKEND_H
+
+#include "ir/plan.h"
+
+typedef enum { EMIT_OBJECT, EMIT_ASM, EMIT_LL, EMIT_SOURCE /* text of a device language */ } EmitKind;
+
+typedef struct {
+    const char *entry;      /* prefix of exported symbols */
+    uint32_t    opt_level;  /* 0..3 */
+    bool        pic;
+    bool        embed_weights; /* <entry>_weights is a symbol of another object, else from params */
+    uint32_t    jobs;       /* code generation threads */
+    bool        verbose;
+} CodegenOptions;
+
+/* What the info struct of the product says (include/tvmcc/abi.h); made by packaging's ModelDesc. */
+typedef struct CodegenInfo {
+    uint32_t    model_sha[8]; /* as bytes */
+    uint8_t     build_id[32];
+    uint8_t     weights_sha[32];
+} CodegenInfo;
+
+typedef struct Jit Jit; /* loaded code of one plan or module, in this process */
+
+typedef struct Backend {
+    const char *name;
+    TargetKind  kind;
+    /* The target of a string such as "llvm -mcpu=haswell -mattr=+fma"; NULL with E_TARGET recorded,
+     * with a suggestion, if a word is unknown.  mcpu=native is this machine. */
+    const Target *(*parse_target)(Ctx *c, const char *text);
+    /* One line each: for -print-targets. */
+    void (*list_targets)(StrBuf *out);
+    /* All functions of a plan as one object / text. */
+    bool (*codegen)(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
+                    EmitKind kind, Bytes *out);
+    /* Optional (NULL: cannot run here).  Load flat functions into this process. */
+    Jit  *(*jit)(Ctx *c, const TirModule *m, const Target *t);
+    void *(*jit_symbol)(Jit *j, const char *func); /* void (*)(void *const *buffers, const int64_t *scalars) */
+    void  (*jit_free)(Jit *j);
+} Backend;
+
+const Backend *backend_find(const char *name);      /* "llvm", "opencl"; NULL if unknown */
+const Backend *backend_of(TargetKind kind);
+extern const Backend backend_llvm, backend_opencl;
+
+#endif

@@ -1,0 +1,211 @@
+/* What every level of the IR shares: element types, attributes, the operator row, targets and Ctx.
+ *
+ * `ir/` knows the shape of an operator row and of a target, but no row: `Ctx` carries the tables,
+ * so that printer, parser and interpreter can stay low (STYLE.md, section 1).
+ *
+ *   dtype.c dtype.def   attrs.c   ctx.c   target.c target.def
+ */
+#ifndef TVMCC_IR_CORE_H
+#define TVMCC_IR_CORE_H
+
+#include "base/base.h"
+#include "ir/arith/arith.h"
+
+typedef struct Ctx    Ctx;
+typedef struct Op     Op;
+typedef struct Type   Type;
+typedef struct Expr   Expr;
+typedef struct Module Module;
+typedef struct Const  Const;
+typedef struct Tensor Tensor;
+typedef struct Prim   Prim;
+typedef struct Buffer Buffer;
+typedef struct Stmt   Stmt;
+typedef struct Func   Func;
+typedef struct Target Target;
+
+/* ---- dtype.c ------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint8_t  code, bits; /* DLPack codes */
+    uint16_t lanes;      /* 1: scalar */
+} DType;
+
+enum { DT_INT = 0, DT_UINT = 1, DT_FLOAT = 2, DT_BFLOAT = 4, DT_BOOLEAN = 6 };
+
+#define DT_BOOL ((DType){DT_BOOLEAN, 8, 1})
+#define DT_I8 ((DType){DT_INT, 8, 1})
+#define DT_I16 ((DType){DT_INT, 16, 1})
+#define DT_I32 ((DType){DT_INT, 32, 1})
+#define DT_I64 ((DType){DT_INT, 64, 1})
+#define DT_U8 ((DType){DT_UINT, 8, 1})
+#define DT_U16 ((DType){DT_UINT, 16, 1})
+#define DT_U32 ((DType){DT_UINT, 32, 1})
+#define DT_U64 ((DType){DT_UINT, 64, 1})
+#define DT_F16 ((DType){DT_FLOAT, 16, 1})
+#define DT_BF16 ((DType){DT_BFLOAT, 16, 1})
+#define DT_F32 ((DType){DT_FLOAT, 32, 1})
+#define DT_F64 ((DType){DT_FLOAT, 64, 1})
+
+static inline bool dtype_eq(DType a, DType b)
+{
+    return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+static inline bool dtype_is_float(DType t) { return t.code == DT_FLOAT || t.code == DT_BFLOAT; }
+static inline bool dtype_is_bool(DType t) { return t.code == DT_BOOLEAN; }
+static inline bool dtype_is_int(DType t) { return t.code == DT_INT || t.code == DT_UINT; }
+static inline uint32_t dtype_bytes(DType t) { return (uint32_t)t.bits / 8 * t.lanes; }
+static inline DType dtype_lanes(DType t, uint16_t lanes) { t.lanes = lanes; return t; }
+const char *dtype_text(Ctx *c, DType t);              /* "f32", "f32x8"; interned */
+bool        dtype_parse(const char *text, DType *out);
+/* Smallest and largest finite value as doubles (integers saturate to what a double holds). */
+double      dtype_min(DType t);
+double      dtype_max(DType t);
+/* One element of memory as double / int64 and back (round to nearest even; f16 and bf16 too). */
+double      dtype_get_f(DType t, const void *p);
+int64_t     dtype_get_i(DType t, const void *p);
+void        dtype_put_f(DType t, void *p, double v);
+void        dtype_put_i(DType t, void *p, int64_t v);
+
+/* ---- attrs.c: attribute records of operators -------------------------------------------------- */
+
+typedef struct {
+    uint32_t       n;
+    const int64_t *at;
+} Ints;
+typedef struct {
+    uint32_t      n;
+    const double *at;
+} Floats;
+
+typedef enum { ATTR_INT, ATTR_BOOL, ATTR_FLOAT, ATTR_STR, ATTR_DTYPE, ATTR_INTS, ATTR_FLOATS } AttrType;
+
+typedef struct {
+    const char *name;
+    AttrType    type;
+    size_t      offset;   /* of the field in the record's struct */
+    const char *fallback; /* default as text, e.g. "[1, 1]", "1e-05", "NCHW"; NULL: required */
+} AttrField;
+
+/* One record: declared once in ops/attrs.def; struct, defaults, text, equality and hash follow. */
+typedef struct {
+    const char      *name;
+    size_t           size;
+    uint32_t         nfields;
+    const AttrField *fields;
+} AttrRecord;
+
+void    *attrs_new(Ctx *c, const AttrRecord *r); /* all defaults */
+bool     attrs_equal(const AttrRecord *r, const void *a, const void *b);
+uint64_t attrs_hash(const AttrRecord *r, const void *a);
+/* Prints `, name=value` for every field that differs from its default (strings quoted). */
+void     attrs_print(Ctx *c, const AttrRecord *r, const void *a, StrBuf *out);
+/* Set a field from its text; false: no such field or the text does not fit. */
+bool     attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, const char *text);
+Ints     ints_dup(Ctx *c, const int64_t *at, uint32_t n);
+Ints     ints_of(Ctx *c, uint32_t n, ...);       /* n int arguments */
+
+/* ---- the operator row ---------------------------------------------------------------------------- */
+
+/* How an operator may be fused (the classic six). */
+typedef enum {
+    FUSE_ELEMWISE,    /* one output cell reads the cell of the same index */
+    FUSE_BROADCAST,   /* ... or of a broadcast operand */
+    FUSE_INJECTIVE,   /* ... of any index map without reduction (reshape, transpose, slice) */
+    FUSE_COMM_REDUCE, /* a reduction */
+    FUSE_OUT_FUSABLE, /* a heavy reduction that takes elementwise consumers (conv2d, dense) */
+    FUSE_OPAQUE       /* stands alone */
+} FusionKind;
+
+/* What a compute function is told about its call. */
+typedef struct {
+    const Op          *op;
+    const void        *attrs;
+    uint32_t           nin, nout;
+    const Type *const *in;  /* tensor types of the operands, tuples flattened */
+    const Type *const *out; /* tensor types of the results, tuples flattened */
+    Loc                loc;
+} OpCall;
+
+/* Type relation: result type from operand types (`in` as written, tuples not flattened); NULL with
+ * an error recorded if they do not fit. */
+typedef const Type *RelFn(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin);
+/* Compute: out[i] as tensor expressions over in[..] (ir/te.h); false with an error recorded. */
+typedef bool ComputeFn(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out);
+/* The same call as simpler operators (batch_norm for inference, dropout), or NULL. */
+typedef const Expr *ExpandFn(Ctx *c, const Expr *call);
+/* The same call with its data operands in blocked layout NCHW<block>c (shape N, ceil(C/block), H, W,
+ * block), or NULL if it cannot; args[i] is the blocked operand or the original one where it has no
+ * channel dimension of its own.  See passes/graph/alter_layout.c. */
+typedef const Expr *BlockFn(Ctx *c, const Expr *call, const Expr *const *args, uint32_t block);
+
+struct Op {
+    uint32_t          id;
+    const char       *text;     /* "nn.conv2d" */
+    uint32_t          min_in, max_in;
+    const AttrRecord *attrs;    /* NULL: none */
+    RelFn            *rel;
+    FusionKind        fusion;
+    ComputeFn        *compute;  /* NULL: only through expand */
+    ExpandFn         *expand;   /* NULL: none */
+    BlockFn          *block;    /* NULL: needs plain layouts */
+};
+
+typedef struct {
+    uint32_t  n;
+    const Op *at;
+} OpTable;
+const Op *op_find(const Ctx *c, const char *text);  /* NULL if unknown */
+
+/* ---- target.c: what code is generated for ------------------------------------------------------- */
+
+typedef enum { KIND_LLVM, KIND_OPENCL } TargetKind; /* rows of backends.def, in its order */
+
+struct Target {
+    TargetKind  kind;
+    const char *text;          /* canonical string: "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell" */
+    const char *triple, *mcpu; /* LLVM's spelling */
+    const char *features;      /* "+avx2,+fma" as LLVM wants it */
+    const Target *host;        /* of a device target; NULL for CPUs */
+    /* Limits that rules and passes ask for; never compare names. */
+    uint32_t pointer_bits;
+    uint32_t vector_bytes;     /* widest register worth using: 16, 32, 64; 4: no vectors */
+    uint32_t vector_regs;      /* architectural vector registers: 16, 32 */
+    bool     has_fma;
+    bool     fma_mem_splat;    /* FMA can broadcast from memory (AVX-512) */
+    uint32_t l1_bytes, l2_bytes, l3_bytes; /* per core; l3 shared */
+    uint32_t max_threads;      /* per GPU block; 1 on CPUs */
+    uint32_t shared_bytes;     /* per GPU block */
+    bool     fast_math, winograd;
+};
+
+/* ---- evaluator: how passes compute with the program's own operators ------------------------------ */
+
+typedef struct Evaluator {
+    /* Value of a closed expression whose leaves are constants.  The result is a constant, a tuple of
+     * constants, or NULL with an error recorded. */
+    const Expr *(*eval)(const struct Evaluator *ev, Ctx *c, const Expr *e);
+    void *state;
+} Evaluator;
+
+/* ---- ctx.c: one compile ---------------------------------------------------------------------------- */
+
+struct Ctx {
+    Arena           *arena;    /* lives as long as the compile */
+    Arena           *scratch;  /* until the end of the pass */
+    Strings         *strings;
+    Diags           *diags;
+    Arith           *arith;
+    struct Interner *nodes;    /* types, prims: equal means same pointer */
+    OpTable          ops;
+    const Evaluator *eval;     /* default: ir/eval.c, slow and obvious */
+    const Target    *target;   /* NULL until chosen */
+    uint32_t         next_expr, next_buffer, next_stmt, next_tensor;
+};
+
+Ctx *ctx_new(Arena *arena, Diags *d, OpTable ops);
+
+/* Record an error at loc and return NULL (see diag_error). */
+#define error_at(c, id, loc, ...) diag_error((c)->diags, (id), (loc), __VA_ARGS__)
+
+#endif

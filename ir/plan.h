@@ -1,0 +1,58 @@
+/* The plan: what `lower` hands on to code generation and packaging.
+ *
+ * One TIR module (distinct kernels, then `main`), where every value lies, which constants must be
+ * repacked, what goes in and out.  It prints (`--emit=plan` shows the arena map). */
+#ifndef TVMCC_IR_PLAN_H
+#define TVMCC_IR_PLAN_H
+
+#include "ir/tir.h"
+
+/* A constant of the weights blob: its bytes are `data` run through `prepack` (if any). */
+typedef struct {
+    const Const *data;
+    const Func  *prepack;    /* NULL: as it is */
+    const Type  *type;       /* after prepack */
+    uint64_t     offset;     /* in the blob, 64-byte aligned */
+    uint64_t     bytes;
+} PlanConst;
+
+typedef struct {
+    const char  *name;
+    const Type  *type;
+} PlanIO;
+
+/* One value in the arena, for reports and tests. */
+typedef struct {
+    const char *name;
+    uint64_t    offset, bytes;
+    uint32_t    first, last; /* live from call `first` to call `last` of main, inclusive */
+} PlanSlot;
+
+typedef struct {
+    uint64_t calls;          /* how many calls of main use it */
+    const Func *func;
+    const char *schedule;    /* text of the steps */
+    int64_t  macs;
+} PlanKernel;
+
+typedef struct Plan {
+    const char      *name;       /* entry: "resnet" */
+    const Target    *target;
+    const TirModule *tir;        /* flat; last function is main (FUNC_HOST) */
+    uint32_t         nconsts, nin, nout, nslots, nkernels;
+    const PlanConst *consts;
+    const PlanIO    *in, *out;
+    const PlanSlot  *slots;
+    const PlanKernel *kernels;
+    uint64_t         arena_bytes;    /* shared part */
+    uint64_t         private_bytes;  /* per thread */
+    uint64_t         weights_bytes;
+    uint64_t         arena_floor;    /* largest sum of simultaneously live tensors */
+    int64_t          macs;
+} Plan;
+
+/* main's parameters, in order: one buffer per input, one per output, %arena (u8), %weights (u8),
+ * and the scalars %tid, %nt inside its region.  Private scratch of thread t lies at
+ * arena_bytes + t * private_bytes. */
+
+#endif

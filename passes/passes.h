@@ -1,0 +1,56 @@
+/* Passes: pure functions from module to module.  With nothing to do they return their argument.
+ * passes.def lists them all; pipeline.c says which run at -O0 to -O3. */
+#ifndef TVMCC_PASSES_H
+#define TVMCC_PASSES_H
+
+#include "ir/plan.h"
+#include "ir/sched.h"
+
+/* Levels: GRAPH is Relay to Relay, TIR is flat-ward TIR to TIR. */
+typedef enum { LEVEL_GRAPH, LEVEL_TIR } PassLevel;
+
+typedef const Module    *GraphPass(Ctx *c, const Module *m);
+typedef const TirModule *TirPass(Ctx *c, const TirModule *m);
+
+typedef struct {
+    const char *name;
+    PassLevel   level;
+    int         opt;        /* runs from this -O level */
+    GraphPass  *graph;      /* by level */
+    TirPass    *tir;
+    const char *about;
+} Pass;
+
+extern const Pass pass_table[];
+extern const uint32_t pass_count;
+const Pass *pass_find(const char *name);
+
+#define GRAPH_PASS(name, opt, about) GraphPass name;
+#define TIR_PASS(name, opt, about) TirPass name;
+#include "passes/passes.def"
+#undef GRAPH_PASS
+#undef TIR_PASS
+
+/* How the runner runs (driver options). */
+typedef struct {
+    int          opt_level;
+    const char  *passes;       /* "a,b,c" instead of the pipeline, or NULL */
+    const char  *stop_after;
+    const char  *print_after;  /* "all" or a name; to stderr */
+    bool         verify_each, time_passes, explain;
+    uint32_t     jobs;
+} PassOptions;
+
+/* Run the graph pipeline for -O<n>. */
+const Module    *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o);
+/* The TIR pipeline, from scheduled nests to flat code, in the order of IR.md section 3. */
+const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o);
+
+/* passes/lower: Relay (fused, typed, static) to a plan. */
+const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions *o);
+/* TE of one primitive function; the schedule rule that fits, applied. */
+const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const char *name);
+Sched        *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,
+                              const PassOptions *o);
+
+#endif
