@@ -89,6 +89,7 @@ typedef struct tvmcc_device {
                            const char *options, void **module);
     void (*module_free)(void *self, void *module);
     int32_t (*kernel)(void *self, void *module, const char *name, void **kernel);
+    void (*kernel_free)(void *self, void *kernel);
     int32_t (*launch)(void *self, void *kernel, const uint32_t grid[3], const uint32_t block[3],
                       const tvmcc_arg *args, uint32_t nargs);
     int32_t (*wait)(void *self);
@@ -273,10 +274,11 @@ TVMCC_AT(device, copy, 48, 28);
 TVMCC_AT(device, module_load, 56, 32);
 TVMCC_AT(device, module_free, 64, 36);
 TVMCC_AT(device, kernel, 72, 40);
-TVMCC_AT(device, launch, 80, 44);
-TVMCC_AT(device, wait, 88, 48);
-TVMCC_AT(device, last_error, 96, 52);
-TVMCC_SIZE(device, 104, 56);
+TVMCC_AT(device, kernel_free, 80, 44);
+TVMCC_AT(device, launch, 88, 48);
+TVMCC_AT(device, wait, 96, 52);
+TVMCC_AT(device, last_error, 104, 56);
+TVMCC_SIZE(device, 112, 60);
 TVMCC_AT(params, struct_bytes, 0, 0);
 TVMCC_AT(params, threads, 4, 4);
 TVMCC_AT(params, arena, 8, 8);

@@ -1,0 +1,108 @@
+/* runtime.h: load and run compiled models.  Small, C11, optional: a model runs without it.
+ *
+ *   thread.c   a pool of threads whose `launch` and `barrier` go into tvmcc_params
+ *   tensor.c   tensors with the layout of DLPack, checked against a model's info
+ *   load.c     opens a shared library, an unpacked archive or a plain .tar
+ *   device/    tables of functions for devices; drivers are opened at run time
+ *
+ * Memory for all of it comes from the caller.  Functions that can fail return a code of abi.h.
+ */
+#ifndef TVMCC_RUNTIME_H
+#define TVMCC_RUNTIME_H
+
+#include "tvmcc/abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- thread.c: the pool --------------------------------------------------------------------- */
+
+typedef struct tvmrt_pool tvmrt_pool;
+
+/* A pool for `threads` parts: the thread that launches is one of them.  Its memory is the caller's:
+ * tvmrt_pool_bytes(threads) bytes, aligned to 64.  NULL if memory or threads cannot be had. */
+size_t      tvmrt_pool_bytes(uint32_t threads);
+tvmrt_pool *tvmrt_pool_new(void *memory, size_t bytes, uint32_t threads);
+void        tvmrt_pool_free(tvmrt_pool *pool); /* ends the threads; the memory stays the caller's */
+uint32_t    tvmrt_pool_threads(const tvmrt_pool *pool);
+/* Sets threads, launch, barrier and user. */
+void tvmrt_pool_use(tvmrt_pool *pool, tvmcc_params *params);
+
+/* The functions behind tvmcc_params: `pool` is a tvmrt_pool.  A launch from a second thread waits
+ * for the first to end; a launch from inside a part would wait for ever.  More parts than threads:
+ * TVMCC_E_MISMATCH. */
+int32_t tvmrt_launch(void *pool, tvmcc_part_fn fn, void *ctx, uint32_t parts);
+void    tvmrt_barrier(void *pool, uint32_t part);
+
+/* How many threads the machine gives this process (affinity respected), at least 1. */
+uint32_t tvmrt_cpu_count(void);
+
+/* ---- tensor.c: tensors ------------------------------------------------------------------------ */
+
+/* The layout of DLTensor, so that arrays come and go without a copy. */
+typedef struct tvmrt_tensor {
+    void *data;
+    struct {
+        int32_t type, id;
+    } device;
+    int32_t ndim;
+    struct {
+        uint8_t  code, bits;
+        uint16_t lanes;
+    } dtype;
+    int64_t *shape;
+    int64_t *strides; /* in elements; NULL: row-major without gaps */
+    uint64_t byte_offset;
+} tvmrt_tensor;
+
+/* Bytes of the elements when stored without gaps, 0 on overflow or a negative dim. */
+size_t tvmrt_tensor_bytes(const tvmrt_tensor *t);
+int    tvmrt_tensor_contiguous(const tvmrt_tensor *t);
+/* A CPU tensor over `data` that looks like input or output `info`; shape points into info. */
+tvmrt_tensor tvmrt_tensor_of(const tvmcc_tensor_info *info, void *data);
+/* 0 if `t` can be passed where `info` is asked for, else the code a run would give. */
+int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info);
+/* Copies the elements of equal shapes and types, whatever their strides. */
+int32_t tvmrt_tensor_copy(const tvmrt_tensor *to, const tvmrt_tensor *from);
+
+/* Checks all tensors, then runs.  Static shapes, at most 64 tensors each way. */
+int32_t tvmrt_run(const tvmcc_model_info *info, const tvmrt_tensor *inputs, uint32_t ninputs,
+                  const tvmrt_tensor *outputs, uint32_t noutputs, const tvmcc_params *params);
+
+/* ---- load.c: models ----------------------------------------------------------------------------- */
+
+typedef struct tvmrt_model {
+    const tvmcc_model_info *info;
+    const void             *weights; /* NULL when they are in the object */
+    size_t                  weights_bytes;
+    void                   *handle, *mapping; /* the loader's own */
+    size_t                  mapping_bytes;
+    char                    error[240]; /* why it failed */
+} tvmrt_model;
+
+/* `path` is a shared library, a directory with an unpacked archive, or a plain .tar of one.
+ * `name` is the entry name; NULL: taken from lib<name>.so, which must then be the only one for
+ * this machine.  A weights file is mapped when the model asks for one: share/<name>/<name>.weights
+ * of the archive, or <name>.weights beside the library. */
+int32_t tvmrt_model_open(tvmrt_model *model, const char *path, const char *name);
+void    tvmrt_model_close(tvmrt_model *model);
+/* Bytes of arena for that many threads. */
+size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads);
+
+/* ---- device/ -------------------------------------------------------------------------------------- */
+
+/* The CPU's memory as a device: no modules. */
+const tvmcc_device *tvmrt_cpu_device(void);
+
+/* OpenCL: opens libOpenCL.so.1 and the first device, GPUs before others.  `memory` is the caller's:
+ * tvmrt_opencl_bytes() bytes, aligned to 16.  NULL with the reason in `why` if there is none. */
+size_t              tvmrt_opencl_bytes(void);
+const tvmcc_device *tvmrt_opencl_open(void *memory, size_t bytes, const char **why);
+void                tvmrt_opencl_close(const tvmcc_device *device);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
