@@ -87,6 +87,7 @@ void   str_addn(StrBuf *s, const char *text, size_t n);
 void   str_addc(StrBuf *s, char ch);
 void   str_printf(StrBuf *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void   str_vprintf(StrBuf *s, const char *fmt, va_list ap);
+void   str_add_json(StrBuf *s, const char *text); /* quoted; bytes that are not UTF-8 as U+FFFD */
 
 bool str_starts(const char *text, const char *prefix);
 bool str_ends(const char *text, const char *suffix);
@@ -166,16 +167,22 @@ void  diag_source(Diags *d, const char *file, Bytes text);
 void  diag_print(const Diags *d, DiagFormat format, StrBuf *out);
 void  diag_drop(Diags *d, uint32_t errors); /* forget what came after the first `errors` errors */
 const char *diag_code(DiagId id);           /* "E0301" */
+const char *diag_help(const char *code);    /* the text of a code's row; NULL: no such code */
 
-/* Ours to blame: print pass, message and location, then exit 70 (longjmp when a handler is set). */
+Arena *diag_arena(const Diags *d);
+void **diag_mappings(Diags *d);             /* the list of reader.c, kept here for its lifetime */
+
+/* Ours to blame: print message and place, remove temporary files, exit 70. */
 #define BUG(...) base_bug(__FILE__, __LINE__, __VA_ARGS__)
 NORETURN void base_bug(const char *file, int line, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /* ---- reader.c, writer.c: bytes in, files out ------------------------------------------------- */
 
-/* Map a file read-only.  The mapping lives until `file_unmap_all` (the Ctx's end).  Error: E_IO. */
+/* Map a file read-only.  The mapping lives until `file_unmap_all` (the Ctx's end), which must come
+ * before the arena of `d` goes.  A pipe, or "-" for stdin, is read into memory.  Error: E_IO. */
 bool file_map(Diags *d, const char *path, Bytes *out);
-/* All of a file, into the arena. */
+void file_unmap_all(Diags *d);
+/* All of a file, into the arena; "-" is stdin. */
 bool file_read(Diags *d, Arena *a, const char *path, Bytes *out);
 
 /* Bounds-checked little-endian cursor; `bad` sticks, reads past the end give 0. */
@@ -193,10 +200,19 @@ uint64_t read_varint(Reader *r);                 /* LEB128, at most 10 bytes */
 Bytes    read_bytes(Reader *r, uint64_t n);
 size_t   reader_left(const Reader *r);
 
-/* Write to a temporary name beside `path`, fsync, compare with what is there, rename only if
- * the bytes differ (so that Ninja's restat sees no change).  "-" is stdout.  Nothing half-written
- * is left: temporaries are also removed on SIGINT and SIGTERM.  Error: E_IO (status 74). */
+/* Unless the file holds these bytes already (so that Ninja's restat sees no change): write to a
+ * temporary name beside `path`, fsync, rename.  "-" is stdout; devices and pipes are written in
+ * place.  Nothing half-written is left.  Error: E_IO (status 74).  `mode` is masked by umask. */
 bool file_write(Diags *d, const char *path, Bytes content);
 bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode);
+/* From now on SIGINT, SIGTERM and SIGHUP remove temporaries before they end the process; for
+ * programs (the driver calls it first), not for the library. */
+void file_handle_signals(void);
+void file_remove_temporaries(void);
+/* A temporary name beside `path` that the two functions above know of; the file exists, empty.
+ * NULL after an error (E_IO).  End it with file_commit (rename if the bytes differ) or file_drop. */
+const char *file_temporary(Diags *d, Arena *a, const char *path, unsigned mode);
+bool        file_commit(Diags *d, const char *temporary, const char *path);
+void        file_drop(const char *temporary);
 
 #endif

@@ -7,4 +7,16 @@
 #define UNUSED __attribute__((unused))
 #define FALLTHROUGH __attribute__((fallthrough))
 
+/* 1 in a build with AddressSanitizer. */
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN 1
+#endif
+#endif
+#ifndef WITH_ASAN
+#define WITH_ASAN 0
+#endif
+
 #endif

@@ -1,0 +1,199 @@
+/* Memory that is freed all at once.
+ *
+ * An arena is a list of chunks; an allocation takes the next bytes of the newest chunk.  Chunks
+ * come zeroed from calloc, and `dirty` remembers how far a chunk was ever used, so that only
+ * recycled bytes are cleared again.  A request too large for a chunk gets a chunk of its own,
+ * which is put behind the newest one so that its rest stays in use.
+ *
+ *     arena -> newest chunk -> older chunk -> ... -> NULL
+ *              [header|used......|free     ]
+ *
+ * Under AddressSanitizer everything not handed out is poisoned, 16 bytes stay poisoned between
+ * neighbours, and a reset poisons all: using a dropped node or running over an array is reported.
+ */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if WITH_ASAN
+#include <sanitizer/asan_interface.h>
+#define POISON(p, n) __asan_poison_memory_region((p), (n))
+#define UNPOISON(p, n) __asan_unpoison_memory_region((p), (n))
+#define RED_ZONE 16
+#else
+#define POISON(p, n) ((void)(p), (void)(n))
+#define UNPOISON(p, n) ((void)(p), (void)(n))
+#define RED_ZONE 0
+#endif
+
+enum { ALIGN = 16, FIRST_CHUNK = 16 << 10, LARGEST_CHUNK = 1 << 20 };
+
+typedef struct Chunk Chunk;
+struct Chunk {
+    Chunk *next;
+    size_t size, used, dirty; /* of the bytes behind this header */
+};
+
+struct Arena {
+    Chunk   *head;
+    jmp_buf *oom;
+    size_t   total, next_size;
+};
+
+static uint8_t *chunk_bytes(Chunk *ch)
+{
+    return (uint8_t *)ch + ((sizeof(Chunk) + ALIGN - 1) & ~(size_t)(ALIGN - 1));
+}
+
+static NORETURN void out_of_memory(Arena *a)
+{
+    if (a && a->oom)
+        longjmp(*a->oom, 1);
+    fputs("tvmcc: out of memory\n", stderr);
+    abort();
+}
+
+static Chunk *chunk_new(Arena *a, size_t size)
+{
+    size_t bytes;
+    Chunk *ch = NULL;
+
+    if (checked_add(size, sizeof(Chunk) + ALIGN, &bytes))
+        ch = calloc(1, bytes);
+    if (!ch)
+        out_of_memory(a);
+    ch->size = size;
+    POISON(chunk_bytes(ch), size);
+    return ch;
+}
+
+Arena *arena_new(jmp_buf *oom)
+{
+    Arena *a = calloc(1, sizeof *a);
+
+    if (!a) {
+        if (oom)
+            longjmp(*oom, 1);
+        out_of_memory(NULL);
+    }
+    a->oom = oom;
+    a->next_size = FIRST_CHUNK;
+    return a;
+}
+
+static void free_chunks(Chunk *ch)
+{
+    while (ch) {
+        Chunk *next = ch->next;
+
+        UNPOISON(chunk_bytes(ch), ch->size);
+        free(ch);
+        ch = next;
+    }
+}
+
+void arena_free(Arena *a)
+{
+    if (!a)
+        return;
+    free_chunks(a->head);
+    free(a);
+}
+
+void arena_reset(Arena *a)
+{
+    Chunk *kept = a->head;
+
+    a->total = 0;
+    if (!kept)
+        return;
+    free_chunks(kept->next);
+    kept->next = NULL;
+    kept->used = 0;
+    POISON(chunk_bytes(kept), kept->size);
+}
+
+static void *chunk_take(Chunk *ch, size_t bytes, size_t step)
+{
+    uint8_t *p = chunk_bytes(ch) + ch->used;
+    size_t   end = ch->used + step;
+
+    UNPOISON(p, bytes);
+    if (ch->used < ch->dirty) {
+        size_t old = ch->dirty - ch->used;
+
+        memset(p, 0, old < bytes ? old : bytes);
+    }
+    ch->used = end;
+    if (ch->dirty < end)
+        ch->dirty = end;
+    return p;
+}
+
+void *arena_alloc(Arena *a, size_t bytes)
+{
+    size_t step;
+    Chunk *ch = a->head;
+
+    if (!checked_add(bytes, (size_t)(ALIGN - 1 + RED_ZONE), &step))
+        out_of_memory(a);
+    step &= ~(size_t)(ALIGN - 1);
+    if (step == 0)
+        step = ALIGN; /* distinct addresses, also for empty arrays */
+    a->total += step;
+    if (ch && ch->size - ch->used >= step)
+        return chunk_take(ch, bytes, step);
+    if (step > a->next_size / 4) { /* large: a chunk of its own, behind the newest */
+        Chunk *own = chunk_new(a, step);
+
+        if (ch) {
+            own->next = ch->next;
+            ch->next = own;
+        } else {
+            a->head = own;
+        }
+        return chunk_take(own, bytes, step);
+    }
+    ch = chunk_new(a, a->next_size);
+    if (a->next_size < LARGEST_CHUNK)
+        a->next_size *= 2;
+    ch->next = a->head;
+    a->head = ch;
+    return chunk_take(ch, bytes, step);
+}
+
+void *arena_array(Arena *a, size_t n, size_t size)
+{
+    size_t bytes;
+
+    if (!checked_mul(n, size, &bytes))
+        out_of_memory(a);
+    return arena_alloc(a, bytes);
+}
+
+void *arena_dup(Arena *a, const void *p, size_t bytes)
+{
+    void *copy = arena_alloc(a, bytes);
+
+    if (bytes)
+        memcpy(copy, p, bytes);
+    return copy;
+}
+
+char *arena_printf(Arena *a, const char *fmt, ...)
+{
+    va_list ap;
+    StrBuf  s = strbuf(a);
+
+    va_start(ap, fmt);
+    str_vprintf(&s, fmt, ap);
+    va_end(ap);
+    return s.at;
+}
+
+size_t arena_used(const Arena *a)
+{
+    return a->total;
+}

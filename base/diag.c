@@ -1,0 +1,462 @@
+/* What the user is told.
+ *
+ * Errors, warnings, notes and hints are recorded in order and printed later, all at once, as text
+ *
+ *     net.onnx:12:1: error: Conv 'Conv_12' has group 3, which does not divide its 64 ... [E0412]
+ *     net.onnx:11:1: note: Relu 'Relu_11': the input comes from here
+ *     hint: 'group' can be 1, 2, 4, 8, 16, 32 or 64 here
+ *
+ * or as the JSON that GCC prints (an array; notes and hints are children).  Where the input is
+ * text, `diag_source` lets the line follow with a caret.  A message that does not mention the name
+ * of its node gets it in front.  Names come from hostile files: control characters are escaped.
+ */
+#include "base/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { KIND_ERROR, KIND_WARNING, KIND_NOTE, KIND_HINT } Kind;
+
+static const char *const kind_names[] = {"error", "warning", "note", "hint"};
+
+typedef struct {
+    const char *code, *flag, *text;
+    int         status;
+} Row;
+
+#define none NULL
+static const Row rows[DIAG_COUNT] = {
+#define DIAG(id, code, status, flag, text) {code, flag, text, status},
+#include "base/diag.def"
+#undef DIAG
+};
+#undef none
+
+typedef struct {
+    Kind        kind;
+    DiagId      id; /* of an error or warning */
+    Loc         loc;
+    const char *text;
+} Record;
+
+typedef struct {
+    const char *file;
+    Bytes       text;
+} Source;
+
+typedef enum { FLAG_DEFAULT, FLAG_ON, FLAG_OFF } Flag;
+
+struct Diags {
+    Arena   *arena;
+    uint32_t errors;
+    bool     muted;  /* the last warning was off: its notes are dropped too */
+    bool     werror; /* -Werror */
+    uint8_t  on[DIAG_COUNT], as_error[DIAG_COUNT]; /* Flag, for warnings */
+    VEC(Record) records;
+    VEC(Source) sources;
+    void *mappings; /* of reader.c */
+};
+
+Diags *diags_new(Arena *a)
+{
+    Diags *d = NEW(a, Diags);
+
+    d->arena = a;
+    return d;
+}
+
+Arena *diag_arena(const Diags *d)
+{
+    return d->arena;
+}
+
+void **diag_mappings(Diags *d)
+{
+    return &d->mappings;
+}
+
+const char *diag_code(DiagId id)
+{
+    return rows[id].code;
+}
+
+const char *diag_help(const char *code)
+{
+    for (int i = 0; i < DIAG_COUNT; i++) {
+        if (strcmp(rows[i].code, code) == 0)
+            return rows[i].text;
+    }
+    return NULL;
+}
+
+/* ---- recording ---------------------------------------------------------- */
+
+static void record(Diags *d, Kind kind, DiagId id, Loc loc, const char *fmt, va_list ap)
+{
+    StrBuf s = strbuf(d->arena);
+    Record r = {kind, id, loc, NULL};
+
+    str_vprintf(&s, fmt, ap);
+    r.text = s.at;
+    vec_push(d->arena, &d->records, r);
+}
+
+void *diag_error(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    record(d, KIND_ERROR, id, loc, fmt, ap);
+    va_end(ap);
+    d->errors++;
+    d->muted = false;
+    return NULL;
+}
+
+void diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
+{
+    va_list ap;
+    bool    error = d->as_error[id] == FLAG_ON || (d->werror && d->as_error[id] != FLAG_OFF);
+
+    d->muted = d->on[id] == FLAG_OFF;
+    if (d->muted)
+        return;
+    va_start(ap, fmt);
+    record(d, error ? KIND_ERROR : KIND_WARNING, id, loc, fmt, ap);
+    va_end(ap);
+    d->errors += error;
+}
+
+void diag_note(Diags *d, Loc loc, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (d->muted)
+        return;
+    va_start(ap, fmt);
+    record(d, KIND_NOTE, 0, loc, fmt, ap);
+    va_end(ap);
+}
+
+void diag_hint(Diags *d, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (d->muted)
+        return;
+    va_start(ap, fmt);
+    record(d, KIND_HINT, 0, NO_LOC, fmt, ap);
+    va_end(ap);
+}
+
+uint32_t diag_errors(const Diags *d)
+{
+    return d->errors;
+}
+
+int diag_status(const Diags *d)
+{
+    for (uint32_t i = 0; i < d->records.n; i++) {
+        const Record *r = &d->records.at[i];
+
+        if (r->kind == KIND_ERROR)
+            return rows[r->id].status ? rows[r->id].status : 1; /* 0: a warning under -Werror */
+    }
+    return 0;
+}
+
+void diag_drop(Diags *d, uint32_t errors)
+{
+    uint32_t seen = 0;
+
+    for (uint32_t i = 0; i < d->records.n; i++) {
+        if (d->records.at[i].kind == KIND_ERROR && seen++ == errors) {
+            d->records.n = i;
+            d->errors = errors;
+            return;
+        }
+    }
+}
+
+static int find_flag(const char *name)
+{
+    for (int i = 0; i < DIAG_COUNT; i++) {
+        if (rows[i].flag && strcmp(rows[i].flag, name) == 0)
+            return i;
+    }
+    return -1;
+}
+
+bool diag_flag(Diags *d, const char *option)
+{
+    int id;
+
+    if (!str_starts(option, "-W"))
+        return false;
+    option += 2;
+    if (strcmp(option, "error") == 0 || strcmp(option, "no-error") == 0) {
+        d->werror = *option == 'e';
+    } else if (str_starts(option, "error=")) {
+        if ((id = find_flag(option + 6)) < 0)
+            return false;
+        d->as_error[id] = d->on[id] = FLAG_ON;
+    } else if (str_starts(option, "no-error=")) {
+        if ((id = find_flag(option + 9)) < 0)
+            return false;
+        d->as_error[id] = FLAG_OFF;
+    } else {
+        bool off = str_starts(option, "no-");
+
+        if ((id = find_flag(option + (off ? 3 : 0))) < 0)
+            return false;
+        d->on[id] = off ? FLAG_OFF : FLAG_ON;
+    }
+    return true;
+}
+
+void diag_source(Diags *d, const char *file, Bytes text)
+{
+    Source s = {file, text};
+
+    vec_push(d->arena, &d->sources, s);
+}
+
+/* ---- printing as text ---------------------------------------------------------- */
+
+/* Text without control characters, which could rewrite the terminal. */
+static void add_clean(StrBuf *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char ch = (unsigned char)*text;
+
+        if (ch == '\n')
+            str_add(out, "\\n");
+        else if (ch < 0x20 || ch == 0x7f)
+            str_printf(out, "\\x%02x", ch);
+        else
+            str_addc(out, *text);
+    }
+}
+
+/* Whether the message speaks of the node by its quoted name already. */
+static bool mentions(const char *text, const char *name)
+{
+    size_t      n = strlen(name);
+    const char *p = text;
+
+    while ((p = strchr(p, '\''))) {
+        p++;
+        if (strncmp(p, name, n) == 0 && p[n] == '\'')
+            return true;
+    }
+    return false;
+}
+
+static void add_message(StrBuf *out, const Record *r)
+{
+    if (r->loc.name && *r->loc.name && !mentions(r->text, r->loc.name)) {
+        str_addc(out, '\'');
+        str_add(out, r->loc.name);
+        str_add(out, "': ");
+    }
+    str_add(out, r->text);
+}
+
+static const Bytes *find_source(const Diags *d, const char *file)
+{
+    for (uint32_t i = d->sources.n; i-- > 0;) {
+        if (strcmp(d->sources.at[i].file, file) == 0)
+            return &d->sources.at[i].text;
+    }
+    return NULL;
+}
+
+/* The line of the text and a caret below, cut to 96 columns around the place. */
+static void add_caret(const Diags *d, Loc loc, StrBuf *out)
+{
+    const Bytes *text = loc.file && loc.line ? find_source(d, loc.file) : NULL;
+    size_t       start = 0, end, col = loc.col ? loc.col - 1 : 0, from = 0;
+
+    if (!text)
+        return;
+    for (uint32_t line = 1; line < loc.line; line++) {
+        const uint8_t *nl =
+            start < text->n ? memchr(text->at + start, '\n', text->n - start) : NULL;
+
+        if (!nl)
+            return;
+        start = (size_t)(nl - text->at) + 1;
+    }
+    for (end = start; end < text->n && text->at[end] != '\n' && text->at[end] != '\r';)
+        end++;
+    if (col > end - start)
+        col = end - start;
+    if (col > 72)
+        from = col - 48;
+    if (end - start - from > 96)
+        end = start + from + 96;
+    str_add(out, "    ");
+    for (size_t i = start + from; i < end; i++) {
+        uint8_t ch = text->at[i];
+
+        str_addc(out, ch == '\t' ? ' ' : ch < 0x20 || ch == 0x7f ? '?' : (char)ch);
+    }
+    str_add(out, "\n    ");
+    for (size_t i = start + from; i < start + col; i++) {
+        if ((text->at[i] & 0xc0) != 0x80) /* one column for each UTF-8 character */
+            str_addc(out, ' ');
+    }
+    str_add(out, "^\n");
+}
+
+static void print_text(const Diags *d, const Record *r, StrBuf *out)
+{
+    StrBuf message = strbuf(out->arena);
+
+    if (r->loc.file) {
+        add_clean(out, r->loc.file);
+        if (r->loc.line)
+            str_printf(out, ":%u:%u", r->loc.line, r->loc.col ? r->loc.col : 1);
+        str_add(out, ": ");
+    } else if (r->kind == KIND_ERROR || r->kind == KIND_WARNING) {
+        str_add(out, "tvmcc: ");
+    }
+    str_printf(out, "%s: ", kind_names[r->kind]);
+    add_message(&message, r);
+    add_clean(out, message.at);
+    if (r->kind == KIND_ERROR || r->kind == KIND_WARNING) {
+        const Row *row = &rows[r->id];
+
+        if (row->flag)
+            str_printf(out, " [-W%s%s]", r->kind == KIND_ERROR ? "error=" : "", row->flag);
+        str_printf(out, " [%s]", row->code);
+    }
+    str_addc(out, '\n');
+    add_caret(d, r->loc, out);
+}
+
+/* ---- printing as JSON ---------------------------------------------------------- */
+
+/* Length of the UTF-8 character at `p`, 0 if it is not one. */
+static int utf8_length(const unsigned char *p)
+{
+    int n = *p < 0x80                 ? 1
+            : *p >= 0xc2 && *p < 0xe0 ? 2
+            : (*p & 0xf0) == 0xe0     ? 3
+            : *p >= 0xf0 && *p < 0xf5 ? 4
+                                      : 0;
+
+    for (int i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    }
+    if (n == 3 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] >= 0xa0)))
+        return 0; /* too long, or half of a surrogate pair */
+    if (n == 4 && ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] >= 0x90)))
+        return 0;
+    return n;
+}
+
+void str_add_json(StrBuf *out, const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+
+    str_addc(out, '"');
+    while (*p) {
+        int n = utf8_length(p);
+
+        if (n == 0)
+            str_add(out, "\\ufffd");
+        else if (*p == '"' || *p == '\\')
+            str_printf(out, "\\%c", *p);
+        else if (*p < 0x20 || *p == 0x7f)
+            str_printf(out, "\\u%04x", *p);
+        else
+            str_addn(out, (const char *)p, (size_t)n);
+        p += n ? n : 1;
+    }
+    str_addc(out, '"');
+}
+
+static void json_record(const Record *r, StrBuf *out)
+{
+    StrBuf message = strbuf(out->arena);
+
+    add_message(&message, r);
+    str_printf(out, "{\"kind\": \"%s\", \"message\": ", kind_names[r->kind]);
+    str_add_json(out, message.at);
+    if (r->kind == KIND_ERROR || r->kind == KIND_WARNING) {
+        const Row *row = &rows[r->id];
+
+        str_printf(out, ", \"code\": \"%s\"", row->code);
+        if (row->flag)
+            str_printf(out, ", \"option\": \"-W%s%s\"", r->kind == KIND_ERROR ? "error=" : "",
+                       row->flag);
+    }
+    str_add(out, ", \"locations\": [");
+    if (r->loc.file) {
+        str_add(out, "{\"caret\": {\"file\": ");
+        str_add_json(out, r->loc.file);
+        if (r->loc.line)
+            str_printf(out, ", \"line\": %u, \"column\": %u", r->loc.line,
+                       r->loc.col ? r->loc.col : 1);
+        str_addc(out, '}');
+        if (r->loc.name) {
+            str_add(out, ", \"label\": ");
+            str_add_json(out, r->loc.name);
+        }
+        str_addc(out, '}');
+    }
+    str_add(out, "], \"children\": [");
+}
+
+void diag_print(const Diags *d, DiagFormat format, StrBuf *out)
+{
+    bool     open = false; /* inside the children of an error or warning */
+    uint32_t i;
+
+    if (format == DIAG_TEXT) {
+        for (i = 0; i < d->records.n; i++)
+            print_text(d, &d->records.at[i], out);
+        return;
+    }
+    str_addc(out, '[');
+    for (i = 0; i < d->records.n; i++) {
+        const Record *r = &d->records.at[i];
+        bool          child = open && r->kind != KIND_ERROR && r->kind != KIND_WARNING;
+
+        if (child) {
+            if (d->records.at[i - 1].kind >= KIND_NOTE)
+                str_add(out, ", ");
+            json_record(r, out);
+            str_add(out, "]}");
+            continue;
+        }
+        if (open)
+            str_add(out, "]}");
+        if (i)
+            str_add(out, ",\n ");
+        json_record(r, out);
+        open = r->kind == KIND_ERROR || r->kind == KIND_WARNING;
+        if (!open)
+            str_add(out, "]}");
+    }
+    if (open)
+        str_add(out, "]}");
+    str_add(out, "]\n");
+}
+
+void base_bug(const char *file, int line, const char *fmt, ...)
+{
+    va_list ap;
+
+    fprintf(stderr, "tvmcc: internal error: ");
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, " (%s:%d)\n", file, line);
+    fprintf(stderr, "note: this is a fault of tvmcc, not of your model\n");
+    file_remove_temporaries();
+    exit(70);
+}

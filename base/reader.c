@@ -1,0 +1,190 @@
+/* Bytes in: whole files, mapped or read, and a cursor that cannot leave its buffer.
+ *
+ * Mapped files are listed in the `Diags`, because weights are views of them that live as long as
+ * the compile.  The cursor has a sticky `bad`: a reader checks it once at the end of a record
+ * instead of after each field, and gets zeros meanwhile. */
+#include "base/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct Mapping Mapping;
+struct Mapping {
+    Mapping *next;
+    void    *at;
+    size_t   n;
+};
+
+/* A descriptor for reading and its status, or -1 after an error. */
+static int open_input(Diags *d, const char *path, struct stat *st)
+{
+    int fd = strcmp(path, "-") == 0 ? dup(0) : open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0 && fstat(fd, st) == 0) {
+        if (!S_ISDIR(st->st_mode))
+            return fd;
+        errno = EISDIR;
+    }
+    diag_error(d, E_IO, NO_LOC, "cannot read '%s': %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static bool read_all(Diags *d, Arena *a, const char *path, int fd, size_t expected, Bytes *out)
+{
+    size_t   n = 0, cap = expected + 1;
+    uint8_t *at = arena_alloc(a, cap);
+    ssize_t  got;
+
+    for (;;) {
+        if (n == cap) { /* it grew, or is a pipe */
+            uint8_t *larger = arena_array(a, cap, cap < 4096 ? 4096 : 2);
+
+            memcpy(larger, at, n);
+            at = larger;
+            cap *= cap < 4096 ? 4096 : 2;
+        }
+        got = read(fd, at + n, cap - n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    if (got < 0)
+        return diag_error(d, E_IO, NO_LOC, "cannot read '%s': %s", path, strerror(errno));
+    *out = (Bytes){at, n};
+    return true;
+}
+
+bool file_read(Diags *d, Arena *a, const char *path, Bytes *out)
+{
+    struct stat st;
+    int         fd = open_input(d, path, &st);
+    bool        ok;
+
+    if (fd < 0)
+        return false;
+    ok = read_all(d, a, path, fd, S_ISREG(st.st_mode) ? (size_t)st.st_size : 0, out);
+    close(fd);
+    return ok;
+}
+
+bool file_map(Diags *d, const char *path, Bytes *out)
+{
+    struct stat st;
+    int         fd = open_input(d, path, &st);
+    bool        ok = false;
+
+    if (fd < 0)
+        return false;
+    if (!S_ISREG(st.st_mode) || st.st_size == 0) {
+        ok = read_all(d, diag_arena(d), path, fd, 0, out);
+    } else {
+        void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+        if (at == MAP_FAILED) {
+            diag_error(d, E_IO, NO_LOC, "cannot map '%s': %s", path, strerror(errno));
+        } else {
+            Mapping *m = NEW(diag_arena(d), Mapping);
+
+            *m = (Mapping){*diag_mappings(d), at, (size_t)st.st_size};
+            *diag_mappings(d) = m;
+            *out = (Bytes){at, m->n};
+            ok = true;
+        }
+    }
+    close(fd);
+    return ok;
+}
+
+void file_unmap_all(Diags *d)
+{
+    for (Mapping *m = *diag_mappings(d); m; m = m->next)
+        munmap(m->at, m->n);
+    *diag_mappings(d) = NULL;
+}
+
+/* ---- the cursor ---------------------------------------------------------- */
+
+Reader reader(Bytes b)
+{
+    static const uint8_t empty[1];
+
+    if (!b.at)
+        b = (Bytes){empty, 0};
+    return (Reader){b.at, b.at + b.n, b.at, false};
+}
+
+size_t reader_left(const Reader *r)
+{
+    return (size_t)(r->end - r->at);
+}
+
+Bytes read_bytes(Reader *r, uint64_t n)
+{
+    Bytes b = {r->at, (size_t)n};
+
+    if (r->bad || n > reader_left(r)) {
+        r->bad = true;
+        r->at = r->end;
+        return (Bytes){r->end, 0};
+    }
+    r->at += n;
+    return b;
+}
+
+static uint64_t read_le(Reader *r, unsigned bytes)
+{
+    Bytes    b = read_bytes(r, bytes);
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < b.n; i++)
+        v |= (uint64_t)b.at[i] << (8 * i);
+    return v;
+}
+
+uint8_t read_u8(Reader *r)
+{
+    return (uint8_t)read_le(r, 1);
+}
+
+uint16_t read_u16(Reader *r)
+{
+    return (uint16_t)read_le(r, 2);
+}
+
+uint32_t read_u32(Reader *r)
+{
+    return (uint32_t)read_le(r, 4);
+}
+
+uint64_t read_u64(Reader *r)
+{
+    return read_le(r, 8);
+}
+
+uint64_t read_varint(Reader *r)
+{
+    uint64_t v = 0;
+
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        uint8_t b = read_u8(r);
+
+        if (r->bad)
+            return 0;
+        if (shift == 63 && b > 1)
+            break; /* does not fit in 64 bits */
+        v |= (uint64_t)(b & 0x7f) << shift;
+        if (!(b & 0x80))
+            return v;
+    }
+    r->bad = true;
+    r->at = r->end;
+    return 0;
+}

@@ -1,0 +1,438 @@
+/* base/: memory, containers, text, hashes, diagnostics, files. */
+#include "base/base.h"
+#include "tests/unit/check.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/tvmcc-base-XXXXXX";
+
+static Bytes text_bytes(const char *s)
+{
+    return (Bytes){(const uint8_t *)s, strlen(s)};
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static void test_arena(void)
+{
+    Arena *a = arena_new(NULL);
+
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 3000; i++) {
+            size_t   n = i % 7 == 0 ? i * 5 : i % 97;
+            uint8_t *p = arena_alloc(a, n);
+            bool     zero = true;
+
+            for (size_t k = 0; k < n; k++)
+                zero &= p[k] == 0;
+            CHECK(zero && (uintptr_t)p % 16 == 0);
+            memset(p, 0xff, n);
+        }
+        CHECK(arena_used(a) > 3000 * 16);
+        arena_reset(a);
+        CHECK_INT(arena_used(a), 0);
+    }
+    CHECK(arena_alloc(a, 0) != arena_alloc(a, 0));
+    CHECK_STR(arena_printf(a, "%d-%s", 7, "x"), "7-x");
+    arena_free(a);
+    arena_free(NULL);
+}
+
+static void test_out_of_memory(void)
+{
+    jmp_buf         oom;
+    Arena          *a = arena_new(&oom);
+    volatile int    jumps = 0;
+    volatile size_t huge = SIZE_MAX / 2;
+
+    if (setjmp(oom) == 0)
+        arena_array(a, huge, 4);
+    else
+        jumps++;
+    if (setjmp(oom) == 0)
+        arena_alloc(a, SIZE_MAX);
+    else
+        jumps++;
+    CHECK_INT(jumps, 2);
+    arena_free(a);
+}
+
+static void test_vec(void)
+{
+    Arena *a = arena_new(NULL);
+    VEC(int) v = {0};
+
+    for (int i = 0; i < 1000; i++)
+        vec_push(a, &v, i * 3);
+    CHECK_INT(v.n, 1000);
+    for (int i = 0; i < 1000; i++)
+        CHECK(v.at[i] == i * 3);
+    arena_free(a);
+}
+
+/* Against an array that is searched from one end to the other. */
+static void test_map(void)
+{
+    enum { N = 300 };
+    Arena   *a = arena_new(NULL);
+    Map     *m = map_new(a);
+    void    *want[N] = {0};
+    uint64_t state = 1, count = 0;
+    int      values[N];
+    void    *value;
+
+    for (int i = 0; i < 20000; i++) {
+        uint64_t key = random_next(&state) % N;
+
+        if (random_next(&state) % 3 == 0) {
+            count -= want[key] != NULL;
+            want[key] = NULL;
+            map_del(m, key * 4096);
+        } else {
+            count += want[key] == NULL;
+            want[key] = &values[random_next(&state) % N];
+            map_put(m, key * 4096, want[key]);
+        }
+        CHECK(map_count(m) == count);
+    }
+    for (uint64_t key = 0; key < N; key++)
+        CHECK(map_get(m, key * 4096) == want[key]);
+    map_put(m, 5, NULL);
+    CHECK(map_find(m, 5, &value) && value == NULL && !map_find(m, 6, &value));
+    arena_free(a);
+}
+
+static void test_intern(void)
+{
+    Arena      *a = arena_new(NULL);
+    Strings    *s = strings_new(a);
+    const char *first[2000];
+    char        name[32], long_text[600];
+
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof name, "name%d", i);
+        first[i] = intern(s, name);
+        CHECK_STR(first[i], name);
+    }
+    for (int i = 0; i < 2000; i++)
+        CHECK(intern_printf(s, "name%d", i) == first[i]);
+    CHECK(intern(s, "") == intern_n(s, "abc", 0));
+    CHECK(intern_n(s, "ab\0cd", 5) == intern(s, "ab"));
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = 0;
+    CHECK(intern_printf(s, "%s", long_text) == intern(s, long_text));
+    arena_free(a);
+}
+
+static void test_text(void)
+{
+    static const char *const words[] = {"nn.relu", "nn.conv2d", "fuse_ops", "-O"};
+
+    Arena *a = arena_new(NULL);
+    StrBuf s = strbuf(a);
+
+    for (int i = 0; i < 100; i++)
+        str_printf(&s, "%d,", i);
+    CHECK(s.n == strlen(s.at) && s.n == 290 && str_ends(s.at, "98,99,"));
+    CHECK(str_starts("nn.relu", "nn.") && !str_starts("nn", "nn."));
+    CHECK(str_ends("a.relay", ".relay") && !str_ends("y", ".relay"));
+    CHECK_STR(str_closest("nn.rleu", words, 4), "nn.relu");
+    CHECK_STR(str_closest("fuse_op", words, 4), "fuse_ops");
+    CHECK(!str_closest("completely", words, 4) && !str_closest("", words, 4));
+    CHECK(!str_closest("z", words, 4));
+    arena_free(a);
+}
+
+static void sha_is(const char *text, const char *want)
+{
+    char hex[65];
+
+    sha256_hex(sha256(text_bytes(text)), hex);
+    CHECK_STR(hex, want);
+}
+
+static void test_hash(void)
+{
+    Sha256Ctx c;
+    char      hex[65], block[1000];
+    int64_t   sum;
+
+    sha_is("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    sha_is("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    sha_is("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+           "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    memset(block, 'a', sizeof block);
+    sha256_init(&c);
+    for (int i = 0; i < 1000; i++) { /* a million times "a", in uneven pieces */
+        sha256_add(&c, block, (size_t)i);
+        sha256_add(&c, block, (size_t)(1000 - i));
+    }
+    sha256_hex(sha256_end(&c), hex);
+    CHECK_STR(hex, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    for (size_t n = 0; n < 200; n++) { /* one piece or two: the same */
+        sha256_init(&c);
+        sha256_add(&c, block, n / 3);
+        sha256_add(&c, block, n - n / 3);
+        Sha256 x = sha256_end(&c), y = sha256((Bytes){(uint8_t *)block, n});
+        CHECK(memcmp(&x, &y, sizeof x) == 0);
+    }
+    CHECK(hash_bytes("a", 1, 0) != hash_bytes("b", 1, 0));
+    CHECK(hash_bytes("a", 1, 0) != hash_bytes("a\0", 2, 0));
+    CHECK(gcd_i64(-12, 18) == 6 && gcd_i64(0, 5) == 5 && gcd_i64(0, 0) == 0);
+    CHECK(floor_div(-7, 2) == -4 && floor_mod(-7, 2) == 1 && floor_div(7, 2) == 3);
+    CHECK(floor_mod(-8, 4) == 0 && floor_div(INT64_MIN, 1) == INT64_MIN);
+    CHECK(!checked_add(INT64_MAX, (int64_t)1, &sum) && checked_mul(3, 4, &sum) && sum == 12);
+}
+
+/* What `d` prints, and nothing left of it. */
+static const char *printed(Arena *a, const Diags *d, DiagFormat format)
+{
+    StrBuf s = strbuf(a);
+
+    diag_print(d, format, &s);
+    return s.at;
+}
+
+static void test_diag_text(void)
+{
+    Arena *a = arena_new(NULL);
+    Diags *d = diags_new(a);
+    Loc    conv = {"net.onnx", 12, 0, "Conv_12"}, relu = {"net.onnx", 11, 0, "Relu_11"};
+    Loc    text = {"a.relay", 2, 7, NULL};
+
+    diag_source(d, "a.relay", text_bytes("fn @main() {\n\tadd(\x1b, 2)\n}\n"));
+    CHECK(diag_status(d) == 0 && diag_errors(d) == 0);
+    CHECK(!diag_error(d, E_TYPE, conv, "Conv 'Conv_12' has group %d", 3));
+    diag_note(d, relu, "the input comes from here");
+    diag_hint(d, "'group' can be 1");
+    diag_error(d, E_PARSE_TEXT, text, "expected an operand");
+    diag_error(d, E_IO, NO_LOC, "cannot read '\n\x1b[2J'");
+    CHECK_STR(printed(a, d, DIAG_TEXT),
+              "net.onnx:12:1: error: Conv 'Conv_12' has group 3 [E0401]\n"
+              "net.onnx:11:1: note: 'Relu_11': the input comes from here\n"
+              "hint: 'group' can be 1\n"
+              "a.relay:2:7: error: expected an operand [E0305]\n"
+              "     add(?, 2)\n"
+              "          ^\n"
+              "tvmcc: error: cannot read '\\n\\x1b[2J' [E0903]\n");
+    CHECK(diag_errors(d) == 3 && diag_status(d) == 1);
+    diag_drop(d, 1);
+    CHECK_INT(diag_errors(d), 1);
+    CHECK_STR(printed(a, d, DIAG_TEXT),
+              "net.onnx:12:1: error: Conv 'Conv_12' has group 3 [E0401]\n"
+              "net.onnx:11:1: note: 'Relu_11': the input comes from here\n"
+              "hint: 'group' can be 1\n");
+    CHECK_STR(diag_code(E_PARSE_MODEL), "E0301");
+    CHECK(diag_help("E0301") && !diag_help("E9999"));
+    arena_free(a);
+}
+
+static void test_diag_places(void)
+{
+    Arena *a = arena_new(NULL);
+    Diags *d = diags_new(a);
+
+    diag_source(d, "t", text_bytes("one"));
+    diag_error(d, E_USAGE, (Loc){"t", 1, 99, NULL}, "past the end");
+    diag_error(d, E_USAGE, (Loc){"t", 9, 1, NULL}, "no such line");
+    diag_error(d, E_USAGE, (Loc){"u", 0, 0, NULL}, "a file");
+    CHECK_STR(printed(a, d, DIAG_TEXT), "t:1:99: error: past the end [E0101]\n"
+                                        "    one\n"
+                                        "       ^\n"
+                                        "t:9:1: error: no such line [E0101]\n"
+                                        "u: error: a file [E0101]\n");
+    CHECK_INT(diag_status(d), 2);
+    arena_free(a);
+}
+
+static void test_diag_json(void)
+{
+    Arena *a = arena_new(NULL);
+    Diags *d = diags_new(a);
+
+    CHECK_STR(printed(a, d, DIAG_JSON), "[]\n");
+    diag_error(d, E_IMPORT, (Loc){"n\"\x01\xff.onnx", 3, 0, "x"}, "Conv 'x' \xc3\xa4");
+    diag_note(d, NO_LOC, "one");
+    diag_hint(d, "two");
+    diag_warn(d, W_BASELINE_CPU, NO_LOC, "slow");
+    CHECK_STR(printed(a, d, DIAG_JSON),
+              "[{\"kind\": \"error\", \"message\": \"Conv 'x' \xc3\xa4\", \"code\": \"E0304\", "
+              "\"locations\": [{\"caret\": {\"file\": \"n\\\"\\u0001\\ufffd.onnx\", \"line\": 3, "
+              "\"column\": 1}, \"label\": \"x\"}], \"children\": [{\"kind\": \"note\", "
+              "\"message\": \"one\", \"locations\": [], \"children\": []}, {\"kind\": \"hint\", "
+              "\"message\": \"two\", \"locations\": [], \"children\": []}]},\n"
+              " {\"kind\": \"warning\", \"message\": \"slow\", \"code\": \"W0601\", \"option\": "
+              "\"-Wbaseline-cpu\", \"locations\": [], \"children\": []}]\n");
+    arena_free(a);
+}
+
+static void test_warnings(void)
+{
+    Arena *a = arena_new(NULL);
+    Diags *d = diags_new(a);
+
+    CHECK(!diag_flag(d, "-Wno-such") && !diag_flag(d, "-Werror=nothing") && !diag_flag(d, "-x"));
+    diag_warn(d, W_BASELINE_CPU, NO_LOC, "one");
+    CHECK(diag_flag(d, "-Wno-baseline-cpu"));
+    diag_warn(d, W_BASELINE_CPU, NO_LOC, "two");
+    diag_note(d, NO_LOC, "belongs to two");
+    CHECK(diag_flag(d, "-Werror=baseline-cpu"));
+    diag_warn(d, W_BASELINE_CPU, NO_LOC, "three");
+    CHECK(diag_errors(d) == 1 && diag_status(d) == 1);
+    CHECK(diag_flag(d, "-Wno-error=baseline-cpu") && diag_flag(d, "-Werror"));
+    diag_warn(d, W_BASELINE_CPU, NO_LOC, "four");
+    diag_warn(d, W_SCHEDULE_REFUSED, NO_LOC, "five");
+    CHECK_STR(printed(a, d, DIAG_TEXT), "tvmcc: warning: one [-Wbaseline-cpu] [W0601]\n"
+                                        "tvmcc: error: three [-Werror=baseline-cpu] [W0601]\n"
+                                        "tvmcc: warning: four [-Wbaseline-cpu] [W0601]\n"
+                                        "tvmcc: error: five [-Werror=schedule-refused] [W0501]\n");
+    arena_free(a);
+}
+
+static void test_reader(void)
+{
+    static const uint8_t data[] = {1,  2,  3,  4,  5,  6,  7,    8,    9,
+                                   10, 11, 12, 13, 14, 15, 0xac, 0x02, 7};
+    static const uint8_t wide[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
+    static const uint8_t wider[] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02};
+    Reader               r = reader((Bytes){data, sizeof data});
+
+    CHECK(read_u8(&r) == 1 && read_u16(&r) == 0x0302 && read_u32(&r) == 0x07060504);
+    CHECK(read_u64(&r) == 0x0f0e0d0c0b0a0908 && read_varint(&r) == 300);
+    CHECK(reader_left(&r) == 1 && read_u16(&r) == 0 && r.bad && read_u8(&r) == 0);
+    r = reader((Bytes){data, 4});
+    CHECK(read_bytes(&r, 3).n == 3 && read_bytes(&r, UINT64_MAX).n == 0 && r.bad);
+    r = reader((Bytes){wide, sizeof wide});
+    CHECK(read_varint(&r) == UINT64_MAX && !r.bad);
+    r = reader((Bytes){wider, sizeof wider});
+    CHECK(read_varint(&r) == 0 && r.bad);
+    r = reader((Bytes){wide, 4});
+    CHECK(read_varint(&r) == 0 && r.bad);
+    r = reader((Bytes){NULL, 0});
+    CHECK(read_u8(&r) == 0 && r.bad);
+}
+
+static unsigned entries(void)
+{
+    char  command[128], buffer[32] = "";
+    FILE *p;
+
+    snprintf(command, sizeof command, "ls -A %s | wc -l", folder);
+    p = popen(command, "r");
+    CHECK(p && fgets(buffer, sizeof buffer, p));
+    pclose(p);
+    return (unsigned)atoi(buffer);
+}
+
+static void test_files(void)
+{
+    Arena      *a = arena_new(NULL);
+    Diags      *d = diags_new(a);
+    const char *path = arena_printf(a, "%s/out", folder),
+               *link = arena_printf(a, "%s/link", folder);
+    const char *temporary;
+    struct stat one, two;
+    Bytes       got;
+
+    umask(022);
+    CHECK(file_write(d, path, text_bytes("first")) && stat(path, &one) == 0);
+    CHECK_INT(one.st_mode & 0777, 0644);
+    CHECK(file_write(d, path, text_bytes("first")) && stat(path, &two) == 0);
+    CHECK(one.st_ino == two.st_ino); /* not touched */
+    CHECK(file_write(d, path, text_bytes("other")) && stat(path, &two) == 0);
+    CHECK(one.st_ino != two.st_ino);
+    CHECK(file_map(d, path, &got) && got.n == 5 && memcmp(got.at, "other", 5) == 0);
+    CHECK(file_read(d, a, path, &got) && got.n == 5 && memcmp(got.at, "other", 5) == 0);
+    CHECK(symlink("out", link) == 0 && file_write(d, link, text_bytes("")));
+    CHECK(lstat(link, &one) == 0 && S_ISLNK(one.st_mode));
+    CHECK(file_map(d, path, &got) && got.n == 0);
+    temporary = file_temporary(d, a, path, 0777);
+    CHECK(temporary && file_write(d, temporary, text_bytes("by hand")));
+    CHECK(file_commit(d, temporary, path) && file_read(d, a, path, &got) && got.n == 7);
+    CHECK(stat(path, &one) == 0 && access(temporary, F_OK) != 0);
+    temporary = file_temporary(d, a, path, 0777);
+    CHECK(file_write(d, temporary, text_bytes("by hand")) && file_commit(d, temporary, path));
+    CHECK(stat(path, &two) == 0 && one.st_ino == two.st_ino && access(temporary, F_OK) != 0);
+    CHECK(diag_errors(d) == 0);
+    CHECK(entries() == 2);
+    file_unmap_all(d);
+    arena_free(a);
+}
+
+static void test_file_errors(void)
+{
+    Arena      *a = arena_new(NULL);
+    Diags      *d = diags_new(a);
+    const char *missing = arena_printf(a, "%s/no/such", folder);
+    Bytes       got;
+
+    CHECK(!file_map(d, missing, &got) && !file_read(d, a, folder, &got));
+    CHECK(!file_write(d, missing, text_bytes("x")) && !file_write(d, folder, text_bytes("x")));
+    CHECK(!file_write(d, "/dev/full", text_bytes("x")));
+    CHECK_STR(printed(a, d, DIAG_TEXT),
+              arena_printf(a,
+                           "tvmcc: error: cannot read '%s': No such file or directory [E0903]\n"
+                           "tvmcc: error: cannot read '%s': Is a directory [E0903]\n"
+                           "tvmcc: error: cannot write '%s': No such file or directory [E0903]\n"
+                           "tvmcc: error: cannot write '%s': Is a directory [E0903]\n"
+                           "tvmcc: error: cannot write '/dev/full': No space left on device "
+                           "[E0903]\n",
+                           missing, folder, missing, folder));
+    CHECK_INT(diag_status(d), 74);
+    CHECK(entries() == 2);
+    arena_free(a);
+}
+
+static void test_signal(void)
+{
+    Arena *a = arena_new(NULL);
+    Diags *d = diags_new(a);
+    pid_t  child = fork();
+    int    status = 0;
+
+    if (child == 0) {
+        file_handle_signals();
+        if (!file_temporary(d, a, arena_printf(a, "%s/product", folder), 0666) || entries() != 3)
+            _exit(1);
+        raise(SIGTERM);
+        _exit(2);
+    }
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    CHECK_INT(entries(), 2);
+    arena_free(a);
+}
+
+int main(void)
+{
+    char command[64];
+
+    if (!mkdtemp(folder))
+        return 1;
+    RUN(test_arena);
+    RUN(test_out_of_memory);
+    RUN(test_vec);
+    RUN(test_map);
+    RUN(test_intern);
+    RUN(test_text);
+    RUN(test_hash);
+    RUN(test_diag_text);
+    RUN(test_diag_places);
+    RUN(test_diag_json);
+    RUN(test_warnings);
+    RUN(test_reader);
+    RUN(test_files);
+    RUN(test_file_errors);
+    RUN(test_signal);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command) | check_result();
+}
