@@ -22,7 +22,7 @@ typedef enum { TYPE_TENSOR, TYPE_TUPLE, TYPE_FUNC, TYPE_REF, TYPE_ADT, TYPE_VAR 
 typedef struct Halo {
     uint32_t        ndim;
     double          value;
-    const uint16_t *lo, *hi; /* [ndim] */
+    const uint32_t *lo, *hi; /* [ndim] */
 } Halo;
 
 struct Type {
