@@ -14,7 +14,7 @@ typedef Ints        AttrC_INTS;
 typedef Floats      AttrC_FLOATS;
 
 #define RECORD(name) typedef struct name {
-#define FIELD(name, type, fallback) AttrC_##type name;
+#define FIELD(record, name, type, fallback) AttrC_##type name;
 #define END(name) } name; \
     extern const AttrRecord attrs_##name;
 #include "ops/attrs.def"

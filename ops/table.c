@@ -1,0 +1,52 @@
+/* The operator table and the attribute records, from ops.def and attrs.def.
+ *
+ * `none` in a column is NULL.  Functions are declared here, from the rows themselves, so that an
+ * operator is added in one place. */
+#include "ops/ops.h"
+
+/* ---- attribute records --------------------------------------------------------------------- */
+
+#define RECORD(name) static const AttrField fields_##name[] = {
+#define FIELD(record, name, type, fallback) {#name, ATTR_##type, offsetof(record, name), fallback},
+#define END(name) };
+#include "ops/attrs.def"
+#undef RECORD
+#undef FIELD
+#undef END
+
+#define RECORD(name) \
+    const AttrRecord attrs_##name = {#name, sizeof(name), COUNT(fields_##name), fields_##name};
+#define FIELD(record, name, type, fallback)
+#define END(name)
+#include "ops/attrs.def"
+#undef RECORD
+#undef FIELD
+#undef END
+
+/* &attrs_none is NULL: C11 6.5.3.2 takes & and * away together. */
+#define attrs_none (*(const AttrRecord *)NULL)
+
+/* ---- operators ------------------------------------------------------------------------------- */
+
+/* DECLARE(RelFn, rel_same) declares it; DECLARE(RelFn, none) is empty, because PROBE_none brings a
+ * second argument of its own. */
+#define PROBE_none ~,
+#define SECOND(a, b, ...) b
+#define PICK(...) SECOND(__VA_ARGS__)
+#define DECLARE(type, f) PICK(PROBE_##f, type f;, ~)
+
+#define OP(id, text, min, max, attrs, rel, fusion, compute, expand, block) \
+    DECLARE(RelFn, rel) DECLARE(ComputeFn, compute) DECLARE(ExpandFn, expand) DECLARE(BlockFn, block)
+#include "ops/ops.def"
+#undef OP
+
+#define none NULL
+#define OP(id, text, min, max, attrs, rel, fusion, compute, expand, block)             \
+    {OP_##id, text, min, max, &attrs_##attrs, rel, FUSE_##fusion, compute, expand, block},
+static const Op rows[] = {
+#include "ops/ops.def"
+};
+#undef OP
+#undef none
+
+const OpTable op_table = {COUNT(rows), rows};
