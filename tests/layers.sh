@@ -1,0 +1,60 @@
+#!/bin/sh
+# Who may include whom: each room its own headers and those of the rooms on its line, which is the
+# table in ARCHITECTURE.md.  Names every include that breaks it.
+cd "$(dirname "$0")/.." || exit 2
+
+status=0
+check() {
+    room=$1
+    shift
+    [ -d "$room" ] || return 0
+    allowed="$room/|tvmcc/"
+    for other in "$@"; do
+        allowed="$allowed|$other/"
+    done
+    # Only our own folders count; <system> and third-party headers are another matter.
+    bad=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"[a-z-]+/' "$room" \
+            --include='*.c' --include='*.h' --include='*.def' |
+        grep -vE "include[[:space:]]*\"($allowed)")
+    if [ -n "$bad" ]; then
+        echo "$room may include only: $*"
+        echo "$bad"
+        status=1
+    fi
+}
+
+check base
+check formats base
+check ir base
+check ops ir base
+check schedules ops ir base
+check passes schedules ops ir base
+check frontends formats ops ir base
+check backends ir base
+check packaging backends formats ir base
+check driver packaging backends frontends passes schedules ops ir formats base runtime
+check runtime include
+
+# Frontends never see each other, nor do backends.
+for room in frontends backends; do
+    for folder in "$room"/*/; do
+        [ -d "$folder" ] || continue
+        bad=$(grep -rnE "^[[:space:]]*#[[:space:]]*include[[:space:]]*\"$room/[a-z0-9_]+/" "$folder" |
+            grep -vE "\"$folder|\"$room/(clike|common)/")
+        if [ -n "$bad" ]; then
+            echo "neighbours in $room/ do not include each other"
+            echo "$bad"
+            status=1
+        fi
+    done
+done
+
+# LLVM and the vendors' headers stay in one backend's folder.
+bad=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]llvm' --include='*.c' --include='*.h' . |
+    grep -vE '^\./(backends/llvm|build)/')
+if [ -n "$bad" ]; then
+    echo "LLVM is included outside backends/llvm/"
+    echo "$bad"
+    status=1
+fi
+exit $status
