@@ -204,6 +204,7 @@ struct Ctx {
 };
 
 Ctx *ctx_new(Arena *arena, Diags *d, OpTable ops);
+void ctx_free(Ctx *c); /* the scratch arena; c->arena is the caller's */
 
 /* Record an error at loc and return NULL (see diag_error). */
 #define error_at(c, id, loc, ...) diag_error((c)->diags, (id), (loc), __VA_ARGS__)

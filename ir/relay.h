@@ -45,6 +45,7 @@ const Type *type_func(Ctx *c, uint32_t n, const Type *const *params, const Type 
 const Type *type_ref(Ctx *c, const Type *t);
 const Type *type_adt(Ctx *c, const char *name, uint32_t n, const Type *const *args);
 const Type *type_var(Ctx *c, const char *name);
+const Type *type_plain(Ctx *c, const Type *t); /* without halos, in parts too */
 /* Dimension i as a number; false if symbolic. */
 bool        type_dim(const Type *t, uint32_t i, int64_t *v);
 bool        type_static(const Type *t);                   /* every dim a number, tuples too */
@@ -169,6 +170,9 @@ const Expr  *expr_match(Ctx *c, const Expr *value, uint32_t n, const Pattern *co
                         const Expr *const *bodies, bool complete, Loc loc);
 /* The same node with other kids (and its type computed again). */
 const Expr  *expr_with_kids(Ctx *c, const Expr *e, const Expr *const *kids);
+/* The same node with another type: for infer_type, and for plan_halo, which puts a halo on the result
+ * of a call.  expr_with_kids keeps that halo. */
+const Expr  *expr_with_type(Ctx *c, const Expr *e, const Type *t);
 
 /* Names for people. */
 static inline const Op *call_op(const Expr *e) /* NULL: not a call of an operator */
