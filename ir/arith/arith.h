@@ -10,7 +10,8 @@
  * Div(u,k) - m*Div(u,k*m)  in [0, m-1].  An index has no width: arithmetic here is 64 bits, checked;
  * an overflow sets `arith_overflow` and gives 0, and the caller's runner reports it.
  *
- *   idx.c makers and ranges   subst.c substitution, evaluation   bound.c regions   pred.c predicates
+ *   idx.c makers   range.c ranges   subst.c substitution, evaluation   bound.c regions
+ *   pred.c predicates   text.c print, parse
  */
 #ifndef TVMCC_IR_ARITH_H
 #define TVMCC_IR_ARITH_H
@@ -60,7 +61,7 @@ bool   arith_overflow(const Arith *A); /* some index overflowed 64 bits since th
 
 const Atom *atom_var(Arith *A, const char *name, int64_t lo, int64_t hi); /* always a fresh one */
 const Idx  *idx_const(Arith *A, int64_t v);
-const Idx  *idx_atom(Arith *A, const Atom *a);
+const Idx  *idx_atom(Arith *A, const Atom *a);                /* a constant if lo == hi */
 const Idx  *idx_load(Arith *A, const void *load, int64_t lo, int64_t hi); /* same load, same atom */
 const Idx  *idx_add(Arith *A, const Idx *x, const Idx *y);
 const Idx  *idx_sub(Arith *A, const Idx *x, const Idx *y);
@@ -88,6 +89,15 @@ typedef struct {
     void *user;
 } IdxPrinter;
 void idx_print(const Idx *x, const IdxPrinter *p, StrBuf *out);
+
+/* Parse what idx_print writes; `%` before a name is optional.  `*at` moves past the index and the
+ * blanks before it; NULL: not an index, `*at` then is where it went wrong. */
+typedef struct {
+    const Idx *(*name)(void *user, const char *name, size_t n); /* NULL: unknown name */
+    const Idx *(*load)(void *user, const char **at);            /* NULL callback or NULL: no load */
+    void *user;
+} IdxParser;
+const Idx *idx_parse(Arith *A, const char **at, const IdxParser *p);
 
 /* ---- subst.c ------------------------------------------------------------------------------- */
 

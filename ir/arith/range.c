@@ -1,0 +1,134 @@
+/* Ranges: the interval sum of the terms, tightened where terms depend on each other.
+ *
+ *   q*(e - k*Div(e,k))          in q*[0, k-1]          a mod group
+ *   q*(Div(u,k) - m*Div(u,k*m)) in q*[0, m-1]          a mod of a quotient
+ *   q*(Div(u+c,k) - Div(u,k))   in q*[floor(c/k), ceil(c/k)]
+ * Each rule takes its group out and looks at the rest; three levels deep is enough in practice and
+ * bounds the work.  Arithmetic saturates: a range end beyond 64 bits means "unbounded". */
+#include "ir/arith/arith_impl.h"
+
+enum { MAX_TERMS = 24, MAX_DEPTH = 3 };
+
+typedef struct {
+    int64_t  c0;
+    uint32_t n;
+    IdxTerm  t[2 * MAX_TERMS];
+} Form;
+
+typedef struct {
+    Wide lo, hi;
+} Range;
+
+static Range form_range(const Form *f, int depth);
+
+/* A product that cannot make sums of products overflow. */
+static Wide times(int64_t a, int64_t b)
+{
+    Wide limit = (Wide)1 << 100, p = (Wide)a * b;
+    return p > limit ? limit : p < -limit ? -limit : p;
+}
+
+static Range interval_sum(int64_t c0, uint32_t n, const IdxTerm *t)
+{
+    Range r = {c0, c0};
+    for (uint32_t i = 0; i < n; i++) {
+        Wide a = times(t[i].coef, t[i].atom->lo), b = times(t[i].coef, t[i].atom->hi);
+        r.lo += a < b ? a : b;
+        r.hi += a < b ? b : a;
+    }
+    return r;
+}
+
+/* rest = f - q*group, where group = cx*x + terms of e; true if that is shorter. */
+static bool take_out(const Form *f, int64_t q, const IdxTerm *e, uint32_t ne, int64_t e0,
+                     const IdxTerm *x, Form *rest)
+{
+    IdxTerm both[2 * MAX_TERMS];
+    bool    ok;
+    int64_t c;
+    if (ne > MAX_TERMS || q == INT64_MIN) return false;
+    uint32_t n = terms_add(ne, e, 1, 1, x, 1, both, &ok);
+    if (!ok || n + f->n > 2 * MAX_TERMS) return false;
+    rest->n = terms_add(f->n, f->t, 1, n, both, -q, rest->t, &ok);
+    if (!ok || !checked_mul(e0, q, &c) || !checked_sub(f->c0, c, &rest->c0)) return false;
+    return rest->n < f->n;
+}
+
+/* r = r and (range of rest + q*[lo, hi]) */
+static void tighten(Range *r, const Form *rest, int64_t q, int64_t lo, int64_t hi, int depth)
+{
+    Range s = form_range(rest, depth + 1);
+    Wide  a = times(q, lo), b = times(q, hi);
+    Wide  l = s.lo + (a < b ? a : b), h = s.hi + (a < b ? b : a);
+    if (l > r->lo) r->lo = l;
+    if (h < r->hi) r->hi = h;
+}
+
+static void mod_groups(const Form *f, Range *r, int depth)
+{
+    Form rest;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const Atom *x = f->t[i].atom;
+        int64_t     c = f->t[i].coef;
+        if (x->kind != ATOM_DIV || c == INT64_MIN) continue;
+        IdxTerm minus = {-x->k, x};
+        if (c % x->k == 0 &&
+            take_out(f, -c / x->k, x->a->t, x->a->nterms, x->a->c0, &minus, &rest))
+            tighten(r, &rest, -c / x->k, 0, x->k - 1, depth);
+    }
+}
+
+/* Div(u+c,k) and Div(u,k): the same terms, another constant. */
+static bool same_terms(const Idx *a, const Idx *b)
+{
+    if (a->nterms != b->nterms) return false;
+    for (uint32_t i = 0; i < a->nterms; i++)
+        if (a->t[i].atom != b->t[i].atom || a->t[i].coef != b->t[i].coef) return false;
+    return true;
+}
+
+static void div_pairs(const Form *f, Range *r, int depth)
+{
+    Form rest;
+    for (uint32_t i = 0; i < f->n; i++)
+        for (uint32_t j = 0; j < f->n; j++) {
+            const Atom *x = f->t[i].atom, *z = f->t[j].atom;
+            int64_t     cx = f->t[i].coef, cz = f->t[j].coef;
+            if (x == z || x->kind != ATOM_DIV || z->kind != ATOM_DIV || cx == INT64_MIN) continue;
+            IdxTerm plus = {1, z};
+            if (x->a == z->a && x->k % z->k == 0 && cx % (x->k / z->k) == 0) {
+                int64_t m = x->k / z->k;
+                IdxTerm minus = {-m, x};
+                if (take_out(f, -cx / m, &plus, 1, 0, &minus, &rest))
+                    tighten(r, &rest, -cx / m, 0, m - 1, depth);
+            } else if (x->k == z->k && cx == -cz && x->a != z->a && same_terms(x->a, z->a)) {
+                IdxTerm minus = {-1, x}; /* cz * (z - x) */
+                int64_t d;
+                if (checked_sub(z->a->c0, x->a->c0, &d) &&
+                    take_out(f, cz, &plus, 1, 0, &minus, &rest))
+                    tighten(r, &rest, cz, floor_div(d, x->k), -floor_div(-d, x->k), depth);
+            }
+        }
+}
+
+static Range form_range(const Form *f, int depth)
+{
+    Range r = interval_sum(f->c0, f->n, f->t);
+    if (depth < MAX_DEPTH && f->n > 1) {
+        mod_groups(f, &r, depth);
+        div_pairs(f, &r, depth);
+    }
+    return r;
+}
+
+void terms_range(int64_t c0, uint32_t n, const IdxTerm *t, int64_t *lo, int64_t *hi)
+{
+    Range r = interval_sum(c0, n, t);
+    if (n > 1 && n <= MAX_TERMS) {
+        Form f = {.c0 = c0, .n = n};
+        for (uint32_t i = 0; i < n; i++) f.t[i] = t[i];
+        r = form_range(&f, 0);
+    }
+    *lo = clamp64(r.lo);
+    *hi = clamp64(r.hi);
+}
