@@ -29,7 +29,7 @@ uint32_t terms_add(uint32_t nf, const IdxTerm *f, int64_t cf, uint32_t ng, const
 
 /* 128-bit intermediate results, clamped: ranges saturate instead of overflowing. */
 __extension__ typedef __int128 Wide;
-static inline int64_t clamp64(Wide v)
+static inline int64_t          clamp64(Wide v)
 {
     return v > INT64_MAX ? INT64_MAX : v < INT64_MIN ? INT64_MIN : (int64_t)v;
 }

@@ -52,9 +52,10 @@ static Ends atom_ends(Arith *A, const Atom *a, const AtomSet *inner, int depth)
         return (Ends){idx_divc(A, e.lo, a->k), idx_divc(A, e.hi, a->k)};
     }
     case ATOM_PROD: {
-        bool a_in = idx_uses_any(a->a, inner), b_in = idx_uses_any(a->b, inner);
+        bool       a_in = idx_uses_any(a->a, inner), b_in = idx_uses_any(a->b, inner);
         const Idx *run = a_in ? a->a : a->b, *fix = a_in ? a->b : a->a;
-        if ((a_in && b_in) || fix->lo < 0) break;
+        if ((a_in && b_in) || fix->lo < 0)
+            break;
         Ends e = ends(A, run, inner, depth + 1);
         return (Ends){idx_mul(A, e.lo, fix), idx_mul(A, e.hi, fix)};
     }
@@ -76,7 +77,8 @@ static bool group_ends(Arith *A, const Idx *x, int64_t q, const Idx *e, int64_t 
 {
     const Idx *g = idx_lin(A, e, 1, idx_atom(A, d), -k, 0);
     const Idx *rest = idx_lin(A, x, 1, g, -q, 0);
-    if (rest->nterms >= x->nterms) return false;
+    if (rest->nterms >= x->nterms)
+        return false;
     Ends       b = ends(A, e, inner, depth + 1), r = ends(A, rest, inner, depth + 1);
     const Idx *lo = idx_const(A, 0), *hi = idx_const(A, k - 1);
     if (idx_divc(A, b.lo, k) == idx_divc(A, b.hi, k)) {
@@ -93,12 +95,14 @@ static bool mod_ends(Arith *A, const Idx *x, const AtomSet *inner, int depth, En
     for (uint32_t i = 0; i < x->nterms; i++) {
         const Atom *d = x->t[i].atom;
         int64_t     c = x->t[i].coef;
-        if (d->kind != ATOM_DIV || c == INT64_MIN || !idx_uses_any(d->a, inner)) continue;
+        if (d->kind != ATOM_DIV || c == INT64_MIN || !idx_uses_any(d->a, inner))
+            continue;
         if (c % d->k == 0 && group_ends(A, x, -c / d->k, d->a, d->k, d, inner, depth, out))
             return true;
         for (uint32_t j = 0; j < x->nterms; j++) {
             const Atom *z = x->t[j].atom;
-            if (z->kind != ATOM_DIV || z == d || z->a != d->a || d->k % z->k) continue;
+            if (z->kind != ATOM_DIV || z == d || z->a != d->a || d->k % z->k)
+                continue;
             int64_t m = d->k / z->k;
             if (c % m == 0 && group_ends(A, x, -c / m, idx_atom(A, z), m, d, inner, depth, out))
                 return true;
@@ -110,15 +114,18 @@ static bool mod_ends(Arith *A, const Idx *x, const AtomSet *inner, int depth, En
 static Ends ends(Arith *A, const Idx *x, const AtomSet *inner, int depth)
 {
     Ends r = {x, x};
-    if (!idx_uses_any(x, inner)) return r;
-    if (depth < MAX_DEPTH && mod_ends(A, x, inner, depth, &r)) return r;
+    if (!idx_uses_any(x, inner))
+        return r;
+    if (depth < MAX_DEPTH && mod_ends(A, x, inner, depth, &r))
+        return r;
     r.lo = r.hi = idx_const(A, x->c0);
     for (uint32_t i = 0; i < x->nterms; i++) {
-        IdxTerm     one = {1, x->t[i].atom};
-        int64_t     c = x->t[i].coef;
-        const Idx  *atom = idx_intern(A, 0, 1, &one);
-        Ends        e = {atom, atom};
-        if (idx_uses_any(atom, inner)) e = atom_ends(A, x->t[i].atom, inner, depth);
+        IdxTerm    one = {1, x->t[i].atom};
+        int64_t    c = x->t[i].coef;
+        const Idx *atom = idx_intern(A, 0, 1, &one);
+        Ends       e = {atom, atom};
+        if (idx_uses_any(atom, inner))
+            e = atom_ends(A, x->t[i].atom, inner, depth);
         r.lo = idx_lin(A, r.lo, 1, c < 0 ? e.hi : e.lo, c, 0);
         r.hi = idx_lin(A, r.hi, 1, c < 0 ? e.lo : e.hi, c, 0);
     }
@@ -137,8 +144,10 @@ void idx_bound(Arith *A, const Idx *x, const AtomSet *inner, const Idx **lo, con
     *lo = e.lo;
     *hi = e.hi;
     /* Where the range is tighter than an end that is constant, take the range. */
-    if (!e.lo->nterms && e.lo->c0 < x->lo) *lo = idx_const(A, x->lo);
-    if (!e.hi->nterms && e.hi->c0 > x->hi) *hi = idx_const(A, x->hi);
+    if (!e.lo->nterms && e.lo->c0 < x->lo)
+        *lo = idx_const(A, x->lo);
+    if (!e.hi->nterms && e.hi->c0 > x->hi)
+        *hi = idx_const(A, x->hi);
 }
 
 int64_t idx_extent(Arith *A, const Idx *lo, const Idx *hi)

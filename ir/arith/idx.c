@@ -50,13 +50,15 @@ const Idx *idx_intern(Arith *A, int64_t c0, uint32_t n, const IdxTerm *t)
         bool same = l->x->c0 == c0 && l->x->nterms == n;
         for (uint32_t i = 0; same && i < n; i++)
             same = l->x->t[i].coef == t[i].coef && l->x->t[i].atom == t[i].atom;
-        if (same) return l->x;
+        if (same)
+            return l->x;
     }
     Idx *x = arena_alloc(A->arena, sizeof *x + n * sizeof *t);
     x->c0 = c0;
     x->id = A->nidx++;
     x->nterms = n;
-    if (n) memcpy(x->t, t, n * sizeof *t);
+    if (n)
+        memcpy(x->t, t, n * sizeof *t);
     terms_range(c0, n, t, &x->lo, &x->hi);
     IdxLink *l = NEW(A->arena, IdxLink);
     *l = (IdxLink){x, first};
@@ -73,11 +75,12 @@ const Atom *atom_intern(Arith *A, AtomKind kind, const Idx *a, const Idx *b, int
     AtomLink *first = map_get(A->atoms, h);
     for (AtomLink *l = first; l; l = l->next) {
         const Atom *x = l->a;
-        if (x->kind == kind && x->a == a && x->b == b && x->k == k && x->load == load) return x;
+        if (x->kind == kind && x->a == a && x->b == b && x->k == k && x->load == load)
+            return x;
     }
     Atom *x = NEW(A->arena, Atom);
-    *x = (Atom){.kind = kind, .id = A->natoms++, .lo = lo, .hi = hi, .a = a, .b = b, .k = k,
-                .load = load};
+    *x = (Atom){
+        .kind = kind, .id = A->natoms++, .lo = lo, .hi = hi, .a = a, .b = b, .k = k, .load = load};
     AtomLink *l = NEW(A->arena, AtomLink);
     *l = (AtomLink){x, first};
     map_put(A->atoms, h, l);
@@ -87,8 +90,8 @@ const Atom *atom_intern(Arith *A, AtomKind kind, const Idx *a, const Idx *b, int
 const Atom *atom_var(Arith *A, const char *name, int64_t lo, int64_t hi)
 {
     Atom *x = NEW(A->arena, Atom);
-    *x = (Atom){.kind = ATOM_VAR, .id = A->natoms++, .lo = lo, .hi = hi,
-                .name = intern(A->strings, name)};
+    *x = (Atom){
+        .kind = ATOM_VAR, .id = A->natoms++, .lo = lo, .hi = hi, .name = intern(A->strings, name)};
     return x;
 }
 
@@ -108,7 +111,8 @@ const Idx *idx_load(Arith *A, const void *load, int64_t lo, int64_t hi)
     return idx_atom(A, atom_intern(A, ATOM_LOAD, NULL, NULL, 0, load, lo, hi));
 }
 
-/* ---- linear forms ------------------------------------------------------------------------------ */
+/* ---- linear forms ------------------------------------------------------------------------------
+ */
 
 uint32_t terms_add(uint32_t nf, const IdxTerm *f, int64_t cf, uint32_t ng, const IdxTerm *g,
                    int64_t cg, IdxTerm *out, bool *ok)
@@ -116,14 +120,17 @@ uint32_t terms_add(uint32_t nf, const IdxTerm *f, int64_t cf, uint32_t ng, const
     uint32_t n = 0, i = 0, j = 0;
     *ok = true;
     while (i < nf || j < ng) {
-        bool    left = j == ng || (i < nf && f[i].atom->id <= g[j].atom->id);
-        bool    right = i == nf || (j < ng && g[j].atom->id <= f[i].atom->id);
-        int64_t a = 0, b = 0, sum;
+        bool        left = j == ng || (i < nf && f[i].atom->id <= g[j].atom->id);
+        bool        right = i == nf || (j < ng && g[j].atom->id <= f[i].atom->id);
+        int64_t     a = 0, b = 0, sum;
         const Atom *atom = left ? f[i].atom : g[j].atom;
-        if (left) *ok &= checked_mul(f[i++].coef, cf, &a);
-        if (right) *ok &= checked_mul(g[j++].coef, cg, &b);
+        if (left)
+            *ok &= checked_mul(f[i++].coef, cf, &a);
+        if (right)
+            *ok &= checked_mul(g[j++].coef, cg, &b);
         *ok &= checked_add(a, b, &sum);
-        if (sum) out[n++] = (IdxTerm){sum, atom};
+        if (sum)
+            out[n++] = (IdxTerm){sum, atom};
     }
     return n;
 }
@@ -133,19 +140,32 @@ const Idx *idx_lin(Arith *A, const Idx *x, int64_t cx, const Idx *y, int64_t cy,
     enum { FEW = 32 };
     IdxTerm  few[FEW], *t = few;
     uint32_t ny = y ? y->nterms : 0;
-    if (x->nterms + ny > FEW) t = NEW_ARRAY(A->arena, IdxTerm, x->nterms + ny);
-    int64_t a, b = 0, c0;
-    bool    ok;
+    if (x->nterms + ny > FEW)
+        t = NEW_ARRAY(A->arena, IdxTerm, x->nterms + ny);
+    int64_t  a, b = 0, c0;
+    bool     ok;
     uint32_t n = terms_add(x->nterms, x->t, cx, ny, y ? y->t : NULL, cy, t, &ok);
     ok = ok && checked_mul(x->c0, cx, &a) && (!y || checked_mul(y->c0, cy, &b)) &&
          checked_add(a, b, &c0) && checked_add(c0, c, &c0);
     return ok ? idx_intern(A, c0, n, t) : overflowed(A);
 }
 
-const Idx *idx_add(Arith *A, const Idx *x, const Idx *y) { return idx_lin(A, x, 1, y, 1, 0); }
-const Idx *idx_sub(Arith *A, const Idx *x, const Idx *y) { return idx_lin(A, x, 1, y, -1, 0); }
-const Idx *idx_addc(Arith *A, const Idx *x, int64_t c) { return idx_lin(A, x, 1, NULL, 0, c); }
-const Idx *idx_mulc(Arith *A, const Idx *x, int64_t c) { return idx_lin(A, x, c, NULL, 0, 0); }
+const Idx *idx_add(Arith *A, const Idx *x, const Idx *y)
+{
+    return idx_lin(A, x, 1, y, 1, 0);
+}
+const Idx *idx_sub(Arith *A, const Idx *x, const Idx *y)
+{
+    return idx_lin(A, x, 1, y, -1, 0);
+}
+const Idx *idx_addc(Arith *A, const Idx *x, int64_t c)
+{
+    return idx_lin(A, x, 1, NULL, 0, c);
+}
+const Idx *idx_mulc(Arith *A, const Idx *x, int64_t c)
+{
+    return idx_lin(A, x, c, NULL, 0, 0);
+}
 
 static void product_range(const Idx *a, const Idx *b, int64_t *lo, int64_t *hi)
 {
@@ -153,8 +173,10 @@ static void product_range(const Idx *a, const Idx *b, int64_t *lo, int64_t *hi)
                  (Wide)a->hi * b->hi};
     Wide l = p[0], h = p[0];
     for (int i = 1; i < 4; i++) {
-        if (p[i] < l) l = p[i];
-        if (p[i] > h) h = p[i];
+        if (p[i] < l)
+            l = p[i];
+        if (p[i] > h)
+            h = p[i];
     }
     *lo = clamp64(l);
     *hi = clamp64(h);
@@ -169,7 +191,8 @@ static uint32_t factors_of(const Atom *a, uint32_t n, const Atom **f)
         f[n++] = a->b->t[0].atom;
         a = a->a->t[0].atom;
     }
-    if (n < MAX_FACTORS) f[n++] = a;
+    if (n < MAX_FACTORS)
+        f[n++] = a;
     return n;
 }
 
@@ -199,30 +222,37 @@ static const Idx *atoms_mul(Arith *A, const Atom *x, const Atom *y)
 
 const Idx *idx_mul(Arith *A, const Idx *x, const Idx *y)
 {
-    if (!y->nterms) return idx_mulc(A, x, y->c0);
-    if (!x->nterms) return idx_mulc(A, y, x->c0);
+    if (!y->nterms)
+        return idx_mulc(A, x, y->c0);
+    if (!x->nterms)
+        return idx_mulc(A, y, x->c0);
     const Idx *sum = idx_lin(A, x, y->c0, NULL, 0, 0);
     for (uint32_t j = 0; j < y->nterms; j++) {
         IdxTerm one = {1, y->t[j].atom};
         int64_t cross;
-        if (!checked_mul(x->c0, y->t[j].coef, &cross)) return overflowed(A);
+        if (!checked_mul(x->c0, y->t[j].coef, &cross))
+            return overflowed(A);
         sum = idx_lin(A, sum, 1, idx_intern(A, 0, 1, &one), cross, 0);
         for (uint32_t i = 0; i < x->nterms; i++) {
-            if (!checked_mul(x->t[i].coef, y->t[j].coef, &cross)) return overflowed(A);
+            if (!checked_mul(x->t[i].coef, y->t[j].coef, &cross))
+                return overflowed(A);
             sum = idx_lin(A, sum, 1, atoms_mul(A, x->t[i].atom, y->t[j].atom), cross, 0);
         }
     }
     return sum;
 }
 
-/* ---- division ------------------------------------------------------------------------------------ */
+/* ---- division
+ * ------------------------------------------------------------------------------------ */
 
 /* floor((g*u + r) / k) = floor(u / (k/g)) where g divides k and r lies in [0, g-1].  Finds the
- * largest such split of x (terms by falling coefficient), sets *u and *g; false if there is none. */
+ * largest such split of x (terms by falling coefficient), sets *u and *g; false if there is none.
+ */
 static bool div_group(Arith *A, const Idx *x, int64_t k, const Idx **u, int64_t *g_out)
 {
     enum { FEW = 32 };
-    if (x->nterms > FEW) return false;
+    if (x->nterms > FEW)
+        return false;
     uint32_t order[FEW];
     for (uint32_t i = 0; i < x->nterms; i++) {
         order[i] = i;
@@ -235,8 +265,10 @@ static bool div_group(Arith *A, const Idx *x, int64_t k, const Idx **u, int64_t 
     int64_t g = k;
     for (uint32_t i = 0; i < x->nterms; i++) {
         g = gcd_i64(g, x->t[order[i]].coef);
-        if (g == 1) return false;
-        if (i + 1 < x->nterms && x->t[order[i + 1]].coef == x->t[order[i]].coef) continue;
+        if (g == 1)
+            return false;
+        if (i + 1 < x->nterms && x->t[order[i + 1]].coef == x->t[order[i]].coef)
+            continue;
         IdxTerm  big[FEW], small[FEW];
         uint32_t nb = 0, ns = 0;
         for (uint32_t j = 0; j < x->nterms; j++) {
@@ -258,18 +290,24 @@ static bool div_group(Arith *A, const Idx *x, int64_t k, const Idx **u, int64_t 
 
 const Idx *idx_divc(Arith *A, const Idx *x, int64_t k)
 {
-    if (k <= 0) return overflowed(A);
-    if (k == 1) return x;
-    if (floor_div(x->lo, k) == floor_div(x->hi, k)) return idx_const(A, floor_div(x->lo, k));
+    if (k <= 0)
+        return overflowed(A);
+    if (k == 1)
+        return x;
+    if (floor_div(x->lo, k) == floor_div(x->hi, k))
+        return idx_const(A, floor_div(x->lo, k));
     enum { FEW = 32 };
     IdxTerm  few[2 * FEW], *q = few, *r;
     uint32_t nq = 0, nr = 0;
-    if (x->nterms > FEW) q = NEW_ARRAY(A->arena, IdxTerm, 2 * (size_t)x->nterms);
+    if (x->nterms > FEW)
+        q = NEW_ARRAY(A->arena, IdxTerm, 2 * (size_t)x->nterms);
     r = q + (x->nterms > FEW ? x->nterms : FEW);
     for (uint32_t i = 0; i < x->nterms; i++) {
         int64_t d = floor_div(x->t[i].coef, k), m = floor_mod(x->t[i].coef, k);
-        if (d) q[nq++] = (IdxTerm){d, x->t[i].atom};
-        if (m) r[nr++] = (IdxTerm){m, x->t[i].atom};
+        if (d)
+            q[nq++] = (IdxTerm){d, x->t[i].atom};
+        if (m)
+            r[nr++] = (IdxTerm){m, x->t[i].atom};
     }
     const Idx *whole = idx_intern(A, floor_div(x->c0, k), nq, q);
     const Idx *rest = idx_intern(A, floor_mod(x->c0, k), nr, r);
@@ -277,7 +315,8 @@ const Idx *idx_divc(Arith *A, const Idx *x, int64_t k)
         return idx_addc(A, whole, floor_div(rest->lo, k));
     int64_t    g;
     const Idx *u;
-    if (div_group(A, rest, k, &u, &g)) return idx_add(A, whole, idx_divc(A, u, k / g));
+    if (div_group(A, rest, k, &u, &g))
+        return idx_add(A, whole, idx_divc(A, u, k / g));
     /* (e//a + c)//k = (e + c*a)//(a*k) */
     if (rest->nterms == 1 && rest->t[0].coef == 1 && rest->t[0].atom->kind == ATOM_DIV) {
         const Atom *d = rest->t[0].atom;
@@ -298,8 +337,10 @@ const Idx *idx_modc(Arith *A, const Idx *x, int64_t k)
 /* Terms of x that contain y (if y is one atom) come out whole; the rest is opaque. */
 const Idx *idx_div(Arith *A, const Idx *x, const Idx *y)
 {
-    if (!y->nterms) return idx_divc(A, x, y->c0);
-    if (x == y) return idx_const(A, 1);
+    if (!y->nterms)
+        return idx_divc(A, x, y->c0);
+    if (x == y)
+        return idx_const(A, 1);
     const Idx *whole = A->zero, *rest = x;
     if (y->nterms == 1 && !y->c0) {
         const Atom *d = y->t[0].atom;
@@ -308,17 +349,21 @@ const Idx *idx_div(Arith *A, const Idx *x, const Idx *y)
             const Atom *f[MAX_FACTORS];
             uint32_t    n = factors_of(x->t[i].atom, 0, f), at = n;
             for (uint32_t j = 0; j < n; j++)
-                if (f[j] == d) at = j;
-            if (at == n || x->t[i].coef % cy) continue;
+                if (f[j] == d)
+                    at = j;
+            if (at == n || x->t[i].coef % cy)
+                continue;
             IdxTerm    one = {1, x->t[i].atom};
             const Idx *others = idx_const(A, 1);
             for (uint32_t j = 0; j < n; j++)
-                if (j != at) others = idx_mul(A, others, idx_atom(A, f[j]));
+                if (j != at)
+                    others = idx_mul(A, others, idx_atom(A, f[j]));
             whole = idx_lin(A, whole, 1, others, x->t[i].coef / cy, 0);
             rest = idx_lin(A, rest, 1, idx_intern(A, 0, 1, &one), -x->t[i].coef, 0);
         }
     }
-    if (rest->lo >= 0 && idx_sub(A, rest, y)->hi < 0) return whole;
+    if (rest->lo >= 0 && idx_sub(A, rest, y)->hi < 0)
+        return whole;
     int64_t ylo = y->lo > 0 ? y->lo : 1, yhi = y->hi > 0 ? y->hi : 1;
     int64_t lo = floor_div(rest->lo, rest->lo < 0 ? ylo : yhi);
     int64_t hi = floor_div(rest->hi, rest->hi < 0 ? yhi : ylo);
@@ -333,37 +378,51 @@ const Idx *idx_mod(Arith *A, const Idx *x, const Idx *y)
 static const Idx *min_max(Arith *A, AtomKind kind, const Idx *x, const Idx *y)
 {
     const Idx *d = idx_sub(A, x, y);
-    if (d->hi <= 0) return kind == ATOM_MIN ? x : y;
-    if (d->lo >= 0) return kind == ATOM_MIN ? y : x;
+    if (d->hi <= 0)
+        return kind == ATOM_MIN ? x : y;
+    if (d->lo >= 0)
+        return kind == ATOM_MIN ? y : x;
     bool    swap = x->id > y->id, min = kind == ATOM_MIN;
     int64_t lo = (x->lo < y->lo) == min ? x->lo : y->lo;
     int64_t hi = (x->hi < y->hi) == min ? x->hi : y->hi;
     return idx_atom(A, atom_intern(A, kind, swap ? y : x, swap ? x : y, 0, NULL, lo, hi));
 }
 
-const Idx *idx_min(Arith *A, const Idx *x, const Idx *y) { return min_max(A, ATOM_MIN, x, y); }
-const Idx *idx_max(Arith *A, const Idx *x, const Idx *y) { return min_max(A, ATOM_MAX, x, y); }
+const Idx *idx_min(Arith *A, const Idx *x, const Idx *y)
+{
+    return min_max(A, ATOM_MIN, x, y);
+}
+const Idx *idx_max(Arith *A, const Idx *x, const Idx *y)
+{
+    return min_max(A, ATOM_MAX, x, y);
+}
 
-/* ---- questions ------------------------------------------------------------------------------------- */
+/* ---- questions
+ * ------------------------------------------------------------------------------------- */
 
 bool idx_is_const(const Idx *x, int64_t *v)
 {
-    if (x->nterms) return false;
-    if (v) *v = x->c0;
+    if (x->nterms)
+        return false;
+    if (v)
+        *v = x->c0;
     return true;
 }
 
 bool idx_is_atom(const Idx *x, const Atom **atom)
 {
-    if (x->nterms != 1 || x->c0 || x->t[0].coef != 1) return false;
-    if (atom) *atom = x->t[0].atom;
+    if (x->nterms != 1 || x->c0 || x->t[0].coef != 1)
+        return false;
+    if (atom)
+        *atom = x->t[0].atom;
     return true;
 }
 
 int64_t idx_coef(const Idx *x, const Atom *a)
 {
     for (uint32_t i = 0; i < x->nterms; i++)
-        if (x->t[i].atom == a) return x->t[i].coef;
+        if (x->t[i].atom == a)
+            return x->t[i].coef;
     return 0;
 }
 
@@ -378,10 +437,14 @@ static bool idx_has(const Idx *x, const Sought *s)
 {
     for (uint32_t i = 0; i < x->nterms; i++) {
         const Atom *a = x->t[i].atom;
-        if (a == s->atom || (s->set && atomset_has(s->set, a))) return true;
-        if (a->a && idx_has(a->a, s)) return true;
-        if (a->b && idx_has(a->b, s)) return true;
-        if (a->load && prim_has(a->load, s)) return true;
+        if (a == s->atom || (s->set && atomset_has(s->set, a)))
+            return true;
+        if (a->a && idx_has(a->a, s))
+            return true;
+        if (a->b && idx_has(a->b, s))
+            return true;
+        if (a->load && prim_has(a->load, s))
+            return true;
     }
     return false;
 }
@@ -393,9 +456,11 @@ static bool prim_has(const Prim *p, const Sought *s)
         return true;
     if (p->kind == PRIM_LOAD)
         for (uint32_t i = 0; i < p->u.load.n; i++)
-            if (idx_has(p->u.load.index[i], s)) return true;
+            if (idx_has(p->u.load.index[i], s))
+                return true;
     for (uint32_t i = 0; i < p->nkids; i++)
-        if (prim_has(p->kids[i], s)) return true;
+        if (prim_has(p->kids[i], s))
+            return true;
     return false;
 }
 

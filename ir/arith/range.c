@@ -46,11 +46,14 @@ static bool take_out(const Form *f, int64_t q, const IdxTerm *e, uint32_t ne, in
     IdxTerm both[2 * MAX_TERMS];
     bool    ok;
     int64_t c;
-    if (ne > MAX_TERMS || q == INT64_MIN) return false;
+    if (ne > MAX_TERMS || q == INT64_MIN)
+        return false;
     uint32_t n = terms_add(ne, e, 1, 1, x, 1, both, &ok);
-    if (!ok || n + f->n > 2 * MAX_TERMS) return false;
+    if (!ok || n + f->n > 2 * MAX_TERMS)
+        return false;
     rest->n = terms_add(f->n, f->t, 1, n, both, -q, rest->t, &ok);
-    if (!ok || !checked_mul(e0, q, &c) || !checked_sub(f->c0, c, &rest->c0)) return false;
+    if (!ok || !checked_mul(e0, q, &c) || !checked_sub(f->c0, c, &rest->c0))
+        return false;
     return rest->n < f->n;
 }
 
@@ -60,8 +63,10 @@ static void tighten(Range *r, const Form *rest, int64_t q, int64_t lo, int64_t h
     Range s = form_range(rest, depth + 1);
     Wide  a = times(q, lo), b = times(q, hi);
     Wide  l = s.lo + (a < b ? a : b), h = s.hi + (a < b ? b : a);
-    if (l > r->lo) r->lo = l;
-    if (h < r->hi) r->hi = h;
+    if (l > r->lo)
+        r->lo = l;
+    if (h < r->hi)
+        r->hi = h;
 }
 
 static void mod_groups(const Form *f, Range *r, int depth)
@@ -70,10 +75,10 @@ static void mod_groups(const Form *f, Range *r, int depth)
     for (uint32_t i = 0; i < f->n; i++) {
         const Atom *x = f->t[i].atom;
         int64_t     c = f->t[i].coef;
-        if (x->kind != ATOM_DIV || c == INT64_MIN) continue;
+        if (x->kind != ATOM_DIV || c == INT64_MIN)
+            continue;
         IdxTerm minus = {-x->k, x};
-        if (c % x->k == 0 &&
-            take_out(f, -c / x->k, x->a->t, x->a->nterms, x->a->c0, &minus, &rest))
+        if (c % x->k == 0 && take_out(f, -c / x->k, x->a->t, x->a->nterms, x->a->c0, &minus, &rest))
             tighten(r, &rest, -c / x->k, 0, x->k - 1, depth);
     }
 }
@@ -81,9 +86,11 @@ static void mod_groups(const Form *f, Range *r, int depth)
 /* Div(u+c,k) and Div(u,k): the same terms, another constant. */
 static bool same_terms(const Idx *a, const Idx *b)
 {
-    if (a->nterms != b->nterms) return false;
+    if (a->nterms != b->nterms)
+        return false;
     for (uint32_t i = 0; i < a->nterms; i++)
-        if (a->t[i].atom != b->t[i].atom || a->t[i].coef != b->t[i].coef) return false;
+        if (a->t[i].atom != b->t[i].atom || a->t[i].coef != b->t[i].coef)
+            return false;
     return true;
 }
 
@@ -94,7 +101,8 @@ static void div_pairs(const Form *f, Range *r, int depth)
         for (uint32_t j = 0; j < f->n; j++) {
             const Atom *x = f->t[i].atom, *z = f->t[j].atom;
             int64_t     cx = f->t[i].coef, cz = f->t[j].coef;
-            if (x == z || x->kind != ATOM_DIV || z->kind != ATOM_DIV || cx == INT64_MIN) continue;
+            if (x == z || x->kind != ATOM_DIV || z->kind != ATOM_DIV || cx == INT64_MIN)
+                continue;
             IdxTerm plus = {1, z};
             if (x->a == z->a && x->k % z->k == 0 && cx % (x->k / z->k) == 0) {
                 int64_t m = x->k / z->k;
@@ -126,7 +134,8 @@ void terms_range(int64_t c0, uint32_t n, const IdxTerm *t, int64_t *lo, int64_t 
     Range r = interval_sum(c0, n, t);
     if (n > 1 && n <= MAX_TERMS) {
         Form f = {.c0 = c0, .n = n};
-        for (uint32_t i = 0; i < n; i++) f.t[i] = t[i];
+        for (uint32_t i = 0; i < n; i++)
+            f.t[i] = t[i];
         r = form_range(&f, 0);
     }
     *lo = clamp64(r.lo);

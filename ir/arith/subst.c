@@ -48,7 +48,8 @@ static const Idx *atom_subst(IdxSubst *s, const Atom *a)
     case ATOM_MIN: return idx_min(A, idx_subst(s, a->a), idx_subst(s, a->b));
     case ATOM_MAX: return idx_max(A, idx_subst(s, a->a), idx_subst(s, a->b));
     case ATOM_LOAD:
-        if (!s->on_load) return idx_atom(A, a);
+        if (!s->on_load)
+            return idx_atom(A, a);
         return idx_load(A, s->on_load(s->user, a->load), a->lo, a->hi);
     }
     BUG("atom kind %d", (int)a->kind);
@@ -56,9 +57,11 @@ static const Idx *atom_subst(IdxSubst *s, const Atom *a)
 
 const Idx *idx_subst(IdxSubst *s, const Idx *x)
 {
-    if (!x->nterms) return x;
+    if (!x->nterms)
+        return x;
     const Idx *r = map_get(s->memo, PTR_KEY(x));
-    if (r) return r;
+    if (r)
+        return r;
     r = idx_const(s->A, x->c0);
     for (uint32_t i = 0; i < x->nterms; i++)
         r = idx_lin(s->A, r, 1, atom_subst(s, x->t[i].atom), x->t[i].coef, 0);
@@ -89,6 +92,7 @@ static int64_t atom_eval(const Atom *a, const IdxEnv *env)
 int64_t idx_eval(const Idx *x, const IdxEnv *env)
 {
     int64_t v = x->c0;
-    for (uint32_t i = 0; i < x->nterms; i++) v += x->t[i].coef * atom_eval(x->t[i].atom, env);
+    for (uint32_t i = 0; i < x->nterms; i++)
+        v += x->t[i].coef * atom_eval(x->t[i].atom, env);
     return v;
 }

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- print --------------------------------------------------------------------------------------- */
+/* ---- print
+ * --------------------------------------------------------------------------------------- */
 
 typedef struct {
     int64_t     coef;
@@ -44,12 +45,8 @@ static const char *atom_text(const Atom *v, const IdxPrinter *p, Arena *a)
             str_printf(&s, "%%%s", v->name);
         break;
     case ATOM_DIV: str_printf(&s, "%s//%" PRId64, operand(v->a, p, a), v->k); break;
-    case ATOM_PROD:
-        str_printf(&s, "%s*%s", operand(v->a, p, a), operand(v->b, p, a));
-        break;
-    case ATOM_SYMDIV:
-        str_printf(&s, "%s//(%s)", operand(v->a, p, a), text_of(v->b, p, a));
-        break;
+    case ATOM_PROD: str_printf(&s, "%s*%s", operand(v->a, p, a), operand(v->b, p, a)); break;
+    case ATOM_SYMDIV: str_printf(&s, "%s//(%s)", operand(v->a, p, a), text_of(v->b, p, a)); break;
     case ATOM_MIN:
     case ATOM_MAX: {
         const char *x = text_of(v->a, p, a), *y = text_of(v->b, p, a);
@@ -96,21 +93,24 @@ static bool take_mod(Left *left, const IdxPrinter *p, Arena *a, Parts *parts)
     for (uint32_t i = 0; i < left->n; i++) {
         const Atom *d = left->t[i].atom;
         int64_t     c = left->t[i].coef;
-        if (d->kind != ATOM_DIV || c == INT64_MIN) continue;
-        if (c % d->k == 0 &&
-            take(left, -c / d->k, d->a->nterms, d->a->t, d->a->c0, d->k, d, a)) {
+        if (d->kind != ATOM_DIV || c == INT64_MIN)
+            continue;
+        if (c % d->k == 0 && take(left, -c / d->k, d->a->nterms, d->a->t, d->a->c0, d->k, d, a)) {
             char *text = arena_printf(a, "%s%%%" PRId64, operand(d->a, p, a), d->k);
             vec_push(a, parts, ((Part){-c / d->k, text, true}));
             return true;
         }
         for (uint32_t j = 0; j < left->n; j++) {
             const Atom *z = left->t[j].atom;
-            if (z->kind != ATOM_DIV || z == d || z->a != d->a || d->k % z->k) continue;
+            if (z->kind != ATOM_DIV || z == d || z->a != d->a || d->k % z->k)
+                continue;
             int64_t m = d->k / z->k;
             IdxTerm one = {1, z};
-            if (c % m || !take(left, -c / m, 1, &one, 0, m, d, a)) continue;
-            vec_push(a, parts,
-                     ((Part){-c / m, arena_printf(a, "%s%%%" PRId64, atom_text(z, p, a), m), true}));
+            if (c % m || !take(left, -c / m, 1, &one, 0, m, d, a))
+                continue;
+            vec_push(
+                a, parts,
+                ((Part){-c / m, arena_printf(a, "%s%%%" PRId64, atom_text(z, p, a), m), true}));
             return true;
         }
     }
@@ -122,7 +122,8 @@ static int by_size(const void *x, const void *y)
     const Part *a = x, *b = y;
     uint64_t    ca = a->coef < 0 ? 0 - (uint64_t)a->coef : (uint64_t)a->coef;
     uint64_t    cb = b->coef < 0 ? 0 - (uint64_t)b->coef : (uint64_t)b->coef;
-    if (ca != cb) return ca < cb ? 1 : -1;
+    if (ca != cb)
+        return ca < cb ? 1 : -1;
     return strcmp(a->text, b->text);
 }
 
@@ -132,10 +133,12 @@ static void print_to(const Idx *x, const IdxPrinter *p, StrBuf *out)
     Left   left = {x->c0, x->nterms, NULL};
     Parts  parts = {0};
     left.t = x->nterms ? DUP_ARRAY(a, x->t, x->nterms) : NULL;
-    while (take_mod(&left, p, a, &parts)) {}
+    while (take_mod(&left, p, a, &parts)) {
+    }
     for (uint32_t i = 0; i < left.n; i++)
         vec_push(a, &parts, ((Part){left.t[i].coef, atom_text(left.t[i].atom, p, a), true}));
-    if (parts.n) qsort(parts.at, parts.n, sizeof *parts.at, by_size);
+    if (parts.n)
+        qsort(parts.at, parts.n, sizeof *parts.at, by_size);
     for (uint32_t i = 0; i < parts.n; i++) {
         int64_t c = parts.at[i].coef;
         if (c < 0)
@@ -144,7 +147,8 @@ static void print_to(const Idx *x, const IdxPrinter *p, StrBuf *out)
             str_add(out, "+");
         uint64_t size = c < 0 ? 0 - (uint64_t)c : (uint64_t)c;
         str_add(out, parts.at[i].text);
-        if (size != 1) str_printf(out, "*%" PRIu64, size);
+        if (size != 1)
+            str_printf(out, "*%" PRIu64, size);
     }
     if (left.c0 || !parts.n)
         str_printf(out, left.c0 >= 0 && parts.n ? "+%" PRId64 : "%" PRId64, left.c0);
@@ -155,17 +159,20 @@ void idx_print(const Idx *x, const IdxPrinter *p, StrBuf *out)
     print_to(x, p, out);
 }
 
-/* ---- parse --------------------------------------------------------------------------------------- */
+/* ---- parse
+ * --------------------------------------------------------------------------------------- */
 
 static void skip(const char **at)
 {
-    while (**at == ' ' || **at == '\t') (*at)++;
+    while (**at == ' ' || **at == '\t')
+        (*at)++;
 }
 
 static bool accept(const char **at, const char *token)
 {
     skip(at);
-    if (!str_starts(*at, token)) return false;
+    if (!str_starts(*at, token))
+        return false;
     *at += strlen(token);
     return true;
 }
@@ -188,29 +195,36 @@ static const Idx *parse_pair(Arith *A, const char **at, const IdxParser *p, int 
 
 static const Idx *parse_factor(Arith *A, const char **at, const IdxParser *p, int depth)
 {
-    if (depth > 64) return NULL;
+    if (depth > 64)
+        return NULL;
     skip(at);
     if (accept(at, "(")) {
         const Idx *x = parse_sum(A, at, p, depth + 1);
         return x && accept(at, ")") ? x : NULL;
     }
-    if (accept(at, "min(")) return parse_pair(A, at, p, depth + 1, true);
-    if (accept(at, "max(")) return parse_pair(A, at, p, depth + 1, false);
+    if (accept(at, "min("))
+        return parse_pair(A, at, p, depth + 1, true);
+    if (accept(at, "max("))
+        return parse_pair(A, at, p, depth + 1, false);
     if (**at >= '0' && **at <= '9') {
         int64_t v = 0;
         for (; **at >= '0' && **at <= '9'; (*at)++)
-            if (!checked_mul(v, 10, &v) || !checked_add(v, **at - '0', &v)) return NULL;
+            if (!checked_mul(v, 10, &v) || !checked_add(v, **at - '0', &v))
+                return NULL;
         return idx_const(A, v);
     }
     if (p->load) {
         const char *start = *at;
         const Idx  *x = p->load(p->user, at);
-        if (x) return x;
+        if (x)
+            return x;
         *at = start;
     }
     const char *name = *at + (**at == '%'), *end = name;
-    while (is_name(*end)) end++;
-    if (end == name) return NULL;
+    while (is_name(*end))
+        end++;
+    if (end == name)
+        return NULL;
     *at = end;
     return p->name(p->user, name, (size_t)(end - name));
 }
@@ -239,12 +253,15 @@ static const Idx *parse_sum(Arith *A, const char **at, const IdxParser *p, int d
 {
     bool       minus = accept(at, "-");
     const Idx *x = parse_product(A, at, p, depth), *y;
-    if (x && minus) x = idx_mulc(A, x, -1);
+    if (x && minus)
+        x = idx_mulc(A, x, -1);
     while (x) {
         bool plus = accept(at, "+");
         skip(at);
-        if (!plus && str_starts(*at, "->")) break; /* the arrow of a map */
-        if (!plus && !accept(at, "-")) break;
+        if (!plus && str_starts(*at, "->"))
+            break; /* the arrow of a map */
+        if (!plus && !accept(at, "-"))
+            break;
         y = parse_product(A, at, p, depth);
         x = !y ? NULL : plus ? idx_add(A, x, y) : idx_sub(A, x, y);
     }

@@ -33,18 +33,23 @@ static int build(Rig *r, int depth)
 {
     static const int64_t muls[] = {2, 3, 4, 6, 8, -1, 14, -3, 16};
     static const int64_t divs[] = {2, 3, 4, 6, 7, 8, 14, 16, 5};
-    Node n = {0};
+    Node                 n = {0};
     if (!depth || r->n > NODES - 12) {
         n.op = rnd(r, 10) < 8 ? 'v' : 'c';
         n.k = n.op == 'v' ? rnd(r, NVARS) : (int64_t)rnd(r, 26) - 5;
     } else {
         uint32_t o = rnd(r, 100);
         n.a = build(r, depth - 1);
-        if (o < 35) n.op = '+', n.b = build(r, depth - 1);
-        else if (o < 50) n.op = '*', n.k = muls[rnd(r, 9)];
-        else if (o < 74) n.op = '/', n.k = divs[rnd(r, 9)];
-        else if (o < 95) n.op = '%', n.k = divs[rnd(r, 9)];
-        else n.op = o < 97 ? 'm' : 'M', n.b = build(r, depth - 1);
+        if (o < 35)
+            n.op = '+', n.b = build(r, depth - 1);
+        else if (o < 50)
+            n.op = '*', n.k = muls[rnd(r, 9)];
+        else if (o < 74)
+            n.op = '/', n.k = divs[rnd(r, 9)];
+        else if (o < 95)
+            n.op = '%', n.k = divs[rnd(r, 9)];
+        else
+            n.op = o < 97 ? 'm' : 'M', n.b = build(r, depth - 1);
     }
     r->node[r->n] = n;
     return r->n++;
@@ -85,7 +90,8 @@ static int64_t env_var(void *user, const Atom *a)
 {
     Rig *r = user;
     for (int i = 0; i < NVARS; i++)
-        if (r->var[i] == a) return r->value[i];
+        if (r->var[i] == a)
+            return r->value[i];
     abort();
 }
 
@@ -126,7 +132,8 @@ static void vars(Rig *r, const int64_t *extents, bool shifted)
 static bool next(Rig *r, int from)
 {
     for (int i = NVARS - 1; i >= from; i--) {
-        if (++r->value[i] < r->lo[i] + r->extent[i]) return true;
+        if (++r->value[i] < r->lo[i] + r->extent[i])
+            return true;
         r->value[i] = r->lo[i];
     }
     return false;
@@ -141,13 +148,16 @@ static void random_forms(Rig *r, int count)
         r->n = 0;
         int        top = build(r, 4);
         const Idx *x = form(r, top);
-        if (k % 4 == 0 && parse(r, text(r, x)) != x) round++;
+        if (k % 4 == 0 && parse(r, text(r, x)) != x)
+            round++;
         int      ninner = 1 + k % NVARS, outer = NVARS - ninner;
         AtomSet *inner = atomset_new(r->arena);
-        for (int i = outer; i < NVARS; i++) atomset_add(inner, r->var[i]);
+        for (int i = outer; i < NVARS; i++)
+            atomset_add(inner, r->var[i]);
         const Idx *lo, *hi;
         idx_bound(r->A, x, inner, &lo, &hi);
-        if (idx_uses_any(lo, inner) || idx_uses_any(hi, inner)) bounds++;
+        if (idx_uses_any(lo, inner) || idx_uses_any(hi, inner))
+            bounds++;
         int64_t extent = idx_extent(r->A, lo, hi);
         /* a -> 2*b' + a' style substitution keeps values: checked at each point below */
         IdxSubst *s = subst_new(r->A, r->arena);
@@ -169,8 +179,8 @@ static void random_forms(Rig *r, int count)
         } while (next(r, 0));
         /* e - k*Div(e,k) built by hand is the mod */
         int64_t kk = 2 + rnd(r, 9);
-        canon += idx_sub(r->A, x, idx_mulc(r->A, idx_divc(r->A, x, kk), kk)) !=
-                 idx_modc(r->A, x, kk);
+        canon +=
+            idx_sub(r->A, x, idx_mulc(r->A, idx_divc(r->A, x, kk), kk)) != idx_modc(r->A, x, kk);
     }
     if (wrong || range || bounds || round || substs || canon)
         printf("random: value %d range %d bound %d text %d subst %d mod %d\n", wrong, range, bounds,
@@ -182,7 +192,8 @@ static void random_forms(Rig *r, int count)
 static void check_extent(Rig *r, const Idx *x, int outer, int64_t n)
 {
     AtomSet *inner = atomset_new(r->arena);
-    for (int i = outer; i < NVARS; i++) atomset_add(inner, r->var[i]);
+    for (int i = outer; i < NVARS; i++)
+        atomset_add(inner, r->var[i]);
     const Idx *lo, *hi;
     idx_bound(r->A, x, inner, &lo, &hi);
     CHECK_INT(idx_extent(r->A, lo, hi), n);
@@ -206,7 +217,8 @@ static void examples(Rig *r)
     CHECK_STR(text(r, parse(r, "a//14%14")), "%a//14%14");
     CHECK_STR(text(r, parse(r, "5-a//14")), "-%a//14+5");
     CHECK(parse(r, "-%a//14+5") == parse(r, "5-a//14"));
-    CHECK(!parse(r, "a//0") && !parse(r, "zz") && !parse(r, "(a") && !parse(r, "99999999999999999999"));
+    CHECK(!parse(r, "a//0") && !parse(r, "zz") && !parse(r, "(a") &&
+          !parse(r, "99999999999999999999"));
 
     /* Winograd: blk*28+t over 14 columns */
     vars(r, (int64_t[]){7, 28, 4, 4}, false);
@@ -242,7 +254,7 @@ static void predicates(Rig *r)
     Arith *A = r->A;
     vars(r, (int64_t[]){10, 6, 1, 1}, false);
     const Idx *e = parse(r, "55-a*6-b"), *f = parse(r, "56-a*6-b");
-    Pred p = pred_and(A, r->arena, PRED_TRUE, e);
+    Pred       p = pred_and(A, r->arena, PRED_TRUE, e);
     CHECK(p.n == 1 && pred_implies(A, p, f) && !pred_implies(A, PRED_TRUE, f));
     CHECK(pred_and(A, r->arena, p, f).n == 1);
     CHECK(pred_and(A, r->arena, PRED_TRUE, parse(r, "a*6+b")).n == 0);
@@ -255,7 +267,7 @@ static void symbolic(Rig *r)
 {
     Arith *A = r->A;
     vars(r, (int64_t[]){512, 512, 8, 3}, false);
-    const Idx *i = idx_atom(A, r->var[0]), *n = idx_addc(A, idx_atom(A, r->var[1]), 0);
+    const Idx  *i = idx_atom(A, r->var[0]), *n = idx_addc(A, idx_atom(A, r->var[1]), 0);
     const Atom *dim = atom_var(A, "n", 1, 512);
     n = idx_atom(A, dim);
     const Idx *flat = idx_add(A, idx_mul(A, i, n), idx_atom(A, r->var[3]));
@@ -271,10 +283,22 @@ static void symbolic(Rig *r)
 
 static Rig rig;
 
-static void test_random(void) { random_forms(&rig, 3000); }
-static void test_examples(void) { examples(&rig); }
-static void test_predicates(void) { predicates(&rig); }
-static void test_symbolic(void) { symbolic(&rig); }
+static void test_random(void)
+{
+    random_forms(&rig, 3000);
+}
+static void test_examples(void)
+{
+    examples(&rig);
+}
+static void test_predicates(void)
+{
+    predicates(&rig);
+}
+static void test_symbolic(void)
+{
+    symbolic(&rig);
+}
 
 int main(void)
 {
