@@ -215,7 +215,7 @@ const Expr *expr_call(Ctx *c, const Op *op, uint32_t n, const Expr *const *args,
         attrs = attrs_new(c, op->attrs);
     e = node_new(c, EXPR_CALL, n + 1, kids, loc);
     e->u.attrs = attrs;
-    if (known && !(e->type = op->rel(c, loc, attrs, in, n)))
+    if (known && op->rel && !(e->type = op->rel(c, loc, attrs, in, n)))
         return NULL;
     return e;
 }
