@@ -197,6 +197,7 @@ struct Ctx {
     Diags           *diags;
     Arith           *arith;
     struct Interner *nodes;    /* types, prims: equal means same pointer */
+    Map             *tensors;  /* Tensor by the id of its Buffer (ir/te.c), NULL until the first */
     OpTable          ops;
     const Evaluator *eval;     /* default: ir/eval.c, slow and obvious */
     const Target    *target;   /* NULL until chosen */

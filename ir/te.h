@@ -37,6 +37,7 @@ struct Tensor {
     uint32_t           naxis, nreduce;
     const Atom *const *axis;     /* naxis = buffer->ndim */
     const Atom *const *raxis;    /* in the order they are written */
+    const Idx *const  *rextent;  /* [nreduce] */
     Combiner           comb;
     const Prim        *body;     /* over axis and raxis, loads of other tensors' buffers */
     const Extern      *ext;
@@ -56,10 +57,12 @@ typedef struct {
 
 const Tensor *te_param(Ctx *c, const char *name, const Type *t, bool constant, const Const *data);
 /* Begin a definition: fresh axes named "i0".. (or names[i]) over the given extents. */
+enum { TE_MAX_AXES = 8 };
 typedef struct {
     uint32_t    n;
-    const Atom *atom[8];
-    const Idx  *at[8];      /* the same as indices */
+    const Atom *atom[TE_MAX_AXES];
+    const Idx  *at[TE_MAX_AXES];     /* the same as indices */
+    const Idx  *extent[TE_MAX_AXES];
 } Axes;
 Axes te_axes(Ctx *c, uint32_t n, const Idx *const *extents, const char *const *names);
 Axes te_axes_of(Ctx *c, const Type *t);           /* the axes of a result type */
