@@ -1,0 +1,119 @@
+/* ar.c: static libraries in the GNU format.
+ *
+ * A symbol index, a table of long names, then the members, each behind a 60-byte text header.  Time,
+ * owner and group are 0 and the order is the caller's, so equal members give equal bytes; the ar
+ * of a machine may put other things there.
+ */
+#include "packaging/packaging.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { HEADER = 60, SHORT_NAME = 15, STB_LOCAL = 0 };
+
+typedef VEC(const char *) Names;
+typedef VEC(uint32_t) Owners;
+
+/* Names of global definitions, and the member each is in. */
+static bool collect(Diags *d, Arena *a, const Member *members, uint32_t n, Names *names,
+                    Owners *owners)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        ElfFile f;
+
+        if (!elf_read(d, a, members[i].path, members[i].data, &f))
+            return false;
+        for (uint32_t k = 1; k < f.nsymbols; k++)
+            if (f.symbols[k].bind != STB_LOCAL && f.symbols[k].section != 0) {
+                vec_push(a, names, f.symbols[k].name);
+                vec_push(a, owners, i);
+            }
+    }
+    return true;
+}
+
+static void add_header(StrBuf *s, const char *name, uint64_t bytes, bool member)
+{
+    char text[HEADER + 1];
+
+    if (member)
+        snprintf(text, sizeof text, "%-16s%-12d%-6d%-6d%-8s%-10" PRIu64 "`\n", name, 0, 0, 0,
+                 "644", bytes);
+    else /* tables carry no owner or mode */
+        snprintf(text, sizeof text, "%-16s%-12s%-6s%-6s%-8s%-10" PRIu64 "`\n", name,
+                 name[1] ? "" : "0", name[1] ? "" : "0", name[1] ? "" : "0", name[1] ? "" : "0",
+                 bytes);
+    str_addn(s, text, HEADER);
+}
+
+static void add_u32(StrBuf *s, uint64_t value)
+{
+    for (int shift = 24; shift >= 0; shift -= 8)
+        str_addc(s, (char)(value >> shift));
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static uint64_t even(uint64_t n)
+{
+    return n + (n & 1);
+}
+
+bool ar_library(Diags *d, Arena *a, const Member *members, uint32_t n, Bytes *out)
+{
+    Names     names = {0};
+    Owners    owners = {0};
+    StrBuf    s = strbuf(a), longs = strbuf(a);
+    uint64_t *offsets = NEW_ARRAY(a, uint64_t, n ? n : 1), index = 4, at;
+
+    if (!collect(d, a, members, n, &names, &owners))
+        return false;
+    for (uint32_t i = 0; i < names.n; i++)
+        index += 4 + strlen(names.at[i]) + 1;
+    for (uint32_t i = 0; i < n; i++)
+        if (strlen(file_name(members[i].path)) > SHORT_NAME)
+            str_printf(&longs, "%s/\n", file_name(members[i].path));
+    if (longs.n & 1)
+        str_addc(&longs, '\n');
+    at = 8 + HEADER + even(index) + (longs.n ? HEADER + longs.n : 0);
+    for (uint32_t i = 0; i < n; i++) {
+        offsets[i] = at;
+        at += HEADER + even(members[i].data.n);
+    }
+    if (at > UINT32_MAX)
+        return diag_error(d, E_PACK, NO_LOC, "a static library cannot hold more than 4 GiB");
+
+    str_addn(&s, "!<arch>\n", 8);
+    add_header(&s, "/", even(index), false);
+    add_u32(&s, names.n);
+    for (uint32_t i = 0; i < names.n; i++)
+        add_u32(&s, offsets[owners.at[i]]);
+    for (uint32_t i = 0; i < names.n; i++)
+        str_addn(&s, names.at[i], strlen(names.at[i]) + 1);
+    if (index & 1)
+        str_addc(&s, 0);
+    if (longs.n) {
+        add_header(&s, "//", longs.n, false);
+        str_addn(&s, longs.at, longs.n);
+    }
+    at = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = file_name(members[i].path);
+        bool        is_long = strlen(name) > SHORT_NAME;
+
+        add_header(&s, is_long ? arena_printf(a, "/%" PRIu64, at) : arena_printf(a, "%s/", name),
+                   members[i].data.n, true);
+        at += is_long ? strlen(name) + 2 : 0;
+        str_addn(&s, (const char *)members[i].data.at, members[i].data.n);
+        if (members[i].data.n & 1)
+            str_addc(&s, '\n');
+    }
+    *out = (Bytes){(const uint8_t *)s.at, s.n};
+    return true;
+}

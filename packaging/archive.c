@@ -1,0 +1,281 @@
+/* archive.c: archives through libarchive, so that every machine makes the same bytes.
+ *
+ * Members are sorted by path, with each folder before its content; owner, group and names are 0 and
+ * empty, modes 0644 or 0755, one time for all.  No access times, links or attributes.  Compressors run
+ * at a fixed level in one thread; gzip carries no time or name.  In a zip no time is set at all, which
+ * libarchive writes as 1980-01-01 in every time zone.
+ *
+ * Reading takes hostile archives: content is bounded, paths must stay inside.
+ */
+#include "packaging/packaging.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PATH = 100, MAX_MEMBERS = 100000 };
+
+static const struct {
+    const char *suffix;
+    PackFormat  format;
+} suffixes[] = {
+    {".tar", PACK_TAR},      {".tar.gz", PACK_TGZ}, {".tgz", PACK_TGZ}, {".tar.zst", PACK_TZST},
+    {".tar.xz", PACK_TXZ}, {".zip", PACK_ZIP},
+};
+
+PackFormat pack_format(const char *path)
+{
+    for (size_t i = 0; i < COUNT(suffixes); i++)
+        if (str_ends(path, suffixes[i].suffix))
+            return suffixes[i].format;
+    return PACK_NONE;
+}
+
+const char *pack_stem(Arena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path, *dot;
+
+    for (size_t i = 0; i < COUNT(suffixes); i++)
+        if (str_ends(file, suffixes[i].suffix) && strlen(file) > strlen(suffixes[i].suffix))
+            return arena_printf(a, "%.*s", (int)(strlen(file) - strlen(suffixes[i].suffix)), file);
+    dot = strrchr(file, '.');
+    return dot && dot > file ? arena_printf(a, "%.*s", (int)(dot - file), file) : file;
+}
+
+/* Relative, no empty or dot parts, short enough for the oldest tar. */
+static bool good_path(const char *path)
+{
+    size_t n = strlen(path);
+
+    if (n == 0 || n > MAX_PATH || path[0] == '/' || path[n - 1] == '/')
+        return false;
+    for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
+        size_t len = strcspn(part, "/");
+
+        if (len == 0 || (len == 1 && part[0] == '.') || (len == 2 && memcmp(part, "..", 2) == 0))
+            return false;
+    }
+    return !strchr(path, '\\');
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp((*(const Member *const *)a)->path, (*(const Member *const *)b)->path);
+}
+
+static la_ssize_t to_buffer(struct archive *ar, void *user, const void *p, size_t n)
+{
+    (void)ar;
+    str_addn(user, p, n);
+    return (la_ssize_t)n;
+}
+
+static int set_format(struct archive *ar, PackFormat format)
+{
+    int rc = format == PACK_ZIP ? archive_write_set_format_zip(ar)
+                                : archive_write_set_format_pax_restricted(ar);
+
+    switch (format) {
+    case PACK_TGZ:
+        rc |= archive_write_add_filter_gzip(ar);
+        rc |= archive_write_set_options(ar, "gzip:compression-level=9,gzip:!timestamp");
+        break;
+    case PACK_TZST:
+        rc |= archive_write_add_filter_zstd(ar);
+        rc |= archive_write_set_options(ar, "zstd:compression-level=19");
+        break;
+    case PACK_TXZ:
+        rc |= archive_write_add_filter_xz(ar);
+        rc |= archive_write_set_options(ar, "xz:compression-level=6,xz:threads=1");
+        break;
+    case PACK_ZIP:
+        rc |= archive_write_set_options(ar, "zip:compression=deflate,zip:compression-level=9");
+        break;
+    case PACK_TAR:
+    case PACK_NONE:
+        break;
+    }
+    /* no padding to the blocks of a tape */
+    rc |= archive_write_set_bytes_per_block(ar, 0);
+    return rc;
+}
+
+typedef struct {
+    Diags          *d;
+    Arena          *arena;
+    struct archive *ar;
+    PackFormat      format;
+    int64_t         epoch;
+} Pack;
+
+static bool write_entry(Pack *p, const char *path, const Member *m)
+{
+    struct archive_entry *e = archive_entry_new();
+    int                   rc;
+
+    if (!e)
+        return diag_error(p->d, E_PACK, NO_LOC, "no memory for the archive");
+    archive_entry_set_pathname(e, path);
+    archive_entry_set_filetype(e, m ? AE_IFREG : AE_IFDIR);
+    archive_entry_set_perm(e, !m || m->executable ? 0755 : 0644);
+    archive_entry_set_size(e, m ? (la_int64_t)m->data.n : 0);
+    if (p->format != PACK_ZIP)
+        archive_entry_set_mtime(e, p->epoch, 0);
+    rc = archive_write_header(p->ar, e);
+    archive_entry_free(e);
+    if (rc == ARCHIVE_OK && m && m->data.n &&
+        archive_write_data(p->ar, m->data.at, m->data.n) != (la_ssize_t)m->data.n)
+        rc = ARCHIVE_FATAL;
+    if (rc != ARCHIVE_OK)
+        return diag_error(p->d, E_PACK, NO_LOC, "cannot pack '%s': %s", path,
+                          archive_error_string(p->ar));
+    return true;
+}
+
+/* The folders of `path` that the path before it did not have. */
+static bool write_folders(Pack *p, const char *previous, const char *path)
+{
+    for (const char *s = strchr(path, '/'); s; s = strchr(s + 1, '/')) {
+        size_t n = (size_t)(s - path) + 1;
+
+        if (strncmp(previous, path, n) != 0 &&
+            !write_entry(p, arena_printf(p->arena, "%.*s", (int)n, path), NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool write_members(Pack *p, const Member *const *sorted, uint32_t n)
+{
+    const char *previous = "";
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (!good_path(sorted[i]->path))
+            return diag_error(p->d, E_PACK, NO_LOC,
+                              "'%s' cannot be the path of an archive member (relative, at most %d "
+                              "bytes)",
+                              sorted[i]->path, MAX_PATH);
+        if (strcmp(previous, sorted[i]->path) == 0)
+            return diag_error(p->d, E_PACK, NO_LOC, "two members have the path '%s'", previous);
+        if (!write_folders(p, previous, sorted[i]->path) ||
+            !write_entry(p, sorted[i]->path, sorted[i]))
+            return false;
+        previous = sorted[i]->path;
+    }
+    return true;
+}
+
+bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Member *members,
+                  uint32_t n, Bytes *out)
+{
+    StrBuf         s = strbuf(a);
+    const Member **sorted = NEW_ARRAY(a, const Member *, n ? n : 1);
+    Pack           p = {d, a, archive_write_new(), format, epoch};
+    bool           ok;
+
+    if (!p.ar)
+        return diag_error(d, E_PACK, NO_LOC, "no memory for the archive");
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = &members[i];
+    qsort(sorted, n, sizeof *sorted, by_path);
+    if (set_format(p.ar, format) != ARCHIVE_OK ||
+        archive_write_open(p.ar, &s, NULL, to_buffer, NULL) != ARCHIVE_OK) {
+        diag_error(d, E_PACK, NO_LOC, "libarchive refuses the format: %s",
+                   archive_error_string(p.ar) ? archive_error_string(p.ar) : "not built in");
+        archive_write_free(p.ar);
+        return false;
+    }
+    ok = write_members(&p, sorted, n);
+    if (ok && archive_write_close(p.ar) != ARCHIVE_OK)
+        ok = diag_error(d, E_PACK, NO_LOC, "cannot pack: %s", archive_error_string(p.ar));
+    archive_write_free(p.ar);
+    *out = (Bytes){(const uint8_t *)s.at, s.n};
+    return ok;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------- */
+
+typedef VEC(Member) Members;
+
+/* All data of the current entry; `left` is what the caller still allows. */
+static bool read_data(Arena *a, struct archive *ar, uint64_t *left, Bytes *out)
+{
+    StrBuf     s = strbuf(a);
+    char       chunk[16384];
+    la_ssize_t n;
+
+    while ((n = archive_read_data(ar, chunk, sizeof chunk)) > 0) {
+        if ((uint64_t)n > *left)
+            return false;
+        *left -= (uint64_t)n;
+        str_addn(&s, chunk, (size_t)n);
+    }
+    *out = (Bytes){(const uint8_t *)s.at, s.n};
+    return n == 0;
+}
+
+static bool read_members(Diags *d, Arena *a, Loc loc, struct archive *ar, uint64_t left,
+                         Members *out)
+{
+    struct archive_entry *e;
+    int                   rc;
+
+    while ((rc = archive_read_next_header(ar, &e)) == ARCHIVE_OK) {
+        const char *path = archive_entry_pathname(e);
+        Member      m = {0};
+
+        if (archive_entry_filetype(e) == AE_IFDIR)
+            continue;
+        if (archive_entry_filetype(e) != AE_IFREG || archive_entry_hardlink(e))
+            return diag_error(d, E_PACK, loc, "member '%s' is not a regular file",
+                              path ? path : "?");
+        if (!path || !good_path(path))
+            return diag_error(d, E_PACK, loc, "member '%s' has a path that is not allowed",
+                              path ? path : "?");
+        if (out->n >= MAX_MEMBERS || !read_data(a, ar, &left, &m.data))
+            return diag_error(d, E_PACK, loc, "member '%s' is broken or too large", path);
+        m.path = arena_printf(a, "%s", path);
+        m.executable = (archive_entry_perm(e) & 0100) != 0;
+        vec_push(a, out, m);
+    }
+    if (rc != ARCHIVE_EOF)
+        return diag_error(d, E_PACK, loc, "not a readable archive: %s", archive_error_string(ar));
+    return true;
+}
+
+bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
+               Member **members, uint32_t *n)
+{
+    Loc             loc = {.file = file};
+    Members         list = {0};
+    struct archive *ar = archive_read_new();
+    bool            ok = false;
+
+    if (!ar)
+        return diag_error(d, E_PACK, loc, "no memory for the archive");
+    archive_read_support_filter_gzip(ar);
+    archive_read_support_filter_zstd(ar);
+    archive_read_support_filter_xz(ar);
+    archive_read_support_format_tar(ar);
+    archive_read_support_format_zip(ar);
+    if (archive_read_open_memory(ar, archive.at, archive.n) == ARCHIVE_OK)
+        ok = read_members(d, a, loc, ar, limit, &list);
+    else
+        diag_error(d, E_PACK, loc, "not an archive: %s", archive_error_string(ar));
+    archive_read_free(ar);
+    *members = list.at;
+    *n = list.n;
+    return ok;
+}
+
+const Member *pack_find(const Member *members, uint32_t n, const char *path)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(members[i].path, path) == 0)
+            return &members[i];
+    return NULL;
+}

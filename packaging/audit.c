@@ -1,0 +1,169 @@
+/* audit.c: does an object keep the promises of the ABI?
+ *
+ * Generated code may call memcpy, memset, memmove and libm, and what compilers call behind every
+ * program's back (conversions of 16-bit floats, integer division on small CPUs); nothing else.  It
+ * has no constructors, no writable or thread-local memory, no weak symbols, and exports nothing
+ * without the entry's prefix.  A breach would surface only when somebody links the object into a
+ * program without an operating system, so it is an error here.
+ */
+#include "packaging/packaging.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    SHT_NOBITS = 8,
+    SHT_INIT_ARRAY = 14,
+    SHT_FINI_ARRAY = 15,
+    SHT_PREINIT_ARRAY = 16,
+    SHF_WRITE = 1,
+    SHF_ALLOC = 2,
+    SHF_EXECINSTR = 4,
+    SHF_TLS = 0x400,
+    STB_GLOBAL = 1,
+    STB_WEAK = 2,
+    STV_INTERNAL = 1,
+    STV_HIDDEN = 2
+};
+
+/* Without the suffix f or l. */
+static const char *const libm[] = {
+    "acos",  "acosh", "asin", "asinh", "atan", "atan2",     "atanh", "cbrt",  "ceil",  "copysign",
+    "cos",   "cosh",  "erf",  "erfc",  "exp",  "exp10",     "exp2",  "expm1", "fabs",  "fdim",
+    "floor", "fma",   "fmax", "fmin",  "fmod", "frexp",     "hypot", "ldexp", "lgamma", "llrint",
+    "llround", "log", "log10", "log1p", "log2", "logb",     "lrint", "lround", "modf", "nearbyint",
+    "pow",   "remainder", "rint", "round", "roundeven", "scalbn", "sin", "sincos", "sinh", "sqrt",
+    "tan",   "tanh",  "tgamma", "trunc",
+};
+
+/* Exact names, or prefixes ending in '*'. */
+static const char *const support[] = {
+    "memcpy",       "memmove",     "memset",      "_GLOBAL_OFFSET_TABLE_", "__aeabi_*",
+    "__truncsfhf2", "__truncdfhf2", "__truncsfbf2", "__truncdfbf2",          "__extendhfsf2",
+    "__gnu_f2h_ieee", "__gnu_h2f_ieee", "__div*",  "__udiv*",               "__mod*",
+    "__umod*",      "__mul*",      "__fix*",      "__float*",              "__ashl*",
+    "__ashr*",      "__lshr*",     "__popcount*", "__clz*",                "__ctz*",
+};
+
+static bool matches(const char *name, const char *pattern)
+{
+    size_t n = strlen(pattern);
+
+    return pattern[n - 1] == '*' ? strncmp(name, pattern, n - 1) == 0 : strcmp(name, pattern) == 0;
+}
+
+static bool is_support(const char *name)
+{
+    for (size_t i = 0; i < COUNT(support); i++)
+        if (matches(name, support[i]))
+            return true;
+    return false;
+}
+
+static bool is_libm(const char *name)
+{
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < COUNT(libm); i++) {
+        size_t k = strlen(libm[i]);
+
+        if (n >= k && n - k <= 1 && memcmp(name, libm[i], k) == 0 &&
+            (n == k || name[k] == 'f' || name[k] == 'l'))
+            return true;
+    }
+    return false;
+}
+
+/* "<entry>_..." or "<entry>" itself */
+static bool is_ours(const char *name, const char *entry)
+{
+    size_t n = strlen(entry);
+
+    return strncmp(name, entry, n) == 0 && (name[n] == 0 || name[n] == '_');
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void audit_sections(Diags *d, Loc loc, const ElfFile *f, AuditReport *out)
+{
+    for (uint32_t i = 1; i < f->nsections; i++) {
+        const ElfSection *s = &f->sections[i];
+
+        if (!(s->flags & SHF_ALLOC) || s->size == 0)
+            continue;
+        if (s->flags & SHF_TLS) {
+            diag_error(d, E_PACK, loc, "the object has thread-local memory in '%s'", s->name);
+        } else if (s->type == SHT_INIT_ARRAY || s->type == SHT_FINI_ARRAY ||
+                   s->type == SHT_PREINIT_ARRAY || str_starts(s->name, ".ctors") ||
+                   str_starts(s->name, ".dtors")) {
+            diag_error(d, E_PACK, loc, "the object has constructors in '%s'", s->name);
+        } else if (s->flags & SHF_EXECINSTR) {
+            out->code += s->size;
+        } else if (!(s->flags & SHF_WRITE) || str_starts(s->name, ".data.rel.ro")) {
+            out->rodata += s->size;
+        } else {
+            out->writable += s->size;
+            diag_error(d, E_PACK, loc, "the object has writable memory in '%s'", s->name);
+        }
+    }
+}
+
+static void audit_symbol(Diags *d, Loc loc, const ElfSymbol *s, const AuditRules *rules)
+{
+    if (s->bind == STB_WEAK && !str_starts(s->name, "__")) {
+        diag_error(d, E_PACK, loc, "the object has the weak symbol '%s'", s->name);
+    } else if (s->section == 0) {
+        if (!is_support(s->name) && !is_ours(s->name, rules->entry) &&
+            !(is_libm(s->name) && !rules->no_libm))
+            diag_error(d, E_PACK, loc, "the object calls '%s'", s->name);
+    } else if (s->visibility != STV_HIDDEN && s->visibility != STV_INTERNAL &&
+               !is_ours(s->name, rules->entry)) {
+        diag_error(d, E_PACK, loc, "the object exports '%s', which has not the prefix '%s_'",
+                   s->name, rules->entry);
+    }
+}
+
+static void audit_symbols(Diags *d, Arena *a, Loc loc, const ElfFile *f, const AuditRules *rules,
+                          AuditReport *out)
+{
+    VEC(const char *) undefined = {0};
+
+    for (uint32_t i = 1; i < f->nsymbols; i++) {
+        const ElfSymbol *s = &f->symbols[i];
+
+        if (s->bind != STB_GLOBAL && s->bind != STB_WEAK)
+            continue;
+        if (s->section == 0)
+            vec_push(a, &undefined, s->name);
+        audit_symbol(d, loc, s, rules);
+    }
+    if (undefined.n)
+        qsort(undefined.at, undefined.n, sizeof *undefined.at, by_text);
+    out->nundefined = undefined.n;
+    out->undefined = undefined.at;
+}
+
+bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const AuditRules *rules,
+                  AuditReport *out)
+{
+    Loc      loc = {.file = file};
+    ElfFile  f;
+    uint32_t before = diag_errors(d);
+
+    *out = (AuditReport){0};
+    if (!elf_read(d, a, file, object, &f))
+        return false;
+    audit_sections(d, loc, &f, out);
+    audit_symbols(d, a, loc, &f, rules, out);
+    if (rules->max_code && out->code > rules->max_code)
+        diag_error(d, E_BUDGET, loc, "the code has %" PRIu64 " bytes, the limit is %" PRIu64,
+                   out->code, rules->max_code);
+    if (rules->max_weights && out->rodata > rules->max_weights)
+        diag_error(d, E_BUDGET, loc, "constants have %" PRIu64 " bytes, the limit is %" PRIu64,
+                   out->rodata, rules->max_weights);
+    return diag_errors(d) == before;
+}

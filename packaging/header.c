@@ -1,0 +1,396 @@
+/* header.c: the generated C header of a model, and its metadata as JSON.
+ *
+ * The header is all a caller needs: sizes as macros, so that memory can be static; typed pointers in
+ * the order of the model; three prototypes.  Names of tensors come from the model and may be
+ * anything, so they are sanitised, and two that become equal are refused rather than numbered: a
+ * number would change with the order of the graph.
+ */
+#include "packaging/packaging.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+static bool is_keyword(const char *word)
+{
+    static const char *const words[] = {
+        "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char",
+        "class", "compl", "concept", "const", "constexpr", "continue", "decltype", "default",
+        "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float",
+        "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
+        "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public",
+        "register", "requires", "restrict", "return", "short", "signed", "sizeof", "static",
+        "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid",
+        "typename", "typeof", "union", "unsigned", "using", "virtual", "void", "volatile", "while",
+        "xor",
+    };
+
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (strcmp(words[i], word) == 0)
+            return true;
+    return false;
+}
+
+const char *c_identifier(Arena *a, const char *text)
+{
+    StrBuf s = strbuf(a);
+
+    for (const char *p = text; *p; p++) {
+        unsigned char ch = (unsigned char)*p;
+
+        if (ch < 128 && isalnum(ch))
+            str_addc(&s, (char)tolower(ch));
+        else if (s.n > 0 && s.at[s.n - 1] != '_')
+            str_addc(&s, '_');
+    }
+    while (s.n > 1 && s.at[s.n - 1] == '_' && text[strlen(text) - 1] != '_')
+        s.at[--s.n] = 0;
+    if (s.n == 0 || isdigit((unsigned char)s.at[0]))
+        return arena_printf(a, "t%s", s.n ? s.at : "");
+    if (is_keyword(s.at))
+        str_addc(&s, '_');
+    return s.at;
+}
+
+static const char *upper_case(Arena *a, const char *text)
+{
+    char *out = arena_printf(a, "%s", text);
+
+    for (char *p = out; *p; p++)
+        *p = (char)toupper((unsigned char)*p);
+    return out;
+}
+
+static bool name_tensors(Diags *d, Arena *a, const char *what, TensorDesc *tensors, uint32_t n)
+{
+    Map  *seen = map_new(a);
+    bool  ok = true;
+
+    for (uint32_t i = 0; i < n; i++) {
+        TensorDesc *t = &tensors[i], *other;
+        uint64_t    key;
+
+        t->c_name = c_identifier(a, t->name);
+        key = hash_bytes(t->c_name, strlen(t->c_name), 0);
+        other = map_get(seen, key);
+        map_put(seen, key, t);
+        if (!other || strcmp(other->c_name, t->c_name) != 0)
+            continue;
+        diag_error(d, E_PACK, NO_LOC, "the %ss '%s' and '%s' have the same name in C: '%s'", what,
+                   other->name, t->name, t->c_name);
+        diag_hint(d, "rename one of them in the model");
+        ok = false;
+    }
+    return ok;
+}
+
+bool desc_finish(Diags *d, Arena *a, ModelDesc *m)
+{
+    bool in, out;
+
+    m->entry = c_identifier(a, m->entry);
+    m->upper = upper_case(a, m->entry);
+    in = name_tensors(d, a, "input", m->in, m->nin);
+    out = name_tensors(d, a, "output", m->out, m->nout);
+    return in && out;
+}
+
+/* ---- the header -------------------------------------------------------------------------------- */
+
+/* The C type of an element; 16-bit floats travel as their bits. */
+static const char *c_type(const TensorDesc *t)
+{
+    bool is_signed = t->code == 0;
+
+    if (t->code == 2 && t->bits == 32)
+        return "float";
+    if (t->code == 2 && t->bits == 64)
+        return "double";
+    switch (t->bits) {
+    case 16:
+        return is_signed ? "int16_t" : "uint16_t";
+    case 32:
+        return is_signed ? "int32_t" : "uint32_t";
+    case 64:
+        return is_signed ? "int64_t" : "uint64_t";
+    default:
+        return is_signed ? "int8_t" : "uint8_t";
+    }
+}
+
+static const char *dtype_name(Arena *a, const TensorDesc *t)
+{
+    const char *base = "opaque";
+
+    switch (t->code) {
+    case 0:
+        base = "int";
+        break;
+    case 1:
+        base = "uint";
+        break;
+    case 2:
+        base = "float";
+        break;
+    case 4:
+        base = "bfloat";
+        break;
+    case 6:
+        return "bool";
+    default:
+        break;
+    }
+    return t->lanes > 1 ? arena_printf(a, "%s%ux%u", base, t->bits, t->lanes)
+                        : arena_printf(a, "%s%u", base, t->bits);
+}
+
+static void add_hex(StrBuf *s, Sha256 sha)
+{
+    char hex[65];
+
+    sha256_hex(sha, hex);
+    str_add(s, hex);
+}
+
+/* Text inside a C string literal or comment: nothing that could end either. */
+static void add_plain(StrBuf *s, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char ch = (unsigned char)*text;
+
+        if (ch < 32 || ch > 126 || ch == '"' || ch == '\\' || (ch == '/' && text[1] == '*') ||
+            (ch == '*' && text[1] == '/') || (ch == '?' && text[1] == '?'))
+            str_addc(s, '.');
+        else
+            str_addc(s, (char)ch);
+    }
+}
+
+static void tensor_macros(Arena *a, StrBuf *s, const ModelDesc *m, const char *side,
+                          const TensorDesc *t, uint32_t index)
+{
+    const char *prefix = arena_printf(a, "%s_%s_%s", m->upper, side, upper_case(a, t->c_name));
+    uint64_t    elems = 1;
+
+    str_addc(s, '\n');
+    str_printf(s, "/* ");
+    add_plain(s, t->name);
+    str_printf(s, ": %s [", dtype_name(a, t));
+    for (uint32_t i = 0; i < t->ndim; i++) {
+        str_printf(s, "%s%" PRId64, i ? ", " : "", t->dims[i]);
+        elems *= (uint64_t)t->dims[i];
+    }
+    str_printf(s, "] */\n");
+    str_printf(s, "#define %s_INDEX %u\n", prefix, index);
+    str_printf(s, "#define %s_NDIM %u\n", prefix, t->ndim);
+    for (uint32_t i = 0; i < t->ndim; i++)
+        str_printf(s, "#define %s_DIM%u %" PRId64 "\n", prefix, i, t->dims[i]);
+    str_printf(s, "#define %s_ELEMS %" PRIu64 "\n", prefix, elems);
+    str_printf(s, "#define %s_BYTES %" PRIu64 "\n", prefix, t->bytes);
+    str_printf(s, "#define %s_DTYPE \"%s\"\n", prefix, dtype_name(a, t));
+    str_printf(s, "#define %s_ALIGN %u\n", prefix, t->align);
+    if (t->quantized) {
+        str_printf(s, "#define %s_SCALE %.9gf\n", prefix, t->scale);
+        str_printf(s, "#define %s_ZERO_POINT (%d)\n", prefix, (int)t->zero_point);
+    }
+}
+
+static void model_macros(StrBuf *s, const ModelDesc *m)
+{
+    const char *u = m->upper;
+
+    str_printf(s, "#define %s_ABI %d\n", u, 1);
+    str_printf(s, "#define %s_TOOLCHAIN \"", u);
+    add_plain(s, m->toolchain);
+    str_printf(s, "\"\n#define %s_MODEL_SHA256 \"", u);
+    add_hex(s, m->model_sha);
+    str_printf(s, "\"\n#define %s_BUILD_ID \"", u);
+    add_hex(s, m->build_id);
+    str_printf(s, "\"\n#define %s_TARGETS \"", u);
+    add_plain(s, m->targets);
+    str_printf(s, "\"\n#define %s_INPUTS %u\n", u, m->nin);
+    str_printf(s, "#define %s_OUTPUTS %u\n", u, m->nout);
+    str_printf(s, "#define %s_ARENA_SHARED_BYTES %" PRIu64 "\n", u, m->arena_shared);
+    str_printf(s, "#define %s_ARENA_PRIVATE_BYTES %" PRIu64 "\n", u, m->arena_private);
+    str_printf(s,
+               "#define %s_ARENA_BYTES(threads) \\\n"
+               "    ((size_t)%s_ARENA_SHARED_BYTES + (size_t)(threads) * "
+               "%s_ARENA_PRIVATE_BYTES)\n",
+               u, u, u);
+    str_printf(s, "#define %s_ARENA_ALIGN %u\n", u, m->arena_align);
+    str_printf(s, "#define %s_WEIGHTS_BYTES %" PRIu64 "\n", u, m->weights_bytes);
+    str_printf(s, "#define %s_STATE_BYTES 0\n", u);
+    str_printf(s, "#define %s_MACS %" PRId64 "\n", u, m->macs);
+}
+
+static void asserts(StrBuf *s, const ModelDesc *m)
+{
+    str_printf(s,
+               "\nTVMCC_STATIC_ASSERT(TVMCC_ABI == %s_ABI, %s_abi);\n"
+               "TVMCC_STATIC_ASSERT(sizeof(void *) == %u, %s_pointer);\n"
+               "TVMCC_STATIC_ASSERT(sizeof(float) == 4 && FLT_MANT_DIG == 24, %s_float);\n",
+               m->upper, m->entry, m->pointer_bits / 8, m->entry, m->entry);
+    str_printf(s,
+               "#if defined(__BYTE_ORDER__) && defined(__ORDER_LITTLE_ENDIAN__)\n"
+               "TVMCC_STATIC_ASSERT((__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) == %d, "
+               "%s_byte_order);\n"
+               "#endif\n",
+               !m->big_endian, m->entry);
+}
+
+static void tensor_struct(StrBuf *s, const ModelDesc *m, bool input)
+{
+    const TensorDesc *tensors = input ? m->in : m->out;
+    uint32_t          n = input ? m->nin : m->nout;
+
+    str_printf(s, "\ntypedef struct %s_%s {\n", m->entry, input ? "inputs" : "outputs");
+    for (uint32_t i = 0; i < n; i++)
+        str_printf(s, "    %s%s *%s;\n", input ? "const " : "", c_type(&tensors[i]),
+                   tensors[i].c_name);
+    if (n == 0) /* C has no empty structs */
+        str_add(s, "    const void *none;\n");
+    str_printf(s, "} %s_%s;\n", m->entry, input ? "inputs" : "outputs");
+}
+
+static void prototypes(StrBuf *s, const ModelDesc *m)
+{
+    const char *e = m->entry, *u = m->upper;
+
+    tensor_struct(s, m, true);
+    tensor_struct(s, m, false);
+    if (m->weights_mode == WEIGHTS_EMBED) {
+        str_printf(s,
+                   "\n/* One thread; arena: %s_ARENA_BYTES(1) bytes aligned to %s_ARENA_ALIGN. */\n"
+                   "int32_t %s_run(const %s_inputs *inputs, const %s_outputs *outputs, void *arena);"
+                   "\n",
+                   u, u, e, e, e);
+    }
+    str_printf(s,
+               "\n/* Threads, weights and devices as params say; 0 or a code of tvmcc/abi.h. */\n"
+               "int32_t %s_run_ex(const %s_inputs *inputs, const %s_outputs *outputs,\n"
+               "%*sconst tvmcc_params *params);\n",
+               e, e, e, (int)strlen(e) + 16, "");
+    str_printf(s, "\nconst tvmcc_model_info *%s_info(void);\n", e);
+    if (m->weights_mode == WEIGHTS_EMBED && m->weights_bytes)
+        str_printf(s, "\nextern const unsigned char %s_weights[];\n", e);
+    str_printf(s,
+               "\n/* %s_DEFINE_ARENA(memory); defines a static arena for %s_run. */\n"
+               "#define %s_DEFINE_ARENA(id) %s_DEFINE_ARENA_FOR(id, 1)\n"
+               "#define %s_DEFINE_ARENA_FOR(id, threads) \\\n"
+               "    static TVMCC_ALIGNED(%u) unsigned char id[%s_ARENA_BYTES(threads) + %d]\n",
+               u, e, u, u, u, m->arena_align, u, m->arena_shared + m->arena_private ? 0 : 1);
+}
+
+Bytes header_text(Arena *a, const ModelDesc *m)
+{
+    StrBuf s = strbuf(a);
+
+    str_printf(&s, "/* %s.h: the model ", m->entry);
+    add_plain(&s, m->model ? m->model : m->entry);
+    str_add(&s, ", compiled by ");
+    add_plain(&s, m->toolchain);
+    str_printf(&s,
+               " */\n#ifndef %s_MODEL_H\n#define %s_MODEL_H\n\n#include <float.h>\n"
+               "#include <stddef.h>\n#include <stdint.h>\n\n#include \"tvmcc/abi.h\"\n\n",
+               m->upper, m->upper);
+    model_macros(&s, m);
+    for (uint32_t i = 0; i < m->nin; i++)
+        tensor_macros(a, &s, m, "IN", &m->in[i], i);
+    for (uint32_t i = 0; i < m->nout; i++)
+        tensor_macros(a, &s, m, "OUT", &m->out[i], i);
+    str_add(&s, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    asserts(&s, m);
+    prototypes(&s, m);
+    str_add(&s, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    return (Bytes){(const uint8_t *)s.at, s.n};
+}
+
+/* ---- the metadata ------------------------------------------------------------------------------ */
+
+void json_string(StrBuf *s, const char *text)
+{
+    str_addc(s, '"');
+    for (; *text; text++) {
+        unsigned char ch = (unsigned char)*text;
+
+        if (ch == '"' || ch == '\\')
+            str_printf(s, "\\%c", ch);
+        else if (ch < 32 || ch == 127)
+            str_printf(s, "\\u%04x", ch);
+        else
+            str_addc(s, (char)ch);
+    }
+    str_addc(s, '"');
+}
+
+static void json_tensors(Arena *a, StrBuf *s, const TensorDesc *tensors, uint32_t n)
+{
+    str_add(s, "[");
+    for (uint32_t i = 0; i < n; i++) {
+        const TensorDesc *t = &tensors[i];
+
+        str_printf(s, "%s\n    {\"align\": %u, \"bytes\": %" PRIu64 ", \"c_name\": \"%s\", ",
+                   i ? "," : "", t->align, t->bytes, t->c_name);
+        str_add(s, "\"dims\": [");
+        for (uint32_t k = 0; k < t->ndim; k++)
+            str_printf(s, "%s%" PRId64, k ? ", " : "", t->dims[k]);
+        str_printf(s, "], \"dtype\": \"%s\", ", dtype_name(a, t));
+        if (t->layout) {
+            str_add(s, "\"layout\": ");
+            json_string(s, t->layout);
+            str_add(s, ", ");
+        }
+        str_add(s, "\"name\": ");
+        json_string(s, t->name);
+        if (t->quantized)
+            str_printf(s, ", \"scale\": %.9g, \"zero_point\": %d", t->scale, (int)t->zero_point);
+        str_addc(s, '}');
+    }
+    str_add(s, n ? "\n  ]" : "]");
+}
+
+static void json_pair(StrBuf *s, const char *key, const char *value)
+{
+    str_printf(s, "  \"%s\": ", key);
+    json_string(s, value ? value : "");
+    str_add(s, ",\n");
+}
+
+static void json_sha(StrBuf *s, const char *key, Sha256 sha)
+{
+    str_printf(s, "  \"%s\": \"", key);
+    add_hex(s, sha);
+    str_add(s, "\",\n");
+}
+
+Bytes metadata_text(Arena *a, const ModelDesc *m)
+{
+    StrBuf s = strbuf(a);
+
+    str_add(&s, "{\n  \"abi\": 1,\n");
+    str_printf(&s,
+               "  \"arena\": {\"align\": %u, \"floor\": %" PRIu64 ", \"private\": %" PRIu64
+               ", \"shared\": %" PRIu64 "},\n",
+               m->arena_align, m->arena_floor, m->arena_private, m->arena_shared);
+    json_sha(&s, "build_id", m->build_id);
+    str_printf(&s, "  \"code_bytes\": %" PRIu64 ",\n", m->code_bytes);
+    json_pair(&s, "entry", m->entry);
+    str_add(&s, "  \"inputs\": ");
+    json_tensors(a, &s, m->in, m->nin);
+    str_printf(&s, ",\n  \"macs\": %" PRId64 ",\n", m->macs);
+    json_pair(&s, "model", m->model);
+    json_sha(&s, "model_sha256", m->model_sha);
+    str_add(&s, "  \"outputs\": ");
+    json_tensors(a, &s, m->out, m->nout);
+    str_add(&s, ",\n");
+    json_pair(&s, "targets", m->targets);
+    json_pair(&s, "toolchain", m->toolchain);
+    json_pair(&s, "triple", m->triple);
+    str_printf(&s, "  \"weights\": {\"bytes\": %" PRIu64 ", \"mode\": \"%s\", \"sha256\": \"",
+               m->weights_bytes, m->weights_mode == WEIGHTS_EMBED ? "embed" : "file");
+    add_hex(&s, m->weights_sha);
+    str_add(&s, "\"}\n}\n");
+    return (Bytes){(const uint8_t *)s.at, s.n};
+}

@@ -1,0 +1,201 @@
+/* packaging: what gets deployed.
+ *
+ *   header.c    the generated C header and the metadata, from a ModelDesc
+ *   elf.c       object files: a writer for read-only data, and symbols of what others wrote
+ *   audit.c     does an object keep the promises of BUILD.md, section 4?
+ *   ar.c        static libraries
+ *   archive.c   .tar .tar.gz .tar.zst .tar.xz .zip through libarchive, both ways
+ *   bundle.c    the layout of a deployment archive
+ *   so.c        shared libraries, through the toolchain's linker
+ *   depfile.c   what a build system must watch
+ *
+ * Makers return bytes in the caller's arena and are pure: same input, same bytes, on every machine.
+ * The driver writes them with file_write, which keeps files whose bytes did not change.
+ */
+#ifndef TVMCC_PACKAGING_H
+#define TVMCC_PACKAGING_H
+
+#include "base/base.h"
+
+/* ---- header.c: what callers compile against ------------------------------------------------- */
+
+typedef struct {
+    const char    *name;   /* as in the model */
+    const char    *c_name; /* set by desc_finish */
+    uint8_t        code, bits; /* DLPack */
+    uint16_t       lanes;  /* 1 */
+    uint32_t       ndim;
+    const int64_t *dims;
+    uint64_t       bytes;
+    uint32_t       align;
+    bool           quantized;
+    double         scale;
+    int32_t        zero_point;
+    const char    *layout; /* NULL: unknown */
+} TensorDesc;
+
+typedef enum { WEIGHTS_EMBED, WEIGHTS_FILE } WeightsMode;
+
+typedef struct {
+    const char *entry; /* prefix of the functions: a C identifier; desc_finish sanitises it */
+    const char *upper; /* set by desc_finish: prefix of the macros */
+    const char *model; /* file name of the model, without its folder */
+    uint32_t    nin, nout;
+    TensorDesc *in, *out;
+    uint64_t    arena_shared, arena_private; /* arena = shared + threads * private */
+    uint32_t    arena_align;
+    uint64_t    weights_bytes;
+    Sha256      weights_sha;
+    WeightsMode weights_mode;
+    Sha256      model_sha, build_id;
+    const char *triple;    /* of the object */
+    const char *targets;   /* target strings, joined by "; " */
+    const char *toolchain; /* "tvmcc 0.1.0, LLVM 19.1.7" */
+    int64_t     macs;
+    uint32_t    pointer_bits; /* 32 or 64 */
+    bool        big_endian;
+    uint64_t    code_bytes, arena_floor; /* for the metadata; 0: unknown */
+} ModelDesc;
+
+/* Any text as a lower-case C identifier: letters, digits, '_'; never empty, never a keyword. */
+const char *c_identifier(Arena *a, const char *text);
+/* Fills entry, upper and c_name.  Error: two tensors of one side get the same name. */
+bool  desc_finish(Diags *d, Arena *a, ModelDesc *m);
+Bytes header_text(Arena *a, const ModelDesc *m);
+Bytes metadata_text(Arena *a, const ModelDesc *m); /* JSON, sorted keys */
+/* `text` as a JSON string with its quotes. */
+void json_string(StrBuf *s, const char *text);
+
+/* ---- elf.c: object files ----------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t bits; /* 32 or 64 */
+    bool     big_endian;
+    uint16_t machine;
+    uint32_t flags;
+} ElfTarget;
+
+typedef struct {
+    const char *name;
+    uint64_t    value, size;
+    uint32_t    section; /* 0: undefined */
+    uint8_t     bind, type, visibility;
+} ElfSymbol;
+
+typedef struct {
+    const char *name;
+    uint32_t    type;
+    uint64_t    flags, size, align;
+    Bytes       data; /* empty for .bss */
+} ElfSection;
+
+typedef struct {
+    ElfTarget   target;
+    uint16_t    type; /* 1: relocatable, 3: shared */
+    uint32_t    nsections, nsymbols;
+    ElfSection *sections;
+    ElfSymbol  *symbols;
+} ElfFile;
+
+/* The header fields objects of that triple have.  Error: no ELF target. */
+bool elf_target(Diags *d, const char *triple, ElfTarget *out);
+/* Sections and symbols; names are views.  Error with `file` in it: E_PACK. */
+bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
+/* A relocatable object with one read-only section `.rodata.<symbol>`, aligned to 64. */
+Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data);
+/* `object` with its undefined symbol defined by such a section: what a relocatable link with
+ * elf_blob would give, without a linker. */
+bool elf_embed(Diags *d, Arena *a, const char *file, Bytes object, const char *symbol, Bytes data,
+               Bytes *out);
+
+/* ---- audit.c: promises ---------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *entry;   /* only <entry>_* may be exported */
+    bool        no_libm; /* calls of libm count as breach */
+    uint64_t    max_code, max_weights; /* bytes; 0: no limit.  Status 6 when exceeded */
+} AuditRules;
+
+typedef struct {
+    uint64_t           code, rodata, writable;
+    uint32_t           nundefined;
+    const char *const *undefined; /* sorted */
+} AuditReport;
+
+/* One error per breach.  The report is filled in either way. */
+bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const AuditRules *rules,
+                  AuditReport *out);
+
+/* ---- ar.c, archive.c ----------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *path; /* relative, '/' between parts */
+    Bytes       data;
+    bool        executable;
+} Member;
+
+/* A static library in the GNU format, with its symbol index. */
+bool ar_library(Diags *d, Arena *a, const Member *members, uint32_t n, Bytes *out);
+
+typedef enum { PACK_TAR, PACK_TGZ, PACK_TZST, PACK_TXZ, PACK_ZIP, PACK_NONE } PackFormat;
+
+PackFormat  pack_format(const char *path); /* by suffix; PACK_NONE if it is none of these */
+const char *pack_stem(Arena *a, const char *path); /* file name without folder and suffix */
+/* Members in any order; folders are added.  `epoch` is the time of all (SOURCE_DATE_EPOCH or 0). */
+bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Member *members,
+                  uint32_t n, Bytes *out);
+/* All regular files of an archive in any of the formats; at most `limit` bytes of content.
+ * Paths that leave the archive, links and devices are errors. */
+bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
+               Member **members, uint32_t *n);
+const Member *pack_find(const Member *members, uint32_t n, const char *path); /* or NULL */
+
+/* ---- bundle.c --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char      *top;     /* top folder; NULL: the entry name */
+    const char      *version; /* of the bundle; NULL: "0" */
+    const ModelDesc *desc;
+    Bytes            object, library, shared; /* .o inside the .a; lib<m>.a, lib<m>.so; may be empty */
+    Bytes            header, abi_header, metadata;
+    Bytes            weights; /* a weights file; empty when embedded */
+    Bytes            relay;   /* text of the model; may be empty */
+    uint32_t         nextra;
+    const Member    *extra; /* device/..., tuning/..., reports/...: paths below the top folder */
+} Bundle;
+
+/* BUILD.md, section 7: libraries, headers, weights, metadata, CMake and pkg-config files,
+ * manifest.json and SHA256SUMS. */
+bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
+/* Re-hash what SHA256SUMS lists; nothing may be missing or extra. */
+bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n);
+/* Header and data of abi.h's weights file. */
+Bytes weights_file(Arena *a, Bytes data, Sha256 sha);
+
+/* ---- so.c --------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char        *output;
+    const char        *soname; /* NULL: the output's file name */
+    const char        *triple;
+    bool               native; /* the triple is this machine's */
+    const char        *cc;     /* NULL: search */
+    uint32_t           nobjects;
+    const char *const *objects;
+    bool               verbose; /* print the command on stderr */
+} LinkJob;
+
+/* Links a shared library; it is written only if its bytes change.  Errors: E_NO_TOOL, E_PACK. */
+bool link_shared(Diags *d, Arena *a, const LinkJob *job);
+
+/* ---- depfile.c ------------------------------------------------------------------------------------------ */
+
+typedef struct {
+    uint32_t           noutputs, ninputs;
+    const char *const *outputs, *const *inputs;
+    bool               phony; /* -MP: a rule without commands for every input */
+} Deps;
+
+Bytes depfile_text(Arena *a, const Deps *deps);
+
+#endif

@@ -1,0 +1,340 @@
+/* opencl.c: OpenCL as a device, opened at run time.
+ *
+ * The loader library is opened with dlopen and the few calls we need are declared here, so neither
+ * the build nor the start of a program depends on OpenCL.  One context and one in-order queue: calls
+ * take effect in the order they are made.  Programs come as source or as the binary of this device.
+ */
+#include "tvmcc/runtime.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Numbers and types of the OpenCL 1.2 ABI. */
+typedef void *Handle;
+enum {
+    CL_DEVICE_TYPE_GPU = 4,
+    CL_MEM_READ_WRITE = 1,
+    CL_PROGRAM_BUILD_LOG = 0x1183,
+    MAX_PLATFORMS = 8,
+    MIN_BUFFER = 16 /* a buffer of 0 bytes is an error */
+};
+#define CL_DEVICE_TYPE_ALL 0xffffffffu
+
+/* CALL(name, parameters): every call returns an error code. */
+#define CALLS(CALL)                                                                              \
+    CALL(clGetPlatformIDs, (uint32_t, Handle *, uint32_t *))                                     \
+    CALL(clGetDeviceIDs, (Handle, uint64_t, uint32_t, Handle *, uint32_t *))                     \
+    CALL(clReleaseContext, (Handle))                                                             \
+    CALL(clReleaseCommandQueue, (Handle))                                                        \
+    CALL(clReleaseMemObject, (Handle))                                                           \
+    CALL(clReleaseProgram, (Handle))                                                             \
+    CALL(clReleaseKernel, (Handle))                                                              \
+    CALL(clEnqueueWriteBuffer, (Handle, Handle, uint32_t, size_t, size_t, const void *,          \
+                                uint32_t, const Handle *, Handle *))                             \
+    CALL(clEnqueueReadBuffer, (Handle, Handle, uint32_t, size_t, size_t, void *, uint32_t,       \
+                               const Handle *, Handle *))                                        \
+    CALL(clEnqueueCopyBuffer, (Handle, Handle, Handle, size_t, size_t, size_t, uint32_t,         \
+                               const Handle *, Handle *))                                        \
+    CALL(clBuildProgram, (Handle, uint32_t, const Handle *, const char *, void (*)(void), void *)) \
+    CALL(clGetProgramBuildInfo, (Handle, Handle, uint32_t, size_t, void *, size_t *))            \
+    CALL(clSetKernelArg, (Handle, uint32_t, size_t, const void *))                               \
+    CALL(clEnqueueNDRangeKernel, (Handle, Handle, uint32_t, const size_t *, const size_t *,      \
+                                  const size_t *, uint32_t, const Handle *, Handle *))           \
+    CALL(clFinish, (Handle))
+
+/* MAKE(name, parameters): these return a handle, the error code goes through the last argument. */
+#define MAKES(MAKE)                                                                              \
+    MAKE(clCreateContext, (const void *, uint32_t, const Handle *, void (*)(void), void *,       \
+                           int32_t *))                                                           \
+    MAKE(clCreateCommandQueue, (Handle, Handle, uint64_t, int32_t *))                            \
+    MAKE(clCreateBuffer, (Handle, uint64_t, size_t, void *, int32_t *))                          \
+    MAKE(clCreateProgramWithSource, (Handle, uint32_t, const char **, const size_t *, int32_t *)) \
+    MAKE(clCreateProgramWithBinary, (Handle, uint32_t, const Handle *, const size_t *,           \
+                                     const uint8_t **, int32_t *, int32_t *))                    \
+    MAKE(clCreateKernel, (Handle, const char *, int32_t *))
+
+typedef struct {
+    tvmcc_device table;
+    void        *library;
+    Handle       device, context, queue;
+    char         error[512];
+#define FIELD_CALL(name, args) int32_t(*name) args;
+#define FIELD_MAKE(name, args) Handle(*name) args;
+    CALLS(FIELD_CALL)
+    MAKES(FIELD_MAKE)
+} OpenCl;
+
+static int32_t check(OpenCl *cl, int32_t code, const char *what)
+{
+    if (code == 0)
+        return TVMCC_OK;
+    snprintf(cl->error, sizeof cl->error, "%s failed with OpenCL error %d", what, (int)code);
+    return TVMCC_E_DEVICE;
+}
+
+static int32_t cl_alloc(void *self, size_t bytes, void **memory)
+{
+    OpenCl *cl = self;
+    int32_t code = 0;
+
+    *memory = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE,
+                                 bytes < MIN_BUFFER ? MIN_BUFFER : bytes, NULL, &code);
+    return check(cl, code, "clCreateBuffer");
+}
+
+static void cl_free(void *self, void *memory)
+{
+    OpenCl *cl = self;
+
+    if (memory)
+        cl->clReleaseMemObject(memory);
+}
+
+static int32_t cl_upload(void *self, void *memory, size_t offset, const void *host, size_t bytes)
+{
+    OpenCl *cl = self;
+
+    if (bytes == 0)
+        return TVMCC_OK;
+    return check(cl,
+                 cl->clEnqueueWriteBuffer(cl->queue, memory, 1, offset, bytes, host, 0, NULL, NULL),
+                 "clEnqueueWriteBuffer");
+}
+
+static int32_t cl_download(void *self, void *host, void *memory, size_t offset, size_t bytes)
+{
+    OpenCl *cl = self;
+
+    if (bytes == 0)
+        return TVMCC_OK;
+    return check(cl,
+                 cl->clEnqueueReadBuffer(cl->queue, memory, 1, offset, bytes, host, 0, NULL, NULL),
+                 "clEnqueueReadBuffer");
+}
+
+static int32_t cl_copy(void *self, void *to, size_t to_offset, void *from, size_t from_offset,
+                       size_t bytes)
+{
+    OpenCl *cl = self;
+
+    if (bytes == 0)
+        return TVMCC_OK;
+    return check(cl,
+                 cl->clEnqueueCopyBuffer(cl->queue, from, to, from_offset, to_offset, bytes, 0, NULL,
+                                         NULL),
+                 "clEnqueueCopyBuffer");
+}
+
+static void note_build_log(OpenCl *cl, Handle program)
+{
+    size_t n = strlen(cl->error), got = 0;
+
+    cl->error[n++] = ':';
+    cl->error[n++] = '\n';
+    cl->error[n] = 0;
+    /* a log longer than the room is an error of the call: it then stays empty */
+    if (cl->clGetProgramBuildInfo(program, cl->device, CL_PROGRAM_BUILD_LOG,
+                                  sizeof cl->error - n - 1, cl->error + n, &got) != 0)
+        cl->error[n] = 0;
+    cl->error[sizeof cl->error - 1] = 0;
+}
+
+static int32_t cl_module_load(void *self, uint32_t form, const void *code, size_t bytes,
+                              const char *options, void **module)
+{
+    OpenCl        *cl = self;
+    const char    *source = code;
+    const uint8_t *binary = code;
+    Handle         program;
+    int32_t        rc = 0, status = 0;
+
+    *module = NULL;
+    if (form == TVMCC_CODE_SOURCE)
+        program = cl->clCreateProgramWithSource(cl->context, 1, &source, &bytes, &rc);
+    else
+        program = cl->clCreateProgramWithBinary(cl->context, 1, &cl->device, &bytes, &binary,
+                                                &status, &rc);
+    if (rc || status)
+        return check(cl, rc ? rc : status, "clCreateProgram");
+    rc = check(cl, cl->clBuildProgram(program, 1, &cl->device, options ? options : "", NULL, NULL),
+               "clBuildProgram");
+    if (rc) {
+        note_build_log(cl, program);
+        cl->clReleaseProgram(program);
+        return rc;
+    }
+    *module = program;
+    return TVMCC_OK;
+}
+
+static void cl_module_free(void *self, void *module)
+{
+    OpenCl *cl = self;
+
+    if (module)
+        cl->clReleaseProgram(module);
+}
+
+static int32_t cl_kernel(void *self, void *module, const char *name, void **kernel)
+{
+    OpenCl *cl = self;
+    int32_t code = 0;
+
+    *kernel = cl->clCreateKernel(module, name, &code);
+    return check(cl, code, name);
+}
+
+static void cl_kernel_free(void *self, void *kernel)
+{
+    OpenCl *cl = self;
+
+    if (kernel)
+        cl->clReleaseKernel(kernel);
+}
+
+static int32_t cl_launch(void *self, void *kernel, const uint32_t grid[3], const uint32_t block[3],
+                         const tvmcc_arg *args, uint32_t nargs)
+{
+    OpenCl *cl = self;
+    size_t  global[3], local[3];
+
+    for (uint32_t i = 0; i < nargs; i++) {
+        const tvmcc_arg *a = &args[i];
+        int32_t          code;
+
+        if (a->kind == TVMCC_ARG_BUFFER)
+            code = cl->clSetKernelArg(kernel, i, sizeof a->p, &a->p);
+        else
+            code = cl->clSetKernelArg(kernel, i, a->bytes,
+                                      a->kind == TVMCC_ARG_LOCAL ? NULL : a->p);
+        if (code)
+            return check(cl, code, "clSetKernelArg");
+    }
+    for (int i = 0; i < 3; i++) {
+        if (grid[i] == 0)
+            return TVMCC_OK;
+        local[i] = block[i];
+        global[i] = (size_t)grid[i] * block[i];
+    }
+    return check(cl,
+                 cl->clEnqueueNDRangeKernel(cl->queue, kernel, 3, NULL, global, local, 0, NULL,
+                                            NULL),
+                 "clEnqueueNDRangeKernel");
+}
+
+static int32_t cl_wait(void *self)
+{
+    OpenCl *cl = self;
+
+    return check(cl, cl->clFinish(cl->queue), "clFinish");
+}
+
+static const char *cl_last_error(void *self)
+{
+    return ((OpenCl *)self)->error;
+}
+
+/* ---- opening --------------------------------------------------------------------------------------- */
+
+static int find_calls(OpenCl *cl)
+{
+#define FIND(name, args)                                      \
+    *(void **)(&cl->name) = dlsym(cl->library, #name);        \
+    if (!cl->name)                                            \
+        return 0;
+    CALLS(FIND)
+    MAKES(FIND)
+    return 1;
+}
+
+/* A GPU of any platform, else any device. */
+static int find_device(OpenCl *cl)
+{
+    static const uint32_t types[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ALL};
+    Handle                platforms[MAX_PLATFORMS];
+    uint32_t              n = 0, found = 0;
+
+    if (cl->clGetPlatformIDs(MAX_PLATFORMS, platforms, &n) != 0)
+        return 0;
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (uint32_t i = 0; i < n && i < MAX_PLATFORMS; i++)
+            if (cl->clGetDeviceIDs(platforms[i], types[t], 1, &cl->device, &found) == 0 && found)
+                return 1;
+    return 0;
+}
+
+static const char *open_all(OpenCl *cl)
+{
+    int32_t code = 0;
+
+    cl->library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!cl->library)
+        return "no libOpenCL.so.1";
+    if (!find_calls(cl))
+        return "libOpenCL.so.1 lacks a function";
+    if (!find_device(cl))
+        return "no OpenCL device";
+    cl->context = cl->clCreateContext(NULL, 1, &cl->device, NULL, NULL, &code);
+    if (code)
+        return "no OpenCL context";
+    cl->queue = cl->clCreateCommandQueue(cl->context, cl->device, 0, &code);
+    return code ? "no OpenCL queue" : NULL;
+}
+
+size_t tvmrt_opencl_bytes(void)
+{
+    return sizeof(OpenCl);
+}
+
+const tvmcc_device *tvmrt_opencl_open(void *memory, size_t bytes, const char **why)
+{
+    OpenCl     *cl = memory;
+    const char *reason;
+
+    if (!memory || bytes < sizeof *cl || (uintptr_t)memory % 16) {
+        if (why)
+            *why = "too little memory, or unaligned";
+        return NULL;
+    }
+    memset(cl, 0, sizeof *cl);
+    cl->table = (tvmcc_device){
+        .struct_bytes = sizeof(tvmcc_device),
+        .kind = TVMCC_DEVICE_OPENCL,
+        .self = cl,
+        .alloc = cl_alloc,
+        .free = cl_free,
+        .upload = cl_upload,
+        .download = cl_download,
+        .copy = cl_copy,
+        .module_load = cl_module_load,
+        .module_free = cl_module_free,
+        .kernel = cl_kernel,
+        .kernel_free = cl_kernel_free,
+        .launch = cl_launch,
+        .wait = cl_wait,
+        .last_error = cl_last_error,
+    };
+    reason = open_all(cl);
+    if (why)
+        *why = reason;
+    if (!reason)
+        return &cl->table;
+    tvmrt_opencl_close(&cl->table);
+    return NULL;
+}
+
+void tvmrt_opencl_close(const tvmcc_device *device)
+{
+    OpenCl *cl = device ? device->self : NULL;
+
+    if (!cl)
+        return;
+    if (cl->queue)
+        cl->clReleaseCommandQueue(cl->queue);
+    if (cl->context)
+        cl->clReleaseContext(cl->context);
+    cl->queue = cl->context = NULL;
+    /* The library stays open: drivers leave threads behind that must not lose their code. */
+}

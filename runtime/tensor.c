@@ -1,0 +1,145 @@
+/* tensor.c: tensors with the layout of DLPack, and a checked way to run a model on them.
+ *
+ * Generated code takes bare pointers and trusts their shapes.  Here a caller that has tensors of
+ * unknown origin finds out, before any kernel runs, whether they fit what the model was compiled
+ * for.
+ */
+#include "tvmcc/runtime.h"
+
+#include <string.h>
+
+enum { MAX_TENSORS = 64, MAX_DIMS = 32 };
+
+static size_t elem_bytes(const tvmrt_tensor *t)
+{
+    return ((size_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
+}
+
+size_t tvmrt_tensor_bytes(const tvmrt_tensor *t)
+{
+    size_t bytes = elem_bytes(t);
+
+    for (int32_t i = 0; i < t->ndim; i++)
+        if (t->shape[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)t->shape[i], &bytes))
+            return 0;
+    return bytes;
+}
+
+int tvmrt_tensor_contiguous(const tvmrt_tensor *t)
+{
+    int64_t expect = 1;
+
+    for (int32_t i = t->ndim; t->strides && i-- > 0;) {
+        if (t->shape[i] != 1 && t->strides[i] != expect)
+            return t->shape[i] == 0;
+        expect *= t->shape[i];
+    }
+    return 1;
+}
+
+tvmrt_tensor tvmrt_tensor_of(const tvmcc_tensor_info *info, void *data)
+{
+    tvmrt_tensor t = {.data = data, .ndim = (int32_t)info->ndim};
+
+    t.device.type = TVMCC_DEVICE_CPU;
+    t.dtype.code = info->code;
+    t.dtype.bits = info->bits;
+    t.dtype.lanes = info->lanes;
+    t.shape = (int64_t *)(uintptr_t)info->dims; /* never written through */
+    return t;
+}
+
+int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info)
+{
+    if (!t->data && info->bytes)
+        return TVMCC_E_NULL;
+    if (t->device.type != TVMCC_DEVICE_CPU)
+        return TVMCC_E_DEVICE;
+    if (t->dtype.code != info->code || t->dtype.bits != info->bits ||
+        t->dtype.lanes != info->lanes)
+        return TVMCC_E_MISMATCH;
+    if (t->ndim < 0 || (uint32_t)t->ndim != info->ndim || !tvmrt_tensor_contiguous(t))
+        return TVMCC_E_SHAPE;
+    for (int32_t i = 0; i < t->ndim; i++)
+        if (info->dims[i] >= 0 && t->shape[i] != info->dims[i])
+            return TVMCC_E_SHAPE;
+    if (info->align && ((uintptr_t)t->data + t->byte_offset) % info->align)
+        return TVMCC_E_ALIGN;
+    return TVMCC_OK;
+}
+
+static void fill_strides(const tvmrt_tensor *t, int64_t strides[MAX_DIMS])
+{
+    int64_t step = 1;
+
+    for (int32_t i = t->ndim; i-- > 0; step *= t->shape[i])
+        strides[i] = t->strides ? t->strides[i] : step;
+}
+
+int32_t tvmrt_tensor_copy(const tvmrt_tensor *to, const tvmrt_tensor *from)
+{
+    int64_t     to_strides[MAX_DIMS], from_strides[MAX_DIMS], at[MAX_DIMS] = {0};
+    size_t      size = elem_bytes(from), bytes = tvmrt_tensor_bytes(from);
+    char       *d = (char *)to->data + to->byte_offset;
+    const char *s = (const char *)from->data + from->byte_offset;
+
+    if (memcmp(&to->dtype, &from->dtype, sizeof to->dtype))
+        return TVMCC_E_MISMATCH;
+    if (to->ndim != from->ndim || to->ndim < 0 || to->ndim > MAX_DIMS)
+        return TVMCC_E_SHAPE;
+    for (int32_t i = 0; i < to->ndim; i++)
+        if (to->shape[i] != from->shape[i])
+            return TVMCC_E_SHAPE;
+    if (tvmrt_tensor_contiguous(to) && tvmrt_tensor_contiguous(from)) {
+        if (bytes)
+            memcpy(d, s, bytes);
+        return TVMCC_OK;
+    }
+    fill_strides(to, to_strides);
+    fill_strides(from, from_strides);
+    for (size_t left = size ? bytes / size : 0; left > 0; left--) {
+        memcpy(d, s, size);
+        for (int32_t i = to->ndim; i-- > 0;) { /* an odometer */
+            d += to_strides[i] * (int64_t)size;
+            s += from_strides[i] * (int64_t)size;
+            if (++at[i] < to->shape[i])
+                break;
+            d -= to_strides[i] * at[i] * (int64_t)size;
+            s -= from_strides[i] * at[i] * (int64_t)size;
+            at[i] = 0;
+        }
+    }
+    return TVMCC_OK;
+}
+
+static int32_t gather(const tvmrt_tensor *tensors, const tvmcc_tensor_info *infos, uint32_t n,
+                      void *pointers[MAX_TENSORS])
+{
+    for (uint32_t i = 0; i < n; i++) {
+        int32_t rc = tvmrt_tensor_check(&tensors[i], &infos[i]);
+
+        if (rc)
+            return rc;
+        if (infos[i].flags & TVMCC_TENSOR_DYNAMIC)
+            return TVMCC_E_SHAPE;
+        pointers[i] = (char *)tensors[i].data + tensors[i].byte_offset;
+    }
+    return TVMCC_OK;
+}
+
+int32_t tvmrt_run(const tvmcc_model_info *info, const tvmrt_tensor *inputs, uint32_t ninputs,
+                  const tvmrt_tensor *outputs, uint32_t noutputs, const tvmcc_params *params)
+{
+    void   *in[MAX_TENSORS], *out[MAX_TENSORS];
+    int32_t rc;
+
+    if (!info || !params || (!inputs && ninputs) || (!outputs && noutputs))
+        return TVMCC_E_NULL;
+    if (info->abi != TVMCC_ABI || ninputs != info->ninputs || noutputs != info->noutputs ||
+        ninputs > MAX_TENSORS || noutputs > MAX_TENSORS)
+        return TVMCC_E_MISMATCH;
+    rc = gather(inputs, info->inputs, ninputs, in);
+    if (!rc)
+        rc = gather(outputs, info->outputs, noutputs, out);
+    return rc ? rc : info->run(in, out, params);
+}

@@ -1,0 +1,252 @@
+/* thread.c: a pool of threads for compiled models.
+ *
+ * A model asks for one launch per inference and meets in barriers between its kernels, dozens of
+ * times in a few milliseconds, so both must cost well under a microsecond: waiting threads spin
+ * (about 2,000 pauses), then yield the CPU in case the machine is over-committed, and between
+ * inferences workers sleep on a futex, so that an idle pool costs nothing.
+ *
+ *   launch: fn, ctx, parts -> job;  go[1..parts-1]++  -> workers run -> left reaches 0
+ *
+ * Each worker has a mailbox `go` on a cache line of its own.  Only those that take part in a launch
+ * are told of it, so the job is never written while somebody may read it.  A worker that goes to
+ * sleep says so first and then looks again; a launch changes `go` first and then looks for
+ * sleepers; one of the two always sees the other.
+ */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* syscall, sched_getaffinity */
+#endif
+#include "tvmcc/runtime.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#endif
+
+enum { LINE = 64, SPINS = 2000, YIELDS = 64, MAX_THREADS = 1024 };
+
+typedef struct {
+    alignas(LINE) atomic_uint go; /* changes when there is work */
+    atomic_uint sleeping;
+    pthread_t   thread;
+    uint32_t    part;
+    tvmrt_pool *pool;
+} Worker;
+
+struct tvmrt_pool {
+    alignas(LINE) atomic_uint busy; /* one launch at a time */
+    uint32_t      threads;
+    tvmcc_part_fn fn; /* the job: written by launch, read by its parts */
+    void         *ctx;
+    uint32_t      parts;
+    bool          quit;
+    alignas(LINE) atomic_uint left; /* parts of workers still running */
+    alignas(LINE) atomic_uint arrived;
+    alignas(LINE) atomic_uint generation;
+    Worker workers[]; /* part 0 is the caller: workers[0] is unused */
+};
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__) || (defined(__arm__) && __ARM_ARCH >= 7)
+    __asm__ volatile("yield");
+#else
+    atomic_signal_fence(memory_order_seq_cst);
+#endif
+}
+
+/* One step of waiting: cheap at first, then let others run. */
+static void wait_step(uint32_t *spins)
+{
+    if (*spins < SPINS) {
+        ++*spins;
+        pause_cpu();
+    } else {
+        sched_yield();
+    }
+}
+
+#ifdef __linux__
+static void sleep_while(atomic_uint *word, uint32_t value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void wake(atomic_uint *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+#else
+/* Without a futex an idle worker looks every 100 microseconds. */
+static void sleep_while(atomic_uint *word, uint32_t value)
+{
+    if (atomic_load(word) == value)
+        nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+}
+
+static void wake(atomic_uint *word)
+{
+    (void)word;
+}
+#endif
+
+static void worker_wait(Worker *w, uint32_t seen)
+{
+    for (uint32_t spins = 0; spins < SPINS + YIELDS; spins++) {
+        if (atomic_load_explicit(&w->go, memory_order_acquire) != seen)
+            return;
+        if (spins < SPINS)
+            pause_cpu();
+        else
+            sched_yield();
+    }
+    atomic_store(&w->sleeping, 1);
+    while (atomic_load(&w->go) == seen)
+        sleep_while(&w->go, seen);
+    atomic_store(&w->sleeping, 0);
+}
+
+static void worker_tell(Worker *w)
+{
+    atomic_fetch_add(&w->go, 1);
+    if (atomic_load(&w->sleeping))
+        wake(&w->go);
+}
+
+static void *worker_main(void *arg)
+{
+    Worker     *w = arg;
+    tvmrt_pool *pool = w->pool;
+
+    for (uint32_t seen = 0;; seen++) {
+        worker_wait(w, seen);
+        if (pool->quit)
+            return NULL;
+        pool->fn(pool->ctx, w->part, pool->parts);
+        atomic_fetch_sub_explicit(&pool->left, 1, memory_order_release);
+    }
+}
+
+int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
+{
+    tvmrt_pool *pool = user;
+    uint32_t    spins = 0;
+
+    if (!pool || !fn)
+        return TVMCC_E_NULL;
+    if (parts > pool->threads)
+        return TVMCC_E_MISMATCH;
+    if (parts == 0)
+        return TVMCC_OK;
+    while (atomic_exchange_explicit(&pool->busy, 1, memory_order_acquire))
+        wait_step(&spins);
+    pool->fn = fn;
+    pool->ctx = ctx;
+    pool->parts = parts;
+    atomic_store_explicit(&pool->left, parts - 1, memory_order_relaxed);
+    for (uint32_t i = 1; i < parts; i++)
+        worker_tell(&pool->workers[i]);
+    fn(ctx, 0, parts);
+    for (spins = 0; atomic_load_explicit(&pool->left, memory_order_acquire);)
+        wait_step(&spins);
+    atomic_store_explicit(&pool->busy, 0, memory_order_release);
+    return TVMCC_OK;
+}
+
+void tvmrt_barrier(void *user, uint32_t part)
+{
+    tvmrt_pool *pool = user;
+    uint32_t    generation, spins = 0;
+
+    (void)part;
+    if (pool->parts < 2)
+        return;
+    generation = atomic_load_explicit(&pool->generation, memory_order_acquire);
+    if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 == pool->parts) {
+        atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&pool->generation, generation + 1, memory_order_release);
+        return;
+    }
+    while (atomic_load_explicit(&pool->generation, memory_order_acquire) == generation)
+        wait_step(&spins);
+}
+
+size_t tvmrt_pool_bytes(uint32_t threads)
+{
+    if (threads == 0 || threads > MAX_THREADS)
+        return 0;
+    return sizeof(tvmrt_pool) + threads * sizeof(Worker);
+}
+
+static void stop_workers(tvmrt_pool *pool, uint32_t n)
+{
+    pool->quit = true;
+    for (uint32_t i = 1; i < n; i++)
+        worker_tell(&pool->workers[i]);
+    for (uint32_t i = 1; i < n; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+}
+
+tvmrt_pool *tvmrt_pool_new(void *memory, size_t bytes, uint32_t threads)
+{
+    tvmrt_pool *pool = memory;
+    size_t      need = tvmrt_pool_bytes(threads);
+
+    if (!memory || !need || bytes < need || (uintptr_t)memory % LINE)
+        return NULL;
+    memset(memory, 0, need);
+    pool->threads = threads;
+    for (uint32_t i = 1; i < threads; i++) {
+        Worker *w = &pool->workers[i];
+
+        w->part = i;
+        w->pool = pool;
+        if (pthread_create(&w->thread, NULL, worker_main, w)) {
+            stop_workers(pool, i);
+            return NULL;
+        }
+    }
+    return pool;
+}
+
+void tvmrt_pool_free(tvmrt_pool *pool)
+{
+    if (pool)
+        stop_workers(pool, pool->threads);
+}
+
+uint32_t tvmrt_pool_threads(const tvmrt_pool *pool)
+{
+    return pool->threads;
+}
+
+void tvmrt_pool_use(tvmrt_pool *pool, tvmcc_params *params)
+{
+    params->threads = pool->threads;
+    params->launch = tvmrt_launch;
+    params->barrier = tvmrt_barrier;
+    params->user = pool;
+}
+
+uint32_t tvmrt_cpu_count(void)
+{
+    long n;
+#ifdef __linux__
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
+        return (uint32_t)CPU_COUNT(&set);
+#endif
+    n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n > 0 ? (uint32_t)n : 1;
+}

@@ -1,0 +1,113 @@
+/* The thread pool: every part runs once, barriers hold, idle workers wake up again. */
+#include "tvmcc/runtime.h"
+
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { THREADS = 5, ROUNDS = 40, LAUNCHES = 200 };
+
+static int failures;
+
+#define CHECK(x)                                                    \
+    do {                                                            \
+        if (!(x)) {                                                 \
+            printf("%s:%d: %s does not hold\n", __FILE__, __LINE__, #x); \
+            failures++;                                             \
+        }                                                           \
+    } while (0)
+
+static alignas(64) char memory[16 * 1024];
+
+typedef struct {
+    tvmrt_pool *pool;
+    uint32_t    parts, seen[THREADS]; /* plain memory: a barrier that leaks is a data race */
+    uint32_t    wrong[THREADS];
+} Job;
+
+/* Each round every part writes its slot, meets the others, and reads all slots. */
+static void part(void *ctx, uint32_t id, uint32_t parts)
+{
+    Job *job = ctx;
+
+    for (uint32_t round = 1; round <= ROUNDS; round++) {
+        job->seen[id] = round;
+        tvmrt_barrier(job->pool, id);
+        for (uint32_t i = 0; i < parts; i++)
+            job->wrong[id] += job->seen[i] != round;
+        tvmrt_barrier(job->pool, id);
+    }
+    job->wrong[id] += parts != job->parts;
+}
+
+static void run(tvmrt_pool *pool, uint32_t parts)
+{
+    Job job = {.pool = pool, .parts = parts};
+
+    CHECK(tvmrt_launch(pool, part, &job, parts) == TVMCC_OK);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        CHECK(job.seen[i] == (i < parts ? ROUNDS : 0));
+        CHECK(job.wrong[i] == 0);
+    }
+}
+
+static void *other_thread(void *pool)
+{
+    for (int i = 0; i < 20; i++)
+        run(pool, 3);
+    return NULL;
+}
+
+static void add_part(void *ctx, uint32_t id, uint32_t parts)
+{
+    (void)parts;
+    ((uint32_t *)ctx)[id]++;
+}
+
+int main(void)
+{
+    tvmcc_params params = {.struct_bytes = sizeof params};
+    uint32_t     counts[THREADS] = {0};
+    pthread_t    thread;
+    tvmrt_pool  *pool;
+
+    CHECK(tvmrt_pool_bytes(0) == 0);
+    CHECK(tvmrt_pool_bytes(THREADS) <= sizeof memory);
+    CHECK(!tvmrt_pool_new(memory, tvmrt_pool_bytes(THREADS) - 1, THREADS));
+    CHECK(!tvmrt_pool_new(memory + 8, sizeof memory - 8, THREADS));
+    pool = tvmrt_pool_new(memory, sizeof memory, THREADS);
+    CHECK(pool != NULL);
+    if (!pool)
+        return 1;
+    tvmrt_pool_use(pool, &params);
+    CHECK(params.threads == THREADS && params.user == pool);
+    CHECK(params.launch == tvmrt_launch && params.barrier == tvmrt_barrier);
+
+    for (uint32_t i = 0; i < 30; i++)
+        run(pool, 1 + i % THREADS);
+    for (uint32_t i = 0; i < LAUNCHES; i++)
+        CHECK(tvmrt_launch(pool, add_part, counts, THREADS) == TVMCC_OK);
+    for (uint32_t i = 0; i < THREADS; i++)
+        CHECK(counts[i] == LAUNCHES);
+    CHECK(tvmrt_launch(pool, add_part, counts, 0) == TVMCC_OK);
+    CHECK(tvmrt_launch(pool, add_part, counts, THREADS + 1) == TVMCC_E_MISMATCH);
+    CHECK(tvmrt_launch(pool, NULL, counts, 1) == TVMCC_E_NULL);
+
+    for (int i = 0; i < 3; i++) { /* long enough for the workers to sleep */
+        nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+        run(pool, THREADS);
+    }
+    CHECK(pthread_create(&thread, NULL, other_thread, pool) == 0);
+    for (int i = 0; i < 20; i++)
+        run(pool, 4);
+    pthread_join(thread, NULL);
+    tvmrt_pool_free(pool);
+
+    pool = tvmrt_pool_new(memory, sizeof memory, 1);
+    run(pool, 1);
+    tvmrt_pool_free(pool);
+    CHECK(tvmrt_cpu_count() >= 1);
+    return failures != 0;
+}
