@@ -1,6 +1,6 @@
 /* ar.c: static libraries in the GNU format.
  *
- * A symbol index, a table of long names, then the members, each behind a 60-byte text header.  Time,
+ * A symbol index, a table of long names, then the members, each behind a 60-byte text header. Time,
  * owner and group are 0 and the order is the caller's, so equal members give equal bytes; the ar
  * of a machine may put other things there.
  */
@@ -38,8 +38,8 @@ static void add_header(StrBuf *s, const char *name, uint64_t bytes, bool member)
     char text[HEADER + 1];
 
     if (member)
-        snprintf(text, sizeof text, "%-16s%-12d%-6d%-6d%-8s%-10" PRIu64 "`\n", name, 0, 0, 0,
-                 "644", bytes);
+        snprintf(text, sizeof text, "%-16s%-12d%-6d%-6d%-8s%-10" PRIu64 "`\n", name, 0, 0, 0, "644",
+                 bytes);
     else /* tables carry no owner or mode */
         snprintf(text, sizeof text, "%-16s%-12s%-6s%-6s%-8s%-10" PRIu64 "`\n", name,
                  name[1] ? "" : "0", name[1] ? "" : "0", name[1] ? "" : "0", name[1] ? "" : "0",

@@ -1,9 +1,9 @@
 /* archive.c: archives through libarchive, so that every machine makes the same bytes.
  *
  * Members are sorted by path, with each folder before its content; owner, group and names are 0 and
- * empty, modes 0644 or 0755, one time for all.  No access times, links or attributes.  Compressors run
- * at a fixed level in one thread; gzip carries no time or name.  In a zip no time is set at all, which
- * libarchive writes as 1980-01-01 in every time zone.
+ * empty, modes 0644 or 0755, one time for all.  No access times, links or attributes.  Compressors
+ * run at a fixed level in one thread; gzip carries no time or name.  In a zip no time is set at
+ * all, which libarchive writes as 1980-01-01 in every time zone.
  *
  * Reading takes hostile archives: content is bounded, paths must stay inside.
  */
@@ -21,8 +21,8 @@ static const struct {
     const char *suffix;
     PackFormat  format;
 } suffixes[] = {
-    {".tar", PACK_TAR},      {".tar.gz", PACK_TGZ}, {".tgz", PACK_TGZ}, {".tar.zst", PACK_TZST},
-    {".tar.xz", PACK_TXZ}, {".zip", PACK_ZIP},
+    {".tar", PACK_TAR},      {".tar.gz", PACK_TGZ}, {".tgz", PACK_TGZ},
+    {".tar.zst", PACK_TZST}, {".tar.xz", PACK_TXZ}, {".zip", PACK_ZIP},
 };
 
 PackFormat pack_format(const char *path)
@@ -60,7 +60,8 @@ static bool good_path(const char *path)
     return !strchr(path, '\\');
 }
 
-/* ---- writing ---------------------------------------------------------------------------------------- */
+/* ---- writing
+ * ---------------------------------------------------------------------------------------- */
 
 static int by_path(const void *a, const void *b)
 {
@@ -96,8 +97,7 @@ static int set_format(struct archive *ar, PackFormat format)
         rc |= archive_write_set_options(ar, "zip:compression=deflate,zip:compression-level=9");
         break;
     case PACK_TAR:
-    case PACK_NONE:
-        break;
+    case PACK_NONE: break;
     }
     /* no padding to the blocks of a tape */
     rc |= archive_write_set_bytes_per_block(ar, 0);
@@ -197,7 +197,8 @@ bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Me
     return ok;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------- */
+/* ---- reading
+ * ---------------------------------------------------------------------------------------- */
 
 typedef VEC(Member) Members;
 

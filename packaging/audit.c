@@ -29,21 +29,24 @@ enum {
 
 /* Without the suffix f or l. */
 static const char *const libm[] = {
-    "acos",  "acosh", "asin", "asinh", "atan", "atan2",     "atanh", "cbrt",  "ceil",  "copysign",
-    "cos",   "cosh",  "erf",  "erfc",  "exp",  "exp10",     "exp2",  "expm1", "fabs",  "fdim",
-    "floor", "fma",   "fmax", "fmin",  "fmod", "frexp",     "hypot", "ldexp", "lgamma", "llrint",
-    "llround", "log", "log10", "log1p", "log2", "logb",     "lrint", "lround", "modf", "nearbyint",
-    "pow",   "remainder", "rint", "round", "roundeven", "scalbn", "sin", "sincos", "sinh", "sqrt",
-    "tan",   "tanh",  "tgamma", "trunc",
+    "acos",  "acosh",     "asin",  "asinh", "atan",      "atan2",  "atanh",   "cbrt",
+    "ceil",  "copysign",  "cos",   "cosh",  "erf",       "erfc",   "exp",     "exp10",
+    "exp2",  "expm1",     "fabs",  "fdim",  "floor",     "fma",    "fmax",    "fmin",
+    "fmod",  "frexp",     "hypot", "ldexp", "lgamma",    "llrint", "llround", "log",
+    "log10", "log1p",     "log2",  "logb",  "lrint",     "lround", "modf",    "nearbyint",
+    "pow",   "remainder", "rint",  "round", "roundeven", "scalbn", "sin",     "sincos",
+    "sinh",  "sqrt",      "tan",   "tanh",  "tgamma",    "trunc",
 };
 
 /* Exact names, or prefixes ending in '*'. */
 static const char *const support[] = {
-    "memcpy",       "memmove",     "memset",      "_GLOBAL_OFFSET_TABLE_", "__aeabi_*",
-    "__truncsfhf2", "__truncdfhf2", "__truncsfbf2", "__truncdfbf2",          "__extendhfsf2",
-    "__gnu_f2h_ieee", "__gnu_h2f_ieee", "__div*",  "__udiv*",               "__mod*",
-    "__umod*",      "__mul*",      "__fix*",      "__float*",              "__ashl*",
-    "__ashr*",      "__lshr*",     "__popcount*", "__clz*",                "__ctz*",
+    "memcpy",       "memmove",       "memset",         "_GLOBAL_OFFSET_TABLE_",
+    "__aeabi_*",    "__truncsfhf2",  "__truncdfhf2",   "__truncsfbf2",
+    "__truncdfbf2", "__extendhfsf2", "__gnu_f2h_ieee", "__gnu_h2f_ieee",
+    "__div*",       "__udiv*",       "__mod*",         "__umod*",
+    "__mul*",       "__fix*",        "__float*",       "__ashl*",
+    "__ashr*",      "__lshr*",       "__popcount*",    "__clz*",
+    "__ctz*",
 };
 
 static bool matches(const char *name, const char *pattern)

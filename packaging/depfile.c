@@ -1,7 +1,7 @@
 /* depfile.c: what a build system must watch, in the syntax of make that Ninja and CMake read.
  *
- * Inputs come in the order they were opened and may repeat; each is listed once.  The file is written
- * on every success, even with no inputs: a missing one would make the step always dirty.
+ * Inputs come in the order they were opened and may repeat; each is listed once.  The file is
+ * written on every success, even with no inputs: a missing one would make the step always dirty.
  */
 #include "packaging/packaging.h"
 

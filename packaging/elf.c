@@ -1,10 +1,10 @@
 /* elf.c: relocatable objects for read-only data, and the symbols of objects others wrote.
  *
- * Weights reach a program as an object file with one section, written here byte by byte: C text would
- * be six times their size.  `elf_embed` goes a step further and puts the section into the object
- * that code generation made, so that `-c` needs no linker: it appends the data, longer section
- * headers and a longer name table behind the old file, and points the undefined symbol at the new
- * section; the old bytes stay where they are.
+ * Weights reach a program as an object file with one section, written here byte by byte: C text
+ * would be six times their size.  `elf_embed` goes a step further and puts the section into the
+ * object that code generation made, so that `-c` needs no linker: it appends the data, longer
+ * section headers and a longer name table behind the old file, and points the undefined symbol at
+ * the new section; the old bytes stay where they are.
  *
  *   | old object ........ | data | shstrtab' | symtab' | section headers' |
  *
@@ -28,7 +28,8 @@ enum {
     DATA_ALIGN = 64
 };
 
-/* ---- layout of the two classes ------------------------------------------------------------------ */
+/* ---- layout of the two classes ------------------------------------------------------------------
+ */
 
 typedef struct {
     bool     wide, big;
@@ -122,7 +123,8 @@ static Sym get_sym(const uint8_t *p, const Layout *l)
     };
 }
 
-/* ---- targets ------------------------------------------------------------------------------------- */
+/* ---- targets
+ * ------------------------------------------------------------------------------------- */
 
 bool elf_target(Diags *d, const char *triple, ElfTarget *out)
 {
@@ -134,12 +136,12 @@ bool elf_target(Diags *d, const char *triple, ElfTarget *out)
         uint16_t    machine;
         uint32_t    flags;
     } rows[] = {
-        {"x86_64", 64, false, 62, 0},       {"i386", 32, false, 3, 0},
-        {"i486", 32, false, 3, 0},          {"i586", 32, false, 3, 0},
-        {"i686", 32, false, 3, 0},          {"aarch64", 64, false, 183, 0},
-        {"arm64", 64, false, 183, 0},       {"arm", 32, false, 40, 0x5000000},
+        {"x86_64", 64, false, 62, 0},        {"i386", 32, false, 3, 0},
+        {"i486", 32, false, 3, 0},           {"i586", 32, false, 3, 0},
+        {"i686", 32, false, 3, 0},           {"aarch64", 64, false, 183, 0},
+        {"arm64", 64, false, 183, 0},        {"arm", 32, false, 40, 0x5000000},
         {"thumb", 32, false, 40, 0x5000000}, {"riscv64", 64, false, 243, 5},
-        {"riscv32", 32, false, 243, 5},     {"powerpc64le", 64, false, 21, 2},
+        {"riscv32", 32, false, 243, 5},      {"powerpc64le", 64, false, 21, 2},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -153,7 +155,8 @@ bool elf_target(Diags *d, const char *triple, ElfTarget *out)
     return false;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------- */
+/* ---- writing
+ * --------------------------------------------------------------------------------------- */
 
 static void put_ident(uint8_t *p, const ElfTarget *t, uint16_t type)
 {
@@ -215,7 +218,8 @@ Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data)
                      .flags = SHF_ALLOC,
                      .size = data.n,
                      .align = DATA_ALIGN};
-    s[STACK] = (Shdr){.name = add_name(&names, ".note.GNU-stack"), .type = SHT_PROGBITS, .align = 1};
+    s[STACK] =
+        (Shdr){.name = add_name(&names, ".note.GNU-stack"), .type = SHT_PROGBITS, .align = 1};
     s[SYMTAB] = (Shdr){.name = add_name(&names, ".symtab"),
                        .type = SHT_SYMTAB,
                        .link = STRTAB,
@@ -248,7 +252,8 @@ Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data)
     return (Bytes){p, total};
 }
 
-/* ---- reading --------------------------------------------------------------------------------------- */
+/* ---- reading
+ * --------------------------------------------------------------------------------------- */
 
 typedef struct {
     Layout   l;
@@ -299,8 +304,7 @@ static bool raw_read(Diags *d, Arena *a, const char *file, Bytes b, Raw *r)
     r->shoff = get(b.at + 24 + 2 * w, &r->l, w);
     r->shnum = (uint32_t)get(b.at + 36 + 3 * w, &r->l, 2);
     r->shstrndx = (uint32_t)get(b.at + 38 + 3 * w, &r->l, 2);
-    if (r->shnum == 0 || r->shstrndx >= r->shnum ||
-        get(b.at + 34 + 3 * w, &r->l, 2) != r->l.shdr ||
+    if (r->shnum == 0 || r->shstrndx >= r->shnum || get(b.at + 34 + 3 * w, &r->l, 2) != r->l.shdr ||
         !in_file(b, r->shoff, (uint64_t)r->shnum * r->l.shdr))
         return broken(d, file);
     r->s = NEW_ARRAY(a, Shdr, r->shnum);
@@ -348,8 +352,8 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
         const Shdr *s = &r.s[i];
         const char *name = string_at(&r, &r.s[r.shstrndx], s->name);
 
-        out->sections[i] = (ElfSection){name ? name : "", s->type, s->flags, s->size, s->align,
-                                        section_bytes(&r, s)};
+        out->sections[i] = (ElfSection){name ? name : "", s->type,  s->flags,
+                                        s->size,          s->align, section_bytes(&r, s)};
     }
     out->sections[0].name = "";
     table = symbol_table(&r);
@@ -363,13 +367,14 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
 
         if (!name)
             return broken(d, file);
-        out->symbols[i] = (ElfSymbol){name,    s.value,      s.size, s.section, s.info >> 4,
-                                      s.info & 15, s.other & 3};
+        out->symbols[i] =
+            (ElfSymbol){name, s.value, s.size, s.section, s.info >> 4, s.info & 15, s.other & 3};
     }
     return true;
 }
 
-/* ---- embedding ---------------------------------------------------------------------------------------- */
+/* ---- embedding
+ * ---------------------------------------------------------------------------------------- */
 
 /* Index of the undefined symbol of that name in table `t`, 0 if there is none. */
 static uint32_t undefined_symbol(const Raw *r, uint32_t t, const char *symbol)

@@ -1,7 +1,7 @@
 /* header.c: the generated C header of a model, and its metadata as JSON.
  *
- * The header is all a caller needs: sizes as macros, so that memory can be static; typed pointers in
- * the order of the model; three prototypes.  Names of tensors come from the model and may be
+ * The header is all a caller needs: sizes as macros, so that memory can be static; typed pointers
+ * in the order of the model; three prototypes.  Names of tensors come from the model and may be
  * anything, so they are sanitised, and two that become equal are refused rather than numbered: a
  * number would change with the order of the graph.
  */
@@ -11,20 +11,23 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------------------
+ */
 
 static bool is_keyword(const char *word)
 {
     static const char *const words[] = {
-        "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char",
-        "class", "compl", "concept", "const", "constexpr", "continue", "decltype", "default",
-        "delete", "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float",
-        "for", "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new",
-        "noexcept", "not", "nullptr", "operator", "or", "private", "protected", "public",
-        "register", "requires", "restrict", "return", "short", "signed", "sizeof", "static",
-        "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "typeid",
-        "typename", "typeof", "union", "unsigned", "using", "virtual", "void", "volatile", "while",
-        "xor",
+        "alignas",   "alignof",   "and",       "asm",      "auto",     "bool",     "break",
+        "case",      "catch",     "char",      "class",    "compl",    "concept",  "const",
+        "constexpr", "continue",  "decltype",  "default",  "delete",   "do",       "double",
+        "else",      "enum",      "explicit",  "export",   "extern",   "false",    "float",
+        "for",       "friend",    "goto",      "if",       "inline",   "int",      "long",
+        "mutable",   "namespace", "new",       "noexcept", "not",      "nullptr",  "operator",
+        "or",        "private",   "protected", "public",   "register", "requires", "restrict",
+        "return",    "short",     "signed",    "sizeof",   "static",   "struct",   "switch",
+        "template",  "this",      "throw",     "true",     "try",      "typedef",  "typeid",
+        "typename",  "typeof",    "union",     "unsigned", "using",    "virtual",  "void",
+        "volatile",  "while",     "xor",
     };
 
     for (size_t i = 0; i < COUNT(words); i++)
@@ -65,8 +68,8 @@ static const char *upper_case(Arena *a, const char *text)
 
 static bool name_tensors(Diags *d, Arena *a, const char *what, TensorDesc *tensors, uint32_t n)
 {
-    Map  *seen = map_new(a);
-    bool  ok = true;
+    Map *seen = map_new(a);
+    bool ok = true;
 
     for (uint32_t i = 0; i < n; i++) {
         TensorDesc *t = &tensors[i], *other;
@@ -97,7 +100,8 @@ bool desc_finish(Diags *d, Arena *a, ModelDesc *m)
     return in && out;
 }
 
-/* ---- the header -------------------------------------------------------------------------------- */
+/* ---- the header --------------------------------------------------------------------------------
+ */
 
 /* The C type of an element; 16-bit floats travel as their bits. */
 static const char *c_type(const TensorDesc *t)
@@ -109,14 +113,10 @@ static const char *c_type(const TensorDesc *t)
     if (t->code == 2 && t->bits == 64)
         return "double";
     switch (t->bits) {
-    case 16:
-        return is_signed ? "int16_t" : "uint16_t";
-    case 32:
-        return is_signed ? "int32_t" : "uint32_t";
-    case 64:
-        return is_signed ? "int64_t" : "uint64_t";
-    default:
-        return is_signed ? "int8_t" : "uint8_t";
+    case 16: return is_signed ? "int16_t" : "uint16_t";
+    case 32: return is_signed ? "int32_t" : "uint32_t";
+    case 64: return is_signed ? "int64_t" : "uint64_t";
+    default: return is_signed ? "int8_t" : "uint8_t";
     }
 }
 
@@ -125,22 +125,12 @@ static const char *dtype_name(Arena *a, const TensorDesc *t)
     const char *base = "opaque";
 
     switch (t->code) {
-    case 0:
-        base = "int";
-        break;
-    case 1:
-        base = "uint";
-        break;
-    case 2:
-        base = "float";
-        break;
-    case 4:
-        base = "bfloat";
-        break;
-    case 6:
-        return "bool";
-    default:
-        break;
+    case 0: base = "int"; break;
+    case 1: base = "uint"; break;
+    case 2: base = "float"; break;
+    case 4: base = "bfloat"; break;
+    case 6: return "bool";
+    default: break;
     }
     return t->lanes > 1 ? arena_printf(a, "%s%ux%u", base, t->bits, t->lanes)
                         : arena_printf(a, "%s%u", base, t->bits);
@@ -261,11 +251,12 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
     tensor_struct(s, m, true);
     tensor_struct(s, m, false);
     if (m->weights_mode == WEIGHTS_EMBED) {
-        str_printf(s,
-                   "\n/* One thread; arena: %s_ARENA_BYTES(1) bytes aligned to %s_ARENA_ALIGN. */\n"
-                   "int32_t %s_run(const %s_inputs *inputs, const %s_outputs *outputs, void *arena);"
-                   "\n",
-                   u, u, e, e, e);
+        str_printf(
+            s,
+            "\n/* One thread; arena: %s_ARENA_BYTES(1) bytes aligned to %s_ARENA_ALIGN. */\n"
+            "int32_t %s_run(const %s_inputs *inputs, const %s_outputs *outputs, void *arena);"
+            "\n",
+            u, u, e, e, e);
     }
     str_printf(s,
                "\n/* Threads, weights and devices as params say; 0 or a code of tvmcc/abi.h. */\n"
@@ -307,7 +298,8 @@ Bytes header_text(Arena *a, const ModelDesc *m)
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
-/* ---- the metadata ------------------------------------------------------------------------------ */
+/* ---- the metadata ------------------------------------------------------------------------------
+ */
 
 void json_string(StrBuf *s, const char *text)
 {

@@ -20,10 +20,10 @@
 /* ---- header.c: what callers compile against ------------------------------------------------- */
 
 typedef struct {
-    const char    *name;   /* as in the model */
-    const char    *c_name; /* set by desc_finish */
+    const char    *name;       /* as in the model */
+    const char    *c_name;     /* set by desc_finish */
     uint8_t        code, bits; /* DLPack */
-    uint16_t       lanes;  /* 1 */
+    uint16_t       lanes;      /* 1 */
     uint32_t       ndim;
     const int64_t *dims;
     uint64_t       bytes;
@@ -66,7 +66,8 @@ Bytes metadata_text(Arena *a, const ModelDesc *m); /* JSON, sorted keys */
 /* `text` as a JSON string with its quotes. */
 void json_string(StrBuf *s, const char *text);
 
-/* ---- elf.c: object files ----------------------------------------------------------------------- */
+/* ---- elf.c: object files -----------------------------------------------------------------------
+ */
 
 typedef struct {
     uint32_t bits; /* 32 or 64 */
@@ -108,11 +109,12 @@ Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data);
 bool elf_embed(Diags *d, Arena *a, const char *file, Bytes object, const char *symbol, Bytes data,
                Bytes *out);
 
-/* ---- audit.c: promises ---------------------------------------------------------------------------- */
+/* ---- audit.c: promises
+ * ---------------------------------------------------------------------------- */
 
 typedef struct {
-    const char *entry;   /* only <entry>_* may be exported */
-    bool        no_libm; /* calls of libm count as breach */
+    const char *entry;                 /* only <entry>_* may be exported */
+    bool        no_libm;               /* calls of libm count as breach */
     uint64_t    max_code, max_weights; /* bytes; 0: no limit.  Status 6 when exceeded */
 } AuditRules;
 
@@ -126,7 +128,8 @@ typedef struct {
 bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const AuditRules *rules,
                   AuditReport *out);
 
-/* ---- ar.c, archive.c ----------------------------------------------------------------------------- */
+/* ---- ar.c, archive.c
+ * ----------------------------------------------------------------------------- */
 
 typedef struct {
     const char *path; /* relative, '/' between parts */
@@ -139,31 +142,34 @@ bool ar_library(Diags *d, Arena *a, const Member *members, uint32_t n, Bytes *ou
 
 typedef enum { PACK_TAR, PACK_TGZ, PACK_TZST, PACK_TXZ, PACK_ZIP, PACK_NONE } PackFormat;
 
-PackFormat  pack_format(const char *path); /* by suffix; PACK_NONE if it is none of these */
+PackFormat  pack_format(const char *path);         /* by suffix; PACK_NONE if it is none of these */
 const char *pack_stem(Arena *a, const char *path); /* file name without folder and suffix */
 /* Members in any order; folders are added.  `epoch` is the time of all (SOURCE_DATE_EPOCH or 0). */
 bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Member *members,
                   uint32_t n, Bytes *out);
 /* All regular files of an archive in any of the formats; at most `limit` bytes of content.
  * Paths that leave the archive, links and devices are errors. */
-bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
-               Member **members, uint32_t *n);
+bool          pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
+                        Member **members, uint32_t *n);
 const Member *pack_find(const Member *members, uint32_t n, const char *path); /* or NULL */
 
-/* ---- bundle.c --------------------------------------------------------------------------------------- */
+/* ---- bundle.c
+ * --------------------------------------------------------------------------------------- */
 
 typedef struct {
     const char      *top;     /* top folder; NULL: the entry name */
     const char      *version; /* of the bundle; NULL: "0" */
     const ModelDesc *desc;
-    Bytes            object, library, shared; /* .o inside the .a; lib<m>.a, lib<m>.so; may be empty */
-    Bytes            header, abi_header, metadata;
-    Bytes            weights; /* a weights file; empty when embedded */
-    Bytes            relay;   /* text of the model; may be empty */
-    uint32_t         nextra;
-    const Member    *extra; /* device/..., tuning/..., reports/...: paths below the top folder */
+    Bytes         object, library, shared; /* .o inside the .a; lib<m>.a, lib<m>.so; may be empty */
+    Bytes         header, metadata;
+    Bytes         weights; /* a weights file; empty when embedded */
+    Bytes         relay;   /* text of the model; may be empty */
+    uint32_t      nextra;
+    const Member *extra; /* device/..., tuning/..., reports/...: paths below the top folder */
 } Bundle;
 
+/* The text of tvmcc/abi.h this compiler was built with. */
+Bytes abi_header(void);
 /* BUILD.md, section 7: libraries, headers, weights, metadata, CMake and pkg-config files,
  * manifest.json and SHA256SUMS. */
 bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
@@ -172,7 +178,8 @@ bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, 
 /* Header and data of abi.h's weights file. */
 Bytes weights_file(Arena *a, Bytes data, Sha256 sha);
 
-/* ---- so.c --------------------------------------------------------------------------------------------- */
+/* ---- so.c
+ * --------------------------------------------------------------------------------------------- */
 
 typedef struct {
     const char        *output;
@@ -188,12 +195,13 @@ typedef struct {
 /* Links a shared library; it is written only if its bytes change.  Errors: E_NO_TOOL, E_PACK. */
 bool link_shared(Diags *d, Arena *a, const LinkJob *job);
 
-/* ---- depfile.c ------------------------------------------------------------------------------------------ */
+/* ---- depfile.c
+ * ------------------------------------------------------------------------------------------ */
 
 typedef struct {
     uint32_t           noutputs, ninputs;
     const char *const *outputs, *const *inputs;
-    bool               phony; /* -MP: a rule without commands for every input */
+    bool phony; /* -MP: a rule without commands for every input */
 } Deps;
 
 Bytes depfile_text(Arena *a, const Deps *deps);

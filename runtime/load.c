@@ -53,7 +53,8 @@ static int32_t fail(tvmrt_model *m, int32_t code, const char *fmt, ...)
     return code;
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------------------
+ */
 
 /* "lib<name>.so" or "<name>.so" -> name */
 static bool library_name(const char *file, char name[NAME_BYTES])
@@ -150,7 +151,7 @@ static bool needs_weights(const tvmrt_model *m)
 
 static int32_t open_library(tvmrt_model *m, const char *path, const char *name)
 {
-    char                      symbol[NAME_BYTES + 8];
+    char symbol[NAME_BYTES + 8];
     const tvmcc_model_info *(*info)(void);
 
     m->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -166,7 +167,8 @@ static int32_t open_library(tvmrt_model *m, const char *path, const char *name)
     return TVMCC_OK;
 }
 
-/* ---- an unpacked archive ----------------------------------------------------------------------- */
+/* ---- an unpacked archive -----------------------------------------------------------------------
+ */
 
 /* Looks in `dir` for libraries of this machine; counts them, keeps the last. */
 static int scan_libraries(const char *dir, const char *name, char path[PATH_BYTES],
@@ -249,7 +251,8 @@ static int32_t open_directory(tvmrt_model *m, const char *dir, const char *name)
     return rc ? rc : use_weights(m, m->mapping, m->mapping_bytes);
 }
 
-/* ---- a plain tar --------------------------------------------------------------------------------- */
+/* ---- a plain tar
+ * --------------------------------------------------------------------------------- */
 
 typedef struct {
     char           name[101];
@@ -372,7 +375,8 @@ static int32_t open_tar(tvmrt_model *m, const char *path, const char *name)
     return fail(m, TVMCC_E_MISMATCH, "'%s' has no '%s'", path, want);
 }
 
-/* ---- the door --------------------------------------------------------------------------------------- */
+/* ---- the door
+ * --------------------------------------------------------------------------------------- */
 
 static int32_t open_file(tvmrt_model *m, const char *path, const char *name)
 {

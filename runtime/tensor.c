@@ -55,8 +55,7 @@ int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info)
         return TVMCC_E_NULL;
     if (t->device.type != TVMCC_DEVICE_CPU)
         return TVMCC_E_DEVICE;
-    if (t->dtype.code != info->code || t->dtype.bits != info->bits ||
-        t->dtype.lanes != info->lanes)
+    if (t->dtype.code != info->code || t->dtype.bits != info->bits || t->dtype.lanes != info->lanes)
         return TVMCC_E_MISMATCH;
     if (t->ndim < 0 || (uint32_t)t->ndim != info->ndim || !tvmrt_tensor_contiguous(t))
         return TVMCC_E_SHAPE;

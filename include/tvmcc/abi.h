@@ -35,7 +35,8 @@ enum {
     TVMCC_E_CAPACITY = -8   /* an output is too small; the bytes it needs are filled in */
 };
 
-/* ---- element types: the codes of DLPack ------------------------------------------------------- */
+/* ---- element types: the codes of DLPack -------------------------------------------------------
+ */
 
 enum {
     TVMCC_INT = 0,
@@ -47,15 +48,16 @@ enum {
     TVMCC_BOOL = 6
 };
 
-/* ---- devices: a table of functions, so that generated code knows no driver --------------------- */
+/* ---- devices: a table of functions, so that generated code knows no driver ---------------------
+ */
 
 enum { /* the device types of DLPack */
-    TVMCC_DEVICE_CPU = 1,
-    TVMCC_DEVICE_CUDA = 2,
-    TVMCC_DEVICE_OPENCL = 4,
-    TVMCC_DEVICE_VULKAN = 7,
-    TVMCC_DEVICE_METAL = 8,
-    TVMCC_DEVICE_ROCM = 10
+       TVMCC_DEVICE_CPU = 1,
+       TVMCC_DEVICE_CUDA = 2,
+       TVMCC_DEVICE_OPENCL = 4,
+       TVMCC_DEVICE_VULKAN = 7,
+       TVMCC_DEVICE_METAL = 8,
+       TVMCC_DEVICE_ROCM = 10
 };
 
 enum { TVMCC_CODE_SOURCE = 0, TVMCC_CODE_BINARY = 1 };
@@ -96,7 +98,8 @@ typedef struct tvmcc_device {
     const char *(*last_error)(void *self);
 } tvmcc_device;
 
-/* ---- params: what a run needs beside its tensors ------------------------------------------------ */
+/* ---- params: what a run needs beside its tensors ------------------------------------------------
+ */
 
 /* One part of a parallel region: part 0 <= part < parts. */
 typedef void (*tvmcc_part_fn)(void *ctx, uint32_t part, uint32_t parts);
@@ -115,24 +118,25 @@ enum { TVMCC_EVENT_BEGIN = 0, TVMCC_EVENT_END = 1 };
 typedef int32_t (*tvmcc_instrument_fn)(void *user, uint32_t event, uint32_t step, uint32_t part);
 
 typedef struct tvmcc_params {
-    uint32_t            struct_bytes; /* sizeof(tvmcc_params) */
-    uint32_t            threads;      /* parts of a region; 0 is 1 */
-    void               *arena;
-    size_t              arena_bytes;
-    const void         *weights; /* NULL: those in the object */
-    size_t              weights_bytes;
-    void               *state; /* what <model>_open filled; NULL without a device */
-    size_t              state_bytes;
-    tvmcc_launch_fn     launch;  /* NULL: the calling thread runs part after part */
-    tvmcc_barrier_fn    barrier; /* NULL: parts of a launch need not be alive together */
-    void               *user;    /* first argument of both */
+    uint32_t                   struct_bytes; /* sizeof(tvmcc_params) */
+    uint32_t                   threads;      /* parts of a region; 0 is 1 */
+    void                      *arena;
+    size_t                     arena_bytes;
+    const void                *weights; /* NULL: those in the object */
+    size_t                     weights_bytes;
+    void                      *state; /* what <model>_open filled; NULL without a device */
+    size_t                     state_bytes;
+    tvmcc_launch_fn            launch;  /* NULL: the calling thread runs part after part */
+    tvmcc_barrier_fn           barrier; /* NULL: parts of a launch need not be alive together */
+    void                      *user;    /* first argument of both */
     const tvmcc_device *const *devices;
-    size_t              device_count;
-    tvmcc_instrument_fn instrument; /* may be NULL */
-    void               *instrument_user;
+    size_t                     device_count;
+    tvmcc_instrument_fn        instrument; /* may be NULL */
+    void                      *instrument_user;
 } tvmcc_params;
 
-/* ---- values: tensors whose shape is known at run time ------------------------------------------ */
+/* ---- values: tensors whose shape is known at run time ------------------------------------------
+ */
 
 /* The caller gives the capacity in `bytes` and room for `ndim` dims; a run fills in dims, and bytes
  * with what is used (or, with TVMCC_E_CAPACITY, with what is needed). */
@@ -145,7 +149,8 @@ typedef struct tvmcc_value {
     size_t   bytes;
 } tvmcc_value;
 
-/* ---- model info: what a product says about itself --------------------------------------------- */
+/* ---- model info: what a product says about itself ---------------------------------------------
+ */
 
 enum {
     TVMCC_TENSOR_DYNAMIC = 1,  /* some dim is -1; passed as tvmcc_value */
@@ -205,7 +210,7 @@ typedef struct tvmcc_model_info {
     const tvmcc_tensor_info *inputs, *outputs;
     const tvmcc_pool_info   *pools;
     const tvmcc_weight_info *weights;
-    size_t                   arena_shared;  /* arena bytes = shared + threads * private */
+    size_t                   arena_shared; /* arena bytes = shared + threads * private */
     size_t                   arena_private;
     uint32_t                 arena_align;
     uint32_t                 device; /* device type a run needs, TVMCC_DEVICE_CPU for none */
@@ -215,7 +220,8 @@ typedef struct tvmcc_model_info {
     void (*close)(void *state, const tvmcc_params *params);
 } tvmcc_model_info;
 
-/* ---- the weights file ---------------------------------------------------------------------------- */
+/* ---- the weights file
+ * ---------------------------------------------------------------------------- */
 
 /* First 64 bytes of a .weights file, little-endian; the data follow at once, so a mapped file has
  * them aligned to 64. */
@@ -227,7 +233,8 @@ typedef struct tvmcc_weights_header {
     uint8_t sha256[32];    /* of the data */
 } tvmcc_weights_header;
 
-/* ---- helpers of generated headers --------------------------------------------------------------- */
+/* ---- helpers of generated headers ---------------------------------------------------------------
+ */
 
 #if defined(__cplusplus) && __cplusplus >= 201103L
 #define TVMCC_ALIGNED(n) alignas(n)
@@ -244,14 +251,15 @@ typedef struct tvmcc_weights_header {
 #define TVMCC_STATIC_ASSERT(cond, name) typedef char tvmcc_assert_##name[(cond) ? 1 : -1]
 #endif
 
-/* ---- the layout, asserted --------------------------------------------------------------------------- */
+/* ---- the layout, asserted
+ * --------------------------------------------------------------------------- */
 
 #if UINTPTR_MAX > 0xffffffffu
 #define TVMCC_LAYOUT(lp64, ilp32) (lp64)
 #else
 #define TVMCC_LAYOUT(lp64, ilp32) (ilp32)
 #endif
-#define TVMCC_AT(type, member, lp64, ilp32)                                                \
+#define TVMCC_AT(type, member, lp64, ilp32)                                          \
     TVMCC_STATIC_ASSERT(offsetof(tvmcc_##type, member) == TVMCC_LAYOUT(lp64, ilp32), \
                         type##_##member)
 #define TVMCC_SIZE(type, lp64, ilp32) \

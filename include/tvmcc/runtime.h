@@ -38,7 +38,8 @@ void    tvmrt_barrier(void *pool, uint32_t part);
 /* How many threads the machine gives this process (affinity respected), at least 1. */
 uint32_t tvmrt_cpu_count(void);
 
-/* ---- tensor.c: tensors ------------------------------------------------------------------------ */
+/* ---- tensor.c: tensors ------------------------------------------------------------------------
+ */
 
 /* The layout of DLTensor, so that arrays come and go without a copy. */
 typedef struct tvmrt_tensor {
@@ -70,7 +71,8 @@ int32_t tvmrt_tensor_copy(const tvmrt_tensor *to, const tvmrt_tensor *from);
 int32_t tvmrt_run(const tvmcc_model_info *info, const tvmrt_tensor *inputs, uint32_t ninputs,
                   const tvmrt_tensor *outputs, uint32_t noutputs, const tvmcc_params *params);
 
-/* ---- load.c: models ----------------------------------------------------------------------------- */
+/* ---- load.c: models -----------------------------------------------------------------------------
+ */
 
 typedef struct tvmrt_model {
     const tvmcc_model_info *info;
@@ -90,7 +92,8 @@ void    tvmrt_model_close(tvmrt_model *model);
 /* Bytes of arena for that many threads. */
 size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads);
 
-/* ---- device/ -------------------------------------------------------------------------------------- */
+/* ---- device/
+ * -------------------------------------------------------------------------------------- */
 
 /* The CPU's memory as a device: no modules. */
 const tvmcc_device *tvmrt_cpu_device(void);

@@ -1,8 +1,9 @@
 /* opencl.c: OpenCL as a device, opened at run time.
  *
  * The loader library is opened with dlopen and the few calls we need are declared here, so neither
- * the build nor the start of a program depends on OpenCL.  One context and one in-order queue: calls
- * take effect in the order they are made.  Programs come as source or as the binary of this device.
+ * the build nor the start of a program depends on OpenCL.  One context and one in-order queue:
+ * calls take effect in the order they are made.  Programs come as source or as the binary of this
+ * device.
  */
 #include "tvmcc/runtime.h"
 
@@ -23,36 +24,36 @@ enum {
 #define CL_DEVICE_TYPE_ALL 0xffffffffu
 
 /* CALL(name, parameters): every call returns an error code. */
-#define CALLS(CALL)                                                                              \
-    CALL(clGetPlatformIDs, (uint32_t, Handle *, uint32_t *))                                     \
-    CALL(clGetDeviceIDs, (Handle, uint64_t, uint32_t, Handle *, uint32_t *))                     \
-    CALL(clReleaseContext, (Handle))                                                             \
-    CALL(clReleaseCommandQueue, (Handle))                                                        \
-    CALL(clReleaseMemObject, (Handle))                                                           \
-    CALL(clReleaseProgram, (Handle))                                                             \
-    CALL(clReleaseKernel, (Handle))                                                              \
-    CALL(clEnqueueWriteBuffer, (Handle, Handle, uint32_t, size_t, size_t, const void *,          \
-                                uint32_t, const Handle *, Handle *))                             \
-    CALL(clEnqueueReadBuffer, (Handle, Handle, uint32_t, size_t, size_t, void *, uint32_t,       \
-                               const Handle *, Handle *))                                        \
-    CALL(clEnqueueCopyBuffer, (Handle, Handle, Handle, size_t, size_t, size_t, uint32_t,         \
-                               const Handle *, Handle *))                                        \
+#define CALLS(CALL)                                                                                \
+    CALL(clGetPlatformIDs, (uint32_t, Handle *, uint32_t *))                                       \
+    CALL(clGetDeviceIDs, (Handle, uint64_t, uint32_t, Handle *, uint32_t *))                       \
+    CALL(clReleaseContext, (Handle))                                                               \
+    CALL(clReleaseCommandQueue, (Handle))                                                          \
+    CALL(clReleaseMemObject, (Handle))                                                             \
+    CALL(clReleaseProgram, (Handle))                                                               \
+    CALL(clReleaseKernel, (Handle))                                                                \
+    CALL(clEnqueueWriteBuffer, (Handle, Handle, uint32_t, size_t, size_t, const void *, uint32_t,  \
+                                const Handle *, Handle *))                                         \
+    CALL(clEnqueueReadBuffer,                                                                      \
+         (Handle, Handle, uint32_t, size_t, size_t, void *, uint32_t, const Handle *, Handle *))   \
+    CALL(clEnqueueCopyBuffer,                                                                      \
+         (Handle, Handle, Handle, size_t, size_t, size_t, uint32_t, const Handle *, Handle *))     \
     CALL(clBuildProgram, (Handle, uint32_t, const Handle *, const char *, void (*)(void), void *)) \
-    CALL(clGetProgramBuildInfo, (Handle, Handle, uint32_t, size_t, void *, size_t *))            \
-    CALL(clSetKernelArg, (Handle, uint32_t, size_t, const void *))                               \
-    CALL(clEnqueueNDRangeKernel, (Handle, Handle, uint32_t, const size_t *, const size_t *,      \
-                                  const size_t *, uint32_t, const Handle *, Handle *))           \
+    CALL(clGetProgramBuildInfo, (Handle, Handle, uint32_t, size_t, void *, size_t *))              \
+    CALL(clSetKernelArg, (Handle, uint32_t, size_t, const void *))                                 \
+    CALL(clEnqueueNDRangeKernel, (Handle, Handle, uint32_t, const size_t *, const size_t *,        \
+                                  const size_t *, uint32_t, const Handle *, Handle *))             \
     CALL(clFinish, (Handle))
 
 /* MAKE(name, parameters): these return a handle, the error code goes through the last argument. */
-#define MAKES(MAKE)                                                                              \
-    MAKE(clCreateContext, (const void *, uint32_t, const Handle *, void (*)(void), void *,       \
-                           int32_t *))                                                           \
-    MAKE(clCreateCommandQueue, (Handle, Handle, uint64_t, int32_t *))                            \
-    MAKE(clCreateBuffer, (Handle, uint64_t, size_t, void *, int32_t *))                          \
+#define MAKES(MAKE)                                                                               \
+    MAKE(clCreateContext,                                                                         \
+         (const void *, uint32_t, const Handle *, void (*)(void), void *, int32_t *))             \
+    MAKE(clCreateCommandQueue, (Handle, Handle, uint64_t, int32_t *))                             \
+    MAKE(clCreateBuffer, (Handle, uint64_t, size_t, void *, int32_t *))                           \
     MAKE(clCreateProgramWithSource, (Handle, uint32_t, const char **, const size_t *, int32_t *)) \
-    MAKE(clCreateProgramWithBinary, (Handle, uint32_t, const Handle *, const size_t *,           \
-                                     const uint8_t **, int32_t *, int32_t *))                    \
+    MAKE(clCreateProgramWithBinary, (Handle, uint32_t, const Handle *, const size_t *,            \
+                                     const uint8_t **, int32_t *, int32_t *))                     \
     MAKE(clCreateKernel, (Handle, const char *, int32_t *))
 
 typedef struct {
@@ -121,10 +122,10 @@ static int32_t cl_copy(void *self, void *to, size_t to_offset, void *from, size_
 
     if (bytes == 0)
         return TVMCC_OK;
-    return check(cl,
-                 cl->clEnqueueCopyBuffer(cl->queue, from, to, from_offset, to_offset, bytes, 0, NULL,
-                                         NULL),
-                 "clEnqueueCopyBuffer");
+    return check(
+        cl,
+        cl->clEnqueueCopyBuffer(cl->queue, from, to, from_offset, to_offset, bytes, 0, NULL, NULL),
+        "clEnqueueCopyBuffer");
 }
 
 static void note_build_log(OpenCl *cl, Handle program)
@@ -207,8 +208,8 @@ static int32_t cl_launch(void *self, void *kernel, const uint32_t grid[3], const
         if (a->kind == TVMCC_ARG_BUFFER)
             code = cl->clSetKernelArg(kernel, i, sizeof a->p, &a->p);
         else
-            code = cl->clSetKernelArg(kernel, i, a->bytes,
-                                      a->kind == TVMCC_ARG_LOCAL ? NULL : a->p);
+            code =
+                cl->clSetKernelArg(kernel, i, a->bytes, a->kind == TVMCC_ARG_LOCAL ? NULL : a->p);
         if (code)
             return check(cl, code, "clSetKernelArg");
     }
@@ -218,10 +219,9 @@ static int32_t cl_launch(void *self, void *kernel, const uint32_t grid[3], const
         local[i] = block[i];
         global[i] = (size_t)grid[i] * block[i];
     }
-    return check(cl,
-                 cl->clEnqueueNDRangeKernel(cl->queue, kernel, 3, NULL, global, local, 0, NULL,
-                                            NULL),
-                 "clEnqueueNDRangeKernel");
+    return check(
+        cl, cl->clEnqueueNDRangeKernel(cl->queue, kernel, 3, NULL, global, local, 0, NULL, NULL),
+        "clEnqueueNDRangeKernel");
 }
 
 static int32_t cl_wait(void *self)
@@ -236,13 +236,14 @@ static const char *cl_last_error(void *self)
     return ((OpenCl *)self)->error;
 }
 
-/* ---- opening --------------------------------------------------------------------------------------- */
+/* ---- opening
+ * --------------------------------------------------------------------------------------- */
 
 static int find_calls(OpenCl *cl)
 {
-#define FIND(name, args)                                      \
-    *(void **)(&cl->name) = dlsym(cl->library, #name);        \
-    if (!cl->name)                                            \
+#define FIND(name, args)                               \
+    *(void **)(&cl->name) = dlsym(cl->library, #name); \
+    if (!cl->name)                                     \
         return 0;
     CALLS(FIND)
     MAKES(FIND)

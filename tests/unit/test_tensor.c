@@ -1,0 +1,171 @@
+/* Tensors of the runtime: sizes, strides, checks, copies; and the devices that hold them. */
+#include "tests/unit/check.h"
+#include "tvmcc/runtime.h"
+
+#include <stdlib.h>
+
+static const int64_t           dims[3] = {2, 3, 4};
+static const tvmcc_tensor_info info = {.name = "x",
+                                       .dims = dims,
+                                       .bytes = 96,
+                                       .code = TVMCC_FLOAT,
+                                       .bits = 32,
+                                       .lanes = 1,
+                                       .ndim = 3,
+                                       .align = 4};
+
+static void test_shape(void)
+{
+    float        data[24];
+    int64_t      shape[3] = {2, 3, 4}, strides[3] = {12, 4, 1}, huge[3] = {INT64_MAX, 8, 8};
+    tvmrt_tensor t = tvmrt_tensor_of(&info, data);
+
+    CHECK_INT(tvmrt_tensor_bytes(&t), 96);
+    CHECK(tvmrt_tensor_contiguous(&t));
+    CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_OK);
+    t.shape = shape;
+    t.strides = strides;
+    CHECK(tvmrt_tensor_contiguous(&t));
+    strides[1] = 8;
+    CHECK(!tvmrt_tensor_contiguous(&t));
+    CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_E_SHAPE);
+    t.strides = NULL;
+    shape[2] = 5;
+    CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_E_SHAPE);
+    shape[2] = -1;
+    CHECK_INT(tvmrt_tensor_bytes(&t), 0);
+    t.shape = huge;
+    CHECK_INT(tvmrt_tensor_bytes(&t), 0);
+    t = tvmrt_tensor_of(&info, data);
+    t.byte_offset = 2;
+    CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_E_ALIGN);
+    t = tvmrt_tensor_of(&info, NULL);
+    CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_E_NULL);
+    t = tvmrt_tensor_of(&info, data);
+    t.dtype.bits = 16;
+    CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_E_MISMATCH);
+    t = tvmrt_tensor_of(&info, data);
+    t.device.type = TVMCC_DEVICE_CUDA;
+    CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_E_DEVICE);
+}
+
+static void test_copy(void)
+{
+    float        a[24], b[24] = {0}, c[24] = {0};
+    int64_t      transposed[3] = {1, 2, 6};
+    tvmrt_tensor ta = tvmrt_tensor_of(&info, a), tb = tvmrt_tensor_of(&info, b),
+                 tc = tvmrt_tensor_of(&info, c);
+
+    for (int i = 0; i < 24; i++)
+        a[i] = (float)i;
+    tb.strides = transposed;
+    CHECK_INT(tvmrt_tensor_copy(&tb, &ta), TVMCC_OK);
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 3; j++)
+            for (int k = 0; k < 4; k++)
+                CHECK(b[i + 2 * j + 6 * k] == a[12 * i + 4 * j + k]);
+    CHECK_INT(tvmrt_tensor_copy(&tc, &tb), TVMCC_OK);
+    CHECK(memcmp(a, c, sizeof a) == 0);
+    tc.ndim = 2;
+    CHECK_INT(tvmrt_tensor_copy(&tc, &tb), TVMCC_E_SHAPE);
+}
+
+static void test_memory(const tvmcc_device *d)
+{
+    char    out[16] = {0};
+    void   *a, *b;
+    int32_t rc = d->alloc(d->self, 64, &a);
+
+    CHECK_INT(rc, TVMCC_OK);
+    CHECK_INT(d->alloc(d->self, 0, &b), TVMCC_OK);
+    d->free(d->self, b);
+    CHECK_INT(d->alloc(d->self, 64, &b), TVMCC_OK);
+    CHECK_INT(d->upload(d->self, a, 8, "weights", 8), TVMCC_OK);
+    CHECK_INT(d->copy(d->self, b, 16, a, 8, 8), TVMCC_OK);
+    CHECK_INT(d->download(d->self, out, b, 16, 8), TVMCC_OK);
+    CHECK_INT(d->wait(d->self), TVMCC_OK);
+    CHECK_STR(out, "weights");
+    d->free(d->self, a);
+    d->free(d->self, b);
+}
+
+static void test_cpu(void)
+{
+    const tvmcc_device *d = tvmrt_cpu_device();
+    void               *p;
+
+    test_memory(d);
+    CHECK(!d->module_load && !d->launch);
+    CHECK_INT(d->alloc(d->self, SIZE_MAX - 8, &p), TVMCC_E_DEVICE);
+}
+
+static const char source[] =
+    "__kernel void scale(__global float *x, float f, __local float *t, int n) {\n"
+    "    int i = get_global_id(0), l = get_local_id(0);\n"
+    "    t[l] = i < n ? x[i] : 0;\n"
+    "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+    "    if (i < n) x[i] = t[l] * f;\n"
+    "}\n";
+
+static void test_kernel(const tvmcc_device *d)
+{
+    float           data[100], f = 3;
+    int32_t         n = 100;
+    uint32_t        grid[3] = {4, 1, 1}, block[3] = {32, 1, 1};
+    void           *module, *kernel, *buffer;
+    const tvmcc_arg args[] = {{TVMCC_ARG_BUFFER, 0, NULL},
+                              {TVMCC_ARG_VALUE, sizeof f, &f},
+                              {TVMCC_ARG_LOCAL, 32 * sizeof f, NULL},
+                              {TVMCC_ARG_VALUE, sizeof n, &n}};
+    tvmcc_arg       a[4];
+
+    for (int i = 0; i < n; i++)
+        data[i] = (float)i;
+    CHECK_INT(d->module_load(d->self, TVMCC_CODE_SOURCE, "error", 5, "", &module), TVMCC_E_DEVICE);
+    CHECK(strstr(d->last_error(d->self), "clBuildProgram"));
+    CHECK_INT(d->module_load(d->self, TVMCC_CODE_SOURCE, source, sizeof source - 1, "", &module),
+              0);
+    CHECK_INT(d->kernel(d->self, module, "none", &kernel), TVMCC_E_DEVICE);
+    CHECK_INT(d->kernel(d->self, module, "scale", &kernel), TVMCC_OK);
+    CHECK_INT(d->alloc(d->self, sizeof data, &buffer), TVMCC_OK);
+    CHECK_INT(d->upload(d->self, buffer, 0, data, sizeof data), TVMCC_OK);
+    memcpy(a, args, sizeof a);
+    a[0].p = buffer;
+    CHECK_INT(d->launch(d->self, kernel, grid, block, a, 4), TVMCC_OK);
+    CHECK_INT(d->wait(d->self), TVMCC_OK);
+    CHECK_INT(d->download(d->self, data, buffer, 0, sizeof data), TVMCC_OK);
+    for (int i = 0; i < n; i++)
+        CHECK(data[i] == 3.0f * (float)i);
+    d->free(d->self, buffer);
+    d->kernel_free(d->self, kernel);
+    d->module_free(d->self, module);
+}
+
+static void test_opencl(void)
+{
+    const char         *why = NULL;
+    size_t              bytes = tvmrt_opencl_bytes();
+    void               *memory = malloc(bytes);
+    const tvmcc_device *d = tvmrt_opencl_open(memory, bytes, &why);
+
+    CHECK(!tvmrt_opencl_open(memory, 8, NULL));
+    if (!d) {
+        printf("SKIP (%s)\n", why);
+    } else {
+        CHECK_INT(d->kind, TVMCC_DEVICE_OPENCL);
+        test_memory(d);
+        test_kernel(d);
+        tvmrt_opencl_close(d);
+    }
+    free(memory);
+}
+
+int main(void)
+{
+    setenv("POCL_CACHE_DIR", "/tmp", 0);
+    RUN(test_shape);
+    RUN(test_copy);
+    RUN(test_cpu);
+    RUN(test_opencl);
+    return check_result();
+}
