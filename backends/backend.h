@@ -38,6 +38,8 @@ typedef struct Backend {
                     EmitKind kind, Bytes *out);
     /* Optional (NULL: cannot run here).  Load flat functions into this process. */
     Jit  *(*jit)(Ctx *c, const TirModule *m, const Target *t);
+    /* ... a whole plan: symbols <entry>_run_ex and <entry>_info; weights come with the params. */
+    Jit  *(*jit_plan)(Ctx *c, const Plan *p, const CodegenOptions *o);
     void *(*jit_symbol)(Jit *j, const char *func); /* void (*)(void *const *buffers, const int64_t *scalars) */
     void  (*jit_free)(Jit *j);
 } Backend;

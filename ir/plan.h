@@ -11,6 +11,7 @@
 typedef struct {
     const Const *data;
     const Func  *prepack;    /* NULL: as it is */
+    const char  *map;        /* text of the index map that prepack carries out */
     const Type  *type;       /* after prepack */
     uint64_t     offset;     /* in the blob, 64-byte aligned */
     uint64_t     bytes;

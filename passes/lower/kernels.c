@@ -1,0 +1,116 @@
+/* Kernels: every distinct primitive function once.
+ *
+ * Two calls whose tensor expressions print alike (parameters are named by position) share a kernel,
+ * so equal layers are scheduled, lowered and compiled once.  A kernel is named after its operators
+ * and the canonical hash of its scheduled nest: `conv2d_bias_add_relu.51ce02aa`. */
+#include "passes/lower/lower.h"
+
+#include "schedules/schedules.h"
+
+#include <string.h>
+
+static int rank(FusionKind k)
+{
+    switch (k) {
+    case FUSE_OUT_FUSABLE: return 5;
+    case FUSE_OPAQUE: return 4;
+    case FUSE_COMM_REDUCE: return 3;
+    case FUSE_INJECTIVE: return 2;
+    case FUSE_BROADCAST: return 1;
+    case FUSE_ELEMWISE: return 0;
+    }
+    return 0;
+}
+
+/* The heaviest operator of a primitive function, and a name from all of them. */
+static const Op *anchor_of(Ctx *c, const Expr *primitive, const char **name)
+{
+    ExprList  list = expr_post_order(c, func_body(primitive));
+    StrBuf    text = strbuf(c->arena);
+    const Op *best = NULL;
+
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Op *op = call_op(list.at[i]);
+        if (!op) continue;
+        if (!best || rank(op->fusion) > rank(best->fusion)) best = op;
+        const char *stem = strrchr(op->text, '.') ? strrchr(op->text, '.') + 1 : op->text;
+        if (text.n + strlen(stem) < 48) str_printf(&text, "%s%s", text.n ? "_" : "", stem);
+    }
+    *name = intern(c->strings, text.n ? text.at : "kernel");
+    return best;
+}
+
+Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,
+                       const PassOptions *o)
+{
+    const char *why = NULL, *rule = NULL;
+
+    for (uint32_t i = 0; o->opt_level > 0 && i < schedule_count; i++) {
+        const ScheduleRow *row = &schedule_table[i];
+        if (row->kind != t->kind) continue;
+        if (strcmp(row->op, "*") && (!anchor || strcmp(row->op, anchor->text))) continue;
+        Sched *s = sched_new(c, t, te);
+        row->rule(s);
+        if (!s->refusal) return s;
+        if (!why) why = s->refusal, rule = row->name;
+    }
+    if (why)
+        diag_warn(c->diags, W_SCHEDULE_REFUSED, te->loc, "rule %s does not fit kernel '%s': %s", rule,
+                  te->name, why);
+    return sched_new(c, t, te);
+}
+
+Kernel *kernel_of_call(Kernels *k, const Expr *call)
+{
+    Ctx           *c = k->c;
+    const char    *stem;
+    const Expr    *fn     = call->kids[0];
+    const Op      *anchor = anchor_of(c, fn, &stem);
+    const TeFunc  *te     = te_of_func(c, fn, call->kids + 1, stem);
+    StrBuf         text   = strbuf(c->arena);
+    uint64_t       key;
+
+    if (!te) return NULL;
+    te_print(c, te, &text);
+    Sha256 h = sha256((Bytes){(const uint8_t *)text.at, text.n});
+    memcpy(&key, h.b, sizeof key);
+    Kernel *found = map_get(k->by_text, key);
+    if (found) {
+        found->calls++;
+        return found;
+    }
+    Sched *s = schedule_kernel(c, te, anchor, k->target, k->o);
+    if (!s || !s->f) return NULL;
+    char hex[65];
+    sha256_hex(func_hash(c, s->f), hex);
+    Func f = *s->f;
+    f.name = intern_printf(c->strings, "%s.%.8s", stem, hex);
+    for (uint32_t i = 0; i < k->all.n; i++)
+        if (k->all.at[i]->nest->name == f.name) { /* another text, the same nest */
+            k->all.at[i]->calls++;
+            map_put(k->by_text, key, k->all.at[i]);
+            return k->all.at[i];
+        }
+    f.loc  = te->loc;
+    f.macs = te_macs(c, te);
+    f.kind = FUNC_KERNEL;
+    Kernel *fresh = NEW(c->arena, Kernel);
+    *fresh        = (Kernel){func_new(c, f), NULL, NULL, s, te->nparams, te->nouts, 1, f.macs};
+    vec_push(c->arena, &k->all, fresh);
+    map_put(k->by_text, key, fresh);
+    return fresh;
+}
+
+bool kernels_finish(Kernels *k, const TirModule **out)
+{
+    const Func **funcs = NEW_ARRAY(k->c->arena, const Func *, k->all.n + 1);
+
+    for (uint32_t i = 0; i < k->all.n; i++) funcs[i] = k->all.at[i]->nest;
+    *out = run_tir_passes(k->c, tirmod_new(k->c, k->all.n, funcs), k->o);
+    if (!*out) return false;
+    for (uint32_t i = 0; i < k->all.n; i++) {
+        k->all.at[i]->flat = tirmod_find(*out, k->all.at[i]->nest->name);
+        if (!k->all.at[i]->flat) BUG("kernel %s was lost by the TIR passes", k->all.at[i]->nest->name);
+    }
+    return true;
+}

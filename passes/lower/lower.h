@@ -1,0 +1,96 @@
+/* Inside passes/lower: from fused Relay to a plan.
+ *
+ *   te_of_func.c  a primitive function as tensor expressions
+ *   kernels.c     distinct kernels: schedule, TIR passes, names by content
+ *   program.c     main as a list of kernel calls over values (control flow included)
+ *   memory.c      where every value lies in the arena
+ *   host.c        main as TIR, and the plan */
+#ifndef TVMCC_PASSES_LOWER_H
+#define TVMCC_PASSES_LOWER_H
+
+#include "passes/passes.h"
+
+/* ---- kernels.c ---- */
+
+typedef struct Kernel {
+    const Func *nest;      /* scheduled */
+    const Func *flat;      /* after the TIR passes */
+    const Func *device;    /* on a device target: the kernel, launched by the host */
+    const Sched *sched;    /* NULL: none */
+    uint32_t    nin, nout; /* pointer parameters that the program passes; more follow for scratch */
+    uint64_t    calls;
+    int64_t     macs;
+} Kernel;
+
+typedef struct Kernels {
+    Ctx               *c;
+    const PassOptions *o;
+    const Target      *target;
+    VEC(Kernel *) all;
+    Map *by_text;          /* first 8 bytes of the TE text's hash -> Kernel * */
+} Kernels;
+
+/* The kernel of a call of a primitive function: an equal one if there is one.  NULL: error. */
+Kernel *kernel_of_call(Kernels *k, const Expr *call);
+/* Run the TIR passes over all kernels; `out` receives tiles and kernels, callees first. */
+bool    kernels_finish(Kernels *k, const TirModule **out);
+
+/* ---- program.c ---- */
+
+typedef enum { PLACE_INPUT, PLACE_OUTPUT, PLACE_ARENA, PLACE_CONST } Place;
+
+/* Storage of one tensor; views share it. */
+typedef struct Slot {
+    Place       place;
+    uint32_t    index;      /* input, output; PLACE_CONST: of the plan's constants */
+    const Type *type;       /* of what was stored first */
+    const char *name;
+    uint64_t    bytes, origin; /* with halo; bytes from the first cell to cell 0 of the interior */
+    uint32_t    first, last;   /* positions of the program */
+    uint64_t    offset;        /* PLACE_ARENA, decided by memory.c: of the first cell */
+} Slot;
+
+typedef struct {
+    Slot       *slot;
+    const Type *type;
+} Value;
+
+typedef enum { ITEM_CALL, ITEM_IF, ITEM_COPY } ItemKind;
+
+typedef struct Item Item;
+typedef VEC(Item *) ItemList;
+struct Item {
+    ItemKind  kind;
+    Loc       loc;
+    uint32_t  at;             /* position */
+    Kernel   *kernel;         /* CALL */
+    uint32_t  nin, nout;
+    Value    *in, *out;       /* COPY: in[0] -> out[0]; IF: in[0] is the condition */
+    Slot    **work;           /* CALL: storage of the kernel's shared scratch, in order */
+    uint32_t  nwork;
+    ItemList  then, other;    /* IF */
+};
+
+typedef struct Program {
+    Ctx     *c;
+    Kernels *kernels;
+    ItemList items;
+    VEC(Slot *) slots;
+    VEC(PlanConst) consts;
+    VEC(Value) results;
+    uint32_t n_in;
+    const Type **in_types;
+    const char **in_names;
+    uint32_t at;              /* next position */
+} Program;
+
+bool program_of_main(Program *p, const Expr *main_func);
+Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name);
+
+/* ---- memory.c ---- */
+
+/* Offsets for all arena slots; returns the bytes needed, and the largest sum of simultaneously live
+ * slots as `floor`. */
+uint64_t memory_plan(Program *p, uint64_t *floor);
+
+#endif

@@ -1,0 +1,395 @@
+/* The program: main as a list of kernel calls over values.
+ *
+ * Main's body is walked in order of dependency, with an explicit stack.  A call of a primitive
+ * function becomes an item; tuples are lists of values; `reshape`-like calls between kernels that keep
+ * the row-major bytes are views of their operand's storage; `if` becomes two nested lists that write
+ * the same result slots, and a node needed by both a branch and the code around it is computed before
+ * the `if`.  Every slot records the first and last position that touches it: its life.
+ *
+ * A result of main is written straight into the caller's output where its storage allows. */
+#include "passes/lower/lower.h"
+
+#include <string.h>
+
+typedef struct Scope {
+    Map          *values;  /* expr id -> Values * */
+    struct Scope *up;
+    ItemList     *items;
+} ValueScope;
+
+typedef struct {
+    uint32_t n;
+    Value   *at;
+} Values;
+
+Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name)
+{
+    Slot   *s = NEW(p->c->arena, Slot);
+    Buffer  b = {.dtype = t->dtype, .ndim = t->n, .extent = t->dims, .halo = t->halo};
+    int64_t elems = 1, origin = 0;
+
+    if (!buffer_size(p->c, &b, &elems, &origin)) elems = 0;
+    *s = (Slot){place, index, t, name, (uint64_t)elems * dtype_bytes(t->dtype),
+                (uint64_t)origin * dtype_bytes(t->dtype), p->at, p->at, 0};
+    vec_push(p->c->arena, &p->slots, s);
+    return s;
+}
+
+static void touch(Program *p, Slot *s)
+{
+    if (p->at < s->first) s->first = p->at;
+    if (p->at > s->last) s->last = p->at;
+}
+
+static uint32_t count_tensors(const Type *t)
+{
+    uint32_t n = 0;
+
+    if (t->kind == TYPE_TENSOR) return 1;
+    for (uint32_t i = 0; i < t->n; i++) n += count_tensors(t->parts[i]);
+    return n;
+}
+
+static void flat_types(const Type *t, const Type **out, uint32_t *n)
+{
+    if (t->kind == TYPE_TENSOR) {
+        out[(*n)++] = t;
+        return;
+    }
+    for (uint32_t i = 0; i < t->n; i++) flat_types(t->parts[i], out, n);
+}
+
+static Values *values_new(Program *p, uint32_t n)
+{
+    Values *v = NEW(p->c->arena, Values);
+
+    *v = (Values){n, NEW_ARRAY(p->c->arena, Value, n + 1)};
+    return v;
+}
+
+static Values *lookup(const ValueScope *s, const Expr *e)
+{
+    for (; s; s = s->up) {
+        Values *v = map_get(s->values, e->id);
+        if (v) return v;
+    }
+    return NULL;
+}
+
+/* ---- constants of the weights blob ---- */
+
+static uint32_t plan_const(Program *p, const Const *data, const Kernel *k, uint32_t param)
+{
+    const Func *prepack = NULL;
+    const char *map     = "";
+
+    for (uint32_t i = 0; k && k->sched && i < k->sched->prepacks.n; i++)
+        if (k->sched->prepacks.at[i].param == param) {
+            prepack = k->sched->prepacks.at[i].prepack;
+            map     = k->sched->prepacks.at[i].map;
+        }
+    for (uint32_t i = 0; i < p->consts.n; i++) {
+        PlanConst *q = &p->consts.at[i];
+        bool same = q->data == data || (q->data->data.at == data->data.at && q->data->type == data->type);
+        if (same && (q->prepack == prepack || (q->prepack && prepack && q->map == map))) return i;
+    }
+    const Type *t = data->type;
+    if (prepack) {
+        const Buffer *out = prepack->params[prepack->nparams - 1].buffer;
+        t = type_tensor(p->c, out->dtype, out->ndim, out->extent);
+    }
+    int64_t n = 0;
+    type_elems(t, &n);
+    vec_push(p->c->arena, &p->consts,
+             ((PlanConst){data, prepack, map, t, 0, (uint64_t)n * dtype_bytes(t->dtype)}));
+    return p->consts.n - 1;
+}
+
+static Value const_value(Program *p, const Const *data, const Kernel *k, uint32_t param)
+{
+    uint32_t i = plan_const(p, data, k, param);
+
+    return (Value){slot_new(p, PLACE_CONST, i, p->consts.at[i].type, data->name), data->type};
+}
+
+/* ---- walking ---- */
+
+static bool is_kernel_call(const Expr *e)
+{
+    return e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_FUNC && e->kids[0]->u.func.primitive;
+}
+
+/* The operands that have to be values before e; the branches of an `if` are not. */
+static uint32_t operands(const Expr *e, const Expr *const **at)
+{
+    switch (e->kind) {
+    case EXPR_CALL: *at = e->kids + 1; return e->nkids - 1;
+    case EXPR_TUPLE: case EXPR_PROJ: *at = e->kids; return e->nkids;
+    case EXPR_IF: *at = e->kids; return 1;
+    case EXPR_LET: *at = e->kids + 1; return 2;
+    default: *at = NULL; return 0;
+    }
+}
+
+static bool view_op(const Expr *e)
+{
+    const Op *op = call_op(e);
+
+    return op && op->fusion == FUSE_INJECTIVE && call_nargs(e) >= 1 &&
+           (!strcmp(op->text, "reshape") || !strcmp(op->text, "squeeze") ||
+            !strcmp(op->text, "expand_dims"));
+}
+
+static Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc)
+{
+    Item *it = NEW(p->c->arena, Item);
+
+    *it      = (Item){.kind = kind, .loc = loc};
+    it->at   = ++p->at;
+    vec_push(p->c->arena, s->items, it);
+    return it;
+}
+
+static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
+{
+    Ctx    *c = p->c;
+    Kernel *k = kernel_of_call(p->kernels, e);
+    VEC(Value) in = {0};
+
+    if (!k) return false;
+    uint32_t param = 0;
+    for (uint32_t i = 0; i < call_nargs(e); i++) {
+        const Expr *a = call_arg(e, i);
+        if (a->kind == EXPR_CONST) {
+            vec_push(c->arena, &in, const_value(p, a->u.constant, k, param++));
+            continue;
+        }
+        const Values *v = lookup(s, a);
+        if (!v) BUG("an operand of a kernel has no value");
+        for (uint32_t j = 0; j < v->n; j++, param++) {
+            /* A constant that came through a let or a tuple still needs this kernel's packing. */
+            if (v->at[j].slot->place == PLACE_CONST && k->sched && k->sched->prepacks.n) {
+                const Const *data = p->consts.at[v->at[j].slot->index].data;
+                vec_push(c->arena, &in, const_value(p, data, k, param));
+            } else {
+                vec_push(c->arena, &in, v->at[j]);
+            }
+        }
+    }
+    if (in.n != k->nin) BUG("kernel %s takes %u tensors, its call has %u", k->nest->name, k->nin, in.n);
+    Item        *it    = item_new(p, s, ITEM_CALL, e->loc);
+    uint32_t     nout  = count_tensors(e->type), n = 0;
+    const Type **types = NEW_ARRAY(c->arena, const Type *, nout + 1);
+    flat_types(e->type, types, &n);
+    it->kernel = k;
+    it->in     = in.at;
+    it->nin    = in.n;
+    for (uint32_t i = 0; i < in.n; i++) touch(p, in.at[i].slot);
+    *out = values_new(p, nout);
+    for (uint32_t i = 0; i < nout; i++) {
+        (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], k->nest->name), types[i]};
+    }
+    it->out  = (*out)->at;
+    it->nout = nout;
+    return true;
+}
+
+static void emit_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc)
+{
+    Item *it = item_new(p, s, ITEM_COPY, loc);
+
+    it->nin = it->nout = 1;
+    it->in  = DUP_ARRAY(p->c->arena, &from, 1);
+    it->out = DUP_ARRAY(p->c->arena, &to, 1);
+    touch(p, from.slot);
+    touch(p, to.slot);
+}
+
+static bool walk(Program *p, ValueScope *s, const Expr *root);
+
+/* Nodes reachable from root without entering the branches of an `if`. */
+static Map *outside(Program *p, const Expr *root)
+{
+    Map *seen = map_new(p->c->arena);
+    VEC(const Expr *) todo = {0};
+
+    vec_push(p->c->arena, &todo, root);
+    while (todo.n) {
+        const Expr *e = todo.at[--todo.n];
+        const Expr *const *kids;
+        if (map_get(seen, e->id)) continue;
+        map_put(seen, e->id, (void *)1);
+        for (uint32_t n = operands(e, &kids), i = 0; i < n; i++) vec_push(p->c->arena, &todo, kids[i]);
+    }
+    return seen;
+}
+
+static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Values **out)
+{
+    Ctx          *c    = p->c;
+    const Values *cond = lookup(s, e->kids[0]);
+
+    /* What the branches share with the code around them comes first. */
+    for (uint32_t b = 1; b <= 2; b++) {
+        ExprList list = expr_post_order(c, e->kids[b]);
+        for (uint32_t i = 0; i < list.n; i++)
+            if (map_get(around, list.at[i]->id) && list.at[i]->kind != EXPR_OP &&
+                list.at[i]->kind != EXPR_FUNC && !lookup(s, list.at[i]) && !walk(p, s, list.at[i]))
+                return false;
+    }
+    Item *it = item_new(p, s, ITEM_IF, e->loc);
+    it->nin  = 1;
+    it->in   = DUP_ARRAY(c->arena, &cond->at[0], 1);
+    touch(p, cond->at[0].slot);
+    uint32_t     nout  = count_tensors(e->type), n = 0;
+    const Type **types = NEW_ARRAY(c->arena, const Type *, nout + 1);
+    flat_types(e->type, types, &n);
+    *out = values_new(p, nout);
+    for (uint32_t i = 0; i < nout; i++)
+        (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], "if"), types[i]};
+    for (uint32_t b = 1; b <= 2; b++) {
+        ValueScope in = {map_new(c->arena), s, b == 1 ? &it->then : &it->other};
+        if (!walk(p, &in, e->kids[b])) return false;
+        const Values *v = lookup(&in, e->kids[b]);
+        for (uint32_t i = 0; i < nout; i++) emit_copy(p, &in, v->at[i], (*out)->at[i], e->loc);
+    }
+    /* Alive from the first branch on: the other must not reuse the storage. */
+    for (uint32_t i = 0; i < nout; i++) {
+        (*out)->at[i].slot->first = it->at;
+        touch(p, (*out)->at[i].slot);
+    }
+    return true;
+}
+
+static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
+{
+    Ctx    *c = p->c;
+    Values *v = NULL;
+
+    switch (e->kind) {
+    case EXPR_CONST:
+        v        = values_new(p, 1);
+        v->at[0] = const_value(p, e->u.constant, NULL, 0);
+        break;
+    case EXPR_TUPLE: {
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < e->nkids; i++) n += lookup(s, e->kids[i])->n;
+        v = values_new(p, n);
+        n = 0;
+        for (uint32_t i = 0; i < e->nkids; i++) {
+            const Values *k = lookup(s, e->kids[i]);
+            for (uint32_t j = 0; j < k->n; j++) v->at[n++] = k->at[j];
+        }
+        break;
+    }
+    case EXPR_PROJ: {
+        const Values *k  = lookup(s, e->kids[0]);
+        uint32_t      at = 0;
+        for (uint32_t i = 0; i < e->u.index; i++) at += count_tensors(e->kids[0]->type->parts[i]);
+        v = values_new(p, count_tensors(e->type));
+        for (uint32_t i = 0; i < v->n; i++) v->at[i] = k->at[at + i];
+        break;
+    }
+    case EXPR_LET: v = lookup(s, let_body(e)); break;
+    case EXPR_IF:
+        if (!emit_if(p, s, e, around, &v)) return false;
+        break;
+    case EXPR_CALL:
+        if (is_kernel_call(e)) {
+            if (!emit_call(p, s, e, &v)) return false;
+        } else if (view_op(e)) {
+            Value from = lookup(s, call_arg(e, 0))->at[0];
+            v          = values_new(p, 1);
+            v->at[0]   = (Value){from.slot, e->type};
+        } else {
+            return error_at(c, E_PASS, e->loc, "a call that no kernel does is left in main");
+        }
+        break;
+    case EXPR_VAR:
+        return error_at(c, E_PASS, e->loc, "variable '%s' has no value", e->u.var.name);
+    case EXPR_GLOBAL: case EXPR_OP: case EXPR_CTOR: case EXPR_FUNC: case EXPR_REF_NEW:
+    case EXPR_REF_READ: case EXPR_REF_WRITE: case EXPR_MATCH:
+        return error_at(c, E_UNSUPPORTED, e->loc,
+                        "closures, references and matches cannot be compiled to an object yet");
+    }
+    map_put(s->values, e->id, v);
+    return true;
+}
+
+/* Give root a value in scope s: operands first, by an explicit stack. */
+static bool walk(Program *p, ValueScope *s, const Expr *root)
+{
+    VEC(const Expr *) todo = {0};
+    Map *around = outside(p, root);
+
+    vec_push(p->c->arena, &todo, root);
+    while (todo.n) {
+        const Expr        *e = todo.at[todo.n - 1];
+        const Expr *const *kids;
+        uint32_t           n = operands(e, &kids), missing = 0;
+        if (lookup(s, e)) {
+            todo.n--;
+            continue;
+        }
+        if (e->kind == EXPR_LET) { /* value, then the name, then the body */
+            Values *value = lookup(s, let_value(e));
+            if (value && !lookup(s, let_var(e))) map_put(s->values, let_var(e)->id, value);
+            n = value ? 2 : 1;
+        }
+        for (uint32_t i = n; i-- > 0;)
+            if (!lookup(s, kids[i]) && !(e->kind == EXPR_CALL && kids[i]->kind == EXPR_CONST && is_kernel_call(e))) {
+                vec_push(p->c->arena, &todo, kids[i]);
+                missing++;
+            }
+        if (missing) continue;
+        todo.n--;
+        if (!emit(p, s, e, around)) return false;
+    }
+    return true;
+}
+
+/* ---- main ---- */
+
+/* Storage that can be the caller's output instead of the arena: a kernel or an `if` made all of it,
+ * it has no border, and no other output took it. */
+static bool can_be_output(const Slot *s, const Type *t)
+{
+    return s->place == PLACE_ARENA && !t->halo && !s->type->halo;
+}
+
+bool program_of_main(Program *p, const Expr *f)
+{
+    Ctx       *c = p->c;
+    ValueScope s = {map_new(c->arena), NULL, &p->items};
+    VEC(const Type *) types = {0};
+    VEC(const char *) names = {0};
+
+    for (uint32_t i = 0; i < func_nparams(f); i++) {
+        const Expr *v = func_param(f, i);
+        if (!v->type || v->type->kind != TYPE_TENSOR || !type_static(v->type))
+            return error_at(c, E_DIM, v->loc, "input '%s' has no static tensor type", v->u.var.name);
+        Values *in = values_new(p, 1);
+        in->at[0]  = (Value){slot_new(p, PLACE_INPUT, i, v->type, v->u.var.name), v->type};
+        map_put(s.values, v->id, in);
+        vec_push(c->arena, &types, v->type);
+        vec_push(c->arena, &names, v->u.var.name);
+    }
+    p->n_in     = types.n;
+    p->in_types = types.at;
+    p->in_names = names.at;
+    if (!walk(p, &s, func_body(f))) return false;
+    const Values *out = lookup(&s, func_body(f));
+    for (uint32_t i = 0; i < out->n; i++) {
+        Value v = out->at[i];
+        if (can_be_output(v.slot, v.type)) {
+            v.slot->place = PLACE_OUTPUT;
+            v.slot->index = i;
+        } else {
+            Value to = {slot_new(p, PLACE_OUTPUT, i, v.type, "output"), v.type};
+            emit_copy(p, &s, v, to, f->loc);
+            v = to;
+        }
+        vec_push(c->arena, &p->results, v);
+    }
+    return true;
+}

@@ -1,0 +1,130 @@
+/* Relay to TE: the tensor expressions of one primitive function.
+ *
+ *   fn primitive (%d, %w, %b) { nn.relu(nn.bias_add(nn.conv2d(%d, %w), %b, axis=1)) }
+ *     -> te @f(%p0, %p1, %p2) -> (%out) { %pad = ..  %conv = ..  %bias = ..  %out = .. }
+ *
+ * Each call's compute function (ops/) is run over the tensors of its operands; tuples are lists of
+ * tensors.  Parameters are named by position, so that equal kernels have equal text. */
+#include "passes/passes.h"
+
+typedef struct {
+    uint32_t             n;
+    const Tensor *const *at;
+} Tensors;
+
+static uint32_t count_tensors(const Type *t)
+{
+    uint32_t n = 0;
+
+    if (t->kind == TYPE_TENSOR) return 1;
+    for (uint32_t i = 0; i < t->n; i++) n += count_tensors(t->parts[i]);
+    return n;
+}
+
+static void flat_types(const Type *t, const Type **out, uint32_t *n)
+{
+    if (t->kind == TYPE_TENSOR) {
+        out[(*n)++] = t;
+        return;
+    }
+    for (uint32_t i = 0; i < t->n; i++) flat_types(t->parts[i], out, n);
+}
+
+static Tensors one(Ctx *c, const Tensor *t)
+{
+    return (Tensors){1, DUP_ARRAY(c->arena, &t, 1)};
+}
+
+static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
+{
+    const Op *op = call_op(e);
+
+    if (!op || !op->compute)
+        return error_at(c, E_PASS, e->loc, "'%s' has no compute definition and was not expanded",
+                        op ? op->text : "call");
+    uint32_t n = 0, nout = count_tensors(e->type), k = 0;
+    for (uint32_t i = 0; i < call_nargs(e); i++) n += count_tensors(call_arg(e, i)->type);
+    const Tensor **in  = NEW_ARRAY(c->arena, const Tensor *, n + 1);
+    const Type   **tin = NEW_ARRAY(c->arena, const Type *, n + 1);
+    const Type   **to  = NEW_ARRAY(c->arena, const Type *, nout + 1);
+    const Tensor **res = NEW_ARRAY(c->arena, const Tensor *, nout + 1);
+    for (uint32_t i = 0; i < call_nargs(e); i++) {
+        const Tensors *v = map_get(values, call_arg(e, i)->id);
+        if (!v) return error_at(c, E_PASS, e->loc, "'%s' has an operand that is no tensor", op->text);
+        for (uint32_t j = 0; j < v->n; j++) in[k++] = v->at[j];
+    }
+    k = 0;
+    for (uint32_t i = 0; i < call_nargs(e); i++) flat_types(call_arg(e, i)->type, tin, &k);
+    k = 0;
+    flat_types(e->type, to, &k);
+    OpCall call = {op, e->u.attrs ? e->u.attrs : op->attrs ? attrs_new(c, op->attrs) : NULL,
+                   n,  nout, tin, to, e->loc};
+    if (!op->compute(c, &call, in, res)) return false;
+    *out = (Tensors){nout, res};
+    return true;
+}
+
+const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *const *args, const char *name)
+{
+    ExprList list   = expr_post_order(c, func_body(primitive));
+    Map     *values = map_new(c->arena);
+    uint32_t np     = func_nparams(primitive);
+    VEC(const Tensor *) params = {0};
+
+    for (uint32_t i = 0; i < np; i++) {
+        const Expr *p = func_param(primitive, i);
+        uint32_t    n = count_tensors(p->type), k = 0;
+        const Type   **types = NEW_ARRAY(c->arena, const Type *, n + 1);
+        const Tensor **at    = NEW_ARRAY(c->arena, const Tensor *, n + 1);
+        flat_types(p->type, types, &k);
+        bool constant = args && args[i]->kind == EXPR_CONST;
+        for (uint32_t j = 0; j < n; j++) {
+            at[j] = te_param(c, intern_printf(c->strings, "p%u", params.n), types[j], constant, NULL);
+            vec_push(c->arena, &params, at[j]);
+        }
+        Tensors *v = NEW(c->arena, Tensors);
+        *v         = (Tensors){n, at};
+        map_put(values, p->id, v);
+    }
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *e = list.at[i];
+        Tensors     v = {0};
+        if (map_get(values, e->id) || e->kind == EXPR_OP) continue;
+        switch (e->kind) {
+        case EXPR_CONST:
+            v = one(c, te_param(c, e->u.constant->name ? e->u.constant->name : "k", e->type, true,
+                                e->u.constant));
+            break;
+        case EXPR_TUPLE: {
+            VEC(const Tensor *) all = {0};
+            for (uint32_t j = 0; j < e->nkids; j++) {
+                const Tensors *k = map_get(values, e->kids[j]->id);
+                for (uint32_t x = 0; k && x < k->n; x++) vec_push(c->arena, &all, k->at[x]);
+            }
+            v = (Tensors){all.n, all.at};
+            break;
+        }
+        case EXPR_PROJ: {
+            const Tensors *k  = map_get(values, e->kids[0]->id);
+            uint32_t       at = 0;
+            if (!k) return error_at(c, E_PASS, e->loc, "a projection of something that is no tuple");
+            for (uint32_t j = 0; j < e->u.index; j++) at += count_tensors(e->kids[0]->type->parts[j]);
+            v = (Tensors){count_tensors(e->type), k->at + at};
+            break;
+        }
+        case EXPR_CALL:
+            if (!call_tensors(c, e, values, &v)) return NULL;
+            break;
+        case EXPR_VAR: case EXPR_GLOBAL: case EXPR_OP: case EXPR_CTOR: case EXPR_LET: case EXPR_IF:
+        case EXPR_FUNC: case EXPR_REF_NEW: case EXPR_REF_READ: case EXPR_REF_WRITE: case EXPR_MATCH:
+            return error_at(c, E_PASS, e->loc, "a primitive function may hold only operator calls");
+        }
+        Tensors *keep = NEW(c->arena, Tensors);
+        *keep         = v;
+        map_put(values, e->id, keep);
+    }
+    const Tensors *res = map_get(values, func_body(primitive)->id);
+    TeFunc        *f   = NEW(c->arena, TeFunc);
+    *f = (TeFunc){intern(c->strings, name), params.n, res->n, params.at, res->at, primitive->loc};
+    return f;
+}

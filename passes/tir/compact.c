@@ -1,0 +1,172 @@
+/* compact: allocs sink to the innermost loop that holds all their uses, and shrink to the region
+ * used there.
+ *
+ *   alloc %e: f32[64,128] { for %i<64 { for %j<128 { %e[%i,%j] = .. }  for %j<128 { .. %e[%i,%j] } } }
+ *     -> for %i<64 { alloc %e: f32[1,128] { .. %e[0,%j] .. } }
+ *
+ * An alloc sinks through spatial loops only: a reduce or sequential loop may carry values from one
+ * iteration to the next.  The region of a dimension is the hull over all accesses (ir/arith), exact
+ * where lower ends differ by constants; otherwise the dimension is kept whole.  Buffers with a halo
+ * keep their shape.
+ * Cost: one walk an alloc. */
+#include "passes/passes.h"
+
+typedef VEC(const Idx *const *) AccessList;
+
+typedef struct {
+    Ctx          *c;
+    const Buffer *b;
+    AccessList    at;      /* index arrays of every access */
+    AtomSet      *inner;   /* variables of the loops in the alloc */
+    bool          escapes; /* passed to a call: indices are not known */
+} Accesses;
+
+static void access_prim(void *user, const Prim *p)
+{
+    Accesses *a = user;
+
+    if (p->kind == PRIM_LOAD && p->u.load.buffer == a->b) vec_push(a->c->arena, &a->at, p->u.load.index);
+}
+
+static bool access_stmt(void *user, const Stmt *s)
+{
+    Accesses *a = user;
+
+    if (s->kind == STMT_STORE && s->u.store.buffer == a->b)
+        vec_push(a->c->arena, &a->at, s->u.store.index);
+    if (s->kind == STMT_FOR && a->inner) atomset_add(a->inner, s->u.loop.var);
+    if (s->kind == STMT_CALL)
+        for (uint32_t i = 0; i < s->u.call.nargs; i++)
+            if (s->u.call.args[i].buffer == a->b) a->escapes = true;
+    return true;
+}
+
+static Accesses accesses(Ctx *c, const Stmt *s, const Buffer *b, bool loops)
+{
+    Accesses a = {.c = c, .b = b, .inner = loops ? atomset_new(c->arena) : NULL};
+    TirVisit v = {&a, access_stmt, NULL, access_prim, NULL};
+
+    stmt_visit(s, &v);
+    return a;
+}
+
+static bool uses(Ctx *c, const Stmt *s, const Buffer *b)
+{
+    Accesses a = accesses(c, s, b, false);
+
+    return a.at.n || a.escapes;
+}
+
+typedef struct {
+    const Buffer     *from, *to;
+    const Idx *const *lo;
+} Shift;
+
+static const Idx *const *shifted(Ctx *c, const Shift *x, const Idx *const *index)
+{
+    const Idx **out = NEW_ARRAY(c->arena, const Idx *, x->from->ndim + 1);
+
+    for (uint32_t d = 0; d < x->from->ndim; d++) out[d] = idx_sub(c->arith, index[d], x->lo[d]);
+    return out;
+}
+
+static const Prim *shift_prim(Ctx *c, void *user, const Prim *p)
+{
+    const Shift *x = user;
+
+    if (p->kind != PRIM_LOAD || p->u.load.buffer != x->from) return p;
+    return prim_loadv(c, x->to, shifted(c, x, p->u.load.index), p->dtype.lanes, p->u.load.mask);
+}
+
+static const Stmt *shift_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    const Shift *x = user;
+
+    (void)was;
+    if (now->kind != STMT_STORE || now->u.store.buffer != x->from) return now;
+    const StoreData *d = &now->u.store;
+    return stmt_storev(c, x->to, shifted(c, x, d->index), d->value, d->mask);
+}
+
+/* The alloc of b around s, shrunk to what s uses of it. */
+static const Stmt *shrink(Ctx *c, const Buffer *b, const Stmt *s)
+{
+    Accesses     a      = accesses(c, s, b, true);
+    const Idx  **lo     = NEW_ARRAY(c->arena, const Idx *, b->ndim + 1);
+    const Idx  **extent = NEW_ARRAY(c->arena, const Idx *, b->ndim + 1);
+    bool         changed = false;
+
+    if (!a.at.n || a.escapes || b->halo || b->stride || b->alias) return stmt_alloc(c, b, s);
+    for (uint32_t d = 0; d < b->ndim; d++) {
+        const Idx *base = NULL;
+        int64_t    below = 0, above = 0, whole;
+        bool       known = idx_is_const(b->extent[d], &whole);
+        for (uint32_t i = 0; known && i < a.at.n; i++) {
+            const Idx *l, *h;
+            int64_t    off = 0;
+            idx_bound(c->arith, a.at.at[i][d], a.inner, &l, &h);
+            if (!base) base = l;
+            known = idx_is_const(idx_sub(c->arith, l, base), &off);
+            int64_t n = idx_extent(c->arith, l, h);
+            if (off < below) below = off;
+            if (off + n > above) above = off + n;
+        }
+        lo[d]     = idx_const(c->arith, 0);
+        extent[d] = b->extent[d];
+        if (!known || above - below >= whole) continue;
+        lo[d]     = idx_addc(c->arith, base, below);
+        extent[d] = idx_const(c->arith, above - below);
+        changed   = true;
+    }
+    if (!changed) return stmt_alloc(c, b, s);
+    Buffer now = *b;
+    now.extent = extent;
+    Shift  x   = {b, buffer_copy(c, b, now), lo};
+    TirMap map = {&x, shift_stmt, shift_prim, NULL, NULL};
+    return stmt_alloc(c, x.to, stmt_map(c, s, &map));
+}
+
+static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s)
+{
+    bool through = s->kind == STMT_ALLOC || (s->kind == STMT_IF && s->nkids == 1) ||
+                   (s->kind == STMT_FOR && s->u.loop.kind == LOOP_SPATIAL);
+
+    if (through) {
+        const Stmt *kid = sink(c, b, s->kids[0]);
+        return stmt_with_kids(c, s, &kid);
+    }
+    if (s->kind == STMT_SEQ) {
+        uint32_t users = 0, which = 0;
+        for (uint32_t i = 0; i < s->nkids; i++)
+            if (uses(c, s->kids[i], b)) users++, which = i;
+        if (users == 0) return s;
+        if (users == 1) {
+            const Stmt **kids = DUP_ARRAY(c->arena, s->kids, s->nkids);
+            kids[which]       = sink(c, b, kids[which]);
+            return stmt_with_kids(c, s, kids);
+        }
+    }
+    return shrink(c, b, s);
+}
+
+static const Stmt *compact_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    (void)user;
+    (void)was;
+    if (now->kind != STMT_ALLOC) return now;
+    if (!uses(c, now->kids[0], now->u.buffer)) return now->kids[0];
+    return sink(c, now->u.buffer, now->kids[0]);
+}
+
+static const Func *compact_func(Ctx *c, void *user, const Func *f)
+{
+    TirMap m = {NULL, compact_stmt, NULL, NULL, NULL};
+
+    (void)user;
+    return func_with_body(c, f, stmt_map(c, f->body, &m));
+}
+
+const TirModule *compact(Ctx *c, const TirModule *m)
+{
+    return tirmod_map(c, m, compact_func, NULL);
+}

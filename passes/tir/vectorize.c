@@ -1,0 +1,220 @@
+/* vectorize: loops marked `vector` become the lanes of vector prims.
+ *
+ *   for %j<8 vector { %y[%i*8+%j] = select(0 > %x[%i*8+%j], 0, %x[%i*8+%j]) }
+ *     -> %y[%i*8] = select(splat(0) > load f32x8 %x[%i*8], splat(0), load f32x8 %x[%i*8])
+ *
+ * Runs on flattened buffers, so one coefficient tells a load's form: 1 contiguous, 0 splat of a
+ * scalar, anything else a vector built of scalar loads.  An `if` or `select` that depends on the lane
+ * becomes a mask on the loads and stores under it; one that does not stays scalar.  A statement that
+ * has no vector form (a call, a loop whose bounds depend on the lane) makes the loop serial again.
+ * Cost: one walk. */
+#include "passes/passes.h"
+
+typedef struct {
+    Ctx        *c;
+    const Atom *var;
+    const Idx  *lo;
+    uint16_t    lanes;
+    bool        failed;
+} Vec1;
+
+static const Idx *at_lane(Vec1 *v, const Idx *x, int64_t lane)
+{
+    IdxSubst *s = subst_new(v->c->arith, v->c->arena);
+
+    subst_bind(s, v->var, idx_addc(v->c->arith, v->lo, lane));
+    return idx_subst(s, x);
+}
+
+static const Prim *prim_at_lane(Vec1 *v, const Prim *p, int64_t lane)
+{
+    IdxSubst *s = subst_new(v->c->arith, v->c->arena);
+
+    subst_bind(s, v->var, idx_addc(v->c->arith, v->lo, lane));
+    return prim_subst(v->c, p, s);
+}
+
+static bool depends(const Prim *p, const Atom *a)
+{
+    if (p->kind == PRIM_INDEX || p->kind == PRIM_RAMP || p->kind == PRIM_CASE)
+        if (idx_uses(p->u.index, a)) return true;
+    if (p->kind == PRIM_LOAD) {
+        for (uint32_t i = 0; i < p->u.load.n; i++)
+            if (idx_uses(p->u.load.index[i], a)) return true;
+        if (p->u.load.mask && depends(p->u.load.mask, a)) return true;
+    }
+    for (uint32_t i = 0; i < p->nkids; i++)
+        if (depends(p->kids[i], a)) return true;
+    return false;
+}
+
+/* The step of x from lane to lane if it is the same between all lanes. */
+static bool lane_step(Vec1 *v, const Idx *x, int64_t *stepp)
+{
+    const Idx *first = at_lane(v, x, 0);
+
+    if (v->lanes == 1) return *stepp = 0, true;
+    const Idx *d = idx_sub(v->c->arith, at_lane(v, x, 1), first);
+    if (!idx_is_const(d, stepp)) return false;
+    for (int64_t i = 2; i < v->lanes; i++) {
+        int64_t now;
+        if (!idx_is_const(idx_sub(v->c->arith, at_lane(v, x, i), first), &now) || now != i * *stepp)
+            return false;
+    }
+    return true;
+}
+
+static const Prim *lane_by_lane(Vec1 *v, const Prim *p)
+{
+    const Prim **s = NEW_ARRAY(v->c->arena, const Prim *, v->lanes);
+
+    for (uint16_t i = 0; i < v->lanes; i++) s[i] = prim_at_lane(v, p, i);
+    return prim_vec(v->c, v->lanes, s);
+}
+
+static const Prim *both(Vec1 *v, const Prim *a, const Prim *b)
+{
+    return !a ? b : !b ? a : prim_and(v->c, a, b);
+}
+
+static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask);
+
+static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
+{
+    const LoadData *l = &p->u.load;
+    int64_t         s;
+
+    if (l->n == 1 && lane_step(v, l->index[0], &s) && s == 1) {
+        const Idx *at = at_lane(v, l->index[0], 0);
+        return prim_loadv(v->c, l->buffer, &at, v->lanes, mask);
+    }
+    if (!mask) return lane_by_lane(v, p);
+    v->failed = true; /* a guarded gather: leave it to a scalar loop */
+    return p;
+}
+
+/* p in all lanes; loads that depend on the lane are under `mask` (NULL: all on). */
+static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
+{
+    Ctx *c = v->c;
+
+    if (p->dtype.lanes > 1) {
+        v->failed = true;
+        return p;
+    }
+    if (!depends(p, v->var)) return prim_splat(c, p, v->lanes);
+    switch (p->kind) {
+    case PRIM_LOAD: return vec_load(v, p, mask);
+    case PRIM_INDEX: {
+        int64_t s;
+        if (lane_step(v, p->u.index, &s) && s == 1)
+            return prim_ramp(c, dtype_lanes(p->dtype, v->lanes), at_lane(v, p->u.index, 0), v->lanes);
+        return lane_by_lane(v, p);
+    }
+    case PRIM_CASE: return mask ? (v->failed = true, p) : lane_by_lane(v, p);
+    case PRIM_SELECT: {
+        const Prim *cond = p->kids[0], *yes, *no;
+        if (!depends(cond, v->var)) {
+            yes = vec_prim(v, p->kids[1], mask);
+            no  = vec_prim(v, p->kids[2], mask);
+            return v->failed ? p : prim_select(c, cond, yes, no);
+        }
+        cond = vec_prim(v, cond, mask);
+        if (v->failed) return p;
+        yes = vec_prim(v, p->kids[1], both(v, mask, cond));
+        no  = vec_prim(v, p->kids[2], both(v, mask, prim_not(c, cond)));
+        return v->failed ? p : prim_select(c, cond, yes, no);
+    }
+    default: break;
+    }
+    const Prim **kids = NEW_ARRAY(c->arena, const Prim *, p->nkids + 1);
+    for (uint32_t i = 0; i < p->nkids; i++) kids[i] = vec_prim(v, p->kids[i], mask);
+    if (v->failed) return p;
+    if (p->kind == PRIM_CAST) return prim_cast(c, dtype_lanes(p->dtype, v->lanes), kids[0]);
+    if (p->kind == PRIM_BITS) return prim_bits(c, dtype_lanes(p->dtype, v->lanes), kids[0]);
+    return prim_with_kids(c, p, kids);
+}
+
+static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
+{
+    Ctx         *c    = v->c;
+    const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
+    int64_t      step;
+
+    switch (s->kind) {
+    case STMT_STORE: {
+        const StoreData *d = &s->u.store;
+        if (d->n != 1 || d->value->dtype.lanes > 1 || !lane_step(v, d->index[0], &step) || step == 0 ||
+            (step != 1 && mask)) {
+            v->failed = true;
+            return s;
+        }
+        const Prim *value = vec_prim(v, d->value, mask);
+        if (v->failed) return s;
+        if (step == 1) {
+            const Idx *at = at_lane(v, d->index[0], 0);
+            return stmt_storev(c, d->buffer, &at, value, mask);
+        }
+        const Stmt **all = NEW_ARRAY(c->arena, const Stmt *, v->lanes);
+        for (uint16_t i = 0; i < v->lanes; i++) {
+            const Idx *at = at_lane(v, d->index[0], i);
+            all[i]        = stmt_store(c, d->buffer, &at, prim_at_lane(v, d->value, i));
+        }
+        return stmt_seq(c, v->lanes, all);
+    }
+    case STMT_IF:
+        if (!depends(s->u.cond, v->var)) break;
+        if (s->nkids > 1) {
+            v->failed = true;
+            return s;
+        }
+        {
+            const Prim *cond = vec_prim(v, s->u.cond, mask);
+            return v->failed ? s : vec_stmt(v, s->kids[0], both(v, mask, cond));
+        }
+    case STMT_FOR:
+        if (!idx_uses(s->u.loop.lo, v->var) && !idx_uses(s->u.loop.extent, v->var)) break;
+        v->failed = true;
+        return s;
+    case STMT_SEQ: case STMT_ALLOC: break;
+    case STMT_WHILE: case STMT_BLOCK: case STMT_CALL: case STMT_BARRIER: case STMT_REGION:
+    case STMT_LAUNCH: case STMT_COPY: case STMT_RETURN: case STMT_FAIL:
+        v->failed = true;
+        return s;
+    }
+    for (uint32_t i = 0; i < s->nkids; i++) kids[i] = vec_stmt(v, s->kids[i], mask);
+    return v->failed ? s : stmt_with_kids(c, s, kids);
+}
+
+static const Stmt *find_vector(Ctx *c, const Stmt *s)
+{
+    const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
+    int64_t      extent;
+
+    for (uint32_t i = 0; i < s->nkids; i++) kids[i] = find_vector(c, s->kids[i]);
+    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_VECTOR)) {
+        LoopData loop = s->u.loop;
+        loop.marks &= ~(uint32_t)MARK_VECTOR;
+        if (!idx_is_const(loop.extent, &extent) || extent > 64) return stmt_for(c, loop, kids[0], s->loc);
+        Vec1        v   = {c, loop.var, loop.lo, (uint16_t)extent, false};
+        const Stmt *out = extent == 1 ? NULL : vec_stmt(&v, kids[0], NULL);
+        if (extent == 1) {
+            IdxSubst *sub = subst_new(c->arith, c->arena);
+            subst_bind(sub, loop.var, loop.lo);
+            return stmt_subst(c, kids[0], sub);
+        }
+        return v.failed ? stmt_for(c, loop, kids[0], s->loc) : out;
+    }
+    return stmt_with_kids(c, s, kids);
+}
+
+static const Func *vectorize_func(Ctx *c, void *user, const Func *f)
+{
+    (void)user;
+    return func_with_body(c, f, find_vector(c, f->body));
+}
+
+const TirModule *vectorize(Ctx *c, const TirModule *m)
+{
+    return tirmod_map(c, m, vectorize_func, NULL);
+}
