@@ -270,7 +270,7 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
                "\n/* %s_DEFINE_ARENA(memory); defines a static arena for %s_run. */\n"
                "#define %s_DEFINE_ARENA(id) %s_DEFINE_ARENA_FOR(id, 1)\n"
                "#define %s_DEFINE_ARENA_FOR(id, threads) \\\n"
-               "    static TVMCC_ALIGNED(%u) unsigned char id[%s_ARENA_BYTES(threads) + %d]\n",
+               "    TVMCC_ALIGNED(%u) static unsigned char id[%s_ARENA_BYTES(threads) + %d]\n",
                u, e, u, u, u, m->arena_align, u, m->arena_shared + m->arena_private ? 0 : 1);
 }
 
