@@ -1,5 +1,6 @@
 /* packaging: what gets deployed.
  *
+ *   desc.c      a ModelDesc from a plan
  *   header.c    the generated C header and the metadata, from a ModelDesc
  *   elf.c       object files: a writer for read-only data, and symbols of what others wrote
  *   audit.c     does an object keep the promises of BUILD.md, section 4?
@@ -59,6 +60,11 @@ typedef struct {
 
 /* Any text as a lower-case C identifier: letters, digits, '_'; never empty, never a keyword. */
 const char *c_identifier(Arena *a, const char *text);
+/* What a plan knows, finished; hashes, weights mode and toolchain are the caller's to add.  NULL
+ * with an error recorded. */
+struct Ctx;
+struct Plan;
+ModelDesc *desc_of_plan(struct Ctx *c, const struct Plan *p);
 /* Fills entry, upper and c_name.  Error: two tensors of one side get the same name. */
 bool  desc_finish(Diags *d, Arena *a, ModelDesc *m);
 Bytes header_text(Arena *a, const ModelDesc *m);
