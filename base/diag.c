@@ -90,7 +90,7 @@ const char *diag_help(const char *code)
     return NULL;
 }
 
-/* ---- recording ---------------------------------------------------------- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
 static void record(Diags *d, Kind kind, DiagId id, Loc loc, const char *fmt, va_list ap)
 {
@@ -222,7 +222,7 @@ void diag_source(Diags *d, const char *file, Bytes text)
     vec_push(d->arena, &d->sources, s);
 }
 
-/* ---- printing as text ---------------------------------------------------------- */
+/* ---- printing as text ------------------------------------------------------------------------ */
 
 /* Text without control characters, which could rewrite the terminal. */
 static void add_clean(StrBuf *out, const char *text)
@@ -336,7 +336,7 @@ static void print_text(const Diags *d, const Record *r, StrBuf *out)
     add_caret(d, r->loc, out);
 }
 
-/* ---- printing as JSON ---------------------------------------------------------- */
+/* ---- printing as JSON ------------------------------------------------------------------------ */
 
 /* Length of the UTF-8 character at `p`, 0 if it is not one. */
 static int utf8_length(const unsigned char *p)

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- interning: open addressing over pointers into the arena; never shrinks ---------------- */
+/* ---- interning: open addressing over pointers into the arena; never shrinks ------------------ */
 
 struct Strings {
     Arena       *arena;
@@ -91,7 +91,7 @@ const char *intern_printf(Strings *s, const char *fmt, ...)
     return intern_n(s, big.at, big.n);
 }
 
-/* ---- StrBuf --------------------------------------------------------------------------------- */
+/* ---- StrBuf ---------------------------------------------------------------------------------- */
 
 StrBuf strbuf(Arena *a)
 {
@@ -208,7 +208,7 @@ static unsigned edit_distance(const char *a, size_t n, const char *b, size_t m)
 const char *str_closest(const char *word, const char *const *candidates, size_t n)
 {
     size_t      len = strlen(word);
-    unsigned    limit = (unsigned)(len / 3 > 1 ? len / 3 : 1), best = limit + 1;
+    unsigned    best = (unsigned)(len / 3) + 1; /* beyond the limit: a third is wrong */
     const char *found = NULL;
 
     if (len == 0 || len > WORD_MAX)

@@ -51,7 +51,7 @@ typedef struct {
     Bytes head, input, expected;
 } Test;
 
-/* ---- reading a test ------------------------------------------------------------------------- */
+/* ---- reading a test -------------------------------------------------------------------------- */
 
 static const char *text_of(Arena *a, Bytes b)
 {
@@ -220,7 +220,7 @@ static bool run_test(Runner *r, const Test *t, StrBuf *said)
     return true;
 }
 
-/* ---- showing the difference ---------------------------------------------------------------- */
+/* ---- showing the difference ------------------------------------------------------------------ */
 
 typedef VEC(Bytes) Lines;
 

@@ -1,0 +1,174 @@
+/* driver: the command line, and the commands behind it.
+ *
+ *   main.c                       arguments in, exit status out
+ *   options.c options.def        the command line as a struct Options
+ *   commands.def emit.def        what can be asked for, and what can come out
+ *   help.c                       --help and the -print-... options, from the tables
+ *   progress.c                   one line on a terminal while something takes long
+ */
+#ifndef TVMCC_DRIVER_H
+#define TVMCC_DRIVER_H
+
+#include "base/base.h"
+#include "passes/passes.h"
+
+typedef struct Driver   Driver;
+typedef struct Progress Progress;
+typedef struct Parser   Parser; /* of options.c */
+
+/* ---- what can be asked for ------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    char        letter;         /* how options.def names it */
+    int (*run)(Driver *driver); /* exit status; what it recorded in diags counts too */
+    const char *arguments, *about;
+} Command;
+
+extern const Command  command_table[];
+extern const uint32_t command_count;
+const Command        *command_find(const char *name);
+
+#define COMMAND(name, letter, function, arguments, about) int function(Driver *driver);
+#include "driver/commands.def"
+#undef COMMAND
+
+/* ---- what can come out ----------------------------------------------------------------------- */
+
+typedef enum {
+#define EMIT(id, text, suffix, about) PRODUCT_##id,
+#include "driver/emit.def"
+#undef EMIT
+    PRODUCT_COUNT
+} Product;
+
+typedef struct {
+    const char *text, *suffix, *about;
+} ProductRow;
+
+extern const ProductRow product_table[];
+/* By the longest suffix that fits (".tar.gz" before ".gz"); PRODUCT_COUNT if none does. */
+Product product_of_path(const char *path);
+
+/* ---- options.c --------------------------------------------------------------------------------- */
+
+typedef VEC(const char *) TextList;
+
+/* `name:[1,3,224,224]`; the name is empty when only the shape was given, '?' is -1. */
+typedef struct {
+    const char    *name;
+    uint32_t       ndim;
+    const int64_t *dims;
+} InputShape;
+
+/* `N=8` */
+typedef struct {
+    const char *name;
+    int64_t     value;
+} DimValue;
+
+typedef enum { FILL_RANDOM, FILL_ZEROS, FILL_ONES } FillMode;
+
+/* What the help options ask for: printed by help.c instead of running a command. */
+typedef enum {
+    SHOW_NOTHING,
+    SHOW_HELP,
+    SHOW_VERSION,
+    SHOW_OPS,
+    SHOW_PASSES,
+} Show;
+
+typedef struct {
+    const Command *command;
+    TextList       inputs;
+    Show           show;
+    const char    *topic; /* of --help=topic, or NULL */
+
+    /* the model */
+    const char *format, *weights;
+    VEC(InputShape) shapes;
+    VEC(DimValue) dims;
+
+    /* what for */
+    TextList    targets;
+    const char *host, *mtriple, *mcpu, *mattr;
+
+    /* how */
+    bool        pic, fast_math, winograd;
+    PassOptions pass; /* -O, --passes, --stop-after, ..., -j */
+
+    /* what comes out, and where */
+    uint32_t    emit; /* set of 1u << PRODUCT_x; 0: what the suffix of the output says */
+    const char *output, *entry;
+    bool        weights_file; /* -fweights=file */
+    TextList    dump_code;    /* --dump-code: products beside the output */
+    int64_t     epoch;        /* time of archive members */
+
+    /* for the build system */
+    bool        depfile, depfile_phony; /* -MD, -MP */
+    const char *depfile_path;           /* -MF; NULL: beside the output */
+    TextList    depfile_targets;        /* -MT */
+
+    /* running */
+    const char *in_npz, *out_npz;
+    FillMode    fill;
+    uint32_t    print_top, repeat, number, threads;
+    bool        print_time, json;
+
+    /* messages */
+    DiagFormat diag_format;
+    bool       verbose;
+} Options;
+
+/* Fills `o` from the arguments after the program's name; `o->command` stays NULL when there is no
+ * command in the table for them.  False after errors (E_USAGE, E_UNKNOWN_OPTION). */
+bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Options *o);
+
+/* ---- help.c --------------------------------------------------------------------------------------- */
+
+typedef enum {
+    ARG_NONE,  /* -c */
+    ARG_JOIN,  /* -mcpu=x, -O2: the rest of the word */
+    ARG_SHORT, /* -o x, -ox */
+    ARG_LONG   /* --output x, --output=x */
+} ArgForm;
+
+typedef struct Option Option;
+struct Option {
+    const char *text;
+    ArgForm     form;
+    const char *argument; /* what the help calls it */
+    const char *commands; /* letters of commands.def, or "*" */
+    const char *group;
+    bool (*set)(Parser *p, const Option *row, void *field, const char *argument);
+    size_t      field; /* offset in Options */
+    int64_t     value; /* for the setter */
+    const char *help;  /* NULL: another spelling of the row above */
+};
+
+extern const Option   option_table[];
+extern const uint32_t option_count;
+bool                  option_fits(const Option *row, const Command *command);
+
+/* The text that `o->show` asks for.  False: there is no such topic. */
+bool help_print(Diags *d, const Options *o, StrBuf *out);
+
+/* ---- progress.c ------------------------------------------------------------------------------------ */
+
+/* A line on stderr that says what is going on: `[ 3/54] codegen  1.2 s`.  Silent unless stderr is
+ * a terminal that can rewrite a line.  Not for two threads at once. */
+Progress *progress_new(Arena *a);
+/* `total` 0: not known.  `step` is kept, not copied. */
+void progress_step(Progress *p, const char *step, uint32_t done, uint32_t total);
+void progress_end(Progress *p); /* wipes the line */
+
+/* ---- the driver ------------------------------------------------------------------------------------ */
+
+struct Driver {
+    Arena    *arena;
+    Diags    *diags;
+    Options   opt;
+    Progress *progress;
+};
+
+#endif

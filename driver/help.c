@@ -1,0 +1,224 @@
+/* --help and the -print-... options: the tables, laid out for people. */
+#include "driver/driver.h"
+#include "ops/ops.h"
+
+#include <string.h>
+
+enum { HELP_COLUMN = 28, WIDTH = 96 };
+
+/* The text from the help column on, wrapped. */
+static void add_wrapped(StrBuf *out, size_t column, const char *text)
+{
+    size_t at = column;
+
+    if (at >= HELP_COLUMN) {
+        str_addc(out, '\n');
+        at = 0;
+    }
+    while (at++ < HELP_COLUMN)
+        str_addc(out, ' ');
+    at = HELP_COLUMN;
+    while (*text) {
+        size_t n = strcspn(text, " ");
+
+        if (at + n > WIDTH) {
+            str_addc(out, '\n');
+            for (at = 0; at < HELP_COLUMN; at++)
+                str_addc(out, ' ');
+        }
+        str_addn(out, text, n);
+        at += n + 1;
+        text += n;
+        if (*text && at + strcspn(++text, " ") <= WIDTH)
+            str_addc(out, ' ');
+    }
+    str_addc(out, '\n');
+}
+
+static void add_spelling(StrBuf *out, const Option *row)
+{
+    str_add(out, row->text);
+    if (row->argument)
+        str_printf(out, "%s%s",
+                   row->form == ARG_JOIN   ? ""
+                   : row->form == ARG_LONG ? "="
+                                           : " ",
+                   row->argument);
+}
+
+/* Rows of a group that fit; other spellings follow their row on the same line. */
+static void add_group(StrBuf *out, const char *group, const Command *command)
+{
+    bool headed = false;
+
+    for (uint32_t i = 0; i < option_count; i++) {
+        const Option *row = &option_table[i];
+        size_t        start;
+
+        if (strcmp(row->group, group) != 0 || !row->help || !option_fits(row, command))
+            continue;
+        if (!headed)
+            str_printf(out, "\n%s\n", group);
+        headed = true;
+        start = out->n;
+        str_add(out, "  ");
+        add_spelling(out, row);
+        for (uint32_t k = i + 1; k < option_count && !option_table[k].help; k++)
+            str_printf(out, ", %s", option_table[k].text);
+        add_wrapped(out, out->n - start, row->help);
+    }
+}
+
+static void add_usage(StrBuf *out, const Command *command)
+{
+    if (command)
+        str_printf(out, "usage: tvmcc %s%s\n       %s\n",
+                   command->letter == 'c' ? "[compile] "
+                                          : arena_printf(out->arena, "%s ", command->name),
+                   command->arguments, command->about);
+    else
+        str_add(out, "usage: tvmcc [options] <model>\n");
+}
+
+static void add_options(StrBuf *out, const Command *command)
+{
+    const char *last = "";
+
+    for (uint32_t i = 0; i < option_count; i++) {
+        if (strcmp(option_table[i].group, last) != 0) {
+            last = option_table[i].group;
+            add_group(out, last, command);
+        }
+    }
+}
+
+static void add_commands(StrBuf *out)
+{
+    if (command_count)
+        str_add(out, "\ncommands\n");
+    for (uint32_t i = 0; i < command_count; i++) {
+        size_t start = out->n;
+
+        str_printf(out, "  %s", command_table[i].name);
+        add_wrapped(out, out->n - start, command_table[i].about);
+    }
+}
+
+static void add_products(StrBuf *out)
+{
+    for (int i = 0; i < PRODUCT_COUNT; i++) {
+        size_t start = out->n;
+
+        str_printf(out, "  %s", product_table[i].text);
+        add_wrapped(out, out->n - start, product_table[i].about);
+    }
+}
+
+static void add_warnings(StrBuf *out)
+{
+    static const struct {
+        const char *code, *flag, *text;
+    } rows[] = {
+#define none NULL
+#define DIAG(id, code, status, flag, text) {code, flag, text},
+#include "base/diag.def"
+#undef DIAG
+#undef none
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        size_t start = out->n;
+
+        if (!rows[i].flag)
+            continue;
+        str_printf(out, "  -W%s", rows[i].flag);
+        add_wrapped(out, out->n - start, rows[i].text);
+    }
+}
+
+/* A command, a group of options, `emit`, `warnings`, or a code. */
+static bool add_topic(Diags *d, const char *topic, StrBuf *out)
+{
+    const char *text = diag_help(topic), *closest, *names[64] = {"emit", "warnings"};
+    size_t      before = out->n;
+    uint32_t    n = 2;
+
+    if (text) {
+        str_printf(out, "%s: %s\n", topic, text);
+        return true;
+    }
+    if (command_find(topic)) {
+        add_usage(out, command_find(topic));
+        add_options(out, command_find(topic));
+        return true;
+    }
+    if (strcmp(topic, "emit") == 0)
+        add_products(out);
+    if (strcmp(topic, "warnings") == 0)
+        add_warnings(out);
+    for (uint32_t i = 0; i < option_count; i++) {
+        const char *group = option_table[i].group;
+
+        if (n < COUNT(names) && strcmp(names[n - 1], group) != 0)
+            names[n++] = group;
+    }
+    for (uint32_t i = 0; i < command_count && n < COUNT(names); i++) {
+        add_group(out, topic, &command_table[i]);
+        if (out->n > before)
+            break;
+    }
+    if (out->n == before)
+        add_group(out, topic, NULL);
+    if (out->n > before)
+        return true;
+    for (uint32_t i = 0; i < command_count && n < COUNT(names); i++)
+        names[n++] = command_table[i].name;
+    diag_error(d, E_USAGE, NO_LOC, "there is no help about '%s'", topic);
+    if ((closest = str_closest(topic, names, n)))
+        diag_hint(d, "did you mean '%s'?", closest);
+    return false;
+}
+
+static void add_ops(StrBuf *out)
+{
+    for (uint32_t i = 0; i < op_table.n; i++)
+        str_printf(out, "%s\n", op_table.at[i].text);
+}
+
+static void add_passes(StrBuf *out)
+{
+    static const struct {
+        const char *name, *level;
+        int         opt;
+        const char *about;
+    } rows[] = {
+#define GRAPH_PASS(name, opt, about) {#name, "graph", opt, about},
+#define TIR_PASS(name, opt, about) {#name, "tir", opt, about},
+#include "passes/passes.def"
+#undef GRAPH_PASS
+#undef TIR_PASS
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        str_printf(out, "%-26s %-5s -O%d  %s\n", rows[i].name, rows[i].level, rows[i].opt,
+                   rows[i].about);
+}
+
+bool help_print(Diags *d, const Options *o, StrBuf *out)
+{
+    switch (o->show) {
+    case SHOW_NOTHING: break;
+    case SHOW_HELP:
+        if (o->topic)
+            return add_topic(d, o->topic, out);
+        add_usage(out, o->command);
+        if (!o->command || o->command->letter == 'c')
+            add_commands(out);
+        add_options(out, o->command);
+        break;
+    case SHOW_VERSION: str_printf(out, "tvmcc %s\n", TVMCC_VERSION); break;
+    case SHOW_OPS: add_ops(out); break;
+    case SHOW_PASSES: add_passes(out); break;
+    }
+    return true;
+}

@@ -1,0 +1,55 @@
+/* Arguments in, exit status out.  Products go to files or standard output, messages and progress
+ * to standard error; the exit statuses are those of the errors in base/diag.def. */
+#include "driver/driver.h"
+
+#include <stdio.h>
+
+enum { STATUS_INTERNAL = 70 };
+
+static int run(Driver *driver, int argc, char **argv)
+{
+    Diags   *d = driver->diags;
+    Options *o = &driver->opt;
+    StrBuf   text = strbuf(driver->arena);
+
+    if (!options_parse(d, driver->arena, argc - 1, (const char *const *)argv + 1, o))
+        return 0;
+    if (o->show) {
+        if (help_print(d, o, &text))
+            file_write(d, "-", (Bytes){(const uint8_t *)text.at, text.n});
+        return 0;
+    }
+    if (!o->command) {
+        diag_error(d, E_USAGE, NO_LOC, "there is no command for '%s'", o->inputs.at[0]);
+        return 0;
+    }
+    return o->command->run(driver);
+}
+
+int main(int argc, char **argv)
+{
+    jmp_buf oom;
+    Driver  driver = {.arena = NULL};
+    StrBuf  messages;
+    int     status;
+
+    file_handle_signals();
+    if (setjmp(oom)) {
+        fputs("tvmcc: error: out of memory\n", stderr);
+        file_remove_temporaries();
+        return STATUS_INTERNAL;
+    }
+    driver.arena = arena_new(&oom);
+    driver.diags = diags_new(driver.arena);
+    driver.progress = progress_new(driver.arena);
+    status = run(&driver, argc, argv);
+    progress_end(driver.progress);
+    messages = strbuf(driver.arena);
+    diag_print(driver.diags, driver.opt.diag_format, &messages);
+    fputs(messages.at, stderr);
+    if (diag_errors(driver.diags))
+        status = diag_status(driver.diags);
+    file_unmap_all(driver.diags);
+    arena_free(driver.arena);
+    return status;
+}
