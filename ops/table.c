@@ -8,7 +8,9 @@
 
 #define RECORD(name) static const AttrField fields_##name[] = {
 #define FIELD(record, name, type, fallback) {#name, ATTR_##type, offsetof(record, name), fallback},
-#define END(name) };
+#define END(name) \
+    }             \
+    ;
 #include "ops/attrs.def"
 #undef RECORD
 #undef FIELD
@@ -36,12 +38,13 @@
 #define DECLARE(type, f) PICK(PROBE_##f, type f;, ~)
 
 #define OP(id, text, min, max, attrs, rel, fusion, compute, expand, block) \
-    DECLARE(RelFn, rel) DECLARE(ComputeFn, compute) DECLARE(ExpandFn, expand) DECLARE(BlockFn, block)
+    DECLARE(RelFn, rel)                                                    \
+    DECLARE(ComputeFn, compute) DECLARE(ExpandFn, expand) DECLARE(BlockFn, block)
 #include "ops/ops.def"
 #undef OP
 
 #define none NULL
-#define OP(id, text, min, max, attrs, rel, fusion, compute, expand, block)             \
+#define OP(id, text, min, max, attrs, rel, fusion, compute, expand, block) \
     {OP_##id, text, min, max, &attrs_##attrs, rel, FUSE_##fusion, compute, expand, block},
 static const Op rows[] = {
 #include "ops/ops.def"

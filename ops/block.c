@@ -1,0 +1,124 @@
+/* Elementwise operators on blocked layouts.
+ *
+ * A blocked operand has shape (N, C/b, H, W, b); operands that broadcast along the channel, or are
+ * scalars, are used as they are; a per-channel operand [C, 1, 1] is blocked here (a constant, as a
+ * rule, so that folding does it once).  Surplus lanes of ragged channels must stay zero: operators
+ * with f(0) = 0 (block_zero_*) keep them so, others are refused unless the block divides C. */
+#include "ops/common.h"
+
+/* The channels of a plain NCHW type divide the block. */
+static bool whole_blocks(const Type *t, uint32_t block)
+{
+    int64_t n;
+
+    return t->n == 4 && type_dim(t, 1, &n) && n % block == 0;
+}
+
+static const Expr *same_call(Ctx *c, const Expr *e, const Expr *const *args)
+{
+    return expr_call(c, call_op(e), call_nargs(e), args, e->u.attrs, e->loc);
+}
+
+const Expr *block_zero_unary(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    (void)block;
+    return args[0]->type->n == 5 ? same_call(c, e, args) : NULL;
+}
+
+const Expr *block_unary(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    return args[0]->type->n == 5 && whole_blocks(e->type, block) ? same_call(c, e, args) : NULL;
+}
+
+const Expr *block_clip(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    const ClipAttrs *a = ATTRS(ClipAttrs, e);
+
+    if (a->a_min <= 0 && a->a_max >= 0)
+        return block_zero_unary(c, e, args, block);
+    return block_unary(c, e, args, block);
+}
+
+/* A plain operand beside a blocked one: as it is, blocked, or NULL.  `zero` tells whether surplus
+ * lanes may meet a number that is not zero. */
+static const Expr *beside(Ctx *c, const Expr *x, const Type *plain, uint32_t block, bool zero)
+{
+    const Type *t = x->type;
+    int64_t     n[4] = {1, 1, 1, 1}, channels;
+
+    if (t->n > 4 || !type_dim(plain, 1, &channels))
+        return NULL;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!type_dim(t, i, &n[4 - t->n + i]))
+            return NULL;
+    if (n[1] == 1) { /* broadcasts along the channel */
+        int64_t dims[5] = {n[0], 1, n[2], n[3], 1};
+
+        if (zero && channels % block)
+            return NULL;
+        return n[0] * n[2] * n[3] == 1 && t->n == 0 ? x : call_reshape(c, x, 5, dims, x->loc);
+    }
+    if (n[1] != channels)
+        return NULL;
+    LayoutTransformAttrs *a = NEW_ATTRS(c, LayoutTransformAttrs);
+
+    a->src_layout = "NCHW";
+    a->dst_layout = intern_printf(c->strings, "NCHW%uc", block);
+    if (t->n < 4)
+        x = call_reshape(c, x, 4, n, x->loc);
+    if (n[0] * n[2] * n[3] == 1 && channels % block == 0) {
+        int64_t dims[5] = {1, channels / block, 1, 1, block};
+
+        return call_reshape(c, x, 5, dims, x->loc);
+    }
+    return call1(c, "layout_transform", x, a, x->loc);
+}
+
+/* `keeps`: f(0, 0) = 0; an operand that broadcasts along the channel is then the danger. */
+static const Expr *binary(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block,
+                          bool keeps)
+{
+    const Expr *now[2];
+    bool        product = call_is(e, "multiply"); /* zero times a finite number */
+
+    if (e->type->n != 4 || (!keeps && !whole_blocks(e->type, block)))
+        return NULL;
+    if (args[0]->type->n != 5 && args[1]->type->n != 5)
+        return NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        now[i] = args[i]->type->n == 5 ? args[i] : beside(c, args[i], e->type, block, !product);
+        if (!now[i])
+            return NULL;
+    }
+    /* A blocked operand of one channel has its number in lane 0 only. */
+    for (uint32_t i = 0; i < 2; i++) {
+        const Type *t = call_arg(e, i)->type;
+        int64_t     n, all;
+
+        if (now[i] == args[i] && t->n == 4 && type_dim(t, 1, &n) && type_dim(e->type, 1, &all) &&
+            n != all)
+            return NULL;
+    }
+    return same_call(c, e, now);
+}
+
+const Expr *block_zero_binary(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    return binary(c, e, args, block, true);
+}
+
+const Expr *block_binary(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    return binary(c, e, args, block, false);
+}
+
+const Expr *block_bias_add(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    const BiasAddAttrs *a = ATTRS(BiasAddAttrs, e);
+    BiasAddAttrs       *b = DUP_ARRAY(c->arena, a, 1);
+
+    if (args[0]->type->n != 5 || call_arg(e, 0)->type->n != 4 || axis_of(a->axis, 4) != 1)
+        return NULL;
+    b->layout = intern_printf(c->strings, "NCHW%uc", block);
+    return expr_call(c, call_op(e), 2, (const Expr *[]){args[0], call_arg(e, 1)}, b, e->loc);
+}

@@ -1,0 +1,301 @@
+/* nn.conv2d.             %2 = nn.conv2d(%0, %1, padding=[1, 1, 1, 1], data_layout="NCHW8c");
+ *
+ * Data are NCHW or NCHW<b>c, weights always OIHW (I per group); packing weights is a schedule step.
+ *
+ *     %pad[n, c, y, x, i] = select(the cell lies inside, %d[n, c, y-1, x-1, i], 0)   // if padded
+ *     %conv[n, o, y, x, j] = sum[c, kh, kw, i] %pad[n, c, y*s+kh, x*s+kw, i] * %w[o*8+j, c*8+i, kh,
+ * kw]
+ *
+ * Plain layouts have no i and j; a grouped convolution with one input channel a group (depthwise)
+ * has no c and i.  Channels that do not divide the block leave surplus lanes: their weights read as
+ * zero, so what they add is zero and what they give is zero. */
+#include "ops/common.h"
+
+#include <string.h>
+
+/* All sizes of one convolution. */
+typedef struct {
+    int64_t in_block, out_block; /* 0: plain */
+    int64_t groups, in_c, out_c; /* channels of all groups */
+    int64_t group_in, group_out; /* channels of one */
+    int64_t k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
+    bool    depthwise; /* one input channel a group */
+} Conv;
+
+static const char *layout_out(const Conv2dAttrs *a)
+{
+    return *a->out_layout ? a->out_layout : a->data_layout;
+}
+
+static bool conv_attrs(Ctx *c, Loc loc, const Conv2dAttrs *a, Conv *v)
+{
+    if (!rel_ints(c, loc, "strides", a->strides, 2, 1) ||
+        !rel_ints(c, loc, "dilation", a->dilation, 2, 1) ||
+        !rel_ints(c, loc, "padding", a->padding, 4, 0) ||
+        !rel_ints(c, loc, "kernel_size", a->kernel_size, 2, 0) ||
+        !rel_layout(c, loc, a->data_layout, "NCHW", &v->in_block) ||
+        !rel_layout(c, loc, layout_out(a), "NCHW", &v->out_block))
+        return false;
+    if (strcmp(a->kernel_layout, "OIHW"))
+        return error_at(c, E_TYPE, loc, "kernel layout '%s' is not OIHW", a->kernel_layout);
+    for (int i = 0; i < 2; i++) {
+        v->stride[i] = a->strides.at[i];
+        v->dilation[i] = a->dilation.at[i];
+        v->pad_lo[i] = a->padding.at[i];
+        v->pad_hi[i] = a->padding.at[i + 2];
+    }
+    v->groups = a->groups;
+    return true;
+}
+
+/* Channels against groups and blocks, the kernel against the attributes. */
+static bool conv_sizes(Ctx *c, Loc loc, const Conv2dAttrs *a, const Type *data, const Type *weight,
+                       Conv *v)
+{
+    int64_t w[4], blocks;
+
+    if (!conv_attrs(c, loc, a, v) || !rel_rank(c, loc, weight, 4, "weight") ||
+        !rel_rank(c, loc, data, v->in_block ? 5 : 4, "data"))
+        return false;
+    for (uint32_t i = 0; i < 4; i++)
+        if (!rel_dim(c, loc, weight, i, &w[i]))
+            return false;
+    v->out_c = w[0];
+    v->group_in = w[1];
+    if (v->groups < 1 || v->out_c < 1 || v->group_in < 1 || w[2] < 1 || w[3] < 1)
+        return error_at(c, E_TYPE, loc, "a convolution of %lld groups with weight %s",
+                        (long long)v->groups, type_text(c, weight));
+    if (v->out_c % v->groups)
+        return error_at(c, E_TYPE, loc, "%lld groups do not divide %lld output channels",
+                        (long long)v->groups, (long long)v->out_c);
+    if (a->channels && a->channels != v->out_c)
+        return error_at(c, E_TYPE, loc, "channels is %lld, the weight has %lld",
+                        (long long)a->channels, (long long)v->out_c);
+    for (int i = 0; i < 2; i++) {
+        v->k[i] = w[i + 2];
+        if (a->kernel_size.at[i] && a->kernel_size.at[i] != w[i + 2])
+            return error_at(c, E_TYPE, loc, "kernel_size is %lld, the weight has %lld",
+                            (long long)a->kernel_size.at[i], (long long)w[i + 2]);
+    }
+    v->group_out = v->out_c / v->groups;
+    v->in_c = v->group_in * v->groups;
+    v->depthwise = v->groups > 1 && v->group_in == 1;
+    if (!rel_dim(c, loc, data, 1, &blocks))
+        return false;
+    if (v->in_block ? blocks != (v->in_c + v->in_block - 1) / v->in_block : blocks != v->in_c)
+        return error_at(c, E_TYPE, loc, "the weight takes %lld channels, the data are %s",
+                        (long long)v->in_c, type_text(c, data));
+    if (v->in_block && !v->depthwise && v->groups > 1 && v->group_in % v->in_block)
+        return error_at(c, E_TYPE, loc, "blocks of %lld do not divide the %lld channels of a group",
+                        (long long)v->in_block, (long long)v->group_in);
+    if (v->out_block && !v->depthwise && v->groups > 1 && v->group_out % v->out_block)
+        return error_at(c, E_TYPE, loc, "blocks of %lld do not divide the %lld channels of a group",
+                        (long long)v->out_block, (long long)v->group_out);
+    int64_t out_lanes =
+        v->out_block ? (v->out_c + v->out_block - 1) / v->out_block * v->out_block : v->out_c;
+
+    /* A surplus lane of the output reads the lane of the input that it belongs to. */
+    if (v->depthwise && (out_lanes - 1) / v->group_out >= blocks * (v->in_block ? v->in_block : 1))
+        return error_at(c, E_TYPE, loc, "a depthwise convolution from %s to %s", a->data_layout,
+                        layout_out(a));
+    return true;
+}
+
+static DType conv_dtype(Ctx *c, Loc loc, const Conv2dAttrs *a, const Type *data, bool *ok)
+{
+    DType t = data->dtype;
+
+    if (dtype_is_int(t) && t.bits == 8)
+        t = DT_I32;
+    *ok = rel_dtype(c, loc, a->out_dtype, t, &t);
+    return t;
+}
+
+const Type *rel_conv2d(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const Conv2dAttrs *a = attrs;
+    const Idx         *dims[5];
+    Conv               v;
+    bool               ok;
+
+    if (!rel_tensors(c, loc, in, nin) || !conv_sizes(c, loc, a, in[0], in[1], &v))
+        return NULL;
+    DType t = conv_dtype(c, loc, a, in[0], &ok);
+
+    if (!ok || (!dtype_is_int(in[0]->dtype) && !rel_same_dtype(c, loc, in[0], in[1])))
+        return NULL;
+    dims[0] = in[0]->dims[0];
+    dims[1] =
+        idx_const(c->arith, v.out_block ? (v.out_c + v.out_block - 1) / v.out_block : v.out_c);
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t    reach = (v.k[i] - 1) * v.dilation[i];
+        const Idx *room = idx_addc(c->arith, in[0]->dims[i + 2], v.pad_lo[i] + v.pad_hi[i] - reach);
+
+        if (room->lo < 1)
+            return error_at(c, E_TYPE, loc, "a kernel of %lld does not fit into dimension %u of %s",
+                            (long long)reach + 1, i + 2, type_text(c, in[0]));
+        dims[i + 2] =
+            idx_addc(c->arith, idx_divc(c->arith, idx_addc(c->arith, room, -1), v.stride[i]), 1);
+    }
+    dims[4] = idx_const(c->arith, v.out_block);
+    return rel_tensor(c, loc, t, v.out_block ? 5 : 4, dims);
+}
+
+/* ---- compute
+ * ------------------------------------------------------------------------------------- */
+
+static const char *const data_axes[] = {"n", "c", "y", "x", "i"};
+static const char *const conv_axes[] = {"n", "o", "y", "x", "j"};
+
+/* The padded data, or the data themselves. */
+static const Tensor *padded(Ctx *c, const Conv *v, const Tensor *d)
+{
+    const Idx *dims[5], *at[5];
+    uint32_t   nd = d->buffer->ndim;
+    Pred       inside = PRED_TRUE;
+
+    if (!v->pad_lo[0] && !v->pad_lo[1] && !v->pad_hi[0] && !v->pad_hi[1])
+        return d;
+    for (uint32_t i = 0; i < nd; i++)
+        dims[i] = i == 2 || i == 3 ? idx_addc(c->arith, d->buffer->extent[i],
+                                              v->pad_lo[i - 2] + v->pad_hi[i - 2])
+                                   : d->buffer->extent[i];
+    Axes a = te_axes(c, nd, dims, data_axes);
+
+    for (uint32_t i = 0; i < nd; i++) {
+        at[i] = a.at[i];
+        if (i != 2 && i != 3)
+            continue;
+        at[i] = idx_addc(c->arith, a.at[i], -v->pad_lo[i - 2]);
+        if (v->pad_lo[i - 2])
+            inside = pred_and(c->arith, c->arena, inside, at[i]);
+        if (v->pad_hi[i - 2])
+            inside =
+                pred_and(c->arith, c->arena, inside,
+                         idx_addc(c->arith, idx_sub(c->arith, d->buffer->extent[i], at[i]), -1));
+    }
+    DType t = d->buffer->dtype;
+
+    return te_compute(c, "pad", t, a,
+                      prim_select(c, pred_prim(c, inside), te_at(c, d, at), prim_num(c, t, 0)));
+}
+
+/* Where a convolution reads, for given iterators. */
+typedef struct {
+    const Idx *data_c, *data_i;   /* block and lane of the input channel (plain: channel) */
+    const Idx *out_ch, *weight_c; /* output channel; input channel within the group */
+} Channels;
+
+static Channels channels(Ctx *c, const Conv *v, const Axes *a, const Axes *r)
+{
+    Arith   *A = c->arith;
+    Channels ch = {0};
+
+    ch.out_ch = v->out_block ? idx_add(A, idx_mulc(A, a->at[1], v->out_block), a->at[4]) : a->at[1];
+    const Idx *group = idx_divc(A, ch.out_ch, v->group_out);
+
+    if (v->depthwise) {
+        ch.weight_c = idx_const(A, 0);
+        ch.data_c = group; /* the group's only channel */
+        if (v->in_block) {
+            ch.data_c = idx_divc(A, group, v->in_block);
+            ch.data_i = idx_modc(A, group, v->in_block);
+        }
+        return ch;
+    }
+    const Idx *rc = r->at[0];
+
+    if (v->groups == 1)
+        group = idx_const(A, 0);
+    else if (v->out_block) /* a block of outputs lies within one group */
+        group = idx_divc(A, a->at[1], v->group_out / v->out_block);
+    if (v->in_block) {
+        const Idx *lane = r->at[3];
+
+        ch.weight_c = idx_add(A, idx_mulc(A, rc, v->in_block), lane);
+        ch.data_c = idx_add(A, idx_mulc(A, group, v->group_in / v->in_block), rc);
+        ch.data_i = lane;
+    } else {
+        ch.weight_c = rc;
+        ch.data_c = idx_add(A, idx_mulc(A, group, v->group_in), rc);
+    }
+    return ch;
+}
+
+static Axes reduce_axes(Ctx *c, const Conv *v)
+{
+    static const char *const all[] = {"c", "kh", "kw", "i"};
+    int64_t blocks = v->in_block ? (v->group_in + v->in_block - 1) / v->in_block : v->group_in;
+    int64_t extents[4] = {blocks, v->k[0], v->k[1], v->in_block};
+
+    if (v->depthwise)
+        return te_raxes(c, 2, extents + 1, all + 1);
+    return te_raxes(c, v->in_block ? 4 : 3, extents, all);
+}
+
+/* A weight, zero for lanes that are no channel. */
+static const Prim *weight_at(Ctx *c, const Conv *v, const Tensor *w, const Channels *ch,
+                             const Idx *kh, const Idx *kw)
+{
+    const Idx  *at[4] = {ch->out_ch, ch->weight_c, kh, kw};
+    const Prim *x = te_at(c, w, at);
+    Pred        real = PRED_TRUE;
+
+    real = pred_and(c->arith, c->arena, real,
+                    idx_sub(c->arith, idx_const(c->arith, v->out_c - 1), ch->out_ch));
+    real = pred_and(c->arith, c->arena, real,
+                    idx_sub(c->arith, idx_const(c->arith, v->group_in - 1), ch->weight_c));
+    return real.n ? prim_select(c, pred_prim(c, real), x, prim_num(c, x->dtype, 0)) : x;
+}
+
+bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    const Type *t = call->out[0];
+    Conv        v;
+
+    if (!conv_sizes(c, call->loc, call->attrs, call->in[0], call->in[1], &v))
+        return false;
+    const Tensor *d = padded(c, &v, in[0]);
+    Axes          a = te_axes(c, t->n, t->dims, conv_axes);
+    Axes          r = reduce_axes(c, &v);
+    Channels      ch = channels(c, &v, &a, &r);
+    const Idx    *tap[2], *at[5] = {a.at[0], ch.data_c, NULL, NULL, ch.data_i};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        tap[i] = r.at[v.depthwise ? i : i + 1];
+        at[i + 2] = idx_add(c->arith, idx_mulc(c->arith, a.at[i + 2], v.stride[i]),
+                            idx_mulc(c->arith, tap[i], v.dilation[i]));
+    }
+    const Prim *x = prim_cast(c, t->dtype, te_at(c, d, at));
+    const Prim *w = prim_cast(c, t->dtype, weight_at(c, &v, in[1], &ch, tap[0], tap[1]));
+
+    out[0] = te_reduce(c, "conv", t->dtype, a, COMB_SUM, r, prim_mul(c, x, w));
+    return true;
+}
+
+/* ---- blocked layout
+ * ---------------------------------------------------------------------------------- */
+
+/* The output becomes blocked; a data operand that has no blocked form (three channels of an image)
+ * is read as it is. */
+const Expr *block_conv2d(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    const Conv2dAttrs *a = ATTRS(Conv2dAttrs, e);
+    const Type        *data = call_arg(e, 0)->type, *weight = call_arg(e, 1)->type;
+    bool               blocked = args[0]->type->n == 5;
+    const char        *layout = intern_printf(c->strings, "NCHW%uc", block);
+    Conv               v;
+
+    if (strcmp(a->data_layout, "NCHW") || strcmp(layout_out(a), "NCHW") ||
+        !conv_sizes(c, e->loc, a, data, weight, &v))
+        return NULL;
+    bool whole = v.group_out % block == 0 && (!blocked || v.group_in % block == 0);
+
+    if (v.groups > 1 && !v.depthwise && !whole)
+        return NULL;
+    Conv2dAttrs *b = DUP_ARRAY(c->arena, a, 1);
+
+    b->data_layout = blocked ? layout : a->data_layout;
+    b->out_layout = blocked ? "" : layout;
+    return expr_call(c, call_op(e), 2, (const Expr *[]){args[0], call_arg(e, 1)}, b, e->loc);
+}

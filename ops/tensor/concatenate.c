@@ -1,0 +1,209 @@
+/* Putting tensors together and taking them apart: concatenate, stack, split.
+ *
+ *     %2 = concatenate((%0, %1), axis=1);        %3 = split(%2, sections=2, axis=1);   // %3.0,
+ * %3.1
+ *
+ * A cell of the result picks its operand by a chain of comparisons on the axis; the planner lets
+ * producers write into the result directly where it can. */
+#include "ops/common.h"
+
+/* ---- type relations
+ * ------------------------------------------------------------------------------ */
+
+/* The fields of a tuple of tensors with one element type and rank. */
+static bool rel_fields(Ctx *c, Loc loc, const Type *t)
+{
+    if (t->kind != TYPE_TUPLE || !t->n)
+        return error_at(c, E_TYPE, loc, "the operand must be a tuple of tensors, not %s",
+                        type_text(c, t));
+    if (!rel_tensors(c, loc, t->parts, t->n))
+        return false;
+    for (uint32_t i = 1; i < t->n; i++)
+        if (!rel_same_dtype(c, loc, t->parts[0], t->parts[i]) ||
+            !rel_rank(c, loc, t->parts[i], t->parts[0]->n, "tensors"))
+            return false;
+    return true;
+}
+
+static bool rel_others_equal(Ctx *c, Loc loc, const Type *t, uint32_t except)
+{
+    for (uint32_t i = 1; i < t->n; i++)
+        for (uint32_t k = 0; k < t->parts[0]->n; k++)
+            if (k != except && !rel_dims_equal(c, loc, t->parts[0]->dims[k], t->parts[i]->dims[k],
+                                               "dimensions of the tensors"))
+                return false;
+    return true;
+}
+
+const Type *rel_concatenate(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const ConcatenateAttrs *a = attrs;
+    const Idx              *dims[TE_MAX_AXES];
+    uint32_t                axis;
+
+    (void)nin;
+    if (!rel_fields(c, loc, in[0]))
+        return NULL;
+    const Type *first = in[0]->parts[0];
+
+    if (!rel_axis(c, loc, a->axis, first->n, &axis) || !rel_others_equal(c, loc, in[0], axis))
+        return NULL;
+    for (uint32_t i = 0; i < first->n; i++)
+        dims[i] = first->dims[i];
+    for (uint32_t i = 1; i < in[0]->n; i++)
+        dims[axis] = idx_add(c->arith, dims[axis], in[0]->parts[i]->dims[axis]);
+    return rel_tensor(c, loc, first->dtype, first->n, dims);
+}
+
+const Type *rel_stack(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const StackAttrs *a = attrs;
+    const Idx        *dims[TE_MAX_AXES + 1];
+    uint32_t          axis;
+
+    (void)nin;
+    if (!rel_fields(c, loc, in[0]))
+        return NULL;
+    const Type *first = in[0]->parts[0];
+
+    if (!rel_axis(c, loc, a->axis, first->n + 1, &axis) ||
+        !rel_others_equal(c, loc, in[0], UINT32_MAX))
+        return NULL;
+    for (uint32_t i = 0; i <= first->n; i++)
+        dims[i] = i == axis ? idx_const(c->arith, in[0]->n) : first->dims[i < axis ? i : i - 1];
+    return rel_tensor(c, loc, first->dtype, first->n + 1, dims);
+}
+
+/* Begin of part i and of the one after it, in a dimension of n. */
+static void part(const SplitAttrs *a, int64_t n, uint32_t i, int64_t *lo, int64_t *hi)
+{
+    if (a->sections) {
+        *lo = n / a->sections * i;
+        *hi = n / a->sections * (i + 1);
+        return;
+    }
+    *lo = i ? a->indices.at[i - 1] : 0;
+    *hi = i < a->indices.n ? a->indices.at[i] : n;
+}
+
+const Type *rel_split(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const SplitAttrs *a = attrs;
+    const Idx        *dims[TE_MAX_AXES];
+    uint32_t          axis, parts;
+    int64_t           n, lo, hi;
+
+    if (!rel_tensors(c, loc, in, nin) || !rel_axis(c, loc, a->axis, in[0]->n, &axis) ||
+        !rel_dim(c, loc, in[0], axis, &n))
+        return NULL;
+    if (a->sections < 0 || a->sections > 65536 || (a->sections && n % a->sections))
+        return error_at(c, E_TYPE, loc, "%lld parts do not divide %lld", (long long)a->sections,
+                        (long long)n);
+    parts = a->sections ? (uint32_t)a->sections : a->indices.n + 1;
+    const Type **t = NEW_ARRAY(c->scratch, const Type *, parts);
+
+    for (uint32_t i = 0; i < in[0]->n; i++)
+        dims[i] = in[0]->dims[i];
+    for (uint32_t i = 0; i < parts; i++) {
+        part(a, n, i, &lo, &hi);
+        if (lo < 0 || hi < lo || hi > n)
+            return error_at(c, E_TYPE, loc, "part %u of %lld is from %lld to %lld", i, (long long)n,
+                            (long long)lo, (long long)hi);
+        dims[axis] = idx_const(c->arith, hi - lo);
+        if (!(t[i] = rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims)))
+            return NULL;
+    }
+    return type_tuple(c, parts, t);
+}
+
+/* ---- compute
+ * ------------------------------------------------------------------------------------- */
+
+bool te_concatenate(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    const ConcatenateAttrs *attrs = call->attrs;
+    Arith                  *A = c->arith;
+    Axes                    a = te_axes_of(c, call->out[0]);
+    uint32_t                axis = axis_of(attrs->axis, a.n);
+    const Idx              *end = call->out[0]->dims[axis], *at[TE_MAX_AXES];
+    const Prim             *x = NULL;
+
+    for (uint32_t i = 0; i < a.n; i++)
+        at[i] = a.at[i];
+    for (uint32_t i = call->nin; i-- > 0;) {
+        const Idx *begin = idx_sub(A, end, call->in[i]->dims[axis]);
+
+        at[axis] = idx_sub(A, a.at[axis], begin);
+        const Prim *here = te_at(c, in[i], at);
+        Pred        behind =
+            pred_and(A, c->arena, PRED_TRUE, idx_addc(A, idx_sub(A, end, a.at[axis]), -1));
+
+        x = x ? prim_select(c, pred_prim(c, behind), here, x) : here;
+        end = begin;
+    }
+    return te_out(c, call, &a, x, out);
+}
+
+bool te_stack(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    const StackAttrs *attrs = call->attrs;
+    Arith            *A = c->arith;
+    Axes              a = te_axes_of(c, call->out[0]);
+    uint32_t          axis = axis_of(attrs->axis, a.n);
+    const Idx        *at[TE_MAX_AXES];
+    const Prim       *x = NULL;
+
+    for (uint32_t i = 0; i + 1 < a.n; i++)
+        at[i] = a.at[i < axis ? i : i + 1];
+    for (uint32_t i = call->nin; i-- > 0;) {
+        const Prim *here = te_at(c, in[i], at);
+        Pred behind = pred_and(A, c->arena, PRED_TRUE, idx_sub(A, idx_const(A, i), a.at[axis]));
+
+        x = x ? prim_select(c, pred_prim(c, behind), here, x) : here;
+    }
+    return te_out(c, call, &a, x, out);
+}
+
+bool te_split(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    const SplitAttrs *attrs = call->attrs;
+    uint32_t          axis = axis_of(attrs->axis, call->in[0]->n);
+    int64_t           n = dim_of(call->in[0], axis), lo, hi;
+
+    for (uint32_t i = 0; i < call->nout; i++) {
+        Axes       a = te_axes_of(c, call->out[i]);
+        const Idx *at[TE_MAX_AXES];
+
+        part(attrs, n, i, &lo, &hi);
+        for (uint32_t k = 0; k < a.n; k++)
+            at[k] = k == axis ? idx_addc(c->arith, a.at[k], lo) : a.at[k];
+        out[i] = te_compute(c, "out", call->out[i]->dtype, a, te_at(c, in[0], at));
+    }
+    return true;
+}
+
+/* ---- blocked layout
+ * -------------------------------------------------------------------------------- */
+
+/* Along channels, if every part but the last fills its blocks; along others, always. */
+const Expr *block_concatenate(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    const ConcatenateAttrs *a = ATTRS(ConcatenateAttrs, e);
+    const Type             *t = call_arg(e, 0)->type, *now = args[0]->type;
+    uint32_t                axis;
+
+    if (t->kind != TYPE_TUPLE || now->kind != TYPE_TUPLE || t->parts[0]->n != 4)
+        return NULL;
+    axis = axis_of(a->axis, 4);
+    for (uint32_t i = 0; i < t->n; i++) {
+        int64_t n;
+
+        if (now->parts[i]->n != 5 || !type_dim(t->parts[i], 1, &n) ||
+            (axis == 1 && i + 1 < t->n && n % block))
+            return NULL;
+    }
+    ConcatenateAttrs *b = DUP_ARRAY(c->arena, a, 1);
+
+    b->axis = axis;
+    return expr_call(c, call_op(e), 1, args, b, e->loc);
+}
