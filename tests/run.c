@@ -88,7 +88,7 @@ static void add_header_line(Runner *r, Test *t, Bytes line)
     if (n && text[n - 1] == '\n')
         text[n - 1] = 0;
     text += strspn(text, "# ");
-    if (str_starts(text, "tvmcc ")) {
+    if (str_starts(text, "tvmcc ") || strcmp(text, "tvmcc") == 0) {
         vec_push(r->arena, &t->commands, text);
     } else if (str_starts(text, "passes: ")) {
         text = arena_printf(r->arena, "tvmcc opt --passes=%s %%s", text + 8);
