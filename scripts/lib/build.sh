@@ -1,7 +1,7 @@
 # Configure and build a preset, without a word unless it fails; Ninja's own progress on a terminal.
 #
 #     . scripts/lib/build.sh
-#     build_preset release
+#     build_preset release [<target>...]
 
 # Runs a command; what it said is shown only if it fails.
 quietly() {
@@ -19,10 +19,12 @@ quietly() {
 
 build_preset() {
     # Ninja configures again by itself when a CMake file or a list of sources has changed.
-    [ -f "build/$1/build.ninja" ] || quietly cmake --preset "$1"
+    preset=$1
+    shift
+    [ -f "build/$preset/build.ninja" ] || quietly cmake --preset "$preset"
     if [ -t 1 ]; then
-        cmake --build --preset "$1" || exit 1
+        cmake --build --preset "$preset" --target "${@:-all}" || exit 1
     else
-        quietly cmake --build --preset "$1"
+        quietly cmake --build --preset "$preset" --target "${@:-all}"
     fi
 }

@@ -6,13 +6,16 @@
 # Installs what is missing, as root or through sudo; prints nothing where all is there.  Without
 # the rights it prints the one line to run and exits with status 9, "a tool is missing".
 
-# To build, test and run the demo.  The libraries behind LLVM (zstd, z3, xml2) are named because
+# To build, and to run the demo.  The libraries behind LLVM (zstd, z3, xml2) are named because
 # linking LLVM statically needs them and llvm-19-dev does not bring them all.
 BUILD_PACKAGES="cmake ninja-build pkg-config clang-19 lld-19 llvm-19-dev libzstd-dev libz3-dev
     libxml2-dev zlib1g-dev libarchive-dev libyaml-dev libcjson-dev"
 
-# More for scripts/test-long: sanitizer libraries, and a bare system to try the demo in.
-LONG_PACKAGES="libclang-rt-19-dev debootstrap git"
+# More for scripts/test: sanitizer libraries.
+TEST_PACKAGES="libclang-rt-19-dev"
+
+# More for scripts/test-long: a bare system to try the demo in.
+LONG_PACKAGES="debootstrap git"
 
 install_packages() {
     packages_missing=
