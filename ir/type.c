@@ -3,7 +3,7 @@
  * A maker describes the type on its stack; `type_intern` finds the equal one or copies it into the
  * arena.  The parts of a type are interned already, so equality looks at pointers only. */
 #include "ir/intern.h"
-#include "ir/relay.h"
+#include "ir/relay_impl.h"
 
 #include <string.h>
 
@@ -230,9 +230,15 @@ static void print_list(Ctx *c, uint32_t n, const Type *const *parts, StrBuf *out
     }
 }
 
+static const char *dim_name(void *user, const Atom *a)
+{
+    (void)user;
+    return a->name;
+}
+
 void type_print(Ctx *c, const Type *t, StrBuf *out)
 {
-    static const IdxPrinter plain = {0};
+    static const IdxPrinter plain = {.name = dim_name};
 
     switch (t->kind) {
     case TYPE_TENSOR:
@@ -299,9 +305,20 @@ static bool dim_equal(const void *node, const void *key)
     return a->name == b->name && a->lo == b->lo && a->hi == b->hi;
 }
 
+/* Models name dims as they like; in text a dim is an identifier. */
+static const char *clean_name(Ctx *c, const char *name)
+{
+    char *s = arena_printf(c->scratch, "%s%s", name_start(name[0]) ? "" : "d", name);
+
+    for (char *p = s; *p; p++)
+        if (!name_char(*p))
+            *p = '_';
+    return intern(c->strings, s);
+}
+
 const Idx *dim_var(Ctx *c, const char *name, int64_t lo, int64_t hi)
 {
-    DimNode        key = {intern(c->strings, name), lo, hi, NULL};
+    DimNode        key = {clean_name(c, name), lo, hi, NULL};
     uint64_t       h = hash_mix(hash_mix(PTR_KEY(key.name), (uint64_t)lo), (uint64_t)hi);
     const DimNode *was = intern_find(c->nodes, NODE_DIM, h, dim_equal, &key);
 

@@ -1,0 +1,46 @@
+/* What Relay's printer and parser share; nothing for other rooms. */
+#ifndef TVMCC_IR_RELAY_IMPL_H
+#define TVMCC_IR_RELAY_IMPL_H
+
+#include "ir/relay.h"
+
+/* The side file: magic, u64 count, count entries { sha256, u64 offset, u64 bytes }, then the data,
+ * each 64-byte aligned.  Little-endian. */
+#define CONSTS_MAGIC "tvmcc consts 1\n" /* 16 bytes with its NUL */
+#define CONSTS_ENTRY 48
+
+/* Constants of at most this many bytes print their values. */
+#define SMALL_CONST 16
+
+static inline bool name_start(char ch)
+{
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || ch == '_';
+}
+static inline bool name_char(char ch)
+{
+    return name_start(ch) || (ch >= '0' && ch <= '9') || ch == '.';
+}
+
+/* ---- scope.c: where nodes of a graph belong ------------------------------------------------- */
+
+typedef struct Scope {
+    struct Scope *parent;
+    uint32_t      depth;
+    VEC(const Expr *) stmts; /* for the printer */
+} Scope;
+
+typedef struct {
+    Scope   *scope;   /* innermost that holds all uses */
+    Scope   *sub[2];  /* FUNC, LET: [0] body; IF: then, else */
+    Scope  **clauses; /* MATCH: [k] holds kid k */
+    uint32_t uses;
+    uint32_t depth;  /* for the printer: inline nesting */
+    bool     result; /* its only use is as the value of a scope or let */
+    bool     stmt;   /* for the printer */
+} Info;
+
+/* Fills `info` (node to Info) for everything used under root; the scope of root itself.  Variables
+ * that are bound but not used have no Info. */
+Scope *scopes_of(Ctx *c, const Expr *root, Map *info);
+
+#endif
