@@ -8,8 +8,8 @@
  *   flat   every buffer has one dimension (stride 1) or none (`reg` variables); vector prims; no
  *          marks left; calls of outlined tiles pass buffer + offset
  *
- *   prim.c makers and folding   tir.c statements, walk, rewrite   print_tir.c  parse_tir.c
- *   verify_tir.c   eval_tir.c the interpreter
+ *   prim.c prim_fold.c makers, folding   scalar.c arithmetic of one element   tir.c statements
+ *   tir_map.c walk, rewrite   print_tir.c  parse_tir.c  verify_tir.c   eval_tir.c the interpreter
  */
 #ifndef TVMCC_IR_TIR_H
 #define TVMCC_IR_TIR_H
@@ -63,10 +63,10 @@ typedef enum {
     PRIM_ADD, PRIM_SUB, PRIM_MUL,
     PRIM_DIV,      /* floats: IEEE; integers: truncates, x/0 = 0 */
     PRIM_REM,      /* sign of the dividend (C); x%0 = 0 */
-    PRIM_MIN, PRIM_MAX,       /* floats: NaN propagates */
-    PRIM_MINNUM, PRIM_MAXNUM, /* floats: NaN is ignored */
+    PRIM_MIN, PRIM_MAX,       /* floats: NaN propagates, -0 < +0 */
+    PRIM_MINNUM, PRIM_MAXNUM, /* floats: NaN is ignored: maxnum(a, b) = b > a || a is NaN ? b : a */
     PRIM_FMA,      /* a*b + c, one rounding */
-    PRIM_AND, PRIM_OR, PRIM_XOR, PRIM_SHL, PRIM_SHR, /* integers and bool; SHR arithmetic if signed */
+    PRIM_AND, PRIM_OR, PRIM_XOR, PRIM_SHL, PRIM_SHR, /* integers, bool; shifts modulo the width, SHR arithmetic if signed */
     PRIM_NOT,      /* bool: !a; integers: ~a */
     PRIM_EQ, PRIM_NE, PRIM_LT, PRIM_LE,  /* dtype bool; GT and GE are swapped; unordered: false, NE true */
     PRIM_SELECT,   /* cond, then, else: only the chosen arm's loads need be legal */
@@ -120,7 +120,8 @@ const Prim *prim_load(Ctx *c, const Buffer *b, const Idx *const *index);
 const Prim *prim_loadv(Ctx *c, const Buffer *b, const Idx *const *index, uint16_t lanes,
                        const Prim *mask);
 /* Makers fold constants exactly as the target would compute them (f32 in f32), and nothing that
- * could change bits: x*1, x/1, x-0 fold, x+0 and x*0 do not for floats. */
+ * could change bits: x*1, x/1, x-0 fold, x+0 and x*0 do not for floats.  A scalar operand of a vector
+ * is splat.  Comparisons of indices take the one form `0 <= e`, `e == 0`, `e != 0` (prim_fold.c). */
 const Prim *prim_bin(Ctx *c, PrimKind k, const Prim *a, const Prim *b);
 const Prim *prim_add(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_sub(Ctx *c, const Prim *a, const Prim *b);
