@@ -95,6 +95,7 @@ typedef struct {
 
     /* how */
     bool        pic, fast_math, winograd;
+    bool        opt_level_given;
     PassOptions pass; /* -O, --passes, --stop-after, ..., -j */
 
     /* what comes out, and where */

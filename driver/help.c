@@ -215,6 +215,7 @@ bool help_print(Diags *d, const Options *o, StrBuf *out)
         if (!o->command || o->command->letter == 'c')
             add_commands(out);
         add_options(out, o->command);
+        str_add(out, "\n@<file> stands for the words in it; after -- all words are files.\n");
         break;
     case SHOW_VERSION: str_printf(out, "tvmcc %s\n", TVMCC_VERSION); break;
     case SHOW_OPS: add_ops(out); break;

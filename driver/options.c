@@ -127,6 +127,7 @@ static bool set_opt_level(Parser *p, const Option *row, void *field, const char 
     if (*argument && !parse_int(argument, 0, 3, &v))
         return wrong(p, row, argument, "a level from 0 to 3");
     *(int *)field = (int)v;
+    p->o->opt_level_given = true;
     return true;
 }
 

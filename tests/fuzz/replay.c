@@ -31,6 +31,7 @@ int main(int argc, char **argv)
     DIR           *folder = argc == 2 ? opendir(argv[1]) : NULL;
     struct dirent *entry;
     unsigned       n = 0;
+    bool           ok;
     StrBuf         messages = strbuf(a);
 
     while (folder && (entry = readdir(folder))) {
@@ -47,6 +48,7 @@ int main(int argc, char **argv)
     diag_print(d, DIAG_TEXT, &messages);
     fputs(messages.at, stderr);
     printf("%u inputs\n", n);
+    ok = n && !diag_errors(d);
     arena_free(a);
-    return n == 0 || diag_errors(d) != 0;
+    return !ok;
 }

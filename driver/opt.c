@@ -1,0 +1,91 @@
+/* tvmcc opt: text of a module in, passes, text out.  What golden tests of passes run.
+ *
+ *     tvmcc opt --passes=fold_constant,fuse_ops net.relay
+ *     tvmcc opt -O2 net.relay                      the whole graph pipeline
+ *     tvmcc opt net.relay                          none: the canonical text
+ *
+ * The module is Relay, or TIR if the file is called *.tir, -x tir says so, or the first pass is one
+ * over TIR. */
+#include "driver/driver.h"
+#include "ops/ops.h"
+
+#include <string.h>
+
+/* The first of --passes; NULL after an error or if there is none. */
+static const Pass *first_pass(Driver *driver)
+{
+    const char *list = driver->opt.pass.passes;
+    char       *name;
+
+    if (!list || !*list)
+        return NULL;
+    name = arena_printf(driver->arena, "%.*s", (int)strcspn(list, ","), list);
+    return pass_find(name);
+}
+
+static bool is_tir(Driver *driver, const char *path)
+{
+    const Pass *pass = first_pass(driver);
+
+    if (driver->opt.format)
+        return strcmp(driver->opt.format, "tir") == 0;
+    return pass ? pass->level == LEVEL_TIR : str_ends(path, ".tir");
+}
+
+/* Whether any pass is asked for; without one the module is only parsed and printed. */
+static bool wants_passes(const Options *o)
+{
+    return o->pass.passes || o->opt_level_given;
+}
+
+static bool opt_tir(Ctx *c, const Options *o, const char *path, Bytes text, StrBuf *out)
+{
+    const TirModule *m = tir_parse(c, path, text);
+
+    if (m && wants_passes(o))
+        m = run_tir_passes(c, m, &o->pass);
+    if (m)
+        tir_print(c, m, out);
+    return m != NULL;
+}
+
+static bool opt_relay(Ctx *c, const Options *o, const char *path, Bytes text, StrBuf *out)
+{
+    Bytes         consts = {0};
+    const Module *m;
+
+    if (o->weights && !file_map(c->diags, o->weights, &consts))
+        return false;
+    m = relay_parse(c, path, text, consts);
+    if (m && wants_passes(o))
+        m = run_graph_passes(c, m, &o->pass);
+    if (m)
+        relay_print(c, m, (RelayPrint){0}, out);
+    return m != NULL;
+}
+
+int cmd_opt(Driver *driver)
+{
+    const Options *o = &driver->opt;
+    const char    *path = o->inputs.at[0];
+    StrBuf         out = strbuf(driver->arena);
+    Ctx           *c;
+    Bytes          text;
+    bool           ok;
+
+    if (o->inputs.n != 1)
+        diag_error(driver->diags, E_USAGE, NO_LOC, "'opt' takes one module, not %u", o->inputs.n);
+    if (o->format && strcmp(o->format, "tir") != 0 && strcmp(o->format, "relay") != 0)
+        diag_error(driver->diags, E_USAGE, NO_LOC, "'-x' takes 'relay' or 'tir' here, not '%s'",
+                   o->format);
+    if (diag_errors(driver->diags) || !file_map(driver->diags, path, &text))
+        return 1;
+    diag_source(driver->diags, path, text);
+    c = ctx_new(driver->arena, driver->diags, op_table);
+    ok = is_tir(driver, path) ? opt_tir(c, o, path, text, &out) : opt_relay(c, o, path, text, &out);
+    if (ok)
+        ok = file_write(driver->diags, o->output ? o->output : "-",
+                        (Bytes){(const uint8_t *)out.at, out.n});
+    ctx_free(c);
+    return ok ? 0 : 1;
+}
