@@ -540,6 +540,16 @@ static void print_stmts(Printer *p, const Scope *s)
     }
 }
 
+/* Does the text of e begin with `fn`?  `let %f = fn ..` may be recursive, so there the parser
+ * cannot take the variable's type from its value. */
+static bool begins_with_fn(Printer *p, const Expr *e)
+{
+    while (!map_get(p->names, PTR_KEY(e)) &&
+           ((e->kind == EXPR_CALL && !call_op(e)) || e->kind == EXPR_PROJ))
+        e = e->kids[0];
+    return e->kind == EXPR_FUNC && !map_get(p->names, PTR_KEY(e));
+}
+
 /* Statements of the scope, then its result; a chain of lets is a loop here. */
 static void print_block(Printer *p, Scope *s, const Expr *result)
 {
@@ -549,7 +559,8 @@ static void print_block(Printer *p, Scope *s, const Expr *result)
 
         str_add(p->out, "let ");
         print_var(p, v);
-        if (v->u.var.annotation && v->u.var.annotation != value->type) {
+        if (v->u.var.annotation &&
+            (v->u.var.annotation != value->type || begins_with_fn(p, value))) {
             str_add(p->out, ": ");
             print_type(p, v->u.var.annotation);
         }
