@@ -12,7 +12,7 @@
 #     [OPT_LEVEL 0|1|2|3]                         default: by CMAKE_BUILD_TYPE; Debug 1, else 3
 #     [TYPE STATIC|OBJECT|SHARED]                 default: STATIC
 #     [THREADS CALLER|POOL]                       POOL links Tvmcc::runtime; default: CALLER
-#     [WEIGHTS EMBED|FILE]                        FILE makes <name>.weights; default: EMBED
+#     [WEIGHTS EMBED|FILE]                        FILE makes <entry>.weights; default: EMBED
 #     [ENTRY <c-identifier>]                      prefix of the functions; default: <name>
 #     [PIC INHERIT|ON|OFF]                        INHERIT: CMAKE_POSITION_INDEPENDENT_CODE, else ON
 #     [COMPILE_OPTIONS <flag>...]                 for the compiler, as they are: -mcpu=native
@@ -22,7 +22,7 @@
 #     [EXCLUDE_FROM_ALL] [VERBOSE])
 #
 # Makes the library <name> with the alias <name>::<name>, and sets on it TVM_HEADER, TVM_OBJECTS,
-# TVM_WEIGHTS_FILE, TVM_ARCHIVE and TVM_TARGETS.  One custom command compiles the model; it lists
+# TVM_METADATA, TVM_WEIGHTS_FILE, TVM_ARCHIVE and TVM_TARGETS.  One custom command compiles the model; it lists
 # what it read in a depfile and leaves files alone whose bytes do not change, so that Ninja stops there.
 #
 # tvm_install_model(<name> [EXPORT <set>]) installs library, headers and weights.
@@ -306,23 +306,25 @@ macro(_tvm_arguments)
 endmacro()
 
 macro(_tvm_compile)
-    set(object "${A_OUTPUT_DIRECTORY}/${name}.o")
-    set(header "${A_OUTPUT_DIRECTORY}/${A_ENTRY}.h")
-    set(outputs "${object}" "${header}")
-    set(weights_arguments)
+    set(stem "${A_OUTPUT_DIRECTORY}/${A_ENTRY}")
+    set(object "${stem}.o")
+    set(header "${stem}.h")
+    set(outputs "${object}" "${header}" "${stem}.json")
+    set(emit o,h,json)
     set(weights "")
     if(A_WEIGHTS STREQUAL "FILE")
-        set(weights "${A_OUTPUT_DIRECTORY}/${A_ENTRY}.weights")
+        set(weights "${stem}.weights")
         list(APPEND outputs "${weights}")
-        set(weights_arguments "--weights=${weights}")
+        set(emit o,h,json,weights)
+        list(APPEND arguments -fweights=file)
     endif()
     file(MAKE_DIRECTORY "${A_OUTPUT_DIRECTORY}/tvmcc")
     get_property(abi_header GLOBAL PROPERTY TVMCC_ABI_HEADER)
     configure_file("${abi_header}" "${A_OUTPUT_DIRECTORY}/tvmcc/abi.h" COPYONLY)
     cmake_path(GET A_MODEL FILENAME model_file)
     add_custom_command(OUTPUT ${outputs}
-        COMMAND Tvmcc::tvmcc -c "${A_MODEL}" -o "${object}" "--header=${header}"
-            ${weights_arguments} ${arguments} -MD -MF "${object}.d"
+        COMMAND Tvmcc::tvmcc "${A_MODEL}" --emit=${emit} -o "${stem}" ${arguments}
+            -MD -MF "${object}.d" -MT "${object}"
         DEPENDS "${A_MODEL}" Tvmcc::tvmcc ${A_DEPENDS}
         DEPFILE "${object}.d"
         COMMENT "Compiling model ${model_file} for ${name}"
@@ -343,7 +345,7 @@ macro(_tvm_library)
         include(GNUInstallDirs)
         add_library(${name} INTERFACE)
         target_link_libraries(${name} INTERFACE "$<BUILD_INTERFACE:${object}>"
-            "$<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/${name}.o>")
+            "$<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/${A_ENTRY}.o>")
     else()
         set_source_files_properties("${object}" PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
         add_library(${name} ${A_TYPE} "${object}")
@@ -369,7 +371,7 @@ macro(_tvm_library)
     endif()
     target_link_libraries(${name} ${scope} ${A_LINK_LIBRARIES})
     set_target_properties(${name} PROPERTIES TVM_HEADER "${header}" TVM_OBJECTS "${object}"
-        TVM_WEIGHTS_FILE "${weights}" TVM_ARCHIVE "" TVM_TARGETS "${A_TARGETS}" TVM_TYPE "${A_TYPE}"
+        TVM_METADATA "${stem}.json" TVM_WEIGHTS_FILE "${weights}" TVM_ARCHIVE "" TVM_TARGETS "${A_TARGETS}" TVM_TYPE "${A_TYPE}"
         TVM_ENTRY "${A_ENTRY}")
     if(DEFINED A_EXPORT_SET)
         tvm_install_model(${name} EXPORT ${A_EXPORT_SET})
@@ -386,7 +388,7 @@ macro(_tvm_archive)
         cmake_path(GET A_ARCHIVE FILENAME archive_file)
         add_custom_command(OUTPUT "${A_ARCHIVE}"
             COMMAND Tvmcc::tvmcc "${A_MODEL}" -o "${A_ARCHIVE}" ${arguments}
-                -MD -MF "${A_OUTPUT_DIRECTORY}/${archive_file}.d"
+                -MD -MF "${A_OUTPUT_DIRECTORY}/${archive_file}.d" -MT "${A_ARCHIVE}"
             DEPENDS "${A_MODEL}" Tvmcc::tvmcc ${A_DEPENDS}
             DEPFILE "${A_OUTPUT_DIRECTORY}/${archive_file}.d"
             COMMENT "Packing model ${model_file} into ${archive_file}"

@@ -3,16 +3,16 @@
 # text whose first line may name a side input (`//depends <file>`).  So the CMake package is tested by
 # itself, in seconds.  Every call is a line in $TVMCC_LOG.
 [ -z "$TVMCC_LOG" ] || echo "$*" >>"$TVMCC_LOG"
-mode=compile model= out= header= weights= depfile= entry= pic=
+mode=compile model= out= emit= depfile= target= entry= pic=
 while [ $# -gt 0 ]; do
     case $1 in
     run) mode=run ;;
-    -c | -MD | -O? | -v | --input-shapes=* | --target=* | --host=* | -mcpu=*) ;;
+    -MD | -O? | -v | --input-shapes=* | --target=* | --host=* | -mcpu=* | -fweights=file) ;;
     -fPIC | -fno-pic) pic=$1 ;;
     -o) out=$2; shift ;;
     -MF) depfile=$2; shift ;;
-    --header=*) header=${1#*=} ;;
-    --weights=*) weights=${1#*=} ;;
+    -MT) target=$2; shift ;;
+    --emit=*) emit=${1#*=} ;;
     --entry=*) entry=${1#*=} ;;
     --inputs | --expect) [ -f "$2" ] || exit 74; shift ;;
     --rtol=* | --atol=*) ;;
@@ -27,18 +27,20 @@ done
 put() { # keeps files whose bytes do not change
     if cmp -s "$1.tmp" "$1"; then rm "$1.tmp"; else mv "$1.tmp" "$1"; fi
 }
-case $out in
-*.o)
-    ${CC:-cc} -x c $pic -DENTRY="${entry}_answer" -c "$model" -o "$out.tmp" && put "$out" || exit 1
+case $emit in
+o,h,json*)
+    ${CC:-cc} -x c $pic -DENTRY="${entry}_answer" -c "$model" -o "$out.o.tmp" && put "$out.o" || exit 1
     echo "#include \"tvmcc/abi.h\"
 #ifdef __cplusplus
 extern \"C\"
 #endif
-int ${entry}_answer(void);" >"$header.tmp"
-    put "$header"
+int ${entry}_answer(void);" >"$out.h.tmp"
+    put "$out.h"
+    echo "{}" >"$out.json.tmp"
+    put "$out.json"
     ;;
-*) cp "$model" "$out.tmp" && put "$out" ;;
+"") cp "$model" "$out.tmp" && put "$out" ;;
 esac
-[ -z "$weights" ] || { echo weights >"$weights.tmp"; put "$weights"; }
+case $emit in *weights) echo weights >"$out.weights.tmp" && put "$out.weights" ;; esac
 side=$(sed -n '1s/^\/\/depends //p' "$model")
-echo "$out: $model $side" >"$depfile"
+echo "$target: $model $side" >"$depfile"

@@ -43,7 +43,8 @@ calls() { wc -l <calls; }
     -DCMAKE_INSTALL_PREFIX="$work/installed" >log 2>&1 || { cat log; die configure; }
 build b
 [ "$(calls)" = 4 ] || { cat calls; die "four compiles expected"; }
-grep -q -- "-c $work/use/models/model.c -o $work/b/models/tvm/static_model/static_model.o --header=$work/b/models/tvm/static_model/first.h --weights=.*first.weights --entry=first --input-shapes=x:\[1,3\] y:\[2\] -O2 -fPIC -mcpu=native -MD -MF .*static_model.o.d" calls ||
+stem=$work/b/models/tvm/static_model/first
+grep -qF -- "$work/use/models/model.c --emit=o,h,json,weights -o $stem --entry=first --input-shapes=x:[1,3] y:[2] -O2 -fPIC -mcpu=native -fweights=file -MD -MF $stem.o.d -MT $stem.o" calls ||
     { cat calls; die "the command line of static_model"; }
 (cd b && ctest -C Debug) >log 2>&1 || { cat log; die "the app, or its verify test"; }
 grep -q -- "^run $work/b/models/first.tar.gz --inputs .*in.npz --expect .*out.npz --rtol=1e-3 --atol=1e-4" calls ||
