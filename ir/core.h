@@ -166,6 +166,7 @@ struct Target {
     const char *text;          /* canonical string: "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell" */
     const char *triple, *mcpu; /* LLVM's spelling */
     const char *features;      /* "+avx2,+fma" as LLVM wants it */
+    const char *abi;           /* -mabi= as LLVM wants it; "" for the default */
     const Target *host;        /* of a device target; NULL for CPUs */
     /* Limits that rules and passes ask for; never compare names. */
     uint32_t pointer_bits;

@@ -1,0 +1,174 @@
+/* From a module to bytes: LLVM's target machine, a short pipeline, an object or a text.
+ *
+ * Schedules have arranged the loops, so the pipeline only cleans up: registers for allocas, common
+ * addresses, invariants out of loops.  It neither unrolls nor vectorises, keeps strict floating
+ * point, and costs about half of LLVM's own -O1 (PERFORMANCE.md, section 7).  Nothing of the
+ * machine, the time or the folder enters the bytes. */
+#include "backends/llvm/llvm.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <pthread.h>
+#include <string.h>
+
+static void fatal(const char *reason)
+{
+    BUG("LLVM: %s", reason);
+}
+
+static void init_once(void)
+{
+    LLVMInstallFatalErrorHandler(fatal);
+#define CPU_FAMILY(name)                \
+    LLVMInitialize##name##TargetInfo(); \
+    LLVMInitialize##name##Target();     \
+    LLVMInitialize##name##TargetMC();   \
+    LLVMInitialize##name##AsmPrinter();
+    CPU_FAMILY(X86)
+    CPU_FAMILY(AArch64)
+    CPU_FAMILY(ARM)
+    CPU_FAMILY(RISCV)
+    CPU_FAMILY(WebAssembly)
+#undef CPU_FAMILY
+}
+
+void llvm_init(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, init_once);
+}
+
+LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, bool pic)
+{
+    static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess,
+                                                 LLVMCodeGenLevelDefault, LLVMCodeGenLevelDefault};
+    LLVMTargetMachineOptionsRef      o;
+    LLVMTargetMachineRef             tm;
+    LLVMTargetRef                    target;
+    char                            *why = NULL;
+
+    llvm_init();
+    if (LLVMGetTargetFromTriple(t->triple, &target, &why)) {
+        error_at(c, E_CODEGEN, NO_LOC, "'%s': %s", t->triple, why);
+        LLVMDisposeMessage(why);
+        return NULL;
+    }
+    o = LLVMCreateTargetMachineOptions();
+    LLVMTargetMachineOptionsSetCPU(o, t->mcpu);
+    LLVMTargetMachineOptionsSetFeatures(o, t->features);
+    if (*t->abi)
+        LLVMTargetMachineOptionsSetABI(o, t->abi);
+    LLVMTargetMachineOptionsSetCodeGenOptLevel(o, levels[opt_level > 3 ? 3 : opt_level]);
+    LLVMTargetMachineOptionsSetRelocMode(o, pic ? LLVMRelocPIC : LLVMRelocStatic);
+    tm = LLVMCreateTargetMachineWithOptions(target, t->triple, o);
+    LLVMDisposeTargetMachineOptions(o);
+    if (!tm)
+        error_at(c, E_CODEGEN, NO_LOC, "no target machine for '%s'", t->text);
+    return tm;
+}
+
+/* COFF objects that use floats refer to this symbol of the C run-time library. */
+static void windows_symbols(Gen *g)
+{
+    LLVMValueRef v;
+
+    if (!strstr(g->t->triple, "windows"))
+        return;
+    v = LLVMAddGlobal(g->mod, g->i32, "_fltused");
+    LLVMSetInitializer(v, LLVMConstNull(g->i32));
+    LLVMSetGlobalConstant(v, true);
+    LLVMSetLinkage(v, LLVMLinkOnceODRLinkage);
+}
+
+static bool optimise(Gen *g, uint32_t level)
+{
+    static const char *const pipelines[] = {
+        "function(sroa)",
+        "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+        "simplifycfg,loop-mssa(licm),early-cse<memssa>),globaldce",
+        "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+        "simplifycfg,loop-mssa(licm),gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg),"
+        "globaldce",
+    };
+    LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef              e;
+
+    e = LLVMRunPasses(g->mod, pipelines[level > 2 ? 2 : level], g->tm, o);
+    LLVMDisposePassBuilderOptions(o);
+    if (e) {
+        char *why = LLVMGetErrorMessage(e);
+
+        BUG("the pass pipeline: %s", why);
+    }
+    return true;
+}
+
+static void verify(Gen *g)
+{
+    char *why = NULL;
+
+    if (LLVMVerifyModule(g->mod, LLVMReturnStatusAction, &why))
+        BUG("generated code does not verify: %s", why);
+    LLVMDisposeMessage(why);
+}
+
+bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out)
+{
+    LLVMCodeGenFileType type = kind == EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile;
+    LLVMMemoryBufferRef buf;
+    uint32_t            errors = diag_errors(g->c->diags);
+    char               *why = NULL;
+
+    windows_symbols(g);
+    verify(g);
+    if (!optimise(g, opt_level))
+        return false;
+    if (kind == EMIT_LL) {
+        char *s = LLVMPrintModuleToString(g->mod);
+
+        out->n = strlen(s);
+        out->at = arena_dup(g->c->arena, s, out->n + 1);
+        LLVMDisposeMessage(s);
+        return true;
+    }
+    if (LLVMTargetMachineEmitToMemoryBuffer(g->tm, g->mod, type, &why, &buf)) {
+        error_at(g->c, E_CODEGEN, NO_LOC, "'%s': %s", g->t->text, why);
+        LLVMDisposeMessage(why);
+        return false;
+    }
+    out->n = LLVMGetBufferSize(buf);
+    out->at = arena_dup(g->c->arena, LLVMGetBufferStart(buf), out->n);
+    LLVMDisposeMemoryBuffer(buf);
+    return diag_errors(g->c->diags) == errors;
+}
+
+static bool llvm_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
+                         EmitKind kind, Bytes *out)
+{
+    const char *prefix = arena_printf(c->scratch, "%s__", o->entry);
+    Gen        *g;
+    bool        ok;
+
+    if (kind == EMIT_SOURCE)
+        return error_at(c, E_CODEGEN, NO_LOC, "the LLVM backend has no source text");
+    if (!(g = gen_new(c, p->tir, p->target, o->entry, prefix, o->opt_level, o->pic)))
+        return false;
+    ok = gen_functions(g) && gen_entry(g, p, o, info) && llvm_emit(g, o->opt_level, kind, out);
+    gen_free(g);
+    return ok;
+}
+
+const Backend backend_llvm = {
+    .name = "llvm",
+    .kind = KIND_LLVM,
+    .parse_target = llvm_parse_target,
+    .list_targets = llvm_list_targets,
+    .codegen = llvm_codegen,
+    .jit = llvm_jit,
+    .jit_plan = llvm_jit_plan,
+    .jit_symbol = llvm_jit_symbol,
+    .jit_free = llvm_jit_free,
+};

@@ -1,0 +1,893 @@
+/* Flat TIR to LLVM IR: functions, statements, indices and addresses.
+ *
+ * A kernel or tile becomes a function over pointers and i64 scalars that is never inlined: a tile
+ * inlined into its nest makes loop strength reduction spill (PERFORMANCE.md, section 7).  Loops
+ * come out rotated (test at the bottom) with one phi, `reg` variables and small buffers as allocas
+ * of the entry block, which mem2reg removes.
+ *
+ * An address is built from the outermost loop variable inwards, the constant last, so that each
+ * part leaves the loops it does not depend on and the constant ends in the addressing mode:
+ *
+ *     %p + (%kc*107648) + (%x*8 + %i) + 464     ->     gep(gep(gep %p, outer), inner), 464
+ *
+ * Indices are 64 bits wide; on 32-bit targets 32 where their range fits, which it nearly always
+ * does.
+ */
+#include "backends/llvm/llvm.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+enum { MAX_STACK = 1 << 20 }; /* bytes of one alloca */
+
+/* ---- small things --------------------------------------------------------------------------- */
+
+LLVMValueRef gen_int(Gen *g, LLVMTypeRef t, int64_t v)
+{
+    (void)g;
+    return LLVMConstInt(t, (unsigned long long)v, true);
+}
+
+LLVMValueRef gen_i32(Gen *g, int64_t v)
+{
+    return gen_int(g, g->i32, v);
+}
+
+LLVMBasicBlockRef gen_bb(Gen *g, const char *name)
+{
+    return LLVMAppendBasicBlockInContext(g->lc, g->fn, name);
+}
+
+void gen_attr(Gen *g, LLVMValueRef fn, LLVMAttributeIndex at, const char *name, uint64_t v)
+{
+    unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+
+    if (!kind)
+        BUG("no attribute '%s' in this LLVM", name);
+    LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(g->lc, kind, v));
+}
+
+LLVMValueRef gen_intrinsic(Gen *g, const char *name, LLVMTypeRef overload, uint32_t n,
+                           LLVMValueRef *args)
+{
+    unsigned     id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(g->mod, id, &overload, 1);
+
+    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, &overload, 1), fn, args, n, "");
+}
+
+LLVMValueRef gen_bytes(Gen *g, LLVMValueRef p, uint64_t offset)
+{
+    LLVMValueRef at = gen_int(g, g->size, (int64_t)offset);
+
+    return offset ? LLVMBuildGEP2(g->b, g->i8, p, &at, 1, "") : p;
+}
+
+LLVMValueRef gen_alloca(Gen *g, LLVMTypeRef t, uint32_t align, const char *name)
+{
+    LLVMBasicBlockRef at = LLVMGetInsertBlock(g->b);
+    LLVMValueRef      first = LLVMGetFirstInstruction(g->entry), v;
+
+    if (first)
+        LLVMPositionBuilderBefore(g->b, first);
+    else
+        LLVMPositionBuilderAtEnd(g->b, g->entry);
+    v = LLVMBuildAlloca(g->b, t, name);
+    if (align)
+        LLVMSetAlignment(v, align);
+    LLVMPositionBuilderAtEnd(g->b, at);
+    return v;
+}
+
+LLVMTypeRef gen_type(Gen *g, DType t)
+{
+    LLVMTypeRef e;
+
+    if (t.code == DT_BOOLEAN)
+        e = g->i1;
+    else if (t.code == DT_FLOAT && t.bits == 32)
+        e = g->f32;
+    else if (t.code == DT_FLOAT && t.bits == 64)
+        e = g->f64;
+    else
+        e = LLVMIntTypeInContext(g->lc, t.bits);
+    return t.lanes > 1 ? LLVMVectorType(e, t.lanes) : e;
+}
+
+LLVMTypeRef gen_mem_type(Gen *g, DType t)
+{
+    if (t.code == DT_BOOLEAN)
+        t.code = DT_UINT;
+    return gen_type(g, t);
+}
+
+/* ---- values known at a point ------------------------------------------------------------------ */
+
+void *memo_get(const GenMemo *m, uint64_t key)
+{
+    return map_get(m->map, key);
+}
+
+void memo_put(Gen *g, GenMemo *m, uint64_t key, void *v)
+{
+    map_put(m->map, key, v);
+    vec_push(g->a, &m->keys, key);
+}
+
+static void memo_drop(GenMemo *m, uint32_t n)
+{
+    while (m->keys.n > n)
+        map_del(m->map, m->keys.at[--m->keys.n]);
+}
+
+GenMark gen_mark(Gen *g)
+{
+    return (GenMark){g->block.keys.n, g->stmt.keys.n};
+}
+
+void gen_drop(Gen *g, GenMark m)
+{
+    memo_drop(&g->block, m.block);
+    memo_drop(&g->stmt, m.stmt);
+}
+
+/* ---- indices ------------------------------------------------------------------------------------ */
+
+enum { KEY_IDX = 1, KEY_ATOM = 2, KEY_ADDRESS = 3 };
+#define KEY(tag, a, b) ((uint64_t)(tag) << 60 | (uint64_t)(a) << 30 | (b))
+
+static uint32_t idx_width(const Gen *g, int64_t lo, int64_t hi)
+{
+    return g->t->pointer_bits == 32 && lo >= INT32_MIN && hi <= INT32_MAX ? 32 : 64;
+}
+
+static LLVMTypeRef width_type(Gen *g, uint32_t bits)
+{
+    return bits == 32 ? g->i32 : g->i64;
+}
+
+static LLVMValueRef to_width(Gen *g, LLVMValueRef v, uint32_t bits)
+{
+    return LLVMBuildIntCast2(g->b, v, LLVMIntTypeInContext(g->lc, bits), true, "");
+}
+
+static bool atom_loads(const Atom *a);
+
+static bool idx_loads(const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++)
+        if (atom_loads(x->t[i].atom))
+            return true;
+    return false;
+}
+
+static bool atom_loads(const Atom *a)
+{
+    if (a->kind == ATOM_LOAD)
+        return true;
+    return (a->a && idx_loads(a->a)) || (a->b && idx_loads(a->b));
+}
+
+static uint32_t atom_depth(Gen *g, const Atom *a)
+{
+    uint32_t d = 0;
+
+    if (a->kind == ATOM_VAR)
+        return (uint32_t)(uintptr_t)map_get(g->depths, a->id);
+    if (a->kind == ATOM_LOAD)
+        return g->depth;
+    for (int side = 0; side < 2; side++) {
+        const Idx *x = side ? a->b : a->a;
+
+        for (uint32_t i = 0; x && i < x->nterms; i++) {
+            uint32_t e = atom_depth(g, x->t[i].atom);
+
+            if (e > d)
+                d = e;
+        }
+    }
+    return d;
+}
+
+static LLVMValueRef floor_div_const(Gen *g, const Idx *x, int64_t k, uint32_t bits)
+{
+    LLVMValueRef v = gen_idx_as(g, x, bits), kv = gen_int(g, width_type(g, bits), k), q, r;
+
+    if (x->lo >= 0)
+        return LLVMBuildUDiv(g->b, v, kv, "");
+    if ((k & (k - 1)) == 0)
+        return LLVMBuildAShr(g->b, v, gen_int(g, width_type(g, bits), __builtin_ctzll((uint64_t)k)),
+                             "");
+    q = LLVMBuildSDiv(g->b, v, kv, "");
+    r = LLVMBuildICmp(g->b, LLVMIntSLT, LLVMBuildSRem(g->b, v, kv, ""),
+                      gen_int(g, width_type(g, bits), 0), "");
+    return LLVMBuildAdd(g->b, q, LLVMBuildSExt(g->b, r, width_type(g, bits), ""), "");
+}
+
+static LLVMValueRef floor_div_idx(Gen *g, const Atom *a, uint32_t bits)
+{
+    LLVMValueRef x = gen_idx_as(g, a->a, bits), y = gen_idx_as(g, a->b, bits), r;
+
+    if (a->a->lo >= 0)
+        return LLVMBuildUDiv(g->b, x, y, "");
+    r = LLVMBuildICmp(g->b, LLVMIntSLT, LLVMBuildSRem(g->b, x, y, ""),
+                      gen_int(g, width_type(g, bits), 0), "");
+    return LLVMBuildAdd(g->b, LLVMBuildSDiv(g->b, x, y, ""),
+                        LLVMBuildSExt(g->b, r, width_type(g, bits), ""), "");
+}
+
+/* In the width of the atom's own range. */
+static LLVMValueRef gen_atom(Gen *g, const Atom *a)
+{
+    bool         loads = atom_loads(a);
+    GenMemo     *memo = loads ? &g->stmt : &g->block;
+    uint64_t     key = KEY(KEY_ATOM, 0, a->id);
+    LLVMValueRef v = a->kind == ATOM_VAR ? map_get(g->atoms, a->id) : memo_get(memo, key);
+    uint32_t     own = idx_width(g, a->lo, a->hi), bits = own;
+
+    if (v)
+        return v;
+    if (a->a && idx_width(g, a->a->lo, a->a->hi) == 64)
+        bits = 64;
+    if (a->b && idx_width(g, a->b->lo, a->b->hi) == 64)
+        bits = 64;
+    switch (a->kind) {
+    case ATOM_VAR: BUG("in @%s, %%%s has no value", g->name, a->name); break;
+    case ATOM_DIV: v = floor_div_const(g, a->a, a->k, bits); break;
+    case ATOM_SYMDIV: v = floor_div_idx(g, a, bits); break;
+    case ATOM_PROD:
+        v = LLVMBuildMul(g->b, gen_idx_as(g, a->a, bits), gen_idx_as(g, a->b, bits), "");
+        break;
+    case ATOM_MIN:
+    case ATOM_MAX: {
+        LLVMValueRef args[2] = {gen_idx_as(g, a->a, bits), gen_idx_as(g, a->b, bits)};
+
+        v = gen_intrinsic(g, a->kind == ATOM_MIN ? "llvm.smin" : "llvm.smax", width_type(g, bits),
+                          2, args);
+        break;
+    }
+    case ATOM_LOAD: {
+        const Prim *p = a->load;
+
+        v = gen_prim(g, p);
+        if (p->dtype.code == DT_INT)
+            v = LLVMBuildSExtOrBitCast(g->b, v, g->i64, "");
+        else
+            v = LLVMBuildZExtOrBitCast(g->b, v, g->i64, "");
+        break;
+    }
+    }
+    v = to_width(g, v, own);
+    memo_put(g, memo, key, v);
+    return v;
+}
+
+/* No partial sum of x, in any order, leaves `bits` signed bits. */
+static bool no_wrap(const Idx *x, uint32_t bits)
+{
+    int64_t sum = x->c0 < 0 ? -x->c0 : x->c0, limit = bits == 32 ? INT32_MAX : INT64_MAX / 4;
+
+    if (sum < 0)
+        return false;
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        int64_t     lo, hi;
+
+        if (!checked_mul(a->lo, x->t[i].coef, &lo) || !checked_mul(a->hi, x->t[i].coef, &hi))
+            return false;
+        if (lo == INT64_MIN || hi == INT64_MIN)
+            return false;
+        lo = lo < 0 ? -lo : lo;
+        hi = hi < 0 ? -hi : hi;
+        if (!checked_add(sum, lo > hi ? lo : hi, &sum))
+            return false;
+    }
+    return sum <= limit;
+}
+
+/* The terms of x whose deepest variable has depth d, plus c0; NULL when there are none. */
+static LLVMValueRef sum_at_depth(Gen *g, const Idx *x, uint32_t d, uint32_t bits, bool nsw,
+                                 LLVMValueRef sum)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        int64_t      k = x->t[i].coef;
+        LLVMValueRef v;
+
+        if (atom_depth(g, x->t[i].atom) != d)
+            continue;
+        v = to_width(g, gen_atom(g, x->t[i].atom), bits);
+        if (k == -1 && sum) {
+            sum = nsw ? LLVMBuildNSWSub(g->b, sum, v, "") : LLVMBuildSub(g->b, sum, v, "");
+            continue;
+        }
+        if (k != 1) {
+            LLVMValueRef kv = gen_int(g, width_type(g, bits), k);
+
+            v = nsw ? LLVMBuildNSWMul(g->b, v, kv, "") : LLVMBuildMul(g->b, v, kv, "");
+        }
+        if (!sum)
+            sum = v;
+        else
+            sum = nsw ? LLVMBuildNSWAdd(g->b, sum, v, "") : LLVMBuildAdd(g->b, sum, v, "");
+    }
+    return sum;
+}
+
+LLVMValueRef gen_idx(Gen *g, const Idx *x)
+{
+    uint32_t     bits = idx_width(g, x->lo, x->hi);
+    GenMemo     *memo;
+    uint64_t     key = KEY(KEY_IDX, 0, x->id);
+    LLVMValueRef v = NULL;
+    bool         nsw;
+
+    if (!x->nterms)
+        return gen_int(g, width_type(g, bits), x->c0);
+    memo = idx_loads(x) ? &g->stmt : &g->block;
+    if ((v = memo_get(memo, key)))
+        return v;
+    nsw = no_wrap(x, bits);
+    for (uint32_t d = 0; d <= g->depth; d++)
+        v = sum_at_depth(g, x, d, bits, nsw, v);
+    if (x->c0) {
+        LLVMValueRef k = gen_int(g, width_type(g, bits), x->c0);
+
+        v = nsw ? LLVMBuildNSWAdd(g->b, v, k, "") : LLVMBuildAdd(g->b, v, k, "");
+    }
+    memo_put(g, memo, key, v);
+    return v;
+}
+
+LLVMValueRef gen_idx_as(Gen *g, const Idx *x, uint32_t bits)
+{
+    return to_width(g, gen_idx(g, x), bits);
+}
+
+void gen_bind(Gen *g, const Atom *var, LLVMValueRef v)
+{
+    map_put(g->atoms, var->id, to_width(g, v, idx_width(g, var->lo, var->hi)));
+    map_put(g->depths, var->id, (void *)(uintptr_t)g->depth);
+}
+
+/* ---- addresses ------------------------------------------------------------------------------------ */
+
+static uint32_t low_bit(int64_t v, uint32_t limit)
+{
+    uint64_t bit = (uint64_t)v & -(uint64_t)v;
+
+    return v == 0 || bit > limit ? limit : (uint32_t)bit;
+}
+
+static const Idx *cell_offset(Gen *g, const Buffer *b, uint32_t n, const Idx *const *index)
+{
+    const Idx  *x = idx_const(g->c->arith, 0);
+    const Idx **stride;
+
+    if (n != b->ndim)
+        BUG("in @%s, %%%s has %u dimensions, not %u", g->name, b->name, b->ndim, n);
+    if (n == 0)
+        return x;
+    if (n == 1 && !b->stride)
+        return index[0];
+    stride = NEW_ARRAY(g->a, const Idx *, n);
+    buffer_strides(g->c, b, stride);
+    for (uint32_t i = 0; i < n; i++)
+        x = idx_add(g->c->arith, x, idx_mul(g->c->arith, index[i], stride[i]));
+    return x;
+}
+
+/* base + x elements of type t, x's constant last. */
+static LLVMValueRef gen_offset(Gen *g, LLVMValueRef base, uint32_t base_id, LLVMTypeRef t,
+                               uint32_t elem, const Idx *x)
+{
+    const Idx   *var = idx_addc(g->c->arith, x, -x->c0);
+    GenMemo     *memo = idx_loads(var) ? &g->stmt : &g->block;
+    uint64_t     key = KEY(KEY_ADDRESS, base_id, var->id);
+    LLVMValueRef p = memo_get(memo, key);
+
+    if (!p) {
+        uint32_t bits = g->t->pointer_bits;
+        bool     nsw = no_wrap(var, bits);
+
+        p = base;
+        for (uint32_t d = 0; d <= g->depth; d++) {
+            LLVMValueRef v = sum_at_depth(g, var, d, bits, nsw, NULL);
+
+            if (v)
+                p = LLVMBuildGEP2(g->b, t, p, &v, 1, "");
+        }
+        memo_put(g, memo, key, p);
+    }
+    (void)elem;
+    if (x->c0) {
+        LLVMValueRef k = gen_int(g, g->size, x->c0);
+
+        p = LLVMBuildGEP2(g->b, t, p, &k, 1, "");
+    }
+    return p;
+}
+
+static LLVMValueRef buffer_base(Gen *g, const Buffer *b)
+{
+    LLVMValueRef p = NULL;
+
+    for (const Buffer *a = b; a && !p; a = a->alias)
+        p = map_get(g->bufs, a->id);
+    if (!p)
+        BUG("in @%s, buffer %%%s has no memory", g->name, b->name);
+    return p;
+}
+
+LLVMValueRef gen_address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *index,
+                         uint32_t *align)
+{
+    DType      cell = b->dtype;
+    uint32_t   elem = dtype_bytes(b->dtype), known = b->align ? b->align : (uint32_t)cell.bits / 8;
+    const Idx *x = cell_offset(g, b, n, index);
+
+    known = low_bit(known, 1u << 12);
+    known = low_bit(x->c0 * elem, known);
+    for (uint32_t i = 0; i < x->nterms; i++)
+        known = low_bit(x->t[i].coef * elem, known);
+    *align = known;
+    return gen_offset(g, buffer_base(g, b), b->id, gen_mem_type(g, cell), elem, x);
+}
+
+/* ---- statements ------------------------------------------------------------------------------------- */
+
+/* A loop's own metadata: LLVM neither unrolls nor vectorises what schedules have arranged. */
+static LLVMValueRef loop_id(Gen *g)
+{
+    LLVMMetadataRef self = LLVMTemporaryMDNode(g->lc, NULL, 0), word, off[2], parts[3], node;
+
+    word = LLVMMDStringInContext2(g->lc, "llvm.loop.unroll.disable", 24);
+    off[0] = LLVMMDStringInContext2(g->lc, "llvm.loop.vectorize.enable", 26);
+    off[1] = LLVMValueAsMetadata(LLVMConstInt(g->i1, 0, false));
+    parts[0] = self;
+    parts[1] = LLVMMDNodeInContext2(g->lc, &word, 1);
+    parts[2] = LLVMMDNodeInContext2(g->lc, off, 2);
+    node = LLVMMDNodeInContext2(g->lc, parts, 3);
+    LLVMMetadataReplaceAllUsesWith(self, node);
+    return LLVMMetadataAsValue(g->lc, node);
+}
+
+static void gen_for(Gen *g, const Stmt *s)
+{
+    const LoopData   *l = &s->u.loop;
+    const Idx        *end = idx_add(g->c->arith, l->lo, l->extent);
+    uint32_t          bits = idx_width(g, l->lo->lo, end->hi);
+    LLVMValueRef      lo, hi, i, next, phi_in[2];
+    LLVMBasicBlockRef from, body, done, phi_bb[2];
+    GenMark           mark = gen_mark(g);
+    int64_t           n;
+
+    if (l->extent->hi <= 0)
+        return;
+    lo = gen_idx_as(g, l->lo, bits);
+    if (idx_is_const(l->extent, &n) && n == 1) {
+        gen_bind(g, l->var, lo);
+        gen_stmt(g, s->kids[0]);
+        gen_drop(g, mark);
+        return;
+    }
+    hi = gen_idx_as(g, end, bits);
+    body = gen_bb(g, l->var->name ? l->var->name : "loop");
+    done = gen_bb(g, "done");
+    from = LLVMGetInsertBlock(g->b);
+    if (l->extent->lo >= 1)
+        LLVMBuildBr(g->b, body);
+    else
+        LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, lo, hi, ""), body, done);
+
+    LLVMPositionBuilderAtEnd(g->b, body);
+    i = LLVMBuildPhi(g->b, width_type(g, bits), "");
+    g->depth++;
+    gen_bind(g, l->var, i);
+    gen_stmt(g, s->kids[0]);
+    g->depth--;
+    next = LLVMBuildNSWAdd(g->b, i, gen_int(g, width_type(g, bits), 1), "");
+    phi_in[0] = lo;
+    phi_in[1] = next;
+    phi_bb[0] = from;
+    phi_bb[1] = LLVMGetInsertBlock(g->b);
+    LLVMAddIncoming(i, phi_in, phi_bb, 2);
+    hi = LLVMBuildICmp(g->b, LLVMIntSLT, next, hi, "");
+    hi = LLVMBuildCondBr(g->b, hi, body, done);
+    LLVMSetMetadata(hi, LLVMGetMDKindIDInContext(g->lc, "llvm.loop", 9), loop_id(g));
+    gen_drop(g, mark);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+static void gen_while(Gen *g, const Stmt *s)
+{
+    LLVMBasicBlockRef head = gen_bb(g, "while"), body = gen_bb(g, "do"), done = gen_bb(g, "done");
+    GenMark           mark = gen_mark(g);
+    LLVMValueRef      go, more;
+
+    LLVMBuildBr(g->b, head);
+    LLVMPositionBuilderAtEnd(g->b, head);
+    g->depth++;
+    more = gen_prim(g, s->u.cond);
+    if ((go = gen_going(g)))
+        more = LLVMBuildAnd(g->b, more, go, "");
+    LLVMBuildCondBr(g->b, more, body, done);
+    gen_drop(g, mark);
+    LLVMPositionBuilderAtEnd(g->b, body);
+    gen_stmt(g, s->kids[0]);
+    gen_drop(g, mark);
+    g->depth--;
+    LLVMBuildBr(g->b, head);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+static void gen_if(Gen *g, const Stmt *s)
+{
+    LLVMBasicBlockRef then = gen_bb(g, "then"), other = NULL, done = gen_bb(g, "done");
+    GenMark           mark = gen_mark(g);
+    LLVMValueRef      cond = gen_prim(g, s->u.cond);
+
+    if (s->nkids > 1)
+        other = gen_bb(g, "else");
+    LLVMBuildCondBr(g->b, cond, then, other ? other : done);
+    for (uint32_t i = 0; i < s->nkids; i++) {
+        gen_drop(g, mark);
+        LLVMPositionBuilderAtEnd(g->b, i ? other : then);
+        gen_stmt(g, s->kids[i]);
+        LLVMBuildBr(g->b, done);
+    }
+    gen_drop(g, mark);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+static void gen_alloc(Gen *g, const Stmt *s)
+{
+    const Buffer *b = s->u.buffer;
+    DType         t = b->dtype;
+    int64_t       elems = 1, origin = 0;
+    uint32_t      align = b->align;
+    LLVMTypeRef   type = gen_mem_type(g, t);
+    LLVMValueRef  p, at;
+
+    if (b->ndim && !buffer_size(g->c, b, &elems, &origin)) {
+        error_at(g->c, E_CODEGEN, s->loc, "@%s: the size of %%%s is known only at run time",
+                 g->name, b->name);
+        elems = 1;
+    }
+    if (elems > MAX_STACK / (int64_t)dtype_bytes(t)) {
+        error_at(g->c, E_CODEGEN, s->loc, "@%s: %%%s has %lld cells, too many for the stack",
+                 g->name, b->name, (long long)elems);
+        elems = 1;
+    }
+    if (!align) {
+        uint64_t bytes = (uint64_t)elems * dtype_bytes(t);
+
+        align = t.bits / 8;
+        while (align * 2 <= bytes && align < g->t->vector_bytes)
+            align *= 2;
+    }
+    if (b->ndim)
+        type = LLVMArrayType2(type, (uint64_t)(elems > 0 ? elems : 1));
+    p = gen_alloca(g, type, align, b->name ? b->name : "");
+    at = gen_int(g, g->size, origin);
+    if (origin)
+        p = LLVMBuildGEP2(g->b, gen_mem_type(g, t), p, &at, 1, "");
+    map_put(g->bufs, b->id, p);
+    gen_stmt(g, s->kids[0]);
+}
+
+void gen_call(Gen *g, const Stmt *s)
+{
+    const StmtCall *call = &s->u.call;
+    GenFunc        *callee = map_get(g->funcs, PTR_KEY(intern(g->c->strings, call->callee)));
+    LLVMValueRef   *args = NEW_ARRAY(g->a, LLVMValueRef, call->nargs + 1);
+    GenMark         mark = gen_mark(g);
+    uint32_t        n = call->nargs;
+
+    if (!callee)
+        BUG("@%s calls @%s, which is not before it", g->name, call->callee);
+    if (callee->f->nparams != n)
+        BUG("@%s gives @%s %u arguments", g->name, call->callee, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const Arg *a = &call->args[i];
+
+        if (a->buffer)
+            args[i] = gen_offset(g, buffer_base(g, a->buffer), a->buffer->id | 1u << 29, g->i8, 1,
+                                 a->offset ? a->offset : idx_const(g->c->arith, 0));
+        else
+            args[i] = gen_idx_as(g, a->scalar, 64);
+    }
+    LLVMBuildCall2(g->b, callee->type, callee->fn, args, n, "");
+    gen_drop(g, mark);
+}
+
+static void gen_return(Gen *g, LLVMValueRef v)
+{
+    if (v)
+        LLVMBuildRet(g->b, v);
+    else
+        LLVMBuildRetVoid(g->b);
+    LLVMPositionBuilderAtEnd(g->b, gen_bb(g, "dead"));
+}
+
+void gen_stmt(Gen *g, const Stmt *s)
+{
+    GenMark mark;
+
+    switch (s->kind) {
+    case STMT_SEQ:
+        for (uint32_t i = 0; i < s->nkids; i++)
+            gen_stmt(g, s->kids[i]);
+        break;
+    case STMT_FOR: gen_for(g, s); break;
+    case STMT_WHILE: gen_while(g, s); break;
+    case STMT_IF: gen_if(g, s); break;
+    case STMT_ALLOC: gen_alloc(g, s); break;
+    case STMT_STORE:
+        mark = gen_mark(g);
+        gen_store(g, &s->u.store);
+        mark.block = g->block.keys.n; /* addresses stay good for the next statements */
+        gen_drop(g, mark);
+        break;
+    case STMT_CALL:
+        if (g->host)
+            gen_step(g, s);
+        else
+            gen_call(g, s);
+        break;
+    case STMT_BARRIER: gen_barrier(g); break;
+    case STMT_REGION: gen_region(g, s); break;
+    case STMT_RETURN:
+        gen_return(g, LLVMGetReturnType(LLVMGlobalGetValueType(g->fn)) == g->i32 ? gen_i32(g, 0)
+                                                                                 : NULL);
+        break;
+    case STMT_FAIL: gen_fail(g, s->u.code); break;
+    case STMT_BLOCK: BUG("in @%s, a block reached code generation", g->name); break;
+    case STMT_LAUNCH:
+    case STMT_COPY:
+        error_at(g->c, E_CODEGEN, s->loc, "@%s: a device operation in code for a CPU", g->name);
+        break;
+    }
+}
+
+/* ---- functions --------------------------------------------------------------------------------------- */
+
+void gen_begin(Gen *g, LLVMValueRef fn, const char *name)
+{
+    LLVMBasicBlockRef body;
+
+    g->name = name;
+    g->fn = fn;
+    g->bufs = map_new(g->a);
+    g->atoms = map_new(g->a);
+    g->depths = map_new(g->a);
+    g->depth = 0;
+    memset(&g->block, 0, sizeof g->block);
+    memset(&g->stmt, 0, sizeof g->stmt);
+    g->block.map = map_new(g->a);
+    g->stmt.map = map_new(g->a);
+    g->mask = g->nowhere = NULL;
+    g->entry = gen_bb(g, "entry");
+    body = gen_bb(g, "body");
+    LLVMPositionBuilderAtEnd(g->b, body);
+}
+
+/* The entry block, so far only allocas, leads to the body. */
+void gen_end(Gen *g)
+{
+    LLVMBasicBlockRef at = LLVMGetInsertBlock(g->b);
+
+    if (!LLVMGetBasicBlockTerminator(at)) {
+        LLVMTypeRef ret = LLVMGetReturnType(LLVMGlobalGetValueType(g->fn));
+
+        if (ret == g->none)
+            LLVMBuildRetVoid(g->b);
+        else
+            LLVMBuildRet(g->b, LLVMConstNull(ret));
+    }
+    LLVMPositionBuilderAtEnd(g->b, g->entry);
+    LLVMBuildBr(g->b, LLVMGetNextBasicBlock(g->entry));
+}
+
+const char *gen_symbol(Arena *a, const char *prefix, const char *name)
+{
+    char *s = arena_printf(a, "%s%s", prefix, name);
+
+    for (char *p = s; *p; p++) {
+        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+                     (*p >= '0' && *p <= '9') || *p == '_' || *p == '.';
+
+        if (!plain)
+            *p = '_';
+    }
+    return s;
+}
+
+static bool params_alias(const Buffer *a, const Buffer *b)
+{
+    for (const Buffer *x = a; x; x = x->alias)
+        for (const Buffer *y = b; y; y = y->alias)
+            if (x == y)
+                return true;
+    return false;
+}
+
+static void param_attrs(Gen *g, const Func *f, LLVMValueRef fn, uint32_t i)
+{
+    const Buffer *b = f->params[i].buffer;
+    uint32_t      align = b->align ? b->align : b->dtype.bits / 8u;
+    bool          alone = true;
+
+    for (uint32_t j = 0; j < f->nparams; j++)
+        if (j != i && f->params[j].buffer && params_alias(b, f->params[j].buffer))
+            alone = false;
+    if (alone)
+        gen_attr(g, fn, i + 1, "noalias", 0);
+    gen_attr(g, fn, i + 1, "nocapture", 0);
+    gen_attr(g, fn, i + 1, "nonnull", 0);
+    gen_attr(g, fn, i + 1, "noundef", 0);
+    if (align > 1)
+        gen_attr(g, fn, i + 1, "align", low_bit(align, 1u << 12));
+    if (!f->params[i].written && alone)
+        gen_attr(g, fn, i + 1, "readonly", 0);
+}
+
+static GenFunc *declare(Gen *g, const Func *f)
+{
+    GenFunc     *gf = NEW(g->a, GenFunc);
+    LLVMTypeRef *types = NEW_ARRAY(g->a, LLVMTypeRef, f->nparams + 1);
+    uint32_t     n = f->nparams;
+    const char  *name = gen_symbol(g->a, g->prefix, f->name);
+
+    gf->f = f;
+    for (uint32_t i = 0; i < n; i++)
+        types[i] = f->params[i].buffer ? g->ptr : g->i64;
+    gf->type = LLVMFunctionType(g->none, types, n, false);
+    gf->fn = LLVMAddFunction(g->mod, name, gf->type);
+    if (f->kind == FUNC_KERNEL && !g->in_process)
+        LLVMSetVisibility(gf->fn, LLVMHiddenVisibility);
+    else
+        LLVMSetLinkage(gf->fn, LLVMInternalLinkage);
+    gen_attr(g, gf->fn, LLVMAttributeFunctionIndex, "nounwind", 0);
+    gen_attr(g, gf->fn, LLVMAttributeFunctionIndex, "noinline", 0);
+    for (uint32_t i = 0; i < f->nparams; i++)
+        if (f->params[i].buffer)
+            param_attrs(g, f, gf->fn, i);
+    map_put(g->funcs, PTR_KEY(intern(g->c->strings, f->name)), gf);
+    return gf;
+}
+
+static void define(Gen *g, GenFunc *gf)
+{
+    const Func *f = gf->f;
+
+    gen_begin(g, gf->fn, f->name);
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        LLVMValueRef v = LLVMGetParam(gf->fn, i);
+
+        if (f->params[i].buffer)
+            map_put(g->bufs, f->params[i].buffer->id, v);
+        else
+            gen_bind(g, f->params[i].scalar, v);
+    }
+    gen_stmt(g, f->body);
+    gen_end(g);
+}
+
+/* Host functions are made by gen_entry, except in process, where they are functions like others. */
+bool gen_functions(Gen *g)
+{
+    uint32_t errors = diag_errors(g->c->diags);
+
+    for (uint32_t i = 0; i < g->tir->nfuncs; i++) {
+        const Func *f = g->tir->funcs[i];
+
+        if (f->kind == FUNC_DEVICE) {
+            error_at(g->c, E_CODEGEN, f->loc, "@%s is for a device, not for a CPU", f->name);
+            continue;
+        }
+        if (f->kind == FUNC_HOST && !g->in_process)
+            continue;
+        define(g, declare(g, f));
+    }
+    return diag_errors(g->c->diags) == errors;
+}
+
+/* void <name>.thunk(ptr buffers, ptr scalars): what jit_symbol gives. */
+bool gen_thunks(Gen *g)
+{
+    LLVMTypeRef pair[2] = {g->ptr, g->ptr}, type = LLVMFunctionType(g->none, pair, 2, false);
+
+    for (uint32_t i = 0; i < g->tir->nfuncs; i++) {
+        const Func   *f = g->tir->funcs[i];
+        GenFunc      *gf = map_get(g->funcs, PTR_KEY(intern(g->c->strings, f->name)));
+        const char   *name = arena_printf(g->a, "%s.thunk", gen_symbol(g->a, g->prefix, f->name));
+        LLVMValueRef  fn = LLVMAddFunction(g->mod, name, type);
+        LLVMValueRef *args = NEW_ARRAY(g->a, LLVMValueRef, f->nparams + 1);
+        uint32_t      nb = 0, ns = 0;
+
+        gen_attr(g, fn, LLVMAttributeFunctionIndex, "nounwind", 0);
+        gen_begin(g, fn, name);
+        for (uint32_t k = 0; k < f->nparams; k++) {
+            bool         buffer = f->params[k].buffer != NULL;
+            LLVMValueRef at = gen_int(g, g->i32, buffer ? nb++ : ns++);
+            LLVMTypeRef  t = buffer ? g->ptr : g->i64;
+            LLVMValueRef p = LLVMBuildGEP2(g->b, t, LLVMGetParam(fn, !buffer), &at, 1, "");
+
+            args[k] = LLVMBuildLoad2(g->b, t, p, "");
+        }
+        LLVMBuildCall2(g->b, gf->type, gf->fn, args, f->nparams, "");
+        gen_end(g);
+    }
+    return true;
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------ */
+
+/* LLVM's complaints about what it was given. */
+static void complain(LLVMDiagnosticInfoRef info, void *user)
+{
+    Ctx  *c = user;
+    char *text;
+
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
+        return;
+    text = LLVMGetDiagInfoDescription(info);
+    error_at(c, E_CODEGEN, NO_LOC, "LLVM: %s", text);
+    LLVMDisposeMessage(text);
+}
+
+static void set_layout(Gen *g)
+{
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(g->tm);
+
+    LLVMSetModuleDataLayout(g->mod, layout);
+    LLVMDisposeTargetData(layout);
+    LLVMSetTarget(g->mod, g->t->triple);
+}
+
+Gen *gen_new(Ctx *c, const TirModule *tir, const Target *t, const char *name, const char *prefix,
+             uint32_t opt_level, bool pic)
+{
+    LLVMTargetMachineRef tm = llvm_machine(c, t, opt_level, pic);
+    Arena               *a;
+    Gen                 *g;
+
+    if (!tm)
+        return NULL;
+    a = arena_new(NULL);
+    g = NEW(a, Gen);
+    g->tm = tm;
+    g->c = c;
+    g->a = a;
+    g->t = t;
+    g->tir = tir;
+    g->prefix = prefix;
+    g->arch = target_arch(t);
+    g->caps = target_caps(t);
+    g->lc = LLVMContextCreate();
+    g->mod = LLVMModuleCreateWithNameInContext(name, g->lc);
+    g->b = LLVMCreateBuilderInContext(g->lc);
+    LLVMContextSetDiagnosticHandler(g->lc, complain, c);
+    set_layout(g);
+    g->i1 = LLVMInt1TypeInContext(g->lc);
+    g->i8 = LLVMInt8TypeInContext(g->lc);
+    g->i16 = LLVMInt16TypeInContext(g->lc);
+    g->i32 = LLVMInt32TypeInContext(g->lc);
+    g->i64 = LLVMInt64TypeInContext(g->lc);
+    g->f32 = LLVMFloatTypeInContext(g->lc);
+    g->f64 = LLVMDoubleTypeInContext(g->lc);
+    g->ptr = LLVMPointerTypeInContext(g->lc, 0);
+    g->size = t->pointer_bits == 32 ? g->i32 : g->i64;
+    g->none = LLVMVoidTypeInContext(g->lc);
+    g->funcs = map_new(a);
+    return g;
+}
+
+void gen_free(Gen *g)
+{
+    LLVMDisposeBuilder(g->b);
+    LLVMDisposeModule(g->mod);
+    LLVMContextDispose(g->lc);
+    LLVMDisposeTargetMachine(g->tm);
+    arena_free(g->a);
+}

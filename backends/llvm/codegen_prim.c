@@ -1,0 +1,788 @@
+/* Expressions to LLVM IR, with the arithmetic of ir/scalar.h to the bit.
+ *
+ * Within one statement an interned prim is computed once.  The arms of a select whose loads are not
+ * known to be legal become branches (scalar condition) or loads under a mask (a condition per
+ * lane). f16 and bf16 are i16 between operations; each operation goes through f32 and rounds, with
+ * the conversion instructions of the target or, where it has none, in integer arithmetic, as LLVM
+ * would otherwise call functions of its own run-time library. */
+#include "backends/llvm/llvm.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { KEY_PRIM = 4 };
+#define KEY(p) ((uint64_t)KEY_PRIM << 60 | (p)->id)
+
+/* ---- helpers on values that may be vectors -------------------------------------------------------- */
+
+static bool is_vector(LLVMTypeRef t)
+{
+    return LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+}
+
+static LLVMTypeRef with_lanes_of(LLVMTypeRef elem, LLVMTypeRef like)
+{
+    return is_vector(like) ? LLVMVectorType(elem, LLVMGetVectorSize(like)) : elem;
+}
+
+static LLVMTypeRef elem_type(LLVMTypeRef t)
+{
+    return is_vector(t) ? LLVMGetElementType(t) : t;
+}
+
+/* A constant of type t (perhaps a vector) with every lane the bits v. */
+static LLVMValueRef splat_int(LLVMTypeRef t, uint64_t v)
+{
+    LLVMValueRef k = LLVMConstInt(elem_type(t), v, true), at[64];
+    unsigned     n;
+
+    if (!is_vector(t))
+        return k;
+    n = LLVMGetVectorSize(t);
+    if (n > 64)
+        BUG("a vector of %u lanes", n);
+    for (unsigned i = 0; i < n; i++)
+        at[i] = k;
+    return LLVMConstVector(at, n);
+}
+
+static LLVMValueRef splat_float(Gen *g, LLVMTypeRef t, double v)
+{
+    uint64_t    bits = 0;
+    LLVMTypeRef it;
+
+    if (elem_type(t) == g->f32) {
+        float f = (float)v;
+
+        memcpy(&bits, &f, sizeof f);
+        it = g->i32;
+    } else {
+        memcpy(&bits, &v, sizeof v);
+        it = g->i64;
+    }
+    return LLVMConstBitCast(splat_int(with_lanes_of(it, t), bits), t);
+}
+
+static LLVMValueRef call1(Gen *g, const char *name, LLVMTypeRef t, LLVMValueRef a)
+{
+    return gen_intrinsic(g, name, t, 1, &a);
+}
+
+static LLVMValueRef call2(Gen *g, const char *name, LLVMTypeRef t, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMValueRef args[2] = {a, b};
+
+    return gen_intrinsic(g, name, t, 2, args);
+}
+
+/* The flags of -ffast-math on an instruction that can carry them. */
+static LLVMValueRef fast(Gen *g, LLVMValueRef v)
+{
+    if (g->t->fast_math && LLVMIsAInstruction(v) && LLVMCanValueUseFastMathFlags(v))
+        LLVMSetFastMathFlags(v, LLVMFastMathAllowReassoc | LLVMFastMathNoSignedZeros |
+                                    LLVMFastMathAllowReciprocal | LLVMFastMathAllowContract);
+    return v;
+}
+
+/* ---- f16 and bf16 ------------------------------------------------------------------------------------- */
+
+static bool is_half(DType t)
+{
+    return dtype_is_float(t) && t.bits == 16;
+}
+
+/* f16 bits in i32 lanes to f32: the exponent is moved by a multiplication, exact for subnormals
+ * too; infinities and NaNs get the exponent all ones again. */
+static LLVMValueRef soft_f16_to_f32(Gen *g, LLVMValueRef h, LLVMTypeRef i32t)
+{
+    LLVMTypeRef  f32t = with_lanes_of(g->f32, i32t);
+    LLVMValueRef mag = LLVMBuildAnd(g->b, h, splat_int(i32t, 0x7fff), ""), sign, v, top;
+
+    sign = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, h, splat_int(i32t, 0x8000), ""),
+                        splat_int(i32t, 16), "");
+    v = LLVMBuildBitCast(g->b, LLVMBuildShl(g->b, mag, splat_int(i32t, 13), ""), f32t, "");
+    v = LLVMBuildFMul(g->b, v, splat_float(g, f32t, 0x1p112), "");
+    v = LLVMBuildBitCast(g->b, v, i32t, "");
+    top = LLVMBuildICmp(g->b, LLVMIntUGE, mag, splat_int(i32t, 0x7c00), "");
+    top = LLVMBuildSelect(g->b, top, splat_int(i32t, 0x7f800000), splat_int(i32t, 0), "");
+    v = LLVMBuildOr(g->b, LLVMBuildOr(g->b, v, top, ""), sign, "");
+    return LLVMBuildBitCast(g->b, v, f32t, "");
+}
+
+/* To nearest even.  A normal result: shift the exponent down and round by adding; a subnormal one:
+ * add 2^(-14-10+23-1) = 0.5, whose unit in the last place is that of f16's subnormals. */
+static LLVMValueRef soft_f32_to_f16(Gen *g, LLVMValueRef f, LLVMTypeRef i32t)
+{
+    LLVMTypeRef  f32t = with_lanes_of(g->f32, i32t);
+    LLVMValueRef bits = LLVMBuildBitCast(g->b, f, i32t, ""), mag, sign, odd, normal, small, nan, v;
+
+    mag = LLVMBuildAnd(g->b, bits, splat_int(i32t, 0x7fffffff), "");
+    sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, bits, splat_int(i32t, 16), ""),
+                        splat_int(i32t, 0x8000), "");
+    odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, mag, splat_int(i32t, 13), ""), splat_int(i32t, 1),
+                       "");
+    normal = LLVMBuildAdd(g->b, mag, splat_int(i32t, (uint64_t)(0xfffu - (112u << 23))), "");
+    normal = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, normal, odd, ""), splat_int(i32t, 13), "");
+    small =
+        LLVMBuildFAdd(g->b, LLVMBuildBitCast(g->b, mag, f32t, ""), splat_float(g, f32t, 0.5), "");
+    small = LLVMBuildSub(g->b, LLVMBuildBitCast(g->b, small, i32t, ""), splat_int(i32t, 0x3f000000),
+                         "");
+    v = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, mag, splat_int(i32t, 113u << 23), ""),
+                        small, normal, "");
+    /* 65520 and above: infinity */
+    v = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGE, mag, splat_int(i32t, 0x477ff000), ""),
+                        splat_int(i32t, 0x7c00), v, "");
+    nan = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, mag, splat_int(i32t, 13), ""),
+                       splat_int(i32t, 0x3ff), "");
+    nan = LLVMBuildOr(g->b, nan, splat_int(i32t, 0x7e00), "");
+    v = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGT, mag, splat_int(i32t, 0x7f800000), ""),
+                        nan, v, "");
+    return LLVMBuildOr(g->b, v, sign, "");
+}
+
+static LLVMValueRef f32_to_bf16(Gen *g, LLVMValueRef f, LLVMTypeRef i32t)
+{
+    LLVMValueRef bits = LLVMBuildBitCast(g->b, f, i32t, ""), odd, v, nan, is_nan;
+
+    odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, bits, splat_int(i32t, 16), ""), splat_int(i32t, 1),
+                       "");
+    v = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, bits, splat_int(i32t, 0x7fff), ""), odd, "");
+    v = LLVMBuildLShr(g->b, v, splat_int(i32t, 16), "");
+    nan = LLVMBuildLShr(g->b, bits, splat_int(i32t, 16), "");
+    nan = LLVMBuildOr(g->b, nan, splat_int(i32t, 0x40), "");
+    is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, f, f, "");
+    return LLVMBuildSelect(g->b, is_nan, nan, v, "");
+}
+
+/* The value of a half (as i16) in f32. */
+static LLVMValueRef widen(Gen *g, LLVMValueRef v, DType t)
+{
+    LLVMTypeRef i32t = with_lanes_of(g->i32, LLVMTypeOf(v));
+    LLVMTypeRef f32t = with_lanes_of(g->f32, LLVMTypeOf(v));
+
+    if (!is_half(t))
+        return v;
+    if (t.code == DT_FLOAT && (g->caps & CAP_F16C)) {
+        LLVMTypeRef half = with_lanes_of(LLVMHalfTypeInContext(g->lc), LLVMTypeOf(v));
+
+        return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, v, half, ""), f32t, "");
+    }
+    v = LLVMBuildZExt(g->b, v, i32t, "");
+    if (t.code == DT_FLOAT)
+        return soft_f16_to_f32(g, v, i32t);
+    return LLVMBuildBitCast(g->b, LLVMBuildShl(g->b, v, splat_int(i32t, 16), ""), f32t, "");
+}
+
+/* f32 rounded to t, a half. */
+static LLVMValueRef round_half(Gen *g, LLVMValueRef f, DType t)
+{
+    LLVMTypeRef i32t = with_lanes_of(g->i32, LLVMTypeOf(f));
+    LLVMTypeRef i16t = with_lanes_of(g->i16, LLVMTypeOf(f));
+
+    if (!is_half(t))
+        return f;
+    if (t.code == DT_FLOAT && (g->caps & CAP_F16C)) {
+        LLVMTypeRef half = with_lanes_of(LLVMHalfTypeInContext(g->lc), LLVMTypeOf(f));
+
+        return LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, f, half, ""), i16t, "");
+    }
+    f = t.code == DT_FLOAT ? soft_f32_to_f16(g, f, i32t) : f32_to_bf16(g, f, i32t);
+    return LLVMBuildTrunc(g->b, f, i16t, "");
+}
+
+/* f64 to f32 rounding to odd: a second rounding to a half then gives what one would have given. */
+static LLVMValueRef f64_to_odd_f32(Gen *g, LLVMValueRef d)
+{
+    LLVMTypeRef  f32t = with_lanes_of(g->f32, LLVMTypeOf(d));
+    LLVMTypeRef  i32t = with_lanes_of(g->i32, LLVMTypeOf(d)), f64t = LLVMTypeOf(d);
+    LLVMValueRef f = LLVMBuildFPTrunc(g->b, d, f32t, ""), back = LLVMBuildFPExt(g->b, f, f64t, "");
+    LLVMValueRef inexact = LLVMBuildFCmp(g->b, LLVMRealONE, back, d, "");
+    LLVMValueRef above = LLVMBuildFCmp(g->b, LLVMRealOGT, call1(g, "llvm.fabs", f64t, back),
+                                       call1(g, "llvm.fabs", f64t, d), "");
+    LLVMValueRef bits = LLVMBuildBitCast(g->b, f, i32t, "");
+
+    bits = LLVMBuildSub(g->b, bits, LLVMBuildZExt(g->b, above, i32t, ""), "");
+    bits = LLVMBuildOr(g->b, bits, LLVMBuildZExt(g->b, inexact, i32t, ""), "");
+    return LLVMBuildBitCast(g->b, bits, f32t, "");
+}
+
+/* ---- loads and stores ------------------------------------------------------------------------------------ */
+
+static LLVMValueRef masked_load(Gen *g, LLVMValueRef p, LLVMTypeRef t, uint32_t align,
+                                LLVMValueRef mask)
+{
+    LLVMTypeRef  over[2] = {t, g->ptr};
+    LLVMValueRef args[4] = {p, gen_i32(g, align), mask, LLVMConstNull(t)};
+    unsigned     id = LLVMLookupIntrinsicID("llvm.masked.load", 16);
+
+    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
+                          LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), args, 4, "");
+}
+
+static void masked_store(Gen *g, LLVMValueRef v, LLVMValueRef p, uint32_t align, LLVMValueRef mask)
+{
+    LLVMTypeRef  over[2] = {LLVMTypeOf(v), g->ptr};
+    LLVMValueRef args[4] = {v, p, gen_i32(g, align), mask};
+    unsigned     id = LLVMLookupIntrinsicID("llvm.masked.store", 17);
+
+    LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
+                   LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), args, 4, "");
+}
+
+/* Under a lane mask: p if any lane is on, else the address of zeros. */
+static LLVMValueRef safe_pointer(Gen *g, LLVMValueRef p)
+{
+    LLVMTypeRef  bits = LLVMIntTypeInContext(g->lc, LLVMGetVectorSize(LLVMTypeOf(g->mask)));
+    LLVMValueRef any = LLVMBuildBitCast(g->b, g->mask, bits, "");
+
+    if (!g->nowhere) {
+        LLVMBasicBlockRef at = LLVMGetInsertBlock(g->b);
+
+        g->nowhere = gen_alloca(g, g->i64, 8, "nowhere");
+        LLVMPositionBuilderAtEnd(g->b, g->entry);
+        LLVMBuildStore(g->b, LLVMConstNull(g->i64), g->nowhere);
+        LLVMPositionBuilderAtEnd(g->b, at);
+    }
+    any = LLVMBuildICmp(g->b, LLVMIntNE, any, LLVMConstNull(bits), "");
+    return LLVMBuildSelect(g->b, any, p, g->nowhere, "");
+}
+
+static LLVMValueRef from_memory(Gen *g, LLVMValueRef v, DType t)
+{
+    (void)g;
+    if (!dtype_is_bool(t))
+        return v;
+    return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+}
+
+LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
+{
+    LLVMTypeRef  mt = gen_mem_type(g, t);
+    uint32_t     align;
+    LLVMValueRef p = gen_address(g, l->buffer, l->n, l->index, &align), v, mask = NULL;
+    bool         memory = l->buffer->scope != SCOPE_REG;
+
+    if (l->mask)
+        mask = gen_prim(g, l->mask);
+    if (memory && g->mask) {
+        if (t.lanes == LLVMGetVectorSize(LLVMTypeOf(g->mask)))
+            mask = mask ? LLVMBuildAnd(g->b, mask, g->mask, "") : g->mask;
+        else if (t.lanes == 1)
+            p = safe_pointer(g, p);
+    }
+    if (mask && is_vector(mt))
+        v = masked_load(g, p, mt, align, mask);
+    else {
+        v = LLVMBuildLoad2(g->b, mt, p, "");
+        LLVMSetAlignment(v, align);
+    }
+    return from_memory(g, v, t);
+}
+
+void gen_store(Gen *g, const StoreData *s)
+{
+    LLVMValueRef v = gen_prim(g, s->value), mask = s->mask ? gen_prim(g, s->mask) : NULL, p, st;
+    uint32_t     align;
+
+    p = gen_address(g, s->buffer, s->n, s->index, &align);
+    if (dtype_is_bool(s->value->dtype))
+        v = LLVMBuildZExt(g->b, v, gen_mem_type(g, s->value->dtype), "");
+    if (mask && is_vector(LLVMTypeOf(v))) {
+        masked_store(g, v, p, align, mask);
+        return;
+    }
+    st = LLVMBuildStore(g->b, v, p);
+    LLVMSetAlignment(st, align);
+}
+
+/* ---- select and case --------------------------------------------------------------------------------------- */
+
+static bool idx_reads(Gen *g, const Idx *x, Map *seen);
+
+/* Computing p now could read memory that only this arm may read. */
+static bool reads(Gen *g, const Prim *p, Map *seen)
+{
+    void *known;
+
+    if (memo_get(&g->stmt, KEY(p)))
+        return false;
+    if (map_find(seen, p->id, &known))
+        return known != NULL;
+    map_put(seen, p->id, NULL);
+    if (p->kind == PRIM_LOAD && p->u.load.buffer->scope != SCOPE_REG)
+        goto yes;
+    if (p->kind == PRIM_LOAD)
+        for (uint32_t i = 0; i < p->u.load.n; i++)
+            if (idx_reads(g, p->u.load.index[i], seen))
+                goto yes;
+    if (p->kind == PRIM_INDEX || p->kind == PRIM_RAMP || p->kind == PRIM_CASE)
+        if (idx_reads(g, p->u.index, seen))
+            goto yes;
+    for (uint32_t i = 0; i < p->nkids; i++)
+        if (reads(g, p->kids[i], seen))
+            goto yes;
+    return false;
+yes:
+    map_put(seen, p->id, seen);
+    return true;
+}
+
+static bool idx_reads(Gen *g, const Idx *x, Map *seen)
+{
+    for (uint32_t i = 0; x && i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+
+        if (a->kind == ATOM_LOAD && reads(g, a->load, seen))
+            return true;
+        if (idx_reads(g, a->a, seen) || idx_reads(g, a->b, seen))
+            return true;
+    }
+    return false;
+}
+
+/* One arm in a block of its own, which then goes to `done`. */
+static LLVMValueRef gen_arm(Gen *g, const Prim *p, LLVMBasicBlockRef at, LLVMBasicBlockRef done,
+                            LLVMBasicBlockRef *end)
+{
+    GenMark      mark = gen_mark(g);
+    LLVMValueRef v;
+
+    LLVMPositionBuilderAtEnd(g->b, at);
+    v = gen_prim(g, p);
+    gen_drop(g, mark);
+    *end = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, done);
+    return v;
+}
+
+static LLVMValueRef masked_arm(Gen *g, const Prim *p, LLVMValueRef on)
+{
+    LLVMValueRef outer = g->mask, v;
+    GenMark      mark = gen_mark(g);
+
+    g->mask = outer ? LLVMBuildAnd(g->b, outer, on, "") : on;
+    v = gen_prim(g, p);
+    g->mask = outer;
+    gen_drop(g, mark);
+    return v;
+}
+
+static LLVMValueRef gen_select(Gen *g, const Prim *p)
+{
+    LLVMValueRef      cond = gen_prim(g, p->kids[0]), v[2], phi;
+    Map              *seen = map_new(g->a);
+    LLVMBasicBlockRef bb[2], end[2], done;
+
+    if (!reads(g, p->kids[1], seen) && !reads(g, p->kids[2], seen)) {
+        v[0] = gen_prim(g, p->kids[1]);
+        v[1] = gen_prim(g, p->kids[2]);
+        return LLVMBuildSelect(g->b, cond, v[0], v[1], "");
+    }
+    if (is_vector(LLVMTypeOf(cond))) {
+        v[0] = masked_arm(g, p->kids[1], cond);
+        v[1] = masked_arm(g, p->kids[2], LLVMBuildNot(g->b, cond, ""));
+        return LLVMBuildSelect(g->b, cond, v[0], v[1], "");
+    }
+    bb[0] = gen_bb(g, "true");
+    bb[1] = gen_bb(g, "false");
+    done = gen_bb(g, "chosen");
+    LLVMBuildCondBr(g->b, cond, bb[0], bb[1]);
+    for (int i = 0; i < 2; i++)
+        v[i] = gen_arm(g, p->kids[1 + i], bb[i], done, &end[i]);
+    LLVMPositionBuilderAtEnd(g->b, done);
+    phi = LLVMBuildPhi(g->b, LLVMTypeOf(v[0]), "");
+    LLVMAddIncoming(phi, v, end, 2);
+    return phi;
+}
+
+static LLVMValueRef gen_case(Gen *g, const Prim *p)
+{
+    LLVMValueRef       which = gen_idx(g, p->u.index), sw, phi;
+    uint32_t           n = p->nkids;
+    LLVMValueRef      *v = NEW_ARRAY(g->a, LLVMValueRef, n);
+    LLVMBasicBlockRef *bb = NEW_ARRAY(g->a, LLVMBasicBlockRef, n);
+    LLVMBasicBlockRef *end = NEW_ARRAY(g->a, LLVMBasicBlockRef, n), done;
+
+    if (LLVMIsConstant(which)) {
+        long long k = LLVMConstIntGetSExtValue(which);
+
+        return gen_prim(g, p->kids[k >= 0 && k < n ? k : n - 1]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        bb[i] = gen_bb(g, "arm");
+    done = gen_bb(g, "chosen");
+    sw = LLVMBuildSwitch(g->b, which, bb[n - 1], n - 1);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        LLVMAddCase(sw, gen_int(g, LLVMTypeOf(which), i), bb[i]);
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = gen_arm(g, p->kids[i], bb[i], done, &end[i]);
+    LLVMPositionBuilderAtEnd(g->b, done);
+    phi = LLVMBuildPhi(g->b, LLVMTypeOf(v[0]), "");
+    LLVMAddIncoming(phi, v, end, n);
+    return phi;
+}
+
+/* ---- arithmetic ------------------------------------------------------------------------------------------------ */
+
+/* Truncating division without traps: x / 0 = 0, lowest / -1 = lowest; x % 0 = x % -1 = 0. */
+static LLVMValueRef int_div(Gen *g, bool rem, bool sign, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMTypeRef  t = LLVMTypeOf(x);
+    LLVMValueRef zero = LLVMConstNull(t), one = splat_int(t, 1), minus = splat_int(t, ~0ull);
+    LLVMValueRef is0 = LLVMBuildICmp(g->b, LLVMIntEQ, y, zero, ""), is1 = NULL, by = y, v;
+
+    by = LLVMBuildSelect(g->b, is0, one, by, "");
+    if (sign) {
+        is1 = LLVMBuildICmp(g->b, LLVMIntEQ, y, minus, "");
+        by = LLVMBuildSelect(g->b, is1, one, by, "");
+    }
+    if (rem) {
+        /* by is 1 where the result has to be 0 */
+        return sign ? LLVMBuildSRem(g->b, x, by, "") : LLVMBuildURem(g->b, x, by, "");
+    }
+    v = sign ? LLVMBuildSDiv(g->b, x, by, "") : LLVMBuildUDiv(g->b, x, by, "");
+    if (sign)
+        v = LLVMBuildSelect(g->b, is1, LLVMBuildNeg(g->b, x, ""), v, "");
+    return LLVMBuildSelect(g->b, is0, zero, v, "");
+}
+
+static LLVMValueRef int_bin(Gen *g, PrimKind k, DType t, LLVMValueRef x, LLVMValueRef y)
+{
+    bool        sign = t.code == DT_INT;
+    LLVMTypeRef lt = LLVMTypeOf(x);
+
+    switch (k) {
+    case PRIM_ADD: return LLVMBuildAdd(g->b, x, y, "");
+    case PRIM_SUB: return LLVMBuildSub(g->b, x, y, "");
+    case PRIM_MUL: return LLVMBuildMul(g->b, x, y, "");
+    case PRIM_DIV: return int_div(g, false, sign, x, y);
+    case PRIM_REM: return int_div(g, true, sign, x, y);
+    case PRIM_MIN:
+    case PRIM_MINNUM: return call2(g, sign ? "llvm.smin" : "llvm.umin", lt, x, y);
+    case PRIM_MAX:
+    case PRIM_MAXNUM: return call2(g, sign ? "llvm.smax" : "llvm.umax", lt, x, y);
+    case PRIM_AND: return LLVMBuildAnd(g->b, x, y, "");
+    case PRIM_OR: return LLVMBuildOr(g->b, x, y, "");
+    case PRIM_XOR: return LLVMBuildXor(g->b, x, y, "");
+    case PRIM_SHL:
+    case PRIM_SHR:
+        y = LLVMBuildAnd(g->b, y, splat_int(lt, t.bits - 1u), "");
+        if (k == PRIM_SHL)
+            return LLVMBuildShl(g->b, x, y, "");
+        return sign ? LLVMBuildAShr(g->b, x, y, "") : LLVMBuildLShr(g->b, x, y, "");
+    case PRIM_EQ: return LLVMBuildICmp(g->b, LLVMIntEQ, x, y, "");
+    case PRIM_NE: return LLVMBuildICmp(g->b, LLVMIntNE, x, y, "");
+    case PRIM_LT: return LLVMBuildICmp(g->b, sign ? LLVMIntSLT : LLVMIntULT, x, y, "");
+    case PRIM_LE: return LLVMBuildICmp(g->b, sign ? LLVMIntSLE : LLVMIntULE, x, y, "");
+    default: BUG("in @%s, kind %d is not a binary operation of integers", g->name, (int)k);
+    }
+}
+
+static LLVMValueRef libm_call(Gen *g, const char *libm, DType t, uint32_t n, LLVMValueRef *x)
+{
+    LLVMTypeRef  vt = LLVMTypeOf(x[0]), et = elem_type(vt), params[2] = {et, et};
+    const char  *name = arena_printf(g->a, "%s%s", libm, t.bits == 64 ? "" : "f");
+    LLVMTypeRef  type = LLVMFunctionType(et, params, n, false);
+    LLVMValueRef fn = LLVMGetNamedFunction(g->mod, name), v, lane[2], out;
+
+    if (!fn) {
+        fn = LLVMAddFunction(g->mod, name, type);
+        gen_attr(g, fn, LLVMAttributeFunctionIndex, "nounwind", 0);
+        gen_attr(g, fn, LLVMAttributeFunctionIndex, "willreturn", 0);
+        gen_attr(g, fn, LLVMAttributeFunctionIndex, "memory", 0);
+        gen_attr(g, fn, LLVMAttributeFunctionIndex, "nobuiltin", 0);
+    }
+    if (!is_vector(vt))
+        return LLVMBuildCall2(g->b, type, fn, x, n, "");
+    out = LLVMGetPoison(vt);
+    for (unsigned i = 0; i < LLVMGetVectorSize(vt); i++) {
+        for (uint32_t k = 0; k < n; k++)
+            lane[k] = LLVMBuildExtractElement(g->b, x[k], gen_i32(g, i), "");
+        v = LLVMBuildCall2(g->b, type, fn, lane, n, "");
+        out = LLVMBuildInsertElement(g->b, out, v, gen_i32(g, i), "");
+    }
+    return out;
+}
+
+static const Prim *constant_number(const Prim *p)
+{
+    if (p->kind == PRIM_SPLAT)
+        p = p->kids[0];
+    return p->kind == PRIM_FLOAT && !isnan(p->u.f) ? p : NULL;
+}
+
+/* NaN wins, and -0 < +0.  Against a constant one comparison does: it decides in favour of x when x
+ * is NaN, and on equality in favour of the operand that is right for zeros. */
+static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef x, LLVMValueRef y)
+{
+    const Prim *k = constant_number(py);
+
+    if (k) {
+        bool keep = k->u.f == 0 && (signbit(k->u.f) != 0) == max; /* max(x, -0), min(x, +0) */
+        LLVMRealPredicate p =
+            max ? (keep ? LLVMRealUGE : LLVMRealUGT) : (keep ? LLVMRealULE : LLVMRealULT);
+
+        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, p, x, y, ""), x, y, "");
+    }
+    return call2(g, max ? "llvm.maximum" : "llvm.minimum", LLVMTypeOf(x), x, y);
+}
+
+/* Number of the other wins over NaN: y if y is beyond x or x is NaN, else x. */
+static LLVMValueRef float_minmaxnum(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMValueRef beyond = LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, y, x, "");
+    LLVMValueRef nan = LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, "");
+
+    return LLVMBuildSelect(g->b, LLVMBuildOr(g->b, beyond, nan, ""), y, x, "");
+}
+
+/* Operands are f32 or f64. */
+static LLVMValueRef float_bin(Gen *g, const Prim *p, DType t, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMValueRef pair[2] = {x, y};
+
+    switch (p->kind) {
+    case PRIM_ADD: return fast(g, LLVMBuildFAdd(g->b, x, y, ""));
+    case PRIM_SUB: return fast(g, LLVMBuildFSub(g->b, x, y, ""));
+    case PRIM_MUL: return fast(g, LLVMBuildFMul(g->b, x, y, ""));
+    case PRIM_DIV: return fast(g, LLVMBuildFDiv(g->b, x, y, ""));
+    case PRIM_REM: return libm_call(g, "fmod", t, 2, pair);
+    case PRIM_MIN:
+    case PRIM_MAX:
+        if (constant_number(p->kids[0]))
+            return float_minmax(g, p->kind == PRIM_MAX, p->kids[0], y, x);
+        return float_minmax(g, p->kind == PRIM_MAX, p->kids[1], x, y);
+    case PRIM_MINNUM: return float_minmaxnum(g, false, x, y);
+    case PRIM_MAXNUM: return float_minmaxnum(g, true, x, y);
+    case PRIM_EQ: return LLVMBuildFCmp(g->b, LLVMRealOEQ, x, y, "");
+    case PRIM_NE: return LLVMBuildFCmp(g->b, LLVMRealUNE, x, y, "");
+    case PRIM_LT: return LLVMBuildFCmp(g->b, LLVMRealOLT, x, y, "");
+    case PRIM_LE: return LLVMBuildFCmp(g->b, LLVMRealOLE, x, y, "");
+    default: BUG("in @%s, kind %d is not a binary operation of floats", g->name, (int)p->kind);
+    }
+}
+
+static LLVMValueRef gen_bin(Gen *g, const Prim *p)
+{
+    DType        t = p->kids[0]->dtype;
+    LLVMValueRef x = gen_prim(g, p->kids[0]), y = gen_prim(g, p->kids[1]), v;
+
+    if (!dtype_is_float(t))
+        return int_bin(g, p->kind, t, x, y);
+    v = float_bin(g, p, t, widen(g, x, t), widen(g, y, t));
+    return dtype_is_bool(p->dtype) ? v : round_half(g, v, t);
+}
+
+static LLVMValueRef gen_fma(Gen *g, const Prim *p)
+{
+    DType        t = p->dtype;
+    LLVMValueRef x[3];
+
+    for (int i = 0; i < 3; i++)
+        x[i] = widen(g, gen_prim(g, p->kids[i]), t);
+    if (!dtype_is_float(t))
+        return LLVMBuildAdd(g->b, LLVMBuildMul(g->b, x[0], x[1], ""), x[2], "");
+    return round_half(g,
+                      fast(g, gen_intrinsic(g, g->caps & CAP_FMA ? "llvm.fma" : "llvm.fmuladd",
+                                            LLVMTypeOf(x[0]), 3, x)),
+                      t);
+}
+
+static LLVMValueRef gen_math(Gen *g, const Prim *p)
+{
+    static const struct {
+        const char *intrinsic, *libm;
+    } rows[MATH_COUNT] = {
+#define INTRIN(id, intrinsic, libm) [MATH_##id] = {intrinsic, libm},
+#include "backends/llvm/intrin.def"
+#undef INTRIN
+    };
+    DType        t = p->dtype;
+    MathFn       fn = p->u.math;
+    LLVMValueRef x[2], v, one;
+
+    for (uint32_t i = 0; i < p->nkids && i < 2; i++)
+        x[i] = gen_prim(g, p->kids[i]);
+    if (!dtype_is_float(t)) {
+        if (fn != MATH_ABS)
+            BUG("in @%s, function %d of an integer", g->name, (int)fn);
+        if (t.code != DT_INT)
+            return x[0];
+        return call2(g, "llvm.abs", LLVMTypeOf(x[0]), x[0], LLVMConstInt(g->i1, 0, false));
+    }
+    for (uint32_t i = 0; i < p->nkids && i < 2; i++)
+        x[i] = widen(g, x[i], t);
+    if (fn == MATH_SIGMOID) {
+        one = splat_float(g, LLVMTypeOf(x[0]), 1.0);
+        x[0] = LLVMBuildFNeg(g->b, x[0], "");
+        v = LLVMBuildFAdd(g->b, one, libm_call(g, "exp", t, 1, x), "");
+        v = LLVMBuildFDiv(g->b, one, v, "");
+    } else if (*rows[fn].intrinsic)
+        v = gen_intrinsic(g, rows[fn].intrinsic, LLVMTypeOf(x[0]), p->nkids, x);
+    else
+        v = libm_call(g, rows[fn].libm, t, p->nkids, x);
+    return round_half(g, v, t);
+}
+
+/* ---- conversions --------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef float_to_int(Gen *g, LLVMValueRef v, DType to)
+{
+    LLVMTypeRef over[2] = {gen_type(g, to), LLVMTypeOf(v)};
+    const char *name = to.code == DT_INT ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+    unsigned    id = LLVMLookupIntrinsicID(name, strlen(name));
+
+    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
+                          LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), &v, 1, "");
+}
+
+static LLVMValueRef gen_cast(Gen *g, const Prim *p)
+{
+    DType        to = p->dtype, from = p->kids[0]->dtype;
+    LLVMValueRef v = gen_prim(g, p->kids[0]);
+    LLVMTypeRef  t = gen_type(g, to), f32t = with_lanes_of(g->f32, t);
+
+    if (dtype_eq(to, from))
+        return v;
+    if (dtype_is_float(from)) {
+        if (is_half(to) && from.bits == 64)
+            return round_half(g, f64_to_odd_f32(g, v), to);
+        v = widen(g, v, from);
+        if (dtype_is_bool(to))
+            return LLVMBuildFCmp(g->b, LLVMRealUNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+        if (!dtype_is_float(to))
+            return float_to_int(g, v, to);
+        if (is_half(to))
+            return round_half(g, v, to);
+        return LLVMTypeOf(v) == t ? v : LLVMBuildFPCast(g->b, v, t, "");
+    }
+    if (dtype_is_float(to)) {
+        LLVMTypeRef ft = is_half(to) ? f32t : t;
+
+        v = from.code == DT_INT ? LLVMBuildSIToFP(g->b, v, ft, "")
+                                : LLVMBuildUIToFP(g->b, v, ft, "");
+        return round_half(g, v, to);
+    }
+    if (dtype_is_bool(to))
+        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    return LLVMBuildIntCast2(g->b, v, t, from.code == DT_INT, "");
+}
+
+static LLVMValueRef gen_bits_of(Gen *g, const Prim *p)
+{
+    DType        to = p->dtype, from = p->kids[0]->dtype;
+    LLVMValueRef v = gen_prim(g, p->kids[0]);
+
+    if (dtype_is_bool(from))
+        v = LLVMBuildZExt(g->b, v, gen_mem_type(g, from), "");
+    v = LLVMBuildBitCast(g->b, v, gen_mem_type(g, to), "");
+    return from_memory(g, v, to);
+}
+
+/* ---- leaves and vectors --------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef gen_number(Gen *g, const Prim *p)
+{
+    LLVMTypeRef t = gen_type(g, p->dtype);
+    uint64_t    cell = 0;
+    DType       one = dtype_lanes(p->dtype, 1);
+
+    if (p->kind == PRIM_INT && !dtype_is_float(p->dtype))
+        return splat_int(t, dtype_is_bool(p->dtype) ? p->u.i != 0 : (uint64_t)p->u.i);
+    if (!is_half(p->dtype))
+        return splat_float(g, t, p->u.f);
+    dtype_put_f(one, &cell, p->u.f);
+    return splat_int(t, cell & 0xffff);
+}
+
+/* An index in the integer type t; a float one is converted. */
+static LLVMValueRef index_as(Gen *g, const Idx *x, DType t)
+{
+    LLVMValueRef v = gen_idx(g, x);
+
+    t.lanes = 1;
+    if (dtype_is_bool(t))
+        return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    if (dtype_is_int(t))
+        return LLVMBuildIntCast2(g->b, v, gen_type(g, t), true, "");
+    return round_half(g, LLVMBuildSIToFP(g->b, v, t.bits == 64 ? g->f64 : g->f32, ""), t);
+}
+
+static LLVMValueRef splat(Gen *g, LLVMValueRef v, uint16_t lanes)
+{
+    LLVMTypeRef  t = LLVMVectorType(LLVMTypeOf(v), lanes);
+    LLVMValueRef poison = LLVMGetPoison(t);
+
+    if (lanes == 1)
+        return v;
+    v = LLVMBuildInsertElement(g->b, poison, v, gen_i32(g, 0), "");
+    return LLVMBuildShuffleVector(g->b, v, poison, LLVMConstNull(LLVMVectorType(g->i32, lanes)),
+                                  "");
+}
+
+static LLVMValueRef gen_ramp(Gen *g, const Prim *p)
+{
+    LLVMTypeRef  t = gen_type(g, p->dtype), et = elem_type(t);
+    LLVMValueRef at[64];
+    uint32_t     n = p->dtype.lanes;
+
+    if (n > 64)
+        BUG("in @%s, a vector of %u lanes", g->name, n);
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = gen_int(g, et, i);
+    return LLVMBuildAdd(g->b, splat(g, index_as(g, p->u.index, p->dtype), p->dtype.lanes),
+                        LLVMConstVector(at, n), "");
+}
+
+static LLVMValueRef gen_vec(Gen *g, const Prim *p)
+{
+    LLVMValueRef v = LLVMGetPoison(gen_type(g, p->dtype));
+
+    for (uint32_t i = 0; i < p->nkids; i++)
+        v = LLVMBuildInsertElement(g->b, v, gen_prim(g, p->kids[i]), gen_i32(g, i), "");
+    return v;
+}
+
+LLVMValueRef gen_prim(Gen *g, const Prim *p)
+{
+    LLVMValueRef v = memo_get(&g->stmt, KEY(p));
+
+    if (v)
+        return v;
+    switch (p->kind) {
+    case PRIM_INT:
+    case PRIM_FLOAT: return gen_number(g, p);
+    case PRIM_INDEX: v = splat(g, index_as(g, p->u.index, p->dtype), p->dtype.lanes); break;
+    case PRIM_LOAD: v = gen_load(g, &p->u.load, p->dtype); break;
+    case PRIM_ADD:
+    case PRIM_SUB:
+    case PRIM_MUL:
+    case PRIM_DIV:
+    case PRIM_REM:
+    case PRIM_MIN:
+    case PRIM_MAX:
+    case PRIM_MINNUM:
+    case PRIM_MAXNUM:
+    case PRIM_AND:
+    case PRIM_OR:
+    case PRIM_XOR:
+    case PRIM_SHL:
+    case PRIM_SHR:
+    case PRIM_EQ:
+    case PRIM_NE:
+    case PRIM_LT:
+    case PRIM_LE: v = gen_bin(g, p); break;
+    case PRIM_FMA: v = gen_fma(g, p); break;
+    case PRIM_NOT: v = LLVMBuildNot(g->b, gen_prim(g, p->kids[0]), ""); break;
+    case PRIM_SELECT: v = gen_select(g, p); break;
+    case PRIM_CAST: v = gen_cast(g, p); break;
+    case PRIM_BITS: v = gen_bits_of(g, p); break;
+    case PRIM_MATH: v = gen_math(g, p); break;
+    case PRIM_CASE: v = gen_case(g, p); break;
+    case PRIM_SPLAT: v = splat(g, gen_prim(g, p->kids[0]), p->dtype.lanes); break;
+    case PRIM_RAMP: v = gen_ramp(g, p); break;
+    case PRIM_VEC: v = gen_vec(g, p); break;
+    }
+    memo_put(g, &g->stmt, KEY(p), v);
+    return v;
+}

@@ -1,0 +1,170 @@
+/* What the files of the LLVM backend share.  Only this folder sees LLVM's headers.
+ *
+ *   target.c cpu.def feature.def   target strings; CPUs, features and what they can do
+ *   codegen.c       functions, statements, indices, addresses
+ *   codegen_prim.c  scalar and vector expressions; intrin.def: which function each MATH is
+ *   codegen_host.c  the entry points of a model: checks, parallel regions, the info struct
+ *   build.c         target machine, optimisation, emission; the Backend struct
+ *   jit.c           code loaded into this process
+ *
+ * Everything made while generating code lives in one `Gen`; LLVM's own objects hang in its context
+ * and go with it. */
+#ifndef TVMCC_BACKENDS_LLVM_H
+#define TVMCC_BACKENDS_LLVM_H
+
+#include "backends/backend.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+
+/* ---- target.c -------------------------------------------------------------------------------- */
+
+typedef enum { ARCH_X86, ARCH_AARCH64, ARCH_ARM, ARCH_RISCV, ARCH_WASM, ARCH_NONE } Arch;
+
+/* What code generation asks of a CPU; bits of cpu.def and feature.def. */
+enum {
+    CAP_SSE41 = 1, /* x86: rounding instructions */
+    CAP_AVX = 2,
+    CAP_AVX2 = 4,
+    CAP_FMA = 8,      /* fused multiply-add, scalar and vector */
+    CAP_F16C = 16,    /* conversions between f16 and f32 */
+    CAP_F16D = 32,    /* ... and between f16 and f64 */
+    CAP_AVX512 = 64,  /* F, VL, BW, DQ */
+    CAP_VEC = 128,    /* vectors of 16 bytes: NEON, simd128, RVV */
+    CAP_F64 = 256,    /* arm: double precision in hardware */
+    CAP_FP = 512,     /* floats in hardware */
+    CAP_ROUND = 1024, /* floor, ceil, trunc, nearest as instructions */
+    CAP_VEC32 = 2048, /* riscv: vectors of 32 bytes (zvl256b), of 64 bytes (zvl512b) */
+    CAP_VEC64 = 4096
+};
+
+const Target *llvm_parse_target(Ctx *c, const char *text);
+void          llvm_list_targets(StrBuf *out);
+Arch          target_arch(const Target *t);
+uint32_t      target_caps(const Target *t);
+const char   *target_option(Ctx *c, const Target *t, const char *name); /* value in text, or NULL */
+
+/* ---- codegen.c --------------------------------------------------------------------------------- */
+
+/* A function of the module and how it is called. */
+typedef struct {
+    const Func  *f;
+    LLVMValueRef fn;
+    LLVMTypeRef  type;
+} GenFunc;
+
+/* Values known at a point of the code: dropped when the block that defines them ends. */
+typedef struct {
+    Map *map;
+    VEC(uint64_t) keys;
+} GenMemo;
+
+typedef struct Gen {
+    Ctx             *c;
+    Arena           *a;
+    const Target    *t;
+    const TirModule *tir;
+    const char      *prefix; /* of hidden symbols */
+    Arch             arch;
+    uint32_t         caps;
+    bool             in_process; /* for jit(): regions run as one part, in line */
+
+    LLVMTargetMachineRef tm;
+    LLVMContextRef       lc;
+    LLVMModuleRef        mod;
+    LLVMBuilderRef       b;
+    LLVMTypeRef          i1, i8, i16, i32, i64, f32, f64, ptr, size, none;
+    Map                 *funcs; /* interned name -> GenFunc */
+
+    /* the function at hand */
+    const char       *name;
+    LLVMValueRef      fn;
+    LLVMBasicBlockRef entry;  /* of allocas */
+    Map              *bufs;   /* buffer id -> pointer */
+    Map              *atoms;  /* atom id -> value, in the width of its range */
+    Map              *depths; /* atom id -> number of loops around it */
+    uint32_t          depth;
+    GenMemo           block;   /* indices and addresses without loads */
+    GenMemo           stmt;    /* prims, and indices that load */
+    LLVMValueRef      mask;    /* lanes that may load (arms of a vector select); NULL: all */
+    LLVMValueRef      nowhere; /* zeros to load from instead */
+
+    /* the entry point at hand (codegen_host.c) */
+    struct Host *host;
+} Gen;
+
+/* An empty module for the functions of `tir`; NULL with an error recorded. */
+Gen *gen_new(Ctx *c, const TirModule *tir, const Target *t, const char *name, const char *prefix,
+             uint32_t opt_level, bool pic);
+void gen_free(Gen *g);
+bool gen_functions(Gen *g);
+bool gen_thunks(Gen *g);
+
+/* prefix + name, with letters, digits, '_' and '.' kept and '_' for all else. */
+const char       *gen_symbol(Arena *a, const char *prefix, const char *name);
+LLVMTypeRef       gen_type(Gen *g, DType t);     /* of a value: bool is i1, f16 and bf16 are i16 */
+LLVMTypeRef       gen_mem_type(Gen *g, DType t); /* in memory: bool is i8 */
+LLVMValueRef      gen_int(Gen *g, LLVMTypeRef t, int64_t v);
+LLVMValueRef      gen_i32(Gen *g, int64_t v);
+LLVMValueRef      gen_alloca(Gen *g, LLVMTypeRef t, uint32_t align, const char *name);
+LLVMValueRef      gen_bytes(Gen *g, LLVMValueRef p, uint64_t offset);
+LLVMBasicBlockRef gen_bb(Gen *g, const char *name);
+void         gen_attr(Gen *g, LLVMValueRef fn, LLVMAttributeIndex at, const char *name, uint64_t v);
+LLVMValueRef gen_intrinsic(Gen *g, const char *name, LLVMTypeRef overload, uint32_t n,
+                           LLVMValueRef *args);
+/* An index, in 64 bits or, on 32-bit targets, 32 if its range fits; and in exactly `bits`. */
+LLVMValueRef gen_idx(Gen *g, const Idx *x);
+LLVMValueRef gen_idx_as(Gen *g, const Idx *x, uint32_t bits);
+/* The address of a cell and the alignment known of it. */
+LLVMValueRef gen_address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *index,
+                         uint32_t *align);
+void         gen_bind(Gen *g, const Atom *var, LLVMValueRef v); /* v is i64 */
+void         gen_stmt(Gen *g, const Stmt *s);
+/* Begin and end of a stretch of code whose values hold only there. */
+typedef struct {
+    uint32_t block, stmt;
+} GenMark;
+GenMark gen_mark(Gen *g);
+void    gen_drop(Gen *g, GenMark m);
+/* Start and finish a function: state that belongs to it. */
+void  gen_begin(Gen *g, LLVMValueRef fn, const char *name);
+void  gen_end(Gen *g);
+void *memo_get(const GenMemo *m, uint64_t key);
+void  memo_put(Gen *g, GenMemo *m, uint64_t key, void *v);
+
+/* ---- codegen_prim.c ------------------------------------------------------------------------------ */
+
+LLVMValueRef gen_prim(Gen *g, const Prim *p);
+LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t);
+void         gen_store(Gen *g, const StoreData *s);
+
+/* ---- codegen_host.c ------------------------------------------------------------------------------ */
+
+bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo *info);
+void gen_region(Gen *g, const Stmt *s);
+void gen_barrier(Gen *g);
+void gen_step(Gen *g, const Stmt *call); /* a call inside a region, with its instrumentation */
+void gen_fail(Gen *g, int32_t code);
+/* The call itself. */
+void gen_call(Gen *g, const Stmt *s);
+/* A further condition of loops inside regions: the run was not cancelled (NULL: none). */
+LLVMValueRef gen_going(Gen *g);
+
+/* ---- build.c --------------------------------------------------------------------------------------- */
+
+/* Makes LLVM's code generators known, once in this process. */
+void llvm_init(void);
+/* LLVM's view of a target; NULL with an error recorded. */
+LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, bool pic);
+/* Optimise the module and write it down. */
+bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
+
+/* ---- jit.c ------------------------------------------------------------------------------------------ */
+
+Jit  *llvm_jit(Ctx *c, const TirModule *m, const Target *t);
+Jit  *llvm_jit_plan(Ctx *c, const Plan *p, const CodegenOptions *o);
+void *llvm_jit_symbol(Jit *j, const char *func);
+void  llvm_jit_free(Jit *j);
+
+#endif

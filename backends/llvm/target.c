@@ -1,0 +1,755 @@
+/* Target strings: what LLVM calls a machine, and what rules may ask of it.
+ *
+ *     llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+dotprod      as TVM writes it
+ *     aarch64-linux-gnu -mcpu=cortex-a72+dotprod                           as compilers do
+ *     llvm -mcpu=native                                                     this machine
+ *
+ * LLVM only warns about a CPU or feature it does not know, so cpu.def and feature.def decide what
+ * is accepted, and what a CPU with these features can do (the CAP_ bits).  Without -mcpu the
+ * triple's baseline is meant, never the machine of the compile.  The canonical text spells all of
+ * it out: equal texts generate equal code. */
+#include "backends/llvm/llvm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Arch        arch;
+    const char *name, *llvm;
+    uint32_t    caps, l1, l2, l3; /* KiB */
+} Cpu;
+
+static const Cpu cpus[] = {
+#define CPU(arch, name, llvm, caps, l1, l2, l3) {ARCH_##arch, name, llvm, caps, l1, l2, l3},
+#include "backends/llvm/cpu.def"
+#undef CPU
+};
+
+typedef struct {
+    Arch        arch;
+    const char *name;
+    uint32_t    on, off;
+} Feature;
+
+static const Feature features[] = {
+#define FEATURE(arch, name, on, off) {ARCH_##arch, name, on, off},
+#include "backends/llvm/feature.def"
+#undef FEATURE
+};
+
+static const char *const arch_names[] = {"x86", "aarch64", "arm", "riscv", "wasm", "unknown"};
+
+/* What a string says, before it is judged. */
+typedef struct {
+    Ctx        *c;
+    const char *text; /* the whole string, for messages */
+    const char *triple, *mcpu, *march, *mabi, *float_abi;
+    StrBuf      mattr; /* "+a,-b" */
+    bool        fast_math, winograd;
+} Words;
+
+/* ---- tables ------------------------------------------------------------------------------------ */
+
+static const Cpu *cpu_find(Arch arch, const char *name)
+{
+    for (size_t i = 0; i < COUNT(cpus); i++)
+        if (cpus[i].arch == arch && !strcmp(cpus[i].name, name))
+            return &cpus[i];
+    for (size_t i = 0; i < COUNT(cpus); i++)
+        if (cpus[i].arch == arch && !strcmp(cpus[i].llvm, name))
+            return &cpus[i];
+    return NULL;
+}
+
+static const Feature *feature_find(Arch arch, const char *name, size_t n)
+{
+    for (size_t i = 0; i < COUNT(features); i++)
+        if (features[i].arch == arch && strlen(features[i].name) == n &&
+            !memcmp(features[i].name, name, n))
+            return &features[i];
+    return NULL;
+}
+
+static void *bad(const Words *w, const char *what, const char *word)
+{
+    return error_at(w->c, E_TARGET, NO_LOC, "target '%s': %s '%s'", w->text, what, word);
+}
+
+static void did_you_mean(Ctx *c, const char *word, const char *const *list, size_t n)
+{
+    const char *near = str_closest(word, list, n);
+
+    if (near)
+        diag_hint(c->diags, "did you mean '%s'?", near);
+}
+
+static void *bad_cpu(const Words *w, Arch arch, const char *word)
+{
+    const char *names[COUNT(cpus)];
+    size_t      n = 0;
+
+    error_at(w->c, E_TARGET, NO_LOC, "target '%s': unknown CPU '%s' for %s", w->text, word,
+             arch_names[arch]);
+    for (size_t i = 0; i < COUNT(cpus); i++)
+        if (cpus[i].arch == arch)
+            names[n++] = cpus[i].name;
+    did_you_mean(w->c, word, names, n);
+    return NULL;
+}
+
+static void *bad_feature(const Words *w, Arch arch, const char *word)
+{
+    const char *names[COUNT(features)];
+    size_t      n = 0;
+
+    error_at(w->c, E_TARGET, NO_LOC, "target '%s': unknown feature '%s' for %s", w->text, word,
+             arch_names[arch]);
+    for (size_t i = 0; i < COUNT(features); i++)
+        if (features[i].arch == arch)
+            names[n++] = features[i].name;
+    did_you_mean(w->c, word, names, n);
+    return NULL;
+}
+
+/* ---- triples ------------------------------------------------------------------------------------- */
+
+static Arch arch_of(const char *triple)
+{
+    static const struct {
+        const char *prefix;
+        Arch        arch;
+    } rows[] = {{"x86_64", ARCH_X86},       {"amd64", ARCH_X86},     {"i386", ARCH_X86},
+                {"i486", ARCH_X86},         {"i586", ARCH_X86},      {"i686", ARCH_X86},
+                {"aarch64-", ARCH_AARCH64}, {"arm64", ARCH_AARCH64}, {"armeb", ARCH_NONE},
+                {"arm", ARCH_ARM},          {"thumbeb", ARCH_NONE},  {"thumb", ARCH_ARM},
+                {"riscv32", ARCH_RISCV},    {"riscv64", ARCH_RISCV}, {"wasm32", ARCH_WASM}};
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (str_starts(triple, rows[i].prefix))
+            return rows[i].arch;
+    return ARCH_NONE;
+}
+
+static uint32_t pointer_bits_of(const char *triple)
+{
+    return str_starts(triple, "x86_64") || str_starts(triple, "amd64") ||
+                   str_starts(triple, "aarch64") || str_starts(triple, "arm64") ||
+                   str_starts(triple, "riscv64")
+               ? 64
+               : 32;
+}
+
+static const char *dup_message(Ctx *c, char *m)
+{
+    const char *s = intern(c->strings, m);
+
+    LLVMDisposeMessage(m);
+    return s;
+}
+
+static const char *const os_names[] = {"linux",   "windows", "darwin",  "macos",   "macosx",
+                                       "ios",     "tvos",    "watchos", "freebsd", "netbsd",
+                                       "openbsd", "none",    "unknown", "wasi",    "emscripten",
+                                       "fuchsia", "hurd",    "nto"};
+
+/* arch-vendor-os[-environment] as LLVM orders it; false if a part is unknown. */
+static bool check_triple(Words *w)
+{
+    Ctx                     *c = w->c;
+    const char              *given = w->triple, *os;
+    char                     arch[64], part[64];
+    size_t                   n = strcspn(given, "-");
+    static const char *const archs[] = {"x86_64",  "i686",    "aarch64", "arm64",
+                                        "arm",     "armv7a",  "armv8a",  "thumbv7em",
+                                        "riscv64", "riscv32", "wasm32"};
+
+    snprintf(arch, sizeof arch, "%.*s-", (int)(n > 60 ? 60 : n), given);
+    if (arch_of(arch) == ARCH_NONE) {
+        arch[strlen(arch) - 1] = 0;
+        bad(w, "no code generator for architecture", arch);
+        did_you_mean(c, arch, archs, COUNT(archs));
+        return false;
+    }
+    w->triple = dup_message(c, LLVMNormalizeTargetTriple(given));
+    os = strchr(w->triple, '-');
+    os = os ? strchr(os + 1, '-') : NULL;
+    if (!os)
+        return true;
+    snprintf(part, sizeof part, "%.*s", (int)strcspn(os + 1, "-0123456789."), os + 1);
+    for (size_t i = 0; i < COUNT(os_names); i++)
+        if (!strcmp(os_names[i], part))
+            return true;
+    bad(w, "unknown operating system", part);
+    did_you_mean(c, part, os_names, COUNT(os_names));
+    return false;
+}
+
+static const char *replace_tail(Ctx *c, const char *s, const char *from, const char *to)
+{
+    size_t n = strlen(s) - strlen(from);
+
+    return intern_printf(c->strings, "%.*s%s", (int)n, s, to);
+}
+
+/* hard and soft name ABIs, which a triple's environment carries. */
+static bool apply_float_abi(Words *w, Arch arch)
+{
+    static const char *const envs[] = {"gnueabi", "musleabi", "eabi"};
+    const char              *abi = w->float_abi;
+    bool                     hard = abi && !strcmp(abi, "hard");
+
+    if (!abi)
+        return true;
+    if (!hard && strcmp(abi, "soft") && strcmp(abi, "softfp"))
+        return bad(w, "unknown -mfloat-abi", abi);
+    if (arch != ARCH_ARM)
+        return hard || bad(w, "only arm has -mfloat-abi", abi);
+    for (size_t i = 0; i < COUNT(envs); i++) {
+        const char *hf = arena_printf(w->c->scratch, "%shf", envs[i]);
+
+        if (hard && str_ends(w->triple, envs[i]))
+            w->triple = replace_tail(w->c, w->triple, envs[i], hf);
+        else if (!hard && str_ends(w->triple, hf))
+            w->triple = replace_tail(w->c, w->triple, hf, envs[i]);
+    }
+    if (!strcmp(abi, "soft"))
+        str_printf(&w->mattr, ",+soft-float");
+    return true;
+}
+
+/* ---- architecture strings ---------------------------------------------------------------------- */
+
+static bool riscv_march(Words *w)
+{
+    const char *p = w->march;
+
+    if (!str_starts(p, "rv64") && !str_starts(p, "rv32"))
+        return bad(w, "unknown -march", p);
+    for (p += 4; *p && *p != '_'; p++) {
+        if (*p == 'g')
+            str_add(&w->mattr, ",+m,+a,+f,+d,+zicsr,+zifencei");
+        else if (*p == 'z')
+            break;
+        else if (*p != 'i')
+            str_printf(&w->mattr, ",+%c", *p);
+    }
+    while (*p) {
+        size_t n;
+
+        if (*p == '_')
+            p++;
+        n = strcspn(p, "_");
+        if (n)
+            str_printf(&w->mattr, ",+%.*s", (int)n, p);
+        p += n;
+    }
+    return true;
+}
+
+/* armv8.2-a+dotprod+fp16 */
+static bool arm_march(Words *w, Arch arch)
+{
+    const char *p = w->march;
+    size_t      n = strcspn(p, "+"), k = 0;
+    char        version[32];
+
+    if (!str_starts(p, "armv") || n >= sizeof version)
+        return bad(w, "unknown -march", p);
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != '-')
+            version[k++] = p[i];
+    version[k] = 0;
+    if (arch == ARCH_AARCH64)
+        str_printf(&w->mattr, ",+%s", version + 3);
+    else
+        w->triple = intern_printf(w->c->strings, "%s%s", version, strchr(w->triple, '-'));
+    for (p += n; *p; p += n) {
+        p++;
+        n = strcspn(p, "+");
+        if (n)
+            str_printf(&w->mattr, ",+%.*s", (int)n, p);
+    }
+    return true;
+}
+
+static bool apply_march(Words *w, Arch arch)
+{
+    if (!w->march)
+        return true;
+    switch (arch) {
+    case ARCH_X86:
+        if (!w->mcpu)
+            w->mcpu = w->march;
+        return true;
+    case ARCH_RISCV: return riscv_march(w);
+    case ARCH_ARM:
+    case ARCH_AARCH64: return arm_march(w, arch);
+    case ARCH_WASM:
+    case ARCH_NONE: break;
+    }
+    return bad(w, "this architecture has no -march", w->march);
+}
+
+/* ---- features --------------------------------------------------------------------------------------- */
+
+/* Checks "+a,-b", sorts out repetitions (the last wins, in order of first appearance). */
+static const char *clean_features(Words *w, Arch arch, const char *text)
+{
+    VEC(const char *) names = {0};
+    VEC(char) signs = {0};
+    StrBuf out = strbuf(w->c->scratch);
+
+    for (const char *p = text; *p;) {
+        size_t         n = strcspn(p, ",");
+        char           sign = '+';
+        const Feature *f;
+        uint32_t       i;
+
+        if (n && (*p == '+' || *p == '-')) {
+            sign = *p++;
+            n--;
+        }
+        if (n) {
+            if (!(f = feature_find(arch, p, n)))
+                return bad_feature(w, arch, arena_printf(w->c->scratch, "%.*s", (int)n, p));
+            for (i = 0; i < names.n && names.at[i] != f->name; i++) {
+            }
+            if (i < names.n)
+                signs.at[i] = sign;
+            else {
+                vec_push(w->c->scratch, &names, f->name);
+                vec_push(w->c->scratch, &signs, sign);
+            }
+        }
+        p += n;
+        if (*p == ',')
+            p++;
+    }
+    for (uint32_t i = 0; i < names.n; i++)
+        str_printf(&out, "%s%c%s", i ? "," : "", signs.at[i], names.at[i]);
+    return intern(w->c->strings, out.at ? out.at : "");
+}
+
+static uint32_t caps_with(Arch arch, uint32_t caps, const char *text)
+{
+    for (const char *p = text; *p;) {
+        size_t         n = strcspn(p, ",");
+        const Feature *f = n ? feature_find(arch, p + 1, n - 1) : NULL;
+
+        if (f)
+            caps = *p == '-' ? caps & ~f->off : caps | f->on;
+        p += n;
+        if (*p == ',')
+            p++;
+    }
+    return caps;
+}
+
+Arch target_arch(const Target *t)
+{
+    return arch_of(t->triple);
+}
+
+static uint32_t triple_caps(Arch arch, const char *triple)
+{
+    if (arch == ARCH_ARM && (strstr(triple, "v7a") || strstr(triple, "v7-")))
+        return CAP_FP | CAP_F64 | CAP_VEC;
+    if (arch == ARCH_ARM && strstr(triple, "v8"))
+        return CAP_FP | CAP_F64 | CAP_VEC | CAP_FMA | CAP_F16C | CAP_F16D | CAP_ROUND;
+    return 0;
+}
+
+uint32_t target_caps(const Target *t)
+{
+    Arch       arch = target_arch(t);
+    const Cpu *cpu = cpu_find(arch, t->mcpu);
+
+    return caps_with(arch, (cpu ? cpu->caps : 0) | triple_caps(arch, t->triple), t->features);
+}
+
+/* ---- this machine ------------------------------------------------------------------------------------ */
+
+static uint32_t sysfs_cache(int index, char *type)
+{
+    char  path[96], line[64] = "";
+    FILE *f;
+    long  kib = 0;
+
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", index);
+    *type = 0;
+    if (!(f = fopen(path, "r")))
+        return 0;
+    if (fgets(line, sizeof line, f))
+        *type = line[0];
+    fclose(f);
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+    if (!(f = fopen(path, "r")))
+        return 0;
+    if (fgets(line, sizeof line, f)) {
+        char *end;
+
+        kib = strtol(line, &end, 10);
+        if (*end == 'M')
+            kib *= 1024;
+    }
+    fclose(f);
+    return kib > 0 && kib < 4 << 20 ? (uint32_t)kib : 0;
+}
+
+/* l1 data, l2 and l3 of the first core, where the system says so. */
+static void native_caches(Target *t)
+{
+    uint32_t level = 0, size[3] = {0};
+
+    for (int i = 0; i < 8 && level < 3; i++) {
+        char     type;
+        uint32_t kib = sysfs_cache(i, &type);
+
+        if (kib && type != 'I')
+            size[level++] = kib;
+    }
+    if (level < 2)
+        return;
+    t->l1_bytes = size[0] * 1024;
+    t->l2_bytes = size[1] * 1024;
+    t->l3_bytes = (level > 2 ? size[2] : size[1]) * 1024;
+}
+
+/* A feature that this machine lacks though its CPU's name promises it (virtual machines). */
+static bool worth_denying(const Feature *f, uint32_t caps)
+{
+    static const char *const plain[] = {"bmi", "bmi2", "lzcnt", "popcnt", "movbe", "avxvnni"};
+
+    if (f->off & caps)
+        return true;
+    if ((caps & CAP_AVX512) && str_starts(f->name, "avx512"))
+        return true;
+    for (size_t i = 0; i < COUNT(plain); i++)
+        if (f->arch == ARCH_X86 && !strcmp(f->name, plain[i]))
+            return true;
+    return false;
+}
+
+static bool native_cpu(Words *w, Arch arch)
+{
+    char      *host = LLVMGetDefaultTargetTriple(), *name, *list;
+    bool       same = arch_of(host) == arch;
+    const Cpu *cpu;
+    StrBuf     own = strbuf(w->c->scratch);
+
+    LLVMDisposeMessage(host);
+    if (!same)
+        return bad(w, "the machine of the compile is not of architecture", arch_names[arch]);
+    name = LLVMGetHostCPUName();
+    list = LLVMGetHostCPUFeatures();
+    cpu = cpu_find(arch, name);
+    for (const char *p = list; *p;) {
+        size_t         n = strcspn(p, ",");
+        const Feature *f = n ? feature_find(arch, p + 1, n - 1) : NULL;
+
+        /* an unknown CPU is the baseline with what the machine reports */
+        if (f && (cpu ? *p == '-' && worth_denying(f, cpu->caps) : *p == '+'))
+            str_printf(&own, ",%c%s", *p, f->name);
+        p += n;
+        if (*p == ',')
+            p++;
+    }
+    w->mcpu = cpu ? cpu->name : NULL;
+    if (own.n) {
+        char *given = arena_dup(w->c->scratch, w->mattr.at ? w->mattr.at : "", w->mattr.n + 1);
+
+        w->mattr = strbuf(w->c->scratch);
+        str_printf(&w->mattr, "%s,%s", own.at, given);
+    }
+    LLVMDisposeMessage(name);
+    LLVMDisposeMessage(list);
+    return true;
+}
+
+/* ---- limits -------------------------------------------------------------------------------------------- */
+
+static void set_limits(Target *t, Arch arch, const Cpu *cpu)
+{
+    uint32_t caps = target_caps(t);
+
+    t->pointer_bits = pointer_bits_of(t->triple);
+    t->vector_bytes = caps & CAP_VEC ? 16 : 4;
+    if (caps & CAP_AVX || caps & CAP_VEC32)
+        t->vector_bytes = 32;
+    if (caps & CAP_AVX512 || caps & CAP_VEC64)
+        t->vector_bytes = 64;
+    switch (arch) {
+    case ARCH_X86: t->vector_regs = caps & CAP_AVX512 ? 32 : t->pointer_bits == 32 ? 8 : 16; break;
+    case ARCH_AARCH64:
+    case ARCH_RISCV: t->vector_regs = 32; break;
+    case ARCH_ARM:
+    case ARCH_WASM:
+    case ARCH_NONE: t->vector_regs = 16; break;
+    }
+    t->has_fma = (caps & CAP_FMA) != 0;
+    t->fma_mem_splat = (caps & CAP_AVX512) != 0;
+    t->l1_bytes = cpu->l1 * 1024;
+    t->l2_bytes = cpu->l2 * 1024;
+    t->l3_bytes = cpu->l3 * 1024;
+    t->max_threads = 1;
+}
+
+/* The CPU that a triple means when none is named. */
+static const char *baseline_cpu(Words *w, Arch arch)
+{
+    const char *vendor = strchr(w->triple, '-');
+
+    switch (arch) {
+    case ARCH_X86: return "x86-64";
+    case ARCH_AARCH64: return vendor && str_starts(vendor, "-apple-macos") ? "apple-m1" : "generic";
+    case ARCH_RISCV:
+        if (!w->march)
+            str_printf(&w->mattr,
+                       pointer_bits_of(w->triple) == 64 ? ",+m,+a,+f,+d,+c" : ",+m,+a,+c");
+        return "generic";
+    case ARCH_ARM:
+        /* hard-float systems without a version are ARMv7-A, as distributions build them */
+        if (str_starts(w->triple, "arm-") && str_ends(w->triple, "hf"))
+            w->triple = intern_printf(w->c->strings, "armv7a%s", vendor);
+        return "generic";
+    case ARCH_WASM:
+    case ARCH_NONE: break;
+    }
+    return "generic";
+}
+
+static const Target *make_target(Words *w)
+{
+    Target      t = {.kind = KIND_LLVM, .fast_math = w->fast_math, .winograd = w->winograd};
+    const Cpu  *cpu;
+    const char *plus;
+    Arch        arch;
+    bool        native;
+    StrBuf      text;
+
+    if (!w->triple)
+        w->triple = dup_message(w->c, LLVMGetDefaultTargetTriple());
+    if (!check_triple(w))
+        return NULL;
+    arch = arch_of(w->triple);
+    if (!apply_march(w, arch))
+        return NULL;
+    if (w->mcpu && (plus = strchr(w->mcpu, '+'))) { /* cortex-a72+crc+crypto */
+        for (const char *p = plus; *p;) {
+            size_t n = strcspn(p + 1, "+");
+
+            str_printf(&w->mattr, ",+%.*s", (int)n, p + 1);
+            p += n + 1;
+        }
+        w->mcpu = intern_n(w->c->strings, w->mcpu, (size_t)(plus - w->mcpu));
+    }
+    native = w->mcpu && !strcmp(w->mcpu, "native");
+    if (native && !native_cpu(w, arch))
+        return NULL;
+    if (!w->mcpu)
+        w->mcpu = baseline_cpu(w, arch);
+    if (!apply_float_abi(w, arch))
+        return NULL;
+    if (!(cpu = cpu_find(arch, w->mcpu)))
+        return bad_cpu(w, arch, w->mcpu);
+    if (!(t.features = clean_features(w, arch, w->mattr.at ? w->mattr.at : "")))
+        return NULL;
+    t.triple = w->triple;
+    t.mcpu = intern(w->c->strings, *cpu->llvm ? cpu->llvm : cpu->name);
+    t.abi = w->mabi ? w->mabi : "";
+    set_limits(&t, arch, cpu);
+    if (native)
+        native_caches(&t);
+    text = strbuf(w->c->scratch);
+    str_printf(&text, "llvm -mtriple=%s -mcpu=%s", t.triple, t.mcpu);
+    if (*t.features)
+        str_printf(&text, " -mattr=%s", t.features);
+    if (*t.abi)
+        str_printf(&text, " -mabi=%s", t.abi);
+    if (t.fast_math)
+        str_add(&text, " -fast-math=1");
+    if (!t.winograd)
+        str_add(&text, " -winograd=0");
+    t.text = intern(w->c->strings, text.at);
+    return arena_dup(w->c->arena, &t, sizeof t);
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------ */
+
+static const char *const option_names[] = {
+    "-mtriple",    "-target",   "-mcpu",   "-mattr",       "-march",      "-mabi",
+    "-mfloat-abi", "-keys",     "-device", "-model",       "-num-cores",  "-opt-level",
+    "-fast-math",  "-winograd", "-libs",   "-link-params", "-system-lib", "-runtime"};
+
+static bool yes(const char *v)
+{
+    return strcmp(v, "0") && strcmp(v, "false");
+}
+
+static bool known_abi(const char *v)
+{
+    static const char *const abis[] = {"lp64",  "lp64f",   "lp64d",    "ilp32", "ilp32f", "ilp32d",
+                                       "aapcs", "aapcs16", "apcs-gnu", "sysv",  "ilp32e"};
+
+    for (size_t i = 0; i < COUNT(abis); i++)
+        if (!strcmp(abis[i], v))
+            return true;
+    return false;
+}
+
+/* One word that begins with '-'. */
+static bool option(Words *w, const char *word)
+{
+    size_t      n = strcspn(word, "=");
+    const char *name = arena_printf(w->c->scratch, "%.*s", (int)n, word);
+    const char *v = intern(w->c->strings, word[n] ? word + n + 1 : "");
+    size_t      k;
+
+    if (str_starts(name, "--"))
+        name++;
+    for (k = 0; k < COUNT(option_names) && strcmp(option_names[k], name); k++) {
+    }
+    if (k == COUNT(option_names)) {
+        bad(w, "unknown option", name);
+        did_you_mean(w->c, name, option_names, COUNT(option_names));
+        return false;
+    }
+    if (!*v && strcmp(name, "-fast-math") && strcmp(name, "-system-lib"))
+        return bad(w, "no value for option", name);
+    if (!strcmp(name, "-mtriple") || !strcmp(name, "-target"))
+        w->triple = v;
+    else if (!strcmp(name, "-mcpu"))
+        w->mcpu = v;
+    else if (!strcmp(name, "-march"))
+        w->march = v;
+    else if (!strcmp(name, "-mattr"))
+        str_printf(&w->mattr, ",%s", v);
+    else if (!strcmp(name, "-mabi")) {
+        if (!known_abi(v))
+            return bad(w, "unknown -mabi", v);
+        w->mabi = v;
+    } else if (!strcmp(name, "-mfloat-abi"))
+        w->float_abi = v;
+    else if (!strcmp(name, "-fast-math"))
+        w->fast_math = yes(v);
+    else if (!strcmp(name, "-winograd"))
+        w->winograd = yes(v);
+    /* the others say nothing about code: TVM uses them to pick operator implementations */
+    return true;
+}
+
+static const char *const first_words[] = {
+    "llvm", "cpu", "opencl", "x86_64-linux-gnu", "aarch64-linux-gnu", "wasm32"};
+
+/* The words of JSON like {"kind": "llvm", "mcpu": "haswell", "mattr": ["+fma", "+avx2"]}, one
+ * level. */
+static bool json_words(Words *w, const char *p, StrBuf *out)
+{
+    const char *key = NULL;
+    bool        list = false, first = true;
+
+    for (p++; *p && *p != '}'; p++) {
+        const char *end, *v;
+
+        if (*p == '[')
+            list = first = true;
+        else if (*p == ']')
+            list = false, key = NULL;
+        else if (*p == '"' || (*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z')) {
+            bool quoted = *p == '"';
+
+            p += quoted;
+            end = quoted ? strchr(p, '"') : p + strcspn(p, ",}] \t\n");
+            if (!end || memchr(p, '\\', (size_t)(end - p)))
+                break;
+            v = arena_printf(w->c->scratch, "%.*s", (int)(end - p), p);
+            p = quoted ? end : end - 1;
+            if (!key) {
+                key = v;
+                continue;
+            }
+            if (!strcmp(key, "kind") || !strcmp(key, "tag"))
+                str_printf(out, "%s ", v);
+            else if (list && !first)
+                str_printf(out, ",%s", v);
+            else
+                str_printf(out, " -%s=%s", key, v);
+            first = false;
+            if (!list)
+                key = NULL;
+        } else if (!strchr(" \t\n:,", *p))
+            break;
+    }
+    if (*p == '}')
+        return true;
+    bad(w, "this JSON does not parse at", *p ? p : "its end");
+    return false;
+}
+
+const Target *llvm_parse_target(Ctx *c, const char *text)
+{
+    Words w = {.c = c, .text = text, .winograd = true};
+    bool  first = true;
+
+    w.mattr = strbuf(c->scratch);
+    while (*text == ' ')
+        text++;
+    if (*text == '{') {
+        StrBuf plain = strbuf(c->scratch);
+
+        if (!json_words(&w, text, &plain))
+            return NULL;
+        text = plain.at ? plain.at : "";
+    }
+    for (const char *p = text; *p;) {
+        size_t      n = strcspn(p, " \t\n");
+        const char *word = arena_printf(c->scratch, "%.*s", (int)n, p);
+
+        p += n;
+        if (!n) {
+            p++;
+            continue;
+        }
+        if (*word == '-') {
+            if (!option(&w, word))
+                return NULL;
+        } else if (first && (!strcmp(word, "llvm") || !strcmp(word, "cpu"))) {
+            /* said by the backend already */
+        } else if (first && (strchr(word, '-') || !strcmp(word, "wasm32")) &&
+                   !cpu_find(ARCH_X86, word) && !cpu_find(ARCH_AARCH64, word) &&
+                   !cpu_find(ARCH_ARM, word)) {
+            w.triple = word;
+        } else {
+            bad(&w, first ? "unknown target" : "unexpected word", word);
+            if (cpu_find(ARCH_X86, word) || cpu_find(ARCH_AARCH64, word) ||
+                cpu_find(ARCH_ARM, word))
+                diag_hint(c->diags, "did you mean '-mcpu=%s'?", word);
+            else
+                did_you_mean(c, word, first_words, COUNT(first_words));
+            return NULL;
+        }
+        first = false;
+    }
+    return make_target(&w);
+}
+
+/* ---- list ------------------------------------------------------------------------------------------------- */
+
+void llvm_list_targets(StrBuf *out)
+{
+    for (size_t i = 0; i < COUNT(cpus); i++) {
+        const Cpu *p = &cpus[i];
+        int        bytes = p->caps & (CAP_AVX512 | CAP_VEC64) ? 64
+                           : p->caps & (CAP_AVX | CAP_VEC32)  ? 32
+                           : p->caps & CAP_VEC                ? 16
+                                                              : 0;
+
+        str_printf(out, "%-8s -mcpu=%-16s", arch_names[p->arch], p->name);
+        if (bytes)
+            str_printf(out, " %d-byte vectors", bytes);
+        if (p->caps & CAP_FMA)
+            str_add(out, bytes ? ", fma" : " fma");
+        str_add(out, "\n");
+    }
+}
