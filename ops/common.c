@@ -213,6 +213,15 @@ int64_t dim_of(const Type *t, uint32_t i)
     return v;
 }
 
+const Prim *te_number(Ctx *c, DType t, const Idx *x)
+{
+    bool small = x->lo >= INT32_MIN && x->hi <= INT32_MAX;
+
+    if (dtype_is_int(t))
+        return prim_index(c, t, x);
+    return prim_cast(c, t, prim_index(c, small ? DT_I32 : DT_I64, x));
+}
+
 const Prim *te_between(Ctx *c, const Idx *a, const Idx *x, const Idx *b)
 {
     Pred p = pred_and(c->arith, c->arena, PRED_TRUE, idx_sub(c->arith, x, a));

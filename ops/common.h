@@ -49,6 +49,8 @@ typedef enum { INDEX_CLIP, INDEX_WRAP } IndexMode;
 const Idx *te_index(Ctx *c, const Prim *load, const Idx *n, IndexMode mode);
 /* The number of a dimension; BUG if it is symbolic (the relation has asked for a number). */
 int64_t dim_of(const Type *t, uint32_t i);
+/* An index as a number of type t, also a float. */
+const Prim *te_number(Ctx *c, DType t, const Idx *x);
 /* a <= x && x < b */
 const Prim *te_between(Ctx *c, const Idx *a, const Idx *x, const Idx *b);
 const Prim *te_magnitude(Ctx *c, const Prim *x);
