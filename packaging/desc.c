@@ -9,7 +9,15 @@
 
 enum { ARENA_ALIGN = 64 };
 
-static bool desc_tensor(Ctx *c, const PlanIO *io, TensorDesc *out)
+/* Generated code asks for the alignment of an element, or more where the host function says so. */
+static uint32_t tensor_align(const PlanIO *io, const Param *param)
+{
+    uint32_t align = dtype_bytes(io->type->dtype);
+
+    return param->buffer->align > align ? param->buffer->align : align;
+}
+
+static bool desc_tensor(Ctx *c, const PlanIO *io, const Param *param, TensorDesc *out)
 {
     const Type *t = io->type;
     int64_t    *dims = NEW_ARRAY(c->arena, int64_t, t->n ? t->n : 1);
@@ -28,14 +36,15 @@ static bool desc_tensor(Ctx *c, const PlanIO *io, TensorDesc *out)
         .ndim = t->n,
         .dims = dims,
         .bytes = bytes,
-        .align = dtype_bytes(t->dtype),
+        .align = tensor_align(io, param),
     };
     return true;
 }
 
 ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
 {
-    ModelDesc *m = NEW(c->arena, ModelDesc);
+    ModelDesc   *m = NEW(c->arena, ModelDesc);
+    const Param *params = p->tir->funcs[p->tir->nfuncs - 1]->params; /* of the host function */
 
     *m = (ModelDesc){
         .entry = p->name,
@@ -56,10 +65,10 @@ ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
         .pointer_bits = p->target->pointer_bits,
     };
     for (uint32_t i = 0; i < p->nin; i++)
-        if (!desc_tensor(c, &p->in[i], &m->in[i]))
+        if (!desc_tensor(c, &p->in[i], &params[i], &m->in[i]))
             return NULL;
     for (uint32_t i = 0; i < p->nout; i++)
-        if (!desc_tensor(c, &p->out[i], &m->out[i]))
+        if (!desc_tensor(c, &p->out[i], &params[p->nin + i], &m->out[i]))
             return NULL;
     return desc_finish(c->diags, c->arena, m) ? m : NULL;
 }

@@ -310,11 +310,13 @@ static bool raw_read(Diags *d, Arena *a, const char *file, Bytes b, Raw *r)
     r->s = NEW_ARRAY(a, Shdr, r->shnum);
     for (uint32_t i = 0; i < r->shnum; i++) {
         r->s[i] = get_shdr(b.at + r->shoff + (uint64_t)i * r->l.shdr, &r->l);
-        if (i > 0 && r->s[i].type != SHT_NOBITS && !in_file(b, r->s[i].offset, r->s[i].size))
+        if (r->s[i].type != SHT_NOBITS && !in_file(b, r->s[i].offset, r->s[i].size))
             return broken(d, file);
         if (r->s[i].link >= r->shnum)
             return broken(d, file);
     }
+    if (r->s[r->shstrndx].type != SHT_STRTAB)
+        return broken(d, file);
     return true;
 }
 
