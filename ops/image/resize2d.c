@@ -1,0 +1,253 @@
+/* image.resize2d, as ONNX Resize of the last two dimensions of NCHW or NCHW<b>c.
+ *
+ *     %1 = image.resize2d(%0, size=[26, 26], method="nearest_neighbor",
+ *                         coordinate_transformation_mode="asymmetric", rounding_method="floor");
+ *
+ * Where output cell y lies in the input is a fraction, (a*y + b) / d with whole numbers: half_pixel
+ * is ((2y + 1)*in - out) / (2*out).  So positions are exact index arithmetic, and doubling by
+ * nearest neighbour is y//2.  A scale that the model states as a float is a fraction as well. */
+#include "ops/common.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum { NEAREST, LINEAR, CUBIC } Method;
+typedef enum { FLOOR, CEIL, PREFER_FLOOR, PREFER_CEIL } Rounding;
+
+typedef struct {
+    Method   method;
+    Rounding rounding;
+    double   alpha;
+    int64_t  in[2];
+    int64_t  a[2], b[2], d[2]; /* position of y: (a*y + b) / d */
+} Resize;
+
+static bool choice(Ctx *c, Loc loc, const char *what, const char *text, uint32_t n,
+                   const char *const *names, uint32_t *at)
+{
+    for (*at = 0; *at < n; ++*at)
+        if (!strcmp(text, names[*at]))
+            return true;
+    return error_at(c, E_TYPE, loc, "there is no %s '%s'", what, text);
+}
+
+/* scale = p / q, exactly if it is a float; 1 <= p, q < 2^40. */
+static bool fraction(double scale, int64_t *p, int64_t *q)
+{
+    int e;
+
+    if (!(scale > 0x1p-16 && scale < 0x1p16))
+        return false;
+    *p = (int64_t)ldexp(frexp(scale, &e), 24);
+    if ((double)*p != ldexp(scale, 24 - e)) /* more digits than a float has */
+        *p = (int64_t)llround(ldexp(scale, 24 - e));
+    *q = 1;
+    if (24 - e >= 0)
+        *q <<= 24 - e;
+    else
+        *p <<= e - 24;
+    int64_t g = gcd_i64(*p, *q);
+
+    *p /= g;
+    *q /= g;
+    return true;
+}
+
+/* Fill in position forms: out cells of `size`, scale = p / q = out / in or as stated. */
+static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, int64_t size, Resize *r)
+{
+    static const char *const modes[] = {"half_pixel", "align_corners", "asymmetric",
+                                        "pytorch_half_pixel"};
+    int64_t                  p = size, q = r->in[i];
+    uint32_t                 mode;
+
+    if (!choice(c, loc, "coordinate mode", a->coordinate_transformation_mode, COUNT(modes), modes,
+                &mode))
+        return false;
+    if (a->scales.n && !fraction(a->scales.at[i], &p, &q))
+        return error_at(c, E_TYPE, loc, "a scale of %g", a->scales.at[i]);
+    if (mode == 1) { /* the first and last cells coincide */
+        r->a[i] = size > 1 ? r->in[i] - 1 : 0;
+        r->b[i] = 0;
+        r->d[i] = size > 1 ? size - 1 : 1;
+    } else if (mode == 2) {
+        r->a[i] = q;
+        r->b[i] = 0;
+        r->d[i] = p;
+    } else if (mode == 3 && size == 1) {
+        r->a[i] = 0;
+        r->b[i] = 0;
+        r->d[i] = 1;
+    } else { /* (y + 1/2) * q/p - 1/2 */
+        r->a[i] = 2 * q;
+        r->b[i] = q - p;
+        r->d[i] = 2 * p;
+    }
+    return true;
+}
+
+static bool resize_of(Ctx *c, Loc loc, const Resize2dAttrs *a, const Type *t, Resize *r)
+{
+    static const char *const methods[] = {"nearest_neighbor", "linear", "cubic"};
+    static const char *const roundings[] = {"floor", "ceil", "round_prefer_floor",
+                                            "round_prefer_ceil"};
+    int64_t                  block;
+    uint32_t                 method, rounding;
+
+    if (!rel_ints(c, loc, "size", a->size, 2, 1) ||
+        !rel_layout(c, loc, a->layout, "NCHW", &block) ||
+        !rel_rank(c, loc, t, block ? 5 : 4, "data") ||
+        !choice(c, loc, "method", a->method, COUNT(methods), methods, &method) ||
+        !choice(c, loc, "rounding", a->rounding_method, COUNT(roundings), roundings, &rounding))
+        return false;
+    if (a->scales.n && a->scales.n != 2)
+        return error_at(c, E_TYPE, loc, "'scales' must have 2 numbers, not %u", a->scales.n);
+    if (method != NEAREST && !dtype_is_float(t->dtype))
+        return error_at(c, E_TYPE, loc, "interpolation of %s", dtype_text(c, t->dtype));
+    *r =
+        (Resize){.method = (Method)method, .rounding = (Rounding)rounding, .alpha = a->cubic_alpha};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!rel_dim(c, loc, t, i + 2, &r->in[i]))
+            return false;
+        if (r->in[i] < 1 || r->in[i] > INT32_MAX)
+            return error_at(c, E_TYPE, loc, "resizing of %s", type_text(c, t));
+        if (!positions(c, loc, a, i, a->size.at[i], r))
+            return false;
+    }
+    return true;
+}
+
+const Type *rel_resize2d(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const Resize2dAttrs *a = attrs;
+    const Idx           *dims[5];
+    Resize               r;
+
+    if (!rel_tensors(c, loc, in, nin) || !resize_of(c, loc, a, in[0], &r))
+        return NULL;
+    for (uint32_t i = 0; i < in[0]->n; i++)
+        dims[i] = i == 2 || i == 3 ? idx_const(c->arith, a->size.at[i - 2]) : in[0]->dims[i];
+    return rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims);
+}
+
+/* ---- compute ------------------------------------------------------------------------------------- */
+
+/* The numerator of the position of y. */
+static const Idx *numerator(Ctx *c, const Resize *r, uint32_t i, const Idx *y)
+{
+    return idx_addc(c->arith, idx_mulc(c->arith, y, r->a[i]), r->b[i]);
+}
+
+static const Idx *clamped(Ctx *c, const Resize *r, uint32_t i, const Idx *x)
+{
+    return idx_max(c->arith, idx_const(c->arith, 0),
+                   idx_min(c->arith, x, idx_const(c->arith, r->in[i] - 1)));
+}
+
+static const Idx *nearest(Ctx *c, const Resize *r, uint32_t i, const Idx *y)
+{
+    const Idx *num = numerator(c, r, i, y);
+    int64_t    d = r->d[i];
+
+    switch (r->rounding) {
+    case FLOOR: break;
+    case CEIL: num = idx_addc(c->arith, num, d - 1); break;
+    case PREFER_FLOOR: /* ceil(x - 1/2) = floor((2*num + d - 1) / 2d) */
+        num = idx_addc(c->arith, idx_mulc(c->arith, num, 2), d - 1);
+        d *= 2;
+        break;
+    case PREFER_CEIL:
+        num = idx_addc(c->arith, idx_mulc(c->arith, num, 2), d);
+        d *= 2;
+        break;
+    }
+    return clamped(c, r, i, idx_divc(c->arith, num, d));
+}
+
+/* Weights of the cells floor(x) - taps/2 + 1 .. of one dimension. */
+static void weights(Ctx *c, const Resize *r, uint32_t i, DType t, const Idx *num, const Prim **w)
+{
+    const Prim *one = prim_num(c, t, 1);
+    const Prim *f = prim_div(c, te_number(c, t, idx_modc(c->arith, num, r->d[i])),
+                             prim_num(c, t, (double)r->d[i]));
+    double      a = r->alpha;
+
+    if (r->method == LINEAR) {
+        w[0] = prim_sub(c, one, f);
+        w[1] = f;
+        return;
+    }
+    for (int k = 0; k < 4; k++) { /* Keys' kernel at distance f + 1, f, 1 - f, 2 - f */
+        const Prim *s = k == 0   ? prim_add(c, f, one)
+                        : k == 1 ? f
+                        : k == 2 ? prim_sub(c, one, f)
+                                 : prim_sub(c, prim_num(c, t, 2), f);
+        const Prim *p;
+
+        if (k == 1 || k == 2) { /* ((a+2)s - (a+3))s^2 + 1 */
+            p = prim_sub(c, prim_mul(c, prim_num(c, t, a + 2), s), prim_num(c, t, a + 3));
+            w[k] = prim_add(c, prim_mul(c, prim_mul(c, p, s), s), one);
+        } else { /* ((a s - 5a)s + 8a)s - 4a */
+            p = prim_sub(c, prim_mul(c, prim_num(c, t, a), s), prim_num(c, t, 5 * a));
+            p = prim_add(c, prim_mul(c, p, s), prim_num(c, t, 8 * a));
+            w[k] = prim_sub(c, prim_mul(c, p, s), prim_num(c, t, 4 * a));
+        }
+    }
+}
+
+/* Linear: 2 by 2 cells; cubic: 4 by 4.  Cells outside repeat the edge. */
+static const Prim *interpolate(Ctx *c, const Resize *r, const Tensor *x, const Axes *a)
+{
+    int         taps = r->method == LINEAR ? 2 : 4;
+    DType       t = x->buffer->dtype;
+    const Idx  *at[5] = {a->at[0], a->at[1], NULL, NULL, a->at[4]}, *cell[2][4];
+    const Prim *w[2][4], *sum = NULL;
+
+    for (uint32_t i = 0; i < 2; i++) {
+        const Idx *num = numerator(c, r, i, a->at[i + 2]);
+        const Idx *first = idx_addc(c->arith, idx_divc(c->arith, num, r->d[i]), 1 - taps / 2);
+
+        weights(c, r, i, t, num, w[i]);
+        for (int k = 0; k < taps; k++)
+            cell[i][k] = clamped(c, r, i, idx_addc(c->arith, first, k));
+    }
+    for (int y = 0; y < taps; y++) {
+        const Prim *row = NULL;
+
+        for (int k = 0; k < taps; k++) {
+            at[2] = cell[0][y];
+            at[3] = cell[1][k];
+            const Prim *p = prim_mul(c, te_at(c, x, at), w[1][k]);
+
+            row = row ? prim_add(c, row, p) : p;
+        }
+        row = prim_mul(c, row, w[0][y]);
+        sum = sum ? prim_add(c, sum, row) : row;
+    }
+    return sum;
+}
+
+bool te_resize2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    Axes   a = te_axes_of(c, call->out[0]);
+    Resize r;
+
+    if (!resize_of(c, call->loc, call->attrs, call->in[0], &r))
+        return false;
+    if (r.method != NEAREST)
+        return te_out(c, call, &a, interpolate(c, &r, in[0], &a), out);
+    const Idx *at[5] = {a.at[0], a.at[1], nearest(c, &r, 0, a.at[2]), nearest(c, &r, 1, a.at[3]),
+                        a.at[4]};
+
+    return te_out(c, call, &a, te_at(c, in[0], at), out);
+}
+
+const Expr *block_resize2d(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    Resize2dAttrs *b = DUP_ARRAY(c->arena, ATTRS(Resize2dAttrs, e), 1);
+
+    if (args[0]->type->n != 5)
+        return NULL;
+    b->layout = intern_printf(c->strings, "NCHW%uc", block);
+    return expr_call(c, call_op(e), 1, args, b, e->loc);
+}

@@ -1,0 +1,285 @@
+/* Order along an axis: sort, argsort, topk.
+ *
+ *     %1 = topk(%0, k=5, axis=-1, dtype=i64);              // (values, indices)
+ *
+ * A statement of TIR: a stable merge sort of the positions of each row, bottom up, between two
+ * buffers.  NaN comes after all numbers when ascending, before them when descending, as if it were
+ * the largest.
+ *
+ *     pos[0][r] = r
+ *     for each width w = 1, 2, 4, ..: for each pair of runs: merge from one buffer into the other
+ */
+#include "ops/common.h"
+
+#include <string.h>
+
+/* ---- type relations ------------------------------------------------------------------------------ */
+
+static bool rel_row(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, int64_t axis, DType index,
+                    int64_t *n)
+{
+    uint32_t at;
+
+    if (!rel_tensors(c, loc, in, nin) || !rel_axis(c, loc, axis, in[0]->n, &at) ||
+        !rel_dim(c, loc, in[0], at, n))
+        return false;
+    if (!dtype_is_int(index))
+        return error_at(c, E_TYPE, loc, "indices of type %s", dtype_text(c, index));
+    if (*n > 1 << 24)
+        return error_at(c, E_TYPE, loc, "sorting rows of %lld", (long long)*n);
+    return true;
+}
+
+const Type *rel_sort(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const SortAttrs *a = attrs;
+    int64_t          n;
+
+    return rel_row(c, loc, in, nin, a->axis, DT_I32, &n) ? in[0] : NULL;
+}
+
+const Type *rel_argsort(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const SortAttrs *a = attrs;
+    int64_t          n;
+
+    if (!rel_row(c, loc, in, nin, a->axis, a->dtype, &n))
+        return NULL;
+    return rel_tensor(c, loc, a->dtype, in[0]->n, in[0]->dims);
+}
+
+static bool wants(const TopKAttrs *a, const char *what)
+{
+    return !strcmp(a->ret_type, what) || !strcmp(a->ret_type, "both");
+}
+
+const Type *rel_topk(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const TopKAttrs *a = attrs;
+    const Idx       *dims[TE_MAX_AXES];
+    int64_t          n;
+
+    if (!rel_row(c, loc, in, nin, a->axis, a->dtype, &n))
+        return NULL;
+    if (a->k < 0 || a->k > n)
+        return error_at(c, E_TYPE, loc, "the first %lld of %lld", (long long)a->k, (long long)n);
+    if (!wants(a, "values") && !wants(a, "indices"))
+        return error_at(c, E_TYPE, loc, "ret_type '%s' is not both, values or indices",
+                        a->ret_type);
+    for (uint32_t i = 0; i < in[0]->n; i++)
+        dims[i] = i == axis_of(a->axis, in[0]->n) ? idx_const(c->arith, a->k) : in[0]->dims[i];
+    const Type *fields[2] = {rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims),
+                             rel_tensor(c, loc, a->dtype, in[0]->n, dims)};
+
+    if (!fields[0] || !fields[1])
+        return NULL;
+    if (!strcmp(a->ret_type, "both"))
+        return type_tuple(c, 2, fields);
+    return wants(a, "values") ? fields[0] : fields[1];
+}
+
+/* ---- the statement ------------------------------------------------------------------------------- */
+
+typedef struct {
+    Ctx          *c;
+    const Tensor *x;
+    uint32_t      ndim, axis;
+    int64_t       n;
+    bool          ascend;
+    const Atom   *var[TE_MAX_AXES]; /* of the row; [axis] unused */
+    const Idx    *at[TE_MAX_AXES];
+    const Buffer *pos[2]; /* i32[n]: positions, sorted in runs */
+    const Buffer *cursor; /* i32[2]: next of the left and of the right run */
+} Sort;
+
+static const Prim *cursor(const Sort *s, int side)
+{
+    const Idx *at = idx_const(s->c->arith, side);
+
+    return prim_load(s->c, s->cursor, &at);
+}
+
+static const Stmt *set_cursor(const Sort *s, int side, const Prim *v)
+{
+    const Idx *at = idx_const(s->c->arith, side);
+
+    return stmt_store(s->c, s->cursor, &at, v);
+}
+
+/* A number of a buffer that is known to lie in [0, n). */
+static const Idx *as_index(const Sort *s, const Prim *load)
+{
+    return idx_load(s->c->arith, load, 0, s->n - 1);
+}
+
+/* The row's element at a position. */
+static const Prim *element(const Sort *s, const Idx *position)
+{
+    const Idx *at[TE_MAX_AXES];
+
+    memcpy(at, s->at, sizeof at);
+    at[s->axis] = position;
+    return te_at(s->c, s->x, at);
+}
+
+/* Must b come before a?  Strictly, so that equal elements keep their order. */
+static const Prim *overtakes(const Sort *s, const Prim *a, const Prim *b)
+{
+    Ctx        *c = s->c;
+    const Prim *before = s->ascend ? prim_lt(c, b, a) : prim_lt(c, a, b);
+
+    if (!dtype_is_float(a->dtype))
+        return before;
+    const Prim *na = te_is_nan(c, a), *nb = te_is_nan(c, b);
+
+    return prim_or(c, before,
+                   s->ascend ? prim_and(c, na, prim_not(c, nb)) : prim_and(c, nb, prim_not(c, na)));
+}
+
+/* Merge pos[from][lo..mid) and [mid..end) into the other buffer, for pair number `pair`. */
+static const Stmt *merge(const Sort *s, int from, int64_t width, const Idx *pair)
+{
+    Ctx        *c = s->c;
+    Arith      *A = c->arith;
+    const Idx  *n = idx_const(A, s->n);
+    const Idx  *lo = idx_mulc(A, pair, 2 * width);
+    const Idx  *mid = idx_min(A, idx_addc(A, lo, width), n);
+    const Idx  *end = idx_min(A, idx_addc(A, lo, 2 * width), n);
+    const Atom *t = loop_var(c, "t", idx_const(A, 2 * width));
+    const Idx  *to = idx_add(A, lo, idx_atom(A, t));
+    const Prim *i = cursor(s, 0), *j = cursor(s, 1);
+    const Idx  *ii = as_index(s, i), *jj = as_index(s, j);
+    const Prim *left = prim_load(c, s->pos[from], &ii), *right = prim_load(c, s->pos[from], &jj);
+    const Prim *left_done = prim_le(c, prim_index(c, DT_I32, mid), i);
+    const Prim *right_done = prim_le(c, prim_index(c, DT_I32, end), j);
+    const Prim *swap = overtakes(s, element(s, as_index(s, left)), element(s, as_index(s, right)));
+    const Prim *one = prim_int(c, DT_I32, 1);
+
+    /* A run that is used up is not read; ifs, because the cursor may stand past the row. */
+    const Stmt *take_left[] = {stmt_store(c, s->pos[!from], &to, left),
+                               set_cursor(s, 0, prim_add(c, i, one))};
+    const Stmt *take_right[] = {stmt_store(c, s->pos[!from], &to, right),
+                                set_cursor(s, 1, prim_add(c, j, one))};
+    const Stmt *l = stmt_seq(c, 2, take_left), *r = stmt_seq(c, 2, take_right);
+    const Stmt *step = stmt_if(c, left_done, r, stmt_if(c, right_done, l, stmt_if(c, swap, r, l)));
+    Pred        within = pred_and(A, c->arena, PRED_TRUE, idx_addc(A, idx_sub(A, n, to), -1));
+
+    if (within.n)
+        step = stmt_if(c, pred_prim(c, within), step, NULL);
+    const Stmt *kids[] = {set_cursor(s, 0, prim_index(c, DT_I32, lo)),
+                          set_cursor(s, 1, prim_index(c, DT_I32, mid)),
+                          loop_stmt(c, t, idx_const(A, 2 * width), 0, step)};
+
+    return stmt_seq(c, 3, kids);
+}
+
+/* Positions in order, in pos[*last]. */
+static const Stmt *sorted(const Sort *s, int *last)
+{
+    Ctx        *c = s->c;
+    const Idx  *n = idx_const(c->arith, s->n);
+    const Atom *r = loop_var(c, "r", n);
+    const Idx  *at = idx_atom(c->arith, r);
+    VEC(const Stmt *) stmts = {0};
+    int from = 0;
+
+    vec_push(c->scratch, &stmts,
+             loop_stmt(c, r, n, 0, stmt_store(c, s->pos[0], &at, prim_index(c, DT_I32, at))));
+    for (int64_t width = 1; width < s->n; width *= 2) {
+        const Idx  *pairs = idx_const(c->arith, (s->n + 2 * width - 1) / (2 * width));
+        const Atom *pair = loop_var(c, "pair", pairs);
+        const Stmt *m = merge(s, from, width, idx_atom(c->arith, pair));
+
+        vec_push(c->scratch, &stmts, loop_stmt(c, pair, pairs, 0, m));
+        from = !from;
+    }
+    *last = from;
+    return stmt_seq(c, stmts.n, stmts.at);
+}
+
+/* Values or indices (NULL: not wanted) of the first k. */
+static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis, int64_t k,
+                      bool ascend, const Tensor *values, const Tensor *indices)
+{
+    const Type   *t = call->in[0];
+    Sort          s = {.c = c, .x = x, .ndim = t->n, .axis = axis_of(axis, t->n), .ascend = ascend};
+    const Idx    *two = idx_const(c->arith, 2), *kn = idx_const(c->arith, k), *at[TE_MAX_AXES];
+    const Tensor *outs[2];
+    VEC(const Stmt *) stores = {0};
+    uint32_t nouts = 0;
+    int      last;
+
+    s.n = dim_of(t, s.axis);
+    for (uint32_t i = 0; i < t->n; i++) {
+        s.var[i] = loop_var(c, "i", t->dims[i]);
+        s.at[i] = idx_atom(c->arith, s.var[i]);
+    }
+    s.pos[0] =
+        buffer_new(c, intern(c->strings, "pos0"), DT_I32, SCOPE_PRIVATE, 1, &t->dims[s.axis]);
+    s.pos[1] =
+        buffer_new(c, intern(c->strings, "pos1"), DT_I32, SCOPE_PRIVATE, 1, &t->dims[s.axis]);
+    s.cursor = buffer_new(c, intern(c->strings, "cursor"), DT_I32, SCOPE_PRIVATE, 1, &two);
+
+    const Stmt *order = sorted(&s, &last);
+    const Atom *r = loop_var(c, "r", kn);
+    const Idx  *rank = idx_atom(c->arith, r);
+    const Prim *position = prim_load(c, s.pos[last], &rank);
+
+    memcpy(at, s.at, sizeof at);
+    at[s.axis] = rank;
+    if (values) {
+        outs[nouts++] = values;
+        vec_push(c->scratch, &stores,
+                 stmt_store(c, values->buffer, at, element(&s, as_index(&s, position))));
+    }
+    if (indices) {
+        outs[nouts++] = indices;
+        vec_push(
+            c->scratch, &stores,
+            stmt_store(c, indices->buffer, at, prim_cast(c, indices->buffer->dtype, position)));
+    }
+    const Stmt *kids[] = {order, loop_stmt(c, r, kn, 0, stmt_seq(c, stores.n, stores.at))};
+    const Stmt *body = s.n ? stmt_seq(c, 2, kids) : stmt_seq(c, 0, NULL);
+
+    for (uint32_t i = t->n; i-- > 0;)
+        if (i != s.axis)
+            body = loop_stmt(c, s.var[i], t->dims[i], 0, body);
+    body = stmt_alloc(c, s.pos[0], stmt_alloc(c, s.pos[1], stmt_alloc(c, s.cursor, body)));
+    te_extern(c, 1, &x, nouts, outs, body);
+}
+
+/* ---- compute ------------------------------------------------------------------------------------- */
+
+bool te_sort(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    const SortAttrs *a = call->attrs;
+    int64_t          n = dim_of(call->in[0], axis_of(a->axis, call->in[0]->n));
+
+    out[0] = te_extern_out(c, "out", call->out[0]);
+    sort_rows(c, call, in[0], a->axis, n, a->is_ascend, out[0], NULL);
+    return true;
+}
+
+bool te_argsort(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    const SortAttrs *a = call->attrs;
+    int64_t          n = dim_of(call->in[0], axis_of(a->axis, call->in[0]->n));
+
+    out[0] = te_extern_out(c, "out", call->out[0]);
+    sort_rows(c, call, in[0], a->axis, n, a->is_ascend, NULL, out[0]);
+    return true;
+}
+
+bool te_topk(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    const TopKAttrs *a = call->attrs;
+    const Tensor    *values = NULL, *indices = NULL;
+    uint32_t         n = 0;
+
+    if (wants(a, "values"))
+        values = out[n] = te_extern_out(c, "values", call->out[n]), n++;
+    if (wants(a, "indices"))
+        indices = out[n] = te_extern_out(c, "indices", call->out[n]), n++;
+    sort_rows(c, call, in[0], a->axis, a->k, a->is_ascend, values, indices);
+    return true;
+}
