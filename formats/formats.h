@@ -1,0 +1,112 @@
+/* formats: wire formats, without a word about operators.
+ *
+ * Readers take the bytes of a mapped file and give views of it, never copies of weights.  Input is
+ * hostile: every length is checked against what is left, nesting and counts are limited, sizes
+ * multiply with checked_mul.  Errors are recorded as E_PARSE_MODEL at the `Loc` that is passed.
+ *
+ *   protobuf.c   messages by field tables      npy.c   NumPy's .npy and .npz
+ *   zip.c        zip containers, read through libarchive, written stored
+ */
+#ifndef TVMCC_FORMATS_H
+#define TVMCC_FORMATS_H
+
+#include "base/base.h"
+
+/* ---- protobuf.c: the wire format of protocol buffers ---------------------------------------- */
+
+/* How a field of a message lands in its C struct. */
+typedef enum {
+    PB_INT,     /* int64_t: any varint type but sint */
+    PB_FLOAT,   /* float: fixed 32 */
+    PB_DOUBLE,  /* double: fixed 64 */
+    PB_TEXT,    /* const char *: NUL-terminated copy; NULL when absent */
+    PB_BYTES,   /* Bytes: a view of the file */
+    PB_MSG,     /* T *: NULL when absent; parts of a repeated occurrence merge as the format asks */
+    PB_INTS,    /* PbInts: repeated varints, packed or not */
+    PB_FLOATS,  /* PbPacked: repeated fixed 32, a view when packed in one piece */
+    PB_DOUBLES, /* PbPacked: repeated fixed 64, the same */
+    PB_TEXTS,   /* PbTexts */
+    PB_BLOBS,   /* PbBlobs: repeated bytes, views of the file */
+    PB_MSGS     /* PbMsgs: T *at[n] */
+} PbKind;
+
+typedef struct PbMessage PbMessage;
+typedef struct {
+    uint32_t         number; /* in the .proto file */
+    PbKind           kind;
+    size_t           offset; /* of the member */
+    size_t           has;    /* offset of a bool set when the field is there, 0: none */
+    const PbMessage *sub;    /* PB_MSG, PB_MSGS */
+} PbField;
+
+/* One message: its struct's size and the fields that are wanted; all others are skipped. */
+struct PbMessage {
+    const char    *name;
+    size_t         size;
+    uint32_t       nfields;
+    const PbField *fields;
+};
+
+typedef VEC(int64_t) PbInts;
+typedef VEC(const char *) PbTexts;
+typedef VEC(Bytes) PbBlobs;
+typedef VEC(void *) PbMsgs;
+typedef struct {
+    Bytes data; /* little-endian cells, perhaps misaligned */
+} PbPacked;
+
+#define PB_MAX_DEPTH 64
+
+/* Parse `bytes` as message `m` into `out` (m->size bytes, zeroed).  False with E_PARSE_MODEL. */
+bool pb_read(Diags *d, Arena *a, Loc loc, const PbMessage *m, Bytes bytes, void *out);
+
+/* One field at a time, for bids and for callers that need no struct.  False at the end, and when
+ * the bytes are wrong (then r->bad). */
+typedef enum {
+    PB_WIRE_VARINT,
+    PB_WIRE_I64,
+    PB_WIRE_LEN,
+    PB_WIRE_SGROUP,
+    PB_WIRE_EGROUP,
+    PB_WIRE_I32
+} PbWire;
+typedef struct {
+    uint32_t number;
+    PbWire   wire;
+    uint64_t value; /* VARINT, I64, I32 */
+    Bytes    bytes; /* LEN */
+} PbItem;
+bool pb_next(Reader *r, PbItem *out);
+
+/* ---- zip.c -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *name;
+    Bytes       data; /* aligned to 16 when read */
+} ZipEntry;
+
+/* All regular entries, unpacked into the arena; more than `limit` bytes in all is an error. */
+bool zip_read(Diags *d, Arena *a, Loc loc, Bytes file, uint64_t limit, uint32_t *n, ZipEntry **out);
+/* A zip with stored entries and no times: the same entries give the same bytes. */
+Bytes zip_write(Arena *a, uint32_t n, const ZipEntry *entries);
+
+/* ---- npy.c ---------------------------------------------------------------------------------------- */
+
+#define NPY_MAX_DIMS 32
+
+typedef struct {
+    const char    *name; /* entry of the .npz without ".npy"; any text, ':' and '/' too */
+    char           kind; /* 'f' float, 'i' int, 'u' unsigned, 'b' bool, 'V' opaque (bf16 is V2) */
+    uint32_t       size; /* bytes an element: 1, 2, 4, 8 */
+    uint32_t       ndim;
+    const int64_t *dims;
+    Bytes          data; /* row-major, little-endian */
+} NpyArray;
+
+/* The array's data is a view of `file` unless it is Fortran-ordered or big-endian. */
+bool  npy_read(Diags *d, Arena *a, Loc loc, Bytes file, NpyArray *out);
+Bytes npy_write(Arena *a, const NpyArray *array);
+bool  npz_read(Diags *d, Arena *a, Loc loc, Bytes file, uint32_t *n, NpyArray **out);
+Bytes npz_write(Arena *a, uint32_t n, const NpyArray *arrays);
+
+#endif

@@ -1,0 +1,265 @@
+/* NumPy's arrays: .npy, and .npz (a zip of .npy entries).
+ *
+ * A .npy file is "\x93NUMPY", a version, a length, and a Python dictionary as text:
+ *     {'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 224, 224), }
+ * which is read here by a small scanner that accepts exactly that form, in any order of keys.
+ * Structured, object and string arrays are refused. */
+#include "formats/formats.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+    const char *at, *end;
+    bool        bad;
+} Scan;
+
+static void skip_space(Scan *s)
+{
+    while (s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n'))
+        s->at++;
+}
+
+static bool accept(Scan *s, char ch)
+{
+    skip_space(s);
+    if (s->at < s->end && *s->at == ch) {
+        s->at++;
+        return true;
+    }
+    return false;
+}
+
+static void expect(Scan *s, char ch)
+{
+    if (!accept(s, ch))
+        s->bad = true;
+}
+
+/* A quoted text without escapes. */
+static Bytes scan_text(Scan *s)
+{
+    const char *from;
+    char        quote;
+
+    skip_space(s);
+    if (s->at == s->end || (*s->at != '\'' && *s->at != '"')) {
+        s->bad = true;
+        return (Bytes){0};
+    }
+    quote = *s->at++;
+    from = s->at;
+    while (s->at < s->end && *s->at != quote && *s->at != '\\')
+        s->at++;
+    if (s->at == s->end || *s->at != quote) {
+        s->bad = true;
+        return (Bytes){0};
+    }
+    return (Bytes){(const uint8_t *)from, (size_t)(s->at++ - from)};
+}
+
+static bool scan_bool(Scan *s)
+{
+    skip_space(s);
+    if (s->end - s->at >= 4 && !memcmp(s->at, "True", 4)) {
+        s->at += 4;
+        return true;
+    }
+    if (s->end - s->at >= 5 && !memcmp(s->at, "False", 5))
+        s->at += 5;
+    else
+        s->bad = true;
+    return false;
+}
+
+static int64_t scan_int(Scan *s)
+{
+    int64_t v = 0;
+
+    skip_space(s);
+    if (s->at == s->end || !isdigit((unsigned char)*s->at))
+        s->bad = true;
+    while (s->at < s->end && isdigit((unsigned char)*s->at))
+        if (!checked_mul(v, 10, &v) || !checked_add(v, *s->at++ - '0', &v)) {
+            s->bad = true;
+            return 0;
+        }
+    return v;
+}
+
+static bool text_is(Bytes b, const char *text)
+{
+    return b.n == strlen(text) && (b.n == 0 || !memcmp(b.at, text, b.n));
+}
+
+static void scan_shape(Scan *s, int64_t dims[NPY_MAX_DIMS], uint32_t *ndim)
+{
+    *ndim = 0;
+    expect(s, '(');
+    while (!s->bad && !accept(s, ')')) {
+        if (*ndim == NPY_MAX_DIMS) {
+            s->bad = true;
+            return;
+        }
+        dims[(*ndim)++] = scan_int(s);
+        if (!accept(s, ',')) {
+            expect(s, ')');
+            return;
+        }
+    }
+}
+
+/* "<f4": byte order, kind, size. */
+static bool parse_descr(Bytes b, bool *big, char *kind, uint32_t *size)
+{
+    if (b.n != 3 || !strchr("<>|=", (char)b.at[0]) || !strchr("fiubV", (char)b.at[1]))
+        return false;
+    *big = b.at[0] == '>';
+    *kind = (char)b.at[1];
+    *size = (uint32_t)(b.at[2] - '0');
+    switch (*kind) {
+    case 'f': return *size == 2 || *size == 4 || *size == 8;
+    case 'b': return *size == 1;
+    case 'V': return *size == 1 || *size == 2;
+    default: return *size == 1 || *size == 2 || *size == 4 || *size == 8;
+    }
+}
+
+/* The same cells in row-major order and little-endian. */
+static Bytes reorder(Arena *a, const NpyArray *v, bool fortran, bool big)
+{
+    size_t   n = v->data.n / v->size;
+    uint8_t *out = arena_alloc(a, v->data.n ? v->data.n : 1);
+    int64_t  idx[NPY_MAX_DIMS] = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        size_t from = i;
+
+        if (fortran) {
+            from = 0;
+            for (uint32_t k = v->ndim; k-- > 0;)
+                from = from * (size_t)v->dims[k] + (size_t)idx[k];
+            for (uint32_t k = v->ndim; k-- > 0;) {
+                if (++idx[k] < v->dims[k])
+                    break;
+                idx[k] = 0;
+            }
+        }
+        for (uint32_t b = 0; b < v->size; b++)
+            out[i * v->size + b] = v->data.at[from * v->size + (big ? v->size - 1 - b : b)];
+    }
+    return (Bytes){out, v->data.n};
+}
+
+/* The dictionary; false if it is not of the known form. */
+static bool read_header(Scan *s, NpyArray *v, int64_t dims[NPY_MAX_DIMS], bool *fortran, bool *big)
+{
+    bool has_descr = false, has_order = false, has_shape = false;
+
+    expect(s, '{');
+    while (!s->bad && !accept(s, '}')) {
+        Bytes key = scan_text(s);
+
+        expect(s, ':');
+        if (text_is(key, "descr"))
+            has_descr = parse_descr(scan_text(s), big, &v->kind, &v->size);
+        else if (text_is(key, "fortran_order"))
+            *fortran = scan_bool(s), has_order = true;
+        else if (text_is(key, "shape"))
+            scan_shape(s, dims, &v->ndim), has_shape = true;
+        else
+            return false;
+        if (!accept(s, ',')) {
+            expect(s, '}');
+            break;
+        }
+    }
+    return !s->bad && has_descr && has_order && has_shape;
+}
+
+bool npy_read(Diags *d, Arena *a, Loc loc, Bytes file, NpyArray *out)
+{
+    Reader   r = reader(file);
+    Bytes    magic = read_bytes(&r, 6), head;
+    uint8_t  major = read_u8(&r);
+    int64_t  dims[NPY_MAX_DIMS];
+    bool     fortran = false, big = false;
+    uint64_t n = 1;
+    Scan     s;
+
+    read_u8(&r);
+    head = read_bytes(&r, major == 1 ? read_u16(&r) : read_u32(&r));
+    if (r.bad || memcmp(magic.at, "\x93NUMPY", 6) || major < 1 || major > 3)
+        return diag_error(d, E_PARSE_MODEL, loc, "not a NumPy array");
+    s = (Scan){(const char *)head.at, (const char *)head.at + head.n, false};
+    if (!read_header(&s, out, dims, &fortran, &big))
+        return diag_error(d, E_PARSE_MODEL, loc,
+                          "the header of the NumPy array is broken, or of a kind not supported");
+    out->dims = arena_dup(a, dims, (out->ndim ? out->ndim : 1) * sizeof *dims);
+    for (uint32_t i = 0; i < out->ndim; i++)
+        if (!checked_mul(n, (uint64_t)dims[i], &n))
+            return diag_error(d, E_PARSE_MODEL, loc, "the shape of the NumPy array is too large");
+    if (!checked_mul(n, (uint64_t)out->size, &n) || n > reader_left(&r))
+        return diag_error(d, E_PARSE_MODEL, loc, "the data of the NumPy array end early");
+    out->data = read_bytes(&r, n);
+    if ((fortran && out->ndim > 1) || (big && out->size > 1))
+        out->data = reorder(a, out, fortran, big);
+    return true;
+}
+
+Bytes npy_write(Arena *a, const NpyArray *v)
+{
+    StrBuf s = strbuf(a), h = strbuf(a);
+    size_t pad;
+
+    str_printf(&h, "{'descr': '%c%c%u', 'fortran_order': False, 'shape': (",
+               v->size == 1 ? '|' : '<', v->kind, v->size);
+    for (uint32_t i = 0; i < v->ndim; i++)
+        str_printf(&h, "%s%lld%s", i ? " " : "", (long long)v->dims[i],
+                   i + 1 < v->ndim || v->ndim == 1 ? "," : "");
+    str_add(&h, "), }");
+    pad = (64 - (10 + h.n + 1) % 64) % 64;
+    while (pad--)
+        str_addc(&h, ' ');
+    str_addc(&h, '\n');
+    str_addn(&s, "\x93NUMPY\1\0", 8);
+    str_addc(&s, (char)(h.n & 0xff));
+    str_addc(&s, (char)(h.n >> 8));
+    str_addn(&s, h.at, h.n);
+    str_addn(&s, (const char *)v->data.at, v->data.n);
+    return (Bytes){(const uint8_t *)s.at, s.n};
+}
+
+bool npz_read(Diags *d, Arena *a, Loc loc, Bytes file, uint32_t *n, NpyArray **out)
+{
+    ZipEntry *entries;
+    uint32_t  count;
+
+    if (!zip_read(d, a, loc, file, (uint64_t)1 << 34, &count, &entries))
+        return false;
+    *out = NEW_ARRAY(a, NpyArray, count);
+    for (uint32_t i = 0; i < count; i++) {
+        size_t len = strlen(entries[i].name);
+        Loc    at = loc;
+
+        at.name = entries[i].name;
+        if (!str_ends(entries[i].name, ".npy"))
+            return diag_error(d, E_PARSE_MODEL, loc, "entry '%s' of the .npz is no .npy file",
+                              entries[i].name);
+        if (!npy_read(d, a, at, entries[i].data, &(*out)[i]))
+            return false;
+        (*out)[i].name = arena_printf(a, "%.*s", (int)(len - 4), entries[i].name);
+    }
+    *n = count;
+    return true;
+}
+
+Bytes npz_write(Arena *a, uint32_t n, const NpyArray *arrays)
+{
+    ZipEntry *e = NEW_ARRAY(a, ZipEntry, n + 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        e[i] = (ZipEntry){arena_printf(a, "%s.npy", arrays[i].name), npy_write(a, &arrays[i])};
+    return zip_write(a, n, e);
+}

@@ -1,0 +1,415 @@
+/* What frontends share: the user's shapes and dimensions, builders of Relay. */
+#include "frontends/common.h"
+
+#include <string.h>
+
+/* ---- options ---------------------------------------------------------------------------------- */
+
+Shapes shapes_new(Ctx *c, const ImportOptions *o)
+{
+    Shapes s = {.c = c, .o = o, .used = NEW_ARRAY(c->arena, bool, o->nshapes + 1)};
+
+    for (uint32_t i = 0; i < o->ndims; i++)
+        vec_push(c->arena, &s.dims, o->dims[i]);
+    return s;
+}
+
+static const ImportDim *find_dim(const Shapes *s, const char *name)
+{
+    for (uint32_t i = 0; name && i < s->dims.n; i++)
+        if (!strcmp(s->dims.at[i].name, name))
+            return &s->dims.at[i];
+    return NULL;
+}
+
+/* The shape given for an input; one without a name is for the first input that asks. */
+static const ImportShape *find_shape(Shapes *s, const char *input)
+{
+    for (uint32_t i = 0; i < s->o->nshapes; i++) {
+        const ImportShape *g = &s->o->shapes[i];
+
+        if (*g->name ? strcmp(g->name, input) != 0 : s->used[i])
+            continue;
+        s->used[i] = true;
+        return g;
+    }
+    return NULL;
+}
+
+static bool batch_like(uint32_t i, const char *name)
+{
+    static const char *const names[] = {"N", "n", "batch", "batch_size", "Batch", "batchsize"};
+
+    if (i == 0)
+        return true;
+    for (uint32_t k = 0; name && k < COUNT(names); k++)
+        if (!strcmp(name, names[k]))
+            return true;
+    return false;
+}
+
+/* Remember that the dimension `name` is v; false with an error if it was something else. */
+static bool bind_dim(Shapes *s, Loc loc, const char *input, uint32_t i, const char *name, int64_t v)
+{
+    const ImportDim *d = find_dim(s, name), g = {name, v};
+
+    if (d && d->value != v)
+        return error_at(s->c, E_DIM, loc,
+                        "dimension %u of input '%s' is '%s', which is %lld, not %lld", i, input,
+                        name, (long long)d->value, (long long)v);
+    if (name && !d)
+        vec_push(s->c->arena, &s->dims, g);
+    return true;
+}
+
+const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_t ndim,
+                         const InputDim *dims)
+{
+    Ctx               *c = s->c;
+    const ImportShape *given = find_shape(s, input);
+    int64_t            out[MAX_RANK], n = 1;
+    bool               any = ndim == UINT32_MAX;
+
+    if (any && !given) {
+        error_at(c, E_DIM, loc, "the model does not say the shape of input '%s'", input);
+        diag_hint(c->diags, "give it: --shape '%s:[1,..]'", input);
+        return NULL;
+    }
+    if (any)
+        ndim = given->ndim;
+    if (ndim > MAX_RANK)
+        return error_at(c, E_UNSUPPORTED, loc, "input '%s' has %u dimensions, more than %d", input,
+                        ndim, MAX_RANK);
+    if (given && given->ndim != ndim)
+        return error_at(c, E_DIM, loc, "the shape given for input '%s' has %u dimensions, not %u",
+                        input, given->ndim, ndim);
+    for (uint32_t i = 0; i < ndim; i++) {
+        const char      *name = any ? NULL : dims[i].name;
+        const ImportDim *d = find_dim(s, name);
+        int64_t          v = any ? -1 : dims[i].value, user = given ? given->dims[i] : -1;
+
+        if (v >= 0 && user >= 0 && user != v)
+            return error_at(c, E_DIM, loc, "dimension %u of input '%s' is %lld, not %lld", i, input,
+                            (long long)v, (long long)user);
+        if (v < 0)
+            v = user >= 0 ? user : d ? d->value : -1;
+        if (v < 0 && batch_like(i, name)) {
+            v = 1;
+            diag_warn(c->diags, W_DIM_DEFAULT, loc,
+                      "dimension %u%s%s%s of input '%s' is not known: 1 is taken", i,
+                      name ? " ('" : "", name ? name : "", name ? "')" : "", input);
+        }
+        if (v < 0) {
+            error_at(c, E_DIM, loc, "dimension %u%s%s%s of input '%s' has no value", i,
+                     name ? " ('" : "", name ? name : "", name ? "')" : "", input);
+            if (name)
+                diag_hint(c->diags, "give it: --dim %s=16, or --shape '%s:[..]'", name, input);
+            else
+                diag_hint(c->diags, "give it: --shape '%s:[..]'", input);
+            return NULL;
+        }
+        if (name && !bind_dim(s, loc, input, i, name, v))
+            return NULL;
+        if (!checked_mul(n, v, &n) || n > MAX_ELEMS)
+            return error_at(c, E_DIM, loc, "input '%s' is too large", input);
+        out[i] = v;
+    }
+    return type_tensor_i64(c, t, ndim, out);
+}
+
+bool shapes_check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs)
+{
+    bool ok = true;
+
+    for (uint32_t i = 0; i < s->o->nshapes; i++) {
+        const char *name = s->o->shapes[i].name, *near;
+
+        if (s->used[i])
+            continue;
+        ok = error_at(s->c, E_DIM, loc, "the model has no input '%s'", name);
+        near = str_closest(name, inputs, n);
+        if (near)
+            diag_hint(s->c->diags, "did you mean '%s'?", near);
+        else if (n)
+            diag_hint(s->c->diags, "its first input is '%s'", inputs[0]);
+    }
+    return ok;
+}
+
+/* ---- what is known of an expression ------------------------------------------------------------ */
+
+bool is_tensor(const Expr *e)
+{
+    return e && e->type && e->type->kind == TYPE_TENSOR && type_static(e->type);
+}
+
+uint32_t expr_rank(const Expr *e)
+{
+    return e->type->n;
+}
+
+int64_t expr_dim(const Expr *e, uint32_t i)
+{
+    int64_t v = 0;
+
+    type_dim(e->type, i, &v);
+    return v;
+}
+
+DType expr_dtype(const Expr *e)
+{
+    return e->type->dtype;
+}
+
+int64_t expr_elems(const Expr *e)
+{
+    int64_t n = 0;
+
+    type_elems(e->type, &n);
+    return n;
+}
+
+Ints expr_dims(Ctx *c, const Expr *e)
+{
+    int64_t *d = NEW_ARRAY(c->arena, int64_t, e->type->n + 1);
+
+    for (uint32_t i = 0; i < e->type->n; i++)
+        d[i] = expr_dim(e, i);
+    return (Ints){e->type->n, d};
+}
+
+/* ---- builders --------------------------------------------------------------------------------- */
+
+const Expr *build_call(const Build *b, const char *op, uint32_t n, const Expr *const *args,
+                       const void *attrs)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!args[i])
+            return NULL;
+    return expr_call_name(b->c, op, n, args, attrs, b->loc);
+}
+
+const Expr *build1(const Build *b, const char *op, const Expr *x, const void *attrs)
+{
+    return build_call(b, op, 1, &x, attrs);
+}
+
+const Expr *build2(const Build *b, const char *op, const Expr *x, const Expr *y, const void *attrs)
+{
+    return build_call(b, op, 2, (const Expr *[]){x, y}, attrs);
+}
+
+const Expr *build3(const Build *b, const char *op, const Expr *x, const Expr *y, const Expr *z,
+                   const void *attrs)
+{
+    return build_call(b, op, 3, (const Expr *[]){x, y, z}, attrs);
+}
+
+const Expr *build_proj(const Build *b, const Expr *tuple, uint32_t i)
+{
+    return tuple ? expr_proj(b->c, tuple, i, b->loc) : NULL;
+}
+
+const Expr *build_scalar(const Build *b, const Expr *like, double v)
+{
+    return like ? expr_scalar(b->c, expr_dtype(like), v) : NULL;
+}
+
+const Expr *build_const(const Build *b, DType t, uint32_t ndim, const int64_t *dims,
+                        const void *data)
+{
+    const Type *type = type_tensor_i64(b->c, t, ndim, dims);
+    int64_t     n = 1, bytes;
+    void       *copy;
+
+    if (!type_elems(type, &n) || !checked_mul(n, (int64_t)dtype_bytes(t), &bytes) || n > MAX_ELEMS)
+        return error_at(b->c, E_IMPORT, b->loc, "a constant is too large");
+    copy = arena_alloc(b->c->arena, bytes ? (size_t)bytes : 1);
+    if (data && bytes)
+        memcpy(copy, data, (size_t)bytes);
+    return expr_const(b->c, const_new(b->c, NULL, type, (Bytes){copy, (size_t)bytes}), b->loc);
+}
+
+const Expr *build_zeros(const Build *b, DType t, uint32_t ndim, const int64_t *dims)
+{
+    return build_const(b, t, ndim, dims, NULL);
+}
+
+const Expr *build_i64s(const Build *b, uint32_t n, const int64_t *v)
+{
+    return build_const(b, DT_I64, 1, (int64_t[]){n}, v);
+}
+
+const Expr *build_cast(const Build *b, const Expr *x, DType t)
+{
+    CastAttrs *a;
+
+    if (!x || dtype_eq(expr_dtype(x), t))
+        return x;
+    a = ATTRS(b, CastAttrs);
+    a->dtype = t;
+    return build1(b, "cast", x, a);
+}
+
+static bool dims_are(const Expr *x, uint32_t n, const int64_t *dims)
+{
+    if (expr_rank(x) != n)
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (expr_dim(x, i) != dims[i])
+            return false;
+    return true;
+}
+
+const Expr *build_reshape(const Build *b, const Expr *x, uint32_t n, const int64_t *dims)
+{
+    ReshapeAttrs *a;
+
+    if (!x || dims_are(x, n, dims))
+        return x;
+    a = ATTRS(b, ReshapeAttrs);
+    a->newshape = ints_dup(b->c, dims, n);
+    return build1(b, "reshape", x, a);
+}
+
+const Expr *build_transpose(const Build *b, const Expr *x, uint32_t n, const int64_t *axes)
+{
+    TransposeAttrs *a = ATTRS(b, TransposeAttrs);
+    bool            moves = false;
+
+    for (uint32_t i = 0; i < n; i++)
+        moves |= axes[i] != i;
+    if (!x || !moves)
+        return x;
+    a->axes = ints_dup(b->c, axes, n);
+    return build1(b, "transpose", x, a);
+}
+
+const Expr *build_expand_dims(const Build *b, const Expr *x, int64_t axis, int64_t count)
+{
+    ExpandDimsAttrs *a = ATTRS(b, ExpandDimsAttrs);
+
+    if (count == 0)
+        return x;
+    a->axis = axis;
+    a->num_newaxis = count;
+    return build1(b, "expand_dims", x, a);
+}
+
+const Expr *build_broadcast(const Build *b, const Expr *x, uint32_t n, const int64_t *dims)
+{
+    BroadcastToAttrs *a = ATTRS(b, BroadcastToAttrs);
+
+    if (!x || dims_are(x, n, dims))
+        return x;
+    a->shape = ints_dup(b->c, dims, n);
+    return build1(b, "broadcast_to", x, a);
+}
+
+const Expr *build_concat(const Build *b, uint32_t n, const Expr *const *xs, int64_t axis)
+{
+    ConcatenateAttrs *a = ATTRS(b, ConcatenateAttrs);
+
+    for (uint32_t i = 0; i < n; i++)
+        if (!xs[i])
+            return NULL;
+    if (n == 1)
+        return xs[0];
+    a->axis = axis;
+    return build1(b, "concatenate", expr_tuple(b->c, n, xs, b->loc), a);
+}
+
+const Expr *build_slice(const Build *b, const Expr *x, int64_t axis, int64_t begin, int64_t end)
+{
+    StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
+
+    a->begin = ints_dup(b->c, &begin, 1);
+    a->end = ints_dup(b->c, &end, 1);
+    a->axes = ints_dup(b->c, &axis, 1);
+    return build1(b, "strided_slice", x, a);
+}
+
+const Expr *build_take(const Build *b, const Expr *x, const Expr *indices, int64_t axis)
+{
+    TakeAttrs *a = ATTRS(b, TakeAttrs);
+
+    a->axis = axis;
+    return build2(b, "take", x, indices, a);
+}
+
+const Expr *build_reduce(const Build *b, const char *op, const Expr *x, uint32_t n,
+                         const int64_t *axes, bool keepdims)
+{
+    ReduceAttrs *a = ATTRS(b, ReduceAttrs);
+
+    a->axis = ints_dup(b->c, axes, n);
+    a->keepdims = keepdims;
+    return build1(b, op, x, a);
+}
+
+const Expr *build_pad(const Build *b, const Expr *x, const int64_t *pads, double value,
+                      const char *mode)
+{
+    PadAttrs *a = ATTRS(b, PadAttrs);
+    bool      any = false;
+
+    if (!x)
+        return NULL;
+    for (uint32_t i = 0; i < 2 * expr_rank(x); i++)
+        any |= pads[i] != 0;
+    if (!any)
+        return x;
+    a->pad_width = ints_dup(b->c, pads, 2 * expr_rank(x));
+    a->pad_value = value;
+    a->pad_mode = mode;
+    return build1(b, "nn.pad", x, a);
+}
+
+const Expr *build_along(const Build *b, const Expr *x, uint32_t rank, uint32_t axis)
+{
+    int64_t dims[MAX_RANK];
+
+    if (!x || expr_elems(x) == 1)
+        return x ? build_reshape(b, x, 0, NULL) : NULL;
+    dims[0] = expr_elems(x);
+    for (uint32_t i = 1; i < rank - axis; i++)
+        dims[i] = 1;
+    return build_reshape(b, x, rank - axis, dims);
+}
+
+/* ---- folding ---------------------------------------------------------------------------------- */
+
+#define FOLD_BYTES 65536 /* of operands and result */
+#define FOLD_NODES 256
+
+const Expr *build_fold(const Build *b, const Expr *e)
+{
+    Ctx        *c = b->c;
+    uint32_t    before = diag_errors(c->diags);
+    ExprList    list;
+    int64_t     n = 0, bytes = 0;
+    const Expr *v;
+
+    if (!is_tensor(e) || e->kind == EXPR_CONST)
+        return is_tensor(e) ? e : NULL;
+    if (!type_elems(e->type, &n) || n * dtype_bytes(e->type->dtype) > FOLD_BYTES)
+        return NULL;
+    list = expr_post_order(c, e);
+    if (list.n > FOLD_NODES)
+        return NULL;
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *k = list.at[i];
+
+        if (k->kind == EXPR_CONST)
+            bytes += (int64_t)k->u.constant->data.n;
+        else if (k->kind != EXPR_CALL && k->kind != EXPR_OP && k->kind != EXPR_TUPLE &&
+                 k->kind != EXPR_PROJ)
+            return NULL;
+    }
+    if (bytes > FOLD_BYTES)
+        return NULL;
+    v = c->eval->eval(c->eval, c, e);
+    if (diag_errors(c->diags) != before)
+        diag_drop(c->diags, before);
+    return v && v->kind == EXPR_CONST ? v : NULL;
+}

@@ -1,0 +1,87 @@
+/* What frontends share: the user's shapes and dimensions, and builders of Relay.  common.c
+ *
+ * Builders take NULL operands and give NULL, so that a converter may nest them and look once: the
+ * first failure has recorded its error. */
+#ifndef TVMCC_FRONTENDS_COMMON_H
+#define TVMCC_FRONTENDS_COMMON_H
+
+#include "frontends/frontends.h"
+#include "ops/ops.h"
+
+/* ---- options ---------------------------------------------------------------------------------- */
+
+#define MAX_RANK 16 /* of tensors in models */
+#define MAX_ELEMS ((int64_t)1 << 40)
+
+/* The options, and what is learned while importing: a dimension's name used twice has one value. */
+typedef struct {
+    Ctx                 *c;
+    const ImportOptions *o;
+    bool                *used; /* of o->shapes */
+    VEC(ImportDim) dims;
+} Shapes;
+
+Shapes shapes_new(Ctx *c, const ImportOptions *o);
+/* One dimension of a model's input. */
+typedef struct {
+    int64_t     value; /* -1: unknown */
+    const char *name;  /* symbolic name, or NULL */
+} InputDim;
+/* The static type of an input; ndim UINT32_MAX: the model does not say its rank.  A leading or
+ * batch-like dimension without a value becomes 1 with a warning; any other is E_DIM. */
+const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_t ndim,
+                         const InputDim *dims);
+/* Shapes of inputs that do not exist: E_DIM.  Call once all inputs are known. */
+bool shapes_check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs);
+
+/* ---- builders --------------------------------------------------------------------------------- */
+
+typedef struct {
+    Ctx *c;
+    Loc  loc;
+} Build;
+
+#define ATTRS(b, Record) ((Record *)attrs_new((b)->c, &attrs_##Record))
+
+uint32_t expr_rank(const Expr *e);            /* of a tensor */
+int64_t  expr_dim(const Expr *e, uint32_t i); /* static */
+DType    expr_dtype(const Expr *e);
+int64_t  expr_elems(const Expr *e);
+Ints     expr_dims(Ctx *c, const Expr *e);
+bool     is_tensor(const Expr *e); /* typed, of static shape */
+
+const Expr *build_call(const Build *b, const char *op, uint32_t n, const Expr *const *args,
+                       const void *attrs);
+const Expr *build1(const Build *b, const char *op, const Expr *x, const void *attrs);
+const Expr *build2(const Build *b, const char *op, const Expr *x, const Expr *y, const void *attrs);
+const Expr *build3(const Build *b, const char *op, const Expr *x, const Expr *y, const Expr *z,
+                   const void *attrs);
+const Expr *build_proj(const Build *b, const Expr *tuple, uint32_t i);
+/* Constants: a scalar of x's element type; n cells of memory (copied); all cells 0. */
+const Expr *build_scalar(const Build *b, const Expr *like, double v);
+const Expr *build_const(const Build *b, DType t, uint32_t ndim, const int64_t *dims,
+                        const void *data);
+const Expr *build_zeros(const Build *b, DType t, uint32_t ndim, const int64_t *dims);
+const Expr *build_i64s(const Build *b, uint32_t n, const int64_t *v);
+
+const Expr *build_cast(const Build *b, const Expr *x, DType t); /* x itself if it has t */
+const Expr *build_reshape(const Build *b, const Expr *x, uint32_t n, const int64_t *dims);
+const Expr *build_transpose(const Build *b, const Expr *x, uint32_t n, const int64_t *axes);
+const Expr *build_expand_dims(const Build *b, const Expr *x, int64_t axis, int64_t count);
+const Expr *build_broadcast(const Build *b, const Expr *x, uint32_t n, const int64_t *dims);
+const Expr *build_concat(const Build *b, uint32_t n, const Expr *const *xs, int64_t axis);
+const Expr *build_slice(const Build *b, const Expr *x, int64_t axis, int64_t begin, int64_t end);
+const Expr *build_take(const Build *b, const Expr *x, const Expr *indices, int64_t axis);
+const Expr *build_reduce(const Build *b, const char *op, const Expr *x, uint32_t n,
+                         const int64_t *axes, bool keepdims);
+/* Pads: before and after of each dimension, 2 * rank numbers. */
+const Expr *build_pad(const Build *b, const Expr *x, const int64_t *pads, double value,
+                      const char *mode);
+/* [C] -> [C, 1, 1 ..] so that it broadcasts along `axis` of a tensor of `rank` dimensions. */
+const Expr *build_along(const Build *b, const Expr *x, uint32_t rank, uint32_t axis);
+
+/* The value of a closed, small expression through the evaluator; NULL if it is not closed, too
+ * large, or cannot be evaluated (no error is left behind). */
+const Expr *build_fold(const Build *b, const Expr *e);
+
+#endif

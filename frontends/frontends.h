@@ -1,0 +1,63 @@
+/* frontends: model files in, Relay modules out.
+ *
+ * Each frontend is a row of frontends.def: it bids on the first bytes of a file, 0 to 100, and the
+ * highest bid imports, so users need not name the format.  Frontends never see each other; what two
+ * of them share is in common.c.
+ *
+ *   import.c the table, bids   common.c options, shapes, builders
+ *   relay/ text modules        onnx/ ONNX
+ */
+#ifndef TVMCC_FRONTENDS_H
+#define TVMCC_FRONTENDS_H
+
+#include "ir/relay.h"
+
+/* What the user says about a model. */
+typedef struct {
+    const char    *name; /* "": the model's only input */
+    uint32_t       ndim;
+    const int64_t *dims; /* -1: as the model has it */
+} ImportShape;
+typedef struct {
+    const char *name; /* of a symbolic dimension */
+    int64_t     value;
+} ImportDim;
+typedef struct {
+    uint32_t           nshapes, ndims;
+    const ImportShape *shapes;
+    const ImportDim   *dims;
+} ImportOptions;
+
+/* Files that were read, the model first: for depfiles. */
+typedef VEC(const char *) ImportFiles;
+
+typedef struct Frontend {
+    const char *name;    /* of --model-format */
+    const char *endings; /* of file names, for people: ".onnx" */
+    const char *text;    /* in one line */
+    /* How sure this is our format, 0 (no) to 100, from the path and the mapped file. */
+    int (*bid)(const char *path, Bytes file);
+    const Module *(*import)(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                            ImportFiles *files);
+} Frontend;
+
+/* All frontends, in the order of frontends.def. */
+extern const Frontend *const frontends;
+extern const uint32_t        frontend_count;
+
+/* Import the model at `path`; `format` names a frontend, NULL: the highest bid.  `o` and `files`
+ * may be NULL.  The module is typed, all its shapes static, its weights views of the mapped file.
+ * NULL with errors recorded: status 4 bytes that do not parse, 3 something unsupported, 1 the model
+ * is wrong or the options do not fit it, 74 the file cannot be read. */
+const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,
+                              ImportFiles *files);
+
+/* The rows' functions. */
+#define FRONTEND(id, name, endings, bid_fn, import_fn, text)                              \
+    int           bid_fn(const char *path, Bytes file);                                   \
+    const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o, \
+                            ImportFiles *files);
+#include "frontends/frontends.def"
+#undef FRONTEND
+
+#endif

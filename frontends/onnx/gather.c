@@ -1,0 +1,314 @@
+/* Reads and writes by index.  Indices below 0 count from the end: constant ones are made positive
+ * here, others are taken modulo the extent. */
+#include "frontends/onnx/onnx.h"
+
+#include <string.h>
+
+/* Constant indices along an extent, in 0 .. extent-1; NULL with an error if one is outside.  What
+ * is not constant comes back as it is, and *known says which. */
+static const Expr *positive(Node *n, const Expr *indices, int64_t extent, bool *known)
+{
+    const Build *b = &n->b;
+    const Expr  *k = build_fold(b, indices);
+    int64_t     *v;
+    bool         same = true;
+    Ints         at, d;
+
+    *known = k && expr_ints(b->c, k, &at);
+    if (!*known)
+        return indices;
+    v = NEW_ARRAY(b->c->arena, int64_t, at.n + 1);
+    for (uint32_t i = 0; i < at.n; i++) {
+        v[i] = at.at[i] < 0 ? at.at[i] + extent : at.at[i];
+        if (v[i] < 0 || v[i] >= extent)
+            return node_error(n, E_IMPORT, "index %lld is outside an extent of %lld",
+                              (long long)at.at[i], (long long)extent);
+        same &= v[i] == at.at[i];
+    }
+    if (same)
+        return k;
+    d = expr_dims(b->c, k);
+    return build_cast(b, build_const(b, DT_I64, d.n, d.at, v), expr_dtype(k));
+}
+
+bool convert_gather(Node *n)
+{
+    TakeAttrs  *a = ATTRS(&n->b, TakeAttrs);
+    const Expr *indices;
+    uint32_t    axis;
+    bool        known;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 0, MAX_RANK) ||
+        !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
+        return false;
+    if (!(indices = positive(n, n->in[1], expr_dim(n->in[0], axis), &known)))
+        return false;
+    a->axis = axis;
+    a->mode = known ? "clip" : "wrap";
+    return node_done(n, build2(&n->b, n->relay, n->in[0], indices, a));
+}
+
+bool convert_gather_elements(Node *n)
+{
+    GatherAttrs *a = ATTRS(&n->b, GatherAttrs);
+    const Expr  *indices;
+    uint32_t     axis;
+    bool         known;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 1, MAX_RANK) ||
+        !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
+        return false;
+    if (!(indices = positive(n, n->in[1], expr_dim(n->in[0], axis), &known)))
+        return false;
+    a->axis = axis;
+    a->mode = known ? "clip" : "wrap";
+    return node_done(n, build2(&n->b, n->relay, n->in[0], indices, a));
+}
+
+/* Relay wants the coordinates in front: [.., M] -> [M, ..]. */
+static const Expr *coordinates_first(const Build *b, const Expr *indices)
+{
+    int64_t  axes[MAX_RANK];
+    uint32_t r = expr_rank(indices);
+
+    for (uint32_t i = 0; i < r; i++)
+        axes[i] = i == 0 ? r - 1 : i - 1;
+    return build_transpose(b, indices, r, axes);
+}
+
+/* Negative coordinates plus the extent of their dimension. */
+static const Expr *wrap_coordinates(const Build *b, const Expr *data, const Expr *indices,
+                                    uint32_t first)
+{
+    const Expr *k = build_fold(b, indices), *extents;
+    uint32_t    m = (uint32_t)expr_dim(indices, expr_rank(indices) - 1);
+    bool        below = true;
+    int64_t     d[MAX_RANK];
+    Ints        v;
+
+    if (k && expr_ints(b->c, k, &v)) {
+        below = false;
+        for (uint32_t i = 0; i < v.n; i++)
+            below |= v.at[i] < 0;
+    }
+    if (!below)
+        return indices;
+    for (uint32_t i = 0; i < m; i++)
+        d[i] = expr_dim(data, first + i);
+    extents = build_cast(b, build_i64s(b, m, d), expr_dtype(indices));
+    return build3(b, "where", build2(b, "less", indices, build_scalar(b, indices, 0), NULL),
+                  build2(b, "add", indices, extents, NULL), indices, NULL);
+}
+
+static bool nd_operands(Node *n, uint32_t first)
+{
+    int64_t m;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 1, MAX_RANK))
+        return false;
+    m = expr_dim(n->in[1], expr_rank(n->in[1]) - 1);
+    if (m < 0 || m + first > expr_rank(n->in[0]))
+        return node_error(n, E_IMPORT, "indices of %lld numbers for a tensor of %u dimensions",
+                          (long long)m, expr_rank(n->in[0]));
+    return true;
+}
+
+bool convert_gather_nd(Node *n)
+{
+    const Build   *b = &n->b;
+    GatherNdAttrs *a = ATTRS(b, GatherNdAttrs);
+    int64_t        batch = node_int(n, "batch_dims", 0);
+    const Expr    *at;
+
+    if (batch < 0 || batch >= MAX_RANK)
+        return node_error(n, E_IMPORT, "batch_dims is %lld", (long long)batch);
+    if (!nd_operands(n, (uint32_t)batch))
+        return false;
+    a->batch_dims = batch;
+    at = wrap_coordinates(b, n->in[0], n->in[1], (uint32_t)batch);
+    return node_done(n, at ? build2(b, n->relay, n->in[0], coordinates_first(b, at), a) : NULL);
+}
+
+static const char *reduction(Node *n)
+{
+    const char *how = node_str(n, "reduction", "none");
+
+    if (!strcmp(how, "none"))
+        return "update";
+    if (!strcmp(how, "add") || !strcmp(how, "mul") || !strcmp(how, "min") || !strcmp(how, "max"))
+        return how;
+    return node_error(n, E_UNSUPPORTED, "reduction '%s'", how);
+}
+
+bool convert_scatter_elements(Node *n)
+{
+    const Build          *b = &n->b;
+    ScatterElementsAttrs *a = ATTRS(b, ScatterElementsAttrs);
+    const Expr           *at;
+    uint32_t              axis;
+    bool                  known;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 1, MAX_RANK) ||
+        !node_need_rank(n, 2, 1, MAX_RANK) || !(a->reduction = reduction(n)) ||
+        !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
+        return false;
+    a->axis = axis;
+    if (!(at = positive(n, n->in[1], expr_dim(n->in[0], axis), &known)))
+        return false;
+    if (!known)
+        at = build3(
+            b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
+            build2(b, "add", at, build_scalar(b, at, (double)expr_dim(n->in[0], axis)), NULL), at,
+            NULL);
+    return node_done(n, build3(b, n->relay, n->in[0], at, n->in[2], a));
+}
+
+bool convert_scatter_nd(Node *n)
+{
+    const Build    *b = &n->b;
+    ScatterNdAttrs *a = ATTRS(b, ScatterNdAttrs);
+    const Expr     *at;
+
+    if (!nd_operands(n, 0) || !node_need_rank(n, 2, 0, MAX_RANK) || !(a->mode = reduction(n)))
+        return false;
+    at = wrap_coordinates(b, n->in[0], n->in[1], 0);
+    return node_done(n, at ? build3(b, n->relay, n->in[0], coordinates_first(b, at), n->in[2], a)
+                           : NULL);
+}
+
+/* values [off, on] may be known only at run time; indices outside give a row of off. */
+bool convert_one_hot(Node *n)
+{
+    const Build *b = &n->b;
+    OneHotAttrs *a = ATTRS(b, OneHotAttrs);
+    const Expr  *at, *v;
+    double       depth;
+    uint32_t     axis;
+
+    if (!node_need_rank(n, 0, 0, MAX_RANK - 1) || !node_const_float(n, 1, &depth) ||
+        !node_need_rank(n, 2, 1, 1) ||
+        !node_axis(n, node_int(n, "axis", -1), expr_rank(n->in[0]) + 1, &axis))
+        return false;
+    if (!(depth >= 0 && depth < (double)MAX_ELEMS) || expr_dim(n->in[2], 0) != 2)
+        return node_error(n, E_IMPORT, "depth is %g, or values are not [off, on]", depth);
+    v = n->in[2];
+    a->depth = (int64_t)depth;
+    a->axis = axis;
+    a->dtype = expr_dtype(v);
+    at = n->in[0];
+    if (dtype_is_float(expr_dtype(at)))
+        at = build_cast(b, at, DT_I64);
+    if (!at)
+        return false;
+    at = build3(b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
+                build2(b, "add", at, build_scalar(b, at, depth), NULL), at, NULL);
+    return node_done(n,
+                     build3(b, n->relay, at, build_reshape(b, build_slice(b, v, 0, 1, 2), 0, NULL),
+                            build_reshape(b, build_slice(b, v, 0, 0, 1), 0, NULL), a));
+}
+
+/* Rows whose condition holds; the condition has to be a constant, as the result's shape hangs on
+ * it. */
+bool convert_compress(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x;
+    int64_t     *at, extent;
+    uint32_t     axis = 0, k = 0;
+    Ints         keep;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_const_ints(n, 1, &keep))
+        return false;
+    x = n->in[0];
+    if (!node_attr(n, "axis"))
+        x = build_reshape(b, x, 1, (int64_t[]){expr_elems(x)});
+    else if (!node_axis(n, node_int(n, "axis", 0), expr_rank(x), &axis))
+        return false;
+    if (!x)
+        return false;
+    extent = expr_dim(x, axis);
+    at = NEW_ARRAY(b->c->arena, int64_t, keep.n + 1);
+    for (uint32_t i = 0; i < keep.n && i < extent; i++)
+        if (keep.at[i])
+            at[k++] = i;
+    return node_done(n, build_take(b, x, build_i64s(b, k, at), axis));
+}
+
+bool convert_nonzero(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *k;
+    int64_t     *at, dims[2], elems;
+    uint32_t     rank, found = 0;
+    DType        t;
+    Ints         d;
+
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    if (!(k = build_fold(b, n->in[0])))
+        return node_error(n, E_UNSUPPORTED,
+                          "its input is not constant, so the result has no fixed shape");
+    t = expr_dtype(k);
+    rank = expr_rank(k);
+    elems = expr_elems(k);
+    d = expr_dims(b->c, k);
+    at = arena_array(b->c->arena, (size_t)elems * (rank ? rank : 1) + 1, sizeof *at);
+    for (int64_t i = 0; i < elems; i++)
+        found += dtype_get_f(t, k->u.constant->data.at + i * dtype_bytes(t)) != 0;
+    for (int64_t i = 0, j = 0; i < elems; i++) {
+        int64_t left = i;
+
+        if (dtype_get_f(t, k->u.constant->data.at + i * dtype_bytes(t)) == 0)
+            continue;
+        for (uint32_t r = rank; r-- > 0;) {
+            at[(int64_t)r * found + j] = left % d.at[r];
+            left /= d.at[r];
+        }
+        j++;
+    }
+    dims[0] = rank;
+    dims[1] = found;
+    return node_done(n, build_const(b, DT_I64, 2, dims, at));
+}
+
+/* The first `len` cells of each sequence in reverse: cell i comes from i < len ? len-1-i : i. */
+bool convert_reverse_sequence(Node *n)
+{
+    const Build *b = &n->b;
+    int64_t      batch = node_int(n, "batch_axis", 1), time = node_int(n, "time_axis", 0);
+    int64_t     *count, T, N;
+    const Expr  *x, *len, *i, *at;
+    GatherAttrs *a = ATTRS(b, GatherAttrs);
+    int64_t      dims[MAX_RANK];
+    uint32_t     rank;
+
+    if (!node_need_rank(n, 0, 2, MAX_RANK) || !node_need_rank(n, 1, 1, 1))
+        return false;
+    x = n->in[0];
+    rank = expr_rank(x);
+    if (!((batch == 0 && time == 1) || (batch == 1 && time == 0)))
+        return node_error(n, E_IMPORT, "batch_axis %lld and time_axis %lld", (long long)batch,
+                          (long long)time);
+    T = expr_dim(x, (uint32_t)time);
+    N = expr_dim(x, (uint32_t)batch);
+    if (expr_dim(n->in[1], 0) != N)
+        return node_error(n, E_IMPORT, "%lld lengths for %lld sequences",
+                          (long long)expr_dim(n->in[1], 0), (long long)N);
+    count = arena_array(b->c->arena, (size_t)T + 1, sizeof *count);
+    for (int64_t k = 0; k < T; k++)
+        count[k] = k;
+    for (uint32_t k = 0; k < rank; k++)
+        dims[k] = 1;
+    dims[time] = T;
+    i = build_reshape(b, build_i64s(b, (uint32_t)T, count), rank, dims);
+    dims[time] = 1;
+    dims[batch] = N;
+    len = build_reshape(b, build_cast(b, n->in[1], DT_I64), rank, dims);
+    if (!i || !len)
+        return false;
+    at = build2(b, "subtract", build2(b, "subtract", len, build_scalar(b, len, 1), NULL), i, NULL);
+    at = build3(b, "where", build2(b, "less", i, len, NULL), at, i, NULL);
+    a->axis = time;
+    return node_done(
+        n, build2(b, "gather", x, build_broadcast(b, at, rank, expr_dims(b->c, x).at), a));
+}

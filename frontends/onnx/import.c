@@ -1,0 +1,530 @@
+/* A model: its graphs, one node after another.
+ *
+ * Values live in scopes, by name; a subgraph sees the scopes around it.  Before anything is built,
+ * all operators of all graphs are looked up, so that what is not supported is reported at once.  A
+ * node whose operands are constants is folded at once, so shapes are numbers wherever they can be.
+ * Model-local functions are inlined. */
+#include "frontends/onnx/onnx.h"
+
+#include <string.h>
+
+/* ---- bid -------------------------------------------------------------------------------------- */
+
+int onnx_bid(const char *path, Bytes file)
+{
+    Reader r = reader(file);
+    PbItem it;
+    bool   graph = false, opset = false, version = false, known = file.n > 0;
+    int    by_name = str_ends(path, ".onnx") ? 20 : 0;
+
+    while (known && pb_next(&r, &it)) {
+        bool number = it.number == 1 || it.number == 5;
+
+        known = it.number <= 8 || it.number == 14 || it.number == 20 || it.number == 25 ||
+                it.number == 26;
+        known &= it.wire == (number ? PB_WIRE_VARINT : PB_WIRE_LEN);
+        graph |= it.number == 7;
+        opset |= it.number == 8;
+        version |= it.number == 1;
+    }
+    if (!known || r.bad || !graph)
+        return by_name;
+    return (opset || version ? 70 : 40) + by_name;
+}
+
+/* ---- scopes ----------------------------------------------------------------------------------- */
+
+static bool scope_put(OnnxScope *s, const char *name, const Expr *value)
+{
+    name = intern(s->im->c->strings, name);
+    if (map_get(s->values, PTR_KEY(name)))
+        return false;
+    map_put(s->values, PTR_KEY(name), (void *)value);
+    return true;
+}
+
+static const Expr *scope_get(const OnnxScope *s, const char *name)
+{
+    name = intern(s->im->c->strings, name);
+    for (; s; s = s->up) {
+        const Expr *v = map_get(s->values, PTR_KEY(name));
+
+        if (v)
+            return v;
+    }
+    return NULL;
+}
+
+static OnnxScope scope_new(Import *im, const OnnxScope *up)
+{
+    OnnxScope s = {.im = im, .up = up, .values = map_new(im->c->arena)};
+
+    s.depth = up ? up->depth + 1 : 0;
+    s.function = up ? up->function : NULL;
+    s.opset = up ? up->opset : im->opset;
+    return s;
+}
+
+/* ---- which operators there are ---------------------------------------------------------------- */
+
+static const char *text_or_empty(const char *s)
+{
+    return s ? s : "";
+}
+
+/* "ai.onnx" is another name of the default domain. */
+static const char *domain_of(const char *domain)
+{
+    return !domain || !strcmp(domain, "ai.onnx") ? "" : domain;
+}
+
+static const char *op_of(const OnnxNode *p)
+{
+    return text_or_empty(p->op_type);
+}
+
+const OnnxRow *onnx_row(const char *domain, const char *op, int64_t version, const OnnxRow **other)
+{
+    *other = NULL;
+    for (uint32_t i = 0; i < onnx_nrows; i++) {
+        const OnnxRow *r = &onnx_rows[i];
+
+        if (strcmp(r->name, op) || strcmp(r->domain, domain))
+            continue;
+        if (version >= r->lo && (r->hi == 0 || version <= r->hi))
+            return r;
+        *other = r;
+    }
+    return NULL;
+}
+
+static int64_t opset_in(const PbMsgs *imports, const char *domain)
+{
+    for (uint32_t i = 0; i < imports->n; i++) {
+        const OnnxOpset *o = imports->at[i];
+
+        if (!strcmp(domain_of(o->domain), domain))
+            return o->version;
+    }
+    return 0;
+}
+
+static const OnnxFunction *find_function(const Import *im, const char *domain, const char *op)
+{
+    for (uint32_t i = 0; i < im->model->functions.n; i++) {
+        const OnnxFunction *f = im->model->functions.at[i];
+
+        if (!strcmp(text_or_empty(f->name), op) && !strcmp(domain_of(f->domain), domain))
+            return f;
+    }
+    return NULL;
+}
+
+/* Operators without a row, each once. */
+typedef struct {
+    const char    *domain, *op, *first;
+    int64_t        version;
+    uint32_t       ordinal, count;
+    const OnnxRow *other; /* the row of another version */
+} Missing;
+typedef struct {
+    Import *im;
+    VEC(Missing) missing;
+} Survey;
+
+static const char *node_name(const OnnxNode *p)
+{
+    if (p->name && *p->name)
+        return p->name;
+    for (uint32_t i = 0; i < p->output.n; i++)
+        if (*p->output.at[i])
+            return p->output.at[i];
+    return "";
+}
+
+static void survey_node(Survey *s, const OnnxNode *p, const PbMsgs *opsets, uint32_t ordinal)
+{
+    const char    *domain = domain_of(p->domain), *op = op_of(p);
+    int64_t        version = opset_in(opsets, domain);
+    const OnnxRow *other;
+    Missing        m = {domain, op, node_name(p), version, ordinal, 1, NULL};
+
+    if (find_function(s->im, domain, op))
+        return;
+    /* Contributed domains are often not imported by name; their rows start at 1. */
+    if (version == 0 && *domain)
+        version = 1;
+    if (onnx_row(domain, op, version, &other))
+        return;
+    m.other = other;
+    for (uint32_t i = 0; i < s->missing.n; i++)
+        if (!strcmp(s->missing.at[i].op, op) && !strcmp(s->missing.at[i].domain, domain)) {
+            s->missing.at[i].count++;
+            return;
+        }
+    vec_push(s->im->c->arena, &s->missing, m);
+}
+
+static void survey_nodes(Survey *s, const PbMsgs *nodes, const PbMsgs *opsets, uint32_t ordinal)
+{
+    for (uint32_t i = 0; i < nodes->n; i++) {
+        const OnnxNode *p = nodes->at[i];
+        uint32_t        place = ordinal ? ordinal : i + 1;
+
+        survey_node(s, p, opsets, place);
+        for (uint32_t k = 0; k < p->attribute.n; k++) {
+            const OnnxAttr *a = p->attribute.at[k];
+
+            if (a->g)
+                survey_nodes(s, &a->g->node, opsets, place);
+        }
+    }
+}
+
+/* False if some operator has no row. */
+static bool survey(Import *im)
+{
+    Survey s = {.im = im};
+
+    survey_nodes(&s, &im->model->graph->node, &im->model->opset_import, 0);
+    for (uint32_t i = 0; i < im->model->functions.n; i++) {
+        const OnnxFunction *f = im->model->functions.at[i];
+
+        survey_nodes(&s, &f->node, &f->opset_import, 1);
+    }
+    for (uint32_t i = 0; i < s.missing.n; i++) {
+        const Missing *m = &s.missing.at[i];
+        Ctx           *c = im->c;
+        Loc            loc = {im->path, m->ordinal, 0, intern(c->strings, m->first)};
+        StrBuf         t = strbuf(c->arena);
+
+        str_printf(&t, "operator %s%s%s is not supported", m->domain, *m->domain ? "." : "", m->op);
+        if (m->other)
+            str_printf(&t, " in opset %lld", (long long)m->version);
+        str_printf(&t, ": %u node%s, first '%s'", m->count, m->count > 1 ? "s" : "", loc.name);
+        error_at(c, E_UNSUPPORTED_OP, loc, "%s", t.at);
+        if (m->other && m->version < m->other->lo)
+            diag_hint(c->diags, "it is from opset %lld on", (long long)m->other->lo);
+    }
+    return s.missing.n == 0;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------ */
+
+static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top);
+
+/* Is `name` an output of some node of the list? */
+static const OnnxNode *producer_of(const PbMsgs *nodes, const char *name)
+{
+    for (uint32_t i = 0; i < nodes->n; i++) {
+        const OnnxNode *p = nodes->at[i];
+
+        for (uint32_t k = 0; k < p->output.n; k++)
+            if (!strcmp(p->output.at[k], name))
+                return p;
+    }
+    return NULL;
+}
+
+static bool find_inputs(Node *n, const PbMsgs *nodes)
+{
+    n->nin = n->p->input.n;
+    n->in = NEW_ARRAY(n->b.c->arena, const Expr *, n->nin + 1);
+    for (uint32_t i = 0; i < n->nin; i++) {
+        const char     *name = n->p->input.at[i];
+        const OnnxNode *by;
+
+        if (!*name || (n->in[i] = scope_get(n->scope, name)))
+            continue;
+        node_error(n, E_IMPORT, "its input '%s' is not computed before it", name);
+        if ((by = producer_of(nodes, name)))
+            diag_hint(n->b.c->diags,
+                      "'%s' is an output of %s '%s': the nodes are not in order, or "
+                      "form a cycle",
+                      name, op_of(by), node_name(by));
+        return false;
+    }
+    while (n->nin && !n->in[n->nin - 1])
+        n->nin--; /* trailing inputs that are left out */
+    return true;
+}
+
+static bool check_value(Node *n, uint32_t i)
+{
+    const Expr *v = n->out[i];
+    int64_t     elems;
+
+    if (!v->type)
+        return node_error(n, E_IMPORT, "the type of output %u is not known", i);
+    if (v->type->kind != TYPE_TENSOR)
+        return true;
+    if (v->type->n > MAX_RANK)
+        return node_error(n, E_UNSUPPORTED, "output %u has %u dimensions, more than %d", i,
+                          v->type->n, MAX_RANK);
+    if (arith_overflow(n->b.c->arith) || !type_elems(v->type, &elems) || elems > MAX_ELEMS)
+        return node_error(n, E_DIM, "output %u is too large", i);
+    for (uint32_t k = 0; k < v->type->n; k++)
+        if (expr_dim(v, k) < 0)
+            return node_error(n, E_DIM, "dimension %u of output %u is below 0", k, i);
+    return true;
+}
+
+static bool store_outputs(Node *n, OnnxScope *s)
+{
+    bool closed = true;
+
+    for (uint32_t i = 0; i < n->nin; i++)
+        closed &= !n->in[i] || n->in[i]->kind == EXPR_CONST;
+    for (uint32_t i = 0; i < n->nout; i++) {
+        const char *name = n->p->output.at[i];
+        const Expr *v = n->out[i], *folded;
+
+        if (!*name)
+            continue;
+        if (!v)
+            return node_error(n, E_UNSUPPORTED, "its output %u ('%s') is not supported", i, name);
+        if (!check_value(n, i))
+            return false;
+        if (closed && v->kind != EXPR_CONST && (folded = build_fold(&n->b, v)))
+            v = folded;
+        if (!scope_put(s, name, v))
+            return node_error(n, E_IMPORT, "its output '%s' is computed twice", name);
+    }
+    return true;
+}
+
+/* The body of a model-local function in the place of its call. */
+static bool inline_function(Node *n, const OnnxFunction *f)
+{
+    OnnxScope s = scope_new(n->im, NULL);
+
+    s.depth = n->scope->depth + 1;
+    s.function = n;
+    s.opset = opset_in(&f->opset_import, "");
+    if (s.depth > ONNX_MAX_NESTING)
+        return node_error(n, E_UNSUPPORTED, "functions are nested more than %d deep",
+                          ONNX_MAX_NESTING);
+    for (uint32_t i = 0; i < f->input.n; i++)
+        if (node_has(n, i) && !scope_put(&s, f->input.at[i], n->in[i]))
+            return node_error(n, E_IMPORT, "function parameter '%s' is there twice",
+                              f->input.at[i]);
+    if (!import_nodes(&s, &f->node, false))
+        return false;
+    for (uint32_t i = 0; i < n->nout && i < f->output.n; i++)
+        n->out[i] = scope_get(&s, f->output.at[i]);
+    return true;
+}
+
+static bool convert(Node *n)
+{
+    const char         *domain = domain_of(n->p->domain), *op = op_of(n->p);
+    const OnnxFunction *f = find_function(n->im, domain, op);
+    const OnnxRow      *row, *other;
+
+    if (f)
+        return inline_function(n, f);
+    n->opset = *domain ? opset_in(&n->im->model->opset_import, domain) : n->scope->opset;
+    if (*domain && !n->opset)
+        n->opset = 1;
+    row = onnx_row(domain, op, n->opset, &other);
+    if (!row)
+        return node_error(n, E_UNSUPPORTED_OP, "the operator is not supported");
+    n->relay = row->relay;
+    return row->convert(n);
+}
+
+static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
+{
+    Import *im = s->im;
+    Ctx    *c = im->c;
+
+    for (uint32_t i = 0; i < nodes->n; i++) {
+        const OnnxNode *p = nodes->at[i];
+        Node            n = {.b.c = c, .im = im, .scope = s, .p = p, .nout = p->output.n};
+        uint32_t        before = diag_errors(c->diags);
+
+        if (top)
+            im->ordinal = i + 1;
+        n.b.loc = (Loc){im->path, im->ordinal, 0, intern(c->strings, node_name(p))};
+        n.out = NEW_ARRAY(c->arena, const Expr *, n.nout < 4 ? 4 : n.nout);
+        if (++im->converted > ONNX_MAX_NODES)
+            return node_error(&n, E_UNSUPPORTED, "the model unrolls to more than %d nodes",
+                              ONNX_MAX_NODES);
+        if (!find_inputs(&n, nodes))
+            return false;
+        if (!convert(&n) || !store_outputs(&n, s)) {
+            if (diag_errors(c->diags) == before)
+                BUG("%s '%s' failed to import without an error", op_of(p), n.b.loc.name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- graphs ----------------------------------------------------------------------------------- */
+
+static bool import_constants(OnnxScope *s, const OnnxGraph *g, Loc loc)
+{
+    if (g->sparse.n)
+        return error_at(s->im->c, E_UNSUPPORTED, loc, "sparse constants are not supported");
+    for (uint32_t i = 0; i < g->initializer.n; i++) {
+        const OnnxTensor *t = g->initializer.at[i];
+        const Expr       *v;
+
+        /* Strings serve only operators that are not supported; leave them out. */
+        if (t->data_type == ONNX_STRING)
+            continue;
+        if (!(v = onnx_constant(s->im, t, loc)))
+            return false;
+        if (!scope_put(s, text_or_empty(t->name), v))
+            return error_at(s->im->c, E_IMPORT, loc, "constant '%s' is there twice",
+                            text_or_empty(t->name));
+    }
+    return true;
+}
+
+uint32_t onnx_graph_outputs(const OnnxGraph *g)
+{
+    return g->output.n;
+}
+
+bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
+                   const Expr **out)
+{
+    OnnxScope s = scope_new(n->im, n->scope);
+
+    if (s.depth > ONNX_MAX_NESTING)
+        return node_error(n, E_UNSUPPORTED, "graphs are nested more than %d deep",
+                          ONNX_MAX_NESTING);
+    if (ninputs != g->input.n)
+        return node_error(n, E_IMPORT, "its graph has %u inputs, not %u", g->input.n, ninputs);
+    for (uint32_t i = 0; i < ninputs; i++) {
+        const OnnxValue *v = g->input.at[i];
+
+        if (!scope_put(&s, text_or_empty(v->name), inputs[i]))
+            return node_error(n, E_IMPORT, "input '%s' of its graph is there twice",
+                              text_or_empty(v->name));
+    }
+    if (!import_constants(&s, g, n->b.loc) || !import_nodes(&s, &g->node, false))
+        return false;
+    for (uint32_t i = 0; i < g->output.n; i++) {
+        const OnnxValue *v = g->output.at[i];
+
+        if (!(out[i] = scope_get(&s, text_or_empty(v->name))))
+            return node_error(n, E_IMPORT, "output '%s' of its graph is not computed",
+                              text_or_empty(v->name));
+    }
+    return true;
+}
+
+/* One input of the model as a parameter of main. */
+static const Expr *import_input(Import *im, Shapes *shapes, const OnnxValue *v, Loc loc)
+{
+    Ctx            *c = im->c;
+    OnnxTensorType *t = v->type ? v->type->tensor : NULL;
+    InputDim        dims[MAX_RANK];
+    uint32_t        ndim = UINT32_MAX;
+    const Type     *type;
+    DType           dtype;
+
+    if (!t)
+        return error_at(c,
+                        v->type && (v->type->sequence || v->type->map || v->type->optional)
+                            ? E_UNSUPPORTED
+                            : E_IMPORT,
+                        loc, "input '%s' is no tensor", v->name);
+    if (!onnx_dtype(t->elem_type, &dtype))
+        return error_at(c, E_UNSUPPORTED, loc,
+                        "input '%s' has element type %s, which is not supported", v->name,
+                        onnx_dtype_text(t->elem_type));
+    if (t->shape) {
+        ndim = t->shape->dims.n;
+        if (ndim > MAX_RANK)
+            return error_at(c, E_UNSUPPORTED, loc, "input '%s' has %u dimensions, more than %d",
+                            v->name, ndim, MAX_RANK);
+        for (uint32_t i = 0; i < ndim; i++) {
+            const OnnxDim *d = t->shape->dims.at[i];
+            bool           named = !d->has_value && d->param && *d->param;
+
+            dims[i].value = d->has_value && d->value >= 0 ? d->value : -1;
+            dims[i].name = named ? intern(c->strings, d->param) : NULL;
+        }
+    }
+    type = shapes_input(shapes, loc, v->name, dtype, ndim, dims);
+    return type ? expr_var(c, v->name, type, loc) : NULL;
+}
+
+static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
+                          Loc loc, const Expr **params, uint32_t *nparams)
+{
+    Ctx         *c = im->c;
+    const char **names = NEW_ARRAY(c->arena, const char *, g->input.n + 1);
+    Shapes       shapes = shapes_new(c, o);
+    uint32_t     n = 0;
+
+    for (uint32_t i = 0; i < g->input.n; i++) {
+        OnnxValue *v = g->input.at[i];
+
+        v->name = intern(c->strings, text_or_empty(v->name));
+        if (map_get(s->values, PTR_KEY(v->name)))
+            continue; /* a constant that is listed as an input too, as before IR 4 */
+        if (!(params[n] = import_input(im, &shapes, v, loc)))
+            return false;
+        scope_put(s, v->name, params[n]);
+        names[n++] = v->name;
+    }
+    *nparams = n;
+    return shapes_check_used(&shapes, loc, n, names);
+}
+
+static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOptions *o)
+{
+    Ctx         *c = im->c;
+    Loc          loc = {.file = im->path};
+    OnnxScope    s = scope_new(im, NULL);
+    const Expr **params = NEW_ARRAY(c->arena, const Expr *, g->input.n + 1);
+    const Expr **outs = NEW_ARRAY(c->arena, const Expr *, g->output.n + 1);
+    const char **names = NEW_ARRAY(c->arena, const char *, g->output.n + 1);
+    const Expr  *body, *func;
+    GlobalDef    def;
+    uint32_t     nparams;
+    Module       like = {.file = im->path, .noutputs = g->output.n, .output_names = names};
+
+    if (!import_constants(&s, g, loc) || !import_inputs(im, &s, g, o, loc, params, &nparams) ||
+        !import_nodes(&s, &g->node, true))
+        return NULL;
+    if (g->output.n == 0)
+        return error_at(c, E_IMPORT, loc, "the model has no outputs");
+    for (uint32_t i = 0; i < g->output.n; i++) {
+        const OnnxValue *v = g->output.at[i];
+
+        names[i] = intern(c->strings, text_or_empty(v->name));
+        if (!(outs[i] = scope_get(&s, names[i])))
+            return error_at(c, E_IMPORT, loc, "output '%s' is not computed", names[i]);
+        if (!is_tensor(outs[i]))
+            return error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", names[i]);
+    }
+    body = g->output.n == 1 ? outs[0] : expr_tuple(c, g->output.n, outs, loc);
+    func = expr_func(c, nparams, params, body, (FuncData){0}, loc);
+    if (!func)
+        return NULL;
+    def = (GlobalDef){intern(c->strings, "main"), func};
+    return module_new(c, &like, 1, &def);
+}
+
+const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                          ImportFiles *files)
+{
+    OnnxModel model = {0};
+    Import    im = {.c = c, .path = path, .model = &model, .files = files};
+    Loc       loc = {.file = path};
+
+    if (!pb_read(c->diags, c->arena, loc, &onnx_model, file, &model))
+        return NULL;
+    if (!model.graph)
+        return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
+    im.opset = opset_in(&model.opset_import, "");
+    if (im.opset == 0 && model.opset_import.n == 0)
+        im.opset = 1; /* before IR version 3 */
+    return survey(&im) ? import_graph(&im, model.graph, o) : NULL;
+}

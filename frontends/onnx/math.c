@@ -1,0 +1,389 @@
+/* Element by element: unary and binary operators, activations, casts. */
+#include "frontends/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+bool convert_unary(Node *n)
+{
+    return node_need_rank(n, 0, 0, MAX_RANK) &&
+           node_done(n, build1(&n->b, n->relay, n->in[0], NULL));
+}
+
+bool convert_identity(Node *n)
+{
+    return node_has(n, 0) ? node_done(n, n->in[0])
+                          : node_error(n, E_IMPORT, "input 0 is missing") != NULL;
+}
+
+static bool tensors(Node *n, uint32_t least)
+{
+    for (uint32_t i = 0; i < n->nin || i < least; i++)
+        if (!node_need_rank(n, i, 0, MAX_RANK))
+            return false;
+    return true;
+}
+
+bool convert_isinf(Node *n)
+{
+    const Build *b = &n->b;
+    bool         neg = node_int(n, "detect_negative", 1), pos = node_int(n, "detect_positive", 1);
+    const Expr  *x, *r;
+
+    if (!tensors(n, 1))
+        return false;
+    x = n->in[0];
+    r = build1(b, "isinf", x, NULL);
+    if (!neg)
+        r = build2(b, "logical_and", r, build2(b, "greater", x, build_scalar(b, x, 0), NULL), NULL);
+    if (!pos)
+        r = build2(b, "logical_and", r, build2(b, "less", x, build_scalar(b, x, 0), NULL), NULL);
+    return node_done(n, r);
+}
+
+bool convert_reciprocal(Node *n)
+{
+    const Build *b = &n->b;
+
+    return tensors(n, 1) &&
+           node_done(n, build2(b, "divide", build_scalar(b, n->in[0], 1), n->in[0], NULL));
+}
+
+/* ---- activations ------------------------------------------------------------------------------- */
+
+static const Expr *scale(const Build *b, const Expr *x, double v)
+{
+    return build2(b, "multiply", x, build_scalar(b, x, v), NULL);
+}
+
+static const Expr *shift(const Build *b, const Expr *x, double v)
+{
+    return build2(b, "add", x, build_scalar(b, x, v), NULL);
+}
+
+static const Expr *clip(const Build *b, const Expr *x, double lo, double hi)
+{
+    ClipAttrs *a = ATTRS(b, ClipAttrs);
+
+    a->a_min = lo;
+    a->a_max = hi;
+    return build1(b, "clip", x, a);
+}
+
+/* x < 0 ? y : x */
+static const Expr *if_negative(const Build *b, const Expr *x, const Expr *y)
+{
+    return build3(b, "where", build2(b, "less", x, build_scalar(b, x, 0), NULL), y, x, NULL);
+}
+
+/* log(1 + exp(x)), as max(x, 0) + log(1 + exp(-|x|)), which does not overflow */
+static const Expr *softplus(const Build *b, const Expr *x)
+{
+    const Expr *e = build1(b, "exp", build1(b, "negative", build1(b, "abs", x, NULL), NULL), NULL);
+
+    return build2(b, "add", build1(b, "nn.relu", x, NULL), build1(b, "log", shift(b, e, 1), NULL),
+                  NULL);
+}
+
+bool convert_softplus(Node *n)
+{
+    return tensors(n, 1) && node_done(n, softplus(&n->b, n->in[0]));
+}
+
+bool convert_softsign(Node *n)
+{
+    const Build *b = &n->b;
+
+    return tensors(n, 1) &&
+           node_done(n, build2(b, "divide", n->in[0], shift(b, build1(b, "abs", n->in[0], NULL), 1),
+                               NULL));
+}
+
+bool convert_elu(Node *n)
+{
+    const Build *b = &n->b;
+
+    return tensors(n, 1) &&
+           node_done(n, if_negative(b, n->in[0],
+                                    scale(b, shift(b, build1(b, "exp", n->in[0], NULL), -1),
+                                          node_float(n, "alpha", 1))));
+}
+
+bool convert_selu(Node *n)
+{
+    const Build *b = &n->b;
+    double       alpha = node_float(n, "alpha", 1.67326319217681884765625);
+    double       gamma = node_float(n, "gamma", 1.05070102214813232421875);
+
+    return tensors(n, 1) &&
+           node_done(n, scale(b,
+                              if_negative(
+                                  b, n->in[0],
+                                  scale(b, shift(b, build1(b, "exp", n->in[0], NULL), -1), alpha)),
+                              gamma));
+}
+
+bool convert_celu(Node *n)
+{
+    const Build *b = &n->b;
+    double       alpha = node_float(n, "alpha", 1);
+
+    return tensors(n, 1) &&
+           node_done(
+               n, if_negative(
+                      b, n->in[0],
+                      scale(b, shift(b, build1(b, "exp", scale(b, n->in[0], 1 / alpha), NULL), -1),
+                            alpha)));
+}
+
+bool convert_leaky_relu(Node *n)
+{
+    LeakyReluAttrs *a = ATTRS(&n->b, LeakyReluAttrs);
+
+    a->alpha = node_float(n, "alpha", 0.01f);
+    return tensors(n, 1) && node_done(n, build1(&n->b, n->relay, n->in[0], a));
+}
+
+/* A slope for each channel is nn.prelu; any other broadcast is spelled out. */
+bool convert_prelu(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x, *slope;
+    uint32_t     rank, r;
+    bool         channels;
+
+    if (!tensors(n, 2))
+        return false;
+    x = n->in[0];
+    slope = n->in[1];
+    rank = expr_rank(x);
+    r = expr_rank(slope);
+    channels = rank >= 2 && r + 1 == rank && expr_dim(slope, 0) == expr_dim(x, 1) &&
+               expr_elems(slope) == expr_dim(x, 1);
+    if (channels)
+        return node_done(n, build2(b, n->relay, x,
+                                   build_reshape(b, slope, 1, (int64_t[]){expr_dim(x, 1)}), NULL));
+    return node_done(n, if_negative(b, x, build2(b, "multiply", x, slope, NULL)));
+}
+
+bool convert_thresholded_relu(Node *n)
+{
+    const Build *b = &n->b;
+    double       alpha = node_float(n, "alpha", 1);
+    const Expr  *x;
+
+    if (!tensors(n, 1))
+        return false;
+    x = n->in[0];
+    return node_done(n, build3(b, "where", build2(b, "greater", x, build_scalar(b, x, alpha), NULL),
+                               x, build_scalar(b, x, 0), NULL));
+}
+
+bool convert_hard_sigmoid(Node *n)
+{
+    const Build *b = &n->b;
+    double       alpha = node_float(n, "alpha", 0.2f), beta = node_float(n, "beta", 0.5);
+
+    return tensors(n, 1) && node_done(n, clip(b, shift(b, scale(b, n->in[0], alpha), beta), 0, 1));
+}
+
+bool convert_hard_swish(Node *n)
+{
+    const Build *b = &n->b;
+
+    return tensors(n, 1) &&
+           node_done(n, build2(b, "multiply", n->in[0],
+                               clip(b, shift(b, scale(b, n->in[0], 1.0 / 6), 0.5), 0, 1), NULL));
+}
+
+bool convert_mish(Node *n)
+{
+    const Build *b = &n->b;
+
+    return tensors(n, 1) &&
+           node_done(n, build2(b, "multiply", n->in[0],
+                               build1(b, "tanh", softplus(b, n->in[0]), NULL), NULL));
+}
+
+bool convert_gelu(Node *n)
+{
+    const Build *b = &n->b;
+    const char  *how = node_str(n, "approximate", "none");
+    const Expr  *x, *t;
+
+    if (!tensors(n, 1))
+        return false;
+    x = n->in[0];
+    if (!strcmp(how, "tanh")) {
+        const Expr *cube = build2(b, "multiply", x, build2(b, "multiply", x, x, NULL), NULL);
+
+        t = build2(b, "add", x, scale(b, cube, 0.044715), NULL);
+        t = build1(b, "tanh", scale(b, t, sqrt(2 / M_PI)), NULL);
+    } else if (!strcmp(how, "none")) {
+        t = build1(b, "erf", scale(b, x, M_SQRT1_2), NULL);
+    } else {
+        return node_error(n, E_UNSUPPORTED, "approximate is '%s'", how);
+    }
+    return node_done(n, build2(b, "multiply", scale(b, x, 0.5), shift(b, t, 1), NULL));
+}
+
+bool convert_swish(Node *n)
+{
+    const Build *b = &n->b;
+    double       alpha = node_float(n, "alpha", *n->p->domain ? 1.702f : 1);
+
+    return tensors(n, 1) &&
+           node_done(n, build2(b, "multiply", n->in[0],
+                               build1(b, "sigmoid",
+                                      alpha == 1 ? n->in[0] : scale(b, n->in[0], alpha), NULL),
+                               NULL));
+}
+
+/* x < -lambd ? x + bias : x > lambd ? x - bias : 0 */
+bool convert_shrink(Node *n)
+{
+    const Build *b = &n->b;
+    double       lambd = node_float(n, "lambd", 0.5), bias = node_float(n, "bias", 0);
+    const Expr  *x, *r;
+
+    if (!tensors(n, 1))
+        return false;
+    x = n->in[0];
+    r = build3(b, "where", build2(b, "greater", x, build_scalar(b, x, lambd), NULL),
+               shift(b, x, -bias), build_scalar(b, x, 0), NULL);
+    return node_done(n, build3(b, "where", build2(b, "less", x, build_scalar(b, x, -lambd), NULL),
+                               shift(b, x, bias), r, NULL));
+}
+
+/* ---- clip, cast ---------------------------------------------------------------------------------- */
+
+bool convert_clip_attr(Node *n)
+{
+    double lo = node_float(n, "min", -INFINITY), hi = node_float(n, "max", INFINITY);
+
+    return tensors(n, 1) && node_done(n, clip(&n->b, n->in[0], lo, hi));
+}
+
+/* Bounds are numbers almost always; then this is `clip`. */
+bool convert_clip(Node *n)
+{
+    const Build *b = &n->b;
+    double       lo, hi;
+    const Expr  *x, *k;
+    bool         numbers = true;
+
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    x = n->in[0];
+    lo = dtype_is_float(expr_dtype(x)) ? -INFINITY : dtype_min(expr_dtype(x));
+    hi = dtype_is_float(expr_dtype(x)) ? INFINITY : dtype_max(expr_dtype(x));
+    if (node_has(n, 1))
+        numbers &= (k = build_fold(b, n->in[1])) && expr_const_f(k, &lo);
+    if (node_has(n, 2))
+        numbers &= (k = build_fold(b, n->in[2])) && expr_const_f(k, &hi);
+    if (numbers && lo <= hi && expr_dtype(x).bits < 64)
+        return node_done(n, clip(b, x, lo, hi));
+    if (node_has(n, 1))
+        x = build2(b, "maximum", x, n->in[1], NULL);
+    if (node_has(n, 2))
+        x = build2(b, "minimum", x, n->in[2], NULL);
+    return node_done(n, x);
+}
+
+bool convert_cast(Node *n)
+{
+    int64_t to = node_int(n, "to", 0);
+    DType   t;
+
+    if (!onnx_dtype(to, &t))
+        return node_error(n, E_UNSUPPORTED, "a cast to %s", onnx_dtype_text(to));
+    return tensors(n, 1) && node_done(n, build_cast(&n->b, n->in[0], t));
+}
+
+bool convert_cast_like(Node *n)
+{
+    return tensors(n, 2) && node_done(n, build_cast(&n->b, n->in[0], expr_dtype(n->in[1])));
+}
+
+/* ---- two and more operands ------------------------------------------------------------------------ */
+
+bool convert_binary(Node *n)
+{
+    return tensors(n, 2) && node_done(n, build2(&n->b, n->relay, n->in[0], n->in[1], NULL));
+}
+
+bool convert_bit_shift(Node *n)
+{
+    const char *way = node_str(n, "direction", "");
+
+    if (strcmp(way, "LEFT") && strcmp(way, "RIGHT"))
+        return node_error(n, E_IMPORT, "direction is '%s', not LEFT or RIGHT", way);
+    return tensors(n, 2) && node_done(n, build2(&n->b, *way == 'L' ? "left_shift" : "right_shift",
+                                                n->in[0], n->in[1], NULL));
+}
+
+/* fmod 0: the sign of the divisor, as Python; 1: of the dividend, as C. */
+bool convert_mod(Node *n)
+{
+    return tensors(n, 2) && node_done(n, build2(&n->b, node_int(n, "fmod", 0) ? "mod" : "floor_mod",
+                                                n->in[0], n->in[1], NULL));
+}
+
+/* Small whole powers are products; the exponent may have another type than the base. */
+bool convert_pow(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x, *y, *k;
+    double       v;
+    DType        t;
+
+    if (!tensors(n, 2))
+        return false;
+    x = n->in[0];
+    y = n->in[1];
+    t = expr_dtype(x);
+    if (expr_rank(y) <= expr_rank(x) && expr_elems(y) == 1 && (k = build_fold(b, y)) &&
+        expr_const_f(k, &v)) {
+        if (v == 1)
+            return node_done(n, x);
+        if (v == 2)
+            return node_done(n, build2(b, "multiply", x, x, NULL));
+        if (v == 3)
+            return node_done(n, build2(b, "multiply", build2(b, "multiply", x, x, NULL), x, NULL));
+        if (v == 0.5 && dtype_is_float(t))
+            return node_done(n, build1(b, "sqrt", x, NULL));
+    }
+    if (dtype_is_int(t) || !dtype_eq(t, expr_dtype(y))) {
+        DType wide = t.bits >= 64 || expr_dtype(y).bits >= 64 || dtype_is_int(t) ? DT_F64 : DT_F32;
+
+        return node_done(
+            n, build_cast(
+                   b, build2(b, "power", build_cast(b, x, wide), build_cast(b, y, wide), NULL), t));
+    }
+    return node_done(n, build2(b, "power", x, y, NULL));
+}
+
+static const Expr *fold_all(Node *n)
+{
+    const Expr *r = n->in[0];
+
+    for (uint32_t i = 1; i < n->nin; i++)
+        r = build2(&n->b, n->relay, r, n->in[i], NULL);
+    return r;
+}
+
+bool convert_variadic(Node *n)
+{
+    return tensors(n, 1) && node_done(n, fold_all(n));
+}
+
+bool convert_mean(Node *n)
+{
+    return tensors(n, 1) && node_done(n, scale(&n->b, fold_all(n), 1.0 / n->nin));
+}
+
+bool convert_where(Node *n)
+{
+    return tensors(n, 3) &&
+           node_done(n, build3(&n->b, "where", n->in[0], n->in[1], n->in[2], NULL));
+}

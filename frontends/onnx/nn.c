@@ -1,0 +1,349 @@
+/* Convolution and matrix products. */
+#include "frontends/onnx/onnx.h"
+
+#include <string.h>
+
+#define MAX_SPATIAL 3
+
+/* The window of a convolution or pooling: pads begin.., end.. as ONNX has them. */
+bool onnx_window(Node *n, const Expr *x, const int64_t *kernel, uint32_t dims, OnnxWindow *w)
+{
+    const char *how = node_str(n, "auto_pad", "NOTSET");
+    Ints        v;
+
+    for (uint32_t i = 0; i < dims; i++) {
+        w->kernel[i] = kernel[i];
+        w->stride[i] = w->dilation[i] = 1;
+        w->begin[i] = w->end[i] = 0;
+    }
+    if (node_ints(n, "strides", &v)) {
+        if (v.n != dims)
+            return node_error(n, E_IMPORT, "%u strides for %u dimensions", v.n, dims);
+        memcpy(w->stride, v.at, dims * sizeof *v.at);
+    }
+    if (node_ints(n, "dilations", &v)) {
+        if (v.n != dims)
+            return node_error(n, E_IMPORT, "%u dilations for %u dimensions", v.n, dims);
+        memcpy(w->dilation, v.at, dims * sizeof *v.at);
+    }
+    for (uint32_t i = 0; i < dims; i++)
+        if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1 ||
+            w->stride[i] > INT32_MAX || w->dilation[i] > INT32_MAX || w->kernel[i] > INT32_MAX)
+            return node_error(n, E_IMPORT, "kernel, strides and dilations have to be above 0");
+    if (!strcmp(how, "VALID"))
+        return true;
+    if (!strcmp(how, "SAME_UPPER") || !strcmp(how, "SAME_LOWER")) {
+        for (uint32_t i = 0; i < dims; i++) {
+            int64_t in = expr_dim(x, 2 + i), out = (in + w->stride[i] - 1) / w->stride[i];
+            int64_t pad = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in;
+
+            if (pad < 0)
+                pad = 0;
+            w->begin[i] = !strcmp(how, "SAME_LOWER") ? pad - pad / 2 : pad / 2;
+            w->end[i] = pad - w->begin[i];
+        }
+        return true;
+    }
+    if (strcmp(how, "NOTSET") && *how)
+        return node_error(n, E_IMPORT, "auto_pad is '%s'", how);
+    if (node_ints(n, "pads", &v)) {
+        if (v.n != 2 * dims)
+            return node_error(n, E_IMPORT, "%u pads for %u dimensions", v.n, dims);
+        for (uint32_t i = 0; i < 2 * dims; i++)
+            if (v.at[i] < 0 || v.at[i] > INT32_MAX)
+                return node_error(n, E_IMPORT, "pads have to be 0 or more");
+        memcpy(w->begin, v.at, dims * sizeof *v.at);
+        memcpy(w->end, v.at + dims, dims * sizeof *v.at);
+    }
+    return true;
+}
+
+/* ---- convolution ---------------------------------------------------------------------------------- */
+
+/* Shape of the weight against kernel_shape, groups against channels. */
+static bool check_conv(Node *n, const Expr *x, const Expr *w, bool transposed, int64_t *group)
+{
+    uint32_t dims = expr_rank(x) - 2;
+    Ints     v;
+
+    *group = node_int(n, "group", 1);
+    if (expr_rank(w) != expr_rank(x))
+        return node_error(n, E_IMPORT, "the weight has %u dimensions, the data %u", expr_rank(w),
+                          expr_rank(x));
+    if (node_ints(n, "kernel_shape", &v))
+        for (uint32_t i = 0; i < v.n || i < dims; i++)
+            if (v.n != dims || v.at[i] != expr_dim(w, 2 + i))
+                return node_error(n, E_IMPORT, "kernel_shape is not that of the weight, %s",
+                                  type_text(n->b.c, w->type));
+    if (*group < 1 || expr_dim(x, 1) % *group || expr_dim(w, 0) % *group)
+        return node_error(n, E_IMPORT,
+                          "group is %lld, which does not divide %lld channels of data "
+                          "or %lld of the weight",
+                          (long long)*group, (long long)expr_dim(x, 1), (long long)expr_dim(w, 0));
+    if (transposed ? expr_dim(w, 0) != expr_dim(x, 1) : expr_dim(w, 1) * *group != expr_dim(x, 1)) {
+        node_error(n, E_IMPORT, "the weight is for %lld input channels, the data have %lld",
+                   (long long)(transposed ? expr_dim(w, 0) : expr_dim(w, 1) * *group),
+                   (long long)expr_dim(x, 1));
+        diag_note(n->b.c->diags, n->b.loc, "data %s, weight %s", type_text(n->b.c, x->type),
+                  type_text(n->b.c, w->type));
+        return false;
+    }
+    return true;
+}
+
+static const Expr *conv1d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
+                          int64_t group)
+{
+    Conv1dAttrs *a = ATTRS(b, Conv1dAttrs);
+
+    a->strides = ints_dup(b->c, win->stride, 1);
+    a->dilation = ints_dup(b->c, win->dilation, 1);
+    a->padding = ints_of(b->c, 2, (int)win->begin[0], (int)win->end[0]);
+    a->groups = group;
+    a->channels = expr_dim(w, 0);
+    a->kernel_size = ints_dup(b->c, win->kernel, 1);
+    return build2(b, "nn.conv1d", x, w, a);
+}
+
+static const Expr *conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
+                          int64_t group)
+{
+    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
+
+    a->strides = ints_dup(b->c, win->stride, 2);
+    a->dilation = ints_dup(b->c, win->dilation, 2);
+    a->padding = ints_of(b->c, 4, (int)win->begin[0], (int)win->begin[1], (int)win->end[0],
+                         (int)win->end[1]);
+    a->groups = group;
+    a->channels = expr_dim(w, 0);
+    a->kernel_size = ints_dup(b->c, win->kernel, 2);
+    return build2(b, "nn.conv2d", x, w, a);
+}
+
+const Expr *onnx_bias(Node *n, const Expr *x, const Expr *bias)
+{
+    if (!x || !bias)
+        return x;
+    if (!is_tensor(bias) || expr_rank(bias) != 1 || expr_dim(bias, 0) != expr_dim(x, 1))
+        return node_error(n, E_IMPORT, "the bias is %s, the result has %lld channels",
+                          type_text(n->b.c, bias->type), (long long)expr_dim(x, 1));
+    return build2(&n->b, "nn.bias_add", x, bias, NULL);
+}
+
+const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias)
+{
+    uint32_t    dims = expr_rank(x) - 2;
+    int64_t     group, kernel[MAX_SPATIAL];
+    OnnxWindow  win;
+    const Expr *y;
+
+    if (!check_conv(n, x, w, false, &group))
+        return NULL;
+    for (uint32_t i = 0; i < dims; i++)
+        kernel[i] = expr_dim(w, 2 + i);
+    if (!onnx_window(n, x, kernel, dims, &win))
+        return NULL;
+    y = dims == 1 ? conv1d(&n->b, x, w, &win, group) : conv2d(&n->b, x, w, &win, group);
+    return onnx_bias(n, y, bias);
+}
+
+bool convert_conv(Node *n)
+{
+    return node_need_rank(n, 0, 3, 4) && node_need_rank(n, 1, 3, 4) &&
+           node_done(n, onnx_conv(n, n->in[0], n->in[1], node_has(n, 2) ? n->in[2] : NULL));
+}
+
+/* ONNX takes pads off the full result and adds output_padding at the end; output_shape fixes the
+ * pads instead.  One dimension is a height of 1. */
+bool convert_conv_transpose(Node *n)
+{
+    const Build          *b = &n->b;
+    const char           *how = node_str(n, "auto_pad", "NOTSET");
+    Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
+    int64_t               group, kernel[2], extra[2] = {0, 0};
+    uint32_t              dims;
+    bool                  one;
+    const Expr           *x, *w, *y;
+    OnnxWindow            win;
+    Ints                  v;
+
+    if (!node_need_rank(n, 0, 3, 4) || !node_need_rank(n, 1, 3, 4))
+        return false;
+    x = n->in[0];
+    w = n->in[1];
+    dims = expr_rank(x) - 2;
+    one = dims == 1;
+    if (!check_conv(n, x, w, true, &group))
+        return false;
+    for (uint32_t i = 0; i < dims; i++)
+        kernel[i] = expr_dim(w, 2 + i);
+    if (!onnx_window(n, x, kernel, dims, &win))
+        return false;
+    if (node_ints(n, "output_padding", &v)) {
+        if (v.n != dims)
+            return node_error(n, E_IMPORT, "%u output_padding for %u dimensions", v.n, dims);
+        memcpy(extra, v.at, dims * sizeof *v.at);
+    }
+    if (node_ints(n, "output_shape", &v) || str_starts(how, "SAME")) {
+        bool given = node_ints(n, "output_shape", &v);
+
+        if (given && v.n != dims && v.n != dims + 2)
+            return node_error(n, E_IMPORT, "output_shape has %u numbers, not %u", v.n, dims);
+        for (uint32_t i = 0; i < dims; i++) {
+            int64_t in = expr_dim(x, 2 + i);
+            int64_t out = given ? v.at[v.n - dims + i] : in * win.stride[i];
+            int64_t total = win.stride[i] * (in - 1) + extra[i] +
+                            (win.kernel[i] - 1) * win.dilation[i] + 1 - out;
+
+            /* A result larger than the full one: more cells at the end. */
+            if (total < 0) {
+                extra[i] -= total;
+                total = 0;
+            }
+            win.begin[i] = !strcmp(how, "SAME_UPPER") ? total / 2 : total - total / 2;
+            win.end[i] = total - win.begin[i];
+        }
+    }
+    if (one) {
+        x = build_reshape(b, x, 4, (int64_t[]){expr_dim(x, 0), expr_dim(x, 1), 1, expr_dim(x, 2)});
+        w = build_reshape(b, w, 4, (int64_t[]){expr_dim(w, 0), expr_dim(w, 1), 1, expr_dim(w, 2)});
+        if (!x || !w)
+            return false;
+    }
+    a->strides = ints_of(b->c, 2, one ? 1 : (int)win.stride[0], (int)win.stride[dims - 1]);
+    a->dilation = ints_of(b->c, 2, one ? 1 : (int)win.dilation[0], (int)win.dilation[dims - 1]);
+    a->padding = ints_of(b->c, 4, one ? 0 : (int)win.begin[0], (int)win.begin[dims - 1],
+                         one ? 0 : (int)win.end[0], (int)win.end[dims - 1]);
+    a->output_padding = ints_of(b->c, 2, one ? 0 : (int)extra[0], (int)extra[dims - 1]);
+    a->groups = group;
+    a->channels = expr_dim(w, 1) * group;
+    a->kernel_size = ints_of(b->c, 2, one ? 1 : (int)win.kernel[0], (int)win.kernel[dims - 1]);
+    y = build2(b, "nn.conv2d_transpose", x, w, a);
+    if (one && y)
+        y = build_reshape(b, y, 3, (int64_t[]){expr_dim(y, 0), expr_dim(y, 1), expr_dim(y, 3)});
+    return node_done(n, onnx_bias(n, y, node_has(n, 2) ? n->in[2] : NULL));
+}
+
+/* ---- matrix products ------------------------------------------------------------------------------- */
+
+static const Expr *matmul2(const Build *b, const Expr *x, const Expr *y, bool tx, bool ty)
+{
+    MatmulAttrs *a;
+
+    if (!tx && ty)
+        return build2(b, "nn.dense", x, y, NULL);
+    a = ATTRS(b, MatmulAttrs);
+    a->transpose_a = tx;
+    a->transpose_b = ty;
+    return build2(b, "nn.matmul", x, y, a);
+}
+
+static const Expr *matmul_batched(const Build *b, const Expr *x, const Expr *y, bool tx, bool ty)
+{
+    BatchMatmulAttrs *a = ATTRS(b, BatchMatmulAttrs);
+
+    a->transpose_a = tx;
+    a->transpose_b = ty;
+    return build2(b, "nn.batch_matmul", x, y, a);
+}
+
+/* numpy.matmul: vectors get a dimension that is dropped again; leading dimensions broadcast.  Many
+ * rows against one matrix are one product of two matrices. */
+const Expr *onnx_matmul(Node *n, const Expr *x, const Expr *y)
+{
+    const Build *b = &n->b;
+    uint32_t     rx = expr_rank(x), ry = expr_rank(y);
+    int64_t      dims[MAX_RANK], rows = 1;
+    const Expr  *r;
+    Ints         d;
+
+    if (rx == 0 || ry == 0)
+        return node_error(n, E_IMPORT, "an operand of a matrix product is a scalar");
+    if (expr_dim(x, rx - 1) != expr_dim(y, ry == 1 ? 0 : ry - 2)) {
+        node_error(n, E_IMPORT, "the operands do not fit: %lld columns against %lld rows",
+                   (long long)expr_dim(x, rx - 1), (long long)expr_dim(y, ry == 1 ? 0 : ry - 2));
+        diag_note(b->c->diags, b->loc, "%s times %s", type_text(b->c, x->type),
+                  type_text(b->c, y->type));
+        return NULL;
+    }
+    if (rx == 1 || ry == 1) {
+        const Expr *x2 = rx == 1 ? build_reshape(b, x, 2, (int64_t[]){1, expr_dim(x, 0)}) : x;
+        const Expr *y2 = ry == 1 ? build_reshape(b, y, 2, (int64_t[]){expr_dim(y, 0), 1}) : y;
+        uint32_t    k = 0;
+
+        if (!x2 || !y2 || !(r = onnx_matmul(n, x2, y2)))
+            return NULL;
+        d = expr_dims(b->c, r);
+        for (uint32_t i = 0; i < d.n; i++)
+            if (!(rx == 1 && i + 2 == d.n) && !(ry == 1 && i + 1 == d.n))
+                dims[k++] = d.at[i];
+        return build_reshape(b, r, k, dims);
+    }
+    if (rx == 2 && ry == 2)
+        return matmul2(b, x, y, false, false);
+    for (uint32_t i = 0; i + 2 < rx; i++)
+        rows *= expr_dim(x, i);
+    if (ry == 2 && rows != 1) {
+        d = expr_dims(b->c, x);
+        rows *= d.at[rx - 2];
+        r = matmul2(b, build_reshape(b, x, 2, (int64_t[]){rows, d.at[rx - 1]}), y, false, false);
+        memcpy(dims, d.at, d.n * sizeof *dims);
+        dims[rx - 1] = expr_dim(y, 1);
+        return build_reshape(b, r, rx, dims);
+    }
+    return matmul_batched(b, x, y, false, false);
+}
+
+static bool operands(Node *n)
+{
+    return node_need_rank(n, 0, 1, MAX_RANK) && node_need_rank(n, 1, 1, MAX_RANK);
+}
+
+bool convert_matmul(Node *n)
+{
+    return operands(n) && node_done(n, onnx_matmul(n, n->in[0], n->in[1]));
+}
+
+static const Expr *times(const Build *b, const Expr *x, double v)
+{
+    return v == 1 ? x : build2(b, "multiply", x, build_scalar(b, x, v), NULL);
+}
+
+bool convert_fused_matmul(Node *n)
+{
+    bool        tx = node_int(n, "transA", 0), ty = node_int(n, "transB", 0);
+    const Expr *r;
+
+    if (node_int(n, "transBatchA", 0) || node_int(n, "transBatchB", 0))
+        return node_error(n, E_UNSUPPORTED, "transBatchA and transBatchB");
+    if (!operands(n))
+        return false;
+    if (!tx && !ty)
+        r = onnx_matmul(n, n->in[0], n->in[1]);
+    else if (expr_rank(n->in[0]) == 2 && expr_rank(n->in[1]) == 2)
+        r = matmul2(&n->b, n->in[0], n->in[1], tx, ty);
+    else
+        r = matmul_batched(&n->b, n->in[0], n->in[1], tx, ty);
+    return node_done(n, times(&n->b, r, node_float(n, "alpha", 1)));
+}
+
+/* alpha * A' * B' + beta * C; a C of [N] is a bias. */
+bool convert_gemm(Node *n)
+{
+    const Build *b = &n->b;
+    double       beta = node_float(n, "beta", 1);
+    const Expr  *y, *bias;
+
+    if (!node_need_rank(n, 0, 2, 2) || !node_need_rank(n, 1, 2, 2))
+        return false;
+    y = matmul2(b, n->in[0], n->in[1], node_int(n, "transA", 0), node_int(n, "transB", 0));
+    y = times(b, y, node_float(n, "alpha", 1));
+    if (!y || !node_has(n, 2) || beta == 0)
+        return node_done(n, y);
+    if (!node_need_rank(n, 2, 0, 2))
+        return false;
+    bias = times(b, n->in[2], beta);
+    if (expr_rank(bias) == 1 && expr_dim(bias, 0) == expr_dim(y, 1))
+        return node_done(n, build2(b, "nn.bias_add", y, bias, NULL));
+    return node_done(n, build2(b, "add", y, bias, NULL));
+}

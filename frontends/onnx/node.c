@@ -1,0 +1,175 @@
+/* What converters ask of a node: its attributes, and inputs that have to be constants. */
+#include "frontends/onnx/onnx.h"
+
+#include <string.h>
+
+void *node_error(const Node *n, DiagId id, const char *fmt, ...)
+{
+    StrBuf  s = strbuf(n->b.c->arena);
+    va_list ap;
+
+    str_printf(&s, "%s '%s': ", n->p->op_type, n->b.loc.name);
+    va_start(ap, fmt);
+    str_vprintf(&s, fmt, ap);
+    va_end(ap);
+    return diag_error(n->b.c->diags, id, n->b.loc, "%s", s.at);
+}
+
+/* In the body of a function an attribute may stand for one of the call. */
+const OnnxAttr *node_attr(const Node *n, const char *name)
+{
+    for (uint32_t i = 0; i < n->p->attribute.n; i++) {
+        const OnnxAttr *a = n->p->attribute.at[i];
+
+        if (!a->name || strcmp(a->name, name))
+            continue;
+        if (a->ref && *a->ref)
+            return n->scope->function ? node_attr(n->scope->function, a->ref) : NULL;
+        return a;
+    }
+    return NULL;
+}
+
+int64_t node_int(const Node *n, const char *name, int64_t fallback)
+{
+    const OnnxAttr *a = node_attr(n, name);
+
+    return a ? a->i : fallback;
+}
+
+double node_float(const Node *n, const char *name, double fallback)
+{
+    const OnnxAttr *a = node_attr(n, name);
+
+    return a ? (double)a->f : fallback;
+}
+
+const char *node_str(const Node *n, const char *name, const char *fallback)
+{
+    const OnnxAttr *a = node_attr(n, name);
+
+    return a ? intern_n(n->b.c->strings, a->s.n ? (const char *)a->s.at : "", a->s.n) : fallback;
+}
+
+bool node_ints(const Node *n, const char *name, Ints *out)
+{
+    const OnnxAttr *a = node_attr(n, name);
+
+    if (!a)
+        return false;
+    *out = (Ints){a->ints.n, a->ints.at};
+    return true;
+}
+
+const OnnxGraph *node_graph(const Node *n, const char *name)
+{
+    const OnnxAttr *a = node_attr(n, name);
+
+    return a && a->g ? a->g : node_error(n, E_IMPORT, "attribute '%s' should be a graph", name);
+}
+
+bool node_has(const Node *n, uint32_t i)
+{
+    return i < n->nin && n->in[i];
+}
+
+static const Expr *need_const(Node *n, uint32_t i)
+{
+    const Expr *v;
+
+    if (!node_has(n, i))
+        return node_error(n, E_IMPORT, "input %u is missing", i);
+    v = build_fold(&n->b, n->in[i]);
+    if (!v) {
+        node_error(n, E_UNSUPPORTED, "input %u ('%s') has to be a constant", i, n->p->input.at[i]);
+        diag_hint(n->b.c->diags, "shapes, axes and the like may not depend on the inputs' values");
+    }
+    return v;
+}
+
+bool node_const_ints(Node *n, uint32_t i, Ints *out)
+{
+    const Expr *v = need_const(n, i);
+
+    if (!v)
+        return false;
+    return expr_ints(n->b.c, v, out) ||
+           node_error(n, E_IMPORT, "input %u ('%s') should hold integers", i, n->p->input.at[i]);
+}
+
+bool node_const_float(Node *n, uint32_t i, double *out)
+{
+    const Expr *v = need_const(n, i);
+
+    if (!v)
+        return false;
+    if (expr_elems(v) != 1)
+        return node_error(n, E_IMPORT, "input %u ('%s') should be one number", i,
+                          n->p->input.at[i]);
+    return expr_const_f(v, out) ||
+           node_error(n, E_IMPORT, "input %u ('%s') should be one number", i, n->p->input.at[i]);
+}
+
+bool node_need_rank(Node *n, uint32_t i, uint32_t lo, uint32_t hi)
+{
+    uint32_t rank;
+
+    if (!node_has(n, i))
+        return node_error(n, E_IMPORT, "input %u is missing", i);
+    if (!is_tensor(n->in[i]))
+        return node_error(n, E_IMPORT, "input %u ('%s') should be a tensor", i, n->p->input.at[i]);
+    rank = expr_rank(n->in[i]);
+    if (rank >= lo && rank <= hi)
+        return true;
+    if (lo == hi)
+        return node_error(n, E_IMPORT, "input %u ('%s') has %u dimensions, not %u", i,
+                          n->p->input.at[i], rank, lo);
+    return node_error(n, rank < lo ? E_IMPORT : E_UNSUPPORTED,
+                      "input %u ('%s') has %u dimensions, not %u to %u", i, n->p->input.at[i], rank,
+                      lo, hi);
+}
+
+bool node_axis(Node *n, int64_t axis, uint32_t rank, uint32_t *out)
+{
+    int64_t r = rank;
+
+    if (axis < -r || axis >= r)
+        return node_error(n, E_IMPORT, "axis %lld is outside a tensor of %u dimensions",
+                          (long long)axis, rank);
+    *out = (uint32_t)(axis < 0 ? axis + r : axis);
+    return true;
+}
+
+bool node_axes(Node *n, Ints axes, uint32_t rank, int64_t *out)
+{
+    if (axes.n > rank)
+        return node_error(n, E_IMPORT, "%u axes are given for a tensor of %u dimensions", axes.n,
+                          rank);
+    for (uint32_t i = 0; i < axes.n; i++) {
+        uint32_t a;
+
+        if (!node_axis(n, axes.at[i], rank, &a))
+            return false;
+        for (uint32_t k = 0; k < i; k++)
+            if (out[k] == a)
+                return node_error(n, E_IMPORT, "axis %u is given twice", a);
+        out[i] = a;
+    }
+    return true;
+}
+
+bool node_axes_arg(Node *n, uint32_t i, Ints *out, bool *bad)
+{
+    *bad = false;
+    if (node_has(n, i)) {
+        *bad = !node_const_ints(n, i, out);
+        return !*bad;
+    }
+    return node_ints(n, "axes", out);
+}
+
+bool node_done(Node *n, const Expr *result)
+{
+    n->out[0] = result;
+    return result != NULL;
+}

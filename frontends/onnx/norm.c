@@ -1,0 +1,365 @@
+/* Normalization and softmax. */
+#include "frontends/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+static const Expr *scale(const Build *b, const Expr *x, double v)
+{
+    return build2(b, "multiply", x, build_scalar(b, x, v), NULL);
+}
+
+static const Expr *shift(const Build *b, const Expr *x, double v)
+{
+    return build2(b, "add", x, build_scalar(b, x, v), NULL);
+}
+
+static const Expr *square(const Build *b, const Expr *x)
+{
+    return build2(b, "multiply", x, x, NULL);
+}
+
+bool convert_batch_norm(Node *n)
+{
+    const Build    *b = &n->b;
+    BatchNormAttrs *a = ATTRS(b, BatchNormAttrs);
+    const Expr     *args[5];
+
+    if (!node_need_rank(n, 0, 2, MAX_RANK))
+        return false;
+    if (node_int(n, "training_mode", 0))
+        return node_error(n, E_UNSUPPORTED, "training_mode 1");
+    if (node_int(n, "spatial", 1) != 1)
+        return node_error(n, E_UNSUPPORTED, "spatial 0");
+    args[0] = n->in[0];
+    for (uint32_t i = 1; i < 5; i++) {
+        if (!node_need_rank(n, i, 1, 1))
+            return false;
+        if (expr_dim(n->in[i], 0) != expr_dim(n->in[0], 1))
+            return node_error(n, E_IMPORT, "input %u has %lld numbers for %lld channels", i,
+                              (long long)expr_dim(n->in[i], 0), (long long)expr_dim(n->in[0], 1));
+        args[i] = build_cast(b, n->in[i], expr_dtype(n->in[0]));
+    }
+    a->epsilon = node_float(n, "epsilon", 1e-5f);
+    return node_done(n, build_proj(b, build_call(b, n->relay, 5, args, a), 0));
+}
+
+/* (x - mean) / sqrt(var + epsilon) over the axes. */
+static const Expr *standardize(const Build *b, const Expr *x, uint32_t naxes, const int64_t *axes,
+                               double epsilon)
+{
+    const Expr *d = build2(b, "subtract", x, build_reduce(b, "mean", x, naxes, axes, true), NULL);
+    const Expr *var = d ? build_reduce(b, "mean", square(b, d), naxes, axes, true) : NULL;
+
+    return build2(b, "divide", d, build1(b, "sqrt", shift(b, var, epsilon), NULL), NULL);
+}
+
+static const Expr *scale_and_shift(const Build *b, const Expr *x, const Expr *gamma,
+                                   const Expr *beta, uint32_t axis)
+{
+    if (!x)
+        return NULL;
+    x = build2(b, "multiply", x, build_along(b, gamma, expr_rank(x), axis), NULL);
+    return x && beta ? build2(b, "add", x, build_along(b, beta, expr_rank(x), axis), NULL) : x;
+}
+
+bool convert_instance_norm(Node *n)
+{
+    int64_t     axes[MAX_RANK];
+    const Expr *x, *y;
+
+    if (!node_need_rank(n, 0, 3, MAX_RANK) || !node_need_rank(n, 1, 1, 1) ||
+        !node_need_rank(n, 2, 1, 1))
+        return false;
+    x = n->in[0];
+    for (uint32_t i = 2; i < expr_rank(x); i++)
+        axes[i - 2] = i;
+    y = standardize(&n->b, x, expr_rank(x) - 2, axes, node_float(n, "epsilon", 1e-5f));
+    return node_done(n, scale_and_shift(&n->b, y, n->in[1], n->in[2], 1));
+}
+
+/* Groups of channels become a dimension; before opset 21 scale and bias are for groups. */
+bool convert_group_norm(Node *n)
+{
+    const Build *b = &n->b;
+    int64_t      groups = node_int(n, "num_groups", 0), dims[3], wide[MAX_RANK];
+    const Expr  *x, *y;
+
+    if (!node_need_rank(n, 0, 3, MAX_RANK) || !node_need_rank(n, 1, 1, 1) ||
+        !node_need_rank(n, 2, 1, 1))
+        return false;
+    x = n->in[0];
+    if (groups < 1 || expr_dim(x, 1) % groups)
+        return node_error(n, E_IMPORT, "num_groups is %lld, which does not divide %lld channels",
+                          (long long)groups, (long long)expr_dim(x, 1));
+    if (expr_elems(x) == 0)
+        return node_done(n, x);
+    dims[0] = expr_dim(x, 0);
+    dims[1] = groups;
+    dims[2] = expr_elems(x) / dims[0] / groups;
+    y = build_reshape(b, x, 3, dims);
+    y = y ? standardize(b, y, 1, (int64_t[]){2}, node_float(n, "epsilon", 1e-5f)) : NULL;
+    if (expr_elems(n->in[1]) == groups && expr_dim(x, 1) != groups)
+        return node_done(n, build_reshape(b, scale_and_shift(b, y, n->in[1], n->in[2], 1),
+                                          expr_rank(x), expr_dims(b->c, x).at));
+    memcpy(wide, expr_dims(b->c, x).at, expr_rank(x) * sizeof *wide);
+    y = build_reshape(b, y, expr_rank(x), wide);
+    return node_done(n, scale_and_shift(b, y, n->in[1], n->in[2], 1));
+}
+
+/* The normalized dimensions: axis .. last. */
+static bool last_axes(Node *n, int64_t fallback, int64_t *axes, uint32_t *naxes, uint32_t *first)
+{
+    uint32_t rank;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK))
+        return false;
+    rank = expr_rank(n->in[0]);
+    if (!node_axis(n, node_int(n, "axis", fallback), rank, first))
+        return false;
+    for (uint32_t i = *first; i < rank; i++)
+        axes[i - *first] = i;
+    *naxes = rank - *first;
+    return true;
+}
+
+static const Expr *layer_norm(Node *n, const Expr *x, const Expr *gamma, const Expr *beta,
+                              uint32_t first, double epsilon)
+{
+    const Build    *b = &n->b;
+    LayerNormAttrs *a = ATTRS(b, LayerNormAttrs);
+    Ints            d = expr_dims(b->c, x);
+
+    a->axis = first;
+    a->epsilon = epsilon;
+    if (!beta)
+        beta = build_zeros(b, expr_dtype(gamma), d.n - first, d.at + first);
+    if (expr_rank(gamma) != d.n - first || expr_elems(gamma) != expr_elems(beta))
+        gamma = build_broadcast(b, gamma, d.n - first, d.at + first);
+    if (expr_rank(beta) != d.n - first || (gamma && expr_elems(gamma) != expr_elems(beta)))
+        beta = build_broadcast(b, beta, d.n - first, d.at + first);
+    return build3(b, "nn.layer_norm", x, build_cast(b, gamma, expr_dtype(x)),
+                  build_cast(b, beta, expr_dtype(x)), a);
+}
+
+bool convert_layer_norm(Node *n)
+{
+    const Build *b = &n->b;
+    int64_t      axes[MAX_RANK];
+    uint32_t     naxes, first;
+    double       eps = node_float(n, "epsilon", 1e-5f);
+    const Expr  *x;
+
+    if (!last_axes(n, -1, axes, &naxes, &first) || !node_need_rank(n, 1, 0, MAX_RANK) ||
+        (node_has(n, 2) && !node_need_rank(n, 2, 0, MAX_RANK)))
+        return false;
+    x = n->in[0];
+    if (n->nout > 1) {
+        const Expr *mean = build_reduce(b, "mean", x, naxes, axes, true);
+        const Expr *d = build2(b, "subtract", x, mean, NULL);
+        const Expr *var = d ? build_reduce(b, "mean", square(b, d), naxes, axes, true) : NULL;
+
+        n->out[1] = mean;
+        n->out[2] = build2(b, "divide", build_scalar(b, x, 1),
+                           build1(b, "sqrt", shift(b, var, eps), NULL), NULL);
+    }
+    return node_done(n, layer_norm(n, x, n->in[1], node_has(n, 2) ? n->in[2] : NULL, first, eps));
+}
+
+bool convert_skip_layer_norm(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x;
+
+    if (!node_need_rank(n, 0, 2, MAX_RANK) || !node_need_rank(n, 1, 1, MAX_RANK) ||
+        !node_need_rank(n, 2, 1, 1))
+        return false;
+    x = build2(b, "add", n->in[0], n->in[1], NULL);
+    if (node_has(n, 4))
+        x = build2(b, "add", x, n->in[4], NULL);
+    if (!x)
+        return false;
+    if (n->nout > 3)
+        n->out[3] = x;
+    return node_done(n, layer_norm(n, x, n->in[2], node_has(n, 3) ? n->in[3] : NULL,
+                                   expr_rank(x) - 1, node_float(n, "epsilon", 1e-12f)));
+}
+
+bool convert_rms_norm(Node *n)
+{
+    const Build *b = &n->b;
+    int64_t      axes[MAX_RANK];
+    uint32_t     naxes, first;
+    const Expr  *x, *s;
+
+    if (!last_axes(n, -1, axes, &naxes, &first) || !node_need_rank(n, 1, 0, MAX_RANK))
+        return false;
+    x = n->in[0];
+    s = build_reduce(b, "mean", square(b, x), naxes, axes, true);
+    s = build1(b, "rsqrt", shift(b, s, node_float(n, "epsilon", 1e-5f)), NULL);
+    return node_done(n, build2(b, "multiply", build2(b, "multiply", x, s, NULL), n->in[1], NULL));
+}
+
+bool convert_lp_norm(Node *n)
+{
+    const Build *b = &n->b;
+    int64_t      p = node_int(n, "p", 2), at;
+    uint32_t     axis;
+    const Expr  *x, *s;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) ||
+        !node_axis(n, node_int(n, "axis", -1), expr_rank(n->in[0]), &axis))
+        return false;
+    if (p != 1 && p != 2)
+        return node_error(n, E_UNSUPPORTED, "p is %lld, not 1 or 2", (long long)p);
+    x = n->in[0];
+    at = axis;
+    s = p == 1 ? build1(b, "abs", x, NULL) : square(b, x);
+    s = s ? build_reduce(b, "sum", s, 1, &at, true) : NULL;
+    if (p == 2)
+        s = build1(b, "sqrt", s, NULL);
+    return node_done(n, build2(b, "divide", x, s, NULL));
+}
+
+bool convert_mean_variance_norm(Node *n)
+{
+    int64_t axes[MAX_RANK] = {0, 2, 3};
+    Ints    v = {3, (int64_t[]){0, 2, 3}};
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK))
+        return false;
+    node_ints(n, "axes", &v);
+    return node_axes(n, v, expr_rank(n->in[0]), axes) &&
+           node_done(n, standardize(&n->b, n->in[0], v.n, axes, 1e-9));
+}
+
+/* x / (bias + alpha/size * sum of squares over `size` channels)^beta: the sum as shifted slices of
+ * a tensor that is padded with zeros. */
+bool convert_lrn(Node *n)
+{
+    const Build *b = &n->b;
+    int64_t      size = node_int(n, "size", 0), pads[2 * MAX_RANK] = {0}, channels;
+    double       alpha = node_float(n, "alpha", 1e-4f), beta = node_float(n, "beta", 0.75);
+    double       bias = node_float(n, "bias", 1);
+    const Expr  *x, *sq, *sum = NULL;
+
+    if (!node_need_rank(n, 0, 2, MAX_RANK))
+        return false;
+    if (size < 1 || size > 1024)
+        return node_error(n, E_IMPORT, "size is %lld, not 1 to 1024", (long long)size);
+    x = n->in[0];
+    channels = expr_dim(x, 1);
+    pads[2] = (size - 1) / 2;
+    pads[3] = size - 1 - pads[2];
+    sq = square(b, x);
+    sq = sq ? build_pad(b, sq, pads, 0, "constant") : NULL;
+    for (int64_t i = 0; i < size; i++) {
+        const Expr *part = build_slice(b, sq, 1, i, i + channels);
+
+        sum = sum ? build2(b, "add", sum, part, NULL) : part;
+    }
+    sum = shift(b, scale(b, sum, alpha / (double)size), bias);
+    return node_done(
+        n, build2(b, "divide", x, build2(b, "power", sum, build_scalar(b, x, beta), NULL), NULL));
+}
+
+/* ---- softmax ------------------------------------------------------------------------------------- */
+
+bool convert_softmax(Node *n)
+{
+    SoftmaxAttrs *a = ATTRS(&n->b, SoftmaxAttrs);
+    uint32_t      axis;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) ||
+        !node_axis(n, node_int(n, "axis", -1), expr_rank(n->in[0]), &axis))
+        return false;
+    a->axis = axis;
+    return node_done(n, build1(&n->b, n->relay, n->in[0], a));
+}
+
+/* Before opset 13 the tensor counts as a matrix, [dims before axis, dims from axis on]. */
+static const Expr *flat(Node *n, bool *last)
+{
+    const Expr *x;
+    uint32_t    rank, axis;
+    int64_t     rows = 1, columns = 1;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK))
+        return NULL;
+    x = n->in[0];
+    rank = expr_rank(x);
+    if (!node_axis(n, node_int(n, "axis", 1), rank + (rank == 1), &axis))
+        return NULL;
+    for (uint32_t i = 0; i < rank; i++)
+        *(i < axis ? &rows : &columns) *= expr_dim(x, i);
+    *last = axis + 1 == rank; /* the matrix changes nothing */
+    return *last ? x : build_reshape(&n->b, x, 2, (int64_t[]){rows, columns});
+}
+
+bool convert_softmax_flat(Node *n)
+{
+    bool        last;
+    const Expr *x = flat(n, &last), *y = build1(&n->b, n->relay, x, NULL);
+
+    if (!y || last)
+        return node_done(n, y);
+    return node_done(n,
+                     build_reshape(&n->b, y, expr_rank(n->in[0]), expr_dims(n->b.c, n->in[0]).at));
+}
+
+/* 1 where the largest number is for the first time, else 0. */
+static const Expr *hardmax(const Build *b, const Expr *x, uint32_t axis)
+{
+    ArgReduceAttrs *r = ATTRS(b, ArgReduceAttrs);
+    OneHotAttrs    *o = ATTRS(b, OneHotAttrs);
+
+    r->axis = axis;
+    o->axis = axis;
+    o->depth = expr_dim(x, axis);
+    o->dtype = expr_dtype(x);
+    return build3(b, "one_hot", build1(b, "argmax", x, r), build_scalar(b, x, 1),
+                  build_scalar(b, x, 0), o);
+}
+
+bool convert_hardmax(Node *n)
+{
+    uint32_t axis;
+
+    return node_need_rank(n, 0, 1, MAX_RANK) &&
+           node_axis(n, node_int(n, "axis", -1), expr_rank(n->in[0]), &axis) &&
+           node_done(n, hardmax(&n->b, n->in[0], axis));
+}
+
+bool convert_hardmax_flat(Node *n)
+{
+    bool        last;
+    const Expr *x = flat(n, &last), *y = x ? hardmax(&n->b, x, expr_rank(x) - 1) : NULL;
+
+    return node_done(
+        n, y ? build_reshape(&n->b, y, expr_rank(n->in[0]), expr_dims(n->b.c, n->in[0]).at) : NULL);
+}
+
+/* At inference the data pass, and the mask is all true. */
+bool convert_dropout(Node *n)
+{
+    const Build *b = &n->b;
+    Ints         d, mode;
+
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    if (node_has(n, 2)) {
+        if (!node_const_ints(n, 2, &mode))
+            return false;
+        if (mode.n == 1 && mode.at[0])
+            return node_error(n, E_UNSUPPORTED, "training_mode 1");
+    }
+    if (n->nout > 1 && *n->p->output.at[1]) {
+        InitAttrs *a = ATTRS(b, InitAttrs);
+
+        d = expr_dims(b->c, n->in[0]);
+        a->shape = d;
+        a->dtype = n->opset >= 10 ? DT_BOOL : expr_dtype(n->in[0]);
+        n->out[1] = build_call(b, "ones", 0, NULL, a);
+    }
+    return node_done(n, n->in[0]);
+}

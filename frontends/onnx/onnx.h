@@ -1,0 +1,239 @@
+/* ONNX: ModelProto to a Relay module.
+ *
+ *   proto.c     the messages of onnx.proto as field tables
+ *   import.c    model, graphs, inputs and outputs; one node after another
+ *   tensor.c    TensorProto: raw data, typed fields, external files
+ *   node.c      what converters ask of a node: attributes, constant inputs
+ *   ops.def     operator, domain, versions, Relay operator, converter
+ *   math.c nn.c pool.c norm.c reduce.c shape.c gather.c resize.c recurrent.c quant.c control.c
+ *               converters by family
+ *
+ * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
+ * n->out.  It returns false after recording an error.  All shapes are static; shape arithmetic is
+ * folded as it is met, so an operand that must be known (axes, a new shape) is a constant by then.
+ */
+#ifndef TVMCC_FRONTENDS_ONNX_H
+#define TVMCC_FRONTENDS_ONNX_H
+
+#include "formats/formats.h"
+#include "frontends/common.h"
+
+/* ---- proto.c: the messages, with the fields that are used ----------------------------------------- */
+
+typedef struct {
+    const char *key, *value;
+} OnnxEntry;
+typedef struct {
+    PbInts      dims;
+    int64_t     data_type;
+    PbPacked    float_data, double_data;
+    PbInts      int32_data, int64_data, uint64_data;
+    PbBlobs     string_data;
+    const char *name;
+    Bytes       raw_data;
+    bool        has_raw;
+    PbMsgs      external_data; /* OnnxEntry */
+    int64_t     data_location;
+} OnnxTensor;
+typedef struct {
+    int64_t     value;
+    bool        has_value;
+    const char *param;
+} OnnxDim;
+typedef struct {
+    PbMsgs dims; /* OnnxDim */
+} OnnxShape;
+typedef struct {
+    int64_t    elem_type;
+    OnnxShape *shape; /* NULL: unknown rank */
+} OnnxTensorType;
+typedef struct {
+    int64_t unused;
+} OnnxOther;
+typedef struct {
+    OnnxTensorType *tensor;
+    OnnxOther      *sequence, *map, *optional, *sparse;
+} OnnxType;
+typedef struct {
+    const char *name;
+    OnnxType   *type;
+} OnnxValue;
+typedef struct OnnxGraph OnnxGraph;
+typedef struct {
+    const char *name;
+    float       f;
+    int64_t     i;
+    Bytes       s;
+    OnnxTensor *t;
+    OnnxGraph  *g;
+    PbPacked    floats;
+    PbInts      ints;
+    PbBlobs     strings;
+    int64_t     type;
+    const char *ref; /* of a function's node: the function's attribute */
+} OnnxAttr;
+typedef struct {
+    PbTexts     input, output;
+    const char *name, *op_type, *domain;
+    PbMsgs      attribute; /* OnnxAttr */
+} OnnxNode;
+struct OnnxGraph {
+    PbMsgs      node; /* OnnxNode */
+    const char *name;
+    PbMsgs      initializer; /* OnnxTensor */
+    PbMsgs      sparse;
+    PbMsgs      input, output; /* OnnxValue */
+};
+typedef struct {
+    const char *domain;
+    int64_t     version;
+} OnnxOpset;
+typedef struct {
+    const char *name, *domain;
+    PbTexts     input, output, attribute;
+    PbMsgs      node, opset_import, attribute_proto;
+} OnnxFunction;
+typedef struct {
+    int64_t    ir_version;
+    PbMsgs     opset_import; /* OnnxOpset */
+    OnnxGraph *graph;
+    PbMsgs     functions; /* OnnxFunction */
+} OnnxModel;
+
+extern const PbMessage onnx_model, onnx_tensor;
+
+enum {
+    ONNX_FLOAT = 1,
+    ONNX_UINT8,
+    ONNX_INT8,
+    ONNX_UINT16,
+    ONNX_INT16,
+    ONNX_INT32,
+    ONNX_INT64,
+    ONNX_STRING,
+    ONNX_BOOL,
+    ONNX_FLOAT16,
+    ONNX_DOUBLE,
+    ONNX_UINT32,
+    ONNX_UINT64,
+    ONNX_COMPLEX64,
+    ONNX_COMPLEX128,
+    ONNX_BFLOAT16
+};
+bool        onnx_dtype(int64_t type, DType *out); /* false: none of ours */
+const char *onnx_dtype_text(int64_t type);        /* "STRING", for messages */
+
+/* ---- tensor.c ---------------------------------------------------------------------------------- */
+
+typedef struct Import Import;
+
+/* A constant: a view of the model file where it is aligned.  NULL with an error. */
+const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc);
+
+/* ---- import.c ------------------------------------------------------------------------------------ */
+
+#define ONNX_MAX_NESTING 24    /* of subgraphs and functions */
+#define ONNX_MAX_NODES 1000000 /* made by unrolling loops and inlining functions */
+
+struct Import {
+    Ctx             *c;
+    const char      *path;
+    const OnnxModel *model;
+    int64_t          opset;     /* of the default domain */
+    uint32_t         ordinal;   /* of the top-level node being converted */
+    uint32_t         converted; /* nodes so far, repeated ones too */
+    ImportFiles     *files;
+};
+
+/* Names of a graph: values by name; outer graphs are seen too. */
+typedef struct OnnxScope {
+    Import                 *im;
+    const struct OnnxScope *up;
+    Map                    *values; /* interned name -> const Expr * */
+    uint32_t                depth;
+    const struct Node      *function; /* the call being inlined: gives ref_attr_name its value */
+    int64_t                 opset;
+} OnnxScope;
+
+typedef struct Node {
+    Build            b; /* context and place: &n->b for the builders */
+    Import          *im;
+    const OnnxScope *scope;
+    const OnnxNode  *p;
+    int64_t          opset; /* version of its domain */
+    const char      *relay; /* the row's Relay operator, NULL: none */
+    uint32_t         nin, nout;
+    const Expr     **in; /* NULL: left out */
+    const Expr     **out;
+} Node;
+
+typedef bool OnnxConvert(Node *n);
+
+/* Convert a subgraph in a new scope whose first names are `inputs`; its outputs to out[noutputs].
+ */
+bool     onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
+                       const Expr **out);
+uint32_t onnx_graph_outputs(const OnnxGraph *g);
+
+/* ---- node.c -------------------------------------------------------------------------------------- */
+
+const OnnxAttr  *node_attr(const Node *n, const char *name); /* NULL: not there */
+int64_t          node_int(const Node *n, const char *name, int64_t fallback);
+double           node_float(const Node *n, const char *name, double fallback);
+const char      *node_str(const Node *n, const char *name, const char *fallback);
+bool             node_ints(const Node *n, const char *name, Ints *out); /* false: not there */
+const OnnxGraph *node_graph(const Node *n, const char *name);
+
+bool node_has(const Node *n, uint32_t i); /* input i is given */
+/* Inputs that have to be constants: false with an error that says which is not. */
+bool node_const_ints(Node *n, uint32_t i, Ints *out);
+bool node_const_float(Node *n, uint32_t i, double *out);
+bool node_need_rank(Node *n, uint32_t i, uint32_t lo, uint32_t hi); /* is a tensor of such a rank */
+/* An axis in -rank .. rank-1 as 0 .. rank-1; false with an error. */
+bool node_axis(Node *n, int64_t axis, uint32_t rank, uint32_t *out);
+/* The same for a list, which may not repeat an axis. */
+bool node_axes(Node *n, Ints axes, uint32_t rank, int64_t *out);
+/* Axes from the attribute or, from opset `since`, input i; false: not given at all (no error) or an
+ * error (then *bad). */
+bool  node_axes_arg(Node *n, uint32_t i, Ints *out, bool *bad);
+void *node_error(const Node *n, DiagId id, const char *fmt, ...) PRINTF_LIKE(3, 4);
+bool  node_done(Node *n, const Expr *result); /* n->out[0] = result; false if NULL */
+
+/* ---- converters ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const char  *name, *domain;
+    int64_t      lo, hi; /* versions of the domain, inclusive */
+    const char  *relay;
+    OnnxConvert *convert;
+} OnnxRow;
+const OnnxRow *onnx_row(const char *domain, const char *op, int64_t version, const OnnxRow **other);
+extern const OnnxRow  onnx_rows[];
+extern const uint32_t onnx_nrows;
+
+#define none NULL
+#define ONNX(name, domain, lo, hi, relay, convert) bool convert(Node *n);
+#define LAST 0
+#include "frontends/onnx/ops.def"
+#undef LAST
+#undef ONNX
+#undef none
+
+/* Shared between families. */
+const Expr *onnx_matmul(Node *n, const Expr *a, const Expr *b);
+const Expr *onnx_quantize(Node *n, const Expr *x, const Expr *scale, const Expr *zero, int64_t axis,
+                          DType t);
+const Expr *onnx_dequantize(Node *n, const Expr *x, const Expr *scale, const Expr *zero,
+                            int64_t axis);
+/* The window of a convolution or pooling, from strides, dilations, pads and auto_pad. */
+typedef struct {
+    int64_t kernel[3], stride[3], dilation[3], begin[3], end[3];
+} OnnxWindow;
+bool onnx_window(Node *n, const Expr *x, const int64_t *kernel, uint32_t dims, OnnxWindow *w);
+const Expr *onnx_bias(Node *n, const Expr *x,
+                      const Expr *bias); /* [C] along dimension 1; or NULL */
+const Expr *onnx_pool(Node *n, const char *op, const Expr *x);
+/* Convolution of float operands with the node's attributes; bias may be NULL. */
+const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias);
+
+#endif

@@ -1,0 +1,158 @@
+/* The messages of onnx.proto that carry a model, as field tables for formats/protobuf.c. */
+#include "frontends/onnx/onnx.h"
+
+#define MESSAGE(var, T, table) const PbMessage var = {#T, sizeof(T), COUNT(table), table}
+#define F(number, kind, T, member) {number, kind, offsetof(T, member), 0, NULL}
+#define H(number, kind, T, member, has) {number, kind, offsetof(T, member), offsetof(T, has), NULL}
+#define M(number, kind, T, member, sub) {number, kind, offsetof(T, member), 0, &sub}
+
+static const PbMessage onnx_graph;
+
+static const PbField entry_fields[] = {
+    F(1, PB_TEXT, OnnxEntry, key),
+    F(2, PB_TEXT, OnnxEntry, value),
+};
+static MESSAGE(onnx_entry, OnnxEntry, entry_fields);
+
+static const PbField   other_fields[] = {{0}};
+static const PbMessage onnx_other = {"OnnxOther", sizeof(OnnxOther), 0, other_fields};
+
+static const PbField tensor_fields[] = {
+    F(1, PB_INTS, OnnxTensor, dims),
+    F(2, PB_INT, OnnxTensor, data_type),
+    F(4, PB_FLOATS, OnnxTensor, float_data),
+    F(5, PB_INTS, OnnxTensor, int32_data),
+    F(6, PB_BLOBS, OnnxTensor, string_data),
+    F(7, PB_INTS, OnnxTensor, int64_data),
+    F(8, PB_TEXT, OnnxTensor, name),
+    H(9, PB_BYTES, OnnxTensor, raw_data, has_raw),
+    F(10, PB_DOUBLES, OnnxTensor, double_data),
+    F(11, PB_INTS, OnnxTensor, uint64_data),
+    M(13, PB_MSGS, OnnxTensor, external_data, onnx_entry),
+    F(14, PB_INT, OnnxTensor, data_location),
+};
+MESSAGE(onnx_tensor, OnnxTensor, tensor_fields);
+
+static const PbField dim_fields[] = {
+    H(1, PB_INT, OnnxDim, value, has_value),
+    F(2, PB_TEXT, OnnxDim, param),
+};
+static MESSAGE(onnx_dim, OnnxDim, dim_fields);
+
+static const PbField shape_fields[] = {
+    M(1, PB_MSGS, OnnxShape, dims, onnx_dim),
+};
+static MESSAGE(onnx_shape, OnnxShape, shape_fields);
+
+static const PbField tensor_type_fields[] = {
+    F(1, PB_INT, OnnxTensorType, elem_type),
+    M(2, PB_MSG, OnnxTensorType, shape, onnx_shape),
+};
+static MESSAGE(onnx_tensor_type, OnnxTensorType, tensor_type_fields);
+
+static const PbField type_fields[] = {
+    M(1, PB_MSG, OnnxType, tensor, onnx_tensor_type), M(4, PB_MSG, OnnxType, sequence, onnx_other),
+    M(5, PB_MSG, OnnxType, map, onnx_other),          M(8, PB_MSG, OnnxType, sparse, onnx_other),
+    M(9, PB_MSG, OnnxType, optional, onnx_other),
+};
+static MESSAGE(onnx_type, OnnxType, type_fields);
+
+static const PbField value_fields[] = {
+    F(1, PB_TEXT, OnnxValue, name),
+    M(2, PB_MSG, OnnxValue, type, onnx_type),
+};
+static MESSAGE(onnx_value, OnnxValue, value_fields);
+
+static const PbField attr_fields[] = {
+    F(1, PB_TEXT, OnnxAttr, name),
+    F(2, PB_FLOAT, OnnxAttr, f),
+    F(3, PB_INT, OnnxAttr, i),
+    F(4, PB_BYTES, OnnxAttr, s),
+    M(5, PB_MSG, OnnxAttr, t, onnx_tensor),
+    M(6, PB_MSG, OnnxAttr, g, onnx_graph),
+    F(7, PB_FLOATS, OnnxAttr, floats),
+    F(8, PB_INTS, OnnxAttr, ints),
+    F(9, PB_BLOBS, OnnxAttr, strings),
+    F(20, PB_INT, OnnxAttr, type),
+    F(21, PB_TEXT, OnnxAttr, ref),
+};
+static MESSAGE(onnx_attr, OnnxAttr, attr_fields);
+
+static const PbField node_fields[] = {
+    F(1, PB_TEXTS, OnnxNode, input),
+    F(2, PB_TEXTS, OnnxNode, output),
+    F(3, PB_TEXT, OnnxNode, name),
+    F(4, PB_TEXT, OnnxNode, op_type),
+    M(5, PB_MSGS, OnnxNode, attribute, onnx_attr),
+    F(7, PB_TEXT, OnnxNode, domain),
+};
+static MESSAGE(onnx_node, OnnxNode, node_fields);
+
+static const PbField graph_fields[] = {
+    M(1, PB_MSGS, OnnxGraph, node, onnx_node),
+    F(2, PB_TEXT, OnnxGraph, name),
+    M(5, PB_MSGS, OnnxGraph, initializer, onnx_tensor),
+    M(11, PB_MSGS, OnnxGraph, input, onnx_value),
+    M(12, PB_MSGS, OnnxGraph, output, onnx_value),
+    M(15, PB_MSGS, OnnxGraph, sparse, onnx_other),
+};
+static MESSAGE(onnx_graph, OnnxGraph, graph_fields);
+
+static const PbField opset_fields[] = {
+    F(1, PB_TEXT, OnnxOpset, domain),
+    F(2, PB_INT, OnnxOpset, version),
+};
+static MESSAGE(onnx_opset, OnnxOpset, opset_fields);
+
+static const PbField function_fields[] = {
+    F(1, PB_TEXT, OnnxFunction, name),
+    F(4, PB_TEXTS, OnnxFunction, input),
+    F(5, PB_TEXTS, OnnxFunction, output),
+    F(6, PB_TEXTS, OnnxFunction, attribute),
+    M(7, PB_MSGS, OnnxFunction, node, onnx_node),
+    M(9, PB_MSGS, OnnxFunction, opset_import, onnx_opset),
+    F(10, PB_TEXT, OnnxFunction, domain),
+    M(11, PB_MSGS, OnnxFunction, attribute_proto, onnx_attr),
+};
+static MESSAGE(onnx_function, OnnxFunction, function_fields);
+
+static const PbField model_fields[] = {
+    F(1, PB_INT, OnnxModel, ir_version),
+    M(7, PB_MSG, OnnxModel, graph, onnx_graph),
+    M(8, PB_MSGS, OnnxModel, opset_import, onnx_opset),
+    M(25, PB_MSGS, OnnxModel, functions, onnx_function),
+};
+MESSAGE(onnx_model, OnnxModel, model_fields);
+
+bool onnx_dtype(int64_t type, DType *out)
+{
+    switch (type) {
+    case ONNX_FLOAT: *out = DT_F32; return true;
+    case ONNX_UINT8: *out = DT_U8; return true;
+    case ONNX_INT8: *out = DT_I8; return true;
+    case ONNX_UINT16: *out = DT_U16; return true;
+    case ONNX_INT16: *out = DT_I16; return true;
+    case ONNX_INT32: *out = DT_I32; return true;
+    case ONNX_INT64: *out = DT_I64; return true;
+    case ONNX_BOOL: *out = DT_BOOL; return true;
+    case ONNX_FLOAT16: *out = DT_F16; return true;
+    case ONNX_DOUBLE: *out = DT_F64; return true;
+    case ONNX_UINT32: *out = DT_U32; return true;
+    case ONNX_UINT64: *out = DT_U64; return true;
+    case ONNX_BFLOAT16: *out = DT_BF16; return true;
+    default: return false;
+    }
+}
+
+const char *onnx_dtype_text(int64_t type)
+{
+    static const char *const names[] = {
+        "UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
+        "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
+        "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
+        "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
+        "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1",     "FLOAT8E8M0",
+        "UINT2",          "INT2"};
+
+    return type >= 0 && type < (int64_t)COUNT(names) ? names[type] : "unknown";
+}

@@ -1,0 +1,307 @@
+/* Quantized operators.  QDQ form maps one to one; the QLinear operators are written as dequantize,
+ * the float operator, quantize, which the passes may turn into integer arithmetic. */
+#include "frontends/onnx/onnx.h"
+
+#include <string.h>
+
+/* A scale or zero point: [] and [1] are one number, [C] one for each channel. */
+static const Expr *param(Node *n, const Expr *p)
+{
+    if (!is_tensor(p) || expr_rank(p) > 1)
+        return node_error(n, E_UNSUPPORTED, "scales or zero points of %u dimensions",
+                          is_tensor(p) ? expr_rank(p) : 0);
+    return expr_elems(p) == 1 ? build_reshape(&n->b, p, 0, NULL) : p;
+}
+
+static const Expr *zero_or(Node *n, const Expr *zero, DType t)
+{
+    return zero ? param(n, zero) : build_zeros(&n->b, t, 0, NULL);
+}
+
+/* A channel axis only where there are channels. */
+static bool axis_of(Node *n, const Expr *x, const Expr *scale, int64_t *axis)
+{
+    uint32_t at;
+
+    if (expr_rank(scale) == 0) {
+        *axis = -1;
+        return true;
+    }
+    if (!node_axis(n, *axis, expr_rank(x), &at))
+        return false;
+    if (expr_dim(x, at) != expr_dim(scale, 0))
+        return node_error(n, E_IMPORT, "%lld scales for %lld channels",
+                          (long long)expr_dim(scale, 0), (long long)expr_dim(x, at));
+    *axis = at;
+    return true;
+}
+
+const Expr *onnx_quantize(Node *n, const Expr *x, const Expr *scale, const Expr *zero, int64_t axis,
+                          DType t)
+{
+    QuantizeAttrs *a = ATTRS(&n->b, QuantizeAttrs);
+
+    if (!x || !(scale = param(n, scale)) || !axis_of(n, x, scale, &axis))
+        return NULL;
+    a->out_dtype = t;
+    a->axis = axis;
+    x = build_cast(&n->b, x, DT_F32);
+    return build3(&n->b, "qnn.quantize", x, build_cast(&n->b, scale, DT_F32), zero_or(n, zero, t),
+                  a);
+}
+
+const Expr *onnx_dequantize(Node *n, const Expr *x, const Expr *scale, const Expr *zero,
+                            int64_t axis)
+{
+    DequantizeAttrs *a = ATTRS(&n->b, DequantizeAttrs);
+    DType            out;
+
+    if (!x || !scale)
+        return NULL;
+    out = expr_dtype(scale);
+    if (!(scale = param(n, scale)) || !axis_of(n, x, scale, &axis))
+        return NULL;
+    a->axis = axis;
+    x = build3(&n->b, "qnn.dequantize", x, build_cast(&n->b, scale, DT_F32),
+               zero_or(n, zero, expr_dtype(x)), a);
+    return build_cast(&n->b, x, out);
+}
+
+static const Expr *input(Node *n, uint32_t i)
+{
+    return node_has(n, i) ? n->in[i] : NULL;
+}
+
+static bool need(Node *n, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        if (!node_need_rank(n, i, 0, MAX_RANK))
+            return false;
+    return true;
+}
+
+bool convert_quantize(Node *n)
+{
+    DType t = DT_U8;
+
+    if (!need(n, 0, 2))
+        return false;
+    if (node_int(n, "block_size", 0))
+        return node_error(n, E_UNSUPPORTED, "block_size");
+    if (node_int(n, "output_dtype", 0) && !onnx_dtype(node_int(n, "output_dtype", 0), &t))
+        return node_error(n, E_UNSUPPORTED, "output_dtype %s",
+                          onnx_dtype_text(node_int(n, "output_dtype", 0)));
+    if (node_has(n, 2))
+        t = expr_dtype(n->in[2]);
+    return node_done(n,
+                     onnx_quantize(n, n->in[0], n->in[1], input(n, 2), node_int(n, "axis", 1), t));
+}
+
+bool convert_dequantize(Node *n)
+{
+    if (!need(n, 0, 2))
+        return false;
+    if (node_int(n, "block_size", 0))
+        return node_error(n, E_UNSUPPORTED, "block_size");
+    return node_done(n,
+                     onnx_dequantize(n, n->in[0], n->in[1], input(n, 2), node_int(n, "axis", 1)));
+}
+
+/* scale = (max(x, 0) - min(x, 0)) / 255, zero = round(-min / scale). */
+bool convert_dynamic_quantize(Node *n)
+{
+    const Build *b = &n->b;
+    ClipAttrs   *a = ATTRS(b, ClipAttrs);
+    const Expr  *x, *lo, *hi, *scale, *zero;
+    int64_t      axes[MAX_RANK];
+
+    if (!need(n, 0, 1))
+        return false;
+    x = n->in[0];
+    for (uint32_t i = 0; i < expr_rank(x); i++)
+        axes[i] = i;
+    lo = build2(b, "minimum", build_reduce(b, "min", x, expr_rank(x), axes, false),
+                build_scalar(b, x, 0), NULL);
+    hi = build2(b, "maximum", build_reduce(b, "max", x, expr_rank(x), axes, false),
+                build_scalar(b, x, 0), NULL);
+    scale = build2(b, "divide", build2(b, "subtract", hi, lo, NULL), build_scalar(b, x, 255), NULL);
+    a->a_min = 0;
+    a->a_max = 255;
+    zero = build2(b, "divide", build1(b, "negative", lo, NULL), scale, NULL);
+    zero = build_cast(b, build1(b, "round", build1(b, "clip", zero, a), NULL), DT_U8);
+    n->out[0] = scale && zero ? onnx_quantize(n, x, scale, zero, 0, DT_U8) : NULL;
+    n->out[1] = scale;
+    n->out[2] = zero;
+    return n->out[0] != NULL;
+}
+
+/* x, its scale and zero point from input i on. */
+static const Expr *dequantized(Node *n, uint32_t i, int64_t axis)
+{
+    return need(n, i, i + 2) ? onnx_dequantize(n, n->in[i], n->in[i + 1], input(n, i + 2), axis)
+                             : NULL;
+}
+
+/* The result, with scale and zero point from input i on. */
+static bool quantized(Node *n, const Expr *y, uint32_t i)
+{
+    DType t = DT_U8;
+
+    if (!y || !need(n, i, i + 1))
+        return false;
+    t = node_has(n, i + 1) ? expr_dtype(n->in[i + 1]) : expr_dtype(n->in[0]);
+    return node_done(n, onnx_quantize(n, y, n->in[i], input(n, i + 1), 1, t));
+}
+
+bool convert_qlinear_conv(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x, *w, *bias = NULL, *scale;
+
+    if (!need(n, 0, 8) || !node_need_rank(n, 0, 3, 4) || !node_need_rank(n, 3, 3, 4))
+        return false;
+    x = dequantized(n, 0, 1);
+    w = dequantized(n, 3, 0);
+    if (!x || !w)
+        return false;
+    if (node_has(n, 8)) {
+        if (!node_need_rank(n, 8, 1, 1) || !(scale = param(n, n->in[1])) || !param(n, n->in[4]))
+            return false;
+        scale = build2(b, "multiply", scale, param(n, n->in[4]), NULL);
+        bias = build2(b, "multiply", build_cast(b, n->in[8], DT_F32), scale, NULL);
+        if (!bias)
+            return false;
+    }
+    return quantized(n, onnx_conv(n, x, w, bias), 6);
+}
+
+bool convert_qlinear_matmul(Node *n)
+{
+    const Expr *x, *y;
+
+    if (!need(n, 0, 8) || !node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 3, 1, MAX_RANK))
+        return false;
+    x = dequantized(n, 0, (int64_t)expr_rank(n->in[0]) - (expr_rank(n->in[0]) > 1 ? 2 : 1));
+    y = dequantized(n, 3, -1);
+    return x && y && quantized(n, onnx_matmul(n, x, y), 6);
+}
+
+/* x - zero point, in i32; the zero point of an axis is a vector. */
+static const Expr *centred(Node *n, uint32_t i, uint32_t zero, int64_t axis)
+{
+    const Build *b = &n->b;
+    const Expr  *x = build_cast(b, n->in[i], DT_I32), *z;
+
+    if (!node_has(n, zero))
+        return x;
+    if (!(z = param(n, n->in[zero])))
+        return NULL;
+    z = build_cast(b, build_along(b, z, expr_rank(x), (uint32_t)axis), DT_I32);
+    return build2(b, "subtract", x, z, NULL);
+}
+
+bool convert_conv_integer(Node *n)
+{
+    const Expr *x, *w;
+
+    if (!node_need_rank(n, 0, 3, 4) || !node_need_rank(n, 1, 3, 4))
+        return false;
+    x = centred(n, 0, 2, 1);
+    w = centred(n, 1, 3, 0);
+    return x && w && node_done(n, onnx_conv(n, x, w, NULL));
+}
+
+bool convert_matmul_integer(Node *n)
+{
+    const Expr *x, *y;
+    uint32_t    r;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 1, MAX_RANK))
+        return false;
+    r = expr_rank(n->in[0]);
+    x = centred(n, 0, 2, r > 1 ? r - 2 : 0);
+    y = centred(n, 1, 3, expr_rank(n->in[1]) - 1);
+    return x && y && node_done(n, onnx_matmul(n, x, y));
+}
+
+/* ---- what ONNX Runtime's tools add ------------------------------------------------------------------- */
+
+bool convert_qlinear_binary(Node *n)
+{
+    const Expr *x = dequantized(n, 0, 0), *y = x ? dequantized(n, 3, 0) : NULL;
+
+    return y && quantized(n, build2(&n->b, n->relay, x, y, NULL), 6);
+}
+
+bool convert_qlinear_unary(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x;
+    const void  *attrs = NULL;
+
+    if (node_int(n, "channels_last", 0))
+        return node_error(n, E_UNSUPPORTED, "channels_last 1");
+    if (!(x = dequantized(n, 0, 0)))
+        return false;
+    if (!strcmp(n->relay, "nn.avg_pool2d")) {
+        if (!node_need_rank(n, 0, 3, 4))
+            return false;
+        return quantized(n, onnx_pool(n, n->relay, x), 3);
+    }
+    if (!strcmp(n->relay, "nn.leaky_relu")) {
+        LeakyReluAttrs *a = ATTRS(b, LeakyReluAttrs);
+
+        a->alpha = node_float(n, "alpha", 0.01f);
+        attrs = a;
+    } else if (!strcmp(n->relay, "nn.softmax")) {
+        SoftmaxAttrs *a = ATTRS(b, SoftmaxAttrs);
+
+        if (node_int(n, "opset", 13) < 13)
+            return node_error(n, E_UNSUPPORTED, "opset below 13");
+        a->axis = node_int(n, "axis", -1);
+        attrs = a;
+    } else if (!strcmp(n->relay, "nn.global_avg_pool2d") && !node_need_rank(n, 0, 4, 4)) {
+        return false;
+    }
+    return quantized(n, build1(b, n->relay, x, attrs), 3);
+}
+
+bool convert_qlinear_concat(Node *n)
+{
+    const Expr **xs = NEW_ARRAY(n->b.c->arena, const Expr *, n->nin + 1);
+    uint32_t     k = 0, axis;
+
+    for (uint32_t i = 2; i + 1 < n->nin; i += 3)
+        if (!(xs[k++] = dequantized(n, i, 0)))
+            return false;
+    if (k == 0)
+        return node_error(n, E_IMPORT, "nothing to concatenate");
+    if (!need(n, 0, 2) || !node_axis(n, node_int(n, "axis", 0), expr_rank(xs[0]), &axis))
+        return false;
+    return node_done(n, onnx_quantize(n, build_concat(&n->b, k, xs, axis), n->in[0], n->in[1], 1,
+                                      expr_dtype(n->in[1])));
+}
+
+bool convert_qgemm(Node *n)
+{
+    const Build *b = &n->b;
+    bool         ty = node_int(n, "transB", 0);
+    const Expr  *x, *w, *y, *scale;
+    MatmulAttrs *a = ATTRS(b, MatmulAttrs);
+
+    if (!need(n, 0, 6) || !node_need_rank(n, 0, 2, 2) || !node_need_rank(n, 3, 2, 2))
+        return false;
+    x = dequantized(n, 0, 0);
+    w = dequantized(n, 3, ty ? 0 : 1);
+    a->transpose_a = node_int(n, "transA", 0);
+    a->transpose_b = ty;
+    y = build2(b, "nn.matmul", x, w, a);
+    if (y && node_has(n, 6)) {
+        scale = build2(b, "multiply", param(n, n->in[1]), param(n, n->in[4]), NULL);
+        y = build2(b, "add", y, build2(b, "multiply", build_cast(b, n->in[6], DT_F32), scale, NULL),
+                   NULL);
+    }
+    if (node_float(n, "alpha", 1) != 1)
+        return node_error(n, E_UNSUPPORTED, "alpha other than 1");
+    return node_has(n, 7) ? quantized(n, y, 7) : node_done(n, y);
+}

@@ -1,0 +1,166 @@
+/* Reductions, and what orders. */
+#include "frontends/onnx/onnx.h"
+
+#include <string.h>
+
+/* Which axes: an attribute, or an input of newer opsets; none given means all, or nothing at all
+ * with noop_with_empty_axes. */
+typedef struct {
+    uint32_t n;
+    int64_t  at[MAX_RANK];
+    bool     keepdims, noop;
+} Reduced;
+
+static bool read_axes(Node *n, Reduced *a)
+{
+    Ints v = {0};
+    bool bad;
+
+    *a = (Reduced){.keepdims = node_int(n, "keepdims", 1) != 0};
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    if (!node_axes_arg(n, 1, &v, &bad) && bad)
+        return false;
+    if (v.n == 0) {
+        a->noop = node_int(n, "noop_with_empty_axes", 0) != 0;
+        a->n = expr_rank(n->in[0]);
+        for (uint32_t i = 0; i < a->n; i++)
+            a->at[i] = i;
+        a->noop |= a->n == 0;
+        return true;
+    }
+    a->n = v.n;
+    return node_axes(n, v, expr_rank(n->in[0]), a->at);
+}
+
+static const Expr *reduce(Node *n, const Reduced *a, const char *op, const Expr *x)
+{
+    return a->noop || !x ? x : build_reduce(&n->b, op, x, a->n, a->at, a->keepdims);
+}
+
+bool convert_reduce(Node *n)
+{
+    Reduced a;
+
+    if (!read_axes(n, &a))
+        return false;
+    if (dtype_is_bool(expr_dtype(n->in[0])))
+        return node_done(n, reduce(n, &a, !strcmp(n->relay, "max") ? "any" : "all", n->in[0]));
+    return node_done(n, reduce(n, &a, n->relay, n->in[0]));
+}
+
+bool convert_reduce_l1(Node *n)
+{
+    Reduced a;
+
+    return read_axes(n, &a) &&
+           node_done(n, reduce(n, &a, "sum", build1(&n->b, "abs", n->in[0], NULL)));
+}
+
+bool convert_reduce_sum_square(Node *n)
+{
+    Reduced a;
+
+    return read_axes(n, &a) &&
+           node_done(n, reduce(n, &a, "sum", build2(&n->b, "multiply", n->in[0], n->in[0], NULL)));
+}
+
+bool convert_reduce_l2(Node *n)
+{
+    return convert_reduce_sum_square(n) && node_done(n, build1(&n->b, "sqrt", n->out[0], NULL));
+}
+
+bool convert_reduce_log_sum(Node *n)
+{
+    Reduced a;
+
+    return read_axes(n, &a) &&
+           node_done(n, build1(&n->b, "log", reduce(n, &a, "sum", n->in[0]), NULL));
+}
+
+/* log(sum(exp(x - m))) + m with the largest m, which does not overflow. */
+bool convert_reduce_log_sum_exp(Node *n)
+{
+    const Build *b = &n->b;
+    Reduced      a, kept;
+    const Expr  *m, *e;
+
+    if (!read_axes(n, &a))
+        return false;
+    kept = a;
+    kept.keepdims = true;
+    m = reduce(n, &kept, "max", n->in[0]);
+    e = reduce(n, &a, "sum", build1(b, "exp", build2(b, "subtract", n->in[0], m, NULL), NULL));
+    if (!e)
+        return false;
+    m = a.noop ? m : build_reshape(b, m, expr_rank(e), expr_dims(b->c, e).at);
+    return node_done(n, build2(b, "add", build1(b, "log", e, NULL), m, NULL));
+}
+
+bool convert_arg_reduce(Node *n)
+{
+    ArgReduceAttrs *a = ATTRS(&n->b, ArgReduceAttrs);
+    uint32_t        axis;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) ||
+        !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
+        return false;
+    a->axis = axis;
+    a->keepdims = node_int(n, "keepdims", 1);
+    a->select_last_index = node_int(n, "select_last_index", 0);
+    a->dtype = DT_I64;
+    return node_done(n, build1(&n->b, n->relay, n->in[0], a));
+}
+
+bool convert_cumsum(Node *n)
+{
+    const Build  *b = &n->b;
+    ScanAttrs    *a = ATTRS(b, ScanAttrs);
+    ReverseAttrs *r = ATTRS(b, ReverseAttrs);
+    bool          back = node_int(n, "reverse", 0);
+    const Expr   *x;
+    uint32_t      axis;
+    Ints          v;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_const_ints(n, 1, &v))
+        return false;
+    if (v.n != 1)
+        return node_error(n, E_IMPORT, "the axis should be one number");
+    x = n->in[0];
+    if (!node_axis(n, v.at[0], expr_rank(x), &axis))
+        return false;
+    a->axis = r->axis = axis;
+    a->exclusive = node_int(n, "exclusive", 0);
+    x = back ? build1(b, "reverse", x, r) : x;
+    x = build1(b, n->relay, x, a);
+    return node_done(n, back ? build1(b, "reverse", x, r) : x);
+}
+
+bool convert_topk(Node *n)
+{
+    const Build *b = &n->b;
+    TopKAttrs   *a = ATTRS(b, TopKAttrs);
+    const Expr  *both;
+    uint32_t     axis;
+    Ints         k;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) ||
+        !node_axis(n, node_int(n, "axis", -1), expr_rank(n->in[0]), &axis))
+        return false;
+    a->k = node_int(n, "k", -1);
+    if (n->opset >= 10) {
+        if (!node_const_ints(n, 1, &k))
+            return false;
+        a->k = k.n == 1 ? k.at[0] : -1;
+    }
+    if (a->k < 0 || a->k > expr_dim(n->in[0], axis))
+        return node_error(n, E_IMPORT, "k is not in 0 .. %lld",
+                          (long long)expr_dim(n->in[0], axis));
+    a->axis = axis;
+    a->is_ascend = !node_int(n, "largest", 1);
+    a->dtype = DT_I64;
+    both = build1(b, n->relay, n->in[0], a);
+    n->out[0] = build_proj(b, both, 0);
+    n->out[1] = build_proj(b, both, 1);
+    return both != NULL;
+}

@@ -1,0 +1,141 @@
+/* TensorProto: a constant of the model.
+ *
+ * Cells come as raw_data (a view of the file), as one of the typed fields, or from a file beside
+ * the model, whose path must be relative and stay below the model's folder.  Whatever it is, the
+ * number of cells must fit the shape. */
+#include "frontends/onnx/onnx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *label(const OnnxTensor *t)
+{
+    return t->name && *t->name ? t->name : "(unnamed)";
+}
+
+/* The bytes of a tensor in another file. */
+static bool external(Import *im, const OnnxTensor *t, Loc loc, Bytes *out)
+{
+    Ctx        *c = im->c;
+    const char *location = NULL, *offset = "0", *length = NULL, *slash, *path;
+    uint64_t    from, n;
+    char       *end;
+    Bytes       file;
+
+    for (uint32_t i = 0; i < t->external_data.n; i++) {
+        const OnnxEntry *e = t->external_data.at[i];
+
+        if (!e->key || !e->value)
+            continue;
+        if (!strcmp(e->key, "location"))
+            location = e->value;
+        else if (!strcmp(e->key, "offset"))
+            offset = e->value;
+        else if (!strcmp(e->key, "length"))
+            length = e->value;
+    }
+    if (!location || !*location)
+        return error_at(c, E_IMPORT, loc, "tensor '%s' does not say where its data are", label(t));
+    if (location[0] == '/' || strchr(location, '\\') || !strcmp(location, "..") ||
+        str_starts(location, "../") || strstr(location, "/../") || str_ends(location, "/.."))
+        return error_at(c, E_IMPORT, loc,
+                        "tensor '%s': its data may not lie outside the model's "
+                        "folder, in '%s'",
+                        label(t), location);
+    slash = strrchr(im->path, '/');
+    path = slash ? intern_printf(c->strings, "%.*s/%s", (int)(slash - im->path), im->path, location)
+                 : intern(c->strings, location);
+    for (uint32_t i = 0;; i++) {
+        if (i == im->files->n) {
+            vec_push(c->arena, im->files, path);
+            break;
+        }
+        if (!strcmp(im->files->at[i], path))
+            break;
+    }
+    if (!file_map(c->diags, path, &file))
+        return false;
+    from = strtoull(offset, &end, 10);
+    if (*end || *offset == '-' || from > file.n)
+        return error_at(c, E_IMPORT, loc, "tensor '%s': offset %s lies outside '%s'", label(t),
+                        offset, location);
+    n = length ? strtoull(length, &end, 10) : file.n - from;
+    if ((length && (*end || *length == '-')) || n > file.n - from)
+        return error_at(c, E_IMPORT, loc, "tensor '%s': '%s' holds %zu bytes, not %s from %s",
+                        label(t), location, file.n, length, offset);
+    *out = (Bytes){file.at + from, n};
+    return true;
+}
+
+/* Cells of the varint fields, narrowed. */
+static Bytes narrow(Import *im, const PbInts *v, DType t)
+{
+    uint32_t size = dtype_bytes(t);
+    uint8_t *out = arena_array(im->c->arena, (size_t)v->n + 1, size);
+
+    for (uint32_t i = 0; i < v->n; i++)
+        for (uint32_t k = 0; k < size; k++)
+            out[(size_t)i * size + k] = (uint8_t)((uint64_t)v->at[i] >> (8 * k));
+    return (Bytes){out, (size_t)v->n * size};
+}
+
+static Bytes cells(Import *im, const OnnxTensor *t, DType type)
+{
+    if (t->has_raw)
+        return t->raw_data;
+    switch (t->data_type) {
+    case ONNX_FLOAT: return t->float_data.data;
+    case ONNX_DOUBLE: return t->double_data.data;
+    case ONNX_INT64: return narrow(im, &t->int64_data, type);
+    case ONNX_UINT32:
+    case ONNX_UINT64: return narrow(im, &t->uint64_data, type);
+    default: return narrow(im, &t->int32_data, type);
+    }
+}
+
+const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
+{
+    Ctx    *c = im->c;
+    int64_t n = 1, bytes;
+    DType   type;
+    Bytes   data;
+
+    if (!onnx_dtype(t->data_type, &type))
+        return error_at(c, t->data_type <= 0 || t->data_type > 26 ? E_IMPORT : E_UNSUPPORTED, loc,
+                        "tensor '%s' has element type %s (%lld), which is not supported", label(t),
+                        onnx_dtype_text(t->data_type), (long long)t->data_type);
+    if (t->dims.n > MAX_RANK)
+        return error_at(c, E_UNSUPPORTED, loc, "tensor '%s' has %u dimensions, more than %d",
+                        label(t), t->dims.n, MAX_RANK);
+    for (uint32_t i = 0; i < t->dims.n; i++)
+        if (t->dims.at[i] < 0 || !checked_mul(n, t->dims.at[i], &n) || n > MAX_ELEMS)
+            return error_at(c, E_IMPORT, loc, "tensor '%s' is too large or has a dimension below 0",
+                            label(t));
+    bytes = n * dtype_bytes(type);
+    if (t->data_location == 1) {
+        if (!external(im, t, loc, &data))
+            return NULL;
+    } else {
+        data = cells(im, t, type);
+    }
+    if (data.n != (size_t)bytes)
+        return error_at(c, E_IMPORT, loc,
+                        "tensor '%s' has %zu bytes of data, but its shape needs %lld", label(t),
+                        data.n, (long long)bytes);
+    if (dtype_is_bool(type))
+        for (size_t i = 0; i < data.n; i++)
+            if (data.at[i] > 1)
+                return error_at(c, E_IMPORT, loc, "tensor '%s': a bool is %u", label(t),
+                                data.at[i]);
+    if ((uintptr_t)data.at % dtype_bytes(type)) {
+        /* Copies must not be shared between uses: each initializer is converted once. */
+        void *copy = arena_alloc(c->arena, data.n);
+
+        memcpy(copy, data.at, data.n);
+        data.at = copy;
+    }
+    return expr_const(c,
+                      const_new(c, t->name && *t->name ? intern(c->strings, t->name) : NULL,
+                                type_tensor_i64(c, type, t->dims.n, t->dims.at), data),
+                      loc);
+}

@@ -1,0 +1,36 @@
+/* Relay: the text of a module.  Data of large constants lie beside it: net.relay has net.wts. */
+#include "frontends/common.h"
+
+#include <string.h>
+#include <unistd.h>
+
+int relay_bid(const char *path, Bytes file)
+{
+    size_t i = 0;
+
+    if (str_ends(path, ".relay"))
+        return 90;
+    while (i < file.n && (file.at[i] == ' ' || file.at[i] == '\n'))
+        i++;
+    return file.n - i >= 4 && !memcmp(file.at + i, "fn @", 4) ? 60 : 0;
+}
+
+const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                           ImportFiles *files)
+{
+    Bytes       data = {0};
+    const char *beside;
+
+    (void)o;
+    beside = str_ends(path, ".relay")
+                 ? intern_printf(c->strings, "%.*s.wts", (int)(strlen(path) - 6), path)
+                 : NULL;
+    if (beside && access(beside, R_OK) == 0) {
+        if (!file_map(c->diags, beside, &data))
+            return NULL;
+        vec_push(c->arena, files, beside);
+    }
+    const Module *m = relay_parse(c, path, file, data);
+
+    return m ? relay_infer(c, m) : NULL;
+}
