@@ -562,6 +562,19 @@ static LLVMValueRef float_bin(Gen *g, const Prim *p, DType t, LLVMValueRef x, LL
     }
 }
 
+/* min and max of halves: compared in f32, but one of the operands as it is.  (LLVM narrows a rounded
+ * llvm.maximum to one of halves, which x86 without them gets wrong for NaN.) */
+static LLVMValueRef half_minmax(Gen *g, bool max, DType t, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMValueRef wx = widen(g, x, t), wy = widen(g, y, t), first, equal, both;
+
+    first = LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, wx, wy, "");
+    first = LLVMBuildOr(g->b, first, LLVMBuildFCmp(g->b, LLVMRealUNO, wx, wx, ""), "");
+    equal = LLVMBuildFCmp(g->b, LLVMRealOEQ, wx, wy, "");
+    both = max ? LLVMBuildAnd(g->b, x, y, "") : LLVMBuildOr(g->b, x, y, "");
+    return LLVMBuildSelect(g->b, equal, both, LLVMBuildSelect(g->b, first, x, y, ""), "");
+}
+
 static LLVMValueRef gen_bin(Gen *g, const Prim *p)
 {
     DType        t = p->kids[0]->dtype;
@@ -569,6 +582,8 @@ static LLVMValueRef gen_bin(Gen *g, const Prim *p)
 
     if (!dtype_is_float(t))
         return int_bin(g, p->kind, t, x, y);
+    if (is_half(t) && (p->kind == PRIM_MIN || p->kind == PRIM_MAX))
+        return half_minmax(g, p->kind == PRIM_MAX, t, x, y);
     v = float_bin(g, p, t, widen(g, x, t), widen(g, y, t));
     return dtype_is_bool(p->dtype) ? v : round_half(g, v, t);
 }
@@ -610,6 +625,8 @@ static LLVMValueRef gen_math(Gen *g, const Prim *p)
             return x[0];
         return call2(g, "llvm.abs", LLVMTypeOf(x[0]), x[0], LLVMConstInt(g->i1, 0, false));
     }
+    if (is_half(t) && fn == MATH_ABS)
+        return LLVMBuildAnd(g->b, x[0], splat_int(LLVMTypeOf(x[0]), 0x7fff), "");
     for (uint32_t i = 0; i < p->nkids && i < 2; i++)
         x[i] = widen(g, x[i], t);
     if (fn == MATH_SIGMOID) {
