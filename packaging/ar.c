@@ -65,12 +65,55 @@ static uint64_t even(uint64_t n)
     return n + (n & 1);
 }
 
+/* Everything before the members; the offsets of these are in `offsets`. */
+static void add_tables(StrBuf *s, const Names *names, const Owners *owners, const uint64_t *offsets,
+                       uint64_t index, const StrBuf *longs)
+{
+    str_addn(s, "!<arch>\n", 8);
+    add_header(s, "/", even(index), false);
+    add_u32(s, names->n);
+    for (uint32_t i = 0; i < names->n; i++)
+        add_u32(s, offsets[owners->at[i]]);
+    for (uint32_t i = 0; i < names->n; i++)
+        str_addn(s, names->at[i], strlen(names->at[i]) + 1);
+    if (index & 1)
+        str_addc(s, 0);
+    if (longs->n) {
+        add_header(s, "//", longs->n, false);
+        str_addn(s, longs->at, longs->n);
+    }
+}
+
+/* Header and data of all members at `p`. */
+static void put_members(Arena *a, uint8_t *p, const Member *members, uint32_t n)
+{
+    uint64_t name_at = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = file_name(members[i].path);
+        bool        is_long = strlen(name) > SHORT_NAME;
+        StrBuf      s = strbuf(a);
+
+        add_header(&s,
+                   is_long ? arena_printf(a, "/%" PRIu64, name_at) : arena_printf(a, "%s/", name),
+                   members[i].data.n, true);
+        name_at += is_long ? strlen(name) + 2 : 0;
+        memcpy(p, s.at, HEADER);
+        if (members[i].data.n)
+            memcpy(p + HEADER, members[i].data.at, members[i].data.n);
+        p += HEADER + members[i].data.n;
+        if (members[i].data.n & 1)
+            *p++ = '\n';
+    }
+}
+
 bool ar_library(Diags *d, Arena *a, const Member *members, uint32_t n, Bytes *out)
 {
     Names     names = {0};
     Owners    owners = {0};
-    StrBuf    s = strbuf(a), longs = strbuf(a);
+    StrBuf    tables = strbuf(a), longs = strbuf(a);
     uint64_t *offsets = NEW_ARRAY(a, uint64_t, n ? n : 1), index = 4, at;
+    uint8_t  *p;
 
     if (!collect(d, a, members, n, &names, &owners))
         return false;
@@ -88,32 +131,10 @@ bool ar_library(Diags *d, Arena *a, const Member *members, uint32_t n, Bytes *ou
     }
     if (at > UINT32_MAX)
         return diag_error(d, E_PACK, NO_LOC, "a static library cannot hold more than 4 GiB");
-
-    str_addn(&s, "!<arch>\n", 8);
-    add_header(&s, "/", even(index), false);
-    add_u32(&s, names.n);
-    for (uint32_t i = 0; i < names.n; i++)
-        add_u32(&s, offsets[owners.at[i]]);
-    for (uint32_t i = 0; i < names.n; i++)
-        str_addn(&s, names.at[i], strlen(names.at[i]) + 1);
-    if (index & 1)
-        str_addc(&s, 0);
-    if (longs.n) {
-        add_header(&s, "//", longs.n, false);
-        str_addn(&s, longs.at, longs.n);
-    }
-    at = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        const char *name = file_name(members[i].path);
-        bool        is_long = strlen(name) > SHORT_NAME;
-
-        add_header(&s, is_long ? arena_printf(a, "/%" PRIu64, at) : arena_printf(a, "%s/", name),
-                   members[i].data.n, true);
-        at += is_long ? strlen(name) + 2 : 0;
-        str_addn(&s, (const char *)members[i].data.at, members[i].data.n);
-        if (members[i].data.n & 1)
-            str_addc(&s, '\n');
-    }
-    *out = (Bytes){(const uint8_t *)s.at, s.n};
+    add_tables(&tables, &names, &owners, offsets, index, &longs);
+    p = arena_alloc(a, at); /* at once: libraries with weights are large */
+    memcpy(p, tables.at, tables.n);
+    put_members(a, p + tables.n, members, n);
+    *out = (Bytes){p, at};
     return true;
 }
