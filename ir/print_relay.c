@@ -25,7 +25,7 @@ typedef struct {
     Ctx       *c;
     StrBuf    *out;
     RelayPrint how;
-    Map       *info;               /* node to Info (scope.c) */
+    Map       *info;               /* node to NodeInfo (scope.c) */
     Map       *names;              /* node or Const to its printed name */
     Map       *used, *used_consts; /* interned names taken, with the last suffix tried */
     VEC(const Const *) consts;
@@ -38,7 +38,7 @@ typedef struct {
 /* ---- statements ---------------------------------------------------------------------------------
  */
 
-static Info *info_of(Printer *p, const Expr *e)
+static NodeInfo *info_of(Printer *p, const Expr *e)
 {
     return map_get(p->info, PTR_KEY(e));
 }
@@ -49,7 +49,7 @@ static bool has_halo(const Expr *e)
 }
 
 /* Does the node get a statement of its own? */
-static bool wants_stmt(Printer *p, const Expr *e, Info *i)
+static bool wants_stmt(Printer *p, const Expr *e, NodeInfo *i)
 {
     i->depth = 0;
     switch (e->kind) {
@@ -62,7 +62,7 @@ static bool wants_stmt(Printer *p, const Expr *e, Info *i)
     case EXPR_TUPLE:
     case EXPR_PROJ:
         for (uint32_t k = 0; k < e->nkids; k++) {
-            const Info *kid = info_of(p, e->kids[k]);
+            const NodeInfo *kid = info_of(p, e->kids[k]);
 
             if (!kid->stmt && kid->depth + 1 > i->depth)
                 i->depth = kid->depth + 1;
@@ -84,13 +84,13 @@ static bool wants_stmt(Printer *p, const Expr *e, Info *i)
 }
 
 /* Scopes and statements of everything under root; its scope. */
-static Scope *analyse(Printer *p, const Expr *root)
+static GraphScope *analyse(Printer *p, const Expr *root)
 {
-    ExprList list = expr_post_order(p->c, root);
-    Scope   *top = scopes_of(p->c, root, p->info);
+    ExprList    list = expr_post_order(p->c, root);
+    GraphScope *top = scopes_of(p->c, root, p->info);
 
     for (uint32_t i = 0; i < list.n; i++) {
-        Info *n = info_of(p, list.at[i]);
+        NodeInfo *n = info_of(p, list.at[i]);
 
         if (n && (n->stmt = wants_stmt(p, list.at[i], n)))
             vec_push(p->c->scratch, &n->scope->stmts, list.at[i]);
@@ -315,7 +315,7 @@ static void print_const(Printer *p, const Const *k)
  */
 
 static void print_value(Printer *p, const Expr *e);
-static void print_block(Printer *p, Scope *s, const Expr *result);
+static void print_block(Printer *p, GraphScope *s, const Expr *result);
 
 static void newline(Printer *p)
 {
@@ -345,7 +345,7 @@ static void print_list(Printer *p, uint32_t n, const Expr *const *at)
     }
 }
 
-static void print_braces(Printer *p, Scope *s, const Expr *result)
+static void print_braces(Printer *p, GraphScope *s, const Expr *result)
 {
     str_add(p->out, "{");
     p->indent++;
@@ -411,7 +411,7 @@ static void print_pattern(Printer *p, const Pattern *q)
 
 static void print_match(Printer *p, const Expr *e)
 {
-    const Info *i = info_of(p, e);
+    const NodeInfo *i = info_of(p, e);
 
     str_add(p->out, e->u.match.complete ? "match " : "match? ");
     print_use(p, e->kids[0]);
@@ -464,7 +464,7 @@ static void print_proj(Printer *p, const Expr *e)
 /* The node itself, in full. */
 static void print_value(Printer *p, const Expr *e)
 {
-    const Info *i;
+    const NodeInfo *i;
 
     switch (e->kind) {
     case EXPR_CONST: print_const(p, e->u.constant); return;
@@ -522,7 +522,7 @@ static void print_end(Printer *p, const Expr *e)
     newline(p);
 }
 
-static void print_stmts(Printer *p, const Scope *s)
+static void print_stmts(Printer *p, const GraphScope *s)
 {
     for (uint32_t i = 0; s && i < s->stmts.n; i++) {
         const Expr *e = s->stmts.at[i];
@@ -551,7 +551,7 @@ static bool begins_with_fn(Printer *p, const Expr *e)
 }
 
 /* Statements of the scope, then its result; a chain of lets is a loop here. */
-static void print_block(Printer *p, Scope *s, const Expr *result)
+static void print_block(Printer *p, GraphScope *s, const Expr *result)
 {
     print_stmts(p, s);
     while (result->kind == EXPR_LET && !map_get(p->names, PTR_KEY(result))) {

@@ -6,8 +6,8 @@
  * Kids are uniform, so walk, rewrite, equality and hash are written once.  Graphs are deep: no
  * recursion over kids.
  *
- *   type.c types   graph.c makers, walk, rewrite   same.c equality and hash   print_relay.c
- *   parse_relay.c   verify_relay.c   eval.c the interpreter
+ *   type.c types   graph.c makers, walk, rewrite   scope.c   same.c equality and hash   infer.c
+ *   print_relay.c   parse_relay.c   verify_relay.c   eval.c the interpreter
  */
 #ifndef TVMCC_IR_RELAY_H
 #define TVMCC_IR_RELAY_H
@@ -225,6 +225,30 @@ const Module *module_rewrite(Ctx *c, const Module *m, RewriteFn *fn, void *user)
 /* Replace variables. */
 const Expr   *expr_bind(Ctx *c, const Expr *root, uint32_t n, const Expr *const *vars,
                         const Expr *const *values);
+
+/* ---- scope.c: where nodes of a graph belong --------------------------------------------------------- */
+
+/* Function bodies, branches, clauses and what follows a `let` are scopes; a node belongs to the
+ * innermost scope that holds all its uses. */
+typedef struct GraphScope {
+    struct GraphScope *parent;
+    uint32_t           depth;
+    VEC(const Expr *) stmts; /* for the printer */
+} GraphScope;
+
+typedef struct {
+    GraphScope  *scope;   /* innermost that holds all uses */
+    GraphScope  *sub[2];  /* FUNC, LET: [0] body; IF: then, else */
+    GraphScope **clauses; /* MATCH: [k] holds kid k */
+    uint32_t     uses;
+    uint32_t     depth;   /* for the printer: inline nesting */
+    bool         result;  /* its only use is as the value of a scope or let */
+    bool         stmt;    /* for the printer */
+} NodeInfo;
+
+/* Fills `info` (node to NodeInfo) for everything used under root; the scope of root itself.
+ * Variables that are bound but not used have no info. */
+GraphScope *scopes_of(Ctx *c, const Expr *root, Map *info);
 
 /* ---- same.c: equality up to names of bound variables; constants by content ----------------------- */
 

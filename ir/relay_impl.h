@@ -21,26 +21,4 @@ static inline bool name_char(char ch)
     return name_start(ch) || (ch >= '0' && ch <= '9') || ch == '.';
 }
 
-/* ---- scope.c: where nodes of a graph belong ------------------------------------------------- */
-
-typedef struct Scope {
-    struct Scope *parent;
-    uint32_t      depth;
-    VEC(const Expr *) stmts; /* for the printer */
-} Scope;
-
-typedef struct {
-    Scope   *scope;   /* innermost that holds all uses */
-    Scope   *sub[2];  /* FUNC, LET: [0] body; IF: then, else */
-    Scope  **clauses; /* MATCH: [k] holds kid k */
-    uint32_t uses;
-    uint32_t depth;  /* for the printer: inline nesting */
-    bool     result; /* its only use is as the value of a scope or let */
-    bool     stmt;   /* for the printer */
-} Info;
-
-/* Fills `info` (node to Info) for everything used under root; the scope of root itself.  Variables
- * that are bound but not used have no Info. */
-Scope *scopes_of(Ctx *c, const Expr *root, Map *info);
-
 #endif

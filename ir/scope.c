@@ -2,23 +2,23 @@
  * computed somewhere.  Function bodies, branches, clauses and what follows a `let` are scopes; a
  * node belongs to the innermost scope that holds all its uses.  Parents are seen before kids, so
  * one pass does it. */
-#include "ir/relay_impl.h"
+#include "ir/relay.h"
 
 typedef struct {
     Ctx *c;
     Map *info;
 } Walk;
 
-static Scope *scope_new(Walk *w, Scope *parent)
+static GraphScope *scope_new(Walk *w, GraphScope *parent)
 {
-    Scope *s = NEW(w->c->scratch, Scope);
+    GraphScope *s = NEW(w->c->scratch, GraphScope);
 
     s->parent = parent;
     s->depth = parent ? parent->depth + 1 : 0;
     return s;
 }
 
-static Scope *scope_join(Scope *a, Scope *b)
+static GraphScope *scope_join(GraphScope *a, GraphScope *b)
 {
     while (a != b)
         if (a->depth >= b->depth)
@@ -28,12 +28,12 @@ static Scope *scope_join(Scope *a, Scope *b)
     return a;
 }
 
-static void use(Walk *w, const Expr *kid, Scope *s, bool result)
+static void use(Walk *w, const Expr *kid, GraphScope *s, bool result)
 {
-    Info *i = map_get(w->info, PTR_KEY(kid));
+    NodeInfo *i = map_get(w->info, PTR_KEY(kid));
 
     if (!i) {
-        i = NEW(w->c->scratch, Info);
+        i = NEW(w->c->scratch, NodeInfo);
         map_put(w->info, PTR_KEY(kid), i);
     }
     i->scope = i->uses ? scope_join(i->scope, s) : s;
@@ -41,7 +41,7 @@ static void use(Walk *w, const Expr *kid, Scope *s, bool result)
     i->uses++;
 }
 
-static void use_kids(Walk *w, const Expr *e, Info *i)
+static void use_kids(Walk *w, const Expr *e, NodeInfo *i)
 {
     switch (e->kind) {
     case EXPR_FUNC:
@@ -61,7 +61,7 @@ static void use_kids(Walk *w, const Expr *e, Info *i)
         use(w, e->kids[2], i->sub[1], true);
         return;
     case EXPR_MATCH:
-        i->clauses = NEW_ARRAY(w->c->scratch, Scope *, e->nkids);
+        i->clauses = NEW_ARRAY(w->c->scratch, GraphScope *, e->nkids);
         use(w, e->kids[0], i->scope, false);
         for (uint32_t k = 1; k < e->nkids; k++) {
             i->clauses[k] = scope_new(w, i->scope);
@@ -85,15 +85,15 @@ static void use_kids(Walk *w, const Expr *e, Info *i)
     }
 }
 
-Scope *scopes_of(Ctx *c, const Expr *root, Map *info)
+GraphScope *scopes_of(Ctx *c, const Expr *root, Map *info)
 {
-    Walk     w = {c, info};
-    ExprList list = expr_post_order(c, root);
-    Scope   *top = scope_new(&w, NULL);
+    Walk        w = {c, info};
+    ExprList    list = expr_post_order(c, root);
+    GraphScope *top = scope_new(&w, NULL);
 
     use(&w, root, top, true);
     for (uint32_t i = list.n; i-- > 0;) {
-        Info *n = map_get(info, PTR_KEY(list.at[i]));
+        NodeInfo *n = map_get(info, PTR_KEY(list.at[i]));
 
         if (n)
             use_kids(&w, list.at[i], n);

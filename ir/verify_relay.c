@@ -4,7 +4,7 @@
  *   - constants have as many bytes as their type;
  *   - what is typed is typed right: an operator call by its relation, now as when it was made;
  *   - a primitive function uses nothing but its parameters, operators, tuples and constants. */
-#include "ir/relay_impl.h"
+#include "ir/relay.h"
 
 #include <string.h>
 
@@ -18,12 +18,12 @@ typedef struct {
 
 #define BROKEN(v, e, ...) error_at((v)->c, E_VERIFY, (e)->loc, __VA_ARGS__)
 
-static void bind(Verify *v, const Expr *var, Scope *s)
+static void bind(Verify *v, const Expr *var, GraphScope *s)
 {
     map_put(v->binder, PTR_KEY(var), s);
 }
 
-static void bind_pattern(Verify *v, const Pattern *p, Scope *s)
+static void bind_pattern(Verify *v, const Pattern *p, GraphScope *s)
 {
     if (p->kind == PAT_VAR)
         bind(v, p->var, s);
@@ -31,7 +31,7 @@ static void bind_pattern(Verify *v, const Pattern *p, Scope *s)
         bind_pattern(v, p->kids[i], s);
 }
 
-static void bind_node(Verify *v, const Expr *e, const Info *i)
+static void bind_node(Verify *v, const Expr *e, const NodeInfo *i)
 {
     if (e->kind == EXPR_FUNC) {
         for (uint32_t k = 0; k < func_nparams(e); k++)
@@ -46,16 +46,16 @@ static void bind_node(Verify *v, const Expr *e, const Info *i)
     }
 }
 
-static bool within(const Scope *s, const Scope *outer)
+static bool within(const GraphScope *s, const GraphScope *outer)
 {
     while (s && s->depth > outer->depth)
         s = s->parent;
     return s == outer;
 }
 
-static bool check_var(Verify *v, const Expr *e, const Info *i)
+static bool check_var(Verify *v, const Expr *e, const NodeInfo *i)
 {
-    const Scope *s = map_get(v->binder, PTR_KEY(e));
+    const GraphScope *s = map_get(v->binder, PTR_KEY(e));
 
     if (s && within(i->scope, s))
         return true;
@@ -108,7 +108,7 @@ static bool check_primitive(Verify *v, const Expr *f)
     return true;
 }
 
-static bool check_node(Verify *v, const Expr *e, const Info *i)
+static bool check_node(Verify *v, const Expr *e, const NodeInfo *i)
 {
     const Const *k;
     int64_t      n;
@@ -149,13 +149,13 @@ static bool verify_func(Ctx *c, const Module *m, const Expr *f)
 
     scopes_of(c, f, v.info);
     for (uint32_t i = 0; i < list.n; i++) {
-        const Info *n = map_get(v.info, PTR_KEY(list.at[i]));
+        const NodeInfo *n = map_get(v.info, PTR_KEY(list.at[i]));
 
         if (n)
             bind_node(&v, list.at[i], n);
     }
     for (uint32_t i = 0; i < list.n; i++) {
-        const Info *n = map_get(v.info, PTR_KEY(list.at[i]));
+        const NodeInfo *n = map_get(v.info, PTR_KEY(list.at[i]));
 
         if (n)
             ok &= check_node(&v, list.at[i], n);

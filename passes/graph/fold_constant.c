@@ -1,0 +1,196 @@
+/* fold_constant: calls whose arguments are constant are evaluated now.
+ *
+ *   fn @main(%x: ..) { %0 = sqrt(add(const @var, 1e-05)); divide(%x, %0) }
+ *     -> fn @main(%x: ..) { divide(%x, const @var) }
+ *
+ * A node is foldable if it is a constant, or a call, tuple or field of foldable ones; the pass
+ * evaluates the largest foldable expressions, all of a module in one call of the evaluator
+ * (c->eval), so that a compiling evaluator compiles once.  A result that is much larger than what
+ * it was computed from (zeros, tile) is left as a call, because it would only fill the weights.
+ * `shape_of` a static type is a constant whatever its operand; `if` on a constant is its branch.
+ *
+ * Cost: two walks, and the evaluation. */
+#include "passes/graph/graph.h"
+
+#include <string.h>
+
+#define SMALL_RESULT (64 * 1024)
+
+/* What is known of a node. */
+typedef struct {
+    bool        foldable;
+    bool        wanted; /* used by something that is not evaluated */
+    uint64_t    bytes;  /* of the constants it is computed from */
+    const char *name;   /* of the largest of them */
+    uint64_t    largest;
+} Known;
+
+typedef struct {
+    Map *known;  /* node to Known */
+    Map *values; /* node to the constant that replaces it */
+    VEC(const Expr *) roots;
+} Fold;
+
+static uint64_t type_bytes(const Type *t)
+{
+    uint64_t sum = 0, one;
+    int64_t  n;
+
+    if (t->kind == TYPE_TENSOR)
+        return type_elems(t, &n) && checked_mul((uint64_t)n, (uint64_t)dtype_bytes(t->dtype), &one)
+                   ? one
+                   : UINT64_MAX;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!checked_add(sum, type_bytes(t->parts[i]), &sum))
+            return UINT64_MAX;
+    return sum;
+}
+
+static bool can_evaluate(const Expr *e)
+{
+    const Op *op = call_op(e);
+
+    if (!e->type || !type_static(e->type))
+        return false;
+    return e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ || (op && (op->compute || op->expand));
+}
+
+static void know(Ctx *c, Fold *f, const Expr *e)
+{
+    Known *k = NEW(c->scratch, Known);
+
+    map_put(f->known, PTR_KEY(e), k);
+    if (e->kind == EXPR_CONST) {
+        k->foldable = true;
+        k->bytes = k->largest = e->u.constant->data.n;
+        k->name = e->u.constant->name;
+        return;
+    }
+    k->foldable = can_evaluate(e);
+    for (uint32_t i = 0; i < e->nkids; i++) {
+        const Known *kid = map_get(f->known, PTR_KEY(e->kids[i]));
+
+        if (e->kids[i]->kind == EXPR_OP && i == 0 && e->kind == EXPR_CALL)
+            continue;
+        k->foldable &= kid->foldable;
+        k->bytes = k->bytes > UINT64_MAX / 4 ? k->bytes : k->bytes + kid->bytes;
+        if (kid->name && kid->largest >= k->largest) {
+            k->name = kid->name;
+            k->largest = kid->largest;
+        }
+    }
+}
+
+/* Parents first: what is wanted as a value, and worth it, is a root; the rest wants its kids. */
+static void choose(Ctx *c, Fold *f, const Expr *e)
+{
+    Known *k = map_get(f->known, PTR_KEY(e));
+
+    if (k->foldable && !k->wanted)
+        return;
+    if (k->foldable && e->kind == EXPR_CONST)
+        return;
+    if (k->foldable && e->kind != EXPR_TUPLE) {
+        uint64_t bytes = type_bytes(e->type);
+
+        if (bytes <= SMALL_RESULT || bytes / 2 <= k->bytes) {
+            vec_push(c->scratch, &f->roots, e);
+            return;
+        }
+    }
+    for (uint32_t i = 0; i < e->nkids; i++)
+        ((Known *)map_get(f->known, PTR_KEY(e->kids[i])))->wanted = true;
+}
+
+static const Expr *rename_const(Ctx *c, const Expr *e, const char *name, Loc loc)
+{
+    const Expr **fields;
+
+    if (e->kind == EXPR_CONST)
+        return expr_const(c, const_new(c, name, e->u.constant->type, e->u.constant->data), loc);
+    fields = NEW_ARRAY(c->scratch, const Expr *, e->nkids ? e->nkids : 1);
+    for (uint32_t i = 0; i < e->nkids; i++)
+        fields[i] = rename_const(c, e->kids[i], name, loc);
+    return expr_tuple(c, e->nkids, fields, loc);
+}
+
+/* Values of all roots at once. */
+static bool evaluate(Ctx *c, Fold *f)
+{
+    const Expr *all, *values;
+
+    if (!f->roots.n)
+        return true;
+    all = expr_tuple(c, f->roots.n, f->roots.at, NO_LOC);
+    if (!(values = c->eval->eval(c->eval, c, all)))
+        return false;
+    for (uint32_t i = 0; i < f->roots.n; i++) {
+        const Expr  *e = f->roots.at[i];
+        const Known *k = map_get(f->known, PTR_KEY(e));
+
+        map_put(f->values, PTR_KEY(e),
+                (void *)(uintptr_t)rename_const(c, values->kids[i], k->name, e->loc));
+    }
+    return true;
+}
+
+static const Expr *replace(Ctx *c, void *user, const Expr *was, const Expr *now)
+{
+    const Fold *f = user;
+    const Expr *v = map_get(f->values, PTR_KEY(was));
+    double      cond;
+
+    (void)c;
+    if (v)
+        return v;
+    if (now->kind == EXPR_PROJ && now->kids[0]->kind == EXPR_TUPLE)
+        return now->kids[0]->kids[now->u.index];
+    if (now->kind == EXPR_IF && expr_const_f(now->kids[0], &cond))
+        return now->kids[cond != 0 ? 1 : 2];
+    return now;
+}
+
+/* shape_of a static type needs no operand. */
+static const Expr *fold_shape(Ctx *c, void *user, const Expr *was, const Expr *now)
+{
+    const Type *t;
+    uint8_t    *data;
+    uint32_t    size;
+
+    (void)user;
+    (void)was;
+    if (!call_is(now, "shape_of") || !now->type || !(t = call_arg(now, 0)->type) ||
+        t->kind != TYPE_TENSOR || !type_static(t))
+        return now;
+    size = dtype_bytes(now->type->dtype);
+    data = arena_alloc(c->arena, (size_t)t->n * size + 1);
+    for (uint32_t i = 0; i < t->n; i++) {
+        int64_t v;
+
+        type_dim(t, i, &v);
+        dtype_put_i(now->type->dtype, data + (size_t)i * size, v);
+    }
+    return expr_const(
+        c, const_new(c, NULL, type_plain(c, now->type), (Bytes){data, (size_t)t->n * size}),
+        now->loc);
+}
+
+const Module *fold_constant(Ctx *c, const Module *m)
+{
+    Fold f = {.known = map_new(c->scratch), .values = map_new(c->scratch)};
+
+    if (!(m = module_rewrite(c, m, fold_shape, NULL)))
+        return NULL;
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+
+        for (uint32_t k = 0; k < list.n; k++)
+            if (!map_get(f.known, PTR_KEY(list.at[k])))
+                know(c, &f, list.at[k]);
+        for (uint32_t k = list.n; k-- > 0;)
+            choose(c, &f, list.at[k]);
+    }
+    if (!evaluate(c, &f))
+        return NULL;
+    return module_rewrite(c, m, replace, &f);
+}

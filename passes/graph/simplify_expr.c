@@ -1,0 +1,267 @@
+/* simplify_expr: local rewrites that remove work or bring calls to one form.
+ *
+ *   reshape(reshape(x))           -> reshape(x)          views of the same type, of views
+ *   transpose(transpose(x))       -> transpose(x)        or x, or a reshape if only 1s move
+ *   cast(x) to x's own type, copy, broadcast_to, tile, pad by nothing, slice of all -> x
+ *   x * 1, x / 1, x - 0           -> x                   the same bits
+ *   x / 2^k                       -> x * 2^-k            exact
+ *   power(x, 2)                   -> x * x
+ *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
+ *   nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
+ *   nn.relu(nn.relu(x))           -> nn.relu(x)
+ *   (x.0, x.1) of a pair x        -> x
+ *
+ * All are exact.  One rewrite, kids first, so that chains collapse. */
+#include "passes/graph/graph.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A constant whose elements all equal v, and that does not make the result larger than x. */
+static bool splat_beside(const Expr *k, const Expr *x, const Expr *result, double *v)
+{
+    return expr_const_f(k, v) && x->type && result->type && same_dims(x->type, result->type) &&
+           dtype_eq(x->type->dtype, result->type->dtype);
+}
+
+static bool exact_reciprocal(double v, DType t)
+{
+    int e;
+
+    return isfinite(v) && v != 0 && fabs(frexp(v, &e)) == 0.5 && abs(e) < (t.bits == 16 ? 12 : 100);
+}
+
+static const Expr *arithmetic(Ctx *c, const Expr *e)
+{
+    const Expr *x = call_arg(e, 0), *y = call_arg(e, 1);
+    double      v;
+
+    if (call_is(e, "multiply")) {
+        if (splat_beside(y, x, e, &v) && v == 1)
+            return x;
+        if (splat_beside(x, y, e, &v) && v == 1)
+            return y;
+    } else if (call_is(e, "divide") && splat_beside(y, x, e, &v)) {
+        if (v == 1)
+            return x;
+        if (is_float(e) && exact_reciprocal(v, e->type->dtype))
+            return make2(c, "multiply", x, expr_scalar(c, e->type->dtype, 1 / v), NULL, e->loc);
+    } else if (call_is(e, "subtract") && splat_beside(y, x, e, &v) && v == 0 && !signbit(v)) {
+        return x;
+    } else if (call_is(e, "add") && !is_float(e)) {
+        if (splat_beside(y, x, e, &v) && v == 0)
+            return x;
+        if (splat_beside(x, y, e, &v) && v == 0)
+            return y;
+    } else if (call_is(e, "power") && is_float(e) && splat_beside(y, x, e, &v)) {
+        if (v == 2)
+            return make2(c, "multiply", x, x, NULL, e->loc);
+        if (v == 1)
+            return x;
+    }
+    return e;
+}
+
+/* ---- views, transposes ------------------------------------------------------------------------- */
+
+static const Expr *reshape_to(Ctx *c, const Expr *x, const Type *t, Loc loc)
+{
+    int64_t *dims = NEW_ARRAY(c->scratch, int64_t, t->n + 1);
+
+    for (uint32_t i = 0; i < t->n; i++)
+        type_dim(t, i, &dims[i]);
+    return make_reshape(c, x, t->n, dims, loc);
+}
+
+static bool no_zero_dim(const Type *t)
+{
+    int64_t v;
+
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!type_dim(t, i, &v) || v == 0) /* reshape reads 0 as "the same" */
+            return false;
+    return true;
+}
+
+static const Expr *view(Ctx *c, const Expr *e)
+{
+    const Expr *x = call_arg(e, 0);
+
+    if (e->type == x->type)
+        return x;
+    if (is_tensor(e) && is_tensor(x) && no_zero_dim(e->type) &&
+        (is_view(x) || !call_is(e, "reshape"))) {
+        while (is_view(x) && is_tensor(call_arg(x, 0)))
+            x = call_arg(x, 0);
+        return e->type == x->type ? x : reshape_to(c, x, e->type, e->loc);
+    }
+    return e;
+}
+
+static void axes_of_transpose(const Expr *e, uint32_t *axes)
+{
+    const TransposeAttrs *a = ATTRS_OF(TransposeAttrs, e);
+    uint32_t              n = e->type->n;
+
+    for (uint32_t i = 0; i < n; i++)
+        axes[i] = a->axes.n ? axis_from_front(a->axes.at[i], n) : n - 1 - i;
+}
+
+static const Expr *transpose(Ctx *c, const Expr *e)
+{
+    const Expr     *x = call_arg(e, 0);
+    uint32_t        n = e->type->n, outer[16], inner[16], last = 0;
+    bool            identity = true, units_only = true;
+    TransposeAttrs *a;
+    int64_t         axes[16], v;
+
+    if (n > 16)
+        return e;
+    axes_of_transpose(e, outer);
+    if (call_is(x, "transpose")) {
+        axes_of_transpose(x, inner);
+        for (uint32_t i = 0; i < n; i++)
+            outer[i] = inner[outer[i]];
+        x = call_arg(x, 0);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        axes[i] = outer[i];
+        identity &= outer[i] == i;
+        if (type_dim(x->type, outer[i], &v) && v == 1)
+            continue;
+        units_only &= outer[i] >= last;
+        last = outer[i];
+    }
+    if (identity)
+        return x;
+    if (units_only && is_tensor(e) && no_zero_dim(e->type))
+        return view(c, reshape_to(c, x, e->type, e->loc));
+    if (x == call_arg(e, 0))
+        return e;
+    a = ATTRS_NEW(c, TransposeAttrs);
+    a->axes = ints_dup(c, axes, n);
+    return make1(c, "transpose", x, a, e->loc);
+}
+
+/* ---- what gives its operand back --------------------------------------------------------------------- */
+
+static bool all_equal(Ints v, int64_t want)
+{
+    for (uint32_t i = 0; i < v.n; i++)
+        if (v.at[i] != want)
+            return false;
+    return true;
+}
+
+static bool is_identity(const Expr *e)
+{
+    const Expr *x = call_arg(e, 0);
+
+    if (!is_tensor(e) || x->type != e->type)
+        return false;
+    if (call_is(e, "cast") || call_is(e, "copy") || call_is(e, "broadcast_to") ||
+        call_is(e, "tile") || (call_is(e, "nn.relu") && call_is(x, "nn.relu")))
+        return true;
+    if (call_is(e, "strided_slice"))
+        return all_equal(ATTRS_OF(StridedSliceAttrs, e)->strides, 1);
+    if (call_is(e, "nn.pad"))
+        return all_equal(ATTRS_OF(PadAttrs, e)->pad_width, 0);
+    return false;
+}
+
+/* A tuple of all fields of one tuple, in order. */
+static const Expr *whole_tuple(const Expr *e)
+{
+    const Expr *of = e->nkids && e->kids[0]->kind == EXPR_PROJ ? e->kids[0]->kids[0] : NULL;
+
+    if (!of || !of->type || of->type->kind != TYPE_TUPLE || of->type->n != e->nkids)
+        return e;
+    for (uint32_t i = 0; i < e->nkids; i++)
+        if (e->kids[i]->kind != EXPR_PROJ || e->kids[i]->kids[0] != of || e->kids[i]->u.index != i)
+            return e;
+    return of;
+}
+
+/* ---- forms that later passes know ------------------------------------------------------------------------ */
+
+/* add(x, const [C, 1, 1]) over NCHW. */
+static const Expr *bias_form(Ctx *c, const Expr *e)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const Expr *x = call_arg(e, i), *k = call_arg(e, 1 - i);
+        int64_t     n, channels, v;
+
+        if (!is_tensor(e) || !is_tensor(x) || !is_tensor(k) || !is_float(e) || e->type->n != 4 ||
+            !same_dims(x->type, e->type) || k->kind != EXPR_CONST || k->type->n < 3 ||
+            !type_dim(k->type, k->type->n - 3, &n) || !type_dim(x->type, 1, &channels) ||
+            n != channels || n == 1 || !type_elems(k->type, &v) || v != n)
+            continue;
+        return make2(c, "nn.bias_add", x, make_reshape(c, k, 1, &n, k->loc),
+                     ATTRS_NEW(c, BiasAddAttrs), e->loc);
+    }
+    return e;
+}
+
+/* Zeros around the image become the convolution's own padding. */
+static const Expr *pad_into_conv(Ctx *c, const Expr *e)
+{
+    const Expr        *p = call_arg(e, 0), *args[2];
+    const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
+    const PadAttrs    *w = ATTRS_OF(PadAttrs, p);
+    Conv2dAttrs       *now;
+    int64_t            pad[4];
+
+    if (strcmp(a->data_layout, "NCHW") != 0 || strcmp(w->pad_mode, "constant") != 0 ||
+        w->pad_value != 0 || w->pad_width.n != 8)
+        return e;
+    for (uint32_t i = 0; i < 8; i++)
+        if (w->pad_width.at[i] < 0 || (i < 4 && w->pad_width.at[i] != 0))
+            return e;
+    pad[0] = a->padding.at[0] + w->pad_width.at[4];
+    pad[1] = a->padding.at[1] + w->pad_width.at[6];
+    pad[2] = a->padding.at[2] + w->pad_width.at[5];
+    pad[3] = a->padding.at[3] + w->pad_width.at[7];
+    now = ATTRS_COPY(c, Conv2dAttrs, e);
+    now->padding = ints_dup(c, pad, 4);
+    args[0] = call_arg(p, 0);
+    args[1] = call_arg(e, 1);
+    return expr_call(c, call_op(e), 2, args, now, e->loc);
+}
+
+static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now)
+{
+    const Expr *e = now;
+
+    (void)user;
+    (void)was;
+    if (e->kind == EXPR_PROJ && e->kids[0]->kind == EXPR_TUPLE)
+        return e->kids[0]->kids[e->u.index];
+    if (e->kind == EXPR_TUPLE)
+        return whole_tuple(e);
+    if (!call_op(e) || !e->type || call_nargs(e) == 0)
+        return e;
+    if (is_identity(e))
+        return call_arg(e, 0);
+    if (is_view(e))
+        return view(c, e);
+    if (call_is(e, "transpose"))
+        return transpose(c, e);
+    if (call_is(e, "concatenate") && call_arg(e, 0)->kind == EXPR_TUPLE &&
+        call_arg(e, 0)->nkids == 1)
+        return call_arg(e, 0)->kids[0];
+    if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))
+        return pad_into_conv(c, e);
+    if (call_nargs(e) == 2)
+        e = arithmetic(c, e);
+    if (e && call_is(e, "add"))
+        e = bias_form(c, e);
+    return e;
+}
+
+const Module *simplify_expr(Ctx *c, const Module *m)
+{
+    const Module *now = module_rewrite(c, m, simplify, NULL);
+
+    return now && now != m ? fold_constant(c, now) : now;
+}

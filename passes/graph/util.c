@@ -1,0 +1,90 @@
+/* Small things that graph passes share. */
+#include "passes/graph/graph.h"
+
+#include <string.h>
+
+const Expr *make1(Ctx *c, const char *op, const Expr *x, const void *attrs, Loc loc)
+{
+    return x ? expr_call_name(c, op, 1, &x, attrs, loc) : NULL;
+}
+
+const Expr *make2(Ctx *c, const char *op, const Expr *x, const Expr *y, const void *attrs, Loc loc)
+{
+    const Expr *args[] = {x, y};
+
+    return x && y ? expr_call_name(c, op, 2, args, attrs, loc) : NULL;
+}
+
+const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc)
+{
+    ReshapeAttrs *a = ATTRS_NEW(c, ReshapeAttrs);
+
+    a->newshape = ints_dup(c, dims, n);
+    return make1(c, "reshape", x, a, loc);
+}
+
+Map *count_uses(Ctx *c, const Module *m)
+{
+    Map *uses = map_new(c->scratch);
+
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+
+        for (uint32_t k = 0; k < list.n; k++)
+            for (uint32_t j = 0; j < list.at[k]->nkids; j++) {
+                const Expr *kid = list.at[k]->kids[j];
+                uintptr_t   n = (uintptr_t)map_get(uses, PTR_KEY(kid));
+
+                map_put(uses, PTR_KEY(kid), (void *)(n + 1));
+            }
+    }
+    return uses;
+}
+
+uint32_t uses_of(const Map *uses, const Expr *e)
+{
+    return (uint32_t)(uintptr_t)map_get(uses, PTR_KEY(e));
+}
+
+static bool constant_within(const Expr *e, int depth)
+{
+    if (e->kind == EXPR_CONST)
+        return true;
+    if (depth == 0 || !call_op(e))
+        return false;
+    for (uint32_t i = 0; i < call_nargs(e); i++)
+        if (!constant_within(call_arg(e, i), depth - 1))
+            return false;
+    return call_nargs(e) > 0;
+}
+
+bool is_constant(const Expr *e)
+{
+    return constant_within(e, 6);
+}
+
+bool is_tensor(const Expr *e)
+{
+    return e->type && e->type->kind == TYPE_TENSOR && type_static(e->type);
+}
+
+bool same_dims(const Type *a, const Type *b)
+{
+    return a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->n == b->n &&
+           (a->n == 0 || !memcmp(a->dims, b->dims, a->n * sizeof *a->dims));
+}
+
+bool is_float(const Expr *e)
+{
+    return e->type && e->type->kind == TYPE_TENSOR && dtype_is_float(e->type->dtype);
+}
+
+uint32_t axis_from_front(int64_t axis, uint32_t ndim)
+{
+    return (uint32_t)(axis < 0 ? axis + ndim : axis);
+}
+
+bool is_view(const Expr *e)
+{
+    return call_is(e, "reshape") || call_is(e, "squeeze") || call_is(e, "expand_dims");
+}

@@ -1,0 +1,175 @@
+/* The runner: which passes run, in which order, and what is told about them.
+ *
+ * The order is that of passes.def; -O<n> leaves out what needs a higher level; --passes names its
+ * own list.  --print-after and --time-passes write to stderr, with "unchanged" where a pass gave
+ * back its argument.  --verify-each checks the module after each pass.  A pass that records an
+ * error ends the run.  Between passes over graphs the scratch arena is emptied. */
+#include "passes/passes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+typedef struct {
+    uint32_t    n;
+    const Pass *at[64];
+} PassList;
+
+static void *unknown_pass(Ctx *c, const char *name, PassLevel level)
+{
+    const char *names[64];
+    const char *near;
+    uint32_t    n = 0;
+
+    for (uint32_t i = 0; i < pass_count && n < COUNT(names); i++)
+        if (pass_table[i].level == level)
+            names[n++] = pass_table[i].name;
+    error_at(c, E_USAGE, NO_LOC, "there is no pass '%s' here", name);
+    if ((near = str_closest(name, names, n)))
+        diag_hint(c->diags, "did you mean '%s'?", near);
+    return NULL;
+}
+
+/* What is to run at one level; false after an error. */
+static bool choose(Ctx *c, const PassOptions *o, PassLevel level, PassList *out)
+{
+    const char *s = o->passes;
+
+    out->n = 0;
+    if (!s) {
+        for (uint32_t i = 0; i < pass_count && out->n < COUNT(out->at); i++)
+            if (pass_table[i].level == level && pass_table[i].opt <= o->opt_level)
+                out->at[out->n++] = &pass_table[i];
+        return true;
+    }
+    while (*s) {
+        size_t      n = strcspn(s, ",");
+        const char *name = intern_n(c->strings, s, n);
+        const Pass *p = n ? pass_find(name) : NULL;
+
+        if (n && (!p || p->level != level))
+            return unknown_pass(c, name, level);
+        if (n && out->n == COUNT(out->at))
+            return error_at(c, E_USAGE, NO_LOC, "more than %zu passes", COUNT(out->at));
+        if (n)
+            out->at[out->n++] = p;
+        s += n + (s[n] == ',');
+    }
+    return true;
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static bool wanted(const char *option, const char *name)
+{
+    return option && (!strcmp(option, "all") || !strcmp(option, name));
+}
+
+static void tell(const PassOptions *o, const Pass *p, double ms, bool same)
+{
+    if (o->time_passes)
+        fprintf(stderr, "%10.3f ms  %s%s\n", ms, p->name, same ? " (unchanged)" : "");
+}
+
+static void show(const Pass *p, bool same, const StrBuf *text)
+{
+    fprintf(stderr, "// after %s%s\n", p->name, same ? ": unchanged" : "");
+    if (!same)
+        fputs(text->at ? text->at : "", stderr);
+}
+
+/* ---- graphs ------------------------------------------------------------------------------------ */
+
+static const Module *run_graph_pass(Ctx *c, const Module *m, const Pass *p, const PassOptions *o)
+{
+    uint32_t      errors = diag_errors(c->diags);
+    double        start = now_ms();
+    const Module *next = p->graph(c, m);
+
+    if (!next && diag_errors(c->diags) == errors)
+        BUG("pass %s failed without an error", p->name);
+    if (!next || diag_errors(c->diags) != errors)
+        return NULL;
+    tell(o, p, now_ms() - start, next == m);
+    if (wanted(o->print_after, p->name)) {
+        StrBuf s = strbuf(c->scratch);
+
+        relay_print(c, next, (RelayPrint){.types = true}, &s);
+        show(p, next == m, &s);
+    }
+    if (o->verify_each && !relay_verify(c, next)) {
+        diag_note(c->diags, NO_LOC, "after the pass '%s'", p->name);
+        return NULL;
+    }
+    arena_reset(c->scratch);
+    return next;
+}
+
+const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
+{
+    PassList list;
+
+    if (!choose(c, o, LEVEL_GRAPH, &list))
+        return NULL;
+    for (uint32_t i = 0; m && i < list.n; i++) {
+        m = run_graph_pass(c, m, list.at[i], o);
+        if (wanted(o->stop_after, list.at[i]->name))
+            break;
+    }
+    return m;
+}
+
+/* ---- TIR ------------------------------------------------------------------------------------------ */
+
+/* The last pass leaves flat code, the others something between. */
+static TirStage stage_after(const Pass *p)
+{
+    return p == &pass_table[pass_count - 1] ? TIR_FLAT : TIR_LOWERED;
+}
+
+static const TirModule *run_tir_pass(Ctx *c, const TirModule *m, const Pass *p,
+                                     const PassOptions *o)
+{
+    uint32_t         errors = diag_errors(c->diags);
+    double           start = now_ms();
+    const TirModule *next = p->tir(c, m);
+
+    if (!next && diag_errors(c->diags) == errors)
+        BUG("pass %s failed without an error", p->name);
+    if (!next || diag_errors(c->diags) != errors)
+        return NULL;
+    if (arith_overflow(c->arith))
+        return error_at(c, E_PASS, NO_LOC, "an index does not fit 64 bits in '%s'", p->name);
+    tell(o, p, now_ms() - start, next == m);
+    if (wanted(o->print_after, p->name)) {
+        StrBuf s = strbuf(c->scratch);
+
+        tir_print(c, next, &s);
+        show(p, next == m, &s);
+    }
+    if (o->verify_each && !tir_verify(c, next, stage_after(p))) {
+        diag_note(c->diags, NO_LOC, "after the pass '%s'", p->name);
+        return NULL;
+    }
+    return next;
+}
+
+const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o)
+{
+    PassList list;
+
+    if (!choose(c, o, LEVEL_TIR, &list))
+        return NULL;
+    for (uint32_t i = 0; m && i < list.n; i++) {
+        m = run_tir_pass(c, m, list.at[i], o);
+        if (wanted(o->stop_after, list.at[i]->name))
+            break;
+    }
+    return m;
+}

@@ -1,0 +1,22 @@
+/* The pass table, from passes.def. */
+#include "passes/passes.h"
+
+#include <string.h>
+
+const Pass pass_table[] = {
+#define GRAPH_PASS(name, opt, about) {#name, LEVEL_GRAPH, opt, name, NULL, about},
+#define TIR_PASS(name, opt, about) {#name, LEVEL_TIR, opt, NULL, name, about},
+#include "passes/passes.def"
+#undef GRAPH_PASS
+#undef TIR_PASS
+};
+
+const uint32_t pass_count = COUNT(pass_table);
+
+const Pass *pass_find(const char *name)
+{
+    for (uint32_t i = 0; i < pass_count; i++)
+        if (!strcmp(pass_table[i].name, name))
+            return &pass_table[i];
+    return NULL;
+}
