@@ -5,9 +5,9 @@
  * reason and changes nothing; the first refusal sticks.  A name denotes every copy of a loop or
  * block (after tails, partition); `%p#1` names one.
  *
- *   sched.def the steps   sched/step.c parse, print, names   sched/loop.c split fuse reorder ..
- *   sched/place.c compute_at ..   sched/buffer.c cache_write transform_layout inplace ..
- *   sched/code.c marks, contract
+ *   sched.def the steps   sched/step.c parse, print   sched/nest.c names   sched/loop.c split fuse ..
+ *   sched/place.c compute_at ..   sched/inline.c   sched/cache.c   sched/reduce.c rfactor fold_init ..
+ *   sched/layout.c transform_layout elide_pad   sched/inplace.c   sched/code.c marks, contract
  */
 #ifndef TVMCC_IR_SCHED_H
 #define TVMCC_IR_SCHED_H
@@ -62,6 +62,8 @@ typedef struct Sched {
     const Decision *given;   /* what the tuner chose, or NULL */
     uint32_t      ngiven;
     const char   *refusal;   /* NULL: all steps so far were taken */
+    bool          exact;     /* no step so far changed bits */
+    VEC(const char *) cut;   /* reduce loops that lie in several copies (by name) */
 } Sched;
 
 Sched *sched_new(Ctx *c, const Target *t, const TeFunc *te);

@@ -1,0 +1,168 @@
+/* Inside ir/sched only: how steps look at the nest and change it.
+ *
+ * A step function gets a Work: the nest as a flat list of sites (parents first, in execution
+ * order), the step, and a table of edits.  It checks, then registers `edit(w, old, new)` for the
+ * statements it replaces, and returns `finish(w)`, the function with the edits applied.  A step
+ * that cannot be taken returns `refuse(w, ..)`.  Statements occur once in a nest: who needs a copy
+ * makes it with `fresh_copy`, which gives its loops variables of their own. */
+#ifndef TVMCC_IR_SCHED_IMPL_H
+#define TVMCC_IR_SCHED_IMPL_H
+
+#include "ir/sched.h"
+
+/* ---- nest.c ---------------------------------------------------------------------------------- */
+
+enum { NO_SITE = UINT32_MAX };
+
+typedef struct {
+    const Stmt *s;
+    uint32_t    parent; /* NO_SITE for the root */
+    uint32_t    end;    /* the first site after its subtree */
+} Site;
+
+typedef VEC(const Stmt *) Stmts;
+typedef VEC(uint32_t) Sites;
+
+typedef struct {
+    Sched      *s;
+    Ctx        *c;
+    const Step *st;
+    VEC(Site) nest;
+    Map        *edits; /* Stmt -> Stmt */
+    const Func *f;     /* what finish starts from: s->f unless parameters change */
+    bool        exact; /* cleared by a step that changes bits although its row says exact */
+    VEC(const char *) cut; /* reduce loops that this step leaves in copies */
+} Work;
+
+Work work(Sched *s, const Step *st);
+/* Records `refused: <step>: <reason>`; NULL. */
+const Func *refuse(Work *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void        edit(Work *w, const Stmt *was, const Stmt *now);
+/* The nest with all edits; loops and allocs that became empty go. */
+const Func *finish(Work *w);
+
+static inline bool inside(const Work *w, uint32_t site, uint32_t outer)
+{
+    return site > outer && site < w->nest.at[outer].end;
+}
+uint32_t    site_of(const Work *w, const Stmt *s); /* NO_SITE if it is not in the nest */
+const Stmt *body_of(const Stmt *s);                /* of a loop or alloc */
+/* Loops that enclose a site, outermost first; only those strictly inside `outer` (NO_SITE: all). */
+Sites    loops_around_site(const Work *w, uint32_t outer, uint32_t site);
+Sites    blocks_in(const Work *w, uint32_t site); /* NO_SITE: of the whole nest */
+uint32_t top_of(const Work *w, uint32_t site);    /* the kid of the outermost sequence it lies in */
+/* The topmost loop (or block) strictly inside `outer` (NO_SITE: in the nest) that holds no block
+ * but `block`. */
+uint32_t own_nest(const Work *w, uint32_t outer, uint32_t block);
+bool     has_opaque(const Work *w, uint32_t site);
+
+/* Names.  All copies; refuse and false if there are none or the name is ambiguous. */
+bool loops_named(Work *w, const char *name, Sites *out);
+bool blocks_named(Work *w, const char *name, Sites *out);
+const Buffer *buffer_named(Work *w, const char *name); /* a parameter or an alloc; NULL: refused */
+bool name_is_free(Work *w, const char *name, const Sites *except);
+
+/* ---- tree.c: building blocks of rewrites ---------------------------------------------------- */
+
+const Stmt *fresh_copy(Ctx *c, const Stmt *s, IdxSubst *sub); /* sub may be NULL */
+/* A loop over 0..extent-1 around body; var was made by loop_var. */
+const Atom *loop_var(Ctx *c, const char *name, int64_t extent);
+const Stmt *loop_around(Ctx *c, const Atom *var, LoopKind kind, const Stmt *body, Loc loc);
+/* Copies of loops (sites, outermost first) around `body`, with fresh variables bound in `sub`; the
+ * caller has substituted them in body: use loops_fresh first, then loops_wrap. */
+typedef struct {
+    uint32_t     n;
+    const Stmt **was;
+    const Atom **var;
+} FreshLoops;
+FreshLoops  loops_fresh(Work *w, const Sites *loops, IdxSubst *sub);
+const Stmt *loops_wrap(Ctx *c, FreshLoops l, const Stmt *body);
+/* Every block of a tree gets one more condition. */
+const Stmt *blocks_guard(Ctx *c, const Stmt *s, const Idx *ge0);
+/* Buffer `was` becomes `now`; indices are mapped by fn (NULL: same) for loads and stores. */
+typedef const Idx *const *IndexMap(Ctx *c, void *user, uint32_t n, const Idx *const *index);
+const Stmt *retarget(Ctx *c, const Stmt *s, const Buffer *was, const Buffer *now, IndexMap *fn,
+                     void *user);
+const Prim *retarget_prim(Ctx *c, const Prim *p, const Buffer *was, const Buffer *now, IndexMap *fn,
+                          void *user);
+
+/* What a statement does to a buffer. */
+typedef struct {
+    uint32_t      loads, stores;
+    bool          in_index;         /* loaded inside an index */
+    const Idx *const *load;           /* index of the first load, of the first store */
+    const Idx *const *store;
+    bool          same_load;        /* all loads have that index */
+} Access;
+Access access_of(Ctx *c, const Stmt *s, const Buffer *b);
+Access prim_access(Ctx *c, const Prim *p, const Buffer *b);
+/* Buffers that a statement loads from, each once. */
+typedef VEC(const Buffer *) Buffers;
+Buffers buffers_read(Ctx *c, const Stmt *s);
+Buffers buffers_written(Ctx *c, const Stmt *s);
+bool    is_param(const Work *w, const Buffer *b);
+const Stmt *alloc_of(const Work *w, const Buffer *b); /* NULL: a parameter */
+
+static inline const BlockData *block_at(const Work *w, uint32_t site)
+{
+    return &w->nest.at[site].s->u.block;
+}
+static inline const LoopData *loop_at(const Work *w, uint32_t site)
+{
+    return &w->nest.at[site].s->u.loop;
+}
+static inline const Stmt *stmt_at(const Work *w, uint32_t site)
+{
+    return w->nest.at[site].s;
+}
+static inline const Stmt *init_of(const Stmt *block)
+{
+    return block->u.block.has_init ? block->kids[0] : NULL;
+}
+/* The one store of a block besides its init; NULL if it has several. */
+const Stmt *store_of(const Stmt *block);
+/* Binds the block's iterators to their values in `sub`. */
+void bind_iters(const Stmt *block, IdxSubst *sub);
+bool loop_extent_of(const Stmt *loop, int64_t *n);
+bool is_pointwise(const Stmt *block); /* no reduce, no sequential iterators, one store */
+
+/* The reduce loops that enclose `site` (outside it; only those of `block`, if that is not NULL), as
+ * one number: rank from 0 to last. */
+typedef struct {
+    const Idx *rank;
+    int64_t    last;
+} ReduceRank;
+/* False with a refusal if one of them is parallel, of unknown extent, cut in copies, or if
+ * `where` mentions it in another way than rank >= last. */
+bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRank *out);
+
+/* ---- invert.c ---------------------------------------------------------------------------------- */
+
+/* index[d] (over the iterators) = value[d]: solve for the iterators.  out[i] is NULL where iterator
+ * i does not occur in index (free).  False: not of a form that can be inverted. */
+bool invert(Ctx *c, uint32_t n, const Idx *const *index, const Idx *const *value, uint32_t niter,
+            const Atom *const *iter, const Idx **out);
+/* Places a pointwise block (the consumer) where `index` has the values `value`: its iterators are
+ * bound, free ones get loops, conditions keep them inside their domains. */
+typedef struct {
+    const Buffer     *tensor;        /* what the consumer reads */
+    const Idx *const *value;         /* index of the cell that was just written */
+    const Prim       *forward;       /* its value, or NULL: load it */
+    Pred              where;
+    bool              redundant;
+} Placement;
+const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p);
+
+/* ---- steps ------------------------------------------------------------------------------------- */
+
+typedef const Func *StepApply(Work *w);
+#define STEP(id, text, args, apply, class, about) StepApply apply;
+#include "ir/sched.def"
+#undef STEP
+
+/* The argument with this key (`by`, `tail`), or NULL; the i-th argument without key, or NULL. */
+const StepArg *step_option(const Step *st, const char *key);
+const StepArg *step_arg(const Step *st, uint32_t i);
+uint32_t       step_nargs(const Step *st);
+
+#endif

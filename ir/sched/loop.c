@@ -1,0 +1,352 @@
+/* Steps on loops: split, fuse, reorder, partition.
+ *
+ *     split %x by 6 tail=even -> %t, %p      56 = 6 tiles of 6 and 4 of 5: two copies of %t
+ *
+ * None of them changes which cells a block computes: the loop variable is replaced by a form over
+ * the new ones, in bindings, conditions and bodies alike. */
+#include "ir/sched/impl.h"
+
+#include <string.h>
+
+/* ---- split ------------------------------------------------------------------------------------- */
+
+/* v = lo + base + o*step + i  for o < no, i < ni, around a copy of the body. */
+typedef struct {
+    int64_t base, no, step, ni;
+} Piece;
+
+static const Stmt *split_piece(Work *w, const Stmt *loop, Piece p, bool fresh, const Idx *guard_end)
+{
+    Ctx            *c = w->c;
+    const LoopData *l = &loop->u.loop;
+    const Atom     *o = loop_var(c, w->st->out[0], p.no), *i = loop_var(c, w->st->out[1], p.ni);
+    const Idx      *v = idx_add(c->arith, idx_mulc(c->arith, idx_atom(c->arith, o), p.step),
+                                idx_atom(c->arith, i));
+    v = idx_add(c->arith, idx_addc(c->arith, v, p.base), l->lo);
+    IdxSubst *sub = subst_new(c->arith, c->scratch);
+    subst_bind(sub, l->var, v);
+    const Stmt *body = fresh ? fresh_copy(c, body_of(loop), sub) : stmt_subst(c, body_of(loop), sub);
+    if (guard_end) /* v <= guard_end */
+        body = blocks_guard(c, body, idx_sub(c->arith, guard_end, v));
+    body = loop_around(c, i, l->kind, body, loop->loc);
+    return loop_around(c, o, l->kind, body, loop->loc);
+}
+
+static const Func *split_copy(Work *w, uint32_t site, int64_t n, bool into, const char *tail)
+{
+    Ctx            *c = w->c;
+    const Stmt     *loop = stmt_at(w, site);
+    const LoopData *l = &loop->u.loop;
+    int64_t         e;
+
+    if (!loop_extent_of(loop, &e))
+        return refuse(w, "the extent of %%%s is not constant", l->var->name);
+    if (has_opaque(w, site))
+        return refuse(w, "%%%s holds hand-written code", l->var->name);
+    if (l->marks)
+        return refuse(w, "%%%s is already marked", l->var->name);
+    if (!e)
+        return refuse(w, "%%%s is empty", l->var->name);
+    int64_t outer = into ? n : (e + n - 1) / n, inner = into ? (e + n - 1) / n : n;
+    if (e % n == 0) {
+        edit(w, loop, split_piece(w, loop, (Piece){0, outer, inner, inner}, false, NULL));
+        return w->f;
+    }
+    if (!strcmp(tail, "if") || !strcmp(tail, "mask")) {
+        const Idx *end = idx_addc(c->arith, l->lo, e - 1);
+        edit(w, loop, split_piece(w, loop, (Piece){0, outer, inner, inner}, false, end));
+        return w->f;
+    }
+    Piece a, b;
+    if (!strcmp(tail, "even")) {
+        int64_t q = e / outer, r = e % outer;
+        a = (Piece){0, r, q + 1, q + 1};
+        b = (Piece){r * (q + 1), outer - r, q, q};
+    } else {
+        a = (Piece){0, e / inner, inner, inner};
+        b = (Piece){e / inner * inner, 1, 0, e % inner};
+    }
+    const Stmt *parts[2];
+    uint32_t    np = 0;
+    if (a.no && a.ni)
+        parts[np++] = split_piece(w, loop, a, false, NULL);
+    if (b.no && b.ni) {
+        parts[np] = split_piece(w, loop, b, np > 0, NULL);
+        np++;
+    }
+    if (np > 1 && l->kind == LOOP_REDUCE) {
+        vec_push(c->scratch, &w->cut, w->st->out[0]);
+        vec_push(c->scratch, &w->cut, w->st->out[1]);
+    }
+    edit(w, loop, stmt_seq(c, np, parts));
+    return w->f;
+}
+
+/* A loop that is cut in copies stays so under another name. */
+static void inherit_cut(Work *w, const char *was, const char *now)
+{
+    for (uint32_t i = 0; i < w->s->cut.n; i++)
+        if (w->s->cut.at[i] == was) {
+            vec_push(w->c->scratch, &w->cut, now);
+            return;
+        }
+}
+
+const Func *step_split(Work *w)
+{
+    const StepArg *l = step_arg(w->st, 0), *by = step_option(w->st, "by");
+    const StepArg *into = step_option(w->st, "into"), *tail = step_option(w->st, "tail");
+    const StepArg *n = by ? by : into;
+    Sites          loops;
+
+    if (!l || !l->name || !n || n->name || w->st->nouts != 2)
+        return refuse(w, "write `split %%x by 8 -> %%o, %%i`");
+    if (w->st->out[0] == w->st->out[1])
+        return refuse(w, "the two new names are the same");
+    if (n->num <= 0 || n->num > INT32_MAX)
+        return refuse(w, "the factor must be positive");
+    const char *how = tail && tail->name ? tail->name : "even";
+    if (strcmp(how, "even") && strcmp(how, "peel") && strcmp(how, "if") && strcmp(how, "mask"))
+        return refuse(w, "tail is even, peel, if or mask");
+    if (!loops_named(w, l->name, &loops) || !name_is_free(w, w->st->out[0], &loops) ||
+        !name_is_free(w, w->st->out[1], &loops))
+        return NULL;
+    inherit_cut(w, loop_at(w, loops.at[0])->var->name, w->st->out[0]);
+    inherit_cut(w, loop_at(w, loops.at[0])->var->name, w->st->out[1]);
+    for (uint32_t i = 0; i < loops.n; i++)
+        if (!split_copy(w, loops.at[i], n->num, into != NULL, how))
+            return NULL;
+    return finish(w);
+}
+
+/* ---- partition --------------------------------------------------------------------------------- */
+
+const Func *step_partition(Work *w)
+{
+    const StepArg *l = step_arg(w->st, 0), *at = step_option(w->st, "at");
+    Ctx           *c = w->c;
+    Sites          loops;
+
+    if (!l || !l->name || !at || at->name)
+        return refuse(w, "write `partition %%x at 8`");
+    if (!loops_named(w, l->name, &loops))
+        return NULL;
+    for (uint32_t k = 0; k < loops.n; k++) {
+        const Stmt     *loop = stmt_at(w, loops.at[k]);
+        const LoopData *d = &loop->u.loop;
+        int64_t         e;
+        if (!loop_extent_of(loop, &e))
+            return refuse(w, "the extent of %%%s is not constant", d->var->name);
+        if (at->num <= 0 || at->num >= e)
+            return refuse(w, "%%%s runs from 0 to %lld", d->var->name, (long long)e - 1);
+        if (has_opaque(w, loops.at[k]) || d->marks)
+            return refuse(w, "%%%s is marked or holds hand-written code", d->var->name);
+        const Stmt *parts[2];
+        for (int side = 0; side < 2; side++) {
+            const Atom *v = loop_var(c, d->var->name, side ? e - at->num : at->num);
+            IdxSubst   *sub = subst_new(c->arith, c->scratch);
+            const Idx  *x = idx_add(c->arith, idx_atom(c->arith, v), d->lo);
+            subst_bind(sub, d->var, side ? idx_addc(c->arith, x, at->num) : x);
+            const Stmt *body = side ? fresh_copy(c, body_of(loop), sub)
+                                    : stmt_subst(c, body_of(loop), sub);
+            parts[side] = loop_around(c, v, d->kind, body, loop->loc);
+        }
+        if (d->kind == LOOP_REDUCE)
+            vec_push(c->scratch, &w->cut, d->var->name);
+        edit(w, loop, stmt_seq(c, 2, parts));
+    }
+    return finish(w);
+}
+
+/* ---- fuse -------------------------------------------------------------------------------------- */
+
+/* The loop of that name alone and directly inside `loop`, or NULL with a refusal. */
+static const Stmt *fuse_inner(Work *w, const Stmt *loop, const char *name)
+{
+    Sites named;
+    if (!loops_named(w, name, &named))
+        return NULL;
+    const Stmt *in = body_of(loop);
+    for (uint32_t i = 0; i < named.n; i++)
+        if (stmt_at(w, named.at[i]) == in)
+            return in;
+    refuse(w, "%%%s is not alone and directly inside %%%s", name, loop->u.loop.var->name);
+    return NULL;
+}
+
+static const Func *fuse_copy(Work *w, const Stmt *first)
+{
+    Ctx        *c = w->c;
+    const Stmt *loop[MAX_STEP_ARGS];
+    int64_t     extent[MAX_STEP_ARGS], total = 1;
+    uint32_t    n = step_nargs(w->st);
+
+    for (uint32_t i = 0; i < n; i++) {
+        loop[i] = i ? fuse_inner(w, loop[i - 1], step_arg(w->st, i)->name) : first;
+        if (!loop[i])
+            return NULL;
+        const LoopData *l = &loop[i]->u.loop;
+        if (!loop_extent_of(loop[i], &extent[i]) || !checked_mul(total, extent[i], &total))
+            return refuse(w, "the extent of %%%s is not constant", l->var->name);
+        if (l->kind != first->u.loop.kind)
+            return refuse(w, "%%%s and %%%s are loops of different kinds", first->u.loop.var->name,
+                          l->var->name);
+        if (l->kind == LOOP_SEQ)
+            return refuse(w, "%%%s is sequential", l->var->name);
+        if (l->marks)
+            return refuse(w, "%%%s is already marked", l->var->name);
+        if (!extent[i])
+            return refuse(w, "%%%s is empty", l->var->name);
+    }
+    if (has_opaque(w, site_of(w, first)))
+        return refuse(w, "%%%s holds hand-written code", first->u.loop.var->name);
+    const Atom *f = loop_var(c, w->st->out[0], total);
+    const Idx  *left = idx_atom(c->arith, f);
+    IdxSubst   *sub = subst_new(c->arith, c->scratch);
+    for (uint32_t i = n; i-- > 0;) {
+        const Idx *v = i ? idx_modc(c->arith, left, extent[i]) : left;
+        left = idx_divc(c->arith, left, extent[i]);
+        subst_bind(sub, loop[i]->u.loop.var, idx_add(c->arith, v, loop[i]->u.loop.lo));
+    }
+    const Stmt *body = stmt_subst(c, body_of(loop[n - 1]), sub);
+    edit(w, first, loop_around(c, f, first->u.loop.kind, body, first->loc));
+    return w->f;
+}
+
+const Func *step_fuse(Work *w)
+{
+    uint32_t n = step_nargs(w->st);
+    Sites    loops, all;
+
+    if (n < 2 || w->st->nouts != 1)
+        return refuse(w, "write `fuse %%a, %%b -> %%f`");
+    for (uint32_t i = 0; i < n; i++)
+        if (!step_arg(w->st, i)->name)
+            return refuse(w, "write `fuse %%a, %%b -> %%f`");
+    if (!loops_named(w, step_arg(w->st, 0)->name, &loops))
+        return NULL;
+    Sites except = {0};
+    for (uint32_t i = 0; i < n; i++) {
+        if (!loops_named(w, step_arg(w->st, i)->name, &all))
+            return NULL;
+        if (!strchr(step_arg(w->st, i)->name, '#') && all.n != loops.n && i)
+            return refuse(w, "%%%s has %u copies, %%%s %u", loop_at(w, loops.at[0])->var->name,
+                          loops.n, loop_at(w, all.at[0])->var->name, all.n);
+        for (uint32_t k = 0; k < all.n; k++)
+            vec_push(w->c->scratch, &except, all.at[k]);
+        inherit_cut(w, loop_at(w, all.at[0])->var->name, w->st->out[0]);
+    }
+    if (!name_is_free(w, w->st->out[0], &except))
+        return NULL;
+    for (uint32_t i = 0; i < loops.n; i++)
+        if (!fuse_copy(w, stmt_at(w, loops.at[i])))
+            return NULL;
+    return finish(w);
+}
+
+/* ---- reorder ----------------------------------------------------------------------------------- */
+
+/* Which of the named loops this is; step_nargs if none. */
+static uint32_t named_as(const Work *w, const Sites *named, const Stmt *s)
+{
+    uint32_t n = step_nargs(w->st);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < named[i].n; k++)
+            if (stmt_at(w, named[i].at[k]) == s)
+                return i;
+    return n;
+}
+
+static bool is_unit(const Stmt *loop)
+{
+    return loop->u.loop.var->lo == loop->u.loop.var->hi;
+}
+
+/* A loop of that kind (of more than one iteration) that `order` moves past another, or NULL. */
+static const Stmt *moved(const Stmts *chain, const Stmt *const *order, LoopKind kind)
+{
+    uint32_t i = 0, k = 0;
+    for (;; i++, k++) {
+        while (i < chain->n && (chain->at[i]->u.loop.kind != kind || is_unit(chain->at[i])))
+            i++;
+        while (k < chain->n && (order[k]->u.loop.kind != kind || is_unit(order[k])))
+            k++;
+        if (i == chain->n || k == chain->n)
+            return NULL;
+        if (chain->at[i] != order[k])
+            return order[k];
+    }
+}
+
+/* The chain from the outermost named loop `top` down to the last named one. */
+static const Func *reorder_chain(Work *w, const Sites *named, const Stmt *top)
+{
+    Ctx     *c = w->c;
+    uint32_t n = step_nargs(w->st), found = 0, at[MAX_STEP_ARGS];
+    Stmts    chain = {0};
+
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = NO_SITE;
+    for (const Stmt *s = top; found < n; s = body_of(s)) {
+        if (s->kind != STMT_FOR) {
+            uint32_t missing = 0;
+            while (at[missing] != NO_SITE)
+                missing++;
+            return refuse(w, "%%%s is not in one chain of loops with %%%s",
+                          step_arg(w->st, missing)->name, top->u.loop.var->name);
+        }
+        uint32_t i = named_as(w, named, s);
+        if (i < n) {
+            at[i] = chain.n;
+            found++;
+        }
+        vec_push(c->scratch, &chain, s);
+    }
+    if (has_opaque(w, site_of(w, top)))
+        return refuse(w, "%%%s holds hand-written code", top->u.loop.var->name);
+    /* The places of named loops get them in the order of the step. */
+    const Stmt **order = NEW_ARRAY(c->scratch, const Stmt *, chain.n);
+    uint32_t     next = 0;
+    for (uint32_t k = 0; k < chain.n; k++)
+        order[k] = named_as(w, named, chain.at[k]) < n ? chain.at[at[next++]] : chain.at[k];
+    const Stmt *was_red = moved(&chain, order, LOOP_REDUCE);
+    const Stmt *was_seq = moved(&chain, order, LOOP_SEQ);
+    if (was_seq)
+        return refuse(w, "%%%s is sequential", was_seq->u.loop.var->name);
+    if (was_red)
+        w->exact = false;
+    for (uint32_t k = 0; k < chain.n; k++)
+        if (order[k] != chain.at[k] && order[k]->u.loop.marks & MARK_OUTLINE)
+            return refuse(w, "%%%s is outlined", order[k]->u.loop.var->name);
+    const Stmt *body = body_of(chain.at[chain.n - 1]);
+    for (uint32_t k = chain.n; k-- > 0;)
+        body = stmt_for(c, order[k]->u.loop, body, order[k]->loc);
+    edit(w, top, body);
+    return w->f;
+}
+
+const Func *step_reorder(Work *w)
+{
+    uint32_t n = step_nargs(w->st);
+    Sites    named[MAX_STEP_ARGS];
+
+    if (n < 2)
+        return refuse(w, "write `reorder %%a, %%b`");
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name = step_arg(w->st, i)->name;
+        if (!name || !loops_named(w, name, &named[i]))
+            return name ? NULL : refuse(w, "write `reorder %%a, %%b`");
+        for (uint32_t k = 0; k < i; k++)
+            if (named[k].at[0] == named[i].at[0])
+                return refuse(w, "%%%s is named twice", name);
+    }
+    /* Each outermost named loop starts a chain. */
+    for (uint32_t k = 0; k < w->nest.n; k++) {
+        if (named_as(w, named, stmt_at(w, k)) == n)
+            continue;
+        if (!reorder_chain(w, named, stmt_at(w, k)))
+            return NULL;
+        k = w->nest.at[k].end - 1;
+    }
+    return finish(w);
+}

@@ -1,0 +1,355 @@
+/* Building blocks of the rewrites: fresh copies, guards, other buffers, who touches what. */
+#include "ir/sched/impl.h"
+
+#include <string.h>
+
+/* ---- loops ------------------------------------------------------------------------------------ */
+
+bool loop_extent_of(const Stmt *loop, int64_t *n)
+{
+    return idx_is_const(loop->u.loop.extent, n) && idx_is_const(loop->u.loop.lo, NULL);
+}
+
+const Atom *loop_var(Ctx *c, const char *name, int64_t extent)
+{
+    return atom_var(c->arith, name, 0, extent > 0 ? extent - 1 : 0);
+}
+
+const Stmt *loop_around(Ctx *c, const Atom *var, LoopKind kind, const Stmt *body, Loc loc)
+{
+    LoopData l = {.var = var,
+                  .lo = idx_const(c->arith, 0),
+                  .extent = idx_const(c->arith, var->hi + 1),
+                  .kind = kind};
+    return stmt_for(c, l, body, loc);
+}
+
+static void fresh_vars(Ctx *c, const Stmt *s, Map *vars, IdxSubst *sub)
+{
+    if (s->kind == STMT_FOR) {
+        const Atom *v = s->u.loop.var, *now = atom_var(c->arith, v->name, v->lo, v->hi);
+        map_put(vars, PTR_KEY(v), (void *)(uintptr_t)now);
+        subst_bind(sub, v, idx_atom(c->arith, now));
+    }
+    for (uint32_t i = 0; i < s->nkids && s->kind != STMT_BLOCK; i++)
+        fresh_vars(c, s->kids[i], vars, sub);
+}
+
+static const Stmt *set_vars(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    (void)was;
+    if (now->kind != STMT_FOR)
+        return now;
+    const Atom *v = map_get(user, PTR_KEY(now->u.loop.var));
+    if (!v)
+        return now;
+    LoopData l = now->u.loop;
+    l.var = v;
+    return stmt_for(c, l, now->kids[0], now->loc);
+}
+
+const Stmt *fresh_copy(Ctx *c, const Stmt *s, IdxSubst *sub)
+{
+    Map *vars = map_new(c->scratch);
+    if (!sub)
+        sub = subst_new(c->arith, c->scratch);
+    fresh_vars(c, s, vars, sub);
+    return stmt_map(c, stmt_subst(c, s, sub), &(TirMap){.user = vars, .stmt = set_vars});
+}
+
+FreshLoops loops_fresh(Work *w, const Sites *loops, IdxSubst *sub)
+{
+    Ctx       *c = w->c;
+    FreshLoops l = {loops->n, NEW_ARRAY(c->scratch, const Stmt *, loops->n),
+                    NEW_ARRAY(c->scratch, const Atom *, loops->n)};
+    for (uint32_t i = 0; i < loops->n; i++) {
+        const Atom *v = loop_at(w, loops->at[i])->var;
+        l.was[i] = stmt_at(w, loops->at[i]);
+        l.var[i] = atom_var(c->arith, v->name, v->lo, v->hi);
+        subst_bind(sub, v, idx_atom(c->arith, l.var[i]));
+    }
+    return l;
+}
+
+const Stmt *loops_wrap(Ctx *c, FreshLoops l, const Stmt *body)
+{
+    for (uint32_t i = l.n; i-- > 0;) {
+        LoopData d = l.was[i]->u.loop;
+        d.var = l.var[i];
+        body = stmt_for(c, d, body, l.was[i]->loc);
+    }
+    return body;
+}
+
+/* ---- blocks ----------------------------------------------------------------------------------- */
+
+static const Stmt *guard_block(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    (void)was;
+    if (now->kind != STMT_BLOCK)
+        return now;
+    BlockData b = now->u.block;
+    b.where = pred_and(c->arith, c->arena, b.where, user);
+    return stmt_block(c, b, now->nkids, now->kids, now->loc);
+}
+
+const Stmt *blocks_guard(Ctx *c, const Stmt *s, const Idx *ge0)
+{
+    if (ge0->lo >= 0)
+        return s;
+    return stmt_map(c, s, &(TirMap){.user = (void *)(uintptr_t)ge0, .stmt = guard_block});
+}
+
+const Stmt *store_of(const Stmt *block)
+{
+    uint32_t first = block->u.block.has_init ? 1 : 0;
+    if (block->u.block.opaque || block->nkids != first + 1)
+        return NULL;
+    return block->kids[first]->kind == STMT_STORE ? block->kids[first] : NULL;
+}
+
+void bind_iters(const Stmt *block, IdxSubst *sub)
+{
+    const BlockData *b = &block->u.block;
+    for (uint32_t i = 0; i < b->nspatial + b->nreduce + b->nseq; i++)
+        subst_bind(sub, b->iter[i], b->bind[i]);
+}
+
+bool is_pointwise(const Stmt *block)
+{
+    const BlockData *b = &block->u.block;
+    return !b->opaque && !b->nreduce && !b->nseq && !b->has_init && store_of(block);
+}
+
+/* ---- buffers ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    const Buffer *was, *now;
+    IndexMap     *fn;
+    void         *user;
+} Retarget;
+
+static const Idx *const *map_index(Ctx *c, const Retarget *r, uint32_t n, const Idx *const *index)
+{
+    return r->fn ? r->fn(c, r->user, n, index) : index;
+}
+
+static const Prim *retarget_load(Ctx *c, void *user, const Prim *p)
+{
+    Retarget *r = user;
+    if (p->kind != PRIM_LOAD || p->u.load.buffer != r->was)
+        return p;
+    return prim_load(c, r->now, map_index(c, r, p->u.load.n, p->u.load.index));
+}
+
+static const Stmt *retarget_store(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    Retarget *r = user;
+    (void)was;
+    if (now->kind != STMT_STORE || now->u.store.buffer != r->was)
+        return now;
+    return stmt_store(c, r->now, map_index(c, r, now->u.store.n, now->u.store.index),
+                      now->u.store.value);
+}
+
+const Stmt *retarget(Ctx *c, const Stmt *s, const Buffer *was, const Buffer *now, IndexMap *fn,
+                     void *user)
+{
+    Retarget r = {was, now, fn, user};
+    return stmt_map(c, s, &(TirMap){.user = &r, .stmt = retarget_store, .prim = retarget_load});
+}
+
+const Prim *retarget_prim(Ctx *c, const Prim *p, const Buffer *was, const Buffer *now, IndexMap *fn,
+                          void *user)
+{
+    Retarget r = {was, now, fn, user};
+    return prim_map(c, p, &(TirMap){.user = &r, .prim = retarget_load});
+}
+
+/* ---- who touches what --------------------------------------------------------------------------- */
+
+typedef struct {
+    Access        a;
+    const Buffer *b;
+    uint32_t      index_depth;
+} Look;
+
+static bool same_index(uint32_t n, const Idx *const *a, const Idx *const *b)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+static void look_prim(void *user, const Prim *p)
+{
+    Look *l = user;
+    if (p->kind != PRIM_LOAD || p->u.load.buffer != l->b)
+        return;
+    if (!l->a.loads++)
+        l->a.load = p->u.load.index;
+    else
+        l->a.same_load &= same_index(p->u.load.n, p->u.load.index, l->a.load);
+}
+
+static bool look_stmt(void *user, const Stmt *s)
+{
+    Look *l = user;
+    if (s->kind == STMT_STORE && s->u.store.buffer == l->b && !l->a.stores++)
+        l->a.store = s->u.store.index;
+    return true;
+}
+
+/* Loads inside indices: visited by hand, as they are atoms. */
+static void look_idx(void *user, const Idx *x)
+{
+    Look *l = user;
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        if (a->a)
+            look_idx(l, a->a);
+        if (a->b)
+            look_idx(l, a->b);
+        if (a->kind != ATOM_LOAD)
+            continue;
+        Access in = prim_access(NULL, a->load, l->b);
+        if (in.loads)
+            l->a.in_index = true;
+    }
+}
+
+Access access_of(Ctx *c, const Stmt *s, const Buffer *b)
+{
+    Look l = {.a = {.same_load = true}, .b = b};
+    (void)c;
+    stmt_visit(s, &(TirVisit){.user = &l, .enter = look_stmt, .prim = look_prim, .idx = look_idx});
+    if (l.a.in_index && !l.a.loads)
+        l.a.loads = 1;
+    return l.a;
+}
+
+Access prim_access(Ctx *c, const Prim *p, const Buffer *b)
+{
+    Look l = {.a = {.same_load = true}, .b = b};
+    (void)c;
+    prim_visit(p, &(TirVisit){.user = &l, .prim = look_prim, .idx = look_idx});
+    if (l.a.in_index && !l.a.loads)
+        l.a.loads = 1;
+    return l.a;
+}
+
+typedef struct {
+    Ctx    *c;
+    Buffers out;
+    bool    stores;
+} Collect;
+
+static void collect(Collect *k, const Buffer *b)
+{
+    for (uint32_t i = 0; i < k->out.n; i++)
+        if (k->out.at[i] == b)
+            return;
+    vec_push(k->c->scratch, &k->out, b);
+}
+
+static void collect_prim(void *user, const Prim *p)
+{
+    if (p->kind == PRIM_LOAD)
+        collect(user, p->u.load.buffer);
+}
+
+static void collect_idx(void *user, const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        if (a->a)
+            collect_idx(user, a->a);
+        if (a->b)
+            collect_idx(user, a->b);
+        if (a->kind == ATOM_LOAD)
+            prim_visit(a->load, &(TirVisit){.user = user, .prim = collect_prim,
+                                            .idx = collect_idx});
+    }
+}
+
+static bool collect_stmt(void *user, const Stmt *s)
+{
+    if (s->kind == STMT_STORE)
+        collect(user, s->u.store.buffer);
+    return true;
+}
+
+Buffers buffers_read(Ctx *c, const Stmt *s)
+{
+    Collect k = {.c = c};
+    stmt_visit(s, &(TirVisit){.user = &k, .prim = collect_prim, .idx = collect_idx});
+    return k.out;
+}
+
+Buffers buffers_written(Ctx *c, const Stmt *s)
+{
+    Collect k = {.c = c};
+    stmt_visit(s, &(TirVisit){.user = &k, .enter = collect_stmt});
+    return k.out;
+}
+
+bool is_param(const Work *w, const Buffer *b)
+{
+    for (uint32_t i = 0; i < w->s->f->nparams; i++)
+        if (w->s->f->params[i].buffer == b)
+            return true;
+    return false;
+}
+
+const Stmt *alloc_of(const Work *w, const Buffer *b)
+{
+    for (uint32_t i = 0; i < w->nest.n; i++)
+        if (stmt_at(w, i)->kind == STMT_ALLOC && stmt_at(w, i)->u.buffer == b)
+            return stmt_at(w, i);
+    return NULL;
+}
+
+/* ---- outer reduce loops ------------------------------------------------------------------------- */
+
+static bool reduces_over(const Stmt *block, const Atom *var)
+{
+    const BlockData *b = &block->u.block;
+    for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
+        if (idx_uses(b->bind[i], var))
+            return true;
+    return false;
+}
+
+bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRank *out)
+{
+    Arith   *A = w->c->arith;
+    Sites    loops = loops_around_site(w, NO_SITE, site);
+    AtomSet *vars = atomset_new(w->c->scratch);
+    int64_t  cells = 1;
+
+    out->rank = idx_const(A, 0);
+    for (uint32_t i = 0; i < loops.n; i++) {
+        const LoopData *l = loop_at(w, loops.at[i]);
+        int64_t         n;
+        if (l->kind != LOOP_REDUCE || (block && !reduces_over(block, l->var)))
+            continue;
+        if (!loop_extent_of(stmt_at(w, loops.at[i]), &n) || !checked_mul(cells, n, &cells))
+            return refuse(w, "the extent of %%%s is not constant", l->var->name) != NULL;
+        if (l->marks & (MARK_PARALLEL | MARK_VECTOR | MARK_BIND))
+            return refuse(w, "the reduce loop %%%s outside is not serial", l->var->name) != NULL;
+        for (uint32_t k = 0; k < w->s->cut.n; k++)
+            if (w->s->cut.at[k] == l->var->name)
+                return refuse(w, "the reduce loop %%%s outside is cut in copies", l->var->name) !=
+                       NULL;
+        atomset_add(vars, l->var);
+        out->rank = idx_add(A, idx_mulc(A, out->rank, n),
+                            idx_sub(A, idx_atom(A, l->var), l->lo));
+    }
+    out->last = cells - 1;
+    for (uint32_t i = 0; i < where.n; i++)
+        if (idx_uses_any(where.ge0[i], vars) &&
+            !pred_implies(A, (Pred){1, &where.ge0[i]}, idx_addc(A, out->rank, -out->last)))
+            return refuse(w, "a reduce loop outside is guarded") != NULL;
+    return true;
+}
