@@ -44,7 +44,7 @@ static bool is_local(const Work *w, const Buffer *b, uint32_t site)
     for (uint32_t i = 0; i < all.n; i++) {
         if (inside(w, all.at[i], site))
             continue;
-        Access a = access_of(w->c, stmt_at(w, all.at[i]), b);
+        Access a = access_of(stmt_at(w, all.at[i]), b);
         if (a.loads || a.stores)
             return false;
     }

@@ -38,6 +38,10 @@ Work work(Sched *s, const Step *st);
 /* Records `refused: <step>: <reason>`; NULL. */
 const Func *refuse(Work *w, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void        edit(Work *w, const Stmt *was, const Stmt *now);
+/* The body of a loop with the edits made so far. */
+const Stmt *body_with_edits(Work *w, uint32_t loop);
+/* The nest without b's alloc. */
+const Func *drop_alloc(Work *w, const Buffer *b);
 /* The nest with all edits; loops and allocs that became empty go. */
 const Func *finish(Work *w);
 
@@ -94,8 +98,16 @@ typedef struct {
     const Idx *const *store;
     bool          same_load;        /* all loads have that index */
 } Access;
-Access access_of(Ctx *c, const Stmt *s, const Buffer *b);
-Access prim_access(Ctx *c, const Prim *p, const Buffer *b);
+Access access_of(const Stmt *s, const Buffer *b);
+Access prim_access(const Prim *p, const Buffer *b);
+bool   same_index(uint32_t n, const Idx *const *a, const Idx *const *b);
+/* The block's body speaks of its iterators only, not of loops around it. */
+bool   is_closed(const Work *w, uint32_t site);
+/* Its condition speaks only of loops that hold nothing else. */
+bool   is_free(const Work *w, uint32_t site);
+bool   stmt_uses_any(const Stmt *s, const AtomSet *vars);
+/* The facts that mention none of the variables. */
+Pred   where_without(Work *w, Pred p, const AtomSet *vars);
 /* Buffers that a statement loads from, each once. */
 typedef VEC(const Buffer *) Buffers;
 Buffers buffers_read(Ctx *c, const Stmt *s);
@@ -136,6 +148,12 @@ typedef struct {
  * `where` mentions it in another way than rank >= last. */
 bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRank *out);
 
+/* Everywhere, parameters and allocs included. */
+const Func *with_buffer(Work *w, const Func *f, const Buffer *was, const Buffer *now);
+const Func *with_scope(Work *w, const Func *f, const Buffer *b, Scope scope);
+/* `s` becomes the first thing where b is allocated. */
+const Func *fill_first(Work *w, const Func *f, const Buffer *b, const Stmt *s);
+
 /* ---- invert.c ---------------------------------------------------------------------------------- */
 
 /* index[d] (over the iterators) = value[d]: solve for the iterators.  out[i] is NULL where iterator
@@ -152,6 +170,10 @@ typedef struct {
     bool              redundant;
 } Placement;
 const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p);
+
+/* ---- inline.c: everything that `block` reads still stands where `reader` runs, or a refusal ------- */
+
+bool sources_live(Work *w, uint32_t block, uint32_t reader);
 
 /* ---- steps ------------------------------------------------------------------------------------- */
 

@@ -65,6 +65,11 @@ static const Stmt *apply_edits(Work *w, const Stmt *s)
     return stmt_with_kids(w->c, s, kids);
 }
 
+const Stmt *body_with_edits(Work *w, uint32_t loop)
+{
+    return apply_edits(w, body_of(stmt_at(w, loop)));
+}
+
 /* Allocs whose buffer nobody names any more. */
 static const Stmt *drop_dead_allocs(Ctx *c, const Stmt *s)
 {
@@ -77,7 +82,7 @@ static const Stmt *drop_dead_allocs(Ctx *c, const Stmt *s)
         same &= kids[i] == s->kids[i];
     }
     if (s->kind == STMT_ALLOC) {
-        Access a = access_of(c, kids[0], s->u.buffer);
+        Access a = access_of(kids[0], s->u.buffer);
         if (!a.loads && !a.stores)
             return kids[0];
     }
@@ -271,4 +276,12 @@ bool name_is_free(Work *w, const char *name, const Sites *except)
         }
     }
     return true;
+}
+
+const Func *drop_alloc(Work *w, const Buffer *b)
+{
+    for (uint32_t i = 0; i < w->nest.n; i++)
+        if (stmt_at(w, i)->kind == STMT_ALLOC && stmt_at(w, i)->u.buffer == b)
+            edit(w, stmt_at(w, i), body_of(stmt_at(w, i)));
+    return func_with_body(w->c, w->f, apply_edits(w, w->s->f->body));
 }

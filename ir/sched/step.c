@@ -240,12 +240,21 @@ static const char *parse_step(Ctx *c, const char *text, Step *st)
 
 /* ---- apply ---------------------------------------------------------------------------------------- */
 
+/* Tensors without cells are left alone, so that extents are positive everywhere else. */
+static bool has_empty_loop(const Work *w)
+{
+    for (uint32_t i = 0; i < w->nest.n; i++)
+        if (stmt_at(w, i)->kind == STMT_FOR && loop_at(w, i)->extent->hi < 1)
+            return true;
+    return false;
+}
+
 bool sched_apply(Sched *s, const Step *st)
 {
     if (s->refusal)
         return false;
     Work        w = work(s, st);
-    const Func *f = rows[st->kind].apply(&w);
+    const Func *f = has_empty_loop(&w) ? refuse(&w, "a loop is empty") : rows[st->kind].apply(&w);
     if (f && arith_overflow(s->c->arith))
         f = refuse(&w, "an index overflows 64 bits");
     if (!f) {

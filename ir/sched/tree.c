@@ -171,10 +171,9 @@ const Prim *retarget_prim(Ctx *c, const Prim *p, const Buffer *was, const Buffer
 typedef struct {
     Access        a;
     const Buffer *b;
-    uint32_t      index_depth;
 } Look;
 
-static bool same_index(uint32_t n, const Idx *const *a, const Idx *const *b)
+bool same_index(uint32_t n, const Idx *const *a, const Idx *const *b)
 {
     for (uint32_t i = 0; i < n; i++)
         if (a[i] != b[i])
@@ -201,41 +200,26 @@ static bool look_stmt(void *user, const Stmt *s)
     return true;
 }
 
-/* Loads inside indices: visited by hand, as they are atoms. */
+/* Loads inside indices: the visit comes by each form inside a form. */
 static void look_idx(void *user, const Idx *x)
 {
     Look *l = user;
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
-        if (a->a)
-            look_idx(l, a->a);
-        if (a->b)
-            look_idx(l, a->b);
-        if (a->kind != ATOM_LOAD)
-            continue;
-        Access in = prim_access(NULL, a->load, l->b);
-        if (in.loads)
-            l->a.in_index = true;
-    }
+    for (uint32_t i = 0; i < x->nterms; i++)
+        if (x->t[i].atom->kind == ATOM_LOAD)
+            l->a.in_index |= prim_access(x->t[i].atom->load, l->b).loads > 0;
 }
 
-Access access_of(Ctx *c, const Stmt *s, const Buffer *b)
+Access access_of(const Stmt *s, const Buffer *b)
 {
     Look l = {.a = {.same_load = true}, .b = b};
-    (void)c;
     stmt_visit(s, &(TirVisit){.user = &l, .enter = look_stmt, .prim = look_prim, .idx = look_idx});
-    if (l.a.in_index && !l.a.loads)
-        l.a.loads = 1;
     return l.a;
 }
 
-Access prim_access(Ctx *c, const Prim *p, const Buffer *b)
+Access prim_access(const Prim *p, const Buffer *b)
 {
     Look l = {.a = {.same_load = true}, .b = b};
-    (void)c;
     prim_visit(p, &(TirVisit){.user = &l, .prim = look_prim, .idx = look_idx});
-    if (l.a.in_index && !l.a.loads)
-        l.a.loads = 1;
     return l.a;
 }
 
@@ -259,20 +243,6 @@ static void collect_prim(void *user, const Prim *p)
         collect(user, p->u.load.buffer);
 }
 
-static void collect_idx(void *user, const Idx *x)
-{
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
-        if (a->a)
-            collect_idx(user, a->a);
-        if (a->b)
-            collect_idx(user, a->b);
-        if (a->kind == ATOM_LOAD)
-            prim_visit(a->load, &(TirVisit){.user = user, .prim = collect_prim,
-                                            .idx = collect_idx});
-    }
-}
-
 static bool collect_stmt(void *user, const Stmt *s)
 {
     if (s->kind == STMT_STORE)
@@ -283,7 +253,7 @@ static bool collect_stmt(void *user, const Stmt *s)
 Buffers buffers_read(Ctx *c, const Stmt *s)
 {
     Collect k = {.c = c};
-    stmt_visit(s, &(TirVisit){.user = &k, .prim = collect_prim, .idx = collect_idx});
+    stmt_visit(s, &(TirVisit){.user = &k, .prim = collect_prim});
     return k.out;
 }
 
@@ -352,4 +322,129 @@ bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRa
             !pred_implies(A, (Pred){1, &where.ge0[i]}, idx_addc(A, out->rank, -out->last)))
             return refuse(w, "a reduce loop outside is guarded") != NULL;
     return true;
+}
+
+/* ---- closedness and first/last ------------------------------------------------------------------ */
+
+bool is_closed(const Work *w, uint32_t site)
+{
+    Sites       loops = loops_around_site(w, NO_SITE, site);
+    AtomSet    *vars = atomset_new(w->c->scratch);
+    const Stmt *b = stmt_at(w, site);
+    for (uint32_t i = 0; i < loops.n; i++)
+        atomset_add(vars, loop_at(w, loops.at[i])->var);
+    for (uint32_t i = 0; i < b->nkids; i++)
+        if (stmt_uses_any(b->kids[i], vars))
+            return false;
+    return true;
+}
+
+bool is_free(const Work *w, uint32_t site)
+{
+    const BlockData *b = block_at(w, site);
+    AtomSet         *vars = atomset_new(w->c->scratch);
+    uint32_t         own = own_nest(w, NO_SITE, site);
+    Sites            outside = loops_around_site(w, NO_SITE, own);
+    for (uint32_t i = 0; i < outside.n; i++)
+        atomset_add(vars, loop_at(w, outside.at[i])->var);
+    for (uint32_t i = 0; i < b->where.n; i++)
+        if (idx_uses_any(b->where.ge0[i], vars))
+            return false;
+    return true;
+}
+
+typedef struct {
+    const AtomSet *vars;
+    bool           found;
+} Uses;
+
+static void uses_idx(void *user, const Idx *x)
+{
+    Uses *u = user;
+    for (uint32_t i = 0; i < x->nterms; i++)
+        u->found |= atomset_has(u->vars, x->t[i].atom);
+}
+
+bool stmt_uses_any(const Stmt *s, const AtomSet *vars)
+{
+    Uses u = {vars, false};
+    stmt_visit(s, &(TirVisit){.user = &u, .idx = uses_idx});
+    return u.found;
+}
+
+Pred where_without(Work *w, Pred p, const AtomSet *vars)
+{
+    const Idx **at = NEW_ARRAY(w->c->arena, const Idx *, p.n);
+    uint32_t    n = 0;
+    for (uint32_t i = 0; i < p.n; i++)
+        if (!idx_uses_any(p.ge0[i], vars))
+            at[n++] = p.ge0[i];
+    return (Pred){n, at};
+}
+
+/* ---- other scopes ------------------------------------------------------------------------------- */
+
+typedef struct {
+    const Buffer *was, *now;
+} Renamed;
+
+static const Buffer *rename_buffer(Ctx *c, void *user, const Buffer *b)
+{
+    const Renamed *r = user;
+    (void)c;
+    return b == r->was ? r->now : b;
+}
+
+const Func *with_buffer(Work *w, const Func *f, const Buffer *was, const Buffer *now)
+{
+    Renamed r = {was, now};
+    Func    g = *f;
+    Param  *params = NEW_ARRAY(w->c->arena, Param, f->nparams);
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        params[i] = f->params[i];
+        if (params[i].buffer == was)
+            params[i].buffer = now;
+    }
+    g.params = params;
+    g.body = stmt_map(w->c, f->body, &(TirMap){.user = &r, .buffer = rename_buffer});
+    return func_new(w->c, g);
+}
+
+const Func *with_scope(Work *w, const Func *f, const Buffer *b, Scope scope)
+{
+    Buffer changed = *b;
+    changed.scope = scope;
+    return with_buffer(w, f, b, buffer_copy(w->c, b, changed));
+}
+
+typedef struct {
+    const Buffer *b;
+    const Stmt   *first;
+} First;
+
+static const Stmt *put_first(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    const First *f = user;
+    (void)was;
+    if (now->kind != STMT_ALLOC || now->u.buffer != f->b)
+        return now;
+    /* Allocs directly inside stay outside of the statement. */
+    const Stmt *body = now->kids[0], *chain[64];
+    uint32_t    n = 0;
+    while (body->kind == STMT_ALLOC && n < COUNT(chain)) {
+        chain[n++] = body;
+        body = body->kids[0];
+    }
+    const Stmt *both[2] = {f->first, body};
+    body = stmt_seq(c, 2, both);
+    while (n-- > 0)
+        body = stmt_alloc(c, chain[n]->u.buffer, body);
+    return stmt_alloc(c, f->b, body);
+}
+
+const Func *fill_first(Work *w, const Func *f, const Buffer *b, const Stmt *s)
+{
+    First first = {b, s};
+    return func_with_body(w->c, f,
+                          stmt_map(w->c, f->body, &(TirMap){.user = &first, .stmt = put_first}));
 }

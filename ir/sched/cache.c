@@ -1,0 +1,411 @@
+/* cache_write and cache_read: copies in a nearer scope.
+ *
+ *     cache_write conv reg at %t
+ *
+ * The accumulator is indexed by the block's own spatial loops inside %t, not by a box of the tensor:
+ *
+ *     alloc %conv.reg[p, ov, j]
+ *       conv.load   reg = init where no chunk came before, else what the last chunk left
+ *       conv        reg = reg + ..
+ *       conv.save   tensor = reg */
+#include "ir/sched/impl.h"
+
+#include <string.h>
+
+static bool scope_named(Work *w, const char *name, Scope *out)
+{
+    static const char *const names[] = {"arena", "const", "private", "stack", "reg", "shared",
+                                        "local"};
+    for (uint32_t i = 0; name && i < COUNT(names); i++)
+        if (!strcmp(name, names[i]) && i != SCOPE_CONST) {
+            *out = (Scope)i;
+            return true;
+        }
+    return refuse(w, "scopes are arena, private, stack, reg, shared and local") != NULL;
+}
+
+/* ---- cache_write -------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t      site, own;  /* of the block; of its nest inside L */
+    Sites         spatial;    /* its loops in there */
+    AtomSet      *reduce;     /* variables of all reduce loops around the block */
+    ReduceRank    rank;
+    const Buffer *t, *reg;
+} Cache;
+
+/* The register's index: the given variables of the loops of more than one iteration. */
+static const Idx **reg_index(Work *w, const Cache *k, const Atom *const *var)
+{
+    const Idx **at = NEW_ARRAY(w->c->arena, const Idx *, k->spatial.n + 1);
+    uint32_t    n = 0;
+    for (uint32_t i = 0; i < k->spatial.n; i++) {
+        const LoopData *l = loop_at(w, k->spatial.at[i]);
+        if (l->var->lo != l->var->hi)
+            at[n++] = idx_sub(w->c->arith, idx_atom(w->c->arith, var ? var[i] : l->var), l->lo);
+    }
+    return at;
+}
+
+static bool make_reg(Work *w, Cache *k, const char *name, Scope scope)
+{
+    const Idx **extent = NEW_ARRAY(w->c->scratch, const Idx *, k->spatial.n + 1);
+    uint32_t    n = 0;
+    for (uint32_t i = 0; i < k->spatial.n; i++) {
+        const LoopData *l = loop_at(w, k->spatial.at[i]);
+        if (!loop_extent_of(stmt_at(w, k->spatial.at[i]), NULL))
+            return refuse(w, "the extent of %%%s is not constant", l->var->name) != NULL;
+        if (l->var->lo != l->var->hi)
+            extent[n++] = l->extent;
+    }
+    k->reg = buffer_new(w->c, name, k->t->dtype, scope, n, extent);
+    return true;
+}
+
+/* A copy of the spatial loops around `store`, as block `<B>.<suffix>`. */
+static const Stmt *copy_nest(Work *w, const Cache *k, const char *suffix, bool save)
+{
+    Ctx        *c = w->c;
+    Arith      *A = c->arith;
+    const Stmt *s = stmt_at(w, k->site), *store = store_of(s), *init = init_of(s);
+    BlockData   b = s->u.block;
+    IdxSubst   *fresh = subst_new(A, c->scratch);
+    FreshLoops  l = loops_fresh(w, &k->spatial, fresh);
+    const Idx **bind = NEW_ARRAY(c->arena, const Idx *, b.nspatial);
+
+    for (uint32_t i = 0; i < b.nspatial; i++)
+        bind[i] = idx_subst(fresh, b.bind[i]);
+    b.name = intern_printf(c->strings, "%s.%s", b.name, suffix);
+    b.bind = bind;
+    b.nreduce = b.nseq = 0;
+    b.has_init = false;
+    b.where = pred_subst(fresh, c->arena, where_without(w, b.where, k->reduce));
+    const Idx **reg = reg_index(w, k, l.var);
+    if (save) {
+        store = stmt_store(c, k->t, store->u.store.index, prim_load(c, k->reg, reg));
+    } else {
+        const Prim *start = init->u.store.value;
+        if (k->rank.last) {
+            const Prim *first = prim_eq(c, prim_index(c, DT_I64, k->rank.rank),
+                                        prim_int(c, DT_I64, 0));
+            start = prim_select(c, first, start, prim_load(c, k->t, store->u.store.index));
+        }
+        store = stmt_store(c, k->reg, reg, start);
+    }
+    return loops_wrap(c, l, stmt_block(c, b, 1, &store, s->loc));
+}
+
+/* With all inner reduce loops at their start every reduce iterator is at its own in the first chunk,
+ * and the last chunk ends at their ends: this copy of the block does the whole reduction. */
+static bool whole_reduction(Work *w, const Cache *k)
+{
+    Arith           *A = w->c->arith;
+    const BlockData *b = block_at(w, k->site);
+    Sites            loops = loops_around_site(w, NO_SITE, k->site);
+    IdxSubst        *lo = subst_new(A, w->c->scratch), *hi = subst_new(A, w->c->scratch);
+    for (uint32_t i = 0; i < loops.n; i++) {
+        const LoopData *l = loop_at(w, loops.at[i]);
+        if (l->kind != LOOP_REDUCE)
+            continue;
+        subst_bind(lo, l->var, idx_const(A, l->var->lo));
+        subst_bind(hi, l->var, idx_const(A, l->var->hi));
+    }
+    for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
+        if (idx_subst(lo, b->bind[i]) != idx_const(A, b->iter[i]->lo) ||
+            idx_subst(hi, b->bind[i])->lo < b->iter[i]->hi)
+            return false;
+    return true;
+}
+
+static const Prim *reg_load(Ctx *c, void *user, const Prim *p)
+{
+    void **u = user;
+    return p->kind == PRIM_LOAD && p->u.load.buffer == u[0] ? prim_load(c, u[1], u[2]) : p;
+}
+
+static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope)
+{
+    Ctx        *c = w->c;
+    const Stmt *s = stmt_at(w, site), *store = store_of(s);
+    BlockData   b = s->u.block;
+    Cache       k = {.site = site, .reduce = atomset_new(c->scratch)};
+
+    if (!store)
+        return refuse(w, "'%s' writes more than one cell", b.name);
+    if (b.nseq)
+        return refuse(w, "'%s' is sequential", b.name);
+    if (b.nreduce && !b.has_init)
+        return refuse(w, "the start of '%s' is elsewhere", b.name);
+    k.t = store->u.store.buffer;
+    k.own = own_nest(w, loop, site);
+    if (loops_around_site(w, loop, k.own).n)
+        return refuse(w, "loops between %%%s and '%s' hold other blocks",
+                      loop_at(w, loop)->var->name, b.name);
+    Sites inner = loops_around_site(w, w->nest.at[k.own].parent, site);
+    Sites every = loops_around_site(w, NO_SITE, site);
+    for (uint32_t i = 0; i < inner.n; i++)
+        if (loop_at(w, inner.at[i])->kind == LOOP_SPATIAL)
+            vec_push(c->scratch, &k.spatial, inner.at[i]);
+    for (uint32_t i = 0; i < every.n; i++)
+        if (b.nreduce && loop_at(w, every.at[i])->kind == LOOP_REDUCE)
+            atomset_add(k.reduce, loop_at(w, every.at[i])->var);
+    if (!reduce_rank(w, k.own, s, PRED_TRUE, &k.rank))
+        return NULL;
+    if (k.rank.last) {
+        AtomSet *outer = atomset_new(c->scratch);
+        for (uint32_t i = 0; i < every.n; i++)
+            if (!inside(w, every.at[i], k.own) && every.at[i] != k.own &&
+                loop_at(w, every.at[i])->kind == LOOP_REDUCE)
+                atomset_add(outer, loop_at(w, every.at[i])->var);
+        for (uint32_t i = 0; i < b.where.n; i++)
+            if (idx_uses_any(b.where.ge0[i], outer))
+                return refuse(w, "a reduce loop outside is guarded");
+        if (b.redundant)
+            return refuse(w, "'%s' may run more than once", b.name);
+    }
+    if (b.nreduce && !whole_reduction(w, &k))
+        return refuse(w, "this copy of '%s' does a part of the reduction", b.name);
+    Access a = access_of(s, k.t);
+    if (a.in_index || !a.same_load ||
+        (a.loads && !same_index(k.t->ndim, a.load, store->u.store.index)))
+        return refuse(w, "'%s' reads other cells of %%%s", b.name, k.t->name);
+    static const char *const scopes[] = {"arena", "const", "private", "stack", "reg", "shared",
+                                         "local"};
+    if (!make_reg(w, &k, intern_printf(c->strings, "%s.%s", b.name, scopes[scope]), scope))
+        return NULL;
+
+    const Stmt *parts[3];
+    uint32_t    n = 0;
+    if (b.nreduce)
+        parts[n++] = copy_nest(w, &k, "load", false);
+    const Idx **reg = reg_index(w, &k, NULL);
+    void       *user[3] = {(void *)(uintptr_t)k.t, (void *)(uintptr_t)k.reg,
+                           (void *)(uintptr_t)reg};
+    const Prim *value = prim_map(c, store->u.store.value,
+                                 &(TirMap){.user = user, .prim = reg_load});
+    b.has_init = false;
+    store = stmt_store(c, k.reg, reg, value);
+    const Stmt *now = stmt_block(c, b, 1, &store, s->loc);
+    for (uint32_t p = site; p != k.own;) { /* the loops between, as they are */
+        p = w->nest.at[p].parent;
+        now = stmt_with_kids(c, stmt_at(w, p), &now);
+    }
+    parts[n++] = now;
+    parts[n++] = copy_nest(w, &k, "save", true);
+    edit(w, stmt_at(w, k.own), stmt_alloc(c, k.reg, stmt_seq(c, n, parts)));
+    return w->f;
+}
+
+const Func *step_cache_write(Work *w)
+{
+    const StepArg *ba = step_arg(w->st, 0), *sa = step_arg(w->st, 1), *at = step_option(w->st, "at");
+    Sites          blocks, loops;
+    Scope          scope;
+    uint32_t       found = 0;
+
+    if (!ba || !ba->name || !sa || !at || !at->name)
+        return refuse(w, "write `cache_write b reg at %%l`");
+    if (!scope_named(w, sa->name, &scope) || !blocks_named(w, ba->name, &blocks) ||
+        !loops_named(w, at->name, &loops))
+        return NULL;
+    for (uint32_t i = 0; i < loops.n; i++) {
+        uint32_t in = 0, site = 0;
+        for (uint32_t k = 0; k < blocks.n; k++)
+            if (inside(w, blocks.at[k], loops.at[i])) {
+                site = blocks.at[k];
+                in++;
+            }
+        found += in;
+        if (in > 1)
+            return refuse(w, "%%%s holds %u copies of '%s'", at->name, in, ba->name);
+        if (loop_at(w, loops.at[i])->marks & MARK_VECTOR)
+            return refuse(w, "%%%s is a vector loop", at->name);
+        if (in && !cache_copy(w, loops.at[i], site, scope))
+            return NULL;
+    }
+    if (found != blocks.n)
+        return refuse(w, "%%%s does not enclose '%s'", at->name, ba->name);
+    return finish(w);
+}
+
+/* ---- cache_read --------------------------------------------------------------------------------- */
+
+typedef struct {
+    Ctx              *c;
+    const Buffer     *was, *now;
+    const Idx *const *lo;    /* over loop variables */
+    IdxSubst         *iters; /* the block's iterators */
+} Reread;
+
+static const Prim *reread_load(Ctx *c, void *user, const Prim *p)
+{
+    const Reread *r = user;
+    if (p->kind != PRIM_LOAD || p->u.load.buffer != r->was)
+        return p;
+    const Idx **at = NEW_ARRAY(c->arena, const Idx *, p->u.load.n + 1);
+    for (uint32_t d = 0; d < p->u.load.n; d++)
+        at[d] = idx_sub(c->arith, idx_subst(r->iters, p->u.load.index[d]), r->lo[d]);
+    return prim_load(c, r->now, at);
+}
+
+static const Func *read_copy(Work *w, uint32_t loop, const Sites *blocks, const Buffer *t,
+                             Scope scope)
+{
+    static const char *const scopes[] = {"arena", "const", "private", "stack", "reg", "shared",
+                                         "local"};
+    Ctx         *c = w->c;
+    Arith       *A = c->arith;
+    AtomSet     *inner = atomset_new(c->scratch);
+    const Stmt  *s = stmt_at(w, loop);
+    const Idx  **lo = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
+    int64_t     *extent = NEW_ARRAY(c->scratch, int64_t, t->ndim + 1);
+    uint32_t     reads = 0;
+
+    for (uint32_t k = loop + 1; k < w->nest.at[loop].end; k++)
+        if (stmt_at(w, k)->kind == STMT_FOR)
+            atomset_add(inner, loop_at(w, k)->var);
+    if (scope == SCOPE_SHARED) { /* all threads of a block share it */
+        Sites outer = loops_around_site(w, NO_SITE, loop);
+        vec_push(c->scratch, &outer, loop);
+        for (uint32_t i = 0; i < outer.n; i++)
+            if (loop_at(w, outer.at[i])->marks & MARK_BIND &&
+                loop_at(w, outer.at[i])->axis >= AXIS_THREAD_X)
+                atomset_add(inner, loop_at(w, outer.at[i])->var);
+    }
+    /* One block of the name per copy of L: their reads are hulled through a sequence. */
+    Stmts in = {0};
+    for (uint32_t k = 0; k < blocks->n; k++)
+        if (inside(w, blocks->at[k], loop)) {
+            vec_push(c->scratch, &in, stmt_at(w, blocks->at[k]));
+            reads += access_of(stmt_at(w, blocks->at[k]), t).loads;
+            if (access_of(stmt_at(w, blocks->at[k]), t).in_index)
+                return refuse(w, "%%%s is read in an index", t->name);
+        }
+    if (!in.n || !reads)
+        return w->f;
+    if (!region_of_reads(c, stmt_seq(c, in.n, in.at), t, inner, lo, extent))
+        return w->f;
+    const Idx   **size = NEW_ARRAY(c->scratch, const Idx *, t->ndim + 1);
+    const Atom  **var = NEW_ARRAY(c->scratch, const Atom *, t->ndim + 1);
+    const Atom  **iter = NEW_ARRAY(c->arena, const Atom *, t->ndim + 1);
+    const Idx   **bind = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
+    const Idx   **from = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
+    const Idx   **to = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
+    const char   *name = intern_printf(c->strings, "%s.%s", t->name, scopes[scope]);
+    BlockData     b = {.name = name, .nspatial = t->ndim, .iter = iter, .bind = bind,
+                       .redundant = true};
+    int64_t       cells = 1;
+    for (uint32_t d = 0; d < t->ndim; d++) {
+        int64_t n, before = t->halo ? t->halo->lo[d] : 0, after = t->halo ? t->halo->hi[d] : 0;
+        if (!idx_is_const(t->extent[d], &n))
+            return refuse(w, "the extent of %%%s is not constant", t->name);
+        if (extent[d] >= n + before + after || extent[d] <= 0) { /* all of it */
+            extent[d] = n + before + after;
+            lo[d] = idx_const(A, -before);
+        }
+        if (!checked_mul(cells, extent[d], &cells) || cells > INT32_MAX)
+            return refuse(w, "the box it reads of %%%s is too large", t->name);
+        size[d] = idx_const(A, extent[d]);
+        var[d] = loop_var(c, intern_printf(c->strings, "%s.a%u", name, d), extent[d]);
+        iter[d] = atom_var(A, intern_printf(c->strings, "a%u", d), -before, n + after - 1);
+        to[d] = idx_atom(A, var[d]);
+        bind[d] = idx_add(A, lo[d], to[d]);
+        from[d] = idx_atom(A, iter[d]);
+        b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[d], before));
+        b.where = pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, n + after - 1), bind[d]));
+    }
+    if (scope == SCOPE_SHARED && w->s->target && w->s->target->shared_bytes &&
+        cells * dtype_bytes(t->dtype) > w->s->target->shared_bytes)
+        return refuse(w, "%lld bytes do not fit shared memory",
+                      (long long)(cells * dtype_bytes(t->dtype)));
+    const Buffer *copy = buffer_new(c, name, t->dtype, scope, t->ndim, size);
+    const Stmt   *store = stmt_store(c, copy, to, prim_load(c, t, from));
+    const Stmt   *nest = stmt_block(c, b, 1, &store, s->loc);
+    for (uint32_t d = t->ndim; d-- > 0;)
+        nest = loop_around(c, var[d], LOOP_SPATIAL, nest, s->loc);
+    for (uint32_t k = 0; k < blocks->n; k++) {
+        if (!inside(w, blocks->at[k], loop))
+            continue;
+        const Stmt *block = stmt_at(w, blocks->at[k]);
+        IdxSubst   *sub = subst_new(A, c->scratch);
+        bind_iters(block, sub);
+        Reread r = {.c = c, .was = t, .now = copy, .lo = lo, .iters = sub};
+        edit(w, block, stmt_map(c, block, &(TirMap){.user = &r, .prim = reread_load}));
+    }
+    const Stmt *body = body_with_edits(w, loop), *both[2] = {nest, body};
+    edit(w, s, stmt_for(c, s->u.loop, stmt_alloc(c, copy, stmt_seq(c, 2, both)), s->loc));
+    return w->f;
+}
+
+const Func *step_cache_read(Work *w)
+{
+    const StepArg *ta = step_arg(w->st, 0), *ba = step_arg(w->st, 1), *sa = step_arg(w->st, 2);
+    const StepArg *at = step_option(w->st, "at");
+    Sites          blocks, loops, all = blocks_in(w, NO_SITE);
+    Scope          scope;
+
+    if (!ta || !ta->name || !ba || !ba->name || !sa || !at || !at->name)
+        return refuse(w, "write `cache_read %%t b shared at %%l`");
+    const Buffer *t = buffer_named(w, ta->name);
+    if (!t || !scope_named(w, sa->name, &scope) || !blocks_named(w, ba->name, &blocks) ||
+        !loops_named(w, at->name, &loops))
+        return NULL;
+    for (uint32_t k = 0; k < blocks.n; k++) {
+        bool in = false;
+        Access a = access_of(stmt_at(w, blocks.at[k]), t);
+        for (uint32_t i = 0; i < loops.n; i++)
+            in |= inside(w, blocks.at[k], loops.at[i]);
+        if (!in)
+            return refuse(w, "%%%s does not enclose '%s'", at->name, ba->name);
+        if (!a.loads || a.stores)
+            return refuse(w, "'%s' does not only read %%%s", ba->name, t->name);
+    }
+    for (uint32_t i = 0; i < loops.n; i++) {
+        if (loop_at(w, loops.at[i])->marks & MARK_VECTOR)
+            return refuse(w, "%%%s is a vector loop", at->name);
+        for (uint32_t k = 0; k < all.n; k++)
+            if (inside(w, all.at[k], loops.at[i]) && access_of(stmt_at(w, all.at[k]), t).stores)
+                return refuse(w, "'%s' writes %%%s in there", block_at(w, all.at[k])->name,
+                              t->name);
+        if (!read_copy(w, loops.at[i], &blocks, t, scope))
+            return NULL;
+    }
+    return finish(w);
+}
+
+const Func *step_set_scope(Work *w)
+{
+    const StepArg *ta = step_arg(w->st, 0), *sa = step_arg(w->st, 1);
+    Scope          scope;
+
+    if (!ta || !ta->name || !sa)
+        return refuse(w, "write `set_scope %%t private`");
+    const Buffer *t = buffer_named(w, ta->name);
+    if (!t || !scope_named(w, sa->name, &scope))
+        return NULL;
+    if (is_param(w, t))
+        return refuse(w, "%%%s is a parameter", t->name);
+    for (uint32_t d = 0; d < t->ndim; d++)
+        if (!idx_is_const(t->extent[d], NULL))
+            return refuse(w, "the size of %%%s is not constant", t->name);
+    /* A buffer of one thread must not carry values from one iteration of a parallel loop to
+     * another, or out of it: all its blocks lie in the same one. */
+    Sites    all = blocks_in(w, NO_SITE);
+    uint32_t home = NO_SITE;
+    bool     any = false, mixed = false;
+    for (uint32_t i = 0; i < all.n; i++) {
+        Access   a = access_of(stmt_at(w, all.at[i]), t);
+        uint32_t par = NO_SITE;
+        if (!a.loads && !a.stores)
+            continue;
+        for (uint32_t p = all.at[i]; p != NO_SITE; p = w->nest.at[p].parent)
+            if (stmt_at(w, p)->kind == STMT_FOR && loop_at(w, p)->marks & MARK_PARALLEL)
+                par = p;
+        mixed |= any && par != home;
+        home = par;
+        any = true;
+    }
+    if (scope != SCOPE_ARENA && scope != SCOPE_SHARED && mixed)
+        return refuse(w, "%%%s carries values between threads", t->name);
+    return with_scope(w, w->f, t, scope);
+}
