@@ -2,7 +2,8 @@
  *
  *     cache_write conv reg at %t
  *
- * The accumulator is indexed by the block's own spatial loops inside %t, not by a box of the tensor:
+ * The accumulator is indexed by the block's own spatial loops inside %t, not by a box of the
+ * tensor:
  *
  *     alloc %conv.reg[p, ov, j]
  *       conv.load   reg = init where no chunk came before, else what the last chunk left
@@ -14,8 +15,8 @@
 
 static bool scope_named(Work *w, const char *name, Scope *out)
 {
-    static const char *const names[] = {"arena", "const", "private", "stack", "reg", "shared",
-                                        "local"};
+    static const char *const names[] = {"arena", "const",  "private", "stack",
+                                        "reg",   "shared", "local"};
     for (uint32_t i = 0; name && i < COUNT(names); i++)
         if (!strcmp(name, names[i]) && i != SCOPE_CONST) {
             *out = (Scope)i;
@@ -27,9 +28,9 @@ static bool scope_named(Work *w, const char *name, Scope *out)
 /* ---- cache_write -------------------------------------------------------------------------------- */
 
 typedef struct {
-    uint32_t      site, own;  /* of the block; of its nest inside L */
-    Sites         spatial;    /* its loops in there */
-    AtomSet      *reduce;     /* variables of all reduce loops around the block */
+    uint32_t      site, own; /* of the block; of its nest inside L */
+    Sites         spatial;   /* its loops in there */
+    AtomSet      *reduce;    /* variables of all reduce loops around the block */
     ReduceRank    rank;
     const Buffer *t, *reg;
 } Cache;
@@ -86,8 +87,8 @@ static const Stmt *copy_nest(Work *w, const Cache *k, const char *suffix, bool s
     } else {
         const Prim *start = init->u.store.value;
         if (k->rank.last) {
-            const Prim *first = prim_eq(c, prim_index(c, DT_I64, k->rank.rank),
-                                        prim_int(c, DT_I64, 0));
+            const Prim *first =
+                prim_eq(c, prim_index(c, DT_I64, k->rank.rank), prim_int(c, DT_I64, 0));
             start = prim_select(c, first, start, prim_load(c, k->t, store->u.store.index));
         }
         store = stmt_store(c, k->reg, reg, start);
@@ -95,8 +96,8 @@ static const Stmt *copy_nest(Work *w, const Cache *k, const char *suffix, bool s
     return loops_wrap(c, l, stmt_block(c, b, 1, &store, s->loc));
 }
 
-/* With all inner reduce loops at their start every reduce iterator is at its own in the first chunk,
- * and the last chunk ends at their ends: this copy of the block does the whole reduction. */
+/* With all inner reduce loops at their start every reduce iterator is at its own in the first
+ * chunk, and the last chunk ends at their ends: this copy of the block does the whole reduction. */
 static bool whole_reduction(Work *w, const Cache *k)
 {
     Arith           *A = w->c->arith;
@@ -169,8 +170,8 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
     if (a.in_index || !a.same_load ||
         (a.loads && !same_index(k.t->ndim, a.load, store->u.store.index)))
         return refuse(w, "'%s' reads other cells of %%%s", b.name, k.t->name);
-    static const char *const scopes[] = {"arena", "const", "private", "stack", "reg", "shared",
-                                         "local"};
+    static const char *const scopes[] = {"arena", "const",  "private", "stack",
+                                         "reg",   "shared", "local"};
     if (!make_reg(w, &k, intern_printf(c->strings, "%s.%s", b.name, scopes[scope]), scope))
         return NULL;
 
@@ -179,10 +180,9 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
     if (b.nreduce)
         parts[n++] = copy_nest(w, &k, "load", false);
     const Idx **reg = reg_index(w, &k, NULL);
-    void       *user[3] = {(void *)(uintptr_t)k.t, (void *)(uintptr_t)k.reg,
-                           (void *)(uintptr_t)reg};
-    const Prim *value = prim_map(c, store->u.store.value,
-                                 &(TirMap){.user = user, .prim = reg_load});
+    void *user[3] = {(void *)(uintptr_t)k.t, (void *)(uintptr_t)k.reg, (void *)(uintptr_t)reg};
+    const Prim *value =
+        prim_map(c, store->u.store.value, &(TirMap){.user = user, .prim = reg_load});
     b.has_init = false;
     store = stmt_store(c, k.reg, reg, value);
     const Stmt *now = stmt_block(c, b, 1, &store, s->loc);
@@ -198,10 +198,11 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
 
 const Func *step_cache_write(Work *w)
 {
-    const StepArg *ba = step_arg(w->st, 0), *sa = step_arg(w->st, 1), *at = step_option(w->st, "at");
-    Sites          blocks, loops;
-    Scope          scope;
-    uint32_t       found = 0;
+    const StepArg *ba = step_arg(w->st, 0), *sa = step_arg(w->st, 1),
+                  *at = step_option(w->st, "at");
+    Sites    blocks, loops;
+    Scope    scope;
+    uint32_t found = 0;
 
     if (!ba || !ba->name || !sa || !at || !at->name)
         return refuse(w, "write `cache_write b reg at %%l`");
@@ -251,15 +252,15 @@ static const Prim *reread_load(Ctx *c, void *user, const Prim *p)
 static const Func *read_copy(Work *w, uint32_t loop, const Sites *blocks, const Buffer *t,
                              Scope scope)
 {
-    static const char *const scopes[] = {"arena", "const", "private", "stack", "reg", "shared",
-                                         "local"};
-    Ctx         *c = w->c;
-    Arith       *A = c->arith;
-    AtomSet     *inner = atomset_new(c->scratch);
-    const Stmt  *s = stmt_at(w, loop);
-    const Idx  **lo = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
-    int64_t     *extent = NEW_ARRAY(c->scratch, int64_t, t->ndim + 1);
-    uint32_t     reads = 0;
+    static const char *const scopes[] = {"arena", "const",  "private", "stack",
+                                         "reg",   "shared", "local"};
+    Ctx                     *c = w->c;
+    Arith                   *A = c->arith;
+    AtomSet                 *inner = atomset_new(c->scratch);
+    const Stmt              *s = stmt_at(w, loop);
+    const Idx              **lo = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
+    int64_t                 *extent = NEW_ARRAY(c->scratch, int64_t, t->ndim + 1);
+    uint32_t                 reads = 0;
 
     for (uint32_t k = loop + 1; k < w->nest.at[loop].end; k++)
         if (stmt_at(w, k)->kind == STMT_FOR)
@@ -285,16 +286,16 @@ static const Func *read_copy(Work *w, uint32_t loop, const Sites *blocks, const 
         return w->f;
     if (!region_of_reads(c, stmt_seq(c, in.n, in.at), t, inner, lo, extent))
         return w->f;
-    const Idx   **size = NEW_ARRAY(c->scratch, const Idx *, t->ndim + 1);
-    const Atom  **var = NEW_ARRAY(c->scratch, const Atom *, t->ndim + 1);
-    const Atom  **iter = NEW_ARRAY(c->arena, const Atom *, t->ndim + 1);
-    const Idx   **bind = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
-    const Idx   **from = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
-    const Idx   **to = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
-    const char   *name = intern_printf(c->strings, "%s.%s", t->name, scopes[scope]);
-    BlockData     b = {.name = name, .nspatial = t->ndim, .iter = iter, .bind = bind,
-                       .redundant = true};
-    int64_t       cells = 1;
+    const Idx  **size = NEW_ARRAY(c->scratch, const Idx *, t->ndim + 1);
+    const Atom **var = NEW_ARRAY(c->scratch, const Atom *, t->ndim + 1);
+    const Atom **iter = NEW_ARRAY(c->arena, const Atom *, t->ndim + 1);
+    const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
+    const Idx  **from = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
+    const Idx  **to = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
+    const char  *name = intern_printf(c->strings, "%s.%s", t->name, scopes[scope]);
+    BlockData    b = {
+           .name = name, .nspatial = t->ndim, .iter = iter, .bind = bind, .redundant = true};
+    int64_t cells = 1;
     for (uint32_t d = 0; d < t->ndim; d++) {
         int64_t n, before = t->halo ? t->halo->lo[d] : 0, after = t->halo ? t->halo->hi[d] : 0;
         if (!idx_is_const(t->extent[d], &n))
@@ -351,7 +352,7 @@ const Func *step_cache_read(Work *w)
         !loops_named(w, at->name, &loops))
         return NULL;
     for (uint32_t k = 0; k < blocks.n; k++) {
-        bool in = false;
+        bool   in = false;
         Access a = access_of(stmt_at(w, blocks.at[k]), t);
         for (uint32_t i = 0; i < loops.n; i++)
             in |= inside(w, blocks.at[k], loops.at[i]);

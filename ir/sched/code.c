@@ -91,8 +91,8 @@ static bool check_parallel(Work *w, uint32_t site, Buffers *priv)
             }
             bool unit = l->var->lo == l->var->hi;
             if ((!unit && !uses_spatially(b, l->var)) || (b->redundant && !same))
-                return refuse(w, "its iterations write the same cells of %%%s",
-                              out.at[k]->name) != NULL;
+                return refuse(w, "its iterations write the same cells of %%%s", out.at[k]->name) !=
+                       NULL;
         }
     }
     return true;
@@ -150,11 +150,11 @@ const Func *step_bind(Work *w)
 {
     static const char *const axes[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
                                        "threadIdx.x", "threadIdx.y", "threadIdx.z"};
-    const StepArg *a = step_arg(w->st, 1);
-    Sites          loops;
-    Buffers        priv = {0};
-    uint32_t       axis = 0;
-    int64_t        n;
+    const StepArg           *a = step_arg(w->st, 1);
+    Sites                    loops;
+    Buffers                  priv = {0};
+    uint32_t                 axis = 0;
+    int64_t                  n;
 
     if (!a || !a->name || !one_loop(w, &loops))
         return a && a->name ? NULL : refuse(w, "write `bind %%x threadIdx.x`");
@@ -281,8 +281,8 @@ const Func *step_unroll(Work *w)
         return refuse(w, "%llu operations unrolled, the limit is %d", (unsigned long long)after,
                       MAX_UNROLLED);
     /* One loop may lie in another: marks are set in one walk, not by edits. */
-    return func_with_body(w->c, w->f, stmt_map(w->c, w->f->body,
-                                               &(TirMap){.user = more, .stmt = mark_unroll}));
+    return func_with_body(w->c, w->f,
+                          stmt_map(w->c, w->f->body, &(TirMap){.user = more, .stmt = mark_unroll}));
 }
 
 /* ---- outline ------------------------------------------------------------------------------------- */
@@ -301,8 +301,7 @@ const Func *step_outline(Work *w)
                 continue;
             uint32_t marks = loop_at(w, k)->marks;
             if (marks & (MARK_BIND | MARK_PARALLEL) && (k != loops.at[i] || marks & MARK_BIND))
-                return refuse(w, "%%%s inside is divided among threads",
-                              loop_at(w, k)->var->name);
+                return refuse(w, "%%%s inside is divided among threads", loop_at(w, k)->var->name);
             if (k != loops.at[i] && marks & MARK_OUTLINE)
                 return refuse(w, "%%%s inside is outlined", loop_at(w, k)->var->name);
         }

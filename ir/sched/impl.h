@@ -28,9 +28,9 @@ typedef struct {
     Ctx        *c;
     const Step *st;
     VEC(Site) nest;
-    Map        *edits; /* Stmt -> Stmt */
-    const Func *f;     /* what finish starts from: s->f unless parameters change */
-    bool        exact; /* cleared by a step that changes bits although its row says exact */
+    Map        *edits;     /* Stmt -> Stmt */
+    const Func *f;         /* what finish starts from: s->f unless parameters change */
+    bool        exact;     /* cleared by a step that changes bits although its row says exact */
     VEC(const char *) cut; /* reduce loops that this step leaves in copies */
 } Work;
 
@@ -61,10 +61,10 @@ uint32_t own_nest(const Work *w, uint32_t outer, uint32_t block);
 bool     has_opaque(const Work *w, uint32_t site);
 
 /* Names.  All copies; refuse and false if there are none or the name is ambiguous. */
-bool loops_named(Work *w, const char *name, Sites *out);
-bool blocks_named(Work *w, const char *name, Sites *out);
+bool          loops_named(Work *w, const char *name, Sites *out);
+bool          blocks_named(Work *w, const char *name, Sites *out);
 const Buffer *buffer_named(Work *w, const char *name); /* a parameter or an alloc; NULL: refused */
-bool name_is_free(Work *w, const char *name, const Sites *except);
+bool          name_is_free(Work *w, const char *name, const Sites *except);
 
 /* ---- tree.c: building blocks of rewrites ---------------------------------------------------- */
 
@@ -92,27 +92,27 @@ const Prim *retarget_prim(Ctx *c, const Prim *p, const Buffer *was, const Buffer
 
 /* What a statement does to a buffer. */
 typedef struct {
-    uint32_t      loads, stores;
-    bool          in_index;         /* loaded inside an index */
-    const Idx *const *load;           /* index of the first load, of the first store */
+    uint32_t          loads, stores;
+    bool              in_index; /* loaded inside an index */
+    const Idx *const *load;     /* index of the first load, of the first store */
     const Idx *const *store;
-    bool          same_load;        /* all loads have that index */
+    bool              same_load; /* all loads have that index */
 } Access;
 Access access_of(const Stmt *s, const Buffer *b);
 Access prim_access(const Prim *p, const Buffer *b);
 bool   same_index(uint32_t n, const Idx *const *a, const Idx *const *b);
 /* The block's body speaks of its iterators only, not of loops around it. */
-bool   is_closed(const Work *w, uint32_t site);
+bool is_closed(const Work *w, uint32_t site);
 /* Its condition speaks only of loops that hold nothing else. */
-bool   is_free(const Work *w, uint32_t site);
-bool   stmt_uses_any(const Stmt *s, const AtomSet *vars);
+bool is_free(const Work *w, uint32_t site);
+bool stmt_uses_any(const Stmt *s, const AtomSet *vars);
 /* The facts that mention none of the variables. */
-Pred   where_without(Work *w, Pred p, const AtomSet *vars);
+Pred where_without(Work *w, Pred p, const AtomSet *vars);
 /* Buffers that a statement loads from, each once. */
 typedef VEC(const Buffer *) Buffers;
-Buffers buffers_read(Ctx *c, const Stmt *s);
-Buffers buffers_written(Ctx *c, const Stmt *s);
-bool    is_param(const Work *w, const Buffer *b);
+Buffers     buffers_read(Ctx *c, const Stmt *s);
+Buffers     buffers_written(Ctx *c, const Stmt *s);
+bool        is_param(const Work *w, const Buffer *b);
 const Stmt *alloc_of(const Work *w, const Buffer *b); /* NULL: a parameter */
 
 static inline const BlockData *block_at(const Work *w, uint32_t site)
@@ -163,9 +163,9 @@ bool invert(Ctx *c, uint32_t n, const Idx *const *index, const Idx *const *value
 /* Places a pointwise block (the consumer) where `index` has the values `value`: its iterators are
  * bound, free ones get loops, conditions keep them inside their domains. */
 typedef struct {
-    const Buffer     *tensor;        /* what the consumer reads */
-    const Idx *const *value;         /* index of the cell that was just written */
-    const Prim       *forward;       /* its value, or NULL: load it */
+    const Buffer     *tensor;  /* what the consumer reads */
+    const Idx *const *value;   /* index of the cell that was just written */
+    const Prim       *forward; /* its value, or NULL: load it */
     Pred              where;
     bool              redundant;
 } Placement;

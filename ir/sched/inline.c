@@ -66,7 +66,7 @@ const Func *step_compute_inline(Work *w)
         return refuse(w, "which block?");
     if (!blocks_named(w, ba->name, &blocks))
         return NULL;
-    const Stmt *block = stmt_at(w, blocks.at[0]), *store = store_of(block);
+    const Stmt      *block = stmt_at(w, blocks.at[0]), *store = store_of(block);
     const BlockData *b = &block->u.block;
     if (!is_pointwise(block))
         return refuse(w, "'%s' is a reduction", b->name);
@@ -131,12 +131,12 @@ static bool is_zero(const Prim *p)
 static const Idx *const *by_cell(Ctx *c, void *user, uint32_t n, const Idx *const *index)
 {
     /* user: [t's ndim] coordinates, then the index of the new buffer over them */
-    void            **u = user;
+    void             **u = user;
     const Atom *const *coord = u[0];
     const Idx *const  *now = u[1];
     const uint32_t    *ndim = u[2];
-    IdxSubst         *sub = subst_new(c->arith, c->scratch);
-    const Idx       **out = NEW_ARRAY(c->arena, const Idx *, *ndim + 1);
+    IdxSubst          *sub = subst_new(c->arith, c->scratch);
+    const Idx        **out = NEW_ARRAY(c->arena, const Idx *, *ndim + 1);
     for (uint32_t d = 0; d < n; d++)
         subst_bind(sub, coord[d], index[d]);
     for (uint32_t d = 0; d < *ndim; d++)
@@ -144,8 +144,8 @@ static const Idx *const *by_cell(Ctx *c, void *user, uint32_t n, const Idx *cons
     return out;
 }
 
-/* Reads and writes of `was` become those of `now`, whose cell is `index` where that of `was` has the
- * coordinates `coord`. */
+/* Reads and writes of `was` become those of `now`, whose cell is `index` where that of `was` has
+ * the coordinates `coord`. */
 static const Stmt *rename_cells(Ctx *c, const Stmt *s, const Buffer *was, const Atom *const *coord,
                                 const Buffer *now, const Idx *const *index)
 {
@@ -183,8 +183,7 @@ const Func *step_fold_init(Work *w)
     if (!addend(sum, t) && !(sum->kind == PRIM_FMA && sum->kids[2]->kind == PRIM_LOAD &&
                              sum->kids[2]->u.load.buffer == t))
         return refuse(w, "'%s' is not a sum", bb->name);
-    if (!is_pointwise(C) || cons.n != 1 || !is_closed(w, cons.at[0]) ||
-        !is_free(w, cons.at[0]))
+    if (!is_pointwise(C) || cons.n != 1 || !is_closed(w, cons.at[0]) || !is_free(w, cons.at[0]))
         return refuse(w, "'%s' is not plain and pointwise", cb->name);
     if (is_param(w, t))
         return refuse(w, "%%%s is an output", t->name);

@@ -139,7 +139,8 @@ const Func *step_inplace(Work *w)
         return NULL;
     if (a == b || is_param(w, a))
         return refuse(w, "%%%s is a parameter", a->name);
-    bool same = dtype_eq(a->dtype, b->dtype) && a->ndim == b->ndim && !a->halo && a->scope == b->scope;
+    bool same =
+        dtype_eq(a->dtype, b->dtype) && a->ndim == b->ndim && !a->halo && a->scope == b->scope;
     for (uint32_t d = 0; same && d < a->ndim; d++)
         same = a->extent[d] == b->extent[d];
     if (!same)

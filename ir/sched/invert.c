@@ -78,8 +78,8 @@ static bool occurs(Solve *s, const Atom *iter)
 bool invert(Ctx *c, uint32_t n, const Idx *const *index, const Idx *const *value, uint32_t niter,
             const Atom *const *iter, const Idx **out)
 {
-    Solve s = {c, n, index, NEW_ARRAY(c->scratch, const Atom *, n + 1),
-               subst_new(c->arith, c->scratch)};
+    Solve     s = {c, n, index, NEW_ARRAY(c->scratch, const Atom *, n + 1),
+                   subst_new(c->arith, c->scratch)};
     IdxSubst *put = subst_new(c->arith, c->scratch);
     for (uint32_t d = 0; d < n; d++) {
         /* A range of two at least, else the atom would fold. */
@@ -124,13 +124,13 @@ static const Prim *forward_load(Ctx *c, void *user, const Prim *p)
 
 const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p)
 {
-    Ctx              *c = w->c;
-    Arith            *A = c->arith;
-    BlockData         b = consumer->u.block;
-    Access            a = access_of(consumer, p->tensor);
-    const Idx       **bind = NEW_ARRAY(c->arena, const Idx *, b.nspatial);
-    const Atom      **extra = NEW_ARRAY(c->scratch, const Atom *, b.nspatial);
-    uint32_t          nextra = 0, n = p->tensor->ndim;
+    Ctx         *c = w->c;
+    Arith       *A = c->arith;
+    BlockData    b = consumer->u.block;
+    Access       a = access_of(consumer, p->tensor);
+    const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, b.nspatial);
+    const Atom **extra = NEW_ARRAY(c->scratch, const Atom *, b.nspatial);
+    uint32_t     nextra = 0, n = p->tensor->ndim;
 
     if (!a.loads || !a.same_load || a.in_index) {
         refuse(w, "'%s' reads more than one cell of %%%s", b.name, p->tensor->name);
@@ -148,8 +148,7 @@ const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p)
             bind[i] = idx_atom(A, extra[nextra++]);
         }
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
-        b.where = pred_and(A, c->arena, b.where,
-                           idx_sub(A, idx_const(A, b.iter[i]->hi), bind[i]));
+        b.where = pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, b.iter[i]->hi), bind[i]));
     }
     b.bind = bind;
     b.redundant = p->redundant;

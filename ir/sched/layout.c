@@ -6,8 +6,8 @@
  * prepack function that fills the new array (ragged ends with zero) is recorded.
  *
  * elide_pad: a definition select(inside, %d[..], fill) only restates what the halo of %d holds; its
- * readers read %d.  An internal buffer without such a halo is given one, filled by blocks of its own
- * before anything else happens to it. */
+ * readers read %d.  An internal buffer without such a halo is given one, filled by blocks of its
+ * own before anything else happens to it. */
 #include "ir/sched/impl.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@ enum { MAX_DIMS = 8 };
 
 typedef struct {
     Ctx        *c;
-    uint32_t    n, m;              /* old, new dimensions */
-    const Atom *var[MAX_DIMS];     /* over the old extents; never of unit range */
+    uint32_t    n, m;          /* old, new dimensions */
+    const Atom *var[MAX_DIMS]; /* over the old extents; never of unit range */
     const Idx  *form[MAX_DIMS];
     const char *name[MAX_DIMS];
 } LayoutMap;
@@ -127,8 +127,8 @@ static const Atom **box_iters(Ctx *c, uint32_t n, const int64_t *lo, const int64
 {
     const Atom **iter = NEW_ARRAY(c->arena, const Atom *, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        iter[i] = atom_var(c->arith, intern_printf(c->strings, "i%u", i), lo[i],
-                           lo[i] + extent[i] - 1);
+        iter[i] =
+            atom_var(c->arith, intern_printf(c->strings, "i%u", i), lo[i], lo[i] + extent[i] - 1);
     return iter;
 }
 
@@ -143,12 +143,12 @@ static const Idx **iter_index(Ctx *c, uint32_t n, const Atom *const *iter)
 /* kind(prepack): the old array in, the new one out. */
 static const Func *prepack_of(Work *w, const Buffer *was, const Buffer *now, LayoutMap *m)
 {
-    Ctx         *c = w->c;
-    int64_t      zero[MAX_DIMS] = {0}, ext[MAX_DIMS], cells = 1, old = 1;
-    const Stmt  *parts[2];
-    uint32_t     n = 0;
-    Buffer       in = *was, out = *now;
-    Param       *params = NEW_ARRAY(c->arena, Param, 2);
+    Ctx        *c = w->c;
+    int64_t     zero[MAX_DIMS] = {0}, ext[MAX_DIMS], cells = 1, old = 1;
+    const Stmt *parts[2];
+    uint32_t    n = 0;
+    Buffer      in = *was, out = *now;
+    Param      *params = NEW_ARRAY(c->arena, Param, 2);
 
     in.data = NULL;
     out.scope = SCOPE_ARENA;
@@ -159,9 +159,9 @@ static const Func *prepack_of(Work *w, const Buffer *was, const Buffer *now, Lay
         old *= was->extent[d]->c0;
     if (cells != old) {
         const Atom **iter = box_iters(c, m->m, zero, ext);
-        parts[n++] = fill_nest(c, "ends", m->m, iter,
-                               stmt_store(c, dst, iter_index(c, m->m, iter),
-                                          prim_num(c, dst->dtype, 0)));
+        parts[n++] =
+            fill_nest(c, "ends", m->m, iter,
+                      stmt_store(c, dst, iter_index(c, m->m, iter), prim_num(c, dst->dtype, 0)));
     }
     for (uint32_t d = 0; d < m->n; d++)
         ext[d] = was->extent[d]->c0;
@@ -333,7 +333,7 @@ const Func *step_elide_pad(Work *w)
     if (!is_pointwise(s) || v->kind != PRIM_SELECT || v->kids[1]->kind != PRIM_LOAD ||
         !fill_value(v->kids[2], &fill))
         return refuse(w, "'%s' is not select(inside, load, constant)", ba->name);
-    const Buffer *pad = store->u.store.buffer, *d = v->kids[1]->u.load.buffer;
+    const Buffer     *pad = store->u.store.buffer, *d = v->kids[1]->u.load.buffer;
     const Idx *const *at = v->kids[1]->u.load.index;
     if (is_param(w, pad))
         return refuse(w, "%%%s is an output", pad->name);
@@ -390,9 +390,9 @@ const Func *step_elide_pad(Work *w)
         edit(w, stmt_at(w, blocks.at[i]), stmt_seq(c, 0, NULL));
     if (covered)
         return finish(w);
-    Halo      *h = NEW(c->arena, Halo);
-    uint32_t  *hlo = NEW_ARRAY(c->arena, uint32_t, d->ndim);
-    uint32_t  *hhi = NEW_ARRAY(c->arena, uint32_t, d->ndim);
+    Halo     *h = NEW(c->arena, Halo);
+    uint32_t *hlo = NEW_ARRAY(c->arena, uint32_t, d->ndim);
+    uint32_t *hhi = NEW_ARRAY(c->arena, uint32_t, d->ndim);
     for (uint32_t i = 0; i < d->ndim; i++) {
         hlo[i] = d->halo && d->halo->lo[i] > lo[i] ? d->halo->lo[i] : lo[i];
         hhi[i] = d->halo && d->halo->hi[i] > hi[i] ? d->halo->hi[i] : hi[i];

@@ -20,12 +20,13 @@ static const Stmt *split_piece(Work *w, const Stmt *loop, Piece p, bool fresh, c
     Ctx            *c = w->c;
     const LoopData *l = &loop->u.loop;
     const Atom     *o = loop_var(c, w->st->out[0], p.no), *i = loop_var(c, w->st->out[1], p.ni);
-    const Idx      *v = idx_add(c->arith, idx_mulc(c->arith, idx_atom(c->arith, o), p.step),
-                                idx_atom(c->arith, i));
+    const Idx      *v =
+        idx_add(c->arith, idx_mulc(c->arith, idx_atom(c->arith, o), p.step), idx_atom(c->arith, i));
     v = idx_add(c->arith, idx_addc(c->arith, v, p.base), l->lo);
     IdxSubst *sub = subst_new(c->arith, c->scratch);
     subst_bind(sub, l->var, v);
-    const Stmt *body = fresh ? fresh_copy(c, body_of(loop), sub) : stmt_subst(c, body_of(loop), sub);
+    const Stmt *body =
+        fresh ? fresh_copy(c, body_of(loop), sub) : stmt_subst(c, body_of(loop), sub);
     if (guard_end) /* v <= guard_end */
         body = blocks_guard(c, body, idx_sub(c->arith, guard_end, v));
     body = loop_around(c, i, l->kind, body, loop->loc);
@@ -147,8 +148,8 @@ const Func *step_partition(Work *w)
             IdxSubst   *sub = subst_new(c->arith, c->scratch);
             const Idx  *x = idx_add(c->arith, idx_atom(c->arith, v), d->lo);
             subst_bind(sub, d->var, side ? idx_addc(c->arith, x, at->num) : x);
-            const Stmt *body = side ? fresh_copy(c, body_of(loop), sub)
-                                    : stmt_subst(c, body_of(loop), sub);
+            const Stmt *body =
+                side ? fresh_copy(c, body_of(loop), sub) : stmt_subst(c, body_of(loop), sub);
             parts[side] = loop_around(c, v, d->kind, body, loop->loc);
         }
         if (d->kind == LOOP_REDUCE)

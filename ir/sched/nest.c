@@ -16,8 +16,8 @@ static void add_sites(Work *w, const Stmt *s, uint32_t parent)
 
 Work work(Sched *s, const Step *st)
 {
-    Work w = {.s = s, .c = s->c, .st = st, .edits = map_new(s->c->scratch), .f = s->f,
-              .exact = true};
+    Work w = {
+        .s = s, .c = s->c, .st = st, .edits = map_new(s->c->scratch), .f = s->f, .exact = true};
     add_sites(&w, s->f->body, NO_SITE);
     return w;
 }
@@ -208,8 +208,7 @@ bool loops_named(Work *w, const char *given, Sites *out)
             continue;
         full = loop_at(w, i)->var->name;
         for (uint32_t j = i + 1; j < w->nest.n; j++) {
-            const char *other =
-                stmt_at(w, j)->kind == STMT_FOR ? loop_at(w, j)->var->name : full;
+            const char *other = stmt_at(w, j)->kind == STMT_FOR ? loop_at(w, j)->var->name : full;
             if (other != full && ends_in(other, name)) {
                 refuse(w, "%%%s could be %%%s or %%%s", name, full, other);
                 return false;

@@ -33,11 +33,11 @@ static bool store_is_identity(const Stmt *block, const Buffer *t)
 
 static const Stmt *box_nest(Work *w, const Stmt *block, const Idx *const *lo, const int64_t *extent)
 {
-    Ctx        *c = w->c;
-    Arith      *A = c->arith;
-    BlockData   b = block->u.block;
-    uint32_t    n = b.nspatial + b.nreduce;
-    const Idx **bind = NEW_ARRAY(c->arena, const Idx *, n);
+    Ctx         *c = w->c;
+    Arith       *A = c->arith;
+    BlockData    b = block->u.block;
+    uint32_t     n = b.nspatial + b.nreduce;
+    const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, n);
     const Atom **var = NEW_ARRAY(c->scratch, const Atom *, n);
 
     b.where = PRED_TRUE;
@@ -52,8 +52,7 @@ static const Stmt *box_nest(Work *w, const Stmt *block, const Idx *const *lo, co
         var[i] = loop_var(c, name, e);
         bind[i] = idx_add(A, base, idx_atom(A, var[i]));
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
-        b.where = pred_and(A, c->arena, b.where,
-                           idx_sub(A, idx_const(A, b.iter[i]->hi), bind[i]));
+        b.where = pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, b.iter[i]->hi), bind[i]));
     }
     b.bind = bind;
     b.redundant = true;
@@ -216,8 +215,7 @@ static const Func *join(Work *w, uint32_t site, const Move *m, const ReduceRank 
         return w->f;
     }
     if (m->chunked && r->last) { /* the last chunk's sums are not needed */
-        b.where = pred_and(A, c->arena, b.where,
-                           idx_sub(A, idx_const(A, r->last - 1), r->rank));
+        b.where = pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, r->last - 1), r->rank));
         s = stmt_block(c, b, s->nkids, s->kids, s->loc);
         bool never = false;
         for (uint32_t i = 0; i < b.where.n; i++)
@@ -254,8 +252,8 @@ static const Func *follow(Work *w, uint32_t site, uint32_t own, const Move *m, c
         value[d] = idx_subst(fresh, idx_subst(sub, store->u.store.index[d]));
     Pred where = pred_subst(fresh, c->arena, where_without(w, s->u.block.where, reduce));
     where = pred_and(A, c->arena, where, idx_addc(A, r->rank, -r->last));
-    Placement p = {.tensor = m->t, .value = value, .where = where,
-                   .redundant = s->u.block.redundant};
+    Placement p = {
+        .tensor = m->t, .value = value, .where = where, .redundant = s->u.block.redundant};
     const Stmt *placed = place_consumer(w, m->consumer, &p);
     if (!placed)
         return NULL;
@@ -264,7 +262,8 @@ static const Func *follow(Work *w, uint32_t site, uint32_t own, const Move *m, c
     return w->f;
 }
 
-/* The tensor that the consumer reads and that is written inside the loops (or anywhere, if NULL). */
+/* The tensor that the consumer reads and that is written inside the loops (or anywhere, if NULL).
+ */
 static const Buffer *tensor_between(Work *w, const Stmt *consumer, const Sites *loops,
                                     Sites *writers)
 {

@@ -220,10 +220,11 @@ const Func *step_rfactor(Work *w)
     /* The partial tensor: L's iterations first. */
     const Atom   *part = atom_var(A, l->var->name, 0, parts - 1);
     const char   *rfname = intern_printf(c->strings, "%s.rf", b->name);
-    const Buffer *rf = buffer_new(c, intern_printf(c->strings, "%s.rf", t->name), t->dtype,
-                                  SCOPE_ARENA, t->ndim + 1,
-                                  prepend(c, idx_const(A, parts), t->ndim, t->extent));
-    /* Its block: old reduce iterators are values of `part` and of one iterator for each other loop. */
+    const Buffer *rf =
+        buffer_new(c, intern_printf(c->strings, "%s.rf", t->name), t->dtype, SCOPE_ARENA,
+                   t->ndim + 1, prepend(c, idx_const(A, parts), t->ndim, t->extent));
+    /* Its block: old reduce iterators are values of `part` and of one iterator for each other loop.
+     */
     uint32_t     ns = b->nspatial + 1, nr = reduce.n;
     const Atom **iter = NEW_ARRAY(c->arena, const Atom *, ns + nr);
     const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, ns + nr);
@@ -282,8 +283,8 @@ const Func *step_rfactor(Work *w)
     /* The rest: B over the parts, in order, from its own start. */
     IdxSubst   *fresh2 = subst_new(A, c->scratch);
     FreshLoops  fl2 = loops_fresh(w, &spatial, fresh2);
-    const Atom *fv = atom_var(A, intern_printf(c->strings, "%s.%s", b->name, l->var->name), 0,
-                              parts - 1);
+    const Atom *fv =
+        atom_var(A, intern_printf(c->strings, "%s.%s", b->name, l->var->name), 0, parts - 1);
     const Atom **fiter = NEW_ARRAY(c->arena, const Atom *, ns);
     const Idx  **fbind = NEW_ARRAY(c->arena, const Idx *, ns);
     BlockData    fb = *b;
@@ -298,9 +299,9 @@ const Func *step_rfactor(Work *w)
     fb.bind = fbind;
     fb.where = pred_subst(fresh2, c->arena, where_without(w, b->where, rvars));
     const Stmt *kids[2] = {init_of(s), NULL};
-    kids[1] = stmt_store(c, t, store->u.store.index,
-                         comb_apply(c, comb, prim_load(c, t, store->u.store.index),
-                                    prim_load(c, rf, cell)));
+    kids[1] = stmt_store(
+        c, t, store->u.store.index,
+        comb_apply(c, comb, prim_load(c, t, store->u.store.index), prim_load(c, rf, cell)));
     const Stmt *last = loop_around(c, fv, LOOP_REDUCE, stmt_block(c, fb, 2, kids, s->loc), s->loc);
     last = loops_wrap(c, fl2, last);
     const Stmt *three[3] = {init_nest, rf_nest, last};

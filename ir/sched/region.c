@@ -7,7 +7,7 @@ typedef struct {
     Ctx           *c;
     const Buffer  *buffer;
     const AtomSet *inner;
-    IdxSubst      *sub;  /* the current block's iterators */
+    IdxSubst      *sub; /* the current block's iterators */
     const Idx    **lo, **hi;
     bool           any;
 } Region;

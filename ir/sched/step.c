@@ -1,7 +1,7 @@
 /* Steps as text: parse, print, apply.
  *
- * A step is `word arguments -> names`.  The row of sched.def says by its pattern which arguments are
- * loops and tensors (printed with %), blocks and scopes (bare); parsing takes either.  `by 6`,
+ * A step is `word arguments -> names`.  The row of sched.def says by its pattern which arguments
+ * are loops and tensors (printed with %), blocks and scopes (bare); parsing takes either.  `by 6`,
  * `into 4`, `at %t` and `tail=even` are arguments with a key. */
 #include "ir/sched/impl.h"
 
@@ -12,7 +12,7 @@
 typedef struct {
     const char *text, *pattern;
     StepApply  *apply;
-    StepClass   class;
+    StepClass class;
 } StepRow;
 
 static const StepRow rows[] = {
@@ -58,8 +58,8 @@ static char letter(const char *pattern, bool out, uint32_t i)
         return 0;
     for (; *p && (out || !arrow || p < arrow) && *p != '|'; p++) {
         bool word = p > pattern && p[-1] != ' ';
-        if (!word && strchr("LBTS@", *p) && (p[1] == ' ' || p[1] == ',' || p[1] == '.' || !p[1] ||
-                                              *p == '@')) {
+        if (!word && strchr("LBTS@", *p) &&
+            (p[1] == ' ' || p[1] == ',' || p[1] == '.' || !p[1] || *p == '@')) {
             last = *p;
             if (!i--)
                 return last;
@@ -82,8 +82,8 @@ void step_print(Ctx *c, const Step *st, StrBuf *out)
     str_add(out, row->text);
     for (uint32_t i = 0; i < st->nargs; i++) {
         const StepArg *a = &st->arg[i];
-        bool           word = a->key && (!strcmp(a->key, "by") || !strcmp(a->key, "into") ||
-                               !strcmp(a->key, "at"));
+        bool           word =
+            a->key && (!strcmp(a->key, "by") || !strcmp(a->key, "into") || !strcmp(a->key, "at"));
         if (a->key)
             str_printf(out, word ? " %s " : " %s=", a->key);
         else
@@ -391,10 +391,10 @@ const Stmt *sched_block(const Sched *s, const char *name)
 bool sched_loop_extent(const Sched *s, const char *loop, int64_t *extent)
 {
     static const Step none = {0};
-    Sched ask = *s; /* a refusal stays here */
-    Sites sites;
-    Work  w = work(&ask, &none);
-    const char *name = intern(s->c->strings, loop + (*loop == '%'));
+    Sched             ask = *s; /* a refusal stays here */
+    Sites             sites;
+    Work              w = work(&ask, &none);
+    const char       *name = intern(s->c->strings, loop + (*loop == '%'));
     return loops_named(&w, name, &sites) && loop_extent_of(stmt_at(&w, sites.at[0]), extent);
 }
 

@@ -313,8 +313,7 @@ bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRa
                 return refuse(w, "the reduce loop %%%s outside is cut in copies", l->var->name) !=
                        NULL;
         atomset_add(vars, l->var);
-        out->rank = idx_add(A, idx_mulc(A, out->rank, n),
-                            idx_sub(A, idx_atom(A, l->var), l->lo));
+        out->rank = idx_add(A, idx_mulc(A, out->rank, n), idx_sub(A, idx_atom(A, l->var), l->lo));
     }
     out->last = cells - 1;
     for (uint32_t i = 0; i < where.n; i++)
