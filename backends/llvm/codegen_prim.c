@@ -562,8 +562,8 @@ static LLVMValueRef float_bin(Gen *g, const Prim *p, DType t, LLVMValueRef x, LL
     }
 }
 
-/* min and max of halves: compared in f32, but one of the operands as it is.  (LLVM narrows a rounded
- * llvm.maximum to one of halves, which x86 without them gets wrong for NaN.) */
+/* min and max of halves: compared in f32, but one of the operands as it is.  (LLVM narrows a
+ * rounded llvm.maximum to one of halves, which x86 without them gets wrong for NaN.) */
 static LLVMValueRef half_minmax(Gen *g, bool max, DType t, LLVMValueRef x, LLVMValueRef y)
 {
     LLVMValueRef wx = widen(g, x, t), wy = widen(g, y, t), first, equal, both;

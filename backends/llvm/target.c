@@ -153,36 +153,48 @@ static const char *const os_names[] = {"linux",   "windows", "darwin",  "macos",
                                        "openbsd", "none",    "unknown", "wasi",    "emscripten",
                                        "fuchsia", "hurd",    "nto"};
 
-/* arch-vendor-os[-environment] as LLVM orders it; false if a part is unknown. */
+/* Of the parts behind the architecture, in whatever order they were given, one is a system. */
+static bool names_system(Words *w, const char *given)
+{
+    const char *word = NULL, *near = NULL;
+
+    for (const char *p = strchr(given, '-'); p; p = strchr(p, '-')) {
+        size_t      n = strcspn(++p, "-0123456789.");
+        const char *part = arena_printf(w->c->scratch, "%.*s", (int)n, p);
+
+        for (size_t i = 0; i < COUNT(os_names); i++)
+            if (!strcmp(os_names[i], part))
+                return true;
+        if (!near) {
+            word = part;
+            near = str_closest(part, os_names, COUNT(os_names));
+        }
+    }
+    if (!word)
+        return true;
+    bad(w, "unknown operating system", word);
+    if (near)
+        diag_hint(w->c->diags, "did you mean '%s'?", near);
+    return false;
+}
+
+/* Brings the triple into LLVM's order of parts; false if one is unknown. */
 static bool check_triple(Words *w)
 {
-    Ctx                     *c = w->c;
-    const char              *given = w->triple, *os;
-    char                     arch[64], part[64];
-    size_t                   n = strcspn(given, "-");
-    static const char *const archs[] = {"x86_64",  "i686",    "aarch64", "arm64",
-                                        "arm",     "armv7a",  "armv8a",  "thumbv7em",
-                                        "riscv64", "riscv32", "wasm32"};
+    static const char *const archs[] = {"x86_64",    "i686",    "aarch64", "arm64",
+                                        "arm",       "armv7a",  "armv8a",  "wasm32",
+                                        "thumbv7em", "riscv64", "riscv32"};
+    const char *arch = arena_printf(w->c->scratch, "%.*s", (int)strcspn(w->triple, "-"), w->triple);
 
-    snprintf(arch, sizeof arch, "%.*s-", (int)(n > 60 ? 60 : n), given);
-    if (arch_of(arch) == ARCH_NONE) {
-        arch[strlen(arch) - 1] = 0;
+    if (arch_of(arena_printf(w->c->scratch, "%s-", arch)) == ARCH_NONE) {
         bad(w, "no code generator for architecture", arch);
-        did_you_mean(c, arch, archs, COUNT(archs));
+        did_you_mean(w->c, arch, archs, COUNT(archs));
         return false;
     }
-    w->triple = dup_message(c, LLVMNormalizeTargetTriple(given));
-    os = strchr(w->triple, '-');
-    os = os ? strchr(os + 1, '-') : NULL;
-    if (!os)
-        return true;
-    snprintf(part, sizeof part, "%.*s", (int)strcspn(os + 1, "-0123456789."), os + 1);
-    for (size_t i = 0; i < COUNT(os_names); i++)
-        if (!strcmp(os_names[i], part))
-            return true;
-    bad(w, "unknown operating system", part);
-    did_you_mean(c, part, os_names, COUNT(os_names));
-    return false;
+    if (!names_system(w, w->triple))
+        return false;
+    w->triple = dup_message(w->c, LLVMNormalizeTargetTriple(w->triple));
+    return true;
 }
 
 static const char *replace_tail(Ctx *c, const char *s, const char *from, const char *to)
