@@ -113,6 +113,10 @@ if command -v ninja >/dev/null; then
     quiet="-DCMAKE_C_COMPILER_WORKS=1 -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH"
     triple aarch64-linux-gnu -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 $quiet
     triple armv7a-linux-gnueabihf -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=armv7l $quiet
+    triple aarch64-linux-android29 -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 $quiet \
+        -DANDROID=1 -DANDROID_ABI=arm64-v8a -DANDROID_PLATFORM=android-29
+    triple armv7a-linux-androideabi21 -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=armv7-a $quiet \
+        -DANDROID=1 -DCMAKE_ANDROID_ARCH_ABI=armeabi-v7a
     triple riscv64-linux-gnu -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=riscv64 $quiet
 fi
 cd / && rm -rf "$work"
