@@ -60,8 +60,7 @@ static bool good_path(const char *path)
     return !strchr(path, '\\');
 }
 
-/* ---- writing
- * ---------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------ */
 
 static int by_path(const void *a, const void *b)
 {
@@ -197,8 +196,7 @@ bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Me
     return ok;
 }
 
-/* ---- reading
- * ---------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------ */
 
 typedef VEC(Member) Members;
 

@@ -74,8 +74,7 @@ static Bytes pkg_config(Arena *a, const Bundle *b)
     return text_bytes(&s);
 }
 
-/* ---- lists
- * --------------------------------------------------------------------------------------- */
+/* ---- lists -------------------------------------------------------------------------------- */
 
 static int by_path(const void *a, const void *b)
 {
@@ -165,8 +164,7 @@ bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint3
     return true;
 }
 
-/* ---- checking
- * ------------------------------------------------------------------------------------ */
+/* ---- checking ----------------------------------------------------------------------------- */
 
 /* The path of the next line of SHA256SUMS and its hash; NULL at the end or where it does not parse.
  */
@@ -218,8 +216,7 @@ bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, 
     return diag_errors(d) == before;
 }
 
-/* ---- the weights file
- * ----------------------------------------------------------------------------- */
+/* ---- the weights file --------------------------------------------------------------------- */
 
 Bytes weights_file(Arena *a, Bytes data, Sha256 sha)
 {

@@ -123,8 +123,7 @@ static Sym get_sym(const uint8_t *p, const Layout *l)
     };
 }
 
-/* ---- targets
- * ------------------------------------------------------------------------------------- */
+/* ---- targets ------------------------------------------------------------------------------ */
 
 bool elf_target(Diags *d, const char *triple, ElfTarget *out)
 {
@@ -155,8 +154,7 @@ bool elf_target(Diags *d, const char *triple, ElfTarget *out)
     return false;
 }
 
-/* ---- writing
- * --------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------ */
 
 static void put_ident(uint8_t *p, const ElfTarget *t, uint16_t type)
 {
@@ -252,8 +250,7 @@ Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data)
     return (Bytes){p, total};
 }
 
-/* ---- reading
- * --------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------ */
 
 typedef struct {
     Layout   l;
@@ -375,8 +372,7 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
     return true;
 }
 
-/* ---- embedding
- * ---------------------------------------------------------------------------------------- */
+/* ---- embedding ---------------------------------------------------------------------------- */
 
 /* Index of the undefined symbol of that name in table `t`, 0 if there is none. */
 static uint32_t undefined_symbol(const Raw *r, uint32_t t, const char *symbol)

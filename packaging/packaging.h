@@ -18,7 +18,7 @@
 
 #include "base/base.h"
 
-/* ---- header.c: what callers compile against ------------------------------------------------- */
+/* ---- header.c: what callers compile against ----------------------------------------------- */
 
 typedef struct {
     const char    *name;       /* as in the model */
@@ -115,8 +115,7 @@ Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data);
 bool elf_embed(Diags *d, Arena *a, const char *file, Bytes object, const char *symbol, Bytes data,
                Bytes *out);
 
-/* ---- audit.c: promises
- * ---------------------------------------------------------------------------- */
+/* ---- audit.c: promises -------------------------------------------------------------------- */
 
 typedef struct {
     const char *entry;                 /* only <entry>_* may be exported */
@@ -134,8 +133,7 @@ typedef struct {
 bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const AuditRules *rules,
                   AuditReport *out);
 
-/* ---- ar.c, archive.c
- * ----------------------------------------------------------------------------- */
+/* ---- ar.c, archive.c ---------------------------------------------------------------------- */
 
 typedef struct {
     const char *path; /* relative, '/' between parts */
@@ -159,8 +157,7 @@ bool          pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uin
                         Member **members, uint32_t *n);
 const Member *pack_find(const Member *members, uint32_t n, const char *path); /* or NULL */
 
-/* ---- bundle.c
- * --------------------------------------------------------------------------------------- */
+/* ---- bundle.c ----------------------------------------------------------------------------- */
 
 typedef struct {
     const char      *top;     /* top folder; NULL: the entry name */
@@ -184,8 +181,7 @@ bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, 
 /* Header and data of abi.h's weights file. */
 Bytes weights_file(Arena *a, Bytes data, Sha256 sha);
 
-/* ---- so.c
- * --------------------------------------------------------------------------------------------- */
+/* ---- so.c --------------------------------------------------------------------------------- */
 
 typedef struct {
     const char        *output;
@@ -201,8 +197,7 @@ typedef struct {
 /* Links a shared library; it is written only if its bytes change.  Errors: E_NO_TOOL, E_PACK. */
 bool link_shared(Diags *d, Arena *a, const LinkJob *job);
 
-/* ---- depfile.c
- * ------------------------------------------------------------------------------------------ */
+/* ---- depfile.c ---------------------------------------------------------------------------- */
 
 typedef struct {
     uint32_t           noutputs, ninputs;

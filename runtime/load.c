@@ -105,7 +105,7 @@ static bool file_for_us(const char *path)
     return n == (ssize_t)sizeof h && our_machine(h, sizeof h);
 }
 
-/* ---- the parts of a model ------------------------------------------------------------------- */
+/* ---- the parts of a model ----------------------------------------------------------------- */
 
 static int32_t map_file(tvmrt_model *m, const char *path)
 {
@@ -251,8 +251,7 @@ static int32_t open_directory(tvmrt_model *m, const char *dir, const char *name)
     return rc ? rc : use_weights(m, m->mapping, m->mapping_bytes);
 }
 
-/* ---- a plain tar
- * --------------------------------------------------------------------------------- */
+/* ---- a plain tar -------------------------------------------------------------------------- */
 
 typedef struct {
     char           name[101];
@@ -375,8 +374,7 @@ static int32_t open_tar(tvmrt_model *m, const char *path, const char *name)
     return fail(m, TVMCC_E_MISMATCH, "'%s' has no '%s'", path, want);
 }
 
-/* ---- the door
- * --------------------------------------------------------------------------------------- */
+/* ---- the door ----------------------------------------------------------------------------- */
 
 static int32_t open_file(tvmrt_model *m, const char *path, const char *name)
 {

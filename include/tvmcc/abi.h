@@ -21,7 +21,7 @@ extern "C" {
 
 #define TVMCC_ABI 1
 
-/* ---- return codes: 0 or one of these --------------------------------------------------------- */
+/* ---- return codes: 0 or one of these ------------------------------------------------------ */
 
 enum {
     TVMCC_OK = 0,
@@ -220,8 +220,7 @@ typedef struct tvmcc_model_info {
     void (*close)(void *state, const tvmcc_params *params);
 } tvmcc_model_info;
 
-/* ---- the weights file
- * ---------------------------------------------------------------------------- */
+/* ---- the weights file --------------------------------------------------------------------- */
 
 /* First 64 bytes of a .weights file, little-endian; the data follow at once, so a mapped file has
  * them aligned to 64. */
@@ -251,8 +250,7 @@ typedef struct tvmcc_weights_header {
 #define TVMCC_STATIC_ASSERT(cond, name) typedef char tvmcc_assert_##name[(cond) ? 1 : -1]
 #endif
 
-/* ---- the layout, asserted
- * --------------------------------------------------------------------------- */
+/* ---- the layout, asserted ----------------------------------------------------------------- */
 
 #if UINTPTR_MAX > 0xffffffffu
 #define TVMCC_LAYOUT(lp64, ilp32) (lp64)

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-/* ---- thread.c: the pool --------------------------------------------------------------------- */
+/* ---- thread.c: the pool ------------------------------------------------------------------- */
 
 typedef struct tvmrt_pool tvmrt_pool;
 
@@ -92,8 +92,7 @@ void    tvmrt_model_close(tvmrt_model *model);
 /* Bytes of arena for that many threads. */
 size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads);
 
-/* ---- device/
- * -------------------------------------------------------------------------------------- */
+/* ---- device/ ------------------------------------------------------------------------------ */
 
 /* The CPU's memory as a device: no modules. */
 const tvmcc_device *tvmrt_cpu_device(void);

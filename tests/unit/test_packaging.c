@@ -55,8 +55,7 @@ static const char *messages(Diags *d)
     return s.at;
 }
 
-/* ---- header.c
- * ------------------------------------------------------------------------------------ */
+/* ---- header.c ----------------------------------------------------------------------------- */
 
 static const int64_t image[4] = {1, 3, 32, 32}, classes[2] = {1, 10};
 
@@ -190,8 +189,7 @@ static void test_hostile_names(void)
     CHECK_STR(s.at, "\"a\\\"b\\\\c\\u000a\\u007f\"");
 }
 
-/* ---- elf.c
- * ---------------------------------------------------------------------------------------- */
+/* ---- elf.c -------------------------------------------------------------------------------- */
 
 static const char *const triples[] = {
     "x86_64-linux-gnu",  "aarch64-linux-android29", "armv7a-linux-gnueabihf",
@@ -291,8 +289,7 @@ static void test_hostile_objects(void)
         }
 }
 
-/* ---- audit.c
- * -------------------------------------------------------------------------------------- */
+/* ---- audit.c ------------------------------------------------------------------------------ */
 
 static Bytes compile(const char *source, const char *options)
 {
@@ -352,8 +349,7 @@ static void test_audit(void)
               "");
 }
 
-/* ---- ar.c
- * ------------------------------------------------------------------------------------------ */
+/* ---- ar.c --------------------------------------------------------------------------------- */
 
 static void test_library(void)
 {
@@ -388,8 +384,7 @@ static void test_library(void)
     CHECK(ar_library(diags, arena, m, 0, &lib));
 }
 
-/* ---- archive.c, bundle.c
- * -------------------------------------------------------------------------- */
+/* ---- archive.c, bundle.c ------------------------------------------------------------------ */
 
 static const Member some[] = {
     {.path = "net/z.txt", .data = {(const uint8_t *)"zz", 2}},
@@ -521,8 +516,7 @@ static void test_bundle(void)
                   0);
 }
 
-/* ---- so.c
- * ----------------------------------------------------------------------------------------- */
+/* ---- so.c --------------------------------------------------------------------------------- */
 
 static void test_shared(void)
 {
@@ -567,8 +561,24 @@ static void test_shared(void)
     CHECK_INT(shell("ls | grep tmp; test $? = 1"), 0);
 }
 
-/* ---- depfile.c
- * ------------------------------------------------------------------------------------ */
+/* For a machine without a compiler here: lld alone, with the page size Android asks for. */
+static void test_shared_cross(void)
+{
+    const char *object = arena_printf(arena, "%s/blob1.o", folder);
+    LinkJob     job = {.output = arena_printf(arena, "%s/libarm.so", folder),
+                       .triple = "aarch64-linux-android29",
+                       .nobjects = 1,
+                       .objects = &object};
+
+    if (!have("ld.lld-19") || !have("readelf"))
+        return;
+    CHECK(link_shared(diags, arena, &job));
+    CHECK_INT(shell("readelf -h libarm.so | grep -q AArch64 && "
+                    "readelf -lW libarm.so | grep LOAD | grep -q 0x4000"),
+              0);
+}
+
+/* ---- depfile.c ---------------------------------------------------------------------------- */
 
 static void test_depfile(void)
 {
@@ -603,6 +613,7 @@ int main(void)
     RUN(test_archives);
     RUN(test_bad_paths);
     RUN(test_bundle);
+    RUN(test_shared_cross);
     RUN(test_depfile);
     RUN(test_shared);
     if (diag_errors(diags))
