@@ -90,8 +90,8 @@ static bool optimise(Gen *g, uint32_t level)
         "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
         "simplifycfg,loop-mssa(licm),early-cse<memssa>),globaldce",
         "function(sroa<modify-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
-        "simplifycfg,loop-mssa(licm),gvn,dse,instcombine<no-verify-fixpoint>,simplifycfg),"
-        "globaldce",
+        "simplifycfg,loop-mssa(licm),gvn,dse,loop-vectorize,instcombine<no-verify-fixpoint>,"
+        "simplifycfg,loop-mssa(licm)),globaldce",
     };
     LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
     LLVMErrorRef              e;

@@ -435,8 +435,34 @@ LLVMValueRef gen_address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *
 
 /* ---- statements ------------------------------------------------------------------------------------- */
 
-/* A loop's own metadata: LLVM neither unrolls nor vectorises what schedules have arranged. */
-static LLVMValueRef loop_id(Gen *g)
+/* An innermost loop of scalar stores: no schedule has arranged it, so LLVM may vectorise it. */
+static bool is_plain(const Stmt *s)
+{
+    switch (s->kind) {
+    case STMT_STORE: return s->u.store.value->dtype.lanes == 1;
+    case STMT_SEQ:
+    case STMT_IF:
+        for (uint32_t i = 0; i < s->nkids; i++)
+            if (!is_plain(s->kids[i]))
+                return false;
+        return true;
+    case STMT_FOR:
+    case STMT_WHILE:
+    case STMT_ALLOC:
+    case STMT_BLOCK:
+    case STMT_CALL:
+    case STMT_BARRIER:
+    case STMT_REGION:
+    case STMT_LAUNCH:
+    case STMT_COPY:
+    case STMT_RETURN:
+    case STMT_FAIL: break;
+    }
+    return false;
+}
+
+/* A loop's own metadata: LLVM never unrolls, and vectorises only what is plain. */
+static LLVMValueRef loop_id(Gen *g, bool plain)
 {
     LLVMMetadataRef self = LLVMTemporaryMDNode(g->lc, NULL, 0), word, off[2], parts[3], node;
 
@@ -446,7 +472,7 @@ static LLVMValueRef loop_id(Gen *g)
     parts[0] = self;
     parts[1] = LLVMMDNodeInContext2(g->lc, &word, 1);
     parts[2] = LLVMMDNodeInContext2(g->lc, off, 2);
-    node = LLVMMDNodeInContext2(g->lc, parts, 3);
+    node = LLVMMDNodeInContext2(g->lc, parts, plain ? 2 : 3);
     LLVMMetadataReplaceAllUsesWith(self, node);
     return LLVMMetadataAsValue(g->lc, node);
 }
@@ -493,7 +519,8 @@ static void gen_for(Gen *g, const Stmt *s)
     LLVMAddIncoming(i, phi_in, phi_bb, 2);
     hi = LLVMBuildICmp(g->b, LLVMIntSLT, next, hi, "");
     hi = LLVMBuildCondBr(g->b, hi, body, done);
-    LLVMSetMetadata(hi, LLVMGetMDKindIDInContext(g->lc, "llvm.loop", 9), loop_id(g));
+    LLVMSetMetadata(hi, LLVMGetMDKindIDInContext(g->lc, "llvm.loop", 9),
+                    loop_id(g, is_plain(s->kids[0])));
     gen_drop(g, mark);
     LLVMPositionBuilderAtEnd(g->b, done);
 }
