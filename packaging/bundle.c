@@ -1,6 +1,7 @@
 /* bundle.c: the layout of a deployment archive.
  *
  *   net/manifest.json                 what it is: entry, version, triple, members with their hashes
+ *   net/sbom.spdx.json                the model it was built from, with its hash
  *   net/SHA256SUMS                    `sha256sum -c SHA256SUMS` in the top folder checks all of it
  *   net/lib/<triple>/libnet.a .so     net/include/net.h, net/include/tvmcc/abi.h
  *   net/share/net/net.json            the metadata; net.weights and model.relay beside it
@@ -14,6 +15,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 extern const unsigned char abi_header_text[]; /* made by the build from include/tvmcc/abi.h */
 extern const size_t        abi_header_text_bytes;
@@ -71,6 +73,43 @@ static Bytes pkg_config(Arena *a, const Bundle *b)
                b->version ? b->version : "0");
     str_printf(&s, "Cflags: -I${prefix}/include\nLibs: -L${prefix}/lib/%s -l%s -lm\n",
                b->desc->triple, e);
+    return text_bytes(&s);
+}
+
+/* ---- what is inside ------------------------------------------------------------------ */
+
+/* SPDX 2.3: the model is what the product was built from; its licence is not ours to state. */
+static Bytes bill_of_materials(Arena *a, const Bundle *b)
+{
+    const ModelDesc *m = b->desc;
+    time_t           epoch = (time_t)b->epoch;
+    struct tm        utc = {0};
+    char             model[65], build[65], created[32];
+    StrBuf           s = strbuf(a);
+
+    sha256_hex(m->model_sha, model);
+    sha256_hex(m->build_id, build);
+    gmtime_r(&epoch, &utc);
+    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    str_printf(&s,
+               "{\n  \"SPDXID\": \"SPDXRef-DOCUMENT\",\n  \"creationInfo\": {\"created\": \"%s\", "
+               "\"creators\": [",
+               created);
+    json_string(&s, arena_printf(a, "Tool: %s", m->toolchain));
+    str_printf(&s,
+               "]},\n  \"dataLicense\": \"CC0-1.0\",\n  \"documentNamespace\": "
+               "\"urn:tvmcc:%s\",\n  \"name\": \"%s\",\n",
+               build, m->entry);
+    str_add(&s, "  \"packages\": [{\"SPDXID\": \"SPDXRef-model\", \"checksums\": [{\"algorithm\": "
+                "\"SHA256\", ");
+    str_printf(&s, "\"checksumValue\": \"%s\"}], \"copyrightText\": \"NOASSERTION\", ", model);
+    str_add(&s, "\"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false,\n"
+                "    \"licenseConcluded\": \"NOASSERTION\", \"licenseDeclared\": \"NOASSERTION\", "
+                "\"name\": ");
+    json_string(&s, m->model ? m->model : m->entry);
+    str_add(&s, "}],\n  \"relationships\": [{\"relatedSpdxElement\": \"SPDXRef-model\", "
+                "\"relationshipType\": \"DESCRIBES\",\n    \"spdxElementId\": "
+                "\"SPDXRef-DOCUMENT\"}],\n  \"spdxVersion\": \"SPDX-2.3\"\n}\n");
     return text_bytes(&s);
 }
 
@@ -145,6 +184,7 @@ bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint3
         add(a, &m, arena_printf(a, "lib/cmake/%s/%sConfig.cmake", e, e), cmake_config(a, b));
         add(a, &m, arena_printf(a, "lib/pkgconfig/%s.pc", e), pkg_config(a, b));
     }
+    add(a, &m, "sbom.spdx.json", bill_of_materials(a, b));
     add(a, &m, arena_printf(a, "share/%s/%s.json", e, e), b->metadata);
     add(a, &m, arena_printf(a, "share/%s/%s.weights", e, e), b->weights);
     add(a, &m, arena_printf(a, "share/%s/model.relay", e), b->relay);

@@ -162,6 +162,7 @@ const Member *pack_find(const Member *members, uint32_t n, const char *path); /*
 typedef struct {
     const char      *top;     /* top folder; NULL: the entry name */
     const char      *version; /* of the bundle; NULL: "0" */
+    int64_t          epoch;   /* time in the bill of materials */
     const ModelDesc *desc;
     Bytes         object, library, shared; /* .o inside the .a; lib<m>.a, lib<m>.so; may be empty */
     Bytes         header, metadata;

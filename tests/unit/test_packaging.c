@@ -479,7 +479,7 @@ static void test_bundle(void)
 {
     ModelDesc *desc = model("x:0", "q");
     Bytes      data = bytes("the weights"), tar;
-    Bundle     b = {.desc = desc, .version = "1.2"};
+    Bundle     b = {.desc = desc, .version = "1.2", .epoch = 1000000000};
     Member    *m;
     uint32_t   n;
     ElfTarget  t;
@@ -508,7 +508,10 @@ static void test_bundle(void)
         CHECK_INT(shell("tar xf bundle.tar && cd res_net && sha256sum -c SHA256SUMS"), 0);
     if (have("python3"))
         CHECK_INT(shell("python3 -c \"import json; m = json.load(open('res_net/manifest.json')); "
-                        "assert m['entry'] == 'res_net' and len(m['files']) == 7, m\""),
+                        "assert m['entry'] == 'res_net' and len(m['files']) == 8, m; "
+                        "s = json.load(open('res_net/sbom.spdx.json')); "
+                        "assert s['creationInfo']['created'] == '2001-09-09T01:46:40Z' and "
+                        "s['packages'][0]['name'] == 'net.onnx', s\""),
                   0);
     if (have("pkg-config"))
         CHECK_INT(shell("PKG_CONFIG_PATH=res_net/lib/pkgconfig pkg-config --libs res_net | grep -q "
