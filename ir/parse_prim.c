@@ -1,0 +1,883 @@
+/* Expressions of TIR from text (ir/parse_tir.h): a recursive descent in which an operand stays an
+ * index or a bare literal until an operator needs it as a number.  Types are checked before the
+ * makers are called, since the makers take a mismatch for a bug of ours. */
+#include "ir/parse_tir.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 1000, MAX_LANES = 1024, MAX_ARMS = 4096 };
+
+/* ---- cursor -------------------------------------------------------------------------------------- */
+
+static Loc here(const Parser *p)
+{
+    Loc loc = {p->file, 1, 1, NULL};
+
+    for (const char *s = p->text; s < p->at; s++) {
+        loc.col++;
+        if (*s == '\n')
+            loc.line++, loc.col = 1;
+    }
+    return loc;
+}
+
+void parse_fail(Parser *p, const char *fmt, ...)
+{
+    va_list ap;
+    StrBuf  s = strbuf(p->c->scratch);
+
+    if (p->failed)
+        return;
+    p->failed = true;
+    va_start(ap, fmt);
+    str_vprintf(&s, fmt, ap);
+    va_end(ap);
+    error_at(p->c, E_PARSE_TEXT, here(p), "%s", s.at);
+}
+
+bool parse_enter(Parser *p)
+{
+    if (++p->depth > MAX_DEPTH)
+        parse_fail(p, "nested more than %d deep", MAX_DEPTH);
+    return !p->failed;
+}
+
+void parse_leave(Parser *p)
+{
+    p->depth--;
+}
+
+static bool blank(char ch)
+{
+    return ch == ' ' || ch == '\t' || ch == '\n' || ch == '\r';
+}
+
+/* A comment's `//` has blanks around it; without them it divides. */
+void skip_blank(Parser *p)
+{
+    for (;;) {
+        const char *was = p->at;
+        while (blank(*p->at))
+            p->at++;
+        if (p->at[0] != '/' || p->at[1] != '/' || (p->at[2] && !blank(p->at[2])))
+            return;
+        if (p->at == was && p->at > p->text && !blank(p->at[-1]))
+            return;
+        while (*p->at && *p->at != '\n')
+            p->at++;
+    }
+}
+
+static bool is_word(char ch)
+{
+    return isalnum((unsigned char)ch) || ch == '_' || ch == '.';
+}
+
+bool accept(Parser *p, const char *token)
+{
+    size_t n = strlen(token);
+
+    if (p->failed)
+        return false;
+    skip_blank(p);
+    if (strncmp(p->at, token, n) != 0 || (is_word(token[n - 1]) && is_word(p->at[n])))
+        return false;
+    p->at += n;
+    return true;
+}
+
+bool expect(Parser *p, const char *token)
+{
+    if (!accept(p, token))
+        parse_fail(p, "expected '%s'", token);
+    return !p->failed;
+}
+
+const char *parse_word(Parser *p)
+{
+    const char *start;
+
+    skip_blank(p);
+    for (start = p->at; is_word(*p->at);)
+        p->at++;
+    if (p->at == start) {
+        parse_fail(p, "expected a name");
+        return "";
+    }
+    return intern_n(p->c->strings, start, (size_t)(p->at - start));
+}
+
+const char *parse_string(Parser *p)
+{
+    StrBuf s = strbuf(p->c->scratch);
+
+    if (!expect(p, "\""))
+        return "";
+    for (; *p->at && *p->at != '"'; p->at++) {
+        if (*p->at == '\\' && p->at[1] == 'x' && isxdigit((unsigned char)p->at[2]) &&
+            isxdigit((unsigned char)p->at[3])) {
+            char hex[3] = {p->at[2], p->at[3], 0};
+            str_addc(&s, (char)strtol(hex, NULL, 16));
+            p->at += 3;
+            continue;
+        }
+        if (*p->at == '\\' && p->at[1])
+            p->at++;
+        str_addc(&s, *p->at);
+    }
+    if (*p->at != '"')
+        parse_fail(p, "this string has no end");
+    else
+        p->at++;
+    return intern(p->c->strings, s.n ? s.at : "");
+}
+
+int64_t parse_int(Parser *p)
+{
+    bool     minus = accept(p, "-");
+    uint64_t v = 0, most = minus ? 1ull << 63 : INT64_MAX;
+
+    skip_blank(p);
+    if (!isdigit((unsigned char)*p->at))
+        parse_fail(p, "expected a whole number");
+    for (; !p->failed && isdigit((unsigned char)*p->at); p->at++) {
+        uint64_t digit = (uint64_t)(*p->at - '0');
+        if (v > (most - digit) / 10) {
+            parse_fail(p, "this number needs more than 64 bits");
+            break;
+        }
+        v = v * 10 + digit;
+    }
+    return minus ? (int64_t)(0 - v) : (int64_t)v;
+}
+
+static bool starts_number(const char *s)
+{
+    return isdigit((unsigned char)*s);
+}
+
+/* A float literal begins at s (after a sign): digits with a point or exponent, inf, nan(0x..). */
+static bool starts_float(const char *s)
+{
+    if (!strncmp(s, "inf", 3) && !is_word(s[3]))
+        return true;
+    if (!strncmp(s, "nan(", 4))
+        return true;
+    if (!starts_number(s))
+        return false;
+    while (isdigit((unsigned char)*s))
+        s++;
+    if (*s == '.')
+        return isdigit((unsigned char)s[1]);
+    return *s == 'e' || *s == 'E';
+}
+
+/* nan(0x..): the bits, in the width that the digits have. */
+static double parse_nan(Parser *p)
+{
+    DType    t = DT_F32;
+    uint64_t bits;
+    char    *end;
+
+    p->at += strlen("nan(");
+    bits = strtoull(p->at, &end, 16);
+    if (end == p->at || *end != ')')
+        parse_fail(p, "expected the bits of a NaN, as in nan(0x7fc00000)");
+    t.bits = end - p->at > 10 ? 64 : end - p->at > 6 ? 32 : 16;
+    p->at = p->failed ? p->at : end + 1;
+    return dtype_get_f(t, &bits);
+}
+
+double parse_double(Parser *p)
+{
+    bool   minus = accept(p, "-");
+    double v;
+    char  *end;
+
+    skip_blank(p);
+    if (!strncmp(p->at, "nan(", 4))
+        return parse_nan(p);
+    if (!starts_number(p->at) && !starts_float(p->at)) {
+        parse_fail(p, "expected a number");
+        return 0;
+    }
+    v = strtod(p->at, &end);
+    p->at = end;
+    return minus ? -v : v;
+}
+
+DType parse_dtype(Parser *p)
+{
+    DType       t = DT_F32;
+    const char *at, *word;
+
+    skip_blank(p);
+    at = p->at;
+    word = parse_word(p);
+    if (!p->failed && (!dtype_parse(word, &t) || t.lanes == 0 || t.lanes > MAX_LANES)) {
+        p->at = at;
+        parse_fail(p, "'%s' is no element type", word);
+    }
+    return t;
+}
+
+/* ---- names --------------------------------------------------------------------------------------- */
+
+void declare_var(Parser *p, const char *name, bool bare, const Idx *value)
+{
+    vec_push(p->c->scratch, &p->names, ((ParseName){name, bare, value, NULL}));
+}
+
+void declare_buffer(Parser *p, const char *name, const Buffer *b)
+{
+    vec_push(p->c->scratch, &p->names, ((ParseName){name, false, NULL, b}));
+}
+
+const ParseName *find_name(const Parser *p, const char *name, bool bare)
+{
+    for (uint32_t i = p->names.n; i-- > 0;)
+        if (p->names.at[i].bare == bare && !strcmp(p->names.at[i].name, name))
+            return &p->names.at[i];
+    return NULL;
+}
+
+static void unknown_name(Parser *p, const char *name, bool bare)
+{
+    const char **near = NEW_ARRAY(p->c->scratch, const char *, p->names.n + 1);
+    const char  *best;
+    uint32_t     n = 0;
+
+    if (p->failed)
+        return;
+    for (uint32_t i = 0; i < p->names.n; i++)
+        if (p->names.at[i].bare == bare)
+            near[n++] = p->names.at[i].name;
+    best = str_closest(name, near, n);
+    parse_fail(p, "'%s%s' is not declared here", bare ? "" : "%", name);
+    if (best)
+        diag_hint(p->c->diags, "did you mean '%s%s'?", bare ? "" : "%", best);
+}
+
+const Buffer *parse_buffer_name(Parser *p)
+{
+    const char      *at, *name;
+    const ParseName *n;
+
+    skip_blank(p);
+    at = p->at;
+    if (!expect(p, "%"))
+        return NULL;
+    name = parse_word(p);
+    n = find_name(p, name, false);
+    if (!p->failed && (!n || !n->buffer)) {
+        p->at = at;
+        if (n)
+            parse_fail(p, "'%%%s' is no buffer", name);
+        else
+            unknown_name(p, name, false);
+        return NULL;
+    }
+    return p->failed ? NULL : n->buffer;
+}
+
+/* ---- values -------------------------------------------------------------------------------------- */
+
+static Value parse_value(Parser *p, int prec);
+
+static Value of_idx(const Idx *x)
+{
+    return (Value){.x = x};
+}
+
+static Value of_prim(const Prim *q)
+{
+    return (Value){.p = q};
+}
+
+static Value nothing(Parser *p)
+{
+    return of_idx(idx_const(p->c->arith, 0));
+}
+
+/* The value as a number; an index or literal in type `like` (NULL: i64, f32). */
+static const Prim *as_prim(Parser *p, Value v, const DType *like)
+{
+    DType   t = like ? dtype_lanes(*like, 1) : v.x ? DT_I64 : DT_F32;
+    int64_t n;
+
+    if (v.p)
+        return v.p;
+    if (v.literal) {
+        if (dtype_is_float(t))
+            return prim_float(p->c, t, v.num);
+        parse_fail(p, "expected a number of type %s", dtype_text(p->c, t));
+        return prim_num(p->c, t, 0);
+    }
+    if (dtype_is_int(t))
+        return prim_index(p->c, t, v.x);
+    if (dtype_is_float(t) && idx_is_const(v.x, &n))
+        return prim_float(p->c, t, (double)n);
+    parse_fail(p, "expected a value of type %s", dtype_text(p->c, t));
+    return prim_num(p->c, t, 0);
+}
+
+static bool fits(DType a, DType b)
+{
+    return a.code == b.code && a.bits == b.bits &&
+           (a.lanes == b.lanes || a.lanes == 1 || b.lanes == 1);
+}
+
+/* Operands as prims of one type (lanes may be 1). */
+static bool same_type(Parser *p, uint32_t n, Value *v)
+{
+    const DType *like = NULL;
+    uint16_t     lanes = 1;
+    DType        f32 = DT_F32;
+    bool         literal = false;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (v[i].p && (!like || v[i].p->dtype.lanes > lanes)) {
+            like = &v[i].p->dtype;
+            lanes = like->lanes;
+        }
+        literal = literal || v[i].literal;
+    }
+    if (!like && literal)
+        like = &f32;
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = of_prim(as_prim(p, v[i], like));
+    for (uint32_t i = 0; i < n && !p->failed; i++)
+        if (!fits(v[i].p->dtype, like ? *like : v[i].p->dtype))
+            parse_fail(p, "operands of types %s and %s", dtype_text(p->c, *like),
+                       dtype_text(p->c, v[i].p->dtype));
+    return !p->failed;
+}
+
+static Value binary(Parser *p, PrimKind k, Value a, Value b)
+{
+    Arith *A = p->c->arith;
+    Value  v[2] = {a, b};
+    bool   bits = k == PRIM_AND || k == PRIM_OR || k == PRIM_XOR || k == PRIM_SHL || k == PRIM_SHR;
+
+    if (p->failed)
+        return nothing(p);
+    if (a.x && b.x && k == PRIM_ADD)
+        return of_idx(idx_add(A, a.x, b.x));
+    if (a.x && b.x && k == PRIM_SUB)
+        return of_idx(idx_sub(A, a.x, b.x));
+    if (a.x && b.x && k == PRIM_MUL)
+        return of_idx(idx_mul(A, a.x, b.x));
+    if (a.x && b.x && k == PRIM_MIN)
+        return of_idx(idx_min(A, a.x, b.x));
+    if (a.x && b.x && k == PRIM_MAX)
+        return of_idx(idx_max(A, a.x, b.x));
+    if (!same_type(p, 2, v))
+        return nothing(p);
+    if (bits && dtype_is_float(v[0].p->dtype)) {
+        parse_fail(p, "bits of a float");
+        return nothing(p);
+    }
+    return of_prim(prim_bin(p->c, k, v[0].p, v[1].p));
+}
+
+/* ---- function forms -------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    PrimKind    kind;
+    uint32_t    n;
+} forms[] = {
+    {"rem", PRIM_REM, 2},       {"min", PRIM_MIN, 2},       {"max", PRIM_MAX, 2},
+    {"minnum", PRIM_MINNUM, 2}, {"maxnum", PRIM_MAXNUM, 2}, {"fma", PRIM_FMA, 3},
+    {"and", PRIM_AND, 2},       {"or", PRIM_OR, 2},         {"xor", PRIM_XOR, 2},
+    {"shl", PRIM_SHL, 2},       {"shr", PRIM_SHR, 2},       {"not", PRIM_NOT, 1},
+    {"select", PRIM_SELECT, 3},
+};
+
+static const struct {
+    const char *text;
+    MathFn      fn;
+    uint32_t    n;
+} functions[] = {
+#define MATH(id, text, n) {text, MATH_##id, n},
+#include "ir/math.def"
+#undef MATH
+};
+
+static Value parse_form(Parser *p, PrimKind k, uint32_t n)
+{
+    Value v[3] = {{0}};
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            expect(p, ",");
+        v[i] = parse_value(p, 0);
+    }
+    if (!expect(p, ")"))
+        return nothing(p);
+    if (k == PRIM_SELECT) {
+        const Prim *cond = as_prim(p, v[0], NULL);
+        if (!dtype_is_bool(cond->dtype))
+            parse_fail(p, "the condition of select is no bool");
+        if (!same_type(p, 2, v + 1))
+            return nothing(p);
+        uint16_t lanes =
+            v[1].p->dtype.lanes > v[2].p->dtype.lanes ? v[1].p->dtype.lanes : v[2].p->dtype.lanes;
+        if (lanes > 1 && cond->dtype.lanes > 1 && cond->dtype.lanes != lanes)
+            parse_fail(p, "condition and arms of select differ in lanes");
+        return p->failed ? nothing(p) : of_prim(prim_select(p->c, cond, v[1].p, v[2].p));
+    }
+    if (n == 2)
+        return binary(p, k, v[0], v[1]);
+    if (!same_type(p, n, v))
+        return nothing(p);
+    if (k == PRIM_FMA)
+        return of_prim(prim_fma(p->c, v[0].p, v[1].p, v[2].p));
+    if (dtype_is_float(v[0].p->dtype)) {
+        parse_fail(p, "bits of a float");
+        return nothing(p);
+    }
+    return of_prim(prim_not(p->c, v[0].p));
+}
+
+static Value parse_math(Parser *p, MathFn fn, uint32_t n)
+{
+    Value v[2] = {{0}};
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            expect(p, ",");
+        v[i] = parse_value(p, 0);
+    }
+    if (!expect(p, ")") || !same_type(p, n, v))
+        return nothing(p);
+    if (!dtype_is_float(v[0].p->dtype) && fn != MATH_ABS) {
+        parse_fail(p, "'%s' of a value that is no float", math_text(fn));
+        return nothing(p);
+    }
+    return of_prim(prim_math(p->c, fn, v[0].p, n > 1 ? v[1].p : NULL));
+}
+
+/* dtype(..): a literal, an index or a cast. */
+static Value parse_typed(Parser *p, DType t)
+{
+    Value       v;
+    const Prim *q;
+    const char *at;
+
+    skip_blank(p);
+    for (at = p->at + (*p->at == '-'); isdigit((unsigned char)*at);)
+        at++;
+    if (!dtype_is_float(t) && *at == ')') {
+        int64_t n = parse_int(p);
+        return expect(p, ")") ? of_prim(prim_int(p->c, t, n)) : nothing(p);
+    }
+    v = parse_value(p, 0);
+    if (!expect(p, ")"))
+        return nothing(p);
+    if (v.literal && dtype_is_float(t))
+        return of_prim(prim_float(p->c, t, v.num));
+    if (v.x && dtype_is_int(t))
+        return of_prim(prim_index(p->c, t, v.x));
+    q = as_prim(p, v, NULL);
+    if (q->dtype.lanes != t.lanes && q->dtype.lanes != 1)
+        parse_fail(p, "cast of %s to %s", dtype_text(p->c, q->dtype), dtype_text(p->c, t));
+    return p->failed ? nothing(p) : of_prim(prim_cast(p->c, t, q));
+}
+
+static Value parse_case(Parser *p)
+{
+    const Idx *which = parse_idx(p);
+    VEC(Value) arms = {0};
+    const Prim **prims;
+
+    expect(p, ";");
+    do
+        vec_push(p->c->scratch, &arms, parse_value(p, 0));
+    while (accept(p, ",") && arms.n < MAX_ARMS);
+    if (!expect(p, ")") || !same_type(p, arms.n, arms.at))
+        return nothing(p);
+    prims = NEW_ARRAY(p->c->scratch, const Prim *, arms.n);
+    for (uint32_t i = 0; i < arms.n; i++)
+        prims[i] = arms.at[i].p;
+    for (uint32_t i = 1; i < arms.n; i++)
+        if (!dtype_eq(prims[i]->dtype, prims[0]->dtype))
+            parse_fail(p, "arms of a case differ in type");
+    return p->failed ? nothing(p) : of_prim(prim_case(p->c, which, arms.n, prims));
+}
+
+static Value parse_vec(Parser *p)
+{
+    VEC(Value) at = {0};
+    const Prim **prims;
+
+    do
+        vec_push(p->c->scratch, &at, parse_value(p, 0));
+    while (accept(p, ",") && at.n < MAX_LANES);
+    if (!expect(p, ")") || !same_type(p, at.n, at.at))
+        return nothing(p);
+    prims = NEW_ARRAY(p->c->scratch, const Prim *, at.n);
+    for (uint32_t i = 0; i < at.n; i++) {
+        prims[i] = at.at[i].p;
+        if (prims[i]->dtype.lanes != 1)
+            parse_fail(p, "a lane of a vector is a vector");
+    }
+    return p->failed ? nothing(p) : of_prim(prim_vec(p->c, at.n, prims));
+}
+
+static Value parse_splat(Parser *p)
+{
+    const Prim *q = as_prim(p, parse_value(p, 0), NULL);
+    int64_t     lanes = 0;
+
+    if (expect(p, ","))
+        lanes = parse_int(p);
+    if (!p->failed && (lanes < 1 || lanes > MAX_LANES || q->dtype.lanes != 1))
+        parse_fail(p, "splat of %u lanes to %lld", q->dtype.lanes, (long long)lanes);
+    if (!expect(p, ")"))
+        return nothing(p);
+    return of_prim(prim_splat(p->c, q, (uint16_t)lanes));
+}
+
+static Value parse_ramp(Parser *p)
+{
+    DType      t = parse_dtype(p);
+    const Idx *x = expect(p, ",") ? parse_idx(p) : NULL;
+
+    if (!p->failed && !dtype_is_int(t))
+        parse_fail(p, "a ramp of %s", dtype_text(p->c, t));
+    if (!expect(p, ")"))
+        return nothing(p);
+    return of_prim(prim_ramp(p->c, dtype_lanes(t, 1), x, t.lanes));
+}
+
+static Value parse_bits(Parser *p)
+{
+    DType       t = parse_dtype(p);
+    const Prim *q = expect(p, ",") ? as_prim(p, parse_value(p, 0), NULL) : NULL;
+
+    if (!expect(p, ")"))
+        return nothing(p);
+    if (q->dtype.bits != t.bits || q->dtype.lanes != t.lanes) {
+        parse_fail(p, "bits of %s as %s", dtype_text(p->c, q->dtype), dtype_text(p->c, t));
+        return nothing(p);
+    }
+    return of_prim(prim_bits(p->c, t, q));
+}
+
+/* read(integer, lo, hi): a number of memory in an index. */
+static Value parse_read(Parser *p)
+{
+    const Prim *q = as_prim(p, parse_value(p, 0), NULL);
+    int64_t     lo = expect(p, ",") ? parse_int(p) : 0, hi = expect(p, ",") ? parse_int(p) : 0;
+
+    if (!p->failed && (!dtype_is_int(q->dtype) || q->dtype.lanes != 1))
+        parse_fail(p, "an index of type %s", dtype_text(p->c, q->dtype));
+    if (!p->failed && lo > hi)
+        parse_fail(p, "the range %lld..%lld is empty", (long long)lo, (long long)hi);
+    if (!expect(p, ")"))
+        return nothing(p);
+    return of_idx(idx_load(p->c->arith, q, lo, hi));
+}
+
+/* A bare word: a form, a function, a type, an iterator. */
+static Value parse_named(Parser *p)
+{
+    const char      *at = p->at, *word = parse_word(p);
+    const ParseName *name;
+    DType            t;
+
+    if (!strcmp(word, "true") || !strcmp(word, "false"))
+        return of_prim(prim_int(p->c, DT_BOOL, word[0] == 't'));
+    if (!accept(p, "(")) {
+        if (!(name = find_name(p, word, true))) {
+            p->at = at;
+            unknown_name(p, word, true);
+            return nothing(p);
+        }
+        return of_idx(name->value);
+    }
+    for (uint32_t i = 0; i < COUNT(forms); i++)
+        if (!strcmp(word, forms[i].text))
+            return parse_form(p, forms[i].kind, forms[i].n);
+    for (uint32_t i = 0; i < COUNT(functions); i++)
+        if (!strcmp(word, functions[i].text))
+            return parse_math(p, functions[i].fn, functions[i].n);
+    if (!strcmp(word, "case"))
+        return parse_case(p);
+    if (!strcmp(word, "vec"))
+        return parse_vec(p);
+    if (!strcmp(word, "splat"))
+        return parse_splat(p);
+    if (!strcmp(word, "ramp"))
+        return parse_ramp(p);
+    if (!strcmp(word, "bits"))
+        return parse_bits(p);
+    if (!strcmp(word, "read"))
+        return parse_read(p);
+    if (dtype_parse(word, &t) && t.lanes > 0 && t.lanes <= MAX_LANES)
+        return parse_typed(p, t);
+    p->at = at;
+    parse_fail(p, "there is no function '%s'", word);
+    return nothing(p);
+}
+
+const Idx *const *parse_cell(Parser *p, const Buffer *b, uint16_t *lanes)
+{
+    const Idx **at = NEW_ARRAY(p->c->scratch, const Idx *, b->ndim + 1);
+    int64_t     n = b->dtype.lanes;
+
+    expect(p, "[");
+    for (uint32_t i = 0; i < b->ndim; i++) {
+        if (i)
+            expect(p, ",");
+        at[i] = parse_idx(p);
+    }
+    if (accept(p, ":"))
+        n = parse_int(p);
+    if (!p->failed && n != b->dtype.lanes &&
+        (n < 1 || n > MAX_LANES || b->dtype.lanes != 1 || b->ndim == 0))
+        parse_fail(p, "%lld lanes of '%s'", (long long)n, b->name);
+    expect(p, "]");
+    *lanes = (uint16_t)n;
+    return at;
+}
+
+static Value parse_percent(Parser *p)
+{
+    const char      *at = p->at, *name;
+    const ParseName *n;
+
+    p->at++;
+    name = parse_word(p);
+    n = find_name(p, name, false);
+    if (p->failed)
+        return nothing(p);
+    if (!n) {
+        p->at = at;
+        unknown_name(p, name, false);
+        return nothing(p);
+    }
+    if (n->value)
+        return of_idx(n->value);
+    uint16_t          lanes;
+    const Buffer     *b = n->buffer;
+    const Idx *const *index = parse_cell(p, b, &lanes);
+    const Prim       *mask = NULL;
+    if (accept(p, "mask(")) {
+        mask = as_prim(p, parse_value(p, 0), NULL);
+        expect(p, ")");
+        if (!p->failed && (!dtype_is_bool(mask->dtype) || mask->dtype.lanes != lanes))
+            parse_fail(p, "the mask is %s, not %u bools", dtype_text(p->c, mask->dtype), lanes);
+        if (!p->failed && b->dtype.lanes != 1)
+            parse_fail(p, "'%s' cannot be masked", b->name);
+        if (!p->failed && b->ndim == 0)
+            parse_fail(p, "'%s' cannot be masked", b->name);
+    }
+    return p->failed ? nothing(p) : of_prim(prim_loadv(p->c, b, index, lanes, mask));
+}
+
+static Value parse_factor(Parser *p)
+{
+    Value v;
+
+    skip_blank(p);
+    if (p->failed)
+        return nothing(p);
+    if (*p->at == '%')
+        return parse_percent(p);
+    if (starts_float(p->at) || (*p->at == '-' && starts_float(p->at + 1)))
+        return (Value){.literal = true, .num = parse_double(p)};
+    if (starts_number(p->at) || (*p->at == '-' && starts_number(p->at + 1)))
+        return of_idx(idx_const(p->c->arith, parse_int(p)));
+    if (accept(p, "(")) {
+        v = parse_value(p, 0);
+        expect(p, ")");
+        return v;
+    }
+    if (accept(p, "!")) {
+        const Prim *q = as_prim(p, parse_factor(p), NULL);
+        if (!dtype_is_bool(q->dtype))
+            parse_fail(p, "'!' of %s", dtype_text(p->c, q->dtype));
+        return p->failed ? nothing(p) : of_prim(prim_not(p->c, q));
+    }
+    if (is_word(*p->at))
+        return parse_named(p);
+    parse_fail(p, "expected a value");
+    return nothing(p);
+}
+
+/* `//` and `%` are of indices; the operand follows at once or after blanks. */
+static Value divide(Parser *p, Value a, Value b, bool mod)
+{
+    Arith *A = p->c->arith;
+
+    if (p->failed)
+        return nothing(p);
+    if (!a.x || !b.x) {
+        parse_fail(p, "'%s' is for indices", mod ? "%" : "//");
+        return nothing(p);
+    }
+    if (b.x->lo < 1) {
+        parse_fail(p, "a divisor that may be 0 or negative");
+        return nothing(p);
+    }
+    return of_idx(mod ? idx_mod(A, a.x, b.x) : idx_div(A, a.x, b.x));
+}
+
+static Value parse_product(Parser *p)
+{
+    Value v = parse_factor(p);
+
+    while (!p->failed) {
+        if (p->at[0] == '/' && p->at[1] == '/') {
+            p->at += 2;
+            v = divide(p, v, parse_factor(p), false);
+            continue;
+        }
+        if (v.x && p->at[0] == '%') {
+            p->at++;
+            v = divide(p, v, parse_factor(p), true);
+            continue;
+        }
+        skip_blank(p);
+        if (v.x && p->at[0] == '%' && (blank(p->at[1]) || isdigit((unsigned char)p->at[1]))) {
+            p->at++;
+            v = divide(p, v, parse_factor(p), true);
+        } else if (accept(p, "*")) {
+            v = binary(p, PRIM_MUL, v, parse_factor(p));
+        } else if (p->at[0] == '/' && p->at[1] != '/') {
+            p->at++;
+            v = binary(p, PRIM_DIV, v, parse_factor(p));
+        } else {
+            break;
+        }
+    }
+    return v;
+}
+
+static Value negate(Parser *p, Value v)
+{
+    if (v.x)
+        return of_idx(idx_mulc(p->c->arith, v.x, -1));
+    if (v.literal)
+        return (Value){.literal = true, .num = -v.num};
+    return of_prim(prim_neg(p->c, v.p));
+}
+
+static Value parse_sum(Parser *p)
+{
+    Value v;
+
+    skip_blank(p);
+    if (*p->at == '-' && !starts_float(p->at + 1)) {
+        p->at++;
+        v = negate(p, parse_product(p));
+    } else {
+        v = parse_product(p);
+    }
+    while (!p->failed) {
+        skip_blank(p);
+        if (p->at[0] == '-' && p->at[1] == '>')
+            break;
+        if (accept(p, "+"))
+            v = binary(p, PRIM_ADD, v, parse_product(p));
+        else if (accept(p, "-"))
+            v = binary(p, PRIM_SUB, v, parse_product(p));
+        else
+            break;
+    }
+    return v;
+}
+
+static const struct {
+    const char *text;
+    PrimKind    kind;
+    bool        swap;
+} comparisons[] = {
+    {"==", PRIM_EQ, false}, {"!=", PRIM_NE, false}, {"<=", PRIM_LE, false},
+    {">=", PRIM_LE, true},  {"<", PRIM_LT, false},  {">", PRIM_LT, true},
+};
+
+static Value parse_comparison(Parser *p)
+{
+    Value a = parse_sum(p), b;
+
+    for (uint32_t i = 0; i < COUNT(comparisons); i++) {
+        if (!accept(p, comparisons[i].text))
+            continue;
+        b = parse_sum(p);
+        return comparisons[i].swap ? binary(p, comparisons[i].kind, b, a)
+                                   : binary(p, comparisons[i].kind, a, b);
+    }
+    return a;
+}
+
+static bool need_bool(Parser *p, Value a, Value b)
+{
+    if (p->failed)
+        return false;
+    if (!a.p || !b.p || !dtype_is_bool(a.p->dtype) || !dtype_is_bool(b.p->dtype))
+        parse_fail(p, "'&&' and '||' are for bools");
+    return !p->failed;
+}
+
+/* prec 0: all; 1: without `||`. */
+static Value parse_value(Parser *p, int prec)
+{
+    Value v, b;
+
+    if (!parse_enter(p))
+        return nothing(p);
+    v = prec ? parse_comparison(p) : parse_value(p, 1);
+    while (accept(p, prec ? "&&" : "||")) {
+        b = prec ? parse_comparison(p) : parse_value(p, 1);
+        v = need_bool(p, v, b) ? binary(p, prec ? PRIM_AND : PRIM_OR, v, b) : nothing(p);
+    }
+    parse_leave(p);
+    return v;
+}
+
+/* ---- what statements ask for --------------------------------------------------------------------- */
+
+const Idx *parse_idx(Parser *p)
+{
+    const char *at;
+    Value       v;
+
+    skip_blank(p);
+    at = p->at;
+    v = nothing(p);
+    if (parse_enter(p)) {
+        v = parse_sum(p);
+        parse_leave(p);
+    }
+    if (!p->failed && !v.x) {
+        p->at = at;
+        parse_fail(p, "expected an index");
+    }
+    return v.x ? v.x : idx_const(p->c->arith, 0);
+}
+
+const Prim *parse_prim(Parser *p, const DType *like)
+{
+    return as_prim(p, parse_value(p, 0), like);
+}
+
+Pred parse_pred(Parser *p)
+{
+    Pred        out = PRED_TRUE;
+    const char *at;
+    const Prim *q;
+
+    skip_blank(p);
+    at = p->at;
+    q = parse_prim(p, NULL);
+    if (!p->failed && (!dtype_is_bool(q->dtype) || !prim_pred(p->c, q, &out))) {
+        p->at = at;
+        parse_fail(p, "expected comparisons of indices joined by '&&'");
+    }
+    return out;
+}

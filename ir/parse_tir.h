@@ -1,0 +1,59 @@
+/* Reading the text of TIR: cursor, names in scope, expressions.  parse_prim.c has what is declared
+ * here, parse_tir.c the statements and functions.  The first error sticks: after it every function
+ * returns at once, and NULL or zero values mean nothing. */
+#ifndef TVMCC_IR_PARSE_TIR_H
+#define TVMCC_IR_PARSE_TIR_H
+
+#include "ir/print_tir.h"
+
+/* A name in scope: `%x`, or bare for iterators and dims. */
+typedef struct {
+    const char   *name; /* interned, without % */
+    bool          bare;
+    const Idx    *value;  /* a variable, iterator or dim */
+    const Buffer *buffer; /* or a buffer */
+} ParseName;
+
+typedef struct {
+    Ctx        *c;
+    const char *file, *text, *at;
+    int         depth;
+    bool        failed;
+    VEC(ParseName) names; /* innermost last */
+} Parser;
+
+/* An operand before its type is settled: an index, a bare float literal, or a prim. */
+typedef struct {
+    const Idx  *x;
+    const Prim *p;
+    bool        literal;
+    double      num;
+} Value;
+
+void parse_fail(Parser *p, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Nesting is bounded: input is hostile.  `parse_enter` fails when it is too deep. */
+bool parse_enter(Parser *p);
+void parse_leave(Parser *p);
+
+void        skip_blank(Parser *p);                /* blanks and comments */
+bool        accept(Parser *p, const char *token); /* words end at a word's end */
+bool        expect(Parser *p, const char *token);
+const char *parse_word(Parser *p);   /* letters, digits, _ and .; interned */
+const char *parse_string(Parser *p); /* "..." ; interned */
+int64_t     parse_int(Parser *p);
+double      parse_double(Parser *p);
+DType       parse_dtype(Parser *p);
+
+void             declare_var(Parser *p, const char *name, bool bare, const Idx *value);
+void             declare_buffer(Parser *p, const char *name, const Buffer *b);
+const ParseName *find_name(const Parser *p, const char *name, bool bare);
+
+const Idx *parse_idx(Parser *p);
+/* An expression; an index or a literal takes the type `like` (NULL: i64, f32). */
+const Prim   *parse_prim(Parser *p, const DType *like);
+Pred          parse_pred(Parser *p);
+const Buffer *parse_buffer_name(Parser *p); /* %b */
+/* `[index, .. : lanes]` after the name; gives lanes (the buffer's own without `:`). */
+const Idx *const *parse_cell(Parser *p, const Buffer *b, uint16_t *lanes);
+
+#endif

@@ -1,0 +1,867 @@
+/* TIR as text.  Canonical: names are kept and made unique by a suffix among those visible, two
+ * spaces a level, so print(parse(print(m))) gives the same bytes.  The language, where it says more
+ * than IR.md section 1:
+ *
+ *     dim N in 1..64
+ *     func @f kind(kernel) target("llvm -mcpu=haswell") (%x: f32[1,8] halo(1:1+1)=0.0 align 64,
+ *         %y: f32[1,8] written, %tid in 0..255) macs 64 loc("net.onnx":12 "Conv_3") {
+ *       alloc %r: f32x8[] @reg                   // to the end of the enclosing braces
+ *       alloc %s: f32[4] @stack { .. }           // .. or of its own
+ *       for %o < 8 reduce parallel unroll { .. }   for %i in %a .. %b : 0..7 { .. }
+ *       block b [o<8=%o; c<64=%c] redundant where 1 <= %o { init %y[0,o] = 0.0 .. }
+ *       %y[0,%o : 8] = %x[0,%o : 8] mask(m) when n   // 8 lanes; reads those of m, writes those of n
+ *       call @g(%x + (%o*32), %o) on0
+ *     }
+ *
+ * Literals are f32; others are written f64(0.5), i32(7), bool as true, false; NaN by its bits,
+ * nan(0x7fc00000).  i32(%o*2) is an index as a number, f32(..) of a number is a cast.  In an index,
+ * read(%t[%i], 0, 9) is an integer of memory with its range.  Iterators and dims have no `%`. */
+#include "ir/print_tir.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const scope_names[] = {"arena", "const",  "private", "stack",
+                                          "reg",   "shared", "local"};
+static const char *const kind_names[] = {"host", "kernel", "device", "tile", "prepack"};
+static const char *const axis_names[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
+                                         "threadIdx.x", "threadIdx.y", "threadIdx.z"};
+static const char *const math_names[] = {
+#define MATH(id, text, n) text,
+#include "ir/math.def"
+#undef MATH
+};
+
+const char *scope_text(Scope s)
+{
+    return scope_names[s];
+}
+
+const char *func_kind_text(FuncKind k)
+{
+    return kind_names[k];
+}
+
+const char *bind_axis_text(BindAxis a)
+{
+    return axis_names[a];
+}
+
+const char *math_text(MathFn fn)
+{
+    return math_names[fn];
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const void *key;  /* Atom or Buffer */
+    const char *text; /* with its sigil */
+} Named;
+
+typedef struct {
+    Ctx     *c;
+    StrBuf  *out;
+    int      depth;
+    bool     positional; /* for hashes: names by position, no locations */
+    bool     fragment;   /* names that nothing declares are variables, not dims */
+    uint32_t next;       /* position */
+    Map     *text, *used;
+    VEC(Named) names; /* visible ones, for the end of a scope */
+    VEC(const Atom *) dims;
+    const Idx *now; /* the index being printed */
+} Printer;
+
+static Printer printer(Ctx *c, StrBuf *out)
+{
+    Printer p = {.c = c, .out = out};
+
+    p.text = map_new(c->scratch);
+    p.used = map_new(c->scratch);
+    return p;
+}
+
+static const char *clean_name(Printer *p, const char *name)
+{
+    char *s = arena_printf(p->c->scratch, "%s", name && *name ? name : "v");
+
+    for (char *at = s; *at; at++)
+        if (!isalnum((unsigned char)*at) && *at != '_' && *at != '.')
+            *at = '_';
+    return s;
+}
+
+static bool reserved(const char *s)
+{
+    return isdigit((unsigned char)*s) || *s == '.' || !strcmp(s, "true") || !strcmp(s, "false") ||
+           !strcmp(s, "inf") || !strcmp(s, "nan");
+}
+
+/* A unique text for key from here to the end of the scope. */
+static const char *declare(Printer *p, const void *key, const char *sigil, const char *name)
+{
+    const char *base, *text;
+    Strings    *strings = p->c->strings;
+
+    if (p->positional) {
+        text = intern_printf(strings, "%sn%u", sigil, p->next++);
+    } else {
+        base = clean_name(p, name);
+        if (!*sigil && reserved(base))
+            sigil = "_";
+        text = intern_printf(strings, "%s%s", sigil, base);
+        for (uint32_t i = 1; map_get(p->used, PTR_KEY(text)); i++)
+            text = intern_printf(strings, "%s%s.%u", sigil, base, i);
+    }
+    map_put(p->used, PTR_KEY(text), (void *)(uintptr_t)text);
+    map_put(p->text, PTR_KEY(key), (void *)(uintptr_t)text);
+    vec_push(p->c->scratch, &p->names, ((Named){key, text}));
+    return text;
+}
+
+/* Forget what was declared since `mark`. */
+static void end_scope(Printer *p, uint32_t mark)
+{
+    while (p->names.n > mark) {
+        Named *n = &p->names.at[--p->names.n];
+        map_del(p->used, PTR_KEY(n->text));
+        map_del(p->text, PTR_KEY(n->key));
+    }
+}
+
+static const char *atom_name(void *user, const Atom *a)
+{
+    Printer    *p = user;
+    const char *text = map_get(p->text, PTR_KEY(a));
+    uint32_t    n;
+
+    if (text)
+        return text;
+    n = p->names.n;
+    text = declare(p, a, p->fragment ? "%" : "", a->name);
+    p->names.n = n; /* dims are visible everywhere */
+    vec_push(p->c->scratch, &p->dims, a);
+    return text;
+}
+
+static const char *buffer_name(Printer *p, const Buffer *b)
+{
+    const char *text = map_get(p->text, PTR_KEY(b));
+
+    return text ? text : declare(p, b, "%", b->name); /* only in fragments */
+}
+
+/* ---- indices -------------------------------------------------------------------------------------- */
+
+static void print_prim(Printer *p, const Prim *e, int prec);
+
+static const Atom *find_load(const Idx *x, const void *load)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom, *f;
+        if (a->kind == ATOM_LOAD && a->load == load)
+            return a;
+        if (a->a && (f = find_load(a->a, load)))
+            return f;
+        if (a->b && (f = find_load(a->b, load)))
+            return f;
+    }
+    return NULL;
+}
+
+static void print_load_atom(void *user, StrBuf *out, const void *load)
+{
+    Printer    *p = user;
+    StrBuf     *was = p->out;
+    const Idx  *now = p->now;
+    const Atom *a = find_load(now, load);
+
+    p->out = out;
+    str_add(out, "read(");
+    print_prim(p, load, 0);
+    if (a)
+        str_printf(out, ", %" PRId64 ", %" PRId64, a->lo, a->hi);
+    str_add(out, ")");
+    p->out = was;
+    p->now = now;
+}
+
+static void print_idx(Printer *p, const Idx *x)
+{
+    IdxPrinter ip = {atom_name, print_load_atom, p};
+    const Idx *was = p->now;
+
+    p->now = x;
+    idx_print(x, &ip, p->out);
+    p->now = was;
+}
+
+static void print_indices(Printer *p, uint32_t n, const Idx *const *x)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            str_add(p->out, ",");
+        print_idx(p, x[i]);
+    }
+}
+
+static const char *idx_text(Printer *p, const Idx *x)
+{
+    StrBuf  s = strbuf(p->c->scratch);
+    StrBuf *was = p->out;
+
+    p->out = &s;
+    print_idx(p, x);
+    p->out = was;
+    return s.at;
+}
+
+/* ---- conditions on indices ----------------------------------------------------------------------- */
+
+/* 0 <= e with the constant on its own side: `1 <= %x`, `%x < 57`.  Which side does not depend on
+ * the order of atoms, so that parsing does not change it. */
+static void print_ge0(Printer *p, const Idx *e)
+{
+    Arith     *A = p->c->arith;
+    bool       negative = true;
+    const Idx *rest = idx_addc(A, e, -e->c0);
+
+    for (uint32_t i = 0; i < e->nterms; i++)
+        negative = negative && e->t[i].coef < 0;
+    if (negative) {
+        print_idx(p, idx_mulc(A, rest, -1));
+        str_printf(p->out, " < %" PRId64, e->c0 + 1);
+    } else {
+        str_printf(p->out, "%" PRId64 " <= ", -e->c0);
+        print_idx(p, rest);
+    }
+}
+
+static void print_eq0(Printer *p, const Idx *e, const char *op)
+{
+    Arith      *A = p->c->arith;
+    const Idx  *rest = idx_addc(A, e, -e->c0);
+    const char *plus = idx_text(p, rest), *minus = idx_text(p, idx_mulc(A, rest, -1));
+    bool        flip = *plus == '-' ? *minus != '-' || strcmp(minus, plus) < 0
+                                    : *minus != '-' && strcmp(minus, plus) < 0;
+
+    str_printf(p->out, "%s %s %" PRId64, flip ? minus : plus, op, flip ? e->c0 : -e->c0);
+}
+
+static void print_pred(Printer *p, Pred q)
+{
+    for (uint32_t i = 0; i < q.n; i++) {
+        if (i)
+            str_add(p->out, " && ");
+        print_ge0(p, q.ge0[i]);
+    }
+}
+
+/* ---- prims ------------------------------------------------------------------------------------------ */
+
+enum { PREC_OR = 1, PREC_AND, PREC_CMP, PREC_SUM, PREC_PROD, PREC_UNARY };
+
+void float_print(StrBuf *out, DType t, double v)
+{
+    char     text[40];
+    uint64_t bits = 0;
+
+    if (isnan(v)) {
+        dtype_put_f(t, &bits, v);
+        str_printf(out, "nan(0x%0*" PRIx64 ")", t.bits / 4, bits);
+        return;
+    }
+    snprintf(text, sizeof text, t.bits == 64 ? "%.17g" : "%.9g", v);
+    str_add(out, text);
+    if (!strpbrk(text, ".ein"))
+        str_add(out, ".0");
+}
+
+static void print_number(Printer *p, const Prim *e)
+{
+    if (e->kind == PRIM_INT && dtype_is_bool(e->dtype)) {
+        str_add(p->out, e->u.i ? "true" : "false");
+    } else if (e->kind == PRIM_INT) {
+        str_printf(p->out, "%s(%" PRId64 ")", dtype_text(p->c, e->dtype), e->u.i);
+    } else if (dtype_eq(e->dtype, DT_F32)) {
+        float_print(p->out, e->dtype, e->u.f);
+    } else {
+        str_printf(p->out, "%s(", dtype_text(p->c, e->dtype));
+        float_print(p->out, e->dtype, e->u.f);
+        str_add(p->out, ")");
+    }
+}
+
+static void print_call(Printer *p, const char *name, const Prim *e)
+{
+    str_printf(p->out, "%s(", name);
+    for (uint32_t i = 0; i < e->nkids; i++) {
+        if (i)
+            str_add(p->out, ", ");
+        print_prim(p, e->kids[i], 0);
+    }
+    str_add(p->out, ")");
+}
+
+static void print_infix(Printer *p, const Prim *e, const char *op, int own, int prec)
+{
+    if (own < prec)
+        str_add(p->out, "(");
+    print_prim(p, e->kids[0], own == PREC_CMP ? own + 1 : own);
+    str_printf(p->out, " %s ", op);
+    print_prim(p, e->kids[1], own + 1);
+    if (own < prec)
+        str_add(p->out, ")");
+}
+
+static void print_mask(Printer *p, const Prim *mask)
+{
+    if (!mask)
+        return;
+    str_add(p->out, " mask(");
+    print_prim(p, mask, 0);
+    str_add(p->out, ")");
+}
+
+static void print_cell(Printer *p, const Buffer *b, const Idx *const *index, uint16_t lanes)
+{
+    str_printf(p->out, "%s[", buffer_name(p, b));
+    print_indices(p, b->ndim, index);
+    if (lanes != b->dtype.lanes)
+        str_printf(p->out, " : %u", lanes);
+    str_add(p->out, "]");
+}
+
+static bool is_zero_i64(const Prim *e)
+{
+    return e->kind == PRIM_INT && dtype_eq(e->dtype, DT_I64) && e->u.i == 0;
+}
+
+static bool is_index_i64(const Prim *e)
+{
+    return e->kind == PRIM_INDEX && dtype_eq(e->dtype, DT_I64);
+}
+
+static void print_compare(Printer *p, const Prim *e, const char *op, int prec)
+{
+    bool ge = e->kind == PRIM_LE && is_zero_i64(e->kids[0]) && is_index_i64(e->kids[1]);
+    bool eq = (e->kind == PRIM_EQ || e->kind == PRIM_NE) && is_index_i64(e->kids[0]) &&
+              is_zero_i64(e->kids[1]);
+
+    if (!ge && !eq) {
+        print_infix(p, e, op, PREC_CMP, prec);
+        return;
+    }
+    if (PREC_CMP < prec)
+        str_add(p->out, "(");
+    if (ge)
+        print_ge0(p, e->kids[1]->u.index);
+    else
+        print_eq0(p, e->kids[0]->u.index, op);
+    if (PREC_CMP < prec)
+        str_add(p->out, ")");
+}
+
+static void print_prim(Printer *p, const Prim *e, int prec)
+{
+    bool boolean = dtype_is_bool(e->dtype);
+
+    switch (e->kind) {
+    case PRIM_INT:
+    case PRIM_FLOAT: print_number(p, e); return;
+    case PRIM_INDEX:
+        str_printf(p->out, "%s(", dtype_text(p->c, e->dtype));
+        print_idx(p, e->u.index);
+        str_add(p->out, ")");
+        return;
+    case PRIM_LOAD:
+        print_cell(p, e->u.load.buffer, e->u.load.index, e->dtype.lanes);
+        print_mask(p, e->u.load.mask);
+        return;
+    case PRIM_ADD: print_infix(p, e, "+", PREC_SUM, prec); return;
+    case PRIM_SUB: print_infix(p, e, "-", PREC_SUM, prec); return;
+    case PRIM_MUL: print_infix(p, e, "*", PREC_PROD, prec); return;
+    case PRIM_DIV: print_infix(p, e, "/", PREC_PROD, prec); return;
+    case PRIM_REM: print_call(p, "rem", e); return;
+    case PRIM_MIN: print_call(p, "min", e); return;
+    case PRIM_MAX: print_call(p, "max", e); return;
+    case PRIM_MINNUM: print_call(p, "minnum", e); return;
+    case PRIM_MAXNUM: print_call(p, "maxnum", e); return;
+    case PRIM_FMA: print_call(p, "fma", e); return;
+    case PRIM_AND:
+        if (boolean)
+            print_infix(p, e, "&&", PREC_AND, prec);
+        else
+            print_call(p, "and", e);
+        return;
+    case PRIM_OR:
+        if (boolean)
+            print_infix(p, e, "||", PREC_OR, prec);
+        else
+            print_call(p, "or", e);
+        return;
+    case PRIM_XOR: print_call(p, "xor", e); return;
+    case PRIM_SHL: print_call(p, "shl", e); return;
+    case PRIM_SHR: print_call(p, "shr", e); return;
+    case PRIM_NOT:
+        if (!boolean) {
+            print_call(p, "not", e);
+            return;
+        }
+        str_add(p->out, "!");
+        print_prim(p, e->kids[0], PREC_UNARY + 1);
+        return;
+    case PRIM_EQ: print_compare(p, e, "==", prec); return;
+    case PRIM_NE: print_compare(p, e, "!=", prec); return;
+    case PRIM_LT: print_compare(p, e, "<", prec); return;
+    case PRIM_LE: print_compare(p, e, "<=", prec); return;
+    case PRIM_SELECT: print_call(p, "select", e); return;
+    case PRIM_CAST: print_call(p, dtype_text(p->c, e->dtype), e); return;
+    case PRIM_BITS:
+        str_printf(p->out, "bits(%s, ", dtype_text(p->c, e->dtype));
+        print_prim(p, e->kids[0], 0);
+        str_add(p->out, ")");
+        return;
+    case PRIM_MATH: print_call(p, math_text(e->u.math), e); return;
+    case PRIM_CASE:
+        str_add(p->out, "case(");
+        print_idx(p, e->u.index);
+        for (uint32_t i = 0; i < e->nkids; i++) {
+            str_add(p->out, i ? ", " : "; ");
+            print_prim(p, e->kids[i], 0);
+        }
+        str_add(p->out, ")");
+        return;
+    case PRIM_SPLAT:
+        str_add(p->out, "splat(");
+        print_prim(p, e->kids[0], 0);
+        str_printf(p->out, ", %u)", e->dtype.lanes);
+        return;
+    case PRIM_RAMP:
+        str_printf(p->out, "ramp(%s, ", dtype_text(p->c, e->dtype));
+        print_idx(p, e->u.index);
+        str_add(p->out, ")");
+        return;
+    case PRIM_VEC: print_call(p, "vec", e); return;
+    }
+}
+
+/* ---- statements ---------------------------------------------------------------------------------------- */
+
+static void print_stmts(Printer *p, const Stmt *s);
+static void print_simple(Printer *p, const Stmt *s);
+
+static void indent(Printer *p)
+{
+    for (int i = 0; i < p->depth; i++)
+        str_add(p->out, "  ");
+}
+
+static void quoted(StrBuf *out, const char *s)
+{
+    str_addc(out, '"');
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            str_addc(out, '\\');
+        if ((unsigned char)*s < ' ')
+            str_printf(out, "\\x%02x", (unsigned char)*s);
+        else
+            str_addc(out, *s);
+    }
+    str_addc(out, '"');
+}
+
+static void print_loc(Printer *p, Loc loc)
+{
+    if (p->positional || !loc.file)
+        return;
+    str_add(p->out, " loc(");
+    quoted(p->out, loc.file);
+    str_printf(p->out, ":%u", loc.line);
+    if (loc.col)
+        str_printf(p->out, ":%u", loc.col);
+    if (loc.name) {
+        str_add(p->out, " ");
+        quoted(p->out, loc.name);
+    }
+    str_add(p->out, ")");
+}
+
+static void print_buffer_type(Printer *p, const Buffer *b)
+{
+    StrBuf *out = p->out;
+
+    str_printf(out, "%s[", dtype_text(p->c, b->dtype));
+    print_indices(p, b->ndim, b->extent);
+    str_add(out, "]");
+    if (b->halo) {
+        bool first = true;
+        str_add(out, " halo(");
+        for (uint32_t i = 0; i < b->ndim; i++) {
+            if (!b->halo->lo[i] && !b->halo->hi[i])
+                continue;
+            str_printf(out, "%s%u:%u+%u", first ? "" : ", ", i, b->halo->lo[i], b->halo->hi[i]);
+            first = false;
+        }
+        str_add(out, ")=");
+        float_print(out, DT_F64, b->halo->value);
+    }
+    if (b->stride) {
+        str_add(out, " strides(");
+        print_indices(p, b->ndim, b->stride);
+        str_add(out, ")");
+    }
+    if (b->align)
+        str_printf(out, " align %u", b->align);
+    if (b->alias)
+        str_printf(out, " alias(%s)", buffer_name(p, b->alias));
+    if (b->scope != SCOPE_ARENA)
+        str_printf(out, " @%s", scope_text(b->scope));
+}
+
+static void print_body(Printer *p, const Stmt *s)
+{
+    uint32_t mark = p->names.n;
+
+    str_add(p->out, " {\n");
+    p->depth++;
+    print_stmts(p, s);
+    p->depth--;
+    end_scope(p, mark);
+    indent(p);
+    str_add(p->out, "}");
+}
+
+static void print_range(Printer *p, int64_t lo, int64_t hi)
+{
+    str_printf(p->out, "%" PRId64 "..%" PRId64, lo, hi);
+}
+
+static void print_for(Printer *p, const Stmt *s)
+{
+    const LoopData *l = &s->u.loop;
+    Arith          *A = p->c->arith;
+    uint32_t        mark = p->names.n;
+    const Idx      *end = idx_add(A, l->lo, l->extent);
+    int64_t         lo;
+    const char     *from = idx_text(p, l->lo), *to = idx_text(p, end);
+
+    str_printf(p->out, "for %s", declare(p, l->var, "%", l->var->name));
+    if (idx_is_const(l->lo, &lo) && lo == 0)
+        str_printf(p->out, " < %s", to);
+    else
+        str_printf(p->out, " in %s .. %s", from, to);
+    if (l->var->lo != l->lo->lo || l->var->hi != loop_last(end, l->lo)) {
+        str_add(p->out, " : ");
+        print_range(p, l->var->lo, l->var->hi);
+    }
+    if (l->kind != LOOP_SPATIAL)
+        str_add(p->out, l->kind == LOOP_REDUCE ? " reduce" : " seq");
+    if (l->marks & MARK_PARALLEL)
+        str_add(p->out, " parallel");
+    if (l->marks & MARK_VECTOR)
+        str_add(p->out, " vector");
+    if (l->marks & MARK_UNROLL)
+        str_add(p->out, " unroll");
+    if (l->marks & MARK_BIND)
+        str_printf(p->out, " bind(%s)", bind_axis_text(l->axis));
+    if (l->marks & MARK_OUTLINE)
+        str_add(p->out, " outline");
+    if ((l->marks & MARK_OUTLINE) && l->outline)
+        str_printf(p->out, " @%s", clean_name(p, l->outline));
+    print_loc(p, s->loc);
+    print_body(p, s->kids[0]);
+    end_scope(p, mark);
+}
+
+static void print_block(Printer *p, const Stmt *s)
+{
+    const BlockData *b = &s->u.block;
+    uint32_t         n = b->nspatial + b->nreduce + b->nseq, mark = p->names.n;
+    uint32_t         last = b->nseq ? 3 : b->nreduce ? 2 : 1, part = 1;
+    const char     **bind = NEW_ARRAY(p->c->scratch, const char *, n + 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        bind[i] = idx_text(p, b->bind[i]);
+    str_printf(p->out, "block %s [", clean_name(p, b->name));
+    for (uint32_t i = 0; i <= n; i++) {
+        for (; part < last && i >= b->nspatial + (part > 1 ? b->nreduce : 0); part++)
+            str_add(p->out, ";");
+        if (i == n)
+            break;
+        if (i)
+            str_add(p->out, p->out->at[p->out->n - 1] == ';' ? " " : ", ");
+        str_add(p->out, declare(p, b->iter[i], "", b->iter[i]->name));
+        if (b->iter[i]->lo == 0) {
+            str_printf(p->out, "<%" PRId64, b->iter[i]->hi + 1);
+        } else {
+            str_add(p->out, " in ");
+            print_range(p, b->iter[i]->lo, b->iter[i]->hi);
+        }
+        str_printf(p->out, "=%s", bind[i]);
+    }
+    str_add(p->out, "]");
+    if (b->redundant)
+        str_add(p->out, " redundant");
+    if (b->opaque)
+        str_add(p->out, " opaque");
+    if (b->where.n) {
+        str_add(p->out, " where ");
+        print_pred(p, b->where);
+    }
+    print_loc(p, s->loc);
+    str_add(p->out, " {\n");
+    p->depth++;
+    for (uint32_t i = 0; i < s->nkids; i++) {
+        if (i > 0 || !b->has_init) {
+            print_stmts(p, s->kids[i]);
+            continue;
+        }
+        indent(p);
+        str_add(p->out, "init");
+        if (s->kids[0]->kind == STMT_STORE) {
+            str_add(p->out, " ");
+            print_simple(p, s->kids[0]);
+        } else {
+            print_body(p, s->kids[0]);
+        }
+        str_add(p->out, "\n");
+    }
+    p->depth--;
+    end_scope(p, mark);
+    indent(p);
+    str_add(p->out, "}");
+}
+
+static void print_arg(Printer *p, const Arg *a)
+{
+    int64_t v;
+
+    if (!a->buffer) {
+        print_idx(p, a->scalar);
+        return;
+    }
+    str_add(p->out, buffer_name(p, a->buffer));
+    if (!a->offset || (idx_is_const(a->offset, &v) && v == 0))
+        return;
+    str_add(p->out, " + (");
+    print_idx(p, a->offset);
+    str_add(p->out, ")");
+}
+
+static void print_args(Printer *p, uint32_t n, const Arg *args)
+{
+    str_add(p->out, "(");
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            str_add(p->out, ", ");
+        print_arg(p, &args[i]);
+    }
+    str_add(p->out, ")");
+}
+
+static void print_dims3(Printer *p, const char *word, const Idx *const *x)
+{
+    str_printf(p->out, " %s(", word);
+    for (int i = 0; i < 3; i++) {
+        if (i)
+            str_add(p->out, ", ");
+        if (x[i])
+            print_idx(p, x[i]);
+        else
+            str_add(p->out, "1");
+    }
+    str_add(p->out, ")");
+}
+
+static void print_simple(Printer *p, const Stmt *s)
+{
+    StrBuf         *out = p->out;
+    const CopyData *copy = &s->u.copy;
+
+    switch (s->kind) {
+    case STMT_FOR: print_for(p, s); return;
+    case STMT_BLOCK: print_block(p, s); return;
+    case STMT_WHILE:
+    case STMT_IF:
+        str_add(out, s->kind == STMT_IF ? "if " : "while ");
+        print_prim(p, s->u.cond, 0);
+        print_body(p, s->kids[0]);
+        if (s->nkids > 1) {
+            str_add(out, " else");
+            print_body(p, s->kids[1]);
+        }
+        return;
+    case STMT_STORE:
+        print_cell(p, s->u.store.buffer, s->u.store.index, s->u.store.value->dtype.lanes);
+        str_add(out, " = ");
+        print_prim(p, s->u.store.value, 0);
+        if (s->u.store.mask) {
+            str_add(out, " when ");
+            print_prim(p, s->u.store.mask, 0);
+        }
+        return;
+    case STMT_CALL:
+        str_printf(out, "call @%s", clean_name(p, s->u.call.callee));
+        print_args(p, s->u.call.nargs, s->u.call.args);
+        if (s->u.call.on0)
+            str_add(out, " on0");
+        print_loc(p, s->loc);
+        return;
+    case STMT_BARRIER: str_add(out, "barrier"); return;
+    case STMT_REGION: {
+        const Atom *v[2] = {s->u.region.tid, s->u.region.nt};
+        uint32_t    mark = p->names.n;
+        for (int i = 0; i < 2; i++) {
+            str_printf(out, i ? ", %s in " : "region %s in ", declare(p, v[i], "%", v[i]->name));
+            print_range(p, v[i]->lo, v[i]->hi);
+        }
+        print_body(p, s->kids[0]);
+        end_scope(p, mark);
+        return;
+    }
+    case STMT_LAUNCH:
+        str_printf(out, "launch @%s", clean_name(p, s->u.launch.kernel));
+        print_dims3(p, "grid", s->u.launch.grid);
+        print_dims3(p, "block", s->u.launch.block);
+        str_add(out, " ");
+        print_args(p, s->u.launch.nargs, s->u.launch.args);
+        print_loc(p, s->loc);
+        return;
+    case STMT_COPY:
+        str_add(out, "copy ");
+        print_arg(p, &copy->src);
+        str_add(out, " -> ");
+        print_arg(p, &copy->dst);
+        str_printf(out, ", %" PRId64 " bytes to %s", copy->bytes,
+                   copy->to_device ? "device" : "host");
+        return;
+    case STMT_RETURN: str_add(out, "return"); return;
+    case STMT_FAIL: str_printf(out, "fail %d", (int)s->u.code); return;
+    case STMT_SEQ:
+    case STMT_ALLOC: break;
+    }
+    BUG("statement of kind %d", (int)s->kind);
+}
+
+/* s and what follows it to the end of the braces. */
+static void print_list(Printer *p, const Stmt *s, bool last)
+{
+    if (s->kind == STMT_SEQ) {
+        for (uint32_t i = 0; i < s->nkids; i++)
+            print_list(p, s->kids[i], last && i + 1 == s->nkids);
+        return;
+    }
+    indent(p);
+    if (s->kind == STMT_ALLOC) {
+        uint32_t    mark = p->names.n;
+        const char *name = declare(p, s->u.buffer, "%", s->u.buffer->name);
+        str_printf(p->out, "alloc %s: ", name);
+        print_buffer_type(p, s->u.buffer);
+        if (last) {
+            str_add(p->out, "\n");
+            print_list(p, s->kids[0], true);
+            return; /* the name goes with the scope */
+        }
+        print_body(p, s->kids[0]);
+        end_scope(p, mark);
+    } else {
+        print_simple(p, s);
+    }
+    str_add(p->out, "\n");
+}
+
+static void print_stmts(Printer *p, const Stmt *s)
+{
+    print_list(p, s, true);
+}
+
+/* ---- functions --------------------------------------------------------------------------------------- */
+
+static void print_func(Printer *p, const Func *f)
+{
+    StrBuf  *out = p->out;
+    uint32_t mark = p->names.n;
+
+    str_printf(out, "func @%s kind(%s)", p->positional ? "f" : clean_name(p, f->name),
+               func_kind_text(f->kind));
+    if (f->target) {
+        str_add(out, " target(");
+        quoted(out, f->target->text);
+        str_add(out, ")");
+    }
+    str_add(out, " (");
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const Param *q = &f->params[i];
+        if (i)
+            str_add(out, ", ");
+        if (q->scalar) {
+            str_printf(out, "%s in ", declare(p, q->scalar, "%", q->scalar->name));
+            print_range(p, q->scalar->lo, q->scalar->hi);
+        } else {
+            str_printf(out, "%s: ", declare(p, q->buffer, "%", q->buffer->name));
+            print_buffer_type(p, q->buffer);
+        }
+        if (q->written)
+            str_add(out, " written");
+    }
+    str_add(out, ")");
+    if (f->macs && !p->positional)
+        str_printf(out, " macs %" PRId64, f->macs);
+    print_loc(p, f->loc);
+    print_body(p, f->body);
+    str_add(out, "\n");
+    end_scope(p, mark);
+}
+
+static void print_funcs(Ctx *c, uint32_t n, const Func *const *funcs, bool positional, StrBuf *out)
+{
+    StrBuf  body = strbuf(c->scratch);
+    Printer p = printer(c, &body);
+
+    p.positional = positional;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            str_add(&body, "\n");
+        print_func(&p, funcs[i]);
+    }
+    p.out = out;
+    for (uint32_t i = 0; i < p.dims.n; i++) {
+        str_printf(out, "dim %s in ", atom_name(&p, p.dims.at[i]));
+        print_range(&p, p.dims.at[i]->lo, p.dims.at[i]->hi);
+        str_add(out, "\n");
+    }
+    if (body.n)
+        str_addn(out, body.at, body.n);
+}
+
+void tir_print(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    print_funcs(c, m->nfuncs, m->funcs, false, out);
+}
+
+void func_print(Ctx *c, const Func *f, StrBuf *out)
+{
+    print_funcs(c, 1, &f, false, out);
+}
+
+const char *stmt_text(Ctx *c, const Stmt *s)
+{
+    StrBuf  out = strbuf(c->scratch);
+    Printer p = printer(c, &out);
+
+    p.fragment = true;
+    print_stmts(&p, s);
+    return out.n ? out.at : "";
+}
+
+Sha256 func_hash(Ctx *c, const Func *f)
+{
+    StrBuf out = strbuf(c->scratch);
+
+    print_funcs(c, 1, &f, true, &out);
+    return sha256((Bytes){(const uint8_t *)out.at, out.n});
+}
