@@ -66,7 +66,8 @@ typedef enum {
     PRIM_MIN, PRIM_MAX,       /* floats: NaN propagates, -0 < +0 */
     PRIM_MINNUM, PRIM_MAXNUM, /* floats: NaN is ignored: maxnum(a, b) = b > a || a is NaN ? b : a */
     PRIM_FMA,      /* a*b + c, one rounding */
-    PRIM_AND, PRIM_OR, PRIM_XOR, PRIM_SHL, PRIM_SHR, /* integers, bool; shifts modulo the width, SHR arithmetic if signed */
+    PRIM_AND, PRIM_OR, PRIM_XOR, PRIM_SHL, PRIM_SHR, /* integers and bool; shift
+                    * amounts modulo the width, SHR arithmetic if signed */
     PRIM_NOT,      /* bool: !a; integers: ~a */
     PRIM_EQ, PRIM_NE, PRIM_LT, PRIM_LE,  /* dtype bool; GT and GE are swapped; unordered: false, NE true */
     PRIM_SELECT,   /* cond, then, else: only the chosen arm's loads need be legal */
@@ -289,7 +290,8 @@ const Prim *prim_map(Ctx *c, const Prim *p, const TirMap *m);
 /* Substitute variables everywhere (bindings of block iterators are not variables of the loops). */
 const Stmt *stmt_subst(Ctx *c, const Stmt *s, IdxSubst *sub);
 const Prim *prim_subst(Ctx *c, const Prim *p, IdxSubst *sub);
-/* Visit in execution order, parents first; `enter` false skips the kids. */
+/* Visit in execution order, parents first; `enter` false skips the kids.  A prim that a statement
+ * holds more than once is visited once. */
 typedef struct {
     void *user;
     bool (*enter)(void *user, const Stmt *s);
