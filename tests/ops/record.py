@@ -1,0 +1,507 @@
+"""Records tests/ops/<operator>.case: what each operator gives, by numpy and onnxruntime.
+
+    python3 tests/ops/record.py            # needs numpy, onnx, onnxruntime; writes beside itself
+
+A case file holds one or more cases, separated by lines of dashes:
+
+    fn @main(%0: Tensor[(2, 3), f32], %1: Tensor[(3), f32]) { add(%0, %1) }
+    in rand -2 2 1              an operand: number i is lo + (hi - lo) * u(i, seed), see `rand`
+    in vals 1 2 3               .. or as listed
+    out 0.5 1.25 ..             each result, flattened; nan, inf and -inf are words
+    tol 1e-05                   relative and absolute; exact where it is absent
+
+tests/unit/test_ops.c runs them through the interpreter and compares.  The expected numbers owe
+nothing to this project: keep it so.
+"""
+import os
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper
+
+DT = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8, "i32": np.int32, "i64": np.int64,
+      "u32": np.uint32, "i16": np.int16, "bool": np.bool_, "f16": np.float16}
+CASES = {}  # file name -> list of texts
+
+
+def rand(shape, dtype, lo, hi, seed):
+    """The formula of `in rand`; test_ops.c has the same."""
+    n = int(np.prod(shape))
+    x = np.arange(n, dtype=np.uint64) + np.uint64(seed) * np.uint64(1000003)
+    x = (x * np.uint64(2654435761) + np.uint64(40503)) & np.uint64(0xFFFFFFFF)
+    x = x ^ (x >> np.uint64(15))
+    x = (x * np.uint64(2246822519)) & np.uint64(0xFFFFFFFF)
+    x = x ^ (x >> np.uint64(13))
+    u = (x >> np.uint64(8)).astype(np.float64) / 16777216.0
+    v = lo + (hi - lo) * u
+    if not np.issubdtype(DT[dtype], np.floating):
+        v = np.floor(v)
+    return v.astype(DT[dtype]).reshape(shape)
+
+
+class In:
+    def __init__(self, dtype, *shape, lo=-2.0, hi=2.0, vals=None):
+        self.dtype, self.shape, self.lo, self.hi, self.vals = dtype, shape, lo, hi, vals
+
+    def make(self, seed):
+        if self.vals is not None:
+            a = np.array(self.vals, DT[self.dtype]).reshape(self.shape)
+            return a, "in vals " + " ".join(num(v) for v in a.flatten())
+        a = rand(self.shape, self.dtype, self.lo, self.hi, seed)
+        return a, f"in rand {self.lo:g} {self.hi:g} {seed}"
+
+    def type(self):
+        return f"Tensor[({', '.join(map(str, self.shape))}{',' if len(self.shape) == 1 else ''}), {self.dtype}]"
+
+
+def num(v):
+    if isinstance(v, (np.floating, float)):
+        if np.isnan(v):
+            return "nan"
+        if np.isinf(v):
+            return "inf" if v > 0 else "-inf"
+        return "%.9g" % v if not isinstance(v, np.float64) else "%.17g" % v
+    return str(int(v))
+
+
+def case(name, call, ins, fn, tol=None):
+    """`call` is Relay text over %0, %1 ..; `fn` of the arrays gives the expected array or a tuple of them."""
+    args, lines = [], []
+    for i, x in enumerate(ins):
+        a, text = x.make(i + 1 + 10 * len(CASES.get(name, [])))
+        args.append(a)
+        lines.append(text)
+    with np.errstate(all="ignore"):
+        want = fn(*args)
+    want = want if isinstance(want, (tuple, list)) else (want,)
+    params = ", ".join(f"%{chr(97 + i)}: {x.type()}" for i, x in enumerate(ins))
+    body = call
+    for i in range(len(ins)):
+        body = body.replace(f"%{i}", f"%{chr(97 + i)}")
+    out = [f"fn @main({params}) {{ {body} }}"] + lines
+    for w in want:
+        out.append(("out " + " ".join(num(v) for v in np.asarray(w).flatten())).rstrip())
+    if tol:
+        out.append(f"tol {tol:g}")
+    CASES.setdefault(name, []).append("\n".join(out) + "\n")
+
+
+def run_ort(op, inputs, nout=1, opset=18, **attrs):
+    """One ONNX node; None is an input that is left out."""
+    np2t = {np.dtype(v): helper.np_dtype_to_tensor_dtype(np.dtype(v)) for v in DT.values()}
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    outs = [f"y{i}" for i in range(nout)]
+    node = helper.make_node(op, names, outs, **attrs)
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info(n, np2t[x.dtype], x.shape) for n, x in zip(names, inputs) if n],
+        [helper.make_empty_tensor_value_info(o) for o in outs])
+    m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    so = ort.SessionOptions()
+    so.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    so.log_severity_level = 3
+    s = ort.InferenceSession(m.SerializeToString(), so, providers=["CPUExecutionProvider"])
+    r = s.run(None, {n: x for n, x in zip(names, inputs) if n})
+    return r[0] if nout == 1 else tuple(r)
+
+
+F = lambda *s, lo=-2.0, hi=2.0: In("f32", *s, lo=lo, hi=hi)
+V = lambda dtype, *vals: In(dtype, len(vals), vals=vals)
+NAN, INF = float("nan"), float("inf")
+
+
+def elementwise():
+    both = [F(2, 3, 5), F(3, 1)]
+    for name, fn, tol in (("add", np.add, 0), ("subtract", np.subtract, 0), ("multiply", np.multiply, 0),
+                          ("divide", np.divide, 0), ("maximum", np.maximum, 0), ("minimum", np.minimum, 0)):
+        case(name, f"{name}(%0, %1)", both, fn, tol)
+        case(name, f"{name}(%0, %1)", [V("f32", 1, NAN, -0.0, INF, -INF), V("f32", NAN, 2, 0.0, -INF, -INF)], fn)
+    case("add", "add(%0, %1)", [F(1, 7, 2, 3), F(1, 7, 2, 3)], np.add)
+    case("multiply", "multiply(%0, %1)", [F(1, 7, 2, 3), F(7, 1, 1)], np.multiply)
+    case("add", "add(%0, %1)", [V("i8", 127, -128, 5), V("i8", 1, -1, 6)], np.add)
+    case("multiply", "multiply(%0, %1)", [V("i64", 3, -4, 1 << 40), V("i64", 5, 6, 7)], np.multiply)
+    case("divide", "divide(%0, %1)", [V("i32", 7, -7, 7, -7, 9), V("i32", 2, 2, -2, -2, 3)],
+         lambda a, b: np.trunc(a / b).astype(np.int32))
+    case("power", "power(%0, %1)", [F(3, 4, lo=0.1, hi=3), F(4)], np.power, 1e-5)
+    case("power", "power(%0, %1)", [V("i64", 2, 3, -2), V("i64", 10, 3, 3)], np.power)
+    case("mod", "mod(%0, %1)", [F(4, 5, lo=-9, hi=9), F(5, lo=0.5, hi=3)], np.fmod, 1e-6)
+    case("mod", "mod(%0, %1)", [V("i32", 7, -7, 7, -7), V("i32", 3, 3, -3, -3)], np.fmod)
+    case("floor_mod", "floor_mod(%0, %1)", [V("i32", 7, -7, 7, -7, 6), V("i32", 3, 3, -3, -3, 3)], np.mod)
+    case("floor_mod", "floor_mod(%0, %1)", [F(4, 5, lo=-9, hi=9), F(5, lo=0.5, hi=3)], np.mod, 1e-6)
+    case("floor_divide", "floor_divide(%0, %1)", [V("i32", 7, -7, 7, -7, 6), V("i32", 3, 3, -3, -3, 3)],
+         np.floor_divide)
+    case("floor_divide", "floor_divide(%0, %1)", [F(4, 5, lo=-9, hi=9), F(5, lo=0.5, hi=3)], lambda a, b: np.floor(a / b))
+    case("left_shift", "left_shift(%0, %1)", [V("i32", 1, 5, -3), V("i32", 4, 1, 2)], np.left_shift)
+    case("right_shift", "right_shift(%0, %1)", [V("i32", 64, 5, -9), V("i32", 4, 1, 2)], np.right_shift)
+    case("right_shift", "right_shift(%0, %1)", [V("u8", 255, 128), V("u8", 4, 1)], np.right_shift)
+    for name, fn in (("and", np.bitwise_and), ("or", np.bitwise_or), ("xor", np.bitwise_xor)):
+        case("bitwise_" + name, f"bitwise_{name}(%0, %1)", [V("i32", 12, -5, 255), V("i32", 10, 3, 129)], fn)
+    truth = [In("bool", 4, 1, vals=[0, 1, 1, 0]), In("bool", 2, vals=[0, 1])]
+    for name, fn in (("and", np.logical_and), ("or", np.logical_or), ("xor", np.logical_xor)):
+        case("logical_" + name, f"logical_{name}(%0, %1)", truth, fn)
+    case("logical_not", "logical_not(%0)", truth[:1], np.logical_not)
+    case("bitwise_not", "bitwise_not(%0)", [V("i32", 0, 5, -9)], np.bitwise_not)
+    for name, fn in (("equal", np.equal), ("not_equal", np.not_equal), ("less", np.less), ("less_equal", np.less_equal),
+                     ("greater", np.greater), ("greater_equal", np.greater_equal)):
+        case(name, f"{name}(%0, %1)", [In("f32", 2, 3, vals=[1, 2, NAN, -0.0, INF, 3]), V("f32", 1, 3, NAN)], fn)
+        case(name, f"{name}(%0, %1)", [V("i64", 1, 2, 3), V("i64", 2, 2, 2)], fn)
+    case("where", "where(%0, %1, %2)", [In("bool", 3, 1, vals=[0, 1, 1]), F(3, 4), F(1, 4)], np.where)
+
+    from math import erf
+    wide = F(3, 7, lo=-6, hi=6)
+    for name, fn, x, tol in (
+            ("copy", lambda a: a, wide, 0), ("negative", np.negative, wide, 0), ("abs", np.abs, wide, 0),
+            ("sqrt", np.sqrt, F(21, lo=0, hi=9), 1e-7), ("rsqrt", lambda a: 1 / np.sqrt(a), F(21, lo=0.1, hi=9), 1e-6),
+            ("exp", np.exp, wide, 1e-6), ("log", np.log, F(21, lo=0.01, hi=9), 1e-6), ("tanh", np.tanh, wide, 1e-6),
+            ("erf", np.vectorize(erf, otypes=[np.float32]), wide, 1e-6),
+            ("sigmoid", lambda a: (1 / (1 + np.exp(-a.astype(np.float64)))).astype(np.float32), wide, 1e-6),
+            ("sin", np.sin, wide, 1e-6), ("cos", np.cos, wide, 1e-6), ("tan", np.tan, F(21, lo=-1.2, hi=1.2), 1e-6),
+            ("asin", np.arcsin, F(21, lo=-1, hi=1), 1e-6), ("acos", np.arccos, F(21, lo=-1, hi=1), 1e-6),
+            ("atan", np.arctan, wide, 1e-6), ("sinh", np.sinh, F(21), 1e-6), ("cosh", np.cosh, F(21), 1e-6),
+            ("asinh", np.arcsinh, wide, 1e-6), ("acosh", np.arccosh, F(21, lo=1, hi=9), 1e-6),
+            ("atanh", np.arctanh, F(21, lo=-0.9, hi=0.9), 1e-6), ("floor", np.floor, wide, 0), ("ceil", np.ceil, wide, 0),
+            ("round", np.round, wide, 0), ("trunc", np.trunc, wide, 0)):
+        case(name, f"{name}(%0)", [x], fn, tol)
+        if name in ("exp", "tanh", "sigmoid", "sqrt", "abs", "copy", "negative"):
+            case(name, f"{name}(%0)", [F(1, 5, 3, 2, lo=0, hi=2)], fn, tol)
+    case("round", "round(%0)", [V("f32", 0.5, 1.5, 2.5, -0.5, -1.5, NAN)], np.round)
+    case("floor", "floor(%0)", [V("i32", 3, -4)], lambda a: a)
+    case("abs", "abs(%0)", [V("i32", 3, -4, 0)], np.abs)
+    case("negative", "negative(%0)", [V("i64", 3, -4, 0)], np.negative)
+    case("sign", "sign(%0)", [V("f32", 3, -4, 0, NAN, INF)], np.sign)
+    case("sign", "sign(%0)", [V("i32", 3, -4, 0)], np.sign)
+    case("isnan", "isnan(%0)", [V("f32", 3, -4, 0, NAN, INF, -INF)], np.isnan)
+    case("isinf", "isinf(%0)", [V("f32", 3, -4, 0, NAN, INF, -INF)], np.isinf)
+    for a, b in (("f32", "i32"), ("f32", "i64"), ("i64", "f32"), ("bool", "f32"), ("f32", "f64"), ("i32", "i8"), ("f32", "f16")):
+        x = In(a, 6, vals=[0, 1, 1, 0, 1, 1]) if a == "bool" else In(a, 6, lo=-100, hi=100)
+        case("cast", f"cast(%0, dtype={b})", [x], lambda v: v.astype(DT[b]))
+    case("cast", "cast(%0, dtype=bool)", [V("f32", 0, 0.5, -2, NAN)], lambda v: v != 0)
+    case("cast", "cast(%0, dtype=i32)", [F(1, 5, 3, 2, lo=-9, hi=9)], lambda v: v.astype(np.int32))
+    case("clip", "clip(%0, a_min=0.0, a_max=6.0)", [F(1, 5, 3, 2, lo=-9, hi=9)], lambda v: np.clip(v, 0, 6))
+    case("clip", "clip(%0, a_min=1.0, a_max=2.5)", [V("f32", 0, 1, 2, 3, NAN, INF, -INF)], lambda v: np.clip(v, 1, 2.5))
+    case("clip", "clip(%0, a_min=1.0, a_max=2.0)", [F(1, 5, 3, 2)], lambda v: np.clip(v, 1, 2))
+    case("clip", "clip(%0, a_min=-3.5, a_max=1000.0)", [V("i8", 5, -5, 127)], lambda v: np.clip(v, -3, 127))
+    case("nn.relu", "nn.relu(%0)", [F(1, 5, 3, 2)], lambda v: np.maximum(v, 0))
+    case("nn.relu", "nn.relu(%0)", [V("f32", NAN, -1, -0.0, INF)], lambda v: np.maximum(v, 0))
+    case("nn.leaky_relu", "nn.leaky_relu(%0, alpha=0.125)", [F(1, 5, 3, 2)], lambda v: np.where(v < 0, v * np.float32(0.125), v))
+    case("nn.prelu", "nn.prelu(%0, %1)", [F(2, 3, 4), F(3)], lambda v, a: np.where(v < 0, v * a[None, :, None], v))
+    case("nn.bias_add", "nn.bias_add(%0, %1)", [F(1, 5, 3, 2), F(5)], lambda v, b: v + b[:, None, None])
+    case("nn.bias_add", "nn.bias_add(%0, %1)", [F(2, 16, 3, 2), F(16)], lambda v, b: v + b[:, None, None])
+    case("nn.bias_add", "nn.bias_add(%0, %1, axis=-1)", [F(2, 5), F(5)], lambda v, b: v + b)
+
+
+def normalization():
+    def bn(x, g, b, m, v):
+        s = (slice(None),) + (None,) * (x.ndim - 2)
+        y = (x.astype(np.float64) - m[s]) / np.sqrt(v[s].astype(np.float64) + 1e-5) * g[s] + b[s]
+        return y.astype(np.float32), m, v
+    case("nn.batch_norm", "nn.batch_norm(%0, %1, %2, %3, %4)",
+         [F(2, 3, 4, 5), F(3), F(3), F(3), F(3, lo=0.5, hi=2)], bn, 1e-5)
+    case("nn.batch_norm", "nn.batch_norm(%0, %1, %2, %3, %4)", [F(4, 6), F(6), F(6), F(6), F(6, lo=0.5, hi=2)], bn, 1e-5)
+    case("nn.dropout", "nn.dropout(%0)", [F(2, 3)], lambda x: (x, np.ones_like(x)))
+
+    def ln(x, g, b, axis=-1):
+        ax = tuple(range(axis % x.ndim, x.ndim))
+        x = x.astype(np.float64)
+        m = x.mean(ax, keepdims=True)
+        v = ((x - m) ** 2).mean(ax, keepdims=True)
+        return ((x - m) / np.sqrt(v + 1e-5) * g + b).astype(np.float32)
+    case("nn.layer_norm", "nn.layer_norm(%0, %1, %2)", [F(2, 3, 7), F(7), F(7)], ln, 1e-5)
+    case("nn.layer_norm", "nn.layer_norm(%0, %1, %2, axis=1)", [F(2, 3, 4), F(3, 4), F(3, 4)], lambda x, g, b: ln(x, g, b, 1), 1e-5)
+
+    def softmax(x, axis, log=False):
+        x = x.astype(np.float64)
+        x = x - x.max(axis, keepdims=True)
+        s = np.exp(x).sum(axis, keepdims=True)
+        return (x - np.log(s) if log else np.exp(x) / s).astype(np.float32)
+    for axis, shape in ((-1, (3, 7)), (1, (2, 5, 3)), (0, (4,)), (-1, (1, 2, 3, 9))):
+        case("nn.softmax", f"nn.softmax(%0, axis={axis})", [F(*shape, lo=-9, hi=90)], lambda x: softmax(x, axis), 1e-5)
+        case("nn.log_softmax", f"nn.log_softmax(%0, axis={axis})", [F(*shape, lo=-9, hi=90)], lambda x: softmax(x, axis, True), 1e-5)
+
+
+def convolution():
+    def conv(n, c, h, w, o, kh, kw, s=(1, 1), p=(0, 0, 0, 0), d=(1, 1), g=1):
+        attrs = f"strides={list(s)}, padding={list(p)}, dilation={list(d)}, groups={g}, channels={o}, kernel_size=[{kh}, {kw}]"
+        case("nn.conv2d", f"nn.conv2d(%0, %1, {attrs})", [F(n, c, h, w), F(o, c // g, kh, kw)],
+             lambda x, k: run_ort("Conv", [x, k], strides=s, pads=p, dilations=d, group=g, kernel_shape=[kh, kw]), 1e-4)
+    conv(1, 3, 5, 7, 4, 3, 3)
+    conv(1, 8, 6, 6, 8, 3, 3, p=(1, 1, 1, 1))
+    conv(2, 5, 7, 6, 7, 3, 2, s=(2, 1), p=(1, 0, 2, 1))
+    conv(1, 16, 5, 5, 8, 1, 1)
+    conv(1, 12, 5, 5, 20, 1, 1, s=(2, 2))
+    conv(1, 4, 9, 9, 6, 3, 3, d=(2, 3), p=(2, 3, 2, 3))
+    conv(1, 8, 6, 5, 8, 3, 3, p=(1, 1, 1, 1), g=8)
+    conv(1, 5, 6, 5, 5, 3, 3, p=(1, 1, 1, 1), g=5)
+    conv(1, 6, 6, 5, 12, 3, 3, s=(2, 2), p=(0, 0, 1, 1), g=6)
+    conv(1, 16, 4, 4, 16, 3, 3, p=(1, 1, 1, 1), g=2)
+    conv(1, 6, 4, 4, 9, 3, 3, g=3)
+    conv(1, 1, 8, 8, 1, 5, 5, p=(4, 4, 4, 4))
+    case("nn.conv2d", "nn.conv2d(%0, %1)", [In("i8", 1, 3, 4, 4, lo=-128, hi=128), In("i8", 2, 3, 3, 3, lo=-128, hi=128)],
+         lambda x, k: run_ort("ConvInteger", [x, k]) if False else np.array(
+             [[[[np.sum(x[0, :, i:i + 3, j:j + 3].astype(np.int32) * k[o].astype(np.int32)) for j in range(2)]
+                for i in range(2)] for o in range(2)]], np.int32))
+    for c, n, o, k, s, p, d, g in ((3, 9, 4, 3, 2, (1, 1), 1, 1), (4, 10, 4, 3, 1, (2, 0), 2, 4), (6, 5, 8, 1, 1, (0, 0), 1, 1)):
+        case("nn.conv1d", f"nn.conv1d(%0, %1, strides=[{s}], padding={list(p)}, dilation=[{d}], groups={g})",
+             [F(2, c, n), F(o, c // g, k)],
+             lambda x, w: run_ort("Conv", [x, w], strides=[s], pads=p, dilations=[d], group=g), 1e-4)
+
+    def deconv(c, h, w, o, kh, kw, s=(1, 1), p=(0, 0, 0, 0), d=(1, 1), g=1, extra=(0, 0)):
+        attrs = f"strides={list(s)}, padding={list(p)}, dilation={list(d)}, groups={g}, output_padding={list(extra)}"
+        case("nn.conv2d_transpose", f"nn.conv2d_transpose(%0, %1, {attrs})", [F(1, c, h, w), F(c, o // g, kh, kw)],
+             lambda x, k: run_ort("ConvTranspose", [x, k], strides=s, pads=p, dilations=d, group=g, output_padding=extra), 1e-4)
+    deconv(3, 4, 5, 4, 3, 3)
+    deconv(4, 3, 4, 2, 4, 4, s=(2, 2), p=(1, 1, 1, 1))
+    deconv(4, 3, 4, 6, 3, 2, s=(2, 3), p=(1, 0, 0, 1), g=2, extra=(1, 1))
+    deconv(2, 4, 4, 3, 3, 3, d=(2, 2), p=(1, 2, 1, 2))
+
+
+def pooling():
+    def pool(name, shape, k, s=(1, 1), p=(0, 0, 0, 0), d=(1, 1), ceil=0, inc=0):
+        op = "MaxPool" if name == "max" else "AveragePool"
+        kw = dict(kernel_shape=k, strides=s, pads=p, ceil_mode=ceil, dilations=d)
+        if name == "avg":
+            kw["count_include_pad"] = inc
+        text = (f"nn.{name}_pool2d(%0, pool_size={list(k)}, strides={list(s)}, dilation={list(d)}, padding={list(p)}, "
+                f"ceil_mode={'true' if ceil else 'false'}, count_include_pad={'true' if inc else 'false'})")
+        case(f"nn.{name}_pool2d", text, [F(*shape)], lambda x: run_ort(op, [x], opset=19, **kw), 1e-6)
+    for name in ("max", "avg"):
+        pool(name, (1, 3, 6, 6), (2, 2), (2, 2))
+        pool(name, (1, 5, 7, 7), (3, 3), (2, 2), (1, 1, 1, 1))
+        pool(name, (1, 8, 7, 6), (3, 3), (2, 2), ceil=1)
+        pool(name, (1, 2, 5, 5), (3, 2), (1, 2), (1, 0, 0, 1))
+        pool(name, (1, 2, 9, 9), (2, 3), (2, 1), (0, 0, 0, 0), d=(2, 3))
+    pool("avg", (1, 3, 6, 6), (3, 3), (1, 1), (1, 1, 1, 1), inc=1)
+    pool("avg", (1, 3, 7, 7), (3, 3), (2, 2), (1, 1, 1, 1), ceil=1, inc=0)
+    pool("max", (1, 3, 4, 4), (2, 2), (1, 1), (0, 0, 1, 1))
+    case("nn.max_pool2d", "nn.max_pool2d(%0, pool_size=[2, 2], strides=[2, 2])", [In("i8", 1, 2, 4, 4, lo=-128, hi=128)],
+         lambda x: x.reshape(1, 2, 2, 2, 2, 2).max((3, 5)))
+    for shape in ((1, 8, 3, 5), (2, 5, 7, 7)):
+        case("nn.global_avg_pool2d", "nn.global_avg_pool2d(%0)", [F(*shape)], lambda x: run_ort("GlobalAveragePool", [x]), 1e-5)
+        case("nn.global_max_pool2d", "nn.global_max_pool2d(%0)", [F(*shape)], lambda x: x.max((2, 3), keepdims=True))
+
+
+def products():
+    mm = lambda a, b: np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
+    T = lambda a: np.swapaxes(a, -1, -2)
+    case("nn.dense", "nn.dense(%0, %1)", [F(3, 5), F(4, 5)], lambda x, w: mm(x, w.T), 1e-5)
+    case("nn.dense", "nn.dense(%0, %1)", [F(1, 17), F(33, 17)], lambda x, w: mm(x, w.T), 1e-5)
+    case("nn.dense", "nn.dense(%0, %1, units=4)", [F(2, 3, 5), F(4, 5)], lambda x, w: mm(x, w.T), 1e-5)
+    case("nn.dense", "nn.dense(%0, %1)", [In("u8", 2, 9, lo=0, hi=256), In("i8", 3, 9, lo=-128, hi=128)],
+         lambda x, w: x.astype(np.int32) @ w.astype(np.int32).T)
+    case("nn.matmul", "nn.matmul(%0, %1)", [F(3, 5), F(5, 4)], mm, 1e-5)
+    case("nn.matmul", "nn.matmul(%0, %1, transpose_a=true, transpose_b=true)", [F(5, 3), F(4, 5)], lambda a, b: mm(a.T, b.T), 1e-5)
+    case("nn.batch_matmul", "nn.batch_matmul(%0, %1)", [F(2, 3, 5), F(2, 4, 5)], lambda a, b: mm(a, T(b)), 1e-5)
+    case("nn.batch_matmul", "nn.batch_matmul(%0, %1, transpose_b=false)", [F(2, 1, 3, 5), F(4, 5, 6)], mm, 1e-5)
+    case("nn.batch_matmul", "nn.batch_matmul(%0, %1, transpose_a=true, transpose_b=false)", [F(2, 5, 3), F(5, 6)],
+         lambda a, b: mm(T(a), b), 1e-5)
+
+
+def lstm():
+    def ref(direction):
+        def f(x, w, r, b, h0, c0):
+            return run_ort("LSTM", [x, w, r, b, None, h0, c0], nout=3, hidden_size=int(r.shape[2]), direction=direction)
+        return f
+    for direction, d, t, n, i, h in (("forward", 1, 3, 1, 4, 5), ("reverse", 1, 4, 2, 3, 8), ("bidirectional", 2, 3, 1, 5, 19)):
+        case("nn.lstm", f'nn.lstm(%0, %1, %2, %3, %4, %5, direction="{direction}")',
+             [F(t, n, i), F(d, 4 * h, i, lo=-0.5, hi=0.5), F(d, 4 * h, h, lo=-0.5, hi=0.5), F(d, 8 * h, lo=-0.5, hi=0.5),
+              F(d, n, h), F(d, n, h)], ref(direction), 1e-5)
+
+    def cell(xw, rt, h, c):
+        sig = lambda v: 1 / (1 + np.exp(-v))
+        ys = []
+        for x in xw.astype(np.float64):
+            i, o, f, g = np.split(x + h @ rt, 4, axis=-1)
+            c = sig(f) * c + sig(i) * np.tanh(g)
+            h = sig(o) * np.tanh(c)
+            ys.append(h)
+        return tuple(v.astype(np.float32) for v in (np.stack(ys), h, c))
+    for h in (4, 18):
+        case("nn.lstm_recurrent", "nn.lstm_recurrent(%0, %1, %2, %3)",
+             [F(3, 2, 4 * h), F(h, 4 * h, lo=-0.5, hi=0.5), F(2, h), F(2, h)], cell, 1e-5)
+
+
+def moving():
+    case("full", "full(%0, shape=[2, 3], dtype=i64)", [In("i64", vals=[7])], lambda v: np.full((2, 3), v))
+    case("zeros", "zeros(shape=[2, 2], dtype=f32)", [], lambda: np.zeros((2, 2), np.float32))
+    case("ones", "ones(shape=[3], dtype=i32)", [], lambda: np.ones(3, np.int32))
+    case("arange", "arange(start=1.0, stop=2.0, step=0.25)", [], lambda: np.arange(1, 2, 0.25, np.float32))
+    case("arange", "arange(start=7.0, stop=-3.0, step=-3.0, dtype=i64)", [], lambda: np.arange(7, -3, -3))
+    case("shape_of", "shape_of(%0)", [F(2, 3, 4)], lambda v: np.array(v.shape))
+    case("broadcast_to", "broadcast_to(%0, shape=[2, 3, 4])", [F(3, 1)], lambda v: np.broadcast_to(v, (2, 3, 4)))
+    case("reshape", "reshape(%0, newshape=[0, -1])", [F(2, 3, 4)], lambda v: v)
+    case("reshape", "reshape(%0, newshape=[4, 6, 1])", [F(2, 3, 4)], lambda v: v)
+    case("squeeze", "squeeze(%0)", [F(1, 3, 1, 2)], lambda v: v)
+    case("squeeze", "squeeze(%0, axis=[-2])", [F(1, 3, 1, 2)], lambda v: v)
+    case("expand_dims", "expand_dims(%0, axis=1, num_newaxis=2)", [F(2, 3)], lambda v: v)
+    case("expand_dims", "expand_dims(%0, axis=-1)", [F(2, 3)], lambda v: v)
+    case("transpose", "transpose(%0)", [F(2, 3, 4)], np.transpose)
+    case("transpose", "transpose(%0, axes=[1, -1, 0])", [F(2, 3, 4)], lambda v: v.transpose(1, 2, 0))
+    case("concatenate", "concatenate((%0, %1, %2), axis=1)", [F(1, 8, 2, 2), F(1, 16, 2, 2), F(1, 3, 2, 2)],
+         lambda *v: np.concatenate(v, 1))
+    case("concatenate", "concatenate((%0, %1), axis=-1)", [F(2, 3), F(2, 1)], lambda *v: np.concatenate(v, -1))
+    case("stack", "stack((%0, %1, %2), axis=1)", [F(2, 3)] * 3, lambda *v: np.stack(v, 1))
+    case("stack", "stack((%0, %1), axis=-1)", [F(3)] * 2, lambda *v: np.stack(v, -1))
+    case("split", "split(%0, sections=3, axis=1)", [F(2, 6)], lambda v: np.split(v, 3, 1))
+    case("split", "split(%0, indices=[1, 4], axis=-1)", [F(2, 6)], lambda v: np.split(v, [1, 4], 1))
+    S = lambda t: f"strided_slice(%0, {t})"
+    case("strided_slice", S("begin=[1, 0], end=[2, 9]"), [F(3, 4)], lambda v: v[1:2, 0:9])
+    case("strided_slice", S("begin=[-1], end=[-1000], strides=[-1], axes=[1]"), [F(3, 4)], lambda v: v[:, ::-1])
+    case("strided_slice", S("begin=[-2, 3], end=[100, 0], strides=[1, -2], axes=[0, 2]"), [F(3, 2, 5)], lambda v: v[-2:, :, 3:0:-2])
+    case("strided_slice", S("begin=[2], end=[1], axes=[0]"), [F(3, 2)], lambda v: v[2:1])
+    case("strided_slice", S("begin=[0], end=[9223372036854775807], strides=[3]"), [F(10)], lambda v: v[::3])
+    case("tile", "tile(%0, reps=[2, 1, 3])", [F(2, 3)], lambda v: np.tile(v, (2, 1, 3)))
+    case("repeat", "repeat(%0, repeats=3, axis=1)", [F(2, 3)], lambda v: np.repeat(v, 3, 1))
+    case("reverse", "reverse(%0, axis=-2)", [F(2, 3, 2)], lambda v: v[:, ::-1])
+    case("trilu", "trilu(%0)", [F(2, 4, 5)], np.triu)
+    case("trilu", "trilu(%0, upper=false, k=1)", [F(4, 5)], lambda v: np.tril(v, 1))
+    case("trilu", "trilu(%0, k=-2)", [F(4, 3)], lambda v: np.triu(v, -2))
+    pads = lambda v: [(v[2 * i], v[2 * i + 1]) for i in range(len(v) // 2)]
+    for mode, width in (("constant", [0, 1, 2, 0, 1, 1]), ("edge", [1, 1, 0, 2, 3, 0]), ("reflect", [0, 0, 2, 1, 3, 3])):
+        case("nn.pad", f'nn.pad(%0, pad_width={width}, pad_mode="{mode}")', [F(2, 3, 4)], lambda v: np.pad(v, pads(width), mode))
+    case("nn.pad", "nn.pad(%0, pad_width=[-1, 1, 0, -2], pad_value=1.5)", [F(3, 4)],
+         lambda v: np.pad(v[1:, :-2], [(0, 1), (0, 0)], constant_values=1.5))
+    I = lambda *s, lo, hi: In("i64", *s, lo=lo, hi=hi)
+    case("take", "take(%0, %1)", [F(5, 3), I(2, 4, lo=0, hi=5)], lambda v, i: np.take(v, i, 0))
+    case("take", "take(%0, %1, axis=1)", [F(2, 5, 3), V("i32", 0, 9, -4)], lambda v, i: np.take(v, i, 1, mode="clip"))
+    case("take", 'take(%0, %1, axis=-1, mode="wrap")', [F(2, 5), I(3, lo=-5, hi=5)], lambda v, i: np.take(v, i, -1))
+    case("take", "take(%0, %1)", [F(5), In("i64", vals=[3])], lambda v, i: v[3])
+    case("take", "take(%0, %1, axis=1, batch_dims=1)", [F(2, 5), I(2, 3, lo=0, hi=5)], lambda v, i: np.take_along_axis(v, i, 1))
+    case("gather", "gather(%0, %1, axis=1)", [F(3, 5), I(3, 4, lo=-5, hi=5)], lambda v, i: run_ort("GatherElements", [v, i], axis=1))
+    case("gather", "gather(%0, %1, axis=0)", [F(4, 3, 2), I(2, 3, 1, lo=0, hi=4)], lambda v, i: run_ort("GatherElements", [v, i], axis=0))
+    first = lambda i: np.moveaxis(i, 0, -1)
+    case("gather_nd", "gather_nd(%0, %1)", [F(3, 4, 2), I(2, 5, lo=-3, hi=3)], lambda v, i: run_ort("GatherND", [v, first(i)]))
+    case("gather_nd", "gather_nd(%0, %1, batch_dims=1)", [F(2, 4, 3), I(1, 2, 3, lo=0, hi=4)],
+         lambda v, i: run_ort("GatherND", [v, first(i)], batch_dims=1))
+    for red, onnx_red in (("update", "none"), ("add", "add"), ("mul", "mul"), ("max", "max"), ("min", "min")):
+        idx = In("i64", 2, 3, vals=[0, 1, -1, 3, 2, 0])
+        if red != "update":
+            idx = In("i64", 2, 3, vals=[0, 1, 1, 3, 2, 2])
+        case("scatter_elements", f'scatter_elements(%0, %1, %2, axis=1, reduction="{red}")', [F(3, 4), idx, F(2, 3)],
+             lambda v, i, u: run_ort("ScatterElements", [v, i, u], axis=1, reduction=onnx_red), 1e-6)
+    case("scatter_nd", "scatter_nd(%0, %1, %2)", [F(4, 3), In("i64", 1, 2, vals=[2, -4]), F(2, 3)],
+         lambda v, i, u: run_ort("ScatterND", [v, first(i), u]))
+    case("scatter_nd", 'scatter_nd(%0, %1, %2, mode="add")', [F(4, 3), In("i64", 2, 3, vals=[0, 0, 3, 1, 1, 2]), F(3)],
+         lambda v, i, u: run_ort("ScatterND", [v, first(i), u], reduction="add"), 1e-6)
+    case("one_hot", "one_hot(%0, %1, %2, depth=4)", [V("i64", 0, 3, -1, 7), In("f32", vals=[2]), In("f32", vals=[-1])],
+         lambda i, on, off: run_ort("OneHot", [i, np.array(4), np.array([off, on], np.float32)]))
+    case("one_hot", "one_hot(%0, %1, %2, depth=3, axis=0)", [In("i64", 2, 2, vals=[0, 1, 2, 0]), In("f32", vals=[1]), In("f32", vals=[0])],
+         lambda i, on, off: run_ort("OneHot", [i, np.array(3), np.array([off, on], np.float32)], axis=0))
+
+    def block(x, b):
+        n, c, h, w = x.shape
+        x = np.pad(x, [(0, 0), (0, -c % b), (0, 0), (0, 0)])
+        return x.reshape(n, -1, b, h, w).transpose(0, 1, 3, 4, 2)
+    L = lambda s, d, c=0: f'layout_transform(%0, src_layout="{s}", dst_layout="{d}"{f", channels={c}" if c else ""})'
+    case("layout_transform", L("NCHW", "NCHW8c"), [F(1, 16, 2, 3)], lambda v: block(v, 8))
+    case("layout_transform", L("NCHW", "NCHW8c"), [F(2, 11, 2, 1)], lambda v: block(v, 8))
+    case("layout_transform", L("NCHW4c", "NCHW", 6), [F(1, 2, 2, 2, 4)], lambda v: v.transpose(0, 1, 4, 2, 3).reshape(1, 8, 2, 2)[:, :6])
+    case("layout_transform", L("NCHW4c", "NCHW8c"), [F(1, 3, 2, 2, 4)],
+         lambda v: block(v.transpose(0, 1, 4, 2, 3).reshape(1, 12, 2, 2), 8))
+    case("layout_transform", L("NCHW", "NHWC"), [F(1, 3, 2, 4)], lambda v: v.transpose(0, 2, 3, 1))
+
+
+def reductions():
+    for name, fn, tol in (("sum", np.sum, 1e-6), ("mean", np.mean, 1e-6), ("max", np.max, 0), ("min", np.min, 0), ("prod", np.prod, 1e-5)):
+        case(name, f"{name}(%0)", [F(3, 4)], fn, tol)
+        case(name, f"{name}(%0, axis=[1, -1], keepdims=true)", [F(2, 3, 4)], lambda v: fn(v, (1, 2), keepdims=True), tol)
+        case(name, f"{name}(%0, axis=[1])", [F(2, 5, 3)], lambda v: fn(v, 1), tol)
+        case(name, f"{name}(%0, axis=[1], exclude=true)", [F(2, 5, 3)], lambda v: fn(v, (0, 2)), tol)
+    case("max", "max(%0, axis=[1])", [In("f32", 2, 2, vals=[1, NAN, -INF, -INF])], lambda v: v.max(1))
+    case("max", "max(%0)", [V("i64", -(2 ** 63), 5 - 2 ** 63)], np.max)
+    case("min", "min(%0)", [V("u8", 255, 255)], np.min)
+    case("sum", "sum(%0, axis=[0])", [V("i64", 1 << 40, 7, -3)], np.sum)
+    t = [In("bool", 3, 2, vals=[1, 0, 1, 1, 0, 0])]
+    case("all", "all(%0, axis=[1])", t, lambda v: v.all(1))
+    case("any", "any(%0, axis=[1])", t, lambda v: v.any(1))
+    case("variance", "variance(%0, %1, axis=[1])", [F(2, 7), F(2, 1)], lambda v, m: ((v - m) ** 2).mean(1), 1e-6)
+    case("variance", "variance(%0, %1, axis=[0], keepdims=true, unbiased=true)", [F(5, 3), F(1, 3)],
+         lambda v, m: ((v - m) ** 2).sum(0, keepdims=True) / 4, 1e-6)
+    for name, fn in (("argmax", np.argmax), ("argmin", np.argmin)):
+        case(name, f"{name}(%0, axis=1, dtype=i64)", [F(3, 7)], lambda v: fn(v, 1))
+        case(name, f"{name}(%0, axis=-2, keepdims=true)", [In("i32", 2, 5, 3, lo=0, hi=3)],
+             lambda v: np.expand_dims(fn(v, -2), -2).astype(np.int32))
+        case(name, f"{name}(%0, select_last_index=true)", [V("f32", 1, 0, 1, 0, 0.5)],
+             lambda v: np.int32(4 - fn(v[::-1])))
+        case(name, f"{name}(%0)", [V("f32", 1, NAN, 3, NAN)], lambda v: np.int32(fn(v)))
+    case("cumsum", "cumsum(%0)", [F(5)], np.cumsum, 1e-6)
+    case("cumsum", "cumsum(%0, axis=1)", [F(2, 4, 3)], lambda v: np.cumsum(v, 1), 1e-6)
+    case("cumsum", "cumsum(%0, axis=-1, exclusive=true)", [In("i64", 2, 4, lo=-9, hi=9)], lambda v: np.cumsum(v, -1) - v)
+    case("cumsum", "cumsum(%0, axis=0)", [F(1, 2)], lambda v: v)
+    for n in (1, 2, 7, 16, 33):
+        x = In("f32", 2, n, lo=-5, hi=5)
+        case("sort", "sort(%0)", [x], lambda v: np.sort(v, -1))
+        case("argsort", "argsort(%0, dtype=i64)", [x], lambda v: np.argsort(v, -1, kind="stable"))
+    case("sort", "sort(%0, axis=0, is_ascend=false)", [F(5, 3)], lambda v: -np.sort(-v, 0))
+    case("sort", "sort(%0)", [V("f32", NAN, 3, -INF, INF, NAN, 0)], np.sort)
+    case("argsort", "argsort(%0, is_ascend=false)", [V("i32", 3, 1, 3, 2, 1, 3)], lambda v: np.argsort(-v, kind="stable").astype(np.int32))
+    case("topk", "topk(%0, k=3, dtype=i64)", [F(2, 9)], lambda v: run_ort("TopK", [v, np.array([3])], nout=2))
+    case("topk", "topk(%0, k=2, axis=1, is_ascend=true)", [F(2, 5, 3)],
+         lambda v: tuple(w.astype(t) for w, t in zip(run_ort("TopK", [v, np.array([2])], nout=2, axis=1, largest=0), (np.float32, np.int32))))
+    case("topk", 'topk(%0, k=2, ret_type="indices")', [V("i32", 4, 9, 9, 1)], lambda v: np.array([1, 2], np.int32))
+    case("topk", 'topk(%0, k=2, ret_type="values")', [V("i32", 4, 9, 9, 1)], lambda v: np.array([9, 9], np.int32))
+
+
+def resize():
+    names = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
+
+    def one(mode, coord, rounding, shape, size, scales=None):
+        text = (f'image.resize2d(%0, size={list(size)}, method="{names[mode]}", coordinate_transformation_mode="{coord}", '
+                f'rounding_method="{rounding}"' + (f", scales=[{scales[0]}, {scales[1]}]" if scales else "") + ")")
+        kw = dict(mode=mode, coordinate_transformation_mode=coord, nearest_mode=rounding)
+        if mode != "nearest":
+            del kw["nearest_mode"]
+
+        def f(x):
+            if scales:
+                return run_ort("Resize", [x, None, np.array([1, 1, *scales], np.float32)], **kw)
+            return run_ort("Resize", [x, None, None, np.array([*x.shape[:2], *size], np.int64)], **kw)
+        case("image.resize2d", text, [F(*shape)], f, 1e-5)
+    one("nearest", "asymmetric", "floor", (1, 3, 3, 4), (6, 8))
+    one("nearest", "asymmetric", "floor", (1, 8, 3, 4), (6, 8), (2.0, 2.0))
+    one("nearest", "half_pixel", "round_prefer_floor", (1, 2, 4, 5), (7, 3))
+    one("nearest", "half_pixel", "round_prefer_ceil", (1, 2, 4, 4), (8, 2))
+    one("nearest", "asymmetric", "ceil", (1, 1, 5, 5), (3, 7))
+    one("nearest", "align_corners", "round_prefer_floor", (1, 1, 4, 5), (7, 9))
+    one("linear", "half_pixel", "floor", (1, 2, 3, 4), (6, 7))
+    one("linear", "align_corners", "floor", (1, 2, 3, 4), (5, 9))
+    one("linear", "asymmetric", "floor", (1, 1, 4, 4), (6, 3), (1.5, 0.75))
+    one("linear", "pytorch_half_pixel", "floor", (1, 1, 3, 4), (1, 6))
+    one("cubic", "half_pixel", "floor", (1, 1, 4, 5), (8, 7))
+
+
+def quantized():
+    Q = lambda *s: In("i8", *s, lo=-128, hi=128)
+    s0, z0 = In("f32", vals=[0.0625]), In("i8", vals=[3])
+    case("qnn.quantize", "qnn.quantize(%0, %1, %2)", [F(3, 9, lo=-20, hi=20), s0, z0],
+         lambda x, s, z: run_ort("QuantizeLinear", [x, s, z]))
+    case("qnn.quantize", "qnn.quantize(%0, %1, %2, out_dtype=u8)",
+         [V("f32", 0.5, 1.5, 2.5, -0.5, 300, -300), In("f32", vals=[1]), In("u8", vals=[7])],
+         lambda x, s, z: run_ort("QuantizeLinear", [x, s, z]))
+    case("qnn.quantize", "qnn.quantize(%0, %1, %2, axis=1)", [F(2, 3, 4, lo=-20, hi=20), F(3, lo=0.05, hi=0.2), In("i8", 3, lo=-9, hi=9)],
+         lambda x, s, z: run_ort("QuantizeLinear", [x, s, z], axis=1))
+    case("qnn.dequantize", "qnn.dequantize(%0, %1, %2)", [Q(3, 5), s0, z0], lambda x, s, z: run_ort("DequantizeLinear", [x, s, z]))
+    case("qnn.dequantize", "qnn.dequantize(%0, %1, %2, axis=0)", [Q(3, 5), F(3, lo=0.05, hi=0.2), In("i8", 3, lo=-9, hi=9)],
+         lambda x, s, z: run_ort("DequantizeLinear", [x, s, z], axis=0))
+    case("qnn.dequantize", "qnn.dequantize(%0, %1, %2, axis=0)", [In("i32", 3, lo=-9999, hi=9999), F(3, lo=0.05, hi=0.2), In("i32", 3, vals=[0, 0, 0])],
+         lambda x, s, z: run_ort("DequantizeLinear", [x, s, z], axis=0))
+
+    def requant(x, s, z, s2, z2):
+        y = run_ort("DequantizeLinear", [x, s, z])
+        return run_ort("QuantizeLinear", [y, s2, z2])
+    case("qnn.requantize", "qnn.requantize(%0, %1, %2, %3, %4)", [Q(4, 9), s0, z0, In("f32", vals=[0.11]), In("i8", vals=[-5])], requant)
+
+
+def main():
+    for family in (elementwise, normalization, convolution, pooling, products, lstm, moving, reductions, resize, quantized):
+        family()
+    here = os.path.dirname(os.path.abspath(__file__))
+    for name, cases in CASES.items():
+        with open(os.path.join(here, name + ".case"), "w") as f:
+            f.write(f"# {name}; written by record.py with numpy {np.__version__}, onnxruntime {ort.__version__}\n")
+            f.write("----\n".join(cases))
+    print(f"{len(CASES)} operators, {sum(map(len, CASES.values()))} cases", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

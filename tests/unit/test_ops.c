@@ -1,0 +1,351 @@
+/* Every operator against recorded numbers: tests/ops/<operator>.case, written by record.py there.
+ *
+ * A case runs up to four ways, always through the interpreter: as it stands; with its operands as
+ * constants (compute functions may look at a known number); and, where the operator has a blocked
+ * form, on layouts NCHW4c and NCHW8c, where surplus lanes must come out as zero.  An operator of
+ * the table without a case is a failure. */
+#include "tests/unit/check.h"
+
+#include "ir/relay.h"
+#include "ops/ops.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MAX_OPERANDS = 8 };
+
+typedef struct {
+    Ctx          *c;
+    Diags        *diags;
+    const char   *file;
+    uint32_t      number; /* of the case in its file */
+    const Module *m;
+    uint32_t      nin, nout;
+    const Const  *in[MAX_OPERANDS];
+    const char   *out[MAX_OPERANDS]; /* expected values, as text */
+    double        tol;
+} Case;
+
+static uint32_t blocked_runs, blocked_refusals;
+
+static bool failed(const Case *k, const char *how, const char *what)
+{
+    StrBuf s = strbuf(k->c->scratch);
+
+    diag_print(k->diags, DIAG_TEXT, &s);
+    printf("%s, case %u, %s: %s\n%s", k->file, k->number, how, what, s.at ? s.at : "");
+    check_failures++;
+    return false;
+}
+
+/* ---- reading a case --------------------------------------------------------------------------------- */
+
+/* The formula of record.py's `rand`. */
+static double rand_value(uint64_t i, uint64_t seed, double lo, double hi)
+{
+    uint64_t x = i + seed * 1000003;
+
+    x = (x * 2654435761u + 40503) & 0xFFFFFFFF;
+    x ^= x >> 15;
+    x = (x * 2246822519u) & 0xFFFFFFFF;
+    x ^= x >> 13;
+    return lo + (hi - lo) * ((double)(x >> 8) / 16777216.0);
+}
+
+static void put(DType t, void *p, const char **text)
+{
+    char *end;
+
+    if (dtype_is_float(t))
+        dtype_put_f(t, p, strtod(*text, &end));
+    else
+        dtype_put_i(t, p, strtoll(*text, &end, 10));
+    *text = end;
+}
+
+static const Const *operand(Ctx *c, const Type *t, const char *spec)
+{
+    uint32_t size = dtype_bytes(t->dtype);
+    int64_t  n;
+    double   lo, hi;
+    unsigned seed;
+
+    if (!type_elems(t, &n))
+        return NULL;
+    uint8_t *data = arena_array(c->arena, (size_t)n + 1, size);
+    bool     random = sscanf(spec, "rand %lf %lf %u", &lo, &hi, &seed) == 3;
+
+    for (int64_t i = 0; i < n; i++) {
+        if (!random) {
+            if (!i)
+                spec += strlen("vals");
+            put(t->dtype, data + i * size, &spec);
+            continue;
+        }
+        double v = rand_value((uint64_t)i, seed, lo, hi);
+
+        if (dtype_is_float(t->dtype))
+            dtype_put_f(t->dtype, data + i * size, v);
+        else
+            dtype_put_i(t->dtype, data + i * size, (int64_t)floor(v));
+    }
+    return const_new(c, NULL, t, (Bytes){data, (size_t)n * size});
+}
+
+/* `text`: the lines of one case, changed in place. */
+static bool read_case(Case *k, char *text)
+{
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        if (!strncmp(line, "fn ", 3)) {
+            Bytes b = {(const uint8_t *)line, strlen(line)};
+
+            if (!(k->m = relay_parse(k->c, k->file, b, (Bytes){0})))
+                return failed(k, "parse", line);
+        } else if (!strncmp(line, "in ", 3) && k->m && k->nin < MAX_OPERANDS) {
+            const Expr *f = module_func(k->m, "main");
+
+            if (k->nin >= func_nparams(f))
+                return failed(k, "parse", "too many operands");
+            k->in[k->nin] = operand(k->c, func_param(f, k->nin)->type, line + 3);
+            k->nin++;
+        } else if (!strncmp(line, "out", 3) && k->nout < MAX_OPERANDS) {
+            k->out[k->nout++] = line + 3;
+        } else if (!strncmp(line, "tol ", 4)) {
+            k->tol = atof(line + 4);
+        } else if (*line != '#') {
+            return failed(k, "parse", line);
+        }
+    }
+    return k->m && k->nout ? true : failed(k, "parse", "not a whole case");
+}
+
+/* ---- comparing ----------------------------------------------------------------------------------------- */
+
+/* Nine digits name an f32, but are not one. */
+static double rounded(DType t, double v)
+{
+    uint8_t p[8];
+
+    dtype_put_f(t, p, v);
+    return dtype_get_f(t, p);
+}
+
+static bool close_enough(double got, double want, double tol)
+{
+    if (isnan(want) || isnan(got))
+        return isnan(want) && isnan(got);
+    return got == want || fabs(got - want) <= tol + tol * fabs(want);
+}
+
+static bool same_numbers(const Case *k, const char *how, uint32_t o, const Const *got)
+{
+    const char *text = k->out[o];
+    DType       t = got->type->dtype;
+    int64_t     n, i;
+    char        what[200];
+
+    type_elems(got->type, &n);
+    for (i = 0; i < n; i++) {
+        const uint8_t *p = got->data.at + (size_t)i * dtype_bytes(t);
+        char          *end;
+
+        if (dtype_is_float(t)) {
+            double want = rounded(t, strtod(text, &end)), v = dtype_get_f(t, p);
+
+            snprintf(what, sizeof what, "result %u, number %lld is %.9g, not %.9g", o, (long long)i,
+                     v, want);
+            if (end == text || !close_enough(v, want, k->tol))
+                return failed(k, how, what);
+        } else {
+            int64_t want = strtoll(text, &end, 10), v = dtype_get_i(t, p);
+
+            snprintf(what, sizeof what, "result %u, number %lld is %lld, not %lld", o, (long long)i,
+                     (long long)v, (long long)want);
+            if (end == text || v != want)
+                return failed(k, how, what);
+        }
+        text = end;
+    }
+    return text[strspn(text, " ")] ? failed(k, how, "fewer numbers than expected") : true;
+}
+
+static bool run(const Case *k, const char *how, const Expr *func, uint32_t nin,
+                const Const *const *in)
+{
+    GlobalDef           def = {"main", func};
+    const Module       *m = module_new(k->c, k->m, 1, &def);
+    uint32_t            nout;
+    const Const *const *out;
+
+    check_count++;
+    if (!relay_eval(k->c, m, nin, in, &nout, &out))
+        return failed(k, how, "does not run");
+    if (nout != k->nout)
+        return failed(k, how, "another number of results");
+    for (uint32_t i = 0; i < nout; i++)
+        if (!same_numbers(k, how, i, out[i]))
+            return false;
+    return true;
+}
+
+/* ---- the ways to run -------------------------------------------------------------------------------------- */
+
+static bool run_constant(const Case *k, const Expr *f)
+{
+    const Expr *vars[MAX_OPERANDS], *values[MAX_OPERANDS];
+
+    for (uint32_t i = 0; i < k->nin; i++) {
+        vars[i] = func_param(f, i);
+        values[i] = expr_const(k->c, k->in[i], NO_LOC);
+    }
+    const Expr *body = expr_bind(k->c, func_body(f), k->nin, vars, values);
+
+    return run(k, "constants", expr_func(k->c, 0, NULL, body, (FuncData){0}, NO_LOC), 0, NULL);
+}
+
+static const Expr *relayout(Ctx *c, const Expr *x, const char *from, const char *to,
+                            int64_t channels)
+{
+    LayoutTransformAttrs *a = attrs_new(c, &attrs_LayoutTransformAttrs);
+
+    a->src_layout = from;
+    a->dst_layout = to;
+    a->channels = channels;
+    return expr_call_name(c, "layout_transform", 1, &x, a, NO_LOC);
+}
+
+/* An operand in blocked layout: images and tuples of them; others stay. */
+static const Expr *blocked(Ctx *c, const Expr *x, const char *layout)
+{
+    if (x->type->kind == TYPE_TENSOR && x->type->n == 4)
+        return relayout(c, x, "NCHW", layout, 0);
+    if (x->kind == EXPR_TUPLE) {
+        const Expr *fields[MAX_OPERANDS];
+
+        for (uint32_t i = 0; i < x->nkids && i < MAX_OPERANDS; i++)
+            fields[i] = blocked(c, x->kids[i], layout);
+        return expr_tuple(c, x->nkids, fields, NO_LOC);
+    }
+    return x;
+}
+
+/* Lanes past the last channel: all of them summed must be zero (a NaN is not). */
+static bool surplus_is_zero(const Case *k, const char *how, const Expr *func)
+{
+    GlobalDef           def = {"main", func};
+    const Module       *m = module_new(k->c, k->m, 1, &def);
+    const Const *const *out;
+    int64_t             d[5], channels;
+    uint32_t            nout;
+
+    type_dim(func_body(module_func(k->m, "main"))->type, 1, &channels);
+    if (!relay_eval(k->c, m, k->nin, k->in, &nout, &out))
+        return failed(k, how, "does not run");
+    for (uint32_t i = 0; i < 5; i++)
+        type_dim(out[0]->type, i, &d[i]);
+    int64_t n = d[0] * d[1] * d[2] * d[3] * d[4];
+
+    for (int64_t i = 0; i < n; i++) {
+        int64_t lane = i % d[4], block = i / (d[2] * d[3] * d[4]) % d[1];
+        DType   t = out[0]->type->dtype;
+
+        if (block * d[4] + lane >= channels &&
+            dtype_get_f(t, out[0]->data.at + (size_t)i * dtype_bytes(t)) != 0)
+            return failed(k, how, "a surplus lane is not zero");
+    }
+    return true;
+}
+
+static bool run_blocked(const Case *k, const Expr *f, uint32_t block)
+{
+    Ctx        *c = k->c;
+    const Expr *call = func_body(f), *args[MAX_OPERANDS], *params[MAX_OPERANDS];
+    const char *how = intern_printf(c->strings, "blocks of %u", block);
+    const char *layout = intern_printf(c->strings, "NCHW%uc", block);
+    const Op   *op = call_op(call);
+    int64_t     channels;
+
+    if (!op || !op->block || !call->type || call->type->kind != TYPE_TENSOR || call->type->n != 4)
+        return true;
+    for (uint32_t i = 0; i < k->nin; i++)
+        params[i] = func_param(f, i);
+    for (uint32_t i = 0; i < call_nargs(call); i++) {
+        bool weight = i == 1 && op == &op_table.at[OP_NN_CONV2D];
+
+        args[i] = weight ? call_arg(call, i) : blocked(c, call_arg(call, i), layout);
+    }
+    uint32_t    errors = diag_errors(k->diags);
+    const Expr *now = op->block(c, call, args, block);
+
+    if (!now) {
+        blocked_refusals++;
+        return diag_errors(k->diags) == errors ? true : failed(k, how, "refused with an error");
+    }
+    blocked_runs++;
+    if (now->type->n != 5)
+        return failed(k, how, "the result is not blocked");
+    if (!surplus_is_zero(k, how, expr_func(c, k->nin, params, now, (FuncData){0}, NO_LOC)))
+        return false;
+    type_dim(call->type, 1, &channels);
+    now = relayout(c, now, layout, "NCHW", channels);
+    return run(k, how, expr_func(c, k->nin, params, now, (FuncData){0}, NO_LOC), k->nin, k->in);
+}
+
+static void run_case(const char *file, uint32_t number, char *text)
+{
+    Arena *arena = arena_new(NULL);
+    Diags *diags = diags_new(arena);
+    Ctx   *c = ctx_new(arena, diags, op_table);
+    Case   k = {.c = c, .diags = diags, .file = file, .number = number};
+
+    if (read_case(&k, text)) {
+        const Expr *f = module_func(k.m, "main");
+
+        (void)(run(&k, "as it stands", f, k.nin, k.in) && run_constant(&k, f) &&
+               run_blocked(&k, f, 8) && run_blocked(&k, f, 4));
+    }
+    ctx_free(c);
+    arena_free(arena);
+}
+
+/* ---- all operators ------------------------------------------------------------------------------------------ */
+
+static void run_file(const char *op)
+{
+    Arena *arena = arena_new(NULL);
+    Diags *diags = diags_new(arena);
+    char  *path = arena_printf(arena, "tests/ops/%s.case", op), *text, *next;
+    Bytes  b;
+
+    check_count++;
+    if (!file_read(diags, arena, path, &b)) {
+        printf("operator %s has no case: %s\n", op, path);
+        check_failures++;
+        arena_free(arena);
+        return;
+    }
+    text = arena_alloc(arena, b.n + 1);
+    memcpy(text, b.at, b.n);
+    for (uint32_t i = 1; text; i++, text = next) {
+        if ((next = strstr(text, "----\n"))) {
+            *next = '\0';
+            next += strlen("----\n");
+        }
+        run_case(path, i, text);
+    }
+    arena_free(arena);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) { /* test_ops nn.conv2d .. */
+        for (int i = 1; i < argc; i++)
+            run_file(argv[i]);
+        return check_result();
+    }
+    for (uint32_t i = 0; i < op_table.n; i++)
+        run_file(op_table.at[i].text);
+    printf("%u blocked runs, %u refused\n", blocked_runs, blocked_refusals);
+    CHECK(blocked_runs > 100);
+    return check_result();
+}
