@@ -1,0 +1,97 @@
+/* docs/ops.md from the operator table.
+ *
+ *     opsdoc                      print it
+ *     opsdoc docs/ops.md          write it, if it differs
+ *     opsdoc --check docs/ops.md  fail if the file is not what the table says */
+#include "ops/ops.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const fusion[] = {
+    [FUSE_ELEMWISE] = "elementwise",     [FUSE_BROADCAST] = "broadcast",
+    [FUSE_INJECTIVE] = "injective",      [FUSE_COMM_REDUCE] = "reduction",
+    [FUSE_OUT_FUSABLE] = "takes others", [FUSE_OPAQUE] = "alone",
+};
+
+static void attributes(StrBuf *s, const AttrRecord *r)
+{
+    for (uint32_t i = 0; r && i < r->nfields; i++) {
+        const AttrField *f = &r->fields[i];
+        const char      *quote = f->type == ATTR_STR && f->fallback ? "\"" : "";
+
+        str_printf(s, "%s`%s", i ? ", " : "", f->name);
+        if (f->fallback)
+            str_printf(s, "=%s%s%s", quote, f->fallback, quote);
+        str_add(s, "`");
+    }
+}
+
+static void row(StrBuf *s, const Op *op)
+{
+    str_printf(s, "| `%s` | %u", op->text, op->min_in);
+    if (op->max_in != op->min_in)
+        str_printf(s, " to %u", op->max_in);
+    str_add(s, " | ");
+    attributes(s, op->attrs);
+    str_printf(s, " | %s | %s | %s |\n", fusion[op->fusion],
+               op->compute  ? "compute"
+               : op->expand ? "expand"
+                            : "**none**",
+               op->block ? "yes" : "");
+}
+
+static void page(StrBuf *s)
+{
+    str_add(
+        s,
+        "# Operators\n\n"
+        "Written by `tools/opsdoc.c` from `ops/ops.def` and `ops/attrs.def`; do not edit. The file "
+        "of an\n"
+        "operator opens with what it means.\n\n"
+        "- *Attributes* show their defaults; those without one are required.\n"
+        "- *Fusion*: what `fuse_ops` may join it with. An operator that *takes others* is joined "
+        "by the\n"
+        "  elementwise ones that read its result; one that stands *alone* is a kernel of its own.\n"
+        "- *Defined by* a tensor expression (compute), or through simpler operators (expand).\n"
+        "- *Blocked*: runs on layouts NCHW<b>c as well.\n\n"
+        "| Operator | Operands | Attributes | Fusion | Defined by | Blocked |\n"
+        "|---|---|---|---|---|---|\n");
+    for (uint32_t i = 0; i < op_table.n; i++)
+        row(s, &op_table.at[i]);
+}
+
+static int finish(Arena *a, const Diags *d)
+{
+    StrBuf s = strbuf(a);
+    int    status = diag_status(d);
+
+    diag_print(d, DIAG_TEXT, &s);
+    if (s.n)
+        fputs(s.at, stderr);
+    arena_free(a);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    Arena *a = arena_new(NULL);
+    Diags *d = diags_new(a);
+    StrBuf s = strbuf(a);
+    bool   check = argc == 3 && !strcmp(argv[1], "--check");
+    Bytes  was;
+
+    page(&s);
+    if (argc == 1) {
+        fputs(s.at, stdout);
+    } else if (check) {
+        if (file_read(d, a, argv[2], &was) && (was.n != s.n || memcmp(was.at, s.at, s.n)))
+            diag_error(d, E_VERIFY, (Loc){.file = argv[2]},
+                       "this is not what the operator table says; run opsdoc %s", argv[2]);
+    } else if (argc == 2) {
+        file_write(d, argv[1], (Bytes){(const uint8_t *)s.at, s.n});
+    } else {
+        diag_error(d, E_USAGE, NO_LOC, "opsdoc [[--check] <file>]");
+    }
+    return finish(a, d);
+}
