@@ -74,6 +74,8 @@ typedef enum {
     SHOW_NOTHING,
     SHOW_HELP,
     SHOW_VERSION,
+    SHOW_TARGETS,
+    SHOW_MACHINE,
     SHOW_OPS,
     SHOW_PASSES,
 } Show;

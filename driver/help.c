@@ -1,4 +1,5 @@
 /* --help and the -print-... options: the tables, laid out for people. */
+#include "backends/backend.h"
 #include "driver/driver.h"
 #include "ops/ops.h"
 
@@ -179,6 +180,33 @@ static bool add_topic(Diags *d, const char *topic, StrBuf *out)
     return false;
 }
 
+static void add_targets(StrBuf *out)
+{
+    static const struct {
+        const char *text, *about;
+    } rows[] = {
+#define BACKEND(id, text, backend, about) {text, about},
+#include "backends/backends.def"
+#undef BACKEND
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        str_printf(out, "%s: %s\n", rows[i].text, rows[i].about);
+        backend_find(rows[i].text)->list_targets(out);
+    }
+}
+
+static bool add_machine(Diags *d, StrBuf *out)
+{
+    Ctx          *c = ctx_new(out->arena, d, op_table);
+    const Target *t = backend_of(KIND_LLVM)->parse_target(c, "llvm");
+
+    if (t)
+        str_printf(out, "%s\n", t->triple);
+    ctx_free(c);
+    return t != NULL;
+}
+
 static void add_ops(StrBuf *out)
 {
     for (uint32_t i = 0; i < op_table.n; i++)
@@ -218,6 +246,8 @@ bool help_print(Diags *d, const Options *o, StrBuf *out)
         str_add(out, "\n@<file> stands for the words in it; after -- all words are files.\n");
         break;
     case SHOW_VERSION: str_printf(out, "tvmcc %s\n", TVMCC_VERSION); break;
+    case SHOW_TARGETS: add_targets(out); break;
+    case SHOW_MACHINE: return add_machine(d, out);
     case SHOW_OPS: add_ops(out); break;
     case SHOW_PASSES: add_passes(out); break;
     }
