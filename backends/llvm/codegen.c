@@ -492,11 +492,13 @@ static void gen_for(Gen *g, const Stmt *s)
     lo = gen_idx_as(g, l->lo, bits);
     if (idx_is_const(l->extent, &n) && n == 1) {
         gen_bind(g, l->var, lo);
+        gen_drop(g, (GenMark){g->block.keys.n, mark.stmt});
         gen_stmt(g, s->kids[0]);
         gen_drop(g, mark);
         return;
     }
     hi = gen_idx_as(g, end, bits);
+    gen_drop(g, (GenMark){g->block.keys.n, mark.stmt}); /* the body may store where bounds load */
     body = gen_bb(g, l->var->name ? l->var->name : "loop");
     done = gen_bb(g, "done");
     from = LLVMGetInsertBlock(g->b);
@@ -572,6 +574,7 @@ static void gen_alloc(Gen *g, const Stmt *s)
     DType         t = b->dtype;
     int64_t       elems = 1, origin = 0;
     uint32_t      align = b->align;
+    GenMark       mark = gen_mark(g);
     LLVMTypeRef   type = gen_mem_type(g, t);
     LLVMValueRef  p, at;
 
@@ -600,6 +603,7 @@ static void gen_alloc(Gen *g, const Stmt *s)
         p = LLVMBuildGEP2(g->b, gen_mem_type(g, t), p, &at, 1, "");
     map_put(g->bufs, b->id, p);
     gen_stmt(g, s->kids[0]);
+    gen_drop(g, mark); /* copies of a nest share the buffer, but not its memory */
 }
 
 void gen_call(Gen *g, const Stmt *s)
@@ -738,8 +742,29 @@ static bool params_alias(const Buffer *a, const Buffer *b)
     return false;
 }
 
-static void param_attrs(Gen *g, const Func *f, LLVMValueRef fn, uint32_t i)
+/* Which buffers s stores through, itself or by calls; aliases count as one. */
+static void find_written(Gen *g, const Stmt *s, Map *written)
 {
+    const StmtCall *call = &s->u.call;
+
+    if (s->kind == STMT_STORE)
+        for (const Buffer *b = s->u.store.buffer; b; b = b->alias)
+            map_put(written, b->id, g);
+    if (s->kind == STMT_CALL) {
+        GenFunc *callee = map_get(g->funcs, PTR_KEY(intern(g->c->strings, call->callee)));
+
+        for (uint32_t i = 0; i < call->nargs; i++)
+            for (const Buffer *b = call->args[i].buffer; b; b = b->alias)
+                if (!callee || callee->written[i])
+                    map_put(written, b->id, g);
+    }
+    for (uint32_t i = 0; i < s->nkids; i++)
+        find_written(g, s->kids[i], written);
+}
+
+static void param_attrs(Gen *g, const GenFunc *gf, uint32_t i)
+{
+    const Func   *f = gf->f;
     const Buffer *b = f->params[i].buffer;
     uint32_t      align = b->align ? b->align : b->dtype.bits / 8u;
     bool          alone = true;
@@ -748,27 +773,33 @@ static void param_attrs(Gen *g, const Func *f, LLVMValueRef fn, uint32_t i)
         if (j != i && f->params[j].buffer && params_alias(b, f->params[j].buffer))
             alone = false;
     if (alone)
-        gen_attr(g, fn, i + 1, "noalias", 0);
-    gen_attr(g, fn, i + 1, "nocapture", 0);
-    gen_attr(g, fn, i + 1, "nonnull", 0);
-    gen_attr(g, fn, i + 1, "noundef", 0);
+        gen_attr(g, gf->fn, i + 1, "noalias", 0);
+    gen_attr(g, gf->fn, i + 1, "nocapture", 0);
+    gen_attr(g, gf->fn, i + 1, "nonnull", 0);
+    gen_attr(g, gf->fn, i + 1, "noundef", 0);
     if (align > 1)
-        gen_attr(g, fn, i + 1, "align", low_bit(align, 1u << 12));
-    if (!f->params[i].written && alone)
-        gen_attr(g, fn, i + 1, "readonly", 0);
+        gen_attr(g, gf->fn, i + 1, "align", low_bit(align, 1u << 12));
+    if (!gf->written[i] && alone)
+        gen_attr(g, gf->fn, i + 1, "readonly", 0);
 }
 
 static GenFunc *declare(Gen *g, const Func *f)
 {
     GenFunc     *gf = NEW(g->a, GenFunc);
     LLVMTypeRef *types = NEW_ARRAY(g->a, LLVMTypeRef, f->nparams + 1);
-    uint32_t     n = f->nparams;
     const char  *name = gen_symbol(g->a, g->prefix, f->name);
+    Map         *written = map_new(g->a);
 
     gf->f = f;
-    for (uint32_t i = 0; i < n; i++)
+    gf->written = NEW_ARRAY(g->a, bool, f->nparams + 1);
+    find_written(g, f->body, written);
+    for (uint32_t i = 0; i < f->nparams; i++) {
         types[i] = f->params[i].buffer ? g->ptr : g->i64;
-    gf->type = LLVMFunctionType(g->none, types, n, false);
+        for (const Buffer *b = f->params[i].buffer; b; b = b->alias)
+            if (map_get(written, b->id))
+                gf->written[i] = true;
+    }
+    gf->type = LLVMFunctionType(g->none, types, f->nparams, false);
     gf->fn = LLVMAddFunction(g->mod, name, gf->type);
     if (f->kind == FUNC_KERNEL && !g->in_process)
         LLVMSetVisibility(gf->fn, LLVMHiddenVisibility);
@@ -778,7 +809,7 @@ static GenFunc *declare(Gen *g, const Func *f)
     gen_attr(g, gf->fn, LLVMAttributeFunctionIndex, "noinline", 0);
     for (uint32_t i = 0; i < f->nparams; i++)
         if (f->params[i].buffer)
-            param_attrs(g, f, gf->fn, i);
+            param_attrs(g, gf, i);
     map_put(g->funcs, PTR_KEY(intern(g->c->strings, f->name)), gf);
     return gf;
 }

@@ -52,6 +52,7 @@ typedef struct {
     const Func  *f;
     LLVMValueRef fn;
     LLVMTypeRef  type;
+    bool        *written; /* by parameter: the function stores through it */
 } GenFunc;
 
 /* Values known at a point of the code: dropped when the block that defines them ends. */
