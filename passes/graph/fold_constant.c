@@ -74,7 +74,7 @@ static void know(Ctx *c, Fold *f, const Expr *e)
             continue;
         k->foldable &= kid->foldable;
         k->bytes = k->bytes > UINT64_MAX / 4 ? k->bytes : k->bytes + kid->bytes;
-        if (kid->name && kid->largest >= k->largest) {
+        if (kid->name && (!k->name || kid->largest > k->largest)) {
             k->name = kid->name;
             k->largest = kid->largest;
         }

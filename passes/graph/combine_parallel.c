@@ -1,0 +1,238 @@
+/* combine_parallel_conv2d, combine_parallel_dense: siblings that read the same input become one
+ * call.
+ *
+ *   %0 = nn.dense(%x, const @q);  %1 = nn.dense(%x, const @k);  %2 = nn.dense(%x, const @v)
+ *     -> %0 = nn.dense(%x, const @qkv);  %1 = split(%0, indices=[64, 128], axis=1);  %1.0 .. %1.1
+ * .. %1.2
+ *
+ * The weights of siblings (same operand, same attributes, constant weights of the same shape but
+ * for the output channels) are put one behind the other along the output channel; bias_adds that
+ * follow each of them, as their only use, go along.  One call reads the input once and has more
+ * parallel work, but its result must be taken apart again.  So it is done only where each sibling
+ * alone is small: it is then bound by reading its input and by starting up, which are saved.
+ *
+ * Convolutions are combined only on targets without vectors of channels, because a split result
+ * leaves blocked layouts.  Cost: one walk, one rewrite. */
+#include "passes/graph/graph.h"
+
+#include <string.h>
+
+#define SMALL_MACS (INT64_C(1) << 21) /* a sibling with more work than this gains nothing */
+#define MAX_SIBLINGS 16
+
+typedef struct {
+    const Expr *call;  /* conv2d or dense */
+    const Expr *end;   /* it, or the bias_add behind it */
+    int64_t     width; /* output channels */
+    const Expr *value; /* what replaces `end` */
+} Sibling;
+
+typedef struct Group {
+    uint32_t      n;
+    Sibling       at[MAX_SIBLINGS];
+    bool          made;
+    struct Group *next; /* of the same input */
+} Group;
+
+typedef struct {
+    const char *op;
+    bool        conv;
+    Map        *members; /* end of a sibling in the old graph to its Group */
+} State;
+
+/* ---- finding siblings ------------------------------------------------------------------------------ */
+
+static int64_t macs_of(const Expr *call)
+{
+    const Type *w = call_arg(call, 1)->type;
+    int64_t     out, weights, channels, v;
+
+    if (!type_elems(call->type, &out) || !type_elems(w, &weights) || !type_dim(w, 0, &channels) ||
+        channels < 1 || !checked_mul(out, weights / channels, &v))
+        return INT64_MAX;
+    return v;
+}
+
+static bool may_combine(const State *s, const Expr *e)
+{
+    if (!call_is(e, s->op) || !is_tensor(e) || call_arg(e, 1)->kind != EXPR_CONST ||
+        macs_of(e) > SMALL_MACS)
+        return false;
+    if (s->conv) {
+        const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
+
+        return a->groups == 1 && !strcmp(a->data_layout, "NCHW") && !*a->out_layout;
+    }
+    return true;
+}
+
+static bool same_attrs(Ctx *c, const State *s, const Expr *a, const Expr *b)
+{
+    if (s->conv) {
+        Conv2dAttrs *x = ATTRS_COPY(c, Conv2dAttrs, a), *y = ATTRS_COPY(c, Conv2dAttrs, b);
+
+        x->channels = y->channels = 0;
+        return attrs_equal(&attrs_Conv2dAttrs, x, y);
+    }
+    DenseAttrs *x = ATTRS_COPY(c, DenseAttrs, a), *y = ATTRS_COPY(c, DenseAttrs, b);
+
+    x->units = y->units = 0;
+    return attrs_equal(&attrs_DenseAttrs, x, y);
+}
+
+/* Equal but for the output channels. */
+static bool siblings(Ctx *c, const State *s, const Sibling *a, const Sibling *b)
+{
+    const Type *x = call_arg(a->call, 1)->type, *y = call_arg(b->call, 1)->type;
+
+    if (x->n != y->n || !dtype_eq(x->dtype, y->dtype) ||
+        (a->call == a->end) != (b->call == b->end) || !same_attrs(c, s, a->call, b->call))
+        return false;
+    for (uint32_t i = 1; i < x->n; i++)
+        if (x->dims[i] != y->dims[i])
+            return false;
+    return a->call == a->end || attrs_equal(&attrs_BiasAddAttrs, a->end->u.attrs, b->end->u.attrs);
+}
+
+/* The bias_add that is the only use of a call. */
+static const Expr *only_bias(const Map *uses, const Map *user, const Expr *e)
+{
+    const Expr *u = map_get(user, PTR_KEY(e));
+
+    if (uses_of(uses, e) == 1 && u && call_is(u, "nn.bias_add") && call_arg(u, 0) == e &&
+        call_arg(u, 1)->kind == EXPR_CONST)
+        return u;
+    return e;
+}
+
+static void add_sibling(Ctx *c, State *s, Map *by_input, Sibling one)
+{
+    const Expr *x = call_arg(one.call, 0);
+    Group      *first = map_get(by_input, PTR_KEY(x)), *g;
+
+    for (g = first; g; g = g->next)
+        if (g->n < MAX_SIBLINGS && siblings(c, s, &g->at[0], &one))
+            break;
+    if (!g) {
+        g = NEW(c->scratch, Group);
+        g->next = first;
+        map_put(by_input, PTR_KEY(x), g);
+    }
+    g->at[g->n++] = one;
+    map_put(s->members, PTR_KEY(one.end), g);
+}
+
+static void find_siblings(Ctx *c, State *s, const Module *m, const Expr *func)
+{
+    ExprList list = expr_post_order(c, func);
+    Map     *uses = count_uses(c, m), *user = map_new(c->scratch), *by_input = map_new(c->scratch);
+
+    for (uint32_t i = 0; i < list.n; i++)
+        for (uint32_t k = 0; k < list.at[i]->nkids; k++)
+            map_put(user, PTR_KEY(list.at[i]->kids[k]), (void *)(uintptr_t)list.at[i]);
+    for (uint32_t i = 0; i < list.n; i++) {
+        Sibling one = {.call = list.at[i]};
+
+        if (!may_combine(s, one.call) || !type_dim(call_arg(one.call, 1)->type, 0, &one.width))
+            continue;
+        one.end = only_bias(uses, user, one.call);
+        add_sibling(c, s, by_input, one);
+    }
+}
+
+/* ---- making the one call ------------------------------------------------------------------------------- */
+
+static const Expr *join(Ctx *c, const Group *g, bool bias)
+{
+    const Expr       *parts[MAX_SIBLINGS];
+    ConcatenateAttrs *a = ATTRS_NEW(c, ConcatenateAttrs);
+    Loc               loc = g->at[0].call->loc;
+
+    for (uint32_t i = 0; i < g->n; i++)
+        parts[i] = call_arg(bias ? g->at[i].end : g->at[i].call, 1);
+    a->axis = 0;
+    return make1(c, "concatenate", expr_tuple(c, g->n, parts, loc), a, loc);
+}
+
+static const void *joined_attrs(Ctx *c, const State *s, const Expr *call, int64_t width)
+{
+    if (s->conv) {
+        Conv2dAttrs *a = ATTRS_COPY(c, Conv2dAttrs, call);
+
+        a->channels = a->channels ? width : 0;
+        return a;
+    }
+    DenseAttrs *a = ATTRS_COPY(c, DenseAttrs, call);
+
+    a->units = a->units ? width : 0;
+    return a;
+}
+
+static bool make_group(Ctx *c, const State *s, Group *g, const Expr *x)
+{
+    const Expr *call = g->at[0].call, *args[2] = {x, join(c, g, false)}, *e;
+    SplitAttrs *split = ATTRS_NEW(c, SplitAttrs);
+    int64_t     at[MAX_SIBLINGS], width = 0;
+
+    for (uint32_t i = 0; i < g->n; i++) {
+        width += g->at[i].width;
+        at[i] = width;
+    }
+    if (!args[1] ||
+        !(e = expr_call(c, call_op(call), 2, args, joined_attrs(c, s, call, width), call->loc)))
+        return false;
+    if (g->at[0].end != call && !(e = make2(c, "nn.bias_add", e, join(c, g, true),
+                                            g->at[0].end->u.attrs, g->at[0].end->loc)))
+        return false;
+    split->indices = ints_dup(c, at, g->n - 1);
+    split->axis = s->conv ? 1 : e->type->n - 1;
+    if (!(e = make1(c, "split", e, split, call->loc)))
+        return false;
+    for (uint32_t i = 0; i < g->n; i++)
+        g->at[i].value = expr_proj(c, e, i, g->at[i].end->loc);
+    g->made = true;
+    return true;
+}
+
+/* The first sibling met makes the call; its input is rewritten already. */
+static const Expr *combine(Ctx *c, void *user, const Expr *was, const Expr *now)
+{
+    State *s = user;
+    Group *g = map_get(s->members, PTR_KEY(was));
+
+    if (!g || g->n < 2)
+        return now;
+    if (!g->made) {
+        const Expr *call = g->at[0].end == g->at[0].call ? now : call_arg(now, 0);
+
+        if (!make_group(c, s, g, call_arg(call, 0)))
+            return NULL;
+    }
+    for (uint32_t i = 0; i < g->n; i++)
+        if (g->at[i].end == was)
+            return g->at[i].value;
+    return now;
+}
+
+static const Module *combine_module(Ctx *c, const Module *m, const char *op, bool conv)
+{
+    State         s = {op, conv, map_new(c->scratch)};
+    const Module *now;
+
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        find_siblings(c, &s, m, m->funcs[i].func);
+    now = module_rewrite(c, m, combine, &s);
+    return now && now != m ? fold_constant(c, now) : now;
+}
+
+const Module *combine_parallel_dense(Ctx *c, const Module *m)
+{
+    return combine_module(c, m, "nn.dense", false);
+}
+
+const Module *combine_parallel_conv2d(Ctx *c, const Module *m)
+{
+    if (c->target && c->target->kind == KIND_LLVM && c->target->vector_bytes >= 16)
+        return m;
+    return combine_module(c, m, "nn.conv2d", true);
+}
