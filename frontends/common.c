@@ -215,6 +215,8 @@ const Expr *build_scalar(const Build *b, const Expr *like, double v)
     return like ? expr_scalar(b->c, expr_dtype(like), v) : NULL;
 }
 
+#define MAX_MADE ((int64_t)1 << 28) /* bytes of a constant that an import makes up */
+
 const Expr *build_const(const Build *b, DType t, uint32_t ndim, const int64_t *dims,
                         const void *data)
 {
@@ -222,7 +224,8 @@ const Expr *build_const(const Build *b, DType t, uint32_t ndim, const int64_t *d
     int64_t     n = 1, bytes;
     void       *copy;
 
-    if (!type_elems(type, &n) || !checked_mul(n, (int64_t)dtype_bytes(t), &bytes) || n > MAX_ELEMS)
+    if (!type_elems(type, &n) || !checked_mul(n, (int64_t)dtype_bytes(t), &bytes) ||
+        bytes > MAX_MADE)
         return error_at(b->c, E_IMPORT, b->loc, "a constant is too large");
     copy = arena_alloc(b->c->arena, bytes ? (size_t)bytes : 1);
     if (data && bytes)

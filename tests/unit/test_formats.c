@@ -1,0 +1,354 @@
+/* formats/: protobuf, zip, NumPy; what is written is read back, and broken input only ever fails. */
+#include "formats/formats.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+
+static Arena *arena;
+static Diags *diags;
+
+static Bytes bytes(const void *p, size_t n)
+{
+    return (Bytes){p, n};
+}
+
+static const char *said(void)
+{
+    StrBuf s = strbuf(arena);
+
+    diag_print(diags, DIAG_TEXT, &s);
+    return s.at ? s.at : "";
+}
+
+static void fresh(void)
+{
+    diags = diags_new(arena);
+}
+
+/* A copy that ends where the heap block ends, so that sanitizers see one byte too many. */
+static uint8_t *tight(const void *p, size_t n)
+{
+    uint8_t *copy = malloc(n ? n : 1);
+
+    if (n)
+        memcpy(copy, p, n);
+    return copy;
+}
+
+/* ---- protobuf ------------------------------------------------------------------------------------- */
+
+typedef struct Item Item;
+struct Item {
+    int64_t     number;
+    bool        has_number;
+    float       f;
+    double      d;
+    const char *text;
+    Bytes       blob;
+    Item       *sub;
+    PbInts      ints;
+    PbPacked    floats, doubles;
+    PbTexts     texts;
+    PbBlobs     blobs;
+    PbMsgs      items;
+};
+
+static const PbMessage item_message;
+static const PbField   item_fields[] = {
+    {1, PB_INT, offsetof(Item, number), offsetof(Item, has_number), NULL},
+    {2, PB_FLOAT, offsetof(Item, f), 0, NULL},
+    {3, PB_DOUBLE, offsetof(Item, d), 0, NULL},
+    {4, PB_TEXT, offsetof(Item, text), 0, NULL},
+    {5, PB_BYTES, offsetof(Item, blob), 0, NULL},
+    {6, PB_MSG, offsetof(Item, sub), 0, &item_message},
+    {7, PB_INTS, offsetof(Item, ints), 0, NULL},
+    {8, PB_FLOATS, offsetof(Item, floats), 0, NULL},
+    {9, PB_DOUBLES, offsetof(Item, doubles), 0, NULL},
+    {10, PB_TEXTS, offsetof(Item, texts), 0, NULL},
+    {11, PB_BLOBS, offsetof(Item, blobs), 0, NULL},
+    {12, PB_MSGS, offsetof(Item, items), 0, &item_message},
+};
+static const PbMessage item_message = {"Item", sizeof(Item), COUNT(item_fields), item_fields};
+
+static bool read_item(const void *p, size_t n, Item *out)
+{
+    fresh();
+    *out = (Item){0};
+    return pb_read(diags, arena, (Loc){.file = "x.pb"}, &item_message, bytes(p, n), out);
+}
+
+static const uint8_t all_fields[] = {
+    0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,       /* 1: -1 */
+    0x15, 0x00, 0x00, 0x80, 0x3f,                                           /* 2: 1.0f */
+    0x19, 0, 0, 0, 0, 0, 0, 0, 0x40,                                        /* 3: 2.0 */
+    0x22, 2, 'h', 'i',                                                      /* 4 */
+    0x2a, 3, 1, 2, 3,                                                       /* 5 */
+    0x32, 2, 0x08, 7,                                                       /* 6: {1: 7} */
+    0x32, 2, 0x22, 0,                                                       /* 6 merged: {4: ""} */
+    0x3a, 3, 1, 0xac, 0x02,                                                 /* 7 packed: 1, 300 */
+    0x38, 5,                                                                /* 7: 5 */
+    0x42, 4, 0, 0, 0, 0x40,                                                 /* 8 packed: 2.0f */
+    0x45, 0, 0, 0x80, 0x3f, 0x45, 0, 0, 0, 0,                               /* 8: 1.0f, 0.0f */
+    0x49, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f,                                     /* 9: 1.0 */
+    0x52, 1, 'a', 0x52, 1, 'b',                                             /* 10 */
+    0x5a, 1, 9,                                                             /* 11 */
+    0x62, 0, 0x62, 2, 0x08, 3,                                              /* 12: {}, {1: 3} */
+    0xa3, 0x06, 0x08, 1, 0xab, 0x06, 0xac, 0x06, 0xa4, 0x06,                /* 100: group, skipped */
+    0xf8, 0x06, 1,                                                          /* 111: unknown */
+};
+
+static void test_pb_fields(void)
+{
+    Item v;
+
+    CHECK(read_item(all_fields, sizeof all_fields, &v));
+    CHECK_STR(said(), "");
+    CHECK(v.number == -1 && v.has_number && v.f == 1 && v.d == 2);
+    CHECK_STR(v.text, "hi");
+    CHECK(v.blob.n == 3 && v.blob.at[2] == 3);
+    CHECK(v.blob.at > all_fields && v.blob.at < all_fields + sizeof all_fields);
+    CHECK(v.sub && v.sub->number == 7 && v.sub->text && !*v.sub->text);
+    CHECK(v.ints.n == 3 && v.ints.at[1] == 300 && v.ints.at[2] == 5);
+    CHECK(v.floats.data.n == 12 && v.floats.data.at[3] == 0x40 && v.floats.data.at[7] == 0x3f);
+    CHECK(v.doubles.data.n == 8);
+    CHECK(v.texts.n == 2 && !strcmp(v.texts.at[1], "b"));
+    CHECK(v.blobs.n == 1 && v.blobs.at[0].at[0] == 9);
+    CHECK(v.items.n == 2 && ((Item *)v.items.at[1])->number == 3);
+}
+
+/* Packed data in one piece are not copied. */
+static void test_pb_view(void)
+{
+    static const uint8_t in[] = {0x42, 8, 1, 2, 3, 4, 5, 6, 7, 8};
+    Item                 v;
+
+    CHECK(read_item(in, sizeof in, &v));
+    CHECK(v.floats.data.at == in + 2 && v.floats.data.n == 8);
+}
+
+static void test_pb_truncated(void)
+{
+    uint32_t fine = 0;
+
+    for (size_t n = 0; n < sizeof all_fields; n++) {
+        uint8_t *copy = tight(all_fields, n);
+        Item     v;
+
+        fine += read_item(copy, n, &v);
+        CHECK(diag_errors(diags) <= 1);
+        free(copy);
+    }
+    CHECK(fine > 5 && fine < 25); /* whole fields are a message too */
+}
+
+static void test_pb_broken(void)
+{
+    static const struct {
+        const char *bytes;
+        size_t      n;
+        const char *text;
+    } cases[] = {
+        {"\x0a\x01x", 3, "x.pb: error: byte 3: field 1 of Item should be a varint [E0301]\n"},
+        {"\x22\x7fx", 3, "x.pb: error: byte 0: Item ends early or is not protobuf [E0301]\n"},
+        {"\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 11,
+         "x.pb: error: byte 0: Item ends early or is not protobuf [E0301]\n"},
+        {"\x22\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 12,
+         "x.pb: error: byte 0: Item ends early or is not protobuf [E0301]\n"},
+        {"\x00", 1, "x.pb: error: byte 0: Item ends early or is not protobuf [E0301]\n"},
+        {"\x0f\x01", 2, "x.pb: error: byte 0: Item ends early or is not protobuf [E0301]\n"},
+        {"\x0c", 1, "x.pb: error: byte 0: Item ends early or is not protobuf [E0301]\n"},
+        {"\x42\x03xyz", 5, "x.pb: error: byte 2: 3 bytes do not hold whole numbers of 4 [E0301]\n"},
+        {"\x3a\x01\x80", 3, "x.pb: error: byte 2: packed numbers end early [E0301]\n"},
+        {"\x32\x02\x22\x05", 4, "x.pb: error: byte 2: Item ends early or is not protobuf [E0301]\n"},
+    };
+
+    for (uint32_t i = 0; i < COUNT(cases); i++) {
+        uint8_t *copy = tight(cases[i].bytes, cases[i].n);
+        Item     v;
+
+        CHECK(!read_item(copy, cases[i].n, &v));
+        CHECK_STR(said(), cases[i].text);
+        CHECK_INT(diag_status(diags), 4);
+        free(copy);
+    }
+}
+
+/* Messages in messages: {6: {6: .. }}, and groups in groups. */
+static void test_pb_deep(void)
+{
+    static uint8_t in[1 << 16];
+    size_t         at = sizeof in;
+    Item           v;
+
+    for (uint32_t i = 0; i < 1000; i++) {
+        size_t n = sizeof in - at;
+
+        if (n >= 128)
+            in[--at] = (uint8_t)(n >> 7), in[--at] = (uint8_t)(0x80 | (n & 0x7f));
+        else
+            in[--at] = (uint8_t)n;
+        in[--at] = 0x32;
+    }
+    CHECK(!read_item(in + at, sizeof in - at, &v));
+    CHECK(strstr(said(), "nested more than 64 deep") != NULL);
+    memset(in, 0xa3, sizeof in); /* each pair of bytes opens group 0x1194 */
+    CHECK(!read_item(in, sizeof in, &v));
+}
+
+static void test_pb_random(void)
+{
+    uint64_t seed = 7;
+    uint8_t  in[256];
+    Item     v;
+
+    for (uint32_t i = 0; i < 20000; i++) {
+        size_t n = sizeof all_fields, flips;
+
+        memcpy(in, all_fields, n);
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        flips = 1 + (seed >> 60) % 4;
+        for (size_t k = 0; k < flips; k++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            in[(seed >> 33) % n] = (uint8_t)(seed >> 25);
+        }
+        read_item(in, n, &v);
+        if (i % 1000 == 0)
+            arena_reset(arena);
+    }
+    CHECK(true);
+}
+
+/* ---- zip and npy ------------------------------------------------------------------------------------ */
+
+static const float cells[6] = {1, 2, 3, 4, 5, 6};
+
+static NpyArray array(const char *name, char kind, uint32_t size, uint32_t ndim, const int64_t *dims,
+                      const void *data, size_t n)
+{
+    return (NpyArray){name, kind, size, ndim, dims, {data, n}};
+}
+
+static void test_npz_round_trip(void)
+{
+    static const int64_t matrix[] = {2, 3}, none[1], empty[] = {0, 4};
+    const NpyArray in[] = {
+        array("x:0", 'f', 4, 2, matrix, cells, 24),
+        array("a/b c", 'i', 8, 0, none, "\1\2\3\4\5\6\7\10", 8),
+        array("flag", 'b', 1, 2, matrix, "\1\0\1\0\1\1", 6),
+        array("half", 'f', 2, 2, matrix, cells, 12),
+        array("bf", 'V', 2, 2, matrix, cells, 12),
+        array("void", 'u', 1, 2, empty, "", 0),
+    };
+    Bytes     one = npz_write(arena, COUNT(in), in), two = npz_write(arena, COUNT(in), in);
+    NpyArray *out;
+    uint32_t  n;
+
+    fresh();
+    CHECK(one.n == two.n && !memcmp(one.at, two.at, one.n));
+    CHECK(npz_read(diags, arena, (Loc){.file = "x.npz"}, one, &n, &out));
+    CHECK_STR(said(), "");
+    CHECK_INT(n, COUNT(in));
+    for (uint32_t i = 0; i < n && i < COUNT(in); i++) {
+        CHECK_STR(out[i].name, in[i].name);
+        CHECK(out[i].kind == in[i].kind && out[i].size == in[i].size && out[i].ndim == in[i].ndim);
+        CHECK(!memcmp(out[i].dims, in[i].dims, in[i].ndim * sizeof *in[i].dims));
+        CHECK(out[i].data.n == in[i].data.n
+              && (!out[i].data.n || !memcmp(out[i].data.at, in[i].data.at, out[i].data.n)));
+    }
+    for (size_t k = 0; k < one.n; k += 7) {
+        uint8_t *copy = tight(one.at, k);
+
+        fresh();
+        npz_read(diags, arena, (Loc){.file = "x.npz"}, bytes(copy, k), &n, &out);
+        free(copy);
+    }
+}
+
+static bool read_npy(const char *head, const void *data, size_t n, NpyArray *out)
+{
+    StrBuf s = strbuf(arena);
+
+    fresh();
+    str_addn(&s, "\x93NUMPY\1\0", 8);
+    str_addc(&s, (char)(strlen(head) & 0xff));
+    str_addc(&s, (char)(strlen(head) >> 8));
+    str_add(&s, head);
+    str_addn(&s, data, n);
+    *out = (NpyArray){0};
+    return npy_read(diags, arena, (Loc){.file = "x.npy"}, bytes(s.at, s.n), out);
+}
+
+static void test_npy_orders(void)
+{
+    NpyArray v;
+
+    /* [[1, 3, 5], [2, 4, 6]] by columns */
+    CHECK(read_npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", cells, 24, &v));
+    CHECK(v.ndim == 2 && ((const float *)v.data.at)[1] == 3 && ((const float *)v.data.at)[3] == 2);
+    CHECK(read_npy("{'shape': (3,), 'fortran_order': False, 'descr': '>u2'}", "\0\1\0\2\1\0", 6, &v));
+    CHECK(v.kind == 'u' && ((const uint16_t *)v.data.at)[1] == 2
+          && ((const uint16_t *)v.data.at)[2] == 256);
+    CHECK(read_npy("{'descr': '|b1', 'fortran_order': False, 'shape': ()}", "\1", 1, &v));
+    CHECK(v.ndim == 0 && v.data.n == 1);
+}
+
+static void test_npy_broken(void)
+{
+    static const char *const heads[] = {
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }",
+        "{'descr': '<f4', 'fortran_order': False, }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<U4', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f3', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<f4",
+        "{",
+        "",
+        ("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
+         "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}"),
+    };
+    NpyArray v;
+
+    for (uint32_t i = 0; i < COUNT(heads); i++) {
+        CHECK(!read_npy(heads[i], cells, 24, &v));
+        CHECK_INT(diag_status(diags), 4);
+    }
+    fresh();
+    CHECK(!npy_read(diags, arena, NO_LOC, bytes("\x93NUMPY\2\0\xff\xff\xff\xff", 12), &v));
+}
+
+/* Two entries that claim to hold more than the limit. */
+static void test_zip_limit(void)
+{
+    ZipEntry  in[2] = {{"a", bytes(cells, 24)}, {"b", bytes(cells, 24)}}, *out;
+    Bytes     file = zip_write(arena, 2, in);
+    uint32_t  n;
+
+    fresh();
+    CHECK(zip_read(diags, arena, NO_LOC, file, 48, &n, &out) && n == 2);
+    CHECK(!zip_read(diags, arena, NO_LOC, file, 47, &n, &out));
+    CHECK(strstr(said(), "entry 'b' of the zip is too large") != NULL);
+    fresh();
+    CHECK(!zip_read(diags, arena, NO_LOC, bytes("not a zip file at all", 21), 100, &n, &out));
+    CHECK_INT(diag_status(diags), 4);
+}
+
+int main(void)
+{
+    arena = arena_new(NULL);
+    RUN(test_pb_fields);
+    RUN(test_pb_view);
+    RUN(test_pb_truncated);
+    RUN(test_pb_broken);
+    RUN(test_pb_deep);
+    RUN(test_pb_random);
+    RUN(test_npz_round_trip);
+    RUN(test_npy_orders);
+    RUN(test_npy_broken);
+    RUN(test_zip_limit);
+    arena_free(arena);
+    return check_result();
+}
