@@ -93,7 +93,7 @@ static const Atom *range_var(Parser *p, const char *name)
     return atom_var(p->c->arith, name, lo, hi);
 }
 
-static Loc parse_loc(Parser *p)
+Loc parse_loc(Parser *p)
 {
     Loc loc = NO_LOC;
 
@@ -155,7 +155,7 @@ static const Idx *const *parse_list(Parser *p, const char *close, uint32_t *n)
     return v.at;
 }
 
-static const Buffer *parse_buffer(Parser *p, const char *name)
+const Buffer *parse_buffer(Parser *p, const char *name)
 {
     Buffer   b = {.name = name, .dtype = parse_dtype(p)};
     uint32_t n;
@@ -197,7 +197,7 @@ static const Stmt *nothing(Parser *p)
     return stmt_seq(p->c, 0, NULL);
 }
 
-static const Stmt *parse_braces(Parser *p)
+const Stmt *parse_braces(Parser *p)
 {
     uint32_t    mark = p->names.n;
     const Stmt *s;
@@ -663,7 +663,7 @@ static const Func *parse_func(Parser *p)
     return p->failed ? NULL : func_new(p->c, f);
 }
 
-static void parse_dim(Parser *p)
+void parse_dim(Parser *p)
 {
     const char *name = parse_word(p);
     int64_t     lo = 0, hi = 0;

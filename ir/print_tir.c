@@ -9,8 +9,8 @@
  *       alloc %s: f32[4] @stack { .. }           // .. or of its own
  *       for %o < 8 reduce parallel unroll { .. }   for %i in %a .. %b : 0..7 { .. }
  *       block b [o<8=%o; c<64=%c] redundant where 1 <= %o { init %y[0,o] = 0.0 .. }
- *       %y[0,%o : 8] = %x[0,%o : 8] mask(m) when n   // 8 lanes; reads those of m, writes those of n
- *       call @g(%x + (%o*32), %o) on0
+ *       %y[0,%o : 8] = %x[0,%o : 8] mask(m) when n   // 8 lanes; reads those of m, writes those of
+ * n call @g(%x + (%o*32), %o) on0
  *     }
  *
  * Literals are f32; others are written f64(0.5), i32(7), bool as true, false; NaN by its bits,
@@ -57,25 +57,7 @@ const char *math_text(MathFn fn)
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-typedef struct {
-    const void *key;  /* Atom or Buffer */
-    const char *text; /* with its sigil */
-} Named;
-
-typedef struct {
-    Ctx     *c;
-    StrBuf  *out;
-    int      depth;
-    bool     positional; /* for hashes: names by position, no locations */
-    bool     fragment;   /* names that nothing declares are variables, not dims */
-    uint32_t next;       /* position */
-    Map     *text, *used;
-    VEC(Named) names; /* visible ones, for the end of a scope */
-    VEC(const Atom *) dims;
-    const Idx *now; /* the index being printed */
-} Printer;
-
-static Printer printer(Ctx *c, StrBuf *out)
+Printer printer_new(Ctx *c, StrBuf *out)
 {
     Printer p = {.c = c, .out = out};
 
@@ -84,7 +66,7 @@ static Printer printer(Ctx *c, StrBuf *out)
     return p;
 }
 
-static const char *clean_name(Printer *p, const char *name)
+const char *printer_clean_name(Printer *p, const char *name)
 {
     char *s = arena_printf(p->c->scratch, "%s", name && *name ? name : "v");
 
@@ -101,7 +83,7 @@ static bool reserved(const char *s)
 }
 
 /* A unique text for key from here to the end of the scope. */
-static const char *declare(Printer *p, const void *key, const char *sigil, const char *name)
+const char *printer_declare(Printer *p, const void *key, const char *sigil, const char *name)
 {
     const char *base, *text;
     Strings    *strings = p->c->strings;
@@ -109,7 +91,7 @@ static const char *declare(Printer *p, const void *key, const char *sigil, const
     if (p->positional) {
         text = intern_printf(strings, "%sn%u", sigil, p->next++);
     } else {
-        base = clean_name(p, name);
+        base = printer_clean_name(p, name);
         if (!*sigil && reserved(base))
             sigil = "_";
         text = intern_printf(strings, "%s%s", sigil, base);
@@ -123,7 +105,7 @@ static const char *declare(Printer *p, const void *key, const char *sigil, const
 }
 
 /* Forget what was declared since `mark`. */
-static void end_scope(Printer *p, uint32_t mark)
+void printer_end_scope(Printer *p, uint32_t mark)
 {
     while (p->names.n > mark) {
         Named *n = &p->names.at[--p->names.n];
@@ -141,22 +123,20 @@ static const char *atom_name(void *user, const Atom *a)
     if (text)
         return text;
     n = p->names.n;
-    text = declare(p, a, p->fragment ? "%" : "", a->name);
+    text = printer_declare(p, a, p->fragment ? "%" : "", a->name);
     p->names.n = n; /* dims are visible everywhere */
     vec_push(p->c->scratch, &p->dims, a);
     return text;
 }
 
-static const char *buffer_name(Printer *p, const Buffer *b)
+const char *print_buffer_name(Printer *p, const Buffer *b)
 {
     const char *text = map_get(p->text, PTR_KEY(b));
 
-    return text ? text : declare(p, b, "%", b->name); /* only in fragments */
+    return text ? text : printer_declare(p, b, "%", b->name); /* only in fragments */
 }
 
 /* ---- indices -------------------------------------------------------------------------------------- */
-
-static void print_prim(Printer *p, const Prim *e, int prec);
 
 static const Atom *find_load(const Idx *x, const void *load)
 {
@@ -189,7 +169,7 @@ static void print_load_atom(void *user, StrBuf *out, const void *load)
     p->now = now;
 }
 
-static void print_idx(Printer *p, const Idx *x)
+void print_idx(Printer *p, const Idx *x)
 {
     IdxPrinter ip = {atom_name, print_load_atom, p};
     const Idx *was = p->now;
@@ -199,7 +179,7 @@ static void print_idx(Printer *p, const Idx *x)
     p->now = was;
 }
 
-static void print_indices(Printer *p, uint32_t n, const Idx *const *x)
+void print_indices(Printer *p, uint32_t n, const Idx *const *x)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (i)
@@ -328,7 +308,7 @@ static void print_mask(Printer *p, const Prim *mask)
 
 static void print_cell(Printer *p, const Buffer *b, const Idx *const *index, uint16_t lanes)
 {
-    str_printf(p->out, "%s[", buffer_name(p, b));
+    str_printf(p->out, "%s[", print_buffer_name(p, b));
     print_indices(p, b->ndim, index);
     if (lanes != b->dtype.lanes)
         str_printf(p->out, " : %u", lanes);
@@ -365,7 +345,7 @@ static void print_compare(Printer *p, const Prim *e, const char *op, int prec)
         str_add(p->out, ")");
 }
 
-static void print_prim(Printer *p, const Prim *e, int prec)
+void print_prim(Printer *p, const Prim *e, int prec)
 {
     bool boolean = dtype_is_bool(e->dtype);
 
@@ -474,7 +454,7 @@ static void quoted(StrBuf *out, const char *s)
     str_addc(out, '"');
 }
 
-static void print_loc(Printer *p, Loc loc)
+void print_loc(Printer *p, Loc loc)
 {
     if (p->positional || !loc.file)
         return;
@@ -490,7 +470,7 @@ static void print_loc(Printer *p, Loc loc)
     str_add(p->out, ")");
 }
 
-static void print_buffer_type(Printer *p, const Buffer *b)
+void print_buffer_type(Printer *p, const Buffer *b)
 {
     StrBuf *out = p->out;
 
@@ -517,12 +497,12 @@ static void print_buffer_type(Printer *p, const Buffer *b)
     if (b->align)
         str_printf(out, " align %u", b->align);
     if (b->alias)
-        str_printf(out, " alias(%s)", buffer_name(p, b->alias));
+        str_printf(out, " alias(%s)", print_buffer_name(p, b->alias));
     if (b->scope != SCOPE_ARENA)
         str_printf(out, " @%s", scope_text(b->scope));
 }
 
-static void print_body(Printer *p, const Stmt *s)
+void print_body(Printer *p, const Stmt *s)
 {
     uint32_t mark = p->names.n;
 
@@ -530,7 +510,7 @@ static void print_body(Printer *p, const Stmt *s)
     p->depth++;
     print_stmts(p, s);
     p->depth--;
-    end_scope(p, mark);
+    printer_end_scope(p, mark);
     indent(p);
     str_add(p->out, "}");
 }
@@ -549,7 +529,7 @@ static void print_for(Printer *p, const Stmt *s)
     int64_t         lo;
     const char     *from = idx_text(p, l->lo), *to = idx_text(p, end);
 
-    str_printf(p->out, "for %s", declare(p, l->var, "%", l->var->name));
+    str_printf(p->out, "for %s", printer_declare(p, l->var, "%", l->var->name));
     if (idx_is_const(l->lo, &lo) && lo == 0)
         str_printf(p->out, " < %s", to);
     else
@@ -571,10 +551,10 @@ static void print_for(Printer *p, const Stmt *s)
     if (l->marks & MARK_OUTLINE)
         str_add(p->out, " outline");
     if ((l->marks & MARK_OUTLINE) && l->outline)
-        str_printf(p->out, " @%s", clean_name(p, l->outline));
+        str_printf(p->out, " @%s", printer_clean_name(p, l->outline));
     print_loc(p, s->loc);
     print_body(p, s->kids[0]);
-    end_scope(p, mark);
+    printer_end_scope(p, mark);
 }
 
 static void print_block(Printer *p, const Stmt *s)
@@ -586,7 +566,7 @@ static void print_block(Printer *p, const Stmt *s)
 
     for (uint32_t i = 0; i < n; i++)
         bind[i] = idx_text(p, b->bind[i]);
-    str_printf(p->out, "block %s [", clean_name(p, b->name));
+    str_printf(p->out, "block %s [", printer_clean_name(p, b->name));
     for (uint32_t i = 0; i <= n; i++) {
         for (; part < last && i >= b->nspatial + (part > 1 ? b->nreduce : 0); part++)
             str_add(p->out, ";");
@@ -594,7 +574,7 @@ static void print_block(Printer *p, const Stmt *s)
             break;
         if (i)
             str_add(p->out, p->out->at[p->out->n - 1] == ';' ? " " : ", ");
-        str_add(p->out, declare(p, b->iter[i], "", b->iter[i]->name));
+        str_add(p->out, printer_declare(p, b->iter[i], "", b->iter[i]->name));
         if (b->iter[i]->lo == 0) {
             str_printf(p->out, "<%" PRId64, b->iter[i]->hi + 1);
         } else {
@@ -631,7 +611,7 @@ static void print_block(Printer *p, const Stmt *s)
         str_add(p->out, "\n");
     }
     p->depth--;
-    end_scope(p, mark);
+    printer_end_scope(p, mark);
     indent(p);
     str_add(p->out, "}");
 }
@@ -644,7 +624,7 @@ static void print_arg(Printer *p, const Arg *a)
         print_idx(p, a->scalar);
         return;
     }
-    str_add(p->out, buffer_name(p, a->buffer));
+    str_add(p->out, print_buffer_name(p, a->buffer));
     if (!a->offset || (idx_is_const(a->offset, &v) && v == 0))
         return;
     str_add(p->out, " + (");
@@ -705,7 +685,7 @@ static void print_simple(Printer *p, const Stmt *s)
         }
         return;
     case STMT_CALL:
-        str_printf(out, "call @%s", clean_name(p, s->u.call.callee));
+        str_printf(out, "call @%s", printer_clean_name(p, s->u.call.callee));
         print_args(p, s->u.call.nargs, s->u.call.args);
         if (s->u.call.on0)
             str_add(out, " on0");
@@ -716,15 +696,16 @@ static void print_simple(Printer *p, const Stmt *s)
         const Atom *v[2] = {s->u.region.tid, s->u.region.nt};
         uint32_t    mark = p->names.n;
         for (int i = 0; i < 2; i++) {
-            str_printf(out, i ? ", %s in " : "region %s in ", declare(p, v[i], "%", v[i]->name));
+            str_printf(out, i ? ", %s in " : "region %s in ",
+                       printer_declare(p, v[i], "%", v[i]->name));
             print_range(p, v[i]->lo, v[i]->hi);
         }
         print_body(p, s->kids[0]);
-        end_scope(p, mark);
+        printer_end_scope(p, mark);
         return;
     }
     case STMT_LAUNCH:
-        str_printf(out, "launch @%s", clean_name(p, s->u.launch.kernel));
+        str_printf(out, "launch @%s", printer_clean_name(p, s->u.launch.kernel));
         print_dims3(p, "grid", s->u.launch.grid);
         print_dims3(p, "block", s->u.launch.block);
         str_add(out, " ");
@@ -758,7 +739,7 @@ static void print_list(Printer *p, const Stmt *s, bool last)
     indent(p);
     if (s->kind == STMT_ALLOC) {
         uint32_t    mark = p->names.n;
-        const char *name = declare(p, s->u.buffer, "%", s->u.buffer->name);
+        const char *name = printer_declare(p, s->u.buffer, "%", s->u.buffer->name);
         str_printf(p->out, "alloc %s: ", name);
         print_buffer_type(p, s->u.buffer);
         if (last) {
@@ -767,7 +748,7 @@ static void print_list(Printer *p, const Stmt *s, bool last)
             return; /* the name goes with the scope */
         }
         print_body(p, s->kids[0]);
-        end_scope(p, mark);
+        printer_end_scope(p, mark);
     } else {
         print_simple(p, s);
     }
@@ -786,7 +767,7 @@ static void print_func(Printer *p, const Func *f)
     StrBuf  *out = p->out;
     uint32_t mark = p->names.n;
 
-    str_printf(out, "func @%s kind(%s)", p->positional ? "f" : clean_name(p, f->name),
+    str_printf(out, "func @%s kind(%s)", p->positional ? "f" : printer_clean_name(p, f->name),
                func_kind_text(f->kind));
     if (f->target) {
         str_add(out, " target(");
@@ -799,10 +780,10 @@ static void print_func(Printer *p, const Func *f)
         if (i)
             str_add(out, ", ");
         if (q->scalar) {
-            str_printf(out, "%s in ", declare(p, q->scalar, "%", q->scalar->name));
+            str_printf(out, "%s in ", printer_declare(p, q->scalar, "%", q->scalar->name));
             print_range(p, q->scalar->lo, q->scalar->hi);
         } else {
-            str_printf(out, "%s: ", declare(p, q->buffer, "%", q->buffer->name));
+            str_printf(out, "%s: ", printer_declare(p, q->buffer, "%", q->buffer->name));
             print_buffer_type(p, q->buffer);
         }
         if (q->written)
@@ -814,13 +795,27 @@ static void print_func(Printer *p, const Func *f)
     print_loc(p, f->loc);
     print_body(p, f->body);
     str_add(out, "\n");
-    end_scope(p, mark);
+    printer_end_scope(p, mark);
+}
+
+void printer_finish(Printer *p, StrBuf *out)
+{
+    StrBuf *body = p->out;
+
+    p->out = out;
+    for (uint32_t i = 0; i < p->dims.n; i++) {
+        str_printf(out, "dim %s in ", atom_name(p, p->dims.at[i]));
+        print_range(p, p->dims.at[i]->lo, p->dims.at[i]->hi);
+        str_add(out, "\n");
+    }
+    if (body->n)
+        str_addn(out, body->at, body->n);
 }
 
 static void print_funcs(Ctx *c, uint32_t n, const Func *const *funcs, bool positional, StrBuf *out)
 {
     StrBuf  body = strbuf(c->scratch);
-    Printer p = printer(c, &body);
+    Printer p = printer_new(c, &body);
 
     p.positional = positional;
     for (uint32_t i = 0; i < n; i++) {
@@ -828,14 +823,7 @@ static void print_funcs(Ctx *c, uint32_t n, const Func *const *funcs, bool posit
             str_add(&body, "\n");
         print_func(&p, funcs[i]);
     }
-    p.out = out;
-    for (uint32_t i = 0; i < p.dims.n; i++) {
-        str_printf(out, "dim %s in ", atom_name(&p, p.dims.at[i]));
-        print_range(&p, p.dims.at[i]->lo, p.dims.at[i]->hi);
-        str_add(out, "\n");
-    }
-    if (body.n)
-        str_addn(out, body.at, body.n);
+    printer_finish(&p, out);
 }
 
 void tir_print(Ctx *c, const TirModule *m, StrBuf *out)
@@ -851,7 +839,7 @@ void func_print(Ctx *c, const Func *f, StrBuf *out)
 const char *stmt_text(Ctx *c, const Stmt *s)
 {
     StrBuf  out = strbuf(c->scratch);
-    Printer p = printer(c, &out);
+    Printer p = printer_new(c, &out);
 
     p.fragment = true;
     print_stmts(&p, s);

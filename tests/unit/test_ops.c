@@ -1,9 +1,10 @@
 /* Every operator against recorded numbers: tests/ops/<operator>.case, written by record.py there.
  *
- * A case runs up to four ways, always through the interpreter: as it stands; with its operands as
- * constants (compute functions may look at a known number); and, where the operator has a blocked
- * form, on layouts NCHW4c and NCHW8c, where surplus lanes must come out as zero.  An operator of
- * the table without a case is a failure. */
+ * A case runs up to five ways, always through the interpreter: as it stands; as tensor expressions
+ * whose operands are known numbers (compute functions may look at them); as tensor expressions that
+ * were printed and parsed; and, where the operator has a blocked form, on layouts NCHW4c and
+ * NCHW8c, where surplus lanes must come out as zero.  An operator of the table without a case is a
+ * failure. */
 #include "tests/unit/check.h"
 
 #include "ir/relay.h"
@@ -190,17 +191,79 @@ static bool run(const Case *k, const char *how, const Expr *func, uint32_t nin,
 
 /* ---- the ways to run -------------------------------------------------------------------------------------- */
 
-static bool run_constant(const Case *k, const Expr *f)
+static void flatten(const Type *t, uint32_t *n, const Type **out)
 {
-    const Expr *vars[MAX_OPERANDS], *values[MAX_OPERANDS];
+    if (t->kind == TYPE_TENSOR && *n < MAX_OPERANDS)
+        out[(*n)++] = t;
+    for (uint32_t i = 0; t->kind == TYPE_TUPLE && i < t->n; i++)
+        flatten(t->parts[i], n, out);
+}
 
-    for (uint32_t i = 0; i < k->nin; i++) {
-        vars[i] = func_param(f, i);
-        values[i] = expr_const(k->c, k->in[i], NO_LOC);
+/* Lower and run; `results` are the types of what comes out. */
+static bool run_te(const Case *k, const char *how, const TeFunc *te, const Type *const *results)
+{
+    void   *buffers[2 * MAX_OPERANDS];
+    Const   got[MAX_OPERANDS];
+    int64_t n;
+
+    for (uint32_t i = 0; i < k->nin; i++)
+        buffers[i] = arena_dup(k->c->arena, k->in[i]->data.at, k->in[i]->data.n);
+    for (uint32_t i = 0; i < te->nouts; i++) {
+        type_elems(results[i], &n);
+        uint32_t size = dtype_bytes(results[i]->dtype);
+
+        buffers[k->nin + i] = arena_array(k->c->arena, (size_t)n + 1, size);
+        got[i] = (Const){.type = results[i], .data = {buffers[k->nin + i], (size_t)n * size}};
     }
-    const Expr *body = expr_bind(k->c, func_body(f), k->nin, vars, values);
+    const Func *f = te_lower(k->c, te, NULL);
+    TirModule   m = {1, &f};
 
-    return run(k, "constants", expr_func(k->c, 0, NULL, body, (FuncData){0}, NO_LOC), 0, NULL);
+    check_count++;
+    if (!tir_verify(k->c, &m, TIR_NEST))
+        return failed(k, how, "does not verify");
+    if (!tir_eval(k->c, NULL, f, k->nin + te->nouts, buffers, 0, NULL))
+        return failed(k, how, "does not run");
+    for (uint32_t i = 0; i < te->nouts; i++)
+        if (!same_numbers(k, how, i, &got[i]))
+            return false;
+    return true;
+}
+
+/* The call by itself, its operands known; then the same from its text. */
+static bool run_alone(const Case *k, const Expr *f)
+{
+    Ctx          *c = k->c;
+    const Expr   *call = func_body(f);
+    const Op     *op = call_op(call);
+    const Type   *in[MAX_OPERANDS], *out[MAX_OPERANDS];
+    const Tensor *params[MAX_OPERANDS], *outs[MAX_OPERANDS];
+    TeFunc        te = {.name = "f", .params = params, .outs = outs};
+    OpCall        oc = {.op = op, .in = in, .out = out};
+
+    if (!op || !op->compute)
+        return true;
+    oc.attrs = call->u.attrs;
+    for (uint32_t i = 0; i < call_nargs(call); i++)
+        flatten(call_arg(call, i)->type, &oc.nin, in);
+    flatten(call->type, &oc.nout, out);
+    for (uint32_t i = 0; i < oc.nin; i++)
+        params[i] = te_param(c, intern_printf(c->strings, "p%u", i), in[i], true, k->in[i]);
+    te.nparams = oc.nin;
+    te.nouts = oc.nout;
+    if (!op->compute(c, &oc, params, outs))
+        return failed(k, "alone", "has no tensor expression");
+    if (!run_te(k, "alone", &te, out))
+        return false;
+    StrBuf text = strbuf(c->arena), again = strbuf(c->arena);
+
+    te_print(c, &te, &text);
+    const TeFunc *read = te_parse(c, k->file, (Bytes){(const uint8_t *)text.at, text.n});
+
+    if (!read)
+        return failed(k, "as text", text.at);
+    te_print(c, read, &again);
+    CHECK_STR(again.at, text.at);
+    return run_te(k, "as text", read, out);
 }
 
 static const Expr *relayout(Ctx *c, const Expr *x, const char *from, const char *to,
@@ -301,7 +364,7 @@ static void run_case(const char *file, uint32_t number, char *text)
     if (read_case(&k, text)) {
         const Expr *f = module_func(k.m, "main");
 
-        (void)(run(&k, "as it stands", f, k.nin, k.in) && run_constant(&k, f) &&
+        (void)(run(&k, "as it stands", f, k.nin, k.in) && run_alone(&k, f) &&
                run_blocked(&k, f, 8) && run_blocked(&k, f, 4));
     }
     ctx_free(c);
