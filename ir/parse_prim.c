@@ -82,7 +82,7 @@ bool accept(Parser *p, const char *token)
     if (p->failed)
         return false;
     skip_blank(p);
-    if (strncmp(p->at, token, n) != 0 || (is_word(token[n - 1]) && is_word(p->at[n])))
+    if (strncmp(p->at, token, n) != 0 || (isalnum((unsigned char)token[n - 1]) && is_word(p->at[n])))
         return false;
     p->at += n;
     return true;
