@@ -13,68 +13,6 @@
 enum { KEY_PRIM = 4 };
 #define KEY(p) ((uint64_t)KEY_PRIM << 60 | (p)->id)
 
-/* ---- helpers on values that may be vectors -------------------------------------------------------- */
-
-static bool is_vector(LLVMTypeRef t)
-{
-    return LLVMGetTypeKind(t) == LLVMVectorTypeKind;
-}
-
-static LLVMTypeRef with_lanes_of(LLVMTypeRef elem, LLVMTypeRef like)
-{
-    return is_vector(like) ? LLVMVectorType(elem, LLVMGetVectorSize(like)) : elem;
-}
-
-static LLVMTypeRef elem_type(LLVMTypeRef t)
-{
-    return is_vector(t) ? LLVMGetElementType(t) : t;
-}
-
-/* A constant of type t (perhaps a vector) with every lane the bits v. */
-static LLVMValueRef splat_int(LLVMTypeRef t, uint64_t v)
-{
-    LLVMValueRef k = LLVMConstInt(elem_type(t), v, true), at[64];
-    unsigned     n;
-
-    if (!is_vector(t))
-        return k;
-    n = LLVMGetVectorSize(t);
-    if (n > 64)
-        BUG("a vector of %u lanes", n);
-    for (unsigned i = 0; i < n; i++)
-        at[i] = k;
-    return LLVMConstVector(at, n);
-}
-
-static LLVMValueRef splat_float(Gen *g, LLVMTypeRef t, double v)
-{
-    uint64_t    bits = 0;
-    LLVMTypeRef it;
-
-    if (elem_type(t) == g->f32) {
-        float f = (float)v;
-
-        memcpy(&bits, &f, sizeof f);
-        it = g->i32;
-    } else {
-        memcpy(&bits, &v, sizeof v);
-        it = g->i64;
-    }
-    return LLVMConstBitCast(splat_int(with_lanes_of(it, t), bits), t);
-}
-
-static LLVMValueRef call1(Gen *g, const char *name, LLVMTypeRef t, LLVMValueRef a)
-{
-    return gen_intrinsic(g, name, t, 1, &a);
-}
-
-static LLVMValueRef call2(Gen *g, const char *name, LLVMTypeRef t, LLVMValueRef a, LLVMValueRef b)
-{
-    LLVMValueRef args[2] = {a, b};
-
-    return gen_intrinsic(g, name, t, 2, args);
-}
-
 /* The flags of -ffast-math on an instruction that can carry them. */
 static LLVMValueRef fast(Gen *g, LLVMValueRef v)
 {
@@ -83,129 +21,6 @@ static LLVMValueRef fast(Gen *g, LLVMValueRef v)
                                     LLVMFastMathAllowReciprocal | LLVMFastMathAllowContract);
     return v;
 }
-
-/* ---- f16 and bf16 ------------------------------------------------------------------------------------- */
-
-static bool is_half(DType t)
-{
-    return dtype_is_float(t) && t.bits == 16;
-}
-
-/* f16 bits in i32 lanes to f32: the exponent is moved by a multiplication, exact for subnormals
- * too; infinities and NaNs get the exponent all ones again. */
-static LLVMValueRef soft_f16_to_f32(Gen *g, LLVMValueRef h, LLVMTypeRef i32t)
-{
-    LLVMTypeRef  f32t = with_lanes_of(g->f32, i32t);
-    LLVMValueRef mag = LLVMBuildAnd(g->b, h, splat_int(i32t, 0x7fff), ""), sign, v, top;
-
-    sign = LLVMBuildShl(g->b, LLVMBuildAnd(g->b, h, splat_int(i32t, 0x8000), ""),
-                        splat_int(i32t, 16), "");
-    v = LLVMBuildBitCast(g->b, LLVMBuildShl(g->b, mag, splat_int(i32t, 13), ""), f32t, "");
-    v = LLVMBuildFMul(g->b, v, splat_float(g, f32t, 0x1p112), "");
-    v = LLVMBuildBitCast(g->b, v, i32t, "");
-    top = LLVMBuildICmp(g->b, LLVMIntUGE, mag, splat_int(i32t, 0x7c00), "");
-    top = LLVMBuildSelect(g->b, top, splat_int(i32t, 0x7f800000), splat_int(i32t, 0), "");
-    v = LLVMBuildOr(g->b, LLVMBuildOr(g->b, v, top, ""), sign, "");
-    return LLVMBuildBitCast(g->b, v, f32t, "");
-}
-
-/* To nearest even.  A normal result: shift the exponent down and round by adding; a subnormal one:
- * add 2^(-14-10+23-1) = 0.5, whose unit in the last place is that of f16's subnormals. */
-static LLVMValueRef soft_f32_to_f16(Gen *g, LLVMValueRef f, LLVMTypeRef i32t)
-{
-    LLVMTypeRef  f32t = with_lanes_of(g->f32, i32t);
-    LLVMValueRef bits = LLVMBuildBitCast(g->b, f, i32t, ""), mag, sign, odd, normal, small, nan, v;
-
-    mag = LLVMBuildAnd(g->b, bits, splat_int(i32t, 0x7fffffff), "");
-    sign = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, bits, splat_int(i32t, 16), ""),
-                        splat_int(i32t, 0x8000), "");
-    odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, mag, splat_int(i32t, 13), ""), splat_int(i32t, 1),
-                       "");
-    normal = LLVMBuildAdd(g->b, mag, splat_int(i32t, (uint64_t)(0xfffu - (112u << 23))), "");
-    normal = LLVMBuildLShr(g->b, LLVMBuildAdd(g->b, normal, odd, ""), splat_int(i32t, 13), "");
-    small =
-        LLVMBuildFAdd(g->b, LLVMBuildBitCast(g->b, mag, f32t, ""), splat_float(g, f32t, 0.5), "");
-    small = LLVMBuildSub(g->b, LLVMBuildBitCast(g->b, small, i32t, ""), splat_int(i32t, 0x3f000000),
-                         "");
-    v = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, mag, splat_int(i32t, 113u << 23), ""),
-                        small, normal, "");
-    /* 65520 and above: infinity */
-    v = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGE, mag, splat_int(i32t, 0x477ff000), ""),
-                        splat_int(i32t, 0x7c00), v, "");
-    nan = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, mag, splat_int(i32t, 13), ""),
-                       splat_int(i32t, 0x3ff), "");
-    nan = LLVMBuildOr(g->b, nan, splat_int(i32t, 0x7e00), "");
-    v = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntUGT, mag, splat_int(i32t, 0x7f800000), ""),
-                        nan, v, "");
-    return LLVMBuildOr(g->b, v, sign, "");
-}
-
-static LLVMValueRef f32_to_bf16(Gen *g, LLVMValueRef f, LLVMTypeRef i32t)
-{
-    LLVMValueRef bits = LLVMBuildBitCast(g->b, f, i32t, ""), odd, v, nan, is_nan;
-
-    odd = LLVMBuildAnd(g->b, LLVMBuildLShr(g->b, bits, splat_int(i32t, 16), ""), splat_int(i32t, 1),
-                       "");
-    v = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, bits, splat_int(i32t, 0x7fff), ""), odd, "");
-    v = LLVMBuildLShr(g->b, v, splat_int(i32t, 16), "");
-    nan = LLVMBuildLShr(g->b, bits, splat_int(i32t, 16), "");
-    nan = LLVMBuildOr(g->b, nan, splat_int(i32t, 0x40), "");
-    is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, f, f, "");
-    return LLVMBuildSelect(g->b, is_nan, nan, v, "");
-}
-
-/* The value of a half (as i16) in f32. */
-static LLVMValueRef widen(Gen *g, LLVMValueRef v, DType t)
-{
-    LLVMTypeRef i32t = with_lanes_of(g->i32, LLVMTypeOf(v));
-    LLVMTypeRef f32t = with_lanes_of(g->f32, LLVMTypeOf(v));
-
-    if (!is_half(t))
-        return v;
-    if (t.code == DT_FLOAT && (g->caps & CAP_F16C)) {
-        LLVMTypeRef half = with_lanes_of(LLVMHalfTypeInContext(g->lc), LLVMTypeOf(v));
-
-        return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, v, half, ""), f32t, "");
-    }
-    v = LLVMBuildZExt(g->b, v, i32t, "");
-    if (t.code == DT_FLOAT)
-        return soft_f16_to_f32(g, v, i32t);
-    return LLVMBuildBitCast(g->b, LLVMBuildShl(g->b, v, splat_int(i32t, 16), ""), f32t, "");
-}
-
-/* f32 rounded to t, a half. */
-static LLVMValueRef round_half(Gen *g, LLVMValueRef f, DType t)
-{
-    LLVMTypeRef i32t = with_lanes_of(g->i32, LLVMTypeOf(f));
-    LLVMTypeRef i16t = with_lanes_of(g->i16, LLVMTypeOf(f));
-
-    if (!is_half(t))
-        return f;
-    if (t.code == DT_FLOAT && (g->caps & CAP_F16C)) {
-        LLVMTypeRef half = with_lanes_of(LLVMHalfTypeInContext(g->lc), LLVMTypeOf(f));
-
-        return LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, f, half, ""), i16t, "");
-    }
-    f = t.code == DT_FLOAT ? soft_f32_to_f16(g, f, i32t) : f32_to_bf16(g, f, i32t);
-    return LLVMBuildTrunc(g->b, f, i16t, "");
-}
-
-/* f64 to f32 rounding to odd: a second rounding to a half then gives what one would have given. */
-static LLVMValueRef f64_to_odd_f32(Gen *g, LLVMValueRef d)
-{
-    LLVMTypeRef  f32t = with_lanes_of(g->f32, LLVMTypeOf(d));
-    LLVMTypeRef  i32t = with_lanes_of(g->i32, LLVMTypeOf(d)), f64t = LLVMTypeOf(d);
-    LLVMValueRef f = LLVMBuildFPTrunc(g->b, d, f32t, ""), back = LLVMBuildFPExt(g->b, f, f64t, "");
-    LLVMValueRef inexact = LLVMBuildFCmp(g->b, LLVMRealONE, back, d, "");
-    LLVMValueRef above = LLVMBuildFCmp(g->b, LLVMRealOGT, call1(g, "llvm.fabs", f64t, back),
-                                       call1(g, "llvm.fabs", f64t, d), "");
-    LLVMValueRef bits = LLVMBuildBitCast(g->b, f, i32t, "");
-
-    bits = LLVMBuildSub(g->b, bits, LLVMBuildZExt(g->b, above, i32t, ""), "");
-    bits = LLVMBuildOr(g->b, bits, LLVMBuildZExt(g->b, inexact, i32t, ""), "");
-    return LLVMBuildBitCast(g->b, bits, f32t, "");
-}
-
 /* ---- loads and stores ------------------------------------------------------------------------------------ */
 
 static LLVMValueRef masked_load(Gen *g, LLVMValueRef p, LLVMTypeRef t, uint32_t align,
@@ -270,7 +85,7 @@ LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
         else if (t.lanes == 1)
             p = safe_pointer(g, p);
     }
-    if (mask && is_vector(mt))
+    if (mask && gen_is_vector(mt))
         v = masked_load(g, p, mt, align, mask);
     else {
         v = LLVMBuildLoad2(g->b, mt, p, "");
@@ -287,7 +102,7 @@ void gen_store(Gen *g, const StoreData *s)
     p = gen_address(g, s->buffer, s->n, s->index, &align);
     if (dtype_is_bool(s->value->dtype))
         v = LLVMBuildZExt(g->b, v, gen_mem_type(g, s->value->dtype), "");
-    if (mask && is_vector(LLVMTypeOf(v))) {
+    if (mask && gen_is_vector(LLVMTypeOf(v))) {
         masked_store(g, v, p, align, mask);
         return;
     }
@@ -378,7 +193,7 @@ static LLVMValueRef gen_select(Gen *g, const Prim *p)
         v[1] = gen_prim(g, p->kids[2]);
         return LLVMBuildSelect(g->b, cond, v[0], v[1], "");
     }
-    if (is_vector(LLVMTypeOf(cond))) {
+    if (gen_is_vector(LLVMTypeOf(cond))) {
         v[0] = masked_arm(g, p->kids[1], cond);
         v[1] = masked_arm(g, p->kids[2], LLVMBuildNot(g->b, cond, ""));
         return LLVMBuildSelect(g->b, cond, v[0], v[1], "");
@@ -428,7 +243,8 @@ static LLVMValueRef gen_case(Gen *g, const Prim *p)
 static LLVMValueRef int_div(Gen *g, bool rem, bool sign, LLVMValueRef x, LLVMValueRef y)
 {
     LLVMTypeRef  t = LLVMTypeOf(x);
-    LLVMValueRef zero = LLVMConstNull(t), one = splat_int(t, 1), minus = splat_int(t, ~0ull);
+    LLVMValueRef zero = LLVMConstNull(t), one = gen_splat_int(t, 1),
+                 minus = gen_splat_int(t, ~0ull);
     LLVMValueRef is0 = LLVMBuildICmp(g->b, LLVMIntEQ, y, zero, ""), is1 = NULL, by = y, v;
 
     by = LLVMBuildSelect(g->b, is0, one, by, "");
@@ -458,15 +274,15 @@ static LLVMValueRef int_bin(Gen *g, PrimKind k, DType t, LLVMValueRef x, LLVMVal
     case PRIM_DIV: return int_div(g, false, sign, x, y);
     case PRIM_REM: return int_div(g, true, sign, x, y);
     case PRIM_MIN:
-    case PRIM_MINNUM: return call2(g, sign ? "llvm.smin" : "llvm.umin", lt, x, y);
+    case PRIM_MINNUM: return gen_call2(g, sign ? "llvm.smin" : "llvm.umin", lt, x, y);
     case PRIM_MAX:
-    case PRIM_MAXNUM: return call2(g, sign ? "llvm.smax" : "llvm.umax", lt, x, y);
+    case PRIM_MAXNUM: return gen_call2(g, sign ? "llvm.smax" : "llvm.umax", lt, x, y);
     case PRIM_AND: return LLVMBuildAnd(g->b, x, y, "");
     case PRIM_OR: return LLVMBuildOr(g->b, x, y, "");
     case PRIM_XOR: return LLVMBuildXor(g->b, x, y, "");
     case PRIM_SHL:
     case PRIM_SHR:
-        y = LLVMBuildAnd(g->b, y, splat_int(lt, t.bits - 1u), "");
+        y = LLVMBuildAnd(g->b, y, gen_splat_int(lt, t.bits - 1u), "");
         if (k == PRIM_SHL)
             return LLVMBuildShl(g->b, x, y, "");
         return sign ? LLVMBuildAShr(g->b, x, y, "") : LLVMBuildLShr(g->b, x, y, "");
@@ -480,7 +296,7 @@ static LLVMValueRef int_bin(Gen *g, PrimKind k, DType t, LLVMValueRef x, LLVMVal
 
 static LLVMValueRef libm_call(Gen *g, const char *libm, DType t, uint32_t n, LLVMValueRef *x)
 {
-    LLVMTypeRef  vt = LLVMTypeOf(x[0]), et = elem_type(vt), params[2] = {et, et};
+    LLVMTypeRef  vt = LLVMTypeOf(x[0]), et = gen_elem_type(vt), params[2] = {et, et};
     const char  *name = arena_printf(g->a, "%s%s", libm, t.bits == 64 ? "" : "f");
     LLVMTypeRef  type = LLVMFunctionType(et, params, n, false);
     LLVMValueRef fn = LLVMGetNamedFunction(g->mod, name), v, lane[2], out;
@@ -492,7 +308,7 @@ static LLVMValueRef libm_call(Gen *g, const char *libm, DType t, uint32_t n, LLV
         gen_attr(g, fn, LLVMAttributeFunctionIndex, "memory", 0);
         gen_attr(g, fn, LLVMAttributeFunctionIndex, "nobuiltin", 0);
     }
-    if (!is_vector(vt))
+    if (!gen_is_vector(vt))
         return LLVMBuildCall2(g->b, type, fn, x, n, "");
     out = LLVMGetPoison(vt);
     for (unsigned i = 0; i < LLVMGetVectorSize(vt); i++) {
@@ -524,7 +340,7 @@ static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef 
 
         return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, p, x, y, ""), x, y, "");
     }
-    return call2(g, max ? "llvm.maximum" : "llvm.minimum", LLVMTypeOf(x), x, y);
+    return gen_call2(g, max ? "llvm.maximum" : "llvm.minimum", LLVMTypeOf(x), x, y);
 }
 
 /* Number of the other wins over NaN: y if y is beyond x or x is NaN, else x. */
@@ -566,7 +382,7 @@ static LLVMValueRef float_bin(Gen *g, const Prim *p, DType t, LLVMValueRef x, LL
  * rounded llvm.maximum to one of halves, which x86 without them gets wrong for NaN.) */
 static LLVMValueRef half_minmax(Gen *g, bool max, DType t, LLVMValueRef x, LLVMValueRef y)
 {
-    LLVMValueRef wx = widen(g, x, t), wy = widen(g, y, t), first, equal, both;
+    LLVMValueRef wx = gen_widen(g, x, t), wy = gen_widen(g, y, t), first, equal, both;
 
     first = LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, wx, wy, "");
     first = LLVMBuildOr(g->b, first, LLVMBuildFCmp(g->b, LLVMRealUNO, wx, wx, ""), "");
@@ -582,10 +398,10 @@ static LLVMValueRef gen_bin(Gen *g, const Prim *p)
 
     if (!dtype_is_float(t))
         return int_bin(g, p->kind, t, x, y);
-    if (is_half(t) && (p->kind == PRIM_MIN || p->kind == PRIM_MAX))
+    if (gen_is_half(t) && (p->kind == PRIM_MIN || p->kind == PRIM_MAX))
         return half_minmax(g, p->kind == PRIM_MAX, t, x, y);
-    v = float_bin(g, p, t, widen(g, x, t), widen(g, y, t));
-    return dtype_is_bool(p->dtype) ? v : round_half(g, v, t);
+    v = float_bin(g, p, t, gen_widen(g, x, t), gen_widen(g, y, t));
+    return dtype_is_bool(p->dtype) ? v : gen_round_half(g, v, t);
 }
 
 static LLVMValueRef gen_fma(Gen *g, const Prim *p)
@@ -594,13 +410,13 @@ static LLVMValueRef gen_fma(Gen *g, const Prim *p)
     LLVMValueRef x[3];
 
     for (int i = 0; i < 3; i++)
-        x[i] = widen(g, gen_prim(g, p->kids[i]), t);
+        x[i] = gen_widen(g, gen_prim(g, p->kids[i]), t);
     if (!dtype_is_float(t))
         return LLVMBuildAdd(g->b, LLVMBuildMul(g->b, x[0], x[1], ""), x[2], "");
-    return round_half(g,
-                      fast(g, gen_intrinsic(g, g->caps & CAP_FMA ? "llvm.fma" : "llvm.fmuladd",
-                                            LLVMTypeOf(x[0]), 3, x)),
-                      t);
+    return gen_round_half(g,
+                          fast(g, gen_intrinsic(g, g->caps & CAP_FMA ? "llvm.fma" : "llvm.fmuladd",
+                                                LLVMTypeOf(x[0]), 3, x)),
+                          t);
 }
 
 static LLVMValueRef gen_math(Gen *g, const Prim *p)
@@ -623,14 +439,14 @@ static LLVMValueRef gen_math(Gen *g, const Prim *p)
             BUG("in @%s, function %d of an integer", g->name, (int)fn);
         if (t.code != DT_INT)
             return x[0];
-        return call2(g, "llvm.abs", LLVMTypeOf(x[0]), x[0], LLVMConstInt(g->i1, 0, false));
+        return gen_call2(g, "llvm.abs", LLVMTypeOf(x[0]), x[0], LLVMConstInt(g->i1, 0, false));
     }
-    if (is_half(t) && fn == MATH_ABS)
-        return LLVMBuildAnd(g->b, x[0], splat_int(LLVMTypeOf(x[0]), 0x7fff), "");
+    if (gen_is_half(t) && fn == MATH_ABS)
+        return LLVMBuildAnd(g->b, x[0], gen_splat_int(LLVMTypeOf(x[0]), 0x7fff), "");
     for (uint32_t i = 0; i < p->nkids && i < 2; i++)
-        x[i] = widen(g, x[i], t);
+        x[i] = gen_widen(g, x[i], t);
     if (fn == MATH_SIGMOID) {
-        one = splat_float(g, LLVMTypeOf(x[0]), 1.0);
+        one = gen_splat_float(g, LLVMTypeOf(x[0]), 1.0);
         x[0] = LLVMBuildFNeg(g->b, x[0], "");
         v = LLVMBuildFAdd(g->b, one, libm_call(g, "exp", t, 1, x), "");
         v = LLVMBuildFDiv(g->b, one, v, "");
@@ -638,7 +454,7 @@ static LLVMValueRef gen_math(Gen *g, const Prim *p)
         v = gen_intrinsic(g, rows[fn].intrinsic, LLVMTypeOf(x[0]), p->nkids, x);
     else
         v = libm_call(g, rows[fn].libm, t, p->nkids, x);
-    return round_half(g, v, t);
+    return gen_round_half(g, v, t);
 }
 
 /* ---- conversions --------------------------------------------------------------------------------------------------- */
@@ -657,28 +473,28 @@ static LLVMValueRef gen_cast(Gen *g, const Prim *p)
 {
     DType        to = p->dtype, from = p->kids[0]->dtype;
     LLVMValueRef v = gen_prim(g, p->kids[0]);
-    LLVMTypeRef  t = gen_type(g, to), f32t = with_lanes_of(g->f32, t);
+    LLVMTypeRef  t = gen_type(g, to), f32t = gen_with_lanes_of(g->f32, t);
 
     if (dtype_eq(to, from))
         return v;
     if (dtype_is_float(from)) {
-        if (is_half(to) && from.bits == 64)
-            return round_half(g, f64_to_odd_f32(g, v), to);
-        v = widen(g, v, from);
+        if (gen_is_half(to) && from.bits == 64)
+            return gen_round_half(g, gen_odd_f32(g, v), to);
+        v = gen_widen(g, v, from);
         if (dtype_is_bool(to))
             return LLVMBuildFCmp(g->b, LLVMRealUNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
         if (!dtype_is_float(to))
             return float_to_int(g, v, to);
-        if (is_half(to))
-            return round_half(g, v, to);
+        if (gen_is_half(to))
+            return gen_round_half(g, v, to);
         return LLVMTypeOf(v) == t ? v : LLVMBuildFPCast(g->b, v, t, "");
     }
     if (dtype_is_float(to)) {
-        LLVMTypeRef ft = is_half(to) ? f32t : t;
+        LLVMTypeRef ft = gen_is_half(to) ? f32t : t;
 
         v = from.code == DT_INT ? LLVMBuildSIToFP(g->b, v, ft, "")
                                 : LLVMBuildUIToFP(g->b, v, ft, "");
-        return round_half(g, v, to);
+        return gen_round_half(g, v, to);
     }
     if (dtype_is_bool(to))
         return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
@@ -705,11 +521,11 @@ static LLVMValueRef gen_number(Gen *g, const Prim *p)
     DType       one = dtype_lanes(p->dtype, 1);
 
     if (p->kind == PRIM_INT && !dtype_is_float(p->dtype))
-        return splat_int(t, dtype_is_bool(p->dtype) ? p->u.i != 0 : (uint64_t)p->u.i);
-    if (!is_half(p->dtype))
-        return splat_float(g, t, p->u.f);
+        return gen_splat_int(t, dtype_is_bool(p->dtype) ? p->u.i != 0 : (uint64_t)p->u.i);
+    if (!gen_is_half(p->dtype))
+        return gen_splat_float(g, t, p->u.f);
     dtype_put_f(one, &cell, p->u.f);
-    return splat_int(t, cell & 0xffff);
+    return gen_splat_int(t, cell & 0xffff);
 }
 
 /* An index in the integer type t; a float one is converted. */
@@ -722,7 +538,7 @@ static LLVMValueRef index_as(Gen *g, const Idx *x, DType t)
         return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
     if (dtype_is_int(t))
         return LLVMBuildIntCast2(g->b, v, gen_type(g, t), true, "");
-    return round_half(g, LLVMBuildSIToFP(g->b, v, t.bits == 64 ? g->f64 : g->f32, ""), t);
+    return gen_round_half(g, LLVMBuildSIToFP(g->b, v, t.bits == 64 ? g->f64 : g->f32, ""), t);
 }
 
 static LLVMValueRef splat(Gen *g, LLVMValueRef v, uint16_t lanes)
@@ -739,7 +555,7 @@ static LLVMValueRef splat(Gen *g, LLVMValueRef v, uint16_t lanes)
 
 static LLVMValueRef gen_ramp(Gen *g, const Prim *p)
 {
-    LLVMTypeRef  t = gen_type(g, p->dtype), et = elem_type(t);
+    LLVMTypeRef  t = gen_type(g, p->dtype), et = gen_elem_type(t);
     LLVMValueRef at[64];
     uint32_t     n = p->dtype.lanes;
 

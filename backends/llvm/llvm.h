@@ -1,9 +1,12 @@
 /* What the files of the LLVM backend share.  Only this folder sees LLVM's headers.
  *
  *   target.c cpu.def feature.def   target strings; CPUs, features and what they can do
- *   codegen.c       functions, statements, indices, addresses
+ *   codegen.c       functions and statements
+ *   codegen_idx.c   indices and addresses
  *   codegen_prim.c  scalar and vector expressions; intrin.def: which function each MATH is
- *   codegen_host.c  the entry points of a model: checks, parallel regions, the info struct
+ *   codegen_half.c  f16 and bf16
+ *   codegen_host.c  parallel regions: barriers, launches, instrumentation
+ *   codegen_entry.c the entry points of a model: checks, the info struct
  *   build.c         target machine, optimisation, emission; the Backend struct
  *   jit.c           code loaded into this process
  *
@@ -134,6 +137,39 @@ void  gen_end(Gen *g);
 void *memo_get(const GenMemo *m, uint64_t key);
 void  memo_put(Gen *g, GenMemo *m, uint64_t key, void *v);
 
+/* ---- codegen_idx.c ------------------------------------------------------------------------------- */
+
+/* The width of an index in lo..hi: 64 bits or, on 32-bit targets, 32 if that fits. */
+uint32_t     gen_idx_width(const Gen *g, int64_t lo, int64_t hi);
+LLVMTypeRef  gen_width_type(Gen *g, uint32_t bits);
+LLVMValueRef gen_to_width(Gen *g, LLVMValueRef v, uint32_t bits);
+/* An index in its own width, and in exactly `bits`. */
+LLVMValueRef gen_idx(Gen *g, const Idx *x);
+LLVMValueRef gen_idx_as(Gen *g, const Idx *x, uint32_t bits);
+void         gen_bind(Gen *g, const Atom *var, LLVMValueRef v); /* v in any width */
+/* The pointer of a buffer; base + x elements of type t (base_id: one number for one base and t). */
+LLVMValueRef gen_base(Gen *g, const Buffer *b);
+LLVMValueRef gen_offset(Gen *g, LLVMValueRef base, uint32_t base_id, LLVMTypeRef t, const Idx *x);
+/* The address of a cell and the alignment known of it. */
+LLVMValueRef gen_address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *index,
+                         uint32_t *align);
+
+/* ---- codegen_half.c ------------------------------------------------------------------------------ */
+
+bool         gen_is_vector(LLVMTypeRef t);
+LLVMTypeRef  gen_elem_type(LLVMTypeRef t);
+LLVMTypeRef  gen_with_lanes_of(LLVMTypeRef elem, LLVMTypeRef like);
+LLVMValueRef gen_splat_int(LLVMTypeRef t, uint64_t v); /* a constant, every lane v */
+LLVMValueRef gen_splat_float(Gen *g, LLVMTypeRef t, double v);
+LLVMValueRef gen_call1(Gen *g, const char *intrinsic, LLVMTypeRef t, LLVMValueRef a);
+LLVMValueRef gen_call2(Gen *g, const char *intrinsic, LLVMTypeRef t, LLVMValueRef a,
+                       LLVMValueRef b);
+bool         gen_is_half(DType t);
+LLVMValueRef gen_widen(Gen *g, LLVMValueRef v, DType t); /* a half to f32; others as they are */
+LLVMValueRef gen_round_half(Gen *g, LLVMValueRef f, DType t); /* f32 to the half t; others as is */
+/* f64 to f32 rounding to odd: a second rounding to a half then gives what one would have given. */
+LLVMValueRef gen_odd_f32(Gen *g, LLVMValueRef d);
+
 /* ---- codegen_prim.c ------------------------------------------------------------------------------ */
 
 LLVMValueRef gen_prim(Gen *g, const Prim *p);
@@ -142,7 +178,6 @@ void         gen_store(Gen *g, const StoreData *s);
 
 /* ---- codegen_host.c ------------------------------------------------------------------------------ */
 
-bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo *info);
 void gen_region(Gen *g, const Stmt *s);
 void gen_barrier(Gen *g);
 void gen_step(Gen *g, const Stmt *call); /* a call inside a region, with its instrumentation */
@@ -151,6 +186,62 @@ void gen_fail(Gen *g, int32_t code);
 void gen_call(Gen *g, const Stmt *s);
 /* A further condition of loops inside regions: the run was not cancelled (NULL: none). */
 LLVMValueRef gen_going(Gen *g);
+
+enum { NEVER = INT32_MAX }; /* R_STOP of a run that goes on */
+
+/* Members of tvmcc_params, in order. */
+enum {
+    P_STRUCT_BYTES,
+    P_THREADS,
+    P_ARENA,
+    P_ARENA_BYTES,
+    P_WEIGHTS,
+    P_WEIGHTS_BYTES,
+    P_STATE,
+    P_STATE_BYTES,
+    P_LAUNCH,
+    P_BARRIER,
+    P_USER,
+    P_DEVICES,
+    P_DEVICE_COUNT,
+    P_INSTRUMENT,
+    P_INSTRUMENT_USER,
+    P_COUNT
+};
+
+/* Members of a run, what the parts of a region share. */
+enum { R_PARAMS, R_IN, R_OUT, R_ARENA, R_WEIGHTS, R_PARTS, R_PHASE, R_STOP, R_COUNT };
+
+struct Host {
+    const Plan           *plan;
+    const Func           *main;
+    const CodegenOptions *o;
+    LLVMTypeRef           params_t, run_t, worker_t;
+    LLVMValueRef          begin, end, meet, weights;
+    LLVMTypeRef           begin_t, end_t, meet_t;
+    /* in the function at hand */
+    bool         in_region;
+    LLVMValueRef run, part, parts, passed; /* passed: alloca, barriers so far */
+    uint32_t     step, nregions;
+};
+
+/* A member of one of these structs. */
+LLVMValueRef host_member(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned i);
+LLVMValueRef host_get(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned i);
+void         host_put(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned i, LLVMValueRef v);
+LLVMValueRef host_is_null(Gen *g, LLVMValueRef p);
+void         host_fail_if(Gen *g, LLVMValueRef cond, int32_t code); /* return code if cond */
+LLVMValueRef host_function(Gen *g, const char *name, LLVMTypeRef t, LLVMLinkage linkage);
+/* The pointers that main's parameters stand for, from the run. */
+void host_bind_buffers(Gen *g);
+/* The functions that every part calls. */
+void host_define_begin(Gen *g);
+void host_define_end(Gen *g);
+void host_define_meet(Gen *g);
+
+/* ---- codegen_entry.c ----------------------------------------------------------------------------- */
+
+bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo *info);
 
 /* ---- build.c --------------------------------------------------------------------------------------- */
 

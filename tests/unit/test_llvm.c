@@ -26,6 +26,7 @@ static void end(void)
         printf("%s", text.at);
     }
     CHECK_INT(diag_errors(c->diags), 0);
+    ctx_free(c);
     arena_free(arena);
 }
 

@@ -26,6 +26,7 @@ static void end(void)
         printf("%s", text.at);
     }
     CHECK_INT(diag_errors(c->diags), 0);
+    ctx_free(c);
     arena_free(arena);
 }
 
@@ -551,7 +552,9 @@ static void test_qemu(void)
         }
         end();
     }
-    CHECK_INT(system(arena_printf(arena_new(NULL), "rm -r %s", dir)), 0);
+    begin();
+    CHECK_INT(system(arena_printf(arena, "rm -r %s", dir)), 0);
+    end();
 }
 
 /* ---- target strings ---------------------------------------------------------------------------------------- */
@@ -653,6 +656,7 @@ static void test_targets(void)
         CHECK(backend_llvm.parse_target(c, bad[i].text) == NULL);
         diag_print(c->diags, DIAG_TEXT, &text);
         CHECK_STR(text.at, bad[i].message);
+        ctx_free(c);
         arena_free(arena);
     }
     begin();

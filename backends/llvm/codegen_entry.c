@@ -1,0 +1,351 @@
+/* The entry points of a model: <entry>_run, <entry>_run_ex, <entry>_info (include/tvmcc/abi.h).
+ *
+ *     run_ex(in, out, params) {
+ *       check the arguments; fill in a `run` on the stack; the body of main }
+ *     run(in, out, arena)    = run_ex with one thread and the embedded weights
+ *     info()                 = the address of a constant */
+#include "backends/llvm/llvm.h"
+
+#include "tvmcc/abi.h"
+
+#include <string.h>
+
+#ifndef TVMCC_VERSION
+#define TVMCC_VERSION "0.0.0"
+#endif
+
+enum { ARENA_ALIGN = 64, WEIGHTS_ALIGN = 64 };
+
+/* ---- checks ------------------------------------------------------------------------------------ */
+
+static void fail_unaligned(Gen *g, LLVMValueRef p, uint32_t align)
+{
+    LLVMValueRef bits;
+
+    if (align <= 1)
+        return;
+    bits = LLVMBuildAnd(g->b, LLVMBuildPtrToInt(g->b, p, g->size, ""),
+                        gen_int(g, g->size, align - 1), "");
+    host_fail_if(g, LLVMBuildICmp(g->b, LLVMIntNE, bits, LLVMConstNull(g->size), ""),
+                 TVMCC_E_ALIGN);
+}
+
+/* ---- run_ex and run ------------------------------------------------------------------------------------ */
+
+static uint64_t io_bytes(const PlanIO *io)
+{
+    int64_t n = 0;
+
+    return type_elems(io->type, &n) ? (uint64_t)n * dtype_bytes(io->type->dtype) : 1;
+}
+
+static void check_tensors(Gen *g, LLVMValueRef at, uint32_t n, const PlanIO *io,
+                          const Param *params)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        LLVMValueRef k = gen_int(g, g->i32, i), p;
+        uint32_t     align = dtype_bytes(io[i].type->dtype);
+
+        if (params[i].buffer->align > align)
+            align = params[i].buffer->align;
+        if (!io_bytes(&io[i]))
+            continue;
+        p = LLVMBuildLoad2(g->b, g->ptr, LLVMBuildGEP2(g->b, g->ptr, at, &k, 1, ""), "");
+        host_fail_if(g, host_is_null(g, p), TVMCC_E_NULL);
+        fail_unaligned(g, p, align);
+    }
+}
+
+/* The weights to use: the caller's, else the embedded ones. */
+static LLVMValueRef check_weights(Gen *g, LLVMValueRef params)
+{
+    struct Host      *h = g->host;
+    LLVMValueRef      w = host_get(g, h->params_t, params, P_WEIGHTS), none, bytes, v[2], phi;
+    LLVMBasicBlockRef given = gen_bb(g, "given"), own = gen_bb(g, "own"),
+                      done = gen_bb(g, "weights");
+    LLVMBasicBlockRef from[2];
+
+    if (!h->plan->weights_bytes)
+        return w;
+    none = host_is_null(g, w);
+    if (!h->weights) {
+        host_fail_if(g, none, TVMCC_E_NULL);
+        none = LLVMConstInt(g->i1, 0, false);
+    }
+    LLVMBuildCondBr(g->b, none, own, given);
+    LLVMPositionBuilderAtEnd(g->b, given);
+    fail_unaligned(g, w, WEIGHTS_ALIGN);
+    bytes = host_get(g, h->params_t, params, P_WEIGHTS_BYTES);
+    host_fail_if(g,
+                 LLVMBuildICmp(g->b, LLVMIntULT, bytes,
+                               gen_int(g, g->size, (int64_t)h->plan->weights_bytes), ""),
+                 TVMCC_E_MISMATCH);
+    from[0] = LLVMGetInsertBlock(g->b);
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, own);
+    from[1] = own;
+    LLVMBuildBr(g->b, done);
+    LLVMPositionBuilderAtEnd(g->b, done);
+    phi = LLVMBuildPhi(g->b, g->ptr, "");
+    v[0] = w;
+    v[1] = h->weights ? h->weights : LLVMConstNull(g->ptr);
+    LLVMAddIncoming(phi, v, from, 2);
+    return phi;
+}
+
+/* Arena and number of threads; gives the threads, at least 1. */
+static LLVMValueRef check_arena(Gen *g, LLVMValueRef params, int64_t most)
+{
+    struct Host *h = g->host;
+    LLVMValueRef n = host_get(g, h->params_t, params, P_THREADS), arena, need, have;
+    bool         any = h->plan->arena_bytes || h->plan->private_bytes;
+
+    n = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, n, gen_i32(g, 0), ""), gen_i32(g, 1),
+                        n, "");
+    host_fail_if(g, LLVMBuildICmp(g->b, LLVMIntUGT, n, gen_i32(g, most), ""), TVMCC_E_MISMATCH);
+    arena = host_get(g, h->params_t, params, P_ARENA);
+    if (any)
+        host_fail_if(g, host_is_null(g, arena), TVMCC_E_NULL);
+    fail_unaligned(g, arena, ARENA_ALIGN);
+    need = LLVMBuildMul(g->b, LLVMBuildZExt(g->b, n, g->i64, ""),
+                        gen_int(g, g->i64, (int64_t)h->plan->private_bytes), "");
+    need = LLVMBuildAdd(g->b, need, gen_int(g, g->i64, (int64_t)h->plan->arena_bytes), "");
+    have = host_get(g, h->params_t, params, P_ARENA_BYTES);
+    have = LLVMBuildZExtOrBitCast(g->b, have, g->i64, "");
+    host_fail_if(g, LLVMBuildICmp(g->b, LLVMIntULT, have, need, ""), TVMCC_E_MISMATCH);
+    return n;
+}
+
+static const Atom *region_nt(const Stmt *s)
+{
+    if (s->kind == STMT_REGION)
+        return s->u.region.nt;
+    for (uint32_t i = 0; i < s->nkids; i++) {
+        const Atom *a = region_nt(s->kids[i]);
+
+        if (a)
+            return a;
+    }
+    return NULL;
+}
+
+static LLVMValueRef define_run_ex(Gen *g)
+{
+    struct Host *h = g->host;
+    const Func  *f = h->main;
+    const Atom  *nt = region_nt(f->body);
+    LLVMTypeRef  in[3] = {g->ptr, g->ptr, g->ptr}, t = LLVMFunctionType(g->i32, in, 3, false);
+    LLVMValueRef fn = host_function(g, "_run_ex", t, LLVMExternalLinkage), params, n, weights, run,
+                 alone;
+    uint64_t bytes = g->t->pointer_bits == 64 ? 112 : 60;
+
+    gen_begin(g, fn, "run_ex");
+    params = LLVMGetParam(fn, 2);
+    for (unsigned i = 0; i < 3; i++)
+        host_fail_if(g, host_is_null(g, LLVMGetParam(fn, i)), TVMCC_E_NULL);
+    n = host_get(g, h->params_t, params, P_STRUCT_BYTES);
+    host_fail_if(g, LLVMBuildICmp(g->b, LLVMIntULT, n, gen_i32(g, (int64_t)bytes), ""),
+                 TVMCC_E_MISMATCH);
+    n = check_arena(g, params, nt && nt->hi > 0 && nt->hi < 1 << 16 ? nt->hi : 1 << 16);
+    weights = check_weights(g, params);
+    check_tensors(g, LLVMGetParam(fn, 0), h->plan->nin, h->plan->in, f->params);
+    check_tensors(g, LLVMGetParam(fn, 1), h->plan->nout, h->plan->out, f->params + h->plan->nin);
+
+    run = h->run = gen_alloca(g, h->run_t, 16, "run");
+    alone = host_is_null(g, host_get(g, h->params_t, params, P_LAUNCH));
+    n = LLVMBuildSelect(g->b, alone, gen_i32(g, 1), n, "");
+    host_put(g, h->run_t, run, R_PARAMS, params);
+    host_put(g, h->run_t, run, R_IN, LLVMGetParam(fn, 0));
+    host_put(g, h->run_t, run, R_OUT, LLVMGetParam(fn, 1));
+    host_put(g, h->run_t, run, R_ARENA, host_get(g, h->params_t, params, P_ARENA));
+    host_put(g, h->run_t, run, R_WEIGHTS, weights);
+    host_put(g, h->run_t, run, R_PARTS, n);
+    host_put(g, h->run_t, run, R_PHASE, gen_i32(g, 0));
+    host_put(g, h->run_t, run, R_STOP, gen_i32(g, NEVER));
+    host_bind_buffers(g);
+    gen_stmt(g, f->body);
+    gen_end(g);
+    return fn;
+}
+
+static void define_run(Gen *g, LLVMValueRef run_ex)
+{
+    struct Host *h = g->host;
+    LLVMTypeRef  in[3] = {g->ptr, g->ptr, g->ptr}, t = LLVMFunctionType(g->i32, in, 3, false);
+    LLVMValueRef fn = host_function(g, "_run", t, LLVMExternalLinkage), p, args[3], code;
+    uint64_t     arena = h->plan->arena_bytes + h->plan->private_bytes;
+
+    gen_begin(g, fn, "run");
+    p = gen_alloca(g, h->params_t, 16, "params");
+    for (unsigned i = 0; i < P_COUNT; i++)
+        host_put(g, h->params_t, p, i, LLVMConstNull(LLVMStructGetTypeAtIndex(h->params_t, i)));
+    host_put(g, h->params_t, p, P_STRUCT_BYTES, gen_i32(g, g->t->pointer_bits == 64 ? 112 : 60));
+    host_put(g, h->params_t, p, P_THREADS, gen_i32(g, 1));
+    host_put(g, h->params_t, p, P_ARENA, LLVMGetParam(fn, 2));
+    host_put(g, h->params_t, p, P_ARENA_BYTES, gen_int(g, g->size, (int64_t)arena));
+    args[0] = LLVMGetParam(fn, 0);
+    args[1] = LLVMGetParam(fn, 1);
+    args[2] = p;
+    code = LLVMBuildCall2(g->b, t, run_ex, args, 3, "");
+    LLVMBuildRet(g->b, code);
+    gen_end(g);
+}
+
+/* ---- info -------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef constant(Gen *g, LLVMValueRef v)
+{
+    LLVMValueRef k = LLVMAddGlobal(g->mod, LLVMTypeOf(v), "");
+
+    LLVMSetInitializer(k, v);
+    LLVMSetGlobalConstant(k, true);
+    LLVMSetLinkage(k, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(k, LLVMGlobalUnnamedAddr);
+    return k;
+}
+
+static LLVMValueRef text(Gen *g, const char *s)
+{
+    return constant(g, LLVMConstStringInContext2(g->lc, s, strlen(s), false));
+}
+
+static LLVMValueRef bytes32(Gen *g, const void *p)
+{
+    return LLVMConstStringInContext2(g->lc, p, 32, true);
+}
+
+static LLVMValueRef record(Gen *g, uint32_t n, LLVMValueRef *fields)
+{
+    return LLVMConstStructInContext(g->lc, fields, n, false);
+}
+
+static LLVMValueRef array(Gen *g, uint32_t n, LLVMValueRef *at)
+{
+    if (!n)
+        return LLVMConstNull(g->ptr);
+    return constant(g, LLVMConstArray2(LLVMTypeOf(at[0]), at, n));
+}
+
+static LLVMValueRef tensors(Gen *g, uint32_t n, const PlanIO *io, const Param *params)
+{
+    LLVMValueRef *all = NEW_ARRAY(g->a, LLVMValueRef, n + 1);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const Type   *t = io[i].type;
+        uint32_t      align = dtype_bytes(t->dtype);
+        LLVMValueRef *dims = NEW_ARRAY(g->a, LLVMValueRef, t->n + 1);
+        LLVMValueRef  field[13];
+
+        if (params[i].buffer->align > align)
+            align = params[i].buffer->align;
+        for (uint32_t k = 0; k < t->n; k++) {
+            int64_t d = -1;
+
+            type_dim(t, k, &d);
+            dims[k] = gen_int(g, g->i64, d);
+        }
+        field[0] = text(g, io[i].name);
+        field[1] = array(g, t->n, dims);
+        field[2] = gen_int(g, g->size, (int64_t)io_bytes(&io[i]));
+        field[3] = gen_int(g, g->i8, t->dtype.code);
+        field[4] = gen_int(g, g->i8, t->dtype.bits);
+        field[5] = gen_int(g, g->i16, t->dtype.lanes);
+        field[6] = gen_i32(g, t->n);
+        field[7] = gen_i32(g, 0);
+        field[8] = gen_i32(g, align);
+        field[9] = LLVMConstReal(g->f32, 0);
+        field[10] = gen_i32(g, 0);
+        field[11] = LLVMConstNull(g->ptr);
+        field[12] = gen_int(g, g->size, 0);
+        all[i] = record(g, 13, field);
+    }
+    return array(g, n, all);
+}
+
+static void define_info(Gen *g, const CodegenInfo *info, LLVMValueRef run_ex)
+{
+    struct Host *h = g->host;
+    const Plan  *p = h->plan;
+    LLVMTypeRef  t = LLVMFunctionType(g->ptr, NULL, 0, false);
+    LLVMValueRef fn, w[7], f[24], k;
+    uint32_t     nweights = p->weights_bytes != 0, n = 0;
+
+    w[0] = text(g, h->weights ? arena_printf(g->a, ".rodata.%s_weights", h->o->entry) : "");
+    w[1] = h->weights ? h->weights : LLVMConstNull(g->ptr);
+    w[2] = gen_int(g, g->size, (int64_t)p->weights_bytes);
+    w[3] = gen_i32(g, h->weights ? TVMCC_WEIGHTS_EMBED : TVMCC_WEIGHTS_FILE);
+    w[4] = gen_i32(g, WEIGHTS_ALIGN);
+    w[5] = bytes32(g, info->weights_sha);
+    k = record(g, 6, w);
+
+    f[n++] = gen_i32(g, TVMCC_ABI);
+    f[n++] = gen_i32(g, g->t->pointer_bits == 64 ? 200 : 148);
+    f[n++] = text(g, h->o->entry);
+    f[n++] = text(g, "tvmcc " TVMCC_VERSION);
+    f[n++] = text(g, g->t->text);
+    f[n++] = bytes32(g, info->model_sha);
+    f[n++] = bytes32(g, info->build_id);
+    f[n++] = gen_i32(g, p->nin);
+    f[n++] = gen_i32(g, p->nout);
+    f[n++] = gen_i32(g, 0);
+    f[n++] = gen_i32(g, nweights);
+    f[n++] = tensors(g, p->nin, p->in, h->main->params);
+    f[n++] = tensors(g, p->nout, p->out, h->main->params + p->nin);
+    f[n++] = LLVMConstNull(g->ptr);
+    f[n++] = array(g, nweights, &k);
+    f[n++] = gen_int(g, g->size, (int64_t)p->arena_bytes);
+    f[n++] = gen_int(g, g->size, (int64_t)p->private_bytes);
+    f[n++] = gen_i32(g, ARENA_ALIGN);
+    f[n++] = gen_i32(g, TVMCC_DEVICE_CPU);
+    f[n++] = gen_int(g, g->size, 0);
+    f[n++] = run_ex;
+    f[n++] = LLVMConstNull(g->ptr);
+    f[n++] = LLVMConstNull(g->ptr);
+
+    fn = host_function(g, "_info", t, LLVMExternalLinkage);
+    gen_begin(g, fn, "info");
+    LLVMBuildRet(g->b, constant(g, record(g, n, f)));
+    gen_end(g);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------ */
+
+static void make_types(Gen *g)
+{
+    struct Host *h = g->host;
+    LLVMTypeRef  s = g->size, p = g->ptr;
+    LLVMTypeRef  params[P_COUNT] = {g->i32, g->i32, p, s, p, s, p, s, p, p, p, p, s, p, p};
+    LLVMTypeRef  run[R_COUNT] = {p, p, p, p, p, g->i32, g->i32, g->i32};
+    LLVMTypeRef  worker[3] = {p, g->i32, g->i32};
+
+    h->params_t = LLVMStructTypeInContext(g->lc, params, P_COUNT, false);
+    h->run_t = LLVMStructTypeInContext(g->lc, run, R_COUNT, false);
+    h->worker_t = LLVMFunctionType(g->none, worker, 3, false);
+}
+
+bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo *info)
+{
+    uint32_t     errors = diag_errors(g->c->diags);
+    struct Host *h = NEW(g->a, struct Host);
+    LLVMValueRef run_ex;
+
+    h->plan = p;
+    h->o = o;
+    h->main = p->tir->funcs[p->tir->nfuncs - 1];
+    if (h->main->kind != FUNC_HOST || h->main->nparams != p->nin + p->nout + 2)
+        BUG("the plan of '%s' does not end in its host function", p->name);
+    g->host = h;
+    make_types(g);
+    if (o->embed_weights && p->weights_bytes) {
+        h->weights = LLVMAddGlobal(g->mod, g->i8, arena_printf(g->a, "%s_weights", o->entry));
+        LLVMSetGlobalConstant(h->weights, true);
+        LLVMSetAlignment(h->weights, WEIGHTS_ALIGN);
+    }
+    host_define_begin(g);
+    host_define_end(g);
+    host_define_meet(g);
+    run_ex = define_run_ex(g);
+    define_run(g, run_ex);
+    define_info(g, info, run_ex);
+    return diag_errors(g->c->diags) == errors;
+}
