@@ -1,0 +1,145 @@
+/* Direct convolution on blocked layouts, as in docs/design/schedules.md.
+ *
+ *   %conv[n,o,y,x,j] = sum[c,kh,kw,i] %pad[n,c,y*s+kh,x*s+kw,i] * %w[o*8+j, c*8+i, kh, kw]
+ *
+ * Nest: pixel block, output block, reduction chunk, pixel group, register tile.  A tile of P pixels
+ * by NV output vectors keeps P*NV accumulators in registers over one chunk of the reduction, whose
+ * packed weights stay in L1 across the groups.  Pixels are cut into tiles of q and q+1, so nothing is
+ * left over; where rows are short, a group of rows is walked as one line and each tile is written
+ * out with its own offsets. */
+#include "schedules/cpu/cpu.h"
+
+typedef struct {
+    int64_t lanes, n, o, y, x, c, kh, kw, i; /* o, c in blocks; i is 1 for planar input */
+} ConvSizes;
+
+static ConvSizes conv_sizes(Sched *s)
+{
+    ConvSizes z = {cpu_lanes(s), iter_extent(s, "conv", "n"), iter_extent(s, "conv", "o"),
+                   iter_extent(s, "conv", "y"), iter_extent(s, "conv", "x"), iter_extent(s, "conv", "c"),
+                   iter_extent(s, "conv", "kh"), iter_extent(s, "conv", "kw"), iter_extent(s, "conv", "i")};
+
+    return z;
+}
+
+/* Input blocks of a chunk: packed weights of at most 20 KiB, but no fewer than 96 steps. */
+static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
+{
+    int64_t i = z->i ? z->i : 1, step = z->kh * z->kw * i, bytes = step * nv * z->lanes * 4;
+    int64_t kb = divisor_upto(z->c, bytes ? 20480 / bytes > 0 ? 20480 / bytes : 1 : z->c);
+
+    while (kb < z->c && kb * step < 96) {
+        int64_t up = kb + 1;
+        while (z->c % up) up++;
+        kb = up;
+    }
+    return kb;
+}
+
+/* Rows of a block of groups: input of a block within half of L2. */
+static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows)
+{
+    int64_t i     = z->i ? z->i : 1;
+    int64_t bytes = z->c * i * rows * z->x * 4, limit = s->target->l2_bytes ? s->target->l2_bytes / 2 : 262144;
+    int64_t gb    = groups;
+
+    while (gb > 1 && gb * bytes > limit) gb = divisor_upto(groups, gb - 1);
+    return gb;
+}
+
+/* The loops from the pixel group inwards are named %t (tiles) and %p (pixels of a tile). */
+static void tile_pixels(Sched *s, const ConvSizes *z, RegTile t, int64_t rows)
+{
+    if (rows > 1) {
+        step(s, "fuse %%r, %%x -> %%px");
+        step(s, "split %%px by %lld tail=even -> %%t, %%p", (long long)t.pixels);
+        step(s, "unroll %%t");
+    } else {
+        step(s, "split %%x by %lld tail=even -> %%t, %%p", (long long)t.pixels);
+    }
+    (void)z;
+}
+
+void sched_conv2d(Sched *s)
+{
+    ConvSizes   z = conv_sizes(s);
+    bool        blocked = z.i > 0;
+    const char *out;
+
+    if (iter_extent(s, "conv", "j") != z.lanes) {
+        conv2d_planar(s);
+        return;
+    }
+    if (!z.c) {
+        conv2d_depthwise(s);
+        return;
+    }
+    inline_prologue(s, "conv");
+    try_step(s, "elide_pad pad");
+    try_step(s, "fold_init bias -> conv");
+    if (s->target->has_fma) step(s, "contract conv");
+    out = inline_epilogue(s, "conv");
+
+    /* Rows a group: short rows are joined until there are enough pixels for full tiles. */
+    int64_t rows = 1;
+    while (rows * z.x < 28 && rows < z.y && z.y % (rows * 2) == 0) rows *= 2;
+    if (z.x <= 7) rows = z.y;
+    if (rows * z.x > 128) rows = 1;
+    RegTile t  = cpu_tile(s, z.o, rows * z.x);
+    int64_t kb = chunk_blocks(&z, t.nv), groups = z.y / rows, gb = block_groups(s, &z, groups, rows);
+
+    if (blocked)
+        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld, o%%%lld)",
+             (long long)(t.nv * z.lanes), (long long)z.i, (long long)z.i, (long long)(t.nv * z.lanes));
+    else
+        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
+             (long long)(t.nv * z.lanes), (long long)(t.nv * z.lanes));
+    step(s, "split %%o by %lld -> %%oc, %%ov", (long long)t.nv);
+    step(s, "split %%y by %lld -> %%gg, %%r", (long long)rows);
+    step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
+    step(s, "split %%c by %lld -> %%kc, %%cb", (long long)kb);
+    if (blocked) step(s, "reorder %%n, %%yb, %%oc, %%kc, %%g, %%r, %%x, %%cb, %%kh, %%kw, %%i, %%ov, %%j");
+    else step(s, "reorder %%n, %%yb, %%oc, %%kc, %%g, %%r, %%x, %%cb, %%kh, %%kw, %%ov, %%j");
+    tile_pixels(s, &z, t, rows);
+    if (blocked) step(s, "reorder %%cb, %%kh, %%kw, %%i, %%p, %%ov, %%j");
+    else step(s, "reorder %%cb, %%kh, %%kw, %%p, %%ov, %%j");
+    step(s, "cache_write conv reg at %%t");
+    if (out) step(s, "reverse_compute_at %s %%t", out);
+    if (out && kb < z.c) try_step(s, "inplace %%conv -> %%%s", out);
+    step(s, "vectorize %%j");
+    step(s, "unroll %%p, %%ov");
+    if (blocked) step(s, "unroll %%i");
+    if (!blocked || kb * z.kh * z.kw <= 4) step(s, "unroll %%kw");
+    if (!blocked && z.kh * z.kw * z.c <= 32) step(s, "unroll %%cb, %%kh");
+    int64_t work = z.n * z.o * z.lanes * z.y * z.x * z.c * (blocked ? z.i : 1) * z.kh * z.kw;
+    if (!is_tiny(s, work)) {
+        int64_t yb = groups / gb, oc = z.o / t.nv;
+        /* Whole pixel blocks if there are enough to balance, else output blocks. */
+        if (yb >= 8 || yb >= oc) step(s, "parallel %%yb");
+        else step(s, "parallel %%oc");
+    }
+    step(s, "outline %%t -> @tile");
+}
+
+/* Plain NCHW in and out: what is left when channels are too few for blocks.  Vectors along x. */
+void conv2d_planar(Sched *s)
+{
+    int64_t     lanes = cpu_lanes(s), x = iter_extent(s, "conv", "x"), o = iter_extent(s, "conv", "o");
+    int64_t     work  = o * iter_extent(s, "conv", "y") * x * iter_extent(s, "conv", "kh");
+    const char *out;
+
+    inline_prologue(s, "conv");
+    try_step(s, "fold_init bias -> conv");
+    if (s->target->has_fma) step(s, "contract conv");
+    out = inline_epilogue(s, "conv");
+    if (x >= lanes && lanes > 1) {
+        step(s, "split %%x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
+        step(s, "reorder %%n, %%o, %%y, %%xo, %%c, %%kh, %%kw, %%xi");
+        step(s, "cache_write conv reg at %%xo");
+        if (out) step(s, "reverse_compute_at %s %%xo", out);
+        step(s, "vectorize %%xi");
+    } else if (out) {
+        step(s, "reverse_compute_at %s %%y", out);
+    }
+    if (!is_tiny(s, work * 8)) step(s, "parallel %%o");
+}

@@ -1,0 +1,47 @@
+/* Rules for CPUs, and what they share (common.c).
+ *
+ *   conv2d.c     blocked direct convolution, 1x1 as GEMM, first layers    depthwise.c
+ *   dense.c      GEMM and GEMV   pool.c   reduce.c softmax, norms, reductions   injective.c the rest */
+#ifndef TVMCC_SCHEDULES_CPU_H
+#define TVMCC_SCHEDULES_CPU_H
+
+#include "schedules/schedules.h"
+
+/* Lanes of the widest vector for 4-byte elements, at least 1. */
+int64_t cpu_lanes(const Sched *s);
+/* Domain of a block's iterator by name, 0 if it has none. */
+int64_t iter_extent(const Sched *s, const char *block, const char *iter);
+/* Extent of a loop by its name, 0 if there is none. */
+int64_t loop_extent(const Sched *s, const char *loop);
+bool    has_block(const Sched *s, const char *block);
+
+/* Pixels times vectors of a register tile: pixels*nv accumulators, nv weights, one splat. */
+typedef struct {
+    int64_t pixels, nv;
+} RegTile;
+/* The best tile for `vectors` vectors of outputs and `pixels` pixels, by the cost model of the
+ * register file (docs/design/schedules.md). */
+RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels);
+
+int64_t ceil_div(int64_t a, int64_t b);
+/* Largest divisor of n that is at most `most`. */
+int64_t divisor_upto(int64_t n, int64_t most);
+
+/* Everything between the anchor and the last block is inlined into the last; returns its name, or
+ * NULL if the anchor is the last. */
+const char *inline_epilogue(Sched *s, const char *anchor);
+/* Elementwise blocks before the anchor are inlined into it. */
+void inline_prologue(Sched *s, const char *anchor);
+/* Work small enough that a second thread costs more than it brings. */
+bool is_tiny(const Sched *s, int64_t work);
+
+/* Called from sched_conv2d and sched_dense for the forms they do not take themselves. */
+void conv2d_depthwise(Sched *s);
+void conv2d_planar(Sched *s);
+void dense_ragged(Sched *s, const char *out);
+/* The last block's inner loop as vectors, its first loop divided among the threads. */
+void spatial_marks(Sched *s, const char *block);
+
+enum { TINY_WORK = 20000 }; /* multiply-adds, or cells of a memory-bound kernel */
+
+#endif

@@ -1,0 +1,32 @@
+/* Depthwise convolution on blocked layouts.
+ *
+ *   %conv[n,o,y,x,j] = sum[kh,kw] %pad[n,o,y*s+kh,x*s+kw,j] * %w[o*8+j, 0, kh, kw]
+ *
+ * Up to 8 pixels of a row are accumulators, one weight vector is live at a time and the inputs are
+ * memory operands: the kernel is bound by loads, and 8 chains cover the latency of the FMA. */
+#include "schedules/cpu/cpu.h"
+
+void conv2d_depthwise(Sched *s)
+{
+    int64_t     lanes = cpu_lanes(s), o = iter_extent(s, "conv", "o"), y = iter_extent(s, "conv", "y");
+    int64_t     x = iter_extent(s, "conv", "x"), kh = iter_extent(s, "conv", "kh");
+    int64_t     kw = iter_extent(s, "conv", "kw"), regs = s->target->vector_regs > 16 ? 14 : 8;
+    const char *out;
+
+    inline_prologue(s, "conv");
+    try_step(s, "elide_pad pad");
+    try_step(s, "fold_init bias -> conv");
+    if (s->target->has_fma) step(s, "contract conv");
+    out = inline_epilogue(s, "conv");
+    try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)", (long long)lanes,
+             (long long)lanes);
+    step(s, "split %%x by %lld tail=even -> %%t, %%p", (long long)regs);
+    step(s, "reorder %%n, %%o, %%y, %%t, %%kh, %%kw, %%p, %%j");
+    step(s, "cache_write conv reg at %%t");
+    if (out) step(s, "reverse_compute_at %s %%t", out);
+    step(s, "vectorize %%j");
+    step(s, "unroll %%p, %%kw");
+    if (kh * kw * regs <= 128) step(s, "unroll %%kh");
+    if (!is_tiny(s, o * lanes * y * x * kh * kw)) step(s, "parallel %%o");
+    step(s, "outline %%t -> @dw");
+}

@@ -1,0 +1,9 @@
+/* The table of schedule rules, from schedules.def. */
+#include "schedules/schedules.h"
+
+const ScheduleRow schedule_table[] = {
+#define SCHED(op, kind, rule, version) {op, KIND_##kind, rule, #rule "/" #version},
+#include "schedules/schedules.def"
+#undef SCHED
+};
+const uint32_t schedule_count = COUNT(schedule_table);
