@@ -113,7 +113,8 @@ typedef struct {
     TextList    depfile_targets;        /* -MT */
 
     /* running */
-    const char *in_npz, *out_npz;
+    const char *in_npz, *out_npz, *expect_npz;
+    double      rtol, atol;
     FillMode    fill;
     uint32_t    print_top, repeat, number, threads;
     bool        print_time, json;

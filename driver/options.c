@@ -120,6 +120,17 @@ static bool set_int64(Parser *p, const Option *row, void *field, const char *arg
     return true;
 }
 
+static bool set_real(Parser *p, const Option *row, void *field, const char *argument)
+{
+    char  *end;
+    double v = strtod(argument, &end);
+
+    if (end == argument || *end || !(v >= 0))
+        return wrong(p, row, argument, "a number from 0");
+    *(double *)field = v;
+    return true;
+}
+
 static bool set_opt_level(Parser *p, const Option *row, void *field, const char *argument)
 {
     int64_t v = 1; /* -O alone, as for C compilers */

@@ -5,7 +5,7 @@
 #ifndef TVMCC_IR_PLAN_H
 #define TVMCC_IR_PLAN_H
 
-#include "ir/tir.h"
+#include "ir/te.h"
 
 /* A constant of the weights blob: its bytes are `data` run through `prepack` (if any). */
 typedef struct {
@@ -32,6 +32,7 @@ typedef struct {
 typedef struct {
     uint64_t calls;          /* how many calls of main use it */
     const Func *func;
+    const TeFunc *te;        /* what it computes */
     const char *schedule;    /* text of the steps */
     int64_t  macs;
 } PlanKernel;
@@ -55,5 +56,8 @@ typedef struct Plan {
 /* main's parameters, in order: one buffer per input, one per output, %arena (u8), %weights (u8),
  * and the scalars %tid, %nt inside its region.  Private scratch of thread t lies at
  * arena_bytes + t * private_bytes. */
+
+/* plan.c: calls, kernels, the arena map and the constants, for people and for golden tests. */
+void plan_print(Ctx *c, const Plan *p, StrBuf *out);
 
 #endif

@@ -278,7 +278,7 @@ static const PlanKernel *plan_kernels(Kernels *k, int64_t *macs)
         const Kernel *from = k->all.at[i];
         StrBuf        text = strbuf(k->c->arena);
         if (from->sched) sched_print(from->sched, &text);
-        out[i] = (PlanKernel){from->calls, from->flat, text.at, from->macs};
+        out[i] = (PlanKernel){from->calls, from->flat, from->sched ? from->sched->te : NULL, text.at, from->macs};
         *macs += from->macs * (int64_t)from->calls;
     }
     return out;

@@ -1,0 +1,378 @@
+/* tvmcc run and tvmcc bench: a model, or a product of it, run in this process.
+ *
+ * A model file is compiled for this machine and its code is loaded from memory, so nothing is
+ * written; an archive or a shared library is opened by the runtime.  Either way the model is its
+ * tvmcc_model_info, and a run is a call of info->run. */
+#include "driver/job.h"
+#include "formats/formats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <tvmcc/runtime.h>
+
+typedef struct {
+    Driver                 *driver;
+    Ctx                    *c;
+    Job                     job;
+    bool                    compiled; /* from a model file */
+    Jit                    *jit;
+    tvmrt_model             model;    /* from a product */
+    const tvmcc_model_info *info;
+    tvmcc_params            params;
+    tvmrt_pool             *pool;
+    void                   *pool_memory, *arena;
+    void                  **in, **out;
+    uint32_t                n_in_npz;
+    NpyArray               *in_npz;
+} Session;
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static const NpyArray *npz_find(const NpyArray *at, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(at[i].name, name)) return &at[i];
+    return NULL;
+}
+
+static bool read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out)
+{
+    Bytes file;
+
+    return file_map(s->driver->diags, path, &file) &&
+           npz_read(s->driver->diags, s->driver->arena, (Loc){.file = path}, file, n, out);
+}
+
+/* ---- opening ---- */
+
+static bool is_product(const char *path)
+{
+    struct stat st;
+
+    if (str_ends(path, ".so") || str_ends(path, ".tar")) return true;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !str_ends(path, ".mlpackage");
+}
+
+/* Shapes of the given values count where the command line names none. */
+static void shapes_from_inputs(Session *s)
+{
+    ImportOptions *o    = &s->job.options.import;
+    Arena         *a    = s->driver->arena;
+    const char   **all  = NEW_ARRAY(a, const char *, o->nshapes + s->n_in_npz + 1);
+    uint32_t       n    = 0;
+
+    for (uint32_t i = 0; i < o->nshapes; i++) all[n++] = o->shapes[i];
+    for (uint32_t i = 0; i < s->n_in_npz; i++) {
+        const NpyArray *v    = &s->in_npz[i];
+        StrBuf          text = strbuf(a);
+        bool            has  = false;
+        str_printf(&text, "%s:[", v->name);
+        for (uint32_t j = 0; j < o->nshapes; j++) has = has || str_starts(o->shapes[j], text.at);
+        if (has) continue;
+        for (uint32_t j = 0; j < v->ndim; j++) str_printf(&text, "%s%lld", j ? "," : "", (long long)v->dims[j]);
+        str_add(&text, "]");
+        all[n++] = text.at;
+    }
+    o->shapes  = all;
+    o->nshapes = n;
+}
+
+static bool open_model(Session *s)
+{
+    Compiled      *k = &s->job.k;
+    CodegenOptions o;
+
+    shapes_from_inputs(s);
+    if (!compile_all(s->c, k)) return false;
+    o           = k->o->codegen;
+    o.entry     = k->entry;
+    o.opt_level = (uint32_t)k->o->passes.opt_level;
+    progress_step(s->driver->progress, "code", 6, 7);
+    double from = now();
+    if (!k->backend->jit_plan)
+        return error_at(s->c, E_UNSUPPORTED, NO_LOC, "target '%s' cannot be run here", s->c->target->text);
+    s->jit = k->backend->jit_plan(s->c, k->plan, &o);
+    k->seconds[3] = now() - from;
+    if (!s->jit) return false;
+    void *sym = k->backend->jit_symbol(s->jit, intern_printf(s->c->strings, "%s_info", k->entry));
+    const tvmcc_model_info *(*info)(void);
+    if (!sym) BUG("the entry point of the model was lost");
+    memcpy(&info, &sym, sizeof sym);
+    s->info                 = info();
+    s->params.weights       = k->weights.at;
+    s->params.weights_bytes = k->weights.n;
+    return true;
+}
+
+static bool open_product(Session *s, const char *path)
+{
+    int32_t rc = tvmrt_model_open(&s->model, path, s->driver->opt.entry);
+
+    if (rc) return diag_error(s->driver->diags, E_RUN, (Loc){.file = path}, "%s", s->model.error);
+    s->info                 = s->model.info;
+    s->params.weights       = s->model.weights;
+    s->params.weights_bytes = s->model.weights_bytes;
+    return true;
+}
+
+static bool same_type(const tvmcc_tensor_info *t, const NpyArray *v)
+{
+    static const char kinds[] = {[TVMCC_INT] = 'i', [TVMCC_UINT] = 'u', [TVMCC_FLOAT] = 'f', [TVMCC_BOOL] = 'b'};
+
+    return t->code < sizeof kinds && kinds[t->code] == v->kind && t->bits == v->size * 8;
+}
+
+/* The values of input t: those given by name, else filled. */
+static bool fill_input(Session *s, const tvmcc_tensor_info *t, void *to, uint64_t *seed)
+{
+    const NpyArray *v = npz_find(s->in_npz, s->n_in_npz, t->name);
+
+    if (v) {
+        bool same = same_type(t, v) && v->ndim == t->ndim && v->data.n == t->bytes;
+        for (uint32_t i = 0; same && i < t->ndim; i++) same = v->dims[i] == t->dims[i];
+        if (!same)
+            return diag_error(s->driver->diags, E_RUN, NO_LOC,
+                              "input '%s': the given value has another type or shape than the model", t->name);
+        memcpy(to, v->data.at, t->bytes);
+        return true;
+    }
+    DType    type = {t->code, t->bits, 1};
+    uint32_t step = dtype_bytes(type);
+    for (size_t i = 0; i + step <= t->bytes; i += step) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        double   u = (double)(*seed >> 40) / (double)(1 << 24);
+        FillMode m = s->driver->opt.fill;
+        if (dtype_is_float(type)) dtype_put_f(type, (char *)to + i, m == FILL_RANDOM ? u * 2 - 1 : m == FILL_ONES);
+        else dtype_put_i(type, (char *)to + i, m == FILL_ONES);
+    }
+    return true;
+}
+
+static bool open_session(Session *s)
+{
+    Driver        *driver = s->driver;
+    const Options *o      = &driver->opt;
+    uint64_t       seed   = 1;
+
+    if (o->in_npz && !read_npz(s, o->in_npz, &s->n_in_npz, &s->in_npz)) return false;
+    if (!job_start(driver, &s->job, "llvm -mcpu=native")) return false;
+    s->c        = s->job.c;
+    s->compiled = !is_product(o->inputs.at[0]);
+    if (!(s->compiled ? open_model(s) : open_product(s, o->inputs.at[0]))) return false;
+    progress_end(driver->progress);
+
+    const tvmcc_model_info *info    = s->info;
+    uint32_t                threads = o->threads ? o->threads : tvmrt_cpu_count();
+    s->params.struct_bytes = sizeof s->params;
+    s->params.threads      = threads;
+    s->params.arena_bytes  = tvmrt_arena_bytes(info, threads);
+    s->arena               = aligned_alloc(64, (s->params.arena_bytes + 127) / 64 * 64);
+    s->params.arena        = s->arena;
+    if (threads > 1) {
+        s->pool_memory = aligned_alloc(64, (tvmrt_pool_bytes(threads) + 63) / 64 * 64);
+        s->pool        = tvmrt_pool_new(s->pool_memory, tvmrt_pool_bytes(threads), threads);
+        if (!s->pool) return diag_error(driver->diags, E_RUN, NO_LOC, "%u threads cannot be started", threads);
+        tvmrt_pool_use(s->pool, &s->params);
+    }
+    s->in  = NEW_ARRAY(driver->arena, void *, info->ninputs + 1);
+    s->out = NEW_ARRAY(driver->arena, void *, info->noutputs + 1);
+    for (uint32_t i = 0; i < info->ninputs; i++) {
+        s->in[i] = arena_alloc(driver->arena, info->inputs[i].bytes + 64);
+        if (!fill_input(s, &info->inputs[i], s->in[i], &seed)) return false;
+    }
+    for (uint32_t i = 0; i < s->n_in_npz; i++) {
+        bool known = false;
+        for (uint32_t j = 0; j < info->ninputs; j++) known = known || !strcmp(info->inputs[j].name, s->in_npz[i].name);
+        if (!known)
+            return diag_error(driver->diags, E_RUN, (Loc){.file = o->in_npz}, "the model has no input '%s'", s->in_npz[i].name);
+    }
+    for (uint32_t i = 0; i < info->noutputs; i++) s->out[i] = arena_alloc(driver->arena, info->outputs[i].bytes + 64);
+    return true;
+}
+
+static void close_session(Session *s)
+{
+    if (s->pool) tvmrt_pool_free(s->pool);
+    free(s->pool_memory);
+    free(s->arena);
+    if (s->jit) s->job.k.backend->jit_free(s->jit);
+    if (s->model.handle) tvmrt_model_close(&s->model);
+}
+
+static bool run_once(Session *s)
+{
+    int32_t rc = s->info->run(s->in, s->out, &s->params);
+
+    return rc == 0 || diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d", (int)rc);
+}
+
+/* ---- results ---- */
+
+static NpyArray array_of(Arena *a, const tvmcc_tensor_info *t, void *data)
+{
+    static const char kinds[] = {[TVMCC_INT] = 'i', [TVMCC_UINT] = 'u', [TVMCC_FLOAT] = 'f', [TVMCC_BOOL] = 'b'};
+    int64_t          *dims    = DUP_ARRAY(a, t->dims, t->ndim);
+    char              kind    = t->code < sizeof kinds && kinds[t->code] ? kinds[t->code] : 'V';
+
+    return (NpyArray){t->name, kind, t->bits / 8u, t->ndim, dims, {data, t->bytes}};
+}
+
+static bool write_outputs(Session *s, const char *path)
+{
+    NpyArray *all = NEW_ARRAY(s->driver->arena, NpyArray, s->info->noutputs + 1);
+
+    for (uint32_t i = 0; i < s->info->noutputs; i++)
+        all[i] = array_of(s->driver->arena, &s->info->outputs[i], s->out[i]);
+    return file_write(s->driver->diags, path, npz_write(s->driver->arena, s->info->noutputs, all));
+}
+
+/* The largest error of each output must be at most rtol * (largest expected value) + atol. */
+static bool compare(Session *s, const char *path)
+{
+    const Options *o = &s->driver->opt;
+    uint32_t       n;
+    NpyArray      *want;
+    bool           ok = true;
+
+    if (!read_npz(s, path, &n, &want)) return false;
+    for (uint32_t i = 0; i < n; i++) {
+        const tvmcc_tensor_info *t = NULL;
+        void                    *got = NULL;
+        for (uint32_t j = 0; j < s->info->noutputs; j++)
+            if (!strcmp(s->info->outputs[j].name, want[i].name)) t = &s->info->outputs[j], got = s->out[j];
+        if (!t || !same_type(t, &want[i]) || t->bytes != want[i].data.n) {
+            diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
+                       "output '%s' is missing or has another type or shape", want[i].name);
+            ok = false;
+            continue;
+        }
+        DType    type = {t->code, t->bits, 1};
+        uint32_t step = dtype_bytes(type);
+        double   err = 0, sum = 0, most = 0;
+        size_t   at = 0, bad = 0, cells = t->bytes / step;
+        for (size_t k = 0; k < cells; k++) {
+            double a = dtype_get_f(type, (char *)got + k * step), b = dtype_get_f(type, want[i].data.at + k * step);
+            double e = fabs(a - b);
+            if ((isnan(a) && isnan(b)) || a == b) e = 0;
+            if (isnan(e)) bad++;
+            if (e > err) err = e, at = k;
+            if (fabs(b) > most && isfinite(b)) most = fabs(b);
+            sum += e;
+        }
+        double limit = o->rtol * most + o->atol;
+        if (bad || err > limit) {
+            diag_error(s->driver->diags, E_MISMATCH, NO_LOC,
+                       "output '%s' differs by %.3g at element %zu; at most %.3g is allowed%s", t->name, err, at,
+                       limit, bad ? "; some elements are NaN" : "");
+            ok = false;
+        } else if (!o->json) {
+            say(s->driver, "output '%s' agrees: largest error %.3g, mean %.3g, largest value %.3g\n", t->name,
+                     err, cells ? sum / (double)cells : 0, most);
+        }
+    }
+    return ok;
+}
+
+static void print_top(Session *s, uint32_t top)
+{
+    const tvmcc_tensor_info *t    = &s->info->outputs[0];
+    DType                    type = {t->code, t->bits, 1};
+    size_t                   n    = t->bytes / dtype_bytes(type);
+    bool                    *used = NEW_ARRAY(s->driver->arena, bool, n + 1);
+
+    for (uint32_t k = 0; k < top && k < n; k++) {
+        size_t best = n;
+        for (size_t i = 0; i < n; i++)
+            if (!used[i] && (best == n || dtype_get_f(type, (char *)s->out[0] + i * dtype_bytes(type)) >
+                                              dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type))))
+                best = i;
+        used[best] = true;
+        say(s->driver, "%8zu  %.6g\n", best, dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type)));
+    }
+}
+
+/* ---- timing ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+typedef struct {
+    double min, median, mean, p95;
+} Times; /* milliseconds */
+
+static bool measure(Session *s, Times *out)
+{
+    const Options *o = &s->driver->opt;
+    uint32_t       repeat = o->repeat, number = o->number;
+    double        *ms = NEW_ARRAY(s->driver->arena, double, repeat), sum = 0;
+
+    for (uint32_t i = 0; i < repeat; i++) {
+        double from = now();
+        for (uint32_t j = 0; j < number; j++)
+            if (!run_once(s)) return false;
+        ms[i] = (now() - from) * 1e3 / number;
+        sum += ms[i];
+    }
+    qsort(ms, repeat, sizeof *ms, by_value);
+    *out = (Times){ms[0], repeat % 2 ? ms[repeat / 2] : (ms[repeat / 2 - 1] + ms[repeat / 2]) / 2, sum / repeat,
+                   ms[(uint32_t)(0.95 * (repeat - 1) + 0.5)]};
+    return true;
+}
+
+int cmd_run(Driver *driver)
+{
+    Session        s = {.driver = driver};
+    const Options *o = &driver->opt;
+    Times          t;
+
+    if (!driver->opt.rtol) driver->opt.rtol = 1e-3;
+    bool ok = open_session(&s);
+    ok      = ok && (o->print_time ? run_once(&s) && measure(&s, &t) : run_once(&s));
+    if (ok && o->print_time)
+        say(driver, "%.4f ms median, %.4f min, %.4f mean, %.4f p95; %u runs, %u threads\n", t.median, t.min,
+                 t.mean, t.p95, o->repeat * o->number, s.params.threads);
+    if (ok && o->print_top) print_top(&s, o->print_top);
+    if (ok && o->out_npz) ok = write_outputs(&s, o->out_npz);
+    if (ok && o->expect_npz) compare(&s, o->expect_npz);
+    close_session(&s);
+    return 0;
+}
+
+int cmd_bench(Driver *driver)
+{
+    Session       s = {.driver = driver};
+    Times         t;
+    struct rusage use;
+
+    if (driver->opt.repeat == 1) driver->opt.repeat = 20;
+    if (open_session(&s) && run_once(&s) && run_once(&s) && measure(&s, &t)) {
+        getrusage(RUSAGE_SELF, &use);
+        const tvmcc_model_info *info    = s.info;
+        double                  compile = s.compiled ? job_seconds(&s.job) : 0;
+        size_t weights = info->nweights ? info->weights[0].bytes : 0, code = s.compiled ? job_code_bytes(&s.job) : 0;
+        const char *form = driver->opt.json
+                               ? "{\"model\": \"%s\", \"threads\": %u, \"ms\": {\"min\": %.4f, \"median\": %.4f, \"mean\": %.4f, "
+                                 "\"p95\": %.4f}, \"compile_s\": %.3f, \"code_bytes\": %zu, \"weights_bytes\": %zu, "
+                                 "\"arena_bytes\": %zu, \"peak_rss_kib\": %ld}\n"
+                               : "%s, %u threads: %.4f ms min, %.4f median, %.4f mean, %.4f p95\ncompile %.3f s, code %zu bytes, "
+                                 "weights %zu bytes, arena %zu bytes, peak RSS %ld KiB\n";
+        say(driver, form, info->name, s.params.threads, t.min, t.median, t.mean, t.p95, compile, code, weights,
+                 s.params.arena_bytes, use.ru_maxrss);
+    }
+    close_session(&s);
+    return 0;
+}

@@ -1,0 +1,192 @@
+/* From a model file to code, step by step.  Every verb goes through these functions; what is printed,
+ * written or run is the verb's own business. */
+#include "driver/compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+bool compile_target(Ctx *c, Compiled *k)
+{
+    const char *text = k->o->target ? k->o->target : "llvm";
+    const char *kind = intern_n(c->strings, text, strcspn(text, " "));
+
+    k->backend = backend_find(kind);
+    if (!k->backend) k->backend = backend_of(KIND_LLVM); /* a plain triple */
+    c->target = k->backend->parse_target(c, text);
+    c->eval   = &eval_jit;
+    return c->target != NULL;
+}
+
+bool compile_import(Ctx *c, Compiled *k)
+{
+    double from = now();
+
+    k->imported   = frontend_import(c, k->o->path, k->o->format, &k->o->import, &k->files);
+    k->seconds[0] = now() - from;
+    return k->imported != NULL;
+}
+
+bool compile_graph(Ctx *c, Compiled *k)
+{
+    double from = now();
+
+    k->module     = run_graph_passes(c, k->imported, &k->o->passes);
+    k->seconds[1] = now() - from;
+    return k->module != NULL;
+}
+
+bool compile_plan(Ctx *c, Compiled *k)
+{
+    double from = now();
+
+    k->plan       = lower(c, k->module, k->entry, &k->o->passes);
+    k->seconds[2] = now() - from;
+    return k->plan != NULL;
+}
+
+/* ---- weights ---- */
+
+/* All prepack functions, flattened, each once. */
+static const TirModule *prepack_module(Ctx *c, const Plan *p, const PassOptions *o)
+{
+    VEC(const Func *) funcs = {0};
+    Map *seen = map_new(c->arena);
+
+    for (uint32_t i = 0; i < p->nconsts; i++) {
+        const Func *f = p->consts[i].prepack;
+        if (!f || map_get(seen, PTR_KEY(f))) continue;
+        map_put(seen, PTR_KEY(f), (void *)1);
+        Func g = *f;
+        g.name = intern_printf(c->strings, "prepack%u", i);
+        map_put(seen, PTR_KEY(f), (void *)(uintptr_t)g.name);
+        vec_push(c->arena, &funcs, func_new(c, g));
+    }
+    if (!funcs.n) return tirmod_new(c, 0, NULL);
+    return run_tir_passes(c, tirmod_new(c, funcs.n, funcs.at), o);
+}
+
+typedef void JitFn(void *const *buffers, const int64_t *scalars);
+
+bool compile_weights(Ctx *c, Compiled *k)
+{
+    const Plan      *p    = k->plan;
+    const Backend   *b    = backend_of(KIND_LLVM);
+    const Target    *host = b->parse_target(c, "llvm");
+    const Target    *saved = c->target;
+    PassOptions      po   = {.jobs = 1};
+    Map             *name = map_new(c->arena);
+    uint8_t         *blob;
+    Jit             *j    = NULL;
+
+    if (!host) return false;
+    c->target = host;
+    const TirModule *m = prepack_module(c, p, &po);
+    c->target = saved;
+    if (!m) return false;
+    if (m->nfuncs && !(j = b->jit(c, m, host))) return false;
+    for (uint32_t i = 0; i < p->nconsts; i++) {
+        const Func *f = p->consts[i].prepack;
+        if (f && !map_get(name, PTR_KEY(f)))
+            map_put(name, PTR_KEY(f), (void *)(uintptr_t)intern_printf(c->strings, "prepack%u", i));
+    }
+    blob = arena_alloc(c->arena, p->weights_bytes + 64);
+    blob = (uint8_t *)(((uintptr_t)blob + 63) & ~(uintptr_t)63);
+    for (uint32_t i = 0; i < p->nconsts; i++) {
+        const PlanConst *q = &p->consts[i];
+        if (!q->prepack) {
+            memcpy(blob + q->offset, q->data->data.at, q->bytes);
+            continue;
+        }
+        void  *buffers[2] = {(void *)(uintptr_t)q->data->data.at, blob + q->offset};
+        void  *sym        = b->jit_symbol(j, map_get(name, PTR_KEY(q->prepack)));
+        JitFn *fn;
+        if (!sym) BUG("a prepack function was lost");
+        memcpy(&fn, &sym, sizeof sym);
+        fn(buffers, NULL);
+    }
+    if (j) b->jit_free(j);
+    k->weights = (Bytes){blob, p->weights_bytes};
+    return true;
+}
+
+/* ---- description ---- */
+
+/* Everything that can change the bytes of the product. */
+static Sha256 build_id(Ctx *c, const Compiled *k)
+{
+    StrBuf    s = strbuf(c->arena);
+    Sha256Ctx h;
+
+    str_printf(&s, "%s\n%s\n%s\n-O%d %d %d\n", compiler_version(), k->plan->target->text, k->entry,
+               k->o->passes.opt_level, (int)k->o->codegen.pic, (int)k->o->weights_mode);
+    tir_print(c, k->plan->tir, &s);
+    sha256_init(&h);
+    sha256_add(&h, s.at, s.n);
+    sha256_add(&h, k->desc->weights_sha.b, sizeof k->desc->weights_sha.b);
+    return sha256_end(&h);
+}
+
+void compile_start(Ctx *c, Compiled *k, const CompileOptions *o)
+{
+    const char *file = strrchr(o->path, '/') ? strrchr(o->path, '/') + 1 : o->path;
+    size_t      stem = strcspn(file, ".");
+
+    *k       = (Compiled){.o = o};
+    k->entry = c_identifier(c->arena, o->entry ? o->entry : intern_n(c->strings, file, stem));
+}
+
+bool compile_desc(Ctx *c, Compiled *k)
+{
+    ModelDesc *d = k->desc = desc_of_plan(c, k->plan);
+
+    if (!d) return false;
+    d->model        = strrchr(k->o->path, '/') ? strrchr(k->o->path, '/') + 1 : k->o->path;
+    d->weights_sha  = sha256(k->weights);
+    d->weights_mode = k->o->weights_mode;
+    d->model_sha    = k->module->sha;
+    d->toolchain    = compiler_version();
+    d->build_id     = build_id(c, k);
+    memcpy(k->info.model_sha, d->model_sha.b, sizeof d->model_sha.b);
+    memcpy(k->info.build_id, d->build_id.b, sizeof d->build_id.b);
+    memcpy(k->info.weights_sha, d->weights_sha.b, sizeof d->weights_sha.b);
+    return true;
+}
+
+bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
+{
+    CodegenOptions o    = k->o->codegen;
+    double         from = now();
+
+    o.entry         = k->entry;
+    o.opt_level     = (uint32_t)k->o->passes.opt_level;
+    o.embed_weights = k->o->weights_mode == WEIGHTS_EMBED;
+    bool ok         = k->backend->codegen(c, k->plan, &o, &k->info, kind, out);
+    k->seconds[3]   = now() - from;
+    return ok;
+}
+
+bool compile_all(Ctx *c, Compiled *k)
+{
+    static const struct {
+        const char *name;
+        bool (*run)(Ctx *c, Compiled *k);
+    } steps[] = {{"target", compile_target}, {"import", compile_import}, {"graph passes", compile_graph},
+                 {"kernels", compile_plan},  {"weights", compile_weights}, {"description", compile_desc}};
+
+    for (uint32_t i = 0; i < COUNT(steps); i++) {
+        if (k->o->progress) k->o->progress(k->o->progress_user, steps[i].name, i, COUNT(steps) + 1);
+        if (!steps[i].run(c, k) || diag_errors(c->diags)) return false;
+    }
+    return true;
+}
+
+const char *compiler_version(void) { return "tvmcc " TVMCC_VERSION ", LLVM " TVMCC_LLVM_VERSION; }
