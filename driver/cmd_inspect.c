@@ -2,16 +2,7 @@
 #include "driver/job.h"
 
 #include <string.h>
-#include <sys/stat.h>
 #include <tvmcc/runtime.h>
-
-static bool is_product(const char *path)
-{
-    struct stat st;
-
-    if (str_ends(path, ".so") || str_ends(path, ".tar")) return true;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !str_ends(path, ".mlpackage");
-}
 
 static void show_tensors(Driver *driver, const char *what, const tvmcc_tensor_info *t, uint32_t n)
 {
@@ -60,7 +51,7 @@ int cmd_inspect(Driver *driver)
 {
     Job job;
 
-    if (driver->opt.inputs.n == 1 && is_product(driver->opt.inputs.at[0])) {
+    if (driver->opt.inputs.n == 1 && job_is_product(driver->opt.inputs.at[0])) {
         inspect_product(driver, driver->opt.inputs.at[0]);
         return 0;
     }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <tvmcc/runtime.h>
 
@@ -54,14 +53,6 @@ static bool read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out)
 }
 
 /* ---- opening ---- */
-
-static bool is_product(const char *path)
-{
-    struct stat st;
-
-    if (str_ends(path, ".so") || str_ends(path, ".tar")) return true;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !str_ends(path, ".mlpackage");
-}
 
 /* Shapes of the given values count where the command line names none. */
 static void shapes_from_inputs(Session *s)
@@ -167,7 +158,7 @@ static bool open_session(Session *s)
     if (o->in_npz && !read_npz(s, o->in_npz, &s->n_in_npz, &s->in_npz)) return false;
     if (!job_start(driver, &s->job, "llvm -mcpu=native")) return false;
     s->c        = s->job.c;
-    s->compiled = !is_product(o->inputs.at[0]);
+    s->compiled = !job_is_product(o->inputs.at[0]);
     if (!(s->compiled ? open_model(s) : open_product(s, o->inputs.at[0]))) return false;
     progress_end(driver->progress);
 

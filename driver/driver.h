@@ -166,6 +166,9 @@ Progress *progress_new(Arena *a);
 void progress_step(Progress *p, const char *step, uint32_t done, uint32_t total);
 void progress_end(Progress *p); /* wipes the line */
 
+/* Results for people and scripts, on standard output (messages go to the Diags). */
+void say(Driver *driver, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
 /* ---- the driver ------------------------------------------------------------------------------------ */
 
 struct Driver {

@@ -1,7 +1,7 @@
 /* A compile as the command line asks for it: Options to CompileOptions, progress on the terminal. */
 #include "driver/job.h"
 
-#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void show_progress(void *user, const char *step, uint32_t done, uint32_t total)
@@ -63,6 +63,14 @@ bool job_start(Driver *driver, Job *job, const char *target)
     k->codegen = (CodegenOptions){.pic = o->pic, .jobs = k->passes.jobs, .verbose = o->verbose};
     compile_start(job->c, &job->k, k);
     return true;
+}
+
+bool job_is_product(const char *path)
+{
+    struct stat st;
+
+    if (str_ends(path, ".so") || str_ends(path, ".tar")) return true;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !str_ends(path, ".mlpackage");
 }
 
 double job_seconds(const Job *job)

@@ -6,6 +6,7 @@
  * and products stand alone.  Anywhere but on a terminal nothing is printed. */
 #include "driver/driver.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,4 +60,14 @@ void progress_end(Progress *p)
     if (p->shown)
         fprintf(stderr, "\r\033[K");
     p->shown = false;
+}
+
+void say(Driver *driver, const char *fmt, ...)
+{
+    va_list ap;
+
+    progress_end(driver->progress);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
 }
