@@ -57,22 +57,16 @@ static bool read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out)
 /* Shapes of the given values count where the command line names none. */
 static void shapes_from_inputs(Session *s)
 {
-    ImportOptions *o    = &s->job.options.import;
-    Arena         *a    = s->driver->arena;
-    const char   **all  = NEW_ARRAY(a, const char *, o->nshapes + s->n_in_npz + 1);
-    uint32_t       n    = 0;
+    ImportOptions *o   = &s->job.options.import;
+    ImportShape   *all = NEW_ARRAY(s->driver->arena, ImportShape, o->nshapes + s->n_in_npz + 1);
+    uint32_t       n   = 0;
 
     for (uint32_t i = 0; i < o->nshapes; i++) all[n++] = o->shapes[i];
     for (uint32_t i = 0; i < s->n_in_npz; i++) {
-        const NpyArray *v    = &s->in_npz[i];
-        StrBuf          text = strbuf(a);
-        bool            has  = false;
-        str_printf(&text, "%s:[", v->name);
-        for (uint32_t j = 0; j < o->nshapes; j++) has = has || str_starts(o->shapes[j], text.at);
-        if (has) continue;
-        for (uint32_t j = 0; j < v->ndim; j++) str_printf(&text, "%s%lld", j ? "," : "", (long long)v->dims[j]);
-        str_add(&text, "]");
-        all[n++] = text.at;
+        const NpyArray *v   = &s->in_npz[i];
+        bool            has = false;
+        for (uint32_t j = 0; j < o->nshapes; j++) has = has || !strcmp(o->shapes[j].name, v->name);
+        if (!has) all[n++] = (ImportShape){v->name, v->ndim, v->dims};
     }
     o->shapes  = all;
     o->nshapes = n;
@@ -91,7 +85,8 @@ static bool open_model(Session *s)
     progress_step(s->driver->progress, "code", 6, 7);
     double from = now();
     if (!k->backend->jit_plan)
-        return error_at(s->c, E_UNSUPPORTED, NO_LOC, "target '%s' cannot be run here", s->c->target->text);
+        return error_at(s->c, E_UNSUPPORTED, NO_LOC, "target '%s' cannot be run here",
+                        s->c->target->text);
     s->jit = k->backend->jit_plan(s->c, k->plan, &o);
     k->seconds[3] = now() - from;
     if (!s->jit) return false;

@@ -189,4 +189,4 @@ bool compile_all(Ctx *c, Compiled *k)
     return true;
 }
 
-const char *compiler_version(void) { return "tvmcc " TVMCC_VERSION ", LLVM " TVMCC_LLVM_VERSION; }
+const char *compiler_version(void) { return "tvmcc " TVMCC_VERSION; }

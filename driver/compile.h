@@ -48,7 +48,7 @@ bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out);
 /* All steps from the target to the description. */
 bool compile_all(Ctx *c, Compiled *k);
 
-const char *compiler_version(void); /* "tvmcc 0.1.0, LLVM 19.1.7" */
+const char *compiler_version(void); /* "tvmcc 0.1.0" */
 
 /* Constants through compiled code where that is faster than the interpreter. */
 extern const Evaluator eval_jit;

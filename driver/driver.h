@@ -10,6 +10,7 @@
 #define TVMCC_DRIVER_H
 
 #include "base/base.h"
+#include "frontends/frontends.h"
 #include "passes/passes.h"
 
 typedef struct Driver   Driver;
@@ -54,19 +55,6 @@ Product product_of_path(const char *path);
 
 typedef VEC(const char *) TextList;
 
-/* `name:[1,3,224,224]`; the name is empty when only the shape was given, '?' is -1. */
-typedef struct {
-    const char    *name;
-    uint32_t       ndim;
-    const int64_t *dims;
-} InputShape;
-
-/* `N=8` */
-typedef struct {
-    const char *name;
-    int64_t     value;
-} DimValue;
-
 typedef enum { FILL_RANDOM, FILL_ZEROS, FILL_ONES } FillMode;
 
 /* What the help options ask for: printed by help.c instead of running a command. */
@@ -88,8 +76,8 @@ typedef struct {
 
     /* the model */
     const char *format, *weights;
-    VEC(InputShape) shapes;
-    VEC(DimValue) dims;
+    VEC(ImportShape) shapes; /* `name:[1,3,224,224]`; name "" when only the shape was given */
+    VEC(ImportDim) dims;      /* `N=8` */
 
     /* what for */
     TextList    targets;

@@ -26,25 +26,6 @@ static const char *target_text(Driver *driver, const char *fallback)
     return s.at;
 }
 
-static ImportOptions import_options(Driver *driver)
-{
-    const Options *o = &driver->opt;
-    const char   **shapes = NEW_ARRAY(driver->arena, const char *, o->shapes.n + 1);
-    const char   **dims   = NEW_ARRAY(driver->arena, const char *, o->dims.n + 1);
-
-    for (uint32_t i = 0; i < o->shapes.n; i++) {
-        const InputShape *in = &o->shapes.at[i];
-        StrBuf            s  = strbuf(driver->arena);
-        str_printf(&s, "%s:[", in->name);
-        for (uint32_t j = 0; j < in->ndim; j++) str_printf(&s, "%s%lld", j ? "," : "", (long long)in->dims[j]);
-        str_add(&s, "]");
-        shapes[i] = s.at;
-    }
-    for (uint32_t i = 0; i < o->dims.n; i++)
-        dims[i] = arena_printf(driver->arena, "%s=%lld", o->dims.at[i].name, (long long)o->dims.at[i].value);
-    return (ImportOptions){o->shapes.n, shapes, o->dims.n, dims};
-}
-
 bool job_start(Driver *driver, Job *job, const char *target)
 {
     const Options  *o = &driver->opt;
@@ -55,7 +36,7 @@ bool job_start(Driver *driver, Job *job, const char *target)
                           o->inputs.n ? "one" : "a", o->inputs.n);
     job->c = ctx_new(driver->arena, driver->diags, op_table);
     *k     = (CompileOptions){
-            .path = o->inputs.at[0], .format = o->format, .import = import_options(driver), .passes = o->pass,
+            .path = o->inputs.at[0], .format = o->format, .import = {o->shapes.n, o->dims.n, o->shapes.at, o->dims.at}, .passes = o->pass,
             .target = target_text(driver, target), .entry = o->entry,
             .weights_mode = o->weights_file ? WEIGHTS_FILE : WEIGHTS_EMBED,
             .progress = show_progress, .progress_user = driver};

@@ -270,7 +270,7 @@ static bool set_warning(Parser *p, UNUSED const Option *row, UNUSED void *field,
 }
 
 /* One `name:[1,3,?]` at *text, which is moved behind it. */
-static bool parse_shape(Parser *p, const char **text, InputShape *out)
+static bool parse_shape(Parser *p, const char **text, ImportShape *out)
 {
     const char *open = strchr(*text, '['), *at = open ? open + 1 : NULL;
     int64_t     dims[MAX_DIMS];
@@ -314,7 +314,7 @@ static bool set_shapes(Parser *p, const Option *row, UNUSED void *field, const c
     const char *text = argument + strspn(argument, " ,");
 
     do {
-        InputShape shape;
+        ImportShape shape;
 
         if (!parse_shape(p, &text, &shape))
             return wrong(p, row, argument, "shapes such as 'data:[1,3,224,224]'");
@@ -327,7 +327,7 @@ static bool set_shapes(Parser *p, const Option *row, UNUSED void *field, const c
 static bool set_dim(Parser *p, const Option *row, UNUSED void *field, const char *argument)
 {
     const char *equals = strrchr(argument, '=');
-    DimValue    dim = {NULL, 0};
+    ImportDim    dim = {NULL, 0};
 
     if (!equals || equals == argument || !parse_int(equals + 1, 0, INT64_MAX, &dim.value))
         return wrong(p, row, argument, "a name and a value such as 'N=8'");
