@@ -138,11 +138,6 @@ bool shapes_check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs
 
 /* ---- what is known of an expression ------------------------------------------------------------ */
 
-bool is_tensor(const Expr *e)
-{
-    return e && e->type && e->type->kind == TYPE_TENSOR && type_static(e->type);
-}
-
 uint32_t expr_rank(const Expr *e)
 {
     return e->type->n;
@@ -393,8 +388,8 @@ const Expr *build_fold(const Build *b, const Expr *e)
     int64_t     n = 0, bytes = 0;
     const Expr *v;
 
-    if (!is_tensor(e) || e->kind == EXPR_CONST)
-        return is_tensor(e) ? e : NULL;
+    if (!expr_is_tensor(e) || e->kind == EXPR_CONST)
+        return expr_is_tensor(e) ? e : NULL;
     if (!type_elems(e->type, &n) || n * dtype_bytes(e->type->dtype) > FOLD_BYTES)
         return NULL;
     list = expr_post_order(c, e);

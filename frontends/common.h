@@ -48,7 +48,6 @@ int64_t  expr_dim(const Expr *e, uint32_t i); /* static */
 DType    expr_dtype(const Expr *e);
 int64_t  expr_elems(const Expr *e);
 Ints     expr_dims(Ctx *c, const Expr *e);
-bool     is_tensor(const Expr *e); /* typed, of static shape */
 
 const Expr *build_call(const Build *b, const char *op, uint32_t n, const Expr *const *args,
                        const void *attrs);

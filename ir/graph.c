@@ -748,3 +748,8 @@ const Module *module_rewrite(Ctx *c, const Module *m, RewriteFn *fn, void *user)
     }
     return changed ? module_new(c, m, m->nfuncs, defs) : m;
 }
+
+bool expr_is_tensor(const Expr *e)
+{
+    return e && e->type && e->type->kind == TYPE_TENSOR && type_static(e->type);
+}

@@ -254,7 +254,7 @@ const Prim *te_at_most(Ctx *c, const Prim *x, const Prim *k)
     return prim_select(c, prim_lt(c, k, x), k, x);
 }
 
-const Atom *loop_var(Ctx *c, const char *name, const Idx *n)
+const Atom *te_loop_var(Ctx *c, const char *name, const Idx *n)
 {
     return atom_var(c->arith, intern(c->strings, name), 0, n->hi > 0 ? n->hi - 1 : 0);
 }

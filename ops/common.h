@@ -60,7 +60,7 @@ const Prim *te_at_least(Ctx *c, const Prim *x, const Prim *k);
 const Prim *te_at_most(Ctx *c, const Prim *x, const Prim *k);
 
 /* `for %name < n { body }` as part of an extern statement; the loop's variable first. */
-const Atom *loop_var(Ctx *c, const char *name, const Idx *n);
+const Atom *te_loop_var(Ctx *c, const char *name, const Idx *n);
 const Stmt *loop_stmt(Ctx *c, const Atom *var, const Idx *n, uint32_t marks, const Stmt *body);
 
 /* ---- calls of operators, for expand and block functions --------------------------------------------- */

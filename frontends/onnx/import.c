@@ -501,7 +501,7 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
         names[i] = intern(c->strings, text_or_empty(v->name));
         if (!(outs[i] = scope_get(&s, names[i])))
             return error_at(c, E_IMPORT, loc, "output '%s' is not computed", names[i]);
-        if (!is_tensor(outs[i]))
+        if (!expr_is_tensor(outs[i]))
             return error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", names[i]);
     }
     body = g->output.n == 1 ? outs[0] : expr_tuple(c, g->output.n, outs, loc);

@@ -124,7 +124,7 @@ const Expr *onnx_bias(Node *n, const Expr *x, const Expr *bias)
 {
     if (!x || !bias)
         return x;
-    if (!is_tensor(bias) || expr_rank(bias) != 1 || expr_dim(bias, 0) != expr_dim(x, 1))
+    if (!expr_is_tensor(bias) || expr_rank(bias) != 1 || expr_dim(bias, 0) != expr_dim(x, 1))
         return node_error(n, E_IMPORT, "the bias is %s, the result has %lld channels",
                           type_text(n->b.c, bias->type), (long long)expr_dim(x, 1));
     return build2(&n->b, "nn.bias_add", x, bias, NULL);

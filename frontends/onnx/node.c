@@ -116,7 +116,7 @@ bool node_need_rank(Node *n, uint32_t i, uint32_t lo, uint32_t hi)
 
     if (!node_has(n, i))
         return node_error(n, E_IMPORT, "input %u is missing", i);
-    if (!is_tensor(n->in[i]))
+    if (!expr_is_tensor(n->in[i]))
         return node_error(n, E_IMPORT, "input %u ('%s') should be a tensor", i, n->p->input.at[i]);
     rank = expr_rank(n->in[i]);
     if (rank >= lo && rank <= hi)

@@ -7,9 +7,9 @@
 /* A scale or zero point: [] and [1] are one number, [C] one for each channel. */
 static const Expr *param(Node *n, const Expr *p)
 {
-    if (!is_tensor(p) || expr_rank(p) > 1)
+    if (!expr_is_tensor(p) || expr_rank(p) > 1)
         return node_error(n, E_UNSUPPORTED, "scales or zero points of %u dimensions",
-                          is_tensor(p) ? expr_rank(p) : 0);
+                          expr_is_tensor(p) ? expr_rank(p) : 0);
     return expr_elems(p) == 1 ? build_reshape(&n->b, p, 0, NULL) : p;
 }
 

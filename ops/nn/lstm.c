@@ -186,7 +186,7 @@ static const Stmt *along(const Cell *s, const Atom *var, int64_t n, uint32_t mar
 
 static const Atom *var(const Cell *s, const char *name, int64_t n)
 {
-    return loop_var(s->c, name, idx_const(s->c->arith, n));
+    return te_loop_var(s->c, name, idx_const(s->c->arith, n));
 }
 
 /* Gates g0 .. g0 + groups*lanes of row n: their sums stay in registers while k runs over h. */

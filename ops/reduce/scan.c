@@ -25,7 +25,7 @@ bool te_cumsum(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
     const Idx       *at[TE_MAX_AXES], *before[TE_MAX_AXES];
 
     for (uint32_t i = 0; i < t->n; i++) {
-        var[i] = loop_var(c, i == axis ? "k" : "i", t->dims[i]);
+        var[i] = te_loop_var(c, i == axis ? "k" : "i", t->dims[i]);
         before[i] = at[i] = idx_atom(c->arith, var[i]);
     }
     before[axis] = idx_addc(c->arith, at[axis], -1);

@@ -145,7 +145,7 @@ static const Stmt *merge(const Sort *s, int from, int64_t width, const Idx *pair
     const Idx  *lo = idx_mulc(A, pair, 2 * width);
     const Idx  *mid = idx_min(A, idx_addc(A, lo, width), n);
     const Idx  *end = idx_min(A, idx_addc(A, lo, 2 * width), n);
-    const Atom *t = loop_var(c, "t", idx_const(A, 2 * width));
+    const Atom *t = te_loop_var(c, "t", idx_const(A, 2 * width));
     const Idx  *to = idx_add(A, lo, idx_atom(A, t));
     const Prim *i = cursor(s, 0), *j = cursor(s, 1);
     const Idx  *ii = as_index(s, i), *jj = as_index(s, j);
@@ -178,7 +178,7 @@ static const Stmt *sorted(const Sort *s, int *last)
 {
     Ctx        *c = s->c;
     const Idx  *n = idx_const(c->arith, s->n);
-    const Atom *r = loop_var(c, "r", n);
+    const Atom *r = te_loop_var(c, "r", n);
     const Idx  *at = idx_atom(c->arith, r);
     VEC(const Stmt *) stmts = {0};
     int from = 0;
@@ -187,7 +187,7 @@ static const Stmt *sorted(const Sort *s, int *last)
              loop_stmt(c, r, n, 0, stmt_store(c, s->pos[0], &at, prim_index(c, DT_I32, at))));
     for (int64_t width = 1; width < s->n; width *= 2) {
         const Idx  *pairs = idx_const(c->arith, (s->n + 2 * width - 1) / (2 * width));
-        const Atom *pair = loop_var(c, "pair", pairs);
+        const Atom *pair = te_loop_var(c, "pair", pairs);
         const Stmt *m = merge(s, from, width, idx_atom(c->arith, pair));
 
         vec_push(c->scratch, &stmts, loop_stmt(c, pair, pairs, 0, m));
@@ -211,7 +211,7 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
 
     s.n = dim_of(t, s.axis);
     for (uint32_t i = 0; i < t->n; i++) {
-        s.var[i] = loop_var(c, "i", t->dims[i]);
+        s.var[i] = te_loop_var(c, "i", t->dims[i]);
         s.at[i] = idx_atom(c->arith, s.var[i]);
     }
     s.pos[0] =
@@ -221,7 +221,7 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
     s.cursor = buffer_new(c, intern(c->strings, "cursor"), DT_I32, SCOPE_PRIVATE, 1, &two);
 
     const Stmt *order = sorted(&s, &last);
-    const Atom *r = loop_var(c, "r", kn);
+    const Atom *r = te_loop_var(c, "r", kn);
     const Idx  *rank = idx_atom(c->arith, r);
     const Prim *position = prim_load(c, s.pos[last], &rank);
 

@@ -58,7 +58,7 @@ static Cells cells_of(Ctx *c, const Type *t)
     Cells s = {.c = c, .t = t};
 
     for (uint32_t i = 0; i < t->n; i++) {
-        s.var[i] = loop_var(c, "i", t->dims[i]);
+        s.var[i] = te_loop_var(c, "i", t->dims[i]);
         s.at[i] = idx_atom(c->arith, s.var[i]);
     }
     return s;

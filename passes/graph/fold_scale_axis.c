@@ -41,8 +41,8 @@ static const Linear *foldable(const Expr *e, uint32_t *axis)
 {
     const Linear *l = linear_of(e);
 
-    if (!l || !is_tensor(e) || !is_float(e) || !is_constant(call_arg(e, 1)) ||
-        !is_tensor(call_arg(e, 1)) || !dtype_eq(e->type->dtype, call_arg(e, 1)->type->dtype))
+    if (!l || !expr_is_tensor(e) || !is_float(e) || !is_constant(call_arg(e, 1)) ||
+        !expr_is_tensor(call_arg(e, 1)) || !dtype_eq(e->type->dtype, call_arg(e, 1)->type->dtype))
         return NULL;
     *axis = l->weight_axis;
     if (call_is(e, "nn.conv2d_transpose") && ATTRS_OF(Conv2dTransposeAttrs, e)->groups != 1)
@@ -102,7 +102,7 @@ static const Expr *per_channel(Ctx *c, const Expr *k, const Type *t, uint32_t ch
 {
     int64_t n = 1, v, want;
 
-    if (!is_constant(k) || !is_tensor(k) || k->type->n > t->n || !type_dim(t, channel, &want))
+    if (!is_constant(k) || !expr_is_tensor(k) || k->type->n > t->n || !type_dim(t, channel, &want))
         return NULL;
     for (uint32_t i = 0; i < k->type->n; i++) {
         if (!type_dim(k->type, i, &v))

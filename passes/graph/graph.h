@@ -20,7 +20,6 @@ uint32_t uses_of(const Map *uses, const Expr *e);
 
 /* A constant, or calls of operators on such (not yet folded), nested at most a few deep. */
 bool     is_constant(const Expr *e);
-bool     is_tensor(const Expr *e); /* has a static tensor type */
 bool     same_dims(const Type *a, const Type *b);
 bool     is_float(const Expr *e);
 uint32_t axis_from_front(int64_t axis, uint32_t ndim);

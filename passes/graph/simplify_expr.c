@@ -90,9 +90,9 @@ static const Expr *view(Ctx *c, const Expr *e)
 
     if (e->type == x->type)
         return x;
-    if (is_tensor(e) && is_tensor(x) && no_zero_dim(e->type) &&
+    if (expr_is_tensor(e) && expr_is_tensor(x) && no_zero_dim(e->type) &&
         (is_view(x) || !call_is(e, "reshape"))) {
-        while (is_view(x) && is_tensor(call_arg(x, 0)))
+        while (is_view(x) && expr_is_tensor(call_arg(x, 0)))
             x = call_arg(x, 0);
         return e->type == x->type ? x : reshape_to(c, x, e->type, e->loc);
     }
@@ -135,7 +135,7 @@ static const Expr *transpose(Ctx *c, const Expr *e)
     }
     if (identity)
         return x;
-    if (units_only && is_tensor(e) && no_zero_dim(e->type))
+    if (units_only && expr_is_tensor(e) && no_zero_dim(e->type))
         return view(c, reshape_to(c, x, e->type, e->loc));
     if (x == call_arg(e, 0))
         return e;
@@ -158,7 +158,7 @@ static bool is_identity(const Expr *e)
 {
     const Expr *x = call_arg(e, 0);
 
-    if (!is_tensor(e) || x->type != e->type)
+    if (!expr_is_tensor(e) || x->type != e->type)
         return false;
     if (call_is(e, "cast") || call_is(e, "copy") || call_is(e, "broadcast_to") ||
         call_is(e, "tile") || (call_is(e, "nn.relu") && call_is(x, "nn.relu")))
@@ -192,7 +192,7 @@ static const Expr *bias_form(Ctx *c, const Expr *e)
         const Expr *x = call_arg(e, i), *k = call_arg(e, 1 - i);
         int64_t     n, channels, v;
 
-        if (!is_tensor(e) || !is_tensor(x) || !is_tensor(k) || !is_float(e) || e->type->n != 4 ||
+        if (!expr_is_tensor(e) || !expr_is_tensor(x) || !expr_is_tensor(k) || !is_float(e) || e->type->n != 4 ||
             !same_dims(x->type, e->type) || k->kind != EXPR_CONST || k->type->n < 3 ||
             !type_dim(k->type, k->type->n - 3, &n) || !type_dim(x->type, 1, &channels) ||
             n != channels || n == 1 || !type_elems(k->type, &v) || v != n)

@@ -63,11 +63,6 @@ bool is_constant(const Expr *e)
     return constant_within(e, 6);
 }
 
-bool is_tensor(const Expr *e)
-{
-    return e->type && e->type->kind == TYPE_TENSOR && type_static(e->type);
-}
-
 bool same_dims(const Type *a, const Type *b)
 {
     return a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->n == b->n &&
