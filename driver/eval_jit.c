@@ -64,7 +64,8 @@ static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
     tvmcc_params params = {.struct_bytes = sizeof params, .threads = 1, .arena = memory,
                            .arena_bytes = p->arena_bytes + p->private_bytes + 64,
                            .weights = weights.at, .weights_bytes = weights.n};
-    int32_t rc = memory ? info()->run(NULL, out, &params) : TVMCC_E_MISMATCH;
+    /* There are no inputs; the pointer to them may still not be NULL. */
+    int32_t rc = memory ? info()->run(out, out, &params) : TVMCC_E_MISMATCH;
     free(memory);
     b->jit_free(j);
     if (rc) return error_at(c, E_PASS, e->loc, "evaluating a constant gave status %d", (int)rc);
@@ -80,14 +81,17 @@ static const Expr *eval_with_jit(const Evaluator *ev, Ctx *c, const Expr *e)
     const Backend *b     = backend_of(KIND_LLVM);
     const Target  *saved = c->target;
     const Evaluator *was = c->eval;
-    PassOptions    po    = {.opt_level = 0, .passes = "infer_type,simplify_inference,infer_type,fuse_ops", .jobs = 1};
+    PassOptions    graph = {.passes = "infer_type,simplify_inference,infer_type,fuse_ops", .jobs = 1};
+    PassOptions    po    = {.opt_level = 0, .jobs = 1};
+    Arena         *scratch = c->scratch; /* the pass that asks still uses it */
     GlobalDef      def   = {intern(c->strings, "main"), NULL};
     const Expr    *out   = NULL;
 
     def.func  = expr_func(c, 0, NULL, e, (FuncData){0}, e->loc);
-    c->target = b->parse_target(c, "llvm");
-    c->eval   = &eval_interp;
-    const Module *m    = run_graph_passes(c, module_new(c, NULL, 1, &def), &po);
+    c->target  = b->parse_target(c, "llvm");
+    c->eval    = &eval_interp;
+    c->scratch = arena_new(NULL);
+    const Module *m    = run_graph_passes(c, module_new(c, NULL, 1, &def), &graph);
     const Plan   *plan = m && c->target ? lower(c, m, "fold", &po) : NULL;
     if (plan) {
         uint8_t *w = arena_alloc(c->arena, plan->weights_bytes + 64);
@@ -96,8 +100,10 @@ static const Expr *eval_with_jit(const Evaluator *ev, Ctx *c, const Expr *e)
             memcpy(w + plan->consts[i].offset, plan->consts[i].data->data.at, plan->consts[i].bytes);
         out = run_plan(c, plan, e, (Bytes){w, plan->weights_bytes});
     }
-    c->target = saved;
-    c->eval   = was;
+    arena_free(c->scratch);
+    c->scratch = scratch;
+    c->target  = saved;
+    c->eval    = was;
     return out;
 }
 

@@ -1,7 +1,7 @@
 /* Kernels: every distinct primitive function once.
  *
- * Two calls whose tensor expressions print alike (parameters are named by position) share a kernel,
- * so equal layers are scheduled, lowered and compiled once.  A kernel is named after its operators
+ * Two calls whose unscheduled nests have one canonical hash share a kernel, so equal layers are
+ * scheduled, lowered and compiled once.  A kernel is named after its operators
  * and the canonical hash of its scheduled nest: `conv2d_bias_add_relu.51ce02aa`. */
 #include "passes/lower/lower.h"
 
@@ -67,12 +67,10 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
     const Expr    *fn     = call->kids[0];
     const Op      *anchor = anchor_of(c, fn, &stem);
     const TeFunc  *te     = te_of_func(c, fn, call->kids + 1, stem);
-    StrBuf         text   = strbuf(c->arena);
     uint64_t       key;
 
     if (!te) return NULL;
-    te_print(c, te, &text);
-    Sha256 h = sha256((Bytes){(const uint8_t *)text.at, text.n});
+    Sha256 h = func_hash(c, te_lower(c, te, k->target));
     memcpy(&key, h.b, sizeof key);
     Kernel *found = map_get(k->by_text, key);
     if (found) {

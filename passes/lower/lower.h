@@ -27,7 +27,7 @@ typedef struct Kernels {
     const PassOptions *o;
     const Target      *target;
     VEC(Kernel *) all;
-    Map *by_text;          /* first 8 bytes of the TE text's hash -> Kernel * */
+    Map *by_text;          /* first 8 bytes of the unscheduled nest's hash -> Kernel * */
 } Kernels;
 
 /* The kernel of a call of a primitive function: an equal one if there is one.  NULL: error. */

@@ -35,6 +35,20 @@ static Tensors one(Ctx *c, const Tensor *t)
     return (Tensors){1, DUP_ARRAY(c->arena, &t, 1)};
 }
 
+/* A constant of one element, as a definition: schedules inline it, so code sees a literal. */
+static const Tensor *scalar_tensor(Ctx *c, const Expr *e)
+{
+    const Type *t = e->type;
+    const void *p = e->u.constant->data.at;
+    int64_t     n = 0;
+
+    if (!type_elems(t, &n) || n != 1)
+        return error_at(c, E_PASS, e->loc, "a constant of %lld elements inside a primitive function", (long long)n);
+    const Prim *v = dtype_is_float(t->dtype)  ? prim_float(c, t->dtype, dtype_get_f(t->dtype, p))
+                    : prim_int(c, t->dtype, dtype_get_i(t->dtype, p));
+    return te_compute(c, "k", t->dtype, te_axes_of(c, t), v);
+}
+
 static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
 {
     const Op *op = call_op(e);
@@ -89,11 +103,12 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *const *args,
     for (uint32_t i = 0; i < list.n; i++) {
         const Expr *e = list.at[i];
         Tensors     v = {0};
+        const Tensor *t;
         if (map_get(values, e->id) || e->kind == EXPR_OP) continue;
         switch (e->kind) {
         case EXPR_CONST:
-            v = one(c, te_param(c, e->u.constant->name ? e->u.constant->name : "k", e->type, true,
-                                e->u.constant));
+            if (!(t = scalar_tensor(c, e))) return NULL;
+            v = one(c, t);
             break;
         case EXPR_TUPLE: {
             VEC(const Tensor *) all = {0};
