@@ -57,11 +57,11 @@ static bool make_library(Build *b, Bytes *out)
 }
 
 /* A shared library is linked from an object on disk, beside the output. */
-static bool link_so(Build *b, const char *path)
+static bool link_so(Build *b, const char *path, const char *soname)
 {
     Ctx        *c = b->job.c;
     const char *tmp = intern_printf(c->strings, "%s.%ld.tmp.o", path, (long)getpid());
-    LinkJob     job = {.output = path, .triple = b->job.k.desc->triple, .nobjects = 1, .objects = &tmp,
+    LinkJob     job = {.output = path, .soname = soname, .triple = b->job.k.desc->triple, .nobjects = 1, .objects = &tmp,
                        .native = !strcmp(b->job.k.desc->triple, backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple),
                        .verbose = b->driver->opt.verbose};
 
@@ -78,7 +78,7 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     StrBuf    relay = strbuf(c->arena);
     Member   *members;
     uint32_t  n;
-    Bundle    bundle = {.desc = k->desc, .object = b->object, .metadata = metadata_text(c->arena, k->desc)};
+    Bundle    bundle = {.desc = k->desc, .metadata = metadata_text(c->arena, k->desc)};
     static const PackFormat formats[] = {[PRODUCT_TAR] = PACK_TAR, [PRODUCT_TGZ] = PACK_TGZ,
                                          [PRODUCT_TZST] = PACK_TZST, [PRODUCT_TXZ] = PACK_TXZ,
                                          [PRODUCT_ZIP] = PACK_ZIP};
@@ -86,7 +86,7 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     bundle.header = make_header(b);
     if (!make_library(b, &bundle.library)) return false;
     const char *so = intern_printf(c->strings, "%s.%ld.tmp.so", b->stem, (long)getpid());
-    if (link_so(b, so)) {
+    if (link_so(b, so, intern_printf(c->strings, "lib%s.so", k->entry))) {
         Bytes lib;
         bool  ok = file_read(c->diags, c->arena, so, &lib);
         unlink(so);
@@ -103,18 +103,16 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.epoch, members, n, out);
 }
 
-/* Kernel by kernel: what was computed, or how its loops were arranged. */
-static Bytes kernels_text(Build *b, Product kind)
+/* Kernel by kernel: how its loops were arranged. */
+static Bytes kernels_text(Build *b)
 {
     Ctx        *c = b->job.c;
     const Plan *p = b->job.k.plan;
     StrBuf      s = strbuf(c->arena);
 
     for (uint32_t i = 0; i < p->nkernels; i++) {
-        if (kind == PRODUCT_SCHED)
-            str_printf(&s, "// @%s, %llu calls\n%s\n", p->kernels[i].func->name,
-                       (unsigned long long)p->kernels[i].calls, p->kernels[i].schedule);
-        else te_print(c, p->kernels[i].te, &s);
+        str_printf(&s, "// @%s, %llu calls\n%s\n", p->kernels[i].func->name,
+                   (unsigned long long)p->kernels[i].calls, p->kernels[i].schedule);
     }
     return text_bytes(s);
 }
@@ -141,7 +139,7 @@ static bool emit(Build *b, Product kind, const char *path)
             return false;
         out = text_bytes(s);
         break;
-    case PRODUCT_TE: case PRODUCT_SCHED: out = kernels_text(b, kind); break;
+    case PRODUCT_SCHED: out = kernels_text(b); break;
     case PRODUCT_TIR:
         tir_print(c, k->plan->tir, &s);
         out = text_bytes(s);
@@ -172,7 +170,7 @@ static bool emit(Build *b, Product kind, const char *path)
         if (!make_library(b, &out)) return false;
         break;
     case PRODUCT_SHARED:
-        if (!link_so(b, path)) return false;
+        if (!link_so(b, path, NULL)) return false;
         vec_push(c->arena, &b->outputs, path);
         return true;
     case PRODUCT_TAR: case PRODUCT_TGZ: case PRODUCT_TZST: case PRODUCT_TXZ: case PRODUCT_ZIP:

@@ -86,7 +86,7 @@ static bool padding_of(const Expr *e, Ints *pad, bool *zeros)
 /* A value that a kernel of ours writes into a buffer of its own. */
 static bool can_have_halo(const Expr *e)
 {
-    return call_op(e) && !is_view(e) && is_tensor(e) && e->type->n >= 4 &&
+    return call_op(e) && !is_view(e) && expr_is_tensor(e) && e->type->n >= 4 &&
            !call_is(e, "concatenate") && !call_is(e, "stack") && !e->type->halo;
 }
 
