@@ -30,32 +30,38 @@ static void *unknown_pass(Ctx *c, const char *name, PassLevel level)
     return NULL;
 }
 
-/* What is to run at one level; false after an error. */
+/* The pipeline of -O at one level. */
+static bool pipeline_of(const PassOptions *o, PassLevel level, PassList *out)
+{
+    for (uint32_t i = 0; i < pass_count && out->n < COUNT(out->at); i++)
+        if (pass_table[i].level == level && pass_table[i].opt <= o->opt_level)
+            out->at[out->n++] = &pass_table[i];
+    return true;
+}
+
+/* What is to run at one level: what --passes names of it, or else its pipeline; false after an
+ * error. */
 static bool choose(Ctx *c, const PassOptions *o, PassLevel level, PassList *out)
 {
     const char *s = o->passes;
 
     out->n = 0;
-    if (!s) {
-        for (uint32_t i = 0; i < pass_count && out->n < COUNT(out->at); i++)
-            if (pass_table[i].level == level && pass_table[i].opt <= o->opt_level)
-                out->at[out->n++] = &pass_table[i];
-        return true;
-    }
+    if (!s)
+        return pipeline_of(o, level, out);
     while (*s) {
         size_t      n = strcspn(s, ",");
         const char *name = intern_n(c->strings, s, n);
         const Pass *p = n ? pass_find(name) : NULL;
 
-        if (n && (!p || p->level != level))
+        if (n && !p)
             return unknown_pass(c, name, level);
-        if (n && out->n == COUNT(out->at))
+        if (p && p->level == level && out->n == COUNT(out->at))
             return error_at(c, E_USAGE, NO_LOC, "more than %zu passes", COUNT(out->at));
-        if (n)
+        if (p && p->level == level)
             out->at[out->n++] = p;
         s += n + (s[n] == ',');
     }
-    return true;
+    return out->n || pipeline_of(o, level, out);
 }
 
 static double now_ms(void)
