@@ -152,6 +152,12 @@ typedef enum { DIAG_TEXT, DIAG_JSON } DiagFormat;
 Diags *diags_new(Arena *a);
 /* Record an error and return NULL, which serves pointers and (as false) bools. */
 void *diag_error(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* Compilers are told of the NULL, or they warn of what is unset after an error. */
+static inline void *null_of(UNUSED const void *null)
+{
+    return NULL;
+}
+#define diag_error(...) null_of(diag_error(__VA_ARGS__))
 /* Record a warning unless its flag is off; an error under -Werror. */
 void  diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* Notes and hints attach to the last error or warning. */

@@ -102,7 +102,7 @@ static void record(Diags *d, Kind kind, DiagId id, Loc loc, const char *fmt, va_
     vec_push(d->arena, &d->records, r);
 }
 
-void *diag_error(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
+void *(diag_error)(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
 {
     va_list ap;
 
