@@ -1,10 +1,12 @@
-/* Reading the text of TIR: cursor, names in scope, expressions.  parse_prim.c has what is declared
- * here, parse_tir.c the statements and functions.  The first error sticks: after it every function
- * returns at once, and NULL or zero values mean nothing. */
+/* Reading the text of TIR.  parse_lex.c has the cursor and the names in scope, parse_prim.c
+ * expressions, parse_tir.c statements and functions.  The first error sticks: after it every
+ * function returns at once, and NULL or zero values mean nothing. */
 #ifndef TVMCC_IR_PARSE_TIR_H
 #define TVMCC_IR_PARSE_TIR_H
 
 #include "ir/print_tir.h"
+
+enum { MAX_LANES = 1024 };
 
 /* A name in scope: `%x`, or bare for iterators and dims. */
 typedef struct {
@@ -43,10 +45,15 @@ const char *parse_string(Parser *p); /* "..." ; interned */
 int64_t     parse_int(Parser *p);
 double      parse_double(Parser *p);
 DType       parse_dtype(Parser *p);
+bool        is_blank(char ch);
+bool        is_word(char ch);             /* letter, digit, _ or . */
+bool        starts_number(const char *s); /* a digit */
+bool        starts_float(const char *s);  /* 1.5, 1e3, inf, nan(0x..) */
 
 void             declare_var(Parser *p, const char *name, bool bare, const Idx *value);
 void             declare_buffer(Parser *p, const char *name, const Buffer *b);
 const ParseName *find_name(const Parser *p, const char *name, bool bare);
+void             unknown_name(Parser *p, const char *name, bool bare); /* the error, with a hint */
 
 const Idx *parse_idx(Parser *p);
 /* An expression; an index or a literal takes the type `like` (NULL: i64, f32). */
