@@ -23,9 +23,14 @@ typedef struct {
     int64_t     value;
 } ImportDim;
 typedef struct {
-    uint32_t           nshapes, ndims;
+    const char  *name; /* an input that becomes a constant of this value */
+    const Const *value;
+} ImportValue;
+typedef struct {
+    uint32_t           nshapes, ndims, nvalues;
     const ImportShape *shapes;
     const ImportDim   *dims;
+    const ImportValue *values;
 } ImportOptions;
 
 /* Files that were read, the model first: for depfiles. */

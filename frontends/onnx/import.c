@@ -454,6 +454,16 @@ static const Expr *import_input(Import *im, Shapes *shapes, const OnnxValue *v, 
     return type ? expr_var(c, v->name, type, loc) : NULL;
 }
 
+/* An input that the user gave a value. */
+static bool import_bound(Import *im, OnnxScope *s, const char *name, const ImportOptions *o,
+                         Loc loc)
+{
+    for (uint32_t i = 0; i < o->nvalues; i++)
+        if (!strcmp(o->values[i].name, name))
+            return scope_put(s, name, expr_const(im->c, o->values[i].value, loc));
+    return true;
+}
+
 static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
                           Loc loc, const Expr **params, uint32_t *nparams)
 {
@@ -468,6 +478,10 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
         v->name = intern(c->strings, text_or_empty(v->name));
         if (map_get(s->values, PTR_KEY(v->name)))
             continue; /* a constant that is listed as an input too, as before IR 4 */
+        if (!import_bound(im, s, v->name, o, loc))
+            return false;
+        if (map_get(s->values, PTR_KEY(v->name)))
+            continue;
         if (!(params[n] = import_input(im, &shapes, v, loc)))
             return false;
         scope_put(s, v->name, params[n]);

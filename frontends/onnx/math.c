@@ -230,7 +230,7 @@ bool convert_gelu(Node *n)
 bool convert_swish(Node *n)
 {
     const Build *b = &n->b;
-    double       alpha = node_float(n, "alpha", *n->p->domain ? 1.702f : 1);
+    double       alpha = node_float(n, "alpha", str_starts(n->p->op_type, "Quick") ? 1.702f : 1);
 
     return tensors(n, 1) &&
            node_done(n, build2(b, "multiply", n->in[0],
@@ -310,6 +310,32 @@ bool convert_cast_like(Node *n)
 bool convert_binary(Node *n)
 {
     return tensors(n, 2) && node_done(n, build2(&n->b, n->relay, n->in[0], n->in[1], NULL));
+}
+
+/* Before opset 7 the second operand's shape is a part of the first's, which begins at `axis`. */
+bool convert_binary_axis(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *y;
+    uint32_t     rank, r, axis;
+    int64_t      dims[MAX_RANK];
+
+    if (!tensors(n, 2))
+        return false;
+    y = n->in[1];
+    rank = expr_rank(n->in[0]);
+    r = expr_rank(y);
+    if (node_int(n, "broadcast", 0) && node_attr(n, "axis") && r > 0 && r < rank) {
+        if (!node_axis(n, node_int(n, "axis", 0), rank, &axis))
+            return false;
+        if (axis + r > rank)
+            return node_error(n, E_IMPORT, "axis %u for operands of %u and %u dimensions", axis,
+                              rank, r);
+        for (uint32_t i = 0; i < rank - axis; i++)
+            dims[i] = i < r ? expr_dim(y, i) : 1;
+        y = build_reshape(b, y, rank - axis, dims);
+    }
+    return node_done(n, build2(b, n->relay, n->in[0], y, NULL));
 }
 
 bool convert_bit_shift(Node *n)

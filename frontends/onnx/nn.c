@@ -91,6 +91,17 @@ static bool check_conv(Node *n, const Expr *x, const Expr *w, bool transposed, i
     return true;
 }
 
+/* Halves are summed in f32 and rounded once. */
+static const char *sum_dtype(const Expr *x)
+{
+    return dtype_is_float(expr_dtype(x)) && expr_dtype(x).bits == 16 ? "f32" : "";
+}
+
+static const Expr *rounded(const Build *b, const Expr *y, const Expr *like)
+{
+    return y ? build_cast(b, y, expr_dtype(like)) : NULL;
+}
+
 static const Expr *conv1d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
                           int64_t group)
 {
@@ -102,7 +113,9 @@ static const Expr *conv1d(const Build *b, const Expr *x, const Expr *w, const On
     a->groups = group;
     a->channels = expr_dim(w, 0);
     a->kernel_size = ints_dup(b->c, win->kernel, 1);
-    return build2(b, "nn.conv1d", x, w, a);
+    a->out_dtype = sum_dtype(x);
+    return *a->out_dtype ? rounded(b, build2(b, "nn.conv1d", x, w, a), x)
+                         : build2(b, "nn.conv1d", x, w, a);
 }
 
 static const Expr *conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
@@ -117,7 +130,9 @@ static const Expr *conv2d(const Build *b, const Expr *x, const Expr *w, const On
     a->groups = group;
     a->channels = expr_dim(w, 0);
     a->kernel_size = ints_dup(b->c, win->kernel, 2);
-    return build2(b, "nn.conv2d", x, w, a);
+    a->out_dtype = sum_dtype(x);
+    return *a->out_dtype ? rounded(b, build2(b, "nn.conv2d", x, w, a), x)
+                         : build2(b, "nn.conv2d", x, w, a);
 }
 
 const Expr *onnx_bias(Node *n, const Expr *x, const Expr *bias)
@@ -228,23 +243,27 @@ bool convert_conv_transpose(Node *n)
 
 static const Expr *matmul2(const Build *b, const Expr *x, const Expr *y, bool tx, bool ty)
 {
-    MatmulAttrs *a;
+    MatmulAttrs *a = ATTRS(b, MatmulAttrs);
+    DenseAttrs  *d = ATTRS(b, DenseAttrs);
 
-    if (!tx && ty)
-        return build2(b, "nn.dense", x, y, NULL);
-    a = ATTRS(b, MatmulAttrs);
+    if (!x || !y)
+        return NULL;
+    a->out_dtype = d->out_dtype = sum_dtype(x);
     a->transpose_a = tx;
     a->transpose_b = ty;
-    return build2(b, "nn.matmul", x, y, a);
+    x = !tx && ty ? build2(b, "nn.dense", x, y, d) : build2(b, "nn.matmul", x, y, a);
+    return *a->out_dtype ? rounded(b, x, y) : x;
 }
 
 static const Expr *matmul_batched(const Build *b, const Expr *x, const Expr *y, bool tx, bool ty)
 {
     BatchMatmulAttrs *a = ATTRS(b, BatchMatmulAttrs);
 
+    a->out_dtype = sum_dtype(x);
     a->transpose_a = tx;
     a->transpose_b = ty;
-    return build2(b, "nn.batch_matmul", x, y, a);
+    x = build2(b, "nn.batch_matmul", x, y, a);
+    return *a->out_dtype ? rounded(b, x, y) : x;
 }
 
 /* numpy.matmul: vectors get a dimension that is dropped again; leading dimensions broadcast.  Many

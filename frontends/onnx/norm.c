@@ -218,6 +218,11 @@ bool convert_lp_norm(Node *n)
     s = s ? build_reduce(b, "sum", s, 1, &at, true) : NULL;
     if (p == 2)
         s = build1(b, "sqrt", s, NULL);
+    if (!s)
+        return false;
+    /* A norm of 0 gives 0, not 0 / 0. */
+    s = build3(b, "where", build2(b, "equal", s, build_scalar(b, s, 0), NULL),
+               build_scalar(b, s, 1), s, NULL);
     return node_done(n, build2(b, "divide", x, s, NULL));
 }
 

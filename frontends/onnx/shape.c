@@ -686,6 +686,7 @@ bool convert_depth_to_space(Node *n)
 bool convert_space_to_depth(Node *n)
 {
     const Build *b = &n->b;
+    bool         crd = !strcmp(node_str(n, "mode", "DCR"), "CRD");
     int64_t      s, N, C, H, W;
     const Expr  *x;
 
@@ -697,6 +698,6 @@ bool convert_space_to_depth(Node *n)
         return node_error(n, E_IMPORT, "%lld x %lld pixels do not divide into blocks of %lld",
                           (long long)H, (long long)W, (long long)s);
     x = build_transpose(b, build_reshape(b, x, 6, (int64_t[]){N, C, H / s, s, W / s, s}), 6,
-                        (int64_t[]){0, 3, 5, 1, 2, 4});
+                        crd ? (int64_t[]){0, 1, 3, 5, 2, 4} : (int64_t[]){0, 3, 5, 1, 2, 4});
     return node_done(n, build_reshape(b, x, 4, (int64_t[]){N, C * s * s, H / s, W / s}));
 }

@@ -203,7 +203,8 @@ static bool round_trip(Ctx *c, const Module *m, const char *text)
 
 static int check(Ctx *c, const Args *a)
 {
-    ImportOptions o = {a->shapes.n, a->dims.n, a->shapes.at, a->dims.at};
+    ImportOptions o = {
+        .nshapes = a->shapes.n, .ndims = a->dims.n, .shapes = a->shapes.at, .dims = a->dims.at};
     ImportFiles   files = {0};
     const Module *m = frontend_import(c, a->model, a->format, &o, &files);
     const Expr   *main;

@@ -1,4 +1,5 @@
-/* formats/: protobuf, zip, NumPy; what is written is read back, and broken input only ever fails. */
+/* formats/: protobuf, zip, NumPy; what is written is read back, and broken input only ever fails.
+ */
 #include "formats/formats.h"
 #include "tests/unit/check.h"
 
@@ -78,23 +79,23 @@ static bool read_item(const void *p, size_t n, Item *out)
 }
 
 static const uint8_t all_fields[] = {
-    0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01,       /* 1: -1 */
-    0x15, 0x00, 0x00, 0x80, 0x3f,                                           /* 2: 1.0f */
-    0x19, 0, 0, 0, 0, 0, 0, 0, 0x40,                                        /* 3: 2.0 */
-    0x22, 2, 'h', 'i',                                                      /* 4 */
-    0x2a, 3, 1, 2, 3,                                                       /* 5 */
-    0x32, 2, 0x08, 7,                                                       /* 6: {1: 7} */
-    0x32, 2, 0x22, 0,                                                       /* 6 merged: {4: ""} */
-    0x3a, 3, 1, 0xac, 0x02,                                                 /* 7 packed: 1, 300 */
-    0x38, 5,                                                                /* 7: 5 */
-    0x42, 4, 0, 0, 0, 0x40,                                                 /* 8 packed: 2.0f */
-    0x45, 0, 0, 0x80, 0x3f, 0x45, 0, 0, 0, 0,                               /* 8: 1.0f, 0.0f */
-    0x49, 0, 0, 0, 0, 0, 0, 0xf0, 0x3f,                                     /* 9: 1.0 */
-    0x52, 1, 'a', 0x52, 1, 'b',                                             /* 10 */
-    0x5a, 1, 9,                                                             /* 11 */
-    0x62, 0, 0x62, 2, 0x08, 3,                                              /* 12: {}, {1: 3} */
-    0xa3, 0x06, 0x08, 1, 0xab, 0x06, 0xac, 0x06, 0xa4, 0x06,                /* 100: group, skipped */
-    0xf8, 0x06, 1,                                                          /* 111: unknown */
+    0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, /* 1: -1 */
+    0x15, 0x00, 0x00, 0x80, 0x3f,                                     /* 2: 1.0f */
+    0x19, 0,    0,    0,    0,    0,    0,    0,    0x40,             /* 3: 2.0 */
+    0x22, 2,    'h',  'i',                                            /* 4 */
+    0x2a, 3,    1,    2,    3,                                        /* 5 */
+    0x32, 2,    0x08, 7,                                              /* 6: {1: 7} */
+    0x32, 2,    0x22, 0,                                              /* 6 merged: {4: ""} */
+    0x3a, 3,    1,    0xac, 0x02,                                     /* 7 packed: 1, 300 */
+    0x38, 5,                                                          /* 7: 5 */
+    0x42, 4,    0,    0,    0,    0x40,                               /* 8 packed: 2.0f */
+    0x45, 0,    0,    0x80, 0x3f, 0x45, 0,    0,    0,    0,          /* 8: 1.0f, 0.0f */
+    0x49, 0,    0,    0,    0,    0,    0,    0xf0, 0x3f,             /* 9: 1.0 */
+    0x52, 1,    'a',  0x52, 1,    'b',                                /* 10 */
+    0x5a, 1,    9,                                                    /* 11 */
+    0x62, 0,    0x62, 2,    0x08, 3,                                  /* 12: {}, {1: 3} */
+    0xa3, 0x06, 0x08, 1,    0xab, 0x06, 0xac, 0x06, 0xa4, 0x06,       /* 100: group, skipped */
+    0xf8, 0x06, 1,                                                    /* 111: unknown */
 };
 
 static void test_pb_fields(void)
@@ -159,7 +160,8 @@ static void test_pb_broken(void)
         {"\x0c", 1, "x.pb: error: byte 0: Item ends early or is not protobuf [E0301]\n"},
         {"\x42\x03xyz", 5, "x.pb: error: byte 2: 3 bytes do not hold whole numbers of 4 [E0301]\n"},
         {"\x3a\x01\x80", 3, "x.pb: error: byte 2: packed numbers end early [E0301]\n"},
-        {"\x32\x02\x22\x05", 4, "x.pb: error: byte 2: Item ends early or is not protobuf [E0301]\n"},
+        {"\x32\x02\x22\x05", 4,
+         "x.pb: error: byte 2: Item ends early or is not protobuf [E0301]\n"},
     };
 
     for (uint32_t i = 0; i < COUNT(cases); i++) {
@@ -222,8 +224,8 @@ static void test_pb_random(void)
 
 static const float cells[6] = {1, 2, 3, 4, 5, 6};
 
-static NpyArray array(const char *name, char kind, uint32_t size, uint32_t ndim, const int64_t *dims,
-                      const void *data, size_t n)
+static NpyArray array(const char *name, char kind, uint32_t size, uint32_t ndim,
+                      const int64_t *dims, const void *data, size_t n)
 {
     return (NpyArray){name, kind, size, ndim, dims, {data, n}};
 }
@@ -231,7 +233,7 @@ static NpyArray array(const char *name, char kind, uint32_t size, uint32_t ndim,
 static void test_npz_round_trip(void)
 {
     static const int64_t matrix[] = {2, 3}, none[1], empty[] = {0, 4};
-    const NpyArray in[] = {
+    const NpyArray       in[] = {
         array("x:0", 'f', 4, 2, matrix, cells, 24),
         array("a/b c", 'i', 8, 0, none, "\1\2\3\4\5\6\7\10", 8),
         array("flag", 'b', 1, 2, matrix, "\1\0\1\0\1\1", 6),
@@ -252,8 +254,8 @@ static void test_npz_round_trip(void)
         CHECK_STR(out[i].name, in[i].name);
         CHECK(out[i].kind == in[i].kind && out[i].size == in[i].size && out[i].ndim == in[i].ndim);
         CHECK(!memcmp(out[i].dims, in[i].dims, in[i].ndim * sizeof *in[i].dims));
-        CHECK(out[i].data.n == in[i].data.n
-              && (!out[i].data.n || !memcmp(out[i].data.at, in[i].data.at, out[i].data.n)));
+        CHECK(out[i].data.n == in[i].data.n &&
+              (!out[i].data.n || !memcmp(out[i].data.at, in[i].data.at, out[i].data.n)));
     }
     for (size_t k = 0; k < one.n; k += 7) {
         uint8_t *copy = tight(one.at, k);
@@ -285,9 +287,10 @@ static void test_npy_orders(void)
     /* [[1, 3, 5], [2, 4, 6]] by columns */
     CHECK(read_npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", cells, 24, &v));
     CHECK(v.ndim == 2 && ((const float *)v.data.at)[1] == 3 && ((const float *)v.data.at)[3] == 2);
-    CHECK(read_npy("{'shape': (3,), 'fortran_order': False, 'descr': '>u2'}", "\0\1\0\2\1\0", 6, &v));
-    CHECK(v.kind == 'u' && ((const uint16_t *)v.data.at)[1] == 2
-          && ((const uint16_t *)v.data.at)[2] == 256);
+    CHECK(
+        read_npy("{'shape': (3,), 'fortran_order': False, 'descr': '>u2'}", "\0\1\0\2\1\0", 6, &v));
+    CHECK(v.kind == 'u' && ((const uint16_t *)v.data.at)[1] == 2 &&
+          ((const uint16_t *)v.data.at)[2] == 256);
     CHECK(read_npy("{'descr': '|b1', 'fortran_order': False, 'shape': ()}", "\1", 1, &v));
     CHECK(v.ndim == 0 && v.data.n == 1);
 }
@@ -323,9 +326,9 @@ static void test_npy_broken(void)
 /* Two entries that claim to hold more than the limit. */
 static void test_zip_limit(void)
 {
-    ZipEntry  in[2] = {{"a", bytes(cells, 24)}, {"b", bytes(cells, 24)}}, *out;
-    Bytes     file = zip_write(arena, 2, in);
-    uint32_t  n;
+    ZipEntry in[2] = {{"a", bytes(cells, 24)}, {"b", bytes(cells, 24)}}, *out;
+    Bytes    file = zip_write(arena, 2, in);
+    uint32_t n;
 
     fresh();
     CHECK(zip_read(diags, arena, NO_LOC, file, 48, &n, &out) && n == 2);
