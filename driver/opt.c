@@ -3,9 +3,11 @@
  *     tvmcc opt --passes=fold_constant,fuse_ops net.relay
  *     tvmcc opt -O2 net.relay                      the whole graph pipeline
  *     tvmcc opt net.relay                          none: the canonical text
+ *     tvmcc opt --passes=alter_layout --target="llvm -mcpu=haswell" net.relay
  *
  * The module is Relay, or TIR if the file is called *.tir, -x tir says so, or the first pass is one
  * over TIR. */
+#include "backends/backend.h"
 #include "driver/driver.h"
 #include "ops/ops.h"
 
@@ -64,6 +66,22 @@ static bool opt_relay(Ctx *c, const Options *o, const char *path, Bytes text, St
     return m != NULL;
 }
 
+/* --target; without one passes that depend on it change nothing. */
+static bool choose_target(Ctx *c, const Options *o)
+{
+    const char    *text, *name;
+    const Backend *b;
+
+    if (!o->targets.n)
+        return true;
+    text = o->targets.at[0];
+    name = arena_printf(c->scratch, "%.*s", (int)strcspn(text, " "), text);
+    if (!(b = backend_find(name)))
+        return diag_error(c->diags, E_TARGET, NO_LOC, "there is no target '%s'", name);
+    c->target = b->parse_target(c, text);
+    return c->target != NULL;
+}
+
 int cmd_opt(Driver *driver)
 {
     const Options *o = &driver->opt;
@@ -82,7 +100,8 @@ int cmd_opt(Driver *driver)
         return 1;
     diag_source(driver->diags, path, text);
     c = ctx_new(driver->arena, driver->diags, op_table);
-    ok = is_tir(driver, path) ? opt_tir(c, o, path, text, &out) : opt_relay(c, o, path, text, &out);
+    ok = choose_target(c, o) && (is_tir(driver, path) ? opt_tir(c, o, path, text, &out)
+                                                      : opt_relay(c, o, path, text, &out));
     if (ok)
         ok = file_write(driver->diags, o->output ? o->output : "-",
                         (Bytes){(const uint8_t *)out.at, out.n});

@@ -188,7 +188,7 @@ static bool equate_pattern(Infer *s, const Expr *match, const Pattern *p, const 
 
 static bool equate_call(Infer *s, const Expr *e)
 {
-    const Type **in = NEW_ARRAY(s->c->scratch, const Type *, e->nkids);
+    const Type **in = NEW_ARRAY(s->c->scratch, const Type *, e->nkids), *f;
 
     if (call_op(e)) {
         vec_push(s->c->scratch, &s->waiting, e);
@@ -196,6 +196,13 @@ static bool equate_call(Infer *s, const Expr *e)
     }
     for (uint32_t i = 1; i < e->nkids; i++)
         in[i - 1] = term(s, e->kids[i]);
+    f = prune(s, term(s, e->kids[0]));
+    if (f->kind == TYPE_FUNC && f->n == e->nkids - 1) { /* say which argument does not fit */
+        for (uint32_t i = 0; i < f->n; i++)
+            if (!equate(s, e, in[i], f->parts[i]))
+                return false;
+        return equate(s, e, f->ret, term(s, e));
+    }
     return equate(s, e, term(s, e->kids[0]), type_func(s->c, e->nkids - 1, in, term(s, e)));
 }
 

@@ -226,5 +226,9 @@ const Module *alter_layout(Ctx *c, const Module *m)
             return NULL;
         changed |= defs[i].func != m->funcs[i].func;
     }
-    return changed ? fold_constant(c, module_new(c, m, m->nfuncs, defs)) : m;
+    if (!changed)
+        return m;
+    /* Operands per channel were blocked by calls on constants; views may follow views. */
+    m = fold_constant(c, module_new(c, m, m->nfuncs, defs));
+    return m ? simplify_expr(c, m) : NULL;
 }
