@@ -81,15 +81,17 @@ static const Stmt *copy_nest(Work *w, const Cache *k, const char *suffix, bool s
     b.nreduce = b.nseq = 0;
     b.has_init = false;
     b.where = pred_subst(fresh, c->arena, where_without(w, b.where, k->reduce));
-    const Idx **reg = reg_index(w, k, l.var);
+    const Idx **reg = reg_index(w, k, l.var), **cell = NEW_ARRAY(c->arena, const Idx *, k->t->ndim);
+    for (uint32_t d = 0; d < k->t->ndim; d++) /* it may speak of loops */
+        cell[d] = idx_subst(fresh, store->u.store.index[d]);
     if (save) {
-        store = stmt_store(c, k->t, store->u.store.index, prim_load(c, k->reg, reg));
+        store = stmt_store(c, k->t, cell, prim_load(c, k->reg, reg));
     } else {
-        const Prim *start = init->u.store.value;
+        const Prim *start = prim_subst(c, init->u.store.value, fresh);
         if (k->rank.last) {
             const Prim *first =
                 prim_eq(c, prim_index(c, DT_I64, k->rank.rank), prim_int(c, DT_I64, 0));
-            start = prim_select(c, first, start, prim_load(c, k->t, store->u.store.index));
+            start = prim_select(c, first, start, prim_load(c, k->t, cell));
         }
         store = stmt_store(c, k->reg, reg, start);
     }
@@ -181,8 +183,9 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
         parts[n++] = copy_nest(w, &k, "load", false);
     const Idx **reg = reg_index(w, &k, NULL);
     void *user[3] = {(void *)(uintptr_t)k.t, (void *)(uintptr_t)k.reg, (void *)(uintptr_t)reg};
-    const Prim *value =
-        prim_map(c, store->u.store.value, &(TirMap){.user = user, .prim = reg_load});
+    const Prim *value = store->u.store.value;
+    if (b.nreduce) /* a pointwise block reads what was there before it */
+        value = prim_map(c, value, &(TirMap){.user = user, .prim = reg_load});
     b.has_init = false;
     store = stmt_store(c, k.reg, reg, value);
     const Stmt *now = stmt_block(c, b, 1, &store, s->loc);
@@ -307,7 +310,7 @@ static const Func *read_copy(Work *w, uint32_t loop, const Sites *blocks, const 
         if (!checked_mul(cells, extent[d], &cells) || cells > INT32_MAX)
             return refuse(w, "the box it reads of %%%s is too large", t->name);
         size[d] = idx_const(A, extent[d]);
-        var[d] = loop_var(c, intern_printf(c->strings, "%s.a%u", name, d), extent[d]);
+        var[d] = fresh_var(c, intern_printf(c->strings, "%s.a%u", name, d), extent[d]);
         iter[d] = atom_var(A, intern_printf(c->strings, "a%u", d), -before, n + after - 1);
         to[d] = idx_atom(A, var[d]);
         bind[d] = idx_add(A, lo[d], to[d]);

@@ -69,8 +69,8 @@ bool          name_is_free(Work *w, const char *name, const Sites *except);
 /* ---- tree.c: building blocks of rewrites ---------------------------------------------------- */
 
 const Stmt *fresh_copy(Ctx *c, const Stmt *s, IdxSubst *sub); /* sub may be NULL */
-/* A loop over 0..extent-1 around body; var was made by loop_var. */
-const Atom *loop_var(Ctx *c, const char *name, int64_t extent);
+/* A loop over 0..extent-1 around body; var was made by fresh_var. */
+const Atom *fresh_var(Ctx *c, const char *name, int64_t extent);
 const Stmt *loop_around(Ctx *c, const Atom *var, LoopKind kind, const Stmt *body, Loc loc);
 /* Copies of loops (sites, outermost first) around `body`, with fresh variables bound in `sub`; the
  * caller has substituted them in body: use loops_fresh first, then loops_wrap. */
@@ -174,6 +174,9 @@ const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p);
 /* ---- inline.c: everything that `block` reads still stands where `reader` runs, or a refusal ------- */
 
 bool sources_live(Work *w, uint32_t block, uint32_t reader);
+
+/* place.c: nobody else uses the storage that these copies of a block write before they do. */
+bool untouched_before(Work *w, const Sites *blocks);
 
 /* ---- steps ------------------------------------------------------------------------------------- */
 

@@ -229,6 +229,8 @@ const Func *step_fold_init(Work *w)
         if (top_of(w, cons.at[0]) == top_of(w, prod.at[i]))
             return refuse(w, "'%s' lies in the loops of '%s'", cb->name, bb->name);
     }
+    if (!untouched_before(w, &cons))
+        return NULL;
     IdxSubst *to_t = subst_new(c->arith, c->scratch), *to_u = subst_new(c->arith, c->scratch);
     for (uint32_t i = 0; i < cb->nspatial; i++) {
         subst_bind(to_t, cb->iter[i], citer[i]);

@@ -145,6 +145,8 @@ const Func *step_inplace(Work *w)
         same = a->extent[d] == b->extent[d];
     if (!same)
         return refuse(w, "%%%s and %%%s are not alike", a->name, b->name);
+    if (!is_param(w, b) && !inside(w, site_of(w, alloc_of(w, a)), site_of(w, alloc_of(w, b))))
+        return refuse(w, "%%%s does not live as long as %%%s", b->name, a->name);
     Inplace k = {a, b, map_new(w->c->scratch)};
     for (uint32_t i = 0; i < all.n; i++) {
         const Stmt *s = stmt_at(w, all.at[i]);

@@ -136,6 +136,11 @@ const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p)
         refuse(w, "'%s' reads more than one cell of %%%s", b.name, p->tensor->name);
         return NULL;
     }
+    for (uint32_t d = 0; d < n; d++) /* each of its iterations is at some cell */
+        if (a.load[d]->lo < 0 || idx_sub(A, p->tensor->extent[d], a.load[d])->lo < 1) {
+            refuse(w, "'%s' has cells that read nothing of %%%s", b.name, p->tensor->name);
+            return NULL;
+        }
     if (!invert(c, n, a.load, p->value, b.nspatial, b.iter, bind)) {
         refuse(w, "how '%s' reads %%%s cannot be inverted", b.name, p->tensor->name);
         return NULL;

@@ -112,8 +112,8 @@ static const Stmt *fill_nest(Ctx *c, const char *name, uint32_t n, const Atom *c
     const Atom **var = NEW_ARRAY(c->scratch, const Atom *, n + 1);
     const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        var[i] = loop_var(c, intern_printf(c->strings, "%s.%s", name, iter[i]->name),
-                          iter[i]->hi - iter[i]->lo + 1);
+        var[i] = fresh_var(c, intern_printf(c->strings, "%s.%s", name, iter[i]->name),
+                           iter[i]->hi - iter[i]->lo + 1);
         bind[i] = idx_addc(c->arith, idx_atom(c->arith, var[i]), iter[i]->lo);
     }
     BlockData   b = {.name = name, .nspatial = n, .iter = iter, .bind = bind};

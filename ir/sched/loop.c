@@ -19,7 +19,7 @@ static const Stmt *split_piece(Work *w, const Stmt *loop, Piece p, bool fresh, c
 {
     Ctx            *c = w->c;
     const LoopData *l = &loop->u.loop;
-    const Atom     *o = loop_var(c, w->st->out[0], p.no), *i = loop_var(c, w->st->out[1], p.ni);
+    const Atom     *o = fresh_var(c, w->st->out[0], p.no), *i = fresh_var(c, w->st->out[1], p.ni);
     const Idx      *v =
         idx_add(c->arith, idx_mulc(c->arith, idx_atom(c->arith, o), p.step), idx_atom(c->arith, i));
     v = idx_add(c->arith, idx_addc(c->arith, v, p.base), l->lo);
@@ -144,7 +144,7 @@ const Func *step_partition(Work *w)
             return refuse(w, "%%%s is marked or holds hand-written code", d->var->name);
         const Stmt *parts[2];
         for (int side = 0; side < 2; side++) {
-            const Atom *v = loop_var(c, d->var->name, side ? e - at->num : at->num);
+            const Atom *v = fresh_var(c, d->var->name, side ? e - at->num : at->num);
             IdxSubst   *sub = subst_new(c->arith, c->scratch);
             const Idx  *x = idx_add(c->arith, idx_atom(c->arith, v), d->lo);
             subst_bind(sub, d->var, side ? idx_addc(c->arith, x, at->num) : x);
@@ -201,7 +201,7 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
     }
     if (has_opaque(w, site_of(w, first)))
         return refuse(w, "%%%s holds hand-written code", first->u.loop.var->name);
-    const Atom *f = loop_var(c, w->st->out[0], total);
+    const Atom *f = fresh_var(c, w->st->out[0], total);
     const Idx  *left = idx_atom(c->arith, f);
     IdxSubst   *sub = subst_new(c->arith, c->scratch);
     for (uint32_t i = n; i-- > 0;) {
@@ -279,6 +279,25 @@ static const Stmt *moved(const Stmts *chain, const Stmt *const *order, LoopKind 
     }
 }
 
+/* Blocks besides the reduction run by its progress, and it is not rectangular: in another order the
+ * iteration with the highest value need not come last. */
+static bool waits(Work *w, uint32_t top)
+{
+    Sites    blocks = blocks_in(w, top);
+    AtomSet *reduce = atomset_new(w->c->scratch);
+    bool     mixed = false, guarded = false;
+    for (uint32_t i = top; i < w->nest.at[top].end; i++)
+        if (stmt_at(w, i)->kind == STMT_FOR && loop_at(w, i)->kind == LOOP_REDUCE)
+            atomset_add(reduce, loop_at(w, i)->var);
+    for (uint32_t i = 0; i < blocks.n; i++) {
+        const BlockData *b = block_at(w, blocks.at[i]);
+        mixed |= b->name != block_at(w, blocks.at[0])->name;
+        for (uint32_t k = 0; b->nreduce && k < b->where.n; k++)
+            guarded |= idx_uses_any(b->where.ge0[k], reduce);
+    }
+    return mixed && guarded;
+}
+
 /* The chain from the outermost named loop `top` down to the last named one. */
 static const Func *reorder_chain(Work *w, const Sites *named, const Stmt *top)
 {
@@ -314,6 +333,9 @@ static const Func *reorder_chain(Work *w, const Sites *named, const Stmt *top)
     const Stmt *was_seq = moved(&chain, order, LOOP_SEQ);
     if (was_seq)
         return refuse(w, "%%%s is sequential", was_seq->u.loop.var->name);
+    if (was_red && waits(w, site_of(w, top)))
+        return refuse(w, "other blocks wait for the end of the reduction over %%%s",
+                      was_red->u.loop.var->name);
     if (was_red)
         w->exact = false;
     for (uint32_t k = 0; k < chain.n; k++)

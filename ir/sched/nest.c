@@ -43,6 +43,14 @@ void edit(Work *w, const Stmt *was, const Stmt *now)
     map_put(w->edits, PTR_KEY(was), (void *)(uintptr_t)now);
 }
 
+/* An empty loop or alloc is nothing. */
+static const Stmt *with_kids(Ctx *c, const Stmt *s, const Stmt *const *kids)
+{
+    if ((s->kind == STMT_FOR || s->kind == STMT_ALLOC) && stmt_is_empty(kids[0]))
+        return stmt_seq(c, 0, NULL);
+    return stmt_with_kids(c, s, kids);
+}
+
 static const Stmt *apply_edits(Work *w, const Stmt *s)
 {
     const Stmt *now = map_get(w->edits, PTR_KEY(s));
@@ -58,11 +66,7 @@ static const Stmt *apply_edits(Work *w, const Stmt *s)
     }
     if (same)
         return s;
-    if (s->kind == STMT_SEQ)
-        return stmt_seq(w->c, s->nkids, kids);
-    if ((s->kind == STMT_FOR || s->kind == STMT_ALLOC) && stmt_is_empty(kids[0]))
-        return stmt_seq(w->c, 0, NULL);
-    return stmt_with_kids(w->c, s, kids);
+    return with_kids(w->c, s, kids);
 }
 
 const Stmt *body_with_edits(Work *w, uint32_t loop)
@@ -70,15 +74,21 @@ const Stmt *body_with_edits(Work *w, uint32_t loop)
     return apply_edits(w, body_of(stmt_at(w, loop)));
 }
 
-/* Allocs whose buffer nobody names any more. */
-static const Stmt *drop_dead_allocs(Ctx *c, const Stmt *s)
+/* Blocks that never run and allocs whose buffer nobody names any more. */
+static const Stmt *drop_dead(Ctx *c, const Stmt *s)
 {
-    if (s->kind == STMT_BLOCK || !s->nkids)
+    if (s->kind == STMT_BLOCK) {
+        for (uint32_t i = 0; i < s->u.block.where.n; i++)
+            if (idx_never(s->u.block.where.ge0[i]))
+                return stmt_seq(c, 0, NULL);
+        return s;
+    }
+    if (!s->nkids)
         return s;
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids);
     bool         same = true;
     for (uint32_t i = 0; i < s->nkids; i++) {
-        kids[i] = drop_dead_allocs(c, s->kids[i]);
+        kids[i] = drop_dead(c, s->kids[i]);
         same &= kids[i] == s->kids[i];
     }
     if (s->kind == STMT_ALLOC) {
@@ -86,14 +96,12 @@ static const Stmt *drop_dead_allocs(Ctx *c, const Stmt *s)
         if (!a.loads && !a.stores)
             return kids[0];
     }
-    if (same)
-        return s;
-    return s->kind == STMT_SEQ ? stmt_seq(c, s->nkids, kids) : stmt_with_kids(c, s, kids);
+    return same ? s : with_kids(c, s, kids);
 }
 
 const Func *finish(Work *w)
 {
-    const Stmt *body = drop_dead_allocs(w->c, apply_edits(w, w->s->f->body));
+    const Stmt *body = drop_dead(w->c, apply_edits(w, w->s->f->body));
     return func_with_body(w->c, w->f, body);
 }
 

@@ -49,7 +49,7 @@ static const Stmt *box_nest(Work *w, const Stmt *block, const Idx *const *lo, co
         const char *name = intern_printf(c->strings, "%s.%s", b.name, b.iter[i]->name);
         if (e < cells) /* a box as large as the domain starts where that does */
             base = lo[i];
-        var[i] = loop_var(c, name, e);
+        var[i] = fresh_var(c, name, e);
         bind[i] = idx_add(A, base, idx_atom(A, var[i]));
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
         b.where = pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, b.iter[i]->hi), bind[i]));
@@ -330,6 +330,24 @@ static bool is_movable(Work *w, const Sites *blocks)
     return true;
 }
 
+/* Nobody else uses the storage that the consumer writes before it does. */
+bool untouched_before(Work *w, const Sites *blocks)
+{
+    const Stmt *s = stmt_at(w, blocks->at[0]);
+    Buffers     out = buffers_written(w->c, s);
+    Sites       all = blocks_in(w, NO_SITE);
+    for (uint32_t i = 0; i < all.n && all.at[i] < blocks->at[blocks->n - 1]; i++) {
+        const Stmt *other = stmt_at(w, all.at[i]);
+        for (uint32_t k = 0; k < out.n && other->u.block.name != s->u.block.name; k++) {
+            Access a = access_of(other, out.at[k]);
+            if (a.loads || a.stores)
+                return refuse(w, "'%s' uses %%%s before", other->u.block.name, out.at[k]->name) !=
+                       NULL;
+        }
+    }
+    return true;
+}
+
 /* Moves the consumer's block to where each of `writers` writes t. */
 static const Func *move_to(Work *w, const Sites *blocks, const Buffer *t, const Sites *writers,
                            const Sites *loops)
@@ -359,6 +377,8 @@ static const Func *move_to(Work *w, const Sites *blocks, const Buffer *t, const 
         if (!(is_pointwise(s) ? join(w, site, &m, &rank) : follow(w, site, own, &m, &rank)))
             return NULL;
     }
+    if (!untouched_before(w, blocks))
+        return NULL;
     for (uint32_t i = 0; i < blocks->n; i++)
         edit(w, stmt_at(w, blocks->at[i]), stmt_seq(w->c, 0, NULL));
     return finish(w);

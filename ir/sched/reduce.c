@@ -37,17 +37,21 @@ static const Stmt *start_nest(Work *w, uint32_t loop, uint32_t site)
     return loops_wrap(c, l, stmt_block(c, b, 1, &init, s->loc));
 }
 
-/* All reduce iterators are at their start when all loops from `loop` inwards are. */
+/* All reduce iterators are at their start when all reduce loops from `loop` inwards are. */
 static bool starts_here(Work *w, uint32_t loop, uint32_t site)
 {
     const BlockData *b = block_at(w, site);
     Sites            all = loops_around_site(w, w->nest.at[loop].parent, site);
     IdxSubst        *lo = subst_new(w->c->arith, w->c->scratch);
     for (uint32_t i = 0; i < all.n; i++)
-        subst_bind(lo, loop_at(w, all.at[i])->var,
-                   idx_const(w->c->arith, loop_at(w, all.at[i])->var->lo));
+        if (loop_at(w, all.at[i])->kind == LOOP_REDUCE)
+            subst_bind(lo, loop_at(w, all.at[i])->var,
+                       idx_const(w->c->arith, loop_at(w, all.at[i])->var->lo));
     for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
         if (idx_subst(lo, b->bind[i]) != idx_const(w->c->arith, b->iter[i]->lo))
+            return false;
+    for (uint32_t i = 0; i < b->where.n; i++)
+        if (idx_never(idx_subst(lo, b->where.ge0[i])))
             return false;
     return true;
 }

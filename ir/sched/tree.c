@@ -10,7 +10,7 @@ bool loop_extent_of(const Stmt *loop, int64_t *n)
     return idx_is_const(loop->u.loop.extent, n) && idx_is_const(loop->u.loop.lo, NULL);
 }
 
-const Atom *loop_var(Ctx *c, const char *name, int64_t extent)
+const Atom *fresh_var(Ctx *c, const char *name, int64_t extent)
 {
     return atom_var(c->arith, name, 0, extent > 0 ? extent - 1 : 0);
 }
@@ -288,6 +288,9 @@ static bool reduces_over(const Stmt *block, const Atom *var)
     for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
         if (idx_uses(b->bind[i], var))
             return true;
+    for (uint32_t i = 0; i < b->where.n; i++)
+        if (idx_uses(b->where.ge0[i], var))
+            return true;
     return false;
 }
 
@@ -335,6 +338,14 @@ bool is_closed(const Work *w, uint32_t site)
     for (uint32_t i = 0; i < b->nkids; i++)
         if (stmt_uses_any(b->kids[i], vars))
             return false;
+    Buffers out = buffers_written(w->c, b), in = buffers_read(w->c, b);
+    for (uint32_t i = 0; i < out.n; i++)
+        vec_push(w->c->scratch, &in, out.at[i]);
+    for (uint32_t i = 0; i < in.n; i++) { /* nor of what is allocated in them */
+        const Stmt *alloc = alloc_of(w, in.at[i]);
+        if (alloc && loops_around_site(w, NO_SITE, site_of(w, alloc)).n)
+            return false;
+    }
     return true;
 }
 
