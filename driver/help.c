@@ -215,21 +215,10 @@ static void add_ops(StrBuf *out)
 
 static void add_passes(StrBuf *out)
 {
-    static const struct {
-        const char *name, *level;
-        int         opt;
-        const char *about;
-    } rows[] = {
-#define GRAPH_PASS(name, opt, about) {#name, "graph", opt, about},
-#define TIR_PASS(name, opt, about) {#name, "tir", opt, about},
-#include "passes/passes.def"
-#undef GRAPH_PASS
-#undef TIR_PASS
-    };
-
-    for (size_t i = 0; i < COUNT(rows); i++)
-        str_printf(out, "%-26s %-5s -O%d  %s\n", rows[i].name, rows[i].level, rows[i].opt,
-                   rows[i].about);
+    for (uint32_t i = 0; i < pass_count; i++)
+        str_printf(out, "%-26s %-5s -O%d  %s\n", pass_table[i].name,
+                   pass_table[i].level == LEVEL_TIR ? "tir" : "graph", pass_table[i].opt,
+                   pass_table[i].about);
 }
 
 bool help_print(Diags *d, const Options *o, StrBuf *out)
