@@ -36,7 +36,7 @@ bool job_start(Driver *driver, Job *job, const char *target)
                           o->inputs.n ? "one" : "a", o->inputs.n);
     job->c = ctx_new(driver->arena, driver->diags, op_table);
     *k     = (CompileOptions){
-            .path = o->inputs.at[0], .format = o->format, .import = {o->shapes.n, o->dims.n, o->shapes.at, o->dims.at}, .passes = o->pass,
+            .path = o->inputs.at[0], .format = o->format, .import = {.nshapes = o->shapes.n, .ndims = o->dims.n, .shapes = o->shapes.at, .dims = o->dims.at}, .passes = o->pass,
             .target = target_text(driver, target), .entry = o->entry,
             .weights_mode = o->weights_file ? WEIGHTS_FILE : WEIGHTS_EMBED,
             .progress = show_progress, .progress_user = driver};
