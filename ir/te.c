@@ -519,3 +519,9 @@ const Func *te_lower(Ctx *c, const TeFunc *given, const Target *target)
                               .loc = f->loc,
                               .macs = te_macs(c, f)});
 }
+
+void te_set_halo(const Tensor *t, const Halo *halo)
+{
+    /* Loads point at the buffer itself, so it is changed in place. */
+    ((Buffer *)(uintptr_t)t->buffer)->halo = halo;
+}

@@ -80,6 +80,8 @@ const Tensor *te_reduce(Ctx *c, const char *name, DType t, Axes axes, Combiner c
 const Tensor *te_extern_out(Ctx *c, const char *name, const Type *t); /* its buffer is usable at once */
 void          te_extern(Ctx *c, uint32_t nin, const Tensor *const *in, uint32_t nout,
                         const Tensor **outs, const Stmt *body);
+/* Give a definition's tensor a border; only before the function is lowered. */
+void          te_set_halo(const Tensor *t, const Halo *halo);
 const Prim   *comb_identity(Ctx *c, Combiner k, DType t);
 const Prim   *comb_apply(Ctx *c, Combiner k, const Prim *a, const Prim *b);
 

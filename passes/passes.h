@@ -48,9 +48,10 @@ const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o
 
 /* passes/lower: Relay (fused, typed, static) to a plan. */
 const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions *o);
-/* TE of one primitive function.  `args` are the arguments of its call (or NULL): a parameter whose
- * argument is a constant is marked so, which lets schedules repack it. */
-const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *const *args, const char *name);
+/* TE of one primitive function.  `call` is the call that is compiled (or NULL): a parameter whose
+ * argument is a constant is marked so, which lets schedules repack it; results get the halos of the
+ * call's type. */
+const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const char *name);
 /* The schedule rule that fits, applied; the unscheduled nest at -O0 or when all rules refuse. */
 Sched        *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,
                               const PassOptions *o);

@@ -78,7 +78,7 @@ static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
     return true;
 }
 
-const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *const *args, const char *name)
+const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const char *name)
 {
     ExprList list   = expr_post_order(c, func_body(primitive));
     Map     *values = map_new(c->arena);
@@ -91,7 +91,7 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *const *args,
         const Type   **types = NEW_ARRAY(c->arena, const Type *, n + 1);
         const Tensor **at    = NEW_ARRAY(c->arena, const Tensor *, n + 1);
         flat_types(p->type, types, &k);
-        bool constant = args && args[i]->kind == EXPR_CONST;
+        bool constant = call && call_arg(call, i)->kind == EXPR_CONST;
         for (uint32_t j = 0; j < n; j++) {
             at[j] = te_param(c, intern_printf(c->strings, "p%u", params.n), types[j], constant, NULL);
             vec_push(c->arena, &params, at[j]);
@@ -140,6 +140,11 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *const *args,
     }
     const Tensors *res = map_get(values, func_body(primitive)->id);
     TeFunc        *f   = NEW(c->arena, TeFunc);
+    const Type   **out = NEW_ARRAY(c->arena, const Type *, res->n + 1);
+    uint32_t       n   = 0;
+    if (call) flat_types(call->type, out, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (out[i]->halo) te_set_halo(res->at[i], out[i]->halo);
     *f = (TeFunc){intern(c->strings, name), params.n, res->n, params.at, res->at, primitive->loc};
     return f;
 }
