@@ -32,4 +32,10 @@ typedef enum {
 
 extern const OpTable op_table;
 
+/* ---- variants: another algorithm for the same call ------------------------------------------------ */
+
+/* nn.conv2d as Winograd's, with tiles of 2 or 4; NULL if it is not 3x3 with stride 1 in one group,
+ * or blocks do not divide its channels.  The weight's transform is a call of its own, to be folded. */
+const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile);
+
 #endif

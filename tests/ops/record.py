@@ -256,6 +256,35 @@ def convolution():
     deconv(2, 4, 4, 3, 3, 3, d=(2, 2), p=(1, 2, 1, 2))
 
 
+def winograd():
+    def wino(n, c, h, w, o, m, p=(1, 1, 1, 1), block=0):
+        shape = (n, c // block, h, w, block) if block else (n, c, h, w)
+        attrs = f"tile_size={m}, padding={list(p)}" + (f', data_layout="NCHW{block}c"' if block else "")
+        name = "nn.contrib_conv2d_winograd_without_weight_transform"
+
+        def f(x, k):
+            if block:
+                x = x.transpose(0, 1, 4, 2, 3).reshape(n, c, h, w)
+            y = run_ort("Conv", [x, k], pads=p)
+            return y.reshape(n, -1, block, *y.shape[2:]).transpose(0, 1, 3, 4, 2) if block else y
+        case(name, f"{name}(%0, nn.contrib_conv2d_winograd_weight_transform(%1, tile_size={m}), {attrs})",
+             [F(*shape), F(o, c, 3, 3)], f, 1e-4)
+    for m in (2, 4):
+        wino(1, 3, 8, 8, 4, m)
+        wino(2, 2, 7, 5, 3, m, p=(0, 1, 2, 0))
+        wino(1, 8, 6, 9, 16, m, block=8)
+    wino(1, 2, 6, 6, 2, 4, p=(0, 0, 0, 0))
+
+    def weight(w, m):
+        G = {2: [[1, 0, 0], [.5, .5, .5], [.5, -.5, .5], [0, 0, 1]],
+             4: [[1 / 4, 0, 0], [-1 / 6, -1 / 6, -1 / 6], [-1 / 6, 1 / 6, -1 / 6],
+                 [1 / 24, 1 / 12, 1 / 6], [1 / 24, -1 / 12, 1 / 6], [0, 0, 1]]}[m]
+        return np.einsum("rk,oikl,ql->rqoi", np.array(G), w.astype(np.float64), np.array(G)).astype(np.float32)
+    for m in (2, 4):
+        name = "nn.contrib_conv2d_winograd_weight_transform"
+        case(name, f"{name}(%0, tile_size={m})", [F(2, 3, 3, 3)], lambda w: weight(w, m), 1e-7)
+
+
 def pooling():
     def pool(name, shape, k, s=(1, 1), p=(0, 0, 0, 0), d=(1, 1), ceil=0, inc=0):
         op = "MaxPool" if name == "max" else "AveragePool"
@@ -493,7 +522,7 @@ def quantized():
 
 
 def main():
-    for family in (elementwise, normalization, convolution, pooling, products, lstm, moving, reductions, resize, quantized):
+    for family in (elementwise, normalization, convolution, winograd, pooling, products, lstm, moving, reductions, resize, quantized):
         family()
     here = os.path.dirname(os.path.abspath(__file__))
     for name, cases in CASES.items():

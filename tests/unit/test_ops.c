@@ -229,6 +229,15 @@ static bool run_te(const Case *k, const char *how, const TeFunc *te, const Type 
     return true;
 }
 
+/* The operands of the call are main's parameters, not further calls. */
+static bool is_alone(const Expr *e)
+{
+    for (uint32_t i = 0; i < e->nkids; i++)
+        if (e->kids[i]->kind == EXPR_CALL || !is_alone(e->kids[i]))
+            return false;
+    return true;
+}
+
 /* The call by itself, its operands known; then the same from its text. */
 static bool run_alone(const Case *k, const Expr *f)
 {
@@ -240,7 +249,7 @@ static bool run_alone(const Case *k, const Expr *f)
     TeFunc        te = {.name = "f", .params = params, .outs = outs};
     OpCall        oc = {.op = op, .in = in, .out = out};
 
-    if (!op || !op->compute)
+    if (!op || !op->compute || !is_alone(call))
         return true;
     oc.attrs = call->u.attrs;
     for (uint32_t i = 0; i < call_nargs(call); i++)

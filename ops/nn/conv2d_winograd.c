@@ -1,0 +1,377 @@
+/* Winograd's convolution: 3x3, stride 1, with fewer multiplications.
+ *
+ *     %u = nn.contrib_conv2d_winograd_weight_transform(%w, tile_size=4);        // folded:
+ * constants %y = nn.contrib_conv2d_winograd_without_weight_transform(%d, %u, tile_size=4,
+ * padding=..);
+ *
+ * The output is cut into tiles of m by m (m = tile_size, 2 or 4; a = m + 2 cells of input each
+ * way). With t a tile, TB tiles a row:
+ *
+ *     %v1[c, t, r, q, i] = case(q; B' rows over k of %pad[n, c, ty*m + r, tx*m + k, i])
+ *     %v[r, q, c, t, i] = case(r; B' rows over k of %v1[c, t, k, q, i])
+ *     %m[r, q, t, o] = sum[c, i] %v[r, q, c, t, i] * %u[r, q, o, c*8 + i]
+ *     %y1[t, o, a, q] = case(a; A' rows over k of %m[k, q, t, o])
+ *     %y[n, o, y, x, j] = case(x % m; A' rows over k of %y1[tile of (y, x), o*8 + j, y % m, k])
+ *
+ * The transforms keep their factored forms: unrolled arms of one case share their sums.  The
+ * weights are transformed in double precision.  Error: the products are exact to rounding, but the
+ * transforms grow numbers by up to 4*5*5/4 for m = 4: about 1e-6 of the largest output, measured on
+ * whole networks.  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016. */
+#include "ops/common.h"
+
+#include <string.h>
+
+enum { MAX_A = 6 };
+
+typedef struct {
+    int64_t m, a;  /* output and input cells of a tile */
+    int64_t block; /* 0: plain */
+    int64_t in_c, out_c;
+    int64_t n, th, tw; /* images; rows and columns of tiles */
+    int64_t pad_lo[2], pad_hi[2];
+} Winograd;
+
+/* ---- transforms of one dimension ------------------------------------------------------------------- */
+
+static const Prim *times(Ctx *c, double k, const Prim *x)
+{
+    return prim_mul(c, prim_num(c, x->dtype, k), x);
+}
+
+/* B' d: input to the domain of products. */
+static void transform_input(Ctx *c, int64_t m, const Prim *const *d, const Prim **v)
+{
+    if (m == 2) {
+        v[0] = prim_sub(c, d[0], d[2]);
+        v[1] = prim_add(c, d[1], d[2]);
+        v[2] = prim_sub(c, d[2], d[1]);
+        v[3] = prim_sub(c, d[1], d[3]);
+        return;
+    }
+    const Prim *a = prim_sub(c, d[4], times(c, 4, d[2])), *b = prim_sub(c, d[3], times(c, 4, d[1]));
+    const Prim *e = prim_sub(c, d[4], d[2]), *f = times(c, 2, prim_sub(c, d[3], d[1]));
+
+    v[0] = prim_add(c, prim_sub(c, times(c, 4, d[0]), times(c, 5, d[2])), d[4]);
+    v[1] = prim_add(c, a, b);
+    v[2] = prim_sub(c, a, b);
+    v[3] = prim_add(c, e, f);
+    v[4] = prim_sub(c, e, f);
+    v[5] = prim_add(c, prim_sub(c, times(c, 4, d[1]), times(c, 5, d[3])), d[5]);
+}
+
+/* A' p: products to output. */
+static void transform_output(Ctx *c, int64_t m, const Prim *const *p, const Prim **y)
+{
+    const Prim *s = prim_add(c, p[1], p[2]), *d = prim_sub(c, p[1], p[2]);
+
+    if (m == 2) {
+        y[0] = prim_add(c, p[0], s);
+        y[1] = prim_sub(c, d, p[3]);
+        return;
+    }
+    const Prim *s2 = prim_add(c, p[3], p[4]), *d2 = prim_sub(c, p[3], p[4]);
+
+    y[0] = prim_add(c, prim_add(c, p[0], s), s2);
+    y[1] = prim_add(c, d, times(c, 2, d2));
+    y[2] = prim_add(c, s, times(c, 4, s2));
+    y[3] = prim_add(c, prim_add(c, d, times(c, 8, d2)), p[5]);
+}
+
+/* G g: the three weights of a row to the domain of products. */
+static void transform_weight(Ctx *c, int64_t m, const Prim *const *g, const Prim **u)
+{
+    const Prim *s = prim_add(c, g[0], g[2]);
+
+    u[0] = m == 2 ? g[0] : times(c, 1.0 / 4, g[0]);
+    u[m + 1] = g[2];
+    if (m == 2) {
+        u[1] = times(c, 1.0 / 2, prim_add(c, s, g[1]));
+        u[2] = times(c, 1.0 / 2, prim_sub(c, s, g[1]));
+        return;
+    }
+    const Prim *even = prim_add(c, times(c, 1.0 / 24, g[0]), times(c, 1.0 / 6, g[2]));
+    const Prim *odd = times(c, 1.0 / 12, g[1]);
+
+    u[1] = times(c, -1.0 / 6, prim_add(c, s, g[1]));
+    u[2] = times(c, -1.0 / 6, prim_sub(c, s, g[1]));
+    u[3] = prim_add(c, even, odd);
+    u[4] = prim_sub(c, even, odd);
+}
+
+/* ---- type relations ---------------------------------------------------------------------------------- */
+
+static bool tile_size(Ctx *c, Loc loc, int64_t m)
+{
+    if (m == 2 || m == 4)
+        return true;
+    return error_at(c, E_TYPE, loc, "tile_size is 2 or 4, not %lld", (long long)m);
+}
+
+const Type *rel_winograd_weight(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
+                                uint32_t nin)
+{
+    const WinogradWeightAttrs *a = attrs;
+    int64_t                    k[2];
+
+    if (!rel_tensors(c, loc, in, nin) || !tile_size(c, loc, a->tile_size) ||
+        !rel_rank(c, loc, in[0], 4, "weight") || !rel_dim(c, loc, in[0], 2, &k[0]) ||
+        !rel_dim(c, loc, in[0], 3, &k[1]))
+        return NULL;
+    if (k[0] != 3 || k[1] != 3 || !dtype_is_float(in[0]->dtype))
+        return error_at(c, E_TYPE, loc, "the weight must be floats of 3x3, not %s",
+                        type_text(c, in[0]));
+    const Idx *cells = idx_const(c->arith, a->tile_size + 2);
+    const Idx *dims[4] = {cells, cells, in[0]->dims[0], in[0]->dims[1]};
+
+    return rel_tensor(c, loc, in[0]->dtype, 4, dims);
+}
+
+/* Sizes; `out` gets the dimensions of the result. */
+static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const Type *data,
+                           const Type *u, Winograd *w, int64_t *out)
+{
+    int64_t d[4], ud[4];
+
+    if (!tile_size(c, loc, a->tile_size) || !rel_ints(c, loc, "padding", a->padding, 4, 0) ||
+        !rel_layout(c, loc, a->data_layout, "NCHW", &w->block) ||
+        !rel_rank(c, loc, data, w->block ? 5 : 4, "data") ||
+        !rel_rank(c, loc, u, 4, "transformed weight"))
+        return false;
+    for (uint32_t i = 0; i < 4; i++)
+        if (!rel_dim(c, loc, data, i, &d[i]) || !rel_dim(c, loc, u, i, &ud[i]))
+            return false;
+    w->m = a->tile_size;
+    w->a = w->m + 2;
+    w->n = d[0];
+    w->in_c = d[1] * (w->block ? w->block : 1);
+    w->out_c = ud[2];
+    if (ud[0] != w->a || ud[1] != w->a || ud[3] != w->in_c || w->out_c < 1 || w->in_c < 1 ||
+        w->n < 1 || (w->block && w->out_c % w->block))
+        return error_at(c, E_TYPE, loc, "a transformed weight %s for data %s", type_text(c, u),
+                        type_text(c, data));
+    for (uint32_t i = 0; i < 2; i++) {
+        w->pad_lo[i] = a->padding.at[i];
+        w->pad_hi[i] = a->padding.at[i + 2];
+        out[i + 2] = d[i + 2] + w->pad_lo[i] + w->pad_hi[i] - 2;
+        if (out[i + 2] < 1)
+            return error_at(c, E_TYPE, loc, "a kernel of 3 does not fit into dimension %u of %s",
+                            i + 2, type_text(c, data));
+    }
+    w->th = (out[2] + w->m - 1) / w->m;
+    w->tw = (out[3] + w->m - 1) / w->m;
+    out[0] = w->n;
+    out[1] = w->block ? w->out_c / w->block : w->out_c;
+    out[4] = w->block;
+    return true;
+}
+
+const Type *rel_conv2d_winograd(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
+                                uint32_t nin)
+{
+    int64_t  out[5];
+    Winograd w;
+
+    if (!rel_tensors(c, loc, in, nin) || !rel_same_dtype(c, loc, in[0], in[1]) ||
+        !winograd_sizes(c, loc, attrs, in[0], in[1], &w, out))
+        return NULL;
+    return rel_tensor_i64(c, loc, in[0]->dtype, w.block ? 5 : 4, out);
+}
+
+/* ---- compute: the weights ---------------------------------------------------------------------------- */
+
+bool te_winograd_weight(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    static const char *const names[] = {"r", "q", "o", "c"};
+    int64_t                  m = ((const WinogradWeightAttrs *)call->attrs)->tile_size;
+    Axes                     a = te_axes(c, 4, call->out[0]->dims, names);
+    const Prim              *g[3], *row[3][MAX_A], *rows[MAX_A], *cell[MAX_A];
+
+    /* G w of each column of the kernel, then G of those rows; double precision throughout. */
+    for (int64_t x = 0; x < 3; x++) {
+        for (int64_t y = 0; y < 3; y++) {
+            const Idx *at[4] = {a.at[2], a.at[3], idx_const(c->arith, y), idx_const(c->arith, x)};
+
+            g[y] = prim_cast(c, DT_F64, te_at(c, in[0], at));
+        }
+        transform_weight(c, m, g, row[x]);
+    }
+    for (int64_t r = 0; r < m + 2; r++) {
+        const Prim *of[3] = {row[0][r], row[1][r], row[2][r]};
+
+        transform_weight(c, m, of, cell);
+        rows[r] = prim_case(c, a.at[1], (uint32_t)m + 2, cell);
+    }
+    const Prim *u = prim_case(c, a.at[0], (uint32_t)m + 2, rows);
+
+    out[0] = te_compute(c, "u", call->out[0]->dtype, a, prim_cast(c, call->out[0]->dtype, u));
+    return true;
+}
+
+/* ---- compute: the convolution ------------------------------------------------------------------------ */
+
+/* The data with whole tiles around them. */
+static const Tensor *padded(Ctx *c, const Winograd *w, const Tensor *d)
+{
+    static const char *const names[] = {"n", "c", "y", "x", "i"};
+    Arith                   *A = c->arith;
+    const Idx               *dims[5], *at[5];
+    uint32_t                 nd = d->buffer->ndim;
+    int64_t                  tiles[2] = {w->th, w->tw};
+    Pred                     inside = PRED_TRUE;
+
+    for (uint32_t i = 0; i < nd; i++)
+        dims[i] = i == 2 || i == 3 ? idx_const(A, tiles[i - 2] * w->m + 2) : d->buffer->extent[i];
+    if (dims[2] == d->buffer->extent[2] && dims[3] == d->buffer->extent[3] && !w->pad_lo[0] &&
+        !w->pad_lo[1])
+        return d;
+    Axes a = te_axes(c, nd, dims, names);
+
+    for (uint32_t i = 0; i < nd; i++) {
+        at[i] = a.at[i];
+        if (i != 2 && i != 3)
+            continue;
+        at[i] = idx_addc(A, a.at[i], -w->pad_lo[i - 2]);
+        inside = pred_and(A, c->arena, inside, at[i]);
+        inside =
+            pred_and(A, c->arena, inside, idx_addc(A, idx_sub(A, d->buffer->extent[i], at[i]), -1));
+    }
+    DType t = d->buffer->dtype;
+
+    return te_compute(c, "pad", t, a,
+                      prim_select(c, pred_prim(c, inside), te_at(c, d, at), prim_num(c, t, 0)));
+}
+
+static Axes axes(Ctx *c, uint32_t n, const int64_t *extents, const char *const *names)
+{
+    const Idx *dims[TE_MAX_AXES];
+
+    for (uint32_t i = 0; i < n; i++)
+        dims[i] = idx_const(c->arith, extents[i]);
+    return te_axes(c, n, dims, names);
+}
+
+/* One transform of the input: cells along k by `at[along]`, the result's place by `which`. */
+static const Prim *input_rows(Ctx *c, const Winograd *w, const Tensor *x, const Idx **at,
+                              uint32_t along, const Idx *first, const Idx *which)
+{
+    const Prim *d[MAX_A], *v[MAX_A];
+
+    for (int64_t k = 0; k < w->a; k++) {
+        at[along] = idx_addc(c->arith, first, k);
+        d[k] = te_at(c, x, at);
+    }
+    transform_input(c, w->m, d, v);
+    return prim_case(c, which, (uint32_t)w->a, v);
+}
+
+static const Prim *output_rows(Ctx *c, const Winograd *w, const Tensor *x, const Idx **at,
+                               uint32_t along, const Idx *which)
+{
+    const Prim *p[MAX_A], *y[MAX_A];
+
+    for (int64_t k = 0; k < w->a; k++) {
+        at[along] = idx_const(c->arith, k);
+        p[k] = te_at(c, x, at);
+    }
+    transform_output(c, w->m, p, y);
+    return prim_case(c, which, (uint32_t)w->m, y);
+}
+
+static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *d)
+{
+    static const char *const first[] = {"c", "t", "r", "q", "i"};
+    static const char *const second[] = {"r", "q", "c", "t", "i"};
+    Arith                   *A = c->arith;
+    const Tensor            *x = padded(c, w, d);
+    uint32_t                 nd = w->block ? 5 : 4;
+    int64_t    blocks = w->block ? w->in_c / w->block : w->in_c, tiles = w->n * w->th * w->tw;
+    Axes       a = axes(c, nd, (int64_t[]){blocks, tiles, w->a, w->a, w->block}, first);
+    const Idx *t = a.at[1], *tx = idx_modc(A, t, w->tw);
+    const Idx *ty = idx_modc(A, idx_divc(A, t, w->tw), w->th), *n = idx_divc(A, t, w->th * w->tw);
+    const Idx *at[5] = {n, a.at[0], idx_add(A, idx_mulc(A, ty, w->m), a.at[2]), NULL, a.at[4]};
+    const Tensor *v1 = te_compute(c, "v1", d->buffer->dtype, a,
+                                  input_rows(c, w, x, at, 3, idx_mulc(A, tx, w->m), a.at[3]));
+
+    a = axes(c, nd, (int64_t[]){w->a, w->a, blocks, tiles, w->block}, second);
+    const Idx *vat[5] = {a.at[2], a.at[3], NULL, a.at[1], a.at[4]};
+
+    return te_compute(c, "v", d->buffer->dtype, a,
+                      input_rows(c, w, v1, vat, 2, idx_const(A, 0), a.at[0]));
+}
+
+static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const Tensor *u)
+{
+    static const char *const names[] = {"r", "q", "t", "o"}, *const rnames[] = {"c", "i"};
+    Arith     *A = c->arith;
+    int64_t    tiles = w->n * w->th * w->tw;
+    Axes       a = axes(c, 4, (int64_t[]){w->a, w->a, tiles, w->out_c}, names);
+    Axes       k = axes(c, w->block ? 2 : 1,
+                        (int64_t[]){w->block ? w->in_c / w->block : w->in_c, w->block}, rnames);
+    const Idx *vat[5] = {a.at[0], a.at[1], k.at[0], a.at[2], k.at[1]};
+    const Idx *ch = w->block ? idx_add(A, idx_mulc(A, k.at[0], w->block), k.at[1]) : k.at[0];
+    const Idx *uat[4] = {a.at[0], a.at[1], a.at[3], ch};
+
+    return te_reduce(c, "m", v->buffer->dtype, a, COMB_SUM, k,
+                     prim_mul(c, te_at(c, v, vat), te_at(c, u, uat)));
+}
+
+bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    static const char *const names[] = {"t", "o", "a", "q"};
+    static const char *const out_names[] = {"n", "o", "y", "x", "j"};
+    Arith                   *A = c->arith;
+    const Type              *type = call->out[0];
+    int64_t                  dims[5];
+    Winograd                 w;
+
+    if (!winograd_sizes(c, call->loc, call->attrs, call->in[0], call->in[1], &w, dims))
+        return false;
+    const Tensor *m = products(c, &w, transformed_input(c, &w, in[0]), in[1]);
+    Axes          a = axes(c, 4, (int64_t[]){w.n * w.th * w.tw, w.out_c, w.m, w.a}, names);
+    const Idx    *mat[4] = {NULL, a.at[3], a.at[0], a.at[1]};
+    const Tensor *y1 = te_compute(c, "y1", type->dtype, a, output_rows(c, &w, m, mat, 0, a.at[2]));
+
+    a = te_axes(c, type->n, type->dims, out_names);
+    const Idx *y = a.at[2], *x = a.at[3];
+    const Idx *row = idx_add(A, idx_mulc(A, a.at[0], w.th), idx_divc(A, y, w.m));
+    const Idx *tile = idx_add(A, idx_mulc(A, row, w.tw), idx_divc(A, x, w.m));
+    const Idx *ch = w.block ? idx_add(A, idx_mulc(A, a.at[1], w.block), a.at[4]) : a.at[1];
+    const Idx *yat[4] = {tile, ch, idx_modc(A, y, w.m), NULL};
+
+    out[0] =
+        te_compute(c, "y", type->dtype, a, output_rows(c, &w, y1, yat, 3, idx_modc(A, x, w.m)));
+    return true;
+}
+
+/* ---- the variant of a call ----------------------------------------------------------------------------- */
+
+const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
+{
+    const Conv2dAttrs *a = ATTRS(Conv2dAttrs, conv);
+    const Type        *data = call_arg(conv, 0)->type, *weight = call_arg(conv, 1)->type;
+    int64_t            k[4], block;
+
+    if (!data || !weight || !dtype_eq(data->dtype, weight->dtype) || !dtype_is_float(data->dtype) ||
+        *a->out_dtype || a->groups != 1 || !layout_block(a->data_layout, "NCHW", &block) ||
+        (*a->out_layout && strcmp(a->out_layout, a->data_layout)))
+        return NULL;
+    for (uint32_t i = 0; i < 4; i++)
+        if (!type_dim(weight, i, &k[i]) || (i < 2 && block && k[i] % block))
+            return NULL;
+    for (uint32_t i = 0; i < data->n; i++)
+        if (!type_dim(data, i, &(int64_t){0}))
+            return NULL;
+    for (uint32_t i = 0; i < 2; i++)
+        if (k[i + 2] != 3 || a->strides.at[i] != 1 || a->dilation.at[i] != 1)
+            return NULL;
+    WinogradWeightAttrs *u = NEW_ATTRS(c, WinogradWeightAttrs);
+    Conv2dWinogradAttrs *v = NEW_ATTRS(c, Conv2dWinogradAttrs);
+
+    u->tile_size = v->tile_size = tile;
+    v->padding = a->padding;
+    v->data_layout = a->data_layout;
+    return call2(
+        c, "nn.contrib_conv2d_winograd_without_weight_transform", call_arg(conv, 0),
+        call1(c, "nn.contrib_conv2d_winograd_weight_transform", call_arg(conv, 1), u, conv->loc), v,
+        conv->loc);
+}
