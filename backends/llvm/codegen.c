@@ -490,7 +490,7 @@ static GenFunc *declare(Gen *g, const Func *f)
     }
     gf->type = LLVMFunctionType(g->none, types, f->nparams, false);
     gf->fn = LLVMAddFunction(g->mod, name, gf->type);
-    if (f->kind == FUNC_KERNEL && !g->in_process)
+    if ((f->kind == FUNC_KERNEL && !g->in_process) || g->shard_of)
         LLVMSetVisibility(gf->fn, LLVMHiddenVisibility);
     else
         LLVMSetLinkage(gf->fn, LLVMInternalLinkage);
@@ -534,7 +534,10 @@ bool gen_functions(Gen *g)
         }
         if (f->kind == FUNC_HOST && !g->in_process)
             continue;
-        define(g, declare(g, f));
+        GenFunc *gf = declare(g, f);
+
+        if (!g->shard_of || g->shard_of[i] == g->shard)
+            define(g, gf);
     }
     return diag_errors(g->c->diags) == errors;
 }
@@ -570,17 +573,13 @@ bool gen_thunks(Gen *g)
 
 /* ---- the module ------------------------------------------------------------------------------------------ */
 
-/* LLVM's complaints about what it was given. */
+/* LLVM's complaints about what it was given; perhaps in another thread, so only noted. */
 static void complain(LLVMDiagnosticInfoRef info, void *user)
 {
-    Ctx  *c = user;
-    char *text;
+    Gen *g = user;
 
-    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
-        return;
-    text = LLVMGetDiagInfoDescription(info);
-    error_at(c, E_CODEGEN, NO_LOC, "LLVM: %s", text);
-    LLVMDisposeMessage(text);
+    if (LLVMGetDiagInfoSeverity(info) == LLVMDSError && !g->complaint)
+        g->complaint = LLVMGetDiagInfoDescription(info);
 }
 
 static void set_layout(Gen *g)
@@ -614,7 +613,7 @@ Gen *gen_new(Ctx *c, const TirModule *tir, const Target *t, const char *name, co
     g->lc = LLVMContextCreate();
     g->mod = LLVMModuleCreateWithNameInContext(name, g->lc);
     g->b = LLVMCreateBuilderInContext(g->lc);
-    LLVMContextSetDiagnosticHandler(g->lc, complain, c);
+    LLVMContextSetDiagnosticHandler(g->lc, complain, g);
     set_layout(g);
     g->i1 = LLVMInt1TypeInContext(g->lc);
     g->i8 = LLVMInt8TypeInContext(g->lc);
@@ -632,6 +631,8 @@ Gen *gen_new(Ctx *c, const TirModule *tir, const Target *t, const char *name, co
 
 void gen_free(Gen *g)
 {
+    if (g->complaint)
+        LLVMDisposeMessage(g->complaint);
     LLVMDisposeBuilder(g->b);
     LLVMDisposeModule(g->mod);
     LLVMContextDispose(g->lc);

@@ -7,7 +7,8 @@
  *   codegen_half.c  f16 and bf16
  *   codegen_host.c  parallel regions: barriers, launches, instrumentation
  *   codegen_entry.c the entry points of a model: checks, the info struct
- *   build.c         target machine, optimisation, emission; the Backend struct
+ *   build.c         target machine, optimisation, emission, shards; the Backend struct
+ *   merge.c         several objects as one
  *   jit.c           code loaded into this process
  *
  * Everything made while generating code lives in one `Gen`; LLVM's own objects hang in its context
@@ -73,7 +74,10 @@ typedef struct Gen {
     Arch             arch;
     uint32_t         caps;
     bool             in_process; /* for jit(): regions run as one part, in line */
+    const uint8_t   *shard_of;   /* by function: the shard that defines it; NULL: one defines all */
+    uint8_t          shard;
 
+    char                *complaint; /* of LLVM: the first error */
     LLVMTargetMachineRef tm;
     LLVMContextRef       lc;
     LLVMModuleRef        mod;
@@ -251,6 +255,11 @@ void llvm_init(void);
 LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, bool pic);
 /* Optimise the module and write it down. */
 bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
+
+/* ---- merge.c --------------------------------------------------------------------------------------- */
+
+/* ELF objects as one; false if they are not what LLVM writes. */
+bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, Bytes *out);
 
 /* ---- jit.c ------------------------------------------------------------------------------------------ */
 

@@ -166,6 +166,59 @@ static const Plan *make_plan(const Target *t, bool branches)
     return p;
 }
 
+/* Enough code for several shards: KERNELS times  y[i] = y[i] * 0.5 + k + x[i], written out, then a
+ * tile, which lies in another shard, adds 1 to y[0]. */
+enum { KERNELS = 48 };
+
+static const Plan *make_big_plan(const Target *t)
+{
+    Plan         *p = arena_dup(arena, make_plan(t, false), sizeof *p);
+    const Func  **f = NEW_ARRAY(arena, const Func *, KERNELS + 2);
+    const Stmt  **calls = NEW_ARRAY(arena, const Stmt *, KERNELS + 1);
+    const Func   *main = p->tir->funcs[3];
+    const Buffer *io[2] = {main->params[0].buffer, main->params[1].buffer};
+    Param        *one = NEW_ARRAY(arena, Param, 1);
+    const Buffer *z = buf("y", DT_F32, N);
+
+    one[0] = (Param){z, NULL, true};
+    f[0] = func_new(
+        c,
+        (Func){.name = "tile.0",
+               .kind = FUNC_TILE,
+               .target = t,
+               .nparams = 1,
+               .params = one,
+               .body = store(z, num(0), prim_add(c, load(z, num(0)), prim_float(c, DT_F32, 1)))});
+    for (int k = 0; k < KERNELS; k++) {
+        const Buffer *b[2] = {buf("x", DT_F32, N), buf("y", DT_F32, N)};
+        const Stmt   *s[N + 1];
+        Param        *params = NEW_ARRAY(arena, Param, 2);
+        Arg arg = {b[1], num(0), NULL}, args[2] = {{io[0], num(0), NULL}, {io[1], num(0), NULL}};
+        const char *name = intern_printf(c->strings, "kernel.%d", k);
+
+        params[0] = (Param){b[0], NULL, false};
+        params[1] = (Param){b[1], NULL, true};
+        for (int i = 0; i < N; i++) {
+            const Prim *v = prim_mul(c, load(b[1], num(i)), prim_float(c, DT_F32, 0.5));
+
+            v = prim_add(c, v, prim_float(c, DT_F32, k));
+            s[i] = store(b[1], num(i), prim_add(c, v, load(b[0], num(i))));
+        }
+        s[N] = stmt_call(c, "tile.0", 1, &arg, false, NO_LOC);
+        f[1 + k] = func_new(c, (Func){.name = name,
+                                      .kind = FUNC_KERNEL,
+                                      .target = t,
+                                      .nparams = 2,
+                                      .params = params,
+                                      .body = stmt_seq(c, N + 1, s)});
+        calls[k] = stmt_call(c, name, 2, args, true, NO_LOC);
+    }
+    f[KERNELS + 1] =
+        func_with_body(c, main, stmt_region(c, main->body->u.region, stmt_seq(c, KERNELS, calls)));
+    p->tir = tirmod_new(c, KERNELS + 2, f);
+    return p;
+}
+
 /* ---- entry points ------------------------------------------------------------------------------------ */
 
 static _Alignas(64) float x[N], y[N];
@@ -477,6 +530,72 @@ static void test_objects(void)
     end();
 }
 
+static uint32_t sections(Bytes object, const char *name)
+{
+    ElfFile  f;
+    uint32_t n = 0;
+
+    CHECK(elf_read(c->diags, arena, "net.o", object, &f));
+    for (uint32_t i = 0; i < f.nsections; i++)
+        n += !strcmp(f.sections[i].name, name);
+    return n;
+}
+
+/* Objects made in shards: the same bytes with any number of threads, and the same results. */
+static void test_shards(void)
+{
+    static const char *const elf[] = {"llvm", "i686-linux-gnu", "aarch64-linux-gnu",
+                                      "arm-linux-gnueabihf", "riscv64-linux-gnu"};
+    static const CodegenInfo info;
+    AuditRules               rules = {.entry = "net"};
+    AuditReport              report;
+
+    for (size_t i = 0; i < COUNT(elf); i++) {
+        Bytes          object[2];
+        CodegenOptions o = options;
+
+        begin();
+        const Target *t = backend_llvm.parse_target(c, elf[i]);
+        const Plan   *p = make_big_plan(t);
+
+        for (uint32_t jobs = 1; jobs < 3; jobs++) {
+            o.jobs = jobs;
+            CHECK(backend_llvm.codegen(c, p, &o, &info, EMIT_OBJECT, &object[jobs - 1]));
+        }
+        CHECK(object[0].n == object[1].n && !memcmp(object[0].at, object[1].at, object[0].n));
+        CHECK(audit_object(c->diags, arena, elf[i], object[0], &rules, &report));
+        CHECK(sections(object[0], ".text") > 1);
+        CHECK_INT(sections(object[0], ".note.GNU-stack"), 1);
+        end();
+    }
+    begin();
+    const Plan *p = make_big_plan(backend_llvm.parse_target(c, "llvm -mcpu=native"));
+    Jit        *j = backend_llvm.jit_plan(c, p, &options);
+    Run        *run;
+
+    CHECK(j != NULL);
+    if (j) {
+        void        *in[1] = {x}, *out[1] = {y};
+        tvmcc_params q = params();
+        bool         same = true;
+
+        *(void **)&run = backend_llvm.jit_symbol(j, "net_run_ex");
+        fill();
+        memset(y, 0, sizeof y);
+        CHECK_INT(run(in, out, &q), 0);
+        for (int i = 0; i < N; i++) {
+            float v = 0;
+
+            for (int k = 0; k < KERNELS; k++)
+                v = v * 0.5f + (float)k + x[i] + (i == 0);
+            same = same && v == y[i];
+        }
+        CHECK(same);
+        backend_llvm.jit_free(j);
+    }
+    end();
+}
+
 static const char program[] =
     "typedef struct { float *p; } io;\n"
     "int net_run(const io *, const io *, void *);\n"
@@ -670,6 +789,7 @@ int main(void)
 {
     RUN(test_plan);
     RUN(test_objects);
+    RUN(test_shards);
     RUN(test_qemu);
     RUN(test_targets);
     return check_result();

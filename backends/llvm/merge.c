@@ -1,0 +1,442 @@
+/* Several ELF objects as one, without a linker.
+ *
+ * Shards of a model are compiled apart (build.c) and have to come out as one relocatable object.
+ * All sections are kept side by side, as an object may have many of one name; only the symbol
+ * tables become one, so symbol numbers in relocations and section numbers change.  Both classes,
+ * little endian, as LLVM writes them. */
+#include "backends/llvm/llvm.h"
+
+#include <elf.h>
+#include <string.h>
+
+enum { ADDRSIG = 0x6fff4c03 }; /* LLVM's list of symbols whose address counts: symbol numbers */
+
+typedef struct {
+    const char *name;
+    uint32_t    type, link, info;
+    uint64_t    flags, align, entry, size, offset;
+    uint8_t    *data; /* a copy; NULL: none in the file */
+    uint32_t    out;  /* number in the result, 0: left out */
+} Section;
+
+typedef struct {
+    const char *name;
+    uint8_t     info, other;
+    uint16_t    section; /* own numbers, SHN_ABS and the like as they are */
+    uint64_t    value, size;
+    uint32_t    out;
+} Symbol;
+
+typedef struct {
+    bool     wide;
+    uint16_t machine;
+    uint32_t flags, nsections, nsymbols, nlocals;
+    Section *s;
+    Symbol  *sym;
+} Object;
+
+typedef struct {
+    Ctx     *c;
+    uint32_t n;
+    Object  *in;
+    StrBuf   file, names;
+    VEC(Symbol) symbols; /* sections are numbers of the result */
+    uint32_t nlocals, nsections;
+} Merge;
+
+/* ---- reading: LLVM wrote these bytes, but nothing is taken on trust ----------------------------- */
+
+static bool inside(Bytes b, uint64_t offset, uint64_t n)
+{
+    return offset <= b.n && n <= b.n - offset;
+}
+
+static const char *name_at(Bytes table, uint64_t at)
+{
+    return at < table.n && memchr(table.at + at, 0, table.n - at) ? (const char *)table.at + at
+                                                                  : "";
+}
+
+static bool read_section(Bytes b, bool wide, uint64_t at, Section *s, uint32_t *name)
+{
+    if (wide) {
+        Elf64_Shdr h;
+
+        if (!inside(b, at, sizeof h))
+            return false;
+        memcpy(&h, b.at + at, sizeof h);
+        *name = h.sh_name;
+        *s = (Section){.type = h.sh_type,
+                       .link = h.sh_link,
+                       .info = h.sh_info,
+                       .flags = h.sh_flags,
+                       .align = h.sh_addralign,
+                       .entry = h.sh_entsize,
+                       .size = h.sh_size,
+                       .offset = h.sh_offset};
+    } else {
+        Elf32_Shdr h;
+
+        if (!inside(b, at, sizeof h))
+            return false;
+        memcpy(&h, b.at + at, sizeof h);
+        *name = h.sh_name;
+        *s = (Section){.type = h.sh_type,
+                       .link = h.sh_link,
+                       .info = h.sh_info,
+                       .flags = h.sh_flags,
+                       .align = h.sh_addralign,
+                       .entry = h.sh_entsize,
+                       .size = h.sh_size,
+                       .offset = h.sh_offset};
+    }
+    return s->type == SHT_NOBITS || inside(b, s->offset, s->size);
+}
+
+static Symbol read_symbol(bool wide, const uint8_t *p, Bytes names)
+{
+    if (wide) {
+        Elf64_Sym y;
+
+        memcpy(&y, p, sizeof y);
+        return (Symbol){
+            name_at(names, y.st_name), y.st_info, y.st_other, y.st_shndx, y.st_value, y.st_size, 0};
+    }
+    Elf32_Sym y;
+
+    memcpy(&y, p, sizeof y);
+    return (Symbol){
+        name_at(names, y.st_name), y.st_info, y.st_other, y.st_shndx, y.st_value, y.st_size, 0};
+}
+
+static bool read_symbols(Ctx *c, Bytes b, Object *o, const Section *table)
+{
+    uint64_t size = o->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+    Bytes    names = {0};
+
+    if (table->link >= o->nsections)
+        return false;
+    names.at = b.at + o->s[table->link].offset;
+    names.n = o->s[table->link].size;
+    o->nsymbols = (uint32_t)(table->size / size);
+    o->nlocals = table->info;
+    o->sym = NEW_ARRAY(c->scratch, Symbol, o->nsymbols + 1);
+    for (uint32_t i = 0; i < o->nsymbols; i++)
+        o->sym[i] = read_symbol(o->wide, b.at + table->offset + i * size, names);
+    return o->nlocals <= o->nsymbols;
+}
+
+static bool read_object(Ctx *c, Bytes b, Object *o)
+{
+    uint64_t  at, step;
+    uint32_t  names_index;
+    uint32_t *name;
+    Bytes     names;
+
+    if (b.n < sizeof(Elf64_Ehdr) || memcmp(b.at, ELFMAG, SELFMAG) || b.at[EI_DATA] != ELFDATA2LSB)
+        return false;
+    o->wide = b.at[EI_CLASS] == ELFCLASS64;
+    if (o->wide) {
+        Elf64_Ehdr h;
+
+        memcpy(&h, b.at, sizeof h);
+        *o = (Object){true, h.e_machine, h.e_flags, h.e_shnum, 0, 0, NULL, NULL};
+        at = h.e_shoff;
+        names_index = h.e_shstrndx;
+        step = sizeof(Elf64_Shdr);
+    } else {
+        Elf32_Ehdr h;
+
+        memcpy(&h, b.at, sizeof h);
+        *o = (Object){false, h.e_machine, h.e_flags, h.e_shnum, 0, 0, NULL, NULL};
+        at = h.e_shoff;
+        names_index = h.e_shstrndx;
+        step = sizeof(Elf32_Shdr);
+    }
+    o->s = NEW_ARRAY(c->scratch, Section, o->nsections + 1);
+    name = NEW_ARRAY(c->scratch, uint32_t, o->nsections + 1);
+    for (uint32_t i = 0; i < o->nsections; i++) {
+        if (!read_section(b, o->wide, at + i * step, &o->s[i], &name[i]))
+            return false;
+        if (o->s[i].type != SHT_NOBITS)
+            o->s[i].data = arena_dup(c->scratch, b.at + o->s[i].offset, o->s[i].size);
+    }
+    if (names_index >= o->nsections)
+        return false;
+    names = (Bytes){b.at + o->s[names_index].offset, o->s[names_index].size};
+    for (uint32_t i = 0; i < o->nsections; i++)
+        o->s[i].name = name_at(names, name[i]);
+    for (uint32_t i = 0; i < o->nsections; i++)
+        if (o->s[i].type == SHT_SYMTAB && !read_symbols(c, b, o, &o->s[i]))
+            return false;
+    return true;
+}
+
+/* ---- one symbol table ----------------------------------------------------------------------------- */
+
+/* Sections of which a product has one. */
+static bool once_only(const char *name)
+{
+    return str_starts(name, ".note.") || str_ends(name, ".attributes") || !strcmp(name, ".comment");
+}
+
+static void number_sections(Merge *m)
+{
+    m->nsections = 1;
+    for (uint32_t i = 0; i < m->n; i++)
+        for (uint32_t k = 1; k < m->in[i].nsections; k++) {
+            Section *s = &m->in[i].s[k];
+
+            if (s->type == SHT_NULL || s->type == SHT_SYMTAB || s->type == SHT_STRTAB ||
+                s->type == ADDRSIG || (i && once_only(s->name)))
+                continue;
+            s->out = m->nsections++;
+        }
+}
+
+static uint16_t out_section(const Object *o, uint16_t section)
+{
+    if (section == SHN_UNDEF || section >= SHN_LORESERVE)
+        return section;
+    return section < o->nsections ? (uint16_t)o->s[section].out : SHN_UNDEF;
+}
+
+static uint32_t add_symbol(Merge *m, const Object *o, const Symbol *y)
+{
+    Symbol own = *y;
+
+    own.section = out_section(o, y->section);
+    vec_push(m->c->scratch, &m->symbols, own);
+    return m->symbols.n - 1;
+}
+
+/* Locals of all objects, then globals, each once and defined where any object defines it. */
+static void number_symbols(Merge *m)
+{
+    Map *globals = map_new(m->c->scratch);
+
+    vec_push(m->c->scratch, &m->symbols, (Symbol){.name = ""});
+    for (uint32_t i = 0; i < m->n; i++) {
+        Object *o = &m->in[i];
+
+        for (uint32_t k = 1; k < o->nlocals; k++) {
+            Symbol *y = &o->sym[k];
+
+            if (ELF64_ST_TYPE(y->info) != STT_FILE || i == 0)
+                y->out = add_symbol(m, o, y);
+        }
+    }
+    m->nlocals = m->symbols.n;
+    for (uint32_t i = 0; i < m->n; i++) {
+        Object *o = &m->in[i];
+
+        for (uint32_t k = o->nlocals ? o->nlocals : 1; k < o->nsymbols; k++) {
+            Symbol  *y = &o->sym[k];
+            uint64_t key = PTR_KEY(intern(m->c->strings, y->name));
+            uint32_t at = (uint32_t)(uintptr_t)map_get(globals, key);
+
+            if (!at) {
+                at = add_symbol(m, o, y);
+                map_put(globals, key, (void *)(uintptr_t)at);
+            } else if (m->symbols.at[at].section == SHN_UNDEF && y->section != SHN_UNDEF) {
+                m->symbols.at[at] = *y;
+                m->symbols.at[at].section = out_section(o, y->section);
+            }
+            y->out = at;
+        }
+    }
+}
+
+static bool renumber(const Object *o, Section *s)
+{
+    for (uint64_t at = 0; s->entry && at + s->entry <= s->size; at += s->entry) {
+        uint64_t info, k;
+
+        if (o->wide) {
+            memcpy(&info, s->data + at + 8, 8);
+            if ((k = info >> 32) >= o->nsymbols)
+                return false;
+            info = (uint64_t)o->sym[k].out << 32 | (uint32_t)info;
+            memcpy(s->data + at + 8, &info, 8);
+        } else {
+            uint32_t narrow;
+
+            memcpy(&narrow, s->data + at + 4, 4);
+            if ((k = narrow >> 8) >= o->nsymbols)
+                return false;
+            narrow = o->sym[k].out << 8 | (narrow & 0xff);
+            memcpy(s->data + at + 4, &narrow, 4);
+        }
+    }
+    return true;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------- */
+
+static void pad(Merge *m, uint64_t align)
+{
+    while (align > 1 && m->file.n % align)
+        str_addc(&m->file, 0);
+}
+
+static uint32_t add_name(Merge *m, const char *name)
+{
+    size_t at = m->names.n;
+
+    if (!*name)
+        return 0;
+    str_addn(&m->names, name, strlen(name) + 1);
+    return (uint32_t)at;
+}
+
+static void add_header(Merge *m, StrBuf *out, const Section *s)
+{
+    uint32_t name = add_name(m, s->name);
+
+    if (m->in->wide) {
+        Elf64_Shdr h = {.sh_name = name,
+                        .sh_type = s->type,
+                        .sh_flags = s->flags,
+                        .sh_offset = s->offset,
+                        .sh_size = s->size,
+                        .sh_link = s->link,
+                        .sh_info = s->info,
+                        .sh_addralign = s->align,
+                        .sh_entsize = s->entry};
+
+        str_addn(out, (char *)&h, sizeof h);
+    } else {
+        Elf32_Shdr h = {.sh_name = name,
+                        .sh_type = s->type,
+                        .sh_flags = (uint32_t)s->flags,
+                        .sh_offset = (uint32_t)s->offset,
+                        .sh_size = (uint32_t)s->size,
+                        .sh_link = s->link,
+                        .sh_info = s->info,
+                        .sh_addralign = (uint32_t)s->align,
+                        .sh_entsize = (uint32_t)s->entry};
+
+        str_addn(out, (char *)&h, sizeof h);
+    }
+}
+
+static bool add_sections(Merge *m, StrBuf *headers)
+{
+    for (uint32_t i = 0; i < m->n; i++)
+        for (uint32_t k = 1; k < m->in[i].nsections; k++) {
+            Object  *o = &m->in[i];
+            Section *s = &o->s[k];
+
+            if (!s->out)
+                continue;
+            if (s->type == SHT_GROUP)
+                return false;
+            if (s->type == SHT_REL || s->type == SHT_RELA) {
+                if (!renumber(o, s) || s->info >= o->nsections)
+                    return false;
+                s->link = m->nsections; /* .symtab */
+                s->info = o->s[s->info].out;
+            } else if (s->flags & SHF_LINK_ORDER)
+                s->link = s->link < o->nsections ? o->s[s->link].out : 0;
+            pad(m, s->align);
+            s->offset = m->file.n;
+            if (s->data)
+                str_addn(&m->file, (char *)s->data, s->size);
+            add_header(m, headers, s);
+        }
+    return true;
+}
+
+static void add_symtab(Merge *m, StrBuf *headers)
+{
+    Section s = {.name = ".symtab",
+                 .type = SHT_SYMTAB,
+                 .link = m->nsections + 1,
+                 .info = m->nlocals,
+                 .align = 8,
+                 .entry = m->in->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)};
+
+    pad(m, 8);
+    s.offset = m->file.n;
+    s.size = s.entry * m->symbols.n;
+    for (uint32_t i = 0; i < m->symbols.n; i++) {
+        Symbol  *y = &m->symbols.at[i];
+        uint32_t name = add_name(m, y->name);
+
+        if (m->in->wide) {
+            Elf64_Sym w = {name, y->info, y->other, y->section, y->value, y->size};
+
+            str_addn(&m->file, (char *)&w, sizeof w);
+        } else {
+            Elf32_Sym w = {name,    (uint32_t)y->value, (uint32_t)y->size,
+                           y->info, y->other,           y->section};
+
+            str_addn(&m->file, (char *)&w, sizeof w);
+        }
+    }
+    add_header(m, headers, &s);
+}
+
+static void add_strtab(Merge *m, StrBuf *headers)
+{
+    Section s = {.name = ".strtab", .type = SHT_STRTAB, .align = 1};
+    StrBuf  own = strbuf(m->c->scratch);
+
+    add_header(m, &own, &s); /* enters its own name, so that the size is known */
+    s.name = "";
+    s.offset = m->file.n;
+    s.size = m->names.n;
+    str_addn(&m->file, m->names.at, m->names.n);
+    add_header(m, headers, &s);
+    memcpy(headers->at + headers->n - (m->in->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr)),
+           own.at, 4);
+}
+
+static void set_file_header(Merge *m, uint64_t at)
+{
+    uint16_t n = (uint16_t)(m->nsections + 2);
+
+    if (m->in->wide) {
+        Elf64_Ehdr *h = (void *)m->file.at;
+
+        h->e_shoff = at;
+        h->e_shnum = n;
+        h->e_shstrndx = n - 1;
+    } else {
+        Elf32_Ehdr *h = (void *)m->file.at;
+
+        h->e_shoff = (uint32_t)at;
+        h->e_shnum = n;
+        h->e_shstrndx = n - 1;
+    }
+}
+
+bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, Bytes *out)
+{
+    Merge   m = {.c = c, .n = n, .in = NEW_ARRAY(c->scratch, Object, n)};
+    StrBuf  headers = strbuf(c->scratch);
+    Section none = {.name = ""};
+
+    m.file = strbuf(c->arena);
+    m.names = strbuf(c->scratch);
+    str_addc(&m.names, 0);
+    for (uint32_t i = 0; i < n; i++)
+        if (!read_object(c, objects[i], &m.in[i]) || m.in[i].wide != m.in->wide)
+            return false;
+    number_sections(&m);
+    if (m.nsections + 2 >= SHN_LORESERVE)
+        return false;
+    number_symbols(&m);
+    str_addn(&m.file, (const char *)objects->at,
+             m.in->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr));
+    add_header(&m, &headers, &none);
+    if (!add_sections(&m, &headers))
+        return false;
+    add_symtab(&m, &headers);
+    add_strtab(&m, &headers);
+    pad(&m, 8);
+    set_file_header(&m, m.file.n);
+    str_addn(&m.file, headers.at, headers.n);
+    *out = (Bytes){(const uint8_t *)m.file.at, m.file.n};
+    return true;
+}
