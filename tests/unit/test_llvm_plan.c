@@ -566,6 +566,13 @@ static void test_shards(void)
         CHECK(audit_object(c->diags, arena, elf[i], object[0], &rules, &report));
         CHECK(sections(object[0], ".text") > 1);
         CHECK_INT(sections(object[0], ".note.GNU-stack"), 1);
+        o.embed_weights = true;
+        CHECK(backend_llvm.codegen(c, p, &o, &info, EMIT_OBJECT, &object[0]));
+        CHECK(elf_embed(c->diags, arena, "net.o", object[0], "net_weights",
+                        (Bytes){weights, sizeof weights}, &object[1]));
+        CHECK(audit_object(c->diags, arena, elf[i], object[1], &rules, &report));
+        for (uint32_t k = 0; k < report.nundefined; k++)
+            CHECK(strcmp(report.undefined[k], "net_weights") != 0);
         end();
     }
     begin();
