@@ -247,6 +247,132 @@ static void test_conv_example(void)
     CHECK(same_result(s));
 }
 
+static bool has(const Sched *s, const char *part)
+{
+    bool found = strstr(text_of(s->f), part) != NULL;
+    if (!found)
+        printf("no '%s' in\n%s", part, text_of(s->f));
+    return found;
+}
+
+/* 14x14: a tile spans rows, registers are indexed by pixels. */
+static void test_wrapped_groups(void)
+{
+    Sched *s = sched_new(c, &cpu, conv_relu((ConvShape){1, 2, 4, 14, true}));
+    take(s, "elide_pad pad; fold_init bias -> conv\n"
+            "split %conv.y by 2 -> %g, %r; split %conv.o by 2 -> %oc, %ov\n"
+            "reorder %oc, %g, %r, %conv.x, %conv.c, %kh, %kw, %i, %ov, %conv.j\n"
+            "fuse %r, %conv.x -> %px; split %px by 6 tail=even -> %t, %p\n"
+            "reorder %conv.c, %kh, %kw, %i, %p, %ov, %conv.j; cache_write conv reg at %t\n"
+            "reverse_compute_at relu %t; unroll %t, %i, %p, %ov; vectorize %conv.j\n");
+    CHECK(same_result(s));
+    CHECK(has(s, "alloc %conv.reg: f32[6,2,8] @reg"));
+    CHECK(has(s, "alloc %conv.reg: f32[5,2,8] @reg"));
+    CHECK(has(s, "y<4=(%t*6+%p)//14+%g*2, x<14=(%t*6+%p)%14"));
+    CHECK(!strstr(text_of(s->f), "where")); /* even tiles: no conditions anywhere */
+    CHECK(!strstr(text_of(s->f), "alloc %conv:"));
+}
+
+/* ---- Winograd F(4x4, 3x3) --------------------------------------------------------------------------- */
+
+static const int bt4[6][6] = {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
+                              {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
+static const int at4[4][6] = {{1, 1, 1, 1, 1, 0}, {0, 1, -1, 2, -2, 0}, {0, 1, 1, 4, 4, 0},
+                              {0, 1, -1, 8, -8, 1}};
+
+/* case(which; row . t[.., k at dimension dim, ..]) */
+static const Prim *rows(const Idx *which, uint32_t n, const int (*m)[6], const Tensor *t,
+                        const Idx *const *at, uint32_t dim, const Idx *base)
+{
+    const Prim *arm[6];
+    for (uint32_t r = 0; r < n; r++) {
+        arm[r] = NULL;
+        for (int k = 0; k < 6; k++) {
+            const Idx *i[8];
+            if (!m[r][k])
+                continue;
+            for (uint32_t d = 0; d < t->buffer->ndim; d++)
+                i[d] = d == dim ? offset(base, k) : at[d];
+            const Prim *x = prim_mul(c, te_at(c, t, i), num(m[r][k]));
+            arm[r] = arm[r] ? prim_add(c, arm[r], x) : x;
+        }
+    }
+    return prim_case(c, which, n, arm);
+}
+
+static const TeFunc *winograd(int64_t c8, int64_t o8, int64_t th, int64_t tw)
+{
+    static const uint32_t one[5] = {0, 0, 1, 1, 0};
+    static const Halo     halo = {5, 0.0, one, one};
+    int64_t               h = th * 4, w = tw * 4, tiles = th * tw;
+    const Tensor *d = param("d", false, &halo, 5, (int64_t[]){1, c8, h, w, 8});
+    const Tensor *u = param("u", true, NULL, 4, (int64_t[]){6, 6, o8 * 8, c8 * 8});
+    const Tensor *b = param("b", true, NULL, 1, (int64_t[]){o8 * 8});
+
+    Axes a = axes(5, (int64_t[]){1, c8, h + 2, w + 2, 8},
+                  (const char *[]){"n", "c", "y", "x", "i"});
+    const Idx    *y = offset(a.at[2], -1), *x = offset(a.at[3], -1);
+    const Prim   *in = inside(inside(NULL, y, h), x, w);
+    const Prim   *v0 = te_at(c, d, (const Idx *[]){a.at[0], a.at[1], y, x, a.at[4]});
+    const Tensor *pad = te_compute(c, "pad", DT_F32, a, prim_select(c, in, v0, num(0)));
+    /* v1[c, t, r, q, i] */
+    a = axes(5, (int64_t[]){c8, tiles, 6, 6, 8}, (const char *[]){"c", "t", "r", "q", "i"});
+    const Idx *row = plus(times(idx_divc(c->arith, a.at[1], tw), 4), a.at[2]);
+    const Idx *col = times(idx_modc(c->arith, a.at[1], tw), 4);
+    const Idx *pi[] = {K(0), a.at[0], row, NULL, a.at[4]};
+    const Tensor *v1 = te_compute(c, "v1", DT_F32, a, rows(a.at[3], 6, bt4, pad, pi, 3, col));
+    /* v[r, q, c, t, i] */
+    a = axes(5, (int64_t[]){6, 6, c8, tiles, 8}, (const char *[]){"r", "q", "c", "t", "i"});
+    const Idx *vi[] = {a.at[2], a.at[3], NULL, a.at[1], a.at[4]};
+    const Tensor *v = te_compute(c, "v", DT_F32, a, rows(a.at[0], 6, bt4, v1, vi, 2, K(0)));
+    /* m[r, q, t, o] */
+    a = axes(4, (int64_t[]){6, 6, tiles, o8 * 8}, (const char *[]){"r", "q", "t", "o"});
+    Axes r = te_raxes(c, 2, (int64_t[]){c8, 8}, (const char *[]){"c", "i"});
+    const Prim *uv = prim_mul(
+        c, te_at(c, v, (const Idx *[]){a.at[0], a.at[1], r.at[0], a.at[2], r.at[1]}),
+        te_at(c, u, (const Idx *[]){a.at[0], a.at[1], a.at[3], plus(times(r.at[0], 8), r.at[1])}));
+    const Tensor *m = te_reduce(c, "m", DT_F32, a, COMB_SUM, r, uv);
+    /* y1[t, o, a, q] */
+    a = axes(4, (int64_t[]){tiles, o8 * 8, 4, 6}, (const char *[]){"t", "o", "a", "q"});
+    const Idx    *mi[] = {NULL, a.at[3], a.at[0], a.at[1]};
+    const Tensor *y1 = te_compute(c, "y1", DT_F32, a, rows(a.at[2], 4, at4, m, mi, 0, K(0)));
+    /* y[0, o, y, x, j] */
+    a = axes(5, (int64_t[]){1, o8, h, w, 8}, (const char *[]){"n", "o", "y", "x", "j"});
+    const Idx *o = plus(times(a.at[1], 8), a.at[4]);
+    const Idx *t = plus(times(idx_divc(c->arith, a.at[2], 4), tw), idx_divc(c->arith, a.at[3], 4));
+    const Idx *yi[] = {t, o, idx_modc(c->arith, a.at[2], 4), NULL};
+    const Prim *out = rows(idx_modc(c->arith, a.at[3], 4), 4, at4, y1, yi, 3, K(0));
+    out = prim_max(c, prim_add(c, out, te_at(c, b, &o)), num(0));
+    return func("wino", 3, (const Tensor *[]){d, u, b}, te_compute(c, "y", DT_F32, a, out));
+}
+
+static void test_winograd(void)
+{
+    int64_t n;
+    Sched  *s = sched_new(c, &cpu, winograd(2, 2, 2, 4));
+    take(s, "elide_pad pad; split %y.y by 4 -> %ty, %yy; split %y.x by 4 -> %tx, %xx\n"
+            "reorder %ty, %tx, %yy, %xx; fuse %ty, %tx -> %tt; split %tt by 4 -> %blk, %t\n"
+            "split %y.o by 2 -> %c, %ov; reorder %blk, %c, %t, %ov, %yy, %xx, %y.j\n"
+            "parallel %blk; compute_at y1 %ov; compute_at m %c; compute_at v %blk\n"
+            "compute_at v1 %v.t; set_scope %m private; set_scope %v private\n");
+    /* The regions come out exactly. */
+    CHECK(sched_loop_extent(s, "m.t", &n) && n == 4);
+    CHECK(sched_loop_extent(s, "%m.o", &n) && n == 16);
+    CHECK(sched_loop_extent(s, "m.r", &n) && n == 6);
+    CHECK(sched_loop_extent(s, "v.t", &n) && n == 4);
+    CHECK(sched_loop_extent(s, "v1.t", &n) && n == 1);
+    CHECK(sched_loop_extent(s, "y1.t", &n) && n == 1);
+    CHECK(sched_loop_extent(s, "y1.o", &n) && n == 8);
+    CHECK(sched_loop_extent(s, "y1.a", &n) && n == 4);
+    CHECK(!strstr(text_of(s->f), "where"));
+    take(s, "split %m.o by 8 -> %mo, %ml; split %m.t by 3 tail=even -> %mt, %mp\n"
+            "reorder %m.c, %m.i, %mp, %mo, %ml; cache_write m reg at %mt\n"
+            "set_scope %v1 reg; set_scope %y1 reg; unroll %mp, %mo; vectorize %ml\n"
+            "transform_layout %u (r, q, o, c) -> (o//16, r, q, c, o%16); outline %mt -> @tile\n"
+            "unroll %yy, %xx; vectorize %y.j\n");
+    CHECK(same_result(s));
+}
+
 /* ---- random steps on random definitions ---------------------------------------------------------------- */
 
 static const TeFunc *matmul(int64_t m, int64_t n, int64_t k, int tail)
@@ -509,6 +635,8 @@ int main(void)
     Diags *d = diags_new(arena);
     c = ctx_new(arena, d, (OpTable){0});
     RUN(test_conv_example);
+    RUN(test_wrapped_groups);
+    RUN(test_winograd);
     RUN(test_random);
     ctx_free(c);
     arena_free(arena);
