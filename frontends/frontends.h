@@ -27,9 +27,10 @@ typedef struct {
     const Const *value;
 } ImportValue;
 typedef struct {
-    uint32_t           nshapes, ndims, nvalues;
+    uint32_t           nshapes, ndims;
     const ImportShape *shapes;
     const ImportDim   *dims;
+    uint32_t           nvalues;
     const ImportValue *values;
 } ImportOptions;
 

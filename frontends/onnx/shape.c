@@ -36,10 +36,13 @@ static bool const_shape(Node *n, uint32_t i, Ints *out)
         return false;
     if (out->n > MAX_RANK)
         return node_error(n, E_UNSUPPORTED, "a shape of %u dimensions", out->n);
-    for (uint32_t k = 0; k < out->n; k++)
-        if (out->at[k] < 0 || !checked_mul(elems, out->at[k], &elems) || elems > MAX_ELEMS)
+    for (uint32_t k = 0; k < out->n; k++) {
+        if (out->at[k] < 0)
             return node_error(n, E_DIM, "dimension %u of the shape is %lld", k,
                               (long long)out->at[k]);
+        if (!checked_mul(elems, out->at[k], &elems) || elems > MAX_ELEMS)
+            return node_error(n, E_DIM, "the shape is too large");
+    }
     return true;
 }
 

@@ -53,8 +53,10 @@ static bool external(Import *im, const OnnxTensor *t, Loc loc, Bytes *out)
         if (!strcmp(im->files->at[i], path))
             break;
     }
-    if (!file_map(c->diags, path, &file))
+    if (!file_map(c->diags, path, &file)) {
+        diag_note(c->diags, loc, "it should hold the data of tensor '%s'", label(t));
         return false;
+    }
     from = strtoull(offset, &end, 10);
     if (*end || *offset == '-' || from > file.n)
         return error_at(c, E_IMPORT, loc, "tensor '%s': offset %s lies outside '%s'", label(t),

@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""Writes the small models of these tests: make.py (needs onnx, numpy, onnxruntime).
+
+models/bad_*.onnx   what must be refused, and how it is said (goldens.txt)
+models/ok_*.onnx    what imports to the text in goldens.txt
+models/run_*.onnx   with run_*.npz: arrays in.NAME (random) and out.NAME (ONNX Runtime's results)
+
+The models are the seeds of tests/fuzz/fuzz_onnx.c too.  All is committed; tests need no Python.
+"""
+import os
+
+import numpy as np
+import onnx
+from onnx import TensorProto as T, helper as h, numpy_helper as nh
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "models")
+SEEDS = os.path.join(HERE, "../../../fuzz/corpus/onnx")
+F, I, B = T.FLOAT, T.INT64, T.BOOL
+
+
+def node(op, ins, outs, name=None, **attrs):
+    ins, outs = ins.split(), outs.split()
+    return h.make_node(op, ["" if i == "_" else i for i in ins], outs, name=name or outs[0], **attrs)
+
+
+def value(name, t, shape):
+    return h.make_tensor_value_info(name, t, shape)
+
+
+def init(name, array):
+    return nh.from_array(np.asarray(array), name)
+
+
+def model(nodes, ins, outs, inits=(), opset=17, domains=(), functions=()):
+    graph = h.make_graph(nodes, "g", ins, outs, list(inits))
+    imports = [h.make_opsetid("", opset)] + [h.make_opsetid(d, 1) for d in domains]
+    return h.make_model(graph, opset_imports=imports, ir_version=8, functions=list(functions))
+
+
+def save(name, m):
+    data = m if isinstance(m, bytes) else m.SerializeToString()
+    assert len(data) < 2048, (name, len(data))
+    with open(os.path.join(HERE, name + ".onnx"), "wb") as f:
+        f.write(data)
+    if not name.startswith("run_lstm"):  # slow for a fuzzer
+        with open(os.path.join(SEEDS, name), "wb") as f:
+            f.write(data)
+
+
+# ---- refused -----------------------------------------------------------------------------------
+
+def bad():
+    x, y = value("x", F, [2, 3]), value("y", F, None)
+    one = lambda *nodes, ins=[x], inits=(), **k: model(list(nodes), ins, [y], inits, **k)
+
+    save("bad_operators", model(
+        [node("Frobnicate", "x", "a"), node("Celu", "a", "b"), node("Frobnicate", "b", "c", "second"),
+         node("Relu", "c", "d"), node("Fancy", "d", "e", domain="org.example"), node("Unique", "e", "y")],
+        [x], [y], opset=11, domains=["org.example"]))
+    save("bad_dim", one(node("Relu", "x", "y"), ins=[value("x", F, [1, "T", 3])]))
+    save("bad_rank", one(node("Relu", "x", "y"), ins=[value("x", F, None)]))
+    save("bad_order", one(node("Relu", "a", "y"), node("Abs", "x", "a")))
+    save("bad_cycle", one(node("Add", "x b", "a"), node("Relu", "a", "b"), node("Abs", "b", "y")))
+    save("bad_name", one(node("Relu", "nowhere", "y")))
+    save("bad_twice", one(node("Relu", "x", "y"), node("Abs", "x", "y")))
+    save("bad_broadcast", one(node("Add", "x w", "y"), inits=[init("w", np.zeros((2, 4), np.float32))]))
+    save("bad_matmul", one(node("MatMul", "x w", "y"), inits=[init("w", np.zeros((4, 2), np.float32))]))
+    image = [value("x", F, [1, 6, 8, 8])]
+    save("bad_group", one(node("Conv", "x w", "y", "Conv_12", group=4), ins=image,
+                          inits=[init("w", np.zeros((8, 2, 1, 1), np.float32))]))
+    save("bad_channels", one(node("Conv", "x w", "y", "stem/conv"), ins=image,
+                             inits=[init("w", np.zeros((8, 3, 1, 1), np.float32))]))
+    save("bad_pads", one(node("Conv", "x w", "y", pads=[1, 1]), ins=image,
+                         inits=[init("w", np.zeros((8, 6, 1, 1), np.float32))]))
+    save("bad_axis", one(node("Softmax", "x", "y", axis=5)))
+    save("bad_reshape", one(node("Reshape", "x s", "y"), inits=[init("s", np.array([4, -1], np.int64))]))
+    save("bad_shape_input", one(node("Reshape", "x s", "y"), ins=[x, value("s", I, [2])]))
+    save("bad_index", one(node("Gather", "x i", "y"), inits=[init("i", np.array([0, 2], np.int64))]))
+    save("bad_huge", one(node("Expand", "x s", "y"),
+                         inits=[init("s", np.array([1 << 40, 1 << 20, 2, 3], np.int64))]))
+    save("bad_string", one(node("Relu", "x", "y"), ins=[value("x", T.STRING, [1])]))
+    save("bad_output", model([node("Relu", "x", "a")], [x], [y]))
+    save("bad_no_output", model([node("Relu", "x", "a")], [x], []))
+    save("bad_mask", one(node("MaxPool", "x", "y i", kernel_shape=[2, 2]), ins=image))
+    w = init("w", np.zeros(6, np.float32))
+    w.raw_data = w.raw_data[:-3]
+    save("bad_data", one(node("Add", "x w", "y"), inits=[w]))
+    for name, place in (("parent", "../secret.bin"), ("absolute", "/etc/passwd"), ("inside", "a/../../b"),
+                        ("missing", "missing.bin")):
+        save("bad_external_" + name, one(node("Add", "x w", "y"), inits=[external("w", [2, 3], place)]))
+    save("bad_external_length", one(node("Add", "x w", "y"),
+                                    inits=[external("w", [2, 3], "weights.bin", 12, 24)]))
+    loop = h.make_graph([node("Identity", "c", "c2"), node("Add", "v v", "v2")], "body",
+                        [value("i", I, []), value("c", B, []), value("v", F, [2, 3])],
+                        [value("c2", B, []), value("v2", F, [2, 3])])
+    save("bad_loop", one(node("Loop", "n _ x", "y", body=loop), ins=[x, value("n", I, [])]))
+    arm = lambda name, shape: h.make_graph(
+        [node("Constant", "", name, value=init("k", np.zeros(shape, np.float32)))], name, [],
+        [value(name, F, shape)])
+    save("bad_branches", one(node("If", "c", "y", then_branch=arm("a", [1]), else_branch=arm("b", [2])),
+                             ins=[value("c", B, [])]))
+    f = h.make_function("local", "Again", ["x"], ["y"], [h.make_node("Again", ["x"], ["y"], domain="local")],
+                        [h.make_opsetid("local", 1)])
+    save("bad_recursion", one(h.make_node("Again", ["x"], ["y"], "again", domain="local"),
+                              domains=["local"], functions=[f]))
+    whole = one(node("Relu", "x", "y")).SerializeToString()
+    save("bad_truncated", whole[:-9])
+    save("bad_bytes", b"\x08\x08\x3a\x05hello")
+    deep = b""
+    for _ in range(200):  # attribute { g { node { attribute { g ...
+        deep = b"\x0a" + length(b"\x2a" + length(b"\x32" + length(deep)))
+    save("bad_deep", b"\x08\x08\x3a" + length(deep) + b"\x42\x02\x10\x11")
+
+
+def length(data):
+    n, out = len(data), b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n]) + data
+
+
+def external(name, shape, place, offset=0, size=None):
+    t = T(name=name, data_type=F, dims=shape, data_location=T.EXTERNAL)
+    for k, v in (("location", place), ("offset", str(offset)), ("length", size and str(size))):
+        if v is not None:
+            t.external_data.add(key=k, value=v)
+    return t
+
+
+# ---- imported: text ------------------------------------------------------------------------------
+
+def ok():
+    x, y = value("x", F, [2, 3]), value("y", F, None)
+    k = lambda *v, t=np.int64: init("k", np.array(v, t))
+
+    with open(os.path.join(HERE, "weights.bin"), "wb") as f:
+        f.write(np.arange(8, dtype=np.float32).tobytes())
+    save("ok_external", model([node("Add", "x w", "y")], [x], [y], [external("w", [2, 3], "weights.bin", 4, 24)]))
+    save("ok_batch", model([node("Relu", "x", "y")], [value("x", F, ["N", 3])], [y]))
+    save("ok_dims", model([node("Add", "x z", "y")], [value("x", F, ["N", "T"]), value("z", F, ["T"])], [y]))
+    save("ok_softmax_12", model([node("Softmax", "x", "y")], [value("x", F, [2, 3, 4])], [y], opset=12))
+    save("ok_softmax_13", model([node("Softmax", "x", "y")], [value("x", F, [2, 3, 4])], [y], opset=13))
+    # the shape of x, as exporters compute it: all folded
+    save("ok_shape", model(
+        [node("Shape", "x", "s"), node("Gather", "s zero", "b"), node("Unsqueeze", "b k", "b1"),
+         node("Concat", "b1 rest", "t", axis=0), node("Reshape", "x t", "y")],
+        [value("x", F, [2, 3, 4])], [y],
+        [k(0), init("zero", np.array(0, np.int64)), init("rest", np.array([-1], np.int64))]))
+    arm = lambda op, out: h.make_graph([node(op, "x", out)], out, [], [value(out, F, [2, 3])])
+    branch = node("If", "c", "y", then_branch=arm("Relu", "a"), else_branch=arm("Abs", "b"))
+    save("ok_if", model([branch], [x, value("c", B, [])], [y]))
+    save("ok_if_known", model([branch], [x], [y], [init("c", np.array(False))]))
+    loop = h.make_graph([node("Identity", "c", "c2"), node("Add", "v x", "v2")], "body",
+                        [value("i", I, []), value("c", B, []), value("v", F, [2, 3])],
+                        [value("c2", B, []), value("v2", F, [2, 3])])
+    save("ok_loop", model([node("Loop", "n _ x", "y", body=loop)], [x], [y], [init("n", np.array(3))]))
+    f = h.make_function("local", "Scale", ["a"], ["b"],
+                        [node("LeakyRelu", "a", "t"), node("Add", "t t", "b")], [h.make_opsetid("", 17)], ["alpha"])
+    f.node[0].attribute.append(h.make_attribute_ref("alpha", onnx.AttributeProto.FLOAT, "alpha"))
+    save("ok_function", model([h.make_node("Scale", ["x"], ["y"], "call", domain="local", alpha=0.25)], [x], [y],
+                              domains=["local"], functions=[f]))
+    q = [init("s", np.float32(0.5)), init("z", np.int8(3))]
+    save("ok_qdq", model([node("QuantizeLinear", "x s z", "q"), node("DequantizeLinear", "q s z", "y")], [x], [y], q))
+    save("ok_clip_6", model([node("Clip", "x", "y", min=0.0, max=6.0)], [x], [y], opset=6))
+    save("ok_outputs", model([node("Split", "x", "a b", axis=1)], [value("x", F, [2, 4])],
+                             [value("b", F, None), value("a", F, None)], opset=13))
+
+
+# ---- imported and run -------------------------------------------------------------------------------
+
+def run():
+    rng = np.random.default_rng(1)
+    f = lambda *s: rng.standard_normal(s).astype(np.float32)
+    small = lambda *v: np.array(v, np.int64)
+
+    def case(name, nodes, feeds, outs="y", opset=17, **inits):
+        import onnxruntime as ort
+        types = {np.dtype(np.float32): F, np.dtype(np.int64): I, np.dtype(bool): B, np.dtype(np.uint8): T.UINT8,
+                 np.dtype(np.int8): T.INT8, np.dtype(np.float16): T.FLOAT16, np.dtype(np.int32): T.INT32}
+        ins = [value(k, types[v.dtype], v.shape) for k, v in feeds.items()]
+        outs = outs.split()
+        m = model(nodes, ins, [onnx.ValueInfoProto(name=o) for o in outs],
+                  [init(k, v) for k, v in inits.items()], opset)
+        save("run_" + name, m)
+        so = ort.SessionOptions()
+        so.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        so.log_severity_level = 3
+        got = ort.InferenceSession(m.SerializeToString(), so, providers=["CPUExecutionProvider"]).run(outs, feeds)
+        np.savez_compressed(os.path.join(HERE, "run_" + name + ".npz"), **{"in." + k: v for k, v in feeds.items()},
+                            **{"out." + k: v for k, v in zip(outs, got)})
+
+    img = {"x": f(1, 4, 6, 5)}
+    case("activations", [node("Elu", "x", "a", alpha=0.5), node("Selu", "a", "b"), node("HardSigmoid", "b", "c"),
+                         node("Softplus", "c", "d"), node("Softsign", "d", "e"), node("ThresholdedRelu", "e", "g", alpha=0.3),
+                         node("HardSwish", "x", "k"), node("Add", "g k", "y")], {"x": f(2, 7)})
+    case("prelu", [node("PRelu", "x p", "a"), node("PRelu", "a q", "y")], img, p=f(4, 1, 1), q=f(5))
+    case("pow_mod", [node("Pow", "x two", "a"), node("Mod", "i m", "b"), node("Mod", "x fm", "c", fmod=1)],
+         {"x": f(3, 4), "i": small(-5, 4, 7)}, "a b c", two=np.array(2, np.int64), m=small(3), fm=np.float32(0.75))
+    case("clip", [node("Clip", "x lo hi", "a"), node("Clip", "a _ top", "y")], {"x": f(4, 4)}, lo=np.float32(-1),
+         hi=np.float32(1), top=np.float32(0.5))
+    case("where", [node("Greater", "x z", "c"), node("Where", "c x w", "y")], {"x": f(3, 4)}, z=np.float32(0), w=f(4))
+    case("conv_same", [node("Conv", "x w", "y", auto_pad="SAME_LOWER", strides=[2, 2])], img, w=f(2, 4, 3, 2))
+    case("conv_group", [node("Conv", "x w b", "y", group=2, pads=[1, 0, 2, 1], dilations=[2, 1])], img, w=f(6, 2, 2, 2),
+         b=f(6))
+    case("conv_1d", [node("Conv", "x w b", "y", pads=[1, 1])], {"x": f(1, 3, 9)}, w=f(4, 3, 3), b=f(4))
+    case("conv_transpose", [node("ConvTranspose", "x w b", "y", strides=[2, 3], pads=[1, 0, 0, 1], output_padding=[1, 1])],
+         {"x": f(1, 3, 4, 3)}, w=f(3, 2, 3, 3), b=f(2))
+    case("gemm", [node("Gemm", "a b c", "y", alpha=0.5, beta=2.0, transA=1, transB=1)], {"a": f(4, 3)}, b=f(5, 4), c=f(3, 1))
+    case("matmul", [node("MatMul", "a b", "c"), node("MatMul", "c v", "y")], {"a": f(2, 3, 4)}, b=f(4, 5), v=f(5))
+    case("matmul_batch", [node("MatMul", "a b", "y")], {"a": f(2, 1, 3, 4)}, b=f(3, 4, 2))
+    case("einsum", [node("Einsum", "a b", "c", equation="bik,bjk->bij"), node("Einsum", "c", "y", equation="...ij->...ji")],
+         {"a": f(2, 3, 4)}, b=f(2, 5, 4))
+    case("pools", [node("MaxPool", "x", "a", kernel_shape=[3, 2], strides=[2, 2], ceil_mode=1),
+                   node("AveragePool", "x", "b", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+                   node("AveragePool", "x", "c", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
+                   node("GlobalMaxPool", "x", "d"), node("LpPool", "x", "e", kernel_shape=[2, 2])], img, "a b c d e")
+    case("pool_1d", [node("MaxPool", "x", "a", kernel_shape=[3], strides=[2]), node("GlobalAveragePool", "x", "b")],
+         {"x": f(2, 3, 9)}, "a b")
+    case("norms", [node("InstanceNormalization", "x s b", "i"), node("LRN", "i", "l", size=3, alpha=0.1),
+                   node("LpNormalization", "l", "y", axis=1)], img, s=f(4), b=f(4))
+    case("batch_norm", [node("BatchNormalization", "x s b m v", "y")], img, s=f(4), b=f(4), m=f(4), v=abs(f(4)))
+    case("layer_norm", [node("LayerNormalization", "x s b", "y", axis=-2)], {"x": f(2, 3, 4)}, s=f(3, 4), b=f(3, 4))
+    case("group_norm", [node("GroupNormalization", "x s b", "y", num_groups=2)], img, opset=21, s=f(4), b=f(4))
+    case("softmax_12", [node("Softmax", "x", "a", axis=1), node("LogSoftmax", "x", "b", axis=2)], {"x": f(2, 3, 4)}, "a b",
+         opset=12)
+    case("reduce", [node("ReduceSum", "x ax", "a", keepdims=0), node("ReduceL2", "x", "b", axes=[1]),
+                    node("ReduceLogSumExp", "x", "c", axes=[0, 2]), node("ReduceMean", "x", "d"),
+                    node("ReduceProd", "x", "e", axes=[-1], keepdims=0)], {"x": f(2, 3, 4)}, "a b c d e", ax=small(-1, 0))
+    case("arg", [node("ArgMax", "x", "a", axis=1), node("ArgMin", "x", "b", axis=-1, keepdims=0, select_last_index=1)],
+         {"x": np.array([[1, 3, 3], [0, 0, 2]], np.float32)}, "a b")
+    case("topk", [node("TopK", "x k", "v i", axis=1), node("TopK", "x k", "w j", axis=1, largest=0)],
+         {"x": f(2, 5)}, "v i w j", k=small(3))
+    case("cumsum", [node("CumSum", "x ax", "a"), node("CumSum", "x ax", "b", exclusive=1, reverse=1)], {"x": f(2, 5)}, "a b",
+         ax=np.array(1, np.int64))
+    case("squeeze", [node("Squeeze", "x ax", "a"), node("Unsqueeze", "a bx", "b"), node("Flatten", "b", "y", axis=2)],
+         {"x": f(2, 1, 3, 1)}, ax=small(-1), bx=small(0, 3))
+    case("squeeze_11", [node("Squeeze", "x", "a", axes=[1]), node("Unsqueeze", "a", "y", axes=[0, -1])],
+         {"x": f(2, 1, 3)}, opset=11)
+    case("slices", [node("Slice", "x s e ax st", "a"), node("Slice", "x s2 e2", "b")], {"x": f(5, 6)}, "a b",
+         s=small(-1, 1), e=small(-1000, 5), ax=small(0, 1), st=small(-2, 2), s2=small(1, -4), e2=small(1000, -1))
+    case("split", [node("Split", "x p", "a b c", axis=1)], {"x": f(2, 6)}, "a b c", p=small(1, 2, 3))
+    case("split_18", [node("Split", "x", "a b c", axis=1, num_outputs=3)], {"x": f(2, 8)}, "a b c", opset=18)
+    case("expand_tile", [node("Expand", "x s", "a"), node("Tile", "a r", "y")], {"x": f(3, 1)}, s=small(2, 1, 4),
+         r=small(1, 2, 1))
+    case("pads", [node("Pad", "x p v", "a"), node("Pad", "x p", "b", mode="reflect"), node("Pad", "x p", "c", mode="edge"),
+                  node("Pad", "x n", "d")], {"x": f(3, 4)}, "a b c d", p=small(1, 2, 0, 1), v=np.float32(7), n=small(-1, 1, 0, -2))
+    case("space_depth", [node("DepthToSpace", "x", "a", blocksize=2), node("DepthToSpace", "x", "b", blocksize=2, mode="CRD"),
+                         node("SpaceToDepth", "a", "c", blocksize=2)], {"x": f(1, 8, 2, 3)}, "a b c")
+    case("gather", [node("Gather", "x i", "a", axis=1), node("GatherElements", "x j", "b", axis=0),
+                    node("GatherND", "x n", "c")],
+         {"x": f(3, 4), "i": small(-1, 0), "j": np.array([[0, -1, 1, 2]]), "n": np.array([[2, -1], [0, 1]])}, "a b c")
+    case("scatter", [node("ScatterElements", "x j u", "a", axis=1, reduction="add"), node("ScatterND", "x n w", "b")],
+         {"x": f(3, 4), "j": np.array([[0, 0], [1, -1]]), "u": f(2, 2), "n": np.array([[2], [0]]), "w": f(2, 4)}, "a b",
+         opset=18)
+    case("one_hot", [node("OneHot", "i d v", "y", axis=0)], {"i": small(1, -1, 0)}, d=small(3), v=np.array([2, 5], np.float32))
+    case("trilu", [node("Trilu", "x", "a"), node("Trilu", "x k", "b", upper=0)], {"x": f(3, 4)}, "a b", k=np.array(-1, np.int64))
+    case("resize", [node("Resize", "x _ s", "a", mode="linear"),
+                    node("Resize", "x _ s", "b", mode="nearest", coordinate_transformation_mode="asymmetric",
+                         nearest_mode="floor"),
+                    node("Resize", "x _ _ z", "c", mode="cubic"),
+                    node("Resize", "x _ _ z", "d", mode="linear", coordinate_transformation_mode="align_corners")],
+         {"x": f(1, 2, 4, 3)}, "a b c d", s=np.array([1, 1, 2, 1.5], np.float32), z=small(1, 2, 3, 5))
+    case("upsample", [node("Upsample", "x s", "y", mode="nearest")], {"x": f(1, 2, 2, 3)}, opset=9,
+         s=np.array([1, 1, 2, 3], np.float32))
+    for kind, gates, extra in (("LSTM", 4, "c"), ("GRU", 3, ""), ("RNN", 1, "")):
+        outs = "y h " + extra
+        case(kind.lower(), [node(kind, "x w r b _ h0", outs, hidden_size=2, direction="bidirectional")],
+             {"x": f(3, 1, 2), "h0": f(2, 1, 2)}, outs, w=f(2, gates * 2, 2), r=f(2, gates * 2, 2), b=f(2, gates * 4))
+    case("qdq", [node("QuantizeLinear", "x s z", "q", axis=1), node("DequantizeLinear", "q s z", "y", axis=1)],
+         {"x": f(2, 3)}, s=np.array([0.1, 0.02, 0.5], np.float32), z=np.array([0, 3, -7], np.int8))
+    case("qlinear_conv", [node("QuantizeLinear", "x xs xz", "q"), node("QLinearConv", "q xs xz w ws wz ys yz", "c"),
+                          node("DequantizeLinear", "c ys yz", "y")], img, xs=np.float32(0.03), xz=np.uint8(120),
+         w=rng.integers(-90, 90, (2, 4, 3, 3)).astype(np.int8), ws=np.array([0.01, 0.02], np.float32),
+         wz=np.array([0, 0], np.int8), ys=np.float32(0.1), yz=np.uint8(128))
+    case("dynamic_quantize", [node("DynamicQuantizeLinear", "x", "q s z"), node("MatMulInteger", "q w z", "y")],
+         {"x": f(3, 4)}, "s y", w=rng.integers(0, 200, (4, 2)).astype(np.uint8))
+    arm = lambda op, out: h.make_graph([node(op, "x", out)], out, [], [value(out, F, [2, 3])])
+    case("if", [node("ReduceSum", "x", "t", keepdims=0), node("Greater", "t z", "c"),
+                node("If", "c", "y", then_branch=arm("Exp", "a"), else_branch=arm("Neg", "b"))], {"x": f(2, 3)}, z=np.float32(0))
+    scan = h.make_graph([node("Add", "s e", "s2"), node("Mul", "s2 e", "o")], "body", [value("s", F, [2]), value("e", F, [2])],
+                        [value("s2", F, [2]), value("o", F, [2])])
+    case("scan", [node("Scan", "i x", "y o", body=scan, num_scan_inputs=1, scan_output_directions=[1])], {"i": f(2), "x": f(4, 2)},
+         "y o")
+    case("cast", [node("Cast", "x", "a", to=T.INT32), node("Cast", "a", "b", to=B), node("Cast", "b", "c", to=T.FLOAT16)],
+         {"x": f(8) * 3}, "a c")
+
+
+if __name__ == "__main__":
+    os.makedirs(HERE, exist_ok=True)
+    os.makedirs(SEEDS, exist_ok=True)
+    bad()
+    ok()
+    run()
+    print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
