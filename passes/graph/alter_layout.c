@@ -116,7 +116,10 @@ static const Expr *conv_data(Alter *a, const Expr *e)
     int64_t            in[4], out[4];
 
     if (strcmp(attrs->data_layout, "NCHW") != 0 || *attrs->out_layout || !image_dims(x->type, in) ||
-        !image_dims(e->type, out) || out[1] < a->block)
+        !image_dims(e->type, out))
+        return NULL;
+    /* Few channels out of blocked data: surplus lanes cost less than the way back. */
+    if (out[1] < a->block && !value_of(a, x)->blocked)
         return NULL;
     if (in[1] < a->block)
         return attrs->groups == 1 ? plain_of(a, x) : NULL;

@@ -2,6 +2,7 @@
  *
  *   reshape(reshape(x))           -> reshape(x)          views of the same type, of views
  *   transpose(transpose(x))       -> transpose(x)        or x, or a reshape if only 1s move
+ *   transpose(layout_transform(x)) -> layout_transform(x)
  *   cast(x) to x's own type, copy, broadcast_to, tile, pad by nothing, slice of all -> x
  *   x * 1, x / 1, x - 0           -> x                   the same bits
  *   x / 2^k                       -> x * 2^-k            exact
@@ -108,6 +109,20 @@ static void axes_of_transpose(const Expr *e, uint32_t *axes)
         axes[i] = a->axes.n ? axis_from_front(a->axes.at[i], n) : n - 1 - i;
 }
 
+/* transpose(layout_transform(x, .., "NCHW"), axes) gives the permuted layout at once. */
+static const Expr *transposed_layout(Ctx *c, const Expr *e, const Expr *x, const uint32_t *axes)
+{
+    LayoutTransformAttrs *a = ATTRS_COPY(c, LayoutTransformAttrs, x);
+    char                  layout[17] = {0};
+
+    if (strlen(a->dst_layout) != e->type->n)
+        return e; /* blocked */
+    for (uint32_t i = 0; i < e->type->n; i++)
+        layout[i] = a->dst_layout[axes[i]];
+    a->dst_layout = intern(c->strings, layout);
+    return make1(c, "layout_transform", call_arg(x, 0), a, e->loc);
+}
+
 static const Expr *transpose(Ctx *c, const Expr *e)
 {
     const Expr     *x = call_arg(e, 0);
@@ -135,6 +150,8 @@ static const Expr *transpose(Ctx *c, const Expr *e)
     }
     if (identity)
         return x;
+    if (call_is(x, "layout_transform"))
+        return transposed_layout(c, e, x, outer);
     if (units_only && expr_is_tensor(e) && no_zero_dim(e->type))
         return view(c, reshape_to(c, x, e->type, e->loc));
     if (x == call_arg(e, 0))
@@ -192,10 +209,11 @@ static const Expr *bias_form(Ctx *c, const Expr *e)
         const Expr *x = call_arg(e, i), *k = call_arg(e, 1 - i);
         int64_t     n, channels, v;
 
-        if (!expr_is_tensor(e) || !expr_is_tensor(x) || !expr_is_tensor(k) || !is_float(e) || e->type->n != 4 ||
-            !same_dims(x->type, e->type) || k->kind != EXPR_CONST || k->type->n < 3 ||
-            !type_dim(k->type, k->type->n - 3, &n) || !type_dim(x->type, 1, &channels) ||
-            n != channels || n == 1 || !type_elems(k->type, &v) || v != n)
+        if (!expr_is_tensor(e) || !expr_is_tensor(x) || !expr_is_tensor(k) || !is_float(e) ||
+            e->type->n != 4 || !same_dims(x->type, e->type) || k->kind != EXPR_CONST ||
+            k->type->n < 3 || !type_dim(k->type, k->type->n - 3, &n) ||
+            !type_dim(x->type, 1, &channels) || n != channels || n == 1 ||
+            !type_elems(k->type, &v) || v != n)
             continue;
         return make2(c, "nn.bias_add", x, make_reshape(c, k, 1, &n, k->loc),
                      ATTRS_NEW(c, BiasAddAttrs), e->loc);
