@@ -220,13 +220,14 @@ static const Idx *parse_factor(Arith *A, const char **at, const IdxParser *p, in
             return x;
         *at = start;
     }
-    const char *name = *at + (**at == '%'), *end = name;
+    const char *start = *at, *name = start + (*start == '%'), *end = name;
     while (is_name(*end))
         end++;
-    if (end == name)
-        return NULL;
     *at = end;
-    return p->name(p->user, name, (size_t)(end - name));
+    const Idx *x = end > name ? p->name(p->user, name, (size_t)(end - name)) : NULL;
+    if (!x)
+        *at = start;
+    return x;
 }
 
 static const Idx *parse_product(Arith *A, const char **at, const IdxParser *p, int depth)

@@ -208,12 +208,24 @@ static const char *steps_of(const Sched *s)
     return t.at ? t.at : "";
 }
 
-/* The schedule computes what the first nest does, bit for bit. */
+static bool same_values(const Sched *s, Mem want, Mem got)
+{
+    if (want.n != got.n)
+        return false;
+    if (s->exact)
+        return !memcmp(want.base, got.base, (size_t)want.n * 4);
+    for (int64_t i = 0; i < want.n; i++)
+        if (((float *)want.base)[i] != ((float *)got.base)[i])
+            return false;
+    return true;
+}
+
+/* The schedule computes what the first nest does: bit for bit if all steps say so. */
 static bool same_result(Sched *s)
 {
     const Func *first = sched_new(c, &cpu, s->te)->f;
     Mem         want = run_func(first, first, NULL), got = run_func(s->f, first, s);
-    bool        same = want.n == got.n && !memcmp(want.base, got.base, (size_t)want.n * 4);
+    bool        same = same_values(s, want, got);
     if (!same)
         printf("differs after:\n%s%s\n", steps_of(s), text_of(s->f));
     return same;
@@ -371,6 +383,240 @@ static void test_winograd(void)
             "transform_layout %u (r, q, o, c) -> (o//16, r, q, c, o%16); outline %mt -> @tile\n"
             "unroll %yy, %xx; vectorize %y.j\n");
     CHECK(same_result(s));
+}
+
+/* ---- each step, taken and refused ----------------------------------------------------------------------- */
+
+typedef struct {
+    char        te;     /* c conv, m matmul with bias, turn and flat, s softmax, t stencil */
+    const char *before; /* steps that are taken */
+    const char *step;
+    const char *reason; /* NULL: taken, and the result is the same */
+} Case;
+
+static const Case cases[] = {
+    /* the language */
+    {'m', "", "splitt %mm.m by 2 -> %a, %b",
+     "refused: splitt %mm.m by 2 -> %a, %b: no step 'splitt', did you mean 'split'?"},
+    {'m', "", "split %mm.z by 2 -> %a, %b",
+     "refused: split %mm.z by 2 -> %a, %b: there is no loop %mm.z"},
+    {'m', "", "split %n by 2 -> %a, %b", "%n could be %mm.n or %bias.n"},
+    {'m', "", "split %k by 2 -> %a, %b", NULL},
+    {'m', "", "split %mm.m by", "'by' needs a value"},
+    {'m', "", "contract !", "'!' is not an argument"},
+    {'m', "", "unroll %q#2", "there are 1 copies of %q"},
+    {'m', "split %k by 4 tail=even -> %a, %b", "unroll %b#2", NULL},
+    /* split */
+    {'m', "", "split %mm.m by 2", "write `split %x by 8 -> %o, %i`"},
+    {'m', "", "split %mm.m by 0 -> %a, %b", "the factor must be positive"},
+    {'m', "", "split %mm.m by 2 -> %a, %a", "the two new names are the same"},
+    {'m', "", "split %mm.m by 2 -> %bias.m, %a", "the name %bias.m is taken"},
+    {'m', "", "split %mm.m by 2 tail=shift -> %a, %b", "tail is even, peel, if or mask"},
+    {'m', "unroll %mm.m", "split %mm.m by 2 -> %a, %b", "%mm.m is already marked"},
+    {'m', "", "split %mm.n by 4 tail=even -> %a, %b", NULL},
+    {'m', "", "split %mm.n by 4 tail=peel -> %a, %b", NULL},
+    {'m', "", "split %mm.n by 4 tail=if -> %a, %b", NULL},
+    {'m', "", "split %mm.n by 4 tail=mask -> %a, %b", NULL},
+    {'m', "", "split %mm.n into 3 -> %a, %b", NULL},
+    {'m', "", "split %mm.n by 100 -> %mm.n, %b", NULL},
+    /* fuse */
+    {'m', "", "fuse %mm.m, %k -> %f", "%k is not alone and directly inside %mm.m"},
+    {'m', "", "fuse %mm.n, %k -> %f", "%mm.n and %mm.k are loops of different kinds"},
+    {'m', "split %mm.n by 4 -> %a, %b", "fuse %mm.m, %a -> %f", "%mm.m has 1 copies, %a 2"},
+    {'m', "", "fuse %mm.m, %mm.n -> %f", NULL},
+    {'m', "fuse %mm.m, %mm.n -> %f", "split %f by 4 tail=even -> %a, %b", NULL},
+    {'m', "split %mm.n by 4 -> %a, %b", "fuse %a, %b -> %f", NULL},
+    /* reorder */
+    {'m', "", "reorder %mm.m, %mm.m", "%mm.m is named twice"},
+    {'m', "", "reorder %mm.m, %bias.n", "%bias.n is not in one chain of loops with %mm.m"},
+    {'m', "", "reorder %k, %mm.m, %mm.n", NULL},
+    {'m', "split %k by 3 tail=if -> %a, %b; reverse_compute_at bias %mm.m", "reorder %b, %a", NULL},
+    {'m', "reverse_compute_at bias %k; split %k by 4 tail=if -> %a, %b", "reorder %b, %a",
+     "other blocks wait for the end of the reduction over %b"},
+    /* partition */
+    {'m', "", "partition %mm.m at 0", "%mm.m runs from 0 to 5"},
+    {'m', "", "partition %mm.m at 6", "%mm.m runs from 0 to 5"},
+    {'m', "", "partition %k at 2", NULL},
+    /* compute_at */
+    {'m', "", "compute_at flat %f", "%flat is an output"},
+    {'m', "", "compute_at mm %turn.q", "'bias' reads %mm outside %turn.q"},
+    {'m', "", "compute_at bias %mm.m", "'bias' runs after %mm.m"},
+    {'m', "", "compute_at bias %bias.m", "'bias' lies in %bias.m already"},
+    {'m', "", "compute_at bias %turn.r", NULL},
+    {'m', "", "compute_at turn %f", NULL},
+    {'m', "compute_at mm %bias.n", "compute_at bias %turn.r",
+     "%mm is not complete where 'turn' runs"},
+    {'m', "compute_at turn %f; compute_at bias %f", "compute_at mm %f", NULL},
+    {'t', "compute_at st %post.y", "compute_at pad %st.x", NULL},
+    {'t', "compute_at st %post.y; compute_at pad %post.y", "compute_at pre %pad.x", NULL},
+    /* reverse_compute_at */
+    {'m', "", "reverse_compute_at turn %mm.m", "'turn' reads nothing that is written there"},
+    {'m', "", "reverse_compute_at bias %k", NULL},
+    {'m', "reverse_compute_at bias %k; reverse_compute_at turn %k", "reverse_compute_at flat %mm.m",
+     NULL},
+    {'m', "partition %k at 3", "reverse_compute_at bias %k",
+     "the reduce loop %mm.k outside is cut in copies"},
+    {'s', "", "reverse_compute_at sum %ex.i", "'sum' is a reduction"},
+    {'s', "", "reverse_compute_at out %sum.i", NULL},
+    {'s', "", "reverse_compute_at ex %mx.i", NULL},
+    {'t', "", "reverse_compute_at pad %pre.x", "'pad' has cells that read nothing of %pre"},
+    /* inline */
+    {'m', "", "compute_inline mm", "'mm' is a reduction"},
+    {'m', "", "compute_inline flat", "%flat is an output"},
+    {'m', "", "compute_inline turn", NULL},
+    {'t', "", "compute_inline pad", NULL},
+    {'m', "", "reverse_compute_inline bias", "'mm' is a reduction"},
+    {'m', "", "reverse_compute_inline turn", NULL},
+    {'s', "", "reverse_compute_inline out", "'out' reads %ex and %sum from there"},
+    /* cache_write, cache_read */
+    {'m', "", "cache_write mm attic at %mm.m",
+     "scopes are arena, private, stack, reg, shared and local"},
+    {'m', "", "cache_write mm reg at %bias.m", "%bias.m does not enclose 'mm'"},
+    {'m', "", "cache_write mm reg at %mm.m", NULL},
+    {'m', "reorder %k, %mm.m", "cache_write mm reg at %k", NULL},
+    {'m', "reorder %k, %mm.m", "cache_write mm reg at %mm.m", NULL},
+    {'m', "split %k by 3 tail=if -> %a, %b; reorder %a, %mm.m", "cache_write mm reg at %a",
+     "a reduce loop outside is guarded"},
+    {'m', "split %k by 3 tail=peel -> %a, %b", "cache_write mm reg at %a",
+     "the reduce loop %a outside is cut in copies"},
+    {'m', "split %mm.n by 3 tail=if -> %a, %b; reorder %k, %mm.m", "cache_write mm reg at %a",
+     NULL},
+    {'m', "compute_at mm %bias.m", "cache_write mm reg at %bias.m", NULL},
+    {'m', "decompose_reduction mm %k", "cache_write mm reg at %mm.m",
+     "the start of 'mm' is elsewhere"},
+    {'m', "", "cache_read %a mm private at %mm.m", NULL},
+    {'m', "", "cache_read %b mm private at %mm.m", NULL},
+    {'m', "", "cache_read %e mm private at %mm.m", "'mm' does not only read %e"},
+    {'t', "", "cache_read %pad st private at %st.x", NULL},
+    /* reductions */
+    {'m', "", "decompose_reduction bias %bias.m", "'bias' has no start of its own"},
+    {'m', "reorder %k, %mm.m", "decompose_reduction mm %mm.m",
+     "the reduce loop %mm.k lies outside %mm.m"},
+    {'m', "", "decompose_reduction mm %mm.n", NULL},
+    {'m', "", "rfactor %mm.m", "it is not a reduce loop"},
+    {'m', "split %k by 4 -> %a, %b", "rfactor %b", "there are 2 copies of %b; split with tail=if"},
+    {'m', "split %k into 4 tail=if -> %a, %b", "rfactor %a", NULL},
+    {'s', "", "rfactor %mx.j", NULL},
+    {'m', "", "fold_init bias -> turn", "'turn' is no reduction with a start"},
+    {'m', "", "fold_init turn -> mm", "'turn' is not %mm plus something"},
+    {'m', "", "fold_init bias -> mm", NULL},
+    {'c', "", "fold_init bias -> conv", NULL},
+    {'m', "", "contract turn", "'turn' has no a*b+c"},
+    {'m', "", "contract mm", NULL},
+    /* layout */
+    {'c', "", "elide_pad conv", "'conv' is not select(inside, load, constant)"},
+    {'c', "", "elide_pad pad", NULL},
+    {'t', "", "elide_pad pad", NULL},
+    {'t', "elide_pad pad", "compute_at st %post.y", NULL},
+    {'m', "", "transform_layout %a (i, j) -> (j, i)", "%a is a parameter and not constant"},
+    {'m', "", "transform_layout %b (i) -> (i)", "%b has 2 dimensions"},
+    {'m', "", "transform_layout %b (i, j) -> (i, j//2)", "the map does not keep cells apart"},
+    {'m', "", "transform_layout %b (i, j) -> (i, zz)", "the map does not parse at 'zz)'"},
+    {'m', "", "transform_layout %b (i, j) -> (j//4, i, j%4)", NULL},
+    {'m', "", "transform_layout %b (k, n) -> (n//16, k, n%16)", NULL},
+    {'m', "", "transform_layout %mm (i, j) -> (i*7+j)", NULL},
+    {'m', "transform_layout %b (k, n) -> (n, k)", "transform_layout %b (k, n) -> (n, k)",
+     "%b is packed already"},
+    {'m', "", "inplace %a -> %flat", "%a is a parameter"},
+    {'m', "", "inplace %mm -> %turn", "%mm and %turn are not alike"},
+    {'m', "", "inplace %mm -> %bias", "%bias does not live as long as %mm"},
+    {'s', "", "inplace %ex -> %out", NULL},
+    {'t', "", "inplace %pre -> %pad", "%pre and %pad are not alike"},
+    {'m', "", "set_scope %a private", "%a is a parameter"},
+    {'m', "", "set_scope %mm private", NULL},
+    {'m', "parallel %mm.m", "set_scope %mm private", "%mm carries values between threads"},
+    /* marks */
+    {'m', "", "parallel %k", "refused: parallel %k: 'mm' reduces over it; rfactor first"},
+    {'m', "parallel %mm.m", "parallel %mm.n", "it lies inside the parallel loop %mm.m"},
+    {'m', "parallel %mm.n", "parallel %mm.m", "the parallel loop %mm.n lies inside it"},
+    {'t', "compute_at st %post.y", "parallel %post.y", NULL},
+    {'m', "", "parallel %f", NULL},
+    {'m', "", "vectorize %k", "it is not spatial"},
+    {'m', "", "vectorize %bias.n", NULL},
+    {'m', "", "unroll %k, %mm.n", NULL},
+    {'m', "", "bind %mm.m warpIdx", "there is no axis warpIdx"},
+    {'m', "bind %mm.m threadIdx.x", "bind %mm.n threadIdx.x", "%mm.m outside is bound to it"},
+    {'m', "", "bind %mm.m blockIdx.x", NULL},
+    {'m', "", "outline %mm.m", "write `outline %t -> @tile`"},
+    {'m', "outline %mm.n -> @a", "outline %mm.m -> @b", "%mm.n inside is outlined"},
+    {'m', "", "outline %mm.n -> @a", NULL},
+};
+
+static const TeFunc *matmul(int64_t m, int64_t n, int64_t k, int tail);
+static const TeFunc *softmax(int64_t m, int64_t n);
+static const TeFunc *stencil(int64_t h, int64_t w, int64_t stride, bool pool);
+
+static void test_cases(void)
+{
+    for (uint32_t i = 0; i < COUNT(cases); i++) {
+        const Case   *k = &cases[i];
+        const TeFunc *te = k->te == 'c'   ? conv_relu((ConvShape){1, 2, 3, 5, true})
+                           : k->te == 'm' ? matmul(6, 7, 10, 3)
+                           : k->te == 's' ? softmax(4, 7)
+                                          : stencil(5, 6, 2, true);
+        Sched        *s = sched_new(c, &cpu, te);
+        take(s, k->before);
+        const Func *was = s->f;
+        bool        ok = step(s, "%s", k->step);
+        if (ok != !k->reason || (!ok && !strstr(s->refusal, k->reason)))
+            printf("case %u: %s\n  got  %s\n  want %s\n", i, k->step, ok ? "taken" : s->refusal,
+                   k->reason ? k->reason : "taken");
+        CHECK(ok == !k->reason && (ok || strstr(s->refusal, k->reason)));
+        CHECK(ok || (s->f == was && !step(s, "unroll %%mm.m")));
+        CHECK(!ok || same_result(s));
+        arena_reset(c->scratch);
+    }
+}
+
+/* Steps print as they are written; decisions are the caller's unless the tuner knows better. */
+static void test_text_and_decisions(void)
+{
+    static const char *const steps[] = {"split %mm.n by 4 tail=peel -> %no, %ni",
+                                        "split %mm.m into 2 -> %mo, %mi",
+                                        "reorder %mo, %no, %mi, %ni",
+                                        "cache_write mm reg at %no",
+                                        "fold_init bias -> mm",
+                                        "unroll %mi, %ni",
+                                        "parallel %mo",
+                                        "transform_layout %b (k,n) -> (n//4, k, n%4)",
+                                        "outline %no -> @tile"};
+    Sched                   *s = sched_new(c, &cpu, matmul(6, 7, 10, 1));
+    StrBuf                   want = strbuf(c->scratch);
+    CHECK(step(s, "fold_init bias -> mm"));
+    CHECK(step(s, "transform_layout b (k,n) -> (n//4, k, n%%4)"));
+    CHECK_STR(steps_of(s), "fold_init bias -> mm\n"
+                           "transform_layout %b (k,n) -> (n//4, k, n%4)\n");
+    s = sched_new(c, &cpu, matmul(6, 7, 10, 1));
+    for (uint32_t i = 0; i < COUNT(steps); i++)
+        if (i != 2 && i != 3)
+            str_printf(&want, "%s\n", steps[i]);
+    for (uint32_t i = 0; i < COUNT(steps); i++)
+        if (i != 2 && i != 3)
+            CHECK(step(s, "%s", steps[i]));
+    CHECK_STR(steps_of(s), want.at);
+    CHECK(same_result(s));
+    CHECK(!try_step(s, "parallel %%k") && !s->refusal);
+
+    static const int64_t tiles[] = {1, 2, 4};
+    Decision             given = {"tile", 4, 3}, wrong = {"tile", 5, 3};
+    CHECK_INT(pick_int(s, "tile", tiles, 3, 2), 2);
+    s->given = &given;
+    s->ngiven = 1;
+    CHECK_INT(pick_int(s, "tile", tiles, 3, 2), 4);
+    CHECK_INT(pick_int(s, "other", tiles, 3, 2), 2);
+    s->given = &wrong;
+    CHECK_INT(pick_int(s, "tile", tiles, 3, 2), 2);
+    CHECK_INT(s->decisions.n, 4);
+    const char *names[8];
+    CHECK_INT(sched_blocks(s, names, 8), 1);
+    CHECK(sched_block(s, "mm") && !sched_block(s, "bias"));
+    Sched *p = sched_new(c, &cpu, s->te);
+    Bytes  bad = {(const uint8_t *)"unroll %mm.m // fine\n\nparallel %mm.k\n", 38};
+    CHECK(!sched_parse(c, "net.sched", bad, p));
+    StrBuf told = strbuf(c->scratch);
+    diag_print(c->diags, DIAG_TEXT, &told);
+    CHECK(strstr(told.at, "net.sched:3:1: error: refused: parallel %mm.k: 'mm' reduces over it"));
+    diag_drop(c->diags, 0);
 }
 
 /* ---- random steps on random definitions ---------------------------------------------------------------- */
@@ -550,18 +796,6 @@ static const TeFunc *random_te(void)
     }
 }
 
-static bool same_values(const Sched *s, Mem want, Mem got)
-{
-    if (want.n != got.n)
-        return false;
-    if (s->exact)
-        return !memcmp(want.base, got.base, (size_t)want.n * 4);
-    for (int64_t i = 0; i < want.n; i++)
-        if (((float *)want.base)[i] != ((float *)got.base)[i])
-            return false;
-    return true;
-}
-
 /* The text of the steps gives the same nest again. */
 static bool replays(const Sched *s)
 {
@@ -655,6 +889,8 @@ int main(void)
     RUN(test_conv_example);
     RUN(test_wrapped_groups);
     RUN(test_winograd);
+    RUN(test_cases);
+    RUN(test_text_and_decisions);
     RUN(test_random);
     ctx_free(c);
     arena_free(arena);
