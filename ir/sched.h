@@ -3,7 +3,7 @@
  * A step is text, one a line: `split %x by 6 tail=even -> %t, %p`.  Hand-written rules, the tuner,
  * logs and tests all use the same steps.  A step whose precondition does not hold is refused with a
  * reason and changes nothing; the first refusal sticks.  A name denotes every copy of a loop or
- * block (after tails, partition); `%p#1` names one.
+ * block (after tails, partition); `%p#0` names the first of them.
  *
  *   sched.def the steps   sched/step.c parse, print   sched/nest.c names   sched/loop.c split fuse ..
  *   sched/place.c compute_at ..   sched/inline.c   sched/cache.c   sched/reduce.c rfactor fold_init ..

@@ -174,11 +174,13 @@ uint32_t own_nest(const Work *w, uint32_t outer, uint32_t block)
 
 /* ---- names -------------------------------------------------------------------------------------- */
 
-/* `p#2` is the second copy of `p`, from 1. */
+enum { ALL_COPIES = UINT32_MAX };
+
+/* `p#1` is the second copy of `p`. */
 static const char *split_copy(Work *w, const char *name, uint32_t *copy)
 {
     const char *hash = strchr(name, '#');
-    *copy = hash ? (uint32_t)strtoul(hash + 1, NULL, 10) : 0;
+    *copy = hash ? (uint32_t)strtoul(hash + 1, NULL, 10) : ALL_COPIES;
     return hash ? intern_n(w->c->strings, name, (size_t)(hash - name)) : name;
 }
 
@@ -190,13 +192,13 @@ static bool ends_in(const char *full, const char *name)
 
 static bool pick_copy(Work *w, const char *name, uint32_t copy, Sites *out)
 {
-    if (!copy)
+    if (copy == ALL_COPIES)
         return true;
-    if (copy > out->n) {
-        refuse(w, "there are %u copies of %%%s", out->n, name);
+    if (copy >= out->n) {
+        refuse(w, "%%%s has %u cop%s, counted from 0", name, out->n, out->n == 1 ? "y" : "ies");
         return false;
     }
-    uint32_t one = out->at[copy - 1];
+    uint32_t one = out->at[copy];
     *out = (Sites){0};
     vec_push(w->c->scratch, out, one);
     return true;
