@@ -405,7 +405,7 @@ static const Case cases[] = {
     {'m', "", "split %mm.m by", "'by' needs a value"},
     {'m', "", "contract !", "'!' is not an argument"},
     {'m', "", "unroll %q#2", "%q has 1 copy, counted from 0"},
-    {'m', "split %k by 4 tail=even -> %a, %b", "unroll %b#2", NULL},
+    {'m', "split %k by 4 tail=even -> %a, %b", "unroll %b#1", NULL},
     /* split */
     {'m', "", "split %mm.m by 2", "write `split %x by 8 -> %o, %i`"},
     {'m', "", "split %mm.m by 0 -> %a, %b", "the factor must be positive"},
