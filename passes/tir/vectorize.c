@@ -16,7 +16,10 @@ typedef struct {
     const Idx  *lo;
     uint16_t    lanes;
     bool        failed;
+    Map        *legal; /* loads that happen anyway: prim id -> the mask they happen under, or ALL */
 } Vec1;
+
+#define ALL ((void *)1)
 
 static const Idx *at_lane(Vec1 *v, const Idx *x, int64_t lane)
 {
@@ -79,11 +82,33 @@ static const Prim *both(Vec1 *v, const Prim *a, const Prim *b)
 
 static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask);
 
+typedef VEC(uint64_t) Noted;
+
+/* The loads that computing p under `mask` makes for certain: the arms of a select that computes p
+ * first need no narrower mask for them (ReLU: select(x < 0, 0, x)). */
+static void note_legal(Vec1 *v, const Prim *p, const Prim *mask, Noted *noted)
+{
+    uint32_t n = p->kind == PRIM_CASE ? 0 : p->kind == PRIM_SELECT ? 1 : p->nkids;
+
+    if (p->kind == PRIM_LOAD && !map_get(v->legal, p->id)) {
+        map_put(v->legal, p->id, mask ? (void *)mask : ALL);
+        vec_push(v->c->arena, noted, p->id);
+    }
+    for (uint32_t i = 0; i < n; i++) note_legal(v, p->kids[i], mask, noted);
+}
+
+static void forget(Vec1 *v, Noted *noted)
+{
+    while (noted->n) map_del(v->legal, noted->at[--noted->n]);
+}
+
 static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
 {
     const LoadData *l = &p->u.load;
+    const void     *legal = map_get(v->legal, p->id);
     int64_t         s;
 
+    if (legal) mask = legal == ALL ? NULL : legal;
     if (l->n == 1 && lane_step(v, l->index[0], &s) && s == 1) {
         const Idx *at = at_lane(v, l->index[0], 0);
         return prim_loadv(v->c, l->buffer, &at, v->lanes, mask);
@@ -119,10 +144,13 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
             no  = vec_prim(v, p->kids[2], mask);
             return v->failed ? p : prim_select(c, cond, yes, no);
         }
+        Noted noted = {0};
+        note_legal(v, cond, mask, &noted);
         cond = vec_prim(v, cond, mask);
         if (v->failed) return p;
         yes = vec_prim(v, p->kids[1], both(v, mask, cond));
         no  = vec_prim(v, p->kids[2], both(v, mask, prim_not(c, cond)));
+        forget(v, &noted);
         return v->failed ? p : prim_select(c, cond, yes, no);
     }
     default: break;
@@ -196,7 +224,7 @@ static const Stmt *find_vector(Ctx *c, const Stmt *s)
         LoopData loop = s->u.loop;
         loop.marks &= ~(uint32_t)MARK_VECTOR;
         if (!idx_is_const(loop.extent, &extent) || extent > 64) return stmt_for(c, loop, kids[0], s->loc);
-        Vec1        v   = {c, loop.var, loop.lo, (uint16_t)extent, false};
+        Vec1        v   = {c, loop.var, loop.lo, (uint16_t)extent, false, map_new(c->scratch)};
         const Stmt *out = extent == 1 ? NULL : vec_stmt(&v, kids[0], NULL);
         if (extent == 1) {
             IdxSubst *sub = subst_new(c->arith, c->arena);
