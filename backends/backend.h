@@ -7,6 +7,21 @@
 
 typedef enum { EMIT_OBJECT, EMIT_ASM, EMIT_LL, EMIT_SOURCE /* text of a device language */ } EmitKind;
 
+/* Code of a device target, to be embedded in the host's object.  The host's <entry>_open loads it
+ * through the device table of its params, makes the kernels and allocates the plan's arena and
+ * weights in device memory. */
+typedef struct {
+    uint32_t    kind;       /* TVMCC_DEVICE_x */
+    uint32_t    form;       /* TVMCC_CODE_x */
+    const char *target;     /* text of the whole target */
+    const char *options;    /* of module_load */
+    Bytes       code;
+    uint64_t    arena_bytes; /* in device memory; the plan of the host has none */
+    uint32_t    nkernels;
+    const char *const *kernels; /* names of the device functions in launches ... */
+    const char *const *symbols; /* ... and in the code */
+} DeviceCode;
+
 typedef struct {
     const char *entry;      /* prefix of exported symbols */
     uint32_t    opt_level;  /* 0..3 */
@@ -14,6 +29,7 @@ typedef struct {
     bool        embed_weights; /* <entry>_weights is a symbol of another object, else from params */
     uint32_t    jobs;       /* code generation threads */
     bool        verbose;
+    const DeviceCode *device; /* set by a device's backend for its host's; NULL: all is the host's */
 } CodegenOptions;
 
 /* What the info struct of the product says (include/tvmcc/abi.h); made by packaging's ModelDesc. */

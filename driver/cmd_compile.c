@@ -154,6 +154,9 @@ static bool emit(Build *b, Product kind, const char *path)
     case PRODUCT_ASM:
         if (!compile_code(c, k, EMIT_ASM, &out)) return false;
         break;
+    case PRODUCT_CL:
+        if (!compile_code(c, k, EMIT_SOURCE, &out)) return false;
+        break;
     case PRODUCT_OBJECT:
         out = b->object;
         if (strcmp(path, "-") && !write_out(b, intern_printf(c->strings, "%s.h", b->stem), make_header(b)))

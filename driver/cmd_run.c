@@ -23,7 +23,9 @@ typedef struct {
     const tvmcc_model_info *info;
     tvmcc_params            params;
     tvmrt_pool             *pool;
-    void                   *pool_memory, *arena;
+    void                   *pool_memory, *arena, *device_memory, *state;
+    const tvmcc_device     *device;
+    bool                    open;     /* info->open was called */
     void                  **in, **out;
     uint32_t                n_in_npz;
     NpyArray               *in_npz;
@@ -144,6 +146,28 @@ static bool fill_input(Session *s, const tvmcc_tensor_info *t, void *to, uint64_
     return true;
 }
 
+/* A device for the model, and the model opened on it. */
+static bool open_device(Session *s)
+{
+    Diags      *d   = s->driver->diags;
+    const char *why = "this runtime drives no such device";
+    size_t      n   = (tvmrt_opencl_bytes() + 63) / 64 * 64;
+
+    if (s->info->device == TVMCC_DEVICE_CPU) return true;
+    s->device_memory = aligned_alloc(64, n);
+    if (s->info->device == TVMCC_DEVICE_OPENCL) s->device = tvmrt_opencl_open(s->device_memory, n, &why);
+    if (!s->device) return diag_error(d, E_RUN, NO_LOC, "'%s' cannot run: %s", s->info->name, why);
+    s->state                = aligned_alloc(64, (s->info->state_bytes + 127) / 64 * 64);
+    s->params.state         = s->state;
+    s->params.state_bytes   = s->info->state_bytes;
+    s->params.devices       = &s->device;
+    s->params.device_count  = 1;
+    int32_t rc = s->info->open(s->state, &s->params);
+    s->open    = rc == 0;
+    return s->open || diag_error(d, E_RUN, NO_LOC, "'%s' cannot be opened on the device: status %d, %s", s->info->name,
+                                 (int)rc, s->device->last_error(s->device->self));
+}
+
 static bool open_session(Session *s)
 {
     Driver        *driver = s->driver;
@@ -170,6 +194,7 @@ static bool open_session(Session *s)
         if (!s->pool) return diag_error(driver->diags, E_RUN, NO_LOC, "%u threads cannot be started", threads);
         tvmrt_pool_use(s->pool, &s->params);
     }
+    if (!open_device(s)) return false;
     s->in  = NEW_ARRAY(driver->arena, void *, info->ninputs + 1);
     s->out = NEW_ARRAY(driver->arena, void *, info->noutputs + 1);
     for (uint32_t i = 0; i < info->ninputs; i++) {
@@ -188,6 +213,10 @@ static bool open_session(Session *s)
 
 static void close_session(Session *s)
 {
+    if (s->open) s->info->close(s->state, &s->params);
+    if (s->device) tvmrt_opencl_close(s->device);
+    free(s->device_memory);
+    free(s->state);
     if (s->pool) tvmrt_pool_free(s->pool);
     free(s->pool_memory);
     free(s->arena);
@@ -199,6 +228,9 @@ static bool run_once(Session *s)
 {
     int32_t rc = s->info->run(s->in, s->out, &s->params);
 
+    if (rc && s->device && *s->device->last_error(s->device->self))
+        return diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d: %s", (int)rc,
+                          s->device->last_error(s->device->self));
     return rc == 0 || diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d", (int)rc);
 }
 

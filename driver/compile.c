@@ -17,7 +17,7 @@ static double now(void)
 bool compile_target(Ctx *c, Compiled *k)
 {
     const char *text = k->o->target ? k->o->target : "llvm";
-    const char *kind = intern_n(c->strings, text, strcspn(text, " "));
+    const char *kind = intern_n(c->strings, text, strcspn(text, " ,"));
 
     k->backend = backend_find(kind);
     if (!k->backend) k->backend = backend_of(KIND_LLVM); /* a plain triple */

@@ -1,12 +1,20 @@
 /* A compile as the command line asks for it: Options to CompileOptions, progress on the terminal. */
 #include "driver/job.h"
 
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static void show_progress(void *user, const char *step, uint32_t done, uint32_t total)
 {
     progress_step(((Driver *)user)->progress, step, done, total);
+}
+
+static bool is_device(Arena *a, const char *target)
+{
+    const Backend *b = backend_find(arena_printf(a, "%.*s", (int)strcspn(target, " ,"), target));
+
+    return b && b->kind != KIND_LLVM;
 }
 
 /* The target string from --target and the cc-like pieces. */
@@ -19,6 +27,11 @@ static const char *target_text(Driver *driver, const char *fallback)
         str_add(&s, fallback);
     } else {
         str_add(&s, o->targets.n ? o->targets.at[0] : "llvm");
+    }
+    if (is_device(driver->arena, s.at)) { /* the pieces are about the host */
+        if (o->host || o->mtriple || o->mcpu || o->mattr) str_printf(&s, ", %s", o->host ? o->host : "llvm");
+    } else if (o->host) {
+        diag_error(driver->diags, E_USAGE, NO_LOC, "--host is for targets that are devices, such as opencl");
     }
     if (o->mtriple) str_printf(&s, " -mtriple=%s", o->mtriple);
     if (o->mcpu) str_printf(&s, " -mcpu=%s", o->mcpu);

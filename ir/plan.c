@@ -33,3 +33,14 @@ void plan_print(Ctx *c, const Plan *p, StrBuf *out)
         str_printf(out, "slot %llu +%llu live %u..%u %s\n", (unsigned long long)p->slots[i].offset,
                    (unsigned long long)p->slots[i].bytes, p->slots[i].first, p->slots[i].last, p->slots[i].name);
 }
+
+uint64_t plan_state_bytes(const Plan *p)
+{
+    uint64_t n = STATE_POINTERS;
+
+    if (!p->target->host)
+        return 0;
+    for (uint32_t i = 0; i < p->tir->nfuncs; i++)
+        n += p->tir->funcs[i]->kind == FUNC_DEVICE;
+    return n * p->target->host->pointer_bits / 8;
+}

@@ -46,12 +46,17 @@ typedef struct Plan {
     const PlanIO    *in, *out;
     const PlanSlot  *slots;
     const PlanKernel *kernels;
-    uint64_t         arena_bytes;    /* shared part */
+    uint64_t         arena_bytes;    /* shared part; like the weights in device memory if target->host */
     uint64_t         private_bytes;  /* per thread */
     uint64_t         weights_bytes;
     uint64_t         arena_floor;    /* largest sum of simultaneously live tensors */
     int64_t          macs;
 } Plan;
+
+/* Bytes of what <entry>_open fills in: pointers to device, module, arena, weights and each kernel; 0
+ * without a device. */
+enum { STATE_POINTERS = 4 };
+uint64_t plan_state_bytes(const Plan *p);
 
 /* main's parameters, in order: one buffer per input, one per output, %arena (u8), %weights (u8),
  * and the scalars %tid, %nt inside its region.  Private scratch of thread t lies at

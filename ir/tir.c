@@ -241,6 +241,26 @@ const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body)
     return func_new(c, g);
 }
 
+static bool note_axis(void *user, const Stmt *s)
+{
+    const Idx     **axis = user;
+    const LoopData *l = &s->u.loop;
+
+    if (s->kind == STMT_FOR && (l->marks & MARK_BIND) &&
+        (!axis[l->axis] || axis[l->axis]->hi < l->extent->hi))
+        axis[l->axis] = l->extent;
+    return true;
+}
+
+void func_axes(const Func *f, const Idx *axis[6])
+{
+    TirVisit v = {axis, note_axis, NULL, NULL, NULL};
+
+    for (int i = 0; i < 6; i++)
+        axis[i] = NULL;
+    stmt_visit(f->body, &v);
+}
+
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs)
 {
     TirModule *m = NEW(c->arena, TirModule);

@@ -332,6 +332,9 @@ typedef struct TirModule {
 
 const Func      *func_new(Ctx *c, Func f);
 const Func      *func_with_body(Ctx *c, const Func *f, const Stmt *body);
+/* What a launch of a device function needs: by BindAxis, the largest extent of the loops bound to it,
+ * NULL where none is. */
+void             func_axes(const Func *f, const Idx *axis[6]);
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs);
 const Func      *tirmod_find(const TirModule *m, const char *name);
 /* Apply to every function; NULL stops with the error recorded. */

@@ -211,7 +211,7 @@ static void model_macros(StrBuf *s, const ModelDesc *m)
                u, u, u);
     str_printf(s, "#define %s_ARENA_ALIGN %u\n", u, m->arena_align);
     str_printf(s, "#define %s_WEIGHTS_BYTES %" PRIu64 "\n", u, m->weights_bytes);
-    str_printf(s, "#define %s_STATE_BYTES 0\n", u);
+    str_printf(s, "#define %s_STATE_BYTES %" PRIu64 "\n", u, m->state_bytes);
     str_printf(s, "#define %s_MACS %" PRId64 "\n", u, m->macs);
 }
 
@@ -250,7 +250,14 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
 
     tensor_struct(s, m, true);
     tensor_struct(s, m, false);
-    if (m->weights_mode == WEIGHTS_EMBED) {
+    if (m->state_bytes)
+        str_printf(s,
+                   "\n/* The device of params: state is %s_STATE_BYTES bytes aligned to a pointer; it goes into\n"
+                   " * the params of every run between the two. */\n"
+                   "int32_t %s_open(void *state, const tvmcc_params *params);\n"
+                   "void %s_close(void *state, const tvmcc_params *params);\n",
+                   u, e, e);
+    else if (m->weights_mode == WEIGHTS_EMBED) {
         str_printf(
             s,
             "\n/* One thread; arena: %s_ARENA_BYTES(1) bytes aligned to %s_ARENA_ALIGN. */\n"

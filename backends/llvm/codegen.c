@@ -364,7 +364,12 @@ void gen_stmt(Gen *g, const Stmt *s)
     case STMT_BLOCK: BUG("in @%s, a block reached code generation", g->name); break;
     case STMT_LAUNCH:
     case STMT_COPY:
-        error_at(g->c, E_CODEGEN, s->loc, "@%s: a device operation in code for a CPU", g->name);
+        if (!g->host || !g->host->device)
+            error_at(g->c, E_CODEGEN, s->loc, "@%s: a device operation in code for a CPU", g->name);
+        else if (s->kind == STMT_LAUNCH)
+            device_launch(g, s);
+        else
+            device_copy(g, s);
         break;
     }
 }

@@ -56,8 +56,7 @@ static void check_tensors(Gen *g, LLVMValueRef at, uint32_t n, const PlanIO *io,
     }
 }
 
-/* The weights to use: the caller's, else the embedded ones. */
-static LLVMValueRef check_weights(Gen *g, LLVMValueRef params)
+LLVMValueRef host_weights(Gen *g, LLVMValueRef params)
 {
     struct Host      *h = g->host;
     LLVMValueRef      w = host_get(g, h->params_t, params, P_WEIGHTS), none, bytes, v[2], phi;
@@ -147,23 +146,28 @@ static LLVMValueRef define_run_ex(Gen *g)
     host_fail_if(g, LLVMBuildICmp(g->b, LLVMIntULT, n, gen_i32(g, (int64_t)bytes), ""),
                  TVMCC_E_MISMATCH);
     n = check_arena(g, params, nt && nt->hi > 0 && nt->hi < 1 << 16 ? nt->hi : 1 << 16);
-    weights = check_weights(g, params);
+    if (h->device)
+        device_begin(g, params);
+    weights = h->device ? device_memory(g, true) : host_weights(g, params);
     check_tensors(g, LLVMGetParam(fn, 0), h->plan->nin, h->plan->in, f->params);
     check_tensors(g, LLVMGetParam(fn, 1), h->plan->nout, h->plan->out, f->params + h->plan->nin);
 
     run = h->run = gen_alloca(g, h->run_t, 16, "run");
     alone = host_is_null(g, host_get(g, h->params_t, params, P_LAUNCH));
-    n = LLVMBuildSelect(g->b, alone, gen_i32(g, 1), n, "");
+    n = h->device ? gen_i32(g, 1) : LLVMBuildSelect(g->b, alone, gen_i32(g, 1), n, "");
     host_put(g, h->run_t, run, R_PARAMS, params);
     host_put(g, h->run_t, run, R_IN, LLVMGetParam(fn, 0));
     host_put(g, h->run_t, run, R_OUT, LLVMGetParam(fn, 1));
-    host_put(g, h->run_t, run, R_ARENA, host_get(g, h->params_t, params, P_ARENA));
+    host_put(g, h->run_t, run, R_ARENA,
+             h->device ? device_memory(g, false) : host_get(g, h->params_t, params, P_ARENA));
     host_put(g, h->run_t, run, R_WEIGHTS, weights);
     host_put(g, h->run_t, run, R_PARTS, n);
     host_put(g, h->run_t, run, R_PHASE, gen_i32(g, 0));
     host_put(g, h->run_t, run, R_STOP, gen_i32(g, NEVER));
     host_bind_buffers(g);
     gen_stmt(g, f->body);
+    if (h->device)
+        device_end(g);
     gen_end(g);
     return fn;
 }
@@ -193,7 +197,7 @@ static void define_run(Gen *g, LLVMValueRef run_ex)
 
 /* ---- info -------------------------------------------------------------------------------------------------- */
 
-static LLVMValueRef constant(Gen *g, LLVMValueRef v)
+LLVMValueRef host_constant(Gen *g, LLVMValueRef v)
 {
     LLVMValueRef k = LLVMAddGlobal(g->mod, LLVMTypeOf(v), "");
 
@@ -206,7 +210,7 @@ static LLVMValueRef constant(Gen *g, LLVMValueRef v)
 
 static LLVMValueRef text(Gen *g, const char *s)
 {
-    return constant(g, LLVMConstStringInContext2(g->lc, s, strlen(s), false));
+    return host_constant(g, LLVMConstStringInContext2(g->lc, s, strlen(s), false));
 }
 
 static LLVMValueRef bytes32(Gen *g, const void *p)
@@ -223,7 +227,7 @@ static LLVMValueRef array(Gen *g, uint32_t n, LLVMValueRef *at)
 {
     if (!n)
         return LLVMConstNull(g->ptr);
-    return constant(g, LLVMConstArray2(LLVMTypeOf(at[0]), at, n));
+    return host_constant(g, LLVMConstArray2(LLVMTypeOf(at[0]), at, n));
 }
 
 static LLVMValueRef tensors(Gen *g, uint32_t n, const PlanIO *io, const Param *params)
@@ -262,13 +266,25 @@ static LLVMValueRef tensors(Gen *g, uint32_t n, const PlanIO *io, const Param *p
     return array(g, n, all);
 }
 
-static void define_info(Gen *g, const CodegenInfo *info, LLVMValueRef run_ex)
+/* What device memory a run takes beside the weights. */
+static LLVMValueRef pools(Gen *g, const DeviceCode *d)
 {
-    struct Host *h = g->host;
-    const Plan  *p = h->plan;
-    LLVMTypeRef  t = LLVMFunctionType(g->ptr, NULL, 0, false);
-    LLVMValueRef fn, w[7], f[24], k;
-    uint32_t     nweights = p->weights_bytes != 0, n = 0;
+    LLVMValueRef f[4] = {text(g, "arena"), gen_int(g, g->size, (int64_t)d->arena_bytes),
+                         gen_i32(g, ARENA_ALIGN), gen_i32(g, TVMCC_POOL_DEVICE)},
+                 pool = record(g, 4, f);
+
+    return array(g, 1, &pool);
+}
+
+static void define_info(Gen *g, const CodegenInfo *info, LLVMValueRef run_ex, LLVMValueRef open,
+                        LLVMValueRef close)
+{
+    struct Host      *h = g->host;
+    const Plan       *p = h->plan;
+    const DeviceCode *d = h->o->device;
+    LLVMTypeRef       t = LLVMFunctionType(g->ptr, NULL, 0, false);
+    LLVMValueRef      fn, w[7], f[24], k;
+    uint32_t          nweights = p->weights_bytes != 0, n = 0;
 
     w[0] = text(g, h->weights ? arena_printf(g->a, ".rodata.%s_weights", h->o->entry) : "");
     w[1] = h->weights ? h->weights : LLVMConstNull(g->ptr);
@@ -282,29 +298,29 @@ static void define_info(Gen *g, const CodegenInfo *info, LLVMValueRef run_ex)
     f[n++] = gen_i32(g, g->t->pointer_bits == 64 ? 200 : 148);
     f[n++] = text(g, h->o->entry);
     f[n++] = text(g, "tvmcc " TVMCC_VERSION);
-    f[n++] = text(g, g->t->text);
+    f[n++] = text(g, d ? d->target : g->t->text);
     f[n++] = bytes32(g, info->model_sha);
     f[n++] = bytes32(g, info->build_id);
     f[n++] = gen_i32(g, p->nin);
     f[n++] = gen_i32(g, p->nout);
-    f[n++] = gen_i32(g, 0);
+    f[n++] = gen_i32(g, d != NULL);
     f[n++] = gen_i32(g, nweights);
     f[n++] = tensors(g, p->nin, p->in, h->main->params);
     f[n++] = tensors(g, p->nout, p->out, h->main->params + p->nin);
-    f[n++] = LLVMConstNull(g->ptr);
+    f[n++] = d ? pools(g, d) : LLVMConstNull(g->ptr);
     f[n++] = array(g, nweights, &k);
     f[n++] = gen_int(g, g->size, (int64_t)p->arena_bytes);
     f[n++] = gen_int(g, g->size, (int64_t)p->private_bytes);
     f[n++] = gen_i32(g, ARENA_ALIGN);
-    f[n++] = gen_i32(g, TVMCC_DEVICE_CPU);
-    f[n++] = gen_int(g, g->size, 0);
+    f[n++] = gen_i32(g, d ? d->kind : TVMCC_DEVICE_CPU);
+    f[n++] = gen_int(g, g->size, d ? device_state_bytes(g) : 0);
     f[n++] = run_ex;
-    f[n++] = LLVMConstNull(g->ptr);
-    f[n++] = LLVMConstNull(g->ptr);
+    f[n++] = open;
+    f[n++] = close;
 
     fn = host_function(g, "_info", t, LLVMExternalLinkage);
     gen_begin(g, fn, "info");
-    LLVMBuildRet(g->b, constant(g, record(g, n, f)));
+    LLVMBuildRet(g->b, host_constant(g, record(g, n, f)));
     gen_end(g);
 }
 
@@ -327,7 +343,7 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
 {
     uint32_t     errors = diag_errors(g->c->diags);
     struct Host *h = NEW(g->a, struct Host);
-    LLVMValueRef run_ex;
+    LLVMValueRef run_ex, open = LLVMConstNull(g->ptr), close = open;
 
     h->plan = p;
     h->o = o;
@@ -344,8 +360,11 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
     host_define_begin(g);
     host_define_end(g);
     host_define_meet(g);
+    if (o->device)
+        device_open_close(g, &open, &close);
     run_ex = define_run_ex(g);
-    define_run(g, run_ex);
-    define_info(g, info, run_ex);
+    if (!o->device) /* without params there is no device */
+        define_run(g, run_ex);
+    define_info(g, info, run_ex, open, close);
     return diag_errors(g->c->diags) == errors;
 }

@@ -6,6 +6,7 @@
  *   codegen_prim.c  scalar and vector expressions; intrin.def: which function each MATH is
  *   codegen_half.c  f16 and bf16
  *   codegen_host.c  parallel regions: barriers, launches, instrumentation
+ *   codegen_device.c  models on a device: open, close, launches, copies
  *   codegen_entry.c the entry points of a model: checks, the info struct
  *   build.c         target machine, optimisation, emission, shards; the Backend struct
  *   merge.c         several objects as one
@@ -224,6 +225,7 @@ struct Host {
     LLVMValueRef          begin, end, meet, weights;
     LLVMTypeRef           begin_t, end_t, meet_t;
     /* in the function at hand */
+    struct Device *device; /* codegen_device.c; NULL: no device */
     bool         in_region;
     LLVMValueRef run, part, parts, passed; /* passed: alloca, barriers so far */
     uint32_t     step, nregions;
@@ -246,6 +248,21 @@ void host_define_meet(Gen *g);
 /* ---- codegen_entry.c ----------------------------------------------------------------------------- */
 
 bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo *info);
+/* The weights that params give, checked, else the embedded ones. */
+LLVMValueRef host_weights(Gen *g, LLVMValueRef params);
+LLVMValueRef host_constant(Gen *g, LLVMValueRef v); /* its address */
+
+/* ---- codegen_device.c ---------------------------------------------------------------------------- */
+
+/* <entry>_open and <entry>_close; from here on host->device is set. */
+void         device_open_close(Gen *g, LLVMValueRef *open, LLVMValueRef *close);
+int64_t      device_state_bytes(Gen *g);
+/* Around the body of a run; device_end returns. */
+void         device_begin(Gen *g, LLVMValueRef params);
+void         device_end(Gen *g);
+LLVMValueRef device_memory(Gen *g, bool weights); /* else the arena */
+void         device_launch(Gen *g, const Stmt *s);
+void         device_copy(Gen *g, const Stmt *s);
 
 /* ---- build.c --------------------------------------------------------------------------------------- */
 

@@ -48,7 +48,7 @@ static Arg slot_arg(Host *h, const Slot *s)
 
 static void barrier(Host *h, StmtList *out)
 {
-    if (h->dirty != CLEAN) vec_push(h->c->arena, out, stmt_barrier(h->c));
+    if (h->dirty != CLEAN && !h->p->device) vec_push(h->c->arena, out, stmt_barrier(h->c));
     h->dirty = CLEAN;
 }
 
@@ -105,7 +105,9 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
             scratch += round_up((uint64_t)elems * dtype_bytes(p->buffer->dtype));
         }
     }
-    vec_push(c->arena, out, stmt_call(c, f->name, f->nparams, a, !is_parallel(f), it->loc));
+    if (!h->p->device) vec_push(c->arena, out, stmt_call(c, f->name, f->nparams, a, !is_parallel(f), it->loc));
+    for (uint32_t i = 0; i < it->kernel->nlaunches; i++)
+        vec_push(c->arena, out, launch_stmt(c, it->kernel->launches[i], a, it->loc));
 }
 
 /* A kernel that copies `n` elements. */
@@ -121,12 +123,14 @@ static const Func *copy_kernel(Host *h, DType t, int64_t n)
     const Buffer *dst    = buffer_new(c, "dst", t, SCOPE_ARENA, 1, &extent);
     const Atom   *i      = atom_var(c->arith, "i", 0, n - 1);
     const Idx    *at     = idx_atom(c->arith, i);
-    LoopData      loop   = {i, idx_const(c->arith, 0), extent, LOOP_SPATIAL, 0, AXIS_BLOCK_X, NULL};
+    uint32_t      marks  = h->p->device ? MARK_BIND : 0;
+    LoopData      loop   = {i, idx_const(c->arith, 0), extent, LOOP_SPATIAL, marks, AXIS_BLOCK_X, NULL};
     Param        *params = NEW_ARRAY(c->arena, Param, 2);
     params[0] = (Param){src, NULL, false};
     params[1] = (Param){dst, NULL, true};
     const Stmt *body = stmt_for(c, loop, stmt_store(c, dst, &at, prim_load(c, src, &at)), NO_LOC);
-    Func        f    = {name, FUNC_KERNEL, h->p->kernels->target, 2, params, body, NO_LOC, 0};
+    FuncKind    kind = h->p->device ? FUNC_DEVICE : FUNC_KERNEL;
+    Func        f    = {name, kind, h->p->kernels->target, 2, params, body, NO_LOC, 0};
     const Func *k    = func_new(c, f);
     vec_push(c->arena, &h->copies, k);
     return k;
@@ -154,22 +158,31 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
             before(h, out, false);
             const Func *k    = copy_kernel(h, it->in[0].type->dtype, n);
             Arg         a[2] = {slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
-            vec_push(c->arena, out, stmt_call(c, k->name, 2, a, true, it->loc));
+            bool        in = it->in[0].slot->place == PLACE_INPUT, back = it->out[0].slot->place == PLACE_OUTPUT;
+            if (!h->p->device) vec_push(c->arena, out, stmt_call(c, k->name, 2, a, true, it->loc));
+            else if (!in && !back) vec_push(c->arena, out, launch_stmt(c, k, a, it->loc));
+            else vec_push(c->arena, out, stmt_copy(c, (CopyData){a[1], a[0], n * dtype_bytes(it->in[0].type->dtype), in}));
             break;
         }
         case ITEM_IF: {
-            StmtList  then = {0}, other = {0};
-            Arg       at   = slot_arg(h, it->in[0].slot);
+            StmtList   then = {0}, other = {0};
+            const Idx *zero = idx_const(c->arith, 0), *one = idx_const(c->arith, 1);
+            Arg        at   = slot_arg(h, it->in[0].slot);
             barrier(h, out);
-            const Prim *load = prim_load(c, at.buffer, &at.offset);
+            const Buffer *here = h->p->device ? buffer_new(c, "cond", DT_U8, SCOPE_STACK, 1, &one) : NULL;
+            const Prim   *load = here ? prim_load(c, here, &zero) : prim_load(c, at.buffer, &at.offset);
             const Prim *cond = dtype_is_bool(load->dtype) ? load : prim_not(c, prim_eq(c, load, prim_num(c, load->dtype, 0)));
             emit_items(h, &it->then, &then);
             barrier(h, &then);
             emit_items(h, &it->other, &other);
             barrier(h, &other);
             /* The condition itself must not be overwritten before all threads read it. */
-            vec_push(c->arena, out,
-                     stmt_if(c, cond, stmt_seq(c, then.n, then.at), stmt_seq(c, other.n, other.at)));
+            const Stmt *s = stmt_if(c, cond, stmt_seq(c, then.n, then.at), stmt_seq(c, other.n, other.at));
+            if (here) {
+                const Stmt *two[2] = {stmt_copy(c, (CopyData){{here, zero, NULL}, at, 1, false}), s};
+                s = stmt_alloc(c, here, stmt_seq(c, 2, two));
+            }
+            vec_push(c->arena, out, s);
             break;
         }
         }
@@ -243,7 +256,8 @@ static const Func *main_func(Host *h, const char *entry)
     params[k++] = (Param){h->weights, NULL, false};
     emit_items(h, &p->items, &body);
     RegionData  r = {h->tid, h->nt};
-    const Stmt *s = stmt_region(c, r, stmt_seq(c, body.n, body.at));
+    const Stmt *s = stmt_seq(c, body.n, body.at);
+    if (!p->device) s = stmt_region(c, r, s);
     Func        f = {entry, FUNC_HOST, p->kernels->target, n, params, s, NO_LOC, 0};
     return func_new(c, f);
 }
@@ -288,7 +302,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
 {
     const Expr      *f       = module_func(m, "main");
     Kernels          kernels = {.c = c, .o = o, .target = c->target, .by_text = map_new(c->arena)};
-    Program          p       = {.c = c, .kernels = &kernels};
+    Program          p       = {.c = c, .kernels = &kernels, .device = c->target && c->target->host};
     const TirModule *tir;
 
     if (!f) return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");

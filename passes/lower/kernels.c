@@ -91,12 +91,25 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
         }
     f.loc  = te->loc;
     f.macs = te_macs(c, te);
-    f.kind = FUNC_KERNEL;
+    f.kind = k->target && k->target->host ? FUNC_DEVICE : FUNC_KERNEL;
     Kernel *fresh = NEW(c->arena, Kernel);
-    *fresh        = (Kernel){func_new(c, f), NULL, NULL, s, te->nparams, te->nouts, 1, f.macs};
+    *fresh        = (Kernel){.nest = func_new(c, f), .sched = s, .nin = te->nparams, .nout = te->nouts, .calls = 1,
+                             .macs = f.macs};
     vec_push(c->arena, &k->all, fresh);
     map_put(k->by_text, key, fresh);
     return fresh;
+}
+
+/* The parts that the pass `launches` made. */
+static void find_launches(Ctx *c, const TirModule *m, Kernel *k)
+{
+    VEC(const Func *) parts = {0};
+
+    for (const Func *f;; vec_push(c->arena, &parts, f))
+        if (!(f = tirmod_find(m, intern_printf(c->strings, "%s.%u", k->nest->name, parts.n)))) break;
+    k->nlaunches = parts.n;
+    k->launches  = parts.at;
+    k->flat      = parts.n ? parts.at[0] : NULL;
 }
 
 bool kernels_finish(Kernels *k, const TirModule **out)
@@ -107,8 +120,10 @@ bool kernels_finish(Kernels *k, const TirModule **out)
     *out = run_tir_passes(k->c, tirmod_new(k->c, k->all.n, funcs), k->o);
     if (!*out) return false;
     for (uint32_t i = 0; i < k->all.n; i++) {
-        k->all.at[i]->flat = tirmod_find(*out, k->all.at[i]->nest->name);
-        if (!k->all.at[i]->flat) BUG("kernel %s was lost by the TIR passes", k->all.at[i]->nest->name);
+        Kernel *x = k->all.at[i];
+        if (x->nest->kind == FUNC_DEVICE) find_launches(k->c, *out, x);
+        else x->flat = tirmod_find(*out, x->nest->name);
+        if (!x->flat) BUG("kernel %s was lost by the TIR passes", x->nest->name);
     }
     return true;
 }

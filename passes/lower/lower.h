@@ -4,6 +4,7 @@
  *   kernels.c     distinct kernels: schedule, TIR passes, names by content
  *   program.c     main as a list of kernel calls over values (control flow included)
  *   memory.c      where every value lies in the arena
+ *   device.c      launches
  *   host.c        main as TIR, and the plan */
 #ifndef TVMCC_PASSES_LOWER_H
 #define TVMCC_PASSES_LOWER_H
@@ -14,8 +15,9 @@
 
 typedef struct Kernel {
     const Func *nest;      /* scheduled */
-    const Func *flat;      /* after the TIR passes */
-    const Func *device;    /* on a device target: the kernel, launched by the host */
+    const Func *flat;      /* after the TIR passes; device: the first part */
+    uint32_t    nlaunches; /* on a device target: the parts of `flat`, launched in order; all have */
+    const Func *const *launches; /* its parameters */
     const Sched *sched;    /* NULL: none */
     uint32_t    nin, nout; /* pointer parameters that the program passes; more follow for scratch */
     uint64_t    calls;
@@ -82,6 +84,7 @@ typedef struct Program {
     const Type **in_types;
     const char **in_names;
     uint32_t at;              /* next position */
+    bool     device;          /* arena and constants lie in device memory */
 } Program;
 
 bool program_of_main(Program *p, const Expr *main_func);
@@ -92,5 +95,10 @@ Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const cha
 /* Offsets for all arena slots; returns the bytes needed, and the largest sum of simultaneously live
  * slots as `floor`. */
 uint64_t memory_plan(Program *p, uint64_t *floor);
+
+/* ---- device.c ---- */
+
+/* A launch of device function f, sized by its bound loops. */
+const Stmt *launch_stmt(Ctx *c, const Func *f, const Arg *args, Loc loc);
 
 #endif

@@ -6,7 +6,8 @@
  * the same result slots, and a node needed by both a branch and the code around it is computed before
  * the `if`.  Every slot records the first and last position that touches it: its life.
  *
- * A result of main is written straight into the caller's output where its storage allows. */
+ * A result of main is written straight into the caller's output where its storage allows.  On a
+ * device, inputs and outputs are copies to and from values in the arena. */
 #include "passes/lower/lower.h"
 
 #include <string.h>
@@ -370,6 +371,12 @@ bool program_of_main(Program *p, const Expr *f)
             return error_at(c, E_DIM, v->loc, "input '%s' has no static tensor type", v->u.var.name);
         Values *in = values_new(p, 1);
         in->at[0]  = (Value){slot_new(p, PLACE_INPUT, i, v->type, v->u.var.name), v->type};
+        if (p->device) {
+            Value at = {slot_new(p, PLACE_ARENA, 0, v->type, v->u.var.name), v->type};
+            emit_copy(p, &s, in->at[0], at, v->loc);
+            at.slot->first = p->at;
+            in->at[0]      = at;
+        }
         map_put(s.values, v->id, in);
         vec_push(c->arena, &types, v->type);
         vec_push(c->arena, &names, v->u.var.name);
@@ -381,7 +388,7 @@ bool program_of_main(Program *p, const Expr *f)
     const Values *out = lookup(&s, func_body(f));
     for (uint32_t i = 0; i < out->n; i++) {
         Value v = out->at[i];
-        if (can_be_output(v.slot, v.type)) {
+        if (!p->device && can_be_output(v.slot, v.type)) {
             v.slot->place = PLACE_OUTPUT;
             v.slot->index = i;
         } else {

@@ -1,0 +1,87 @@
+/* OpenCL C 1.2 from flat TIR, through clike.  The text is built by the driver of the device at run
+ * time (`<model>_open`), so one product runs on every OpenCL device. */
+#include "backends/backend.h"
+#include "backends/clike/clike.h"
+#include "backends/opencl/opencl.h"
+
+#include <string.h>
+
+static const char *cl_type(DType t)
+{
+    switch (t.code) {
+    case DT_BOOLEAN: return "uchar";
+    case DT_INT:
+        return t.bits == 8 ? "char" : t.bits == 16 ? "short" : t.bits == 32 ? "int" : "long";
+    case DT_UINT:
+        return t.bits == 8 ? "uchar" : t.bits == 16 ? "ushort" : t.bits == 32 ? "uint" : "ulong";
+    case DT_FLOAT: return t.bits == 32 ? "float" : t.bits == 64 ? "double" : NULL;
+    default: return NULL;
+    }
+}
+
+static const char *cl_space(Scope s, bool written)
+{
+    if (s == SCOPE_SHARED)
+        return "__local";
+    return written ? "__global" : "__global const";
+}
+
+static const char *cl_axis(BindAxis a)
+{
+    static const char *const text[] = {
+        [AXIS_BLOCK_X] = "get_group_id(0)",  [AXIS_BLOCK_Y] = "get_group_id(1)",
+        [AXIS_BLOCK_Z] = "get_group_id(2)",  [AXIS_THREAD_X] = "get_local_id(0)",
+        [AXIS_THREAD_Y] = "get_local_id(1)", [AXIS_THREAD_Z] = "get_local_id(2)"};
+
+    return text[a];
+}
+
+static const char *cl_math(MathFn fn, DType t)
+{
+    static const char *const text[MATH_COUNT] = {
+        [MATH_EXP] = "exp",     [MATH_LOG] = "log",           [MATH_TANH] = "tanh",
+        [MATH_ERF] = "erf",     [MATH_SQRT] = "sqrt",         [MATH_ABS] = "fabs",
+        [MATH_FLOOR] = "floor", [MATH_CEIL] = "ceil",         [MATH_TRUNC] = "trunc",
+        [MATH_ROUND] = "rint",  [MATH_COPYSIGN] = "copysign", [MATH_POW] = "pow",
+        [MATH_FMOD] = "fmod",   [MATH_SIN] = "sin",           [MATH_COS] = "cos",
+        [MATH_TAN] = "tan",     [MATH_ASIN] = "asin",         [MATH_ACOS] = "acos",
+        [MATH_ATAN] = "atan",   [MATH_ATAN2] = "atan2",       [MATH_SINH] = "sinh",
+        [MATH_COSH] = "cosh",   [MATH_ASINH] = "asinh",       [MATH_ACOSH] = "acosh",
+        [MATH_ATANH] = "atanh"};
+
+    if (!dtype_is_float(t))
+        return fn == MATH_ABS ? "abs" : NULL;
+    return text[fn];
+}
+
+static const ClikeDialect dialect = {
+    "OpenCL C", cl_type,         cl_space,   cl_axis,
+    cl_math,    "__kernel void", "restrict", "barrier(CLK_LOCAL_MEM_FENCE);",
+    "fma",      "as_",           "long"};
+
+const char *opencl_symbol(Ctx *c, const char *func)
+{
+    size_t n = strlen(func);
+    char  *name = arena_dup(c->arena, func, n + 1);
+
+    for (size_t i = 0; i < n; i++)
+        if (!((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z') ||
+              (name[i] >= '0' && name[i] <= '9')))
+            name[i] = '_';
+    return arena_printf(c->arena, "k_%s", name);
+}
+
+bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    str_add(out,
+            "#pragma OPENCL FP_CONTRACT OFF\n"
+            "#ifdef cl_khr_fp64\n"
+            "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+            "#endif\n"
+            "inline long floordiv(long a, long b) { long q = a / b; return q - (a % b < 0); }\n\n");
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        if (m->funcs[i]->kind == FUNC_DEVICE &&
+            !clike_kernel(c, &dialect, m->funcs[i], opencl_symbol(c, m->funcs[i]->name), out))
+            return false;
+    return true;
+}

@@ -1,0 +1,90 @@
+/* Target strings: `opencl [-device=<word>] [-max_threads_per_block=<n>] [, <host target>]`.
+ *
+ * The text is built by the driver of the device, so a target says little: how many threads a block
+ * may have.  The host that launches the kernels is this machine unless another target follows. */
+#include "backends/opencl/opencl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEFAULT_THREADS = 256, MOST_THREADS = 1024, SHARED_BYTES = 32 * 1024 };
+
+static const char *const options[] = {"-device", "-max_threads_per_block", "-max_num_threads"};
+
+static bool option(Ctx *c, Target *t, const char *word, const char **device)
+{
+    const char *eq = strchr(word, '=');
+    size_t      n = eq ? (size_t)(eq - word) : strlen(word);
+    const char *near, *name = intern_n(c->strings, word, n);
+
+    if (eq && !strcmp(name, "-device")) {
+        *device = eq + 1;
+        return true;
+    }
+    if (eq && (!strcmp(name, "-max_threads_per_block") || !strcmp(name, "-max_num_threads"))) {
+        char *end;
+        long  v = strtol(eq + 1, &end, 10);
+        if (end == eq + 1 || *end || v < 1 || v > MOST_THREADS)
+            return error_at(c, E_TARGET, NO_LOC, "'%s': a block has 1 to %d threads", word,
+                            MOST_THREADS);
+        t->max_threads = (uint32_t)v;
+        return true;
+    }
+    error_at(c, E_TARGET, NO_LOC, "unknown option '%s' of target 'opencl'", word);
+    if ((near = str_closest(name, options, COUNT(options))))
+        diag_hint(c->diags, "did you mean '%s='?", near);
+    return false;
+}
+
+const Target *opencl_parse_target(Ctx *c, const char *text)
+{
+    const Backend *cpu = backend_of(KIND_LLVM);
+    const char    *comma = strchr(text, ','), *device = NULL;
+    size_t         end = comma ? (size_t)(comma - text) : strlen(text);
+    StrBuf         canon = strbuf(c->arena);
+    bool           first = true;
+    Target         t = {.kind = KIND_OPENCL,
+                        .triple = "",
+                        .mcpu = "",
+                        .features = "",
+                        .abi = "",
+                        .pointer_bits = 64,
+                        .vector_bytes = 4,
+                        .vector_regs = 64,
+                        .has_fma = true,
+                        .max_threads = DEFAULT_THREADS,
+                        .shared_bytes = SHARED_BYTES};
+
+    for (size_t i = 0; i < end;) {
+        size_t n = strcspn(text + i, " \t\n,");
+        if (n == 0) {
+            i++;
+            continue;
+        }
+        const char *word = intern_n(c->strings, text + i, n);
+        i += n;
+        if (*word == '-') {
+            if (!option(c, &t, word, &device))
+                return NULL;
+        } else if (!first || strcmp(word, "opencl")) {
+            return error_at(c, E_TARGET, NO_LOC, "unexpected word '%s' in target '%s'", word, text);
+        }
+        first = false;
+    }
+    if (!(t.host = cpu->parse_target(c, comma ? comma + 1 : "llvm")))
+        return NULL;
+    str_add(&canon, "opencl");
+    if (device)
+        str_printf(&canon, " -device=%s", device);
+    if (t.max_threads != DEFAULT_THREADS)
+        str_printf(&canon, " -max_threads_per_block=%u", t.max_threads);
+    str_printf(&canon, ", %s", t.host->text);
+    t.text = intern(c->strings, canon.at);
+    return DUP_ARRAY(c->arena, &t, 1);
+}
+
+void opencl_list_targets(StrBuf *out)
+{
+    str_add(out,
+            "opencl   any device with OpenCL 1.2; the CPU that drives it may follow a comma\n");
+}
