@@ -309,6 +309,9 @@ const Func *step_rfactor(Work *w)
     const Stmt *last = loop_around(c, fv, LOOP_REDUCE, stmt_block(c, fb, 2, kids, s->loc), s->loc);
     last = loops_wrap(c, fl2, last);
     const Stmt *three[3] = {init_nest, rf_nest, last};
-    edit(w, stmt_at(w, own), stmt_alloc(c, rf, stmt_seq(c, 3, three)));
-    return finish(w);
+    const Stmt *seq = stmt_seq(c, 3, three);
+    bool        outer = loops_around_site(w, NO_SITE, own).n > 0;
+    edit(w, stmt_at(w, own), outer ? stmt_alloc(c, rf, seq) : seq);
+    const Func *f = finish(w);
+    return outer ? f : func_with_body(c, f, stmt_alloc(c, rf, f->body));
 }

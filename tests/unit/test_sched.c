@@ -697,6 +697,31 @@ static const TeFunc *stencil(int64_t h, int64_t w, int64_t stride, bool pool)
     return func("stencil", 1, &a, pool ? post : cols);
 }
 
+/* A tensor with two readers, a slice, a row maximum, a broadcast, a strided flattening. */
+static const TeFunc *diamond(int64_t m, int64_t n)
+{
+    const Tensor *a = param("a", false, NULL, 2, (int64_t[]){m + 1, n});
+    Axes          x = axes(2, (int64_t[]){m + 1, n}, (const char *[]){"i", "j"});
+    const Tensor *t = te_compute(c, "t", DT_F32, x, prim_mul(c, te_at(c, a, x.at), num(2)));
+    x = axes(2, (int64_t[]){m, n}, (const char *[]){"i", "j"});
+    const Idx    *at[] = {offset(x.at[0], 1), x.at[1]};
+    const Tensor *u = te_compute(c, "u", DT_F32, x, prim_add(c, te_at(c, t, at), num(1)));
+    x = axes(2, (int64_t[]){m, n}, (const char *[]){"i", "j"});
+    const Tensor *v =
+        te_compute(c, "v", DT_F32, x, prim_mul(c, te_at(c, t, x.at), te_at(c, u, x.at)));
+    x = axes(1, &m, (const char *[]){"i"});
+    Axes          r = te_raxes(c, 1, &n, (const char *[]){"j"});
+    const Tensor *top =
+        te_reduce(c, "top", DT_F32, x, COMB_MAX, r, te_at(c, v, (const Idx *[]){x.at[0], r.at[0]}));
+    x = axes(2, (int64_t[]){m, n}, (const char *[]){"i", "j"});
+    const Tensor *z =
+        te_compute(c, "z", DT_F32, x, prim_sub(c, te_at(c, v, x.at), te_at(c, top, x.at)));
+    int64_t half = (m * n + 1) / 2;
+    x = axes(1, &half, (const char *[]){"f"});
+    const Idx *f = times(x.at[0], 2), *zi[] = {idx_divc(c->arith, f, n), idx_modc(c->arith, f, n)};
+    return func("diamond", 1, &a, te_compute(c, "half", DT_F32, x, te_at(c, z, zi)));
+}
+
 typedef struct {
     const char *loop[200], *block[64], *tensor[64];
     uint32_t    nloops, nblocks, ntensors;
@@ -788,7 +813,8 @@ static void random_step(Sched *s, int serial)
 
 static const TeFunc *random_te(void)
 {
-    switch (rnd(4)) {
+    switch (rnd(5)) {
+    case 4: return diamond(1 + rnd(5), 1 + rnd(6));
     case 0: return matmul(1 + rnd(7), 1 + rnd(9), 1 + rnd(11), (int)rnd(4));
     case 1: return softmax(1 + rnd(5), 1 + rnd(9));
     case 2: return stencil(2 + rnd(6), 2 + rnd(7), 1 + rnd(2), rnd(2));
