@@ -1246,6 +1246,8 @@ static bool const_bytes(Parser *p, const Type *t, Bytes *out)
 
         if (!parse_number(p, t->dtype, one) || !expect(p, ")"))
             return false;
+        if (bytes > MAX_SPLAT)
+            return FAIL(p, "a splat of %lld bytes is too large", (long long)bytes);
         data = arena_alloc(p->c->arena, (size_t)bytes + 1);
         for (int64_t i = 0; i < n; i++)
             memcpy(data + i * size, one, size);

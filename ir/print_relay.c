@@ -266,7 +266,7 @@ static bool is_splat(const Const *k)
     for (size_t i = size; i < k->data.n; i += size)
         if (memcmp(k->data.at, k->data.at + i, size) != 0)
             return false;
-    return k->data.n >= size;
+    return k->data.n >= size && k->data.n <= MAX_SPLAT;
 }
 
 static void print_const_value(Printer *p, const Const *k)

@@ -11,6 +11,9 @@
 
 /* Constants of at most this many bytes print their values. */
 #define SMALL_CONST 16
+/* Larger constants of one value print as a hash like others, so that a short text cannot ask for
+ * any amount of memory. */
+#define MAX_SPLAT (1 << 28)
 
 static inline bool name_start(char ch)
 {

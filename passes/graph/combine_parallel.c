@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#define SMALL_MACS (INT64_C(1) << 21) /* a sibling with more work than this gains nothing */
+#define SMALL_MACS (INT64_C(1) << 17) /* a sibling with more work than this gains nothing */
 #define MAX_SIBLINGS 16
 
 typedef struct {

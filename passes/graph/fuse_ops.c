@@ -41,6 +41,7 @@ typedef struct Node {
     struct Node *parent;
     uint32_t     size;
     FusionKind   group_kind; /* the most demanding of the members */
+    struct Node *anchor;     /* the first member of that kind, if it is a reduction or heavy */
     struct Node *last;       /* the member that gives the group's result */
     uint32_t     visit;
 } Node;
@@ -126,6 +127,7 @@ static void make_nodes(Fuse *f, const Expr *func)
         n->scope = at ? at->scope : NULL;
         n->groups = call_op(e) && e->type && !is_view(e) && !map_get(primitive, PTR_KEY(e));
         n->kind = n->group_kind = n->groups ? kind_of(e) : FUSE_OPAQUE;
+        n->anchor = n->kind > FUSE_INJECTIVE ? n : NULL;
         n->escapes = e == func_body(func);
         map_put(f->index, PTR_KEY(e), n);
     }
@@ -214,29 +216,70 @@ static bool reads_again(const Node *n, const Node *user)
            elems_at_most(user->e->type) > elems_at_most(n->e->type);
 }
 
+/* A reduction of the last dimension alone, kept as 1. */
+static bool reduces_rows(const Expr *e)
+{
+    const Type *in = call_arg(e, 0)->type, *out = e->type;
+    int64_t     v;
+
+    if (in->n != out->n || in->n == 0 || !type_dim(out, out->n - 1, &v) || v != 1)
+        return false;
+    for (uint32_t i = 0; i + 1 < in->n; i++)
+        if (in->dims[i] != out->dims[i])
+            return false;
+    return true;
+}
+
+/* Behind a heavy call: cell by cell, and no second heavy call in the kernel. */
+static bool fits_heavy(const Node *n, Node *p)
+{
+    return p->kind <= FUSE_BROADCAST && same_dims(p->e->type, n->e->type) &&
+           (find(p) == find((Node *)n) || find(p)->group_kind <= FUSE_BROADCAST);
+}
+
+/* Behind the reduction r. */
+static bool fits_reduction(const Expr *r, Node *group, Node *p)
+{
+    const Type *rows = call_arg(r, 0)->type;
+    Node       *root = find(p);
+    bool        row = reduces_rows(r);
+
+    if (root != group && root->group_kind == FUSE_COMM_REDUCE)
+        row &= reduces_rows(root->anchor->e) && same_dims(call_arg(root->anchor->e, 0)->type, rows);
+    else if (root != group && root->group_kind > FUSE_BROADCAST)
+        return false;
+    if (p->kind == FUSE_COMM_REDUCE)
+        return row && reduces_rows(p->e) && same_dims(call_arg(p->e, 0)->type, rows);
+    return p->kind <= FUSE_BROADCAST &&
+           (root == group || root->group_kind <= FUSE_BROADCAST || row) &&
+           (same_dims(p->e->type, r->type) || (row && same_dims(p->e->type, rows)));
+}
+
+/* A call of the group g that is at most injective, towards p on the way to its post-dominator. */
+static bool fits_light(const Node *n, FusionKind g, Node *p)
+{
+    Node *root = find(p);
+
+    if (p->kind > FUSE_INJECTIVE && !(p == n->dom && p->kind == FUSE_COMM_REDUCE))
+        return false;
+    if (reads_again(n, p))
+        return false;
+    /* Into what stands behind a heavy call or a reduction only what is read cell by cell. */
+    if (root->anchor && p->order > root->anchor->order)
+        return p->kind <= FUSE_BROADCAST && g <= FUSE_BROADCAST &&
+               same_dims(p->e->type, n->e->type);
+    return true;
+}
+
 /* May the group of n, whose kind is g, take the path to n's post-dominator? */
 static bool path_fits(Node *n, FusionKind g, const NodeVec *path)
 {
     for (uint32_t i = 0; i < path->n; i++) {
-        Node      *p = path->at[i], *root = find(p);
-        bool       end = p == n->dom;
-        FusionKind other = root->group_kind;
+        Node *p = path->at[i];
 
-        if (g == FUSE_OUT_FUSABLE) {
-            /* Behind a heavy call: cell by cell, and no second heavy call in the kernel. */
-            if (p->kind > FUSE_BROADCAST || !same_dims(p->e->type, n->e->type))
-                return false;
-            if (root != find(n) && other > FUSE_BROADCAST)
-                return false;
-            continue;
-        }
-        if (p->kind > FUSE_INJECTIVE && !(end && p->kind == FUSE_COMM_REDUCE))
-            return false;
-        if (reads_again(n, p))
-            return false;
-        /* Into what stands behind a heavy call only what is read cell by cell. */
-        if (other == FUSE_OUT_FUSABLE &&
-            (p->kind > FUSE_BROADCAST || g > FUSE_BROADCAST || !same_dims(p->e->type, n->e->type)))
+        if (g == FUSE_OUT_FUSABLE   ? !fits_heavy(n, p)
+            : g == FUSE_COMM_REDUCE ? !fits_reduction(find(n)->anchor->e, find(n), p)
+                                    : !fits_light(n, g, p))
             return false;
     }
     return true;
@@ -251,6 +294,8 @@ static void join(Node *a, Node *b)
     y->size += x->size;
     if (x->group_kind > y->group_kind)
         y->group_kind = x->group_kind;
+    if (x->anchor && (!y->anchor || x->anchor->order < y->anchor->order))
+        y->anchor = x->anchor;
     if (x->last->order > y->last->order)
         y->last = x->last;
     x->parent = y;
@@ -290,12 +335,19 @@ static bool try_join(Fuse *f, Node *n, FusionKind g)
 
 static void make_groups(Fuse *f)
 {
-    /* Heavy calls first, the last one first, as far as they get. */
+    /* Heavy calls first, the last one first, as far as they get; then reductions in order. */
     for (uint32_t i = f->list.n; i-- > 0;) {
         Node *n = &f->nodes[i];
 
         if (n->groups && n->kind == FUSE_OUT_FUSABLE)
             while (try_join(f, n, FUSE_OUT_FUSABLE))
+                n = n->dom;
+    }
+    for (uint32_t i = 0; i < f->list.n; i++) {
+        Node *n = &f->nodes[i];
+
+        if (n->groups && n->kind == FUSE_COMM_REDUCE)
+            while (try_join(f, n, FUSE_COMM_REDUCE))
                 n = n->dom;
     }
     for (uint32_t i = 0; i < f->list.n; i++) {

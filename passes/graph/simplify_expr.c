@@ -9,6 +9,7 @@
  *   power(x, 2)                   -> x * x
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
  *   nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
+ *   nn.batch_matmul(x, const [k, n])  -> nn.dense(x, const [n, k])
  *   nn.relu(nn.relu(x))           -> nn.relu(x)
  *   (x.0, x.1) of a pair x        -> x
  *
@@ -247,6 +248,23 @@ static const Expr *pad_into_conv(Ctx *c, const Expr *e)
     return expr_call(c, call_op(e), 2, args, now, e->loc);
 }
 
+/* A product with one constant matrix for all batches is a dense layer. */
+static const Expr *dense_form(Ctx *c, const Expr *e)
+{
+    const BatchMatmulAttrs *a = ATTRS_OF(BatchMatmulAttrs, e);
+    const Expr             *x = call_arg(e, 0), *w = call_arg(e, 1), *y;
+    DenseAttrs             *d;
+
+    if (a->transpose_a || *a->out_dtype || !is_float(e) || w->kind != EXPR_CONST ||
+        w->type->n != 2 || x->type->n < 2)
+        return e;
+    if (!a->transpose_b)
+        w = make1(c, "transpose", w, ATTRS_NEW(c, TransposeAttrs), w->loc);
+    d = ATTRS_NEW(c, DenseAttrs);
+    y = make2(c, "nn.dense", x, w, d, e->loc);
+    return y && y->type == type_plain(c, e->type) ? y : e;
+}
+
 static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     const Expr *e = now;
@@ -268,6 +286,8 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
     if (call_is(e, "concatenate") && call_arg(e, 0)->kind == EXPR_TUPLE &&
         call_arg(e, 0)->nkids == 1)
         return call_arg(e, 0)->kids[0];
+    if (call_is(e, "nn.batch_matmul"))
+        return dense_form(c, e);
     if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))
         return pad_into_conv(c, e);
     if (call_nargs(e) == 2)
