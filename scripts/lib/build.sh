@@ -3,6 +3,10 @@
 #     . scripts/lib/build.sh
 #     build_preset release [<target>...]
 
+# A machine that had no compiler before has no `cc` after the installation either; the projects of
+# users that the demo and the tests configure find ours this way.
+command -v cc >/dev/null 2>&1 || export CC="${CC:-clang-19}"
+
 # Runs a command; what it said is shown only if it fails.
 quietly() {
     quiet_log=$(mktemp)

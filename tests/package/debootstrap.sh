@@ -3,6 +3,8 @@
 # this repository into it and runs scripts/demo there.  Needs root and a Debian mirror; takes
 # minutes and about 3 GB.
 #
+#     debootstrap.sh [<command>]    another command than scripts/demo
+#
 #     MIRROR    http://deb.debian.org/debian unless apt here uses another
 #     ROOT      where the system is made; a temporary folder, removed at the end, unless given
 cd "$(dirname "$0")/../.." || exit 2
@@ -11,6 +13,7 @@ if [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null 2>&1; then
     echo "SKIP (debootstrap needs root)"
     exit 0
 fi
+command=${1:-scripts/demo}
 mirror=${MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' 'Codename: bookworm' 2>/dev/null |
     grep '/debian/\{0,1\}$' | head -n 1)}
 mirror=${mirror:-http://deb.debian.org/debian}
@@ -49,6 +52,6 @@ mount -t proc proc "$root/proc" 2>/dev/null
 git clone -q --no-local . "$root/tvmcc" >"$log" 2>&1 || fail "git clone"
 chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C \
     http_proxy="$http_proxy" https_proxy="$https_proxy" \
-    /bin/sh -c 'git config --global --add safe.directory "*"; cd /tvmcc && scripts/demo' \
-    >"$log" 2>&1 || fail "scripts/demo on a bare Debian 12"
+    /bin/sh -c 'git config --global --add safe.directory "*"; cd /tvmcc && '"$command" \
+    >"$log" 2>&1 || fail "$command on a bare Debian 12"
 tail -n 20 "$log"
