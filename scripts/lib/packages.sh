@@ -11,8 +11,9 @@
 BUILD_PACKAGES="cmake ninja-build pkg-config clang-19 lld-19 llvm-19-dev libzstd-dev libz3-dev
     libxml2-dev zlib1g-dev libarchive-dev libyaml-dev libcjson-dev"
 
-# More for scripts/test: sanitizer libraries.
-TEST_PACKAGES="libclang-rt-19-dev"
+# More for scripts/test: sanitizer libraries, a second build tool, and the ordinary tools that
+# products are read with.
+TEST_PACKAGES="libclang-rt-19-dev make gcc libc6-dev python3 tar zstd xz-utils"
 
 # More for scripts/test-long: a bare system to try the demo in.
 LONG_PACKAGES="debootstrap git"

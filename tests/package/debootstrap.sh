@@ -29,7 +29,7 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 
 fail() {
-    tail -n 60 "$log" >&2
+    tail -n 200 "$log" >&2
     echo "this failed: $1" >&2
     exit 1
 }
