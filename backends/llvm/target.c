@@ -428,17 +428,22 @@ static void native_caches(Target *t)
     t->l3_bytes = (level > 2 ? size[2] : size[1]) * 1024;
 }
 
-/* A feature that this machine lacks though its CPU's name promises it (virtual machines). */
+/* A feature whose absence on this machine is worth saying, since its CPU's name promises it
+ * (virtual machines hide some): what capabilities hang on, and what LLVM picks instructions by. */
 static bool worth_denying(const Feature *f, uint32_t caps)
 {
-    static const char *const plain[] = {"bmi", "bmi2", "lzcnt", "popcnt", "movbe", "avxvnni"};
+    static const char *const picked[] = {"avx512bf16",     "avx512bitalg", "avx512ifma",
+                                         "avx512vbmi",     "avx512vbmi2",  "avx512vnni",
+                                         "avx512vpopcntdq"};
+    static const char *const plain[] = {"bmi", "bmi2", "lzcnt", "popcnt", "movbe"};
 
     if (f->off & caps)
         return true;
-    if ((caps & CAP_AVX512) && str_starts(f->name, "avx512"))
-        return true;
-    for (size_t i = 0; i < COUNT(plain); i++)
-        if (f->arch == ARCH_X86 && !strcmp(f->name, plain[i]))
+    for (size_t i = 0; (caps & CAP_AVX512) && i < COUNT(picked); i++)
+        if (!strcmp(f->name, picked[i]))
+            return true;
+    for (size_t i = 0; f->arch == ARCH_X86 && i < COUNT(plain); i++)
+        if (!strcmp(f->name, plain[i]))
             return true;
     return false;
 }

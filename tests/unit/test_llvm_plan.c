@@ -444,11 +444,15 @@ static void test_info(const tvmcc_model_info *info, Run *run, const Target *t)
 
 static void test_plan(void)
 {
-    for (int branches = 0; branches < 2; branches++) {
+    for (uint32_t i = 0; i < 5; i++) { /* -O0 to -O3, then barriers inside control flow */
+        bool           branches = i == 4;
+        CodegenOptions o = options;
+
         begin();
+        o.opt_level = i % 4;
         const Target *t = backend_llvm.parse_target(c, "llvm -mcpu=native");
         const Plan   *p = make_plan(t, branches);
-        Jit          *j = backend_llvm.jit_plan(c, p, &options);
+        Jit          *j = backend_llvm.jit_plan(c, p, &o);
         Run          *run;
         const tvmcc_model_info *(*info)(void);
 
