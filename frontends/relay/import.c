@@ -1,4 +1,4 @@
-/* Relay: the text of a module.  Data of large constants lie beside it: net.relay has net.wts. */
+/* Relay: the text of a module.  Data of large constants lie beside it: net.relay has net.relay.consts. */
 #include "frontends/common.h"
 
 #include <string.h>
@@ -22,10 +22,8 @@ const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOpt
     const char *beside;
 
     (void)o;
-    beside = str_ends(path, ".relay")
-                 ? intern_printf(c->strings, "%.*s.wts", (int)(strlen(path) - 6), path)
-                 : NULL;
-    if (beside && access(beside, R_OK) == 0) {
+    beside = intern_printf(c->strings, "%s.consts", path);
+    if (access(beside, R_OK) == 0) {
         if (!file_map(c->diags, beside, &data))
             return NULL;
         vec_push(c->arena, files, beside);
