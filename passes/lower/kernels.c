@@ -44,6 +44,7 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
                        const PassOptions *o)
 {
     const char *why = NULL, *rule = NULL;
+    Sched      *chosen = NULL;
 
     for (uint32_t i = 0; o->opt_level > 0 && i < schedule_count; i++) {
         const ScheduleRow *row = &schedule_table[i];
@@ -51,13 +52,16 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
         if (strcmp(row->op, "*") && (!anchor || strcmp(row->op, anchor->text))) continue;
         Sched *s = sched_new(c, t, te);
         row->rule(s);
-        if (!s->refusal) return s;
+        if (!s->refusal) {
+            chosen = s;
+            break;
+        }
         if (!why) why = s->refusal, rule = row->name;
     }
     if (why)
         diag_warn(c->diags, W_SCHEDULE_REFUSED, te->loc, "rule %s does not fit kernel '%s': %s", rule,
                   te->name, why);
-    return sched_new(c, t, te);
+    return chosen ? chosen : sched_new(c, t, te);
 }
 
 Kernel *kernel_of_call(Kernels *k, const Expr *call)

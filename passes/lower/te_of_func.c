@@ -4,7 +4,8 @@
  *     -> te @f(%p0, %p1, %p2) -> (%out) { %pad = ..  %conv = ..  %bias = ..  %out = .. }
  *
  * Each call's compute function (ops/) is run over the tensors of its operands; tuples are lists of
- * tensors.  Parameters are named by position, so that equal kernels have equal text. */
+ * tensors.  Parameters are named by position, and the second operand of the heavy operator %w: the
+ * names schedule rules use. */
 #include "passes/passes.h"
 
 typedef struct {
@@ -84,7 +85,12 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
     Map     *values = map_new(c->arena);
     uint32_t np     = func_nparams(primitive);
     VEC(const Tensor *) params = {0};
+    const Expr *weight = NULL;
 
+    for (uint32_t i = 0; i < list.n && !weight; i++) {
+        const Op *op = call_op(list.at[i]);
+        if (op && op->fusion == FUSE_OUT_FUSABLE && call_nargs(list.at[i]) > 1) weight = call_arg(list.at[i], 1);
+    }
     for (uint32_t i = 0; i < np; i++) {
         const Expr *p = func_param(primitive, i);
         uint32_t    n = count_tensors(p->type), k = 0;
@@ -93,7 +99,8 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
         flat_types(p->type, types, &k);
         bool constant = call && call_arg(call, i)->kind == EXPR_CONST;
         for (uint32_t j = 0; j < n; j++) {
-            at[j] = te_param(c, intern_printf(c->strings, "p%u", params.n), types[j], constant, NULL);
+            const char *label = p == weight ? "w" : intern_printf(c->strings, "p%u", params.n);
+            at[j] = te_param(c, label, types[j], constant, NULL);
             vec_push(c->arena, &params, at[j]);
         }
         Tensors *v = NEW(c->arena, Tensors);
