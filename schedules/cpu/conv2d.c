@@ -51,11 +51,11 @@ static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, 
 static void tile_pixels(Sched *s, const ConvSizes *z, RegTile t, int64_t rows)
 {
     if (rows > 1) {
-        step(s, "fuse %%r, %%x -> %%px");
+        step(s, "fuse %%r, %%conv.x -> %%px");
         step(s, "split %%px by %lld tail=even -> %%t, %%p", (long long)t.pixels);
         step(s, "unroll %%t");
     } else {
-        step(s, "split %%x by %lld tail=even -> %%t, %%p", (long long)t.pixels);
+        step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)t.pixels);
     }
     (void)z;
 }
@@ -94,23 +94,23 @@ void sched_conv2d(Sched *s)
     else
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
              (long long)(t.nv * z.lanes), (long long)(t.nv * z.lanes));
-    step(s, "split %%o by %lld -> %%oc, %%ov", (long long)t.nv);
-    step(s, "split %%y by %lld -> %%gg, %%r", (long long)rows);
+    step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
+    step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
-    step(s, "split %%c by %lld -> %%kc, %%cb", (long long)kb);
-    if (blocked) step(s, "reorder %%n, %%yb, %%oc, %%kc, %%g, %%r, %%x, %%cb, %%kh, %%kw, %%i, %%ov, %%j");
-    else step(s, "reorder %%n, %%yb, %%oc, %%kc, %%g, %%r, %%x, %%cb, %%kh, %%kw, %%ov, %%j");
+    step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)kb);
+    if (blocked) step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, %%conv.kw, %%conv.i, %%ov, %%conv.j");
+    else step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, %%conv.kw, %%ov, %%conv.j");
     tile_pixels(s, &z, t, rows);
-    if (blocked) step(s, "reorder %%cb, %%kh, %%kw, %%i, %%p, %%ov, %%j");
-    else step(s, "reorder %%cb, %%kh, %%kw, %%p, %%ov, %%j");
+    if (blocked) step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%conv.i, %%p, %%ov, %%conv.j");
+    else step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%p, %%ov, %%conv.j");
     step(s, "cache_write conv reg at %%t");
     if (out) step(s, "reverse_compute_at %s %%t", out);
     if (out && kb < z.c) try_step(s, "inplace %%conv -> %%%s", out);
-    step(s, "vectorize %%j");
+    step(s, "vectorize %%conv.j");
     step(s, "unroll %%p, %%ov");
-    if (blocked) step(s, "unroll %%i");
-    if (!blocked || kb * z.kh * z.kw <= 4) step(s, "unroll %%kw");
-    if (!blocked && z.kh * z.kw * z.c <= 32) step(s, "unroll %%cb, %%kh");
+    if (blocked) step(s, "unroll %%conv.i");
+    if (!blocked || kb * z.kh * z.kw <= 4) step(s, "unroll %%conv.kw");
+    if (!blocked && z.kh * z.kw * z.c <= 32) step(s, "unroll %%cb, %%conv.kh");
     int64_t work = z.n * z.o * z.lanes * z.y * z.x * z.c * (blocked ? z.i : 1) * z.kh * z.kw;
     if (!is_tiny(s, work)) {
         int64_t yb = groups / gb, oc = z.o / t.nv;
@@ -119,6 +119,8 @@ void sched_conv2d(Sched *s)
         else step(s, "parallel %%oc");
     }
     step(s, "outline %%t -> @tile");
+    /* A padded copy is left where the input has no border of its own: a graph's input. */
+    if (!s->refusal && has_block(s, "pad")) spatial_marks(s, "pad");
 }
 
 /* Plain NCHW in and out: what is left when channels are too few for blocks.  Vectors along x. */
@@ -133,13 +135,13 @@ void conv2d_planar(Sched *s)
     if (s->target->has_fma) step(s, "contract conv");
     out = inline_epilogue(s, "conv");
     if (x >= lanes && lanes > 1) {
-        step(s, "split %%x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
-        step(s, "reorder %%n, %%o, %%y, %%xo, %%c, %%kh, %%kw, %%xi");
+        step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
+        step(s, "reorder %%conv.n, %%conv.o, %%conv.y, %%xo, %%conv.c, %%conv.kh, %%conv.kw, %%xi");
         step(s, "cache_write conv reg at %%xo");
         if (out) step(s, "reverse_compute_at %s %%xo", out);
         step(s, "vectorize %%xi");
     } else if (out) {
-        step(s, "reverse_compute_at %s %%y", out);
+        step(s, "reverse_compute_at %s %%conv.y", out);
     }
-    if (!is_tiny(s, work * 8)) step(s, "parallel %%o");
+    if (!is_tiny(s, work * 8)) step(s, "parallel %%conv.o");
 }

@@ -20,13 +20,13 @@ void conv2d_depthwise(Sched *s)
     out = inline_epilogue(s, "conv");
     try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)", (long long)lanes,
              (long long)lanes);
-    step(s, "split %%x by %lld tail=even -> %%t, %%p", (long long)regs);
-    step(s, "reorder %%n, %%o, %%y, %%t, %%kh, %%kw, %%p, %%j");
+    step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)regs);
+    step(s, "reorder %%conv.n, %%conv.o, %%conv.y, %%t, %%conv.kh, %%conv.kw, %%p, %%conv.j");
     step(s, "cache_write conv reg at %%t");
     if (out) step(s, "reverse_compute_at %s %%t", out);
-    step(s, "vectorize %%j");
-    step(s, "unroll %%p, %%kw");
-    if (kh * kw * regs <= 128) step(s, "unroll %%kh");
-    if (!is_tiny(s, o * lanes * y * x * kh * kw)) step(s, "parallel %%o");
+    step(s, "vectorize %%conv.j");
+    step(s, "unroll %%p, %%conv.kw");
+    if (kh * kw * regs <= 128) step(s, "unroll %%conv.kh");
+    if (!is_tiny(s, o * lanes * y * x * kh * kw)) step(s, "parallel %%conv.o");
     step(s, "outline %%t -> @dw");
 }
