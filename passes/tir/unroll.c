@@ -41,6 +41,15 @@ static const Stmt *unroll_stmt(Ctx *c, const Stmt *s, bool *changed)
             IdxSubst *sub = subst_new(c->arith, c->arena);
             subst_bind(sub, s->u.loop.var, idx_addc(c->arith, s->u.loop.lo, i));
             all[i] = stmt_subst(c, body, sub);
+            if (s->u.loop.marks & MARK_OUTLINE) { /* each copy is a tile: a loop that runs once */
+                const Idx *at   = idx_addc(c->arith, s->u.loop.lo, i);
+                LoopData   once = s->u.loop;
+                once.var        = atom_var(c->arith, s->u.loop.var->name, at->lo, at->hi);
+                once.lo         = at;
+                once.extent     = idx_const(c->arith, 1);
+                once.marks      = MARK_OUTLINE;
+                all[i]          = stmt_for(c, once, all[i], s->loc);
+            }
         }
         return stmt_seq(c, (uint32_t)extent, all);
     }
