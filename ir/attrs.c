@@ -172,8 +172,7 @@ bool attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, con
     return false;
 }
 
-/* ---- equality, hash, text ----------------------------------------------------------------------
- */
+/* ---- equality, hash, text ------------------------------------------------------------------- */
 
 static bool field_equal(const AttrField *f, const void *a, const void *b)
 {

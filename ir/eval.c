@@ -168,8 +168,7 @@ static Frame *frame_new(Eval *ev, const Frame *outer, uint32_t depth)
     return f;
 }
 
-/* ---- operators --------------------------------------------------------------------------------
- */
+/* ---- operators ------------------------------------------------------------------------------ */
 
 typedef VEC(const Type *) TypeVec;
 
@@ -299,8 +298,7 @@ static const Value *eval_op(Eval *ev, const Expr *e, const Op *op, uint32_t n, c
     return k ? run_kernel(ev, k, &flat) : NULL;
 }
 
-/* ---- nodes
- * ---------------------------------------------------------------------------------------- */
+/* ---- nodes ---------------------------------------------------------------------------------- */
 
 static void push(Eval *ev, const Expr *e, Frame *f)
 {
@@ -556,8 +554,7 @@ static const Value *run(Eval *ev, const Expr *e, Frame *f)
     return lookup(f, e);
 }
 
-/* ---- entries
- * ----------------------------------------------------------------------------------------- */
+/* ---- entries -------------------------------------------------------------------------------- */
 
 /* A constant fits a parameter: same element type and rank, same numbers where dims are numbers. */
 static bool fits(const Type *param, const Type *have)

@@ -118,8 +118,7 @@ bool expr_const_f(const Expr *e, double *v)
     return true;
 }
 
-/* ---- leaves ------------------------------------------------------------------------------------
- */
+/* ---- leaves --------------------------------------------------------------------------------- */
 
 const Expr *expr_var(Ctx *c, const char *name, const Type *annotation, Loc loc)
 {
@@ -155,8 +154,7 @@ const Expr *expr_ctor(Ctx *c, const Ctor *k)
     return e;
 }
 
-/* ---- tuples -------------------------------------------------------------------------------------
- */
+/* ---- tuples --------------------------------------------------------------------------------- */
 
 const Expr *expr_tuple(Ctx *c, uint32_t n, const Expr *const *fields, Loc loc)
 {
@@ -186,8 +184,7 @@ const Expr *expr_proj(Ctx *c, const Expr *tuple, uint32_t index, Loc loc)
     return e;
 }
 
-/* ---- calls
- * ---------------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------------- */
 
 const Expr *expr_call(Ctx *c, const Op *op, uint32_t n, const Expr *const *args, const void *attrs,
                       Loc loc)
@@ -327,8 +324,7 @@ bool call_is(const Expr *e, const char *op)
     return o && !strcmp(o->text, op);
 }
 
-/* ---- control flow, functions, references, matching
- * ------------------------------------------------------ */
+/* ---- control flow, functions, references, matching ------------------------------------------ */
 
 const Expr *expr_let(Ctx *c, const Expr *var, const Expr *value, const Expr *body, Loc loc)
 {
@@ -464,8 +460,7 @@ const Expr *expr_match(Ctx *c, const Expr *value, uint32_t n, const Pattern *con
     return e;
 }
 
-/* ---- the same node, changed
- * ---------------------------------------------------------------------------- */
+/* ---- the same node, changed ----------------------------------------------------------------- */
 
 const Expr *expr_with_type(Ctx *c, const Expr *e, const Type *t)
 {
@@ -521,9 +516,7 @@ const Expr *expr_with_kids(Ctx *c, const Expr *e, const Expr *const *kids)
     return n;
 }
 
-/* ---- walk
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- walk ----------------------------------------------------------------------------------- */
 
 typedef VEC(const Expr *) ExprVec;
 
@@ -592,9 +585,7 @@ ExprList expr_post_order(Ctx *c, const Expr *root)
     return (ExprList){list.n, list.at};
 }
 
-/* ---- rewrite
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- rewrite -------------------------------------------------------------------------------- */
 
 static const Pattern *rewrite_pattern(Ctx *c, const Map *done, const Pattern *p)
 {
@@ -690,9 +681,7 @@ const Expr *expr_bind(Ctx *c, const Expr *root, uint32_t n, const Expr *const *v
     return expr_rewrite(c, root, bind_node, &s);
 }
 
-/* ---- modules
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- modules -------------------------------------------------------------------------------- */
 
 const Module *module_new(Ctx *c, const Module *like, uint32_t n, const GlobalDef *funcs)
 {

@@ -122,8 +122,7 @@ static const Type *term(Infer *s, const Expr *e)
     return t;
 }
 
-/* ---- equations ----------------------------------------------------------------------------------
- */
+/* ---- equations ------------------------------------------------------------------------------ */
 
 /* A constructor's type with new variables for those of its ADT. */
 static const Type *instantiate(Infer *s, const Adt *adt, const Type **args, const Type *t)
@@ -319,8 +318,7 @@ static bool settle(Infer *s)
     return true;
 }
 
-/* ---- the module
- * ------------------------------------------------------------------------------------ */
+/* ---- the module ----------------------------------------------------------------------------- */
 
 /* Every node typed, and every @name with the type that its function has? */
 static bool all_typed(Ctx *c, const Module *m)

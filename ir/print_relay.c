@@ -35,8 +35,7 @@ typedef struct {
     uint32_t indent;
 } Printer;
 
-/* ---- statements ---------------------------------------------------------------------------------
- */
+/* ---- statements ----------------------------------------------------------------------------- */
 
 static NodeInfo *info_of(Printer *p, const Expr *e)
 {
@@ -98,8 +97,7 @@ static GraphScope *analyse(Printer *p, const Expr *root)
     return top;
 }
 
-/* ---- names
- * ----------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 static const char *unique(Printer *p, Map *used, const char *name)
 {
@@ -149,8 +147,7 @@ static void print_var(Printer *p, const Expr *v)
     print_name(p->out, '%', name);
 }
 
-/* ---- types, places
- * ---------------------------------------------------------------------------------------- */
+/* ---- types, places -------------------------------------------------------------------------- */
 
 static void note_dims(Printer *p, const Idx *x)
 {
@@ -221,9 +218,7 @@ static void print_loc(Printer *p, Loc l)
     str_addc(p->out, ')');
 }
 
-/* ---- constants
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- constants ------------------------------------------------------------------------------ */
 
 /* One number; `marked` tells its type: 3, 1.5, 3_i64, 1.5_f64. */
 static void print_number(Printer *p, DType t, const uint8_t *at, bool marked)
@@ -310,9 +305,7 @@ static void print_const(Printer *p, const Const *k)
     print_name(p->out, '@', name);
 }
 
-/* ---- expressions
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- expressions ---------------------------------------------------------------------------- */
 
 static void print_value(Printer *p, const Expr *e);
 static void print_block(Printer *p, GraphScope *s, const Expr *result);
@@ -573,9 +566,7 @@ static void print_block(Printer *p, GraphScope *s, const Expr *result)
     print_use(p, result);
 }
 
-/* ---- modules
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- modules -------------------------------------------------------------------------------- */
 
 static Printer printer(Ctx *c, RelayPrint how, StrBuf *out)
 {
@@ -682,9 +673,7 @@ const char *expr_text(Ctx *c, const Expr *e)
     return s.at;
 }
 
-/* ---- the side file
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- the side file -------------------------------------------------------------------------- */
 
 static void put_u64(uint8_t *at, uint64_t v)
 {

@@ -7,7 +7,8 @@
  * recursion over kids.
  *
  *   type.c types   graph.c makers, walk, rewrite   scope.c   same.c equality and hash   infer.c
- *   print_relay.c   parse_relay.c   verify_relay.c   eval.c the interpreter
+ *   print_relay.c   parse_relay.c, parse_relay_type.c, parse_relay_expr.c   verify_relay.c
+ *   eval.c the interpreter
  */
 #ifndef TVMCC_IR_RELAY_H
 #define TVMCC_IR_RELAY_H

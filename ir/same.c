@@ -201,8 +201,7 @@ uint64_t expr_hash(Ctx *c, const Expr *root)
     return list.n ? h[list.n - 1] : 0;
 }
 
-/* ---- modules ------------------------------------------------------------------------------------
- */
+/* ---- modules -------------------------------------------------------------------------------- */
 
 static bool same_adt(Ctx *c, const Adt *a, const Adt *b)
 {

@@ -202,8 +202,7 @@ bool type_elems(const Type *t, int64_t *n)
     return true;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------
- */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 static void print_halo(const Halo *h, StrBuf *out)
 {
@@ -289,8 +288,7 @@ const char *type_text(Ctx *c, const Type *t)
     return s.at;
 }
 
-/* ---- symbolic dimensions
- * ---------------------------------------------------------------------------- */
+/* ---- symbolic dimensions -------------------------------------------------------------------- */
 
 typedef struct {
     const char *name;

@@ -90,7 +90,7 @@ static void show(const Pass *p, bool same, const StrBuf *text)
         fputs(text->at ? text->at : "", stderr);
 }
 
-/* ---- graphs ------------------------------------------------------------------------------------ */
+/* ---- graphs --------------------------------------------------------------------------------- */
 
 static const Module *run_graph_pass(Ctx *c, const Module *m, const Pass *p, const PassOptions *o)
 {
@@ -131,7 +131,7 @@ const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
     return m;
 }
 
-/* ---- TIR ------------------------------------------------------------------------------------------ */
+/* ---- TIR ------------------------------------------------------------------------------------ */
 
 /* The last pass leaves flat code, the others something between. */
 static TirStage stage_after(const Pass *p)

@@ -38,7 +38,7 @@ static Value *value_of(Alter *a, const Expr *e)
     return map_get(a->values, PTR_KEY(e));
 }
 
-/* ---- from one version to the other -------------------------------------------------------------- */
+/* ---- from one version to the other ---------------------------------------------------------- */
 
 /* N, C, H, W of a static f32 image; false for other types. */
 static bool image_dims(const Type *t, int64_t dims[4])
@@ -106,7 +106,7 @@ static const Expr *blocked_of(Alter *a, const Expr *e)
     return v->blocked;
 }
 
-/* ---- choosing ----------------------------------------------------------------------------------------- */
+/* ---- choosing ------------------------------------------------------------------------------- */
 
 /* A convolution's data operand as it should read it; NULL: leave the call plain. */
 static const Expr *conv_data(Alter *a, const Expr *e)

@@ -40,7 +40,7 @@ typedef struct {
     Map        *members; /* end of a sibling in the old graph to its Group */
 } State;
 
-/* ---- finding siblings ------------------------------------------------------------------------------ */
+/* ---- finding siblings ----------------------------------------------------------------------- */
 
 static int64_t macs_of(const Expr *call)
 {
@@ -140,7 +140,7 @@ static void find_siblings(Ctx *c, State *s, const Module *m, const Expr *func)
     }
 }
 
-/* ---- making the one call ------------------------------------------------------------------------------- */
+/* ---- making the one call -------------------------------------------------------------------- */
 
 static const Expr *join(Ctx *c, const Group *g, bool bias)
 {

@@ -73,7 +73,7 @@ static Node *node_of(const Fuse *f, const Expr *e)
     return map_get(f->index, PTR_KEY(e));
 }
 
-/* ---- the graph of operator calls ----------------------------------------------------------------- */
+/* ---- the graph of operator calls ------------------------------------------------------------ */
 
 static bool one_tensor(const Type *t)
 {
@@ -174,7 +174,7 @@ static void find_dominators(Fuse *f)
     }
 }
 
-/* ---- what may be joined ------------------------------------------------------------------------------ */
+/* ---- what may be joined --------------------------------------------------------------------- */
 
 /* All nodes on paths from n to `to`, without n, with `to`. */
 static void path_nodes(Fuse *f, Node *n, Node *to, NodeVec *out)
@@ -358,7 +358,7 @@ static void make_groups(Fuse *f)
     }
 }
 
-/* ---- the new graph ---------------------------------------------------------------------------------------- */
+/* ---- the new graph -------------------------------------------------------------------------- */
 
 typedef struct {
     VEC(const Expr *) args, params;

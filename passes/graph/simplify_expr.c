@@ -65,7 +65,7 @@ static const Expr *arithmetic(Ctx *c, const Expr *e)
     return e;
 }
 
-/* ---- views, transposes ------------------------------------------------------------------------- */
+/* ---- views, transposes ---------------------------------------------------------------------- */
 
 static const Expr *reshape_to(Ctx *c, const Expr *x, const Type *t, Loc loc)
 {
@@ -162,7 +162,7 @@ static const Expr *transpose(Ctx *c, const Expr *e)
     return make1(c, "transpose", x, a, e->loc);
 }
 
-/* ---- what gives its operand back --------------------------------------------------------------------- */
+/* ---- what gives its operand back ------------------------------------------------------------ */
 
 static bool all_equal(Ints v, int64_t want)
 {
@@ -201,7 +201,7 @@ static const Expr *whole_tuple(const Expr *e)
     return of;
 }
 
-/* ---- forms that later passes know ------------------------------------------------------------------------ */
+/* ---- forms that later passes know ----------------------------------------------------------- */
 
 /* add(x, const [C, 1, 1]) over NCHW. */
 static const Expr *bias_form(Ctx *c, const Expr *e)
