@@ -79,11 +79,11 @@ const Func *step_decompose_reduction(Work *w)
                 return refuse(w, "'%s' has no start of its own", b->name);
             if (!is_closed(w, blocks.at[k]))
                 return refuse(w, "'%s' depends on the loops around it", b->name);
-            for (uint32_t j = b->nspatial; j < b->nspatial + b->nreduce; j++)
-                for (uint32_t o = 0; o < outer.n; o++)
-                    if (idx_uses(b->bind[j], loop_at(w, outer.at[o])->var))
-                        return refuse(w, "the reduce loop %%%s lies outside %%%s",
-                                      loop_at(w, outer.at[o])->var->name, la->name);
+            for (uint32_t o = 0; o < outer.n; o++)
+                if (loop_at(w, outer.at[o])->kind == LOOP_REDUCE &&
+                    reduces_over(s, loop_at(w, outer.at[o])->var))
+                    return refuse(w, "the reduce loop %%%s lies outside %%%s",
+                                  loop_at(w, outer.at[o])->var->name, la->name);
             Sites held = blocks_in(w, loops.at[i]);
             for (uint32_t h = 0; h < held.n; h++)
                 if (block_at(w, held.at[h])->name != b->name)
@@ -216,10 +216,11 @@ const Func *step_rfactor(Work *w)
         else if (all.at[i] != L)
             vec_push(c->scratch, &reduce, all.at[i]);
     }
-    for (uint32_t i = 0; i < loops_around_site(w, NO_SITE, own).n; i++)
-        for (uint32_t k = b->nspatial; k < b->nspatial + b->nreduce; k++)
-            if (idx_uses(b->bind[k], loop_at(w, loops_around_site(w, NO_SITE, own).at[i])->var))
-                return refuse(w, "loops around '%s' hold other blocks", b->name);
+    Sites outside = loops_around_site(w, NO_SITE, own);
+    for (uint32_t i = 0; i < outside.n; i++)
+        if (loop_at(w, outside.at[i])->kind == LOOP_REDUCE &&
+            reduces_over(s, loop_at(w, outside.at[i])->var))
+            return refuse(w, "loops around '%s' hold other blocks", b->name);
 
     /* The partial tensor: L's iterations first. */
     const Atom   *part = atom_var(A, l->var->name, 0, parts - 1);

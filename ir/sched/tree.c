@@ -282,7 +282,7 @@ const Stmt *alloc_of(const Work *w, const Buffer *b)
 
 /* ---- outer reduce loops ------------------------------------------------------------------------- */
 
-static bool reduces_over(const Stmt *block, const Atom *var)
+bool reduces_over(const Stmt *block, const Atom *var)
 {
     const BlockData *b = &block->u.block;
     for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
