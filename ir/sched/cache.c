@@ -400,7 +400,7 @@ const Func *step_set_scope(Work *w)
     for (uint32_t i = 0; i < all.n; i++) {
         Access   a = access_of(stmt_at(w, all.at[i]), t);
         uint32_t par = NO_SITE;
-        if (!a.loads && !a.stores)
+        if ((!a.loads && !a.stores) || is_halo_of(block_at(w, all.at[i]), t))
             continue;
         for (uint32_t p = all.at[i]; p != NO_SITE; p = w->nest.at[p].parent)
             if (stmt_at(w, p)->kind == STMT_FOR && loop_at(w, p)->marks & MARK_PARALLEL)

@@ -35,14 +35,14 @@ static bool one_loop(Work *w, Sites *loops)
 
 /* ---- parallel and bind ------------------------------------------------------------------------- */
 
-/* Every access to b lies inside the site: it can live there. */
+/* Every access to b lies inside the site: it can live there.  A halo is filled by every thread. */
 static bool is_local(const Work *w, const Buffer *b, uint32_t site)
 {
     if (is_param(w, b))
         return false;
     Sites all = blocks_in(w, NO_SITE);
     for (uint32_t i = 0; i < all.n; i++) {
-        if (inside(w, all.at[i], site))
+        if (inside(w, all.at[i], site) || is_halo_of(block_at(w, all.at[i]), b))
             continue;
         Access a = access_of(stmt_at(w, all.at[i]), b);
         if (a.loads || a.stores)

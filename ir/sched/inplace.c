@@ -2,8 +2,8 @@
  * written: the block D that writes b reads a at that cell only, and every other access to a comes
  * before D gets to the cell:
  *   - in an earlier nest, or
- *   - in the same nest, at the same cell by the same loops, before D in the body, or guarded to run
- *     only before the last chunk while D runs in the last, or
+ *   - in the same nest, at that cell only in the same iteration of the loops around both, before D
+ * in the body, or guarded to run only before the last chunk while D runs in the last, or
  *   - in the same nest, at other cells (their boxes do not meet). */
 #include "ir/sched/impl.h"
 
@@ -75,6 +75,26 @@ static bool exclusive(Work *w, Pred p, Pred q)
     return false;
 }
 
+/* Where the two forms agree they tell the spatial loops around both: one cell is used by both only
+ * in the same iteration of these. */
+static bool same_iteration(Work *w, uint32_t common, uint32_t n, const Idx *const *x,
+                           const Idx *const *y)
+{
+    const Idx **same = NEW_ARRAY(w->c->scratch, const Idx *, n + 1), *out;
+    uint32_t    m = 0;
+    for (uint32_t d = 0; d < n; d++)
+        if (x[d] == y[d])
+            same[m++] = x[d];
+    for (uint32_t p = common; p != NO_SITE; p = w->nest.at[p].parent) {
+        if (stmt_at(w, p)->kind != STMT_FOR || loop_at(w, p)->kind == LOOP_REDUCE)
+            continue;
+        const Atom *v = loop_at(w, p)->var;
+        if (!invert(w->c, m, same, same, 1, &v, &out) || !out)
+            return false;
+    }
+    return true;
+}
+
 /* Every access of block x to a comes before block d writes that cell of b. */
 static bool comes_before(Work *w, const Inplace *k, uint32_t x, uint32_t d)
 {
@@ -105,7 +125,8 @@ static bool comes_before(Work *w, const Inplace *k, uint32_t x, uint32_t d)
         cell_forms(w, k, x, common, n, a.load, fl);
     if (a.stores)
         cell_forms(w, k, x, common, n, a.store, fx);
-    if ((a.loads && !same_index(n, fl, fd)) || (a.stores && !same_index(n, fx, fd)))
+    if ((a.loads && !same_iteration(w, common, n, fl, fd)) ||
+        (a.stores && !same_iteration(w, common, n, fx, fd)))
         return refuse(w, "'%s' uses other cells of %%%s than '%s' writes", xs->u.block.name,
                       k->a->name, block_at(w, d)->name) != NULL;
     if (x < d || exclusive(w, xs->u.block.where, block_at(w, d)->where))

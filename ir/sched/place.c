@@ -31,7 +31,26 @@ static bool store_is_identity(const Stmt *block, const Buffer *t)
     return true;
 }
 
-static const Stmt *box_nest(Work *w, const Stmt *block, const Idx *const *lo, const int64_t *extent)
+/* Together the loops visit each cell exactly once: their variables can be had back from the
+ * iterators, and there are as many iterations as cells. */
+static bool is_bijection(Ctx *c, const BlockData *b, uint32_t n, const Atom *const *loop)
+{
+    const Idx **out = NEW_ARRAY(c->scratch, const Idx *, n + 1);
+    int64_t     cells = 1, visits = 1;
+
+    if (b->where.n || !invert(c, b->nspatial, b->bind, b->bind, n, loop, out))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (!out[i] || !checked_mul(visits, loop[i]->hi - loop[i]->lo + 1, &visits))
+            return false;
+    for (uint32_t i = 0; i < b->nspatial; i++)
+        if (!checked_mul(cells, b->iter[i]->hi - b->iter[i]->lo + 1, &cells))
+            return false;
+    return cells == visits;
+}
+
+static const Stmt *box_nest(Work *w, uint32_t loop, const Stmt *block, const Idx *const *lo,
+                            const int64_t *extent)
 {
     Ctx         *c = w->c;
     Arith       *A = c->arith;
@@ -39,6 +58,9 @@ static const Stmt *box_nest(Work *w, const Stmt *block, const Idx *const *lo, co
     uint32_t     n = b.nspatial + b.nreduce;
     const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, n);
     const Atom **var = NEW_ARRAY(c->scratch, const Atom *, n);
+    Sites        outer = loops_around_site(w, NO_SITE, loop);
+    VEC(const Atom *) all = {0};
+    bool reduce = false;
 
     b.where = PRED_TRUE;
     for (uint32_t i = 0; i < n; i++) {
@@ -53,9 +75,17 @@ static const Stmt *box_nest(Work *w, const Stmt *block, const Idx *const *lo, co
         bind[i] = idx_add(A, base, idx_atom(A, var[i]));
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
         b.where = pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, b.iter[i]->hi), bind[i]));
+        if (spatial)
+            vec_push(c->scratch, &all, var[i]);
     }
     b.bind = bind;
-    b.redundant = true;
+    vec_push(c->scratch, &outer, loop);
+    for (uint32_t i = 0; i < outer.n; i++) {
+        const LoopData *l = loop_at(w, outer.at[i]);
+        reduce |= l->kind != LOOP_SPATIAL && l->var->lo != l->var->hi;
+        vec_push(c->scratch, &all, l->var);
+    }
+    b.redundant = reduce || !is_bijection(c, &b, all.n, all.at);
     const Stmt *s = stmt_block(c, b, block->nkids, block->kids, block->loc);
     for (uint32_t i = n; i-- > 0;)
         s = loop_around(c, var[i], i < b.nspatial ? LOOP_SPATIAL : LOOP_REDUCE, s, block->loc);
@@ -79,7 +109,7 @@ static const Func *compute_in(Work *w, uint32_t loop, const Stmt *block, const B
         }
     if (!region_of_reads(c, body, t, inner, lo, extent))
         return w->f; /* this copy does not need it */
-    const Stmt *both[2] = {box_nest(w, block, lo, extent), body};
+    const Stmt *both[2] = {box_nest(w, loop, block, lo, extent), body};
     edit(w, s, stmt_for(c, s->u.loop, stmt_seq(c, 2, both), s->loc));
     return w->f;
 }
@@ -128,7 +158,7 @@ const Func *step_compute_at(Work *w)
         bool   own = block_at(w, all.at[i])->name == block->u.block.name;
         if (a.in_index)
             return refuse(w, "'%s' reads %%%s in an index", block_at(w, all.at[i])->name, t->name);
-        if (own)
+        if (own || is_halo_of(block_at(w, all.at[i]), t))
             continue;
         if (a.stores)
             return refuse(w, "'%s' also writes %%%s", block_at(w, all.at[i])->name, t->name);

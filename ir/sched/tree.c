@@ -121,6 +121,12 @@ bool is_pointwise(const Stmt *block)
     return !b->opaque && !b->nreduce && !b->nseq && !b->has_init && store_of(block);
 }
 
+bool is_halo_of(const BlockData *block, const Buffer *b)
+{
+    size_t n = strlen(b->name);
+    return !strncmp(block->name, b->name, n) && !strcmp(block->name + n, ".halo");
+}
+
 /* ---- buffers ---------------------------------------------------------------------------------- */
 
 typedef struct {

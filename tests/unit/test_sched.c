@@ -241,6 +241,9 @@ static void take(Sched *s, const char *steps)
     CHECK(ok);
 }
 
+static const TeFunc *matmul(int64_t m, int64_t n, int64_t k, int tail);
+static const TeFunc *softmax(int64_t m, int64_t n);
+
 /* ---- the convolution of IR.md ------------------------------------------------------------------------ */
 
 static void test_conv_example(void)
@@ -283,6 +286,92 @@ static void test_wrapped_groups(void)
     CHECK(has(s, "y<4=%g*2+(%t*6+%p)//14, x<14=(%t*6+%p)%14"));
     CHECK(!strstr(text_of(s->f), "where")); /* even tiles: no conditions anywhere */
     CHECK(!strstr(text_of(s->f), "alloc %conv:"));
+}
+
+/* Plain NCHW for the GPU: y[o,y,x] over a padded input, then relu. */
+static const TeFunc *conv_nchw(int64_t cin, int64_t o, int64_t h, int64_t w)
+{
+    static const uint32_t one[3] = {0, 1, 1};
+    static const Halo     halo = {3, 0.0, one, one};
+    const Tensor         *d = param("d", false, &halo, 3, (int64_t[]){cin, h, w});
+    const Tensor         *f = param("w", true, NULL, 4, (int64_t[]){o, cin, 3, 3});
+    Axes                  a = axes(3, (int64_t[]){o, h, w}, (const char *[]){"o", "y", "x"});
+    Axes          r = te_raxes(c, 3, (int64_t[]){cin, 3, 3}, (const char *[]){"c", "kh", "kw"});
+    const Idx    *di[] = {r.at[0], offset(plus(a.at[1], r.at[1]), -1),
+                          offset(plus(a.at[2], r.at[2]), -1)};
+    const Idx    *wi[] = {a.at[0], r.at[0], r.at[1], r.at[2]};
+    const Tensor *conv =
+        te_reduce(c, "conv", DT_F32, a, COMB_SUM, r, prim_mul(c, te_at(c, d, di), te_at(c, f, wi)));
+    a = axes(3, (int64_t[]){o, h, w}, (const char *[]){"p", "q", "r"});
+    return func("conv_nchw", 2, (const Tensor *[]){d, f},
+                te_compute(c, "relu", DT_F32, a, prim_max(c, te_at(c, conv, a.at), num(0))));
+}
+
+static void test_gpu_example(void)
+{
+    Sched *s = sched_new(c, &cpu, conv_nchw(8, 8, 8, 14));
+    take(s, "split %y by 4 -> %yb, %yi; split %x by 7 -> %xb, %tx; split %o by 4 -> %ty, %oi\n"
+            "split %c by 4 -> %kc, %ki; reorder %yb, %xb, %ty, %tx, %kc, %ki, %kh, %kw, %yi, %oi\n"
+            "bind %yb blockIdx.y; bind %xb blockIdx.x; bind %ty threadIdx.y; bind %tx threadIdx.x\n"
+            "cache_write conv reg at %tx; reverse_compute_at relu %tx\n"
+            "cache_read %d conv shared at %kc; cache_read %w conv shared at %kc\n"
+            "fuse %d.shared.a0, %d.shared.a1, %d.shared.a2 -> %f; split %f by 4 -> %fo, %f4\n"
+            "unroll %ki, %kh, %kw, %yi, %oi\n");
+    CHECK(same_result(s));
+    CHECK(has(s, "alloc %d.shared: f32[4,6,9] @shared"));
+    CHECK(has(s, "alloc %w.shared: f32[8,4,3,3] @shared"));
+    CHECK(has(s, "alloc %conv.reg: f32[4,4] @reg"));
+}
+
+/* Expand 1x1 and depthwise 3x3, fused over channel blocks: the private tensor is given a halo. */
+static void test_expand_depthwise(void)
+{
+    int64_t       cin = 6, mid = 8, h = 5, w = 6;
+    const Tensor *d = param("d", false, NULL, 3, (int64_t[]){cin, h, w});
+    const Tensor *e = param("e", true, NULL, 2, (int64_t[]){mid, cin});
+    const Tensor *f = param("f", true, NULL, 3, (int64_t[]){mid, 3, 3});
+    Axes          a = axes(3, (int64_t[]){mid, h, w}, (const char *[]){"m", "y", "x"});
+    Axes          r = te_raxes(c, 1, &cin, (const char *[]){"k"});
+    const Tensor *expand =
+        te_reduce(c, "expand", DT_F32, a, COMB_SUM, r,
+                  prim_mul(c, te_at(c, d, (const Idx *[]){r.at[0], a.at[1], a.at[2]}),
+                           te_at(c, e, (const Idx *[]){a.at[0], r.at[0]})));
+    a = axes(3, (int64_t[]){mid, h + 2, w + 2}, (const char *[]){"m", "y", "x"});
+    const Idx    *y = offset(a.at[1], -1), *x = offset(a.at[2], -1);
+    const Tensor *pad =
+        te_compute(c, "pad", DT_F32, a,
+                   prim_select(c, inside(inside(NULL, y, h), x, w),
+                               te_at(c, expand, (const Idx *[]){a.at[0], y, x}), num(0)));
+    a = axes(3, (int64_t[]){mid, h, w}, (const char *[]){"c", "y", "x"});
+    r = te_raxes(c, 2, (int64_t[]){3, 3}, (const char *[]){"kh", "kw"});
+    const Idx    *pi[] = {a.at[0], plus(a.at[1], r.at[0]), plus(a.at[2], r.at[1])};
+    const Idx    *fi[] = {a.at[0], r.at[0], r.at[1]};
+    const Tensor *dw =
+        te_reduce(c, "dw", DT_F32, a, COMB_SUM, r, prim_mul(c, te_at(c, pad, pi), te_at(c, f, fi)));
+    Sched *s = sched_new(c, &cpu, func("dw", 3, (const Tensor *[]){d, e, f}, dw));
+    take(s, "split %dw.c by 2 -> %c, %v; elide_pad pad; compute_at expand %c\n"
+            "set_scope %expand private; parallel %c; reorder %v, %dw.y, %dw.x, %kh, %kw\n");
+    CHECK(same_result(s));
+    CHECK(has(s, "alloc %expand: f32[8,5,6] halo(1:1+1, 2:1+1)=0.0 @private"));
+    CHECK(has(s, "%expand[m,y,x] = 0.0"));
+    int64_t n;
+    CHECK(sched_loop_extent(s, "expand.m", &n) && n == 2);
+}
+
+/* Softmax by rows; a long sum by parts. */
+static void test_rows_and_parts(void)
+{
+    Sched *s = sched_new(c, &cpu, softmax(6, 20));
+    take(s,
+         "compute_at sum %out.i; compute_at ex %out.i; compute_at mx %out.i\n"
+         "inplace %ex -> %out; parallel %out.i; split %sum.j by 4 -> %jo, %jl\n"
+         "rfactor %jl; vectorize %ex.j; split %out.j by 8 tail=peel -> %v, %w; vectorize %w#0\n");
+    if (s->refusal) /* the row sum lies in the parallel loop */
+        puts(s->refusal);
+    CHECK(same_result(s));
+    s = sched_new(c, &cpu, matmul(1, 1, 100, 0));
+    take(s, "split %k into 8 tail=if -> %part, %k; rfactor %part; parallel %part\n");
+    CHECK(same_result(s) && !s->exact);
 }
 
 /* ---- Winograd F(4x4, 3x3) --------------------------------------------------------------------------- */
@@ -542,8 +631,6 @@ static const Case cases[] = {
     {'m', "", "outline %mm.n -> @a", NULL},
 };
 
-static const TeFunc *matmul(int64_t m, int64_t n, int64_t k, int tail);
-static const TeFunc *softmax(int64_t m, int64_t n);
 static const TeFunc *stencil(int64_t h, int64_t w, int64_t stride, bool pool);
 
 static void test_cases(void)
@@ -915,6 +1002,9 @@ int main(void)
     RUN(test_conv_example);
     RUN(test_wrapped_groups);
     RUN(test_winograd);
+    RUN(test_gpu_example);
+    RUN(test_expand_depthwise);
+    RUN(test_rows_and_parts);
     RUN(test_cases);
     RUN(test_text_and_decisions);
     RUN(test_random);
