@@ -94,9 +94,9 @@ static void print_atom(Clike *x, const Atom *a, StrBuf *s)
         break;
     case ATOM_MIN:
     case ATOM_MAX:
-        str_add(s, a->kind == ATOM_MIN ? "min(" : "max(");
+        str_printf(s, "%s((%s)", a->kind == ATOM_MIN ? "min" : "max", x->d->index_type);
         print_idx(x, a->a, s);
-        str_add(s, ", ");
+        str_printf(s, ", (%s)", x->d->index_type);
         print_idx(x, a->b, s);
         str_add(s, ")");
         break;
@@ -109,20 +109,27 @@ static void print_atom(Clike *x, const Atom *a, StrBuf *s)
 
 static void print_idx(Clike *x, const Idx *i, StrBuf *s)
 {
-    str_printf(s, "(%s)(", x->d->index_type);
+    bool one = i->nterms == 1 ? !i->c0 && i->t[0].coef == 1 : !i->nterms && i->c0 >= 0;
+
+    if (!one)
+        str_add(s, "(");
     for (uint32_t t = 0; t < i->nterms; t++) {
-        int64_t k = i->t[t].coef;
-        if (t || k == -1)
+        int64_t k = i->t[t].coef, most = k < 0 && k != INT64_MIN ? -k : k;
+        if (t)
             str_add(s, k < 0 ? " - " : " + ");
         else if (k < 0)
             str_add(s, "-");
-        if (k != 1 && k != -1)
-            str_printf(s, "%lld*", (long long)(k < 0 ? -k : k));
+        if (most != 1)
+            str_printf(s, "%lld*", (long long)most);
         print_atom(x, i->t[t].atom, s);
     }
-    if (i->c0 || !i->nterms)
-        str_printf(s, i->nterms ? " + %lld" : "%lld", (long long)i->c0);
-    str_add(s, ")");
+    if (i->nterms && i->c0)
+        str_printf(s, i->c0 < 0 ? " - %llu" : " + %llu",
+                   i->c0 < 0 ? -(unsigned long long)i->c0 : (unsigned long long)i->c0);
+    else if (!i->nterms)
+        str_printf(s, "%lld", (long long)i->c0);
+    if (!one)
+        str_add(s, ")");
 }
 
 /* ---- expressions ---- */
@@ -173,80 +180,46 @@ static void print_call(Clike *x, const char *fn, const Prim *p, StrBuf *s)
     str_add(s, ")");
 }
 
-/* a OP b with the rules of ir/tir.h where C has others: whole numbers wrap, x/0 = x%0 = 0, shift
- * amounts are taken modulo the width. */
+/* A function of the prelude: operands would otherwise stand in the text more than once. */
+static void print_helper(Clike *x, const char *name, const Prim *p, StrBuf *s)
+{
+    str_printf(s, "%s_%s", name, type_name(x, p->dtype));
+    print_call(x, "", p, s);
+}
+
+/* a OP b where whole numbers wrap and shift amounts are taken modulo the width. */
 static void print_whole(Clike *x, const Prim *p, StrBuf *s)
 {
-    DType       t = p->kids[0]->dtype, u = t;
-    const char *type = type_name(x, t), *sign = binary_sign(p->kind);
-    bool        divides = p->kind == PRIM_DIV || p->kind == PRIM_REM;
-    bool        wraps =
-        p->kind == PRIM_ADD || p->kind == PRIM_SUB || p->kind == PRIM_MUL || p->kind == PRIM_SHL;
+    DType t = p->kids[0]->dtype, u = t;
+    bool  shifts = p->kind == PRIM_SHL || p->kind == PRIM_SHR;
+    bool  wraps = p->kind == PRIM_ADD || p->kind == PRIM_SUB || p->kind == PRIM_MUL;
 
     u.code = t.code == DT_INT ? DT_UINT : t.code;
-    if (divides) { /* the smallest number divided by -1 traps on some devices */
-        str_add(s, "(");
-        print_prim(x, p->kids[1], s);
-        str_add(s, " == 0 ? 0 : ");
-        if (t.code == DT_INT) {
-            print_prim(x, p->kids[1], s);
-            str_printf(s, " == -1 ? (%s)(%s", type, p->kind == PRIM_REM ? "0" : "0 - (");
-            if (p->kind == PRIM_DIV) {
-                str_printf(s, "%s)", type_name(x, u));
-                print_prim(x, p->kids[0], s);
-            }
-            str_add(s, ") : ");
-        }
-    }
-    str_printf(s, "(%s)(", type_name(x, p->dtype));
-    if (wraps)
-        str_printf(s, "(%s)", type_name(x, u));
+    const char *cast =
+        wraps || p->kind == PRIM_SHL ? arena_printf(x->c->arena, "(%s)", type_name(x, u)) : "";
+    if (!dtype_is_bool(p->dtype))
+        str_printf(s, "(%s)", type_name(x, p->dtype));
+    str_printf(s, "(%s", cast);
     print_prim(x, p->kids[0], s);
-    str_printf(s, " %s ", sign);
-    if (wraps)
-        str_printf(s, "(%s)", type_name(x, u));
-    if (p->kind == PRIM_SHL || p->kind == PRIM_SHR)
-        str_add(s, "(");
+    str_printf(s, " %s %s", binary_sign(p->kind), shifts ? "(" : cast);
     print_prim(x, p->kids[1], s);
-    if (p->kind == PRIM_SHL || p->kind == PRIM_SHR)
-        str_printf(s, " & %d)", t.bits - 1);
-    str_add(s, divides ? "))" : ")");
+    str_printf(s, shifts ? " & %d))" : ")", t.bits - 1);
 }
 
 static void print_binary(Clike *x, const Prim *p, StrBuf *s)
 {
     if (dtype_is_int(p->kids[0]->dtype)) {
-        print_whole(x, p, s);
+        if (p->kind == PRIM_DIV || p->kind == PRIM_REM)
+            print_helper(x, p->kind == PRIM_DIV ? "div" : "rem", p, s);
+        else
+            print_whole(x, p, s);
         return;
     }
-    bool truth = dtype_is_bool(p->dtype);
-    if (truth)
-        str_printf(s, "(%s)", type_name(x, p->dtype));
     str_add(s, "(");
     print_prim(x, p->kids[0], s);
     str_printf(s, " %s ", binary_sign(p->kind));
     print_prim(x, p->kids[1], s);
     str_add(s, ")");
-}
-
-/* c ? a : b with the texts of two prims. */
-static void print_extreme(Clike *x, const Prim *p, StrBuf *s)
-{
-    bool        least = p->kind == PRIM_MIN || p->kind == PRIM_MINNUM;
-    StrBuf      ta = strbuf(x->c->arena), tb = strbuf(x->c->arena);
-    const char *a, *b;
-
-    print_prim(x, p->kids[0], &ta);
-    print_prim(x, p->kids[1], &tb);
-    a = ta.at;
-    b = tb.at;
-    if (!dtype_is_float(p->dtype))
-        str_printf(s, "(%s %s %s ? %s : %s)", a, least ? "<" : ">", b, a, b);
-    else if (p->kind == PRIM_MINNUM || p->kind == PRIM_MAXNUM) /* NaN loses */
-        str_printf(s, "(%s %s %s || isnan(%s) ? %s : %s)", b, least ? "<" : ">", a, a, b, a);
-    else /* NaN wins, -0 < +0 */
-        str_printf(s, "(%s %s %s || isnan(%s) || (%s == %s && %ssignbit(%s)) ? %s : %s)", a,
-                   least ? "<" : ">", b, a, a, b, least ? "" : "!", a, a, b);
 }
 
 static void print_load(Clike *x, const Prim *p, StrBuf *s)
@@ -275,7 +248,8 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
         return;
     case PRIM_FLOAT: print_float(x, p, s); return;
     case PRIM_INDEX:
-        str_printf(s, "(%s)", type_name(x, p->dtype));
+        if (!p->u.index->nterms || strcmp(type_name(x, p->dtype), x->d->index_type))
+            str_printf(s, "(%s)", type_name(x, p->dtype));
         print_idx(x, p->u.index, s);
         return;
     case PRIM_LOAD: print_load(x, p, s); return;
@@ -293,10 +267,10 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
     case PRIM_NE:
     case PRIM_LT:
     case PRIM_LE: print_binary(x, p, s); return;
-    case PRIM_MIN:
-    case PRIM_MAX:
-    case PRIM_MINNUM:
-    case PRIM_MAXNUM: print_extreme(x, p, s); return;
+    case PRIM_MIN: print_helper(x, "min", p, s); return;
+    case PRIM_MAX: print_helper(x, "max", p, s); return;
+    case PRIM_MINNUM: print_helper(x, dtype_is_float(p->dtype) ? "minnum" : "min", p, s); return;
+    case PRIM_MAXNUM: print_helper(x, dtype_is_float(p->dtype) ? "maxnum" : "max", p, s); return;
     case PRIM_FMA: print_call(x, x->d->fma, p, s); return;
     case PRIM_NOT:
         str_add(s, dtype_is_bool(p->dtype) ? "(!" : "(~");
@@ -460,9 +434,10 @@ static void print_for(Clike *x, const Stmt *s)
     fresh_statement(x);
     indent(x);
     if (l->marks & MARK_BIND) {
-        str_printf(x->out, "{ const %s i%u = %s + %s;\n", x->d->index_type, v, index_text(x, l->lo),
-                   x->d->axis(l->axis));
-        x->depth++;
+        str_printf(x->out, "const %s i%u = ", x->d->index_type, v);
+        if (!idx_is_const(l->lo, NULL) || l->lo->lo)
+            str_printf(x->out, "%s + ", index_text(x, l->lo));
+        str_printf(x->out, "%s;\n", x->d->axis(l->axis));
         if (l->extent == x->axis[l->axis]) {
             print_stmt(x, s->kids[0]);
         } else { /* the launch is sized by another loop */
@@ -470,14 +445,12 @@ static void print_for(Clike *x, const Stmt *s)
             str_printf(x->out, "if (%s < %s) ", x->d->axis(l->axis), index_text(x, l->extent));
             block(x, s->kids[0]);
         }
-        x->depth--;
-        indent(x);
-        str_add(x->out, "}\n");
         return;
     }
     const char *lo = index_text(x, l->lo);
-    str_printf(x->out, "for (%s i%u = %s; i%u < %s + %s; i%u++) ", x->d->index_type, v, lo, v, lo,
-               index_text(x, l->extent), v);
+    bool        zero = idx_is_const(l->lo, NULL) && !l->lo->lo;
+    str_printf(x->out, "for (%s i%u = %s; i%u < %s%s%s; i%u++) ", x->d->index_type, v, lo, v,
+               zero ? "" : lo, zero ? "" : " + ", index_text(x, l->extent), v);
     block(x, s->kids[0]);
 }
 
@@ -485,15 +458,19 @@ static void print_stmt(Clike *x, const Stmt *s)
 {
     switch (s->kind) {
     case STMT_SEQ:
-        for (uint32_t i = 0; i < s->nkids; i++)
-            print_stmt(x, s->kids[i]);
+        for (uint32_t i = 0; i < s->nkids; i++) {
+            const Stmt *k = s->kids[i];
+            if (k->kind == STMT_FOR && (k->u.loop.marks & MARK_BIND)) { /* its variable's scope */
+                indent(x);
+                block(x, k);
+            } else {
+                print_stmt(x, k);
+            }
+        }
         return;
     case STMT_FOR: print_for(x, s); return;
     case STMT_IF: {
         fresh_statement(x);
-        indent(x);
-        str_add(x->out, "{\n");
-        x->depth++;
         const char *cond = expression(x, s->u.cond);
         indent(x);
         str_printf(x->out, "if (%s) ", cond);
@@ -503,9 +480,6 @@ static void print_stmt(Clike *x, const Stmt *s)
             str_add(x->out, "else ");
             block(x, s->kids[1]);
         }
-        x->depth--;
-        indent(x);
-        str_add(x->out, "}\n");
         return;
     }
     case STMT_WHILE:
@@ -552,9 +526,6 @@ static void print_stmt(Clike *x, const Stmt *s)
     case STMT_STORE: {
         const StoreData *d = &s->u.store;
         fresh_statement(x);
-        indent(x);
-        str_add(x->out, "{\n");
-        x->depth++;
         const char *value = expression(x, d->value);
         indent(x);
         if (d->mask)
@@ -564,9 +535,6 @@ static void print_stmt(Clike *x, const Stmt *s)
         else
             str_printf(x->out, "b%u[%s] = %s;\n", buf(x, d->buffer), index_text(x, d->index[0]),
                        value);
-        x->depth--;
-        indent(x);
-        str_add(x->out, "}\n");
         return;
     }
     case STMT_BARRIER:

@@ -71,17 +71,63 @@ const char *opencl_symbol(Ctx *c, const char *func)
     return arena_printf(c->arena, "k_%s", name);
 }
 
+/* Functions that stand in for operators with rules of their own (ir/tir.h). */
+static void helper(Ctx *c, const char *body, const char *name, const char *type, const char *result,
+                   StrBuf *out)
+{
+    const char *fn = arena_printf(c->scratch, "%s_%s", name, type);
+
+    if (strstr(body, arena_printf(c->scratch, "%s(", fn)))
+        str_printf(out, "%s %s(%s a, %s b) { return %s; }\n", type, fn, type, type, result);
+}
+
+static void prelude(Ctx *c, const char *body, StrBuf *out)
+{
+    static const char *const floats[] = {"float", "double"}, *const whole[] = {"char",  "short",
+                                                                               "int",   "long",
+                                                                               "uchar", "ushort",
+                                                                               "uint",  "ulong"};
+
+    str_add(out, "#pragma OPENCL FP_CONTRACT OFF\n");
+    if (strstr(body, "double"))
+        str_add(out, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
+    if (strstr(body, "floordiv("))
+        str_add(out, "long floordiv(long a, long b) { long q = a / b; return q - (a % b < 0); }\n");
+    for (size_t i = 0; i < COUNT(floats);
+         i++) { /* NaN wins in min and max, loses in minnum; -0 < +0 */
+        helper(c, body, "min", floats[i], "a < b || isnan(a) || (a == b && signbit(a)) ? a : b",
+               out);
+        helper(c, body, "max", floats[i], "a > b || isnan(a) || (a == b && !signbit(a)) ? a : b",
+               out);
+        helper(c, body, "minnum", floats[i], "b < a || isnan(a) ? b : a", out);
+        helper(c, body, "maxnum", floats[i], "b > a || isnan(a) ? b : a", out);
+    }
+    for (size_t i = 0; i < COUNT(whole); i++) {
+        bool        minus = i < 4; /* the least number divided by -1 traps on some devices */
+        const char *t = whole[i];
+        helper(c, body, "min", t, "a < b ? a : b", out);
+        helper(c, body, "max", t, "a > b ? a : b", out);
+        helper(c, body, "div", t,
+               minus ? arena_printf(c->scratch, "b == 0 ? 0 : b == -1 ? (%s)(0 - (u%s)a) : a / b",
+                                    t, t)
+                     : "b == 0 ? 0 : a / b",
+               out);
+        helper(c, body, "rem", t, minus ? "b == 0 || b == -1 ? 0 : a % b" : "b == 0 ? 0 : a % b",
+               out);
+    }
+    str_add(out, "\n");
+}
+
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    str_add(out,
-            "#pragma OPENCL FP_CONTRACT OFF\n"
-            "#ifdef cl_khr_fp64\n"
-            "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
-            "#endif\n"
-            "inline long floordiv(long a, long b) { long q = a / b; return q - (a % b < 0); }\n\n");
+    StrBuf body = strbuf(c->arena);
+
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (m->funcs[i]->kind == FUNC_DEVICE &&
-            !clike_kernel(c, &dialect, m->funcs[i], opencl_symbol(c, m->funcs[i]->name), out))
+            !clike_kernel(c, &dialect, m->funcs[i], opencl_symbol(c, m->funcs[i]->name), &body))
             return false;
+    prelude(c, body.n ? body.at : "", out);
+    if (body.n)
+        str_addn(out, body.at, body.n);
     return true;
 }

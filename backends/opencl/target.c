@@ -71,7 +71,7 @@ const Target *opencl_parse_target(Ctx *c, const char *text)
         }
         first = false;
     }
-    if (!(t.host = cpu->parse_target(c, comma ? comma + 1 : "llvm")))
+    if (!(t.host = cpu->parse_target(c, comma ? comma + 1 + strspn(comma + 1, " ") : "llvm")))
         return NULL;
     str_add(&canon, "opencl");
     if (device)

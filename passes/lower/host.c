@@ -156,12 +156,16 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
             type_elems(it->in[0].type, &n);
             if (n == 0) break;
             before(h, out, false);
-            const Func *k    = copy_kernel(h, it->in[0].type->dtype, n);
             Arg         a[2] = {slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
-            bool        in = it->in[0].slot->place == PLACE_INPUT, back = it->out[0].slot->place == PLACE_OUTPUT;
-            if (!h->p->device) vec_push(c->arena, out, stmt_call(c, k->name, 2, a, true, it->loc));
-            else if (!in && !back) vec_push(c->arena, out, launch_stmt(c, k, a, it->loc));
-            else vec_push(c->arena, out, stmt_copy(c, (CopyData){a[1], a[0], n * dtype_bytes(it->in[0].type->dtype), in}));
+            bool        up = it->in[0].slot->place == PLACE_INPUT, down = it->out[0].slot->place == PLACE_OUTPUT;
+            if (h->p->device && (up || down)) {
+                CopyData d = {a[1], a[0], n * dtype_bytes(it->in[0].type->dtype), up};
+                vec_push(c->arena, out, stmt_copy(c, d));
+                break;
+            }
+            const Func *k = copy_kernel(h, it->in[0].type->dtype, n);
+            if (h->p->device) vec_push(c->arena, out, launch_stmt(c, k, a, it->loc));
+            else vec_push(c->arena, out, stmt_call(c, k->name, 2, a, true, it->loc));
             break;
         }
         case ITEM_IF: {

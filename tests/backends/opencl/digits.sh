@@ -1,0 +1,28 @@
+#!/bin/sh
+# digits.sh <tvmcc> <source> <work>: the digits network on an OpenCL device, from the model and from
+# the shared library made of it, at -O0 (one thread a nest that no loop can share) and at -O2.
+tvmcc=$1 model=$2/examples/digits work=$3/opencl
+mkdir -p "$work" && cd "$work" || exit 2
+export POCL_CACHE_DIR="$work/pocl"
+mkdir -p "$POCL_CACHE_DIR"
+
+check() {
+    if ! "$tvmcc" run "$@" --inputs "$model/inputs.npz" --expect "$model/outputs.npz" >log 2>&1; then
+        if grep -q "cannot run: no " log; then
+            echo "SKIP (no OpenCL device)"
+            exit 77
+        fi
+        cat log
+        exit 1
+    fi
+    cat log
+    grep -q "agrees" log || exit 1
+}
+
+check "$model/digits.onnx" --target=opencl
+check "$model/digits.onnx" --target=opencl -O0
+"$tvmcc" compile "$model/digits.onnx" --target=opencl --emit=so -o libdigits.so || exit 1
+check ./libdigits.so
+for f in digits_open digits_close digits_run_ex; do
+    grep -q "$f" libdigits.so || { echo "no $f"; exit 1; }
+done
