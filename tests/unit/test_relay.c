@@ -267,6 +267,69 @@ static void test_nesting(void)
     room_free(r);
 }
 
+/* ---- the verifier ---------------------------------------------------------------------------- */
+
+static void check_broken(Room r, const Expr *body, const char *message)
+{
+    GlobalDef     def = {"main", expr_func(r.c, 0, NULL, body, (FuncData){0}, NO_LOC)};
+    const Module *m = module_new(r.c, NULL, 1, &def);
+
+    CHECK(!relay_verify(r.c, m));
+    CHECK(strstr(errors(r), message));
+    if (!strstr(errors(r), message))
+        printf("want: %s\ngot: %s\n", message, errors(r));
+}
+
+static void test_verify(void)
+{
+    Room          r = room();
+    const int64_t dims[] = {2};
+    const Type   *t = type_tensor_i64(r.c, DT_F32, 1, dims),
+               *scalar = type_tensor(r.c, DT_F32, 0, NULL);
+    const Expr *x = expr_var(r.c, "x", t, NO_LOC), *y = expr_var(r.c, "y", t, NO_LOC);
+    const Expr *one = expr_scalar(r.c, DT_F32, 1), *call, *let;
+    const Expr *args[2];
+
+    check_broken(r, x, "'%x' is used where it has no value");
+    call = expr_call_name(r.c, "exp", 1, &one, NULL, NO_LOC);
+    check_broken(r, expr_with_type(r.c, call, t), "'exp' is typed Tensor[(2), f32]");
+    check_broken(r, expr_apply(r.c, expr_global(r.c, "g", NULL, NO_LOC), 0, NULL, NO_LOC),
+                 "there is no function '@g'");
+    /* a variable of a let beside that let */
+    let = expr_let(r.c, expr_var(r.c, "a", scalar, NO_LOC), one, one, NO_LOC);
+    args[0] = let;
+    args[1] = let_var(let);
+    check_broken(r, expr_tuple(r.c, 2, args, NO_LOC), "'%a' is used where it has no value");
+    check_broken(r, expr_func(r.c, 1, &x, y, (FuncData){.primitive = true}, NO_LOC),
+                 "a primitive function holds more than");
+    room_free(r);
+}
+
+static void test_rewrite(void)
+{
+    Room          r = room();
+    const int64_t dims[] = {2}, wide[] = {3};
+    const Expr   *x = expr_var(r.c, "x", type_tensor_i64(r.c, DT_F32, 1, dims), NO_LOC);
+    const Expr   *y = expr_var(r.c, "y", type_tensor_i64(r.c, DT_F32, 1, wide), NO_LOC);
+    const Expr   *e = expr_call_name(r.c, "exp", 1, &x, NULL, NO_LOC), *both[] = {e, e}, *now;
+    uint32_t      lo[] = {1}, hi[] = {2};
+    Halo          halo = {1, 0.0, lo, hi};
+
+    /* types follow, sharing stays, a halo stays with its value */
+    e = expr_tuple(r.c, 2, both, NO_LOC);
+    now = expr_bind(r.c, e, 1, &x, &y);
+    CHECK(now->kids[0] == now->kids[1]);
+    CHECK_STR(type_text(r.c, now->type), "(Tensor[(3), f32], Tensor[(3), f32])");
+    CHECK(expr_bind(r.c, e, 1, &y, &x) == e);
+    e = expr_with_type(r.c, both[0], type_with_halo(r.c, both[0]->type, &halo));
+    now = expr_with_kids(
+        r.c, e,
+        (const Expr *[]){e->kids[0], expr_proj(r.c, expr_tuple(r.c, 1, &x, NO_LOC), 0, NO_LOC)});
+    CHECK_STR(type_text(r.c, now->type), "Tensor[(2), f32] halo(0:1+2) = 0.0");
+    CHECK(type_plain(r.c, now->type) == x->type);
+    room_free(r);
+}
+
 /* ---- random graphs --------------------------------------------------------------------------------- */
 
 static uint32_t next_random(uint32_t *s)
@@ -409,6 +472,8 @@ int main(void)
     RUN(test_side_file);
     RUN(test_errors);
     RUN(test_nesting);
+    RUN(test_verify);
+    RUN(test_rewrite);
     RUN(test_random);
     RUN(test_deep);
     return check_result();
