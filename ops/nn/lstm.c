@@ -6,13 +6,24 @@
  * part is sequential.  For each direction d:
  *
  *     %xw = x * w[d]' + (b[d][:4H] + b[d][4H:])                    [T, N, 4H]: nn.dense
- *     %3  = nn.lstm_recurrent(%xw, r[d]', h0[d], c0[d])            (y, h, c)
+ *     %3  = nn.lstm_recurrent(%xw, packed r[d], h0[d], c0[d])      (y, h, c)
  *
- * nn.lstm_recurrent is a statement of TIR.  The recurrent weights come transposed, [H, 4H], so that
- * its inner loop runs along the gates: contiguous, hence vectors. */
+ * nn.lstm_recurrent is a statement of TIR.  The recurrent weights come packed, [tiles, H, tile]
+ * with tiles * tile = 4H: as many gates as registers hold at once, and for these all weights in the
+ * order in which they are read.  A step is bound by that reading. */
+
 #include "ops/common.h"
 
 #include <string.h>
+
+enum { MAX_TILE = 128 };
+
+static int64_t vector_lanes(const Ctx *c, DType t)
+{
+    int64_t lanes = (c->target ? c->target->vector_bytes : 32) / dtype_bytes(t);
+
+    return lanes < 1 ? 1 : lanes > MAX_TILE / 8 ? MAX_TILE / 8 : lanes;
+}
 
 static bool directions(Ctx *c, Loc loc, const LstmAttrs *a, int64_t *n)
 {
@@ -90,6 +101,19 @@ static const Expr *bias_sum(Ctx *c, const Expr *b, int64_t h, Loc loc)
                   : NULL;
 }
 
+/* r [4H, H] as [tiles, H, tile]; the tile is a power of two, at most eight vectors. */
+static const Expr *packed(Ctx *c, const Expr *r, int64_t h, Loc loc)
+{
+    int64_t         tile = 8 * vector_lanes(c, r->type->dtype);
+    TransposeAttrs *a = NEW_ATTRS(c, TransposeAttrs);
+
+    while (4 * h % tile)
+        tile /= 2;
+    a->axes = ints_of(c, 3, 0, 2, 1);
+    return call1(c, "transpose", call_reshape(c, r, 3, (int64_t[]){4 * h / tile, tile, h}, loc), a,
+                 loc);
+}
+
 /* One direction: (y [T, N, H], h [N, H], c [N, H]). */
 static const Expr *one_direction(Ctx *c, const Expr *e, int d, bool reverse)
 {
@@ -105,8 +129,7 @@ static const Expr *one_direction(Ctx *c, const Expr *e, int d, bool reverse)
     if (!xw || !r)
         return NULL;
     const Expr         *args[4] = {call_reshape(c, xw, 3, (int64_t[]){t, n, 4 * h}, e->loc),
-                                   call1(c, "transpose", r, NULL, e->loc),
-                                   direction(c, call_arg(e, 4), d, e->loc),
+                                   packed(c, r, h, e->loc), direction(c, call_arg(e, 4), d, e->loc),
                                    direction(c, call_arg(e, 5), d, e->loc)};
     LstmRecurrentAttrs *a = NEW_ATTRS(c, LstmRecurrentAttrs);
 
@@ -147,21 +170,24 @@ const Expr *expand_lstm(Ctx *c, const Expr *e)
 const Type *rel_lstm_recurrent(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
                                uint32_t nin)
 {
-    int64_t t, n, h;
+    int64_t t, n, h, tile;
 
     (void)attrs;
     if (!rel_tensors(c, loc, in, nin) || !rel_rank(c, loc, in[0], 3, "projected data") ||
-        !rel_rank(c, loc, in[1], 2, "recurrent weight") || !rel_dim(c, loc, in[0], 0, &t) ||
-        !rel_dim(c, loc, in[0], 1, &n) || !rel_dim(c, loc, in[1], 0, &h))
+        !rel_rank(c, loc, in[1], 3, "recurrent weight") || !rel_dim(c, loc, in[0], 0, &t) ||
+        !rel_dim(c, loc, in[0], 1, &n) || !rel_dim(c, loc, in[1], 1, &h) ||
+        !rel_dim(c, loc, in[1], 2, &tile))
         return NULL;
+    if (h < 1 || h > INT32_MAX / 8 || tile < 1 || tile > MAX_TILE || 4 * h % tile)
+        return error_at(c, E_TYPE, loc, "recurrent weights packed as %s", type_text(c, in[1]));
     DType       dt = in[0]->dtype;
     const Type *want[4] = {type_tensor_i64(c, dt, 3, (int64_t[]){t, n, 4 * h}),
-                           type_tensor_i64(c, dt, 2, (int64_t[]){h, 4 * h}),
+                           type_tensor_i64(c, dt, 3, (int64_t[]){4 * h / tile, h, tile}),
                            type_tensor_i64(c, dt, 2, (int64_t[]){n, h}),
                            type_tensor_i64(c, dt, 2, (int64_t[]){n, h})};
 
     for (uint32_t i = 0; i < 4; i++)
-        if (want[i] != in[i] || !dtype_is_float(dt) || h < 1)
+        if (want[i] != in[i] || !dtype_is_float(dt))
             return error_at(c, E_TYPE, loc, "operand %u must be %s, not %s", i,
                             type_text(c, want[i]), type_text(c, in[i]));
     const Type *fields[3] = {type_tensor_i64(c, dt, 3, (int64_t[]){t, n, h}), in[2], in[3]};
@@ -171,10 +197,10 @@ const Type *rel_lstm_recurrent(Ctx *c, Loc loc, const void *attrs, const Type *c
 
 typedef struct {
     Ctx          *c;
-    const Tensor *xw, *rt, *h0, *c0;
+    const Tensor *xw, *r, *h0, *c0;
     const Buffer *y, *h, *cell, *gates;
-    int64_t       T, N, H, lanes, tile; /* tile: gates summed in registers at once */
-    const Idx    *t, *n;                /* the step as stored, the row */
+    int64_t       T, N, H, lanes, tile;
+    const Idx    *t, *n; /* the step as stored, the row */
 } Cell;
 
 /* for %i < n of `body`, left out if it is one round. */
@@ -189,34 +215,36 @@ static const Atom *var(const Cell *s, const char *name, int64_t n)
     return te_loop_var(s->c, name, idx_const(s->c->arith, n));
 }
 
-/* Gates g0 .. g0 + groups*lanes of row n: their sums stay in registers while k runs over h. */
-static const Stmt *gate_tile(const Cell *s, const Idx *g0, int64_t groups, int64_t lanes)
+/* The gates of tile g of row n: their sums stay in registers while k runs over h. */
+static const Stmt *gate_tile(const Cell *s, const Idx *g)
 {
     Ctx          *c = s->c;
     Arith        *A = c->arith;
-    const Idx    *size = idx_const(A, groups * lanes);
+    const Idx    *size = idx_const(A, s->tile);
     const Buffer *acc =
         buffer_new(c, intern(c->strings, "acc"), s->gates->dtype, SCOPE_REG, 1, &size);
+    int64_t     lanes = s->lanes, groups = s->tile / lanes;
     const Stmt *part[3];
 
     for (int i = 0; i < 3; i++) {
         const Atom *u = var(s, "u", groups), *l = var(s, "l", lanes), *k = var(s, "k", s->H);
         const Idx  *in = idx_add(A, idx_mulc(A, idx_atom(A, u), lanes), idx_atom(A, l));
-        const Idx  *g = idx_add(A, g0, in), *row[2] = {s->n, idx_atom(A, k)};
-        const Idx  *wat[2] = {idx_atom(A, k), g}, *xat[3] = {s->t, s->n, g};
+        const Idx  *gate = idx_add(A, idx_mulc(A, g, s->tile), in);
+        const Idx  *row[2] = {s->n, idx_atom(A, k)}, *wat[3] = {g, idx_atom(A, k), in};
+        const Idx  *xat[3] = {s->t, s->n, gate};
         const Stmt *st;
 
         if (i == 0) {
             st = stmt_store(c, acc, &in, te_at(c, s->xw, xat));
         } else if (i == 1) {
-            const Prim *h = prim_load(c, s->h, row), *w = te_at(c, s->rt, wat);
+            const Prim *h = prim_load(c, s->h, row), *w = te_at(c, s->r, wat);
             const Prim *sum = prim_load(c, acc, &in);
             bool        fma = c->target && c->target->has_fma;
 
             st = stmt_store(c, acc, &in,
                             fma ? prim_fma(c, h, w, sum) : prim_add(c, sum, prim_mul(c, h, w)));
         } else {
-            st = stmt_store(c, s->gates, &g, prim_load(c, acc, &in));
+            st = stmt_store(c, s->gates, &gate, prim_load(c, acc, &in));
         }
         st = along(s, u, groups, MARK_UNROLL, along(s, l, lanes, lanes > 1 ? MARK_VECTOR : 0, st));
         part[i] = i == 1 ? along(s, k, s->H, 0, st) : st;
@@ -227,22 +255,10 @@ static const Stmt *gate_tile(const Cell *s, const Idx *g0, int64_t groups, int64
 /* All gates of row n. */
 static const Stmt *all_gates(const Cell *s)
 {
-    int64_t     gates = 4 * s->H, tiles = gates / s->tile, done = tiles * s->tile;
-    const Stmt *kids[3];
-    uint32_t    n = 0;
+    int64_t     tiles = 4 * s->H / s->tile;
+    const Atom *g = var(s, "g", tiles);
 
-    if (tiles) {
-        const Atom *g = var(s, "g", tiles);
-        const Idx  *g0 = idx_mulc(s->c->arith, idx_atom(s->c->arith, g), s->tile);
-
-        kids[n++] = along(s, g, tiles, 0, gate_tile(s, g0, s->tile / s->lanes, s->lanes));
-    }
-    if ((gates - done) / s->lanes)
-        kids[n++] = gate_tile(s, idx_const(s->c->arith, done), (gates - done) / s->lanes, s->lanes);
-    done = gates / s->lanes * s->lanes;
-    if (done < gates)
-        kids[n++] = gate_tile(s, idx_const(s->c->arith, done), gates - done, 1);
-    return stmt_seq(s->c, n, kids);
+    return along(s, g, tiles, 0, gate_tile(s, idx_atom(s->c->arith, g)));
 }
 
 static const Prim *gate(const Cell *s, int which, const Idx *j)
@@ -309,21 +325,20 @@ bool te_lstm_recurrent(Ctx *c, const OpCall *call, const Tensor *const *in, cons
 {
     const LstmRecurrentAttrs *a = call->attrs;
     static const char *const  names[] = {"y", "h", "c"};
-    Cell                      s = {.c = c, .xw = in[0], .rt = in[1], .h0 = in[2], .c0 = in[3]};
+    Cell                      s = {.c = c, .xw = in[0], .r = in[1], .h0 = in[2], .c0 = in[3]};
 
     s.T = dim_of(call->in[0], 0);
     s.N = dim_of(call->in[0], 1);
-    s.H = dim_of(call->in[1], 0);
+    s.H = dim_of(call->in[1], 1);
+    s.tile = dim_of(call->in[1], 2);
     for (uint32_t i = 0; i < 3; i++)
         out[i] = te_extern_out(c, names[i], call->out[i]);
     s.y = out[0]->buffer;
     s.h = out[1]->buffer;
     s.cell = out[2]->buffer;
-    uint32_t bytes = c->target ? c->target->vector_bytes : 32;
-
-    s.lanes = bytes / dtype_bytes(call->in[0]->dtype);
-    s.lanes = s.lanes < 1 ? 1 : s.lanes;
-    s.tile = 8 * s.lanes;
+    s.lanes = vector_lanes(c, call->in[0]->dtype);
+    while (s.tile % s.lanes)
+        s.lanes /= 2;
     const Idx *gates = idx_const(c->arith, 4 * s.H);
 
     s.gates =

@@ -336,7 +336,8 @@ def lstm():
              [F(t, n, i), F(d, 4 * h, i, lo=-0.5, hi=0.5), F(d, 4 * h, h, lo=-0.5, hi=0.5), F(d, 8 * h, lo=-0.5, hi=0.5),
               F(d, n, h), F(d, n, h)], ref(direction), 1e-5)
 
-    def cell(xw, rt, h, c):
+    def cell(xw, r, h, c):  # r packed: [4H / tile, H, tile]
+        rt = r.transpose(1, 0, 2).reshape(r.shape[1], -1)
         sig = lambda v: 1 / (1 + np.exp(-v))
         ys = []
         for x in xw.astype(np.float64):
@@ -345,9 +346,9 @@ def lstm():
             h = sig(o) * np.tanh(c)
             ys.append(h)
         return tuple(v.astype(np.float32) for v in (np.stack(ys), h, c))
-    for h in (4, 18):
+    for h, tile in ((4, 8), (18, 8), (19, 4), (8, 32)):
         case("nn.lstm_recurrent", "nn.lstm_recurrent(%0, %1, %2, %3)",
-             [F(3, 2, 4 * h), F(h, 4 * h, lo=-0.5, hi=0.5), F(2, h), F(2, h)], cell, 1e-5)
+             [F(3, 2, 4 * h), F(4 * h // tile, h, tile, lo=-0.5, hi=0.5), F(2, h), F(2, h)], cell, 1e-5)
 
 
 def moving():
