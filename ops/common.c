@@ -31,6 +31,13 @@ bool rel_same_dtype(Ctx *c, Loc loc, const Type *a, const Type *b)
                     dtype_text(c, a->dtype), dtype_text(c, b->dtype));
 }
 
+bool rel_number(Ctx *c, Loc loc, const Type *t)
+{
+    if (!dtype_is_bool(t->dtype))
+        return true;
+    return error_at(c, E_TYPE, loc, "arithmetic of bool; logical operators take it");
+}
+
 bool rel_int_dtype(Ctx *c, Loc loc, const Type *t, const char *what)
 {
     if (dtype_is_int(t->dtype))

@@ -14,6 +14,7 @@
 bool        rel_tensors(Ctx *c, Loc loc, const Type *const *in, uint32_t n); /* no tuples */
 bool        rel_rank(Ctx *c, Loc loc, const Type *t, uint32_t ndim, const char *what);
 bool        rel_same_dtype(Ctx *c, Loc loc, const Type *a, const Type *b);
+bool        rel_number(Ctx *c, Loc loc, const Type *t); /* arithmetic: not bool */
 bool        rel_int_dtype(Ctx *c, Loc loc, const Type *t, const char *what);
 /* A dimension that has to be a number. */
 bool        rel_dim(Ctx *c, Loc loc, const Type *t, uint32_t i, int64_t *v);

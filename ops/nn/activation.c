@@ -9,7 +9,8 @@ const Type *rel_prelu(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
     uint32_t          axis;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_same_dtype(c, loc, in[0], in[1]) ||
-        !rel_rank(c, loc, in[1], 1, "slope") || !rel_axis(c, loc, a->axis, in[0]->n, &axis) ||
+        !rel_number(c, loc, in[0]) || !rel_rank(c, loc, in[1], 1, "slope") ||
+        !rel_axis(c, loc, a->axis, in[0]->n, &axis) ||
         !rel_dims_equal(c, loc, in[0]->dims[axis], in[1]->dims[0], "channels and slopes"))
         return NULL;
     return in[0];

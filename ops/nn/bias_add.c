@@ -11,7 +11,7 @@ const Type *rel_bias_add(Ctx *c, Loc loc, const void *attrs, const Type *const *
     int64_t             block;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_same_dtype(c, loc, in[0], in[1]) ||
-        !rel_rank(c, loc, in[1], 1, "bias"))
+        !rel_number(c, loc, in[0]) || !rel_rank(c, loc, in[1], 1, "bias"))
         return NULL;
     if (*a->layout && !rel_layout(c, loc, a->layout, "NCHW", &block))
         return NULL;

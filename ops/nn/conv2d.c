@@ -118,7 +118,8 @@ const Type *rel_conv2d(Ctx *c, Loc loc, const void *attrs, const Type *const *in
     Conv               v;
     bool               ok;
 
-    if (!rel_tensors(c, loc, in, nin) || !conv_sizes(c, loc, a, in[0], in[1], &v))
+    if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) || !rel_number(c, loc, in[1]) ||
+        !conv_sizes(c, loc, a, in[0], in[1], &v))
         return NULL;
     DType t = conv_dtype(c, loc, a, in[0], &ok);
 

@@ -72,7 +72,8 @@ const Type *rel_conv2d_transpose(Ctx *c, Loc loc, const void *attrs, const Type 
     DType                       t;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_same_dtype(c, loc, in[0], in[1]) ||
-        !deconv_sizes(c, loc, a, in, &v) || !rel_dtype(c, loc, a->out_dtype, in[0]->dtype, &t))
+        !rel_number(c, loc, in[0]) || !deconv_sizes(c, loc, a, in, &v) ||
+        !rel_dtype(c, loc, a->out_dtype, in[0]->dtype, &t))
         return NULL;
     dims[0] = in[0]->dims[0];
     dims[1] = idx_const(c->arith, v.group_out * v.groups);

@@ -11,6 +11,8 @@
 static bool product_dtype(Ctx *c, Loc loc, const char *text, const Type *const *in, DType *t)
 {
     *t = in[0]->dtype;
+    if (!rel_number(c, loc, in[0]) || !rel_number(c, loc, in[1]))
+        return false;
     if (dtype_is_int(*t) && t->bits == 8)
         *t = DT_I32;
     else if (!rel_same_dtype(c, loc, in[0], in[1]))

@@ -76,7 +76,9 @@ const Type *rel_pool2d(Ctx *c, Loc loc, const void *attrs, const Type *const *in
 {
     Pool p;
 
-    return rel_tensors(c, loc, in, nin) ? pool_sizes(c, loc, attrs, in[0], &p) : NULL;
+    return rel_tensors(c, loc, in, nin) && rel_number(c, loc, in[0])
+               ? pool_sizes(c, loc, attrs, in[0], &p)
+               : NULL;
 }
 
 /* ---- compute
@@ -215,7 +217,8 @@ const Type *rel_global_pool2d(Ctx *c, Loc loc, const void *attrs, const Type *co
     const Idx               *dims[5];
     int64_t                  block, n;
 
-    if (!rel_tensors(c, loc, in, nin) || !rel_layout(c, loc, a->layout, "NCHW", &block) ||
+    if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) ||
+        !rel_layout(c, loc, a->layout, "NCHW", &block) ||
         !rel_rank(c, loc, in[0], block ? 5 : 4, "data"))
         return NULL;
     for (uint32_t i = 0; i < in[0]->n; i++) {

@@ -13,7 +13,8 @@ const Type *rel_arg_reduce(Ctx *c, Loc loc, const void *attrs, const Type *const
     const Idx            *dims[TE_MAX_AXES];
     uint32_t              axis, n = 0;
 
-    if (!rel_tensors(c, loc, in, nin) || !rel_axis(c, loc, a->axis, in[0]->n, &axis))
+    if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) ||
+        !rel_axis(c, loc, a->axis, in[0]->n, &axis))
         return NULL;
     if (!dtype_is_int(a->dtype))
         return error_at(c, E_TYPE, loc, "indices of type %s", dtype_text(c, a->dtype));

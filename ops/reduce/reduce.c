@@ -39,8 +39,8 @@ const Type *rel_reduce(Ctx *c, Loc loc, const void *attrs, const Type *const *in
 
     if (!rel_tensors(c, loc, in, nin) || !rel_axes(c, loc, a->axis, in[0]->n, &set))
         return NULL;
-    if (dtype_is_bool(in[0]->dtype))
-        return error_at(c, E_TYPE, loc, "arithmetic of bool; all and any take it");
+    if (!rel_number(c, loc, in[0]))
+        return NULL;
     return rel_over(c, loc, in[0], in[0]->dtype, reduced(a->axis, a->exclude, in[0]->n),
                     a->keepdims);
 }
@@ -65,7 +65,7 @@ const Type *rel_variance(Ctx *c, Loc loc, const void *attrs, const Type *const *
     uint32_t             set, n;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_same_dtype(c, loc, in[0], in[1]) ||
-        !rel_axes(c, loc, a->axis, in[0]->n, &set) ||
+        !rel_number(c, loc, in[0]) || !rel_axes(c, loc, a->axis, in[0]->n, &set) ||
         !rel_bcast_dims(c, loc, in[0], in[1], &n, dims))
         return NULL;
     for (uint32_t i = 0; i < n; i++)

@@ -8,10 +8,9 @@ const Type *rel_scan(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
     const ScanAttrs *a = attrs;
     uint32_t         axis;
 
-    if (!rel_tensors(c, loc, in, nin) || !rel_axis(c, loc, a->axis, in[0]->n, &axis))
+    if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) ||
+        !rel_axis(c, loc, a->axis, in[0]->n, &axis))
         return NULL;
-    if (dtype_is_bool(in[0]->dtype))
-        return error_at(c, E_TYPE, loc, "a sum of bool");
     return in[0];
 }
 

@@ -20,8 +20,8 @@ static bool rel_row(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, int64_
 {
     uint32_t at;
 
-    if (!rel_tensors(c, loc, in, nin) || !rel_axis(c, loc, axis, in[0]->n, &at) ||
-        !rel_dim(c, loc, in[0], at, n))
+    if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) ||
+        !rel_axis(c, loc, axis, in[0]->n, &at) || !rel_dim(c, loc, in[0], at, n))
         return false;
     if (!dtype_is_int(index))
         return error_at(c, E_TYPE, loc, "indices of type %s", dtype_text(c, index));

@@ -20,11 +20,21 @@ static const Type *broadcast(Ctx *c, Loc loc, const Type *const *in, DType t)
 const Type *rel_broadcast(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
 {
     (void)attrs;
-    if (!rel_tensors(c, loc, in, nin) || !rel_same_dtype(c, loc, in[0], in[1]))
+    if (!rel_tensors(c, loc, in, nin) || !rel_same_dtype(c, loc, in[0], in[1]) ||
+        !rel_number(c, loc, in[0]))
         return NULL;
-    if (dtype_is_bool(in[0]->dtype))
-        return error_at(c, E_TYPE, loc, "arithmetic of bool; logical operators take it");
     return broadcast(c, loc, in, in[0]->dtype);
+}
+
+/* Also of one operand. */
+const Type *rel_bitwise(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    (void)attrs;
+    if (!rel_tensors(c, loc, in, nin) || !rel_int_dtype(c, loc, in[0], "operands"))
+        return NULL;
+    if (nin == 1)
+        return in[0];
+    return rel_same_dtype(c, loc, in[0], in[1]) ? broadcast(c, loc, in, in[0]->dtype) : NULL;
 }
 
 const Type *rel_compare(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)

@@ -43,7 +43,7 @@ const Type *rel_arange(Ctx *c, Loc loc, const void *attrs, const Type *const *in
 
     (void)in;
     (void)nin;
-    if (!(n < 2147483648.0) || a->step == 0)
+    if (!(n < 2147483648.0) || a->step == 0 || dtype_is_bool(a->dtype))
         return error_at(c, E_TYPE, loc, "a range from %g to %g by %g", a->start, a->stop, a->step);
     dim = n > 0 ? (int64_t)n : 0;
     return rel_tensor_i64(c, loc, a->dtype, 1, &dim);
@@ -56,6 +56,8 @@ const Type *rel_shape_of(Ctx *c, Loc loc, const void *attrs, const Type *const *
 
     if (!rel_tensors(c, loc, in, nin))
         return NULL;
+    if (!dtype_is_int(a->dtype))
+        return error_at(c, E_TYPE, loc, "a shape of type %s", dtype_text(c, a->dtype));
     n = in[0]->n;
     return rel_tensor_i64(c, loc, a->dtype, 1, &n);
 }

@@ -14,6 +14,12 @@ const Type *rel_same(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
     return rel_tensors(c, loc, in, nin) ? in[0] : NULL;
 }
 
+const Type *rel_arithmetic(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    (void)attrs;
+    return rel_tensors(c, loc, in, nin) && rel_number(c, loc, in[0]) ? in[0] : NULL;
+}
+
 const Type *rel_float(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
 {
     (void)attrs;
