@@ -11,34 +11,33 @@
 
 /* ---- common.c: type relations.  All record E_TYPE and return false or NULL -------------------- */
 
-bool        rel_tensors(Ctx *c, Loc loc, const Type *const *in, uint32_t n); /* no tuples */
-bool        rel_rank(Ctx *c, Loc loc, const Type *t, uint32_t ndim, const char *what);
-bool        rel_same_dtype(Ctx *c, Loc loc, const Type *a, const Type *b);
-bool        rel_number(Ctx *c, Loc loc, const Type *t); /* arithmetic: not bool */
-bool        rel_int_dtype(Ctx *c, Loc loc, const Type *t, const char *what);
+bool rel_tensors(Ctx *c, Loc loc, const Type *const *in, uint32_t n); /* no tuples */
+bool rel_rank(Ctx *c, Loc loc, const Type *t, uint32_t ndim, const char *what);
+bool rel_same_dtype(Ctx *c, Loc loc, const Type *a, const Type *b);
+bool rel_number(Ctx *c, Loc loc, const Type *t); /* arithmetic: not bool */
+bool rel_int_dtype(Ctx *c, Loc loc, const Type *t, const char *what);
 /* A dimension that has to be a number. */
-bool        rel_dim(Ctx *c, Loc loc, const Type *t, uint32_t i, int64_t *v);
+bool rel_dim(Ctx *c, Loc loc, const Type *t, uint32_t i, int64_t *v);
 /* -ndim <= axis < ndim, counted from the front. */
-bool        rel_axis(Ctx *c, Loc loc, int64_t axis, uint32_t ndim, uint32_t *out);
+bool rel_axis(Ctx *c, Loc loc, int64_t axis, uint32_t ndim, uint32_t *out);
 /* Axes as a bit set; [] is all of them. */
-bool        rel_axes(Ctx *c, Loc loc, Ints axes, uint32_t ndim, uint32_t *set);
+bool rel_axes(Ctx *c, Loc loc, Ints axes, uint32_t ndim, uint32_t *set);
 /* An attribute of n numbers, each at least `least` and below 2^31. */
-bool        rel_ints(Ctx *c, Loc loc, const char *name, Ints v, uint32_t n, int64_t least);
+bool rel_ints(Ctx *c, Loc loc, const char *name, Ints v, uint32_t n, int64_t least);
 /* Do two dimensions agree; symbolic ones only if they are the same form. */
-bool        rel_dims_equal(Ctx *c, Loc loc, const Idx *a, const Idx *b, const char *what);
+bool rel_dims_equal(Ctx *c, Loc loc, const Idx *a, const Idx *b, const char *what);
 /* A tensor type, at most TE_MAX_AXES dimensions, fewer than 2^47 elements. */
 const Type *rel_tensor(Ctx *c, Loc loc, DType t, uint32_t n, const Idx *const *dims);
 const Type *rel_tensor_i64(Ctx *c, Loc loc, DType t, uint32_t n, const int64_t *dims);
 /* Broadcast dimensions of two types, as numpy does. */
-bool        rel_bcast_dims(Ctx *c, Loc loc, const Type *a, const Type *b, uint32_t *n,
-                           const Idx **dims);
+bool rel_bcast_dims(Ctx *c, Loc loc, const Type *a, const Type *b, uint32_t *n, const Idx **dims);
 /* An element type by its text, `fallback` where it is "". */
-bool        rel_dtype(Ctx *c, Loc loc, const char *text, DType fallback, DType *out);
+bool rel_dtype(Ctx *c, Loc loc, const char *text, DType fallback, DType *out);
 
 /* ---- common.c: compute -------------------------------------------------------------------------- */
 
-uint32_t axis_of(int64_t axis, uint32_t ndim);       /* a checked axis, from the front */
-uint32_t axes_of(Ints axes, uint32_t ndim);          /* checked axes as a set */
+uint32_t axis_of(int64_t axis, uint32_t ndim); /* a checked axis, from the front */
+uint32_t axes_of(Ints axes, uint32_t ndim);    /* checked axes as a set */
 /* Operand i at the cell of the result, broadcast. */
 const Prim *te_in(Ctx *c, const Tensor *t, const Axes *a);
 /* The definition "out" over the axes of the result. */
