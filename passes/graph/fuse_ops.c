@@ -25,7 +25,6 @@
 #include <string.h>
 
 #define MAX_GROUP 64 /* calls in one kernel */
-#define MAX_PARAMS 48
 
 typedef struct Node {
     const Expr *e;
