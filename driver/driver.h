@@ -103,6 +103,7 @@ typedef struct {
     /* running */
     const char *in_npz, *out_npz, *expect_npz;
     double      rtol, atol;
+    bool        judge_mean; /* --mean */
     FillMode    fill;
     uint32_t    print_top, repeat, number, threads;
     bool        print_time, json;

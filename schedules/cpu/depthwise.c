@@ -20,8 +20,9 @@ void conv2d_depthwise(Sched *s)
     out = inline_epilogue(s, "conv");
     try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)", (long long)lanes,
              (long long)lanes);
+    step(s, "reorder %%conv.n, %%conv.o, %%conv.y, %%conv.x, %%conv.kh, %%conv.kw, %%conv.j");
     step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)regs);
-    step(s, "reorder %%conv.n, %%conv.o, %%conv.y, %%t, %%conv.kh, %%conv.kw, %%p, %%conv.j");
+    step(s, "reorder %%conv.kh, %%conv.kw, %%p, %%conv.j");
     step(s, "cache_write conv reg at %%t");
     if (out) step(s, "reverse_compute_at %s %%t", out);
     step(s, "vectorize %%conv.j");
