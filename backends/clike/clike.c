@@ -44,6 +44,15 @@ static uint32_t buf(Clike *x, const Buffer *b)
     return number(x, b->id | 1ull << 32, &x->next_buffer);
 }
 
+/* A buffer without dimensions is a variable, but a parameter is always a pointer. */
+static const char *one_cell(const Clike *x, const Buffer *b)
+{
+    for (uint32_t i = 0; i < x->f->nparams; i++)
+        if (x->f->params[i].buffer == b)
+            return "[0]";
+    return "";
+}
+
 static void indent(Clike *x)
 {
     for (int i = 0; i < x->depth; i++)
@@ -229,7 +238,7 @@ static void print_load(Clike *x, const Prim *p, StrBuf *s)
     if (p->u.load.mask)
         type_name(x, dtype_lanes(p->dtype, 2)); /* records the error: no masks */
     if (p->u.load.n == 0) {
-        str_printf(s, "b%u", buf(x, b));
+        str_printf(s, "b%u%s", buf(x, b), one_cell(x, b));
         return;
     }
     str_printf(s, "b%u[", buf(x, b));
@@ -531,7 +540,7 @@ static void print_stmt(Clike *x, const Stmt *s)
         if (d->mask)
             type_name(x, dtype_lanes(d->value->dtype, 2)); /* records the error: no masks */
         if (d->n == 0)
-            str_printf(x->out, "b%u = %s;\n", buf(x, d->buffer), value);
+            str_printf(x->out, "b%u%s = %s;\n", buf(x, d->buffer), one_cell(x, d->buffer), value);
         else
             str_printf(x->out, "b%u[%s] = %s;\n", buf(x, d->buffer), index_text(x, d->index[0]),
                        value);

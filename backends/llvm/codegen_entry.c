@@ -60,12 +60,13 @@ LLVMValueRef host_weights(Gen *g, LLVMValueRef params)
 {
     struct Host      *h = g->host;
     LLVMValueRef      w = host_get(g, h->params_t, params, P_WEIGHTS), none, bytes, v[2], phi;
-    LLVMBasicBlockRef given = gen_bb(g, "given"), own = gen_bb(g, "own"),
-                      done = gen_bb(g, "weights");
-    LLVMBasicBlockRef from[2];
+    LLVMBasicBlockRef given, own, done, from[2];
 
     if (!h->plan->weights_bytes)
         return w;
+    given = gen_bb(g, "given");
+    own = gen_bb(g, "own");
+    done = gen_bb(g, "weights");
     none = host_is_null(g, w);
     if (!h->weights) {
         host_fail_if(g, none, TVMCC_E_NULL);

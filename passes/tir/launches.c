@@ -9,7 +9,7 @@
  * statement is a launch of its own, in order, and what is allocated around them lies in the arena,
  * which is device memory.  All parts keep the whole parameter list.  A nest that no schedule bound
  * gets its outer spatial loops fused and divided among threads; where that cannot be (a reduction,
- * a sort), one thread does it.  Allocations inside a thread's share become its own (scope `local`);
+ * a sort), one thread does it, and its neighbours of that kind in the same launch.  Allocations inside a thread's share become its own (scope `local`);
  * one too large for that keeps the nest to one thread and moves to the arena.
  * Runs after fill_halo, whose loops are launches like others.  Cost: one walk a function. */
 #include "passes/passes.h"
@@ -128,6 +128,11 @@ static void split(Parts *x, const Stmt *s)
     TirMap m = {x, inner, NULL, NULL, NULL};
     if (!is_bound(s) && !has_large(x->c, s)) s = bind_outer(x->c, s);
     s = stmt_map(x->c, s, &m);
+    if (x->parts.n && !is_bound(s) && !is_bound(x->parts.at[x->parts.n - 1])) { /* one thread does both */
+        const Stmt *both[2]        = {x->parts.at[x->parts.n - 1], s};
+        x->parts.at[x->parts.n - 1] = stmt_seq(x->c, 2, both);
+        return;
+    }
     vec_push(x->c->arena, &x->parts, s);
 }
 

@@ -5,170 +5,9 @@
  * were printed and parsed; and, where the operator has a blocked form, on layouts NCHW4c and
  * NCHW8c, where surplus lanes must come out as zero.  An operator of the table without a case is a
  * failure. */
-#include "tests/unit/check.h"
-
-#include "ir/relay.h"
-#include "ops/ops.h"
-
-#include <math.h>
-#include <stdlib.h>
-
-enum { MAX_OPERANDS = 8 };
-
-typedef struct {
-    Ctx          *c;
-    Diags        *diags;
-    const char   *file;
-    uint32_t      number; /* of the case in its file */
-    const Module *m;
-    uint32_t      nin, nout;
-    const Const  *in[MAX_OPERANDS];
-    const char   *out[MAX_OPERANDS]; /* expected values, as text */
-    double        tol;
-} Case;
+#include "tests/unit/cases.h"
 
 static uint32_t blocked_runs, blocked_refusals;
-
-static bool failed(const Case *k, const char *how, const char *what)
-{
-    StrBuf s = strbuf(k->c->scratch);
-
-    diag_print(k->diags, DIAG_TEXT, &s);
-    printf("%s, case %u, %s: %s\n%s", k->file, k->number, how, what, s.at ? s.at : "");
-    check_failures++;
-    return false;
-}
-
-/* ---- reading a case --------------------------------------------------------------------------------- */
-
-/* The formula of record.py's `rand`. */
-static double rand_value(uint64_t i, uint64_t seed, double lo, double hi)
-{
-    uint64_t x = i + seed * 1000003;
-
-    x = (x * 2654435761u + 40503) & 0xFFFFFFFF;
-    x ^= x >> 15;
-    x = (x * 2246822519u) & 0xFFFFFFFF;
-    x ^= x >> 13;
-    return lo + (hi - lo) * ((double)(x >> 8) / 16777216.0);
-}
-
-static void put(DType t, void *p, const char **text)
-{
-    char *end;
-
-    if (dtype_is_float(t))
-        dtype_put_f(t, p, strtod(*text, &end));
-    else
-        dtype_put_i(t, p, strtoll(*text, &end, 10));
-    *text = end;
-}
-
-static const Const *operand(Ctx *c, const Type *t, const char *spec)
-{
-    uint32_t size = dtype_bytes(t->dtype);
-    int64_t  n;
-    double   lo, hi;
-    unsigned seed;
-
-    if (!type_elems(t, &n))
-        return NULL;
-    uint8_t *data = arena_array(c->arena, (size_t)n + 1, size);
-    bool     random = sscanf(spec, "rand %lf %lf %u", &lo, &hi, &seed) == 3;
-
-    for (int64_t i = 0; i < n; i++) {
-        if (!random) {
-            if (!i)
-                spec += strlen("vals");
-            put(t->dtype, data + i * size, &spec);
-            continue;
-        }
-        double v = rand_value((uint64_t)i, seed, lo, hi);
-
-        if (dtype_is_float(t->dtype))
-            dtype_put_f(t->dtype, data + i * size, v);
-        else
-            dtype_put_i(t->dtype, data + i * size, (int64_t)floor(v));
-    }
-    return const_new(c, NULL, t, (Bytes){data, (size_t)n * size});
-}
-
-/* `text`: the lines of one case, changed in place. */
-static bool read_case(Case *k, char *text)
-{
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
-        if (!strncmp(line, "fn ", 3)) {
-            Bytes b = {(const uint8_t *)line, strlen(line)};
-
-            if (!(k->m = relay_parse(k->c, k->file, b, (Bytes){0})))
-                return failed(k, "parse", line);
-        } else if (!strncmp(line, "in ", 3) && k->m && k->nin < MAX_OPERANDS) {
-            const Expr *f = module_func(k->m, "main");
-
-            if (k->nin >= func_nparams(f))
-                return failed(k, "parse", "too many operands");
-            k->in[k->nin] = operand(k->c, func_param(f, k->nin)->type, line + 3);
-            k->nin++;
-        } else if (!strncmp(line, "out", 3) && k->nout < MAX_OPERANDS) {
-            k->out[k->nout++] = line + 3;
-        } else if (!strncmp(line, "tol ", 4)) {
-            k->tol = atof(line + 4);
-        } else if (*line != '#') {
-            return failed(k, "parse", line);
-        }
-    }
-    return k->m && k->nout ? true : failed(k, "parse", "not a whole case");
-}
-
-/* ---- comparing ----------------------------------------------------------------------------------------- */
-
-/* Nine digits name an f32, but are not one. */
-static double rounded(DType t, double v)
-{
-    uint8_t p[8];
-
-    dtype_put_f(t, p, v);
-    return dtype_get_f(t, p);
-}
-
-static bool close_enough(double got, double want, double tol)
-{
-    if (isnan(want) || isnan(got))
-        return isnan(want) && isnan(got);
-    return got == want || fabs(got - want) <= tol + tol * fabs(want);
-}
-
-static bool same_numbers(const Case *k, const char *how, uint32_t o, const Const *got)
-{
-    const char *text = k->out[o];
-    DType       t = got->type->dtype;
-    int64_t     n, i;
-    char        what[200];
-
-    type_elems(got->type, &n);
-    for (i = 0; i < n; i++) {
-        const uint8_t *p = got->data.at + (size_t)i * dtype_bytes(t);
-        char          *end;
-
-        if (dtype_is_float(t)) {
-            double want = rounded(t, strtod(text, &end)), v = dtype_get_f(t, p);
-
-            snprintf(what, sizeof what, "result %u, number %lld is %.9g, not %.9g", o, (long long)i,
-                     v, want);
-            if (end == text || !close_enough(v, want, k->tol))
-                return failed(k, how, what);
-        } else {
-            int64_t want = strtoll(text, &end, 10), v = dtype_get_i(t, p);
-
-            snprintf(what, sizeof what, "result %u, number %lld is %lld, not %lld", o, (long long)i,
-                     (long long)v, (long long)want);
-            if (end == text || v != want)
-                return failed(k, how, what);
-        }
-        text = end;
-    }
-    return text[strspn(text, " ")] ? failed(k, how, "fewer numbers than expected") : true;
-}
 
 static bool run(const Case *k, const char *how, const Expr *func, uint32_t nin,
                 const Const *const *in)
@@ -363,60 +202,23 @@ static bool run_blocked(const Case *k, const Expr *f, uint32_t block)
     return run(k, how, expr_func(c, k->nin, params, now, (FuncData){0}, NO_LOC), k->nin, k->in);
 }
 
-static void run_case(const char *file, uint32_t number, char *text)
+static void run_ways(const Case *k)
 {
-    Arena *arena = arena_new(NULL);
-    Diags *diags = diags_new(arena);
-    Ctx   *c = ctx_new(arena, diags, op_table);
-    Case   k = {.c = c, .diags = diags, .file = file, .number = number};
+    const Expr *f = module_func(k->m, "main");
 
-    if (read_case(&k, text)) {
-        const Expr *f = module_func(k.m, "main");
-
-        (void)(run(&k, "as it stands", f, k.nin, k.in) && run_alone(&k, f) &&
-               run_blocked(&k, f, 8) && run_blocked(&k, f, 4));
-    }
-    ctx_free(c);
-    arena_free(arena);
-}
-
-/* ---- all operators ------------------------------------------------------------------------------------------ */
-
-static void run_file(const char *op)
-{
-    Arena *arena = arena_new(NULL);
-    Diags *diags = diags_new(arena);
-    char  *path = arena_printf(arena, "tests/ops/%s.case", op), *text, *next;
-    Bytes  b;
-
-    check_count++;
-    if (!file_read(diags, arena, path, &b)) {
-        printf("operator %s has no case: %s\n", op, path);
-        check_failures++;
-        arena_free(arena);
-        return;
-    }
-    text = arena_alloc(arena, b.n + 1);
-    memcpy(text, b.at, b.n);
-    for (uint32_t i = 1; text; i++, text = next) {
-        if ((next = strstr(text, "----\n"))) {
-            *next = '\0';
-            next += strlen("----\n");
-        }
-        run_case(path, i, text);
-    }
-    arena_free(arena);
+    (void)(run(k, "as it stands", f, k->nin, k->in) && run_alone(k, f) && run_blocked(k, f, 8) &&
+           run_blocked(k, f, 4));
 }
 
 int main(int argc, char **argv)
 {
     if (argc > 1) { /* test_ops nn.conv2d .. */
         for (int i = 1; i < argc; i++)
-            run_file(argv[i]);
+            run_file(argv[i], UINT32_MAX, run_ways);
         return check_result();
     }
     for (uint32_t i = 0; i < op_table.n; i++)
-        run_file(op_table.at[i].text);
+        run_file(op_table.at[i].text, UINT32_MAX, run_ways);
     printf("%u blocked runs, %u refused\n", blocked_runs, blocked_refusals);
     CHECK(blocked_runs > 100);
     return check_result();

@@ -1,0 +1,124 @@
+/* Every operator, compiled and run: tests/ops/<operator>.case through all passes, the schedules and
+ * code generation, on this CPU and on an OpenCL device.  A device builds its programs anew for
+ * every case, so it gets the first one of each operator; `test_ops_compiled <target> [operator ..]`
+ * runs all. */
+#include "tests/unit/cases.h"
+
+#include "driver/compile.h"
+#include "tvmcc/runtime.h"
+
+static const char         *target;
+static const tvmcc_device *device;
+static uint32_t            skipped;
+
+static bool run_model(const Case *k, const tvmcc_model_info *info, const Plan *p, Bytes weights)
+{
+    void        *in[MAX_OPERANDS + 1], *out[MAX_OPERANDS + 1];
+    void        *state = aligned_alloc(64, (info->state_bytes + 127) / 64 * 64);
+    size_t       bytes = info->arena_shared + info->arena_private;
+    void        *memory = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    tvmcc_params params = {.struct_bytes = sizeof params,
+                           .threads = 1,
+                           .arena = memory,
+                           .arena_bytes = bytes,
+                           .weights = weights.at,
+                           .weights_bytes = weights.n,
+                           .state = state,
+                           .state_bytes = info->state_bytes,
+                           .devices = &device,
+                           .device_count = device != NULL};
+    int32_t      rc = 0;
+    bool         ok = true;
+
+    for (uint32_t i = 0; i < k->nin; i++)
+        in[i] = (void *)(uintptr_t)k->in[i]->data.at;
+    for (uint32_t i = 0; i < p->nout && i < MAX_OPERANDS; i++)
+        out[i] = arena_alloc(k->c->arena, info->outputs[i].bytes + 64);
+    if (info->open)
+        rc = info->open(state, &params);
+    if (!rc)
+        rc = info->run(in, out, &params);
+    if (info->open)
+        info->close(state, &params);
+    free(state);
+    free(memory);
+    if (rc)
+        return failed(k, target, device ? device->last_error(device->self) : "the run failed");
+    for (uint32_t i = 0; ok && i < p->nout; i++) {
+        Bytes data = {out[i], info->outputs[i].bytes};
+
+        ok = same_numbers(k, target, i, const_new(k->c, NULL, p->out[i].type, data));
+    }
+    return ok;
+}
+
+static bool no_type(const Case *k)
+{
+    StrBuf s = strbuf(k->c->scratch);
+
+    diag_print(k->diags, DIAG_TEXT, &s);
+    return s.at && strstr(s.at, "OpenCL C has no type");
+}
+
+static void run_compiled(const Case *k)
+{
+    CompileOptions o = {.path = k->file, .target = target, .entry = "model"};
+    Ctx           *c = k->c;
+    Compiled       x;
+    Jit           *j;
+    void          *sym;
+    const tvmcc_model_info *(*info)(void);
+
+    check_count++;
+    o.passes.opt_level = 2;
+    o.passes.jobs = 1;
+    o.codegen.entry = "model";
+    compile_start(c, &x, &o);
+    x.imported = k->m;
+    if (!compile_target(c, &x) || !compile_graph(c, &x) || !compile_plan(c, &x) ||
+        !compile_weights(c, &x) || !(j = x.backend->jit_plan(c, x.plan, &o.codegen))) {
+        if (device && no_type(k)) /* storage types that the language lacks */
+            skipped++;
+        else
+            failed(k, target, "does not compile");
+        return;
+    }
+    if (x.plan->nin != k->nin || x.plan->nout != k->nout)
+        failed(k, target, "another number of tensors");
+    else if ((sym = x.backend->jit_symbol(j, "model_info"))) {
+        memcpy(&info, &sym, sizeof sym);
+        run_model(k, info(), x.plan, x.weights);
+    }
+    x.backend->jit_free(j);
+}
+
+static void run_all(uint32_t most, int n, char **ops)
+{
+    for (int i = 0; i < n; i++)
+        run_file(ops[i], most, run_compiled);
+    for (uint32_t i = 0; !n && i < op_table.n; i++)
+        run_file(op_table.at[i].text, most, run_compiled);
+}
+
+int main(int argc, char **argv)
+{
+    size_t      bytes = (tvmrt_opencl_bytes() + 63) / 64 * 64;
+    void       *memory = aligned_alloc(64, bytes);
+    const char *why = NULL;
+
+    target = "llvm -mcpu=native";
+    if (argc < 2 || !strcmp(argv[1], "llvm"))
+        run_all(UINT32_MAX, argc > 2 ? argc - 2 : 0, argv + 2);
+    if (argc < 2 || !strcmp(argv[1], "opencl")) {
+        target = "opencl";
+        device = tvmrt_opencl_open(memory, bytes, &why);
+        if (device)
+            run_all(argc > 1 ? UINT32_MAX : 1, argc > 2 ? argc - 2 : 0, argv + 2);
+        else
+            printf("SKIP (no OpenCL device): %s\n", why);
+        printf("%u cases of types that OpenCL C lacks\n", skipped);
+        tvmrt_opencl_close(device);
+    }
+    free(memory);
+    return check_result();
+}
