@@ -97,7 +97,7 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     }
     if (k->o->weights_mode == WEIGHTS_FILE)
         bundle.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
-    relay_print(c, k->imported, (RelayPrint){.locs = true}, &relay);
+    relay_print(c, k->imported, (RelayPrint){0}, &relay); /* places would name folders of this machine */
     bundle.relay = text_bytes(relay);
     if (!bundle_members(c->diags, c->arena, &bundle, &members, &n)) return false;
     return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.epoch, members, n, out);

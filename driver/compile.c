@@ -128,10 +128,14 @@ static Sha256 build_id(Ctx *c, const Compiled *k)
 
     str_printf(&s, "%s\n%s\n%s\n-O%d %d %d\n", compiler_version(), k->plan->target->text, k->entry,
                k->o->passes.opt_level, (int)k->o->codegen.pic, (int)k->o->weights_mode);
-    tir_print(c, k->plan->tir, &s);
     sha256_init(&h);
     sha256_add(&h, s.at, s.n);
+    for (uint32_t i = 0; i < k->plan->tir->nfuncs; i++) { /* canonical: no names, no places */
+        Sha256 f = func_hash(c, k->plan->tir->funcs[i]);
+        sha256_add(&h, f.b, sizeof f.b);
+    }
     sha256_add(&h, k->desc->weights_sha.b, sizeof k->desc->weights_sha.b);
+    sha256_add(&h, k->desc->model_sha.b, sizeof k->desc->model_sha.b);
     return sha256_end(&h);
 }
 
