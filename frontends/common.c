@@ -265,6 +265,8 @@ const Expr *build_reshape(const Build *b, const Expr *x, uint32_t n, const int64
 
     if (!x || dims_are(x, n, dims))
         return x;
+    if (expr_elems(x) == 0) /* a dimension of 0 would say "as it was" */
+        return build_zeros(b, expr_dtype(x), n, dims);
     a = ATTRS(b, ReshapeAttrs);
     a->newshape = ints_dup(b->c, dims, n);
     return build1(b, "reshape", x, a);

@@ -176,7 +176,8 @@ bool convert_scatter_nd(Node *n)
                            : NULL);
 }
 
-/* values [off, on] may be known only at run time; indices outside give a row of off. */
+/* values [off, on] may be known only at run time; indices below 0 count from the end, as Relay has
+ * it, and those outside give a row of off. */
 bool convert_one_hot(Node *n)
 {
     const Build *b = &n->b;
@@ -200,8 +201,6 @@ bool convert_one_hot(Node *n)
         at = build_cast(b, at, DT_I64);
     if (!at)
         return false;
-    at = build3(b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
-                build2(b, "add", at, build_scalar(b, at, depth), NULL), at, NULL);
     return node_done(n,
                      build3(b, n->relay, at, build_reshape(b, build_slice(b, v, 0, 1, 2), 0, NULL),
                             build_reshape(b, build_slice(b, v, 0, 0, 1), 0, NULL), a));

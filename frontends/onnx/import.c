@@ -329,6 +329,10 @@ static bool convert(Node *n)
     row = onnx_row(domain, op, n->opset, &other);
     if (!row)
         return node_error(n, E_UNSUPPORTED_OP, "the operator is not supported");
+    for (uint32_t i = 0; i < n->nin && map_count(n->im->four_bits); i++)
+        if (n->in[i] && map_get(n->im->four_bits, PTR_KEY(n->in[i])) &&
+            strcmp(op, "DequantizeLinear") != 0)
+            return node_error(n, E_UNSUPPORTED, "input %u is of 4 bits", i);
     n->relay = row->relay;
     return row->convert(n);
 }
@@ -537,6 +541,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
         return NULL;
     if (!model.graph)
         return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
+    im.four_bits = map_new(c->arena);
     im.opset = opset_in(&model.opset_import, "");
     if (im.opset == 0 && model.opset_import.n == 0)
         im.opset = 1; /* before IR version 3 */

@@ -122,8 +122,9 @@ bool node_need_rank(Node *n, uint32_t i, uint32_t lo, uint32_t hi)
     if (rank >= lo && rank <= hi)
         return true;
     if (lo == hi)
-        return node_error(n, E_IMPORT, "input %u ('%s') has %u dimensions, not %u", i,
-                          n->p->input.at[i], rank, lo);
+        return node_error(n, rank < lo ? E_IMPORT : E_UNSUPPORTED,
+                          "input %u ('%s') has %u dimensions, not %u", i, n->p->input.at[i], rank,
+                          lo);
     return node_error(n, rank < lo ? E_IMPORT : E_UNSUPPORTED,
                       "input %u ('%s') has %u dimensions, not %u to %u", i, n->p->input.at[i], rank,
                       lo, hi);

@@ -5,8 +5,8 @@
  *   tensor.c    TensorProto: raw data, typed fields, external files
  *   node.c      what converters ask of a node: attributes, constant inputs
  *   ops.def     operator, domain, versions, Relay operator, converter
- *   math.c nn.c pool.c norm.c reduce.c shape.c gather.c resize.c recurrent.c quant.c control.c
- *               converters by family
+ *   math.c nn.c einsum.c pool.c norm.c reduce.c shape.c gather.c resize.c recurrent.c attention.c
+ *   loss.c grid.c signal.c quant.c sequence.c control.c      converters by family
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
  * n->out.  It returns false after recording an error.  All shapes are static; shape arithmetic is
@@ -118,7 +118,9 @@ enum {
     ONNX_UINT64,
     ONNX_COMPLEX64,
     ONNX_COMPLEX128,
-    ONNX_BFLOAT16
+    ONNX_BFLOAT16,
+    ONNX_UINT4 = 21,
+    ONNX_INT4 = 22
 };
 bool        onnx_dtype(int64_t type, DType *out); /* false: none of ours */
 const char *onnx_dtype_text(int64_t type);        /* "STRING", for messages */
@@ -141,6 +143,7 @@ struct Import {
     const OnnxModel *model;
     int64_t          opset;     /* of the default domain */
     uint32_t         ordinal;   /* of the top-level node being converted */
+    Map             *four_bits; /* constants of 4 bits, kept as bytes: only to be dequantized */
     uint32_t         converted; /* nodes so far, repeated ones too */
     ImportFiles     *files;
 };

@@ -97,12 +97,43 @@ bool convert_quantize(Node *n)
                      onnx_quantize(n, n->in[0], n->in[1], input(n, 2), node_int(n, "axis", 1), t));
 }
 
+/* A scale and zero point for each block of cells along the axis: (x - zero) * scale, in floats. */
+static const Expr *dequantize_blocks(Node *n, int64_t size)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *scale = n->in[1], *zero = input(n, 2);
+    int64_t      dims[MAX_RANK + 1];
+    uint32_t     axis, rank = expr_rank(x);
+    DType        t = expr_dtype(scale);
+
+    if (!node_axis(n, node_int(n, "axis", 1), rank, &axis))
+        return NULL;
+    if (size < 1 || expr_dim(x, axis) % size || expr_rank(scale) != rank || rank == MAX_RANK)
+        return node_error(n, E_UNSUPPORTED, "blocks of %lld in %s", (long long)size,
+                          type_text(b->c, x->type));
+    for (uint32_t i = 0; i < rank; i++) {
+        if (expr_dim(scale, i) != (i == axis ? expr_dim(x, i) / size : expr_dim(x, i)))
+            return node_error(n, E_IMPORT, "scales of %s for blocks of %lld",
+                              type_text(b->c, scale->type), (long long)size);
+        dims[i + (i > axis)] = expr_dim(scale, i);
+    }
+    dims[axis + 1] = size;
+    x = build_cast(b, build_reshape(b, x, rank + 1, dims), t);
+    if (zero)
+        x = build2(b, "subtract", x, build_cast(b, build_expand_dims(b, zero, axis + 1, 1), t),
+                   NULL);
+    x = build2(b, "multiply", x, build_expand_dims(b, scale, axis + 1, 1), NULL);
+    return build_reshape(b, x, rank, expr_dims(b->c, n->in[0]).at);
+}
+
 bool convert_dequantize(Node *n)
 {
+    int64_t block = node_int(n, "block_size", 0);
+
     if (!need(n, 0, 2))
         return false;
-    if (node_int(n, "block_size", 0))
-        return node_error(n, E_UNSUPPORTED, "block_size");
+    if (block)
+        return node_done(n, dequantize_blocks(n, block));
     return node_done(n,
                      onnx_dequantize(n, n->in[0], n->in[1], input(n, 2), node_int(n, "axis", 1)));
 }

@@ -1,6 +1,7 @@
 /* Reductions, and what orders. */
 #include "frontends/onnx/onnx.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Which axes: an attribute, or an input of newer opsets; none given means all, or nothing at all
@@ -33,9 +34,31 @@ static bool read_axes(Node *n, Reduced *a)
     return node_axes(n, v, expr_rank(n->in[0]), a->at);
 }
 
+/* A reduction over nothing is the operation's neutral value; nothing is left to compute. */
+static const Expr *empty(const Build *b, const char *op, const Expr *like)
+{
+    const Expr *v;
+    double      k = 0;
+
+    if (!like)
+        return NULL;
+    if (!strcmp(op, "max"))
+        k = dtype_is_float(expr_dtype(like)) ? -INFINITY : dtype_min(expr_dtype(like));
+    else if (!strcmp(op, "min"))
+        k = dtype_is_float(expr_dtype(like)) ? INFINITY : dtype_max(expr_dtype(like));
+    else if (!strcmp(op, "prod") || !strcmp(op, "all"))
+        k = 1;
+    else if (!strcmp(op, "mean"))
+        k = NAN;
+    v = expr_scalar(b->c, expr_dtype(like), k);
+    return build_broadcast(b, v, expr_rank(like), expr_dims(b->c, like).at);
+}
+
 static const Expr *reduce(Node *n, const Reduced *a, const char *op, const Expr *x)
 {
-    return a->noop || !x ? x : build_reduce(&n->b, op, x, a->n, a->at, a->keepdims);
+    if (a->noop || !x || expr_elems(x) > 0)
+        return a->noop || !x ? x : build_reduce(&n->b, op, x, a->n, a->at, a->keepdims);
+    return empty(&n->b, op, build_reduce(&n->b, op, x, a->n, a->at, a->keepdims));
 }
 
 bool convert_reduce(Node *n)

@@ -281,6 +281,18 @@ def run():
                         [value("s2", F, [2]), value("o", F, [2])])
     case("scan", [node("Scan", "i x", "y o", body=scan, num_scan_inputs=1, scan_output_directions=[1])], {"i": f(2), "x": f(4, 2)},
          "y o")
+    seq = [node("SplitToSequence", "x", "s", axis=1), node("SequenceAt", "s one", "a"), node("SequenceInsert", "s a zero", "t"),
+           node("SequenceErase", "t", "u"), node("SequenceLength", "u", "n"), node("ConcatFromSequence", "u", "y", axis=1)]
+    case("sequence", seq, {"x": f(2, 4)}, "y n", one=np.array(1, np.int64), zero=np.array(0, np.int64))
+    case("grid_sample", [node("GridSample", "x g", "a", padding_mode="reflection"), node("GridSample", "x g", "b", mode="nearest"),
+                         node("GridSample", "x g", "c", mode="bicubic", padding_mode="border", align_corners=1)],
+         {"x": f(1, 2, 4, 3), "g": f(1, 3, 2, 2)}, "a b c")
+    case("stft", [node("STFT", "x step w", "a"), node("DFT", "a", "b", axis=1)], {"x": f(1, 16)}, "a b", step=np.array(4, np.int64),
+         w=np.hanning(8).astype(np.float32))
+    case("loss", [node("SoftmaxCrossEntropyLoss", "x t w", "a b", ignore_index=1)],
+         {"x": f(3, 4), "t": small(0, 1, 3)}, "a b", w=abs(f(4)))
+    case("blocks", [node("DequantizeLinear", "w s z", "v", axis=0, block_size=2), node("MatMul", "x v", "y")], {"x": f(2, 4)},
+         opset=21, w=rng.integers(-100, 100, (4, 3)).astype(np.int8), s=abs(f(2, 3)), z=np.ones((2, 3), np.int8))
     case("cast", [node("Cast", "x", "a", to=T.INT32), node("Cast", "a", "b", to=B), node("Cast", "b", "c", to=T.FLOAT16)],
          {"x": f(8) * 3}, "a c")
 

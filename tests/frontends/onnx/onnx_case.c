@@ -33,7 +33,8 @@ static const Const *input(const char *folder, uint32_t i)
     Bytes       file;
 
     if (access(path, R_OK) || !file_map(c->diags, path, &file) ||
-        !pb_read(c->diags, c->arena, (Loc){.file = path}, &onnx_tensor, file, &t))
+        !pb_read(c->diags, c->arena, (Loc){.file = path}, &onnx_tensor, file, &t) ||
+        t.data_type == ONNX_INT4 || t.data_type == ONNX_UINT4)
         return NULL;
     e = onnx_constant(&im, &t, (Loc){.file = path});
     return e ? e->u.constant : NULL;
@@ -134,6 +135,7 @@ static int run(char **argv)
     uint32_t            nout;
 
     read_inputs(argv[1], argv[2], &given);
+    diag_drop(c->diags, 0); /* inputs that are no tensors: the import says it better */
     for (int how = 0; how < 4; how++) {
         if ((m = import(argv[1], &given, how)) || diag_status(c->diags) != 3 || how == 3)
             break;

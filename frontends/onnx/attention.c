@@ -1,0 +1,313 @@
+/* Attention and rotary embedding of opset 23 on, spelled out in smaller operators. */
+#include "frontends/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+static const Expr *add(const Build *b, const Expr *x, const Expr *y)
+{
+    return x ? build2(b, "add", x, y, NULL) : y;
+}
+
+static const Expr *scaled(const Build *b, const Expr *x, double v)
+{
+    return build2(b, "multiply", x, build_scalar(b, x, v), NULL);
+}
+
+/* [N, S, H*D] -> [N, H, S, D]; four dimensions stay. */
+static const Expr *split_heads(Node *n, const Expr *x, int64_t heads)
+{
+    const Build *b = &n->b;
+    Ints         d = expr_dims(b->c, x);
+
+    if (d.n == 4)
+        return x;
+    if (heads < 1 || d.at[2] % heads)
+        return node_error(n, E_IMPORT, "%lld heads for %lld columns", (long long)heads,
+                          (long long)d.at[2]);
+    x = build_reshape(b, x, 4, (int64_t[]){d.at[0], d.at[1], heads, d.at[2] / heads});
+    return build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3});
+}
+
+/* Each head of keys or values serves a group of query heads. */
+static const Expr *repeat_heads(Node *n, const Expr *x, int64_t heads)
+{
+    const Build *b = &n->b;
+    RepeatAttrs *a = ATTRS(b, RepeatAttrs);
+    int64_t      have = expr_dim(x, 1);
+
+    if (have == heads)
+        return x;
+    if (have < 1 || heads % have)
+        return node_error(n, E_IMPORT, "%lld query heads for %lld key heads", (long long)heads,
+                          (long long)have);
+    a->repeats = heads / have;
+    a->axis = 1;
+    return build1(b, "repeat", x, a);
+}
+
+/* Cells 0 where a query may look, -inf elsewhere: key j for query i iff
+ *     i + offset - left <= j <= i + offset + right,   a bound below 0 is none. */
+static const Expr *window(const Build *b, DType t, int64_t rows, int64_t columns, int64_t offset,
+                          int64_t left, int64_t right)
+{
+    uint32_t size = dtype_bytes(t);
+    uint8_t *at = arena_array(b->c->arena, (size_t)(rows * columns) + 1, size);
+
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++) {
+            int64_t p = i + offset;
+            bool    seen = (left < 0 || j >= p - left) && (right < 0 || j <= p + right);
+
+            if (!seen)
+                dtype_put_f(t, at + (i * columns + j) * size, -INFINITY);
+        }
+    return build_const(b, t, 2, (int64_t[]){rows, columns}, at);
+}
+
+/* The same with another offset in each batch, which is known only at run time: [N, 1, S, T]. */
+static const Expr *window_dynamic(const Build *b, DType t, const Expr *length, int64_t rows,
+                                  int64_t columns, int64_t left, int64_t right)
+{
+    int64_t    *v = NEW_ARRAY(b->c->arena, int64_t, (size_t)(rows * columns) + 1);
+    const Expr *far, *seen, *p, *zero, *none;
+
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            v[i * columns + j] = j - i + rows; /* seen iff -left <= v - length <= right */
+    p = build_const(b, DT_I64, 4, (int64_t[]){1, 1, rows, columns}, v);
+    far = build2(b, "subtract", p, length, NULL);
+    zero = expr_scalar(b->c, t, 0);
+    none = expr_scalar(b->c, t, -INFINITY);
+    seen =
+        right >= 0 ? build2(b, "less_equal", far, build_scalar(b, far, (double)right), NULL) : NULL;
+    if (left >= 0) {
+        const Expr *l = build2(b, "greater_equal", far, build_scalar(b, far, (double)-left), NULL);
+
+        seen = seen ? build2(b, "logical_and", seen, l, NULL) : l;
+    }
+    return build3(b, "where", seen, zero, none, NULL);
+}
+
+/* The mask as numbers that are added, its last dimension padded to all keys. */
+static const Expr *additive(Node *n, const Expr *mask, DType t, int64_t keys)
+{
+    const Build *b = &n->b;
+    uint32_t     rank = expr_rank(mask);
+    int64_t      pads[2 * MAX_RANK] = {0};
+
+    if (dtype_is_bool(expr_dtype(mask)))
+        mask = build3(b, "where", mask, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, -INFINITY),
+                      NULL);
+    mask = mask ? build_cast(b, mask, t) : NULL;
+    if (mask && rank > 0 && expr_dim(mask, rank - 1) < keys) {
+        pads[2 * rank - 1] = keys - expr_dim(mask, rank - 1);
+        mask = build_pad(b, mask, pads, -INFINITY, "constant");
+    }
+    return mask;
+}
+
+typedef struct {
+    const Expr *q, *k, *v, *bias;
+    bool        guard; /* a row may be masked as a whole */
+} Parts;
+
+/* All that is added to the products: mask, causality, window, lengths. */
+static bool biases(Node *n, Parts *p, int64_t past)
+{
+    const Build *b = &n->b;
+    DType        t = expr_dtype(p->q);
+    int64_t      S = expr_dim(p->q, 2), T = expr_dim(p->k, 2), N = expr_dim(p->q, 0);
+    int64_t      left = node_int(n, "left_window_size", -1);
+    int64_t      right = node_int(n, "right_window_size", -1);
+    bool         causal = node_int(n, "is_causal", 0) != 0;
+    const Expr  *length = NULL, *more;
+
+    if (causal)
+        right = right < 0 ? 0 : right;
+    if (S * T > (1 << 24))
+        return node_error(n, E_UNSUPPORTED, "%lld queries for %lld keys", (long long)S,
+                          (long long)T);
+    if (node_has(n, 3)) {
+        if (!node_need_rank(n, 3, 0, 4) || !(p->bias = additive(n, n->in[3], t, T)))
+            return false;
+        p->guard = true;
+    }
+    if (node_has(n, 6)) {
+        if (!node_need_rank(n, 6, 1, 1))
+            return false;
+        length = build_reshape(b, build_cast(b, n->in[6], DT_I64), 4, (int64_t[]){N, 1, 1, 1});
+        p->guard = true;
+    }
+    if (left >= 0 || right >= 0) {
+        more = length && past == 0 ? window_dynamic(b, t, length, S, T, left, right)
+                                   : window(b, t, S, T, past, left, right);
+        if (!(p->bias = add(b, p->bias, more)))
+            return false;
+        p->guard |= left >= 0;
+    }
+    if (length) {
+        int64_t *at = NEW_ARRAY(b->c->arena, int64_t, (size_t)T + 1);
+
+        for (int64_t j = 0; j < T; j++)
+            at[j] = j;
+        more =
+            build2(b, "less", build_const(b, DT_I64, 4, (int64_t[]){1, 1, 1, T}, at), length, NULL);
+        more = build3(b, "where", more, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, -INFINITY),
+                      NULL);
+        if (!(p->bias = add(b, p->bias, more)))
+            return false;
+    }
+    return true;
+}
+
+/* Rows whose bias is all -inf see nothing: 0, not NaN. */
+static const Expr *guarded(const Build *b, const Expr *weights, const Expr *bias)
+{
+    int64_t     last = (int64_t)expr_rank(bias) - 1;
+    const Expr *top = build_reduce(b, "max", bias, 1, &last, true), *none;
+
+    none = build2(b, "equal", top, build_scalar(b, bias, -INFINITY), NULL);
+    return build3(b, "where", none, build_scalar(b, weights, 0), weights, NULL);
+}
+
+bool convert_attention(Node *n)
+{
+    const Build  *b = &n->b;
+    int64_t       mode = node_int(n, "qk_matmul_output_mode", 0), heads, past = 0;
+    double        softcap = node_float(n, "softcap", 0), root;
+    bool          flat;
+    DType         t, precise;
+    Parts         p = {0};
+    const Expr   *s, *y, *shown;
+    SoftmaxAttrs *soft = ATTRS(b, SoftmaxAttrs);
+
+    for (uint32_t i = 0; i < 3; i++)
+        if (!node_need_rank(n, i, 3, 4) || expr_rank(n->in[i]) != expr_rank(n->in[0]))
+            return node_error(n, E_IMPORT,
+                              "queries, keys and values have to be of 3 or 4 dimensions");
+    t = precise = expr_dtype(n->in[0]);
+    flat = expr_rank(n->in[0]) == 3;
+    if (!(p.q = split_heads(n, n->in[0], node_int(n, "q_num_heads", 0))) ||
+        !(p.k = split_heads(n, n->in[1], node_int(n, "kv_num_heads", 0))) ||
+        !(p.v = split_heads(n, n->in[2], node_int(n, "kv_num_heads", 0))))
+        return false;
+    if (node_has(n, 4) != node_has(n, 5))
+        return node_error(n, E_IMPORT, "past_key and past_value have to be given together");
+    if (node_has(n, 4)) {
+        if (!node_need_rank(n, 4, 4, 4) || !node_need_rank(n, 5, 4, 4))
+            return false;
+        past = expr_dim(n->in[4], 2);
+        p.k = build_concat(b, 2, (const Expr *[]){n->in[4], p.k}, 2);
+        p.v = build_concat(b, 2, (const Expr *[]){n->in[5], p.v}, 2);
+    }
+    if (!p.k || !p.v)
+        return false;
+    n->out[1] = p.k;
+    n->out[2] = p.v;
+    heads = expr_dim(p.q, 1);
+    if (!biases(n, &p, past) || !(p.k = repeat_heads(n, p.k, heads)) ||
+        !(p.v = repeat_heads(n, p.v, heads)))
+        return false;
+    root = sqrt(node_float(n, "scale", 1 / sqrt((double)expr_dim(p.q, 3))));
+    s = build_transpose(b, scaled(b, p.k, root), 4, (int64_t[]){0, 1, 3, 2});
+    p.q = scaled(b, p.q, root);
+    if (!s || !p.q || !(s = onnx_matmul(n, p.q, s)))
+        return false;
+    shown = s;
+    if (softcap > 0) {
+        s = scaled(b, build1(b, "tanh", scaled(b, s, 1 / softcap), NULL), softcap);
+        shown = mode == 1 ? s : shown;
+    }
+    if (p.bias)
+        s = build2(b, "add", s, p.bias, NULL);
+    if (mode == 2)
+        shown = s;
+    if (node_attr(n, "softmax_precision") &&
+        !onnx_dtype(node_int(n, "softmax_precision", 0), &precise))
+        return node_error(n, E_UNSUPPORTED, "softmax_precision");
+    soft->axis = 3;
+    s = build1(b, "nn.softmax", s ? build_cast(b, s, precise) : NULL, soft);
+    if (s && p.guard && p.bias)
+        s = guarded(b, s, p.bias);
+    s = s ? build_cast(b, s, t) : NULL;
+    if (!s || !(y = onnx_matmul(n, s, p.v)))
+        return false;
+    if (n->nout > 3)
+        n->out[3] = mode == 3 ? s : shown;
+    if (flat) {
+        Ints d = expr_dims(b->c, y);
+
+        y = build_transpose(b, y, 4, (int64_t[]){0, 2, 1, 3});
+        y = build_reshape(b, y, 3, (int64_t[]){d.at[0], d.at[2], d.at[1] * d.at[3]});
+    }
+    return node_done(n, y);
+}
+
+/* ---- rotary embedding -------------------------------------------------------------------------------- */
+
+static const Expr *cells(const Build *b, const Expr *x, int64_t begin, int64_t end, int64_t step)
+{
+    StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
+
+    a->begin = ints_dup(b->c, &begin, 1);
+    a->end = ints_dup(b->c, &end, 1);
+    a->strides = ints_dup(b->c, &step, 1);
+    a->axes = ints_dup(b->c, (int64_t[]){3}, 1);
+    return build1(b, "strided_slice", x, a);
+}
+
+/* Pairs of cells are turned by an angle: (c*x1 - s*x2, s*x1 + c*x2).  Inside, x is [N, S, H, D]. */
+bool convert_rotary_embedding(Node *n)
+{
+    const Build *b = &n->b;
+    bool         apart = node_int(n, "interleaved", 0) == 0;
+    int64_t      dim = node_int(n, "rotary_embedding_dim", 0), D, N, S;
+    const Expr  *x, *x1, *x2, *turned[2], *rest, *angle[2];
+    uint32_t     rank;
+    Ints         d;
+
+    if (!node_need_rank(n, 0, 3, 4) || !node_need_rank(n, 1, 2, 3) || !node_need_rank(n, 2, 2, 3))
+        return false;
+    x = n->in[0];
+    rank = expr_rank(x);
+    if (!(x = split_heads(n, x, node_int(n, "num_heads", 0))) ||
+        !(x = build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3})))
+        return false;
+    N = expr_dim(x, 0), S = expr_dim(x, 1), D = expr_dim(x, 3);
+    dim = dim ? dim : D;
+    if (dim < 2 || dim % 2 || dim > D)
+        return node_error(n, E_IMPORT, "rotary_embedding_dim is %lld", (long long)dim);
+    for (uint32_t i = 0; i < 2; i++) {
+        angle[i] = node_has(n, 3) ? build_take(b, n->in[1 + i], n->in[3], 0) : n->in[1 + i];
+        if (!angle[i])
+            return false;
+        d = expr_dims(b->c, angle[i]);
+        if (d.n != 3 || d.at[2] != dim / 2 || d.at[1] != S || (d.at[0] != N && d.at[0] != 1))
+            return node_error(n, E_IMPORT, "the angles are %s", type_text(b->c, angle[i]->type));
+        angle[i] = build_reshape(b, angle[i], 4, (int64_t[]){d.at[0], S, 1, dim / 2});
+    }
+    x1 = apart ? cells(b, x, 0, dim / 2, 1) : cells(b, x, 0, dim, 2);
+    x2 = apart ? cells(b, x, dim / 2, dim, 1) : cells(b, x, 1, dim, 2);
+    rest = dim < D ? cells(b, x, dim, D, 1) : NULL;
+    turned[0] = build2(b, "subtract", build2(b, "multiply", angle[0], x1, NULL),
+                       build2(b, "multiply", angle[1], x2, NULL), NULL);
+    turned[1] = build2(b, "add", build2(b, "multiply", angle[1], x1, NULL),
+                       build2(b, "multiply", angle[0], x2, NULL), NULL);
+    if (!turned[0] || !turned[1])
+        return false;
+    if (apart) {
+        x = build_concat(b, 2, turned, 3);
+    } else {
+        d = expr_dims(b->c, turned[0]);
+        for (uint32_t i = 0; i < 2; i++)
+            turned[i] = build_expand_dims(b, turned[i], 4, 1);
+        x = build_reshape(b, build_concat(b, 2, turned, 4), 4,
+                          (int64_t[]){d.at[0], d.at[1], d.at[2], dim});
+    }
+    if (rest)
+        x = build_concat(b, 2, (const Expr *[]){x, rest}, 3);
+    if (rank == 3)
+        return node_done(n, build_reshape(b, x, 3, expr_dims(b->c, n->in[0]).at));
+    return node_done(n, build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3}));
+}

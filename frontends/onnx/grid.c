@@ -1,0 +1,236 @@
+/* Sampling a picture at computed places: GridSample, AffineGrid. */
+#include "frontends/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef enum { ZEROS, BORDER, REFLECTION } Padding;
+
+typedef struct {
+    const Build *b;
+    const Expr  *x;                /* [N, C, H*W] */
+    int64_t      N, C, P, size[2]; /* P places in each picture; H, W */
+    Padding      padding;
+    bool         align;
+} Grid;
+
+static const Expr *op2(const Build *b, const char *op, const Expr *x, double v)
+{
+    return build2(b, op, x, build_scalar(b, x, v), NULL);
+}
+
+static const Expr *clip(const Build *b, const Expr *x, double lo, double hi)
+{
+    ClipAttrs *a = ATTRS(b, ClipAttrs);
+
+    a->a_min = lo;
+    a->a_max = hi;
+    return build1(b, "clip", x, a);
+}
+
+/* Mirrored into lo .. hi as often as needed. */
+static const Expr *reflect(const Build *b, const Expr *x, double lo, double hi)
+{
+    double      range = hi - lo;
+    const Expr *t, *turns;
+
+    if (range <= 0)
+        return op2(b, "multiply", x, 0);
+    t = op2(b, "subtract", x, lo);
+    turns = build1(b, "floor", op2(b, "divide", t, 2 * range), NULL);
+    t = build2(b, "subtract", t, op2(b, "multiply", turns, 2 * range), NULL);
+    /* min(t, 2 range - t) */
+    t = t ? build2(b, "minimum", t, build2(b, "subtract", build_scalar(b, t, 2 * range), t, NULL),
+                   NULL)
+          : NULL;
+    return op2(b, "add", t, lo);
+}
+
+/* A coordinate -1 .. 1 as a cell of `size`, folded back in as the padding says. */
+static const Expr *place(const Grid *g, const Expr *at, uint32_t axis)
+{
+    const Build *b = g->b;
+    double       size = (double)g->size[axis];
+
+    at = op2(b, "add", at, 1);
+    at = g->align ? op2(b, "multiply", at, (size - 1) / 2)
+                  : op2(b, "divide", op2(b, "subtract", op2(b, "multiply", at, size), 1), 2);
+    return at;
+}
+
+static const Expr *inside(const Grid *g, const Expr *at, uint32_t axis)
+{
+    double size = (double)g->size[axis];
+
+    if (g->padding == BORDER)
+        return clip(g->b, at, 0, size - 1);
+    if (g->padding == REFLECTION)
+        return reflect(g->b, at, g->align ? 0 : -0.5, g->align ? size - 1 : size - 0.5);
+    return at;
+}
+
+/* The cells at whole coordinates y, x of [N, 1, P]: [N, C, P]. */
+static const Expr *tap(const Grid *g, const Expr *y, const Expr *x)
+{
+    const Build *b = g->b;
+    double       H = (double)g->size[0], W = (double)g->size[1];
+    const Expr  *cy, *cx, *at, *v, *in = NULL;
+    GatherAttrs *a = ATTRS(b, GatherAttrs);
+
+    if (g->padding == REFLECTION) {
+        y = inside(g, y, 0);
+        x = inside(g, x, 1);
+    }
+    cy = clip(b, y, 0, H - 1);
+    cx = clip(b, x, 0, W - 1);
+    if (g->padding == ZEROS)
+        in = build2(b, "logical_and", build2(b, "equal", cy, y, NULL),
+                    build2(b, "equal", cx, x, NULL), NULL);
+    at = build2(b, "add", op2(b, "multiply", build_cast(b, cy, DT_I64), W),
+                build_cast(b, cx, DT_I64), NULL);
+    a->axis = 2;
+    a->mode = "clip";
+    at = build_broadcast(b, at, 3, (int64_t[]){g->N, g->C, g->P});
+    v = build2(b, "gather", g->x, at, a);
+    return in ? build3(b, "where", in, v, v ? build_scalar(b, v, 0) : NULL, NULL) : v;
+}
+
+static const Expr *sum2(const Build *b, const Expr *x, const Expr *y)
+{
+    return x ? build2(b, "add", x, y, NULL) : y;
+}
+
+/* Weights of the four cells around, a = -0.75. */
+static void cubic(const Build *b, const Expr *t, const Expr **w)
+{
+    const double a = -0.75;
+
+    for (int i = 0; i < 4; i++) {
+        const Expr *d = i < 2 ? op2(b, "add", t, 1 - i)
+                              : build2(b, "subtract", build_scalar(b, t, i - 1), t, NULL);
+        bool        outer = i == 0 || i == 3;
+        double      k3 = outer ? a : a + 2, k2 = outer ? -5 * a : -(a + 3), k1 = outer ? 8 * a : 0;
+        double      k0 = outer ? -4 * a : 1;
+
+        w[i] = op2(b, "add", op2(b, "multiply", d, k3), k2);
+        w[i] = op2(b, "add", build2(b, "multiply", w[i], d, NULL), k1);
+        w[i] = op2(b, "add", build2(b, "multiply", w[i], d, NULL), k0);
+    }
+}
+
+static const Expr *sample(const Grid *g, const char *mode, const Expr *y, const Expr *x)
+{
+    const Build *b = g->b;
+    const Expr  *fy, *fx, *wy[4], *wx[4], *sum = NULL;
+    int          taps = *mode == 'c' ? 4 : 2, first = *mode == 'c' ? -1 : 0;
+
+    if (*mode == 'n')
+        return tap(g, inside(g, build1(b, "round", y, NULL), 0),
+                   inside(g, build1(b, "round", x, NULL), 1));
+    if (taps == 2) { /* cubic folds back each tap instead, as PyTorch does */
+        y = inside(g, y, 0);
+        x = inside(g, x, 1);
+    }
+    fy = build1(b, "floor", y, NULL);
+    fx = build1(b, "floor", x, NULL);
+    if (!fy || !fx)
+        return NULL;
+    wy[1] = build2(b, "subtract", y, fy, NULL);
+    wx[1] = build2(b, "subtract", x, fx, NULL);
+    if (taps == 4) {
+        cubic(b, wy[1], wy);
+        cubic(b, wx[1], wx);
+    } else {
+        wy[0] = build2(b, "subtract", build_scalar(b, y, 1), wy[1], NULL);
+        wx[0] = build2(b, "subtract", build_scalar(b, x, 1), wx[1], NULL);
+    }
+    for (int i = 0; i < taps; i++) {
+        const Expr *row = NULL;
+
+        for (int j = 0; j < taps; j++) {
+            const Expr *v = tap(g, op2(b, "add", fy, first + i), op2(b, "add", fx, first + j));
+
+            if (!(row = sum2(b, row, build2(b, "multiply", v, wx[j], NULL))))
+                return NULL;
+        }
+        if (!(sum = sum2(b, sum, build2(b, "multiply", row, wy[i], NULL))))
+            return NULL;
+    }
+    return sum;
+}
+
+/* X [N, C, H, W] at grid [N, H', W', 2] of (x, y) from -1 to 1. */
+bool convert_grid_sample(Node *n)
+{
+    const Build *b = &n->b;
+    const char  *mode = node_str(n, "mode", "linear"), *pad = node_str(n, "padding_mode", "zeros");
+    Grid         g = {.b = b, .align = node_int(n, "align_corners", 0) != 0};
+    const Expr  *at[2], *y;
+    Ints         d, o;
+
+    if (!node_need_rank(n, 0, 4, 4) || !node_need_rank(n, 1, 4, 4))
+        return false;
+    mode = !strncmp(mode, "bi", 2) ? mode + 2 : mode;
+    if (strcmp(mode, "linear") && strcmp(mode, "cubic") && strcmp(mode, "nearest"))
+        return node_error(n, E_UNSUPPORTED, "mode '%s'", mode);
+    g.padding = !strcmp(pad, "zeros") ? ZEROS : !strcmp(pad, "border") ? BORDER : REFLECTION;
+    if (g.padding == REFLECTION && strcmp(pad, "reflection"))
+        return node_error(n, E_UNSUPPORTED, "padding_mode '%s'", pad);
+    d = expr_dims(b->c, n->in[0]);
+    o = expr_dims(b->c, n->in[1]);
+    if (o.at[0] != d.at[0] || o.at[3] != 2 || d.at[2] < 1 || d.at[3] < 1)
+        return node_error(n, E_IMPORT, "the grid is %s", type_text(b->c, n->in[1]->type));
+    g.N = d.at[0], g.C = d.at[1], g.P = o.at[1] * o.at[2];
+    g.size[0] = d.at[2], g.size[1] = d.at[3];
+    g.x = build_reshape(b, n->in[0], 3, (int64_t[]){g.N, g.C, g.size[0] * g.size[1]});
+    for (uint32_t i = 0; i < 2; i++) {
+        at[i] = build_reshape(b, build_slice(b, n->in[1], 3, 1 - i, 2 - i), 3,
+                              (int64_t[]){g.N, 1, g.P});
+        at[i] = place(&g, at[i], i);
+    }
+    y = sample(&g, mode, at[0], at[1]);
+    return node_done(n, build_reshape(b, y, 4, (int64_t[]){g.N, g.C, o.at[1], o.at[2]}));
+}
+
+/* theta [N, 2, 3] times the places of a picture of size [N, C, H, W]; or [N, 3, 4] of a volume. */
+bool convert_affine_grid(Node *n)
+{
+    const Build *b = &n->b;
+    bool         align = node_int(n, "align_corners", 0) != 0;
+    int64_t      k, P = 1, dims[MAX_RANK];
+    const Expr  *y;
+    float       *at;
+    Ints         size;
+
+    if (!node_need_rank(n, 0, 3, 3) || !node_const_ints(n, 1, &size))
+        return false;
+    k = (int64_t)size.n - 2;
+    if ((k != 2 && k != 3) || expr_dim(n->in[0], 1) != k || expr_dim(n->in[0], 2) != k + 1)
+        return node_error(n, E_IMPORT, "theta is %s for a size of %u numbers",
+                          type_text(b->c, n->in[0]->type), size.n);
+    dims[0] = size.at[0];
+    for (int64_t i = 0; i < k; i++) {
+        dims[1 + i] = size.at[2 + i];
+        if (size.at[2 + i] < 1 || !checked_mul(P, size.at[2 + i], &P) || P > 1 << 24)
+            return node_error(n, E_DIM, "the size is too large, or below 1");
+    }
+    dims[1 + k] = k;
+    at = arena_array(b->c->arena, (size_t)(P * (k + 1)), sizeof *at);
+    for (int64_t p = 0; p < P; p++) {
+        int64_t left = p;
+
+        at[p * (k + 1) + k] = 1;
+        for (int64_t i = k; i-- > 0;) {
+            int64_t s = size.at[2 + i], c = left % s;
+            double  v = align ? (s > 1 ? -1 + 2.0 * (double)c / (double)(s - 1) : 0)
+                              : -1 + (2.0 * (double)c + 1) / (double)s;
+
+            at[p * (k + 1) + (k - 1 - i)] = (float)v; /* x first */
+            left /= s;
+        }
+    }
+    y = build_cast(b, build_const(b, DT_F32, 2, (int64_t[]){P, k + 1}, at), expr_dtype(n->in[0]));
+    y = build_expand_dims(b, y, 0, 1);
+    y = y ? onnx_matmul(n, y, build_transpose(b, n->in[0], 3, (int64_t[]){0, 2, 1})) : NULL;
+    return node_done(n, build_reshape(b, y, (uint32_t)(k + 2), dims));
+}

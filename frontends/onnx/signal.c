@@ -1,0 +1,199 @@
+/* Signals: windows, and Fourier transforms as products with constant matrices. */
+#include "frontends/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_POINTS 4096
+
+/* ---- windows: a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n) --------------------------------------- */
+
+static bool cosine_window(Node *n, double a0, double a1, double a2)
+{
+    const Build *b = &n->b;
+    double      *at, span;
+    Ints         size;
+    DType        t;
+
+    if (!node_const_ints(n, 0, &size))
+        return false;
+    if (size.n != 1 || size.at[0] < 1 || size.at[0] > 1 << 20)
+        return node_error(n, E_IMPORT, "the size is not one number in 1 .. 2^20");
+    if (!onnx_dtype(node_int(n, "output_datatype", ONNX_FLOAT), &t))
+        return node_error(n, E_UNSUPPORTED, "output_datatype");
+    span = (double)size.at[0] - (node_int(n, "periodic", 1) ? 0 : 1);
+    at = NEW_ARRAY(b->c->arena, double, (size_t)size.at[0]);
+    for (int64_t i = 0; i < size.at[0]; i++) {
+        double phase = span > 0 ? 2 * M_PI * (double)i / span : 0;
+
+        dtype_put_f(t, (uint8_t *)at + i * dtype_bytes(t),
+                    a0 - a1 * cos(phase) + a2 * cos(2 * phase));
+    }
+    return node_done(n, build_const(b, t, 1, size.at, at));
+}
+
+bool convert_hann_window(Node *n)
+{
+    return cosine_window(n, 0.5, 0.5, 0);
+}
+
+bool convert_hamming_window(Node *n)
+{
+    return cosine_window(n, 25.0 / 46, 21.0 / 46, 0);
+}
+
+bool convert_blackman_window(Node *n)
+{
+    return cosine_window(n, 0.42, 0.5, 0.08);
+}
+
+/* ---- transforms ------------------------------------------------------------------------------------ */
+
+/* The matrix [points * parts, bins * 2] that takes rows of (real, imaginary) to bins of the same:
+ *     (x + iy)(c - is) = (xc + ys) + i(yc - xs) */
+static const Expr *matrix(const Build *b, DType t, int64_t points, int64_t parts, int64_t bins,
+                          int64_t length, bool inverse)
+{
+    uint32_t size = dtype_bytes(t);
+    uint8_t *at = arena_array(b->c->arena, (size_t)(points * parts * bins * 2), size);
+
+    for (int64_t i = 0; i < points; i++)
+        for (int64_t k = 0; k < bins; k++) {
+            double phase = 2 * M_PI * (double)(i * k % length) / (double)length;
+            double s = inverse ? 1 / (double)length : 1;
+            double co = cos(phase) * s, si = sin(phase) * (inverse ? -s : s);
+
+            for (int64_t p = 0; p < parts; p++) {
+                uint8_t *row = at + ((i * parts + p) * bins + k) * 2 * size;
+
+                dtype_put_f(t, row, p ? si : co);
+                dtype_put_f(t, row + size, p ? co : -si);
+            }
+        }
+    return build_const(b, t, 2, (int64_t[]){points * parts, bins * 2}, at);
+}
+
+/* x [rows, points, parts] -> [rows, bins, 2] */
+static const Expr *transform(Node *n, const Expr *x, int64_t length, bool onesided, bool inverse)
+{
+    const Build *b = &n->b;
+    int64_t      rows = expr_dim(x, 0), points = expr_dim(x, 1), parts = expr_dim(x, 2);
+    int64_t      bins = onesided ? length / 2 + 1 : length;
+
+    if (length < 1 || length > MAX_POINTS)
+        return node_error(n, E_UNSUPPORTED, "a transform of %lld points", (long long)length);
+    if (points > length) {
+        x = build_slice(b, x, 1, 0, length);
+        points = length;
+    }
+    x = build_reshape(b, x, 2, (int64_t[]){rows, points * parts});
+    x = x ? onnx_matmul(n, x, matrix(b, expr_dtype(x), points, parts, bins, length, inverse))
+          : NULL;
+    return build_reshape(b, x, 3, (int64_t[]){rows, bins, 2});
+}
+
+/* x [.., points, .., 1 or 2]; the axis is moved next to the last. */
+bool convert_dft(Node *n)
+{
+    const Build *b = &n->b;
+    bool    inverse = node_int(n, "inverse", 0) != 0, onesided = node_int(n, "onesided", 0) != 0;
+    int64_t axis = node_int(n, "axis", n->opset >= 20 ? -2 : 1), length, perm[MAX_RANK],
+            back[MAX_RANK];
+    int64_t     dims[MAX_RANK];
+    const Expr *x;
+    uint32_t    rank, at, k = 0;
+    Ints        v;
+
+    if (!node_need_rank(n, 0, 2, MAX_RANK))
+        return false;
+    x = n->in[0];
+    rank = expr_rank(x);
+    if (node_has(n, 2)) {
+        if (!node_const_ints(n, 2, &v) || v.n != 1)
+            return false;
+        axis = v.at[0];
+    }
+    if (!node_axis(n, axis, rank, &at))
+        return false;
+    if (at + 1 == rank || expr_dim(x, rank - 1) < 1 || expr_dim(x, rank - 1) > 2)
+        return node_error(n, E_IMPORT, "the last dimension should be 1 or 2, real and imaginary");
+    if (inverse && onesided)
+        return node_error(n, E_UNSUPPORTED, "inverse and onesided together");
+    length = expr_dim(x, at);
+    if (node_has(n, 1)) {
+        if (!node_const_ints(n, 1, &v) || v.n != 1)
+            return false;
+        length = v.at[0];
+    }
+    for (uint32_t i = 0; i + 1 < rank; i++)
+        if (i != at)
+            perm[k++] = i;
+    perm[rank - 2] = at;
+    perm[rank - 1] = rank - 1;
+    if (!(x = build_transpose(b, x, rank, perm)))
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        back[perm[i]] = i;
+        dims[i] = expr_dim(x, i);
+    }
+    if (expr_elems(x) == 0)
+        return node_error(n, E_UNSUPPORTED, "an empty signal");
+    x = build_reshape(b, x, 3,
+                      (int64_t[]){expr_elems(x) / dims[rank - 2] / dims[rank - 1], dims[rank - 2],
+                                  dims[rank - 1]});
+    if (!x || !(x = transform(n, x, length, onesided, inverse)))
+        return false;
+    dims[rank - 2] = expr_dim(x, 1);
+    dims[rank - 1] = 2;
+    return node_done(n, build_transpose(b, build_reshape(b, x, rank, dims), rank, back));
+}
+
+/* Frames of the signal [N, length, 1 or 2], each times the window: [N, frames, bins, 2]. */
+bool convert_stft(Node *n)
+{
+    const Build *b = &n->b;
+    bool         onesided = node_int(n, "onesided", 1) != 0;
+    int64_t      step, length = 0, N, L, parts, frames, *at, rank;
+    const Expr  *x, *w;
+    Ints         v;
+
+    if (!node_need_rank(n, 0, 2, 3) || !node_const_ints(n, 1, &v) || v.n != 1)
+        return false;
+    step = v.at[0];
+    x = n->in[0];
+    rank = expr_rank(x);
+    N = expr_dim(x, 0), L = expr_dim(x, 1), parts = rank == 3 ? expr_dim(x, 2) : 1;
+    if (node_has(n, 2)) {
+        if (!node_need_rank(n, 2, 1, 1))
+            return false;
+        length = expr_dim(n->in[2], 0);
+    }
+    if (node_has(n, 3)) {
+        if (!node_const_ints(n, 3, &v) || v.n != 1)
+            return false;
+        length = v.at[0];
+    }
+    if (step < 1 || length < 1 || length > L || length > MAX_POINTS || parts < 1 || parts > 2)
+        return node_error(n, E_IMPORT, "frames of %lld, a step of %lld, a signal of %lld",
+                          (long long)length, (long long)step, (long long)L);
+    frames = (L - length) / step + 1;
+    if (frames > (1 << 24) / length)
+        return node_error(n, E_UNSUPPORTED, "%lld frames", (long long)frames);
+    at = NEW_ARRAY(b->c->arena, int64_t, (size_t)(frames * length));
+    for (int64_t i = 0; i < frames; i++)
+        for (int64_t k = 0; k < length; k++)
+            at[i * length + k] = i * step + k;
+    x = build_take(b, x, build_const(b, DT_I64, 2, (int64_t[]){frames, length}, at), 1);
+    x = build_reshape(b, x, 4, (int64_t[]){N, frames, length, parts});
+    if (node_has(n, 2)) {
+        if (expr_dim(n->in[2], 0) != length)
+            return node_error(n, E_IMPORT, "a window of %lld for frames of %lld",
+                              (long long)expr_dim(n->in[2], 0), (long long)length);
+        w = build_reshape(b, n->in[2], 2, (int64_t[]){length, 1});
+        x = build2(b, "multiply", x, w, NULL);
+    }
+    x = build_reshape(b, x, 3, (int64_t[]){N * frames, length, parts});
+    if (!x || !(x = transform(n, x, length, onesided, false)))
+        return false;
+    return node_done(n, build_reshape(b, x, 4, (int64_t[]){N, frames, expr_dim(x, 1), 2}));
+}
