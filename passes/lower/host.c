@@ -114,24 +114,25 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
 static const Func *copy_kernel(Host *h, DType t, int64_t n)
 {
     Ctx        *c    = h->c;
+    bool        device = h->p->device;
     const char *name = intern_printf(c->strings, "copy.%s.%lld", dtype_text(c, t), (long long)n);
+    const char *last = device ? intern_printf(c->strings, "%s.0", name) : name; /* its only launch */
 
     for (uint32_t i = 0; i < h->copies.n; i++)
-        if (h->copies.at[i]->name == name) return h->copies.at[i];
+        if (h->copies.at[i]->name == last) return h->copies.at[i];
     const Idx    *extent = idx_const(c->arith, n);
     const Buffer *src    = buffer_new(c, "src", t, SCOPE_ARENA, 1, &extent);
     const Buffer *dst    = buffer_new(c, "dst", t, SCOPE_ARENA, 1, &extent);
     const Atom   *i      = atom_var(c->arith, "i", 0, n - 1);
     const Idx    *at     = idx_atom(c->arith, i);
-    uint32_t      marks  = h->p->device ? MARK_BIND : 0;
-    LoopData      loop   = {i, idx_const(c->arith, 0), extent, LOOP_SPATIAL, marks, AXIS_BLOCK_X, NULL};
+    LoopData      loop   = {i, idx_const(c->arith, 0), extent, LOOP_SPATIAL, 0, AXIS_BLOCK_X, NULL};
     Param        *params = NEW_ARRAY(c->arena, Param, 2);
     params[0] = (Param){src, NULL, false};
     params[1] = (Param){dst, NULL, true};
     const Stmt *body = stmt_for(c, loop, stmt_store(c, dst, &at, prim_load(c, src, &at)), NO_LOC);
-    FuncKind    kind = h->p->device ? FUNC_DEVICE : FUNC_KERNEL;
-    Func        f    = {name, kind, h->p->kernels->target, 2, params, body, NO_LOC, 0};
+    Func        f    = {name, device ? FUNC_DEVICE : FUNC_KERNEL, h->p->kernels->target, 2, params, body, NO_LOC, 0};
     const Func *k    = func_new(c, f);
+    if (device) k = launches(c, tirmod_new(c, 1, &k))->funcs[0];
     vec_push(c->arena, &h->copies, k);
     return k;
 }
