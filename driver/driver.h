@@ -86,6 +86,7 @@ typedef struct {
     /* how */
     bool        pic, fast_math, winograd;
     bool        opt_level_given;
+    const char *steps; /* --steps */
     PassOptions pass; /* -O, --passes, --stop-after, ..., -j */
 
     /* what comes out, and where */

@@ -5,8 +5,10 @@
  *     tvmcc opt net.relay                          none: the canonical text
  *     tvmcc opt --passes=alter_layout --target="llvm -mcpu=haswell" net.relay
  *
- * The module is Relay, or TIR if the file is called *.tir, -x tir says so, or the first pass is one
- * over TIR. */
+ *     tvmcc opt --steps="split %x by 4 -> %a, %b" conv.te     a schedule of one kernel
+ *
+ * The module is Relay, TE if the file is called *.te or -x te says so, or TIR if it is called *.tir,
+ * -x tir says so, or the first pass is one over TIR. */
 #include "backends/backend.h"
 #include "driver/driver.h"
 #include "ops/ops.h"
@@ -32,6 +34,11 @@ static bool is_tir(Driver *driver, const char *path)
     if (driver->opt.format)
         return strcmp(driver->opt.format, "tir") == 0;
     return pass ? pass->level == LEVEL_TIR : str_ends(path, ".tir");
+}
+
+static bool is_te(const Options *o, const char *path)
+{
+    return o->format ? strcmp(o->format, "te") == 0 : str_ends(path, ".te");
 }
 
 /* Whether any pass is asked for; without one the module is only parsed and printed. */
@@ -66,6 +73,21 @@ static bool opt_relay(Ctx *c, const Options *o, const char *path, Bytes text, St
     return m != NULL;
 }
 
+/* The first nest of a te function, or what --steps make of it. */
+static bool opt_te(Ctx *c, const Options *o, const char *path, Bytes text, StrBuf *out)
+{
+    const TeFunc *te = te_parse(c, path, text);
+    Sched        *s = te ? sched_new(c, c->target, te) : NULL;
+    const char   *steps = o->steps ? o->steps : "";
+
+    if (!s || !sched_parse(c, "--steps", (Bytes){(const uint8_t *)steps, strlen(steps)}, s))
+        return false;
+    func_print(c, s->f, out);
+    for (uint32_t i = 0; i < s->prepacks.n; i++)
+        func_print(c, s->prepacks.at[i].prepack, out);
+    return true;
+}
+
 /* --target; without one passes that depend on it change nothing. */
 static bool choose_target(Ctx *c, const Options *o)
 {
@@ -93,15 +115,20 @@ int cmd_opt(Driver *driver)
 
     if (o->inputs.n != 1)
         diag_error(driver->diags, E_USAGE, NO_LOC, "'opt' takes one module, not %u", o->inputs.n);
-    if (o->format && strcmp(o->format, "tir") != 0 && strcmp(o->format, "relay") != 0)
-        diag_error(driver->diags, E_USAGE, NO_LOC, "'-x' takes 'relay' or 'tir' here, not '%s'",
+    if (o->format && strcmp(o->format, "tir") != 0 && strcmp(o->format, "relay") != 0 &&
+        strcmp(o->format, "te") != 0)
+        diag_error(driver->diags, E_USAGE, NO_LOC, "'-x' takes 'relay', 'te' or 'tir' here, not '%s'",
                    o->format);
     if (diag_errors(driver->diags) || !file_map(driver->diags, path, &text))
         return 1;
     diag_source(driver->diags, path, text);
     c = ctx_new(driver->arena, driver->diags, op_table);
-    ok = choose_target(c, o) && (is_tir(driver, path) ? opt_tir(c, o, path, text, &out)
-                                                      : opt_relay(c, o, path, text, &out));
+    ok = choose_target(c, o);
+    if (ok && is_te(o, path))
+        ok = opt_te(c, o, path, text, &out);
+    else if (ok)
+        ok = is_tir(driver, path) ? opt_tir(c, o, path, text, &out)
+                                  : opt_relay(c, o, path, text, &out);
     if (ok)
         ok = file_write(driver->diags, o->output ? o->output : "-",
                         (Bytes){(const uint8_t *)out.at, out.n});
