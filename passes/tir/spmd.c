@@ -9,6 +9,8 @@
  * %phase and the host calls it once a phase (`phase` ranges over 0..n-1), so that kernels need no
  * barrier of their own.  Neighbours without such a conflict share a phase.  Buffers allocated around
  * several phases are shared by all threads (scope arena), those inside one are private.
+ * A parallel loop inside a serial one is divided where each cell that is written belongs to one
+ * thread throughout; where threads would have to meet inside, the phase runs in thread 0.
  * A kernel without a parallel loop keeps its parameters; the host calls it on thread 0.
  * No reduction is ever split by nt.  Cost: one walk. */
 #include "passes/passes.h"
@@ -44,8 +46,116 @@ static const Stmt *serial(Ctx *c, const Stmt *s)
     return has_parallel(s) ? stmt_map(c, s, &m) : s;
 }
 
-/* The phase with its parallel loops cut to this thread's share; NULL if other statements stand
- * beside a parallel loop inside a serial one (they would need a barrier there). */
+/* The buffer whose storage b uses. */
+static const Buffer *root(const Buffer *b)
+{
+    while (b->alias) b = b->alias;
+    return b;
+}
+
+/* Accesses of a statement, each with the parallel loop around it. */
+typedef struct {
+    const Buffer     *b;
+    uint32_t          n;
+    const Idx *const *index;
+    const LoopData   *par;
+    bool              store;
+} Access;
+
+typedef struct {
+    Ctx *c;
+    VEC(Access) all;
+    const LoopData *par;
+    Map            *own; /* buffers that every iteration of a parallel loop has for itself */
+} Accesses;
+
+static void note_access(Accesses *x, const Buffer *b, uint32_t n, const Idx *const *index, bool store)
+{
+    if (!map_get(x->own, root(b)->id)) vec_push(x->c->arena, &x->all, ((Access){root(b), n, index, x->par, store}));
+}
+
+static bool access_enter(void *user, const Stmt *s)
+{
+    Accesses *x = user;
+
+    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_PARALLEL) && !x->par) x->par = &s->u.loop;
+    if (s->kind == STMT_ALLOC && x->par) map_put(x->own, s->u.buffer->id, x);
+    if (s->kind == STMT_STORE) note_access(x, s->u.store.buffer, s->u.store.n, s->u.store.index, true);
+    return true;
+}
+
+static void access_leave(void *user, const Stmt *s)
+{
+    Accesses *x = user;
+
+    if (s->kind == STMT_FOR && x->par == &s->u.loop) x->par = NULL;
+}
+
+static void access_prim(void *user, const Prim *p)
+{
+    if (p->kind == PRIM_LOAD) note_access(user, p->u.load.buffer, p->u.load.n, p->u.load.index, false);
+}
+
+/* Dimension d of both accesses is k*v + rest with rest in one window of k cells, v the variable of
+ * loops that are divided alike: then a cell belongs to one thread. */
+static bool same_share(Ctx *c, const Access *a, const Access *b, uint32_t d)
+{
+    const Idx *ia = a->index[d], *ib = b->index[d], *va = idx_atom(c->arith, a->par->var);
+    const Idx *vb = idx_atom(c->arith, b->par->var), *ra = NULL, *rb = NULL;
+    int64_t    k = 0;
+
+    if (a->par->lo != b->par->lo || a->par->extent != b->par->extent) return false;
+    for (uint32_t i = 0; i < ia->nterms; i++)
+        if (ia->t[i].atom == a->par->var) k = ia->t[i].coef;
+    if (k <= 0) return false;
+    ra = idx_sub(c->arith, ia, idx_mulc(c->arith, va, k));
+    rb = idx_sub(c->arith, ib, idx_mulc(c->arith, vb, k));
+    if (idx_uses(ra, a->par->var) || idx_uses(rb, b->par->var)) return false;
+    int64_t lo = ra->lo < rb->lo ? ra->lo : rb->lo, hi = ra->hi > rb->hi ? ra->hi : rb->hi;
+    return lo > INT64_MIN / 4 && hi < INT64_MAX / 4 && hi - lo < k;
+}
+
+/* ... or both depend on the same loop through the very same indices. */
+static bool same_cells(const Access *a, const Access *b)
+{
+    bool any = false;
+
+    for (uint32_t d = 0; d < a->n && a->par == b->par; d++) {
+        bool ua = idx_uses(a->index[d], a->par->var), ub = idx_uses(b->index[d], a->par->var);
+        if ((ua || ub) && a->index[d] != b->index[d]) return false;
+        any = any || ua;
+    }
+    return any;
+}
+
+/* No thread needs what another wrote in s: every cell of a buffer that s writes is touched by one
+ * thread only, whatever the serial loops do. */
+static bool threads_apart(Ctx *c, const Stmt *s)
+{
+    Accesses x = {.c = c, .own = map_new(c->arena)};
+    TirVisit v = {&x, access_enter, access_leave, access_prim, NULL};
+
+    stmt_visit(s, &v);
+    for (uint32_t i = 0; i < x.all.n; i++) {
+        const Access *w = &x.all.at[i];
+        if (!w->store) continue;
+        bool     cells = true;
+        uint64_t dims  = w->n < 64 ? ((uint64_t)1 << w->n) - 1 : 0;
+        for (uint32_t j = 0; j < x.all.n; j++) {
+            const Access *o = &x.all.at[j];
+            if (o->b != w->b) continue;
+            if (!w->par || !o->par || o->n != w->n) return false;
+            cells = cells && same_cells(w, o);
+            for (uint32_t d = 0; d < w->n && d < 64; d++)
+                if ((dims >> d & 1) && !same_share(c, w, o, d)) dims &= ~((uint64_t)1 << d);
+            if (!cells && !dims) return false;
+        }
+    }
+    return true;
+}
+
+/* The phase with its parallel loops cut to this thread's share; NULL if serial statements stand
+ * beside a parallel loop, or if threads would meet inside (a barrier would be needed there). */
 static const Stmt *share(Spmd *x, const Stmt *s)
 {
     Ctx   *c = x->c;
@@ -56,17 +166,21 @@ static const Stmt *share(Spmd *x, const Stmt *s)
         const Idx *e    = loop.extent;
         const Idx *from = idx_div(A, idx_mul(A, e, x->tid), x->nt);
         const Idx *to   = idx_div(A, idx_mul(A, e, idx_addc(A, x->tid, 1)), x->nt);
-        loop.marks &= ~(uint32_t)MARK_PARALLEL;
+        /* A share has no constant extent: nothing to unroll, and lanes need one. */
+        loop.marks &= ~(uint32_t)(MARK_PARALLEL | MARK_VECTOR | MARK_UNROLL);
         loop.lo     = idx_add(A, s->u.loop.lo, from);
         loop.extent = idx_sub(A, to, from);
         return stmt_for(c, loop, serial(c, s->kids[0]), s->loc);
     }
     if (s->kind == STMT_FOR || s->kind == STMT_ALLOC || (s->kind == STMT_IF && s->nkids == 1)) {
+        int64_t n;
+        if (s->kind == STMT_FOR && !(idx_is_const(s->u.loop.extent, &n) && n <= 1) && !threads_apart(c, s)) return NULL;
         const Stmt *kid = share(x, s->kids[0]);
         return kid ? stmt_with_kids(c, s, &kid) : NULL;
     }
     if (s->kind == STMT_SEQ && s->nkids) {
         const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids);
+        if (!threads_apart(c, s)) return NULL;
         for (uint32_t i = 0; i < s->nkids; i++)
             if (!has_parallel(s->kids[i]) || !(kids[i] = share(x, s->kids[i]))) return NULL;
         return stmt_with_kids(c, s, kids);
@@ -83,7 +197,7 @@ static bool touch_stmt(void *user, const Stmt *s)
 {
     Touch *t = user;
 
-    if (s->kind == STMT_STORE) map_put(t->written, s->u.store.buffer->id, (void *)1);
+    if (s->kind == STMT_STORE) map_put(t->written, root(s->u.store.buffer)->id, (void *)1);
     return true;
 }
 
@@ -91,7 +205,7 @@ static void touch_prim(void *user, const Prim *p)
 {
     Touch *t = user;
 
-    if (p->kind == PRIM_LOAD) map_put(t->read, p->u.load.buffer->id, (void *)1);
+    if (p->kind == PRIM_LOAD) map_put(t->read, root(p->u.load.buffer)->id, (void *)1);
 }
 
 static Touch touched(Ctx *c, const Stmt *s)

@@ -54,9 +54,18 @@ static bool depends(const Prim *p, const Atom *a)
 /* The step of x from lane to lane if it is the same between all lanes. */
 static bool lane_step(Vec1 *v, const Idx *x, int64_t *stepp)
 {
-    const Idx *first = at_lane(v, x, 0);
-
     if (v->lanes == 1) return *stepp = 0, true;
+    bool linear = true;
+    *stepp = 0;
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        if (a == v->var)
+            *stepp = x->t[i].coef;
+        else if (a->kind != ATOM_VAR)
+            linear = linear && !idx_uses(idx_atom(v->c->arith, a), v->var);
+    }
+    if (linear) return true;
+    const Idx *first = at_lane(v, x, 0);
     const Idx *d = idx_sub(v->c->arith, at_lane(v, x, 1), first);
     if (!idx_is_const(d, stepp)) return false;
     for (int64_t i = 2; i < v->lanes; i++) {
