@@ -23,8 +23,8 @@ typedef struct ClikeDialect {
     const char *fma;           /* function */
     const char *bits_prefix;   /* as_ of as_float(x) */
     const char *index_type;    /* "long" or "int" */
-    /* The text's prelude defines floordiv on indices and, by type, min_float, max_int, minnum_float,
-     * maxnum_float, div_int, rem_int: what ir/tir.h says of PRIM_MIN and its kin. */
+    /* The text's prelude defines floordiv on indices and, by type, min_float, max_int,
+     * minnum_float, maxnum_float, div_int, rem_int: what ir/tir.h says of PRIM_MIN and its kin. */
 } ClikeDialect;
 
 /* One function, kind(device): a kernel whose pointer parameters are each followed by an offset in

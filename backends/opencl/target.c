@@ -48,7 +48,6 @@ const Target *opencl_parse_target(Ctx *c, const char *text)
                         .mcpu = "",
                         .features = "",
                         .abi = "",
-                        .pointer_bits = 64,
                         .vector_bytes = 4,
                         .vector_regs = 64,
                         .has_fma = true,
@@ -73,6 +72,7 @@ const Target *opencl_parse_target(Ctx *c, const char *text)
     }
     if (!(t.host = cpu->parse_target(c, comma ? comma + 1 + strspn(comma + 1, " ") : "llvm")))
         return NULL;
+    t.pointer_bits = t.host->pointer_bits; /* of the object */
     str_add(&canon, "opencl");
     if (device)
         str_printf(&canon, " -device=%s", device);

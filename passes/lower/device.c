@@ -18,7 +18,7 @@ const Stmt *launch_stmt(Ctx *c, const Func *f, const Arg *args, Loc loc)
 
     func_axes(f, axis);
     for (int i = 0; i < 3; i++) {
-        l.grid[i]  = axis[AXIS_BLOCK_X + i] ? axis[AXIS_BLOCK_X + i] : one;
+        l.grid[i] = axis[AXIS_BLOCK_X + i] ? axis[AXIS_BLOCK_X + i] : one;
         l.block[i] = axis[AXIS_THREAD_X + i] ? axis[AXIS_THREAD_X + i] : one;
     }
     return stmt_launch(c, l, loc);

@@ -9,8 +9,9 @@
  * statement is a launch of its own, in order, and what is allocated around them lies in the arena,
  * which is device memory.  All parts keep the whole parameter list.  A nest that no schedule bound
  * gets its outer spatial loops fused and divided among threads; where that cannot be (a reduction,
- * a sort), one thread does it, and its neighbours of that kind in the same launch.  Allocations inside a thread's share become its own (scope `local`);
- * one too large for that keeps the nest to one thread and moves to the arena.
+ * a sort), one thread does it, and its neighbours of that kind in the same launch.  Allocations
+ * inside a thread's share become its own (scope `local`); one too large for that keeps the nest to
+ * one thread and moves to the arena.
  * Runs after fill_halo, whose loops are launches like others.  Cost: one walk a function. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
@@ -20,7 +21,8 @@ enum { THREADS = 64, LOCAL_LIMIT = 4096 };
 typedef VEC(const Stmt *) StmtList;
 
 typedef struct {
-    Ctx *c;
+    Ctx    *c;
+    int64_t threads; /* most of a block */
     VEC(Param) shared;
     StmtList parts;
 } Parts;
@@ -34,24 +36,28 @@ static int64_t alloc_bytes(Ctx *c, const Buffer *b)
 
 static bool has_large(Ctx *c, const Stmt *s)
 {
-    if (s->kind == STMT_ALLOC && alloc_bytes(c, s->u.buffer) > LOCAL_LIMIT) return true;
+    if (s->kind == STMT_ALLOC && alloc_bytes(c, s->u.buffer) > LOCAL_LIMIT)
+        return true;
     for (uint32_t i = 0; i < s->nkids; i++)
-        if (has_large(c, s->kids[i])) return true;
+        if (has_large(c, s->kids[i]))
+            return true;
     return false;
 }
 
 static bool is_bound(const Stmt *s)
 {
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_BIND)) return true;
+    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_BIND))
+        return true;
     for (uint32_t i = 0; i < s->nkids; i++)
-        if (is_bound(s->kids[i])) return true;
+        if (is_bound(s->kids[i]))
+            return true;
     return false;
 }
 
 static const Stmt *share_alloc(Parts *x, const Stmt *s)
 {
-    Buffer to          = *s->u.buffer;
-    to.scope           = SCOPE_ARENA;
+    Buffer to = *s->u.buffer;
+    to.scope = SCOPE_ARENA;
     const Buffer *from = s->u.buffer, *b = buffer_copy(x->c, from, to);
     vec_push(x->c->arena, &x->shared, ((Param){b, NULL, true}));
     return buffer_replace(x->c, s->kids[0], from, b);
@@ -68,50 +74,58 @@ static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
         l.marks &= ~cpu;
         return stmt_for(c, l, now->kids[0], now->loc);
     }
-    if (now->kind != STMT_ALLOC) return now;
+    if (now->kind != STMT_ALLOC)
+        return now;
     Scope scope = now->u.buffer->scope;
-    if (alloc_bytes(c, now->u.buffer) > LOCAL_LIMIT && scope != SCOPE_SHARED) return share_alloc(user, now);
-    if (scope != SCOPE_ARENA && scope != SCOPE_PRIVATE && scope != SCOPE_STACK) return now;
-    Buffer to       = *now->u.buffer;
-    to.scope        = SCOPE_LOCAL;
+    if (alloc_bytes(c, now->u.buffer) > LOCAL_LIMIT && scope != SCOPE_SHARED)
+        return share_alloc(user, now);
+    if (scope != SCOPE_ARENA && scope != SCOPE_PRIVATE && scope != SCOPE_STACK)
+        return now;
+    Buffer to = *now->u.buffer;
+    to.scope = SCOPE_LOCAL;
     const Buffer *b = buffer_copy(c, now->u.buffer, to);
     return stmt_alloc(c, b, buffer_replace(c, now->kids[0], now->u.buffer, b));
 }
 
 static const Stmt *bound_loop(Ctx *c, const Atom *var, int64_t n, BindAxis axis, const Stmt *body)
 {
-    LoopData l = {var, idx_const(c->arith, 0), idx_const(c->arith, n), LOOP_SPATIAL, MARK_BIND, axis, NULL};
+    LoopData l = {
+        var, idx_const(c->arith, 0), idx_const(c->arith, n), LOOP_SPATIAL, MARK_BIND, axis, NULL};
 
     return stmt_for(c, l, body, NO_LOC);
 }
 
-/* The chain of outer spatial loops as one, cut into blocks of threads; s itself if there is none. */
-static const Stmt *bind_outer(Ctx *c, const Stmt *s)
+/* The chain of outer spatial loops as one, cut into blocks of threads; s itself if there is none.
+ */
+static const Stmt *bind_outer(Ctx *c, const Stmt *s, int64_t most)
 {
-    Arith      *A     = c->arith;
+    Arith      *A = c->arith;
     const Stmt *inner = s;
     int64_t     total = 1;
 
     for (int64_t lo, n; inner->kind == STMT_FOR && inner->u.loop.kind == LOOP_SPATIAL &&
-                        idx_is_const(inner->u.loop.lo, &lo) && idx_is_const(inner->u.loop.extent, &n) &&
-                        n > 0 && total <= INT32_MAX / n;
+                        idx_is_const(inner->u.loop.lo, &lo) &&
+                        idx_is_const(inner->u.loop.extent, &n) && n > 0 && total <= INT32_MAX / n;
          inner = inner->kids[0])
         total *= n;
-    if (inner == s) return s;
-    int64_t     threads = total < THREADS ? total : THREADS, blocks = (total + threads - 1) / threads;
+    if (inner == s)
+        return s;
+    int64_t     threads = total < most ? total : most, blocks = (total + threads - 1) / threads;
     const Atom *b = atom_var(A, "b", 0, blocks - 1), *t = atom_var(A, "t", 0, threads - 1);
     const Idx  *at = idx_add(A, idx_mulc(A, idx_atom(A, b), threads), idx_atom(A, t));
-    IdxSubst   *sub  = subst_new(A, c->arena);
+    IdxSubst   *sub = subst_new(A, c->arena);
     int64_t     step = total;
     for (const Stmt *l = s; l != inner; l = l->kids[0]) {
         int64_t n = 1;
         idx_is_const(l->u.loop.extent, &n);
         step /= n;
-        subst_bind(sub, l->u.loop.var, idx_add(A, l->u.loop.lo, idx_modc(A, idx_divc(A, at, step), n)));
+        subst_bind(sub, l->u.loop.var,
+                   idx_add(A, l->u.loop.lo, idx_modc(A, idx_divc(A, at, step), n)));
     }
     Pred        inside = pred_and(A, c->arena, PRED_TRUE, idx_sub(A, idx_const(A, total - 1), at));
-    const Stmt *body   = stmt_subst(c, inner, sub);
-    if (blocks * threads != total) body = stmt_if(c, pred_prim(c, inside), body, NULL);
+    const Stmt *body = stmt_subst(c, inner, sub);
+    if (blocks * threads != total)
+        body = stmt_if(c, pred_prim(c, inside), body, NULL);
     return bound_loop(c, b, blocks, AXIS_BLOCK_X, bound_loop(c, t, threads, AXIS_THREAD_X, body));
 }
 
@@ -122,14 +136,17 @@ static void split(Parts *x, const Stmt *s)
         return;
     }
     if (s->kind == STMT_SEQ) {
-        for (uint32_t i = 0; i < s->nkids; i++) split(x, s->kids[i]);
+        for (uint32_t i = 0; i < s->nkids; i++)
+            split(x, s->kids[i]);
         return;
     }
     TirMap m = {x, inner, NULL, NULL, NULL};
-    if (!is_bound(s) && !has_large(x->c, s)) s = bind_outer(x->c, s);
+    if (!is_bound(s) && !has_large(x->c, s))
+        s = bind_outer(x->c, s, x->threads);
     s = stmt_map(x->c, s, &m);
-    if (x->parts.n && !is_bound(s) && !is_bound(x->parts.at[x->parts.n - 1])) { /* one thread does both */
-        const Stmt *both[2]        = {x->parts.at[x->parts.n - 1], s};
+    if (x->parts.n && !is_bound(s) &&
+        !is_bound(x->parts.at[x->parts.n - 1])) { /* one thread does both */
+        const Stmt *both[2] = {x->parts.at[x->parts.n - 1], s};
         x->parts.at[x->parts.n - 1] = stmt_seq(x->c, 2, both);
         return;
     }
@@ -139,7 +156,7 @@ static void split(Parts *x, const Stmt *s)
 const TirModule *launches(Ctx *c, const TirModule *m)
 {
     VEC(const Func *) all = {0};
-    bool changed          = false;
+    bool changed = false;
 
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         const Func *f = m->funcs[i];
@@ -147,14 +164,19 @@ const TirModule *launches(Ctx *c, const TirModule *m)
             vec_push(c->arena, &all, f);
             continue;
         }
-        Parts x = {.c = c};
+        Parts x = {.c = c, .threads = THREADS};
+        if (f->target && f->target->host && f->target->max_threads < THREADS)
+            x.threads = f->target->max_threads;
         split(&x, f->body);
-        if (!x.parts.n) vec_push(c->arena, &x.parts, f->body); /* nothing to do, but still a kernel */
-        Func g    = *f;
-        Param *p  = NEW_ARRAY(c->arena, Param, f->nparams + x.shared.n + 1);
-        for (uint32_t k = 0; k < f->nparams; k++) p[k] = f->params[k];
-        for (uint32_t k = 0; k < x.shared.n; k++) p[f->nparams + k] = x.shared.at[k];
-        g.params  = p;
+        if (!x.parts.n)
+            vec_push(c->arena, &x.parts, f->body); /* nothing to do, but still a kernel */
+        Func   g = *f;
+        Param *p = NEW_ARRAY(c->arena, Param, f->nparams + x.shared.n + 1);
+        for (uint32_t k = 0; k < f->nparams; k++)
+            p[k] = f->params[k];
+        for (uint32_t k = 0; k < x.shared.n; k++)
+            p[f->nparams + k] = x.shared.at[k];
+        g.params = p;
         g.nparams = f->nparams + x.shared.n;
         for (uint32_t k = 0; k < x.parts.n; k++) {
             g.name = intern_printf(c->strings, "%s.%u", f->name, k);

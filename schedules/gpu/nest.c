@@ -25,32 +25,38 @@ static const BlockData *block_data(const Sched *s, const char *name)
 /* The spatial loops of a block as one, by threads; the name of the loop over threads or NULL. */
 static const char *bind_block(Sched *s, const char *name)
 {
-    const BlockData *d     = block_data(s, name);
+    const BlockData *d = block_data(s, name);
     StrBuf           loops = strbuf(s->c->arena);
     int64_t          cells = 1;
-    uint32_t         n     = 0;
+    uint32_t         n = 0;
     const char      *outer = NULL;
-    int64_t          most  = s->target->max_threads < BLOCK_THREADS ? s->target->max_threads : BLOCK_THREADS;
+    int64_t most = s->target->max_threads < BLOCK_THREADS ? s->target->max_threads : BLOCK_THREADS;
 
-    if (!d || d->opaque || d->nseq) return NULL;
+    if (!d || d->opaque || d->nseq)
+        return NULL;
     for (uint32_t i = 0; i < d->nspatial; i++) {
-        int64_t     e    = 0;
+        int64_t     e = 0;
         const char *loop = intern_printf(s->c->strings, "%s.%s", name, d->iter[i]->name);
-        if (!sched_loop_extent(s, loop, &e)) continue; /* one cell: no loop */
+        if (!sched_loop_extent(s, loop, &e))
+            continue; /* one cell: no loop */
         cells *= e;
         str_printf(&loops, n++ ? ", %%%s" : "%%%s", loop);
         outer = loop;
     }
-    if (!n || cells < 2) return NULL;
+    if (!n || cells < 2)
+        return NULL;
     if (n > 1) {
         outer = intern_printf(s->c->strings, "%s.f", name);
-        if (!try_step(s, "fuse %s -> %%%s", loops.at, outer)) return NULL;
+        if (!try_step(s, "fuse %s -> %%%s", loops.at, outer))
+            return NULL;
     }
     const char *thread = intern_printf(s->c->strings, "%s.t", name);
-    if (!try_step(s, "split %%%s by %lld tail=if -> %%%s.b, %%%s", outer, (long long)(cells < most ? cells : most),
-                  name, thread))
+    if (!try_step(s, "split %%%s by %lld tail=if -> %%%s.b, %%%s", outer,
+                  (long long)(cells < most ? cells : most), name, thread))
         return NULL;
-    if (!try_step(s, "bind %%%s.b blockIdx.x", name) || !try_step(s, "bind %%%s threadIdx.x", thread)) return NULL;
+    if (!try_step(s, "bind %%%s.b blockIdx.x", name) ||
+        !try_step(s, "bind %%%s threadIdx.x", thread))
+        return NULL;
     return thread;
 }
 
@@ -59,17 +65,22 @@ void sched_gpu(Sched *s)
     const char *names[MAX_BLOCKS], *only = NULL;
     uint32_t    n = sched_blocks(s, names, COUNT(names)), reductions = 0;
 
-    for (uint32_t i = 0; i + 1 < n; i++) try_step(s, "compute_inline %s", names[i]);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        try_step(s, "compute_inline %s", names[i]);
     n = sched_blocks(s, names, COUNT(names));
     for (uint32_t i = 0; i < n; i++)
-        if (block_data(s, names[i])->nreduce) reductions++, only = names[i];
-    bool        chain  = n == 2 && reductions == 1 && only == names[0]; /* a reduction and what follows */
+        if (block_data(s, names[i])->nreduce)
+            reductions++, only = names[i];
+    bool chain = n == 2 && reductions == 1 && only == names[0]; /* a reduction and what follows */
     const char *follow = chain ? names[1] : NULL;
     for (uint32_t i = 0; i < n; i++) {
-        if (names[i] == follow) continue;
-        bool        sums   = block_data(s, names[i])->nreduce;
+        if (names[i] == follow)
+            continue;
+        bool        sums = block_data(s, names[i])->nreduce;
         const char *thread = bind_block(s, names[i]);
-        if (thread && sums) try_step(s, "cache_write %s reg at %%%s", names[i], thread);
-        if (follow && (!thread || !try_step(s, "reverse_compute_at %s %%%s", follow, thread))) bind_block(s, follow);
+        if (thread && sums)
+            try_step(s, "cache_write %s reg at %%%s", names[i], thread);
+        if (follow && (!thread || !try_step(s, "reverse_compute_at %s %%%s", follow, thread)))
+            bind_block(s, follow);
     }
 }
