@@ -158,8 +158,8 @@ bool convert_prelu(Node *n)
     slope = n->in[1];
     rank = expr_rank(x);
     r = expr_rank(slope);
-    channels = rank >= 2 && r + 1 == rank && expr_dim(slope, 0) == expr_dim(x, 1) &&
-               expr_elems(slope) == expr_dim(x, 1);
+    channels = rank >= 2 && (r + 1 == rank || n->opset < 7) && r > 0 &&
+               expr_dim(slope, 0) == expr_dim(x, 1) && expr_elems(slope) == expr_dim(x, 1);
     if (channels)
         return node_done(n, build2(b, n->relay, x,
                                    build_reshape(b, slope, 1, (int64_t[]){expr_dim(x, 1)}), NULL));

@@ -48,7 +48,7 @@ bool onnx_window(Node *n, const Expr *x, const int64_t *kernel, uint32_t dims, O
         return node_error(n, E_IMPORT, "auto_pad is '%s'", how);
     if (node_ints(n, "pads", &v)) {
         if (v.n != 2 * dims)
-            return node_error(n, E_IMPORT, "%u pads for %u dimensions", v.n, dims);
+            return node_error(n, E_IMPORT, "pads are %u numbers, not %u", v.n, 2 * dims);
         for (uint32_t i = 0; i < 2 * dims; i++)
             if (v.at[i] < 0 || v.at[i] > INT32_MAX)
                 return node_error(n, E_IMPORT, "pads have to be 0 or more");
@@ -118,8 +118,8 @@ static const Expr *conv1d(const Build *b, const Expr *x, const Expr *w, const On
                          : build2(b, "nn.conv1d", x, w, a);
 }
 
-static const Expr *conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
-                          int64_t group)
+const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
+                        int64_t group)
 {
     Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
 
@@ -158,13 +158,15 @@ const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias)
         kernel[i] = expr_dim(w, 2 + i);
     if (!onnx_window(n, x, kernel, dims, &win))
         return NULL;
-    y = dims == 1 ? conv1d(&n->b, x, w, &win, group) : conv2d(&n->b, x, w, &win, group);
+    y = dims == 1   ? conv1d(&n->b, x, w, &win, group)
+        : dims == 2 ? onnx_conv2d(&n->b, x, w, &win, group)
+                    : onnx_conv_volume(n, x, w, &win, group);
     return onnx_bias(n, y, bias);
 }
 
 bool convert_conv(Node *n)
 {
-    return node_need_rank(n, 0, 3, 4) && node_need_rank(n, 1, 3, 4) &&
+    return node_need_rank(n, 0, 3, 5) && node_need_rank(n, 1, 3, 5) &&
            node_done(n, onnx_conv(n, n->in[0], n->in[1], node_has(n, 2) ? n->in[2] : NULL));
 }
 

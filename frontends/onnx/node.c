@@ -97,6 +97,37 @@ bool node_const_ints(Node *n, uint32_t i, Ints *out)
            node_error(n, E_IMPORT, "input %u ('%s') should hold integers", i, n->p->input.at[i]);
 }
 
+bool node_const_int(Node *n, uint32_t i, int64_t *out)
+{
+    Ints v;
+
+    if (!node_const_ints(n, i, &v))
+        return false;
+    if (v.n != 1)
+        return node_error(n, E_IMPORT, "input %u ('%s') should be one number", i,
+                          n->p->input.at[i]);
+    *out = v.at[0];
+    return true;
+}
+
+bool node_const_shape(Node *n, uint32_t i, Ints *out)
+{
+    int64_t elems = 1;
+
+    if (!node_const_ints(n, i, out))
+        return false;
+    if (out->n > MAX_RANK)
+        return node_error(n, E_UNSUPPORTED, "a shape of %u dimensions", out->n);
+    for (uint32_t k = 0; k < out->n; k++) {
+        if (out->at[k] < 0)
+            return node_error(n, E_DIM, "dimension %u of the shape is %lld", k,
+                              (long long)out->at[k]);
+        if (!checked_mul(elems, out->at[k], &elems) || elems > MAX_ELEMS)
+            return node_error(n, E_DIM, "the shape is too large");
+    }
+    return true;
+}
+
 bool node_const_float(Node *n, uint32_t i, double *out)
 {
     const Expr *v = need_const(n, i);

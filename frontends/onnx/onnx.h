@@ -5,8 +5,9 @@
  *   tensor.c    TensorProto: raw data, typed fields, external files
  *   node.c      what converters ask of a node: attributes, constant inputs
  *   ops.def     operator, domain, versions, Relay operator, converter
- *   math.c nn.c einsum.c pool.c norm.c reduce.c shape.c gather.c resize.c recurrent.c attention.c
- *   loss.c grid.c signal.c quant.c sequence.c control.c      converters by family
+ *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
+ *   recurrent.c attention.c loss.c grid.c signal.c quant.c sequence.c control.c
+ *               converters by family
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
  * n->out.  It returns false after recording an error.  All shapes are static; shape arithmetic is
@@ -190,6 +191,9 @@ const OnnxGraph *node_graph(const Node *n, const char *name);
 bool node_has(const Node *n, uint32_t i); /* input i is given */
 /* Inputs that have to be constants: false with an error that says which is not. */
 bool node_const_ints(Node *n, uint32_t i, Ints *out);
+bool node_const_int(Node *n, uint32_t i, int64_t *out);
+/* A list of dimensions: none below 0, not too large together. */
+bool node_const_shape(Node *n, uint32_t i, Ints *out);
 bool node_const_float(Node *n, uint32_t i, double *out);
 bool node_need_rank(Node *n, uint32_t i, uint32_t lo, uint32_t hi); /* is a tensor of such a rank */
 /* An axis in -rank .. rank-1 as 0 .. rank-1; false with an error. */
@@ -236,6 +240,12 @@ bool onnx_window(Node *n, const Expr *x, const int64_t *kernel, uint32_t dims, O
 const Expr *onnx_bias(Node *n, const Expr *x,
                       const Expr *bias); /* [C] along dimension 1; or NULL */
 const Expr *onnx_pool(Node *n, const char *op, const Expr *x);
+const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
+                        int64_t group);
+/* volume.c */
+const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
+                             int64_t group);
+const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxWindow *w);
 /* Convolution of float operands with the node's attributes; bias may be NULL. */
 const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias);
 

@@ -33,6 +33,8 @@ const Expr *onnx_pool(Node *n, const char *op, const Expr *x)
         return node_error(n, E_IMPORT, "kernel_shape is missing or not of %u numbers", dims);
     if (!onnx_window(n, x, kernel.at, dims, &w))
         return NULL;
+    if (dims == 3)
+        return onnx_pool_volume(n, op, x, &w);
     a->pool_size = ints_of(b->c, 2, one ? 1 : (int)w.kernel[0], (int)w.kernel[last]);
     a->strides = ints_of(b->c, 2, one ? 1 : (int)w.stride[0], (int)w.stride[last]);
     a->dilation = ints_of(b->c, 2, one ? 1 : (int)w.dilation[0], (int)w.dilation[last]);
@@ -46,7 +48,7 @@ const Expr *onnx_pool(Node *n, const char *op, const Expr *x)
 
 bool convert_pool(Node *n)
 {
-    if (!node_need_rank(n, 0, 3, 4))
+    if (!node_need_rank(n, 0, 3, 5))
         return false;
     if (node_int(n, "storage_order", 0))
         return node_error(n, E_UNSUPPORTED, "storage_order 1");

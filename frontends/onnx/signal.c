@@ -102,16 +102,14 @@ bool convert_dft(Node *n)
     int64_t     dims[MAX_RANK];
     const Expr *x;
     uint32_t    rank, at, k = 0;
-    Ints        v;
 
     if (!node_need_rank(n, 0, 2, MAX_RANK))
         return false;
     x = n->in[0];
     rank = expr_rank(x);
     if (node_has(n, 2)) {
-        if (!node_const_ints(n, 2, &v) || v.n != 1)
+        if (!node_const_int(n, 2, &axis))
             return false;
-        axis = v.at[0];
     }
     if (!node_axis(n, axis, rank, &at))
         return false;
@@ -121,9 +119,8 @@ bool convert_dft(Node *n)
         return node_error(n, E_UNSUPPORTED, "inverse and onesided together");
     length = expr_dim(x, at);
     if (node_has(n, 1)) {
-        if (!node_const_ints(n, 1, &v) || v.n != 1)
+        if (!node_const_int(n, 1, &length))
             return false;
-        length = v.at[0];
     }
     for (uint32_t i = 0; i + 1 < rank; i++)
         if (i != at)
@@ -155,11 +152,9 @@ bool convert_stft(Node *n)
     bool         onesided = node_int(n, "onesided", 1) != 0;
     int64_t      step, length = 0, N, L, parts, frames, *at, rank;
     const Expr  *x, *w;
-    Ints         v;
 
-    if (!node_need_rank(n, 0, 2, 3) || !node_const_ints(n, 1, &v) || v.n != 1)
+    if (!node_need_rank(n, 0, 2, 3) || !node_const_int(n, 1, &step))
         return false;
-    step = v.at[0];
     x = n->in[0];
     rank = expr_rank(x);
     N = expr_dim(x, 0), L = expr_dim(x, 1), parts = rank == 3 ? expr_dim(x, 2) : 1;
@@ -169,9 +164,8 @@ bool convert_stft(Node *n)
         length = expr_dim(n->in[2], 0);
     }
     if (node_has(n, 3)) {
-        if (!node_const_ints(n, 3, &v) || v.n != 1)
+        if (!node_const_int(n, 3, &length))
             return false;
-        length = v.at[0];
     }
     if (step < 1 || length < 1 || length > L || length > MAX_POINTS || parts < 1 || parts > 2)
         return node_error(n, E_IMPORT, "frames of %lld, a step of %lld, a signal of %lld",

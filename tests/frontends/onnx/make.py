@@ -293,6 +293,10 @@ def run():
          {"x": f(3, 4), "t": small(0, 1, 3)}, "a b", w=abs(f(4)))
     case("blocks", [node("DequantizeLinear", "w s z", "v", axis=0, block_size=2), node("MatMul", "x v", "y")], {"x": f(2, 4)},
          opset=21, w=rng.integers(-100, 100, (4, 3)).astype(np.int8), s=abs(f(2, 3)), z=np.ones((2, 3), np.int8))
+    case("volume", [node("Conv", "x w b", "c", group=2, pads=[1, 0, 1, 1, 1, 0], strides=[2, 1, 1]),
+                    node("MaxPool", "c", "a", kernel_shape=[2, 2, 2], ceil_mode=1, strides=[2, 1, 1]),
+                    node("AveragePool", "c", "m", kernel_shape=[2, 2, 1], pads=[1, 0, 0, 0, 1, 0])],
+         {"x": f(1, 2, 4, 3, 3)}, "a m", w=f(2, 1, 2, 2, 2), b=f(2))
     case("cast", [node("Cast", "x", "a", to=T.INT32), node("Cast", "a", "b", to=B), node("Cast", "b", "c", to=T.FLOAT16)],
          {"x": f(8) * 3}, "a c")
 

@@ -1,0 +1,156 @@
+/* Convolution and pooling of volumes, [N, C, D, H, W], as those of pictures.
+ *
+ * A tap at depth k sees every stride-th slice from k on; the slices it sees are pictures of one
+ * batch, [N*D', C, H, W].  Taps are added, or their largest taken:
+ *     y[d'] = sum over k of conv2d(x[d'*stride + k*dilation - begin], w[k]) */
+#include "frontends/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    const Build *b;
+    const Expr  *x;   /* [N, D padded, C, H, W] */
+    int64_t      out; /* D' */
+    int64_t      stride, dilation, taps;
+    OnnxWindow   plane; /* of height and width */
+} Volume;
+
+static bool volume(Node *n, const Expr *x, const OnnxWindow *w, double fill, bool ceil_mode,
+                   Volume *v)
+{
+    const Build *b = &n->b;
+    int64_t      pads[10] = {0}, span = (w->kernel[0] - 1) * w->dilation[0] + 1;
+    int64_t      cells = expr_dim(x, 2) + w->begin[0] + w->end[0] - span, out, need;
+
+    *v = (Volume){.b = b, .stride = w->stride[0], .dilation = w->dilation[0], .taps = w->kernel[0]};
+    for (uint32_t i = 0; i < 2; i++) {
+        v->plane.kernel[i] = w->kernel[i + 1];
+        v->plane.stride[i] = w->stride[i + 1];
+        v->plane.dilation[i] = w->dilation[i + 1];
+        v->plane.begin[i] = w->begin[i + 1];
+        v->plane.end[i] = w->end[i + 1];
+    }
+    if (cells < 0 || v->taps > 1024)
+        return node_error(n, E_IMPORT, "a window of %lld for a depth of %lld", (long long)span,
+                          (long long)expr_dim(x, 2));
+    out = cells / v->stride + 1;
+    /* The last window of ceil_mode has to begin inside the data or the padding before them. */
+    if (ceil_mode && cells % v->stride && out * v->stride < expr_dim(x, 2) + w->begin[0])
+        out++;
+    need = (out - 1) * v->stride + span;
+    pads[2] = w->begin[0];
+    pads[3] = need - expr_dim(x, 2) - w->begin[0];
+    v->out = out;
+    x = build_transpose(b, x, 5, (int64_t[]){0, 2, 1, 3, 4});
+    v->x = x ? build_pad(b, x, pads, fill, "constant") : NULL;
+    return v->x != NULL;
+}
+
+static const Expr *pictures(const Volume *v, int64_t k)
+{
+    const Build       *b = v->b;
+    StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
+    int64_t            begin = k * v->dilation, end = begin + (v->out - 1) * v->stride + 1;
+    const Expr        *x;
+    Ints               d;
+
+    a->axes = ints_dup(b->c, (int64_t[]){1}, 1);
+    a->begin = ints_dup(b->c, &begin, 1);
+    a->end = ints_dup(b->c, &end, 1);
+    a->strides = ints_dup(b->c, &v->stride, 1);
+    if (!(x = build1(b, "strided_slice", v->x, a)))
+        return NULL;
+    d = expr_dims(b->c, x);
+    return build_reshape(b, x, 4, (int64_t[]){d.at[0] * d.at[1], d.at[2], d.at[3], d.at[4]});
+}
+
+/* [N*D', C, H, W] -> [N, C, D', H, W] */
+static const Expr *stacked(const Volume *v, const Expr *y)
+{
+    Ints d;
+
+    if (!y)
+        return NULL;
+    d = expr_dims(v->b->c, y);
+    y = build_reshape(v->b, y, 5,
+                      (int64_t[]){expr_dim(v->x, 0), v->out, d.at[1], d.at[2], d.at[3]});
+    return build_transpose(v->b, y, 5, (int64_t[]){0, 2, 1, 3, 4});
+}
+
+const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
+                             int64_t group)
+{
+    const Build *b = &n->b;
+    Ints         d = expr_dims(b->c, w);
+    const Expr  *sum = NULL;
+    Volume       v;
+
+    if (!volume(n, x, win, 0, false, &v))
+        return NULL;
+    for (int64_t k = 0; k < v.taps; k++) {
+        const Expr *wk = build_reshape(b, build_slice(b, w, 2, k, k + 1), 4,
+                                       (int64_t[]){d.at[0], d.at[1], d.at[3], d.at[4]});
+        const Expr *xk = pictures(&v, k), *y;
+
+        if (!wk || !xk || !(y = onnx_conv2d(b, xk, wk, &v.plane, group)))
+            return NULL;
+        sum = sum ? build2(b, "add", sum, y, NULL) : y;
+    }
+    return stacked(&v, sum);
+}
+
+/* 1 / how many taps of each output slice count, [D', 1, 1]. */
+static const Expr *shares(const Volume *v, const Expr *like, int64_t first, int64_t last)
+{
+    const Build *b = v->b;
+    DType        t = expr_dtype(like);
+    uint8_t     *at = arena_array(b->c->arena, (size_t)v->out, dtype_bytes(t));
+
+    for (int64_t i = 0; i < v->out; i++) {
+        int64_t count = 0;
+
+        for (int64_t k = 0; k < v->taps; k++) {
+            int64_t p = i * v->stride + k * v->dilation;
+
+            count += p >= first && p < last;
+        }
+        dtype_put_f(t, at + i * dtype_bytes(t), count ? 1 / (double)count : 0);
+    }
+    return build_const(b, t, 3, (int64_t[]){v->out, 1, 1}, at);
+}
+
+const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxWindow *w)
+{
+    const Build *b = &n->b;
+    bool        largest = strstr(op, "max") != NULL, all = node_int(n, "count_include_pad", 0) != 0;
+    DType       t = expr_dtype(x);
+    double      fill = !largest ? 0 : dtype_is_float(t) ? -INFINITY : dtype_min(t);
+    const Expr *r = NULL;
+    Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
+    Volume       v;
+
+    a->ceil_mode = node_int(n, "ceil_mode", 0);
+    a->count_include_pad = all;
+    if (!volume(n, x, w, fill, a->ceil_mode, &v))
+        return NULL;
+    a->pool_size = ints_dup(b->c, v.plane.kernel, 2);
+    a->strides = ints_dup(b->c, v.plane.stride, 2);
+    a->dilation = ints_dup(b->c, v.plane.dilation, 2);
+    a->padding = ints_of(b->c, 4, (int)v.plane.begin[0], (int)v.plane.begin[1], (int)v.plane.end[0],
+                         (int)v.plane.end[1]);
+    for (int64_t k = 0; k < v.taps; k++) {
+        const Expr *y = build1(b, op, pictures(&v, k), a);
+
+        r = r ? build2(b, largest ? "maximum" : "add", r, y, NULL) : y;
+        if (!r)
+            return NULL;
+    }
+    r = stacked(&v, r);
+    if (!r || largest)
+        return r;
+    return build2(
+        b, "multiply", r,
+        shares(&v, r, all ? 0 : w->begin[0], w->begin[0] + expr_dim(x, 2) + (all ? w->end[0] : 0)),
+        NULL);
+}
