@@ -5,38 +5,44 @@
 
 #include "ir/plan.h"
 
-typedef enum { EMIT_OBJECT, EMIT_ASM, EMIT_LL, EMIT_SOURCE /* text of a device language */ } EmitKind;
+typedef enum {
+    EMIT_OBJECT,
+    EMIT_ASM,
+    EMIT_LL,
+    EMIT_SOURCE /* text of a device language */
+} EmitKind;
 
 /* Code of a device target, to be embedded in the host's object.  The host's <entry>_open loads it
  * through the device table of its params, makes the kernels and allocates the plan's arena and
  * weights in device memory. */
 typedef struct {
-    uint32_t    kind;       /* TVMCC_DEVICE_x */
-    uint32_t    form;       /* TVMCC_CODE_x */
-    const char *target;     /* text of the whole target */
-    const char *options;    /* of module_load */
-    Bytes       code;
-    uint64_t    arena_bytes; /* in device memory; the plan of the host has none */
-    uint32_t    nkernels;
+    uint32_t           kind;    /* TVMCC_DEVICE_x */
+    uint32_t           form;    /* TVMCC_CODE_x */
+    const char        *target;  /* text of the whole target */
+    const char        *options; /* of module_load */
+    Bytes              code;
+    uint64_t           arena_bytes; /* in device memory; the plan of the host has none */
+    uint32_t           nkernels;
     const char *const *kernels; /* names of the device functions in launches ... */
     const char *const *symbols; /* ... and in the code */
 } DeviceCode;
 
 typedef struct {
-    const char *entry;      /* prefix of exported symbols */
-    uint32_t    opt_level;  /* 0..3 */
+    const char *entry;     /* prefix of exported symbols */
+    uint32_t    opt_level; /* 0..3 */
     bool        pic;
     bool        embed_weights; /* <entry>_weights is a symbol of another object, else from params */
-    uint32_t    jobs;       /* code generation threads */
+    uint32_t    jobs;          /* code generation threads */
     bool        verbose;
-    const DeviceCode *device; /* set by a device's backend for its host's; NULL: all is the host's */
+    const DeviceCode
+        *device; /* set by a device's backend for its host's; NULL: all is the host's */
 } CodegenOptions;
 
 /* What the info struct of the product says (include/tvmcc/abi.h); made by packaging's ModelDesc. */
 typedef struct CodegenInfo {
-    uint32_t    model_sha[8]; /* as bytes */
-    uint8_t     build_id[32];
-    uint8_t     weights_sha[32];
+    uint32_t model_sha[8]; /* as bytes */
+    uint8_t  build_id[32];
+    uint8_t  weights_sha[32];
 } CodegenInfo;
 
 typedef struct Jit Jit; /* loaded code of one plan or module, in this process */
@@ -53,15 +59,16 @@ typedef struct Backend {
     bool (*codegen)(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
                     EmitKind kind, Bytes *out);
     /* Optional (NULL: cannot run here).  Load flat functions into this process. */
-    Jit  *(*jit)(Ctx *c, const TirModule *m, const Target *t);
+    Jit *(*jit)(Ctx *c, const TirModule *m, const Target *t);
     /* ... a whole plan: symbols <entry>_run_ex and <entry>_info; weights come with the params. */
-    Jit  *(*jit_plan)(Ctx *c, const Plan *p, const CodegenOptions *o);
-    void *(*jit_symbol)(Jit *j, const char *func); /* void (*)(void *const *buffers, const int64_t *scalars) */
-    void  (*jit_free)(Jit *j);
+    Jit *(*jit_plan)(Ctx *c, const Plan *p, const CodegenOptions *o);
+    void *(*jit_symbol)(
+        Jit *j, const char *func); /* void (*)(void *const *buffers, const int64_t *scalars) */
+    void (*jit_free)(Jit *j);
 } Backend;
 
-const Backend *backend_find(const char *name);      /* "llvm", "opencl"; NULL if unknown */
-const Backend *backend_of(TargetKind kind);
+const Backend       *backend_find(const char *name); /* "llvm", "opencl"; NULL if unknown */
+const Backend       *backend_of(TargetKind kind);
 extern const Backend backend_llvm, backend_opencl;
 
 #endif

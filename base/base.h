@@ -26,8 +26,8 @@ typedef struct Arena Arena;
 /* A new arena; `oom` (may be NULL: abort) is jumped to with 1 when memory ends. */
 Arena *arena_new(jmp_buf *oom);
 void   arena_free(Arena *a);
-void   arena_reset(Arena *a);                       /* drops all contents (poisons under ASan) */
-void  *arena_alloc(Arena *a, size_t bytes);         /* zeroed, aligned to 16; never NULL */
+void   arena_reset(Arena *a);                        /* drops all contents (poisons under ASan) */
+void  *arena_alloc(Arena *a, size_t bytes);          /* zeroed, aligned to 16; never NULL */
 void  *arena_array(Arena *a, size_t n, size_t size); /* checked n * size */
 void  *arena_dup(Arena *a, const void *p, size_t bytes);
 char  *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
@@ -41,10 +41,10 @@ size_t arena_used(const Arena *a);
 /* ---- vec.c: growing arrays ----------------------------------------------------------------- */
 
 /* VEC(int) v = {0};  vec_push(arena, &v, 3);  v.at[0];  v.n */
-#define VEC(T)             \
-    struct {               \
-        T       *at;       \
-        uint32_t n, cap;   \
+#define VEC(T)           \
+    struct {             \
+        T       *at;     \
+        uint32_t n, cap; \
     }
 #define vec_push(arena, v, x)                                                                \
     (((v)->n == (v)->cap                                                                     \
@@ -57,13 +57,13 @@ void *vec_grow(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t n);
 
 typedef struct Map Map;
 
-Map  *map_new(Arena *a);
-void *map_get(const Map *m, uint64_t key);              /* NULL if absent */
-bool  map_find(const Map *m, uint64_t key, void **value); /* tells absent from NULL */
-void  map_put(Map *m, uint64_t key, void *value);       /* replaces */
-void  map_del(Map *m, uint64_t key);
+Map     *map_new(Arena *a);
+void    *map_get(const Map *m, uint64_t key);                /* NULL if absent */
+bool     map_find(const Map *m, uint64_t key, void **value); /* tells absent from NULL */
+void     map_put(Map *m, uint64_t key, void *value);         /* replaces */
+void     map_del(Map *m, uint64_t key);
 uint32_t map_count(const Map *m);
-#define PTR_KEY(p) ((uint64_t)(uintptr_t)(p))           /* key of an interned pointer */
+#define PTR_KEY(p) ((uint64_t)(uintptr_t)(p)) /* key of an interned pointer */
 
 /* ---- str.c: text ----------------------------------------------------------------------------- */
 
@@ -107,7 +107,7 @@ typedef struct {
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* in memory only, never stored */
 uint64_t hash_mix(uint64_t a, uint64_t b);
-Sha256   sha256(Bytes data);                                 /* FIPS 180-4 */
+Sha256   sha256(Bytes data); /* FIPS 180-4 */
 typedef struct Sha256Ctx {
     uint32_t h[8];
     uint64_t bytes;
@@ -123,9 +123,9 @@ void   sha256_hex(Sha256 s, char hex[65]);
 #define checked_add(a, b, out) (!__builtin_add_overflow((a), (b), (out)))
 #define checked_sub(a, b, out) (!__builtin_sub_overflow((a), (b), (out)))
 #define checked_mul(a, b, out) (!__builtin_mul_overflow((a), (b), (out)))
-int64_t gcd_i64(int64_t a, int64_t b);          /* >= 0 */
-int64_t floor_div(int64_t a, int64_t b);        /* b > 0, rounds down */
-int64_t floor_mod(int64_t a, int64_t b);        /* b > 0, in [0, b) */
+int64_t gcd_i64(int64_t a, int64_t b);   /* >= 0 */
+int64_t floor_div(int64_t a, int64_t b); /* b > 0, rounds down */
+int64_t floor_mod(int64_t a, int64_t b); /* b > 0, in [0, b) */
 
 /* ---- diag.c: what the user is told ----------------------------------------------------------- */
 
@@ -159,24 +159,24 @@ static inline void *null_of(UNUSED const void *null)
 }
 #define diag_error(...) null_of(diag_error(__VA_ARGS__))
 /* Record a warning unless its flag is off; an error under -Werror. */
-void  diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4, 5);
+void diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* Notes and hints attach to the last error or warning. */
-void  diag_note(Diags *d, Loc loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
-void  diag_hint(Diags *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
-uint32_t diag_errors(const Diags *d);  /* how many errors so far */
-int   diag_status(const Diags *d);     /* exit status of the first error (BUILD.md 9), 0 if none */
+void     diag_note(Diags *d, Loc loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void     diag_hint(Diags *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
+uint32_t diag_errors(const Diags *d); /* how many errors so far */
+int      diag_status(const Diags *d); /* exit status of the first error (BUILD.md 9), 0 if none */
 /* -Wname, -Wno-name, -Werror, -Werror=name.  False: no such flag. */
-bool  diag_flag(Diags *d, const char *option);
+bool diag_flag(Diags *d, const char *option);
 /* Remember the text of an input so that messages can show the line with a caret. */
-void  diag_source(Diags *d, const char *file, Bytes text);
+void diag_source(Diags *d, const char *file, Bytes text);
 /* All that was recorded, in order, as the driver prints it to stderr. */
-void  diag_print(const Diags *d, DiagFormat format, StrBuf *out);
-void  diag_drop(Diags *d, uint32_t errors); /* forget what came after the first `errors` errors */
-const char *diag_code(DiagId id);           /* "E0301" */
-const char *diag_help(const char *code);    /* the text of a code's row; NULL: no such code */
+void diag_print(const Diags *d, DiagFormat format, StrBuf *out);
+void diag_drop(Diags *d, uint32_t errors); /* forget what came after the first `errors` errors */
+const char *diag_code(DiagId id);          /* "E0301" */
+const char *diag_help(const char *code);   /* the text of a code's row; NULL: no such code */
 
 Arena *diag_arena(const Diags *d);
-void **diag_mappings(Diags *d);             /* the list of reader.c, kept here for its lifetime */
+void **diag_mappings(Diags *d); /* the list of reader.c, kept here for its lifetime */
 
 /* Ours to blame: print message and place, remove temporary files, exit 70. */
 #define BUG(...) base_bug(__FILE__, __LINE__, __VA_ARGS__)
@@ -202,7 +202,7 @@ uint8_t  read_u8(Reader *r);
 uint16_t read_u16(Reader *r);
 uint32_t read_u32(Reader *r);
 uint64_t read_u64(Reader *r);
-uint64_t read_varint(Reader *r);                 /* LEB128, at most 10 bytes */
+uint64_t read_varint(Reader *r); /* LEB128, at most 10 bytes */
 Bytes    read_bytes(Reader *r, uint64_t n);
 size_t   reader_left(const Reader *r);
 
@@ -216,7 +216,8 @@ bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode);
 void file_handle_signals(void);
 void file_remove_temporaries(void);
 /* A temporary name beside `path` that the two functions above know of; the file exists, empty.
- * NULL after an error (E_IO).  End it with file_commit (rename if the bytes differ) or file_drop. */
+ * NULL after an error (E_IO).  End it with file_commit (rename if the bytes differ) or file_drop.
+ */
 const char *file_temporary(Diags *d, Arena *a, const char *path, unsigned mode);
 bool        file_commit(Diags *d, const char *temporary, const char *path);
 void        file_drop(const char *temporary);

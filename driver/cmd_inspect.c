@@ -8,9 +8,13 @@ static void show_tensors(Driver *driver, const char *what, const tvmcc_tensor_in
 {
     for (uint32_t i = 0; i < n; i++) {
         StrBuf s = strbuf(driver->arena);
-        for (uint32_t j = 0; j < t[i].ndim; j++) str_printf(&s, "%s%lld", j ? ", " : "", (long long)t[i].dims[j]);
+        for (uint32_t j = 0; j < t[i].ndim; j++)
+            str_printf(&s, "%s%lld", j ? ", " : "", (long long)t[i].dims[j]);
         say(driver, "%s %s: (%s), %s%u, %zu bytes\n", what, t[i].name, s.at ? s.at : "",
-            t[i].code == TVMCC_FLOAT ? "f" : t[i].code == TVMCC_UINT ? "u" : t[i].code == TVMCC_BOOL ? "bool" : "i",
+            t[i].code == TVMCC_FLOAT  ? "f"
+            : t[i].code == TVMCC_UINT ? "u"
+            : t[i].code == TVMCC_BOOL ? "bool"
+                                      : "i",
             t[i].bits, t[i].bytes);
     }
 }
@@ -27,8 +31,8 @@ static void inspect_product(Driver *driver, const char *path)
     say(driver, "%s: ABI %u, %s, %s\n", info->name, info->abi, info->toolchain, info->targets);
     show_tensors(driver, "input ", info->inputs, info->ninputs);
     show_tensors(driver, "output", info->outputs, info->noutputs);
-    say(driver, "arena %zu bytes and %zu a thread, aligned to %u\n", info->arena_shared, info->arena_private,
-        info->arena_align);
+    say(driver, "arena %zu bytes and %zu a thread, aligned to %u\n", info->arena_shared,
+        info->arena_private, info->arena_align);
     for (uint32_t i = 0; i < info->nweights; i++)
         say(driver, "weights %zu bytes, %s\n", info->weights[i].bytes,
             info->weights[i].mode == TVMCC_WEIGHTS_EMBED ? "in the object" : "in a file");
@@ -39,12 +43,14 @@ static void inspect_product(Driver *driver, const char *path)
 static void show_ops(Driver *driver, Ctx *c, const Expr *f)
 {
     ExprList  list = expr_post_order(c, f);
-    uint32_t *n    = NEW_ARRAY(c->arena, uint32_t, c->ops.n + 1);
+    uint32_t *n = NEW_ARRAY(c->arena, uint32_t, c->ops.n + 1);
 
     for (uint32_t i = 0; i < list.n; i++)
-        if (call_op(list.at[i])) n[call_op(list.at[i])->id]++;
+        if (call_op(list.at[i]))
+            n[call_op(list.at[i])->id]++;
     for (uint32_t i = 0; i < c->ops.n; i++)
-        if (n[i]) say(driver, "%6u %s\n", n[i], c->ops.at[i].text);
+        if (n[i])
+            say(driver, "%6u %s\n", n[i], c->ops.at[i].text);
 }
 
 int cmd_inspect(Driver *driver)
@@ -55,11 +61,14 @@ int cmd_inspect(Driver *driver)
         inspect_product(driver, driver->opt.inputs.at[0]);
         return 0;
     }
-    if (!job_start(driver, &job, "llvm") || !compile_target(job.c, &job.k) || !compile_import(job.c, &job.k)) return 0;
+    if (!job_start(driver, &job, "llvm") || !compile_target(job.c, &job.k) ||
+        !compile_import(job.c, &job.k))
+        return 0;
     const Module *m = job.k.imported;
     const Expr   *f = module_func(m, "main");
     for (uint32_t i = 0; i < func_nparams(f); i++)
-        say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name, type_text(job.c, func_param(f, i)->type));
+        say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name,
+            type_text(job.c, func_param(f, i)->type));
     const Type *t = func_body(f)->type;
     for (uint32_t i = 0; i < m->noutputs; i++)
         say(driver, "output %s: %s\n", m->output_names[i],

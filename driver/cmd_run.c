@@ -19,13 +19,13 @@ typedef struct {
     Job                     job;
     bool                    compiled; /* from a model file */
     Jit                    *jit;
-    tvmrt_model             model;    /* from a product */
+    tvmrt_model             model; /* from a product */
     const tvmcc_model_info *info;
     tvmcc_params            params;
     tvmrt_pool             *pool;
     void                   *pool_memory, *arena, *device_memory, *state;
     const tvmcc_device     *device;
-    bool                    open;     /* info->open was called */
+    bool                    open; /* info->open was called */
     void                  **in, **out;
     uint32_t                n_in_npz;
     NpyArray               *in_npz;
@@ -42,7 +42,8 @@ static double now(void)
 static const NpyArray *npz_find(const NpyArray *at, uint32_t n, const char *name)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (!strcmp(at[i].name, name)) return &at[i];
+        if (!strcmp(at[i].name, name))
+            return &at[i];
     return NULL;
 }
 
@@ -59,18 +60,21 @@ static bool read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out)
 /* Shapes of the given values count where the command line names none. */
 static void shapes_from_inputs(Session *s)
 {
-    ImportOptions *o   = &s->job.options.import;
+    ImportOptions *o = &s->job.options.import;
     ImportShape   *all = NEW_ARRAY(s->driver->arena, ImportShape, o->nshapes + s->n_in_npz + 1);
-    uint32_t       n   = 0;
+    uint32_t       n = 0;
 
-    for (uint32_t i = 0; i < o->nshapes; i++) all[n++] = o->shapes[i];
+    for (uint32_t i = 0; i < o->nshapes; i++)
+        all[n++] = o->shapes[i];
     for (uint32_t i = 0; i < s->n_in_npz; i++) {
-        const NpyArray *v   = &s->in_npz[i];
+        const NpyArray *v = &s->in_npz[i];
         bool            has = false;
-        for (uint32_t j = 0; j < o->nshapes; j++) has = has || !strcmp(o->shapes[j].name, v->name);
-        if (!has) all[n++] = (ImportShape){v->name, v->ndim, v->dims};
+        for (uint32_t j = 0; j < o->nshapes; j++)
+            has = has || !strcmp(o->shapes[j].name, v->name);
+        if (!has)
+            all[n++] = (ImportShape){v->name, v->ndim, v->dims};
     }
-    o->shapes  = all;
+    o->shapes = all;
     o->nshapes = n;
 }
 
@@ -80,9 +84,10 @@ static bool open_model(Session *s)
     CodegenOptions o;
 
     shapes_from_inputs(s);
-    if (!compile_all(s->c, k)) return false;
-    o           = k->o->codegen;
-    o.entry     = k->entry;
+    if (!compile_all(s->c, k))
+        return false;
+    o = k->o->codegen;
+    o.entry = k->entry;
     o.opt_level = (uint32_t)k->o->passes.opt_level;
     progress_step(s->driver->progress, "code", 6, 7);
     double from = now();
@@ -91,13 +96,15 @@ static bool open_model(Session *s)
                         s->c->target->text);
     s->jit = k->backend->jit_plan(s->c, k->plan, &o);
     k->seconds[3] = now() - from;
-    if (!s->jit) return false;
+    if (!s->jit)
+        return false;
     void *sym = k->backend->jit_symbol(s->jit, intern_printf(s->c->strings, "%s_info", k->entry));
     const tvmcc_model_info *(*info)(void);
-    if (!sym) BUG("the entry point of the model was lost");
+    if (!sym)
+        BUG("the entry point of the model was lost");
     memcpy(&info, &sym, sizeof sym);
-    s->info                 = info();
-    s->params.weights       = k->weights.at;
+    s->info = info();
+    s->params.weights = k->weights.at;
     s->params.weights_bytes = k->weights.n;
     return true;
 }
@@ -106,16 +113,18 @@ static bool open_product(Session *s, const char *path)
 {
     int32_t rc = tvmrt_model_open(&s->model, path, s->driver->opt.entry);
 
-    if (rc) return diag_error(s->driver->diags, E_RUN, (Loc){.file = path}, "%s", s->model.error);
-    s->info                 = s->model.info;
-    s->params.weights       = s->model.weights;
+    if (rc)
+        return diag_error(s->driver->diags, E_RUN, (Loc){.file = path}, "%s", s->model.error);
+    s->info = s->model.info;
+    s->params.weights = s->model.weights;
     s->params.weights_bytes = s->model.weights_bytes;
     return true;
 }
 
 static bool same_type(const tvmcc_tensor_info *t, const NpyArray *v)
 {
-    static const char kinds[] = {[TVMCC_INT] = 'i', [TVMCC_UINT] = 'u', [TVMCC_FLOAT] = 'f', [TVMCC_BOOL] = 'b'};
+    static const char kinds[] = {
+        [TVMCC_INT] = 'i', [TVMCC_UINT] = 'u', [TVMCC_FLOAT] = 'f', [TVMCC_BOOL] = 'b'};
 
     return t->code < sizeof kinds && kinds[t->code] == v->kind && t->bits == v->size * 8;
 }
@@ -127,10 +136,12 @@ static bool fill_input(Session *s, const tvmcc_tensor_info *t, void *to, uint64_
 
     if (v) {
         bool same = same_type(t, v) && v->ndim == t->ndim && v->data.n == t->bytes;
-        for (uint32_t i = 0; same && i < t->ndim; i++) same = v->dims[i] == t->dims[i];
+        for (uint32_t i = 0; same && i < t->ndim; i++)
+            same = v->dims[i] == t->dims[i];
         if (!same)
-            return diag_error(s->driver->diags, E_RUN, NO_LOC,
-                              "input '%s': the given value has another type or shape than the model", t->name);
+            return diag_error(
+                s->driver->diags, E_RUN, NO_LOC,
+                "input '%s': the given value has another type or shape than the model", t->name);
         memcpy(to, v->data.at, t->bytes);
         return true;
     }
@@ -140,8 +151,10 @@ static bool fill_input(Session *s, const tvmcc_tensor_info *t, void *to, uint64_
         *seed = *seed * 6364136223846793005u + 1442695040888963407u;
         double   u = (double)(*seed >> 40) / (double)(1 << 24);
         FillMode m = s->driver->opt.fill;
-        if (dtype_is_float(type)) dtype_put_f(type, (char *)to + i, m == FILL_RANDOM ? u * 2 - 1 : m == FILL_ONES);
-        else dtype_put_i(type, (char *)to + i, m == FILL_ONES);
+        if (dtype_is_float(type))
+            dtype_put_f(type, (char *)to + i, m == FILL_RANDOM ? u * 2 - 1 : m == FILL_ONES);
+        else
+            dtype_put_i(type, (char *)to + i, m == FILL_ONES);
     }
     return true;
 }
@@ -149,79 +162,98 @@ static bool fill_input(Session *s, const tvmcc_tensor_info *t, void *to, uint64_
 /* A device for the model, and the model opened on it. */
 static bool open_device(Session *s)
 {
-    Diags      *d   = s->driver->diags;
+    Diags      *d = s->driver->diags;
     const char *why = "this runtime drives no such device";
-    size_t      n   = (tvmrt_opencl_bytes() + 63) / 64 * 64;
+    size_t      n = (tvmrt_opencl_bytes() + 63) / 64 * 64;
 
-    if (s->info->device == TVMCC_DEVICE_CPU) return true;
+    if (s->info->device == TVMCC_DEVICE_CPU)
+        return true;
     s->device_memory = aligned_alloc(64, n);
-    if (s->info->device == TVMCC_DEVICE_OPENCL) s->device = tvmrt_opencl_open(s->device_memory, n, &why);
-    if (!s->device) return diag_error(d, E_RUN, NO_LOC, "'%s' cannot run: %s", s->info->name, why);
-    s->state                = aligned_alloc(64, (s->info->state_bytes + 127) / 64 * 64);
-    s->params.state         = s->state;
-    s->params.state_bytes   = s->info->state_bytes;
-    s->params.devices       = &s->device;
-    s->params.device_count  = 1;
+    if (s->info->device == TVMCC_DEVICE_OPENCL)
+        s->device = tvmrt_opencl_open(s->device_memory, n, &why);
+    if (!s->device)
+        return diag_error(d, E_RUN, NO_LOC, "'%s' cannot run: %s", s->info->name, why);
+    s->state = aligned_alloc(64, (s->info->state_bytes + 127) / 64 * 64);
+    s->params.state = s->state;
+    s->params.state_bytes = s->info->state_bytes;
+    s->params.devices = &s->device;
+    s->params.device_count = 1;
     int32_t rc = s->info->open(s->state, &s->params);
-    s->open    = rc == 0;
-    return s->open || diag_error(d, E_RUN, NO_LOC, "'%s' cannot be opened on the device: status %d, %s", s->info->name,
-                                 (int)rc, s->device->last_error(s->device->self));
+    s->open = rc == 0;
+    return s->open ||
+           diag_error(d, E_RUN, NO_LOC, "'%s' cannot be opened on the device: status %d, %s",
+                      s->info->name, (int)rc, s->device->last_error(s->device->self));
 }
 
 static bool open_session(Session *s)
 {
     Driver        *driver = s->driver;
-    const Options *o      = &driver->opt;
-    uint64_t       seed   = 1;
+    const Options *o = &driver->opt;
+    uint64_t       seed = 1;
 
-    if (o->in_npz && !read_npz(s, o->in_npz, &s->n_in_npz, &s->in_npz)) return false;
-    if (!job_start(driver, &s->job, "llvm -mcpu=native")) return false;
-    s->c        = s->job.c;
+    if (o->in_npz && !read_npz(s, o->in_npz, &s->n_in_npz, &s->in_npz))
+        return false;
+    if (!job_start(driver, &s->job, "llvm -mcpu=native"))
+        return false;
+    s->c = s->job.c;
     s->compiled = !job_is_product(o->inputs.at[0]);
-    if (!(s->compiled ? open_model(s) : open_product(s, o->inputs.at[0]))) return false;
+    if (!(s->compiled ? open_model(s) : open_product(s, o->inputs.at[0])))
+        return false;
     progress_end(driver->progress);
 
-    const tvmcc_model_info *info    = s->info;
+    const tvmcc_model_info *info = s->info;
     uint32_t                threads = o->threads ? o->threads : tvmrt_cpu_count();
     s->params.struct_bytes = sizeof s->params;
-    s->params.threads      = threads;
-    s->params.arena_bytes  = tvmrt_arena_bytes(info, threads);
-    s->arena               = aligned_alloc(64, (s->params.arena_bytes + 127) / 64 * 64);
-    s->params.arena        = s->arena;
+    s->params.threads = threads;
+    s->params.arena_bytes = tvmrt_arena_bytes(info, threads);
+    s->arena = aligned_alloc(64, (s->params.arena_bytes + 127) / 64 * 64);
+    s->params.arena = s->arena;
     if (threads > 1) {
         s->pool_memory = aligned_alloc(64, (tvmrt_pool_bytes(threads) + 63) / 64 * 64);
-        s->pool        = tvmrt_pool_new(s->pool_memory, tvmrt_pool_bytes(threads), threads);
-        if (!s->pool) return diag_error(driver->diags, E_RUN, NO_LOC, "%u threads cannot be started", threads);
+        s->pool = tvmrt_pool_new(s->pool_memory, tvmrt_pool_bytes(threads), threads);
+        if (!s->pool)
+            return diag_error(driver->diags, E_RUN, NO_LOC, "%u threads cannot be started",
+                              threads);
         tvmrt_pool_use(s->pool, &s->params);
     }
-    if (!open_device(s)) return false;
-    s->in  = NEW_ARRAY(driver->arena, void *, info->ninputs + 1);
+    if (!open_device(s))
+        return false;
+    s->in = NEW_ARRAY(driver->arena, void *, info->ninputs + 1);
     s->out = NEW_ARRAY(driver->arena, void *, info->noutputs + 1);
     for (uint32_t i = 0; i < info->ninputs; i++) {
         s->in[i] = arena_alloc(driver->arena, info->inputs[i].bytes + 64);
-        if (!fill_input(s, &info->inputs[i], s->in[i], &seed)) return false;
+        if (!fill_input(s, &info->inputs[i], s->in[i], &seed))
+            return false;
     }
     for (uint32_t i = 0; i < s->n_in_npz; i++) {
         bool known = false;
-        for (uint32_t j = 0; j < info->ninputs; j++) known = known || !strcmp(info->inputs[j].name, s->in_npz[i].name);
+        for (uint32_t j = 0; j < info->ninputs; j++)
+            known = known || !strcmp(info->inputs[j].name, s->in_npz[i].name);
         if (!known)
-            return diag_error(driver->diags, E_RUN, (Loc){.file = o->in_npz}, "the model has no input '%s'", s->in_npz[i].name);
+            return diag_error(driver->diags, E_RUN, (Loc){.file = o->in_npz},
+                              "the model has no input '%s'", s->in_npz[i].name);
     }
-    for (uint32_t i = 0; i < info->noutputs; i++) s->out[i] = arena_alloc(driver->arena, info->outputs[i].bytes + 64);
+    for (uint32_t i = 0; i < info->noutputs; i++)
+        s->out[i] = arena_alloc(driver->arena, info->outputs[i].bytes + 64);
     return true;
 }
 
 static void close_session(Session *s)
 {
-    if (s->open) s->info->close(s->state, &s->params);
-    if (s->device) tvmrt_opencl_close(s->device);
+    if (s->open)
+        s->info->close(s->state, &s->params);
+    if (s->device)
+        tvmrt_opencl_close(s->device);
     free(s->device_memory);
     free(s->state);
-    if (s->pool) tvmrt_pool_free(s->pool);
+    if (s->pool)
+        tvmrt_pool_free(s->pool);
     free(s->pool_memory);
     free(s->arena);
-    if (s->jit) s->job.k.backend->jit_free(s->jit);
-    if (s->model.handle) tvmrt_model_close(&s->model);
+    if (s->jit)
+        s->job.k.backend->jit_free(s->jit);
+    if (s->model.handle)
+        tvmrt_model_close(&s->model);
 }
 
 static bool run_once(Session *s)
@@ -229,18 +261,20 @@ static bool run_once(Session *s)
     int32_t rc = s->info->run(s->in, s->out, &s->params);
 
     if (rc && s->device && *s->device->last_error(s->device->self))
-        return diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d: %s", (int)rc,
-                          s->device->last_error(s->device->self));
-    return rc == 0 || diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d", (int)rc);
+        return diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d: %s",
+                          (int)rc, s->device->last_error(s->device->self));
+    return rc == 0 ||
+           diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d", (int)rc);
 }
 
 /* ---- results ---- */
 
 static NpyArray array_of(Arena *a, const tvmcc_tensor_info *t, void *data)
 {
-    static const char kinds[] = {[TVMCC_INT] = 'i', [TVMCC_UINT] = 'u', [TVMCC_FLOAT] = 'f', [TVMCC_BOOL] = 'b'};
-    int64_t          *dims    = DUP_ARRAY(a, t->dims, t->ndim);
-    char              kind    = t->code < sizeof kinds && kinds[t->code] ? kinds[t->code] : 'V';
+    static const char kinds[] = {
+        [TVMCC_INT] = 'i', [TVMCC_UINT] = 'u', [TVMCC_FLOAT] = 'f', [TVMCC_BOOL] = 'b'};
+    int64_t *dims = DUP_ARRAY(a, t->dims, t->ndim);
+    char     kind = t->code < sizeof kinds && kinds[t->code] ? kinds[t->code] : 'V';
 
     return (NpyArray){t->name, kind, t->bits / 8u, t->ndim, dims, {data, t->bytes}};
 }
@@ -262,12 +296,14 @@ static bool compare(Session *s, const char *path)
     NpyArray      *want;
     bool           ok = true;
 
-    if (!read_npz(s, path, &n, &want)) return false;
+    if (!read_npz(s, path, &n, &want))
+        return false;
     for (uint32_t i = 0; i < n; i++) {
         const tvmcc_tensor_info *t = NULL;
         void                    *got = NULL;
         for (uint32_t j = 0; j < s->info->noutputs; j++)
-            if (!strcmp(s->info->outputs[j].name, want[i].name)) t = &s->info->outputs[j], got = s->out[j];
+            if (!strcmp(s->info->outputs[j].name, want[i].name))
+                t = &s->info->outputs[j], got = s->out[j];
         if (!t || !same_type(t, &want[i]) || t->bytes != want[i].data.n) {
             diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
                        "output '%s' is missing or has another type or shape", want[i].name);
@@ -279,24 +315,31 @@ static bool compare(Session *s, const char *path)
         double   err = 0, sum = 0, most = 0;
         size_t   at = 0, bad = 0, cells = t->bytes / step;
         for (size_t k = 0; k < cells; k++) {
-            double a = dtype_get_f(type, (char *)got + k * step), b = dtype_get_f(type, want[i].data.at + k * step);
+            double a = dtype_get_f(type, (char *)got + k * step),
+                   b = dtype_get_f(type, want[i].data.at + k * step);
             double e = fabs(a - b);
-            if ((isnan(a) && isnan(b)) || a == b) e = 0;
-            if (isnan(e)) bad++;
-            if (e > err) err = e, at = k;
-            if (fabs(b) > most && isfinite(b)) most = fabs(b);
+            if ((isnan(a) && isnan(b)) || a == b)
+                e = 0;
+            if (isnan(e))
+                bad++;
+            if (e > err)
+                err = e, at = k;
+            if (fabs(b) > most && isfinite(b))
+                most = fabs(b);
             sum += e;
         }
         double limit = o->rtol * most + o->atol;
         double mean = cells ? sum / (double)cells : 0;
         if (bad || (o->judge_mean ? mean : err) > limit) {
             diag_error(s->driver->diags, E_MISMATCH, NO_LOC,
-                       "output '%s' differs by %.3g at element %zu, %.3g in the mean; at most %.3g is allowed%s", t->name, err, at,
-                       mean, limit, bad ? "; some elements are NaN" : "");
+                       "output '%s' differs by %.3g at element %zu, %.3g in the mean; at most %.3g "
+                       "is allowed%s",
+                       t->name, err, at, mean, limit, bad ? "; some elements are NaN" : "");
             ok = false;
         } else if (!o->json) {
-            say(s->driver, "output '%s' agrees: largest error %.3g, mean %.3g, largest value %.3g\n", t->name,
-                     err, mean, most);
+            say(s->driver,
+                "output '%s' agrees: largest error %.3g, mean %.3g, largest value %.3g\n", t->name,
+                err, mean, most);
         }
     }
     return ok;
@@ -304,19 +347,21 @@ static bool compare(Session *s, const char *path)
 
 static void print_top(Session *s, uint32_t top)
 {
-    const tvmcc_tensor_info *t    = &s->info->outputs[0];
+    const tvmcc_tensor_info *t = &s->info->outputs[0];
     DType                    type = {t->code, t->bits, 1};
-    size_t                   n    = t->bytes / dtype_bytes(type);
+    size_t                   n = t->bytes / dtype_bytes(type);
     bool                    *used = NEW_ARRAY(s->driver->arena, bool, n + 1);
 
     for (uint32_t k = 0; k < top && k < n; k++) {
         size_t best = n;
         for (size_t i = 0; i < n; i++)
-            if (!used[i] && (best == n || dtype_get_f(type, (char *)s->out[0] + i * dtype_bytes(type)) >
-                                              dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type))))
+            if (!used[i] &&
+                (best == n || dtype_get_f(type, (char *)s->out[0] + i * dtype_bytes(type)) >
+                                  dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type))))
                 best = i;
         used[best] = true;
-        say(s->driver, "%8zu  %.6g\n", best, dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type)));
+        say(s->driver, "%8zu  %.6g\n", best,
+            dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type)));
     }
 }
 
@@ -342,13 +387,14 @@ static bool measure(Session *s, Times *out)
     for (uint32_t i = 0; i < repeat; i++) {
         double from = now();
         for (uint32_t j = 0; j < number; j++)
-            if (!run_once(s)) return false;
+            if (!run_once(s))
+                return false;
         ms[i] = (now() - from) * 1e3 / number;
         sum += ms[i];
     }
     qsort(ms, repeat, sizeof *ms, by_value);
-    *out = (Times){ms[0], repeat % 2 ? ms[repeat / 2] : (ms[repeat / 2 - 1] + ms[repeat / 2]) / 2, sum / repeat,
-                   ms[(uint32_t)(0.95 * (repeat - 1) + 0.5)]};
+    *out = (Times){ms[0], repeat % 2 ? ms[repeat / 2] : (ms[repeat / 2 - 1] + ms[repeat / 2]) / 2,
+                   sum / repeat, ms[(uint32_t)(0.95 * (repeat - 1) + 0.5)]};
     return true;
 }
 
@@ -358,15 +404,19 @@ int cmd_run(Driver *driver)
     const Options *o = &driver->opt;
     Times          t;
 
-    if (!driver->opt.rtol) driver->opt.rtol = 1e-3;
+    if (!driver->opt.rtol)
+        driver->opt.rtol = 1e-3;
     bool ok = open_session(&s);
-    ok      = ok && (o->print_time ? run_once(&s) && measure(&s, &t) : run_once(&s));
+    ok = ok && (o->print_time ? run_once(&s) && measure(&s, &t) : run_once(&s));
     if (ok && o->print_time)
-        say(driver, "%.4f ms median, %.4f min, %.4f mean, %.4f p95; %u runs, %u threads\n", t.median, t.min,
-                 t.mean, t.p95, o->repeat * o->number, s.params.threads);
-    if (ok && o->print_top) print_top(&s, o->print_top);
-    if (ok && o->out_npz) ok = write_outputs(&s, o->out_npz);
-    if (ok && o->expect_npz) compare(&s, o->expect_npz);
+        say(driver, "%.4f ms median, %.4f min, %.4f mean, %.4f p95; %u runs, %u threads\n",
+            t.median, t.min, t.mean, t.p95, o->repeat * o->number, s.params.threads);
+    if (ok && o->print_top)
+        print_top(&s, o->print_top);
+    if (ok && o->out_npz)
+        ok = write_outputs(&s, o->out_npz);
+    if (ok && o->expect_npz)
+        compare(&s, o->expect_npz);
     close_session(&s);
     return 0;
 }
@@ -377,20 +427,25 @@ int cmd_bench(Driver *driver)
     Times         t;
     struct rusage use;
 
-    if (driver->opt.repeat == 1) driver->opt.repeat = 20;
+    if (driver->opt.repeat == 1)
+        driver->opt.repeat = 20;
     if (open_session(&s) && run_once(&s) && run_once(&s) && measure(&s, &t)) {
         getrusage(RUSAGE_SELF, &use);
-        const tvmcc_model_info *info    = s.info;
+        const tvmcc_model_info *info = s.info;
         double                  compile = s.compiled ? job_seconds(&s.job) : 0;
-        size_t weights = info->nweights ? info->weights[0].bytes : 0, code = s.compiled ? job_code_bytes(&s.job) : 0;
+        size_t                  weights = info->nweights ? info->weights[0].bytes : 0,
+               code = s.compiled ? job_code_bytes(&s.job) : 0;
         const char *form = driver->opt.json
-                               ? "{\"model\": \"%s\", \"threads\": %u, \"ms\": {\"min\": %.4f, \"median\": %.4f, \"mean\": %.4f, "
-                                 "\"p95\": %.4f}, \"compile_s\": %.3f, \"code_bytes\": %zu, \"weights_bytes\": %zu, "
+                               ? "{\"model\": \"%s\", \"threads\": %u, \"ms\": {\"min\": %.4f, "
+                                 "\"median\": %.4f, \"mean\": %.4f, "
+                                 "\"p95\": %.4f}, \"compile_s\": %.3f, \"code_bytes\": %zu, "
+                                 "\"weights_bytes\": %zu, "
                                  "\"arena_bytes\": %zu, \"peak_rss_kib\": %ld}\n"
-                               : "%s, %u threads: %.4f ms min, %.4f median, %.4f mean, %.4f p95\ncompile %.3f s, code %zu bytes, "
+                               : "%s, %u threads: %.4f ms min, %.4f median, %.4f mean, %.4f "
+                                 "p95\ncompile %.3f s, code %zu bytes, "
                                  "weights %zu bytes, arena %zu bytes, peak RSS %ld KiB\n";
-        say(driver, form, info->name, s.params.threads, t.min, t.median, t.mean, t.p95, compile, code, weights,
-                 s.params.arena_bytes, use.ru_maxrss);
+        say(driver, form, info->name, s.params.threads, t.min, t.median, t.mean, t.p95, compile,
+            code, weights, s.params.arena_bytes, use.ru_maxrss);
     }
     close_session(&s);
     return 0;

@@ -1,5 +1,5 @@
-/* From a model file to code, step by step.  Every verb goes through these functions; what is printed,
- * written or run is the verb's own business. */
+/* From a model file to code, step by step.  Every verb goes through these functions; what is
+ * printed, written or run is the verb's own business. */
 #include "driver/compile.h"
 
 #include <stdlib.h>
@@ -20,9 +20,10 @@ bool compile_target(Ctx *c, Compiled *k)
     const char *kind = intern_n(c->strings, text, strcspn(text, " ,"));
 
     k->backend = backend_find(kind);
-    if (!k->backend) k->backend = backend_of(KIND_LLVM); /* a plain triple */
+    if (!k->backend)
+        k->backend = backend_of(KIND_LLVM); /* a plain triple */
     c->target = k->backend->parse_target(c, text);
-    c->eval   = &eval_jit;
+    c->eval = &eval_jit;
     return c->target != NULL;
 }
 
@@ -30,7 +31,7 @@ bool compile_import(Ctx *c, Compiled *k)
 {
     double from = now();
 
-    k->imported   = frontend_import(c, k->o->path, k->o->format, &k->o->import, &k->files);
+    k->imported = frontend_import(c, k->o->path, k->o->format, &k->o->import, &k->files);
     k->seconds[0] = now() - from;
     return k->imported != NULL;
 }
@@ -39,7 +40,7 @@ bool compile_graph(Ctx *c, Compiled *k)
 {
     double from = now();
 
-    k->module     = run_graph_passes(c, k->imported, &k->o->passes);
+    k->module = run_graph_passes(c, k->imported, &k->o->passes);
     k->seconds[1] = now() - from;
     return k->module != NULL;
 }
@@ -48,7 +49,7 @@ bool compile_plan(Ctx *c, Compiled *k)
 {
     double from = now();
 
-    k->plan       = lower(c, k->module, k->entry, &k->o->passes);
+    k->plan = lower(c, k->module, k->entry, &k->o->passes);
     k->seconds[2] = now() - from;
     return k->plan != NULL;
 }
@@ -63,14 +64,16 @@ static const TirModule *prepack_module(Ctx *c, const Plan *p, const PassOptions 
 
     for (uint32_t i = 0; i < p->nconsts; i++) {
         const Func *f = p->consts[i].prepack;
-        if (!f || map_get(seen, PTR_KEY(f))) continue;
+        if (!f || map_get(seen, PTR_KEY(f)))
+            continue;
         map_put(seen, PTR_KEY(f), (void *)1);
         Func g = *f;
         g.name = intern_printf(c->strings, "prepack%u", i);
         map_put(seen, PTR_KEY(f), (void *)(uintptr_t)g.name);
         vec_push(c->arena, &funcs, func_new(c, g));
     }
-    if (!funcs.n) return tirmod_new(c, 0, NULL);
+    if (!funcs.n)
+        return tirmod_new(c, 0, NULL);
     return run_tir_passes(c, tirmod_new(c, funcs.n, funcs.at), o);
 }
 
@@ -78,21 +81,24 @@ typedef void JitFn(void *const *buffers, const int64_t *scalars);
 
 bool compile_weights(Ctx *c, Compiled *k)
 {
-    const Plan      *p    = k->plan;
-    const Backend   *b    = backend_of(KIND_LLVM);
-    const Target    *host = b->parse_target(c, "llvm");
-    const Target    *saved = c->target;
-    PassOptions      po   = {.jobs = 1};
-    Map             *name = map_new(c->arena);
-    uint8_t         *blob;
-    Jit             *j    = NULL;
+    const Plan    *p = k->plan;
+    const Backend *b = backend_of(KIND_LLVM);
+    const Target  *host = b->parse_target(c, "llvm");
+    const Target  *saved = c->target;
+    PassOptions    po = {.jobs = 1};
+    Map           *name = map_new(c->arena);
+    uint8_t       *blob;
+    Jit           *j = NULL;
 
-    if (!host) return false;
+    if (!host)
+        return false;
     c->target = host;
     const TirModule *m = prepack_module(c, p, &po);
     c->target = saved;
-    if (!m) return false;
-    if (m->nfuncs && !(j = b->jit(c, m, host))) return false;
+    if (!m)
+        return false;
+    if (m->nfuncs && !(j = b->jit(c, m, host)))
+        return false;
     for (uint32_t i = 0; i < p->nconsts; i++) {
         const Func *f = p->consts[i].prepack;
         if (f && !map_get(name, PTR_KEY(f)))
@@ -107,13 +113,15 @@ bool compile_weights(Ctx *c, Compiled *k)
             continue;
         }
         void  *buffers[2] = {(void *)(uintptr_t)q->data->data.at, blob + q->offset};
-        void  *sym        = b->jit_symbol(j, map_get(name, PTR_KEY(q->prepack)));
+        void  *sym = b->jit_symbol(j, map_get(name, PTR_KEY(q->prepack)));
         JitFn *fn;
-        if (!sym) BUG("a prepack function was lost");
+        if (!sym)
+            BUG("a prepack function was lost");
         memcpy(&fn, &sym, sizeof sym);
         fn(buffers, NULL);
     }
-    if (j) b->jit_free(j);
+    if (j)
+        b->jit_free(j);
     k->weights = (Bytes){blob, p->weights_bytes};
     return true;
 }
@@ -144,7 +152,7 @@ void compile_start(Ctx *c, Compiled *k, const CompileOptions *o)
     const char *file = strrchr(o->path, '/') ? strrchr(o->path, '/') + 1 : o->path;
     size_t      stem = strcspn(file, ".");
 
-    *k       = (Compiled){.o = o};
+    *k = (Compiled){.o = o};
     k->entry = c_identifier(c->arena, o->entry ? o->entry : intern_n(c->strings, file, stem));
 }
 
@@ -152,13 +160,14 @@ bool compile_desc(Ctx *c, Compiled *k)
 {
     ModelDesc *d = k->desc = desc_of_plan(c, k->plan);
 
-    if (!d) return false;
-    d->model        = strrchr(k->o->path, '/') ? strrchr(k->o->path, '/') + 1 : k->o->path;
-    d->weights_sha  = sha256(k->weights);
+    if (!d)
+        return false;
+    d->model = strrchr(k->o->path, '/') ? strrchr(k->o->path, '/') + 1 : k->o->path;
+    d->weights_sha = sha256(k->weights);
     d->weights_mode = k->o->weights_mode;
-    d->model_sha    = k->module->sha;
-    d->toolchain    = compiler_version();
-    d->build_id     = build_id(c, k);
+    d->model_sha = k->module->sha;
+    d->toolchain = compiler_version();
+    d->build_id = build_id(c, k);
     memcpy(k->info.model_sha, d->model_sha.b, sizeof d->model_sha.b);
     memcpy(k->info.build_id, d->build_id.b, sizeof d->build_id.b);
     memcpy(k->info.weights_sha, d->weights_sha.b, sizeof d->weights_sha.b);
@@ -167,14 +176,14 @@ bool compile_desc(Ctx *c, Compiled *k)
 
 bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
 {
-    CodegenOptions o    = k->o->codegen;
+    CodegenOptions o = k->o->codegen;
     double         from = now();
 
-    o.entry         = k->entry;
-    o.opt_level     = (uint32_t)k->o->passes.opt_level;
+    o.entry = k->entry;
+    o.opt_level = (uint32_t)k->o->passes.opt_level;
     o.embed_weights = k->o->weights_mode == WEIGHTS_EMBED;
-    bool ok         = k->backend->codegen(c, k->plan, &o, &k->info, kind, out);
-    k->seconds[3]   = now() - from;
+    bool ok = k->backend->codegen(c, k->plan, &o, &k->info, kind, out);
+    k->seconds[3] = now() - from;
     return ok;
 }
 
@@ -183,14 +192,20 @@ bool compile_all(Ctx *c, Compiled *k)
     static const struct {
         const char *name;
         bool (*run)(Ctx *c, Compiled *k);
-    } steps[] = {{"target", compile_target}, {"import", compile_import}, {"graph passes", compile_graph},
-                 {"kernels", compile_plan},  {"weights", compile_weights}, {"description", compile_desc}};
+    } steps[] = {{"target", compile_target},      {"import", compile_import},
+                 {"graph passes", compile_graph}, {"kernels", compile_plan},
+                 {"weights", compile_weights},    {"description", compile_desc}};
 
     for (uint32_t i = 0; i < COUNT(steps); i++) {
-        if (k->o->progress) k->o->progress(k->o->progress_user, steps[i].name, i, COUNT(steps) + 1);
-        if (!steps[i].run(c, k) || diag_errors(c->diags)) return false;
+        if (k->o->progress)
+            k->o->progress(k->o->progress_user, steps[i].name, i, COUNT(steps) + 1);
+        if (!steps[i].run(c, k) || diag_errors(c->diags))
+            return false;
     }
     return true;
 }
 
-const char *compiler_version(void) { return "tvmcc " TVMCC_VERSION; }
+const char *compiler_version(void)
+{
+    return "tvmcc " TVMCC_VERSION;
+}

@@ -11,26 +11,26 @@
 #include "passes/passes.h"
 
 typedef struct {
-    const char    *path, *format;  /* format NULL: by the first bytes */
+    const char    *path, *format; /* format NULL: by the first bytes */
     ImportOptions  import;
     PassOptions    passes;
-    const char    *target;         /* target string, NULL: this machine's baseline */
-    const char    *entry;          /* NULL: from the file's name */
+    const char    *target; /* target string, NULL: this machine's baseline */
+    const char    *entry;  /* NULL: from the file's name */
     CodegenOptions codegen;
     WeightsMode    weights_mode;
-    void         (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
-    void          *progress_user;
+    void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
+    void *progress_user;
 } CompileOptions;
 
 typedef struct {
     const CompileOptions *o;
     const Backend        *backend;
-    ImportFiles           files;    /* all that was read, for depfiles */
+    ImportFiles           files;             /* all that was read, for depfiles */
     const Module         *imported, *module; /* before and after the graph passes */
     const Plan           *plan;
-    Bytes                 weights;  /* the blob: constants packed, in the plan's order */
+    Bytes                 weights; /* the blob: constants packed, in the plan's order */
     ModelDesc            *desc;
-    const char           *entry;    /* prefix of functions, a C identifier */
+    const char           *entry; /* prefix of functions, a C identifier */
     CodegenInfo           info;
     double                seconds[4]; /* import, graph, lower, code */
 } Compiled;
@@ -38,7 +38,7 @@ typedef struct {
 /* A fresh compile of the options' model; the entry is decided here. */
 void compile_start(Ctx *c, Compiled *k, const CompileOptions *o);
 /* Each step needs those before it; false with errors recorded. */
-bool compile_target(Ctx *c, Compiled *k);   /* c->target and the backend */
+bool compile_target(Ctx *c, Compiled *k); /* c->target and the backend */
 bool compile_import(Ctx *c, Compiled *k);
 bool compile_graph(Ctx *c, Compiled *k);
 bool compile_plan(Ctx *c, Compiled *k);

@@ -77,7 +77,7 @@ typedef struct {
     /* the model */
     const char *format, *weights;
     VEC(ImportShape) shapes; /* `name:[1,3,224,224]`; name "" when only the shape was given */
-    VEC(ImportDim) dims;      /* `N=8` */
+    VEC(ImportDim) dims;     /* `N=8` */
 
     /* what for */
     TextList    targets;
@@ -87,7 +87,7 @@ typedef struct {
     bool        pic, fast_math, winograd;
     bool        opt_level_given;
     const char *steps; /* --steps */
-    PassOptions pass; /* -O, --passes, --stop-after, ..., -j */
+    PassOptions pass;  /* -O, --passes, --stop-after, ..., -j */
 
     /* what comes out, and where */
     uint32_t    emit; /* set of 1u << PRODUCT_x; 0: what the suffix of the output says */

@@ -14,10 +14,13 @@ static bool elems_of(const Type *t, int64_t *sum)
 {
     int64_t n;
 
-    if (!t) return false;
-    if (t->kind == TYPE_TENSOR) return type_elems(t, &n) && checked_add(*sum, n, sum);
+    if (!t)
+        return false;
+    if (t->kind == TYPE_TENSOR)
+        return type_elems(t, &n) && checked_add(*sum, n, sum);
     for (uint32_t i = 0; i < t->n; i++)
-        if (!elems_of(t->parts[i], sum)) return false;
+        if (!elems_of(t->parts[i], sum))
+            return false;
     return t->kind == TYPE_TUPLE;
 }
 
@@ -25,12 +28,14 @@ static bool elems_of(const Type *t, int64_t *sum)
 static bool is_small(Ctx *c, const Expr *e)
 {
     ExprList list = expr_post_order(c, e);
-    int64_t  sum  = 0;
+    int64_t  sum = 0;
 
     for (uint32_t i = 0; i < list.n; i++) {
         const Expr *x = list.at[i];
-        if (x->kind != EXPR_CALL && x->kind != EXPR_CONST) continue;
-        if (!elems_of(x->type, &sum)) return true; /* control flow: the interpreter knows it */
+        if (x->kind != EXPR_CALL && x->kind != EXPR_CONST)
+            continue;
+        if (!elems_of(x->type, &sum))
+            return true; /* control flow: the interpreter knows it */
     }
     return sum <= INTERP_ELEMS;
 }
@@ -40,7 +45,8 @@ static const Expr *const_of(Ctx *c, const Type *t, void *data)
     int64_t n = 0;
 
     type_elems(t, &n);
-    return expr_const(c, const_new(c, "folded", t, (Bytes){data, (size_t)n * dtype_bytes(t->dtype)}), NO_LOC);
+    return expr_const(
+        c, const_new(c, "folded", t, (Bytes){data, (size_t)n * dtype_bytes(t->dtype)}), NO_LOC);
 }
 
 static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
@@ -49,9 +55,10 @@ static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
     CodegenOptions o = {.entry = "fold", .opt_level = 1, .jobs = 1};
     void         **out = NEW_ARRAY(c->arena, void *, p->nout + 1);
     const Expr   **res = NEW_ARRAY(c->arena, const Expr *, p->nout + 1);
-    Jit           *j   = b->jit_plan(c, p, &o);
+    Jit           *j = b->jit_plan(c, p, &o);
 
-    if (!j) return NULL;
+    if (!j)
+        return NULL;
     const tvmcc_model_info *(*info)(void) = NULL;
     void *sym = b->jit_symbol(j, "fold_info");
     memcpy(&info, &sym, sizeof sym);
@@ -60,50 +67,57 @@ static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
         type_elems(p->out[i].type, &n);
         out[i] = arena_alloc(c->arena, (size_t)n * dtype_bytes(p->out[i].type->dtype) + 64);
     }
-    void  *memory = aligned_alloc(64, (p->arena_bytes + p->private_bytes + 127) / 64 * 64);
-    tvmcc_params params = {.struct_bytes = sizeof params, .threads = 1, .arena = memory,
+    void        *memory = aligned_alloc(64, (p->arena_bytes + p->private_bytes + 127) / 64 * 64);
+    tvmcc_params params = {.struct_bytes = sizeof params,
+                           .threads = 1,
+                           .arena = memory,
                            .arena_bytes = p->arena_bytes + p->private_bytes + 64,
-                           .weights = weights.at, .weights_bytes = weights.n};
+                           .weights = weights.at,
+                           .weights_bytes = weights.n};
     /* There are no inputs; the pointer to them may still not be NULL. */
     int32_t rc = memory ? info()->run(out, out, &params) : TVMCC_E_MISMATCH;
     free(memory);
     b->jit_free(j);
-    if (rc) return error_at(c, E_PASS, e->loc, "evaluating a constant gave status %d", (int)rc);
-    for (uint32_t i = 0; i < p->nout; i++) res[i] = const_of(c, p->out[i].type, out[i]);
+    if (rc)
+        return error_at(c, E_PASS, e->loc, "evaluating a constant gave status %d", (int)rc);
+    for (uint32_t i = 0; i < p->nout; i++)
+        res[i] = const_of(c, p->out[i].type, out[i]);
     return e->type->kind == TYPE_TENSOR ? res[0] : expr_tuple(c, p->nout, res, e->loc);
 }
 
 static const Expr *eval_with_jit(const Evaluator *ev, Ctx *c, const Expr *e)
 {
     (void)ev;
-    if (is_small(c, e)) return eval_interp.eval(&eval_interp, c, e);
+    if (is_small(c, e))
+        return eval_interp.eval(&eval_interp, c, e);
     /* A context of its own options: host target, no schedules. */
-    const Backend *b     = backend_of(KIND_LLVM);
-    const Target  *saved = c->target;
+    const Backend   *b = backend_of(KIND_LLVM);
+    const Target    *saved = c->target;
     const Evaluator *was = c->eval;
-    PassOptions    graph = {.passes = "infer_type,simplify_inference,infer_type,fuse_ops", .jobs = 1};
-    PassOptions    po    = {.opt_level = 0, .jobs = 1};
-    Arena         *scratch = c->scratch; /* the pass that asks still uses it */
-    GlobalDef      def   = {intern(c->strings, "main"), NULL};
-    const Expr    *out   = NULL;
+    PassOptions graph = {.passes = "infer_type,simplify_inference,infer_type,fuse_ops", .jobs = 1};
+    PassOptions po = {.opt_level = 0, .jobs = 1};
+    Arena      *scratch = c->scratch; /* the pass that asks still uses it */
+    GlobalDef   def = {intern(c->strings, "main"), NULL};
+    const Expr *out = NULL;
 
-    def.func  = expr_func(c, 0, NULL, e, (FuncData){0}, e->loc);
-    c->target  = b->parse_target(c, "llvm");
-    c->eval    = &eval_interp;
+    def.func = expr_func(c, 0, NULL, e, (FuncData){0}, e->loc);
+    c->target = b->parse_target(c, "llvm");
+    c->eval = &eval_interp;
     c->scratch = arena_new(NULL);
-    const Module *m    = run_graph_passes(c, module_new(c, NULL, 1, &def), &graph);
+    const Module *m = run_graph_passes(c, module_new(c, NULL, 1, &def), &graph);
     const Plan   *plan = m && c->target ? lower(c, m, "fold", &po) : NULL;
     if (plan) {
         uint8_t *w = arena_alloc(c->arena, plan->weights_bytes + 64);
         w = (uint8_t *)(((uintptr_t)w + 63) & ~(uintptr_t)63);
         for (uint32_t i = 0; i < plan->nconsts; i++)
-            memcpy(w + plan->consts[i].offset, plan->consts[i].data->data.at, plan->consts[i].bytes);
+            memcpy(w + plan->consts[i].offset, plan->consts[i].data->data.at,
+                   plan->consts[i].bytes);
         out = run_plan(c, plan, e, (Bytes){w, plan->weights_bytes});
     }
     arena_free(c->scratch);
     c->scratch = scratch;
-    c->target  = saved;
-    c->eval    = was;
+    c->target = saved;
+    c->eval = was;
     return out;
 }
 

@@ -13,7 +13,7 @@ typedef struct {
 } Job;
 
 /* From the command line; `target` is what counts when it names none. */
-bool   job_start(Driver *driver, Job *job, const char *target);
+bool job_start(Driver *driver, Job *job, const char *target);
 /* A library or an archive, rather than a model file. */
 bool job_is_product(const char *path);
 /* Bytes of machine code, by compiling once more to an object. */

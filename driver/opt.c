@@ -7,8 +7,8 @@
  *
  *     tvmcc opt --steps="split %x by 4 -> %a, %b" conv.te     a schedule of one kernel
  *
- * The module is Relay, TE if the file is called *.te or -x te says so, or TIR if it is called *.tir,
- * -x tir says so, or the first pass is one over TIR. */
+ * The module is Relay, TE if the file is called *.te or -x te says so, or TIR if it is called
+ * *.tir, -x tir says so, or the first pass is one over TIR. */
 #include "backends/backend.h"
 #include "driver/driver.h"
 #include "ops/ops.h"
@@ -117,8 +117,8 @@ int cmd_opt(Driver *driver)
         diag_error(driver->diags, E_USAGE, NO_LOC, "'opt' takes one module, not %u", o->inputs.n);
     if (o->format && strcmp(o->format, "tir") != 0 && strcmp(o->format, "relay") != 0 &&
         strcmp(o->format, "te") != 0)
-        diag_error(driver->diags, E_USAGE, NO_LOC, "'-x' takes 'relay', 'te' or 'tir' here, not '%s'",
-                   o->format);
+        diag_error(driver->diags, E_USAGE, NO_LOC,
+                   "'-x' takes 'relay', 'te' or 'tir' here, not '%s'", o->format);
     if (diag_errors(driver->diags) || !file_map(driver->diags, path, &text))
         return 1;
     diag_source(driver->diags, path, text);

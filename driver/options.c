@@ -327,7 +327,7 @@ static bool set_shapes(Parser *p, const Option *row, UNUSED void *field, const c
 static bool set_dim(Parser *p, const Option *row, UNUSED void *field, const char *argument)
 {
     const char *equals = strrchr(argument, '=');
-    ImportDim    dim = {NULL, 0};
+    ImportDim   dim = {NULL, 0};
 
     if (!equals || equals == argument || !parse_int(equals + 1, 0, INT64_MAX, &dim.value))
         return wrong(p, row, argument, "a name and a value such as 'N=8'");

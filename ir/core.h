@@ -51,21 +51,37 @@ static inline bool dtype_eq(DType a, DType b)
 {
     return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
-static inline bool dtype_is_float(DType t) { return t.code == DT_FLOAT || t.code == DT_BFLOAT; }
-static inline bool dtype_is_bool(DType t) { return t.code == DT_BOOLEAN; }
-static inline bool dtype_is_int(DType t) { return t.code == DT_INT || t.code == DT_UINT; }
-static inline uint32_t dtype_bytes(DType t) { return (uint32_t)t.bits / 8 * t.lanes; }
-static inline DType dtype_lanes(DType t, uint16_t lanes) { t.lanes = lanes; return t; }
-const char *dtype_text(Ctx *c, DType t);              /* "f32", "f32x8"; interned */
+static inline bool dtype_is_float(DType t)
+{
+    return t.code == DT_FLOAT || t.code == DT_BFLOAT;
+}
+static inline bool dtype_is_bool(DType t)
+{
+    return t.code == DT_BOOLEAN;
+}
+static inline bool dtype_is_int(DType t)
+{
+    return t.code == DT_INT || t.code == DT_UINT;
+}
+static inline uint32_t dtype_bytes(DType t)
+{
+    return (uint32_t)t.bits / 8 * t.lanes;
+}
+static inline DType dtype_lanes(DType t, uint16_t lanes)
+{
+    t.lanes = lanes;
+    return t;
+}
+const char *dtype_text(Ctx *c, DType t); /* "f32", "f32x8"; interned */
 bool        dtype_parse(const char *text, DType *out);
 /* Smallest and largest finite value as doubles (integers saturate to what a double holds). */
-double      dtype_min(DType t);
-double      dtype_max(DType t);
+double dtype_min(DType t);
+double dtype_max(DType t);
 /* One element of memory as double / int64 and back (round to nearest even; f16 and bf16 too). */
-double      dtype_get_f(DType t, const void *p);
-int64_t     dtype_get_i(DType t, const void *p);
-void        dtype_put_f(DType t, void *p, double v);
-void        dtype_put_i(DType t, void *p, int64_t v);
+double  dtype_get_f(DType t, const void *p);
+int64_t dtype_get_i(DType t, const void *p);
+void    dtype_put_f(DType t, void *p, double v);
+void    dtype_put_i(DType t, void *p, int64_t v);
 
 /* ---- attrs.c: attribute records of operators -------------------------------------------------- */
 
@@ -78,7 +94,15 @@ typedef struct {
     const double *at;
 } Floats;
 
-typedef enum { ATTR_INT, ATTR_BOOL, ATTR_FLOAT, ATTR_STR, ATTR_DTYPE, ATTR_INTS, ATTR_FLOATS } AttrType;
+typedef enum {
+    ATTR_INT,
+    ATTR_BOOL,
+    ATTR_FLOAT,
+    ATTR_STR,
+    ATTR_DTYPE,
+    ATTR_INTS,
+    ATTR_FLOATS
+} AttrType;
 
 typedef struct {
     const char *name;
@@ -99,11 +123,11 @@ void    *attrs_new(Ctx *c, const AttrRecord *r); /* all defaults */
 bool     attrs_equal(const AttrRecord *r, const void *a, const void *b);
 uint64_t attrs_hash(const AttrRecord *r, const void *a);
 /* Prints `, name=value` for every field that differs from its default (strings quoted). */
-void     attrs_print(Ctx *c, const AttrRecord *r, const void *a, StrBuf *out);
+void attrs_print(Ctx *c, const AttrRecord *r, const void *a, StrBuf *out);
 /* Set a field from its text; false: no such field or the text does not fit. */
-bool     attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, const char *text);
-Ints     ints_dup(Ctx *c, const int64_t *at, uint32_t n);
-Ints     ints_of(Ctx *c, uint32_t n, ...);       /* n int arguments */
+bool attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, const char *text);
+Ints ints_dup(Ctx *c, const int64_t *at, uint32_t n);
+Ints ints_of(Ctx *c, uint32_t n, ...); /* n int arguments */
 
 /* ---- the operator row ---------------------------------------------------------------------------- */
 
@@ -134,57 +158,57 @@ typedef const Type *RelFn(Ctx *c, Loc loc, const void *attrs, const Type *const 
 typedef bool ComputeFn(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out);
 /* The same call as simpler operators (batch_norm for inference, dropout), or NULL. */
 typedef const Expr *ExpandFn(Ctx *c, const Expr *call);
-/* The same call with its data operands in blocked layout NCHW<block>c (shape N, ceil(C/block), H, W,
- * block), or NULL if it cannot; args[i] is the blocked operand or the original one where it has no
- * channel dimension of its own.  See passes/graph/alter_layout.c. */
+/* The same call with its data operands in blocked layout NCHW<block>c (shape N, ceil(C/block), H,
+ * W, block), or NULL if it cannot; args[i] is the blocked operand or the original one where it has
+ * no channel dimension of its own.  See passes/graph/alter_layout.c. */
 typedef const Expr *BlockFn(Ctx *c, const Expr *call, const Expr *const *args, uint32_t block);
 
 struct Op {
     uint32_t          id;
-    const char       *text;     /* "nn.conv2d" */
+    const char       *text; /* "nn.conv2d" */
     uint32_t          min_in, max_in;
-    const AttrRecord *attrs;    /* NULL: none */
+    const AttrRecord *attrs; /* NULL: none */
     RelFn            *rel;
     FusionKind        fusion;
-    ComputeFn        *compute;  /* NULL: only through expand */
-    ExpandFn         *expand;   /* NULL: none */
-    BlockFn          *block;    /* NULL: needs plain layouts */
+    ComputeFn        *compute; /* NULL: only through expand */
+    ExpandFn         *expand;  /* NULL: none */
+    BlockFn          *block;   /* NULL: needs plain layouts */
 };
 
 typedef struct {
     uint32_t  n;
     const Op *at;
 } OpTable;
-const Op *op_find(const Ctx *c, const char *text);  /* NULL if unknown */
+const Op *op_find(const Ctx *c, const char *text); /* NULL if unknown */
 
 /* ---- target.c: what code is generated for ------------------------------------------------------- */
 
 typedef enum { KIND_LLVM, KIND_OPENCL } TargetKind; /* rows of backends.def, in its order */
 
 struct Target {
-    TargetKind  kind;
-    const char *text;          /* canonical string: "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell" */
-    const char *triple, *mcpu; /* LLVM's spelling */
-    const char *features;      /* "+avx2,+fma" as LLVM wants it */
-    const char *abi;           /* -mabi= as LLVM wants it; "" for the default */
-    const Target *host;        /* of a device target; NULL for CPUs */
+    TargetKind    kind;
+    const char   *text; /* canonical string: "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell" */
+    const char   *triple, *mcpu; /* LLVM's spelling */
+    const char   *features;      /* "+avx2,+fma" as LLVM wants it */
+    const char   *abi;           /* -mabi= as LLVM wants it; "" for the default */
+    const Target *host;          /* of a device target; NULL for CPUs */
     /* Limits that rules and passes ask for; never compare names. */
     uint32_t pointer_bits;
-    uint32_t vector_bytes;     /* widest register worth using: 16, 32, 64; 4: no vectors */
-    uint32_t vector_regs;      /* architectural vector registers: 16, 32 */
+    uint32_t vector_bytes; /* widest register worth using: 16, 32, 64; 4: no vectors */
+    uint32_t vector_regs;  /* architectural vector registers: 16, 32 */
     bool     has_fma;
-    bool     fma_mem_splat;    /* FMA can broadcast from memory (AVX-512) */
+    bool     fma_mem_splat;                /* FMA can broadcast from memory (AVX-512) */
     uint32_t l1_bytes, l2_bytes, l3_bytes; /* per core; l3 shared */
-    uint32_t max_threads;      /* per GPU block; 1 on CPUs */
-    uint32_t shared_bytes;     /* per GPU block */
+    uint32_t max_threads;                  /* per GPU block; 1 on CPUs */
+    uint32_t shared_bytes;                 /* per GPU block */
     bool     fast_math, winograd;
 };
 
 /* ---- evaluator: how passes compute with the program's own operators ------------------------------ */
 
 typedef struct Evaluator {
-    /* Value of a closed expression whose leaves are constants.  The result is a constant, a tuple of
-     * constants, or NULL with an error recorded. */
+    /* Value of a closed expression whose leaves are constants.  The result is a constant, a tuple
+     * of constants, or NULL with an error recorded. */
     const Expr *(*eval)(const struct Evaluator *ev, Ctx *c, const Expr *e);
     void *state;
 } Evaluator;
@@ -192,16 +216,16 @@ typedef struct Evaluator {
 /* ---- ctx.c: one compile ---------------------------------------------------------------------------- */
 
 struct Ctx {
-    Arena           *arena;    /* lives as long as the compile */
-    Arena           *scratch;  /* until the end of the pass */
+    Arena           *arena;   /* lives as long as the compile */
+    Arena           *scratch; /* until the end of the pass */
     Strings         *strings;
     Diags           *diags;
     Arith           *arith;
-    struct Interner *nodes;    /* types, prims: equal means same pointer */
-    Map             *tensors;  /* Tensor by the id of its Buffer (ir/te.c), NULL until the first */
+    struct Interner *nodes;   /* types, prims: equal means same pointer */
+    Map             *tensors; /* Tensor by the id of its Buffer (ir/te.c), NULL until the first */
     OpTable          ops;
-    const Evaluator *eval;     /* default: ir/eval.c, slow and obvious */
-    const Target    *target;   /* NULL until chosen */
+    const Evaluator *eval;   /* default: ir/eval.c, slow and obvious */
+    const Target    *target; /* NULL until chosen */
     uint32_t         next_expr, next_buffer, next_stmt, next_tensor;
 };
 

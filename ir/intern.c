@@ -32,7 +32,8 @@ const void *intern_find(const Interner *in, NodeTag tag, uint64_t hash,
 
     for (uint32_t i = (uint32_t)hash & mask; in->slots[i].node; i = (i + 1) & mask) {
         const Slot *s = &in->slots[i];
-        if (s->hash == hash && s->tag == tag && eq(s->node, key)) return s->node;
+        if (s->hash == hash && s->tag == tag && eq(s->node, key))
+            return s->node;
     }
     return NULL;
 }
@@ -41,7 +42,8 @@ static void put(Slot *slots, uint32_t mask, Slot s)
 {
     uint32_t i = (uint32_t)s.hash & mask;
 
-    while (slots[i].node) i = (i + 1) & mask;
+    while (slots[i].node)
+        i = (i + 1) & mask;
     slots[i] = s;
 }
 
@@ -52,7 +54,8 @@ void intern_add(Interner *in, NodeTag tag, uint64_t hash, const void *node)
         Slot    *slots = NEW_ARRAY(in->arena, Slot, cap);
 
         for (uint32_t i = 0; i < in->cap; i++)
-            if (in->slots[i].node) put(slots, cap - 1, in->slots[i]);
+            if (in->slots[i].node)
+                put(slots, cap - 1, in->slots[i]);
         in->slots = slots;
         in->cap = cap;
     }
@@ -61,4 +64,7 @@ void intern_add(Interner *in, NodeTag tag, uint64_t hash, const void *node)
     in->count[tag]++;
 }
 
-uint32_t intern_count(const Interner *in, NodeTag tag) { return in->count[tag]; }
+uint32_t intern_count(const Interner *in, NodeTag tag)
+{
+    return in->count[tag];
+}

@@ -45,8 +45,8 @@ void        rp_skip(Parser *p); /* blanks and comments */
 bool        rp_peek(Parser *p, const char *token);
 bool        rp_accept(Parser *p, const char *token);
 bool        rp_expect(Parser *p, const char *token);
-const char *rp_found(Parser *p); /* what stands here, for messages */
-bool        rp_peek_word(Parser *p, const char *word);   /* not the beginning of a longer name */
+const char *rp_found(Parser *p);                       /* what stands here, for messages */
+bool        rp_peek_word(Parser *p, const char *word); /* not the beginning of a longer name */
 bool        rp_accept_word(Parser *p, const char *word);
 const char *rp_ident(Parser *p);
 const char *rp_string(Parser *p);
@@ -59,7 +59,7 @@ bool        rp_enter(Parser *p); /* one level deeper; the caller counts p->nest 
 bool        rp_dtype(Parser *p, DType *t);
 const Type *rp_type(Parser *p);
 /* Types up to `close`; `comma` tells whether the last was followed by a comma. */
-bool        rp_types(Parser *p, const char *close, TypeVec *out, bool *comma);
+bool rp_types(Parser *p, const char *close, TypeVec *out, bool *comma);
 /* `loc("net.onnx":17:Conv_3)`, if it is there; `ok` false after an error. */
 Loc         rp_loc(Parser *p, Loc otherwise, bool *ok);
 bool        rp_number(Parser *p, DType t, void *out); /* a value of a known type */
@@ -68,7 +68,7 @@ const Expr *rp_scalar(Parser *p, DType t, const void *at, Loc loc);
 
 /* ---- parse_relay_expr.c --------------------------------------------------------------------- */
 
-bool        rp_func_head(Parser *p, FuncData *data); /* [primitive] [compiler("..")] */
+bool rp_func_head(Parser *p, FuncData *data); /* [primitive] [compiler("..")] */
 /* Parameters, result, body; `name` is the global it defines, or NULL. */
 const Expr *rp_func(Parser *p, FuncData data, const char *name, Loc loc);
 

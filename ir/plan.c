@@ -20,18 +20,21 @@ void plan_print(Ctx *c, const Plan *p, StrBuf *out)
     str_printf(out, "arena %llu bytes, %llu more a thread; lower bound %llu (%.1f %%)\n",
                (unsigned long long)p->arena_bytes, (unsigned long long)p->private_bytes,
                (unsigned long long)p->arena_floor, 100.0 * (double)p->arena_bytes / (double)floor);
-    str_printf(out, "weights %llu bytes, %lld multiply-adds a run\n", (unsigned long long)p->weights_bytes,
-               (long long)p->macs);
+    str_printf(out, "weights %llu bytes, %lld multiply-adds a run\n",
+               (unsigned long long)p->weights_bytes, (long long)p->macs);
     for (uint32_t i = 0; i < p->nkernels; i++)
         str_printf(out, "kernel @%s: %llu calls, %lld multiply-adds\n", p->kernels[i].func->name,
                    (unsigned long long)p->kernels[i].calls, (long long)p->kernels[i].macs);
     for (uint32_t i = 0; i < p->nconsts; i++)
         str_printf(out, "const %llu +%llu %s%s%s\n", (unsigned long long)p->consts[i].offset,
-                   (unsigned long long)p->consts[i].bytes, p->consts[i].data->name ? p->consts[i].data->name : "-",
-                   p->consts[i].prepack ? " packed " : "", p->consts[i].prepack && p->consts[i].map ? p->consts[i].map : "");
+                   (unsigned long long)p->consts[i].bytes,
+                   p->consts[i].data->name ? p->consts[i].data->name : "-",
+                   p->consts[i].prepack ? " packed " : "",
+                   p->consts[i].prepack && p->consts[i].map ? p->consts[i].map : "");
     for (uint32_t i = 0; i < p->nslots; i++)
         str_printf(out, "slot %llu +%llu live %u..%u %s\n", (unsigned long long)p->slots[i].offset,
-                   (unsigned long long)p->slots[i].bytes, p->slots[i].first, p->slots[i].last, p->slots[i].name);
+                   (unsigned long long)p->slots[i].bytes, p->slots[i].first, p->slots[i].last,
+                   p->slots[i].name);
 }
 
 uint64_t plan_state_bytes(const Plan *p)

@@ -10,16 +10,16 @@
 /* A constant of the weights blob: its bytes are `data` run through `prepack` (if any). */
 typedef struct {
     const Const *data;
-    const Func  *prepack;    /* NULL: as it is */
-    const char  *map;        /* text of the index map that prepack carries out */
-    const Type  *type;       /* after prepack */
-    uint64_t     offset;     /* in the blob, 64-byte aligned */
+    const Func  *prepack; /* NULL: as it is */
+    const char  *map;     /* text of the index map that prepack carries out */
+    const Type  *type;    /* after prepack */
+    uint64_t     offset;  /* in the blob, 64-byte aligned */
     uint64_t     bytes;
 } PlanConst;
 
 typedef struct {
-    const char  *name;
-    const Type  *type;
+    const char *name;
+    const Type *type;
 } PlanIO;
 
 /* One value in the arena, for reports and tests. */
@@ -30,31 +30,31 @@ typedef struct {
 } PlanSlot;
 
 typedef struct {
-    uint64_t calls;          /* how many calls of main use it */
-    const Func *func;
-    const TeFunc *te;        /* what it computes */
-    const char *schedule;    /* text of the steps */
-    int64_t  macs;
+    uint64_t      calls; /* how many calls of main use it */
+    const Func   *func;
+    const TeFunc *te;       /* what it computes */
+    const char   *schedule; /* text of the steps */
+    int64_t       macs;
 } PlanKernel;
 
 typedef struct Plan {
-    const char      *name;       /* entry: "resnet" */
-    const Target    *target;
-    const TirModule *tir;        /* flat; last function is main (FUNC_HOST) */
-    uint32_t         nconsts, nin, nout, nslots, nkernels;
-    const PlanConst *consts;
-    const PlanIO    *in, *out;
-    const PlanSlot  *slots;
+    const char       *name; /* entry: "resnet" */
+    const Target     *target;
+    const TirModule  *tir; /* flat; last function is main (FUNC_HOST) */
+    uint32_t          nconsts, nin, nout, nslots, nkernels;
+    const PlanConst  *consts;
+    const PlanIO     *in, *out;
+    const PlanSlot   *slots;
     const PlanKernel *kernels;
-    uint64_t         arena_bytes;    /* shared part; like the weights in device memory if target->host */
-    uint64_t         private_bytes;  /* per thread */
-    uint64_t         weights_bytes;
-    uint64_t         arena_floor;    /* largest sum of simultaneously live tensors */
-    int64_t          macs;
+    uint64_t arena_bytes;   /* shared part; like the weights in device memory if target->host */
+    uint64_t private_bytes; /* per thread */
+    uint64_t weights_bytes;
+    uint64_t arena_floor; /* largest sum of simultaneously live tensors */
+    int64_t  macs;
 } Plan;
 
-/* Bytes of what <entry>_open fills in: pointers to device, module, arena, weights and each kernel; 0
- * without a device. */
+/* Bytes of what <entry>_open fills in: pointers to device, module, arena, weights and each kernel;
+ * 0 without a device. */
 enum { STATE_POINTERS = 4 };
 uint64_t plan_state_bytes(const Plan *p);
 

@@ -24,33 +24,33 @@ typedef enum { COMB_SUM, COMB_PROD, COMB_MAX, COMB_MIN, COMB_ANY, COMB_ALL } Com
 /* A hand-written statement (sort, LSTM cell, scatter): stores to `out` buffers, loads from the
  * buffers of `in`.  It may hold loops with marks; it becomes one opaque block. */
 typedef struct {
-    const Stmt           *body;
-    uint32_t              nin, nout;
-    const Tensor *const  *in;
-    const Tensor        **out;
+    const Stmt          *body;
+    uint32_t             nin, nout;
+    const Tensor *const *in;
+    const Tensor       **out;
 } Extern;
 
 struct Tensor {
-    uint32_t           id;
-    TensorKind         kind;
-    const Buffer      *buffer;   /* name, dtype, extents */
-    uint32_t           naxis, nreduce;
-    const Atom *const *axis;     /* naxis = buffer->ndim */
-    const Atom *const *raxis;    /* in the order they are written */
-    const Idx *const  *rextent;  /* [nreduce] */
-    Combiner           comb;
-    const Prim        *body;     /* over axis and raxis, loads of other tensors' buffers */
-    const Extern      *ext;
-    uint32_t           ndeps;    /* tensors that body loads, in order of first use */
+    uint32_t             id;
+    TensorKind           kind;
+    const Buffer        *buffer; /* name, dtype, extents */
+    uint32_t             naxis, nreduce;
+    const Atom *const   *axis;    /* naxis = buffer->ndim */
+    const Atom *const   *raxis;   /* in the order they are written */
+    const Idx *const    *rextent; /* [nreduce] */
+    Combiner             comb;
+    const Prim          *body; /* over axis and raxis, loads of other tensors' buffers */
+    const Extern        *ext;
+    uint32_t             ndeps; /* tensors that body loads, in order of first use */
     const Tensor *const *deps;
 };
 
 typedef struct {
-    const char           *name;
-    uint32_t              nparams, nouts;
-    const Tensor *const  *params;
-    const Tensor *const  *outs;
-    Loc                   loc;
+    const char          *name;
+    uint32_t             nparams, nouts;
+    const Tensor *const *params;
+    const Tensor *const *outs;
+    Loc                  loc;
 } TeFunc;
 
 /* ---- makers: an operator's compute function in a few lines -------------------------------------------- */
@@ -61,29 +61,30 @@ enum { TE_MAX_AXES = 8 };
 typedef struct {
     uint32_t    n;
     const Atom *atom[TE_MAX_AXES];
-    const Idx  *at[TE_MAX_AXES];     /* the same as indices */
+    const Idx  *at[TE_MAX_AXES]; /* the same as indices */
     const Idx  *extent[TE_MAX_AXES];
 } Axes;
 Axes te_axes(Ctx *c, uint32_t n, const Idx *const *extents, const char *const *names);
-Axes te_axes_of(Ctx *c, const Type *t);           /* the axes of a result type */
+Axes te_axes_of(Ctx *c, const Type *t); /* the axes of a result type */
 Axes te_raxes(Ctx *c, uint32_t n, const int64_t *extents, const char *const *names);
 
 /* A cell of a tensor; `at` has ndim indices. */
 const Prim *te_at(Ctx *c, const Tensor *t, const Idx *const *at);
 /* ... with numpy broadcasting from an n-dimensional index. */
-const Prim *te_at_bcast(Ctx *c, const Tensor *t, uint32_t n, const Idx *const *at);
+const Prim   *te_at_bcast(Ctx *c, const Tensor *t, uint32_t n, const Idx *const *at);
 const Tensor *te_compute(Ctx *c, const char *name, DType t, Axes axes, const Prim *body);
 const Tensor *te_reduce(Ctx *c, const char *name, DType t, Axes axes, Combiner comb, Axes raxes,
                         const Prim *body);
 /* An extern definition; outs[i] get buffers of the given types; body is made by the caller over
  * te_extern_buffers first. */
-const Tensor *te_extern_out(Ctx *c, const char *name, const Type *t); /* its buffer is usable at once */
-void          te_extern(Ctx *c, uint32_t nin, const Tensor *const *in, uint32_t nout,
-                        const Tensor **outs, const Stmt *body);
+const Tensor *te_extern_out(Ctx *c, const char *name,
+                            const Type *t); /* its buffer is usable at once */
+void te_extern(Ctx *c, uint32_t nin, const Tensor *const *in, uint32_t nout, const Tensor **outs,
+               const Stmt *body);
 /* Give a definition's tensor a border; only before the function is lowered. */
-void          te_set_halo(const Tensor *t, const Halo *halo);
-const Prim   *comb_identity(Ctx *c, Combiner k, DType t);
-const Prim   *comb_apply(Ctx *c, Combiner k, const Prim *a, const Prim *b);
+void        te_set_halo(const Tensor *t, const Halo *halo);
+const Prim *comb_identity(Ctx *c, Combiner k, DType t);
+const Prim *comb_apply(Ctx *c, Combiner k, const Prim *a, const Prim *b);
 
 /* Definitions of a function in order of dependency (params left out). */
 typedef struct {

@@ -1,4 +1,5 @@
-/* TIR: scalar expressions, buffers, loops and blocks; one language from the first nest to flat code.
+/* TIR: scalar expressions, buffers, loops and blocks; one language from the first nest to flat
+ * code.
  *
  * Prims are pure and interned per Ctx (equal means same pointer).  Statements are immutable; a
  * rewrite rebuilds the path from root to change and shares the rest.  Three stages use the same
@@ -34,51 +35,62 @@ typedef enum {
 struct Buffer {
     uint32_t          id;
     const char       *name;
-    DType             dtype;   /* lanes > 1 only for promoted `reg` variables */
+    DType             dtype; /* lanes > 1 only for promoted `reg` variables */
     Scope             scope;
-    uint32_t          align;   /* bytes, of the interior's cell 0; 0: the element's own */
-    uint32_t          ndim;    /* 0: one cell */
+    uint32_t          align; /* bytes, of the interior's cell 0; 0: the element's own */
+    uint32_t          ndim;  /* 0: one cell */
     const Idx *const *extent;
-    const Idx *const *stride;  /* in elements; NULL: packed row-major, halo included */
-    const Halo       *halo;    /* NULL: none */
-    const Buffer     *alias;   /* shares the storage of this one (inplace), or NULL */
-    const Const      *data;    /* SCOPE_CONST with known contents, or NULL */
+    const Idx *const *stride; /* in elements; NULL: packed row-major, halo included */
+    const Halo       *halo;   /* NULL: none */
+    const Buffer     *alias;  /* shares the storage of this one (inplace), or NULL */
+    const Const      *data;   /* SCOPE_CONST with known contents, or NULL */
 };
 
 const Buffer *buffer_new(Ctx *c, const char *name, DType t, Scope scope, uint32_t ndim,
                          const Idx *const *extent);
 const Buffer *buffer_copy(Ctx *c, const Buffer *like, Buffer changed); /* a fresh id */
 /* Element strides of each dimension, halo included. */
-void          buffer_strides(Ctx *c, const Buffer *b, const Idx **stride);
+void buffer_strides(Ctx *c, const Buffer *b, const Idx **stride);
 /* Elements from the first cell (halo included) to the last; where cell 0 lies in it. */
-bool          buffer_size(Ctx *c, const Buffer *b, int64_t *elems, int64_t *origin);
+bool buffer_size(Ctx *c, const Buffer *b, int64_t *elems, int64_t *origin);
 
 /* ---- prims ------------------------------------------------------------------------------------------ */
 
 typedef enum {
-    PRIM_INT,      /* u.i, also bool */
-    PRIM_FLOAT,    /* u.f, rounded to dtype */
-    PRIM_INDEX,    /* u.index as an integer of dtype */
-    PRIM_LOAD,     /* u.load */
-    PRIM_ADD, PRIM_SUB, PRIM_MUL,
-    PRIM_DIV,      /* floats: IEEE; integers: truncates, x/0 = 0 */
-    PRIM_REM,      /* sign of the dividend (C); x%0 = 0 */
-    PRIM_MIN, PRIM_MAX,       /* floats: NaN propagates, -0 < +0 */
-    PRIM_MINNUM, PRIM_MAXNUM, /* floats: NaN is ignored: maxnum(a, b) = b > a || a is NaN ? b : a */
-    PRIM_FMA,      /* a*b + c, one rounding */
-    PRIM_AND, PRIM_OR, PRIM_XOR, PRIM_SHL, PRIM_SHR, /* integers and bool; shift
-                    * amounts modulo the width, SHR arithmetic if signed */
-    PRIM_NOT,      /* bool: !a; integers: ~a */
-    PRIM_EQ, PRIM_NE, PRIM_LT, PRIM_LE,  /* dtype bool; GT and GE are swapped; unordered: false, NE true */
-    PRIM_SELECT,   /* cond, then, else: only the chosen arm's loads need be legal */
-    PRIM_CAST,     /* to dtype; float to int truncates and saturates, NaN gives 0 */
-    PRIM_BITS,     /* reinterpret the bits as dtype of equal size */
-    PRIM_MATH,     /* u.math of the kids */
-    PRIM_CASE,     /* kids: e0..en; u.index selects; only that arm is evaluated */
+    PRIM_INT,   /* u.i, also bool */
+    PRIM_FLOAT, /* u.f, rounded to dtype */
+    PRIM_INDEX, /* u.index as an integer of dtype */
+    PRIM_LOAD,  /* u.load */
+    PRIM_ADD,
+    PRIM_SUB,
+    PRIM_MUL,
+    PRIM_DIV, /* floats: IEEE; integers: truncates, x/0 = 0 */
+    PRIM_REM, /* sign of the dividend (C); x%0 = 0 */
+    PRIM_MIN,
+    PRIM_MAX, /* floats: NaN propagates, -0 < +0 */
+    PRIM_MINNUM,
+    PRIM_MAXNUM, /* floats: NaN is ignored: maxnum(a, b) = b > a || a is NaN ? b : a */
+    PRIM_FMA,    /* a*b + c, one rounding */
+    PRIM_AND,
+    PRIM_OR,
+    PRIM_XOR,
+    PRIM_SHL,
+    PRIM_SHR, /* integers and bool; shift
+               * amounts modulo the width, SHR arithmetic if signed */
+    PRIM_NOT, /* bool: !a; integers: ~a */
+    PRIM_EQ,
+    PRIM_NE,
+    PRIM_LT,
+    PRIM_LE,     /* dtype bool; GT and GE are swapped; unordered: false, NE true */
+    PRIM_SELECT, /* cond, then, else: only the chosen arm's loads need be legal */
+    PRIM_CAST,   /* to dtype; float to int truncates and saturates, NaN gives 0 */
+    PRIM_BITS,   /* reinterpret the bits as dtype of equal size */
+    PRIM_MATH,   /* u.math of the kids */
+    PRIM_CASE,   /* kids: e0..en; u.index selects; only that arm is evaluated */
     /* vectors */
-    PRIM_SPLAT,    /* kid scalar in every lane */
-    PRIM_RAMP,     /* u.index + lane * 1 as integers (dtype lanes) */
-    PRIM_VEC       /* kids: one scalar a lane */
+    PRIM_SPLAT, /* kid scalar in every lane */
+    PRIM_RAMP,  /* u.index + lane * 1 as integers (dtype lanes) */
+    PRIM_VEC    /* kids: one scalar a lane */
 } PrimKind;
 
 /* Rows: id, text, operands.  Vector forms of EXP..SIGMOID are expanded by passes/tir/lower_math.c;
@@ -92,10 +104,10 @@ typedef enum {
 
 typedef struct {
     const Buffer     *buffer;
-    uint32_t          n;       /* = buffer->ndim */
-    const Idx *const *index;   /* of lane 0; a vector load (dtype.lanes > 1) reads the cells after
-                                * it along the last dimension */
-    const Prim       *mask;    /* bool per lane: lanes off read nothing and give 0; NULL: all on */
+    uint32_t          n;     /* = buffer->ndim */
+    const Idx *const *index; /* of lane 0; a vector load (dtype.lanes > 1) reads the cells after
+                              * it along the last dimension */
+    const Prim *mask;        /* bool per lane: lanes off read nothing and give 0; NULL: all on */
 } LoadData;
 
 struct Prim {
@@ -115,14 +127,15 @@ struct Prim {
 
 const Prim *prim_int(Ctx *c, DType t, int64_t v);
 const Prim *prim_float(Ctx *c, DType t, double v);
-const Prim *prim_num(Ctx *c, DType t, double v);      /* int or float, splat if t has lanes */
+const Prim *prim_num(Ctx *c, DType t, double v); /* int or float, splat if t has lanes */
 const Prim *prim_index(Ctx *c, DType t, const Idx *x);
 const Prim *prim_load(Ctx *c, const Buffer *b, const Idx *const *index);
 const Prim *prim_loadv(Ctx *c, const Buffer *b, const Idx *const *index, uint16_t lanes,
                        const Prim *mask);
 /* Makers fold constants exactly as the target would compute them (f32 in f32), and nothing that
- * could change bits: x*1, x/1, x-0 fold, x+0 and x*0 do not for floats.  A scalar operand of a vector
- * is splat.  Comparisons of indices take the one form `0 <= e`, `e == 0`, `e != 0` (prim_fold.c). */
+ * could change bits: x*1, x/1, x-0 fold, x+0 and x*0 do not for floats.  A scalar operand of a
+ * vector is splat.  Comparisons of indices take the one form `0 <= e`, `e == 0`, `e != 0`
+ * (prim_fold.c). */
 const Prim *prim_bin(Ctx *c, PrimKind k, const Prim *a, const Prim *b);
 const Prim *prim_add(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_sub(Ctx *c, const Prim *a, const Prim *b);
@@ -130,7 +143,7 @@ const Prim *prim_mul(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_div(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_min(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_max(Ctx *c, const Prim *a, const Prim *b);
-const Prim *prim_neg(Ctx *c, const Prim *a);          /* -0.0 - a for floats */
+const Prim *prim_neg(Ctx *c, const Prim *a); /* -0.0 - a for floats */
 const Prim *prim_fma(Ctx *c, const Prim *a, const Prim *b, const Prim *d);
 const Prim *prim_lt(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_le(Ctx *c, const Prim *a, const Prim *b);
@@ -149,7 +162,8 @@ const Prim *prim_vec(Ctx *c, uint32_t lanes, const Prim *const *scalars);
 /* The same prim with other kids; folds again. */
 const Prim *prim_with_kids(Ctx *c, const Prim *p, const Prim *const *kids);
 
-/* Conditions on indices as prims, and back: 0 <= e, conjunctions; false if p is not of that form. */
+/* Conditions on indices as prims, and back: 0 <= e, conjunctions; false if p is not of that form.
+ */
 const Prim *pred_prim(Ctx *c, Pred p);
 bool        prim_pred(Ctx *c, const Prim *p, Pred *out);
 
@@ -176,23 +190,30 @@ typedef enum { LOOP_SPATIAL, LOOP_REDUCE, LOOP_SEQ } LoopKind;
 
 /* Marks say how a loop is carried out; passes/tir does it. */
 enum { MARK_PARALLEL = 1, MARK_VECTOR = 2, MARK_UNROLL = 4, MARK_OUTLINE = 8, MARK_BIND = 16 };
-typedef enum { AXIS_BLOCK_X, AXIS_BLOCK_Y, AXIS_BLOCK_Z, AXIS_THREAD_X, AXIS_THREAD_Y, AXIS_THREAD_Z } BindAxis;
+typedef enum {
+    AXIS_BLOCK_X,
+    AXIS_BLOCK_Y,
+    AXIS_BLOCK_Z,
+    AXIS_THREAD_X,
+    AXIS_THREAD_Y,
+    AXIS_THREAD_Z
+} BindAxis;
 
 typedef struct {
-    const Atom *var;       /* ATOM_VAR with the range lo .. lo+extent-1 */
+    const Atom *var; /* ATOM_VAR with the range lo .. lo+extent-1 */
     const Idx  *lo, *extent;
     LoopKind    kind;
     uint32_t    marks;
-    BindAxis    axis;      /* MARK_BIND */
-    const char *outline;   /* MARK_OUTLINE: name of the tile, or NULL */
+    BindAxis    axis;    /* MARK_BIND */
+    const char *outline; /* MARK_OUTLINE: name of the tile, or NULL */
 } LoopData;
 
 typedef struct {
     const char        *name;
     uint32_t           nspatial, nreduce, nseq;
-    const Atom *const *iter;  /* spatial, then reduce, then sequential; each owns its domain */
-    const Idx *const  *bind;  /* value of each iterator over loop variables outside */
-    Pred               where; /* over loop variables: the block runs only there */
+    const Atom *const *iter;      /* spatial, then reduce, then sequential; each owns its domain */
+    const Idx *const  *bind;      /* value of each iterator over loop variables outside */
+    Pred               where;     /* over loop variables: the block runs only there */
     bool               has_init;  /* kids[0] runs where all reduce iterators are 0 */
     bool               redundant; /* may run twice for one cell (compute_at) */
     bool               opaque;    /* any statement; no step touches it */
@@ -201,23 +222,23 @@ typedef struct {
 typedef struct {
     const Buffer     *buffer;
     uint32_t          n;
-    const Idx *const *index;  /* of lane 0, as for loads */
+    const Idx *const *index; /* of lane 0, as for loads */
     const Prim       *value;
-    const Prim       *mask;   /* vector stores: lanes off are left alone; NULL: all on */
+    const Prim       *mask; /* vector stores: lanes off are left alone; NULL: all on */
 } StoreData;
 
 /* An argument: a buffer's pointer plus `offset` bytes, or a scalar. */
 typedef struct {
-    const Buffer *buffer;     /* NULL: scalar */
-    const Idx    *offset;     /* bytes from the buffer's pointer */
+    const Buffer *buffer; /* NULL: scalar */
+    const Idx    *offset; /* bytes from the buffer's pointer */
     const Idx    *scalar;
 } Arg;
 
 typedef struct {
-    const char *callee;       /* name of a Func of the module */
+    const char *callee; /* name of a Func of the module */
     uint32_t    nargs;
     const Arg  *args;
-    bool        on0;          /* in a region: only thread 0 makes the call */
+    bool        on0; /* in a region: only thread 0 makes the call */
 } StmtCall;
 
 typedef struct {
@@ -225,7 +246,7 @@ typedef struct {
 } RegionData;
 
 typedef struct {
-    const char *kernel;       /* name of a KIND device Func */
+    const char *kernel; /* name of a KIND device Func */
     const Idx  *grid[3], *block[3];
     uint32_t    nargs;
     const Arg  *args;
@@ -276,13 +297,14 @@ const Stmt *stmt_fail(Ctx *c, int32_t code);
 const Stmt *stmt_with_kids(Ctx *c, const Stmt *s, const Stmt *const *kids);
 bool        stmt_is_empty(const Stmt *s);
 
-/* Rebuild: maps are applied bottom-up; NULL callbacks are identity.  `stmt` may give an empty seq to
- * delete.  Indices and prims are mapped in every data arm (bounds, bindings, where, args, loads). */
+/* Rebuild: maps are applied bottom-up; NULL callbacks are identity.  `stmt` may give an empty seq
+ * to delete.  Indices and prims are mapped in every data arm (bounds, bindings, where, args,
+ * loads). */
 typedef struct {
     void *user;
     const Stmt *(*stmt)(Ctx *c, void *user, const Stmt *was, const Stmt *now);
     const Prim *(*prim)(Ctx *c, void *user, const Prim *now); /* after its kids */
-    const Idx  *(*idx)(Ctx *c, void *user, const Idx *x);
+    const Idx *(*idx)(Ctx *c, void *user, const Idx *x);
     const Buffer *(*buffer)(Ctx *c, void *user, const Buffer *b);
 } TirMap;
 const Stmt *stmt_map(Ctx *c, const Stmt *s, const TirMap *m);
@@ -315,30 +337,30 @@ typedef struct {
 /* A kernel's parameters are its inputs, its outputs, then tid and nt (after `spmd`).  All pointer
  * parameters are noalias except pairs that `alias` each other. */
 struct Func {
-    const char   *name;     /* without @; kernels: stem.hash */
+    const char   *name; /* without @; kernels: stem.hash */
     FuncKind      kind;
     const Target *target;
     uint32_t      nparams;
     const Param  *params;
     const Stmt   *body;
-    Loc           loc;      /* of the anchor operator */
-    int64_t       macs;     /* multiply-accumulates of one run, 0 if unknown */
+    Loc           loc;  /* of the anchor operator */
+    int64_t       macs; /* multiply-accumulates of one run, 0 if unknown */
 };
 
 typedef struct TirModule {
     uint32_t           nfuncs;
-    const Func *const *funcs;  /* callees before callers; the last is the host's entry, if any */
+    const Func *const *funcs; /* callees before callers; the last is the host's entry, if any */
 } TirModule;
 
-const Func      *func_new(Ctx *c, Func f);
-const Func      *func_with_body(Ctx *c, const Func *f, const Stmt *body);
-/* What a launch of a device function needs: by BindAxis, the largest extent of the loops bound to it,
- * NULL where none is. */
+const Func *func_new(Ctx *c, Func f);
+const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body);
+/* What a launch of a device function needs: by BindAxis, the largest extent of the loops bound to
+ * it, NULL where none is. */
 void             func_axes(const Func *f, const Idx *axis[6]);
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs);
 const Func      *tirmod_find(const TirModule *m, const char *name);
 /* Apply to every function; NULL stops with the error recorded. */
-const TirModule *tirmod_map(Ctx *c, const TirModule *m,
+const TirModule *tirmod_map(Ctx *c, const TirModule                                    *m,
                             const Func *(*fn)(Ctx *c, void *user, const Func *f), void *user);
 
 /* ---- text, verifier, interpreter ---------------------------------------------------------------------------- */
@@ -348,7 +370,7 @@ void             func_print(Ctx *c, const Func *f, StrBuf *out);
 const char      *stmt_text(Ctx *c, const Stmt *s);
 const TirModule *tir_parse(Ctx *c, const char *file, Bytes text);
 /* Canonical hash of a function: names replaced by position, no locations; with the target. */
-Sha256           func_hash(Ctx *c, const Func *f);
+Sha256 func_hash(Ctx *c, const Func *f);
 
 typedef enum { TIR_NEST, TIR_LOWERED, TIR_FLAT } TirStage;
 bool tir_verify(Ctx *c, const TirModule *m, TirStage stage); /* false with E_VERIFY recorded */

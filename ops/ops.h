@@ -15,7 +15,9 @@ typedef Floats      AttrC_FLOATS;
 
 #define RECORD(name) typedef struct name {
 #define FIELD(record, name, type, fallback) AttrC_##type name;
-#define END(name) } name; \
+#define END(name) \
+    }             \
+    name;         \
     extern const AttrRecord attrs_##name;
 #include "ops/attrs.def"
 #undef RECORD
@@ -35,7 +37,8 @@ extern const OpTable op_table;
 /* ---- variants: another algorithm for the same call ------------------------------------------------ */
 
 /* nn.conv2d as Winograd's, with tiles of 2 or 4; NULL if it is not 3x3 with stride 1 in one group,
- * or blocks do not divide its channels.  The weight's transform is a call of its own, to be folded. */
+ * or blocks do not divide its channels.  The weight's transform is a call of its own, to be folded.
+ */
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile);
 
 #endif

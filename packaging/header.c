@@ -252,7 +252,8 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
     tensor_struct(s, m, false);
     if (m->state_bytes)
         str_printf(s,
-                   "\n/* The device of params: state is %s_STATE_BYTES bytes aligned to a pointer; it goes into\n"
+                   "\n/* The device of params: state is %s_STATE_BYTES bytes aligned to a pointer; "
+                   "it goes into\n"
                    " * the params of every run between the two. */\n"
                    "int32_t %s_open(void *state, const tvmcc_params *params);\n"
                    "void %s_close(void *state, const tvmcc_params *params);\n",

@@ -45,7 +45,7 @@ typedef struct {
     TensorDesc *in, *out;
     uint64_t    arena_shared, arena_private; /* arena = shared + threads * private */
     uint32_t    arena_align;
-    uint64_t    state_bytes;   /* 0: runs without a device; else the arena lies in its memory */
+    uint64_t    state_bytes; /* 0: runs without a device; else the arena lies in its memory */
     uint64_t    weights_bytes;
     Sha256      weights_sha;
     WeightsMode weights_mode;

@@ -15,15 +15,15 @@ typedef const TirModule *TirPass(Ctx *c, const TirModule *m);
 typedef struct {
     const char *name;
     PassLevel   level;
-    int         opt;        /* runs from this -O level */
-    GraphPass  *graph;      /* by level */
+    int         opt;   /* runs from this -O level */
+    GraphPass  *graph; /* by level */
     TirPass    *tir;
     const char *about;
 } Pass;
 
-extern const Pass pass_table[];
+extern const Pass     pass_table[];
 extern const uint32_t pass_count;
-const Pass *pass_find(const char *name);
+const Pass           *pass_find(const char *name);
 
 #define GRAPH_PASS(name, opt, about) GraphPass name;
 #define TIR_PASS(name, opt, about) TirPass name;
@@ -33,16 +33,16 @@ const Pass *pass_find(const char *name);
 
 /* How the runner runs (driver options). */
 typedef struct {
-    int          opt_level;
-    const char  *passes;       /* "a,b,c" instead of the pipeline, or NULL */
-    const char  *stop_after;
-    const char  *print_after;  /* "all" or a name; to stderr */
-    bool         verify_each, time_passes, explain;
-    uint32_t     jobs;
+    int         opt_level;
+    const char *passes; /* "a,b,c" instead of the pipeline, or NULL */
+    const char *stop_after;
+    const char *print_after; /* "all" or a name; to stderr */
+    bool        verify_each, time_passes, explain;
+    uint32_t    jobs;
 } PassOptions;
 
 /* Run the graph pipeline for -O<n>. */
-const Module    *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o);
+const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o);
 /* The TIR pipeline, from scheduled nests to flat code, in the order of IR.md section 3. */
 const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o);
 
@@ -53,7 +53,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
  * call's type. */
 const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const char *name);
 /* The schedule rule that fits, applied; the unscheduled nest at -O0 or when all rules refuse. */
-Sched        *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,
-                              const PassOptions *o);
+Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,
+                       const PassOptions *o);
 
 #endif

@@ -7,13 +7,13 @@
 #include "ir/sched.h"
 
 typedef struct {
-    const char *op;         /* anchor's text, "*" any */
+    const char *op; /* anchor's text, "*" any */
     TargetKind  kind;
     SchedRule  *rule;
-    const char *name;       /* "cpu.conv2d_nchwc/1": rule and version, for logs */
+    const char *name; /* "cpu.conv2d_nchwc/1": rule and version, for logs */
 } ScheduleRow;
 extern const ScheduleRow schedule_table[];
-extern const uint32_t schedule_count;
+extern const uint32_t    schedule_count;
 
 #define SCHED(op, kind, rule, version) SchedRule rule;
 #include "schedules/schedules.def"

@@ -226,9 +226,9 @@ struct Host {
     LLVMTypeRef           begin_t, end_t, meet_t;
     /* in the function at hand */
     struct Device *device; /* codegen_device.c; NULL: no device */
-    bool         in_region;
-    LLVMValueRef run, part, parts, passed; /* passed: alloca, barriers so far */
-    uint32_t     step, nregions;
+    bool           in_region;
+    LLVMValueRef   run, part, parts, passed; /* passed: alloca, barriers so far */
+    uint32_t       step, nregions;
 };
 
 /* A member of one of these structs. */
@@ -255,8 +255,8 @@ LLVMValueRef host_constant(Gen *g, LLVMValueRef v); /* its address */
 /* ---- codegen_device.c ---------------------------------------------------------------------------- */
 
 /* <entry>_open and <entry>_close; from here on host->device is set. */
-void         device_open_close(Gen *g, LLVMValueRef *open, LLVMValueRef *close);
-int64_t      device_state_bytes(Gen *g);
+void    device_open_close(Gen *g, LLVMValueRef *open, LLVMValueRef *close);
+int64_t device_state_bytes(Gen *g);
 /* Around the body of a run; device_end returns. */
 void         device_begin(Gen *g, LLVMValueRef params);
 void         device_end(Gen *g);

@@ -1,4 +1,5 @@
-/* Relay: the text of a module.  Data of large constants lie beside it: net.relay has net.relay.consts. */
+/* Relay: the text of a module.  Data of large constants lie beside it: net.relay has
+ * net.relay.consts. */
 #include "frontends/common.h"
 
 #include <string.h>

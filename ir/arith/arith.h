@@ -7,8 +7,8 @@
  *   Div(e, k): take out multiples of k per coefficient; if the rest lies within one period it is a
  *   constant; divide by the gcd; Div(Div(e, a), b) = Div(e, a*b).
  * A range is the interval sum, tightened by spotting  q*(e - k*Div(e,k))  in [0, q*(k-1)]  and
- * Div(u,k) - m*Div(u,k*m)  in [0, m-1].  An index has no width: arithmetic here is 64 bits, checked;
- * an overflow sets `arith_overflow` and gives 0, and the caller's runner reports it.
+ * Div(u,k) - m*Div(u,k*m)  in [0, m-1].  An index has no width: arithmetic here is 64 bits,
+ * checked; an overflow sets `arith_overflow` and gives 0, and the caller's runner reports it.
  *
  *   idx.c makers   range.c ranges   subst.c substitution, evaluation   bound.c regions
  *   pred.c predicates   text.c print, parse
@@ -23,23 +23,23 @@ typedef struct Idx   Idx;
 typedef struct Atom  Atom;
 
 typedef enum {
-    ATOM_VAR,     /* a loop variable, block iterator, dimension or scalar parameter; owns its range */
-    ATOM_DIV,     /* floor(a / k), k > 1 constant */
-    ATOM_PROD,    /* a * b, both symbolic (opaque: dynamic strides, tid * extent) */
-    ATOM_SYMDIV,  /* floor(a / b), b symbolic and > 0 (opaque) */
-    ATOM_MIN,     /* min(a, b) */
-    ATOM_MAX,     /* max(a, b) */
-    ATOM_LOAD     /* an integer read from a buffer: `load` is the Prim (ir/tir.h), lo..hi declared */
+    ATOM_VAR,  /* a loop variable, block iterator, dimension or scalar parameter; owns its range */
+    ATOM_DIV,  /* floor(a / k), k > 1 constant */
+    ATOM_PROD, /* a * b, both symbolic (opaque: dynamic strides, tid * extent) */
+    ATOM_SYMDIV, /* floor(a / b), b symbolic and > 0 (opaque) */
+    ATOM_MIN,    /* min(a, b) */
+    ATOM_MAX,    /* max(a, b) */
+    ATOM_LOAD    /* an integer read from a buffer: `load` is the Prim (ir/tir.h), lo..hi declared */
 } AtomKind;
 
 struct Atom {
     AtomKind    kind;
-    uint32_t    id;      /* dense, order of creation */
-    int64_t     lo, hi;  /* inclusive range of the value */
-    const Idx  *a, *b;   /* operands, by kind */
-    int64_t     k;       /* ATOM_DIV's divisor */
-    const char *name;    /* ATOM_VAR: name for people, not unique */
-    const void *load;    /* ATOM_LOAD: const Prim *, interned */
+    uint32_t    id;     /* dense, order of creation */
+    int64_t     lo, hi; /* inclusive range of the value */
+    const Idx  *a, *b;  /* operands, by kind */
+    int64_t     k;      /* ATOM_DIV's divisor */
+    const char *name;   /* ATOM_VAR: name for people, not unique */
+    const void *load;   /* ATOM_LOAD: const Prim *, interned */
 };
 
 typedef struct {
@@ -49,9 +49,9 @@ typedef struct {
 
 struct Idx {
     int64_t  c0;
-    int64_t  lo, hi;  /* inclusive range */
+    int64_t  lo, hi; /* inclusive range */
     uint32_t id, nterms;
-    IdxTerm  t[];     /* sorted by atom id */
+    IdxTerm  t[]; /* sorted by atom id */
 };
 
 Arith *arith_new(Arena *a, Strings *s);
@@ -61,25 +61,25 @@ bool   arith_overflow(const Arith *A); /* some index overflowed 64 bits since th
 
 const Atom *atom_var(Arith *A, const char *name, int64_t lo, int64_t hi); /* always a fresh one */
 const Idx  *idx_const(Arith *A, int64_t v);
-const Idx  *idx_atom(Arith *A, const Atom *a);                /* a constant if lo == hi */
+const Idx  *idx_atom(Arith *A, const Atom *a); /* a constant if lo == hi */
 const Idx  *idx_load(Arith *A, const void *load, int64_t lo, int64_t hi); /* same load, same atom */
 const Idx  *idx_add(Arith *A, const Idx *x, const Idx *y);
 const Idx  *idx_sub(Arith *A, const Idx *x, const Idx *y);
 const Idx  *idx_addc(Arith *A, const Idx *x, int64_t c);
 const Idx  *idx_mulc(Arith *A, const Idx *x, int64_t c);
-const Idx  *idx_mul(Arith *A, const Idx *x, const Idx *y);    /* PROD when neither is constant */
-const Idx  *idx_divc(Arith *A, const Idx *x, int64_t k);      /* floor, k > 0 */
-const Idx  *idx_modc(Arith *A, const Idx *x, int64_t k);      /* in [0, k), k > 0 */
-const Idx  *idx_div(Arith *A, const Idx *x, const Idx *y);    /* floor; y > 0; SYMDIV if symbolic */
-const Idx  *idx_mod(Arith *A, const Idx *x, const Idx *y);    /* x - y*div(x,y) */
-const Idx  *idx_min(Arith *A, const Idx *x, const Idx *y);    /* decided by ranges where possible */
+const Idx  *idx_mul(Arith *A, const Idx *x, const Idx *y); /* PROD when neither is constant */
+const Idx  *idx_divc(Arith *A, const Idx *x, int64_t k);   /* floor, k > 0 */
+const Idx  *idx_modc(Arith *A, const Idx *x, int64_t k);   /* in [0, k), k > 0 */
+const Idx  *idx_div(Arith *A, const Idx *x, const Idx *y); /* floor; y > 0; SYMDIV if symbolic */
+const Idx  *idx_mod(Arith *A, const Idx *x, const Idx *y); /* x - y*div(x,y) */
+const Idx  *idx_min(Arith *A, const Idx *x, const Idx *y); /* decided by ranges where possible */
 const Idx  *idx_max(Arith *A, const Idx *x, const Idx *y);
 
 bool idx_is_const(const Idx *x, int64_t *v); /* v may be NULL */
 /* x is exactly 1 * atom (of any kind) + 0. */
-bool idx_is_atom(const Idx *x, const Atom **atom);
-int64_t idx_coef(const Idx *x, const Atom *a);   /* of the term itself, 0 if absent */
-bool idx_uses(const Idx *x, const Atom *a);      /* anywhere, inside Div and loads' indices too */
+bool    idx_is_atom(const Idx *x, const Atom **atom);
+int64_t idx_coef(const Idx *x, const Atom *a); /* of the term itself, 0 if absent */
+bool    idx_uses(const Idx *x, const Atom *a); /* anywhere, inside Div and loads' indices too */
 
 /* Text as in IR.md: `%oc*2+%ov`, `%x//6`, `%x%6` (recognised from e - k*(e//k)); names through
  * `name`, which gives a variable's printed name (NULL callback: the atom's own name). */
@@ -103,7 +103,7 @@ const Idx *idx_parse(Arith *A, const char **at, const IdxParser *p);
 
 /* A substitution: variables to indices.  Memoised by index id for its own life time. */
 typedef struct IdxSubst IdxSubst;
-IdxSubst  *subst_new(Arith *A, Arena *scratch);
+IdxSubst               *subst_new(Arith *A, Arena *scratch);
 void       subst_bind(IdxSubst *s, const Atom *var, const Idx *value); /* before the first use */
 const Idx *subst_get(const IdxSubst *s, const Atom *var);              /* NULL if unbound */
 /* Called for the Prim of an ATOM_LOAD; must give the load with its indices substituted. */
@@ -112,7 +112,7 @@ const Idx *idx_subst(IdxSubst *s, const Idx *x);
 
 /* The value under an assignment of variables (and loads) by callback. */
 typedef struct {
-    int64_t (*var)(void *user, const Atom *a);   /* called for VAR and LOAD atoms */
+    int64_t (*var)(void *user, const Atom *a); /* called for VAR and LOAD atoms */
     void *user;
 } IdxEnv;
 int64_t idx_eval(const Idx *x, const IdxEnv *env);
@@ -121,10 +121,10 @@ int64_t idx_eval(const Idx *x, const IdxEnv *env);
 
 /* A set of variables that run (all others are symbols). */
 typedef struct AtomSet AtomSet;
-AtomSet *atomset_new(Arena *a);
-void     atomset_add(AtomSet *s, const Atom *v);
-bool     atomset_has(const AtomSet *s, const Atom *v);
-bool     idx_uses_any(const Idx *x, const AtomSet *s);
+AtomSet               *atomset_new(Arena *a);
+void                   atomset_add(AtomSet *s, const Atom *v);
+bool                   atomset_has(const AtomSet *s, const Atom *v);
+bool                   idx_uses_any(const Idx *x, const AtomSet *s);
 
 /* Lower and upper end of x while the variables of `inner` run, as indices over the others.
  * Always sound, exact where IR.md says so (monotone Div; a mod group is taken whole unless it
@@ -136,7 +136,7 @@ int64_t idx_extent(Arith *A, const Idx *lo, const Idx *hi);
 /* ---- pred.c: conjunctions of  e >= 0 --------------------------------------------------------- */
 
 typedef struct {
-    uint32_t          n;     /* 0: true */
+    uint32_t          n; /* 0: true */
     const Idx *const *ge0;
 } Pred;
 

@@ -110,10 +110,10 @@ bool stmt_uses_any(const Stmt *s, const AtomSet *vars);
 Pred where_without(Work *w, Pred p, const AtomSet *vars);
 /* Buffers that a statement loads from, each once. */
 typedef VEC(const Buffer *) Buffers;
-Buffers     buffers_read(Ctx *c, const Stmt *s);
-Buffers     buffers_written(Ctx *c, const Stmt *s);
+Buffers buffers_read(Ctx *c, const Stmt *s);
+Buffers buffers_written(Ctx *c, const Stmt *s);
 /* The block fills the halo of b and nothing else (elide_pad makes them). */
-bool is_halo_of(const BlockData *block, const Buffer *b);
+bool        is_halo_of(const BlockData *block, const Buffer *b);
 bool        is_param(const Work *w, const Buffer *b);
 const Stmt *alloc_of(const Work *w, const Buffer *b); /* NULL: a parameter */
 

@@ -6,9 +6,10 @@
  *       barrier
  *       call @dense.02aa71b3(..) on 0 } }
  *
- * A kernel with a parallel loop gets (tid, nt) and, if it has several phases, is called once a phase
- * with a barrier between; any other runs on thread 0.  A barrier stands wherever one thread may read
- * or overwrite what another one touched: between any two calls of which one is parallel. */
+ * A kernel with a parallel loop gets (tid, nt) and, if it has several phases, is called once a
+ * phase with a barrier between; any other runs on thread 0.  A barrier stands wherever one thread
+ * may read or overwrite what another one touched: between any two calls of which one is parallel.
+ */
 #include "passes/lower/lower.h"
 
 #include <string.h>
@@ -24,12 +25,15 @@ typedef struct {
     uint64_t       arena_bytes, private_bytes;
     uint64_t       weights_bytes;
     VEC(const Func *) copies;
-    Dirty          dirty;
+    Dirty dirty;
 } Host;
 
 typedef VEC(const Stmt *) StmtList;
 
-static uint64_t round_up(uint64_t n) { return (n + 63) / 64 * 64; }
+static uint64_t round_up(uint64_t n)
+{
+    return (n + 63) / 64 * 64;
+}
 
 static Arg slot_arg(Host *h, const Slot *s)
 {
@@ -48,15 +52,19 @@ static Arg slot_arg(Host *h, const Slot *s)
 
 static void barrier(Host *h, StmtList *out)
 {
-    if (h->dirty != CLEAN && !h->p->device) vec_push(h->c->arena, out, stmt_barrier(h->c));
+    if (h->dirty != CLEAN && !h->p->device)
+        vec_push(h->c->arena, out, stmt_barrier(h->c));
     h->dirty = CLEAN;
 }
 
 static void before(Host *h, StmtList *out, bool parallel)
 {
-    if (h->dirty == DIRTY_ALL || (h->dirty == DIRTY_0 && parallel)) barrier(h, out);
-    if (parallel) h->dirty = DIRTY_ALL;
-    else if (h->dirty == CLEAN) h->dirty = DIRTY_0;
+    if (h->dirty == DIRTY_ALL || (h->dirty == DIRTY_0 && parallel))
+        barrier(h, out);
+    if (parallel)
+        h->dirty = DIRTY_ALL;
+    else if (h->dirty == CLEAN)
+        h->dirty = DIRTY_0;
 }
 
 static int64_t phases(const Func *f)
@@ -70,7 +78,8 @@ static int64_t phases(const Func *f)
 static bool is_parallel(const Func *f)
 {
     for (uint32_t i = 0; i < f->nparams; i++)
-        if (f->params[i].scalar && !strcmp(f->params[i].scalar->name, "tid")) return true;
+        if (f->params[i].scalar && !strcmp(f->params[i].scalar->name, "tid"))
+            return true;
     return false;
 }
 
@@ -80,15 +89,15 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
     const Func *f = it->kernel->flat;
     Arg        *a = NEW_ARRAY(c->arena, Arg, f->nparams + 1);
     uint32_t    pointers = 0, work = 0;
-    uint64_t    scratch  = 0;
+    uint64_t    scratch = 0;
 
     for (uint32_t i = 0; i < f->nparams; i++) {
         const Param *p = &f->params[i];
         if (p->scalar) {
             const char *name = p->scalar->name;
-            const Idx  *v    = !strcmp(name, "tid")  ? idx_atom(c->arith, h->tid)
-                               : !strcmp(name, "nt") ? idx_atom(c->arith, h->nt)
-                                                     : idx_const(c->arith, phase);
+            const Idx  *v = !strcmp(name, "tid")  ? idx_atom(c->arith, h->tid)
+                            : !strcmp(name, "nt") ? idx_atom(c->arith, h->nt)
+                                                  : idx_const(c->arith, phase);
             a[i] = (Arg){NULL, NULL, v};
         } else if (pointers < it->nin) {
             a[i] = slot_arg(h, it->in[pointers++].slot);
@@ -99,13 +108,16 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
         } else {
             int64_t elems = 0, origin = 0;
             buffer_size(c, p->buffer, &elems, &origin);
-            const Idx *at = idx_mulc(c->arith, idx_atom(c->arith, h->tid), (int64_t)h->private_bytes);
-            uint64_t   o  = h->arena_bytes + scratch + (uint64_t)origin * dtype_bytes(p->buffer->dtype);
+            const Idx *at =
+                idx_mulc(c->arith, idx_atom(c->arith, h->tid), (int64_t)h->private_bytes);
+            uint64_t o =
+                h->arena_bytes + scratch + (uint64_t)origin * dtype_bytes(p->buffer->dtype);
             a[i] = (Arg){h->arena, idx_addc(c->arith, at, (int64_t)o), NULL};
             scratch += round_up((uint64_t)elems * dtype_bytes(p->buffer->dtype));
         }
     }
-    if (!h->p->device) vec_push(c->arena, out, stmt_call(c, f->name, f->nparams, a, !is_parallel(f), it->loc));
+    if (!h->p->device)
+        vec_push(c->arena, out, stmt_call(c, f->name, f->nparams, a, !is_parallel(f), it->loc));
     for (uint32_t i = 0; i < it->kernel->nlaunches; i++)
         vec_push(c->arena, out, launch_stmt(c, it->kernel->launches[i], a, it->loc));
 }
@@ -113,26 +125,31 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
 /* A kernel that copies `n` elements. */
 static const Func *copy_kernel(Host *h, DType t, int64_t n)
 {
-    Ctx        *c    = h->c;
+    Ctx        *c = h->c;
     bool        device = h->p->device;
     const char *name = intern_printf(c->strings, "copy.%s.%lld", dtype_text(c, t), (long long)n);
-    const char *last = device ? intern_printf(c->strings, "%s.0", name) : name; /* its only launch */
+    const char *last =
+        device ? intern_printf(c->strings, "%s.0", name) : name; /* its only launch */
 
     for (uint32_t i = 0; i < h->copies.n; i++)
-        if (h->copies.at[i]->name == last) return h->copies.at[i];
+        if (h->copies.at[i]->name == last)
+            return h->copies.at[i];
     const Idx    *extent = idx_const(c->arith, n);
-    const Buffer *src    = buffer_new(c, "src", t, SCOPE_ARENA, 1, &extent);
-    const Buffer *dst    = buffer_new(c, "dst", t, SCOPE_ARENA, 1, &extent);
-    const Atom   *i      = atom_var(c->arith, "i", 0, n - 1);
-    const Idx    *at     = idx_atom(c->arith, i);
-    LoopData      loop   = {i, idx_const(c->arith, 0), extent, LOOP_SPATIAL, 0, AXIS_BLOCK_X, NULL};
+    const Buffer *src = buffer_new(c, "src", t, SCOPE_ARENA, 1, &extent);
+    const Buffer *dst = buffer_new(c, "dst", t, SCOPE_ARENA, 1, &extent);
+    const Atom   *i = atom_var(c->arith, "i", 0, n - 1);
+    const Idx    *at = idx_atom(c->arith, i);
+    LoopData      loop = {i, idx_const(c->arith, 0), extent, LOOP_SPATIAL, 0, AXIS_BLOCK_X, NULL};
     Param        *params = NEW_ARRAY(c->arena, Param, 2);
     params[0] = (Param){src, NULL, false};
     params[1] = (Param){dst, NULL, true};
     const Stmt *body = stmt_for(c, loop, stmt_store(c, dst, &at, prim_load(c, src, &at)), NO_LOC);
-    Func        f    = {name, device ? FUNC_DEVICE : FUNC_KERNEL, h->p->kernels->target, 2, params, body, NO_LOC, 0};
-    const Func *k    = func_new(c, f);
-    if (device) k = launches(c, tirmod_new(c, 1, &k))->funcs[0];
+    Func        f = {
+        name, device ? FUNC_DEVICE : FUNC_KERNEL, h->p->kernels->target, 2, params, body, NO_LOC,
+        0};
+    const Func *k = func_new(c, f);
+    if (device)
+        k = launches(c, tirmod_new(c, 1, &k))->funcs[0];
     vec_push(c->arena, &h->copies, k);
     return k;
 }
@@ -155,36 +172,46 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
         case ITEM_COPY: {
             int64_t n = 1;
             type_elems(it->in[0].type, &n);
-            if (n == 0) break;
+            if (n == 0)
+                break;
             before(h, out, false);
-            Arg         a[2] = {slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
-            bool        up = it->in[0].slot->place == PLACE_INPUT, down = it->out[0].slot->place == PLACE_OUTPUT;
+            Arg  a[2] = {slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
+            bool up = it->in[0].slot->place == PLACE_INPUT,
+                 down = it->out[0].slot->place == PLACE_OUTPUT;
             if (h->p->device && (up || down)) {
                 CopyData d = {a[1], a[0], n * dtype_bytes(it->in[0].type->dtype), up};
                 vec_push(c->arena, out, stmt_copy(c, d));
                 break;
             }
             const Func *k = copy_kernel(h, it->in[0].type->dtype, n);
-            if (h->p->device) vec_push(c->arena, out, launch_stmt(c, k, a, it->loc));
-            else vec_push(c->arena, out, stmt_call(c, k->name, 2, a, true, it->loc));
+            if (h->p->device)
+                vec_push(c->arena, out, launch_stmt(c, k, a, it->loc));
+            else
+                vec_push(c->arena, out, stmt_call(c, k->name, 2, a, true, it->loc));
             break;
         }
         case ITEM_IF: {
             StmtList   then = {0}, other = {0};
             const Idx *zero = idx_const(c->arith, 0), *one = idx_const(c->arith, 1);
-            Arg        at   = slot_arg(h, it->in[0].slot);
+            Arg        at = slot_arg(h, it->in[0].slot);
             barrier(h, out);
-            const Buffer *here = h->p->device ? buffer_new(c, "cond", DT_U8, SCOPE_STACK, 1, &one) : NULL;
-            const Prim   *load = here ? prim_load(c, here, &zero) : prim_load(c, at.buffer, &at.offset);
-            const Prim *cond = dtype_is_bool(load->dtype) ? load : prim_not(c, prim_eq(c, load, prim_num(c, load->dtype, 0)));
+            const Buffer *here =
+                h->p->device ? buffer_new(c, "cond", DT_U8, SCOPE_STACK, 1, &one) : NULL;
+            const Prim *load =
+                here ? prim_load(c, here, &zero) : prim_load(c, at.buffer, &at.offset);
+            const Prim *cond = dtype_is_bool(load->dtype)
+                                   ? load
+                                   : prim_not(c, prim_eq(c, load, prim_num(c, load->dtype, 0)));
             emit_items(h, &it->then, &then);
             barrier(h, &then);
             emit_items(h, &it->other, &other);
             barrier(h, &other);
             /* The condition itself must not be overwritten before all threads read it. */
-            const Stmt *s = stmt_if(c, cond, stmt_seq(c, then.n, then.at), stmt_seq(c, other.n, other.at));
+            const Stmt *s =
+                stmt_if(c, cond, stmt_seq(c, then.n, then.at), stmt_seq(c, other.n, other.at));
             if (here) {
-                const Stmt *two[2] = {stmt_copy(c, (CopyData){{here, zero, NULL}, at, 1, false}), s};
+                const Stmt *two[2] = {stmt_copy(c, (CopyData){{here, zero, NULL}, at, 1, false}),
+                                      s};
                 s = stmt_alloc(c, here, stmt_seq(c, 2, two));
             }
             vec_push(c->arena, out, s);
@@ -203,21 +230,23 @@ static void plan_work(Program *p, const ItemList *items)
         Item *it = items->at[i];
         plan_work(p, &it->then);
         plan_work(p, &it->other);
-        if (it->kind != ITEM_CALL) continue;
+        if (it->kind != ITEM_CALL)
+            continue;
         const Func *f = it->kernel->flat;
         VEC(Slot *) work = {0};
         for (uint32_t j = 0, pointers = 0; j < f->nparams; j++) {
             const Buffer *b = f->params[j].buffer;
-            if (!b || pointers++ < it->nin + it->nout || b->scope != SCOPE_ARENA) continue;
+            if (!b || pointers++ < it->nin + it->nout || b->scope != SCOPE_ARENA)
+                continue;
             int64_t elems = 0, origin = 0;
             buffer_size(c, b, &elems, &origin);
             const Type *t = type_tensor_i64(c, b->dtype, 1, &elems);
             Slot       *s = slot_new(p, PLACE_ARENA, 0, t, b->name);
-            s->origin     = (uint64_t)origin * dtype_bytes(b->dtype);
+            s->origin = (uint64_t)origin * dtype_bytes(b->dtype);
             s->first = s->last = it->at;
             vec_push(c->arena, &work, s);
         }
-        it->work  = work.at;
+        it->work = work.at;
         it->nwork = work.n;
     }
 }
@@ -229,7 +258,8 @@ static uint64_t private_need(Ctx *c, const Kernel *k)
 
     for (uint32_t i = 0; i < k->flat->nparams; i++) {
         const Buffer *b = k->flat->params[i].buffer;
-        if (!b || pointers++ < k->nin + k->nout || b->scope == SCOPE_ARENA) continue;
+        if (!b || pointers++ < k->nin + k->nout || b->scope == SCOPE_ARENA)
+            continue;
         int64_t elems = 0, origin = 0;
         buffer_size(c, b, &elems, &origin);
         n += round_up((uint64_t)elems * dtype_bytes(b->dtype));
@@ -253,17 +283,20 @@ static const Func *main_func(Host *h, const char *entry)
     Program *p = h->p;
     uint32_t n = p->n_in + p->results.n + 2, k = 0;
     Param   *params = NEW_ARRAY(c->arena, Param, n);
-    StmtList body   = {0};
+    StmtList body = {0};
 
-    for (uint32_t i = 0; i < p->n_in; i++) params[k++] = (Param){h->in[i], NULL, false};
-    for (uint32_t i = 0; i < p->results.n; i++) params[k++] = (Param){h->out[i], NULL, true};
+    for (uint32_t i = 0; i < p->n_in; i++)
+        params[k++] = (Param){h->in[i], NULL, false};
+    for (uint32_t i = 0; i < p->results.n; i++)
+        params[k++] = (Param){h->out[i], NULL, true};
     params[k++] = (Param){h->arena, NULL, true};
     params[k++] = (Param){h->weights, NULL, false};
     emit_items(h, &p->items, &body);
     RegionData  r = {h->tid, h->nt};
     const Stmt *s = stmt_seq(c, body.n, body.at);
-    if (!p->device) s = stmt_region(c, r, s);
-    Func        f = {entry, FUNC_HOST, p->kernels->target, n, params, s, NO_LOC, 0};
+    if (!p->device)
+        s = stmt_region(c, r, s);
+    Func f = {entry, FUNC_HOST, p->kernels->target, n, params, s, NO_LOC, 0};
     return func_new(c, f);
 }
 
@@ -271,7 +304,8 @@ static const PlanIO *plan_io(Ctx *c, uint32_t n, const char *const *names, const
 {
     PlanIO *io = NEW_ARRAY(c->arena, PlanIO, n + 1);
 
-    for (uint32_t i = 0; i < n; i++) io[i] = (PlanIO){names[i], types[i]};
+    for (uint32_t i = 0; i < n; i++)
+        io[i] = (PlanIO){names[i], types[i]};
     return io;
 }
 
@@ -282,7 +316,8 @@ static const PlanSlot *plan_slots(Program *p, uint32_t *n)
     *n = 0;
     for (uint32_t i = 0; i < p->slots.n; i++) {
         const Slot *from = p->slots.at[i];
-        if (from->place != PLACE_ARENA) continue;
+        if (from->place != PLACE_ARENA)
+            continue;
         s[(*n)++] = (PlanSlot){from->name, from->offset, from->bytes, from->first, from->last};
     }
     return s;
@@ -296,8 +331,10 @@ static const PlanKernel *plan_kernels(Kernels *k, int64_t *macs)
     for (uint32_t i = 0; i < k->all.n; i++) {
         const Kernel *from = k->all.at[i];
         StrBuf        text = strbuf(k->c->arena);
-        if (from->sched) sched_print(from->sched, &text);
-        out[i] = (PlanKernel){from->calls, from->flat, from->sched ? from->sched->te : NULL, text.at, from->macs};
+        if (from->sched)
+            sched_print(from->sched, &text);
+        out[i] = (PlanKernel){from->calls, from->flat, from->sched ? from->sched->te : NULL,
+                              text.at, from->macs};
         *macs += from->macs * (int64_t)from->calls;
     }
     return out;
@@ -305,62 +342,69 @@ static const PlanKernel *plan_kernels(Kernels *k, int64_t *macs)
 
 const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions *o)
 {
-    const Expr      *f       = module_func(m, "main");
+    const Expr      *f = module_func(m, "main");
     Kernels          kernels = {.c = c, .o = o, .target = c->target, .by_text = map_new(c->arena)};
-    Program          p       = {.c = c, .kernels = &kernels, .device = c->target && c->target->host};
+    Program          p = {.c = c, .kernels = &kernels, .device = c->target && c->target->host};
     const TirModule *tir;
 
-    if (!f) return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
-    if (!program_of_main(&p, f) || !kernels_finish(&kernels, &tir)) return NULL;
+    if (!f)
+        return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
+    if (!program_of_main(&p, f) || !kernels_finish(&kernels, &tir))
+        return NULL;
     plan_work(&p, &p.items);
 
-    Host   h     = {.c = c, .p = &p};
-    Plan  *plan  = NEW(c->arena, Plan);
+    Host  h = {.c = c, .p = &p};
+    Plan *plan = NEW(c->arena, Plan);
     VEC(const Func *) funcs = {0};
     const char **names = NEW_ARRAY(c->arena, const char *, p.results.n + 1);
     const Type **types = NEW_ARRAY(c->arena, const Type *, p.results.n + 1);
     h.arena_bytes = memory_plan(&p, &plan->arena_floor);
     for (uint32_t i = 0; i < kernels.all.n; i++) {
         uint64_t need = private_need(c, kernels.all.at[i]);
-        if (need > h.private_bytes) h.private_bytes = need;
+        if (need > h.private_bytes)
+            h.private_bytes = need;
     }
     for (uint32_t i = 0; i < p.consts.n; i++) {
         p.consts.at[i].offset = h.weights_bytes;
         h.weights_bytes += round_up(p.consts.at[i].bytes);
     }
-    h.in  = NEW_ARRAY(c->arena, const Buffer *, p.n_in + 1);
+    h.in = NEW_ARRAY(c->arena, const Buffer *, p.n_in + 1);
     h.out = NEW_ARRAY(c->arena, const Buffer *, p.results.n + 1);
-    for (uint32_t i = 0; i < p.n_in; i++) h.in[i] = io_buffer(c, p.in_names[i], p.in_types[i]);
+    for (uint32_t i = 0; i < p.n_in; i++)
+        h.in[i] = io_buffer(c, p.in_names[i], p.in_types[i]);
     for (uint32_t i = 0; i < p.results.n; i++) {
         types[i] = p.results.at[i].type;
         names[i] = i < m->noutputs ? m->output_names[i] : intern_printf(c->strings, "output%u", i);
         h.out[i] = io_buffer(c, names[i], types[i]);
     }
     const int64_t na = (int64_t)h.arena_bytes, nw = (int64_t)h.weights_bytes;
-    h.arena   = io_buffer(c, "arena", type_tensor_i64(c, DT_U8, 1, &na));
+    h.arena = io_buffer(c, "arena", type_tensor_i64(c, DT_U8, 1, &na));
     h.weights = io_buffer(c, "weights", type_tensor_i64(c, DT_U8, 1, &nw));
-    h.tid     = atom_var(c->arith, "tid", 0, 1023);
-    h.nt      = atom_var(c->arith, "nt", 1, 1024);
+    h.tid = atom_var(c->arith, "tid", 0, 1023);
+    h.nt = atom_var(c->arith, "nt", 1, 1024);
     const Func *host = main_func(&h, entry);
-    for (uint32_t i = 0; i < tir->nfuncs; i++) vec_push(c->arena, &funcs, tir->funcs[i]);
-    for (uint32_t i = 0; i < h.copies.n; i++) vec_push(c->arena, &funcs, h.copies.at[i]);
+    for (uint32_t i = 0; i < tir->nfuncs; i++)
+        vec_push(c->arena, &funcs, tir->funcs[i]);
+    for (uint32_t i = 0; i < h.copies.n; i++)
+        vec_push(c->arena, &funcs, h.copies.at[i]);
     vec_push(c->arena, &funcs, host);
 
-    plan->name          = entry;
-    plan->target        = c->target;
-    plan->tir           = tirmod_new(c, funcs.n, funcs.at);
-    plan->nconsts       = p.consts.n;
-    plan->consts        = p.consts.at;
-    plan->nin           = p.n_in;
-    plan->in            = plan_io(c, p.n_in, p.in_names, p.in_types);
-    plan->nout          = p.results.n;
-    plan->out           = plan_io(c, p.results.n, names, types);
-    plan->slots         = plan_slots(&p, &plan->nslots);
-    plan->nkernels      = kernels.all.n;
-    plan->kernels       = plan_kernels(&kernels, &plan->macs);
-    plan->arena_bytes   = h.arena_bytes;
+    plan->name = entry;
+    plan->target = c->target;
+    plan->tir = tirmod_new(c, funcs.n, funcs.at);
+    plan->nconsts = p.consts.n;
+    plan->consts = p.consts.at;
+    plan->nin = p.n_in;
+    plan->in = plan_io(c, p.n_in, p.in_names, p.in_types);
+    plan->nout = p.results.n;
+    plan->out = plan_io(c, p.results.n, names, types);
+    plan->slots = plan_slots(&p, &plan->nslots);
+    plan->nkernels = kernels.all.n;
+    plan->kernels = plan_kernels(&kernels, &plan->macs);
+    plan->arena_bytes = h.arena_bytes;
     plan->private_bytes = h.private_bytes;
     plan->weights_bytes = h.weights_bytes;
-    if (arith_overflow(c->arith)) return error_at(c, E_DIM, NO_LOC, "an index overflows 64 bits");
+    if (arith_overflow(c->arith))
+        return error_at(c, E_DIM, NO_LOC, "an index overflows 64 bits");
     return plan;
 }

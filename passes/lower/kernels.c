@@ -31,10 +31,13 @@ static const Op *anchor_of(Ctx *c, const Expr *primitive, const char **name)
 
     for (uint32_t i = 0; i < list.n; i++) {
         const Op *op = call_op(list.at[i]);
-        if (!op) continue;
-        if (!best || rank(op->fusion) > rank(best->fusion)) best = op;
+        if (!op)
+            continue;
+        if (!best || rank(op->fusion) > rank(best->fusion))
+            best = op;
         const char *stem = strrchr(op->text, '.') ? strrchr(op->text, '.') + 1 : op->text;
-        if (text.n + strlen(stem) < 48) str_printf(&text, "%s%s", text.n ? "_" : "", stem);
+        if (text.n + strlen(stem) < 48)
+            str_printf(&text, "%s%s", text.n ? "_" : "", stem);
     }
     *name = intern(c->strings, text.n ? text.at : "kernel");
     return best;
@@ -48,32 +51,36 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
 
     for (uint32_t i = 0; o->opt_level > 0 && i < schedule_count; i++) {
         const ScheduleRow *row = &schedule_table[i];
-        if (row->kind != t->kind) continue;
-        if (strcmp(row->op, "*") && (!anchor || strcmp(row->op, anchor->text))) continue;
+        if (row->kind != t->kind)
+            continue;
+        if (strcmp(row->op, "*") && (!anchor || strcmp(row->op, anchor->text)))
+            continue;
         Sched *s = sched_new(c, t, te);
         row->rule(s);
         if (!s->refusal) {
             chosen = s;
             break;
         }
-        if (!why) why = s->refusal, rule = row->name;
+        if (!why)
+            why = s->refusal, rule = row->name;
     }
     if (why)
-        diag_warn(c->diags, W_SCHEDULE_REFUSED, te->loc, "rule %s does not fit kernel '%s': %s", rule,
-                  te->name, why);
+        diag_warn(c->diags, W_SCHEDULE_REFUSED, te->loc, "rule %s does not fit kernel '%s': %s",
+                  rule, te->name, why);
     return chosen ? chosen : sched_new(c, t, te);
 }
 
 Kernel *kernel_of_call(Kernels *k, const Expr *call)
 {
-    Ctx           *c = k->c;
-    const char    *stem;
-    const Expr    *fn     = call->kids[0];
-    const Op      *anchor = anchor_of(c, fn, &stem);
-    const TeFunc  *te     = te_of_func(c, fn, call, stem);
-    uint64_t       key;
+    Ctx          *c = k->c;
+    const char   *stem;
+    const Expr   *fn = call->kids[0];
+    const Op     *anchor = anchor_of(c, fn, &stem);
+    const TeFunc *te = te_of_func(c, fn, call, stem);
+    uint64_t      key;
 
-    if (!te) return NULL;
+    if (!te)
+        return NULL;
     Sha256 h = func_hash(c, te_lower(c, te, k->target));
     memcpy(&key, h.b, sizeof key);
     Kernel *found = map_get(k->by_text, key);
@@ -82,7 +89,8 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
         return found;
     }
     Sched *s = schedule_kernel(c, te, anchor, k->target, k->o);
-    if (!s || !s->f) return NULL;
+    if (!s || !s->f)
+        return NULL;
     char hex[65];
     sha256_hex(func_hash(c, s->f), hex);
     Func f = *s->f;
@@ -93,12 +101,16 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
             map_put(k->by_text, key, k->all.at[i]);
             return k->all.at[i];
         }
-    f.loc  = te->loc;
+    f.loc = te->loc;
     f.macs = te_macs(c, te);
     f.kind = k->target && k->target->host ? FUNC_DEVICE : FUNC_KERNEL;
     Kernel *fresh = NEW(c->arena, Kernel);
-    *fresh        = (Kernel){.nest = func_new(c, f), .sched = s, .nin = te->nparams, .nout = te->nouts, .calls = 1,
-                             .macs = f.macs};
+    *fresh = (Kernel){.nest = func_new(c, f),
+                      .sched = s,
+                      .nin = te->nparams,
+                      .nout = te->nouts,
+                      .calls = 1,
+                      .macs = f.macs};
     vec_push(c->arena, &k->all, fresh);
     map_put(k->by_text, key, fresh);
     return fresh;
@@ -110,24 +122,30 @@ static void find_launches(Ctx *c, const TirModule *m, Kernel *k)
     VEC(const Func *) parts = {0};
 
     for (const Func *f;; vec_push(c->arena, &parts, f))
-        if (!(f = tirmod_find(m, intern_printf(c->strings, "%s.%u", k->nest->name, parts.n)))) break;
+        if (!(f = tirmod_find(m, intern_printf(c->strings, "%s.%u", k->nest->name, parts.n))))
+            break;
     k->nlaunches = parts.n;
-    k->launches  = parts.at;
-    k->flat      = parts.n ? parts.at[0] : NULL;
+    k->launches = parts.at;
+    k->flat = parts.n ? parts.at[0] : NULL;
 }
 
 bool kernels_finish(Kernels *k, const TirModule **out)
 {
     const Func **funcs = NEW_ARRAY(k->c->arena, const Func *, k->all.n + 1);
 
-    for (uint32_t i = 0; i < k->all.n; i++) funcs[i] = k->all.at[i]->nest;
+    for (uint32_t i = 0; i < k->all.n; i++)
+        funcs[i] = k->all.at[i]->nest;
     *out = run_tir_passes(k->c, tirmod_new(k->c, k->all.n, funcs), k->o);
-    if (!*out) return false;
+    if (!*out)
+        return false;
     for (uint32_t i = 0; i < k->all.n; i++) {
         Kernel *x = k->all.at[i];
-        if (x->nest->kind == FUNC_DEVICE) find_launches(k->c, *out, x);
-        else x->flat = tirmod_find(*out, x->nest->name);
-        if (!x->flat) BUG("kernel %s was lost by the TIR passes", x->nest->name);
+        if (x->nest->kind == FUNC_DEVICE)
+            find_launches(k->c, *out, x);
+        else
+            x->flat = tirmod_find(*out, x->nest->name);
+        if (!x->flat)
+            BUG("kernel %s was lost by the TIR passes", x->nest->name);
     }
     return true;
 }

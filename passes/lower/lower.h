@@ -14,14 +14,14 @@
 /* ---- kernels.c ---- */
 
 typedef struct Kernel {
-    const Func *nest;      /* scheduled */
-    const Func *flat;      /* after the TIR passes; device: the first part */
-    uint32_t    nlaunches; /* on a device target: the parts of `flat`, launched in order; all have */
+    const Func *nest;   /* scheduled */
+    const Func *flat;   /* after the TIR passes; device: the first part */
+    uint32_t nlaunches; /* on a device target: the parts of `flat`, launched in order; all have */
     const Func *const *launches; /* its parameters */
-    const Sched *sched;    /* NULL: none */
-    uint32_t    nin, nout; /* pointer parameters that the program passes; more follow for scratch */
-    uint64_t    calls;
-    int64_t     macs;
+    const Sched       *sched;    /* NULL: none */
+    uint32_t nin, nout; /* pointer parameters that the program passes; more follow for scratch */
+    uint64_t calls;
+    int64_t  macs;
 } Kernel;
 
 typedef struct Kernels {
@@ -29,13 +29,13 @@ typedef struct Kernels {
     const PassOptions *o;
     const Target      *target;
     VEC(Kernel *) all;
-    Map *by_text;          /* first 8 bytes of the unscheduled nest's hash -> Kernel * */
+    Map *by_text; /* first 8 bytes of the unscheduled nest's hash -> Kernel * */
 } Kernels;
 
 /* The kernel of a call of a primitive function: an equal one if there is one.  NULL: error. */
 Kernel *kernel_of_call(Kernels *k, const Expr *call);
 /* Run the TIR passes over all kernels; `out` receives tiles and kernels, callees first. */
-bool    kernels_finish(Kernels *k, const TirModule **out);
+bool kernels_finish(Kernels *k, const TirModule **out);
 
 /* ---- program.c ---- */
 
@@ -44,8 +44,8 @@ typedef enum { PLACE_INPUT, PLACE_OUTPUT, PLACE_ARENA, PLACE_CONST } Place;
 /* Storage of one tensor; views share it. */
 typedef struct Slot {
     Place       place;
-    uint32_t    index;      /* input, output; PLACE_CONST: of the plan's constants */
-    const Type *type;       /* of what was stored first */
+    uint32_t    index; /* input, output; PLACE_CONST: of the plan's constants */
+    const Type *type;  /* of what was stored first */
     const char *name;
     uint64_t    bytes, origin; /* with halo; bytes from the first cell to cell 0 of the interior */
     uint32_t    first, last;   /* positions of the program */
@@ -62,15 +62,15 @@ typedef enum { ITEM_CALL, ITEM_IF, ITEM_COPY } ItemKind;
 typedef struct Item Item;
 typedef VEC(Item *) ItemList;
 struct Item {
-    ItemKind  kind;
-    Loc       loc;
-    uint32_t  at;             /* position */
-    Kernel   *kernel;         /* CALL */
-    uint32_t  nin, nout;
-    Value    *in, *out;       /* COPY: in[0] -> out[0]; IF: in[0] is the condition */
-    Slot    **work;           /* CALL: storage of the kernel's shared scratch, in order */
-    uint32_t  nwork;
-    ItemList  then, other;    /* IF */
+    ItemKind kind;
+    Loc      loc;
+    uint32_t at;     /* position */
+    Kernel  *kernel; /* CALL */
+    uint32_t nin, nout;
+    Value   *in, *out; /* COPY: in[0] -> out[0]; IF: in[0] is the condition */
+    Slot   **work;     /* CALL: storage of the kernel's shared scratch, in order */
+    uint32_t nwork;
+    ItemList then, other; /* IF */
 };
 
 typedef struct Program {
@@ -80,14 +80,14 @@ typedef struct Program {
     VEC(Slot *) slots;
     VEC(PlanConst) consts;
     VEC(Value) results;
-    uint32_t n_in;
+    uint32_t     n_in;
     const Type **in_types;
     const char **in_names;
-    uint32_t at;              /* next position */
-    bool     device;          /* arena and constants lie in device memory */
+    uint32_t     at;     /* next position */
+    bool         device; /* arena and constants lie in device memory */
 } Program;
 
-bool program_of_main(Program *p, const Expr *main_func);
+bool  program_of_main(Program *p, const Expr *main_func);
 Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name);
 
 /* ---- memory.c ---- */

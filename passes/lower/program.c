@@ -1,10 +1,11 @@
 /* The program: main as a list of kernel calls over values.
  *
  * Main's body is walked in order of dependency, with an explicit stack.  A call of a primitive
- * function becomes an item; tuples are lists of values; `reshape`-like calls between kernels that keep
- * the row-major bytes are views of their operand's storage; `if` becomes two nested lists that write
- * the same result slots, and a node needed by both a branch and the code around it is computed before
- * the `if`.  Every slot records the first and last position that touches it: its life.
+ * function becomes an item; tuples are lists of values; `reshape`-like calls between kernels that
+ * keep the row-major bytes are views of their operand's storage; `if` becomes two nested lists that
+ * write the same result slots, and a node needed by both a branch and the code around it is
+ * computed before the `if`.  Every slot records the first and last position that touches it: its
+ * life.
  *
  * A result of main is written straight into the caller's output where its storage allows.  On a
  * device, inputs and outputs are copies to and from values in the arena. */
@@ -13,7 +14,7 @@
 #include <string.h>
 
 typedef struct Scope {
-    Map          *values;  /* expr id -> Values * */
+    Map          *values; /* expr id -> Values * */
     struct Scope *up;
     ItemList     *items;
 } ValueScope;
@@ -29,25 +30,37 @@ Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const cha
     Buffer  b = {.dtype = t->dtype, .ndim = t->n, .extent = t->dims, .halo = t->halo};
     int64_t elems = 1, origin = 0;
 
-    if (!buffer_size(p->c, &b, &elems, &origin)) elems = 0;
-    *s = (Slot){place, index, t, name, (uint64_t)elems * dtype_bytes(t->dtype),
-                (uint64_t)origin * dtype_bytes(t->dtype), p->at, p->at, 0};
+    if (!buffer_size(p->c, &b, &elems, &origin))
+        elems = 0;
+    *s = (Slot){place,
+                index,
+                t,
+                name,
+                (uint64_t)elems * dtype_bytes(t->dtype),
+                (uint64_t)origin * dtype_bytes(t->dtype),
+                p->at,
+                p->at,
+                0};
     vec_push(p->c->arena, &p->slots, s);
     return s;
 }
 
 static void touch(Program *p, Slot *s)
 {
-    if (p->at < s->first) s->first = p->at;
-    if (p->at > s->last) s->last = p->at;
+    if (p->at < s->first)
+        s->first = p->at;
+    if (p->at > s->last)
+        s->last = p->at;
 }
 
 static uint32_t count_tensors(const Type *t)
 {
     uint32_t n = 0;
 
-    if (t->kind == TYPE_TENSOR) return 1;
-    for (uint32_t i = 0; i < t->n; i++) n += count_tensors(t->parts[i]);
+    if (t->kind == TYPE_TENSOR)
+        return 1;
+    for (uint32_t i = 0; i < t->n; i++)
+        n += count_tensors(t->parts[i]);
     return n;
 }
 
@@ -57,7 +70,8 @@ static void flat_types(const Type *t, const Type **out, uint32_t *n)
         out[(*n)++] = t;
         return;
     }
-    for (uint32_t i = 0; i < t->n; i++) flat_types(t->parts[i], out, n);
+    for (uint32_t i = 0; i < t->n; i++)
+        flat_types(t->parts[i], out, n);
 }
 
 static Values *values_new(Program *p, uint32_t n)
@@ -72,7 +86,8 @@ static Values *lookup(const ValueScope *s, const Expr *e)
 {
     for (; s; s = s->up) {
         Values *v = map_get(s->values, e->id);
-        if (v) return v;
+        if (v)
+            return v;
     }
     return NULL;
 }
@@ -82,17 +97,19 @@ static Values *lookup(const ValueScope *s, const Expr *e)
 static uint32_t plan_const(Program *p, const Const *data, const Kernel *k, uint32_t param)
 {
     const Func *prepack = NULL;
-    const char *map     = "";
+    const char *map = "";
 
     for (uint32_t i = 0; k && k->sched && i < k->sched->prepacks.n; i++)
         if (k->sched->prepacks.at[i].param == param) {
             prepack = k->sched->prepacks.at[i].prepack;
-            map     = k->sched->prepacks.at[i].map;
+            map = k->sched->prepacks.at[i].map;
         }
     for (uint32_t i = 0; i < p->consts.n; i++) {
         PlanConst *q = &p->consts.at[i];
-        bool same = q->data == data || (q->data->data.at == data->data.at && q->data->type == data->type);
-        if (same && (q->prepack == prepack || (q->prepack && prepack && q->map == map))) return i;
+        bool       same =
+            q->data == data || (q->data->data.at == data->data.at && q->data->type == data->type);
+        if (same && (q->prepack == prepack || (q->prepack && prepack && q->map == map)))
+            return i;
     }
     const Type *t = data->type;
     if (prepack) {
@@ -125,7 +142,8 @@ static uint32_t operands(const Expr *e, const Expr *const **at)
 {
     switch (e->kind) {
     case EXPR_CALL: *at = e->kids + 1; return e->nkids - 1;
-    case EXPR_TUPLE: case EXPR_PROJ: *at = e->kids; return e->nkids;
+    case EXPR_TUPLE:
+    case EXPR_PROJ: *at = e->kids; return e->nkids;
     case EXPR_IF: *at = e->kids; return 1;
     case EXPR_LET: *at = e->kids + 1; return 2;
     default: *at = NULL; return 0;
@@ -145,8 +163,8 @@ static Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc)
 {
     Item *it = NEW(p->c->arena, Item);
 
-    *it      = (Item){.kind = kind, .loc = loc};
-    it->at   = ++p->at;
+    *it = (Item){.kind = kind, .loc = loc};
+    it->at = ++p->at;
     vec_push(p->c->arena, s->items, it);
     return it;
 }
@@ -157,7 +175,8 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
     Kernel *k = kernel_of_call(p->kernels, e);
     VEC(Value) in = {0};
 
-    if (!k) return false;
+    if (!k)
+        return false;
     uint32_t param = 0;
     for (uint32_t i = 0; i < call_nargs(e); i++) {
         const Expr *a = call_arg(e, i);
@@ -166,7 +185,8 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
             continue;
         }
         const Values *v = lookup(s, a);
-        if (!v) BUG("an operand of a kernel has no value");
+        if (!v)
+            BUG("an operand of a kernel has no value");
         for (uint32_t j = 0; j < v->n; j++, param++) {
             /* A constant that came through a let or a tuple still needs this kernel's packing. */
             if (v->at[j].slot->place == PLACE_CONST && k->sched && k->sched->prepacks.n) {
@@ -177,20 +197,22 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
             }
         }
     }
-    if (in.n != k->nin) BUG("kernel %s takes %u tensors, its call has %u", k->nest->name, k->nin, in.n);
-    Item        *it    = item_new(p, s, ITEM_CALL, e->loc);
-    uint32_t     nout  = count_tensors(e->type), n = 0;
+    if (in.n != k->nin)
+        BUG("kernel %s takes %u tensors, its call has %u", k->nest->name, k->nin, in.n);
+    Item        *it = item_new(p, s, ITEM_CALL, e->loc);
+    uint32_t     nout = count_tensors(e->type), n = 0;
     const Type **types = NEW_ARRAY(c->arena, const Type *, nout + 1);
     flat_types(e->type, types, &n);
     it->kernel = k;
-    it->in     = in.at;
-    it->nin    = in.n;
-    for (uint32_t i = 0; i < in.n; i++) touch(p, in.at[i].slot);
+    it->in = in.at;
+    it->nin = in.n;
+    for (uint32_t i = 0; i < in.n; i++)
+        touch(p, in.at[i].slot);
     *out = values_new(p, nout);
     for (uint32_t i = 0; i < nout; i++) {
         (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], k->nest->name), types[i]};
     }
-    it->out  = (*out)->at;
+    it->out = (*out)->at;
     it->nout = nout;
     return true;
 }
@@ -200,7 +222,7 @@ static void emit_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc)
     Item *it = item_new(p, s, ITEM_COPY, loc);
 
     it->nin = it->nout = 1;
-    it->in  = DUP_ARRAY(p->c->arena, &from, 1);
+    it->in = DUP_ARRAY(p->c->arena, &from, 1);
     it->out = DUP_ARRAY(p->c->arena, &to, 1);
     touch(p, from.slot);
     touch(p, to.slot);
@@ -216,18 +238,20 @@ static Map *outside(Program *p, const Expr *root)
 
     vec_push(p->c->arena, &todo, root);
     while (todo.n) {
-        const Expr *e = todo.at[--todo.n];
+        const Expr        *e = todo.at[--todo.n];
         const Expr *const *kids;
-        if (map_get(seen, e->id)) continue;
+        if (map_get(seen, e->id))
+            continue;
         map_put(seen, e->id, (void *)1);
-        for (uint32_t n = operands(e, &kids), i = 0; i < n; i++) vec_push(p->c->arena, &todo, kids[i]);
+        for (uint32_t n = operands(e, &kids), i = 0; i < n; i++)
+            vec_push(p->c->arena, &todo, kids[i]);
     }
     return seen;
 }
 
 static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Values **out)
 {
-    Ctx          *c    = p->c;
+    Ctx          *c = p->c;
     const Values *cond = lookup(s, e->kids[0]);
 
     /* What the branches share with the code around them comes first. */
@@ -239,10 +263,10 @@ static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Value
                 return false;
     }
     Item *it = item_new(p, s, ITEM_IF, e->loc);
-    it->nin  = 1;
-    it->in   = DUP_ARRAY(c->arena, &cond->at[0], 1);
+    it->nin = 1;
+    it->in = DUP_ARRAY(c->arena, &cond->at[0], 1);
     touch(p, cond->at[0].slot);
-    uint32_t     nout  = count_tensors(e->type), n = 0;
+    uint32_t     nout = count_tensors(e->type), n = 0;
     const Type **types = NEW_ARRAY(c->arena, const Type *, nout + 1);
     flat_types(e->type, types, &n);
     *out = values_new(p, nout);
@@ -250,9 +274,11 @@ static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Value
         (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], "if"), types[i]};
     for (uint32_t b = 1; b <= 2; b++) {
         ValueScope in = {map_new(c->arena), s, b == 1 ? &it->then : &it->other};
-        if (!walk(p, &in, e->kids[b])) return false;
+        if (!walk(p, &in, e->kids[b]))
+            return false;
         const Values *v = lookup(&in, e->kids[b]);
-        for (uint32_t i = 0; i < nout; i++) emit_copy(p, &in, v->at[i], (*out)->at[i], e->loc);
+        for (uint32_t i = 0; i < nout; i++)
+            emit_copy(p, &in, v->at[i], (*out)->at[i], e->loc);
     }
     /* Alive from the first branch on: the other must not reuse the storage. */
     for (uint32_t i = 0; i < nout; i++) {
@@ -269,47 +295,58 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
 
     switch (e->kind) {
     case EXPR_CONST:
-        v        = values_new(p, 1);
+        v = values_new(p, 1);
         v->at[0] = const_value(p, e->u.constant, NULL, 0);
         break;
     case EXPR_TUPLE: {
         uint32_t n = 0;
-        for (uint32_t i = 0; i < e->nkids; i++) n += lookup(s, e->kids[i])->n;
+        for (uint32_t i = 0; i < e->nkids; i++)
+            n += lookup(s, e->kids[i])->n;
         v = values_new(p, n);
         n = 0;
         for (uint32_t i = 0; i < e->nkids; i++) {
             const Values *k = lookup(s, e->kids[i]);
-            for (uint32_t j = 0; j < k->n; j++) v->at[n++] = k->at[j];
+            for (uint32_t j = 0; j < k->n; j++)
+                v->at[n++] = k->at[j];
         }
         break;
     }
     case EXPR_PROJ: {
-        const Values *k  = lookup(s, e->kids[0]);
+        const Values *k = lookup(s, e->kids[0]);
         uint32_t      at = 0;
-        for (uint32_t i = 0; i < e->u.index; i++) at += count_tensors(e->kids[0]->type->parts[i]);
+        for (uint32_t i = 0; i < e->u.index; i++)
+            at += count_tensors(e->kids[0]->type->parts[i]);
         v = values_new(p, count_tensors(e->type));
-        for (uint32_t i = 0; i < v->n; i++) v->at[i] = k->at[at + i];
+        for (uint32_t i = 0; i < v->n; i++)
+            v->at[i] = k->at[at + i];
         break;
     }
     case EXPR_LET: v = lookup(s, let_body(e)); break;
     case EXPR_IF:
-        if (!emit_if(p, s, e, around, &v)) return false;
+        if (!emit_if(p, s, e, around, &v))
+            return false;
         break;
     case EXPR_CALL:
         if (is_kernel_call(e)) {
-            if (!emit_call(p, s, e, &v)) return false;
+            if (!emit_call(p, s, e, &v))
+                return false;
         } else if (view_op(e)) {
             Value from = lookup(s, call_arg(e, 0))->at[0];
-            v          = values_new(p, 1);
-            v->at[0]   = (Value){from.slot, e->type};
+            v = values_new(p, 1);
+            v->at[0] = (Value){from.slot, e->type};
         } else {
             return error_at(c, E_PASS, e->loc, "a call that no kernel does is left in main");
         }
         break;
-    case EXPR_VAR:
-        return error_at(c, E_PASS, e->loc, "variable '%s' has no value", e->u.var.name);
-    case EXPR_GLOBAL: case EXPR_OP: case EXPR_CTOR: case EXPR_FUNC: case EXPR_REF_NEW:
-    case EXPR_REF_READ: case EXPR_REF_WRITE: case EXPR_MATCH:
+    case EXPR_VAR: return error_at(c, E_PASS, e->loc, "variable '%s' has no value", e->u.var.name);
+    case EXPR_GLOBAL:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_FUNC:
+    case EXPR_REF_NEW:
+    case EXPR_REF_READ:
+    case EXPR_REF_WRITE:
+    case EXPR_MATCH:
         return error_at(c, E_UNSUPPORTED, e->loc,
                         "closures, references and matches cannot be compiled to an object yet");
     }
@@ -334,17 +371,21 @@ static bool walk(Program *p, ValueScope *s, const Expr *root)
         }
         if (e->kind == EXPR_LET) { /* value, then the name, then the body */
             Values *value = lookup(s, let_value(e));
-            if (value && !lookup(s, let_var(e))) map_put(s->values, let_var(e)->id, value);
+            if (value && !lookup(s, let_var(e)))
+                map_put(s->values, let_var(e)->id, value);
             n = value ? 2 : 1;
         }
         for (uint32_t i = n; i-- > 0;)
-            if (!lookup(s, kids[i]) && !(e->kind == EXPR_CALL && kids[i]->kind == EXPR_CONST && is_kernel_call(e))) {
+            if (!lookup(s, kids[i]) &&
+                !(e->kind == EXPR_CALL && kids[i]->kind == EXPR_CONST && is_kernel_call(e))) {
                 vec_push(p->c->arena, &todo, kids[i]);
                 missing++;
             }
-        if (missing) continue;
+        if (missing)
+            continue;
         todo.n--;
-        if (!emit(p, s, e, around)) return false;
+        if (!emit(p, s, e, around))
+            return false;
     }
     return true;
 }
@@ -368,23 +409,25 @@ bool program_of_main(Program *p, const Expr *f)
     for (uint32_t i = 0; i < func_nparams(f); i++) {
         const Expr *v = func_param(f, i);
         if (!v->type || v->type->kind != TYPE_TENSOR || !type_static(v->type))
-            return error_at(c, E_DIM, v->loc, "input '%s' has no static tensor type", v->u.var.name);
+            return error_at(c, E_DIM, v->loc, "input '%s' has no static tensor type",
+                            v->u.var.name);
         Values *in = values_new(p, 1);
-        in->at[0]  = (Value){slot_new(p, PLACE_INPUT, i, v->type, v->u.var.name), v->type};
+        in->at[0] = (Value){slot_new(p, PLACE_INPUT, i, v->type, v->u.var.name), v->type};
         if (p->device) {
             Value at = {slot_new(p, PLACE_ARENA, 0, v->type, v->u.var.name), v->type};
             emit_copy(p, &s, in->at[0], at, v->loc);
             at.slot->first = p->at;
-            in->at[0]      = at;
+            in->at[0] = at;
         }
         map_put(s.values, v->id, in);
         vec_push(c->arena, &types, v->type);
         vec_push(c->arena, &names, v->u.var.name);
     }
-    p->n_in     = types.n;
+    p->n_in = types.n;
     p->in_types = types.at;
     p->in_names = names.at;
-    if (!walk(p, &s, func_body(f))) return false;
+    if (!walk(p, &s, func_body(f)))
+        return false;
     const Values *out = lookup(&s, func_body(f));
     for (uint32_t i = 0; i < out->n; i++) {
         Value v = out->at[i];

@@ -17,8 +17,10 @@ static uint32_t count_tensors(const Type *t)
 {
     uint32_t n = 0;
 
-    if (t->kind == TYPE_TENSOR) return 1;
-    for (uint32_t i = 0; i < t->n; i++) n += count_tensors(t->parts[i]);
+    if (t->kind == TYPE_TENSOR)
+        return 1;
+    for (uint32_t i = 0; i < t->n; i++)
+        n += count_tensors(t->parts[i]);
     return n;
 }
 
@@ -28,7 +30,8 @@ static void flat_types(const Type *t, const Type **out, uint32_t *n)
         out[(*n)++] = t;
         return;
     }
-    for (uint32_t i = 0; i < t->n; i++) flat_types(t->parts[i], out, n);
+    for (uint32_t i = 0; i < t->n; i++)
+        flat_types(t->parts[i], out, n);
 }
 
 static Tensors one(Ctx *c, const Tensor *t)
@@ -44,9 +47,10 @@ static const Tensor *scalar_tensor(Ctx *c, const Expr *e)
     int64_t     n = 0;
 
     if (!type_elems(t, &n) || n != 1)
-        return error_at(c, E_PASS, e->loc, "a constant of %lld elements inside a primitive function", (long long)n);
-    const Prim *v = dtype_is_float(t->dtype)  ? prim_float(c, t->dtype, dtype_get_f(t->dtype, p))
-                    : prim_int(c, t->dtype, dtype_get_i(t->dtype, p));
+        return error_at(c, E_PASS, e->loc,
+                        "a constant of %lld elements inside a primitive function", (long long)n);
+    const Prim *v = dtype_is_float(t->dtype) ? prim_float(c, t->dtype, dtype_get_f(t->dtype, p))
+                                             : prim_int(c, t->dtype, dtype_get_i(t->dtype, p));
     return te_compute(c, "k", t->dtype, te_axes_of(c, t), v);
 }
 
@@ -58,44 +62,52 @@ static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
         return error_at(c, E_PASS, e->loc, "'%s' has no compute definition and was not expanded",
                         op ? op->text : "call");
     uint32_t n = 0, nout = count_tensors(e->type), k = 0;
-    for (uint32_t i = 0; i < call_nargs(e); i++) n += count_tensors(call_arg(e, i)->type);
-    const Tensor **in  = NEW_ARRAY(c->arena, const Tensor *, n + 1);
+    for (uint32_t i = 0; i < call_nargs(e); i++)
+        n += count_tensors(call_arg(e, i)->type);
+    const Tensor **in = NEW_ARRAY(c->arena, const Tensor *, n + 1);
     const Type   **tin = NEW_ARRAY(c->arena, const Type *, n + 1);
-    const Type   **to  = NEW_ARRAY(c->arena, const Type *, nout + 1);
+    const Type   **to = NEW_ARRAY(c->arena, const Type *, nout + 1);
     const Tensor **res = NEW_ARRAY(c->arena, const Tensor *, nout + 1);
     for (uint32_t i = 0; i < call_nargs(e); i++) {
         const Tensors *v = map_get(values, call_arg(e, i)->id);
-        if (!v) return error_at(c, E_PASS, e->loc, "'%s' has an operand that is no tensor", op->text);
-        for (uint32_t j = 0; j < v->n; j++) in[k++] = v->at[j];
+        if (!v)
+            return error_at(c, E_PASS, e->loc, "'%s' has an operand that is no tensor", op->text);
+        for (uint32_t j = 0; j < v->n; j++)
+            in[k++] = v->at[j];
     }
     k = 0;
-    for (uint32_t i = 0; i < call_nargs(e); i++) flat_types(call_arg(e, i)->type, tin, &k);
+    for (uint32_t i = 0; i < call_nargs(e); i++)
+        flat_types(call_arg(e, i)->type, tin, &k);
     k = 0;
     flat_types(e->type, to, &k);
-    OpCall call = {op, e->u.attrs ? e->u.attrs : op->attrs ? attrs_new(c, op->attrs) : NULL,
-                   n,  nout, tin, to, e->loc};
-    if (!op->compute(c, &call, in, res)) return false;
+    OpCall call = {op,    e->u.attrs ? e->u.attrs : op->attrs ? attrs_new(c, op->attrs) : NULL,
+                   n,     nout,
+                   tin,   to,
+                   e->loc};
+    if (!op->compute(c, &call, in, res))
+        return false;
     *out = (Tensors){nout, res};
     return true;
 }
 
 const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const char *name)
 {
-    ExprList list   = expr_post_order(c, func_body(primitive));
+    ExprList list = expr_post_order(c, func_body(primitive));
     Map     *values = map_new(c->arena);
-    uint32_t np     = func_nparams(primitive);
+    uint32_t np = func_nparams(primitive);
     VEC(const Tensor *) params = {0};
     const Expr *weight = NULL;
 
     for (uint32_t i = 0; i < list.n && !weight; i++) {
         const Op *op = call_op(list.at[i]);
-        if (op && op->fusion == FUSE_OUT_FUSABLE && call_nargs(list.at[i]) > 1) weight = call_arg(list.at[i], 1);
+        if (op && op->fusion == FUSE_OUT_FUSABLE && call_nargs(list.at[i]) > 1)
+            weight = call_arg(list.at[i], 1);
     }
     for (uint32_t i = 0; i < np; i++) {
-        const Expr *p = func_param(primitive, i);
-        uint32_t    n = count_tensors(p->type), k = 0;
+        const Expr    *p = func_param(primitive, i);
+        uint32_t       n = count_tensors(p->type), k = 0;
         const Type   **types = NEW_ARRAY(c->arena, const Type *, n + 1);
-        const Tensor **at    = NEW_ARRAY(c->arena, const Tensor *, n + 1);
+        const Tensor **at = NEW_ARRAY(c->arena, const Tensor *, n + 1);
         flat_types(p->type, types, &k);
         bool constant = call && call_arg(call, i)->kind == EXPR_CONST;
         for (uint32_t j = 0; j < n; j++) {
@@ -104,54 +116,71 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
             vec_push(c->arena, &params, at[j]);
         }
         Tensors *v = NEW(c->arena, Tensors);
-        *v         = (Tensors){n, at};
+        *v = (Tensors){n, at};
         map_put(values, p->id, v);
     }
     for (uint32_t i = 0; i < list.n; i++) {
-        const Expr *e = list.at[i];
-        Tensors     v = {0};
+        const Expr   *e = list.at[i];
+        Tensors       v = {0};
         const Tensor *t;
-        if (map_get(values, e->id) || e->kind == EXPR_OP) continue;
+        if (map_get(values, e->id) || e->kind == EXPR_OP)
+            continue;
         switch (e->kind) {
         case EXPR_CONST:
-            if (!(t = scalar_tensor(c, e))) return NULL;
+            if (!(t = scalar_tensor(c, e)))
+                return NULL;
             v = one(c, t);
             break;
         case EXPR_TUPLE: {
             VEC(const Tensor *) all = {0};
             for (uint32_t j = 0; j < e->nkids; j++) {
                 const Tensors *k = map_get(values, e->kids[j]->id);
-                for (uint32_t x = 0; k && x < k->n; x++) vec_push(c->arena, &all, k->at[x]);
+                for (uint32_t x = 0; k && x < k->n; x++)
+                    vec_push(c->arena, &all, k->at[x]);
             }
             v = (Tensors){all.n, all.at};
             break;
         }
         case EXPR_PROJ: {
-            const Tensors *k  = map_get(values, e->kids[0]->id);
+            const Tensors *k = map_get(values, e->kids[0]->id);
             uint32_t       at = 0;
-            if (!k) return error_at(c, E_PASS, e->loc, "a projection of something that is no tuple");
-            for (uint32_t j = 0; j < e->u.index; j++) at += count_tensors(e->kids[0]->type->parts[j]);
+            if (!k)
+                return error_at(c, E_PASS, e->loc, "a projection of something that is no tuple");
+            for (uint32_t j = 0; j < e->u.index; j++)
+                at += count_tensors(e->kids[0]->type->parts[j]);
             v = (Tensors){count_tensors(e->type), k->at + at};
             break;
         }
         case EXPR_CALL:
-            if (!call_tensors(c, e, values, &v)) return NULL;
+            if (!call_tensors(c, e, values, &v))
+                return NULL;
             break;
-        case EXPR_VAR: case EXPR_GLOBAL: case EXPR_OP: case EXPR_CTOR: case EXPR_LET: case EXPR_IF:
-        case EXPR_FUNC: case EXPR_REF_NEW: case EXPR_REF_READ: case EXPR_REF_WRITE: case EXPR_MATCH:
+        case EXPR_VAR:
+        case EXPR_GLOBAL:
+        case EXPR_OP:
+        case EXPR_CTOR:
+        case EXPR_LET:
+        case EXPR_IF:
+        case EXPR_FUNC:
+        case EXPR_REF_NEW:
+        case EXPR_REF_READ:
+        case EXPR_REF_WRITE:
+        case EXPR_MATCH:
             return error_at(c, E_PASS, e->loc, "a primitive function may hold only operator calls");
         }
         Tensors *keep = NEW(c->arena, Tensors);
-        *keep         = v;
+        *keep = v;
         map_put(values, e->id, keep);
     }
     const Tensors *res = map_get(values, func_body(primitive)->id);
-    TeFunc        *f   = NEW(c->arena, TeFunc);
+    TeFunc        *f = NEW(c->arena, TeFunc);
     const Type   **out = NEW_ARRAY(c->arena, const Type *, res->n + 1);
-    uint32_t       n   = 0;
-    if (call) flat_types(call->type, out, &n);
+    uint32_t       n = 0;
+    if (call)
+        flat_types(call->type, out, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (out[i]->halo) te_set_halo(res->at[i], out[i]->halo);
+        if (out[i]->halo)
+            te_set_halo(res->at[i], out[i]->halo);
     *f = (TeFunc){intern(c->strings, name), params.n, res->n, params.at, res->at, primitive->loc};
     return f;
 }

@@ -1,7 +1,8 @@
 /* compact: allocs sink to the innermost loop that holds all their uses, and shrink to the region
  * used there.
  *
- *   alloc %e: f32[64,128] { for %i<64 { for %j<128 { %e[%i,%j] = .. }  for %j<128 { .. %e[%i,%j] } } }
+ *   alloc %e: f32[64,128] { for %i<64 { for %j<128 { %e[%i,%j] = .. }  for %j<128 { .. %e[%i,%j] }
+ * } }
  *     -> for %i<64 { alloc %e: f32[1,128] { .. %e[0,%j] .. } }
  *
  * An alloc sinks through spatial loops only: a reduce or sequential loop may carry values from one
@@ -25,7 +26,8 @@ static void access_prim(void *user, const Prim *p)
 {
     Accesses *a = user;
 
-    if (p->kind == PRIM_LOAD && p->u.load.buffer == a->b) vec_push(a->c->arena, &a->at, p->u.load.index);
+    if (p->kind == PRIM_LOAD && p->u.load.buffer == a->b)
+        vec_push(a->c->arena, &a->at, p->u.load.index);
 }
 
 static bool access_stmt(void *user, const Stmt *s)
@@ -34,10 +36,12 @@ static bool access_stmt(void *user, const Stmt *s)
 
     if (s->kind == STMT_STORE && s->u.store.buffer == a->b)
         vec_push(a->c->arena, &a->at, s->u.store.index);
-    if (s->kind == STMT_FOR && a->inner) atomset_add(a->inner, s->u.loop.var);
+    if (s->kind == STMT_FOR && a->inner)
+        atomset_add(a->inner, s->u.loop.var);
     if (s->kind == STMT_CALL)
         for (uint32_t i = 0; i < s->u.call.nargs; i++)
-            if (s->u.call.args[i].buffer == a->b) a->escapes = true;
+            if (s->u.call.args[i].buffer == a->b)
+                a->escapes = true;
     return true;
 }
 
@@ -66,7 +70,8 @@ static const Idx *const *shifted(Ctx *c, const Shift *x, const Idx *const *index
 {
     const Idx **out = NEW_ARRAY(c->arena, const Idx *, x->from->ndim + 1);
 
-    for (uint32_t d = 0; d < x->from->ndim; d++) out[d] = idx_sub(c->arith, index[d], x->lo[d]);
+    for (uint32_t d = 0; d < x->from->ndim; d++)
+        out[d] = idx_sub(c->arith, index[d], x->lo[d]);
     return out;
 }
 
@@ -74,7 +79,8 @@ static const Prim *shift_prim(Ctx *c, void *user, const Prim *p)
 {
     const Shift *x = user;
 
-    if (p->kind != PRIM_LOAD || p->u.load.buffer != x->from) return p;
+    if (p->kind != PRIM_LOAD || p->u.load.buffer != x->from)
+        return p;
     return prim_loadv(c, x->to, shifted(c, x, p->u.load.index), p->dtype.lanes, p->u.load.mask);
 }
 
@@ -83,7 +89,8 @@ static const Stmt *shift_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *n
     const Shift *x = user;
 
     (void)was;
-    if (now->kind != STMT_STORE || now->u.store.buffer != x->from) return now;
+    if (now->kind != STMT_STORE || now->u.store.buffer != x->from)
+        return now;
     const StoreData *d = &now->u.store;
     return stmt_storev(c, x->to, shifted(c, x, d->index), d->value, d->mask);
 }
@@ -91,12 +98,13 @@ static const Stmt *shift_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *n
 /* The alloc of b around s, shrunk to what s uses of it. */
 static const Stmt *shrink(Ctx *c, const Buffer *b, const Stmt *s)
 {
-    Accesses     a      = accesses(c, s, b, true);
-    const Idx  **lo     = NEW_ARRAY(c->arena, const Idx *, b->ndim + 1);
-    const Idx  **extent = NEW_ARRAY(c->arena, const Idx *, b->ndim + 1);
-    bool         changed = false;
+    Accesses    a = accesses(c, s, b, true);
+    const Idx **lo = NEW_ARRAY(c->arena, const Idx *, b->ndim + 1);
+    const Idx **extent = NEW_ARRAY(c->arena, const Idx *, b->ndim + 1);
+    bool        changed = false;
 
-    if (!a.at.n || a.escapes || b->halo || b->stride || b->alias) return stmt_alloc(c, b, s);
+    if (!a.at.n || a.escapes || b->halo || b->stride || b->alias)
+        return stmt_alloc(c, b, s);
     for (uint32_t d = 0; d < b->ndim; d++) {
         const Idx *base = NULL;
         int64_t    below = 0, above = 0, whole;
@@ -105,23 +113,28 @@ static const Stmt *shrink(Ctx *c, const Buffer *b, const Stmt *s)
             const Idx *l, *h;
             int64_t    off = 0;
             idx_bound(c->arith, a.at.at[i][d], a.inner, &l, &h);
-            if (!base) base = l;
+            if (!base)
+                base = l;
             known = idx_is_const(idx_sub(c->arith, l, base), &off);
             int64_t n = idx_extent(c->arith, l, h);
-            if (off < below) below = off;
-            if (off + n > above) above = off + n;
+            if (off < below)
+                below = off;
+            if (off + n > above)
+                above = off + n;
         }
-        lo[d]     = idx_const(c->arith, 0);
+        lo[d] = idx_const(c->arith, 0);
         extent[d] = b->extent[d];
-        if (!known || above - below >= whole) continue;
-        lo[d]     = idx_addc(c->arith, base, below);
+        if (!known || above - below >= whole)
+            continue;
+        lo[d] = idx_addc(c->arith, base, below);
         extent[d] = idx_const(c->arith, above - below);
-        changed   = true;
+        changed = true;
     }
-    if (!changed) return stmt_alloc(c, b, s);
+    if (!changed)
+        return stmt_alloc(c, b, s);
     Buffer now = *b;
     now.extent = extent;
-    Shift  x   = {b, buffer_copy(c, b, now), lo};
+    Shift  x = {b, buffer_copy(c, b, now), lo};
     TirMap map = {&x, shift_stmt, shift_prim, NULL, NULL};
     return stmt_alloc(c, x.to, stmt_map(c, s, &map));
 }
@@ -138,11 +151,13 @@ static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s)
     if (s->kind == STMT_SEQ) {
         uint32_t users = 0, which = 0;
         for (uint32_t i = 0; i < s->nkids; i++)
-            if (uses(c, s->kids[i], b)) users++, which = i;
-        if (users == 0) return s;
+            if (uses(c, s->kids[i], b))
+                users++, which = i;
+        if (users == 0)
+            return s;
         if (users == 1) {
             const Stmt **kids = DUP_ARRAY(c->arena, s->kids, s->nkids);
-            kids[which]       = sink(c, b, kids[which]);
+            kids[which] = sink(c, b, kids[which]);
             return stmt_with_kids(c, s, kids);
         }
     }
@@ -153,8 +168,10 @@ static const Stmt *compact_stmt(Ctx *c, void *user, const Stmt *was, const Stmt 
 {
     (void)user;
     (void)was;
-    if (now->kind != STMT_ALLOC) return now;
-    if (!uses(c, now->kids[0], now->u.buffer)) return now->kids[0];
+    if (now->kind != STMT_ALLOC)
+        return now;
+    if (!uses(c, now->kids[0], now->u.buffer))
+        return now->kids[0];
     return sink(c, now->u.buffer, now->kids[0]);
 }
 

@@ -20,30 +20,36 @@ typedef struct {
 /* One side of dimension d: dimensions before it run over the interior, those after it over all. */
 static const Stmt *fill_side(Fill *x, const Buffer *b, uint32_t d, int64_t from, int64_t n)
 {
-    Ctx        *c     = x->c;
-    Arith      *A     = c->arith;
+    Ctx        *c = x->c;
+    Arith      *A = c->arith;
     const Idx **index = NEW_ARRAY(c->arena, const Idx *, b->ndim);
     LoopData   *loops = NEW_ARRAY(c->arena, LoopData, b->ndim);
     bool        shared = !x->tid;
 
     for (uint32_t i = 0; i < b->ndim; i++) {
         int64_t extent = b->extent[i]->hi, lo = 0;
-        if (i == d) lo = from, extent = n;
-        if (i > d) lo = -(int64_t)b->halo->lo[i], extent += (int64_t)b->halo->lo[i] + b->halo->hi[i];
-        const Atom *v   = atom_var(A, "h", lo, lo + extent - 1);
-        const Idx  *e   = idx_const(A, extent), *at = idx_const(A, lo);
+        if (i == d)
+            lo = from, extent = n;
+        if (i > d)
+            lo = -(int64_t)b->halo->lo[i], extent += (int64_t)b->halo->lo[i] + b->halo->hi[i];
+        const Atom *v = atom_var(A, "h", lo, lo + extent - 1);
+        const Idx  *e = idx_const(A, extent), *at = idx_const(A, lo);
         if (!shared && extent > 1) { /* the first loop worth it is divided */
             const Idx *first = idx_div(A, idx_mul(A, e, x->tid), x->nt);
-            at     = idx_add(A, at, first);
-            e      = idx_sub(A, idx_div(A, idx_mul(A, e, idx_addc(A, x->tid, 1)), x->nt), first);
+            at = idx_add(A, at, first);
+            e = idx_sub(A, idx_div(A, idx_mul(A, e, idx_addc(A, x->tid, 1)), x->nt), first);
             shared = true;
         }
-        uint32_t marks = i + 1 == b->ndim && i != d && extent <= 16 && extent > 1 && idx_is_const(e, NULL) ? MARK_VECTOR : 0;
+        uint32_t marks =
+            i + 1 == b->ndim && i != d && extent <= 16 && extent > 1 && idx_is_const(e, NULL)
+                ? MARK_VECTOR
+                : 0;
         loops[i] = (LoopData){v, at, e, LOOP_SPATIAL, marks, AXIS_BLOCK_X, NULL};
         index[i] = idx_atom(A, v);
     }
     const Stmt *s = stmt_store(c, b, index, prim_num(c, b->dtype, b->halo->value));
-    for (uint32_t i = b->ndim; i-- > 0;) s = stmt_for(c, loops[i], s, NO_LOC);
+    for (uint32_t i = b->ndim; i-- > 0;)
+        s = stmt_for(c, loops[i], s, NO_LOC);
     return s;
 }
 
@@ -53,8 +59,10 @@ static const Stmt *fill_buffer(Fill *x, const Buffer *b)
 
     for (uint32_t d = 0; d < b->ndim; d++) {
         if (b->halo->lo[d])
-            vec_push(x->c->arena, &all, fill_side(x, b, d, -(int64_t)b->halo->lo[d], b->halo->lo[d]));
-        if (b->halo->hi[d]) vec_push(x->c->arena, &all, fill_side(x, b, d, b->extent[d]->hi, b->halo->hi[d]));
+            vec_push(x->c->arena, &all,
+                     fill_side(x, b, d, -(int64_t)b->halo->lo[d], b->halo->lo[d]));
+        if (b->halo->hi[d])
+            vec_push(x->c->arena, &all, fill_side(x, b, d, b->extent[d]->hi, b->halo->hi[d]));
     }
     return stmt_seq(x->c, all.n, all.at);
 }
@@ -65,7 +73,8 @@ static const Stmt *fill_alloc(Ctx *c, void *user, const Stmt *was, const Stmt *n
 
     (void)user;
     (void)was;
-    if (now->kind != STMT_ALLOC || !now->u.buffer->halo) return now;
+    if (now->kind != STMT_ALLOC || !now->u.buffer->halo)
+        return now;
     const Stmt *both[] = {fill_buffer(&serial, now->u.buffer), now->kids[0]};
     return stmt_alloc(c, now->u.buffer, stmt_seq(c, 2, both));
 }
@@ -73,16 +82,18 @@ static const Stmt *fill_alloc(Ctx *c, void *user, const Stmt *was, const Stmt *n
 static const Atom *scalar_param(const Func *f, const char *name)
 {
     for (uint32_t i = 0; i < f->nparams; i++)
-        if (f->params[i].scalar && !strcmp(f->params[i].scalar->name, name)) return f->params[i].scalar;
+        if (f->params[i].scalar && !strcmp(f->params[i].scalar->name, name))
+            return f->params[i].scalar;
     return NULL;
 }
 
 static const Func *fill_func(Ctx *c, void *user, const Func *f)
 {
-    TirMap      m    = {NULL, fill_alloc, NULL, NULL, NULL};
+    TirMap      m = {NULL, fill_alloc, NULL, NULL, NULL};
     const Stmt *body = stmt_map(c, f->body, &m);
-    const Atom *tid = scalar_param(f, "tid"), *nt = scalar_param(f, "nt"), *phase = scalar_param(f, "phase");
-    Fill        x = {c, tid ? idx_atom(c->arith, tid) : NULL, nt ? idx_atom(c->arith, nt) : NULL};
+    const Atom *tid = scalar_param(f, "tid"), *nt = scalar_param(f, "nt"),
+               *phase = scalar_param(f, "phase");
+    Fill x = {c, tid ? idx_atom(c->arith, tid) : NULL, nt ? idx_atom(c->arith, nt) : NULL};
     VEC(const Stmt *) all = {0};
 
     (void)user;
@@ -92,7 +103,8 @@ static const Func *fill_func(Ctx *c, void *user, const Func *f)
     if (all.n) {
         const Stmt *fill = stmt_seq(c, all.n, all.at);
         if (phase) {
-            const Prim *first = prim_eq(c, prim_index(c, DT_I64, idx_atom(c->arith, phase)), prim_int(c, DT_I64, 0));
+            const Prim *first = prim_eq(c, prim_index(c, DT_I64, idx_atom(c->arith, phase)),
+                                        prim_int(c, DT_I64, 0));
             fill = stmt_if(c, first, fill, NULL);
         }
         const Stmt *both[] = {fill, body};

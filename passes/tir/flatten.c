@@ -15,10 +15,10 @@ enum { STACK_LIMIT = 4096, STACK_TOTAL = 16384 };
 
 typedef struct {
     Ctx *c;
-    Map *flat;      /* buffer id -> const Buffer * */
-    Map *stride;    /* buffer id -> const Idx ** */
+    Map *flat;   /* buffer id -> const Buffer * */
+    Map *stride; /* buffer id -> const Idx ** */
     VEC(Param) scratch;
-    int64_t stack;  /* bytes of stack used so far */
+    int64_t stack; /* bytes of stack used so far */
     bool    failed;
 } Flatten;
 
@@ -27,7 +27,8 @@ static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
     const Buffer *f = map_get(x->flat, b->id);
     int64_t       elems = 0, origin = 0;
 
-    if (f) return f;
+    if (f)
+        return f;
     if (b->ndim == 0) {
         map_put(x->flat, b->id, (void *)(uintptr_t)b);
         return b;
@@ -35,23 +36,23 @@ static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
     const Idx **stride = NEW_ARRAY(x->c->arena, const Idx *, b->ndim);
     buffer_strides(x->c, b, stride);
     Buffer n = *b;
-    n.ndim   = 1;
+    n.ndim = 1;
     n.stride = NULL;
-    n.halo   = NULL;
-    n.alias  = b->alias ? flat_buffer(x, b->alias) : NULL;
+    n.halo = NULL;
+    n.alias = b->alias ? flat_buffer(x, b->alias) : NULL;
     if (buffer_size(x->c, b, &elems, &origin)) {
         const Idx *extent = idx_const(x->c->arith, elems - origin);
-        n.extent          = DUP_ARRAY(x->c->arena, &extent, 1);
+        n.extent = DUP_ARRAY(x->c->arena, &extent, 1);
         if (origin) {
-            Halo     *h  = NEW(x->c->arena, Halo);
+            Halo     *h = NEW(x->c->arena, Halo);
             uint32_t *lo = NEW(x->c->arena, uint32_t), *hi = NEW(x->c->arena, uint32_t);
-            *lo          = (uint32_t)origin;
-            *h           = (Halo){1, b->halo->value, lo, hi};
-            n.halo       = h;
+            *lo = (uint32_t)origin;
+            *h = (Halo){1, b->halo->value, lo, hi};
+            n.halo = h;
         }
     } else {
         const Idx *total = idx_mul(x->c->arith, b->extent[0], stride[0]);
-        n.extent         = DUP_ARRAY(x->c->arena, &total, 1);
+        n.extent = DUP_ARRAY(x->c->arena, &total, 1);
     }
     f = buffer_copy(x->c, b, n);
     map_put(x->flat, b->id, (void *)(uintptr_t)f);
@@ -62,7 +63,7 @@ static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
 static const Idx *offset(Flatten *x, const Buffer *b, const Idx *const *index)
 {
     const Idx *const *stride = map_get(x->stride, b->id);
-    const Idx        *at     = idx_const(x->c->arith, 0);
+    const Idx        *at = idx_const(x->c->arith, 0);
 
     for (uint32_t d = 0; d < b->ndim; d++)
         at = idx_add(x->c->arith, at, idx_mul(x->c->arith, index[d], stride[d]));
@@ -73,9 +74,11 @@ static const Prim *flat_prim(Ctx *c, void *user, const Prim *p)
 {
     Flatten *x = user;
 
-    if (p->kind != PRIM_LOAD || p->u.load.n == 0) return p;
+    if (p->kind != PRIM_LOAD || p->u.load.n == 0)
+        return p;
     const Buffer *b = flat_buffer(x, p->u.load.buffer);
-    if (!map_get(x->stride, p->u.load.buffer->id)) return p; /* already flat */
+    if (!map_get(x->stride, p->u.load.buffer->id))
+        return p; /* already flat */
     const Idx *at = offset(x, p->u.load.buffer, p->u.load.index);
     return prim_loadv(c, b, &at, p->dtype.lanes, p->u.load.mask);
 }
@@ -94,7 +97,7 @@ static const Stmt *flat_alloc(Flatten *x, const Stmt *s)
         return error_at(c, E_DIM, s->loc, "scratch buffer '%s' has no constant size", b->name), s;
     }
     int64_t bytes = elems * dtype_bytes(b->dtype);
-    Buffer  n     = *f;
+    Buffer  n = *f;
     if (b->scope != SCOPE_ARENA && bytes <= STACK_LIMIT && x->stack + bytes <= STACK_TOTAL) {
         x->stack += bytes;
         n.scope = SCOPE_STACK;
@@ -117,29 +120,44 @@ static const Stmt *flat_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *no
     switch (now->kind) {
     case STMT_STORE: {
         const StoreData *d = &now->u.store;
-        if (d->n == 0) return now;
+        if (d->n == 0)
+            return now;
         const Buffer *b = flat_buffer(x, d->buffer);
-        if (!map_get(x->stride, d->buffer->id)) return now;
+        if (!map_get(x->stride, d->buffer->id))
+            return now;
         const Idx *at = offset(x, d->buffer, d->index);
         return stmt_storev(c, b, &at, d->value, d->mask);
     }
     case STMT_ALLOC: return flat_alloc(x, now);
     case STMT_IF:
-        if (now->u.cond->kind != PRIM_INT) return now;
-        return now->u.cond->u.i ? now->kids[0] : now->nkids > 1 ? now->kids[1] : stmt_seq(c, 0, NULL);
+        if (now->u.cond->kind != PRIM_INT)
+            return now;
+        return now->u.cond->u.i ? now->kids[0]
+               : now->nkids > 1 ? now->kids[1]
+                                : stmt_seq(c, 0, NULL);
     case STMT_FOR: {
         /* A loop that runs once is its body; none is nothing. */
         int64_t n;
-        if (!idx_is_const(now->u.loop.extent, &n) || n > 1) return now;
-        if (n <= 0) return stmt_seq(c, 0, NULL);
-        if (now->u.loop.marks & (MARK_OUTLINE | MARK_BIND)) return now;
+        if (!idx_is_const(now->u.loop.extent, &n) || n > 1)
+            return now;
+        if (n <= 0)
+            return stmt_seq(c, 0, NULL);
+        if (now->u.loop.marks & (MARK_OUTLINE | MARK_BIND))
+            return now;
         IdxSubst *sub = subst_new(c->arith, c->arena);
         subst_bind(sub, now->u.loop.var, now->u.loop.lo);
         return stmt_subst(c, now->kids[0], sub);
     }
-    case STMT_SEQ: case STMT_WHILE: case STMT_BLOCK: case STMT_CALL: case STMT_BARRIER:
-    case STMT_REGION: case STMT_LAUNCH: case STMT_COPY: case STMT_RETURN: case STMT_FAIL:
-        return now;
+    case STMT_SEQ:
+    case STMT_WHILE:
+    case STMT_BLOCK:
+    case STMT_CALL:
+    case STMT_BARRIER:
+    case STMT_REGION:
+    case STMT_LAUNCH:
+    case STMT_COPY:
+    case STMT_RETURN:
+    case STMT_FAIL: return now;
     }
     return now;
 }
@@ -151,17 +169,21 @@ static const Func *flatten_func(Ctx *c, void *user, const Func *f)
 
     (void)user;
     for (uint32_t i = 0; i < f->nparams; i++)
-        if (f->params[i].buffer) flat_buffer(&x, f->params[i].buffer);
+        if (f->params[i].buffer)
+            flat_buffer(&x, f->params[i].buffer);
     Func g = *f;
     g.body = stmt_map(c, f->body, &m);
-    if (x.failed) return NULL;
+    if (x.failed)
+        return NULL;
     Param *params = NEW_ARRAY(c->arena, Param, f->nparams + x.scratch.n + 1);
     for (uint32_t i = 0; i < f->nparams; i++) {
         params[i] = f->params[i];
-        if (params[i].buffer) params[i].buffer = flat_buffer(&x, params[i].buffer);
+        if (params[i].buffer)
+            params[i].buffer = flat_buffer(&x, params[i].buffer);
     }
-    for (uint32_t i = 0; i < x.scratch.n; i++) params[f->nparams + i] = x.scratch.at[i];
-    g.params  = params;
+    for (uint32_t i = 0; i < x.scratch.n; i++)
+        params[f->nparams + i] = x.scratch.at[i];
+    g.params = params;
     g.nparams = f->nparams + x.scratch.n;
     return func_new(c, g);
 }

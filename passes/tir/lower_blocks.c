@@ -49,17 +49,21 @@ static bool concerns(const InitCopy *x, const Stmt *s)
 {
     const BlockData *b = &s->u.block;
 
-    if (s->kind != STMT_BLOCK || !b->has_init || b->opaque || map_get(x->fate, s->id)) return false;
+    if (s->kind != STMT_BLOCK || !b->has_init || b->opaque || map_get(x->fate, s->id))
+        return false;
     for (uint32_t i = 0; i < b->nreduce; i++)
-        if (idx_uses(b->bind[b->nspatial + i], x->outer)) return true;
+        if (idx_uses(b->bind[b->nspatial + i], x->outer))
+            return true;
     return false;
 }
 
 static bool any_concerned(const InitCopy *x, const Stmt *s)
 {
-    if (concerns(x, s)) return true;
+    if (concerns(x, s))
+        return true;
     for (uint32_t i = 0; i < s->nkids; i++)
-        if (any_concerned(x, s->kids[i])) return true;
+        if (any_concerned(x, s->kids[i]))
+            return true;
     return false;
 }
 
@@ -68,8 +72,10 @@ static int init_due(InitCopy *x, const BlockData *b)
 {
     for (uint32_t i = 0; i < b->nreduce; i++) {
         const Idx *v = idx_subst(x->at, b->bind[b->nspatial + i]);
-        if (v->lo == 0 && v->hi == 0) continue;
-        if (v->lo > 0) return 0;
+        if (v->lo == 0 && v->hi == 0)
+            continue;
+        if (v->lo > 0)
+            return 0;
         return -1;
     }
     return 1;
@@ -82,13 +88,16 @@ static const Stmt *init_copy(InitCopy *x, const Stmt *s)
     switch (s->kind) {
     case STMT_SEQ: {
         const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
-        for (uint32_t i = 0; i < s->nkids; i++) kids[i] = init_copy(x, s->kids[i]);
+        for (uint32_t i = 0; i < s->nkids; i++)
+            kids[i] = init_copy(x, s->kids[i]);
         return stmt_seq(c, s->nkids, kids);
     }
     case STMT_FOR: {
-        if (atomset_has(x->reduce, s->u.loop.var)) return init_copy(x, s->kids[0]);
+        if (atomset_has(x->reduce, s->u.loop.var))
+            return init_copy(x, s->kids[0]);
         const Stmt *body = init_copy(x, s->kids[0]);
-        if (stmt_is_empty(body)) return body;
+        if (stmt_is_empty(body))
+            return body;
         LoopData loop = s->u.loop;
         loop.marks &= ~(uint32_t)MARK_OUTLINE;
         loop.var = atom_var(c->arith, loop.var->name, loop.var->lo, loop.var->hi);
@@ -99,15 +108,19 @@ static const Stmt *init_copy(InitCopy *x, const Stmt *s)
     case STMT_IF: {
         const Stmt *then = init_copy(x, s->kids[0]);
         const Stmt *other = s->nkids > 1 ? init_copy(x, s->kids[1]) : NULL;
-        if (stmt_is_empty(then) && (!other || stmt_is_empty(other))) return stmt_seq(c, 0, NULL);
+        if (stmt_is_empty(then) && (!other || stmt_is_empty(other)))
+            return stmt_seq(c, 0, NULL);
         return stmt_if(c, prim_subst(c, s->u.cond, x->at), then, other);
     }
     case STMT_BLOCK: {
         const BlockData *b = &s->u.block;
-        if (!concerns(x, s)) return stmt_seq(c, 0, NULL);
+        if (!concerns(x, s))
+            return stmt_seq(c, 0, NULL);
         int due = init_due(x, b);
-        if (due < 0) x->ok = false;
-        if (due <= 0) return stmt_seq(c, 0, NULL);
+        if (due < 0)
+            x->ok = false;
+        if (due <= 0)
+            return stmt_seq(c, 0, NULL);
         Pred where = PRED_TRUE;
         for (uint32_t i = 0; i < b->where.n; i++)
             if (!idx_uses_any(b->where.ge0[i], x->reduce))
@@ -116,12 +129,15 @@ static const Stmt *init_copy(InitCopy *x, const Stmt *s)
         return guarded(c, where, stmt_subst(c, init, x->at));
     }
     case STMT_ALLOC:
-    case STMT_WHILE:
-        x->ok = x->ok && !any_concerned(x, s);
-        return stmt_seq(c, 0, NULL);
-    case STMT_STORE: case STMT_CALL: case STMT_BARRIER: case STMT_REGION: case STMT_LAUNCH:
-    case STMT_COPY: case STMT_RETURN: case STMT_FAIL:
-        return stmt_seq(c, 0, NULL);
+    case STMT_WHILE: x->ok = x->ok && !any_concerned(x, s); return stmt_seq(c, 0, NULL);
+    case STMT_STORE:
+    case STMT_CALL:
+    case STMT_BARRIER:
+    case STMT_REGION:
+    case STMT_LAUNCH:
+    case STMT_COPY:
+    case STMT_RETURN:
+    case STMT_FAIL: return stmt_seq(c, 0, NULL);
     }
     return s;
 }
@@ -133,13 +149,16 @@ static void reduce_loops(InitCopy *x, const Stmt *s)
         atomset_add(x->reduce, s->u.loop.var);
         subst_bind(x->at, s->u.loop.var, s->u.loop.lo);
     }
-    for (uint32_t i = 0; i < s->nkids; i++) reduce_loops(x, s->kids[i]);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        reduce_loops(x, s->kids[i]);
 }
 
 static void set_fate(InitCopy *x, const Stmt *s, uintptr_t fate)
 {
-    if (concerns(x, s)) map_put(x->fate, s->id, (void *)fate);
-    for (uint32_t i = 0; i < s->nkids; i++) set_fate(x, s->kids[i], fate);
+    if (concerns(x, s))
+        map_put(x->fate, s->id, (void *)fate);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        set_fate(x, s->kids[i], fate);
 }
 
 static const Stmt *lower_stmt(Lower *l, const Stmt *s);
@@ -148,18 +167,20 @@ static const Stmt *lower_kids(Lower *l, const Stmt *s)
 {
     const Stmt **kids = NEW_ARRAY(l->c->arena, const Stmt *, s->nkids + 1);
 
-    for (uint32_t i = 0; i < s->nkids; i++) kids[i] = lower_stmt(l, s->kids[i]);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = lower_stmt(l, s->kids[i]);
     return stmt_with_kids(l->c, s, kids);
 }
 
 static const Stmt *lower_block(Lower *l, const Stmt *s)
 {
-    Ctx             *c   = l->c;
-    const BlockData *b   = &s->u.block;
+    Ctx             *c = l->c;
+    const BlockData *b = &s->u.block;
     IdxSubst        *sub = block_subst(c, b);
     const Stmt     **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
 
-    for (uint32_t i = 0; i < s->nkids; i++) kids[i] = stmt_subst(c, s->kids[i], sub);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = stmt_subst(c, s->kids[i], sub);
     if (b->has_init) {
         if (map_get(l->fate, s->id) == (void *)INIT_PLACED) {
             kids[0] = stmt_seq(c, 0, NULL);
@@ -178,10 +199,13 @@ static const Stmt *lower_stmt(Lower *l, const Stmt *s)
 {
     Ctx *c = l->c;
 
-    if (s->kind == STMT_BLOCK) return lower_block(l, s);
-    if (s->kind != STMT_FOR || s->u.loop.kind != LOOP_REDUCE) return lower_kids(l, s);
+    if (s->kind == STMT_BLOCK)
+        return lower_block(l, s);
+    if (s->kind != STMT_FOR || s->u.loop.kind != LOOP_REDUCE)
+        return lower_kids(l, s);
     /* Place the inits of the blocks that reduce over this loop before it, if all can be. */
-    InitCopy x = {c, s->u.loop.var, atomset_new(c->arena), subst_new(c->arith, c->arena), l->fate, true};
+    InitCopy x = {c,       s->u.loop.var, atomset_new(c->arena), subst_new(c->arith, c->arena),
+                  l->fate, true};
     reduce_loops(&x, s);
     const Stmt *init = init_copy(&x, s);
     set_fate(&x, s, x.ok ? INIT_PLACED : INIT_INSIDE);

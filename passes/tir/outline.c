@@ -5,8 +5,8 @@
  * What does not change inside the body becomes a parameter: for each buffer and each outer part of
  * an offset (the terms over variables from outside, constants left inside) one pointer, for each
  * condition over outer variables one flag, for each outer variable that is mixed into other index
- * atoms one scalar.  Equal bodies share one function (canonical hash).  A buffer that is written and
- * reached through several pointers has them marked as aliases of each other.
+ * atoms one scalar.  Equal bodies share one function (canonical hash).  A buffer that is written
+ * and reached through several pointers has them marked as aliases of each other.
  *
  * Why: inlined in its nest, a register tile loses up to 40 % to LLVM's loop strength reduction.
  * Cost: one walk a tile. */
@@ -15,22 +15,22 @@
 #include <string.h>
 
 typedef struct {
-    const Buffer *from;   /* buffer outside */
-    const Idx    *outer;  /* outer part of the offset, no constant */
-    const Buffer *to;     /* parameter inside */
+    const Buffer *from;  /* buffer outside */
+    const Idx    *outer; /* outer part of the offset, no constant */
+    const Buffer *to;    /* parameter inside */
     bool          written;
 } Pointer;
 
 typedef struct {
-    const Prim *cond;     /* over outer variables */
-    const Idx  *value;    /* ... as 0/1 outside: an index */
+    const Prim *cond;  /* over outer variables */
+    const Idx  *value; /* ... as 0/1 outside: an index */
     const Atom *flag;
 } Flag;
 
 typedef struct {
     Ctx     *c;
-    AtomSet *inner;       /* variables of loops inside the body */
-    Map     *local;       /* buffers allocated inside, by id */
+    AtomSet *inner; /* variables of loops inside the body */
+    Map     *local; /* buffers allocated inside, by id */
     VEC(Pointer) pointers;
     VEC(Flag) flags;
     VEC(const Atom *) scalars, scalar_params;
@@ -40,8 +40,10 @@ static bool see_inside(void *user, const Stmt *s)
 {
     Outline *x = user;
 
-    if (s->kind == STMT_FOR) atomset_add(x->inner, s->u.loop.var);
-    if (s->kind == STMT_ALLOC) map_put(x->local, s->u.buffer->id, (void *)1);
+    if (s->kind == STMT_FOR)
+        atomset_add(x->inner, s->u.loop.var);
+    if (s->kind == STMT_ALLOC)
+        map_put(x->local, s->u.buffer->id, (void *)1);
     return true;
 }
 
@@ -49,7 +51,8 @@ static bool see_inside(void *user, const Stmt *s)
 static bool atom_outer(const Outline *x, const Atom *a)
 {
     return a->kind != ATOM_LOAD && !(a->kind == ATOM_VAR && atomset_has(x->inner, a)) &&
-           (a->kind == ATOM_VAR || ((!a->a || !idx_uses_any(a->a, x->inner)) && (!a->b || !idx_uses_any(a->b, x->inner))));
+           (a->kind == ATOM_VAR ||
+            ((!a->a || !idx_uses_any(a->a, x->inner)) && (!a->b || !idx_uses_any(a->b, x->inner))));
 }
 
 static void split_offset(Outline *x, const Idx *at, const Idx **outer, const Idx **inner)
@@ -68,10 +71,11 @@ static void split_offset(Outline *x, const Idx *at, const Idx **outer, const Idx
 static Pointer *pointer(Outline *x, const Buffer *b, const Idx *outer)
 {
     for (uint32_t i = 0; i < x->pointers.n; i++)
-        if (x->pointers.at[i].from == b && x->pointers.at[i].outer == outer) return &x->pointers.at[i];
+        if (x->pointers.at[i].from == b && x->pointers.at[i].outer == outer)
+            return &x->pointers.at[i];
     Buffer n = *b;
-    n.data   = NULL;
-    n.align  = 0;
+    n.data = NULL;
+    n.align = 0;
     vec_push(x->c->arena, &x->pointers, ((Pointer){b, outer, buffer_copy(x->c, b, n), false}));
     return &x->pointers.at[x->pointers.n - 1];
 }
@@ -79,7 +83,8 @@ static Pointer *pointer(Outline *x, const Buffer *b, const Idx *outer)
 static const Atom *scalar(Outline *x, const Atom *outer)
 {
     for (uint32_t i = 0; i < x->scalars.n; i++)
-        if (x->scalars.at[i] == outer) return x->scalar_params.at[i];
+        if (x->scalars.at[i] == outer)
+            return x->scalar_params.at[i];
     const Atom *a = atom_var(x->c->arith, outer->name, outer->lo, outer->hi);
     vec_push(x->c->arena, &x->scalars, outer);
     vec_push(x->c->arena, &x->scalar_params, a);
@@ -93,11 +98,14 @@ static void bind_outer(Outline *x, IdxSubst *sub, const Idx *at)
         const Atom *a = at->t[i].atom;
         if (a->kind == ATOM_VAR && !atomset_has(x->inner, a))
             subst_bind(sub, a, idx_atom(x->c->arith, scalar(x, a)));
-        if (a->a) bind_outer(x, sub, a->a);
-        if (a->b) bind_outer(x, sub, a->b);
+        if (a->a)
+            bind_outer(x, sub, a->a);
+        if (a->b)
+            bind_outer(x, sub, a->b);
         if (a->kind == ATOM_LOAD) {
             const Prim *p = a->load;
-            for (uint32_t j = 0; j < p->u.load.n; j++) bind_outer(x, sub, p->u.load.index[j]);
+            for (uint32_t j = 0; j < p->u.load.n; j++)
+                bind_outer(x, sub, p->u.load.index[j]);
         }
     }
 }
@@ -113,14 +121,18 @@ static const Idx *inside(Outline *x, const Idx *at)
 /* A condition over outer variables only: 1 yes, 0 it has no variables or inner ones. */
 static bool cond_outer(const Outline *x, const Prim *p)
 {
-    if (p->dtype.lanes > 1 || p->kind == PRIM_LOAD || p->kind == PRIM_RAMP) return false;
+    if (p->dtype.lanes > 1 || p->kind == PRIM_LOAD || p->kind == PRIM_RAMP)
+        return false;
     if (p->kind == PRIM_INDEX) {
-        if (idx_uses_any(p->u.index, x->inner)) return false;
+        if (idx_uses_any(p->u.index, x->inner))
+            return false;
         for (uint32_t i = 0; i < p->u.index->nterms; i++)
-            if (!atom_outer(x, p->u.index->t[i].atom)) return false;
+            if (!atom_outer(x, p->u.index->t[i].atom))
+                return false;
     }
     for (uint32_t i = 0; i < p->nkids; i++)
-        if (!cond_outer(x, p->kids[i])) return false;
+        if (!cond_outer(x, p->kids[i]))
+            return false;
     return true;
 }
 
@@ -138,9 +150,12 @@ static const Idx *cond_idx(Ctx *c, const Prim *p)
             a = idx_min(A, a, idx_max(A, zero, idx_addc(A, conj.ge0[i], 1)));
         return a;
     }
-    if (p->kind == PRIM_NOT) return (a = cond_idx(c, p->kids[0])) ? idx_sub(A, one, a) : NULL;
-    if (p->kind != PRIM_AND && p->kind != PRIM_OR) return NULL;
-    if (!(a = cond_idx(c, p->kids[0])) || !(b = cond_idx(c, p->kids[1]))) return NULL;
+    if (p->kind == PRIM_NOT)
+        return (a = cond_idx(c, p->kids[0])) ? idx_sub(A, one, a) : NULL;
+    if (p->kind != PRIM_AND && p->kind != PRIM_OR)
+        return NULL;
+    if (!(a = cond_idx(c, p->kids[0])) || !(b = cond_idx(c, p->kids[1])))
+        return NULL;
     return p->kind == PRIM_AND ? idx_min(A, a, b) : idx_max(A, a, b);
 }
 
@@ -154,7 +169,7 @@ static const Prim *rename_prim(Outline *x, const Prim *p);
 
 static const Prim *rename_load(Outline *x, const Prim *p)
 {
-    const LoadData *l    = &p->u.load;
+    const LoadData *l = &p->u.load;
     const Prim     *mask = l->mask ? rename_prim(x, l->mask) : NULL;
     const Idx      *outer, *rest;
 
@@ -171,10 +186,12 @@ static const Prim *rename_cond(Outline *x, const Prim *p)
 {
     const Idx *value;
 
-    if (p->kind == PRIM_INT || !cond_outer(x, p) || !(value = cond_idx(x->c, p))) return NULL;
+    if (p->kind == PRIM_INT || !cond_outer(x, p) || !(value = cond_idx(x->c, p)))
+        return NULL;
     for (uint32_t i = 0; i < x->flags.n; i++)
         if (x->flags.at[i].cond == p)
-            return prim_cast(x->c, DT_BOOL, prim_index(x->c, DT_I64, idx_atom(x->c->arith, x->flags.at[i].flag)));
+            return prim_cast(x->c, DT_BOOL,
+                             prim_index(x->c, DT_I64, idx_atom(x->c->arith, x->flags.at[i].flag)));
     const Atom *flag = atom_var(x->c->arith, "flag", 0, 1);
     vec_push(x->c->arena, &x->flags, ((Flag){p, value, flag}));
     return prim_cast(x->c, DT_BOOL, prim_index(x->c, DT_I64, idx_atom(x->c->arith, flag)));
@@ -182,53 +199,70 @@ static const Prim *rename_cond(Outline *x, const Prim *p)
 
 static const Prim *rename_prim(Outline *x, const Prim *p)
 {
-    if (p->kind == PRIM_LOAD) return rename_load(x, p);
+    if (p->kind == PRIM_LOAD)
+        return rename_load(x, p);
     if (dtype_is_bool(p->dtype)) {
         const Prim *flag = rename_cond(x, p);
-        if (flag) return flag;
+        if (flag)
+            return flag;
     }
-    if (p->kind == PRIM_INDEX) return prim_index(x->c, p->dtype, inside(x, p->u.index));
-    if (p->kind == PRIM_RAMP) return prim_ramp(x->c, p->dtype, inside(x, p->u.index), p->dtype.lanes);
+    if (p->kind == PRIM_INDEX)
+        return prim_index(x->c, p->dtype, inside(x, p->u.index));
+    if (p->kind == PRIM_RAMP)
+        return prim_ramp(x->c, p->dtype, inside(x, p->u.index), p->dtype.lanes);
     if (p->kind == PRIM_CASE) {
         TirMap m = {x, NULL, NULL, map_idx, NULL};
         return prim_map(x->c, p, &m);
     }
     const Prim **kids = NEW_ARRAY(x->c->arena, const Prim *, p->nkids + 1);
-    for (uint32_t i = 0; i < p->nkids; i++) kids[i] = rename_prim(x, p->kids[i]);
+    for (uint32_t i = 0; i < p->nkids; i++)
+        kids[i] = rename_prim(x, p->kids[i]);
     return prim_with_kids(x->c, p, kids);
 }
 
 static const Stmt *rename_stmt(Outline *x, const Stmt *s)
 {
-    Ctx         *c    = x->c;
+    Ctx         *c = x->c;
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
 
-    for (uint32_t i = 0; i < s->nkids; i++) kids[i] = rename_stmt(x, s->kids[i]);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = rename_stmt(x, s->kids[i]);
     switch (s->kind) {
     case STMT_STORE: {
-        const StoreData *d     = &s->u.store;
-        const Prim      *value = rename_prim(x, d->value), *mask = d->mask ? rename_prim(x, d->mask) : NULL;
-        const Idx       *outer, *rest = NULL;
+        const StoreData *d = &s->u.store;
+        const Prim      *value = rename_prim(x, d->value),
+                   *mask = d->mask ? rename_prim(x, d->mask) : NULL;
+        const Idx *outer, *rest = NULL;
         if (map_get(x->local, d->buffer->id)) {
-            if (d->n) rest = inside(x, d->index[0]);
+            if (d->n)
+                rest = inside(x, d->index[0]);
             return stmt_storev(c, d->buffer, d->n ? &rest : NULL, value, mask);
         }
         split_offset(x, d->index[0], &outer, &rest);
-        rest       = inside(x, rest);
+        rest = inside(x, rest);
         Pointer *p = pointer(x, d->buffer, outer);
         p->written = true;
         return stmt_storev(c, p->to, &rest, value, mask);
     }
-    case STMT_IF: return stmt_if(c, rename_prim(x, s->u.cond), kids[0], s->nkids > 1 ? kids[1] : NULL);
+    case STMT_IF:
+        return stmt_if(c, rename_prim(x, s->u.cond), kids[0], s->nkids > 1 ? kids[1] : NULL);
     case STMT_FOR: {
         LoopData loop = s->u.loop;
-        loop.lo       = inside(x, loop.lo);
-        loop.extent   = inside(x, loop.extent);
+        loop.lo = inside(x, loop.lo);
+        loop.extent = inside(x, loop.extent);
         return stmt_for(c, loop, kids[0], s->loc);
     }
-    case STMT_SEQ: case STMT_ALLOC: return stmt_with_kids(c, s, kids);
-    case STMT_WHILE: case STMT_BLOCK: case STMT_CALL: case STMT_BARRIER: case STMT_REGION:
-    case STMT_LAUNCH: case STMT_COPY: case STMT_RETURN: case STMT_FAIL: break;
+    case STMT_SEQ:
+    case STMT_ALLOC: return stmt_with_kids(c, s, kids);
+    case STMT_WHILE:
+    case STMT_BLOCK:
+    case STMT_CALL:
+    case STMT_BARRIER:
+    case STMT_REGION:
+    case STMT_LAUNCH:
+    case STMT_COPY:
+    case STMT_RETURN:
+    case STMT_FAIL: break;
     }
     BUG("outline: a tile holds a statement of kind %d", (int)s->kind);
 }
@@ -236,16 +270,18 @@ static const Stmt *rename_stmt(Outline *x, const Stmt *s)
 typedef struct {
     Ctx *c;
     VEC(const Func *) funcs;
-    Map *by_hash; /* first 8 bytes of the canonical hash -> const Func * */
+    Map        *by_hash; /* first 8 bytes of the canonical hash -> const Func * */
     const Func *kernel;
 } Tiles;
 
 /* Only plain statements and buffers that are one-dimensional can move. */
 static bool can_outline(const Stmt *s)
 {
-    if (s->kind == STMT_CALL || s->kind == STMT_WHILE || s->kind > STMT_STORE) return false;
+    if (s->kind == STMT_CALL || s->kind == STMT_WHILE || s->kind > STMT_STORE)
+        return false;
     for (uint32_t i = 0; i < s->nkids; i++)
-        if (!can_outline(s->kids[i])) return false;
+        if (!can_outline(s->kids[i]))
+            return false;
     return true;
 }
 
@@ -257,13 +293,15 @@ typedef struct {
 static void outer_var_prim(void *user, const Prim *p)
 {
     OuterVar *o = user;
-    if (p->kind == PRIM_LOAD && p->u.load.n == 0 && !map_get(o->local, p->u.load.buffer->id)) o->found = true;
+    if (p->kind == PRIM_LOAD && p->u.load.n == 0 && !map_get(o->local, p->u.load.buffer->id))
+        o->found = true;
 }
 
 static bool uses_outer_var(void *user, const Stmt *s)
 {
     OuterVar *o = user;
-    if (s->kind == STMT_STORE && s->u.store.n == 0 && !map_get(o->local, s->u.store.buffer->id)) o->found = true;
+    if (s->kind == STMT_STORE && s->u.store.n == 0 && !map_get(o->local, s->u.store.buffer->id))
+        o->found = true;
     return true;
 }
 
@@ -276,7 +314,8 @@ static void mark_aliases(Outline *x)
         uint32_t n = 0;
         for (uint32_t j = 0; j < x->pointers.n; j++)
             if (x->pointers.at[j].from == x->pointers.at[i].from) {
-                if (!first) first = &x->pointers.at[j];
+                if (!first)
+                    first = &x->pointers.at[j];
                 written = written || x->pointers.at[j].written;
                 n++;
             }
@@ -287,45 +326,48 @@ static void mark_aliases(Outline *x)
 
 static const Stmt *outline_body(Tiles *t, const Stmt *loop)
 {
-    Ctx        *c    = t->c;
+    Ctx        *c = t->c;
     const Stmt *body = loop->kids[0];
-    Outline     x    = {.c = c, .inner = atomset_new(c->arena), .local = map_new(c->arena)};
-    TirVisit    v    = {&x, see_inside, NULL, NULL, NULL};
+    Outline     x = {.c = c, .inner = atomset_new(c->arena), .local = map_new(c->arena)};
+    TirVisit    v = {&x, see_inside, NULL, NULL, NULL};
 
-    if (!can_outline(body)) return body;
+    if (!can_outline(body))
+        return body;
     stmt_visit(body, &v);
-    OuterVar o  = {x.local, false};
+    OuterVar o = {x.local, false};
     TirVisit ov = {&o, uses_outer_var, NULL, outer_var_prim, NULL};
     stmt_visit(body, &ov);
-    if (o.found) return body;
+    if (o.found)
+        return body;
     const Stmt *inner = rename_stmt(&x, body);
     mark_aliases(&x);
-    uint32_t n      = x.pointers.n + x.flags.n + x.scalars.n, k = 0;
+    uint32_t n = x.pointers.n + x.flags.n + x.scalars.n, k = 0;
     Param   *params = NEW_ARRAY(c->arena, Param, n + 1);
-    Arg     *args   = NEW_ARRAY(c->arena, Arg, n + 1);
+    Arg     *args = NEW_ARRAY(c->arena, Arg, n + 1);
     for (uint32_t i = 0; i < x.pointers.n; i++, k++) {
         const Pointer *p = &x.pointers.at[i];
         params[k] = (Param){p->to, NULL, p->written};
-        args[k]   = (Arg){p->from, idx_mulc(c->arith, p->outer, dtype_bytes(p->from->dtype)), NULL};
+        args[k] = (Arg){p->from, idx_mulc(c->arith, p->outer, dtype_bytes(p->from->dtype)), NULL};
     }
     for (uint32_t i = 0; i < x.flags.n; i++, k++) {
         params[k] = (Param){NULL, x.flags.at[i].flag, false};
-        args[k]   = (Arg){NULL, NULL, x.flags.at[i].value};
+        args[k] = (Arg){NULL, NULL, x.flags.at[i].value};
     }
     for (uint32_t i = 0; i < x.scalars.n; i++, k++) {
         params[k] = (Param){NULL, x.scalar_params.at[i], false};
-        args[k]   = (Arg){NULL, NULL, idx_atom(c->arith, x.scalars.at[i])};
+        args[k] = (Arg){NULL, NULL, idx_atom(c->arith, x.scalars.at[i])};
     }
-    Func f = {"tile", FUNC_TILE, t->kernel->target, n, params, inner, loop->loc, 0};
-    Sha256 h = func_hash(c, func_new(c, f));
+    Func     f = {"tile", FUNC_TILE, t->kernel->target, n, params, inner, loop->loc, 0};
+    Sha256   h = func_hash(c, func_new(c, f));
     uint64_t key;
     memcpy(&key, h.b, sizeof key);
     const Func *g = map_get(t->by_hash, key);
     if (!g) {
         char hex[65];
         sha256_hex(h, hex);
-        f.name = intern_printf(c->strings, "%s.%.8s", loop->u.loop.outline ? loop->u.loop.outline : "tile", hex);
-        g      = func_new(c, f);
+        f.name = intern_printf(c->strings, "%s.%.8s",
+                               loop->u.loop.outline ? loop->u.loop.outline : "tile", hex);
+        g = func_new(c, f);
         map_put(t->by_hash, key, (void *)(uintptr_t)g);
         vec_push(c->arena, &t->funcs, g);
     }
@@ -341,13 +383,15 @@ static const Stmt *outline_stmt(Tiles *t, const Stmt *s)
         loop.marks &= ~(uint32_t)MARK_OUTLINE;
         const Stmt *body = outline_body(t, s);
         int64_t     extent;
-        if (!idx_is_const(loop.extent, &extent) || extent != 1) return stmt_for(c, loop, body, s->loc);
+        if (!idx_is_const(loop.extent, &extent) || extent != 1)
+            return stmt_for(c, loop, body, s->loc);
         IdxSubst *sub = subst_new(c->arith, c->arena);
         subst_bind(sub, loop.var, loop.lo);
         return stmt_subst(c, body, sub);
     }
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
-    for (uint32_t i = 0; i < s->nkids; i++) kids[i] = outline_stmt(t, s->kids[i]);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = outline_stmt(t, s->kids[i]);
     return stmt_with_kids(c, s, kids);
 }
 
@@ -356,8 +400,8 @@ const TirModule *outline(Ctx *c, const TirModule *m)
     Tiles t = {.c = c, .by_hash = map_new(c->arena)};
 
     for (uint32_t i = 0; i < m->nfuncs; i++) {
-        t.kernel           = m->funcs[i];
-        const Stmt *body   = outline_stmt(&t, t.kernel->body);
+        t.kernel = m->funcs[i];
+        const Stmt *body = outline_stmt(&t, t.kernel->body);
         const Func *kernel = body == t.kernel->body ? t.kernel : func_with_body(c, t.kernel, body);
         vec_push(c->arena, &t.funcs, kernel);
     }

@@ -15,7 +15,8 @@ static uint64_t unrolled_size(const Stmt *s)
 {
     uint64_t n = 1;
 
-    for (uint32_t i = 0; i < s->nkids; i++) n += unrolled_size(s->kids[i]);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        n += unrolled_size(s->kids[i]);
     int64_t extent;
     if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_UNROLL) &&
         idx_is_const(s->u.loop.extent, &extent) && extent > 0)
@@ -36,31 +37,32 @@ static const Stmt *unroll_stmt(Ctx *c, const Stmt *s, bool *changed)
             return stmt_for(c, loop, unroll_stmt(c, s->kids[0], changed), s->loc);
         }
         const Stmt  *body = unroll_stmt(c, s->kids[0], changed);
-        const Stmt **all  = NEW_ARRAY(c->arena, const Stmt *, (size_t)extent + 1);
+        const Stmt **all = NEW_ARRAY(c->arena, const Stmt *, (size_t)extent + 1);
         for (int64_t i = 0; i < extent; i++) {
             IdxSubst *sub = subst_new(c->arith, c->arena);
             subst_bind(sub, s->u.loop.var, idx_addc(c->arith, s->u.loop.lo, i));
             all[i] = stmt_subst(c, body, sub);
             if (s->u.loop.marks & MARK_OUTLINE) { /* each copy is a tile: a loop that runs once */
-                const Idx *at   = idx_addc(c->arith, s->u.loop.lo, i);
+                const Idx *at = idx_addc(c->arith, s->u.loop.lo, i);
                 LoopData   once = s->u.loop;
-                once.var        = atom_var(c->arith, s->u.loop.var->name, at->lo, at->hi);
-                once.lo         = at;
-                once.extent     = idx_const(c->arith, 1);
-                once.marks      = MARK_OUTLINE;
-                all[i]          = stmt_for(c, once, all[i], s->loc);
+                once.var = atom_var(c->arith, s->u.loop.var->name, at->lo, at->hi);
+                once.lo = at;
+                once.extent = idx_const(c->arith, 1);
+                once.marks = MARK_OUTLINE;
+                all[i] = stmt_for(c, once, all[i], s->loc);
             }
         }
         return stmt_seq(c, (uint32_t)extent, all);
     }
-    for (uint32_t i = 0; i < s->nkids; i++) kids[i] = unroll_stmt(c, s->kids[i], changed);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = unroll_stmt(c, s->kids[i], changed);
     return stmt_with_kids(c, s, kids);
 }
 
 static const Func *unroll_func(Ctx *c, void *user, const Func *f)
 {
     bool        changed = false;
-    const Stmt *body    = unroll_stmt(c, f->body, &changed);
+    const Stmt *body = unroll_stmt(c, f->body, &changed);
 
     (void)user;
     return changed ? func_with_body(c, f, body) : f;

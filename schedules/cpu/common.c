@@ -12,11 +12,13 @@ int64_t iter_extent(const Sched *s, const char *block, const char *iter)
 {
     const Stmt *b = sched_block(s, block);
 
-    if (!b) return 0;
+    if (!b)
+        return 0;
     uint32_t n = b->u.block.nspatial + b->u.block.nreduce + b->u.block.nseq;
     for (uint32_t i = 0; i < n; i++) {
         const Atom *a = b->u.block.iter[i];
-        if (!strcmp(a->name, iter)) return a->hi - a->lo + 1;
+        if (!strcmp(a->name, iter))
+            return a->hi - a->lo + 1;
     }
     return 0;
 }
@@ -28,15 +30,22 @@ int64_t loop_extent(const Sched *s, const char *loop)
     return sched_loop_extent(s, loop, &n) ? n : 0;
 }
 
-bool has_block(const Sched *s, const char *block) { return sched_block(s, block) != NULL; }
+bool has_block(const Sched *s, const char *block)
+{
+    return sched_block(s, block) != NULL;
+}
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
 
 int64_t divisor_upto(int64_t n, int64_t most)
 {
     int64_t d = most < n ? most : n;
 
-    while (d > 1 && n % d) d--;
+    while (d > 1 && n % d)
+        d--;
     return d < 1 ? 1 : d;
 }
 
@@ -57,16 +66,21 @@ RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels)
     double  cost = 1e30;
 
     for (int64_t nv = 1; nv <= 6 && nv <= vectors; nv++) {
-        if (vectors % nv) continue;
+        if (vectors % nv)
+            continue;
         int64_t most = (regs - nv - (s->target->fma_mem_splat ? 0 : 1)) / nv;
-        if (most < 1) break;
+        if (most < 1)
+            break;
         int64_t tiles = ceil_div(pixels, most), q = pixels / tiles, r = pixels % tiles;
-        if (q < 1) continue;
+        if (q < 1)
+            continue;
         /* r tiles of q+1 pixels, the rest of q; the weights are read once a tile. */
         double c = (double)r * tile_cost(q + 1, nv) * (double)((q + 1) * nv) +
-                   (double)(tiles - r) * tile_cost(q, nv) * (double)(q * nv) + 0.02 * (double)(tiles * nv);
+                   (double)(tiles - r) * tile_cost(q, nv) * (double)(q * nv) +
+                   0.02 * (double)(tiles * nv);
         c /= (double)(pixels * nv);
-        if (c < cost - 1e-9) cost = c, best = (RegTile){most, nv};
+        if (c < cost - 1e-9)
+            cost = c, best = (RegTile){most, nv};
     }
     return best;
 }
@@ -77,9 +91,12 @@ const char *inline_epilogue(Sched *s, const char *anchor)
     uint32_t    n = sched_blocks(s, names, COUNT(names)), at = n;
 
     for (uint32_t i = 0; i < n; i++)
-        if (!strcmp(names[i], anchor)) at = i;
-    if (at + 1 >= n) return NULL;
-    for (uint32_t i = at + 1; i + 1 < n; i++) try_step(s, "compute_inline %s", names[i]);
+        if (!strcmp(names[i], anchor))
+            at = i;
+    if (at + 1 >= n)
+        return NULL;
+    for (uint32_t i = at + 1; i + 1 < n; i++)
+        try_step(s, "compute_inline %s", names[i]);
     return names[n - 1];
 }
 
@@ -89,7 +106,8 @@ void inline_prologue(Sched *s, const char *anchor)
     uint32_t    n = sched_blocks(s, names, COUNT(names));
 
     for (uint32_t i = 0; i < n && strcmp(names[i], anchor); i++)
-        if (strcmp(names[i], "pad")) try_step(s, "compute_inline %s", names[i]);
+        if (strcmp(names[i], "pad"))
+            try_step(s, "compute_inline %s", names[i]);
 }
 
 bool is_tiny(const Sched *s, int64_t work)

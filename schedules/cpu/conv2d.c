@@ -4,9 +4,9 @@
  *
  * Nest: pixel block, output block, reduction chunk, pixel group, register tile.  A tile of P pixels
  * by NV output vectors keeps P*NV accumulators in registers over one chunk of the reduction, whose
- * packed weights stay in L1 across the groups.  Pixels are cut into tiles of q and q+1, so nothing is
- * left over; where rows are short, a group of rows is walked as one line and each tile is written
- * out with its own offsets. */
+ * packed weights stay in L1 across the groups.  Pixels are cut into tiles of q and q+1, so nothing
+ * is left over; where rows are short, a group of rows is walked as one line and each tile is
+ * written out with its own offsets. */
 #include "schedules/cpu/cpu.h"
 
 typedef struct {
@@ -15,9 +15,15 @@ typedef struct {
 
 static ConvSizes conv_sizes(Sched *s)
 {
-    ConvSizes z = {cpu_lanes(s), iter_extent(s, "conv", "n"), iter_extent(s, "conv", "o"),
-                   iter_extent(s, "conv", "y"), iter_extent(s, "conv", "x"), iter_extent(s, "conv", "c"),
-                   iter_extent(s, "conv", "kh"), iter_extent(s, "conv", "kw"), iter_extent(s, "conv", "i")};
+    ConvSizes z = {cpu_lanes(s),
+                   iter_extent(s, "conv", "n"),
+                   iter_extent(s, "conv", "o"),
+                   iter_extent(s, "conv", "y"),
+                   iter_extent(s, "conv", "x"),
+                   iter_extent(s, "conv", "c"),
+                   iter_extent(s, "conv", "kh"),
+                   iter_extent(s, "conv", "kw"),
+                   iter_extent(s, "conv", "i")};
 
     return z;
 }
@@ -30,7 +36,8 @@ static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
 
     while (kb < z->c && kb * step < 96) {
         int64_t up = kb + 1;
-        while (z->c % up) up++;
+        while (z->c % up)
+            up++;
         kb = up;
     }
     return kb;
@@ -39,11 +46,13 @@ static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
 /* Rows of a block of groups: input of a block within half of L2. */
 static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows)
 {
-    int64_t i     = z->i ? z->i : 1;
-    int64_t bytes = z->c * i * rows * z->x * 4, limit = s->target->l2_bytes ? s->target->l2_bytes / 2 : 262144;
-    int64_t gb    = groups;
+    int64_t i = z->i ? z->i : 1;
+    int64_t bytes = z->c * i * rows * z->x * 4,
+            limit = s->target->l2_bytes ? s->target->l2_bytes / 2 : 262144;
+    int64_t gb = groups;
 
-    while (gb > 1 && gb * bytes > limit) gb = divisor_upto(groups, gb - 1);
+    while (gb > 1 && gb * bytes > limit)
+        gb = divisor_upto(groups, gb - 1);
     return gb;
 }
 
@@ -77,20 +86,26 @@ void sched_conv2d(Sched *s)
     inline_prologue(s, "conv");
     try_step(s, "elide_pad pad");
     try_step(s, "fold_init bias -> conv");
-    if (s->target->has_fma) step(s, "contract conv");
+    if (s->target->has_fma)
+        step(s, "contract conv");
     out = inline_epilogue(s, "conv");
 
     /* Rows a group: short rows are joined until there are enough pixels for full tiles. */
     int64_t rows = 1;
-    while (rows * z.x < 28 && rows < z.y && z.y % (rows * 2) == 0) rows *= 2;
-    if (z.x <= 7) rows = z.y;
-    if (rows * z.x > 128) rows = 1;
-    RegTile t  = cpu_tile(s, z.o, rows * z.x);
-    int64_t kb = chunk_blocks(&z, t.nv), groups = z.y / rows, gb = block_groups(s, &z, groups, rows);
+    while (rows * z.x < 28 && rows < z.y && z.y % (rows * 2) == 0)
+        rows *= 2;
+    if (z.x <= 7)
+        rows = z.y;
+    if (rows * z.x > 128)
+        rows = 1;
+    RegTile t = cpu_tile(s, z.o, rows * z.x);
+    int64_t kb = chunk_blocks(&z, t.nv), groups = z.y / rows,
+            gb = block_groups(s, &z, groups, rows);
 
     if (blocked)
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld, o%%%lld)",
-             (long long)(t.nv * z.lanes), (long long)z.i, (long long)z.i, (long long)(t.nv * z.lanes));
+             (long long)(t.nv * z.lanes), (long long)z.i, (long long)z.i,
+             (long long)(t.nv * z.lanes));
     else
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
              (long long)(t.nv * z.lanes), (long long)(t.nv * z.lanes));
@@ -98,50 +113,67 @@ void sched_conv2d(Sched *s)
     step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
     step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)kb);
-    if (blocked) step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, %%conv.kw, %%conv.i, %%ov, %%conv.j");
-    else step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, %%conv.kw, %%ov, %%conv.j");
+    if (blocked)
+        step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, "
+                "%%conv.kw, %%conv.i, %%ov, %%conv.j");
+    else
+        step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, "
+                "%%conv.kw, %%ov, %%conv.j");
     tile_pixels(s, &z, t, rows);
-    if (blocked) step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%conv.i, %%p, %%ov, %%conv.j");
-    else step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%p, %%ov, %%conv.j");
+    if (blocked)
+        step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%conv.i, %%p, %%ov, %%conv.j");
+    else
+        step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%p, %%ov, %%conv.j");
     step(s, "cache_write conv reg at %%t");
-    if (out) step(s, "reverse_compute_at %s %%t", out);
-    if (out && kb < z.c) try_step(s, "inplace %%conv -> %%%s", out);
+    if (out)
+        step(s, "reverse_compute_at %s %%t", out);
+    if (out && kb < z.c)
+        try_step(s, "inplace %%conv -> %%%s", out);
     step(s, "vectorize %%conv.j");
     step(s, "unroll %%p, %%ov");
-    if (blocked) step(s, "unroll %%conv.i");
-    if (!blocked || kb * z.kh * z.kw <= 4) step(s, "unroll %%conv.kw");
-    if (!blocked && z.kh * z.kw * z.c <= 32) step(s, "unroll %%cb, %%conv.kh");
+    if (blocked)
+        step(s, "unroll %%conv.i");
+    if (!blocked || kb * z.kh * z.kw <= 4)
+        step(s, "unroll %%conv.kw");
+    if (!blocked && z.kh * z.kw * z.c <= 32)
+        step(s, "unroll %%cb, %%conv.kh");
     int64_t work = z.n * z.o * z.lanes * z.y * z.x * z.c * (blocked ? z.i : 1) * z.kh * z.kw;
     if (!is_tiny(s, work)) {
         int64_t yb = groups / gb, oc = z.o / t.nv;
         /* Whole pixel blocks if there are enough to balance, else output blocks. */
-        if (yb >= 8 || yb >= oc) step(s, "parallel %%yb");
-        else step(s, "parallel %%oc");
+        if (yb >= 8 || yb >= oc)
+            step(s, "parallel %%yb");
+        else
+            step(s, "parallel %%oc");
     }
     step(s, "outline %%t -> @tile");
     /* A padded copy is left where the input has no border of its own: a graph's input. */
-    if (!s->refusal && has_block(s, "pad")) spatial_marks(s, "pad");
+    if (!s->refusal && has_block(s, "pad"))
+        spatial_marks(s, "pad");
 }
 
 /* Plain NCHW in and out: what is left when channels are too few for blocks.  Vectors along x. */
 void conv2d_planar(Sched *s)
 {
-    int64_t     lanes = cpu_lanes(s), x = iter_extent(s, "conv", "x"), o = iter_extent(s, "conv", "o");
-    int64_t     work  = o * iter_extent(s, "conv", "y") * x * iter_extent(s, "conv", "kh");
+    int64_t lanes = cpu_lanes(s), x = iter_extent(s, "conv", "x"), o = iter_extent(s, "conv", "o");
+    int64_t work = o * iter_extent(s, "conv", "y") * x * iter_extent(s, "conv", "kh");
     const char *out;
 
     inline_prologue(s, "conv");
     try_step(s, "fold_init bias -> conv");
-    if (s->target->has_fma) step(s, "contract conv");
+    if (s->target->has_fma)
+        step(s, "contract conv");
     out = inline_epilogue(s, "conv");
     if (x >= lanes && lanes > 1) {
         step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
         step(s, "reorder %%conv.n, %%conv.o, %%conv.y, %%xo, %%conv.c, %%conv.kh, %%conv.kw, %%xi");
         step(s, "cache_write conv reg at %%xo");
-        if (out) step(s, "reverse_compute_at %s %%xo", out);
+        if (out)
+            step(s, "reverse_compute_at %s %%xo", out);
         step(s, "vectorize %%xi");
     } else if (out) {
         step(s, "reverse_compute_at %s %%conv.y", out);
     }
-    if (!is_tiny(s, work * 8)) step(s, "parallel %%conv.o");
+    if (!is_tiny(s, work * 8))
+        step(s, "parallel %%conv.o");
 }

@@ -8,26 +8,30 @@
 
 void conv2d_depthwise(Sched *s)
 {
-    int64_t     lanes = cpu_lanes(s), o = iter_extent(s, "conv", "o"), y = iter_extent(s, "conv", "y");
-    int64_t     x = iter_extent(s, "conv", "x"), kh = iter_extent(s, "conv", "kh");
-    int64_t     kw = iter_extent(s, "conv", "kw"), regs = s->target->vector_regs > 16 ? 14 : 8;
+    int64_t lanes = cpu_lanes(s), o = iter_extent(s, "conv", "o"), y = iter_extent(s, "conv", "y");
+    int64_t x = iter_extent(s, "conv", "x"), kh = iter_extent(s, "conv", "kh");
+    int64_t kw = iter_extent(s, "conv", "kw"), regs = s->target->vector_regs > 16 ? 14 : 8;
     const char *out;
 
     inline_prologue(s, "conv");
     try_step(s, "elide_pad pad");
     try_step(s, "fold_init bias -> conv");
-    if (s->target->has_fma) step(s, "contract conv");
+    if (s->target->has_fma)
+        step(s, "contract conv");
     out = inline_epilogue(s, "conv");
-    try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)", (long long)lanes,
-             (long long)lanes);
+    try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
+             (long long)lanes, (long long)lanes);
     step(s, "reorder %%conv.n, %%conv.o, %%conv.y, %%conv.x, %%conv.kh, %%conv.kw, %%conv.j");
     step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)regs);
     step(s, "reorder %%conv.kh, %%conv.kw, %%p, %%conv.j");
     step(s, "cache_write conv reg at %%t");
-    if (out) step(s, "reverse_compute_at %s %%t", out);
+    if (out)
+        step(s, "reverse_compute_at %s %%t", out);
     step(s, "vectorize %%conv.j");
     step(s, "unroll %%p, %%conv.kw");
-    if (kh * kw * regs <= 128) step(s, "unroll %%conv.kh");
-    if (!is_tiny(s, o * lanes * y * x * kh * kw)) step(s, "parallel %%conv.o");
+    if (kh * kw * regs <= 128)
+        step(s, "unroll %%conv.kh");
+    if (!is_tiny(s, o * lanes * y * x * kh * kw))
+        step(s, "parallel %%conv.o");
     step(s, "outline %%t -> @dw");
 }

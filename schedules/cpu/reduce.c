@@ -14,34 +14,45 @@ static uint32_t shared_rows(const Sched *s, const char *red, const char *last)
     const BlockData *r = &sched_block(s, red)->u.block, *l = &sched_block(s, last)->u.block;
     uint32_t         k = 0;
 
-    while (k < r->nspatial && k < l->nspatial && r->iter[k]->hi == l->iter[k]->hi) k++;
+    while (k < r->nspatial && k < l->nspatial && r->iter[k]->hi == l->iter[k]->hi)
+        k++;
     return k;
 }
 
 /* Reduce loops outside, the innermost spatial loop as vectors, accumulators in registers. */
 static void vector_accumulate(Sched *s, const char *block)
 {
-    const Stmt *b     = sched_block(s, block);
+    const Stmt *b = sched_block(s, block);
     int64_t     lanes = cpu_lanes(s);
 
-    if (!b || b->u.block.nspatial < 2 || lanes < 2) return;
-    const BlockData *d     = &b->u.block;
-    const char      *inner = d->iter[d->nspatial - 1]->name, *before = d->iter[d->nspatial - 2]->name;
-    int64_t          n     = iter_extent(s, block, inner);
-    StrBuf           order = strbuf(s->c->arena);
-    if (n < lanes) return;
-    if (n > lanes && (n % lanes || !try_step(s, "split %%%s.%s by %lld -> %%vo, %%vi", block, inner, (long long)lanes)))
+    if (!b || b->u.block.nspatial < 2 || lanes < 2)
+        return;
+    const BlockData *d = &b->u.block;
+    const char *inner = d->iter[d->nspatial - 1]->name, *before = d->iter[d->nspatial - 2]->name;
+    int64_t     n = iter_extent(s, block, inner);
+    StrBuf      order = strbuf(s->c->arena);
+    if (n < lanes)
+        return;
+    if (n > lanes && (n % lanes || !try_step(s, "split %%%s.%s by %lld -> %%vo, %%vi", block, inner,
+                                             (long long)lanes)))
         return;
     str_printf(&order, "reorder ");
     for (uint32_t i = 0; i < d->nreduce; i++)
         str_printf(&order, "%%%s.%s, ", block, d->iter[d->nspatial + i]->name);
-    if (n > lanes) str_printf(&order, "%%vi");
-    else str_printf(&order, "%%%s.%s", block, inner);
-    if (!try_step(s, "%s", order.at)) return;
-    if (n > lanes) try_step(s, "cache_write %s reg at %%vo", block);
-    else try_step(s, "cache_write %s reg at %%%s.%s", block, block, before);
-    if (n > lanes) try_step(s, "vectorize %%vi");
-    else try_step(s, "vectorize %%%s.%s", block, inner);
+    if (n > lanes)
+        str_printf(&order, "%%vi");
+    else
+        str_printf(&order, "%%%s.%s", block, inner);
+    if (!try_step(s, "%s", order.at))
+        return;
+    if (n > lanes)
+        try_step(s, "cache_write %s reg at %%vo", block);
+    else
+        try_step(s, "cache_write %s reg at %%%s.%s", block, block, before);
+    if (n > lanes)
+        try_step(s, "vectorize %%vi");
+    else
+        try_step(s, "vectorize %%%s.%s", block, inner);
 }
 
 void sched_pool(Sched *s)
@@ -60,49 +71,62 @@ void sched_pool(Sched *s)
         return;
     }
     (void)n;
-    const char *last = b->u.block.nspatial > 1 ? b->u.block.iter[b->u.block.nspatial - 2]->name : NULL;
+    const char *last =
+        b->u.block.nspatial > 1 ? b->u.block.iter[b->u.block.nspatial - 2]->name : NULL;
     for (uint32_t i = 0; i < b->u.block.nspatial + b->u.block.nreduce; i++)
         work *= b->u.block.iter[i]->hi - b->u.block.iter[i]->lo + 1;
     const char *first = NULL;
     for (uint32_t i = 0; i < b->u.block.nspatial && !first; i++)
-        if (iter_extent(s, "pool", b->u.block.iter[i]->name) > 1) first = b->u.block.iter[i]->name;
+        if (iter_extent(s, "pool", b->u.block.iter[i]->name) > 1)
+            first = b->u.block.iter[i]->name;
     vector_accumulate(s, "pool");
-    if (out && last) try_step(s, "reverse_compute_at %s %%pool.%s", out, last);
-    if (first && !is_tiny(s, work)) try_step(s, "parallel %%pool.%s", first);
+    if (out && last)
+        try_step(s, "reverse_compute_at %s %%pool.%s", out, last);
+    if (first && !is_tiny(s, work))
+        try_step(s, "parallel %%pool.%s", first);
 }
 
 void sched_rows(Sched *s)
 {
     const char *names[64];
-    uint32_t    n    = sched_blocks(s, names, COUNT(names)), rows = 64;
+    uint32_t    n = sched_blocks(s, names, COUNT(names)), rows = 64;
     const char *last;
 
-    if (!n) return;
+    if (!n)
+        return;
     /* Elementwise stages that only one stage reads vanish. */
     for (uint32_t i = 0; i + 1 < n; i++) {
         const Stmt *b = sched_block(s, names[i]);
-        if (b && !b->u.block.opaque && !b->u.block.nreduce) try_step(s, "compute_inline %s", names[i]);
+        if (b && !b->u.block.opaque && !b->u.block.nreduce)
+            try_step(s, "compute_inline %s", names[i]);
     }
-    n    = sched_blocks(s, names, COUNT(names));
+    n = sched_blocks(s, names, COUNT(names));
     last = names[n - 1];
-    if (sched_block(s, last)->u.block.opaque) return;
+    if (sched_block(s, last)->u.block.opaque)
+        return;
     for (uint32_t i = 0; i + 1 < n; i++) {
         const Stmt *b = sched_block(s, names[i]);
-        if (b->u.block.opaque) return;
-        if (!b->u.block.nreduce) continue;
+        if (b->u.block.opaque)
+            return;
+        if (!b->u.block.nreduce)
+            continue;
         uint32_t k = shared_rows(s, names[i], last);
-        if (k < rows) rows = k;
+        if (k < rows)
+            rows = k;
     }
     if (n == 1) {
-        if (sched_block(s, last)->u.block.nreduce) vector_accumulate(s, last);
+        if (sched_block(s, last)->u.block.nreduce)
+            vector_accumulate(s, last);
         spatial_marks(s, last);
         return;
     }
     const BlockData *l = &sched_block(s, last)->u.block;
-    if (rows >= l->nspatial) rows = l->nspatial - 1;
+    if (rows >= l->nspatial)
+        rows = l->nspatial - 1;
     if (rows && rows < 64) {
         const char *row = l->iter[rows - 1]->name;
-        for (uint32_t i = n - 1; i-- > 0;) try_step(s, "compute_at %s %%%s.%s", names[i], last, row);
+        for (uint32_t i = n - 1; i-- > 0;)
+            try_step(s, "compute_at %s %%%s.%s", names[i], last, row);
     }
     spatial_marks(s, last);
 }

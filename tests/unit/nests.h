@@ -1,5 +1,5 @@
-/* Nests for tests: small definitions, memory for their buffers, and random lists of steps.  Shared by
- * test_sched.c (the steps) and test_tir_passes.c (what the passes make of the result). */
+/* Nests for tests: small definitions, memory for their buffers, and random lists of steps.  Shared
+ * by test_sched.c (the steps) and test_tir_passes.c (what the passes make of the result). */
 #ifndef TVMCC_TESTS_NESTS_H
 #define TVMCC_TESTS_NESTS_H
 
@@ -37,7 +37,7 @@ static inline const Prim *num(double v)
 }
 
 static inline const Tensor *param(const char *name, bool constant, const Halo *halo, uint32_t n,
-                           const int64_t *dims)
+                                  const int64_t *dims)
 {
     const Type *t = type_tensor_i64(c, DT_F32, n, dims);
     return te_param(c, name, halo ? type_with_halo(c, t, halo) : t, constant, NULL);
@@ -59,7 +59,7 @@ static inline const Prim *inside(const Prim *p, const Idx *x, int64_t n)
 }
 
 static inline const TeFunc *func(const char *name, uint32_t np, const Tensor *const *params,
-                          const Tensor *out)
+                                 const Tensor *out)
 {
     TeFunc *f = NEW(c->arena, TeFunc);
     *f = (TeFunc){.name = name, .nparams = np, .nouts = 1};
@@ -125,7 +125,7 @@ static inline Mem mem_of(const Buffer *b)
     return m;
 }
 
-static uint64_t seed;
+static uint64_t        seed;
 static inline uint32_t rnd(uint32_t n)
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;

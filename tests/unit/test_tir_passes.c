@@ -26,8 +26,8 @@ static Zone zone(const Buffer *b)
 
     if (!buffer_size(c, b, &n, &origin))
         abort();
-    size_t  size = dtype_bytes(b->dtype), before = (size_t)origin * size;
-    Zone    z = {.bytes = (size_t)n * size};
+    size_t   size = dtype_bytes(b->dtype), before = (size_t)origin * size;
+    Zone     z = {.bytes = (size_t)n * size};
     uint8_t *p = arena_alloc(c->scratch, z.bytes + 2 * GUARD + 128);
     z.at = (uint8_t *)(((uintptr_t)p + GUARD + before + 63) / 64 * 64); /* cell 0 is aligned */
     z.first = z.at - before;
@@ -172,7 +172,8 @@ static bool run_threads(Trial *t, const TirModule *m, const Func *f, Compiled *c
             else {
                 const Buffer *b = n < t->nio ? t->s->f->params[n].buffer : p->buffer;
                 z[k][n] = zone(b);
-                fill_all(b, z[k][n], n < t->nio && !halos_filled ? b->halo ? b->halo->value : 99 : 99);
+                fill_all(b, z[k][n],
+                         n < t->nio && !halos_filled ? b->halo ? b->halo->value : 99 : 99);
                 if (n >= t->nio)
                     memset(z[k][n].first, 0xff, z[k][n].bytes);
             }
@@ -182,7 +183,7 @@ static bool run_threads(Trial *t, const TirModule *m, const Func *f, Compiled *c
     }
     for (int64_t ph = 0; ph <= (phase ? phase->hi : 0); ph++)
         for (int64_t k = 0; k < nt; k++) {
-            int64_t tid = backwards ? nt - 1 - k : k, scalars[4];
+            int64_t  tid = backwards ? nt - 1 - k : k, scalars[4];
             uint32_t ns = 0;
             for (uint32_t i = 0; i < f->nparams; i++)
                 if (f->params[i].scalar)
@@ -196,7 +197,8 @@ static bool run_threads(Trial *t, const TirModule *m, const Func *f, Compiled *c
         for (int64_t k = 0; k < nt; k++)
             if (!guards_hold(z[k][i]))
                 ok = false, printf("wrote outside of parameter %u\n", i);
-        if (i < t->nio && t->want[i].at && memcmp(z[0][i].first, t->want[i].first, t->want[i].bytes))
+        if (i < t->nio && t->want[i].at &&
+            memcmp(z[0][i].first, t->want[i].first, t->want[i].bytes))
             ok = false, printf("parameter %u differs\n", i);
     }
     return ok;
@@ -210,7 +212,8 @@ static bool all_threads(Trial *t, const TirModule *m, const Func *f, Compiled *c
     for (int64_t nt = 1; nt <= most; nt++)
         for (int back = 0; back < (nt > 1 ? 2 : 1); back++)
             if (!run_threads(t, m, f, code, nt, back, filled)) {
-                printf("with %d threads%s%s\n", (int)nt, back ? " backwards" : "", code ? ", compiled" : "");
+                printf("with %d threads%s%s\n", (int)nt, back ? " backwards" : "",
+                       code ? ", compiled" : "");
                 return false;
             }
     return true;
@@ -234,11 +237,11 @@ static bool has_shared_alloc(const Func *f)
 /* The nest of s through all passes; false after a message. */
 static bool through_passes(const Sched *s, bool compile)
 {
-    Trial            t = {.s = s};
-    Func             k = *s->f;
-    uint32_t         errors = diag_errors(c->diags);
-    const char      *after = "nothing";
-    bool             filled = false, ok;
+    Trial       t = {.s = s};
+    Func        k = *s->f;
+    uint32_t    errors = diag_errors(c->diags);
+    const char *after = "nothing";
+    bool        filled = false, ok;
 
     k.name = intern(c->strings, "kernel.0");
     k.kind = FUNC_KERNEL;
@@ -351,17 +354,20 @@ static const char *const models[] = {
     "(%x: Tensor[(1,3,15,15),f32]) { %0 = nn.relu(nn.conv2d(%x, const @f, strides=[2,2], "
     "padding=[3,3,3,3])); nn.max_pool2d(%0, pool_size=[3,3], strides=[2,2], padding=[1,1,1,1]) }",
     /* products */
-    "(%x: Tensor[(5,19),f32], %b: Tensor[(13),f32]) { nn.relu(nn.bias_add(nn.dense(%x, const @q), %b)) }",
+    "(%x: Tensor[(5,19),f32], %b: Tensor[(13),f32]) { nn.relu(nn.bias_add(nn.dense(%x, const @q), "
+    "%b)) }",
     "(%x: Tensor[(33,19),f32]) { tanh(nn.dense(%x, const @q)) }",
     "(%x: Tensor[(3,7,9),f32], %y: Tensor[(3,5,9),f32]) { nn.batch_matmul(%x, %y) }",
     /* rows */
     "(%x: Tensor[(5,23),f32]) { nn.softmax(%x) }",
     "(%x: Tensor[(2,3,10),f32]) { nn.log_softmax(%x) }",
-    "(%x: Tensor[(4,17),f32], %g: Tensor[(17),f32], %b: Tensor[(17),f32]) { nn.layer_norm(%x, %g, %b) }",
+    "(%x: Tensor[(4,17),f32], %g: Tensor[(17),f32], %b: Tensor[(17),f32]) { nn.layer_norm(%x, %g, "
+    "%b) }",
     "(%x: Tensor[(3,4,11),f32]) { mean(%x, axis=[1,2]) }",
     "(%x: Tensor[(3,5,11),f32]) { max(%x, axis=[1]) }",
     "(%x: Tensor[(1,6,7,5),f32]) { nn.global_avg_pool2d(%x) }",
-    "(%x: Tensor[(1,3,9,7),f32]) { nn.avg_pool2d(%x, pool_size=[3,3], strides=[2,2], padding=[1,1,1,1]) }",
+    "(%x: Tensor[(1,3,9,7),f32]) { nn.avg_pool2d(%x, pool_size=[3,3], strides=[2,2], "
+    "padding=[1,1,1,1]) }",
     "(%x: Tensor[(1,3,9,7),f32]) { nn.max_pool2d(%x, pool_size=[2,2], strides=[2,2]) }",
     /* elementwise and moving */
     "(%x: Tensor[(3,37),f32], %y: Tensor[(37),f32]) { multiply(erf(add(%x, %y)), exp(%x)) }",
@@ -375,10 +381,11 @@ static const char *const models[] = {
     "%b, %h, %c, direction=\"forward\") }",
 };
 
-static const char *const constants =
-    "const @a: Tensor[(16,16,3,3),f32] = splat(0.25)\nconst @d: Tensor[(16,1,3,3),f32] = splat(0.5)\n"
-    "const @p: Tensor[(24,16,1,1),f32] = splat(0.125)\nconst @f: Tensor[(16,3,7,7),f32] = splat(1)\n"
-    "const @q: Tensor[(13,19),f32] = splat(1)\n";
+static const char *const constants = "const @a: Tensor[(16,16,3,3),f32] = splat(0.25)\nconst @d: "
+                                     "Tensor[(16,1,3,3),f32] = splat(0.5)\n"
+                                     "const @p: Tensor[(24,16,1,1),f32] = splat(0.125)\nconst @f: "
+                                     "Tensor[(16,3,7,7),f32] = splat(1)\n"
+                                     "const @q: Tensor[(13,19),f32] = splat(1)\n";
 
 static const Op *anchor(const Expr *fn)
 {
@@ -396,11 +403,12 @@ static const Op *anchor(const Expr *fn)
 
 static void run_model(const char *text, int level)
 {
-    StrBuf        b = strbuf(c->scratch);
+    StrBuf b = strbuf(c->scratch);
     str_printf(&b, "%sfn @main%s", constants, text);
     const char   *all = b.at;
     PassOptions   o = {.opt_level = level};
-    const Module *m = relay_parse(c, "model", (Bytes){(const uint8_t *)all, strlen(all)}, (Bytes){0});
+    const Module *m =
+        relay_parse(c, "model", (Bytes){(const uint8_t *)all, strlen(all)}, (Bytes){0});
 
     if (m)
         m = run_graph_passes(c, m, &o);
