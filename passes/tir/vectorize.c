@@ -143,7 +143,13 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
         int64_t s;
         if (lane_step(v, p->u.index, &s) && s == 1)
             return prim_ramp(c, dtype_lanes(p->dtype, v->lanes), at_lane(v, p->u.index, 0), v->lanes);
-        return lane_by_lane(v, p);
+        if (!lane_step(v, p->u.index, &s) || p->dtype.bits < 64) return lane_by_lane(v, p);
+        /* first + s * lane */
+        const Prim *first = prim_index(c, p->dtype, at_lane(v, p->u.index, 0));
+        const Prim *lane  = prim_ramp(c, dtype_lanes(p->dtype, v->lanes), idx_const(c->arith, 0), v->lanes);
+        first             = prim_splat(c, first, v->lanes);
+        if (s == -1) return prim_sub(c, first, lane);
+        return prim_add(c, first, prim_mul(c, lane, prim_splat(c, prim_int(c, p->dtype, s), v->lanes)));
     }
     case PRIM_CASE: return mask ? (v->failed = true, p) : lane_by_lane(v, p);
     case PRIM_SELECT: {
