@@ -297,6 +297,15 @@ static void outer_var_prim(void *user, const Prim *p)
         o->found = true;
 }
 
+/* A load inside an index stays with the kernel's buffers. */
+static void outer_var_idx(void *user, const Idx *at)
+{
+    OuterVar *o = user;
+    for (uint32_t i = 0; i < at->nterms; i++)
+        if (at->t[i].atom->kind == ATOM_LOAD)
+            o->found = true;
+}
+
 static bool uses_outer_var(void *user, const Stmt *s)
 {
     OuterVar *o = user;
@@ -335,7 +344,7 @@ static const Stmt *outline_body(Tiles *t, const Stmt *loop)
         return body;
     stmt_visit(body, &v);
     OuterVar o = {x.local, false};
-    TirVisit ov = {&o, uses_outer_var, NULL, outer_var_prim, NULL};
+    TirVisit ov = {&o, uses_outer_var, NULL, outer_var_prim, outer_var_idx};
     stmt_visit(body, &ov);
     if (o.found)
         return body;

@@ -127,6 +127,22 @@ static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
     return p;
 }
 
+/* Every load of p is legal for all values of the variables. */
+static bool loads_in_range(const Prim *p)
+{
+    if (p->kind == PRIM_LOAD && p->u.load.n) {
+        const Buffer *b = p->u.load.buffer;
+        const Idx    *at = p->u.load.index[0];
+        int64_t       n, before = b->halo ? b->halo->lo[0] : 0;
+        if (p->u.load.n > 1 || !idx_is_const(b->extent[0], &n) || at->lo < -before || at->hi >= n)
+            return false;
+    }
+    for (uint32_t i = 0; i < p->nkids; i++)
+        if (!loads_in_range(p->kids[i]))
+            return false;
+    return true;
+}
+
 /* p in all lanes; loads that depend on the lane are under `mask` (NULL: all on). */
 static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
 {
@@ -136,7 +152,12 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
         v->failed = true;
         return p;
     }
-    if (!depends(p, v->var)) return prim_splat(c, p, v->lanes);
+    if (!depends(p, v->var)) {
+        /* One load for all lanes happens even where the mask is off. */
+        if (mask && !loads_in_range(p))
+            v->failed = true;
+        return v->failed ? p : prim_splat(c, p, v->lanes);
+    }
     switch (p->kind) {
     case PRIM_LOAD: return vec_load(v, p, mask);
     case PRIM_INDEX: {
