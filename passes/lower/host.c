@@ -6,6 +6,7 @@
  *       barrier
  *       call @dense.02aa71b3(..) on 0 } }
  *
+ * A model without any parallel kernel has no region: the calling thread does it all.
  * A kernel with a parallel loop gets (tid, nt) and, if it has several phases, is called once a
  * phase with a barrier between; any other runs on thread 0.  A barrier stands wherever one thread
  * may read or overwrite what another one touched: between any two calls of which one is parallel.
@@ -26,6 +27,7 @@ typedef struct {
     uint64_t       weights_bytes;
     VEC(const Func *) copies;
     Dirty dirty;
+    bool  alone; /* no kernel is parallel: one thread, no region */
 } Host;
 
 typedef VEC(const Stmt *) StmtList;
@@ -52,7 +54,7 @@ static Arg slot_arg(Host *h, const Slot *s)
 
 static void barrier(Host *h, StmtList *out)
 {
-    if (h->dirty != CLEAN && !h->p->device)
+    if (h->dirty != CLEAN && !h->p->device && !h->alone)
         vec_push(h->c->arena, out, stmt_barrier(h->c));
     h->dirty = CLEAN;
 }
@@ -108,8 +110,8 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
         } else {
             int64_t elems = 0, origin = 0;
             buffer_size(c, p->buffer, &elems, &origin);
-            const Idx *at =
-                idx_mulc(c->arith, idx_atom(c->arith, h->tid), (int64_t)h->private_bytes);
+            const Idx *at = is_parallel(f) ? idx_atom(c->arith, h->tid) : idx_const(c->arith, 0);
+            at = idx_mulc(c->arith, at, (int64_t)h->private_bytes);
             uint64_t o =
                 h->arena_bytes + scratch + (uint64_t)origin * dtype_bytes(p->buffer->dtype);
             a[i] = (Arg){h->arena, idx_addc(c->arith, at, (int64_t)o), NULL};
@@ -117,7 +119,8 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
         }
     }
     if (!h->p->device)
-        vec_push(c->arena, out, stmt_call(c, f->name, f->nparams, a, !is_parallel(f), it->loc));
+        vec_push(c->arena, out,
+                 stmt_call(c, f->name, f->nparams, a, !h->alone && !is_parallel(f), it->loc));
     for (uint32_t i = 0; i < it->kernel->nlaunches; i++)
         vec_push(c->arena, out, launch_stmt(c, it->kernel->launches[i], a, it->loc));
 }
@@ -187,7 +190,7 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
             if (h->p->device)
                 vec_push(c->arena, out, launch_stmt(c, k, a, it->loc));
             else
-                vec_push(c->arena, out, stmt_call(c, k->name, 2, a, true, it->loc));
+                vec_push(c->arena, out, stmt_call(c, k->name, 2, a, !h->alone, it->loc));
             break;
         }
         case ITEM_IF: {
@@ -294,7 +297,7 @@ static const Func *main_func(Host *h, const char *entry)
     emit_items(h, &p->items, &body);
     RegionData  r = {h->tid, h->nt};
     const Stmt *s = stmt_seq(c, body.n, body.at);
-    if (!p->device)
+    if (!p->device && !h->alone)
         s = stmt_region(c, r, s);
     Func f = {entry, FUNC_HOST, p->kernels->target, n, params, s, NO_LOC, 0};
     return func_new(c, f);
@@ -382,6 +385,10 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     h.weights = io_buffer(c, "weights", type_tensor_i64(c, DT_U8, 1, &nw));
     h.tid = atom_var(c->arith, "tid", 0, 1023);
     h.nt = atom_var(c->arith, "nt", 1, 1024);
+    h.alone = true;
+    for (uint32_t i = 0; i < kernels.all.n; i++)
+        if (kernels.all.at[i]->flat && is_parallel(kernels.all.at[i]->flat))
+            h.alone = false;
     const Func *host = main_func(&h, entry);
     for (uint32_t i = 0; i < tir->nfuncs; i++)
         vec_push(c->arena, &funcs, tir->funcs[i]);

@@ -34,7 +34,7 @@ void spatial_marks(Sched *s, const char *block)
                                           block, inner, (long long)lanes))
             try_step(s, "vectorize %%v.i#0");
     }
-    if (is_tiny(s, work))
+    if (is_tiny(s, work * 8))
         return;
     for (uint32_t i = 0; i < d->nspatial; i++) {
         const char *name = d->iter[i]->name;
