@@ -517,6 +517,11 @@ static void print_stmt(Clike *x, const Stmt *s)
         else {
             const char *space = b->scope == SCOPE_SHARED ? x->d->space(SCOPE_SHARED, true) : "";
             const char *type = type_name(x, b->dtype), *gap = *space ? " " : "";
+            if (b->scope == SCOPE_SHARED) { /* at the outermost level of the kernel */
+                str_printf(x->out, "%s %s b%u[%lld];\n", space, type, n, (long long)elems);
+                print_stmt(x, s->kids[0]);
+                return;
+            }
             str_printf(x->out, "{ %s%s%s %s%u[%lld];\n", space, gap, type, origin ? "s" : "b", n,
                        (long long)(elems > 0 ? elems : 1));
             if (origin) { /* cell 0 of the interior */

@@ -100,32 +100,15 @@ static const Stmt *bound_loop(Ctx *c, const Atom *var, int64_t n, BindAxis axis,
 static const Stmt *bind_outer(Ctx *c, const Stmt *s, int64_t most)
 {
     Arith      *A = c->arith;
-    const Stmt *inner = s;
-    int64_t     total = 1;
+    int64_t     total;
+    const Stmt *in = spatial_chain(s, &total);
 
-    for (int64_t lo, n; inner->kind == STMT_FOR && inner->u.loop.kind == LOOP_SPATIAL &&
-                        idx_is_const(inner->u.loop.lo, &lo) &&
-                        idx_is_const(inner->u.loop.extent, &n) && n > 0 && total <= INT32_MAX / n;
-         inner = inner->kids[0])
-        total *= n;
-    if (inner == s)
+    if (in == s)
         return s;
     int64_t     threads = total < most ? total : most, blocks = (total + threads - 1) / threads;
     const Atom *b = atom_var(A, "b", 0, blocks - 1), *t = atom_var(A, "t", 0, threads - 1);
     const Idx  *at = idx_add(A, idx_mulc(A, idx_atom(A, b), threads), idx_atom(A, t));
-    IdxSubst   *sub = subst_new(A, c->arena);
-    int64_t     step = total;
-    for (const Stmt *l = s; l != inner; l = l->kids[0]) {
-        int64_t n = 1;
-        idx_is_const(l->u.loop.extent, &n);
-        step /= n;
-        subst_bind(sub, l->u.loop.var,
-                   idx_add(A, l->u.loop.lo, idx_modc(A, idx_divc(A, at, step), n)));
-    }
-    Pred        inside = pred_and(A, c->arena, PRED_TRUE, idx_sub(A, idx_const(A, total - 1), at));
-    const Stmt *body = stmt_subst(c, inner, sub);
-    if (blocks * threads != total)
-        body = stmt_if(c, pred_prim(c, inside), body, NULL);
+    const Stmt *body = chain_at(c, s, in, total, at, blocks * threads != total);
     return bound_loop(c, b, blocks, AXIS_BLOCK_X, bound_loop(c, t, threads, AXIS_THREAD_X, body));
 }
 
@@ -143,7 +126,7 @@ static void split(Parts *x, const Stmt *s)
     TirMap m = {x, inner, NULL, NULL, NULL};
     if (!is_bound(s) && !has_large(x->c, s))
         s = bind_outer(x->c, s, x->threads);
-    s = stmt_map(x->c, s, &m);
+    s = cooperate(x->c, stmt_map(x->c, s, &m));
     if (x->parts.n && !is_bound(s) &&
         !is_bound(x->parts.at[x->parts.n - 1])) { /* one thread does both */
         const Stmt *both[2] = {x->parts.at[x->parts.n - 1], s};

@@ -21,6 +21,15 @@ check() {
 
 check "$model/digits.onnx" --target=opencl
 check "$model/digits.onnx" --target=opencl -O0
+# Memory shared by a block of threads, against the CPU.
+cat >dense.relay <<'RELAY'
+fn @main(%x: Tensor[(32, 64), f32], %w: Tensor[(48, 64), f32], %b: Tensor[(48,), f32]) {
+  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))
+}
+RELAY
+"$tvmcc" run dense.relay --fill-mode=random --outputs dense.npz || exit 1
+"$tvmcc" run dense.relay --fill-mode=random --target=opencl --expect dense.npz | grep agrees || exit 1
+
 "$tvmcc" compile "$model/digits.onnx" --target=opencl --emit=so -o libdigits.so || exit 1
 check ./libdigits.so
 for f in digits_open digits_close digits_run_ex; do

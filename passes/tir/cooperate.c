@@ -1,0 +1,150 @@
+/* cooperate: memory of a block of threads (scope `shared`), filled by all of them.
+ *
+ *   for %t<16 bind(threadIdx.x) { for %ko<4 { alloc %s: f32[64] @shared {
+ *     for %i<64 { %s[%i] = %x[%ko*64+%i] }  for %ki<64 { .. %s[%ki] } } } }
+ *     -> alloc %s: f32[64] @shared { for %t<16 bind(threadIdx.x) { for %ko<4 {
+ *          barrier  for %i<4 { %s[%i*16+%t] = %x[..] }  barrier  for %ki<64 { .. %s[%ki] } } } }
+ *
+ * As it stands, every thread fills a copy of its own; where all copies are equal one does, of which
+ * each thread fills a share.  The first barrier keeps it until all threads have read the last one.
+ *
+ * Where a condition lies around the allocation, a barrier could leave threads waiting, and where
+ * threads fill in different values, the copies differ: such buffers become each thread's own (scope
+ * `local`), which is what the text says.  Used by `launches`.
+ * Cost: one walk. */
+#include "passes/tir/util.h"
+
+typedef struct {
+    Ctx       *c;
+    const Idx *tid; /* number of the thread in its block */
+    int64_t    threads;
+    AtomSet   *axes; /* variables of the threads */
+    VEC(const Buffer *) shared;
+} Coop;
+
+static const Stmt *to_local(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    (void)user;
+    (void)was;
+    if (now->kind != STMT_ALLOC || now->u.buffer->scope != SCOPE_SHARED)
+        return now;
+    Buffer        own = *now->u.buffer;
+    const Buffer *b;
+    own.scope = SCOPE_LOCAL;
+    b = buffer_copy(c, now->u.buffer, own);
+    return stmt_alloc(c, b, buffer_replace(c, now->kids[0], now->u.buffer, b));
+}
+
+/* s does nothing but store to shared memory. */
+static bool fills(const Stmt *s)
+{
+    if (s->kind == STMT_STORE)
+        return s->u.store.buffer->scope == SCOPE_SHARED;
+    if (s->kind != STMT_FOR && s->kind != STMT_SEQ && s->kind != STMT_IF)
+        return false;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (!fills(s->kids[i]))
+            return false;
+    return s->nkids > 0;
+}
+
+typedef struct {
+    const AtomSet *axes;
+    bool           found;
+} Uses;
+
+static void use(void *user, const Idx *i)
+{
+    Uses *u = user;
+
+    u->found = u->found || idx_uses_any(i, u->axes);
+}
+
+/* Threads would fill it with different values. */
+static bool differs(const Coop *x, const Stmt *s)
+{
+    Uses     u = {x->axes, false};
+    TirVisit v = {&u, NULL, NULL, NULL, use};
+
+    stmt_visit(s, &v);
+    return u.found;
+}
+
+/* This thread's share of a nest that fills. */
+static const Stmt *fill_share(Coop *x, const Stmt *s)
+{
+    Ctx        *c = x->c;
+    Arith      *A = c->arith;
+    int64_t     total;
+    const Stmt *in = spatial_chain(s, &total);
+
+    if (in == s)
+        return s; /* all threads store the same */
+    int64_t     rounds = (total + x->threads - 1) / x->threads;
+    const Atom *r = atom_var(A, "r", 0, rounds - 1);
+    const Idx  *at = idx_add(A, idx_mulc(A, idx_atom(A, r), x->threads), x->tid);
+    LoopData    l = {r, idx_const(A, 0), idx_const(A, rounds), LOOP_SPATIAL, 0, AXIS_BLOCK_X, NULL};
+
+    return stmt_for(c, l, chain_at(c, s, in, total, at, rounds * x->threads != total), NO_LOC);
+}
+
+static const Stmt *walk(Coop *x, const Stmt *s)
+{
+    Ctx   *c = x->c;
+    TirMap own = {NULL, to_local, NULL, NULL, NULL};
+    Coop   outer = *x;
+
+    if (s->kind == STMT_IF)
+        return stmt_map(c, s, &own);
+    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_BIND) && s->u.loop.axis >= AXIS_THREAD_X) {
+        int64_t n = 1;
+        if (!idx_is_const(s->u.loop.extent, &n))
+            return stmt_map(c, s, &own);
+        x->tid =
+            idx_add(c->arith, idx_mulc(c->arith, x->tid, n), idx_atom(c->arith, s->u.loop.var));
+        x->threads *= n;
+        atomset_add(x->axes, s->u.loop.var);
+    }
+    if (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED) {
+        VEC(const Stmt *) all = {0};
+        uint32_t           n, i = 0;
+        const Stmt *const *kid, *whole = s;
+        for (; s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED; s = s->kids[0])
+            ;
+        n = s->kind == STMT_SEQ ? s->nkids : 1;
+        kid = s->kind == STMT_SEQ ? s->kids : &s;
+        for (; i < n && fills(kid[i]); i++)
+            if (differs(x, kid[i]))
+                return stmt_map(c, whole, &own);
+        for (const Stmt *a = whole; a != s; a = a->kids[0])
+            vec_push(c->arena, &x->shared, a->u.buffer);
+        vec_push(c->arena, &all, stmt_barrier(c));
+        for (i = 0; i < n && fills(kid[i]); i++)
+            vec_push(c->arena, &all, fill_share(x, kid[i]));
+        vec_push(c->arena, &all, stmt_barrier(c));
+        for (; i < n; i++) {
+            const Stmt *now = walk(x, kid[i]);
+            if (now->kind == STMT_SEQ && now->nkids && now->kids[0]->kind == STMT_BARRIER &&
+                all.at[all.n - 1]->kind == STMT_BARRIER)
+                all.n--; /* the next buffer's own will do */
+            vec_push(c->arena, &all, now);
+        }
+        return stmt_seq(c, all.n, all.at);
+    }
+    const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = walk(x, s->kids[i]);
+    x->tid = outer.tid;
+    x->threads = outer.threads;
+    return s->nkids ? stmt_with_kids(c, s, kids) : s;
+}
+
+const Stmt *cooperate(Ctx *c, const Stmt *s)
+{
+    Coop x = {.c = c, .tid = idx_const(c->arith, 0), .threads = 1, .axes = atomset_new(c->arena)};
+
+    s = walk(&x, s);
+    for (uint32_t i = x.shared.n; i-- > 0;)
+        s = stmt_alloc(c, x.shared.at[i], s);
+    return s;
+}

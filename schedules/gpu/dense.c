@@ -1,0 +1,48 @@
+/* Matrix products on a GPU: square tiles through memory that a block of threads shares.
+ *
+ *     split m by 16 -> mb, mt;  split n by 16 -> nb, nt;  split k by 16 -> ko, ki
+ *     reorder mb, nb, mt, nt, ko, ki        a block of 16 x 16 threads, one cell each
+ *     bind mb blockIdx.y, nb blockIdx.x, mt threadIdx.y, nt threadIdx.x
+ *     cache_write dense reg at nt           the sum in a register, in the order of k
+ *     cache_read both operands shared at ko each element is fetched once a block, not once a thread
+ *     reverse_compute_at last nt
+ *
+ * Only where the sizes are multiples of the tile; sched_gpu takes the rest. */
+#include "schedules/schedules.h"
+
+#include <string.h>
+
+enum { TILE = 16 };
+
+void sched_gpu_dense(Sched *s)
+{
+    const char *names[64], *follow;
+    uint32_t    n = sched_blocks(s, names, COUNT(names));
+    const Stmt *b = sched_block(s, "dense");
+    int64_t     side = s->target->max_threads >= TILE * TILE ? TILE : TILE / 2, e = 0;
+
+    for (uint32_t i = 0; i + 1 < n; i++)
+        try_step(s, "compute_inline %s", names[i]);
+    n = sched_blocks(s, names, COUNT(names));
+    follow = n == 2 && !strcmp(names[0], "dense") ? names[1] : NULL;
+    for (uint32_t i = 0; i < 3; i++)
+        if (!b || (n != 1 && !follow) || s->target->max_threads < side * side ||
+            !sched_loop_extent(s, (const char *[]){"dense.m", "dense.n", "dense.k"}[i], &e) ||
+            e % side) {
+            sched_gpu(s);
+            return;
+        }
+    step(s, "split %%dense.m by %lld -> %%mb, %%mt", (long long)side);
+    step(s, "split %%dense.n by %lld -> %%nb, %%nt", (long long)side);
+    step(s, "split %%dense.k by %lld -> %%ko, %%ki", (long long)side);
+    step(s, "reorder %%mb, %%nb, %%mt, %%nt, %%ko, %%ki");
+    step(s, "bind %%mb blockIdx.y");
+    step(s, "bind %%nb blockIdx.x");
+    step(s, "bind %%mt threadIdx.y");
+    step(s, "bind %%nt threadIdx.x");
+    step(s, "cache_write dense reg at %%nt");
+    if (follow)
+        step(s, "reverse_compute_at %s %%nt", follow);
+    try_step(s, "cache_read %%p0 dense shared at %%ko");
+    try_step(s, "cache_read %%w dense shared at %%ko");
+}
