@@ -64,11 +64,17 @@ static bool read_sized(Diags *d, Arena *a, Loc loc, struct archive *z, const cha
 static bool read_all(Diags *d, Arena *a, Loc loc, struct archive *z, Bytes file, uint64_t limit,
                      uint32_t *n, ZipEntry **out)
 {
+    /* libarchive takes no zip without entries: nothing but the end of the directory. */
+    static const uint8_t  none[20] = {'P', 'K', 5, 6};
     struct archive_entry *e;
     VEC(ZipEntry) v = {0};
     int      rc;
     uint64_t left = limit;
 
+    *n = 0;
+    *out = NULL;
+    if (file.n >= 22 && !memcmp(file.at, none, sizeof none))
+        return true;
     if (archive_read_support_format_zip_seekable(z) != ARCHIVE_OK ||
         archive_read_open_memory(z, file.at, file.n) != ARCHIVE_OK)
         return diag_error(d, E_PARSE_MODEL, loc, "not a zip file");

@@ -338,14 +338,37 @@ bool convert_binary_axis(Node *n)
     return node_done(n, build2(b, n->relay, n->in[0], y, NULL));
 }
 
+/* Shifts by less than 0 or the whole width and more: all bits go, those of the sign stay. */
 bool convert_bit_shift(Node *n)
 {
-    const char *way = node_str(n, "direction", "");
+    const Build *b = &n->b;
+    const char  *way = node_str(n, "direction", "");
+    const Expr  *x, *by, *out, *r, *known;
+    bool         left = !strcmp(way, "LEFT"), fits = true;
+    double       bits;
+    Ints         v;
 
-    if (strcmp(way, "LEFT") && strcmp(way, "RIGHT"))
+    if (!left && strcmp(way, "RIGHT") != 0)
         return node_error(n, E_IMPORT, "direction is '%s', not LEFT or RIGHT", way);
-    return tensors(n, 2) && node_done(n, build2(&n->b, *way == 'L' ? "left_shift" : "right_shift",
-                                                n->in[0], n->in[1], NULL));
+    if (!tensors(n, 2))
+        return false;
+    x = n->in[0];
+    by = n->in[1];
+    bits = expr_dtype(x).bits;
+    known = build_fold(b, by);
+    if (known && expr_ints(b->c, known, &v)) {
+        for (uint32_t i = 0; i < v.n; i++)
+            fits &= v.at[i] >= 0 && v.at[i] < bits;
+        if (fits)
+            return node_done(n, build2(b, left ? "left_shift" : "right_shift", x, by, NULL));
+    }
+    out = build2(b, "logical_or", build2(b, "less", by, build_scalar(b, by, 0), NULL),
+                 build2(b, "greater_equal", by, build_scalar(b, by, bits), NULL), NULL);
+    by = build3(b, "where", out, build_scalar(b, by, bits - 1), by, NULL);
+    r = build2(b, left ? "left_shift" : "right_shift", x, by, NULL);
+    if (left || expr_dtype(x).code == DT_UINT)
+        r = build3(b, "where", out, build_scalar(b, x, 0), r, NULL);
+    return node_done(n, r);
 }
 
 /* fmod 0: the sign of the divisor, as Python; 1: of the dividend, as C. */

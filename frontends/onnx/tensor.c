@@ -147,6 +147,8 @@ const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
             if (data.at[i] > 1)
                 return error_at(c, E_IMPORT, loc, "tensor '%s': a bool is %u", label(t),
                                 data.at[i]);
+    if (data.n == 0)
+        data.at = arena_alloc(c->arena, 1); /* no cells are somewhere, too */
     if ((uintptr_t)data.at % dtype_bytes(type)) {
         /* Copies must not be shared between uses: each initializer is converted once. */
         void *copy = arena_alloc(c->arena, data.n);

@@ -335,6 +335,7 @@ static void test_zip_limit(void)
     CHECK(!zip_read(diags, arena, NO_LOC, file, 47, &n, &out));
     CHECK(strstr(said(), "entry 'b' of the zip is too large") != NULL);
     fresh();
+    CHECK(zip_read(diags, arena, NO_LOC, zip_write(arena, 0, NULL), 100, &n, &out) && n == 0);
     CHECK(!zip_read(diags, arena, NO_LOC, bytes("not a zip file at all", 21), 100, &n, &out));
     CHECK_INT(diag_status(diags), 4);
 }
