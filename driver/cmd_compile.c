@@ -103,16 +103,19 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.epoch, members, n, out);
 }
 
-/* Kernel by kernel: how its loops were arranged. */
-static Bytes kernels_text(Build *b)
+/* Kernel by kernel: what it computes, or how its loops were arranged. */
+static Bytes kernels_text(Build *b, Product kind)
 {
     Ctx        *c = b->job.c;
     const Plan *p = b->job.k.plan;
     StrBuf      s = strbuf(c->arena);
 
     for (uint32_t i = 0; i < p->nkernels; i++) {
-        str_printf(&s, "// @%s, %llu calls\n%s\n", p->kernels[i].func->name,
-                   (unsigned long long)p->kernels[i].calls, p->kernels[i].schedule);
+        str_printf(&s, "// @%s, %llu calls\n", p->kernels[i].func->name,
+                   (unsigned long long)p->kernels[i].calls);
+        if (kind != PRODUCT_TE) str_add(&s, p->kernels[i].schedule);
+        else if (p->kernels[i].te) te_print(c, p->kernels[i].te, &s);
+        str_add(&s, "\n");
     }
     return text_bytes(s);
 }
@@ -139,7 +142,8 @@ static bool emit(Build *b, Product kind, const char *path)
             return false;
         out = text_bytes(s);
         break;
-    case PRODUCT_SCHED: out = kernels_text(b); break;
+    case PRODUCT_TE:
+    case PRODUCT_SCHED: out = kernels_text(b, kind); break;
     case PRODUCT_TIR:
         tir_print(c, k->plan->tir, &s);
         out = text_bytes(s);

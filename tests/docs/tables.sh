@@ -1,0 +1,34 @@
+#!/bin/sh
+# Tables in docs/ that follow a .def file have a row for each of its rows, and say the same:
+#     docs/ir/schedule.md     every step of ir/sched.def with its class
+#     docs/exit-status.md     every code of base/diag.def with its status or name, and its text
+cd "$(dirname "$0")/../.." || exit 2
+work=$(mktemp -d) || exit 2
+trap 'rm -rf "$work"' EXIT
+
+# A row that the patterns below do not understand would go unchecked.
+understood() {
+    want=$(grep -c "^$2(" "$1")
+    have=$(wc -l <"$work/rows")
+    [ "$want" -eq "$have" ] || echo "$1: $have of $want rows understood"
+}
+
+{
+    sed -n 's/^STEP([A-Z_]*, *"\([a-z_]*\)".*[ ,]\(EXACT\|ORDER\|MARK\), *.*/\1 \2/p' ir/sched.def >"$work/rows"
+    understood ir/sched.def STEP
+    while read -r step class; do
+        class=$(echo "$class" | tr A-Z a-z)
+        grep -E "^\|.*\`$step " docs/ir/schedule.md | grep -q "| $class" ||
+            echo "docs/ir/schedule.md: no row for '$step' of class $class"
+    done <"$work/rows"
+
+    sed -n -e 's/^DIAG([A-Z_]*, *"\(E[0-9]*\)", *\([0-9]*\), *none, *"\(.*\)")$/| \1 | \2 | \3 |/p' \
+        -e 's/^DIAG([A-Z_]*, *"\(W[0-9]*\)", *0, *"\(.*\)", *"\(.*\)")$/| \1 | `\2` | \3 |/p' \
+        base/diag.def >"$work/rows"
+    understood base/diag.def DIAG
+    while IFS= read -r row; do
+        grep -qxF "$row" docs/exit-status.md || echo "docs/exit-status.md lacks: $row"
+    done <"$work/rows"
+} >"$work/faults"
+cat "$work/faults"
+[ ! -s "$work/faults" ]
