@@ -139,9 +139,20 @@ static const Stmt *shrink(Ctx *c, const Buffer *b, const Stmt *s)
     return stmt_alloc(c, x.to, stmt_map(c, s, &map));
 }
 
+/* An `if` on what the buffer holds keeps the alloc outside. */
+static bool reads(Ctx *c, const Prim *p, const Buffer *b)
+{
+    Accesses a = {.c = c, .b = b};
+    TirVisit v = {&a, NULL, NULL, access_prim, NULL};
+
+    prim_visit(p, &v);
+    return a.at.n > 0;
+}
+
 static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s)
 {
-    bool through = s->kind == STMT_ALLOC || (s->kind == STMT_IF && s->nkids == 1) ||
+    bool through = s->kind == STMT_ALLOC ||
+                   (s->kind == STMT_IF && s->nkids == 1 && !reads(c, s->u.cond, b)) ||
                    (s->kind == STMT_FOR && s->u.loop.kind == LOOP_SPATIAL);
 
     if (through) {
