@@ -458,13 +458,33 @@ static const Expr *import_input(Import *im, Shapes *shapes, const OnnxValue *v, 
     return type ? expr_var(c, v->name, type, loc) : NULL;
 }
 
-/* An input that the user gave a value. */
-static bool import_bound(Import *im, OnnxScope *s, const char *name, const ImportOptions *o,
+/* The value that the user gave for an input, if there is one; it has to fit what the model says. */
+static bool import_bound(Import *im, OnnxScope *s, const OnnxValue *v, const ImportOptions *o,
                          Loc loc)
 {
-    for (uint32_t i = 0; i < o->nvalues; i++)
-        if (!strcmp(o->values[i].name, name))
-            return scope_put(s, name, expr_const(im->c, o->values[i].value, loc));
+    OnnxTensorType *t = v->type ? v->type->tensor : NULL;
+    const Type     *given;
+    DType           dtype;
+    bool            fits;
+
+    for (uint32_t i = 0; i < o->nvalues; i++) {
+        if (strcmp(o->values[i].name, v->name) != 0)
+            continue;
+        given = o->values[i].value->type;
+        fits = t && onnx_dtype(t->elem_type, &dtype) && dtype_eq(dtype, given->dtype) &&
+               (!t->shape || t->shape->dims.n == given->n);
+        for (uint32_t k = 0; fits && t->shape && k < given->n; k++) {
+            const OnnxDim *d = t->shape->dims.at[k];
+            int64_t        have;
+
+            fits = type_dim(given, k, &have) && (!d->has_value || d->value < 0 || d->value == have);
+        }
+        if (!fits)
+            return error_at(im->c, E_DIM, loc,
+                            "the value given for input '%s' is %s, which does not fit", v->name,
+                            type_text(im->c, given));
+        return scope_put(s, v->name, expr_const(im->c, o->values[i].value, loc));
+    }
     return true;
 }
 
@@ -482,7 +502,7 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
         v->name = intern(c->strings, text_or_empty(v->name));
         if (map_get(s->values, PTR_KEY(v->name)))
             continue; /* a constant that is listed as an input too, as before IR 4 */
-        if (!import_bound(im, s, v->name, o, loc))
+        if (!import_bound(im, s, v, o, loc))
             return false;
         if (map_get(s->values, PTR_KEY(v->name)))
             continue;

@@ -6,7 +6,7 @@
  *   node.c      what converters ask of a node: attributes, constant inputs
  *   ops.def     operator, domain, versions, Relay operator, converter
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
- *   recurrent.c attention.c loss.c grid.c signal.c quant.c sequence.c control.c
+ *   recurrent.c attention.c loss.c grid.c signal.c quant.c contrib.c sequence.c control.c
  *               converters by family
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in

@@ -173,14 +173,14 @@ def run():
     f = lambda *s: rng.standard_normal(s).astype(np.float32)
     small = lambda *v: np.array(v, np.int64)
 
-    def case(name, nodes, feeds, outs="y", opset=17, **inits):
+    def case(name, nodes, feeds, outs="y", opset=17, domains=(), **inits):
         import onnxruntime as ort
         types = {np.dtype(np.float32): F, np.dtype(np.int64): I, np.dtype(bool): B, np.dtype(np.uint8): T.UINT8,
                  np.dtype(np.int8): T.INT8, np.dtype(np.float16): T.FLOAT16, np.dtype(np.int32): T.INT32}
         ins = [value(k, types[v.dtype], v.shape) for k, v in feeds.items()]
         outs = outs.split()
         m = model(nodes, ins, [onnx.ValueInfoProto(name=o) for o in outs],
-                  [init(k, v) for k, v in inits.items()], opset)
+                  [init(k, v) for k, v in inits.items()], opset, domains)
         save("run_" + name, m)
         so = ort.SessionOptions()
         so.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -297,6 +297,16 @@ def run():
                     node("MaxPool", "c", "a", kernel_shape=[2, 2, 2], ceil_mode=1, strides=[2, 1, 1]),
                     node("AveragePool", "c", "m", kernel_shape=[2, 2, 1], pads=[1, 0, 0, 0, 1, 0])],
          {"x": f(1, 2, 4, 3, 3)}, "a m", w=f(2, 1, 2, 2, 2), b=f(2))
+    ms = lambda *a, **k: node(*a, domain="com.microsoft", **k)
+    case("contrib", [ms("BiasGelu", "x v", "a"), ms("FastGelu", "x v", "b"), ms("SkipLayerNormalization", "a b v v", "c"),
+                     ms("SkipSimplifiedLayerNormalization", "a c v", "d"), ms("FusedGemm", "d w", "y", activation="LeakyRelu",
+                                                                              activation_alpha=0.2, transB=1)],
+         {"x": f(3, 8)}, "c y", domains=["com.microsoft"], v=f(8), w=f(2, 8))
+    case("nbits", [ms("MatMulNBits", "x w s z", "y", K=40, N=3, bits=4, block_size=16)], {"x": f(2, 40)},
+         domains=["com.microsoft"], w=rng.integers(0, 256, (3, 3, 8)).astype(np.uint8), s=abs(f(9)),
+         z=rng.integers(0, 256, 6).astype(np.uint8))
+    case("fused_conv", [ms("FusedConv", "x w b", "y", activation="Clip", activation_params=[-0.5, 0.5])], img,
+         domains=["com.microsoft"], w=f(3, 4, 2, 2), b=f(3))
     case("cast", [node("Cast", "x", "a", to=T.INT32), node("Cast", "a", "b", to=B), node("Cast", "b", "c", to=T.FLOAT16)],
          {"x": f(8) * 3}, "a c")
 
