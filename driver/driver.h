@@ -166,6 +166,7 @@ struct Driver {
     Diags    *diags;
     Options   opt;
     Progress *progress;
+    Ctx      *c; /* of the command; NULL until job_start */
 };
 
 #endif

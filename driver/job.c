@@ -53,7 +53,7 @@ bool job_start(Driver *driver, Job *job, const char *target)
     if (o->inputs.n != 1)
         return diag_error(driver->diags, E_USAGE, NO_LOC, "%s model is needed, %u given",
                           o->inputs.n ? "one" : "a", o->inputs.n);
-    job->c = ctx_new(driver->arena, driver->diags, op_table);
+    job->c = driver->c = ctx_new(driver->arena, driver->diags, op_table);
     *k = (CompileOptions){.path = o->inputs.at[0],
                           .format = o->format,
                           .import = {.nshapes = o->shapes.n,

@@ -50,6 +50,8 @@ int main(int argc, char **argv)
     if (diag_errors(driver.diags))
         status = diag_status(driver.diags);
     file_unmap_all(driver.diags);
+    if (driver.c)
+        ctx_free(driver.c);
     arena_free(driver.arena);
     return status;
 }

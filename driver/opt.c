@@ -122,7 +122,7 @@ int cmd_opt(Driver *driver)
     if (diag_errors(driver->diags) || !file_map(driver->diags, path, &text))
         return 1;
     diag_source(driver->diags, path, text);
-    c = ctx_new(driver->arena, driver->diags, op_table);
+    c = driver->c = ctx_new(driver->arena, driver->diags, op_table);
     ok = choose_target(c, o);
     if (ok && is_te(o, path))
         ok = opt_te(c, o, path, text, &out);
@@ -132,6 +132,5 @@ int cmd_opt(Driver *driver)
     if (ok)
         ok = file_write(driver->diags, o->output ? o->output : "-",
                         (Bytes){(const uint8_t *)out.at, out.n});
-    ctx_free(c);
     return ok ? 0 : 1;
 }

@@ -148,7 +148,7 @@ const Expr *onnx_bias(Node *n, const Expr *x, const Expr *bias)
 const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias)
 {
     uint32_t    dims = expr_rank(x) - 2;
-    int64_t     group, kernel[MAX_SPATIAL];
+    int64_t     group, kernel[MAX_SPATIAL] = {0};
     OnnxWindow  win;
     const Expr *y;
 

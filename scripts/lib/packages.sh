@@ -13,10 +13,10 @@ BUILD_PACKAGES="cmake ninja-build pkg-config clang-19 lld-19 llvm-19-dev libzstd
 
 # More for scripts/test: sanitizer libraries, a second build tool, and the ordinary tools that
 # products are read with.
-TEST_PACKAGES="libclang-rt-19-dev make gcc libc6-dev python3 tar zstd xz-utils"
+TEST_PACKAGES="libclang-rt-19-dev clang-format-19 make gcc libc6-dev python3 tar zstd xz-utils"
 
-# More for scripts/test-long: a bare system to try the demo in.
-LONG_PACKAGES="debootstrap git"
+# More for scripts/test-long: a bare system to try the demo in, reference results.
+LONG_PACKAGES="debootstrap git python3-venv"
 
 install_packages() {
     packages_missing=

@@ -78,7 +78,7 @@ static void fill_input(const Buffer *b, Zone z, uint64_t s)
         for (d = 0; d < b->ndim; d++)
             off += at[d] * stride[d]->c0;
         bool   f = dtype_is_float(b->dtype);
-        double v = f ? (int)rnd(9) - 4 : rnd(2);
+        double v = f ? (double)rnd(9) - 4 : (double)rnd(2);
         put(b->dtype, z.at + off * (int64_t)dtype_bytes(b->dtype), f ? v * 0.375 : v);
         for (d = b->ndim; d > 0 && ++at[d - 1] == b->extent[d - 1]->c0;)
             at[--d] = 0;
