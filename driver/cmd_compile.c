@@ -9,21 +9,26 @@
 #include <unistd.h>
 
 typedef struct {
-    Driver *driver;
-    Job     job;
-    Bytes   object, header, metadata;
-    const char *stem;          /* output path without suffix */
-    TextList outputs;          /* all paths written, for the depfile */
+    Driver     *driver;
+    Job         job;
+    Bytes       object, header, metadata;
+    const char *stem;    /* output path without suffix */
+    TextList    outputs; /* all paths written, for the depfile */
 } Build;
 
 static bool write_out(Build *b, const char *path, Bytes content)
 {
-    if (!file_write(b->driver->diags, path, content)) return false;
-    if (strcmp(path, "-")) vec_push(b->driver->arena, &b->outputs, path);
+    if (!file_write(b->driver->diags, path, content))
+        return false;
+    if (strcmp(path, "-"))
+        vec_push(b->driver->arena, &b->outputs, path);
     return true;
 }
 
-static Bytes text_bytes(StrBuf s) { return (Bytes){(const uint8_t *)s.at, s.n}; }
+static Bytes text_bytes(StrBuf s)
+{
+    return (Bytes){(const uint8_t *)s.at, s.n};
+}
 
 static bool make_object(Build *b)
 {
@@ -31,27 +36,34 @@ static bool make_object(Build *b)
     Compiled *k = &b->job.k;
     Bytes     code;
 
-    if (b->object.n) return true;
+    if (b->object.n)
+        return true;
     progress_step(b->driver->progress, "code", 6, 7);
-    if (!compile_code(c, k, EMIT_OBJECT, &code)) return false;
+    if (!compile_code(c, k, EMIT_OBJECT, &code))
+        return false;
     b->object = code;
     if (k->o->weights_mode == WEIGHTS_EMBED && k->weights.n) {
         const char *symbol = intern_printf(c->strings, "%s_weights", k->entry);
-        if (!elf_embed(c->diags, c->arena, b->stem, code, symbol, k->weights, &b->object)) return false;
+        if (!elf_embed(c->diags, c->arena, b->stem, code, symbol, k->weights, &b->object))
+            return false;
     }
     AuditReport report;
     AuditRules  rules = {.entry = k->entry};
-    if (!audit_object(c->diags, c->arena, b->stem, b->object, &rules, &report)) return false;
+    if (!audit_object(c->diags, c->arena, b->stem, b->object, &rules, &report))
+        return false;
     k->desc->code_bytes = report.code;
     return true;
 }
 
-static Bytes make_header(Build *b) { return header_text(b->job.c->arena, b->job.k.desc); }
+static Bytes make_header(Build *b)
+{
+    return header_text(b->job.c->arena, b->job.k.desc);
+}
 
 static bool make_library(Build *b, Bytes *out)
 {
     const char *member = intern_printf(b->job.c->strings, "%s.o", b->job.k.entry);
-    Member      m      = {member, b->object, false};
+    Member      m = {member, b->object, false};
 
     return ar_library(b->driver->diags, b->driver->arena, &m, 1, out);
 }
@@ -61,11 +73,17 @@ static bool link_so(Build *b, const char *path, const char *soname)
 {
     Ctx        *c = b->job.c;
     const char *tmp = intern_printf(c->strings, "%s.%ld.tmp.o", path, (long)getpid());
-    LinkJob     job = {.output = path, .soname = soname, .triple = b->job.k.desc->triple, .nobjects = 1, .objects = &tmp,
-                       .native = !strcmp(b->job.k.desc->triple, backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple),
+    LinkJob     job = {.output = path,
+                       .soname = soname,
+                       .triple = b->job.k.desc->triple,
+                       .nobjects = 1,
+                       .objects = &tmp,
+                       .native = !strcmp(b->job.k.desc->triple,
+                                         backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple),
                        .verbose = b->driver->opt.verbose};
 
-    if (!file_write(c->diags, tmp, b->object)) return false;
+    if (!file_write(c->diags, tmp, b->object))
+        return false;
     bool ok = link_shared(c->diags, c->arena, &job);
     unlink(tmp);
     return ok;
@@ -79,27 +97,33 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     Member   *members;
     uint32_t  n;
     Bundle    bundle = {.desc = k->desc, .metadata = metadata_text(c->arena, k->desc)};
-    static const PackFormat formats[] = {[PRODUCT_TAR] = PACK_TAR, [PRODUCT_TGZ] = PACK_TGZ,
-                                         [PRODUCT_TZST] = PACK_TZST, [PRODUCT_TXZ] = PACK_TXZ,
+    static const PackFormat formats[] = {[PRODUCT_TAR] = PACK_TAR,
+                                         [PRODUCT_TGZ] = PACK_TGZ,
+                                         [PRODUCT_TZST] = PACK_TZST,
+                                         [PRODUCT_TXZ] = PACK_TXZ,
                                          [PRODUCT_ZIP] = PACK_ZIP};
 
     bundle.header = make_header(b);
-    if (!make_library(b, &bundle.library)) return false;
+    if (!make_library(b, &bundle.library))
+        return false;
     const char *so = intern_printf(c->strings, "%s.%ld.tmp.so", b->stem, (long)getpid());
     if (link_so(b, so, intern_printf(c->strings, "lib%s.so", k->entry))) {
         Bytes lib;
         bool  ok = file_read(c->diags, c->arena, so, &lib);
         unlink(so);
-        if (!ok) return false;
+        if (!ok)
+            return false;
         bundle.shared = lib;
     } else {
         return false;
     }
     if (k->o->weights_mode == WEIGHTS_FILE)
         bundle.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
-    relay_print(c, k->imported, (RelayPrint){0}, &relay); /* places would name folders of this machine */
+    relay_print(c, k->imported, (RelayPrint){0},
+                &relay); /* places would name folders of this machine */
     bundle.relay = text_bytes(relay);
-    if (!bundle_members(c->diags, c->arena, &bundle, &members, &n)) return false;
+    if (!bundle_members(c->diags, c->arena, &bundle, &members, &n))
+        return false;
     return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.epoch, members, n, out);
 }
 
@@ -132,7 +156,8 @@ static bool emit(Build *b, Product kind, const char *path)
     StrBuf    s = strbuf(c->arena);
     Bytes     out = {0};
 
-    if (needs_object(kind) && !make_object(b)) return false;
+    if (needs_object(kind) && !make_object(b))
+        return false;
     switch (kind) {
     case PRODUCT_RELAY:
         relay_print(c, k->imported, (RelayPrint){.locs = true}, &s);
@@ -153,17 +178,21 @@ static bool emit(Build *b, Product kind, const char *path)
         out = text_bytes(s);
         break;
     case PRODUCT_LL:
-        if (!compile_code(c, k, EMIT_LL, &out)) return false;
+        if (!compile_code(c, k, EMIT_LL, &out))
+            return false;
         break;
     case PRODUCT_ASM:
-        if (!compile_code(c, k, EMIT_ASM, &out)) return false;
+        if (!compile_code(c, k, EMIT_ASM, &out))
+            return false;
         break;
     case PRODUCT_CL:
-        if (!compile_code(c, k, EMIT_SOURCE, &out)) return false;
+        if (!compile_code(c, k, EMIT_SOURCE, &out))
+            return false;
         break;
     case PRODUCT_OBJECT:
         out = b->object;
-        if (strcmp(path, "-") && !write_out(b, intern_printf(c->strings, "%s.h", b->stem), make_header(b)))
+        if (strcmp(path, "-") &&
+            !write_out(b, intern_printf(c->strings, "%s.h", b->stem), make_header(b)))
             return false;
         if (k->o->weights_mode == WEIGHTS_FILE &&
             !write_out(b, intern_printf(c->strings, "%s.weights", b->stem),
@@ -174,14 +203,21 @@ static bool emit(Build *b, Product kind, const char *path)
     case PRODUCT_META: out = metadata_text(c->arena, k->desc); break;
     case PRODUCT_WEIGHTS: out = weights_file(c->arena, k->weights, k->desc->weights_sha); break;
     case PRODUCT_STATIC:
-        if (!make_library(b, &out)) return false;
+        if (!make_library(b, &out))
+            return false;
         break;
     case PRODUCT_SHARED:
-        if (!link_so(b, path, NULL)) return false;
+        if (!link_so(b, path, NULL))
+            return false;
         vec_push(c->arena, &b->outputs, path);
         return true;
-    case PRODUCT_TAR: case PRODUCT_TGZ: case PRODUCT_TZST: case PRODUCT_TXZ: case PRODUCT_ZIP:
-        if (!make_bundle(b, kind, &out)) return false;
+    case PRODUCT_TAR:
+    case PRODUCT_TGZ:
+    case PRODUCT_TZST:
+    case PRODUCT_TXZ:
+    case PRODUCT_ZIP:
+        if (!make_bundle(b, kind, &out))
+            return false;
         break;
     case PRODUCT_COUNT: return false;
     }
@@ -190,14 +226,16 @@ static bool emit(Build *b, Product kind, const char *path)
 
 static bool write_depfile(Build *b)
 {
-    const Options *o    = &b->driver->opt;
+    const Options *o = &b->driver->opt;
     const char    *path = o->depfile_path;
-    Deps           deps = {b->outputs.n, b->job.k.files.n, b->outputs.at, b->job.k.files.at, o->depfile_phony};
+    Deps           deps = {b->outputs.n, b->job.k.files.n, b->outputs.at, b->job.k.files.at,
+                           o->depfile_phony};
 
-    if (!path) path = arena_printf(b->driver->arena, "%s.d", b->stem);
+    if (!path)
+        path = arena_printf(b->driver->arena, "%s.d", b->stem);
     if (o->depfile_targets.n) {
         deps.noutputs = o->depfile_targets.n;
-        deps.outputs  = o->depfile_targets.at;
+        deps.outputs = o->depfile_targets.at;
     }
     return file_write(b->driver->diags, path, depfile_text(b->driver->arena, &deps));
 }
@@ -205,22 +243,25 @@ static bool write_depfile(Build *b)
 /* Which products, and the path of each. */
 static bool choose(Build *b, uint32_t *set)
 {
-    const Options *o   = &b->driver->opt;
-    Ctx           *c   = b->job.c;
+    const Options *o = &b->driver->opt;
+    Ctx           *c = b->job.c;
     const char    *out = o->output;
-    Product        by  = out ? product_of_path(out) : PRODUCT_COUNT;
+    Product        by = out ? product_of_path(out) : PRODUCT_COUNT;
 
     *set = o->emit;
     if (!*set) {
         if (out && by == PRODUCT_COUNT)
-            return diag_error(c->diags, E_USAGE, NO_LOC, "the suffix of '%s' names no product; say which with --emit=", out);
+            return diag_error(c->diags, E_USAGE, NO_LOC,
+                              "the suffix of '%s' names no product; say which with --emit=", out);
         *set = 1u << (out ? by : PRODUCT_OBJECT);
     }
     for (uint32_t i = 0; i < o->dump_code.n; i++)
         for (int p = 0; p < PRODUCT_COUNT; p++)
-            if (!strcmp(product_table[p].text, o->dump_code.at[i])) *set |= 1u << p;
+            if (!strcmp(product_table[p].text, o->dump_code.at[i]))
+                *set |= 1u << p;
     if (!out) {
-        const char *file = strrchr(o->inputs.at[0], '/') ? strrchr(o->inputs.at[0], '/') + 1 : o->inputs.at[0];
+        const char *file =
+            strrchr(o->inputs.at[0], '/') ? strrchr(o->inputs.at[0], '/') + 1 : o->inputs.at[0];
         b->stem = intern_n(c->strings, file, strcspn(file, "."));
     } else if (by != PRODUCT_COUNT) {
         b->stem = intern_n(c->strings, out, strlen(out) - strlen(product_table[by].suffix));
@@ -232,26 +273,33 @@ static bool choose(Build *b, uint32_t *set)
 
 int cmd_compile(Driver *driver)
 {
-    Build          b   = {.driver = driver};
-    const Options *o   = &driver->opt;
+    Build          b = {.driver = driver};
+    const Options *o = &driver->opt;
     uint32_t       set = 0;
 
-    if (!job_start(driver, &b.job, "llvm") || !choose(&b, &set)) return 0;
+    if (!job_start(driver, &b.job, "llvm") || !choose(&b, &set))
+        return 0;
     uint32_t graph_only = (1u << PRODUCT_RELAY);
     if (!(set & ~graph_only) && o->emit) {
-        if (!compile_target(b.job.c, &b.job.k) || !compile_import(b.job.c, &b.job.k)) return 0;
+        if (!compile_target(b.job.c, &b.job.k) || !compile_import(b.job.c, &b.job.k))
+            return 0;
     } else if (!compile_all(b.job.c, &b.job.k)) {
         return 0;
     }
     uint32_t count = 0;
-    for (int p = 0; p < PRODUCT_COUNT; p++) count += set >> p & 1;
+    for (int p = 0; p < PRODUCT_COUNT; p++)
+        count += set >> p & 1;
     for (int p = 0; p < PRODUCT_COUNT; p++) {
-        if (!(set >> p & 1)) continue;
+        if (!(set >> p & 1))
+            continue;
         bool        given = o->output && (count == 1 || product_of_path(o->output) == (Product)p);
-        const char *path  = given ? o->output
-                                  : intern_printf(b.job.c->strings, "%s%s", b.stem, product_table[p].suffix);
-        if (!emit(&b, (Product)p, path)) return 0;
+        const char *path =
+            given ? o->output
+                  : intern_printf(b.job.c->strings, "%s%s", b.stem, product_table[p].suffix);
+        if (!emit(&b, (Product)p, path))
+            return 0;
     }
-    if (o->depfile && !write_depfile(&b)) return 0;
+    if (o->depfile && !write_depfile(&b))
+        return 0;
     return 0;
 }

@@ -215,7 +215,7 @@ static void print_halo(const Halo *h, StrBuf *out)
             sep = ", ";
         }
     str_add(out, ") = ");
-    if (h->value == (double)(int64_t)h->value && h->value > -1e15 && h->value < 1e15)
+    if (h->value > -1e15 && h->value < 1e15 && h->value == (double)(int64_t)h->value)
         str_printf(out, "%.1f", h->value);
     else
         str_printf(out, "%.17g", h->value);

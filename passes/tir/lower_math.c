@@ -3,15 +3,13 @@
  *   exp(%x: f32x8)  ->  n = round(x * log2 e);  r = x - n*ln2 (in two parts);  p(r) * 2^n
  *
  * One definition serves scalars, vectors and every backend, so the interpreter and compiled code
- * agree bit for bit on one target.  Multiply-adds are fused where the target has them.  Bounds on the
- * error against the exact value, over the whole range, measured with fused and with rounded products
- * (tests/unit/test_math.c, MATH_STEP=11):
- *   exp 1.05 ULP   log 0.85 ULP   tanh 1.4 ULP   sigmoid 2.4 ULP   erf 1.4 ULP
- * Special values follow C's Annex F: exp(-inf) = 0, log(0) = -inf, log(<0) = NaN, tanh(+-inf) = +-1;
- * NaN in, NaN out; underflow is gradual.
- * Method: Cody and Waite, Software Manual for the Elementary Functions (1980); the coefficients are
- * our own minimax fits.  f16 and bf16 compute in f32; f64 is left to libm.
- * Cost: one walk. */
+ * agree bit for bit on one target.  Multiply-adds are fused where the target has them.  Bounds on
+ * the error against the exact value, over the whole range, measured with fused and with rounded
+ * products (tests/unit/test_math.c, MATH_STEP=11): exp 1.05 ULP   log 0.85 ULP   tanh 1.4 ULP
+ * sigmoid 2.4 ULP   erf 1.4 ULP Special values follow C's Annex F: exp(-inf) = 0, log(0) = -inf,
+ * log(<0) = NaN, tanh(+-inf) = +-1; NaN in, NaN out; underflow is gradual. Method: Cody and Waite,
+ * Software Manual for the Elementary Functions (1980); the coefficients are our own minimax fits.
+ * f16 and bf16 compute in f32; f64 is left to libm. Cost: one walk. */
 #include "passes/passes.h"
 
 #include <math.h>
@@ -22,8 +20,14 @@ typedef struct {
     bool  fma;
 } M;
 
-static const Prim *num(M *m, double v) { return prim_num(m->c, m->f, v); }
-static const Prim *inum(M *m, int64_t v) { return prim_num(m->c, m->i, (double)v); }
+static const Prim *num(M *m, double v)
+{
+    return prim_num(m->c, m->f, v);
+}
+static const Prim *inum(M *m, int64_t v)
+{
+    return prim_num(m->c, m->i, (double)v);
+}
 
 static const Prim *fma_of(M *m, const Prim *a, const Prim *b, const Prim *d)
 {
@@ -35,7 +39,8 @@ static const Prim *poly(M *m, const Prim *x, const double *k, uint32_t n)
 {
     const Prim *p = num(m, k[n - 1]);
 
-    for (uint32_t i = n - 1; i-- > 0;) p = fma_of(m, p, x, num(m, k[i]));
+    for (uint32_t i = n - 1; i-- > 0;)
+        p = fma_of(m, p, x, num(m, k[i]));
     return p;
 }
 
@@ -44,12 +49,16 @@ static const Prim *below(M *m, const Prim *a, double b, const Prim *yes, const P
     return prim_select(m->c, prim_lt(m->c, a, num(m, b)), yes, no);
 }
 
-static const Prim *abs_of(M *m, const Prim *x) { return prim_math(m->c, MATH_ABS, x, NULL); }
+static const Prim *abs_of(M *m, const Prim *x)
+{
+    return prim_math(m->c, MATH_ABS, x, NULL);
+}
 
 static const Prim *exp_of(M *m, const Prim *x)
 {
     static const double k[] = {0.49999994, 0.166665152, 0.041668456, 0.00836941879, 0.00138131424};
-    const double magic = 12582912.0; /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+    const double        magic =
+        12582912.0; /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
     Ctx *c = m->c;
 
     /* Outside, the result is 0 or infinity anyway; a NaN passes both tests. */
@@ -58,35 +67,38 @@ static const Prim *exp_of(M *m, const Prim *x)
     const Prim *t = fma_of(m, x, num(m, 1.44269504088896341), num(m, magic));
     const Prim *n = prim_sub(c, t, num(m, magic));
     const Prim *r = fma_of(m, n, num(m, -0.693145751953125), x);
-    r             = fma_of(m, n, num(m, -1.42860682030941723e-06), r);
+    r = fma_of(m, n, num(m, -1.42860682030941723e-06), r);
     /* 1 comes last: what is added to it is small, so its rounding hardly counts. */
     const Prim *q = fma_of(m, prim_mul(c, r, r), poly(m, r, k, COUNT(k)), r);
     const Prim *p = prim_add(c, q, num(m, 1.0));
     /* 2^n in two factors, so that the ends of the range overflow and underflow as they should. */
-    const Prim *e  = prim_sub(c, prim_bits(c, m->i, t), inum(m, 0x4b400000));
+    const Prim *e = prim_sub(c, prim_bits(c, m->i, t), inum(m, 0x4b400000));
     const Prim *e1 = prim_bin(c, PRIM_SHR, e, inum(m, 1));
     const Prim *e2 = prim_sub(c, e, e1);
-    const Prim *s1 = prim_bits(c, m->f, prim_bin(c, PRIM_SHL, prim_add(c, e1, inum(m, 127)), inum(m, 23)));
-    const Prim *s2 = prim_bits(c, m->f, prim_bin(c, PRIM_SHL, prim_add(c, e2, inum(m, 127)), inum(m, 23)));
+    const Prim *s1 =
+        prim_bits(c, m->f, prim_bin(c, PRIM_SHL, prim_add(c, e1, inum(m, 127)), inum(m, 23)));
+    const Prim *s2 =
+        prim_bits(c, m->f, prim_bin(c, PRIM_SHL, prim_add(c, e2, inum(m, 127)), inum(m, 23)));
     return prim_mul(c, prim_mul(c, p, s1), s2);
 }
 
 static const Prim *log_of(M *m, const Prim *x)
 {
-    static const double k[] = {0.333333135, -0.250000089, 0.200021192, -0.166679963, 0.142195508,
-                               -0.124055915, 0.118881747, -0.116756409, 0.0674660131};
-    Ctx        *c    = m->c;
-    const Prim *tiny = prim_lt(c, x, num(m, 0x1p-126));
-    const Prim *y    = prim_select(c, tiny, prim_mul(c, x, num(m, 0x1p23)), x);
+    static const double k[] = {0.333333135,  -0.250000089, 0.200021192,  -0.166679963, 0.142195508,
+                               -0.124055915, 0.118881747,  -0.116756409, 0.0674660131};
+    Ctx                *c = m->c;
+    const Prim         *tiny = prim_lt(c, x, num(m, 0x1p-126));
+    const Prim         *y = prim_select(c, tiny, prim_mul(c, x, num(m, 0x1p23)), x);
     /* y = 2^e * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)). */
     const Prim *b = prim_bits(c, m->i, y);
     const Prim *e = prim_bin(c, PRIM_SHR, prim_sub(c, b, inum(m, 0x3f3504f3)), inum(m, 23));
-    const Prim *f = prim_sub(c, prim_bits(c, m->f, prim_sub(c, b, prim_bin(c, PRIM_SHL, e, inum(m, 23)))), num(m, 1.0));
-    e             = prim_sub(c, e, prim_select(c, tiny, inum(m, 23), inum(m, 0)));
+    const Prim *f = prim_sub(
+        c, prim_bits(c, m->f, prim_sub(c, b, prim_bin(c, PRIM_SHL, e, inum(m, 23)))), num(m, 1.0));
+    e = prim_sub(c, e, prim_select(c, tiny, inum(m, 23), inum(m, 0)));
     const Prim *n = prim_cast(c, m->f, e), *z = prim_mul(c, f, f);
     const Prim *p = prim_mul(c, prim_mul(c, z, f), poly(m, f, k, COUNT(k)));
-    p             = fma_of(m, n, num(m, 1.42860682030941723e-06), p);
-    p             = fma_of(m, z, num(m, -0.5), p);
+    p = fma_of(m, n, num(m, 1.42860682030941723e-06), p);
+    p = fma_of(m, z, num(m, -0.5), p);
     const Prim *v = fma_of(m, n, num(m, 0.693145751953125), prim_add(c, f, p));
     /* +inf and NaN as they are, 0 to -inf, negatives to NaN. */
     v = prim_select(c, prim_lt(c, x, num(m, (double)INFINITY)), v, x);
@@ -96,12 +108,14 @@ static const Prim *log_of(M *m, const Prim *x)
 
 static const Prim *tanh_of(M *m, const Prim *x)
 {
-    static const double k[] = {-0.333332688, 0.133310929, -0.053709656, 0.0205388106, -0.00559100742};
-    Ctx        *c     = m->c;
-    const Prim *a     = abs_of(m, x), *z = prim_mul(c, x, x);
-    const Prim *small = fma_of(m, prim_mul(c, x, z), poly(m, z, k, COUNT(k)), x);
-    const Prim *e     = exp_of(m, prim_mul(c, a, num(m, 2.0)));
-    const Prim *large = prim_sub(c, num(m, 1.0), prim_div(c, num(m, 2.0), prim_add(c, e, num(m, 1.0))));
+    static const double k[] = {-0.333332688, 0.133310929, -0.053709656, 0.0205388106,
+                               -0.00559100742};
+    Ctx                *c = m->c;
+    const Prim         *a = abs_of(m, x), *z = prim_mul(c, x, x);
+    const Prim         *small = fma_of(m, prim_mul(c, x, z), poly(m, z, k, COUNT(k)), x);
+    const Prim         *e = exp_of(m, prim_mul(c, a, num(m, 2.0)));
+    const Prim         *large =
+        prim_sub(c, num(m, 1.0), prim_div(c, num(m, 2.0), prim_add(c, e, num(m, 1.0))));
     /* The sign of both: the sum for -0 is +0. */
     return prim_math(c, MATH_COPYSIGN, below(m, a, 0.625, small, large), x);
 }
@@ -116,14 +130,14 @@ static const Prim *sigmoid_of(M *m, const Prim *x)
 
 static const Prim *erf_of(M *m, const Prim *x)
 {
-    static const double s[] = {0.128379166, -0.37612626, 0.112835854, -0.026853811, 0.00518832775,
-                               -0.000801019254, 7.85385782e-05};
-    static const double l[] = {-0.000188470221, 1.12958038, 0.633216381, 0.108422123, -0.0252103563,
-                               0.00420529069, -0.000441473851, 2.16977169e-05};
-    Ctx        *c     = m->c;
-    const Prim *a     = abs_of(m, x), *z = prim_mul(c, x, x);
-    const Prim *small = fma_of(m, x, poly(m, z, s, COUNT(s)), x);
-    const Prim *b     = prim_select(c, prim_lt(c, num(m, 3.93), a), num(m, 3.93), a);
+    static const double s[] = {0.128379166,   -0.37612626,     0.112835854,   -0.026853811,
+                               0.00518832775, -0.000801019254, 7.85385782e-05};
+    static const double l[] = {-0.000188470221, 1.12958038,    0.633216381,     0.108422123,
+                               -0.0252103563,   0.00420529069, -0.000441473851, 2.16977169e-05};
+    Ctx                *c = m->c;
+    const Prim         *a = abs_of(m, x), *z = prim_mul(c, x, x);
+    const Prim         *small = fma_of(m, x, poly(m, z, s, COUNT(s)), x);
+    const Prim         *b = prim_select(c, prim_lt(c, num(m, 3.93), a), num(m, 3.93), a);
     const Prim *large = prim_sub(c, num(m, 1.0), exp_of(m, prim_neg(c, poly(m, b, l, COUNT(l)))));
     return below(m, a, 1.0, small, prim_math(c, MATH_COPYSIGN, large, x));
 }
@@ -131,13 +145,17 @@ static const Prim *erf_of(M *m, const Prim *x)
 static const Prim *math_prim(Ctx *c, void *user, const Prim *p)
 {
     const Target *t = user;
-    M             m = {c, dtype_lanes(DT_F32, p->dtype.lanes), dtype_lanes(DT_I32, p->dtype.lanes), t && t->has_fma};
+    M             m = {c, dtype_lanes(DT_F32, p->dtype.lanes), dtype_lanes(DT_I32, p->dtype.lanes),
+                       t && t->has_fma};
 
-    if (p->kind != PRIM_MATH || p->u.math > MATH_SIGMOID) return p;
+    if (p->kind != PRIM_MATH || p->u.math > MATH_SIGMOID)
+        return p;
     if (p->dtype.bits == 64) {
         /* libm knows no sigmoid. */
-        if (p->u.math != MATH_SIGMOID) return p;
-        const Prim *e = prim_math(c, MATH_EXP, prim_neg(c, p->kids[0]), NULL), *one = prim_num(c, p->dtype, 1);
+        if (p->u.math != MATH_SIGMOID)
+            return p;
+        const Prim *e = prim_math(c, MATH_EXP, prim_neg(c, p->kids[0]), NULL),
+                   *one = prim_num(c, p->dtype, 1);
         return prim_div(c, one, prim_add(c, one, e));
     }
     const Prim *x = p->dtype.bits == 32 ? p->kids[0] : prim_cast(c, m.f, p->kids[0]), *y = NULL;

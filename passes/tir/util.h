@@ -7,11 +7,12 @@
 /* s with every access of `from` going to `to` (same indices). */
 const Stmt *buffer_replace(Ctx *c, const Stmt *s, const Buffer *from, const Buffer *to);
 
-/* The chain of spatial loops of constant extent that s begins with: what is inside, and how often it
- * runs; s itself and 1 if there is none. */
+/* The chain of spatial loops of constant extent that s begins with: what is inside, and how often
+ * it runs; s itself and 1 if there is none. */
 const Stmt *spatial_chain(const Stmt *s, int64_t *total);
 /* `in`, the inside of that chain, for iteration `at` of all; only below total if `guard`. */
-const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, int64_t total, const Idx *at, bool guard);
+const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, int64_t total, const Idx *at,
+                     bool guard);
 
 /* cooperate.c: buffers of scope `shared` in the bound nest s, filled by the threads of a block. */
 const Stmt *cooperate(Ctx *c, const Stmt *s);

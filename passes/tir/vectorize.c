@@ -4,10 +4,10 @@
  *     -> %y[%i*8] = select(splat(0) > load f32x8 %x[%i*8], splat(0), load f32x8 %x[%i*8])
  *
  * Runs on flattened buffers, so one coefficient tells a load's form: 1 contiguous, 0 splat of a
- * scalar, anything else a vector built of scalar loads.  An `if` or `select` that depends on the lane
- * becomes a mask on the loads and stores under it; one that does not stays scalar.  A statement that
- * has no vector form (a call, a loop whose bounds depend on the lane) makes the loop serial again.
- * Cost: one walk. */
+ * scalar, anything else a vector built of scalar loads.  An `if` or `select` that depends on the
+ * lane becomes a mask on the loads and stores under it; one that does not stays scalar.  A
+ * statement that has no vector form (a call, a loop whose bounds depend on the lane) makes the loop
+ * serial again. Cost: one walk. */
 #include "passes/passes.h"
 
 typedef struct {
@@ -40,21 +40,26 @@ static const Prim *prim_at_lane(Vec1 *v, const Prim *p, int64_t lane)
 static bool depends(const Prim *p, const Atom *a)
 {
     if (p->kind == PRIM_INDEX || p->kind == PRIM_RAMP || p->kind == PRIM_CASE)
-        if (idx_uses(p->u.index, a)) return true;
+        if (idx_uses(p->u.index, a))
+            return true;
     if (p->kind == PRIM_LOAD) {
         for (uint32_t i = 0; i < p->u.load.n; i++)
-            if (idx_uses(p->u.load.index[i], a)) return true;
-        if (p->u.load.mask && depends(p->u.load.mask, a)) return true;
+            if (idx_uses(p->u.load.index[i], a))
+                return true;
+        if (p->u.load.mask && depends(p->u.load.mask, a))
+            return true;
     }
     for (uint32_t i = 0; i < p->nkids; i++)
-        if (depends(p->kids[i], a)) return true;
+        if (depends(p->kids[i], a))
+            return true;
     return false;
 }
 
 /* The step of x from lane to lane if it is the same between all lanes. */
 static bool lane_step(Vec1 *v, const Idx *x, int64_t *stepp)
 {
-    if (v->lanes == 1) return *stepp = 0, true;
+    if (v->lanes == 1)
+        return *stepp = 0, true;
     bool linear = true;
     *stepp = 0;
     for (uint32_t i = 0; i < x->nterms; i++) {
@@ -64,10 +69,12 @@ static bool lane_step(Vec1 *v, const Idx *x, int64_t *stepp)
         else if (a->kind != ATOM_VAR)
             linear = linear && !idx_uses(idx_atom(v->c->arith, a), v->var);
     }
-    if (linear) return true;
+    if (linear)
+        return true;
     const Idx *first = at_lane(v, x, 0);
     const Idx *d = idx_sub(v->c->arith, at_lane(v, x, 1), first);
-    if (!idx_is_const(d, stepp)) return false;
+    if (!idx_is_const(d, stepp))
+        return false;
     for (int64_t i = 2; i < v->lanes; i++) {
         int64_t now;
         if (!idx_is_const(idx_sub(v->c->arith, at_lane(v, x, i), first), &now) || now != i * *stepp)
@@ -80,7 +87,8 @@ static const Prim *lane_by_lane(Vec1 *v, const Prim *p)
 {
     const Prim **s = NEW_ARRAY(v->c->arena, const Prim *, v->lanes);
 
-    for (uint16_t i = 0; i < v->lanes; i++) s[i] = prim_at_lane(v, p, i);
+    for (uint16_t i = 0; i < v->lanes; i++)
+        s[i] = prim_at_lane(v, p, i);
     return prim_vec(v->c, v->lanes, s);
 }
 
@@ -103,12 +111,14 @@ static void note_legal(Vec1 *v, const Prim *p, const Prim *mask, Noted *noted)
         map_put(v->legal, p->id, mask ? (void *)mask : ALL);
         vec_push(v->c->arena, noted, p->id);
     }
-    for (uint32_t i = 0; i < n; i++) note_legal(v, p->kids[i], mask, noted);
+    for (uint32_t i = 0; i < n; i++)
+        note_legal(v, p->kids[i], mask, noted);
 }
 
 static void forget(Vec1 *v, Noted *noted)
 {
-    while (noted->n) map_del(v->legal, noted->at[--noted->n]);
+    while (noted->n)
+        map_del(v->legal, noted->at[--noted->n]);
 }
 
 static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
@@ -117,12 +127,14 @@ static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
     const void     *legal = map_get(v->legal, p->id);
     int64_t         s;
 
-    if (legal) mask = legal == ALL ? NULL : legal;
+    if (legal)
+        mask = legal == ALL ? NULL : legal;
     if (l->n == 1 && lane_step(v, l->index[0], &s) && s == 1) {
         const Idx *at = at_lane(v, l->index[0], 0);
         return prim_loadv(v->c, l->buffer, &at, v->lanes, mask);
     }
-    if (!mask) return lane_by_lane(v, p);
+    if (!mask)
+        return lane_by_lane(v, p);
     v->failed = true; /* a guarded gather: leave it to a scalar loop */
     return p;
 }
@@ -163,58 +175,69 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
     case PRIM_INDEX: {
         int64_t s;
         if (lane_step(v, p->u.index, &s) && s == 1)
-            return prim_ramp(c, dtype_lanes(p->dtype, v->lanes), at_lane(v, p->u.index, 0), v->lanes);
-        if (!lane_step(v, p->u.index, &s) || p->dtype.bits < 64) return lane_by_lane(v, p);
+            return prim_ramp(c, dtype_lanes(p->dtype, v->lanes), at_lane(v, p->u.index, 0),
+                             v->lanes);
+        if (!lane_step(v, p->u.index, &s) || p->dtype.bits < 64)
+            return lane_by_lane(v, p);
         /* first + s * lane */
         const Prim *first = prim_index(c, p->dtype, at_lane(v, p->u.index, 0));
-        const Prim *lane  = prim_ramp(c, dtype_lanes(p->dtype, v->lanes), idx_const(c->arith, 0), v->lanes);
-        first             = prim_splat(c, first, v->lanes);
-        if (s == -1) return prim_sub(c, first, lane);
-        return prim_add(c, first, prim_mul(c, lane, prim_splat(c, prim_int(c, p->dtype, s), v->lanes)));
+        const Prim *lane =
+            prim_ramp(c, dtype_lanes(p->dtype, v->lanes), idx_const(c->arith, 0), v->lanes);
+        first = prim_splat(c, first, v->lanes);
+        if (s == -1)
+            return prim_sub(c, first, lane);
+        return prim_add(c, first,
+                        prim_mul(c, lane, prim_splat(c, prim_int(c, p->dtype, s), v->lanes)));
     }
     case PRIM_CASE: return mask ? (v->failed = true, p) : lane_by_lane(v, p);
     case PRIM_SELECT: {
         const Prim *cond = p->kids[0], *yes, *no;
         if (!depends(cond, v->var)) {
             yes = vec_prim(v, p->kids[1], mask);
-            no  = vec_prim(v, p->kids[2], mask);
+            no = vec_prim(v, p->kids[2], mask);
             return v->failed ? p : prim_select(c, cond, yes, no);
         }
         Noted noted = {0};
         note_legal(v, cond, mask, &noted);
         cond = vec_prim(v, cond, mask);
-        if (v->failed) return p;
+        if (v->failed)
+            return p;
         yes = vec_prim(v, p->kids[1], both(v, mask, cond));
-        no  = vec_prim(v, p->kids[2], both(v, mask, prim_not(c, cond)));
+        no = vec_prim(v, p->kids[2], both(v, mask, prim_not(c, cond)));
         forget(v, &noted);
         return v->failed ? p : prim_select(c, cond, yes, no);
     }
     default: break;
     }
     const Prim **kids = NEW_ARRAY(c->arena, const Prim *, p->nkids + 1);
-    for (uint32_t i = 0; i < p->nkids; i++) kids[i] = vec_prim(v, p->kids[i], mask);
-    if (v->failed) return p;
-    if (p->kind == PRIM_CAST) return prim_cast(c, dtype_lanes(p->dtype, v->lanes), kids[0]);
-    if (p->kind == PRIM_BITS) return prim_bits(c, dtype_lanes(p->dtype, v->lanes), kids[0]);
+    for (uint32_t i = 0; i < p->nkids; i++)
+        kids[i] = vec_prim(v, p->kids[i], mask);
+    if (v->failed)
+        return p;
+    if (p->kind == PRIM_CAST)
+        return prim_cast(c, dtype_lanes(p->dtype, v->lanes), kids[0]);
+    if (p->kind == PRIM_BITS)
+        return prim_bits(c, dtype_lanes(p->dtype, v->lanes), kids[0]);
     return prim_with_kids(c, p, kids);
 }
 
 static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
 {
-    Ctx         *c    = v->c;
+    Ctx         *c = v->c;
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
     int64_t      step;
 
     switch (s->kind) {
     case STMT_STORE: {
         const StoreData *d = &s->u.store;
-        if (d->n != 1 || d->value->dtype.lanes > 1 || !lane_step(v, d->index[0], &step) || step == 0 ||
-            (step != 1 && mask)) {
+        if (d->n != 1 || d->value->dtype.lanes > 1 || !lane_step(v, d->index[0], &step) ||
+            step == 0 || (step != 1 && mask)) {
             v->failed = true;
             return s;
         }
         const Prim *value = vec_prim(v, d->value, mask);
-        if (v->failed) return s;
+        if (v->failed)
+            return s;
         if (step == 1) {
             const Idx *at = at_lane(v, d->index[0], 0);
             return stmt_storev(c, d->buffer, &at, value, mask);
@@ -222,12 +245,13 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
         const Stmt **all = NEW_ARRAY(c->arena, const Stmt *, v->lanes);
         for (uint16_t i = 0; i < v->lanes; i++) {
             const Idx *at = at_lane(v, d->index[0], i);
-            all[i]        = stmt_store(c, d->buffer, &at, prim_at_lane(v, d->value, i));
+            all[i] = stmt_store(c, d->buffer, &at, prim_at_lane(v, d->value, i));
         }
         return stmt_seq(c, v->lanes, all);
     }
     case STMT_IF:
-        if (!depends(s->u.cond, v->var)) break;
+        if (!depends(s->u.cond, v->var))
+            break;
         if (s->nkids > 1) {
             v->failed = true;
             return s;
@@ -237,16 +261,24 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
             return v->failed ? s : vec_stmt(v, s->kids[0], both(v, mask, cond));
         }
     case STMT_FOR:
-        if (!idx_uses(s->u.loop.lo, v->var) && !idx_uses(s->u.loop.extent, v->var)) break;
+        if (!idx_uses(s->u.loop.lo, v->var) && !idx_uses(s->u.loop.extent, v->var))
+            break;
         v->failed = true;
         return s;
-    case STMT_SEQ: case STMT_ALLOC: break;
-    case STMT_WHILE: case STMT_BLOCK: case STMT_CALL: case STMT_BARRIER: case STMT_REGION:
-    case STMT_LAUNCH: case STMT_COPY: case STMT_RETURN: case STMT_FAIL:
-        v->failed = true;
-        return s;
+    case STMT_SEQ:
+    case STMT_ALLOC: break;
+    case STMT_WHILE:
+    case STMT_BLOCK:
+    case STMT_CALL:
+    case STMT_BARRIER:
+    case STMT_REGION:
+    case STMT_LAUNCH:
+    case STMT_COPY:
+    case STMT_RETURN:
+    case STMT_FAIL: v->failed = true; return s;
     }
-    for (uint32_t i = 0; i < s->nkids; i++) kids[i] = vec_stmt(v, s->kids[i], mask);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = vec_stmt(v, s->kids[i], mask);
     return v->failed ? s : stmt_with_kids(c, s, kids);
 }
 
@@ -255,12 +287,14 @@ static const Stmt *find_vector(Ctx *c, const Stmt *s)
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
     int64_t      extent;
 
-    for (uint32_t i = 0; i < s->nkids; i++) kids[i] = find_vector(c, s->kids[i]);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = find_vector(c, s->kids[i]);
     if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_VECTOR)) {
         LoopData loop = s->u.loop;
         loop.marks &= ~(uint32_t)MARK_VECTOR;
-        if (!idx_is_const(loop.extent, &extent) || extent > 64) return stmt_for(c, loop, kids[0], s->loc);
-        Vec1        v   = {c, loop.var, loop.lo, (uint16_t)extent, false, map_new(c->scratch)};
+        if (!idx_is_const(loop.extent, &extent) || extent > 64)
+            return stmt_for(c, loop, kids[0], s->loc);
+        Vec1        v = {c, loop.var, loop.lo, (uint16_t)extent, false, map_new(c->scratch)};
         const Stmt *out = extent == 1 ? NULL : vec_stmt(&v, kids[0], NULL);
         if (extent == 1) {
             IdxSubst *sub = subst_new(c->arith, c->arena);

@@ -1,5 +1,5 @@
 /* The LLVM backend as packaging and users see it: entry points that keep include/tvmcc/abi.h,
- * objects for every architecture (run under qemu where it is installed), target strings. */
+ * objects for every architecture (run under qemu where it is installed). */
 #include "backends/backend.h"
 #include "packaging/packaging.h"
 #include "tests/unit/check.h"
@@ -687,121 +687,11 @@ static void test_qemu(void)
     end();
 }
 
-/* ---- target strings ---------------------------------------------------------------------------------------- */
-
-static void test_targets(void)
-{
-    static const struct {
-        const char *text, *canonical;
-        uint32_t    vector_bytes, pointer_bits;
-        bool        fma;
-    } good[] = {
-        {"llvm -mtriple=x86_64-linux-gnu -mcpu=haswell",
-         "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", 32, 64, true},
-        {"x86_64-linux-gnu", "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64", 16, 64, false},
-        {"llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512 -mattr=-avx512f",
-         "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylake-avx512 -mattr=-avx512f", 32, 64,
-         true},
-        {"llvm -target=x86_64-linux-gnu -march=x86-64-v4 -keys=cpu",
-         "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4", 64, 64, true},
-        {"llvm -mtriple=x86_64-linux-gnu -mattr=+avx2,+fma,+avx2",
-         "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64 -mattr=+avx2,+fma", 32, 64, true},
-        {"aarch64-linux-gnu -mcpu=cortex-a55+dotprod",
-         "llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=cortex-a55 -mattr=+dotprod", 16, 64, true},
-        {"llvm -mtriple=arm64-apple-macos13 -mcpu=apple-m1",
-         "llvm -mtriple=arm64-apple-macos13 -mcpu=apple-a14", 16, 64, true},
-        {"arm-linux-gnueabihf", "llvm -mtriple=armv7a-unknown-linux-gnueabihf -mcpu=generic", 16,
-         32, false},
-        {"armv7a-linux-gnueabi -mfloat-abi=hard -mcpu=cortex-a7",
-         "llvm -mtriple=armv7a-unknown-linux-gnueabihf -mcpu=cortex-a7", 16, 32, true},
-        {"thumbv7em-none-eabi -mcpu=cortex-m4",
-         "llvm -mtriple=thumbv7em-unknown-none-eabi -mcpu=cortex-m4", 4, 32, true},
-        {"riscv64-linux-gnu",
-         "llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=generic -mattr=+m,+a,+f,+d,+c", 4, 64,
-         true},
-        {"riscv64-linux-gnu -march=rv64gcv_zba -mabi=lp64d",
-         "llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=generic "
-         "-mattr=+m,+a,+f,+d,+zicsr,+zifencei,+c,+v,+zba -mabi=lp64d",
-         16, 64, true},
-        {"llvm -mtriple=wasm32-unknown-unknown -mattr=+simd128 -fast-math=1 -winograd=0",
-         "llvm -mtriple=wasm32-unknown-unknown -mcpu=generic -mattr=+simd128 -fast-math=1 "
-         "-winograd=0",
-         16, 32, false},
-        {"{\"kind\": \"llvm\", \"mtriple\": \"x86_64-linux-gnu\", \"mattr\": [\"+avx2\", "
-         "\"+fma\"]}",
-         "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64 -mattr=+avx2,+fma", 32, 64, true},
-    };
-    static const struct {
-        const char *text, *message;
-    } bad[] = {
-        {"llvm -mtriple=x86_64-linux-gnu -mcpu=haswll",
-         "tvmcc: error: target 'llvm -mtriple=x86_64-linux-gnu -mcpu=haswll': unknown CPU 'haswll' "
-         "for x86 "
-         "[E0103]\nhint: did you mean 'haswell'?\n"},
-        {"llvm -mtriple=aarch64-linux-gnu -mattr=+dotprot",
-         "tvmcc: error: target 'llvm -mtriple=aarch64-linux-gnu -mattr=+dotprot': unknown feature "
-         "'dotprot' "
-         "for aarch64 [E0103]\nhint: did you mean 'dotprod'?\n"},
-        {"llvm -mcp=haswell",
-         "tvmcc: error: target 'llvm -mcp=haswell': unknown option '-mcp' [E0103]\n"
-         "hint: did you mean '-mcpu'?\n"},
-        {"haswell", "tvmcc: error: target 'haswell': unknown target 'haswell' [E0103]\n"
-                    "hint: did you mean '-mcpu=haswell'?\n"},
-        {"lvm",
-         "tvmcc: error: target 'lvm': unknown target 'lvm' [E0103]\nhint: did you mean 'llvm'?\n"},
-        {"aarch63-linux-gnu",
-         "tvmcc: error: target 'aarch63-linux-gnu': no code generator for architecture "
-         "'aarch63' [E0103]\nhint: did you mean 'aarch64'?\n"},
-        {"x86_64-linx-gnu",
-         "tvmcc: error: target 'x86_64-linx-gnu': unknown operating system 'linx' "
-         "[E0103]\nhint: did you mean 'linux'?\n"},
-        {"llvm -mcpu=",
-         "tvmcc: error: target 'llvm -mcpu=': no value for option '-mcpu' [E0103]\n"},
-        {"riscv64-linux-gnu -mabi=lp46",
-         "tvmcc: error: target 'riscv64-linux-gnu -mabi=lp46': unknown -mabi "
-         "'lp46' [E0103]\n"},
-    };
-
-    for (size_t i = 0; i < COUNT(good); i++) {
-        const Target *t, *again;
-
-        begin();
-        t = backend_llvm.parse_target(c, good[i].text);
-        CHECK(t != NULL);
-        if (t) {
-            CHECK_STR(t->text, good[i].canonical);
-            CHECK_INT(t->vector_bytes, good[i].vector_bytes);
-            CHECK_INT(t->pointer_bits, good[i].pointer_bits);
-            CHECK_INT(t->has_fma, good[i].fma);
-            again = backend_llvm.parse_target(c, t->text);
-            CHECK(again && again->text == t->text);
-        }
-        end();
-    }
-    for (size_t i = 0; i < COUNT(bad); i++) {
-        StrBuf text;
-
-        begin();
-        text = strbuf(arena);
-        CHECK(backend_llvm.parse_target(c, bad[i].text) == NULL);
-        diag_print(c->diags, DIAG_TEXT, &text);
-        CHECK_STR(text.at, bad[i].message);
-        ctx_free(c);
-        arena_free(arena);
-    }
-    begin();
-    CHECK(backend_llvm.parse_target(c, "llvm -mcpu=native") != NULL);
-    CHECK(backend_find("llvm") == &backend_llvm && backend_of(KIND_LLVM) == &backend_llvm);
-    CHECK(backend_find("llwm") == NULL);
-    end();
-}
-
 int main(void)
 {
     RUN(test_plan);
     RUN(test_objects);
     RUN(test_shards);
     RUN(test_qemu);
-    RUN(test_targets);
     return check_result();
 }

@@ -19,7 +19,7 @@ typedef struct {
     MathFn      fn;
     const char *name;
     double (*exact)(double);
-    double      bound; /* ULP */
+    double bound; /* ULP */
 } Row;
 
 static double sigmoid(double x)
@@ -28,8 +28,10 @@ static double sigmoid(double x)
 }
 
 static const Row rows[] = {
-    {MATH_EXP, "exp", exp, 1.05},         {MATH_LOG, "log", log, 0.85},
-    {MATH_TANH, "tanh", tanh, 1.4},      {MATH_ERF, "erf", erf, 1.4},
+    {MATH_EXP, "exp", exp, 1.05},
+    {MATH_LOG, "log", log, 0.85},
+    {MATH_TANH, "tanh", tanh, 1.4},
+    {MATH_ERF, "erf", erf, 1.4},
     {MATH_SIGMOID, "sigmoid", sigmoid, 2.4},
 };
 
@@ -51,8 +53,10 @@ static Jit *compile(MathFn fn, const Target *t, void (**code)(void *const *, con
 
     p[0] = (Param){.buffer = x};
     p[1] = (Param){.buffer = y, .written = true};
-    const Func      *f = func_new(c, (Func){.name = "f", .kind = FUNC_KERNEL, .target = t, .nparams = 2,
-                                            .params = p, .body = s});
+    const Func *f = func_new(
+        c,
+        (Func){
+            .name = "f", .kind = FUNC_KERNEL, .target = t, .nparams = 2, .params = p, .body = s});
     const TirModule *m = lower_math(c, tirmod_new(c, 1, &f));
     Jit             *j = backend_llvm.jit(c, m, t);
 
@@ -120,10 +124,10 @@ static void test_row(const Row *r, const Target *t, const char *what)
 
 static void test_special(const Row *r, const Target *t)
 {
-    static const float edges[16] = {INFINITY,  -INFINITY, NAN,       0.0f,    -0.0f,   0x1p-149f,
-                                    -0x1p-149f, 0x1p-126f, 88.7228f,  88.7229f, -103.9f, -104.1f,
-                                    1.0f,       -1.0f,     3.4e38f, -3.4e38f};
-    static float x[BATCH] __attribute__((aligned(64))), y[BATCH] __attribute__((aligned(64)));
+    static const float edges[16] = {INFINITY,   -INFINITY, NAN,      0.0f,     -0.0f,   0x1p-149f,
+                                    -0x1p-149f, 0x1p-126f, 88.7228f, 88.7229f, -103.9f, -104.1f,
+                                    1.0f,       -1.0f,     3.4e38f,  -3.4e38f};
+    static float       x[BATCH] __attribute__((aligned(64))), y[BATCH] __attribute__((aligned(64)));
     void (*code)(void *const *, const int64_t *) = NULL;
     Jit *j = compile(r->fn, t, &code);
 

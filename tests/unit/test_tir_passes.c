@@ -47,7 +47,7 @@ static bool guards_hold(Zone z)
 static void put(DType t, uint8_t *at, double v)
 {
     float   f = (float)v;
-    int64_t i = (int64_t)v;
+    int64_t i = dtype_is_float(t) ? 0 : (int64_t)v;
 
     if (dtype_is_float(t) && t.bits == 32)
         memcpy(at, &f, sizeof f);
