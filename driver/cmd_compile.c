@@ -137,8 +137,10 @@ static Bytes kernels_text(Build *b, Product kind)
     for (uint32_t i = 0; i < p->nkernels; i++) {
         str_printf(&s, "// @%s, %llu calls\n", p->kernels[i].func->name,
                    (unsigned long long)p->kernels[i].calls);
-        if (kind != PRODUCT_TE) str_add(&s, p->kernels[i].schedule);
-        else if (p->kernels[i].te) te_print(c, p->kernels[i].te, &s);
+        if (kind != PRODUCT_TE)
+            str_add(&s, p->kernels[i].schedule);
+        else if (p->kernels[i].te)
+            te_print(c, p->kernels[i].te, &s);
         str_add(&s, "\n");
     }
     return text_bytes(s);

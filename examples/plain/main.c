@@ -17,6 +17,7 @@ int main(void)
         fprintf(stderr, "digits_run: %d\n", (int)rc);
         return 1;
     }
-    for (int i = 0; i < DIGITS_OUT_DIGIT_ELEMS; i++) printf("%d %.3f\n", i, digit[i]);
+    for (int i = 0; i < DIGITS_OUT_DIGIT_ELEMS; i++)
+        printf("%d %.3f\n", i, digit[i]);
     return 0;
 }

@@ -4,9 +4,9 @@
  *
  * Index arithmetic folds as the constants go in, `case` takes its arm, and conditions that became
  * constant disappear.  The size is bounded before anything is expanded: the product of the unroll
- * marks times the body's nodes is at most 20,000 a loop nest; a loop that would pass it stays a loop
- * if it can (no register is indexed by it: promote says so otherwise).
- * Cost: linear in the result. */
+ * marks times the body's nodes is at most 20,000 a loop nest; a loop that would pass it stays a
+ * loop if it can (no register is indexed by it: promote says so otherwise). Cost: linear in the
+ * result. */
 #include "passes/passes.h"
 
 enum { UNROLL_LIMIT = 20000 };
