@@ -31,6 +31,22 @@ static const Expr *positive(Node *n, const Expr *indices, int64_t extent, bool *
     return build_cast(b, build_const(b, DT_I64, d.n, d.at, v), expr_dtype(k));
 }
 
+/* One known index is a slice, which needs no copy. */
+static const Expr *one_of(Node *n, const Expr *index, uint32_t axis)
+{
+    int64_t  dims[MAX_RANK];
+    uint32_t k = 0;
+    Ints     at;
+
+    if (!expr_ints(n->b.c, index, &at))
+        return NULL;
+    for (uint32_t i = 0; i < expr_rank(n->in[0]); i++)
+        if (i != axis)
+            dims[k++] = expr_dim(n->in[0], i);
+    return build_reshape(&n->b, build_slice(&n->b, n->in[0], axis, at.at[0], at.at[0] + 1), k,
+                         dims);
+}
+
 bool convert_gather(Node *n)
 {
     TakeAttrs  *a = ATTRS(&n->b, TakeAttrs);
@@ -43,6 +59,8 @@ bool convert_gather(Node *n)
         return false;
     if (!(indices = positive(n, n->in[1], expr_dim(n->in[0], axis), &known)))
         return false;
+    if (known && expr_rank(indices) == 0)
+        return node_done(n, one_of(n, indices, axis));
     a->axis = axis;
     a->mode = known ? "clip" : "wrap";
     return node_done(n, build2(&n->b, n->relay, n->in[0], indices, a));
