@@ -7,13 +7,20 @@
 
 int relay_bid(const char *path, Bytes file)
 {
-    size_t i = 0;
+    static const char *const first[] = {"fn @", "const @", "outputs \"", "type ", "dim ", "//"};
+    size_t                   i = 0;
 
     if (str_ends(path, ".relay"))
         return 90;
     while (i < file.n && (file.at[i] == ' ' || file.at[i] == '\n'))
         i++;
-    return file.n - i >= 4 && !memcmp(file.at + i, "fn @", 4) ? 60 : 0;
+    for (uint32_t k = 0; k < COUNT(first); k++) {
+        size_t n = strlen(first[k]);
+
+        if (file.n - i >= n && !memcmp(file.at + i, first[k], n))
+            return 60;
+    }
+    return 0;
 }
 
 const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
