@@ -164,7 +164,7 @@ void diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4
 void     diag_note(Diags *d, Loc loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void     diag_hint(Diags *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 uint32_t diag_errors(const Diags *d); /* how many errors so far */
-int      diag_status(const Diags *d); /* exit status of the first error (BUILD.md 9), 0 if none */
+int      diag_status(const Diags *d); /* docs/exit-status.md: of the first error; 0 if none */
 /* -Wname, -Wno-name, -Werror, -Werror=name.  False: no such flag. */
 bool diag_flag(Diags *d, const char *option);
 /* Remember the text of an input so that messages can show the line with a caret. */

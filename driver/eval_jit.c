@@ -1,5 +1,5 @@
 /* The evaluator behind constant folding and weight packing: kernels of our own, compiled and run in
- * this process (DESIGN.md, decision 7).  It compiles for this machine at -O0 schedules, strict IEEE
+ * this process.  It compiles for this machine at -O0 schedules, strict IEEE
  * without contraction, so every machine folds to the same bits.  Small expressions, such as shape
  * arithmetic, go to the interpreter: compiling costs milliseconds. */
 #include "driver/compile.h"

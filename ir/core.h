@@ -1,9 +1,9 @@
 /* What every level of the IR shares: element types, attributes, the operator row, targets and Ctx.
  *
  * `ir/` knows the shape of an operator row and of a target, but no row: `Ctx` carries the tables,
- * so that printer, parser and interpreter can stay low (STYLE.md, section 1).
+ * so that printer, parser and interpreter can stay low.
  *
- *   dtype.c dtype.def   attrs.c   ctx.c   target.c target.def
+ *   dtype.c dtype.def   attrs.c   ctx.c   parse_lex.c
  */
 #ifndef TVMCC_IR_CORE_H
 #define TVMCC_IR_CORE_H
@@ -181,7 +181,7 @@ typedef struct {
 } OpTable;
 const Op *op_find(const Ctx *c, const char *text); /* NULL if unknown */
 
-/* ---- target.c: what code is generated for ------------------------------------------------------- */
+/* ---- what code is generated for; backends make them --------------------------------------------- */
 
 typedef enum { KIND_LLVM, KIND_OPENCL } TargetKind; /* rows of backends.def, in its order */
 

@@ -1,4 +1,4 @@
-/* Relay from text: what print_relay.c prints, and a little more freely (IR.md, section 1).
+/* Relay from text: what print_relay.c prints, and a little more freely (docs/ir/relay.md).
  *
  * A recursive descent over the characters, in three files (parse_relay_impl.h); this one reads
  * declarations and the side file of large constants.  The first error ends the parse: E_PARSE_TEXT

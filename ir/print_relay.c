@@ -1,4 +1,4 @@
-/* Relay as text (IR.md, section 1), canonical: printing what was parsed gives the same bytes.
+/* Relay as text (docs/ir/relay.md), canonical: printing what was parsed gives the same bytes.
  *
  * A graph has no order, a text has.  A walk from the root finds for each node the innermost scope
  * that holds all its uses (function body, branch, clause, what follows a `let`); calls, control

@@ -1,4 +1,4 @@
-/* TE as text (IR.md, section 1), in the expressions of TIR:
+/* TE as text (docs/ir/te.md), in the expressions of TIR:
  *
  *     te @conv_relu(%d: f32[1,8,56,56,8], %w: f32[64,64,3,3] @const) -> (%out) loc("net.onnx":3) {
  *       %conv[n<1,o<8,y<54,x<54,j<8]: f32 = sum[c<8,kh<3,kw<3,i<8] %d[n,c,..] * %w[o*8+j,..]

@@ -1,6 +1,6 @@
 /* TIR as text.  Canonical: names are kept and made unique by a suffix among those visible, two
- * spaces a level, so print(parse(print(m))) gives the same bytes.  The language, where it says more
- * than IR.md section 1:
+ * spaces a level, so print(parse(print(m))) gives the same bytes.  The language, of which
+ * docs/ir/tir.md is the reference:
  *
  *     dim N in 1..64
  *     func @f kind(kernel) target("llvm -mcpu=haswell") (%x: f32[1,8] halo(1:1+1)=0.0 align 64,

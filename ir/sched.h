@@ -1,4 +1,4 @@
-/* Schedules: a list of steps, each a checked rewrite of a TIR nest (IR.md, section 3).
+/* Schedules: a list of steps, each a checked rewrite of a TIR nest (docs/ir/schedule.md).
  *
  * A step is text, one a line: `split %x by 6 tail=even -> %t, %p`.  Hand-written rules, the tuner,
  * logs and tests all use the same steps.  A step whose precondition does not hold is refused with a

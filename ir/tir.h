@@ -3,7 +3,7 @@
  *
  * Prims are pure and interned per Ctx (equal means same pointer).  Statements are immutable; a
  * rewrite rebuilds the path from root to change and shares the rest.  Three stages use the same
- * nodes (ir/verify.c says what holds in each):
+ * nodes (ir/verify_tir.c says what holds in each):
  *   nest   loops around blocks; what schedule steps work on
  *   lowered  no blocks: stores, ifs, allocs, loops with marks
  *   flat   every buffer has one dimension (stride 1) or none (`reg` variables); vector prims; no

@@ -5,8 +5,9 @@
  *             and calls fit; a loop variable's range holds its loop; barriers are not in parallel
  *             loops
  *   nest      stores are in blocks; blocks nest only in opaque ones; a parallel or vector loop
- * binds no reduce iterator lowered   no blocks flat      no marks but `bind`; a buffer has one
- * dimension of stride 1, or none; `reg` has none
+ *             binds no reduce iterator
+ *   lowered   no blocks
+ *   flat      no marks but `bind`; a buffer has one dimension of stride 1, or none; `reg` has none
  *
  * Messages name the function and the innermost loop or block. */
 #include "ir/print_tir.h"

@@ -3,7 +3,7 @@
  *   desc.c      a ModelDesc from a plan
  *   header.c    the generated C header and the metadata, from a ModelDesc
  *   elf.c       object files: a writer for read-only data, and symbols of what others wrote
- *   audit.c     does an object keep the promises of BUILD.md, section 4?
+ *   audit.c     does an object keep the promises of docs/archive.md?
  *   ar.c        static libraries
  *   archive.c   .tar .tar.gz .tar.zst .tar.xz .zip through libarchive, both ways
  *   bundle.c    the layout of a deployment archive
@@ -175,7 +175,7 @@ typedef struct {
 
 /* The text of tvmcc/abi.h this compiler was built with. */
 Bytes abi_header(void);
-/* BUILD.md, section 7: libraries, headers, weights, metadata, CMake and pkg-config files,
+/* docs/archive.md: libraries, headers, weights, metadata, CMake and pkg-config files,
  * manifest.json and SHA256SUMS. */
 bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
 /* Re-hash what SHA256SUMS lists; nothing may be missing or extra. */

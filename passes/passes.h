@@ -43,7 +43,7 @@ typedef struct {
 
 /* Run the graph pipeline for -O<n>. */
 const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o);
-/* The TIR pipeline, from scheduled nests to flat code, in the order of IR.md section 3. */
+/* The TIR pipeline, from scheduled nests to flat code, in the order of passes.def. */
 const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o);
 
 /* passes/lower: Relay (fused, typed, static) to a plan. */

@@ -2,7 +2,7 @@
  *
  * Schedules have arranged the loops, so the pipeline only cleans up: registers for allocas, common
  * addresses, invariants out of loops.  It neither unrolls nor vectorises, keeps strict floating
- * point, and costs about half of LLVM's own -O1 (PERFORMANCE.md, section 7).  Nothing of the
+ * point, and costs about half of LLVM's own -O1.  Nothing of the
  * machine, the time or the folder enters the bytes. */
 #include "backends/llvm/llvm.h"
 

@@ -1,7 +1,7 @@
 /* Flat TIR to LLVM IR: functions and statements.
  *
  * A kernel or tile becomes a function over pointers and i64 scalars that is never inlined: a tile
- * inlined into its nest makes loop strength reduction spill (PERFORMANCE.md, section 7).  Loops
+ * inlined into its nest makes loop strength reduction spill.  Loops
  * come out rotated (test at the bottom) with one phi, `reg` variables and small buffers as allocas
  * of the entry block, which mem2reg removes. */
 #include "backends/llvm/llvm.h"

@@ -81,7 +81,7 @@ bool    idx_is_atom(const Idx *x, const Atom **atom);
 int64_t idx_coef(const Idx *x, const Atom *a); /* of the term itself, 0 if absent */
 bool    idx_uses(const Idx *x, const Atom *a); /* anywhere, inside Div and loads' indices too */
 
-/* Text as in IR.md: `%oc*2+%ov`, `%x//6`, `%x%6` (recognised from e - k*(e//k)); names through
+/* Text (docs/ir/tir.md): `%oc*2+%ov`, `%x//6`, `%x%6` (recognised from e - k*(e//k)); names through
  * `name`, which gives a variable's printed name (NULL callback: the atom's own name). */
 typedef struct {
     const char *(*name)(void *user, const Atom *a);
@@ -127,7 +127,7 @@ bool                   atomset_has(const AtomSet *s, const Atom *v);
 bool                   idx_uses_any(const Idx *x, const AtomSet *s);
 
 /* Lower and upper end of x while the variables of `inner` run, as indices over the others.
- * Always sound, exact where IR.md says so (monotone Div; a mod group is taken whole unless it
+ * Always sound, exact where that is possible (monotone Div; a mod group is taken whole unless it
  * provably does not wrap). */
 void idx_bound(Arith *A, const Idx *x, const AtomSet *inner, const Idx **lo, const Idx **hi);
 /* Largest value of hi - lo + 1, by the pair rule Div(u+c,k) - Div(u,k) <= ceil(c/k). */

@@ -2,7 +2,7 @@
  *
  * Terms are taken end by end by the sign of their coefficient (Div is monotone).  A mod group
  * q*(e - k*Div(e,k)) is taken together: [0, k-1], unless both ends of e provably lie in one period;
- * the same for q*(Div(u,k) - m*Div(u,k*m)).  IR.md, section 3. */
+ * the same for q*(Div(u,k) - m*Div(u,k*m)). */
 #include "ir/arith/arith_impl.h"
 
 struct AtomSet {

@@ -12,7 +12,7 @@
  * asks for plain values.  Transforms appear only where the two kinds meet, and where height and
  * width are 1 they are reshapes.
  *
- * Channels that the block does not divide leave surplus lanes, which hold zero (IR.md, section 1).
+ * Channels that the block does not divide leave surplus lanes, which hold zero (docs/ir/te.md).
  * The block is the target's vector; without one, or without vectors, nothing changes.  Weights stay
  * OIHW: packing them is a schedule step.  Cost: one walk. */
 #include "passes/graph/graph.h"

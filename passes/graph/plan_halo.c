@@ -5,7 +5,7 @@
  * ..)
  *
  * A halo is extra cells around the interior that hold a stated value once the producer is done
- * (IR.md, section 1); a consumer whose padding lies within it reads the border instead of testing
+ * (docs/ir/relay.md); a consumer whose padding lies within it reads the border instead of testing
  * each index.  A value gets the union of its consumers' paddings that ask for the same fill: zeros
  * for convolutions and average pools, minus infinity where only max pools read it.
  *

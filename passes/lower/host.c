@@ -1,4 +1,4 @@
-/* The host program as TIR, and the plan (IR.md, section 5).
+/* The host program as TIR, and the plan (docs/ir/tir.md).
  *
  *   func @net kind(host) (%x, %out, %arena, %weights) {
  *     region -> (%tid, %nt) {

@@ -8,7 +8,7 @@
  *   for %o<4 { for %k<9 { block s [o=%o; k=%k] { init %s[o] = 0  %s[o] = %s[o] + .. } } }
  *     -> for %o<4 { %s[%o] = 0  for %k<9 { %s[%o] = %s[%o] + .. } }
  *
- * Predicates that do not mention reduce loops stay on both halves (IR.md, section 3).
+ * Predicates that do not mention reduce loops stay on both halves.
  * Cost: one walk. */
 #include "passes/passes.h"
 

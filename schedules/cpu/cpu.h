@@ -1,8 +1,9 @@
 /* Rules for CPUs, and what they share (common.c).
  *
- *   conv2d.c     blocked direct convolution, 1x1 as GEMM, first layers    depthwise.c
- *   dense.c      GEMM and GEMV   pool.c   reduce.c softmax, norms, reductions   injective.c the
- * rest */
+ *   conv2d.c     blocked direct convolution, 1x1 as GEMM, first layers   depthwise.c
+ *   dense.c      GEMM and GEMV
+ *   reduce.c     pooling, softmax, norms, reductions
+ *   injective.c  the rest */
 #ifndef TVMCC_SCHEDULES_CPU_H
 #define TVMCC_SCHEDULES_CPU_H
 

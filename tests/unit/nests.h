@@ -73,7 +73,7 @@ typedef struct {
     bool    halo;
 } ConvShape;
 
-/* IR.md section 2: pad, conv, bias, relu over NCHW8c. */
+/* pad, conv, bias, relu over NCHW8c. */
 static inline const TeFunc *conv_relu(ConvShape z)
 {
     static const uint32_t one[5] = {0, 0, 1, 1, 0};

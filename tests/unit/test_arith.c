@@ -1,4 +1,4 @@
-/* Index arithmetic against brute force: values, ranges, bounds, extents, text; IR.md's examples. */
+/* Index arithmetic against brute force: values, ranges, bounds, extents, text; worked examples. */
 #include "ir/arith/arith.h"
 
 #include "tests/unit/check.h"

@@ -1,5 +1,5 @@
 /* Schedule steps: each keeps what the nest computes, checked by the interpreter; each refuses what
- * it must; IR.md's examples; random lists of steps on random definitions. */
+ * it must; worked examples; random lists of steps on random definitions. */
 #include "tests/unit/nests.h"
 
 /* The schedule computes what the first nest does: bit for bit if all steps say so. */
@@ -23,7 +23,7 @@ static void take(Sched *s, const char *steps)
     CHECK(ok);
 }
 
-/* ---- the convolution of IR.md ------------------------------------------------------------------------ */
+/* ---- a convolution, all the way ------------------------------------------------------------------------ */
 
 static void test_conv_example(void)
 {
