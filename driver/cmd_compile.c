@@ -5,8 +5,9 @@
  * keeps files whose bytes did not change. */
 #include "driver/job.h"
 
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 typedef struct {
     Driver     *driver;
@@ -18,11 +19,23 @@ typedef struct {
 
 static bool write_out(Build *b, const char *path, Bytes content)
 {
+    if (diag_errors(b->driver->diags))
+        return false; /* warnings that -Werror made errors */
     if (!file_write(b->driver->diags, path, content))
         return false;
+    if (b->driver->opt.verbose)
+        fprintf(stderr, "tvmcc: %zu bytes to %s\n", content.n, path);
     if (strcmp(path, "-"))
         vec_push(b->driver->arena, &b->outputs, path);
     return true;
+}
+
+/* A file that others can lie beside: not standard output, nor a device or a pipe. */
+static bool has_place(const char *path)
+{
+    struct stat st;
+
+    return strcmp(path, "-") && (stat(path, &st) || S_ISREG(st.st_mode));
 }
 
 static Bytes text_bytes(StrBuf s)
@@ -38,7 +51,7 @@ static bool make_object(Build *b)
 
     if (b->object.n)
         return true;
-    progress_step(b->driver->progress, "code", 6, 7);
+    k->o->progress(b->driver, "code", 6, 7);
     if (!compile_code(c, k, EMIT_OBJECT, &code))
         return false;
     b->object = code;
@@ -48,7 +61,7 @@ static bool make_object(Build *b)
             return false;
     }
     AuditReport report;
-    AuditRules  rules = {.entry = k->entry};
+    AuditRules  rules = {.entry = k->entry, .max_code = b->driver->opt.max_code};
     if (!audit_object(c->diags, c->arena, b->stem, b->object, &rules, &report))
         return false;
     k->desc->code_bytes = report.code;
@@ -72,7 +85,7 @@ static bool make_library(Build *b, Bytes *out)
 static bool link_so(Build *b, const char *path, const char *soname)
 {
     Ctx        *c = b->job.c;
-    const char *tmp = intern_printf(c->strings, "%s.%ld.tmp.o", path, (long)getpid());
+    const char *tmp = file_temporary(c->diags, c->arena, path, 0666);
     LinkJob     job = {.output = path,
                        .soname = soname,
                        .triple = b->job.k.desc->triple,
@@ -82,10 +95,10 @@ static bool link_so(Build *b, const char *path, const char *soname)
                                          backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple),
                        .verbose = b->driver->opt.verbose};
 
-    if (!file_write(c->diags, tmp, b->object))
+    if (!tmp)
         return false;
-    bool ok = link_shared(c->diags, c->arena, &job);
-    unlink(tmp);
+    bool ok = file_write(c->diags, tmp, b->object) && link_shared(c->diags, c->arena, &job);
+    file_drop(tmp);
     return ok;
 }
 
@@ -106,17 +119,14 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     bundle.header = make_header(b);
     if (!make_library(b, &bundle.library))
         return false;
-    const char *so = intern_printf(c->strings, "%s.%ld.tmp.so", b->stem, (long)getpid());
-    if (link_so(b, so, intern_printf(c->strings, "lib%s.so", k->entry))) {
-        Bytes lib;
-        bool  ok = file_read(c->diags, c->arena, so, &lib);
-        unlink(so);
-        if (!ok)
-            return false;
-        bundle.shared = lib;
-    } else {
+    const char *so = file_temporary(c->diags, c->arena, b->stem, 0666);
+    if (!so)
         return false;
-    }
+    bool ok = link_so(b, so, intern_printf(c->strings, "lib%s.so", k->entry)) &&
+              file_read(c->diags, c->arena, so, &bundle.shared);
+    file_drop(so);
+    if (!ok)
+        return false;
     if (k->o->weights_mode == WEIGHTS_FILE)
         bundle.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
     relay_print(c, k->imported, (RelayPrint){0},
@@ -151,20 +161,32 @@ static bool needs_object(Product p)
     return p == PRODUCT_OBJECT || p == PRODUCT_STATIC || p == PRODUCT_SHARED || p >= PRODUCT_TAR;
 }
 
+/* With -fweights=file: the weights, beside the code. */
+static bool write_weights(Build *b, const char *stem)
+{
+    Ctx            *c = b->job.c;
+    const Compiled *k = &b->job.k;
+
+    return k->o->weights_mode != WEIGHTS_FILE ||
+           write_out(b, intern_printf(c->strings, "%s.weights", stem),
+                     weights_file(c->arena, k->weights, k->desc->weights_sha));
+}
+
 static bool emit(Build *b, Product kind, const char *path)
 {
-    Ctx      *c = b->job.c;
-    Compiled *k = &b->job.k;
-    StrBuf    s = strbuf(c->arena);
-    Bytes     out = {0};
+    Ctx        *c = b->job.c;
+    Compiled   *k = &b->job.k;
+    StrBuf      s = strbuf(c->arena);
+    Bytes       out = {0};
+    const char *slash;
 
     if (needs_object(kind) && !make_object(b))
         return false;
     switch (kind) {
     case PRODUCT_RELAY:
-        relay_print(c, k->imported, (RelayPrint){.locs = true}, &s);
-        out = relay_consts(c, k->imported);
-        if (out.n && strcmp(path, "-") &&
+        relay_print(c, k->module, (RelayPrint){.locs = true}, &s);
+        out = relay_consts(c, k->module);
+        if (out.n && has_place(path) &&
             !write_out(b, intern_printf(c->strings, "%s.consts", path), out))
             return false;
         out = text_bytes(s);
@@ -193,23 +215,25 @@ static bool emit(Build *b, Product kind, const char *path)
         break;
     case PRODUCT_OBJECT:
         out = b->object;
-        if (strcmp(path, "-") &&
+        if (has_place(path) &&
             !write_out(b, intern_printf(c->strings, "%s.h", b->stem), make_header(b)))
             return false;
-        if (k->o->weights_mode == WEIGHTS_FILE &&
-            !write_out(b, intern_printf(c->strings, "%s.weights", b->stem),
-                       weights_file(c->arena, k->weights, k->desc->weights_sha)))
+        if (!write_weights(b, b->stem))
             return false;
         break;
     case PRODUCT_HEADER: out = make_header(b); break;
     case PRODUCT_META: out = metadata_text(c->arena, k->desc); break;
     case PRODUCT_WEIGHTS: out = weights_file(c->arena, k->weights, k->desc->weights_sha); break;
     case PRODUCT_STATIC:
-        if (!make_library(b, &out))
+        if (!make_library(b, &out) || !write_weights(b, b->stem))
             return false;
         break;
     case PRODUCT_SHARED:
-        if (!link_so(b, path, NULL))
+        if (diag_errors(c->diags) || !link_so(b, path, NULL))
+            return false;
+        slash = strrchr(path, '/'); /* where the runtime looks */
+        if (!write_weights(b, intern_printf(c->strings, "%.*s%s",
+                                            (int)(slash ? slash + 1 - path : 0), path, k->entry)))
             return false;
         vec_push(c->arena, &b->outputs, path);
         return true;
@@ -242,6 +266,15 @@ static bool write_depfile(Build *b)
     return file_write(b->driver->diags, path, depfile_text(b->driver->arena, &deps));
 }
 
+static uint32_t bits(uint32_t set)
+{
+    uint32_t n = 0;
+
+    for (; set; set &= set - 1)
+        n++;
+    return n;
+}
+
 /* Which products, and the path of each. */
 static bool choose(Build *b, uint32_t *set)
 {
@@ -270,7 +303,78 @@ static bool choose(Build *b, uint32_t *set)
     } else {
         b->stem = out;
     }
+    if (out && !has_place(out)) {
+        if (bits(*set) > 1)
+            return diag_error(c->diags, E_USAGE, NO_LOC, "%u products do not fit into '%s'",
+                              bits(*set), out);
+        if (*set & (1u << PRODUCT_OBJECT | 1u << PRODUCT_STATIC | 1u << PRODUCT_SHARED) &&
+            o->weights_file)
+            return diag_error(c->diags, E_USAGE, NO_LOC, "the weights file cannot lie beside '%s'",
+                              out);
+        if (o->depfile && !o->depfile_path)
+            return diag_error(c->diags, E_USAGE, NO_LOC,
+                              "say with -MF where the dependencies of '%s' go", out);
+    }
+    uint32_t left = o->pass.stop_after ? *set & ~(1u << PRODUCT_RELAY | 1u << PRODUCT_TIR) : 0;
+    for (int p = 0; p < PRODUCT_COUNT; p++)
+        if (left >> p & 1)
+            return diag_error(c->diags, E_USAGE, NO_LOC,
+                              "no '%s' can be made after --stop-after=%s", product_table[p].text,
+                              o->pass.stop_after);
     return true;
+}
+
+/* The graph as it was imported, or after the passes that are named. */
+static bool compile_relay(Build *b)
+{
+    Compiled *k = &b->job.k;
+
+    if (!compile_target(b->job.c, k) || !compile_import(b->job.c, k))
+        return false;
+    k->module = k->imported;
+    return !(k->o->passes.passes || k->o->passes.stop_after) || compile_graph(b->job.c, k);
+}
+
+static void explain(Build *b)
+{
+    const Plan *p = b->job.k.plan;
+
+    for (uint32_t i = 0; i < p->nkernels; i++)
+        job_explain(&p->kernels[i]);
+}
+
+/* The processor that nobody named is said once. */
+static void note_baseline(Build *b, uint32_t set)
+{
+    const Options *o = &b->driver->opt;
+    const Target  *t = b->job.c->target;
+    uint32_t       text = 1u << PRODUCT_RELAY | 1u << PRODUCT_TE | 1u << PRODUCT_SCHED |
+                    1u << PRODUCT_TIR | 1u << PRODUCT_PLAN;
+
+    if (!(set & ~text) || t->host || o->mcpu || o->mattr || o->targets.n)
+        return;
+    diag_warn(b->job.c->diags, W_BASELINE_CPU, NO_LOC, "code is for any processor of '%s'",
+              t->triple);
+    diag_hint(b->job.c->diags, "-mcpu=native takes this machine's, -mcpu=%s silences this",
+              t->mcpu);
+}
+
+static bool fits(Build *b)
+{
+    const Options *o = &b->driver->opt;
+    const Plan    *p = b->job.k.plan;
+    const struct {
+        const char *what;
+        uint64_t    bytes, limit;
+    } rows[] = {{"the weights have", p->weights_bytes, o->max_weights},
+                {"the arena has", p->arena_bytes + p->private_bytes, o->max_arena}};
+
+    for (uint32_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].limit && rows[i].bytes > rows[i].limit)
+            diag_error(b->driver->diags, E_BUDGET, NO_LOC, "%s %llu bytes, the limit is %llu",
+                       rows[i].what, (unsigned long long)rows[i].bytes,
+                       (unsigned long long)rows[i].limit);
+    return !diag_errors(b->driver->diags);
 }
 
 int cmd_compile(Driver *driver)
@@ -281,20 +385,23 @@ int cmd_compile(Driver *driver)
 
     if (!job_start(driver, &b.job, "llvm") || !choose(&b, &set))
         return 0;
-    uint32_t graph_only = (1u << PRODUCT_RELAY);
-    if (!(set & ~graph_only) && o->emit) {
-        if (!compile_target(b.job.c, &b.job.k) || !compile_import(b.job.c, &b.job.k))
+    b.job.options.hash_model = true;
+    if (!(set & ~(1u << PRODUCT_RELAY))) {
+        if (!compile_relay(&b))
             return 0;
-    } else if (!compile_all(b.job.c, &b.job.k)) {
-        return 0;
+    } else {
+        if (!compile_all(b.job.c, &b.job.k) || !fits(&b))
+            return 0;
+        if (!o->pass.passes)
+            b.job.k.module = b.job.k.imported;
+        if (o->explain)
+            explain(&b);
+        note_baseline(&b, set);
     }
-    uint32_t count = 0;
-    for (int p = 0; p < PRODUCT_COUNT; p++)
-        count += set >> p & 1;
     for (int p = 0; p < PRODUCT_COUNT; p++) {
         if (!(set >> p & 1))
             continue;
-        bool        given = o->output && (count == 1 || product_of_path(o->output) == (Product)p);
+        bool given = o->output && (bits(set) == 1 || product_of_path(o->output) == (Product)p);
         const char *path =
             given ? o->output
                   : intern_printf(b.job.c->strings, "%s%s", b.stem, product_table[p].suffix);

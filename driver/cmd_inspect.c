@@ -4,30 +4,77 @@
 #include <string.h>
 #include <tvmcc/runtime.h>
 
-static void show_tensors(Driver *driver, const char *what, const tvmcc_tensor_info *t, uint32_t n)
+static const char *dtype_name(Arena *a, uint8_t code, uint32_t bits)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        StrBuf s = strbuf(driver->arena);
-        for (uint32_t j = 0; j < t[i].ndim; j++)
-            str_printf(&s, "%s%lld", j ? ", " : "", (long long)t[i].dims[j]);
-        say(driver, "%s %s: (%s), %s%u, %zu bytes\n", what, t[i].name, s.at ? s.at : "",
-            t[i].code == TVMCC_FLOAT  ? "f"
-            : t[i].code == TVMCC_UINT ? "u"
-            : t[i].code == TVMCC_BOOL ? "bool"
-                                      : "i",
-            t[i].bits, t[i].bytes);
-    }
+    DType t = {code, (uint8_t)bits, 1};
+
+    return code == TVMCC_BOOL ? "bool"
+                              : arena_printf(a, "%s%u",
+                                             dtype_is_float(t)    ? "f"
+                                             : code == TVMCC_UINT ? "u"
+                                                                  : "i",
+                                             bits);
 }
 
-static void inspect_product(Driver *driver, const char *path)
+static const char *dims_text(Arena *a, uint32_t n, const int64_t *dims)
 {
-    tvmrt_model m;
+    StrBuf s = strbuf(a);
 
-    if (tvmrt_model_open(&m, path, driver->opt.entry)) {
-        diag_error(driver->diags, E_RUN, (Loc){.file = path}, "%s", m.error);
-        return;
-    }
-    const tvmcc_model_info *info = m.info;
+    for (uint32_t j = 0; j < n; j++)
+        str_printf(&s, "%s%lld", j ? ", " : "", (long long)dims[j]);
+    return s.n ? s.at : "";
+}
+
+static void show_tensors(Driver *driver, const char *what, const tvmcc_tensor_info *t, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        say(driver, "%s %s: (%s), %s, %zu bytes\n", what, t[i].name,
+            dims_text(driver->arena, t[i].ndim, t[i].dims),
+            dtype_name(driver->arena, t[i].code, t[i].bits), t[i].bytes);
+}
+
+static void json_tensor(StrBuf *s, bool first, const char *name, const char *dims,
+                        const char *dtype)
+{
+    str_add(s, first ? "" : ", ");
+    str_add(s, "{\"name\": ");
+    json_string(s, name);
+    str_printf(s, ", \"shape\": [%s], \"dtype\": \"%s\"}", dims, dtype);
+}
+
+static void json_tensors(StrBuf *s, const char *what, const tvmcc_tensor_info *t, uint32_t n)
+{
+    str_printf(s, ", \"%s\": [", what);
+    for (uint32_t i = 0; i < n; i++)
+        json_tensor(s, i == 0, t[i].name, dims_text(s->arena, t[i].ndim, t[i].dims),
+                    dtype_name(s->arena, t[i].code, t[i].bits));
+    str_add(s, "]");
+}
+
+static void product_json(Driver *driver, const tvmcc_model_info *info)
+{
+    StrBuf s = strbuf(driver->arena);
+
+    str_add(&s, "{\"model\": ");
+    json_string(&s, info->name);
+    str_printf(&s, ", \"abi\": %u, \"toolchain\": ", info->abi);
+    json_string(&s, info->toolchain);
+    str_add(&s, ", \"targets\": ");
+    json_string(&s, info->targets);
+    json_tensors(&s, "inputs", info->inputs, info->ninputs);
+    json_tensors(&s, "outputs", info->outputs, info->noutputs);
+    str_printf(&s,
+               ", \"arena\": {\"shared\": %zu, \"private\": %zu, \"align\": %u}, \"weights\": [",
+               info->arena_shared, info->arena_private, info->arena_align);
+    for (uint32_t i = 0; i < info->nweights; i++)
+        str_printf(&s, "%s{\"bytes\": %zu, \"mode\": \"%s\"}", i ? ", " : "",
+                   info->weights[i].bytes,
+                   info->weights[i].mode == TVMCC_WEIGHTS_EMBED ? "embed" : "file");
+    say(driver, "%s]}\n", s.at);
+}
+
+static void product_text(Driver *driver, const tvmcc_model_info *info)
+{
     say(driver, "%s: ABI %u, %s, %s\n", info->name, info->abi, info->toolchain, info->targets);
     show_tensors(driver, "input ", info->inputs, info->ninputs);
     show_tensors(driver, "output", info->outputs, info->noutputs);
@@ -36,11 +83,64 @@ static void inspect_product(Driver *driver, const char *path)
     for (uint32_t i = 0; i < info->nweights; i++)
         say(driver, "weights %zu bytes, %s\n", info->weights[i].bytes,
             info->weights[i].mode == TVMCC_WEIGHTS_EMBED ? "in the object" : "in a file");
+}
+
+static void inspect_product(Driver *driver, const char *path)
+{
+    tvmrt_model m;
+
+    if (!job_readable(driver, path))
+        return;
+    if (tvmrt_model_open(&m, path, driver->opt.entry)) {
+        diag_error(driver->diags, E_RUN, (Loc){.file = path}, "%s", m.error);
+        return;
+    }
+    if (driver->opt.json)
+        product_json(driver, m.info);
+    else
+        product_text(driver, m.info);
     tvmrt_model_close(&m);
 }
 
-/* Operators of main, with how often each occurs, in order of first use. */
-static void show_ops(Driver *driver, Ctx *c, const Expr *f)
+/* ---- models ---- */
+
+static uint32_t count_outputs(const Module *m)
+{
+    const Type *t = func_body(module_func(m, "main"))->type;
+
+    return t->kind == TYPE_TUPLE ? t->n : 1;
+}
+
+/* Outputs without names are counted, as lowering does. */
+static const char *output_name(Arena *a, const Module *m, uint32_t i)
+{
+    return i < m->noutputs ? m->output_names[i] : arena_printf(a, "output%u", i);
+}
+
+static const Type *output_type(const Module *m, uint32_t i)
+{
+    const Type *t = func_body(module_func(m, "main"))->type;
+
+    return t->kind == TYPE_TUPLE ? t->parts[i] : t;
+}
+
+static void json_value(Job *job, StrBuf *s, bool first, const char *name, const Type *t)
+{
+    StrBuf dims = strbuf(job->c->arena);
+
+    for (uint32_t i = 0; t->kind == TYPE_TENSOR && i < t->n; i++) {
+        int64_t v = 0;
+        if (type_dim(t, i, &v))
+            str_printf(&dims, "%s%lld", i ? ", " : "", (long long)v);
+        else
+            str_printf(&dims, "%snull", i ? ", " : "");
+    }
+    json_tensor(s, first, name, dims.n ? dims.at : "",
+                t->kind == TYPE_TENSOR ? dtype_text(job->c, t->dtype) : type_text(job->c, t));
+}
+
+/* Operators of main, with how often each occurs, in order of the table. */
+static uint32_t *count_ops(Ctx *c, const Expr *f)
 {
     ExprList  list = expr_post_order(c, f);
     uint32_t *n = NEW_ARRAY(c->arena, uint32_t, c->ops.n + 1);
@@ -48,9 +148,48 @@ static void show_ops(Driver *driver, Ctx *c, const Expr *f)
     for (uint32_t i = 0; i < list.n; i++)
         if (call_op(list.at[i]))
             n[call_op(list.at[i])->id]++;
-    for (uint32_t i = 0; i < c->ops.n; i++)
+    return n;
+}
+
+static void model_json(Driver *driver, Job *job)
+{
+    const Module *m = job->k.imported;
+    const Expr   *f = module_func(m, "main");
+    uint32_t     *n = count_ops(job->c, f);
+    StrBuf        s = strbuf(driver->arena);
+    bool          first = true;
+
+    str_add(&s, "{\"inputs\": [");
+    for (uint32_t i = 0; i < func_nparams(f); i++)
+        json_value(job, &s, i == 0, func_param(f, i)->u.var.name, func_param(f, i)->type);
+    str_add(&s, "], \"outputs\": [");
+    for (uint32_t i = 0; i < count_outputs(m); i++)
+        json_value(job, &s, i == 0, output_name(driver->arena, m, i), output_type(m, i));
+    str_add(&s, "], \"operators\": {");
+    for (uint32_t i = 0; i < job->c->ops.n; i++) {
+        if (!n[i])
+            continue;
+        str_printf(&s, "%s\"%s\": %u", first ? "" : ", ", job->c->ops.at[i].text, n[i]);
+        first = false;
+    }
+    say(driver, "%s}}\n", s.at);
+}
+
+static void model_text(Driver *driver, Job *job)
+{
+    const Module *m = job->k.imported;
+    const Expr   *f = module_func(m, "main");
+    uint32_t     *n = count_ops(job->c, f);
+
+    for (uint32_t i = 0; i < func_nparams(f); i++)
+        say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name,
+            type_text(job->c, func_param(f, i)->type));
+    for (uint32_t i = 0; i < count_outputs(m); i++)
+        say(driver, "output %s: %s\n", output_name(driver->arena, m, i),
+            type_text(job->c, output_type(m, i)));
+    for (uint32_t i = 0; i < job->c->ops.n; i++)
         if (n[i])
-            say(driver, "%6u %s\n", n[i], c->ops.at[i].text);
+            say(driver, "%6u %s\n", n[i], job->c->ops.at[i].text);
 }
 
 int cmd_inspect(Driver *driver)
@@ -64,15 +203,9 @@ int cmd_inspect(Driver *driver)
     if (!job_start(driver, &job, "llvm") || !compile_target(job.c, &job.k) ||
         !compile_import(job.c, &job.k))
         return 0;
-    const Module *m = job.k.imported;
-    const Expr   *f = module_func(m, "main");
-    for (uint32_t i = 0; i < func_nparams(f); i++)
-        say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name,
-            type_text(job.c, func_param(f, i)->type));
-    const Type *t = func_body(f)->type;
-    for (uint32_t i = 0; i < m->noutputs; i++)
-        say(driver, "output %s: %s\n", m->output_names[i],
-            type_text(job.c, t->kind == TYPE_TUPLE ? t->parts[i] : t));
-    show_ops(driver, job.c, f);
+    if (driver->opt.json)
+        model_json(driver, &job);
+    else
+        model_text(driver, &job);
     return 0;
 }

@@ -3,10 +3,12 @@
  * A model file is compiled for this machine and its code is loaded from memory, so nothing is
  * written; an archive or a shared library is opened by the runtime.  Either way the model is its
  * tvmcc_model_info, and a run is a call of info->run. */
+#include "driver/guard.h"
 #include "driver/job.h"
 #include "formats/formats.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -23,7 +25,9 @@ typedef struct {
     const tvmcc_model_info *info;
     tvmcc_params            params;
     tvmrt_pool             *pool;
-    void                   *pool_memory, *arena, *device_memory, *state;
+    void                   *pool_memory, *device_memory, *state;
+    Guarded                 arena, *in_memory, *out_memory;
+    StrBuf                  json; /* of --json, without its closing brace */
     const tvmcc_device     *device;
     bool                    open; /* info->open was called */
     void                  **in, **out;
@@ -89,7 +93,7 @@ static bool open_model(Session *s)
     o = k->o->codegen;
     o.entry = k->entry;
     o.opt_level = (uint32_t)k->o->passes.opt_level;
-    progress_step(s->driver->progress, "code", 6, 7);
+    k->o->progress(s->driver, "code", 6, 7);
     double from = now();
     if (!k->backend->jit_plan)
         return error_at(s->c, E_UNSUPPORTED, NO_LOC, "target '%s' cannot be run here",
@@ -111,6 +115,8 @@ static bool open_model(Session *s)
 
 static bool open_product(Session *s, const char *path)
 {
+    if (!job_readable(s->driver, path))
+        return false;
     int32_t rc = tvmrt_model_open(&s->model, path, s->driver->opt.entry);
 
     if (rc)
@@ -185,6 +191,39 @@ static bool open_device(Session *s)
                       s->info->name, (int)rc, s->device->last_error(s->device->self));
 }
 
+/* Inputs or outputs, each between guards. */
+static bool tensor_memory(Session *s, const tvmcc_tensor_info *t, uint32_t n, Guarded **memory,
+                          void **at)
+{
+    *memory = NEW_ARRAY(s->driver->arena, Guarded, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!guard_new(&(*memory)[i], t[i].bytes, 64))
+            return diag_error(s->driver->diags, E_RUN, NO_LOC, "no memory for '%s', %zu bytes",
+                              t[i].name, t[i].bytes);
+        at[i] = (*memory)[i].at;
+    }
+    return true;
+}
+
+static void free_tensors(Guarded *memory, uint32_t n)
+{
+    for (uint32_t i = 0; memory && i < n; i++)
+        guard_free(&memory[i]);
+}
+
+/* A model that stores beside its memory is a defect of this compiler. */
+static void check_guards(const Session *s)
+{
+    bool ok = guard_intact(&s->arena);
+
+    for (uint32_t i = 0; i < s->info->ninputs; i++)
+        ok = ok && guard_intact(&s->in_memory[i]);
+    for (uint32_t i = 0; i < s->info->noutputs; i++)
+        ok = ok && guard_intact(&s->out_memory[i]);
+    if (!ok)
+        BUG("'%s' stored beside its memory", s->info->name);
+}
+
 static bool open_session(Session *s)
 {
     Driver        *driver = s->driver;
@@ -206,8 +245,10 @@ static bool open_session(Session *s)
     s->params.struct_bytes = sizeof s->params;
     s->params.threads = threads;
     s->params.arena_bytes = tvmrt_arena_bytes(info, threads);
-    s->arena = aligned_alloc(64, (s->params.arena_bytes + 127) / 64 * 64);
-    s->params.arena = s->arena;
+    if (!guard_new(&s->arena, s->params.arena_bytes, 64))
+        return diag_error(driver->diags, E_RUN, NO_LOC, "no memory for the arena, %zu bytes",
+                          s->params.arena_bytes);
+    s->params.arena = s->arena.at;
     if (threads > 1) {
         s->pool_memory = aligned_alloc(64, (tvmrt_pool_bytes(threads) + 63) / 64 * 64);
         s->pool = tvmrt_pool_new(s->pool_memory, tvmrt_pool_bytes(threads), threads);
@@ -220,8 +261,10 @@ static bool open_session(Session *s)
         return false;
     s->in = NEW_ARRAY(driver->arena, void *, info->ninputs + 1);
     s->out = NEW_ARRAY(driver->arena, void *, info->noutputs + 1);
+    if (!tensor_memory(s, info->inputs, info->ninputs, &s->in_memory, s->in) ||
+        !tensor_memory(s, info->outputs, info->noutputs, &s->out_memory, s->out))
+        return false;
     for (uint32_t i = 0; i < info->ninputs; i++) {
-        s->in[i] = arena_alloc(driver->arena, info->inputs[i].bytes + 64);
         if (!fill_input(s, &info->inputs[i], s->in[i], &seed))
             return false;
     }
@@ -233,8 +276,9 @@ static bool open_session(Session *s)
             return diag_error(driver->diags, E_RUN, (Loc){.file = o->in_npz},
                               "the model has no input '%s'", s->in_npz[i].name);
     }
-    for (uint32_t i = 0; i < info->noutputs; i++)
-        s->out[i] = arena_alloc(driver->arena, info->outputs[i].bytes + 64);
+    if (s->compiled && o->explain)
+        for (uint32_t i = 0; i < s->job.k.plan->nkernels; i++)
+            job_explain(&s->job.k.plan->kernels[i]);
     return true;
 }
 
@@ -249,7 +293,11 @@ static void close_session(Session *s)
     if (s->pool)
         tvmrt_pool_free(s->pool);
     free(s->pool_memory);
-    free(s->arena);
+    guard_free(&s->arena);
+    if (s->info) {
+        free_tensors(s->in_memory, s->info->ninputs);
+        free_tensors(s->out_memory, s->info->noutputs);
+    }
     if (s->jit)
         s->job.k.backend->jit_free(s->jit);
     if (s->model.handle)
@@ -308,6 +356,12 @@ static bool compare(Session *s, const char *path)
             diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
                        "output '%s' is missing or has another type or shape", want[i].name);
             ok = false;
+            if (o->json) {
+                str_add(&s->json, i ? ", " : ", \"compared\": [");
+                str_add(&s->json, "{\"name\": ");
+                json_string(&s->json, want[i].name);
+                str_add(&s->json, ", \"agrees\": false}");
+            }
             continue;
         }
         DType    type = {t->code, t->bits, 1};
@@ -330,23 +384,36 @@ static bool compare(Session *s, const char *path)
         }
         double limit = o->rtol * most + o->atol;
         double mean = cells ? sum / (double)cells : 0;
-        if (bad || (o->judge_mean ? mean : err) > limit) {
+        bool   fits = !bad && (o->judge_mean ? mean : err) <= limit;
+        if (!fits)
             diag_error(s->driver->diags, E_MISMATCH, NO_LOC,
                        "output '%s' differs by %.3g at element %zu, %.3g in the mean; at most %.3g "
                        "is allowed%s",
                        t->name, err, at, mean, limit, bad ? "; some elements are NaN" : "");
-            ok = false;
-        } else if (!o->json) {
+        if (o->json) {
+            str_add(&s->json, i ? ", " : ", \"compared\": [");
+            str_add(&s->json, "{\"name\": ");
+            json_string(&s->json, t->name);
+            str_printf(&s->json,
+                       ", \"agrees\": %s, \"max_error\": %.6g, \"mean_error\": %.6g, "
+                       "\"max_expected\": %.6g}",
+                       fits ? "true" : "false", err, mean, most);
+        } else if (fits) {
             say(s->driver,
                 "output '%s' agrees: largest error %.3g, mean %.3g, largest value %.3g\n", t->name,
                 err, mean, most);
         }
+        ok = ok && fits;
     }
+    if (o->json && n)
+        str_add(&s->json, "]");
     return ok;
 }
 
 static void print_top(Session *s, uint32_t top)
 {
+    if (!s->info->noutputs)
+        return;
     const tvmcc_tensor_info *t = &s->info->outputs[0];
     DType                    type = {t->code, t->bits, 1};
     size_t                   n = t->bytes / dtype_bytes(type);
@@ -359,10 +426,16 @@ static void print_top(Session *s, uint32_t top)
                 (best == n || dtype_get_f(type, (char *)s->out[0] + i * dtype_bytes(type)) >
                                   dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type))))
                 best = i;
+        double value = dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type));
         used[best] = true;
-        say(s->driver, "%8zu  %.6g\n", best,
-            dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type)));
+        if (s->driver->opt.json)
+            str_printf(&s->json, "%s{\"index\": %zu, \"value\": %.9g}", k ? ", " : ", \"top\": [",
+                       best, value);
+        else
+            say(s->driver, "%8zu  %.6g\n", best, value);
     }
+    if (s->driver->opt.json && n)
+        str_add(&s->json, "]");
 }
 
 /* ---- timing ---- */
@@ -398,6 +471,21 @@ static bool measure(Session *s, Times *out)
     return true;
 }
 
+static void add_times(StrBuf *s, const Times *t)
+{
+    str_printf(s, ", \"ms\": {\"min\": %.4f, \"median\": %.4f, \"mean\": %.4f, \"p95\": %.4f}",
+               t->min, t->median, t->mean, t->p95);
+}
+
+/* `{"model": .., "threads": ..`, to be gone on with. */
+static void begin_json(Session *s)
+{
+    s->json = strbuf(s->driver->arena);
+    str_add(&s->json, "{\"model\": ");
+    json_string(&s->json, s->info->name);
+    str_printf(&s->json, ", \"threads\": %u", s->params.threads);
+}
+
 int cmd_run(Driver *driver)
 {
     Session        s = {.driver = driver};
@@ -407,45 +495,102 @@ int cmd_run(Driver *driver)
     if (!driver->opt.rtol)
         driver->opt.rtol = 1e-3;
     bool ok = open_session(&s);
+    if (ok)
+        begin_json(&s);
     ok = ok && (o->print_time ? run_once(&s) && measure(&s, &t) : run_once(&s));
-    if (ok && o->print_time)
-        say(driver, "%.4f ms median, %.4f min, %.4f mean, %.4f p95; %u runs, %u threads\n",
-            t.median, t.min, t.mean, t.p95, o->repeat * o->number, s.params.threads);
+    if (ok)
+        check_guards(&s);
+    if (ok && o->print_time) {
+        if (o->json)
+            add_times(&s.json, &t);
+        else
+            say(driver, "%.4f ms median, %.4f min, %.4f mean, %.4f p95; %u runs, %u threads\n",
+                t.median, t.min, t.mean, t.p95, o->repeat * o->number, s.params.threads);
+    }
     if (ok && o->print_top)
         print_top(&s, o->print_top);
     if (ok && o->out_npz)
         ok = write_outputs(&s, o->out_npz);
     if (ok && o->expect_npz)
         compare(&s, o->expect_npz);
+    if (ok && o->json)
+        say(driver, "%s}\n", s.json.at);
     close_session(&s);
     return 0;
 }
 
+/* The most memory that was resident since reset_peak, in KiB. */
+static long peak_rss(void)
+{
+    struct rusage use;
+    char          line[128];
+    long          kib = 0;
+    FILE         *f = fopen("/proc/self/status", "r");
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %ld kB", &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    if (kib)
+        return kib;
+    getrusage(RUSAGE_SELF, &use);
+    return use.ru_maxrss;
+}
+
+/* Leaves the memory of the compile out of the peak, as far as the system can. */
+static void reset_peak(void)
+{
+    FILE *f = fopen("/proc/self/clear_refs", "w");
+
+    if (!f)
+        return;
+    fputs("5", f);
+    fclose(f);
+}
+
+static void report(Session *s, const Times *t)
+{
+    Driver     *driver = s->driver;
+    long        rss = peak_rss();
+    const char *path = driver->opt.inputs.at[0];
+    double      compile = s->compiled ? job_seconds(&s->job) : 0;
+    size_t      weights = s->info->nweights ? s->info->weights[0].bytes : 0;
+    size_t      code = s->compiled ? job_code_bytes(&s->job) : job_product_code_bytes(driver, path);
+
+    if (driver->opt.json) {
+        begin_json(s);
+        add_times(&s->json, t);
+        if (s->compiled)
+            str_printf(&s->json, ", \"compile_s\": %.3f", compile);
+        str_printf(&s->json,
+                   ", \"code_bytes\": %zu, \"weights_bytes\": %zu, \"arena_bytes\": %zu, "
+                   "\"peak_rss_kib\": %ld}\n",
+                   code, weights, s->params.arena_bytes, rss);
+        say(driver, "%s", s->json.at);
+        return;
+    }
+    say(driver, "%s, %u threads: %.4f ms min, %.4f median, %.4f mean, %.4f p95\n", s->info->name,
+        s->params.threads, t->min, t->median, t->mean, t->p95);
+    if (s->compiled)
+        say(driver, "compile %.3f s, ", compile);
+    say(driver, "code %zu bytes, weights %zu bytes, arena %zu bytes, peak RSS %ld KiB\n", code,
+        weights, s->params.arena_bytes, rss);
+}
+
 int cmd_bench(Driver *driver)
 {
-    Session       s = {.driver = driver};
-    Times         t;
-    struct rusage use;
+    Session s = {.driver = driver};
+    Times   t;
 
     if (driver->opt.repeat == 1)
         driver->opt.repeat = 20;
-    if (open_session(&s) && run_once(&s) && run_once(&s) && measure(&s, &t)) {
-        getrusage(RUSAGE_SELF, &use);
-        const tvmcc_model_info *info = s.info;
-        double                  compile = s.compiled ? job_seconds(&s.job) : 0;
-        size_t                  weights = info->nweights ? info->weights[0].bytes : 0,
-               code = s.compiled ? job_code_bytes(&s.job) : 0;
-        const char *form = driver->opt.json
-                               ? "{\"model\": \"%s\", \"threads\": %u, \"ms\": {\"min\": %.4f, "
-                                 "\"median\": %.4f, \"mean\": %.4f, "
-                                 "\"p95\": %.4f}, \"compile_s\": %.3f, \"code_bytes\": %zu, "
-                                 "\"weights_bytes\": %zu, "
-                                 "\"arena_bytes\": %zu, \"peak_rss_kib\": %ld}\n"
-                               : "%s, %u threads: %.4f ms min, %.4f median, %.4f mean, %.4f "
-                                 "p95\ncompile %.3f s, code %zu bytes, "
-                                 "weights %zu bytes, arena %zu bytes, peak RSS %ld KiB\n";
-        say(driver, form, info->name, s.params.threads, t.min, t.median, t.mean, t.p95, compile,
-            code, weights, s.params.arena_bytes, use.ru_maxrss);
+    if (open_session(&s)) {
+        reset_peak();
+        if (run_once(&s) && run_once(&s) && measure(&s, &t)) {
+            check_guards(&s);
+            report(&s, &t);
+        }
     }
     close_session(&s);
     return 0;

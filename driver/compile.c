@@ -156,6 +156,17 @@ void compile_start(Ctx *c, Compiled *k, const CompileOptions *o)
     k->entry = c_identifier(c->arena, o->entry ? o->entry : intern_n(c->strings, file, stem));
 }
 
+/* Zero unless it is asked for: hashing takes a while. */
+static Sha256 model_sha(Ctx *c, const Compiled *k)
+{
+    Bytes  file;
+    Sha256 none = {{0}};
+
+    return k->o->hash_model && k->files.n && file_map(c->diags, k->files.at[0], &file)
+               ? sha256(file)
+               : none;
+}
+
 bool compile_desc(Ctx *c, Compiled *k)
 {
     ModelDesc *d = k->desc = desc_of_plan(c, k->plan);
@@ -165,7 +176,7 @@ bool compile_desc(Ctx *c, Compiled *k)
     d->model = strrchr(k->o->path, '/') ? strrchr(k->o->path, '/') + 1 : k->o->path;
     d->weights_sha = sha256(k->weights);
     d->weights_mode = k->o->weights_mode;
-    d->model_sha = k->module->sha;
+    d->model_sha = model_sha(c, k);
     d->toolchain = compiler_version();
     d->build_id = build_id(c, k);
     memcpy(k->info.model_sha, d->model_sha.b, sizeof d->model_sha.b);

@@ -18,6 +18,7 @@ typedef struct {
     const char    *entry;  /* NULL: from the file's name */
     CodegenOptions codegen;
     WeightsMode    weights_mode;
+    bool           hash_model; /* the product says which file it was made from */
     void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
     void *progress_user;
 } CompileOptions;

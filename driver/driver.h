@@ -92,9 +92,10 @@ typedef struct {
     /* what comes out, and where */
     uint32_t    emit; /* set of 1u << PRODUCT_x; 0: what the suffix of the output says */
     const char *output, *entry;
-    bool        weights_file; /* -fweights=file */
-    TextList    dump_code;    /* --dump-code: products beside the output */
-    int64_t     epoch;        /* time of archive members */
+    bool        weights_file;                     /* -fweights=file */
+    uint64_t    max_code, max_weights, max_arena; /* bytes; 0: no limit */
+    TextList    dump_code;                        /* --dump-code: products beside the output */
+    int64_t     epoch;                            /* time of archive members */
 
     /* for the build system */
     bool        depfile, depfile_phony; /* -MD, -MP */
@@ -111,7 +112,7 @@ typedef struct {
 
     /* messages */
     DiagFormat diag_format;
-    bool       verbose;
+    bool       verbose, explain;
 } Options;
 
 /* Fills `o` from the arguments after the program's name; `o->command` stays NULL when there is no
@@ -149,7 +150,7 @@ bool help_print(Diags *d, const Options *o, StrBuf *out);
 
 /* ---- progress.c ------------------------------------------------------------------------------------ */
 
-/* A line on stderr that says what is going on: `[ 3/54] codegen  1.2 s`.  Silent unless stderr is
+/* A line on stderr that says what is going on: `[3/7] kernels  1.2 s`.  Silent unless stderr is
  * a terminal that can rewrite a line.  Not for two threads at once. */
 Progress *progress_new(Arena *a);
 /* `total` 0: not known.  `step` is kept, not copied. */

@@ -2,13 +2,20 @@
  */
 #include "driver/job.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 static void show_progress(void *user, const char *step, uint32_t done, uint32_t total)
 {
-    progress_step(((Driver *)user)->progress, step, done, total);
+    Driver *driver = user;
+
+    if (driver->opt.verbose)
+        fprintf(stderr, "tvmcc: %s\n", step);
+    else
+        progress_step(driver->progress, step, done, total);
 }
 
 static bool is_device(Arena *a, const char *target)
@@ -18,23 +25,31 @@ static bool is_device(Arena *a, const char *target)
     return b && b->kind != KIND_LLVM;
 }
 
-/* The target string from --target and the cc-like pieces. */
-static const char *target_text(Driver *driver, const char *fallback)
+/* The parts of --target come in order, joined as `opencl, llvm`; the cc-like pieces are about the
+ * last of them, the host of a device. */
+const char *job_target(Driver *driver, const char *fallback)
 {
     const Options *o = &driver->opt;
     StrBuf         s = strbuf(driver->arena);
+    bool           given = o->targets.n || o->mtriple || o->mcpu || o->mattr;
 
-    if (!o->targets.n && !o->mtriple && !o->mcpu && !o->mattr) {
-        str_add(&s, fallback);
-    } else {
-        str_add(&s, o->targets.n ? o->targets.at[0] : "llvm");
-    }
-    if (is_device(driver->arena, s.at)) { /* the pieces are about the host */
-        if (o->host || o->mtriple || o->mcpu || o->mattr)
+    str_add(&s, o->targets.n ? o->targets.at[0] : given ? "llvm" : fallback);
+    for (uint32_t i = 1; i < o->targets.n; i++)
+        str_printf(&s, ", %s", o->targets.at[i]);
+    if (is_device(driver->arena, s.at)) {
+        bool host = strchr(s.at, ',');
+        if (host && o->host)
+            diag_error(driver->diags, E_USAGE, NO_LOC, "two hosts, '%s' and '%s'", s.at, o->host);
+        if (!host && (o->host || o->mtriple || o->mcpu || o->mattr || o->fast_math || !o->winograd))
             str_printf(&s, ", %s", o->host ? o->host : "llvm");
-    } else if (o->host) {
-        diag_error(driver->diags, E_USAGE, NO_LOC,
-                   "--host is for targets that are devices, such as opencl");
+    } else {
+        if (o->host)
+            diag_error(driver->diags, E_USAGE, NO_LOC,
+                       "--host is for targets that are devices, such as opencl");
+        if (o->targets.n > 1)
+            diag_error(driver->diags, E_USAGE, NO_LOC,
+                       "'%s' is not a device: only a device takes a second target",
+                       o->targets.at[0]);
     }
     if (o->mtriple)
         str_printf(&s, " -mtriple=%s", o->mtriple);
@@ -42,6 +57,10 @@ static const char *target_text(Driver *driver, const char *fallback)
         str_printf(&s, " -mcpu=%s", o->mcpu);
     if (o->mattr)
         str_printf(&s, " -mattr=%s", o->mattr);
+    if (o->fast_math)
+        str_add(&s, " -fast-math=1");
+    if (!o->winograd)
+        str_add(&s, " -winograd=0");
     return s.at;
 }
 
@@ -59,9 +78,10 @@ bool job_start(Driver *driver, Job *job, const char *target)
                           .import = {.nshapes = o->shapes.n,
                                      .ndims = o->dims.n,
                                      .shapes = o->shapes.at,
-                                     .dims = o->dims.at},
+                                     .dims = o->dims.at,
+                                     .weights = o->weights},
                           .passes = o->pass,
-                          .target = target_text(driver, target),
+                          .target = job_target(driver, target),
                           .entry = o->entry,
                           .weights_mode = o->weights_file ? WEIGHTS_FILE : WEIGHTS_EMBED,
                           .progress = show_progress,
@@ -70,7 +90,7 @@ bool job_start(Driver *driver, Job *job, const char *target)
         k->passes.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     k->codegen = (CodegenOptions){.pic = o->pic, .jobs = k->passes.jobs, .verbose = o->verbose};
     compile_start(job->c, &job->k, k);
-    return true;
+    return !diag_errors(driver->diags);
 }
 
 bool job_is_product(const char *path)
@@ -104,4 +124,54 @@ size_t job_code_bytes(Job *job)
     job->k.seconds[3] = kept;
     audit_object(c->diags, c->arena, job->k.entry, object, &rules, &report);
     return report.code;
+}
+
+/* Executable sections of an ELF file. */
+static size_t code_of(Driver *driver, Bytes file)
+{
+    ElfFile  elf;
+    uint64_t n = 0;
+
+    if (!elf_read(driver->diags, driver->arena, driver->opt.inputs.at[0], file, &elf))
+        return 0;
+    for (uint32_t i = 0; i < elf.nsections; i++)
+        if (elf.sections[i].flags & 4)
+            n += elf.sections[i].size; /* SHF_EXECINSTR */
+    return n;
+}
+
+size_t job_product_code_bytes(Driver *driver, const char *path)
+{
+    Bytes       file;
+    Member     *members;
+    uint32_t    n;
+    struct stat st;
+
+    if (stat(path, &st) || S_ISDIR(st.st_mode) || !file_map(driver->diags, path, &file))
+        return 0;
+    if (str_ends(path, ".so"))
+        return code_of(driver, file);
+    if (!pack_read(driver->diags, driver->arena, path, file, (uint64_t)1 << 40, &members, &n))
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (str_ends(members[i].path, ".so"))
+            return code_of(driver, members[i].data);
+    return 0;
+}
+
+void job_explain(const PlanKernel *kernel)
+{
+    fprintf(stderr, "@%s: %s\n", kernel->func->name,
+            kernel->rule ? kernel->rule : "no rule: its loops are as they come");
+    for (const char *line = kernel->refused; line && *line;) {
+        size_t n = strcspn(line, "\n");
+        fprintf(stderr, "    %.*s\n", (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+bool job_readable(Driver *driver, const char *path)
+{
+    return access(path, R_OK) == 0 ||
+           diag_error(driver->diags, E_IO, NO_LOC, "cannot read '%s': %s", path, strerror(errno));
 }

@@ -14,8 +14,16 @@ typedef struct {
 
 /* From the command line; `target` is what counts when it names none. */
 bool job_start(Driver *driver, Job *job, const char *target);
+/* The target string of the command line, `fallback` if it says nothing about the target. */
+const char *job_target(Driver *driver, const char *fallback);
 /* A library or an archive, rather than a model file. */
 bool job_is_product(const char *path);
+/* Whether a product is there at all; else E_IO. */
+bool job_readable(Driver *driver, const char *path);
+/* Which rule a kernel got, and why others did not fit, on standard error. */
+void job_explain(const PlanKernel *kernel);
+/* Bytes of machine code of a shared library or archive; 0: not found. */
+size_t job_product_code_bytes(Driver *driver, const char *path);
 /* Bytes of machine code, by compiling once more to an object. */
 size_t job_code_bytes(Job *job);
 double job_seconds(const Job *job); /* of all steps so far */

@@ -9,9 +9,7 @@
  *
  * The module is Relay, TE if the file is called *.te or -x te says so, or TIR if it is called
  * *.tir, -x tir says so, or the first pass is one over TIR. */
-#include "backends/backend.h"
-#include "driver/driver.h"
-#include "ops/ops.h"
+#include "driver/job.h"
 
 #include <string.h>
 
@@ -89,17 +87,17 @@ static bool opt_te(Ctx *c, const Options *o, const char *path, Bytes text, StrBu
 }
 
 /* --target; without one passes that depend on it change nothing. */
-static bool choose_target(Ctx *c, const Options *o)
+static bool choose_target(Ctx *c, Driver *driver)
 {
-    const char    *text, *name;
+    const char    *text = job_target(driver, ""), *name;
     const Backend *b;
 
-    if (!o->targets.n)
+    if (!*text)
         return true;
-    text = o->targets.at[0];
-    name = arena_printf(c->scratch, "%.*s", (int)strcspn(text, " "), text);
-    if (!(b = backend_find(name)))
-        return diag_error(c->diags, E_TARGET, NO_LOC, "there is no target '%s'", name);
+    name = arena_printf(c->scratch, "%.*s", (int)strcspn(text, " ,"), text);
+    b = backend_find(name);
+    if (!b)
+        b = backend_of(KIND_LLVM); /* a triple, or JSON */
     c->target = b->parse_target(c, text);
     return c->target != NULL;
 }
@@ -123,7 +121,7 @@ int cmd_opt(Driver *driver)
         return 1;
     diag_source(driver->diags, path, text);
     c = driver->c = ctx_new(driver->arena, driver->diags, op_table);
-    ok = choose_target(c, o);
+    ok = choose_target(c, driver);
     if (ok && is_te(o, path))
         ok = opt_te(c, o, path, text, &out);
     else if (ok)

@@ -32,6 +32,7 @@ typedef struct {
     const ImportDim   *dims;
     uint32_t           nvalues;
     const ImportValue *values;
+    const char        *weights; /* file of the constants of a module in text; NULL: beside it */
 } ImportOptions;
 
 /* Files that were read, the model first: for depfiles. */

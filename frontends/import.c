@@ -65,6 +65,11 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
         return NULL;
     if (!(f = choose(c, path, format, file)))
         return NULL;
+    if (o && o->weights && f->import != relay_import)
+        return error_at(
+            c, E_USAGE, NO_LOC,
+            "files of the format '%s' name their weights themselves: --weights is for Relay",
+            f->name);
     if (!files)
         files = &unread;
     vec_push(c->arena, files, path);

@@ -34,6 +34,8 @@ typedef struct {
     const Func   *func;
     const TeFunc *te;       /* what it computes */
     const char   *schedule; /* text of the steps */
+    const char   *rule;     /* of schedules.def; NULL: none, the loops are as they come */
+    const char   *refused;  /* what rules before it said, a line each; NULL: nothing */
     int64_t       macs;
 } PlanKernel;
 

@@ -166,7 +166,7 @@ static bool run_tool(Diags *d, Arena *a, Args *args, bool verbose)
 
 bool link_shared(Diags *d, Arena *a, const LinkJob *job)
 {
-    const char *output = arena_printf(a, "%s.%ld.tmp", job->output, (long)getpid());
+    const char *output = NULL;
     Args        args = {0};
     bool        driver, ok;
     Bytes       bytes;
@@ -178,9 +178,11 @@ bool link_shared(Diags *d, Arena *a, const LinkJob *job)
                      "and link it elsewhere");
         return false;
     }
+    if (!(output = file_temporary(d, a, job->output, 0777)))
+        return false;
     add_options(a, job, &args, driver, output);
     ok = run_tool(d, a, &args, job->verbose) && file_read(d, a, output, &bytes) &&
          file_write_mode(d, job->output, bytes, 0755);
-    unlink(output);
+    file_drop(output);
     return ok;
 }

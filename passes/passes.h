@@ -37,7 +37,7 @@ typedef struct {
     const char *passes; /* "a,b,c" instead of the pipeline, or NULL */
     const char *stop_after;
     const char *print_after; /* "all" or a name; to stderr */
-    bool        verify_each, time_passes, explain;
+    bool        verify_each, time_passes;
     uint32_t    jobs;
 } PassOptions;
 
@@ -52,8 +52,9 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
  * argument is a constant is marked so, which lets schedules repack it; results get the halos of the
  * call's type. */
 const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const char *name);
-/* The schedule rule that fits, applied; the unscheduled nest at -O0 or when all rules refuse. */
+/* The schedule rule that fits, applied; the unscheduled nest at -O0 or when all rules refuse.
+ * `rule` and `refused` are for PlanKernel. */
 Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,
-                       const PassOptions *o);
+                       const PassOptions *o, const char **rule, const char **refused);
 
 #endif

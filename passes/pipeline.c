@@ -30,6 +30,11 @@ static void *unknown_pass(Ctx *c, const char *name, PassLevel level)
     return NULL;
 }
 
+static bool names_pass(Ctx *c, const char *name, PassLevel level)
+{
+    return !name || pass_find(name) || unknown_pass(c, name, level);
+}
+
 /* The pipeline of -O at one level. */
 static bool pipeline_of(const PassOptions *o, PassLevel level, PassList *out)
 {
@@ -46,6 +51,9 @@ static bool choose(Ctx *c, const PassOptions *o, PassLevel level, PassList *out)
     const char *s = o->passes;
 
     out->n = 0;
+    if (!names_pass(c, o->stop_after, level) ||
+        (o->print_after && strcmp(o->print_after, "all") && !names_pass(c, o->print_after, level)))
+        return false;
     if (!s)
         return pipeline_of(o, level, out);
     while (*s) {
@@ -125,7 +133,7 @@ const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
         return NULL;
     for (uint32_t i = 0; m && i < list.n; i++) {
         m = run_graph_pass(c, m, list.at[i], o);
-        if (wanted(o->stop_after, list.at[i]->name))
+        if (o->stop_after && !strcmp(o->stop_after, list.at[i]->name))
             break;
     }
     return m;
@@ -174,7 +182,7 @@ const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o
         return NULL;
     for (uint32_t i = 0; m && i < list.n; i++) {
         m = run_tir_pass(c, m, list.at[i], o);
-        if (wanted(o->stop_after, list.at[i]->name))
+        if (o->stop_after && !strcmp(o->stop_after, list.at[i]->name))
             break;
     }
     return m;

@@ -698,8 +698,10 @@ static bool json_words(Words *w, const char *p, StrBuf *out)
         } else if (!strchr(" \t\n:,", *p))
             break;
     }
-    if (*p == '}')
+    if (*p == '}') {
+        str_add(out, p + 1); /* options that follow */
         return true;
+    }
     bad(w, "this JSON does not parse at", *p ? p : "its end");
     return false;
 }

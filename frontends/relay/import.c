@@ -29,9 +29,9 @@ const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOpt
     Bytes       data = {0};
     const char *beside;
 
-    (void)o;
-    beside = intern_printf(c->strings, "%s.consts", path);
-    if (access(beside, R_OK) == 0) {
+    beside =
+        o->weights ? intern(c->strings, o->weights) : intern_printf(c->strings, "%s.consts", path);
+    if (o->weights || access(beside, R_OK) == 0) {
         if (!file_map(c->diags, beside, &data))
             return NULL;
         vec_push(c->arena, files, beside);

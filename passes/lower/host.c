@@ -337,7 +337,8 @@ static const PlanKernel *plan_kernels(Kernels *k, int64_t *macs)
         if (from->sched)
             sched_print(from->sched, &text);
         out[i] = (PlanKernel){from->calls, from->flat, from->sched ? from->sched->te : NULL,
-                              text.at, from->macs};
+                              text.at,     from->rule, from->refused,
+                              from->macs};
         *macs += from->macs * (int64_t)from->calls;
     }
     return out;

@@ -44,10 +44,11 @@ static const Op *anchor_of(Ctx *c, const Expr *primitive, const char **name)
 }
 
 Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,
-                       const PassOptions *o)
+                       const PassOptions *o, const char **rule, const char **refused)
 {
-    const char *why = NULL, *rule = NULL;
+    const char *why = NULL, *first = NULL;
     Sched      *chosen = NULL;
+    StrBuf      all = strbuf(c->arena);
 
     for (uint32_t i = 0; o->opt_level > 0 && i < schedule_count; i++) {
         const ScheduleRow *row = &schedule_table[i];
@@ -59,14 +60,17 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
         row->rule(s);
         if (!s->refusal) {
             chosen = s;
+            *rule = row->name;
             break;
         }
         if (!why)
-            why = s->refusal, rule = row->name;
+            why = s->refusal, first = row->name;
+        str_printf(&all, "%s does not fit: %s\n", row->name, s->refusal);
     }
     if (why)
         diag_warn(c->diags, W_SCHEDULE_REFUSED, te->loc, "rule %s does not fit kernel '%s': %s",
-                  rule, te->name, why);
+                  first, te->name, why);
+    *refused = all.n ? all.at : NULL;
     return chosen ? chosen : sched_new(c, t, te);
 }
 
@@ -88,7 +92,8 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
         found->calls++;
         return found;
     }
-    Sched *s = schedule_kernel(c, te, anchor, k->target, k->o);
+    const char *rule = NULL, *refused = NULL;
+    Sched      *s = schedule_kernel(c, te, anchor, k->target, k->o, &rule, &refused);
     if (!s || !s->f)
         return NULL;
     char hex[65];
@@ -107,6 +112,8 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
     Kernel *fresh = NEW(c->arena, Kernel);
     *fresh = (Kernel){.nest = func_new(c, f),
                       .sched = s,
+                      .rule = rule,
+                      .refused = refused,
                       .nin = te->nparams,
                       .nout = te->nouts,
                       .calls = 1,

@@ -17,8 +17,9 @@ typedef struct Kernel {
     const Func *nest;   /* scheduled */
     const Func *flat;   /* after the TIR passes; device: the first part */
     uint32_t nlaunches; /* on a device target: the parts of `flat`, launched in order; all have */
-    const Func *const *launches; /* its parameters */
-    const Sched       *sched;    /* NULL: none */
+    const Func *const *launches;       /* its parameters */
+    const Sched       *sched;          /* NULL: none */
+    const char        *rule, *refused; /* as PlanKernel has them */
     uint32_t nin, nout; /* pointer parameters that the program passes; more follow for scratch */
     uint64_t calls;
     int64_t  macs;

@@ -424,7 +424,9 @@ static void run_model(const char *text, int level)
             continue;
         const TeFunc *te = te_of_func(c, call->kids[0], call, "kernel");
         CHECK(te != NULL);
-        Sched *s = te ? schedule_kernel(c, te, anchor(call->kids[0]), native, &o) : NULL;
+        const char *rule = NULL, *refused = NULL;
+        Sched      *s =
+            te ? schedule_kernel(c, te, anchor(call->kids[0]), native, &o, &rule, &refused) : NULL;
         if (!s || !through_passes(s, true)) {
             CHECK(!"a kernel differs");
             printf("at -O%d: %s\n", level, text);
