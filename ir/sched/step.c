@@ -318,7 +318,7 @@ static size_t line_length(const char *p, const char *end)
 
 bool sched_parse(Ctx *c, const char *file, Bytes text, Sched *s)
 {
-    const char *p = (const char *)text.at, *end = p + text.n;
+    const char *p = text.n ? (const char *)text.at : "", *end = p + text.n;
     uint32_t    line = 1;
 
     while (p < end) {

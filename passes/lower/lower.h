@@ -11,6 +11,12 @@
 
 #include "passes/passes.h"
 
+/* ---- te_of_func.c ---- */
+
+/* The tensors of a type in order, through tuples: how many, and appended to out[*n]. */
+uint32_t type_tensors(const Type *t);
+void     type_flatten(const Type *t, const Type **out, uint32_t *n);
+
 /* ---- kernels.c ---- */
 
 typedef struct Kernel {

@@ -53,27 +53,6 @@ static void touch(Program *p, Slot *s)
         s->last = p->at;
 }
 
-static uint32_t count_tensors(const Type *t)
-{
-    uint32_t n = 0;
-
-    if (t->kind == TYPE_TENSOR)
-        return 1;
-    for (uint32_t i = 0; i < t->n; i++)
-        n += count_tensors(t->parts[i]);
-    return n;
-}
-
-static void flat_types(const Type *t, const Type **out, uint32_t *n)
-{
-    if (t->kind == TYPE_TENSOR) {
-        out[(*n)++] = t;
-        return;
-    }
-    for (uint32_t i = 0; i < t->n; i++)
-        flat_types(t->parts[i], out, n);
-}
-
 static Values *values_new(Program *p, uint32_t n)
 {
     Values *v = NEW(p->c->arena, Values);
@@ -200,9 +179,9 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
     if (in.n != k->nin)
         BUG("kernel %s takes %u tensors, its call has %u", k->nest->name, k->nin, in.n);
     Item        *it = item_new(p, s, ITEM_CALL, e->loc);
-    uint32_t     nout = count_tensors(e->type), n = 0;
+    uint32_t     nout = type_tensors(e->type), n = 0;
     const Type **types = NEW_ARRAY(c->arena, const Type *, nout + 1);
-    flat_types(e->type, types, &n);
+    type_flatten(e->type, types, &n);
     it->kernel = k;
     it->in = in.at;
     it->nin = in.n;
@@ -266,9 +245,9 @@ static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Value
     it->nin = 1;
     it->in = DUP_ARRAY(c->arena, &cond->at[0], 1);
     touch(p, cond->at[0].slot);
-    uint32_t     nout = count_tensors(e->type), n = 0;
+    uint32_t     nout = type_tensors(e->type), n = 0;
     const Type **types = NEW_ARRAY(c->arena, const Type *, nout + 1);
-    flat_types(e->type, types, &n);
+    type_flatten(e->type, types, &n);
     *out = values_new(p, nout);
     for (uint32_t i = 0; i < nout; i++)
         (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], "if"), types[i]};
@@ -315,8 +294,8 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
         const Values *k = lookup(s, e->kids[0]);
         uint32_t      at = 0;
         for (uint32_t i = 0; i < e->u.index; i++)
-            at += count_tensors(e->kids[0]->type->parts[i]);
-        v = values_new(p, count_tensors(e->type));
+            at += type_tensors(e->kids[0]->type->parts[i]);
+        v = values_new(p, type_tensors(e->type));
         for (uint32_t i = 0; i < v->n; i++)
             v->at[i] = k->at[at + i];
         break;

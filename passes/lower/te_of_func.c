@@ -6,32 +6,32 @@
  * Each call's compute function (ops/) is run over the tensors of its operands; tuples are lists of
  * tensors.  Parameters are named by position, and the second operand of the heavy operator %w: the
  * names schedule rules use. */
-#include "passes/passes.h"
+#include "passes/lower/lower.h"
 
 typedef struct {
     uint32_t             n;
     const Tensor *const *at;
 } Tensors;
 
-static uint32_t count_tensors(const Type *t)
+uint32_t type_tensors(const Type *t)
 {
     uint32_t n = 0;
 
     if (t->kind == TYPE_TENSOR)
         return 1;
     for (uint32_t i = 0; i < t->n; i++)
-        n += count_tensors(t->parts[i]);
+        n += type_tensors(t->parts[i]);
     return n;
 }
 
-static void flat_types(const Type *t, const Type **out, uint32_t *n)
+void type_flatten(const Type *t, const Type **out, uint32_t *n)
 {
     if (t->kind == TYPE_TENSOR) {
         out[(*n)++] = t;
         return;
     }
     for (uint32_t i = 0; i < t->n; i++)
-        flat_types(t->parts[i], out, n);
+        type_flatten(t->parts[i], out, n);
 }
 
 static Tensors one(Ctx *c, const Tensor *t)
@@ -61,9 +61,9 @@ static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
     if (!op || !op->compute)
         return error_at(c, E_PASS, e->loc, "'%s' has no compute definition and was not expanded",
                         op ? op->text : "call");
-    uint32_t n = 0, nout = count_tensors(e->type), k = 0;
+    uint32_t n = 0, nout = type_tensors(e->type), k = 0;
     for (uint32_t i = 0; i < call_nargs(e); i++)
-        n += count_tensors(call_arg(e, i)->type);
+        n += type_tensors(call_arg(e, i)->type);
     const Tensor **in = NEW_ARRAY(c->arena, const Tensor *, n + 1);
     const Type   **tin = NEW_ARRAY(c->arena, const Type *, n + 1);
     const Type   **to = NEW_ARRAY(c->arena, const Type *, nout + 1);
@@ -77,9 +77,9 @@ static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
     }
     k = 0;
     for (uint32_t i = 0; i < call_nargs(e); i++)
-        flat_types(call_arg(e, i)->type, tin, &k);
+        type_flatten(call_arg(e, i)->type, tin, &k);
     k = 0;
-    flat_types(e->type, to, &k);
+    type_flatten(e->type, to, &k);
     OpCall call = {op,    e->u.attrs ? e->u.attrs : op->attrs ? attrs_new(c, op->attrs) : NULL,
                    n,     nout,
                    tin,   to,
@@ -105,10 +105,10 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
     }
     for (uint32_t i = 0; i < np; i++) {
         const Expr    *p = func_param(primitive, i);
-        uint32_t       n = count_tensors(p->type), k = 0;
+        uint32_t       n = type_tensors(p->type), k = 0;
         const Type   **types = NEW_ARRAY(c->arena, const Type *, n + 1);
         const Tensor **at = NEW_ARRAY(c->arena, const Tensor *, n + 1);
-        flat_types(p->type, types, &k);
+        type_flatten(p->type, types, &k);
         bool constant = call && call_arg(call, i)->kind == EXPR_CONST;
         for (uint32_t j = 0; j < n; j++) {
             const char *label = p == weight ? "w" : intern_printf(c->strings, "p%u", params.n);
@@ -147,8 +147,8 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
             if (!k)
                 return error_at(c, E_PASS, e->loc, "a projection of something that is no tuple");
             for (uint32_t j = 0; j < e->u.index; j++)
-                at += count_tensors(e->kids[0]->type->parts[j]);
-            v = (Tensors){count_tensors(e->type), k->at + at};
+                at += type_tensors(e->kids[0]->type->parts[j]);
+            v = (Tensors){type_tensors(e->type), k->at + at};
             break;
         }
         case EXPR_CALL:
@@ -177,7 +177,7 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
     const Type   **out = NEW_ARRAY(c->arena, const Type *, res->n + 1);
     uint32_t       n = 0;
     if (call)
-        flat_types(call->type, out, &n);
+        type_flatten(call->type, out, &n);
     for (uint32_t i = 0; i < n; i++)
         if (out[i]->halo)
             te_set_halo(res->at[i], out[i]->halo);

@@ -18,5 +18,5 @@ trap 'rm -rf "$found" "$log"' EXIT
 "$fuzzer" -seed=1 -max_total_time="${FUZZ_SECONDS:-60}" -timeout=20 -rss_limit_mb=2048 \
     -artifact_prefix="build/fuzz/$name-" "$found" "tests/fuzz/corpus/$name" >"$log" 2>&1
 status=$?
-if [ $status = 0 ]; then tail -n 1 "$log"; else tail -n 60 "$log"; fi
+if [ $status = 0 ]; then tail -n 1 "$log"; else grep -vE '^#[0-9]+\s+(NEW|REDUCE)' "$log" | tail -n 60; fi
 exit $status
