@@ -285,8 +285,8 @@ bool     module_same(Ctx *c, const Module *a, const Module *b);
 
 /* ---- text ------------------------------------------------------------------------------------------- */
 
-/* docs/ir/relay.md.  Canonical: print(parse(print(m))) == print(m) byte for byte.  Constants over 16
- * bytes print as sha256; their data go to and come from a side file (`relay_consts`). */
+/* docs/ir/relay.md.  Canonical: print(parse(print(m))) == print(m) byte for byte.  Constants over
+ * 16 bytes print as sha256; their data go to and come from a side file (`relay_consts`). */
 typedef struct {
     bool locs;  /* print loc("file":node) */
     bool types; /* print // Tensor[..] after each statement */

@@ -4,10 +4,9 @@
  *     -> the same with, first,  for %c<8 { %y[0,%c,-1,..] = 0  %y[0,%c,56,..] = 0  .. }
  *
  * Cells outside the interior hold the halo's value whenever the producer has finished
- * (docs/ir/te.md); memory of the arena is reused, so this happens in every run.  Border and interior
- * are disjoint: in a parallel kernel every thread fills its share without a barrier.  An alloc with
- * a halo is filled where it begins.  Runs after spmd.
- * Cost: one walk. */
+ * (docs/ir/te.md); memory of the arena is reused, so this happens in every run.  Border and
+ * interior are disjoint: in a parallel kernel every thread fills its share without a barrier.  An
+ * alloc with a halo is filled where it begins.  Runs after spmd. Cost: one walk. */
 #include "passes/passes.h"
 
 #include <string.h>
