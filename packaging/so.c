@@ -174,7 +174,7 @@ bool link_shared(Diags *d, Arena *a, const LinkJob *job)
     if (!choose_tool(a, job, &args, &driver)) {
         diag_error(d, E_NO_TOOL, NO_LOC, "no linker for '%s' is on this machine",
                    job->cc ? job->cc : job->triple);
-        diag_hint(d, "install a C compiler or ld.lld, name one with --cc=, or make an object (-c) "
+        diag_hint(d, "install a C compiler or ld.lld, or make an object (-c) "
                      "and link it elsewhere");
         return false;
     }
