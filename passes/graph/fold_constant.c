@@ -6,7 +6,8 @@
  * A node is foldable if it is a constant, or a call, tuple or field of foldable ones; the pass
  * evaluates the largest foldable expressions, all of a module in one call of the evaluator
  * (c->eval), so that a compiling evaluator compiles once.  A result that is much larger than what
- * it was computed from (zeros, tile) is left as a call, because it would only fill the weights.
+ * it was computed from (zeros, tile) is left as a call, because it would only fill the weights
+ * (Winograd's weights are worth it).
  * `shape_of` a static type is a constant whatever its operand; `if` on a constant is its branch.
  *
  * Cost: two walks, and the evaluation. */
@@ -93,7 +94,8 @@ static void choose(Ctx *c, Fold *f, const Expr *e)
     if (k->foldable && e->kind != EXPR_TUPLE) {
         uint64_t bytes = type_bytes(e->type);
 
-        if (bytes <= SMALL_RESULT || bytes / 2 <= k->bytes) {
+        if (bytes <= SMALL_RESULT || bytes / 2 <= k->bytes ||
+            call_is(e, "nn.contrib_conv2d_winograd_weight_transform")) {
             vec_push(c->scratch, &f->roots, e);
             return;
         }

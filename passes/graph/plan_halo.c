@@ -62,7 +62,7 @@ static bool some_padding(Ints pad)
 }
 
 /* Padding of a call's first operand, and its fill; false: none. */
-static bool padding_of(const Expr *e, Ints *pad, bool *zeros)
+static bool padding_of(Ctx *c, const Expr *e, Ints *pad, bool *zeros)
 {
     const Type *t = e->type;
 
@@ -72,6 +72,18 @@ static bool padding_of(const Expr *e, Ints *pad, bool *zeros)
     if (call_is(e, "nn.conv2d")) {
         *pad = ATTRS_OF(Conv2dAttrs, e)->padding;
         return strncmp(ATTRS_OF(Conv2dAttrs, e)->data_layout, "NCHW", 4) == 0 && some_padding(*pad);
+    }
+    if (call_is(e, "nn.contrib_conv2d_winograd_without_weight_transform")) {
+        const Conv2dWinogradAttrs *a = ATTRS_OF(Conv2dWinogradAttrs, e);
+        int64_t                   *at = DUP_ARRAY(c->scratch, a->padding.at, 4), y;
+
+        for (uint32_t i = 0; i < 2; i++) { /* whole tiles */
+            if (!type_dim(t, i + 2, &y))
+                return false;
+            at[i + 2] += (y + a->tile_size - 1) / a->tile_size * a->tile_size - y;
+        }
+        *pad = (Ints){4, at};
+        return some_padding(*pad);
     }
     if (call_is(e, "nn.max_pool2d") || call_is(e, "nn.avg_pool2d")) {
         const Pool2dAttrs *a = ATTRS_OF(Pool2dAttrs, e);
@@ -100,7 +112,7 @@ static void wish(Ctx *c, Map *wishes, const Expr *user)
 
         if (!call_op(user) || is_view(user))
             w->barred = true;
-        if (i != 1 || !padding_of(user, &pad, &zeros))
+        if (i != 1 || !padding_of(c, user, &pad, &zeros))
             continue;
         if (zeros) {
             w->zeros = true;

@@ -36,7 +36,7 @@ static const Op *anchor_of(Ctx *c, const Expr *primitive, const char **name)
         if (!best || rank(op->fusion) > rank(best->fusion))
             best = op;
         const char *stem = strrchr(op->text, '.') ? strrchr(op->text, '.') + 1 : op->text;
-        if (text.n + strlen(stem) < 48)
+        if (text.n + strlen(stem) < 72)
             str_printf(&text, "%s%s", text.n ? "_" : "", stem);
     }
     *name = intern(c->strings, text.n ? text.at : "kernel");
