@@ -175,7 +175,6 @@ bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint3
 
     add(a, &m, arena_printf(a, "include/%s.h", e), b->header);
     add(a, &m, "include/tvmcc/abi.h", abi_header());
-    add(a, &m, arena_printf(a, "lib/%s/%s.o", triple, e), b->object);
     add(a, &m, arena_printf(a, "lib/%s/lib%s.a", triple, e), b->library);
     add(a, &m, arena_printf(a, "lib/%s/lib%s.so", triple, e), b->shared);
     if (b->shared.n)

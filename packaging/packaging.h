@@ -165,12 +165,12 @@ typedef struct {
     const char      *version; /* of the bundle; NULL: "0" */
     int64_t          epoch;   /* time in the bill of materials */
     const ModelDesc *desc;
-    Bytes         object, library, shared; /* .o inside the .a; lib<m>.a, lib<m>.so; may be empty */
-    Bytes         header, metadata;
-    Bytes         weights; /* a weights file; empty when embedded */
-    Bytes         relay;   /* text of the model; may be empty */
-    uint32_t      nextra;
-    const Member *extra; /* device/..., tuning/..., reports/...: paths below the top folder */
+    Bytes            library, shared; /* lib<m>.a, lib<m>.so; may be empty */
+    Bytes            header, metadata;
+    Bytes            weights; /* a weights file; empty when embedded */
+    Bytes            relay;   /* text of the model; may be empty */
+    uint32_t         nextra;
+    const Member    *extra; /* device/..., tuning/..., reports/...: paths below the top folder */
 } Bundle;
 
 /* The text of tvmcc/abi.h this compiler was built with. */
