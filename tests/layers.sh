@@ -25,6 +25,7 @@ check() {
 
 check base
 check formats base
+check manifest base
 check ir base
 check ops ir base
 check schedules ops ir base
@@ -32,7 +33,7 @@ check passes schedules ops ir base
 check frontends formats ops ir base
 check backends ir base
 check packaging backends formats ir base
-check driver packaging backends frontends passes schedules ops ir formats base runtime
+check driver manifest packaging backends frontends passes schedules ops ir formats base runtime
 check runtime include
 
 # Frontends never see each other, nor do backends.
