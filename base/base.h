@@ -4,7 +4,8 @@
  * strings are the same pointer; errors are collected in a `Diags` and printed by the driver;
  * files are mapped for reading and written atomically.  Out of memory is the only longjmp.
  *
- *   arena.c vec.c map.c str.c hash.c    memory, containers, text, hashes
+ *   arena.c vec.c map.c str.c           memory, containers, text
+ *   hash.c sha256.c                     hashes, integers
  *   diag.c diag.def                     errors, warnings, notes and hints, each with its code
  *   reader.c writer.c                   bounds-checked bytes in, atomic files out
  */
@@ -107,12 +108,18 @@ typedef struct {
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* in memory only, never stored */
 uint64_t hash_mix(uint64_t a, uint64_t b);
-Sha256   sha256(Bytes data); /* FIPS 180-4 */
+
+/* ---- sha256.c ---------------------------------------------------------------------------------- */
+
+typedef enum { SHA256_SCALAR, SHA256_X86, SHA256_ARM } Sha256Path;
 typedef struct Sha256Ctx {
-    uint32_t h[8];
-    uint64_t bytes;
-    uint8_t  block[64];
+    uint32_t   h[8];
+    uint64_t   bytes;
+    uint8_t    block[64];
+    Sha256Path path; /* by which instructions; sha256_init takes the fastest there are */
 } Sha256Ctx;
+bool   sha256_has(Sha256Path path); /* on this processor */
+Sha256 sha256(Bytes data);          /* FIPS 180-4 */
 void   sha256_init(Sha256Ctx *c);
 void   sha256_add(Sha256Ctx *c, const void *p, size_t n);
 Sha256 sha256_end(Sha256Ctx *c);

@@ -7,6 +7,14 @@
 #define UNUSED __attribute__((unused))
 #define FALLTHROUGH __attribute__((fallthrough))
 
+/* A function compiled for more than the baseline; its caller has asked the processor. */
+#define TARGET_FEATURES(list) __attribute__((target(list)))
+#if defined(__clang__)
+#define TARGET_ARM_SHA2 "sha2"
+#else
+#define TARGET_ARM_SHA2 "+crypto"
+#endif
+
 /* 1 in a build with AddressSanitizer. */
 #if defined(__SANITIZE_ADDRESS__)
 #define WITH_ASAN 1
