@@ -1,0 +1,387 @@
+/* tvmcc profile: where the time of a model goes, kernel by kernel, against what the machine can do.
+ *
+ * The instrument callback of tvmcc_params takes the time before and after every step; a step's time
+ * is that of its slowest part, and the median over the runs counts.  Beside it stand two limits
+ * measured in this process: multiply-adds a second of a loop that keeps all accumulators in
+ * registers (made by our own code generator for the model's target), and the bytes a second at
+ * which memory of the model's size is read.  A kernel's bound is the larger of the times that its
+ * multiply-adds and its operands need at these rates (the roofline).
+ *
+ * A product carries no plan: its steps have numbers instead of names, and times alone.  A model so
+ * small that it has no parallel region tells of no steps: the run is one row. */
+#include "driver/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    uint32_t nsteps, nruns, run, parts;
+    double  *begin;     /* by part, of the step that it is in */
+    double  *took;      /* [step][run], seconds: the slowest part */
+    double  *part_took; /* [part][step], of this run */
+} Watch;
+
+typedef struct {
+    const char *name;
+    uint32_t    calls;
+    double      median, min;  /* seconds of all calls of a run */
+    double      flops, bytes; /* of all calls of a run */
+} Row;
+
+typedef struct {
+    Session  s;
+    Watch    w;
+    uint32_t nrows;
+    Row     *rows;
+    double   total, wall;     /* seconds: sum of the steps, and a run without watching */
+    double   peak, bandwidth; /* flops and bytes a second of all threads */
+} Profile;
+
+/* ---- watching ---- */
+
+enum { MAX_STEPS = 1 << 16 };
+
+static int32_t watch(void *user, uint32_t event, uint32_t step, uint32_t part)
+{
+    Watch *w = user;
+
+    if (part >= w->parts || step >= w->nsteps)
+        return 0;
+    if (event == TVMCC_EVENT_BEGIN)
+        w->begin[part] = session_now();
+    else
+        w->part_took[part * w->nsteps + step] = session_now() - w->begin[part];
+    return 0;
+}
+
+/* How many steps there are: the largest number that is told. */
+static int32_t count_steps(void *user, uint32_t event, uint32_t step, uint32_t part)
+{
+    uint32_t *n = user;
+
+    (void)event;
+    if (part == 0 && step + 1 > *n && step < MAX_STEPS)
+        *n = step + 1;
+    return 0;
+}
+
+static bool measure_steps(Profile *p)
+{
+    Session *s = &p->s;
+    Arena   *a = s->driver->arena;
+    Watch   *w = &p->w;
+    double  *runs;
+
+    s->params.instrument = count_steps;
+    s->params.instrument_user = &w->nsteps;
+    if (!session_run(s))
+        return false;
+    s->params.instrument = NULL;
+    if (!session_warm_up(s))
+        return false;
+    w->nruns = s->driver->opt.repeat;
+    w->parts = s->params.threads;
+    w->begin = NEW_ARRAY(a, double, w->parts);
+    w->took = NEW_ARRAY(a, double, (size_t)w->nsteps * w->nruns + 1);
+    w->part_took = NEW_ARRAY(a, double, (size_t)w->nsteps * w->parts + 1);
+    runs = NEW_ARRAY(a, double, w->nruns);
+    for (w->run = 0; w->run < w->nruns; w->run++) {
+        double from = session_now();
+        if (!session_run(s))
+            return false;
+        runs[w->run] = session_now() - from;
+        s->params.instrument = watch;
+        s->params.instrument_user = w;
+        memset(w->part_took, 0, sizeof(double) * w->nsteps * w->parts);
+        bool ok = session_run(s);
+        s->params.instrument = NULL;
+        if (!ok)
+            return false;
+        for (uint32_t i = 0; i < w->nsteps; i++)
+            for (uint32_t k = 0; k < w->parts; k++)
+                if (w->part_took[k * w->nsteps + i] > w->took[i * w->nruns + w->run])
+                    w->took[i * w->nruns + w->run] = w->part_took[k * w->nsteps + i];
+    }
+    p->wall = session_median(w->nruns, runs);
+    return true;
+}
+
+/* ---- what the machine can do ---- */
+
+/* Every accumulator of a register tile takes a multiply-add a step; nothing is loaded. */
+static const char peak_text[] =
+    "func @peak kind(kernel) target(\"%s\") (%%x: f32[%u], %%y: f32[%u,%u] written) {\n"
+    "  alloc %%a: f32[%u,%u] @reg {\n"
+    "    for %%i < %u unroll { for %%j < %u vector { %%a[%%i,%%j] = %%x[%%j] } }\n"
+    "    for %%k < 20000 seq {\n"
+    "      for %%i1 < %u unroll { for %%j1 < %u vector {\n"
+    "        %%a[%%i1,%%j1] = %s\n"
+    "      } }\n"
+    "    }\n"
+    "    for %%i2 < %u unroll { for %%j2 < %u vector { %%y[%%i2,%%j2] = %%a[%%i2,%%j2] } }\n"
+    "  }\n"
+    "}\n";
+
+static bool measure_peak(Profile *p)
+{
+    Ctx           *c = p->s.c;
+    const Backend *b = p->s.job.k.backend ? p->s.job.k.backend : backend_of(KIND_LLVM);
+    const Target  *t = c->target ? c->target : b->parse_target(c, "llvm -mcpu=native");
+    uint32_t       lanes, n;
+    StrBuf         text = strbuf(c->arena);
+    PassOptions    o = {.passes = "flatten,unroll,vectorize,promote", .jobs = 1};
+    double         best = 0;
+
+    if (!t || !b->jit || t->host)
+        return true;
+    lanes = t->vector_bytes / 4 ? t->vector_bytes / 4 : 1;
+    n = t->vector_regs > 16 ? 24 : 12;
+    str_printf(&text, peak_text, t->text, lanes, n, lanes, n, lanes, n, lanes, n, lanes,
+               t->has_fma ? "fma(%a[%i1,%j1], %x[%j1], %x[%j1])"
+                          : "%a[%i1,%j1] * %x[%j1] + %x[%j1]",
+               n, lanes);
+    const TirModule *m = tir_parse(c, "peak", (Bytes){(const uint8_t *)text.at, text.n});
+    Jit             *j = m && (m = run_tir_passes(c, m, &o)) ? b->jit(c, m, t) : NULL;
+    if (!j)
+        return false;
+    void (*run)(void *const *, const int64_t *);
+    void *sym = b->jit_symbol(j, "peak");
+    memcpy(&run, &sym, sizeof run);
+    float *memory = aligned_alloc(64, (size_t)(n + 1) * lanes * 4 + 64);
+    void  *buffers[2] = {memory, memory + lanes};
+    for (uint32_t i = 0; memory && i < lanes; i++)
+        memory[i] = 0.5f;
+    for (uint32_t i = 0; memory && sym && i < 40; i++) {
+        double from = session_now();
+        run(buffers, NULL);
+        double rate = 2.0 * 20000 * n * lanes / (session_now() - from);
+        if (rate > best)
+            best = rate;
+    }
+    free(memory);
+    b->jit_free(j);
+    p->peak = best * p->s.params.threads;
+    return true;
+}
+
+/* Reads as many bytes as weights and arena have, eight streams of a word. */
+static void measure_bandwidth(Profile *p)
+{
+    size_t weights = p->s.info->nweights ? p->s.info->weights[0].bytes : 0;
+    size_t n = (weights + p->s.params.arena_bytes) / 64 * 64 + 4096, words = n / 8;
+    const volatile uint64_t *v;
+    uint64_t                *memory = aligned_alloc(64, n), sum = 0;
+    double                   best = 0;
+
+    if (!memory)
+        return;
+    memset(memory, 1, n);
+    v = memory;
+    for (int k = 0; k < 6; k++) {
+        double from = session_now();
+        for (size_t i = 0; i + 64 <= words; i += 64)
+            for (size_t line = 0; line < 64; line += 8)
+                sum += v[i + line]; /* a word of each line moves all of it */
+        double rate = (double)n / (session_now() - from);
+        if (rate > best)
+            best = rate;
+    }
+    memory[0] = sum;
+    free(memory);
+    p->bandwidth = best * p->s.params.threads;
+}
+
+/* ---- from steps to kernels ---- */
+
+typedef struct {
+    Profile *p;
+    uint32_t step;
+} Naming;
+
+static double bytes_of(Ctx *c, const Func *f)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const Buffer *b = f->params[i].buffer;
+        int64_t       elems, origin;
+        if (b && (b->scope == SCOPE_ARENA || b->scope == SCOPE_CONST) &&
+            buffer_size(c, b, &elems, &origin))
+            sum += (double)elems * dtype_bytes(b->dtype);
+    }
+    return sum;
+}
+
+static void add_step(Profile *p, uint32_t step, const char *name, double flops, double bytes)
+{
+    Watch *w = &p->w;
+    Row   *r = NULL;
+
+    for (uint32_t i = 0; i < p->nrows && !r; i++)
+        if (!strcmp(p->rows[i].name, name))
+            r = &p->rows[i];
+    if (!r)
+        *(r = &p->rows[p->nrows++]) = (Row){.name = name};
+    double *took = w->took + (size_t)step * w->nruns, median = session_median(w->nruns, took);
+    r->calls++;
+    r->median += median;
+    r->min += took[0];
+    r->flops += flops;
+    r->bytes += bytes;
+    p->total += median;
+}
+
+static bool name_step(void *user, const Stmt *s)
+{
+    Naming  *n = user;
+    Profile *p = n->p;
+
+    if (s->kind != STMT_CALL && s->kind != STMT_LAUNCH)
+        return true;
+    uint32_t    step = n->step++;
+    const Plan *plan = p->s.job.k.plan;
+    const char *name = s->kind == STMT_CALL ? s->u.call.callee : s->u.launch.kernel;
+    const Func *f = tirmod_find(plan->tir, name);
+    if (step < p->w.nsteps)
+        add_step(p, step, name, f ? 2.0 * (double)f->macs : 0, f ? bytes_of(p->s.c, f) : 0);
+    return true;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const Row *x = a, *y = b;
+
+    return x->median != y->median ? (x->median < y->median ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+static void make_rows(Profile *p)
+{
+    Arena *a = p->s.driver->arena;
+
+    p->rows = NEW_ARRAY(a, Row, p->w.nsteps + 1);
+    if (p->s.compiled) {
+        const TirModule *m = p->s.job.k.plan->tir;
+        Naming           n = {p, 0};
+        TirVisit         v = {.user = &n, .enter = name_step};
+        stmt_visit(m->funcs[m->nfuncs - 1]->body, &v);
+    }
+    for (uint32_t i = 0; !p->s.compiled && i < p->w.nsteps; i++)
+        add_step(p, i, arena_printf(a, "step %u", i), 0, 0);
+    if (!p->w.nsteps) {
+        double macs = p->s.compiled ? (double)p->s.job.k.plan->macs : 0;
+        p->rows[p->nrows++] = (Row){"run", 1, p->wall, p->wall, 2 * macs, 0};
+        p->total = p->wall;
+    }
+    qsort(p->rows, p->nrows, sizeof *p->rows, by_time);
+}
+
+/* ---- the table ---- */
+
+static double ratio(double a, double b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+/* Seconds that the multiply-adds or the operands need at least. */
+static double bound_of(const Profile *p, const Row *r)
+{
+    double compute = ratio(r->flops, p->peak), memory = ratio(r->bytes, p->bandwidth);
+
+    return compute > memory ? compute : memory;
+}
+
+static void print_row(const Profile *p, const Row *r)
+{
+    double bound = bound_of(p, r);
+    bool   by_memory = ratio(r->bytes, p->bandwidth) >= ratio(r->flops, p->peak);
+
+    say(p->s.driver, "%5.1f%% %6u %10.2f %10.2f %8.1f %6.1f%% %8.1f %10.2f %s %5.1f%%  %s\n",
+        100 * ratio(r->median, p->total), r->calls, r->median * 1e6, r->median * 1e6 / r->calls,
+        ratio(r->flops, r->median) * 1e-9, 100 * ratio(ratio(r->flops, r->median), p->peak),
+        ratio(r->bytes, r->median) * 1e-9, bound * 1e6, by_memory ? "memory " : "compute",
+        100 * ratio(bound, r->median), r->name);
+}
+
+static Row total_row(const Profile *p)
+{
+    Row t = {.name = "total"};
+
+    for (uint32_t i = 0; i < p->nrows; i++) {
+        const Row *r = &p->rows[i];
+        t.calls += r->calls;
+        t.median += r->median;
+        t.min += r->min;
+        t.flops += r->flops;
+        t.bytes += r->bytes;
+    }
+    return t;
+}
+
+static void print_text(const Profile *p)
+{
+    Row t = total_row(p);
+
+    say(p->s.driver,
+        "%s, %u threads: a run takes %.4f ms, its steps %.4f ms; the machine makes %.1f GFLOP/s "
+        "and "
+        "reads %.1f GB/s\n",
+        p->s.info->name, p->s.params.threads, p->wall * 1e3, p->total * 1e3, p->peak * 1e-9,
+        p->bandwidth * 1e-9);
+    say(p->s.driver, " share  calls         us    us/call  GFLOP/s    peak     GB/s   bound us  "
+                     "        of it  kernel\n");
+    for (uint32_t i = 0; i < p->nrows; i++)
+        print_row(p, &p->rows[i]);
+    print_row(p, &t);
+}
+
+static void row_json(const Profile *p, const Row *r, StrBuf *out)
+{
+    str_add(out, "{\"name\": ");
+    json_string(out, r->name);
+    str_printf(out,
+               ", \"calls\": %u, \"us\": %.3f, \"min_us\": %.3f, \"share\": %.5f, \"flops\": %.0f, "
+               "\"bytes\": %.0f, \"peak_share\": %.5f, \"bound_us\": %.3f}",
+               r->calls, r->median * 1e6, r->min * 1e6, ratio(r->median, p->total), r->flops,
+               r->bytes, ratio(ratio(r->flops, r->median), p->peak), bound_of(p, r) * 1e6);
+}
+
+static void print_json(const Profile *p)
+{
+    StrBuf out = strbuf(p->s.driver->arena);
+    Row    t = total_row(p);
+
+    str_add(&out, "{\"model\": ");
+    json_string(&out, p->s.info->name);
+    str_printf(&out,
+               ", \"threads\": %u, \"run_us\": %.3f, \"peak_gflops\": %.2f, \"gbytes\": %.2f, "
+               "\"kernels\": [",
+               p->s.params.threads, p->wall * 1e6, p->peak * 1e-9, p->bandwidth * 1e-9);
+    for (uint32_t i = 0; i < p->nrows; i++) {
+        str_add(&out, i ? ", " : "");
+        row_json(p, &p->rows[i], &out);
+    }
+    str_add(&out, "], \"total\": ");
+    row_json(p, &t, &out);
+    say(p->s.driver, "%s}\n", out.at);
+}
+
+int cmd_profile(Driver *driver)
+{
+    Profile p = {.s = {.driver = driver}};
+
+    if (driver->opt.repeat == 1)
+        driver->opt.repeat = 30;
+    if (session_open(&p.s) && measure_steps(&p)) {
+        session_check(&p.s);
+        measure_bandwidth(&p);
+        if (measure_peak(&p)) {
+            make_rows(&p);
+            if (driver->opt.json)
+                print_json(&p);
+            else
+                print_text(&p);
+        }
+    }
+    session_close(&p.s);
+    return 0;
+}

@@ -1,0 +1,314 @@
+/* A model made ready to run in this process, for run, bench and profile.
+ *
+ * A model file is compiled for this machine and its code is loaded from memory, so nothing is
+ * written; an archive or a shared library is opened by the runtime.  Either way the model is its
+ * tvmcc_model_info, and a run is a call of info->run. */
+#include "driver/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double session_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static const NpyArray *npz_find(const NpyArray *at, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(at[i].name, name))
+            return &at[i];
+    return NULL;
+}
+
+bool session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out)
+{
+    Bytes file;
+
+    return file_map(s->driver->diags, path, &file) &&
+           npz_read(s->driver->diags, s->driver->arena, (Loc){.file = path}, file, n, out);
+}
+
+/* ---- opening ---- */
+
+/* Shapes of the given values count where the command line names none. */
+static void shapes_from_inputs(Session *s)
+{
+    ImportOptions *o = &s->job.options.import;
+    ImportShape   *all = NEW_ARRAY(s->driver->arena, ImportShape, o->nshapes + s->n_in_npz + 1);
+    uint32_t       n = 0;
+
+    for (uint32_t i = 0; i < o->nshapes; i++)
+        all[n++] = o->shapes[i];
+    for (uint32_t i = 0; i < s->n_in_npz; i++) {
+        const NpyArray *v = &s->in_npz[i];
+        bool            has = false;
+        for (uint32_t j = 0; j < o->nshapes; j++)
+            has = has || !strcmp(o->shapes[j].name, v->name);
+        if (!has)
+            all[n++] = (ImportShape){v->name, v->ndim, v->dims};
+    }
+    o->shapes = all;
+    o->nshapes = n;
+}
+
+static bool open_model(Session *s)
+{
+    Compiled      *k = &s->job.k;
+    CodegenOptions o;
+
+    shapes_from_inputs(s);
+    if (!compile_all(s->c, k))
+        return false;
+    o = k->o->codegen;
+    o.entry = k->entry;
+    o.opt_level = (uint32_t)k->o->passes.opt_level;
+    k->o->progress(s->driver, "code", 6, 7);
+    double from = session_now();
+    if (!k->backend->jit_plan)
+        return error_at(s->c, E_UNSUPPORTED, NO_LOC, "target '%s' cannot be run here",
+                        s->c->target->text);
+    s->jit = k->backend->jit_plan(s->c, k->plan, &o);
+    k->seconds[3] = session_now() - from;
+    if (!s->jit)
+        return false;
+    void *sym = k->backend->jit_symbol(s->jit, intern_printf(s->c->strings, "%s_info", k->entry));
+    const tvmcc_model_info *(*info)(void);
+    if (!sym)
+        BUG("the entry point of the model was lost");
+    memcpy(&info, &sym, sizeof sym);
+    s->info = info();
+    s->params.weights = k->weights.at;
+    s->params.weights_bytes = k->weights.n;
+    return true;
+}
+
+static bool open_product(Session *s, const char *path)
+{
+    if (!job_readable(s->driver, path))
+        return false;
+    int32_t rc = tvmrt_model_open(&s->model, path, s->driver->opt.entry);
+
+    if (rc)
+        return diag_error(s->driver->diags, E_RUN, (Loc){.file = path}, "%s", s->model.error);
+    s->info = s->model.info;
+    s->params.weights = s->model.weights;
+    s->params.weights_bytes = s->model.weights_bytes;
+    return true;
+}
+
+bool session_same_type(const tvmcc_tensor_info *t, const NpyArray *v)
+{
+    static const char kinds[] = {
+        [TVMCC_INT] = 'i', [TVMCC_UINT] = 'u', [TVMCC_FLOAT] = 'f', [TVMCC_BOOL] = 'b'};
+
+    return t->code < sizeof kinds && kinds[t->code] == v->kind && t->bits == v->size * 8;
+}
+
+/* The values of input t: those given by name, else filled. */
+static bool fill_input(Session *s, const tvmcc_tensor_info *t, void *to, uint64_t *seed)
+{
+    const NpyArray *v = npz_find(s->in_npz, s->n_in_npz, t->name);
+
+    if (v) {
+        bool same = session_same_type(t, v) && v->ndim == t->ndim && v->data.n == t->bytes;
+        for (uint32_t i = 0; same && i < t->ndim; i++)
+            same = v->dims[i] == t->dims[i];
+        if (!same)
+            return diag_error(
+                s->driver->diags, E_RUN, NO_LOC,
+                "input '%s': the given value has another type or shape than the model", t->name);
+        memcpy(to, v->data.at, t->bytes);
+        return true;
+    }
+    DType    type = {t->code, t->bits, 1};
+    uint32_t step = dtype_bytes(type);
+    for (size_t i = 0; i + step <= t->bytes; i += step) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        double   u = (double)(*seed >> 40) / (double)(1 << 24);
+        FillMode m = s->driver->opt.fill;
+        if (dtype_is_float(type))
+            dtype_put_f(type, (char *)to + i, m == FILL_RANDOM ? u * 2 - 1 : m == FILL_ONES);
+        else
+            dtype_put_i(type, (char *)to + i, m == FILL_ONES);
+    }
+    return true;
+}
+
+/* A device for the model, and the model opened on it. */
+static bool open_device(Session *s)
+{
+    Diags      *d = s->driver->diags;
+    const char *why = "this runtime drives no such device";
+    size_t      n = (tvmrt_opencl_bytes() + 63) / 64 * 64;
+
+    if (s->info->device == TVMCC_DEVICE_CPU)
+        return true;
+    s->device_memory = aligned_alloc(64, n);
+    if (s->info->device == TVMCC_DEVICE_OPENCL)
+        s->device = tvmrt_opencl_open(s->device_memory, n, &why);
+    if (!s->device)
+        return diag_error(d, E_RUN, NO_LOC, "'%s' cannot run: %s", s->info->name, why);
+    s->state = aligned_alloc(64, (s->info->state_bytes + 127) / 64 * 64);
+    s->params.state = s->state;
+    s->params.state_bytes = s->info->state_bytes;
+    s->params.devices = &s->device;
+    s->params.device_count = 1;
+    int32_t rc = s->info->open(s->state, &s->params);
+    s->open = rc == 0;
+    return s->open ||
+           diag_error(d, E_RUN, NO_LOC, "'%s' cannot be opened on the device: status %d, %s",
+                      s->info->name, (int)rc, s->device->last_error(s->device->self));
+}
+
+/* Inputs or outputs, each between guards. */
+static bool tensor_memory(Session *s, const tvmcc_tensor_info *t, uint32_t n, Guarded **memory,
+                          void **at)
+{
+    *memory = NEW_ARRAY(s->driver->arena, Guarded, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!guard_new(&(*memory)[i], t[i].bytes, 64))
+            return diag_error(s->driver->diags, E_RUN, NO_LOC, "no memory for '%s', %zu bytes",
+                              t[i].name, t[i].bytes);
+        at[i] = (*memory)[i].at;
+    }
+    return true;
+}
+
+static void free_tensors(Guarded *memory, uint32_t n)
+{
+    for (uint32_t i = 0; memory && i < n; i++)
+        guard_free(&memory[i]);
+}
+
+/* A model that stores beside its memory is a defect of this compiler. */
+void session_check(const Session *s)
+{
+    bool ok = guard_intact(&s->arena);
+
+    for (uint32_t i = 0; i < s->info->ninputs; i++)
+        ok = ok && guard_intact(&s->in_memory[i]);
+    for (uint32_t i = 0; i < s->info->noutputs; i++)
+        ok = ok && guard_intact(&s->out_memory[i]);
+    if (!ok)
+        BUG("'%s' stored beside its memory", s->info->name);
+}
+
+bool session_open(Session *s)
+{
+    Driver        *driver = s->driver;
+    const Options *o = &driver->opt;
+    uint64_t       seed = 1;
+
+    if (o->in_npz && !session_read_npz(s, o->in_npz, &s->n_in_npz, &s->in_npz))
+        return false;
+    if (!job_start(driver, &s->job, "llvm -mcpu=native"))
+        return false;
+    s->c = s->job.c;
+    s->compiled = !job_is_product(o->inputs.at[0]);
+    if (!(s->compiled ? open_model(s) : open_product(s, o->inputs.at[0])))
+        return false;
+    progress_end(driver->progress);
+
+    const tvmcc_model_info *info = s->info;
+    uint32_t                threads = o->threads ? o->threads : tvmrt_cpu_count();
+    s->params.struct_bytes = sizeof s->params;
+    s->params.threads = threads;
+    s->params.arena_bytes = tvmrt_arena_bytes(info, threads);
+    if (!guard_new(&s->arena, s->params.arena_bytes, 64))
+        return diag_error(driver->diags, E_RUN, NO_LOC, "no memory for the arena, %zu bytes",
+                          s->params.arena_bytes);
+    s->params.arena = s->arena.at;
+    if (threads > 1) {
+        s->pool_memory = aligned_alloc(64, (tvmrt_pool_bytes(threads) + 63) / 64 * 64);
+        s->pool = tvmrt_pool_new(s->pool_memory, tvmrt_pool_bytes(threads), threads);
+        if (!s->pool)
+            return diag_error(driver->diags, E_RUN, NO_LOC, "%u threads cannot be started",
+                              threads);
+        tvmrt_pool_use(s->pool, &s->params);
+    }
+    if (!open_device(s))
+        return false;
+    s->in = NEW_ARRAY(driver->arena, void *, info->ninputs + 1);
+    s->out = NEW_ARRAY(driver->arena, void *, info->noutputs + 1);
+    if (!tensor_memory(s, info->inputs, info->ninputs, &s->in_memory, s->in) ||
+        !tensor_memory(s, info->outputs, info->noutputs, &s->out_memory, s->out))
+        return false;
+    for (uint32_t i = 0; i < info->ninputs; i++) {
+        if (!fill_input(s, &info->inputs[i], s->in[i], &seed))
+            return false;
+    }
+    for (uint32_t i = 0; i < s->n_in_npz; i++) {
+        bool known = false;
+        for (uint32_t j = 0; j < info->ninputs; j++)
+            known = known || !strcmp(info->inputs[j].name, s->in_npz[i].name);
+        if (!known)
+            return diag_error(driver->diags, E_RUN, (Loc){.file = o->in_npz},
+                              "the model has no input '%s'", s->in_npz[i].name);
+    }
+    if (s->compiled && o->explain)
+        for (uint32_t i = 0; i < s->job.k.plan->nkernels; i++)
+            job_explain(&s->job.k.plan->kernels[i]);
+    return true;
+}
+
+void session_close(Session *s)
+{
+    if (s->open)
+        s->info->close(s->state, &s->params);
+    if (s->device)
+        tvmrt_opencl_close(s->device);
+    free(s->device_memory);
+    free(s->state);
+    if (s->pool)
+        tvmrt_pool_free(s->pool);
+    free(s->pool_memory);
+    guard_free(&s->arena);
+    if (s->info) {
+        free_tensors(s->in_memory, s->info->ninputs);
+        free_tensors(s->out_memory, s->info->noutputs);
+    }
+    if (s->jit)
+        s->job.k.backend->jit_free(s->jit);
+    if (s->model.handle)
+        tvmrt_model_close(&s->model);
+}
+
+bool session_run(Session *s)
+{
+    int32_t rc = s->info->run(s->in, s->out, &s->params);
+
+    if (rc && s->device && *s->device->last_error(s->device->self))
+        return diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d: %s",
+                          (int)rc, s->device->last_error(s->device->self));
+    return rc == 0 ||
+           diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d", (int)rc);
+}
+
+/* At least two runs and 50 ms: pages are touched, threads have spread over the cores. */
+bool session_warm_up(Session *s)
+{
+    double from = session_now();
+
+    for (int runs = 0; runs < 2 || session_now() - from < 0.05; runs++)
+        if (!session_run(s))
+            return false;
+    return true;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+double session_median(uint32_t n, double *at)
+{
+    qsort(at, n, sizeof *at, by_value);
+    return n % 2 ? at[n / 2] : (at[n / 2 - 1] + at[n / 2]) / 2;
+}

@@ -1,0 +1,47 @@
+/* A model made ready to run in this process (session.c). */
+#ifndef TVMCC_DRIVER_SESSION_H
+#define TVMCC_DRIVER_SESSION_H
+
+#include "driver/guard.h"
+#include "driver/job.h"
+#include "formats/formats.h"
+
+#include <tvmcc/runtime.h>
+
+typedef struct {
+    Driver                 *driver;
+    Ctx                    *c;
+    Job                     job;
+    bool                    compiled; /* from a model file */
+    Jit                    *jit;
+    tvmrt_model             model; /* from a product */
+    const tvmcc_model_info *info;
+    tvmcc_params            params;
+    tvmrt_pool             *pool;
+    void                   *pool_memory, *device_memory, *state;
+    Guarded                 arena, *in_memory, *out_memory;
+    StrBuf                  json; /* of --json, without its closing brace */
+    const tvmcc_device     *device;
+    bool                    open; /* info->open was called */
+    void                  **in, **out;
+    uint32_t                n_in_npz;
+    NpyArray               *in_npz;
+} Session;
+
+/* From the command line: the model is compiled or the product opened, memory, threads and device
+ * are there, inputs are filled.  False after an error; session_close is due either way. */
+bool session_open(Session *s);
+void session_close(Session *s);
+bool session_run(Session *s);
+/* At least two runs and 50 ms: pages are touched, threads have spread over the cores. */
+bool session_warm_up(Session *s);
+/* A model that stores beside its memory is a defect of this compiler. */
+void session_check(const Session *s);
+
+bool   session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out);
+bool   session_same_type(const tvmcc_tensor_info *t, const NpyArray *v);
+double session_now(void); /* seconds */
+/* Sorts them. */
+double session_median(uint32_t n, double *at);
+
+#endif
