@@ -385,6 +385,8 @@ int cmd_compile(Driver *driver)
 
     if (!job_start(driver, &b.job, "llvm") || !choose(&b, &set))
         return 0;
+    if (o->check_args)
+        return check_args(driver, &b.job);
     b.job.options.hash_model = true;
     if (!(set & ~(1u << PRODUCT_RELAY))) {
         if (!compile_relay(&b))

@@ -151,21 +151,29 @@ static uint32_t *count_ops(Ctx *c, const Expr *f)
     return n;
 }
 
-static void model_json(Driver *driver, Job *job)
+void job_signature_json(Job *job, StrBuf *s)
 {
     const Module *m = job->k.imported;
     const Expr   *f = module_func(m, "main");
-    uint32_t     *n = count_ops(job->c, f);
-    StrBuf        s = strbuf(driver->arena);
-    bool          first = true;
 
-    str_add(&s, "{\"inputs\": [");
+    str_add(s, "\"inputs\": [");
     for (uint32_t i = 0; i < func_nparams(f); i++)
-        json_value(job, &s, i == 0, func_param(f, i)->u.var.name, func_param(f, i)->type);
-    str_add(&s, "], \"outputs\": [");
+        json_value(job, s, i == 0, func_param(f, i)->u.var.name, func_param(f, i)->type);
+    str_add(s, "], \"outputs\": [");
     for (uint32_t i = 0; i < count_outputs(m); i++)
-        json_value(job, &s, i == 0, output_name(driver->arena, m, i), output_type(m, i));
-    str_add(&s, "], \"operators\": {");
+        json_value(job, s, i == 0, output_name(job->c->arena, m, i), output_type(m, i));
+    str_add(s, "]");
+}
+
+static void model_json(Driver *driver, Job *job)
+{
+    uint32_t *n = count_ops(job->c, module_func(job->k.imported, "main"));
+    StrBuf    s = strbuf(driver->arena);
+    bool      first = true;
+
+    str_add(&s, "{");
+    job_signature_json(job, &s);
+    str_add(&s, ", \"operators\": {");
     for (uint32_t i = 0; i < job->c->ops.n; i++) {
         if (!n[i])
             continue;

@@ -101,6 +101,7 @@ typedef struct {
     bool        depfile, depfile_phony; /* -MD, -MP */
     const char *depfile_path;           /* -MF; NULL: beside the output */
     TextList    depfile_targets;        /* -MT */
+    bool        check_args;             /* --check-args */
 
     /* running */
     const char *in_npz, *out_npz, *expect_npz;

@@ -27,5 +27,9 @@ size_t job_product_code_bytes(Driver *driver, const char *path);
 /* Bytes of machine code, by compiling once more to an object. */
 size_t job_code_bytes(Job *job);
 double job_seconds(const Job *job); /* of all steps so far */
+/* `"inputs": [..], "outputs": [..]` of an imported model. */
+void job_signature_json(Job *job, StrBuf *s);
+/* --check-args: what a build system wants to know of a model before it writes its rules. */
+int check_args(Driver *driver, Job *job);
 
 #endif

@@ -7,18 +7,26 @@
 
 Shapes shapes_new(Ctx *c, const ImportOptions *o)
 {
-    Shapes s = {.c = c, .o = o, .used = NEW_ARRAY(c->arena, bool, o->nshapes + 1)};
+    Shapes s = {.c = c,
+                .o = o,
+                .used = NEW_ARRAY(c->arena, bool, o->nshapes + 1),
+                .used_dims = NEW_ARRAY(c->arena, bool, o->ndims + 1)};
 
     for (uint32_t i = 0; i < o->ndims; i++)
         vec_push(c->arena, &s.dims, o->dims[i]);
     return s;
 }
 
-static const ImportDim *find_dim(const Shapes *s, const char *name)
+/* The first s->o->ndims are the user's. */
+static const ImportDim *find_dim(Shapes *s, const char *name)
 {
-    for (uint32_t i = 0; name && i < s->dims.n; i++)
-        if (!strcmp(s->dims.at[i].name, name))
-            return &s->dims.at[i];
+    for (uint32_t i = 0; name && i < s->dims.n; i++) {
+        if (strcmp(s->dims.at[i].name, name) != 0)
+            continue;
+        if (i < s->o->ndims)
+            s->used_dims[i] = true;
+        return &s->dims.at[i];
+    }
     return NULL;
 }
 
@@ -133,7 +141,36 @@ bool shapes_check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs
         else if (n)
             diag_hint(s->c->diags, "its first input is '%s'", inputs[0]);
     }
+    for (uint32_t i = 0; i < s->o->ndims; i++)
+        if (!s->used_dims[i])
+            ok = error_at(s->c, E_DIM, loc, "the model has no dimension '%s'", s->o->dims[i].name);
     return ok;
+}
+
+bool shapes_check_module(Ctx *c, const Module *m, const ImportOptions *o, Loc loc)
+{
+    const Expr *f = module_func(m, "main");
+    Shapes      s = shapes_new(c, o);
+    VEC(const char *) names = {0};
+
+    for (uint32_t i = 0; f && i < func_nparams(f); i++) {
+        const Expr        *x = func_param(f, i);
+        const ImportShape *given = find_shape(&s, x->u.var.name);
+
+        vec_push(c->arena, &names, x->u.var.name);
+        if (!given)
+            continue;
+        if (x->type->kind != TYPE_TENSOR || given->ndim != x->type->n)
+            return error_at(c, E_DIM, loc, "the shape given for input '%s' does not fit %s",
+                            x->u.var.name, type_text(c, x->type));
+        for (uint32_t k = 0; k < given->ndim; k++) {
+            int64_t v;
+            if (given->dims[k] >= 0 && type_dim(x->type, k, &v) && v != given->dims[k])
+                return error_at(c, E_DIM, loc, "dimension %u of input '%s' is %lld, not %lld", k,
+                                x->u.var.name, (long long)v, (long long)given->dims[k]);
+        }
+    }
+    return shapes_check_used(&s, loc, names.n, names.at);
 }
 
 /* ---- what is known of an expression ------------------------------------------------------------ */

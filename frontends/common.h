@@ -17,7 +17,7 @@
 typedef struct {
     Ctx                 *c;
     const ImportOptions *o;
-    bool                *used; /* of o->shapes */
+    bool                *used, *used_dims; /* of o->shapes, o->dims */
     VEC(ImportDim) dims;
 } Shapes;
 
@@ -31,8 +31,11 @@ typedef struct {
  * batch-like dimension without a value becomes 1 with a warning; any other is E_DIM. */
 const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_t ndim,
                          const InputDim *dims);
-/* Shapes of inputs that do not exist: E_DIM.  Call once all inputs are known. */
+/* Shapes of inputs and values of dimensions that do not exist: E_DIM.  Call once all inputs are
+ * known. */
 bool shapes_check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs);
+/* For a module whose types are known: do the shapes given for its inputs agree with them? */
+bool shapes_check_module(Ctx *c, const Module *m, const ImportOptions *o, Loc loc);
 
 /* ---- builders --------------------------------------------------------------------------------- */
 

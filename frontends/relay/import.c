@@ -38,5 +38,7 @@ const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOpt
     }
     const Module *m = relay_parse(c, path, file, data);
 
-    return m ? relay_infer(c, m) : NULL;
+    if (m)
+        m = relay_infer(c, m);
+    return m && shapes_check_module(c, m, o, (Loc){.file = path}) ? m : NULL;
 }

@@ -1,0 +1,51 @@
+/* tvmcc --check-args: would this command line compile, and into how many pieces?
+ *
+ * CMake asks once for each model while it configures.  The options are read, the target is looked
+ * up and the model imported, which maps its weights and looks at none; no pass runs, nothing is
+ * written.  The answer is a JSON object on standard output, a mistake is an error as in a compile.
+ */
+#include "driver/job.h"
+
+/* A graph of more nodes than this is worth more than one process. */
+enum { SHARD_ABOVE = 64, SHARDS = 4 };
+
+static void pair(StrBuf *s, const char *key, const char *value)
+{
+    str_printf(s, ", \"%s\": ", key);
+    json_string(s, value ? value : "");
+}
+
+int check_args(Driver *driver, Job *job)
+{
+    uint32_t nodes = 0;
+    uint64_t weights = 0;
+    StrBuf   s = strbuf(driver->arena);
+
+    if (!compile_target(job->c, &job->k) || !compile_import(job->c, &job->k))
+        return 0;
+    const Target *t = job->c->target;
+    ExprList      list = expr_post_order(job->c, module_func(job->k.imported, "main"));
+    for (uint32_t i = 0; i < list.n; i++) {
+        nodes += call_op(list.at[i]) != NULL;
+        if (list.at[i]->kind == EXPR_CONST)
+            weights += list.at[i]->u.constant->data.n;
+    }
+    str_add(&s, "{\"entry\": ");
+    json_string(&s, job->k.entry);
+    pair(&s, "target", t->text);
+    pair(&s, "triple", t->host ? t->host->triple : t->triple);
+    str_printf(&s, ", \"device\": %s, \"nodes\": %u, \"shards\": %u, \"weights_bytes\": %llu, ",
+               t->host ? "true" : "false", nodes,
+               t->host               ? 0
+               : nodes > SHARD_ABOVE ? SHARDS
+                                     : 1,
+               (unsigned long long)weights);
+    job_signature_json(job, &s);
+    str_add(&s, ", \"files\": [");
+    for (uint32_t i = 0; i < job->k.files.n; i++) {
+        str_add(&s, i ? ", " : "");
+        json_string(&s, job->k.files.at[i]);
+    }
+    say(driver, "%s]}\n", s.at);
+    return 0;
+}
