@@ -8,6 +8,7 @@
  *   hash.c sha256.c                     hashes, integers
  *   diag.c diag.def                     errors, warnings, notes and hints, each with its code
  *   reader.c writer.c                   bounds-checked bytes in, atomic files out
+ *   cache.c cache.h                     bytes on disk, found by hash
  */
 #ifndef TVMCC_BASE_H
 #define TVMCC_BASE_H
@@ -90,6 +91,8 @@ void   str_printf(StrBuf *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void   str_vprintf(StrBuf *s, const char *fmt, va_list ap);
 void   str_add_json(StrBuf *s, const char *text); /* quoted; bytes that are not UTF-8 as U+FFFD */
 
+/* A size such as 65536, 64KiB, 2MiB or 1GiB, from 1.  False: it is none. */
+bool parse_bytes(const char *text, uint64_t *out);
 bool str_starts(const char *text, const char *prefix);
 bool str_ends(const char *text, const char *suffix);
 /* The candidate closest to `word` by edit distance, or NULL if none is close: "did you mean". */
@@ -218,8 +221,9 @@ size_t   reader_left(const Reader *r);
  * place.  Nothing half-written is left.  Error: E_IO (status 74).  `mode` is masked by umask. */
 bool file_write(Diags *d, const char *path, Bytes content);
 bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode);
-/* From now on SIGINT, SIGTERM and SIGHUP remove temporaries before they end the process; for
- * programs (the driver calls it first), not for the library. */
+/* From now on SIGINT, SIGTERM and SIGHUP remove temporaries before they end the process, and a
+ * write beyond RLIMIT_FSIZE fails instead; for programs (the driver calls it first), not for the
+ * library. */
 void file_handle_signals(void);
 void file_remove_temporaries(void);
 /* A temporary name beside `path` that the two functions above know of; the file exists, empty.

@@ -227,3 +227,23 @@ const char *str_closest(const char *word, const char *const *candidates, size_t 
     }
     return found;
 }
+
+bool parse_bytes(const char *text, uint64_t *out)
+{
+    static const struct {
+        const char *suffix;
+        uint64_t    unit;
+    } units[] = {{"", 1}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}};
+    size_t   digits = strspn(text, "0123456789");
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < digits; i++) {
+        if (!checked_mul(v, 10u, &v) || !checked_add(v, (uint64_t)(text[i] - '0'), &v))
+            return false;
+    }
+    for (size_t i = 0; i < COUNT(units); i++) {
+        if (strcmp(text + digits, units[i].suffix) == 0)
+            return v && checked_mul(v, units[i].unit, out) && *out <= INT64_MAX;
+    }
+    return false;
+}

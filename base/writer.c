@@ -60,6 +60,7 @@ void file_handle_signals(void)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             sigaction(signals[i], &sa, NULL);
     }
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE is an error like a full disk */
 }
 
 static void remember(const char *path)

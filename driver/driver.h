@@ -10,6 +10,7 @@
 #define TVMCC_DRIVER_H
 
 #include "base/base.h"
+#include "base/cache.h"
 #include "frontends/frontends.h"
 #include "passes/passes.h"
 
@@ -97,6 +98,11 @@ typedef struct {
     TextList    dump_code;                        /* --dump-code: products beside the output */
     int64_t     epoch;                            /* time of archive members */
 
+    /* the kernel cache */
+    const char *cache_dir;  /* NULL: by the environment */
+    uint64_t    cache_size; /* 0: by the environment */
+    bool        no_cache;
+
     /* for the build system */
     bool        depfile, depfile_phony; /* -MD, -MP */
     const char *depfile_path;           /* -MF; NULL: beside the output */
@@ -157,6 +163,11 @@ Progress *progress_new(Arena *a);
 /* `total` 0: not known.  `step` is kept, not copied. */
 void progress_step(Progress *p, const char *step, uint32_t done, uint32_t total);
 void progress_end(Progress *p); /* wipes the line */
+
+/* ---- cmd_cache.c ----------------------------------------------------------------------------------- */
+
+/* The kernel cache that the options ask for; NULL: none. */
+Cache *driver_cache(const Driver *driver);
 
 /* Results for people and scripts, on standard output (messages go to the Diags). */
 void say(Driver *driver, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -120,24 +120,10 @@ static bool set_int64(Parser *p, const Option *row, void *field, const char *arg
     return true;
 }
 
-/* Bytes: 65536, 64KiB, 2MiB or 1GiB. */
 static bool set_bytes(Parser *p, const Option *row, void *field, const char *argument)
 {
-    static const struct {
-        const char *suffix;
-        int         shift;
-    } units[] = {{"", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
-    size_t  digits = strspn(argument, "0123456789");
-    int64_t v;
-
-    for (size_t i = 0; i < COUNT(units); i++) {
-        if (strcmp(argument + digits, units[i].suffix) == 0 &&
-            parse_int(arena_printf(p->a, "%.*s", (int)digits, argument), 1, INT64_MAX >> 30, &v)) {
-            *(uint64_t *)field = (uint64_t)v << units[i].shift;
-            return true;
-        }
-    }
-    return wrong(p, row, argument, "a size such as 65536, 64KiB or 2MiB");
+    return parse_bytes(argument, field) ||
+           wrong(p, row, argument, "a size such as 65536, 64KiB or 2MiB");
 }
 
 static bool set_real(Parser *p, const Option *row, void *field, const char *argument)
@@ -506,7 +492,7 @@ static bool expand(Parser *p, const char *word, unsigned depth)
 /* `tvmcc complie net.onnx`: a first word that is no file but nearly a command. */
 static bool misspelt_command(Parser *p, const char *word)
 {
-    const char *names[16], *closest;
+    const char *names[COUNT(command_table)], *closest;
     uint32_t    n = 0;
 
     if (*word == '-' || strpbrk(word, "./") || access(word, F_OK) == 0)
@@ -548,8 +534,13 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
             one_option(&p, &i);
     }
     o->depfile = o->depfile || o->depfile_path || o->depfile_targets.n || o->depfile_phony;
-    if (diag_errors(d) == before && !o->show && o->inputs.n == 0) {
-        diag_error(d, E_USAGE, NO_LOC, "there is no input file");
+    if (diag_errors(d) == before && !o->show && o->inputs.n == 0 &&
+        o->command->arguments[0] != '[') {
+        if (o->command->arguments[0] == '<')
+            diag_error(d, E_USAGE, NO_LOC, "there is no input file");
+        else
+            diag_error(d, E_USAGE, NO_LOC, "'%s' needs %s", o->command->name,
+                       o->command->arguments);
         diag_hint(d, "--help says what can be asked for");
     }
     return diag_errors(d) == before;
