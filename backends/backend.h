@@ -32,7 +32,8 @@ typedef struct {
     uint32_t    opt_level; /* 0..3 */
     bool        pic;
     bool        embed_weights; /* <entry>_weights is a symbol of another object, else from params */
-    uint32_t    jobs;          /* code generation threads */
+    Bytes       weights; /* ... or of this one, where objects are not ELF and cannot be joined */
+    uint32_t    jobs;    /* code generation threads */
     bool        verbose;
     const DeviceCode
         *device; /* set by a device's backend for its host's; NULL: all is the host's */
@@ -58,6 +59,9 @@ typedef struct Backend {
     /* All functions of a plan as one object / text. */
     bool (*codegen)(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
                     EmitKind kind, Bytes *out);
+    /* Optional.  An object with one read-only symbol of these bytes, for targets that are not ELF
+     * (packaging's elf_blob writes those). */
+    bool (*blob)(Ctx *c, const Target *t, const char *symbol, Bytes data, Bytes *out);
     /* Optional (NULL: cannot run here).  Load flat functions into this process. */
     Jit *(*jit)(Ctx *c, const TirModule *m, const Target *t);
     /* ... a whole plan: symbols <entry>_run_ex and <entry>_info; weights come with the params. */

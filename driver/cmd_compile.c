@@ -55,13 +55,15 @@ static bool make_object(Build *b)
     if (!compile_code(c, k, EMIT_OBJECT, &code))
         return false;
     b->object = code;
-    if (k->o->weights_mode == WEIGHTS_EMBED && k->weights.n) {
+    bool elf = code.n > 4 && !memcmp(code.at, "\177ELF", 4); /* others have them already */
+    if (elf && k->o->weights_mode == WEIGHTS_EMBED && k->weights.n) {
         const char *symbol = intern_printf(c->strings, "%s_weights", k->entry);
         if (!elf_embed(c->diags, c->arena, b->stem, code, symbol, k->weights, &b->object))
             return false;
     }
     AuditReport report;
-    AuditRules  rules = {.entry = k->entry, .max_code = b->driver->opt.max_code};
+    AuditRules  rules = {
+         .entry = k->entry, .max_code = b->driver->opt.max_code, .no_libm = c->target->no_libm};
     if (!audit_object(c->diags, c->arena, b->stem, b->object, &rules, &report))
         return false;
     k->desc->code_bytes = report.code;

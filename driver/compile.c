@@ -193,6 +193,7 @@ bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
     o.entry = k->entry;
     o.opt_level = (uint32_t)k->o->passes.opt_level;
     o.embed_weights = k->o->weights_mode == WEIGHTS_EMBED;
+    o.weights = k->weights;
     bool ok = k->backend->codegen(c, k->plan, &o, &k->info, kind, out);
     k->seconds[3] = now() - from;
     return ok;

@@ -82,10 +82,11 @@ typedef struct {
 
     /* what for */
     TextList    targets;
-    const char *host, *mtriple, *mcpu, *mattr;
+    const char *host, *mtriple, *mcpu, *mattr, *mabi, *mfloat_abi;
 
     /* how */
-    bool        pic, fast_math, winograd;
+    bool        pic, fast_math, winograd, libm;
+    bool        no_threads; /* -fthreads=none */
     bool        opt_level_given;
     const char *steps; /* --steps */
     PassOptions pass;  /* -O, --passes, --stop-after, ..., -j */

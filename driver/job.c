@@ -31,7 +31,7 @@ const char *job_target(Driver *driver, const char *fallback)
 {
     const Options *o = &driver->opt;
     StrBuf         s = strbuf(driver->arena);
-    bool           given = o->targets.n || o->mtriple || o->mcpu || o->mattr;
+    bool given = o->targets.n || o->mtriple || o->mcpu || o->mattr || o->mabi || o->mfloat_abi;
 
     str_add(&s, o->targets.n ? o->targets.at[0] : given ? "llvm" : fallback);
     for (uint32_t i = 1; i < o->targets.n; i++)
@@ -40,7 +40,8 @@ const char *job_target(Driver *driver, const char *fallback)
         bool host = strchr(s.at, ',');
         if (host && o->host)
             diag_error(driver->diags, E_USAGE, NO_LOC, "two hosts, '%s' and '%s'", s.at, o->host);
-        if (!host && (o->host || o->mtriple || o->mcpu || o->mattr || o->fast_math || !o->winograd))
+        given = o->host || o->mtriple || o->mcpu || o->mattr || o->mabi || o->mfloat_abi;
+        if (!host && (given || o->fast_math || !o->winograd || !o->libm || o->no_threads))
             str_printf(&s, ", %s", o->host ? o->host : "llvm");
     } else {
         if (o->host)
@@ -57,10 +58,18 @@ const char *job_target(Driver *driver, const char *fallback)
         str_printf(&s, " -mcpu=%s", o->mcpu);
     if (o->mattr)
         str_printf(&s, " -mattr=%s", o->mattr);
+    if (o->mabi)
+        str_printf(&s, " -mabi=%s", o->mabi);
+    if (o->mfloat_abi)
+        str_printf(&s, " -mfloat-abi=%s", o->mfloat_abi);
     if (o->fast_math)
         str_add(&s, " -fast-math=1");
     if (!o->winograd)
         str_add(&s, " -winograd=0");
+    if (!o->libm)
+        str_add(&s, " -libm=0");
+    if (o->no_threads)
+        str_add(&s, " -threads=0");
     return s.at;
 }
 

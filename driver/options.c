@@ -244,6 +244,13 @@ static bool set_weights(Parser *p, const Option *row, void *field, const char *a
            wrong(p, row, argument, "'embed' or 'file'");
 }
 
+static bool set_threads(Parser *p, const Option *row, void *field, const char *argument)
+{
+    *(bool *)field = strcmp(argument, "none") == 0;
+    return *(bool *)field || strcmp(argument, "caller") == 0 || strcmp(argument, "pool") == 0 ||
+           wrong(p, row, argument, "'none', 'caller' or 'pool'");
+}
+
 static bool set_fill(Parser *p, const Option *row, void *field, const char *argument)
 {
     static const char *const names[] = {"random", "zeros", "ones"}; /* as FillMode */
@@ -512,7 +519,7 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
     Parser   p = {d, a, o, {0}};
     bool     only_files = false;
 
-    *o = (Options){.pic = true, .winograd = true, .repeat = 1, .number = 1};
+    *o = (Options){.pic = true, .winograd = true, .libm = true, .repeat = 1, .number = 1};
     o->pass.opt_level = 3;
     o->command = command_find("compile");
     for (int k = 0; k < argc; k++) {

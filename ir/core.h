@@ -201,7 +201,10 @@ struct Target {
     uint32_t l1_bytes, l2_bytes, l3_bytes; /* per core; l3 shared */
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */
     uint32_t shared_bytes;                 /* per GPU block */
+    bool     has_round, has_sqrt;          /* of f32, as instructions */
     bool     fast_math, winograd;
+    bool     no_libm;    /* code calls no function of libm */
+    bool     no_threads; /* no launches, no barriers: one thread runs it all */
 };
 
 /* ---- evaluator: how passes compute with the program's own operators ------------------------------ */

@@ -22,7 +22,7 @@ static bool collect(Diags *d, Arena *a, const Member *members, uint32_t n, Names
     for (uint32_t i = 0; i < n; i++) {
         ElfFile f;
 
-        if (!elf_read(d, a, members[i].path, members[i].data, &f))
+        if (!object_read(d, a, members[i].path, members[i].data, &f))
             return false;
         for (uint32_t k = 1; k < f.nsymbols; k++)
             if (f.symbols[k].bind != STB_LOCAL && f.symbols[k].section != 0) {

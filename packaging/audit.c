@@ -12,20 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SHT_NOBITS = 8,
-    SHT_INIT_ARRAY = 14,
-    SHT_FINI_ARRAY = 15,
-    SHT_PREINIT_ARRAY = 16,
-    SHF_WRITE = 1,
-    SHF_ALLOC = 2,
-    SHF_EXECINSTR = 4,
-    SHF_TLS = 0x400,
-    STB_GLOBAL = 1,
-    STB_WEAK = 2,
-    STV_INTERNAL = 1,
-    STV_HIDDEN = 2
-};
+enum { SHT_FINI_ARRAY = 15, SHT_PREINIT_ARRAY = 16, STV_INTERNAL = 1 };
 
 /* Without the suffix f or l. */
 static const char *const libm[] = {
@@ -38,22 +25,63 @@ static const char *const libm[] = {
     "sinh",  "sqrt",      "tan",   "tanh",  "tgamma",    "trunc",
 };
 
-/* Exact names, or prefixes ending in '*'. */
+/* Exact names, a '?' for any letter, or prefixes ending in '*'.  The last ones: what Windows and
+ * WebAssembly have every object refer to. */
 static const char *const support[] = {
-    "memcpy",       "memmove",       "memset",         "_GLOBAL_OFFSET_TABLE_",
-    "__aeabi_*",    "__truncsfhf2",  "__truncdfhf2",   "__truncsfbf2",
-    "__truncdfbf2", "__extendhfsf2", "__gnu_f2h_ieee", "__gnu_h2f_ieee",
-    "__div*",       "__udiv*",       "__mod*",         "__umod*",
-    "__mul*",       "__fix*",        "__float*",       "__ashl*",
-    "__ashr*",      "__lshr*",       "__popcount*",    "__clz*",
+    "memcpy",
+    "memmove",
+    "memset",
+    "_GLOBAL_OFFSET_TABLE_",
+    "__aeabi_*",
+    "__truncsfhf2",
+    "__truncdfhf2",
+    "__truncsfbf2",
+    "__truncdfbf2",
+    "__extendhfsf2",
+    "__gnu_f2h_ieee",
+    "__gnu_h2f_ieee",
+    "__div*",
+    "__udiv*",
+    "__mod*",
+    "__umod*",
+    "__mul*",
+    "__fix*",
+    "__float*",
+    "__ashl*",
+    "__ashr*",
+    "__lshr*",
+    "__popcount*",
+    "__clz*",
     "__ctz*",
+    "__add*",
+    "__sub*",
+    "__neg*",
+    "__eq?f2",
+    "__ne?f2",
+    "__lt?f2",
+    "__le?f2",
+    "__gt?f2",
+    "__ge?f2",
+    "__unord?f2",
+    "__extendsfdf2",
+    "_fltused",
+    "__chkstk",
+    "__stack_pointer",
+    "__memory_base",
+    "__table_base",
+    "__linear_memory",
+    "__indirect_function_table",
 };
 
 static bool matches(const char *name, const char *pattern)
 {
     size_t n = strlen(pattern);
 
-    return pattern[n - 1] == '*' ? strncmp(name, pattern, n - 1) == 0 : strcmp(name, pattern) == 0;
+    if (pattern[n - 1] == '*')
+        return strncmp(name, pattern, n - 1) == 0;
+    for (; *name && (*pattern == *name || *pattern == '?'); name++)
+        pattern++;
+    return !*name && !*pattern;
 }
 
 static bool is_support(const char *name)
@@ -96,17 +124,17 @@ static void audit_sections(Diags *d, Loc loc, const ElfFile *f, AuditReport *out
     for (uint32_t i = 1; i < f->nsections; i++) {
         const ElfSection *s = &f->sections[i];
 
-        if (!(s->flags & SHF_ALLOC) || s->size == 0)
+        if (!(s->flags & ELF_ALLOC) || s->size == 0)
             continue;
-        if (s->flags & SHF_TLS) {
+        if (s->flags & ELF_TLS) {
             diag_error(d, E_PACK, loc, "the object has thread-local memory in '%s'", s->name);
-        } else if (s->type == SHT_INIT_ARRAY || s->type == SHT_FINI_ARRAY ||
+        } else if (s->type == ELF_INIT_ARRAY || s->type == SHT_FINI_ARRAY ||
                    s->type == SHT_PREINIT_ARRAY || str_starts(s->name, ".ctors") ||
                    str_starts(s->name, ".dtors")) {
             diag_error(d, E_PACK, loc, "the object has constructors in '%s'", s->name);
-        } else if (s->flags & SHF_EXECINSTR) {
+        } else if (s->flags & ELF_EXEC) {
             out->code += s->size;
-        } else if (!(s->flags & SHF_WRITE) || str_starts(s->name, ".data.rel.ro")) {
+        } else if (!(s->flags & ELF_WRITE) || str_starts(s->name, ".data.rel.ro")) {
             out->rodata += s->size;
         } else {
             out->writable += s->size;
@@ -117,13 +145,13 @@ static void audit_sections(Diags *d, Loc loc, const ElfFile *f, AuditReport *out
 
 static void audit_symbol(Diags *d, Loc loc, const ElfSymbol *s, const AuditRules *rules)
 {
-    if (s->bind == STB_WEAK && !str_starts(s->name, "__")) {
+    if (s->bind == ELF_WEAK && !str_starts(s->name, "__")) {
         diag_error(d, E_PACK, loc, "the object has the weak symbol '%s'", s->name);
     } else if (s->section == 0) {
         if (!is_support(s->name) && !is_ours(s->name, rules->entry) &&
             !(is_libm(s->name) && !rules->no_libm))
             diag_error(d, E_PACK, loc, "the object calls '%s'", s->name);
-    } else if (s->visibility != STV_HIDDEN && s->visibility != STV_INTERNAL &&
+    } else if (s->visibility != ELF_HIDDEN && s->visibility != STV_INTERNAL &&
                !is_ours(s->name, rules->entry)) {
         diag_error(d, E_PACK, loc, "the object exports '%s', which has not the prefix '%s_'",
                    s->name, rules->entry);
@@ -136,13 +164,14 @@ static void audit_symbols(Diags *d, Arena *a, Loc loc, const ElfFile *f, const A
     VEC(const char *) undefined = {0};
 
     for (uint32_t i = 1; i < f->nsymbols; i++) {
-        const ElfSymbol *s = &f->symbols[i];
+        ElfSymbol s = f->symbols[i];
 
-        if (s->bind != STB_GLOBAL && s->bind != STB_WEAK)
+        if (s.bind != ELF_GLOBAL && s.bind != ELF_WEAK)
             continue;
-        if (s->section == 0)
-            vec_push(a, &undefined, s->name);
-        audit_symbol(d, loc, s, rules);
+        s.name += f->underscore && *s.name == '_';
+        if (s.section == 0)
+            vec_push(a, &undefined, s.name);
+        audit_symbol(d, loc, &s, rules);
     }
     if (undefined.n)
         qsort(undefined.at, undefined.n, sizeof *undefined.at, by_text);
@@ -158,7 +187,7 @@ bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const Audi
     uint32_t before = diag_errors(d);
 
     *out = (AuditReport){0};
-    if (!elf_read(d, a, file, object, &f))
+    if (!object_read(d, a, file, object, &f))
         return false;
     audit_sections(d, loc, &f, out);
     audit_symbols(d, a, loc, &f, rules, out);

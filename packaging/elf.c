@@ -140,7 +140,7 @@ bool elf_target(Diags *d, const char *triple, ElfTarget *out)
         {"i686", 32, false, 3, 0},           {"aarch64", 64, false, 183, 0},
         {"arm64", 64, false, 183, 0},        {"arm", 32, false, 40, 0x5000000},
         {"thumb", 32, false, 40, 0x5000000}, {"riscv64", 64, false, 243, 5},
-        {"riscv32", 32, false, 243, 5},      {"powerpc64le", 64, false, 21, 2},
+        {"riscv32", 32, false, 243, 1},      {"powerpc64le", 64, false, 21, 2},
     };
 
     for (size_t i = 0; i < COUNT(rows); i++) {

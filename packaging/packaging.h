@@ -3,6 +3,7 @@
  *   desc.c      a ModelDesc from a plan
  *   header.c    the generated C header and the metadata, from a ModelDesc
  *   elf.c       object files: a writer for read-only data, and symbols of what others wrote
+ *   object.c    sections and symbols of any object; macho.c, coff.c and wasm.c read what is not ELF
  *   audit.c     does an object keep the promises of docs/archive.md?
  *   ar.c        static libraries
  *   archive.c   .tar .tar.gz .tar.zst .tar.xz .zip through libarchive, both ways
@@ -99,7 +100,8 @@ typedef struct {
 
 typedef struct {
     ElfTarget   target;
-    uint16_t    type; /* 1: relocatable, 3: shared */
+    uint16_t    type;       /* 1: relocatable, 3: shared */
+    bool        underscore; /* C names have one in front (Mach-O, 32-bit COFF) */
     uint32_t    nsections, nsymbols;
     ElfSection *sections;
     ElfSymbol  *symbols;
@@ -115,6 +117,25 @@ Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data);
  * elf_blob would give, without a linker. */
 bool elf_embed(Diags *d, Arena *a, const char *file, Bytes object, const char *symbol, Bytes data,
                Bytes *out);
+
+/* ---- object.c: any object, in the terms of ELF --------------------------------------------- */
+
+enum { /* ElfSection.flags, .type; ElfSymbol.bind, .visibility */
+       ELF_WRITE = 1,
+       ELF_ALLOC = 2,
+       ELF_EXEC = 4,
+       ELF_TLS = 0x400,
+       ELF_INIT_ARRAY = 14,
+       ELF_GLOBAL = 1,
+       ELF_WEAK = 2,
+       ELF_HIDDEN = 2
+};
+
+/* ELF, Mach-O, COFF or WebAssembly, by its first bytes. */
+bool object_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
+bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
+bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
+bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
 
 /* ---- audit.c: promises -------------------------------------------------------------------- */
 

@@ -42,6 +42,18 @@ void llvm_init(void)
     pthread_once(&once, init_once);
 }
 
+bool llvm_is_elf(const Target *t)
+{
+    return !strstr(t->triple, "windows") && !strstr(t->triple, "apple") &&
+           !str_starts(t->triple, "wasm");
+}
+
+/* Systems whose programs nobody loads: code is where the linker put it. */
+static bool has_loader(const Target *t)
+{
+    return !strstr(t->triple, "-none-") && !str_starts(t->triple, "wasm");
+}
+
 LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, bool pic)
 {
     static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess,
@@ -63,7 +75,7 @@ LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, b
     if (*t->abi)
         LLVMTargetMachineOptionsSetABI(o, t->abi);
     LLVMTargetMachineOptionsSetCodeGenOptLevel(o, levels[opt_level > 3 ? 3 : opt_level]);
-    LLVMTargetMachineOptionsSetRelocMode(o, pic ? LLVMRelocPIC : LLVMRelocStatic);
+    LLVMTargetMachineOptionsSetRelocMode(o, pic && has_loader(t) ? LLVMRelocPIC : LLVMRelocStatic);
     tm = LLVMCreateTargetMachineWithOptions(target, t->triple, o);
     LLVMDisposeTargetMachineOptions(o);
     if (!tm)
@@ -241,12 +253,6 @@ static uint32_t deal(Ctx *c, const TirModule *m, uint8_t *shard_of)
     return n;
 }
 
-static bool is_elf(const Target *t)
-{
-    return !strstr(t->triple, "windows") && !strstr(t->triple, "apple") &&
-           !str_starts(t->triple, "wasm");
-}
-
 static bool llvm_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
                          EmitKind kind, Bytes *out)
 {
@@ -259,7 +265,7 @@ static bool llvm_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const C
 
     if (kind == EMIT_SOURCE)
         return error_at(c, E_CODEGEN, NO_LOC, "the LLVM backend has no source text");
-    if (kind == EMIT_OBJECT && is_elf(p->target))
+    if (kind == EMIT_OBJECT && llvm_is_elf(p->target))
         s.n = deal(c, p->tir, shard_of);
     for (uint32_t i = 0; ok && i < s.n; i++) {
         Gen *g = gen_new(c, p->tir, p->target, o->entry, prefix, o->opt_level, o->pic);
@@ -293,6 +299,7 @@ const Backend backend_llvm = {
     .parse_target = llvm_parse_target,
     .list_targets = llvm_list_targets,
     .codegen = llvm_codegen,
+    .blob = llvm_blob,
     .jit = llvm_jit,
     .jit_plan = llvm_jit_plan,
     .jit_symbol = llvm_jit_symbol,

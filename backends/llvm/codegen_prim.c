@@ -294,6 +294,14 @@ static LLVMValueRef int_bin(Gen *g, PrimKind k, DType t, LLVMValueRef x, LLVMVal
     }
 }
 
+/* Code without libm was asked for, and `name` has no instruction on this CPU nor a polynomial. */
+static LLVMValueRef no_libm(Gen *g, const char *name, DType t, LLVMValueRef x)
+{
+    error_at(g->c, E_CODEGEN, NO_LOC, "without libm, @%s has nothing for '%s' of %s", g->name, name,
+             dtype_text(g->c, dtype_lanes(t, 1)));
+    return LLVMConstNull(LLVMTypeOf(x));
+}
+
 static LLVMValueRef libm_call(Gen *g, const char *libm, DType t, uint32_t n, LLVMValueRef *x)
 {
     LLVMTypeRef  vt = LLVMTypeOf(x[0]), et = gen_elem_type(vt), params[2] = {et, et};
@@ -301,6 +309,8 @@ static LLVMValueRef libm_call(Gen *g, const char *libm, DType t, uint32_t n, LLV
     LLVMTypeRef  type = LLVMFunctionType(et, params, n, false);
     LLVMValueRef fn = LLVMGetNamedFunction(g->mod, name), v, lane[2], out;
 
+    if (g->t->no_libm)
+        return no_libm(g, libm, t, x[0]);
     if (!fn) {
         fn = LLVMAddFunction(g->mod, name, type);
         gen_attr(g, fn, LLVMAttributeFunctionIndex, "nounwind", 0);
@@ -327,6 +337,29 @@ static const Prim *constant_number(const Prim *p)
     return p->kind == PRIM_FLOAT && !isnan(p->u.f) ? p : NULL;
 }
 
+/* Floats of this width are computed by the CPU, not by functions of the run-time library. */
+static bool has_floats(Gen *g, LLVMTypeRef t)
+{
+    return (g->caps & (gen_elem_type(t) == g->f64 ? CAP_F64 : CAP_FP)) != 0;
+}
+
+/* LLVM cannot lower llvm.maximum without floats in hardware.  Of equal ones, zeros differ in their
+ * signs: `and` for max, `or` for min. */
+static LLVMValueRef soft_minmax(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMTypeRef  t = LLVMTypeOf(x);
+    LLVMTypeRef  bits = gen_with_lanes_of(gen_elem_type(t) == g->f64 ? g->i64 : g->i32, t);
+    LLVMValueRef bx = LLVMBuildBitCast(g->b, x, bits, ""), by = LLVMBuildBitCast(g->b, y, bits, "");
+    LLVMValueRef both = max ? LLVMBuildAnd(g->b, bx, by, "") : LLVMBuildOr(g->b, bx, by, "");
+    LLVMValueRef first = LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, x, y, "");
+    LLVMValueRef v;
+
+    first = LLVMBuildOr(g->b, first, LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, ""), "");
+    v = LLVMBuildSelect(g->b, first, x, y, "");
+    return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOEQ, x, y, ""),
+                           LLVMBuildBitCast(g->b, both, t, ""), v, "");
+}
+
 /* NaN wins, and -0 < +0.  Against a constant one comparison does: it decides in favour of x when x
  * is NaN, and on equality in favour of the operand that is right for zeros. */
 static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef x, LLVMValueRef y)
@@ -340,6 +373,8 @@ static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef 
 
         return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, p, x, y, ""), x, y, "");
     }
+    if (!has_floats(g, LLVMTypeOf(x)))
+        return soft_minmax(g, max, x, y);
     return gen_call2(g, max ? "llvm.maximum" : "llvm.minimum", LLVMTypeOf(x), x, y);
 }
 
@@ -419,6 +454,21 @@ static LLVMValueRef gen_fma(Gen *g, const Prim *p)
                           t);
 }
 
+/* LLVM makes no call of it.  The others are not single instructions anywhere. */
+static bool has_instruction(Gen *g, MathFn fn, LLVMTypeRef t)
+{
+    switch ((int)fn) {
+    case MATH_ABS:
+    case MATH_COPYSIGN: return true;
+    case MATH_SQRT: return has_floats(g, t);
+    case MATH_FLOOR:
+    case MATH_CEIL:
+    case MATH_TRUNC:
+    case MATH_ROUND: return has_floats(g, t) && g->t->has_round;
+    }
+    return false;
+}
+
 static LLVMValueRef gen_math(Gen *g, const Prim *p)
 {
     static const struct {
@@ -450,7 +500,9 @@ static LLVMValueRef gen_math(Gen *g, const Prim *p)
         x[0] = LLVMBuildFNeg(g->b, x[0], "");
         v = LLVMBuildFAdd(g->b, one, libm_call(g, "exp", t, 1, x), "");
         v = LLVMBuildFDiv(g->b, one, v, "");
-    } else if (*rows[fn].intrinsic)
+    } else if (g->t->no_libm && !has_instruction(g, fn, LLVMTypeOf(x[0])))
+        v = no_libm(g, rows[fn].libm, t, x[0]);
+    else if (*rows[fn].intrinsic)
         v = gen_intrinsic(g, rows[fn].intrinsic, LLVMTypeOf(x[0]), p->nkids, x);
     else
         v = libm_call(g, rows[fn].libm, t, p->nkids, x);

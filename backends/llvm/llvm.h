@@ -251,6 +251,9 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
 /* The weights that params give, checked, else the embedded ones. */
 LLVMValueRef host_weights(Gen *g, LLVMValueRef params);
 LLVMValueRef host_constant(Gen *g, LLVMValueRef v); /* its address */
+/* An exported constant of these bytes; an object with nothing else. */
+LLVMValueRef gen_bytes_symbol(Gen *g, const char *symbol, Bytes data);
+bool         llvm_blob(Ctx *c, const Target *t, const char *symbol, Bytes data, Bytes *out);
 
 /* ---- codegen_device.c ---------------------------------------------------------------------------- */
 
@@ -266,6 +269,8 @@ void         device_copy(Gen *g, const Stmt *s);
 
 /* ---- build.c --------------------------------------------------------------------------------------- */
 
+/* Objects for it are ELF files. */
+bool llvm_is_elf(const Target *t);
 /* Makes LLVM's code generators known, once in this process. */
 void llvm_init(void);
 /* LLVM's view of a target; NULL with an error recorded. */

@@ -46,7 +46,7 @@ typedef struct {
     const char *text; /* the whole string, for messages */
     const char *triple, *mcpu, *march, *mabi, *float_abi;
     StrBuf      mattr; /* "+a,-b" */
-    bool        fast_math, winograd;
+    bool        fast_math, winograd, no_libm, no_threads;
 } Words;
 
 /* ---- tables ------------------------------------------------------------------------------------ */
@@ -363,6 +363,7 @@ Arch target_arch(const Target *t)
     return arch_of(t->triple);
 }
 
+/* What the version in an arm triple brings along, as LLVM sees it. */
 static uint32_t triple_caps(Arch arch, const char *triple)
 {
     if (arch == ARCH_ARM && (strstr(triple, "v7a") || strstr(triple, "v7-")))
@@ -505,11 +506,36 @@ static void set_limits(Target *t, Arch arch, const Cpu *cpu)
     case ARCH_NONE: t->vector_regs = 16; break;
     }
     t->has_fma = (caps & CAP_FMA) != 0;
+    t->has_round = caps & CAP_ROUND || arch == ARCH_RISCV;
+    t->has_sqrt = (caps & CAP_FP) != 0;
     t->fma_mem_splat = (caps & CAP_AVX512) != 0;
     t->l1_bytes = cpu->l1 * 1024;
     t->l2_bytes = cpu->l2 * 1024;
     t->l3_bytes = cpu->l3 * 1024;
     t->max_threads = 1;
+}
+
+/* Systems without a version are built as distributions do: ARMv7-A with hard floats, ARMv5TE with
+ * soft ones.  A hard-float ABI needs the registers it passes values in; where the version does not
+ * bring them, the smallest unit that has them is meant. */
+static void arm_baseline(Words *w, const char *vendor)
+{
+    static const struct {
+        const char *prefix, *fpu;
+    } rows[] = {{"thumbv7em", "vfp4d16sp"},
+                {"thumbv8m.main", "fp-armv8d16sp"},
+                {"thumbv8.1m.main", "fp-armv8d16sp"},
+                {"armv6", "vfp2"}};
+    bool  hard = str_ends(w->triple, "hf");
+    char *given = arena_dup(w->c->scratch, w->mattr.at ? w->mattr.at : "", w->mattr.n + 1);
+
+    if (str_starts(w->triple, "arm-"))
+        w->triple = intern_printf(w->c->strings, "%s%s", hard ? "armv7a" : "armv5te", vendor);
+    for (size_t i = 0; hard && i < COUNT(rows); i++)
+        if (str_starts(w->triple, rows[i].prefix)) {
+            w->mattr = strbuf(w->c->scratch);
+            str_printf(&w->mattr, ",+%s%s", rows[i].fpu, given);
+        }
 }
 
 /* The CPU that a triple means when none is named. */
@@ -526,9 +552,8 @@ static const char *baseline_cpu(Words *w, Arch arch)
                        pointer_bits_of(w->triple) == 64 ? ",+m,+a,+f,+d,+c" : ",+m,+a,+c");
         return "generic";
     case ARCH_ARM:
-        /* hard-float systems without a version are ARMv7-A, as distributions build them */
-        if (str_starts(w->triple, "arm-") && str_ends(w->triple, "hf"))
-            w->triple = intern_printf(w->c->strings, "armv7a%s", vendor);
+        if (!w->march)
+            arm_baseline(w, vendor);
         return "generic";
     case ARCH_WASM:
     case ARCH_NONE: break;
@@ -538,7 +563,11 @@ static const char *baseline_cpu(Words *w, Arch arch)
 
 static const Target *make_target(Words *w)
 {
-    Target      t = {.kind = KIND_LLVM, .fast_math = w->fast_math, .winograd = w->winograd};
+    Target      t = {.kind = KIND_LLVM,
+                     .fast_math = w->fast_math,
+                     .winograd = w->winograd,
+                     .no_libm = w->no_libm,
+                     .no_threads = w->no_threads};
     const Cpu  *cpu;
     const char *plus;
     Arch        arch;
@@ -564,10 +593,10 @@ static const Target *make_target(Words *w)
     native = w->mcpu && !strcmp(w->mcpu, "native");
     if (native && !native_cpu(w, arch))
         return NULL;
-    if (!w->mcpu)
-        w->mcpu = baseline_cpu(w, arch);
     if (!apply_float_abi(w, arch))
         return NULL;
+    if (!w->mcpu)
+        w->mcpu = baseline_cpu(w, arch);
     if (!(cpu = cpu_find(arch, w->mcpu)))
         return bad_cpu(w, arch, w->mcpu);
     if (!(t.features = clean_features(w, arch, w->mattr.at ? w->mattr.at : "")))
@@ -588,6 +617,10 @@ static const Target *make_target(Words *w)
         str_add(&text, " -fast-math=1");
     if (!t.winograd)
         str_add(&text, " -winograd=0");
+    if (t.no_libm)
+        str_add(&text, " -libm=0");
+    if (t.no_threads)
+        str_add(&text, " -threads=0");
     t.text = intern(w->c->strings, text.at);
     return arena_dup(w->c->arena, &t, sizeof t);
 }
@@ -595,9 +628,10 @@ static const Target *make_target(Words *w)
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
 static const char *const option_names[] = {
-    "-mtriple",    "-target",   "-mcpu",   "-mattr",       "-march",      "-mabi",
-    "-mfloat-abi", "-keys",     "-device", "-model",       "-num-cores",  "-opt-level",
-    "-fast-math",  "-winograd", "-libs",   "-link-params", "-system-lib", "-runtime"};
+    "-mtriple",     "-target",     "-mcpu",      "-mattr",    "-march",
+    "-mabi",        "-mfloat-abi", "-keys",      "-device",   "-model",
+    "-num-cores",   "-opt-level",  "-fast-math", "-winograd", "-libs",
+    "-link-params", "-system-lib", "-runtime",   "-libm",     "-threads"};
 
 static bool yes(const char *v)
 {
@@ -652,6 +686,10 @@ static bool option(Words *w, const char *word)
         w->fast_math = yes(v);
     else if (!strcmp(name, "-winograd"))
         w->winograd = yes(v);
+    else if (!strcmp(name, "-libm"))
+        w->no_libm = !yes(v);
+    else if (!strcmp(name, "-threads"))
+        w->no_threads = !yes(v);
     /* the others say nothing about code: TVM uses them to pick operator implementations */
     return true;
 }

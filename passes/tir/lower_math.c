@@ -9,7 +9,11 @@
  * sigmoid 2.4 ULP   erf 1.4 ULP Special values follow C's Annex F: exp(-inf) = 0, log(0) = -inf,
  * log(<0) = NaN, tanh(+-inf) = +-1; NaN in, NaN out; underflow is gradual. Method: Cody and Waite,
  * Software Manual for the Elementary Functions (1980); the coefficients are our own minimax fits.
- * f16 and bf16 compute in f32; f64 is left to libm. Cost: one walk. */
+ * f16 and bf16 compute in f32; f64 is left to libm.
+ *
+ * For a target without libm (`-fno-libm`) floor, ceil, trunc and round are expanded too where the
+ * target has no instruction for them, through an integer and exact, and sqrt by Newton's method,
+ * 1 ULP.  Cost: one walk. */
 #include "passes/passes.h"
 
 #include <math.h>
@@ -142,13 +146,63 @@ static const Prim *erf_of(M *m, const Prim *x)
     return below(m, a, 1.0, small, prim_math(c, MATH_COPYSIGN, large, x));
 }
 
+/* Below 2^23 an i32 holds the whole part; from there on every f32 is whole. */
+static const Prim *rounded_of(M *m, MathFn fn, const Prim *x)
+{
+    Ctx        *c = m->c;
+    const Prim *a = abs_of(m, x), *t, *r;
+
+    if (fn == MATH_ROUND)
+        r = prim_sub(c, prim_add(c, a, num(m, 0x1p23)), num(m, 0x1p23));
+    else {
+        r = t = prim_cast(c, m->f, prim_cast(c, m->i, x));
+        if (fn == MATH_FLOOR)
+            r = prim_select(c, prim_lt(c, x, t), prim_sub(c, t, num(m, 1.0)), t);
+        else if (fn == MATH_CEIL)
+            r = prim_select(c, prim_lt(c, t, x), prim_add(c, t, num(m, 1.0)), t);
+    }
+    return below(m, a, 0x1p23, prim_math(c, MATH_COPYSIGN, r, x), x);
+}
+
+/* x * (1 / sqrt x); the first guess halves the exponent. */
+static const Prim *sqrt_of(M *m, const Prim *x)
+{
+    Ctx        *c = m->c;
+    const Prim *tiny = prim_lt(c, x, num(m, 0x1p-126));
+    const Prim *v = prim_select(c, tiny, prim_mul(c, x, num(m, 0x1p24)), x);
+    const Prim *half = prim_mul(c, v, num(m, 0.5)), *y, *s;
+
+    y = prim_sub(c, inum(m, 0x5f3759df), prim_bin(c, PRIM_SHR, prim_bits(c, m->i, v), inum(m, 1)));
+    y = prim_bits(c, m->f, y);
+    for (int i = 0; i < 3; i++)
+        y = prim_mul(c, y, prim_sub(c, num(m, 1.5), prim_mul(c, half, prim_mul(c, y, y))));
+    s = prim_mul(c, v, y);
+    s = prim_add(c, s, prim_mul(c, prim_mul(c, num(m, 0.5), y), prim_sub(c, v, prim_mul(c, s, s))));
+    s = prim_mul(c, s, prim_select(c, tiny, num(m, 0x1p-12), num(m, 1.0)));
+    /* 0 and +inf as they are, NaN for NaN and below 0. */
+    s = prim_select(c, prim_lt(c, x, num(m, (double)INFINITY)), s, x);
+    s = below(m, x, 0.0, num(m, (double)NAN), s);
+    return prim_select(c, prim_eq(c, x, num(m, 0.0)), x, s);
+}
+
+/* What the target would leave to libm, though it has none. */
+static bool without_libm(const Target *t, MathFn fn)
+{
+    if (!t || !t->no_libm)
+        return false;
+    return (fn == MATH_SQRT && !t->has_sqrt) ||
+           ((fn == MATH_FLOOR || fn == MATH_CEIL || fn == MATH_TRUNC || fn == MATH_ROUND) &&
+            !t->has_round);
+}
+
 static const Prim *math_prim(Ctx *c, void *user, const Prim *p)
 {
     const Target *t = user;
     M             m = {c, dtype_lanes(DT_F32, p->dtype.lanes), dtype_lanes(DT_I32, p->dtype.lanes),
                        t && t->has_fma};
 
-    if (p->kind != PRIM_MATH || p->u.math > MATH_SIGMOID)
+    if (p->kind != PRIM_MATH || !dtype_is_float(p->dtype) ||
+        (p->u.math > MATH_SIGMOID && !without_libm(t, p->u.math)))
         return p;
     if (p->dtype.bits == 64) {
         /* libm knows no sigmoid. */
@@ -164,6 +218,11 @@ static const Prim *math_prim(Ctx *c, void *user, const Prim *p)
     case MATH_LOG: y = log_of(&m, x); break;
     case MATH_TANH: y = tanh_of(&m, x); break;
     case MATH_ERF: y = erf_of(&m, x); break;
+    case MATH_SQRT: y = sqrt_of(&m, x); break;
+    case MATH_FLOOR:
+    case MATH_CEIL:
+    case MATH_TRUNC:
+    case MATH_ROUND: y = rounded_of(&m, p->u.math, x); break;
     case MATH_SIGMOID: y = sigmoid_of(&m, x); break;
     default: return p;
     }

@@ -12,7 +12,8 @@
  * private. A parallel loop inside a serial one is divided where each cell that is written belongs
  * to one thread throughout; where threads would have to meet inside, the phase runs in thread 0. A
  * kernel without a parallel loop keeps its parameters; the host calls it on thread 0. No reduction
- * is ever split by nt.  Cost: one walk. */
+ * is ever split by nt.  For a target without threads (`-fthreads=none`) every loop stays serial.
+ * Cost: one walk. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
@@ -260,7 +261,7 @@ static const Func *spmd_func(Ctx *c, void *user, const Func *f)
     const Stmt *s = f->body;
 
     (void)user;
-    if (f->kind != FUNC_KERNEL || !has_parallel(s))
+    if (f->kind != FUNC_KERNEL || !has_parallel(s) || (f->target && f->target->no_threads))
         return func_with_body(c, f, serial(c, s));
     while (s->kind == STMT_ALLOC) {
         vec_push(c->arena, &allocs, s->u.buffer);

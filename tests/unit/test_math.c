@@ -35,6 +35,13 @@ static const Row rows[] = {
     {MATH_SIGMOID, "sigmoid", sigmoid, 2.4},
 };
 
+/* What is expanded for targets without libm and without the instructions. */
+static const Row without_libm[] = {
+    {MATH_SQRT, "sqrt", sqrt, 1.0},      {MATH_FLOOR, "floor", floor, 0},
+    {MATH_CEIL, "ceil", ceil, 0},        {MATH_TRUNC, "trunc", trunc, 0},
+    {MATH_ROUND, "round", nearbyint, 0},
+};
+
 /* func f(%x, %y) { for %i<512 { %y[i*8] = fn(load f32x8 %x[i*8]) } } */
 static Jit *compile(MathFn fn, const Target *t, void (**code)(void *const *, const int64_t *))
 {
@@ -163,6 +170,12 @@ int main(void)
         test_row(&rows[i], &plain, "plain");
         test_special(&rows[i], fused);
         test_special(&rows[i], &plain);
+    }
+    plain.no_libm = true;
+    plain.has_round = plain.has_sqrt = false;
+    for (uint32_t i = 0; i < COUNT(without_libm); i++) {
+        test_row(&without_libm[i], &plain, "without libm");
+        test_special(&without_libm[i], &plain);
     }
     ctx_free(c);
     arena_free(arena);

@@ -1,0 +1,132 @@
+/* coff.c: sections and symbols of COFF objects (Windows).
+ *
+ *   | header | section headers | bytes ... | symbols | strings |
+ *
+ * Long names lie in the string table.  COFF has no hidden symbols: what other objects can see is
+ * kept apart by the entry's prefix alone.
+ */
+#include "packaging/packaging.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    HEADER_BYTES = 20,
+    SECTION_BYTES = 40,
+    SYMBOL_BYTES = 18,
+    CNT_CODE = 0x20,
+    LNK_INFO = 0x200,
+    LNK_REMOVE = 0x800,
+    MEM_DISCARDABLE = 0x02000000,
+    MEM_EXECUTE = 0x20000000,
+    CLASS_EXTERNAL = 2,
+    CLASS_WEAK = 105
+};
+#define MEM_WRITE 0x80000000u
+
+static bool broken(Diags *d, const char *file)
+{
+    return diag_error(d, E_PACK, (Loc){.file = file}, "not a valid COFF file");
+}
+
+static Reader at_offset(Bytes b, uint64_t offset)
+{
+    return reader(offset <= b.n ? (Bytes){b.at + offset, b.n - offset} : (Bytes){0});
+}
+
+/* A name of the string table; "" if there is none. */
+static const char *long_name(Bytes strings, uint64_t at)
+{
+    return at < strings.n && memchr(strings.at + at, 0, strings.n - at)
+               ? (const char *)strings.at + at
+               : "";
+}
+
+static ElfSection section(Arena *a, Reader r, Bytes strings)
+{
+    Bytes       b = read_bytes(&r, 8);
+    const char *name = b.n ? arena_printf(a, "%.*s", 8, (const char *)b.at) : "";
+    ElfSection  s = {.type = 1, .align = 1};
+    uint32_t    flags;
+
+    s.name = *name == '/' ? long_name(strings, strtoul(name + 1, NULL, 10)) : name;
+    read_u64(&r); /* size and address in memory */
+    s.size = read_u32(&r);
+    read_bytes(&r, 16); /* places of bytes, relocations and line numbers */
+    flags = read_u32(&r);
+    if (flags & (LNK_INFO | LNK_REMOVE | MEM_DISCARDABLE))
+        return s;
+    s.flags = ELF_ALLOC | (flags & (CNT_CODE | MEM_EXECUTE) ? ELF_EXEC : 0) |
+              (flags & MEM_WRITE ? ELF_WRITE : 0);
+    if (str_starts(s.name, ".tls"))
+        s.flags |= ELF_TLS;
+    if (str_starts(s.name, ".CRT$"))
+        s.type = ELF_INIT_ARRAY;
+    return s;
+}
+
+/* Numbers in memory, of which linkers keep one for all objects, and the mark of those with floats:
+ * they cannot clash. */
+static bool pooled(const char *name)
+{
+    static const char *const prefixes[] = {"__real@", "__xmm@", "__ymm@", "__zmm@", "_fltused"};
+
+    for (size_t i = 0; i < COUNT(prefixes); i++)
+        if (str_starts(name, prefixes[i]) || (*name == '_' && str_starts(name + 1, prefixes[i])))
+            return true;
+    return false;
+}
+
+bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
+{
+    Reader   r = reader(object);
+    uint32_t machine = read_u16(&r), nsections = read_u16(&r), at, n;
+    uint64_t table, headers;
+    Bytes    strings = {0};
+
+    read_u32(&r); /* time */
+    at = read_u32(&r);
+    n = read_u32(&r);
+    headers = HEADER_BYTES + (uint64_t)read_u16(&r);
+    table = at + (uint64_t)n * SYMBOL_BYTES;
+    if (headers + (uint64_t)nsections * SECTION_BYTES > object.n || table > object.n)
+        return broken(d, file);
+    if (at)
+        strings = (Bytes){object.at + table, object.n - table};
+    *out = (ElfFile){.target = {.bits = machine == 0x8664 || machine == 0xaa64 ? 64 : 32,
+                                .machine = machine == 0x8664   ? 62
+                                           : machine == 0xaa64 ? 183
+                                           : machine == 0x14c  ? 3
+                                                               : 40},
+                     .type = 1,
+                     .underscore = machine == 0x14c,
+                     .nsections = nsections + 1};
+    out->sections = NEW_ARRAY(a, ElfSection, nsections + 1);
+    out->sections[0].name = "";
+    for (uint32_t i = 0; i < nsections; i++)
+        out->sections[i + 1] =
+            section(a, at_offset(object, headers + (uint64_t)i * SECTION_BYTES), strings);
+    out->symbols = NEW_ARRAY(a, ElfSymbol, n + 1);
+    out->nsymbols = 1;
+    for (uint32_t i = 0; at && i < n; i++) {
+        Reader    e = at_offset(object, at + (uint64_t)i * SYMBOL_BYTES), name;
+        Bytes     text = read_bytes(&e, 8);
+        ElfSymbol s = {.value = read_u32(&e)};
+        int32_t   sect = (int16_t)read_u16(&e);
+        uint32_t class, aux;
+
+        read_u16(&e); /* type */
+        class = read_u8(&e);
+        aux = read_u8(&e);
+        name = reader(text);
+        s.name = read_u32(&name) == 0 ? long_name(strings, read_u32(&name))
+                                      : arena_printf(a, "%.*s", 8, (const char *)text.at);
+        s.section = sect > 0 ? (uint32_t)sect : sect ? UINT16_MAX : 0;
+        if (pooled(s.name))
+            s.visibility = ELF_HIDDEN;
+        s.bind = class == CLASS_EXTERNAL ? ELF_GLOBAL : class == CLASS_WEAK ? ELF_WEAK : 0;
+        out->symbols[out->nsymbols++] = s;
+        i += aux;
+    }
+    return true;
+}
