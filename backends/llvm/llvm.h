@@ -1,6 +1,7 @@
 /* What the files of the LLVM backend share.  Only this folder sees LLVM's headers.
  *
  *   target.c cpu.def feature.def   target strings; CPUs, features and what they can do
+ *   native.c        caches of this machine
  *   codegen.c       functions and statements
  *   codegen_idx.c   indices and addresses
  *   codegen_prim.c  scalar and vector expressions; intrin.def: which function each MATH is
@@ -49,6 +50,11 @@ void          llvm_list_targets(StrBuf *out);
 Arch          target_arch(const Target *t);
 uint32_t      target_caps(const Target *t);
 const char   *target_option(Ctx *c, const Target *t, const char *name); /* value in text, or NULL */
+
+/* ---- native.c -------------------------------------------------------------------------------- */
+
+/* l1 data, l2 and l3 of the first core, where the system says so. */
+void native_caches(Target *t);
 
 /* ---- codegen.c --------------------------------------------------------------------------------- */
 
