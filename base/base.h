@@ -97,6 +97,8 @@ bool str_starts(const char *text, const char *prefix);
 bool str_ends(const char *text, const char *suffix);
 /* The candidate closest to `word` by edit distance, or NULL if none is close: "did you mean". */
 const char *str_closest(const char *word, const char *const *candidates, size_t n);
+/* Any text as a lower-case C identifier: letters, digits, '_'; never empty, never a keyword. */
+const char *c_identifier(Arena *a, const char *text);
 
 /* ---- hash.c ------------------------------------------------------------------------------------ */
 

@@ -1,7 +1,8 @@
-/* Text: interning, so that equal strings are the same pointer; a growing buffer; and the edit
- * distance behind "did you mean". */
+/* Text: interning, so that equal strings are the same pointer; a growing buffer; the edit
+ * distance behind "did you mean"; and identifiers of C made of any text. */
 #include "base/base.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -246,4 +247,49 @@ bool parse_bytes(const char *text, uint64_t *out)
             return v && checked_mul(v, units[i].unit, out) && *out <= INT64_MAX;
     }
     return false;
+}
+
+/* ---- C identifiers ---------------------------------------------------------------------------- */
+
+static bool is_keyword(const char *word)
+{
+    static const char *const words[] = {
+        "alignas",   "alignof",   "and",       "asm",      "auto",     "bool",     "break",
+        "case",      "catch",     "char",      "class",    "compl",    "concept",  "const",
+        "constexpr", "continue",  "decltype",  "default",  "delete",   "do",       "double",
+        "else",      "enum",      "explicit",  "export",   "extern",   "false",    "float",
+        "for",       "friend",    "goto",      "if",       "inline",   "int",      "long",
+        "mutable",   "namespace", "new",       "noexcept", "not",      "nullptr",  "operator",
+        "or",        "private",   "protected", "public",   "register", "requires", "restrict",
+        "return",    "short",     "signed",    "sizeof",   "static",   "struct",   "switch",
+        "template",  "this",      "throw",     "true",     "try",      "typedef",  "typeid",
+        "typename",  "typeof",    "union",     "unsigned", "using",    "virtual",  "void",
+        "volatile",  "while",     "xor",
+    };
+
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (strcmp(words[i], word) == 0)
+            return true;
+    return false;
+}
+
+const char *c_identifier(Arena *a, const char *text)
+{
+    StrBuf s = strbuf(a);
+
+    for (const char *p = text; *p; p++) {
+        unsigned char ch = (unsigned char)*p;
+
+        if (ch < 128 && isalnum(ch))
+            str_addc(&s, (char)tolower(ch));
+        else if (s.n > 0 && s.at[s.n - 1] != '_')
+            str_addc(&s, '_');
+    }
+    while (s.n > 1 && s.at[s.n - 1] == '_' && text[strlen(text) - 1] != '_')
+        s.at[--s.n] = 0;
+    if (s.n == 0 || isdigit((unsigned char)s.at[0]))
+        return arena_printf(a, "t%s", s.n ? s.at : "");
+    if (is_keyword(s.at))
+        str_addc(&s, '_');
+    return s.at;
 }

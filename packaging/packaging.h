@@ -60,8 +60,6 @@ typedef struct {
     uint64_t    code_bytes, arena_floor; /* for the metadata; 0: unknown */
 } ModelDesc;
 
-/* Any text as a lower-case C identifier: letters, digits, '_'; never empty, never a keyword. */
-const char *c_identifier(Arena *a, const char *text);
 /* What a plan knows, finished; hashes, weights mode and toolchain are the caller's to add.  NULL
  * with an error recorded. */
 struct Ctx;
