@@ -208,10 +208,10 @@ typedef struct {
 } Lock;
 
 void lock_add(Arena *a, Lock *l, const char *group, const char *key, const char *value);
-/* Sorts; of equal keys the last counts. */
-void lock_print(Arena *a, Lock *l, StrBuf *out);
+void lock_sort(Lock *l);               /* of equal keys one stays */
+void lock_print(Lock *l, StrBuf *out); /* sorts */
 bool lock_parse(Diags *d, Arena *a, const char *path, Bytes text, Lock *out);
-/* Errors for all that differs (E_LOCK, each names what), in the order of the rows. */
+/* Errors for all that differs (E_LOCK, each names what), in the order of the rows; both sorted. */
 bool lock_compare(Diags *d, const char *path, const Lock *was, const Lock *now);
 
 #endif
