@@ -1,6 +1,7 @@
 /* Hash maps from 64-bit keys: open addressing with linear probing, at most 3/4 full.  Deleting
  * moves later entries of the same run back, so there are no tombstones and a map that lives long
- * does not slow down. */
+ * does not slow down.  Most maps of a compile stay empty or small, so slots are made at the first
+ * entry. */
 #include "base/base.h"
 
 typedef struct {
@@ -15,6 +16,10 @@ struct Map {
     uint32_t n, cap; /* cap is a power of two */
 };
 
+enum { FIRST_CAP = 8 };
+
+static const Slot nothing; /* the one slot of all empty maps: never used, so never written */
+
 static uint32_t home(uint64_t key, uint32_t cap)
 {
     return (uint32_t)hash_mix(key, 0x9e3779b97f4a7c15u) & (cap - 1);
@@ -25,8 +30,8 @@ Map *map_new(Arena *a)
     Map *m = NEW(a, Map);
 
     m->arena = a;
-    m->cap = 16;
-    m->slots = NEW_ARRAY(a, Slot, m->cap);
+    m->cap = 1;
+    m->slots = (Slot *)&nothing;
     return m;
 }
 
@@ -63,8 +68,8 @@ static void grow(Map *m)
     Slot    *old = m->slots;
     uint32_t old_cap = m->cap;
 
-    m->slots = arena_array(m->arena, (size_t)old_cap * 2, sizeof *m->slots);
-    m->cap = old_cap * 2;
+    m->cap = old_cap < FIRST_CAP ? FIRST_CAP : old_cap * 2;
+    m->slots = arena_array(m->arena, m->cap, sizeof *m->slots);
     for (uint32_t i = 0; i < old_cap; i++) {
         if (old[i].used)
             *find(m, old[i].key) = old[i];
