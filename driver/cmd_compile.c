@@ -134,6 +134,7 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     relay_print(c, k->imported, (RelayPrint){0},
                 &relay); /* places would name folders of this machine */
     bundle.relay = text_bytes(relay);
+    bundle.labels = labels_text(c->arena, k->desc);
     if (!bundle_members(c->diags, c->arena, &bundle, &members, &n))
         return false;
     return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.epoch, members, n, out);
@@ -234,8 +235,12 @@ static bool emit(Build *b, Product kind, const char *path)
         if (diag_errors(c->diags) || !link_so(b, path, NULL))
             return false;
         slash = strrchr(path, '/'); /* where the runtime looks */
-        if (!write_weights(b, intern_printf(c->strings, "%.*s%s",
-                                            (int)(slash ? slash + 1 - path : 0), path, k->entry)))
+        slash = intern_printf(c->strings, "%.*s%s", (int)(slash ? slash + 1 - path : 0), path,
+                              k->entry);
+        if (!write_weights(b, slash))
+            return false;
+        if (k->desc->nlabels && !write_out(b, intern_printf(c->strings, "%s.labels", slash),
+                                           labels_text(c->arena, k->desc)))
             return false;
         vec_push(c->arena, &b->outputs, path);
         return true;

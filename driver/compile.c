@@ -1,6 +1,7 @@
 /* From a model file to code, step by step.  Every verb goes through these functions; what is
  * printed, written or run is the verb's own business. */
 #include "driver/compile.h"
+#include "driver/driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +30,13 @@ bool compile_target(Ctx *c, Compiled *k)
 
 bool compile_import(Ctx *c, Compiled *k)
 {
-    double from = now();
+    double        from = now();
+    ImportOptions o = k->o->import;
 
-    k->imported = frontend_import(c, k->o->path, k->o->format, &k->o->import, &k->files);
+    o.tensors = product_tensors(c, &k->o->product, &o.ntensors, &o.only_tensors);
+    k->imported = frontend_import(c, k->o->path, k->o->format, &o, &k->files);
+    if (k->imported)
+        k->imported = product_edit(c, k->imported, &k->o->product);
     k->seconds[0] = now() - from;
     return k->imported != NULL;
 }
@@ -167,6 +172,18 @@ static Sha256 model_sha(Ctx *c, const Compiled *k)
                : none;
 }
 
+static bool add_labels(Ctx *c, Compiled *k)
+{
+    TextList labels = {0};
+
+    if (!product_labels(c->diags, c->arena, k->o->labels, &labels))
+        return false;
+    vec_push(c->arena, &k->files, k->o->labels);
+    k->desc->nlabels = labels.n;
+    k->desc->labels = labels.at;
+    return true;
+}
+
 bool compile_desc(Ctx *c, Compiled *k)
 {
     ModelDesc *d = k->desc = desc_of_plan(c, k->plan);
@@ -179,6 +196,8 @@ bool compile_desc(Ctx *c, Compiled *k)
     d->model_sha = model_sha(c, k);
     d->toolchain = compiler_version();
     d->build_id = build_id(c, k);
+    if (k->o->labels && !add_labels(c, k))
+        return false;
     memcpy(k->info.model_sha, d->model_sha.b, sizeof d->model_sha.b);
     memcpy(k->info.build_id, d->build_id.b, sizeof d->build_id.b);
     memcpy(k->info.weights_sha, d->weights_sha.b, sizeof d->weights_sha.b);

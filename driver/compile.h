@@ -13,11 +13,13 @@
 typedef struct {
     const char    *path, *format; /* format NULL: by the first bytes */
     ImportOptions  import;
+    ProductOptions product; /* what it does beside the model */
     PassOptions    passes;
     const char    *target; /* target string, NULL: this machine's baseline */
     const char    *entry;  /* NULL: from the file's name */
     CodegenOptions codegen;
     WeightsMode    weights_mode;
+    const char    *labels;     /* file with names of the classes, or NULL */
     bool           hash_model; /* the product says which file it was made from */
     void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
     void *progress_user;

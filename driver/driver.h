@@ -79,6 +79,11 @@ typedef struct {
     const char *format, *weights;
     VEC(ImportShape) shapes; /* `name:[1,3,224,224]`; name "" when only the shape was given */
     VEC(ImportDim) dims;     /* `N=8` */
+    VEC(ProductImage) images;
+    VEC(ProductAdd) adds;
+    VEC(ProductState) states;
+    TextList    tensors; /* --outputs: names of tensors */
+    const char *labels;  /* file */
 
     /* what for */
     TextList    targets;
@@ -126,6 +131,16 @@ typedef struct {
 /* Fills `o` from the arguments after the program's name; `o->command` stays NULL when there is no
  * command in the table for them.  False after errors (E_USAGE, E_UNKNOWN_OPTION). */
 bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Options *o);
+
+/* ---- product.c: what the product does beside the model ----------------------------------------- */
+
+/* The arguments of --input-image, --output-add and --state.  `why`: what would be right. */
+bool product_parse_image(Arena *a, const char *text, ProductImage *out, const char **why);
+bool product_parse_add(Arena *a, const char *text, ProductAdd *out, const char **why);
+bool product_parse_state(Arena *a, const char *text, ProductState *out, const char **why);
+/* The lines of a labels file, without line ends. */
+bool product_labels(Diags *d, Arena *a, const char *path, TextList *out);
+bool product_label_lines(Diags *d, Arena *a, const char *path, Bytes text, TextList *out);
 
 /* ---- help.c --------------------------------------------------------------------------------------- */
 

@@ -349,6 +349,54 @@ static bool set_dim(Parser *p, const Option *row, UNUSED void *field, const char
     return true;
 }
 
+/* ---- what the product does beside the model ---- */
+
+static bool set_image(Parser *p, const Option *row, UNUSED void *field, const char *argument)
+{
+    ProductImage image;
+    const char  *why;
+
+    if (!product_parse_image(p->a, argument, &image, &why))
+        return wrong(p, row, argument, why);
+    vec_push(p->a, &p->o->images, image);
+    return true;
+}
+
+static bool set_add(Parser *p, const Option *row, UNUSED void *field, const char *argument)
+{
+    ProductAdd  add;
+    const char *why;
+
+    if (!product_parse_add(p->a, argument, &add, &why))
+        return wrong(p, row, argument, why);
+    vec_push(p->a, &p->o->adds, add);
+    return true;
+}
+
+static bool set_state(Parser *p, const Option *row, UNUSED void *field, const char *argument)
+{
+    ProductState state;
+    const char  *why;
+
+    if (!product_parse_state(p->a, argument, &state, &why))
+        return wrong(p, row, argument, why);
+    vec_push(p->a, &p->o->states, state);
+    return true;
+}
+
+static bool add_tensor_name(Parser *p, const Option *row, void *field, const char *text)
+{
+    if (!*text)
+        return wrong(p, row, text, "names of tensors");
+    vec_push(p->a, (TextList *)field, text);
+    return true;
+}
+
+static bool set_tensors(Parser *p, const Option *row, void *field, const char *argument)
+{
+    return each_word(p, row, field, argument, add_tensor_name);
+}
+
 const Option option_table[] = {
 #define OPTION(text, form, argument, commands, group, setter, field, value, help) \
     {text, form, argument, commands, group, setter, offsetof(Options, field), value, help},

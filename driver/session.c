@@ -49,6 +49,10 @@ static void shapes_from_inputs(Session *s)
         bool            has = false;
         for (uint32_t j = 0; j < o->nshapes; j++)
             has = has || !strcmp(o->shapes[j].name, v->name);
+        for (uint32_t j = 0; j < s->driver->opt.images.n; j++) { /* not the model's shape */
+            const char *input = s->driver->opt.images.at[j].input;
+            has = has || !input || !strcmp(input, v->name);
+        }
         if (!has)
             all[n++] = (ImportShape){v->name, v->ndim, v->dims};
     }

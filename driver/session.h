@@ -26,6 +26,7 @@ typedef struct {
     void                  **in, **out;
     uint32_t                n_in_npz;
     NpyArray               *in_npz;
+    TextList                labels; /* names of classes, for run --print-top */
 } Session;
 
 /* From the command line: the model is compiled or the product opened, memory, threads and device

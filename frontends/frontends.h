@@ -33,6 +33,11 @@ typedef struct {
     uint32_t           nvalues;
     const ImportValue *values;
     const char        *weights; /* file of the constants of a module in text; NULL: beside it */
+    /* Tensors that become results as well, wherever they are in the model, after its own results;
+     * only_tensors: instead of them, in this order. */
+    uint32_t           ntensors;
+    const char *const *tensors;
+    bool               only_tensors;
 } ImportOptions;
 
 /* Files that were read, the model first: for depfiles. */

@@ -20,6 +20,8 @@ typedef struct {
 typedef struct {
     const char *name;
     const Type *type;
+    const char *layout; /* "NHWC"; NULL: unknown */
+    uint32_t    state;  /* results: 1 + the input that may lie in the same memory; else 0 */
 } PlanIO;
 
 /* One value in the arena, for reports and tests. */

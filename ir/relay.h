@@ -223,6 +223,11 @@ typedef struct {
     const char *name; /* without @ */
     const Expr *func; /* EXPR_FUNC */
 } GlobalDef;
+/* What is said of a parameter or result of main beyond its type. */
+typedef struct {
+    const char *layout; /* "NHWC"; NULL: unknown */
+    uint32_t    state;  /* results: 1 + the parameter that may lie in the same memory; else 0 */
+} ModuleIO;
 struct Module {
     uint32_t           nfuncs, nadts;
     const GlobalDef   *funcs;
@@ -230,7 +235,8 @@ struct Module {
     const char        *file;     /* what it was imported from */
     uint32_t           noutputs; /* names of main's results, in order (may be 0) */
     const char *const *output_names;
-    Sha256             sha; /* of the model file, zero if none */
+    const ModuleIO    *in_info, *out_info; /* for all parameters and results of main, or NULL */
+    Sha256             sha;                /* of the model file, zero if none */
 };
 const Module *module_new(Ctx *c, const Module *like, uint32_t n, const GlobalDef *funcs);
 const Expr   *module_func(const Module *m, const char *name); /* NULL if absent */

@@ -186,6 +186,7 @@ bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint3
     add(a, &m, "sbom.spdx.json", bill_of_materials(a, b));
     add(a, &m, arena_printf(a, "share/%s/%s.json", e, e), b->metadata);
     add(a, &m, arena_printf(a, "share/%s/%s.weights", e, e), b->weights);
+    add(a, &m, arena_printf(a, "share/%s/%s.labels", e, e), b->labels);
     add(a, &m, arena_printf(a, "share/%s/model.relay", e), b->relay);
     for (uint32_t i = 0; i < b->nextra; i++)
         vec_push(a, &m, b->extra[i]);

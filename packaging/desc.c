@@ -37,6 +37,8 @@ static bool desc_tensor(Ctx *c, const PlanIO *io, const Param *param, TensorDesc
         .dims = dims,
         .bytes = bytes,
         .align = tensor_align(io, param),
+        .layout = io->layout,
+        .state = io->state,
     };
     return true;
 }

@@ -138,6 +138,13 @@ static void tensor_macros(Arena *a, StrBuf *s, const ModelDesc *m, const char *s
     str_printf(s, "#define %s_BYTES %" PRIu64 "\n", prefix, t->bytes);
     str_printf(s, "#define %s_DTYPE \"%s\"\n", prefix, dtype_name(a, t));
     str_printf(s, "#define %s_ALIGN %u\n", prefix, t->align);
+    if (t->layout) {
+        str_printf(s, "#define %s_LAYOUT \"", prefix);
+        add_plain(s, t->layout);
+        str_add(s, "\"\n");
+    }
+    if (t->state) /* may lie in the memory of that input */
+        str_printf(s, "#define %s_STATE_INPUT %u\n", prefix, t->state - 1);
     if (t->quantized) {
         str_printf(s, "#define %s_SCALE %.9gf\n", prefix, t->scale);
         str_printf(s, "#define %s_ZERO_POINT (%d)\n", prefix, (int)t->zero_point);
@@ -303,9 +310,20 @@ static void json_tensors(Arena *a, StrBuf *s, const TensorDesc *tensors, uint32_
         json_string(s, t->name);
         if (t->quantized)
             str_printf(s, ", \"scale\": %.9g, \"zero_point\": %d", t->scale, (int)t->zero_point);
+        if (t->state)
+            str_printf(s, ", \"state_input\": %u", t->state - 1);
         str_addc(s, '}');
     }
     str_add(s, n ? "\n  ]" : "]");
+}
+
+Bytes labels_text(Arena *a, const ModelDesc *m)
+{
+    StrBuf s = strbuf(a);
+
+    for (uint32_t i = 0; i < m->nlabels; i++)
+        str_printf(&s, "%s\n", m->labels[i]);
+    return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
 static void json_pair(StrBuf *s, const char *key, const char *value)
@@ -336,6 +354,14 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
     json_pair(&s, "entry", m->entry);
     str_add(&s, "  \"inputs\": ");
     json_tensors(a, &s, m->in, m->nin);
+    if (m->nlabels) {
+        str_add(&s, ",\n  \"labels\": [");
+        for (uint32_t i = 0; i < m->nlabels; i++) {
+            str_add(&s, i ? ", " : "");
+            json_string(&s, m->labels[i]);
+        }
+        str_add(&s, "]");
+    }
     str_printf(&s, ",\n  \"macs\": %" PRId64 ",\n", m->macs);
     json_pair(&s, "model", m->model);
     json_sha(&s, "model_sha256", m->model_sha);

@@ -34,6 +34,7 @@ typedef struct {
     double         scale;
     int32_t        zero_point;
     const char    *layout; /* NULL: unknown */
+    uint32_t       state;  /* outputs: 1 + the input that may lie in the same memory; else 0 */
 } TensorDesc;
 
 typedef enum { WEIGHTS_EMBED, WEIGHTS_FILE } WeightsMode;
@@ -58,6 +59,8 @@ typedef struct {
     uint32_t    pointer_bits; /* 32 or 64 */
     bool        big_endian;
     uint64_t    code_bytes, arena_floor; /* for the metadata; 0: unknown */
+    uint32_t    nlabels;                 /* of the classes, for people */
+    const char *const *labels;
 } ModelDesc;
 
 /* What a plan knows, finished; hashes, weights mode and toolchain are the caller's to add.  NULL
@@ -69,6 +72,7 @@ ModelDesc *desc_of_plan(struct Ctx *c, const struct Plan *p);
 bool  desc_finish(Diags *d, Arena *a, ModelDesc *m);
 Bytes header_text(Arena *a, const ModelDesc *m);
 Bytes metadata_text(Arena *a, const ModelDesc *m); /* JSON, sorted keys */
+Bytes labels_text(Arena *a, const ModelDesc *m);   /* a line each; empty without labels */
 /* `text` as a JSON string with its quotes. */
 void json_string(StrBuf *s, const char *text);
 
@@ -188,6 +192,7 @@ typedef struct {
     Bytes            header, metadata;
     Bytes            weights; /* a weights file; empty when embedded */
     Bytes            relay;   /* text of the model; may be empty */
+    Bytes            labels;  /* names of the classes, a line each; may be empty */
     uint32_t         nextra;
     const Member    *extra; /* device/..., tuning/..., reports/...: paths below the top folder */
 } Bundle;

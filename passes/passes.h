@@ -46,6 +46,51 @@ const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o);
 /* The TIR pipeline, from scheduled nests to flat code, in the order of passes.def. */
 const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o);
 
+/* ---- passes/product: what the product does beside the model --------------------------------- */
+
+/* An input that takes pictures as they come from a camera or a decoder, instead of the model's
+ * tensor: converted, transposed and normalised in the first kernel. */
+typedef struct {
+    const char   *input;        /* NULL: the model's only input */
+    const char   *layout;       /* of the picture: "NHWC" unless given */
+    const char   *model_layout; /* NULL: the axis with 1, 3 or 4 cells is C */
+    DType         dtype;        /* of the picture; bits 0: u8 */
+    bool          swap;         /* the picture's channels are in the other order: RGB and BGR */
+    double        scale;        /* multiplied first; 0: none */
+    uint32_t      nmean, nstd;  /* 0: none, 1: for all channels, else one for each of the model's */
+    const double *mean, *std;   /* subtracted, divided by */
+} ProductImage;
+
+typedef enum { ADD_SOFTMAX, ADD_ARGMAX, ADD_TOPK } ProductAddKind;
+
+/* A result computed behind `output`: named <output>_softmax, <output>_argmax, or <output>_topk (the
+ * values) and <output>_topk_index. */
+typedef struct {
+    ProductAddKind kind;
+    int64_t        k;      /* ADD_TOPK */
+    const char    *output; /* a tensor of the model; NULL: the first output */
+} ProductAdd;
+
+/* The result `out` is the next run's input `in` and may lie in the same memory. */
+typedef struct {
+    const char *out, *in;
+} ProductState;
+
+typedef struct {
+    uint32_t            nimages, nadds, noutputs, nstates;
+    const ProductImage *images;
+    const ProductAdd   *adds;
+    const char *const  *outputs; /* results of the product in this order, tensors inside the model
+                                  * and added ones too; none: the model's, then what is added */
+    const ProductState *states;
+} ProductOptions;
+
+/* The tensors of the model that the options need as results, for ImportOptions; `only`: they are
+ * all that is needed. */
+const char *const *product_tensors(Ctx *c, const ProductOptions *o, uint32_t *n, bool *only);
+/* The module with all of that, before the graph passes. */
+const Module *product_edit(Ctx *c, const Module *m, const ProductOptions *o);
+
 /* passes/lower: Relay (fused, typed, static) to a plan. */
 const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions *o);
 /* TE of one primitive function.  `call` is the call that is compiled (or NULL): a parameter whose

@@ -260,8 +260,8 @@ static LLVMValueRef tensors(Gen *g, uint32_t n, const PlanIO *io, const Param *p
         field[8] = gen_i32(g, align);
         field[9] = LLVMConstReal(g->f32, 0);
         field[10] = gen_i32(g, 0);
-        field[11] = LLVMConstNull(g->ptr);
-        field[12] = gen_int(g, g->size, 0);
+        field[11] = io[i].layout ? text(g, io[i].layout) : LLVMConstNull(g->ptr);
+        field[12] = gen_int(g, g->size, io[i].state);
         all[i] = record(g, 13, field);
     }
     return array(g, n, all);

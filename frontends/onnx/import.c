@@ -515,34 +515,82 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
     return shapes_check_used(&shapes, loc, n, names);
 }
 
+/* A tensor anywhere in the graph: by its name, or by that of the node that computes it. */
+static const Expr *find_tensor(Import *im, OnnxScope *s, const OnnxGraph *g, const char *name,
+                               Loc loc)
+{
+    const Expr *v = scope_get(s, intern(im->c->strings, name));
+    VEC(const char *) names = {0};
+    const char *near;
+
+    for (uint32_t i = 0; !v && i < g->node.n; i++) {
+        const OnnxNode *p = g->node.at[i];
+
+        if (p->name && !strcmp(p->name, name) && p->output.n)
+            v = scope_get(s, intern(im->c->strings, p->output.at[0]));
+        for (uint32_t k = 0; k < p->output.n; k++)
+            vec_push(im->c->scratch, &names, p->output.at[k]);
+    }
+    if (!v) {
+        error_at(im->c, E_IMPORT, loc, "the model has no tensor '%s'", name);
+        if ((near = str_closest(name, names.at, names.n)))
+            diag_hint(im->c->diags, "did you mean '%s'?", near);
+    }
+    return v;
+}
+
+/* The results that the options ask for, after those that are there. */
+static bool import_tensors(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
+                           Loc loc, uint32_t *n, const Expr **outs, const char **names)
+{
+    for (uint32_t i = 0; i < o->ntensors; i++) {
+        bool have = false;
+
+        for (uint32_t k = 0; k < *n; k++)
+            have = have || !strcmp(names[k], o->tensors[i]);
+        if (have)
+            continue;
+        names[*n] = intern(im->c->strings, o->tensors[i]);
+        if (!(outs[*n] = find_tensor(im, s, g, o->tensors[i], loc)))
+            return false;
+        if (!expr_is_tensor(outs[*n]))
+            return error_at(im->c, E_UNSUPPORTED, loc, "'%s' is no tensor", o->tensors[i]);
+        ++*n;
+    }
+    return true;
+}
+
 static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOptions *o)
 {
     Ctx         *c = im->c;
     Loc          loc = {.file = im->path};
     OnnxScope    s = scope_new(im, NULL);
     const Expr **params = NEW_ARRAY(c->arena, const Expr *, g->input.n + 1);
-    const Expr **outs = NEW_ARRAY(c->arena, const Expr *, g->output.n + 1);
-    const char **names = NEW_ARRAY(c->arena, const char *, g->output.n + 1);
+    const Expr **outs = NEW_ARRAY(c->arena, const Expr *, g->output.n + o->ntensors + 1);
+    const char **names = NEW_ARRAY(c->arena, const char *, g->output.n + o->ntensors + 1);
     const Expr  *body, *func;
     GlobalDef    def;
-    uint32_t     nparams;
-    Module       like = {.file = im->path, .noutputs = g->output.n, .output_names = names};
+    uint32_t     nparams, n = 0;
+    Module       like = {.file = im->path, .output_names = names};
 
     if (!import_constants(&s, g, loc) || !import_inputs(im, &s, g, o, loc, params, &nparams) ||
         !import_nodes(&s, &g->node, true))
         return NULL;
     if (g->output.n == 0)
         return error_at(c, E_IMPORT, loc, "the model has no outputs");
-    for (uint32_t i = 0; i < g->output.n; i++) {
-        const OnnxValue *v = g->output.at[i];
+    for (; n < g->output.n && !o->only_tensors; n++) {
+        const OnnxValue *v = g->output.at[n];
 
-        names[i] = intern(c->strings, text_or_empty(v->name));
-        if (!(outs[i] = scope_get(&s, names[i])))
-            return error_at(c, E_IMPORT, loc, "output '%s' is not computed", names[i]);
-        if (!expr_is_tensor(outs[i]))
-            return error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", names[i]);
+        names[n] = intern(c->strings, text_or_empty(v->name));
+        if (!(outs[n] = scope_get(&s, names[n])))
+            return error_at(c, E_IMPORT, loc, "output '%s' is not computed", names[n]);
+        if (!expr_is_tensor(outs[n]))
+            return error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", names[n]);
     }
-    body = g->output.n == 1 ? outs[0] : expr_tuple(c, g->output.n, outs, loc);
+    if (!import_tensors(im, &s, g, o, loc, &n, outs, names))
+        return NULL;
+    like.noutputs = n;
+    body = n == 1 ? outs[0] : expr_tuple(c, n, outs, loc);
     func = expr_func(c, nparams, params, body, (FuncData){0}, loc);
     if (!func)
         return NULL;

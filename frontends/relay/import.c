@@ -5,6 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+typedef VEC(const char *) TextNames;
+typedef struct {
+    TextNames names;
+    VEC(const Expr *) values;
+} Results;
+
 int relay_bid(const char *path, Bytes file)
 {
     static const char *const first[] = {"fn @", "const @", "outputs \"", "type ", "dim ", "//"};
@@ -21,6 +27,103 @@ int relay_bid(const char *path, Bytes file)
             return 60;
     }
     return 0;
+}
+
+/* ---- tensors inside a module as results ---- */
+
+/* Nodes of main that always run, by the name that `let` or loc("file":3 "name") gives them; of
+ * several with one name the last, which is what the model's node computes. */
+static Map *named_nodes(Ctx *c, const Expr *main_func, TextNames *names)
+{
+    Map *found = map_new(c->scratch), *seen = map_new(c->scratch);
+    VEC(const Expr *) todo = {0};
+    ExprList order = expr_post_order(c, func_body(main_func));
+
+    vec_push(c->scratch, &todo, func_body(main_func));
+    while (todo.n) {
+        const Expr *e = todo.at[--todo.n];
+        uint32_t    n = e->kind == EXPR_IF || e->kind == EXPR_MATCH ? 1 : e->nkids;
+
+        if (map_get(seen, PTR_KEY(e)))
+            continue;
+        map_put(seen, PTR_KEY(e), (void *)1);
+        for (uint32_t i = 0; i < n && e->kind != EXPR_FUNC; i++)
+            vec_push(c->scratch, &todo, e->kids[i]);
+    }
+    for (uint32_t i = 0; i < order.n; i++) {
+        const Expr *e = order.at[i];
+        const char *name = e->kind == EXPR_VAR ? e->u.var.name : e->loc.name;
+
+        if (!name || !*name || !map_get(seen, PTR_KEY(e)) || !expr_is_tensor(e))
+            continue;
+        name = intern(c->strings, name);
+        if (!map_get(found, PTR_KEY(name)))
+            vec_push(c->scratch, names, name);
+        map_put(found, PTR_KEY(name), (void *)(uintptr_t)e);
+    }
+    return found;
+}
+
+static bool add_tensor(Ctx *c, const char *file, const char *name, Map *nodes, TextNames *names,
+                       Results *out)
+{
+    const Expr *e = map_get(nodes, PTR_KEY(intern(c->strings, name)));
+    const char *near;
+
+    for (uint32_t i = 0; i < out->names.n; i++)
+        if (!strcmp(out->names.at[i], name))
+            return true;
+    if (!e) {
+        error_at(c, E_IMPORT, (Loc){.file = file}, "the model has no tensor '%s'", name);
+        if ((near = str_closest(name, names->at, names->n)))
+            diag_hint(c->diags, "did you mean '%s'?", near);
+        return false;
+    }
+    vec_push(c->scratch, &out->values, e);
+    vec_push(c->arena, &out->names, intern(c->strings, name));
+    return true;
+}
+
+static const Module *with_tensors(Ctx *c, const Module *m, const ImportOptions *o)
+{
+    const Expr *f = module_func(m, "main"), *body = f ? func_body(f) : NULL;
+    Results     r = {0};
+    TextNames   names = {0};
+    VEC(const Expr *) lets = {0};
+    Module like = *m;
+    Map   *nodes;
+
+    if (!o->ntensors || !f)
+        return m;
+    for (; body->kind == EXPR_LET; body = let_body(body))
+        vec_push(c->scratch, &lets, body);
+    nodes = named_nodes(c, f, &names);
+    for (uint32_t i = 0, n = body->type && body->type->kind == TYPE_TUPLE ? body->type->n : 1;
+         i < n; i++) {
+        bool        tuple = body->type && body->type->kind == TYPE_TUPLE;
+        const char *name =
+            i < m->noutputs ? m->output_names[i] : intern_printf(c->strings, "output%u", i);
+        const Expr *e = !tuple                     ? body
+                        : body->kind == EXPR_TUPLE ? body->kids[i]
+                                                   : expr_proj(c, body, i, body->loc);
+
+        map_put(nodes, PTR_KEY(intern(c->strings, name)), (void *)(uintptr_t)e);
+        vec_push(c->scratch, &names, name);
+        if (!o->only_tensors && !add_tensor(c, m->file, name, nodes, &names, &r))
+            return NULL;
+    }
+    for (uint32_t i = 0; i < o->ntensors; i++)
+        if (!add_tensor(c, m->file, o->tensors[i], nodes, &names, &r))
+            return NULL;
+    body = r.values.n == 1 ? r.values.at[0] : expr_tuple(c, r.values.n, r.values.at, f->loc);
+    for (uint32_t i = lets.n; body && i-- > 0;)
+        body = expr_let(c, let_var(lets.at[i]), let_value(lets.at[i]), body, lets.at[i]->loc);
+    f = body ? expr_func(c, func_nparams(f), f->kids, body, f->u.func, f->loc) : NULL;
+    if (!f)
+        return NULL;
+    like.noutputs = r.names.n;
+    like.output_names = r.names.at;
+    return module_with_func(c, module_new(c, &like, m->nfuncs, m->funcs), "main", f);
 }
 
 const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
@@ -40,5 +143,5 @@ const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOpt
 
     if (m)
         m = relay_infer(c, m);
-    return m && shapes_check_module(c, m, o, (Loc){.file = path}) ? m : NULL;
+    return m && shapes_check_module(c, m, o, (Loc){.file = path}) ? with_tensors(c, m, o) : NULL;
 }

@@ -303,12 +303,14 @@ static const Func *main_func(Host *h, const char *entry)
     return func_new(c, f);
 }
 
-static const PlanIO *plan_io(Ctx *c, uint32_t n, const char *const *names, const Type *const *types)
+static const PlanIO *plan_io(Ctx *c, uint32_t n, const char *const *names, const Type *const *types,
+                             const ModuleIO *info)
 {
     PlanIO *io = NEW_ARRAY(c->arena, PlanIO, n + 1);
 
     for (uint32_t i = 0; i < n; i++)
-        io[i] = (PlanIO){names[i], types[i]};
+        io[i] =
+            (PlanIO){names[i], types[i], info ? info[i].layout : NULL, info ? info[i].state : 0};
     return io;
 }
 
@@ -353,7 +355,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
 
     if (!f)
         return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
-    if (!program_of_main(&p, f) || !kernels_finish(&kernels, &tir))
+    if (!program_of_main(&p, f, m->out_info) || !kernels_finish(&kernels, &tir))
         return NULL;
     plan_work(&p, &p.items);
 
@@ -403,9 +405,9 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     plan->nconsts = p.consts.n;
     plan->consts = p.consts.at;
     plan->nin = p.n_in;
-    plan->in = plan_io(c, p.n_in, p.in_names, p.in_types);
+    plan->in = plan_io(c, p.n_in, p.in_names, p.in_types, m->in_info);
     plan->nout = p.results.n;
-    plan->out = plan_io(c, p.results.n, names, types);
+    plan->out = plan_io(c, p.results.n, names, types, m->out_info);
     plan->slots = plan_slots(&p, &plan->nslots);
     plan->nkernels = kernels.all.n;
     plan->kernels = plan_kernels(&kernels, &plan->macs);

@@ -94,7 +94,8 @@ typedef struct Program {
     bool         device; /* arena and constants lie in device memory */
 } Program;
 
-bool  program_of_main(Program *p, const Expr *main_func);
+/* `info`: of the results, or NULL. */
+bool  program_of_main(Program *p, const Expr *main_func, const ModuleIO *info);
 Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name);
 
 /* ---- memory.c ---- */

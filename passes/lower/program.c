@@ -372,13 +372,28 @@ static bool walk(Program *p, ValueScope *s, const Expr *root)
 /* ---- main ---- */
 
 /* Storage that can be the caller's output instead of the arena: a kernel or an `if` made all of it,
- * it has no border, and no other output took it. */
-static bool can_be_output(const Slot *s, const Type *t)
+ * it has no border, and no other output took it.  `state`: the input that may lie in the same
+ * memory has been read for the last time before. */
+static bool can_be_output(const Slot *s, const Type *t, const Slot *state)
 {
-    return s->place == PLACE_ARENA && !t->halo && !s->type->halo;
+    return s->place == PLACE_ARENA && !t->halo && !s->type->halo &&
+           (!state || s->first > state->last);
 }
 
-bool program_of_main(Program *p, const Expr *f)
+/* Results that are inputs as they came, before any output that may lie on an input is written. */
+static void save_inputs(Program *p, ValueScope *s, Value *out, uint32_t n, Loc loc)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (out[i].slot->place != PLACE_INPUT)
+            continue;
+        Value to = {slot_new(p, PLACE_ARENA, 0, out[i].type, "state"), out[i].type};
+        emit_copy(p, s, out[i], to, loc);
+        to.slot->first = p->at;
+        out[i] = to;
+    }
+}
+
+bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
 {
     Ctx       *c = p->c;
     ValueScope s = {map_new(c->arena), NULL, &p->items};
@@ -407,10 +422,17 @@ bool program_of_main(Program *p, const Expr *f)
     p->in_names = names.at;
     if (!walk(p, &s, func_body(f)))
         return false;
-    const Values *out = lookup(&s, func_body(f));
+    Values *out = lookup(&s, func_body(f));
+    bool    states = false;
+    for (uint32_t i = 0; i < out->n; i++)
+        states = states || (info && info[i].state);
+    if (states)
+        save_inputs(p, &s, out->at, out->n, f->loc);
     for (uint32_t i = 0; i < out->n; i++) {
-        Value v = out->at[i];
-        if (!p->device && can_be_output(v.slot, v.type)) {
+        Value       v = out->at[i];
+        const Slot *state =
+            info && info[i].state ? lookup(&s, func_param(f, info[i].state - 1))->at[0].slot : NULL;
+        if (!p->device && can_be_output(v.slot, v.type, state)) {
             v.slot->place = PLACE_OUTPUT;
             v.slot->index = i;
         } else {

@@ -151,8 +151,8 @@ static const Plan *make_plan(const Target *t, bool branches)
     Plan   *p = NEW(arena, Plan);
     PlanIO *io = NEW_ARRAY(arena, PlanIO, 2);
 
-    io[0] = (PlanIO){"data", type_tensor_i64(c, DT_F32, 2, dims)};
-    io[1] = (PlanIO){"out", type_tensor_i64(c, DT_F32, 2, dims)};
+    io[0] = (PlanIO){.name = "data", .type = type_tensor_i64(c, DT_F32, 2, dims)};
+    io[1] = (PlanIO){.name = "out", .type = type_tensor_i64(c, DT_F32, 2, dims)};
     *p = (Plan){.name = "net",
                 .target = t,
                 .tir = tirmod_new(c, 4, f),
