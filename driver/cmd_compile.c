@@ -62,8 +62,10 @@ static bool make_object(Build *b)
             return false;
     }
     AuditReport report;
-    AuditRules  rules = {
-         .entry = k->entry, .max_code = b->driver->opt.max_code, .no_libm = c->target->no_libm};
+    AuditRules  rules = {.entry = k->entry,
+                         .no_pic = !b->driver->opt.pic,
+                         .max_code = b->driver->opt.max_code,
+                         .no_libm = c->target->no_libm};
     if (!audit_object(c->diags, c->arena, b->stem, b->object, &rules, &report))
         return false;
     k->desc->code_bytes = report.code;

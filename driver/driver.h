@@ -123,6 +123,11 @@ typedef struct {
     uint32_t    print_top, repeat, number, threads;
     bool        print_time, json;
 
+    /* auditing, archives */
+    bool        force, verify;
+    uint64_t    max_stack;
+    const char *stamp;
+
     /* messages */
     DiagFormat diag_format;
     bool       verbose, explain;

@@ -134,7 +134,7 @@ size_t job_code_bytes(Job *job)
     Ctx        *c = job->c;
     Bytes       object;
     AuditReport report = {0};
-    AuditRules  rules = {.entry = job->k.entry};
+    AuditRules  rules = {.entry = job->k.entry, .no_pic = true};
     double      kept = job->k.seconds[3];
 
     if (!compile_code(c, &job->k, EMIT_OBJECT, &object))

@@ -1,4 +1,4 @@
-/* ar.c: static libraries in the GNU format.
+/* ar.c: static libraries: written in the GNU format, read in the GNU and BSD formats.
  *
  * A symbol index, a table of long names, then the members, each behind a 60-byte text header. Time,
  * owner and group are 0 and the order is the caller's, so equal members give equal bytes; the ar
@@ -137,4 +137,90 @@ bool ar_library(Diags *d, Arena *a, const Member *members, uint32_t n, Bytes *ou
     put_members(a, p + tables.n, members, n);
     *out = (Bytes){p, at};
     return true;
+}
+
+/* ---- reading ------------------------------------------------------------------------------ */
+
+bool ar_is_library(Bytes file)
+{
+    return file.n >= 8 && memcmp(file.at, "!<arch>\n", 8) == 0;
+}
+
+/* A decimal number of a header field; false if it is none. */
+static bool field_number(const uint8_t *at, size_t width, uint64_t *out)
+{
+    size_t i = 0;
+
+    for (*out = 0; i < width && at[i] >= '0' && at[i] <= '9'; i++)
+        *out = *out * 10 + (uint64_t)(at[i] - '0');
+    return i > 0 && (i == width || at[i] == ' ');
+}
+
+/* The name of the member at `header`; BSD names stand before the data, which shrinks. */
+static const char *member_name(Arena *a, const uint8_t *header, Bytes longs, Bytes *data)
+{
+    uint64_t n;
+    size_t   len = 16;
+
+    if (memcmp(header, "#1/", 3) == 0) {
+        const char *name;
+
+        if (!field_number(header + 3, 13, &n) || n > data->n)
+            return NULL;
+        name = arena_printf(a, "%.*s", (int)(n < 4096 ? n : 4096), (const char *)data->at);
+        data->at += n;
+        data->n -= n;
+        return name;
+    }
+    if (header[0] == '/' && field_number(header + 1, 15, &n)) {
+        const uint8_t *end;
+
+        if (n >= longs.n || !(end = memchr(longs.at + n, '\n', longs.n - n)))
+            return NULL;
+        if (end > longs.at + n && end[-1] == '/')
+            end--;
+        return arena_printf(a, "%.*s", (int)(end - longs.at - n), (const char *)longs.at + n);
+    }
+    while (len && header[len - 1] == ' ')
+        len--;
+    if (len > 1 && header[len - 1] == '/' && header[0] != '/')
+        len--;
+    return arena_printf(a, "%.*s", (int)len, (const char *)header);
+}
+
+static bool is_table(const char *name)
+{
+    return strcmp(name, "/") == 0 || strcmp(name, "//") == 0 || strcmp(name, "/SYM64/") == 0 ||
+           str_starts(name, "__.SYMDEF");
+}
+
+bool ar_members(Diags *d, Arena *a, const char *file, Bytes library, Member **members, uint32_t *n)
+{
+    VEC(Member) list = {0};
+    Bytes    longs = {0};
+    uint64_t at = 8;
+    bool     ok = ar_is_library(library);
+
+    while (ok && at < library.n) {
+        const uint8_t *h = library.at + at;
+        const char    *name;
+        uint64_t       size;
+        Bytes          data;
+
+        ok = library.n - at >= HEADER && h[58] == '`' && h[59] == '\n' &&
+             field_number(h + 48, 10, &size) && size <= library.n - at - HEADER;
+        if (!ok)
+            break;
+        data = (Bytes){h + HEADER, size};
+        at += HEADER + even(size);
+        name = member_name(a, h, longs, &data);
+        ok = name != NULL;
+        if (ok && strcmp(name, "//") == 0)
+            longs = data;
+        else if (ok && !is_table(name))
+            vec_push(a, &list, ((Member){.path = name, .data = data}));
+    }
+    *members = list.at;
+    *n = list.n;
+    return ok || diag_error(d, E_PACK, (Loc){.file = file}, "not a valid static library");
 }

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_PATH = 100, MAX_MEMBERS = 100000 };
 
@@ -57,7 +58,10 @@ static bool good_path(const char *path)
         if (len == 0 || (len == 1 && part[0] == '.') || (len == 2 && memcmp(part, "..", 2) == 0))
             return false;
     }
-    return !strchr(path, '\\');
+    for (const char *p = path; *p; p++) /* the same bytes in every locale and on every system */
+        if (*p < 32 || *p > 126 || *p == '\\')
+            return false;
+    return true;
 }
 
 /* ---- writing ------------------------------------------------------------------------------ */
@@ -200,6 +204,63 @@ bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Me
 
 typedef VEC(Member) Members;
 
+bool pack_looks(Bytes f)
+{
+    static const struct {
+        const char *magic;
+        size_t      at, n;
+    } rows[] = {{"\x1f\x8b", 0, 2},
+                {"\x28\xb5\x2f\xfd", 0, 4},
+                {"\xfd"
+                 "7zXZ",
+                 0, 6},
+                {"PK\3\4", 0, 4},
+                {"PK\5\6", 0, 4},
+                {"ustar", 257, 5}};
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (f.n >= rows[i].at + rows[i].n &&
+            memcmp(f.at + rows[i].at, rows[i].magic, rows[i].n) == 0)
+            return true;
+    return false;
+}
+
+/* Names that some file systems cannot tell apart: errors before anything is written. */
+static int by_folded_path(const void *a, const void *b)
+{
+    return strcasecmp(((const Member *)a)->path, ((const Member *)b)->path);
+}
+
+/* Also a file that is the folder of another: `a` and `a/b`. */
+static bool check_names(Diags *d, Arena *a, Loc loc, const Members *list)
+{
+    Member *sorted = list->n ? DUP_ARRAY(a, list->at, list->n) : NULL;
+
+    if (list->n)
+        qsort(sorted, list->n, sizeof *sorted, by_folded_path);
+    for (uint32_t i = 1; i < list->n; i++) {
+        const char *one = sorted[i - 1].path, *two = sorted[i].path;
+
+        if (strcmp(one, two) == 0)
+            return diag_error(d, E_PACK, loc, "two members have the path '%s'", one);
+        if (strcasecmp(one, two) == 0)
+            return diag_error(d, E_PACK, loc, "the members '%s' and '%s' differ only in case", one,
+                              two);
+    }
+    for (uint32_t i = 0; i < list->n; i++) {
+        char *folder = arena_printf(a, "%s", list->at[i].path), *slash;
+
+        while ((slash = strrchr(folder, '/')) != NULL) {
+            Member key = {.path = folder};
+
+            *slash = 0;
+            if (bsearch(&key, sorted, list->n, sizeof *sorted, by_folded_path))
+                return diag_error(d, E_PACK, loc, "member '%s' is a file and a folder", folder);
+        }
+    }
+    return true;
+}
+
 /* All data of the current entry; `left` is what the caller still allows. */
 static bool read_data(Arena *a, struct archive *ar, uint64_t *left, Bytes *out)
 {
@@ -252,6 +313,7 @@ bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t lim
     Loc             loc = {.file = file};
     Members         list = {0};
     struct archive *ar = archive_read_new();
+    uint64_t        ratio = PACK_FREE + (uint64_t)archive.n * PACK_RATIO;
     bool            ok = false;
 
     if (!ar)
@@ -262,10 +324,11 @@ bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t lim
     archive_read_support_format_tar(ar);
     archive_read_support_format_zip(ar);
     if (archive_read_open_memory(ar, archive.at, archive.n) == ARCHIVE_OK)
-        ok = read_members(d, a, loc, ar, limit, &list);
+        ok = read_members(d, a, loc, ar, limit < ratio ? limit : ratio, &list);
     else
         diag_error(d, E_PACK, loc, "not an archive: %s", archive_error_string(ar));
     archive_read_free(ar);
+    ok = ok && check_names(d, a, loc, &list);
     *members = list.at;
     *n = list.n;
     return ok;

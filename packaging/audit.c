@@ -106,12 +106,26 @@ static bool is_libm(const char *name)
     return false;
 }
 
-/* "<entry>_..." or "<entry>" itself */
-static bool is_ours(const char *name, const char *entry)
+bool audit_may_call(const char *name, const AuditRules *rules)
+{
+    return is_support(name) || (is_libm(name) && !rules->no_libm);
+}
+
+static bool has_prefix(const char *name, const char *entry)
 {
     size_t n = strlen(entry);
 
     return strncmp(name, entry, n) == 0 && (name[n] == 0 || name[n] == '_');
+}
+
+bool audit_is_ours(const char *name, const AuditRules *rules)
+{
+    if (rules->entry && has_prefix(name, rules->entry))
+        return true;
+    for (uint32_t i = 0; i < rules->entries.n; i++)
+        if (has_prefix(name, rules->entries.at[i]))
+            return true;
+    return false;
 }
 
 static int by_text(const void *a, const void *b)
@@ -127,10 +141,12 @@ static void audit_sections(Diags *d, Loc loc, const ElfFile *f, AuditReport *out
         if (!(s->flags & ELF_ALLOC) || s->size == 0)
             continue;
         if (s->flags & ELF_TLS) {
+            out->tls += s->size;
             diag_error(d, E_PACK, loc, "the object has thread-local memory in '%s'", s->name);
         } else if (s->type == ELF_INIT_ARRAY || s->type == SHT_FINI_ARRAY ||
                    s->type == SHT_PREINIT_ARRAY || str_starts(s->name, ".ctors") ||
                    str_starts(s->name, ".dtors")) {
+            out->constructors += s->size;
             diag_error(d, E_PACK, loc, "the object has constructors in '%s'", s->name);
         } else if (s->flags & ELF_EXEC) {
             out->code += s->size;
@@ -148,20 +164,31 @@ static void audit_symbol(Diags *d, Loc loc, const ElfSymbol *s, const AuditRules
     if (s->bind == ELF_WEAK && !str_starts(s->name, "__")) {
         diag_error(d, E_PACK, loc, "the object has the weak symbol '%s'", s->name);
     } else if (s->section == 0) {
-        if (!is_support(s->name) && !is_ours(s->name, rules->entry) &&
-            !(is_libm(s->name) && !rules->no_libm))
+        if (!audit_may_call(s->name, rules) && !audit_is_ours(s->name, rules))
             diag_error(d, E_PACK, loc, "the object calls '%s'", s->name);
     } else if (s->visibility != ELF_HIDDEN && s->visibility != STV_INTERNAL &&
-               !is_ours(s->name, rules->entry)) {
+               !audit_is_ours(s->name, rules)) {
         diag_error(d, E_PACK, loc, "the object exports '%s', which has not the prefix '%s_'",
-                   s->name, rules->entry);
+                   s->name,
+                   rules->entry       ? rules->entry
+                   : rules->entries.n ? rules->entries.at[0]
+                                      : "<entry>");
     }
+}
+
+typedef VEC(const char *) Names;
+
+static AuditNames sorted(Names *names)
+{
+    if (names->n)
+        qsort(names->at, names->n, sizeof *names->at, by_text);
+    return (AuditNames){names->n, names->at};
 }
 
 static void audit_symbols(Diags *d, Arena *a, Loc loc, const ElfFile *f, const AuditRules *rules,
                           AuditReport *out)
 {
-    VEC(const char *) undefined = {0};
+    Names undefined = {0}, exported = {0}, hidden = {0};
 
     for (uint32_t i = 1; i < f->nsymbols; i++) {
         ElfSymbol s = f->symbols[i];
@@ -171,12 +198,15 @@ static void audit_symbols(Diags *d, Arena *a, Loc loc, const ElfFile *f, const A
         s.name += f->underscore && *s.name == '_';
         if (s.section == 0)
             vec_push(a, &undefined, s.name);
+        else if (s.visibility == ELF_HIDDEN || s.visibility == STV_INTERNAL)
+            vec_push(a, &hidden, s.name);
+        else
+            vec_push(a, &exported, s.name);
         audit_symbol(d, loc, &s, rules);
     }
-    if (undefined.n)
-        qsort(undefined.at, undefined.n, sizeof *undefined.at, by_text);
-    out->nundefined = undefined.n;
-    out->undefined = undefined.at;
+    out->undefined = sorted(&undefined);
+    out->exported = sorted(&exported);
+    out->hidden = sorted(&hidden);
 }
 
 bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const AuditRules *rules,
@@ -191,6 +221,7 @@ bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const Audi
         return false;
     audit_sections(d, loc, &f, out);
     audit_symbols(d, a, loc, &f, rules, out);
+    out->textrels = audit_relocs(d, file, &f, rules);
     if (rules->max_code && out->code > rules->max_code)
         diag_error(d, E_BUDGET, loc, "the code has %" PRIu64 " bytes, the limit is %" PRIu64,
                    out->code, rules->max_code);

@@ -225,20 +225,21 @@ bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, 
 {
     Loc           loc = {.file = file};
     const Member *list = NULL;
-    const char   *path, *top;
+    const char   *path, *top; /* "net/", or "" for the content of the folder */
     char          want[65], got[65];
     size_t        at = 0;
     uint32_t      count = 0, before = diag_errors(d);
 
     for (uint32_t i = 0; i < n && !list; i++)
-        if (str_ends(members[i].path, "/SHA256SUMS") &&
-            strchr(members[i].path, '/') == strrchr(members[i].path, '/'))
+        if (strcmp(members[i].path, "SHA256SUMS") == 0 ||
+            (str_ends(members[i].path, "/SHA256SUMS") &&
+             strchr(members[i].path, '/') == strrchr(members[i].path, '/')))
             list = &members[i];
     if (!list)
         return diag_error(d, E_PACK, loc, "the archive has no SHA256SUMS");
-    top = arena_printf(a, "%.*s", (int)strcspn(list->path, "/"), list->path);
+    top = arena_printf(a, "%.*s", (int)(strlen(list->path) - strlen("SHA256SUMS")), list->path);
     while ((path = next_sum(a, list->data, &at, want)) != NULL) {
-        const Member *m = pack_find(members, n, arena_printf(a, "%s/%s", top, path));
+        const Member *m = pack_find(members, n, arena_printf(a, "%s%s", top, path));
 
         count++;
         if (!m) {

@@ -317,22 +317,43 @@ static bool raw_read(Diags *d, Arena *a, const char *file, Bytes b, Raw *r)
     return true;
 }
 
-/* The symbol table: .symtab, or .dynsym of a stripped shared library; 0 if there is none. */
+/* The symbol table of that type, 0 if there is none. */
+static uint32_t table_of(const Raw *r, uint32_t type)
+{
+    for (uint32_t i = 1; i < r->shnum; i++)
+        if (r->s[i].entsize == r->l.sym && r->s[i].type == type)
+            return i;
+    return 0;
+}
+
+/* .symtab, or .dynsym of a stripped shared library */
 static uint32_t symbol_table(const Raw *r)
 {
-    uint32_t found = 0;
+    uint32_t found = table_of(r, SHT_SYMTAB);
 
-    for (uint32_t i = 1; i < r->shnum; i++)
-        if (r->s[i].entsize == r->l.sym &&
-            (r->s[i].type == SHT_SYMTAB || (r->s[i].type == SHT_DYNSYM && !found)))
-            found = i;
-    return found;
+    return found ? found : table_of(r, SHT_DYNSYM);
+}
+
+static bool read_symbols(Arena *a, const Raw *r, uint32_t table, ElfSymbol **out, uint32_t *n)
+{
+    *n = table ? (uint32_t)(r->s[table].size / r->l.sym) : 0;
+    *out = NEW_ARRAY(a, ElfSymbol, *n ? *n : 1);
+    for (uint32_t i = 0; i < *n; i++) {
+        Sym         s = get_sym(r->b.at + r->s[table].offset + (uint64_t)i * r->l.sym, &r->l);
+        const char *name = string_at(r, &r->s[r->s[table].link], s.name);
+
+        if (!name)
+            return false;
+        (*out)[i] =
+            (ElfSymbol){name, s.value, s.size, s.section, s.info >> 4, s.info & 15, s.other & 3};
+    }
+    return true;
 }
 
 bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
 {
     Raw      r;
-    uint32_t table, w;
+    uint32_t w;
 
     *out = (ElfFile){0};
     if (!raw_read(d, a, file, object, &r))
@@ -351,24 +372,20 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
         const Shdr *s = &r.s[i];
         const char *name = string_at(&r, &r.s[r.shstrndx], s->name);
 
-        out->sections[i] = (ElfSection){name ? name : "", s->type,  s->flags,
-                                        s->size,          s->align, section_bytes(&r, s)};
+        out->sections[i] = (ElfSection){.name = name ? name : "",
+                                        .type = s->type,
+                                        .flags = s->flags,
+                                        .size = s->size,
+                                        .align = s->align,
+                                        .data = section_bytes(&r, s),
+                                        .link = s->link,
+                                        .info = s->info,
+                                        .offset = s->offset};
     }
     out->sections[0].name = "";
-    table = symbol_table(&r);
-    if (!table)
-        return true;
-    out->nsymbols = (uint32_t)(r.s[table].size / r.l.sym);
-    out->symbols = NEW_ARRAY(a, ElfSymbol, out->nsymbols);
-    for (uint32_t i = 0; i < out->nsymbols; i++) {
-        Sym         s = get_sym(object.at + r.s[table].offset + (uint64_t)i * r.l.sym, &r.l);
-        const char *name = string_at(&r, &r.s[r.s[table].link], s.name);
-
-        if (!name)
-            return broken(d, file);
-        out->symbols[i] =
-            (ElfSymbol){name, s.value, s.size, s.section, s.info >> 4, s.info & 15, s.other & 3};
-    }
+    if (!read_symbols(a, &r, symbol_table(&r), &out->symbols, &out->nsymbols) ||
+        !read_symbols(a, &r, table_of(&r, SHT_DYNSYM), &out->dynamic, &out->ndynamic))
+        return broken(d, file);
     return true;
 }
 

@@ -5,8 +5,11 @@
  *   elf.c       object files: a writer for read-only data, and symbols of what others wrote
  *   object.c    sections and symbols of any object; macho.c, coff.c and wasm.c read what is not ELF
  *   audit.c     does an object keep the promises of docs/archive.md?
+ *   relocs.c    which relocations a shared library could not keep
+ *   product.c   the same promises of libraries, shared libraries, archives and folders
  *   ar.c        static libraries
  *   archive.c   .tar .tar.gz .tar.zst .tar.xz .zip through libarchive, both ways
+ *   folder.c    archives as folders on disk
  *   bundle.c    the layout of a deployment archive
  *   so.c        shared libraries, through the toolchain's linker
  *   depfile.c   what a build system must watch
@@ -76,6 +79,14 @@ Bytes labels_text(Arena *a, const ModelDesc *m);   /* a line each; empty without
 /* `text` as a JSON string with its quotes. */
 void json_string(StrBuf *s, const char *text);
 
+/* ---- members of libraries and archives -------------------------------------------------------- */
+
+typedef struct {
+    const char *path; /* relative, '/' between parts */
+    Bytes       data;
+    bool        executable;
+} Member;
+
 /* ---- elf.c: object files -----------------------------------------------------------------------
  */
 
@@ -97,7 +108,9 @@ typedef struct {
     const char *name;
     uint32_t    type;
     uint64_t    flags, size, align;
-    Bytes       data; /* empty for .bss */
+    Bytes       data;       /* empty for .bss */
+    uint32_t    link, info; /* other sections, as the type says */
+    uint64_t    offset;     /* in the file */
 } ElfSection;
 
 typedef struct {
@@ -107,6 +120,8 @@ typedef struct {
     uint32_t    nsections, nsymbols;
     ElfSection *sections;
     ElfSymbol  *symbols;
+    uint32_t    ndynamic; /* what a shared library offers and asks for */
+    ElfSymbol  *dynamic;
 } ElfFile;
 
 /* The header fields objects of that triple have.  Error: no ELF target. */
@@ -139,47 +154,92 @@ bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out
 bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
 bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
 
-/* ---- audit.c: promises -------------------------------------------------------------------- */
+/* ---- audit.c: promises of an object ----------------------------------------------------------- */
 
 typedef struct {
-    const char *entry;                 /* only <entry>_* may be exported */
-    bool        no_libm;               /* calls of libm count as breach */
+    uint32_t           n;
+    const char *const *at; /* sorted, each once */
+} AuditNames;
+
+typedef struct {
+    const char *entry;   /* only <entry>_* may be exported; NULL: see entries */
+    AuditNames  entries; /* of several models; none and no entry: product.c finds out */
+    bool        no_libm; /* calls of libm count as breach */
+    bool        no_pic;  /* relocations may be those of a fixed address */
     uint64_t    max_code, max_weights; /* bytes; 0: no limit.  Status 6 when exceeded */
+    uint64_t    max_arena, max_stack;  /* these of the metadata */
 } AuditRules;
 
 typedef struct {
-    uint64_t           code, rodata, writable;
-    uint32_t           nundefined;
-    const char *const *undefined; /* sorted */
+    uint64_t   code, rodata, writable, tls, constructors; /* bytes */
+    uint64_t   textrels;                                  /* relocations, see relocs.c */
+    AuditNames undefined, exported, hidden; /* hidden: defined, for the same library */
 } AuditReport;
 
 /* One error per breach.  The report is filled in either way. */
 bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const AuditRules *rules,
                   AuditReport *out);
+/* "<entry>_..." or "<entry>" itself, of any of the entries. */
+bool audit_is_ours(const char *name, const AuditRules *rules);
+/* memcpy and its kin, libm, and what compilers call behind every program's back. */
+bool audit_may_call(const char *name, const AuditRules *rules);
+/* An error about the first relocation of the object, unless rules->no_pic, and their number. */
+uint64_t audit_relocs(Diags *d, const char *file, const ElfFile *f, const AuditRules *rules);
+
+/* ---- product.c: promises of all that can be delivered ------------------------------------------ */
+
+typedef struct AuditFile AuditFile;
+struct AuditFile {
+    const char *path, *kind; /* "object", "static library", "shared library", "archive", ... */
+    AuditReport report;      /* of all parts together */
+    AuditNames  entries;     /* models that were found */
+    uint32_t    nparts, breaches;
+    AuditFile  *parts;
+};
+
+/* An object, a static or shared library, metadata or an archive, by its bytes.  Without entries in
+ * the rules those that the file defines are taken. */
+bool audit_file(Diags *d, Arena *a, const char *file, Bytes content, const AuditRules *rules,
+                AuditFile *out);
+/* An archive that was unpacked. */
+bool audit_folder(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n,
+                  const AuditRules *rules, AuditFile *out);
+void audit_json(const AuditFile *f, StrBuf *out);
 
 /* ---- ar.c, archive.c ---------------------------------------------------------------------- */
 
-typedef struct {
-    const char *path; /* relative, '/' between parts */
-    Bytes       data;
-    bool        executable;
-} Member;
-
 /* A static library in the GNU format, with its symbol index. */
 bool ar_library(Diags *d, Arena *a, const Member *members, uint32_t n, Bytes *out);
+bool ar_is_library(Bytes file);
+/* The members of a library in the GNU or BSD format, in its order, without its tables; views. */
+bool ar_members(Diags *d, Arena *a, const char *file, Bytes library, Member **members, uint32_t *n);
 
 typedef enum { PACK_TAR, PACK_TGZ, PACK_TZST, PACK_TXZ, PACK_ZIP, PACK_NONE } PackFormat;
 
 PackFormat  pack_format(const char *path);         /* by suffix; PACK_NONE if it is none of these */
+bool        pack_looks(Bytes file);                /* by its first bytes, is it one of these? */
 const char *pack_stem(Arena *a, const char *path); /* file name without folder and suffix */
 /* Members in any order; folders are added.  `epoch` is the time of all (SOURCE_DATE_EPOCH or 0). */
 bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Member *members,
                   uint32_t n, Bytes *out);
-/* All regular files of an archive in any of the formats; at most `limit` bytes of content.
- * Paths that leave the archive, links and devices are errors. */
+#define PACK_LIMIT ((uint64_t)64 << 30) /* bytes of content, where nobody said */
+/* All regular files of an archive in any of the formats; at most `limit` bytes of content.  Errors:
+ * paths that leave the archive, links, devices, names that are there twice or differ only in case,
+ * and more than PACK_RATIO bytes for one of the archive, beyond the first PACK_FREE. */
+enum { PACK_RATIO = 1000, PACK_FREE = 64 << 20 };
 bool          pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
                         Member **members, uint32_t *n);
 const Member *pack_find(const Member *members, uint32_t n, const char *path); /* or NULL */
+
+/* ---- folder.c: archives as folders on disk ---------------------------------------------------- */
+
+/* All regular files below `root`, mapped, in byte order of their paths; anything that is neither
+ * file nor folder is an error. */
+bool folder_read(Diags *d, Arena *a, const char *root, Member **members, uint32_t *n);
+/* A folder of these members appears at `path`, whole or not at all; paths are those pack_read let
+ * pass.  What is there is an error, or replaced with `force`. */
+bool folder_write(Diags *d, Arena *a, const char *path, const Member *members, uint32_t n,
+                  bool force);
 
 /* ---- bundle.c ----------------------------------------------------------------------------- */
 

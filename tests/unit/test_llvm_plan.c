@@ -513,9 +513,9 @@ static void test_objects(void)
         CHECK(object_of(elf[i], true, EMIT_OBJECT, &object));
         CHECK(audit_object(c->diags, arena, elf[i], object, &rules, &report));
         CHECK_INT(report.writable, 0);
-        for (uint32_t k = 0; k < report.nundefined; k++)
-            if (strcmp(report.undefined[k], "net_weights") && report.undefined[k][0] != '_')
-                CHECK_STR(report.undefined[k], "net_weights");
+        for (uint32_t k = 0; k < report.undefined.n; k++)
+            if (strcmp(report.undefined.at[k], "net_weights") && report.undefined.at[k][0] != '_')
+                CHECK_STR(report.undefined.at[k], "net_weights");
         CHECK(object_of(elf[i], true, EMIT_OBJECT, &again));
         CHECK(object.n == again.n && !memcmp(object.at, again.at, object.n));
         end();
@@ -575,8 +575,8 @@ static void test_shards(void)
         CHECK(elf_embed(c->diags, arena, "net.o", object[0], "net_weights",
                         (Bytes){weights, sizeof weights}, &object[1]));
         CHECK(audit_object(c->diags, arena, elf[i], object[1], &rules, &report));
-        for (uint32_t k = 0; k < report.nundefined; k++)
-            CHECK(strcmp(report.undefined[k], "net_weights") != 0);
+        for (uint32_t k = 0; k < report.undefined.n; k++)
+            CHECK(strcmp(report.undefined.at[k], "net_weights") != 0);
         end();
     }
     begin();
