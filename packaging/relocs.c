@@ -9,6 +9,7 @@
 #include "packaging/packaging.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { SHT_RELA = 4, SHT_REL = 9, SHF_WRITE = 1, SHF_ALLOC = 2 };
 
@@ -51,10 +52,51 @@ static const char *absolute_name(uint16_t machine, uint32_t type)
     return NULL;
 }
 
+/* The next tag of build attributes: a number, or text that is passed over. */
+static bool next_attribute(Bytes b, size_t *at, uint64_t *tag, uint64_t *value)
+{
+    uint64_t v[2] = {0};
+
+    for (int k = 0; k < 2; k++) {
+        bool text = k && (v[0] == 4 || v[0] == 5 || v[0] == 67 || (v[0] > 32 && v[0] % 2));
+
+        for (int shift = 0; *at < b.n; shift += 7) {
+            uint8_t byte = b.at[(*at)++];
+
+            if (shift < 64)
+                v[k] |= (uint64_t)(byte & 0x7f) << shift;
+            if (text ? byte == 0 : byte < 0x80)
+                break;
+        }
+    }
+    *tag = v[0];
+    *value = v[1];
+    return *at < b.n;
+}
+
+/* Cortex-M, by .ARM.attributes: no dynamic linker runs there. */
+static bool is_microcontroller(const ElfFile *f)
+{
+    enum { ARM = 40, HEADER = 16, PROFILE = 7 }; /* 'A', length, "aeabi", file, length */
+
+    for (uint32_t i = 1; f->target.machine == ARM && i < f->nsections; i++) {
+        Bytes    b = f->sections[i].data;
+        size_t   at = HEADER;
+        uint64_t tag, value;
+
+        while (strcmp(f->sections[i].name, ".ARM.attributes") == 0 && at < b.n &&
+               next_attribute(b, &at, &tag, &value))
+            if (tag == PROFILE)
+                return value == 'M';
+    }
+    return false;
+}
+
 uint64_t audit_relocs(Diags *d, const char *file, const ElfFile *f, const AuditRules *rules)
 {
     uint32_t word = f->target.bits / 8;
     uint64_t count = 0;
+    bool     allowed = rules->no_pic || is_microcontroller(f);
 
     for (uint32_t i = 1; i < f->nsections; i++) {
         const ElfSection *r = &f->sections[i], *s;
@@ -70,7 +112,7 @@ uint64_t audit_relocs(Diags *d, const char *file, const ElfFile *f, const AuditR
             uint32_t    type = word == 8 ? (uint32_t)info : (uint32_t)(info & 0xff);
             const char *name = absolute_name(f->target.machine, type);
 
-            if (name && !count++ && !rules->no_pic) {
+            if (name && !count++ && !allowed) {
                 diag_error(d, E_PACK, (Loc){.file = file},
                            "'%s' at 0x%" PRIx64 " has the absolute address of a symbol (%s, type "
                            "%u), which a shared library cannot hold",
