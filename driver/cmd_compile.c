@@ -123,14 +123,16 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     bundle.header = make_header(b);
     if (!make_library(b, &bundle.library))
         return false;
-    const char *so = file_temporary(c->diags, c->arena, b->stem, 0666);
-    if (!so)
-        return false;
-    bool ok = link_so(b, so, intern_printf(c->strings, "lib%s.so", k->entry)) &&
-              file_read(c->diags, c->arena, so, &bundle.shared);
-    file_drop(so);
-    if (!ok)
-        return false;
+    if (shared_possible(k->desc->triple)) {
+        const char *so = file_temporary(c->diags, c->arena, b->stem, 0666);
+        if (!so)
+            return false;
+        bool ok = link_so(b, so, intern_printf(c->strings, "lib%s.so", k->entry)) &&
+                  file_read(c->diags, c->arena, so, &bundle.shared);
+        file_drop(so);
+        if (!ok)
+            return false;
+    }
     if (k->o->weights_mode == WEIGHTS_FILE)
         bundle.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
     relay_print(c, k->imported, (RelayPrint){0},

@@ -92,7 +92,7 @@ static bool is_support(const char *name)
     return false;
 }
 
-static bool is_libm(const char *name)
+bool symbol_is_libm(const char *name)
 {
     size_t n = strlen(name);
 
@@ -108,7 +108,7 @@ static bool is_libm(const char *name)
 
 bool audit_may_call(const char *name, const AuditRules *rules)
 {
-    return is_support(name) || (is_libm(name) && !rules->no_libm);
+    return is_support(name) || (symbol_is_libm(name) && !rules->no_libm);
 }
 
 static bool has_prefix(const char *name, const char *entry)

@@ -12,6 +12,7 @@
  *   folder.c    archives as folders on disk
  *   bundle.c    the layout of a deployment archive
  *   so.c        shared libraries, through the toolchain's linker
+ *   tool.c      compilers, linkers and emulators: where they are, and running them
  *   depfile.c   what a build system must watch
  *
  * Makers return bytes in the caller's arena and are pure: same input, same bytes, on every machine.
@@ -128,6 +129,8 @@ typedef struct {
 bool elf_target(Diags *d, const char *triple, ElfTarget *out);
 /* Sections and symbols; names are views.  Error with `file` in it: E_PACK. */
 bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
+/* A number of .ARM.attributes: 7 is the profile ('A', 'M'), 28 how floats are passed (1: hard). */
+bool elf_arm_attribute(const ElfFile *f, uint64_t tag, uint64_t *value);
 /* A relocatable object with one read-only section `.rodata.<symbol>`, aligned to 64. */
 Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data);
 /* `object` with its undefined symbol defined by such a section: what a relocatable link with
@@ -183,6 +186,7 @@ bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const Audi
 bool audit_is_ours(const char *name, const AuditRules *rules);
 /* memcpy and its kin, libm, and what compilers call behind every program's back. */
 bool audit_may_call(const char *name, const AuditRules *rules);
+bool symbol_is_libm(const char *name);
 /* An error about the first relocation of the object, unless rules->no_pic, and their number. */
 uint64_t audit_relocs(Diags *d, const char *file, const ElfFile *f, const AuditRules *rules);
 
@@ -267,6 +271,21 @@ bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, 
 /* Header and data of abi.h's weights file. */
 Bytes weights_file(Arena *a, Bytes data, Sha256 sha);
 
+/* ---- tool.c --------------------------------------------------------------------------------- */
+
+typedef VEC(const char *) ToolArgs;
+
+const char *tool_find(Arena *a, const char *name); /* in PATH, as a shell would; NULL */
+const char *tool_find_any(Arena *a, const char *const *names, uint32_t n);
+/* The words of a command, split at spaces. */
+void tool_words(Arena *a, ToolArgs *args, const char *command);
+/* Runs it and waits.  False with E_NO_TOOL if it cannot be started; `status` 128+n for signals. */
+bool tool_run(Diags *d, Arena *a, const ToolArgs *args, bool verbose, int *status);
+/* "armv7a-unknown-linux-gnueabihf" -> "arm-linux-gnueabihf", as Debian calls its cross packages. */
+const char *tool_triple(Arena *a, const char *triple);
+/* The compiler of the Android NDK that ANDROID_NDK, .._ROOT or .._HOME names; NULL. */
+const char *tool_ndk_clang(Arena *a, const char *triple);
+
 /* ---- so.c --------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -274,12 +293,14 @@ typedef struct {
     const char        *soname; /* NULL: the output's file name */
     const char        *triple;
     bool               native; /* the triple is this machine's */
-    const char        *cc;     /* NULL: search */
+    const char        *cc;     /* with options, if it needs some; NULL: search */
     uint32_t           nobjects;
     const char *const *objects;
     bool               verbose; /* print the command on stderr */
 } LinkJob;
 
+/* Whether systems of that triple have shared libraries that can be linked here. */
+bool shared_possible(const char *triple);
 /* Links a shared library; it is written only if its bytes change.  Errors: E_NO_TOOL, E_PACK. */
 bool link_shared(Diags *d, Arena *a, const LinkJob *job);
 

@@ -74,22 +74,30 @@ static bool next_attribute(Bytes b, size_t *at, uint64_t *tag, uint64_t *value)
     return *at < b.n;
 }
 
-/* Cortex-M, by .ARM.attributes: no dynamic linker runs there. */
-static bool is_microcontroller(const ElfFile *f)
+bool elf_arm_attribute(const ElfFile *f, uint64_t tag, uint64_t *value)
 {
-    enum { ARM = 40, HEADER = 16, PROFILE = 7 }; /* 'A', length, "aeabi", file, length */
+    enum { ARM = 40, HEADER = 16 }; /* 'A', length, "aeabi", file, length */
 
     for (uint32_t i = 1; f->target.machine == ARM && i < f->nsections; i++) {
         Bytes    b = f->sections[i].data;
         size_t   at = HEADER;
-        uint64_t tag, value;
+        uint64_t found;
 
         while (strcmp(f->sections[i].name, ".ARM.attributes") == 0 && at < b.n &&
-               next_attribute(b, &at, &tag, &value))
-            if (tag == PROFILE)
-                return value == 'M';
+               next_attribute(b, &at, &found, value))
+            if (found == tag)
+                return true;
     }
     return false;
+}
+
+/* Cortex-M: no dynamic linker runs there. */
+static bool is_microcontroller(const ElfFile *f)
+{
+    enum { PROFILE = 7 };
+    uint64_t value;
+
+    return elf_arm_attribute(f, PROFILE, &value) && value == 'M';
 }
 
 uint64_t audit_relocs(Diags *d, const char *file, const ElfFile *f, const AuditRules *rules)

@@ -1,177 +1,222 @@
 /* so.c: shared libraries, through the linker of the machine.
  *
- * The compiler driver is preferred because it knows where the C library of its target is; without
- * one, lld makes a library whose few calls of libc and libm are resolved by the program that loads
- * it.  The linker writes beside the output; the result is then written like every other product, so
- * equal bytes leave the file alone.  No start files: a model has no constructors.
+ * The compiler driver is preferred because it knows where the C library of its target is: this
+ * machine's, the Android NDK's, a cross gcc, or clang with a C library under /usr/<triple>. Without
+ * one, lld does it alone.  So that the library still says which others it needs (an Android loader
+ * resolves symbols through NEEDED entries only), libc and libm are then stood in for by libraries
+ * made on the spot, which define the names asked for and nothing else.  The linker writes beside
+ * the output; the result is then written like every other product, so equal bytes leave the file
+ * alone. No start files: a model has no constructors.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* posix_spawnp, access */
-#endif
 #include "packaging/packaging.h"
 
-#include <errno.h>
-#include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
+typedef struct {
+    Diags         *d;
+    Arena         *a;
+    const LinkJob *job;
+    ToolArgs       args;
+    bool           driver; /* a compiler, not a bare linker */
+    ToolArgs       stubs;  /* temporary files */
+} Link;
 
-typedef VEC(const char *) Args;
-
-static bool executable(const char *path)
+bool shared_possible(const char *triple)
 {
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+    return !strstr(triple, "windows") && !strstr(triple, "apple") && !str_starts(triple, "wasm") &&
+           !strstr(triple, "-none-");
 }
 
-/* As the shell would find it: NULL if no folder of PATH has it. */
-static const char *find_tool(Arena *a, const char *name)
-{
-    const char *path = getenv("PATH");
-
-    if (strchr(name, '/'))
-        return executable(name) ? name : NULL;
-    while (path && *path) {
-        size_t      n = strcspn(path, ":");
-        const char *full = arena_printf(a, "%.*s/%s", (int)n, path, name);
-
-        if (n && executable(full))
-            return full;
-        path += n + (path[n] == ':');
-    }
-    return NULL;
-}
-
-static bool starts_with_tool(const char *path, const char *name)
+static bool is_linker(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
-    return str_starts(slash ? slash + 1 : path, name);
+    return str_starts(slash ? slash + 1 : path, "ld");
 }
 
-static void add_cc(Arena *a, Args *args, const char *cc)
+static bool use_driver(Link *l, const char *cc)
 {
-    vec_push(a, args, cc);
-    vec_push(a, args, "-nostartfiles");
+    tool_words(l->a, &l->args, cc);
+    l->driver = true;
+    vec_push(l->a, &l->args, "-nostartfiles");
+    return true;
 }
 
 /* The command up to the linker's options.  False: no tool on this machine. */
-static bool choose_tool(Arena *a, const LinkJob *job, Args *args, bool *driver)
+static bool choose_tool(Link *l)
 {
     static const char *const natives[] = {"cc", "gcc", "clang", "clang-19"};
     static const char *const clangs[] = {"clang-19", "clang"};
     static const char *const linkers[] = {"ld.lld-19", "ld.lld", "ld"};
-    const char              *tool;
+    const LinkJob           *job = l->job;
+    const char              *triple = tool_triple(l->a, job->triple), *tool, *lld;
 
-    *driver = true;
     if (job->cc) {
-        tool = find_tool(a, job->cc);
-        *driver = tool && !starts_with_tool(tool, "ld");
-        if (tool && *driver)
-            add_cc(a, args, tool);
-        else if (tool)
-            vec_push(a, args, tool);
+        tool = tool_find(l->a, arena_printf(l->a, "%.*s", (int)strcspn(job->cc, " "), job->cc));
+        if (tool && !is_linker(tool))
+            return use_driver(l, job->cc);
+        if (tool)
+            tool_words(l->a, &l->args, job->cc);
         return tool != NULL;
     }
-    for (size_t i = 0; job->native && i < COUNT(natives); i++)
-        if ((tool = find_tool(a, natives[i])) != NULL) {
-            add_cc(a, args, tool);
-            return true;
-        }
-    if (!job->native && (tool = find_tool(a, arena_printf(a, "%s-gcc", job->triple))) != NULL) {
-        add_cc(a, args, tool);
+    if (job->native && (tool = tool_find_any(l->a, natives, COUNT(natives))) != NULL)
+        return use_driver(l, tool);
+    if ((tool = tool_ndk_clang(l->a, job->triple)) != NULL)
+        return use_driver(l, tool);
+    if (!job->native && (tool = tool_find(l->a, arena_printf(l->a, "%s-gcc", triple))) != NULL)
+        return use_driver(l, tool);
+    lld = tool_find_any(l->a, linkers, COUNT(linkers) - !job->native);
+    tool = tool_find_any(l->a, clangs, COUNT(clangs));
+    if (tool && lld && !access(arena_printf(l->a, "/usr/%s/lib/libc.so", triple), R_OK)) {
+        use_driver(l, tool);
+        vec_push(l->a, &l->args, arena_printf(l->a, "--target=%s", triple));
+        vec_push(l->a, &l->args, arena_printf(l->a, "-fuse-ld=%s", lld));
         return true;
     }
-    *driver = false;
-    for (size_t i = 0; i < COUNT(linkers) - !job->native; i++)
-        if ((tool = find_tool(a, linkers[i])) != NULL) {
-            vec_push(a, args, tool);
-            return true;
-        }
-    *driver = true;
-    for (size_t i = 0; i < COUNT(clangs); i++)
-        if ((tool = find_tool(a, clangs[i])) != NULL) {
-            add_cc(a, args, tool);
-            vec_push(a, args, arena_printf(a, "--target=%s", job->triple));
-            return true;
-        }
-    return false;
+    if (lld)
+        vec_push(l->a, &l->args, lld);
+    return lld != NULL;
 }
 
-static const char *linker_option(Arena *a, bool driver, const char *option, const char *value)
+static void add_option(Link *l, const char *option, const char *value)
 {
-    if (!driver)
-        return value ? arena_printf(a, "%s=%s", option, value) : option;
-    return value ? arena_printf(a, "-Wl,%s=%s", option, value) : arena_printf(a, "-Wl,%s", option);
+    const char *pass = l->driver ? "-Wl," : "";
+
+    vec_push(l->a, &l->args,
+             value ? arena_printf(l->a, "%s%s%c%s", pass, option, l->driver ? ',' : '=', value)
+                   : arena_printf(l->a, "%s%s", pass, option));
 }
 
-static void add_z(Arena *a, Args *args, bool driver, const char *keyword)
+static void add_z(Link *l, const char *keyword)
 {
-    if (driver) {
-        vec_push(a, args, arena_printf(a, "-Wl,-z,%s", keyword));
+    if (l->driver) {
+        add_option(l, "-z", keyword);
     } else {
-        vec_push(a, args, "-z");
-        vec_push(a, args, keyword);
+        vec_push(l->a, &l->args, "-z");
+        vec_push(l->a, &l->args, keyword);
     }
 }
 
-static void add_options(Arena *a, const LinkJob *job, Args *args, bool driver, const char *output)
+static void add_options(Link *l, const char *output)
 {
-    const char *slash = strrchr(job->output, '/');
-    const char *soname = job->soname ? job->soname : slash ? slash + 1 : job->output;
+    const LinkJob *job = l->job;
+    const char    *slash = strrchr(job->output, '/');
 
-    vec_push(a, args, "-shared");
-    vec_push(a, args, linker_option(a, driver, "-soname", soname));
-    vec_push(a, args, linker_option(a, driver, "--build-id", "none"));
-    vec_push(a, args, linker_option(a, driver, "--hash-style", "gnu"));
-    vec_push(a, args, linker_option(a, driver, "--gc-sections", NULL));
-    add_z(a, args, driver, "now");
-    add_z(a, args, driver, "noexecstack");
+    vec_push(l->a, &l->args, "-shared");
+    add_option(l, "-soname", job->soname ? job->soname : slash ? slash + 1 : job->output);
+    if (l->driver) /* -Wl,--build-id,none is not taken */
+        vec_push(l->a, &l->args, "-Wl,--build-id=none");
+    else
+        add_option(l, "--build-id", "none");
+    /* Android before 6 reads only the older table. */
+    add_option(l, "--hash-style", strstr(job->triple, "android") ? "both" : "gnu");
+    add_option(l, "--gc-sections", NULL);
+    add_z(l, "now");
+    add_z(l, "noexecstack");
     if (strstr(job->triple, "android")) /* pages of 16 KiB since Android 15 */
-        add_z(a, args, driver, "max-page-size=16384");
-    vec_push(a, args, "-o");
-    vec_push(a, args, output);
+        add_z(l, "max-page-size=16384");
+    vec_push(l->a, &l->args, "-o");
+    vec_push(l->a, &l->args, output);
     for (uint32_t i = 0; i < job->nobjects; i++)
-        vec_push(a, args, job->objects[i]);
-    if (driver)
-        vec_push(a, args, "-lm");
+        vec_push(l->a, &l->args, job->objects[i]);
+    if (l->driver)
+        vec_push(l->a, &l->args, "-lm");
 }
 
-static bool run_tool(Diags *d, Arena *a, Args *args, bool verbose)
-{
-    pid_t pid;
-    int   status = 0, rc;
+/* ---- libraries that stand in for libc and libm ---------------------------------------------- */
 
-    if (verbose) {
-        for (uint32_t i = 0; i < args->n; i++)
-            fprintf(stderr, "%s%s", i ? " " : "", args->at[i]);
-        fputc('\n', stderr);
+typedef struct {
+    ElfTarget target;
+    ToolArgs  libm, libc; /* names that the objects ask for */
+} Wanted;
+
+static bool find_wanted(Link *l, Wanted *w)
+{
+    for (uint32_t i = 0; i < l->job->nobjects; i++) {
+        Bytes   b;
+        ElfFile f;
+
+        if (!file_map(l->d, l->job->objects[i], &b) ||
+            !elf_read(l->d, l->a, l->job->objects[i], b, &f))
+            return false;
+        w->target = f.target;
+        for (uint32_t k = 1; k < f.nsymbols; k++) {
+            const char *name = f.symbols[k].name;
+
+            if (f.symbols[k].section || !*name)
+                continue;
+            if (symbol_is_libm(name))
+                vec_push(l->a, &w->libm, name);
+            else if (str_starts(name, "mem"))
+                vec_push(l->a, &w->libc, name);
+        }
     }
-    vec_push(a, args, (const char *)NULL);
-    rc = posix_spawn(&pid, args->at[0], NULL, NULL, (char *const *)(uintptr_t)args->at, environ);
-    if (rc)
-        return diag_error(d, E_NO_TOOL, NO_LOC, "cannot run '%s': %s", args->at[0], strerror(rc));
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return diag_error(d, E_PACK, NO_LOC, "'%s' could not link the library", args->at[0]);
     return true;
+}
+
+/* A shared library that defines these names; it joins the command. */
+static bool add_stub(Link *l, const Wanted *w, const ToolArgs *names, const char *soname)
+{
+    Member     *m = NEW_ARRAY(l->a, Member, names->n + 1);
+    const char *library = file_temporary(l->d, l->a, l->job->output, 0666);
+    const char *shared = file_temporary(l->d, l->a, l->job->output, 0777);
+    ToolArgs    args = {0};
+    Bytes       bytes;
+    int         status = 0;
+
+    if (!library || !shared)
+        return false;
+    vec_push(l->a, &l->stubs, library);
+    vec_push(l->a, &l->stubs, shared);
+    for (uint32_t i = 0; i < names->n; i++)
+        m[i] = (Member){.path = arena_printf(l->a, "%u.o", i),
+                        .data = elf_blob(l->a, &w->target, names->at[i], (Bytes){0})};
+    m[names->n] =
+        (Member){.path = "stub.o", .data = elf_blob(l->a, &w->target, "tvmcc_stub", (Bytes){0})};
+    if (!ar_library(l->d, l->a, m, names->n + 1, &bytes) || !file_write(l->d, library, bytes))
+        return false;
+    vec_push(l->a, &args, l->args.at[0]);
+    tool_words(l->a, &args, "-shared --whole-archive");
+    vec_push(l->a, &args, arena_printf(l->a, "-soname=%s", soname));
+    vec_push(l->a, &args, "-o");
+    vec_push(l->a, &args, shared);
+    vec_push(l->a, &args, library);
+    if (!tool_run(l->d, l->a, &args, l->job->verbose, &status))
+        return false;
+    vec_push(l->a, &l->args, shared);
+    return status == 0 ||
+           diag_error(l->d, E_PACK, NO_LOC, "'%s' could not link '%s'", args.at[0], soname);
+}
+
+/* libm where it is asked for; libc always on Android, whose loader wants it named. */
+static bool add_stubs(Link *l)
+{
+    bool   android = strstr(l->job->triple, "android") != NULL;
+    Wanted w = {0};
+
+    if (l->driver || !strstr(l->job->triple, "linux"))
+        return true;
+    return find_wanted(l, &w) &&
+           (!w.libm.n || add_stub(l, &w, &w.libm, android ? "libm.so" : "libm.so.6")) &&
+           ((!android && !w.libc.n) || add_stub(l, &w, &w.libc, android ? "libc.so" : "libc.so.6"));
 }
 
 bool link_shared(Diags *d, Arena *a, const LinkJob *job)
 {
-    const char *output = NULL;
-    Args        args = {0};
-    bool        driver, ok;
+    Link        l = {.d = d, .a = a, .job = job};
+    const char *output;
+    int         status = 0;
+    bool        ok;
     Bytes       bytes;
 
-    if (!choose_tool(a, job, &args, &driver)) {
+    if (!shared_possible(job->triple)) {
+        diag_error(d, E_PACK, NO_LOC, "shared libraries for '%s' are not made here", job->triple);
+        diag_hint(d, "make an object (-c) or a static library (.a)");
+        return false;
+    }
+    if (!choose_tool(&l)) {
         diag_error(d, E_NO_TOOL, NO_LOC, "no linker for '%s' is on this machine",
                    job->cc ? job->cc : job->triple);
         diag_hint(d, "install a C compiler or ld.lld, or make an object (-c) "
@@ -180,9 +225,13 @@ bool link_shared(Diags *d, Arena *a, const LinkJob *job)
     }
     if (!(output = file_temporary(d, a, job->output, 0777)))
         return false;
-    add_options(a, job, &args, driver, output);
-    ok = run_tool(d, a, &args, job->verbose) && file_read(d, a, output, &bytes) &&
-         file_write_mode(d, job->output, bytes, 0755);
+    add_options(&l, output);
+    ok = add_stubs(&l) && tool_run(d, a, &l.args, job->verbose, &status);
+    if (ok && status)
+        ok = diag_error(d, E_PACK, NO_LOC, "'%s' could not link the library", l.args.at[0]);
+    ok = ok && file_read(d, a, output, &bytes) && file_write_mode(d, job->output, bytes, 0755);
     file_drop(output);
+    for (uint32_t i = 0; i < l.stubs.n; i++)
+        file_drop(l.stubs.at[i]);
     return ok;
 }

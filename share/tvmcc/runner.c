@@ -1,0 +1,138 @@
+/* Runs one compiled model for `tvmcc run` and `tvmcc verify` on another machine, or under its
+ * emulator: C99, no library but libc and what the model itself asks for.
+ *
+ *     runner info OUT                        what goes in and out, as text
+ *     runner run IN OUT [WEIGHTS]            raw bytes of the inputs, one after the other, give
+ *                                            those of the outputs; WEIGHTS: a weights file
+ *
+ * `-` is standard input or output.  Built with -DTVMCC_INFO=<entry>_info and linked with the
+ * product.  The exit status is 0, or 1 after a message on standard error. */
+#ifndef TVMCC_ABI
+#include "tvmcc/abi.h"
+#endif
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const tvmcc_model_info *TVMCC_INFO(void);
+
+static int complain(const char *what, const char *which)
+{
+    fprintf(stderr, "runner: %s '%s'\n", what, which);
+    return 1;
+}
+
+static void *aligned(size_t bytes)
+{
+    char *p = malloc(bytes + 128);
+
+    return p ? p + (64 - (size_t)p % 64) : NULL;
+}
+
+static FILE *open_file(const char *path, int writing)
+{
+    if (strcmp(path, "-") == 0)
+        return writing ? stdout : stdin;
+    return fopen(path, writing ? "wb" : "rb");
+}
+
+static void describe(FILE *f, const char *side, const tvmcc_tensor_info *t)
+{
+    unsigned i;
+
+    fprintf(f, "%s %u %u %u %lu %lu", side, (unsigned)t->code, (unsigned)t->bits, (unsigned)t->ndim,
+            (unsigned long)t->bytes, (unsigned long)strlen(t->name));
+    for (i = 0; i < t->ndim; i++)
+        fprintf(f, " %ld", (long)t->dims[i]);
+    fprintf(f, " %s\n", t->name);
+}
+
+static int info(const char *path)
+{
+    const tvmcc_model_info *m = TVMCC_INFO();
+    FILE                   *f = open_file(path, 1);
+    unsigned                i;
+
+    if (!f)
+        return complain("cannot write", path);
+    fprintf(f, "tvmcc-runner 1 %u %u %u %lu\n", (unsigned)m->abi, (unsigned)m->ninputs,
+            (unsigned)m->noutputs,
+            (unsigned long)m->arena_shared + (unsigned long)m->arena_private);
+    for (i = 0; i < m->ninputs; i++)
+        describe(f, "in", &m->inputs[i]);
+    for (i = 0; i < m->noutputs; i++)
+        describe(f, "out", &m->outputs[i]);
+    return fclose(f) != 0;
+}
+
+/* The data of a weights file, behind its header. */
+static int read_weights(const char *path, tvmcc_params *params)
+{
+    tvmcc_weights_header h;
+    FILE                *f = open_file(path, 0);
+    size_t               bytes = 0;
+    void                *p;
+    int                  i;
+
+    if (!f || fread(&h, sizeof h, 1, f) != 1 || memcmp(h.magic, TVMCC_WEIGHTS_MAGIC, 8) != 0)
+        return complain("not a weights file", path);
+    for (i = (int)sizeof(size_t) - 1; i >= 0; i--)
+        bytes = bytes << 8 | h.data_bytes[i];
+    p = aligned(bytes);
+    if (!p || fread(p, 1, bytes, f) != bytes)
+        return complain("cannot read", path);
+    params->weights = p;
+    params->weights_bytes = bytes;
+    return fclose(f) != 0;
+}
+
+static int run(const char *in_path, const char *out_path, const char *weights)
+{
+    const tvmcc_model_info *m = TVMCC_INFO();
+    void                  **in = calloc(m->ninputs + 1, sizeof *in);
+    void                  **out = calloc(m->noutputs + 1, sizeof *out);
+    FILE                   *f;
+    tvmcc_params            params;
+    int32_t                 rc;
+    unsigned                i;
+
+    memset(&params, 0, sizeof params);
+    params.struct_bytes = sizeof params;
+    params.threads = 1;
+    params.arena_bytes = m->arena_shared + m->arena_private;
+    params.arena = aligned(params.arena_bytes);
+    if (!in || !out || !params.arena)
+        return complain("no memory for", m->name);
+    if (weights && read_weights(weights, &params))
+        return 1;
+    f = open_file(in_path, 0);
+    for (i = 0; i < m->ninputs; i++) {
+        in[i] = aligned(m->inputs[i].bytes);
+        if (!f || !in[i] || fread(in[i], 1, m->inputs[i].bytes, f) != m->inputs[i].bytes)
+            return complain("no value for input", m->inputs[i].name);
+    }
+    for (i = 0; i < m->noutputs; i++)
+        if (!(out[i] = aligned(m->outputs[i].bytes)))
+            return complain("no memory for output", m->outputs[i].name);
+    rc = m->run(in, out, &params);
+    if (rc) {
+        fprintf(stderr, "runner: the run of '%s' ended with status %d\n", m->name, (int)rc);
+        return 1;
+    }
+    f = open_file(out_path, 1);
+    for (i = 0; f && i < m->noutputs; i++)
+        if (fwrite(out[i], 1, m->outputs[i].bytes, f) != m->outputs[i].bytes)
+            return complain("cannot write", out_path);
+    return !f || fclose(f) != 0 ? complain("cannot write", out_path) : 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "info") == 0)
+        return info(argv[2]);
+    if ((argc == 4 || argc == 5) && strcmp(argv[1], "run") == 0)
+        return run(argv[2], argv[3], argv[4]);
+    fprintf(stderr, "runner info OUT | runner run IN OUT [WEIGHTS]\n");
+    return 2;
+}
