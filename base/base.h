@@ -179,10 +179,14 @@ uint32_t diag_errors(const Diags *d); /* how many errors so far */
 int      diag_status(const Diags *d); /* docs/exit-status.md: of the first error; 0 if none */
 /* -Wname, -Wno-name, -Werror, -Werror=name.  False: no such flag. */
 bool diag_flag(Diags *d, const char *option);
+/* The flag of a warning by its code or itself: "W0301" -> "dim-default"; NULL: none. */
+const char *diag_flag_of(const char *name);
 /* Remember the text of an input so that messages can show the line with a caret. */
 void diag_source(Diags *d, const char *file, Bytes text);
 /* All that was recorded, in order, as the driver prints it to stderr. */
 void diag_print(const Diags *d, DiagFormat format, StrBuf *out);
+/* The errors of `from`, with their notes and hints, as errors `id` at `loc`: `who: message`. */
+void diag_adopt(Diags *d, const Diags *from, DiagId id, Loc loc, const char *who);
 void diag_drop(Diags *d, uint32_t errors); /* forget what came after the first `errors` errors */
 const char *diag_code(DiagId id);          /* "E0301" */
 const char *diag_help(const char *code);   /* the text of a code's row; NULL: no such code */

@@ -179,6 +179,23 @@ void diag_drop(Diags *d, uint32_t errors)
     }
 }
 
+void diag_adopt(Diags *d, const Diags *from, DiagId id, Loc loc, const char *who)
+{
+    bool error = false; /* notes and hints of warnings are dropped with them */
+
+    for (uint32_t i = 0; i < from->records.n; i++) {
+        const Record *r = &from->records.at[i];
+
+        if (r->kind == KIND_ERROR)
+            diag_error(d, id, loc, "%s: %s", who, r->text);
+        else if (error && r->kind == KIND_NOTE)
+            diag_note(d, r->loc, "%s", r->text);
+        else if (error && r->kind == KIND_HINT)
+            diag_hint(d, "%s", r->text);
+        error = r->kind == KIND_ERROR || (error && r->kind != KIND_WARNING);
+    }
+}
+
 static int find_flag(const char *name)
 {
     for (int i = 0; i < DIAG_COUNT; i++) {
@@ -186,6 +203,15 @@ static int find_flag(const char *name)
             return i;
     }
     return -1;
+}
+
+const char *diag_flag_of(const char *name)
+{
+    for (int i = 0; i < DIAG_COUNT; i++) {
+        if (rows[i].flag && (strcmp(rows[i].flag, name) == 0 || strcmp(rows[i].code, name) == 0))
+            return rows[i].flag;
+    }
+    return NULL;
 }
 
 bool diag_flag(Diags *d, const char *option)

@@ -115,6 +115,10 @@ typedef struct {
     TextList    depfile_targets;        /* -MT */
     bool        check_args;             /* --check-args */
 
+    /* manifests */
+    const char *manifest; /* -m; NULL: manifest.yaml */
+    bool        check, update_lock;
+
     /* running */
     const char *in_npz, *out_npz, *expect_npz;
     double      rtol, atol;

@@ -317,12 +317,9 @@ static void attach_value(Fmt *f, Notes *notes, const Node *n, Shape s, size_t in
     }
     if (n->flow) {
         notes->trail = take_trail(f, n->start + 1);
-    } else {
-        const Node *first = n->kids[0];
-
-        /* `key:  # trail`, but not behind the first entry of `- a: 1  # its own` */
-        if (f->next < f->comments.n && f->comments.at[f->next].at < first->outer)
-            notes->trail = take_trail(f, n->anchor ? n->outer + 1 : 0);
+    } else if (f->next < f->comments.n && f->comments.at[f->next].at < n->kids[0]->outer &&
+               !f->comments.at[f->next].own_line) {
+        notes->trail = &f->comments.at[f->next++]; /* `key:  # trail` */
     }
     attach_node(f, n, s, indent, limit);
 }
@@ -337,27 +334,15 @@ static void attach_node(Fmt *f, const Node *n, Shape s, size_t indent, size_t li
         const Node *entry = n->kids[i], *value = n->kids[i + step - 1];
         size_t      next = i + step < n->nkids ? n->kids[i + step]->outer : limit;
         size_t      column;
+        Shape       child = shape_of(s, step == 2 ? entry : NULL);
 
         notes = notes_of(f, entry);
         take_before(f, entry->outer, &notes->lead);
         notes->blank_before = blank_before(f, line_at(f, entry->outer));
         column = indent + (step == 2 ? key_width(f, entry) : 1);
-        if (step == 2 && f->next < f->comments.n && f->comments.at[f->next].at < value->outer &&
-            !f->comments.at[f->next].own_line)
-            notes->trail = &f->comments.at[f->next++];
-        if (step == 2)
-            take_before(f, value->kind == NODE_SCALAR || value->flow ? value->outer : 0,
-                        &notes->lead); /* between key and value */
-        {
-            Comment *kept = notes->trail;
-
-            attach_value(f, notes, value, shape_of(s, step == 2 ? entry : NULL), indent + INDENT,
-                         column, next);
-            if (kept && notes->trail)
-                vec_push(f->a, &notes->lead, kept);
-            else if (kept)
-                notes->trail = kept;
-        }
+        if (step == 2 && (n->flow || is_inline(f, value, child, column)))
+            take_before(f, value->outer, &notes->lead); /* between key and value */
+        attach_value(f, notes, value, child, indent + INDENT, column, next);
     }
     if (!notes)
         return;

@@ -328,6 +328,8 @@ static bool fill_field(Read *r, const Field *f, Loc key, const Node *n, void *sl
     const char *closed = f->kind == KIND_ONE || f->kind == KIND_MAP ? NULL : f->key;
     bool        ok;
 
+    if (f->kind == KIND_LATER)
+        return diag_error(r->v.d, E_MANIFEST_LATER, key, "'%s': %s", f->key, f->help);
     if (any->given && closed) {
         diag_error(r->v.d, E_MANIFEST_KEY, key, "'%s' is given twice", f->key);
         diag_note(r->v.d, any->loc, "the first one is here");
@@ -358,7 +360,7 @@ static bool fill_field(Read *r, const Field *f, Loc key, const Node *n, void *sl
     case KIND_MAP: return fill_map(r, f, n, slot, top);
     case KIND_LATER: break;
     }
-    return diag_error(r->v.d, E_MANIFEST_LATER, key, "'%s': %s", f->key, f->help);
+    return false;
 }
 
 static bool unknown_key(Read *r, const Record *rec, const char *what, const Node *key)
@@ -380,7 +382,18 @@ static bool unknown_key(Read *r, const Record *rec, const char *what, const Node
     return false;
 }
 
-static bool missing_keys(Read *r, const Record *rec, const char *what, Loc loc, const void *out)
+static bool has_key(const Entries *e, const char *key)
+{
+    for (uint32_t i = 0; i < e->n; i++) {
+        if (strcmp(node_of(e->at[i].key)->text, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A key that is there with a wrong value had its error. */
+static bool missing_keys(Read *r, const Record *rec, const char *what, Loc loc, const Entries *e,
+                         const void *out)
 {
     bool ok = true;
 
@@ -388,7 +401,7 @@ static bool missing_keys(Read *r, const Record *rec, const char *what, Loc loc, 
         const Field  *f = &rec->fields[i];
         const ManAny *any = (const void *)((const char *)out + f->offset);
 
-        if (f->required && !any->given)
+        if (f->required && !any->given && !has_key(e, f->key))
             ok = diag_error(r->v.d, E_MANIFEST_KEY, loc, "%s has no '%s'", what, f->key);
     }
     return ok;
@@ -434,8 +447,9 @@ static bool fill_record(Read *r, const Record *rec, const char *what, const Node
     if (n->kind != NODE_MAP && shorthand && !(n->kind == NODE_SCALAR && n->plain && !*n->text)) {
         const Field *f = record_field(rec, shorthand);
 
+        e = (Entries){0};
         return fill_field(r, f, loc, n, (char *)out + f->offset, false) &&
-               missing_keys(r, rec, what, loc, out);
+               missing_keys(r, rec, what, loc, &e, out);
     }
     if (!(n = map_of(r, what, n)))
         return false;
@@ -443,7 +457,7 @@ static bool fill_record(Read *r, const Record *rec, const char *what, const Node
     for (uint32_t i = 0; i < e.n && !too_many(r); i++)
         fill_entry(r, rec, what, e.at[i], out);
     if (rec != schema_root())
-        missing_keys(r, rec, what, loc, out);
+        missing_keys(r, rec, what, loc, &e, out);
     return diag_errors(r->v.d) == before;
 }
 
@@ -468,7 +482,7 @@ static bool fill_root(Read *r, const char *path, Bytes text)
         }
     }
     if (!r->included)
-        missing_keys(r, schema_root(), what, root->loc, r->m);
+        missing_keys(r, schema_root(), what, root->loc, &e, r->m);
     r->v.folder = folder;
     return true;
 }
@@ -516,7 +530,7 @@ static const Manifest *finish(Read *r, bool ok)
     if (too_many(r))
         diag_note(r->v.d, NO_LOC, "there are more errors");
     else if (ok)
-        refs_check(r->v.d, r->v.a, r->m, &r->refs);
+        refs_check(r->v.d, r->v.a, r->m, &r->refs, diag_errors(r->v.d) == r->before);
     return ok && diag_errors(r->v.d) == r->before ? r->m : NULL;
 }
 

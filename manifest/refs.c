@@ -183,7 +183,7 @@ static void check_output(Diags *d, const ManResult *out)
         UNFIT(d, out->k.loc, "'k' is for 'add: topk'");
 }
 
-static void check_tuning(Diags *d, const ManTuning *t, const ManTexts *pairs)
+static void check_tuning(Diags *d, const Manifest *m, const ManTuning *t, const ManTexts *pairs)
 {
     bool require = t->policy.given && strcmp(t->policy.text, "require") == 0;
 
@@ -196,7 +196,7 @@ static void check_tuning(Diags *d, const ManTuning *t, const ManTexts *pairs)
         const ManTexts *own = &t->logs.at[i].pairs;
 
         for (uint32_t k = 0; k < own->n; k++) {
-            if (!listed(pairs, own->at[k].text))
+            if (!listed(pairs, own->at[k].text) && manifest_pair(m, own->at[k].text))
                 UNFIT(d, own->at[k].loc, "the model is not built for pair '%s'", own->at[k].text);
         }
     }
@@ -230,7 +230,7 @@ static void check_entries(Diags *d, Arena *a, const Manifest *m)
     }
 }
 
-static void check_model(Diags *d, const ManModel *m)
+static void check_model(Diags *d, const Manifest *all, const ManModel *m)
 {
     if (m->pairs.given && m->pairs.n == 0)
         UNFIT(d, m->pairs.loc, "model '%s' is built for nothing", m->key);
@@ -241,7 +241,7 @@ static void check_model(Diags *d, const ManModel *m)
     for (uint32_t i = 0; i < m->dims.n; i++)
         check_dim(d, &m->dims.at[i]);
     if (m->tuning.given)
-        check_tuning(d, &m->tuning, &m->pairs);
+        check_tuning(d, all, &m->tuning, &m->pairs);
 }
 
 static void check_bundle(Diags *d, const Manifest *m, const ManBundle *b)
@@ -268,18 +268,20 @@ static void check_bundle(Diags *d, const Manifest *m, const ManBundle *b)
         UNFIT(d, b->layout.loc, "layout '%s' holds one model, not %u", b->layout.text, b->models.n);
 }
 
-void refs_check(Diags *d, Arena *a, const Manifest *m, const Refs *refs)
+void refs_check(Diags *d, Arena *a, const Manifest *m, const Refs *refs, bool fit)
 {
     for (uint32_t i = 0; i < refs->n; i++)
         check_ref(d, a, m, &refs->at[i]);
+    if (!fit) /* values that are missing would only be missed once more */
+        return;
     for (uint32_t i = 0; i < m->targets.n; i++)
         check_target(d, &m->targets.at[i]);
     for (uint32_t i = 0; i < m->pairs.n; i++)
         check_pair(d, m, &m->pairs.at[i]);
     if (m->defaults.tuning.given)
-        check_tuning(d, &m->defaults.tuning, NULL);
+        check_tuning(d, m, &m->defaults.tuning, NULL);
     for (uint32_t i = 0; i < m->models.n; i++)
-        check_model(d, &m->models.at[i]);
+        check_model(d, m, &m->models.at[i]);
     check_entries(d, a, m);
     for (uint32_t i = 0; i < m->bundles.n; i++)
         check_bundle(d, m, &m->bundles.at[i]);

@@ -126,6 +126,8 @@ static bool libyaml_error(Tree *t)
         diag_note(t->d, loc_of(t, y->context_mark), "%s that begins here", y->context);
     if (at < t->text.n && t->text.at[at] == '\t')
         diag_hint(t->d, "indent with blanks, not with tabs");
+    else if (at > 0 && at < t->text.n && t->text.at[at] == '{' && t->text.at[at - 1] == '$')
+        diag_hint(t->d, "inside of brackets a text with ${..} needs quotes");
     else if (at < t->text.n && strchr("@`%", t->text.at[at]))
         diag_hint(t->d, "a value that begins with '%c' needs quotes", t->text.at[at]);
     return false;

@@ -139,7 +139,7 @@ typedef struct {
 
 typedef VEC(Ref) Refs;
 
-/* Names point at entries, and entries fit together. */
-void refs_check(Diags *d, Arena *a, const Manifest *m, const Refs *refs);
+/* Names point at entries, and, if `fit`, entries fit together. */
+void refs_check(Diags *d, Arena *a, const Manifest *m, const Refs *refs, bool fit);
 
 #endif

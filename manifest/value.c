@@ -211,7 +211,7 @@ bool value_text(const Values *v, const Field *f, const Node *n, ManText *out)
         diag_hint(v->d, "write \"%s\"", text);
         return false;
     }
-    if (n->plain && looks_number(text)) {
+    if (n->plain && looks_number(text) && !sha256_ok(text)) {
         WRONG(v, n, "'%s' is a text, and %s without quotes is a number", f->key, shown(v, text));
         diag_hint(v->d, "write \"%s\"", shown(v, text));
         return false;
@@ -316,7 +316,7 @@ bool value_size(const Values *v, const Field *f, const Node *n, ManInt *out)
     }
     digits = strspn(text, "0123456789");
     WRONG(v, n, "'%s' is a size such as 65536, 64KiB or 32MiB, not '%s'", f->key, shown(v, text));
-    if (digits && strpbrk(text + digits, "kKmMgG") == text + digits)
+    if (digits && strpbrk(text + digits, "kKmMgG") == text + digits && !str_ends(text, "iB"))
         diag_hint(v->d, "write %.*s%ciB", (int)(digits < SHOWN ? digits : SHOWN), text,
                   toupper((unsigned char)text[digits]));
     return false;

@@ -1,0 +1,73 @@
+/* What can be done with a manifest short of building it.
+ *
+ *     tvmcc check [manifest.yaml]     all its errors; --json prints it as build systems want it
+ *     tvmcc fmt [manifest.yaml]       rewrites it in canonical form; --check only compares
+ *     tvmcc lock [manifest.yaml]      writes manifest.lock, from then on part of every build
+ */
+#include "driver/manifest_job.h"
+
+#include <string.h>
+
+static bool one_manifest(Driver *driver)
+{
+    const Options *o = &driver->opt;
+
+    return o->inputs.n + (o->manifest != NULL) <= 1 ||
+           diag_error(driver->diags, E_USAGE, NO_LOC, "'%s' takes one manifest, not %u",
+                      o->command->name, o->inputs.n + (o->manifest != NULL));
+}
+
+int cmd_check(Driver *driver)
+{
+    ManFiles        files = {0};
+    const Manifest *m = one_manifest(driver) ? manifest_open(driver, &files) : NULL;
+    StrBuf          s = strbuf(driver->arena);
+
+    if (!m || !manifest_enforce_lock(driver, m, &files))
+        return 0;
+    if (driver->opt.json) {
+        manifest_json(m, &files, &s);
+        say(driver, "%s", s.at);
+    } else if (driver->opt.verbose) {
+        say(driver, "%s: %u models, %u products\n", manifest_path(driver), m->models.n,
+            manifest_builds(m, driver->arena).n);
+    }
+    return 0;
+}
+
+int cmd_fmt(Driver *driver)
+{
+    const char *path = manifest_path(driver), *output = driver->opt.output;
+    StrBuf      s = strbuf(driver->arena);
+    Bytes       text;
+
+    if (!one_manifest(driver) || !file_read(driver->diags, driver->arena, path, &text) ||
+        !manifest_format(driver->diags, driver->arena, path, text, &s))
+        return 0;
+    if (!driver->opt.check) {
+        file_write(driver->diags, output ? output : path, (Bytes){(const uint8_t *)s.at, s.n});
+    } else if (s.n != text.n || memcmp(s.at, text.at, s.n) != 0) {
+        uint32_t line = 1, col = 1;
+
+        for (size_t i = 0; i < s.n && i < text.n && text.at[i] == (uint8_t)s.at[i]; i++, col++) {
+            if (text.at[i] == '\n') {
+                line++;
+                col = 0;
+            }
+        }
+        diag_error(driver->diags, E_MANIFEST_STYLE, (Loc){path, line, col, NULL},
+                   "from here on this is not in canonical form");
+        diag_hint(driver->diags, "'tvmcc fmt %s' rewrites it", path);
+    }
+    return 0;
+}
+
+int cmd_lock(Driver *driver)
+{
+    ManFiles        files = {0};
+    const Manifest *m = one_manifest(driver) ? manifest_open(driver, &files) : NULL;
+
+    if (m)
+        manifest_write_lock(driver, m, &files);
+    return 0;
+}
