@@ -3,13 +3,15 @@
  *     transform_layout %w (o, c, h, v) -> (o//16, c//8, h, v, c%8, o%16)
  *
  * Every access goes through the map.  A constant parameter changes the function's signature, and a
- * prepack function that fills the new array (ragged ends with zero) is recorded.
+ * prepack function that fills the new array (ragged ends with zero) is recorded.  A guarded read
+ * select(inside %w, %w[..], 0) whose other cells fall on ragged ends needs its guard no longer.
  *
  * elide_pad: a definition select(inside, %d[..], fill) only restates what the halo of %d holds; its
  * readers read %d.  An internal buffer without such a halo is given one, filled by blocks of its
  * own before anything else happens to it. */
 #include "ir/sched/impl.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- transform_layout ------------------------------------------------------------------------------ */
@@ -91,6 +93,17 @@ static bool is_injective(Work *w, const Buffer *t, const LayoutMap *m)
         if (!back[i] && t->extent[i]->c0 > 1)
             return false;
     return true;
+}
+
+/* New index d with its range over the box of t itself: the variables of unit dimensions are wider.
+ */
+static const Idx *without_units(Work *w, const Buffer *t, const LayoutMap *m, uint32_t d)
+{
+    IdxSubst *units = subst_new(w->c->arith, w->c->scratch);
+    for (uint32_t i = 0; i < m->n; i++)
+        if (t->extent[i]->c0 == 1)
+            subst_bind(units, m->var[i], idx_const(w->c->arith, 0));
+    return idx_subst(units, m->form[d]);
 }
 
 static const Idx *const *map_cells(Ctx *c, void *user, uint32_t n, const Idx *const *index)
@@ -180,6 +193,101 @@ static const Func *prepack_of(Work *w, const Buffer *was, const Buffer *now, Lay
                               .loc = w->s->f->loc});
 }
 
+/* The condition says exactly that the load lies in the interior of d. */
+static bool is_interior(Work *w, const Prim *cond, const Prim *load)
+{
+    Arith        *A = w->c->arith;
+    const Buffer *d = load->u.load.buffer;
+    Pred          said, meant = PRED_TRUE;
+    if (!prim_pred(w->c, cond, &said))
+        return false;
+    Pred known = PRED_TRUE; /* in its normal form */
+    known = pred_and_pred(A, w->c->arena, known, said);
+    for (uint32_t i = 0; i < d->ndim; i++) {
+        const Idx *x = load->u.load.index[i];
+        meant = pred_and(A, w->c->arena, meant, x);
+        meant = pred_and(A, w->c->arena, meant, idx_addc(A, idx_sub(A, d->extent[i], x), -1));
+    }
+    for (uint32_t i = 0; i < meant.n; i++)
+        if (!pred_implies(A, known, meant.ge0[i]))
+            return false;
+    for (uint32_t i = 0; i < known.n; i++)
+        if (!pred_implies(A, meant, known.ge0[i]))
+            return false;
+    return true;
+}
+
+/* ---- guards that ragged ends make needless ---- */
+
+typedef struct {
+    Work         *w;
+    const Buffer *t;
+    int64_t       hi[MAX_DIMS]; /* the largest index of a guarded read */
+    bool          some, strip;
+} Guards;
+
+/* select(the index lies in t, t[index], 0) with indices that are never negative. */
+static bool is_guarded_read(const Guards *g, const Prim *p)
+{
+    const Prim *load = p->kind == PRIM_SELECT ? p->kids[1] : NULL;
+
+    if (!load || load->kind != PRIM_LOAD || load->u.load.buffer != g->t ||
+        p->kids[2]->kind != PRIM_FLOAT || p->kids[2]->u.f != 0 || signbit(p->kids[2]->u.f))
+        return false;
+    for (uint32_t i = 0; i < g->t->ndim; i++)
+        if (load->u.load.index[i]->lo < 0)
+            return false;
+    return is_interior(g->w, p->kids[0], load);
+}
+
+static const Prim *guarded_read(Ctx *c, void *user, const Prim *p)
+{
+    Guards *g = user;
+
+    (void)c;
+    if (!is_guarded_read(g, p))
+        return p;
+    if (g->strip)
+        return p->kids[1];
+    g->some = true;
+    for (uint32_t i = 0; i < g->t->ndim; i++)
+        if (p->kids[1]->u.load.index[i]->hi > g->hi[i])
+            g->hi[i] = p->kids[1]->u.load.index[i]->hi;
+    return p;
+}
+
+/* The body with its guards gone, where the map sends every cell that they kept out to a place of
+ * its own within the new array, which the prepack function fills with zero. */
+static const Stmt *without_guards(Work *w, const Buffer *t, const LayoutMap *m,
+                                  const Idx *const *extent)
+{
+    Ctx        *c = w->c;
+    const Stmt *body = w->f->body;
+    Guards      g = {.w = w, .t = t};
+    TirMap      map = {.user = &g, .prim = guarded_read};
+    Buffer      wide = *t;
+    LayoutMap   wider;
+    const Idx  *ext[MAX_DIMS];
+
+    for (uint32_t i = 0; i < t->ndim; i++)
+        g.hi[i] = t->extent[i]->c0 - 1;
+    stmt_map(c, body, &map);
+    if (!g.some)
+        return body;
+    for (uint32_t i = 0; i < t->ndim; i++)
+        ext[i] = idx_const(c->arith, g.hi[i] + 1);
+    wide.extent = ext;
+    if (!parse_layout(w, &wide, &wider) || !is_injective(w, &wide, &wider))
+        return body;
+    for (uint32_t d = 0; d < m->m; d++) {
+        const Idx *x = without_units(w, &wide, &wider, d);
+        if (x->lo < 0 || x->hi >= extent[d]->c0)
+            return body;
+    }
+    g.strip = true;
+    return stmt_map(c, body, &map);
+}
+
 const Func *step_transform_layout(Work *w)
 {
     Ctx           *c = w->c;
@@ -211,12 +319,7 @@ const Func *step_transform_layout(Work *w)
         return refuse(w, "the map does not keep cells apart");
     int64_t cells = 1;
     for (uint32_t d = 0; d < m.m; d++) {
-        /* The range over the old box itself. */
-        IdxSubst *units = subst_new(c->arith, c->scratch);
-        for (uint32_t i = 0; i < m.n; i++)
-            if (t->extent[i]->c0 == 1)
-                subst_bind(units, m.var[i], idx_const(c->arith, 0));
-        const Idx *x = idx_subst(units, m.form[d]);
+        const Idx *x = without_units(w, t, &m, d);
         if (x->lo < 0)
             return refuse(w, "new index %u can be negative", d);
         extent[d] = idx_const(c->arith, x->hi + 1);
@@ -228,7 +331,8 @@ const Func *step_transform_layout(Work *w)
     b.extent = DUP_ARRAY(c->arena, extent, m.m);
     b.data = NULL;
     const Buffer *now = buffer_copy(c, t, b);
-    const Func   *f = func_with_body(c, w->f, retarget(c, w->f->body, t, now, map_cells, &m));
+    const Stmt   *body = param != NO_SITE ? without_guards(w, t, &m, extent) : w->f->body;
+    const Func   *f = func_with_body(c, w->f, retarget(c, body, t, now, map_cells, &m));
     if (param != NO_SITE) {
         Prepack p = {.param = param, .prepack = prepack_of(w, t, now, &m), .map = w->st->map};
         vec_push(c->arena, &w->s->prepacks, p);
@@ -254,30 +358,6 @@ static const Prim *elide_load(Ctx *c, void *user, const Prim *p)
     for (uint32_t i = 0; i < b->nspatial; i++)
         subst_bind(sub, b->iter[i], p->u.load.index[i]);
     return prim_subst(c, load, sub);
-}
-
-/* The condition says exactly that the load lies in the interior of d. */
-static bool is_interior(Work *w, const Prim *cond, const Prim *load)
-{
-    Arith        *A = w->c->arith;
-    const Buffer *d = load->u.load.buffer;
-    Pred          said, meant = PRED_TRUE;
-    if (!prim_pred(w->c, cond, &said))
-        return false;
-    Pred known = PRED_TRUE; /* in its normal form */
-    known = pred_and_pred(A, w->c->arena, known, said);
-    for (uint32_t i = 0; i < d->ndim; i++) {
-        const Idx *x = load->u.load.index[i];
-        meant = pred_and(A, w->c->arena, meant, x);
-        meant = pred_and(A, w->c->arena, meant, idx_addc(A, idx_sub(A, d->extent[i], x), -1));
-    }
-    for (uint32_t i = 0; i < meant.n; i++)
-        if (!pred_implies(A, known, meant.ge0[i]))
-            return false;
-    for (uint32_t i = 0; i < known.n; i++)
-        if (!pred_implies(A, meant, known.ge0[i]))
-            return false;
-    return true;
 }
 
 /* Blocks that store `value` to the halo of d: per dimension a slab before and one after, earlier
