@@ -108,37 +108,38 @@ static bool link_so(Build *b, const char *path, const char *soname)
 
 static bool make_bundle(Build *b, Product kind, Bytes *out)
 {
-    Ctx      *c = b->job.c;
-    Compiled *k = &b->job.k;
-    StrBuf    relay = strbuf(c->arena);
-    Member   *members;
-    uint32_t  n;
-    Bundle    bundle = {.desc = k->desc, .metadata = metadata_text(c->arena, k->desc)};
+    Ctx                    *c = b->job.c;
+    Compiled               *k = &b->job.k;
+    StrBuf                  relay = strbuf(c->arena);
+    Member                 *members;
+    uint32_t                n;
+    BundlePart              part = {.desc = k->desc, .metadata = metadata_text(c->arena, k->desc)};
+    Bundle                  bundle = {.nparts = 1, .parts = &part, .epoch = b->driver->opt.epoch};
     static const PackFormat formats[] = {[PRODUCT_TAR] = PACK_TAR,
                                          [PRODUCT_TGZ] = PACK_TGZ,
                                          [PRODUCT_TZST] = PACK_TZST,
                                          [PRODUCT_TXZ] = PACK_TXZ,
                                          [PRODUCT_ZIP] = PACK_ZIP};
 
-    bundle.header = make_header(b);
-    if (!make_library(b, &bundle.library))
+    part.header = make_header(b);
+    if (!make_library(b, &part.library))
         return false;
     if (shared_possible(k->desc->triple)) {
         const char *so = file_temporary(c->diags, c->arena, b->stem, 0666);
         if (!so)
             return false;
         bool ok = link_so(b, so, intern_printf(c->strings, "lib%s.so", k->entry)) &&
-                  file_read(c->diags, c->arena, so, &bundle.shared);
+                  file_read(c->diags, c->arena, so, &part.shared);
         file_drop(so);
         if (!ok)
             return false;
     }
     if (k->o->weights_mode == WEIGHTS_FILE)
-        bundle.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
+        part.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
     relay_print(c, k->imported, (RelayPrint){0},
                 &relay); /* places would name folders of this machine */
-    bundle.relay = text_bytes(relay);
-    bundle.labels = labels_text(c->arena, k->desc);
+    part.relay = text_bytes(relay);
+    part.labels = labels_text(c->arena, k->desc);
     if (!bundle_members(c->diags, c->arena, &bundle, &members, &n))
         return false;
     return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.epoch, members, n, out);

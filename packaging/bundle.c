@@ -1,35 +1,43 @@
 /* bundle.c: the layout of a deployment archive.
  *
- *   net/manifest.json                 what it is: entry, version, triple, members with their hashes
- *   net/sbom.spdx.json                the model it was built from, with its hash
+ *   net/manifest.json                 what it is: models, targets, members with their hashes
+ *   net/sbom.spdx.json                what it was built from, with hashes
  *   net/SHA256SUMS                    `sha256sum -c SHA256SUMS` in the top folder checks all of it
  *   net/lib/<triple>/libnet.a .so     net/include/net.h, net/include/tvmcc/abi.h
  *   net/share/net/net.json            the metadata; net.weights and model.relay beside it
  *   net/lib/cmake/net/                find_package(net) gives the target net::net
  *   net/lib/pkgconfig/net.pc          the same for pkg-config
+ *   net/reports/, net/licenses/       sizes and memory; licence texts
  *
- * All of it follows from the ModelDesc and the bytes given; nothing of the machine gets in.
+ * With several triples, headers and weights lie in folders of the triple's name, as each build has
+ * its own.  All of it follows from the parts given; nothing of the machine gets in.
  */
 #include "packaging/packaging.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 extern const unsigned char abi_header_text[]; /* made by the build from include/tvmcc/abi.h */
 extern const size_t        abi_header_text_bytes;
+extern const unsigned char tvmcc_license[]; /* from LICENSE */
+extern const size_t        tvmcc_license_bytes;
 
 typedef VEC(Member) Members;
+
+const char *const content_names[CONTENT_COUNT] = {
+    "lib",     "header", "weights",   "metadata", "tuning",
+    "reports", "cmake",  "pkgconfig", "sbom",     "licenses",
+};
 
 Bytes abi_header(void)
 {
     return (Bytes){abi_header_text, abi_header_text_bytes};
 }
 
-static Bytes text_bytes(const StrBuf *s)
+Bytes license_text(void)
 {
-    return (Bytes){(const uint8_t *)s->at, s->n};
+    return (Bytes){tvmcc_license, tvmcc_license_bytes};
 }
 
 static void add(Arena *a, Members *m, const char *path, Bytes data)
@@ -38,164 +46,126 @@ static void add(Arena *a, Members *m, const char *path, Bytes data)
         vec_push(a, m, ((Member){.path = path, .data = data}));
 }
 
-/* ---- files for build systems ------------------------------------------------------------------
- */
-
-static Bytes cmake_config(Arena *a, const Bundle *b)
+static bool wants(const Bundle *b, Content c)
 {
-    const char *e = b->desc->entry, *triple = b->desc->triple;
-    StrBuf      s = strbuf(a);
-
-    str_printf(&s, "# find_package(%s) gives the library %s::%s.\n", e, e, e);
-    str_add(&s, "get_filename_component(_root \"${CMAKE_CURRENT_LIST_DIR}/../../..\" ABSOLUTE)\n");
-    str_printf(&s, "if(NOT TARGET %s::%s)\n", e, e);
-    str_printf(&s, "    add_library(%s::%s %s IMPORTED)\n", e, e,
-               b->library.n ? "STATIC" : "SHARED");
-    str_printf(&s, "    set_target_properties(%s::%s PROPERTIES\n", e, e);
-    str_printf(&s, "        IMPORTED_LOCATION \"${_root}/lib/%s/lib%s.%s\"\n", triple, e,
-               b->library.n ? "a" : "so");
-    if (!b->library.n)
-        str_printf(&s, "        IMPORTED_SONAME \"lib%s.so\"\n", e);
-    str_add(&s, "        INTERFACE_INCLUDE_DIRECTORIES \"${_root}/include\"\n"
-                "        INTERFACE_LINK_LIBRARIES m)\n");
-    str_printf(&s, "endif()\nset(%s_WEIGHTS \"${_root}/share/%s/%s.weights\")\nunset(_root)\n", e,
-               e, e);
-    return text_bytes(&s);
+    return !b->contents || b->contents >> c & 1;
 }
-
-static Bytes pkg_config(Arena *a, const Bundle *b)
-{
-    const char *e = b->desc->entry;
-    StrBuf      s = strbuf(a);
-
-    str_add(&s, "prefix=${pcfiledir}/../..\n\n");
-    str_printf(&s, "Name: %s\nDescription: a model compiled by tvmcc\nVersion: %s\n", e,
-               b->version ? b->version : "0");
-    str_printf(&s, "Cflags: -I${prefix}/include\nLibs: -L${prefix}/lib/%s -l%s -lm\n",
-               b->desc->triple, e);
-    return text_bytes(&s);
-}
-
-/* ---- what is inside ------------------------------------------------------------------ */
-
-/* SPDX 2.3: the model is what the product was built from; its licence is not ours to state. */
-static Bytes bill_of_materials(Arena *a, const Bundle *b)
-{
-    const ModelDesc *m = b->desc;
-    time_t           epoch = (time_t)b->epoch;
-    struct tm        utc = {0};
-    char             model[65], build[65], created[32];
-    StrBuf           s = strbuf(a);
-
-    sha256_hex(m->model_sha, model);
-    sha256_hex(m->build_id, build);
-    gmtime_r(&epoch, &utc);
-    strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    str_printf(&s,
-               "{\n  \"SPDXID\": \"SPDXRef-DOCUMENT\",\n  \"creationInfo\": {\"created\": \"%s\", "
-               "\"creators\": [",
-               created);
-    json_string(&s, arena_printf(a, "Tool: %s", m->toolchain));
-    str_printf(&s,
-               "]},\n  \"dataLicense\": \"CC0-1.0\",\n  \"documentNamespace\": "
-               "\"urn:tvmcc:%s\",\n  \"name\": \"%s\",\n",
-               build, m->entry);
-    str_add(&s, "  \"packages\": [{\"SPDXID\": \"SPDXRef-model\", \"checksums\": [{\"algorithm\": "
-                "\"SHA256\", ");
-    str_printf(&s, "\"checksumValue\": \"%s\"}], \"copyrightText\": \"NOASSERTION\", ", model);
-    str_add(&s, "\"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false,\n"
-                "    \"licenseConcluded\": \"NOASSERTION\", \"licenseDeclared\": \"NOASSERTION\", "
-                "\"name\": ");
-    json_string(&s, m->model ? m->model : m->entry);
-    str_add(&s, "}],\n  \"relationships\": [{\"relatedSpdxElement\": \"SPDXRef-model\", "
-                "\"relationshipType\": \"DESCRIBES\",\n    \"spdxElementId\": "
-                "\"SPDXRef-DOCUMENT\"}],\n  \"spdxVersion\": \"SPDX-2.3\"\n}\n");
-    return text_bytes(&s);
-}
-
-/* ---- lists -------------------------------------------------------------------------------- */
 
 static int by_path(const void *a, const void *b)
 {
     return strcmp(((const Member *)a)->path, ((const Member *)b)->path);
 }
 
-static void add_hash(StrBuf *s, Bytes data)
+static void sort(Members *m)
 {
-    char hex[65];
-
-    sha256_hex(sha256(data), hex);
-    str_add(s, hex);
-}
-
-static Bytes manifest(Arena *a, const Bundle *b, const Members *m)
-{
-    StrBuf s = strbuf(a);
-    char   hex[65];
-
-    sha256_hex(b->desc->build_id, hex);
-    str_printf(&s, "{\n  \"build_id\": \"%s\",\n  \"entry\": ", hex);
-    json_string(&s, b->desc->entry);
-    str_add(&s, ",\n  \"files\": [");
-    for (uint32_t i = 0; i < m->n; i++) {
-        str_printf(&s, "%s\n    {\"bytes\": %" PRIu64 ", \"path\": ", i ? "," : "",
-                   (uint64_t)m->at[i].data.n);
-        json_string(&s, m->at[i].path);
-        str_add(&s, ", \"sha256\": \"");
-        add_hash(&s, m->at[i].data);
-        str_add(&s, "\"}");
-    }
-    str_add(&s, "\n  ],\n  \"schema\": \"tvmcc-archive/1\",\n  \"targets\": ");
-    json_string(&s, b->desc->targets);
-    str_add(&s, ",\n  \"toolchain\": ");
-    json_string(&s, b->desc->toolchain);
-    str_add(&s, ",\n  \"triple\": ");
-    json_string(&s, b->desc->triple);
-    str_add(&s, ",\n  \"version\": ");
-    json_string(&s, b->version ? b->version : "0");
-    str_add(&s, "\n}\n");
-    return text_bytes(&s);
+    if (m->n)
+        qsort(m->at, m->n, sizeof *m->at, by_path);
 }
 
 static Bytes sums(Arena *a, const Members *m)
 {
     StrBuf s = strbuf(a);
+    char   hex[65];
 
     for (uint32_t i = 0; i < m->n; i++) {
-        add_hash(&s, m->at[i].data);
-        str_printf(&s, "  %s\n", m->at[i].path);
+        sha256_hex(sha256(m->at[i].data), hex);
+        str_printf(&s, "%s  %s\n", hex, m->at[i].path);
     }
-    return text_bytes(&s);
+    return (Bytes){(const uint8_t *)s.at, s.n};
+}
+
+/* ---- what belongs to one product ---------------------------------------------------------------- */
+
+static void add_part(Arena *a, Members *m, const Bundle *b, const BundlePart *p)
+{
+    const char *e = p->desc->entry, *triple = p->desc->triple;
+    bool        several = bundle_several_triples(b);
+    const char *own = several ? arena_printf(a, "%s/", triple) : "";
+
+    if (wants(b, CONTENT_HEADER))
+        add(a, m, arena_printf(a, "include/%s%s.h", own, e), p->header);
+    if (wants(b, CONTENT_LIB)) {
+        add(a, m, arena_printf(a, "lib/%s/lib%s.a", triple, e), p->library);
+        add(a, m, arena_printf(a, "lib/%s/lib%s.so", triple, e), p->shared);
+        if (p->shared.n)
+            m->at[m->n - 1].executable = true;
+    }
+    if (wants(b, CONTENT_PKGCONFIG) && (p->library.n || p->shared.n))
+        add(a, m,
+            several ? arena_printf(a, "lib/%s/pkgconfig/%s.pc", triple, e)
+                    : arena_printf(a, "lib/pkgconfig/%s.pc", e),
+            bundle_pkg_config(a, b, p));
+    if (wants(b, CONTENT_METADATA)) {
+        add(a, m, arena_printf(a, "share/%s/%s%s.json", e, own, e), p->metadata);
+        add(a, m, arena_printf(a, "share/%s/%smodel.relay", e, own), p->relay);
+        add(a, m, arena_printf(a, "share/%s/%s%s.labels", e, own, e), p->labels);
+    }
+    if (wants(b, CONTENT_WEIGHTS))
+        add(a, m, arena_printf(a, "share/%s/%s%s.weights", e, own, e), p->weights);
+}
+
+/* Two builds of one model for one triple would lie at the same paths. */
+static bool check_parts(Diags *d, const Bundle *b)
+{
+    for (uint32_t i = 0; i < b->nparts; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const ModelDesc *x = b->parts[i].desc, *y = b->parts[k].desc;
+
+            if (strcmp(x->entry, y->entry) == 0 && strcmp(x->triple, y->triple) == 0) {
+                diag_error(d, E_PACK, NO_LOC, "two products of '%s' are for '%s'", x->entry,
+                           x->triple);
+                diag_hint(d, "pack them into archives of their own, or give one another entry");
+                return false;
+            }
+        }
+    return b->nparts > 0 || diag_error(d, E_PACK, NO_LOC, "there is no product to pack");
+}
+
+static void add_common(Arena *a, Members *m, const Bundle *b)
+{
+    const char *name = b->name ? b->name : b->parts[0].desc->entry;
+    bool        several = bundle_several_triples(b), alone = true;
+
+    for (uint32_t i = 0; i < b->nparts; i++)
+        alone = alone && strcmp(b->parts[i].desc->entry, name) != 0;
+    if (wants(b, CONTENT_HEADER))
+        add(a, m, "include/tvmcc/abi.h", abi_header());
+    if (wants(b, CONTENT_CMAKE) && wants(b, CONTENT_LIB)) {
+        add(a, m, arena_printf(a, "lib/cmake/%s/%sConfig.cmake", name, name), bundle_cmake(a, b));
+        add(a, m, arena_printf(a, "lib/cmake/%s/%sConfigVersion.cmake", name, name),
+            bundle_cmake_version(a, b));
+    }
+    if (wants(b, CONTENT_PKGCONFIG) && wants(b, CONTENT_LIB) && alone && !several)
+        add(a, m, arena_printf(a, "lib/pkgconfig/%s.pc", name), bundle_pkg_config(a, b, NULL));
+    if (wants(b, CONTENT_REPORTS)) {
+        add(a, m, "reports/memory.json", bundle_memory_report(a, b));
+        add(a, m, "reports/size.json", bundle_size_report(a, b));
+    }
+    if (wants(b, CONTENT_SBOM))
+        add(a, m, "sbom.spdx.json", bundle_sbom(a, b));
+    if (wants(b, CONTENT_LICENSES))
+        add(a, m, "licenses/tvmcc.txt", license_text());
 }
 
 bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n)
 {
-    const char *e = b->desc->entry, *triple = b->desc->triple, *top = b->top ? b->top : e;
+    const char *top;
     Members     m = {0};
 
-    add(a, &m, arena_printf(a, "include/%s.h", e), b->header);
-    add(a, &m, "include/tvmcc/abi.h", abi_header());
-    add(a, &m, arena_printf(a, "lib/%s/lib%s.a", triple, e), b->library);
-    add(a, &m, arena_printf(a, "lib/%s/lib%s.so", triple, e), b->shared);
-    if (b->shared.n)
-        m.at[m.n - 1].executable = true;
-    if (b->library.n || b->shared.n) {
-        add(a, &m, arena_printf(a, "lib/cmake/%s/%sConfig.cmake", e, e), cmake_config(a, b));
-        add(a, &m, arena_printf(a, "lib/pkgconfig/%s.pc", e), pkg_config(a, b));
-    }
-    add(a, &m, "sbom.spdx.json", bill_of_materials(a, b));
-    add(a, &m, arena_printf(a, "share/%s/%s.json", e, e), b->metadata);
-    add(a, &m, arena_printf(a, "share/%s/%s.weights", e, e), b->weights);
-    add(a, &m, arena_printf(a, "share/%s/%s.labels", e, e), b->labels);
-    add(a, &m, arena_printf(a, "share/%s/model.relay", e), b->relay);
+    if (!check_parts(d, b))
+        return false;
+    top = b->top ? b->top : b->name ? b->name : b->parts[0].desc->entry;
+    for (uint32_t i = 0; i < b->nparts; i++)
+        add_part(a, &m, b, &b->parts[i]);
+    add_common(a, &m, b);
     for (uint32_t i = 0; i < b->nextra; i++)
         vec_push(a, &m, b->extra[i]);
-    qsort(m.at, m.n, sizeof *m.at, by_path);
+    sort(&m);
     for (uint32_t i = 1; i < m.n; i++)
         if (strcmp(m.at[i - 1].path, m.at[i].path) == 0)
             return diag_error(d, E_PACK, NO_LOC, "two members have the path '%s'", m.at[i].path);
-    add(a, &m, "manifest.json", manifest(a, b, &m));
-    qsort(m.at, m.n, sizeof *m.at, by_path);
+    add(a, &m, "manifest.json", bundle_manifest(a, b, m.at, m.n));
+    sort(&m);
     add(a, &m, "SHA256SUMS", sums(a, &m));
     for (uint32_t i = 0; i < m.n; i++)
         m.at[i].path = arena_printf(a, "%s/%s", top, m.at[i].path);

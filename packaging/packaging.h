@@ -10,7 +10,9 @@
  *   ar.c        static libraries
  *   archive.c   .tar .tar.gz .tar.zst .tar.xz .zip through libarchive, both ways
  *   folder.c    archives as folders on disk
- *   bundle.c    the layout of a deployment archive
+ *   bundle.c    the layout of a deployment archive; bundle_text.c: its text files
+ *   layout.c    the layouts of TVM: Model Library Format, tvmc's package
+ *   metadata.c  the metadata of a product, read again
  *   so.c        shared libraries, through the toolchain's linker
  *   tool.c      compilers, linkers and emulators: where they are, and running them
  *   depfile.c   what a build system must watch
@@ -245,24 +247,60 @@ bool folder_read(Diags *d, Arena *a, const char *root, Member **members, uint32_
 bool folder_write(Diags *d, Arena *a, const char *path, const Member *members, uint32_t n,
                   bool force);
 
-/* ---- bundle.c ----------------------------------------------------------------------------- */
+/* ---- bundle.c, bundle_text.c: layout BUNDLE ----------------------------------------------------- */
 
+/* One product: a model for a triple. */
 typedef struct {
-    const char      *top;     /* top folder; NULL: the entry name */
-    const char      *version; /* of the bundle; NULL: "0" */
-    int64_t          epoch;   /* time in the bill of materials */
     const ModelDesc *desc;
     Bytes            library, shared; /* lib<m>.a, lib<m>.so; may be empty */
     Bytes            header, metadata;
     Bytes            weights; /* a weights file; empty when embedded */
     Bytes            relay;   /* text of the model; may be empty */
     Bytes            labels;  /* names of the classes, a line each; may be empty */
-    uint32_t         nextra;
-    const Member    *extra; /* device/..., tuning/..., reports/...: paths below the top folder */
+} BundlePart;
+
+/* What goes in, as in `contents:` of a manifest. */
+typedef enum {
+    CONTENT_LIB,
+    CONTENT_HEADER,
+    CONTENT_WEIGHTS,
+    CONTENT_METADATA,
+    CONTENT_TUNING,
+    CONTENT_REPORTS,
+    CONTENT_CMAKE,
+    CONTENT_PKGCONFIG,
+    CONTENT_SBOM,
+    CONTENT_LICENSES,
+    CONTENT_COUNT
+} Content;
+extern const char *const content_names[CONTENT_COUNT];
+
+typedef struct {
+    const char       *top;      /* top folder; NULL: the name */
+    const char       *name;     /* of the package; NULL: the entry of the first part */
+    const char       *version;  /* of the bundle; NULL: "0" */
+    const char       *license;  /* an SPDX expression about the models; NULL: not known */
+    int64_t           epoch;    /* time in the bill of materials */
+    uint32_t          contents; /* set of 1 << CONTENT_x; 0: all */
+    uint32_t          nparts;
+    const BundlePart *parts; /* at most one for each entry and triple */
+    uint32_t          nextra;
+    const Member     *extra; /* device/..., tuning/..., licenses/...: paths below the top folder */
 } Bundle;
+
+/* The texts of a bundle, from what it holds; `several` triples have folders of their own. */
+Bytes bundle_cmake(Arena *a, const Bundle *b);
+Bytes bundle_cmake_version(Arena *a, const Bundle *b);
+Bytes bundle_pkg_config(Arena *a, const Bundle *b, const BundlePart *p); /* NULL: of all models */
+Bytes bundle_sbom(Arena *a, const Bundle *b);
+Bytes bundle_memory_report(Arena *a, const Bundle *b);
+Bytes bundle_size_report(Arena *a, const Bundle *b);
+Bytes bundle_manifest(Arena *a, const Bundle *b, const Member *members, uint32_t n);
+bool  bundle_several_triples(const Bundle *b);
 
 /* The text of tvmcc/abi.h this compiler was built with. */
 Bytes abi_header(void);
+Bytes license_text(void); /* of this compiler, for what it puts into archives */
 /* docs/archive.md: libraries, headers, weights, metadata, CMake and pkg-config files,
  * manifest.json and SHA256SUMS. */
 bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
@@ -270,6 +308,18 @@ bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint3
 bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n);
 /* Header and data of abi.h's weights file. */
 Bytes weights_file(Arena *a, Bytes data, Sha256 sha);
+
+/* ---- layout.c: the two historic layouts of TVM --------------------------------------------------- */
+
+/* Model Library Format, metadata version 7; has no top folder. */
+bool mlf_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
+/* mod.so, mod.json and mod.params of one model. */
+bool tvmc_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
+
+/* ---- metadata.c: what was written is read again ---------------------------------------------------- */
+
+/* A ModelDesc from metadata_text: names, sizes and hashes, without what only C needs. */
+bool metadata_read(Diags *d, Arena *a, const char *file, Bytes text, ModelDesc *out);
 
 /* ---- tool.c --------------------------------------------------------------------------------- */
 

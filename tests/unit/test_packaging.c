@@ -479,21 +479,22 @@ static void test_bundle(void)
 {
     ModelDesc *desc = model("x:0", "q");
     Bytes      data = bytes("the weights"), tar;
-    Bundle     b = {.desc = desc, .version = "1.2", .epoch = 1000000000};
+    BundlePart p = {.desc = desc};
+    Bundle     b = {.nparts = 1, .parts = &p, .version = "1.2", .epoch = 1000000000};
     Member    *m;
     uint32_t   n;
     ElfTarget  t;
 
     CHECK(desc_finish(diags, arena, desc));
     CHECK(elf_target(diags, desc->triple, &t));
-    b.header = header_text(arena, desc);
-    b.metadata = metadata_text(arena, desc);
-    b.weights = weights_file(arena, data, sha256(data));
-    CHECK_INT(b.weights.n, 64 + data.n);
+    p.header = header_text(arena, desc);
+    p.metadata = metadata_text(arena, desc);
+    p.weights = weights_file(arena, data, sha256(data));
+    CHECK_INT(p.weights.n, 64 + data.n);
     CHECK(ar_library(
         diags, arena,
         &(Member){.path = "res_net.o", .data = elf_blob(arena, &t, "res_net_weights", data)}, 1,
-        &b.library));
+        &p.library));
     CHECK(bundle_members(diags, arena, &b, &m, &n));
     CHECK(pack_find(m, n, "res_net/include/res_net.h") != NULL);
     CHECK(pack_find(m, n, "res_net/lib/x86_64-unknown-linux-gnu/libres_net.a") != NULL);
@@ -508,10 +509,10 @@ static void test_bundle(void)
         CHECK_INT(shell("tar xf bundle.tar && cd res_net && sha256sum -c SHA256SUMS"), 0);
     if (have("python3"))
         CHECK_INT(shell("python3 -c \"import json; m = json.load(open('res_net/manifest.json')); "
-                        "assert m['entry'] == 'res_net' and len(m['files']) == 8, m; "
+                        "assert m['models'][0]['entry'] == 'res_net' and len(m['files']) == 12, m; "
                         "s = json.load(open('res_net/sbom.spdx.json')); "
                         "assert s['creationInfo']['created'] == '2001-09-09T01:46:40Z' and "
-                        "s['packages'][0]['name'] == 'net.onnx', s\""),
+                        "s['packages'][1]['name'] == 'net.onnx', s\""),
                   0);
     if (have("pkg-config"))
         CHECK_INT(shell("PKG_CONFIG_PATH=res_net/lib/pkgconfig pkg-config --libs res_net | grep -q "
