@@ -15,31 +15,47 @@ static void pair(StrBuf *s, const char *key, const char *value)
     json_string(s, value ? value : "");
 }
 
+static uint32_t count_nodes(Ctx *c, const Compiled *k, uint64_t *weights)
+{
+    ExprList list = expr_post_order(c, module_func(k->imported, "main"));
+    uint32_t nodes = 0;
+
+    for (uint32_t i = 0; i < list.n; i++) {
+        nodes += call_op(list.at[i]) != NULL;
+        if (list.at[i]->kind == EXPR_CONST)
+            *weights += list.at[i]->u.constant->data.n;
+    }
+    return nodes;
+}
+
+static uint32_t shards(const Target *t, uint32_t nodes)
+{
+    return t->host ? 0 : nodes > SHARD_ABOVE ? SHARDS : 1;
+}
+
+uint32_t shards_for(Ctx *c, const Compiled *k)
+{
+    uint64_t weights = 0;
+
+    return shards(c->target, count_nodes(c, k, &weights));
+}
+
 int check_args(Driver *driver, Job *job)
 {
-    uint32_t nodes = 0;
     uint64_t weights = 0;
     StrBuf   s = strbuf(driver->arena);
 
     if (!compile_target(job->c, &job->k) || !compile_import(job->c, &job->k))
         return 0;
     const Target *t = job->c->target;
-    ExprList      list = expr_post_order(job->c, module_func(job->k.imported, "main"));
-    for (uint32_t i = 0; i < list.n; i++) {
-        nodes += call_op(list.at[i]) != NULL;
-        if (list.at[i]->kind == EXPR_CONST)
-            weights += list.at[i]->u.constant->data.n;
-    }
+    uint32_t      nodes = count_nodes(job->c, &job->k, &weights);
+
     str_add(&s, "{\"entry\": ");
     json_string(&s, job->k.entry);
     pair(&s, "target", t->text);
     pair(&s, "triple", t->host ? t->host->triple : t->triple);
     str_printf(&s, ", \"device\": %s, \"nodes\": %u, \"shards\": %u, \"weights_bytes\": %llu, ",
-               t->host ? "true" : "false", nodes,
-               t->host               ? 0
-               : nodes > SHARD_ABOVE ? SHARDS
-                                     : 1,
-               (unsigned long long)weights);
+               t->host ? "true" : "false", nodes, shards(t, nodes), (unsigned long long)weights);
     job_signature_json(job, &s);
     str_add(&s, ", \"files\": [");
     for (uint32_t i = 0; i < job->k.files.n; i++) {

@@ -118,6 +118,7 @@ typedef struct {
     /* manifests */
     const char *manifest; /* -m; NULL: manifest.yaml */
     bool        check, update_lock;
+    const char *build_dir, *launcher, *ninja; /* NULL: the defaults */
 
     /* running */
     const char *in_npz, *out_npz, *expect_npz;

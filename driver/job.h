@@ -31,5 +31,7 @@ double job_seconds(const Job *job); /* of all steps so far */
 void job_signature_json(Job *job, StrBuf *s);
 /* --check-args: what a build system wants to know of a model before it writes its rules. */
 int check_args(Driver *driver, Job *job);
+/* Into how many pieces code generation of an imported model is best cut; 0: not at all. */
+uint32_t shards_for(Ctx *c, const Compiled *k);
 
 #endif

@@ -1,6 +1,6 @@
 /* Arguments in, exit status out.  Products go to files or standard output, messages and progress
  * to standard error; the exit statuses are those of the errors in base/diag.def. */
-#include "driver/driver.h"
+#include "driver/build.h"
 
 #include <stdio.h>
 
@@ -37,6 +37,7 @@ int main(int argc, char **argv)
     if (setjmp(oom)) {
         fputs("tvmcc: error: out of memory\n", stderr);
         file_remove_temporaries();
+        report_status(STATUS_INTERNAL);
         return STATUS_INTERNAL;
     }
     driver.arena = arena_new(&oom);
@@ -49,6 +50,8 @@ int main(int argc, char **argv)
     fputs(messages.at, stderr);
     if (diag_errors(driver.diags))
         status = diag_status(driver.diags);
+    if (status)
+        report_status(status);
     file_unmap_all(driver.diags);
     if (driver.c)
         ctx_free(driver.c);

@@ -1,7 +1,6 @@
 /* The manifest as the verbs use it: read, checked against the machine, held to its lock.
  *
  *   manifest_check.c    target strings, files, hashes, flags: what manifest/ cannot see
- *   manifest_words.c    a product as the options of a compile
  *   manifest_lock.c     the rows of manifest.lock */
 #ifndef TVMCC_DRIVER_MANIFEST_JOB_H
 #define TVMCC_DRIVER_MANIFEST_JOB_H
@@ -11,14 +10,13 @@
 
 /* The path of -m; `manifest.yaml` unless given. */
 const char *manifest_path(const Driver *driver);
+/* Beside it: `vision.yaml` has `vision.lock`, unless `lock` itself is told another name. */
+const char *manifest_lock_path(const Driver *driver);
 /* The manifest of -m with manifest_check; NULL after errors. */
 const Manifest *manifest_open(Driver *driver, ManFiles *files);
 /* Target strings parse, files are there, hashes of sources are right, names of passes and flags
  * exist.  All errors at once, each at its place in the manifest. */
 bool manifest_check(Driver *driver, const Manifest *m);
-/* The options of `tvmcc [compile]` for a product, without model and output: --target=.., --shape ..
- */
-void manifest_words(Arena *a, const ManBuild *b, TextList *out);
 /* With a lock beside the manifest: all is as it was locked, else an error for each difference
  * (E_LOCK); with --update-lock the lock is written anew instead.  Without a lock: true. */
 bool manifest_enforce_lock(Driver *driver, const Manifest *m, const ManFiles *files);

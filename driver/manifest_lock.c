@@ -20,13 +20,12 @@ typedef struct {
     const char *folder; /* of the manifest: names of inputs are relative to it */
 } Rows;
 
-/* Beside the manifest: `vision.yaml` has `vision.lock`. */
-static const char *lock_path(Driver *driver)
+const char *manifest_lock_path(const Driver *driver)
 {
     const char *path = manifest_path(driver), *slash = strrchr(path, '/');
     const char *dot = strrchr(path, '.');
 
-    if (driver->opt.output)
+    if (driver->opt.output && driver->opt.command->letter == 'l')
         return driver->opt.output;
     return dot && dot > (slash ? slash + 1 : path)
                ? arena_printf(driver->arena, "%.*s.lock", (int)(dot - path), path)
@@ -138,12 +137,13 @@ bool manifest_write_lock(Driver *driver, const Manifest *m, const ManFiles *file
     if (!lock_rows(driver, m, files, &now))
         return false;
     lock_print(&now, &text);
-    return file_write(driver->diags, lock_path(driver), (Bytes){(const uint8_t *)text.at, text.n});
+    return file_write(driver->diags, manifest_lock_path(driver),
+                      (Bytes){(const uint8_t *)text.at, text.n});
 }
 
 bool manifest_enforce_lock(Driver *driver, const Manifest *m, const ManFiles *files)
 {
-    const char *path = lock_path(driver);
+    const char *path = manifest_lock_path(driver);
     Lock        was, now;
     Bytes       text;
 
