@@ -32,8 +32,8 @@ typedef struct {
     uint32_t    opt_level; /* 0..3 */
     bool        pic;
     bool        embed_weights; /* <entry>_weights is a symbol of another object, else from params */
-    Bytes       weights; /* ... or of this one, where objects are not ELF and cannot be joined */
-    uint32_t    jobs;    /* code generation threads */
+    Bytes       weights;   /* ... or of this one, where objects are not ELF and cannot be joined */
+    bool        host_only; /* the kernels are `unit` objects; they are only declared here */
     bool        verbose;
     const DeviceCode
         *device; /* set by a device's backend for its host's; NULL: all is the host's */
@@ -56,18 +56,28 @@ typedef struct Backend {
     const Target *(*parse_target)(Ctx *c, const char *text);
     /* One line each: for -print-targets. */
     void (*list_targets)(StrBuf *out);
-    /* All functions of a plan as one object / text. */
+    /* All functions of a plan, flat, as one object or text. */
     bool (*codegen)(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
                     EmitKind kind, Bytes *out);
     /* Optional.  An object with one read-only symbol of these bytes, for targets that are not ELF
      * (packaging's elf_blob writes those). */
     bool (*blob)(Ctx *c, const Target *t, const char *symbol, Bytes data, Bytes *out);
+    /* Optional: kernels of such a target can be compiled one by one and merged; no by default. */
+    bool (*has_units)(const Target *t);
+    /* ... one kernel, @f, and its tiles as an object whose only global symbol is `f`; an empty
+     * module gives an empty object.  Uses of `o` only opt_level and pic. */
+    bool (*unit)(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o, Bytes *out);
+    /* ... objects as one; the symbol `f` of object i gets the name names[i] (names NULL: all stay).
+     * An error names files[i] (NULL: the objects are our own). */
+    bool (*merge)(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,
+                  const char *const *files, Bytes *out);
     /* Optional (NULL: cannot run here).  Load flat functions into this process. */
     Jit *(*jit)(Ctx *c, const TirModule *m, const Target *t);
-    /* ... a whole plan: symbols <entry>_run_ex and <entry>_info; weights come with the params. */
-    Jit *(*jit_plan)(Ctx *c, const Plan *p, const CodegenOptions *o);
-    void *(*jit_symbol)(
-        Jit *j, const char *func); /* void (*)(void *const *buffers, const int64_t *scalars) */
+    /* ... an object that codegen or merge gave. */
+    Jit *(*jit_load)(Ctx *c, const Target *t, Bytes object);
+    /* ... void (*)(void *const *buffers, const int64_t *scalars) of `jit`, any symbol of
+     * `jit_load` */
+    void *(*jit_symbol)(Jit *j, const char *func);
     void (*jit_free)(Jit *j);
 } Backend;
 

@@ -87,6 +87,7 @@ StrBuf strbuf(Arena *a);
 void   str_add(StrBuf *s, const char *text);
 void   str_addn(StrBuf *s, const char *text, size_t n);
 void   str_addc(StrBuf *s, char ch);
+void   str_reserve(StrBuf *s, size_t more); /* room for `more` bytes and the NUL */
 void   str_printf(StrBuf *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void   str_vprintf(StrBuf *s, const char *fmt, va_list ap);
 void   str_add_json(StrBuf *s, const char *text); /* quoted; bytes that are not UTF-8 as U+FFFD */

@@ -102,8 +102,7 @@ StrBuf strbuf(Arena *a)
     return s;
 }
 
-/* Makes room for `more` bytes and the NUL. */
-static void reserve(StrBuf *s, size_t more)
+void str_reserve(StrBuf *s, size_t more)
 {
     size_t need = 0, cap = s->cap;
     char  *p;
@@ -123,7 +122,7 @@ void str_addn(StrBuf *s, const char *text, size_t n)
 {
     if (n == 0)
         return;
-    reserve(s, n);
+    str_reserve(s, n);
     memcpy(s->at + s->n, text, n);
     s->n += n;
     s->at[s->n] = 0;
@@ -149,7 +148,7 @@ void str_vprintf(StrBuf *s, const char *fmt, va_list ap)
     if (n < 0)
         BUG("bad format '%s'", fmt);
     if ((size_t)n >= s->cap - s->n) {
-        reserve(s, (size_t)n);
+        str_reserve(s, (size_t)n);
         vsnprintf(s->at + s->n, s->cap - s->n, fmt, again);
     }
     va_end(again);

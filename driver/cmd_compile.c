@@ -1,8 +1,10 @@
-/* tvmcc compile, and tvmcc -c: a model file in, products out.
+/* tvmcc compile, and tvmcc -c: a model file or a plan in, products out.
  *
- * What is written follows from --emit or from the suffix of -o; an object brings its header along.
- * Everything is made in memory first, then written by file_write, which leaves no half file and
- * keeps files whose bytes did not change. */
+ * A compile may be done in steps (docs/design/build.md): the plan is then a product of the first
+ * and the input of the others, and --shard= says which part of the object is wanted.  Objects as
+ * inputs are linked (cmd_link.c).  What is written follows from --emit or from the suffix of -o; an
+ * object brings its header along. Everything is made in memory first, then written by file_write,
+ * which leaves no half file and keeps files whose bytes did not change. */
 #include "driver/job.h"
 
 #include <stdio.h>
@@ -12,7 +14,7 @@
 typedef struct {
     Driver     *driver;
     Job         job;
-    Bytes       object, header, metadata;
+    Bytes       object;
     const char *stem;    /* output path without suffix */
     TextList    outputs; /* all paths written, for the depfile */
 } Build;
@@ -43,33 +45,52 @@ static Bytes text_bytes(StrBuf s)
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
+/* The code and the weights as one object. */
+static bool join_weights(Build *b, Bytes code, Bytes *out)
+{
+    Ctx           *c = b->job.c;
+    Compiled      *k = &b->job.k;
+    const Backend *cpu = backend_of(KIND_LLVM); /* the host of a device, too */
+    const Target  *t = k->plan->target->host ? k->plan->target->host : k->plan->target;
+    Bytes          part[2] = {code};
+
+    *out = code;
+    if (!k->plan->code.embed_weights || !k->weights.n || !cpu->has_units(t))
+        return true; /* objects that are not ELF have them already */
+    return compile_blob(c, k, &part[1]) && cpu->merge(c, 2, part, NULL, NULL, out);
+}
+
 static bool make_object(Build *b)
 {
-    Ctx      *c = b->job.c;
-    Compiled *k = &b->job.k;
-    Bytes     code;
+    Ctx        *c = b->job.c;
+    Compiled   *k = &b->job.k;
+    AuditReport report;
+    AuditRules  rules = {.entry = k->entry,
+                         .no_pic = !k->plan->code.pic,
+                         .max_code = b->driver->opt.max_code,
+                         .no_libm = c->target->no_libm};
+    Bytes       code;
 
     if (b->object.n)
         return true;
     k->o->progress(b->driver, "code", 6, 7);
-    if (!compile_code(c, k, EMIT_OBJECT, &code))
-        return false;
-    b->object = code;
-    bool elf = code.n > 4 && !memcmp(code.at, "\177ELF", 4); /* others have them already */
-    if (elf && k->o->weights_mode == WEIGHTS_EMBED && k->weights.n) {
-        const char *symbol = intern_printf(c->strings, "%s_weights", k->entry);
-        if (!elf_embed(c->diags, c->arena, b->stem, code, symbol, k->weights, &b->object))
-            return false;
+    return compile_code(c, k, EMIT_OBJECT, &code) && join_weights(b, code, &b->object) &&
+           audit_object(c->diags, c->arena, b->stem, b->object, &rules, &report);
+}
+
+/* --shard=: one of the pieces that a link puts together. */
+static bool make_piece(Build *b, Bytes *out)
+{
+    Ctx      *c = b->job.c;
+    Compiled *k = &b->job.k;
+
+    switch (b->job.piece) {
+    case PIECE_ALL: break;
+    case PIECE_KERNELS: return compile_units(c, k, b->job.shard, out);
+    case PIECE_HOST: return compile_host(c, k, out);
+    case PIECE_WEIGHTS: return compile_blob(c, k, out);
     }
-    AuditReport report;
-    AuditRules  rules = {.entry = k->entry,
-                         .no_pic = !b->driver->opt.pic,
-                         .max_code = b->driver->opt.max_code,
-                         .no_libm = c->target->no_libm};
-    if (!audit_object(c->diags, c->arena, b->stem, b->object, &rules, &report))
-        return false;
-    k->desc->code_bytes = report.code;
-    return true;
+    BUG("piece %d", (int)b->job.piece);
 }
 
 static Bytes make_header(Build *b)
@@ -134,7 +155,7 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
         if (!ok)
             return false;
     }
-    if (k->o->weights_mode == WEIGHTS_FILE)
+    if (!k->plan->code.embed_weights)
         part.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
     relay_print(c, k->imported, (RelayPrint){0},
                 &relay); /* places would name folders of this machine */
@@ -175,7 +196,7 @@ static bool write_weights(Build *b, const char *stem)
     Ctx            *c = b->job.c;
     const Compiled *k = &b->job.k;
 
-    return k->o->weights_mode != WEIGHTS_FILE ||
+    return k->plan->code.embed_weights ||
            write_out(b, intern_printf(c->strings, "%s.weights", stem),
                      weights_file(c->arena, k->weights, k->desc->weights_sha));
 }
@@ -186,8 +207,11 @@ static bool emit(Build *b, Product kind, const char *path)
     Compiled   *k = &b->job.k;
     StrBuf      s = strbuf(c->arena);
     Bytes       out = {0};
+    Plan        flat;
     const char *slash;
 
+    if (b->job.piece != PIECE_ALL)
+        return make_piece(b, &out) && write_out(b, path, out);
     if (needs_object(kind) && !make_object(b))
         return false;
     switch (kind) {
@@ -202,9 +226,12 @@ static bool emit(Build *b, Product kind, const char *path)
     case PRODUCT_TE:
     case PRODUCT_SCHED: out = kernels_text(b, kind); break;
     case PRODUCT_TIR:
-        tir_print(c, k->plan->tir, &s);
+        if (!compile_flat(c, k, &flat))
+            return false;
+        tir_print(c, flat.tir, &s);
         out = text_bytes(s);
         break;
+    case PRODUCT_ID: out = compile_id_text(c, k); break;
     case PRODUCT_PLAN:
         plan_print(c, k->plan, &s);
         out = text_bytes(s);
@@ -389,12 +416,52 @@ static bool fits(Build *b)
     return !diag_errors(b->driver->diags);
 }
 
+/* The kernels' way through the cache, for people and for tests of builds. */
+static void tell_units(const Build *b)
+{
+    const Compiled *k = &b->job.k;
+
+    if (b->driver->opt.verbose && k->units)
+        fprintf(stderr, "tvmcc: kernels: %u, %u from the cache, %u compiled\n", k->units,
+                k->units - k->units_compiled, k->units_compiled);
+}
+
+static bool emit_all(Build *b, uint32_t set)
+{
+    const Options *o = &b->driver->opt;
+
+    for (int p = 0; p < PRODUCT_COUNT; p++) {
+        bool given = o->output && (bits(set) == 1 || product_of_path(o->output) == (Product)p);
+        const char *path =
+            given ? o->output
+                  : intern_printf(b->job.c->strings, "%s%s", b->stem, product_table[p].suffix);
+        if (set >> p & 1 && !emit(b, (Product)p, path))
+            return false;
+    }
+    tell_units(b);
+    return !o->depfile || write_depfile(b);
+}
+
+static int compile_plan_file(Build *b)
+{
+    uint32_t set;
+
+    if (job_start_plan(b->driver, &b->job) && choose(b, &set) && job_read_plan(&b->job, set) &&
+        fits(b))
+        emit_all(b, set);
+    return 0;
+}
+
 int cmd_compile(Driver *driver)
 {
     Build          b = {.driver = driver};
     const Options *o = &driver->opt;
     uint32_t       set = 0;
 
+    if (o->inputs.n && str_ends(o->inputs.at[0], ".plan"))
+        return compile_plan_file(&b);
+    if (o->inputs.n && str_ends(o->inputs.at[0], ".o"))
+        return link_objects(driver);
     if (!job_start(driver, &b.job, "llvm") || !choose(&b, &set))
         return 0;
     if (o->check_args)
@@ -412,17 +479,6 @@ int cmd_compile(Driver *driver)
             explain(&b);
         note_baseline(&b, set);
     }
-    for (int p = 0; p < PRODUCT_COUNT; p++) {
-        if (!(set >> p & 1))
-            continue;
-        bool given = o->output && (bits(set) == 1 || product_of_path(o->output) == (Product)p);
-        const char *path =
-            given ? o->output
-                  : intern_printf(b.job.c->strings, "%s%s", b.stem, product_table[p].suffix);
-        if (!emit(&b, (Product)p, path))
-            return 0;
-    }
-    if (o->depfile && !write_depfile(&b))
-        return 0;
+    emit_all(&b, set);
     return 0;
 }

@@ -141,7 +141,7 @@ static bool measure_peak(Profile *p)
                           : "%a[%i1,%j1] * %x[%j1] + %x[%j1]",
                n, lanes);
     const TirModule *m = tir_parse(c, "peak", (Bytes){(const uint8_t *)text.at, text.n});
-    Jit             *j = m && (m = run_tir_passes(c, m, &o)) ? b->jit(c, m, t) : NULL;
+    Jit             *j = m && (m = run_tir_passes(c, m, &o, TIR_TO_BOTH)) ? b->jit(c, m, t) : NULL;
     if (!j)
         return false;
     void (*run)(void *const *, const int64_t *);

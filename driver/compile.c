@@ -50,13 +50,35 @@ bool compile_graph(Ctx *c, Compiled *k)
     return k->module != NULL;
 }
 
+static const char *base_name(const char *path)
+{
+    return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+}
+
 bool compile_plan(Ctx *c, Compiled *k)
 {
-    double from = now();
+    double      from = now();
+    const Plan *p = lower(c, k->module, k->entry, &k->o->passes);
+    Plan       *own;
 
-    k->plan = lower(c, k->module, k->entry, &k->o->passes);
     k->seconds[2] = now() - from;
-    return k->plan != NULL;
+    if (!p)
+        return false;
+    own = DUP_ARRAY(c->arena, p, 1);
+    own->model = base_name(k->o->path);
+    if (k->o->labels) {
+        TextList labels = {0};
+
+        if (!product_labels(c->diags, c->arena, k->o->labels, &labels))
+            return false;
+        vec_push(c->arena, &k->files, k->o->labels);
+        own->nlabels = labels.n;
+        own->labels = labels.at;
+    }
+    own->code = (PlanCode){(uint32_t)k->o->passes.opt_level, k->o->pic,
+                           k->o->weights_mode == WEIGHTS_EMBED};
+    k->plan = own;
+    return true;
 }
 
 /* ---- weights ---- */
@@ -79,7 +101,7 @@ static const TirModule *prepack_module(Ctx *c, const Plan *p, const PassOptions 
     }
     if (!funcs.n)
         return tirmod_new(c, 0, NULL);
-    return run_tir_passes(c, tirmod_new(c, funcs.n, funcs.at), o);
+    return run_tir_passes(c, tirmod_new(c, funcs.n, funcs.at), o, TIR_TO_BOTH);
 }
 
 typedef void JitFn(void *const *buffers, const int64_t *scalars);
@@ -136,17 +158,12 @@ bool compile_weights(Ctx *c, Compiled *k)
 /* Everything that can change the bytes of the product. */
 static Sha256 build_id(Ctx *c, const Compiled *k)
 {
-    StrBuf    s = strbuf(c->arena);
+    Sha256    plan = compile_plan_hash(c, k->plan);
     Sha256Ctx h;
 
-    str_printf(&s, "%s\n%s\n%s\n-O%d %d %d\n", compiler_version(), k->plan->target->text, k->entry,
-               k->o->passes.opt_level, (int)k->o->codegen.pic, (int)k->o->weights_mode);
     sha256_init(&h);
-    sha256_add(&h, s.at, s.n);
-    for (uint32_t i = 0; i < k->plan->tir->nfuncs; i++) { /* canonical: no names, no places */
-        Sha256 f = func_hash(c, k->plan->tir->funcs[i]);
-        sha256_add(&h, f.b, sizeof f.b);
-    }
+    sha256_add(&h, compiler_version(), strlen(compiler_version()));
+    sha256_add(&h, plan.b, sizeof plan.b);
     sha256_add(&h, k->desc->weights_sha.b, sizeof k->desc->weights_sha.b);
     sha256_add(&h, k->desc->model_sha.b, sizeof k->desc->model_sha.b);
     return sha256_end(&h);
@@ -154,7 +171,7 @@ static Sha256 build_id(Ctx *c, const Compiled *k)
 
 void compile_start(Ctx *c, Compiled *k, const CompileOptions *o)
 {
-    const char *file = strrchr(o->path, '/') ? strrchr(o->path, '/') + 1 : o->path;
+    const char *file = base_name(o->path);
     size_t      stem = strcspn(file, ".");
 
     *k = (Compiled){.o = o};
@@ -172,50 +189,114 @@ static Sha256 model_sha(Ctx *c, const Compiled *k)
                : none;
 }
 
-static bool add_labels(Ctx *c, Compiled *k)
-{
-    TextList labels = {0};
-
-    if (!product_labels(c->diags, c->arena, k->o->labels, &labels))
-        return false;
-    vec_push(c->arena, &k->files, k->o->labels);
-    k->desc->nlabels = labels.n;
-    k->desc->labels = labels.at;
-    return true;
-}
-
 bool compile_desc(Ctx *c, Compiled *k)
 {
     ModelDesc *d = k->desc = desc_of_plan(c, k->plan);
 
     if (!d)
         return false;
-    d->model = strrchr(k->o->path, '/') ? strrchr(k->o->path, '/') + 1 : k->o->path;
-    d->weights_sha = sha256(k->weights);
-    d->weights_mode = k->o->weights_mode;
-    d->model_sha = model_sha(c, k);
+    d->model = k->plan->model;
+    d->weights_mode = k->plan->code.embed_weights ? WEIGHTS_EMBED : WEIGHTS_FILE;
     d->toolchain = compiler_version();
-    d->build_id = build_id(c, k);
-    if (k->o->labels && !add_labels(c, k))
-        return false;
+    if (k->id) { /* hashes are known from there */
+        d->weights_sha = k->id->weights;
+        d->model_sha = k->id->model;
+        d->build_id = k->id->build;
+    } else {
+        d->weights_sha = sha256(k->weights);
+        d->model_sha = model_sha(c, k);
+        d->build_id = build_id(c, k);
+    }
     memcpy(k->info.model_sha, d->model_sha.b, sizeof d->model_sha.b);
     memcpy(k->info.build_id, d->build_id.b, sizeof d->build_id.b);
     memcpy(k->info.weights_sha, d->weights_sha.b, sizeof d->weights_sha.b);
     return true;
 }
 
+/* ---- code ---- */
+
+CodegenOptions compile_code_options(const Compiled *k)
+{
+    return (CodegenOptions){.entry = k->entry,
+                            .opt_level = k->plan->code.opt_level,
+                            .pic = k->plan->code.pic,
+                            .embed_weights = k->plan->code.embed_weights};
+}
+
+bool compile_flat(Ctx *c, const Compiled *k, Plan *out)
+{
+    PassOptions o = k->o->passes;
+
+    o.opt_level = (int)k->plan->code.opt_level;
+    *out = *k->plan;
+    out->tir = run_tir_passes(c, k->plan->tir, &o, TIR_TO_CODE);
+    return out->tir != NULL;
+}
+
+static bool has_units(const Compiled *k)
+{
+    return k->backend->has_units && k->backend->has_units(k->plan->target);
+}
+
+/* The whole plan through the backend at once. */
+static bool whole(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
+{
+    CodegenOptions o = compile_code_options(k);
+    Plan           flat;
+
+    o.weights = k->weights;
+    return compile_flat(c, k, &flat) && k->backend->codegen(c, &flat, &o, &k->info, kind, out);
+}
+
+bool compile_host(Ctx *c, Compiled *k, Bytes *out)
+{
+    CodegenOptions o = compile_code_options(k);
+
+    if (!has_units(k))
+        return whole(c, k, EMIT_OBJECT, out);
+    o.host_only = true;
+    return k->backend->codegen(c, k->plan, &o, &k->info, EMIT_OBJECT, out);
+}
+
+/* What was asked to be shown of the code passes: units run them unseen, in other threads. */
+static bool show_passes(Ctx *c, const Compiled *k)
+{
+    const PassOptions *o = &k->o->passes;
+    Plan               flat;
+
+    return !(o->print_after || o->time_passes || o->verify_each) || compile_flat(c, k, &flat);
+}
+
 bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
 {
-    CodegenOptions o = k->o->codegen;
-    double         from = now();
+    double from = now();
+    Bytes  part[2];
+    bool   ok;
 
-    o.entry = k->entry;
-    o.opt_level = (uint32_t)k->o->passes.opt_level;
-    o.embed_weights = k->o->weights_mode == WEIGHTS_EMBED;
-    o.weights = k->weights;
-    bool ok = k->backend->codegen(c, k->plan, &o, &k->info, kind, out);
+    if (kind != EMIT_OBJECT || !has_units(k))
+        ok = whole(c, k, kind, out);
+    else
+        ok = show_passes(c, k) && compile_units(c, k, (Shard){0, 1}, &part[0]) &&
+             compile_host(c, k, &part[1]) && k->backend->merge(c, 2, part, NULL, NULL, out);
     k->seconds[3] = now() - from;
     return ok;
+}
+
+bool compile_blob(Ctx *c, Compiled *k, Bytes *out)
+{
+    const CodegenOptions o = compile_code_options(k);
+    const Target        *cpu = k->plan->target->host ? k->plan->target->host : k->plan->target;
+    ElfTarget            t;
+
+    if (!k->plan->code.embed_weights || !k->plan->weights_bytes)
+        return backend_of(KIND_LLVM)->unit(c, tirmod_new(c, 0, NULL), cpu, &o, out);
+    const char *symbol = intern_printf(c->strings, "%s_weights", k->entry);
+    if (!backend_of(KIND_LLVM)->has_units(cpu))
+        return backend_of(KIND_LLVM)->blob(c, cpu, symbol, k->weights, out);
+    if (!elf_target(c->diags, cpu->triple, &t))
+        return false;
+    *out = elf_blob(c->arena, &t, symbol, k->weights);
+    return true;
 }
 
 bool compile_all(Ctx *c, Compiled *k)

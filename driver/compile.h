@@ -1,11 +1,14 @@
 /* From a model file to code: what every verb of the driver goes through.
  *
  *   compile.c    import, graph passes, lowering, weights, description, code
+ *   units.c      kernels one by one: cache, threads, shards
+ *   identity.c   S.id: which model and weights a plan goes with
  *   eval_jit.c   the evaluator behind constant folding: the same path, in this process */
 #ifndef TVMCC_DRIVER_COMPILE_H
 #define TVMCC_DRIVER_COMPILE_H
 
 #include "backends/backend.h"
+#include "base/cache.h"
 #include "frontends/frontends.h"
 #include "packaging/packaging.h"
 #include "passes/passes.h"
@@ -17,13 +20,20 @@ typedef struct {
     PassOptions    passes;
     const char    *target; /* target string, NULL: this machine's baseline */
     const char    *entry;  /* NULL: from the file's name */
-    CodegenOptions codegen;
+    bool           pic;
     WeightsMode    weights_mode;
+    Cache         *cache;      /* of kernels, or NULL */
     const char    *labels;     /* file with names of the classes, or NULL */
     bool           hash_model; /* the product says which file it was made from */
     void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
     void *progress_user;
 } CompileOptions;
+
+/* Which files a plan goes with. */
+typedef struct {
+    Sha256   plan, model, weights, build;
+    uint64_t weights_bytes;
+} Identity;
 
 typedef struct {
     const CompileOptions *o;
@@ -35,8 +45,15 @@ typedef struct {
     ModelDesc            *desc;
     const char           *entry; /* prefix of functions, a C identifier */
     CodegenInfo           info;
-    double                seconds[4]; /* import, graph, lower, code */
+    const Identity       *id;                    /* of compile_read_id, or NULL */
+    double                seconds[4];            /* import, graph, lower, code */
+    uint32_t              units, units_compiled; /* kernels whose code was wanted, and made */
 } Compiled;
+
+/* Some of a plan's kernels: those whose hash is `at` modulo `of`. */
+typedef struct {
+    uint32_t at, of;
+} Shard;
 
 /* A fresh compile of the options' model; the entry is decided here. */
 void compile_start(Ctx *c, Compiled *k, const CompileOptions *o);
@@ -47,9 +64,32 @@ bool compile_graph(Ctx *c, Compiled *k);
 bool compile_plan(Ctx *c, Compiled *k);
 bool compile_weights(Ctx *c, Compiled *k);
 bool compile_desc(Ctx *c, Compiled *k);
+/* All of the plan but the weights, as one object or text. */
 bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out);
+/* The same in pieces, objects to be merged or linked: a shard's kernels; the host program, for
+ * targets without units (device code, other object formats) with everything. */
+bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out);
+bool compile_host(Ctx *c, Compiled *k, Bytes *out);
+/* The weights as a symbol of an object; when they are in a file or there are none, an empty one. */
+bool compile_blob(Ctx *c, Compiled *k, Bytes *out);
 /* All steps from the target to the description. */
 bool compile_all(Ctx *c, Compiled *k);
+
+/* The plan with the code passes run on all functions. */
+bool compile_flat(Ctx *c, const Compiled *k, Plan *out);
+/* What the backend is to know, from the plan. */
+CodegenOptions compile_code_options(const Compiled *k);
+
+/* ---- plans that were written down (docs/design/build.md) ---- */
+
+/* In place of the steps up to the plan. */
+bool compile_read_plan(Ctx *c, Compiled *k, const char *path);
+/* In place of compile_weights and compile_desc: hashes from S.id. */
+bool   compile_read_id(Ctx *c, Compiled *k, const char *path);
+Bytes  compile_id_text(Ctx *c, const Compiled *k);
+Sha256 compile_plan_hash(Ctx *c, const Plan *p); /* of its text */
+/* S.weights; it must be the file that the id tells of, if that was read. */
+bool compile_read_weights(Ctx *c, Compiled *k, const char *path);
 
 const char *compiler_version(void); /* "tvmcc 0.1.0" */
 

@@ -98,7 +98,7 @@ typedef struct {
 
     /* what comes out, and where */
     uint32_t    emit; /* set of 1u << PRODUCT_x; 0: what the suffix of the output says */
-    const char *output, *entry;
+    const char *output, *entry, *shard;
     bool        weights_file;                     /* -fweights=file */
     uint64_t    max_code, max_weights, max_arena; /* bytes; 0: no limit */
     TextList    dump_code;                        /* --dump-code: products beside the output */

@@ -52,12 +52,18 @@ static const Expr *const_of(Ctx *c, const Type *t, void *data)
 static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
 {
     const Backend *b = backend_of(KIND_LLVM);
-    CodegenOptions o = {.entry = "fold", .opt_level = 1, .jobs = 1};
+    CodegenOptions o = {.entry = "fold", .opt_level = 1, .pic = true};
+    CodegenInfo    none = {{0}, {0}, {0}};
+    PassOptions    po = {.opt_level = 0};
+    Plan           flat = *p;
+    Bytes          object;
     void         **out = NEW_ARRAY(c->arena, void *, p->nout + 1);
     const Expr   **res = NEW_ARRAY(c->arena, const Expr *, p->nout + 1);
-    Jit           *j = b->jit_plan(c, p, &o);
+    Jit           *j;
 
-    if (!j)
+    flat.tir = run_tir_passes(c, p->tir, &po, TIR_TO_CODE);
+    if (!flat.tir || !b->codegen(c, &flat, &o, &none, EMIT_OBJECT, &object) ||
+        !(j = b->jit_load(c, p->target, object)))
         return NULL;
     const tvmcc_model_info *(*info)(void) = NULL;
     void *sym = b->jit_symbol(j, "fold_info");

@@ -73,41 +73,51 @@ const char *job_target(Driver *driver, const char *fallback)
     return s.at;
 }
 
+void job_options(Driver *driver, Job *job)
+{
+    const Options *o = &driver->opt;
+
+    job->options = (CompileOptions){.path = o->inputs.at[0],
+                                    .format = o->format,
+                                    .import = {.nshapes = o->shapes.n,
+                                               .ndims = o->dims.n,
+                                               .shapes = o->shapes.at,
+                                               .dims = o->dims.at,
+                                               .weights = o->weights},
+                                    .product = {.nimages = o->images.n,
+                                                .images = o->images.at,
+                                                .nadds = o->adds.n,
+                                                .adds = o->adds.at,
+                                                .noutputs = o->tensors.n,
+                                                .outputs = o->tensors.at,
+                                                .nstates = o->states.n,
+                                                .states = o->states.at},
+                                    .labels = o->labels,
+                                    .passes = o->pass,
+                                    .entry = o->entry,
+                                    .pic = o->pic,
+                                    .weights_mode = o->weights_file ? WEIGHTS_FILE : WEIGHTS_EMBED,
+                                    .cache = driver_cache(driver),
+                                    .progress = show_progress,
+                                    .progress_user = driver};
+    if (!job->options.passes.jobs)
+        job->options.passes.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 bool job_start(Driver *driver, Job *job, const char *target)
 {
-    const Options  *o = &driver->opt;
-    CompileOptions *k = &job->options;
+    const Options *o = &driver->opt;
 
     if (o->inputs.n != 1)
         return diag_error(driver->diags, E_USAGE, NO_LOC, "%s model is needed, %u given",
                           o->inputs.n ? "one" : "a", o->inputs.n);
+    if (o->shard)
+        return diag_error(driver->diags, E_USAGE, NO_LOC, "'--shard' is for plans, not for '%s'",
+                          o->inputs.at[0]);
     job->c = driver->c = ctx_new(driver->arena, driver->diags, op_table);
-    *k = (CompileOptions){.path = o->inputs.at[0],
-                          .format = o->format,
-                          .import = {.nshapes = o->shapes.n,
-                                     .ndims = o->dims.n,
-                                     .shapes = o->shapes.at,
-                                     .dims = o->dims.at,
-                                     .weights = o->weights},
-                          .product = {.nimages = o->images.n,
-                                      .images = o->images.at,
-                                      .nadds = o->adds.n,
-                                      .adds = o->adds.at,
-                                      .noutputs = o->tensors.n,
-                                      .outputs = o->tensors.at,
-                                      .nstates = o->states.n,
-                                      .states = o->states.at},
-                          .labels = o->labels,
-                          .passes = o->pass,
-                          .target = job_target(driver, target),
-                          .entry = o->entry,
-                          .weights_mode = o->weights_file ? WEIGHTS_FILE : WEIGHTS_EMBED,
-                          .progress = show_progress,
-                          .progress_user = driver};
-    if (!k->passes.jobs)
-        k->passes.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-    k->codegen = (CodegenOptions){.pic = o->pic, .jobs = k->passes.jobs, .verbose = o->verbose};
-    compile_start(job->c, &job->k, k);
+    job_options(driver, job);
+    job->options.target = job_target(driver, target);
+    compile_start(job->c, &job->k, &job->options);
     return !diag_errors(driver->diags);
 }
 

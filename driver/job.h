@@ -6,14 +6,29 @@
 #include "driver/driver.h"
 #include "ops/ops.h"
 
+/* --shard=: the part of an object that is wanted. */
+typedef enum { PIECE_ALL, PIECE_KERNELS, PIECE_HOST, PIECE_WEIGHTS } Piece;
+
 typedef struct {
     Ctx           *c;
     CompileOptions options;
     Compiled       k;
+    /* of a plan */
+    Piece       piece;
+    Shard       shard;        /* PIECE_KERNELS */
+    const char *id, *weights; /* files beside the plan; NULL: not given */
 } Job;
 
 /* From the command line; `target` is what counts when it names none. */
 bool job_start(Driver *driver, Job *job, const char *target);
+/* job->options from the command line, but for the target. */
+void job_options(Driver *driver, Job *job);
+/* The same for S.plan [S.id] [S.weights]: what is to be made of them ... */
+bool job_start_plan(Driver *driver, Job *job);
+/* ... and their contents, as far as products of the set need them. */
+bool job_read_plan(Job *job, uint32_t set);
+/* Objects to a library or to one object. */
+int link_objects(Driver *driver);
 /* The target string of the command line, `fallback` if it says nothing about the target. */
 const char *job_target(Driver *driver, const char *fallback);
 /* A library or an archive, rather than a model file. */

@@ -50,7 +50,7 @@ static bool opt_tir(Ctx *c, const Options *o, const char *path, Bytes text, StrB
     const TirModule *m = tir_parse(c, path, text);
 
     if (m && wants_passes(o))
-        m = run_tir_passes(c, m, &o->pass);
+        m = run_tir_passes(c, m, &o->pass, TIR_TO_BOTH);
     if (m)
         tir_print(c, m, out);
     return m != NULL;

@@ -62,23 +62,20 @@ static void shapes_from_inputs(Session *s)
 
 static bool open_model(Session *s)
 {
-    Compiled      *k = &s->job.k;
-    CodegenOptions o;
+    Compiled *k = &s->job.k;
+    Bytes     object;
 
     shapes_from_inputs(s);
+    s->job.options.pic = true;
+    s->job.options.weights_mode = WEIGHTS_FILE; /* they are handed over, not loaded */
     if (!compile_all(s->c, k))
         return false;
-    o = k->o->codegen;
-    o.entry = k->entry;
-    o.opt_level = (uint32_t)k->o->passes.opt_level;
     k->o->progress(s->driver, "code", 6, 7);
-    double from = session_now();
-    if (!k->backend->jit_plan)
+    if (!k->backend->jit_load)
         return error_at(s->c, E_UNSUPPORTED, NO_LOC, "target '%s' cannot be run here",
                         s->c->target->text);
-    s->jit = k->backend->jit_plan(s->c, k->plan, &o);
-    k->seconds[3] = session_now() - from;
-    if (!s->jit)
+    if (!compile_code(s->c, k, EMIT_OBJECT, &object) ||
+        !(s->jit = k->backend->jit_load(s->c, k->plan->target, object)))
         return false;
     void *sym = k->backend->jit_symbol(s->jit, intern_printf(s->c->strings, "%s_info", k->entry));
     const tvmcc_model_info *(*info)(void);

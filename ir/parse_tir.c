@@ -674,28 +674,37 @@ void parse_dim(Parser *p)
         declare_var(p, name, true, dim_var(p->c, name, lo, hi));
 }
 
+const TirModule *parse_functions(Parser *p)
+{
+    VEC(const Func *) funcs = {0};
+    Map *names = map_new(p->c->scratch);
+
+    for (skip_blank(p); *p->at && !p->failed; skip_blank(p)) {
+        if (accept(p, "dim")) {
+            parse_dim(p);
+        } else if (expect(p, "func")) {
+            const Func *f = parse_func(p);
+            if (f && map_get(names, PTR_KEY(f->name)))
+                parse_fail(p, "function '@%s' is there twice", f->name);
+            if (f)
+                map_put(names, PTR_KEY(f->name), (void *)f);
+            vec_push(p->c->scratch, &funcs, f);
+        }
+    }
+    if (!p->failed && arith_overflow(p->c->arith))
+        parse_fail(p, "an index overflows 64 bits");
+    return p->failed ? NULL : tirmod_new(p->c, funcs.n, funcs.at);
+}
+
 const TirModule *tir_parse(Ctx *c, const char *file, Bytes text)
 {
     const char *copy = arena_printf(c->arena, "%.*s", (int)(text.n > INT32_MAX ? 0 : text.n),
                                     text.n ? (const char *)text.at : "");
     Parser      p = {.c = c, .file = file, .text = copy, .at = copy};
-    VEC(const Func *) funcs = {0};
 
     diag_source(c->diags, file, text);
-    for (skip_blank(&p); *p.at && !p.failed; skip_blank(&p)) {
-        if (accept(&p, "dim")) {
-            parse_dim(&p);
-        } else if (expect(&p, "func")) {
-            const Func *f = parse_func(&p);
-            for (uint32_t i = 0; f && i < funcs.n; i++)
-                if (funcs.at[i]->name == f->name)
-                    parse_fail(&p, "function '@%s' is there twice", f->name);
-            vec_push(c->scratch, &funcs, f);
-        }
-    }
-    if (!p.failed && strlen(copy) != text.n)
+    const TirModule *m = parse_functions(&p);
+    if (m && strlen(copy) != text.n)
         parse_fail(&p, "a zero byte in the text");
-    if (!p.failed && arith_overflow(c->arith))
-        parse_fail(&p, "an index overflows 64 bits");
-    return p.failed ? NULL : tirmod_new(c, funcs.n, funcs.at);
+    return p.failed ? NULL : m;
 }

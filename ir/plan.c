@@ -1,40 +1,325 @@
-/* The text of a plan: what runs how often, and where everything lies. */
+/* The text of a plan: a line for each thing, then the functions as TIR.
+ *
+ *     tvmcc plan 1
+ *     entry "net" of "net.onnx"
+ *     target "llvm -mtriple=x86_64-pc-linux-gnu"
+ *     code level 3 pic embed
+ *     input "data": f32[1,3,224,224]
+ *     output "prob": f32[1,1000]                   layout "NCHW" state 1 if there are any
+ *     label "tabby cat"                            of a class, for people
+ *     arena 7225344, 387072 a thread, lower bound 7225344
+ *     weights 102228160, 4089184256 multiply-adds
+ *     kernel @conv2d_relu.51ce02aa 2 calls, 462422016 multiply-adds by "conv2d"
+ *     const 0 +37632 "conv1.weight" as "[o,i,y,x] -> .."      packed so
+ *     slot 0 +3211264 live 1..2 "relu.0"
+ *     functions
+ *     func @conv2d_relu.51ce02aa ..
+ *
+ * Numbers of version 1 are read by this version only: a plan lives between two steps of one build.
+ */
 #include "ir/plan.h"
+#include "ir/parse_tir.h"
+
+#include <string.h>
+
+enum { PLAN_VERSION = 1, MAX_ROWS = 1 << 20 };
+
+typedef unsigned long long ull;
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+static void quoted(StrBuf *out, const char *s)
+{
+    str_addc(out, '"');
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            str_addc(out, '\\');
+        if ((unsigned char)*s < ' ')
+            str_printf(out, "\\x%02x", (unsigned char)*s);
+        else
+            str_addc(out, *s);
+    }
+    str_addc(out, '"');
+}
 
 static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, StrBuf *out)
 {
     for (uint32_t i = 0; i < n; i++) {
-        str_printf(out, "%s %%%s: ", what, io[i].name);
-        type_print(c, io[i].type, out);
+        str_printf(out, "%s ", what);
+        quoted(out, io[i].name);
+        str_printf(out, ": %s[", dtype_text(c, io[i].type->dtype));
+        for (uint32_t k = 0; k < io[i].type->n; k++) {
+            int64_t d = 0;
+
+            type_dim(io[i].type, k, &d);
+            str_printf(out, "%s%lld", k ? "," : "", (long long)d);
+        }
+        str_add(out, "]");
+        if (io[i].layout) {
+            str_add(out, " layout ");
+            quoted(out, io[i].layout);
+        }
+        if (io[i].state)
+            str_printf(out, " state %u", io[i].state);
         str_add(out, "\n");
     }
 }
 
 void plan_print(Ctx *c, const Plan *p, StrBuf *out)
 {
-    uint64_t floor = p->arena_floor ? p->arena_floor : 1;
-
-    str_printf(out, "plan @%s target \"%s\"\n", p->name, p->target->text);
+    str_printf(out, "tvmcc plan %d\nentry ", PLAN_VERSION);
+    quoted(out, p->name);
+    str_add(out, " of ");
+    quoted(out, p->model);
+    str_add(out, "\ntarget ");
+    quoted(out, p->target->text);
+    str_printf(out, "\ncode level %u%s%s\n", p->code.opt_level, p->code.pic ? " pic" : "",
+               p->code.embed_weights ? " embed" : "");
     print_io(c, "input", p->nin, p->in, out);
     print_io(c, "output", p->nout, p->out, out);
-    str_printf(out, "arena %llu bytes, %llu more a thread; lower bound %llu (%.1f %%)\n",
-               (unsigned long long)p->arena_bytes, (unsigned long long)p->private_bytes,
-               (unsigned long long)p->arena_floor, 100.0 * (double)p->arena_bytes / (double)floor);
-    str_printf(out, "weights %llu bytes, %lld multiply-adds a run\n",
-               (unsigned long long)p->weights_bytes, (long long)p->macs);
-    for (uint32_t i = 0; i < p->nkernels; i++)
-        str_printf(out, "kernel @%s: %llu calls, %lld multiply-adds\n", p->kernels[i].func->name,
-                   (unsigned long long)p->kernels[i].calls, (long long)p->kernels[i].macs);
-    for (uint32_t i = 0; i < p->nconsts; i++)
-        str_printf(out, "const %llu +%llu %s%s%s\n", (unsigned long long)p->consts[i].offset,
-                   (unsigned long long)p->consts[i].bytes,
-                   p->consts[i].data->name ? p->consts[i].data->name : "-",
-                   p->consts[i].prepack ? " packed " : "",
-                   p->consts[i].prepack && p->consts[i].map ? p->consts[i].map : "");
-    for (uint32_t i = 0; i < p->nslots; i++)
-        str_printf(out, "slot %llu +%llu live %u..%u %s\n", (unsigned long long)p->slots[i].offset,
-                   (unsigned long long)p->slots[i].bytes, p->slots[i].first, p->slots[i].last,
-                   p->slots[i].name);
+    for (uint32_t i = 0; i < p->nlabels; i++) {
+        str_add(out, "label ");
+        quoted(out, p->labels[i]);
+        str_add(out, "\n");
+    }
+    str_printf(out, "arena %llu, %llu a thread, lower bound %llu\n", (ull)p->arena_bytes,
+               (ull)p->private_bytes, (ull)p->arena_floor);
+    str_printf(out, "weights %llu, %lld multiply-adds\n", (ull)p->weights_bytes,
+               (long long)p->macs);
+    for (uint32_t i = 0; i < p->nkernels; i++) {
+        str_printf(out, "kernel @%s %llu calls, %lld multiply-adds", p->kernels[i].func->name,
+                   (ull)p->kernels[i].calls, (long long)p->kernels[i].macs);
+        if (p->kernels[i].rule) {
+            str_add(out, " by ");
+            quoted(out, p->kernels[i].rule);
+        }
+        str_add(out, "\n");
+    }
+    for (uint32_t i = 0; i < p->nconsts; i++) {
+        const PlanConst *k = &p->consts[i];
+
+        str_printf(out, "const %llu +%llu ", (ull)k->offset, (ull)k->bytes);
+        quoted(out, k->name);
+        if (k->map && *k->map) {
+            str_add(out, " as ");
+            quoted(out, k->map);
+        }
+        str_add(out, "\n");
+    }
+    for (uint32_t i = 0; i < p->nslots; i++) {
+        str_printf(out, "slot %llu +%llu live %u..%u ", (ull)p->slots[i].offset,
+                   (ull)p->slots[i].bytes, p->slots[i].first, p->slots[i].last);
+        quoted(out, p->slots[i].name);
+        str_add(out, "\n");
+    }
+    str_add(out, "functions\n");
+    tir_print_bare(c, p->tir, out);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------ */
+
+static uint64_t parse_size(Parser *p)
+{
+    int64_t n = parse_int(p);
+
+    if (!p->failed && n < 0)
+        parse_fail(p, "a negative size");
+    return (uint64_t)n;
+}
+
+/* `"data": f32[1,3,224,224]`: dimensions are numbers here. */
+static PlanIO parse_io(Parser *p)
+{
+    const char   *name = parse_string(p);
+    const Buffer *b = expect(p, ":") ? parse_buffer(p, name) : NULL;
+    int64_t       n;
+
+    if (!b)
+        return (PlanIO){0};
+    const Type *t = type_tensor(p->c, b->dtype, b->ndim, b->extent);
+
+    if (!type_elems(t, &n))
+        parse_fail(p, "the shape of '%s' is not known", name);
+    PlanIO io = {.name = name, .type = t};
+    if (accept(p, "layout"))
+        io.layout = parse_string(p);
+    if (accept(p, "state"))
+        io.state = (uint32_t)parse_size(p);
+    return io;
+}
+
+typedef struct {
+    VEC(PlanIO) in, out;
+    VEC(PlanKernel) kernels;
+    VEC(const char *) names; /* of the kernels */
+    VEC(PlanConst) consts;
+    VEC(PlanSlot) slots;
+    VEC(const char *) labels;
+} Rows;
+
+static PlanConst parse_const(Parser *p)
+{
+    PlanConst k = {.offset = parse_size(p)};
+
+    expect(p, "+");
+    k.bytes = parse_size(p);
+    k.name = parse_string(p);
+    if (accept(p, "as"))
+        k.map = parse_string(p);
+    return k;
+}
+
+static PlanSlot parse_slot(Parser *p)
+{
+    PlanSlot s = {.offset = parse_size(p)};
+
+    expect(p, "+");
+    s.bytes = parse_size(p);
+    expect(p, "live");
+    s.first = (uint32_t)parse_size(p);
+    expect(p, "..");
+    s.last = (uint32_t)parse_size(p);
+    s.name = parse_string(p);
+    return s;
+}
+
+static void parse_kernel(Parser *p, Rows *r)
+{
+    PlanKernel  k = {0};
+    const char *name;
+
+    expect(p, "@");
+    name = parse_word(p);
+    k.calls = parse_size(p);
+    expect(p, "calls");
+    expect(p, ",");
+    k.macs = parse_int(p);
+    expect(p, "multiply-adds");
+    if (accept(p, "by"))
+        k.rule = parse_string(p);
+    vec_push(p->c->arena, &r->names, name);
+    vec_push(p->c->arena, &r->kernels, k);
+}
+
+static void parse_head(Parser *p, Plan *plan, PlanTarget *parse_target)
+{
+    const char *target;
+
+    if (!accept(p, "tvmcc") || !accept(p, "plan")) {
+        parse_fail(p, "this is no plan");
+        return;
+    }
+    if (parse_int(p) != PLAN_VERSION) {
+        parse_fail(p, "a plan of another version of tvmcc; make it anew");
+        return;
+    }
+    expect(p, "entry");
+    plan->name = parse_string(p);
+    expect(p, "of");
+    plan->model = parse_string(p);
+    expect(p, "target");
+    target = parse_string(p);
+    if (!p->failed && !(plan->target = p->c->target = parse_target(p->c, target)))
+        p->failed = true;
+    expect(p, "code");
+    expect(p, "level");
+    plan->code.opt_level = (uint32_t)parse_size(p);
+    if (plan->code.opt_level > 3)
+        parse_fail(p, "the level is 0 to 3");
+    plan->code.pic = accept(p, "pic");
+    plan->code.embed_weights = accept(p, "embed");
+}
+
+static void parse_sizes(Parser *p, Plan *plan)
+{
+    expect(p, "arena");
+    plan->arena_bytes = parse_size(p);
+    expect(p, ",");
+    plan->private_bytes = parse_size(p);
+    expect(p, "a");
+    expect(p, "thread");
+    expect(p, ",");
+    expect(p, "lower");
+    expect(p, "bound");
+    plan->arena_floor = parse_size(p);
+    expect(p, "weights");
+    plan->weights_bytes = parse_size(p);
+    expect(p, ",");
+    plan->macs = parse_int(p);
+    expect(p, "multiply-adds");
+}
+
+static void parse_rows(Parser *p, Rows *r)
+{
+    Arena *a = p->c->arena;
+
+    while (accept(p, "kernel") && r->kernels.n < MAX_ROWS)
+        parse_kernel(p, r);
+    while (accept(p, "const") && r->consts.n < MAX_ROWS)
+        vec_push(a, &r->consts, parse_const(p));
+    while (accept(p, "slot") && r->slots.n < MAX_ROWS)
+        vec_push(a, &r->slots, parse_slot(p));
+    expect(p, "functions");
+}
+
+/* The functions must fit the lines before them; main's parameters are what code relies on. */
+static void check(Parser *p, Plan *plan, const Rows *r)
+{
+    const TirModule *m = plan->tir;
+    const Func      *main = m->nfuncs ? m->funcs[m->nfuncs - 1] : NULL;
+
+    if (!main || main->kind != FUNC_HOST || main->nparams != plan->nin + plan->nout + 2) {
+        parse_fail(p, "the plan does not end in its host function");
+        return;
+    }
+    for (uint32_t i = 0; i < main->nparams; i++)
+        if (!main->params[i].buffer)
+            parse_fail(p, "the host function takes only tensors");
+    for (uint32_t i = 0; i + 1 < m->nfuncs; i++)
+        if (m->funcs[i]->kind != FUNC_KERNEL && m->funcs[i]->kind != FUNC_DEVICE)
+            parse_fail(p, "'@%s' is no kernel", m->funcs[i]->name);
+    for (uint32_t i = 0; i < r->kernels.n && !p->failed; i++)
+        if (!(r->kernels.at[i].func = tirmod_find(m, r->names.at[i])))
+            parse_fail(p, "there is no function '@%s'", r->names.at[i]);
+}
+
+const Plan *plan_read(Ctx *c, const char *file, Bytes text, PlanTarget *parse_target)
+{
+    const char *copy = arena_printf(c->arena, "%.*s", (int)(text.n > INT32_MAX ? 0 : text.n),
+                                    text.n ? (const char *)text.at : "");
+    Parser      p = {.c = c, .file = file, .text = copy, .at = copy};
+    Plan       *plan = NEW(c->arena, Plan);
+    Rows        r = {0};
+
+    diag_source(c->diags, file, text);
+    parse_head(&p, plan, parse_target);
+    while (accept(&p, "input") && r.in.n < MAX_ROWS)
+        vec_push(c->arena, &r.in, parse_io(&p));
+    while (accept(&p, "output") && r.out.n < MAX_ROWS)
+        vec_push(c->arena, &r.out, parse_io(&p));
+    while (accept(&p, "label") && r.labels.n < MAX_ROWS)
+        vec_push(c->arena, &r.labels, parse_string(&p));
+    parse_sizes(&p, plan);
+    parse_rows(&p, &r);
+    plan->tir = p.failed ? NULL : parse_functions(&p);
+    if (p.failed)
+        return NULL;
+    plan->nin = r.in.n;
+    plan->in = r.in.at;
+    plan->nout = r.out.n;
+    plan->out = r.out.at;
+    plan->nkernels = r.kernels.n;
+    plan->kernels = r.kernels.at;
+    plan->nconsts = r.consts.n;
+    plan->consts = r.consts.at;
+    plan->nlabels = r.labels.n;
+    plan->labels = r.labels.at;
+    plan->nslots = r.slots.n;
+    plan->slots = r.slots.at;
+    check(&p, plan, &r);
+    if (p.failed || !tir_verify(c, plan->tir, TIR_LOWERED))
+        return NULL;
+    return plan;
 }
 
 uint64_t plan_state_bytes(const Plan *p)

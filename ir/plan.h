@@ -1,7 +1,8 @@
 /* The plan: what `lower` hands on to code generation and packaging.
  *
  * One TIR module (distinct kernels, then `main`), where every value lies, which constants must be
- * repacked, what goes in and out.  It prints (`--emit=plan` shows the arena map). */
+ * repacked, what goes in and out, and how code is to be made of it.  Its text (plan.c, S.plan of
+ * docs/design/build.md) is all that code generation needs; no value of the weights is in it. */
 #ifndef TVMCC_IR_PLAN_H
 #define TVMCC_IR_PLAN_H
 
@@ -9,12 +10,13 @@
 
 /* A constant of the weights blob: its bytes are `data` run through `prepack` (if any). */
 typedef struct {
-    const Const *data;
+    const Const *data;    /* NULL in a plan that was read */
     const Func  *prepack; /* NULL: as it is */
-    const char  *map;     /* text of the index map that prepack carries out */
-    const Type  *type;    /* after prepack */
+    const char  *map;     /* text of the index map that prepack carries out; NULL: as it is */
+    const Type  *type;    /* after prepack; NULL in a plan that was read */
     uint64_t     offset;  /* in the blob, 64-byte aligned */
     uint64_t     bytes;
+    const char  *name; /* in the model; "" unknown */
 } PlanConst;
 
 typedef struct {
@@ -32,24 +34,35 @@ typedef struct {
 } PlanSlot;
 
 typedef struct {
-    uint64_t      calls; /* how many calls of main use it */
-    const Func   *func;
-    const TeFunc *te;       /* what it computes */
-    const char   *schedule; /* text of the steps */
+    uint64_t      calls;    /* how many calls of main use it */
+    const Func   *func;     /* as the TIR passes left it; the code passes are still to come */
+    const TeFunc *te;       /* what it computes; NULL in a plan that was read */
+    const char   *schedule; /* text of the steps; NULL in a plan that was read */
     const char   *rule;     /* of schedules.def; NULL: none, the loops are as they come */
     const char   *refused;  /* what rules before it said, a line each; NULL: nothing */
     int64_t       macs;
 } PlanKernel;
 
+/* How code is generated; the driver's options, kept with the plan. */
+typedef struct {
+    uint32_t opt_level; /* 0..3 */
+    bool     pic;
+    bool     embed_weights;
+} PlanCode;
+
 typedef struct Plan {
-    const char       *name; /* entry: "resnet" */
-    const Target     *target;
-    const TirModule  *tir; /* flat; last function is main (FUNC_HOST) */
-    uint32_t          nconsts, nin, nout, nslots, nkernels;
-    const PlanConst  *consts;
-    const PlanIO     *in, *out;
-    const PlanSlot   *slots;
-    const PlanKernel *kernels;
+    const char        *name;  /* entry: "resnet" */
+    const char        *model; /* file name of the model, without its folder */
+    const Target      *target;
+    PlanCode           code;
+    const TirModule   *tir; /* flat; last function is main (FUNC_HOST) */
+    uint32_t           nconsts, nin, nout, nslots, nkernels;
+    const PlanConst   *consts;
+    const PlanIO      *in, *out;
+    const PlanSlot    *slots;
+    const PlanKernel  *kernels;
+    uint32_t           nlabels; /* names of the classes, for people */
+    const char *const *labels;
     uint64_t arena_bytes;   /* shared part; like the weights in device memory if target->host */
     uint64_t private_bytes; /* per thread */
     uint64_t weights_bytes;
@@ -66,7 +79,11 @@ uint64_t plan_state_bytes(const Plan *p);
  * and the scalars %tid, %nt inside its region.  Private scratch of thread t lies at
  * arena_bytes + t * private_bytes. */
 
-/* plan.c: calls, kernels, the arena map and the constants, for people and for golden tests. */
+/* plan.c: the whole plan as text; print(read(print(p))) gives the same bytes. */
 void plan_print(Ctx *c, const Plan *p, StrBuf *out);
+/* The plan of a text, with c->target set by `parse_target` (a Backend's); NULL with an error
+ * recorded. */
+typedef const Target *PlanTarget(Ctx *c, const char *text);
+const Plan           *plan_read(Ctx *c, const char *file, Bytes text, PlanTarget *parse_target);
 
 #endif

@@ -48,7 +48,7 @@ static void quoted(StrBuf *out, const char *s)
 
 void print_loc(Printer *p, Loc loc)
 {
-    if (p->positional || !loc.file)
+    if (p->positional || p->bare || !loc.file)
         return;
     str_add(p->out, " loc(");
     quoted(p->out, loc.file);
@@ -404,12 +404,15 @@ void printer_finish(Printer *p, StrBuf *out)
         str_addn(out, body->at, body->n);
 }
 
-static void print_funcs(Ctx *c, uint32_t n, const Func *const *funcs, bool positional, StrBuf *out)
+typedef enum { FOR_READERS, FOR_MACHINES, FOR_HASHES } PrintKind;
+
+static void print_funcs(Ctx *c, uint32_t n, const Func *const *funcs, PrintKind kind, StrBuf *out)
 {
     StrBuf  body = strbuf(c->scratch);
     Printer p = printer_new(c, &body);
 
-    p.positional = positional;
+    p.positional = kind == FOR_HASHES;
+    p.bare = kind == FOR_MACHINES;
     for (uint32_t i = 0; i < n; i++) {
         if (i)
             str_add(&body, "\n");
@@ -420,12 +423,17 @@ static void print_funcs(Ctx *c, uint32_t n, const Func *const *funcs, bool posit
 
 void tir_print(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    print_funcs(c, m->nfuncs, m->funcs, false, out);
+    print_funcs(c, m->nfuncs, m->funcs, FOR_READERS, out);
+}
+
+void tir_print_bare(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    print_funcs(c, m->nfuncs, m->funcs, FOR_MACHINES, out);
 }
 
 void func_print(Ctx *c, const Func *f, StrBuf *out)
 {
-    print_funcs(c, 1, &f, false, out);
+    print_funcs(c, 1, &f, FOR_READERS, out);
 }
 
 const char *stmt_text(Ctx *c, const Stmt *s)
@@ -438,10 +446,15 @@ const char *stmt_text(Ctx *c, const Stmt *s)
     return out.n ? out.at : "";
 }
 
+void func_canonical(Ctx *c, const Func *f, StrBuf *out)
+{
+    print_funcs(c, 1, &f, FOR_HASHES, out);
+}
+
 Sha256 func_hash(Ctx *c, const Func *f)
 {
     StrBuf out = strbuf(c->scratch);
 
-    print_funcs(c, 1, &f, true, &out);
+    func_canonical(c, f, &out);
     return sha256((Bytes){(const uint8_t *)out.at, out.n});
 }

@@ -22,6 +22,7 @@ typedef struct {
     StrBuf  *out;
     int      depth;
     bool     positional; /* for hashes: names by position, no locations */
+    bool     bare;       /* no locations */
     bool     fragment;   /* names that nothing declares are variables, not dims */
     uint32_t next;       /* position */
     Map     *text, *used;

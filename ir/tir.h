@@ -366,10 +366,14 @@ const TirModule *tirmod_map(Ctx *c, const TirModule                             
 /* ---- text, verifier, interpreter ---------------------------------------------------------------------------- */
 
 void             tir_print(Ctx *c, const TirModule *m, StrBuf *out);
+void             tir_print_bare(Ctx *c, const TirModule *m, StrBuf *out); /* no loc(..) */
 void             func_print(Ctx *c, const Func *f, StrBuf *out);
 const char      *stmt_text(Ctx *c, const Stmt *s);
 const TirModule *tir_parse(Ctx *c, const char *file, Bytes text);
-/* Canonical hash of a function: names replaced by position, no locations; with the target. */
+/* The function without what does not count: called @f, names replaced by position, no locations;
+ * with the target.  It parses back. */
+void func_canonical(Ctx *c, const Func *f, StrBuf *out);
+/* Hash of the canonical text. */
 Sha256 func_hash(Ctx *c, const Func *f);
 
 typedef enum { TIR_NEST, TIR_LOWERED, TIR_FLAT } TirStage;

@@ -65,6 +65,8 @@ ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
         .targets = p->target->text,
         .toolchain = "tvmcc " TVMCC_VERSION,
         .macs = p->macs,
+        .nlabels = p->nlabels,
+        .labels = p->labels,
         .pointer_bits = p->target->pointer_bits,
     };
     for (uint32_t i = 0; i < p->nin; i++)

@@ -1,14 +1,8 @@
 /* elf.c: relocatable objects for read-only data, and the symbols of objects others wrote.
  *
  * Weights reach a program as an object file with one section, written here byte by byte: C text
- * would be six times their size.  `elf_embed` goes a step further and puts the section into the
- * object that code generation made, so that `-c` needs no linker: it appends the data, longer
- * section headers and a longer name table behind the old file, and points the undefined symbol at
- * the new section; the old bytes stay where they are.
- *
- *   | old object ........ | data | shstrtab' | symtab' | section headers' |
- *
- * 32 and 64 bits, both byte orders.  Input objects are bounded like any other input.
+ * would be six times their size.  32 and 64 bits, both byte orders.  Input objects are bounded like
+ * any other input.
  */
 #include "packaging/packaging.h"
 
@@ -386,80 +380,5 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
     if (!read_symbols(a, &r, symbol_table(&r), &out->symbols, &out->nsymbols) ||
         !read_symbols(a, &r, table_of(&r, SHT_DYNSYM), &out->dynamic, &out->ndynamic))
         return broken(d, file);
-    return true;
-}
-
-/* ---- embedding ---------------------------------------------------------------------------- */
-
-/* Index of the undefined symbol of that name in table `t`, 0 if there is none. */
-static uint32_t undefined_symbol(const Raw *r, uint32_t t, const char *symbol)
-{
-    for (uint32_t i = 1; t && i < r->s[t].size / r->l.sym; i++) {
-        Sym         s = get_sym(r->b.at + r->s[t].offset + (uint64_t)i * r->l.sym, &r->l);
-        const char *name = string_at(r, &r->s[r->s[t].link], s.name);
-
-        if (s.section == 0 && name && strcmp(name, symbol) == 0)
-            return i;
-    }
-    return 0;
-}
-
-bool elf_embed(Diags *d, Arena *a, const char *file, Bytes object, const char *symbol, Bytes data,
-               Bytes *out)
-{
-    Raw      r;
-    StrBuf   names = strbuf(a);
-    uint32_t table, index, section;
-    uint64_t data_at, names_at, symtab_at, headers_at, total;
-    uint8_t *p;
-    Shdr     added;
-    Sym      sym;
-
-    if (!raw_read(d, a, file, object, &r))
-        return false;
-    table = symbol_table(&r);
-    index = undefined_symbol(&r, table, symbol);
-    if (!index || get(object.at + 16, &r.l, 2) != ET_REL || r.shnum + 1 >= SHN_LORESERVE) {
-        diag_error(d, E_PACK, (Loc){.file = file}, "the object does not ask for '%s'", symbol);
-        return false;
-    }
-    section = r.shnum;
-    str_addn(&names, (const char *)object.at + r.s[r.shstrndx].offset, r.s[r.shstrndx].size);
-    added = (Shdr){.name = add_name(&names, arena_printf(a, ".rodata.%s", symbol)),
-                   .type = SHT_PROGBITS,
-                   .flags = SHF_ALLOC,
-                   .size = data.n,
-                   .align = DATA_ALIGN};
-    data_at = round_up(object.n, DATA_ALIGN);
-    names_at = data_at + data.n;
-    symtab_at = round_up(names_at + names.n, 8);
-    headers_at = round_up(symtab_at + r.s[table].size, 8);
-    total = headers_at + (uint64_t)(r.shnum + 1) * r.l.shdr;
-    if (!r.l.wide && total > UINT32_MAX) {
-        diag_error(d, E_PACK, (Loc){.file = file}, "the weights do not fit a 32-bit object");
-        return false;
-    }
-
-    p = arena_alloc(a, total);
-    memcpy(p, object.at, object.n);
-    if (data.n)
-        memcpy(p + data_at, data.at, data.n);
-    memcpy(p + names_at, names.at, names.n);
-    memcpy(p + symtab_at, object.at + r.s[table].offset, r.s[table].size);
-    added.offset = data_at;
-    r.s[r.shstrndx].offset = names_at;
-    r.s[r.shstrndx].size = names.n;
-    r.s[table].offset = symtab_at;
-    sym = get_sym(p + symtab_at + (uint64_t)index * r.l.sym, &r.l);
-    sym.info = STB_GLOBAL << 4 | STT_OBJECT;
-    sym.section = (uint16_t)section;
-    sym.size = data.n;
-    put_sym(p + symtab_at + (uint64_t)index * r.l.sym, &r.l, &sym);
-    for (uint32_t i = 0; i < r.shnum; i++) /* addresses are 0 in relocatable objects */
-        put_shdr(p + headers_at + (uint64_t)i * r.l.shdr, &r.l, &r.s[i]);
-    put_shdr(p + headers_at + (uint64_t)section * r.l.shdr, &r.l, &added);
-    put_ehdr_tail(p, &r.l, (uint32_t)get(p + 24 + 3 * r.l.word, &r.l, 4), headers_at, r.shnum + 1,
-                  r.shstrndx);
-    *out = (Bytes){p, total};
     return true;
 }

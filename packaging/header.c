@@ -350,7 +350,6 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
                ", \"shared\": %" PRIu64 "},\n",
                m->arena_align, m->arena_floor, m->arena_private, m->arena_shared);
     json_sha(&s, "build_id", m->build_id);
-    str_printf(&s, "  \"code_bytes\": %" PRIu64 ",\n", m->code_bytes);
     json_pair(&s, "entry", m->entry);
     str_add(&s, "  \"inputs\": ");
     json_tensors(a, &s, m->in, m->nin);

@@ -167,7 +167,6 @@ static void read_all(Read *r, const cJSON *root, ModelDesc *out)
         .targets = text_of(r, root, "targets"),
         .toolchain = text_of(r, root, "toolchain"),
         .macs = (int64_t)number_if(root, "macs"),
-        .code_bytes = number_if(root, "code_bytes"),
     };
     out->in = tensors_of(r, root, "inputs", &out->nin);
     out->out = tensors_of(r, root, "outputs", &out->nout);

@@ -64,8 +64,8 @@ typedef struct {
     int64_t     macs;
     uint32_t    pointer_bits; /* 32 or 64 */
     bool        big_endian;
-    uint64_t    code_bytes, arena_floor; /* for the metadata; 0: unknown */
-    uint32_t    nlabels;                 /* of the classes, for people */
+    uint64_t    arena_floor; /* for the metadata; 0: unknown */
+    uint32_t    nlabels;     /* of the classes, for people */
     const char *const *labels;
 } ModelDesc;
 
@@ -135,10 +135,6 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
 bool elf_arm_attribute(const ElfFile *f, uint64_t tag, uint64_t *value);
 /* A relocatable object with one read-only section `.rodata.<symbol>`, aligned to 64. */
 Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data);
-/* `object` with its undefined symbol defined by such a section: what a relocatable link with
- * elf_blob would give, without a linker. */
-bool elf_embed(Diags *d, Arena *a, const char *file, Bytes object, const char *symbol, Bytes data,
-               Bytes *out);
 
 /* ---- object.c: any object, in the terms of ELF --------------------------------------------- */
 

@@ -19,6 +19,7 @@ typedef struct {
     GraphPass  *graph; /* by level */
     TirPass    *tir;
     const char *about;
+    bool        code; /* runs when code is generated, not before a plan is made */
 } Pass;
 
 extern const Pass     pass_table[];
@@ -27,9 +28,11 @@ const Pass           *pass_find(const char *name);
 
 #define GRAPH_PASS(name, opt, about) GraphPass name;
 #define TIR_PASS(name, opt, about) TirPass name;
+#define CODE_PASS(name, opt, about) TirPass name;
 #include "passes/passes.def"
 #undef GRAPH_PASS
 #undef TIR_PASS
+#undef CODE_PASS
 
 /* How the runner runs (driver options). */
 typedef struct {
@@ -43,8 +46,10 @@ typedef struct {
 
 /* Run the graph pipeline for -O<n>. */
 const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o);
-/* The TIR pipeline, from scheduled nests to flat code, in the order of passes.def. */
-const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o);
+/* The TIR pipeline, in the order of passes.def: from scheduled nests to what a plan holds, from
+ * there to what backends take, or both. */
+typedef enum { TIR_TO_PLAN = 1, TIR_TO_CODE = 2, TIR_TO_BOTH = 3 } TirPart;
+const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o, TirPart part);
 
 /* ---- passes/product: what the product does beside the model --------------------------------- */
 

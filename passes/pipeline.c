@@ -44,6 +44,22 @@ static bool pipeline_of(const PassOptions *o, PassLevel level, PassList *out)
     return true;
 }
 
+/* Of the list, what belongs to a part of the pipeline, up to --stop-after. */
+static void keep_part(const PassOptions *o, TirPart part, PassList *list)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < list->n; i++) {
+        const Pass *p = list->at[i];
+
+        if (part & (p->code ? TIR_TO_CODE : TIR_TO_PLAN))
+            list->at[n++] = p;
+        if (o->stop_after && !strcmp(o->stop_after, p->name))
+            break;
+    }
+    list->n = n;
+}
+
 /* What is to run at one level: what --passes names of it, or else its pipeline; false after an
  * error. */
 static bool choose(Ctx *c, const PassOptions *o, PassLevel level, PassList *out)
@@ -174,16 +190,14 @@ static const TirModule *run_tir_pass(Ctx *c, const TirModule *m, const Pass *p,
     return next;
 }
 
-const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o)
+const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o, TirPart part)
 {
     PassList list;
 
     if (!choose(c, o, LEVEL_TIR, &list))
         return NULL;
-    for (uint32_t i = 0; m && i < list.n; i++) {
+    keep_part(o, part, &list);
+    for (uint32_t i = 0; m && i < list.n; i++)
         m = run_tir_pass(c, m, list.at[i], o);
-        if (o->stop_after && !strcmp(o->stop_after, list.at[i]->name))
-            break;
-    }
     return m;
 }

@@ -4,11 +4,13 @@
 #include <string.h>
 
 const Pass pass_table[] = {
-#define GRAPH_PASS(name, opt, about) {#name, LEVEL_GRAPH, opt, name, NULL, about},
-#define TIR_PASS(name, opt, about) {#name, LEVEL_TIR, opt, NULL, name, about},
+#define GRAPH_PASS(name, opt, about) {#name, LEVEL_GRAPH, opt, name, NULL, about, false},
+#define TIR_PASS(name, opt, about) {#name, LEVEL_TIR, opt, NULL, name, about, false},
+#define CODE_PASS(name, opt, about) {#name, LEVEL_TIR, opt, NULL, name, about, true},
 #include "passes/passes.def"
 #undef GRAPH_PASS
 #undef TIR_PASS
+#undef CODE_PASS
 };
 
 const uint32_t pass_count = COUNT(pass_table);

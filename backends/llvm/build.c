@@ -12,7 +12,6 @@
 #include <llvm-c/Support.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <string.h>
 
 static void fatal(const char *reason)
@@ -133,7 +132,7 @@ static void verify(Gen *g)
     LLVMDisposeMessage(why);
 }
 
-/* What can be done in any thread: touches only g.  The result, or NULL. */
+/* The result, or NULL. */
 static LLVMMemoryBufferRef emit(Gen *g, uint32_t opt_level, EmitKind kind)
 {
     LLVMCodeGenFileType type = kind == EMIT_ASM ? LLVMAssemblyFile : LLVMObjectFile;
@@ -179,123 +178,35 @@ bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out)
     return take(g, emit(g, opt_level, kind), out);
 }
 
-/* ---- shards -------------------------------------------------------------------------------------- */
-
-/* A model's functions are dealt to shards by size, each with an LLVM context of its own, so that
- * threads can optimise and emit them side by side; how many there are depends on the functions
- * alone, never on the threads.  IR is generated before, by one thread, because Ctx is one thread's.
- */
-enum { MAX_SHARDS = 8, SHARD_WEIGHT = 3000 };
-
-typedef struct {
-    Gen                *g[MAX_SHARDS];
-    LLVMMemoryBufferRef buf[MAX_SHARDS];
-    uint32_t            n, opt_level;
-    atomic_uint         next;
-} Shards;
-
-static void *shard_worker(void *user)
-{
-    Shards  *s = user;
-    uint32_t i;
-
-    while ((i = atomic_fetch_add(&s->next, 1)) < s->n)
-        s->buf[i] = emit(s->g[i], s->opt_level, EMIT_OBJECT);
-    return NULL;
-}
-
-static void run_shards(Shards *s, uint32_t jobs)
-{
-    pthread_t thread[MAX_SHARDS];
-    uint32_t  n = 0;
-
-    while (n + 1 < jobs && n + 1 < s->n && !pthread_create(&thread[n], NULL, shard_worker, s))
-        n++;
-    shard_worker(s);
-    while (n)
-        pthread_join(thread[--n], NULL);
-}
-
-static void count_prim(void *user, const Prim *p)
-{
-    (void)p;
-    ++*(uint64_t *)user;
-}
-
-static uint64_t weight(const Func *f)
-{
-    uint64_t n = 10;
-    TirVisit v = {.user = &n, .prim = count_prim};
-
-    stmt_visit(f->body, &v);
-    return n;
-}
-
-/* The heaviest function left goes to the lightest shard. */
-static uint32_t deal(Ctx *c, const TirModule *m, uint8_t *shard_of)
-{
-    uint64_t *w = NEW_ARRAY(c->scratch, uint64_t, m->nfuncs + 1), all = 0, load[MAX_SHARDS] = {0};
-    bool     *dealt = NEW_ARRAY(c->scratch, bool, m->nfuncs + 1);
-    uint32_t  n;
-
-    for (uint32_t i = 0; i < m->nfuncs; i++)
-        all += w[i] = weight(m->funcs[i]);
-    n = all / SHARD_WEIGHT > MAX_SHARDS ? MAX_SHARDS : (uint32_t)(all / SHARD_WEIGHT);
-    if (n < 2)
-        return 1;
-    for (uint32_t k = 0; k < m->nfuncs; k++) {
-        uint32_t heavy = m->nfuncs, light = 0;
-
-        for (uint32_t i = 0; i < m->nfuncs; i++)
-            if (!dealt[i] && (heavy == m->nfuncs || w[i] > w[heavy]))
-                heavy = i;
-        for (uint32_t i = 1; i < n; i++)
-            if (load[i] < load[light])
-                light = i;
-        dealt[heavy] = true;
-        load[light] += w[heavy];
-        shard_of[heavy] = (uint8_t)light;
-    }
-    return n;
-}
+/* ---- plans and units ----------------------------------------------------------------------------- */
 
 static bool llvm_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
                          EmitKind kind, Bytes *out)
 {
     const char *prefix = arena_printf(c->scratch, "%s__", o->entry);
-    uint8_t    *shard_of = NEW_ARRAY(c->scratch, uint8_t, p->tir->nfuncs + 1);
-    Shards      s = {.n = 1, .opt_level = o->opt_level};
-    Bytes       part[MAX_SHARDS];
-    uint32_t    made = 0;
-    bool        ok = true;
+    Gen        *g;
+    bool        ok;
 
     if (kind == EMIT_SOURCE)
         return error_at(c, E_CODEGEN, NO_LOC, "the LLVM backend has no source text");
-    if (kind == EMIT_OBJECT && llvm_is_elf(p->target))
-        s.n = deal(c, p->tir, shard_of);
-    for (uint32_t i = 0; ok && i < s.n; i++) {
-        Gen *g = gen_new(c, p->tir, p->target, o->entry, prefix, o->opt_level, o->pic);
+    if (!(g = gen_new(c, p->tir, p->target, o->entry, prefix, o->opt_level, o->pic)))
+        return false;
+    g->host_only = o->host_only;
+    ok = gen_functions(g) && gen_entry(g, p, o, info) && llvm_emit(g, o->opt_level, kind, out);
+    gen_free(g);
+    return ok;
+}
 
-        if (!g) {
-            ok = false;
-            break;
-        }
-        s.g[made++] = g;
-        g->shard = (uint8_t)i;
-        g->shard_of = s.n > 1 ? shard_of : NULL;
-        ok = gen_functions(g) && (i || gen_entry(g, p, o, info));
-    }
-    if (ok && s.n == 1)
-        ok = llvm_emit(s.g[0], o->opt_level, kind, out);
-    else if (ok) {
-        run_shards(&s, o->jobs);
-        for (uint32_t i = 0; i < s.n; i++)
-            ok = take(s.g[i], s.buf[i], &part[i]) && ok;
-        if (ok && !llvm_merge(c, s.n, part, out))
-            BUG("objects of '%s' cannot be merged", p->name);
-    }
-    for (uint32_t i = 0; i < made; i++)
-        gen_free(s.g[i]);
+static bool llvm_unit(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
+                      Bytes *out)
+{
+    Gen *g = gen_new(c, m, t, "f", "", o->opt_level, o->pic);
+    bool ok;
+
+    if (!g)
+        return false;
+    ok = gen_functions(g) && llvm_emit(g, o->opt_level, EMIT_OBJECT, out);
+    gen_free(g);
     return ok;
 }
 
@@ -306,8 +217,11 @@ const Backend backend_llvm = {
     .list_targets = llvm_list_targets,
     .codegen = llvm_codegen,
     .blob = llvm_blob,
+    .has_units = llvm_is_elf,
+    .unit = llvm_unit,
+    .merge = llvm_merge,
     .jit = llvm_jit,
-    .jit_plan = llvm_jit_plan,
+    .jit_load = llvm_jit_load,
     .jit_symbol = llvm_jit_symbol,
     .jit_free = llvm_jit_free,
 };

@@ -495,7 +495,7 @@ static GenFunc *declare(Gen *g, const Func *f)
     }
     gf->type = LLVMFunctionType(g->none, types, f->nparams, false);
     gf->fn = LLVMAddFunction(g->mod, name, gf->type);
-    if ((f->kind == FUNC_KERNEL && !g->in_process) || g->shard_of)
+    if (f->kind == FUNC_KERNEL && !g->in_process)
         LLVMSetVisibility(gf->fn, LLVMHiddenVisibility);
     else
         LLVMSetLinkage(gf->fn, LLVMInternalLinkage);
@@ -537,11 +537,11 @@ bool gen_functions(Gen *g)
             error_at(g->c, E_CODEGEN, f->loc, "@%s is for a device, not for a CPU", f->name);
             continue;
         }
-        if (f->kind == FUNC_HOST && !g->in_process)
+        if ((f->kind == FUNC_HOST && !g->in_process) || (f->kind == FUNC_TILE && g->host_only))
             continue;
         GenFunc *gf = declare(g, f);
 
-        if (!g->shard_of || g->shard_of[i] == g->shard)
+        if (!g->host_only)
             define(g, gf);
     }
     return diag_errors(g->c->diags) == errors;

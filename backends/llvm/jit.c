@@ -144,17 +144,9 @@ Jit *llvm_jit(Ctx *c, const TirModule *m, const Target *t)
     return ok ? load(c, object, true) : NULL;
 }
 
-Jit *llvm_jit_plan(Ctx *c, const Plan *p, const CodegenOptions *o)
+Jit *llvm_jit_load(Ctx *c, const Target *t, Bytes object)
 {
-    static const CodegenInfo none;
-    CodegenOptions           own = *o;
-    Bytes                    object;
-
-    own.pic = true;
-    own.embed_weights = false;
-    if (!runs_here(c, p->target) || !backend_llvm.codegen(c, p, &own, &none, EMIT_OBJECT, &object))
-        return NULL;
-    return load(c, object, false);
+    return runs_here(c, t) ? load(c, object, false) : NULL;
 }
 
 void *llvm_jit_symbol(Jit *j, const char *func)

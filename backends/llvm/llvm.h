@@ -9,7 +9,7 @@
  *   codegen_host.c  parallel regions: barriers, launches, instrumentation
  *   codegen_device.c  models on a device: open, close, launches, copies
  *   codegen_entry.c the entry points of a model: checks, the info struct
- *   build.c         target machine, optimisation, emission, shards; the Backend struct
+ *   build.c         target machine, optimisation, emission, units; the Backend struct
  *   merge.c         several objects as one
  *   jit.c           code loaded into this process
  *
@@ -81,8 +81,7 @@ typedef struct Gen {
     Arch             arch;
     uint32_t         caps;
     bool             in_process; /* for jit(): regions run as one part, in line */
-    const uint8_t   *shard_of;   /* by function: the shard that defines it; NULL: one defines all */
-    uint8_t          shard;
+    bool             host_only;  /* kernels are declared, not defined */
 
     char                *complaint; /* of LLVM: the first error */
     LLVMTargetMachineRef tm;
@@ -286,13 +285,14 @@ bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
 
 /* ---- merge.c --------------------------------------------------------------------------------------- */
 
-/* ELF objects as one; false if they are not what LLVM writes. */
-bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, Bytes *out);
+/* Backend.merge for ELF. */
+bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,
+                const char *const *files, Bytes *out);
 
 /* ---- jit.c ------------------------------------------------------------------------------------------ */
 
 Jit  *llvm_jit(Ctx *c, const TirModule *m, const Target *t);
-Jit  *llvm_jit_plan(Ctx *c, const Plan *p, const CodegenOptions *o);
+Jit  *llvm_jit_load(Ctx *c, const Target *t, Bytes object);
 void *llvm_jit_symbol(Jit *j, const char *func);
 void  llvm_jit_free(Jit *j);
 

@@ -1,22 +1,23 @@
 /* Several ELF objects as one, without a linker.
  *
- * Shards of a model are compiled apart (build.c) and have to come out as one relocatable object.
- * All sections are kept side by side, as an object may have many of one name; only the symbol
- * tables become one, so symbol numbers in relocations and section numbers change.  Both classes,
- * little endian, as LLVM writes them. */
+ * Kernels are compiled apart and have to come out as one relocatable object, each under the name it
+ * has in the model.  All sections are kept side by side, as an object may have many of one name;
+ * only the symbol tables become one, so symbol numbers in relocations and section numbers change.
+ * Both classes, little endian, as LLVM and packaging write them. */
 #include "backends/llvm/llvm.h"
 
 #include <elf.h>
 #include <string.h>
 
+enum { MAX_ALIGN = 1 << 16 };
 enum { ADDRSIG = 0x6fff4c03 }; /* LLVM's list of symbols whose address counts: symbol numbers */
 
 typedef struct {
-    const char *name;
-    uint32_t    type, link, info;
-    uint64_t    flags, align, entry, size, offset;
-    uint8_t    *data; /* a copy; NULL: none in the file */
-    uint32_t    out;  /* number in the result, 0: left out */
+    const char    *name;
+    uint32_t       type, link, info;
+    uint64_t       flags, align, entry, size, offset;
+    const uint8_t *data; /* NULL: none in the file */
+    uint32_t       out;  /* number in the result, 0: left out */
 } Section;
 
 typedef struct {
@@ -28,11 +29,12 @@ typedef struct {
 } Symbol;
 
 typedef struct {
-    bool     wide;
-    uint16_t machine;
-    uint32_t flags, nsections, nsymbols, nlocals;
-    Section *s;
-    Symbol  *sym;
+    bool        wide;
+    uint16_t    machine;
+    uint32_t    flags, nsections, nsymbols, nlocals;
+    Section    *s;
+    Symbol     *sym;
+    const char *kernel; /* what its symbol `f` is called from now on; NULL: so */
 } Object;
 
 typedef struct {
@@ -41,10 +43,11 @@ typedef struct {
     Object  *in;
     StrBuf   file, names;
     VEC(Symbol) symbols; /* sections are numbers of the result */
-    uint32_t nlocals, nsections;
+    uint32_t    nlocals, nsections;
+    const char *twice; /* a symbol that two objects define */
 } Merge;
 
-/* ---- reading: LLVM wrote these bytes, but nothing is taken on trust ----------------------------- */
+/* ---- reading: nothing is taken on trust; objects are inputs of a link ------------------------------ */
 
 static bool inside(Bytes b, uint64_t offset, uint64_t n)
 {
@@ -90,7 +93,7 @@ static bool read_section(Bytes b, bool wide, uint64_t at, Section *s, uint32_t *
                        .size = h.sh_size,
                        .offset = h.sh_offset};
     }
-    return s->type == SHT_NOBITS || inside(b, s->offset, s->size);
+    return s->align <= MAX_ALIGN && (s->type == SHT_NOBITS || inside(b, s->offset, s->size));
 }
 
 static Symbol read_symbol(bool wide, const uint8_t *p, Bytes names)
@@ -114,7 +117,7 @@ static bool read_symbols(Ctx *c, Bytes b, Object *o, const Section *table)
     uint64_t size = o->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
     Bytes    names = {0};
 
-    if (table->link >= o->nsections)
+    if (table->link >= o->nsections || o->s[table->link].type != SHT_STRTAB)
         return false;
     names.at = b.at + o->s[table->link].offset;
     names.n = o->s[table->link].size;
@@ -140,7 +143,7 @@ static bool read_object(Ctx *c, Bytes b, Object *o)
         Elf64_Ehdr h;
 
         memcpy(&h, b.at, sizeof h);
-        *o = (Object){true, h.e_machine, h.e_flags, h.e_shnum, 0, 0, NULL, NULL};
+        *o = (Object){true, h.e_machine, h.e_flags, h.e_shnum, 0, 0, NULL, NULL, o->kernel};
         at = h.e_shoff;
         names_index = h.e_shstrndx;
         step = sizeof(Elf64_Shdr);
@@ -148,7 +151,7 @@ static bool read_object(Ctx *c, Bytes b, Object *o)
         Elf32_Ehdr h;
 
         memcpy(&h, b.at, sizeof h);
-        *o = (Object){false, h.e_machine, h.e_flags, h.e_shnum, 0, 0, NULL, NULL};
+        *o = (Object){false, h.e_machine, h.e_flags, h.e_shnum, 0, 0, NULL, NULL, o->kernel};
         at = h.e_shoff;
         names_index = h.e_shstrndx;
         step = sizeof(Elf32_Shdr);
@@ -159,9 +162,9 @@ static bool read_object(Ctx *c, Bytes b, Object *o)
         if (!read_section(b, o->wide, at + i * step, &o->s[i], &name[i]))
             return false;
         if (o->s[i].type != SHT_NOBITS)
-            o->s[i].data = arena_dup(c->scratch, b.at + o->s[i].offset, o->s[i].size);
+            o->s[i].data = b.at + o->s[i].offset;
     }
-    if (names_index >= o->nsections)
+    if (names_index >= o->nsections || o->s[names_index].type != SHT_STRTAB)
         return false;
     names = (Bytes){b.at + o->s[names_index].offset, o->s[names_index].size};
     for (uint32_t i = 0; i < o->nsections; i++)
@@ -180,6 +183,16 @@ static bool once_only(const char *name)
     return str_starts(name, ".note.") || str_ends(name, ".attributes") || !strcmp(name, ".comment");
 }
 
+static bool is_empty(const Object *o, uint32_t section)
+{
+    if (o->s[section].size)
+        return false;
+    for (uint32_t k = 0; k < o->nsymbols; k++)
+        if (o->sym[k].section == section)
+            return false;
+    return true;
+}
+
 static void number_sections(Merge *m)
 {
     m->nsections = 1;
@@ -188,7 +201,7 @@ static void number_sections(Merge *m)
             Section *s = &m->in[i].s[k];
 
             if (s->type == SHT_NULL || s->type == SHT_SYMTAB || s->type == SHT_STRTAB ||
-                s->type == ADDRSIG || (i && once_only(s->name)))
+                s->type == ADDRSIG || (i && (once_only(s->name) || is_empty(&m->in[i], k))))
                 continue;
             s->out = m->nsections++;
         }
@@ -231,7 +244,9 @@ static void number_symbols(Merge *m)
         Object *o = &m->in[i];
 
         for (uint32_t k = o->nlocals ? o->nlocals : 1; k < o->nsymbols; k++) {
-            Symbol  *y = &o->sym[k];
+            Symbol *y = &o->sym[k];
+            if (o->kernel && !strcmp(y->name, "f"))
+                y->name = o->kernel;
             uint64_t key = PTR_KEY(intern(m->c->strings, y->name));
             uint32_t at = (uint32_t)(uintptr_t)map_get(globals, key);
 
@@ -241,34 +256,42 @@ static void number_symbols(Merge *m)
             } else if (m->symbols.at[at].section == SHN_UNDEF && y->section != SHN_UNDEF) {
                 m->symbols.at[at] = *y;
                 m->symbols.at[at].section = out_section(o, y->section);
+            } else if (y->section != SHN_UNDEF) {
+                m->twice = y->name;
             }
             y->out = at;
         }
     }
 }
 
-static bool renumber(const Object *o, Section *s)
+/* Relocations with the symbol numbers of the result, as a copy; NULL if one is wrong. */
+static const uint8_t *renumber(Ctx *c, const Object *o, const Section *s)
 {
-    for (uint64_t at = 0; s->entry && at + s->entry <= s->size; at += s->entry) {
+    uint8_t *data = arena_dup(c->scratch, s->data, s->size);
+    uint64_t most = o->wide ? sizeof(Elf64_Rel) : sizeof(Elf32_Rel);
+
+    if (s->entry < most)
+        return NULL;
+    for (uint64_t at = 0; at + s->entry <= s->size; at += s->entry) {
         uint64_t info, k;
 
         if (o->wide) {
-            memcpy(&info, s->data + at + 8, 8);
+            memcpy(&info, data + at + 8, 8);
             if ((k = info >> 32) >= o->nsymbols)
-                return false;
+                return NULL;
             info = (uint64_t)o->sym[k].out << 32 | (uint32_t)info;
-            memcpy(s->data + at + 8, &info, 8);
+            memcpy(data + at + 8, &info, 8);
         } else {
             uint32_t narrow;
 
-            memcpy(&narrow, s->data + at + 4, 4);
+            memcpy(&narrow, data + at + 4, 4);
             if ((k = narrow >> 8) >= o->nsymbols)
-                return false;
+                return NULL;
             narrow = o->sym[k].out << 8 | (narrow & 0xff);
-            memcpy(s->data + at + 4, &narrow, 4);
+            memcpy(data + at + 4, &narrow, 4);
         }
     }
-    return true;
+    return data;
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
@@ -332,7 +355,7 @@ static bool add_sections(Merge *m, StrBuf *headers)
             if (s->type == SHT_GROUP)
                 return false;
             if (s->type == SHT_REL || s->type == SHT_RELA) {
-                if (!renumber(o, s) || s->info >= o->nsections)
+                if (!(s->data = renumber(m->c, o, s)) || s->info >= o->nsections)
                     return false;
                 s->link = m->nsections; /* .symtab */
                 s->info = o->s[s->info].out;
@@ -411,27 +434,56 @@ static void set_file_header(Merge *m, uint64_t at)
     }
 }
 
-bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, Bytes *out)
+/* Objects of one machine, read. */
+static bool read_all(Merge *m, const Bytes *objects, const char *const *names,
+                     const char *const *files)
+{
+    for (uint32_t i = 0; i < m->n; i++) {
+        Object *o = &m->in[i];
+
+        o->kernel = names ? gen_symbol(m->c->scratch, "", names[i]) : NULL;
+        if (read_object(m->c, objects[i], o) && o->wide == m->in->wide &&
+            o->machine == m->in->machine && o->flags == m->in->flags)
+            continue;
+        if (!files)
+            BUG("object %u of %u cannot be merged", i, m->n);
+        return error_at(m->c, E_PACK, (Loc){.file = files[i]},
+                        i ? "this is no object for the machine of '%s'" : "this is no ELF object",
+                        *files);
+    }
+    return true;
+}
+
+bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,
+                const char *const *files, Bytes *out)
 {
     Merge   m = {.c = c, .n = n, .in = NEW_ARRAY(c->scratch, Object, n)};
     StrBuf  headers = strbuf(c->scratch);
     Section none = {.name = ""};
+    size_t  most = 4096; /* room for all: alignment and tables come on top */
 
+    for (uint32_t i = 0; i < n; i++)
+        most += objects[i].n + objects[i].n / 16 + 1024;
     m.file = strbuf(c->arena);
+    str_reserve(&m.file, most);
     m.names = strbuf(c->scratch);
     str_addc(&m.names, 0);
-    for (uint32_t i = 0; i < n; i++)
-        if (!read_object(c, objects[i], &m.in[i]) || m.in[i].wide != m.in->wide)
-            return false;
-    number_sections(&m);
-    if (m.nsections + 2 >= SHN_LORESERVE)
+    if (!read_all(&m, objects, names, files))
         return false;
+    number_sections(&m);
     number_symbols(&m);
+    if (m.twice)
+        return error_at(c, E_PACK, files ? (Loc){.file = *files} : NO_LOC,
+                        "'%s' is defined twice in what is merged", m.twice);
+    if (m.nsections + 2 >= SHN_LORESERVE)
+        return error_at(c, E_PACK, files ? (Loc){.file = *files} : NO_LOC,
+                        "%u sections do not fit into one object", m.nsections);
     str_addn(&m.file, (const char *)objects->at,
              m.in->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr));
     add_header(&m, &headers, &none);
     if (!add_sections(&m, &headers))
-        return false;
+        return error_at(c, E_PACK, files ? (Loc){.file = *files} : NO_LOC,
+                        "objects with groups of sections cannot be merged");
     add_symtab(&m, &headers);
     add_strtab(&m, &headers);
     pad(&m, 8);

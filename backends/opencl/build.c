@@ -64,17 +64,9 @@ static bool opencl_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const
     return backend_of(host.target->kind)->codegen(c, &host, &with, info, kind, out);
 }
 
-static Jit *opencl_jit_plan(Ctx *c, const Plan *p, const CodegenOptions *o)
+static Jit *opencl_jit_load(Ctx *c, const Target *t, Bytes object)
 {
-    CodegenOptions with = *o;
-    DeviceCode     d;
-    Plan           host;
-
-    if (!device_code(c, p, &d))
-        return NULL;
-    host = host_plan(c, p);
-    with.device = &d;
-    return backend_of(host.target->kind)->jit_plan(c, &host, &with);
+    return backend_of(t->host->kind)->jit_load(c, t->host, object);
 }
 
 /* What was loaded is the host's code. */
@@ -93,7 +85,7 @@ const Backend backend_opencl = {
     .parse_target = opencl_parse_target,
     .list_targets = opencl_list_targets,
     .codegen = opencl_codegen,
-    .jit_plan = opencl_jit_plan,
+    .jit_load = opencl_jit_load,
     .jit_symbol = opencl_jit_symbol,
     .jit_free = opencl_jit_free,
 };

@@ -142,7 +142,7 @@ bool kernels_finish(Kernels *k, const TirModule **out)
 
     for (uint32_t i = 0; i < k->all.n; i++)
         funcs[i] = k->all.at[i]->nest;
-    *out = run_tir_passes(k->c, tirmod_new(k->c, k->all.n, funcs), k->o);
+    *out = run_tir_passes(k->c, tirmod_new(k->c, k->all.n, funcs), k->o, TIR_TO_PLAN);
     if (!*out)
         return false;
     for (uint32_t i = 0; i < k->all.n; i++) {

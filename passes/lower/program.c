@@ -98,7 +98,8 @@ static uint32_t plan_const(Program *p, const Const *data, const Kernel *k, uint3
     int64_t n = 0;
     type_elems(t, &n);
     vec_push(p->c->arena, &p->consts,
-             ((PlanConst){data, prepack, map, t, 0, (uint64_t)n * dtype_bytes(t->dtype)}));
+             ((PlanConst){data, prepack, map, t, 0, (uint64_t)n * dtype_bytes(t->dtype),
+                          data->name ? data->name : ""}));
     return p->consts.n - 1;
 }
 

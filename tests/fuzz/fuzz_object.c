@@ -1,20 +1,30 @@
-/* Any bytes as an object file: read, audited, embedded into, put into a library. */
+/* Any bytes as an object file: read, audited, merged with another, put into a library. */
+#include "backends/backend.h"
+#include "ops/ops.h"
 #include "packaging/packaging.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    Arena      *a = arena_new(NULL);
-    Diags      *d = diags_new(a);
-    AuditRules  rules = {.entry = "net"};
-    AuditReport report;
-    Bytes       out, weights = {(const uint8_t *)"weights", 7};
-    Member      m = {.path = "object.o", .data = {data, size}};
+    static const char *const files[] = {"object.o", "weights.o"};
+    static const uint8_t     weights[] = "weights";
+    Arena                   *a = arena_new(NULL);
+    Diags                   *d = diags_new(a);
+    Ctx                     *c = ctx_new(a, d, op_table);
+    AuditRules               rules = {.entry = "net"};
+    AuditReport              report;
+    ElfTarget                t;
+    Bytes                    out, two[2] = {{data, size}};
+    Member                   m = {.path = "object.o", .data = {data, size}};
 
     audit_object(d, a, "object.o", m.data, &rules, &report);
-    elf_embed(d, a, "object.o", m.data, "net_weights", weights, &out);
+    if (elf_target(d, "x86_64-linux-gnu", &t)) {
+        two[1] = elf_blob(a, &t, "net_weights", (Bytes){weights, sizeof weights});
+        backend_of(KIND_LLVM)->merge(c, 2, two, NULL, files, &out);
+    }
     ar_library(d, a, &m, 1, &out);
+    ctx_free(c);
     arena_free(a);
     return 0;
 }

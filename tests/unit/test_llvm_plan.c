@@ -300,6 +300,16 @@ static const CodegenOptions options = {.entry = "net", .opt_level = 2, .pic = tr
 
 typedef int32_t Run(void *const *, void *const *, const tvmcc_params *);
 
+static Jit *load_plan(const Plan *p, const CodegenOptions *o)
+{
+    static const CodegenInfo none;
+    Bytes                    object;
+
+    return backend_llvm.codegen(c, p, o, &none, EMIT_OBJECT, &object)
+               ? backend_llvm.jit_load(c, p->target, object)
+               : NULL;
+}
+
 static void test_threads(Run *run)
 {
     void        *in[1] = {x}, *out[1] = {y};
@@ -452,7 +462,7 @@ static void test_plan(void)
         o.opt_level = i % 4;
         const Target *t = backend_llvm.parse_target(c, "llvm -mcpu=native");
         const Plan   *p = make_plan(t, branches);
-        Jit          *j = backend_llvm.jit_plan(c, p, &o);
+        Jit          *j = load_plan(p, &o);
         Run          *run;
         const tvmcc_model_info *(*info)(void);
 
@@ -545,8 +555,8 @@ static uint32_t sections(Bytes object, const char *name)
     return n;
 }
 
-/* Objects made in shards: the same bytes with any number of threads, and the same results. */
-static void test_shards(void)
+/* Kernel by kernel, the host program, the weights: merged, they keep the promises of one object. */
+static void test_units(void)
 {
     static const char *const elf[] = {"llvm", "i686-linux-gnu", "aarch64-linux-gnu",
                                       "arm-linux-gnueabihf", "riscv64-linux-gnu"};
@@ -555,33 +565,49 @@ static void test_shards(void)
     AuditReport              report;
 
     for (size_t i = 0; i < COUNT(elf); i++) {
-        Bytes          object[2];
+        Bytes          part[KERNELS + 2], all, again;
+        const char    *names[KERNELS + 2] = {0};
         CodegenOptions o = options;
+        uint32_t       n = 0;
+        ElfTarget      machine;
 
         begin();
         const Target *t = backend_llvm.parse_target(c, elf[i]);
         const Plan   *p = make_big_plan(t);
 
-        for (uint32_t jobs = 1; jobs < 3; jobs++) {
-            o.jobs = jobs;
-            CHECK(backend_llvm.codegen(c, p, &o, &info, EMIT_OBJECT, &object[jobs - 1]));
+        c->target = t;
+        CHECK(backend_llvm.has_units(t));
+        for (uint32_t k = 0; k < KERNELS; k++) {
+            Func        f = *p->tir->funcs[k + 1];
+            const Func *two[2] = {p->tir->funcs[0], &f};
+
+            names[n] = intern_printf(c->strings, "net__%s", f.name);
+            f.name = intern(c->strings, "f");
+            CHECK(backend_llvm.unit(c, tirmod_new(c, 2, two), t, &o, &part[n++]));
         }
-        CHECK(object[0].n == object[1].n && !memcmp(object[0].at, object[1].at, object[0].n));
-        CHECK(audit_object(c->diags, arena, elf[i], object[0], &rules, &report));
-        CHECK(sections(object[0], ".text") > 1);
-        CHECK_INT(sections(object[0], ".note.GNU-stack"), 1);
-        o.embed_weights = true;
-        CHECK(backend_llvm.codegen(c, p, &o, &info, EMIT_OBJECT, &object[0]));
-        CHECK(elf_embed(c->diags, arena, "net.o", object[0], "net_weights",
-                        (Bytes){weights, sizeof weights}, &object[1]));
-        CHECK(audit_object(c->diags, arena, elf[i], object[1], &rules, &report));
+        CHECK(backend_llvm.merge(c, n, part, names, NULL, &part[0]));
+        o.host_only = o.embed_weights = true;
+        CHECK(backend_llvm.codegen(c, p, &o, &info, EMIT_OBJECT, &part[1]));
+        CHECK(elf_target(c->diags, t->triple, &machine));
+        part[2] = elf_blob(arena, &machine, "net_weights", (Bytes){weights, sizeof weights});
+        CHECK(backend_llvm.merge(c, 3, part, NULL, NULL, &all));
+        CHECK(audit_object(c->diags, arena, elf[i], all, &rules, &report));
+        CHECK(sections(all, ".text") > 1);
+        CHECK_INT(sections(all, ".note.GNU-stack"), 1);
         for (uint32_t k = 0; k < report.undefined.n; k++)
-            CHECK(strcmp(report.undefined.at[k], "net_weights") != 0);
+            CHECK(strncmp(report.undefined.at[k], "net_", 4) != 0);
+        /* In two steps it is the same. */
+        CHECK(backend_llvm.merge(c, 2, part, NULL, NULL, &part[1]));
+        CHECK(backend_llvm.merge(c, 2, part + 1, NULL, NULL, &again));
+        CHECK(all.n == again.n && !memcmp(all.at, again.at, all.n));
+        CHECK(!backend_llvm.merge(c, 2, (Bytes[]){all, all}, NULL, (const char *[]){"a", "b"},
+                                  &again));
+        diag_drop(c->diags, 0);
         end();
     }
     begin();
     const Plan *p = make_big_plan(backend_llvm.parse_target(c, "llvm -mcpu=native"));
-    Jit        *j = backend_llvm.jit_plan(c, p, &options);
+    Jit        *j = load_plan(p, &options);
     Run        *run;
 
     CHECK(j != NULL);
@@ -691,7 +717,7 @@ int main(void)
 {
     RUN(test_plan);
     RUN(test_objects);
-    RUN(test_shards);
+    RUN(test_units);
     RUN(test_qemu);
     return check_result();
 }

@@ -66,17 +66,20 @@ static void run_compiled(const Case *k)
     Ctx           *c = k->c;
     Compiled       x;
     Jit           *j;
+    Bytes          object;
     void          *sym;
     const tvmcc_model_info *(*info)(void);
 
     check_count++;
     o.passes.opt_level = 2;
     o.passes.jobs = 1;
-    o.codegen.entry = "model";
+    o.pic = true;
+    o.weights_mode = WEIGHTS_FILE;
     compile_start(c, &x, &o);
     x.imported = k->m;
     if (!compile_target(c, &x) || !compile_graph(c, &x) || !compile_plan(c, &x) ||
-        !compile_weights(c, &x) || !(j = x.backend->jit_plan(c, x.plan, &o.codegen))) {
+        !compile_weights(c, &x) || !compile_code(c, &x, EMIT_OBJECT, &object) ||
+        !(j = x.backend->jit_load(c, x.plan->target, object))) {
         if (device && no_type(k)) /* storage types that the language lacks */
             skipped++;
         else

@@ -239,8 +239,6 @@ static void test_link_blob(void)
     const char *text = "0123456789 weights";
     unsigned    sum = 0;
     ElfTarget   t;
-    Bytes       object, joined;
-    ElfFile     f;
 
     for (const char *p = text; *p; p++)
         sum = sum * 31 + (unsigned char)*p;
@@ -249,19 +247,6 @@ static void test_link_blob(void)
     put_file("program.c", bytes(program));
     CHECK_INT(shell(arena_printf(arena, "cc -DSUM=%uu -c program.c -o program.o", sum)), 0);
     CHECK_INT(shell("cc program.o blob0.o -o program && ./program"), 0);
-
-    /* the same without a second object */
-    CHECK(file_read(diags, arena, arena_printf(arena, "%s/program.o", folder), &object));
-    CHECK(elf_embed(diags, arena, "program.o", object, "net_weights", bytes(text), &joined));
-    CHECK(elf_read(diags, arena, "joined.o", joined, &f));
-    put_file("joined.o", joined);
-    CHECK_INT(shell("cc joined.o -o program && ./program && nm joined.o | grep -q 'R net_weights'"),
-              0);
-    if (have("ld.lld-19"))
-        CHECK_INT(shell("ld.lld-19 -r joined.o -o again.o && cc again.o -o program && ./program"),
-                  0);
-    CHECK(!elf_embed(diags_new(arena), arena, "joined.o", joined, "net_weights", bytes(text),
-                     &object));
 }
 
 /* Every truncation and many single changes: an error or a result, never a crash. */
@@ -269,7 +254,7 @@ static void test_hostile_objects(void)
 {
     Diags    *d = diags_new(arena);
     ElfTarget t;
-    Bytes     o, out;
+    Bytes     o;
     ElfFile   f;
     uint8_t  *p;
 
@@ -284,7 +269,6 @@ static void test_hostile_objects(void)
 
             p[i] = (uint8_t[]){0, 0xff, 0x7f}[k];
             elf_read(d, arena, "o", (Bytes){p, o.n}, &f);
-            elf_embed(d, arena, "o", (Bytes){p, o.n}, "none", bytes("x"), &out);
             p[i] = old;
         }
 }

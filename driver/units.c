@@ -1,0 +1,250 @@
+/* Kernels to machine code, one by one.
+ *
+ * A kernel's canonical text is all its code depends on, beside target, options and compiler; so the
+ * hash of these finds its object in the cache, and what is not there is made by any thread from the
+ * text alone, each with a Ctx of its own.  Objects name nothing of the model: merging gives each
+ * its name, `<entry>__<kernel>`.
+ *
+ *     kernel -> text -> hash -> cache hit ---------------------------> object -+
+ *                          \--> parse, code passes, backend (any thread) ------+-> merge */
+#include "driver/compile.h"
+
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the key ------------------------------------------------------------------------------------ */
+
+static int find_build_id(struct dl_phdr_info *info, UNUSED size_t size, void *out)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        const uint8_t *at = (const uint8_t *)(info->dlpi_addr + p->p_vaddr);
+
+        for (size_t left = p->p_type == PT_NOTE ? p->p_memsz : 0; left > sizeof(ElfW(Nhdr));) {
+            const ElfW(Nhdr) *n = (const void *)at;
+            size_t name = (n->n_namesz + 3u) & ~3u, bytes = sizeof *n + name;
+
+            bytes += (n->n_descsz + 3u) & ~3u;
+            if (bytes > left)
+                break;
+            if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4) {
+                *(Bytes *)out = (Bytes){at + sizeof *n + name, n->n_descsz};
+                return 1;
+            }
+            at += bytes;
+            left -= bytes;
+        }
+    }
+    return 1; /* the program itself comes first */
+}
+
+/* What tells this compiler from any other: its build id, or its own bytes. */
+static bool add_compiler(Ctx *c, Sha256Ctx *h)
+{
+    Bytes id = {0};
+
+    dl_iterate_phdr(find_build_id, &id);
+    if (!id.n && !file_map(c->diags, "/proc/self/exe", &id))
+        return false;
+    sha256_add(h, compiler_version(), strlen(compiler_version()) + 1);
+    sha256_add(h, id.at, id.n);
+    return true;
+}
+
+/* The state after all that is common to the kernels of a plan. */
+static bool key_start(Ctx *c, const Plan *p, const PassOptions *o, Sha256Ctx *h)
+{
+    const char *text = arena_printf(c->scratch, "kernel 1\n%s\n-O%u %d\n%s\n", p->target->text,
+                                    p->code.opt_level, p->code.pic, o->passes ? o->passes : "");
+
+    sha256_init(h);
+    sha256_add(h, text, strlen(text));
+    return add_compiler(c, h);
+}
+
+/* ---- making ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const Func *func;
+    const char *name; /* in the product */
+    Bytes       text; /* canonical */
+    Sha256      key;
+    Bytes       object;
+    bool        cached;
+} Unit;
+
+typedef struct {
+    const Plan           *plan;
+    const Backend        *backend;
+    const CodegenOptions *o;
+    const PassOptions    *passes;
+    OpTable               ops;
+    Unit                **todo; /* the longest first */
+    uint32_t              n;
+    atomic_uint           next, failed;
+} Work;
+
+/* The object of a kernel; false with errors recorded in c. */
+static bool make(Ctx *c, const Work *w, const TirModule *m, Bytes *out)
+{
+    m = m ? run_tir_passes(c, m, w->passes, TIR_TO_CODE) : NULL;
+    return m && w->backend->unit(c, m, w->plan->target, w->o, out);
+}
+
+/* Objects stay in the worker's arena. */
+static void *work(Work *w, Arena *keep)
+{
+    uint32_t i;
+
+    while ((i = atomic_fetch_add(&w->next, 1)) < w->n) {
+        Arena *a = arena_new(NULL);
+        Ctx   *c = ctx_new(a, diags_new(a), w->ops);
+        Bytes  out;
+
+        c->target = w->plan->target;
+        if (make(c, w, tir_parse(c, w->todo[i]->name, w->todo[i]->text), &out))
+            w->todo[i]->object = (Bytes){arena_dup(keep, out.at, out.n), out.n};
+        else
+            atomic_store(&w->failed, i + 1);
+        ctx_free(c);
+        arena_free(a);
+    }
+    return NULL;
+}
+
+typedef struct {
+    Work     *work;
+    Arena    *keep;
+    pthread_t thread;
+} Worker;
+
+static void *start(void *user)
+{
+    Worker *k = user;
+
+    return work(k->work, k->keep);
+}
+
+enum { MAX_WORKERS = 64 };
+
+/* All of w->todo, by `jobs` threads; false with errors recorded in c. */
+static bool make_all(Ctx *c, Work *w, uint32_t jobs)
+{
+    Worker   worker[MAX_WORKERS];
+    uint32_t n = 0, bad;
+
+    while (n + 1 < jobs && n + 1 < w->n && n < MAX_WORKERS) {
+        worker[n] = (Worker){.work = w, .keep = arena_new(NULL)};
+        if (pthread_create(&worker[n].thread, NULL, start, &worker[n])) {
+            arena_free(worker[n].keep);
+            break;
+        }
+        n++;
+    }
+    work(w, c->arena);
+    for (uint32_t i = 0; i < n; i++)
+        pthread_join(worker[i].thread, NULL);
+    for (uint32_t i = 0; i < w->n; i++) /* no worker's memory outlives it */
+        if (w->todo[i]->object.n)
+            w->todo[i]->object.at =
+                arena_dup(c->arena, w->todo[i]->object.at, w->todo[i]->object.n);
+    while (n)
+        arena_free(worker[--n].keep);
+    if (!(bad = atomic_load(&w->failed)))
+        return true;
+    Bytes out; /* once more, under its own name, for the messages */
+    if (make(c, w, tirmod_new(c, 1, &w->todo[bad - 1]->func), &out))
+        BUG("code of %s fails only now and then", w->todo[bad - 1]->name);
+    return false;
+}
+
+static void sort_by_length(Unit **u, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++)
+        for (uint32_t k = i; k && u[k]->text.n > u[k - 1]->text.n; k--) {
+            Unit *swap = u[k];
+            u[k] = u[k - 1];
+            u[k - 1] = swap;
+        }
+}
+
+/* ---- a shard ------------------------------------------------------------------------------------ */
+
+static uint32_t shard_of(Sha256 hash, uint32_t shards)
+{
+    uint32_t first = (uint32_t)hash.b[0] | (uint32_t)hash.b[1] << 8 | (uint32_t)hash.b[2] << 16 |
+                     (uint32_t)hash.b[3] << 24;
+
+    return first % shards;
+}
+
+static Unit *units_of(Ctx *c, const Plan *p, const char *entry, Shard shard, const Sha256Ctx *key,
+                      uint32_t *n)
+{
+    Unit *u = NEW_ARRAY(c->arena, Unit, p->tir->nfuncs + 1);
+
+    *n = 0;
+    for (uint32_t i = 0; i < p->tir->nfuncs; i++) {
+        const Func *f = p->tir->funcs[i];
+        StrBuf      text = strbuf(c->arena);
+        Sha256Ctx   h = *key;
+
+        if (f->kind != FUNC_KERNEL)
+            continue;
+        func_canonical(c, f, &text);
+        Bytes b = {(const uint8_t *)text.at, text.n};
+        if (shard_of(sha256(b), shard.of) != shard.at)
+            continue;
+        sha256_add(&h, text.at, text.n);
+        u[(*n)++] = (Unit){.func = f,
+                           .name = intern_printf(c->strings, "%s__%s", entry, f->name),
+                           .text = b,
+                           .key = sha256_end(&h)};
+    }
+    return u;
+}
+
+bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
+{
+    const Plan          *p = k->plan;
+    const CodegenOptions o = compile_code_options(k);
+    Cache               *cache = k->o->passes.print_after ? NULL : k->o->cache;
+    Sha256Ctx            key;
+    uint32_t             n;
+
+    if (!key_start(c, p, &k->o->passes, &key))
+        return false;
+    Unit        *u = units_of(c, p, k->entry, shard, &key, &n);
+    Bytes       *objects = NEW_ARRAY(c->arena, Bytes, n + 1);
+    const char **names = NEW_ARRAY(c->arena, const char *, n + 1);
+    PassOptions  quiet = {.opt_level = (int)p->code.opt_level, .passes = k->o->passes.passes};
+    Work         w = {.plan = p,
+                      .backend = k->backend,
+                      .o = &o,
+                      .passes = &quiet,
+                      .ops = c->ops,
+                      .todo = NEW_ARRAY(c->arena, Unit *, n + 1)};
+
+    for (uint32_t i = 0; i < n; i++) {
+        u[i].cached = cache && cache_get(cache, c->arena, u[i].key, &u[i].object);
+        if (!u[i].cached)
+            w.todo[w.n++] = &u[i];
+    }
+    sort_by_length(w.todo, w.n);
+    if (!make_all(c, &w, k->o->passes.jobs))
+        return false;
+    for (uint32_t i = 0; i < n; i++) {
+        if (cache && !u[i].cached)
+            cache_put(cache, u[i].key, u[i].object);
+        objects[i] = u[i].object;
+        names[i] = u[i].name;
+    }
+    k->units += n;
+    k->units_compiled += w.n;
+    if (!n)
+        return k->backend->unit(c, tirmod_new(c, 0, NULL), p->target, &o, out);
+    return k->backend->merge(c, n, objects, names, NULL, out);
+}
