@@ -40,7 +40,6 @@ bool is_tiny(const Sched *s, int64_t work);
 /* Called from sched_conv2d and sched_dense for the forms they do not take themselves. */
 void conv2d_depthwise(Sched *s);
 void conv2d_planar(Sched *s);
-void dense_ragged(Sched *s, const char *out);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);
 

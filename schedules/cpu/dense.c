@@ -28,10 +28,24 @@ static int64_t chunk_k(const GemmSizes *z, int64_t width)
     return kb < 96 ? z->k : kb;
 }
 
+/* Columns of a panel in vectors.  One row is bound by the stream of weights: enough vectors to
+ * cover the latency of their multiply-adds, no more, so that panels balance among the threads. */
+static RegTile panel_tile(Sched *s, int64_t vectors, int64_t rows)
+{
+    int64_t most = s->target->vector_regs > 16 ? 4 : 8;
+    RegTile t;
+
+    if (rows == 1)
+        return (RegTile){1, vectors < most ? vectors : most};
+    /* As if any number of vectors divided the columns: the last panel is smaller. */
+    t = cpu_tile(s, 60, rows);
+    return vectors % t.nv == 0 || vectors > 8 * t.nv ? t : cpu_tile(s, vectors, rows);
+}
+
 void sched_dense(Sched *s)
 {
     GemmSizes   z = gemm_sizes(s);
-    int64_t     lanes = cpu_lanes(s), rows = z.m ? z.m : 1;
+    int64_t     lanes = cpu_lanes(s), rows = z.m ? z.m : 1, vectors = z.n / lanes;
     const char *out;
 
     inline_prologue(s, "dense");
@@ -39,27 +53,26 @@ void sched_dense(Sched *s)
     if (s->target->has_fma)
         step(s, "contract dense");
     out = inline_epilogue(s, "dense");
+    /* Less than a vector: as many lanes as there are columns. */
+    if (!vectors)
+        lanes = z.n, vectors = 1;
 
-    int64_t vectors = z.n / lanes;
-    if (z.n % lanes || vectors == 0) {
-        dense_ragged(s, out);
-        return;
-    }
-    RegTile t = rows == 1
-                    ? (RegTile){1, divisor_upto(vectors, s->target->vector_regs > 16 ? 16 : 8)}
-                    : cpu_tile(s, vectors, rows);
-    int64_t kb = rows == 1 ? z.k : chunk_k(&z, t.nv * lanes);
-    try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)(t.nv * lanes),
-             (long long)(t.nv * lanes));
-    step(s, "split %%n by %lld -> %%nc, %%ni", (long long)(t.nv * lanes));
-    step(s, "split %%ni by %lld -> %%nv, %%j", (long long)lanes);
+    RegTile t = panel_tile(s, vectors, rows);
+    int64_t width = t.nv * lanes;
+    int64_t kb = rows == 1 ? z.k : chunk_k(&z, width);
+    try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)width,
+             (long long)width);
+    step(s, "reorder %%n, %%m");
+    step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", (long long)width);
     step(s, "split %%k by %lld -> %%kc, %%kb", (long long)kb);
-    step(s, "reorder %%nc, %%kc, %%m, %%kb, %%nv, %%j");
+    step(s, "reorder %%kc, %%m, %%kb, %%ni");
     step(s, "split %%m by %lld tail=even -> %%t, %%p", (long long)t.pixels);
-    step(s, "reorder %%kb, %%p, %%nv, %%j");
+    step(s, "reorder %%kb, %%p, %%ni");
     step(s, "cache_write dense reg at %%t");
     if (out)
         step(s, "reverse_compute_at %s %%t", out);
+    /* Now every copy: the panel that is left may end with a part of a vector. */
+    step(s, "split %%ni by %lld tail=peel -> %%nv, %%j", (long long)lanes);
     step(s, "vectorize %%j");
     step(s, "unroll %%p, %%nv");
     if (!is_tiny(s, (z.b ? z.b : 1) * rows * z.n * z.k)) {
@@ -69,22 +82,4 @@ void sched_dense(Sched *s)
             step(s, "parallel %%nc");
     }
     step(s, "outline %%t -> @gemm");
-}
-
-/* Columns that are no whole number of vectors: the weight is padded to whole ones (surplus lanes
- * are zero), the stores of the last panel are masked. */
-void dense_ragged(Sched *s, const char *out)
-{
-    int64_t lanes = cpu_lanes(s);
-
-    if (lanes > 1) {
-        try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)lanes,
-                 (long long)lanes);
-        step(s, "split %%n by %lld tail=if -> %%nc, %%j", (long long)lanes);
-        step(s, "reorder %%nc, %%m, %%k, %%j");
-        step(s, "cache_write dense reg at %%m");
-        if (out)
-            step(s, "reverse_compute_at %s %%m", out);
-        step(s, "vectorize %%j");
-    }
 }
