@@ -30,80 +30,6 @@ static bool write_outputs(Session *s, const char *path)
     return file_write(s->driver->diags, path, npz_write(s->driver->arena, s->info->noutputs, all));
 }
 
-/* The largest error of each output must be at most rtol * (largest expected value) + atol. */
-static bool compare(Session *s, const char *path)
-{
-    const Options *o = &s->driver->opt;
-    uint32_t       n;
-    NpyArray      *want;
-    bool           ok = true;
-
-    if (!session_read_npz(s, path, &n, &want))
-        return false;
-    for (uint32_t i = 0; i < n; i++) {
-        const tvmcc_tensor_info *t = NULL;
-        void                    *got = NULL;
-        for (uint32_t j = 0; j < s->info->noutputs; j++)
-            if (!strcmp(s->info->outputs[j].name, want[i].name))
-                t = &s->info->outputs[j], got = s->out[j];
-        if (!t || !session_same_type(t, &want[i]) || t->bytes != want[i].data.n) {
-            diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
-                       "output '%s' is missing or has another type or shape", want[i].name);
-            ok = false;
-            if (o->json) {
-                str_add(&s->json, i ? ", " : ", \"compared\": [");
-                str_add(&s->json, "{\"name\": ");
-                json_string(&s->json, want[i].name);
-                str_add(&s->json, ", \"agrees\": false}");
-            }
-            continue;
-        }
-        DType    type = {t->code, t->bits, 1};
-        uint32_t step = dtype_bytes(type);
-        double   err = 0, sum = 0, most = 0;
-        size_t   at = 0, bad = 0, cells = t->bytes / step;
-        for (size_t k = 0; k < cells; k++) {
-            double a = dtype_get_f(type, (char *)got + k * step),
-                   b = dtype_get_f(type, want[i].data.at + k * step);
-            double e = fabs(a - b);
-            if ((isnan(a) && isnan(b)) || a == b)
-                e = 0;
-            if (isnan(e))
-                bad++;
-            if (e > err)
-                err = e, at = k;
-            if (fabs(b) > most && isfinite(b))
-                most = fabs(b);
-            sum += e;
-        }
-        double limit = o->rtol * most + o->atol;
-        double mean = cells ? sum / (double)cells : 0;
-        bool   fits = !bad && (o->judge_mean ? mean : err) <= limit;
-        if (!fits)
-            diag_error(s->driver->diags, E_MISMATCH, NO_LOC,
-                       "output '%s' differs by %.3g at element %zu, %.3g in the mean; at most %.3g "
-                       "is allowed%s",
-                       t->name, err, at, mean, limit, bad ? "; some elements are NaN" : "");
-        if (o->json) {
-            str_add(&s->json, i ? ", " : ", \"compared\": [");
-            str_add(&s->json, "{\"name\": ");
-            json_string(&s->json, t->name);
-            str_printf(&s->json,
-                       ", \"agrees\": %s, \"max_error\": %.6g, \"mean_error\": %.6g, "
-                       "\"max_expected\": %.6g}",
-                       fits ? "true" : "false", err, mean, most);
-        } else if (fits) {
-            say(s->driver,
-                "output '%s' agrees: largest error %.3g, mean %.3g, largest value %.3g\n", t->name,
-                err, mean, most);
-        }
-        ok = ok && fits;
-    }
-    if (o->json && n)
-        str_add(&s->json, "]");
-    return ok;
-}
-
 /* Names of classes: those of --labels, or those that a product brings along. */
 static bool read_labels(Session *s)
 {
@@ -122,7 +48,7 @@ static bool read_labels(Session *s)
     slash = strrchr(product, '/');
     if (stat(product, &st) == 0 && S_ISDIR(st.st_mode)) {
         path = arena_printf(d->arena, "%s/%s", product, name);
-    } else if (str_ends(product, ".so")) {
+    } else if (pack_format(product) == PACK_NONE) {
         path = arena_printf(d->arena, "%.*s%s.labels", (int)(slash ? slash + 1 - product : 0),
                             product, s->info->name);
     } else {
@@ -208,15 +134,6 @@ static void add_times(StrBuf *s, const Times *t)
                t->min, t->median, t->mean, t->p95);
 }
 
-/* `{"model": .., "threads": ..`, to be gone on with. */
-static void begin_json(Session *s)
-{
-    s->json = strbuf(s->driver->arena);
-    str_add(&s->json, "{\"model\": ");
-    json_string(&s->json, s->info->name);
-    str_printf(&s->json, ", \"threads\": %u", s->params.threads);
-}
-
 int cmd_run(Driver *driver)
 {
     Session        s = {.driver = driver};
@@ -227,7 +144,7 @@ int cmd_run(Driver *driver)
         driver->opt.rtol = 1e-3;
     bool ok = session_open(&s);
     if (ok)
-        begin_json(&s);
+        session_begin_json(&s);
     ok = ok && (o->print_time ? session_run(&s) && measure(&s, &t) : session_run(&s));
     if (ok)
         session_check(&s);
@@ -243,7 +160,7 @@ int cmd_run(Driver *driver)
     if (ok && o->out_npz)
         ok = write_outputs(&s, o->out_npz);
     if (ok && o->expect_npz)
-        compare(&s, o->expect_npz);
+        session_compare(&s, o->expect_npz);
     if (ok && o->json)
         say(driver, "%s}\n", s.json.at);
     session_close(&s);
@@ -290,7 +207,7 @@ static void report(Session *s, const Times *t)
     size_t      code = s->compiled ? job_code_bytes(&s->job) : job_product_code_bytes(driver, path);
 
     if (driver->opt.json) {
-        begin_json(s);
+        session_begin_json(s);
         add_times(&s->json, t);
         if (s->compiled)
             str_printf(&s->json, ", \"compile_s\": %.3f", compile);

@@ -124,6 +124,7 @@ typedef struct {
     const char *in_npz, *out_npz, *expect_npz;
     double      rtol, atol;
     bool        judge_mean; /* --mean */
+    const char *emulator, *cc;
     FillMode    fill;
     uint32_t    print_top, repeat, number, threads;
     bool        print_time, json;

@@ -125,7 +125,8 @@ bool job_is_product(const char *path)
 {
     struct stat st;
 
-    if (str_ends(path, ".so") || str_ends(path, ".tar"))
+    if (str_ends(path, ".so") || str_ends(path, ".o") || str_ends(path, ".a") ||
+        pack_format(path) != PACK_NONE)
         return true;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !str_ends(path, ".mlpackage");
 }

@@ -71,6 +71,11 @@ static bool open_model(Session *s)
     if (!compile_all(s->c, k))
         return false;
     k->o->progress(s->driver, "code", 6, 7);
+    if (remote_is_foreign(s->c, s->c->target)) {
+        s->remote = remote_model(s->driver, &s->job);
+        s->info = s->remote ? remote_info(s->remote) : NULL;
+        return s->remote != NULL;
+    }
     if (!k->backend->jit_load)
         return error_at(s->c, E_UNSUPPORTED, NO_LOC, "target '%s' cannot be run here",
                         s->c->target->text);
@@ -92,8 +97,16 @@ static bool open_product(Session *s, const char *path)
 {
     if (!job_readable(s->driver, path))
         return false;
-    int32_t rc = tvmrt_model_open(&s->model, path, s->driver->opt.entry);
+    int32_t rc = TVMCC_E_MISMATCH;
+    bool    whole = remote_wants(path);
 
+    if (!whole)
+        rc = tvmrt_model_open(&s->model, path, s->driver->opt.entry);
+    if (whole || (rc && remote_foreign_product(s->driver, path))) {
+        s->remote = remote_product(s->driver, path);
+        s->info = s->remote ? remote_info(s->remote) : NULL;
+        return s->remote != NULL;
+    }
     if (rc)
         return diag_error(s->driver->diags, E_RUN, (Loc){.file = path}, "%s", s->model.error);
     s->info = s->model.info;
@@ -216,7 +229,7 @@ bool session_open(Session *s)
     progress_end(driver->progress);
 
     const tvmcc_model_info *info = s->info;
-    uint32_t                threads = o->threads ? o->threads : tvmrt_cpu_count();
+    uint32_t                threads = s->remote ? 1 : o->threads ? o->threads : tvmrt_cpu_count();
     s->params.struct_bytes = sizeof s->params;
     s->params.threads = threads;
     s->params.arena_bytes = tvmrt_arena_bytes(info, threads);
@@ -269,6 +282,8 @@ void session_close(Session *s)
         tvmrt_pool_free(s->pool);
     free(s->pool_memory);
     guard_free(&s->arena);
+    if (s->remote)
+        remote_close(s->remote);
     if (s->info) {
         free_tensors(s->in_memory, s->info->ninputs);
         free_tensors(s->out_memory, s->info->noutputs);
@@ -281,6 +296,9 @@ void session_close(Session *s)
 
 bool session_run(Session *s)
 {
+    if (s->remote)
+        return remote_run(s->remote, s->in, s->out);
+
     int32_t rc = s->info->run(s->in, s->out, &s->params);
 
     if (rc && s->device && *s->device->last_error(s->device->self))
@@ -288,6 +306,14 @@ bool session_run(Session *s)
                           (int)rc, s->device->last_error(s->device->self));
     return rc == 0 ||
            diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d", (int)rc);
+}
+
+void session_begin_json(Session *s)
+{
+    s->json = strbuf(s->driver->arena);
+    str_add(&s->json, "{\"model\": ");
+    json_string(&s->json, s->info->name);
+    str_printf(&s->json, ", \"threads\": %u", s->params.threads);
 }
 
 /* At least two runs and 50 ms: pages are touched, threads have spread over the cores. */

@@ -4,6 +4,7 @@
 
 #include "driver/guard.h"
 #include "driver/job.h"
+#include "driver/remote.h"
 #include "formats/formats.h"
 
 #include <tvmcc/runtime.h>
@@ -14,7 +15,8 @@ typedef struct {
     Job                     job;
     bool                    compiled; /* from a model file */
     Jit                    *jit;
-    tvmrt_model             model; /* from a product */
+    tvmrt_model             model;  /* from a product */
+    Remote                 *remote; /* a program instead of code in this process; else NULL */
     const tvmcc_model_info *info;
     tvmcc_params            params;
     tvmrt_pool             *pool;
@@ -38,6 +40,11 @@ bool session_run(Session *s);
 bool session_warm_up(Session *s);
 /* A model that stores beside its memory is a defect of this compiler. */
 void session_check(const Session *s);
+
+/* Every output that the file has agrees, as --rtol, --atol and --mean say; else E_MISMATCH. */
+bool session_compare(Session *s, const char *path);
+/* `{"model": .., "threads": ..`, to be gone on with. */
+void session_begin_json(Session *s);
 
 bool   session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out);
 bool   session_same_type(const tvmcc_tensor_info *t, const NpyArray *v);

@@ -15,6 +15,12 @@ BUILD_PACKAGES="cmake ninja-build pkg-config clang-19 lld-19 llvm-19-dev libzstd
 # products are read with.
 TEST_PACKAGES="libclang-rt-19-dev clang-format-19 make gcc libc6-dev python3 tar zstd xz-utils"
 
+# More for scripts/test: products for other machines run under emulators.  C libraries to link them
+# with (clang and lld are there already), qemu for programs and for a bare Cortex-M, WebAssembly.
+CROSS_PACKAGES="qemu-user-static qemu-system-arm libc6-dev-arm64-cross libgcc-12-dev-arm64-cross
+    libc6-dev-armhf-cross libgcc-12-dev-armhf-cross libc6-dev-armel-cross libgcc-12-dev-armel-cross
+    libc6-dev-riscv64-cross libgcc-12-dev-riscv64-cross wasi-libc libclang-rt-19-dev-wasm32"
+
 # More for scripts/test-long: a bare system to try the demo in, reference results.
 LONG_PACKAGES="debootstrap git python3-venv"
 

@@ -56,9 +56,9 @@ static int info(const char *path)
 
     if (!f)
         return complain("cannot write", path);
-    fprintf(f, "tvmcc-runner 1 %u %u %u %lu\n", (unsigned)m->abi, (unsigned)m->ninputs,
-            (unsigned)m->noutputs,
-            (unsigned long)m->arena_shared + (unsigned long)m->arena_private);
+    fprintf(f, "tvmcc-runner 1 %u %u %u %lu %u\n", (unsigned)m->abi, (unsigned)m->ninputs,
+            (unsigned)m->noutputs, (unsigned long)m->arena_shared + (unsigned long)m->arena_private,
+            (unsigned)(m->nweights && m->weights[0].mode == TVMCC_WEIGHTS_FILE));
     for (i = 0; i < m->ninputs; i++)
         describe(f, "in", &m->inputs[i]);
     for (i = 0; i < m->noutputs; i++)

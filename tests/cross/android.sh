@@ -5,7 +5,7 @@
 # loader has to bring, no text relocations, the same bytes again.  With an NDK (a folder that looks
 # like one stands in) its compiler is asked.
 set -u
-tvmcc=$1 source=$2
+tvmcc=$(realpath "$1") source=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 readelf=$(command -v llvm-readelf-19 readelf | head -1)

@@ -4,7 +4,7 @@
 # An object of the example for every kind of machine: it is made (so its audit passed: what it
 # exports, writes and calls), asks for no more than it should, and is the same when made again.
 set -u
-tvmcc=$1 source=$2
+tvmcc=$(realpath "$1") source=$(realpath "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0

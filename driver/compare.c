@@ -1,0 +1,127 @@
+/* Outputs of a run against expected ones: `tvmcc run --expect`, `tvmcc verify`.
+ *
+ * An output agrees when its largest error (with --mean: its mean error) is at most rtol times the
+ * largest expected value, plus atol.  Of one that does not, the worst element is named, with what
+ * came and what was expected. */
+#include "driver/session.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    double err, mean, most; /* largest and mean error, largest expected value */
+    size_t at, nans;        /* the worst element; how many are NaN on one side only */
+    double got, want;       /* there */
+} Difference;
+
+static Difference difference(const tvmcc_tensor_info *t, const void *got, const void *want)
+{
+    DType      type = {t->code, t->bits, 1};
+    uint32_t   step = dtype_bytes(type);
+    size_t     cells = t->bytes / step;
+    double     sum = 0;
+    Difference d = {0};
+
+    for (size_t k = 0; k < cells; k++) {
+        double a = dtype_get_f(type, (const char *)got + k * step),
+               b = dtype_get_f(type, (const char *)want + k * step);
+        double e = (isnan(a) && isnan(b)) || a == b ? 0 : fabs(a - b);
+
+        if (isnan(e) && !d.nans++)
+            d.at = k, d.got = a, d.want = b;
+        if (e > d.err && !d.nans)
+            d.at = k, d.got = a, d.want = b;
+        if (e > d.err)
+            d.err = e;
+        if (fabs(b) > d.most && isfinite(b))
+            d.most = fabs(b);
+        sum += e;
+    }
+    d.mean = cells ? sum / (double)cells : 0;
+    return d;
+}
+
+/* Element 5 of [2,3] is [1,2]. */
+static const char *place(Arena *a, const tvmcc_tensor_info *t, size_t at)
+{
+    int64_t index[64];
+    StrBuf  s = strbuf(a);
+
+    for (uint32_t i = t->ndim; i-- > 0;) {
+        index[i % 64] = t->dims[i] > 0 ? (int64_t)(at % (size_t)t->dims[i]) : 0;
+        at = t->dims[i] > 0 ? at / (size_t)t->dims[i] : 0;
+    }
+    str_add(&s, "[");
+    for (uint32_t i = 0; i < t->ndim; i++)
+        str_printf(&s, "%s%lld", i ? "," : "", (long long)index[i % 64]);
+    str_add(&s, "]");
+    return s.at;
+}
+
+static void begin_row(Session *s, uint32_t i, const char *name)
+{
+    str_add(&s->json, i ? ", " : ", \"compared\": [");
+    str_add(&s->json, "{\"name\": ");
+    json_string(&s->json, name);
+}
+
+static bool compare_one(Session *s, uint32_t i, const tvmcc_tensor_info *t, const void *got,
+                        const NpyArray *want)
+{
+    const Options *o = &s->driver->opt;
+    Difference     d = difference(t, got, want->data.at);
+    double         limit = o->rtol * d.most + o->atol;
+    bool           fits = !d.nans && (o->judge_mean ? d.mean : d.err) <= limit;
+
+    if (!fits)
+        diag_error(s->driver->diags, E_MISMATCH, NO_LOC,
+                   "output '%s' differs by %.3g at %s, which is %.6g and not %.6g; %.3g in the "
+                   "mean, at most %.3g is allowed%s",
+                   t->name, d.err, place(s->driver->arena, t, d.at), d.got, d.want, d.mean, limit,
+                   d.nans ? "; some elements are NaN" : "");
+    if (o->json) {
+        begin_row(s, i, t->name);
+        str_printf(&s->json,
+                   ", \"agrees\": %s, \"max_error\": %.6g, \"mean_error\": %.6g, "
+                   "\"max_expected\": %.6g}",
+                   fits ? "true" : "false", d.err, d.mean, d.most);
+    } else if (fits) {
+        say(s->driver, "output '%s' agrees: largest error %.3g, mean %.3g, largest value %.3g\n",
+            t->name, d.err, d.mean, d.most);
+    }
+    return fits;
+}
+
+bool session_compare(Session *s, const char *path)
+{
+    const tvmcc_model_info *info = s->info;
+    uint32_t                n;
+    NpyArray               *want;
+    bool                    ok = true;
+
+    if (!session_read_npz(s, path, &n, &want))
+        return false;
+    if (!n)
+        return diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path}, "nothing is in it");
+    for (uint32_t i = 0; i < n; i++) {
+        const tvmcc_tensor_info *t = NULL;
+        void                    *got = NULL;
+
+        for (uint32_t j = 0; j < info->noutputs; j++)
+            if (!strcmp(info->outputs[j].name, want[i].name))
+                t = &info->outputs[j], got = s->out[j];
+        if (t && session_same_type(t, &want[i]) && t->bytes == want[i].data.n) {
+            ok = compare_one(s, i, t, got, &want[i]) && ok;
+            continue;
+        }
+        ok = diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
+                        "output '%s' is missing or has another type or shape", want[i].name);
+        if (s->driver->opt.json) {
+            begin_row(s, i, want[i].name);
+            str_add(&s->json, ", \"agrees\": false}");
+        }
+    }
+    if (s->driver->opt.json)
+        str_add(&s->json, "]");
+    return ok;
+}

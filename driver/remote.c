@@ -1,0 +1,659 @@
+/* A product as a program: which machine it is for, a compiler that links for it, an emulator that
+ * runs it, and raw files for what goes in and out.
+ *
+ *     product --(cc + runner.c)--> program
+ *     program info OUT             tensors as text, read into a tvmcc_model_info
+ *     program run IN OUT [WEIGHTS]
+ *
+ * Compilers are tried in this order: --cc, this machine's own, the Android NDK's, <triple>-gcc,
+ * clang with the C library that Debian's cross packages put under /usr/<triple>.  Code for Android
+ * runs under a GNU C library where there is no NDK: models call nothing that differs.  Everything
+ * written lies in temporary files that go when the run ends. */
+#include "driver/remote.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern const unsigned char runner_text[]; /* share/tvmcc/runner.c */
+extern const size_t        runner_text_bytes;
+
+struct Remote {
+    Driver          *driver;
+    const char      *product; /* the file that is linked */
+    const char      *triple;  /* as Debian's packages are called */
+    const char      *entry;
+    const char      *program, *in, *out; /* temporary files */
+    const char      *weights;            /* a weights file, or NULL */
+    bool             shared, native;
+    tvmcc_model_info info;
+    TextList         temporary;
+};
+
+static Remote *remote_new(Driver *driver)
+{
+    Remote *r = NEW(driver->arena, Remote);
+
+    r->driver = driver;
+    r->triple = driver->opt.mtriple;
+    return r;
+}
+
+/* ---- files ---- */
+
+static const char *temporary(Remote *r, unsigned mode)
+{
+    const char *folder = getenv("TMPDIR");
+    const char *path = file_temporary(
+        r->driver->diags, r->driver->arena,
+        arena_printf(r->driver->arena, "%s/tvmcc-run", folder && *folder == '/' ? folder : "/tmp"),
+        mode);
+
+    if (path)
+        vec_push(r->driver->arena, &r->temporary, path);
+    return path;
+}
+
+static const char *temporary_with(Remote *r, Bytes content)
+{
+    const char *path = temporary(r, 0666);
+
+    return path && file_write(r->driver->diags, path, content) ? path : NULL;
+}
+
+static bool exists(const char *path)
+{
+    return access(path, R_OK) == 0;
+}
+
+/* ---- machines ---- */
+
+static const char *own_triple(Ctx *c)
+{
+    return backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple;
+}
+
+static bool same_machine(Arena *a, const char *x, const char *y)
+{
+    x = tool_triple(a, x);
+    y = tool_triple(a, y);
+    return strcspn(x, "-") == strcspn(y, "-") && !strncmp(x, y, strcspn(x, "-")) &&
+           !strstr(x, "android") == !strstr(y, "android") &&
+           !strstr(x, "linux") == !strstr(y, "linux");
+}
+
+bool remote_is_foreign(Ctx *c, const Target *t)
+{
+    return t->kind == KIND_LLVM && !same_machine(c->arena, t->triple, own_triple(c));
+}
+
+/* What an object says of its machine, as a triple of Linux. */
+static const char *triple_of(const ElfFile *f)
+{
+    enum { ABI_VFP_ARGS = 28 };
+    static const struct {
+        uint16_t    machine;
+        uint32_t    bits;
+        const char *triple;
+    } rows[] = {{62, 64, "x86_64-linux-gnu"},
+                {3, 32, "i686-linux-gnu"},
+                {183, 64, "aarch64-linux-gnu"},
+                {243, 64, "riscv64-linux-gnu"},
+                {0, 32, "wasm32-wasi"}};
+    uint64_t value;
+
+    if (f->target.machine == 40)
+        return elf_arm_attribute(f, ABI_VFP_ARGS, &value) && value == 1 ? "arm-linux-gnueabihf"
+                                                                        : "arm-linux-gnueabi";
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].machine == f->target.machine && rows[i].bits == f->target.bits)
+            return rows[i].triple;
+    return NULL;
+}
+
+/* ---- the parts of a product ---- */
+
+static bool no(Remote *r, const char *file, const char *what)
+{
+    return diag_error(r->driver->diags, E_RUN, (Loc){.file = file}, "%s", what);
+}
+
+/* Linked against Android's C library, which is libc.so and not libc.so.6. */
+static bool wants_bionic(const ElfFile *f)
+{
+    for (uint32_t i = 1; i < f->nsections; i++) {
+        Bytes b = f->sections[i].data;
+
+        if (!strcmp(f->sections[i].name, ".dynstr") && b.n > 8 &&
+            memmem(b.at, b.n, "libc.so", sizeof "libc.so"))
+            return true;
+    }
+    return false;
+}
+
+/* The model that an object defines: <entry>_info. */
+static bool read_object(Remote *r, const char *file, Bytes b)
+{
+    const char *wanted = r->driver->opt.entry;
+    ElfFile     f;
+
+    if (!object_read(r->driver->diags, r->driver->arena, file, b, &f))
+        return false;
+    if (wants_bionic(&f)) {
+        diag_error(r->driver->diags, E_UNSUPPORTED, (Loc){.file = file},
+                   "a shared library for Android runs on Android only");
+        diag_hint(r->driver->diags, "the object and the static library (.o, .a) of the same model "
+                                    "run here");
+        return false;
+    }
+    if (!r->triple)
+        r->triple = triple_of(&f);
+    for (uint32_t i = 1; i < f.nsymbols; i++) {
+        const char *name = f.symbols[i].name;
+
+        if (!f.symbols[i].section || f.symbols[i].bind != ELF_GLOBAL || !str_ends(name, "_info"))
+            continue;
+        name = arena_printf(r->driver->arena, "%.*s", (int)strlen(name) - 5, name);
+        if (wanted && strcmp(name, wanted))
+            continue;
+        if (r->entry && strcmp(r->entry, name))
+            return no(r, file, "it holds several models: say with --entry which one");
+        r->entry = name;
+    }
+    return true;
+}
+
+static bool read_code(Remote *r, const char *file, Bytes b)
+{
+    Member  *m;
+    uint32_t n;
+
+    if (!ar_is_library(b))
+        return read_object(r, file, b);
+    if (!ar_members(r->driver->diags, r->driver->arena, file, b, &m, &n))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (!read_object(r, arena_printf(r->driver->arena, "%s(%s)", file, m[i].path), m[i].data))
+            return false;
+    return true;
+}
+
+/* `net/lib/<triple>/libnet.a` and `net/share/net/net.weights`. */
+static bool read_archive(Remote *r, const char *file, const Member *m, uint32_t n)
+{
+    Arena        *a = r->driver->arena;
+    const Member *library = NULL;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const char *slash = strrchr(m[i].path, '/'), *lib = strstr(m[i].path, "lib/");
+
+        if (!str_ends(m[i].path, ".a") || !slash || !lib || lib + 4 > slash)
+            continue;
+        if (library)
+            return no(r, file, "it holds several libraries: give one of them");
+        library = &m[i];
+        if (!r->triple)
+            r->triple = arena_printf(a, "%.*s", (int)(slash - lib - 4), lib + 4);
+    }
+    if (!library)
+        return no(r, file, "it holds no static library");
+    if (!read_code(r, file, library->data))
+        return false;
+    r->product = temporary_with(r, library->data);
+    for (uint32_t i = 0; i < n && r->product; i++)
+        if (r->entry && str_ends(m[i].path, arena_printf(a, "/%s.weights", r->entry)) &&
+            !(r->weights = temporary_with(r, m[i].data)))
+            return false;
+    return r->product != NULL;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool read_product(Remote *r, const char *path)
+{
+    Driver  *driver = r->driver;
+    Member  *m;
+    uint32_t n;
+    Bytes    b;
+
+    if (is_folder(path))
+        return folder_read(driver->diags, driver->arena, path, &m, &n) &&
+               read_archive(r, path, m, n);
+    if (!file_map(driver->diags, path, &b))
+        return false;
+    if (pack_format(path) != PACK_NONE)
+        return pack_read(driver->diags, driver->arena, path, b, (uint64_t)1 << 40, &m, &n) &&
+               read_archive(r, path, m, n);
+    r->shared = str_ends(path, ".so");
+    r->product = path;
+    if (!read_code(r, path, b))
+        return false;
+    if (r->entry) { /* weights beside it */
+        const char *slash = strrchr(path, '/');
+        const char *stem = r->shared
+                               ? arena_printf(driver->arena, "%.*s%s",
+                                              (int)(slash ? slash + 1 - path : 0), path, r->entry)
+                               : arena_printf(driver->arena, "%.*s", (int)strlen(path) - 2, path);
+        const char *weights = arena_printf(driver->arena, "%s.weights", stem);
+
+        r->weights = exists(weights) ? weights : NULL;
+    }
+    return true;
+}
+
+bool remote_wants(const char *path)
+{
+    PackFormat f = pack_format(path);
+
+    return str_ends(path, ".o") || str_ends(path, ".a") || (f != PACK_NONE && f != PACK_TAR);
+}
+
+bool remote_foreign_product(Driver *driver, const char *path)
+{
+    Remote  *r = remote_new(driver);
+    ElfFile  f;
+    Bytes    b;
+    uint32_t errors = diag_errors(driver->diags);
+    bool     foreign;
+
+    if (str_ends(path, ".so") && file_map(driver->diags, path, &b) &&
+        object_read(driver->diags, driver->arena, path, b, &f))
+        r->triple = triple_of(&f);
+    else if (!str_ends(path, ".so"))
+        read_product(r, path);
+    foreign = diag_errors(driver->diags) == errors && r->triple &&
+              !same_machine(driver->arena, r->triple, own_triple(driver->c));
+    remote_close(r);
+    return foreign;
+}
+
+/* ---- building the program ---- */
+
+static const char *debian_arch(const char *triple)
+{
+    static const struct {
+        const char *prefix, *suffix, *arch;
+    } rows[] = {{"aarch64", "", "arm64"},   {"arm", "hf", "armhf"}, {"arm", "", "armel"},
+                {"riscv64", "", "riscv64"}, {"i686", "", "i386"},   {"x86_64", "", "amd64"}};
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (str_starts(triple, rows[i].prefix) && str_ends(triple, rows[i].suffix))
+            return rows[i].arch;
+    return NULL;
+}
+
+static bool no_compiler(Remote *r)
+{
+    Diags      *d = r->driver->diags;
+    const char *arch = debian_arch(r->triple);
+
+    diag_error(d, E_NO_TOOL, NO_LOC, "no compiler and C library for '%s' is on this machine",
+               r->triple);
+    if (r->native)
+        diag_hint(d, "apt-get install gcc libc6-dev, or name a compiler with --cc");
+    else if (str_starts(r->triple, "wasm"))
+        diag_hint(d, "apt-get install clang-19 lld-19 wasi-libc libclang-rt-19-dev-wasm32");
+    else if (arch)
+        diag_hint(d,
+                  "apt-get install clang-19 lld-19 libc6-dev-%s-cross libgcc-12-dev-%s-cross, or "
+                  "name a compiler with --cc",
+                  arch, arch);
+    else
+        diag_hint(d, "name a compiler with --cc");
+    return false;
+}
+
+/* The compiler with what makes it link for the machine. */
+static bool choose_compiler(Remote *r, ToolArgs *args)
+{
+    static const char *const natives[] = {"cc", "gcc", "clang-19", "clang"};
+    static const char *const clangs[] = {"clang-19", "clang"};
+    static const char *const linkers[] = {"ld.lld-19", "ld.lld"};
+    static const char *const wasm_linkers[] = {"wasm-ld-19", "wasm-ld"};
+    Arena                   *a = r->driver->arena;
+    const char              *cc = r->driver->opt.cc, *clang, *lld;
+    bool                     wasm = str_starts(r->triple, "wasm");
+
+    if (!cc && r->native)
+        cc = tool_find_any(a, natives, COUNT(natives));
+    if (!cc)
+        cc = tool_ndk_clang(a, r->triple);
+    if (!cc)
+        cc = tool_find(a, arena_printf(a, "%s-gcc", r->triple));
+    if (cc) {
+        tool_words(a, args, cc);
+        return true;
+    }
+    clang = tool_find_any(a, clangs, COUNT(clangs));
+    lld = wasm ? tool_find_any(a, wasm_linkers, COUNT(wasm_linkers))
+               : tool_find_any(a, linkers, COUNT(linkers));
+    if (!clang || !lld || r->native ||
+        !exists(wasm ? "/usr/include/wasm32-wasi/stdio.h"
+                     : arena_printf(a, "/usr/%s/include/stdio.h", r->triple)))
+        return no_compiler(r);
+    vec_push(a, args, clang);
+    vec_push(a, args, arena_printf(a, "--target=%s", r->triple));
+    vec_push(a, args, arena_printf(a, "-fuse-ld=%s", lld));
+    return true;
+}
+
+/* abi.h and the runner as one source. */
+static Bytes runner_source(Arena *a)
+{
+    Bytes  abi = abi_header();
+    StrBuf s = strbuf(a);
+
+    str_addn(&s, (const char *)abi.at, abi.n);
+    str_addn(&s, (const char *)runner_text, runner_text_bytes);
+    return (Bytes){(const uint8_t *)s.at, s.n};
+}
+
+static bool build(Remote *r)
+{
+    Diags      *d = r->driver->diags;
+    Arena      *a = r->driver->arena;
+    const char *source = temporary_with(r, runner_source(a)), *slash;
+    ToolArgs    args = {0};
+    int         status = 0;
+
+    r->program = temporary(r, 0777);
+    r->in = temporary(r, 0666);
+    r->out = temporary(r, 0666);
+    if (!source || !r->program || !r->in || !r->out || !choose_compiler(r, &args))
+        return false;
+    tool_words(a, &args, "-O1 -w");
+    vec_push(a, &args, arena_printf(a, "-DTVMCC_INFO=%s_info", r->entry));
+    tool_words(a, &args, "-x c");
+    vec_push(a, &args, source);
+    tool_words(a, &args, "-x none");
+    vec_push(a, &args, r->product);
+    if (r->shared) {
+        slash = strrchr(r->product, '/');
+        vec_push(a, &args,
+                 arena_printf(a, "-Wl,-rpath,%s",
+                              slash ? arena_printf(a, "%.*s", (int)(slash - r->product), r->product)
+                                    : "."));
+    } else if (!r->native && !str_starts(r->triple, "wasm")) {
+        vec_push(a, &args, "-static");
+    }
+    tool_words(a, &args, "-lm -o");
+    vec_push(a, &args, r->program);
+    if (!tool_run(d, a, &args, r->driver->opt.verbose, &status))
+        return false;
+    if (status)
+        return diag_error(d, E_NO_TOOL, NO_LOC, "'%s' could not link '%s' for '%s'", args.at[0],
+                          r->product, r->triple);
+    return true;
+}
+
+/* ---- running it ---- */
+
+/* What Node needs to run a WebAssembly program: its system interface, with all files. */
+static const char node_launcher[] =
+    "const { WASI } = require('node:wasi'), fs = require('node:fs');\n"
+    "const args = process.argv.slice(2);\n"
+    "const wasi = new WASI({ version: 'preview1', args, preopens: { '/': '/' } });\n"
+    "WebAssembly.instantiate(fs.readFileSync(args[0]), wasi.getImportObject())\n"
+    "  .then((w) => { process.exitCode = wasi.start(w.instance); });\n";
+
+static bool choose_emulator(Remote *r, ToolArgs *args)
+{
+    Arena      *a = r->driver->arena;
+    const char *given =
+        r->driver->opt.emulator ? r->driver->opt.emulator : getenv("TVMCC_EMULATOR");
+    const char *arch = arena_printf(a, "%.*s", (int)strcspn(r->triple, "-"), r->triple), *tool;
+    bool        wasm = str_starts(r->triple, "wasm");
+
+    if (given && *given) {
+        tool_words(a, args, given);
+        return true;
+    }
+    if (r->native)
+        return true;
+    if (wasm) {
+        const char *launcher;
+
+        if ((tool = tool_find(a, "wasmtime"))) {
+            vec_push(a, args, tool);
+            tool_words(a, args, "run --dir=/");
+            return true;
+        }
+        if ((tool = tool_find(a, "node"))) {
+            launcher = temporary_with(
+                r, (Bytes){(const uint8_t *)node_launcher, sizeof node_launcher - 1});
+            vec_push(a, args, tool);
+            vec_push(a, args, "--no-warnings");
+            vec_push(a, args, launcher);
+            return launcher != NULL;
+        }
+    } else {
+        const char *name = !strcmp(arch, "i686") ? "i386" : arch;
+        const char *names[] = {arena_printf(a, "qemu-%s-static", name),
+                               arena_printf(a, "qemu-%s", name)};
+
+        if ((tool = tool_find_any(a, names, COUNT(names)))) {
+            vec_push(a, args, tool);
+            if (r->shared) {
+                vec_push(a, args, "-L");
+                vec_push(a, args, arena_printf(a, "/usr/%s", r->triple));
+            }
+            return true;
+        }
+    }
+    diag_error(r->driver->diags, E_NO_TOOL, NO_LOC, "no emulator for '%s' is on this machine",
+               r->triple);
+    diag_hint(r->driver->diags, "apt-get install %s, or name one with --emulator",
+              wasm ? "nodejs" : "qemu-user-static");
+    return false;
+}
+
+static bool start(Remote *r, const char *verb, const char *x, const char *y, const char *z)
+{
+    Diags      *d = r->driver->diags;
+    Arena      *a = r->driver->arena;
+    const char *words[] = {r->program, verb, x, y, z};
+    ToolArgs    args = {0};
+    int         status = 0;
+
+    if (!choose_emulator(r, &args))
+        return false;
+    for (size_t i = 0; i < COUNT(words) && words[i]; i++)
+        vec_push(a, &args, words[i]);
+    if (!tool_run(d, a, &args, r->driver->opt.verbose, &status))
+        return false;
+    if (status > 128)
+        return diag_error(d, E_RUN, NO_LOC, "'%s' was ended by signal %d%s", args.at[0],
+                          status - 128, r->native ? "" : " under the emulator");
+    return status == 0 ||
+           diag_error(d, E_RUN, NO_LOC, "'%s' ended with status %d", args.at[0], status);
+}
+
+/* ---- what it says of itself ---- */
+
+/* The next number of a line; -1 if there is none. */
+static int64_t number(char **at)
+{
+    char     *end;
+    long long v = strtoll(*at, &end, 10);
+
+    if (end == *at)
+        return -1;
+    *at = end;
+    return v;
+}
+
+/* ` <code> <bits> <ndim> <bytes> <length of name> <dims> <name>` */
+static bool read_tensor(Arena *a, char **at, tvmcc_tensor_info *t)
+{
+    int64_t  v[5];
+    int64_t *dims;
+    char    *name;
+
+    for (int i = 0; i < 5; i++)
+        if ((v[i] = number(at)) < 0)
+            return false;
+    if (v[0] > TVMCC_BOOL || v[1] > 64 || v[1] < 8 || v[2] > 64)
+        return false;
+    dims = NEW_ARRAY(a, int64_t, v[2] + 1);
+    for (int64_t i = 0; i < v[2]; i++)
+        dims[i] = number(at);
+    if (**at != ' ' || memchr(*at, 0, (size_t)v[4] + 1))
+        return false;
+    name = arena_printf(a, "%.*s", (int)v[4], *at + 1);
+    *at += 1 + v[4];
+    if (**at != '\n')
+        return false;
+    ++*at;
+    *t = (tvmcc_tensor_info){.name = name,
+                             .dims = dims,
+                             .bytes = (size_t)v[3],
+                             .code = (uint8_t)v[0],
+                             .bits = (uint8_t)v[1],
+                             .lanes = 1,
+                             .ndim = (uint32_t)v[2],
+                             .align = 64};
+    return true;
+}
+
+static bool read_info(Remote *r)
+{
+    Arena             *a = r->driver->arena;
+    Bytes              b;
+    char              *at;
+    int64_t            abi, n[2], weights;
+    tvmcc_tensor_info *t[2];
+
+    if (!start(r, "info", r->out, NULL, NULL) || !file_read(r->driver->diags, a, r->out, &b))
+        return false;
+    at = arena_printf(a, "%.*s", (int)b.n, (const char *)b.at);
+    if (!str_starts(at, "tvmcc-runner 1 "))
+        return no(r, r->product, "its program says nothing of the model");
+    at += strlen("tvmcc-runner 1 ");
+    abi = number(&at);
+    n[0] = number(&at);
+    n[1] = number(&at);
+    r->info.arena_shared = (size_t)number(&at);
+    weights = number(&at);
+    if (abi != TVMCC_ABI || n[0] < 0 || n[1] < 0 || n[0] > 4096 || n[1] > 4096)
+        return no(r, r->product, "it was compiled for another version of the ABI");
+    at += *at == '\n';
+    for (int side = 0; side < 2; side++) {
+        t[side] = NEW_ARRAY(a, tvmcc_tensor_info, n[side] + 1);
+        for (int64_t i = 0; i < n[side]; i++) {
+            at += str_starts(at, side ? "out" : "in") ? 2 + side : 0;
+            if (!read_tensor(a, &at, &t[side][i]))
+                return no(r, r->product, "what its program says of the model makes no sense");
+        }
+    }
+    if (weights && !r->weights)
+        return no(r, r->product, "its weights file is not beside it");
+    if (!weights)
+        r->weights = NULL;
+    r->info.abi = TVMCC_ABI;
+    r->info.name = r->entry;
+    r->info.device = TVMCC_DEVICE_CPU;
+    r->info.ninputs = (uint32_t)n[0];
+    r->info.noutputs = (uint32_t)n[1];
+    r->info.inputs = t[0];
+    r->info.outputs = t[1];
+    return true;
+}
+
+const tvmcc_model_info *remote_info(const Remote *r)
+{
+    return &r->info;
+}
+
+bool remote_run(Remote *r, void *const *in, void *const *out)
+{
+    FILE *f = fopen(r->in, "wb");
+    bool  ok = f != NULL;
+
+    for (uint32_t i = 0; ok && i < r->info.ninputs; i++)
+        ok = fwrite(in[i], 1, r->info.inputs[i].bytes, f) == r->info.inputs[i].bytes;
+    if (f)
+        ok = fclose(f) == 0 && ok;
+    if (!ok)
+        return diag_error(r->driver->diags, E_IO, NO_LOC, "cannot write '%s'", r->in);
+    if (!start(r, "run", r->in, r->out, r->weights))
+        return false;
+    f = fopen(r->out, "rb");
+    for (uint32_t i = 0; f && ok && i < r->info.noutputs; i++)
+        ok = fread(out[i], 1, r->info.outputs[i].bytes, f) == r->info.outputs[i].bytes;
+    ok = ok && f && fgetc(f) == EOF;
+    if (f)
+        fclose(f);
+    return ok || no(r, r->product, "its program wrote too little or too much");
+}
+
+void remote_close(Remote *r)
+{
+    for (uint32_t i = 0; i < r->temporary.n; i++)
+        file_drop(r->temporary.at[i]);
+    r->temporary.n = 0;
+}
+
+/* ---- opening ---- */
+
+static Remote *ready(Remote *r)
+{
+    const char *own = own_triple(r->driver->c);
+
+    if (!r->entry)
+        no(r, r->product ? r->product : r->driver->opt.inputs.at[0], "no model is in it");
+    else if (!r->triple)
+        no(r, r->product, "its machine is unknown: say with -mtriple which one it is for");
+    else {
+        Arena *a = r->driver->arena;
+
+        r->native = same_machine(a, r->triple, own);
+        r->triple = tool_triple(a, r->triple);
+        if (strstr(r->triple, "android") && !tool_ndk_clang(a, r->triple) && !r->driver->opt.cc) {
+            const char *arch = arena_printf(a, "%.*s", (int)strcspn(r->triple, "-"), r->triple);
+
+            r->triple =
+                arena_printf(a, "%s-linux-%s", arch, strcmp(arch, "arm") ? "gnu" : "gnueabi");
+            r->native = same_machine(a, r->triple, own);
+        }
+        if (build(r) && read_info(r))
+            return r;
+    }
+    remote_close(r);
+    return NULL;
+}
+
+Remote *remote_product(Driver *driver, const char *path)
+{
+    Remote *r = remote_new(driver);
+
+    if (read_product(r, path))
+        return ready(r);
+    remote_close(r);
+    return NULL;
+}
+
+Remote *remote_model(Driver *driver, Job *job)
+{
+    Remote   *r = remote_new(driver);
+    Compiled *k = &job->k;
+    Bytes     code;
+
+    r->triple = k->plan->target->triple;
+    r->entry = k->entry;
+    if (!compile_code(job->c, k, EMIT_OBJECT, &code))
+        return NULL;
+    if (k->weights.n && !(r->weights = temporary_with(
+                              r, weights_file(driver->arena, k->weights, k->desc->weights_sha))))
+        return NULL;
+    if ((r->product = temporary_with(r, code)))
+        return ready(r);
+    remote_close(r);
+    return NULL;
+}

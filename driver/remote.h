@@ -1,0 +1,26 @@
+/* Products that do not run in this process: linked with a small program (share/tvmcc/runner.c) and
+ * run as one, on this machine or under the emulator of another (remote.c). */
+#ifndef TVMCC_DRIVER_REMOTE_H
+#define TVMCC_DRIVER_REMOTE_H
+
+#include "driver/job.h"
+
+#include <tvmcc/abi.h>
+
+typedef struct Remote Remote;
+
+/* A product that cannot be loaded: an object, a static library, a compressed archive. */
+bool remote_wants(const char *path);
+/* One that this machine's loader cannot take because it is for another machine. */
+bool remote_foreign_product(Driver *driver, const char *path);
+/* NULL after errors; E_NO_TOOL names what to install. */
+Remote *remote_product(Driver *driver, const char *path);
+/* Whether a compile is for another machine; its object, linked. */
+bool    remote_is_foreign(Ctx *c, const Target *t);
+Remote *remote_model(Driver *driver, Job *job);
+/* The parts that describe tensors; there is nothing to call. */
+const tvmcc_model_info *remote_info(const Remote *r);
+bool                    remote_run(Remote *r, void *const *in, void *const *out);
+void                    remote_close(Remote *r);
+
+#endif
