@@ -1,0 +1,92 @@
+#!/bin/bash
+# install.sh <cmake> <build of tvmcc> <source> <work folder>
+#
+# What `cmake --install` leaves: complete, usable by CMake and by pkg-config, from wherever it is
+# moved; and tvmcc as a part of another project.
+set -e
+cmake=$1 build=$2 source=$3 work=$4
+die() { echo "FAILED: $*"; exit 1; }
+quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+
+rm -rf "$work" && mkdir -p "$work" && cd "$work"
+quiet "$cmake" --install "$build" --prefix "$work/first"
+for file in bin/tvmcc lib/libtvmcc_runtime.a include/tvmcc/abi.h include/tvmcc/runtime.h \
+    lib/cmake/Tvmcc/{TvmccConfig,TvmccConfigVersion,AddTvmModel}.cmake \
+    lib/pkgconfig/tvmcc.pc share/doc/tvmcc/{README.md,CHANGELOG.md,copyright} \
+    share/doc/tvmcc/docs/how-to/cmake.md share/doc/tvmcc/examples/digits/main.c \
+    share/bash-completion/completions/tvmcc share/zsh/site-functions/_tvmcc; do
+    [ -s "first/$file" ] || die "$file is not installed"
+done
+[ -s first/share/man/man1/tvmcc.1.gz ] || [ -s first/share/man/man1/tvmcc.1 ] || die "no manual page"
+
+# No absolute path in what is read by build systems: the tree may be moved.
+mkdir "a place" && mv first "a place/tvmcc"
+prefix="$work/a place/tvmcc"
+! grep -rIl -e "$work/first" -e "$source" "$prefix/lib" || die "those files name where they were"
+[ "$("$prefix/bin/tvmcc" --version)" = "tvmcc $(sed -n 's/^project(tvmcc VERSION \([0-9.]*\).*/\1/p' \
+    "$source/CMakeLists.txt")" ] || die "the version differs"
+
+# find_package through <Package>_ROOT.
+cp -r "$source/examples/digits" digits
+quiet "$cmake" -S digits -B by_root -G Ninja -DTvmcc_ROOT="$prefix" -DCMAKE_BUILD_TYPE=Release
+quiet "$cmake" --build by_root
+quiet by_root/demo
+grep -q "Tvmcc_DIR:PATH=$prefix" by_root/CMakeCache.txt || die "another package was found"
+# A newer version than this is not there.
+printf 'cmake_minimum_required(VERSION 3.23)\nproject(p C)\nfind_package(Tvmcc 99 REQUIRED)\n' >newer.txt
+mkdir newer && mv newer.txt newer/CMakeLists.txt
+! "$cmake" -S newer -B newer/build -G Ninja -DTvmcc_ROOT="$prefix" >log 2>&1 || die "version 99 was found"
+grep -q 'requested version "99"' log || { cat log; die "the message says nothing of the version"; }
+
+# pkg-config: compiler and runtime for projects without CMake.
+if command -v pkg-config >/dev/null; then
+    export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
+    eval "tvmcc=$(pkg-config --variable=tvmcc tvmcc)"
+    quiet "$tvmcc" digits/digits.onnx -c -o digits.o -mcpu=native
+    cc=${CC:-$(command -v cc || command -v clang-19)}
+    eval "quiet $cc $CFLAGS -O1 -D_GNU_SOURCE -I. '-DSAMPLES=\"digits/samples\"' '-DOBJECT=\"digits.o\"' \
+        digits/main.c digits.o $(pkg-config --cflags --libs tvmcc) $LDFLAGS -o by_pc"
+    quiet ./by_pc
+    pkg-config --atleast-version=0.1 tvmcc || die "pkg-config does not know the version"
+fi
+
+# As a part of a project, by path or by FetchContent: what a program needs of it is built, no test,
+# and nothing of it is installed.  The build itself is the business of the other tests.
+for how in subdirectory fetch; do
+    mkdir "$how"
+    {
+        echo 'cmake_minimum_required(VERSION 3.23)'
+        echo 'project(app LANGUAGES C)'
+        if [ $how = fetch ]; then
+            echo 'include(FetchContent)'
+            echo "FetchContent_Declare(tvmcc SOURCE_DIR \"$source\")"
+            echo 'FetchContent_MakeAvailable(tvmcc)'
+        else
+            echo "add_subdirectory(\"$source\" tvmcc EXCLUDE_FROM_ALL)"
+        fi
+        echo 'add_library(run STATIC main.c)   # names that a project may well have itself'
+        echo 'add_custom_target(manual)'
+        echo "add_tvm_model(digits MODEL \"$source/examples/digits/digits.onnx\")"
+        echo 'add_executable(app main.c)'
+        echo 'target_link_libraries(app PRIVATE digits Tvmcc::runtime)'
+        echo 'install(TARGETS app)'
+    } >"$how/CMakeLists.txt"
+    printf '#include "digits.h"\n#include <tvmcc/runtime.h>\nint main(void) { return 0; }\n' >"$how/main.c"
+    CC=${CC:-$(command -v clang-19 || command -v cc)} quiet "$cmake" -S "$how" -B "$how/build" -G Ninja \
+        -DCMAKE_BUILD_TYPE=Debug
+    grep -q '^CMAKE_BUILD_TYPE:STRING=Debug' "$how/build/CMakeCache.txt" || die "the build type changed"
+    ninja -C "$how/build" -t commands app >plan || die "ninja -t commands app"
+    grep -q -e '-o tvmcc/bin/tvmcc\|-o _deps/tvmcc-build/bin/tvmcc' plan || die "$how: the model needs no compiler"
+    ! grep -q 'test_' plan || die "$how: tests are built"
+    grep -q 'digits.onnx' plan || die "$how: the model is not built"
+    ! grep -q 'bin/tvmcc"\|TvmccConfig' "$how/build/cmake_install.cmake" || die "$how installs tvmcc"
+    [ ! -e "$how/build/tvmcc/cmake_install.cmake" ] ||
+        ! grep -q 'file(INSTALL' "$how/build/tvmcc/cmake_install.cmake" || die "$how installs tvmcc"
+    quiet ninja -C "$how/build" tvmcc_runtime tvmcc_cmddoc
+done
+# The product of another machine needs a compiler of this one.
+! "$cmake" -S subdirectory -B cross -G Ninja -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+    -DCMAKE_C_COMPILER="$(command -v clang-19 || command -v cc)" -DCMAKE_C_COMPILER_WORKS=1 >log 2>&1 ||
+    die "a cross build took the compiler as a part"
+grep -q 'Tvmcc_ROOT' log || { cat log; die "no hint about Tvmcc_ROOT"; }
+cd / && rm -rf "$work"
