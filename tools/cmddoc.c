@@ -52,9 +52,11 @@ static const Word products[] = {
 static const Word passes[] = {
 #define GRAPH_PASS(name, opt, about) {#name, about},
 #define TIR_PASS(name, opt, about) {#name, about},
+#define CODE_PASS(name, opt, about) {#name, about},
 #include "passes/passes.def"
 #undef GRAPH_PASS
 #undef TIR_PASS
+#undef CODE_PASS
 };
 
 static const Word backends[] = {
