@@ -1,0 +1,205 @@
+"""The engines that compare.py measures, each as build(model, artifact) and load(artifact, ...) -> run().
+
+A worker process does one of these for one engine:
+
+    engines.py build ENGINE model.onnx artifact           prints {"cpu_s", "rss", "bytes"}
+    engines.py work ENGINE model.onnx artifact THREADS    loads, checks, then obeys `run SECONDS` lines
+
+tvmcc's own worker is `tvmcc bench`; compare.py runs it.
+"""
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+
+# Suffix of what is made ahead of time; engines that are not here read the .onnx file.
+ARTIFACTS = {"mnn": ".mnn", "ncnn": ".ncnn.param", "iree": ".vmfb", "tvm": ".tvm.so"}
+ENGINES = ["ort", "openvino", "mnn", "ncnn", "iree", "tvm"]
+
+
+# ---- ahead of time ---------------------------------------------------------------------------------
+
+def build_mnn(model, out):
+    # The native converter: the mnnconvert script would install a telemetry client first.
+    import _tools
+    _tools.mnnconvert(["mnnconvert", "-f", "ONNX", "--modelFile", model, "--MNNModel", out, "--bizCode", "x"])
+
+
+def build_ncnn(model, out):
+    rest = [f"{key}={out}.tmp{i}" for i, key in enumerate(("ncnnpy", "pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx"))]
+    subprocess.check_call([os.path.dirname(sys.executable) + "/pnnx", model, "fp16=0", f"ncnnparam={out}",
+                           f"ncnnbin={out.removesuffix('.param')}.bin", *rest])
+
+
+def build_iree(model, out):
+    tools, mlir = os.path.dirname(sys.executable), out + ".mlir"
+    subprocess.check_call([tools + "/iree-import-onnx", model, "--opset-version", "17", "-o", mlir])
+    subprocess.check_call([tools + "/iree-compile", mlir, "-o", out, "--iree-hal-target-device=local",
+                           "--iree-hal-local-target-device-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host",
+                           "--iree-opt-level=O3"])
+    os.remove(mlir)
+
+
+def build_tvm(model, out):
+    import onnx
+    import tvm
+    from tvm import relax
+    from tvm.relax.frontend.onnx import from_onnx
+    cpu = os.environ.get("TVM_CPU", "x86-64-v3")
+    mod = relax.transform.DecomposeOpsForInference()(from_onnx(onnx.load(model), keep_params_in_input=False))
+    mod = relax.transform.FoldConstant()(mod)
+    relax.build(mod, tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": os.cpu_count()})).export_library(out)
+
+
+def size_of(path):
+    files = [path, path.removesuffix(".param") + ".bin"]
+    return sum(os.path.getsize(f) for f in dict.fromkeys(files) if os.path.exists(f))
+
+
+def build(engine, model, out):
+    globals()["build_" + engine](model, out)
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    print("\n" + json.dumps({"cpu_s": sum(u.ru_utime + u.ru_stime for u in used),
+                             "rss": max(u.ru_maxrss for u in used) * 1024, "bytes": size_of(out)}))
+
+
+# ---- run -------------------------------------------------------------------------------------------
+
+def load_ort(path, feeds, outs, threads):
+    import onnxruntime as ort
+    o = ort.SessionOptions()
+    o.intra_op_num_threads = threads
+    o.add_session_config_entry("session.force_spinning_stop", "1")  # no spinning while others are timed
+    s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
+    return lambda: s.run(outs, feeds)
+
+
+def load_openvino(path, feeds, outs, threads):
+    import openvino as ov
+    request = ov.Core().compile_model(path, "CPU", {
+        "PERFORMANCE_HINT": "LATENCY", "INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32",
+        "ENABLE_CPU_PINNING": False}).create_infer_request()
+    for name, value in feeds.items():
+        request.set_tensor(name, ov.Tensor(value))
+
+    def run():
+        request.infer()
+        return [request.get_tensor(o).data for o in outs]
+    return run
+
+
+def load_mnn(path, feeds, outs, threads):
+    import MNN
+    import numpy as np
+    net, keep = MNN.Interpreter(path), []
+    session = net.createSession({"numThread": threads, "backend": "CPU", "precision": "high"})
+    for name, value in feeds.items():
+        real = value.dtype == np.float32
+        value = value if real else value.astype(np.int32)
+        kind = MNN.Halide_Type_Float if real else MNN.Halide_Type_Int
+        tensor = net.getSessionInput(session, name)
+        keep.append((value, MNN.Tensor(value.shape, kind, value, MNN.Tensor_DimensionType_Caffe)))
+        tensor.copyFrom(keep[-1][1])
+
+    def run():
+        net.runSession(session)
+        res = []
+        for name in outs:
+            tensor = net.getSessionOutput(session, name)
+            host = MNN.Tensor(tensor.getShape(), MNN.Halide_Type_Float, np.zeros(tensor.getShape(), np.float32),
+                              MNN.Tensor_DimensionType_Caffe)
+            tensor.copyToHostTensor(host)
+            res.append(np.array(host.getNumpyData()))  # a copy: the data go with `host`
+        return res
+    return run
+
+
+def load_ncnn(path, feeds, outs, threads):
+    import ncnn
+    import numpy as np
+    net = ncnn.Net()
+    net.opt.num_threads = threads
+    for option in ("use_fp16_packed", "use_fp16_storage", "use_fp16_arithmetic", "use_bf16_storage"):
+        setattr(net.opt, option, False)
+    net.load_param(path)
+    net.load_model(path.removesuffix(".param") + ".bin")
+    ins, results = net.input_names(), net.output_names()
+    mats = [ncnn.Mat(np.squeeze(v, 0) if v.ndim == 4 else v).clone() for v in feeds.values()]
+
+    def run():
+        extractor = net.create_extractor()
+        for name, mat in zip(ins, mats):
+            extractor.input(name, mat)
+        return [np.array(extractor.extract(o)[1]) for o in results]
+    return run
+
+
+def load_iree(path, feeds, outs, threads):
+    import iree.runtime as rt
+    if threads > 1:
+        rt.flags.parse_flags(f"--task_topology_group_count={threads}")
+    config = rt.Config("local-sync" if threads == 1 else "local-task")
+    context = rt.SystemContext(config=config)
+    module = rt.VmModule.mmap(config.vm_instance, path)
+    context.add_vm_module(module)
+    name = next(n for n in module.function_names if not n.startswith("__") and not n.endswith("$async"))
+    f, ins = context.modules[module.name][name], [rt.asdevicearray(config.device, v) for v in feeds.values()]
+
+    def run():
+        y = f(*ins)
+        return [v.to_host() for v in (y if isinstance(y, (list, tuple)) else [y])]
+    return run
+
+
+def load_tvm(path, feeds, outs, threads):
+    os.environ.update(TVM_NUM_THREADS=str(threads), TVM_BIND_THREADS="0")
+    import tvm
+    from tvm import relax
+    main = relax.VirtualMachine(tvm.runtime.load_module(path), tvm.cpu())["main"]
+    ins = [tvm.runtime.tensor(v) for v in feeds.values()]
+
+    def run():
+        y = main(*ins)
+        return [v.numpy() for v in ([y] if hasattr(y, "numpy") else y)]
+    return run
+
+
+def status(key):
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(key + ":"))
+
+
+def work(engine, model, path, threads):
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # engines chatter
+    import numpy as np
+    values = np.load(model.removesuffix(".onnx") + ".npz")
+    feeds = {k[3:]: values[k] for k in values if k.startswith("in.")}
+    want = {k[4:]: values[k] for k in values if k.startswith("out.")}
+    start = time.perf_counter()
+    run = globals()["load_" + engine](path, feeds, list(want), threads)
+    load_s, start = time.perf_counter() - start, time.perf_counter()
+    got = run()
+    first_s = time.perf_counter() - start
+    error = max(float(np.abs(np.asarray(y).ravel() - w.ravel()).max() / np.abs(w).max())
+                for y, w in zip(got, want.values()))
+
+    def say(what):
+        print(json.dumps(what), file=out, flush=True)
+
+    say({"load_s": load_s, "first_s": first_s, "error": error})
+    for line in sys.stdin:
+        ms, end = [], time.perf_counter() + float(line.split()[1])
+        while not ms or time.perf_counter() < end:
+            start = time.perf_counter()
+            run()
+            ms.append((time.perf_counter() - start) * 1e3)
+        say({"ms": ms, "rss": status("VmHWM")})
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "build":
+        build(*sys.argv[2:5])
+    else:
+        work(*sys.argv[2:5], int(sys.argv[5]))
