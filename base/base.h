@@ -91,6 +91,7 @@ void   str_reserve(StrBuf *s, size_t more); /* room for `more` bytes and the NUL
 void   str_printf(StrBuf *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void   str_vprintf(StrBuf *s, const char *fmt, va_list ap);
 void   str_add_json(StrBuf *s, const char *text); /* quoted; bytes that are not UTF-8 as U+FFFD */
+bool   utf8_ok(const char *text);
 
 /* A size such as 65536, 64KiB, 2MiB or 1GiB, from 1.  False: it is none. */
 bool parse_bytes(const char *text, uint64_t *out);

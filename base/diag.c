@@ -384,6 +384,20 @@ static int utf8_length(const unsigned char *p)
     return n;
 }
 
+bool utf8_ok(const char *text)
+{
+    const unsigned char *p = (const unsigned char *)text;
+
+    while (*p) {
+        int n = utf8_length(p);
+
+        if (n == 0)
+            return false;
+        p += n;
+    }
+    return true;
+}
+
 void str_add_json(StrBuf *out, const char *text)
 {
     const unsigned char *p = (const unsigned char *)text;

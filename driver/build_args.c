@@ -5,6 +5,7 @@
  */
 #include "driver/build.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,42 +139,54 @@ static void add_shape(Args *x, const ManInput *in)
     LOWER(in->shape, "shape", "--shape=", s.at);
 }
 
-static void add_reals(StrBuf *s, const char *key, const ManReals *list)
+static void add_reals(StrBuf *s, const char *key, const ManReals *r)
 {
-    for (uint32_t i = 0; i < list->n; i++)
-        str_printf(s, "%s%.9g", i ? ":" : key, list->at[i].value);
+    for (uint32_t i = 0; i < r->n; i++)
+        str_printf(s, "%s%.17g", i ? "," : key, r->at[i].value);
+}
+
+static const char *lower_case(Arena *a, const char *text)
+{
+    char *s = arena_printf(a, "%s", text);
+
+    for (char *p = s; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return s;
 }
 
 static void add_image(Args *x, const ManInput *in)
 {
     const ManImage *image = &in->image;
-    StrBuf          s = strbuf(x->driver->arena);
-    bool            nchw = image->layout.given && strcmp(image->layout.text, "NCHW") == 0;
+    Arena          *a = x->driver->arena;
+    StrBuf          s = strbuf(a);
 
-    str_printf(&s, "%s:%s,uint8", in->key, nchw ? "nchw" : "nhwc");
+    str_printf(&s, "%s:%s", in->key,
+               lower_case(a, image->layout.given ? image->layout.text : "nhwc"));
+    if (image->dtype.given)
+        str_printf(&s, ",%s", image->dtype.text);
+    if (in->layout.given)
+        str_printf(&s, ",model=%s", lower_case(a, in->layout.text));
+    if (image->channels.given)
+        str_printf(&s, ",channels=%s", lower_case(a, image->channels.text));
+    if (image->pixels.given)
+        str_printf(&s, ",pixels=%s", lower_case(a, image->pixels.text));
+    if (image->scale.given)
+        str_printf(&s, ",scale=%.17g", image->scale.value);
     add_reals(&s, ",mean=", &image->mean);
     add_reals(&s, ",std=", &image->std);
-    if (image->channels.given && strcmp(image->channels.text, "BGR") == 0)
-        str_add(&s, ",channels=bgr");
     LOWER(in->image, "image", "--input-image=", s.at);
 }
 
+/* `dtype` and, without an image, `layout` give no option: manifest_check_models compares them. */
 static void add_tensors(Args *x)
 {
     const ManModel *m = x->b->model;
 
     for (uint32_t i = 0; i < m->inputs.n; i++) {
         const ManInput *in = &m->inputs.at[i];
-        Arena          *a = x->driver->arena;
 
         if (in->shape.given)
             add_shape(x, in);
-        if (in->dtype.given)
-            LOWER(in->dtype, "dtype",
-                  "--input-dtypes=", arena_printf(a, "%s:%s", in->key, in->dtype.text));
-        if (in->layout.given)
-            LOWER(in->layout, "layout",
-                  "--input-layouts=", arena_printf(a, "%s:%s", in->key, in->layout.text));
         if (in->image.given)
             add_image(x, in);
     }
@@ -193,21 +206,23 @@ static void add_tensors(Args *x)
     }
 }
 
+/* `outputs` are all of the product; what is added follows what it is computed from. */
 static void add_outputs(Args *x)
 {
-    const ManResultList *outputs = &x->b->model->outputs;
-    StrBuf               names = strbuf(x->driver->arena);
+    const ManModel *m = x->b->model;
+    Arena          *a = x->driver->arena;
+    StrBuf          names = strbuf(a);
 
-    if (outputs->n == 0)
-        return;
-    for (uint32_t i = 0; i < outputs->n; i++)
-        str_printf(&names, "%s%s", i ? "," : "", outputs->at[i].key);
-    LOWER(*outputs, "outputs", "--output-tensors=", names.at);
-    for (uint32_t i = 0; i < outputs->n; i++) {
-        const ManResult *out = &outputs->at[i];
-        Arena           *a = x->driver->arena;
+    for (uint32_t i = 0; i < m->outputs.n; i++) {
+        const ManResult *out = &m->outputs.at[i];
+        bool             topk = out->add.given && strcmp(out->add.text, "topk") == 0;
 
-        if (out->add.given && strcmp(out->add.text, "topk") == 0)
+        str_printf(&names, "%s%s", i ? "," : "", out->key);
+        if (out->add.given)
+            str_printf(&names, ",%s_%s", out->key, out->add.text);
+        if (topk)
+            str_printf(&names, ",%s_topk_index", out->key);
+        if (topk)
             LOWER(out->add, "add", "--output-add=",
                   arena_printf(a, "topk=%lld:%s", (long long)out->k.value, out->key));
         else if (out->add.given)
@@ -216,6 +231,11 @@ static void add_outputs(Args *x)
         if (out->labels.given)
             LOWER(out->labels, "labels", "--labels=", file(x, &out->labels));
     }
+    if (m->outputs.n)
+        LOWER(m->outputs, "outputs", "--output-tensors=", names.at);
+    for (uint32_t i = 0; i < m->state.n; i++)
+        LOWER(m->state.at[i], "state",
+              "--state=", arena_printf(a, "%s=%s", m->state.at[i].key, m->state.at[i].text));
 }
 
 static void add_passes(Args *x)

@@ -1,6 +1,7 @@
 /* The manifest as the verbs use it: read, checked against the machine, held to its lock.
  *
  *   manifest_check.c    target strings, files, hashes, flags: what manifest/ cannot see
+ *   manifest_models.c   models: are they what the manifest says?
  *   manifest_lock.c     the rows of manifest.lock */
 #ifndef TVMCC_DRIVER_MANIFEST_JOB_H
 #define TVMCC_DRIVER_MANIFEST_JOB_H
@@ -17,6 +18,10 @@ const Manifest *manifest_open(Driver *driver, ManFiles *files);
 /* Target strings parse, files are there, hashes of sources are right, names of passes and flags
  * exist.  All errors at once, each at its place in the manifest. */
 bool manifest_check(Driver *driver, const Manifest *m);
+/* Models can be imported, and have the inputs, outputs and dimensions that the manifest says; keys
+ * that this compiler has no option for are errors.  It reads the models, so it is for `check` and
+ * for writing build files, not for every build. */
+bool manifest_check_models(Driver *driver, const Manifest *m);
 /* With a lock beside the manifest: all is as it was locked, else an error for each difference
  * (E_LOCK); with --update-lock the lock is written anew instead.  Without a lock: true. */
 bool manifest_enforce_lock(Driver *driver, const Manifest *m, const ManFiles *files);

@@ -7,11 +7,12 @@
  *
  *     # lead: lines before an entry
  *     key: value  # trail: behind it on the line
- *       # foot: lines behind the last entry of a block, as deep as its entries
+ *     # foot: lines behind the last entry of a block, as deep as its entries
  *
- * and move with their entry.  The work is two walks of one shape: `attach_node` in the order of the
- * text hands out comments, `print_node` in canonical order prints them.  If a comment were left
- * over, the file is refused.  What is printed is formatted once more by the tests: it is the same.
+ * and move with their entry or block.  The work is two walks of one shape: `attach_node` in the
+ * order of the text hands out comments, `print_node` in canonical order prints them.  If a comment
+ * were left over, the file is refused.  What is printed is formatted once more by the tests: it is
+ * the same.
  */
 #include "manifest/tree.h"
 
@@ -29,7 +30,7 @@ typedef VEC(Comment *) Comments;
 
 /* What goes with an entry: a pair (by its key node) or an item of a list. */
 typedef struct {
-    Comments lead, foot;
+    Comments lead;
     Comment *trail;
     bool     blank_before;
 } Notes;
@@ -42,6 +43,7 @@ typedef struct {
     VEC(Comment) comments;
     uint32_t next;   /* first comment without an owner */
     Map     *notes;  /* Node -> Notes */
+    Map     *feet;   /* Node, a list or mapping -> Comments */
     Comments header; /* at the top, an empty line behind */
     bool     reorder;
     StrBuf  *out;
@@ -208,7 +210,7 @@ static Shape shape_of(Shape parent, const Node *key)
         return (Shape){NULL, KIND_TEXT};
     if (parent.kind != KIND_ONE)
         return (Shape){parent.rec, KIND_ONE}; /* an entry of a map or list of records */
-    key = node_of(key);
+    key = key ? node_of(key) : NULL; /* NULL: a list stands where a record is expected */
     field = key && key->kind == NODE_SCALAR ? record_field(parent.rec, key->text) : NULL;
     return (Shape){field && field->type ? field->type() : NULL, field ? field->kind : KIND_TEXT};
 }
@@ -247,10 +249,8 @@ static void add_inline(const Fmt *f, const Node *n, Shape s, StrBuf *out)
             str_add(out, i ? ", " : "");
             add_inline(f, key, (Shape){NULL, KIND_TEXT}, out);
             str_add(out, key->kind == NODE_ALIAS ? " :" : ":");
-            if (value->kind != NODE_SCALAR || !value->plain || *value->text || value->anchor) {
-                str_addc(out, ' ');
-                add_inline(f, value, shape_of(s, key), out);
-            }
+            str_addc(out, ' '); /* also before nothing: `x:}` would be a text */
+            add_inline(f, value, shape_of(s, key), out);
         }
     }
     str_addc(out, n->kind == NODE_MAP ? '}' : ']');
@@ -327,8 +327,9 @@ static void attach_value(Fmt *f, Notes *notes, const Node *n, Shape s, size_t in
 /* `limit` is where the next entry behind this node begins, or the end of the text. */
 static void attach_node(Fmt *f, const Node *n, Shape s, size_t indent, size_t limit)
 {
-    uint32_t step = n->kind == NODE_MAP ? 2 : 1;
-    Notes   *notes = NULL;
+    uint32_t  step = n->kind == NODE_MAP ? 2 : 1;
+    Notes    *notes = NULL;
+    Comments *foot;
 
     for (uint32_t i = 0; i + step <= n->nkids; i += step) {
         const Node *entry = n->kids[i], *value = n->kids[i + step - 1];
@@ -344,16 +345,18 @@ static void attach_node(Fmt *f, const Node *n, Shape s, size_t indent, size_t li
             take_before(f, value->outer, &notes->lead); /* between key and value */
         attach_value(f, notes, value, child, indent + INDENT, column, next);
     }
-    if (!notes)
+    if (!notes || indent == 0) /* behind the last entry of the file: they stay there */
         return;
+    foot = NEW(f->a, Comments);
+    map_put(f->feet, PTR_KEY(n), foot);
     if (n->flow) {
-        take_before(f, n->end, &notes->foot);
+        take_before(f, n->end, foot);
         return;
     }
     while (f->next < f->comments.n && f->comments.at[f->next].at < limit &&
            f->comments.at[f->next].own_line &&
            f->comments.at[f->next].col + 1 >= n->kids[0]->loc.col - (n->kind == NODE_LIST ? 2 : 0))
-        vec_push(f->a, &notes->foot, &f->comments.at[f->next++]);
+        vec_push(f->a, foot, &f->comments.at[f->next++]);
 }
 
 /* ---- printing, in canonical order ------------------------------------------------------------------ */
@@ -418,6 +421,7 @@ static void print_node(Fmt *f, const Node *n, Shape s, size_t indent, bool behin
     bool            map = n->kind == NODE_MAP;
     const uint32_t *order = map ? order_of(f, n, ordered(s)) : NULL;
     uint32_t        count = map ? n->nkids / 2 : n->nkids;
+    const Comments *foot = map_get(f->feet, PTR_KEY(n));
 
     for (uint32_t i = 0; i < count; i++) {
         const Node  *entry = n->kids[map ? order[i] : i];
@@ -441,8 +445,9 @@ static void print_node(Fmt *f, const Node *n, Shape s, size_t indent, bool behin
         }
         print_value(f, notes, value, shape_of(s, map ? entry : NULL), indent + INDENT,
                     indent + (map ? key_width(f, entry) : 1), !map);
-        add_comments(f, &notes->foot, indent, false);
     }
+    if (foot)
+        add_comments(f, foot, indent, false);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */
@@ -505,9 +510,10 @@ static void split_header(Fmt *f, const Node *root)
     }
     for (uint32_t i = 0; i < keep; i++)
         vec_push(f->a, &f->header, notes->lead.at[i]);
-    notes->lead.at += keep;
-    notes->lead.n -= keep;
-    notes->lead.cap = notes->lead.n;
+    if (keep) {
+        notes->lead.at += keep;
+        notes->lead.cap = notes->lead.n -= keep;
+    }
 }
 
 static bool format(Fmt *f, const Node *root, StrBuf *out)
@@ -518,6 +524,7 @@ static bool format(Fmt *f, const Node *root, StrBuf *out)
 
     f->out = out;
     f->notes = map_new(f->a);
+    f->feet = map_new(f->a);
     vec_push(f->a, &f->lines, 0);
     for (size_t i = 0; i < f->text.n; i++) {
         if (f->text.at[i] == '\n')

@@ -25,7 +25,11 @@ static const char *const groups[] = {"coverage", "inputs", "targets", "versions"
 
 void lock_add(Arena *a, Lock *l, const char *group, const char *key, const char *value)
 {
-    vec_push(a, &l->rows, ((LockRow){group, key, value}));
+    char *clean = utf8_ok(key) ? NULL : arena_printf(a, "%s", key);
+
+    for (char *p = clean; p && *p; p++) /* JSON has no other bytes */
+        *p = (unsigned char)*p < 0x80 ? *p : '?';
+    vec_push(a, &l->rows, ((LockRow){group, clean ? clean : key, value}));
 }
 
 static int by_key(const void *a, const void *b)
@@ -94,6 +98,9 @@ static bool read_group(Diags *d, Arena *a, Loc loc, const cJSON *group, const ch
         if (!cJSON_IsString(row) || !row->string)
             return diag_error(d, E_LOCK_SYNTAX, loc, "'%s' of '%s' is not a text",
                               row->string ? row->string : "", name);
+        if (!utf8_ok(row->string) || !utf8_ok(row->valuestring))
+            return diag_error(d, E_LOCK_SYNTAX, loc, "'%s' of '%s' is not UTF-8", row->string,
+                              name);
         lock_add(a, out, name, arena_printf(a, "%s", row->string),
                  arena_printf(a, "%s", row->valuestring));
     }

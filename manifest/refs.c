@@ -158,6 +158,9 @@ static void check_input(Diags *d, const ManInput *in)
 {
     const ManImage *image = &in->image;
 
+    if (in->layout.given && in->shape.given && in->shape.n != 4)
+        UNFIT(d, in->shape.loc, "input '%s' is %s, so it has 4 dimensions, not %u", in->key,
+              in->layout.text, in->shape.n);
     if (!image->given)
         return;
     if (image->mean.given && image->mean.n != 1 && image->mean.n != 3)
@@ -168,9 +171,8 @@ static void check_input(Diags *d, const ManInput *in)
         if (image->std.at[i].value == 0)
             UNFIT(d, image->std.at[i].loc, "'std' divides, so it is not 0");
     }
-    if (in->shape.given && in->shape.n != 4)
-        UNFIT(d, in->shape.loc, "input '%s' is an image, so it has 4 dimensions, not %u", in->key,
-              in->shape.n);
+    if (image->scale.given && image->scale.value == 0)
+        UNFIT(d, image->scale.loc, "'scale' is not 0");
 }
 
 static void check_output(Diags *d, const ManResult *out)
@@ -232,12 +234,21 @@ static void check_entries(Diags *d, Arena *a, const Manifest *m)
 
 static void check_model(Diags *d, const Manifest *all, const ManModel *m)
 {
+    const ManText *labels = NULL;
+
     if (m->pairs.given && m->pairs.n == 0)
         UNFIT(d, m->pairs.loc, "model '%s' is built for nothing", m->key);
     for (uint32_t i = 0; i < m->inputs.n; i++)
         check_input(d, &m->inputs.at[i]);
-    for (uint32_t i = 0; i < m->outputs.n; i++)
-        check_output(d, &m->outputs.at[i]);
+    for (uint32_t i = 0; i < m->outputs.n; i++) {
+        const ManResult *out = &m->outputs.at[i];
+
+        check_output(d, out);
+        if (out->labels.given && labels)
+            UNFIT(d, out->labels.loc, "a product has one file of labels, and '%s' is another",
+                  labels->text);
+        labels = out->labels.given ? &out->labels : labels;
+    }
     for (uint32_t i = 0; i < m->dims.n; i++)
         check_dim(d, &m->dims.at[i]);
     if (m->tuning.given)

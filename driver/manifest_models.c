@@ -1,0 +1,94 @@
+/* Whether the models of a manifest are what it says: each is imported once, with the options of its
+ * first product, and its signature compared.  No pass runs, no weight is looked at. */
+#include "driver/build.h"
+#include "driver/job.h"
+#include "driver/manifest_job.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Expr *param_of(const Expr *f, const char *name)
+{
+    for (uint32_t i = 0; i < func_nparams(f); i++) {
+        if (strcmp(func_param(f, i)->u.var.name, name) == 0)
+            return func_param(f, i);
+    }
+    return NULL;
+}
+
+/* "float32", as manifests and other frameworks call it. */
+static const char *dtype_name(Arena *a, DType t)
+{
+    if (dtype_is_bool(t))
+        return "bool";
+    return arena_printf(a, "%s%u",
+                        t.code == DT_UINT     ? "uint"
+                        : t.code == DT_INT    ? "int"
+                        : t.code == DT_BFLOAT ? "bfloat"
+                                              : "float",
+                        t.bits);
+}
+
+static void check_input(Driver *driver, Job *job, const ManInput *in)
+{
+    const Expr  *f = module_func(job->k.imported, "main"), *param = param_of(f, in->key);
+    const char **names = NEW_ARRAY(driver->arena, const char *, func_nparams(f)), *closest, *type;
+
+    if (!param) {
+        for (uint32_t i = 0; i < func_nparams(f); i++)
+            names[i] = func_param(f, i)->u.var.name;
+        diag_error(driver->diags, E_MANIFEST_REF, in->loc, "the model has no input '%s'", in->key);
+        if ((closest = str_closest(in->key, names, func_nparams(f))))
+            diag_hint(driver->diags, "did you mean '%s'?", closest);
+        else if (func_nparams(f) == 1)
+            diag_hint(driver->diags, "its input is '%s'", names[0]);
+        return;
+    }
+    if (!in->dtype.given || in->image.given || param->type->kind != TYPE_TENSOR)
+        return;
+    type = dtype_name(driver->arena, param->type->dtype);
+    if (strcmp(type, in->dtype.text) != 0)
+        diag_error(driver->diags, E_MANIFEST_REF, in->dtype.loc, "input '%s' is %s, not %s",
+                   in->key, type, in->dtype.text);
+}
+
+static void check_model(Driver *driver, const char *folder, const ManBuild *b)
+{
+    Driver quiet = {
+        .arena = driver->arena, .diags = diags_new(driver->arena), .progress = driver->progress};
+    BuildArgs args;
+    Job       job = {0};
+    bool      ok;
+
+    if (!build_args(driver, folder, b, &args))
+        return;
+    vec_push(driver->arena, &args.lower, b->model->source.path.text);
+    ok = options_parse(quiet.diags, driver->arena, (int)args.lower.n, args.lower.at, &quiet.opt) &&
+         job_start(&quiet, &job, "llvm") && compile_target(job.c, &job.k) &&
+         compile_import(job.c, &job.k);
+    for (uint32_t i = 0; ok && i < b->model->inputs.n; i++)
+        check_input(driver, &job, &b->model->inputs.at[i]);
+    diag_adopt(driver->diags, quiet.diags, E_MANIFEST_FILE, b->model->source.path.loc,
+               arena_printf(driver->arena, "model '%s'", b->model->key));
+    file_unmap_all(quiet.diags);
+    if (quiet.c)
+        ctx_free(quiet.c);
+}
+
+bool manifest_check_models(Driver *driver, const Manifest *m)
+{
+    uint32_t  before = diag_errors(driver->diags);
+    ManBuilds builds = manifest_builds(m, driver->arena);
+    char      folder[PATH_MAX];
+
+    if (!realpath(".", folder))
+        return diag_error(driver->diags, E_IO, NO_LOC, "the current folder: %s", strerror(errno));
+    for (uint32_t i = 0; i < builds.n; i++) {
+        if (i == 0 || strcmp(builds.at[i].model->key, builds.at[i - 1].model->key) != 0)
+            check_model(driver, folder, &builds.at[i]);
+    }
+    progress_end(driver->progress);
+    return diag_errors(driver->diags) == before;
+}
