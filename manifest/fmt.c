@@ -210,7 +210,7 @@ static Shape shape_of(Shape parent, const Node *key)
         return (Shape){NULL, KIND_TEXT};
     if (parent.kind != KIND_ONE)
         return (Shape){parent.rec, KIND_ONE}; /* an entry of a map or list of records */
-    key = key ? node_of(key) : NULL; /* NULL: a list stands where a record is expected */
+    key = key ? node_of(key) : NULL;          /* NULL: a list stands where a record is expected */
     field = key && key->kind == NODE_SCALAR ? record_field(parent.rec, key->text) : NULL;
     return (Shape){field && field->type ? field->type() : NULL, field ? field->kind : KIND_TEXT};
 }
@@ -469,7 +469,8 @@ static bool printable(Fmt *f, const Node *n)
         const Node *kid = n->kids[i];
 
         if (n->kind == NODE_MAP && i % 2 == 0 &&
-            (node_of(kid)->kind != NODE_SCALAR || kid->block || strlen(node_of(kid)->text) > WIDTH))
+            (node_of(kid)->kind != NODE_SCALAR || kid->block || !*node_of(kid)->text ||
+             strlen(node_of(kid)->text) > WIDTH))
             return diag_error(f->d, E_MANIFEST_STYLE, kid->loc, "a key is a name");
         if (!printable(f, kid))
             return false;
