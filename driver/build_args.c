@@ -13,19 +13,23 @@
 
 /* ---- paths ------------------------------------------------------------------------------------ */
 
-/* Absolute, without links in its folder; the file itself need not be there. */
+/* Absolute, without links in its folders as far as they are there; the file itself may be a link.
+ */
 static const char *absolute(Arena *a, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
     char        real[PATH_MAX];
-    const char *folder = !slash          ? "."
-                         : slash == path ? "/"
-                                         : arena_printf(a, "%.*s", (int)(slash - path), path);
+    const char *end = strrchr(path, '/');
 
-    if (!realpath(folder, real))
-        return path;
-    return arena_printf(a, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+    while (end) { /* path[0..end) is the folder */
+        const char *folder = end == path ? "/" : arena_printf(a, "%.*s", (int)(end - path), path);
+
+        if (realpath(folder, real))
+            return arena_printf(a, "%s/%s", strcmp(real, "/") == 0 ? "" : real, end + 1);
+        do
+            end = end > path ? end - 1 : NULL;
+        while (end && *end != '/');
+    }
+    return realpath(".", real) ? arena_printf(a, "%s/%s", real, path) : path;
 }
 
 const char *path_from(Arena *a, const char *folder, const char *path)

@@ -29,7 +29,7 @@
 
 extern char **environ;
 
-enum { SIGNALLED = 128, MAX_SWEEP_DEPTH = 3 };
+enum { SIGNALLED = 128, MAX_SWEEP_DEPTH = 3, PATIENCE_MS = 2000 };
 
 typedef struct {
     Driver    *driver;
@@ -190,7 +190,8 @@ static void take_line(Run *r)
     }
 }
 
-static void read_reports(Run *r)
+/* False at the end: Ninja and all steps are gone. */
+static bool read_reports(Run *r)
 {
     char    text[512];
     ssize_t n;
@@ -206,6 +207,7 @@ static void read_reports(Run *r)
             }
         }
     }
+    return n != 0;
 }
 
 /* Signals come as reads, so that there is one thing to wait for.  Ctrl-C reaches Ninja by itself,
@@ -223,6 +225,16 @@ static void take_signals(Run *r)
     }
 }
 
+/* Ninja may end before the steps it stopped, which still remove what they were writing.  Not for
+ * long: a launcher may have left a server behind that has our pipe. */
+static void wait_for_steps(Run *r)
+{
+    struct pollfd fd = {.fd = r->reports[0], .events = POLLIN};
+
+    for (int i = 0; i < 20 && read_reports(r); i++)
+        poll(&fd, 1, PATIENCE_MS / 20);
+}
+
 /* Ninja's exit status as waitpid gives it. */
 static int wait_for_ninja(Run *r)
 {
@@ -234,8 +246,10 @@ static int wait_for_ninja(Run *r)
         pid_t         done = waitpid(r->ninja, &status, WNOHANG);
 
         read_reports(r);
-        if (done == r->ninja || (done < 0 && errno != EINTR))
+        if (done == r->ninja || (done < 0 && errno != EINTR)) {
+            wait_for_steps(r);
             return status;
+        }
         poll(fds, 2, -1);
         take_signals(r);
     }
@@ -289,9 +303,10 @@ static int run_ninja(Run *r)
     int      status = 1;
 
     if (open_channels(r, &old) && start_ninja(r)) {
+        close(r->reports[1]);
         status = end_status(r, wait_for_ninja(r));
         if (r->driver->opt.verbose)
-            fprintf(stderr, "kernels: %u, %u from the cache, %u compiled\n", r->kernels,
+            fprintf(stderr, "tvmcc: kernels: %u, %u from the cache, %u compiled\n", r->kernels,
                     r->kernels - r->compiled, r->compiled);
     }
     unsetenv(REPORT_VARIABLE);

@@ -5,6 +5,7 @@
  * inputs are linked (cmd_link.c).  What is written follows from --emit or from the suffix of -o; an
  * object brings its header along. Everything is made in memory first, then written by file_write,
  * which leaves no half file and keeps files whose bytes did not change. */
+#include "driver/build.h"
 #include "driver/job.h"
 
 #include <stdio.h>
@@ -424,6 +425,8 @@ static void tell_units(const Build *b)
     if (b->driver->opt.verbose && k->units)
         fprintf(stderr, "tvmcc: kernels: %u, %u from the cache, %u compiled\n", k->units,
                 k->units - k->units_compiled, k->units_compiled);
+    if (k->units)
+        report_kernels(k->units, k->units_compiled);
 }
 
 static bool emit_all(Build *b, uint32_t set)
