@@ -4,31 +4,21 @@
 #   add_tvm_model(resnet MODEL resnet50.onnx INPUT_SHAPES "data:[1,3,224,224]")
 #   target_link_libraries(app PRIVATE resnet)              # and #include "resnet.h"
 #
-#   add_tvm_model(<name>
-#     MODEL <file>                                the model; format by content
-#     [INPUT_SHAPES "<input>:[1,3,224,224]"...]   where the model leaves dimensions open
-#     [TARGETS <target string or triple>...]      default: the triple of this build's toolchain
-#     [HOST_TARGET <triple>]                      of the CPU that calls the model
-#     [OPT_LEVEL 0|1|2|3]                         default: by CMAKE_BUILD_TYPE; Debug 1, else 3
-#     [TYPE STATIC|OBJECT|SHARED]                 default: STATIC
-#     [THREADS CALLER|POOL]                       POOL links Tvmcc::runtime; default: CALLER
-#     [WEIGHTS EMBED|FILE]                        FILE makes <entry>.weights; default: EMBED
-#     [ENTRY <c-identifier>]                      prefix of the functions; default: <name>
-#     [PIC INHERIT|ON|OFF]                        INHERIT: CMAKE_POSITION_INDEPENDENT_CODE, else ON
-#     [COMPILE_OPTIONS <flag>...]                 for the compiler, as they are: -mcpu=native
-#     [ARCHIVE <file.tar|.tar.gz|.tar.zst|.tar.xz|.zip>]   target <name>.archive, in ALL
-#     [TEST_INPUTS <in.npz> TEST_OUTPUTS <out.npz> [RTOL <r>] [ATOL <a>]]   CTest test <name>.verify
-#     [OUTPUT_DIRECTORY <dir>] [DEPENDS <x>...] [LINK_LIBRARIES <target>...] [EXPORT_SET <set>]
-#     [EXCLUDE_FROM_ALL] [VERBOSE])
+# docs/how-to/cmake.md is the reference of all functions, keywords, variables and properties.
 #
-# Makes the library <name> with the alias <name>::<name>, and sets on it TVM_HEADER, TVM_OBJECTS,
-# TVM_METADATA, TVM_WEIGHTS_FILE, TVM_ARCHIVE and TVM_TARGETS.  One custom command compiles the model; it lists
-# what it read in a depfile and leaves files alone whose bytes do not change, so that Ninja stops there.
+#   tvmcc/keywords.cmake     the table of keywords, reading a call, "did you mean"
+#   tvmcc/toolchain.cmake    what follows from the toolchain: triple, -O, -fPIC
+#   tvmcc/arguments.cmake    keywords to options, the question whether they fit; tvm_define_target
+#   tvmcc/steps.cmake        the commands that compile
+#   tvmcc/library.cmake      library, archive, test and benchmark of a model
+#   tvmcc/deploy.cmake       tvm_install_model
 #
-# tvm_install_model(<name> [EXPORT <set>]) installs library, headers and weights.
+# No function sets a cache variable or a flag of the project, and none needs the network.
 
 include_guard(GLOBAL)
 cmake_policy(VERSION 3.23)
+
+set_property(GLOBAL PROPERTY TVMCC_MODULES "${CMAKE_CURRENT_LIST_DIR}")
 
 # Where abi.h lies: in the source tree, or below the prefix that this file was installed to.
 foreach(_tvmcc_dir IN ITEMS ../include ../../../include ../../../../include)
@@ -40,409 +30,58 @@ foreach(_tvmcc_dir IN ITEMS ../include ../../../include ../../../../include)
 endforeach()
 unset(_tvmcc_dir)
 
-# ---- reading the arguments ---------------------------------------------------------------------
+include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/keywords.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/toolchain.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/arguments.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/steps.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/library.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/deploy.cmake")
 
-# Edit distance of two words, for "did you mean".
-function(_tvm_distance a b out)
-    string(LENGTH "${a}" n)
-    string(LENGTH "${b}" m)
-    foreach(j RANGE ${m})
-        set(row_${j} ${j})
-    endforeach()
-    foreach(i RANGE ${n})
-        if(i EQUAL 0)
-            continue()
-        endif()
-        math(EXPR i1 "${i} - 1")
-        string(SUBSTRING "${a}" ${i1} 1 ca)
-        set(diagonal ${row_0})
-        set(row_0 ${i})
-        foreach(j RANGE ${m})
-            if(j EQUAL 0)
-                continue()
-            endif()
-            math(EXPR j1 "${j} - 1")
-            string(SUBSTRING "${b}" ${j1} 1 cb)
-            set(best ${diagonal})
-            if(NOT ca STREQUAL cb)
-                foreach(other IN ITEMS ${row_${j}} ${row_${j1}})
-                    if(other LESS best)
-                        set(best ${other})
-                    endif()
-                endforeach()
-                math(EXPR best "${best} + 1")
-            endif()
-            set(diagonal ${row_${j}})
-            set(row_${j} ${best})
-        endforeach()
-    endforeach()
-    set(${out} ${row_${m}} PARENT_SCOPE)
-endfunction()
-
-# " (did you mean 'X'?)" if one of the words is close, else nothing.
-function(_tvm_hint word out)
-    set(limit 4)
-    set(hint "")
-    foreach(candidate IN LISTS ARGN)
-        _tvm_distance("${word}" "${candidate}" d)
-        string(FIND "${candidate}" "${word}" within)
-        if(d LESS limit OR (within EQUAL 0 AND hint STREQUAL ""))
-            set(hint " (did you mean '${candidate}'?)")
-            if(d LESS limit)
-                set(limit ${d})
-            endif()
-        endif()
-    endforeach()
-    set(${out} "${hint}" PARENT_SCOPE)
-endfunction()
-
-# Sets A_<keyword> in the caller.  Unlike cmake_parse_arguments a mistyped keyword is not taken for a
-# value of the one before it.
-function(_tvm_parse name flags ones lists)
-    set(all ${flags} ${ones} ${lists})
-    set(current "")
-    foreach(arg IN LISTS ARGN)
-        if(arg IN_LIST all)
-            if(DEFINED A_${arg} OR arg STREQUAL current)
-                message(FATAL_ERROR "add_tvm_model(${name}): ${arg} is given twice")
-            endif()
-            if(arg IN_LIST flags)
-                set(A_${arg} TRUE)
-                set(current "")
-            else()
-                set(current "${arg}")
-            endif()
-        elseif(current IN_LIST ones AND NOT DEFINED A_${current})
-            set(A_${current} "${arg}")
-        elseif(current IN_LIST lists AND (current MATCHES "^(DEPENDS|LINK_LIBRARIES)$"
-                                          OR NOT arg MATCHES "^[A-Z][A-Z0-9_]+$"))
-            list(APPEND A_${current} "${arg}")
-        elseif(arg MATCHES "^[A-Z][A-Z0-9_]+$")
-            _tvm_hint("${arg}" hint ${all})
-            message(FATAL_ERROR "add_tvm_model(${name}): unknown keyword '${arg}'${hint}")
-        else()
-            message(FATAL_ERROR "add_tvm_model(${name}): '${arg}' belongs to no keyword")
-        endif()
-    endforeach()
-    foreach(keyword IN LISTS ones lists)
-        if(keyword IN_LIST ARGN AND NOT DEFINED A_${keyword})
-            message(FATAL_ERROR "add_tvm_model(${name}): ${keyword} needs a value")
-        endif()
-    endforeach()
-    foreach(keyword IN LISTS all)
-        if(DEFINED A_${keyword})
-            set(A_${keyword} "${A_${keyword}}" PARENT_SCOPE)
-        else()
-            unset(A_${keyword} PARENT_SCOPE)
-        endif()
-    endforeach()
-endfunction()
-
-# _tvm_choice(<keyword> <word>...): one of the words, the first by default.
-macro(_tvm_choice keyword)
-    set(words ${ARGN})
-    if(NOT DEFINED A_${keyword})
-        list(GET words 0 A_${keyword})
-    elseif(NOT A_${keyword} IN_LIST words)
-        _tvm_hint("${A_${keyword}}" hint ${words})
-        list(JOIN words ", " words)
-        message(FATAL_ERROR
-            "add_tvm_model(${name}): ${keyword} is '${A_${keyword}}', not one of ${words}${hint}")
-    endif()
-endmacro()
-
-# ---- defaults from the toolchain ------------------------------------------------------------------
-
-# The triple of what this build compiles for; empty when it is the machine itself.
-function(_tvm_toolchain_triple out)
-    set(triple "")
-    if(CMAKE_C_COMPILER_TARGET)
-        set(triple "${CMAKE_C_COMPILER_TARGET}")
-    elseif(CMAKE_CXX_COMPILER_TARGET)
-        set(triple "${CMAKE_CXX_COMPILER_TARGET}")
-    elseif(ANDROID OR CMAKE_SYSTEM_NAME STREQUAL "Android")
-        set(abi "${ANDROID_ABI}")
-        if(NOT abi)
-            set(abi "${CMAKE_ANDROID_ARCH_ABI}")
-        endif()
-        set(api "${ANDROID_PLATFORM}")
-        if(NOT api)
-            set(api "${CMAKE_ANDROID_API}")
-        endif()
-        string(REGEX REPLACE "[^0-9]" "" api "${api}")
-        if(NOT api)
-            set(api 21)
-        endif()
-        if(abi STREQUAL "arm64-v8a")
-            set(triple "aarch64-linux-android${api}")
-        elseif(abi STREQUAL "armeabi-v7a")
-            set(triple "armv7a-linux-androideabi${api}")
-        elseif(abi STREQUAL "x86")
-            set(triple "i686-linux-android${api}")
-        elseif(abi STREQUAL "x86_64")
-            set(triple "x86_64-linux-android${api}")
-        endif()
-    elseif(CMAKE_CROSSCOMPILING)
-        string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" cpu)
-        if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-            if(cpu MATCHES "^(aarch64|arm64)$")
-                set(triple "aarch64-linux-gnu")
-            elseif(cpu MATCHES "^arm")
-                # Hard or soft float is the compiler's business; its file name says which.
-                set(triple "armv7a-linux-gnueabihf")
-                if(CMAKE_C_COMPILER MATCHES "gnueabi-")
-                    set(triple "armv7a-linux-gnueabi")
-                endif()
-            elseif(cpu)
-                set(triple "${cpu}-linux-gnu")
-            endif()
-        elseif(CMAKE_SYSTEM_NAME STREQUAL "Darwin")
-            set(triple "${CMAKE_OSX_ARCHITECTURES}-apple-macos")
-        elseif(CMAKE_SYSTEM_NAME STREQUAL "Windows")
-            set(triple "${cpu}-pc-windows-msvc")
-            if(MINGW)
-                set(triple "${cpu}-w64-windows-gnu")
-            endif()
-        endif()
-    endif()
-    set(${out} "${triple}" PARENT_SCOPE)
-endfunction()
-
-function(_tvm_absolute variable base)
-    if(DEFINED ${variable})
-        cmake_path(ABSOLUTE_PATH ${variable} BASE_DIRECTORY "${base}" NORMALIZE)
-        set(${variable} "${${variable}}" PARENT_SCOPE)
-    endif()
-endfunction()
-
-# ---- the function -----------------------------------------------------------------------------------
-
+# The library <name>, with the alias <name>::<name>.
 function(add_tvm_model name)
-    _tvm_parse("${name}" "EXCLUDE_FROM_ALL;VERBOSE"
-        "MODEL;HOST_TARGET;OPT_LEVEL;TYPE;THREADS;WEIGHTS;ENTRY;PIC;ARCHIVE;TEST_INPUTS;TEST_OUTPUTS;RTOL;ATOL;OUTPUT_DIRECTORY;EXPORT_SET"
-        "INPUT_SHAPES;TARGETS;COMPILE_OPTIONS;DEPENDS;LINK_LIBRARIES" ${ARGN})
-    if(NOT DEFINED A_MODEL)
-        message(FATAL_ERROR "add_tvm_model(${name}): MODEL is missing")
+    set_property(GLOBAL PROPERTY TVM_FUNCTION add_tvm_model)
+    _tvm_tables()
+    _tvm_parse("${name}" "${TVM_KEYWORD_FLAGS}" "${TVM_KEYWORD_ONES}" "${TVM_KEYWORD_LISTS}"
+        "${TVM_KEYWORD_REFUSED}" ${ARGN})
+    if(TARGET "${name}")
+        _tvm_fail("${name}" "there is already a target of that name")
     endif()
-    if(TARGET ${name})
-        message(FATAL_ERROR "add_tvm_model(${name}): there is already a target of that name")
-    endif()
-    _tvm_choice(TYPE STATIC OBJECT SHARED)
-    _tvm_choice(THREADS CALLER POOL)
-    _tvm_choice(WEIGHTS EMBED FILE)
-    _tvm_choice(PIC INHERIT ON OFF)
-    if(DEFINED A_OPT_LEVEL AND NOT A_OPT_LEVEL MATCHES "^[0-3]$")
-        message(FATAL_ERROR "add_tvm_model(${name}): OPT_LEVEL is '${A_OPT_LEVEL}', not 0, 1, 2 or 3")
-    endif()
-    if(DEFINED A_TEST_INPUTS AND NOT DEFINED A_TEST_OUTPUTS OR
-       NOT DEFINED A_TEST_INPUTS AND DEFINED A_TEST_OUTPUTS)
-        message(FATAL_ERROR "add_tvm_model(${name}): TEST_INPUTS and TEST_OUTPUTS go together")
-    endif()
-    _tvm_absolute(A_MODEL "${CMAKE_CURRENT_SOURCE_DIR}")
-    get_source_file_property(generated "${A_MODEL}" GENERATED)
-    if(NOT generated AND NOT DEFINED A_DEPENDS AND NOT EXISTS "${A_MODEL}")
-        message(FATAL_ERROR "add_tvm_model(${name}): there is no model '${A_MODEL}'")
-    endif()
-    if(NOT DEFINED A_ENTRY)
-        string(TOLOWER "${name}" A_ENTRY)
-        string(REGEX REPLACE "[^a-z0-9]+" "_" A_ENTRY "${A_ENTRY}")
-    elseif(NOT A_ENTRY MATCHES "^[a-z][a-z0-9_]*$")
-        message(FATAL_ERROR
-            "add_tvm_model(${name}): ENTRY is '${A_ENTRY}', not a lower-case C identifier")
-    endif()
-    if(NOT DEFINED A_OUTPUT_DIRECTORY)
-        set(A_OUTPUT_DIRECTORY "tvm/${name}")
-    endif()
-    _tvm_absolute(A_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
-
+    _tvm_keywords()
     _tvm_arguments()
-    _tvm_compile()
+    _tvm_places()
+    _tvm_steps()
     _tvm_library()
+    _tvm_audit()
+    _tvm_emit()
     _tvm_archive()
     _tvm_verify()
+    _tvm_benchmark()
 endfunction()
 
-# `arguments`: what every call of the compiler for this model gets.  Runs in add_tvm_model's scope.
-macro(_tvm_arguments)
-    set(arguments "--entry=${A_ENTRY}")
-    if(DEFINED A_INPUT_SHAPES)
-        list(JOIN A_INPUT_SHAPES " " shapes)
-        list(APPEND arguments "--input-shapes=${shapes}")
-    endif()
-    if(NOT DEFINED A_HOST_TARGET)
-        _tvm_toolchain_triple(A_HOST_TARGET)
-    endif()
-    foreach(target IN LISTS A_TARGETS)
-        list(APPEND arguments "--target=${target}")
-    endforeach()
-    if(A_HOST_TARGET AND DEFINED A_TARGETS)
-        list(APPEND arguments "--host=${A_HOST_TARGET}")
-    elseif(A_HOST_TARGET)
-        list(APPEND arguments "--target=${A_HOST_TARGET}")
-    endif()
-    if(NOT DEFINED A_OPT_LEVEL)
-        set(A_OPT_LEVEL 3)
-        if(CMAKE_BUILD_TYPE STREQUAL "Debug")
-            set(A_OPT_LEVEL 1)
-        endif()
-    endif()
-    list(APPEND arguments "-O${A_OPT_LEVEL}")
-    # Executables are position-independent by default on most systems, so that is the default here.
-    if(A_PIC STREQUAL "INHERIT")
-        set(A_PIC ON)
-        if(DEFINED CMAKE_POSITION_INDEPENDENT_CODE)
-            set(A_PIC ${CMAKE_POSITION_INDEPENDENT_CODE})
-        endif()
-    endif()
-    if(A_PIC OR A_TYPE STREQUAL "SHARED" OR CMAKE_SYSTEM_NAME STREQUAL "Android")
-        list(APPEND arguments -fPIC)
-    else()
-        list(APPEND arguments -fno-pic)
-    endif()
-    list(APPEND arguments ${A_COMPILE_OPTIONS})
-    if(A_VERBOSE)
-        list(APPEND arguments -v)
-    endif()
-endmacro()
-
-macro(_tvm_compile)
-    set(stem "${A_OUTPUT_DIRECTORY}/${A_ENTRY}")
-    set(object "${stem}.o")
-    set(header "${stem}.h")
-    set(outputs "${object}" "${header}" "${stem}.json")
-    set(emit o,h,json)
-    set(weights "")
-    if(A_WEIGHTS STREQUAL "FILE")
-        set(weights "${stem}.weights")
-        list(APPEND outputs "${weights}")
-        set(emit o,h,json,weights)
-        list(APPEND arguments -fweights=file)
-    endif()
-    file(MAKE_DIRECTORY "${A_OUTPUT_DIRECTORY}/tvmcc")
-    get_property(abi_header GLOBAL PROPERTY TVMCC_ABI_HEADER)
-    configure_file("${abi_header}" "${A_OUTPUT_DIRECTORY}/tvmcc/abi.h" COPYONLY)
-    cmake_path(GET A_MODEL FILENAME model_file)
-    add_custom_command(OUTPUT ${outputs}
-        COMMAND Tvmcc::tvmcc "${A_MODEL}" --emit=${emit} -o "${stem}" ${arguments}
-            -MD -MF "${object}.d" -MT "${object}"
-        DEPENDS "${A_MODEL}" Tvmcc::tvmcc ${A_DEPENDS}
-        DEPFILE "${object}.d"
-        COMMENT "Compiling model ${model_file} for ${name}"
-        VERBATIM)
-    # Sources of a library are known to one folder only; consumers elsewhere wait for this target.
-    set(all ALL)
-    if(A_EXCLUDE_FROM_ALL)
-        set(all)
-    endif()
-    add_custom_target(${name}.compile ${all} DEPENDS ${outputs})
-endmacro()
-
-macro(_tvm_library)
-    set(scope PUBLIC)
-    if(A_TYPE STREQUAL "OBJECT")
-        # CMake has no object library of foreign objects: an interface library hands them on.
-        set(scope INTERFACE)
-        include(GNUInstallDirs)
-        add_library(${name} INTERFACE)
-        target_link_libraries(${name} INTERFACE "$<BUILD_INTERFACE:${object}>"
-            "$<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/${A_ENTRY}.o>")
-    else()
-        set_source_files_properties("${object}" PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
-        add_library(${name} ${A_TYPE} "${object}")
-        get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
-        set(language CXX)
-        if("C" IN_LIST languages)
-            set(language C)
-        endif()
-        set_target_properties(${name} PROPERTIES LINKER_LANGUAGE ${language})
-        if(A_EXCLUDE_FROM_ALL)
-            set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
-        endif()
-    endif()
-    add_library(${name}::${name} ALIAS ${name})
-    add_dependencies(${name} ${name}.compile)
-    target_sources(${name} ${scope} FILE_SET HEADERS BASE_DIRS "${A_OUTPUT_DIRECTORY}"
-        FILES "${header}" "${A_OUTPUT_DIRECTORY}/tvmcc/abi.h")
-    if(UNIX)
-        target_link_libraries(${name} ${scope} -lm) # by option: a model may be called m
-    endif()
-    if(A_THREADS STREQUAL "POOL")
-        target_link_libraries(${name} ${scope} Tvmcc::runtime)
-    endif()
-    target_link_libraries(${name} ${scope} ${A_LINK_LIBRARIES})
-    set_target_properties(${name} PROPERTIES TVM_HEADER "${header}" TVM_OBJECTS "${object}"
-        TVM_METADATA "${stem}.json" TVM_WEIGHTS_FILE "${weights}" TVM_ARCHIVE "" TVM_TARGETS "${A_TARGETS}" TVM_TYPE "${A_TYPE}"
-        TVM_ENTRY "${A_ENTRY}")
-    if(DEFINED A_EXPORT_SET)
-        tvm_install_model(${name} EXPORT ${A_EXPORT_SET})
-    endif()
-endmacro()
-
-macro(_tvm_archive)
-    if(DEFINED A_ARCHIVE)
-        _tvm_absolute(A_ARCHIVE "${CMAKE_CURRENT_BINARY_DIR}")
-        if(NOT A_ARCHIVE MATCHES "\\.(tar|tar\\.gz|tgz|tar\\.zst|tar\\.xz|zip)$")
-            message(FATAL_ERROR "add_tvm_model(${name}): ARCHIVE is '${A_ARCHIVE}', which ends in none "
-                "of .tar .tar.gz .tar.zst .tar.xz .zip")
-        endif()
-        cmake_path(GET A_ARCHIVE FILENAME archive_file)
-        add_custom_command(OUTPUT "${A_ARCHIVE}"
-            COMMAND Tvmcc::tvmcc "${A_MODEL}" -o "${A_ARCHIVE}" ${arguments}
-                -MD -MF "${A_OUTPUT_DIRECTORY}/${archive_file}.d" -MT "${A_ARCHIVE}"
-            DEPENDS "${A_MODEL}" Tvmcc::tvmcc ${A_DEPENDS}
-            DEPFILE "${A_OUTPUT_DIRECTORY}/${archive_file}.d"
-            COMMENT "Packing model ${model_file} into ${archive_file}"
-            VERBATIM)
-        add_custom_target(${name}.archive ${all} DEPENDS "${A_ARCHIVE}")
-        set_target_properties(${name} PROPERTIES TVM_ARCHIVE "${A_ARCHIVE}")
-    endif()
-endmacro()
-
-# Runs the product, or the model where there is no archive, on recorded inputs.
-macro(_tvm_verify)
-    if(DEFINED A_TEST_INPUTS)
-        _tvm_absolute(A_TEST_INPUTS "${CMAKE_CURRENT_SOURCE_DIR}")
-        _tvm_absolute(A_TEST_OUTPUTS "${CMAKE_CURRENT_SOURCE_DIR}")
-        set(subject "${A_MODEL}")
-        set(shapes_argument)
-        if(DEFINED A_ARCHIVE AND NOT CMAKE_CROSSCOMPILING)
-            set(subject "${A_ARCHIVE}")
-        elseif(DEFINED A_INPUT_SHAPES)
-            set(shapes_argument "--input-shapes=${shapes}")
-        endif()
-        set(tolerances)
-        if(DEFINED A_RTOL)
-            list(APPEND tolerances "--rtol=${A_RTOL}")
-        endif()
-        if(DEFINED A_ATOL)
-            list(APPEND tolerances "--atol=${A_ATOL}")
-        endif()
-        add_test(NAME ${name}.verify COMMAND Tvmcc::tvmcc run "${subject}" ${shapes_argument}
-            --inputs "${A_TEST_INPUTS}" --expect "${A_TEST_OUTPUTS}" ${tolerances})
-    endif()
-endmacro()
-
-# ---- installing ----------------------------------------------------------------------------------------
-
-function(tvm_install_model name)
-    cmake_parse_arguments(PARSE_ARGV 1 A "" "EXPORT" "")
-    if(A_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "tvm_install_model(${name}): unknown argument '${A_UNPARSED_ARGUMENTS}'")
-    endif()
-    include(GNUInstallDirs)
-    set(export)
-    if(DEFINED A_EXPORT)
-        set(export EXPORT "${A_EXPORT}")
-    endif()
-    get_target_property(type ${name} TVM_TYPE)
-    get_target_property(weights ${name} TVM_WEIGHTS_FILE)
-    get_target_property(objects ${name} TVM_OBJECTS)
-    get_target_property(entry ${name} TVM_ENTRY)
-    install(TARGETS ${name} ${export} FILE_SET HEADERS)
-    if(type STREQUAL "OBJECT")
-        install(FILES "${objects}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-    endif()
-    if(weights)
-        install(FILES "${weights}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${entry}")
-    endif()
+# tvm_generate(<variable> MODEL <file> ...): only the files, for a library of your own.  Takes the
+# keywords of add_tvm_model() that are about compiling.  Sets <variable> to the objects, and
+# <variable>_HEADER, _INCLUDE_DIR, _METADATA, _WEIGHTS_FILE.
+function(tvm_generate variable)
+    set_property(GLOBAL PROPERTY TVM_FUNCTION tvm_generate)
+    _tvm_tables()
+    set(ones ${TVM_KEYWORD_ONES})
+    set(lists ${TVM_KEYWORD_LISTS})
+    set(others TYPE ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL EXPORT_SET EMIT LINK_LIBRARIES
+        EXCLUDE_FROM_ALL BENCHMARK)
+    list(REMOVE_ITEM ones ${others})
+    list(REMOVE_ITEM lists ${others})
+    list(TRANSFORM others APPEND " it is about a library: see add_tvm_model")
+    _tvm_parse("${variable}" "VERBOSE;WERROR;NO_LIBM" "${ones}" "${lists}" "${TVM_KEYWORD_REFUSED};${others}" ${ARGN})
+    set(name "${variable}")
+    unset(TVM_TYPE)
+    _tvm_keywords()
+    set(A_TYPE "")
+    _tvm_arguments()
+    _tvm_places()
+    _tvm_steps()
+    set(${variable} ${objects} PARENT_SCOPE)
+    set(${variable}_HEADER "${header}" PARENT_SCOPE)
+    set(${variable}_INCLUDE_DIR "${dir}" PARENT_SCOPE)
+    set(${variable}_METADATA "${metadata}" PARENT_SCOPE)
+    set(${variable}_WEIGHTS_FILE "${weights}" PARENT_SCOPE)
 endfunction()

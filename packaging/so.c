@@ -26,7 +26,7 @@ typedef struct {
 bool shared_possible(const char *triple)
 {
     return !strstr(triple, "windows") && !strstr(triple, "apple") && !str_starts(triple, "wasm") &&
-           !strstr(triple, "-none-");
+           (!strstr(triple, "-none-") || strstr(triple, "linux"));
 }
 
 static bool is_linker(const char *path)

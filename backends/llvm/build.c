@@ -56,7 +56,8 @@ bool llvm_is_elf(const Target *t)
 /* Systems whose programs nobody loads: code is where the linker put it. */
 static bool has_loader(const Target *t)
 {
-    return !strstr(t->triple, "-none-") && !str_starts(t->triple, "wasm");
+    return (!strstr(t->triple, "-none-") || strstr(t->triple, "linux")) &&
+           !str_starts(t->triple, "wasm");
 }
 
 LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, bool pic)

@@ -1,0 +1,216 @@
+# The keywords of add_tvm_model(): the only list of them, and the reading of a call.
+
+# Into the scope of the caller, which may see none of the variables of the folder that found us.
+macro(_tvm_tables)
+    # Flags, keywords with one value, keywords with several.
+    set(TVM_KEYWORD_FLAGS EXCLUDE_FROM_ALL VERBOSE WERROR BENCHMARK NO_LIBM)
+    set(TVM_KEYWORD_ONES MODEL MODEL_FORMAT ENTRY HEADER TYPE EXECUTOR THREADS WEIGHTS PIC HOST_TARGET OPT_LEVEL
+        FAST_MATH ARENA_LIMIT CODE_LIMIT WEIGHTS_LIMIT ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS
+        RTOL ATOL OUTPUT_DIRECTORY SHARDS JOB_POOL EXPORT_SET)
+    set(TVM_KEYWORD_LISTS INPUT_SHAPES INPUT_DTYPES DEFINE_DIMS OUTPUTS STATE TARGETS COMPILE_OPTIONS EMIT DEPENDS
+        LINK_LIBRARIES LAUNCHER)
+
+    # Known, but without a meaning yet: "<keyword> <why>".  They are refused, so that none is ignored.
+    set(TVM_KEYWORD_REFUSED
+        "MANIFEST manifests are read by 'tvmcc build'"
+        "MANIFEST_MODEL manifests are read by 'tvmcc build'"
+        "SHAPE_BUCKETS give a product for each shape, with INPUT_SHAPES or DEFINE_DIMS"
+        "CPU_VARIANTS give a product for each processor, with COMPILE_OPTIONS -mcpu=<cpu>"
+        "CUDA_ARCHITECTURES there is no CUDA backend"
+        "BYOC there are no other compilers to hand operators to"
+        "PASS_CONFIG passes have no settings"
+        "DISABLED_PASSES COMPILE_OPTIONS --passes=<a,b,...> runs the passes that it names and no others"
+        "REQUIRED_PASSES COMPILE_OPTIONS --passes=<a,b,...> runs the passes that it names and no others"
+        "DESIRED_LAYOUT the compiler chooses layouts itself"
+        "MIXED_PRECISION models are computed in the types they come with"
+        "QUANTIZE quantize the model before, for example to QDQ form in ONNX"
+        "TUNING_LOGS there are no tuning logs"
+        "TUNING_POLICY there are no tuning logs"
+        "TUNING_MIN_COVERAGE there are no tuning logs"
+        "WEIGHTS_SECTION WEIGHTS SECTION does not exist"
+        "REFITTABLE weights are compiled in; WEIGHTS FILE keeps them in a file"
+        "MEMORY_POOLS a model has one arena"
+        "ALIGNMENT arenas are aligned as <ENTRY>_ARENA_ALIGN of the header says"
+        "STACK_LIMIT kernels have no bound of their stack"
+        "ARCHIVE_CONTENTS an archive has all that there is"
+        "PER_LAYER outputs are compared, tensors between them are not")
+
+    # Values that the contract names but that do not exist yet: "<keyword> <value> <why>".
+    set(TVM_VALUES_REFUSED
+        "EXECUTOR GRAPH models are compiled ahead of time; EXECUTOR AOT is all there is"
+        "EXECUTOR VM models are compiled ahead of time; EXECUTOR AOT is all there is"
+        "THREADS OPENMP give a launch function that uses OpenMP to <entry>_run_ex, with THREADS CALLER"
+        "WEIGHTS SECTION the section of embedded weights is .rodata.<entry>_weights"
+        "WEIGHTS EXTERN with WEIGHTS FILE the caller may map the file, or have its bytes from elsewhere"
+        "LAYOUT MLF archives have the layout BUNDLE"
+        "LAYOUT TVMC archives have the layout BUNDLE"
+        "OPT_LEVEL s it is 0, 1, 2 or 3")
+
+    # Keywords that the variable TVM_<keyword> sets for all models of a project.
+    set(TVM_KEYWORD_DEFAULTS TYPE THREADS WEIGHTS PIC TARGETS HOST_TARGET OPT_LEVEL FAST_MATH ARENA_LIMIT
+        CODE_LIMIT WEIGHTS_LIMIT ARCHIVE_FORMAT COMPILE_OPTIONS SHARDS JOB_POOL WERROR VERBOSE NO_LIBM)
+
+    # -O by configuration: Debug 1, MinSizeRel 2, else 3.
+    set(TVM_OPT_LEVEL_OF_CONFIG "-O$<IF:$<CONFIG:Debug>,1,$<IF:$<CONFIG:MinSizeRel>,2,3>>")
+endmacro()
+
+# Ends the configuration with "<function>(<name>): <message>".
+function(_tvm_fail name)
+    get_property(function GLOBAL PROPERTY TVM_FUNCTION)
+    list(JOIN ARGN "" text)
+    message(FATAL_ERROR "${function}(${name}): ${text}")
+endfunction()
+
+# Edit distance of two words, for "did you mean".
+function(_tvm_distance a b out)
+    string(LENGTH "${a}" n)
+    string(LENGTH "${b}" m)
+    foreach(j RANGE ${m})
+        set(row_${j} ${j})
+    endforeach()
+    foreach(i RANGE ${n})
+        if(i EQUAL 0)
+            continue()
+        endif()
+        math(EXPR i1 "${i} - 1")
+        string(SUBSTRING "${a}" ${i1} 1 ca)
+        set(diagonal ${row_0})
+        set(row_0 ${i})
+        foreach(j RANGE ${m})
+            if(j EQUAL 0)
+                continue()
+            endif()
+            math(EXPR j1 "${j} - 1")
+            string(SUBSTRING "${b}" ${j1} 1 cb)
+            set(best ${diagonal})
+            if(NOT ca STREQUAL cb)
+                foreach(other IN ITEMS ${row_${j}} ${row_${j1}})
+                    if(other LESS best)
+                        set(best ${other})
+                    endif()
+                endforeach()
+                math(EXPR best "${best} + 1")
+            endif()
+            set(diagonal ${row_${j}})
+            set(row_${j} ${best})
+        endforeach()
+    endforeach()
+    set(${out} ${row_${m}} PARENT_SCOPE)
+endfunction()
+
+# " (did you mean 'X'?)" if one of the words is close, else nothing.
+function(_tvm_hint word out)
+    set(limit 4)
+    set(hint "")
+    foreach(candidate IN LISTS ARGN)
+        _tvm_distance("${word}" "${candidate}" d)
+        string(FIND "${candidate}" "${word}" within)
+        if(d LESS limit OR (within EQUAL 0 AND hint STREQUAL ""))
+            set(hint " (did you mean '${candidate}'?)")
+            if(d LESS limit)
+                set(limit ${d})
+            endif()
+        endif()
+    endforeach()
+    set(${out} "${hint}" PARENT_SCOPE)
+endfunction()
+
+# _tvm_parse(<name> <flags> <ones> <lists> <refused> <argument>...): sets A_<keyword> in the caller.
+# Unlike cmake_parse_arguments a mistyped keyword is not taken for a value of the one before it.
+function(_tvm_parse name flags ones lists refused)
+    set(all ${flags} ${ones} ${lists})
+    set(reasons "${refused}")
+    list(TRANSFORM refused REPLACE " .*" "")
+    set(words_may_be_upper DEPENDS LINK_LIBRARIES OUTPUTS STATE TARGETS LAUNCHER COMPILE_OPTIONS MODELS)
+    set(current "")
+    foreach(arg IN LISTS ARGN)
+        if(arg IN_LIST all)
+            if(DEFINED A_${arg} OR arg STREQUAL current)
+                _tvm_fail("${name}" "${arg} is given twice")
+            endif()
+            if(arg IN_LIST flags)
+                set(A_${arg} TRUE)
+                set(current "")
+            else()
+                set(current "${arg}")
+            endif()
+        elseif(arg IN_LIST refused)
+            list(FIND refused "${arg}" i)
+            list(GET reasons ${i} reason)
+            string(REGEX REPLACE "^[^ ]* " "" reason "${reason}")
+            _tvm_fail("${name}" "${arg} is not supported: ${reason}")
+        elseif(current IN_LIST ones AND NOT DEFINED A_${current})
+            set(A_${current} "${arg}")
+        elseif(current IN_LIST lists AND (current IN_LIST words_may_be_upper
+                                          OR NOT arg MATCHES "^[A-Z][A-Z0-9_]+$"))
+            list(APPEND A_${current} "${arg}")
+        elseif(arg MATCHES "^[A-Z][A-Z0-9_]+$")
+            _tvm_hint("${arg}" hint ${all} ${refused})
+            _tvm_fail("${name}" "unknown keyword '${arg}'${hint}")
+        else()
+            _tvm_fail("${name}" "'${arg}' belongs to no keyword")
+        endif()
+    endforeach()
+    foreach(keyword IN LISTS ones lists)
+        if(keyword IN_LIST ARGN AND NOT DEFINED A_${keyword})
+            _tvm_fail("${name}" "${keyword} needs a value")
+        endif()
+    endforeach()
+    foreach(keyword IN LISTS all)
+        if(DEFINED A_${keyword})
+            set(A_${keyword} "${A_${keyword}}" PARENT_SCOPE)
+        else()
+            unset(A_${keyword} PARENT_SCOPE)
+        endif()
+    endforeach()
+endfunction()
+
+# _tvm_choice(<keyword> <word>...): one of the words, the first by default.
+macro(_tvm_choice keyword)
+    set(words ${ARGN})
+    if(NOT DEFINED A_${keyword})
+        list(GET words 0 A_${keyword})
+    elseif(NOT A_${keyword} IN_LIST words)
+        foreach(row IN LISTS TVM_VALUES_REFUSED)
+            if(row MATCHES "^${keyword} ${A_${keyword}} (.*)")
+                _tvm_fail("${name}" "${keyword} ${A_${keyword}} is not supported: ${CMAKE_MATCH_1}")
+            endif()
+        endforeach()
+        _tvm_hint("${A_${keyword}}" hint ${words})
+        list(JOIN words ", " words)
+        _tvm_fail("${name}" "${keyword} is '${A_${keyword}}', not one of ${words}${hint}")
+    endif()
+endmacro()
+
+# Values from TVM_<keyword>, where the call has none.
+macro(_tvm_project_defaults)
+    foreach(keyword IN LISTS TVM_KEYWORD_DEFAULTS)
+        if(NOT DEFINED A_${keyword} AND DEFINED TVM_${keyword} AND NOT "${TVM_${keyword}}" STREQUAL "")
+            set(A_${keyword} "${TVM_${keyword}}")
+        endif()
+    endforeach()
+endmacro()
+
+# _tvm_both(<a> <b>): one without the other is an error.
+macro(_tvm_both a b)
+    if(DEFINED A_${a} AND NOT DEFINED A_${b} OR NOT DEFINED A_${a} AND DEFINED A_${b})
+        _tvm_fail("${name}" "${a} and ${b} go together")
+    endif()
+endmacro()
+
+# _tvm_needs(<needed> <keyword>...): keywords that mean nothing without another.
+macro(_tvm_needs needed)
+    if(NOT DEFINED A_${needed})
+        foreach(keyword IN ITEMS ${ARGN})
+            if(DEFINED A_${keyword})
+                _tvm_fail("${name}" "${keyword} needs ${needed}")
+            endif()
+        endforeach()
+    endif()
+endmacro()
+
+macro(_tvm_absolute variable base)
+    if(DEFINED ${variable})
+        cmake_path(ABSOLUTE_PATH ${variable} BASE_DIRECTORY "${base}" NORMALIZE)
+    endif()
+endmacro()

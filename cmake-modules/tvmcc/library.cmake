@@ -1,0 +1,168 @@
+# The library of a model, and the targets around it.  Macros run in the scope of add_tvm_model().
+
+macro(_tvm_library)
+    # Sources of a library are known to one folder only; consumers elsewhere wait for this target.
+    set(all ALL)
+    if(A_EXCLUDE_FROM_ALL)
+        set(all)
+    endif()
+    add_custom_target(${name}.compile ${all} DEPENDS ${products})
+
+    set(scope PUBLIC)
+    if(A_TYPE STREQUAL "OBJECT")
+        # CMake has no object library of foreign objects: an interface library hands them on.
+        set(scope INTERFACE)
+        include(GNUInstallDirs)
+        add_library(${name} INTERFACE)
+        foreach(object IN LISTS objects)
+            cmake_path(GET object FILENAME file)
+            target_link_libraries(${name} INTERFACE "$<BUILD_INTERFACE:${object}>"
+                "$<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/${file}>")
+        endforeach()
+    else()
+        add_library(${name} ${A_TYPE} ${objects})
+        get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+        set(language CXX)
+        if("C" IN_LIST languages)
+            set(language C)
+        endif()
+        set_target_properties(${name} PROPERTIES LINKER_LANGUAGE ${language})
+        if(A_EXCLUDE_FROM_ALL)
+            set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+        endif()
+    endif()
+    _tvm_pic_property()
+    add_library(${name}::${name} ALIAS ${name})
+    add_dependencies(${name} ${name}.compile)
+    target_sources(${name} ${scope} FILE_SET HEADERS BASE_DIRS "${dir}"
+        FILES "${header}" "${dir}/tvmcc/abi.h")
+    if(UNIX AND NOT A_NO_LIBM)
+        target_link_libraries(${name} ${scope} -lm) # by option: a model may be called m
+    endif()
+    if(A_THREADS STREQUAL "POOL")
+        target_link_libraries(${name} ${scope} Tvmcc::runtime)
+    endif()
+    target_link_libraries(${name} ${scope} ${A_LINK_LIBRARIES})
+    set_target_properties(${name} PROPERTIES TVM_HEADER "${header}" TVM_OBJECTS "${objects}"
+        TVM_METADATA "${metadata}" TVM_WEIGHTS_FILE "${weights}" TVM_ARCHIVE "" TVM_TARGETS "${targets}"
+        TVM_TYPE "${A_TYPE}" TVM_ENTRY "${A_ENTRY}" TVM_THREADS "${A_THREADS}" TVM_NO_LIBM "${A_NO_LIBM}")
+    if(DEFINED A_EXPORT_SET)
+        tvm_install_model(${name} EXPORT ${A_EXPORT_SET})
+    endif()
+endmacro()
+
+# The promises of docs/archive.md and CODE_LIMIT, beside what uses the library.  Of a shared library an
+# archive of its objects is audited: it has start files that are not ours.
+macro(_tvm_audit)
+    set(audit --entry=${A_ENTRY})
+    if(DEFINED A_CODE_LIMIT)
+        list(APPEND audit "--max-code=${A_CODE_LIMIT}")
+    endif()
+    if(A_NO_LIBM)
+        list(APPEND audit --no-libm)
+    endif()
+    list(APPEND audit "${pic}")
+    list(APPEND audit "--stamp=${stem}.audit")
+    if(A_TYPE STREQUAL "STATIC")
+        _tvm_command(OUTPUT "${stem}.audit"
+            COMMAND ${tvmcc} audit "$<TARGET_FILE:${name}>" ${audit}
+            DEPENDS ${name}
+            COMMENT "Checking what ${name} promises")
+    else()
+        _tvm_command(OUTPUT "${stem}.audit"
+            COMMAND ${tvmcc} ${objects} -o "${stem}.audit.a"
+            AFTER ${tvmcc} audit "${stem}.audit.a" ${audit}
+            DEPENDS ${objects}
+            COMMENT "Checking what ${name} promises")
+    endif()
+    _tvm_ends(audited "${stem}.audit")
+    add_custom_target(${name}.audit ${all} DEPENDS ${audited})
+    add_dependencies(${name}.audit ${name}.compile)
+endmacro()
+
+# _tvm_archive_path(<variable>): the suffix of ARCHIVE and ARCHIVE_FORMAT say the same, or one is given.
+macro(_tvm_archive_path)
+    set(suffix_TAR .tar)
+    set(suffix_TGZ .tar.gz)
+    set(suffix_TZST .tar.zst)
+    set(suffix_TXZ .tar.xz)
+    set(suffix_ZIP .zip)
+    string(REGEX MATCH "\\.(tar|tar\\.gz|tgz|tar\\.zst|tar\\.xz|zip)$" suffix "${A_ARCHIVE}")
+    if(DEFINED A_ARCHIVE_FORMAT)
+        _tvm_choice(ARCHIVE_FORMAT TAR TGZ TZST TXZ ZIP)
+        set(wanted "${suffix_${A_ARCHIVE_FORMAT}}")
+        if(NOT suffix)
+            string(APPEND A_ARCHIVE "${wanted}")
+        elseif(NOT suffix STREQUAL wanted AND NOT (suffix STREQUAL ".tgz" AND wanted STREQUAL ".tar.gz"))
+            _tvm_fail("${name}" "ARCHIVE is '${A_ARCHIVE}', ARCHIVE_FORMAT ${A_ARCHIVE_FORMAT} ends in ${wanted}")
+        endif()
+    elseif(NOT suffix)
+        _tvm_fail("${name}" "ARCHIVE is '${A_ARCHIVE}', which ends in none of .tar .tar.gz .tar.zst .tar.xz .zip")
+    endif()
+    _tvm_absolute(A_ARCHIVE "${CMAKE_CURRENT_BINARY_DIR}")
+    cmake_path(GET A_ARCHIVE FILENAME archive_file)
+endmacro()
+
+macro(_tvm_archive)
+    if(DEFINED A_ARCHIVE)
+        _tvm_archive_path()
+        _tvm_command(OUTPUT "${A_ARCHIVE}"
+            COMMAND $<TARGET_FILE:Tvmcc::tvmcc> "${A_MODEL}" -o "${A_ARCHIVE}" ${arguments} -fPIC ${epoch}
+            DEPENDS "${A_MODEL}" ${A_DEPENDS}
+            DEPFILE "${dir}/${archive_file}.d"
+            COMMENT "Packing model ${model_file} into ${archive_file}")
+        _tvm_ends(archived "${A_ARCHIVE}")
+        add_custom_target(${name}.archive ${all} DEPENDS ${archived})
+        set_target_properties(${name} PROPERTIES TVM_ARCHIVE "${A_ARCHIVE}")
+    endif()
+endmacro()
+
+# Runs the product, or the model where there is no archive, on recorded inputs.
+macro(_tvm_verify)
+    if(DEFINED A_TEST_INPUTS)
+        _tvm_absolute(A_TEST_INPUTS "${CMAKE_CURRENT_SOURCE_DIR}")
+        _tvm_absolute(A_TEST_OUTPUTS "${CMAKE_CURRENT_SOURCE_DIR}")
+        set(subject "${A_MODEL}")
+        set(shapes)
+        if(DEFINED A_ARCHIVE AND NOT CMAKE_CROSSCOMPILING)
+            set(subject "${A_ARCHIVE}")
+        else()
+            foreach(shape IN LISTS A_INPUT_SHAPES)
+                list(APPEND shapes "--shape=${shape}")
+            endforeach()
+            foreach(dim IN LISTS A_DEFINE_DIMS)
+                list(APPEND shapes "--dim=${dim}")
+            endforeach()
+        endif()
+        set(tolerances)
+        if(DEFINED A_RTOL)
+            list(APPEND tolerances "--rtol=${A_RTOL}")
+        endif()
+        if(DEFINED A_ATOL)
+            list(APPEND tolerances "--atol=${A_ATOL}")
+        endif()
+        add_test(NAME ${name}.verify COMMAND Tvmcc::tvmcc run "${subject}" ${shapes}
+            --inputs "${A_TEST_INPUTS}" --expect "${A_TEST_OUTPUTS}" ${tolerances})
+    endif()
+endmacro()
+
+# <name>_benchmark: a program that runs the model and prints how long it takes.
+macro(_tvm_benchmark)
+    if(A_BENCHMARK)
+        if(device)
+            _tvm_fail("${name}" "BENCHMARK is for models that run on a CPU: 'tvmcc bench' measures others")
+        endif()
+        get_property(modules GLOBAL PROPERTY TVMCC_MODULES)
+        set(source "${A_OUTPUT_DIRECTORY}/${A_ENTRY}_benchmark.c")
+        set(TVM_ENTRY "${A_ENTRY}")
+        configure_file("${modules}/tvmcc/benchmark.c.in" "${source}" @ONLY)
+        add_executable(${name}_benchmark "${source}")
+        target_link_libraries(${name}_benchmark PRIVATE ${name})
+        if(weights)
+            target_compile_definitions(${name}_benchmark PRIVATE "WEIGHTS_FILE=\"${weights}\"")
+        endif()
+        if(A_EXCLUDE_FROM_ALL)
+            set_target_properties(${name}_benchmark PROPERTIES EXCLUDE_FROM_ALL TRUE)
+        endif()
+    endif()
+endmacro()
