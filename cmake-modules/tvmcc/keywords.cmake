@@ -28,7 +28,7 @@ macro(_tvm_tables)
         "TUNING_POLICY there are no tuning logs"
         "TUNING_MIN_COVERAGE there are no tuning logs"
         "WEIGHTS_SECTION WEIGHTS SECTION does not exist"
-        "REFITTABLE weights are compiled in; WEIGHTS FILE keeps them in a file"
+        "REFITTABLE weights are compiled in, WEIGHTS FILE keeps them in a file"
         "MEMORY_POOLS a model has one arena"
         "ALIGNMENT arenas are aligned as <ENTRY>_ARENA_ALIGN of the header says"
         "STACK_LIMIT kernels have no bound of their stack"
@@ -37,8 +37,8 @@ macro(_tvm_tables)
 
     # Values that the contract names but that do not exist yet: "<keyword> <value> <why>".
     set(TVM_VALUES_REFUSED
-        "EXECUTOR GRAPH models are compiled ahead of time; EXECUTOR AOT is all there is"
-        "EXECUTOR VM models are compiled ahead of time; EXECUTOR AOT is all there is"
+        "EXECUTOR GRAPH models are compiled ahead of time: EXECUTOR AOT is all there is"
+        "EXECUTOR VM models are compiled ahead of time: EXECUTOR AOT is all there is"
         "THREADS OPENMP give a launch function that uses OpenMP to <entry>_run_ex, with THREADS CALLER"
         "WEIGHTS SECTION the section of embedded weights is .rodata.<entry>_weights"
         "WEIGHTS EXTERN with WEIGHTS FILE the caller may map the file, or have its bytes from elsewhere"
@@ -120,7 +120,7 @@ endfunction()
 function(_tvm_parse name flags ones lists refused)
     set(all ${flags} ${ones} ${lists})
     set(reasons "${refused}")
-    list(TRANSFORM refused REPLACE " .*" "")
+    list(TRANSFORM refused REPLACE " .*" "") # each row: the keyword, then why
     set(words_may_be_upper DEPENDS LINK_LIBRARIES OUTPUTS STATE TARGETS LAUNCHER COMPILE_OPTIONS MODELS)
     set(current "")
     foreach(arg IN LISTS ARGN)
@@ -137,7 +137,8 @@ function(_tvm_parse name flags ones lists refused)
         elseif(arg IN_LIST refused)
             list(FIND refused "${arg}" i)
             list(GET reasons ${i} reason)
-            string(REGEX REPLACE "^[^ ]* " "" reason "${reason}")
+            string(REGEX MATCH " (.*)" reason "${reason}")
+            set(reason "${CMAKE_MATCH_1}")
             _tvm_fail("${name}" "${arg} is not supported: ${reason}")
         elseif(current IN_LIST ones AND NOT DEFINED A_${current})
             set(A_${current} "${arg}")

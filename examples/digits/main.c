@@ -108,7 +108,7 @@ static void show_costs(void)
     printf("model %d multiply-adds, %d bytes of weights, arena %zu bytes with %d threads",
            (int)DIGITS_MACS, (int)DIGITS_WEIGHTS_BYTES, sizeof arena, THREADS);
     if (stat(OBJECT, &st) == 0)
-        printf(", object file %ld bytes", (long)st.st_size);
+        printf(", %ld bytes on disk", (long)st.st_size);
     printf("\ncompiled by %s for %s\n", DIGITS_TOOLCHAIN, DIGITS_TARGETS);
 }
 

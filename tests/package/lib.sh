@@ -7,9 +7,9 @@ export CTEST_OUTPUT_ON_FAILURE=1 TVMCC_CACHE_DIR=$work/cache
 cmake=${CMAKE:-cmake}
 rm -rf "$work" && mkdir -p "$work" && cd "$work"
 
-die() { echo "FAILED: $*"; exit 1; }
+die() { echo "FAILED: $*" >&2; exit 1; }
 # The output of a command goes to `log`, and is shown if it fails.
-quiet() { "$@" >"$work/log" 2>&1 || { cat "$work/log"; die "$*"; }; }
+quiet() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; die "$*"; }; }
 skip() { echo "SKIP ($*)"; cd / && rm -rf "$work"; exit 77; }
 configure() { quiet "$cmake" -S "$1" -B "$2" -DTvmcc_DIR="$build" "${@:3}"; }
 # Time stamps of files may have the grain of a clock tick.

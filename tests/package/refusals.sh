@@ -1,0 +1,117 @@
+#!/bin/bash
+# refusals.sh <build of tvmcc> <work folder>
+#
+# What add_tvm_model() and its companions refuse, and with which words.
+set -e
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/lib.sh" "$1" "$2"
+sed 's/@ALPHA@/0.25/; s/@WEIGHT@/0.0625/' "$here/matrix/app/net.relay.in" >net.relay
+model=$work/net.relay
+no() { refuse "$1" "add_tvm_model(m MODEL $model $2)"; } # <words> <more arguments>
+
+# Words that are no keywords, or not in their place.
+no "add_tvm_model(m): unknown keyword 'OPTLEVEL' (did you mean 'OPT_LEVEL'?)" "OPTLEVEL 3"
+no "unknown keyword 'INPUT_SHAPE' (did you mean 'INPUT_SHAPES'?)" "INPUT_SHAPE x:[1,16]"
+no "unknown keyword 'PICC' (did you mean 'PIC'?)" "INPUT_SHAPES x:[1,16] PICC ON"
+no "unknown keyword 'QUANTISE' (did you mean 'QUANTIZE'?)" "QUANTISE calibration.yaml"
+no "unknown keyword 'QUUX'" "QUUX"
+no "'extra' belongs to no keyword" "extra"
+no "TYPE is given twice" "TYPE STATIC TYPE STATIC"
+refuse "MODEL is missing" "add_tvm_model(m TYPE STATIC)"
+refuse "MODEL needs a value" "add_tvm_model(m MODEL)"
+refuse "there is no model '$work/refused/none.onnx'" "add_tvm_model(m MODEL none.onnx)"
+refuse "there is already a target of that name" "add_library(m INTERFACE)
+add_tvm_model(m MODEL $model)"
+
+# Values.
+no "TYPE is 'STATC', not one of STATIC, OBJECT, SHARED, MODULE (did you mean 'STATIC'?)" "TYPE STATC"
+no "OPT_LEVEL is '9', not one of 0, 1, 2, 3" "OPT_LEVEL 9"
+no "THREADS is 'MANY', not one of CALLER, POOL, NONE" "THREADS MANY"
+no "WEIGHTS is 'FIL', not one of EMBED, FILE (did you mean 'FILE'?)" "WEIGHTS FIL"
+no "PIC is 'YES', not one of INHERIT, ON, OFF" "PIC YES"
+no "FAST_MATH is '1', not one of OFF, ON" "FAST_MATH 1"
+no "ENTRY is 'Net-1', not a lower-case C identifier" "ENTRY Net-1"
+no "HEADER is '../x.h', not a relative path" "HEADER ../x.h"
+no "HEADER is 'x.txt', not a relative path" "HEADER x.txt"
+no "SHARDS is '0', not a number from 1 to 999" "SHARDS 0"
+no "RTOL is 'small', not a number" "TEST_INPUTS a.npz TEST_OUTPUTS b.npz RTOL small"
+no "JOB_POOL is 'big', which the global property JOB_POOLS does not define" "JOB_POOL big"
+no "ARCHIVE is 'x.rar', which ends in none of" "ARCHIVE x.rar"
+no "ARCHIVE is 'x.zip', ARCHIVE_FORMAT TGZ ends in .tar.gz" "ARCHIVE x.zip ARCHIVE_FORMAT TGZ"
+no "ARCHIVE_FORMAT is 'RAR', not one of TAR" "ARCHIVE x ARCHIVE_FORMAT RAR"
+no "EMIT has 'so', a product" "EMIT so"
+
+# Keywords that need others.
+no "TEST_INPUTS and TEST_OUTPUTS go together" "TEST_INPUTS a.npz"
+no "RTOL needs TEST_INPUTS" "RTOL 1"
+no "ARCHIVE_FORMAT needs ARCHIVE" "ARCHIVE_FORMAT TAR"
+no "PIC OFF does not go with TYPE SHARED" "TYPE SHARED PIC OFF"
+
+# What the compiler says about the model, in its own words.
+no "the model has no input 'y' [E0403] hint: its first input is 'x'" "INPUT_SHAPES y:[1,16]"
+no "dimension 1 of input 'x' is 16, not 17" "INPUT_SHAPES x:[1,17]"
+no "the model has no dimension 'N'" "DEFINE_DIMS N=1"
+no "input 'x' has the type f32, not i8" "INPUT_DTYPES x:int8"
+no "INPUT_DTYPES names 'xx', which is no input of the model" "INPUT_DTYPES xx:int8"
+no "INPUT_DTYPES has 'x', not '<input>:<type>'" "INPUT_DTYPES x"
+no "unknown target 'llvmm'" "TARGETS llvmm"
+no "unknown CPU 'pentium9' for x86" "TARGETS \"llvm -mtriple=x86_64-linux-gnu -mcpu=pentium9\""
+no "there is no option '-mcup'" "COMPILE_OPTIONS -mcup=native"
+no "there is no kind of product called 'ptx'" "EMIT ptx"
+no "'--max-arena' takes a size such as 65536" "ARENA_LIMIT big"
+no "the model has no tensor 'nothing'" "OUTPUTS nothing"
+no "'--state' takes an output and an input" "STATE y"
+no "there is no model format 'tflite'" "MODEL_FORMAT tflite"
+
+# Keywords and values of the contract that have no meaning yet.
+# keyword, value : the beginning of the reason
+while IFS=: read -r words why; do
+    read -r keyword value <<<"$words"
+    no "$keyword is not supported: $why" "$keyword $value"
+done <<'END'
+CPU_VARIANTS x86-64-v2 x86-64-v3:give a product for each
+SHAPE_BUCKETS N=1,4:give a product for each
+CUDA_ARCHITECTURES 80:there is no CUDA backend
+BYOC dnnl:there are no other compilers
+PASS_CONFIG a=b:passes have no settings
+DISABLED_PASSES fuse_ops:COMPILE_OPTIONS --passes=<a,b,...> runs the passes
+REQUIRED_PASSES fuse_ops:COMPILE_OPTIONS --passes=<a,b,...> runs the passes
+DESIRED_LAYOUT NHWC:the compiler chooses layouts itself
+MIXED_PRECISION nn.conv2d:models are computed in the
+QUANTIZE calibration.yaml:quantize the model before, for
+TUNING_LOGS a.log:there are no tuning logs
+TUNING_POLICY REQUIRE:there are no tuning logs
+TUNING_MIN_COVERAGE 50:there are no tuning logs
+WEIGHTS_SECTION .weights:WEIGHTS SECTION does not exist
+REFITTABLE:weights are compiled in, WEIGHTS
+MEMORY_POOLS sram@1024:a model has one arena
+ALIGNMENT 16:arenas are aligned as <ENTRY>_ARENA_ALIGN
+STACK_LIMIT 1KiB:kernels have no bound of
+ARCHIVE_CONTENTS lib:an archive has all that
+PER_LAYER:outputs are compared, tensors between
+END
+no "EXECUTOR GRAPH is not supported" "EXECUTOR GRAPH"
+no "EXECUTOR VM is not supported" "EXECUTOR VM"
+no "THREADS OPENMP is not supported" "THREADS OPENMP"
+no "WEIGHTS SECTION is not supported" "WEIGHTS SECTION"
+no "WEIGHTS EXTERN is not supported" "WEIGHTS EXTERN"
+no "LAYOUT MLF is not supported" "ARCHIVE m.tar LAYOUT MLF"
+no "OPT_LEVEL s is not supported" "OPT_LEVEL s"
+
+# Companions.
+refuse "tvm_define_target(a): NAME and TARGET are needed" "tvm_define_target(NAME a)"
+refuse "there is already a target of that name" "tvm_define_target(NAME a TARGET llvm)
+tvm_define_target(NAME a TARGET llvm)"
+refuse "NAME is 'a b'" "tvm_define_target(NAME \"a b\" TARGET llvm)"
+refuse "two hosts" "tvm_define_target(NAME a TARGET opencl HOST x86_64-linux-gnu)
+add_tvm_model(m MODEL $model TARGETS a HOST_TARGET aarch64-linux-gnu)"
+refuse "tvm_install_model(m): there is no model of that name" "tvm_install_model(m)"
+refuse "tvm_install_model(m): unknown keyword 'EXPORTS' (did you mean 'EXPORT'?)" "add_tvm_model(m MODEL $model)
+tvm_install_model(m EXPORTS x)"
+refuse "tvm_generate(objs): TYPE is not supported: it is about a library" "tvm_generate(objs MODEL $model TYPE STATIC)"
+refuse "tvmcc: Android needs ANDROID_ABI" "set(ANDROID 1)
+add_tvm_model(m MODEL $model)"
+refuse "a model is compiled for one of 'arm64;x86_64'" "set(CMAKE_SYSTEM_NAME Darwin)
+set(CMAKE_OSX_ARCHITECTURES arm64 x86_64)
+add_tvm_model(m MODEL $model)"
+cd / && rm -rf "$work"
