@@ -174,15 +174,16 @@ static Bytes kernels_text(Build *b, Product kind)
     const Plan *p = b->job.k.plan;
     StrBuf      s = strbuf(c->arena);
 
-    for (uint32_t i = 0; i < p->nkernels; i++) {
-        str_printf(&s, "// @%s, %llu calls\n", p->kernels[i].func->name,
-                   (unsigned long long)p->kernels[i].calls);
-        if (kind != PRODUCT_TE)
-            str_add(&s, p->kernels[i].schedule);
-        else if (p->kernels[i].te)
-            te_print(c, p->kernels[i].te, &s);
-        str_add(&s, "\n");
-    }
+    for (; p; p = p->next)
+        for (uint32_t i = 0; i < p->nkernels; i++) {
+            str_printf(&s, "// @%s, %llu calls\n", p->kernels[i].func->name,
+                       (unsigned long long)p->kernels[i].calls);
+            if (kind != PRODUCT_TE)
+                str_add(&s, p->kernels[i].schedule);
+            else if (p->kernels[i].te)
+                te_print(c, p->kernels[i].te, &s);
+            str_add(&s, "\n");
+        }
     return text_bytes(s);
 }
 
@@ -377,10 +378,9 @@ static bool compile_relay(Build *b)
 
 static void explain(Build *b)
 {
-    const Plan *p = b->job.k.plan;
-
-    for (uint32_t i = 0; i < p->nkernels; i++)
-        job_explain(&p->kernels[i]);
+    for (const Plan *p = b->job.k.plan; p; p = p->next)
+        for (uint32_t i = 0; i < p->nkernels; i++)
+            job_explain(&p->kernels[i]);
 }
 
 /* The processor that nobody named is said once. */
@@ -391,7 +391,7 @@ static void note_baseline(Build *b, uint32_t set)
     uint32_t       text = 1u << PRODUCT_RELAY | 1u << PRODUCT_TE | 1u << PRODUCT_SCHED |
                     1u << PRODUCT_TIR | 1u << PRODUCT_PLAN;
 
-    if (!(set & ~text) || t->host || o->mcpu || o->mattr || o->targets.n)
+    if (!(set & ~text) || t->host || o->mcpu || o->mattr || o->targets.n || o->variants.n)
         return;
     diag_warn(b->job.c->diags, W_BASELINE_CPU, NO_LOC, "code is for any processor of '%s'",
               t->triple);
@@ -402,12 +402,16 @@ static void note_baseline(Build *b, uint32_t set)
 static bool fits(Build *b)
 {
     const Options *o = &b->driver->opt;
-    const Plan    *p = b->job.k.plan;
+    uint64_t       arena = 0;
+
+    for (const Plan *p = b->job.k.plan; p; p = p->next)
+        if (p->arena_bytes + p->private_bytes > arena)
+            arena = p->arena_bytes + p->private_bytes;
     const struct {
         const char *what;
         uint64_t    bytes, limit;
-    } rows[] = {{"the weights have", p->weights_bytes, o->max_weights},
-                {"the arena has", p->arena_bytes + p->private_bytes, o->max_arena}};
+    } rows[] = {{"the weights have", b->job.k.plan->weights_bytes, o->max_weights},
+                {"the arena has", arena, o->max_arena}};
 
     for (uint32_t i = 0; i < COUNT(rows); i++)
         if (rows[i].limit && rows[i].bytes > rows[i].limit)
@@ -429,6 +433,21 @@ static void tell_units(const Build *b)
         report_kernels(k->units, k->units_compiled);
 }
 
+/* What the alternatives of a product share. */
+static void tell_weights(const Build *b)
+{
+    const Plan *p = b->job.k.plan;
+    uint64_t    alone = 0;
+    uint32_t    n = 0;
+
+    if (!b->driver->opt.verbose || !p || !p->next)
+        return;
+    for (const Plan *q = p; q; q = q->next, n++)
+        alone += q->weights_alone;
+    fprintf(stderr, "tvmcc: weights of %u plans: %llu bytes, %llu if they shared none\n", n,
+            (unsigned long long)p->weights_bytes, (unsigned long long)alone);
+}
+
 static bool emit_all(Build *b, uint32_t set)
 {
     const Options *o = &b->driver->opt;
@@ -442,6 +461,7 @@ static bool emit_all(Build *b, uint32_t set)
             return false;
     }
     tell_units(b);
+    tell_weights(b);
     return !o->depfile || write_depfile(b);
 }
 

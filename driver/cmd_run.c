@@ -146,8 +146,10 @@ int cmd_run(Driver *driver)
     if (ok)
         session_begin_json(&s);
     ok = ok && (o->print_time ? session_run(&s) && measure(&s, &t) : session_run(&s));
-    if (ok)
+    if (ok) {
         session_check(&s);
+        session_cut(&s);
+    }
     if (ok && o->print_time) {
         if (o->json)
             add_times(&s.json, &t);

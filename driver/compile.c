@@ -226,11 +226,20 @@ CodegenOptions compile_code_options(const Compiled *k)
 bool compile_flat(Ctx *c, const Compiled *k, Plan *out)
 {
     PassOptions o = k->o->passes;
+    bool        ok = true;
 
     o.opt_level = (int)k->plan->code.opt_level;
-    *out = *k->plan;
-    out->tir = run_tir_passes(c, k->plan->tir, &o, TIR_TO_CODE);
-    return out->tir != NULL;
+    for (const Plan *p = k->plan; p && ok; p = p->next) {
+        *out = *p;
+        c->target = p->target;
+        out->tir = run_tir_passes(c, p->tir, &o, TIR_TO_CODE);
+        ok = out->tir != NULL;
+        if (p->next)
+            out->next = NEW(c->arena, Plan);
+        out = (Plan *)(uintptr_t)out->next;
+    }
+    c->target = k->plan->target;
+    return ok;
 }
 
 static bool has_units(const Compiled *k)
@@ -299,22 +308,33 @@ bool compile_blob(Ctx *c, Compiled *k, Bytes *out)
     return true;
 }
 
-bool compile_all(Ctx *c, Compiled *k)
-{
-    static const struct {
-        const char *name;
-        bool (*run)(Ctx *c, Compiled *k);
-    } steps[] = {{"target", compile_target},      {"import", compile_import},
-                 {"graph passes", compile_graph}, {"kernels", compile_plan},
-                 {"weights", compile_weights},    {"description", compile_desc}};
+typedef struct {
+    const char *name;
+    bool (*run)(Ctx *c, Compiled *k);
+} CompileStep;
 
-    for (uint32_t i = 0; i < COUNT(steps); i++) {
+static bool run_steps(Ctx *c, Compiled *k, uint32_t n, const CompileStep *steps)
+{
+    for (uint32_t i = 0; i < n; i++) {
         if (k->o->progress)
-            k->o->progress(k->o->progress_user, steps[i].name, i, COUNT(steps) + 1);
+            k->o->progress(k->o->progress_user, steps[i].name, i, n + 1);
         if (!steps[i].run(c, k) || diag_errors(c->diags))
             return false;
     }
     return true;
+}
+
+bool compile_all(Ctx *c, Compiled *k)
+{
+    static const CompileStep alone[] = {
+        {"target", compile_target}, {"import", compile_import},   {"graph passes", compile_graph},
+        {"kernels", compile_plan},  {"weights", compile_weights}, {"description", compile_desc}};
+    static const CompileStep several[] = {{"variants and buckets", compile_alternatives},
+                                          {"description", compile_desc}};
+
+    if (k->o->nvariants || k->o->nbucket_dims)
+        return run_steps(c, k, COUNT(several), several);
+    return run_steps(c, k, COUNT(alone), alone);
 }
 
 const char *compiler_version(void)

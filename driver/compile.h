@@ -1,6 +1,7 @@
 /* From a model file to code: what every verb of the driver goes through.
  *
  *   compile.c    import, graph passes, lowering, weights, description, code
+ *   alternatives.c  all of that for CPU variants and shape buckets, joined to one product
  *   units.c      kernels one by one: cache, threads, shards
  *   identity.c   S.id: which model and weights a plan goes with
  *   eval_jit.c   the evaluator behind constant folding: the same path, in this process */
@@ -9,22 +10,26 @@
 
 #include "backends/backend.h"
 #include "base/cache.h"
+#include "driver/driver.h"
 #include "frontends/frontends.h"
 #include "packaging/packaging.h"
 #include "passes/passes.h"
 
 typedef struct {
-    const char    *path, *format; /* format NULL: by the first bytes */
-    ImportOptions  import;
-    ProductOptions product; /* what it does beside the model */
-    PassOptions    passes;
-    const char    *target; /* target string, NULL: this machine's baseline */
-    const char    *entry;  /* NULL: from the file's name */
-    bool           pic;
-    WeightsMode    weights_mode;
-    Cache         *cache;      /* of kernels, or NULL */
-    const char    *labels;     /* file with names of the classes, or NULL */
-    bool           hash_model; /* the product says which file it was made from */
+    const char        *path, *format; /* format NULL: by the first bytes */
+    ImportOptions      import;
+    ProductOptions     product; /* what it does beside the model */
+    PassOptions        passes;
+    const char        *target; /* target string, NULL: this machine's baseline */
+    const char        *entry;  /* NULL: from the file's name */
+    bool               pic;
+    uint32_t           nvariants, nbucket_dims; /* alternatives.c; 0: none */
+    const char *const *variants;
+    const BucketDim   *bucket_dims;
+    WeightsMode        weights_mode;
+    Cache             *cache;      /* of kernels, or NULL */
+    const char        *labels;     /* file with names of the classes, or NULL */
+    bool               hash_model; /* the product says which file it was made from */
     void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
     void *progress_user;
 } CompileOptions;
@@ -72,6 +77,8 @@ bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out);
 bool compile_host(Ctx *c, Compiled *k, Bytes *out);
 /* The weights as a symbol of an object; when they are in a file or there are none, an empty one. */
 bool compile_blob(Ctx *c, Compiled *k, Bytes *out);
+/* The same up to the weights for each CPU variant and shape bucket, joined: alternatives.c */
+bool compile_alternatives(Ctx *c, Compiled *k);
 /* All steps from the target to the description. */
 bool compile_all(Ctx *c, Compiled *k);
 

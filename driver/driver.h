@@ -56,6 +56,13 @@ Product product_of_path(const char *path);
 
 typedef VEC(const char *) TextList;
 
+/* Sizes of a named dimension that code is made for. */
+typedef struct {
+    const char    *name;
+    uint32_t       n;
+    const int64_t *sizes;
+} BucketDim;
+
 typedef enum { FILL_RANDOM, FILL_ZEROS, FILL_ONES } FillMode;
 
 /* What the help options ask for: printed by help.c instead of running a command. */
@@ -82,6 +89,8 @@ typedef struct {
     VEC(ProductImage) images;
     VEC(ProductAdd) adds;
     VEC(ProductState) states;
+    TextList variants; /* --cpu-variants */
+    VEC(BucketDim) buckets;
     TextList    tensors; /* --outputs: names of tensors */
     const char *labels;  /* file */
 
@@ -145,9 +154,11 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
 
 /* ---- product.c: what the product does beside the model ----------------------------------------- */
 
-/* The arguments of --input-image, --output-add and --state.  `why`: what would be right. */
+/* The arguments of --input-image, --output-add, --shape-buckets and --state.  `why`: what would be
+ * right. */
 bool product_parse_image(Arena *a, const char *text, ProductImage *out, const char **why);
 bool product_parse_add(Arena *a, const char *text, ProductAdd *out, const char **why);
+bool product_parse_bucket(Arena *a, const char *text, BucketDim *out, const char **why);
 bool product_parse_state(Arena *a, const char *text, ProductState *out, const char **why);
 /* The lines of a labels file, without line ends. */
 bool product_labels(Diags *d, Arena *a, const char *path, TextList *out);

@@ -93,6 +93,10 @@ void job_options(Driver *driver, Job *job)
                                                 .nstates = o->states.n,
                                                 .states = o->states.at},
                                     .labels = o->labels,
+                                    .nvariants = o->variants.n,
+                                    .variants = o->variants.at,
+                                    .nbucket_dims = o->buckets.n,
+                                    .bucket_dims = o->buckets.at,
                                     .passes = o->pass,
                                     .entry = o->entry,
                                     .pic = o->pic,
@@ -114,6 +118,10 @@ bool job_start(Driver *driver, Job *job, const char *target)
     if (o->shard)
         return diag_error(driver->diags, E_USAGE, NO_LOC, "'--shard' is for plans, not for '%s'",
                           o->inputs.at[0]);
+    if (o->variants.n && (o->mcpu || o->mattr))
+        return diag_error(driver->diags, E_USAGE, NO_LOC,
+                          "'--cpu-variants' names the processors; '%s' does too",
+                          o->mcpu ? "-mcpu" : "-mattr");
     job->c = driver->c = ctx_new(driver->arena, driver->diags, op_table);
     job_options(driver, job);
     job->options.target = job_target(driver, target);

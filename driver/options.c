@@ -384,17 +384,28 @@ static bool set_state(Parser *p, const Option *row, UNUSED void *field, const ch
     return true;
 }
 
-static bool add_tensor_name(Parser *p, const Option *row, void *field, const char *text)
+static bool add_one_name(Parser *p, const Option *row, void *field, const char *text)
 {
     if (!*text)
-        return wrong(p, row, text, "names of tensors");
+        return wrong(p, row, text, "names with commas between them");
     vec_push(p->a, (TextList *)field, text);
     return true;
 }
 
-static bool set_tensors(Parser *p, const Option *row, void *field, const char *argument)
+static bool set_names(Parser *p, const Option *row, void *field, const char *argument)
 {
-    return each_word(p, row, field, argument, add_tensor_name);
+    return each_word(p, row, field, argument, add_one_name);
+}
+
+static bool set_buckets(Parser *p, const Option *row, UNUSED void *field, const char *argument)
+{
+    BucketDim   dim;
+    const char *why;
+
+    if (!product_parse_bucket(p->a, argument, &dim, &why))
+        return wrong(p, row, argument, why);
+    vec_push(p->a, &p->o->buckets, dim);
+    return true;
 }
 
 const Option option_table[] = {

@@ -3,6 +3,7 @@
  *     --input-image data:nhwc,uint8,mean=123.68,116.78,103.94,std=58.4,57.1,57.4,channels=bgr
  *     --output-add softmax, argmax:logits, topk=5:logits
  *     --state hidden_out=hidden_in
+ *     --shape-buckets N=1,4,8
  *
  * Names of tensors may hold anything, so what is ours stands behind the last ':' of a picture, in
  * front of the first ':' of an addition. */
@@ -195,6 +196,27 @@ bool product_parse_state(Arena *a, const char *text, ProductState *out, const ch
     if (!equals || equals == text || !equals[1])
         return false;
     *out = (ProductState){arena_printf(a, "%.*s", (int)(equals - text), text), equals + 1};
+    return true;
+}
+
+bool product_parse_bucket(Arena *a, const char *text, BucketDim *out, const char **why)
+{
+    const char *equals = strrchr(text, '='), *at = equals;
+    VEC(int64_t) sizes = {0};
+
+    *why = "a dimension and its values such as 'N=1,4,8'";
+    if (!equals || equals == text)
+        return false;
+    do {
+        char     *end;
+        long long v = strtoll(at + 1, &end, 10);
+
+        if (!isdigit((unsigned char)at[1]) || v < 1 || v > 1 << 20 || (*end && *end != ','))
+            return false;
+        vec_push(a, &sizes, v);
+        at = end;
+    } while (*at);
+    *out = (BucketDim){arena_printf(a, "%.*s", (int)(equals - text), text), sizes.n, sizes.at};
     return true;
 }
 

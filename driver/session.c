@@ -124,14 +124,17 @@ bool session_same_type(const tvmcc_tensor_info *t, const NpyArray *v)
 }
 
 /* The values of input t: those given by name, else filled. */
-static bool fill_input(Session *s, const tvmcc_tensor_info *t, void *to, uint64_t *seed)
+static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
 {
-    const NpyArray *v = npz_find(s->in_npz, s->n_in_npz, t->name);
+    const tvmcc_tensor_info *t = &s->info->inputs[index];
+    const NpyArray          *v = npz_find(s->in_npz, s->n_in_npz, t->name);
 
     if (v) {
         bool same = session_same_type(t, v) && v->ndim == t->ndim && v->data.n == t->bytes;
         for (uint32_t i = 0; same && i < t->ndim; i++)
             same = v->dims[i] == t->dims[i];
+        if (!same && session_pad(s, index, v, to))
+            return true;
         if (!same)
             return diag_error(
                 s->driver->diags, E_RUN, NO_LOC,
@@ -227,6 +230,8 @@ bool session_open(Session *s)
     if (!(s->compiled ? open_model(s) : open_product(s, o->inputs.at[0])))
         return false;
     progress_end(driver->progress);
+    if (!session_bucket(s))
+        return false;
 
     const tvmcc_model_info *info = s->info;
     uint32_t                threads = s->remote ? 1 : o->threads ? o->threads : tvmrt_cpu_count();
@@ -253,7 +258,7 @@ bool session_open(Session *s)
         !tensor_memory(s, info->outputs, info->noutputs, &s->out_memory, s->out))
         return false;
     for (uint32_t i = 0; i < info->ninputs; i++) {
-        if (!fill_input(s, &info->inputs[i], s->in[i], &seed))
+        if (!fill_input(s, i, s->in[i], &seed))
             return false;
     }
     for (uint32_t i = 0; i < s->n_in_npz; i++) {

@@ -28,6 +28,8 @@ typedef struct {
     void                  **in, **out;
     uint32_t                n_in_npz;
     NpyArray               *in_npz;
+    const tvmcc_model_info *whole;  /* of shape buckets: what `info` was chosen from; or NULL */
+    int64_t                *wanted; /* sizes of its dimensions */
     TextList                labels; /* names of classes, for run --print-top */
 } Session;
 
@@ -45,6 +47,15 @@ void session_check(const Session *s);
 bool session_compare(Session *s, const char *path);
 /* `{"model": .., "threads": ..`, to be gone on with. */
 void session_begin_json(Session *s);
+
+/* ---- bucket.c: models with shape buckets; nothing to do for others ---- */
+
+/* s->info becomes the bucket for the given inputs. */
+bool session_bucket(Session *s);
+/* A value smaller than input `input` of the bucket; false if it does not fit. */
+bool session_pad(Session *s, uint32_t input, const NpyArray *v, void *to);
+/* Outputs lose what pads them, after the last run; s->info tells their shapes then. */
+void session_cut(Session *s);
 
 bool   session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out);
 bool   session_same_type(const tvmcc_tensor_info *t, const NpyArray *v);

@@ -70,6 +70,7 @@ static bool key_start(Ctx *c, const Plan *p, const PassOptions *o, Sha256Ctx *h)
 typedef struct {
     const Func *func;
     const char *name; /* in the product */
+    const Plan *plan;
     Bytes       text; /* canonical */
     Sha256      key;
     Bytes       object;
@@ -77,7 +78,6 @@ typedef struct {
 } Unit;
 
 typedef struct {
-    const Plan           *plan;
     const Backend        *backend;
     const CodegenOptions *o;
     const PassOptions    *passes;
@@ -88,10 +88,11 @@ typedef struct {
 } Work;
 
 /* The object of a kernel; false with errors recorded in c. */
-static bool make(Ctx *c, const Work *w, const TirModule *m, Bytes *out)
+static bool make(Ctx *c, const Work *w, const Unit *u, const TirModule *m, Bytes *out)
 {
+    c->target = u->plan->target;
     m = m ? run_tir_passes(c, m, w->passes, TIR_TO_CODE) : NULL;
-    return m && w->backend->unit(c, m, w->plan->target, w->o, out);
+    return m && w->backend->unit(c, m, c->target, w->o, out);
 }
 
 /* Objects stay in the worker's arena. */
@@ -104,9 +105,10 @@ static void *work(Work *w, Arena *keep)
         Ctx   *c = ctx_new(a, diags_new(a), w->ops);
         Bytes  out;
 
-        c->target = w->plan->target;
-        if (make(c, w, tir_parse(c, w->todo[i]->name, w->todo[i]->text), &out))
-            w->todo[i]->object = (Bytes){arena_dup(keep, out.at, out.n), out.n};
+        Unit *u = w->todo[i];
+        c->target = u->plan->target; /* parsing asks for it, too */
+        if (make(c, w, u, tir_parse(c, u->name, u->text), &out))
+            u->object = (Bytes){arena_dup(keep, out.at, out.n), out.n};
         else
             atomic_store(&w->failed, i + 1);
         ctx_free(c);
@@ -155,9 +157,10 @@ static bool make_all(Ctx *c, Work *w, uint32_t jobs)
         arena_free(worker[--n].keep);
     if (!(bad = atomic_load(&w->failed)))
         return true;
-    Bytes out; /* once more, under its own name, for the messages */
-    if (make(c, w, tirmod_new(c, 1, &w->todo[bad - 1]->func), &out))
-        BUG("code of %s fails only now and then", w->todo[bad - 1]->name);
+    const Unit *u = w->todo[bad - 1];
+    Bytes       out; /* once more, under its own name, for the messages */
+    if (make(c, w, u, tirmod_new(c, 1, &u->func), &out))
+        BUG("code of %s fails only now and then", u->name);
     return false;
 }
 
@@ -181,30 +184,46 @@ static uint32_t shard_of(Sha256 hash, uint32_t shards)
     return first % shards;
 }
 
-static Unit *units_of(Ctx *c, const Plan *p, const char *entry, Shard shard, const Sha256Ctx *key,
-                      uint32_t *n)
-{
-    Unit *u = NEW_ARRAY(c->arena, Unit, p->tir->nfuncs + 1);
+typedef VEC(Unit) Units;
 
-    *n = 0;
+/* A plan's kernels that `seen` does not have: shape buckets share theirs. */
+static void units_of(Ctx *c, const Plan *p, const char *entry, Shard shard, const Sha256Ctx *key,
+                     Map *seen, Units *out)
+{
     for (uint32_t i = 0; i < p->tir->nfuncs; i++) {
         const Func *f = p->tir->funcs[i];
         StrBuf      text = strbuf(c->arena);
         Sha256Ctx   h = *key;
 
-        if (f->kind != FUNC_KERNEL)
+        if (f->kind != FUNC_KERNEL || map_get(seen, PTR_KEY(intern(c->strings, f->name))))
             continue;
+        map_put(seen, PTR_KEY(intern(c->strings, f->name)), seen);
         func_canonical(c, f, &text);
         Bytes b = {(const uint8_t *)text.at, text.n};
         if (shard_of(sha256(b), shard.of) != shard.at)
             continue;
         sha256_add(&h, text.at, text.n);
-        u[(*n)++] = (Unit){.func = f,
-                           .name = intern_printf(c->strings, "%s__%s", entry, f->name),
-                           .text = b,
-                           .key = sha256_end(&h)};
+        Unit u = {.func = f,
+                  .name = intern_printf(c->strings, "%s__%s", entry, f->name),
+                  .plan = p,
+                  .text = b,
+                  .key = sha256_end(&h)};
+        vec_push(c->arena, out, u);
     }
-    return u;
+}
+
+/* Of all plans of the product, each once. */
+static bool all_units(Ctx *c, const Compiled *k, Shard shard, Units *out)
+{
+    Map      *seen = map_new(c->scratch);
+    Sha256Ctx key;
+
+    for (const Plan *p = k->plan; p; p = p->next) {
+        if (!key_start(c, p, &k->o->passes, &key))
+            return false;
+        units_of(c, p, k->entry, shard, &key, seen, out);
+    }
+    return true;
 }
 
 bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
@@ -212,17 +231,16 @@ bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
     const Plan          *p = k->plan;
     const CodegenOptions o = compile_code_options(k);
     Cache               *cache = k->o->passes.print_after ? NULL : k->o->cache;
-    Sha256Ctx            key;
-    uint32_t             n;
+    Units                all = {0};
 
-    if (!key_start(c, p, &k->o->passes, &key))
+    if (!all_units(c, k, shard, &all))
         return false;
-    Unit        *u = units_of(c, p, k->entry, shard, &key, &n);
+    Unit        *u = all.at;
+    uint32_t     n = all.n;
     Bytes       *objects = NEW_ARRAY(c->arena, Bytes, n + 1);
     const char **names = NEW_ARRAY(c->arena, const char *, n + 1);
     PassOptions  quiet = {.opt_level = (int)p->code.opt_level, .passes = k->o->passes.passes};
-    Work         w = {.plan = p,
-                      .backend = k->backend,
+    Work         w = {.backend = k->backend,
                       .o = &o,
                       .passes = &quiet,
                       .ops = c->ops,
@@ -234,7 +252,9 @@ bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
             w.todo[w.n++] = &u[i];
     }
     sort_by_length(w.todo, w.n);
-    if (!make_all(c, &w, k->o->passes.jobs))
+    bool made = make_all(c, &w, k->o->passes.jobs);
+    c->target = p->target;
+    if (!made)
         return false;
     for (uint32_t i = 0; i < n; i++) {
         if (cache && !u[i].cached)

@@ -679,7 +679,8 @@ const TirModule *parse_functions(Parser *p)
     VEC(const Func *) funcs = {0};
     Map *names = map_new(p->c->scratch);
 
-    for (skip_blank(p); *p->at && !p->failed; skip_blank(p)) {
+    /* Behind the functions of a plan there may be another plan. */
+    for (skip_blank(p); *p->at && !p->failed && !str_starts(p->at, "tvmcc plan"); skip_blank(p)) {
         if (accept(p, "dim")) {
             parse_dim(p);
         } else if (expect(p, "func")) {
@@ -704,6 +705,8 @@ const TirModule *tir_parse(Ctx *c, const char *file, Bytes text)
 
     diag_source(c->diags, file, text);
     const TirModule *m = parse_functions(&p);
+    if (m && *p.at)
+        parse_fail(&p, "this is a plan");
     if (m && strlen(copy) != text.n)
         parse_fail(&p, "a zero byte in the text");
     return p.failed ? NULL : m;

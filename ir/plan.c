@@ -4,17 +4,21 @@
  *     entry "net" of "net.onnx"
  *     target "llvm -mtriple=x86_64-pc-linux-gnu"
  *     code level 3 pic embed
+ *     cpu 3                                        level of x86-64, if it is asked for at run time
+ *     bucket "N" 4                                 of each dimension that has buckets
  *     input "data": f32[1,3,224,224]
  *     output "prob": f32[1,1000]                   layout "NCHW" state 1 if there are any
  *     label "tabby cat"                            of a class, for people
  *     arena 7225344, 387072 a thread, lower bound 7225344
  *     weights 102228160, 4089184256 multiply-adds
+ *     alone 98230144                               what this plan uses of common weights
  *     kernel @conv2d_relu.51ce02aa 2 calls, 462422016 multiply-adds by "conv2d"
  *     const 0 +37632 "conv1.weight" as "[o,i,y,x] -> .."      packed so
  *     slot 0 +3211264 live 1..2 "relu.0"
  *     functions
  *     func @conv2d_relu.51ce02aa ..
  *
+ * Alternatives of one product (CPU variants, shape buckets) follow one another in one text.
  * Numbers of version 1 are read by this version only: a plan lives between two steps of one build.
  */
 #include "ir/plan.h"
@@ -22,7 +26,7 @@
 
 #include <string.h>
 
-enum { PLAN_VERSION = 1, MAX_ROWS = 1 << 20 };
+enum { PLAN_VERSION = 1, MAX_ROWS = 1 << 20, MAX_PLANS = 64 };
 
 typedef unsigned long long ull;
 
@@ -65,7 +69,7 @@ static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, Str
     }
 }
 
-void plan_print(Ctx *c, const Plan *p, StrBuf *out)
+static void print_one(Ctx *c, const Plan *p, StrBuf *out)
 {
     str_printf(out, "tvmcc plan %d\nentry ", PLAN_VERSION);
     quoted(out, p->name);
@@ -75,6 +79,13 @@ void plan_print(Ctx *c, const Plan *p, StrBuf *out)
     quoted(out, p->target->text);
     str_printf(out, "\ncode level %u%s%s\n", p->code.opt_level, p->code.pic ? " pic" : "",
                p->code.embed_weights ? " embed" : "");
+    if (p->level)
+        str_printf(out, "cpu %u\n", p->level);
+    for (uint32_t i = 0; i < p->ndims; i++) {
+        str_add(out, "bucket ");
+        quoted(out, p->dims[i].name);
+        str_printf(out, " %lld\n", (long long)p->dims[i].size);
+    }
     print_io(c, "input", p->nin, p->in, out);
     print_io(c, "output", p->nout, p->out, out);
     for (uint32_t i = 0; i < p->nlabels; i++) {
@@ -86,6 +97,8 @@ void plan_print(Ctx *c, const Plan *p, StrBuf *out)
                (ull)p->private_bytes, (ull)p->arena_floor);
     str_printf(out, "weights %llu, %lld multiply-adds\n", (ull)p->weights_bytes,
                (long long)p->macs);
+    if (p->weights_alone)
+        str_printf(out, "alone %llu\n", (ull)p->weights_alone);
     for (uint32_t i = 0; i < p->nkernels; i++) {
         str_printf(out, "kernel @%s %llu calls, %lld multiply-adds", p->kernels[i].func->name,
                    (ull)p->kernels[i].calls, (long long)p->kernels[i].macs);
@@ -114,6 +127,12 @@ void plan_print(Ctx *c, const Plan *p, StrBuf *out)
     }
     str_add(out, "functions\n");
     tir_print_bare(c, p->tir, out);
+}
+
+void plan_print(Ctx *c, const Plan *p, StrBuf *out)
+{
+    for (; p; p = p->next)
+        print_one(c, p, out);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------ */
@@ -228,6 +247,24 @@ static void parse_head(Parser *p, Plan *plan, PlanTarget *parse_target)
         parse_fail(p, "the level is 0 to 3");
     plan->code.pic = accept(p, "pic");
     plan->code.embed_weights = accept(p, "embed");
+    if (accept(p, "cpu"))
+        plan->level = (uint32_t)parse_size(p);
+    if (plan->level > 4)
+        parse_fail(p, "the levels of CPUs are 1 to 4");
+}
+
+static const PlanDim *parse_dims(Parser *p, uint32_t *n)
+{
+    VEC(PlanDim) dims = {0};
+
+    while (accept(p, "bucket") && dims.n < MAX_ROWS) {
+        PlanDim d = {.name = parse_string(p)};
+
+        d.size = (int64_t)parse_size(p);
+        vec_push(p->c->arena, &dims, d);
+    }
+    *n = dims.n;
+    return dims.at;
 }
 
 static void parse_sizes(Parser *p, Plan *plan)
@@ -247,6 +284,8 @@ static void parse_sizes(Parser *p, Plan *plan)
     expect(p, ",");
     plan->macs = parse_int(p);
     expect(p, "multiply-adds");
+    if (accept(p, "alone"))
+        plan->weights_alone = parse_size(p);
 }
 
 static void parse_rows(Parser *p, Rows *r)
@@ -283,26 +322,24 @@ static void check(Parser *p, Plan *plan, const Rows *r)
             parse_fail(p, "there is no function '@%s'", r->names.at[i]);
 }
 
-const Plan *plan_read(Ctx *c, const char *file, Bytes text, PlanTarget *parse_target)
+static Plan *read_one(Parser *p, PlanTarget *parse_target)
 {
-    const char *copy = arena_printf(c->arena, "%.*s", (int)(text.n > INT32_MAX ? 0 : text.n),
-                                    text.n ? (const char *)text.at : "");
-    Parser      p = {.c = c, .file = file, .text = copy, .at = copy};
-    Plan       *plan = NEW(c->arena, Plan);
-    Rows        r = {0};
+    Ctx  *c = p->c;
+    Plan *plan = NEW(c->arena, Plan);
+    Rows  r = {0};
 
-    diag_source(c->diags, file, text);
-    parse_head(&p, plan, parse_target);
-    while (accept(&p, "input") && r.in.n < MAX_ROWS)
-        vec_push(c->arena, &r.in, parse_io(&p));
-    while (accept(&p, "output") && r.out.n < MAX_ROWS)
-        vec_push(c->arena, &r.out, parse_io(&p));
-    while (accept(&p, "label") && r.labels.n < MAX_ROWS)
-        vec_push(c->arena, &r.labels, parse_string(&p));
-    parse_sizes(&p, plan);
-    parse_rows(&p, &r);
-    plan->tir = p.failed ? NULL : parse_functions(&p);
-    if (p.failed)
+    parse_head(p, plan, parse_target);
+    plan->dims = parse_dims(p, &plan->ndims);
+    while (accept(p, "input") && r.in.n < MAX_ROWS)
+        vec_push(c->arena, &r.in, parse_io(p));
+    while (accept(p, "output") && r.out.n < MAX_ROWS)
+        vec_push(c->arena, &r.out, parse_io(p));
+    while (accept(p, "label") && r.labels.n < MAX_ROWS)
+        vec_push(c->arena, &r.labels, parse_string(p));
+    parse_sizes(p, plan);
+    parse_rows(p, &r);
+    plan->tir = p->failed ? NULL : parse_functions(p);
+    if (p->failed)
         return NULL;
     plan->nin = r.in.n;
     plan->in = r.in.at;
@@ -316,10 +353,50 @@ const Plan *plan_read(Ctx *c, const char *file, Bytes text, PlanTarget *parse_ta
     plan->labels = r.labels.at;
     plan->nslots = r.slots.n;
     plan->slots = r.slots.at;
-    check(&p, plan, &r);
-    if (p.failed || !tir_verify(c, plan->tir, TIR_LOWERED))
+    check(p, plan, &r);
+    return p->failed || !tir_verify(c, plan->tir, TIR_LOWERED) ? NULL : plan;
+}
+
+/* Do q and the first plan p belong to one product?  `last` is the one before q. */
+static bool alternatives(const Plan *p, const Plan *last, const Plan *q)
+{
+    bool same = !strcmp(p->name, q->name) && p->nin == q->nin && p->nout == q->nout &&
+                p->ndims == q->ndims && p->weights_bytes == q->weights_bytes &&
+                !p->level == !q->level && last->level <= q->level &&
+                p->code.opt_level == q->code.opt_level && p->code.pic == q->code.pic &&
+                p->code.embed_weights == q->code.embed_weights && !q->target->host;
+
+    for (uint32_t i = 0; same && i < p->ndims; i++)
+        same = !strcmp(p->dims[i].name, q->dims[i].name);
+    return same;
+}
+
+const Plan *plan_read(Ctx *c, const char *file, Bytes text, PlanTarget *parse_target)
+{
+    const char *copy = arena_printf(c->arena, "%.*s", (int)(text.n > INT32_MAX ? 0 : text.n),
+                                    text.n ? (const char *)text.at : "");
+    Parser      p = {.c = c, .file = file, .text = copy, .at = copy};
+    Plan       *first, *last, *q;
+    uint32_t    n = 1;
+
+    diag_source(c->diags, file, text);
+    if (!(first = last = read_one(&p, parse_target)))
         return NULL;
-    return plan;
+    for (; *p.at; last = q, n++) {
+        if (!(q = read_one(&p, parse_target)))
+            return NULL;
+        if (n == MAX_PLANS || !alternatives(first, last, q)) {
+            parse_fail(&p, "the plans are of different products");
+            return NULL;
+        }
+        last->next = q;
+    }
+    if (n != plan_variants(first) * plan_buckets(first)) {
+        parse_fail(&p, "a bucket of some CPU is missing");
+        return NULL;
+    }
+    c->target = first->target;
+    return first;
 }
 
 uint64_t plan_state_bytes(const Plan *p)

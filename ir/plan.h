@@ -50,6 +50,12 @@ typedef struct {
     bool     embed_weights;
 } PlanCode;
 
+/* A named dimension and the size that a shape bucket has of it. */
+typedef struct {
+    const char *name;
+    int64_t     size;
+} PlanDim;
+
 typedef struct Plan {
     const char        *name;  /* entry: "resnet" */
     const char        *model; /* file name of the model, without its folder */
@@ -68,12 +74,29 @@ typedef struct Plan {
     uint64_t weights_bytes;
     uint64_t arena_floor; /* largest sum of simultaneously live tensors */
     int64_t  macs;
+    /* Alternatives of one product (docs/design/build.md): CPU variants outside, shape buckets
+     * inside, both from the smallest up.  They share name, model, options of code and weights. */
+    const struct Plan *next;          /* NULL: the last, or the only one */
+    uint32_t           level;         /* code for x86-64-v<level>, which is tested; 0: no test */
+    uint32_t           ndims;         /* of the shape bucket; 0: no buckets */
+    const PlanDim     *dims;          /* [ndims], the same names in all */
+    uint64_t           weights_alone; /* bytes of weights that this plan uses */
 } Plan;
 
 /* Bytes of what <entry>_open fills in: pointers to device, module, arena, weights and each kernel;
  * 0 without a device. */
 enum { STATE_POINTERS = 4 };
 uint64_t plan_state_bytes(const Plan *p);
+
+/* ---- plan_join.c: alternatives -------------------------------------------------------------------- */
+
+/* `n` plans as one list: kernels of later targets get names of their own, constant k of plan i lies
+ * at offset[i][k] of `weights_bytes` bytes. */
+const Plan *plan_join(Ctx *c, uint32_t n, const Plan *const *plans, const uint64_t *const *offset,
+                      uint64_t weights_bytes);
+uint32_t    plan_variants(const Plan *p); /* different targets in the list */
+uint32_t    plan_buckets(const Plan *p);  /* plans for each of them */
+const Plan *plan_at(const Plan *p, uint32_t i);
 
 /* main's parameters, in order: one buffer per input, one per output, %arena (u8), %weights (u8),
  * and the scalars %tid, %nt inside its region.  Private scratch of thread t lies at

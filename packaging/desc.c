@@ -43,18 +43,70 @@ static bool desc_tensor(Ctx *c, const PlanIO *io, const Param *param, TensorDesc
     return true;
 }
 
-ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
+static bool desc_tensors(Ctx *c, const Plan *p, TensorDesc **in, TensorDesc **out)
 {
-    ModelDesc   *m = NEW(c->arena, ModelDesc);
     const Param *params = p->tir->funcs[p->tir->nfuncs - 1]->params; /* of the host function */
 
+    *in = NEW_ARRAY(c->arena, TensorDesc, p->nin + 1);
+    *out = NEW_ARRAY(c->arena, TensorDesc, p->nout + 1);
+    for (uint32_t i = 0; i < p->nin; i++)
+        if (!desc_tensor(c, &p->in[i], &params[i], &(*in)[i]))
+            return false;
+    for (uint32_t i = 0; i < p->nout; i++)
+        if (!desc_tensor(c, &p->out[i], &params[p->nin + i], &(*out)[i]))
+            return false;
+    return true;
+}
+
+/* CPU variants and shape buckets: sizes of each, and what holds for all. */
+static bool desc_alternatives(Ctx *c, const Plan *p, ModelDesc *m)
+{
+    uint32_t     nb = plan_buckets(p);
+    const char **names = NEW_ARRAY(c->arena, const char *, p->ndims + 1);
+    StrBuf       targets = strbuf(c->arena);
+
+    m->nvariants = plan_variants(p);
+    m->cpu_tested = p->level != 0;
+    m->alts = NEW_ARRAY(c->arena, AltDesc, m->nvariants * nb);
+    m->nbucket_dims = p->ndims;
+    m->bucket_dims = names;
+    for (uint32_t k = 0; k < p->ndims; k++)
+        names[k] = p->dims[k].name;
+    for (; p; p = p->next) {
+        AltDesc *d = &m->alts[m->nalts];
+        int64_t *sizes = NEW_ARRAY(c->arena, int64_t, p->ndims + 1);
+
+        for (uint32_t k = 0; k < p->ndims; k++)
+            sizes[k] = p->dims[k].size;
+        *d = (AltDesc){.target = p->target->text,
+                       .sizes = sizes,
+                       .arena_shared = p->arena_bytes,
+                       .arena_private = p->private_bytes,
+                       .weights_bytes = p->weights_alone};
+        if (!desc_tensors(c, p, &d->in, &d->out))
+            return false;
+        if (m->nalts++ % nb == 0)
+            str_printf(&targets, "%s%s", targets.n ? "; " : "", p->target->text);
+        if (p->arena_bytes > m->arena_shared)
+            m->arena_shared = p->arena_bytes;
+        if (p->private_bytes > m->arena_private)
+            m->arena_private = p->private_bytes;
+    }
+    m->targets = targets.at;
+    return true;
+}
+
+ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
+{
+    ModelDesc  *m = NEW(c->arena, ModelDesc);
+    const Plan *first = p;
+
+    p = plan_at(first, plan_buckets(first) - 1); /* the largest bucket */
     *m = (ModelDesc){
         .entry = p->name,
         .model = p->name,
         .nin = p->nin,
         .nout = p->nout,
-        .in = NEW_ARRAY(c->arena, TensorDesc, p->nin ? p->nin : 1),
-        .out = NEW_ARRAY(c->arena, TensorDesc, p->nout ? p->nout : 1),
         .arena_shared = p->target->host ? 0 : p->arena_bytes,
         .arena_private = p->target->host ? 0 : p->private_bytes,
         .state_bytes = plan_state_bytes(p),
@@ -69,11 +121,9 @@ ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
         .labels = p->labels,
         .pointer_bits = p->target->pointer_bits,
     };
-    for (uint32_t i = 0; i < p->nin; i++)
-        if (!desc_tensor(c, &p->in[i], &params[i], &m->in[i]))
-            return NULL;
-    for (uint32_t i = 0; i < p->nout; i++)
-        if (!desc_tensor(c, &p->out[i], &params[p->nin + i], &m->out[i]))
-            return NULL;
+    if (!desc_tensors(c, p, &m->in, &m->out))
+        return NULL;
+    if ((first->next || first->level || first->ndims) && !desc_alternatives(c, first, m))
+        return NULL;
     return desc_finish(c->diags, c->arena, m) ? m : NULL;
 }

@@ -179,6 +179,72 @@ static void model_macros(StrBuf *s, const ModelDesc *m)
     str_printf(s, "#define %s_MACS %" PRId64 "\n", u, m->macs);
 }
 
+/* ---- shape buckets ---- */
+
+static uint32_t buckets_of(const ModelDesc *m)
+{
+    return m->nbucket_dims ? m->nalts / m->nvariants : 0;
+}
+
+static void bucket_tensors(Arena *a, StrBuf *s, const char *bucket, const char *side,
+                           const TensorDesc *named, const TensorDesc *tensors, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const TensorDesc *t = &tensors[i];
+        const char       *prefix =
+            arena_printf(a, "%s_%s_%s", bucket, side, upper_case(a, named[i].c_name));
+
+        for (uint32_t k = 0; k < t->ndim; k++)
+            str_printf(s, "#define %s_DIM%u %" PRId64 "\n", prefix, k, t->dims[k]);
+        str_printf(s, "#define %s_BYTES %" PRIu64 "\n", prefix, t->bytes);
+    }
+}
+
+/* Sizes of each bucket; an arena has to do for all variants. */
+static void bucket_macros(Arena *a, StrBuf *s, const ModelDesc *m)
+{
+    uint32_t n = buckets_of(m);
+
+    str_printf(s, "\n/* shape buckets, the smallest first; what stands above is of the last */\n");
+    str_printf(s, "#define %s_BUCKETS %u\n#define %s_BUCKET_DIMS %u\n", m->upper, n, m->upper,
+               m->nbucket_dims);
+    for (uint32_t b = 0; b < n; b++) {
+        const char *u = arena_printf(a, "%s_BUCKET%u", m->upper, b);
+        uint64_t    shared = 0, own = 0;
+
+        for (uint32_t i = b; i < m->nalts; i += n) {
+            shared = m->alts[i].arena_shared > shared ? m->alts[i].arena_shared : shared;
+            own = m->alts[i].arena_private > own ? m->alts[i].arena_private : own;
+        }
+        for (uint32_t k = 0; k < m->nbucket_dims; k++)
+            str_printf(s, "#define %s_%s %" PRId64 "\n", u,
+                       upper_case(a, c_identifier(a, m->bucket_dims[k])), m->alts[b].sizes[k]);
+        str_printf(s,
+                   "#define %s_ARENA_BYTES(threads) ((size_t)%" PRIu64
+                   " + (size_t)(threads) * %" PRIu64 ")\n",
+                   u, shared, own);
+        bucket_tensors(a, s, u, "IN", m->in, m->alts[b].in, m->nin);
+        bucket_tensors(a, s, u, "OUT", m->out, m->alts[b].out, m->nout);
+    }
+}
+
+static void bucket_prototypes(StrBuf *s, const ModelDesc *m)
+{
+    const char *e = m->entry;
+
+    str_printf(s, "\n/* The first bucket that holds dims[%s_BUCKET_DIMS], in the order", m->upper);
+    for (uint32_t k = 0; k < m->nbucket_dims; k++) {
+        str_add(s, k ? ", " : " ");
+        add_plain(s, m->bucket_dims[k]);
+    }
+    str_printf(s,
+               ";\n * or TVMCC_E_SHAPE.  Tensors of a run have the shapes of its bucket. */\n"
+               "int32_t %s_select(const int64_t *dims);\n"
+               "int32_t %s_run_bucket(uint32_t bucket, const %s_inputs *inputs,\n"
+               "%*sconst %s_outputs *outputs, const tvmcc_params *params);\n",
+               e, e, e, (int)strlen(e) + 20, "", e);
+}
+
 static void asserts(StrBuf *s, const ModelDesc *m)
 {
     str_printf(s,
@@ -235,6 +301,8 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
                "int32_t %s_run_ex(const %s_inputs *inputs, const %s_outputs *outputs,\n"
                "%*sconst tvmcc_params *params);\n",
                e, e, e, (int)strlen(e) + 16, "");
+    if (m->nbucket_dims)
+        bucket_prototypes(s, m);
     str_printf(s, "\nconst tvmcc_model_info *%s_info(void);\n", e);
     if (m->weights_mode == WEIGHTS_EMBED && m->weights_bytes)
         str_printf(s, "\nextern const unsigned char %s_weights[];\n", e);
@@ -263,6 +331,8 @@ Bytes header_text(Arena *a, const ModelDesc *m)
         tensor_macros(a, &s, m, "IN", &m->in[i], i);
     for (uint32_t i = 0; i < m->nout; i++)
         tensor_macros(a, &s, m, "OUT", &m->out[i], i);
+    if (m->nbucket_dims)
+        bucket_macros(a, &s, m);
     str_add(&s, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     asserts(&s, m);
     prototypes(&s, m);
@@ -340,11 +410,35 @@ static void json_sha(StrBuf *s, const char *key, Sha256 sha)
     str_add(s, "\",\n");
 }
 
+static void json_alternatives(StrBuf *s, const ModelDesc *m)
+{
+    str_add(s, "  \"alternatives\": [");
+    for (uint32_t i = 0; i < m->nalts; i++) {
+        const AltDesc *d = &m->alts[i];
+
+        str_printf(s,
+                   "%s\n    {\"arena\": {\"private\": %" PRIu64 ", \"shared\": %" PRIu64
+                   "}, \"dims\": {",
+                   i ? "," : "", d->arena_private, d->arena_shared);
+        for (uint32_t k = 0; k < m->nbucket_dims; k++) {
+            str_add(s, k ? ", " : "");
+            json_string(s, m->bucket_dims[k]);
+            str_printf(s, ": %" PRId64, d->sizes[k]);
+        }
+        str_add(s, "}, \"target\": ");
+        json_string(s, d->target);
+        str_printf(s, ", \"weights_bytes\": %" PRIu64 "}", d->weights_bytes);
+    }
+    str_add(s, "\n  ],\n");
+}
+
 Bytes metadata_text(Arena *a, const ModelDesc *m)
 {
     StrBuf s = strbuf(a);
 
     str_add(&s, "{\n  \"abi\": 1,\n");
+    if (m->nalts)
+        json_alternatives(&s, m);
     str_printf(&s,
                "  \"arena\": {\"align\": %u, \"floor\": %" PRIu64 ", \"private\": %" PRIu64
                ", \"shared\": %" PRIu64 "},\n",

@@ -45,6 +45,14 @@ typedef struct {
 
 typedef enum { WEIGHTS_EMBED, WEIGHTS_FILE } WeightsMode;
 
+/* One of the plans of a product with CPU variants or shape buckets. */
+typedef struct {
+    const char    *target;
+    const int64_t *sizes; /* of the bucket's dimensions */
+    TensorDesc    *in, *out;
+    uint64_t       arena_shared, arena_private, weights_bytes; /* weights that it uses */
+} AltDesc;
+
 typedef struct {
     const char *entry; /* prefix of the functions: a C identifier; desc_finish sanitises it */
     const char *upper; /* set by desc_finish: prefix of the macros */
@@ -64,8 +72,13 @@ typedef struct {
     int64_t     macs;
     uint32_t    pointer_bits; /* 32 or 64 */
     bool        big_endian;
-    uint64_t    arena_floor; /* for the metadata; 0: unknown */
-    uint32_t    nlabels;     /* of the classes, for people */
+    uint64_t    arena_floor;      /* for the metadata; 0: unknown */
+    uint32_t    nalts, nvariants; /* buckets of the first variant first; 0: there is one plan */
+    AltDesc    *alts;             /* the description is of the largest bucket; its arena of all */
+    uint32_t    nbucket_dims;     /* 0: no buckets */
+    const char *const *bucket_dims;
+    bool               cpu_tested;
+    uint32_t           nlabels; /* of the classes, for people */
     const char *const *labels;
 } ModelDesc;
 

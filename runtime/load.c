@@ -24,6 +24,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Of the first version: later members are read where struct_bytes says they are there. */
+enum { INFO_BYTES = offsetof(tvmcc_model_info, nbuckets) };
 enum { TAR_BLOCK = 512, PATH_BYTES = 1024, NAME_BYTES = 128 };
 
 #if defined(__x86_64__)
@@ -162,7 +164,7 @@ static int32_t open_library(tvmrt_model *m, const char *path, const char *name)
     if (!info)
         return fail(m, TVMCC_E_MISMATCH, "'%s' has no function '%s'", path, symbol);
     m->info = info();
-    if (!m->info || m->info->abi != TVMCC_ABI || m->info->struct_bytes < sizeof *m->info)
+    if (!m->info || m->info->abi != TVMCC_ABI || m->info->struct_bytes < INFO_BYTES)
         return fail(m, TVMCC_E_MISMATCH, "'%s' was built for another version of the ABI", path);
     return TVMCC_OK;
 }
@@ -436,4 +438,25 @@ void tvmrt_model_close(tvmrt_model *m)
 size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads)
 {
     return info->arena_shared + info->arena_private * (threads ? threads : 1);
+}
+
+/* ---- shape buckets ------------------------------------------------------------------------------ */
+
+uint32_t tvmrt_buckets(const tvmcc_model_info *info)
+{
+    return info->struct_bytes < sizeof *info ? 0 : info->nbuckets;
+}
+
+const tvmcc_model_info *tvmrt_bucket(const tvmcc_model_info *info, const int64_t *dims)
+{
+    for (uint32_t b = 0; b < tvmrt_buckets(info); b++) {
+        bool holds = true;
+
+        for (uint32_t k = 0; k < info->nbucket_dims; k++)
+            holds =
+                holds && dims[k] >= 0 && dims[k] <= info->bucket_sizes[b * info->nbucket_dims + k];
+        if (holds)
+            return info->buckets[b];
+    }
+    return NULL;
 }

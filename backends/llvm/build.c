@@ -33,6 +33,7 @@ static void init_once(void)
     CPU_FAMILY(RISCV)
     CPU_FAMILY(WebAssembly)
 #undef CPU_FAMILY
+    LLVMInitializeX86AsmParser(); /* for CPUID, in codegen_choice.c */
     /* Tiles are written in the order in which registers suffice.  LLVM's machine scheduler
      * estimates the latency across iterations and moves a whole unrolled step's broadcasts to its
      * front, which spills: such tiles ran at half their speed. */
@@ -181,6 +182,19 @@ bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out)
 
 /* ---- plans and units ----------------------------------------------------------------------------- */
 
+/* What the entry functions are compiled for: where the CPU is asked, any of the architecture. */
+static const Target *entry_target(Ctx *c, const Plan *p)
+{
+    Target *t;
+
+    if (!p->level)
+        return p->target;
+    t = DUP_ARRAY(c->arena, p->target, 1);
+    t->mcpu = "x86-64";
+    t->features = "";
+    return t;
+}
+
 static bool llvm_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
                          EmitKind kind, Bytes *out)
 {
@@ -190,10 +204,18 @@ static bool llvm_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const C
 
     if (kind == EMIT_SOURCE)
         return error_at(c, E_CODEGEN, NO_LOC, "the LLVM backend has no source text");
-    if (!(g = gen_new(c, p->tir, p->target, o->entry, prefix, o->opt_level, o->pic)))
+    if (p->level && !o->host_only)
+        return error_at(c, E_UNSUPPORTED, NO_LOC,
+                        "code for several CPUs is compiled to objects only, kernel by kernel");
+    if (!(g = gen_new(c, p->tir, entry_target(c, p), o->entry, prefix, o->opt_level, o->pic)))
         return false;
     g->host_only = o->host_only;
-    ok = gen_functions(g) && gen_entry(g, p, o, info) && llvm_emit(g, o->opt_level, kind, out);
+    ok = true;
+    for (const Plan *q = p; q && ok; q = q->next) {
+        g->tir = q->tir;
+        ok = gen_functions(g);
+    }
+    ok = ok && gen_entry(g, p, o, info) && llvm_emit(g, o->opt_level, kind, out);
     gen_free(g);
     return ok;
 }

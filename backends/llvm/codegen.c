@@ -539,6 +539,8 @@ bool gen_functions(Gen *g)
         }
         if ((f->kind == FUNC_HOST && !g->in_process) || (f->kind == FUNC_TILE && g->host_only))
             continue;
+        if (!g->in_process && map_get(g->funcs, PTR_KEY(intern(g->c->strings, f->name))))
+            continue; /* another shape bucket has it too */
         GenFunc *gf = declare(g, f);
 
         if (!g->host_only)

@@ -129,15 +129,15 @@ static const Atom *region_nt(const Stmt *s)
     return NULL;
 }
 
-static LLVMValueRef define_run_ex(Gen *g)
+/* The body of one plan, exported under this name or not. */
+static LLVMValueRef define_run_ex(Gen *g, const char *name, LLVMLinkage linkage)
 {
     struct Host *h = g->host;
     const Func  *f = h->main;
     const Atom  *nt = region_nt(f->body);
     LLVMTypeRef  in[3] = {g->ptr, g->ptr, g->ptr}, t = LLVMFunctionType(g->i32, in, 3, false);
-    LLVMValueRef fn = host_function(g, "_run_ex", t, LLVMExternalLinkage), params, n, weights, run,
-                 alone;
-    uint64_t bytes = g->t->pointer_bits == 64 ? 112 : 60;
+    LLVMValueRef fn = host_function(g, name, t, linkage), params, n, weights, run, alone;
+    uint64_t     bytes = g->t->pointer_bits == 64 ? 112 : 60;
 
     gen_begin(g, fn, "run_ex");
     params = LLVMGetParam(fn, 2);
@@ -173,12 +173,12 @@ static LLVMValueRef define_run_ex(Gen *g)
     return fn;
 }
 
-static void define_run(Gen *g, LLVMValueRef run_ex)
+/* `arena`: bytes that the caller's has. */
+static void define_run(Gen *g, LLVMValueRef run_ex, uint64_t arena)
 {
     struct Host *h = g->host;
     LLVMTypeRef  in[3] = {g->ptr, g->ptr, g->ptr}, t = LLVMFunctionType(g->i32, in, 3, false);
     LLVMValueRef fn = host_function(g, "_run", t, LLVMExternalLinkage), p, args[3], code;
-    uint64_t     arena = h->plan->arena_bytes + h->plan->private_bytes;
 
     gen_begin(g, fn, "run");
     p = gen_alloca(g, h->params_t, 16, "params");
@@ -209,7 +209,7 @@ LLVMValueRef host_constant(Gen *g, LLVMValueRef v)
     return k;
 }
 
-static LLVMValueRef text(Gen *g, const char *s)
+LLVMValueRef host_text(Gen *g, const char *s)
 {
     return host_constant(g, LLVMConstStringInContext2(g->lc, s, strlen(s), false));
 }
@@ -224,7 +224,7 @@ static LLVMValueRef record(Gen *g, uint32_t n, LLVMValueRef *fields)
     return LLVMConstStructInContext(g->lc, fields, n, false);
 }
 
-static LLVMValueRef array(Gen *g, uint32_t n, LLVMValueRef *at)
+LLVMValueRef host_array(Gen *g, uint32_t n, LLVMValueRef *at)
 {
     if (!n)
         return LLVMConstNull(g->ptr);
@@ -249,8 +249,8 @@ static LLVMValueRef tensors(Gen *g, uint32_t n, const PlanIO *io, const Param *p
             type_dim(t, k, &d);
             dims[k] = gen_int(g, g->i64, d);
         }
-        field[0] = text(g, io[i].name);
-        field[1] = array(g, t->n, dims);
+        field[0] = host_text(g, io[i].name);
+        field[1] = host_array(g, t->n, dims);
         field[2] = gen_int(g, g->size, (int64_t)io_bytes(&io[i]));
         field[3] = gen_int(g, g->i8, t->dtype.code);
         field[4] = gen_int(g, g->i8, t->dtype.bits);
@@ -260,34 +260,34 @@ static LLVMValueRef tensors(Gen *g, uint32_t n, const PlanIO *io, const Param *p
         field[8] = gen_i32(g, align);
         field[9] = LLVMConstReal(g->f32, 0);
         field[10] = gen_i32(g, 0);
-        field[11] = io[i].layout ? text(g, io[i].layout) : LLVMConstNull(g->ptr);
+        field[11] = io[i].layout ? host_text(g, io[i].layout) : LLVMConstNull(g->ptr);
         field[12] = gen_int(g, g->size, io[i].state);
         all[i] = record(g, 13, field);
     }
-    return array(g, n, all);
+    return host_array(g, n, all);
 }
 
 /* What device memory a run takes beside the weights. */
 static LLVMValueRef pools(Gen *g, const DeviceCode *d)
 {
-    LLVMValueRef f[4] = {text(g, "arena"), gen_int(g, g->size, (int64_t)d->arena_bytes),
+    LLVMValueRef f[4] = {host_text(g, "arena"), gen_int(g, g->size, (int64_t)d->arena_bytes),
                          gen_i32(g, ARENA_ALIGN), gen_i32(g, TVMCC_POOL_DEVICE)},
                  pool = record(g, 4, f);
 
-    return array(g, 1, &pool);
+    return host_array(g, 1, &pool);
 }
 
-static void define_info(Gen *g, const CodegenInfo *info, LLVMValueRef run_ex, LLVMValueRef open,
-                        LLVMValueRef close)
+/* The info of the plan at hand; `buckets`: the last members, or NULL. */
+static LLVMValueRef info_record(Gen *g, const CodegenInfo *info, LLVMValueRef run_ex,
+                                LLVMValueRef open, LLVMValueRef close, const HostBuckets *buckets)
 {
     struct Host      *h = g->host;
     const Plan       *p = h->plan;
     const DeviceCode *d = h->o->device;
-    LLVMTypeRef       t = LLVMFunctionType(g->ptr, NULL, 0, false);
-    LLVMValueRef      fn, w[7], f[24], k;
+    LLVMValueRef      w[7], f[32], k;
     uint32_t          nweights = p->weights_bytes != 0, n = 0;
 
-    w[0] = text(g, h->weights ? arena_printf(g->a, ".rodata.%s_weights", h->o->entry) : "");
+    w[0] = host_text(g, h->weights ? arena_printf(g->a, ".rodata.%s_weights", h->o->entry) : "");
     w[1] = h->weights ? h->weights : LLVMConstNull(g->ptr);
     w[2] = gen_int(g, g->size, (int64_t)p->weights_bytes);
     w[3] = gen_i32(g, h->weights ? TVMCC_WEIGHTS_EMBED : TVMCC_WEIGHTS_FILE);
@@ -296,10 +296,10 @@ static void define_info(Gen *g, const CodegenInfo *info, LLVMValueRef run_ex, LL
     k = record(g, 6, w);
 
     f[n++] = gen_i32(g, TVMCC_ABI);
-    f[n++] = gen_i32(g, g->t->pointer_bits == 64 ? 200 : 148);
-    f[n++] = text(g, h->o->entry);
-    f[n++] = text(g, "tvmcc " TVMCC_VERSION);
-    f[n++] = text(g, d ? d->target : g->t->text);
+    f[n++] = gen_i32(g, g->t->pointer_bits == 64 ? 232 : 168);
+    f[n++] = host_text(g, h->o->entry);
+    f[n++] = host_text(g, "tvmcc " TVMCC_VERSION);
+    f[n++] = host_text(g, d ? d->target : p->target->text);
     f[n++] = bytes32(g, info->model_sha);
     f[n++] = bytes32(g, info->build_id);
     f[n++] = gen_i32(g, p->nin);
@@ -309,7 +309,7 @@ static void define_info(Gen *g, const CodegenInfo *info, LLVMValueRef run_ex, LL
     f[n++] = tensors(g, p->nin, p->in, h->main->params);
     f[n++] = tensors(g, p->nout, p->out, h->main->params + p->nin);
     f[n++] = d ? pools(g, d) : LLVMConstNull(g->ptr);
-    f[n++] = array(g, nweights, &k);
+    f[n++] = host_array(g, nweights, &k);
     f[n++] = gen_int(g, g->size, (int64_t)p->arena_bytes);
     f[n++] = gen_int(g, g->size, (int64_t)p->private_bytes);
     f[n++] = gen_i32(g, ARENA_ALIGN);
@@ -318,10 +318,20 @@ static void define_info(Gen *g, const CodegenInfo *info, LLVMValueRef run_ex, LL
     f[n++] = run_ex;
     f[n++] = open;
     f[n++] = close;
+    f[n++] = gen_i32(g, buckets ? buckets->n : 0);
+    f[n++] = gen_i32(g, buckets ? buckets->ndims : 0);
+    f[n++] = buckets ? buckets->infos : LLVMConstNull(g->ptr);
+    f[n++] = buckets ? buckets->names : LLVMConstNull(g->ptr);
+    f[n++] = buckets ? buckets->sizes : LLVMConstNull(g->ptr);
+    return record(g, n, f);
+}
 
-    fn = host_function(g, "_info", t, LLVMExternalLinkage);
-    gen_begin(g, fn, "info");
-    LLVMBuildRet(g->b, host_constant(g, record(g, n, f)));
+static void define_info(Gen *g, LLVMValueRef info)
+{
+    LLVMTypeRef t = LLVMFunctionType(g->ptr, NULL, 0, false);
+
+    gen_begin(g, host_function(g, "_info", t, LLVMExternalLinkage), "info");
+    LLVMBuildRet(g->b, info);
     gen_end(g);
 }
 
@@ -366,18 +376,78 @@ static void make_types(Gen *g)
     h->worker_t = LLVMFunctionType(g->none, worker, 3, false);
 }
 
+/* From here on the host's functions are about this plan. */
+static void host_plan(Gen *g, const Plan *p)
+{
+    struct Host *h = g->host;
+
+    h->plan = p;
+    h->main = p->tir->funcs[p->tir->nfuncs - 1];
+    h->step = 0;
+    if (h->main->kind != FUNC_HOST || h->main->nparams != p->nin + p->nout + 2)
+        BUG("the plan of '%s' does not end in its host function", p->name);
+}
+
+/* One plan: it is the model. */
+static void define_alone(Gen *g, const Plan *p, const CodegenInfo *info)
+{
+    LLVMValueRef run_ex, open = LLVMConstNull(g->ptr), close = open;
+    bool         device = g->host->o->device != NULL;
+
+    if (device)
+        device_open_close(g, &open, &close);
+    run_ex = define_run_ex(g, "_run_ex", LLVMExternalLinkage);
+    if (!device) /* without params there is no device */
+        define_run(g, run_ex, p->arena_bytes + p->private_bytes);
+    define_info(g, host_constant(g, info_record(g, info, run_ex, open, close, NULL)));
+}
+
+/* Several plans, or one for a CPU that has to be asked: codegen_choice.c chooses. */
+static void define_choice(Gen *g, const Plan *p, const CodegenInfo *info)
+{
+    HostChoice   ch = {.plan = p, .nbuckets = plan_buckets(p), .nvariants = plan_variants(p)};
+    uint32_t     n = ch.nbuckets * ch.nvariants, i = 0;
+    LLVMValueRef none = LLVMConstNull(g->ptr);
+    uint64_t     arena = 0;
+
+    ch.run = NEW_ARRAY(g->a, LLVMValueRef, n);
+    ch.info = NEW_ARRAY(g->a, LLVMValueRef, n);
+    for (const Plan *q = p; q; q = q->next, i++) {
+        host_plan(g, q);
+        ch.run[i] = define_run_ex(g, arena_printf(g->a, "__run%u", i), LLVMInternalLinkage);
+        if (q->arena_bytes + q->private_bytes > arena)
+            arena = q->arena_bytes + q->private_bytes;
+    }
+    choice_begin(g, &ch);
+    i = 0;
+    for (const Plan *q = p; q; q = q->next, i++) {
+        bool        last = i % ch.nbuckets + 1 == ch.nbuckets;
+        HostBuckets b = choice_buckets(g, &ch, i / ch.nbuckets);
+
+        host_plan(g, q);
+        ch.info[i] = host_constant(
+            g, info_record(g, info, ch.run[i], none, none, last && q->ndims ? &b : NULL));
+        if (q->ndims)
+            choice_bucket_info(g, &ch, i, ch.info[i]);
+        if (!q->next)
+            ch.no_info = host_constant(g, info_record(g, info, ch.no_run, none, none, NULL));
+    }
+    define_run(g, choice_run_ex(g, &ch), arena);
+    choice_info(g, &ch);
+    if (p->ndims) {
+        choice_run_bucket(g, &ch);
+        choice_select(g, &ch);
+    }
+}
+
 bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo *info)
 {
     uint32_t     errors = diag_errors(g->c->diags);
     struct Host *h = NEW(g->a, struct Host);
-    LLVMValueRef run_ex, open = LLVMConstNull(g->ptr), close = open;
 
-    h->plan = p;
     h->o = o;
-    h->main = p->tir->funcs[p->tir->nfuncs - 1];
-    if (h->main->kind != FUNC_HOST || h->main->nparams != p->nin + p->nout + 2)
-        BUG("the plan of '%s' does not end in its host function", p->name);
     g->host = h;
+    host_plan(g, p);
     make_types(g);
     if (o->embed_weights && p->weights_bytes) {
         const char *symbol = arena_printf(g->a, "%s_weights", o->entry);
@@ -390,11 +460,9 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
     host_define_begin(g);
     host_define_end(g);
     host_define_meet(g);
-    if (o->device)
-        device_open_close(g, &open, &close);
-    run_ex = define_run_ex(g);
-    if (!o->device) /* without params there is no device */
-        define_run(g, run_ex);
-    define_info(g, info, run_ex, open, close);
+    if (p->next || p->level || p->ndims)
+        define_choice(g, p, info);
+    else
+        define_alone(g, p, info);
     return diag_errors(g->c->diags) == errors;
 }

@@ -9,6 +9,7 @@
  *   codegen_host.c  parallel regions: barriers, launches, instrumentation
  *   codegen_device.c  models on a device: open, close, launches, copies
  *   codegen_entry.c the entry points of a model: checks, the info struct
+ *   codegen_choice.c  the same of several plans: CPU variants, shape buckets
  *   build.c         target machine, optimisation, emission, units; the Backend struct
  *   merge.c         several objects as one
  *   jit.c           code loaded into this process
@@ -256,9 +257,37 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
 /* The weights that params give, checked, else the embedded ones. */
 LLVMValueRef host_weights(Gen *g, LLVMValueRef params);
 LLVMValueRef host_constant(Gen *g, LLVMValueRef v); /* its address */
+LLVMValueRef host_text(Gen *g, const char *s);
+LLVMValueRef host_array(Gen *g, uint32_t n, LLVMValueRef *at); /* NULL if it is empty */
 /* An exported constant of these bytes; an object with nothing else. */
 LLVMValueRef gen_bytes_symbol(Gen *g, const char *symbol, Bytes data);
 bool         llvm_blob(Ctx *c, const Target *t, const char *symbol, Bytes data, Bytes *out);
+
+/* ---- codegen_choice.c: alternatives of one product ------------------------------------------------- */
+
+/* Last members of tvmcc_model_info. */
+typedef struct {
+    uint32_t     n, ndims;
+    LLVMValueRef infos, names, sizes;
+} HostBuckets;
+
+typedef struct {
+    const Plan    *plan; /* the list */
+    uint32_t       nvariants, nbuckets;
+    LLVMValueRef  *run, *info;           /* by plan */
+    LLVMValueRef   no_run, no_info;      /* for a CPU that no variant fits */
+    LLVMValueRef   names, sizes, *infos; /* infos: of each variant, one global array */
+    LLVMValueRef **entries;              /* what is in them */
+    LLVMValueRef   which; /* i32 (): 1 + variant, 0: none fits; NULL: nothing to ask */
+} HostChoice;
+
+void         choice_begin(Gen *g, HostChoice *ch);
+HostBuckets  choice_buckets(Gen *g, const HostChoice *ch, uint32_t variant);
+void         choice_bucket_info(Gen *g, HostChoice *ch, uint32_t plan, LLVMValueRef info);
+LLVMValueRef choice_run_ex(Gen *g, HostChoice *ch); /* <entry>_run_ex */
+void         choice_run_bucket(Gen *g, HostChoice *ch);
+void         choice_info(Gen *g, HostChoice *ch);
+void         choice_select(Gen *g, HostChoice *ch);
 
 /* ---- codegen_device.c ---------------------------------------------------------------------------- */
 

@@ -218,6 +218,12 @@ typedef struct tvmcc_model_info {
     tvmcc_run_fn             run;
     int32_t (*open)(void *state, const tvmcc_params *params); /* NULL without a device */
     void (*close)(void *state, const tvmcc_params *params);
+    /* From struct_bytes 232 (168 where pointers have 32 bits) on.  Shape buckets: a model for each
+     * size of the dimensions, the smallest first; the last is this one.  0: there are none. */
+    uint32_t                              nbuckets, nbucket_dims;
+    const struct tvmcc_model_info *const *buckets;
+    const char *const                    *bucket_dims;  /* names of the dimensions */
+    const int64_t                        *bucket_sizes; /* [nbuckets][nbucket_dims] */
 } tvmcc_model_info;
 
 /* ---- the weights file --------------------------------------------------------------------- */
@@ -358,7 +364,12 @@ TVMCC_AT(model_info, state_bytes, 168, 132);
 TVMCC_AT(model_info, run, 176, 136);
 TVMCC_AT(model_info, open, 184, 140);
 TVMCC_AT(model_info, close, 192, 144);
-TVMCC_SIZE(model_info, 200, 148);
+TVMCC_AT(model_info, nbuckets, 200, 148);
+TVMCC_AT(model_info, nbucket_dims, 204, 152);
+TVMCC_AT(model_info, buckets, 208, 156);
+TVMCC_AT(model_info, bucket_dims, 216, 160);
+TVMCC_AT(model_info, bucket_sizes, 224, 164);
+TVMCC_SIZE(model_info, 232, 168);
 TVMCC_AT(weights_header, magic, 0, 0);
 TVMCC_AT(weights_header, data_bytes, 8, 8);
 TVMCC_AT(weights_header, reserved, 16, 16);

@@ -89,6 +89,10 @@ typedef struct tvmrt_model {
  * of the archive, or <name>.weights beside the library. */
 int32_t tvmrt_model_open(tvmrt_model *model, const char *path, const char *name);
 void    tvmrt_model_close(tvmrt_model *model);
+/* How many shape buckets a model has, 0 for none, and the first that holds these sizes of its
+ * dimensions (info->bucket_dims), a model of its own; NULL if none does. */
+uint32_t                tvmrt_buckets(const tvmcc_model_info *info);
+const tvmcc_model_info *tvmrt_bucket(const tvmcc_model_info *info, const int64_t *dims);
 /* Bytes of arena for that many threads. */
 size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads);
 

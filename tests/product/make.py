@@ -108,3 +108,26 @@ for i in range(3):
 # raw, for states.c: x h a b, then h_next a_next b_next y of the third step
 np.concatenate([x[n].ravel() for n in ("x", "h", "a", "b")] +
                [out[n].ravel() for n in ("h_next", "a_next", "b_next", "y")]).tofile(f"{folder}/states.f32")
+
+# ---- shape buckets: any number of rows ------------------------------------------------------------
+graph = helper.make_graph(
+    [helper.make_node("Conv", ["data", "w0", "b0"], ["conv"], pads=[1, 1, 1, 1]),
+     helper.make_node("Relu", ["conv"], ["relu"]),
+     helper.make_node("GlobalAveragePool", ["relu"], ["pool"]),
+     helper.make_node("Flatten", ["pool"], ["flat"]),
+     helper.make_node("Gemm", ["flat", "w1", "b1"], ["hidden"], transB=1),
+     helper.make_node("Tanh", ["hidden"], ["tanh"]),
+     helper.make_node("Gemm", ["tanh", "w2"], ["y"], transB=1)],
+    "rows",
+    [helper.make_tensor_value_info("data", TensorProto.FLOAT, ["N", 3, 10, 12])],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 24])],
+    [weight("w0", 32, 3, 3, 3), weight("b0", 32), weight("w1", 64, 32), weight("b1", 64),
+     weight("w2", 24, 64)])
+model = save("rows", graph)
+data = rng.standard_normal((8, 3, 10, 12)).astype(np.float32)
+y = session(model, []).run(["y"], {"data": data})[0]
+np.concatenate([data.ravel(), y.ravel()]).tofile(f"{folder}/rows.f32")  # for rows.c
+for n in (1, 3, 4):
+    np.savez(f"{folder}/rows{n}.in.npz", data=data[:n])
+    np.savez(f"{folder}/rows{n}.out.npz", y=y[:n])
+np.savez(f"{folder}/rows18.in.npz", data=np.zeros((18, 3, 10, 12), np.float32))
