@@ -371,7 +371,7 @@ int cmd_profile(Driver *driver)
 
     if (driver->opt.repeat == 1)
         driver->opt.repeat = 30;
-    if (session_open(&p.s) && measure_steps(&p)) {
+    if (session_open(&p.s) && session_is_here(&p.s) && measure_steps(&p)) {
         session_check(&p.s);
         measure_bandwidth(&p);
         if (measure_peak(&p)) {

@@ -235,7 +235,7 @@ int cmd_bench(Driver *driver)
 
     if (driver->opt.repeat == 1)
         driver->opt.repeat = 20;
-    if (session_open(&s)) {
+    if (session_open(&s) && session_is_here(&s)) {
         reset_peak();
         if (session_warm_up(&s) && measure(&s, &t)) {
             session_check(&s);

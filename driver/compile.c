@@ -304,6 +304,7 @@ bool compile_blob(Ctx *c, Compiled *k, Bytes *out)
         return backend_of(KIND_LLVM)->blob(c, cpu, symbol, k->weights, out);
     if (!elf_target(c->diags, cpu->triple, &t))
         return false;
+    elf_target_abi(&t, cpu->abi);
     *out = elf_blob(c->arena, &t, symbol, k->weights);
     return true;
 }

@@ -275,6 +275,13 @@ bool session_open(Session *s)
     return true;
 }
 
+bool session_is_here(Session *s)
+{
+    return !s->remote || diag_error(s->driver->diags, E_UNSUPPORTED, NO_LOC,
+                                    "'%s' does not run in this process and cannot be measured",
+                                    s->driver->opt.inputs.at[0]);
+}
+
 void session_close(Session *s)
 {
     if (s->open)

@@ -37,6 +37,8 @@ typedef struct {
  * are there, inputs are filled.  False after an error; session_close is due either way. */
 bool session_open(Session *s);
 void session_close(Session *s);
+/* Error unless the model runs in this process: times of an emulator say nothing. */
+bool session_is_here(Session *s);
 bool session_run(Session *s);
 /* At least two runs and 50 ms: pages are touched, threads have spread over the cores. */
 bool session_warm_up(Session *s);

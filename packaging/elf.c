@@ -148,6 +148,17 @@ bool elf_target(Diags *d, const char *triple, ElfTarget *out)
     return false;
 }
 
+void elf_target_abi(ElfTarget *t, const char *abi)
+{
+    enum { RISCV = 243, FLOAT_ABI = 6, SINGLE = 2, DOUBLE = 4 };
+
+    if (t->machine != RISCV || !*abi)
+        return;
+    t->flags = (t->flags & ~(uint32_t)FLOAT_ABI) | (str_ends(abi, "d")   ? DOUBLE
+                                                    : str_ends(abi, "f") ? SINGLE
+                                                                         : 0);
+}
+
 /* ---- writing ------------------------------------------------------------------------------ */
 
 static void put_ident(uint8_t *p, const ElfTarget *t, uint16_t type)

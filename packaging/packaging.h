@@ -142,6 +142,8 @@ typedef struct {
 
 /* The header fields objects of that triple have.  Error: no ELF target. */
 bool elf_target(Diags *d, const char *triple, ElfTarget *out);
+/* The same for another -mabi=; "" is the usual one. */
+void elf_target_abi(ElfTarget *t, const char *abi);
 /* Sections and symbols; names are views.  Error with `file` in it: E_PACK. */
 bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
 /* A number of .ARM.attributes: 7 is the profile ('A', 'M'), 28 how floats are passed (1: hard). */

@@ -78,6 +78,7 @@ for product in digits.o digits.so; do
     status 7 "output 'digit' differs by .* at \[0,[0-9]\], which is .* and not " \
         "$tvmcc" verify $product --expect "$digits/outputs.npz" --inputs "$digits/inputs.npz" --rtol 1e-30
 done
+status 3 "does not run in this process and cannot be measured" "$tvmcc" bench digits.o
 status 2 "inputs and --expect are needed" "$tvmcc" verify digits.o
 status 9 "no compiler and C library for .*\[E0801\]" env PATH=/nowhere "$tvmcc" verify digits.o "${golden[@]}"
 compile -c -mtriple=aarch64-linux-gnu -o arm.o
