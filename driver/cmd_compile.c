@@ -102,7 +102,7 @@ static Bytes make_header(Build *b)
 static bool make_library(Build *b, Bytes *out)
 {
     const char *member = intern_printf(b->job.c->strings, "%s.o", b->job.k.entry);
-    Member      m = {member, b->object, false};
+    Member      m = {.path = member, .data = b->object};
 
     return ar_library(b->driver->diags, b->driver->arena, &m, 1, out);
 }

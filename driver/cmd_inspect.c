@@ -1,7 +1,9 @@
 /* tvmcc inspect: what a model file asks for and gives, or what a product says about itself. */
 #include "driver/job.h"
 
+#include <cjson/cJSON.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tvmcc/runtime.h>
 
 static const char *dtype_name(Arena *a, uint8_t code, uint32_t bits)
@@ -83,6 +85,81 @@ static void product_text(Driver *driver, const tvmcc_model_info *info)
     for (uint32_t i = 0; i < info->nweights; i++)
         say(driver, "weights %zu bytes, %s\n", info->weights[i].bytes,
             info->weights[i].mode == TVMCC_WEIGHTS_EMBED ? "in the object" : "in a file");
+}
+
+/* ---- archives that are not for this machine, or compressed ---- */
+
+static const char *text_of(const cJSON *o, const char *key)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+
+    return cJSON_IsString(v) ? v->valuestring : "?";
+}
+
+static void say_manifest(Driver *driver, Bytes text)
+{
+    cJSON       *root = cJSON_ParseWithLength((const char *)text.at, text.n);
+    const cJSON *item;
+
+    say(driver, "%s %s\n", text_of(root, "name"), text_of(root, "version"));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "models"))
+        say(driver, "model %s, of %s, for %s\n", text_of(item, "entry"), text_of(item, "model"),
+            text_of(item, "targets"));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "files"))
+    {
+        const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(item, "bytes");
+
+        say(driver, "%12.0f %s\n", cJSON_IsNumber(bytes) ? bytes->valuedouble : 0,
+            text_of(item, "path"));
+    }
+    cJSON_Delete(root);
+}
+
+/* From manifest.json; in other layouts, the members. */
+static void inspect_archive(Driver *driver, const char *path)
+{
+    Diags      *d = driver->diags;
+    struct stat st;
+    Bytes       file;
+    Member     *m;
+    uint32_t    n;
+
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        if (!folder_read(d, driver->arena, path, &m, &n))
+            return;
+    } else if (!file_map(d, path, &file) ||
+               !pack_read(d, driver->arena, path, file, PACK_LIMIT, &m, &n)) {
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const char *slash = strchr(m[i].path, '/');
+
+        if (strcmp(slash ? slash + 1 : m[i].path, "manifest.json") != 0)
+            continue;
+        if (driver->opt.json)
+            say(driver, "%.*s", (int)m[i].data.n, (const char *)m[i].data.at);
+        else
+            say_manifest(driver, m[i].data);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        say(driver, "%12zu %s\n", m[i].data.n, m[i].path);
+}
+
+/* An archive without a library for this machine is read, but not opened. */
+static bool is_foreign(Driver *driver, const char *path)
+{
+    tvmrt_model m;
+    bool        foreign;
+
+    if (pack_format(path) != PACK_NONE && pack_format(path) != PACK_TAR)
+        return true;
+    if (str_ends(path, ".so") || !job_is_product(path))
+        return false;
+    foreign = tvmrt_model_open(&m, path, driver->opt.entry) == TVMCC_E_MISMATCH &&
+              strstr(m.error, " 0 libraries ") != NULL;
+    tvmrt_model_close(&m);
+    return foreign;
 }
 
 static void inspect_product(Driver *driver, const char *path)
@@ -204,6 +281,10 @@ int cmd_inspect(Driver *driver)
 {
     Job job;
 
+    if (driver->opt.inputs.n == 1 && is_foreign(driver, driver->opt.inputs.at[0])) {
+        inspect_archive(driver, driver->opt.inputs.at[0]);
+        return 0;
+    }
     if (driver->opt.inputs.n == 1 && job_is_product(driver->opt.inputs.at[0])) {
         inspect_product(driver, driver->opt.inputs.at[0]);
         return 0;

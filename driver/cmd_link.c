@@ -145,7 +145,7 @@ static bool make_archive(Driver *driver, Link *l, Bytes *out)
 
     for (uint32_t i = 0; i < in->n; i++) {
         const char *slash = strrchr(in->at[i], '/');
-        m[i] = (Member){slash ? slash + 1 : in->at[i], l->objects[i], false};
+        m[i] = (Member){.path = slash ? slash + 1 : in->at[i], .data = l->objects[i]};
         for (uint32_t k = 0; k < i; k++)
             if (!strcmp(m[k].path, m[i].path))
                 return diag_error(driver->diags, E_PACK, (Loc){.file = in->at[i]},

@@ -140,8 +140,10 @@ typedef struct {
 
     /* auditing, archives */
     bool        force, verify;
-    uint64_t    max_stack;
+    uint64_t    max_stack, max_size;
     const char *stamp;
+    const char *layout, *contents, *pack_name, *pack_version, *license, *bundle, *pair;
+    TextList    additions; /* path=file */
 
     /* messages */
     DiagFormat diag_format;

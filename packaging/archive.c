@@ -269,8 +269,10 @@ static bool read_data(Arena *a, struct archive *ar, uint64_t *left, Bytes *out)
     la_ssize_t n;
 
     while ((n = archive_read_data(ar, chunk, sizeof chunk)) > 0) {
-        if ((uint64_t)n > *left)
+        if ((uint64_t)n > *left) {
+            *left = 0;
             return false;
+        }
         *left -= (uint64_t)n;
         str_addn(&s, chunk, (size_t)n);
     }
@@ -296,10 +298,19 @@ static bool read_members(Diags *d, Arena *a, Loc loc, struct archive *ar, uint64
         if (!path || !good_path(path))
             return diag_error(d, E_PACK, loc, "member '%s' has a path that is not allowed",
                               path ? path : "?");
-        if (out->n >= MAX_MEMBERS || !read_data(a, ar, &left, &m.data))
-            return diag_error(d, E_PACK, loc, "member '%s' is broken or too large", path);
+        if (out->n >= MAX_MEMBERS)
+            return diag_error(d, E_PACK, loc, "more than %d members", MAX_MEMBERS);
+        if (!read_data(a, ar, &left, &m.data))
+            return left == 0
+                       ? diag_error(d, E_PACK, loc,
+                                    "the content is larger than allowed, from member '%s' on", path)
+                       : diag_error(d, E_PACK, loc, "member '%s' is broken", path);
         m.path = arena_printf(a, "%s", path);
         m.executable = (archive_entry_perm(e) & 0100) != 0;
+        m.mode = archive_entry_perm(e);
+        m.time = archive_entry_mtime(e);
+        m.owner = (uint32_t)archive_entry_uid(e);
+        m.group = (uint32_t)archive_entry_gid(e);
         vec_push(a, out, m);
     }
     if (rc != ARCHIVE_EOF)
@@ -324,7 +335,8 @@ bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t lim
     archive_read_support_format_tar(ar);
     archive_read_support_format_zip(ar);
     if (archive_read_open_memory(ar, archive.at, archive.n) == ARCHIVE_OK)
-        ok = read_members(d, a, loc, ar, limit < ratio ? limit : ratio, &list);
+        ok = read_members(d, a, loc, ar, limit == PACK_LIMIT && ratio < limit ? ratio : limit,
+                          &list);
     else
         diag_error(d, E_PACK, loc, "not an archive: %s", archive_error_string(ar));
     archive_read_free(ar);

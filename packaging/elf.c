@@ -52,7 +52,7 @@ static uint64_t get(const uint8_t *at, const Layout *l, uint32_t bytes)
 
 typedef struct {
     uint32_t name, type, link, info;
-    uint64_t flags, offset, size, align, entsize;
+    uint64_t flags, offset, size, align, entsize, address;
 } Shdr;
 
 static void put_shdr(uint8_t *p, const Layout *l, const Shdr *s)
@@ -79,6 +79,7 @@ static Shdr get_shdr(const uint8_t *p, const Layout *l)
         .name = (uint32_t)get(p, l, 4),
         .type = (uint32_t)get(p + 4, l, 4),
         .flags = get(p + 8, l, w),
+        .address = get(p + 8 + w, l, w),
         .offset = get(p + 8 + 2 * w, l, w),
         .size = get(p + 8 + 3 * w, l, w),
         .link = (uint32_t)get(p + 8 + 4 * w, l, 4),
@@ -385,7 +386,8 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
                                         .data = section_bytes(&r, s),
                                         .link = s->link,
                                         .info = s->info,
-                                        .offset = s->offset};
+                                        .offset = s->offset,
+                                        .address = s->address};
     }
     out->sections[0].name = "";
     if (!read_symbols(a, &r, symbol_table(&r), &out->symbols, &out->nsymbols) ||

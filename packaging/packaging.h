@@ -11,8 +11,10 @@
  *   archive.c   .tar .tar.gz .tar.zst .tar.xz .zip through libarchive, both ways
  *   folder.c    archives as folders on disk
  *   bundle.c    the layout of a deployment archive; bundle_text.c: its text files
+ *   gather.c    which files belong to which model of a bundle
  *   layout.c    the layouts of TVM: Model Library Format, tvmc's package
  *   metadata.c  the metadata of a product, read again
+ *   diff.c      where two products differ first
  *   so.c        shared libraries, through the toolchain's linker
  *   tool.c      compilers, linkers and emulators: where they are, and running them
  *   depfile.c   what a build system must watch
@@ -101,6 +103,8 @@ typedef struct {
     const char *path; /* relative, '/' between parts */
     Bytes       data;
     bool        executable;
+    int64_t     time;               /* set by pack_read, for those who compare */
+    uint32_t    mode, owner, group; /* also these */
 } Member;
 
 /* ---- elf.c: object files -----------------------------------------------------------------------
@@ -127,6 +131,7 @@ typedef struct {
     Bytes       data;       /* empty for .bss */
     uint32_t    link, info; /* other sections, as the type says */
     uint64_t    offset;     /* in the file */
+    uint64_t    address;    /* 0 in relocatable files */
 } ElfSection;
 
 typedef struct {
@@ -242,8 +247,9 @@ bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Me
 #define PACK_LIMIT ((uint64_t)64 << 30) /* bytes of content, where nobody said */
 /* All regular files of an archive in any of the formats; at most `limit` bytes of content.  Errors:
  * paths that leave the archive, links, devices, names that are there twice or differ only in case,
- * and more than PACK_RATIO bytes for one of the archive, beyond the first PACK_FREE. */
-enum { PACK_RATIO = 1000, PACK_FREE = 64 << 20 };
+ * and, where the limit is PACK_LIMIT,
+ * more than PACK_RATIO bytes for one of the archive beyond the first PACK_FREE. */
+enum { PACK_RATIO = 200, PACK_FREE = 64 << 20 };
 bool          pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
                         Member **members, uint32_t *n);
 const Member *pack_find(const Member *members, uint32_t n, const char *path); /* or NULL */
@@ -319,6 +325,20 @@ bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint3
 bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n);
 /* Header and data of abi.h's weights file. */
 Bytes weights_file(Arena *a, Bytes data, Sha256 sha);
+
+/* ---- gather.c: a bundle from the files that build steps wrote ------------------------------------- */
+
+/* Fills parts and extra; the order of the files means nothing.  Errors name the file that belongs
+ * to no model, or the one that is missing. */
+bool bundle_gather(Diags *d, Arena *a, const Member *files, uint32_t n, Bundle *b);
+
+/* ---- diff.c: where two products differ first ------------------------------------------------------- */
+
+/* False: one line about the first difference is in `out`. */
+bool diff_bytes(Arena *a, Bytes x, Bytes y, StrBuf *out);
+/* Of folders, or of a folder and an archive, whose top folder does not count. */
+bool diff_members(Arena *a, const Member *x, uint32_t nx, const Member *y, uint32_t ny,
+                  StrBuf *out);
 
 /* ---- layout.c: the two historic layouts of TVM --------------------------------------------------- */
 

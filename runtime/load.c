@@ -1,7 +1,8 @@
 /* load.c: opens a compiled model: a shared library, an unpacked archive, or a plain .tar of one.
  *
  *   net/lib/x86_64-linux-gnu/libnet.so     found by pattern; the ELF header must name this machine
- *   net/share/net/net.weights              mapped in place when the model keeps weights in a file
+ *   net/share/net/net.weights              mapped in place when the model keeps weights in a file;
+ *   net/share/net/<triple>/net.weights     in archives for several machines
  *
  * A tar stores its members uncompressed at multiples of 512 bytes, so weights are used where they
  * lie in the mapped archive; the library is handed to the dynamic loader through a memory file.
@@ -249,6 +250,13 @@ static int32_t open_directory(tvmrt_model *m, const char *dir, const char *name)
     if (rc || !needs_weights(m))
         return rc;
     snprintf(weights, sizeof weights, "%s/share/%s/%s.weights", dir, found, found);
+    if (access(weights, F_OK) != 0) { /* archives for several machines: lib/<triple>/libnet.so */
+        char *triple = strrchr(path, '/');
+
+        *triple = 0;
+        triple = strrchr(path, '/');
+        snprintf(weights, sizeof weights, "%s/share/%s%s/%s.weights", dir, found, triple, found);
+    }
     rc = map_file(m, weights);
     return rc ? rc : use_weights(m, m->mapping, m->mapping_bytes);
 }
@@ -347,11 +355,13 @@ static int32_t open_bytes(tvmrt_model *m, const uint8_t *at, size_t bytes, const
 
 static int32_t open_tar(tvmrt_model *m, const char *path, const char *name)
 {
-    char    found[NAME_BYTES], candidate[NAME_BYTES], want[2 * NAME_BYTES + 24];
-    Member  e, library = {.bytes = 0};
-    size_t  offset = 0;
-    int     more, count = 0;
-    int32_t rc = map_file(m, path);
+    char        found[NAME_BYTES], candidate[NAME_BYTES], want[2 * NAME_BYTES + 24];
+    char        other[2 * NAME_BYTES + 128];
+    const char *triple;
+    Member      e, library = {.bytes = 0};
+    size_t      offset = 0;
+    int         more, count = 0;
+    int32_t     rc = map_file(m, path);
 
     if (rc)
         return rc;
@@ -369,9 +379,13 @@ static int32_t open_tar(tvmrt_model *m, const char *path, const char *name)
     rc = open_bytes(m, library.at, library.bytes, found);
     if (rc || !needs_weights(m))
         return rc;
+    /* lib/<triple>/libnet.so: archives for several machines have weights for each */
+    triple = below_top(library.name) + 4;
     snprintf(want, sizeof want, "share/%s/%s.weights", found, found);
+    snprintf(other, sizeof other, "share/%s/%.*s/%s.weights", found, (int)strcspn(triple, "/"),
+             triple, found);
     for (offset = 0; next_member(m, &offset, &e) > 0;)
-        if (strcmp(below_top(e.name), want) == 0)
+        if (strcmp(below_top(e.name), want) == 0 || strcmp(below_top(e.name), other) == 0)
             return use_weights(m, e.at, e.bytes);
     return fail(m, TVMCC_E_MISMATCH, "'%s' has no '%s'", path, want);
 }
