@@ -151,6 +151,7 @@ static bool is_foreign(Driver *driver, const char *path)
 {
     tvmrt_model m;
     bool        foreign;
+    Bytes       file;
 
     if (pack_format(path) != PACK_NONE && pack_format(path) != PACK_TAR)
         return true;
@@ -159,6 +160,8 @@ static bool is_foreign(Driver *driver, const char *path)
     foreign = tvmrt_model_open(&m, path, driver->opt.entry) == TVMCC_E_MISMATCH &&
               strstr(m.error, " 0 libraries ") != NULL;
     tvmrt_model_close(&m);
+    if (foreign && str_ends(path, ".tar"))
+        foreign = file_map(driver->diags, path, &file) && pack_looks(file);
     return foreign;
 }
 
