@@ -42,6 +42,29 @@ static RegTile panel_tile(Sched *s, int64_t vectors, int64_t rows)
     return vectors % t.nv == 0 || vectors > 8 * t.nv ? t : cpu_tile(s, vectors, rows);
 }
 
+/* The tensor of the rows; NULL if they are computed on the way. */
+static const char *rows_tensor(const Sched *s)
+{
+    const Stmt *b = sched_block(s, "dense");
+    const Prim *v = b ? b->kids[b->nkids - 1]->u.store.value : NULL;
+
+    if (v && v->kind == PRIM_ADD) /* not contracted: dense + x * w */
+        v = v->kids[1];
+    if (!v || (v->kind != PRIM_FMA && v->kind != PRIM_MUL) || v->kids[0]->kind != PRIM_LOAD)
+        return NULL;
+    return v->kids[0]->u.load.buffer->name;
+}
+
+/* Rows of many columns of x conflict in the caches, or do not stay there while all panels go by:
+ * then a chunk of x is copied, and the chunks go outside the panels. */
+static bool wants_copy(const Sched *s, const GemmSizes *z, int64_t rows, int64_t panels, int64_t kb)
+{
+    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+
+    return rows >= 16 && panels >= 8 && kb < z->k && rows * kb * 4 <= l2 / 2 &&
+           (rows * z->k * 4 > l2 / 2 || z->k * 4 % 4096 == 0);
+}
+
 void sched_dense(Sched *s)
 {
     GemmSizes   z = gemm_sizes(s);
@@ -62,15 +85,27 @@ void sched_dense(Sched *s)
     int64_t kb = rows == 1 ? z.k : chunk_k(&z, width);
     try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)width,
              (long long)width);
+    int64_t     panels = z.n / width;
+    const char *x = rows_tensor(s);
+    bool        copy = x && wants_copy(s, &z, rows, panels, kb);
     step(s, "reorder %%n, %%m");
-    step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", (long long)width);
+    if (copy) /* groups of panels for the threads, each with a copy of its own */
+        step(s, "split %%n by %lld -> %%nb, %%ng", (long long)(ceil_div(panels, 4) * width));
+    step(s, "split %s by %lld tail=peel -> %%nc, %%ni", copy ? "%ng" : "%n", (long long)width);
     step(s, "split %%k by %lld -> %%kc, %%kb", (long long)kb);
-    step(s, "reorder %%kc, %%m, %%kb, %%ni");
+    if (copy) {
+        step(s, "reorder %%kc, %%nc, %%m, %%kb, %%ni");
+        step(s, "cache_read %%%s dense private at %%kc", x);
+    } else {
+        step(s, "reorder %%kc, %%m, %%kb, %%ni");
+    }
     step(s, "split %%m by %lld tail=even -> %%t, %%p", (long long)t.pixels);
     step(s, "reorder %%kb, %%p, %%ni");
     step(s, "cache_write dense reg at %%t");
     if (out)
         step(s, "reverse_compute_at %s %%t", out);
+    if (out && kb < z.k)
+        try_step(s, "inplace %%dense -> %%%s", out);
     /* Now every copy: the panel that is left may end with a part of a vector. */
     step(s, "split %%ni by %lld tail=peel -> %%nv, %%j", (long long)lanes);
     step(s, "vectorize %%j");
@@ -79,7 +114,7 @@ void sched_dense(Sched *s)
         if (z.b > 1)
             step(s, "parallel %%b");
         else
-            step(s, "parallel %%nc");
+            step(s, "parallel %s", copy ? "%nb" : "%nc");
     }
     step(s, "outline %%t -> @gemm");
 }
