@@ -53,6 +53,8 @@ Libs: -L\${libdir} -ltvmcc_runtime -pthread -ldl -lm
 if(NOT TVMCC_INSTALL)
     return()
 endif()
+set(TVMCC_MAINTAINER "tvmcc maintainers <root@localhost>" CACHE STRING
+    "who the .deb says maintains it")
 install(FILES "${manual}" DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 install(FILES "${share}/tvmcc.bash"
     DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions" RENAME tvmcc)
@@ -64,6 +66,18 @@ install(CODE "
     endif()
     file(INSTALL \"${share}/_tvmcc\"
         DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/zsh/\${folder}\")")
+# Debian wants a changelog of the package in a form of its own.
+install(CODE "
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\" AND EXISTS /etc/debian_version AND
+            \"${TVMCC_GZIP}\" MATCHES \"/gzip$\")
+        string(TIMESTAMP date \"%a, %d %b %Y %H:%M:%S +0000\" UTC)
+        set(folder \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/doc/tvmcc\")
+        file(WRITE \"\${folder}/changelog\" \"tvmcc (${PROJECT_VERSION}) unstable; urgency=medium\n\n\"
+            \"  * CHANGELOG.md says what is new.\n\n -- ${TVMCC_MAINTAINER}  \${date}\n\")
+        execute_process(COMMAND \"${TVMCC_GZIP}\" -9nf \"\${folder}/changelog\"
+            COMMAND_ERROR_IS_FATAL ANY)
+        list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${folder}/changelog.gz\")
+    endif()")
 install(FILES "${share}/tvmcc.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 set(doc "${CMAKE_INSTALL_DATADIR}/doc/tvmcc")
 install(FILES README.md CHANGELOG.md DESTINATION "${doc}")
@@ -73,8 +87,6 @@ install(DIRECTORY examples DESTINATION "${doc}" PATTERN "build" EXCLUDE)
 
 # ---- the package ------------------------------------------------------------------------------------
 
-set(TVMCC_MAINTAINER "tvmcc maintainers <root@localhost>" CACHE STRING
-    "who the .deb says maintains it")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tvmcc)
 set(CPACK_PACKAGE_CONTACT "${TVMCC_MAINTAINER}")

@@ -21,6 +21,10 @@ CROSS_PACKAGES="qemu-user-static qemu-system-arm libc6-dev-arm64-cross libgcc-12
     libc6-dev-armhf-cross libgcc-12-dev-armhf-cross libc6-dev-armel-cross libgcc-12-dev-armel-cross
     libc6-dev-riscv64-cross libgcc-12-dev-riscv64-cross wasi-libc libclang-rt-19-dev-wasm32"
 
+# More for scripts/package: what the .deb depends on is read by dpkg-shlibdeps, what the portable driver
+# contains comes as static libraries.
+PACKAGE_PACKAGES="dpkg-dev binutils xz-utils libbz2-dev liblzma-dev"
+
 # More for scripts/test-long: a bare system to try the demo in, reference results.
 LONG_PACKAGES="debootstrap git python3-venv"
 
