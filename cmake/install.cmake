@@ -17,7 +17,8 @@ foreach(kind IN ITEMS man bash zsh)
     set(file_bash tvmcc.bash)
     set(file_zsh _tvmcc)
     add_custom_command(OUTPUT "${share}/${file_${kind}}"
-        COMMAND tvmcc_cmddoc ${kind} "${share}/${file_${kind}}" VERBATIM)
+        COMMAND tvmcc_cmddoc ${kind} "${share}/${file_${kind}}"
+        DEPENDS tvmcc_cmddoc VERBATIM)
     list(APPEND made "${share}/${file_${kind}}")
 endforeach()
 set(manual "${share}/tvmcc.1")
