@@ -160,22 +160,27 @@ static void add_files(Ctx *c, ImportFiles *to, const ImportFiles *from)
     }
 }
 
-static bool make_one(Ctx *c, Compiled *k, const Alternative *a, CompileOptions *o, Compiled *out)
+/* The options for one alternative alone. */
+static CompileOptions options_of(Ctx *c, const CompileOptions *all, const Alternative *a)
 {
-    uint32_t   nd = k->o->nbucket_dims;
-    ImportDim *dims = NEW_ARRAY(c->arena, ImportDim, k->o->import.ndims + nd + 1);
-    Plan      *p;
+    CompileOptions o = *all;
+    uint32_t       nd = all->nbucket_dims;
+    ImportDim     *dims = NEW_ARRAY(c->arena, ImportDim, o.import.ndims + nd + 1);
 
-    *o = *k->o;
-    o->target = a->target;
-    for (uint32_t i = 0; i < o->import.ndims; i++)
-        dims[i] = o->import.dims[i];
+    for (uint32_t i = 0; i < o.import.ndims; i++)
+        dims[i] = o.import.dims[i];
     for (uint32_t i = 0; i < nd; i++)
-        dims[o->import.ndims++] = (ImportDim){a->dims[i].name, a->dims[i].size};
-    o->import.dims = dims;
-    compile_start(c, out, o);
-    out->entry = k->entry;
-    if (!compile_target(c, out))
+        dims[o.import.ndims++] = (ImportDim){a->dims[i].name, a->dims[i].size};
+    o.import.dims = dims;
+    o.target = a->target;
+    o.nvariants = o.nbucket_dims = 0;
+    return o;
+}
+
+/* c->target, fit for alternatives. */
+static bool set_target(Ctx *c, Compiled *k, const Alternative *a)
+{
+    if (!compile_target(c, k))
         return false;
     if (c->target->host || c->target->kind != KIND_LLVM)
         return error_at(c, E_USAGE, NO_LOC, "variants and buckets are for CPUs, not for '%s'",
@@ -183,12 +188,45 @@ static bool make_one(Ctx *c, Compiled *k, const Alternative *a, CompileOptions *
     if (a->level && !str_starts(c->target->triple, "x86_64"))
         return error_at(c, E_USAGE, NO_LOC, "CPU variants are levels of x86-64, not of '%s'",
                         c->target->triple);
+    return true;
+}
+
+bool compile_largest(Ctx *c, const CompileOptions *o, CompileOptions *out)
+{
+    const CompileOptions all = *o; /* which may be `out` */
+    Alternatives         list = {0};
+
+    *out = all;
+    if (!all.nvariants && !all.nbucket_dims)
+        return true;
+    if (!list_all(c, &all, &list))
+        return false;
+    for (uint32_t i = 0; i < list.n; i++) {
+        Compiled k;
+
+        *out = options_of(c, &all, &list.at[i]);
+        compile_start(c, &k, out);
+        if (!set_target(c, &k, &list.at[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool make_one(Ctx *c, Compiled *k, const Alternative *a, CompileOptions *o, Compiled *out)
+{
+    Plan *p;
+
+    *o = options_of(c, k->o, a);
+    compile_start(c, out, o);
+    out->entry = k->entry;
+    if (!set_target(c, out, a))
+        return false;
     if (!compile_import(c, out) || !compile_graph(c, out) || !compile_plan(c, out) ||
         !compile_weights(c, out) || diag_errors(c->diags))
         return false;
     p = DUP_ARRAY(c->arena, out->plan, 1);
     p->level = a->level;
-    p->ndims = nd;
+    p->ndims = k->o->nbucket_dims;
     p->dims = a->dims;
     out->plan = p;
     return true;

@@ -45,7 +45,8 @@ int check_args(Driver *driver, Job *job)
     uint64_t weights = 0;
     StrBuf   s = strbuf(driver->arena);
 
-    if (!compile_target(job->c, &job->k) || !compile_import(job->c, &job->k))
+    if (!compile_largest(job->c, &job->options, &job->options) ||
+        !compile_target(job->c, &job->k) || !compile_import(job->c, &job->k))
         return 0;
     const Target *t = job->c->target;
     uint32_t      nodes = count_nodes(job->c, &job->k, &weights);

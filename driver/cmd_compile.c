@@ -370,7 +370,8 @@ static bool compile_relay(Build *b)
 {
     Compiled *k = &b->job.k;
 
-    if (!compile_target(b->job.c, k) || !compile_import(b->job.c, k))
+    if (!compile_largest(b->job.c, &b->job.options, &b->job.options) ||
+        !compile_target(b->job.c, k) || !compile_import(b->job.c, k))
         return false;
     k->module = k->imported;
     return !(k->o->passes.passes || k->o->passes.stop_after) || compile_graph(b->job.c, k);

@@ -79,6 +79,9 @@ bool compile_host(Ctx *c, Compiled *k, Bytes *out);
 bool compile_blob(Ctx *c, Compiled *k, Bytes *out);
 /* The same up to the weights for each CPU variant and shape bucket, joined: alternatives.c */
 bool compile_alternatives(Ctx *c, Compiled *k);
+/* Options for the largest of them alone, all having been checked; the options as they are where
+ * there are none. */
+bool compile_largest(Ctx *c, const CompileOptions *o, CompileOptions *out);
 /* All steps from the target to the description. */
 bool compile_all(Ctx *c, Compiled *k);
 

@@ -7,15 +7,13 @@ macro(_tvm_tables)
     set(TVM_KEYWORD_ONES MODEL MODEL_FORMAT ENTRY HEADER TYPE EXECUTOR THREADS WEIGHTS PIC HOST_TARGET OPT_LEVEL
         FAST_MATH ARENA_LIMIT CODE_LIMIT WEIGHTS_LIMIT ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS
         RTOL ATOL OUTPUT_DIRECTORY SHARDS JOB_POOL EXPORT_SET)
-    set(TVM_KEYWORD_LISTS INPUT_SHAPES INPUT_DTYPES DEFINE_DIMS OUTPUTS STATE TARGETS COMPILE_OPTIONS EMIT DEPENDS
+    set(TVM_KEYWORD_LISTS INPUT_SHAPES INPUT_DTYPES DEFINE_DIMS SHAPE_BUCKETS OUTPUTS STATE TARGETS CPU_VARIANTS COMPILE_OPTIONS EMIT DEPENDS
         LINK_LIBRARIES LAUNCHER)
 
     # Known, but without a meaning yet: "<keyword> <why>".  They are refused, so that none is ignored.
     set(TVM_KEYWORD_REFUSED
         "MANIFEST manifests are read by 'tvmcc build'"
         "MANIFEST_MODEL manifests are read by 'tvmcc build'"
-        "SHAPE_BUCKETS give a product for each shape, with INPUT_SHAPES or DEFINE_DIMS"
-        "CPU_VARIANTS give a product for each processor, with COMPILE_OPTIONS -mcpu=<cpu>"
         "CUDA_ARCHITECTURES there is no CUDA backend"
         "BYOC there are no other compilers to hand operators to"
         "PASS_CONFIG passes have no settings"
@@ -121,7 +119,7 @@ function(_tvm_parse name flags ones lists refused)
     set(all ${flags} ${ones} ${lists})
     set(reasons "${refused}")
     list(TRANSFORM refused REPLACE " .*" "") # each row: the keyword, then why
-    set(words_may_be_upper DEPENDS LINK_LIBRARIES OUTPUTS STATE TARGETS LAUNCHER COMPILE_OPTIONS MODELS)
+    set(words_may_be_upper DEPENDS LINK_LIBRARIES SHAPE_BUCKETS OUTPUTS STATE TARGETS LAUNCHER COMPILE_OPTIONS MODELS)
     set(current "")
     foreach(arg IN LISTS ARGN)
         if(arg IN_LIST all)

@@ -60,6 +60,8 @@ no "there is no option '-mcup'" "COMPILE_OPTIONS -mcup=native"
 no "there is no kind of product called 'ptx'" "EMIT ptx"
 no "'--max-arena' takes a size such as 65536" "ARENA_LIMIT big"
 no "the model has no tensor 'nothing'" "OUTPUTS nothing"
+no "'haswell' is no CPU variant" "CPU_VARIANTS x86-64-v2 haswell"
+no "'--shape-buckets' takes a dimension" "SHAPE_BUCKETS N"
 no "'--state' takes an output and an input" "STATE y"
 no "there is no model format 'tflite'" "MODEL_FORMAT tflite"
 
@@ -69,8 +71,6 @@ while IFS=: read -r words why; do
     read -r keyword value <<<"$words"
     no "$keyword is not supported: $why" "$keyword $value"
 done <<'END'
-CPU_VARIANTS x86-64-v2 x86-64-v3:give a product for each
-SHAPE_BUCKETS N=1,4:give a product for each
 CUDA_ARCHITECTURES 80:there is no CUDA backend
 BYOC dnnl:there are no other compilers
 PASS_CONFIG a=b:passes have no settings
