@@ -227,6 +227,7 @@ static bool emit(Build *b, Product kind, const char *path)
         break;
     case PRODUCT_TE:
     case PRODUCT_SCHED: out = kernels_text(b, kind); break;
+    case PRODUCT_LOG: out = tuning_records(c, k->plan); break;
     case PRODUCT_TIR:
         if (!compile_flat(c, k, &flat))
             return false;
@@ -390,7 +391,7 @@ static void note_baseline(Build *b, uint32_t set)
     const Options *o = &b->driver->opt;
     const Target  *t = b->job.c->target;
     uint32_t       text = 1u << PRODUCT_RELAY | 1u << PRODUCT_TE | 1u << PRODUCT_SCHED |
-                    1u << PRODUCT_TIR | 1u << PRODUCT_PLAN;
+                    1u << PRODUCT_LOG | 1u << PRODUCT_TIR | 1u << PRODUCT_PLAN;
 
     if (!(set & ~text) || t->host || o->mcpu || o->mattr || o->targets.n || o->variants.n)
         return;

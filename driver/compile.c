@@ -58,11 +58,15 @@ static const char *base_name(const char *path)
 bool compile_plan(Ctx *c, Compiled *k)
 {
     double      from = now();
-    const Plan *p = lower(c, k->module, k->entry, &k->o->passes);
+    PassOptions passes = k->o->passes;
+    const Plan *p;
     Plan       *own;
 
+    if (!tuning_start(c, k, &passes))
+        return false;
+    p = lower(c, k->module, k->entry, &passes);
     k->seconds[2] = now() - from;
-    if (!p)
+    if (!p || !tuning_covers(c, k, p))
         return false;
     own = DUP_ARRAY(c->arena, p, 1);
     own->model = base_name(k->o->path);

@@ -4,6 +4,7 @@
  *   alternatives.c  all of that for CPU variants and shape buckets, joined to one product
  *   units.c      kernels one by one: cache, threads, shards
  *   identity.c   S.id: which model and weights a plan goes with
+ *   tuning.c     schedules from tuning logs
  *   eval_jit.c   the evaluator behind constant folding: the same path, in this process */
 #ifndef TVMCC_DRIVER_COMPILE_H
 #define TVMCC_DRIVER_COMPILE_H
@@ -27,7 +28,11 @@ typedef struct {
     const char *const *variants;
     const BucketDim   *bucket_dims;
     WeightsMode        weights_mode;
-    Cache             *cache;      /* of kernels, or NULL */
+    Cache             *cache; /* of kernels, or NULL */
+    TuningPolicy       tuning_policy;
+    uint32_t           nlogs, min_coverage; /* tuning logs; per cent of the kernels */
+    const char *const *logs;
+    bool               verbose;
     const char        *labels;     /* file with names of the classes, or NULL */
     bool               hash_model; /* the product says which file it was made from */
     void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
@@ -100,6 +105,20 @@ Bytes  compile_id_text(Ctx *c, const Compiled *k);
 Sha256 compile_plan_hash(Ctx *c, const Plan *p); /* of its text */
 /* S.weights; it must be the file that the id tells of, if that was read. */
 bool compile_read_weights(Ctx *c, Compiled *k, const char *path);
+
+/* ---- tuning.c: schedules from logs ---- */
+
+typedef struct CompileTuning CompileTuning;
+struct TuneLog;
+
+/* Before lowering: reads the logs, notes them as inputs, tells the passes. */
+bool tuning_start(Ctx *c, Compiled *k, PassOptions *passes);
+/* After it: enough kernels were scheduled by a log (E_TUNING). */
+bool tuning_covers(Ctx *c, const Compiled *k, const Plan *p);
+/* The plan's schedules as records of a log, with a remark before each. */
+Bytes tuning_records(Ctx *c, const Plan *p);
+/* Several logs as one, sorted. */
+bool tuning_read(Diags *d, Arena *a, uint32_t n, const char *const *paths, struct TuneLog *out);
 
 const char *compiler_version(void); /* "tvmcc 0.1.0" */
 

@@ -124,6 +124,11 @@ typedef struct {
     TextList    depfile_targets;        /* -MT */
     bool        check_args;             /* --check-args */
 
+    /* tuning logs */
+    TextList     logs;
+    TuningPolicy tuning_policy;
+    uint32_t     min_coverage; /* per cent */
+
     /* manifests */
     const char *manifest; /* -m; NULL: manifest.yaml */
     bool        check, update_lock;

@@ -102,6 +102,11 @@ void job_options(Driver *driver, Job *job)
                                     .pic = o->pic,
                                     .weights_mode = o->weights_file ? WEIGHTS_FILE : WEIGHTS_EMBED,
                                     .cache = driver_cache(driver),
+                                    .tuning_policy = o->tuning_policy,
+                                    .min_coverage = o->min_coverage,
+                                    .nlogs = o->logs.n,
+                                    .logs = o->logs.at,
+                                    .verbose = o->verbose,
                                     .progress = show_progress,
                                     .progress_user = driver};
     if (!job->options.passes.jobs)

@@ -244,6 +244,29 @@ static bool set_weights(Parser *p, const Option *row, void *field, const char *a
            wrong(p, row, argument, "'embed' or 'file'");
 }
 
+static bool set_policy(Parser *p, const Option *row, void *field, const char *argument)
+{
+    static const char *const names[] = {"prefer", "ignore", "require"}; /* as TuningPolicy */
+
+    for (int i = 0; i < (int)COUNT(names); i++) {
+        if (strcmp(argument, names[i]) == 0) {
+            *(TuningPolicy *)field = (TuningPolicy)i;
+            return true;
+        }
+    }
+    return wrong(p, row, argument, "'ignore', 'prefer' or 'require'");
+}
+
+static bool set_percent(Parser *p, const Option *row, void *field, const char *argument)
+{
+    int64_t v;
+
+    if (!parse_int(argument, 0, 100, &v))
+        return wrong(p, row, argument, "a number from 0 to 100");
+    *(uint32_t *)field = (uint32_t)v;
+    return true;
+}
+
 static bool set_threads(Parser *p, const Option *row, void *field, const char *argument)
 {
     *(bool *)field = strcmp(argument, "none") == 0;

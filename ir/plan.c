@@ -30,6 +30,17 @@ enum { PLAN_VERSION = 1, MAX_ROWS = 1 << 20, MAX_PLANS = 64 };
 
 typedef unsigned long long ull;
 
+const char plan_tuned[] = "tuning log";
+
+uint32_t plan_kernels_tuned(const Plan *p)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < p->nkernels; i++)
+        n += p->kernels[i].rule && strcmp(p->kernels[i].rule, plan_tuned) == 0;
+    return n;
+}
+
 /* ---- writing ------------------------------------------------------------------------------------ */
 
 static void quoted(StrBuf *out, const char *s)

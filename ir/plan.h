@@ -38,10 +38,16 @@ typedef struct {
     const Func   *func;     /* as the TIR passes left it; the code passes are still to come */
     const TeFunc *te;       /* what it computes; NULL in a plan that was read */
     const char   *schedule; /* text of the steps; NULL in a plan that was read */
-    const char   *rule;     /* of schedules.def; NULL: none, the loops are as they come */
+    const char   *rule;     /* of schedules.def, or plan_tuned; NULL: the loops are as they come */
     const char   *refused;  /* what rules before it said, a line each; NULL: nothing */
     int64_t       macs;
+    /* Canonical hashes of the nest before any step: one, or several of which one kernel came. */
+    uint32_t      nworkloads; /* 0 in a plan that was read */
+    const Sha256 *workloads;
 } PlanKernel;
+
+/* The rule of kernels whose steps come from a tuning log. */
+extern const char plan_tuned[];
 
 /* How code is generated; the driver's options, kept with the plan. */
 typedef struct {
@@ -82,6 +88,9 @@ typedef struct Plan {
     const PlanDim     *dims;          /* [ndims], the same names in all */
     uint64_t           weights_alone; /* bytes of weights that this plan uses */
 } Plan;
+
+/* How many kernels have their steps from a tuning log. */
+uint32_t plan_kernels_tuned(const Plan *p);
 
 /* Bytes of what <entry>_open fills in: pointers to device, module, arena, weights and each kernel;
  * 0 without a device. */

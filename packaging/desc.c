@@ -117,6 +117,8 @@ ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
         .targets = p->target->text,
         .toolchain = "tvmcc " TVMCC_VERSION,
         .macs = p->macs,
+        .kernels = p->nkernels,
+        .kernels_tuned = plan_kernels_tuned(p),
         .nlabels = p->nlabels,
         .labels = p->labels,
         .pointer_bits = p->target->pointer_bits,

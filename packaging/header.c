@@ -447,6 +447,9 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
     json_pair(&s, "entry", m->entry);
     str_add(&s, "  \"inputs\": ");
     json_tensors(a, &s, m->in, m->nin);
+    if (m->kernels)
+        str_printf(&s, ",\n  \"kernels\": {\"count\": %u, \"tuned\": %u}", m->kernels,
+                   m->kernels_tuned);
     if (m->nlabels) {
         str_add(&s, ",\n  \"labels\": [");
         for (uint32_t i = 0; i < m->nlabels; i++) {

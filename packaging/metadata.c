@@ -167,6 +167,8 @@ static void read_all(Read *r, const cJSON *root, ModelDesc *out)
         .targets = text_of(r, root, "targets"),
         .toolchain = text_of(r, root, "toolchain"),
         .macs = (int64_t)number_if(root, "macs"),
+        .kernels = (uint32_t)number_if(get(root, "kernels"), "count"),
+        .kernels_tuned = (uint32_t)number_if(get(root, "kernels"), "tuned"),
     };
     out->in = tensors_of(r, root, "inputs", &out->nin);
     out->out = tensors_of(r, root, "outputs", &out->nout);

@@ -80,7 +80,8 @@ typedef struct {
     uint32_t    nbucket_dims;     /* 0: no buckets */
     const char *const *bucket_dims;
     bool               cpu_tested;
-    uint32_t           nlabels; /* of the classes, for people */
+    uint32_t           kernels, kernels_tuned; /* different ones; those with steps from a log */
+    uint32_t           nlabels;                /* of the classes, for people */
     const char *const *labels;
 } ModelDesc;
 

@@ -35,13 +35,27 @@ const Pass           *pass_find(const char *name);
 #undef CODE_PASS
 
 /* How the runner runs (driver options). */
+/* What tuning logs are for: nothing, to be used where they fit, or to schedule every kernel. */
+typedef enum { TUNING_PREFER, TUNING_IGNORE, TUNING_REQUIRE } TuningPolicy;
+
+/* Schedules that were measured, for kernels that have some; the driver's, from tuning logs. */
 typedef struct {
-    int         opt_level;
-    const char *passes; /* "a,b,c" instead of the pipeline, or NULL */
-    const char *stop_after;
-    const char *print_after; /* "all" or a name; to stderr */
-    bool        verify_each, time_passes;
-    uint32_t    jobs;
+    /* The n-th best schedule of a kernel: steps with `;` between them, and where they stand. False:
+     * there are no more. */
+    bool (*find)(void *user, Sha256 workload, const Target *t, uint32_t n, const char **steps,
+                 Loc *loc);
+    void *user;
+    bool  require; /* steps that do not fit are errors, and so are kernels without any */
+} Tuning;
+
+typedef struct {
+    int           opt_level;
+    const char   *passes; /* "a,b,c" instead of the pipeline, or NULL */
+    const char   *stop_after;
+    const char   *print_after; /* "all" or a name; to stderr */
+    bool          verify_each, time_passes;
+    uint32_t      jobs;
+    const Tuning *tuning; /* NULL: rules alone schedule */
 } PassOptions;
 
 /* Run the graph pipeline for -O<n>. */

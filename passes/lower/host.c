@@ -338,9 +338,9 @@ static const PlanKernel *plan_kernels(Kernels *k, int64_t *macs)
         StrBuf        text = strbuf(k->c->arena);
         if (from->sched)
             sched_print(from->sched, &text);
-        out[i] = (PlanKernel){from->calls, from->flat, from->sched ? from->sched->te : NULL,
-                              text.at,     from->rule, from->refused,
-                              from->macs};
+        out[i] = (PlanKernel){from->calls, from->flat,        from->sched ? from->sched->te : NULL,
+                              text.at,     from->rule,        from->refused,
+                              from->macs,  from->workloads.n, from->workloads.at};
         *macs += from->macs * (int64_t)from->calls;
     }
     return out;

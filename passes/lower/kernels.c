@@ -74,6 +74,34 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
     return chosen ? chosen : sched_new(c, t, te);
 }
 
+/* The best of the schedules that were measured for this kernel whose steps it takes; NULL: none. */
+static Sched *tuned_schedule(Kernels *k, const TeFunc *te, Sha256 workload)
+{
+    Ctx          *c = k->c;
+    const Tuning *t = k->o->tuning;
+    const char   *steps;
+    Loc           loc;
+    uint32_t      n = 0;
+
+    for (; t && t->find(t->user, workload, k->target, n, &steps, &loc); n++) {
+        uint32_t errors = diag_errors(c->diags);
+        Sched   *s = sched_new(c, k->target, te);
+
+        if (sched_parse(c, loc.file, (Bytes){(const uint8_t *)steps, strlen(steps)}, s))
+            return s;
+        diag_drop(c->diags, errors);
+        if (t->require)
+            error_at(c, E_TUNING, loc, "the record of kernel '%s' does not fit: %s", te->name,
+                     s->refusal);
+        else
+            diag_warn(c->diags, W_TUNING, loc, "the record of kernel '%s' does not fit: %s",
+                      te->name, s->refusal);
+    }
+    if (t && t->require && n == 0)
+        error_at(c, E_TUNING, te->loc, "kernel '%s' has no record in the tuning logs", te->name);
+    return NULL;
+}
+
 Kernel *kernel_of_call(Kernels *k, const Expr *call)
 {
     Ctx          *c = k->c;
@@ -93,7 +121,11 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
         return found;
     }
     const char *rule = NULL, *refused = NULL;
-    Sched      *s = schedule_kernel(c, te, anchor, k->target, k->o, &rule, &refused);
+    Sched      *s = tuned_schedule(k, te, h);
+    if (s)
+        rule = plan_tuned;
+    else
+        s = schedule_kernel(c, te, anchor, k->target, k->o, &rule, &refused);
     if (!s || !s->f)
         return NULL;
     char hex[65];
@@ -103,6 +135,7 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
     for (uint32_t i = 0; i < k->all.n; i++)
         if (k->all.at[i]->nest->name == f.name) { /* another text, the same nest */
             k->all.at[i]->calls++;
+            vec_push(c->arena, &k->all.at[i]->workloads, h);
             map_put(k->by_text, key, k->all.at[i]);
             return k->all.at[i];
         }
@@ -118,6 +151,7 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
                       .nout = te->nouts,
                       .calls = 1,
                       .macs = f.macs};
+    vec_push(c->arena, &fresh->workloads, h);
     vec_push(c->arena, &k->all, fresh);
     map_put(k->by_text, key, fresh);
     return fresh;

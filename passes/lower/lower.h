@@ -26,6 +26,7 @@ typedef struct Kernel {
     const Func *const *launches;       /* its parameters */
     const Sched       *sched;          /* NULL: none */
     const char        *rule, *refused; /* as PlanKernel has them */
+    VEC(Sha256) workloads;             /* hashes of the unscheduled nests it came from */
     uint32_t nin, nout; /* pointer parameters that the program passes; more follow for scratch */
     uint64_t calls;
     int64_t  macs;
