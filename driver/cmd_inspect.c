@@ -157,7 +157,7 @@ static bool is_foreign(Driver *driver, const char *path)
         return true;
     if (str_ends(path, ".so") || !job_is_product(path))
         return false;
-    foreign = tvmrt_model_open(&m, path, driver->opt.entry) == TVMCC_E_MISMATCH &&
+    foreign = tvmrt_model_open(&m, path, job_product_entry(driver, path)) == TVMCC_E_MISMATCH &&
               strstr(m.error, " 0 libraries ") != NULL;
     tvmrt_model_close(&m);
     if (foreign && str_ends(path, ".tar"))
@@ -171,7 +171,7 @@ static void inspect_product(Driver *driver, const char *path)
 
     if (!job_readable(driver, path))
         return;
-    if (tvmrt_model_open(&m, path, driver->opt.entry)) {
+    if (tvmrt_model_open(&m, path, job_product_entry(driver, path))) {
         diag_error(driver->diags, E_RUN, (Loc){.file = path}, "%s", m.error);
         return;
     }

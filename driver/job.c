@@ -134,6 +134,30 @@ bool job_start(Driver *driver, Job *job, const char *target)
     return !diag_errors(driver->diags);
 }
 
+const char *job_product_entry(Driver *driver, const char *path)
+{
+    Diags      *quiet = diags_new(driver->arena);
+    const char *found = NULL;
+    Bytes       file;
+    ElfFile     elf;
+
+    if (driver->opt.entry || !str_ends(path, ".so") || !file_map(driver->diags, path, &file) ||
+        !elf_read(quiet, driver->arena, path, file, &elf))
+        return driver->opt.entry;
+    for (uint32_t i = 0; i < elf.nsymbols; i++) {
+        const ElfSymbol *s = &elf.symbols[i];
+        size_t           n = strlen(s->name);
+
+        if (!s->section || s->visibility || !str_ends(s->name, "_run_ex"))
+            continue;
+        const char *entry = arena_printf(driver->arena, "%.*s", (int)(n - 7), s->name);
+        if (found && strcmp(found, entry))
+            return NULL;
+        found = entry;
+    }
+    return found;
+}
+
 bool job_is_product(const char *path)
 {
     struct stat st;

@@ -101,7 +101,7 @@ static bool open_product(Session *s, const char *path)
     bool    whole = remote_wants(path);
 
     if (!whole)
-        rc = tvmrt_model_open(&s->model, path, s->driver->opt.entry);
+        rc = tvmrt_model_open(&s->model, path, job_product_entry(s->driver, path));
     if (whole || (rc && remote_foreign_product(s->driver, path))) {
         s->remote = remote_product(s->driver, path);
         s->info = s->remote ? remote_info(s->remote) : NULL;
