@@ -1,0 +1,286 @@
+/* tvmcc doctor: what is on this machine, what is missing and which Debian package brings it.
+ *
+ *     processor   znver4: 64-byte vectors, FMA; caches 32 KiB, 1 MiB, 32 MiB
+ *     cache       /home/me/.cache/tvmcc: 312 kernels, 4.1 MiB of 2048 MiB
+ *     ninja       /usr/bin/ninja
+ *     node        -                     running WebAssembly: apt-get install nodejs
+ *
+ * It only looks (doctor.def) and never fails: nothing of it is needed to make an object file. */
+#include "backends/backend.h"
+#include "base/cache.h"
+#include "driver/driver.h"
+#include "ops/ops.h"
+#include "packaging/packaging.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+    const char *name, *programs, *purpose, *packages;
+} ToolRow;
+
+typedef struct {
+    const char *triple, *library, *emulators, *packages;
+} MachineRow;
+
+static const ToolRow tools[] = {
+#define TOOL(name, programs, purpose, packages) {name, programs, purpose, packages},
+#define MACHINE(triple, library, emulators, packages)
+#include "driver/doctor.def"
+#undef TOOL
+#undef MACHINE
+};
+
+static const MachineRow machines[] = {
+#define TOOL(name, programs, purpose, packages)
+#define MACHINE(triple, library, emulators, packages) {triple, library, emulators, packages},
+#include "driver/doctor.def"
+#undef TOOL
+#undef MACHINE
+};
+
+static const char *find_first(Arena *a, const char *programs)
+{
+    ToolArgs    names = {0};
+    const char *found = NULL;
+
+    tool_words(a, &names, programs);
+    for (uint32_t i = 0; i < names.n && !found; i++)
+        found = tool_find(a, names.at[i]);
+    return found;
+}
+
+/* ---- OpenCL --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    VEC(const char *) names;
+    const char *why; /* there is none */
+} Devices;
+
+enum { CL_DEVICE_NAME = 0x102b, MAX_CL = 16 };
+
+/* The devices of all platforms, asked as the runtime asks. */
+static Devices find_devices(Arena *a)
+{
+    typedef int32_t (*Platforms)(uint32_t n, void **at, uint32_t *count);
+    typedef int32_t (*DeviceIds)(void *platform, uint64_t type, uint32_t n, void **at,
+                                 uint32_t *count);
+    typedef int32_t (*Info)(void *device, uint32_t what, size_t bytes, void *out, size_t *needed);
+    Devices   out = {{0}, "libOpenCL.so.1 is not on this machine"};
+    void     *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL), *platforms[MAX_CL];
+    Platforms get_platforms;
+    DeviceIds get_devices;
+    Info      get_info;
+    uint32_t  nplatforms = 0;
+
+    if (!library)
+        return out;
+    /* ISO C has no conversion from an object's address to a function's. */
+    *(void **)&get_platforms = dlsym(library, "clGetPlatformIDs");
+    *(void **)&get_devices = dlsym(library, "clGetDeviceIDs");
+    *(void **)&get_info = dlsym(library, "clGetDeviceInfo");
+    out.why = "there is no OpenCL platform";
+    if (!get_platforms || !get_devices || !get_info ||
+        get_platforms(MAX_CL, platforms, &nplatforms) != 0)
+        nplatforms = 0;
+    for (uint32_t p = 0; p < nplatforms && p < MAX_CL; p++) {
+        void    *devices[MAX_CL];
+        uint32_t n = 0;
+
+        out.why = "no OpenCL platform has a device";
+        if (get_devices(platforms[p], 0xffffffffu, MAX_CL, devices, &n) != 0)
+            continue;
+        for (uint32_t i = 0; i < n && i < MAX_CL; i++) {
+            char name[256] = "";
+
+            if (get_info(devices[i], CL_DEVICE_NAME, sizeof name - 1, name, NULL) == 0)
+                vec_push(a, &out.names, arena_printf(a, "%s", name));
+        }
+    }
+    return out; /* the library stays: implementations do not like to be unloaded */
+}
+
+/* ---- what was found --------------------------------------------------------------------------------- */
+
+typedef struct {
+    Driver       *driver;
+    Arena        *a;
+    const Target *cpu; /* NULL if LLVM does not know it */
+    const char   *cache;
+    uint32_t      cache_entries;
+    uint64_t      cache_bytes, cache_max;
+    Devices       devices;
+} Report;
+
+static void look_at_cache(Report *r)
+{
+    Cache      *cache = driver_cache(r->driver);
+    CacheEntry *entries;
+
+    if (!cache)
+        return;
+    r->cache = cache_dir(cache);
+    r->cache_max = cache_max_bytes(cache);
+    cache_list(cache, r->a, &entries, &r->cache_entries);
+    for (uint32_t i = 0; i < r->cache_entries; i++)
+        r->cache_bytes += entries[i].bytes;
+}
+
+static bool machine_library(const MachineRow *m)
+{
+    return !*m->library || access(m->library, R_OK) == 0;
+}
+
+/* ---- for people ------------------------------------------------------------------------------------ */
+
+static void line(Report *r, const char *name, const char *found, const char *purpose,
+                 const char *packages)
+{
+    if (found)
+        say(r->driver, "%-20s %s\n", name, found);
+    else
+        say(r->driver, "%-20s -  %s: apt-get install %s\n", name, purpose, packages);
+}
+
+static void show(Report *r)
+{
+    Driver       *d = r->driver;
+    const Target *t = r->cpu;
+
+    say(d, "%-20s %s, LLVM %s\n", "tvmcc", TVMCC_VERSION, TVMCC_LLVM_VERSION);
+    if (t) {
+        say(d, "%-20s %s of %s: %u-byte vectors%s; caches of %u, %u and %u KiB\n", "processor",
+            t->mcpu, t->triple, t->vector_bytes, t->has_fma ? ", FMA" : "", t->l1_bytes >> 10,
+            t->l2_bytes >> 10, t->l3_bytes >> 10);
+        if (*t->features)
+            say(d, "%-20s %s\n", "features", t->features);
+    }
+    say(d, "%-20s %ld\n", "processors", sysconf(_SC_NPROCESSORS_ONLN));
+    if (r->cache)
+        say(d, "%-20s %s: %u kernels, %.1f MiB of %.0f MiB\n", "cache", r->cache, r->cache_entries,
+            (double)r->cache_bytes / (1 << 20), (double)r->cache_max / (1 << 20));
+    else
+        say(d, "%-20s -  no folder: HOME, XDG_CACHE_HOME and TVMCC_CACHE_DIR are not set\n",
+            "cache");
+    for (uint32_t i = 0; i < r->devices.names.n; i++)
+        say(d, "%-20s %s\n", "OpenCL", r->devices.names.at[i]);
+    if (!r->devices.names.n)
+        say(d, "%-20s -  %s: apt-get install pocl-opencl-icd, or the device's driver\n", "OpenCL",
+            r->devices.why);
+    say(d, "\ntools\n");
+    for (size_t i = 0; i < COUNT(tools); i++)
+        line(r, tools[i].name, find_first(r->a, tools[i].programs), tools[i].purpose,
+             tools[i].packages);
+    line(r, "Android NDK", tool_ndk_clang(r->a, "aarch64-linux-android21"),
+         "its clang, found by ANDROID_NDK (optional)", "google-android-ndk-installer");
+    say(d, "\nother machines: link, run\n");
+    for (size_t i = 0; i < COUNT(machines); i++) {
+        const MachineRow *m = &machines[i];
+        const char       *emulator = find_first(r->a, m->emulators);
+        bool              library = machine_library(m);
+
+        if (library && emulator)
+            say(d, "%-20s yes, by %s\n", m->triple, emulator);
+        else
+            say(d, "%-20s %s: apt-get install %s\n", m->triple,
+                library    ? "no emulator"
+                : emulator ? "no C library"
+                           : "neither C library nor emulator",
+                m->packages);
+    }
+}
+
+/* ---- for scripts ------------------------------------------------------------------------------------ */
+
+static void json_text(StrBuf *s, const char *key, const char *text)
+{
+    str_printf(s, "\"%s\": ", key);
+    if (text)
+        str_add_json(s, text);
+    else
+        str_add(s, "null");
+}
+
+static void show_json(Report *r)
+{
+    StrBuf        s = strbuf(r->a);
+    const Target *t = r->cpu;
+
+    str_printf(&s, "{\"version\": \"%s\", \"llvm\": \"%s\",\n \"processor\": ", TVMCC_VERSION,
+               TVMCC_LLVM_VERSION);
+    if (t) {
+        str_addc(&s, '{');
+        json_text(&s, "name", t->mcpu);
+        str_add(&s, ", ");
+        json_text(&s, "triple", t->triple);
+        str_add(&s, ", ");
+        json_text(&s, "features", t->features);
+        str_printf(&s,
+                   ", \"vector_bytes\": %u, \"fma\": %s, \"l1_bytes\": %u, \"l2_bytes\": %u, "
+                   "\"l3_bytes\": %u, \"count\": %ld}",
+                   t->vector_bytes, t->has_fma ? "true" : "false", t->l1_bytes, t->l2_bytes,
+                   t->l3_bytes, sysconf(_SC_NPROCESSORS_ONLN));
+    } else {
+        str_add(&s, "null");
+    }
+    str_add(&s, ",\n \"cache\": {");
+    json_text(&s, "dir", r->cache);
+    str_printf(&s, ", \"entries\": %u, \"bytes\": %llu, \"max_bytes\": %llu},\n \"opencl\": [",
+               r->cache_entries, (unsigned long long)r->cache_bytes,
+               (unsigned long long)r->cache_max);
+    for (uint32_t i = 0; i < r->devices.names.n; i++) {
+        str_add(&s, i ? ", " : "");
+        str_add_json(&s, r->devices.names.at[i]);
+    }
+    str_add(&s, "],\n \"tools\": [");
+    for (size_t i = 0; i < COUNT(tools); i++) {
+        str_add(&s, i ? ",\n  {" : "\n  {");
+        json_text(&s, "name", tools[i].name);
+        str_add(&s, ", ");
+        json_text(&s, "path", find_first(r->a, tools[i].programs));
+        str_add(&s, ", ");
+        json_text(&s, "for", tools[i].purpose);
+        str_add(&s, ", ");
+        json_text(&s, "packages", tools[i].packages);
+        str_addc(&s, '}');
+    }
+    str_add(&s, "],\n \"machines\": [");
+    for (size_t i = 0; i < COUNT(machines); i++) {
+        const MachineRow *m = &machines[i];
+
+        str_add(&s, i ? ",\n  {" : "\n  {");
+        json_text(&s, "triple", m->triple);
+        str_printf(&s, ", \"library\": %s, ", machine_library(m) ? "true" : "false");
+        json_text(&s, "emulator", find_first(r->a, m->emulators));
+        str_add(&s, ", ");
+        json_text(&s, "packages", m->packages);
+        str_addc(&s, '}');
+    }
+    str_add(&s, "]}\n");
+    say(r->driver, "%s", s.at);
+}
+
+int cmd_doctor(Driver *driver)
+{
+    Report r = {.driver = driver, .a = driver->arena};
+    Diags *quiet =
+        diags_new(driver->arena); /* a processor that LLVM does not know is no error here */
+    Ctx *c = ctx_new(driver->arena, quiet, op_table);
+
+    if (driver->opt.inputs.n) {
+        diag_error(driver->diags, E_USAGE, NO_LOC, "doctor takes no file, not '%s'",
+                   driver->opt.inputs.at[0]);
+        ctx_free(c);
+        return 0;
+    }
+    r.cpu = backend_of(KIND_LLVM)->parse_target(c, "llvm -mcpu=native");
+    r.devices = find_devices(driver->arena);
+    look_at_cache(&r);
+    if (driver->opt.json)
+        show_json(&r);
+    else
+        show(&r);
+    ctx_free(c);
+    return 0;
+}
