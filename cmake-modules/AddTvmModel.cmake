@@ -12,6 +12,8 @@
 #   tvmcc/steps.cmake        the commands that compile
 #   tvmcc/library.cmake      library, archive, test and benchmark of a model
 #   tvmcc/deploy.cmake       tvm_install_model
+#   tvmcc/manifest.cmake     tvm_import_manifest
+#   tvmcc/language.cmake     headers of the language TVMMODEL
 #
 # No function sets a cache variable or a flag of the project, and none needs the network.
 
@@ -36,6 +38,7 @@ include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/arguments.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/steps.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/library.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/deploy.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/tvmcc/manifest.cmake")
 
 # The library <name>, with the alias <name>::<name>.
 function(add_tvm_model name)
@@ -66,7 +69,7 @@ function(tvm_generate variable)
     _tvm_tables()
     set(ones ${TVM_KEYWORD_ONES})
     set(lists ${TVM_KEYWORD_LISTS})
-    set(others TYPE ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL EXPORT_SET EMIT LINK_LIBRARIES
+    set(others MANIFEST MANIFEST_MODEL MANIFEST_PAIR TYPE ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL EXPORT_SET EMIT LINK_LIBRARIES
         EXCLUDE_FROM_ALL BENCHMARK)
     list(REMOVE_ITEM ones ${others})
     list(REMOVE_ITEM lists ${others})

@@ -4,6 +4,7 @@
  *     tvmcc fmt [manifest.yaml]       rewrites it in canonical form; --check only compares
  *     tvmcc lock [manifest.yaml]      writes manifest.lock, from then on part of every build
  */
+#include "driver/build.h"
 #include "driver/manifest_job.h"
 
 #include <string.h>
@@ -17,6 +18,32 @@ static bool one_manifest(Driver *driver)
                       o->command->name, o->inputs.n + (o->manifest != NULL));
 }
 
+/* `, "options": {"net.board": ["--entry=net", ..], ..}`: what the lower step of each product takes,
+ * for build systems that run the steps themselves. */
+static const char *lower_options(Driver *driver, const Manifest *m)
+{
+    ManBuilds builds = manifest_builds(m, driver->arena);
+    StrBuf    s = strbuf(driver->arena);
+
+    str_add(&s, ",\n \"options\": {");
+    for (uint32_t i = 0; i < builds.n; i++) {
+        BuildArgs args;
+
+        if (!build_args(driver, "/", &builds.at[i], &args))
+            continue; /* all errors are recorded */
+        str_add(&s, i ? ",\n  " : "");
+        str_add_json(&s, builds.at[i].name);
+        str_add(&s, ": [");
+        for (uint32_t k = 0; k < args.lower.n; k++) {
+            str_add(&s, k ? ", " : "");
+            str_add_json(&s, args.lower.at[k]);
+        }
+        str_add(&s, "]");
+    }
+    str_add(&s, "}");
+    return s.at;
+}
+
 int cmd_check(Driver *driver)
 {
     ManFiles        files = {0};
@@ -26,7 +53,9 @@ int cmd_check(Driver *driver)
     if (!m || !manifest_check_models(driver, m) || !manifest_enforce_lock(driver, m, &files))
         return 0;
     if (driver->opt.json) {
-        manifest_json(m, &files, &s);
+        manifest_json(m, &files, lower_options(driver, m), &s);
+        if (diag_errors(driver->diags))
+            return 0;
         say(driver, "%s", s.at);
     } else if (driver->opt.verbose) {
         say(driver, "%s: %u models, %u products\n", manifest_path(driver), m->models.n,

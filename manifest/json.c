@@ -137,7 +137,7 @@ static void add_build(StrBuf *out, const ManBuild *b)
     str_addc(out, '}');
 }
 
-void manifest_json(const Manifest *m, const ManFiles *files, StrBuf *out)
+void manifest_json(const Manifest *m, const ManFiles *files, const char *more, StrBuf *out)
 {
     ManBuilds builds = manifest_builds(m, out->arena);
 
@@ -153,5 +153,5 @@ void manifest_json(const Manifest *m, const ManFiles *files, StrBuf *out)
         str_add(out, i ? ",\n  " : "");
         add_build(out, &builds.at[i]);
     }
-    str_add(out, "]}\n");
+    str_printf(out, "]%s}\n", more);
 }

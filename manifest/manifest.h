@@ -181,8 +181,9 @@ const char *manifest_target_text(Arena *a, const ManHost *h, const ManTarget *t)
 /* ---- json.c: for build systems that read no YAML --------------------------------------------------- */
 
 /* The manifest and its builds, defaults filled in and paths as `manifest_read` made them:
- * {"manifest": {..}, "files": [..], "builds": [..]}.  What is not given is left out. */
-void manifest_json(const Manifest *m, const ManFiles *files, StrBuf *out);
+ * {"manifest": {..}, "files": [..], "builds": [..]}.  What is not given is left out.
+ * `more`: further members with a comma before each, or "". */
+void manifest_json(const Manifest *m, const ManFiles *files, const char *more, StrBuf *out);
 
 /* ---- fmt.c ------------------------------------------------------------------------------------------- */
 

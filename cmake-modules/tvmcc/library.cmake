@@ -51,8 +51,9 @@ macro(_tvm_library)
     endif()
 endmacro()
 
-# The promises of docs/archive.md and CODE_LIMIT, beside what uses the library.  Of a shared library an
-# archive of its objects is audited: it has start files that are not ours.
+# The promises of docs/archive.md and CODE_LIMIT, beside what uses the library.  Sets `subject`, what is
+# checked and verified: the library, or an archive of its objects that lies beside the weights file.  A
+# shared library has start files that are not ours.
 macro(_tvm_audit)
     set(audit --entry=${A_ENTRY})
     if(DEFINED A_CODE_LIMIT)
@@ -63,18 +64,21 @@ macro(_tvm_audit)
     endif()
     list(APPEND audit "${pic}")
     list(APPEND audit "--stamp=${stem}.audit")
-    if(A_TYPE STREQUAL "STATIC")
-        _tvm_command(OUTPUT "${stem}.audit"
-            COMMAND ${tvmcc} audit "$<TARGET_FILE:${name}>" ${audit}
-            DEPENDS ${name}
-            COMMENT "Checking what ${name} promises")
+    if(A_TYPE STREQUAL "STATIC" AND NOT weights)
+        set(subject "$<TARGET_FILE:${name}>")
+        set(subject_from ${name})
     else()
-        _tvm_command(OUTPUT "${stem}.audit"
-            COMMAND ${tvmcc} ${objects} -o "${stem}.audit.a"
-            AFTER ${tvmcc} audit "${stem}.audit.a" ${audit}
+        set(subject "${stem}.a")
+        set(subject_from "${subject}")
+        _tvm_command(OUTPUT "${subject}"
+            COMMAND ${tvmcc} ${objects} -o "${subject}"
             DEPENDS ${objects}
-            COMMENT "Checking what ${name} promises")
+            COMMENT "Collecting ${name} for its checks")
     endif()
+    _tvm_command(OUTPUT "${stem}.audit"
+        COMMAND ${tvmcc} audit "${subject}" ${audit}
+        DEPENDS ${subject_from}
+        COMMENT "Checking what ${name} promises")
     _tvm_ends(audited "${stem}.audit")
     add_custom_target(${name}.audit ${all} DEPENDS ${audited})
     add_dependencies(${name}.audit ${name}.compile)
@@ -117,32 +121,41 @@ macro(_tvm_archive)
     endif()
 endmacro()
 
-# Runs the product, or the model where there is no archive, on recorded inputs.
+# <name>.verify: the product on recorded inputs; on another machine's product through the project's own
+# compiler and emulator.
 macro(_tvm_verify)
     if(DEFINED A_TEST_INPUTS)
         _tvm_absolute(A_TEST_INPUTS "${CMAKE_CURRENT_SOURCE_DIR}")
         _tvm_absolute(A_TEST_OUTPUTS "${CMAKE_CURRENT_SOURCE_DIR}")
-        set(subject "${A_MODEL}")
-        set(shapes)
-        if(DEFINED A_ARCHIVE AND NOT CMAKE_CROSSCOMPILING)
-            set(subject "${A_ARCHIVE}")
-        else()
-            foreach(shape IN LISTS A_INPUT_SHAPES)
-                list(APPEND shapes "--shape=${shape}")
-            endforeach()
-            foreach(dim IN LISTS A_DEFINE_DIMS)
-                list(APPEND shapes "--dim=${dim}")
-            endforeach()
+        set(verify "${subject}")
+        if(device)
+            set(verify "${A_MODEL}" ${arguments}) # a device's code is compiled where it runs
         endif()
-        set(tolerances)
+        list(APPEND verify --inputs "${A_TEST_INPUTS}" --expect "${A_TEST_OUTPUTS}")
         if(DEFINED A_RTOL)
-            list(APPEND tolerances "--rtol=${A_RTOL}")
+            list(APPEND verify "--rtol=${A_RTOL}")
         endif()
         if(DEFINED A_ATOL)
-            list(APPEND tolerances "--atol=${A_ATOL}")
+            list(APPEND verify "--atol=${A_ATOL}")
         endif()
-        add_test(NAME ${name}.verify COMMAND Tvmcc::tvmcc run "${subject}" ${shapes}
-            --inputs "${A_TEST_INPUTS}" --expect "${A_TEST_OUTPUTS}" ${tolerances})
+        if(CMAKE_CROSSCOMPILING AND CMAKE_CROSSCOMPILING_EMULATOR)
+            list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)
+            list(APPEND verify "--emulator=${emulator}")
+        endif()
+        # Code for Android calls nothing that differs: tvmcc links it with a C library that the emulator has.
+        if(CMAKE_CROSSCOMPILING AND CMAKE_C_COMPILER AND NOT ANDROID AND NOT CMAKE_SYSTEM_NAME STREQUAL "Android")
+            set(compiler ${CMAKE_C_COMPILER})
+            if(CMAKE_C_COMPILER_TARGET)
+                list(APPEND compiler "${CMAKE_C_COMPILE_OPTIONS_TARGET}${CMAKE_C_COMPILER_TARGET}")
+            endif()
+            if(CMAKE_SYSROOT)
+                list(APPEND compiler "${CMAKE_C_COMPILE_OPTIONS_SYSROOT}${CMAKE_SYSROOT}")
+            endif()
+            list(APPEND compiler ${CMAKE_C_FLAGS} ${CMAKE_EXE_LINKER_FLAGS})
+            list(JOIN compiler " " compiler)
+            list(APPEND verify "--cc=${compiler}")
+        endif()
+        add_test(NAME ${name}.verify COMMAND $<TARGET_FILE:Tvmcc::tvmcc> verify ${verify})
     endif()
 endmacro()
 

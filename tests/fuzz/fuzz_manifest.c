@@ -12,7 +12,7 @@ static const char *json_of(Diags *d, Arena *a, Bytes text)
 
     if (!m)
         return NULL;
-    manifest_json(m, &files, &s);
+    manifest_json(m, &files, "", &s);
     for (uint32_t i = 0; i < m->bundles.n; i++)
         manifest_bundle_pairs(m, a, &m->bundles.at[i]);
     return s.at;

@@ -40,6 +40,7 @@ config=Release
 case $generator in "Ninja Multi-Config") options+=(-DCMAKE_CONFIGURATION_TYPES=Release\;Debug) ;; esac
 
 cp -r "$here/matrix/app" "$here/matrix/consume" .
+cp "$here"/../../examples/digits/{digits.onnx,inputs.npz,outputs.npz} app/
 model() { # <alpha> <weight> <result>
     sed "s/@ALPHA@/$1/; s/@WEIGHT@/$2/" app/net.relay.in >app/net.relay.new
     mv app/net.relay.new app/net.relay
