@@ -27,12 +27,27 @@ static const char *dims_text(Arena *a, uint32_t n, const int64_t *dims)
     return s.n ? s.at : "";
 }
 
-static void show_tensors(Driver *driver, const char *what, const tvmcc_tensor_info *t, uint32_t n)
+static void show_tensors(Driver *driver, const char *what, const tvmcc_tensor_info *t, uint32_t n,
+                         const tvmcc_model_info *info)
 {
     for (uint32_t i = 0; i < n; i++)
-        say(driver, "%s %s: (%s), %s, %zu bytes\n", what, t[i].name,
+        say(driver, "%s %s: (%s), %s, %zu bytes%s%s%s%s\n", what, t[i].name,
             dims_text(driver->arena, t[i].ndim, t[i].dims),
-            dtype_name(driver->arena, t[i].code, t[i].bits), t[i].bytes);
+            dtype_name(driver->arena, t[i].code, t[i].bits), t[i].bytes,
+            t[i].layout ? ", layout " : "", t[i].layout ? t[i].layout : "",
+            t[i].state_input ? ", state of input " : "",
+            t[i].state_input ? info->inputs[t[i].state_input - 1].name : "");
+}
+
+/* "N=4, S=128" */
+static const char *bucket_text(Arena *a, const tvmcc_model_info *info, uint32_t b)
+{
+    StrBuf s = strbuf(a);
+
+    for (uint32_t k = 0; k < info->nbucket_dims; k++)
+        str_printf(&s, "%s%s=%lld", k ? ", " : "", info->bucket_dims[k],
+                   (long long)info->bucket_sizes[b * info->nbucket_dims + k]);
+    return s.at;
 }
 
 static void json_tensor(StrBuf *s, bool first, const char *name, const char *dims,
@@ -72,19 +87,33 @@ static void product_json(Driver *driver, const tvmcc_model_info *info)
         str_printf(&s, "%s{\"bytes\": %zu, \"mode\": \"%s\"}", i ? ", " : "",
                    info->weights[i].bytes,
                    info->weights[i].mode == TVMCC_WEIGHTS_EMBED ? "embed" : "file");
-    say(driver, "%s]}\n", s.at);
+    str_add(&s, "]");
+    for (uint32_t b = 0, n = tvmrt_buckets(info); b < n; b++) {
+        str_add(&s, b ? ", {" : ", \"buckets\": [{");
+        for (uint32_t k = 0; k < info->nbucket_dims; k++) {
+            str_add(&s, k ? ", " : "");
+            json_string(&s, info->bucket_dims[k]);
+            str_printf(&s, ": %lld", (long long)info->bucket_sizes[b * info->nbucket_dims + k]);
+        }
+        str_add(&s, b + 1 == n ? "}]" : "}");
+    }
+    say(driver, "%s}\n", s.at);
 }
 
 static void product_text(Driver *driver, const tvmcc_model_info *info)
 {
     say(driver, "%s: ABI %u, %s, %s\n", info->name, info->abi, info->toolchain, info->targets);
-    show_tensors(driver, "input ", info->inputs, info->ninputs);
-    show_tensors(driver, "output", info->outputs, info->noutputs);
+    show_tensors(driver, "input ", info->inputs, info->ninputs, info);
+    show_tensors(driver, "output", info->outputs, info->noutputs, info);
     say(driver, "arena %zu bytes and %zu a thread, aligned to %u\n", info->arena_shared,
         info->arena_private, info->arena_align);
     for (uint32_t i = 0; i < info->nweights; i++)
         say(driver, "weights %zu bytes, %s\n", info->weights[i].bytes,
             info->weights[i].mode == TVMCC_WEIGHTS_EMBED ? "in the object" : "in a file");
+    for (uint32_t b = 0; b < tvmrt_buckets(info); b++)
+        say(driver, "bucket %u: %s, arena %zu bytes and %zu a thread\n", b,
+            bucket_text(driver->arena, info, b), info->buckets[b]->arena_shared,
+            info->buckets[b]->arena_private);
 }
 
 /* ---- archives that are not for this machine, or compressed ---- */

@@ -3,7 +3,7 @@
  *
  *     product --(cc + runner.c)--> program
  *     program info OUT             tensors as text, read into a tvmcc_model_info
- *     program run IN OUT [WEIGHTS]
+ *     program run IN OUT [WEIGHTS [BUCKET]]
  *
  * Compilers are tried in this order: --cc, this machine's own, the Android NDK's, <triple>-gcc,
  * clang with the C library that Debian's cross packages put under /usr/<triple>.  Code for Android
@@ -454,11 +454,12 @@ static bool choose_emulator(Remote *r, ToolArgs *args)
     return false;
 }
 
-static bool start(Remote *r, const char *verb, const char *x, const char *y, const char *z)
+static bool start(Remote *r, const char *verb, const char *x, const char *y, const char *z,
+                  const char *last)
 {
     Diags      *d = r->driver->diags;
     Arena      *a = r->driver->arena;
-    const char *words[] = {r->program, verb, x, y, z};
+    const char *words[] = {r->program, verb, x, y, z, last};
     ToolArgs    args = {0};
     int         status = 0;
 
@@ -522,15 +523,74 @@ static bool read_tensor(Arena *a, char **at, tvmcc_tensor_info *t)
     return true;
 }
 
+/* The inputs and outputs of `info`, whose numbers are known. */
+static bool read_tensors(Arena *a, char **at, tvmcc_model_info *info)
+{
+    uint32_t n[2] = {info->ninputs, info->noutputs};
+
+    for (int side = 0; side < 2; side++) {
+        tvmcc_tensor_info *t = NEW_ARRAY(a, tvmcc_tensor_info, n[side] + 1);
+
+        for (uint32_t i = 0; i < n[side]; i++) {
+            *at += str_starts(*at, side ? "out" : "in") ? 2 + side : 0;
+            if (!read_tensor(a, at, &t[i]))
+                return false;
+        }
+        *(side ? &info->outputs : &info->inputs) = t;
+    }
+    return true;
+}
+
+/* `buckets <n> <dims>`, the names of the dimensions, then sizes and tensors of each bucket. */
+static bool read_buckets(Arena *a, char **at, tvmcc_model_info *info)
+{
+    int64_t n, nd;
+
+    if (!str_starts(*at, "buckets "))
+        return true;
+    *at += strlen("buckets ");
+    n = number(at);
+    nd = number(at);
+    if (n < 1 || n > 4096 || nd < 1 || nd > 4096)
+        return false;
+    const tvmcc_model_info **all = NEW_ARRAY(a, const tvmcc_model_info *, n);
+    const char             **names = NEW_ARRAY(a, const char *, nd);
+    int64_t                 *sizes = NEW_ARRAY(a, int64_t, n *nd);
+
+    for (int64_t k = 0; k < nd; k++) {
+        int64_t length = number(at);
+
+        if (length < 0 || **at != ' ' || memchr(*at, 0, (size_t)length + 1))
+            return false;
+        names[k] = arena_printf(a, "%.*s", (int)length, *at + 1);
+        *at += 1 + length;
+    }
+    for (int64_t b = 0; b < n; b++) {
+        tvmcc_model_info *bucket = arena_dup(a, info, sizeof *info);
+
+        for (int64_t k = 0; k < nd; k++)
+            sizes[b * nd + k] = number(at);
+        *at += **at == '\n';
+        if (!read_tensors(a, at, bucket))
+            return false;
+        all[b] = bucket;
+    }
+    info->nbuckets = (uint32_t)n;
+    info->nbucket_dims = (uint32_t)nd;
+    info->buckets = all;
+    info->bucket_dims = names;
+    info->bucket_sizes = sizes;
+    return true;
+}
+
 static bool read_info(Remote *r)
 {
-    Arena             *a = r->driver->arena;
-    Bytes              b;
-    char              *at;
-    int64_t            abi, n[2], weights;
-    tvmcc_tensor_info *t[2];
+    Arena  *a = r->driver->arena;
+    Bytes   b;
+    char   *at;
+    int64_t abi, n[2], weights;
 
-    if (!start(r, "info", r->out, NULL, NULL) || !file_read(r->driver->diags, a, r->out, &b))
+    if (!start(r, "info", r->out, NULL, NULL, NULL) || !file_read(r->driver->diags, a, r->out, &b))
         return false;
     at = arena_printf(a, "%.*s", (int)b.n, (const char *)b.at);
     if (!str_starts(at, "tvmcc-runner 1 "))
@@ -544,25 +604,18 @@ static bool read_info(Remote *r)
     if (abi != TVMCC_ABI || n[0] < 0 || n[1] < 0 || n[0] > 4096 || n[1] > 4096)
         return no(r, r->product, "it was compiled for another version of the ABI");
     at += *at == '\n';
-    for (int side = 0; side < 2; side++) {
-        t[side] = NEW_ARRAY(a, tvmcc_tensor_info, n[side] + 1);
-        for (int64_t i = 0; i < n[side]; i++) {
-            at += str_starts(at, side ? "out" : "in") ? 2 + side : 0;
-            if (!read_tensor(a, &at, &t[side][i]))
-                return no(r, r->product, "what its program says of the model makes no sense");
-        }
-    }
-    if (weights && !r->weights)
-        return no(r, r->product, "its weights file is not beside it");
-    if (!weights)
-        r->weights = NULL;
     r->info.abi = TVMCC_ABI;
+    r->info.struct_bytes = sizeof r->info;
     r->info.name = r->entry;
     r->info.device = TVMCC_DEVICE_CPU;
     r->info.ninputs = (uint32_t)n[0];
     r->info.noutputs = (uint32_t)n[1];
-    r->info.inputs = t[0];
-    r->info.outputs = t[1];
+    if (!read_tensors(a, &at, &r->info) || !read_buckets(a, &at, &r->info))
+        return no(r, r->product, "what its program says of the model makes no sense");
+    if (weights && !r->weights)
+        return no(r, r->product, "its weights file is not beside it");
+    if (!weights)
+        r->weights = NULL;
     return true;
 }
 
@@ -571,22 +624,29 @@ const tvmcc_model_info *remote_info(const Remote *r)
     return &r->info;
 }
 
-bool remote_run(Remote *r, void *const *in, void *const *out)
+bool remote_run(Remote *r, const tvmcc_model_info *info, void *const *in, void *const *out)
 {
-    FILE *f = fopen(r->in, "wb");
-    bool  ok = f != NULL;
+    FILE       *f = fopen(r->in, "wb");
+    bool        ok = f != NULL;
+    const char *bucket = NULL, *weights = r->weights;
 
-    for (uint32_t i = 0; ok && i < r->info.ninputs; i++)
-        ok = fwrite(in[i], 1, r->info.inputs[i].bytes, f) == r->info.inputs[i].bytes;
+    for (uint32_t b = 0; b < r->info.nbuckets; b++)
+        if (r->info.buckets[b] == info)
+            bucket = arena_printf(r->driver->arena, "%u", b);
+    if (bucket && !weights)
+        weights = "";
+
+    for (uint32_t i = 0; ok && i < info->ninputs; i++)
+        ok = fwrite(in[i], 1, info->inputs[i].bytes, f) == info->inputs[i].bytes;
     if (f)
         ok = fclose(f) == 0 && ok;
     if (!ok)
         return diag_error(r->driver->diags, E_IO, NO_LOC, "cannot write '%s'", r->in);
-    if (!start(r, "run", r->in, r->out, r->weights))
+    if (!start(r, "run", r->in, r->out, weights, bucket))
         return false;
     f = fopen(r->out, "rb");
-    for (uint32_t i = 0; f && ok && i < r->info.noutputs; i++)
-        ok = fread(out[i], 1, r->info.outputs[i].bytes, f) == r->info.outputs[i].bytes;
+    for (uint32_t i = 0; f && ok && i < info->noutputs; i++)
+        ok = fread(out[i], 1, info->outputs[i].bytes, f) == info->outputs[i].bytes;
     ok = ok && f && fgetc(f) == EOF;
     if (f)
         fclose(f);

@@ -20,7 +20,8 @@ bool    remote_is_foreign(Ctx *c, const Target *t);
 Remote *remote_model(Driver *driver, Job *job);
 /* The parts that describe tensors; there is nothing to call. */
 const tvmcc_model_info *remote_info(const Remote *r);
-bool                    remote_run(Remote *r, void *const *in, void *const *out);
-void                    remote_close(Remote *r);
+/* `info`: what remote_info gave, or one of its buckets. */
+bool remote_run(Remote *r, const tvmcc_model_info *info, void *const *in, void *const *out);
+void remote_close(Remote *r);
 
 #endif

@@ -309,7 +309,7 @@ void session_close(Session *s)
 bool session_run(Session *s)
 {
     if (s->remote)
-        return remote_run(s->remote, s->in, s->out);
+        return remote_run(s->remote, s->info, s->in, s->out);
 
     int32_t rc = s->info->run(s->in, s->out, &s->params);
 

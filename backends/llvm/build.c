@@ -206,7 +206,7 @@ static bool llvm_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const C
         return error_at(c, E_CODEGEN, NO_LOC, "the LLVM backend has no source text");
     if (p->level && !o->host_only)
         return error_at(c, E_UNSUPPORTED, NO_LOC,
-                        "code for several CPUs is compiled to objects only, kernel by kernel");
+                        "code for several CPUs can be had as ELF objects only");
     if (!(g = gen_new(c, p->tir, entry_target(c, p), o->entry, prefix, o->opt_level, o->pic)))
         return false;
     g->host_only = o->host_only;

@@ -2,8 +2,10 @@
  * emulator: C99, no library but libc and what the model itself asks for.
  *
  *     runner info OUT                        what goes in and out, as text
- *     runner run IN OUT [WEIGHTS]            raw bytes of the inputs, one after the other, give
- *                                            those of the outputs; WEIGHTS: a weights file
+ *     runner run IN OUT [WEIGHTS [BUCKET]]   raw bytes of the inputs, one after the other, give
+ *                                            those of the outputs; WEIGHTS: a weights file, or
+ *                                            empty; BUCKET: which shape bucket, the last unless
+ *                                            given
  *
  * `-` is standard input or output.  Built with -DTVMCC_INFO=<entry>_info and linked with the
  * product.  The exit status is 0, or 1 after a message on standard error. */
@@ -48,21 +50,39 @@ static void describe(FILE *f, const char *side, const tvmcc_tensor_info *t)
     fprintf(f, " %s\n", t->name);
 }
 
+static void tensors(FILE *f, const tvmcc_model_info *m)
+{
+    unsigned i;
+
+    for (i = 0; i < m->ninputs; i++)
+        describe(f, "in", &m->inputs[i]);
+    for (i = 0; i < m->noutputs; i++)
+        describe(f, "out", &m->outputs[i]);
+}
+
 static int info(const char *path)
 {
     const tvmcc_model_info *m = TVMCC_INFO();
     FILE                   *f = open_file(path, 1);
-    unsigned                i;
+    unsigned                i, k;
 
     if (!f)
         return complain("cannot write", path);
     fprintf(f, "tvmcc-runner 1 %u %u %u %lu %u\n", (unsigned)m->abi, (unsigned)m->ninputs,
             (unsigned)m->noutputs, (unsigned long)m->arena_shared + (unsigned long)m->arena_private,
             (unsigned)(m->nweights && m->weights[0].mode == TVMCC_WEIGHTS_FILE));
-    for (i = 0; i < m->ninputs; i++)
-        describe(f, "in", &m->inputs[i]);
-    for (i = 0; i < m->noutputs; i++)
-        describe(f, "out", &m->outputs[i]);
+    tensors(f, m);
+    if (m->struct_bytes >= sizeof *m && m->nbuckets) {
+        fprintf(f, "buckets %u %u\n", (unsigned)m->nbuckets, (unsigned)m->nbucket_dims);
+        for (k = 0; k < m->nbucket_dims; k++)
+            fprintf(f, "%lu %s\n", (unsigned long)strlen(m->bucket_dims[k]), m->bucket_dims[k]);
+        for (i = 0; i < m->nbuckets; i++) {
+            for (k = 0; k < m->nbucket_dims; k++)
+                fprintf(f, " %ld", (long)m->bucket_sizes[i * m->nbucket_dims + k]);
+            fprintf(f, "\n");
+            tensors(f, m->buckets[i]);
+        }
+    }
     return fclose(f) != 0;
 }
 
@@ -87,9 +107,9 @@ static int read_weights(const char *path, tvmcc_params *params)
     return fclose(f) != 0;
 }
 
-static int run(const char *in_path, const char *out_path, const char *weights)
+static int run(const char *in_path, const char *out_path, const char *weights, const char *bucket)
 {
-    const tvmcc_model_info *m = TVMCC_INFO();
+    const tvmcc_model_info *m = TVMCC_INFO(); /* as many tensors in every bucket */
     void                  **in = calloc(m->ninputs + 1, sizeof *in);
     void                  **out = calloc(m->noutputs + 1, sizeof *out);
     FILE                   *f;
@@ -97,6 +117,8 @@ static int run(const char *in_path, const char *out_path, const char *weights)
     int32_t                 rc;
     unsigned                i;
 
+    if (bucket)
+        m = m->buckets[atoi(bucket)];
     memset(&params, 0, sizeof params);
     params.struct_bytes = sizeof params;
     params.threads = 1;
@@ -104,7 +126,7 @@ static int run(const char *in_path, const char *out_path, const char *weights)
     params.arena = aligned(params.arena_bytes);
     if (!in || !out || !params.arena)
         return complain("no memory for", m->name);
-    if (weights && read_weights(weights, &params))
+    if (weights && *weights && read_weights(weights, &params))
         return 1;
     f = open_file(in_path, 0);
     for (i = 0; i < m->ninputs; i++) {
@@ -131,8 +153,8 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "info") == 0)
         return info(argv[2]);
-    if ((argc == 4 || argc == 5) && strcmp(argv[1], "run") == 0)
-        return run(argv[2], argv[3], argv[4]);
-    fprintf(stderr, "runner info OUT | runner run IN OUT [WEIGHTS]\n");
+    if (argc >= 4 && argc <= 6 && strcmp(argv[1], "run") == 0)
+        return run(argv[2], argv[3], argc > 4 ? argv[4] : NULL, argc > 5 ? argv[5] : NULL);
+    fprintf(stderr, "runner info OUT | runner run IN OUT [WEIGHTS [BUCKET]]\n");
     return 2;
 }

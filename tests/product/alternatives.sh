@@ -59,6 +59,28 @@ done
 refused 1 "no bucket holds N=18" run rows.tar -i "$data/rows18.in.npz"
 refused 1 "another type or shape" run rows.tar -i "$data/bgr.in.npz"
 
+run inspect rows.tar
+grep -qF "bucket 1: N=4, arena" out || fail "inspect: $(cat out)"
+run inspect rows.tar --json
+grep -qF '"buckets": [{"N": 1}, {"N": 4}, {"N": 8}]' out || fail "inspect: $(cat out)"
+
+for triple in aarch64-linux-gnu arm-linux-gnueabihf; do
+    qemu=qemu-${triple%%-*}-static
+    if ! command -v clang-19 ld.lld-19 "$qemu" >/dev/null || [ ! -e /usr/$triple/lib/libc.a ]; then
+        echo "SKIP (buckets on $triple: no compiler, C library or emulator)"
+        continue
+    fi
+    echo "buckets on $triple"
+    mkdir -p $triple
+    run "$data/rows.onnx" --shape-buckets=N=1,4,8 -mtriple=$triple --entry=rows -o $triple/rows.o
+    clang-19 --target=$triple -static -fuse-ld=lld -I$triple -I"$root/include" \
+        "$root/tests/product/rows.c" $triple/rows.o -lm -o $triple/rows || fail "$triple: rows.c"
+    $qemu $triple/rows "$data/rows.f32" "" || fail "$triple: $?"
+    for n in 1 3; do
+        run verify $triple/rows.o -i "$data/rows$n.in.npz" --expect="$data/rows$n.out.npz" --rtol=1e-5
+    done
+done
+
 set -- --cpu-variants=x86-64-v4,x86-64-v2,x86-64-v3 -mtriple=x86_64-linux-gnu
 echo "all of it in steps"
 for more in "" "--shape-buckets=N=1,4,8"; do
