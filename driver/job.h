@@ -33,8 +33,8 @@ int link_objects(Driver *driver);
 const char *job_target(Driver *driver, const char *fallback);
 /* A library or an archive, rather than a model file. */
 bool job_is_product(const char *path);
-/* Prefix of the functions of a product: --entry, or of a shared library with one model that model's;
- * NULL: the runtime goes by the file's name. */
+/* Prefix of the functions of a product: --entry, or of a shared library with one model that
+ * model's; NULL: the runtime goes by the file's name. */
 const char *job_product_entry(Driver *driver, const char *path);
 /* Whether a product is there at all; else E_IO. */
 bool job_readable(Driver *driver, const char *path);
