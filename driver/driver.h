@@ -102,8 +102,9 @@ typedef struct {
     bool        pic, fast_math, winograd, libm;
     bool        no_threads; /* -fthreads=none */
     bool        opt_level_given;
-    const char *steps; /* --steps */
-    PassOptions pass;  /* -O, --passes, --stop-after, ..., -j */
+    const char *steps;         /* --steps */
+    TextList    with, without; /* -fpass=, -fno-pass= */
+    PassOptions pass;          /* -O, --passes, --stop-after, ..., -j */
 
     /* what comes out, and where */
     uint32_t    emit; /* set of 1u << PRODUCT_x; 0: what the suffix of the output says */

@@ -109,6 +109,10 @@ void job_options(Driver *driver, Job *job)
                                     .verbose = o->verbose,
                                     .progress = show_progress,
                                     .progress_user = driver};
+    job->options.passes.with = o->with.at;
+    job->options.passes.nwith = o->with.n;
+    job->options.passes.without = o->without.at;
+    job->options.passes.nwithout = o->without.n;
     if (!job->options.passes.jobs)
         job->options.passes.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 }

@@ -128,7 +128,7 @@ static void check_pair(Check *k, const ManPair *p)
 
 /* ---- passes, flags, warnings --------------------------------------------------------------------- */
 
-static void check_passes(Check *k, const ManTexts *list)
+static void check_passes(Check *k, const ManTexts *list, bool disabled)
 {
     const char **names = NEW_ARRAY(k->a, const char *, pass_count), *closest;
 
@@ -137,8 +137,14 @@ static void check_passes(Check *k, const ManTexts *list)
     for (uint32_t i = 0; i < list->n; i++) {
         const ManText *t = &list->at[i];
 
-        if (pass_find(t->text) || !first_time(k, t))
+        if (!first_time(k, t))
             continue;
+        if (pass_find(t->text)) {
+            if (disabled && !pass_find(t->text)->opt)
+                diag_error(k->d, E_MANIFEST_REF, t->loc, "nothing is compiled without pass '%s'",
+                           t->text);
+            continue;
+        }
         diag_error(k->d, E_MANIFEST_REF, t->loc, "there is no pass '%s'", t->text);
         if ((closest = str_closest(t->text, names, pass_count)))
             diag_hint(k->d, "did you mean '%s'?", closest);
@@ -195,8 +201,8 @@ bool manifest_check(Driver *driver, const Manifest *m)
     check_warnings(&k, &m->defaults.diagnostics);
     for (uint32_t i = 0; i < builds.n; i++) {
         check_files(&k, &builds.at[i]);
-        check_passes(&k, &builds.at[i].model->passes.disabled);
-        check_passes(&k, &builds.at[i].model->passes.required);
+        check_passes(&k, &builds.at[i].model->passes.disabled, true);
+        check_passes(&k, &builds.at[i].model->passes.required, false);
         check_flags(&k, &builds.at[i]);
     }
     return diag_errors(driver->diags) == before;

@@ -6,7 +6,7 @@
 #ifndef TVMCC_DRIVER_MANIFEST_JOB_H
 #define TVMCC_DRIVER_MANIFEST_JOB_H
 
-#include "driver/driver.h"
+#include "driver/job.h"
 #include "manifest/manifest.h"
 
 /* The path of -m; `manifest.yaml` unless given. */
@@ -22,6 +22,10 @@ bool manifest_check(Driver *driver, const Manifest *m);
  * that this compiler has no option for are errors.  It reads the models, so it is for `check` and
  * for writing build files, not for every build. */
 bool manifest_check_models(Driver *driver, const Manifest *m);
+/* A product's compile, imported, with messages of its own in `quiet`; errors about the manifest go
+ * to `driver`.  manifest_job_end frees it, whether it succeeded or not. */
+bool manifest_job(Driver *driver, const ManBuild *b, Driver *quiet, Job *job);
+void manifest_job_end(Driver *quiet);
 /* With a lock beside the manifest: all is as it was locked, else an error for each difference
  * (E_LOCK); with --update-lock the lock is written anew instead.  Without a lock: true. */
 bool manifest_enforce_lock(Driver *driver, const Manifest *m, const ManFiles *files);

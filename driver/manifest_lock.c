@@ -104,7 +104,27 @@ static void add_target(Rows *r, const Manifest *m, const ManPair *p)
     ctx_free(c);
 }
 
-static bool lock_rows(Driver *driver, const Manifest *m, const ManFiles *files, Lock *out)
+/* How many kernels of a product have records in its logs: the first half of its compile.  Not
+ * looked at again when the lock is compared, since it follows from the inputs. */
+static void add_coverage(Rows *r, const ManBuild *b)
+{
+    Driver quiet;
+    Job    job;
+
+    if (b->tuning.logs.n && manifest_job(r->driver, b, &quiet, &job)) {
+        bool ok = compile_graph(job.c, &job.k) && compile_plan(job.c, &job.k);
+
+        if (ok)
+            lock_add(r->a, &r->lock, "coverage", b->name,
+                     arena_printf(r->a, "%u of %u", plan_kernels_tuned(job.k.plan),
+                                  job.k.plan->nkernels));
+        diag_adopt(r->d, quiet.diags, E_LOCK, b->model->loc, b->name);
+        manifest_job_end(&quiet);
+    }
+}
+
+static bool lock_rows(Driver *driver, const Manifest *m, const ManFiles *files, bool coverage,
+                      Lock *out)
 {
     ManBuilds   builds = manifest_builds(m, driver->arena);
     Rows        r = {.driver = driver,
@@ -124,6 +144,8 @@ static bool lock_rows(Driver *driver, const Manifest *m, const ManFiles *files, 
         add_target(&r, m, &m->pairs.at[i]);
     for (uint32_t i = 0; i < builds.n; i++)
         ok = add_build(&r, &builds.at[i]) && ok;
+    for (uint32_t i = 0; ok && coverage && i < builds.n; i++)
+        add_coverage(&r, &builds.at[i]);
     lock_sort(&r.lock);
     *out = r.lock;
     return ok;
@@ -131,14 +153,26 @@ static bool lock_rows(Driver *driver, const Manifest *m, const ManFiles *files, 
 
 bool manifest_write_lock(Driver *driver, const Manifest *m, const ManFiles *files)
 {
-    Lock   now;
-    StrBuf text = strbuf(driver->arena);
+    uint32_t before = diag_errors(driver->diags);
+    Lock     now;
+    StrBuf   text = strbuf(driver->arena);
 
-    if (!lock_rows(driver, m, files, &now))
+    if (!lock_rows(driver, m, files, true, &now) || diag_errors(driver->diags) != before)
         return false;
     lock_print(&now, &text);
     return file_write(driver->diags, manifest_lock_path(driver),
                       (Bytes){(const uint8_t *)text.at, text.n});
+}
+
+static void drop_coverage(Lock *l)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < l->rows.n; i++) {
+        if (strcmp(l->rows.at[i].group, "coverage") != 0)
+            l->rows.at[n++] = l->rows.at[i];
+    }
+    l->rows.n = n;
 }
 
 bool manifest_enforce_lock(Driver *driver, const Manifest *m, const ManFiles *files)
@@ -151,7 +185,10 @@ bool manifest_enforce_lock(Driver *driver, const Manifest *m, const ManFiles *fi
         return manifest_write_lock(driver, m, files);
     if (access(path, F_OK) != 0)
         return true;
-    return file_read(driver->diags, driver->arena, path, &text) &&
-           lock_parse(driver->diags, driver->arena, path, text, &was) &&
-           lock_rows(driver, m, files, &now) && lock_compare(driver->diags, path, &was, &now);
+    if (!file_read(driver->diags, driver->arena, path, &text) ||
+        !lock_parse(driver->diags, driver->arena, path, text, &was))
+        return false;
+    drop_coverage(&was);
+    return lock_rows(driver, m, files, false, &now) &&
+           lock_compare(driver->diags, path, &was, &now);
 }

@@ -54,40 +54,53 @@ static void check_input(Driver *driver, Job *job, const ManInput *in)
                    in->key, type, in->dtype.text);
 }
 
-static void check_model(Driver *driver, const char *folder, const ManBuild *b)
+bool manifest_job(Driver *driver, const ManBuild *b, Driver *quiet, Job *job)
 {
-    Driver quiet = {
-        .arena = driver->arena, .diags = diags_new(driver->arena), .progress = driver->progress};
     BuildArgs args;
-    Job       job = {0};
-    bool      ok;
+    char      folder[PATH_MAX];
 
+    *quiet = (Driver){
+        .arena = driver->arena, .diags = diags_new(driver->arena), .progress = driver->progress};
+    *job = (Job){0};
+    if (!realpath(".", folder))
+        return diag_error(driver->diags, E_IO, NO_LOC, "the current folder: %s", strerror(errno));
     if (!build_args(driver, folder, b, &args))
-        return;
+        return false;
     vec_push(driver->arena, &args.lower, b->model->source.path.text);
-    ok = options_parse(quiet.diags, driver->arena, (int)args.lower.n, args.lower.at, &quiet.opt) &&
-         job_start(&quiet, &job, "llvm") && compile_target(job.c, &job.k) &&
-         compile_import(job.c, &job.k);
+    return options_parse(quiet->diags, driver->arena, (int)args.lower.n, args.lower.at,
+                         &quiet->opt) &&
+           job_start(quiet, job, "llvm") && compile_target(job->c, &job->k) &&
+           compile_import(job->c, &job->k);
+}
+
+void manifest_job_end(Driver *quiet)
+{
+    file_unmap_all(quiet->diags);
+    if (quiet->c)
+        ctx_free(quiet->c);
+}
+
+static void check_model(Driver *driver, const ManBuild *b)
+{
+    Driver quiet;
+    Job    job;
+    bool   ok = manifest_job(driver, b, &quiet, &job);
+
     for (uint32_t i = 0; ok && i < b->model->inputs.n; i++)
         check_input(driver, &job, &b->model->inputs.at[i]);
     diag_adopt(driver->diags, quiet.diags, E_MANIFEST_FILE, b->model->source.path.loc,
                arena_printf(driver->arena, "model '%s'", b->model->key));
-    file_unmap_all(quiet.diags);
-    if (quiet.c)
-        ctx_free(quiet.c);
+    manifest_job_end(&quiet);
 }
 
 bool manifest_check_models(Driver *driver, const Manifest *m)
 {
     uint32_t  before = diag_errors(driver->diags);
     ManBuilds builds = manifest_builds(m, driver->arena);
-    char      folder[PATH_MAX];
 
-    if (!realpath(".", folder))
-        return diag_error(driver->diags, E_IO, NO_LOC, "the current folder: %s", strerror(errno));
     for (uint32_t i = 0; i < builds.n; i++) {
         if (i == 0 || strcmp(builds.at[i].model->key, builds.at[i - 1].model->key) != 0)
-            check_model(driver, folder, &builds.at[i]);
+            check_model(driver, &builds.at[i]);
     }
     progress_end(driver->progress);
     return diag_errors(driver->diags) == before;

@@ -49,8 +49,11 @@ typedef struct {
 } Tuning;
 
 typedef struct {
-    int           opt_level;
-    const char   *passes; /* "a,b,c" instead of the pipeline, or NULL */
+    int         opt_level;
+    const char *passes; /* "a,b,c" instead of the pipeline, or NULL */
+    /* without --passes: passes of the pipeline that are left out, or run at every level */
+    uint32_t           nwithout, nwith;
+    const char *const *without, *const *with;
     const char   *stop_after;
     const char   *print_after; /* "all" or a name; to stderr */
     bool          verify_each, time_passes;

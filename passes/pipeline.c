@@ -35,11 +35,40 @@ static bool names_pass(Ctx *c, const char *name, PassLevel level)
     return !name || pass_find(name) || unknown_pass(c, name, level);
 }
 
+static bool listed(const char *name, uint32_t n, const char *const *list)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(list[i], name))
+            return true;
+    return false;
+}
+
+/* -fpass= and -fno-pass= name passes, and leave those alone without which nothing is compiled. */
+static bool check_lists(Ctx *c, const PassOptions *o, PassLevel level)
+{
+    if (o->passes && o->nwith + o->nwithout)
+        return error_at(c, E_USAGE, NO_LOC, "--passes names all passes, so there is nothing for %s",
+                        o->nwith ? "-fpass" : "-fno-pass");
+    for (uint32_t i = 0; i < o->nwith + o->nwithout; i++) {
+        const char *name = i < o->nwith ? o->with[i] : o->without[i - o->nwith];
+
+        if (!names_pass(c, name, level))
+            return false;
+        if (i < o->nwith && listed(name, o->nwithout, o->without))
+            return error_at(c, E_USAGE, NO_LOC, "pass '%s' is asked for and left out", name);
+        if (i >= o->nwith && !pass_find(name)->opt)
+            return error_at(c, E_USAGE, NO_LOC, "nothing is compiled without pass '%s'", name);
+    }
+    return true;
+}
+
 /* The pipeline of -O at one level. */
 static bool pipeline_of(const PassOptions *o, PassLevel level, PassList *out)
 {
     for (uint32_t i = 0; i < pass_count && out->n < COUNT(out->at); i++)
-        if (pass_table[i].level == level && pass_table[i].opt <= o->opt_level)
+        if (pass_table[i].level == level &&
+            (pass_table[i].opt <= o->opt_level || listed(pass_table[i].name, o->nwith, o->with)) &&
+            !listed(pass_table[i].name, o->nwithout, o->without))
             out->at[out->n++] = &pass_table[i];
     return true;
 }
@@ -69,6 +98,8 @@ static bool choose(Ctx *c, const PassOptions *o, PassLevel level, PassList *out)
     out->n = 0;
     if (!names_pass(c, o->stop_after, level) ||
         (o->print_after && strcmp(o->print_after, "all") && !names_pass(c, o->print_after, level)))
+        return false;
+    if (!check_lists(c, o, level))
         return false;
     if (!s)
         return pipeline_of(o, level, out);
