@@ -40,6 +40,8 @@ bool is_tiny(const Sched *s, int64_t work);
 /* Called from sched_conv2d and sched_dense for the forms they do not take themselves. */
 void conv2d_depthwise(Sched *s);
 void conv2d_planar(Sched *s);
+/* A block's inner loop as vectors, with a remainder. */
+void vector_marks(Sched *s, const char *block);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);
 

@@ -15,25 +15,33 @@ static const char *last_block(Sched *s)
     return names[n - 1];
 }
 
+void vector_marks(Sched *s, const char *block)
+{
+    const Stmt *b = sched_block(s, block);
+    int64_t     lanes = cpu_lanes(s);
+
+    if (!b || b->u.block.opaque || !b->u.block.nspatial || b->u.block.nreduce || lanes < 2)
+        return;
+    const char *inner = b->u.block.iter[b->u.block.nspatial - 1]->name;
+    int64_t     last = iter_extent(s, block, inner);
+    if (last == lanes)
+        try_step(s, "vectorize %%%s.%s", block, inner);
+    else if (last > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vi",
+                                      block, inner, (long long)lanes, block, block))
+        try_step(s, "vectorize %%%s.vi#0", block);
+}
+
 void spatial_marks(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
-    int64_t     lanes = cpu_lanes(s), work = 1;
+    int64_t     work = 1;
 
     if (!b || b->u.block.opaque || !b->u.block.nspatial)
         return;
     const BlockData *d = &b->u.block;
-    const char      *inner = d->iter[d->nspatial - 1]->name;
     for (uint32_t i = 0; i < d->nspatial + d->nreduce; i++)
         work *= d->iter[i]->hi - d->iter[i]->lo + 1;
-    int64_t last = iter_extent(s, block, inner);
-    if (d->nreduce == 0 && lanes > 1) {
-        if (last == lanes)
-            try_step(s, "vectorize %%%s.%s", block, inner);
-        else if (last > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%v.o, %%v.i",
-                                          block, inner, (long long)lanes))
-            try_step(s, "vectorize %%v.i#0");
-    }
+    vector_marks(s, block);
     if (is_tiny(s, work * 8))
         return;
     for (uint32_t i = 0; i < d->nspatial; i++) {
@@ -43,7 +51,7 @@ void spatial_marks(Sched *s, const char *block)
             return;
         }
     }
-    try_step(s, "parallel %%v.o");
+    try_step(s, "parallel %%%s.vo", block);
 }
 
 void sched_injective(Sched *s)
