@@ -303,6 +303,12 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
                e, e, e, (int)strlen(e) + 16, "");
     if (m->nbucket_dims)
         bucket_prototypes(s, m);
+    if (m->cpu_tested)
+        str_printf(
+            s,
+            "\n/* Each call takes the best code that this CPU can run of %s_TARGETS, or gives\n"
+            " * TVMCC_E_CPU; %s_info() gives the model as compiled for it. */\n",
+            u, e);
     str_printf(s, "\nconst tvmcc_model_info *%s_info(void);\n", e);
     if (m->weights_mode == WEIGHTS_EMBED && m->weights_bytes)
         str_printf(s, "\nextern const unsigned char %s_weights[];\n", e);
