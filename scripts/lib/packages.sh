@@ -13,7 +13,7 @@ BUILD_PACKAGES="cmake ninja-build pkg-config clang-19 lld-19 llvm-19-dev libzstd
 
 # More for scripts/test: sanitizer libraries, a second build tool, and the ordinary tools that
 # products are read with.
-TEST_PACKAGES="libclang-rt-19-dev clang-format-19 make gcc libc6-dev python3 tar zstd xz-utils faketime"
+TEST_PACKAGES="libclang-rt-19-dev clang-format-19 make gcc libc6-dev python3 meson tar zstd xz-utils faketime"
 
 # More for scripts/test: products for other machines run under emulators.  C libraries to link them
 # with (clang and lld are there already), qemu for programs and for a bare Cortex-M, WebAssembly.
