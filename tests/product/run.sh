@@ -56,4 +56,13 @@ echo "states in the memory of the inputs"
 ${CC:-cc} -I"$work" -I"$root/include" "$root/tests/product/states.c" "$work/states.o" "$runtime" \
     -lm -lpthread -ldl -o "$work/states"
 "$work/states" "$data/states.f32"
+silero=$root/../shared/models/onnx/silero-vad-16k-op15
+if [ -d "$silero" ]; then
+    for level in 0 3; do
+        "$tvmcc" run -O$level "$silero/model.onnx" --shape='input:[1,576]' --dim=batch=1 \
+            --state=stateN=state -i "$silero/inputs.npz" --expect="$silero/outputs.npz"
+    done
+else
+    echo "SKIP (no $silero)"
+fi
 echo "all agree"
