@@ -93,7 +93,10 @@ bool compile_read_id(Ctx *c, Compiled *k, const char *path)
     at = arena_printf(c->scratch, "%.*s", (int)(file.n > 4096 ? 4096 : file.n),
                       (const char *)file.at);
     if (!str_starts(at, first))
-        return error_at(c, E_PARSE_TEXT, (Loc){.file = path}, "this is no id of a plan");
+        return error_at(c, E_PARSE_TEXT, (Loc){.file = path},
+                        str_starts(at, "tvmcc id ")
+                            ? "an id of another version of tvmcc; make it anew"
+                            : "this is no id of a plan");
     at += strlen(first);
     if (!read_hash(&at, "plan", &id->plan) || !read_hash(&at, "model", &id->model) ||
         !read_hash(&at, "weights", &id->weights) ||

@@ -12,6 +12,7 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -318,6 +319,31 @@ static bool read_members(Diags *d, Arena *a, Loc loc, struct archive *ar, uint64
     return true;
 }
 
+/* manifest.json, at the top or in the one top folder; ours says `"schema": "tvmcc-archive/1"`. */
+bool pack_is_known(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n)
+{
+    static const char key[] = "\"schema\": \"tvmcc-archive/";
+
+    for (uint32_t i = 0; i < n; i++) {
+        const char *slash = strchr(members[i].path, '/'), *at;
+        char       *end;
+        long        version;
+
+        if (strcmp(slash ? slash + 1 : members[i].path, "manifest.json") != 0)
+            continue;
+        at = strstr(arena_printf(a, "%.*s",
+                                 (int)(members[i].data.n < INT_MAX ? members[i].data.n : 0),
+                                 (const char *)members[i].data.at),
+                    key);
+        version = at ? strtol(at + strlen(key), &end, 10) : ARCHIVE_VERSION;
+        if (version != ARCHIVE_VERSION)
+            return diag_error(d, E_PACK, (Loc){.file = file},
+                              "the archive's format has version %ld; this tvmcc knows version %d",
+                              version, ARCHIVE_VERSION);
+    }
+    return true;
+}
+
 bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
                Member **members, uint32_t *n)
 {
@@ -343,7 +369,7 @@ bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t lim
     ok = ok && check_names(d, a, loc, &list);
     *members = list.at;
     *n = list.n;
-    return ok;
+    return ok && pack_is_known(d, a, file, list.at, list.n);
 }
 
 const Member *pack_find(const Member *members, uint32_t n, const char *path)

@@ -429,7 +429,7 @@ Bytes bundle_manifest(Arena *a, const Bundle *b, const Member *members, uint32_t
         add_model(&s, b->parts[i].desc, i == 0);
     str_add(&s, "\n  ],\n  \"name\": ");
     json_string(&s, name_of(b));
-    str_add(&s, ",\n  \"schema\": \"tvmcc-archive/1\",\n  \"version\": ");
+    str_printf(&s, ",\n  \"schema\": \"tvmcc-archive/%d\",\n  \"version\": ", ARCHIVE_VERSION);
     json_string(&s, version_of(b));
     str_add(&s, "\n}\n");
     return text_bytes(&s);

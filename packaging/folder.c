@@ -93,7 +93,7 @@ bool folder_read(Diags *d, Arena *a, const char *root, Member **members, uint32_
         qsort(files.at, files.n, sizeof *files.at, by_path);
     *members = files.at;
     *n = files.n;
-    return ok;
+    return ok && pack_is_known(d, a, root, files.at, files.n);
 }
 
 /* ---- removing ------------------------------------------------------------------------------------- */

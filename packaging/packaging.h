@@ -251,8 +251,11 @@ bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Me
  * and, where the limit is PACK_LIMIT,
  * more than PACK_RATIO bytes for one of the archive beyond the first PACK_FREE. */
 enum { PACK_RATIO = 200, PACK_FREE = 64 << 20 };
-bool          pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
-                        Member **members, uint32_t *n);
+bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
+               Member **members, uint32_t *n);
+/* False, with an error: a manifest.json in it is of another version (docs/compatibility.md). */
+enum { ARCHIVE_VERSION = 1 };
+bool pack_is_known(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n);
 const Member *pack_find(const Member *members, uint32_t n, const char *path); /* or NULL */
 
 /* ---- folder.c: archives as folders on disk ---------------------------------------------------- */
