@@ -7,8 +7,8 @@
  * which memory of the model's size is read.  A kernel's bound is the larger of the times that its
  * multiply-adds and its operands need at these rates (the roofline).
  *
- * A product carries no plan: its steps have numbers instead of names, and times alone.  A model so
- * small that it has no parallel region tells of no steps: the run is one row. */
+ * A product carries no plan: its steps have numbers instead of names, and times alone.  Code of
+ * -fthreads=none tells of no steps: the run is one row. */
 #include "driver/session.h"
 
 #include <stdlib.h>

@@ -2,7 +2,8 @@
  *
  * The product is run on given inputs, in this process or, where it is for another machine or cannot
  * be loaded, as a program under an emulator (remote.c), and every expected output must agree
- * (compare.c).  A model file is compiled first.  Status 7 where an output differs, 9 where a
+ * (compare.c).  With --per-layer every kernel is looked at by itself (layers.c).  A model file is
+ * compiled first.  Status 7 where an output differs, 9 where a
  * compiler or an emulator is missing. */
 #include "driver/session.h"
 
@@ -25,6 +26,8 @@ int cmd_verify(Driver *driver)
             session_check(&s);
         session_cut(&s);
         session_compare(&s, o->expect_npz);
+        if (o->per_layer)
+            session_layers(&s);
         if (o->json)
             say(driver, "%s}\n", s.json.at);
     }

@@ -140,6 +140,8 @@ typedef struct {
     double      rtol, atol;
     bool        judge_mean; /* --mean */
     const char *emulator, *cc;
+    bool        per_layer;
+    const char *plan; /* --plan, of a product */
     FillMode    fill;
     uint32_t    print_top, repeat, number, threads;
     bool        print_time, json;

@@ -624,10 +624,28 @@ const tvmcc_model_info *remote_info(const Remote *r)
     return &r->info;
 }
 
+static bool write_inputs(Remote *r, const tvmcc_model_info *info, void *const *in)
+{
+    FILE *f = fopen(r->in, "wb");
+    bool  ok = f != NULL;
+
+    for (uint32_t i = 0; ok && i < info->ninputs; i++)
+        ok = fwrite(in[i], 1, info->inputs[i].bytes, f) == info->inputs[i].bytes;
+    if (f)
+        ok = fclose(f) == 0 && ok;
+    return ok || diag_error(r->driver->diags, E_IO, NO_LOC, "cannot write '%s'", r->in);
+}
+
+bool remote_steps(Remote *r, void *const *in, Bytes *out)
+{
+    return write_inputs(r, &r->info, in) && start(r, "steps", r->in, r->out, r->weights, NULL) &&
+           file_read(r->driver->diags, r->driver->arena, r->out, out);
+}
+
 bool remote_run(Remote *r, const tvmcc_model_info *info, void *const *in, void *const *out)
 {
-    FILE       *f = fopen(r->in, "wb");
-    bool        ok = f != NULL;
+    FILE       *f;
+    bool        ok = true;
     const char *bucket = NULL, *weights = r->weights;
 
     for (uint32_t b = 0; b < r->info.nbuckets; b++)
@@ -635,14 +653,7 @@ bool remote_run(Remote *r, const tvmcc_model_info *info, void *const *in, void *
             bucket = arena_printf(r->driver->arena, "%u", b);
     if (bucket && !weights)
         weights = "";
-
-    for (uint32_t i = 0; ok && i < info->ninputs; i++)
-        ok = fwrite(in[i], 1, info->inputs[i].bytes, f) == info->inputs[i].bytes;
-    if (f)
-        ok = fclose(f) == 0 && ok;
-    if (!ok)
-        return diag_error(r->driver->diags, E_IO, NO_LOC, "cannot write '%s'", r->in);
-    if (!start(r, "run", r->in, r->out, weights, bucket))
+    if (!write_inputs(r, info, in) || !start(r, "run", r->in, r->out, weights, bucket))
         return false;
     f = fopen(r->out, "rb");
     for (uint32_t i = 0; f && ok && i < info->noutputs; i++)

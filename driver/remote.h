@@ -22,6 +22,8 @@ Remote *remote_model(Driver *driver, Job *job);
 const tvmcc_model_info *remote_info(const Remote *r);
 /* `info`: what remote_info gave, or one of its buckets. */
 bool remote_run(Remote *r, const tvmcc_model_info *info, void *const *in, void *const *out);
+/* What every step changed, as share/tvmcc/runner.c records it; of models without buckets. */
+bool remote_steps(Remote *r, void *const *in, Bytes *out);
 void remote_close(Remote *r);
 
 #endif

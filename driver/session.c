@@ -71,7 +71,7 @@ static bool open_model(Session *s)
     if (!compile_all(s->c, k))
         return false;
     k->o->progress(s->driver, "code", 6, 7);
-    if (remote_is_foreign(s->c, s->c->target)) {
+    if (remote_is_foreign(s->c, s->c->target) || s->driver->opt.per_layer) {
         s->remote = remote_model(s->driver, &s->job);
         s->info = s->remote ? remote_info(s->remote) : NULL;
         return s->remote != NULL;
@@ -98,7 +98,7 @@ static bool open_product(Session *s, const char *path)
     if (!job_readable(s->driver, path))
         return false;
     int32_t rc = TVMCC_E_MISMATCH;
-    bool    whole = remote_wants(path);
+    bool    whole = remote_wants(path) || s->driver->opt.per_layer;
 
     if (!whole)
         rc = tvmrt_model_open(&s->model, path, job_product_entry(s->driver, path));

@@ -47,6 +47,8 @@ void session_check(const Session *s);
 
 /* Every output that the file has agrees, as --rtol, --atol and --mean say; else E_MISMATCH. */
 bool session_compare(Session *s, const char *path);
+/* --per-layer: every kernel of the product against the interpreter (layers.c). */
+bool session_layers(Session *s);
 /* `{"model": .., "threads": ..`, to be gone on with. */
 void session_begin_json(Session *s);
 

@@ -135,6 +135,7 @@ static LLVMValueRef define_run_ex(Gen *g, const char *name, LLVMLinkage linkage)
     struct Host *h = g->host;
     const Func  *f = h->main;
     const Atom  *nt = region_nt(f->body);
+    bool         whole = !nt && !h->device && !g->t->no_threads; /* all of it in this function */
     LLVMTypeRef  in[3] = {g->ptr, g->ptr, g->ptr}, t = LLVMFunctionType(g->i32, in, 3, false);
     LLVMValueRef fn = host_function(g, name, t, linkage), params, n, weights, run, alone;
     uint64_t     bytes = g->t->pointer_bits == 64 ? 112 : 60;
@@ -155,7 +156,7 @@ static LLVMValueRef define_run_ex(Gen *g, const char *name, LLVMLinkage linkage)
 
     run = h->run = gen_alloca(g, h->run_t, 16, "run");
     alone = host_is_null(g, host_get(g, h->params_t, params, P_LAUNCH));
-    n = h->device ? gen_i32(g, 1) : LLVMBuildSelect(g->b, alone, gen_i32(g, 1), n, "");
+    n = h->device || whole ? gen_i32(g, 1) : LLVMBuildSelect(g->b, alone, gen_i32(g, 1), n, "");
     host_put(g, h->run_t, run, R_PARAMS, params);
     host_put(g, h->run_t, run, R_IN, LLVMGetParam(fn, 0));
     host_put(g, h->run_t, run, R_OUT, LLVMGetParam(fn, 1));
@@ -167,6 +168,11 @@ static LLVMValueRef define_run_ex(Gen *g, const char *name, LLVMLinkage linkage)
     host_put(g, h->run_t, run, R_STOP, gen_i32(g, NEVER));
     host_bind_buffers(g);
     gen_stmt(g, f->body);
+    if (whole) /* regions tell it themselves */
+        host_fail_if(g,
+                     LLVMBuildICmp(g->b, LLVMIntNE, host_get(g, h->run_t, run, R_STOP),
+                                   gen_i32(g, NEVER), ""),
+                     TVMCC_E_CANCELLED);
     if (h->device)
         device_end(g);
     gen_end(g);

@@ -459,15 +459,15 @@ void gen_step(Gen *g, const Stmt *s)
 {
     struct Host      *h = g->host;
     LLVMBasicBlockRef ask, run, done;
-    LLVMValueRef      args[4], go;
+    LLVMValueRef      args[4], go, none = gen_i32(g, 0);
 
-    if (!h->in_region) {
+    if (!h->in_region && (h->device || g->t->no_threads)) {
         gen_call(g, s);
         return;
     }
     run = gen_bb(g, "run");
     done = gen_bb(g, "done");
-    if (s->u.call.on0) {
+    if (h->in_region && s->u.call.on0) {
         ask = gen_bb(g, "part0");
         go = LLVMBuildICmp(g->b, LLVMIntEQ, h->part, gen_i32(g, 0), "");
         LLVMBuildCondBr(g->b, go, ask, done);
@@ -475,8 +475,8 @@ void gen_step(Gen *g, const Stmt *s)
     }
     args[0] = h->run;
     args[1] = gen_i32(g, h->step++);
-    args[2] = h->part;
-    args[3] = LLVMBuildLoad2(g->b, g->i32, h->passed, "");
+    args[2] = h->in_region ? h->part : none;
+    args[3] = h->in_region ? LLVMBuildLoad2(g->b, g->i32, h->passed, "") : none;
     go = LLVMBuildCall2(g->b, h->begin_t, h->begin, args, 4, "");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, go, gen_i32(g, 0), ""), run, done);
     LLVMPositionBuilderAtEnd(g->b, run);

@@ -6,6 +6,8 @@
  *                                            those of the outputs; WEIGHTS: a weights file, or
  *                                            empty; BUCKET: which shape bucket, the last unless
  *                                            given
+ *     runner steps IN OUT [WEIGHTS]          the same, but OUT gets what every step of the model
+ *                                            changed in the arena and in the outputs
  *
  * `-` is standard input or output.  Built with -DTVMCC_INFO=<entry>_info and linked with the
  * product.  The exit status is 0, or 1 after a message on standard error. */
@@ -107,7 +109,96 @@ static int read_weights(const char *path, tvmcc_params *params)
     return fclose(f) != 0;
 }
 
-static int run(const char *in_path, const char *out_path, const char *weights, const char *bucket)
+/* ---- steps: records of four 32-bit words and, for the first two kinds, bytes ---------------- */
+
+enum { RECORD_WEIGHTS = 1, RECORD_CHANGE = 2, RECORD_STEP = 3, BLOCK = 64 };
+
+typedef struct {
+    FILE    *f;
+    unsigned n; /* arena, then outputs */
+    size_t  *bytes;
+    char   **at, **before; /* what the model sees; a copy from before the step */
+} Trace;
+
+static void record(FILE *f, uint32_t kind, uint32_t region, size_t offset, size_t bytes,
+                   const void *data)
+{
+    uint32_t head[4];
+
+    head[0] = kind;
+    head[1] = region;
+    head[2] = (uint32_t)offset;
+    head[3] = (uint32_t)bytes;
+    fwrite(head, sizeof head, 1, f);
+    if (data)
+        fwrite(data, 1, bytes, f);
+}
+
+/* Writes what differs from the copy, and brings the copy up to date. */
+static void write_changes(Trace *t)
+{
+    unsigned i;
+
+    for (i = 0; i < t->n; i++) {
+        size_t from = 0, to, part;
+
+        while (from < t->bytes[i]) {
+            for (to = from; to < t->bytes[i]; to += part) {
+                part = t->bytes[i] - to < BLOCK ? t->bytes[i] - to : BLOCK;
+                if (memcmp(t->at[i] + to, t->before[i] + to, part) == 0)
+                    break;
+            }
+            if (to > from) {
+                record(t->f, RECORD_CHANGE, i, from, to - from, t->at[i] + from);
+                memcpy(t->before[i] + from, t->at[i] + from, to - from);
+            }
+            from = to + BLOCK;
+        }
+    }
+}
+
+static int32_t on_event(void *user, uint32_t event, uint32_t step, uint32_t part)
+{
+    Trace *t = user;
+
+    if (event == TVMCC_EVENT_END && part == 0) {
+        write_changes(t);
+        record(t->f, RECORD_STEP, step, 0, 0, NULL);
+    }
+    return 0;
+}
+
+/* The run's memory, all 0, and the weights at once. */
+static int begin_trace(Trace *t, const tvmcc_model_info *m, const char *path, void **out,
+                       tvmcc_params *params)
+{
+    unsigned i;
+
+    t->n = m->noutputs + 1;
+    t->bytes = calloc(t->n, sizeof *t->bytes);
+    t->at = calloc(t->n, sizeof *t->at);
+    t->before = calloc(t->n, sizeof *t->before);
+    t->f = open_file(path, 1);
+    if (!t->bytes || !t->at || !t->before || !t->f)
+        return complain("cannot write", path);
+    for (i = 0; i < t->n; i++) {
+        t->bytes[i] = i ? m->outputs[i - 1].bytes : params->arena_bytes;
+        t->at[i] = i ? out[i - 1] : params->arena;
+        if (!(t->before[i] = calloc(t->bytes[i] + 1, 1)))
+            return complain("no memory for", m->name);
+        memset(t->at[i], 0, t->bytes[i]);
+    }
+    if (params->weights)
+        record(t->f, RECORD_WEIGHTS, 0, 0, params->weights_bytes, params->weights);
+    else if (m->nweights)
+        record(t->f, RECORD_WEIGHTS, 0, 0, m->weights[0].bytes, m->weights[0].data);
+    params->instrument = on_event;
+    params->instrument_user = t;
+    return 0;
+}
+
+static int run(const char *in_path, const char *out_path, const char *weights, const char *bucket,
+               int steps)
 {
     const tvmcc_model_info *m = TVMCC_INFO(); /* as many tensors in every bucket */
     void                  **in = calloc(m->ninputs + 1, sizeof *in);
@@ -116,6 +207,7 @@ static int run(const char *in_path, const char *out_path, const char *weights, c
     tvmcc_params            params;
     int32_t                 rc;
     unsigned                i;
+    Trace                   trace;
 
     if (bucket)
         m = m->buckets[atoi(bucket)];
@@ -137,11 +229,15 @@ static int run(const char *in_path, const char *out_path, const char *weights, c
     for (i = 0; i < m->noutputs; i++)
         if (!(out[i] = aligned(m->outputs[i].bytes)))
             return complain("no memory for output", m->outputs[i].name);
+    if (steps && begin_trace(&trace, m, out_path, out, &params))
+        return 1;
     rc = m->run(in, out, &params);
     if (rc) {
         fprintf(stderr, "runner: the run of '%s' ended with status %d\n", m->name, (int)rc);
         return 1;
     }
+    if (steps)
+        return fclose(trace.f) != 0 ? complain("cannot write", out_path) : 0;
     f = open_file(out_path, 1);
     for (i = 0; f && i < m->noutputs; i++)
         if (fwrite(out[i], 1, m->outputs[i].bytes, f) != m->outputs[i].bytes)
@@ -154,7 +250,9 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "info") == 0)
         return info(argv[2]);
     if (argc >= 4 && argc <= 6 && strcmp(argv[1], "run") == 0)
-        return run(argv[2], argv[3], argc > 4 ? argv[4] : NULL, argc > 5 ? argv[5] : NULL);
-    fprintf(stderr, "runner info OUT | runner run IN OUT [WEIGHTS [BUCKET]]\n");
+        return run(argv[2], argv[3], argc > 4 ? argv[4] : NULL, argc > 5 ? argv[5] : NULL, 0);
+    if ((argc == 4 || argc == 5) && strcmp(argv[1], "steps") == 0)
+        return run(argv[2], argv[3], argv[4], NULL, 1);
+    fprintf(stderr, "runner info OUT | runner run|steps IN OUT [WEIGHTS [BUCKET]]\n");
     return 2;
 }
