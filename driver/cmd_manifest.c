@@ -50,7 +50,7 @@ int cmd_check(Driver *driver)
     const Manifest *m = one_manifest(driver) ? manifest_open(driver, &files) : NULL;
     StrBuf          s = strbuf(driver->arena);
 
-    if (!m || !manifest_check_models(driver, m) || !manifest_enforce_lock(driver, m, &files))
+    if (!m || !manifest_check_models(driver, m, true) || !manifest_enforce_lock(driver, m, &files))
         return 0;
     if (driver->opt.json) {
         manifest_json(m, &files, lower_options(driver, m), &s);

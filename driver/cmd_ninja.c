@@ -439,6 +439,7 @@ bool build_expand(Driver *driver, const BuildPlace *place)
     const char *wrong = NULL;
 
     if (!(x.manifest = manifest_open(driver, &x.files)) ||
+        !manifest_check_models(driver, x.manifest, false) ||
         !manifest_enforce_lock(driver, x.manifest, &x.files))
         return false;
     builds = manifest_builds(x.manifest, a);

@@ -18,10 +18,10 @@ const Manifest *manifest_open(Driver *driver, ManFiles *files);
 /* Target strings parse, files are there, hashes of sources are right, names of passes and flags
  * exist.  All errors at once, each at its place in the manifest. */
 bool manifest_check(Driver *driver, const Manifest *m);
-/* Models can be imported, and have the inputs, outputs and dimensions that the manifest says; keys
- * that this compiler has no option for are errors.  It reads the models, so it is for `check` and
- * for writing build files, not for every build. */
-bool manifest_check_models(Driver *driver, const Manifest *m);
+/* `all`: models can be imported, have the inputs, outputs and dimensions that the manifest says,
+ * and this compiler has an option for every key: for `check`, which is to find all mistakes.  Else
+ * only what no step of a build would find, the types of inputs. */
+bool manifest_check_models(Driver *driver, const Manifest *m, bool all);
 /* A product's compile, imported, with messages of its own in `quiet`; errors about the manifest go
  * to `driver`.  manifest_job_end frees it, whether it succeeded or not. */
 bool manifest_job(Driver *driver, const ManBuild *b, Driver *quiet, Job *job);

@@ -80,7 +80,17 @@ void manifest_job_end(Driver *quiet)
         ctx_free(quiet->c);
 }
 
-static void check_model(Driver *driver, const ManBuild *b)
+/* Whether the manifest says something of the model that no option of the compile would check. */
+static bool says_type(const ManModel *m)
+{
+    for (uint32_t i = 0; i < m->inputs.n; i++) {
+        if (m->inputs.at[i].dtype.given && !m->inputs.at[i].image.given)
+            return true;
+    }
+    return false;
+}
+
+static void check_model(Driver *driver, const ManBuild *b, bool all)
 {
     Driver quiet;
     Job    job;
@@ -88,19 +98,22 @@ static void check_model(Driver *driver, const ManBuild *b)
 
     for (uint32_t i = 0; ok && i < b->model->inputs.n; i++)
         check_input(driver, &job, &b->model->inputs.at[i]);
-    diag_adopt(driver->diags, quiet.diags, E_MANIFEST_FILE, b->model->source.path.loc,
-               arena_printf(driver->arena, "model '%s'", b->model->key));
+    if (all)
+        diag_adopt(driver->diags, quiet.diags, E_MANIFEST_FILE, b->model->source.path.loc,
+                   arena_printf(driver->arena, "model '%s'", b->model->key));
     manifest_job_end(&quiet);
 }
 
-bool manifest_check_models(Driver *driver, const Manifest *m)
+bool manifest_check_models(Driver *driver, const Manifest *m, bool all)
 {
     uint32_t  before = diag_errors(driver->diags);
     ManBuilds builds = manifest_builds(m, driver->arena);
 
     for (uint32_t i = 0; i < builds.n; i++) {
-        if (i == 0 || strcmp(builds.at[i].model->key, builds.at[i - 1].model->key) != 0)
-            check_model(driver, &builds.at[i]);
+        bool first = i == 0 || strcmp(builds.at[i].model->key, builds.at[i - 1].model->key) != 0;
+
+        if (first && (all || says_type(builds.at[i].model)))
+            check_model(driver, &builds.at[i], all);
     }
     progress_end(driver->progress);
     return diag_errors(driver->diags) == before;

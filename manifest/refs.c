@@ -289,6 +289,9 @@ void refs_check(Diags *d, Arena *a, const Manifest *m, const Refs *refs, bool fi
         check_target(d, &m->targets.at[i]);
     for (uint32_t i = 0; i < m->pairs.n; i++)
         check_pair(d, m, &m->pairs.at[i]);
+    if (m->defaults.reproducible.given && !m->defaults.reproducible.value)
+        diag_error(d, E_MANIFEST_LATER, m->defaults.reproducible.loc,
+                   "this version has no builds that are not reproducible");
     if (m->defaults.tuning.given)
         check_tuning(d, m, &m->defaults.tuning, NULL);
     for (uint32_t i = 0; i < m->models.n; i++)
