@@ -138,6 +138,7 @@ static void add_common(Arena *a, Members *m, const Bundle *b)
     if (wants(b, CONTENT_PKGCONFIG) && wants(b, CONTENT_LIB) && alone && !several)
         add(a, m, arena_printf(a, "lib/pkgconfig/%s.pc", name), bundle_pkg_config(a, b, NULL));
     if (wants(b, CONTENT_REPORTS)) {
+        add(a, m, "reports/coverage.json", bundle_coverage_report(a, b));
         add(a, m, "reports/memory.json", bundle_memory_report(a, b));
         add(a, m, "reports/size.json", bundle_size_report(a, b));
     }

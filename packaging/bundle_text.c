@@ -3,7 +3,7 @@
  *   lib/cmake/<name>/<name>Config.cmake     find_package(<name>) gives <name>::<entry>
  *   lib/pkgconfig/<entry>.pc                pkg-config --cflags --libs <entry>
  *   sbom.spdx.json                          SPDX 2.3: what it was made of, and by what
- *   reports/memory.json, reports/size.json  what people ask before they deploy
+ *   reports/{coverage,memory,size}.json     what people ask before they deploy
  *   manifest.json                           all models and files, with hashes
  *
  * Paths are relative to the file that holds them, so an archive works wherever it is unpacked.
@@ -372,6 +372,21 @@ Bytes bundle_size_report(Arena *a, const Bundle *b)
         str_addc(&s, '}');
     }
     str_add(&s, "\n  ],\n  \"schema\": \"tvmcc-size/1\"\n}\n");
+    return text_bytes(&s);
+}
+
+Bytes bundle_coverage_report(Arena *a, const Bundle *b)
+{
+    StrBuf s = strbuf(a);
+
+    str_add(&s, "{\n  \"models\": [");
+    for (uint32_t i = 0; i < b->nparts; i++) {
+        const ModelDesc *m = b->parts[i].desc;
+
+        begin_model(&s, m, i == 0);
+        str_printf(&s, ", \"kernels\": %u, \"tuned\": %u}", m->kernels, m->kernels_tuned);
+    }
+    str_add(&s, "\n  ],\n  \"schema\": \"tvmcc-coverage/1\"\n}\n");
     return text_bytes(&s);
 }
 

@@ -316,6 +316,7 @@ Bytes bundle_pkg_config(Arena *a, const Bundle *b, const BundlePart *p); /* NULL
 Bytes bundle_sbom(Arena *a, const Bundle *b);
 Bytes bundle_memory_report(Arena *a, const Bundle *b);
 Bytes bundle_size_report(Arena *a, const Bundle *b);
+Bytes bundle_coverage_report(Arena *a, const Bundle *b);
 Bytes bundle_manifest(Arena *a, const Bundle *b, const Member *members, uint32_t n);
 bool  bundle_several_triples(const Bundle *b);
 

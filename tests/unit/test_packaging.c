@@ -493,7 +493,7 @@ static void test_bundle(void)
         CHECK_INT(shell("tar xf bundle.tar && cd res_net && sha256sum -c SHA256SUMS"), 0);
     if (have("python3"))
         CHECK_INT(shell("python3 -c \"import json; m = json.load(open('res_net/manifest.json')); "
-                        "assert m['models'][0]['entry'] == 'res_net' and len(m['files']) == 12, m; "
+                        "assert m['models'][0]['entry'] == 'res_net' and len(m['files']) == 13, m; "
                         "s = json.load(open('res_net/sbom.spdx.json')); "
                         "assert s['creationInfo']['created'] == '2001-09-09T01:46:40Z' and "
                         "s['packages'][1]['name'] == 'net.onnx', s\""),
