@@ -28,16 +28,19 @@ static uint32_t count_nodes(Ctx *c, const Compiled *k, uint64_t *weights)
     return nodes;
 }
 
-static uint32_t shards(const Target *t, uint32_t nodes)
+/* Code that cannot be merged kernel by kernel is made in one step. */
+static uint32_t shards(const Compiled *k, const Target *t, uint32_t nodes)
 {
-    return t->host ? 0 : nodes > SHARD_ABOVE ? SHARDS : 1;
+    bool units = !t->host && k->backend->has_units && k->backend->has_units(t);
+
+    return !units ? 0 : nodes > SHARD_ABOVE ? SHARDS : 1;
 }
 
 uint32_t shards_for(Ctx *c, const Compiled *k)
 {
     uint64_t weights = 0;
 
-    return shards(c->target, count_nodes(c, k, &weights));
+    return shards(k, c->target, count_nodes(c, k, &weights));
 }
 
 int check_args(Driver *driver, Job *job)
@@ -56,7 +59,8 @@ int check_args(Driver *driver, Job *job)
     pair(&s, "target", t->text);
     pair(&s, "triple", t->host ? t->host->triple : t->triple);
     str_printf(&s, ", \"device\": %s, \"nodes\": %u, \"shards\": %u, \"weights_bytes\": %llu, ",
-               t->host ? "true" : "false", nodes, shards(t, nodes), (unsigned long long)weights);
+               t->host ? "true" : "false", nodes, shards(&job->k, t, nodes),
+               (unsigned long long)weights);
     job_signature_json(job, &s);
     str_add(&s, ", \"files\": [");
     for (uint32_t i = 0; i < job->k.files.n; i++) {

@@ -44,6 +44,14 @@ static void say_file(Driver *driver, const AuditFile *f)
         say(driver, "%s: %s\n", f->path, f->kind);
 }
 
+void write_stamp(Driver *driver)
+{
+    const char *stamp = driver->opt.stamp;
+
+    if (stamp && !diag_errors(driver->diags) && file_write(driver->diags, stamp, (Bytes){0}))
+        utimensat(AT_FDCWD, stamp, NULL, 0);
+}
+
 int cmd_audit(Driver *driver)
 {
     const Options *o = &driver->opt;
@@ -69,7 +77,6 @@ int cmd_audit(Driver *driver)
     }
     if (o->json)
         say(driver, "%s]\n", json.at);
-    if (o->stamp && !diag_errors(driver->diags) && file_write(driver->diags, o->stamp, (Bytes){0}))
-        utimensat(AT_FDCWD, o->stamp, NULL, 0);
+    write_stamp(driver);
     return 0;
 }

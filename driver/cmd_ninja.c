@@ -26,12 +26,21 @@ extern const size_t        build_ninja_text_bytes;
 enum { CODEGEN_MEMORY = 1536 }; /* MiB of one code generation, at most */
 
 typedef struct {
+    const char *model, *pair, *files; /* what goes into archives */
+    const char *logs;                 /* and tuning logs, which the bundle finds by itself */
+} Built;
+
+typedef struct {
     Driver           *driver;
     Arena            *a;
     const BuildPlace *place;
     const Manifest   *manifest;
     ManFiles          files; /* what build.ninja depends on */
     TemplateScope    *top;
+    const char       *measured; /* the model that `shards` is of */
+    uint32_t          shards;
+    uint32_t          nmanifests; /* the first of `files` */
+    VEC(Built) products;
     VEC(const char *) groups; /* names on Ninja's command line, and what each stands for */
     VEC(StrBuf) members;
 } Expansion;
@@ -216,32 +225,54 @@ static const char *input(Expansion *x, const char *path)
 }
 
 /* Listed in the depfile: with other bytes in it build.ninja may come out differently. */
-static void depend(Expansion *x, const ManText *path)
+static void depend(Expansion *x, const char *path)
 {
-    if (!path->given || access(path->text, F_OK) != 0)
+    if (!path || access(path, F_OK) != 0)
         return;
     for (uint32_t i = 0; i < x->files.n; i++) {
-        if (strcmp(x->files.at[i], path->text) == 0)
+        if (strcmp(x->files.at[i], path) == 0)
             return;
     }
-    vec_push(x->a, &x->files, path->text);
+    vec_push(x->a, &x->files, path);
 }
 
-/* How many shards a model is worth, by its size; mistakes in it are told by the step `lower`. */
+/* The lock speaks of these too. */
+static void depend_on_inputs(Expansion *x, const ManBuild *b)
+{
+    const ManModel *m = b->model;
+
+    depend(x, m->source.path.text);
+    for (uint32_t i = 0; i < m->source.external_data.n; i++)
+        depend(x, m->source.external_data.at[i].text);
+    for (uint32_t i = 0; i < m->outputs.n; i++)
+        depend(x, m->outputs.at[i].labels.text);
+    for (uint32_t i = 0; i < b->tuning.logs.n; i++)
+        depend(x, b->tuning.logs.at[i].path.text);
+    depend(x, m->verify.inputs.text);
+    depend(x, m->verify.outputs.text);
+}
+
+/* How many shards a product is worth, by the model's size; 0 where the target allows none.
+ * Mistakes in either are told by the step `lower`.  What the model reads besides is noted. */
 static uint32_t shards_of(Expansion *x, const ManBuild *b)
 {
     Arena         *a = arena_new(NULL);
     Diags         *d = diags_new(a);
     Ctx           *c = ctx_new(a, d, op_table);
-    CompileOptions o = {
-        .path = b->model->source.path.text, .format = b->model->format.text, .target = "llvm"};
-    Compiled k;
-    uint32_t n = 1;
+    CompileOptions o = {.path = b->model->source.path.text,
+                        .format = b->model->format.text,
+                        .target = manifest_target_text(a, b->host, b->target)};
+    Compiled       k;
+    uint32_t       n = 1;
 
-    (void)x;
     compile_start(c, &k, &o);
-    if (compile_target(c, &k) && compile_import(c, &k))
+    if (compile_target(c, &k) && compile_import(c, &k)) {
         n = shards_for(c, &k);
+        for (uint32_t i = 0; i < k.files.n; i++)
+            depend(x, arena_printf(x->a, "%s", k.files.at[i]));
+    }
+    if (n && b->product.shards.given)
+        n = (uint32_t)b->product.shards.value;
     ctx_free(c);
     file_unmap_all(d);
     arena_free(a);
@@ -271,10 +302,7 @@ static void add_group(Expansion *x, const char *name, const char *member)
 static void set_shards(Expansion *x, const ManBuild *b, TemplateScope *s, const char *step,
                        StrBuf *objects)
 {
-    uint32_t shards = b->product.shards.given ? (uint32_t)b->product.shards.value : shards_of(x, b);
-
-    if (!str_starts(manifest_target_text(x->a, b->host, b->target), "llvm"))
-        shards = 0; /* a device's program is made by the host step */
+    uint32_t shards = shards_of(x, b);
     scope_add(x->a, s, "SHARDS", NULL);
     for (uint32_t i = 0; i < shards; i++) {
         TemplateScope *shard = scope_new(x->a, s);
@@ -309,8 +337,9 @@ static bool add_product(Expansion *x, const ManBuild *b)
     const char    *folder = arena_printf(a, "$builddir/%s/%s", b->pair->key, b->model->key);
     const char    *step = arena_printf(a, "%s/%s", folder, b->entry);
     const char    *product = product_path(x, b, folder);
+    const char    *weights = arena_printf(a, "%s.weights", step);
     bool           embed = !is(&b->product.weights, "file");
-    StrBuf         objects = strbuf(a);
+    StrBuf         objects = strbuf(a), logs = strbuf(a);
     BuildArgs      args;
 
     if (!build_args(x->driver, x->place->folder, b, &args))
@@ -342,8 +371,68 @@ static bool add_product(Expansion *x, const ManBuild *b)
     add_members(x, b->model->key, product, step);
     add_members(x, b->pair->key, product, step);
     add_members(x, "all", product, step);
-    depend(x, &b->model->source.path);
+    depend_on_inputs(x, b);
+    for (uint32_t i = 0; i < b->tuning.logs.n; i++)
+        add_path(&logs, input(x, b->tuning.logs.at[i].path.text));
+    vec_push(a, &x->products,
+             ((Built){b->model->key, b->pair->key,
+                      arena_printf(a, "%s.json %s.h %s%s%s", step, step, product, embed ? "" : " ",
+                                   embed ? "" : weights),
+                      logs.n ? logs.at : ""}));
     return true;
+}
+
+/* ---- bundles ----------------------------------------------------------------------------------- */
+
+static void add_bundle(Expansion *x, const ManBundle *b, const char *pair)
+{
+    Arena            *a = x->a;
+    const ManProject *project = &x->manifest->project;
+    TemplateScope    *s = scope_new(a, x->top);
+    StrBuf            members = strbuf(a), reads = strbuf(a);
+    TextList          options = {0};
+    const char       *archive = arena_printf(a, "%s-%s-%s-%s.%s", project->name.text,
+                                       project->version.given ? project->version.text : "0", b->key,
+                                             pair, b->format.given ? b->format.text : "tar.zst");
+
+    for (uint32_t i = 0; i < x->products.n; i++) {
+        const Built *p = &x->products.at[i];
+
+        for (uint32_t k = 0; k < b->models.n; k++)
+            if (strcmp(p->pair, pair) == 0 && strcmp(p->model, b->models.at[k].text) == 0) {
+                add_path(&members, p->files);
+                if (*p->logs)
+                    add_path(&reads, p->logs);
+            }
+    }
+    for (uint32_t i = 0; i < x->nmanifests; i++)
+        add_path(&reads, input(x, x->files.at[i]));
+    vec_push(a, &options, "-m");
+    vec_push(a, &options, path_from(a, x->place->folder, x->place->manifest));
+    vec_push(a, &options, arena_printf(a, "--bundle=%s", b->key));
+    vec_push(a, &options, arena_printf(a, "--pair=%s", pair));
+    archive = arena_printf(a, "$builddir/%s", ninja_path(a, archive));
+    scope_set(a, s, "NAME", arena_printf(a, "%s for %s", b->key, pair));
+    scope_set(a, s, "ARCHIVE", archive);
+    scope_set(a, s, "MEMBERS", members.n ? members.at : "");
+    scope_set(a, s, "READS", reads.n ? reads.at : "");
+    scope_set(a, s, "OPTIONS", ninja_words(a, &options));
+    scope_add(a, x->top, "BUNDLES", s);
+    add_group(x, b->key, archive);
+    add_group(x, "all", archive);
+}
+
+static void add_bundles(Expansion *x)
+{
+    const ManBundleList *list = &x->manifest->bundles;
+
+    scope_add(x->a, x->top, "BUNDLES", NULL);
+    for (uint32_t i = 0; i < list->n; i++) {
+        ManTexts pairs = manifest_bundle_pairs(x->manifest, x->a, &list->at[i]);
+
+        for (uint32_t k = 0; k < pairs.n; k++)
+            add_bundle(x, &list->at[i], pairs.at[k].text);
+    }
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------- */
@@ -442,11 +531,12 @@ bool build_expand(Driver *driver, const BuildPlace *place)
         !manifest_check_models(driver, x.manifest, false) ||
         !manifest_enforce_lock(driver, x.manifest, &x.files))
         return false;
+    x.nmanifests = x.files.n;
+    depend(&x, manifest_lock_path(driver));
     builds = manifest_builds(x.manifest, a);
     add_group(&x, "all", NULL);
     set_head(&x);
     scope_add(a, x.top, "PRODUCTS", NULL);
-    scope_add(a, x.top, "BUNDLES", NULL);
     for (uint32_t i = 0; i < builds.n; i++) {
         if (wrong == builds.at[i].model->key || add_product(&x, &builds.at[i]))
             continue;
@@ -454,6 +544,7 @@ bool build_expand(Driver *driver, const BuildPlace *place)
     }
     if (wrong)
         return false;
+    add_bundles(&x);
     set_groups(&x);
     template_expand((Bytes){build_ninja_text, build_ninja_text_bytes}, x.top, &out);
     if (strcmp(place->output, "-") == 0)

@@ -30,6 +30,7 @@ int cmd_verify(Driver *driver)
             session_layers(&s);
         if (o->json)
             say(driver, "%s}\n", s.json.at);
+        write_stamp(driver);
     }
     session_close(&s);
     return 0;

@@ -217,6 +217,9 @@ void progress_end(Progress *p); /* wipes the line */
 /* The kernel cache that the options ask for; NULL: none. */
 Cache *driver_cache(const Driver *driver);
 
+/* --stamp, of commands that judge: the file is written anew, but not after errors (cmd_audit.c). */
+void write_stamp(Driver *driver);
+
 /* Results for people and scripts, on standard output (messages go to the Diags). */
 void say(Driver *driver, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

@@ -95,7 +95,7 @@ static void windows_symbols(Gen *g)
 {
     LLVMValueRef v;
 
-    if (!strstr(g->t->triple, "windows"))
+    if (!strstr(g->t->triple, "windows") || !LLVMGetFirstFunction(g->mod))
         return;
     v = LLVMAddGlobal(g->mod, g->i32, "_fltused");
     LLVMSetInitializer(v, LLVMConstNull(g->i32));

@@ -458,8 +458,8 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
     if (o->embed_weights && p->weights_bytes) {
         const char *symbol = arena_printf(g->a, "%s_weights", o->entry);
 
-        h->weights = llvm_is_elf(g->t) ? LLVMAddGlobal(g->mod, g->i8, symbol)
-                                       : gen_bytes_symbol(g, symbol, o->weights);
+        h->weights = llvm_is_elf(g->t) || !o->weights.n ? LLVMAddGlobal(g->mod, g->i8, symbol)
+                                                        : gen_bytes_symbol(g, symbol, o->weights);
         LLVMSetGlobalConstant(h->weights, true);
         LLVMSetAlignment(h->weights, WEIGHTS_ALIGN);
     }
