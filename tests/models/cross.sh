@@ -60,5 +60,21 @@ for triple; do
         [ $model != ultraface-slim-320 ] || check $model -mtriple=$triple "${cpu[@]}"
     done
 done
+
+# Without libm and threads: what floats in software make of it, and objects for a Cortex-M.
+if [ -e /usr/arm-linux-gnueabi/lib/libc.a ] && command -v qemu-arm-static >/dev/null; then
+    bare=(-mtriple=arm-linux-gnueabi -fno-libm -fthreads=none)
+    check silero-vad-16k-op15 "${bare[@]}"
+    [ "$mode" != all ] || for model in mnist-onnx-mlir stories260k-prefill ultraface-slim-320 \
+        ultraface-slim-320-qdq-int8; do check $model "${bare[@]}"; done
+fi
+if "$tvmcc" -c "$models/stories260k-prefill/model.onnx" --shape='tokens:[1,48]' -mtriple=thumbv7em-none-eabihf \
+    -mcpu=cortex-m7 -fno-libm -fthreads=none -o "$work/m7.o" -Wno-schedule-refused >"$work/log" 2>&1; then
+    passed=$((passed + 1))
+else
+    echo "FAIL stories260k-prefill for a Cortex-M7"
+    cat "$work/log"
+    failed=$((failed + 1))
+fi
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
