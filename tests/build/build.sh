@@ -348,5 +348,34 @@ build 0 -m others.yaml -C others
 [ "$(ls others/*/digits/libdigits.a | wc -l)" = 6 ] || fail "other machines: $(ls others/*/digits)"
 build 1 -m wrong.yaml -C wrong no-such-target
 
+# A tuning log is an input: unchanged records change nothing, an edit recompiles one kernel, and what
+# the logs must cover is status 8.
+mkdir -p tuned && cp digits.onnx tuned/
+tuned() { # status, tuning
+    cat >tuned/manifest.yaml <<END
+schema: tvm-manifest/1
+hosts: {here: {triple: x86_64-linux-gnu, mcpu: x86-64-v3}}
+targets: {cpu: {kind: llvm}}
+pairs: {here: {host: here, target: cpu}}
+models: {digits: {source: digits.onnx, pairs: [here], tuning: {$2}}}
+END
+    build $1 -v -m tuned/manifest.yaml -C tuned/build
+}
+(cd tuned && "$tvmcc" digits.onnx --target=x86_64-linux-gnu -mcpu=x86-64-v3 --emit=log -o here.log)
+tuned 0 'logs: [here.log], policy: require, min_coverage: 100'
+sha256sum tuned/build/here/digits/digits.0.o >expected.log
+sed -i '1i # a remark' tuned/here.log
+build 0 -m tuned/manifest.yaml -C tuned/build
+[ $(edges lower) = 1 ] && [ $(edges codegen) = 0 ] || { fail "a remark in a log"; cat log; }
+sed -i '/^# dense/,+1s/ | - | .*/ | 1e-5 |/' tuned/here.log
+build 0 -v -m tuned/manifest.yaml -C tuned/build
+grep -q ' 1 compiled' log || { fail "an edit of one record"; cat log; }
+sha256sum -c --status expected.log && fail "an edit of one record changed nothing"
+sed -i '/^# dense/,+1d' tuned/here.log
+tuned 8 'logs: [here.log], policy: require'
+tuned 8 'logs: [here.log], min_coverage: 90'
+tuned 0 'logs: [here.log]'
+sha256sum -c --status expected.log || fail "without its record a kernel is not as the rules have it"
+
 [ $failures = 0 ] && echo "all right"
 exit $((failures != 0))
