@@ -46,6 +46,21 @@ static bool name_tensors(Diags *d, Arena *a, const char *what, TensorDesc *tenso
     return ok;
 }
 
+/* Dimensions of shape buckets become macros. */
+static bool name_dims(Diags *d, Arena *a, const ModelDesc *m)
+{
+    for (uint32_t i = 0; i < m->nbucket_dims; i++)
+        for (uint32_t k = 0; k < i; k++) {
+            const char *name = c_identifier(a, m->bucket_dims[i]);
+
+            if (strcmp(name, c_identifier(a, m->bucket_dims[k])) == 0)
+                return diag_error(d, E_PACK, NO_LOC,
+                                  "the dimensions '%s' and '%s' have the same name in C: '%s'",
+                                  m->bucket_dims[k], m->bucket_dims[i], name);
+        }
+    return true;
+}
+
 bool desc_finish(Diags *d, Arena *a, ModelDesc *m)
 {
     bool in, out;
@@ -54,7 +69,7 @@ bool desc_finish(Diags *d, Arena *a, ModelDesc *m)
     m->upper = upper_case(a, m->entry);
     in = name_tensors(d, a, "input", m->in, m->nin);
     out = name_tensors(d, a, "output", m->out, m->nout);
-    return in && out;
+    return name_dims(d, a, m) && in && out;
 }
 
 /* ---- the header --------------------------------------------------------------------------------

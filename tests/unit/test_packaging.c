@@ -130,6 +130,15 @@ static void test_clash(void)
               "tvmcc: error: the inputs 'x:0' and 'x.0' have the same name in C: 'x_0' [E0802]\n"
               "hint: rename one of them in the model\n");
     CHECK_INT(diag_status(d), 1);
+
+    static const char *const dims[] = {"N", "n"};
+    ModelDesc               *m = model("x", "y");
+    d = diags_new(arena);
+    m->nbucket_dims = 2;
+    m->bucket_dims = dims;
+    CHECK(!desc_finish(d, arena, m));
+    CHECK_STR(messages(d), "tvmcc: error: the dimensions 'N' and 'n' have the same name in C: 'n' "
+                           "[E0802]\n");
 }
 
 static const char user[] =
