@@ -124,6 +124,20 @@ same out "a build in parts"
 build 0 -C warm
 same warm "a warm cache"
 
+# The cache goes to another machine; what is damaged there is compiled again.
+"$tvmcc" cache export kernels.tar.zst >files && "$tvmcc" cache import kernels.tar.zst \
+    --cache-dir=second >>files || fail "tvmcc cache export and import: $(cat files)"
+build 0 -C warm2 -v --cache-dir=second
+grep -q '^tvmcc: kernels: \([0-9]*\), \1 from the cache, 0 compiled$' log || { fail "the imported cache"; tail -1 log; }
+same warm2 "an imported cache"
+rm -rf warm2
+entry=$(find second -path '*/??/*' -type f -size +1k | LC_ALL=C sort | head -1)
+printf x | dd of="$entry" bs=1 seek=600 conv=notrunc status=none
+build 0 -C warm2 -v --cache-dir=second
+grep -q ' 1 compiled$' log || { fail "a damaged entry"; tail -1 log; }
+same warm2 "a damaged entry of the cache"
+rm -rf warm2 second
+
 # What it should compute, and that this is looked at.
 build 0 -C out out/old/digits/digits.verified
 grep -q "'digit' agrees" log || { fail "verify"; cat log; }
