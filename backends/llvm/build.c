@@ -61,6 +61,16 @@ static bool has_loader(const Target *t)
            !str_starts(t->triple, "wasm");
 }
 
+/* NEON by name where the CPU or the triple implies it: Debian's LLVM takes it out of ARMv7-A. */
+static const char *machine_features(Ctx *c, const Target *t)
+{
+    bool neon =
+        target_arch(t) == ARCH_ARM && target_caps(t) & CAP_VEC && !str_starts(t->mcpu, "cortex-m");
+
+    return neon ? arena_printf(c->scratch, "%s%s+neon", t->features, *t->features ? "," : "")
+                : t->features;
+}
+
 LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, bool pic)
 {
     static const LLVMCodeGenOptLevel levels[] = {LLVMCodeGenLevelNone, LLVMCodeGenLevelLess,
@@ -78,7 +88,7 @@ LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, b
     }
     o = LLVMCreateTargetMachineOptions();
     LLVMTargetMachineOptionsSetCPU(o, t->mcpu);
-    LLVMTargetMachineOptionsSetFeatures(o, t->features);
+    LLVMTargetMachineOptionsSetFeatures(o, machine_features(c, t));
     if (*t->abi)
         LLVMTargetMachineOptionsSetABI(o, t->abi);
     LLVMTargetMachineOptionsSetCodeGenOptLevel(o, levels[opt_level > 3 ? 3 : opt_level]);

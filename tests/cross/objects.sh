@@ -53,6 +53,14 @@ object thumbv7em-none-eabi '' -mcpu=cortex-m7 -fno-libm -fthreads=none
 object thumbv7em-none-eabi "$soft" -fno-libm -fthreads=none
 object thumbv6m-none-eabi "$soft" -fno-libm -fthreads=none
 
+# NEON is there where the schedules reckon with it.
+for options in "-mtriple=armv7a-linux-gnueabihf" "-mtriple=armv7a-linux-androideabi21" \
+    "-mtriple=armv7a-linux-gnueabihf -mcpu=cortex-a7" "-mtriple=armv8a-linux-gnueabihf"; do
+    # shellcheck disable=SC2086
+    "$tvmcc" -S "$source/examples/digits/digits.onnx" $options -o "$work/digits.s" -Wno-baseline-cpu
+    grep -qE 'v(mla|fma|mul)\.f32[[:space:]]q' "$work/digits.s" || die "$options: no vectors"
+done
+
 # What needs libm without a polynomial is named together with its kernel.
 cat >"$work/sine.relay" <<'END'
 fn @main(%x: Tensor[(4), f32]) { sin(%x) }
