@@ -10,8 +10,8 @@
 #   tvmcc/toolchain.cmake    what follows from the toolchain: triple, -O, -fPIC
 #   tvmcc/arguments.cmake    keywords to options, the question whether they fit; tvm_define_target
 #   tvmcc/steps.cmake        the commands that compile
-#   tvmcc/library.cmake      library, archive, test and benchmark of a model
-#   tvmcc/deploy.cmake       tvm_install_model
+#   tvmcc/library.cmake      library, checks, test and benchmark of a model
+#   tvmcc/deploy.cmake       archives, tvm_model_archive, tvm_install_model
 #   tvmcc/manifest.cmake     tvm_import_manifest
 #   tvmcc/language.cmake     headers of the language TVMMODEL
 #
@@ -54,6 +54,7 @@ function(add_tvm_model name)
     _tvm_places()
     _tvm_steps()
     _tvm_library()
+    _tvm_package()
     _tvm_audit()
     _tvm_emit()
     _tvm_archive()
@@ -69,7 +70,7 @@ function(tvm_generate variable)
     _tvm_tables()
     set(ones ${TVM_KEYWORD_ONES})
     set(lists ${TVM_KEYWORD_LISTS})
-    set(others MANIFEST MANIFEST_MODEL MANIFEST_PAIR TYPE ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL EXPORT_SET EMIT LINK_LIBRARIES
+    set(others MANIFEST MANIFEST_MODEL MANIFEST_PAIR TYPE ARCHIVE ARCHIVE_FORMAT ARCHIVE_CONTENTS LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL EXPORT_SET EMIT LINK_LIBRARIES
         EXCLUDE_FROM_ALL BENCHMARK)
     list(REMOVE_ITEM ones ${others})
     list(REMOVE_ITEM lists ${others})

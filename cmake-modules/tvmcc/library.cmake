@@ -44,11 +44,32 @@ macro(_tvm_library)
     endif()
     target_link_libraries(${name} ${scope} ${A_LINK_LIBRARIES})
     set_target_properties(${name} PROPERTIES TVM_HEADER "${header}" TVM_OBJECTS "${objects}"
-        TVM_METADATA "${metadata}" TVM_WEIGHTS_FILE "${weights}" TVM_ARCHIVE "" TVM_TARGETS "${targets}"
+        TVM_METADATA "${metadata}" TVM_WEIGHTS_FILE "${weights}" TVM_ARCHIVE ""
+        TVM_TUNING_COVERAGE "${metadata}" TVM_TARGETS "${targets}"
         TVM_TYPE "${A_TYPE}" TVM_ENTRY "${A_ENTRY}" TVM_THREADS "${A_THREADS}" TVM_NO_LIBM "${A_NO_LIBM}")
     if(DEFINED A_EXPORT_SET)
         tvm_install_model(${name} EXPORT ${A_EXPORT_SET})
     endif()
+endmacro()
+
+# What archives are packed from, by <name>.package: made only when something asks for it.
+macro(_tvm_package)
+    _tvm_command(OUTPUT "${stem}.a"
+        COMMAND ${tvmcc} ${objects} -o "${stem}.a"
+        DEPENDS ${objects}
+        COMMENT "Collecting ${name}")
+    set(package "${metadata}" "${stem}.h" "${stem}.a" ${weights})
+    if(CMAKE_SYSTEM_NAME MATCHES "^(Linux|Android)$" AND pic_property AND NOT triple STREQUAL "")
+        _tvm_command(OUTPUT "${dir}/lib${A_ENTRY}.so"
+            COMMAND ${tvmcc} ${objects} "-mtriple=${triple}" -o "${dir}/lib${A_ENTRY}.so"
+            DEPENDS ${objects}
+            COMMENT "Linking ${name} for archives")
+        list(APPEND package "${dir}/lib${A_ENTRY}.so")
+    endif()
+    _tvm_ends(packaged ${package})
+    add_custom_target(${name}.package DEPENDS ${packaged})
+    add_dependencies(${name}.package ${name}.compile)
+    set_target_properties(${name} PROPERTIES TVM_PACKAGE "${package}")
 endmacro()
 
 # The promises of docs/archive.md and CODE_LIMIT, beside what uses the library.  Sets `subject`, what is
@@ -69,11 +90,7 @@ macro(_tvm_audit)
         set(subject_from ${name})
     else()
         set(subject "${stem}.a")
-        set(subject_from "${subject}")
-        _tvm_command(OUTPUT "${subject}"
-            COMMAND ${tvmcc} ${objects} -o "${subject}"
-            DEPENDS ${objects}
-            COMMENT "Collecting ${name} for its checks")
+        set(subject_from "${stem}.a")
     endif()
     _tvm_command(OUTPUT "${stem}.audit"
         COMMAND ${tvmcc} audit "${subject}" ${audit}
@@ -82,43 +99,6 @@ macro(_tvm_audit)
     _tvm_ends(audited "${stem}.audit")
     add_custom_target(${name}.audit ${all} DEPENDS ${audited})
     add_dependencies(${name}.audit ${name}.compile)
-endmacro()
-
-# _tvm_archive_path(<variable>): the suffix of ARCHIVE and ARCHIVE_FORMAT say the same, or one is given.
-macro(_tvm_archive_path)
-    set(suffix_TAR .tar)
-    set(suffix_TGZ .tar.gz)
-    set(suffix_TZST .tar.zst)
-    set(suffix_TXZ .tar.xz)
-    set(suffix_ZIP .zip)
-    string(REGEX MATCH "\\.(tar|tar\\.gz|tgz|tar\\.zst|tar\\.xz|zip)$" suffix "${A_ARCHIVE}")
-    if(DEFINED A_ARCHIVE_FORMAT)
-        _tvm_choice(ARCHIVE_FORMAT TAR TGZ TZST TXZ ZIP)
-        set(wanted "${suffix_${A_ARCHIVE_FORMAT}}")
-        if(NOT suffix)
-            string(APPEND A_ARCHIVE "${wanted}")
-        elseif(NOT suffix STREQUAL wanted AND NOT (suffix STREQUAL ".tgz" AND wanted STREQUAL ".tar.gz"))
-            _tvm_fail("${name}" "ARCHIVE is '${A_ARCHIVE}', ARCHIVE_FORMAT ${A_ARCHIVE_FORMAT} ends in ${wanted}")
-        endif()
-    elseif(NOT suffix)
-        _tvm_fail("${name}" "ARCHIVE is '${A_ARCHIVE}', which ends in none of .tar .tar.gz .tar.zst .tar.xz .zip")
-    endif()
-    _tvm_absolute(A_ARCHIVE "${CMAKE_CURRENT_BINARY_DIR}")
-    cmake_path(GET A_ARCHIVE FILENAME archive_file)
-endmacro()
-
-macro(_tvm_archive)
-    if(DEFINED A_ARCHIVE)
-        _tvm_archive_path()
-        _tvm_command(OUTPUT "${A_ARCHIVE}"
-            COMMAND $<TARGET_FILE:Tvmcc::tvmcc> "${A_MODEL}" -o "${A_ARCHIVE}" ${arguments} -fPIC ${epoch}
-            DEPENDS "${A_MODEL}" ${A_DEPENDS}
-            DEPFILE "${dir}/${archive_file}.d"
-            COMMENT "Packing model ${model_file} into ${archive_file}")
-        _tvm_ends(archived "${A_ARCHIVE}")
-        add_custom_target(${name}.archive ${all} DEPENDS ${archived})
-        set_target_properties(${name} PROPERTIES TVM_ARCHIVE "${A_ARCHIVE}")
-    endif()
 endmacro()
 
 # <name>.verify: the product on recorded inputs; on another machine's product through the project's own

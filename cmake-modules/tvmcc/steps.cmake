@@ -172,8 +172,13 @@ macro(_tvm_emit)
             list(APPEND files "${stem}.${kind}")
         endforeach()
         list(JOIN A_EMIT "," emit)
+        list(LENGTH A_EMIT n)
+        set(output "${stem}")
+        if(n EQUAL 1) # then -o is the whole name
+            set(output "${files}")
+        endif()
         _tvm_command(OUTPUT ${files}
-            COMMAND $<TARGET_FILE:Tvmcc::tvmcc> "${A_MODEL}" --emit=${emit} -o "${stem}" ${arguments}
+            COMMAND $<TARGET_FILE:Tvmcc::tvmcc> "${A_MODEL}" --emit=${emit} -o "${output}" ${arguments}
             DEPENDS "${A_MODEL}" ${A_DEPENDS}
             DEPFILE "${stem}.emit.d"
             COMMENT "Writing model ${model_file} for ${name} as ${emit}")

@@ -11,6 +11,7 @@ top=$(cd "$here/../.." && pwd)
 mkdir p && cd p
 sed 's/@ALPHA@/0.25/; s/@WEIGHT@/0.0625/' "$here/matrix/app/net.relay.in" >net.relay
 cp "$top"/examples/digits/{digits.onnx,inputs.npz,outputs.npz} .
+quiet "$build/bin/tvmcc" net.relay --emit=log -o net.log
 cat >launcher <<'END'
 #!/bin/sh
 echo "$@" >>"$LAUNCHED"
@@ -57,7 +58,8 @@ add_tvm_model(described MODEL net.relay MODEL_FORMAT relay INPUT_SHAPES "x:[1,16
     ENTRY another HEADER my/header.h OPT_LEVEL 2 FAST_MATH ON THREADS NONE NO_LIBM PIC OFF WERROR VERBOSE)
 add_tvm_model(limited MODEL net.relay ARENA_LIMIT 64KiB CODE_LIMIT 1MiB WEIGHTS_LIMIT 16KiB)
 add_tvm_model(tight MODEL net.relay CODE_LIMIT 16 EXCLUDE_FROM_ALL)
-add_tvm_model(outside MODEL net.relay WEIGHTS FILE TYPE SHARED ARCHIVE pack/outside ARCHIVE_FORMAT TZST LAYOUT BUNDLE)
+add_tvm_model(outside MODEL net.relay WEIGHTS FILE TYPE SHARED ARCHIVE pack/outside ARCHIVE_FORMAT TZST LAYOUT BUNDLE
+    ARCHIVE_CONTENTS lib header metadata)
 add_tvm_model(module MODEL net.relay TYPE MODULE EXECUTOR AOT)
 add_tvm_model(sharded MODEL net.relay SHARDS 3 JOB_POOL heavy LAUNCHER ${CMAKE_CURRENT_SOURCE_DIR}/launcher)
 add_tvm_model(elsewhere MODEL net.relay OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/here" COMPILE_OPTIONS -mcpu=x86-64-v2
@@ -66,12 +68,15 @@ add_tvm_model(other_cpu MODEL net.relay TARGETS "llvm -mcpu=x86-64-v3" HOST_TARG
 tvm_define_target(NAME old_cpu TARGET "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64")
 add_tvm_model(named_cpu MODEL net.relay TARGETS old_cpu)
 add_tvm_model(variants MODEL net.relay CPU_VARIANTS x86-64 x86-64-v3)
+add_tvm_model(tuned MODEL net.relay TUNING_LOGS net.log TUNING_POLICY REQUIRE TUNING_MIN_COVERAGE 100 EMIT log)
 add_tvm_model(inner MODEL state.relay OUTPUTS y)
 add_tvm_model(recurrent MODEL state.relay STATE h_out=h)
 add_tvm_model(digits MODEL digits.onnx THREADS POOL TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz RTOL 1e-3 ATOL 1e-5
     BENCHMARK)
 add_tvm_model(digits_file MODEL digits.onnx TYPE OBJECT WEIGHTS FILE TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz
     BENCHMARK)
+tvm_model_archive(several MODELS plain digits ARCHIVE pack/several.tar VERSION 3.1 LICENSE MIT)
+tvm_model_archive(historic MODELS plain LAYOUT MLF ARCHIVE_FORMAT TAR)
 tvm_import_manifest(manifest.yaml PREFIX my_)
 add_tvm_model(by_keyword MANIFEST manifest.yaml MANIFEST_MODEL reader MANIFEST_PAIR here ENTRY mine OPT_LEVEL 1)
 
@@ -113,7 +118,7 @@ target_link_libraries(app PRIVATE plain described::described made digits)
 target_link_options(app PRIVATE -no-pie)
 add_test(NAME app COMMAND app)
 
-foreach(property IN ITEMS HEADER OBJECTS METADATA WEIGHTS_FILE ARCHIVE TARGETS)
+foreach(property IN ITEMS HEADER OBJECTS METADATA WEIGHTS_FILE ARCHIVE TARGETS TUNING_COVERAGE)
     get_target_property(value outside TVM_${property})
     file(APPEND ${CMAKE_BINARY_DIR}/properties "${property} ${value}\n")
 endforeach()
@@ -144,6 +149,13 @@ grep -q "16" log && grep -q "E0803\|limit" log || { cat log; die "no word of the
 # Products.
 [ -f tvm/outside/outside.weights ] && [ -f liboutside.so ] && [ -f pack/outside.tar.zst ] || die "files of outside"
 said "--epoch=1700000000" "outside.tar.zst"
+tar tf pack/several.tar >../log
+for file in lib/.*/libplain.a lib/.*/libplain.so include/digits.h manifest.json SHA256SUMS; do
+    grep -q "/$file\$" ../log || { cat ../log; die "no $file in the archive of several models"; }
+done
+[ -f historic.tar ] || die "tvm_model_archive without ARCHIVE"
+mkdir unpacked && "$build/bin/tvmcc" unpack pack/outside.tar.zst -C unpacked >/dev/null && ! find unpacked -name '*.weights' | grep . ||
+    die "ARCHIVE_CONTENTS"
 [ -f libmodule.so ] || die "no module"
 [ -f tvm/sharded/sharded.2.o ] && [ ! -f tvm/plain/plain.1.o ] || die "SHARDS"
 [ "$(grep -c -- '-c -o' "$LAUNCHED")" = 4 ] || { cat "$LAUNCHED"; die "the launcher sees three shards and the entry"; }
@@ -153,6 +165,9 @@ for kind in relay te sched tir ll s; do [ -s here/elsewhere.$kind ] || die "EMIT
 said "-mcpu=x86-64-v2" "-o $work/b/here/elsewhere "
 grep -q "x86-64-v3" tvm/other_cpu/other_cpu.json && grep -q "mcpu=x86-64\"" tvm/named_cpu/named_cpu.json || die "TARGETS"
 grep -q "VARIANTS\|x86-64-v3" tvm/variants/variants.json || { cat tvm/variants/variants.json; die "CPU_VARIANTS"; }
+grep -q '"tuned": [1-9]' tvm/tuned/tuned.json || die "TUNING_LOGS"
+said "--tuning-policy=require --tuning-min-coverage=100" "-o $work/b/tvm/tuned/tuned "
+[ -s tvm/tuned/tuned.log ] || die "EMIT log"
 grep -q '"y"' tvm/inner/inner.json && ! grep -q h_out tvm/inner/inner.json || die "OUTPUTS"
 grep -q "state" tvm/recurrent/recurrent.json || said "--state=h_out=h" recurrent
 for program in digits_benchmark digits_file_benchmark; do
@@ -172,6 +187,7 @@ METADATA $work/b/tvm/outside/outside.json
 WEIGHTS_FILE $work/b/tvm/outside/outside.weights
 ARCHIVE $work/b/pack/outside.tar.zst
 TARGETS 
+TUNING_COVERAGE $work/b/tvm/outside/outside.json
 END
 diff expected properties || die "target properties"
 quiet "$cmake" --install . --prefix "$work/prefix"

@@ -2,14 +2,14 @@
 # matrix.sh <build of tvmcc> <work folder> <generator> <platform> <type>
 #
 # One cell of the matrix: <generator> is a generator of CMake, <platform> is native, aarch64 or android,
-# <type> is STATIC, OBJECT or SHARED.  Configure, build, run; nothing to do; touch; other weights; other
-# arithmetic in one kernel; install; use from another project.
+# <type> is STATIC, OBJECT or SHARED.  Configure, build, run, verify; nothing to do; touch; another tuning
+# log; other weights; other arithmetic in one kernel; install; use from another project.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 generator=$3 platform=$4 type=$5
 . "$here/lib.sh" "$1" "$2"
 
-options=("-DTYPE=$type" -DCMAKE_BUILD_TYPE=Release) machine="$(uname -m)" run=yes
+options=("-DTYPE=$type" -DCMAKE_BUILD_TYPE=Release) machine="$(uname -m)" run=yes target=()
 case $platform in
 native) ;;
 aarch64)
@@ -25,6 +25,7 @@ set(CMAKE_SHARED_LINKER_FLAGS_INIT -fuse-ld=lld)
 set(CMAKE_CROSSCOMPILING_EMULATOR "qemu-aarch64-static;-L;/usr/aarch64-linux-gnu")
 END
     options+=("-DCMAKE_TOOLCHAIN_FILE=$work/toolchain.cmake") machine=AArch64
+    target=(--target=aarch64-linux-gnu)
     ;;
 android)
     command -v clang-19 ld.lld-19 llvm-ifs-19 qemu-aarch64-static >/dev/null || skip "no clang-19, llvm-ifs-19 or qemu"
@@ -32,6 +33,7 @@ android)
     options+=(-DCMAKE_SYSTEM_NAME=Android "-DCMAKE_ANDROID_NDK=$work/ndk" -DCMAKE_ANDROID_ARCH_ABI=arm64-v8a
         -DCMAKE_ANDROID_STL_TYPE=none -DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64-static)
     machine=AArch64
+    target=(--target=aarch64-none-linux-android21)
     # Android's loader is not here: a static program runs, a dynamic one is only linked.
     if [ "$type" = SHARED ]; then run=no; else options+=(-DAPP_OPTIONS=-static); fi
     ;;
@@ -59,6 +61,7 @@ idle() { # nothing is compiled or linked
 }
 
 model 0.25 0.0625 -1.0
+quiet "$build/bin/tvmcc" app/net.relay "${target[@]}" --emit=log -o app/net.log # what the rules would do
 configure app b -G "$generator" "${options[@]}"
 make
 kernels=$(compiled)
@@ -71,6 +74,15 @@ make
 ! grep -q "Linking" log || { cat log; die "a touched model links again"; }
 [ "$(compiled)" = 0 ] || { cat log; die "a touched model compiles kernels"; }
 idle "after a touch"
+
+later && echo "# a remark" >>app/net.log
+make
+[ "$(compiled)" = 0 ] && ! grep -q "Linking" log || { cat log; die "a remark in the tuning log compiles or links"; }
+later && awk -F'|' -v OFS='|' '/^1 / && !done && NF == 5 && $5 ~ /[a-z]/ { $5 = " "; done = 1 } { print }' app/net.log >log.new
+! cmp -s log.new app/net.log && mv log.new app/net.log
+make
+[ "$(compiled)" = 1 ] || { cat log; die "another schedule of one kernel compiles $(compiled) kernels"; }
+try
 
 later && model 0.25 0.03125 -0.5
 make

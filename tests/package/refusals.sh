@@ -7,6 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/lib.sh" "$1" "$2"
 sed 's/@ALPHA@/0.25/; s/@WEIGHT@/0.0625/' "$here/matrix/app/net.relay.in" >net.relay
 model=$work/net.relay
+: >empty.log
 no() { refuse "$1" "add_tvm_model(m MODEL $model $2)"; } # <words> <more arguments>
 
 # Words that are no keywords, or not in their place.
@@ -39,6 +40,10 @@ no "JOB_POOL is 'big', which the global property JOB_POOLS does not define" "JOB
 no "ARCHIVE is 'x.rar', which ends in none of" "ARCHIVE x.rar"
 no "ARCHIVE is 'x.zip', ARCHIVE_FORMAT TGZ ends in .tar.gz" "ARCHIVE x.zip ARCHIVE_FORMAT TGZ"
 no "ARCHIVE_FORMAT is 'RAR', not one of TAR" "ARCHIVE x ARCHIVE_FORMAT RAR"
+no "TUNING_POLICY is 'ALWAYS', not one of PREFER, IGNORE, REQUIRE" "TUNING_POLICY ALWAYS"
+no "there is no tuning log '$work/refused/none.log'" "TUNING_LOGS none.log"
+no "TUNING_MIN_COVERAGE needs TUNING_LOGS" "TUNING_MIN_COVERAGE 50"
+no "'--tuning-min-coverage' takes" "TUNING_LOGS $work/empty.log TUNING_MIN_COVERAGE 150"
 no "EMIT has 'so', a product" "EMIT so"
 
 # Keywords that need others.
@@ -79,15 +84,11 @@ REQUIRED_PASSES fuse_ops:COMPILE_OPTIONS --passes=<a,b,...> runs the passes
 DESIRED_LAYOUT NHWC:the compiler chooses layouts itself
 MIXED_PRECISION nn.conv2d:models are computed in the
 QUANTIZE calibration.yaml:quantize the model before, for
-TUNING_LOGS a.log:there are no tuning logs
-TUNING_POLICY REQUIRE:there are no tuning logs
-TUNING_MIN_COVERAGE 50:there are no tuning logs
 WEIGHTS_SECTION .weights:WEIGHTS SECTION does not exist
 REFITTABLE:weights are compiled in, WEIGHTS
 MEMORY_POOLS sram@1024:a model has one arena
 ALIGNMENT 16:arenas are aligned as <ENTRY>_ARENA_ALIGN
 STACK_LIMIT 1KiB:kernels have no bound of
-ARCHIVE_CONTENTS lib:an archive has all that
 PER_LAYER:outputs are compared, tensors between
 END
 no "EXECUTOR GRAPH is not supported" "EXECUTOR GRAPH"
@@ -95,7 +96,6 @@ no "EXECUTOR VM is not supported" "EXECUTOR VM"
 no "THREADS OPENMP is not supported" "THREADS OPENMP"
 no "WEIGHTS SECTION is not supported" "WEIGHTS SECTION"
 no "WEIGHTS EXTERN is not supported" "WEIGHTS EXTERN"
-no "LAYOUT MLF is not supported" "ARCHIVE m.tar LAYOUT MLF"
 no "OPT_LEVEL s is not supported" "OPT_LEVEL s"
 
 # Companions.
@@ -105,6 +105,12 @@ tvm_define_target(NAME a TARGET llvm)"
 refuse "NAME is 'a b'" "tvm_define_target(NAME \"a b\" TARGET llvm)"
 refuse "two hosts" "tvm_define_target(NAME a TARGET opencl HOST x86_64-linux-gnu)
 add_tvm_model(m MODEL $model TARGETS a HOST_TARGET aarch64-linux-gnu)"
+refuse "tvm_model_archive(a): MODELS is missing" "tvm_model_archive(a)"
+refuse "MODELS has 'm', which is no model of this project" "add_library(m INTERFACE)
+tvm_model_archive(a MODELS m)"
+refuse "LAYOUT is 'ZIP', not one of BUNDLE, MLF, TVMC" "add_tvm_model(m MODEL $model)
+tvm_model_archive(a MODELS m LAYOUT ZIP)"
+no "ARCHIVE_CONTENTS needs ARCHIVE" "ARCHIVE_CONTENTS lib"
 refuse "tvm_install_model(m): there is no model of that name" "tvm_install_model(m)"
 refuse "tvm_install_model(m): unknown keyword 'EXPORTS' (did you mean 'EXPORT'?)" "add_tvm_model(m MODEL $model)
 tvm_install_model(m EXPORTS x)"
