@@ -71,7 +71,7 @@ function(tvm_generate variable)
     set(ones ${TVM_KEYWORD_ONES})
     set(lists ${TVM_KEYWORD_LISTS})
     set(others MANIFEST MANIFEST_MODEL MANIFEST_PAIR TYPE ARCHIVE ARCHIVE_FORMAT ARCHIVE_CONTENTS LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL EXPORT_SET EMIT LINK_LIBRARIES
-        EXCLUDE_FROM_ALL BENCHMARK)
+        EXCLUDE_FROM_ALL BENCHMARK PER_LAYER)
     list(REMOVE_ITEM ones ${others})
     list(REMOVE_ITEM lists ${others})
     list(TRANSFORM others APPEND " it is about a library: see add_tvm_model")

@@ -48,7 +48,8 @@ int check_args(Driver *driver, Job *job)
     uint64_t weights = 0;
     StrBuf   s = strbuf(driver->arena);
 
-    if (!compile_largest(job->c, &job->options, &job->options) ||
+    if (!passes_check(job->c, &job->options.passes) ||
+        !compile_largest(job->c, &job->options, &job->options) ||
         !compile_target(job->c, &job->k) || !compile_import(job->c, &job->k))
         return 0;
     const Target *t = job->c->target;

@@ -61,6 +61,8 @@ typedef struct {
     const Tuning *tuning; /* NULL: rules alone schedule */
 } PassOptions;
 
+/* Are there passes of the names that -fpass= and -fno-pass= give? */
+bool passes_check(Ctx *c, const PassOptions *o);
 /* Run the graph pipeline for -O<n>. */
 const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o);
 /* The TIR pipeline, in the order of passes.def: from scheduled nests to what a plan holds, from

@@ -62,6 +62,11 @@ static bool check_lists(Ctx *c, const PassOptions *o, PassLevel level)
     return true;
 }
 
+bool passes_check(Ctx *c, const PassOptions *o)
+{
+    return check_lists(c, o, LEVEL_GRAPH);
+}
+
 /* The pipeline of -O at one level. */
 static bool pipeline_of(const PassOptions *o, PassLevel level, PassList *out)
 {

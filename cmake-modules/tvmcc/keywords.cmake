@@ -3,20 +3,20 @@
 # Into the scope of the caller, which may see none of the variables of the folder that found us.
 macro(_tvm_tables)
     # Flags, keywords with one value, keywords with several.
-    set(TVM_KEYWORD_FLAGS EXCLUDE_FROM_ALL VERBOSE WERROR BENCHMARK NO_LIBM)
+    set(TVM_KEYWORD_FLAGS EXCLUDE_FROM_ALL VERBOSE WERROR BENCHMARK NO_LIBM PER_LAYER)
     set(TVM_KEYWORD_ONES MODEL MODEL_FORMAT MANIFEST MANIFEST_MODEL MANIFEST_PAIR ENTRY HEADER TYPE EXECUTOR
         THREADS WEIGHTS PIC HOST_TARGET OPT_LEVEL FAST_MATH TUNING_POLICY TUNING_MIN_COVERAGE ARENA_LIMIT
-        CODE_LIMIT WEIGHTS_LIMIT ARCHIVE        ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL OUTPUT_DIRECTORY SHARDS JOB_POOL EXPORT_SET)
+        CODE_LIMIT WEIGHTS_LIMIT ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL
+        OUTPUT_DIRECTORY SHARDS JOB_POOL EXPORT_SET)
     set(TVM_KEYWORD_LISTS INPUT_SHAPES INPUT_DTYPES DEFINE_DIMS SHAPE_BUCKETS OUTPUTS STATE TARGETS
-        CPU_VARIANTS TUNING_LOGS COMPILE_OPTIONS EMIT ARCHIVE_CONTENTS DEPENDS LINK_LIBRARIES LAUNCHER)
+        CPU_VARIANTS TUNING_LOGS DISABLED_PASSES REQUIRED_PASSES COMPILE_OPTIONS EMIT ARCHIVE_CONTENTS DEPENDS
+        LINK_LIBRARIES LAUNCHER)
 
     # Known, but without a meaning yet: "<keyword> <why>".  They are refused, so that none is ignored.
     set(TVM_KEYWORD_REFUSED
         "CUDA_ARCHITECTURES there is no CUDA backend"
         "BYOC there are no other compilers to hand operators to"
         "PASS_CONFIG passes have no settings"
-        "DISABLED_PASSES COMPILE_OPTIONS --passes=<a,b,...> runs the passes that it names and no others"
-        "REQUIRED_PASSES COMPILE_OPTIONS --passes=<a,b,...> runs the passes that it names and no others"
         "DESIRED_LAYOUT the compiler chooses layouts itself"
         "MIXED_PRECISION models are computed in the types they come with"
         "QUANTIZE quantize the model before, for example to QDQ form in ONNX"
@@ -24,8 +24,7 @@ macro(_tvm_tables)
         "REFITTABLE weights are compiled in, WEIGHTS FILE keeps them in a file"
         "MEMORY_POOLS a model has one arena"
         "ALIGNMENT arenas are aligned as <ENTRY>_ARENA_ALIGN of the header says"
-        "STACK_LIMIT kernels have no bound of their stack"
-        "PER_LAYER outputs are compared, tensors between them are not")
+        "STACK_LIMIT kernels have no bound of their stack")
 
     # Values that the contract names but that do not exist yet: "<keyword> <value> <why>".
     set(TVM_VALUES_REFUSED
@@ -37,8 +36,9 @@ macro(_tvm_tables)
         "OPT_LEVEL s it is 0, 1, 2 or 3")
 
     # Keywords that the variable TVM_<keyword> sets for all models of a project.
-    set(TVM_KEYWORD_DEFAULTS TYPE THREADS WEIGHTS PIC TARGETS HOST_TARGET OPT_LEVEL FAST_MATH ARENA_LIMIT
-        CODE_LIMIT WEIGHTS_LIMIT ARCHIVE_FORMAT TUNING_LOGS TUNING_POLICY TUNING_MIN_COVERAGE COMPILE_OPTIONS SHARDS JOB_POOL WERROR VERBOSE NO_LIBM)
+    set(TVM_KEYWORD_DEFAULTS TYPE THREADS WEIGHTS PIC TARGETS HOST_TARGET OPT_LEVEL FAST_MATH NO_LIBM
+        ARENA_LIMIT CODE_LIMIT WEIGHTS_LIMIT TUNING_LOGS TUNING_POLICY TUNING_MIN_COVERAGE COMPILE_OPTIONS SHARDS
+        JOB_POOL WERROR VERBOSE)
 
     # -O by configuration: Debug 1, MinSizeRel 2, else 3.
     set(TVM_OPT_LEVEL_OF_CONFIG "-O$<IF:$<CONFIG:Debug>,1,$<IF:$<CONFIG:MinSizeRel>,2,3>>")

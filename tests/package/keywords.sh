@@ -60,6 +60,7 @@ add_tvm_model(limited MODEL net.relay ARENA_LIMIT 64KiB CODE_LIMIT 1MiB WEIGHTS_
 add_tvm_model(tight MODEL net.relay CODE_LIMIT 16 EXCLUDE_FROM_ALL)
 add_tvm_model(outside MODEL net.relay WEIGHTS FILE TYPE SHARED ARCHIVE pack/outside ARCHIVE_FORMAT TZST LAYOUT BUNDLE
     ARCHIVE_CONTENTS lib header metadata)
+add_tvm_model(passes MODEL net.relay DISABLED_PASSES alter_layout REQUIRED_PASSES fuse_ops)
 add_tvm_model(module MODEL net.relay TYPE MODULE EXECUTOR AOT)
 add_tvm_model(sharded MODEL net.relay SHARDS 3 JOB_POOL heavy LAUNCHER ${CMAKE_CURRENT_SOURCE_DIR}/launcher)
 add_tvm_model(elsewhere MODEL net.relay OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/here" COMPILE_OPTIONS -mcpu=x86-64-v2
@@ -74,7 +75,7 @@ add_tvm_model(recurrent MODEL state.relay STATE h_out=h)
 add_tvm_model(digits MODEL digits.onnx THREADS POOL TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz RTOL 1e-3 ATOL 1e-5
     BENCHMARK)
 add_tvm_model(digits_file MODEL digits.onnx TYPE OBJECT WEIGHTS FILE TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz
-    BENCHMARK)
+    PER_LAYER BENCHMARK)
 tvm_model_archive(several MODELS plain digits ARCHIVE pack/several.tar VERSION 3.1 LICENSE MIT)
 tvm_model_archive(historic MODELS plain LAYOUT MLF ARCHIVE_FORMAT TAR)
 tvm_import_manifest(manifest.yaml PREFIX my_)
@@ -165,6 +166,7 @@ for kind in relay te sched tir ll s; do [ -s here/elsewhere.$kind ] || die "EMIT
 said "-mcpu=x86-64-v2" "-o $work/b/here/elsewhere "
 grep -q "x86-64-v3" tvm/other_cpu/other_cpu.json && grep -q "mcpu=x86-64\"" tvm/named_cpu/named_cpu.json || die "TARGETS"
 grep -q "VARIANTS\|x86-64-v3" tvm/variants/variants.json || { cat tvm/variants/variants.json; die "CPU_VARIANTS"; }
+said "-fno-pass=alter_layout -fpass=fuse_ops" "-o $work/b/tvm/passes/passes "
 grep -q '"tuned": [1-9]' tvm/tuned/tuned.json || die "TUNING_LOGS"
 said "--tuning-policy=require --tuning-min-coverage=100" "-o $work/b/tvm/tuned/tuned "
 [ -s tvm/tuned/tuned.log ] || die "EMIT log"

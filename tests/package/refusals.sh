@@ -50,6 +50,9 @@ no "EMIT has 'so', a product" "EMIT so"
 no "TEST_INPUTS and TEST_OUTPUTS go together" "TEST_INPUTS a.npz"
 no "RTOL needs TEST_INPUTS" "RTOL 1"
 no "ARCHIVE_FORMAT needs ARCHIVE" "ARCHIVE_FORMAT TAR"
+no "PER_LAYER needs TEST_INPUTS" "PER_LAYER"
+no "there is no pass 'no_such_pass'" "DISABLED_PASSES no_such_pass"
+no "there is no pass 'fuse_op' here [E0101] hint: did you mean 'fuse_ops'?" "REQUIRED_PASSES fuse_op"
 no "PIC OFF does not go with TYPE SHARED" "TYPE SHARED PIC OFF"
 
 # What the compiler says about the model, in its own words.
@@ -79,8 +82,6 @@ done <<'END'
 CUDA_ARCHITECTURES 80:there is no CUDA backend
 BYOC dnnl:there are no other compilers
 PASS_CONFIG a=b:passes have no settings
-DISABLED_PASSES fuse_ops:COMPILE_OPTIONS --passes=<a,b,...> runs the passes
-REQUIRED_PASSES fuse_ops:COMPILE_OPTIONS --passes=<a,b,...> runs the passes
 DESIRED_LAYOUT NHWC:the compiler chooses layouts itself
 MIXED_PRECISION nn.conv2d:models are computed in the
 QUANTIZE calibration.yaml:quantize the model before, for
@@ -89,7 +90,6 @@ REFITTABLE:weights are compiled in, WEIGHTS
 MEMORY_POOLS sram@1024:a model has one arena
 ALIGNMENT 16:arenas are aligned as <ENTRY>_ARENA_ALIGN
 STACK_LIMIT 1KiB:kernels have no bound of
-PER_LAYER:outputs are compared, tensors between
 END
 no "EXECUTOR GRAPH is not supported" "EXECUTOR GRAPH"
 no "EXECUTOR VM is not supported" "EXECUTOR VM"
