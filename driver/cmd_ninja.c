@@ -358,7 +358,11 @@ static bool add_product(Expansion *x, const ManBuild *b)
     scope_set(a, s, "PRODUCT", product);
     scope_set(a, s, "LINK_OPTIONS", ninja_words(a, &args.link));
     scope_set(a, s, "AUDIT_OPTIONS", ninja_words(a, &args.audit));
-    scope_set(a, s, "VERIFY_OPTIONS", ninja_words(a, &args.verify));
+    scope_set(a, s, "VERIFY_OPTIONS",
+              arena_printf(a, "%s%s", ninja_words(a, &args.verify),
+                           b->model->verify.per_layer.value
+                               ? arena_printf(a, " --plan=%s.plan", step)
+                               : ""));
     scope_set(a, s, "VERIFY", "");
     if (b->model->verify.given) {
         scope_set(a, s, "VERIFY",
