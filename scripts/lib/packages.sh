@@ -13,7 +13,8 @@ BUILD_PACKAGES="cmake ninja-build pkg-config clang-19 lld-19 llvm-19-dev libzstd
 
 # More for scripts/test: sanitizer libraries, a second build tool, and the ordinary tools that
 # products are read with.
-TEST_PACKAGES="libclang-rt-19-dev clang-format-19 make gcc libc6-dev python3 meson tar zstd xz-utils faketime"
+TEST_PACKAGES="libclang-rt-19-dev clang-format-19 libbz2-dev liblzma-dev make gcc libc6-dev python3
+    meson tar zstd xz-utils faketime"
 
 # More for scripts/test: products for other machines run under emulators.  C libraries to link them
 # with (clang and lld are there already), qemu for programs and for a bare Cortex-M, WebAssembly.
@@ -21,8 +22,8 @@ CROSS_PACKAGES="qemu-user-static qemu-system-arm libc6-dev-arm64-cross libgcc-12
     libc6-dev-armhf-cross libgcc-12-dev-armhf-cross libc6-dev-armel-cross libgcc-12-dev-armel-cross
     libc6-dev-riscv64-cross libgcc-12-dev-riscv64-cross wasi-libc libclang-rt-19-dev-wasm32"
 
-# More for scripts/package: what the .deb depends on is read by dpkg-shlibdeps, what the portable driver
-# contains comes as static libraries.
+# More for scripts/package: what the .deb depends on is read by dpkg-shlibdeps, what the portable
+# driver contains comes as static libraries.
 PACKAGE_PACKAGES="dpkg-dev binutils xz-utils libbz2-dev liblzma-dev"
 
 # More for scripts/test-long: a bare system to try the demo in, reference results.
