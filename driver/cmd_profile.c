@@ -212,7 +212,8 @@ static double bytes_of(Ctx *c, const Func *f)
     return sum;
 }
 
-static void add_step(Profile *p, uint32_t step, const char *name, double flops, double bytes)
+static void add_step(Profile *p, uint32_t step, const char *name, bool call, double flops,
+                     double bytes)
 {
     Watch *w = &p->w;
     Row   *r = NULL;
@@ -223,12 +224,23 @@ static void add_step(Profile *p, uint32_t step, const char *name, double flops, 
     if (!r)
         *(r = &p->rows[p->nrows++]) = (Row){.name = name};
     double *took = w->took + (size_t)step * w->nruns, median = session_median(w->nruns, took);
-    r->calls++;
+    r->calls += call;
     r->median += median;
     r->min += took[0];
     r->flops += flops;
     r->bytes += bytes;
     p->total += median;
+}
+
+/* A kernel of several phases is called once for each, with its number; the first one counts. */
+static bool later_phase(const Stmt *s)
+{
+    int64_t phase;
+
+    for (uint32_t i = 0; s->kind == STMT_CALL && i < s->u.call.nargs; i++)
+        if (s->u.call.args[i].scalar && idx_is_const(s->u.call.args[i].scalar, &phase) && phase > 0)
+            return true;
+    return false;
 }
 
 static bool name_step(void *user, const Stmt *s)
@@ -242,8 +254,10 @@ static bool name_step(void *user, const Stmt *s)
     const Plan *plan = p->s.job.k.plan;
     const char *name = s->kind == STMT_CALL ? s->u.call.callee : s->u.launch.kernel;
     const Func *f = tirmod_find(plan->tir, name);
+    bool        count = f && !later_phase(s);
     if (step < p->w.nsteps)
-        add_step(p, step, name, f ? 2.0 * (double)f->macs : 0, f ? bytes_of(p->s.c, f) : 0);
+        add_step(p, step, name, count, count ? 2.0 * (double)f->macs : 0,
+                 count ? bytes_of(p->s.c, f) : 0);
     return true;
 }
 
@@ -266,7 +280,7 @@ static void make_rows(Profile *p)
         stmt_visit(m->funcs[m->nfuncs - 1]->body, &v);
     }
     for (uint32_t i = 0; !p->s.compiled && i < p->w.nsteps; i++)
-        add_step(p, i, arena_printf(a, "step %u", i), 0, 0);
+        add_step(p, i, arena_printf(a, "step %u", i), true, 0, 0);
     if (!p->w.nsteps) {
         double macs = p->s.compiled ? (double)p->s.job.k.plan->macs : 0;
         p->rows[p->nrows++] = (Row){"run", 1, p->wall, p->wall, 2 * macs, 0};
@@ -296,10 +310,10 @@ static void print_row(const Profile *p, const Row *r)
     bool   by_memory = ratio(r->bytes, p->bandwidth) >= ratio(r->flops, p->peak);
 
     say(p->s.driver, "%5.1f%% %6u %10.2f %10.2f %8.1f %6.1f%% %8.1f %10.2f %s %5.1f%%  %s\n",
-        100 * ratio(r->median, p->total), r->calls, r->median * 1e6, r->median * 1e6 / r->calls,
-        ratio(r->flops, r->median) * 1e-9, 100 * ratio(ratio(r->flops, r->median), p->peak),
-        ratio(r->bytes, r->median) * 1e-9, bound * 1e6, by_memory ? "memory " : "compute",
-        100 * ratio(bound, r->median), r->name);
+        100 * ratio(r->median, p->total), r->calls, r->median * 1e6,
+        ratio(r->median, r->calls) * 1e6, ratio(r->flops, r->median) * 1e-9,
+        100 * ratio(ratio(r->flops, r->median), p->peak), ratio(r->bytes, r->median) * 1e-9,
+        bound * 1e6, by_memory ? "memory " : "compute", 100 * ratio(bound, r->median), r->name);
 }
 
 static Row total_row(const Profile *p)

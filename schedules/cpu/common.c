@@ -85,6 +85,14 @@ RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels)
     return best;
 }
 
+double thread_balance(int64_t n)
+{
+    double two = (double)n / (double)(2 * ceil_div(n, 2)),
+           four = (double)n / (double)(4 * ceil_div(n, 4));
+
+    return 0.8 * two + 0.2 * four;
+}
+
 const char *inline_epilogue(Sched *s, const char *anchor)
 {
     const char *names[64];

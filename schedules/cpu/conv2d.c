@@ -43,17 +43,24 @@ static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
     return kb;
 }
 
-/* Rows of a block of groups: input of a block within half of L2. */
-static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows)
+/* Groups of a pixel block: its input within half of L2, and enough blocks times output blocks for
+ * the threads, as long as weights that are read once a block stay in L2. */
+static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows,
+                            int64_t oc)
 {
-    int64_t i = z->i ? z->i : 1;
+    int64_t i = z->i ? z->i : 1, l2 = s->target->l2_bytes ? s->target->l2_bytes : 524288;
     int64_t bytes = z->c * i * rows * z->x * 4,
-            limit = s->target->l2_bytes ? s->target->l2_bytes / 2 : 262144;
-    int64_t gb = groups;
+            weights = z->c * i * z->kh * z->kw * z->o * z->lanes * 4, gb = groups, best;
 
-    while (gb > 1 && gb * bytes > limit)
+    while (gb > 1 && gb * bytes > l2 / 2)
         gb = divisor_upto(groups, gb - 1);
-    return gb;
+    best = gb;
+    while (gb > 1 && weights <= l2 / 2 && thread_balance(groups / best * oc) < 0.95) {
+        gb = divisor_upto(groups, gb - 1);
+        if (thread_balance(groups / gb * oc) > thread_balance(groups / best * oc) + 0.02)
+            best = gb;
+    }
+    return best;
 }
 
 /* The loops from the pixel group inwards are named %t (tiles) and %p (pixels of a tile). */
@@ -99,8 +106,8 @@ void sched_conv2d(Sched *s)
     if (rows * z.x > 128)
         rows = 1;
     RegTile t = cpu_tile(s, z.o, rows * z.x);
-    int64_t kb = chunk_blocks(&z, t.nv), groups = z.y / rows,
-            gb = block_groups(s, &z, groups, rows);
+    int64_t kb = chunk_blocks(&z, t.nv), groups = z.y / rows, oc = z.o / t.nv,
+            gb = block_groups(s, &z, groups, rows, oc);
 
     if (blocked)
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld, o%%%lld)",
@@ -139,12 +146,13 @@ void sched_conv2d(Sched *s)
         step(s, "unroll %%cb, %%conv.kh");
     int64_t work = z.n * z.o * z.lanes * z.y * z.x * z.c * (blocked ? z.i : 1) * z.kh * z.kw;
     if (!is_tiny(s, work)) {
-        int64_t yb = groups / gb, oc = z.o / t.nv;
-        /* Whole pixel blocks if there are enough to balance, else output blocks. */
-        if (yb >= 8 || yb >= oc)
-            step(s, "parallel %%yb");
-        else
-            step(s, "parallel %%oc");
+        int64_t yb = groups / gb;
+        if (yb > 1 && oc > 1) {
+            step(s, "fuse %%yb, %%oc -> %%u");
+            step(s, "parallel %%u");
+        } else {
+            step(s, "parallel %s", yb > 1 ? "%yb" : "%oc");
+        }
     }
     step(s, "outline %%t -> @tile");
     /* A padded copy is left where the input has no border of its own: a graph's input. */

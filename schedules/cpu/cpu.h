@@ -34,6 +34,9 @@ int64_t divisor_upto(int64_t n, int64_t most);
 const char *inline_epilogue(Sched *s, const char *anchor);
 /* Elementwise blocks before the anchor are inlined into it. */
 void inline_prologue(Sched *s, const char *anchor);
+/* What share of the ideal several threads reach that divide n equal iterations: 2 threads above
+ * all, 4 too. */
+double thread_balance(int64_t n);
 /* Work small enough that a second thread costs more than it brings. */
 bool is_tiny(const Sched *s, int64_t work);
 
@@ -45,6 +48,6 @@ void vector_marks(Sched *s, const char *block);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);
 
-enum { TINY_WORK = 200000 }; /* multiply-adds; a cell of a memory-bound kernel counts for 8 */
+enum { TINY_WORK = 60000 }; /* multiply-adds; a cell of a memory-bound kernel counts for 8 */
 
 #endif

@@ -31,7 +31,11 @@ void conv2d_depthwise(Sched *s)
     step(s, "unroll %%p, %%conv.kw");
     if (kh * kw * regs <= 128)
         step(s, "unroll %%conv.kh");
-    if (!is_tiny(s, o * lanes * y * x * kh * kw))
-        step(s, "parallel %%conv.o");
+    if (!is_tiny(s, o * lanes * y * x * kh * kw)) {
+        if (thread_balance(o) < 0.95 && try_step(s, "fuse %%conv.o, %%conv.y -> %%u"))
+            step(s, "parallel %%u");
+        else
+            step(s, "parallel %%conv.o");
+    }
     step(s, "outline %%t -> @dw");
 }

@@ -75,15 +75,22 @@ void sched_pool(Sched *s)
         b->u.block.nspatial > 1 ? b->u.block.iter[b->u.block.nspatial - 2]->name : NULL;
     for (uint32_t i = 0; i < b->u.block.nspatial + b->u.block.nreduce; i++)
         work *= b->u.block.iter[i]->hi - b->u.block.iter[i]->lo + 1;
-    const char *first = NULL;
+    const char *first = NULL, *second = NULL;
     for (uint32_t i = 0; i < b->u.block.nspatial && !first; i++)
-        if (iter_extent(s, "pool", b->u.block.iter[i]->name) > 1)
+        if (iter_extent(s, "pool", b->u.block.iter[i]->name) > 1) {
             first = b->u.block.iter[i]->name;
+            second = i + 3 < b->u.block.nspatial ? b->u.block.iter[i + 1]->name : NULL;
+        }
     vector_accumulate(s, "pool");
     if (out && last)
         try_step(s, "reverse_compute_at %s %%pool.%s", out, last);
-    if (first && !is_tiny(s, work))
-        try_step(s, "parallel %%pool.%s", first);
+    if (first && !is_tiny(s, work)) {
+        if (second && thread_balance(iter_extent(s, "pool", first)) < 0.95 &&
+            try_step(s, "fuse %%pool.%s, %%pool.%s -> %%u", first, second))
+            try_step(s, "parallel %%u");
+        else
+            try_step(s, "parallel %%pool.%s", first);
+    }
 }
 
 typedef struct {

@@ -77,7 +77,7 @@ void sched_winograd(Sched *s)
     /* Rows of tiles of a block: %v within half of L2. */
     while (!whole && block > 1 && block * cols * z.a * z.a * 4 * z.c * z.i > l2 / 2)
         block = divisor_upto(rows, block - 1);
-    while (!whole && block > 1 && rows / block < 4)
+    while (!whole && block > 1 && (rows / block < 4 || thread_balance(rows / block) < 0.9))
         block = divisor_upto(rows, block - 1);
     int64_t tiles = whole ? z.tiles : block * cols;
     RegTile t = cpu_tile(s, z.o / z.lanes, tiles);
