@@ -1,5 +1,31 @@
 # The library of a model, and the targets around it.  Macros run in the scope of add_tvm_model().
 
+# _tvm_runtime(<variable>): the run-time library.  Tvmcc::runtime is for the machine that the compiler runs
+# on; a cross build makes its own from the sources that lie beside it.
+function(_tvm_runtime variable)
+    set(runtime Tvmcc::runtime)
+    if(CMAKE_CROSSCOMPILING)
+        set(runtime tvmcc_cross_runtime)
+        if(NOT TARGET tvmcc_cross_runtime)
+            get_property(abi_header GLOBAL PROPERTY TVMCC_ABI_HEADER)
+            cmake_path(GET abi_header PARENT_PATH include)
+            cmake_path(GET include PARENT_PATH include)
+            file(GLOB sources "${include}/../runtime/*.c" "${include}/../runtime/device/*.c"
+                "${include}/../share/tvmcc/runtime/*.c" "${include}/../share/tvmcc/runtime/device/*.c")
+            if(NOT sources)
+                _tvm_fail("${name}" "the sources of the run-time library, which a cross build compiles, are not "
+                    "installed beside '${include}': use THREADS CALLER or NONE")
+            endif()
+            find_package(Threads REQUIRED)
+            add_library(tvmcc_cross_runtime STATIC EXCLUDE_FROM_ALL ${sources})
+            target_include_directories(tvmcc_cross_runtime PUBLIC "$<BUILD_INTERFACE:${include}>")
+            target_compile_definitions(tvmcc_cross_runtime PRIVATE _GNU_SOURCE)
+            target_link_libraries(tvmcc_cross_runtime PUBLIC Threads::Threads ${CMAKE_DL_LIBS} m)
+        endif()
+    endif()
+    set(${variable} ${runtime} PARENT_SCOPE)
+endfunction()
+
 macro(_tvm_library)
     # Sources of a library are known to one folder only; consumers elsewhere wait for this target.
     set(all ALL)
@@ -40,7 +66,8 @@ macro(_tvm_library)
         target_link_libraries(${name} ${scope} -lm) # by option: a model may be called m
     endif()
     if(A_THREADS STREQUAL "POOL")
-        target_link_libraries(${name} ${scope} Tvmcc::runtime)
+        _tvm_runtime(runtime)
+        target_link_libraries(${name} ${scope} ${runtime})
     endif()
     target_link_libraries(${name} ${scope} ${A_LINK_LIBRARIES})
     set_target_properties(${name} PROPERTIES TVM_HEADER "${header}" TVM_OBJECTS "${objects}"
