@@ -14,7 +14,8 @@ for file in bin/tvmcc lib/libtvmcc_runtime.a include/tvmcc/abi.h include/tvmcc/r
     lib/cmake/Tvmcc/{TvmccConfig,TvmccConfigVersion,AddTvmModel}.cmake \
     lib/pkgconfig/tvmcc.pc share/doc/tvmcc/{README.md,CHANGELOG.md,copyright} \
     share/doc/tvmcc/docs/how-to/cmake.md share/doc/tvmcc/examples/digits/main.c \
-    share/bash-completion/completions/tvmcc share/zsh/site-functions/_tvmcc; do
+    share/tvmcc/runtime/thread.c share/tvmcc/runtime/device/cpu.c lib/cmake/Tvmcc/tvmcc/keywords.cmake \
+    lib/cmake/Tvmcc/CMakeTVMMODELCompiler.cmake.in share/bash-completion/completions/tvmcc share/zsh/site-functions/_tvmcc; do
     [ -s "first/$file" ] || die "$file is not installed"
 done
 [ -s first/share/man/man1/tvmcc.1.gz ] || [ -s first/share/man/man1/tvmcc.1 ] || die "no manual page"
