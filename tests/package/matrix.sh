@@ -38,6 +38,7 @@ android)
     if [ "$type" = SHARED ]; then run=no; else options+=(-DAPP_OPTIONS=-static); fi
     ;;
 esac
+[ "$platform" = native ] || unset CC CFLAGS LDFLAGS # of a sanitized build, for this machine
 config=Release
 case $generator in "Ninja Multi-Config") options+=(-DCMAKE_CONFIGURATION_TYPES=Release\;Debug) ;; esac
 
@@ -125,7 +126,7 @@ fi
 # pkg-config finds the same, from wherever it lies.
 if [ "$platform" = native ] && command -v pkg-config >/dev/null; then
     export PKG_CONFIG_PATH=$work/$(dirname "$(sed -n 's,^prefix/\(.*net.pc\),moved/\1,p' files)")
-    quiet ${CC:-cc} app/main.c -o plain $(pkg-config --cflags --libs net)
+    quiet ${CC:-cc} $CFLAGS app/main.c -o plain $(pkg-config --cflags --libs net)
     LD_LIBRARY_PATH=$(pkg-config --variable=libdir net) quiet ./plain
 fi
 cd / && rm -rf "$work"
