@@ -202,6 +202,8 @@ bool compile_desc(Ctx *c, Compiled *k)
     d->model = k->plan->model;
     d->weights_mode = k->plan->code.embed_weights ? WEIGHTS_EMBED : WEIGHTS_FILE;
     d->toolchain = compiler_version();
+    d->plan_sha = compile_plan_hash(c, k->plan);
+    d->level = (uint32_t)k->plan->code.opt_level;
     if (k->id) { /* hashes are known from there */
         d->weights_sha = k->id->weights;
         d->model_sha = k->id->model;

@@ -147,7 +147,7 @@ typedef struct {
     bool        print_time, json;
 
     /* auditing, archives */
-    bool        force, verify;
+    bool        force, verify, refit;
     uint64_t    max_stack, max_size;
     const char *stamp;
     const char *layout, *contents, *pack_name, *pack_version, *license, *bundle, *pair;

@@ -96,6 +96,18 @@ static bool desc_alternatives(Ctx *c, const Plan *p, ModelDesc *m)
     return true;
 }
 
+/* Kernels of all plans, in their order. */
+static void name_kernels(Ctx *c, const Plan *first, ModelDesc *m)
+{
+    VEC(const char *) names = {0};
+
+    for (const Plan *p = first; p; p = p->next)
+        for (uint32_t i = 0; i < p->nkernels; i++)
+            vec_push(c->arena, &names, p->kernels[i].func->name);
+    m->nkernel_names = names.n;
+    m->kernel_names = names.at;
+}
+
 ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
 {
     ModelDesc  *m = NEW(c->arena, ModelDesc);
@@ -123,6 +135,7 @@ ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
         .labels = p->labels,
         .pointer_bits = p->target->pointer_bits,
     };
+    name_kernels(c, first, m);
     if (!desc_tensors(c, p, &m->in, &m->out))
         return NULL;
     if ((first->next || first->level || first->ndims) && !desc_alternatives(c, first, m))

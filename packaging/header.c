@@ -453,6 +453,19 @@ static void json_alternatives(StrBuf *s, const ModelDesc *m)
     str_add(s, "\n  ],\n");
 }
 
+/* What `tvmcc refit` compares. */
+static void json_plan(StrBuf *s, const ModelDesc *m)
+{
+    str_printf(s, "  \"plan\": {\"level\": %u, \"names\": [", m->level);
+    for (uint32_t i = 0; i < m->nkernel_names; i++) {
+        str_add(s, i ? ",\n    " : "\n    ");
+        json_string(s, m->kernel_names[i]);
+    }
+    str_add(s, "], \"sha256\": \"");
+    add_hex(s, m->plan_sha);
+    str_add(s, "\"},\n");
+}
+
 Bytes metadata_text(Arena *a, const ModelDesc *m)
 {
     StrBuf s = strbuf(a);
@@ -485,6 +498,7 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
     str_add(&s, "  \"outputs\": ");
     json_tensors(a, &s, m->out, m->nout);
     str_add(&s, ",\n");
+    json_plan(&s, m);
     json_pair(&s, "targets", m->targets);
     json_pair(&s, "toolchain", m->toolchain);
     json_pair(&s, "triple", m->triple);

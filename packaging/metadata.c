@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TENSORS = 4096, MAX_NDIM = 32 };
+enum { MAX_TENSORS = 4096, MAX_NDIM = 32, MAX_KERNELS = 1 << 20 };
 
 typedef struct {
     Diags      *d;
@@ -146,6 +146,22 @@ static TensorDesc *tensors_of(Read *r, const cJSON *o, const char *key, uint32_t
     return out;
 }
 
+/* Absent in metadata of older compilers: such products cannot be refitted. */
+static void read_plan(Read *r, const cJSON *plan, ModelDesc *out)
+{
+    const cJSON *list = get(plan, "names"), *name;
+    const char **names;
+    int          n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
+
+    if (!plan || n > MAX_KERNELS)
+        return;
+    out->plan_sha = sha_of(r, plan, "sha256");
+    out->level = (uint32_t)number_of(r, plan, "level");
+    out->kernel_names = names = NEW_ARRAY(r->a, const char *, n ? (size_t)n : 1);
+    cJSON_ArrayForEach(name, list) if (cJSON_IsString(name)) names[out->nkernel_names++] =
+        arena_printf(r->a, "%s", name->valuestring);
+}
+
 static void read_all(Read *r, const cJSON *root, ModelDesc *out)
 {
     const cJSON *arena = get(root, "arena"), *weights = get(root, "weights");
@@ -170,6 +186,7 @@ static void read_all(Read *r, const cJSON *root, ModelDesc *out)
         .kernels = (uint32_t)number_if(get(root, "kernels"), "count"),
         .kernels_tuned = (uint32_t)number_if(get(root, "kernels"), "tuned"),
     };
+    read_plan(r, get(root, "plan"), out);
     out->in = tensors_of(r, root, "inputs", &out->nin);
     out->out = tensors_of(r, root, "outputs", &out->nout);
     /* these become paths, CMake and pkg-config text */

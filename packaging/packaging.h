@@ -15,6 +15,7 @@
  *   layout.c    the layouts of TVM: Model Library Format, tvmc's package
  *   metadata.c  the metadata of a product, read again
  *   diff.c      where two products differ first
+ *   refit.c     other weights in finished products
  *   so.c        shared libraries, through the toolchain's linker
  *   tool.c      compilers, linkers and emulators: where they are, and running them
  *   depfile.c   what a build system must watch
@@ -83,6 +84,9 @@ typedef struct {
     uint32_t           kernels, kernels_tuned; /* different ones; those with steps from a log */
     uint32_t           nlabels;                /* of the classes, for people */
     const char *const *labels;
+    Sha256   plan_sha; /* of all that code depends on, and the names of its kernels, which */
+    uint32_t level, nkernel_names; /* hold hashes: for refit.c; -O level */
+    const char *const *kernel_names;
 } ModelDesc;
 
 /* What a plan knows, finished; hashes, weights mode and toolchain are the caller's to add.  NULL
@@ -371,6 +375,19 @@ bool tool_run(Diags *d, Arena *a, const ToolArgs *args, bool verbose, int *statu
 const char *tool_triple(Arena *a, const char *triple);
 /* The compiler of the Android NDK that ANDROID_NDK, .._ROOT or .._HOME names; NULL. */
 const char *tool_ndk_clang(Arena *a, const char *triple);
+
+/* ---- refit.c: other weights in finished products --------------------------------------------------- */
+
+typedef struct {
+    const ModelDesc *was, *now; /* the same plan, other values */
+    Bytes            weights;   /* the new data */
+} Refit;
+
+/* False: the code would be another; an error names the first kernel that differs. */
+bool refit_possible(Diags *d, const char *file, const ModelDesc *was, const ModelDesc *now);
+/* A product with other weights and hashes, as a build of the new model would have made it: object,
+ * static or shared library, header, metadata or weights file. */
+bool refit_file(Diags *d, Arena *a, const char *file, Bytes product, const Refit *r, Bytes *out);
 
 /* ---- so.c --------------------------------------------------------------------------------- */
 

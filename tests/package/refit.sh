@@ -1,0 +1,81 @@
+#!/bin/bash
+# refit.sh <tvmcc> <source> <work folder>
+#
+# `tvmcc refit`: a new checkpoint in every kind of archive gives, without code generation, the bytes
+# that a build of the new model gives; a model that needs other code is refused, and says which
+# kernel is another.
+set -e
+tvmcc=$1 source=$2 work=$3
+die() { echo "FAILED: $*"; exit 1; }
+quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+refused() { # <status> <text> <command...>
+    local status=$1 text=$2 got=0
+    shift 2
+    "$@" >log 2>&1 || got=$?
+    [ $got = "$status" ] || { cat log; die "status $got instead of $status: $*"; }
+    grep -qF -- "$text" log || { cat log; die "no '$text': $*"; }
+}
+
+rm -rf "$work" && mkdir -p "$work/new" && cd "$work"
+cp "$source/examples/digits/digits.onnx" .
+python3 - <<'END'
+b = bytearray(open("digits.onnx", "rb").read())
+for at in range(len(b) // 3, 2 * len(b) // 3, 97): b[at] ^= 1 # in the middle there are only weights
+open("new/digits.onnx", "wb").write(b)
+END
+x86="-mtriple=x86_64-linux-gnu -mcpu=x86-64"
+for weights in embed file; do
+    for suffix in tar tar.zst zip; do
+        quiet "$tvmcc" digits.onnx $x86 -fweights=$weights -o "old.$suffix"
+        quiet "$tvmcc" new/digits.onnx $x86 -fweights=$weights -o "new/net.$suffix"
+        cmp -s "old.$suffix" "new/net.$suffix" && die "the checkpoint is not new"
+        quiet "$tvmcc" refit "old.$suffix" new/digits.onnx -o "refitted.$suffix"
+        quiet "$tvmcc" diff "refitted.$suffix" "new/net.$suffix"
+        cmp "refitted.$suffix" "new/net.$suffix" || die "$weights $suffix: other bytes than a build"
+    done
+done
+quiet "$tvmcc" audit refitted.tar
+
+# A folder, another machine, another level, another name of the file.
+mkdir folder && quiet "$tvmcc" digits.onnx -mtriple=aarch64-linux-gnu -mcpu=cortex-a53 -O1 --entry=net -o arm.tar
+quiet "$tvmcc" unpack arm.tar -C folder
+cp new/digits.onnx checkpoint-2.onnx
+quiet "$tvmcc" new/digits.onnx -mtriple=aarch64-linux-gnu -mcpu=cortex-a53 -O1 --entry=net -o new/arm.tar
+quiet "$tvmcc" refit folder/net checkpoint-2.onnx -o again.tar
+quiet "$tvmcc" diff again.tar new/arm.tar
+cmp again.tar new/arm.tar || die "aarch64"
+
+# Name, version and licence stay; so do files that were added.
+quiet "$tvmcc" digits.onnx $x86 --emit=a,h,json -o net --entry=net
+echo x >LICENSE.model
+quiet "$tvmcc" pack net.json net.h net.a LICENSE.model --name=vision --version=1.2 --license=MIT -o vision.tar
+quiet "$tvmcc" refit vision.tar new/digits.onnx -o vision2.tar
+quiet "$tvmcc" new/digits.onnx $x86 --emit=a,h,json -o net --entry=net
+quiet "$tvmcc" pack net.json net.h net.a LICENSE.model --name=vision --version=1.2 --license=MIT -o vision3.tar
+quiet "$tvmcc" diff vision2.tar vision3.tar
+
+# Only the weights file.
+quiet "$tvmcc" digits.onnx $x86 -fweights=file --emit=so,json -o libnet --entry=net
+quiet "$tvmcc" refit libnet.json new/digits.onnx -o alone.weights
+quiet "$tvmcc" new/digits.onnx $x86 -fweights=file --emit=weights -o want.weights
+cmp alone.weights want.weights || die "the weights file"
+
+# Other code is needed, or nobody can say.
+cat >a.relay <<'END'
+const @c: Tensor[(4), f32] = [1, 2, 4, 3]
+
+fn @main(%x: Tensor[(1, 4), f32]) { nn.softmax(add(nn.softmax(%x), const @c)) }
+END
+sed 's/nn.softmax(add(/nn.relu(add(/' a.relay >b.relay
+sed 's/4, 3/5, 6/' a.relay >c.relay
+quiet "$tvmcc" a.relay $x86 -o a.tar
+quiet "$tvmcc" refit a.tar c.relay -o c.tar
+refused 1 "the new model needs other code: kernel 1 is 'add_relu" "$tvmcc" refit a.tar b.relay -o none.tar
+quiet "$tvmcc" a.relay $x86 -fno-pic --emit=a,h,json -o fixed
+quiet "$tvmcc" pack fixed.json fixed.h fixed.a -o fixed.tar
+refused 1 "needs another plan" "$tvmcc" refit fixed.tar c.relay -o none.tar
+quiet "$tvmcc" refit fixed.tar c.relay -fno-pic -o fixed2.tar
+refused 2 "a product, a model, and -o" "$tvmcc" refit a.tar -o none.tar
+refused 1 "there is no metadata of a model in it" "$tvmcc" refit <(tar c a.relay) a.relay -o none.tar
+[ -e none.tar ] && die "a product in spite of errors"
+cd / && rm -rf "$work"
