@@ -337,7 +337,8 @@ status_of 6 "$(cat sums.relay)" 'limits: {code: 16}'
 status_of 6 "$(cat leaky.relay)" 'limits: {arena: 16}'
 status_of 0 "$(cat sums.relay)"
 
-# ---- other machines: objects that cannot be merged kernel by kernel, a device -----------------------------
+# ---- other machines: objects that cannot be merged kernel by kernel, a device, variants, buckets -----------------------------
+cp "$source/tests/product/data/rows.onnx" .
 cat >others.yaml <<'END'
 schema: tvm-manifest/1
 hosts:
@@ -347,6 +348,7 @@ hosts:
   phone: aarch64-linux-android29
   mcu: thumbv7em-none-eabi
   here: x86_64-linux-gnu
+  any: {triple: x86_64-linux-gnu, variants: [x86-64-v2, x86-64-v3]}
 targets: {cpu: {kind: llvm}, gpu: {kind: opencl}}
 pairs:
   web: {host: web, target: cpu}
@@ -355,11 +357,13 @@ pairs:
   phone: {host: phone, target: cpu}
   mcu: {host: mcu, target: cpu}
   device: {host: here, target: gpu}
+  any: {host: any, target: cpu}
 models:
-  digits: {source: digits.onnx, pairs: [web, windows, mac, phone, mcu, device]}
+  digits: {source: digits.onnx, pairs: [web, windows, mac, phone, mcu, device, any]}
+  rows: {source: rows.onnx, dims: {N: {buckets: [1, 4]}}, pairs: [any]}
 END
 build 0 -m others.yaml -C others
-[ "$(ls others/*/digits/libdigits.a | wc -l)" = 6 ] || fail "other machines: $(ls others/*/digits)"
+[ "$(ls others/*/*/lib*.a | wc -l)" = 8 ] || fail "other machines: $(ls others/*/digits)"
 build 1 -m wrong.yaml -C wrong no-such-target
 
 # A tuning log is an input: unchanged records change nothing, an edit recompiles one kernel, and what
