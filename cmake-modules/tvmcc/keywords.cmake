@@ -3,7 +3,7 @@
 # Into the scope of the caller, which may see none of the variables of the folder that found us.
 macro(_tvm_tables)
     # Flags, keywords with one value, keywords with several.
-    set(TVM_KEYWORD_FLAGS EXCLUDE_FROM_ALL VERBOSE WERROR BENCHMARK NO_LIBM PER_LAYER)
+    set(TVM_KEYWORD_FLAGS EXCLUDE_FROM_ALL VERBOSE WERROR BENCHMARK NO_LIBM PER_LAYER REFITTABLE)
     set(TVM_KEYWORD_ONES MODEL MODEL_FORMAT MANIFEST MANIFEST_MODEL MANIFEST_PAIR ENTRY HEADER TYPE EXECUTOR
         THREADS WEIGHTS PIC HOST_TARGET OPT_LEVEL FAST_MATH TUNING_POLICY TUNING_MIN_COVERAGE ARENA_LIMIT
         CODE_LIMIT WEIGHTS_LIMIT ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL
@@ -21,7 +21,6 @@ macro(_tvm_tables)
         "MIXED_PRECISION models are computed in the types they come with"
         "QUANTIZE quantize the model before, for example to QDQ form in ONNX"
         "WEIGHTS_SECTION WEIGHTS SECTION does not exist"
-        "REFITTABLE weights are compiled in, WEIGHTS FILE keeps them in a file"
         "MEMORY_POOLS a model has one arena"
         "ALIGNMENT arenas are aligned as <ENTRY>_ARENA_ALIGN of the header says"
         "STACK_LIMIT kernels have no bound of their stack")

@@ -55,7 +55,7 @@ set(TVM_WERROR ON)
 
 add_tvm_model(plain MODEL net.relay)
 add_tvm_model(described MODEL net.relay MODEL_FORMAT relay INPUT_SHAPES "x:[1,16]" INPUT_DTYPES x:float32
-    ENTRY another HEADER my/header.h OPT_LEVEL 2 FAST_MATH ON THREADS NONE NO_LIBM PIC OFF WERROR VERBOSE)
+    ENTRY another HEADER my/header.h OPT_LEVEL 2 FAST_MATH ON THREADS NONE NO_LIBM REFITTABLE PIC OFF WERROR VERBOSE)
 add_tvm_model(limited MODEL net.relay ARENA_LIMIT 64KiB CODE_LIMIT 1MiB WEIGHTS_LIMIT 16KiB)
 add_tvm_model(tight MODEL net.relay CODE_LIMIT 16 EXCLUDE_FROM_ALL)
 add_tvm_model(outside MODEL net.relay WEIGHTS FILE TYPE SHARED ARCHIVE pack/outside ARCHIVE_FORMAT TZST LAYOUT BUNDLE

@@ -86,7 +86,6 @@ DESIRED_LAYOUT NHWC:the compiler chooses layouts itself
 MIXED_PRECISION nn.conv2d:models are computed in the
 QUANTIZE calibration.yaml:quantize the model before, for
 WEIGHTS_SECTION .weights:WEIGHTS SECTION does not exist
-REFITTABLE:weights are compiled in, WEIGHTS
 MEMORY_POOLS sram@1024:a model has one arena
 ALIGNMENT 16:arenas are aligned as <ENTRY>_ARENA_ALIGN
 STACK_LIMIT 1KiB:kernels have no bound of
