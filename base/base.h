@@ -161,7 +161,7 @@ typedef enum {
 
 typedef struct Diags Diags;
 
-typedef enum { DIAG_TEXT, DIAG_JSON } DiagFormat;
+typedef enum { DIAG_TEXT, DIAG_JSON, DIAG_SARIF } DiagFormat;
 
 Diags *diags_new(Arena *a);
 /* Record an error and return NULL, which serves pointers and (as false) bools. */

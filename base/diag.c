@@ -6,7 +6,8 @@
  *     net.onnx:11:1: note: Relu 'Relu_11': the input comes from here
  *     hint: 'group' can be 1, 2, 4, 8, 16, 32 or 64 here
  *
- * or as the JSON that GCC prints (an array; notes and hints are children).  Where the input is
+ * or as the JSON that GCC prints (an array; notes and hints are children), or as SARIF 2.1.0, which
+ * code hosts and editors read (notes are related locations).  Where the input is
  * text, `diag_source` lets the line follow with a caret.  A message that does not mention the name
  * of its node gets it in front.  Names come from hostile files: control characters are escaped.
  */
@@ -451,16 +452,11 @@ static void json_record(const Record *r, StrBuf *out)
     str_add(out, "], \"children\": [");
 }
 
-void diag_print(const Diags *d, DiagFormat format, StrBuf *out)
+static void print_json(const Diags *d, StrBuf *out)
 {
     bool     open = false; /* inside the children of an error or warning */
     uint32_t i;
 
-    if (format == DIAG_TEXT) {
-        for (i = 0; i < d->records.n; i++)
-            print_text(d, &d->records.at[i], out);
-        return;
-    }
     str_addc(out, '[');
     for (i = 0; i < d->records.n; i++) {
         const Record *r = &d->records.at[i];
@@ -485,6 +481,140 @@ void diag_print(const Diags *d, DiagFormat format, StrBuf *out)
     if (open)
         str_add(out, "]}");
     str_add(out, "]\n");
+}
+
+/* ---- printing as SARIF ----------------------------------------------------------------------- */
+
+static bool has_rule(const Record *r)
+{
+    return r->kind == KIND_ERROR || r->kind == KIND_WARNING;
+}
+
+/* A path as a URI reference: what RFC 3986 does not let stand is in hexadecimal. */
+static void add_uri(StrBuf *out, const char *path)
+{
+    str_add(out, *path == '/' ? "\"file://" : "\"");
+    for (const unsigned char *p = (const unsigned char *)path; *p; p++) {
+        if ((*p >= '0' && *p <= '9') || (*p >= 'A' && *p <= 'Z') || (*p >= 'a' && *p <= 'z') ||
+            strchr("/-._~", *p))
+            str_addc(out, (char)*p);
+        else
+            str_printf(out, "%%%02X", *p);
+    }
+    str_addc(out, '"');
+}
+
+/* The members of a location object. */
+static void sarif_location(Loc loc, StrBuf *out)
+{
+    if (loc.file) {
+        str_add(out, "\"physicalLocation\": {\"artifactLocation\": {\"uri\": ");
+        add_uri(out, loc.file);
+        str_addc(out, '}');
+        if (loc.line)
+            str_printf(out, ", \"region\": {\"startLine\": %u, \"startColumn\": %u}", loc.line,
+                       loc.col ? loc.col : 1);
+        str_addc(out, '}');
+    }
+    if (loc.name && *loc.name) {
+        str_add(out, loc.file ? ", " : "");
+        str_add(out, "\"logicalLocations\": [{\"name\": ");
+        str_add_json(out, loc.name);
+        str_add(out, "}]");
+    }
+}
+
+/* A rule for each code that occurs; `index` of an id is its place, from 1. */
+static void sarif_rules(const Diags *d, uint32_t index[DIAG_COUNT], StrBuf *out)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < d->records.n; i++) {
+        DiagId id = d->records.at[i].id;
+
+        if (!has_rule(&d->records.at[i]) || index[id])
+            continue;
+        str_printf(out, "%s{\"id\": \"%s\", ", n ? ",\n    " : "", rows[id].code);
+        if (rows[id].flag)
+            str_printf(out, "\"name\": \"%s\", ", rows[id].flag);
+        str_add(out, "\"shortDescription\": {\"text\": ");
+        str_add_json(out, rows[id].text);
+        str_add(out, "}}");
+        index[id] = ++n;
+    }
+}
+
+/* The record at `i` with the notes and hints that follow; hints have no place and join the text. */
+static void sarif_result(const Diags *d, uint32_t i, const uint32_t index[DIAG_COUNT], StrBuf *out)
+{
+    const Record *r = &d->records.at[i];
+    StrBuf        message = strbuf(out->arena), related = strbuf(out->arena);
+
+    add_message(&message, r);
+    for (i++; has_rule(r) && i < d->records.n && !has_rule(&d->records.at[i]); i++) {
+        const Record *child = &d->records.at[i];
+        StrBuf        text = strbuf(out->arena);
+
+        add_message(&text, child);
+        if (child->kind == KIND_HINT) {
+            str_printf(&message, "\nhint: %s", text.at);
+            continue;
+        }
+        str_add(&related, related.n ? ", {" : "{");
+        sarif_location(child->loc, &related);
+        str_add(&related, child->loc.file || (child->loc.name && *child->loc.name) ? ", " : "");
+        str_add(&related, "\"message\": {\"text\": ");
+        str_add_json(&related, text.at);
+        str_add(&related, "}}");
+    }
+    str_addc(out, '{');
+    if (has_rule(r))
+        str_printf(out, "\"ruleId\": \"%s\", \"ruleIndex\": %u, ", rows[r->id].code,
+                   index[r->id] - 1);
+    str_printf(out, "\"level\": \"%s\", \"message\": {\"text\": ",
+               has_rule(r) ? kind_names[r->kind] : "note");
+    str_add_json(out, message.at);
+    str_add(out, "}, \"locations\": [");
+    if (r->loc.file || (r->loc.name && *r->loc.name)) {
+        str_addc(out, '{');
+        sarif_location(r->loc, out);
+        str_addc(out, '}');
+    }
+    str_addc(out, ']');
+    if (related.n)
+        str_printf(out, ", \"relatedLocations\": [%s]", related.at);
+    str_addc(out, '}');
+}
+
+static void print_sarif(const Diags *d, StrBuf *out)
+{
+    uint32_t index[DIAG_COUNT] = {0}, n = 0;
+
+    str_add(out, "{\"version\": \"2.1.0\",\n"
+                 " \"$schema\": \"https://json.schemastore.org/sarif-2.1.0.json\",\n"
+                 " \"runs\": [{\"tool\": {\"driver\": {\"name\": \"tvmcc\", "
+                 "\"version\": \"" TVMCC_VERSION "\", \"rules\": [");
+    sarif_rules(d, index, out);
+    str_add(out, "]}},\n  \"results\": [");
+    for (uint32_t i = 0; i < d->records.n; i++) {
+        if (!has_rule(&d->records.at[i]) && n)
+            continue; /* said with the result above */
+        str_add(out, n++ ? ",\n    " : "");
+        sarif_result(d, i, index, out);
+    }
+    str_add(out, "]}]}\n");
+}
+
+void diag_print(const Diags *d, DiagFormat format, StrBuf *out)
+{
+    switch (format) {
+    case DIAG_TEXT:
+        for (uint32_t i = 0; i < d->records.n; i++)
+            print_text(d, &d->records.at[i], out);
+        break;
+    case DIAG_JSON: print_json(d, out); break;
+    case DIAG_SARIF: print_sarif(d, out); break;
+    }
 }
 
 void base_bug(const char *file, int line, const char *fmt, ...)

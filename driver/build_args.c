@@ -351,8 +351,8 @@ static void add_diagnostics(Args *x)
                   arena_printf(x->driver->arena, "error=%s",
                                diag_flag_of(name) ? diag_flag_of(name) : name));
     }
-    if (is(&d->format, "json"))
-        LOWER(d->format, "format", "-fdiagnostics-format=", "json");
+    if (d->format.text && !is(&d->format, "text"))
+        LOWER(d->format, "format", "-fdiagnostics-format=", d->format.text);
 }
 
 static void add_verify(Args *x)

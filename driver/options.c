@@ -289,9 +289,15 @@ static bool set_fill(Parser *p, const Option *row, void *field, const char *argu
 
 static bool set_diag_format(Parser *p, const Option *row, void *field, const char *argument)
 {
-    *(DiagFormat *)field = strcmp(argument, "json") == 0 ? DIAG_JSON : DIAG_TEXT;
-    return *(DiagFormat *)field == DIAG_JSON || strcmp(argument, "text") == 0 ||
-           wrong(p, row, argument, "'text' or 'json'");
+    static const char *const names[] = {"text", "json", "sarif"}; /* as DiagFormat */
+
+    for (int i = 0; i < (int)COUNT(names); i++) {
+        if (strcmp(argument, names[i]) == 0) {
+            *(DiagFormat *)field = (DiagFormat)i;
+            return true;
+        }
+    }
+    return wrong(p, row, argument, "'text', 'json' or 'sarif'");
 }
 
 /* Warnings are kept by the Diags, not in Options. */

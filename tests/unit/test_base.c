@@ -246,6 +246,34 @@ static void test_diag_json(void)
     arena_free(a);
 }
 
+static void test_diag_sarif(void)
+{
+    Arena *a = arena_new(NULL);
+    Diags *d = diags_new(a);
+
+    diag_error(d, E_IMPORT, (Loc){"/a b/n.onnx", 3, 0, "x"}, "Conv 'x'");
+    diag_note(d, (Loc){"c.relay", 0, 0, NULL}, "one");
+    diag_note(d, NO_LOC, "two");
+    diag_hint(d, "three");
+    diag_error(d, E_IMPORT, NO_LOC, "again");
+    CHECK_STR(printed(a, d, DIAG_SARIF),
+              "{\"version\": \"2.1.0\",\n"
+              " \"$schema\": \"https://json.schemastore.org/sarif-2.1.0.json\",\n"
+              " \"runs\": [{\"tool\": {\"driver\": {\"name\": \"tvmcc\", \"version\": "
+              "\"" TVMCC_VERSION "\", \"rules\": [{\"id\": \"E0304\", \"shortDescription\": "
+              "{\"text\": \"the model parses but is wrong\"}}]}},\n"
+              "  \"results\": [{\"ruleId\": \"E0304\", \"ruleIndex\": 0, \"level\": \"error\", "
+              "\"message\": {\"text\": \"Conv 'x'\\u000ahint: three\"}, \"locations\": "
+              "[{\"physicalLocation\": {\"artifactLocation\": {\"uri\": "
+              "\"file:///a%20b/n.onnx\"}, \"region\": {\"startLine\": 3, \"startColumn\": 1}}, "
+              "\"logicalLocations\": [{\"name\": \"x\"}]}], \"relatedLocations\": "
+              "[{\"physicalLocation\": {\"artifactLocation\": {\"uri\": \"c.relay\"}}, "
+              "\"message\": {\"text\": \"one\"}}, {\"message\": {\"text\": \"two\"}}]},\n"
+              "    {\"ruleId\": \"E0304\", \"ruleIndex\": 0, \"level\": \"error\", \"message\": "
+              "{\"text\": \"again\"}, \"locations\": []}]}]}\n");
+    arena_free(a);
+}
+
 static void test_warnings(void)
 {
     Arena *a = arena_new(NULL);
@@ -399,6 +427,7 @@ int main(void)
     RUN(test_diag_text);
     RUN(test_diag_places);
     RUN(test_diag_json);
+    RUN(test_diag_sarif);
     RUN(test_warnings);
     RUN(test_reader);
     RUN(test_files);
