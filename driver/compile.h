@@ -99,8 +99,10 @@ CodegenOptions compile_code_options(const Compiled *k);
 
 /* In place of the steps up to the plan. */
 bool compile_read_plan(Ctx *c, Compiled *k, const char *path);
+bool compile_plan_text(Ctx *c, Compiled *k, const char *path, Bytes text);
 /* In place of compile_weights and compile_desc: hashes from S.id. */
 bool   compile_read_id(Ctx *c, Compiled *k, const char *path);
+bool   identity_parse(Ctx *c, const char *path, Bytes text, Identity *id);
 Bytes  compile_id_text(Ctx *c, const Compiled *k);
 Sha256 compile_plan_hash(Ctx *c, const Plan *p); /* of its text */
 /* S.weights; it must be the file that the id tells of, if that was read. */

@@ -40,13 +40,10 @@ Bytes compile_id_text(Ctx *c, const Compiled *k)
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
-bool compile_read_plan(Ctx *c, Compiled *k, const char *path)
+bool compile_plan_text(Ctx *c, Compiled *k, const char *path, Bytes text)
 {
-    Bytes       text;
     const char *target, *kind;
 
-    if (!file_map(c->diags, path, &text))
-        return false;
     target = arena_printf(c->scratch, "%.*s", (int)(text.n > 4096 ? 4096 : text.n),
                           (const char *)text.at);
     target = strstr(target, "\ntarget \"");
@@ -60,6 +57,13 @@ bool compile_read_plan(Ctx *c, Compiled *k, const char *path)
         return false;
     k->entry = k->plan->name;
     return true;
+}
+
+bool compile_read_plan(Ctx *c, Compiled *k, const char *path)
+{
+    Bytes text;
+
+    return file_map(c->diags, path, &text) && compile_plan_text(c, k, path, text);
 }
 
 static bool read_hash(const char **at, const char *word, Sha256 *out)
@@ -80,18 +84,13 @@ static bool read_hash(const char **at, const char *word, Sha256 *out)
     return true;
 }
 
-bool compile_read_id(Ctx *c, Compiled *k, const char *path)
+bool identity_parse(Ctx *c, const char *path, Bytes text, Identity *id)
 {
-    Identity   *id = NEW(c->arena, Identity);
-    Bytes       file;
     const char *at, *first = "tvmcc id 1\n";
-    Sha256      plan = compile_plan_hash(c, k->plan);
     int         n = 0;
 
-    if (!file_map(c->diags, path, &file))
-        return false;
-    at = arena_printf(c->scratch, "%.*s", (int)(file.n > 4096 ? 4096 : file.n),
-                      (const char *)file.at);
+    at = arena_printf(c->scratch, "%.*s", (int)(text.n > 4096 ? 4096 : text.n),
+                      text.n ? (const char *)text.at : "");
     if (!str_starts(at, first))
         return error_at(c, E_PARSE_TEXT, (Loc){.file = path},
                         str_starts(at, "tvmcc id ")
@@ -103,8 +102,18 @@ bool compile_read_id(Ctx *c, Compiled *k, const char *path)
         sscanf(at, "%" SCNu64 "\n%n", &id->weights_bytes, &n) != 1)
         return error_at(c, E_PARSE_TEXT, (Loc){.file = path}, "this id of a plan is damaged");
     at += n;
-    if (!read_hash(&at, "build", &id->build))
-        return error_at(c, E_PARSE_TEXT, (Loc){.file = path}, "this id of a plan is damaged");
+    return read_hash(&at, "build", &id->build) ||
+           error_at(c, E_PARSE_TEXT, (Loc){.file = path}, "this id of a plan is damaged");
+}
+
+bool compile_read_id(Ctx *c, Compiled *k, const char *path)
+{
+    Identity *id = NEW(c->arena, Identity);
+    Bytes     text;
+    Sha256    plan = compile_plan_hash(c, k->plan);
+
+    if (!file_map(c->diags, path, &text) || !identity_parse(c, path, text, id))
+        return false;
     if (memcmp(&plan, &id->plan, sizeof plan) || id->weights_bytes != k->plan->weights_bytes)
         return error_at(c, E_PACK, (Loc){.file = path}, "this id is of another plan than '%s'",
                         k->files.n ? k->files.at[0] : k->entry);

@@ -229,9 +229,9 @@ void gen_bind(Gen *g, const Atom *var, LLVMValueRef v)
 
 /* ---- addresses ------------------------------------------------------------------------------------ */
 
-static uint32_t low_bit(int64_t v, uint32_t limit)
+static uint32_t low_bit(uint64_t v, uint32_t limit)
 {
-    uint64_t bit = (uint64_t)v & -(uint64_t)v;
+    uint64_t bit = v & -v;
 
     return v == 0 || bit > limit ? limit : (uint32_t)bit;
 }
@@ -302,9 +302,9 @@ LLVMValueRef gen_address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *
     const Idx *x = cell_offset(g, b, n, index);
 
     known = low_bit(known, 1u << 12);
-    known = low_bit(x->c0 * elem, known);
+    known = low_bit((uint64_t)x->c0 * elem, known);
     for (uint32_t i = 0; i < x->nterms; i++)
-        known = low_bit(x->t[i].coef * elem, known);
+        known = low_bit((uint64_t)x->t[i].coef * elem, known);
     *align = known;
     return gen_offset(g, gen_base(g, b), b->id, gen_mem_type(g, cell), x);
 }

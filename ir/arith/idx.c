@@ -128,7 +128,7 @@ uint32_t terms_add(uint32_t nf, const IdxTerm *f, int64_t cf, uint32_t ng, const
             *ok &= checked_mul(f[i++].coef, cf, &a);
         if (right)
             *ok &= checked_mul(g[j++].coef, cg, &b);
-        *ok &= checked_add(a, b, &sum);
+        *ok &= checked_add(a, b, &sum) && sum != INT64_MIN; /* has no negative to be printed */
         if (sum)
             out[n++] = (IdxTerm){sum, atom};
     }
@@ -146,7 +146,7 @@ const Idx *idx_lin(Arith *A, const Idx *x, int64_t cx, const Idx *y, int64_t cy,
     bool     ok;
     uint32_t n = terms_add(x->nterms, x->t, cx, ny, y ? y->t : NULL, cy, t, &ok);
     ok = ok && checked_mul(x->c0, cx, &a) && (!y || checked_mul(y->c0, cy, &b)) &&
-         checked_add(a, b, &c0) && checked_add(c0, c, &c0);
+         checked_add(a, b, &c0) && checked_add(c0, c, &c0) && !(n && c0 == INT64_MIN);
     return ok ? idx_intern(A, c0, n, t) : overflowed(A);
 }
 

@@ -20,7 +20,7 @@ static uint64_t unrolled_size(const Stmt *s)
     int64_t extent;
     if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_UNROLL) &&
         idx_is_const(s->u.loop.extent, &extent) && extent > 0)
-        n = n > UNROLL_LIMIT * 4 ? n : n * (uint64_t)extent;
+        n = n > UNROLL_LIMIT || extent > UNROLL_LIMIT ? UNROLL_LIMIT + 1 : n * (uint64_t)extent;
     return n;
 }
 
@@ -36,6 +36,8 @@ static const Stmt *unroll_stmt(Ctx *c, const Stmt *s, bool *changed)
             loop.marks &= ~(uint32_t)MARK_UNROLL;
             return stmt_for(c, loop, unroll_stmt(c, s->kids[0], changed), s->loc);
         }
+        if (extent < 0)
+            extent = 0; /* of text; it never runs */
         const Stmt  *body = unroll_stmt(c, s->kids[0], changed);
         const Stmt **all = NEW_ARRAY(c->arena, const Stmt *, (size_t)extent + 1);
         for (int64_t i = 0; i < extent; i++) {
