@@ -10,6 +10,7 @@ tvmcc's own worker is `tvmcc bench`; compare.py runs it.
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -28,8 +29,10 @@ def build_mnn(model, out):
 
 
 def build_ncnn(model, out):
+    copy = out + ".onnx"  # pnnx writes files beside its input
+    shutil.copy(model, copy)
     rest = [f"{key}={out}.tmp{i}" for i, key in enumerate(("ncnnpy", "pnnxparam", "pnnxbin", "pnnxpy", "pnnxonnx"))]
-    subprocess.check_call([os.path.dirname(sys.executable) + "/pnnx", model, "fp16=0", f"ncnnparam={out}",
+    subprocess.check_call([os.path.dirname(sys.executable) + "/pnnx", copy, "fp16=0", f"ncnnparam={out}",
                            f"ncnnbin={out.removesuffix('.param')}.bin", *rest])
 
 

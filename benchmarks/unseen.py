@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Models that no schedule rule was looked at with: written after the rules, measured as they are.
+
+    unseen.py OUTDIR      as models.py does: shufflenet_v2, unet, vit_b16; then compare.py OUTDIR WORK
+"""
+import sys
+
+import models
+from models import G, np
+
+
+def shufflenet_v2():  # 1.0x
+    g = G("shufflenet_v2")
+
+    def shuffle(x, size):
+        c = g.c[x]
+        y = g.op("Reshape", x, g.ints(1, 2, c // 2, size, size))
+        return g.op("Reshape", g.op("Transpose", y, perm=[0, 2, 1, 3, 4]), g.ints(1, c, size, size), c=c)
+
+    def branch(x, c, s):
+        y = g.cbr(x, c, 1)
+        return g.cbr(g.cbr(y, c, 3, s, g=c, act=None), c, 1)
+
+    x = g.pool("MaxPool", g.cbr(g.image(224), 24, 3, 2), 3, 2, 1)
+    size = 56
+    for c, n in ((116, 4), (232, 8), (464, 4)):
+        size //= 2
+        left = g.cbr(g.cbr(x, g.c[x], 3, 2, g=g.c[x], act=None), c // 2, 1)
+        x = shuffle(g.concat([left, branch(x, c // 2, 2)]), size)
+        for _ in range(n - 1):
+            a, b = g.op("Split", x, outs=2, axis=1, c=c // 2)
+            g.c[b], g.m2[b] = c // 2, g.m2[a]
+            x = shuffle(g.concat([a, branch(b, c // 2, 1)]), size)
+    g.head(g.cbr(x, 1024, 1))
+    return g
+
+
+def unet(size=256, base=32):
+    g = G("unet")
+    double = lambda x, c: g.cbr(g.cbr(x, c, 3), c, 3)
+    x, skips = double(g.image(size), base), []
+    for i in range(1, 5):
+        skips.append(x)
+        x = double(g.pool("MaxPool", x, 2, 2), base << i)
+    for i in range(3, -1, -1):
+        c = base << i
+        w = g.init(g.randn(g.c[x], c, 2, 2, std=(g.c[x] * g.m2[x]) ** -0.5))
+        x = g.op("ConvTranspose", x, w, g.init(g.randn(c, std=0.1)), c=c, m2=1.0, kernel_shape=[2, 2], strides=[2, 2])
+        x = double(g.concat([skips.pop(), x]), c)
+    g.output(g.op("Sigmoid", g.conv(x, 1, 1, bias=True)))
+    return g
+
+
+def vit_b16(layers=12, d=768, heads=12, patches=196):
+    g = G("vit_b16", 17)
+    w = lambda *s: g.init(g.randn(*s, std=0.02))
+    n = patches + 1
+
+    def norm(x):
+        return g.op("LayerNormalization", x, g.init(g.rng.uniform(0.8, 1.2, d).astype(np.float32)), w(d), axis=-1)
+
+    def linear(x, cin, cout):
+        return g.op("Add", g.op("MatMul", x, w(cin, cout)), w(cout))
+
+    def split(x, perm):
+        return g.op("Transpose", g.op("Reshape", x, g.ints(1, n, heads, d // heads)), perm=perm)
+
+    def gelu(x):
+        e = g.op("Erf", g.op("Div", x, g.const(2.0 ** 0.5)))
+        return g.op("Mul", g.op("Mul", x, g.op("Add", e, g.const(1.0))), g.const(0.5))
+
+    x = g.op("Reshape", g.conv(g.image(224), d, 16, 16, p=0, bias=True), g.ints(1, d, patches))
+    x = g.op("Concat", w(1, 1, d), g.op("Transpose", x, perm=[0, 2, 1]), axis=1)
+    x = g.op("Add", x, w(1, n, d))
+    for _ in range(layers):
+        y = norm(x)
+        q, k, v = (linear(y, d, d) for _ in range(3))
+        s = g.op("MatMul", split(q, [0, 2, 1, 3]), split(k, [0, 2, 3, 1]))
+        s = g.op("Softmax", g.op("Mul", s, g.const((d / heads) ** -0.5)), axis=-1)
+        s = g.op("Transpose", g.op("MatMul", s, split(v, [0, 2, 1, 3])), perm=[0, 2, 1, 3])
+        x = g.op("Add", x, linear(g.op("Reshape", s, g.ints(1, n, d)), d, d))
+        x = g.op("Add", x, linear(gelu(linear(norm(x), d, 4 * d)), 4 * d, d))
+    first = g.op("Gather", norm(x), g.const(0, dtype=np.int64), axis=1)
+    g.output(g.op("Gemm", first, w(1000, d), w(1000), transB=1))
+    return g
+
+
+models.MODELS = [shufflenet_v2, unet, vit_b16]
+
+if __name__ == "__main__":
+    models.main()
