@@ -8,6 +8,7 @@
 #include "driver/build.h"
 #include "driver/job.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -107,19 +108,28 @@ static bool make_library(Build *b, Bytes *out)
     return ar_library(b->driver->diags, b->driver->arena, &m, 1, out);
 }
 
+/* `object` is of the machine whose code calls the kernels. */
+static LinkJob link_job(Build *b, const char *path, const char *soname, const char *const *object)
+{
+    Ctx        *c = b->job.c;
+    const char *triple = c->target->host ? c->target->host->triple : c->target->triple;
+
+    return (LinkJob){.output = path,
+                     .soname = soname,
+                     .triple = triple,
+                     .nobjects = 1,
+                     .objects = object,
+                     .native =
+                         !strcmp(triple, backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple),
+                     .verbose = b->driver->opt.verbose};
+}
+
 /* A shared library is linked from an object on disk, beside the output. */
 static bool link_so(Build *b, const char *path, const char *soname)
 {
     Ctx        *c = b->job.c;
     const char *tmp = file_temporary(c->diags, c->arena, path, 0666);
-    LinkJob     job = {.output = path,
-                       .soname = soname,
-                       .triple = b->job.k.desc->triple,
-                       .nobjects = 1,
-                       .objects = &tmp,
-                       .native = !strcmp(b->job.k.desc->triple,
-                                         backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple),
-                       .verbose = b->driver->opt.verbose};
+    LinkJob     job = link_job(b, path, soname, &tmp);
 
     if (!tmp)
         return false;
@@ -450,18 +460,107 @@ static void tell_weights(const Build *b)
             (unsigned long long)p->weights_bytes, (unsigned long long)alone);
 }
 
+static const char *path_of(const Build *b, uint32_t set, int p)
+{
+    const char *out = b->driver->opt.output;
+
+    return out && (bits(set) == 1 || product_of_path(out) == (Product)p)
+               ? out
+               : intern_printf(b->job.c->strings, "%s%s", b->stem, product_table[p].suffix);
+}
+
+static bool same_file(const char *x, const char *y)
+{
+    struct stat sx, sy;
+
+    return !stat(x, &sx) && !stat(y, &sy) && sx.st_dev == sy.st_dev && sx.st_ino == sy.st_ino;
+}
+
+/* -save-temps: beside the product or in a folder; the depfile does not name them. */
+static bool save_temps(Build *b, uint32_t set)
+{
+    static const Product kinds[] = {PRODUCT_RELAY, PRODUCT_TE, PRODUCT_SCHED, PRODUCT_TIR,
+                                    PRODUCT_PLAN,  PRODUCT_LL, PRODUCT_ASM};
+    const Options       *o = &b->driver->opt;
+    const char          *stem = b->stem, *slash = strrchr(stem, '/');
+    uint32_t             n = b->outputs.n;
+
+    if (!o->save_temps)
+        return true;
+    if (o->pass.stop_after || b->job.piece != PIECE_ALL)
+        return diag_error(b->driver->diags, E_USAGE, NO_LOC,
+                          "'-save-temps' is for whole compiles, not with '%s'",
+                          o->pass.stop_after ? "--stop-after" : "--shard");
+    if (o->output && !has_place(o->output))
+        stem = b->job.k.entry, slash = NULL;
+    if (*o->save_temps) {
+        if (mkdir(o->save_temps, 0777) && errno != EEXIST)
+            return diag_error(b->driver->diags, E_IO, NO_LOC, "cannot make the folder '%s': %s",
+                              o->save_temps, strerror(errno));
+        stem = intern_printf(b->job.c->strings, "%s/%s", o->save_temps, slash ? slash + 1 : stem);
+    }
+    for (uint32_t i = 0; i < COUNT(kinds); i++) {
+        const char *path =
+            intern_printf(b->job.c->strings, "%s%s", stem, product_table[kinds[i]].suffix);
+        bool text = b->job.k.imported || kinds[i] >= PRODUCT_TIR; /* not of a plan */
+        bool code = kinds[i] < PRODUCT_LL || b->job.k.desc;
+        bool there = same_file(path, o->inputs.at[0]) ||
+                     (!*o->save_temps && (set >> kinds[i] & 1)); /* or will be */
+
+        if (text && code && !there && !emit(b, kinds[i], path))
+            return false;
+    }
+    b->outputs.n = n;
+    return true;
+}
+
+/* -###: the target and what would be written, a line each. */
+static int show_plan(Build *b, uint32_t set)
+{
+    const Options *o = &b->driver->opt;
+    const Target  *t = b->job.c->target;
+    const uint32_t weights =
+        1u << PRODUCT_OBJECT | 1u << PRODUCT_STATIC | (uint32_t)1 << PRODUCT_SHARED;
+    const char *object = intern_printf(b->job.c->strings, "%s.o", b->stem);
+
+    fprintf(stderr, "target: %s\n", t->text);
+    for (int p = 0; p < PRODUCT_COUNT; p++) {
+        const char *path = path_of(b, set, p);
+
+        if (!(set >> p & 1))
+            continue;
+        fprintf(stderr, "product: %s\n", path);
+        if (p == PRODUCT_OBJECT && b->job.piece == PIECE_ALL && has_place(path))
+            fprintf(stderr, "product: %s.h\n", b->stem);
+    }
+    if (set & weights && o->weights_file)
+        fprintf(stderr, "product: %s.weights\n", b->stem);
+    if (o->depfile)
+        fprintf(stderr, "dependencies: %s\n",
+                o->depfile_path ? o->depfile_path
+                                : intern_printf(b->job.c->strings, "%s.d", b->stem));
+    for (int p = PRODUCT_SHARED; p < PRODUCT_COUNT; p++) {
+        const char *triple = t->host ? t->host->triple : t->triple;
+        const char *library = intern_printf(b->job.c->strings, "lib%s.so", b->job.k.entry);
+        LinkJob     job = p == PRODUCT_SHARED ? link_job(b, path_of(b, set, p), NULL, &object)
+                                              : link_job(b, library, library, &object);
+
+        if (set >> p & 1 && (p == PRODUCT_SHARED || shared_possible(triple)) &&
+            !show_link(b->driver, &job))
+            return 0;
+    }
+    return 0;
+}
+
 static bool emit_all(Build *b, uint32_t set)
 {
     const Options *o = &b->driver->opt;
 
-    for (int p = 0; p < PRODUCT_COUNT; p++) {
-        bool given = o->output && (bits(set) == 1 || product_of_path(o->output) == (Product)p);
-        const char *path =
-            given ? o->output
-                  : intern_printf(b->job.c->strings, "%s%s", b->stem, product_table[p].suffix);
-        if (set >> p & 1 && !emit(b, (Product)p, path))
+    if (!save_temps(b, set))
+        return false;
+    for (int p = 0; p < PRODUCT_COUNT; p++)
+        if (set >> p & 1 && !emit(b, (Product)p, path_of(b, set, p)))
             return false;
-    }
     tell_units(b);
     tell_weights(b);
     return !o->depfile || write_depfile(b);
@@ -471,8 +570,11 @@ static int compile_plan_file(Build *b)
 {
     uint32_t set;
 
-    if (job_start_plan(b->driver, &b->job) && choose(b, &set) && job_read_plan(&b->job, set) &&
-        fits(b))
+    if (!job_start_plan(b->driver, &b->job) || !choose(b, &set) || !job_read_plan(&b->job, set))
+        return 0;
+    if (b->driver->opt.dry_run)
+        return show_plan(b, set);
+    if (fits(b))
         emit_all(b, set);
     return 0;
 }
@@ -491,8 +593,15 @@ int cmd_compile(Driver *driver)
         return 0;
     if (o->check_args)
         return check_args(driver, &b.job);
+    if (o->dry_run) {
+        if (job_readable(driver, o->inputs.at[0]) &&
+            compile_largest(b.job.c, &b.job.options, &b.job.options) &&
+            compile_target(b.job.c, &b.job.k))
+            show_plan(&b, set);
+        return 0;
+    }
     b.job.options.hash_model = true;
-    if (!(set & ~(1u << PRODUCT_RELAY))) {
+    if (!(set & ~(1u << PRODUCT_RELAY)) && !o->save_temps) {
         if (!compile_relay(&b))
             return 0;
     } else {

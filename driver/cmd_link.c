@@ -107,6 +107,21 @@ bool job_read_plan(Job *job, uint32_t set)
            (!job->weights || compile_read_weights(c, &job->k, job->weights));
 }
 
+/* ---- -### ---------------------------------------------------------------------------------------- */
+
+bool show_link(Driver *driver, const LinkJob *job)
+{
+    ToolArgs args;
+
+    if (!link_command(driver->diags, driver->arena, job, &args))
+        return false;
+    fputs("linker:", stderr);
+    for (uint32_t i = 0; i < args.n; i++)
+        fprintf(stderr, " %s", args.at[i]);
+    fputc('\n', stderr);
+    return true;
+}
+
 /* ---- objects ------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -178,6 +193,8 @@ static bool make_shared(Driver *driver, Link *l)
                    .native = !strcmp(t->triple, here->triple),
                    .verbose = driver->opt.verbose};
 
+    if (driver->opt.dry_run)
+        return show_link(driver, &job);
     return link_shared(driver->diags, driver->arena, &job);
 }
 
@@ -196,8 +213,12 @@ int link_objects(Driver *driver)
     l.c = driver->c = ctx_new(driver->arena, driver->diags, op_table);
     if (!read_objects(driver, &l))
         return 0;
+    if (o->dry_run)
+        fprintf(stderr, "product: %s\n", l.output);
     if (p == PRODUCT_SHARED)
         make_shared(driver, &l);
+    else if (o->dry_run)
+        return 0;
     else if (p == PRODUCT_STATIC ? make_archive(driver, &l, &out)
                                  : backend_of(KIND_LLVM)->merge(l.c, o->inputs.n, l.objects, NULL,
                                                                 o->inputs.at, &out))

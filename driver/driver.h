@@ -112,7 +112,9 @@ typedef struct {
     bool        weights_file;                     /* -fweights=file */
     uint64_t    max_code, max_weights, max_arena; /* bytes; 0: no limit */
     TextList    dump_code;                        /* --dump-code: products beside the output */
-    int64_t     epoch;                            /* time of archive members */
+    const char *save_temps; /* folder of what lies between model and code; "": beside the output */
+    bool        dry_run;    /* -### */
+    int64_t     epoch;      /* time of archive members */
 
     /* the kernel cache */
     const char *cache_dir;  /* NULL: by the environment */

@@ -29,6 +29,8 @@ bool job_start_plan(Driver *driver, Job *job);
 bool job_read_plan(Job *job, uint32_t set);
 /* Objects to a library or to one object. */
 int link_objects(Driver *driver);
+/* -###: the command of the linker, on standard error. */
+bool show_link(Driver *driver, const LinkJob *job);
 /* The target string of the command line, `fallback` if it says nothing about the target. */
 const char *job_target(Driver *driver, const char *fallback);
 /* A library or an archive, rather than a model file. */

@@ -406,6 +406,8 @@ typedef struct {
 bool shared_possible(const char *triple);
 /* Links a shared library; it is written only if its bytes change.  Errors: E_NO_TOOL, E_PACK. */
 bool link_shared(Diags *d, Arena *a, const LinkJob *job);
+/* The command that it would run, with nothing written; what stands in for libraries is left out. */
+bool link_command(Diags *d, Arena *a, const LinkJob *job, ToolArgs *out);
 
 /* ---- depfile.c ---------------------------------------------------------------------------- */
 

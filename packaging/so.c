@@ -203,6 +203,37 @@ static bool add_stubs(Link *l)
            ((!android && !w.libc.n) || add_stub(l, &w, &w.libc, android ? "libc.so" : "libc.so.6"));
 }
 
+static bool can_link(Link *l)
+{
+    const LinkJob *job = l->job;
+
+    if (!shared_possible(job->triple)) {
+        diag_error(l->d, E_PACK, NO_LOC, "shared libraries for '%s' are not made here",
+                   job->triple);
+        diag_hint(l->d, "make an object (-c) or a static library (.a)");
+        return false;
+    }
+    if (!choose_tool(l)) {
+        diag_error(l->d, E_NO_TOOL, NO_LOC, "no linker for '%s' is on this machine",
+                   job->cc ? job->cc : job->triple);
+        diag_hint(l->d, "install a C compiler or ld.lld, or make an object (-c) "
+                        "and link it elsewhere");
+        return false;
+    }
+    return true;
+}
+
+bool link_command(Diags *d, Arena *a, const LinkJob *job, ToolArgs *out)
+{
+    Link l = {.d = d, .a = a, .job = job};
+
+    if (!can_link(&l))
+        return false;
+    add_options(&l, job->output);
+    *out = l.args;
+    return true;
+}
+
 bool link_shared(Diags *d, Arena *a, const LinkJob *job)
 {
     Link        l = {.d = d, .a = a, .job = job};
@@ -211,18 +242,8 @@ bool link_shared(Diags *d, Arena *a, const LinkJob *job)
     bool        ok;
     Bytes       bytes;
 
-    if (!shared_possible(job->triple)) {
-        diag_error(d, E_PACK, NO_LOC, "shared libraries for '%s' are not made here", job->triple);
-        diag_hint(d, "make an object (-c) or a static library (.a)");
+    if (!can_link(&l))
         return false;
-    }
-    if (!choose_tool(&l)) {
-        diag_error(d, E_NO_TOOL, NO_LOC, "no linker for '%s' is on this machine",
-                   job->cc ? job->cc : job->triple);
-        diag_hint(d, "install a C compiler or ld.lld, or make an object (-c) "
-                     "and link it elsewhere");
-        return false;
-    }
     if (!(output = file_temporary(d, a, job->output, 0777)))
         return false;
     add_options(&l, output);
