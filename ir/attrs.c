@@ -276,7 +276,7 @@ static void print_double(StrBuf *out, double v)
     print_float(out, v);
 }
 
-static void print_quoted(StrBuf *out, const char *s)
+static void print_string(StrBuf *out, const char *s)
 {
     str_addc(out, '"');
     for (; s && *s; s++) {
@@ -296,7 +296,7 @@ static void print_field(Ctx *c, const AttrField *f, const void *p, StrBuf *out)
     case ATTR_INT: str_printf(out, "%lld", (long long)*(const int64_t *)p); break;
     case ATTR_BOOL: str_add(out, *(const bool *)p ? "true" : "false"); break;
     case ATTR_FLOAT: print_double(out, *(const double *)p); break;
-    case ATTR_STR: print_quoted(out, *(const char *const *)p); break;
+    case ATTR_STR: print_string(out, *(const char *const *)p); break;
     case ATTR_DTYPE: str_add(out, dtype_text(c, *(const DType *)p)); break;
     case ATTR_INTS: {
         const Ints *v = p;

@@ -24,6 +24,9 @@ typedef struct Stmt   Stmt;
 typedef struct Func   Func;
 typedef struct Target Target;
 
+/* "..": a string of all languages of the IR, as parse_string reads it (parse_lex.c). */
+void print_quoted(StrBuf *out, const char *s);
+
 /* ---- dtype.c ------------------------------------------------------------------------------- */
 
 typedef struct {

@@ -108,6 +108,20 @@ const char *parse_word(Parser *p)
     return intern_n(p->c->strings, start, (size_t)(p->at - start));
 }
 
+void print_quoted(StrBuf *out, const char *s)
+{
+    str_addc(out, '"');
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            str_addc(out, '\\');
+        if ((unsigned char)*s < ' ')
+            str_printf(out, "\\x%02x", (unsigned char)*s);
+        else
+            str_addc(out, *s);
+    }
+    str_addc(out, '"');
+}
+
 const char *parse_string(Parser *p)
 {
     StrBuf s = strbuf(p->c->scratch);

@@ -43,25 +43,11 @@ uint32_t plan_kernels_tuned(const Plan *p)
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-static void quoted(StrBuf *out, const char *s)
-{
-    str_addc(out, '"');
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            str_addc(out, '\\');
-        if ((unsigned char)*s < ' ')
-            str_printf(out, "\\x%02x", (unsigned char)*s);
-        else
-            str_addc(out, *s);
-    }
-    str_addc(out, '"');
-}
-
 static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, StrBuf *out)
 {
     for (uint32_t i = 0; i < n; i++) {
         str_printf(out, "%s ", what);
-        quoted(out, io[i].name);
+        print_quoted(out, io[i].name);
         str_printf(out, ": %s[", dtype_text(c, io[i].type->dtype));
         for (uint32_t k = 0; k < io[i].type->n; k++) {
             int64_t d = 0;
@@ -72,7 +58,7 @@ static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, Str
         str_add(out, "]");
         if (io[i].layout) {
             str_add(out, " layout ");
-            quoted(out, io[i].layout);
+            print_quoted(out, io[i].layout);
         }
         if (io[i].state)
             str_printf(out, " state %u", io[i].state);
@@ -83,25 +69,25 @@ static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, Str
 static void print_one(Ctx *c, const Plan *p, StrBuf *out)
 {
     str_printf(out, "tvmcc plan %d\nentry ", PLAN_VERSION);
-    quoted(out, p->name);
+    print_quoted(out, p->name);
     str_add(out, " of ");
-    quoted(out, p->model);
+    print_quoted(out, p->model);
     str_add(out, "\ntarget ");
-    quoted(out, p->target->text);
+    print_quoted(out, p->target->text);
     str_printf(out, "\ncode level %u%s%s\n", p->code.opt_level, p->code.pic ? " pic" : "",
                p->code.embed_weights ? " embed" : "");
     if (p->level)
         str_printf(out, "cpu %u\n", p->level);
     for (uint32_t i = 0; i < p->ndims; i++) {
         str_add(out, "bucket ");
-        quoted(out, p->dims[i].name);
+        print_quoted(out, p->dims[i].name);
         str_printf(out, " %lld\n", (long long)p->dims[i].size);
     }
     print_io(c, "input", p->nin, p->in, out);
     print_io(c, "output", p->nout, p->out, out);
     for (uint32_t i = 0; i < p->nlabels; i++) {
         str_add(out, "label ");
-        quoted(out, p->labels[i]);
+        print_quoted(out, p->labels[i]);
         str_add(out, "\n");
     }
     str_printf(out, "arena %llu, %llu a thread, lower bound %llu\n", (ull)p->arena_bytes,
@@ -115,7 +101,7 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
                    (ull)p->kernels[i].calls, (long long)p->kernels[i].macs);
         if (p->kernels[i].rule) {
             str_add(out, " by ");
-            quoted(out, p->kernels[i].rule);
+            print_quoted(out, p->kernels[i].rule);
         }
         str_add(out, "\n");
     }
@@ -123,17 +109,17 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
         const PlanConst *k = &p->consts[i];
 
         str_printf(out, "const %llu +%llu ", (ull)k->offset, (ull)k->bytes);
-        quoted(out, k->name);
+        print_quoted(out, k->name);
         if (k->map && *k->map) {
             str_add(out, " as ");
-            quoted(out, k->map);
+            print_quoted(out, k->map);
         }
         str_add(out, "\n");
     }
     for (uint32_t i = 0; i < p->nslots; i++) {
         str_printf(out, "slot %llu +%llu live %u..%u ", (ull)p->slots[i].offset,
                    (ull)p->slots[i].bytes, p->slots[i].first, p->slots[i].last);
-        quoted(out, p->slots[i].name);
+        print_quoted(out, p->slots[i].name);
         str_add(out, "\n");
     }
     str_add(out, "functions\n");

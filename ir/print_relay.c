@@ -124,16 +124,7 @@ static void print_name(StrBuf *out, char sigil, const char *name)
         str_add(out, name);
         return;
     }
-    str_addc(out, '"');
-    for (const char *s = name; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            str_addc(out, '\\');
-        if ((unsigned char)*s < ' ')
-            str_printf(out, "\\x%02x", (unsigned char)*s);
-        else
-            str_addc(out, *s);
-    }
-    str_addc(out, '"');
+    print_quoted(out, name);
 }
 
 static void print_var(Printer *p, const Expr *v)
@@ -183,17 +174,6 @@ static void print_type(Printer *p, const Type *t)
 {
     note_type(p, t);
     type_print(p->c, t, p->out);
-}
-
-static void print_quoted(StrBuf *out, const char *s)
-{
-    str_addc(out, '"');
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            str_addc(out, '\\');
-        str_addc(out, *s);
-    }
-    str_addc(out, '"');
 }
 
 static void print_loc(Printer *p, Loc l)

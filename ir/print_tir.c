@@ -32,32 +32,18 @@ static void indent(Printer *p)
         str_add(p->out, "  ");
 }
 
-static void quoted(StrBuf *out, const char *s)
-{
-    str_addc(out, '"');
-    for (; *s; s++) {
-        if (*s == '"' || *s == '\\')
-            str_addc(out, '\\');
-        if ((unsigned char)*s < ' ')
-            str_printf(out, "\\x%02x", (unsigned char)*s);
-        else
-            str_addc(out, *s);
-    }
-    str_addc(out, '"');
-}
-
 void print_loc(Printer *p, Loc loc)
 {
     if (p->positional || p->bare || !loc.file)
         return;
     str_add(p->out, " loc(");
-    quoted(p->out, loc.file);
+    print_quoted(p->out, loc.file);
     str_printf(p->out, ":%u", loc.line);
     if (loc.col)
         str_printf(p->out, ":%u", loc.col);
     if (loc.name) {
         str_add(p->out, " ");
-        quoted(p->out, loc.name);
+        print_quoted(p->out, loc.name);
     }
     str_add(p->out, ")");
 }
@@ -363,7 +349,7 @@ static void print_func(Printer *p, const Func *f)
                func_kind_text(f->kind));
     if (f->target) {
         str_add(out, " target(");
-        quoted(out, f->target->text);
+        print_quoted(out, f->target->text);
         str_add(out, ")");
     }
     str_add(out, " (");

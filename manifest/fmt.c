@@ -39,7 +39,7 @@ typedef struct {
     Diags *d;
     Arena *a;
     Bytes  text;
-    VEC(size_t) lines;
+    Lines  lines;
     VEC(Comment) comments;
     uint32_t next;   /* first comment without an owner */
     Map     *notes;  /* Node -> Notes */
@@ -50,21 +50,6 @@ typedef struct {
 } Fmt;
 
 /* ---- finding comments -------------------------------------------------------------------------- */
-
-static uint32_t line_at(const Fmt *f, size_t byte)
-{
-    uint32_t low = 0, high = f->lines.n;
-
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-
-        if (f->lines.at[mid] <= byte)
-            low = mid;
-        else
-            high = mid;
-    }
-    return low;
-}
 
 static bool blank_line(const Fmt *f, uint32_t line)
 {
@@ -90,7 +75,7 @@ static void scan_gap(Fmt *f, size_t from, size_t to)
             continue;
         while (end < f->text.n && f->text.at[end] != '\n')
             end++;
-        c = (Comment){.at = at, .line = line_at(f, at)};
+        c = (Comment){.at = at, .line = lines_find(&f->lines, at)};
         start = f->lines.at[c.line];
         c.col = (uint32_t)(at - start);
         c.own_line = strspn((const char *)f->text.at + start, " \t") >= c.col;
@@ -300,7 +285,7 @@ static Comment *take_trail(Fmt *f, size_t at)
 {
     Comment *c = f->next < f->comments.n ? &f->comments.at[f->next] : NULL;
 
-    if (!c || c->at < at || c->line != line_at(f, at ? at - 1 : 0) || c->own_line)
+    if (!c || c->at < at || c->line != lines_find(&f->lines, at ? at - 1 : 0) || c->own_line)
         return NULL;
     f->next++;
     return c;
@@ -339,7 +324,7 @@ static void attach_node(Fmt *f, const Node *n, Shape s, size_t indent, size_t li
 
         notes = notes_of(f, entry);
         take_before(f, entry->outer, &notes->lead);
-        notes->blank_before = blank_before(f, line_at(f, entry->outer));
+        notes->blank_before = blank_before(f, lines_find(&f->lines, entry->outer));
         column = indent + (step == 2 ? key_width(f, entry) : 1);
         if (step == 2 && (n->flow || is_inline(f, value, child, column)))
             take_before(f, value->outer, &notes->lead); /* between key and value */
@@ -526,11 +511,7 @@ static bool format(Fmt *f, const Node *root, StrBuf *out)
     f->out = out;
     f->notes = map_new(f->a);
     f->feet = map_new(f->a);
-    vec_push(f->a, &f->lines, 0);
-    for (size_t i = 0; i < f->text.n; i++) {
-        if (f->text.at[i] == '\n')
-            vec_push(f->a, &f->lines, i + 1);
-    }
+    lines_index(f->a, f->text, &f->lines);
     if (!printable(f, root))
         return false;
     scan_node(f, root, &from);

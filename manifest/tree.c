@@ -31,7 +31,7 @@ typedef struct {
     Bytes         text;
     yaml_parser_t yaml;
     VEC(size_t) marks; /* byte of character 0, 64, 128, .. */
-    VEC(size_t) lines; /* byte of each line's first character */
+    Lines       lines;
     Map        *anchors;
     Open        open[TREE_DEPTH];
     uint32_t    depth, nodes;
@@ -39,6 +39,29 @@ typedef struct {
 } Tree;
 
 /* ---- places ------------------------------------------------------------------------------------ */
+
+void lines_index(Arena *a, Bytes text, Lines *lines)
+{
+    vec_push(a, lines, 0);
+    for (size_t i = 0; i < text.n; i++)
+        if (text.at[i] == '\n')
+            vec_push(a, lines, i + 1);
+}
+
+uint32_t lines_find(const Lines *lines, size_t byte)
+{
+    uint32_t low = 0, high = lines->n;
+
+    while (high - low > 1) {
+        uint32_t mid = low + (high - low) / 2;
+
+        if (lines->at[mid] <= byte)
+            low = mid;
+        else
+            high = mid;
+    }
+    return low;
+}
 
 static bool is_start(uint8_t byte)
 {
@@ -49,13 +72,10 @@ static void index_text(Tree *t)
 {
     size_t chars = 0;
 
-    vec_push(t->a, &t->lines, 0);
-    for (size_t i = 0; i < t->text.n; i++) {
+    lines_index(t->a, t->text, &t->lines);
+    for (size_t i = 0; i < t->text.n; i++)
         if (is_start(t->text.at[i]) && chars++ % STRIDE == 0)
             vec_push(t->a, &t->marks, i);
-        if (t->text.at[i] == '\n')
-            vec_push(t->a, &t->lines, i + 1);
-    }
 }
 
 static size_t byte_of(const Tree *t, size_t index)
@@ -73,17 +93,9 @@ static size_t byte_of(const Tree *t, size_t index)
 
 static Loc loc_at(const Tree *t, size_t byte)
 {
-    uint32_t low = 0, high = t->lines.n;
+    uint32_t line = lines_find(&t->lines, byte);
 
-    while (high - low > 1) {
-        uint32_t mid = low + (high - low) / 2;
-
-        if (t->lines.at[mid] <= byte)
-            low = mid;
-        else
-            high = mid;
-    }
-    return (Loc){t->path, low + 1, (uint32_t)(byte - t->lines.at[low]) + 1, NULL};
+    return (Loc){t->path, line + 1, (uint32_t)(byte - t->lines.at[line]) + 1, NULL};
 }
 
 static Loc loc_of(const Tree *t, yaml_mark_t mark)

@@ -36,6 +36,11 @@ enum {
     TREE_NODES = 100000, /* with aliases written out, so that ten lines cannot become a million */
 };
 
+/* The byte that begins each line of a text, and the line (from 0) of a byte. */
+typedef VEC(size_t) Lines;
+void     lines_index(Arena *a, Bytes text, Lines *lines);
+uint32_t lines_find(const Lines *lines, size_t byte);
+
 /* NULL after errors.  `text` is shown below messages, so it must live as long as `d`. */
 const Node *tree_parse(Diags *d, Arena *a, Strings *names, const char *path, Bytes text);
 
