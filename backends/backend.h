@@ -32,6 +32,8 @@ typedef struct {
     uint32_t    opt_level; /* 0..3 */
     bool        pic;
     bool        embed_weights; /* <entry>_weights is a symbol of another object, else from params */
+    bool        extern_weights;  /* ... that the caller supplies; with embed_weights */
+    const char *weights_section; /* of that symbol, for the info; NULL: .rodata.<symbol> */
     Bytes       weights;   /* ... or of this one, where objects are not ELF and cannot be joined */
     bool        host_only; /* the kernels are `unit` objects; they are only declared here */
     bool        verbose;

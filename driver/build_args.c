@@ -303,8 +303,10 @@ static void add_product(Args *x)
 
     if (is(&p->threads, "none"))
         LOWER(p->threads, "threads", "-fthreads=", "none");
-    if (is(&p->weights, "file"))
-        LOWER(p->weights, "weights", "-fweights=", "file");
+    if (p->weights.given && !is(&p->weights, "embed"))
+        LOWER(p->weights, "weights", "-fweights=", p->weights.text);
+    if (p->weights_section.given)
+        LOWER(p->weights_section, "weights_section", "--weights-section=", p->weights_section.text);
     if (p->pic.given && !p->pic.value)
         LOWER(p->pic, "pic", "-fno-pic", "");
     if (p->libm.given && !p->libm.value)
@@ -314,6 +316,8 @@ static void add_product(Args *x)
     for (uint32_t i = 0; i < p->flags.n; i++)
         vec_push(x->driver->arena, &x->out->lower, p->flags.at[i].text);
     /* what the audit of the objects must know */
+    if (is(&p->weights, "extern"))
+        give(x, &x->out->audit, 'a', p->weights.loc, "weights", "-fweights=", "extern");
     if (p->pic.given && !p->pic.value)
         give(x, &x->out->audit, 'a', p->pic.loc, "pic", "-fno-pic", "");
     if (p->libm.given && !p->libm.value)

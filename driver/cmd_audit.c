@@ -59,6 +59,7 @@ int cmd_audit(Driver *driver)
     AuditRules     rules = {.entry = o->entry,
                             .no_libm = !o->libm,
                             .no_pic = !o->pic,
+                            .extern_weights = o->weights_mode == WEIGHTS_EXTERN,
                             .max_code = o->max_code,
                             .max_weights = o->max_weights,
                             .max_arena = o->max_arena,

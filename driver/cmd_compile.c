@@ -57,7 +57,7 @@ static bool join_weights(Build *b, Bytes code, Bytes *out)
     Bytes          part[2] = {code};
 
     *out = code;
-    if (!k->plan->code.embed_weights || !k->weights.n || !cpu->has_units(t))
+    if (!weights_inside(k->plan->code.weights) || !k->weights.n || !cpu->has_units(t))
         return true; /* objects that are not ELF have them already */
     return compile_blob(c, k, &part[1]) && cpu->merge(c, 2, part, NULL, NULL, out);
 }
@@ -156,7 +156,7 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     part.header = make_header(b);
     if (!make_library(b, &part.library))
         return false;
-    if (shared_possible(k->desc->triple)) {
+    if (shared_possible(k->desc->triple) && k->plan->code.weights != WEIGHTS_EXTERN) {
         const char *so = file_temporary(c->diags, c->arena, b->stem, 0666);
         if (!so)
             return false;
@@ -166,7 +166,7 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
         if (!ok)
             return false;
     }
-    if (!k->plan->code.embed_weights)
+    if (!weights_inside(k->plan->code.weights))
         part.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
     relay_print(c, k->imported, (RelayPrint){0},
                 &relay); /* places would name folders of this machine */
@@ -202,13 +202,13 @@ static bool needs_object(Product p)
     return p == PRODUCT_OBJECT || p == PRODUCT_STATIC || p == PRODUCT_SHARED || p >= PRODUCT_TAR;
 }
 
-/* With -fweights=file: the weights, beside the code. */
+/* With -fweights=file and extern: the weights, beside the code. */
 static bool write_weights(Build *b, const char *stem)
 {
     Ctx            *c = b->job.c;
     const Compiled *k = &b->job.k;
 
-    return k->plan->code.embed_weights ||
+    return weights_inside(k->plan->code.weights) ||
            write_out(b, intern_printf(c->strings, "%s.weights", stem),
                      weights_file(c->arena, k->weights, k->desc->weights_sha));
 }
@@ -360,13 +360,16 @@ static bool choose(Build *b, uint32_t *set)
             return diag_error(c->diags, E_USAGE, NO_LOC, "%u products do not fit into '%s'",
                               bits(*set), out);
         if (*set & (1u << PRODUCT_OBJECT | 1u << PRODUCT_STATIC | 1u << PRODUCT_SHARED) &&
-            o->weights_file)
+            !weights_inside(o->weights_mode))
             return diag_error(c->diags, E_USAGE, NO_LOC, "the weights file cannot lie beside '%s'",
                               out);
         if (o->depfile && !o->depfile_path)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "say with -MF where the dependencies of '%s' go", out);
     }
+    if (*set & 1u << PRODUCT_SHARED && o->weights_mode == WEIGHTS_EXTERN)
+        return diag_error(c->diags, E_USAGE, NO_LOC,
+                          "-fweights=extern is for objects and static libraries");
     uint32_t left = o->pass.stop_after ? *set & ~(1u << PRODUCT_RELAY | 1u << PRODUCT_TIR) : 0;
     for (int p = 0; p < PRODUCT_COUNT; p++)
         if (left >> p & 1)
@@ -533,7 +536,7 @@ static int show_plan(Build *b, uint32_t set)
         if (p == PRODUCT_OBJECT && b->job.piece == PIECE_ALL && has_place(path))
             fprintf(stderr, "product: %s.h\n", b->stem);
     }
-    if (set & weights && o->weights_file)
+    if (set & weights && !weights_inside(o->weights_mode))
         fprintf(stderr, "product: %s.weights\n", b->stem);
     if (o->depfile)
         fprintf(stderr, "dependencies: %s\n",

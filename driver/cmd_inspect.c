@@ -68,6 +68,13 @@ static void json_tensors(StrBuf *s, const char *what, const tvmcc_tensor_info *t
     str_add(s, "]");
 }
 
+static const char *mode_name(const tvmcc_weight_info *w)
+{
+    return w->mode == TVMCC_WEIGHTS_EMBED    ? "embed"
+           : w->mode == TVMCC_WEIGHTS_EXTERN ? "extern"
+                                             : "file";
+}
+
 static void product_json(Driver *driver, const tvmcc_model_info *info)
 {
     StrBuf s = strbuf(driver->arena);
@@ -85,8 +92,7 @@ static void product_json(Driver *driver, const tvmcc_model_info *info)
                info->arena_shared, info->arena_private, info->arena_align);
     for (uint32_t i = 0; i < info->nweights; i++)
         str_printf(&s, "%s{\"bytes\": %zu, \"mode\": \"%s\"}", i ? ", " : "",
-                   info->weights[i].bytes,
-                   info->weights[i].mode == TVMCC_WEIGHTS_EMBED ? "embed" : "file");
+                   info->weights[i].bytes, mode_name(&info->weights[i]));
     str_add(&s, "]");
     for (uint32_t b = 0, n = tvmrt_buckets(info); b < n; b++) {
         str_add(&s, b ? ", {" : ", \"buckets\": [{");
@@ -109,7 +115,9 @@ static void product_text(Driver *driver, const tvmcc_model_info *info)
         info->arena_private, info->arena_align);
     for (uint32_t i = 0; i < info->nweights; i++)
         say(driver, "weights %zu bytes, %s\n", info->weights[i].bytes,
-            info->weights[i].mode == TVMCC_WEIGHTS_EMBED ? "in the object" : "in a file");
+            info->weights[i].mode == TVMCC_WEIGHTS_EMBED    ? "in the object"
+            : info->weights[i].mode == TVMCC_WEIGHTS_EXTERN ? "of the caller"
+                                                            : "in a file");
     for (uint32_t b = 0; b < tvmrt_buckets(info); b++)
         say(driver, "bucket %u: %s, arena %zu bytes and %zu a thread\n", b,
             bucket_text(driver->arena, info, b), info->buckets[b]->arena_shared,

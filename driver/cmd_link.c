@@ -44,7 +44,7 @@ static bool fits_plan(Driver *driver)
                 {o->mtriple != NULL, "-mtriple"}, {o->mcpu != NULL, "-mcpu"},
                 {o->mattr != NULL, "-mattr"},     {o->opt_level_given, "-O"},
                 {o->shapes.n != 0, "--shape"},    {o->dims.n != 0, "--dim"},
-                {o->entry != NULL, "--entry"},    {o->weights_file, "-fweights"}};
+                {o->entry != NULL, "--entry"},    {o->weights_mode != WEIGHTS_EMBED, "-fweights"}};
 
     for (uint32_t i = 0; i < COUNT(rows); i++)
         if (rows[i].given) {

@@ -338,7 +338,7 @@ static bool add_product(Expansion *x, const ManBuild *b)
     const char    *step = arena_printf(a, "%s/%s", folder, b->entry);
     const char    *product = product_path(x, b, folder);
     const char    *weights = arena_printf(a, "%s.weights", step);
-    bool           embed = !is(&b->product.weights, "file");
+    bool           embed = !is(&b->product.weights, "file") && !is(&b->product.weights, "extern");
     StrBuf         objects = strbuf(a), logs = strbuf(a);
     BuildArgs      args;
 

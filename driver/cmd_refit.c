@@ -101,7 +101,8 @@ static void recorded_options(Refitting *r)
     if (!o->opt_level_given)
         o->pass.opt_level = (int)r->was.level;
     o->entry = r->was.entry;
-    o->weights_file = r->was.weights_mode == WEIGHTS_FILE;
+    o->weights_mode = r->was.weights_mode;
+    o->weights_section = r->was.weights_section;
     for (uint32_t i = 0; i < r->was.nin && !o->shapes.n && !o->images.n && !o->dims.n; i++) {
         if (i == 0 && (o->adds.n || o->tensors.n))
             break;
@@ -260,7 +261,7 @@ int cmd_refit(Driver *driver)
     refit = (Refit){&r.was, r.job.k.desc, r.job.k.weights};
     if (r.n)
         return !write_archive(&r, &refit);
-    if (r.was.weights_mode != WEIGHTS_FILE)
+    if (weights_inside(r.was.weights_mode))
         return !!diag_error(driver->diags, E_USAGE, NO_LOC,
                             "the weights of '%s' are in its library: refit its archive", r.product);
     return !file_write(driver->diags, driver->opt.output,

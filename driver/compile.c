@@ -79,8 +79,13 @@ bool compile_plan(Ctx *c, Compiled *k)
         own->nlabels = labels.n;
         own->labels = labels.at;
     }
-    own->code = (PlanCode){(uint32_t)k->o->passes.opt_level, k->o->pic,
-                           k->o->weights_mode == WEIGHTS_EMBED};
+    own->code = (PlanCode){(uint32_t)k->o->passes.opt_level, k->o->pic, k->o->weights_mode, NULL};
+    if (k->o->weights_mode == WEIGHTS_SECTION) {
+        if (!backend_of(KIND_LLVM)->has_units(own->target->host ? own->target->host : own->target))
+            return diag_error(c->diags, E_USAGE, NO_LOC,
+                              "weights have sections of their own in ELF files only");
+        own->code.section = k->o->weights_section ? k->o->weights_section : ".tvmcc_weights";
+    }
     k->plan = own;
     return true;
 }
@@ -200,7 +205,8 @@ bool compile_desc(Ctx *c, Compiled *k)
     if (!d)
         return false;
     d->model = k->plan->model;
-    d->weights_mode = k->plan->code.embed_weights ? WEIGHTS_EMBED : WEIGHTS_FILE;
+    d->weights_mode = k->plan->code.weights;
+    d->weights_section = k->plan->code.section;
     d->toolchain = compiler_version();
     d->plan_sha = compile_plan_hash(c, k->plan);
     d->level = (uint32_t)k->plan->code.opt_level;
@@ -226,7 +232,9 @@ CodegenOptions compile_code_options(const Compiled *k)
     return (CodegenOptions){.entry = k->entry,
                             .opt_level = k->plan->code.opt_level,
                             .pic = k->plan->code.pic,
-                            .embed_weights = k->plan->code.embed_weights};
+                            .embed_weights = k->plan->code.weights != WEIGHTS_FILE,
+                            .extern_weights = k->plan->code.weights == WEIGHTS_EXTERN,
+                            .weights_section = k->plan->code.section};
 }
 
 bool compile_flat(Ctx *c, const Compiled *k, Plan *out)
@@ -303,7 +311,7 @@ bool compile_blob(Ctx *c, Compiled *k, Bytes *out)
     const Target        *cpu = k->plan->target->host ? k->plan->target->host : k->plan->target;
     ElfTarget            t;
 
-    if (!k->plan->code.embed_weights || !k->plan->weights_bytes)
+    if (!weights_inside(k->plan->code.weights) || !k->plan->weights_bytes)
         return backend_of(KIND_LLVM)->unit(c, tirmod_new(c, 0, NULL), cpu, &o, out);
     const char *symbol = intern_printf(c->strings, "%s_weights", k->entry);
     if (!backend_of(KIND_LLVM)->has_units(cpu))
@@ -311,7 +319,9 @@ bool compile_blob(Ctx *c, Compiled *k, Bytes *out)
     if (!elf_target(c->diags, cpu->triple, &t))
         return false;
     elf_target_abi(&t, cpu->abi);
-    *out = elf_blob(c->arena, &t, symbol, k->weights);
+    *out = k->plan->code.section
+               ? elf_blob_in(c->arena, &t, k->plan->code.section, symbol, k->weights)
+               : elf_blob(c->arena, &t, symbol, k->weights);
     return true;
 }
 

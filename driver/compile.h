@@ -28,7 +28,8 @@ typedef struct {
     const char *const *variants;
     const BucketDim   *bucket_dims;
     WeightsMode        weights_mode;
-    Cache             *cache; /* of kernels, or NULL */
+    const char        *weights_section; /* of WEIGHTS_SECTION; NULL: .tvmcc_weights */
+    Cache             *cache;           /* of kernels, or NULL */
     TuningPolicy       tuning_policy;
     uint32_t           nlogs, min_coverage; /* tuning logs; per cent of the kernels */
     const char *const *logs;

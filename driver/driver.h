@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/cache.h"
 #include "frontends/frontends.h"
+#include "ir/plan.h"
 #include "passes/passes.h"
 
 typedef struct Driver   Driver;
@@ -109,7 +110,8 @@ typedef struct {
     /* what comes out, and where */
     uint32_t    emit; /* set of 1u << PRODUCT_x; 0: what the suffix of the output says */
     const char *output, *entry, *shard;
-    bool        weights_file;                     /* -fweights=file */
+    WeightsMode weights_mode;                     /* -fweights= */
+    const char *weights_section;                  /* --weights-section */
     uint64_t    max_code, max_weights, max_arena; /* bytes; 0: no limit */
     TextList    dump_code;                        /* --dump-code: products beside the output */
     const char *save_temps; /* folder of what lies between model and code; "": beside the output */

@@ -100,7 +100,8 @@ void job_options(Driver *driver, Job *job)
                                     .passes = o->pass,
                                     .entry = o->entry,
                                     .pic = o->pic,
-                                    .weights_mode = o->weights_file ? WEIGHTS_FILE : WEIGHTS_EMBED,
+                                    .weights_mode = o->weights_mode,
+                                    .weights_section = o->weights_section,
                                     .cache = driver_cache(driver),
                                     .tuning_policy = o->tuning_policy,
                                     .min_coverage = o->min_coverage,
@@ -127,6 +128,12 @@ bool job_start(Driver *driver, Job *job, const char *target)
     if (o->shard)
         return diag_error(driver->diags, E_USAGE, NO_LOC, "'--shard' is for plans, not for '%s'",
                           o->inputs.at[0]);
+    if (o->weights_section && o->weights_mode != WEIGHTS_SECTION)
+        return diag_error(driver->diags, E_USAGE, NO_LOC,
+                          "'--weights-section' is for '-fweights=section'");
+    if (o->weights_section && !weights_section_ok(o->weights_section))
+        return diag_error(driver->diags, E_USAGE, NO_LOC, "'%s' is no name of a section",
+                          o->weights_section);
     if (o->variants.n && (o->mcpu || o->mattr))
         return diag_error(driver->diags, E_USAGE, NO_LOC,
                           "'--cpu-variants' names the processors; '%s' does too",

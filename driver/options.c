@@ -239,9 +239,13 @@ static bool set_words(Parser *p, const Option *row, void *field, const char *arg
 
 static bool set_weights(Parser *p, const Option *row, void *field, const char *argument)
 {
-    *(bool *)field = strcmp(argument, "file") == 0;
-    return *(bool *)field || strcmp(argument, "embed") == 0 ||
-           wrong(p, row, argument, "'embed' or 'file'");
+    for (WeightsMode m = WEIGHTS_EMBED; m < WEIGHTS_MODES; m++) {
+        if (strcmp(argument, weights_mode_names[m]) == 0) {
+            *(WeightsMode *)field = m;
+            return true;
+        }
+    }
+    return wrong(p, row, argument, "'embed', 'extern', 'file' or 'section'");
 }
 
 static bool set_policy(Parser *p, const Option *row, void *field, const char *argument)

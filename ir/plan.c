@@ -66,6 +66,15 @@ static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, Str
     }
 }
 
+const char *const weights_mode_names[WEIGHTS_MODES] = {"embed", "file", "section", "extern"};
+
+bool weights_section_ok(const char *name)
+{
+    size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._$-");
+
+    return n && n < 128 && !name[n];
+}
+
 static void print_one(Ctx *c, const Plan *p, StrBuf *out)
 {
     str_printf(out, "tvmcc plan %d\nentry ", PLAN_VERSION);
@@ -74,8 +83,14 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
     print_quoted(out, p->model);
     str_add(out, "\ntarget ");
     print_quoted(out, p->target->text);
-    str_printf(out, "\ncode level %u%s%s\n", p->code.opt_level, p->code.pic ? " pic" : "",
-               p->code.embed_weights ? " embed" : "");
+    str_printf(out, "\ncode level %u%s", p->code.opt_level, p->code.pic ? " pic" : "");
+    if (p->code.weights != WEIGHTS_FILE)
+        str_printf(out, " %s", weights_mode_names[p->code.weights]);
+    if (p->code.weights == WEIGHTS_SECTION) {
+        str_add(out, " ");
+        print_quoted(out, p->code.section);
+    }
+    str_add(out, "\n");
     if (p->level)
         str_printf(out, "cpu %u\n", p->level);
     for (uint32_t i = 0; i < p->ndims; i++) {
@@ -243,7 +258,14 @@ static void parse_head(Parser *p, Plan *plan, PlanTarget *parse_target)
     if (plan->code.opt_level > 3)
         parse_fail(p, "the level is 0 to 3");
     plan->code.pic = accept(p, "pic");
-    plan->code.embed_weights = accept(p, "embed");
+    plan->code.weights = accept(p, "embed")     ? WEIGHTS_EMBED
+                         : accept(p, "section") ? WEIGHTS_SECTION
+                         : accept(p, "extern")  ? WEIGHTS_EXTERN
+                                                : WEIGHTS_FILE;
+    if (plan->code.weights == WEIGHTS_SECTION)
+        plan->code.section = parse_string(p);
+    if (plan->code.section && !weights_section_ok(plan->code.section))
+        parse_fail(p, "that is no name of a section");
     if (accept(p, "cpu"))
         plan->level = (uint32_t)parse_size(p);
     if (plan->level > 4)
@@ -361,7 +383,8 @@ static bool alternatives(const Plan *p, const Plan *last, const Plan *q)
                 p->ndims == q->ndims && p->weights_bytes == q->weights_bytes &&
                 !p->level == !q->level && last->level <= q->level &&
                 p->code.opt_level == q->code.opt_level && p->code.pic == q->code.pic &&
-                p->code.embed_weights == q->code.embed_weights && !q->target->host;
+                p->code.weights == q->code.weights && !p->code.section == !q->code.section &&
+                (!p->code.section || !strcmp(p->code.section, q->code.section)) && !q->target->host;
 
     for (uint32_t i = 0; same && i < p->ndims; i++)
         same = !strcmp(p->dims[i].name, q->dims[i].name);

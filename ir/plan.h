@@ -49,11 +49,32 @@ typedef struct {
 /* The rule of kernels whose steps come from a tuning log. */
 extern const char plan_tuned[];
 
+/* Where the weights of a product are: in its object, in a file, in a section of the object that a
+ * linker script places, or wherever the caller puts the symbol <entry>_weights. */
+typedef enum {
+    WEIGHTS_EMBED,
+    WEIGHTS_FILE,
+    WEIGHTS_SECTION,
+    WEIGHTS_EXTERN,
+    WEIGHTS_MODES
+} WeightsMode;
+extern const char *const weights_mode_names[WEIGHTS_MODES];
+
+/* Letters, digits and . _ $ -: nothing that means something to linker scripts and shells. */
+bool weights_section_ok(const char *name);
+
+/* They are in the object; otherwise a weights file lies beside it. */
+static inline bool weights_inside(WeightsMode m)
+{
+    return m == WEIGHTS_EMBED || m == WEIGHTS_SECTION;
+}
+
 /* How code is generated; the driver's options, kept with the plan. */
 typedef struct {
-    uint32_t opt_level; /* 0..3 */
-    bool     pic;
-    bool     embed_weights;
+    uint32_t    opt_level; /* 0..3 */
+    bool        pic;
+    WeightsMode weights;
+    const char *section; /* WEIGHTS_SECTION: its name, else NULL */
 } PlanCode;
 
 /* A named dimension and the size that a shape bucket has of it. */

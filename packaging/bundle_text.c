@@ -415,7 +415,7 @@ static void add_model(StrBuf *s, const ModelDesc *m, bool first)
     str_add(s, ", \"triple\": ");
     json_string(s, m->triple);
     str_printf(s, ",\n     \"weights\": {\"bytes\": %" PRIu64 ", \"mode\": \"%s\", ",
-               m->weights_bytes, m->weights_mode == WEIGHTS_EMBED ? "embed" : "file");
+               m->weights_bytes, weights_mode_names[m->weights_mode]);
     add_sha(s, "sha256", m->weights_sha);
     str_add(s, "}}");
 }

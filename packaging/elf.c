@@ -206,6 +206,11 @@ static uint32_t add_name(StrBuf *s, const char *name)
 
 Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data)
 {
+    return elf_blob_in(a, t, arena_printf(a, ".rodata.%s", symbol), symbol, data);
+}
+
+Bytes elf_blob_in(Arena *a, const ElfTarget *t, const char *section, const char *symbol, Bytes data)
+{
     enum { DATA = 1, STACK, SYMTAB, STRTAB, SHSTRTAB, NSECTIONS };
     Layout   l = layout_of(t->bits == 64, t->big_endian);
     StrBuf   names = strbuf(a), strings = strbuf(a);
@@ -217,7 +222,7 @@ Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data)
     str_addc(&names, 0);
     str_addc(&strings, 0);
     sym.name = add_name(&strings, symbol);
-    s[DATA] = (Shdr){.name = add_name(&names, arena_printf(a, ".rodata.%s", symbol)),
+    s[DATA] = (Shdr){.name = add_name(&names, section),
                      .type = SHT_PROGBITS,
                      .flags = SHF_ALLOC,
                      .size = data.n,

@@ -153,7 +153,7 @@ static bool add_weights(Gather *g, const Member *f)
     for (uint32_t i = 0; i < g->parts.n; i++) {
         BundlePart *p = &g->parts.at[i];
 
-        if (p->desc->weights_mode != WEIGHTS_FILE ||
+        if (weights_inside(p->desc->weights_mode) ||
             memcmp(f->data.at + WEIGHTS_SHA, p->desc->weights_sha.b, 32) != 0)
             continue;
         found = true;
@@ -284,7 +284,7 @@ static bool complete(Gather *g)
         if (!p->header.n)
             return diag_error(g->d, E_PACK, NO_LOC, "the header of '%s' for '%s' is not there",
                               p->desc->entry, p->desc->triple);
-        if (p->desc->weights_mode == WEIGHTS_FILE && !p->weights.n)
+        if (!weights_inside(p->desc->weights_mode) && !p->weights.n)
             return diag_error(g->d, E_PACK, NO_LOC, "the weights of '%s' for '%s' are not there",
                               p->desc->entry, p->desc->triple);
     }

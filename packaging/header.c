@@ -190,6 +190,8 @@ static void model_macros(StrBuf *s, const ModelDesc *m)
                u, u, u);
     str_printf(s, "#define %s_ARENA_ALIGN %u\n", u, m->arena_align);
     str_printf(s, "#define %s_WEIGHTS_BYTES %" PRIu64 "\n", u, m->weights_bytes);
+    if (m->weights_mode == WEIGHTS_EXTERN)
+        str_printf(s, "#define %s_WEIGHTS_ALIGN 64\n", u);
     str_printf(s, "#define %s_STATE_BYTES %" PRIu64 "\n", u, m->state_bytes);
     str_printf(s, "#define %s_MACS %" PRId64 "\n", u, m->macs);
 }
@@ -303,7 +305,7 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
                    "int32_t %s_open(void *state, const tvmcc_params *params);\n"
                    "void %s_close(void *state, const tvmcc_params *params);\n",
                    u, e, e);
-    else if (m->weights_mode == WEIGHTS_EMBED) {
+    else if (m->weights_mode != WEIGHTS_FILE) {
         str_printf(
             s,
             "\n/* One thread; arena: %s_ARENA_BYTES(1) bytes aligned to %s_ARENA_ALIGN. */\n"
@@ -325,7 +327,14 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
             " * TVMCC_E_CPU; %s_info() gives the model as compiled for it. */\n",
             u, e);
     str_printf(s, "\nconst tvmcc_model_info *%s_info(void);\n", e);
-    if (m->weights_mode == WEIGHTS_EMBED && m->weights_bytes)
+    if (m->weights_mode == WEIGHTS_EXTERN && m->weights_bytes)
+        str_printf(
+            s,
+            "\n/* The caller defines it: the %s_WEIGHTS_BYTES bytes that follow the header of "
+            "64 bytes\n * in %s.weights, aligned to %s_WEIGHTS_ALIGN. */\n"
+            "extern const unsigned char %s_weights[%s_WEIGHTS_BYTES];\n",
+            u, e, u, e, u);
+    else if (m->weights_mode != WEIGHTS_FILE && m->weights_bytes)
         str_printf(s, "\nextern const unsigned char %s_weights[];\n", e);
     str_printf(s,
                "\n/* %s_DEFINE_ARENA(memory); defines a static arena for %s_run. */\n"
@@ -502,8 +511,13 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
     json_pair(&s, "targets", m->targets);
     json_pair(&s, "toolchain", m->toolchain);
     json_pair(&s, "triple", m->triple);
-    str_printf(&s, "  \"weights\": {\"bytes\": %" PRIu64 ", \"mode\": \"%s\", \"sha256\": \"",
-               m->weights_bytes, m->weights_mode == WEIGHTS_EMBED ? "embed" : "file");
+    str_printf(&s, "  \"weights\": {\"bytes\": %" PRIu64 ", \"mode\": \"%s\"", m->weights_bytes,
+               weights_mode_names[m->weights_mode]);
+    if (m->weights_section) {
+        str_add(&s, ", \"section\": ");
+        json_string(&s, m->weights_section);
+    }
+    str_add(&s, ", \"sha256\": \"");
     add_hex(&s, m->weights_sha);
     str_add(&s, "\"}\n}\n");
     return (Bytes){(const uint8_t *)s.at, s.n};

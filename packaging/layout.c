@@ -44,7 +44,9 @@ static void add_le(StrBuf *s, uint64_t value, int bytes)
 static Bytes constants_of(Arena *a, const BundlePart *p)
 {
     enum { HEADER = 64 }; /* of a weights file */
-    const char *section = arena_printf(a, ".rodata.%s_weights", p->desc->entry);
+    const char *section = p->desc->weights_section
+                              ? p->desc->weights_section
+                              : arena_printf(a, ".rodata.%s_weights", p->desc->entry);
     Diags      *quiet = diags_new(a);
     Member     *m;
     uint32_t    n;
@@ -98,7 +100,7 @@ static Bytes params_of(Arena *a, const BundlePart *p)
 
 /* ---- Model Library Format ------------------------------------------------------------------------ */
 
-static const char *dtype_text(Arena *a, const TensorDesc *t)
+static const char *mlf_dtype(Arena *a, const TensorDesc *t)
 {
     static const char *const names[] = {"int", "uint", "float", "handle", "bfloat"};
 
@@ -121,7 +123,7 @@ static void add_tensors(Arena *a, StrBuf *s, const char *key, const TensorDesc *
     for (uint32_t i = 0; i < n; i++) {
         str_printf(s, "%s\n                ", i ? "," : "");
         json_string(s, t[i].name);
-        str_printf(s, ": {\"dtype\": \"%s\", \"size\": %" PRIu64 "}", dtype_text(a, &t[i]),
+        str_printf(s, ": {\"dtype\": \"%s\", \"size\": %" PRIu64 "}", mlf_dtype(a, &t[i]),
                    t[i].bytes);
     }
     str_add(s, n ? "\n              }" : "}");
@@ -241,7 +243,7 @@ static Bytes graph_json(Arena *a, const ModelDesc *m)
 
         str_add(&shapes, i ? ", " : "");
         add_shape(&shapes, t);
-        str_printf(&types, "%s\"%s\"", i ? ", " : "", dtype_text(a, t));
+        str_printf(&types, "%s\"%s\"", i ? ", " : "", mlf_dtype(a, t));
         str_printf(&storage, "%s%u", i ? ", " : "", i);
     }
     str_printf(&s,

@@ -162,6 +162,15 @@ static void read_plan(Read *r, const cJSON *plan, ModelDesc *out)
         arena_printf(r->a, "%s", name->valuestring);
 }
 
+static WeightsMode mode_of(const char *name)
+{
+    WeightsMode m = WEIGHTS_EMBED;
+
+    while (m < WEIGHTS_MODES && strcmp(weights_mode_names[m], name) != 0)
+        m++;
+    return m < WEIGHTS_MODES ? m : WEIGHTS_EMBED;
+}
+
 static void read_all(Read *r, const cJSON *root, ModelDesc *out)
 {
     const cJSON *arena = get(root, "arena"), *weights = get(root, "weights");
@@ -175,8 +184,7 @@ static void read_all(Read *r, const cJSON *root, ModelDesc *out)
         .arena_floor = number_if(arena, "floor"),
         .weights_bytes = number_of(r, weights, "bytes"),
         .weights_sha = sha_of(r, weights, "sha256"),
-        .weights_mode =
-            strcmp(text_of(r, weights, "mode"), "file") == 0 ? WEIGHTS_FILE : WEIGHTS_EMBED,
+        .weights_mode = mode_of(text_of(r, weights, "mode")),
         .model_sha = sha_of(r, root, "model_sha256"),
         .build_id = sha_of(r, root, "build_id"),
         .triple = text_of(r, root, "triple"),
@@ -186,6 +194,8 @@ static void read_all(Read *r, const cJSON *root, ModelDesc *out)
         .kernels = (uint32_t)number_if(get(root, "kernels"), "count"),
         .kernels_tuned = (uint32_t)number_if(get(root, "kernels"), "tuned"),
     };
+    if (out->weights_mode == WEIGHTS_SECTION)
+        out->weights_section = text_of(r, weights, "section");
     read_plan(r, get(root, "plan"), out);
     out->in = tensors_of(r, root, "inputs", &out->nin);
     out->out = tensors_of(r, root, "outputs", &out->nout);

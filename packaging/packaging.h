@@ -27,6 +27,7 @@
 #define TVMCC_PACKAGING_H
 
 #include "base/base.h"
+#include "ir/plan.h"
 
 /* ---- header.c: what callers compile against ----------------------------------------------- */
 
@@ -45,8 +46,6 @@ typedef struct {
     const char    *layout; /* NULL: unknown */
     uint32_t       state;  /* outputs: 1 + the input that may lie in the same memory; else 0 */
 } TensorDesc;
-
-typedef enum { WEIGHTS_EMBED, WEIGHTS_FILE } WeightsMode;
 
 /* One of the plans of a product with CPU variants or shape buckets. */
 typedef struct {
@@ -68,6 +67,7 @@ typedef struct {
     uint64_t    weights_bytes;
     Sha256      weights_sha;
     WeightsMode weights_mode;
+    const char *weights_section; /* of WEIGHTS_SECTION; else NULL */
     Sha256      model_sha, build_id;
     const char *triple;    /* of the object */
     const char *targets;   /* target strings, joined by "; " */
@@ -160,6 +160,9 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
 bool elf_arm_attribute(const ElfFile *f, uint64_t tag, uint64_t *value);
 /* A relocatable object with one read-only section `.rodata.<symbol>`, aligned to 64. */
 Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data);
+/* The same in a section of that name instead of .rodata.<symbol>. */
+Bytes elf_blob_in(Arena *a, const ElfTarget *t, const char *section, const char *symbol,
+                  Bytes data);
 
 /* ---- object.c: any object, in the terms of ELF --------------------------------------------- */
 
@@ -194,6 +197,8 @@ typedef struct {
     bool        no_pic;  /* relocations may be those of a fixed address */
     uint64_t    max_code, max_weights; /* bytes; 0: no limit.  Status 6 when exceeded */
     uint64_t    max_arena, max_stack;  /* these of the metadata */
+    bool extern_weights; /* libraries have no weights: <entry>_weights comes from the caller */
+    AuditNames supplied; /* ... these symbols do */
 } AuditRules;
 
 typedef struct {

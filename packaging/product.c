@@ -232,6 +232,21 @@ static void add_report(AuditReport *sum, const AuditReport *r)
     sum->textrels += r->textrels;
 }
 
+/* A symbol that the caller of the library defines: the weights of -fweights=extern. */
+static bool is_supplied(Arena *a, const char *name, const AuditRules *rules)
+{
+    if (has(rules->supplied, name))
+        return true;
+    if (!rules->extern_weights)
+        return false;
+    if (rules->entry && strcmp(name, arena_printf(a, "%s_weights", rules->entry)) == 0)
+        return true;
+    for (uint32_t i = 0; i < rules->entries.n; i++)
+        if (strcmp(name, arena_printf(a, "%s_weights", rules->entries.at[i])) == 0)
+            return true;
+    return false;
+}
+
 /* What members define together: an error for a name that two define, or that is ours and that
  * nobody defines. */
 static void join_symbols(Diags *d, Arena *a, Loc loc, const AuditRules *rules, AuditFile *out)
@@ -259,7 +274,7 @@ static void join_symbols(Diags *d, Arena *a, Loc loc, const AuditRules *rules, A
         if (has(known[0], name) || has(known[1], name))
             continue;
         vec_push(a, &missing, name);
-        if (audit_is_ours(name, rules))
+        if (audit_is_ours(name, rules) && !is_supplied(a, name, rules))
             diag_error(d, E_PACK, loc, "no member defines '%s'", name);
     }
     out->report.undefined = unique(&missing);
@@ -373,13 +388,31 @@ static bool is_judged(const char *path)
            (share && str_ends(name, ".json") && strchr(share + 6, '/'));
 }
 
+/* In an archive the metadata say which weights the caller has. */
+static AuditNames supplied(Arena *a, const Member *m, uint32_t n)
+{
+    Names names = {0};
+
+    for (uint32_t i = 0; i < n; i++) {
+        ModelDesc desc;
+
+        if (is_judged(m[i].path) && str_ends(m[i].path, ".json") &&
+            metadata_read(diags_new(a), a, m[i].path, m[i].data, &desc) &&
+            desc.weights_mode == WEIGHTS_EXTERN)
+            vec_push(a, &names, arena_printf(a, "%s_weights", desc.entry));
+    }
+    return unique(&names);
+}
+
 static void audit_members(Diags *d, Arena *a, const char *file, const Member *m, uint32_t n,
                           const AuditRules *rules, AuditFile *out)
 {
-    Files    files = {0};
-    uint32_t before = diag_errors(d);
+    Files      files = {0};
+    uint32_t   before = diag_errors(d);
+    AuditRules own = *rules;
 
     out->kind = "archive";
+    own.supplied = supplied(a, m, n);
     for (uint32_t i = 0; i < n; i++)
         if (str_ends(m[i].path, "SHA256SUMS")) {
             bundle_verify(d, a, file, m, n);
@@ -390,7 +423,7 @@ static void audit_members(Diags *d, Arena *a, const char *file, const Member *m,
 
         if (!is_judged(m[i].path))
             continue;
-        audit_file(d, a, arena_printf(a, "%s(%s)", file, m[i].path), m[i].data, rules, &f);
+        audit_file(d, a, arena_printf(a, "%s(%s)", file, m[i].path), m[i].data, &own, &f);
         f.path = m[i].path;
         vec_push(a, &files, f);
     }

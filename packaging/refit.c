@@ -114,7 +114,7 @@ bool refit_file(Diags *d, Arena *a, const char *file, Bytes product, const Refit
     uint8_t *p;
     Member  *m;
     uint32_t n;
-    bool     found = r->was->weights_mode == WEIGHTS_FILE || r->weights.n == 0;
+    bool     found = !weights_inside(r->was->weights_mode) || r->weights.n == 0;
 
     if (product.n >= 8 && memcmp(product.at, "TVMCCWT1", 8) == 0) {
         *out = weights_file(a, r->weights, r->now->weights_sha);

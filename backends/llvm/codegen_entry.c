@@ -293,10 +293,15 @@ static LLVMValueRef info_record(Gen *g, const CodegenInfo *info, LLVMValueRef ru
     LLVMValueRef      w[7], f[32], k;
     uint32_t          nweights = p->weights_bytes != 0, n = 0;
 
-    w[0] = host_text(g, h->weights ? arena_printf(g->a, ".rodata.%s_weights", h->o->entry) : "");
+    w[0] = host_text(g, !h->weights || h->o->extern_weights ? ""
+                        : h->o->weights_section
+                            ? h->o->weights_section
+                            : arena_printf(g->a, ".rodata.%s_weights", h->o->entry));
     w[1] = h->weights ? h->weights : LLVMConstNull(g->ptr);
     w[2] = gen_int(g, g->size, (int64_t)p->weights_bytes);
-    w[3] = gen_i32(g, h->weights ? TVMCC_WEIGHTS_EMBED : TVMCC_WEIGHTS_FILE);
+    w[3] = gen_i32(g, !h->weights            ? TVMCC_WEIGHTS_FILE
+                      : h->o->extern_weights ? TVMCC_WEIGHTS_EXTERN
+                                             : TVMCC_WEIGHTS_EMBED);
     w[4] = gen_i32(g, WEIGHTS_ALIGN);
     w[5] = bytes32(g, info->weights_sha);
     k = record(g, 6, w);
@@ -458,8 +463,9 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
     if (o->embed_weights && p->weights_bytes) {
         const char *symbol = arena_printf(g->a, "%s_weights", o->entry);
 
-        h->weights = llvm_is_elf(g->t) || !o->weights.n ? LLVMAddGlobal(g->mod, g->i8, symbol)
-                                                        : gen_bytes_symbol(g, symbol, o->weights);
+        h->weights = llvm_is_elf(g->t) || o->extern_weights || !o->weights.n
+                         ? LLVMAddGlobal(g->mod, g->i8, symbol)
+                         : gen_bytes_symbol(g, symbol, o->weights);
         LLVMSetGlobalConstant(h->weights, true);
         LLVMSetAlignment(h->weights, WEIGHTS_ALIGN);
     }

@@ -5,8 +5,8 @@ macro(_tvm_tables)
     # Flags, keywords with one value, keywords with several.
     set(TVM_KEYWORD_FLAGS EXCLUDE_FROM_ALL VERBOSE WERROR BENCHMARK NO_LIBM PER_LAYER REFITTABLE)
     set(TVM_KEYWORD_ONES MODEL MODEL_FORMAT MANIFEST MANIFEST_MODEL MANIFEST_PAIR ENTRY HEADER TYPE EXECUTOR
-        THREADS WEIGHTS PIC HOST_TARGET OPT_LEVEL FAST_MATH TUNING_POLICY TUNING_MIN_COVERAGE ARENA_LIMIT
-        CODE_LIMIT WEIGHTS_LIMIT ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL
+        THREADS WEIGHTS WEIGHTS_SECTION PIC HOST_TARGET OPT_LEVEL FAST_MATH TUNING_POLICY
+        TUNING_MIN_COVERAGE ARENA_LIMIT CODE_LIMIT WEIGHTS_LIMIT ARCHIVE ARCHIVE_FORMAT LAYOUT TEST_INPUTS TEST_OUTPUTS RTOL ATOL
         OUTPUT_DIRECTORY SHARDS JOB_POOL EXPORT_SET)
     set(TVM_KEYWORD_LISTS INPUT_SHAPES INPUT_DTYPES DEFINE_DIMS SHAPE_BUCKETS OUTPUTS STATE TARGETS
         CPU_VARIANTS TUNING_LOGS DISABLED_PASSES REQUIRED_PASSES COMPILE_OPTIONS EMIT ARCHIVE_CONTENTS DEPENDS
@@ -20,7 +20,6 @@ macro(_tvm_tables)
         "DESIRED_LAYOUT the compiler chooses layouts itself"
         "MIXED_PRECISION models are computed in the types they come with"
         "QUANTIZE quantize the model before, for example to QDQ form in ONNX"
-        "WEIGHTS_SECTION WEIGHTS SECTION does not exist"
         "MEMORY_POOLS a model has one arena"
         "ALIGNMENT arenas are aligned as <ENTRY>_ARENA_ALIGN of the header says"
         "STACK_LIMIT kernels have no bound of their stack")
@@ -30,8 +29,6 @@ macro(_tvm_tables)
         "EXECUTOR GRAPH models are compiled ahead of time: EXECUTOR AOT is all there is"
         "EXECUTOR VM models are compiled ahead of time: EXECUTOR AOT is all there is"
         "THREADS OPENMP give a launch function that uses OpenMP to <entry>_run_ex, with THREADS CALLER"
-        "WEIGHTS SECTION the section of embedded weights is .rodata.<entry>_weights"
-        "WEIGHTS EXTERN with WEIGHTS FILE the caller may map the file, or have its bytes from elsewhere"
         "OPT_LEVEL s it is 0, 1, 2 or 3")
 
     # Keywords that the variable TVM_<keyword> sets for all models of a project.

@@ -86,7 +86,8 @@ macro(_tvm_package)
         DEPENDS ${objects}
         COMMENT "Collecting ${name}")
     set(package "${metadata}" "${stem}.h" "${stem}.a" ${weights})
-    if(CMAKE_SYSTEM_NAME MATCHES "^(Linux|Android)$" AND pic_property AND NOT triple STREQUAL "")
+    if(CMAKE_SYSTEM_NAME MATCHES "^(Linux|Android)$" AND pic_property AND NOT triple STREQUAL ""
+            AND NOT A_WEIGHTS STREQUAL "EXTERN")
         _tvm_command(OUTPUT "${dir}/lib${A_ENTRY}.so"
             COMMAND ${tvmcc} ${objects} "-mtriple=${triple}" -o "${dir}/lib${A_ENTRY}.so"
             DEPENDS ${objects}
@@ -109,6 +110,9 @@ macro(_tvm_audit)
     endif()
     if(A_NO_LIBM)
         list(APPEND audit --no-libm)
+    endif()
+    if(A_WEIGHTS STREQUAL "EXTERN")
+        list(APPEND audit -fweights=extern)
     endif()
     list(APPEND audit "${pic}")
     list(APPEND audit "--stamp=${stem}.audit")

@@ -116,12 +116,13 @@ macro(_tvm_from_manifest)
     string(JSON build_name GET "${build}" name)
     cmake_path(GET manifest PARENT_PATH manifest_dir)
     foreach(row IN ITEMS "MODEL;source;path" "TYPE;product;type" "THREADS;product;threads" "WEIGHTS;product;weights"
+            "WEIGHTS_SECTION;product;weights_section"
             "TEST_INPUTS;verify;inputs" "TEST_OUTPUTS;verify;outputs" "RTOL;verify;rtol" "ATOL;verify;atol"
             "CODE_LIMIT;limits;code")
         list(POP_FRONT row keyword)
         _tvm_json(value "${build}" settings ${row})
         if(NOT DEFINED A_${keyword} AND NOT value STREQUAL "")
-            if(keyword MATCHES "TYPE|THREADS|WEIGHTS")
+            if(keyword MATCHES "^(TYPE|THREADS|WEIGHTS)$")
                 string(TOUPPER "${value}" value)
             endif()
             set(A_${keyword} "${value}")
@@ -137,7 +138,7 @@ macro(_tvm_from_manifest)
     foreach(i RANGE ${n})
         string(JSON option GET "${answer}" options "${build_name}" ${i})
         # What a keyword says counts instead.
-        if(option MATCHES "^(--entry=|-fweights=|-fthreads=|--max-code=)"
+        if(option MATCHES "^(--entry=|-fweights=|--weights-section=|-fthreads=|--max-code=)"
                 OR (option MATCHES "^--target=" AND (DEFINED A_TARGETS OR DEFINED A_HOST_TARGET))
                 OR (option MATCHES "^--shape=([^:]*):" AND A_INPUT_SHAPES MATCHES "(^|;)${CMAKE_MATCH_1}:")
                 OR (option MATCHES "^--dim=([^=]*)=" AND A_DEFINE_DIMS MATCHES "(^|;)${CMAKE_MATCH_1}="))

@@ -145,7 +145,7 @@ macro(_tvm_steps)
         COMMENT "Compiling the entry of ${name}" ${pool})
     list(APPEND objects "${stem}.host.o")
     set(weights "")
-    if(A_WEIGHTS STREQUAL "FILE")
+    if(A_WEIGHTS MATCHES "^(FILE|EXTERN)$")
         set(weights "${stem}.weights")
     else()
         _tvm_command(OUTPUT "${stem}.weights.o"

@@ -182,7 +182,7 @@ typedef struct tvmcc_pool_info {
     uint32_t    kind;
 } tvmcc_pool_info;
 
-enum { TVMCC_WEIGHTS_EMBED = 0, TVMCC_WEIGHTS_FILE = 1 };
+enum { TVMCC_WEIGHTS_EMBED = 0, TVMCC_WEIGHTS_FILE = 1, TVMCC_WEIGHTS_EXTERN = 2 };
 
 typedef struct tvmcc_weight_info {
     const char *section; /* "" when not in the object */

@@ -27,7 +27,8 @@ refused() {
     grep -qF -- "$text" err || { cat err; fail "not '$text': tvmcc $*"; }
 }
 
-for pair in "-mtriple=x86_64-linux-gnu -mcpu=haswell" "-mtriple=aarch64-linux-gnu -fweights=file"; do
+for pair in "-mtriple=x86_64-linux-gnu -mcpu=haswell" "-mtriple=riscv64-linux-gnu -fweights=section" \
+    "-mtriple=x86_64-linux-gnu -mcpu=x86-64 -fweights=extern" "-mtriple=aarch64-linux-gnu -fweights=file"; do
     # shellcheck disable=SC2086
     set -- $pair --entry=net
     run -c "$model" -o one.o "$@" -Wno-baseline-cpu

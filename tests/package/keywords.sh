@@ -60,6 +60,8 @@ add_tvm_model(limited MODEL net.relay ARENA_LIMIT 64KiB CODE_LIMIT 1MiB WEIGHTS_
 add_tvm_model(tight MODEL net.relay CODE_LIMIT 16 EXCLUDE_FROM_ALL)
 add_tvm_model(outside MODEL net.relay WEIGHTS FILE TYPE SHARED ARCHIVE pack/outside ARCHIVE_FORMAT TZST LAYOUT BUNDLE
     ARCHIVE_CONTENTS lib header metadata)
+add_tvm_model(flash MODEL net.relay WEIGHTS SECTION WEIGHTS_SECTION .model_flash)
+add_tvm_model(given MODEL net.relay WEIGHTS EXTERN ARCHIVE pack/given.tar)
 add_tvm_model(passes MODEL net.relay DISABLED_PASSES alter_layout REQUIRED_PASSES fuse_ops)
 add_tvm_model(module MODEL net.relay TYPE MODULE EXECUTOR AOT)
 add_tvm_model(sharded MODEL net.relay SHARDS 3 JOB_POOL heavy LAUNCHER ${CMAKE_CURRENT_SOURCE_DIR}/launcher)
@@ -143,6 +145,10 @@ done
 said "-Werror" "-o $work/b/tvm/plain/plain "
 for file in my/header.h another.json tvmcc/abi.h; do [ -f tvm/described/$file ] || die "no $file"; done
 for option in --max-weights=16KiB --max-arena=64KiB; do said "$option" "-o $work/b/tvm/limited/limited "; done
+for option in -fweights=section --weights-section=.model_flash; do said " $option" "-o $work/b/tvm/flash/flash "; done
+said " -fweights=extern" "audit.*given.a"
+[ -f tvm/given/given.weights ] && [ ! -f tvm/given/given.weights.o ] || die "the caller's weights"
+readelf -SW libflash.a | grep -q ' \.model_flash ' || die "no section .model_flash"
 said "--max-code=1MiB" "audit.*liblimited.a"
 ! "$cmake" --build . --target tight.audit >log 2>&1 || die "CODE_LIMIT 16 is kept"
 grep -q "16" log && grep -q "E0803\|limit" log || { cat log; die "no word of the limit"; }

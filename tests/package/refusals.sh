@@ -28,7 +28,7 @@ add_tvm_model(m MODEL $model)"
 no "TYPE is 'STATC', not one of STATIC, OBJECT, SHARED, MODULE (did you mean 'STATIC'?)" "TYPE STATC"
 no "OPT_LEVEL is '9', not one of 0, 1, 2, 3" "OPT_LEVEL 9"
 no "THREADS is 'MANY', not one of CALLER, POOL, NONE" "THREADS MANY"
-no "WEIGHTS is 'FIL', not one of EMBED, FILE (did you mean 'FILE'?)" "WEIGHTS FIL"
+no "WEIGHTS is 'FIL', not one of EMBED, SECTION, FILE, EXTERN (did you mean 'FILE'?)" "WEIGHTS FIL"
 no "PIC is 'YES', not one of INHERIT, ON, OFF" "PIC YES"
 no "FAST_MATH is '1', not one of OFF, ON" "FAST_MATH 1"
 no "ENTRY is 'Net-1', not a lower-case C identifier" "ENTRY Net-1"
@@ -85,7 +85,6 @@ PASS_CONFIG a=b:passes have no settings
 DESIRED_LAYOUT NHWC:the compiler chooses layouts itself
 MIXED_PRECISION nn.conv2d:models are computed in the
 QUANTIZE calibration.yaml:quantize the model before, for
-WEIGHTS_SECTION .weights:WEIGHTS SECTION does not exist
 MEMORY_POOLS sram@1024:a model has one arena
 ALIGNMENT 16:arenas are aligned as <ENTRY>_ARENA_ALIGN
 STACK_LIMIT 1KiB:kernels have no bound of
@@ -93,8 +92,10 @@ END
 no "EXECUTOR GRAPH is not supported" "EXECUTOR GRAPH"
 no "EXECUTOR VM is not supported" "EXECUTOR VM"
 no "THREADS OPENMP is not supported" "THREADS OPENMP"
-no "WEIGHTS SECTION is not supported" "WEIGHTS SECTION"
-no "WEIGHTS EXTERN is not supported" "WEIGHTS EXTERN"
+no "WEIGHTS_SECTION needs WEIGHTS SECTION" "WEIGHTS_SECTION .flash"
+no "WEIGHTS_SECTION is 'a b', no name of a section" "WEIGHTS SECTION WEIGHTS_SECTION \"a b\""
+no "WEIGHTS EXTERN does not go with TYPE SHARED" "WEIGHTS EXTERN TYPE SHARED"
+no "with WEIGHTS EXTERN only the caller has the weights" "WEIGHTS EXTERN BENCHMARK"
 no "OPT_LEVEL s is not supported" "OPT_LEVEL s"
 
 # Companions.

@@ -1,0 +1,136 @@
+#!/bin/bash
+# weights.sh <tvmcc> <source> <work folder>
+#
+# Weights in a section that a linker script places, and weights that the caller defines: both in a
+# program, with the numbers of weights in the object; the same products from steps; refit.
+set -e
+tvmcc=$1 source=$2 work=$3
+die() { echo "FAILED: $*"; exit 1; }
+quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+refused() { # <words> <command>...
+    local words=$1
+    shift
+    "$@" >log 2>&1 && die "not refused: $*"
+    grep -qF -- "$words" log || { cat log; die "no word of '$words'"; }
+}
+
+rm -rf "$work" && mkdir -p "$work" && cd "$work"
+[ "$(uname -m)" = x86_64 ] && command -v ld.bfd >/dev/null || { echo "an x86-64 machine with GNU ld is needed"; exit 77; }
+model=$source/examples/digits/digits.onnx
+x86="--entry=net -mtriple=x86_64-linux-gnu -mcpu=x86-64"
+quiet "$tvmcc" $model $x86 --emit=a,h,json -o embed
+quiet "$tvmcc" $model $x86 -fweights=section --emit=o,a,h,json -o usual
+quiet "$tvmcc" $model $x86 -fweights=section --weights-section=.model_flash --emit=o,a,h,json -o placed
+quiet "$tvmcc" $model $x86 -fweights=extern --emit=o,a,h,json -o given
+for file in usual placed; do [ ! -e $file.weights ] || die "$file.weights is not needed"; done
+[ -f given.weights ] || die "no weights file for the caller"
+
+readelf -SW usual.o | grep -q ' \.tvmcc_weights .* A .* 64$' || die "the usual section, read-only, aligned"
+readelf -SW placed.o | grep -q ' \.model_flash .* A .* 64$' || die "the named section"
+! readelf -SW placed.o | grep -q 'rodata.net_weights' || die "two sections"
+grep -q '"mode": "section", "section": ".model_flash"' placed.json || die "metadata of the section"
+grep -q '"mode": "extern"' given.json || die "metadata of the caller's weights"
+[ "$(nm -u given.o | grep -c net_)" = 1 ] && nm -u given.o | grep -q 'U net_weights$' || die "what given.o asks for"
+for file in usual placed; do quiet "$tvmcc" audit $file.a $file.o --entry=net; done
+quiet "$tvmcc" audit given.a given.o --entry=net -fweights=extern
+quiet "$tvmcc" audit given.a -fweights=extern
+refused "no member defines 'net_weights'" "$tvmcc" audit given.a
+
+# Programs.  The script puts the weights between two symbols; the caller's weights come from the file.
+cat >main.c <<'END'
+#include <stdio.h>
+#include <string.h>
+#include "net.h"
+
+NET_DEFINE_ARENA(arena);
+#ifdef PLACED
+extern const unsigned char flash_begin[], flash_end[];
+#endif
+#ifdef GIVEN
+__asm__(".section .rodata\n.balign 64\n.globl net_weights\nnet_weights: .incbin \"given.weights\", 64\n"
+        ".text\n");
+#endif
+
+int main(void)
+{
+    static float image[NET_IN_IMAGE_ELEMS], digit[NET_OUT_DIGIT_ELEMS];
+    net_inputs   in = {image};
+    net_outputs  out = {digit};
+    const tvmcc_weight_info *w = net_info()->weights;
+
+    for (int i = 0; i < NET_IN_IMAGE_ELEMS; i++) image[i] = (float)(i % 7) * 0.125f;
+    if (net_run(&in, &out, arena)) return 1;
+    if (w->data != net_weights || w->bytes != NET_WEIGHTS_BYTES) return 2;
+#ifdef PLACED
+    if (w->data != flash_begin || (size_t)(flash_end - flash_begin) != w->bytes) return 3;
+    if (w->mode != TVMCC_WEIGHTS_EMBED || strcmp(w->section, ".model_flash")) return 4;
+#elif defined GIVEN
+    if (sizeof net_weights != w->bytes || w->align != NET_WEIGHTS_ALIGN) return 5;
+    if (w->mode != TVMCC_WEIGHTS_EXTERN || *w->section) return 6;
+#endif
+    for (int i = 0; i < NET_OUT_DIGIT_ELEMS; i++) printf("%a\n", digit[i]);
+    return 0;
+}
+END
+cat >flash.ld <<'END'
+SECTIONS { .flash : { flash_begin = .; KEEP(*(.model_flash)) flash_end = .; } } INSERT AFTER .rodata;
+END
+program() { # <name> <options>...
+    local name=$1
+    shift
+    cp $name.h net.h
+    quiet "${CC:-cc}" -Wall -Werror -I"$source/include" -I. main.c $name.a "$@" -lm -o $name
+    ./$name >$name.out || die "$name ends with $?"
+    cmp $name.out embed.out || die "$name computes something else"
+}
+program embed
+program placed -DPLACED -fuse-ld=bfd -Wl,-T,flash.ld
+program given -DGIVEN
+cp given.h net.h
+refused net_weights "${CC:-cc}" -I"$source/include" -I. main.c given.a -lm -o none
+
+# The same from steps, as build systems run them.
+for mode in section extern; do
+    options="-fweights=$mode"
+    [ $mode = extern ] || options="$options --weights-section=.model_flash"
+    quiet "$tvmcc" $model $x86 $options --emit=plan,id,weights -o step
+    grep -q "^code .* $mode" step.plan || die "the plan's line of code"
+    quiet "$tvmcc" step.plan step.id --emit=h,json -o step
+    quiet "$tvmcc" step.plan --shard=0/1 -c -o step.0.o
+    quiet "$tvmcc" step.plan step.id --shard=host -c -o step.host.o
+    objects="step.0.o step.host.o"
+    if [ $mode = section ]; then
+        quiet "$tvmcc" step.plan step.weights --shard=weights -c -o step.weights.o
+        objects="$objects step.weights.o" whole=placed
+    else
+        whole=given
+        cmp step.weights given.weights || die "the weights file of steps"
+    fi
+    cmp step.h $whole.h && cmp step.json $whole.json || die "$mode: header and metadata of steps"
+    mv $whole.a whole.a
+    quiet "$tvmcc" $objects -o $whole.a
+    if [ $mode = section ]; then program placed -DPLACED -fuse-ld=bfd -Wl,-T,flash.ld; else program given -DGIVEN; fi
+done
+
+# Archives, and other weights in them.
+python3 - "$model" <<'END'
+import sys
+b = bytearray(open(sys.argv[1], "rb").read())
+for at in range(len(b) // 3, 2 * len(b) // 3, 97): b[at] ^= 1 # in the middle there are only weights
+open("digits.onnx", "wb").write(b)
+END
+for options in "-fweights=section --weights-section=.model_flash" -fweights=extern; do
+    quiet "$tvmcc" $model $x86 $options -o old.tar
+    quiet "$tvmcc" digits.onnx $x86 $options -o new.tar
+    quiet "$tvmcc" refit old.tar digits.onnx -o refitted.tar
+    cmp refitted.tar new.tar || die "$options: refit differs from a build"
+    quiet "$tvmcc" audit refitted.tar
+done
+tar tf new.tar | grep -q '\.so$' && die "a shared library without its weights"
+tar tf new.tar | grep -q 'share/net/net.weights$' || die "no weights file in the archive"
+
+refused "'--weights-section' is for '-fweights=section'" "$tvmcc" $model --weights-section=.flash -o a.a
+refused "'a b' is no name of a section" "$tvmcc" $model -fweights=section "--weights-section=a b" -o a.a
+refused "-fweights=extern is for objects and static libraries" "$tvmcc" $model -fweights=extern -o a.so
+refused "in ELF files only" "$tvmcc" $model -mtriple=x86_64-windows-msvc -mcpu=x86-64 -fweights=section -o a.a
+refused "'-fweights' comes too late" "$tvmcc" step.plan -fweights=section --shard=0/1 -c -o a.o
