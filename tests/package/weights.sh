@@ -129,6 +129,25 @@ done
 tar tf new.tar | grep -q '\.so$' && die "a shared library without its weights"
 tar tf new.tar | grep -q 'share/net/net.weights$' || die "no weights file in the archive"
 
+# A manifest says the same.
+if command -v ninja >/dev/null; then
+    cat >manifest.yaml <<'END'
+schema: tvm-manifest/1
+project: {name: p, version: "1"}
+hosts: {pc: {triple: x86_64-linux-gnu, mcpu: x86-64}}
+targets: {cpu: {kind: llvm}}
+pairs: {pc: {host: pc, target: cpu}}
+models:
+  flash: {source: {path: digits.onnx}, pairs: [pc], product: {weights: section, weights_section: .model_flash}}
+  given: {source: {path: digits.onnx}, pairs: [pc], product: {weights: extern}}
+bundles: {all: {models: [flash, given]}}
+END
+    quiet "$tvmcc" build
+    readelf -SW build/pc/flash/libflash.a | grep -q ' \.model_flash ' || die "the manifest's section"
+    [ -f build/pc/given/given.audit ] && ! nm build/pc/given/libgiven.a | grep -q 'R given_weights' || die "the manifest's caller"
+    quiet "$tvmcc" audit build/p-1-all-pc.tar.zst
+fi
+
 refused "'--weights-section' is for '-fweights=section'" "$tvmcc" $model --weights-section=.flash -o a.a
 refused "'a b' is no name of a section" "$tvmcc" $model -fweights=section "--weights-section=a b" -o a.a
 refused "-fweights=extern is for objects and static libraries" "$tvmcc" $model -fweights=extern -o a.so
