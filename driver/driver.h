@@ -75,13 +75,14 @@ typedef enum {
     SHOW_MACHINE,
     SHOW_OPS,
     SHOW_PASSES,
+    SHOW_DIRS,
 } Show;
 
 typedef struct {
     const Command *command;
     TextList       inputs;
     Show           show;
-    const char    *topic; /* of --help=topic, or NULL */
+    const char    *topic; /* of --help=topic, the format of -print-ops=; or NULL */
 
     /* the model */
     const char *format, *weights;
@@ -102,7 +103,8 @@ typedef struct {
     /* how */
     bool        pic, fast_math, winograd, libm;
     bool        no_threads; /* -fthreads=none */
-    bool        opt_level_given;
+    bool        opt_level_given, winograd_given;
+    bool        size;          /* -Os */
     const char *steps;         /* --steps */
     TextList    with, without; /* -fpass=, -fno-pass= */
     PassOptions pass;          /* -O, --passes, --stop-after, ..., -j */

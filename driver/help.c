@@ -3,6 +3,7 @@
 #include "driver/driver.h"
 #include "ops/ops.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { HELP_COLUMN = 28, WIDTH = 96 };
@@ -207,10 +208,47 @@ static bool add_machine(Diags *d, StrBuf *out)
     return t != NULL;
 }
 
-static void add_ops(StrBuf *out)
+/* Of Relay unless a model format is named. */
+static bool add_ops(Diags *d, const char *format, StrBuf *out)
 {
-    for (uint32_t i = 0; i < op_table.n; i++)
-        str_printf(out, "%s\n", op_table.at[i].text);
+    const Frontend *f = frontend_find(format ? format : "relay");
+
+    if (f) {
+        f->list_ops(out);
+        return true;
+    }
+    diag_error(d, E_USAGE, NO_LOC, "there is no model format '%s'", format);
+    StrBuf names = strbuf(out->arena);
+    for (uint32_t i = 0; i < frontend_count; i++)
+        str_printf(&names, "%s%s", i ? ", " : "", frontends[i].name);
+    diag_hint(d, "the formats are %s", names.at);
+    return false;
+}
+
+static const char *environment(const char *const *names, uint32_t n)
+{
+    const char *found = NULL;
+
+    for (uint32_t i = 0; i < n && !(found && *found); i++)
+        found = getenv(names[i]);
+    return found && *found ? found : "-";
+}
+
+/* As cc prints it: a name, a colon, folders. */
+static void add_dirs(const Options *o, StrBuf *out)
+{
+    static const char *const path[] = {"PATH"}, *const emulator[] = {"TVMCC_EMULATOR"};
+    static const char *const ndk[] = {"ANDROID_NDK", "ANDROID_NDK_ROOT", "ANDROID_NDK_HOME"};
+    const Cache *cache = o->no_cache ? NULL : cache_open(out->arena, o->cache_dir, o->cache_size);
+    const char  *temporary = getenv("TMPDIR");
+
+    str_printf(out, "programs: %s\n", environment(path, COUNT(path)));
+    str_printf(out, "android: %s\n", environment(ndk, COUNT(ndk)));
+    str_printf(out, "emulator: %s\n", environment(emulator, COUNT(emulator)));
+    str_add(out, "libraries: /usr/<triple>/lib\n");
+    str_printf(out, "cache: %s\n", cache ? cache_dir(cache) : "-");
+    str_printf(out, "temporary: %s\n", temporary && *temporary == '/' ? temporary : "/tmp");
+    str_add(out, "template: in the compiler\nrunner: in the compiler\n");
 }
 
 static void add_passes(StrBuf *out)
@@ -237,8 +275,9 @@ bool help_print(Diags *d, const Options *o, StrBuf *out)
     case SHOW_VERSION: str_printf(out, "tvmcc %s\n", TVMCC_VERSION); break;
     case SHOW_TARGETS: add_targets(out); break;
     case SHOW_MACHINE: return add_machine(d, out);
-    case SHOW_OPS: add_ops(out); break;
+    case SHOW_OPS: return add_ops(d, o->topic, out);
     case SHOW_PASSES: add_passes(out); break;
+    case SHOW_DIRS: add_dirs(o, out); break;
     }
     return true;
 }

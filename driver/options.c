@@ -137,12 +137,21 @@ static bool set_real(Parser *p, const Option *row, void *field, const char *argu
     return true;
 }
 
+static bool set_winograd(Parser *p, const Option *row, void *field, UNUSED const char *argument)
+{
+    *(bool *)field = row->value;
+    return p->o->winograd_given = true;
+}
+
 static bool set_opt_level(Parser *p, const Option *row, void *field, const char *argument)
 {
     int64_t v = 1; /* -O alone, as for C compilers */
 
-    if (*argument && !parse_int(argument, 0, 3, &v))
-        return wrong(p, row, argument, "a level from 0 to 3");
+    p->o->size = strcmp(argument, "s") == 0;
+    if (p->o->size)
+        v = 2;
+    else if (*argument && !parse_int(argument, 0, 3, &v))
+        return wrong(p, row, argument, "a level from 0 to 3, or 's'");
     *(int *)field = (int)v;
     p->o->opt_level_given = true;
     return true;
@@ -157,6 +166,13 @@ static bool set_show(UNUSED Parser *p, const Option *row, void *field, UNUSED co
 static bool set_topic(Parser *p, UNUSED const Option *row, void *field, const char *argument)
 {
     p->o->show = SHOW_HELP;
+    *(const char **)field = argument;
+    return true;
+}
+
+static bool set_ops_of(Parser *p, UNUSED const Option *row, void *field, const char *argument)
+{
+    p->o->show = SHOW_OPS;
     *(const char **)field = argument;
     return true;
 }
@@ -632,6 +648,8 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
         else
             one_option(&p, &i);
     }
+    if (o->size && !o->winograd_given)
+        o->winograd = false;
     o->depfile = o->depfile || o->depfile_path || o->depfile_targets.n || o->depfile_phony;
     if (diag_errors(d) == before && !o->show && o->inputs.n == 0 &&
         o->command->arguments[0] != '[') {

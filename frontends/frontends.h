@@ -51,11 +51,15 @@ typedef struct Frontend {
     int (*bid)(const char *path, Bytes file);
     const Module *(*import)(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
                             ImportFiles *files);
+    /* The operators that it knows, a line each: `Name  versions  domain  Relay operator`. */
+    void (*list_ops)(StrBuf *out);
 } Frontend;
 
 /* All frontends, in the order of frontends.def. */
 extern const Frontend *const frontends;
 extern const uint32_t        frontend_count;
+
+const Frontend *frontend_find(const char *name); /* NULL: there is none */
 
 /* Import the model at `path`; `format` names a frontend, NULL: the highest bid.  `o` and `files`
  * may be NULL.  The module is typed, all its shapes static, its weights views of the mapped file.
@@ -65,10 +69,11 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
                               ImportFiles *files);
 
 /* The rows' functions. */
-#define FRONTEND(id, name, endings, bid_fn, import_fn, text)                              \
+#define FRONTEND(id, name, endings, bid_fn, import_fn, list_fn, text)                     \
     int           bid_fn(const char *path, Bytes file);                                   \
     const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o, \
-                            ImportFiles *files);
+                            ImportFiles *files);                                          \
+    void          list_fn(StrBuf *out);
 #include "frontends/frontends.def"
 #undef FRONTEND
 

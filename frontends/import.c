@@ -5,14 +5,22 @@
 #include <sys/stat.h>
 
 static const Frontend table[] = {
-#define FRONTEND(id, name, endings, bid_fn, import_fn, text) \
-    {name, endings, text, bid_fn, import_fn},
+#define FRONTEND(id, name, endings, bid_fn, import_fn, list_fn, text) \
+    {name, endings, text, bid_fn, import_fn, list_fn},
 #include "frontends/frontends.def"
 #undef FRONTEND
 };
 
 const Frontend *const frontends = table;
 const uint32_t        frontend_count = COUNT(table);
+
+const Frontend *frontend_find(const char *name)
+{
+    for (uint32_t i = 0; i < COUNT(table); i++)
+        if (!strcmp(table[i].name, name))
+            return &table[i];
+    return NULL;
+}
 
 static void hint_formats(Ctx *c)
 {
@@ -28,15 +36,11 @@ static const Frontend *choose(Ctx *c, const char *path, const char *format, Byte
     const Frontend *best = NULL;
     int             most = 0;
 
-    for (uint32_t i = 0; i < COUNT(table); i++) {
-        int bid;
+    if (format)
+        best = frontend_find(format);
+    for (uint32_t i = 0; !format && i < COUNT(table); i++) {
+        int bid = table[i].bid(path, file);
 
-        if (format) {
-            if (!strcmp(table[i].name, format))
-                return &table[i];
-            continue;
-        }
-        bid = table[i].bid(path, file);
         if (bid > most) {
             most = bid;
             best = &table[i];

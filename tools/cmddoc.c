@@ -66,7 +66,7 @@ static const Word backends[] = {
 };
 
 static const Word frontends[] = {
-#define FRONTEND(id, name, endings, bid, import, text) {name, text},
+#define FRONTEND(id, name, endings, bid, import, list_ops, text) {name, text},
 #include "frontends/frontends.def"
 #undef FRONTEND
 };

@@ -28,16 +28,15 @@ macro(_tvm_tables)
     set(TVM_VALUES_REFUSED
         "EXECUTOR GRAPH models are compiled ahead of time: EXECUTOR AOT is all there is"
         "EXECUTOR VM models are compiled ahead of time: EXECUTOR AOT is all there is"
-        "THREADS OPENMP give a launch function that uses OpenMP to <entry>_run_ex, with THREADS CALLER"
-        "OPT_LEVEL s it is 0, 1, 2 or 3")
+        "THREADS OPENMP give a launch function that uses OpenMP to <entry>_run_ex, with THREADS CALLER")
 
     # Keywords that the variable TVM_<keyword> sets for all models of a project.
     set(TVM_KEYWORD_DEFAULTS TYPE THREADS WEIGHTS PIC TARGETS HOST_TARGET OPT_LEVEL FAST_MATH NO_LIBM
         ARENA_LIMIT CODE_LIMIT WEIGHTS_LIMIT TUNING_LOGS TUNING_POLICY TUNING_MIN_COVERAGE COMPILE_OPTIONS SHARDS
         JOB_POOL WERROR VERBOSE)
 
-    # -O by configuration: Debug 1, MinSizeRel 2, else 3.
-    set(TVM_OPT_LEVEL_OF_CONFIG "-O$<IF:$<CONFIG:Debug>,1,$<IF:$<CONFIG:MinSizeRel>,2,3>>")
+    # -O by configuration: Debug 1, MinSizeRel s, else 3.
+    set(TVM_OPT_LEVEL_OF_CONFIG "-O$<IF:$<CONFIG:Debug>,1,$<IF:$<CONFIG:MinSizeRel>,s,3>>")
 endmacro()
 
 # Ends the configuration with "<function>(<name>): <message>".

@@ -1,6 +1,7 @@
 /* Relay: the text of a module.  Data of large constants lie beside it: net.relay has
  * net.relay.consts. */
 #include "frontends/common.h"
+#include "ops/ops.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -144,4 +145,10 @@ const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOpt
     if (m)
         m = relay_infer(c, m);
     return m && shapes_check_module(c, m, o, (Loc){.file = path}) ? with_tensors(c, m, o) : NULL;
+}
+
+void relay_list_ops(StrBuf *out)
+{
+    for (uint32_t i = 0; i < op_table.n; i++)
+        str_printf(out, "%s\n", op_table.at[i].text);
 }

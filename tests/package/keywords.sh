@@ -209,6 +209,7 @@ project(v C)
 find_package(Tvmcc REQUIRED)
 add_tvm_model(net MODEL $work/p/net.relay)
 add_tvm_model(own MODEL $work/p/net.relay OPT_LEVEL 3 TYPE STATIC WEIGHTS EMBED SHARDS 1)
+add_tvm_model(small MODEL $work/p/net.relay OPT_LEVEL s)
 END
 configure v w -G Ninja -DTVM_OPT_LEVEL=1 -DTVM_TYPE=SHARED -DTVM_WEIGHTS=FILE -DTVM_SHARDS=2 -DTVM_THREADS=NONE \
     -DTVM_COMPILE_OPTIONS=-mcpu=x86-64-v2 -DCMAKE_TVMMODEL_COMPILER_LAUNCHER="$work/p/launcher"
@@ -217,4 +218,5 @@ for words in -O1 -fthreads=none -mcpu=x86-64-v2 -fweights=file "--shard=1/2" "li
     grep -q -e "$words" commands || { cat commands; die "no $words from the project's variables"; }
 done
 grep -q "own/own.*--shard=0/1" commands && grep -q "libown.a" commands || { cat commands; die "keywords do not win"; }
+grep -q "entry=small .* -Os " commands || { cat commands; die "OPT_LEVEL s is not -Os"; }
 cd / && rm -rf "$work"

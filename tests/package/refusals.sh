@@ -26,7 +26,7 @@ add_tvm_model(m MODEL $model)"
 
 # Values.
 no "TYPE is 'STATC', not one of STATIC, OBJECT, SHARED, MODULE (did you mean 'STATIC'?)" "TYPE STATC"
-no "OPT_LEVEL is '9', not one of 0, 1, 2, 3" "OPT_LEVEL 9"
+no "OPT_LEVEL is '9', not one of 0, 1, 2, 3, s" "OPT_LEVEL 9"
 no "THREADS is 'MANY', not one of CALLER, POOL, NONE" "THREADS MANY"
 no "WEIGHTS is 'FIL', not one of EMBED, SECTION, FILE, EXTERN (did you mean 'FILE'?)" "WEIGHTS FIL"
 no "PIC is 'YES', not one of INHERIT, ON, OFF" "PIC YES"
@@ -96,7 +96,6 @@ no "WEIGHTS_SECTION needs WEIGHTS SECTION" "WEIGHTS_SECTION .flash"
 no "WEIGHTS_SECTION is 'a b', no name of a section" "WEIGHTS SECTION WEIGHTS_SECTION \"a b\""
 no "WEIGHTS EXTERN does not go with TYPE SHARED" "WEIGHTS EXTERN TYPE SHARED"
 no "with WEIGHTS EXTERN only the caller has the weights" "WEIGHTS EXTERN BENCHMARK"
-no "OPT_LEVEL s is not supported" "OPT_LEVEL s"
 
 # Companions.
 refuse "tvm_define_target(a): NAME and TARGET are needed" "tvm_define_target(NAME a)"

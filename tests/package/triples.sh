@@ -70,7 +70,7 @@ triple aarch64-linux-gnu -DTVM_HOST_TARGET=riscv64-linux-gnu "-DKEYWORDS=HOST_TA
 lower && says "-O3 -fPIC" "not -O3 -fPIC by default"
 ! grep -q -- "--target" commands || die "a target for a native build"
 lower -DCMAKE_BUILD_TYPE=Debug && says "-O1 -fPIC" "Debug is not -O1"
-lower -DCMAKE_BUILD_TYPE=MinSizeRel && says "-O2 -fPIC" "MinSizeRel is not -O2"
+lower -DCMAKE_BUILD_TYPE=MinSizeRel && says "-Os -fPIC" "MinSizeRel is not -Os"
 lower -DCMAKE_POSITION_INDEPENDENT_CODE=OFF && says "-fno-pic" "CMAKE_POSITION_INDEPENDENT_CODE is ignored"
 lower -DCMAKE_POSITION_INDEPENDENT_CODE=OFF $android -DCMAKE_ANDROID_ARCH_ABI=arm64-v8a
 says "-fPIC" "code for Android is not position-independent"
