@@ -117,8 +117,9 @@ typedef struct {
     uint64_t    max_code, max_weights, max_arena; /* bytes; 0: no limit */
     TextList    dump_code;                        /* --dump-code: products beside the output */
     const char *save_temps; /* folder of what lies between model and code; "": beside the output */
-    bool        dry_run;    /* -### */
-    int64_t     epoch;      /* time of archive members */
+    VEC(PathMap) path_maps; /* -ffile-prefix-map */
+    bool    dry_run;        /* -### */
+    int64_t epoch;          /* time of archive members */
 
     /* the kernel cache */
     const char *cache_dir;  /* NULL: by the environment */

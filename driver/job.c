@@ -110,6 +110,8 @@ void job_options(Driver *driver, Job *job)
                                     .verbose = o->verbose,
                                     .progress = show_progress,
                                     .progress_user = driver};
+    job->c->npath_maps = o->path_maps.n;
+    job->c->path_maps = o->path_maps.at;
     job->options.passes.with = o->with.at;
     job->options.passes.nwith = o->with.n;
     job->options.passes.without = o->without.at;

@@ -398,6 +398,18 @@ static bool set_dim(Parser *p, const Option *row, UNUSED void *field, const char
     return true;
 }
 
+static bool set_path_map(Parser *p, const Option *row, UNUSED void *field, const char *argument)
+{
+    const char *equals = strchr(argument, '=');
+
+    if (!equals || equals == argument)
+        return wrong(p, row, argument, "two prefixes such as '/home/me/=./'");
+    vec_push(
+        p->a, &p->o->path_maps,
+        ((PathMap){arena_printf(p->a, "%.*s", (int)(equals - argument), argument), equals + 1}));
+    return true;
+}
+
 /* ---- what the product does beside the model ---- */
 
 static bool set_image(Parser *p, const Option *row, UNUSED void *field, const char *argument)

@@ -221,6 +221,11 @@ typedef struct Evaluator {
 
 /* ---- ctx.c: one compile ---------------------------------------------------------------------------- */
 
+/* -ffile-prefix-map: paths that begin with `from` are written with `to` in its place. */
+typedef struct {
+    const char *from, *to;
+} PathMap;
+
 struct Ctx {
     Arena           *arena;   /* lives as long as the compile */
     Arena           *scratch; /* until the end of the pass */
@@ -233,10 +238,16 @@ struct Ctx {
     const Evaluator *eval;   /* default: ir/eval.c, slow and obvious */
     const Target    *target; /* NULL until chosen */
     uint32_t         next_expr, next_buffer, next_stmt, next_tensor;
+    uint32_t         npath_maps;
+    const PathMap   *path_maps;
 };
 
 Ctx *ctx_new(Arena *arena, Diags *d, OpTable ops);
 void ctx_free(Ctx *c); /* the scratch arena; c->arena is the caller's */
+
+/* A file's name as texts have it, in loc(..); the last map that fits counts.  Messages have the
+ * name that the user gave. */
+const char *ctx_path(const Ctx *c, const char *path);
 
 /* Record an error at loc and return NULL (see diag_error). */
 #define error_at(c, id, loc, ...) diag_error((c)->diags, (id), (loc), __VA_ARGS__)

@@ -19,6 +19,17 @@ Ctx *ctx_new(Arena *arena, Diags *d, OpTable ops)
     return c;
 }
 
+const char *ctx_path(const Ctx *c, const char *path)
+{
+    for (uint32_t i = c->npath_maps; i-- > 0;) {
+        const PathMap *m = &c->path_maps[i];
+
+        if (str_starts(path, m->from))
+            return intern_printf(c->strings, "%s%s", m->to, path + strlen(m->from));
+    }
+    return path;
+}
+
 void ctx_free(Ctx *c)
 {
     arena_free(c->scratch);

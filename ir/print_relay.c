@@ -183,7 +183,7 @@ static void print_loc(Printer *p, Loc l)
     if (!p->how.locs || !l.file || l.col || (!l.name && !l.line))
         return;
     str_add(p->out, " loc(");
-    print_quoted(p->out, l.file);
+    print_quoted(p->out, ctx_path(p->c, l.file));
     if (l.line)
         str_printf(p->out, ":%u", l.line);
     if (l.name) {

@@ -37,7 +37,7 @@ void print_loc(Printer *p, Loc loc)
     if (p->positional || p->bare || !loc.file)
         return;
     str_add(p->out, " loc(");
-    print_quoted(p->out, loc.file);
+    print_quoted(p->out, ctx_path(p->c, loc.file));
     str_printf(p->out, ":%u", loc.line);
     if (loc.col)
         str_printf(p->out, ":%u", loc.col);
