@@ -165,14 +165,13 @@ bool compile_weights(Ctx *c, Compiled *k)
 /* ---- description ---- */
 
 /* Everything that can change the bytes of the product. */
-static Sha256 build_id(Ctx *c, const Compiled *k)
+static Sha256 build_id(const Compiled *k)
 {
-    Sha256    plan = compile_plan_hash(c, k->plan);
     Sha256Ctx h;
 
     sha256_init(&h);
     sha256_add(&h, compiler_version(), strlen(compiler_version()));
-    sha256_add(&h, plan.b, sizeof plan.b);
+    sha256_add(&h, k->desc->plan_sha.b, sizeof k->desc->plan_sha.b);
     sha256_add(&h, k->desc->weights_sha.b, sizeof k->desc->weights_sha.b);
     sha256_add(&h, k->desc->model_sha.b, sizeof k->desc->model_sha.b);
     return sha256_end(&h);
@@ -208,7 +207,7 @@ bool compile_desc(Ctx *c, Compiled *k)
     d->weights_mode = k->plan->code.weights;
     d->weights_section = k->plan->code.section;
     d->toolchain = compiler_version();
-    d->plan_sha = compile_plan_hash(c, k->plan);
+    d->plan_sha = k->id ? k->id->plan : compile_plan_hash(c, k->plan);
     d->level = (uint32_t)k->plan->code.opt_level;
     if (k->id) { /* hashes are known from there */
         d->weights_sha = k->id->weights;
@@ -217,7 +216,7 @@ bool compile_desc(Ctx *c, Compiled *k)
     } else {
         d->weights_sha = sha256(k->weights);
         d->model_sha = model_sha(c, k);
-        d->build_id = build_id(c, k);
+        d->build_id = build_id(k);
     }
     memcpy(k->info.model_sha, d->model_sha.b, sizeof d->model_sha.b);
     memcpy(k->info.build_id, d->build_id.b, sizeof d->build_id.b);

@@ -29,7 +29,7 @@ Bytes compile_id_text(Ctx *c, const Compiled *k)
     char   hex[65];
 
     str_add(&s, "tvmcc id 1\n");
-    sha256_hex(compile_plan_hash(c, k->plan), hex);
+    sha256_hex(k->desc->plan_sha, hex);
     str_printf(&s, "plan %s\n", hex);
     sha256_hex(k->desc->model_sha, hex);
     str_printf(&s, "model %s\n", hex);
