@@ -6,15 +6,7 @@
 # archives are refused and leave nothing; differences are named.
 set -e
 tvmcc=$1 source=$2 work=$3 cmake=${4:-cmake}
-die() { echo "FAILED: $*"; exit 1; }
-quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
-refused() { # <status> <text> <command...>
-    local status=$1 text=$2 got=0
-    shift 2
-    "$@" >log 2>&1 || got=$?
-    [ $got = "$status" ] || { cat log; die "status $got instead of $status: $*"; }
-    grep -qF -- "$text" log || { cat log; die "no '$text': $*"; }
-}
+. "$(dirname "$0")/../lib.sh"
 
 rm -rf "$work" && mkdir -p "$work" && cd "$work"
 digits=$source/examples/digits/digits.onnx

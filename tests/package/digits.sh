@@ -5,8 +5,7 @@
 # then the other products of the same model, and that equal input gives equal bytes.
 set -e
 cmake=$1 build=$2 source=$3 work=$4
-die() { echo "FAILED: $*"; exit 1; }
-quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+. "$(dirname "$0")/../lib.sh"
 
 rm -rf "$work" && mkdir -p "$work" && cd "$work"
 export CTEST_OUTPUT_ON_FAILURE=1

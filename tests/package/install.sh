@@ -5,8 +5,7 @@
 # moved; and tvmcc as a part of another project.
 set -e
 cmake=$1 build=$2 source=$3 work=$4
-die() { echo "FAILED: $*"; exit 1; }
-quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+. "$(dirname "$0")/../lib.sh"
 
 rm -rf "$work" && mkdir -p "$work" && cd "$work"
 quiet "$cmake" --install "$build" --prefix "$work/first"

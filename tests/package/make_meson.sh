@@ -4,8 +4,7 @@
 # examples/make and examples/meson: a model is a source file.  They build, run, have nothing to do a
 # second time; a touched model runs the compiler once and relinks nothing, another model does.
 cmake=$1 build=$2 source=$3 work=$4 status=0
-die() { echo "FAILED: $*"; exit 1; }
-quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+. "$(dirname "$0")/../lib.sh"
 
 rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 2
 quiet "$cmake" --install "$build" --prefix "$work/prefix"

@@ -5,15 +5,7 @@
 # found, named, and its condition blamed; nothing is left behind.
 set -e
 tvmcc=$1 source=$2 work=$3
-die() { echo "FAILED: $*"; exit 1; }
-quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
-refused() { # <status> <text> <command...>
-    local status=$1 text=$2 got=0
-    shift 2
-    "$@" >log 2>&1 || got=$?
-    [ $got = "$status" ] || { cat log; die "status $got instead of $status: $*"; }
-    grep -qF -- "$text" log || { cat log; die "no '$text': $*"; }
-}
+. "$(dirname "$0")/../lib.sh"
 
 rm -rf "$work" && mkdir -p "$work/tmp" && cd "$work"
 export TMPDIR=$work/tmp

@@ -6,8 +6,7 @@
 # constructors and no writable memory.
 set -e
 tvmcc=$1 source=$2 work=$3
-die() { echo "FAILED: $*"; exit 1; }
-quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+. "$(dirname "$0")/../lib.sh"
 
 rm -rf "$work" && mkdir -p "$work" && cd "$work"
 digits=$source/examples/digits

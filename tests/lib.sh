@@ -1,0 +1,13 @@
+# What shell tests share; they are bash.  Output goes to `log` in the folder they work in.
+
+die() { echo "FAILED: $*"; exit 1; }
+# The output of a command is shown if it fails.
+quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+# It must end with that status and say that text.
+refused() { # <status> <text> <command...>
+    local status=$1 text=$2 got=0
+    shift 2
+    "$@" >log 2>&1 || got=$?
+    [ $got = "$status" ] || { cat log; die "status $got instead of $status: $*"; }
+    grep -qF -- "$text" log || { cat log; die "no '$text': $*"; }
+}
