@@ -137,6 +137,10 @@ void   sha256_hex(Sha256 s, char hex[65]);
 #define checked_add(a, b, out) (!__builtin_add_overflow((a), (b), (out)))
 #define checked_sub(a, b, out) (!__builtin_sub_overflow((a), (b), (out)))
 #define checked_mul(a, b, out) (!__builtin_mul_overflow((a), (b), (out)))
+static inline uint64_t align_up(uint64_t n, uint64_t align)
+{
+    return (n + align - 1) / align * align;
+}
 int64_t gcd_i64(int64_t a, int64_t b);   /* >= 0 */
 int64_t floor_div(int64_t a, int64_t b); /* b > 0, rounds down */
 int64_t floor_mod(int64_t a, int64_t b); /* b > 0, in [0, b) */

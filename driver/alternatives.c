@@ -259,11 +259,6 @@ typedef struct {
     uint64_t bytes;
 } Pool;
 
-static uint64_t round_up(uint64_t n)
-{
-    return (n + 63) / 64 * 64;
-}
-
 /* Where the constant lies in the common blob. */
 static uint64_t place(Ctx *c, Pool *pool, uint32_t plan, const uint8_t *at, uint64_t bytes)
 {
@@ -284,7 +279,7 @@ static uint64_t place(Ctx *c, Pool *pool, uint32_t plan, const uint8_t *at, uint
     else
         map_put(pool->first, key, (void *)(uintptr_t)(pool->all.n + 1));
     vec_push(c->arena, &pool->all, s);
-    pool->bytes += round_up(bytes);
+    pool->bytes += align_up(bytes, 64);
     return s.offset;
 }
 

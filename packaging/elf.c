@@ -189,11 +189,6 @@ static void put_ehdr_tail(uint8_t *p, const Layout *l, uint32_t flags, uint64_t 
     put(p + 38 + 3 * w, l, shstrndx, 2);
 }
 
-static uint64_t round_up(uint64_t n, uint64_t align)
-{
-    return (n + align - 1) / align * align;
-}
-
 /* Adds a name with its NUL, gives its offset. */
 static uint32_t add_name(StrBuf *s, const char *name)
 {
@@ -242,10 +237,10 @@ Bytes elf_blob_in(Arena *a, const ElfTarget *t, const char *section, const char 
     s[SHSTRTAB].size = names.n;
     at = l.ehdr;
     for (uint32_t i = 1; i < NSECTIONS; i++) {
-        s[i].offset = at = round_up(at, s[i].align);
+        s[i].offset = at = align_up(at, s[i].align);
         at += s[i].size;
     }
-    at = round_up(at, l.word);
+    at = align_up(at, l.word);
     total = at + (uint64_t)NSECTIONS * l.shdr;
 
     p = arena_alloc(a, total);

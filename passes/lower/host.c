@@ -32,11 +32,6 @@ typedef struct {
 
 typedef VEC(const Stmt *) StmtList;
 
-static uint64_t round_up(uint64_t n)
-{
-    return (n + 63) / 64 * 64;
-}
-
 static Arg slot_arg(Host *h, const Slot *s)
 {
     Arith   *A = h->c->arith;
@@ -115,7 +110,7 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
             uint64_t o =
                 h->arena_bytes + scratch + (uint64_t)origin * dtype_bytes(p->buffer->dtype);
             a[i] = (Arg){h->arena, idx_addc(c->arith, at, (int64_t)o), NULL};
-            scratch += round_up((uint64_t)elems * dtype_bytes(p->buffer->dtype));
+            scratch += align_up((uint64_t)elems * dtype_bytes(p->buffer->dtype), 64);
         }
     }
     if (!h->p->device)
@@ -265,7 +260,7 @@ static uint64_t private_need(Ctx *c, const Kernel *k)
             continue;
         int64_t elems = 0, origin = 0;
         buffer_size(c, b, &elems, &origin);
-        n += round_up((uint64_t)elems * dtype_bytes(b->dtype));
+        n += align_up((uint64_t)elems * dtype_bytes(b->dtype), 64);
     }
     return n;
 }
@@ -372,7 +367,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     }
     for (uint32_t i = 0; i < p.consts.n; i++) {
         p.consts.at[i].offset = h.weights_bytes;
-        h.weights_bytes += round_up(p.consts.at[i].bytes);
+        h.weights_bytes += align_up(p.consts.at[i].bytes, 64);
     }
     h.in = NEW_ARRAY(c->arena, const Buffer *, p.n_in + 1);
     h.out = NEW_ARRAY(c->arena, const Buffer *, p.results.n + 1);

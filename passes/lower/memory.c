@@ -25,11 +25,6 @@ static bool overlaps(const Slot *a, const Slot *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-static uint64_t round_up(uint64_t n)
-{
-    return (n + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-}
-
 uint64_t memory_plan(Program *p, uint64_t *floor)
 {
     Ctx     *c = p->c;
@@ -43,7 +38,7 @@ uint64_t memory_plan(Program *p, uint64_t *floor)
     uint64_t *live = NEW_ARRAY(c->arena, uint64_t, (size_t)p->at + 2);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t t = s[i]->first; t <= s[i]->last && t <= p->at; t++)
-            live[t] += round_up(s[i]->bytes);
+            live[t] += align_up(s[i]->bytes, ARENA_ALIGN);
     *floor = 0;
     for (uint32_t t = 0; t <= p->at; t++)
         if (live[t] > *floor)
@@ -53,13 +48,13 @@ uint64_t memory_plan(Program *p, uint64_t *floor)
     /* Placed slots sorted by offset, so that one sweep finds the first gap. */
     Slot **placed = NEW_ARRAY(c->arena, Slot *, n + 1);
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t at = 0, want = round_up(s[i]->bytes);
+        uint64_t at = 0, want = align_up(s[i]->bytes, ARENA_ALIGN);
         for (uint32_t j = 0; j < i; j++) {
             if (!overlaps(placed[j], s[i]))
                 continue;
             if (at + want <= placed[j]->offset)
                 break;
-            uint64_t end = placed[j]->offset + round_up(placed[j]->bytes);
+            uint64_t end = placed[j]->offset + align_up(placed[j]->bytes, ARENA_ALIGN);
             if (end > at)
                 at = end;
         }
