@@ -429,7 +429,7 @@ const Expr *build_fold(const Build *b, const Expr *e)
 
     if (!expr_is_tensor(e) || e->kind == EXPR_CONST)
         return expr_is_tensor(e) ? e : NULL;
-    if (!type_elems(e->type, &n) || n * dtype_bytes(e->type->dtype) > FOLD_BYTES)
+    if (!type_elems(e->type, &n) || n > FOLD_BYTES / dtype_bytes(e->type->dtype))
         return NULL;
     list = expr_post_order(c, e);
     if (list.n > FOLD_NODES)
@@ -442,6 +442,9 @@ const Expr *build_fold(const Build *b, const Expr *e)
         else if (k->kind != EXPR_CALL && k->kind != EXPR_OP && k->kind != EXPR_TUPLE &&
                  k->kind != EXPR_PROJ)
             return NULL;
+        else if (expr_is_tensor(k) &&
+                 (!type_elems(k->type, &n) || n > FOLD_BYTES / dtype_bytes(k->type->dtype)))
+            return NULL; /* a step on the way may be far larger than what it comes to */
     }
     if (bytes > FOLD_BYTES)
         return NULL;
