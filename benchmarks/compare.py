@@ -13,6 +13,7 @@ others tvmcc is.
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -22,6 +23,8 @@ from engines import ARTIFACTS, ENGINES
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CHUNK = 0.4
+TRIES = 8
+TICK = os.sysconf("SC_CLK_TCK")
 
 
 def last_json(text):
@@ -64,6 +67,17 @@ def build(a, engine, model):
 
 # ---- taking turns ------------------------------------------------------------------------------------
 
+def machine_busy():
+    """CPU seconds that anybody used since the start, the host's share (steal) included."""
+    fields = [int(x) for x in open("/proc/stat").readline().split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / TICK  # all but idle and iowait
+
+
+def process_busy(pid):
+    fields = open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICK
+
+
 class Peer:
     """An engine of engines.py in a process of its own."""
 
@@ -80,6 +94,9 @@ class Peer:
         got = json.loads(self.child.stdout.readline())
         self.info["rss"] = got["rss"]
         return statistics.median(got["ms"])
+
+    def busy(self):
+        return process_busy(self.child.pid)
 
     def close(self):
         self.child.stdin.close()
@@ -107,28 +124,46 @@ class Ours:
         self.info.update(rss=got["peak_rss_kib"] * 1024, code=got["code_bytes"], arena=got["arena_bytes"])
         return got["ms"]["median"]
 
+    def busy(self):
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
     def close(self):
         pass
 
 
+def clean_chunk(worker):
+    """A chunk that nobody disturbed, or the last of several: its figure, and whether it is clean."""
+    for _ in range(TRIES):
+        start, machine, own = time.perf_counter(), machine_busy(), worker.busy()
+        figure = worker.chunk()
+        others = machine_busy() - machine - (worker.busy() - own)
+        if others <= 0.06 * (time.perf_counter() - start) + 1 / TICK:
+            return figure, True
+    return figure, False
+
+
 def measure(a, model, built, threads):
-    turn, ms = {}, {}
+    turn, ms, clean = {}, {}, {}
     for engine, made in built.items():
         if "path" not in made:
             continue
         worker = (Ours if engine == "tvmcc" else Peer)(a, engine, model, made["path"], threads)
         if "error" in worker.info:
-            turn[engine], ms[engine] = worker, []
+            turn[engine], ms[engine], clean[engine] = worker, [], 0
         else:
             print(f"{model}: {engine} cannot run it: {worker.info}", file=sys.stderr)
     for i in range(a.rounds + 1):  # the first warms up
         for engine, worker in turn.items():
-            figure = worker.chunk()
-            if i:
-                ms[engine].append(figure)
+            if not i:
+                worker.chunk()
+                continue
+            figure, quiet = clean_chunk(worker)
+            ms[engine].append(figure)
+            clean[engine] += quiet
     for worker in turn.values():
         worker.close()
-    return {e: {"ms": statistics.median(ms[e]), "min": min(ms[e]), **turn[e].info} for e in turn}
+    return {e: {"ms": statistics.median(ms[e]), "min": min(ms[e]), "clean": clean[e], **turn[e].info} for e in turn}
 
 
 # ---- what comes out ----------------------------------------------------------------------------------
@@ -147,6 +182,10 @@ def number(x):
     return f"{x:.3f}" if x < 1 else f"{x:.2f}" if x < 100 else f"{x:.0f}"
 
 
+def latency(a, v):
+    return number(v["ms"]) + ("" if v["clean"] * 2 >= a.rounds else "*")
+
+
 def table(title, engines, rows, cell):
     print(f"\n### {title}\n\n| model | {' | '.join(engines)} |\n|---|{'---:|' * len(engines)}")
     for name, row in rows.items():
@@ -163,7 +202,7 @@ def report(a, result):
         threads = f"{t} thread{'s' if t > 1 else ''}"
         table(f"Latency, ms, {threads}", ["ratio", "best peer"] + engines, rows,
               lambda m, r, e: (number(ratio(r)) if ratio(r) else "-") if e == "ratio" else best_peer(r) or "-"
-              if e == "best peer" else number(r[e]["ms"]) if e in r else "-")
+              if e == "best peer" else latency(a, r[e]) if e in r else "-")
         ratios = [ratio(r) for r in rows.values() if ratio(r)]
         if ratios:
             print(f"\nGeometric mean of the ratios to the best peer, {threads}: "
