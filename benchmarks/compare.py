@@ -2,18 +2,28 @@
 """tvmcc against other engines on the models of models.py: batch 1, float32, side by side in one run.
 
     compare.py MODELS WORK [--tvmcc FILE] [--engines ..] [--models ..] [--threads 1 2] [--rounds 5]
+               [--resume] [--build-only | --report] [--slow-s 20]
 
 benchmarks/run calls this with everything installed.  For a model and a number of threads each engine
 gets a process; then they take turns in chunks of 0.4 s, one at a time, so that a change of the
-machine's clock or load hits all.  A chunk's figure is the median of its runs, an engine's the median of
-its chunks.  Outputs are compared with unoptimised ONNX Runtime's.  Written are Markdown to standard
-output and WORK/results.json, and a picture, WORK/results.svg: how much faster than the best of the
-others tvmcc is.
+machine's clock or load hits all.  Who is not measured is stopped (SIGSTOP): threads that spin for more
+work would take the others' cores.  A chunk's figure is the median of its runs, an engine's the median of
+its chunks.  A chunk during which others used the machine is repeated, up to eight times; "*" marks
+figures most of whose chunks were not quiet even so.  An engine that has had --slow-s seconds takes no
+more turns; if already its first run takes that long, that is its figure.  Outputs are compared with
+unoptimised ONNX Runtime's; an engine that cannot build or run a model, or gives something else, has "-" there, and the reason is in results.json.
+
+Written are Markdown to standard output and WORK/results.json, and a picture, WORK/results.svg: how much
+faster than the best of the others tvmcc is.  results.json is complete after each model and number of
+threads: with --resume a run goes on where another ended, or adds models to it.  Artifacts are kept in
+WORK, and made again when the file is gone (tvmcc's: or when tvmcc changed).
 """
 import argparse
 import json
+import math
 import os
-import resource
+import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -25,6 +35,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CHUNK = 0.4
 TRIES = 8
 TICK = os.sysconf("SC_CLK_TCK")
+WRONG = 0.01  # relative error: this is not the model's output
 
 
 def last_json(text):
@@ -33,36 +44,56 @@ def last_json(text):
 
 # ---- ahead of time -----------------------------------------------------------------------------------
 
-def timed(command):
-    """CPU seconds and peak RSS of a command, from the system's own account of it."""
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def timed(command, timeout):
+    """Exit status, output, CPU and wall seconds and peak RSS of a command, by the system's account of it."""
+    start = time.perf_counter()
+    child = subprocess.Popen(["timeout", str(math.ceil(timeout)), *command], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
     text = child.stdout.read()
     _, code, used = os.wait4(child.pid, 0)
     child.returncode = code
-    return code, text, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+    return code, text, {"cpu_s": used.ru_utime + used.ru_stime, "wall_s": time.perf_counter() - start,
+                        "rss": used.ru_maxrss * 1024}
+
+
+def command_of(a, engine, source, path):
+    """What makes the artifact, and what it depends on beside the model."""
+    if engine == "tvmcc":
+        return [a.tvmcc, source, f"-mcpu={a.mcpu}", "-fno-cache", "-o", path], os.stat(a.tvmcc).st_mtime_ns
+    return [sys.executable, HERE + "/engines.py", "build", engine, source, path], None
 
 
 def build(a, engine, model):
-    """Makes what the engine loads; gives {"path", "cpu_s", "rss", "bytes"} or {"failed"}."""
+    """Makes what the engine loads; gives {"path", "cpu_s", "wall_s", "rss", "bytes"} or {"failed"}."""
     source = os.path.join(a.models_dir, model + ".onnx")
-    if engine == "tvmcc":
-        path = os.path.join(a.work, model + ".so")
-        code, text, cpu, rss = timed([a.tvmcc, source, f"-mcpu={a.mcpu}", "-fno-cache", "-o", path])
-        return {"failed": text} if code else {"path": path, "cpu_s": cpu, "rss": rss, "bytes": os.path.getsize(path)}
     if engine not in ARTIFACTS:
-        return {"path": source}
+        return {"path": source, "bytes": os.path.getsize(source)}
     path = os.path.join(a.work, model + ARTIFACTS[engine])
-    stamp = path + ".json"
+    stamp, (command, by) = path + ".json", command_of(a, engine, source, path)
     if os.path.exists(stamp):
-        return json.load(open(stamp))
-    try:
-        r = subprocess.run([sys.executable, HERE + "/engines.py", "build", engine, source, path], capture_output=True,
-                           text=True, timeout=a.timeout)
-        made = {"path": path, **last_json(r.stdout)} if r.returncode == 0 else {"failed": (r.stderr or r.stdout)[-500:]}
-    except subprocess.TimeoutExpired:
+        made = json.load(open(stamp))
+        if made.get("by") == by and ("failed" in made or os.path.exists(path)):
+            return made
+    code, text, used = timed(command, a.timeout)
+    if code == 124 << 8:
         made = {"failed": f"not ready after {a.timeout} s"}
+    elif code:
+        made = {"failed": text[-500:]}
+    else:
+        made = {"path": path, **used, "bytes": os.path.getsize(path), **(last_json(text) if engine != "tvmcc" else {})}
+    made["by"] = by
     json.dump(made, open(stamp, "w"))
     return made
+
+
+def runtime_library(a):
+    """The project's runtime as a shared library, which Python can open."""
+    path, folder = os.path.join(a.work, "libtvmrt.so"), os.path.join(HERE, "..")
+    sources = [os.path.join(where, f) for where, _, files in os.walk(os.path.join(folder, "runtime"))
+               for f in sorted(files) if f.endswith(".c")]
+    subprocess.check_call(["cc", "-shared", "-fPIC", "-O2", "-std=gnu11", "-I" + folder, "-I" + os.path.join(folder, "include"),
+                           *sources, "-o", path, "-lpthread", "-ldl", "-lm"])
+    os.environ["TVMCC_RUNTIME"] = path
 
 
 # ---- taking turns ------------------------------------------------------------------------------------
@@ -78,92 +109,90 @@ def process_busy(pid):
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
-class Peer:
-    """An engine of engines.py in a process of its own."""
+class Worker:
+    """An engine of engines.py in a process of its own, stopped while it is not its turn."""
 
     def __init__(self, a, engine, model, path, threads):
+        self.limit, self.spent, self.ms, self.clean = a.slow_s, 0, [], 0
         self.log = open(os.path.join(a.work, f"{model}.{engine}.log"), "w")
         self.child = subprocess.Popen([sys.executable, HERE + "/engines.py", "work", engine,
-                                       os.path.join(a.models_dir, model + ".onnx"), path, str(threads)], text=True,
+                                       os.path.join(a.models_dir, model + ".onnx"), path, str(threads)],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log)
-        self.info = json.loads(self.child.stdout.readline() or "{}")
+        self.info = self.answer(a.timeout)
+        if self.info.get("error", 0) > WRONG:
+            self.info = {"failed": f"its outputs are wrong: {self.info['error']:.1e}"}
+        if "error" in self.info:
+            self.spent = self.info["first_s"]
+        self.child.send_signal(signal.SIGSTOP)
+
+    def answer(self, timeout):
+        if not select.select([self.child.stdout], [], [], timeout)[0]:
+            return {"failed": f"nothing after {timeout} s"}
+        line = self.child.stdout.readline()
+        if line:
+            return json.loads(line)
+        self.log.flush()
+        said = open(self.log.name, errors="replace").read().strip().splitlines()
+        return {"failed": said[-1][-300:] if said else "it ended"}
+
+    def wants(self):
+        return "error" in self.info and self.spent < self.limit
 
     def chunk(self):
-        self.child.stdin.write(f"run {CHUNK}\n")
+        """Median of a chunk's runs, and whether nobody disturbed it."""
+        start, machine, own = time.perf_counter(), machine_busy(), process_busy(self.child.pid)
+        self.child.send_signal(signal.SIGCONT)
+        self.child.stdin.write(f"run {CHUNK}\n".encode())
         self.child.stdin.flush()
-        got = json.loads(self.child.stdout.readline())
-        self.info["rss"] = got["rss"]
-        return statistics.median(got["ms"])
+        got = self.answer(10 * self.limit)
+        self.child.send_signal(signal.SIGSTOP)
+        others = machine_busy() - machine - (process_busy(self.child.pid) - own)
+        took = time.perf_counter() - start
+        if "failed" in got:
+            self.info = got
+            return None, True
+        self.info.update(rss=got["rss"], rss_now=got["rss_now"])
+        self.spent += took
+        return statistics.median(got["ms"]), others <= 0.06 * took + 1 / TICK
 
-    def busy(self):
-        return process_busy(self.child.pid)
+    def turn(self, counts):
+        """A chunk, repeated while somebody else uses the machine."""
+        for _ in range(TRIES):
+            figure, quiet = self.chunk()
+            if quiet or not counts or not self.wants():
+                break
+        if figure and (counts or self.info["first_s"] > CHUNK):  # a slow one needs no warming up
+            self.ms.append(figure)
+            self.clean += quiet
+
+    def result(self):
+        if not self.ms:  # as slow as that: its first run
+            self.ms = [self.info["first_s"] * 1e3]
+        return {"ms": statistics.median(self.ms), "min": min(self.ms), "chunks": len(self.ms), "clean": self.clean, **self.info}
 
     def close(self):
-        self.child.stdin.close()
+        self.child.kill()
         self.child.wait()
 
 
-class Ours:
-    """`tvmcc bench`, a process for each chunk."""
-
-    def __init__(self, a, engine, model, path, threads):
-        stem = os.path.join(a.models_dir, model)
-        start = time.perf_counter()
-        r = subprocess.run([a.tvmcc, "run", path, "--inputs", stem + ".in.npz", "--expect", stem + ".out.npz",
-                            "--rtol", "1", "--json", "--threads", str(threads)], capture_output=True, text=True)
-        first = time.perf_counter() - start
-        self.info = {"failed": r.stderr[-300:]} if r.returncode else {
-            "error": max(o["max_error"] / (o["max_expected"] or 1) for o in last_json(r.stdout)["compared"]), "first_s": first}
-        self.command = [a.tvmcc, "bench", path, "--threads", str(threads), "--json", "--repeat"]
-        self.repeat = 1
-
-    def chunk(self):
-        r = subprocess.run(self.command + [str(self.repeat)], capture_output=True, text=True, check=True)
-        got = last_json(r.stdout)
-        self.repeat = max(1, min(2000, int(CHUNK * 1e3 / got["ms"]["median"])))
-        self.info.update(rss=got["peak_rss_kib"] * 1024, code=got["code_bytes"], arena=got["arena_bytes"])
-        return got["ms"]["median"]
-
-    def busy(self):
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return used.ru_utime + used.ru_stime
-
-    def close(self):
-        pass
-
-
-def clean_chunk(worker):
-    """A chunk that nobody disturbed, or the last of several: its figure, and whether it is clean."""
-    for _ in range(TRIES):
-        start, machine, own = time.perf_counter(), machine_busy(), worker.busy()
-        figure = worker.chunk()
-        others = machine_busy() - machine - (worker.busy() - own)
-        if others <= 0.06 * (time.perf_counter() - start) + 1 / TICK:
-            return figure, True
-    return figure, False
-
-
 def measure(a, model, built, threads):
-    turn, ms, clean = {}, {}, {}
+    """({engine: figures}, {engine: why not})."""
+    workers, failed = {}, {}
     for engine, made in built.items():
-        if "path" not in made:
-            continue
-        worker = (Ours if engine == "tvmcc" else Peer)(a, engine, model, made["path"], threads)
-        if "error" in worker.info:
-            turn[engine], ms[engine], clean[engine] = worker, [], 0
+        if "path" in made:
+            workers[engine] = Worker(a, engine, model, made["path"], threads)
         else:
-            print(f"{model}: {engine} cannot run it: {worker.info}", file=sys.stderr)
+            failed[engine] = made["failed"]
     for i in range(a.rounds + 1):  # the first warms up
-        for engine, worker in turn.items():
-            if not i:
-                worker.chunk()
-                continue
-            figure, quiet = clean_chunk(worker)
-            ms[engine].append(figure)
-            clean[engine] += quiet
-    for worker in turn.values():
+        for worker in workers.values():
+            if worker.wants():
+                worker.turn(i > 0)
+    for engine, worker in workers.items():
         worker.close()
-    return {e: {"ms": statistics.median(ms[e]), "min": min(ms[e]), "clean": clean[e], **turn[e].info} for e in turn}
+        if "error" not in worker.info:
+            failed[engine] = worker.info["failed"]
+            print(f"{model}: {engine} cannot run it: {failed[engine]}", file=sys.stderr)
+    return {e: w.result() for e, w in workers.items() if e not in failed}, failed
 
 
 # ---- what comes out ----------------------------------------------------------------------------------
@@ -182,8 +211,8 @@ def number(x):
     return f"{x:.3f}" if x < 1 else f"{x:.2f}" if x < 100 else f"{x:.0f}"
 
 
-def latency(a, v):
-    return number(v["ms"]) + ("" if v["clean"] * 2 >= a.rounds else "*")
+def latency(v):
+    return number(v["ms"]) + ("" if v["clean"] * 2 >= v["chunks"] else "*")
 
 
 def table(title, engines, rows, cell):
@@ -192,33 +221,54 @@ def table(title, engines, rows, cell):
         print(f"| {name} | {' | '.join(cell(name, row, e) for e in engines)} |")
 
 
+def share(cell):
+    """`cell` where the engine has a figure, else "-"."""
+    return lambda m, r, e: cell(r[e]) if e in r and cell(r[e]) is not None else "-"
+
+
+def mib(key):
+    return share(lambda v: number(v[key] / (1 << 20)) if key in v else None)
+
+
+def seconds(key):
+    return share(lambda v: number(v[key]) if key in v else None)
+
+
+def report_threads(a, result, models, engines, t):
+    rows, threads = {m: result[m][str(t)] for m in models}, f"{t} thread{'s' if t > 1 else ''}"
+    macs, peak = json.load(open(os.path.join(a.models_dir, "macs.json"))), result.get("peak", {}).get(str(t))
+    table(f"Latency, ms, {threads}", ["ratio", "best peer"] + engines, rows,
+          lambda m, r, e: (number(ratio(r)) if ratio(r) else "-") if e == "ratio" else best_peer(r) or "-"
+          if e == "best peer" else latency(r[e]) if e in r else "-")
+    ratios = [ratio(r) for r in rows.values() if ratio(r)]
+    if ratios:
+        print(f"\nGeometric mean of the ratios to the best peer, {threads}: "
+              f"{statistics.geometric_mean(ratios):.3f}; least {min(ratios):.3f}")
+    if peak:
+        table(f"Share of the FMA peak ({peak:.0f} GFLOP/s), %, {threads}; products of the direct algorithm", engines,
+              rows, lambda m, r, e: f"{macs[m]['macs'] * 2e-4 / r[e]['ms'] / peak:.0f}" if e in r else "-")
+
+
 def report(a, result):
-    macs = json.load(open(os.path.join(a.models_dir, "macs.json")))
     engines = ["tvmcc"] + a.engines
     for t in a.threads:
-        rows = {m: result[m][str(t)] for m in result if str(t) in result[m]}
-        peak = result["peak"][str(t)] if "peak" in result else None
-        rows = {m: r for m, r in rows.items() if m != "peak"}
-        threads = f"{t} thread{'s' if t > 1 else ''}"
-        table(f"Latency, ms, {threads}", ["ratio", "best peer"] + engines, rows,
-              lambda m, r, e: (number(ratio(r)) if ratio(r) else "-") if e == "ratio" else best_peer(r) or "-"
-              if e == "best peer" else latency(a, r[e]) if e in r else "-")
-        ratios = [ratio(r) for r in rows.values() if ratio(r)]
-        if ratios:
-            print(f"\nGeometric mean of the ratios to the best peer, {threads}: "
-                  f"{statistics.geometric_mean(ratios):.2f}; least {min(ratios):.2f}")
-        if peak:
-            table(f"Share of the FMA peak ({peak:.0f} GFLOP/s), %, {threads}; products of the direct algorithm", engines,
-                  rows, lambda m, r, e: f"{macs[m]['macs'] * 2e-4 / r[e]['ms'] / peak:.0f}" if e in r else "-")
-    mib = 1 << 20
-    rows = {m: r[str(a.threads[0])] for m, r in result.items() if m != "peak"}
-    table("Peak RSS while running, MiB", engines, rows, lambda m, r, e: f"{r[e]['rss'] / mib:.0f}" if e in r else "-")
-    table("Largest error, relative to the largest value", engines, rows,
-          lambda m, r, e: f"{r[e]['error']:.0e}" if e in r else "-")
+        models = [m for m in result if m != "peak" and str(t) in result[m]]
+        if models:
+            report_threads(a, result, models, engines, t)
+    rows = {m: r[str(t)] for m, r in result.items() for t in reversed(a.threads) if m != "peak" and str(t) in r}
+    table("Peak RSS, loading included, MiB", engines + ["tvmcc / ort"], rows, lambda m, r, e: mib("rss")(m, r, e)
+          if e in engines else f"{r['tvmcc']['rss'] / r['ort']['rss']:.2f}" if "ort" in r and "tvmcc" in r else "-")
+    table("RSS after the last run, MiB", engines, rows, mib("rss_now"))
+    table("Loading, s", engines, rows, seconds("load_s"))
+    table("First run, s", engines, rows, seconds("first_s"))
+    table("Libraries that the engine brought into the process, MiB", engines, rows, mib("runtime_bytes"))
+    table("Largest error, relative to the largest value", engines, rows, share(lambda v: f"{v['error']:.0e}"))
     made = {m: r["built"] for m, r in result.items() if m != "peak"}
-    aot = [e for e in engines if e == "tvmcc" or e in ARTIFACTS]
-    table("Ahead of time: CPU seconds", aot, made, lambda m, r, e: f"{r[e]['cpu_s']:.1f}" if "cpu_s" in r.get(e, {}) else "-")
-    table("Ahead of time: size, MiB", aot, made, lambda m, r, e: f"{r[e]['bytes'] / mib:.1f}" if "bytes" in r.get(e, {}) else "-")
+    aot = [e for e in engines if e in ARTIFACTS]
+    table("Artifact, MiB", engines, made, mib("bytes"))
+    table("Ahead of time: CPU s", aot, made, seconds("cpu_s"))
+    table("Ahead of time: s", aot, made, seconds("wall_s"))
+    table("Ahead of time: peak RSS, MiB", aot, made, mib("rss"))
 
 
 def picture(a, result, path):
@@ -252,7 +302,7 @@ def measure_peak(a):
     return peak
 
 
-def main():
+def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("models_dir", metavar="MODELS")
     p.add_argument("work", metavar="WORK")
@@ -262,27 +312,72 @@ def main():
     p.add_argument("--models", nargs="*", help="all unless given")
     p.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--timeout", type=float, default=600, help="seconds for making an artifact")
-    a = p.parse_args()
+    p.add_argument("--slow-s", type=float, default=20, help="seconds that an engine may have for a row of a table")
+    p.add_argument("--timeout", type=float, default=600, help="seconds for making an artifact, and for loading it")
+    p.add_argument("--resume", action="store_true", help="keep what WORK/results.json has, measure the rest")
+    p.add_argument("--build-only", action="store_true", help="make the artifacts, measure nothing")
+    p.add_argument("--report", action="store_true", help="print what WORK/results.json has, measure nothing")
+    return p.parse_args()
+
+
+def tvm_cpu(a):
+    """The processor's name as LLVM knows it: TVM does not know `native`."""
+    r = subprocess.run([a.tvmcc, "-###", "x.onnx", f"-mcpu={a.mcpu}", "-c"], capture_output=True, text=True)
+    named = [w.removeprefix("-mcpu=") for w in r.stderr.split() if w.startswith("-mcpu=")]
+    os.environ.setdefault("TVM_CPU", named[-1] if named else "x86-64-v3")
+
+
+def measured(a, result, model, threads):
+    """All engines that were asked for are in that row, or cannot be."""
+    old = result.get(model, {})
+    return a.resume and str(threads) in old and all(
+        e in old[str(threads)] or e in old.get("failed", {}).get(str(threads), {}) for e in ["tvmcc"] + a.engines)
+
+
+def measure_model(a, result, model):
+    threads = [t for t in a.threads if not measured(a, result, model, t)]
+    if not threads:
+        return
+    built = {e: build(a, e, model) for e in ["tvmcc"] + a.engines}
+    for e, made in built.items():
+        if "failed" in made:
+            print(f"{model}: {e} cannot build it: {made['failed'].strip().splitlines()[-1:]}", file=sys.stderr)
+    if a.build_only:
+        return
+    entry = result.setdefault(model, {"failed": {}})
+    entry["built"] = built
+    for t in threads:
+        row, entry["failed"][str(t)] = measure(a, model, built, t)
+        entry[str(t)] = row
+        print(f"{model}, {t}: " + ", ".join(f"{e} {number(v['ms'])}" for e, v in row.items()), file=sys.stderr, flush=True)
+        save(a, result)
+
+
+def save(a, result):
+    path = os.path.join(a.work, "results.json")
+    json.dump(result, open(path + ".new", "w"), indent=1)
+    os.replace(path + ".new", path)
+
+
+def main():
+    a = arguments()
     os.makedirs(a.work, exist_ok=True)
     macs = json.load(open(os.path.join(a.models_dir, "macs.json")))
     split_values(a.models_dir, macs)
-    result = {}
-    peak = measure_peak(a)
-    if len(peak) == len(a.threads):
-        result["peak"] = peak
-    for model in a.models or sorted(macs, key=lambda m: macs[m]["macs"]):
-        built = {e: build(a, e, model) for e in ["tvmcc"] + a.engines}
-        for e, made in built.items():
-            if "failed" in made:
-                print(f"{model}: {e} cannot build it: {made['failed'].strip().splitlines()[-1:]}", file=sys.stderr)
-        result[model] = {"built": built}
-        for t in a.threads:
-            row = result[model][str(t)] = measure(a, model, built, t)
-            print(f"{model}, {t}: " + ", ".join(f"{e} {number(v['ms'])}" for e, v in row.items()), file=sys.stderr, flush=True)
-        json.dump(result, open(os.path.join(a.work, "results.json"), "w"), indent=1)
-    report(a, result)
-    picture(a, result, os.path.join(a.work, "results.svg"))
+    old = os.path.join(a.work, "results.json")
+    result = json.load(open(old)) if (a.resume or a.report) and os.path.exists(old) else {}
+    if not a.report:
+        runtime_library(a)
+        tvm_cpu(a)
+        if not a.build_only and len(result.get("peak", {})) < len(a.threads):
+            result["peak"] = measure_peak(a)
+        for model in a.models or sorted(macs, key=lambda m: macs[m]["macs"]):
+            measure_model(a, result, model)
+    if not a.build_only:
+        order = sorted((m for m in result if m in macs), key=lambda m: macs[m]["macs"])
+        result = {"peak": result.get("peak", {}), **{m: result[m] for m in order}}
+        report(a, result)
+        picture(a, result, os.path.join(a.work, "results.svg"))
 
 
 def split_values(folder, names):

@@ -5,8 +5,12 @@ A worker process does one of these for one engine:
     engines.py build ENGINE model.onnx artifact           prints {"cpu_s", "rss", "bytes"}
     engines.py work ENGINE model.onnx artifact THREADS    loads, checks, then obeys `run SECONDS` lines
 
-tvmcc's own worker is `tvmcc bench`; compare.py runs it.
+All engines, tvmcc too, run in a Python process with NumPy and are called through Python, so that what
+Python costs in time and memory is the same for all.  tvmcc's product is a shared library; it is opened
+by the project's runtime, which TVMCC_RUNTIME names as a shared library.
 """
+import ctypes
+import importlib
 import json
 import os
 import resource
@@ -15,9 +19,13 @@ import subprocess
 import sys
 import time
 
-# Suffix of what is made ahead of time; engines that are not here read the .onnx file.
-ARTIFACTS = {"mnn": ".mnn", "ncnn": ".ncnn.param", "iree": ".vmfb", "tvm": ".tvm.so"}
+# Suffix of what is made ahead of time (tvmcc's by compare.py); engines that are not here read the .onnx file.
+ARTIFACTS = {"tvmcc": ".so", "mnn": ".mnn", "ncnn": ".ncnn.param", "iree": ".vmfb", "tvm": ".tvm.so"}
 ENGINES = ["ort", "openvino", "mnn", "ncnn", "iree", "tvm"]
+# What belongs to Python, not to loading a model.
+IMPORTS = {"ort": "onnxruntime", "openvino": "openvino", "mnn": "MNN", "ncnn": "ncnn", "iree": "iree.runtime",
+           "tvm": "tvm.relax", "tvmcc": "numpy"}
+SYSTEM = ("/lib/", "/usr/lib/", "/lib64/", "/usr/lib64/")  # libraries that every machine has
 
 
 # ---- ahead of time ---------------------------------------------------------------------------------
@@ -50,7 +58,7 @@ def build_tvm(model, out):
     import tvm
     from tvm import relax
     from tvm.relax.frontend.onnx import from_onnx
-    cpu = os.environ.get("TVM_CPU", "x86-64-v3")
+    cpu = os.environ.get("TVM_CPU", "x86-64-v3")  # compare.py says which
     mod = relax.transform.DecomposeOpsForInference()(from_onnx(onnx.load(model), keep_params_in_input=False))
     mod = relax.transform.FoldConstant()(mod)
     relax.build(mod, tvm.target.Target({"kind": "llvm", "mcpu": cpu, "num-cores": os.cpu_count()})).export_library(out)
@@ -70,11 +78,86 @@ def build(engine, model, out):
 
 # ---- run -------------------------------------------------------------------------------------------
 
+class Tensor(ctypes.Structure):  # tvmcc_tensor_info and so on: the front of abi.h's structs
+    _fields_ = [("name", ctypes.c_char_p), ("dims", ctypes.POINTER(ctypes.c_int64)), ("bytes", ctypes.c_size_t),
+                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+                ("ndim", ctypes.c_uint32), ("flags", ctypes.c_uint32), ("align", ctypes.c_uint32),
+                ("scale", ctypes.c_float), ("zero_point", ctypes.c_int32), ("layout", ctypes.c_char_p),
+                ("state_input", ctypes.c_size_t)]
+
+
+class Params(ctypes.Structure):
+    _fields_ = [("struct_bytes", ctypes.c_uint32), ("threads", ctypes.c_uint32), ("arena", ctypes.c_void_p),
+                ("arena_bytes", ctypes.c_size_t), ("weights", ctypes.c_void_p), ("weights_bytes", ctypes.c_size_t),
+                *[(name, ctypes.c_void_p if "count" not in name and "bytes" not in name else ctypes.c_size_t)
+                  for name in ("state", "state_bytes", "launch", "barrier", "user", "devices", "device_count",
+                               "instrument", "instrument_user")]]
+
+
+class Info(ctypes.Structure):
+    _fields_ = [("abi", ctypes.c_uint32), ("struct_bytes", ctypes.c_uint32), ("texts", ctypes.c_char_p * 3),
+                ("hashes", ctypes.c_uint8 * 64), ("counts", ctypes.c_uint32 * 4),
+                ("inputs", ctypes.POINTER(Tensor)), ("outputs", ctypes.POINTER(Tensor)),
+                ("pools", ctypes.c_void_p), ("weights", ctypes.c_void_p), ("arena", ctypes.c_size_t * 2),
+                ("arena_align", ctypes.c_uint32), ("device", ctypes.c_uint32), ("state_bytes", ctypes.c_size_t),
+                ("run", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p))]
+
+
+class Model(ctypes.Structure):  # tvmrt_model
+    _fields_ = [("info", ctypes.POINTER(Info)), ("weights", ctypes.c_void_p), ("weights_bytes", ctypes.c_size_t),
+                ("handle", ctypes.c_void_p), ("mapping", ctypes.c_void_p), ("mapping_bytes", ctypes.c_size_t),
+                ("error", ctypes.c_char * 240)]
+
+
+def aligned(n):
+    import numpy as np
+    memory = np.empty(n + 64, np.uint8)
+    return memory[-memory.ctypes.data % 64:][:n]
+
+
+def load_tvmcc(path, feeds, outs, threads):
+    import numpy as np
+    rt, model = ctypes.CDLL(os.environ["TVMCC_RUNTIME"]), Model()
+    for name in ("tvmrt_arena_bytes", "tvmrt_pool_bytes"):
+        getattr(rt, name).restype = ctypes.c_size_t
+    rt.tvmrt_pool_new.restype = ctypes.c_void_p
+    if rt.tvmrt_model_open(ctypes.byref(model), path.encode(), None):
+        raise RuntimeError(model.error.decode())
+    info = model.info.contents
+    arena = aligned(rt.tvmrt_arena_bytes(model.info, threads))
+    params = Params(ctypes.sizeof(Params), threads, arena.ctypes.data, arena.nbytes, model.weights, model.weights_bytes)
+    if threads > 1:
+        size = rt.tvmrt_pool_bytes(threads)
+        pool = aligned(size)
+        made = rt.tvmrt_pool_new(ctypes.c_void_p(pool.ctypes.data), ctypes.c_size_t(size), threads)
+        rt.tvmrt_pool_use(ctypes.c_void_p(made), ctypes.byref(params))
+        params.keep = pool
+    kinds = {0: "i", 1: "u", 2: "f", 6: "b"}
+
+    def tensors(n, infos):
+        made = []
+        for t in (infos[i] for i in range(n)):
+            dtype = np.dtype(f"{kinds[t.code]}{t.bits // 8}")
+            made.append(aligned(t.bytes).view(dtype).reshape([t.dims[i] for i in range(t.ndim)]))
+        return made, (ctypes.c_void_p * n)(*[m.ctypes.data for m in made])
+
+    ins, in_at = tensors(info.counts[0], info.inputs)
+    results, out_at = tensors(info.counts[1], info.outputs)
+    for i, value in enumerate(ins):
+        value[...] = feeds[info.inputs[i].name.decode()]
+    call, args, keep = info.run, (in_at, out_at, ctypes.byref(params)), (arena, model, rt, ins)
+
+    def run():
+        if code := call(*args):
+            raise RuntimeError(f"status {code}, {len(keep)} objects kept")
+        return results
+    return run
+
+
 def load_ort(path, feeds, outs, threads):
     import onnxruntime as ort
     o = ort.SessionOptions()
     o.intra_op_num_threads = threads
-    o.add_session_config_entry("session.force_spinning_stop", "1")  # no spinning while others are timed
     s = ort.InferenceSession(path, o, providers=["CPUExecutionProvider"])
     return lambda: s.run(outs, feeds)
 
@@ -157,7 +240,6 @@ def load_iree(path, feeds, outs, threads):
 
 
 def load_tvm(path, feeds, outs, threads):
-    os.environ.update(TVM_NUM_THREADS=str(threads), TVM_BIND_THREADS="0")
     import tvm
     from tvm import relax
     main = relax.VirtualMachine(tvm.runtime.load_module(path), tvm.cpu())["main"]
@@ -167,6 +249,12 @@ def load_tvm(path, feeds, outs, threads):
         y = main(*ins)
         return [v.numpy() for v in ([y] if hasattr(y, "numpy") else y)]
     return run
+
+
+def libraries():
+    """Shared libraries in this process that are not the system's, by path."""
+    paths = {line.split(maxsplit=5)[5].strip() for line in open("/proc/self/maps") if ".so" in line}
+    return {p for p in paths if os.path.exists(p) and not p.startswith(SYSTEM)}
 
 
 def status(key):
@@ -180,6 +268,9 @@ def work(engine, model, path, threads):
     values = np.load(model.removesuffix(".onnx") + ".npz")
     feeds = {k[3:]: values[k] for k in values if k.startswith("in.")}
     want = {k[4:]: values[k] for k in values if k.startswith("out.")}
+    os.environ.update(TVM_NUM_THREADS=str(threads), TVM_BIND_THREADS="0")  # read when it is imported
+    before = libraries()
+    importlib.import_module(IMPORTS[engine])
     start = time.perf_counter()
     run = globals()["load_" + engine](path, feeds, list(want), threads)
     load_s, start = time.perf_counter() - start, time.perf_counter()
@@ -191,14 +282,15 @@ def work(engine, model, path, threads):
     def say(what):
         print(json.dumps(what), file=out, flush=True)
 
-    say({"load_s": load_s, "first_s": first_s, "error": error})
+    brought = libraries() - before - {os.path.realpath(path)}
+    say({"load_s": load_s, "first_s": first_s, "error": error, "runtime_bytes": sum(map(os.path.getsize, brought))})
     for line in sys.stdin:
         ms, end = [], time.perf_counter() + float(line.split()[1])
         while not ms or time.perf_counter() < end:
             start = time.perf_counter()
             run()
             ms.append((time.perf_counter() - start) * 1e3)
-        say({"ms": ms, "rss": status("VmHWM")})
+        say({"ms": ms, "rss": status("VmHWM"), "rss_now": status("VmRSS")})
 
 
 if __name__ == "__main__":
