@@ -10,8 +10,8 @@
  *     %v1[c, t, r, q, i] = case(q; B' rows over k of %pad[n, c, ty*m + r, tx*m + k, i])
  *     %v[r, q, c, t, i] = case(r; B' rows over k of %v1[c, t, k, q, i])
  *     %m[r, q, t, o] = sum[c, i] %v[r, q, c, t, i] * %u[r, q, o, c*8 + i]
- *     %y1[t, o, a, q] = case(a; A' rows over k of %m[k, q, t, o])
- *     %y[n, o, y, x, j] = case(x % m; A' rows over k of %y1[tile of (y, x), o*8 + j, y % m, k])
+ *     %y1[t, a, q, o] = case(a; A' rows over k of %m[k, q, t, o])
+ *     %y[n, o, y, x, j] = case(x % m; A' rows over k of %y1[tile of (y, x), y % m, k, o*8 + j])
  *
  * The transforms keep their factored forms: unrolled arms of one case share their sums.  The
  * weights are transformed in double precision.  Error: the products are exact to rounding, but the
@@ -317,7 +317,7 @@ static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const 
 
 bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
-    static const char *const names[] = {"t", "o", "a", "q"};
+    static const char *const names[] = {"t", "a", "q", "o"};
     static const char *const out_names[] = {"n", "o", "y", "x", "j"};
     Arith                   *A = c->arith;
     const Type              *type = call->out[0];
@@ -327,19 +327,19 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
     if (!winograd_sizes(c, call->loc, call->attrs, call->in[0], call->in[1], &w, dims))
         return false;
     const Tensor *m = products(c, &w, transformed_input(c, &w, in[0]), in[1]);
-    Axes          a = axes(c, 4, (int64_t[]){w.n * w.th * w.tw, w.out_c, w.m, w.a}, names);
-    const Idx    *mat[4] = {NULL, a.at[3], a.at[0], a.at[1]};
-    const Tensor *y1 = te_compute(c, "y1", type->dtype, a, output_rows(c, &w, m, mat, 0, a.at[2]));
+    Axes          a = axes(c, 4, (int64_t[]){w.n * w.th * w.tw, w.m, w.a, w.out_c}, names);
+    const Idx    *mat[4] = {NULL, a.at[2], a.at[0], a.at[3]};
+    const Tensor *y1 = te_compute(c, "y1", type->dtype, a, output_rows(c, &w, m, mat, 0, a.at[1]));
 
     a = te_axes(c, type->n, type->dims, out_names);
     const Idx *y = a.at[2], *x = a.at[3];
     const Idx *row = idx_add(A, idx_mulc(A, a.at[0], w.th), idx_divc(A, y, w.m));
     const Idx *tile = idx_add(A, idx_mulc(A, row, w.tw), idx_divc(A, x, w.m));
     const Idx *ch = w.block ? idx_add(A, idx_mulc(A, a.at[1], w.block), a.at[4]) : a.at[1];
-    const Idx *yat[4] = {tile, ch, idx_modc(A, y, w.m), NULL};
+    const Idx *yat[4] = {tile, idx_modc(A, y, w.m), NULL, ch};
 
     out[0] =
-        te_compute(c, "y", type->dtype, a, output_rows(c, &w, y1, yat, 3, idx_modc(A, x, w.m)));
+        te_compute(c, "y", type->dtype, a, output_rows(c, &w, y1, yat, 2, idx_modc(A, x, w.m)));
     return true;
 }
 
