@@ -11,7 +11,8 @@ work would take the others' cores.  A chunk's figure is the median of its runs, 
 its chunks.  A chunk during which others used the machine is repeated, up to eight times; "*" marks
 figures most of whose chunks were not quiet even so.  An engine that has had --slow-s seconds takes no
 more turns; if already its first run takes that long, that is its figure.  Outputs are compared with
-unoptimised ONNX Runtime's; an engine that cannot build or run a model, or gives something else, has "-" there, and the reason is in results.json.
+unoptimised ONNX Runtime's; an engine that cannot build or run a model, or gives something else, has "-"
+there, and the reason is in results.json.
 
 Written are Markdown to standard output and WORK/results.json, and a picture, WORK/results.svg: how much
 faster than the best of the others tvmcc is.  results.json is complete after each model and number of
