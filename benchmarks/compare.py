@@ -9,7 +9,9 @@ gets a process; then they take turns in chunks of 0.4 s, one at a time, so that 
 machine's clock or load hits all.  Who is not measured is stopped (SIGSTOP): threads that spin for more
 work would take the others' cores.  A chunk's figure is the median of its runs, an engine's the median of
 its chunks.  A chunk during which others used the machine is repeated, up to eight times; "*" marks
-figures most of whose chunks were not quiet even so.  An engine that has had --slow-s seconds takes no
+figures most of whose chunks were not quiet even so.  So is a chunk of several threads at whose start or end
+the cores had no cache in common (handover.c): a virtual machine's cores are moved about by the host, which
+makes any engine up to twice as slow.  An engine that has had --slow-s seconds takes no
 more turns; if already its first run takes that long, that is its figure.  Outputs are compared with
 unoptimised ONNX Runtime's; an engine that cannot build or run a model, or gives something else, has "-"
 there, and the reason is in results.json.
@@ -97,6 +99,12 @@ def runtime_library(a):
     os.environ["TVMCC_RUNTIME"] = path
 
 
+def handover_tool(a):
+    path = os.path.join(a.work, "handover")
+    subprocess.check_call(["cc", "-O2", "-pthread", os.path.join(HERE, "handover.c"), "-o", path])
+    return path
+
+
 # ---- taking turns ------------------------------------------------------------------------------------
 
 def machine_busy():
@@ -110,11 +118,26 @@ def process_busy(pid):
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
+class Cores:
+    """Whether the cores have a cache in common just now; known only from the fastest handover seen so far."""
+
+    def __init__(self, tool):
+        self.tool, self.best = tool, 0
+
+    def together(self, threads):
+        if threads == 1:
+            return True
+        speed = float(subprocess.run([self.tool], capture_output=True, text=True, check=True).stdout)
+        self.best = max(self.best, speed)
+        return speed >= self.best / 2
+
+
 class Worker:
     """An engine of engines.py in a process of its own, stopped while it is not its turn."""
 
     def __init__(self, a, engine, model, path, threads):
         self.limit, self.spent, self.ms, self.clean = a.slow_s, 0, [], 0
+        self.cores, self.threads = a.cores, threads
         self.log = open(os.path.join(a.work, f"{model}.{engine}.log"), "w")
         self.child = subprocess.Popen([sys.executable, HERE + "/engines.py", "work", engine,
                                        os.path.join(a.models_dir, model + ".onnx"), path, str(threads)],
@@ -141,6 +164,7 @@ class Worker:
 
     def chunk(self):
         """Median of a chunk's runs, and whether nobody disturbed it."""
+        together = self.cores.together(self.threads)
         start, machine, own = time.perf_counter(), machine_busy(), process_busy(self.child.pid)
         self.child.send_signal(signal.SIGCONT)
         self.child.stdin.write(f"run {CHUNK}\n".encode())
@@ -154,7 +178,8 @@ class Worker:
             return None, True
         self.info.update(rss=got["rss"], rss_now=got["rss_now"])
         self.spent += took
-        return statistics.median(got["ms"]), others <= 0.06 * took + 1 / TICK
+        quiet = others <= 0.06 * took + 1 / TICK
+        return statistics.median(got["ms"]), quiet and together and self.cores.together(self.threads)
 
     def turn(self, counts):
         """A chunk, repeated while somebody else uses the machine."""
@@ -369,6 +394,7 @@ def main():
     result = json.load(open(old)) if (a.resume or a.report) and os.path.exists(old) else {}
     if not a.report:
         runtime_library(a)
+        a.cores = Cores(handover_tool(a))
         tvm_cpu(a)
         if not a.build_only and len(result.get("peak", {})) < len(a.threads):
             result["peak"] = measure_peak(a)
