@@ -463,6 +463,7 @@ static void set_limits(Target *t, Arch arch, const Cpu *cpu)
     t->has_round = caps & CAP_ROUND || arch == ARCH_RISCV;
     t->has_sqrt = (caps & CAP_FP) != 0;
     t->fma_mem_splat = (caps & CAP_AVX512) != 0;
+    t->dot_signed = arch == ARCH_AARCH64 || arch == ARCH_ARM;
     t->l1_bytes = cpu->l1 * 1024;
     t->l2_bytes = cpu->l2 * 1024;
     t->l3_bytes = cpu->l3 * 1024;

@@ -285,7 +285,9 @@ static bool store_outputs(Node *n, OnnxScope *s)
             return node_error(n, E_UNSUPPORTED, "its output %u ('%s') is not supported", i, name);
         if (!check_value(n, i))
             return false;
-        if (closed && v->kind != EXPR_CONST && (folded = build_fold(&n->b, v)))
+        /* quantized_to_integer wants to see the integers. */
+        if (closed && v->kind != EXPR_CONST && !call_is(v, "qnn.dequantize") &&
+            (folded = build_fold(&n->b, v)))
             v = folded;
         if (!scope_put(s, name, v))
             return node_error(n, E_IMPORT, "its output '%s' is computed twice", name);

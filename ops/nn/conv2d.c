@@ -2,7 +2,7 @@
  *
  * Data are NCHW or NCHW<b>c, weights always OIHW (I per group); packing weights is a schedule step.
  *
- *     %pad[n, c, y, x, i] = select(the cell lies inside, %d[n, c, y-1, x-1, i], 0)   // if padded
+ *     %pad[n, c, y, x, i] = select(the cell lies inside, %d[n, c, y-1, x-1, i], pad_value)
  *     %conv[n, o, y, x, j] = sum[c, kh, kw, i] %pad[n, c, y*s+kh, x*s+kw, i] * %w[o*8+j, c*8+i, kh,
  * kw]
  *
@@ -19,6 +19,7 @@ typedef struct {
     int64_t groups, in_c, out_c; /* channels of all groups */
     int64_t group_in, group_out; /* channels of one */
     int64_t k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
+    int64_t pad_value;
     bool    depthwise; /* one input channel a group */
 } Conv;
 
@@ -45,6 +46,7 @@ static bool conv_attrs(Ctx *c, Loc loc, const Conv2dAttrs *a, Conv *v)
         v->pad_hi[i] = a->padding.at[i + 2];
     }
     v->groups = a->groups;
+    v->pad_value = a->pad_value;
     return true;
 }
 
@@ -178,7 +180,8 @@ static const Tensor *padded(Ctx *c, const Conv *v, const Tensor *d)
     DType t = d->buffer->dtype;
 
     return te_compute(c, "pad", t, a,
-                      prim_select(c, pred_prim(c, inside), te_at(c, d, at), prim_num(c, t, 0)));
+                      prim_select(c, pred_prim(c, inside), te_at(c, d, at),
+                                  prim_num(c, t, (double)v->pad_value)));
 }
 
 /* Where a convolution reads, for given iterators. */

@@ -1,31 +1,51 @@
 /* Quantization: qnn.quantize, qnn.dequantize, qnn.requantize.
  *
- *     %q = qnn.quantize(%x, %scale, %zero, out_dtype=i8);        // saturate(round(x / scale) +
- * zero) %x = qnn.dequantize(%q, %scale, %zero);                    // (q - zero) * scale
+ *     %q = qnn.quantize(%x, %scale, %zero, out_dtype=i8);   // saturate(round(x / scale) + zero)
+ *     %x = qnn.dequantize(%q, %scale, %zero);               // (q - zero) * scale
  *
  * Scale and zero point are scalars, or vectors along `axis`.  Rounding is half to even.
- * qnn.requantize is a dequantize and a quantize in one, bit for bit. */
+ * qnn.requantize is a dequantize and a quantize in one, bit for bit.
+ *
+ * On blocked data (layout "NCHW8c") a vector's channel is 8 times dimension 1 plus dimension 4;
+ * surplus lanes have a scale of 0, so that they give the zero point. */
 #include "ops/common.h"
 
+/* What the three records have in common. */
+typedef struct {
+    int64_t     axis;
+    const char *layout;
+} Along;
+
+#define ALONG(a) ((Along){(a)->axis, (a)->layout})
+
 /* A scale or zero point: one number, or one for each cell of the axis. */
-static bool rel_param(Ctx *c, Loc loc, const Type *data, const Type *p, int64_t axis)
+static bool rel_param(Ctx *c, Loc loc, const Type *data, const Type *p, Along l)
 {
-    int64_t  n;
+    int64_t  n, block = 0, blocks;
     uint32_t at;
 
     if (type_elems(p, &n) && n == 1 && p->n <= 1)
         return true;
-    return rel_rank(c, loc, p, 1, "scales and zero points") &&
-           rel_axis(c, loc, axis, data->n, &at) &&
-           rel_dims_equal(c, loc, data->dims[at], p->dims[0], "channels and scales");
+    if (!rel_rank(c, loc, p, 1, "scales and zero points") ||
+        (*l.layout && !rel_layout(c, loc, l.layout, "NCHW", &block)))
+        return false;
+    if (!block)
+        return rel_axis(c, loc, l.axis, data->n, &at) &&
+               rel_dims_equal(c, loc, data->dims[at], p->dims[0], "channels and scales");
+    if (!rel_rank(c, loc, data, 5, "data") || !rel_dim(c, loc, data, 1, &blocks) ||
+        !rel_dim(c, loc, p, 0, &n))
+        return false;
+    return blocks == (n + block - 1) / block ||
+           error_at(c, E_TYPE, loc, "%lld blocks of channels and %lld scales", (long long)blocks,
+                    (long long)n);
 }
 
-static bool rel_params(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, int64_t axis)
+static bool rel_params(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, Along l)
 {
     if (!rel_tensors(c, loc, in, nin))
         return false;
     for (uint32_t i = 1; i < nin; i++)
-        if (!rel_param(c, loc, in[0], in[i], axis))
+        if (!rel_param(c, loc, in[0], in[i], l))
             return false;
     for (uint32_t i = 1; i < nin; i += 2) {
         if (!dtype_is_float(in[i]->dtype))
@@ -47,7 +67,7 @@ const Type *rel_quantize(Ctx *c, Loc loc, const void *attrs, const Type *const *
 {
     const QuantizeAttrs *a = attrs;
 
-    if (!rel_params(c, loc, in, nin, a->axis) || !rel_out_int(c, loc, a->out_dtype))
+    if (!rel_params(c, loc, in, nin, ALONG(a)) || !rel_out_int(c, loc, a->out_dtype))
         return NULL;
     if (!dtype_is_float(in[0]->dtype))
         return error_at(c, E_TYPE, loc, "quantization of %s", dtype_text(c, in[0]->dtype));
@@ -58,7 +78,7 @@ const Type *rel_dequantize(Ctx *c, Loc loc, const void *attrs, const Type *const
 {
     const DequantizeAttrs *a = attrs;
 
-    if (!rel_params(c, loc, in, nin, a->axis) || !rel_int_dtype(c, loc, in[0], "data"))
+    if (!rel_params(c, loc, in, nin, ALONG(a)) || !rel_int_dtype(c, loc, in[0], "data"))
         return NULL;
     if (!dtype_is_float(a->out_dtype))
         return error_at(c, E_TYPE, loc, "dequantization to %s", dtype_text(c, a->out_dtype));
@@ -69,7 +89,7 @@ const Type *rel_requantize(Ctx *c, Loc loc, const void *attrs, const Type *const
 {
     const RequantizeAttrs *a = attrs;
 
-    if (!rel_params(c, loc, in, nin, a->axis) || !rel_int_dtype(c, loc, in[0], "data") ||
+    if (!rel_params(c, loc, in, nin, ALONG(a)) || !rel_int_dtype(c, loc, in[0], "data") ||
         !rel_out_int(c, loc, a->out_dtype))
         return NULL;
     return rel_tensor(c, loc, a->out_dtype, in[0]->n, in[0]->dims);
@@ -77,15 +97,24 @@ const Type *rel_requantize(Ctx *c, Loc loc, const void *attrs, const Type *const
 
 /* ---- compute ------------------------------------------------------------------------------------- */
 
-/* A parameter for the cell `a`, as type t. */
-static const Prim *param(Ctx *c, const Tensor *p, const Axes *a, int64_t axis, DType t)
+/* A parameter for the cell `a`, as type t; 0 for surplus lanes. */
+static const Prim *param(Ctx *c, const Tensor *p, const Axes *a, Along l, DType t)
 {
     const Idx *at = idx_const(c->arith, 0);
-    int64_t    n;
+    int64_t    n = 1, block = 0;
+    bool       vector = p->buffer->ndim && !(idx_is_const(p->buffer->extent[0], &n) && n == 1);
 
-    if (p->buffer->ndim && !(idx_is_const(p->buffer->extent[0], &n) && n == 1))
-        at = a->at[axis_of(axis, a->n)];
-    return prim_cast(c, t, te_at(c, p, &at));
+    if (!vector)
+        return prim_cast(c, t, te_at(c, p, &at));
+    if (!*l.layout || !layout_block(l.layout, "NCHW", &block) || !block)
+        return prim_cast(c, t, te_at(c, p, &a->at[axis_of(l.axis, a->n)]));
+    at = idx_add(c->arith, idx_mulc(c->arith, a->at[1], block), a->at[4]);
+    const Prim *x = prim_cast(c, t, te_at(c, p, &at));
+
+    if (n % block == 0)
+        return x;
+    return prim_select(c, te_between(c, idx_const(c->arith, 0), at, idx_const(c->arith, n)), x,
+                       prim_num(c, t, 0));
 }
 
 /* Differences of 8- and 16-bit numbers fit i32; i32 data come with a zero point of 0, as a rule. */
@@ -96,14 +125,17 @@ static const Prim *dequantized(Ctx *c, const Prim *q, const Prim *scale, const P
     return prim_mul(c, prim_cast(c, scale->dtype, d), scale);
 }
 
+/* Clamped before it is rounded, which is the same, as the bounds are whole: what is rounded is then
+ * small enough for an integer, and the zero point is added there. */
 static const Prim *quantized(Ctx *c, const Prim *x, const Prim *scale, const Prim *zero, DType t)
 {
-    const Prim *r = prim_math(c, MATH_ROUND, prim_div(c, x, scale), NULL);
+    const Prim *z = prim_cast(c, x->dtype, zero);
 
-    r = prim_add(c, r, prim_cast(c, x->dtype, zero));
-    r = te_at_least(c, r, prim_float(c, x->dtype, dtype_min(t)));
-    r = te_at_most(c, r, prim_float(c, x->dtype, dtype_max(t)));
-    return prim_cast(c, t, r);
+    x = prim_div(c, x, scale);
+    x = te_at_least(c, x, prim_sub(c, prim_float(c, x->dtype, dtype_min(t)), z));
+    x = te_at_most(c, x, prim_sub(c, prim_float(c, x->dtype, dtype_max(t)), z));
+    x = prim_cast(c, DT_I32, prim_math(c, MATH_ROUND, x, NULL));
+    return prim_cast(c, t, prim_add(c, x, zero));
 }
 
 bool te_quantize(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
@@ -111,8 +143,8 @@ bool te_quantize(Ctx *c, const OpCall *call, const Tensor *const *in, const Tens
     const QuantizeAttrs *attrs = call->attrs;
     Axes                 a = te_axes_of(c, call->out[0]);
     const Prim          *x = te_in(c, in[0], &a);
-    const Prim          *scale = param(c, in[1], &a, attrs->axis, x->dtype);
-    const Prim          *zero = param(c, in[2], &a, attrs->axis, DT_I32);
+    const Prim          *scale = param(c, in[1], &a, ALONG(attrs), x->dtype);
+    const Prim          *zero = param(c, in[2], &a, ALONG(attrs), DT_I32);
 
     return te_out(c, call, &a, quantized(c, x, scale, zero, attrs->out_dtype), out);
 }
@@ -121,8 +153,8 @@ bool te_dequantize(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
 {
     const DequantizeAttrs *attrs = call->attrs;
     Axes                   a = te_axes_of(c, call->out[0]);
-    const Prim            *scale = param(c, in[1], &a, attrs->axis, attrs->out_dtype);
-    const Prim            *zero = param(c, in[2], &a, attrs->axis, DT_I32);
+    const Prim            *scale = param(c, in[1], &a, ALONG(attrs), attrs->out_dtype);
+    const Prim            *zero = param(c, in[2], &a, ALONG(attrs), DT_I32);
 
     return te_out(c, call, &a, dequantized(c, te_in(c, in[0], &a), scale, zero), out);
 }
@@ -134,8 +166,56 @@ bool te_requantize(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
     const Prim            *p[5];
 
     for (uint32_t i = 1; i < 5; i++)
-        p[i] = param(c, in[i], &a, attrs->axis, i % 2 ? DT_F32 : DT_I32);
+        p[i] = param(c, in[i], &a, ALONG(attrs), i % 2 ? DT_F32 : DT_I32);
     const Prim *x = dequantized(c, te_in(c, in[0], &a), p[1], p[2]);
 
     return te_out(c, call, &a, quantized(c, x, p[3], p[4], attrs->out_dtype), out);
+}
+
+/* ---- blocked layout ------------------------------------------------------------------------------ */
+
+static bool is_vector(const Expr *p)
+{
+    int64_t n;
+
+    return !type_elems(p->type, &n) || n != 1;
+}
+
+/* Scales that are divided by cannot be 0 in surplus lanes. */
+static bool divides_lanes(const Expr *e, uint32_t block)
+{
+    uint32_t by = call_is(e, "qnn.quantize") ? 1 : call_is(e, "qnn.requantize") ? 3 : 0;
+    int64_t  n;
+
+    return by && is_vector(call_arg(e, by)) && !(type_dim(e->type, 1, &n) && n % block == 0);
+}
+
+const Expr *block_quantized(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    const char *layout = intern_printf(c->strings, "NCHW%uc", block);
+    void       *attrs;
+    bool        along = true; /* vectors are those of the channel */
+
+    if (args[0]->type->n != 5 || divides_lanes(e, block))
+        return NULL;
+    if (call_is(e, "qnn.quantize")) {
+        QuantizeAttrs *a = attrs = DUP_ARRAY(c->arena, ATTRS(QuantizeAttrs, e), 1);
+
+        along = axis_of(a->axis, 4) == 1;
+        a->layout = layout;
+    } else if (call_is(e, "qnn.dequantize")) {
+        DequantizeAttrs *a = attrs = DUP_ARRAY(c->arena, ATTRS(DequantizeAttrs, e), 1);
+
+        along = axis_of(a->axis, 4) == 1;
+        a->layout = layout;
+    } else {
+        RequantizeAttrs *a = attrs = DUP_ARRAY(c->arena, ATTRS(RequantizeAttrs, e), 1);
+
+        along = axis_of(a->axis, 4) == 1;
+        a->layout = layout;
+    }
+    for (uint32_t i = 1; i < call_nargs(e); i++)
+        if (args[i]->type->n > 1 || (is_vector(args[i]) && !along))
+            return NULL;
+    return expr_call(c, call_op(e), call_nargs(e), args, attrs, e->loc);
 }

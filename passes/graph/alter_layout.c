@@ -40,10 +40,16 @@ static Value *value_of(Alter *a, const Expr *e)
 
 /* ---- from one version to the other ---------------------------------------------------------- */
 
-/* N, C, H, W of a static f32 image; false for other types. */
+/* f32, and what quantized networks are made of. */
+static bool blocks_well(DType t)
+{
+    return dtype_eq(t, DT_F32) || dtype_eq(t, DT_U8) || dtype_eq(t, DT_I8) || dtype_eq(t, DT_I32);
+}
+
+/* N, C, H, W of a static image; false for other types. */
 static bool image_dims(const Type *t, int64_t dims[4])
 {
-    if (!t || t->kind != TYPE_TENSOR || t->n != 4 || !dtype_eq(t->dtype, DT_F32))
+    if (!t || t->kind != TYPE_TENSOR || t->n != 4 || !blocks_well(t->dtype))
         return false;
     for (uint32_t i = 0; i < 4; i++)
         if (!type_dim(t, i, &dims[i]) || dims[i] < 1)

@@ -7,7 +7,7 @@
  * evaluates the largest foldable expressions, all of a module in one call of the evaluator
  * (c->eval), so that a compiling evaluator compiles once.  A result that is much larger than what
  * it was computed from (zeros, tile) is left as a call, because it would only fill the weights
- * (Winograd's weights are worth it).
+ * (Winograd's weights are worth it, and quantized ones that floats are multiplied by).
  * `shape_of` a static type is a constant whatever its operand; `if` on a constant is its branch.
  *
  * Cost: two walks, and the evaluation. */
@@ -27,8 +27,9 @@ typedef struct {
 } Known;
 
 typedef struct {
-    Map *known;  /* node to Known */
-    Map *values; /* node to the constant that replaces it */
+    Map        *known;  /* node to Known */
+    Map        *values; /* node to the constant that replaces it */
+    const char *keep;   /* calls of this operator stay; NULL: none */
     VEC(const Expr *) roots;
 } Fold;
 
@@ -47,11 +48,11 @@ static uint64_t type_bytes(const Type *t)
     return sum;
 }
 
-static bool can_evaluate(const Expr *e)
+static bool can_evaluate(const Fold *f, const Expr *e)
 {
     const Op *op = call_op(e);
 
-    if (!e->type || !type_static(e->type))
+    if (!e->type || !type_static(e->type) || (f->keep && call_is(e, f->keep)))
         return false;
     return e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ || (op && (op->compute || op->expand));
 }
@@ -67,7 +68,7 @@ static void know(Ctx *c, Fold *f, const Expr *e)
         k->name = e->u.constant->name;
         return;
     }
-    k->foldable = can_evaluate(e);
+    k->foldable = can_evaluate(f, e);
     for (uint32_t i = 0; i < e->nkids; i++) {
         const Known *kid = map_get(f->known, PTR_KEY(e->kids[i]));
 
@@ -95,7 +96,8 @@ static void choose(Ctx *c, Fold *f, const Expr *e)
         uint64_t bytes = type_bytes(e->type);
 
         if (bytes <= SMALL_RESULT || bytes / 2 <= k->bytes ||
-            call_is(e, "nn.contrib_conv2d_winograd_weight_transform")) {
+            call_is(e, "nn.contrib_conv2d_winograd_weight_transform") ||
+            call_is(e, "qnn.dequantize")) {
             vec_push(c->scratch, &f->roots, e);
             return;
         }
@@ -177,9 +179,9 @@ static const Expr *fold_shape(Ctx *c, void *user, const Expr *was, const Expr *n
         now->loc);
 }
 
-const Module *fold_constant(Ctx *c, const Module *m)
+const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep)
 {
-    Fold f = {.known = map_new(c->scratch), .values = map_new(c->scratch)};
+    Fold f = {.known = map_new(c->scratch), .values = map_new(c->scratch), .keep = keep};
 
     if (!(m = module_rewrite(c, m, fold_shape, NULL)))
         return NULL;
@@ -195,4 +197,9 @@ const Module *fold_constant(Ctx *c, const Module *m)
     if (!evaluate(c, &f))
         return NULL;
     return module_rewrite(c, m, replace, &f);
+}
+
+const Module *fold_constant(Ctx *c, const Module *m)
+{
+    return fold_constant_but(c, m, NULL);
 }

@@ -15,6 +15,10 @@
  * (broadcasting, resize): they would be computed as often.  Concatenations stand alone, so that
  * their producers can write into place; reshape, squeeze and expand_dims stay outside as views.
  *
+ * What widens 8-bit integers to floats (qnn.dequantize) is not the last call of a kernel if the
+ * next one can begin with it, as a quarter of the bytes are stored then; each reader has a copy of
+ * it.
+ *
  * Since every use of a member leads to the group's last node, a group has one result and no cycle
  * can arise.  Nodes of different scopes are never joined.  Scalars are part of the kernel, other
  * constants are parameters.
@@ -270,6 +274,13 @@ static bool fits_light(const Node *n, FusionKind g, Node *p)
     return true;
 }
 
+/* A dequantize that the kernel of its reader can take. */
+static bool widens(const Node *p)
+{
+    return call_is(p->e, "qnn.dequantize") && call_arg(p->e, 0)->type->dtype.bits <= 8 && p->dom &&
+           p->dom->groups && p->dom->kind <= FUSE_INJECTIVE && !reads_again(p, p->dom);
+}
+
 /* May the group of n, whose kind is g, take the path to n's post-dominator? */
 static bool path_fits(Node *n, FusionKind g, const NodeVec *path)
 {
@@ -325,6 +336,8 @@ static bool try_join(Fuse *f, Node *n, FusionKind g)
     if (!n->groups || !n->dom)
         return false;
     path_nodes(f, n, n->dom, &path);
+    if (widens(n->dom))
+        path_nodes(f, n->dom, n->dom->dom, &path);
     if (!path_fits(n, g, &path) || joined_size(f, n, &path) > MAX_GROUP)
         return false;
     for (uint32_t i = 0; i < path.n; i++)
@@ -461,10 +474,36 @@ static const Expr *fuse_func(Ctx *c, const Expr *func)
     return rebuild(&f, func);
 }
 
+/* Calls that read a dequantize that others read too get one of their own. */
+static const Expr *own_dequantize(Ctx *c, void *user, const Expr *was, const Expr *now)
+{
+    const Map   *uses = user;
+    const Expr **kids = NULL;
+
+    if (!call_op(was))
+        return now;
+    for (uint32_t i = 1; i < was->nkids; i++) {
+        if (!call_is(was->kids[i], "qnn.dequantize") || uses_of(uses, was->kids[i]) < 2 ||
+            now->kids[i]->type->halo)
+            continue;
+        if (!kids)
+            kids = DUP_ARRAY(c->scratch, now->kids, now->nkids);
+        kids[i] = expr_call(c, call_op(now->kids[i]), 3, now->kids[i]->kids + 1,
+                            now->kids[i]->u.attrs, now->kids[i]->loc);
+        if (!kids[i])
+            return NULL;
+    }
+    return kids ? expr_with_kids(c, now, kids) : now;
+}
+
 const Module *fuse_ops(Ctx *c, const Module *m)
 {
-    GlobalDef *defs = NEW_ARRAY(c->scratch, GlobalDef, m->nfuncs ? m->nfuncs : 1);
+    GlobalDef *defs;
     bool       changed = false;
+
+    if (!(m = module_rewrite(c, m, own_dequantize, count_uses(c, m))))
+        return NULL;
+    defs = NEW_ARRAY(c->scratch, GlobalDef, m->nfuncs ? m->nfuncs : 1);
 
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         defs[i] = m->funcs[i];

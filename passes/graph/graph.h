@@ -14,6 +14,9 @@ const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims,
 #define ATTRS_NEW(c, T) ((T *)attrs_new((c), &attrs_##T))
 #define ATTRS_COPY(c, T, e) ((T *)arena_dup((c)->arena, (e)->u.attrs, sizeof(T)))
 
+/* fold_constant, but calls of the operator `keep` stay as they are. */
+const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep);
+
 /* How often each node is used in the functions of a module, by node. */
 Map     *count_uses(Ctx *c, const Module *m);
 uint32_t uses_of(const Map *uses, const Expr *e);

@@ -7,7 +7,8 @@
  * A halo is extra cells around the interior that hold a stated value once the producer is done
  * (docs/ir/relay.md); a consumer whose padding lies within it reads the border instead of testing
  * each index.  A value gets the union of its consumers' paddings that ask for the same fill: zeros
- * for convolutions and average pools, minus infinity where only max pools read it.
+ * for convolutions and average pools (quantized data: their zero point), minus infinity or the
+ * least integer where only max pools read it.
  *
  * Only values of our own kernels can have one: no parameters, constants or results of the function,
  * no operand of a reshape (which needs packed bytes), no field of a tuple.  Runs on the graph
@@ -20,13 +21,26 @@
 
 #define MAX_HALO 8 /* cells on a side; more is cheaper as a test */
 
-/* What the consumers of one value ask for. */
+/* A border that consumers ask for. */
 typedef struct {
-    bool     barred; /* some consumer cannot read a halo */
-    bool     zeros, lows;
-    uint32_t zero_lo[2], zero_hi[2]; /* of those that want zeros: height, width */
-    uint32_t low_lo[2], low_hi[2];   /* ... minus infinity */
+    bool     any;
+    double   fill;
+    uint32_t lo[2], hi[2]; /* height, width */
+} Border;
+
+/* What the consumers of one value ask for; a border of `sums` goes before one of max pools. */
+typedef struct {
+    bool   barred; /* some consumer cannot read a halo */
+    Border sums;   /* convolutions, average pools: zeros, or what stands for zero */
+    Border maxima; /* max pools: the least number */
 } Wish;
+
+/* What a call pads its first operand with. */
+typedef struct {
+    Ints   pad;
+    double fill;
+    bool   maxima;
+} Padding;
 
 static Wish *wish_of(Ctx *c, Map *wishes, const Expr *e)
 {
@@ -39,13 +53,18 @@ static Wish *wish_of(Ctx *c, Map *wishes, const Expr *e)
     return w;
 }
 
-static void grow(uint32_t lo[2], uint32_t hi[2], Ints pad)
+/* Consumers that want another fill than the first one test their indices. */
+static void grow(Border *b, const Padding *p)
 {
+    if (b->any && b->fill != p->fill)
+        return;
+    b->any = true;
+    b->fill = p->fill;
     for (uint32_t i = 0; i < 2; i++) {
-        if (pad.at[i] > lo[i])
-            lo[i] = (uint32_t)pad.at[i];
-        if (pad.at[i + 2] > hi[i])
-            hi[i] = (uint32_t)pad.at[i + 2];
+        if (p->pad.at[i] > b->lo[i])
+            b->lo[i] = (uint32_t)p->pad.at[i];
+        if (p->pad.at[i + 2] > b->hi[i])
+            b->hi[i] = (uint32_t)p->pad.at[i + 2];
     }
 }
 
@@ -61,17 +80,20 @@ static bool some_padding(Ints pad)
     return any && pad.n == 4;
 }
 
-/* Padding of a call's first operand, and its fill; false: none. */
-static bool padding_of(Ctx *c, const Expr *e, Ints *pad, bool *zeros)
+/* Padding of a call's first operand; false: none. */
+static bool padding_of(Ctx *c, const Expr *e, Padding *p)
 {
     const Type *t = e->type;
 
-    if (!call_op(e) || !t || t->kind != TYPE_TENSOR || !dtype_is_float(t->dtype))
+    if (!call_op(e) || !t || t->kind != TYPE_TENSOR)
         return false;
-    *zeros = true;
+    *p = (Padding){0};
     if (call_is(e, "nn.conv2d")) {
-        *pad = ATTRS_OF(Conv2dAttrs, e)->padding;
-        return strncmp(ATTRS_OF(Conv2dAttrs, e)->data_layout, "NCHW", 4) == 0 && some_padding(*pad);
+        const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
+
+        p->pad = a->padding;
+        p->fill = (double)a->pad_value;
+        return strncmp(a->data_layout, "NCHW", 4) == 0 && some_padding(p->pad);
     }
     if (call_is(e, "nn.contrib_conv2d_winograd_without_weight_transform")) {
         const Conv2dWinogradAttrs *a = ATTRS_OF(Conv2dWinogradAttrs, e);
@@ -82,15 +104,17 @@ static bool padding_of(Ctx *c, const Expr *e, Ints *pad, bool *zeros)
                 return false;
             at[i + 2] += (y + a->tile_size - 1) / a->tile_size * a->tile_size - y;
         }
-        *pad = (Ints){4, at};
-        return some_padding(*pad);
+        p->pad = (Ints){4, at};
+        return some_padding(p->pad);
     }
     if (call_is(e, "nn.max_pool2d") || call_is(e, "nn.avg_pool2d")) {
         const Pool2dAttrs *a = ATTRS_OF(Pool2dAttrs, e);
 
-        *pad = a->padding;
-        *zeros = call_is(e, "nn.avg_pool2d");
-        return strncmp(a->layout, "NCHW", 4) == 0 && !a->ceil_mode && some_padding(*pad);
+        p->pad = a->padding;
+        p->maxima = call_is(e, "nn.max_pool2d");
+        if (p->maxima)
+            p->fill = dtype_is_float(t->dtype) ? -INFINITY : dtype_min(t->dtype);
+        return strncmp(a->layout, "NCHW", 4) == 0 && !a->ceil_mode && some_padding(p->pad);
     }
     return false;
 }
@@ -104,35 +128,44 @@ static bool can_have_halo(const Expr *e)
 
 static void wish(Ctx *c, Map *wishes, const Expr *user)
 {
-    Ints pad;
-    bool zeros;
+    Padding p;
 
     for (uint32_t i = 0; i < user->nkids; i++) {
         Wish *w = wish_of(c, wishes, user->kids[i]);
 
         if (!call_op(user) || is_view(user))
             w->barred = true;
-        if (i != 1 || !padding_of(c, user, &pad, &zeros))
-            continue;
-        if (zeros) {
-            w->zeros = true;
-            grow(w->zero_lo, w->zero_hi, pad);
-        } else {
-            w->lows = true;
-            grow(w->low_lo, w->low_hi, pad);
-        }
+        if (i == 1 && padding_of(c, user, &p))
+            grow(p.maxima ? &w->maxima : &w->sums, &p);
     }
+}
+
+/* One border for both where they hold the same, else that of the sums. */
+static Border border_of(const Wish *w)
+{
+    Border b = w->sums.any ? w->sums : w->maxima;
+
+    if (!w->maxima.any || w->maxima.fill != b.fill)
+        return b;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (w->maxima.lo[i] > b.lo[i])
+            b.lo[i] = w->maxima.lo[i];
+        if (w->maxima.hi[i] > b.hi[i])
+            b.hi[i] = w->maxima.hi[i];
+    }
+    return b;
 }
 
 static const Type *with_halo(Ctx *c, const Type *t, const Wish *w)
 {
     uint32_t *lo = NEW_ARRAY(c->scratch, uint32_t, t->n),
              *hi = NEW_ARRAY(c->scratch, uint32_t, t->n);
-    Halo h = {t->n, w->zeros ? 0 : -INFINITY, lo, hi};
+    Border b = border_of(w);
+    Halo   h = {t->n, b.fill, lo, hi};
 
     for (uint32_t i = 0; i < 2; i++) {
-        lo[i + 2] = w->zeros ? w->zero_lo[i] : w->low_lo[i];
-        hi[i + 2] = w->zeros ? w->zero_hi[i] : w->low_hi[i];
+        lo[i + 2] = b.lo[i];
+        hi[i + 2] = b.hi[i];
     }
     return type_with_halo(c, t, &h);
 }
@@ -142,7 +175,7 @@ static const Expr *give(Ctx *c, void *user, const Expr *was, const Expr *now)
     Map        *wishes = user;
     const Wish *w = map_get(wishes, PTR_KEY(was));
 
-    if (!w || w->barred || (!w->zeros && !w->lows) || !can_have_halo(was))
+    if (!w || w->barred || (!w->sums.any && !w->maxima.any) || !can_have_halo(was))
         return now;
     return expr_with_type(c, now, with_halo(c, now->type, w));
 }

@@ -52,7 +52,8 @@ static bool shape_of(Ctx *c, const Expr *e, Shape *s)
     const Type *x = call_arg(e, 0)->type, *w = call_arg(e, 1)->type, *y = e->type;
     int64_t     d[5], k[4];
 
-    if (!x || !w || !y || x->n != 5 || y->n != 5 || w->n != 4 || call_arg(e, 1)->kind != EXPR_CONST)
+    if (!x || !w || !y || !dtype_eq(x->dtype, DT_F32) || x->n != 5 || y->n != 5 || w->n != 4 ||
+        call_arg(e, 1)->kind != EXPR_CONST)
         return false;
     for (uint32_t i = 0; i < 5; i++)
         if (!type_dim(y, i, &d[i]))

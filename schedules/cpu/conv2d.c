@@ -94,7 +94,7 @@ void sched_conv2d(Sched *s)
     try_step(s, "elide_pad pad");
     try_step(s, "fold_init bias -> conv");
     if (s->target->has_fma)
-        step(s, "contract conv");
+        try_step(s, "contract conv"); /* integers have none */
     out = inline_epilogue(s, "conv");
 
     /* Rows a group: short rows are joined until there are enough pixels for full tiles. */
@@ -170,7 +170,7 @@ void conv2d_planar(Sched *s)
     inline_prologue(s, "conv");
     try_step(s, "fold_init bias -> conv");
     if (s->target->has_fma)
-        step(s, "contract conv");
+        try_step(s, "contract conv"); /* integers have none */
     out = inline_epilogue(s, "conv");
     if (x >= lanes && lanes > 1) {
         step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);

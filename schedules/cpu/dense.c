@@ -74,7 +74,7 @@ void sched_dense(Sched *s)
     inline_prologue(s, "dense");
     try_step(s, "fold_init bias -> dense");
     if (s->target->has_fma)
-        step(s, "contract dense");
+        try_step(s, "contract dense"); /* integers have none */
     out = inline_epilogue(s, "dense");
     /* Less than a vector: as many lanes as there are columns. */
     if (!vectors)

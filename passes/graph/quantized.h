@@ -1,0 +1,38 @@
+/* What the parts of quantized_to_integer share: quantized values, constants, products of integers.
+ */
+#ifndef TVMCC_PASSES_QUANTIZED_H
+#define TVMCC_PASSES_QUANTIZED_H
+
+#include "passes/graph/graph.h"
+
+/* A value in floats that is (q - zero) * scale. */
+typedef struct {
+    const Expr *q, *scale, *zero;
+    int64_t     axis; /* of vector scales */
+} Quantized;
+
+/* qnn.dequantize to f32. */
+bool quantized_of(const Expr *e, Quantized *v);
+/* ... of 8 bits, with one constant scale and zero point for all. */
+bool quantized_tensor(const Expr *e, Quantized *v, double *scale, double *zero);
+bool is_8bit(DType t);
+
+/* Element i of a constant; of a constant of one element always that one. */
+double const_at(const Expr *k, int64_t i);
+/* The value of a closed expression, NULL if it is none. */
+const Expr *const_value(Ctx *c, const Expr *e);
+
+const Expr *make_quantize(Ctx *c, const Expr *x, double scale, double zero, DType t, Loc loc);
+const Expr *make_dequantize(Ctx *c, const Expr *q, const Expr *scale, const Expr *zero,
+                            int64_t axis, Loc loc);
+/* 8-bit data move by 128 to the type that this target's dot products take: unsigned, but for Arm.
+ * False: they have it already. */
+bool        wants_other_sign(const Ctx *c, DType t);
+DType       other_sign(DType t);
+const Expr *with_other_sign(Ctx *c, const Expr *q, double *zero, Loc loc);
+
+/* quantized_linear.c: e itself if there is nothing to do; NULL with an error. */
+const Expr *integer_product(Ctx *c, const Expr *e);
+const Expr *integer_bias(Ctx *c, const Expr *e);
+
+#endif

@@ -1,0 +1,306 @@
+/* Products of quantized values: convolutions and matrix products in integers, and their bias.
+ *
+ *   nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(const @w, sw, zw))
+ *     -> %0 = nn.conv2d(%x, const @w', pad_value=zx)                        // i32
+ *        %1 = nn.bias_add(%0, const @c)             c[o] = -zx * sum of w' of output channel o
+ *        qnn.dequantize(%1, sx * sw, 0, axis=1)
+ *
+ * w' = w - zw as i8.  This is exact, as sums of products of 8-bit numbers fit 32 bits up to 65,793
+ * products, which is asked for.  Padding cells hold zx, the number that stands for zero.  A bias
+ * that follows, round(b / (sx * sw)), goes into the same i32 vector.
+ *
+ * What does not fit stays as it is: weights that are not constant, or whose scales run along
+ * another axis than the output channels, differences w - zw outside i8.  Products with a constant
+ * matrix all become nn.dense with [units, k]. */
+#include "passes/graph/quantized.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_PRODUCTS 65793 /* 255 * 128 * n < 2^31 */
+
+/* A weight seen as [channels of the result][products of each]. */
+typedef struct {
+    const Expr *x;
+    const Expr *k, *scale, *zero; /* constants */
+    int64_t     channels, products;
+    bool        conv, transposed; /* transposed: the constant is [k, n] */
+} Product;
+
+static bool plain_conv(const Expr *e)
+{
+    const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
+
+    return !strcmp(a->data_layout, "NCHW") && !*a->out_layout && !*a->out_dtype;
+}
+
+/* Does the call multiply data by a matrix whose output channels are its rows or columns? */
+static bool product_kind(const Expr *e, Product *p)
+{
+    if (call_is(e, "nn.conv2d") && plain_conv(e))
+        return p->conv = true;
+    if (call_is(e, "nn.dense"))
+        return !*ATTRS_OF(DenseAttrs, e)->out_dtype;
+    if (call_is(e, "nn.matmul")) {
+        p->transposed = !ATTRS_OF(MatmulAttrs, e)->transpose_b;
+        return !ATTRS_OF(MatmulAttrs, e)->transpose_a && !*ATTRS_OF(MatmulAttrs, e)->out_dtype;
+    }
+    if (call_is(e, "nn.batch_matmul")) {
+        p->transposed = !ATTRS_OF(BatchMatmulAttrs, e)->transpose_b;
+        return !ATTRS_OF(BatchMatmulAttrs, e)->transpose_a &&
+               !*ATTRS_OF(BatchMatmulAttrs, e)->out_dtype;
+    }
+    return false;
+}
+
+/* One scale for all, or one for each output channel. */
+static bool fits_channels(const Expr *p, int64_t axis, const Type *w, const Product *v)
+{
+    int64_t n;
+
+    if (!p || !type_elems(p->type, &n))
+        return false;
+    return n == 1 || (n == v->channels && axis_from_front(axis, w->n) == (v->transposed ? 1 : 0));
+}
+
+static bool product_of(Ctx *c, const Expr *e, Product *p)
+{
+    Quantized   w;
+    const Type *t;
+    int64_t     n;
+
+    *p = (Product){0};
+    if (!product_kind(e, p) || !quantized_of(call_arg(e, 1), &w) || !is_8bit(w.q->type->dtype))
+        return false;
+    p->x = call_arg(e, 0);
+    p->k = const_value(c, w.q);
+    p->scale = const_value(c, w.scale);
+    p->zero = const_value(c, w.zero);
+    t = w.q->type;
+    if (!p->k || t->n != (p->conv ? 4u : 2u) || !type_dim(t, p->transposed ? 1 : 0, &p->channels) ||
+        !type_elems(t, &n) || n < 1)
+        return false;
+    p->products = n / p->channels;
+    return p->products <= MAX_PRODUCTS && fits_channels(p->scale, w.axis, t, p) &&
+           fits_channels(p->zero, w.axis, t, p);
+}
+
+/* w - zw as i8, [units, k] for matrices, and the sum of each output channel; NULL: out of range. */
+static const Expr *centred_weight(Ctx *c, const Product *p, int64_t *sums)
+{
+    int64_t n = p->channels * p->products, dims[4] = {p->channels, p->products};
+    int8_t *data = arena_alloc(c->arena, (size_t)n);
+    DType   t = p->k->type->dtype;
+
+    for (int64_t o = 0; o < p->channels; o++) {
+        int64_t zero = (int64_t)const_at(p->zero, o), sum = 0;
+
+        for (int64_t i = 0; i < p->products; i++) {
+            int64_t at = p->transposed ? i * p->channels + o : o * p->products + i;
+            int64_t v = dtype_get_i(t, (const char *)p->k->u.constant->data.at + at) - zero;
+
+            if (v < -128 || v > 127)
+                return NULL;
+            data[o * p->products + i] = (int8_t)v;
+            sum += v;
+        }
+        sums[o] = sum;
+    }
+    for (uint32_t i = 0; p->conv && i < 4; i++)
+        type_dim(p->k->type, i, &dims[i]);
+    return expr_const(c,
+                      const_new(c, p->k->u.constant->name,
+                                type_tensor_i64(c, DT_I8, p->conv ? 4 : 2, dims),
+                                (Bytes){(const uint8_t *)data, (size_t)n}),
+                      p->k->loc);
+}
+
+/* sx * sw: a vector if sw is one. */
+static const Expr *product_scale(Ctx *c, const Product *p, double sx)
+{
+    int64_t n;
+    float  *data;
+
+    type_elems(p->scale->type, &n);
+    data = arena_alloc(c->arena, (size_t)n * sizeof *data);
+    for (int64_t i = 0; i < n; i++) {
+        data[i] = (float)sx * (float)const_at(p->scale, i);
+        if (!isfinite(data[i]) || data[i] == 0)
+            return NULL;
+    }
+    return expr_const(c,
+                      const_new(c, p->scale->u.constant->name,
+                                type_tensor_i64(c, DT_F32, n > 1, &n),
+                                (Bytes){(const uint8_t *)data, (size_t)n * sizeof *data}),
+                      p->scale->loc);
+}
+
+static const Expr *i32_vector(Ctx *c, const int64_t *v, int64_t n, const char *name, Loc loc)
+{
+    int32_t *data = arena_alloc(c->arena, (size_t)n * sizeof *data);
+
+    for (int64_t i = 0; i < n; i++) {
+        if (v[i] < -(INT64_C(1) << 30) || v[i] > INT64_C(1) << 30)
+            return NULL; /* with the sum of products it might not fit */
+        data[i] = (int32_t)v[i];
+    }
+    return expr_const(c,
+                      const_new(c, name, type_tensor_i64(c, DT_I32, 1, &n),
+                                (Bytes){(const uint8_t *)data, (size_t)n * sizeof *data}),
+                      loc);
+}
+
+static const Expr *with_bias(Ctx *c, const Expr *sum, const Expr *bias, bool conv, Loc loc)
+{
+    BiasAddAttrs *a = ATTRS_NEW(c, BiasAddAttrs);
+
+    a->axis = conv ? 1 : -1;
+    return make2(c, "nn.bias_add", sum, bias, a, loc);
+}
+
+/* The call over integers, without a bias. */
+static const Expr *integer_call(Ctx *c, const Expr *e, const Expr *x, const Expr *w, double zx)
+{
+    const Expr  *args[2] = {x, w};
+    Conv2dAttrs *a;
+
+    if (!call_is(e, "nn.conv2d"))
+        return make2(c, "nn.dense", x, w, ATTRS_NEW(c, DenseAttrs), e->loc);
+    a = ATTRS_COPY(c, Conv2dAttrs, e);
+    a->out_dtype = "i32";
+    for (uint32_t i = 0; i < a->padding.n; i++)
+        if (a->padding.at[i])
+            a->pad_value = (int64_t)zx;
+    return expr_call(c, call_op(e), 2, args, a, e->loc);
+}
+
+const Expr *integer_product(Ctx *c, const Expr *e)
+{
+    Product     p;
+    Quantized   x;
+    double      sx, zx;
+    int64_t    *sums;
+    const Expr *w, *scale, *bias = NULL, *sum;
+
+    if (!call_op(e) || !product_of(c, e, &p) || !quantized_tensor(p.x, &x, &sx, &zx))
+        return e;
+    if (wants_other_sign(c, x.q->type->dtype) && !(x.q = with_other_sign(c, x.q, &zx, p.x->loc)))
+        return NULL;
+    sums = NEW_ARRAY(c->scratch, int64_t, (size_t)p.channels);
+    if (!(w = centred_weight(c, &p, sums)) || !(scale = product_scale(c, &p, sx)))
+        return e;
+    for (int64_t o = 0; o < p.channels; o++)
+        sums[o] *= -(int64_t)zx;
+    if (zx != 0 && !(bias = i32_vector(c, sums, p.channels, p.k->u.constant->name, e->loc)))
+        return e;
+    sum = integer_call(c, e, x.q, w, zx);
+    if (sum && bias)
+        sum = with_bias(c, sum, bias, p.conv, e->loc);
+    return make_dequantize(c, sum, scale, expr_scalar(c, DT_I32, 0), p.conv ? 1 : -1, e->loc);
+}
+
+/* ---- bias ----------------------------------------------------------------------------------- */
+
+/* A sum of products as integer_product makes it. */
+static bool is_sum(const Expr *e, const Expr **product, const Expr **bias)
+{
+    *product = call_is(e, "nn.bias_add") ? call_arg(e, 0) : e;
+    *bias = call_is(e, "nn.bias_add") ? call_arg(e, 1) : NULL;
+    return (call_is(*product, "nn.conv2d") || call_is(*product, "nn.dense")) &&
+           dtype_eq((*product)->type->dtype, DT_I32) &&
+           is_8bit(call_arg(*product, 0)->type->dtype) && (!*bias || (*bias)->kind == EXPR_CONST);
+}
+
+/* One number for each channel of t, in order: [C], or [1, C, 1, 1] and the like for `add`. */
+static bool per_channel(const Type *b, const Type *t, uint32_t channel, int64_t *n)
+{
+    int64_t v;
+
+    if (!type_dim(t, channel, n) || b->n > t->n)
+        return false;
+    for (uint32_t i = 0; i < b->n; i++)
+        if (!type_dim(b, i, &v) || (t->n - b->n + i == channel ? v != *n : v != 1))
+            return false;
+    return b->n > 0 && t->n - b->n <= channel;
+}
+
+static bool bias_operand(const Expr *e, uint32_t channel, const Expr **sum, const Expr **b)
+{
+    const Type *t = e->type;
+    int64_t     n;
+
+    if (call_is(e, "nn.bias_add")) {
+        *sum = call_arg(e, 0);
+        *b = call_arg(e, 1);
+        return axis_from_front(ATTRS_OF(BiasAddAttrs, e)->axis, t->n) == channel;
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        *sum = call_arg(e, i);
+        *b = call_arg(e, 1 - i);
+        if (is_constant(*b) && same_dims((*sum)->type, t) &&
+            per_channel((*b)->type, t, channel, &n))
+            return true;
+    }
+    return false;
+}
+
+/* The bias in steps of `scale`: as stored, if it has been quantized so, else rounded. */
+static bool bias_steps(Ctx *c, const Expr *b, const Expr *scale, int64_t n, int64_t *out)
+{
+    Quantized q;
+    bool      quantized = quantized_of(b, &q) && dtype_eq(q.q->type->dtype, DT_I32);
+
+    if (quantized) {
+        q.q = const_value(c, q.q);
+        q.scale = const_value(c, q.scale);
+        q.zero = const_value(c, q.zero);
+        quantized = q.q && q.scale && q.zero;
+    }
+    b = quantized ? b : const_value(c, b);
+    if (!b)
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        double s = const_at(scale, i), v;
+
+        if (quantized) {
+            double own = const_at(q.scale, i);
+
+            v = const_at(q.q, i) - const_at(q.zero, i);
+            if (fabs(own - s) > 1e-5 * fabs(s))
+                v = nearbyint(v * own / s);
+        } else {
+            v = nearbyint(const_at(b, i) / s);
+        }
+        if (!(fabs(v) < 1 << 30))
+            return false;
+        out[i] += (int64_t)v;
+    }
+    return true;
+}
+
+const Expr *integer_bias(Ctx *c, const Expr *e)
+{
+    const Expr *sum, *b, *product, *old;
+    Quantized   q;
+    int64_t     n, *steps;
+    bool        conv;
+
+    if (!(call_is(e, "nn.bias_add") || call_is(e, "add")) || !expr_is_tensor(e))
+        return e;
+    for (uint32_t i = 0; i < 2; i++) { /* the quicker test first */
+        if (!quantized_of(call_arg(e, i), &q) || !is_sum(q.q, &product, &old))
+            continue;
+        conv = call_is(product, "nn.conv2d");
+        if (!bias_operand(e, conv ? 1 : e->type->n - 1, &sum, &b) || sum != call_arg(e, i) ||
+            !type_dim(e->type, conv ? 1 : e->type->n - 1, &n))
+            continue;
+        steps = NEW_ARRAY(c->scratch, int64_t, (size_t)n);
+        for (int64_t k = 0; k < n; k++)
+            steps[k] = old ? (int64_t)const_at(old, k) : 0;
+        if (!bias_steps(c, b, q.scale, n, steps) || !(b = i32_vector(c, steps, n, NULL, e->loc)))
+            return e;
+        return make_dequantize(c, with_bias(c, product, b, conv, e->loc), q.scale, q.zero, q.axis,
+                               e->loc);
+    }
+    return e;
+}

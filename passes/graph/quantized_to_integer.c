@@ -1,0 +1,402 @@
+/* quantized_to_integer: quantized models compute in integers.
+ *
+ *   %2 = nn.conv2d(qnn.dequantize(%x, sx, zx), qnn.dequantize(const @w, sw, 0), ..)
+ *   %3 = nn.bias_add(%2, qnn.dequantize(const @b, sx * sw, 0))
+ *   qnn.quantize(nn.relu(%3), sy, zy, out_dtype=u8)
+ *     -> %0 = nn.conv2d(%x, const @w, out_dtype="i32", pad_value=zx)
+ *        %1 = nn.bias_add(%0, const @b')
+ *        qnn.requantize(%1, sx * sw / sy, 0, 1, zy, out_dtype=u8)
+ *
+ * Frontends say what a quantized model means: floats between dequantize and quantize.  This pass
+ * moves the two together until they meet, by local rules, kids first:
+ *
+ *   products (quantized_linear.c), averages   dequantize goes from the operands to the result
+ *   what only moves or picks cells            the same: reshape(dequantize(q)) =
+ * dequantize(reshape(q)) concatenate                               quantize goes from the result to
+ * the operands relu and clip before a quantize           a clamp of the integers, or nothing where
+ * the type's own range is as narrow quantize(dequantize(q))                   q itself, or
+ * qnn.requantize
+ *
+ * What is left in floats (add, sigmoid, ..) stands between dequantize and quantize, which fuse_ops
+ * puts into its kernel, so 8-bit integers are what lies in memory.
+ *
+ * 8-bit dot products take unsigned data on x86 and signed data on Arm: activations of the other
+ * sign move by 128 with their zero point where they are made.  Inputs and outputs of the model keep
+ * their type.  Runs before constants are folded, or weights would be floats already.
+ *
+ * Rounding: sums of products are exact; qnn.requantize multiplies once, by the quotient of the
+ * scales.  Results differ from the same model in floats by a step of the output scale where a sum
+ * lies within rounding of a tie.  Cost: one rewrite, and a walk over the weights. */
+#include "passes/graph/quantized.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- quantized values ----------------------------------------------------------------------- */
+
+bool is_8bit(DType t)
+{
+    return dtype_is_int(t) && t.bits == 8 && t.lanes == 1;
+}
+
+bool quantized_of(const Expr *e, Quantized *v)
+{
+    if (!call_is(e, "qnn.dequantize") || !expr_is_tensor(e) || !dtype_eq(e->type->dtype, DT_F32))
+        return false;
+    *v = (Quantized){call_arg(e, 0), call_arg(e, 1), call_arg(e, 2),
+                     ATTRS_OF(DequantizeAttrs, e)->axis};
+    return true;
+}
+
+static bool one_number(const Expr *k, double *v)
+{
+    int64_t n;
+
+    return k->kind == EXPR_CONST && type_elems(k->type, &n) && n == 1 && expr_const_f(k, v);
+}
+
+bool quantized_tensor(const Expr *e, Quantized *v, double *scale, double *zero)
+{
+    return quantized_of(e, v) && is_8bit(v->q->type->dtype) && one_number(v->scale, scale) &&
+           one_number(v->zero, zero) && isfinite(*scale) && *scale > 0;
+}
+
+double const_at(const Expr *k, int64_t i)
+{
+    DType   t = k->u.constant->type->dtype;
+    int64_t n;
+
+    if (type_elems(k->type, &n) && n == 1)
+        i = 0;
+    return dtype_get_f(t, (const char *)k->u.constant->data.at + (size_t)i * dtype_bytes(t));
+}
+
+const Expr *const_value(Ctx *c, const Expr *e)
+{
+    if (e->kind == EXPR_CONST)
+        return e;
+    if (!is_constant(e) || !type_static(e->type))
+        return NULL;
+    e = c->eval->eval(c->eval, c, e);
+    return e && e->kind == EXPR_CONST ? e : NULL;
+}
+
+const Expr *make_dequantize(Ctx *c, const Expr *q, const Expr *scale, const Expr *zero,
+                            int64_t axis, Loc loc)
+{
+    const Expr      *args[3] = {q, scale, zero};
+    DequantizeAttrs *a = ATTRS_NEW(c, DequantizeAttrs);
+
+    a->axis = axis;
+    return q ? expr_call_name(c, "qnn.dequantize", 3, args, a, loc) : NULL;
+}
+
+const Expr *make_quantize(Ctx *c, const Expr *x, double scale, double zero, DType t, Loc loc)
+{
+    const Expr    *args[3] = {x, expr_scalar(c, DT_F32, scale), expr_scalar(c, t, zero)};
+    QuantizeAttrs *a = ATTRS_NEW(c, QuantizeAttrs);
+
+    a->out_dtype = t;
+    return x ? expr_call_name(c, "qnn.quantize", 3, args, a, loc) : NULL;
+}
+
+/* (q - zero) * scale + new zero, rounded; scale may be a vector. */
+static const Expr *make_requantize(Ctx *c, const Quantized *v, const Expr *scale, double zero,
+                                   DType t, Loc loc)
+{
+    const Expr      *args[5] = {v->q, scale, v->zero, expr_scalar(c, DT_F32, 1),
+                                expr_scalar(c, t, zero)};
+    RequantizeAttrs *a = ATTRS_NEW(c, RequantizeAttrs);
+
+    a->out_dtype = t;
+    a->axis = v->axis;
+    return v->q ? expr_call_name(c, "qnn.requantize", 5, args, a, loc) : NULL;
+}
+
+/* ---- sign ----------------------------------------------------------------------------------- */
+
+static bool is_unsigned(DType t)
+{
+    return t.code == DT_UINT;
+}
+
+DType other_sign(DType t)
+{
+    return is_unsigned(t) ? DT_I8 : DT_U8;
+}
+
+bool wants_other_sign(const Ctx *c, DType t)
+{
+    return is_8bit(t) && is_unsigned(t) == (c->target && c->target->dot_signed);
+}
+
+/* The same numbers, 128 up or down in the other type. */
+static const Expr *shifted(Ctx *c, const Expr *q, double zero, Loc loc)
+{
+    DType     t = other_sign(q->type->dtype);
+    double    by = is_unsigned(t) ? 128 : -128;
+    Quantized v = {q, NULL, expr_scalar(c, q->type->dtype, zero), -1};
+
+    return make_requantize(c, &v, expr_scalar(c, DT_F32, 1), zero + by, t, loc);
+}
+
+/* What `shifted` was made from. */
+static bool was_shifted(const Expr *q, const Expr **from)
+{
+    double in, out, by, zin, zout;
+
+    if (!call_is(q, "qnn.requantize") || !is_8bit(call_arg(q, 0)->type->dtype) ||
+        !dtype_eq(other_sign(call_arg(q, 0)->type->dtype), q->type->dtype) ||
+        !one_number(call_arg(q, 1), &in) || !one_number(call_arg(q, 2), &zin) ||
+        !one_number(call_arg(q, 3), &out) || !one_number(call_arg(q, 4), &zout))
+        return false;
+    by = is_unsigned(q->type->dtype) ? 128 : -128;
+    *from = call_arg(q, 0);
+    return in == out && zout - zin == by;
+}
+
+const Expr *with_other_sign(Ctx *c, const Expr *q, double *zero, Loc loc)
+{
+    const Expr *from;
+    double      was = *zero;
+
+    *zero += is_unsigned(q->type->dtype) ? -128 : 128;
+    return was_shifted(q, &from) ? from : shifted(c, q, was, loc);
+}
+
+/* dequantize(shifted(q)) is q with another zero point. */
+static const Expr *see_through_shift(Ctx *c, const Expr *e)
+{
+    Quantized   v;
+    double      scale, zero;
+    const Expr *from;
+
+    if (!quantized_tensor(e, &v, &scale, &zero) || !was_shifted(v.q, &from))
+        return e;
+    zero += is_unsigned(v.q->type->dtype) ? -128 : 128;
+    return make_dequantize(c, from, v.scale, expr_scalar(c, from->type->dtype, zero), v.axis,
+                           e->loc);
+}
+
+/* ---- quantize meets dequantize -------------------------------------------------------------- */
+
+/* What a quantize gives: round(x / scale) + zero, at least lo, at most hi. */
+typedef struct {
+    DType  t;
+    double scale, zero;
+    double lo, hi;
+} Steps;
+
+static double step_of(const Steps *s, double x)
+{
+    double q = nearbyint((double)((float)x / (float)s->scale)) + s->zero;
+
+    return q < s->lo ? s->lo : q > s->hi ? s->hi : q;
+}
+
+static bool quantize_steps(const Expr *e, Steps *s)
+{
+    double scale, zero;
+
+    if (!call_is(e, "qnn.quantize") || !expr_is_tensor(e) ||
+        !dtype_eq(call_arg(e, 0)->type->dtype, DT_F32) || !is_8bit(e->type->dtype) ||
+        !one_number(call_arg(e, 1), &scale) || !one_number(call_arg(e, 2), &zero) ||
+        !isfinite(scale) || !(scale > 0))
+        return false;
+    *s = (Steps){e->type->dtype, scale, zero, dtype_min(e->type->dtype), dtype_max(e->type->dtype)};
+    return true;
+}
+
+/* Leaves out relus and clips before a quantize; `s` gets their bounds. */
+static const Expr *without_bounds(const Expr *x, Steps *s)
+{
+    for (;; x = call_arg(x, 0)) {
+        double lo = -INFINITY, hi = INFINITY;
+
+        if (call_is(x, "nn.relu")) {
+            lo = 0;
+        } else if (call_is(x, "clip")) {
+            lo = ATTRS_OF(ClipAttrs, x)->a_min;
+            hi = ATTRS_OF(ClipAttrs, x)->a_max;
+        } else {
+            return x;
+        }
+        double a = step_of(s, lo), b = step_of(s, hi);
+
+        s->lo = a;
+        s->hi = b;
+    }
+}
+
+static const Expr *clamped(Ctx *c, const Expr *q, const Steps *s, Loc loc)
+{
+    ClipAttrs *a;
+
+    if (s->lo == dtype_min(s->t) && s->hi == dtype_max(s->t))
+        return q;
+    a = ATTRS_NEW(c, ClipAttrs);
+    a->a_min = s->lo;
+    a->a_max = s->hi;
+    return make1(c, "clip", q, a, loc);
+}
+
+/* A constant of the scale's shape: scale / by. */
+static const Expr *scale_over(Ctx *c, const Expr *scale, double by)
+{
+    int64_t n;
+    float  *data;
+
+    if (scale->kind != EXPR_CONST || !type_elems(scale->type, &n))
+        return NULL;
+    data = arena_alloc(c->arena, (size_t)n * sizeof *data);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (float)const_at(scale, i) / (float)by;
+    return expr_const(c,
+                      const_new(c, scale->u.constant->name, type_plain(c, scale->type),
+                                (Bytes){(const uint8_t *)data, (size_t)n * sizeof *data}),
+                      scale->loc);
+}
+
+/* quantize(dequantize(q)) with these bounds; NULL: it is something else. */
+static const Expr *requantized(Ctx *c, const Expr *x, const Steps *s, Loc loc)
+{
+    Quantized   v;
+    double      scale, zero;
+    const Expr *by;
+
+    if (!quantized_of(x, &v))
+        return NULL;
+    if (dtype_eq(v.q->type->dtype, s->t) && quantized_tensor(x, &v, &scale, &zero) &&
+        scale == s->scale && zero == s->zero)
+        return clamped(c, v.q, s, loc);
+    if (!(by = scale_over(c, v.scale, s->scale)))
+        return NULL;
+    return clamped(c, make_requantize(c, &v, by, s->zero, s->t, loc), s, loc);
+}
+
+static const Expr *concatenated(Ctx *c, const Expr *x, const Steps *s, Loc loc)
+{
+    const Expr  *t = call_arg(x, 0);
+    const Expr **fields;
+
+    if (t->kind != EXPR_TUPLE)
+        return NULL;
+    fields = NEW_ARRAY(c->scratch, const Expr *, t->nkids + 1);
+    for (uint32_t i = 0; i < t->nkids; i++)
+        if (!(fields[i] = requantized(c, t->kids[i], s, loc)))
+            return NULL;
+    return make1(c, "concatenate", expr_tuple(c, t->nkids, fields, t->loc), x->u.attrs, x->loc);
+}
+
+static const Expr *integer_quantize(Ctx *c, const Expr *e)
+{
+    Steps       s, was;
+    const Expr *x, *q;
+    bool        shift;
+
+    if (!quantize_steps(e, &s))
+        return e;
+    was = s;
+    shift = wants_other_sign(c, s.t);
+    if (shift) {
+        double by = is_unsigned(s.t) ? -128 : 128;
+
+        s = (Steps){other_sign(s.t), s.scale, s.zero + by, s.lo + by, s.hi + by};
+    }
+    x = without_bounds(call_arg(e, 0), &s);
+    q = call_is(x, "concatenate") ? concatenated(c, x, &s, e->loc) : requantized(c, x, &s, e->loc);
+    if (!q && !shift)
+        return e;
+    if (!q)
+        q = make_quantize(c, call_arg(e, 0), s.scale, s.zero, s.t, e->loc);
+    return q && shift ? shifted(c, q, was.zero + (is_unsigned(was.t) ? -128 : 128), e->loc) : q;
+}
+
+/* ---- dequantize behind what moves cells ----------------------------------------------------- */
+
+static const char *const movers[] = {
+    "reshape",      "squeeze",       "expand_dims",      "transpose",
+    "broadcast_to", "copy",          "repeat",           "tile",
+    "reverse",      "strided_slice", "layout_transform", "take",
+    "gather",       "split",         "nn.max_pool2d",    "nn.global_max_pool2d",
+    "gather_nd",
+};
+
+static bool is_mover(const Expr *e)
+{
+    const Op *op = call_op(e);
+
+    for (size_t i = 0; op && i < COUNT(movers); i++)
+        if (!strcmp(op->text, movers[i]))
+            return true;
+    return call_is(e, "image.resize2d") &&
+           !strcmp(ATTRS_OF(Resize2dAttrs, e)->method, "nearest_neighbor");
+}
+
+/* The call on integers; only its first operand is quantized. */
+static const Expr *call_on(Ctx *c, const Expr *e, const Expr *q)
+{
+    const Expr **args = NEW_ARRAY(c->scratch, const Expr *, call_nargs(e));
+
+    for (uint32_t i = 0; i < call_nargs(e); i++)
+        args[i] = i ? call_arg(e, i) : q;
+    return expr_call(c, call_op(e), call_nargs(e), args, e->u.attrs, e->loc);
+}
+
+static const Expr *move_dequantize(Ctx *c, const Expr *e)
+{
+    Quantized   v;
+    double      scale, zero;
+    const Expr *of = e->kind == EXPR_PROJ ? e->kids[0] : e, *q;
+
+    if (!is_mover(of) || call_is(e, "split") ||
+        !quantized_tensor(call_arg(of, 0), &v, &scale, &zero))
+        return e;
+    q = call_on(c, of, v.q);
+    if (q && e->kind == EXPR_PROJ)
+        q = expr_proj(c, q, e->u.index, e->loc);
+    return make_dequantize(c, q, v.scale, v.zero, -1, e->loc);
+}
+
+/* ---- the pass ------------------------------------------------------------------------------- */
+
+static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
+{
+    const Expr *e = now;
+
+    (void)user;
+    (void)was;
+    if (e->kind == EXPR_PROJ)
+        return move_dequantize(c, e);
+    if (!call_op(e) || !e->type)
+        return e;
+    if (call_is(e, "qnn.dequantize"))
+        return see_through_shift(c, e);
+    if (call_is(e, "qnn.quantize"))
+        return integer_quantize(c, e);
+    if (is_mover(e))
+        return move_dequantize(c, e);
+    if ((e = integer_product(c, e)) != now)
+        return e;
+    return integer_bias(c, e);
+}
+
+static bool any_quantized(Ctx *c, const Module *m)
+{
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+
+        for (uint32_t k = 0; k < list.n; k++)
+            if (call_is(list.at[k], "qnn.dequantize"))
+                return true;
+    }
+    return false;
+}
+
+const Module *quantized_to_integer(Ctx *c, const Module *m)
+{
+    if ((c->target && c->target->kind != KIND_LLVM) || !any_quantized(c, m))
+        return m;
+    m = fold_constant_but(c, m, "qnn.dequantize");
+    return m ? module_rewrite(c, m, rewrite, NULL) : NULL;
+}
