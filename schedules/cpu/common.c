@@ -93,6 +93,16 @@ double thread_balance(int64_t n)
     return 0.8 * two + 0.2 * four;
 }
 
+double rows_shared(int64_t blocks)
+{
+    return blocks % 2 ? 1 / (double)blocks : 0;
+}
+
+int64_t row_blocks(int64_t y)
+{
+    return y % 4 == 0 ? 4 : y % 2 == 0 ? 2 : 1;
+}
+
 const char *inline_epilogue(Sched *s, const char *anchor)
 {
     const char *names[64];

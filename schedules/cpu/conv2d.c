@@ -43,22 +43,35 @@ static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
     return kb;
 }
 
-/* Groups of a pixel block: its input within half of L2, and enough blocks times output blocks for
- * the threads, as long as weights that are read once a block stay in L2. */
+/* Bytes that weigh on a thread when two divide blocks * oc iterations: weights once a block, at the
+ * speed of L2 or L3 and mostly behind the arithmetic, and the input of a block that both work on.
+ */
+static double division_cost(const Sched *s, double weights, double input, int64_t blocks,
+                            int64_t oc)
+{
+    double l2 = s->target->l2_bytes ? (double)s->target->l2_bytes : 524288;
+    double balance = thread_balance(blocks * oc);
+
+    return 0.3 * weights * (double)blocks / 2 / (weights <= l2 / 2 ? 1 : 0.8) +
+           SHARED_BYTE * input / 2 * rows_shared(blocks) + (1 - balance) * (weights + input);
+}
+
+/* Groups of a pixel block: its input within half of L2, and what is cheapest for the threads. */
 static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows,
                             int64_t oc)
 {
     int64_t i = z->i ? z->i : 1, l2 = s->target->l2_bytes ? s->target->l2_bytes : 524288;
     int64_t bytes = z->c * i * rows * z->x * 4,
-            weights = z->c * i * z->kh * z->kw * z->o * z->lanes * 4, gb = groups, best;
+            weights = z->c * i * z->kh * z->kw * z->o * z->lanes * 4, most = groups, best;
+    double cost = 1e30;
 
-    while (gb > 1 && gb * bytes > l2 / 2)
-        gb = divisor_upto(groups, gb - 1);
-    best = gb;
-    while (gb > 1 && weights <= l2 / 2 && thread_balance(groups / best * oc) < 0.95) {
-        gb = divisor_upto(groups, gb - 1);
-        if (thread_balance(groups / gb * oc) > thread_balance(groups / best * oc) + 0.02)
-            best = gb;
+    while (most > 1 && most * bytes > l2 / 2)
+        most = divisor_upto(groups, most - 1);
+    best = most;
+    for (int64_t gb = most; gb >= 1; gb = gb > 1 ? divisor_upto(groups, gb - 1) : 0) {
+        double c = division_cost(s, (double)weights, (double)(bytes * groups), groups / gb, oc);
+        if (c < cost)
+            cost = c, best = gb;
     }
     return best;
 }

@@ -37,6 +37,11 @@ void inline_prologue(Sched *s, const char *anchor);
 /* What share of the ideal several threads reach that divide n equal iterations: 2 threads above
  * all, 4 too. */
 double thread_balance(int64_t n);
+/* What share of an image's rows two threads both read when they divide blocks of rows, then
+ * channels: all of one block, none of an even number. */
+double rows_shared(int64_t blocks);
+/* Blocks that the y rows of an image are divided into before its channels are. */
+int64_t row_blocks(int64_t y);
 /* Work small enough that a second thread costs more than it brings. */
 bool is_tiny(const Sched *s, int64_t work);
 
@@ -48,6 +53,9 @@ void vector_marks(Sched *s, const char *block);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);
 
+/* A byte that two threads read costs as much as ten from L3: before the memory is written again the
+ * cores must agree, line by line. */
+enum { SHARED_BYTE = 10 };
 enum { TINY_WORK = 60000 }; /* multiply-adds; a cell of a memory-bound kernel counts for 8 */
 
 #endif

@@ -21,7 +21,8 @@ void conv2d_depthwise(Sched *s)
     out = inline_epilogue(s, "conv");
     try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
              (long long)lanes, (long long)lanes);
-    step(s, "reorder %%conv.n, %%conv.o, %%conv.y, %%conv.x, %%conv.kh, %%conv.kw, %%conv.j");
+    step(s, "split %%conv.y by %lld -> %%yb, %%r", (long long)(y / row_blocks(y)));
+    step(s, "reorder %%conv.n, %%yb, %%conv.o, %%r, %%conv.x, %%conv.kh, %%conv.kw, %%conv.j");
     step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)regs);
     step(s, "reorder %%conv.kh, %%conv.kw, %%p, %%conv.j");
     step(s, "cache_write conv reg at %%t");
@@ -32,10 +33,10 @@ void conv2d_depthwise(Sched *s)
     if (kh * kw * regs <= 128)
         step(s, "unroll %%conv.kh");
     if (!is_tiny(s, o * lanes * y * x * kh * kw)) {
-        if (thread_balance(o) < 0.95 && try_step(s, "fuse %%conv.o, %%conv.y -> %%u"))
-            step(s, "parallel %%u");
-        else
-            step(s, "parallel %%conv.o");
+        step(s, "fuse %%yb, %%conv.o -> %%u");
+        if (thread_balance(row_blocks(y) * o) < 0.95)
+            step(s, "fuse %%u, %%r -> %%u");
+        step(s, "parallel %%u");
     }
     step(s, "outline %%t -> @dw");
 }
