@@ -9,7 +9,7 @@
  *   power(x, 2)                   -> x * x
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
  *   nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
- *   nn.batch_matmul(x, const [k, n])  -> nn.dense(x, const [n, k])
+ *   nn.batch_matmul(x, const [k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
  *   nn.relu(nn.relu(x))           -> nn.relu(x)
  *   (x.0, x.1) of a pair x        -> x
  *
@@ -251,14 +251,20 @@ static const Expr *pad_into_conv(Ctx *c, const Expr *e)
 /* A product with one constant matrix for all batches is a dense layer. */
 static const Expr *dense_form(Ctx *c, const Expr *e)
 {
-    const BatchMatmulAttrs *a = ATTRS_OF(BatchMatmulAttrs, e);
-    const Expr             *x = call_arg(e, 0), *w = call_arg(e, 1), *y;
-    DenseAttrs             *d;
+    bool        batched = call_is(e, "nn.batch_matmul");
+    bool        ta = batched ? ATTRS_OF(BatchMatmulAttrs, e)->transpose_a
+                             : ATTRS_OF(MatmulAttrs, e)->transpose_a;
+    bool        tb = batched ? ATTRS_OF(BatchMatmulAttrs, e)->transpose_b
+                             : ATTRS_OF(MatmulAttrs, e)->transpose_b;
+    const char *out_dtype =
+        batched ? ATTRS_OF(BatchMatmulAttrs, e)->out_dtype : ATTRS_OF(MatmulAttrs, e)->out_dtype;
+    const Expr *x = call_arg(e, 0), *w = call_arg(e, 1), *y;
+    DenseAttrs *d;
 
-    if (a->transpose_a || *a->out_dtype || !is_float(e) || w->kind != EXPR_CONST ||
-        w->type->n != 2 || x->type->n < 2)
+    if (ta || *out_dtype || !is_float(e) || w->kind != EXPR_CONST || w->type->n != 2 ||
+        x->type->n < 2)
         return e;
-    if (!a->transpose_b)
+    if (!tb)
         w = make1(c, "transpose", w, ATTRS_NEW(c, TransposeAttrs), w->loc);
     d = ATTRS_NEW(c, DenseAttrs);
     y = make2(c, "nn.dense", x, w, d, e->loc);
@@ -286,7 +292,7 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
     if (call_is(e, "concatenate") && call_arg(e, 0)->kind == EXPR_TUPLE &&
         call_arg(e, 0)->nkids == 1)
         return call_arg(e, 0)->kids[0];
-    if (call_is(e, "nn.batch_matmul"))
+    if (call_is(e, "nn.batch_matmul") || call_is(e, "nn.matmul"))
         return dense_form(c, e);
     if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))
         return pad_into_conv(c, e);

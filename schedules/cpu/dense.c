@@ -20,49 +20,68 @@ static GemmSizes gemm_sizes(const Sched *s)
     return z;
 }
 
-/* k of a chunk: a panel of at most 24 KiB, no fewer than 96 steps. */
-static int64_t chunk_k(const GemmSizes *z, int64_t width)
+/* Cycles that a step of a tile of p rows by nv vectors takes (two multiply-adds and two loads a
+ * cycle, latency 4).  Loads cost a little even where multiply-adds hide them, and vectors of
+ * weights, which come from L2, more than the numbers of x. */
+static double step_cycles(int64_t p, int64_t nv)
 {
-    int64_t most = 24576 / (width * 4), kb = divisor_upto(z->k, most < 1 ? 1 : most);
+    double fma = (double)(p * nv) / 2, load = (double)(p + nv) / 2, latency = 4;
+    double worst = fma > load ? fma : load;
 
-    return kb < 96 ? z->k : kb;
+    return (worst > latency ? worst : latency) + 0.025 * (double)(p + 4 * nv);
+}
+
+/* ... of all tiles of a panel of nv vectors, none taller than `most`. */
+static double panel_cycles(int64_t rows, int64_t most, int64_t nv)
+{
+    int64_t tiles = ceil_div(rows, most), q = rows / tiles, r = rows % tiles;
+
+    return (double)r * step_cycles(q + 1, nv) + (double)(tiles - r) * step_cycles(q, nv);
+}
+
+/* Rows and vectors of a tile: P*NV accumulators, NV vectors of weights and a number of x, spread
+ * over a vector, lie in registers.  Rows whose cells are a multiple of 4 KiB apart fall on one set
+ * of L1, of 8 lines in most machines.  The last panel may have fewer vectors. */
+static RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k)
+{
+    int64_t regs = s->target->vector_regs ? s->target->vector_regs : 16;
+    RegTile best = {1, 1};
+    double  cost = 1e30;
+
+    for (int64_t nv = 1; nv <= 6 && nv <= vectors; nv++) {
+        int64_t most = (regs - nv - 1) / nv;
+        if (k * 4 % 4096 == 0 && most > 8)
+            most = 8;
+        double c = (double)(vectors / nv) * panel_cycles(rows, most, nv);
+        if (vectors % nv)
+            c += panel_cycles(rows, most, vectors % nv);
+        if (c < cost - 1e-9)
+            cost = c, best = (RegTile){most, nv};
+    }
+    return best;
 }
 
 /* Columns of a panel in vectors.  One row is bound by the stream of weights: enough vectors to
  * cover the latency of their multiply-adds, no more, so that panels balance among the threads. */
-static RegTile panel_tile(Sched *s, int64_t vectors, int64_t rows)
+static RegTile panel_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k)
 {
     int64_t most = s->target->vector_regs > 16 ? 4 : 8;
-    RegTile t;
 
     if (rows == 1)
         return (RegTile){1, vectors < most ? vectors : most};
-    /* As if any number of vectors divided the columns: the last panel is smaller. */
-    t = cpu_tile(s, 60, rows);
-    return vectors % t.nv == 0 || vectors > 8 * t.nv ? t : cpu_tile(s, vectors, rows);
+    return gemm_tile(s, vectors, rows, k);
 }
 
-/* The tensor of the rows; NULL if they are computed on the way. */
-static const char *rows_tensor(const Sched *s)
+/* k of a chunk: the rows of a tile stay in L1 beside the stream of weights, and the panel in a
+ * quarter of L2, so that all row tiles find it there. */
+static int64_t chunk_k(const Sched *s, const GemmSizes *z, RegTile t, int64_t width)
 {
-    const Stmt *b = sched_block(s, "dense");
-    const Prim *v = b ? b->kids[b->nkids - 1]->u.store.value : NULL;
-
-    if (v && v->kind == PRIM_ADD) /* not contracted: dense + x * w */
-        v = v->kids[1];
-    if (!v || (v->kind != PRIM_FMA && v->kind != PRIM_MUL) || v->kids[0]->kind != PRIM_LOAD)
-        return NULL;
-    return v->kids[0]->u.load.buffer->name;
-}
-
-/* Rows of many columns of x conflict in the caches, or do not stay there while all panels go by:
- * then a chunk of x is copied, and the chunks go outside the panels. */
-static bool wants_copy(const Sched *s, const GemmSizes *z, int64_t rows, int64_t panels, int64_t kb)
-{
+    int64_t l1 = s->target->l1_bytes ? s->target->l1_bytes : 32768;
     int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+    int64_t tile = l1 * 3 / 4 / (t.pixels * 4), panel = l2 / 4 / (width * 4);
+    int64_t most = tile < panel ? tile : panel, kb = divisor_upto(z->k, most < 1 ? 1 : most);
 
-    return rows >= 16 && panels >= 8 && kb < z->k && rows * kb * 4 <= l2 / 2 &&
-           (rows * z->k * 4 > l2 / 2 || z->k * 4 % 4096 == 0);
+    return kb * 4 < most ? z->k : kb;
 }
 
 void sched_dense(Sched *s)
@@ -80,25 +99,15 @@ void sched_dense(Sched *s)
     if (!vectors)
         lanes = z.n, vectors = 1;
 
-    RegTile t = panel_tile(s, vectors, rows);
+    RegTile t = panel_tile(s, vectors, rows, z.k);
     int64_t width = t.nv * lanes;
-    int64_t kb = rows == 1 ? z.k : chunk_k(&z, width);
+    int64_t kb = rows == 1 ? z.k : chunk_k(s, &z, t, width);
     try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)width,
              (long long)width);
-    int64_t     panels = z.n / width;
-    const char *x = rows_tensor(s);
-    bool        copy = x && wants_copy(s, &z, rows, panels, kb);
     step(s, "reorder %%n, %%m");
-    if (copy) /* groups of panels for the threads, each with a copy of its own */
-        step(s, "split %%n by %lld -> %%nb, %%ng", (long long)(ceil_div(panels, 4) * width));
-    step(s, "split %s by %lld tail=peel -> %%nc, %%ni", copy ? "%ng" : "%n", (long long)width);
+    step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", (long long)width);
     step(s, "split %%k by %lld -> %%kc, %%kb", (long long)kb);
-    if (copy) {
-        step(s, "reorder %%kc, %%nc, %%m, %%kb, %%ni");
-        step(s, "cache_read %%%s dense private at %%kc", x);
-    } else {
-        step(s, "reorder %%kc, %%m, %%kb, %%ni");
-    }
+    step(s, "reorder %%kc, %%m, %%kb, %%ni");
     step(s, "split %%m by %lld tail=even -> %%t, %%p", (long long)t.pixels);
     step(s, "reorder %%kb, %%p, %%ni");
     step(s, "cache_write dense reg at %%t");
@@ -114,7 +123,7 @@ void sched_dense(Sched *s)
         if (z.b > 1)
             step(s, "parallel %%b");
         else
-            step(s, "parallel %s", copy ? "%nb" : "%nc");
+            step(s, "parallel %%nc");
     }
     step(s, "outline %%t -> @gemm");
 }
