@@ -41,4 +41,11 @@ extern const OpTable op_table;
  */
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile);
 
+/* ---- what passes ask about a call ----------------------------------------------------------------- */
+
+/* Where a strided_slice begins, one position a dimension; false: its steps are not all 1. */
+bool slice_begin(Ctx *c, const Expr *slice, int64_t *begin);
+/* Part i of a split: its range along the axis. */
+void split_range(const Expr *split, uint32_t i, int64_t *lo, int64_t *hi);
+
 #endif

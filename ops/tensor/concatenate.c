@@ -86,6 +86,14 @@ static void part(const SplitAttrs *a, int64_t n, uint32_t i, int64_t *lo, int64_
     *hi = i < a->indices.n ? a->indices.at[i] : n;
 }
 
+void split_range(const Expr *split, uint32_t i, int64_t *lo, int64_t *hi)
+{
+    const SplitAttrs *a = ATTRS(SplitAttrs, split);
+    const Type       *t = call_arg(split, 0)->type;
+
+    part(a, dim_of(t, axis_of(a->axis, t->n)), i, lo, hi);
+}
+
 const Type *rel_split(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
 {
     const SplitAttrs *a = attrs;

@@ -68,6 +68,21 @@ const Type *rel_strided_slice(Ctx *c, Loc loc, const void *attrs, const Type *co
     return rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims);
 }
 
+bool slice_begin(Ctx *c, const Expr *slice, int64_t *begin)
+{
+    const Type *t = type_plain(c, call_arg(slice, 0)->type);
+    Slice       s;
+
+    if (!slice_of(c, slice->loc, slice->u.attrs, t, &s))
+        return false;
+    for (uint32_t i = 0; i < t->n; i++) {
+        begin[i] = s.cut[i] ? s.start[i] : 0;
+        if (s.cut[i] && s.step[i] != 1)
+            return false;
+    }
+    return true;
+}
+
 bool te_strided_slice(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     Axes       a = te_axes_of(c, call->out[0]);

@@ -12,8 +12,8 @@
  *   up to INJECTIVE joins elementwise, broadcast and injective calls, and a reduction behind it;
  * also the calls behind an OUT_FUSABLE, if it is elementwise itself COMM_REDUCE, OPAQUE  take
  * nothing behind them A producer is not joined to a consumer that reads its cells more than once
- * (broadcasting, resize): they would be computed as often.  Concatenations stand alone, so that
- * their producers can write into place; reshape, squeeze and expand_dims stay outside as views.
+ * (broadcasting, resize): they would be computed as often.  Concatenations stand alone, or
+ * stay outside if plan_views made them views; reshape, squeeze and expand_dims stay outside too.
  *
  * What widens 8-bit integers to floats (qnn.dequantize) is not the last call of a kernel if the
  * next one can begin with it, as a quarter of the bytes are stored then; each reader has a copy of
@@ -128,7 +128,8 @@ static void make_nodes(Fuse *f, const Expr *func)
         *n = (Node){.e = e, .order = i, .size = 1};
         n->parent = n->last = n;
         n->scope = at ? at->scope : NULL;
-        n->groups = call_op(e) && e->type && !is_view(e) && !map_get(primitive, PTR_KEY(e));
+        n->groups = call_op(e) && e->type && !is_view(e) && !is_part_view(e) &&
+                    !map_get(primitive, PTR_KEY(e));
         n->kind = n->group_kind = n->groups ? kind_of(e) : FUSE_OPAQUE;
         n->anchor = n->kind > FUSE_INJECTIVE ? n : NULL;
         n->escapes = e == func_body(func);

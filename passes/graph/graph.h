@@ -28,5 +28,7 @@ bool     is_float(const Expr *e);
 uint32_t axis_from_front(int64_t axis, uint32_t ndim);
 /* reshape, squeeze, expand_dims: another type for the same bytes. */
 bool is_view(const Expr *e);
+/* A concatenation or slice that plan_views made a view: no kernel, its operands' memory. */
+bool is_part_view(const Expr *e);
 
 #endif

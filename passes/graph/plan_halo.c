@@ -11,9 +11,10 @@
  * least integer where only max pools read it.
  *
  * Only values of our own kernels can have one: no parameters, constants or results of the function,
- * no operand of a reshape (which needs packed bytes), no field of a tuple.  Runs on the graph
- * before fusion: a value that a convolution or pool reads is always the last of its kernel.  Cost:
- * one walk. */
+ * no operand of a reshape (which needs packed bytes), no field of a tuple.  A concatenation or
+ * slice that is a view has the border of its parts, so these are one value here: all ask together,
+ * and one that cannot have a border bars all.  Runs on the graph before fusion: a value that a
+ * convolution or pool reads is always the last of its kernel.  Cost: one walk. */
 #include "passes/graph/graph.h"
 
 #include <math.h>
@@ -29,10 +30,11 @@ typedef struct {
 } Border;
 
 /* What the consumers of one value ask for; a border of `sums` goes before one of max pools. */
-typedef struct {
-    bool   barred; /* some consumer cannot read a halo */
-    Border sums;   /* convolutions, average pools: zeros, or what stands for zero */
-    Border maxima; /* max pools: the least number */
+typedef struct Wish {
+    struct Wish *up;     /* of a view: what all in this memory ask for; NULL: this one */
+    bool         barred; /* some consumer cannot read a halo */
+    Border       sums;   /* convolutions, average pools: zeros, or what stands for zero */
+    Border       maxima; /* max pools: the least number */
 } Wish;
 
 /* What a call pads its first operand with. */
@@ -53,19 +55,40 @@ static Wish *wish_of(Ctx *c, Map *wishes, const Expr *e)
     return w;
 }
 
-/* Consumers that want another fill than the first one test their indices. */
-static void grow(Border *b, const Padding *p)
+static Wish *root(Wish *w)
 {
-    if (b->any && b->fill != p->fill)
+    while (w->up) {
+        if (w->up->up)
+            w->up = w->up->up;
+        w = w->up;
+    }
+    return w;
+}
+
+/* Consumers that want another fill than the first one test their indices. */
+static void grow(Border *b, const Border *more)
+{
+    if (!more->any || (b->any && b->fill != more->fill))
         return;
     b->any = true;
-    b->fill = p->fill;
+    b->fill = more->fill;
     for (uint32_t i = 0; i < 2; i++) {
-        if (p->pad.at[i] > b->lo[i])
-            b->lo[i] = (uint32_t)p->pad.at[i];
-        if (p->pad.at[i + 2] > b->hi[i])
-            b->hi[i] = (uint32_t)p->pad.at[i + 2];
+        if (more->lo[i] > b->lo[i])
+            b->lo[i] = more->lo[i];
+        if (more->hi[i] > b->hi[i])
+            b->hi[i] = more->hi[i];
     }
+}
+
+static Border border_for(const Padding *p)
+{
+    Border b = {true, p->fill, {0}, {0}};
+
+    for (uint32_t i = 0; i < 2; i++) {
+        b.lo[i] = (uint32_t)p->pad.at[i];
+        b.hi[i] = (uint32_t)p->pad.at[i + 2];
+    }
+    return b;
 }
 
 static bool some_padding(Ints pad)
@@ -119,24 +142,66 @@ static bool padding_of(Ctx *c, const Expr *e, Padding *p)
     return false;
 }
 
-/* A value that a kernel of ours writes into a buffer of its own. */
+/* A value that a kernel of ours writes into a buffer of its own, or a view of such. */
 static bool can_have_halo(const Expr *e)
 {
-    return call_op(e) && !is_view(e) && expr_is_tensor(e) && e->type->n >= 4 &&
-           !call_is(e, "concatenate") && !call_is(e, "stack") && !e->type->halo;
+    if (!call_op(e) || is_view(e) || !expr_is_tensor(e) || e->type->n < 4 || e->type->halo)
+        return false;
+    return is_part_view(e) || (!call_is(e, "concatenate") && !call_is(e, "stack"));
 }
 
-static void wish(Ctx *c, Map *wishes, const Expr *user)
+static void join(Wish *a, Wish *b)
+{
+    a = root(a);
+    b = root(b);
+    if (a == b)
+        return;
+    b->up = a;
+    a->barred |= b->barred;
+    grow(&a->sums, &b->sums);
+    grow(&a->maxima, &b->maxima);
+}
+
+/* Parts of one memory have one border, within each part: none along what is cut. */
+static void wish_view(Ctx *c, Map *wishes, const Expr *view)
+{
+    const Expr        *x = call_arg(view, 0);
+    const Expr *const *part = x->kind == EXPR_TUPLE ? x->kids : &x;
+    uint32_t           n = x->kind == EXPR_TUPLE ? x->nkids : 1;
+    Wish              *w = wish_of(c, wishes, view);
+
+    for (uint32_t i = 0; i < n; i++) {
+        bool bar = !can_have_halo(part[i]) || view->type->n < 4;
+
+        for (uint32_t d = 2; d < view->type->n && !bar; d++)
+            bar = part[i]->type->dims[d] != view->type->dims[d];
+        join(w, wish_of(c, wishes, part[i]));
+        root(w)->barred |= bar;
+    }
+}
+
+/* The fields of a view may have a border; those of other tuples may not. */
+static bool reads_borders(const Expr *user, const Map *views)
+{
+    return (call_op(user) && !is_view(user)) || map_get(views, PTR_KEY(user));
+}
+
+static void wish(Ctx *c, Map *wishes, const Expr *user, const Map *views)
 {
     Padding p;
 
+    if (is_part_view(user))
+        wish_view(c, wishes, user);
     for (uint32_t i = 0; i < user->nkids; i++) {
-        Wish *w = wish_of(c, wishes, user->kids[i]);
+        Wish *w = root(wish_of(c, wishes, user->kids[i]));
 
-        if (!call_op(user) || is_view(user))
+        if (!reads_borders(user, views))
             w->barred = true;
-        if (i == 1 && padding_of(c, user, &p))
-            grow(p.maxima ? &w->maxima : &w->sums, &p);
+        if (i == 1 && padding_of(c, user, &p)) {
+            Border b = border_for(&p);
+
+            grow(p.maxima ? &w->maxima : &w->sums, &b);
+        }
     }
 }
 
@@ -145,14 +210,7 @@ static Border border_of(const Wish *w)
 {
     Border b = w->sums.any ? w->sums : w->maxima;
 
-    if (!w->maxima.any || w->maxima.fill != b.fill)
-        return b;
-    for (uint32_t i = 0; i < 2; i++) {
-        if (w->maxima.lo[i] > b.lo[i])
-            b.lo[i] = w->maxima.lo[i];
-        if (w->maxima.hi[i] > b.hi[i])
-            b.hi[i] = w->maxima.hi[i];
-    }
+    grow(&b, &w->maxima);
     return b;
 }
 
@@ -172,12 +230,29 @@ static const Type *with_halo(Ctx *c, const Type *t, const Wish *w)
 
 static const Expr *give(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
-    Map        *wishes = user;
-    const Wish *w = map_get(wishes, PTR_KEY(was));
+    Map  *wishes = user;
+    Wish *w = map_get(wishes, PTR_KEY(was));
 
-    if (!w || w->barred || (!w->sums.any && !w->maxima.any) || !can_have_halo(was))
+    if (!w || !can_have_halo(was))
+        return now;
+    w = root(w);
+    if (w->barred || (!w->sums.any && !w->maxima.any))
         return now;
     return expr_with_type(c, now, with_halo(c, now->type, w));
+}
+
+/* Tuples that only views read. */
+static Map *view_tuples(Ctx *c, ExprList list)
+{
+    Map *tuples = map_new(c->scratch);
+
+    for (uint32_t i = 0; i < list.n; i++)
+        if (is_part_view(list.at[i]) && call_arg(list.at[i], 0)->kind == EXPR_TUPLE)
+            map_put(tuples, PTR_KEY(call_arg(list.at[i], 0)), tuples);
+    for (uint32_t i = 0; i < list.n; i++)
+        for (uint32_t k = 0; k < list.at[i]->nkids && !is_part_view(list.at[i]); k++)
+            map_del(tuples, PTR_KEY(list.at[i]->kids[k]));
+    return tuples;
 }
 
 const Module *plan_halo(Ctx *c, const Module *m)
@@ -186,9 +261,10 @@ const Module *plan_halo(Ctx *c, const Module *m)
 
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         ExprList list = expr_post_order(c, m->funcs[i].func);
+        Map     *tuples = view_tuples(c, list);
 
         for (uint32_t k = 0; k < list.n; k++)
-            wish(c, wishes, list.at[k]);
+            wish(c, wishes, list.at[k], tuples);
     }
     return module_rewrite(c, m, give, wishes);
 }

@@ -83,3 +83,9 @@ bool is_view(const Expr *e)
 {
     return call_is(e, "reshape") || call_is(e, "squeeze") || call_is(e, "expand_dims");
 }
+
+bool is_part_view(const Expr *e)
+{
+    return (call_is(e, "concatenate") && ATTRS_OF(ConcatenateAttrs, e)->view) ||
+           (call_is(e, "strided_slice") && ATTRS_OF(StridedSliceAttrs, e)->view);
+}

@@ -32,17 +32,20 @@ typedef struct {
 
 typedef VEC(const Stmt *) StmtList;
 
-static Arg slot_arg(Host *h, const Slot *s)
+static Arg slot_arg(Host *h, const Slot *part)
 {
-    Arith   *A = h->c->arith;
-    uint64_t o = s->origin;
+    Arith      *A = h->c->arith;
+    uint64_t    o;
+    const Slot *s = slot_root(part, &o);
 
+    o += part->origin;
     switch (s->place) {
     case PLACE_INPUT: return (Arg){h->in[s->index], idx_const(A, (int64_t)o), NULL};
     case PLACE_OUTPUT: return (Arg){h->out[s->index], idx_const(A, (int64_t)o), NULL};
     case PLACE_ARENA: return (Arg){h->arena, idx_const(A, (int64_t)(s->offset + o)), NULL};
     case PLACE_CONST:
-        return (Arg){h->weights, idx_const(A, (int64_t)h->p->consts.at[s->index].offset), NULL};
+        return (Arg){h->weights, idx_const(A, (int64_t)(h->p->consts.at[s->index].offset + o)),
+                     NULL};
     }
     BUG("place %d", (int)s->place);
 }
@@ -316,9 +319,11 @@ static const PlanSlot *plan_slots(Program *p, uint32_t *n)
     *n = 0;
     for (uint32_t i = 0; i < p->slots.n; i++) {
         const Slot *from = p->slots.at[i];
-        if (from->place != PLACE_ARENA)
+        uint64_t    at;
+        const Slot *root = slot_root(from, &at);
+        if (root->place != PLACE_ARENA || from->kind == SLOT_JOINED || from->kind == SLOT_SLICE)
             continue;
-        s[(*n)++] = (PlanSlot){from->name, from->offset, from->bytes, from->first, from->last};
+        s[(*n)++] = (PlanSlot){from->name, root->offset + at, from->bytes, from->first, from->last};
     }
     return s;
 }

@@ -49,16 +49,24 @@ bool kernels_finish(Kernels *k, const TirModule **out);
 
 typedef enum { PLACE_INPUT, PLACE_OUTPUT, PLACE_ARENA, PLACE_CONST } Place;
 
-/* Storage of one tensor; views share it. */
-typedef struct Slot {
-    Place       place;
+/* Storage of one tensor; reshapes share it.  Parts of a concatenation or of what is sliced lie in
+ * another slot's storage: PART is written by a kernel of its own, SLICE is not; JOINED is written
+ * part by part. */
+typedef enum { SLOT_OWN, SLOT_PART, SLOT_JOINED, SLOT_SLICE } SlotKind;
+
+typedef struct Slot Slot;
+struct Slot {
+    Place       place; /* of a slot in another one: as if it were alone */
     uint32_t    index; /* input, output; PLACE_CONST: of the plan's constants */
     const Type *type;  /* of what was stored first */
     const char *name;
     uint64_t    bytes, origin; /* with halo; bytes from the first cell to cell 0 of the interior */
     uint32_t    first, last;   /* positions of the program */
     uint64_t    offset;        /* PLACE_ARENA, decided by memory.c: of the first cell */
-} Slot;
+    SlotKind    kind;
+    Slot       *in; /* the slot that this one lies in, or NULL */
+    uint64_t    at; /* ... and where, in bytes */
+};
 
 typedef struct {
     Slot       *slot;
@@ -98,6 +106,8 @@ typedef struct Program {
 /* `info`: of the results, or NULL. */
 bool  program_of_main(Program *p, const Expr *main_func, const ModuleIO *info);
 Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name);
+/* What s lies in at last, and where; s itself if it has memory of its own. */
+Slot *slot_root(const Slot *s, uint64_t *at);
 
 /* ---- memory.c ---- */
 

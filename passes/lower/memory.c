@@ -1,70 +1,180 @@
 /* Memory: offsets for all values in one arena.
  *
- * Each slot is live from the first to the last position of the program that touches it.  Slots are
- * placed largest first, each at the lowest 64-byte aligned offset that is free of every placed slot
- * with an overlapping life (greedy by size; Pisarchyk and Lee, "Efficient Memory Management for
- * Deep Neural Net Inference", 2020).  The lower bound is the largest sum of slots alive at one
- * position. Cost: quadratic in the number of slots. */
+ * Each slot is live from the first to the last position of the program that touches it.  A slot
+ * with others in it (docs/design/views.md) is placed as one, but occupies memory part by part: a
+ * part from when it is written until the last use of anything that covers it, so that a part not
+ * yet there, or no longer needed, leaves its place to others.  Slots are placed largest first, each
+ * at the lowest 64-byte aligned offset where its parts are free of every placed part with an
+ * overlapping life (greedy by size; Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
+ * Net Inference", 2020).  The lower bound is the largest sum of parts alive at one position.  Cost:
+ * quadratic in the number of slots. */
 #include "passes/lower/lower.h"
 
 #include <stdlib.h>
 
 enum { ARENA_ALIGN = 64 };
 
+/* What lies in one piece: a slot of its own and the slots in it. */
+typedef struct {
+    Slot *root;
+    VEC(Slot *) parts; /* written on their own: they do not overlap */
+    VEC(Slot *) views; /* other slots that cover some of them */
+} Piece;
+
+typedef struct {
+    uint64_t lo, hi; /* in the arena */
+    uint32_t first, last;
+} Area;
+
+typedef VEC(Area) AreaVec;
+
 static int by_size(const void *a, const void *b)
 {
-    const Slot *x = *(Slot *const *)a, *y = *(Slot *const *)b;
+    const Slot *x = (*(Piece *const *)a)->root, *y = (*(Piece *const *)b)->root;
 
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? 1 : -1;
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : 0;
 }
 
-static bool overlaps(const Slot *a, const Slot *b)
+static void to_root(Slot *s)
 {
-    return a->first <= b->last && b->first <= a->last;
+    uint64_t at;
+
+    s->in = slot_root(s, &at);
+    s->at = at;
+}
+
+/* Every slot in another one directly within its root.  Wholes are made after their parts, slices
+ * after what they are cut from. */
+static void resolve(Program *p)
+{
+    for (uint32_t i = p->slots.n; i-- > 0;)
+        if (p->slots.at[i]->in && p->slots.at[i]->kind != SLOT_SLICE)
+            to_root(p->slots.at[i]);
+    for (uint32_t i = 0; i < p->slots.n; i++)
+        if (p->slots.at[i]->in && p->slots.at[i]->kind == SLOT_SLICE)
+            to_root(p->slots.at[i]);
+}
+
+static uint32_t find_pieces(Program *p, Piece **out)
+{
+    Ctx     *c = p->c;
+    Map     *of = map_new(c->arena);
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < p->slots.n; i++) {
+        Slot *s = p->slots.at[i], *root = s->in ? s->in : s;
+        if (root->place != PLACE_ARENA)
+            continue;
+        Piece *piece = map_get(of, PTR_KEY(root));
+        if (!piece) {
+            piece = NEW(c->arena, Piece);
+            *piece = (Piece){.root = root};
+            map_put(of, PTR_KEY(root), piece);
+            out[n++] = piece;
+        }
+        if (s->kind == SLOT_OWN || s->kind == SLOT_PART)
+            vec_push(c->arena, &piece->parts, s);
+        else
+            vec_push(c->arena, &piece->views, s);
+    }
+    return n;
+}
+
+/* Parts live as long as what covers them. */
+static void extend_lives(Piece *x)
+{
+    for (uint32_t i = 0; i < x->views.n; i++)
+        for (uint32_t j = 0; j < x->parts.n; j++) {
+            const Slot *v = x->views.at[i];
+            Slot       *s = x->parts.at[j];
+            if (v->at < s->at + s->bytes && s->at < v->at + v->bytes && v->last > s->last)
+                s->last = v->last;
+        }
+}
+
+/* Bytes that a part takes: its own, but all of the last cache line if nothing lies behind it. */
+static uint64_t need(const Slot *part)
+{
+    return part->in ? part->bytes : align_up(part->bytes, ARENA_ALIGN);
+}
+
+static bool together(const Area *a, const Slot *s)
+{
+    return a->first <= s->last && s->first <= a->last;
+}
+
+/* The lowest base from `at` on where this part of a piece meets no placed area.  These are sorted
+ * by their begin, so that one sweep finds the first gap. */
+static uint64_t fit(const AreaVec *placed, const Slot *part, uint64_t at)
+{
+    for (uint32_t i = 0; i < placed->n; i++) {
+        const Area *a = &placed->at[i];
+        if (!together(a, part) || a->hi <= at + part->at)
+            continue;
+        if (at + part->at + need(part) <= a->lo)
+            break;
+        at = align_up(a->hi - part->at, ARENA_ALIGN);
+    }
+    return at;
+}
+
+static void place(Ctx *c, Piece *x, AreaVec *placed)
+{
+    uint64_t at = 0, before;
+
+    do {
+        before = at;
+        for (uint32_t i = 0; i < x->parts.n; i++)
+            at = fit(placed, x->parts.at[i], at);
+    } while (at != before);
+    x->root->offset = at;
+    for (uint32_t i = 0; i < x->parts.n; i++) {
+        const Slot *s = x->parts.at[i];
+        Area        a = {at + s->at, at + s->at + need(s), s->first, s->last};
+        uint32_t    j = placed->n;
+        vec_push(c->arena, placed, a);
+        for (; j > 0 && placed->at[j - 1].lo > a.lo; j--)
+            placed->at[j] = placed->at[j - 1];
+        placed->at[j] = a;
+    }
+}
+
+static uint64_t lower_bound(Program *p, Piece *const *piece, uint32_t n)
+{
+    uint64_t *live = NEW_ARRAY(p->c->arena, uint64_t, (size_t)p->at + 2), most = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < piece[i]->parts.n; j++) {
+            const Slot *s = piece[i]->parts.at[j];
+            for (uint32_t t = s->first; t <= s->last && t <= p->at; t++)
+                live[t] += need(s);
+        }
+    for (uint32_t t = 0; t <= p->at; t++)
+        if (live[t] > most)
+            most = live[t];
+    return most;
 }
 
 uint64_t memory_plan(Program *p, uint64_t *floor)
 {
-    Ctx     *c = p->c;
-    uint32_t n = 0;
-    Slot   **s = NEW_ARRAY(c->arena, Slot *, p->slots.n + 1);
+    Piece  **piece = NEW_ARRAY(p->c->arena, Piece *, p->slots.n + 1);
+    AreaVec  placed = {0};
     uint64_t top = 0;
+    uint32_t n;
 
-    for (uint32_t i = 0; i < p->slots.n; i++)
-        if (p->slots.at[i]->place == PLACE_ARENA)
-            s[n++] = p->slots.at[i];
-    uint64_t *live = NEW_ARRAY(c->arena, uint64_t, (size_t)p->at + 2);
+    resolve(p);
+    n = find_pieces(p, piece);
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t t = s[i]->first; t <= s[i]->last && t <= p->at; t++)
-            live[t] += align_up(s[i]->bytes, ARENA_ALIGN);
-    *floor = 0;
-    for (uint32_t t = 0; t <= p->at; t++)
-        if (live[t] > *floor)
-            *floor = live[t];
-
-    qsort(s, n, sizeof *s, by_size);
-    /* Placed slots sorted by offset, so that one sweep finds the first gap. */
-    Slot **placed = NEW_ARRAY(c->arena, Slot *, n + 1);
+        extend_lives(piece[i]);
+    *floor = lower_bound(p, piece, n);
+    qsort(piece, n, sizeof *piece, by_size);
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t at = 0, want = align_up(s[i]->bytes, ARENA_ALIGN);
-        for (uint32_t j = 0; j < i; j++) {
-            if (!overlaps(placed[j], s[i]))
-                continue;
-            if (at + want <= placed[j]->offset)
-                break;
-            uint64_t end = placed[j]->offset + align_up(placed[j]->bytes, ARENA_ALIGN);
-            if (end > at)
-                at = end;
-        }
-        s[i]->offset = at;
-        if (at + want > top)
-            top = at + want;
-        uint32_t j = i;
-        for (; j > 0 && placed[j - 1]->offset > at; j--)
-            placed[j] = placed[j - 1];
-        placed[j] = s[i];
+        place(p->c, piece[i], &placed);
+        uint64_t end = piece[i]->root->offset + align_up(piece[i]->root->bytes, ARENA_ALIGN);
+        if (end > top)
+            top = end;
     }
     return top;
 }

@@ -2,7 +2,8 @@
  *
  * Main's body is walked in order of dependency, with an explicit stack.  A call of a primitive
  * function becomes an item; tuples are lists of values; `reshape`-like calls between kernels that
- * keep the row-major bytes are views of their operand's storage; `if` becomes two nested lists that
+ * keep the row-major bytes are views of their operand's storage, concatenations and slices that
+ * plan_views chose are parts of one (docs/design/views.md); `if` becomes two nested lists that
  * write the same result slots, and a node needed by both a branch and the code around it is
  * computed before the `if`.  Every slot records the first and last position that touches it: its
  * life.
@@ -11,7 +12,7 @@
  * device, inputs and outputs are copies to and from values in the arena. */
 #include "passes/lower/lower.h"
 
-#include <string.h>
+#include "passes/graph/graph.h"
 
 typedef struct Scope {
     Map          *values; /* expr id -> Values * */
@@ -24,33 +25,48 @@ typedef struct {
     Value   *at;
 } Values;
 
+/* Bytes of a tensor with its halo, and from the first cell to cell 0 of the interior. */
+static void type_bytes(Ctx *c, const Type *t, uint64_t *bytes, uint64_t *origin)
+{
+    Buffer  b = {.dtype = t->dtype, .ndim = t->n, .extent = t->dims, .halo = t->halo};
+    int64_t elems = 1, first = 0;
+
+    if (!buffer_size(c, &b, &elems, &first))
+        elems = 0;
+    *bytes = (uint64_t)elems * dtype_bytes(t->dtype);
+    *origin = (uint64_t)first * dtype_bytes(t->dtype);
+}
+
 Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name)
 {
-    Slot   *s = NEW(p->c->arena, Slot);
-    Buffer  b = {.dtype = t->dtype, .ndim = t->n, .extent = t->dims, .halo = t->halo};
-    int64_t elems = 1, origin = 0;
+    Slot *s = NEW(p->c->arena, Slot);
 
-    if (!buffer_size(p->c, &b, &elems, &origin))
-        elems = 0;
-    *s = (Slot){place,
-                index,
-                t,
-                name,
-                (uint64_t)elems * dtype_bytes(t->dtype),
-                (uint64_t)origin * dtype_bytes(t->dtype),
-                p->at,
-                p->at,
-                0};
+    *s = (Slot){
+        .place = place, .index = index, .type = t, .name = name, .first = p->at, .last = p->at};
+    type_bytes(p->c, t, &s->bytes, &s->origin);
     vec_push(p->c->arena, &p->slots, s);
     return s;
 }
 
+Slot *slot_root(const Slot *s, uint64_t *at)
+{
+    *at = 0;
+    for (; s->in; s = s->in)
+        *at += s->at;
+    return (Slot *)(uintptr_t)s;
+}
+
+/* Reading a slice keeps what it was cut from. */
 static void touch(Program *p, Slot *s)
 {
-    if (p->at < s->first)
-        s->first = p->at;
-    if (p->at > s->last)
-        s->last = p->at;
+    for (;; s = s->in) {
+        if (p->at < s->first)
+            s->first = p->at;
+        if (p->at > s->last)
+            s->last = p->at;
+        if (s->kind != SLOT_SLICE)
+            break;
+    }
 }
 
 static Values *values_new(Program *p, uint32_t n)
@@ -130,15 +146,6 @@ static uint32_t operands(const Expr *e, const Expr *const **at)
     }
 }
 
-static bool view_op(const Expr *e)
-{
-    const Op *op = call_op(e);
-
-    return op && op->fusion == FUSE_INJECTIVE && call_nargs(e) >= 1 &&
-           (!strcmp(op->text, "reshape") || !strcmp(op->text, "squeeze") ||
-            !strcmp(op->text, "expand_dims"));
-}
-
 static Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc)
 {
     Item *it = NEW(p->c->arena, Item);
@@ -206,6 +213,71 @@ static void emit_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc)
     it->out = DUP_ARRAY(p->c->arena, &to, 1);
     touch(p, from.slot);
     touch(p, to.slot);
+}
+
+/* ---- parts of one memory: what plan_views left outside of kernels ---------------------------- */
+
+/* Can all of a value's memory become a part of another? */
+static bool can_be_part(Ctx *c, const Value *v)
+{
+    const Slot *s = v->slot;
+    uint64_t    bytes, origin;
+
+    type_bytes(c, v->type, &bytes, &origin);
+    return s->place == PLACE_ARENA && !s->in && s->bytes == bytes && s->origin == origin;
+}
+
+static bool emit_join(Program *p, ValueScope *s, const Expr *e, Value *out)
+{
+    const Values *v = lookup(s, call_arg(e, 0));
+    Slot         *whole = slot_new(p, PLACE_ARENA, 0, e->type, "concatenate");
+    uint64_t      at = 0;
+
+    whole->kind = SLOT_JOINED;
+    for (uint32_t i = 0; i < v->n; i++) {
+        Slot *part = v->at[i].slot;
+        if (!can_be_part(p->c, &v->at[i])) {
+            if (v->at[i].type->halo)
+                return error_at(p->c, E_PASS, e->loc, "operand %u cannot lie in the result", i);
+            part = slot_new(p, PLACE_ARENA, 0, v->at[i].type, "copy");
+            emit_copy(p, s, v->at[i], (Value){part, v->at[i].type}, e->loc);
+            part->first = p->at;
+        }
+        if (part->kind == SLOT_OWN)
+            part->kind = SLOT_PART;
+        part->in = whole;
+        part->at = at;
+        at += part->bytes;
+        if (part->first < whole->first)
+            whole->first = part->first;
+    }
+    if (at != whole->bytes)
+        return error_at(p->c, E_PASS, e->loc, "the operands of this view are not its parts");
+    *out = (Value){whole, e->type};
+    return true;
+}
+
+static bool emit_slice(Program *p, const Expr *e, Value from, Value *out)
+{
+    const Type *t = from.type;
+    Buffer      b = {.dtype = t->dtype, .ndim = t->n, .extent = t->dims, .halo = t->halo};
+    Slot       *part = slot_new(p, PLACE_ARENA, 0, e->type, "slice");
+    int64_t     begin[TE_MAX_AXES], at = 0, step;
+    const Idx  *stride[TE_MAX_AXES];
+
+    buffer_strides(p->c, &b, stride);
+    if (!slice_begin(p->c, e, begin))
+        return error_at(p->c, E_PASS, e->loc, "a slice with steps is no view");
+    for (uint32_t i = 0; i < t->n; i++)
+        if (idx_is_const(stride[i], &step))
+            at += begin[i] * step;
+    part->kind = SLOT_SLICE;
+    part->in = from.slot;
+    part->at = (uint64_t)at * dtype_bytes(t->dtype);
+    if (part->at + part->bytes > from.slot->bytes)
+        return error_at(p->c, E_PASS, e->loc, "this slice is no range of its operand");
+    *out = (Value){part, e->type};
+    return true;
 }
 
 static bool walk(Program *p, ValueScope *s, const Expr *root);
@@ -310,10 +382,16 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
         if (is_kernel_call(e)) {
             if (!emit_call(p, s, e, &v))
                 return false;
-        } else if (view_op(e)) {
+        } else if (is_view(e)) {
             Value from = lookup(s, call_arg(e, 0))->at[0];
             v = values_new(p, 1);
             v->at[0] = (Value){from.slot, e->type};
+        } else if (is_part_view(e)) {
+            v = values_new(p, 1);
+            if (call_is(e, "concatenate")
+                    ? !emit_join(p, s, e, v->at)
+                    : !emit_slice(p, e, lookup(s, call_arg(e, 0))->at[0], v->at))
+                return false;
         } else {
             return error_at(c, E_PASS, e->loc, "a call that no kernel does is left in main");
         }
@@ -377,7 +455,7 @@ static bool walk(Program *p, ValueScope *s, const Expr *root)
  * memory has been read for the last time before. */
 static bool can_be_output(const Slot *s, const Type *t, const Slot *state)
 {
-    return s->place == PLACE_ARENA && !t->halo && !s->type->halo &&
+    return s->place == PLACE_ARENA && !s->in && !t->halo && !s->type->halo &&
            (!state || s->first > state->last);
 }
 
