@@ -159,7 +159,7 @@ static void test_random_nets(void)
 {
     static const char *const stages[] = {
         "infer_type,simplify_inference,fold_constant,fold_scale_axis",
-        "simplify_expr,eliminate_common_subexpr", "alter_layout,plan_halo",
+        "simplify_expr,eliminate_common_subexpr", "alter_layout,plan_views,plan_halo",
         "dead_code_elimination,fuse_ops"};
     static const Target vectors[] = {
         {.kind = KIND_LLVM, .vector_bytes = 32, .vector_regs = 16, .has_fma = true},
