@@ -74,11 +74,15 @@ static const Type *pool_sizes(Ctx *c, Loc loc, const Pool2dAttrs *a, const Type 
 
 const Type *rel_pool2d(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
 {
-    Pool p;
+    const Pool2dAttrs *a = attrs;
+    const Type        *t;
+    Pool               p;
+    DType              out;
 
-    return rel_tensors(c, loc, in, nin) && rel_number(c, loc, in[0])
-               ? pool_sizes(c, loc, attrs, in[0], &p)
-               : NULL;
+    if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) ||
+        !(t = pool_sizes(c, loc, a, in[0], &p)) || !rel_dtype(c, loc, a->out_dtype, t->dtype, &out))
+        return NULL;
+    return rel_tensor(c, loc, out, t->n, t->dims);
 }
 
 /* ---- compute
@@ -179,12 +183,14 @@ static const Prim *count(Ctx *c, const OpCall *call, const Pool *p, const Axes *
     return prim_mul(c, n[0], n[1]);
 }
 
-/* sum / n; integers round towards zero. */
+/* sum / n; integers round towards zero, unless floats are asked for. */
 static bool average(Ctx *c, const OpCall *call, const Tensor *sum, const Axes *a, const Prim *n,
                     const Tensor **out)
 {
     const Prim *x = te_at(c, sum, a->at);
 
+    if (dtype_is_float(call->out[0]->dtype))
+        x = prim_cast(c, call->out[0]->dtype, x);
     x = prim_div(c, x, prim_cast(c, x->dtype, n));
     return te_out(c, call, a, prim_cast(c, call->out[0]->dtype, x), out);
 }
@@ -201,7 +207,7 @@ bool te_avg_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
 
     if (!pool_sizes(c, call->loc, call->attrs, call->in[0], &p))
         return false;
-    const Tensor *sum = windows(c, call, &p, in[0], COMB_SUM, sum_dtype(t->dtype));
+    const Tensor *sum = windows(c, call, &p, in[0], COMB_SUM, sum_dtype(call->in[0]->dtype));
     Axes          a = te_axes(c, t->n, t->dims, pool_axes);
 
     return average(c, call, sum, &a, count(c, call, &p, &a), out);
@@ -216,8 +222,10 @@ const Type *rel_global_pool2d(Ctx *c, Loc loc, const void *attrs, const Type *co
     const GlobalPool2dAttrs *a = attrs;
     const Idx               *dims[5];
     int64_t                  block, n;
+    DType                    t;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) ||
+        !rel_dtype(c, loc, a->out_dtype, in[0]->dtype, &t) ||
         !rel_layout(c, loc, a->layout, "NCHW", &block) ||
         !rel_rank(c, loc, in[0], block ? 5 : 4, "data"))
         return NULL;
@@ -228,7 +236,7 @@ const Type *rel_global_pool2d(Ctx *c, Loc loc, const void *attrs, const Type *co
             return n < 1 ? error_at(c, E_TYPE, loc, "pooling of an empty image") : NULL;
         dims[i] = cell ? idx_const(c->arith, 1) : in[0]->dims[i];
     }
-    return rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims);
+    return rel_tensor(c, loc, t, in[0]->n, dims);
 }
 
 static const Tensor *whole_image(Ctx *c, const OpCall *call, const Tensor *d, Combiner comb,
@@ -250,7 +258,7 @@ bool te_global_max_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, c
 bool te_global_avg_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     const Type   *t = call->out[0];
-    const Tensor *sum = whole_image(c, call, in[0], COMB_SUM, sum_dtype(t->dtype));
+    const Tensor *sum = whole_image(c, call, in[0], COMB_SUM, sum_dtype(call->in[0]->dtype));
     Axes          a = te_axes(c, t->n, t->dims, pool_axes);
     int64_t       n = dim_of(call->in[0], 2) * dim_of(call->in[0], 3);
 

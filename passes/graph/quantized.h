@@ -33,6 +33,15 @@ const Expr *with_other_sign(Ctx *c, const Expr *q, double *zero, Loc loc);
 
 /* quantized_linear.c: e itself if there is nothing to do; NULL with an error. */
 const Expr *integer_product(Ctx *c, const Expr *e);
+const Expr *integer_sum(Ctx *c, const Expr *e);
 const Expr *integer_bias(Ctx *c, const Expr *e);
+const Expr *integer_scale(Ctx *c, const Expr *e);
+
+/* quantized_float.c: e itself if there is nothing to do; NULL with an error. */
+const Expr *integer_average(Ctx *c, const Expr *e);
+/* x / by, where by can be made part of the scales that x comes from; NULL: it cannot. */
+const Expr *scaled_down(Ctx *c, const Expr *x, double by);
+/* A constant of the shape of `k`: k / by. */
+const Expr *const_over(Ctx *c, const Expr *k, double by);
 
 #endif

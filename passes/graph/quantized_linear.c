@@ -9,6 +9,9 @@
  * products, which is asked for.  Padding cells hold zx, the number that stands for zero.  A bias
  * that follows, round(b / (sx * sw)), goes into the same i32 vector.
  *
+ * Products of integers as such (MatMulInteger) take the same way, without scales.  A multiplication
+ * per channel that follows (a batch normalization) goes into the scale.
+ *
  * What does not fit stays as it is: weights that are not constant, or whose scales run along
  * another axis than the output channels, differences w - zw outside i8.  Products with a constant
  * matrix all become nn.dense with [units, k]. */
@@ -21,8 +24,7 @@
 
 /* A weight seen as [channels of the result][products of each]. */
 typedef struct {
-    const Expr *x;
-    const Expr *k, *scale, *zero; /* constants */
+    const Expr *k, *scale, *zero; /* constants; scale NULL: the result are the sums themselves */
     int64_t     channels, products;
     bool        conv, transposed; /* transposed: the constant is [k, n] */
 } Product;
@@ -63,26 +65,32 @@ static bool fits_channels(const Expr *p, int64_t axis, const Type *w, const Prod
     return n == 1 || (n == v->channels && axis_from_front(axis, w->n) == (v->transposed ? 1 : 0));
 }
 
+/* Sizes of the weight p->k. */
+static bool weight_sizes(Product *p)
+{
+    int64_t n;
+
+    if (!p->k || p->k->type->n != (p->conv ? 4u : 2u) ||
+        !type_dim(p->k->type, p->transposed ? 1 : 0, &p->channels) || !type_elems(p->k->type, &n) ||
+        n < 1)
+        return false;
+    p->products = n / p->channels;
+    return p->products <= MAX_PRODUCTS;
+}
+
+/* The weight is a dequantized constant. */
 static bool product_of(Ctx *c, const Expr *e, Product *p)
 {
-    Quantized   w;
-    const Type *t;
-    int64_t     n;
+    Quantized w;
 
     *p = (Product){0};
     if (!product_kind(e, p) || !quantized_of(call_arg(e, 1), &w) || !is_8bit(w.q->type->dtype))
         return false;
-    p->x = call_arg(e, 0);
     p->k = const_value(c, w.q);
     p->scale = const_value(c, w.scale);
     p->zero = const_value(c, w.zero);
-    t = w.q->type;
-    if (!p->k || t->n != (p->conv ? 4u : 2u) || !type_dim(t, p->transposed ? 1 : 0, &p->channels) ||
-        !type_elems(t, &n) || n < 1)
-        return false;
-    p->products = n / p->channels;
-    return p->products <= MAX_PRODUCTS && fits_channels(p->scale, w.axis, t, p) &&
-           fits_channels(p->zero, w.axis, t, p);
+    return weight_sizes(p) && fits_channels(p->scale, w.axis, p->k->type, p) &&
+           fits_channels(p->zero, w.axis, p->k->type, p);
 }
 
 /* w - zw as i8, [units, k] for matrices, and the sum of each output channel; NULL: out of range. */
@@ -97,7 +105,9 @@ static const Expr *centred_weight(Ctx *c, const Product *p, int64_t *sums)
 
         for (int64_t i = 0; i < p->products; i++) {
             int64_t at = p->transposed ? i * p->channels + o : o * p->products + i;
-            int64_t v = dtype_get_i(t, (const char *)p->k->u.constant->data.at + at) - zero;
+            int64_t v =
+                dtype_get_i(t, (const char *)p->k->u.constant->data.at + at * dtype_bytes(t)) -
+                zero;
 
             if (v < -128 || v > 127)
                 return NULL;
@@ -182,9 +192,9 @@ const Expr *integer_product(Ctx *c, const Expr *e)
     int64_t    *sums;
     const Expr *w, *scale, *bias = NULL, *sum;
 
-    if (!call_op(e) || !product_of(c, e, &p) || !quantized_tensor(p.x, &x, &sx, &zx))
+    if (!call_op(e) || !product_of(c, e, &p) || !quantized_tensor(call_arg(e, 0), &x, &sx, &zx))
         return e;
-    if (wants_other_sign(c, x.q->type->dtype) && !(x.q = with_other_sign(c, x.q, &zx, p.x->loc)))
+    if (wants_other_sign(c, x.q->type->dtype) && !(x.q = with_other_sign(c, x.q, &zx, e->loc)))
         return NULL;
     sums = NEW_ARRAY(c->scratch, int64_t, (size_t)p.channels);
     if (!(w = centred_weight(c, &p, sums)) || !(scale = product_scale(c, &p, sx)))
@@ -197,6 +207,73 @@ const Expr *integer_product(Ctx *c, const Expr *e)
     if (sum && bias)
         sum = with_bias(c, sum, bias, p.conv, e->loc);
     return make_dequantize(c, sum, scale, expr_scalar(c, DT_I32, 0), p.conv ? 1 : -1, e->loc);
+}
+
+/* ---- sums of products that are themselves the result ---------------------------------------- */
+
+/* x or x - zero in i32, of 8-bit x and a scalar zero; NULL: something else. */
+static const Expr *centred_data(Ctx *c, const Expr *e, const Expr **zero)
+{
+    const Expr *x = e;
+    int64_t     n;
+
+    *zero = expr_scalar(c, DT_I32, 0);
+    if (call_is(e, "subtract")) {
+        x = call_arg(e, 0);
+        *zero = call_arg(e, 1);
+    }
+    if (!call_is(x, "cast") || !dtype_eq(x->type->dtype, DT_I32) ||
+        !is_8bit(call_arg(x, 0)->type->dtype) || !type_elems((*zero)->type, &n) || n != 1 ||
+        !same_dims(e->type, x->type))
+        return NULL;
+    return call_arg(x, 0);
+}
+
+/* sum - zero * sums, for a zero point that is known when the model runs. */
+static const Expr *less_zero(Ctx *c, const Expr *sum, const Expr *zero, const Expr *sums, Loc loc)
+{
+    if (zero->type->n)
+        zero = make_reshape(c, zero, 0, NULL, loc);
+    return make2(c, "subtract", sum, make2(c, "multiply", zero, sums, NULL, loc), NULL, loc);
+}
+
+/* MatMulInteger, ConvInteger: a product of i32 data, each 8 bits wide less a zero point.
+ *
+ *   nn.matmul(subtract(cast(%x, i32), %zx), const @w)  ->  nn.dense(%x, const @w') - %zx * sums
+ *
+ * Convolutions only if the zero point is a constant, as padding holds it. */
+const Expr *integer_sum(Ctx *c, const Expr *e)
+{
+    Product     p = {0};
+    const Expr *x, *zero, *w, *vector = NULL, *sum;
+    int64_t    *sums;
+    double      zx = 0; /* the part of the zero point that is known */
+
+    if (!call_op(e) || !product_kind(e, &p) || !expr_is_tensor(e) ||
+        !dtype_eq(e->type->dtype, DT_I32) || !(x = centred_data(c, call_arg(e, 0), &zero)) ||
+        !(p.k = const_value(c, call_arg(e, 1))) || !weight_sizes(&p) ||
+        (p.conv && zero->kind != EXPR_CONST))
+        return e;
+    if (zero->kind == EXPR_CONST) {
+        zx = const_at(zero, 0);
+        zero = NULL;
+    }
+    if (wants_other_sign(c, x->type->dtype) && !(x = with_other_sign(c, x, &zx, e->loc)))
+        return NULL;
+    p.zero = expr_scalar(c, DT_I32, 0);
+    sums = NEW_ARRAY(c->scratch, int64_t, (size_t)p.channels);
+    if (!(w = centred_weight(c, &p, sums)) ||
+        (zero && !(vector = i32_vector(c, sums, p.channels, NULL, e->loc))))
+        return e;
+    sum = integer_call(c, e, x, w, zx);
+    if (zero && sum)
+        sum = less_zero(c, sum, zero, vector, e->loc);
+    for (int64_t o = 0; o < p.channels; o++)
+        sums[o] *= -(int64_t)zx;
+    if (zx == 0 || !sum)
+        return sum;
+    vector = i32_vector(c, sums, p.channels, NULL, e->loc);
+    return vector ? with_bias(c, sum, vector, p.conv, e->loc) : e;
 }
 
 /* ---- bias ----------------------------------------------------------------------------------- */
@@ -301,6 +378,42 @@ const Expr *integer_bias(Ctx *c, const Expr *e)
             return e;
         return make_dequantize(c, with_bias(c, product, b, conv, e->loc), q.scale, q.zero, q.axis,
                                e->loc);
+    }
+    return e;
+}
+
+/* ---- scale ---------------------------------------------------------------------------------- */
+
+/* dequantize(sum, s) * k, with k constant for each channel: dequantize(sum, s * k). */
+const Expr *integer_scale(Ctx *c, const Expr *e)
+{
+    const Expr *sum, *k, *product, *old;
+    Quantized   q;
+    int64_t     n;
+    float      *data;
+
+    if (!call_is(e, "multiply") || !expr_is_tensor(e))
+        return e;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!quantized_of(call_arg(e, i), &q) || !is_sum(q.q, &product, &old))
+            continue;
+        uint32_t channel = call_is(product, "nn.conv2d") ? 1 : e->type->n - 1;
+
+        if (!bias_operand(e, channel, &sum, &k) || sum != call_arg(e, i) ||
+            !type_dim(e->type, channel, &n) || !(k = const_value(c, k)))
+            continue;
+        data = arena_alloc(c->arena, (size_t)n * sizeof *data);
+        for (int64_t o = 0; o < n; o++) {
+            data[o] = (float)const_at(q.scale, o) * (float)const_at(k, o);
+            if (!isfinite(data[o]) || data[o] == 0)
+                return e;
+        }
+        const Expr *scale =
+            expr_const(c,
+                       const_new(c, k->u.constant->name, type_tensor_i64(c, DT_F32, 1, &n),
+                                 (Bytes){(const uint8_t *)data, (size_t)n * sizeof *data}),
+                       e->loc);
+        return make_dequantize(c, q.q, scale, q.zero, channel, e->loc);
     }
     return e;
 }

@@ -130,38 +130,35 @@ bool wants_other_sign(const Ctx *c, DType t)
     return is_8bit(t) && is_unsigned(t) == (c->target && c->target->dot_signed);
 }
 
-/* The same numbers, 128 up or down in the other type. */
-static const Expr *shifted(Ctx *c, const Expr *q, double zero, Loc loc)
+/* The same numbers, 128 up or down in the other type, whatever their zero point is. */
+static const Expr *shifted(Ctx *c, const Expr *q, Loc loc)
 {
     DType     t = other_sign(q->type->dtype);
-    double    by = is_unsigned(t) ? 128 : -128;
-    Quantized v = {q, NULL, expr_scalar(c, q->type->dtype, zero), -1};
+    Quantized v = {q, NULL, expr_scalar(c, q->type->dtype, is_unsigned(t) ? -128 : 128), -1};
 
-    return make_requantize(c, &v, expr_scalar(c, DT_F32, 1), zero + by, t, loc);
+    return make_requantize(c, &v, expr_scalar(c, DT_F32, 1), 0, t, loc);
 }
 
 /* What `shifted` was made from. */
 static bool was_shifted(const Expr *q, const Expr **from)
 {
-    double in, out, by, zin, zout;
+    double in, out, zin, zout;
 
     if (!call_is(q, "qnn.requantize") || !is_8bit(call_arg(q, 0)->type->dtype) ||
         !dtype_eq(other_sign(call_arg(q, 0)->type->dtype), q->type->dtype) ||
         !one_number(call_arg(q, 1), &in) || !one_number(call_arg(q, 2), &zin) ||
         !one_number(call_arg(q, 3), &out) || !one_number(call_arg(q, 4), &zout))
         return false;
-    by = is_unsigned(q->type->dtype) ? 128 : -128;
     *from = call_arg(q, 0);
-    return in == out && zout - zin == by;
+    return in == out && zout - zin == (is_unsigned(q->type->dtype) ? 128 : -128);
 }
 
 const Expr *with_other_sign(Ctx *c, const Expr *q, double *zero, Loc loc)
 {
     const Expr *from;
-    double      was = *zero;
 
     *zero += is_unsigned(q->type->dtype) ? -128 : 128;
-    return was_shifted(q, &from) ? from : shifted(c, q, was, loc);
+    return was_shifted(q, &from) ? from : shifted(c, q, loc);
 }
 
 /* dequantize(shifted(q)) is q with another zero point. */
@@ -240,23 +237,6 @@ static const Expr *clamped(Ctx *c, const Expr *q, const Steps *s, Loc loc)
     return make1(c, "clip", q, a, loc);
 }
 
-/* A constant of the scale's shape: scale / by. */
-static const Expr *scale_over(Ctx *c, const Expr *scale, double by)
-{
-    int64_t n;
-    float  *data;
-
-    if (scale->kind != EXPR_CONST || !type_elems(scale->type, &n))
-        return NULL;
-    data = arena_alloc(c->arena, (size_t)n * sizeof *data);
-    for (int64_t i = 0; i < n; i++)
-        data[i] = (float)const_at(scale, i) / (float)by;
-    return expr_const(c,
-                      const_new(c, scale->u.constant->name, type_plain(c, scale->type),
-                                (Bytes){(const uint8_t *)data, (size_t)n * sizeof *data}),
-                      scale->loc);
-}
-
 /* quantize(dequantize(q)) with these bounds; NULL: it is something else. */
 static const Expr *requantized(Ctx *c, const Expr *x, const Steps *s, Loc loc)
 {
@@ -269,47 +249,63 @@ static const Expr *requantized(Ctx *c, const Expr *x, const Steps *s, Loc loc)
     if (dtype_eq(v.q->type->dtype, s->t) && quantized_tensor(x, &v, &scale, &zero) &&
         scale == s->scale && zero == s->zero)
         return clamped(c, v.q, s, loc);
-    if (!(by = scale_over(c, v.scale, s->scale)))
+    if (!(by = const_over(c, v.scale, s->scale)))
         return NULL;
     return clamped(c, make_requantize(c, &v, by, s->zero, s->t, loc), s, loc);
 }
 
+/* A quantize of the concatenation is one of each field. */
 static const Expr *concatenated(Ctx *c, const Expr *x, const Steps *s, Loc loc)
 {
     const Expr  *t = call_arg(x, 0);
     const Expr **fields;
+    bool         any = false;
 
     if (t->kind != EXPR_TUPLE)
         return NULL;
     fields = NEW_ARRAY(c->scratch, const Expr *, t->nkids + 1);
-    for (uint32_t i = 0; i < t->nkids; i++)
-        if (!(fields[i] = requantized(c, t->kids[i], s, loc)))
-            return NULL;
+    for (uint32_t i = 0; i < t->nkids; i++) {
+        const Expr *f = t->kids[i];
+
+        any |= call_is(f, "qnn.dequantize");
+        if (!(fields[i] = requantized(c, f, s, loc)))
+            fields[i] = clamped(c, make_quantize(c, f, s->scale, s->zero, s->t, loc), s, loc);
+    }
+    if (!any)
+        return NULL;
     return make1(c, "concatenate", expr_tuple(c, t->nkids, fields, t->loc), x->u.attrs, x->loc);
+}
+
+/* A quantize of x with these bounds in the type that dot products take; NULL: as it was. */
+static const Expr *better_quantize(Ctx *c, const Expr *e, const Expr *x, const Steps *s, bool shift)
+{
+    const Expr *q, *down;
+
+    q = call_is(x, "concatenate") ? concatenated(c, x, s, e->loc) : requantized(c, x, s, e->loc);
+    if (q)
+        return q;
+    x = call_arg(e, 0);
+    if (call_op(x) && (down = scaled_down(c, x, s->scale)))
+        return make_quantize(c, down, 1, s->zero, s->t, e->loc);
+    return shift ? make_quantize(c, x, s->scale, s->zero, s->t, e->loc) : NULL;
 }
 
 static const Expr *integer_quantize(Ctx *c, const Expr *e)
 {
-    Steps       s, was;
-    const Expr *x, *q;
-    bool        shift;
+    Steps       s;
+    const Expr *q;
+    double      by;
 
     if (!quantize_steps(e, &s))
         return e;
-    was = s;
-    shift = wants_other_sign(c, s.t);
-    if (shift) {
-        double by = is_unsigned(s.t) ? -128 : 128;
-
-        s = (Steps){other_sign(s.t), s.scale, s.zero + by, s.lo + by, s.hi + by};
+    if (!wants_other_sign(c, s.t)) {
+        q = better_quantize(c, e, without_bounds(call_arg(e, 0), &s), &s, false);
+        return q ? q : e;
     }
-    x = without_bounds(call_arg(e, 0), &s);
-    q = call_is(x, "concatenate") ? concatenated(c, x, &s, e->loc) : requantized(c, x, &s, e->loc);
-    if (!q && !shift)
-        return e;
-    if (!q)
-        q = make_quantize(c, call_arg(e, 0), s.scale, s.zero, s.t, e->loc);
-    return q && shift ? shifted(c, q, was.zero + (is_unsigned(was.t) ? -128 : 128), e->loc) : q;
+    by = is_unsigned(s.t) ? -128 : 128;
+    s = (Steps){other_sign(s.t), s.scale, s.zero + by, s.lo + by, s.hi + by};
+    q = better_quantize(c, e, without_bounds(call_arg(e, 0), &s), &s, true);
+    return q ? shifted(c, q, e->loc) : NULL;
 }
 
 /* ---- dequantize behind what moves cells ----------------------------------------------------- */
@@ -333,14 +329,27 @@ static bool is_mover(const Expr *e)
            !strcmp(ATTRS_OF(Resize2dAttrs, e)->method, "nearest_neighbor");
 }
 
-/* The call on integers; only its first operand is quantized. */
-static const Expr *call_on(Ctx *c, const Expr *e, const Expr *q)
+/* The call on integers; only its first operand is quantized.  Cells of a border stand for what they
+ * stood for; NULL: there is no such integer. */
+static const Expr *call_on(Ctx *c, const Expr *e, const Quantized *v, double scale, double zero)
 {
     const Expr **args = NEW_ARRAY(c->scratch, const Expr *, call_nargs(e));
+    const void  *attrs = e->u.attrs;
+
+    if (call_is(e, "nn.pad")) {
+        PadAttrs *a = ATTRS_COPY(c, PadAttrs, e);
+        DType     t = v->q->type->dtype;
+
+        a->pad_value = a->pad_value / scale + zero;
+        if (!(a->pad_value >= dtype_min(t) && a->pad_value <= dtype_max(t)) ||
+            a->pad_value != nearbyint(a->pad_value))
+            return NULL;
+        attrs = a;
+    }
 
     for (uint32_t i = 0; i < call_nargs(e); i++)
-        args[i] = i ? call_arg(e, i) : q;
-    return expr_call(c, call_op(e), call_nargs(e), args, e->u.attrs, e->loc);
+        args[i] = i ? call_arg(e, i) : v->q;
+    return expr_call(c, call_op(e), call_nargs(e), args, attrs, e->loc);
 }
 
 static const Expr *move_dequantize(Ctx *c, const Expr *e)
@@ -349,16 +358,20 @@ static const Expr *move_dequantize(Ctx *c, const Expr *e)
     double      scale, zero;
     const Expr *of = e->kind == EXPR_PROJ ? e->kids[0] : e, *q;
 
-    if (!is_mover(of) || call_is(e, "split") ||
-        !quantized_tensor(call_arg(of, 0), &v, &scale, &zero))
+    if (!(is_mover(of) || call_is(of, "nn.pad")) || call_is(e, "split") ||
+        !quantized_tensor(call_arg(of, 0), &v, &scale, &zero) ||
+        !(q = call_on(c, of, &v, scale, zero)))
         return e;
-    q = call_on(c, of, v.q);
-    if (q && e->kind == EXPR_PROJ)
+    if (e->kind == EXPR_PROJ)
         q = expr_proj(c, q, e->u.index, e->loc);
     return make_dequantize(c, q, v.scale, v.zero, -1, e->loc);
 }
 
 /* ---- the pass ------------------------------------------------------------------------------- */
+
+static const Expr *(*const rules[])(Ctx *, const Expr *) = {
+    integer_product, integer_sum, integer_average, integer_bias, integer_scale,
+};
 
 static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
@@ -374,21 +387,26 @@ static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
         return see_through_shift(c, e);
     if (call_is(e, "qnn.quantize"))
         return integer_quantize(c, e);
-    if (is_mover(e))
+    if (is_mover(e) || call_is(e, "nn.pad"))
         return move_dequantize(c, e);
-    if ((e = integer_product(c, e)) != now)
-        return e;
-    return integer_bias(c, e);
+    for (size_t i = 0; e == now && i < COUNT(rules); i++)
+        e = rules[i](c, e);
+    return e;
 }
 
+/* Something reads 8-bit integers. */
 static bool any_quantized(Ctx *c, const Module *m)
 {
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         ExprList list = expr_post_order(c, m->funcs[i].func);
 
-        for (uint32_t k = 0; k < list.n; k++)
-            if (call_is(list.at[k], "qnn.dequantize"))
+        for (uint32_t k = 0; k < list.n; k++) {
+            const Expr *e = list.at[k];
+
+            if (call_op(e) && call_nargs(e) && expr_is_tensor(call_arg(e, 0)) &&
+                is_8bit(call_arg(e, 0)->type->dtype))
                 return true;
+        }
     }
     return false;
 }

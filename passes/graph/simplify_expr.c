@@ -222,7 +222,7 @@ static const Expr *bias_form(Ctx *c, const Expr *e)
     return e;
 }
 
-/* Zeros around the image become the convolution's own padding. */
+/* A border of zeros, or of what stands for zero, becomes the convolution's own padding. */
 static const Expr *pad_into_conv(Ctx *c, const Expr *e)
 {
     const Expr        *p = call_arg(e, 0), *args[2];
@@ -232,7 +232,9 @@ static const Expr *pad_into_conv(Ctx *c, const Expr *e)
     int64_t            pad[4];
 
     if (strcmp(a->data_layout, "NCHW") != 0 || strcmp(w->pad_mode, "constant") != 0 ||
-        w->pad_value != 0 || w->pad_width.n != 8)
+        w->pad_width.n != 8 ||
+        (!all_equal(a->padding, 0) && w->pad_value != (double)a->pad_value) ||
+        (is_float(e) && w->pad_value != 0) || !(fabs(w->pad_value) < 1 << 30))
         return e;
     for (uint32_t i = 0; i < 8; i++)
         if (w->pad_width.at[i] < 0 || (i < 4 && w->pad_width.at[i] != 0))
@@ -243,6 +245,7 @@ static const Expr *pad_into_conv(Ctx *c, const Expr *e)
     pad[3] = a->padding.at[3] + w->pad_width.at[7];
     now = ATTRS_COPY(c, Conv2dAttrs, e);
     now->padding = ints_dup(c, pad, 4);
+    now->pad_value = (int64_t)w->pad_value;
     args[0] = call_arg(p, 0);
     args[1] = call_arg(e, 1);
     return expr_call(c, call_op(e), 2, args, now, e->loc);

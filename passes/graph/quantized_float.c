@@ -1,0 +1,93 @@
+/* What quantized models do in floats: averages, and sums of values of different scales.
+ *
+ *   nn.global_avg_pool2d(qnn.dequantize(%q, s, z))
+ *     -> multiply(subtract(nn.global_avg_pool2d(%q, out_dtype="f32"), z), s)
+ *
+ * The pool sums integers, exactly; its mean is the only float.  An average that counts padding
+ * cells stays, unless zero is what stands for zero.
+ *
+ *   qnn.quantize(add(qnn.dequantize(%a, sa, za), qnn.dequantize(%b, sb, zb)), sy, zy)
+ *     -> qnn.quantize(add(qnn.dequantize(%a, sa / sy, za), qnn.dequantize(%b, sb / sy, zb)), 1, zy)
+ *
+ * A division of each cell by the scale of the result, the slowest instruction of such a kernel,
+ * becomes a division of constants. */
+#include "passes/graph/quantized.h"
+
+#include <math.h>
+
+const Expr *integer_average(Ctx *c, const Expr *e)
+{
+    Quantized   v;
+    double      scale, zero;
+    const Expr *mean;
+    bool        whole = call_is(e, "nn.global_avg_pool2d");
+
+    if ((!whole && !call_is(e, "nn.avg_pool2d")) ||
+        !quantized_tensor(call_arg(e, 0), &v, &scale, &zero))
+        return e;
+    if (whole) {
+        GlobalPool2dAttrs *a = ATTRS_COPY(c, GlobalPool2dAttrs, e);
+
+        a->out_dtype = "f32";
+        mean = make1(c, "nn.global_avg_pool2d", v.q, a, e->loc);
+    } else {
+        Pool2dAttrs *a = ATTRS_COPY(c, Pool2dAttrs, e);
+
+        for (uint32_t i = 0; i < a->padding.n; i++)
+            if (a->padding.at[i] && a->count_include_pad && zero != 0)
+                return e;
+        a->out_dtype = "f32";
+        mean = make1(c, "nn.avg_pool2d", v.q, a, e->loc);
+    }
+    if (zero != 0)
+        mean = make2(c, "subtract", mean, expr_scalar(c, DT_F32, zero), NULL, e->loc);
+    return make2(c, "multiply", mean, expr_scalar(c, DT_F32, scale), NULL, e->loc);
+}
+
+const Expr *const_over(Ctx *c, const Expr *k, double by)
+{
+    int64_t n;
+    float  *data;
+
+    if (k->kind != EXPR_CONST || !dtype_eq(k->type->dtype, DT_F32) || !type_elems(k->type, &n))
+        return NULL;
+    data = arena_alloc(c->arena, (size_t)n * sizeof *data);
+    for (int64_t i = 0; i < n; i++)
+        data[i] = (float)const_at(k, i) / (float)by;
+    return expr_const(c,
+                      const_new(c, k->u.constant->name, type_plain(c, k->type),
+                                (Bytes){(const uint8_t *)data, (size_t)n * sizeof *data}),
+                      k->loc);
+}
+
+static const Expr *scaled_within(Ctx *c, const Expr *x, double by, int depth)
+{
+    Quantized   v;
+    const Expr *a, *b;
+
+    if (x->kind == EXPR_CONST)
+        return const_over(c, x, by);
+    if (quantized_of(x, &v)) {
+        const Expr *s = const_over(c, v.scale, by);
+
+        return s ? make_dequantize(c, v.q, s, v.zero, v.axis, x->loc) : NULL;
+    }
+    if (!depth || !call_op(x))
+        return NULL;
+    if (call_is(x, "nn.relu"))
+        return make1(c, "nn.relu", scaled_within(c, call_arg(x, 0), by, depth - 1), NULL, x->loc);
+    if (call_is(x, "multiply") && call_arg(x, 1)->kind == EXPR_CONST)
+        return make2(c, "multiply", call_arg(x, 0), const_over(c, call_arg(x, 1), by), NULL,
+                     x->loc);
+    if (!call_is(x, "add") && !call_is(x, "subtract") && !call_is(x, "maximum") &&
+        !call_is(x, "minimum"))
+        return NULL;
+    a = scaled_within(c, call_arg(x, 0), by, depth - 1);
+    b = a ? scaled_within(c, call_arg(x, 1), by, depth - 1) : NULL;
+    return make2(c, call_op(x)->text, a, b, NULL, x->loc);
+}
+
+const Expr *scaled_down(Ctx *c, const Expr *x, double by)
+{
+    return scaled_within(c, x, by, 4);
+}
