@@ -72,7 +72,11 @@ typedef struct Backend {
     /* ... objects as one; the symbol `f` of object i gets the name names[i] (names NULL: all stay).
      * An error names files[i] (NULL: the objects are our own). */
     bool (*merge)(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,
-                  const char *const *files, Bytes *out);
+                  const char *const *files, BytesList *out);
+    /* ... an object of code and data of the caller, which it knows as `symbol`; large data are a
+     * piece of their own, the same memory. */
+    bool (*join)(Ctx *c, Bytes code, const char *section, const char *symbol, Bytes data,
+                 BytesList *out);
     /* Optional (NULL: cannot run here).  Load flat functions into this process. */
     Jit *(*jit)(Ctx *c, const TirModule *m, const Target *t);
     /* ... an object that codegen or merge gave. */

@@ -213,6 +213,25 @@ char *arena_printf(Arena *a, const char *fmt, ...)
     return s.at;
 }
 
+void arena_forget(Arena *a, void *p, size_t bytes)
+{
+#if defined(MADV_DONTNEED) && !WITH_ASAN
+    enum { PAGE = 64 << 10 }; /* at least, on all systems */
+    uintptr_t at = ((uintptr_t)p + PAGE - 1) / PAGE * PAGE,
+              end = ((uintptr_t)p + bytes) / PAGE * PAGE;
+
+    for (Chunk *ch = a->head; ch && at < end; ch = ch->next)
+        if ((uint8_t *)p >= chunk_bytes(ch) && (uint8_t *)p + bytes <= chunk_bytes(ch) + ch->size) {
+            (void)madvise((void *)at, end - at, MADV_DONTNEED);
+            return;
+        }
+#else
+    (void)a;
+    (void)p;
+    (void)bytes;
+#endif
+}
+
 size_t arena_used(const Arena *a)
 {
     return a->total;

@@ -34,6 +34,9 @@ void  *arena_array(Arena *a, size_t n, size_t size); /* checked n * size */
 void  *arena_dup(Arena *a, const void *p, size_t bytes);
 char  *arena_printf(Arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 size_t arena_used(const Arena *a);
+/* What a large allocation holds is not needed any more: its pages go back to the system, and it
+ * reads as zeros.  Small ones are left alone. */
+void arena_forget(Arena *a, void *p, size_t bytes);
 
 #define NEW(a, T) ((T *)arena_alloc((a), sizeof(T)))
 #define NEW_ARRAY(a, T, n) ((T *)arena_array((a), (n), sizeof(T)))
@@ -210,6 +213,7 @@ NORETURN void base_bug(const char *file, int line, const char *fmt, ...) PRINTF_
  * before the arena of `d` goes.  A pipe, or "-" for stdin, is read into memory.  Error: E_IO. */
 bool file_map(Diags *d, const char *path, Bytes *out);
 void file_unmap_all(Diags *d);
+void file_adopt_mapping(Diags *d, void *at, size_t n); /* one made elsewhere, with that lifetime */
 /* All of a file, into the arena; "-" is stdin. */
 bool file_read(Diags *d, Arena *a, const char *path, Bytes *out);
 
@@ -244,5 +248,33 @@ void file_remove_temporaries(void);
 const char *file_temporary(Diags *d, Arena *a, const char *path, unsigned mode);
 bool        file_commit(Diags *d, const char *temporary, const char *path);
 void        file_drop(const char *temporary);
+
+/* The content of a file as what lies here and there in memory, one after the other. */
+typedef struct {
+    uint32_t     n;
+    const Bytes *at;
+} BytesList;
+
+bool   file_write_pieces(Diags *d, const char *path, BytesList content);
+size_t pieces_size(BytesList p);
+Bytes  pieces_join(Arena *a, BytesList p); /* as one; no copy of a single piece */
+
+/* A temporary beside `path` that is filled before all of the file is known, so that megabytes need
+ * not be kept until then.  NULL after an error.  It ends with file_out_finish or file_out_drop;
+ * both may come after either. */
+typedef struct FileOut FileOut;
+FileOut               *file_out_new(Diags *d, Arena *a, const char *path);
+bool                   file_out_put(FileOut *f, uint64_t at, Bytes content);
+/* What was put from 0 to n, to be read; until the file_unmap_all of the Diags. */
+bool file_out_map(FileOut *f, uint64_t n, Bytes *out);
+/* The rest of the content: pieces of file_out_map that stand where they were put are there already.
+ * With `keep` the file stays under its temporary name, else it gets its own if the bytes differ. */
+bool        file_out_finish(FileOut *f, BytesList content, bool keep);
+const char *file_out_temporary(const FileOut *f);
+void        file_out_drop(FileOut *f);
+
+/* Bytes of a mapped file that nobody will read soon: their pages leave this process.  Reading them
+ * brings them back; memory that is no mapping is left alone. */
+void file_forget(Diags *d, Bytes content);
 
 #endif

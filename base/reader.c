@@ -91,11 +91,8 @@ bool file_map(Diags *d, const char *path, Bytes *out)
         if (at == MAP_FAILED) {
             diag_error(d, E_IO, NO_LOC, "cannot map '%s': %s", path, strerror(errno));
         } else {
-            Mapping *m = NEW(diag_arena(d), Mapping);
-
-            *m = (Mapping){*diag_mappings(d), at, (size_t)st.st_size};
-            *diag_mappings(d) = m;
-            *out = (Bytes){at, m->n};
+            file_adopt_mapping(d, at, (size_t)st.st_size);
+            *out = (Bytes){at, (size_t)st.st_size};
             ok = true;
         }
     }
@@ -108,6 +105,30 @@ void file_unmap_all(Diags *d)
     for (Mapping *m = *diag_mappings(d); m; m = m->next)
         munmap(m->at, m->n);
     *diag_mappings(d) = NULL;
+}
+
+void file_forget(Diags *d, Bytes content)
+{
+    for (Mapping *m = *diag_mappings(d); m; m = m->next) {
+        uintptr_t from = (uintptr_t)m->at, page = (uintptr_t)sysconf(_SC_PAGESIZE);
+        uintptr_t at = (uintptr_t)content.at, end = at + content.n;
+
+        if (at < from || end > from + m->n)
+            continue;
+        at = (at + page - 1) / page * page;
+        end = end / page * page;
+        if (at < end)
+            (void)madvise((char *)m->at + (at - from), end - at, MADV_DONTNEED);
+        return;
+    }
+}
+
+void file_adopt_mapping(Diags *d, void *at, size_t n)
+{
+    Mapping *m = NEW(diag_arena(d), Mapping);
+
+    *m = (Mapping){*diag_mappings(d), at, n};
+    *diag_mappings(d) = m;
 }
 
 /* ---- the cursor ------------------------------------------------------------------------------ */

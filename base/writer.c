@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -118,25 +119,33 @@ static const char *follow(const char *path, char resolved[PATH_MAX])
     return path;
 }
 
-static bool same_content(const char *path, Bytes content)
+/* The next bytes of the file are these. */
+static bool goes_on_with(int fd, Bytes content)
 {
-    struct stat st;
-    uint8_t     buffer[65536];
-    int         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool        same =
-        fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size == content.n;
+    uint8_t buffer[65536];
 
-    while (same && content.n) {
-        ssize_t got = read(fd, buffer, sizeof buffer);
+    while (content.n) {
+        ssize_t got = read(fd, buffer, content.n < sizeof buffer ? content.n : sizeof buffer);
 
         if (got < 0 && errno == EINTR)
             continue;
-        same = got > 0 && (size_t)got <= content.n && memcmp(buffer, content.at, (size_t)got) == 0;
-        if (same) {
-            content.at += got;
-            content.n -= (size_t)got;
-        }
+        if (got <= 0 || memcmp(buffer, content.at, (size_t)got) != 0)
+            return false;
+        content.at += got;
+        content.n -= (size_t)got;
     }
+    return true;
+}
+
+static bool same_content(const char *path, BytesList content)
+{
+    struct stat st;
+    int         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool        same = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                (uint64_t)st.st_size == pieces_size(content);
+
+    for (uint32_t i = 0; same && i < content.n; i++)
+        same = goes_on_with(fd, content.at[i]);
     if (fd >= 0)
         close(fd);
     return same;
@@ -150,7 +159,7 @@ static const char *create_temporary(Diags *d, Arena *a, const char *path, unsign
                                         atomic_fetch_add(&last_number, 1u));
 
         remember(name);
-        *fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
+        *fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
         if (*fd >= 0)
             return name;
         forget(name);
@@ -193,12 +202,24 @@ static bool replace(Diags *d, const char *temporary, const char *path)
     return true;
 }
 
+/* What somebody else wrote, to disk before it gets its name. */
+static bool sync_file(Diags *d, const char *path)
+{
+    int  fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool ok = fd >= 0 && fsync(fd) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return ok || io_error(d, path);
+}
+
 bool file_commit(Diags *d, const char *temporary, const char *path)
 {
     Arena *a = arena_new(NULL);
     Diags *local = diags_new(a); /* its mappings end here */
     Bytes  content;
-    bool   same = file_map(local, temporary, &content) && same_content(path, content);
+    bool   same =
+        file_map(local, temporary, &content) && same_content(path, (BytesList){1, &content});
 
     file_unmap_all(local);
     arena_free(a);
@@ -206,18 +227,23 @@ bool file_commit(Diags *d, const char *temporary, const char *path)
         file_drop(temporary);
         return true;
     }
+    if (!sync_file(d, temporary)) {
+        file_drop(temporary);
+        return false;
+    }
     return replace(d, temporary, path);
 }
 
 /* stdout, devices and pipes: there is no name to rename to. */
-static bool write_in_place(Diags *d, const char *path, Bytes content)
+static bool write_in_place(Diags *d, const char *path, BytesList content)
 {
-    bool out = strcmp(path, "-") == 0, ok;
+    bool out = strcmp(path, "-") == 0, ok = true;
     int  fd = out ? dup(1) : open(path, O_WRONLY | O_CLOEXEC);
 
     if (fd < 0)
         return io_error(d, path);
-    ok = write_all(fd, content);
+    for (uint32_t i = 0; ok && i < content.n; i++)
+        ok = write_all(fd, content.at[i]);
     if (!ok)
         io_error(d, out ? "standard output" : path);
     if (close(fd) != 0 && ok)
@@ -225,14 +251,29 @@ static bool write_in_place(Diags *d, const char *path, Bytes content)
     return ok;
 }
 
-bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode)
+/* To disk, closed and under the final name; after an error the temporary is gone. */
+static bool settle(Diags *d, int fd, bool written, const char *name, const char *final,
+                   const char *path)
+{
+    bool ok = written && fsync(fd) == 0;
+
+    ok = close(fd) == 0 && ok;
+    if (ok)
+        return replace(d, name, final);
+    int error = errno;
+    file_drop(name);
+    errno = error;
+    return io_error(d, path);
+}
+
+static bool write_pieces(Diags *d, const char *path, BytesList content, unsigned mode)
 {
     char        resolved[PATH_MAX];
     struct stat st;
     int         fd;
     const char *name, *final;
     Arena      *a;
-    bool        ok;
+    bool        ok = true;
 
     if (strcmp(path, "-") == 0 ||
         (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
@@ -242,25 +283,138 @@ bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode)
         return true;
     a = arena_new(NULL);
     name = create_temporary(d, a, final, mode, &fd);
-    ok = name != NULL;
-    if (ok) {
-        ok = write_all(fd, content) && fsync(fd) == 0;
-        ok = close(fd) == 0 && ok;
-        if (!ok) {
-            int error = errno;
-
-            file_drop(name);
-            errno = error;
-            io_error(d, path);
-        } else {
-            ok = replace(d, name, final);
-        }
-    }
+    for (uint32_t i = 0; name && ok && i < content.n; i++)
+        ok = write_all(fd, content.at[i]);
+    ok = name && settle(d, fd, ok, name, final, path);
     arena_free(a);
     return ok;
+}
+
+bool file_write_pieces(Diags *d, const char *path, BytesList content)
+{
+    return write_pieces(d, path, content, 0666);
+}
+
+bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode)
+{
+    return write_pieces(d, path, (BytesList){1, &content}, mode);
 }
 
 bool file_write(Diags *d, const char *path, Bytes content)
 {
     return file_write_mode(d, path, content, 0666);
+}
+
+size_t pieces_size(BytesList p)
+{
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < p.n; i++)
+        n += p.at[i].n;
+    return n;
+}
+
+Bytes pieces_join(Arena *a, BytesList p)
+{
+    size_t   n = pieces_size(p), at = 0;
+    uint8_t *all;
+
+    if (p.n == 1)
+        return p.at[0];
+    all = arena_alloc(a, n);
+    for (uint32_t i = 0; i < p.n; i++) {
+        if (p.at[i].n)
+            memcpy(all + at, p.at[i].at, p.at[i].n);
+        at += p.at[i].n;
+    }
+    return (Bytes){all, n};
+}
+
+/* ---- files that are filled before all of them is known ------------------------------------------ */
+
+struct FileOut {
+    Diags      *d;
+    const char *path, *final, *temporary; /* temporary NULL: it has ended */
+    int         fd;
+    Bytes       mapped; /* from the file's begin on */
+};
+
+FileOut *file_out_new(Diags *d, Arena *a, const char *path)
+{
+    FileOut *f = NEW(a, FileOut);
+    char     resolved[PATH_MAX];
+
+    f->d = d;
+    f->path = path;
+    f->final = arena_printf(a, "%s", follow(path, resolved));
+    f->temporary = create_temporary(d, a, f->final, 0666, &f->fd);
+    return f->temporary ? f : NULL;
+}
+
+bool file_out_put(FileOut *f, uint64_t at, Bytes content)
+{
+    while (content.n) {
+        size_t  some = content.n < (1u << 30) ? content.n : 1u << 30;
+        ssize_t done = pwrite(f->fd, content.at, some, (off_t)at);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return io_error(f->d, f->path);
+        content.at += done;
+        content.n -= (size_t)done;
+        at += (uint64_t)done;
+    }
+    return true;
+}
+
+bool file_out_map(FileOut *f, uint64_t n, Bytes *out)
+{
+    void *at;
+
+    if (ftruncate(f->fd, (off_t)n) != 0) /* ends of constants that nobody put are zeros */
+        return io_error(f->d, f->path);
+    at = mmap(NULL, n, PROT_READ, MAP_SHARED, f->fd, 0);
+    if (at == MAP_FAILED)
+        return io_error(f->d, f->path);
+    file_adopt_mapping(f->d, at, n);
+    *out = f->mapped = (Bytes){at, n};
+    return true;
+}
+
+static bool is_there(const FileOut *f, Bytes piece, uint64_t at)
+{
+    return at <= f->mapped.n && piece.n <= f->mapped.n - at && piece.at == f->mapped.at + at;
+}
+
+bool file_out_finish(FileOut *f, BytesList content, bool keep)
+{
+    uint64_t    at = 0;
+    const char *name = f->temporary;
+    bool        ok = true;
+
+    for (uint32_t i = 0; ok && i < content.n; at += content.at[i++].n)
+        ok = is_there(f, content.at[i], at) || file_out_put(f, at, content.at[i]);
+    ok = ok && (ftruncate(f->fd, (off_t)at) == 0 || io_error(f->d, f->path));
+    if (!ok || keep || same_content(f->final, content)) {
+        if (!ok || !keep)
+            file_out_drop(f);
+        return ok;
+    }
+    f->temporary = NULL;
+    return settle(f->d, f->fd, true, name, f->final, f->path);
+}
+
+const char *file_out_temporary(const FileOut *f)
+{
+    return f->temporary;
+}
+
+void file_out_drop(FileOut *f)
+{
+    if (!f || !f->temporary)
+        return;
+    close(f->fd);
+    file_drop(f->temporary);
+    f->temporary = NULL;
 }

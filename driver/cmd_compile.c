@@ -3,8 +3,9 @@
  * A compile may be done in steps (docs/design/build.md): the plan is then a product of the first
  * and the input of the others, and --shard= says which part of the object is wanted.  Objects as
  * inputs are linked (cmd_link.c).  What is written follows from --emit or from the suffix of -o; an
- * object brings its header along. Everything is made in memory first, then written by file_write,
- * which leaves no half file and keeps files whose bytes did not change. */
+ * object brings its header along. Everything is made in memory first, but for the weights where one
+ * file has them: these are packed into its temporary (base's FileOut).  Then it is written, in a
+ * way that leaves no half file and keeps files whose bytes did not change. */
 #include "driver/build.h"
 #include "driver/job.h"
 
@@ -16,22 +17,33 @@
 typedef struct {
     Driver     *driver;
     Job         job;
-    Bytes       object;
+    Bytes       code;   /* the object without weights */
+    BytesList   object; /* with them */
+    FileOut    *early;  /* of `early_path`: the weights are in it before the rest is known */
+    const char *early_path;
     const char *stem;    /* output path without suffix */
     TextList    outputs; /* all paths written, for the depfile */
 } Build;
 
-static bool write_out(Build *b, const char *path, Bytes content)
+static bool write_pieces(Build *b, const char *path, BytesList content)
 {
+    bool early = b->early && !strcmp(path, b->early_path);
+
     if (diag_errors(b->driver->diags))
         return false; /* warnings that -Werror made errors */
-    if (!file_write(b->driver->diags, path, content))
+    if (early ? !file_out_finish(b->early, content, false)
+              : !file_write_pieces(b->driver->diags, path, content))
         return false;
     if (b->driver->opt.verbose)
-        fprintf(stderr, "tvmcc: %zu bytes to %s\n", content.n, path);
+        fprintf(stderr, "tvmcc: %zu bytes to %s\n", pieces_size(content), path);
     if (strcmp(path, "-"))
         vec_push(b->driver->arena, &b->outputs, path);
     return true;
+}
+
+static bool write_out(Build *b, const char *path, Bytes content)
+{
+    return write_pieces(b, path, (BytesList){1, &content});
 }
 
 /* A file that others can lie beside: not standard output, nor a device or a pipe. */
@@ -47,21 +59,6 @@ static Bytes text_bytes(StrBuf s)
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
-/* The code and the weights as one object. */
-static bool join_weights(Build *b, Bytes code, Bytes *out)
-{
-    Ctx           *c = b->job.c;
-    Compiled      *k = &b->job.k;
-    const Backend *cpu = backend_of(KIND_LLVM); /* the host of a device, too */
-    const Target  *t = k->plan->target->host ? k->plan->target->host : k->plan->target;
-    Bytes          part[2] = {code};
-
-    *out = code;
-    if (!weights_inside(k->plan->code.weights) || !k->weights.n || !cpu->has_units(t))
-        return true; /* objects that are not ELF have them already */
-    return compile_blob(c, k, &part[1]) && cpu->merge(c, 2, part, NULL, NULL, out);
-}
-
 static bool make_object(Build *b)
 {
     Ctx        *c = b->job.c;
@@ -71,13 +68,13 @@ static bool make_object(Build *b)
                          .no_pic = !k->plan->code.pic,
                          .max_code = b->driver->opt.max_code,
                          .no_libm = c->target->no_libm};
-    Bytes       code;
 
     if (b->object.n)
         return true;
     k->o->progress(b->driver, "code", 6, 7);
-    return compile_code(c, k, EMIT_OBJECT, &code) && join_weights(b, code, &b->object) &&
-           audit_object(c->diags, c->arena, b->stem, b->object, &rules, &report);
+    return compile_code(c, k, EMIT_OBJECT, &b->code) &&
+           audit_object(c->diags, c->arena, b->stem, b->code, &rules, &report) &&
+           compile_join(c, k, b->code, &b->object);
 }
 
 /* --shard=: one of the pieces that a link puts together. */
@@ -103,7 +100,7 @@ static Bytes make_header(Build *b)
 static bool make_library(Build *b, Bytes *out)
 {
     const char *member = intern_printf(b->job.c->strings, "%s.o", b->job.k.entry);
-    Member      m = {.path = member, .data = b->object};
+    Member      m = {.path = member, .data = pieces_join(b->driver->arena, b->object)};
 
     return ar_library(b->driver->diags, b->driver->arena, &m, 1, out);
 }
@@ -128,13 +125,13 @@ static LinkJob link_job(Build *b, const char *path, const char *soname, const ch
 static bool link_so(Build *b, const char *path, const char *soname)
 {
     Ctx        *c = b->job.c;
-    const char *tmp = file_temporary(c->diags, c->arena, path, 0666);
+    bool        early = b->early && !strcmp(path, b->early_path);
+    FileOut    *out = early ? b->early : file_out_new(c->diags, c->arena, path);
+    const char *tmp = out ? file_out_temporary(out) : NULL;
     LinkJob     job = link_job(b, path, soname, &tmp);
+    bool ok = tmp && file_out_finish(out, b->object, true) && link_shared(c->diags, c->arena, &job);
 
-    if (!tmp)
-        return false;
-    bool ok = file_write(c->diags, tmp, b->object) && link_shared(c->diags, c->arena, &job);
-    file_drop(tmp);
+    file_out_drop(out);
     return ok;
 }
 
@@ -209,8 +206,17 @@ static bool write_weights(Build *b, const char *stem)
     const Compiled *k = &b->job.k;
 
     return weights_inside(k->plan->code.weights) ||
-           write_out(b, intern_printf(c->strings, "%s.weights", stem),
-                     weights_file(c->arena, k->weights, k->desc->weights_sha));
+           write_pieces(b, intern_printf(c->strings, "%s.weights", stem),
+                        weights_pieces(c->arena, k->weights, k->desc->weights_sha));
+}
+
+/* For what belongs to a shared library; without suffix. */
+static const char *where_the_runtime_looks(Build *b, const char *library)
+{
+    const char *slash = strrchr(library, '/');
+
+    return intern_printf(b->job.c->strings, "%.*s%s", (int)(slash ? slash + 1 - library : 0),
+                         library, b->job.k.entry);
 }
 
 static bool emit(Build *b, Product kind, const char *path)
@@ -262,16 +268,14 @@ static bool emit(Build *b, Product kind, const char *path)
             return false;
         break;
     case PRODUCT_OBJECT:
-        out = b->object;
         if (has_place(path) &&
             !write_out(b, intern_printf(c->strings, "%s.h", b->stem), make_header(b)))
             return false;
-        if (!write_weights(b, b->stem))
-            return false;
-        break;
+        return write_weights(b, b->stem) && write_pieces(b, path, b->object);
     case PRODUCT_HEADER: out = make_header(b); break;
     case PRODUCT_META: out = metadata_text(c->arena, k->desc); break;
-    case PRODUCT_WEIGHTS: out = weights_file(c->arena, k->weights, k->desc->weights_sha); break;
+    case PRODUCT_WEIGHTS:
+        return write_pieces(b, path, weights_pieces(c->arena, k->weights, k->desc->weights_sha));
     case PRODUCT_STATIC:
         if (!make_library(b, &out) || !write_weights(b, b->stem))
             return false;
@@ -279,9 +283,7 @@ static bool emit(Build *b, Product kind, const char *path)
     case PRODUCT_SHARED:
         if (diag_errors(c->diags) || !link_so(b, path, NULL))
             return false;
-        slash = strrchr(path, '/'); /* where the runtime looks */
-        slash = intern_printf(c->strings, "%.*s%s", (int)(slash ? slash + 1 - path : 0), path,
-                              k->entry);
+        slash = where_the_runtime_looks(b, path);
         if (!write_weights(b, slash))
             return false;
         if (k->desc->nlabels && !write_out(b, intern_printf(c->strings, "%s.labels", slash),
@@ -479,6 +481,37 @@ static bool same_file(const char *x, const char *y)
     return !stat(x, &sx) && !stat(y, &sy) && sx.st_dev == sy.st_dev && sx.st_ino == sy.st_ino;
 }
 
+/* The file that will have the weights and nothing before WEIGHTS_AT but headers, if there is one
+ * and only one, for them to be packed straight into it. */
+static bool open_early(Build *b, uint32_t set)
+{
+    const Options *o = &b->driver->opt;
+    const uint32_t small = 1u << PRODUCT_HEADER | 1u << PRODUCT_META | 1u << PRODUCT_PLAN |
+                           1u << PRODUCT_ID | 1u << PRODUCT_LOG;
+    const uint32_t one = set & ~small;
+    const bool     inside = weights_inside(o->weights_mode);
+    const char    *path = NULL;
+
+    if (o->variants.n || o->buckets.n || o->save_temps)
+        return true; /* constants of several plans are one pool, in memory */
+    if (one == 1u << PRODUCT_OBJECT)
+        path = inside ? path_of(b, set, PRODUCT_OBJECT)
+                      : intern_printf(b->job.c->strings, "%s.weights", b->stem);
+    else if (one == 1u << PRODUCT_STATIC && !inside)
+        path = intern_printf(b->job.c->strings, "%s.weights", b->stem);
+    else if (one == (uint32_t)1 << PRODUCT_SHARED) {
+        path = path_of(b, set, PRODUCT_SHARED);
+        if (!inside)
+            path = intern_printf(b->job.c->strings, "%s.weights", where_the_runtime_looks(b, path));
+    } else if (one == 1u << PRODUCT_WEIGHTS)
+        path = path_of(b, set, PRODUCT_WEIGHTS);
+    if (!path || !has_place(path))
+        return true;
+    b->early_path = path;
+    b->early = b->job.options.weights_out = file_out_new(b->driver->diags, b->driver->arena, path);
+    return b->early != NULL;
+}
+
 /* -save-temps: beside the product or in a folder; the depfile does not name them. */
 static bool save_temps(Build *b, uint32_t set)
 {
@@ -608,8 +641,12 @@ int cmd_compile(Driver *driver)
         if (!compile_relay(&b))
             return 0;
     } else {
-        if (!compile_all(b.job.c, &b.job.k) || !fits(&b))
+        if (!open_early(&b, set))
             return 0;
+        if (!compile_all(b.job.c, &b.job.k) || !fits(&b)) {
+            file_out_drop(b.early);
+            return 0;
+        }
         if (!o->pass.passes)
             b.job.k.module = b.job.k.imported;
         if (o->explain)
@@ -617,5 +654,6 @@ int cmd_compile(Driver *driver)
         note_baseline(&b, set);
     }
     emit_all(&b, set);
+    file_out_drop(b.early);
     return 0;
 }

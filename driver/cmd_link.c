@@ -202,7 +202,8 @@ int link_objects(Driver *driver)
 {
     const Options *o = &driver->opt;
     Link           l = {.output = o->output};
-    Bytes          out;
+    Bytes          library;
+    BytesList      out = {1, &library};
     Product        p = l.output ? product_of_path(l.output) : PRODUCT_COUNT;
 
     if (p != PRODUCT_OBJECT && p != PRODUCT_STATIC && p != PRODUCT_SHARED) {
@@ -219,9 +220,9 @@ int link_objects(Driver *driver)
         make_shared(driver, &l);
     else if (o->dry_run)
         return 0;
-    else if (p == PRODUCT_STATIC ? make_archive(driver, &l, &out)
+    else if (p == PRODUCT_STATIC ? make_archive(driver, &l, &library)
                                  : backend_of(KIND_LLVM)->merge(l.c, o->inputs.n, l.objects, NULL,
                                                                 o->inputs.at, &out))
-        file_write(driver->diags, l.output, out);
+        file_write_pieces(driver->diags, l.output, out);
     return 0;
 }

@@ -115,6 +115,86 @@ static const TirModule *prepack_module(Ctx *c, const Plan *p, const PassOptions 
 
 typedef void JitFn(void *const *buffers, const int64_t *scalars);
 
+/* Where packed constants go: straight into a file, through memory that is used again for each, or
+ * into memory that stays. */
+typedef struct {
+    FileOut *file; /* NULL: memory */
+    uint8_t *blob; /* of all, or of one */
+    Arena   *own;  /* of `blob` when it is for one */
+} WeightsOut;
+
+static void weights_begin(Ctx *c, const Compiled *k, WeightsOut *w)
+{
+    const Plan *p = k->plan;
+    uint64_t    bytes = p->weights_bytes;
+
+    *w = (WeightsOut){.file = bytes ? k->o->weights_out : NULL};
+    if (w->file) {
+        w->own = arena_new(NULL);
+        bytes = 0;
+        for (uint32_t i = 0; i < p->nconsts; i++)
+            if (p->consts[i].prepack && p->consts[i].bytes > bytes)
+                bytes = p->consts[i].bytes;
+    }
+    w->blob = arena_alloc(w->file ? w->own : c->arena, bytes + 64);
+    w->blob = (uint8_t *)(((uintptr_t)w->blob + 63) & ~(uintptr_t)63);
+}
+
+static bool overlap(Bytes x, Bytes y)
+{
+    return x.at < y.at + y.n && y.at < x.at + x.n;
+}
+
+/* Constant i has been packed: if no later one is made of the same bytes, they need no memory. */
+static void weights_forget(Ctx *c, const WeightsOut *w, const Plan *p, uint32_t i)
+{
+    Bytes from = p->consts[i].data->data;
+
+    for (uint32_t k = i + 1; k < p->nconsts; k++)
+        if (overlap(from, p->consts[k].data->data))
+            return;
+    file_forget(c->diags, from);
+    if (w->file) /* else somebody may still print them */
+        arena_forget(c->arena, (void *)(uintptr_t)from.at, from.n);
+}
+
+static bool weights_add(WeightsOut *w, const PlanConst *q, JitFn *prepack)
+{
+    Bytes    from = q->data->data;
+    uint8_t *to = w->file ? w->blob : w->blob + q->offset;
+    bool     ok = true;
+
+    if (prepack) {
+        void *buffers[2] = {(void *)(uintptr_t)from.at, to};
+
+        if (w->file)
+            memset(to, 0, q->bytes);
+        prepack(buffers, NULL);
+    } else if (!w->file && q->bytes) {
+        memcpy(to, from.at, q->bytes);
+    }
+    if (w->file)
+        ok = file_out_put(w->file, WEIGHTS_AT + q->offset,
+                          (Bytes){prepack ? to : from.at, q->bytes});
+    return ok;
+}
+
+static bool weights_end(Compiled *k, WeightsOut *w, bool ok)
+{
+    uint64_t n = k->plan->weights_bytes;
+    Bytes    all;
+
+    if (!w->file) {
+        k->weights = (Bytes){w->blob, n};
+        return ok;
+    }
+    arena_free(w->own);
+    if (!ok || !file_out_map(w->file, WEIGHTS_AT + n, &all))
+        return false;
+    k->weights = (Bytes){all.at + WEIGHTS_AT, n};
+    return true;
+}
+
 bool compile_weights(Ctx *c, Compiled *k)
 {
     const Plan    *p = k->plan;
@@ -123,8 +203,9 @@ bool compile_weights(Ctx *c, Compiled *k)
     const Target  *saved = c->target;
     PassOptions    po = {.jobs = 1};
     Map           *name = map_new(c->arena);
-    uint8_t       *blob;
+    WeightsOut     out;
     Jit           *j = NULL;
+    bool           ok = true;
 
     if (!host)
         return false;
@@ -140,26 +221,21 @@ bool compile_weights(Ctx *c, Compiled *k)
         if (f && !map_get(name, PTR_KEY(f)))
             map_put(name, PTR_KEY(f), (void *)(uintptr_t)intern_printf(c->strings, "prepack%u", i));
     }
-    blob = arena_alloc(c->arena, p->weights_bytes + 64);
-    blob = (uint8_t *)(((uintptr_t)blob + 63) & ~(uintptr_t)63);
-    for (uint32_t i = 0; i < p->nconsts; i++) {
+    weights_begin(c, k, &out);
+    for (uint32_t i = 0; ok && i < p->nconsts; i++) {
         const PlanConst *q = &p->consts[i];
-        if (!q->prepack) {
-            memcpy(blob + q->offset, q->data->data.at, q->bytes);
-            continue;
-        }
-        void  *buffers[2] = {(void *)(uintptr_t)q->data->data.at, blob + q->offset};
-        void  *sym = b->jit_symbol(j, map_get(name, PTR_KEY(q->prepack)));
-        JitFn *fn;
-        if (!sym)
+        void  *sym = q->prepack ? b->jit_symbol(j, map_get(name, PTR_KEY(q->prepack))) : NULL;
+        JitFn *fn = NULL;
+
+        if (q->prepack && !sym)
             BUG("a prepack function was lost");
         memcpy(&fn, &sym, sizeof sym);
-        fn(buffers, NULL);
+        ok = weights_add(&out, q, fn);
+        weights_forget(c, &out, p, i);
     }
     if (j)
         b->jit_free(j);
-    k->weights = (Bytes){blob, p->weights_bytes};
-    return true;
+    return weights_end(k, &out, ok);
 }
 
 /* ---- description ---- */
@@ -186,6 +262,22 @@ void compile_start(Ctx *c, Compiled *k, const CompileOptions *o)
     k->entry = c_identifier(c->arena, o->entry ? o->entry : intern_n(c->strings, file, stem));
 }
 
+/* Of much memory, little of which stays with this process when it is a file's. */
+static Sha256 sha256_of_much(Ctx *c, Bytes all)
+{
+    enum { SLICE = 4 << 20 };
+    Sha256Ctx h;
+
+    sha256_init(&h);
+    for (size_t at = 0; at < all.n; at += SLICE) {
+        Bytes slice = {all.at + at, all.n - at < SLICE ? all.n - at : SLICE};
+
+        sha256_add(&h, slice.at, slice.n);
+        file_forget(c->diags, slice);
+    }
+    return sha256_end(&h);
+}
+
 /* Zero unless it is asked for: hashing takes a while. */
 static Sha256 model_sha(Ctx *c, const Compiled *k)
 {
@@ -193,7 +285,7 @@ static Sha256 model_sha(Ctx *c, const Compiled *k)
     Sha256 none = {{0}};
 
     return k->o->hash_model && k->files.n && file_map(c->diags, k->files.at[0], &file)
-               ? sha256(file)
+               ? sha256_of_much(c, file)
                : none;
 }
 
@@ -214,7 +306,7 @@ bool compile_desc(Ctx *c, Compiled *k)
         d->model_sha = k->id->model;
         d->build_id = k->id->build;
     } else {
-        d->weights_sha = sha256(k->weights);
+        d->weights_sha = sha256_of_much(c, k->weights);
         d->model_sha = model_sha(c, k);
         d->build_id = build_id(k);
     }
@@ -291,17 +383,37 @@ static bool show_passes(Ctx *c, const Compiled *k)
 
 bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
 {
-    double from = now();
-    Bytes  part[2];
-    bool   ok;
+    double    from = now();
+    Bytes     part[2];
+    BytesList object;
+    bool      ok;
 
     if (kind != EMIT_OBJECT || !has_units(k))
         ok = whole(c, k, kind, out);
-    else
+    else {
         ok = show_passes(c, k) && compile_units(c, k, (Shard){0, 1}, &part[0]) &&
-             compile_host(c, k, &part[1]) && k->backend->merge(c, 2, part, NULL, NULL, out);
+             compile_host(c, k, &part[1]) && k->backend->merge(c, 2, part, NULL, NULL, &object);
+        if (ok)
+            *out = pieces_join(c->arena, object);
+    }
     k->seconds[3] = now() - from;
     return ok;
+}
+
+bool compile_join(Ctx *c, Compiled *k, Bytes code, BytesList *out)
+{
+    const Target *cpu = k->plan->target->host ? k->plan->target->host : k->plan->target;
+    const char   *symbol = intern_printf(c->strings, "%s_weights", k->entry);
+    const char   *section = k->plan->code.section;
+
+    if (!weights_inside(k->plan->code.weights) || !k->weights.n ||
+        !backend_of(KIND_LLVM)->has_units(cpu)) { /* objects that are not ELF have them already */
+        *out = (BytesList){1, DUP_ARRAY(c->arena, &code, 1)};
+        return true;
+    }
+    if (!section)
+        section = intern_printf(c->strings, ".rodata.%s", symbol);
+    return backend_of(KIND_LLVM)->join(c, code, section, symbol, k->weights, out);
 }
 
 bool compile_blob(Ctx *c, Compiled *k, Bytes *out)

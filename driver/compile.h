@@ -29,6 +29,7 @@ typedef struct {
     const BucketDim   *bucket_dims;
     WeightsMode        weights_mode;
     const char        *weights_section; /* of WEIGHTS_SECTION; NULL: .tvmcc_weights */
+    FileOut           *weights_out;     /* where they go, from WEIGHTS_AT on; NULL: into memory */
     Cache             *cache;           /* of kernels, or NULL */
     TuningPolicy       tuning_policy;
     uint32_t           nlogs, min_coverage; /* tuning logs; per cent of the kernels */
@@ -39,6 +40,9 @@ typedef struct {
     void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
     void *progress_user;
 } CompileOptions;
+
+/* In weights files and in objects with large weights they begin here, whatever else is in them. */
+enum { WEIGHTS_AT = 64 };
 
 /* Which files a plan goes with. */
 typedef struct {
@@ -83,6 +87,8 @@ bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out);
 bool compile_host(Ctx *c, Compiled *k, Bytes *out);
 /* The weights as a symbol of an object; when they are in a file or there are none, an empty one. */
 bool compile_blob(Ctx *c, Compiled *k, Bytes *out);
+/* The object of compile_code and the weights as one object, unless they are elsewhere. */
+bool compile_join(Ctx *c, Compiled *k, Bytes code, BytesList *out);
 /* The same up to the weights for each CPU variant and shape bucket, joined: alternatives.c */
 bool compile_alternatives(Ctx *c, Compiled *k);
 /* Options for the largest of them alone, all having been checked; the options as they are where

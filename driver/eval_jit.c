@@ -84,11 +84,23 @@ static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
     int32_t rc = memory ? info()->run(out, out, &params) : TVMCC_E_MISMATCH;
     free(memory);
     b->jit_free(j);
+    for (uint32_t i = 0; i < p->nconsts; i++)
+        file_forget(c->diags, p->consts[i].data->data);
     if (rc)
         return error_at(c, E_PASS, e->loc, "evaluating a constant gave status %d", (int)rc);
     for (uint32_t i = 0; i < p->nout; i++)
         res[i] = const_of(c, p->out[i].type, out[i]);
     return e->type->kind == TYPE_TENSOR ? res[0] : expr_tuple(c, p->nout, res, e->loc);
+}
+
+/* The constants of a plan that was lowered in place: most are megabytes of a mapped file, so they
+ * are not copied together. */
+static Bytes weights_of(const Plan *p)
+{
+    static const uint8_t none[64];
+
+    return p->nconsts ? (Bytes){p->consts[0].data->data.at - p->consts[0].offset, p->weights_bytes}
+                      : (Bytes){none, sizeof none};
 }
 
 static const Expr *eval_with_jit(const Evaluator *ev, Ctx *c, const Expr *e)
@@ -101,7 +113,7 @@ static const Expr *eval_with_jit(const Evaluator *ev, Ctx *c, const Expr *e)
     const Target    *saved = c->target;
     const Evaluator *was = c->eval;
     PassOptions graph = {.passes = "infer_type,simplify_inference,infer_type,fuse_ops", .jobs = 1};
-    PassOptions po = {.opt_level = 0, .jobs = 1};
+    PassOptions po = {.opt_level = 0, .jobs = 1, .in_place = true};
     Arena      *scratch = c->scratch; /* the pass that asks still uses it */
     GlobalDef   def = {intern(c->strings, "main"), NULL};
     const Expr *out = NULL;
@@ -112,14 +124,8 @@ static const Expr *eval_with_jit(const Evaluator *ev, Ctx *c, const Expr *e)
     c->scratch = arena_new(NULL);
     const Module *m = run_graph_passes(c, module_new(c, NULL, 1, &def), &graph);
     const Plan   *plan = m && c->target ? lower(c, m, "fold", &po) : NULL;
-    if (plan) {
-        uint8_t *w = arena_alloc(c->arena, plan->weights_bytes + 64);
-        w = (uint8_t *)(((uintptr_t)w + 63) & ~(uintptr_t)63);
-        for (uint32_t i = 0; i < plan->nconsts; i++)
-            memcpy(w + plan->consts[i].offset, plan->consts[i].data->data.at,
-                   plan->consts[i].bytes);
-        out = run_plan(c, plan, e, (Bytes){w, plan->weights_bytes});
-    }
+    if (plan)
+        out = run_plan(c, plan, e, weights_of(plan));
     arena_free(c->scratch);
     c->scratch = scratch;
     c->target = saved;

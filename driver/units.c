@@ -266,5 +266,9 @@ bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
     k->units_compiled += w.n;
     if (!n)
         return k->backend->unit(c, tirmod_new(c, 0, NULL), p->target, &o, out);
-    return k->backend->merge(c, n, objects, names, NULL, out);
+    BytesList merged;
+    if (!k->backend->merge(c, n, objects, names, NULL, &merged))
+        return false;
+    *out = pieces_join(c->arena, merged);
+    return true;
 }

@@ -230,16 +230,22 @@ bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, 
 
 /* ---- the weights file --------------------------------------------------------------------- */
 
-Bytes weights_file(Arena *a, Bytes data, Sha256 sha)
+BytesList weights_pieces(Arena *a, Bytes data, Sha256 sha)
 {
     enum { HEADER = 64 }; /* tvmcc_weights_header of abi.h */
-    uint8_t *p = arena_alloc(a, HEADER + data.n);
+    uint8_t *p = arena_alloc(a, HEADER);
+    Bytes   *at = NEW_ARRAY(a, Bytes, 2);
 
     memcpy(p, "TVMCCWT1", 8);
     for (int i = 0; i < 8; i++)
         p[8 + i] = (uint8_t)((uint64_t)data.n >> 8 * i);
     memcpy(p + 32, sha.b, sizeof sha.b);
-    if (data.n)
-        memcpy(p + HEADER, data.at, data.n);
-    return (Bytes){p, HEADER + data.n};
+    at[0] = (Bytes){p, HEADER};
+    at[1] = data;
+    return (BytesList){2, at};
+}
+
+Bytes weights_file(Arena *a, Bytes data, Sha256 sha)
+{
+    return pieces_join(a, weights_pieces(a, data, sha));
 }

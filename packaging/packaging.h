@@ -338,7 +338,8 @@ bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint3
 /* Re-hash what SHA256SUMS lists; nothing may be missing or extra. */
 bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n);
 /* Header and data of abi.h's weights file. */
-Bytes weights_file(Arena *a, Bytes data, Sha256 sha);
+BytesList weights_pieces(Arena *a, Bytes data, Sha256 sha);
+Bytes     weights_file(Arena *a, Bytes data, Sha256 sha); /* the same in one */
 
 /* ---- gather.c: a bundle from the files that build steps wrote ------------------------------------- */
 

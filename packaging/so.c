@@ -5,13 +5,15 @@
  * one, lld does it alone.  So that the library still says which others it needs (an Android loader
  * resolves symbols through NEEDED entries only), libc and libm are then stood in for by libraries
  * made on the spot, which define the names asked for and nothing else.  The linker writes beside
- * the output; the result is then written like every other product, so equal bytes leave the file
- * alone. No start files: a model has no constructors.
+ * the output; the result then gets its name, unless the file has these bytes already. No start
+ * files: a model has no constructors.
  */
 #include "packaging/packaging.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct {
@@ -240,7 +242,7 @@ bool link_shared(Diags *d, Arena *a, const LinkJob *job)
     const char *output;
     int         status = 0;
     bool        ok;
-    Bytes       bytes;
+    struct stat st;
 
     if (!can_link(&l))
         return false;
@@ -250,8 +252,11 @@ bool link_shared(Diags *d, Arena *a, const LinkJob *job)
     ok = add_stubs(&l) && tool_run(d, a, &l.args, job->verbose, &status);
     if (ok && status)
         ok = diag_error(d, E_PACK, NO_LOC, "'%s' could not link the library", l.args.at[0]);
-    ok = ok && file_read(d, a, output, &bytes) && file_write_mode(d, job->output, bytes, 0755);
-    file_drop(output);
+    if (ok && (stat(output, &st) || chmod(output, st.st_mode & 0755)))
+        ok = diag_error(d, E_IO, NO_LOC, "cannot write '%s': %s", job->output, strerror(errno));
+    if (!ok)
+        file_drop(output);
+    ok = ok && file_commit(d, output, job->output);
     for (uint32_t i = 0; i < l.stubs.n; i++)
         file_drop(l.stubs.at[i]);
     return ok;

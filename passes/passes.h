@@ -59,6 +59,9 @@ typedef struct {
     bool          verify_each, time_passes;
     uint32_t      jobs;
     const Tuning *tuning; /* NULL: rules alone schedule */
+    /* Constants stay where they are in memory: the plan's offsets are distances between them.  For
+     * code that runs once, in this process. */
+    bool in_place;
 } PassOptions;
 
 /* Are there passes of the names that -fpass= and -fno-pass= give? */

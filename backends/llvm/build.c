@@ -253,6 +253,7 @@ const Backend backend_llvm = {
     .has_units = llvm_is_elf,
     .unit = llvm_unit,
     .merge = llvm_merge,
+    .join = llvm_join,
     .jit = llvm_jit,
     .jit_load = llvm_jit_load,
     .jit_symbol = llvm_jit_symbol,

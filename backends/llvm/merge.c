@@ -3,13 +3,19 @@
  * Kernels are compiled apart and have to come out as one relocatable object, each under the name it
  * has in the model.  All sections are kept side by side, as an object may have many of one name;
  * only the symbol tables become one, so symbol numbers in relocations and section numbers change.
- * Both classes, little endian, as LLVM and packaging write them. */
+ * Both classes, little endian, as LLVM and packaging write them.
+ *
+ *     file header | large data (weights) | other sections | .symtab | .strtab | section headers
+ *
+ * Large data come first and are not copied: the result is a list of pieces, one of which is where
+ * they lie already.  So their place in the file does not depend on the code, and a compile can
+ * write weights before it knows any. */
 #include "backends/llvm/llvm.h"
 
 #include <elf.h>
 #include <string.h>
 
-enum { MAX_ALIGN = 1 << 16 };
+enum { MAX_ALIGN = 1 << 16, LARGE = 1 << 20 };
 enum { ADDRSIG = 0x6fff4c03 }; /* LLVM's list of symbols whose address counts: symbol numbers */
 
 typedef struct {
@@ -41,7 +47,9 @@ typedef struct {
     Ctx     *c;
     uint32_t n;
     Object  *in;
-    StrBuf   file, names;
+    StrBuf   head, file, names; /* head: the file header */
+    uint64_t base;              /* where `file` begins: behind head and large data */
+    VEC(Bytes) large;
     VEC(Symbol) symbols; /* sections are numbers of the result */
     uint32_t    nlocals, nsections;
     const char *twice; /* a symbol that two objects define */
@@ -298,8 +306,36 @@ static const uint8_t *renumber(Ctx *c, const Object *o, const Section *s)
 
 static void pad(Merge *m, uint64_t align)
 {
-    while (align > 1 && m->file.n % align)
+    while (align > 1 && (m->base + m->file.n) % align)
         str_addc(&m->file, 0);
+}
+
+static bool is_large(const Section *s)
+{
+    return s->out && s->data && s->type == SHT_PROGBITS && s->size >= LARGE &&
+           !(s->flags & SHF_EXECINSTR);
+}
+
+/* A place for each large section, with what keeps it aligned before it. */
+static void place_large(Merge *m)
+{
+    static const uint8_t zeros[MAX_ALIGN];
+    size_t               rest = 4096;
+
+    m->base = m->head.n;
+    for (uint32_t i = 0; i < m->n; i++)
+        for (uint32_t k = 1; k < m->in[i].nsections; k++) {
+            Section *s = &m->in[i].s[k];
+
+            rest += is_large(s) ? 256 : s->size + 256;
+            if (!is_large(s))
+                continue;
+            s->offset = align_up(m->base, s->align ? s->align : 1);
+            vec_push(m->c->arena, &m->large, ((Bytes){zeros, s->offset - m->base}));
+            vec_push(m->c->arena, &m->large, ((Bytes){s->data, s->size}));
+            m->base = s->offset + s->size;
+        }
+    str_reserve(&m->file, rest);
 }
 
 static uint32_t add_name(Merge *m, const char *name)
@@ -361,10 +397,12 @@ static bool add_sections(Merge *m, StrBuf *headers)
                 s->info = o->s[s->info].out;
             } else if (s->flags & SHF_LINK_ORDER)
                 s->link = s->link < o->nsections ? o->s[s->link].out : 0;
-            pad(m, s->align);
-            s->offset = m->file.n;
-            if (s->data)
-                str_addn(&m->file, (char *)s->data, s->size);
+            if (!is_large(s)) {
+                pad(m, s->align);
+                s->offset = m->base + m->file.n;
+                if (s->data)
+                    str_addn(&m->file, (char *)s->data, s->size);
+            }
             add_header(m, headers, s);
         }
     return true;
@@ -380,7 +418,7 @@ static void add_symtab(Merge *m, StrBuf *headers)
                  .entry = m->in->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym)};
 
     pad(m, 8);
-    s.offset = m->file.n;
+    s.offset = m->base + m->file.n;
     s.size = s.entry * m->symbols.n;
     for (uint32_t i = 0; i < m->symbols.n; i++) {
         Symbol  *y = &m->symbols.at[i];
@@ -407,7 +445,7 @@ static void add_strtab(Merge *m, StrBuf *headers)
 
     add_header(m, &own, &s); /* enters its own name, so that the size is known */
     s.name = "";
-    s.offset = m->file.n;
+    s.offset = m->base + m->file.n;
     s.size = m->names.n;
     str_addn(&m->file, m->names.at, m->names.n);
     add_header(m, headers, &s);
@@ -420,13 +458,13 @@ static void set_file_header(Merge *m, uint64_t at)
     uint16_t n = (uint16_t)(m->nsections + 2);
 
     if (m->in->wide) {
-        Elf64_Ehdr *h = (void *)m->file.at;
+        Elf64_Ehdr *h = (void *)m->head.at;
 
         h->e_shoff = at;
         h->e_shnum = n;
         h->e_shstrndx = n - 1;
     } else {
-        Elf32_Ehdr *h = (void *)m->file.at;
+        Elf32_Ehdr *h = (void *)m->head.at;
 
         h->e_shoff = (uint32_t)at;
         h->e_shnum = n;
@@ -454,41 +492,98 @@ static bool read_all(Merge *m, const Bytes *objects, const char *const *names,
     return true;
 }
 
-bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,
-                const char *const *files, Bytes *out)
+/* Large data and the rest of objects that were read. */
+static bool write_all(Merge *m, Bytes first, const char *const *files)
 {
-    Merge   m = {.c = c, .n = n, .in = NEW_ARRAY(c->scratch, Object, n)};
-    StrBuf  headers = strbuf(c->scratch);
+    StrBuf  headers = strbuf(m->c->scratch);
     Section none = {.name = ""};
-    size_t  most = 4096; /* room for all: alignment and tables come on top */
 
-    for (uint32_t i = 0; i < n; i++)
-        most += objects[i].n + objects[i].n / 16 + 1024;
-    m.file = strbuf(c->arena);
-    str_reserve(&m.file, most);
-    m.names = strbuf(c->scratch);
-    str_addc(&m.names, 0);
-    if (!read_all(&m, objects, names, files))
-        return false;
-    number_sections(&m);
-    number_symbols(&m);
-    if (m.twice)
-        return error_at(c, E_PACK, files ? (Loc){.file = *files} : NO_LOC,
-                        "'%s' is defined twice in what is merged", m.twice);
-    if (m.nsections + 2 >= SHN_LORESERVE)
-        return error_at(c, E_PACK, files ? (Loc){.file = *files} : NO_LOC,
-                        "%u sections do not fit into one object", m.nsections);
-    str_addn(&m.file, (const char *)objects->at,
-             m.in->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr));
-    add_header(&m, &headers, &none);
-    if (!add_sections(&m, &headers))
-        return error_at(c, E_PACK, files ? (Loc){.file = *files} : NO_LOC,
+    number_sections(m);
+    number_symbols(m);
+    if (m->twice)
+        return error_at(m->c, E_PACK, files ? (Loc){.file = *files} : NO_LOC,
+                        "'%s' is defined twice in what is merged", m->twice);
+    if (m->nsections + 2 >= SHN_LORESERVE)
+        return error_at(m->c, E_PACK, files ? (Loc){.file = *files} : NO_LOC,
+                        "%u sections do not fit into one object", m->nsections);
+    str_addn(&m->head, (const char *)first.at,
+             m->in->wide ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr));
+    place_large(m);
+    add_header(m, &headers, &none);
+    if (!add_sections(m, &headers))
+        return error_at(m->c, E_PACK, files ? (Loc){.file = *files} : NO_LOC,
                         "objects with groups of sections cannot be merged");
-    add_symtab(&m, &headers);
-    add_strtab(&m, &headers);
-    pad(&m, 8);
-    set_file_header(&m, m.file.n);
-    str_addn(&m.file, headers.at, headers.n);
-    *out = (Bytes){(const uint8_t *)m.file.at, m.file.n};
+    add_symtab(m, &headers);
+    add_strtab(m, &headers);
+    pad(m, 8);
+    set_file_header(m, m->base + m->file.n);
+    str_addn(&m->file, headers.at, headers.n);
+    return true;
+}
+
+static BytesList pieces_of(Merge *m)
+{
+    Bytes   *at = NEW_ARRAY(m->c->arena, Bytes, m->large.n + 2);
+    uint32_t n = 0;
+
+    at[n++] = (Bytes){(const uint8_t *)m->head.at, m->head.n};
+    for (uint32_t i = 0; i < m->large.n; i++)
+        at[n++] = m->large.at[i];
+    at[n++] = (Bytes){(const uint8_t *)m->file.at, m->file.n};
+    return (BytesList){n, at};
+}
+
+static void merge_start(Merge *m, Ctx *c, uint32_t n)
+{
+    *m = (Merge){.c = c, .n = n, .in = NEW_ARRAY(c->scratch, Object, n + 1)};
+    m->head = strbuf(c->arena);
+    m->file = strbuf(c->arena);
+    m->names = strbuf(c->scratch);
+    str_addc(&m->names, 0);
+}
+
+bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,
+                const char *const *files, BytesList *out)
+{
+    Merge m;
+
+    merge_start(&m, c, n);
+    if (!read_all(&m, objects, names, files) || !write_all(&m, *objects, files))
+        return false;
+    *out = pieces_of(&m);
+    return true;
+}
+
+/* As if the second object were one of packaging's elf_blob_in. */
+bool llvm_join(Ctx *c, Bytes code, const char *section, const char *symbol, Bytes data,
+               BytesList *out)
+{
+    Merge   m;
+    Section sections[] = {{.name = ""},
+                          {.name = section,
+                           .type = SHT_PROGBITS,
+                           .flags = SHF_ALLOC,
+                           .align = 64,
+                           .size = data.n,
+                           .data = data.at}};
+    Symbol  symbols[] = {{.name = ""},
+                         {.name = symbol,
+                          .info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT),
+                          .section = 1,
+                          .size = data.n}};
+
+    merge_start(&m, c, 1);
+    if (!read_all(&m, &code, NULL, NULL))
+        return false;
+    m.in[1] = m.in[0];
+    m.in[1].nsections = m.in[1].nsymbols = 2;
+    m.in[1].nlocals = 1;
+    m.in[1].s = sections;
+    m.in[1].sym = symbols;
+    m.in[1].kernel = NULL;
+    m.n = 2;
+    if (!write_all(&m, code, NULL))
+        return false;
+    *out = pieces_of(&m);
     return true;
 }

@@ -108,6 +108,8 @@ static Bytes cells(Import *im, const OnnxTensor *t, DType type)
     }
 }
 
+enum { VIEW = 64 << 10 };
+
 const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
 {
     Ctx    *c = im->c;
@@ -149,8 +151,9 @@ const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
                                 data.at[i]);
     if (data.n == 0)
         data.at = arena_alloc(c->arena, 1); /* no cells are somewhere, too */
-    if ((uintptr_t)data.at % dtype_bytes(type)) {
-        /* Copies must not be shared between uses: each initializer is converted once. */
+    if (data.n < VIEW && (uintptr_t)data.at % dtype_bytes(type)) {
+        /* Aligned as C likes it.  Weights stay views of the file, whatever their address: compiled
+         * code and dtype_get take any.  (Each initializer is converted once.) */
         void *copy = arena_alloc(c->arena, data.n);
 
         memcpy(copy, data.at, data.n);

@@ -346,6 +346,24 @@ static const PlanKernel *plan_kernels(Kernels *k, int64_t *macs)
     return out;
 }
 
+/* Offsets that count from the lowest constant in memory; gives what lies between it and the last.
+ */
+static uint64_t place_where_they_are(Program *p)
+{
+    uintptr_t low = UINTPTR_MAX, high = 0;
+
+    for (uint32_t i = 0; i < p->consts.n; i++) {
+        uintptr_t at = (uintptr_t)p->consts.at[i].data->data.at;
+
+        low = at < low ? at : low;
+        high = at + p->consts.at[i].bytes > high ? at + p->consts.at[i].bytes : high;
+    }
+    low &= ~(uintptr_t)63; /* as weights have to be aligned */
+    for (uint32_t i = 0; i < p->consts.n; i++)
+        p->consts.at[i].offset = (uintptr_t)p->consts.at[i].data->data.at - low;
+    return p->consts.n ? high - low : 0;
+}
+
 const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions *o)
 {
     const Expr      *f = module_func(m, "main");
@@ -370,7 +388,9 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         if (need > h.private_bytes)
             h.private_bytes = need;
     }
-    for (uint32_t i = 0; i < p.consts.n; i++) {
+    if (o->in_place)
+        h.weights_bytes = place_where_they_are(&p);
+    for (uint32_t i = 0; !o->in_place && i < p.consts.n; i++) {
         p.consts.at[i].offset = h.weights_bytes;
         h.weights_bytes += align_up(p.consts.at[i].bytes, 64);
     }

@@ -16,12 +16,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AuditReport              report;
     ElfTarget                t;
     Bytes                    out, two[2] = {{data, size}};
+    BytesList                merged;
     Member                   m = {.path = "object.o", .data = {data, size}};
 
     audit_object(d, a, "object.o", m.data, &rules, &report);
     if (elf_target(d, "x86_64-linux-gnu", &t)) {
         two[1] = elf_blob(a, &t, "net_weights", (Bytes){weights, sizeof weights});
-        backend_of(KIND_LLVM)->merge(c, 2, two, NULL, files, &out);
+        backend_of(KIND_LLVM)->merge(c, 2, two, NULL, files, &merged);
     }
     ar_library(d, a, &m, 1, &out);
     ctx_free(c);

@@ -367,6 +367,70 @@ static void test_files(void)
     arena_free(a);
 }
 
+/* A file whose first megabytes are known before the rest is. */
+static void test_file_out(void)
+{
+    Arena      *a = arena_new(NULL);
+    Diags      *d = diags_new(a);
+    const char *path = arena_printf(a, "%s/early", folder);
+    Bytes       view, all[3] = {text_bytes("head"), text_bytes("body"), text_bytes("tail")}, got;
+    BytesList   list = {3, all};
+    struct stat one, two;
+
+    CHECK_INT(pieces_size(list), 12);
+    got = pieces_join(a, list);
+    CHECK(got.n == 12 && !memcmp(got.at, "headbodytail", 12));
+    for (int again = 0; again < 2; again++) {
+        FileOut *f = file_out_new(d, a, path);
+
+        CHECK(f && file_out_put(f, 4, text_bytes("body")) && file_out_map(f, 8, &view));
+        CHECK(view.n == 8 && !memcmp(view.at, "\0\0\0\0body", 8));
+        all[1] = (Bytes){view.at + 4, 4};
+        CHECK(file_out_finish(f, list, false) && !file_out_temporary(f));
+        file_out_drop(f);
+        CHECK(stat(path, again ? &two : &one) == 0);
+    }
+    CHECK(file_read(d, a, path, &got) && got.n == 12 && !memcmp(got.at, "headbodytail", 12));
+    CHECK(one.st_ino == two.st_ino); /* equal bytes leave the file alone */
+
+    FileOut *kept = file_out_new(d, a, path);
+    all[1] = text_bytes("trunk"); /* not what was put */
+    CHECK(file_out_put(kept, 4, text_bytes("bodybodybodybody")));
+    CHECK(file_out_finish(kept, list, true) && entries() == 4);
+    CHECK(file_read(d, a, file_out_temporary(kept), &got) && got.n == 13);
+    CHECK(!memcmp(got.at, "headtrunktail", 13));
+    file_out_drop(kept);
+    CHECK(file_write_pieces(d, path, list) && file_read(d, a, path, &got) && got.n == 13);
+    CHECK(!file_out_new(d, a, arena_printf(a, "%s/no/such", folder)));
+    CHECK(unlink(path) == 0 && entries() == 2);
+    file_unmap_all(d);
+    arena_free(a);
+}
+
+/* Pages that go back to the system come back as they were, or as zeros. */
+static void test_forget(void)
+{
+    enum { N = 1 << 20 };
+    Arena      *a = arena_new(NULL);
+    Diags      *d = diags_new(a);
+    const char *path = arena_printf(a, "%s/large", folder);
+    uint8_t    *p = arena_alloc(a, N);
+    Bytes       view = {0};
+
+    memset(p, 7, N);
+    CHECK(file_write(d, path, (Bytes){p, N}) && file_map(d, path, &view));
+    file_forget(d, view);
+    file_forget(d, (Bytes){p, N}); /* no mapping */
+    CHECK(!memcmp(view.at, p, N));
+    arena_forget(a, p, 100);
+    CHECK(p[0] == 7 && p[99] == 7);
+    arena_forget(a, p, N);
+    CHECK(p[N / 2] == (WITH_ASAN ? 7 : 0) && p[0] == 7);
+    CHECK(unlink(path) == 0);
+    file_unmap_all(d);
+    arena_free(a);
+}
+
 static void test_file_errors(void)
 {
     Arena      *a = arena_new(NULL);
@@ -431,6 +495,8 @@ int main(void)
     RUN(test_warnings);
     RUN(test_reader);
     RUN(test_files);
+    RUN(test_file_out);
+    RUN(test_forget);
     RUN(test_file_errors);
     RUN(test_signal);
     snprintf(command, sizeof command, "rm -rf %s", folder);

@@ -555,6 +555,34 @@ static uint32_t sections(Bytes object, const char *name)
     return n;
 }
 
+static bool merged(Ctx *to, uint32_t n, const Bytes *objects, const char *const *names,
+                   const char *const *files, Bytes *out)
+{
+    BytesList list;
+
+    if (!backend_llvm.merge(to, n, objects, names, files, &list))
+        return false;
+    *out = pieces_join(arena, list);
+    return true;
+}
+
+/* Weights that never were an object give the bytes of those that were; large ones come before all
+ * code and are not copied. */
+static void check_join(const ElfTarget *machine, Bytes code, Bytes data)
+{
+    Bytes     part[2] = {code, elf_blob(arena, machine, "net_weights", data)}, all, again;
+    BytesList list;
+
+    CHECK(merged(c, 2, part, NULL, NULL, &all));
+    CHECK(backend_llvm.join(c, code, ".rodata.net_weights", "net_weights", data, &list));
+    again = pieces_join(arena, list);
+    CHECK(all.n == again.n && !memcmp(all.at, again.at, all.n));
+    if (data.n < 1 << 20)
+        return;
+    CHECK(list.n == 4 && list.at[2].at == data.at && list.at[2].n == data.n);
+    CHECK_INT(list.at[0].n + list.at[1].n, 64);
+}
+
 /* Kernel by kernel, the host program, the weights: merged, they keep the promises of one object. */
 static void test_units(void)
 {
@@ -585,23 +613,24 @@ static void test_units(void)
             f.name = intern(c->strings, "f");
             CHECK(backend_llvm.unit(c, tirmod_new(c, 2, two), t, &o, &part[n++]));
         }
-        CHECK(backend_llvm.merge(c, n, part, names, NULL, &part[0]));
+        CHECK(merged(c, n, part, names, NULL, &part[0]));
         o.host_only = o.embed_weights = true;
         CHECK(backend_llvm.codegen(c, p, &o, &info, EMIT_OBJECT, &part[1]));
         CHECK(elf_target(c->diags, t->triple, &machine));
         part[2] = elf_blob(arena, &machine, "net_weights", (Bytes){weights, sizeof weights});
-        CHECK(backend_llvm.merge(c, 3, part, NULL, NULL, &all));
+        CHECK(merged(c, 3, part, NULL, NULL, &all));
         CHECK(audit_object(c->diags, arena, elf[i], all, &rules, &report));
         CHECK(sections(all, ".text") > 1);
         CHECK_INT(sections(all, ".note.GNU-stack"), 1);
         for (uint32_t k = 0; k < report.undefined.n; k++)
             CHECK(strncmp(report.undefined.at[k], "net_", 4) != 0);
         /* In two steps it is the same. */
-        CHECK(backend_llvm.merge(c, 2, part, NULL, NULL, &part[1]));
-        CHECK(backend_llvm.merge(c, 2, part + 1, NULL, NULL, &again));
+        CHECK(merged(c, 2, part, NULL, NULL, &part[1]));
+        CHECK(merged(c, 2, part + 1, NULL, NULL, &again));
         CHECK(all.n == again.n && !memcmp(all.at, again.at, all.n));
-        CHECK(!backend_llvm.merge(c, 2, (Bytes[]){all, all}, NULL, (const char *[]){"a", "b"},
-                                  &again));
+        CHECK(!merged(c, 2, (Bytes[]){all, all}, NULL, (const char *[]){"a", "b"}, &again));
+        check_join(&machine, part[1], (Bytes){weights, sizeof weights});
+        check_join(&machine, part[1], (Bytes){arena_alloc(arena, 3 << 20), 3 << 20});
         diag_drop(c->diags, 0);
         end();
     }
