@@ -3,11 +3,11 @@
  * Each slot is live from the first to the last position of the program that touches it.  A slot
  * with others in it (docs/design/views.md) is placed as one, but occupies memory part by part: a
  * part from when it is written until the last use of anything that covers it, so that a part not
- * yet there, or no longer needed, leaves its place to others.  Slots are placed largest first, each
- * at the lowest 64-byte aligned offset where its parts are free of every placed part with an
- * overlapping life (greedy by size; Pisarchyk and Lee, "Efficient Memory Management for Deep Neural
- * Net Inference", 2020).  The lower bound is the largest sum of parts alive at one position.  Cost:
- * quadratic in the number of slots. */
+ * yet there, or no longer needed, leaves its place to others.  Slots go one by one to the lowest
+ * 64-byte aligned offset where their parts are free of every placed part with an overlapping life
+ * (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020), in the
+ * best of three orders: largest first, longest in the way first, as they come.  The lower bound is
+ * the largest sum of parts alive at one position.  Cost: quadratic in the number of slots. */
 #include "passes/lower/lower.h"
 
 #include <stdlib.h>
@@ -28,13 +28,36 @@ typedef struct {
 
 typedef VEC(Area) AreaVec;
 
+static const Slot *root_of(const void *piece)
+{
+    return (*(Piece *const *)piece)->root;
+}
+
 static int by_size(const void *a, const void *b)
 {
-    const Slot *x = (*(Piece *const *)a)->root, *y = (*(Piece *const *)b)->root;
+    const Slot *x = root_of(a), *y = root_of(b);
 
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? 1 : -1;
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : 0;
+}
+
+/* Bytes times positions, so that what is long in the way is placed early. */
+static int by_stay(const void *a, const void *b)
+{
+    const Slot *x = root_of(a), *y = root_of(b);
+    double      p = (double)x->bytes * (x->last - x->first + 1.0),
+           q = (double)y->bytes * (y->last - y->first + 1.0);
+
+    return p != q ? (p < q ? 1 : -1) : by_size(a, b);
+}
+
+/* What is placed by time fits what is there when it comes. */
+static int by_time(const void *a, const void *b)
+{
+    const Slot *x = root_of(a), *y = root_of(b);
+
+    return x->first != y->first ? (x->first < y->first ? -1 : 1) : by_size(a, b);
 }
 
 static void to_root(Slot *s)
@@ -157,24 +180,41 @@ static uint64_t lower_bound(Program *p, Piece *const *piece, uint32_t n)
     return most;
 }
 
-uint64_t memory_plan(Program *p, uint64_t *floor)
+/* Offsets for all pieces in this order; returns the bytes needed. */
+static uint64_t place_all(Ctx *c, Piece *const *piece, uint32_t n)
 {
-    Piece  **piece = NEW_ARRAY(p->c->arena, Piece *, p->slots.n + 1);
     AreaVec  placed = {0};
     uint64_t top = 0;
-    uint32_t n;
+
+    for (uint32_t i = 0; i < n; i++) {
+        place(c, piece[i], &placed);
+        uint64_t end = piece[i]->root->offset + align_up(piece[i]->root->bytes, ARENA_ALIGN);
+        if (end > top)
+            top = end;
+    }
+    return top;
+}
+
+uint64_t memory_plan(Program *p, uint64_t *floor)
+{
+    static int (*const orders[])(const void *, const void *) = {by_size, by_stay, by_time};
+    Piece  **piece = NEW_ARRAY(p->c->arena, Piece *, p->slots.n + 1);
+    uint64_t least = 0;
+    uint32_t n, best = 0;
 
     resolve(p);
     n = find_pieces(p, piece);
     for (uint32_t i = 0; i < n; i++)
         extend_lives(piece[i]);
     *floor = lower_bound(p, piece, n);
-    qsort(piece, n, sizeof *piece, by_size);
-    for (uint32_t i = 0; i < n; i++) {
-        place(p->c, piece[i], &placed);
-        uint64_t end = piece[i]->root->offset + align_up(piece[i]->root->bytes, ARENA_ALIGN);
-        if (end > top)
-            top = end;
+    for (uint32_t i = 0; i < COUNT(orders); i++) {
+        qsort(piece, n, sizeof *piece, orders[i]);
+        uint64_t top = place_all(p->c, piece, n);
+        if (i == 0 || top < least)
+            least = top, best = i;
+        if (least == *floor)
+            return least;
     }
-    return top;
+    qsort(piece, n, sizeof *piece, orders[best]);
+    return place_all(p->c, piece, n);
 }
