@@ -621,8 +621,11 @@ static LLVMValueRef gen_ramp(Gen *g, const Prim *p)
 
 static LLVMValueRef gen_vec(Gen *g, const Prim *p)
 {
-    LLVMValueRef v = LLVMGetPoison(gen_type(g, p->dtype));
+    LLVMValueRef v = gen_near(g, p);
 
+    if (v)
+        return v;
+    v = LLVMGetPoison(gen_type(g, p->dtype));
     for (uint32_t i = 0; i < p->nkids; i++)
         v = LLVMBuildInsertElement(g->b, v, gen_prim(g, p->kids[i]), gen_i32(g, i), "");
     return v;

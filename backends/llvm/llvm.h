@@ -6,6 +6,7 @@
  *   codegen_idx.c   indices and addresses
  *   codegen_prim.c  scalar and vector expressions; intrin.def: which function each MATH is
  *   codegen_half.c  f16 and bf16
+ *   codegen_near.c  vectors of scalars that lie near each other
  *   codegen_host.c  parallel regions: barriers, launches, instrumentation
  *   codegen_device.c  models on a device: open, close, launches, copies
  *   codegen_entry.c the entry points of a model: checks, the info struct
@@ -185,6 +186,8 @@ LLVMValueRef gen_odd_f32(Gen *g, LLVMValueRef d);
 
 LLVMValueRef gen_prim(Gen *g, const Prim *p);
 LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t);
+/* A vector of loads from near each other, by contiguous loads and shuffles; NULL: it is none. */
+LLVMValueRef gen_near(Gen *g, const Prim *p);
 void         gen_store(Gen *g, const StoreData *s);
 
 /* ---- codegen_host.c ------------------------------------------------------------------------------ */

@@ -102,6 +102,8 @@ Access access_of(const Stmt *s, const Buffer *b);
 Access prim_access(const Prim *p, const Buffer *b);
 bool   same_index(uint32_t n, const Idx *const *a, const Idx *const *b);
 /* The block's body speaks of its iterators only, not of loops around it. */
+bool names_no_loops(const Work *w, uint32_t site);
+/* ... nor of tensors that live in one round of them. */
 bool is_closed(const Work *w, uint32_t site);
 /* Its condition speaks only of loops that hold nothing else. */
 bool is_free(const Work *w, uint32_t site);

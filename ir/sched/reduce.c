@@ -163,6 +163,24 @@ static const Stmt *with_spatial(Work *w, uint32_t own, uint32_t site, uint32_t L
     return block;
 }
 
+/* `base`.rf, or `base`.rf2 and so on where partial results are factored again. */
+static const char *part_name(const Work *w, const char *base)
+{
+    for (uint32_t k = 1;; k++) {
+        const char *name = k == 1 ? intern_printf(w->c->strings, "%s.rf", base)
+                                  : intern_printf(w->c->strings, "%s.rf%u", base, k);
+        bool        taken = false;
+
+        for (uint32_t i = 0; i < w->nest.n && !taken; i++) {
+            const Stmt *s = stmt_at(w, i);
+            taken = (s->kind == STMT_ALLOC && s->u.buffer->name == name) ||
+                    (s->kind == STMT_BLOCK && s->u.block.name == name);
+        }
+        if (!taken)
+            return name;
+    }
+}
+
 const Func *step_rfactor(Work *w)
 {
     Ctx           *c = w->c;
@@ -190,9 +208,9 @@ const Func *step_rfactor(Work *w)
     uint32_t         site = in.at[0];
     const Stmt      *s = stmt_at(w, site), *store = store_of(s);
     const BlockData *b = &s->u.block;
-    if (!store || !b->has_init || b->nseq || !b->nreduce)
-        return refuse(w, "'%s' is not one reduction with its start", b->name);
-    if (b->redundant || !is_closed(w, site))
+    if (!store || b->nseq || !b->nreduce)
+        return refuse(w, "'%s' is not one reduction", b->name);
+    if (b->redundant || !names_no_loops(w, site))
         return refuse(w, "'%s' depends on the loops around it", b->name);
     const Buffer *t = store->u.store.buffer;
     if (!combiner_of(store->u.store.value, t, &comb))
@@ -224,10 +242,9 @@ const Func *step_rfactor(Work *w)
 
     /* The partial tensor: L's iterations first. */
     const Atom   *part = atom_var(A, l->var->name, 0, parts - 1);
-    const char   *rfname = intern_printf(c->strings, "%s.rf", b->name);
-    const Buffer *rf =
-        buffer_new(c, intern_printf(c->strings, "%s.rf", t->name), t->dtype, SCOPE_ARENA,
-                   t->ndim + 1, prepend(c, idx_const(A, parts), t->ndim, t->extent));
+    const char   *rfname = part_name(w, b->name);
+    const Buffer *rf = buffer_new(c, part_name(w, t->name), t->dtype, SCOPE_ARENA, t->ndim + 1,
+                                  prepend(c, idx_const(A, parts), t->ndim, t->extent));
     /* Its block: old reduce iterators are values of `part` and of one iterator for each other loop.
      */
     uint32_t     ns = b->nspatial + 1, nr = reduce.n;
@@ -285,7 +302,7 @@ const Func *step_rfactor(Work *w)
     const Stmt       *init_nest = loops_wrap(c, fl, stmt_block(c, ib, 1, &zero, s->loc));
     init_nest = loop_around(c, pv, LOOP_SPATIAL, init_nest, s->loc);
 
-    /* The rest: B over the parts, in order, from its own start. */
+    /* The rest: B over the parts, in order, from its own start or what is there already. */
     IdxSubst   *fresh2 = subst_new(A, c->scratch);
     FreshLoops  fl2 = loops_fresh(w, &spatial, fresh2);
     const Atom *fv =
@@ -303,11 +320,12 @@ const Func *step_rfactor(Work *w)
     fb.iter = fiter;
     fb.bind = fbind;
     fb.where = pred_subst(fresh2, c->arena, where_without(w, b->where, rvars));
-    const Stmt *kids[2] = {init_of(s), NULL};
-    kids[1] = stmt_store(
+    const Stmt *kids[2] = {b->has_init ? init_of(s) : NULL, NULL};
+    kids[b->has_init] = stmt_store(
         c, t, store->u.store.index,
         comb_apply(c, comb, prim_load(c, t, store->u.store.index), prim_load(c, rf, cell)));
-    const Stmt *last = loop_around(c, fv, LOOP_REDUCE, stmt_block(c, fb, 2, kids, s->loc), s->loc);
+    const Stmt *last =
+        loop_around(c, fv, LOOP_REDUCE, stmt_block(c, fb, 1 + b->has_init, kids, s->loc), s->loc);
     last = loops_wrap(c, fl2, last);
     const Stmt *three[3] = {init_nest, rf_nest, last};
     const Stmt *seq = stmt_seq(c, 3, three);

@@ -334,7 +334,7 @@ bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRa
 
 /* ---- closedness and first/last ------------------------------------------------------------------ */
 
-bool is_closed(const Work *w, uint32_t site)
+bool names_no_loops(const Work *w, uint32_t site)
 {
     Sites       loops = loops_around_site(w, NO_SITE, site);
     AtomSet    *vars = atomset_new(w->c->scratch);
@@ -344,6 +344,14 @@ bool is_closed(const Work *w, uint32_t site)
     for (uint32_t i = 0; i < b->nkids; i++)
         if (stmt_uses_any(b->kids[i], vars))
             return false;
+    return true;
+}
+
+bool is_closed(const Work *w, uint32_t site)
+{
+    const Stmt *b = stmt_at(w, site);
+    if (!names_no_loops(w, site))
+        return false;
     Buffers out = buffers_written(w->c, b), in = buffers_read(w->c, b);
     for (uint32_t i = 0; i < out.n; i++)
         vec_push(w->c->scratch, &in, out.at[i]);

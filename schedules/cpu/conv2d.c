@@ -172,29 +172,3 @@ void sched_conv2d(Sched *s)
     if (!s->refusal && has_block(s, "pad"))
         spatial_marks(s, "pad");
 }
-
-/* Plain NCHW in and out: what is left when channels are too few for blocks.  Vectors along x. */
-void conv2d_planar(Sched *s)
-{
-    int64_t lanes = cpu_lanes(s), x = iter_extent(s, "conv", "x"), o = iter_extent(s, "conv", "o");
-    int64_t work = o * iter_extent(s, "conv", "y") * x * iter_extent(s, "conv", "kh");
-    const char *out;
-
-    inline_prologue(s, "conv");
-    try_step(s, "fold_init bias -> conv");
-    if (s->target->has_fma)
-        try_step(s, "contract conv"); /* integers have none */
-    out = inline_epilogue(s, "conv");
-    if (x >= lanes && lanes > 1) {
-        step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
-        step(s, "reorder %%conv.n, %%conv.o, %%conv.y, %%xo, %%conv.c, %%conv.kh, %%conv.kw, %%xi");
-        step(s, "cache_write conv reg at %%xo");
-        if (out)
-            step(s, "reverse_compute_at %s %%xo", out);
-        step(s, "vectorize %%xi");
-    } else if (out) {
-        step(s, "reverse_compute_at %s %%conv.y", out);
-    }
-    if (!is_tiny(s, work * 8))
-        step(s, "parallel %%conv.o");
-}

@@ -1,8 +1,10 @@
 /* Rules for CPUs, and what they share (common.c).
  *
  *   conv2d.c     blocked direct convolution, 1x1 as GEMM, first layers   depthwise.c
+ *   planar.c     convolution without blocks, in groups
  *   dense.c      GEMM and GEMV
- *   reduce.c     pooling, softmax, norms, reductions
+ *   pool.c       pooling
+ *   reduce.c     softmax, norms, reductions
  *   injective.c  the rest */
 #ifndef TVMCC_SCHEDULES_CPU_H
 #define TVMCC_SCHEDULES_CPU_H
@@ -48,6 +50,8 @@ bool is_tiny(const Sched *s, int64_t work);
 /* Called from sched_conv2d and sched_dense for the forms they do not take themselves. */
 void conv2d_depthwise(Sched *s);
 void conv2d_planar(Sched *s);
+/* A reduction's loops outside, its innermost spatial loop as vectors, accumulators in registers. */
+void vector_accumulate(Sched *s, const char *block);
 /* A block's inner loop as vectors, with a remainder. */
 void vector_marks(Sched *s, const char *block);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */

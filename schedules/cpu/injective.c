@@ -31,16 +31,31 @@ void vector_marks(Sched *s, const char *block)
         try_step(s, "vectorize %%%s.vi#0", block);
 }
 
+/* Cells that the largest block of the kernel looks at. */
+static int64_t kernel_work(Sched *s)
+{
+    const char *names[64];
+    int64_t     most = 0;
+
+    for (uint32_t n = sched_blocks(s, names, COUNT(names)); n-- > 0;) {
+        const Stmt      *b = sched_block(s, names[n]);
+        const BlockData *d = b ? &b->u.block : NULL;
+        int64_t          work = d != NULL;
+        for (uint32_t i = 0; d && i < d->nspatial + d->nreduce; i++)
+            work *= d->iter[i]->hi - d->iter[i]->lo + 1;
+        most = work > most ? work : most;
+    }
+    return most;
+}
+
 void spatial_marks(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
-    int64_t     work = 1;
+    int64_t     work = kernel_work(s);
 
     if (!b || b->u.block.opaque || !b->u.block.nspatial)
         return;
     const BlockData *d = &b->u.block;
-    for (uint32_t i = 0; i < d->nspatial + d->nreduce; i++)
-        work *= d->iter[i]->hi - d->iter[i]->lo + 1;
     vector_marks(s, block);
     if (is_tiny(s, work * 8))
         return;

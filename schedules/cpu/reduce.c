@@ -1,8 +1,8 @@
-/* Reductions: softmax, normalizations, sums, pooling.
+/* Reductions: softmax, normalizations, sums.
  *
  * All stages of a row are computed inside the loop over rows of the last stage, so that a row stays
- * in L1; rows are divided among the threads.  A pooling window or a sum over outer dimensions runs
- * its reduce loops outside the vector of the innermost spatial loop. */
+ * in L1; rows are divided among the threads.  A sum over outer dimensions runs its reduce loops
+ * outside the vector of the innermost spatial loop. */
 #include "schedules/cpu/cpu.h"
 
 #include <string.h>
@@ -19,8 +19,7 @@ static uint32_t shared_rows(const Sched *s, const char *red, const char *last)
     return k;
 }
 
-/* Reduce loops outside, the innermost spatial loop as vectors, accumulators in registers. */
-static void vector_accumulate(Sched *s, const char *block)
+void vector_accumulate(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
     int64_t     lanes = cpu_lanes(s);
@@ -53,44 +52,6 @@ static void vector_accumulate(Sched *s, const char *block)
         try_step(s, "vectorize %%%s.vi", block);
     else
         try_step(s, "vectorize %%%s.%s", block, inner);
-}
-
-void sched_pool(Sched *s)
-{
-    const char *names[64];
-    uint32_t    n = sched_blocks(s, names, COUNT(names));
-    const char *out;
-    int64_t     work = 1;
-
-    inline_prologue(s, "pool");
-    try_step(s, "compute_inline pad");
-    out = inline_epilogue(s, "pool");
-    const Stmt *b = sched_block(s, "pool");
-    if (!b) {
-        sched_injective(s);
-        return;
-    }
-    (void)n;
-    const char *last =
-        b->u.block.nspatial > 1 ? b->u.block.iter[b->u.block.nspatial - 2]->name : NULL;
-    for (uint32_t i = 0; i < b->u.block.nspatial + b->u.block.nreduce; i++)
-        work *= b->u.block.iter[i]->hi - b->u.block.iter[i]->lo + 1;
-    const char *first = NULL, *second = NULL;
-    for (uint32_t i = 0; i < b->u.block.nspatial && !first; i++)
-        if (iter_extent(s, "pool", b->u.block.iter[i]->name) > 1) {
-            first = b->u.block.iter[i]->name;
-            second = i + 3 < b->u.block.nspatial ? b->u.block.iter[i + 1]->name : NULL;
-        }
-    vector_accumulate(s, "pool");
-    if (out && last)
-        try_step(s, "reverse_compute_at %s %%pool.%s", out, last);
-    if (first && !is_tiny(s, work)) {
-        if (second && thread_balance(iter_extent(s, "pool", first)) < 0.95 &&
-            try_step(s, "fuse %%pool.%s, %%pool.%s -> %%u", first, second))
-            try_step(s, "parallel %%u");
-        else
-            try_step(s, "parallel %%pool.%s", first);
-    }
 }
 
 typedef struct {
@@ -136,23 +97,107 @@ static bool sums_columns(const Sched *s, const char *block, uint32_t rows)
            iter_extent(s, block, d->iter[d->nspatial - 1]->name) >= cpu_lanes(s);
 }
 
-/* A sum along the row: as many partial sums as a vector has lanes, then their sum in order. */
+typedef struct {
+    const Atom *along;
+    bool        found;
+} Innermost;
+
+static void innermost_prim(void *user, const Prim *p)
+{
+    Innermost *u = user;
+
+    if (p->kind == PRIM_LOAD && p->u.load.n)
+        u->found |= idx_uses(p->u.load.index[p->u.load.n - 1], u->along);
+}
+
+/* A reduction along the dimension whose cells lie side by side. */
+static bool sums_rows(const Sched *s, const char *block)
+{
+    const Stmt      *b = sched_block(s, block);
+    const BlockData *d = &b->u.block;
+    Innermost        u = {0};
+
+    if (!d->nreduce || !d->nspatial)
+        return false;
+    u.along = d->iter[d->nspatial + d->nreduce - 1];
+    stmt_visit(b, &(TirVisit){.user = &u, .prim = innermost_prim});
+    return u.found;
+}
+
+/* One more level of partial sums: those of loop %block.loop become `width`, side by side. */
+static bool partial_sums(Sched *s, const char *block, const char *loop, int64_t width, int level)
+{
+    if (!try_step(s, "split %%%s.%s by %lld tail=mask -> %%%s.o%d, %%%s.p%d", block, loop,
+                  (long long)width, block, level, block, level) ||
+        !try_step(s, "rfactor %%%s.p%d", block, level))
+        return false;
+    const char *which = level ? intern_printf(s->c->strings, "%d", level + 1) : "";
+    return try_step(s, "set_scope %%%s.rf%s stack", block, which) ||
+           try_step(s, "set_scope %%%s.reg.rf%s stack", block, which);
+}
+
+/* A sum along the row: partial sums in vectors, then their sum.  A long row has several vectors of
+ * them, which hide the latency; what is left of the last ones is masked.  They are added up as
+ * vectors, then as four numbers. */
 static void vector_sum(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
-    int64_t     lanes = cpu_lanes(s);
+    int64_t     lanes = cpu_lanes(s), n;
 
-    if (!b || b->u.block.nreduce != 1 || lanes < 4)
+    if (!b || b->u.block.nreduce < 1 || lanes < 4)
         return;
-    const char *k = b->u.block.iter[b->u.block.nspatial]->name;
-    int64_t     width = divisor_upto(iter_extent(s, block, k), lanes);
-    if (width < 4 ||
-        !try_step(s, "split %%%s.%s by %lld -> %%%s.ko, %%%s.ki", block, k, (long long)width, block,
-                  block) ||
-        !try_step(s, "rfactor %%%s.ki", block))
+    uint32_t    first = b->u.block.nspatial;
+    const char *k = b->u.block.iter[first]->name;
+    n = iter_extent(s, block, k);
+    for (uint32_t i = 1; i < b->u.block.nreduce; i++) {
+        const char *next = b->u.block.iter[first + i]->name;
+        int64_t     cells = iter_extent(s, block, next);
+        if (!try_step(s, "fuse %%%s.%s, %%%s.%s -> %%%s.r%u", block, k, block, next, block, i))
+            return;
+        k = intern_printf(s->c->strings, "r%u", i);
+        n *= cells;
+    }
+    int64_t width = n >= 16 * lanes ? 4 * lanes : lanes;
+    while (width > n)
+        width /= 2;
+    if (width < 4 || !partial_sums(s, block, k, width, 0))
         return;
-    try_step(s, "set_scope %%%s.rf stack", block);
-    try_step(s, "vectorize %%%s.ki", block);
+    if (n % width)
+        try_step(s, "partition %%%s.o0 at %lld", block, (long long)(n / width));
+    try_step(s, "vectorize %%%s.p0", block);
+    for (int level = 1; width > 4; level++) {
+        int64_t     next = width > lanes ? lanes : 4;
+        const char *parts = intern_printf(s->c->strings, "%s.p%d", block, level - 1);
+        if (!partial_sums(s, block, parts, next, level))
+            return;
+        try_step(s, "vectorize %%%s.p%d", block, level);
+        try_step(s, "unroll %%%s.o%d", block, level);
+        width = next;
+        if (width == 4)
+            try_step(s, "unroll %%%s.%s.p%d", block, block, level);
+    }
+}
+
+/* The only block sums along rows: one row at a time, rows divided among the threads. */
+static void sum_of_rows(Sched *s, const char *block)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    const char      *first = d->iter[0]->name, *row = d->iter[d->nspatial - 1]->name;
+    int64_t          work = 1, rows = iter_extent(s, block, first);
+
+    for (uint32_t i = 0; i < d->nspatial + d->nreduce; i++)
+        work *= d->iter[i]->hi - d->iter[i]->lo + 1;
+    for (uint32_t i = 1; i < d->nspatial && rows < 4; i++) {
+        try_step(s, "fuse %%%s.%s, %%%s.%s -> %%%s.%s", block, first, block, d->iter[i]->name,
+                 block, i + 1 < d->nspatial ? "rows" : "row");
+        rows *= iter_extent(s, block, d->iter[i]->name);
+        first = i + 1 < d->nspatial ? "rows" : "row";
+        row = i + 1 < d->nspatial ? row : "row";
+    }
+    if (try_step(s, "cache_write %s reg at %%%s.%s", block, block, row))
+        vector_sum(s, block);
+    if (rows > 1 && !is_tiny(s, work))
+        try_step(s, "parallel %%%s.%s", block, first);
 }
 
 void sched_rows(Sched *s)
@@ -180,6 +225,10 @@ void sched_rows(Sched *s)
         uint32_t k = shared_rows(s, names[i], last);
         if (k < rows)
             rows = k;
+    }
+    if (n == 1 && sums_rows(s, last)) {
+        sum_of_rows(s, last);
+        return;
     }
     if (n == 1) {
         if (sched_block(s, last)->u.block.nreduce)

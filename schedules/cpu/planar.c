@@ -1,0 +1,58 @@
+/* Convolution on plain NCHW: what is left when channels are too few for blocks, as in many groups.
+ *
+ *   %conv[n,o,y,x] = sum[c,kh,kw] %pad[n,o//g*g+c,y*s+kh,x*s+kw] * %w[o,c,kh,kw]
+ *
+ * Vectors lie along the row.  A tile is a few outputs of one group by one vector: they share what
+ * is loaded, and hide each other's latency.  The padded copy stays, a channel's group at a time. */
+#include "schedules/cpu/cpu.h"
+
+enum { TILE_OUTPUTS = 8 };
+
+/* Outputs of a tile: a divisor of those of a group, which read the same channels. */
+static int64_t tile_outputs(Sched *s, int64_t outputs, int64_t c)
+{
+    const Buffer *data = s->f->params[0].buffer;
+    int64_t       channels = iter_extent(s, "pad", "c");
+
+    if (!channels && (!data || data->ndim != 4 || !idx_is_const(data->extent[1], &channels)))
+        return 1;
+    int64_t groups = c && channels % c == 0 ? channels / c : channels;
+    return outputs % groups ? 1 : divisor_upto(outputs / groups, TILE_OUTPUTS);
+}
+
+void conv2d_planar(Sched *s)
+{
+    int64_t lanes = cpu_lanes(s), x = iter_extent(s, "conv", "x"), o = iter_extent(s, "conv", "o");
+    int64_t c = iter_extent(s, "conv", "c"), kh = iter_extent(s, "conv", "kh"),
+            kw = iter_extent(s, "conv", "kw");
+    int64_t     work = o * iter_extent(s, "conv", "y") * x * kh * kw * (c ? c : 1);
+    const char *out;
+
+    inline_prologue(s, "conv");
+    try_step(s, "fold_init bias -> conv");
+    if (s->target->has_fma)
+        try_step(s, "contract conv"); /* integers have none */
+    out = inline_epilogue(s, "conv");
+    if (x >= lanes && lanes > 1) {
+        step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)tile_outputs(s, o, c));
+        step(s, "reorder %%conv.y, %%conv.x, %%oi");
+        if (has_block(s, "pad"))
+            try_step(s, "compute_at pad %%og");
+        step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
+        step(s, "reorder %%conv.c, %%conv.kh, %%conv.kw, %%oi, %%xi");
+        step(s, "cache_write conv reg at %%xo");
+        if (out)
+            step(s, "reverse_compute_at %s %%xo", out);
+        step(s, "vectorize %%xi");
+        step(s, "unroll %%oi");
+        step(s, "unroll %%conv.kw");
+        vector_marks(s, "pad");
+        if (!is_tiny(s, work))
+            try_step(s, "parallel %%og");
+        return;
+    }
+    if (out)
+        step(s, "reverse_compute_at %s %%conv.y", out);
+    if (!is_tiny(s, work))
+        try_step(s, "parallel %%conv.o");
+}

@@ -1,0 +1,75 @@
+/* Pooling: windows on blocked channels, or on plain rows.
+ *
+ * The window's loops run outside the vector, whose accumulators stay in registers. */
+#include "schedules/cpu/cpu.h"
+
+/* Cells that are looked at. */
+static int64_t pool_work(const Sched *s)
+{
+    const BlockData *d = &sched_block(s, "pool")->u.block;
+    int64_t          work = 1;
+
+    for (uint32_t i = 0; i < d->nspatial + d->nreduce; i++)
+        work *= d->iter[i]->hi - d->iter[i]->lo + 1;
+    return work;
+}
+
+/* Windows of a plain row: outputs side by side as vectors.  The padded copy stays, a channel at a
+ * time, so that no cell is asked where it lies. */
+static void pool_rows(Sched *s, int64_t lanes)
+{
+    int64_t     n = iter_extent(s, "pool", "x"), channels = iter_extent(s, "pool", "c");
+    bool        tiny = is_tiny(s, pool_work(s));
+    const char *out = inline_epilogue(s, "pool");
+
+    try_step(s, "compute_at pad %%pool.c");
+    vector_marks(s, "pad");
+    if (!tiny)
+        try_step(s, "parallel %%pool.%s", channels > 1 ? "c" : "n");
+    if (n < lanes ||
+        !try_step(s, "split %%pool.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes))
+        return;
+    try_step(s, "reorder %%pool.kh, %%pool.kw, %%xi");
+    try_step(s, "cache_write pool reg at %%xo");
+    if (out)
+        try_step(s, "reverse_compute_at %s %%xo", out);
+    try_step(s, "vectorize %%xi");
+    try_step(s, "unroll %%pool.kh, %%pool.kw");
+}
+
+void sched_pool(Sched *s)
+{
+    const char *out;
+
+    inline_prologue(s, "pool");
+    if (!sched_block(s, "pool")) {
+        sched_injective(s);
+        return;
+    }
+    if (!iter_extent(s, "pool", "j") && cpu_lanes(s) > 1) {
+        pool_rows(s, cpu_lanes(s));
+        return;
+    }
+    try_step(s, "compute_inline pad");
+    out = inline_epilogue(s, "pool");
+    const Stmt *b = sched_block(s, "pool");
+    const char *last =
+        b->u.block.nspatial > 1 ? b->u.block.iter[b->u.block.nspatial - 2]->name : NULL;
+    int64_t     work = pool_work(s);
+    const char *first = NULL, *second = NULL;
+    for (uint32_t i = 0; i < b->u.block.nspatial && !first; i++)
+        if (iter_extent(s, "pool", b->u.block.iter[i]->name) > 1) {
+            first = b->u.block.iter[i]->name;
+            second = i + 3 < b->u.block.nspatial ? b->u.block.iter[i + 1]->name : NULL;
+        }
+    vector_accumulate(s, "pool");
+    if (out && last)
+        try_step(s, "reverse_compute_at %s %%pool.%s", out, last);
+    if (first && !is_tiny(s, work)) {
+        if (second && thread_balance(iter_extent(s, "pool", first)) < 0.95 &&
+            try_step(s, "fuse %%pool.%s, %%pool.%s -> %%u", first, second))
+            try_step(s, "parallel %%u");
+        else
+            try_step(s, "parallel %%pool.%s", first);
+    }
+}
