@@ -5,11 +5,10 @@
  * } }
  *     -> for %i<64 { alloc %e: f32[1,128] { .. %e[0,%j] .. } }
  *
- * An alloc sinks through spatial loops only: a reduce or sequential loop may carry values from one
- * iteration to the next.  The region of a dimension is the hull over all accesses (ir/arith), exact
- * where lower ends differ by constants; otherwise the dimension is kept whole.  Buffers with a halo
- * keep their shape.
- * Cost: one walk an alloc. */
+ * An alloc sinks through spatial loops only, and others that run once: a reduce or sequential loop
+ * may carry values from one iteration to the next.  The region of a dimension is the hull over all
+ * accesses (ir/arith), exact where lower ends differ by constants; otherwise the dimension is kept
+ * whole.  Buffers with a halo keep their shape. Cost: one walk an alloc. */
 #include "passes/passes.h"
 
 typedef VEC(const Idx *const *) AccessList;
@@ -149,11 +148,19 @@ static bool reads(Ctx *c, const Prim *p, const Buffer *b)
     return a.at.n > 0;
 }
 
+/* A loop from one iteration of which nothing passes to the next. */
+static bool is_independent(const Stmt *s)
+{
+    int64_t n;
+
+    return s->kind == STMT_FOR &&
+           (s->u.loop.kind == LOOP_SPATIAL || (idx_is_const(s->u.loop.extent, &n) && n == 1));
+}
+
 static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s)
 {
-    bool through = s->kind == STMT_ALLOC ||
-                   (s->kind == STMT_IF && s->nkids == 1 && !reads(c, s->u.cond, b)) ||
-                   (s->kind == STMT_FOR && s->u.loop.kind == LOOP_SPATIAL);
+    bool through = s->kind == STMT_ALLOC || is_independent(s) ||
+                   (s->kind == STMT_IF && s->nkids == 1 && !reads(c, s->u.cond, b));
 
     if (through) {
         const Stmt *kid = sink(c, b, s->kids[0]);

@@ -153,10 +153,8 @@ void sched_conv2d(Sched *s)
     step(s, "unroll %%p, %%ov");
     if (blocked)
         step(s, "unroll %%conv.i");
-    if (!blocked || kb * z.kh * z.kw <= 4)
+    if (blocked && kb * z.kh * z.kw <= 4)
         step(s, "unroll %%conv.kw");
-    if (!blocked && z.kh * z.kw * z.c <= 32)
-        step(s, "unroll %%cb, %%conv.kh");
     int64_t work = z.n * z.o * z.lanes * z.y * z.x * z.c * (blocked ? z.i : 1) * z.kh * z.kw;
     if (!is_tiny(s, work)) {
         int64_t yb = groups / gb;
@@ -170,5 +168,5 @@ void sched_conv2d(Sched *s)
     step(s, "outline %%t -> @tile");
     /* A padded copy is left where the input has no border of its own: a graph's input. */
     if (!s->refusal && has_block(s, "pad"))
-        spatial_marks(s, "pad");
+        pad_marks(s, blocked ? NULL : oc > 1 ? "%yb" : "%g");
 }

@@ -54,6 +54,9 @@ void conv2d_planar(Sched *s);
 void vector_accumulate(Sched *s, const char *block);
 /* A block's inner loop as vectors, with a remainder. */
 void vector_marks(Sched *s, const char *block);
+/* The block `pad`: computed in the loop `at` (NULL: where it is, divided among the threads), its
+ * rows as a border and an interior that is a plain copy. */
+void pad_marks(Sched *s, const char *at);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);
 

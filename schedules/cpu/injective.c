@@ -69,6 +69,65 @@ void spatial_marks(Sched *s, const char *block)
     try_step(s, "parallel %%%s.vo", block);
 }
 
+typedef struct {
+    uint32_t   dim;
+    const Idx *index;
+    int64_t    extent;
+} PadRead;
+
+static void pad_read(void *user, const Prim *p)
+{
+    PadRead *r = user;
+
+    if (p->kind != PRIM_LOAD || p->u.load.n <= r->dim)
+        return;
+    r->index = p->u.load.index[r->dim];
+    if (!idx_is_const(p->u.load.buffer->extent[r->dim], &r->extent))
+        r->extent = 0;
+}
+
+/* Where the cells that are copied begin in the last dimension of `pad`, and how many they are. */
+static bool pad_interior(const Sched *s, int64_t *lo, int64_t *n)
+{
+    const Stmt *b = sched_block(s, "pad");
+    PadRead     r = {.dim = b->u.block.nspatial - 1};
+
+    stmt_visit(b, &(TirVisit){.user = &r, .prim = pad_read});
+    if (!r.index || !r.extent)
+        return false;
+    *lo = -r.index->c0;
+    *n = r.extent;
+    return *lo >= 0;
+}
+
+void pad_marks(Sched *s, const char *at)
+{
+    int64_t     lo = 0, n = 0, lanes = cpu_lanes(s);
+    const Stmt *b = sched_block(s, "pad");
+    const char *x = b->u.block.iter[b->u.block.nspatial - 1]->name;
+    const char *middle = "";
+
+    if (at && !try_step(s, "compute_at pad %s", at))
+        at = NULL;
+    if (iter_extent(s, "pad", x) == lanes || !pad_interior(s, &lo, &n) || n < lanes) {
+        if (!at)
+            spatial_marks(s, "pad");
+        else
+            vector_marks(s, "pad");
+        return;
+    }
+    if (lo + n < iter_extent(s, "pad", x) &&
+        try_step(s, "partition %%pad.%s at %lld", x, (long long)(lo + n)))
+        middle = "#0";
+    if (lo > 0 && try_step(s, "partition %%pad.%s%s at %lld", x, middle, (long long)lo))
+        middle = "#1";
+    if (try_step(s, "split %%pad.%s%s by %lld tail=peel -> %%pad.vo, %%pad.vi", x, middle,
+                 (long long)lanes))
+        try_step(s, "vectorize %%pad.vi#0");
+    if (!at)
+        try_step(s, "parallel %%pad.%s", b->u.block.iter[b->u.block.nspatial - 2]->name);
+}
+
 void sched_injective(Sched *s)
 {
     const char *block = last_block(s);

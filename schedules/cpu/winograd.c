@@ -119,5 +119,5 @@ void sched_winograd(Sched *s)
         step(s, "parallel %%oc");
     }
     if (!s->refusal && has_block(s, "pad"))
-        spatial_marks(s, "pad");
+        pad_marks(s, NULL);
 }
