@@ -50,7 +50,7 @@ static int32_t watch(void *user, uint32_t event, uint32_t step, uint32_t part)
     if (event == TVMCC_EVENT_BEGIN)
         w->begin[part] = session_now();
     else
-        w->part_took[part * w->nsteps + step] = session_now() - w->begin[part];
+        w->part_took[part * w->nsteps + step] += session_now() - w->begin[part]; /* it may loop */
     return 0;
 }
 

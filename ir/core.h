@@ -203,6 +203,7 @@ struct Target {
     bool     fma_mem_splat; /* FMA can broadcast from memory (AVX-512) */
     bool     dot_signed;    /* 8-bit dot products take signed data (Arm), else unsigned (x86) */
     uint32_t l1_bytes, l2_bytes, l3_bytes; /* per core; l3 shared */
+    uint32_t sync_ns;                      /* a barrier of threads that spin for it */
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */
     uint32_t shared_bytes;                 /* per GPU block */
     bool     has_round, has_sqrt;          /* of f32, as instructions */

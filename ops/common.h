@@ -31,6 +31,8 @@ const Type *rel_tensor(Ctx *c, Loc loc, DType t, uint32_t n, const Idx *const *d
 const Type *rel_tensor_i64(Ctx *c, Loc loc, DType t, uint32_t n, const int64_t *dims);
 /* Broadcast dimensions of two types, as numpy does. */
 bool rel_bcast_dims(Ctx *c, Loc loc, const Type *a, const Type *b, uint32_t *n, const Idx **dims);
+/* Directions of a recurrent layer, 1 or 2, by the attribute's text. */
+bool rel_direction(Ctx *c, Loc loc, const char *direction, int64_t *n);
 /* An element type by its text, `fallback` where it is "". */
 bool rel_dtype(Ctx *c, Loc loc, const char *text, DType fallback, DType *out);
 
@@ -71,6 +73,12 @@ const Expr *call_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims,
 /* Attributes of a call as its operator's struct. */
 #define ATTRS(T, e) ((const T *)(e)->u.attrs)
 #define NEW_ATTRS(c, T) ((T *)attrs_new((c), &attrs_##T))
+
+/* ---- nn/recurrent.c ----------------------------------------------------------------------------- */
+
+/* Rows of a batch of n that share what was read of the weights: accumulators of so many vectors a
+ * row fit into the registers. */
+int64_t recurrent_rows(const Ctx *c, int64_t n, int64_t vectors);
 
 /* ---- layout.c --------------------------------------------------------------------------------------- */
 

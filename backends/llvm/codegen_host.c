@@ -5,14 +5,16 @@
  *     no barrier:   for phase < n  launch(user, phases, &run, parts)
  *
  * `worker` is the region of main, outlined; `phases` the same steps cut at the barriers, where all
- * of them stand in the region itself (else such a run takes one part: bits never depend on the
- * parts).
+ * of them stand in the region itself or begin the rounds of a loop in it (else such a run takes one
+ * part: bits never depend on the parts).
  *
  * A cancelled run has to leave all parts at the same barrier.  Part 0 therefore writes down *when*
  * to stop, the number of barriers passed plus one, and from there on every part skips its steps. */
 #include "backends/llvm/llvm.h"
 
 #include "tvmcc/abi.h"
+
+enum { MAX_LOOP_PHASES = 4096 };
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
@@ -268,53 +270,114 @@ static bool has_barrier(const Stmt *s)
     return false;
 }
 
-/* The number of phases, 0 if a barrier stands inside control flow. */
+/* The rounds of a loop that begin with their only barrier (a kernel's phases); 0: another one. */
+static uint32_t loop_phases(const Stmt *s)
+{
+    const Stmt *body;
+    int64_t     n;
+
+    if (s->kind != STMT_FOR || !idx_is_const(s->u.loop.extent, &n) || n < 1 || n > MAX_LOOP_PHASES)
+        return 0;
+    body = s->kids[0];
+    if (body->kind != STMT_SEQ || !body->nkids || body->kids[0]->kind != STMT_BARRIER)
+        return 0;
+    for (uint32_t i = 1; i < body->nkids; i++)
+        if (has_barrier(body->kids[i]))
+            return 0;
+    return (uint32_t)n;
+}
+
+/* The number of phases, 0 if a barrier stands inside other control flow. */
 static uint32_t count_phases(const Stmt *body)
 {
-    uint32_t n = 1;
+    uint32_t n = 1, rounds;
 
     if (body->kind != STMT_SEQ)
         return has_barrier(body) ? 0 : 1;
     for (uint32_t i = 0; i < body->nkids; i++) {
-        if (body->kids[i]->kind == STMT_BARRIER)
+        if (body->kids[i]->kind == STMT_BARRIER) {
             n++;
-        else if (has_barrier(body->kids[i]))
-            return 0;
+        } else if (has_barrier(body->kids[i])) {
+            rounds = loop_phases(body->kids[i]);
+            /* What follows would belong to the last round. */
+            if (!rounds || (i + 1 < body->nkids && body->kids[i + 1]->kind != STMT_BARRIER))
+                return 0;
+            n += rounds;
+        }
     }
     return n;
 }
 
-static LLVMValueRef make_phases(Gen *g, const Stmt *region, uint32_t n, uint32_t nphases)
-{
-    Saved             s;
-    const Stmt       *body = region->kids[0];
-    LLVMValueRef      fn = host_function(g, arena_printf(g->a, "__phases%u", n), g->host->worker_t,
-                                         LLVMInternalLinkage);
+/* The switch over phases of a worker that runs one of them. */
+typedef struct {
     LLVMValueRef      phase, sw;
     LLVMBasicBlockRef done;
+    uint32_t          n; /* phases so far */
+} Phases;
+
+/* The code that follows is that of the next `n` phases. */
+static void next_phases(Gen *g, Phases *p, uint32_t n)
+{
+    LLVMBasicBlockRef at = gen_bb(g, "phase");
+
+    if (p->n)
+        LLVMBuildBr(g->b, p->done);
+    for (uint32_t i = 0; i < n; i++)
+        LLVMAddCase(p->sw, gen_i32(g, p->n++), at);
+    LLVMPositionBuilderAtEnd(g->b, at);
+}
+
+/* A loop over phases, without its barrier. */
+static void loop_body(Gen *g, Phases *p, const Stmt *s)
+{
+    uint32_t    first = p->n;
+    const Stmt *body = s->kids[0];
+    const Idx  *lo = s->u.loop.lo;
+
+    next_phases(g, p, loop_phases(s));
+    LLVMValueRef round = LLVMBuildSub(g->b, p->phase, gen_i32(g, first), "");
+    round = LLVMBuildZExt(g->b, round, g->i64, "");
+    gen_bind(g, s->u.loop.var, LLVMBuildAdd(g->b, round, gen_int(g, g->i64, lo->c0), ""));
+    for (uint32_t i = 1; i < body->nkids; i++)
+        gen_stmt(g, body->kids[i]);
+}
+
+static LLVMValueRef make_phases(Gen *g, const Stmt *region, uint32_t n, uint32_t nphases)
+{
+    Saved              s;
+    const Stmt        *body = region->kids[0];
+    uint32_t           count = body->kind == STMT_SEQ ? body->nkids : 1;
+    const Stmt *const *kid = body->kind == STMT_SEQ ? body->kids : &body;
+    LLVMValueRef       fn = host_function(g, arena_printf(g->a, "__phases%u", n), g->host->worker_t,
+                                          LLVMInternalLinkage);
+    Phases             p = {0};
+    GenMark            mark;
 
     save(g, &s);
     begin_worker(g, fn, region);
-    phase = host_get(g, g->host->run_t, g->host->run, R_PHASE);
-    LLVMBuildStore(g->b, phase, g->host->passed);
-    done = gen_bb(g, "end");
-    sw = LLVMBuildSwitch(g->b, phase, done, nphases);
-    for (uint32_t p = 0, i = 0; p < nphases; p++) {
-        LLVMBasicBlockRef at = gen_bb(g, "phase");
-        GenMark           mark = gen_mark(g);
+    p.phase = host_get(g, g->host->run_t, g->host->run, R_PHASE);
+    LLVMBuildStore(g->b, p.phase, g->host->passed);
+    p.done = gen_bb(g, "end");
+    p.sw = LLVMBuildSwitch(g->b, p.phase, p.done, nphases);
+    next_phases(g, &p, 1);
+    mark = gen_mark(g);
+    for (uint32_t i = 0; i < count; i++) {
+        bool barrier = kid[i]->kind == STMT_BARRIER, loop = !barrier && has_barrier(kid[i]);
 
-        LLVMAddCase(sw, gen_i32(g, p), at);
-        LLVMPositionBuilderAtEnd(g->b, at);
-        if (body->kind != STMT_SEQ)
-            gen_stmt(g, body);
+        if (barrier || loop) {
+            gen_drop(g, mark);
+            mark = gen_mark(g);
+        }
+        if (barrier)
+            next_phases(g, &p, 1);
+        else if (loop)
+            loop_body(g, &p, kid[i]);
         else
-            for (; i < body->nkids && body->kids[i]->kind != STMT_BARRIER; i++)
-                gen_stmt(g, body->kids[i]);
-        i++;
-        gen_drop(g, mark);
-        LLVMBuildBr(g->b, done);
+            gen_stmt(g, kid[i]);
     }
-    LLVMPositionBuilderAtEnd(g->b, done);
+    gen_drop(g, mark);
+    LLVMBuildBr(g->b, p.done);
+    LLVMPositionBuilderAtEnd(g->b, p.done);
     gen_end(g);
     restore(g, &s);
     return fn;

@@ -1,4 +1,5 @@
-/* LSTM is one Relay operator; GRU and RNN are unrolled over their (static) time.
+/* LSTM, GRU and RNN are Relay operators; GRU and RNN whose directions differ in their activations
+ * are unrolled over their (static) time.
  *
  * Shapes as in ONNX, layout 0: X [T, N, I], W [D, G*H, I], R [D, G*H, H], B [D, 2*G*H], states
  * [D, N, H], Y [T, D, N, H]; layout 1 has N first and is transposed on the way in and out. */
@@ -262,18 +263,70 @@ static bool unroll(Node *n, Cell *k, uint32_t nacts, const char *const *usual, S
                   build_concat(b, (uint32_t)k->D, h, 0), NULL);
 }
 
+/* The name of an activation as an attribute of nn.gru and nn.rnn. */
+static const char *activation_name(const char *op)
+{
+    return !strcmp(op, "nn.relu") ? "relu" : op;
+}
+
+/* All directions have the same activations: acts[0..count) holds them by name. */
+static bool alike(Node *n, const Cell *k, uint32_t count, const char *const *usual,
+                  const char **acts, bool *same)
+{
+    if (!activations(n, k, count, usual, acts))
+        return false;
+    *same = k->T > 0;
+    for (uint32_t i = 0; i < count * k->D; i++) {
+        *same = *same && !strcmp(acts[i], acts[i % count]);
+        acts[i] = activation_name(acts[i]);
+    }
+    return true;
+}
+
+/* nn.gru, nn.rnn: (y, h). */
+static bool layer(Node *n, const Cell *k, const char *op, const void *attrs)
+{
+    const Build *b = &n->b;
+    const Expr  *args[5] = {k->x, k->w, k->r, k->bias, k->h};
+    const Expr  *r = build_call(b, op, 5, args, attrs);
+
+    return finish(n, k, build_proj(b, r, 0), build_proj(b, r, 1), NULL);
+}
+
 bool convert_gru(Node *n)
 {
     static const char *const usual[] = {"sigmoid", "tanh"};
+    const char              *acts[4];
+    GruAttrs                *a = ATTRS(&n->b, GruAttrs);
+    bool                     same;
     Cell                     k;
 
-    return read_cell(n, 3, &k) && unroll(n, &k, 2, usual, gru_step);
+    if (!read_cell(n, 3, &k) || !alike(n, &k, 2, usual, acts, &same))
+        return false;
+    if (!same)
+        return unroll(n, &k, 2, usual, gru_step);
+    a->hidden_size = k.H;
+    a->direction = k.direction;
+    a->linear_before_reset = node_int(n, "linear_before_reset", 0) != 0;
+    a->f = acts[0];
+    a->g = acts[1];
+    return layer(n, &k, "nn.gru", a);
 }
 
 bool convert_rnn(Node *n)
 {
     static const char *const usual[] = {"tanh"};
+    const char              *acts[2];
+    RnnAttrs                *a = ATTRS(&n->b, RnnAttrs);
+    bool                     same;
     Cell                     k;
 
-    return read_cell(n, 1, &k) && unroll(n, &k, 1, usual, rnn_step);
+    if (!read_cell(n, 1, &k) || !alike(n, &k, 1, usual, acts, &same))
+        return false;
+    if (!same)
+        return unroll(n, &k, 1, usual, rnn_step);
+    a->hidden_size = k.H;
+    a->direction = k.direction;
+    a->f = acts[0];
+    return layer(n, &k, "nn.rnn", a);
 }

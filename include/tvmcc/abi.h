@@ -113,8 +113,8 @@ typedef void (*tvmcc_barrier_fn)(void *user, uint32_t part);
 
 enum { TVMCC_EVENT_BEGIN = 0, TVMCC_EVENT_END = 1 };
 
-/* Before and after step `step` of the model in part `part`; other than 0 from part 0 before a step
- * ends the run with TVMCC_E_CANCELLED. */
+/* Before and after step `step` of the model in part `part`, each time if it is repeated; other than
+ * 0 from part 0 before a step ends the run with TVMCC_E_CANCELLED. */
 typedef int32_t (*tvmcc_instrument_fn)(void *user, uint32_t event, uint32_t step, uint32_t part);
 
 typedef struct tvmcc_params {

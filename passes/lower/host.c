@@ -83,7 +83,7 @@ static bool is_parallel(const Func *f)
     return false;
 }
 
-static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
+static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase)
 {
     Ctx        *c = h->c;
     const Func *f = it->kernel->flat;
@@ -97,7 +97,7 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
             const char *name = p->scalar->name;
             const Idx  *v = !strcmp(name, "tid")  ? idx_atom(c->arith, h->tid)
                             : !strcmp(name, "nt") ? idx_atom(c->arith, h->nt)
-                                                  : idx_const(c->arith, phase);
+                                                  : phase;
             a[i] = (Arg){NULL, NULL, v};
         } else if (pointers < it->nin) {
             a[i] = slot_arg(h, it->in[pointers++].slot);
@@ -121,6 +121,32 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, int64_t phase)
                  stmt_call(c, f->name, f->nparams, a, !h->alone && !is_parallel(f), it->loc));
     for (uint32_t i = 0; i < it->kernel->nlaunches; i++)
         vec_push(c->arena, out, launch_stmt(c, it->kernel->launches[i], a, it->loc));
+}
+
+/* All phases of a kernel with barriers between them; many of them in a loop. */
+static void call_phases(Host *h, StmtList *out, const Item *it)
+{
+    Ctx     *c = h->c;
+    int64_t  n = phases(it->kernel->flat), i = 1;
+    StmtList body = {0};
+
+    call_kernel(h, out, it, idx_const(c->arith, 0));
+    for (; i < n && n <= 8; i++) {
+        barrier(h, out);
+        h->dirty = DIRTY_ALL;
+        call_kernel(h, out, it, idx_const(c->arith, i));
+    }
+    if (i == n)
+        return;
+    const Atom *phase = atom_var(c->arith, "phase", 1, n - 1);
+    LoopData    loop = {.var = phase,
+                        .lo = idx_const(c->arith, 1),
+                        .extent = idx_const(c->arith, n - 1),
+                        .kind = LOOP_SEQ};
+    barrier(h, &body);
+    h->dirty = DIRTY_ALL;
+    call_kernel(h, &body, it, idx_atom(c->arith, phase));
+    vec_push(c->arena, out, stmt_for(c, loop, stmt_seq(c, body.n, body.at), NO_LOC));
 }
 
 /* A kernel that copies `n` elements. */
@@ -163,11 +189,8 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
         const Item *it = items->at[i];
         switch (it->kind) {
         case ITEM_CALL: {
-            bool parallel = is_parallel(it->kernel->flat);
-            for (int64_t ph = 0, n = phases(it->kernel->flat); ph < n; ph++) {
-                before(h, out, parallel);
-                call_kernel(h, out, it, ph);
-            }
+            before(h, out, is_parallel(it->kernel->flat));
+            call_phases(h, out, it);
             break;
         }
         case ITEM_COPY: {

@@ -10,12 +10,21 @@
  * kernels need no barrier of their own.  Neighbours without such a conflict share a phase.  Buffers
  * allocated around several phases are shared by all threads (scope arena), those inside one are
  * private. A parallel loop inside a serial one is divided where each cell that is written belongs
- * to one thread throughout; where threads would have to meet inside, the phase runs in thread 0. A
+ * to one thread throughout.  Where threads have to meet inside (a recurrent network), every round
+ * of the serial loop is a phase, or several:
+ *
+ *   for %t<9 { for %i<64 parallel { .. } }
+ *     -> if 1 <= %phase && %phase < 10 { for %t in %phase-1 .. %phase { for %i in .. { .. } } }
+ *
+ * Odd rounds walk a thread's share backwards, so that they begin with what is still in the cache.
+ * What cannot be divided runs in thread 0. A
  * kernel without a parallel loop keeps its parameters; the host calls it on thread 0. No reduction
  * is ever split by nt.  For a target without threads (`-fthreads=none`) every loop stays serial.
  * Cost: one walk. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
+
+enum { MAX_ROUNDS = 100000 }; /* of a loop whose rounds are phases */
 
 static bool has_parallel(const Stmt *s)
 {
@@ -27,9 +36,13 @@ static bool has_parallel(const Stmt *s)
     return false;
 }
 
+typedef VEC(const Buffer *) BufferList;
+
 typedef struct {
-    Ctx       *c;
-    const Idx *tid, *nt;
+    Ctx        *c;
+    const Idx  *tid, *nt;
+    const Atom *round;  /* of the serial loop whose rounds are phases; NULL outside */
+    BufferList *around; /* buffers allocated around all phases */
 } Spmd;
 
 static const Stmt *drop_parallel(Ctx *c, void *user, const Stmt *was, const Stmt *now)
@@ -176,6 +189,27 @@ static bool threads_apart(Ctx *c, const Stmt *s)
     return true;
 }
 
+/* The loop, and from its end to its start in odd rounds. */
+static const Stmt *to_and_fro(Spmd *x, LoopData loop, const Stmt *body, Loc loc)
+{
+    Ctx        *c = x->c;
+    Arith      *A = c->arith;
+    const Stmt *forward = stmt_for(c, loop, body, loc);
+
+    if (!x->round)
+        return forward;
+    const Atom *back = atom_var(A, loop.var->name, 0, loop.var->hi - loop.var->lo);
+    LoopData    outer = loop, once = loop;
+    const Idx  *last = idx_addc(A, idx_add(A, loop.lo, loop.extent), -1);
+    outer.var = back;
+    outer.lo = idx_const(A, 0);
+    once.lo = idx_sub(A, last, idx_atom(A, back));
+    once.extent = idx_const(A, 1);
+    const Prim *even = prim_eq(c, prim_index(c, DT_I64, idx_modc(A, idx_atom(A, x->round), 2)),
+                               prim_int(c, DT_I64, 0));
+    return stmt_if(c, even, forward, stmt_for(c, outer, stmt_for(c, once, body, loc), loc));
+}
+
 /* The phase with its parallel loops cut to this thread's share; NULL if serial statements stand
  * beside a parallel loop, or if threads would meet inside (a barrier would be needed there). */
 static const Stmt *share(Spmd *x, const Stmt *s)
@@ -192,7 +226,7 @@ static const Stmt *share(Spmd *x, const Stmt *s)
         loop.marks &= ~(uint32_t)(MARK_PARALLEL | MARK_VECTOR | MARK_UNROLL);
         loop.lo = idx_add(A, s->u.loop.lo, from);
         loop.extent = idx_sub(A, to, from);
-        return stmt_for(c, loop, serial(c, s->kids[0]), s->loc);
+        return to_and_fro(x, loop, serial(c, s->kids[0]), s->loc);
     }
     if (s->kind == STMT_FOR || s->kind == STMT_ALLOC || (s->kind == STMT_IF && s->nkids == 1)) {
         int64_t n;
@@ -245,6 +279,16 @@ static Touch touched(Ctx *c, const Stmt *s)
     return t;
 }
 
+static void touch_add(Touch *to, const Touch *from, uint32_t nbuffers)
+{
+    for (uint32_t i = 0; i < nbuffers; i++) {
+        if (map_get(from->read, i))
+            map_put(to->read, i, (void *)1);
+        if (map_get(from->written, i))
+            map_put(to->written, i, (void *)1);
+    }
+}
+
 static bool conflict(const Touch *a, const Touch *b, uint32_t nbuffers)
 {
     for (uint32_t i = 0; i < nbuffers; i++) {
@@ -255,83 +299,214 @@ static bool conflict(const Touch *a, const Touch *b, uint32_t nbuffers)
     return false;
 }
 
+/* What threads do between two barriers: of the kernel, or of one round of a serial loop. */
+typedef struct {
+    const Stmt     *s;
+    Touch           touch;
+    const LoopData *rounds; /* NULL: one phase; else `turn` of the `turns` in each round */
+    uint32_t        turn, turns;
+} Piece;
+
+typedef VEC(Piece) PieceList;
+
+/* Statements of thread 0 alone: 0 <= -tid. */
+static const Stmt *by_one(Spmd *x, const Stmt *s)
+{
+    Ctx *c = x->c;
+    Pred zero = pred_and(c->arith, c->arena, PRED_TRUE, idx_mulc(c->arith, x->tid, -1));
+
+    return stmt_if(c, pred_prim(c, zero), serial(c, s), NULL);
+}
+
+/* The statements of a sequence, each with its share of parallel loops, joined where threads need
+ * not meet between them.  Was anything divided? */
+static bool pieces_of(Spmd *x, const Stmt *s, PieceList *out);
+
+/* What s allocates, around all phases instead. */
+static const Stmt *peel_allocs(Spmd *x, const Stmt *s)
+{
+    for (; s->kind == STMT_ALLOC; s = s->kids[0])
+        vec_push(x->c->arena, x->around, s->u.buffer);
+    return s;
+}
+
+static bool undo_allocs(Spmd *x, uint32_t n)
+{
+    x->around->n = n;
+    return false;
+}
+
+/* A serial loop in whose rounds threads meet: its statements as pieces; false if that cannot be. */
+static bool rounds_of(Spmd *x, const Stmt *s, PieceList *out)
+{
+    Ctx      *c = x->c;
+    PieceList in = {0};
+    Spmd      inner = *x;
+    uint32_t  around = x->around->n;
+    int64_t   n;
+
+    s = peel_allocs(x, s);
+    if (x->round || s->kind != STMT_FOR || !idx_is_const(s->u.loop.extent, &n) || n < 2 ||
+        n > MAX_ROUNDS)
+        return undo_allocs(x, around);
+    const Stmt *body = peel_allocs(x, s->kids[0]);
+    for (uint32_t i = around; i < x->around->n; i++)
+        if (x->around->at[i]->scope == SCOPE_REG) /* registers do not last from phase to phase */
+            return undo_allocs(x, around);
+    inner.round = s->u.loop.var;
+    if (!pieces_of(&inner, body, &in))
+        return undo_allocs(x, around);
+    for (uint32_t i = 0; i < in.n; i++) {
+        Piece p = in.at[i];
+
+        p.rounds = &s->u.loop;
+        p.turn = i;
+        p.turns = in.n;
+        p.touch = touched(c, s);
+        vec_push(c->arena, out, p);
+    }
+    return true;
+}
+
+static bool pieces_of(Spmd *x, const Stmt *s, PieceList *out)
+{
+    Ctx               *c = x->c;
+    uint32_t           n = s->kind == STMT_SEQ ? s->nkids : 1;
+    const Stmt *const *part = s->kind == STMT_SEQ ? s->kids : &s;
+    bool               divided = false, fresh = true; /* fresh: a new phase begins */
+
+    for (uint32_t i = 0; i < n; i++) {
+        Piece p = {.touch = touched(c, part[i])};
+
+        if (has_parallel(part[i]) && !(p.s = share(x, part[i])) && rounds_of(x, part[i], out)) {
+            divided = fresh = true;
+            continue;
+        }
+        divided = divided || p.s;
+        if (!p.s)
+            p.s = by_one(x, part[i]);
+        if (fresh || conflict(&out->at[out->n - 1].touch, &p.touch, c->next_buffer)) {
+            vec_push(c->arena, out, p);
+        } else {
+            Piece      *last = &out->at[out->n - 1];
+            const Stmt *both[2] = {last->s, p.s};
+
+            last->s = stmt_seq(c, 2, both);
+            touch_add(&last->touch, &p.touch, c->next_buffer);
+        }
+        fresh = false;
+    }
+    return divided;
+}
+
+/* from <= phase < to */
+static const Prim *in_phases(Ctx *c, const Idx *phase, int64_t from, int64_t to)
+{
+    if (to == from + 1)
+        return prim_eq(c, prim_index(c, DT_I64, phase), prim_int(c, DT_I64, from));
+    Pred p = pred_and(c->arith, c->arena, PRED_TRUE, idx_addc(c->arith, phase, -from));
+
+    return pred_prim(
+        c, pred_and(c->arith, c->arena, p, idx_sub(c->arith, idx_const(c->arith, to - 1), phase)));
+}
+
+static int64_t rounds(const Piece *p)
+{
+    int64_t n = 1;
+
+    if (p->rounds)
+        idx_is_const(p->rounds->extent, &n);
+    return n;
+}
+
+/* The pieces, each in its phases. */
+static const Stmt *by_phase(Ctx *c, const PieceList *all, const Idx *phase)
+{
+    Arith *A = c->arith;
+    VEC(const Stmt *) out = {0};
+    int64_t from = 0;
+
+    for (uint32_t i = 0; i < all->n;) {
+        const Piece *p = &all->at[i];
+        int64_t      to = from + (p->rounds ? p->turns * rounds(p) : 1);
+
+        for (uint32_t turns = p->rounds ? p->turns : 1, k = 0; k < turns; k++, i++, p++) {
+            const Stmt *s = p->s;
+
+            if (p->rounds) {
+                const Idx *at = idx_addc(A, phase, -from);
+                LoopData   once = *p->rounds;
+
+                once.lo = idx_add(A, once.lo, idx_divc(A, at, turns));
+                once.extent = idx_const(A, 1);
+                s = stmt_for(c, once, s, NO_LOC);
+                if (turns > 1)
+                    s = stmt_if(c,
+                                prim_eq(c, prim_index(c, DT_I64, idx_modc(A, at, turns)),
+                                        prim_int(c, DT_I64, k)),
+                                s, NULL);
+            }
+            vec_push(c->arena, &out, stmt_if(c, in_phases(c, phase, from, to), s, NULL));
+        }
+        from = to;
+    }
+    return stmt_seq(c, out.n, out.at);
+}
+
+/* What is allocated around all phases is shared between the threads: it lies in the arena. */
+static const Stmt *share_allocs(Ctx *c, const Stmt *s, uint32_t n, const Buffer *const *alloc,
+                                bool phases)
+{
+    for (uint32_t i = n; i-- > 0;) {
+        const Buffer *b = alloc[i];
+        Buffer        shared = *b;
+
+        if (phases && b->scope != SCOPE_REG && b->scope != SCOPE_ARENA) {
+            shared.scope = SCOPE_ARENA;
+            b = buffer_copy(c, alloc[i], shared);
+            s = buffer_replace(c, s, alloc[i], b);
+        }
+        s = stmt_alloc(c, b, s);
+    }
+    return s;
+}
+
 static const Func *spmd_func(Ctx *c, void *user, const Func *f)
 {
-    VEC(const Buffer *) allocs = {0};
+    BufferList  allocs = {0};
     const Stmt *s = f->body;
+    PieceList   all = {0};
+    int64_t     nphases = 0;
 
     (void)user;
     if (f->kind != FUNC_KERNEL || !has_parallel(s) || (f->target && f->target->no_threads))
         return func_with_body(c, f, serial(c, s));
-    while (s->kind == STMT_ALLOC) {
-        vec_push(c->arena, &allocs, s->u.buffer);
-        s = s->kids[0];
-    }
-    uint32_t           n = s->kind == STMT_SEQ ? s->nkids : 1;
-    const Stmt *const *part = s->kind == STMT_SEQ ? s->kids : &s;
-    const Atom  *tid = atom_var(c->arith, "tid", 0, 1023), *nt = atom_var(c->arith, "nt", 1, 1024);
-    Spmd         x = {c, idx_atom(c->arith, tid), idx_atom(c->arith, nt)};
-    const Stmt **done = NEW_ARRAY(c->arena, const Stmt *, n + 1);
-    uint32_t    *phase = NEW_ARRAY(c->arena, uint32_t, n + 1), nphases = 1, first = 0;
-    Touch       *touch = NEW_ARRAY(c->arena, Touch, n + 1);
-    bool         any = false;
+    const Atom *tid = atom_var(c->arith, "tid", 0, 1023), *nt = atom_var(c->arith, "nt", 1, 1024);
+    Spmd        x = {c, idx_atom(c->arith, tid), idx_atom(c->arith, nt), NULL, &allocs};
 
-    for (uint32_t i = 0; i < n; i++) {
-        done[i] = has_parallel(part[i]) ? share(&x, part[i]) : NULL;
-        any = any || done[i];
-        if (!done[i]) /* thread 0 alone: 0 <= -tid */
-            done[i] = stmt_if(c,
-                              pred_prim(c, pred_and(c->arith, c->arena, PRED_TRUE,
-                                                    idx_mulc(c->arith, x.tid, -1))),
-                              serial(c, part[i]), NULL);
-        touch[i] = touched(c, part[i]);
-        for (uint32_t j = first; j < i; j++)
-            if (conflict(&touch[j], &touch[i], c->next_buffer)) {
-                nphases++;
-                first = i;
-                break;
-            }
-        phase[i] = nphases - 1;
-    }
-    if (!any)
+    s = peel_allocs(&x, s);
+    if (!pieces_of(&x, s, &all))
         return func_with_body(c, f, serial(c, f->body));
+    for (uint32_t i = 0; i < all.n; i++)
+        nphases += rounds(&all.at[i]);
     uint32_t nparams = f->nparams + 2 + (nphases > 1);
     Param   *params = NEW_ARRAY(c->arena, Param, nparams);
     for (uint32_t i = 0; i < f->nparams; i++)
         params[i] = f->params[i];
     params[f->nparams] = (Param){NULL, tid, false};
     params[f->nparams + 1] = (Param){NULL, nt, false};
+    bool several = s->kind == STMT_SEQ && s->nkids > 1;
+    s = all.at[0].s;
     if (nphases > 1) {
         const Atom *which = atom_var(c->arith, "phase", 0, nphases - 1);
+
         params[f->nparams + 2] = (Param){NULL, which, false};
-        VEC(const Stmt *) all = {0};
-        for (uint32_t i = 0; i < n;) {
-            uint32_t e = i;
-            while (e < n && phase[e] == phase[i])
-                e++;
-            const Prim *is = prim_eq(c, prim_index(c, DT_I64, idx_atom(c->arith, which)),
-                                     prim_int(c, DT_I64, phase[i]));
-            vec_push(c->arena, &all, stmt_if(c, is, stmt_seq(c, e - i, done + i), NULL));
-            i = e;
-        }
-        s = stmt_seq(c, all.n, all.at);
-    } else {
-        s = stmt_seq(c, n, done);
-    }
-    for (uint32_t i = allocs.n; i-- > 0;) {
-        /* Around all phases: shared between the threads, so it lies in the arena. */
-        Buffer shared = *allocs.at[i];
-        if (n > 1 && shared.scope != SCOPE_REG)
-            shared.scope = SCOPE_ARENA;
-        const Buffer *b = shared.scope == allocs.at[i]->scope
-                              ? allocs.at[i]
-                              : buffer_copy(c, allocs.at[i], shared);
-        s = stmt_alloc(c, b, b == allocs.at[i] ? s : buffer_replace(c, s, allocs.at[i], b));
+        s = by_phase(c, &all, idx_atom(c->arith, which));
     }
     Func g = *f;
     g.nparams = nparams;
     g.params = params;
-    g.body = s;
+    g.body = share_allocs(c, s, allocs.n, allocs.at, several || nphases > 1);
     return func_new(c, g);
 }
 

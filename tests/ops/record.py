@@ -336,19 +336,58 @@ def lstm():
              [F(t, n, i), F(d, 4 * h, i, lo=-0.5, hi=0.5), F(d, 4 * h, h, lo=-0.5, hi=0.5), F(d, 8 * h, lo=-0.5, hi=0.5),
               F(d, n, h), F(d, n, h)], ref(direction), 1e-5)
 
-    def cell(xw, r, h, c):  # r packed: [4H / tile, H, tile]
-        rt = r.transpose(1, 0, 2).reshape(r.shape[1], -1)
-        sig = lambda v: 1 / (1 + np.exp(-v))
-        ys = []
-        for x in xw.astype(np.float64):
-            i, o, f, g = np.split(x + h @ rt, 4, axis=-1)
-            c = sig(f) * c + sig(i) * np.tanh(g)
-            h = sig(o) * np.tanh(c)
-            ys.append(h)
-        return tuple(v.astype(np.float32) for v in (np.stack(ys), h, c))
-    for h, tile in ((4, 8), (18, 8), (19, 4), (8, 32)):
-        case("nn.lstm_recurrent", "nn.lstm_recurrent(%0, %1, %2, %3)",
-             [F(3, 2, 4 * h), F(4 * h // tile, h, tile, lo=-0.5, hi=0.5), F(2, h), F(2, h)], cell, 1e-5)
+    def onnx(op, **attrs):
+        return lambda x, w, r, b, h0: run_ort(op, [x, w, r, b, None, h0], nout=2, hidden_size=int(r.shape[2]), **attrs)
+    for direction, d, t, n, i, h in (("forward", 1, 3, 1, 4, 5), ("reverse", 1, 4, 2, 3, 16), ("bidirectional", 2, 3, 3, 5, 19)):
+        for linear in (0, 1):
+            case("nn.gru", f'nn.gru(%0, %1, %2, %3, %4, direction="{direction}", linear_before_reset={"true" if linear else "false"})',
+                 [F(t, n, i), F(d, 3 * h, i, lo=-0.5, hi=0.5), F(d, 3 * h, h, lo=-0.5, hi=0.5), F(d, 6 * h, lo=-0.5, hi=0.5),
+                  F(d, n, h)], onnx("GRU", direction=direction, linear_before_reset=linear), 1e-5)
+        for f in ("Tanh", "Relu"):
+            case("nn.rnn", f'nn.rnn(%0, %1, %2, %3, %4, direction="{direction}", f="{f.lower()}")',
+                 [F(t, n, i), F(d, h, i, lo=-0.5, hi=0.5), F(d, h, h, lo=-0.5, hi=0.5), F(d, 2 * h, lo=-0.5, hi=0.5),
+                  F(d, n, h)], onnx("RNN", direction=direction, activations=[f] * d), 1e-5)
+
+    sig = lambda v: 1 / (1 + np.exp(-v))
+
+    def cell(kind, direction, gates, sums, units):  # xw [T, N, D*tiles*gates*units], r [D, tiles, H, sums*units]
+        def f(xw, r, h0, more=None):
+            (d, tiles, hid, _), steps = r.shape, xw.shape[0]
+            xw = xw.astype(np.float64).reshape(steps, xw.shape[1], d, tiles, gates, units).transpose(2, 0, 4, 1, 3, 5)
+            xw = xw.reshape(d, steps, gates, xw.shape[3], tiles * units)[..., :hid]
+            plain = lambda w, g: w.astype(np.float64).reshape(d, tiles, hid, g, units).transpose(0, 3, 2, 1, 4).reshape(
+                d, g, hid, tiles * units)[..., :hid]
+            w, ys, hs, cs = plain(r, sums), np.zeros((steps, d, h0.shape[1], hid)), [], []
+            for k in range(d):
+                h, c = h0[k].astype(np.float64), more[k].astype(np.float64) if kind == "lstm" else None
+                back = direction == "reverse" or k == 1
+                for t in reversed(range(steps)) if back else range(steps):
+                    x, p = xw[k, t], [h @ w[k, g] for g in range(sums)]
+                    if kind == "lstm":
+                        i, o, f, g = (x[q] + p[q] for q in range(4))
+                        c = sig(f) * c + sig(i) * np.tanh(g)
+                        h = sig(o) * np.tanh(c)
+                    elif kind == "rnn":
+                        h = np.tanh(x[0] + p[0])
+                    else:
+                        z, q = sig(x[0] + p[0]), sig(x[1] + p[1])
+                        n = q * (p[2] + more[k][:hid]) if kind == "gru_linear" else (q * h) @ plain(more, 1)[k, 0]
+                        h = (1 - z) * np.tanh(x[2] + n) + z * h
+                    ys[t, k] = h
+                hs.append(h)
+                cs.append(c)
+            outs = (ys, np.stack(hs)) + ((np.stack(cs),) if kind == "lstm" else ())
+            return tuple(v.astype(np.float32) for v in outs)
+        return f
+    for kind, gates, sums in (("lstm", 4, 4), ("gru", 3, 2), ("gru_linear", 3, 3), ("rnn", 1, 1)):
+        for direction, d, n, h, units in (("forward", 1, 2, 4, 8), ("reverse", 1, 1, 18, 8), ("bidirectional", 2, 3, 16, 8)):
+            tiles = -(-h // units)
+            more = {"lstm": [F(d, n, h)], "gru": [F(d, tiles, h, units, lo=-0.5, hi=0.5)], "gru_linear": [F(d, tiles * units)], "rnn": []}
+            operands = ", ".join(f"%{i}" for i in range(3 + len(more[kind])))
+            rnn_f = ', f="tanh"' if kind == "rnn" else ""
+            case("nn.recurrent", f'nn.recurrent({operands}, cell="{kind}", direction="{direction}", units={units}{rnn_f})',
+                 [F(3, n, d * tiles * gates * units), F(d, tiles, h, sums * units, lo=-0.5, hi=0.5), F(d, n, h)] + more[kind],
+                 cell(kind, direction, gates, sums, units), 1e-5)
 
 
 def moving():

@@ -35,9 +35,9 @@ static void end(void)
 /*  scale(x, w, a, tid, nt)     a[i] = x[i] * w[i]                        every thread its share
  *  barrier
  *  turn(a, p, y, tid, nt)      p[i] = a[N-1-i], y[i] = max(p[i], 0)      through private scratch
- *  barrier
- *  last(y) on 0                y[0] = y[0] + 1
- *  main: x, y, arena (a at 0, then private scratch), weights (w at 64) */
+ *  for r in 1..3 { barrier  turn }                                       the same again: rounds of
+ * a kernel barrier last(y) on 0                y[0] = y[0] + 1 main: x, y, arena (a at 0, then
+ * private scratch), weights (w at 64) */
 enum { N = 40, SCRATCH = 192, ARENA = 192 };
 
 static const Idx *num(int64_t v)
@@ -128,10 +128,17 @@ static const Plan *make_plan(const Target *t, bool branches)
                            {NULL, NULL, part},
                            {NULL, NULL, parts}};
     Arg           a2[1] = {{y, num(0), NULL}};
-    const Stmt   *k[5] = {stmt_call(c, "scale.1", 5, a0, false, NO_LOC), stmt_barrier(c),
-                          stmt_call(c, "turn.2", 5, a1, false, NO_LOC), stmt_barrier(c),
-                          stmt_call(c, "last.3", 1, a2, true, NO_LOC)};
-    const Stmt   *body = stmt_seq(c, 5, k);
+    const Stmt   *turn = stmt_call(c, "turn.2", 5, a1, false, NO_LOC), *meet = stmt_barrier(c);
+    LoopData      rounds = {
+             .var = atom_var(c->arith, "r", 1, 2), .lo = num(1), .extent = num(2), .kind = LOOP_SEQ};
+    const Stmt *round[2] = {meet, turn};
+    const Stmt *k[6] = {stmt_call(c, "scale.1", 5, a0, false, NO_LOC),
+                        meet,
+                        turn,
+                        stmt_for(c, rounds, stmt_seq(c, 2, round), NO_LOC),
+                        meet,
+                        stmt_call(c, "last.3", 1, a2, true, NO_LOC)};
+    const Stmt *body = stmt_seq(c, 6, k);
 
     if (branches) { /* barriers inside control flow: such a region has no phases */
         const Prim *w = load(weights, num(0));
@@ -413,9 +420,11 @@ static void test_watch(Run *run)
     fill();
     CHECK_INT(run(in, out, &p), 0);
     CHECK(right());
-    CHECK_INT(w.begun, 3);
-    CHECK_INT(w.ended, 3);
+    CHECK_INT(w.begun, 5);
+    CHECK_INT(w.ended, 5);
     CHECK_INT(w.steps[2], 2);
+    CHECK_INT(w.steps[3], 2); /* its rounds have one number */
+    CHECK_INT(w.steps[4], 3);
     w = (Watch){.stop = 1};
     fill();
     CHECK_INT(run(in, out, &p), TVMCC_E_CANCELLED);

@@ -159,16 +159,22 @@ static bool tied_operands(Ctx *c, OpId op, const Type **in, uint32_t *n)
     int64_t t = 1 + rnd(3), b = 1 + rnd(2), x = 1 + rnd(4), h = 2 * (1 + rnd(4)),
             a = 4 + 2 * rnd(2);
 
-    if (op == OP_NN_LSTM) {
-        int64_t dims[6][3] = {{t, b, x},     {1, 4 * h, x}, {1, 4 * h, h},
-                              {1, 8 * h, 0}, {1, b, h},     {1, b, h}};
+    if (op == OP_NN_LSTM || op == OP_NN_GRU || op == OP_NN_RNN) {
+        int64_t gates = op == OP_NN_LSTM  ? 4
+                        : op == OP_NN_GRU ? 3
+                                          : 1,
+                dims[6][3] = {{t, b, x},         {1, gates * h, x},
+                              {1, gates * h, h}, {1, 2 * gates * h, 0},
+                              {1, b, h},         {1, b, h}};
 
-        for (*n = 0; *n < 6; ++*n)
+        for (*n = 0; *n < (op == OP_NN_LSTM ? 6 : 5); ++*n)
             in[*n] = type_tensor_i64(c, DT_F32, *n == 3 ? 2 : 3, dims[*n]);
-    } else if (op == OP_NN_LSTM_RECURRENT) {
-        in[0] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){t, b, 4 * h});
-        in[1] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){h / 2, h, 8});
-        in[2] = in[3] = type_tensor_i64(c, DT_F32, 2, (int64_t[]){b, h});
+    } else if (op == OP_NN_RECURRENT) { /* an LSTM with 8 units in a tile */
+        int64_t tiles = (h + 7) / 8;
+
+        in[0] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){t, b, tiles * 32});
+        in[1] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){1, tiles, h, 32});
+        in[2] = in[3] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){1, b, h});
         *n = 4;
     } else if (op == OP_NN_CONV2D_WINOGRAD) {
         in[0] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){b, x, 3 + rnd(5), 3 + rnd(5)});

@@ -379,6 +379,14 @@ static const char *const models[] = {
     "(%x: Tensor[(3,2,4),f32], %w: Tensor[(1,20,4),f32], %r: Tensor[(1,20,5),f32], %b: "
     "Tensor[(1,40),f32], %h: Tensor[(1,2,5),f32], %c: Tensor[(1,2,5),f32]) { nn.lstm(%x, %w, %r, "
     "%b, %h, %c, direction=\"forward\") }",
+    "(%x: Tensor[(4,2,3),f32], %w: Tensor[(2,51,3),f32], %r: Tensor[(2,51,17),f32], %b: "
+    "Tensor[(2,102),f32], %h: Tensor[(2,2,17),f32]) { nn.gru(%x, %w, %r, %b, %h, "
+    "direction=\"bidirectional\") }",
+    "(%x: Tensor[(5,1,3),f32], %w: Tensor[(1,600,3),f32], %r: Tensor[(1,600,200),f32], %b: "
+    "Tensor[(1,1200),f32], %h: Tensor[(1,1,200),f32]) { nn.gru(%x, %w, %r, %b, %h, "
+    "direction=\"reverse\", linear_before_reset=true) }",
+    "(%x: Tensor[(3,1,3),f32], %w: Tensor[(1,300,3),f32], %r: Tensor[(1,300,300),f32], %b: "
+    "Tensor[(1,600),f32], %h: Tensor[(1,1,300),f32]) { nn.rnn(%x, %w, %r, %b, %h, f=\"relu\") }",
 };
 
 static const char *const constants = "const @a: Tensor[(16,16,3,3),f32] = splat(0.25)\nconst @d: "

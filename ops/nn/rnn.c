@@ -1,0 +1,289 @@
+/* nn.lstm, nn.gru and nn.rnn, as ONNX has them (no peepholes).
+ *
+ *     %6 = nn.lstm(%x, %w, %r, %b, %h0, %c0, direction="bidirectional");        // (y, h, c)
+ *     %7 = nn.gru(%x, %w, %r, %b, %h0, linear_before_reset=true);               // (y, h)
+ *
+ * What does not depend on the step before is one matrix product for all steps and directions; the
+ * rest is nn.recurrent:
+ *
+ *     %xw = x * w' + (the input's bias + the state's bias)      [T, N, D * tiles * gates * units]
+ *     %6  = nn.recurrent(%xw, r, %h0, %c0, cell="lstm", units=32)
+ *
+ * Weights are cut into tiles of `units` hidden units, with zeros for surplus ones, so that
+ * nn.recurrent reads them in order; constants are packed at compile time. */
+#include "ops/common.h"
+
+#include <string.h>
+
+/* ---- types --------------------------------------------------------------------------------------- */
+
+/* x [T, N, I], w [D, G*H, I], r [D, G*H, H], b [D, 2*G*H], h0 [D, N, H] (and c0 alike). */
+static const Type *rel_cell(Ctx *c, Loc loc, const char *direction, int64_t hidden, int64_t gates,
+                            const Type *const *in, uint32_t nin)
+{
+    static const char *const what[] = {"data", "weight",      "recurrent weight",
+                                       "bias", "first state", "first cell"};
+    static const uint32_t    rank[] = {3, 3, 3, 2, 3, 3};
+    int64_t                  d, h, n, units, nd[3];
+
+    if (!rel_tensors(c, loc, in, nin) || !rel_direction(c, loc, direction, &d))
+        return NULL;
+    for (uint32_t i = 0; i < nin; i++)
+        if (!rel_rank(c, loc, in[i], rank[i], what[i]) || !rel_same_dtype(c, loc, in[0], in[i]))
+            return NULL;
+    if (!dtype_is_float(in[0]->dtype))
+        return error_at(c, E_TYPE, loc, "a recurrent layer of %s", dtype_text(c, in[0]->dtype));
+    for (uint32_t i = 0; i < 3; i++)
+        if (!rel_dim(c, loc, in[0], i, &nd[i]))
+            return NULL;
+    if (!rel_dim(c, loc, in[2], 2, &h) || !rel_dim(c, loc, in[0], 1, &n))
+        return NULL;
+    units = hidden ? hidden : h;
+    if (h != units || h < 1 || h > INT32_MAX / 8)
+        return error_at(c, E_TYPE, loc, "hidden_size is %lld, the recurrent weight is %s",
+                        (long long)units, type_text(c, in[2]));
+    const Type *state = type_tensor_i64(c, in[0]->dtype, 3, (int64_t[]){d, n, h});
+    const Type *want[6] = {in[0],
+                           type_tensor_i64(c, in[0]->dtype, 3, (int64_t[]){d, gates * h, nd[2]}),
+                           type_tensor_i64(c, in[0]->dtype, 3, (int64_t[]){d, gates * h, h}),
+                           type_tensor_i64(c, in[0]->dtype, 2, (int64_t[]){d, 2 * gates * h}),
+                           state,
+                           state};
+
+    for (uint32_t i = 1; i < nin; i++)
+        if (want[i] != in[i])
+            return error_at(c, E_TYPE, loc, "the %s must be %s, not %s", what[i],
+                            type_text(c, want[i]), type_text(c, in[i]));
+    const Idx  *y[4] = {in[0]->dims[0], idx_const(c->arith, d), in[0]->dims[1],
+                        idx_const(c->arith, h)};
+    const Type *fields[3] = {rel_tensor(c, loc, in[0]->dtype, 4, y), state, state};
+
+    return fields[0] ? type_tuple(c, nin > 5 ? 3 : 2, fields) : NULL;
+}
+
+const Type *rel_lstm(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const LstmAttrs *a = attrs;
+
+    return rel_cell(c, loc, a->direction, a->hidden_size, 4, in, nin);
+}
+
+const Type *rel_gru(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const GruAttrs *a = attrs;
+
+    return rel_cell(c, loc, a->direction, a->hidden_size, 3, in, nin);
+}
+
+const Type *rel_rnn(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const RnnAttrs *a = attrs;
+
+    return rel_cell(c, loc, a->direction, a->hidden_size, 1, in, nin);
+}
+
+/* ---- expansion ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    Ctx        *c;
+    const Expr *e;
+    int64_t     T, N, I, D, H, gates, units, tiles;
+} Layer;
+
+static const Expr *transposed(const Layer *k, const Expr *x, Ints axes)
+{
+    TransposeAttrs *a = NEW_ATTRS(k->c, TransposeAttrs);
+
+    a->axes = axes;
+    return call1(k->c, "transpose", x, a, k->e->loc);
+}
+
+/* Parts [from, to) of dimension `axis`. */
+static const Expr *slice(const Layer *k, const Expr *x, int64_t axis, int64_t from, int64_t to)
+{
+    StridedSliceAttrs *s = NEW_ATTRS(k->c, StridedSliceAttrs);
+
+    s->begin = ints_of(k->c, 1, from);
+    s->end = ints_of(k->c, 1, to);
+    s->axes = ints_of(k->c, 1, axis);
+    return call1(k->c, "strided_slice", x, s, k->e->loc);
+}
+
+/* Gates [from, to) of w [D, G*H, K] as [D, to - from, tiles, units, K], surplus units 0. */
+static const Expr *in_tiles(const Layer *k, const Expr *w, int64_t from, int64_t to, int64_t depth)
+{
+    Loc     loc = k->e->loc;
+    int64_t all = k->tiles * k->units;
+
+    w = call_reshape(k->c, w, 4, (int64_t[]){k->D, k->gates, k->H, depth}, loc);
+    if (w && (from > 0 || to < k->gates))
+        w = slice(k, w, 1, from, to);
+    if (w && all > k->H) {
+        PadAttrs *p = NEW_ATTRS(k->c, PadAttrs);
+
+        p->pad_width = ints_of(k->c, 8, 0, 0, 0, 0, 0, all - k->H, 0, 0);
+        w = call1(k->c, "nn.pad", w, p, loc);
+    }
+    return w ? call_reshape(k->c, w, 5, (int64_t[]){k->D, to - from, k->tiles, k->units, depth},
+                            loc)
+             : NULL;
+}
+
+/* Recurrent weights of gates [from, to) as nn.recurrent reads them: [D, tiles, H, gates * units].
+ */
+static const Expr *state_weight(const Layer *k, int64_t from, int64_t to)
+{
+    const Expr *r = in_tiles(k, call_arg(k->e, 2), from, to, k->H);
+
+    r = r ? transposed(k, r, ints_of(k->c, 5, 0, 2, 4, 1, 3)) : NULL;
+    return r ? call_reshape(k->c, r, 4, (int64_t[]){k->D, k->tiles, k->H, (to - from) * k->units},
+                            k->e->loc)
+             : NULL;
+}
+
+/* w [D, G*H, K] as [D * tiles * gates * units, K]; of a bias K is 1 and left out. */
+static const Expr *input_weight(const Layer *k, const Expr *w, int64_t depth, bool bias)
+{
+    int64_t dims[2] = {k->D * k->tiles * k->gates * k->units, depth};
+
+    w = w ? in_tiles(k, w, 0, k->gates, depth) : NULL;
+    w = w ? transposed(k, w, ints_of(k->c, 5, 0, 2, 1, 3, 4)) : NULL;
+    return w ? call_reshape(k->c, w, bias ? 1 : 2, dims, k->e->loc) : NULL;
+}
+
+/* The input's bias plus the state's, of all gates or all but the last: [D, G*H]. */
+static const Expr *bias_sum(const Layer *k, bool all)
+{
+    Ctx        *c = k->c;
+    int64_t     half = k->gates * k->H, most = all ? half : half - k->H;
+    const Expr *b = call_arg(k->e, 3), *of_x = slice(k, b, 1, 0, half),
+               *of_h = slice(k, b, 1, half, half + most);
+
+    if (of_h && most < half) {
+        PadAttrs *p = NEW_ATTRS(c, PadAttrs);
+
+        p->pad_width = ints_of(c, 4, 0, 0, 0, half - most);
+        of_h = call1(c, "nn.pad", of_h, p, k->e->loc);
+    }
+    return of_x && of_h ? call2(c, "add", of_x, of_h, NULL, k->e->loc) : NULL;
+}
+
+/* The state's bias of the last gate: [D, tiles * units]. */
+static const Expr *last_bias(const Layer *k)
+{
+    const Expr *b = slice(k, call_arg(k->e, 3), 1, k->gates * k->H, 2 * k->gates * k->H);
+
+    b = b ? in_tiles(k, b, k->gates - 1, k->gates, 1) : NULL;
+    return b ? call_reshape(k->c, b, 2, (int64_t[]){k->D, k->tiles * k->units}, k->e->loc) : NULL;
+}
+
+/* Units of a tile for `sums` gates: the fewest cycles for a step of the reduction, which loads
+ * `vectors` vectors of weights (32 bytes a cycle) and makes that many products for each row; eight
+ * of them cover the latency.  Less where that leaves surplus units, or fewer than four tiles for
+ * the threads. */
+static int64_t tile_units(const Layer *k, int64_t sums)
+{
+    int64_t bytes = k->c->target ? k->c->target->vector_bytes : 32;
+    int64_t lanes = bytes / dtype_bytes(call_arg(k->e, 0)->type->dtype), best = 0;
+    double  cost = 1e30;
+
+    while (lanes > 1 && lanes / 2 >= k->H)
+        lanes /= 2;
+    lanes = lanes < 1 ? 1 : lanes > 16 ? 16 : lanes;
+    for (int64_t v = 1; v * sums <= 8 && v * lanes <= 128; v *= 2) {
+        int64_t vectors = v * sums, rows = recurrent_rows(k->c, k->N, vectors);
+        int64_t tiles = (k->H + v * lanes - 1) / (v * lanes);
+        double  fma = (double)(vectors * rows) / 2, load = (double)(vectors * bytes) / 32;
+        double  cycles = fma > load ? fma : load;
+        double  now = (cycles < 4 ? 4 : cycles) / (double)rows * (double)tiles;
+
+        now *= tiles < 4 ? 1.1 : 1;
+        if (now < cost * 1.001)
+            cost = now, best = v * lanes;
+    }
+    return best ? best : lanes;
+}
+
+static Layer layer_of(Ctx *c, const Expr *e, int64_t gates, int64_t sums)
+{
+    const Type *x = call_arg(e, 0)->type, *state = call_arg(e, 4)->type;
+    Layer       k = {.c = c, .e = e, .gates = gates};
+
+    k.T = dim_of(x, 0);
+    k.N = dim_of(x, 1);
+    k.I = dim_of(x, 2);
+    k.D = dim_of(state, 0);
+    k.H = dim_of(state, 2);
+    k.units = tile_units(&k, sums);
+    k.tiles = (k.H + k.units - 1) / k.units;
+    return k;
+}
+
+/* x * w' + b for all steps and directions. */
+static const Expr *projection(const Layer *k, bool all_biases)
+{
+    Ctx        *c = k->c;
+    Loc         loc = k->e->loc;
+    const Expr *x = call_reshape(c, call_arg(k->e, 0), 2, (int64_t[]){k->T * k->N, k->I}, loc);
+    const Expr *w = input_weight(k, call_arg(k->e, 1), k->I, false);
+    const Expr *b = input_weight(k, bias_sum(k, all_biases), 1, true);
+
+    if (!x || !w || !b)
+        return NULL;
+    x = call2(c, "nn.bias_add", call2(c, "nn.dense", x, w, NULL, loc), b, NULL, loc);
+    return x ? call_reshape(c, x, 3, (int64_t[]){k->T, k->N, k->D * k->tiles * k->gates * k->units},
+                            loc)
+             : NULL;
+}
+
+static const Expr *recurrent(const Layer *k, const RecurrentAttrs *a, const Expr *xw, const Expr *r,
+                             const Expr *more, uint32_t n)
+{
+    const Expr *args[4] = {xw, r, call_arg(k->e, 4), more};
+
+    for (uint32_t i = 0; i < n; i++)
+        if (!args[i])
+            return NULL;
+    return expr_call_name(k->c, "nn.recurrent", n, args, a, k->e->loc);
+}
+
+static RecurrentAttrs *attrs_of(const Layer *k, const char *cell, const char *direction,
+                                const char *f, const char *g)
+{
+    RecurrentAttrs *a = NEW_ATTRS(k->c, RecurrentAttrs);
+
+    a->cell = cell;
+    a->direction = direction;
+    a->units = k->units;
+    a->f = f;
+    a->g = g;
+    return a;
+}
+
+const Expr *expand_lstm(Ctx *c, const Expr *e)
+{
+    Layer k = layer_of(c, e, 4, 4);
+
+    return recurrent(&k, attrs_of(&k, "lstm", ATTRS(LstmAttrs, e)->direction, "sigmoid", "tanh"),
+                     projection(&k, true), state_weight(&k, 0, 4), call_arg(e, 5), 4);
+}
+
+const Expr *expand_gru(Ctx *c, const Expr *e)
+{
+    const GruAttrs *a = ATTRS(GruAttrs, e);
+    bool            linear = a->linear_before_reset;
+    Layer           k = layer_of(c, e, 3, linear ? 3 : 2);
+
+    return recurrent(&k, attrs_of(&k, linear ? "gru_linear" : "gru", a->direction, a->f, a->g),
+                     projection(&k, !linear), state_weight(&k, 0, linear ? 3 : 2),
+                     linear ? last_bias(&k) : state_weight(&k, 2, 3), 4);
+}
+
+const Expr *expand_rnn(Ctx *c, const Expr *e)
+{
+    const RnnAttrs *a = ATTRS(RnnAttrs, e);
+    Layer           k = layer_of(c, e, 1, 1);
+
+    return recurrent(&k, attrs_of(&k, "rnn", a->direction, a->f, "tanh"), projection(&k, true),
+                     state_weight(&k, 0, 1), NULL, 3);
+}
