@@ -200,8 +200,9 @@ struct Target {
     uint32_t vector_bytes; /* widest register worth using: 16, 32, 64; 4: no vectors */
     uint32_t vector_regs;  /* architectural vector registers: 16, 32 */
     bool     has_fma;
-    bool     fma_mem_splat; /* FMA can broadcast from memory (AVX-512) */
-    bool     dot_signed;    /* 8-bit dot products take signed data (Arm), else unsigned (x86) */
+    bool     fma_mem_splat;    /* FMA can broadcast from memory (AVX-512) */
+    bool     dot_signed;       /* 8-bit dot products take signed data (Arm), else unsigned (x86) */
+    uint8_t  dot4_ui, dot4_ii; /* instructions of a dot4 of u8 by i8, of i8 by i8; 0: not quick */
     uint32_t l1_bytes, l2_bytes, l3_bytes; /* per core; l3 shared */
     uint32_t sync_ns;                      /* a barrier of threads that spin for it */
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */

@@ -332,6 +332,20 @@ static Scalar eval_load(Eval *e, const Prim *p, uint32_t lane)
     return at ? scalar_get(p->dtype, at) : (Scalar){.i = 0};
 }
 
+/* Lane `lane` of dot4: the sums wrap as i32 do. */
+static Scalar dot4(Eval *e, const Prim *p, uint32_t lane)
+{
+    int64_t sum = eval_prim(e, p->kids[2], lane).i;
+
+    for (uint32_t i = 0; i < 4; i++) {
+        Scalar x[2];
+        for (uint32_t k = 0; k < 2; k++)
+            x[k] = eval_prim(e, p->kids[k], p->kids[k]->dtype.lanes == 4 ? i : 4 * lane + i);
+        sum += x[0].i * x[1].i;
+    }
+    return (Scalar){.i = scalar_wrap(DT_I32, sum)};
+}
+
 static Scalar compute(Eval *e, const Prim *p, uint32_t lane)
 {
     DType   t = dtype_lanes(p->dtype, 1), kt = p->nkids ? dtype_lanes(p->kids[0]->dtype, 1) : t;
@@ -369,6 +383,7 @@ static Scalar compute(Eval *e, const Prim *p, uint32_t lane)
         a = eval_prim(e, p->kids[0], lane);
         b = eval_prim(e, p->kids[1], lane);
         return scalar_fma(t, a, b, eval_prim(e, p->kids[2], lane));
+    case PRIM_DOT4: return dot4(e, p, lane);
     case PRIM_NOT: return scalar_not(t, eval_prim(e, p->kids[0], lane));
     case PRIM_SELECT:
         a = eval_prim(e, p->kids[0], p->kids[0]->dtype.lanes == 1 ? 0 : lane);

@@ -169,6 +169,28 @@ static Value parse_form(Parser *p, PrimKind k, uint32_t n)
     return of_prim(prim_not(p->c, v[0].p));
 }
 
+/* dot4(a, b, c): c + the sum of four products, a lane. */
+static Value parse_dot4(Parser *p)
+{
+    const Prim *k[3];
+
+    for (uint32_t i = 0; i < 3; i++) {
+        if (i)
+            expect(p, ",");
+        k[i] = as_prim(p, parse_value(p, 0), NULL);
+    }
+    if (!expect(p, ")"))
+        return nothing(p);
+    uint16_t n = k[2]->dtype.lanes;
+    for (uint32_t i = 0; i < 2; i++)
+        if (!dtype_is_int(k[i]->dtype) || k[i]->dtype.bits != 8 ||
+            (k[i]->dtype.lanes != 4 && k[i]->dtype.lanes != 4 * n))
+            parse_fail(p, "dot4 of %s for %u lanes", dtype_text(p->c, k[i]->dtype), n);
+    if (!dtype_eq(dtype_lanes(k[2]->dtype, 1), DT_I32))
+        parse_fail(p, "dot4 adds to i32, not to %s", dtype_text(p->c, k[2]->dtype));
+    return p->failed ? nothing(p) : of_prim(prim_dot4(p->c, k[0], k[1], k[2]));
+}
+
 static Value parse_math(Parser *p, MathFn fn, uint32_t n)
 {
     Value v[2] = {{0}};
@@ -338,6 +360,8 @@ static Value parse_named(Parser *p)
         return parse_vec(p);
     if (!strcmp(word, "splat"))
         return parse_splat(p);
+    if (!strcmp(word, "dot4"))
+        return parse_dot4(p);
     if (!strcmp(word, "ramp"))
         return parse_ramp(p);
     if (!strcmp(word, "bits"))

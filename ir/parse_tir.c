@@ -245,6 +245,8 @@ static const Stmt *parse_for(Parser *p)
         l.marks |= MARK_VECTOR;
     if (accept(p, "unroll"))
         l.marks |= MARK_UNROLL;
+    if (accept(p, "dot4"))
+        l.marks |= MARK_DOT4;
     if (accept(p, "bind")) {
         l.marks |= MARK_BIND;
         expect(p, "(");

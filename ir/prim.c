@@ -46,6 +46,7 @@ static uint64_t prim_hash(const Prim *p)
     case PRIM_MINNUM:
     case PRIM_MAXNUM:
     case PRIM_FMA:
+    case PRIM_DOT4:
     case PRIM_AND:
     case PRIM_OR:
     case PRIM_XOR:
@@ -98,6 +99,7 @@ static bool prim_equal(const void *node, const void *key)
     case PRIM_MINNUM:
     case PRIM_MAXNUM:
     case PRIM_FMA:
+    case PRIM_DOT4:
     case PRIM_AND:
     case PRIM_OR:
     case PRIM_XOR:
@@ -332,6 +334,7 @@ const Prim *prim_with_kids(Ctx *c, const Prim *p, const Prim *const *kids)
     case PRIM_LT:
     case PRIM_LE: return prim_bin(c, p->kind, kids[0], kids[1]);
     case PRIM_FMA: return prim_fma(c, kids[0], kids[1], kids[2]);
+    case PRIM_DOT4: return prim_dot4(c, kids[0], kids[1], kids[2]);
     case PRIM_NOT: return prim_not(c, kids[0]);
     case PRIM_SELECT: return prim_select(c, kids[0], kids[1], kids[2]);
     case PRIM_CAST: return prim_cast(c, dtype_lanes(p->dtype, kids[0]->dtype.lanes), kids[0]);

@@ -355,6 +355,7 @@ void print_prim(Printer *p, const Prim *e, int prec)
     case PRIM_MINNUM: print_call(p, "minnum", e); return;
     case PRIM_MAXNUM: print_call(p, "maxnum", e); return;
     case PRIM_FMA: print_call(p, "fma", e); return;
+    case PRIM_DOT4: print_call(p, "dot4", e); return;
     case PRIM_AND:
         if (boolean)
             print_infix(p, e, "&&", PREC_AND, prec);

@@ -9,8 +9,9 @@
  *   flat   every buffer has one dimension (stride 1) or none (`reg` variables); vector prims; no
  *          marks left; calls of outlined tiles pass buffer + offset
  *
- *   prim.c prim_fold.c makers, folding   scalar.c arithmetic of one element   tir.c statements
- *   tir_map.c walk, rewrite   print_tir.c  parse_tir.c  verify_tir.c   eval_tir.c the interpreter
+ *   prim.c prim_fold.c dot4.c makers, folding   scalar.c arithmetic of one element   tir.c
+ * statements tir_map.c walk, rewrite   print_tir.c  parse_tir.c  verify_tir.c   eval_tir.c the
+ * interpreter
  */
 #ifndef TVMCC_IR_TIR_H
 #define TVMCC_IR_TIR_H
@@ -71,6 +72,7 @@ typedef enum {
     PRIM_MINNUM,
     PRIM_MAXNUM, /* floats: NaN is ignored: maxnum(a, b) = b > a || a is NaN ? b : a */
     PRIM_FMA,    /* a*b + c, one rounding */
+    PRIM_DOT4,   /* a, b, c: c + the sum of four products of 8-bit integers, a lane (prim_dot4) */
     PRIM_AND,
     PRIM_OR,
     PRIM_XOR,
@@ -145,6 +147,9 @@ const Prim *prim_min(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_max(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_neg(Ctx *c, const Prim *a); /* -0.0 - a for floats */
 const Prim *prim_fma(Ctx *c, const Prim *a, const Prim *b, const Prim *d);
+/* c + a[0]*b[0] + .. + a[3]*b[3] in each lane of c, which is i32 and wraps: a and b are 8-bit
+ * integers of either sign, four for each lane of c; four in all are the same for every lane. */
+const Prim *prim_dot4(Ctx *c, const Prim *a, const Prim *b, const Prim *d);
 const Prim *prim_lt(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_le(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_eq(Ctx *c, const Prim *a, const Prim *b);
@@ -161,6 +166,14 @@ const Prim *prim_ramp(Ctx *c, DType t, const Idx *base, uint16_t lanes);
 const Prim *prim_vec(Ctx *c, uint32_t lanes, const Prim *const *scalars);
 /* The same prim with other kids; folds again. */
 const Prim *prim_with_kids(Ctx *c, const Prim *p, const Prim *const *kids);
+
+/* dot4.c: value = sum + i32(a) * i32(b), where a and b are bytes that lie one after the other as
+ * `var` runs; and the dot4 of those at lo .. lo+3. */
+typedef struct {
+    const Prim *a, *b, *sum; /* loads */
+} Dot4;
+bool        dot4_match(Ctx *c, const Prim *value, const Atom *var, Dot4 *out);
+const Prim *dot4_prim(Ctx *c, const Dot4 *d, const Atom *var, const Idx *lo);
 
 /* Conditions on indices as prims, and back: 0 <= e, conjunctions; false if p is not of that form.
  */
@@ -189,7 +202,14 @@ typedef enum {
 typedef enum { LOOP_SPATIAL, LOOP_REDUCE, LOOP_SEQ } LoopKind;
 
 /* Marks say how a loop is carried out; passes/tir does it. */
-enum { MARK_PARALLEL = 1, MARK_VECTOR = 2, MARK_UNROLL = 4, MARK_OUTLINE = 8, MARK_BIND = 16 };
+enum {
+    MARK_PARALLEL = 1,
+    MARK_VECTOR = 2,
+    MARK_UNROLL = 4,
+    MARK_OUTLINE = 8,
+    MARK_BIND = 16,
+    MARK_DOT4 = 32 /* four products of 8-bit integers added to an i32: one prim_dot4 */
+};
 typedef enum {
     AXIS_BLOCK_X,
     AXIS_BLOCK_Y,

@@ -337,6 +337,7 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
         for (uint32_t i = 0; i + 1 < p->nkids; i++)
             str_add(s, ")");
         return;
+    case PRIM_DOT4:
     case PRIM_SPLAT:
     case PRIM_RAMP:
     case PRIM_VEC: break;

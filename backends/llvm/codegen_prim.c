@@ -661,6 +661,7 @@ LLVMValueRef gen_prim(Gen *g, const Prim *p)
     case PRIM_LT:
     case PRIM_LE: v = gen_bin(g, p); break;
     case PRIM_FMA: v = gen_fma(g, p); break;
+    case PRIM_DOT4: v = gen_dot4(g, p); break;
     case PRIM_NOT: v = LLVMBuildNot(g->b, gen_prim(g, p->kids[0]), ""); break;
     case PRIM_SELECT: v = gen_select(g, p); break;
     case PRIM_CAST: v = gen_cast(g, p); break;

@@ -44,7 +44,9 @@ enum {
     CAP_FP = 512,     /* floats in hardware */
     CAP_ROUND = 1024, /* floor, ceil, trunc, nearest as instructions */
     CAP_VEC32 = 2048, /* riscv: vectors of 32 bytes (zvl256b), of 64 bytes (zvl512b) */
-    CAP_VEC64 = 4096
+    CAP_VEC64 = 4096,
+    CAP_DOT = 8192,   /* dot products of bytes: avx512vnni, dotprod of aarch64 */
+    CAP_DOT32 = 16384 /* ... in vectors of at most 32 bytes: avxvnni */
 };
 
 const Target *llvm_parse_target(Ctx *c, const char *text);
@@ -189,6 +191,10 @@ LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t);
 /* A vector of loads from near each other, by contiguous loads and shuffles; NULL: it is none. */
 LLVMValueRef gen_near(Gen *g, const Prim *p);
 void         gen_store(Gen *g, const StoreData *s);
+
+/* ---- codegen_dot.c ------------------------------------------------------------------------------- */
+
+LLVMValueRef gen_dot4(Gen *g, const Prim *p);
 
 /* ---- codegen_host.c ------------------------------------------------------------------------------ */
 

@@ -441,6 +441,22 @@ static bool native_cpu(Words *w, Arch arch)
 
 /* ---- limits -------------------------------------------------------------------------------------------- */
 
+/* As backends/llvm/codegen_dot.c makes them. */
+static void set_dot4(Target *t, Arch arch, uint32_t caps)
+{
+    if (!(caps & CAP_VEC))
+        return;
+    if (arch == ARCH_X86) {
+        bool vnni = caps & CAP_AVX512 ? caps & CAP_DOT : caps & CAP_DOT32 && caps & CAP_AVX2;
+        t->dot4_ui = vnni ? 1 : 4;
+        t->dot4_ii = 4;
+    }
+    if (arch == ARCH_AARCH64) {
+        t->dot4_ui = 6;
+        t->dot4_ii = caps & CAP_DOT ? 1 : 6;
+    }
+}
+
 static void set_limits(Target *t, Arch arch, const Cpu *cpu)
 {
     uint32_t caps = target_caps(t);
@@ -464,6 +480,7 @@ static void set_limits(Target *t, Arch arch, const Cpu *cpu)
     t->has_sqrt = (caps & CAP_FP) != 0;
     t->fma_mem_splat = (caps & CAP_AVX512) != 0;
     t->dot_signed = arch == ARCH_AARCH64 || arch == ARCH_ARM;
+    set_dot4(t, arch, caps);
     t->l1_bytes = cpu->l1 * 1024;
     t->l2_bytes = cpu->l2 * 1024;
     t->l3_bytes = cpu->l3 * 1024;

@@ -285,6 +285,50 @@ const Func *step_unroll(Work *w)
                           stmt_map(w->c, w->f->body, &(TirMap){.user = more, .stmt = mark_unroll}));
 }
 
+/* ---- tensorize ---------------------------------------------------------------------------------- */
+
+/* The loop adds four products of 8-bit integers to a cell of i32: docs/ir/schedule.md. */
+static bool check_dot4(Work *w, uint32_t site)
+{
+    const LoopData *l = loop_at(w, site);
+    const Stmt     *block = body_of(stmt_at(w, site)), *store;
+    IdxSubst       *bound = subst_new(w->c->arith, w->c->scratch);
+    int64_t         n;
+    Dot4            d;
+
+    if (l->kind != LOOP_REDUCE || !loop_extent_of(stmt_at(w, site), &n) || n != 4)
+        return refuse(w, "it is not a reduction of 4 steps") != NULL;
+    if (l->marks)
+        return refuse(w, "it is already marked") != NULL;
+    if (block->kind != STMT_BLOCK || !(store = store_of(block)))
+        return refuse(w, "it does not hold one block with one store") != NULL;
+    if (block->u.block.has_init || block->u.block.where.n)
+        return refuse(w, "'%s' starts its sum, or has a condition, inside", block->u.block.name) !=
+               NULL;
+    bind_iters(block, bound);
+    if (!dot4_match(w->c, prim_subst(w->c, store->u.store.value, bound), l->var, &d))
+        return refuse(w, "'%s' is no sum of products of neighbouring 8-bit integers",
+                      block->u.block.name) != NULL;
+    return true;
+}
+
+const Func *step_tensorize(Work *w)
+{
+    const StepArg *with = step_option(w->st, "with");
+    Sites          loops;
+
+    if (!with || !with->name)
+        return refuse(w, "write `tensorize %%d with @dot4`");
+    if (strcmp(with->name, "dot4") != 0)
+        return refuse(w, "there is no intrinsic @%s", with->name);
+    if (!one_loop(w, &loops))
+        return NULL;
+    for (uint32_t i = 0; i < loops.n; i++)
+        if (!check_dot4(w, loops.at[i]))
+            return NULL;
+    return mark(w, &loops, MARK_DOT4, 0, NULL);
+}
+
 /* ---- outline ------------------------------------------------------------------------------------- */
 
 const Func *step_outline(Work *w)

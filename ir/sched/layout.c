@@ -226,13 +226,18 @@ typedef struct {
     bool          some, strip;
 } Guards;
 
+static bool is_zero(const Prim *p)
+{
+    return p->kind == PRIM_FLOAT ? p->u.f == 0 && !signbit(p->u.f)
+                                 : p->kind == PRIM_INT && p->u.i == 0;
+}
+
 /* select(the index lies in t, t[index], 0) with indices that are never negative. */
 static bool is_guarded_read(const Guards *g, const Prim *p)
 {
     const Prim *load = p->kind == PRIM_SELECT ? p->kids[1] : NULL;
 
-    if (!load || load->kind != PRIM_LOAD || load->u.load.buffer != g->t ||
-        p->kids[2]->kind != PRIM_FLOAT || p->kids[2]->u.f != 0 || signbit(p->kids[2]->u.f))
+    if (!load || load->kind != PRIM_LOAD || load->u.load.buffer != g->t || !is_zero(p->kids[2]))
         return false;
     for (uint32_t i = 0; i < g->t->ndim; i++)
         if (load->u.load.index[i]->lo < 0)

@@ -47,6 +47,13 @@ uint32_t step_nargs(const Step *st)
     return n;
 }
 
+/* Options that are written as words, `split %x by 6`; others are key=value. */
+static bool is_keyword(const char *name)
+{
+    return !strcmp(name, "by") || !strcmp(name, "into") || !strcmp(name, "at") ||
+           !strcmp(name, "with");
+}
+
 /* ---- print ---------------------------------------------------------------------------------------- */
 
 /* The letter of the i-th argument or result in a pattern: L, B, T, S, @ or 0. */
@@ -82,8 +89,7 @@ void step_print(Ctx *c, const Step *st, StrBuf *out)
     str_add(out, row->text);
     for (uint32_t i = 0; i < st->nargs; i++) {
         const StepArg *a = &st->arg[i];
-        bool           word =
-            a->key && (!strcmp(a->key, "by") || !strcmp(a->key, "into") || !strcmp(a->key, "at"));
+        bool           word = a->key && is_keyword(a->key);
         if (a->key)
             str_printf(out, word ? " %s " : " %s=", a->key);
         else
@@ -91,7 +97,7 @@ void step_print(Ctx *c, const Step *st, StrBuf *out)
         if (!a->name)
             str_printf(out, "%" PRId64, a->num);
         else if (a->key)
-            print_name(out, word ? 'L' : 0, a->name);
+            print_name(out, !strcmp(a->key, "with") ? '@' : word ? 'L' : 0, a->name);
         else
             print_name(out, letter(row->pattern, false, plain), a->name);
         plain += !a->key;
@@ -170,11 +176,6 @@ static const char *parse_map(Ctx *c, const char *p, const char **map)
     }
     *map = intern_n(c->strings, start, (size_t)(p - start));
     return p;
-}
-
-static bool is_keyword(const char *name)
-{
-    return !strcmp(name, "by") || !strcmp(name, "into") || !strcmp(name, "at");
 }
 
 /* NULL if it parses, else what is wrong. */

@@ -121,6 +121,34 @@ static void forget(Vec1 *v, Noted *noted)
         map_del(v->legal, noted->at[--noted->n]);
 }
 
+/* Four bytes a lane: the same ones in every lane, or lanes one after the other. */
+static const Prim *vec_bytes(Vec1 *v, const Prim *p)
+{
+    const LoadData *l = &p->u.load;
+    int64_t         s;
+
+    if (!depends(p, v->var))
+        return p;
+    if (p->kind != PRIM_LOAD || l->mask || l->n != 1 || !lane_step(v, l->index[0], &s) || s != 4) {
+        v->failed = true;
+        return p;
+    }
+    const Idx *at = at_lane(v, l->index[0], 0);
+    return prim_loadv(v->c, l->buffer, &at, (uint16_t)(4 * v->lanes), NULL);
+}
+
+static const Prim *vec_dot4(Vec1 *v, const Prim *p, const Prim *mask)
+{
+    if (mask) {
+        v->failed = true;
+        return p;
+    }
+    const Prim *a = vec_bytes(v, p->kids[0]), *b = vec_bytes(v, p->kids[1]);
+    const Prim *sum = vec_prim(v, p->kids[2], NULL);
+
+    return v->failed ? p : prim_dot4(v->c, a, b, sum);
+}
+
 static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
 {
     const LoadData *l = &p->u.load;
@@ -172,6 +200,7 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
     }
     switch (p->kind) {
     case PRIM_LOAD: return vec_load(v, p, mask);
+    case PRIM_DOT4: return vec_dot4(v, p, mask);
     case PRIM_INDEX: {
         int64_t s;
         if (lane_step(v, p->u.index, &s) && s == 1)
@@ -282,6 +311,20 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
     return v->failed ? s : stmt_with_kids(c, s, kids);
 }
 
+/* A loop marked dot4 is one store; if passes before made something else of it, a plain loop. */
+static const Stmt *dot4_loop(Ctx *c, LoopData loop, const Stmt *body, Loc loc)
+{
+    Dot4 d;
+
+    loop.marks &= ~(uint32_t)MARK_DOT4;
+    if (body->kind == STMT_STORE && !body->u.store.mask &&
+        dot4_match(c, body->u.store.value, loop.var, &d)) {
+        const StoreData *st = &body->u.store;
+        return stmt_store(c, st->buffer, st->index, dot4_prim(c, &d, loop.var, loop.lo));
+    }
+    return stmt_for(c, loop, body, loc);
+}
+
 static const Stmt *find_vector(Ctx *c, const Stmt *s)
 {
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
@@ -289,6 +332,8 @@ static const Stmt *find_vector(Ctx *c, const Stmt *s)
 
     for (uint32_t i = 0; i < s->nkids; i++)
         kids[i] = find_vector(c, s->kids[i]);
+    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_DOT4))
+        return dot4_loop(c, s->u.loop, kids[0], s->loc);
     if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_VECTOR)) {
         LoopData loop = s->u.loop;
         loop.marks &= ~(uint32_t)MARK_VECTOR;

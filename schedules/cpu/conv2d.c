@@ -103,6 +103,8 @@ void sched_conv2d(Sched *s)
         conv2d_depthwise(s);
         return;
     }
+    if (conv2d_dot(s))
+        return;
     inline_prologue(s, "conv");
     try_step(s, "elide_pad pad");
     try_step(s, "fold_init bias -> conv");

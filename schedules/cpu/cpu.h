@@ -3,6 +3,7 @@
  *   conv2d.c     blocked direct convolution, 1x1 as GEMM, first layers   depthwise.c
  *   planar.c     convolution without blocks, in groups
  *   dense.c      GEMM and GEMV
+ *   dot.c        both for 8-bit integers
  *   pool.c       pooling
  *   reduce.c     softmax, norms, reductions
  *   injective.c  the rest */
@@ -46,6 +47,13 @@ double rows_shared(int64_t blocks);
 int64_t row_blocks(int64_t y);
 /* Work small enough that a second thread costs more than it brings. */
 bool is_tiny(const Sched *s, int64_t work);
+
+/* dot.c: instructions of a dot4 of this block's operands, 0 if it is no sum of products of bytes or
+ * the target has no quick dot4; the register tile; convolutions that take it (false: not this one).
+ */
+uint32_t dot4_ops(const Sched *s, const char *block);
+RegTile  dot4_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels);
+bool     conv2d_dot(Sched *s);
 
 /* Called from sched_conv2d and sched_dense for the forms they do not take themselves. */
 void conv2d_depthwise(Sched *s);

@@ -1,0 +1,171 @@
+/* Convolutions and products of 8-bit integers with sums of 32 bits, by dot4.
+ *
+ *   %conv[n,o,y,x,j] = sum[c,kh,kw,i] i32(%pad[n,c,y*s+kh,x*s+kw,i]) * i32(%w[o*16+j, c*16+i, kh,
+ * kw])
+ *
+ * The nest is that of conv2d.c; but a step of the reduction takes four neighbouring channels: one
+ * word of four pixels' bytes, spread over the lanes, times a vector with four weights a lane, which
+ * therefore lie `(.., c%4)` innermost.  Bytes are a quarter of floats, so chunks of the reduction
+ * are rarely needed: the weights of an output block stay in L2, and are read from there at less
+ * than a quarter of a vector a cycle. */
+#include "schedules/cpu/cpu.h"
+
+/* The operands of a sum of products of bytes: load or select(.., load, 0) under a cast. */
+static const Prim *byte_operand(const Prim *p)
+{
+    if (p->kind != PRIM_CAST)
+        return NULL;
+    p = p->kids[0];
+    return dtype_is_int(p->dtype) && p->dtype.bits == 8 ? p : NULL;
+}
+
+uint32_t dot4_ops(const Sched *s, const char *block)
+{
+    const Stmt *b = sched_block(s, block);
+    const Prim *v = b && b->nkids ? b->kids[b->nkids - 1]->u.store.value : NULL;
+
+    if (!v || v->kind != PRIM_ADD || !dtype_eq(v->dtype, DT_I32))
+        return 0;
+    v = v->kids[v->kids[0]->kind == PRIM_MUL ? 0 : 1];
+    const Prim *x = v->kind == PRIM_MUL ? byte_operand(v->kids[0]) : NULL;
+    const Prim *y = v->kind == PRIM_MUL ? byte_operand(v->kids[1]) : NULL;
+    if (!x || !y)
+        return 0;
+    return x->dtype.code == y->dtype.code ? s->target->dot4_ii : s->target->dot4_ui;
+}
+
+/* Registers: sums, weights and one spread word; where dot4 is several instructions, weights and
+ * words are split in even and odd bytes, and one register holds what is on the way.  The cost of a
+ * step is that of tile_cost in common.c. */
+RegTile dot4_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels)
+{
+    int64_t regs = s->target->vector_regs ? s->target->vector_regs : 16;
+    int64_t each = ops > 1 ? 2 : 1, extra = ops > 1 ? 3 : 1;
+    RegTile best = {1, 1};
+    double  cost = 1e30;
+
+    for (int64_t nv = 1; nv <= 6 && nv <= vectors; nv++) {
+        int64_t most = (regs - each * nv - extra) / nv;
+        if (vectors % nv || most < 1)
+            continue;
+        int64_t tiles = ceil_div(pixels, most);
+        double  p = (double)pixels / (double)tiles, dots = p * (double)nv * (double)ops / 2;
+        double  load = (p + (double)nv) * (ops > 1 ? 1.5 : 0.5);
+        double  c = ops > 1 ? dots + load : dots > load ? dots : load;
+        c = ((c > 4 ? c : 4) + 0.02 * (double)nv) / (p * (double)nv);
+        if (c < cost - 1e-9)
+            cost = c, best = (RegTile){most, nv};
+    }
+    return best;
+}
+
+typedef struct {
+    int64_t lanes, n, o, y, x, c, kh, kw, i;
+} Sizes;
+
+static Sizes sizes_of(const Sched *s)
+{
+    Sizes z = {cpu_lanes(s),
+               iter_extent(s, "conv", "n"),
+               iter_extent(s, "conv", "o"),
+               iter_extent(s, "conv", "y"),
+               iter_extent(s, "conv", "x"),
+               iter_extent(s, "conv", "c"),
+               iter_extent(s, "conv", "kh"),
+               iter_extent(s, "conv", "kw"),
+               iter_extent(s, "conv", "i")};
+
+    return z;
+}
+
+/* Rows that are walked as one line: short ones are joined until tiles are full. */
+static int64_t joined_rows(const Sizes *z)
+{
+    int64_t rows = 1;
+
+    while (rows * z->x < 28 && rows < z->y && z->y % (rows * 2) == 0)
+        rows *= 2;
+    if (z->x <= 7)
+        rows = z->y;
+    return rows * z->x > 128 ? 1 : rows;
+}
+
+/* Input blocks of a chunk: weights of an output block within half of L2. */
+static int64_t chunk(const Sched *s, const Sizes *z, int64_t nv)
+{
+    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+
+    return divisor_upto(z->c, l2 / 2 / (z->i * z->kh * z->kw * nv * z->lanes) + 1);
+}
+
+/* Groups of rows of a pixel block: its input within a quarter of L2, beside the weights. */
+static int64_t block_groups(const Sched *s, const Sizes *z, int64_t groups, int64_t rows,
+                            int64_t oc)
+{
+    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+    int64_t bytes = z->c * z->i * rows * z->x, gb = groups, best;
+
+    while (gb > 1 && gb * bytes > l2 / 4)
+        gb = divisor_upto(groups, gb - 1);
+    best = gb;
+    while (gb > 1 && thread_balance(groups / best * oc) < 0.95) {
+        gb = divisor_upto(groups, gb - 1);
+        if (thread_balance(groups / gb * oc) > thread_balance(groups / best * oc) + 0.02)
+            best = gb;
+    }
+    return best;
+}
+
+bool conv2d_dot(Sched *s)
+{
+    Sizes    z = sizes_of(s);
+    uint32_t ops = dot4_ops(s, "conv");
+
+    if (!ops || !z.c || z.i % 4 || !z.i)
+        return false;
+    inline_prologue(s, "conv");
+    try_step(s, "elide_pad pad");
+    try_step(s, "fold_init bias -> conv");
+    const char *out = inline_epilogue(s, "conv");
+    int64_t     rows = joined_rows(&z);
+    RegTile     t = dot4_tile(s, ops, z.o, rows * z.x);
+    int64_t     kb = chunk(s, &z, t.nv), groups = z.y / rows, oc = z.o / t.nv;
+    int64_t     gb = block_groups(s, &z, groups, rows, oc), width = t.nv * z.lanes;
+
+    step(s,
+         "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld//4, o%%%lld, c%%4)",
+         (long long)width, (long long)z.i, (long long)z.i, (long long)width);
+    step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
+    step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
+    step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
+    step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)kb);
+    step(s, "split %%conv.i by 4 -> %%i4, %%d");
+    step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, %%conv.kw, "
+            "%%i4, %%ov, %%conv.j, %%d");
+    if (rows > 1) {
+        step(s, "fuse %%r, %%conv.x -> %%px");
+        step(s, "split %%px by %lld tail=even -> %%t, %%p", (long long)t.pixels);
+        step(s, "unroll %%t");
+    } else {
+        step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)t.pixels);
+    }
+    step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%i4, %%p, %%ov, %%conv.j, %%d");
+    step(s, "cache_write conv reg at %%t");
+    if (out)
+        step(s, "reverse_compute_at %s %%t", out);
+    step(s, "vectorize %%conv.j");
+    step(s, "unroll %%i4, %%p, %%ov");
+    step(s, "tensorize %%d with @dot4");
+    if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * z.c * z.i * z.kh * z.kw / 4)) {
+        if (groups / gb > 1 && oc > 1) {
+            step(s, "fuse %%yb, %%oc -> %%u");
+            step(s, "parallel %%u");
+        } else {
+            step(s, "parallel %s", groups / gb > 1 ? "%yb" : "%oc");
+        }
+    }
+    step(s, "outline %%t -> @tile");
+    if (!s->refusal && has_block(s, "pad"))
+        spatial_marks(s, "pad");
+    return true;
+}
