@@ -262,9 +262,9 @@ static const Prim *guarded_read(Ctx *c, void *user, const Prim *p)
 }
 
 /* The body with its guards gone, where the map sends every cell that they kept out to a place of
- * its own within the new array, which the prepack function fills with zero. */
-static const Stmt *without_guards(Work *w, const Buffer *t, const LayoutMap *m,
-                                  const Idx *const *extent)
+ * its own within the new array, whose ends may grow for it: the prepack function fills them with
+ * zero. */
+static const Stmt *without_guards(Work *w, const Buffer *t, const LayoutMap *m, const Idx **extent)
 {
     Ctx        *c = w->c;
     const Stmt *body = w->f->body;
@@ -284,11 +284,16 @@ static const Stmt *without_guards(Work *w, const Buffer *t, const LayoutMap *m,
     wide.extent = ext;
     if (!parse_layout(w, &wide, &wider) || !is_injective(w, &wide, &wider))
         return body;
+    const Idx *grown[MAX_DIMS];
+    int64_t    cells = 1;
     for (uint32_t d = 0; d < m->m; d++) {
         const Idx *x = without_units(w, &wide, &wider, d);
-        if (x->lo < 0 || x->hi >= extent[d]->c0)
+        if (x->lo < 0 || x->hi > 2 * extent[d]->c0 || !checked_mul(cells, x->hi + 1, &cells) ||
+            cells > INT32_MAX)
             return body;
+        grown[d] = x->hi >= extent[d]->c0 ? idx_const(c->arith, x->hi + 1) : extent[d];
     }
+    memcpy(extent, grown, m->m * sizeof *extent);
     g.strip = true;
     return stmt_map(c, body, &map);
 }
@@ -331,12 +336,12 @@ const Func *step_transform_layout(Work *w)
         if (!checked_mul(cells, x->hi + 1, &cells) || cells > INT32_MAX)
             return refuse(w, "the new array is too large");
     }
-    Buffer b = *t;
+    const Stmt *body = param != NO_SITE ? without_guards(w, t, &m, extent) : w->f->body;
+    Buffer      b = *t;
     b.ndim = m.m;
     b.extent = DUP_ARRAY(c->arena, extent, m.m);
     b.data = NULL;
     const Buffer *now = buffer_copy(c, t, b);
-    const Stmt   *body = param != NO_SITE ? without_guards(w, t, &m, extent) : w->f->body;
     const Func   *f = func_with_body(c, w->f, retarget(c, body, t, now, map_cells, &m));
     if (param != NO_SITE) {
         Prepack p = {.param = param, .prepack = prepack_of(w, t, now, &m), .map = w->st->map};

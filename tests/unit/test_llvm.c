@@ -283,6 +283,54 @@ static void test_vectors(void)
     end();
 }
 
+/* out[i..] += dot4 of bytes; four of x for all lanes, or four for each. */
+static const Func *dot4_func(DType ta, DType tb, uint16_t lanes, bool spread, bool extremes)
+{
+    enum { N = 240 };
+    const Buffer *b[3] = {buf("x", ta, 4 * N), buf("y", tb, 4 * N), buf("out", DT_I32, N)};
+    const Atom   *i = atom_var(c->arith, "i", 0, N / lanes - 1);
+    const Idx    *at = times(var(i), lanes), *four = times(at, 4);
+    uint16_t      wide = (uint16_t)(4 * lanes);
+    const Prim   *x = loadv(b[0], four, spread ? 4 : wide), *y = loadv(b[1], four, wide);
+
+    if (extremes) {
+        x = prim_num(c, dtype_lanes(ta, wide), dtype_max(ta));
+        y = prim_num(c, dtype_lanes(tb, wide), dtype_min(tb));
+    }
+    return func("f", FUNC_KERNEL, 3, b,
+                loop(i, num(0), num(N / lanes),
+                     store(b[2], at, prim_dot4(c, x, y, loadv(b[2], at, lanes)))));
+}
+
+/* With the instruction, by its parts, in any register; 240 is a multiple of all these lanes. */
+static void test_dot4(void)
+{
+    static const uint16_t    lanes[] = {1, 3, 4, 5, 8, 16, 24};
+    static const char *const targets[] = {"llvm -mcpu=native",
+                                          "llvm -mcpu=native -mattr=-avx512vnni",
+                                          "llvm -mcpu=native -mattr=-avx512f", "llvm"};
+    static const struct {
+        DType a, b;
+    } types[] = {{DT_U8, DT_I8}, {DT_I8, DT_U8}, {DT_I8, DT_I8}, {DT_U8, DT_U8}};
+
+    for (size_t t = 0; t < COUNT(targets); t++) {
+        begin();
+        /* "-avx512f" is a feature of x86 only; there the others are too */
+        if (t && !strstr(target("llvm")->triple, "x86")) {
+            end();
+            break;
+        }
+        const Target *cpu = target(targets[t]);
+        for (size_t i = 0; cpu && i < COUNT(types) * COUNT(lanes) * 3; i++) {
+            size_t      k = i / 3 / COUNT(lanes), l = i / 3 % COUNT(lanes);
+            const Func *f = dot4_func(types[k].a, types[k].b, lanes[l], i % 3 == 1, i % 3 == 2);
+
+            compare1(cpu, f, arena_printf(arena, "dot4 of %zu, %u lanes", k, lanes[l]));
+        }
+        end();
+    }
+}
+
 /* c[4,16] += a[4,k] * b[k,16] with accumulators in registers, as a tile called from a kernel. */
 static void test_tile(void)
 {
@@ -603,6 +651,7 @@ static void test_casts(void)
 int main(void)
 {
     RUN(test_vectors);
+    RUN(test_dot4);
     RUN(test_tile);
     RUN(test_indices);
     RUN(test_loads_in_indices);
