@@ -243,7 +243,6 @@ static const Value *run_kernel(Eval *ev, const Kernel *k, const ConstVec *args)
     VEC(void *) buffers = {0};
     ConstVec            results = {0};
     const Const *const *at;
-    bool                empty = true;
 
     for (uint32_t i = 0; i < args->n; i++)
         vec_push(c->scratch, &buffers, (void *)(uintptr_t)args->at[i]->data.at);
@@ -262,10 +261,8 @@ static const Value *run_kernel(Eval *ev, const Kernel *k, const ConstVec *args)
         r->data = (Bytes){arena_alloc(c->scratch, bytes ? bytes : 1), bytes};
         vec_push(c->scratch, &buffers, (void *)(uintptr_t)r->data.at);
         vec_push(c->scratch, &results, r);
-        empty = empty && !bytes;
     }
-    /* Loops around an empty one may be long, and store nothing. */
-    if (!empty && !tir_eval(c, NULL, k->func, buffers.n, buffers.at, 0, NULL))
+    if (!tir_eval(c, NULL, k->func, buffers.n, buffers.at, 0, NULL))
         return NULL;
     at = results.at;
     return unflatten(ev, k->out, &at);

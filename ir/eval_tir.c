@@ -450,11 +450,24 @@ static void exec_store(Eval *e, const StoreData *d)
             scalar_put(d->value->dtype, at, e->lanes[i]);
 }
 
+/* Some loop of the nest has no rounds: those around it may have very many. */
+static bool runs_nothing(const Stmt *s)
+{
+    int64_t n;
+
+    for (; s->kind == STMT_FOR; s = s->kids[0])
+        if (idx_is_const(s->u.loop.extent, &n) && n <= 0)
+            return true;
+    return false;
+}
+
 static void exec_for(Eval *e, const Stmt *s)
 {
     const LoopData *l = &s->u.loop;
     int64_t         lo = eval_idx(e, l->lo), n = eval_idx(e, l->extent);
 
+    if (n > 1 && runs_nothing(s->kids[0]))
+        return;
     for (int64_t i = 0; i < n && !e->bad && !e->left; i++) {
         set_var(e, l->var, lo + i);
         exec(e, s->kids[0]);
