@@ -58,23 +58,30 @@ static const Prim *abs_of(M *m, const Prim *x)
     return prim_math(m->c, MATH_ABS, x, NULL);
 }
 
-static const Prim *exp_of(M *m, const Prim *x)
+/* x = n*ln2 + r: n in the low bits of the magic number's sum t, and exp(r) - 1. */
+static const Prim *exp_reduced(M *m, const Prim *x, const Prim **t)
 {
     static const double k[] = {0.49999994, 0.166665152, 0.041668456, 0.00836941879, 0.00138131424};
     const double        magic =
         12582912.0; /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
-    Ctx *c = m->c;
+
+    *t = fma_of(m, x, num(m, 1.44269504088896341), num(m, magic));
+    const Prim *n = prim_sub(m->c, *t, num(m, magic));
+    const Prim *r = fma_of(m, n, num(m, -0.693145751953125), x);
+    r = fma_of(m, n, num(m, -1.42860682030941723e-06), r);
+    return fma_of(m, prim_mul(m->c, r, r), poly(m, r, k, COUNT(k)), r);
+}
+
+static const Prim *exp_of(M *m, const Prim *x)
+{
+    Ctx        *c = m->c;
+    const Prim *t;
 
     /* Outside, the result is 0 or infinity anyway; a NaN passes both tests. */
     x = below(m, x, -104.0, num(m, -104.0), x);
     x = prim_select(c, prim_lt(c, num(m, 89.0), x), num(m, 89.0), x);
-    const Prim *t = fma_of(m, x, num(m, 1.44269504088896341), num(m, magic));
-    const Prim *n = prim_sub(c, t, num(m, magic));
-    const Prim *r = fma_of(m, n, num(m, -0.693145751953125), x);
-    r = fma_of(m, n, num(m, -1.42860682030941723e-06), r);
     /* 1 comes last: what is added to it is small, so its rounding hardly counts. */
-    const Prim *q = fma_of(m, prim_mul(c, r, r), poly(m, r, k, COUNT(k)), r);
-    const Prim *p = prim_add(c, q, num(m, 1.0));
+    const Prim *p = prim_add(c, exp_reduced(m, x, &t), num(m, 1.0));
     /* 2^n in two factors, so that the ends of the range overflow and underflow as they should. */
     const Prim *e = prim_sub(c, prim_bits(c, m->i, t), inum(m, 0x4b400000));
     const Prim *e1 = prim_bin(c, PRIM_SHR, e, inum(m, 1));
@@ -84,6 +91,18 @@ static const Prim *exp_of(M *m, const Prim *x)
     const Prim *s2 =
         prim_bits(c, m->f, prim_bin(c, PRIM_SHL, prim_add(c, e2, inum(m, 127)), inum(m, 23)));
     return prim_mul(c, prim_mul(c, p, s1), s2);
+}
+
+/* exp(x) * 2^scale where |x| is known to be so small that all of it is in the normal range: one
+ * factor, made by two operations (the magic number's own bits are shifted out). */
+static const Prim *exp_scaled(M *m, const Prim *x, int scale)
+{
+    Ctx        *c = m->c;
+    const Prim *t, *q = exp_reduced(m, x, &t);
+    const Prim *n = prim_bin(c, PRIM_SHL, prim_bits(c, m->i, t), inum(m, 23));
+    const Prim *s = prim_bits(c, m->f, prim_add(c, n, inum(m, (int64_t)(127 + scale) * 0x800000)));
+
+    return fma_of(m, q, s, s);
 }
 
 static const Prim *log_of(M *m, const Prim *x)
@@ -117,7 +136,8 @@ static const Prim *tanh_of(M *m, const Prim *x)
     Ctx                *c = m->c;
     const Prim         *a = abs_of(m, x), *z = prim_mul(c, x, x);
     const Prim         *small = fma_of(m, prim_mul(c, x, z), poly(m, z, k, COUNT(k)), x);
-    const Prim         *e = exp_of(m, prim_mul(c, a, num(m, 2.0)));
+    const Prim         *b = prim_select(c, prim_lt(c, num(m, 10.0), a), num(m, 10.0), a);
+    const Prim         *e = exp_scaled(m, prim_add(c, b, b), 0); /* 1 - 2/(e+1) is 1 from 10 on */
     const Prim         *large =
         prim_sub(c, num(m, 1.0), prim_div(c, num(m, 2.0), prim_add(c, e, num(m, 1.0))));
     /* The sign of both: the sum for -0 is +0. */
@@ -126,10 +146,13 @@ static const Prim *tanh_of(M *m, const Prim *x)
 
 static const Prim *sigmoid_of(M *m, const Prim *x)
 {
-    /* With e = exp(-|x|), which never overflows: 1/(1+e), or e/(1+e) below 0. */
-    const Prim *e = exp_of(m, prim_neg(m->c, abs_of(m, x)));
+    /* e/(1+e) with e = exp(x), both times 2^24, so that e is a normal number down to where the
+     * quotient is 0; from 30 on it is 1. */
+    x = below(m, x, -104.0, num(m, -104.0), x);
+    x = prim_select(m->c, prim_lt(m->c, num(m, 30.0), x), num(m, 30.0), x);
+    const Prim *e = exp_scaled(m, x, 24);
 
-    return prim_div(m->c, below(m, x, 0.0, e, num(m, 1.0)), prim_add(m->c, e, num(m, 1.0)));
+    return prim_div(m->c, e, prim_add(m->c, e, num(m, 0x1p24)));
 }
 
 static const Prim *erf_of(M *m, const Prim *x)
@@ -142,7 +165,8 @@ static const Prim *erf_of(M *m, const Prim *x)
     const Prim         *a = abs_of(m, x), *z = prim_mul(c, x, x);
     const Prim         *small = fma_of(m, x, poly(m, z, s, COUNT(s)), x);
     const Prim         *b = prim_select(c, prim_lt(c, num(m, 3.93), a), num(m, 3.93), a);
-    const Prim *large = prim_sub(c, num(m, 1.0), exp_of(m, prim_neg(c, poly(m, b, l, COUNT(l)))));
+    const Prim         *large =
+        prim_sub(c, num(m, 1.0), exp_scaled(m, prim_neg(c, poly(m, b, l, COUNT(l))), 0));
     return below(m, a, 1.0, small, prim_math(c, MATH_COPYSIGN, large, x));
 }
 
