@@ -305,6 +305,8 @@ static void add_product(Args *x)
         LOWER(p->threads, "threads", "-fthreads=", "none");
     if (p->weights.given && !is(&p->weights, "embed"))
         LOWER(p->weights, "weights", "-fweights=", p->weights.text);
+    if (p->weights_dtype.given && !is(&p->weights_dtype, "float32"))
+        LOWER(p->weights_dtype, "weights_dtype", "-fweights-dtype=", p->weights_dtype.text);
     if (p->weights_section.given)
         LOWER(p->weights_section, "weights_section", "--weights-section=", p->weights_section.text);
     if (p->pic.given && !p->pic.value)

@@ -450,6 +450,19 @@ static void tell_units(const Build *b)
         report_kernels(k->units, k->units_compiled);
 }
 
+/* What rounding them to 16 bits did to the weights. */
+static void tell_narrowed(const Build *b)
+{
+    const Compiled *k = &b->job.k;
+
+    if (b->driver->opt.verbose && k->narrowed)
+        fprintf(stderr,
+                "tvmcc: weights in 16 bits: %llu bytes instead of %llu; largest error %.2g of the "
+                "largest value, in '%s'\n",
+                (unsigned long long)k->narrowed, 2 * (unsigned long long)k->narrowed,
+                k->narrow_error, k->narrow_worst);
+}
+
 /* What the alternatives of a product share. */
 static void tell_weights(const Build *b)
 {
@@ -599,6 +612,7 @@ static bool emit_all(Build *b, uint32_t set)
             return false;
     tell_units(b);
     tell_weights(b);
+    tell_narrowed(b);
     return !o->depfile || write_depfile(b);
 }
 

@@ -119,25 +119,44 @@ typedef void JitFn(void *const *buffers, const int64_t *scalars);
  * into memory that stays. */
 typedef struct {
     FileOut *file; /* NULL: memory */
-    uint8_t *blob; /* of all, or of one */
-    Arena   *own;  /* of `blob` when it is for one */
+    uint8_t *all;  /* of all, where there is no file */
+    uint8_t *one;  /* for one, as f32 if it is narrowed */
+    Arena   *own;  /* of `one` */
 } WeightsOut;
+
+/* It is computed in f32 and stored in 16 bits. */
+static bool is_narrowed(const PlanConst *q)
+{
+    DType was = q->data->type->dtype;
+
+    if (q->prepack)
+        was = q->prepack->params[q->prepack->nparams - 1].buffer->dtype;
+    return q->type && q->type->dtype.bits < was.bits;
+}
+
+static uint8_t *aligned(Arena *a, uint64_t bytes)
+{
+    uint8_t *p = arena_alloc(a, bytes + 64);
+
+    return (uint8_t *)(((uintptr_t)p + 63) & ~(uintptr_t)63);
+}
 
 static void weights_begin(Ctx *c, const Compiled *k, WeightsOut *w)
 {
     const Plan *p = k->plan;
-    uint64_t    bytes = p->weights_bytes;
+    uint64_t    one = 0;
 
-    *w = (WeightsOut){.file = bytes ? k->o->weights_out : NULL};
-    if (w->file) {
-        w->own = arena_new(NULL);
-        bytes = 0;
-        for (uint32_t i = 0; i < p->nconsts; i++)
-            if (p->consts[i].prepack && p->consts[i].bytes > bytes)
-                bytes = p->consts[i].bytes;
+    *w = (WeightsOut){.file = p->weights_bytes ? k->o->weights_out : NULL, .own = arena_new(NULL)};
+    for (uint32_t i = 0; i < p->nconsts; i++) {
+        const PlanConst *q = &p->consts[i];
+        uint64_t         need = is_narrowed(q) ? 2 * q->bytes : w->file ? q->bytes : 0;
+
+        if (need > one && (q->prepack || is_narrowed(q)))
+            one = need;
     }
-    w->blob = arena_alloc(w->file ? w->own : c->arena, bytes + 64);
-    w->blob = (uint8_t *)(((uintptr_t)w->blob + 63) & ~(uintptr_t)63);
+    w->one = aligned(w->own, one);
+    if (!w->file)
+        w->all = aligned(c->arena, p->weights_bytes);
 }
 
 static bool overlap(Bytes x, Bytes y)
@@ -158,25 +177,49 @@ static void weights_forget(Ctx *c, const WeightsOut *w, const Plan *p, uint32_t 
         arena_forget(c->arena, (void *)(uintptr_t)from.at, from.n);
 }
 
-static bool weights_add(WeightsOut *w, const PlanConst *q, JitFn *prepack)
+static bool narrow(Ctx *c, Compiled *k, const PlanConst *q, const uint8_t *from, uint8_t *to)
 {
-    Bytes    from = q->data->data;
-    uint8_t *to = w->file ? w->blob : w->blob + q->offset;
-    bool     ok = true;
+    NarrowLoss loss = {0};
+    double     relative;
+
+    dtype_narrow(q->type->dtype, from, to, q->bytes / 2, &loss);
+    k->narrowed += q->bytes;
+    if (loss.overflow) {
+        error_at(c, E_PASS, NO_LOC, "the weights '%s' reach %.3g, which %s cannot hold", q->name,
+                 loss.largest, dtype_text(c, q->type->dtype));
+        diag_hint(c->diags, "bfloat16 has the range of float32");
+        return false;
+    }
+    relative = loss.largest > 0 ? loss.error / loss.largest : 0;
+    if (relative > k->narrow_error || !k->narrow_worst) {
+        k->narrow_error = relative;
+        k->narrow_worst = q->name;
+    }
+    return true;
+}
+
+static bool weights_add(Ctx *c, Compiled *k, WeightsOut *w, const PlanConst *q, JitFn *prepack)
+{
+    const uint8_t *from = q->data->data.at;
+    bool           thin = is_narrowed(q);
+    uint8_t       *to = w->file || thin ? w->one : w->all + q->offset;
 
     if (prepack) {
-        void *buffers[2] = {(void *)(uintptr_t)from.at, to};
+        void *buffers[2] = {(void *)(uintptr_t)from, to};
 
-        if (w->file)
-            memset(to, 0, q->bytes);
+        memset(to, 0, thin ? 2 * q->bytes : q->bytes);
         prepack(buffers, NULL);
-    } else if (!w->file && q->bytes) {
-        memcpy(to, from.at, q->bytes);
+        from = to;
     }
+    if (thin && !narrow(c, k, q, from, to))
+        return false;
+    if (thin)
+        from = to;
     if (w->file)
-        ok = file_out_put(w->file, WEIGHTS_AT + q->offset,
-                          (Bytes){prepack ? to : from.at, q->bytes});
-    return ok;
+        return file_out_put(w->file, WEIGHTS_AT + q->offset, (Bytes){from, q->bytes});
+    if (from != w->all + q->offset && q->bytes)
+        memcpy(w->all + q->offset, from, q->bytes);
+    return true;
 }
 
 static bool weights_end(Compiled *k, WeightsOut *w, bool ok)
@@ -184,11 +227,11 @@ static bool weights_end(Compiled *k, WeightsOut *w, bool ok)
     uint64_t n = k->plan->weights_bytes;
     Bytes    all;
 
+    arena_free(w->own);
     if (!w->file) {
-        k->weights = (Bytes){w->blob, n};
+        k->weights = (Bytes){w->all, n};
         return ok;
     }
-    arena_free(w->own);
     if (!ok || !file_out_map(w->file, WEIGHTS_AT + n, &all))
         return false;
     k->weights = (Bytes){all.at + WEIGHTS_AT, n};
@@ -230,7 +273,7 @@ bool compile_weights(Ctx *c, Compiled *k)
         if (q->prepack && !sym)
             BUG("a prepack function was lost");
         memcpy(&fn, &sym, sizeof sym);
-        ok = weights_add(&out, q, fn);
+        ok = weights_add(c, k, &out, q, fn);
         weights_forget(c, &out, p, i);
     }
     if (j)

@@ -56,13 +56,16 @@ typedef struct {
     ImportFiles           files;             /* all that was read, for depfiles */
     const Module         *imported, *module; /* before and after the graph passes */
     const Plan           *plan;
-    Bytes                 weights; /* the blob: constants packed, in the plan's order */
-    ModelDesc            *desc;
-    const char           *entry; /* prefix of functions, a C identifier */
-    CodegenInfo           info;
-    const Identity       *id;                    /* of compile_read_id, or NULL */
-    double                seconds[4];            /* import, graph, lower, code */
-    uint32_t              units, units_compiled; /* kernels whose code was wanted, and made */
+    Bytes                 weights;  /* the blob: constants packed, in the plan's order */
+    uint64_t              narrowed; /* bytes of it that are f32 rounded to 16 bits */
+    double          narrow_error;   /* the largest of these, relative to its constant's largest */
+    const char     *narrow_worst;   /* ... which is this one */
+    ModelDesc      *desc;
+    const char     *entry; /* prefix of functions, a C identifier */
+    CodegenInfo     info;
+    const Identity *id;                    /* of compile_read_id, or NULL */
+    double          seconds[4];            /* import, graph, lower, code */
+    uint32_t        units, units_compiled; /* kernels whose code was wanted, and made */
 } Compiled;
 
 /* Some of a plan's kernels: those whose hash is `at` modulo `of`. */

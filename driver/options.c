@@ -264,6 +264,21 @@ static bool set_weights(Parser *p, const Option *row, void *field, const char *a
     return wrong(p, row, argument, "'embed', 'extern', 'file' or 'section'");
 }
 
+static bool set_weights_dtype(Parser *p, const Option *row, void *field, const char *argument)
+{
+    static const struct {
+        const char *text;
+        DType       t;
+    } all[] = {{"float32", {0}}, {"float16", DT_F16}, {"bfloat16", DT_BF16}};
+
+    for (size_t i = 0; i < COUNT(all); i++)
+        if (strcmp(argument, all[i].text) == 0) {
+            *(DType *)field = all[i].t;
+            return true;
+        }
+    return wrong(p, row, argument, "'float32', 'float16' or 'bfloat16'");
+}
+
 static bool set_policy(Parser *p, const Option *row, void *field, const char *argument)
 {
     static const char *const names[] = {"prefer", "ignore", "require"}; /* as TuningPolicy */

@@ -77,6 +77,13 @@ static inline DType dtype_lanes(DType t, uint16_t lanes)
 }
 const char *dtype_text(Ctx *c, DType t); /* "f32", "f32x8"; interned */
 bool        dtype_parse(const char *text, DType *out);
+/* n f32 of any alignment rounded to f16 or bf16, to nearest even; may be the same memory.  What was
+ * lost is added to `loss`. */
+typedef struct {
+    double error, largest; /* of one value; the largest value */
+    bool   overflow;       /* a finite value became infinite */
+} NarrowLoss;
+void dtype_narrow(DType to, const void *from, void *out, size_t n, NarrowLoss *loss);
 /* Smallest and largest finite value as doubles (integers saturate to what a double holds). */
 double dtype_min(DType t);
 double dtype_max(DType t);

@@ -261,3 +261,72 @@ void dtype_put_i(DType t, void *p, int64_t v)
     else
         put_int(t, p, t.code == DT_BOOLEAN ? v != 0 : (uint64_t)v);
 }
+
+/* ---- many elements: f32 to 16 bits ------------------------------------------------------------- */
+
+static uint32_t bits_of(float f)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+static float of_bits(uint32_t bits)
+{
+    float f;
+
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* A normal result: shift the exponent down and round by adding.  A subnormal one: add 0.5, whose
+ * unit in the last place is that of f16's subnormals. */
+static uint16_t f16_of_f32(uint32_t bits)
+{
+    uint32_t sign = bits >> 16 & 0x8000, mag = bits & 0x7fffffff;
+
+    if (mag > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00 | (mag >> 13 & 0x3ff));
+    if (mag >= 0x477ff000) /* 65520 and above */
+        return (uint16_t)(sign | 0x7c00);
+    if (mag < 113u << 23)
+        return (uint16_t)(sign | (bits_of(of_bits(mag) + 0.5f) - 0x3f000000));
+    return (uint16_t)(sign | (mag + 0xfff - (112u << 23) + (mag >> 13 & 1)) >> 13);
+}
+
+static float f32_of_f16(uint16_t h)
+{
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, mag = h & 0x7fff;
+    uint32_t top = mag >= 0x7c00 ? 0x7f800000 : 0;
+
+    return of_bits(bits_of(of_bits(mag << 13) * 0x1p112f) | top | sign);
+}
+
+static uint16_t bf16_of_f32(uint32_t bits)
+{
+    if ((bits & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+void dtype_narrow(DType to, const void *from, void *out, size_t n, NarrowLoss *loss)
+{
+    float error = (float)loss->error, largest = (float)loss->largest;
+    bool  brain = to.code == DT_BFLOAT;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, (const char *)from + 4 * i, 4);
+        uint16_t h = brain ? bf16_of_f32(bits) : f16_of_f32(bits);
+        float    was = of_bits(bits), now = brain ? of_bits((uint32_t)h << 16) : f32_of_f16(h);
+        float    e = was < now ? now - was : was - now, v = was < 0 ? -was : was;
+
+        memcpy((char *)out + 2 * i, &h, 2);
+        loss->overflow |= e - e != 0 && v - v == 0;
+        error = e > error ? e : error;
+        largest = v > largest ? v : largest;
+    }
+    loss->error = error;
+    loss->largest = largest;
+}

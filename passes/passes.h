@@ -58,7 +58,8 @@ typedef struct {
     const char   *print_after; /* "all" or a name; to stderr */
     bool          verify_each, time_passes;
     uint32_t      jobs;
-    const Tuning *tuning; /* NULL: rules alone schedule */
+    const Tuning *tuning;  /* NULL: rules alone schedule */
+    DType         weights; /* f16, bf16: large constants are stored so; bits 0: as they are */
     /* Constants stay where they are in memory: the plan's offsets are distances between them.  For
      * code that runs once, in this process. */
     bool in_place;

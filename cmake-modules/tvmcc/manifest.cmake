@@ -116,7 +116,7 @@ macro(_tvm_from_manifest)
     string(JSON build_name GET "${build}" name)
     cmake_path(GET manifest PARENT_PATH manifest_dir)
     foreach(row IN ITEMS "MODEL;source;path" "TYPE;product;type" "THREADS;product;threads" "WEIGHTS;product;weights"
-            "WEIGHTS_SECTION;product;weights_section"
+            "WEIGHTS_SECTION;product;weights_section" "WEIGHTS_DTYPE;product;weights_dtype"
             "TEST_INPUTS;verify;inputs" "TEST_OUTPUTS;verify;outputs" "RTOL;verify;rtol" "ATOL;verify;atol"
             "CODE_LIMIT;limits;code")
         list(POP_FRONT row keyword)

@@ -3,6 +3,7 @@
  *   te_of_func.c  a primitive function as tensor expressions
  *   kernels.c     distinct kernels: schedule, TIR passes, names by content
  *   program.c     main as a list of kernel calls over values (control flow included)
+ *   narrow.c      weights in 16 bits
  *   memory.c      where every value lies in the arena
  *   device.c      launches
  *   host.c        main as TIR, and the plan */
@@ -108,6 +109,11 @@ bool  program_of_main(Program *p, const Expr *main_func, const ModuleIO *info);
 Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name);
 /* What s lies in at last, and where; s itself if it has memory of its own. */
 Slot *slot_root(const Slot *s, uint64_t *at);
+
+/* ---- narrow.c ---- */
+
+/* Constants that kernels load as f32 are stored as `to`; gives the kernels that widen them. */
+const TirModule *narrow_weights(Program *p, const TirModule *m, DType to);
 
 /* ---- memory.c ---- */
 

@@ -61,6 +61,7 @@ add_tvm_model(tight MODEL net.relay CODE_LIMIT 16 EXCLUDE_FROM_ALL)
 add_tvm_model(outside MODEL net.relay WEIGHTS FILE TYPE SHARED ARCHIVE pack/outside ARCHIVE_FORMAT TZST LAYOUT BUNDLE
     ARCHIVE_CONTENTS lib header metadata)
 add_tvm_model(flash MODEL net.relay WEIGHTS SECTION WEIGHTS_SECTION .model_flash)
+add_tvm_model(thin MODEL digits.onnx WEIGHTS_DTYPE float16 TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz RTOL 1e-3 ATOL 1e-5)
 add_tvm_model(given MODEL net.relay WEIGHTS EXTERN ARCHIVE pack/given.tar)
 add_tvm_model(passes MODEL net.relay DISABLED_PASSES alter_layout REQUIRED_PASSES fuse_ops)
 add_tvm_model(module MODEL net.relay TYPE MODULE EXECUTOR AOT)
@@ -182,7 +183,7 @@ for program in digits_benchmark digits_file_benchmark; do
     quiet ./$program 3
     grep -q '"measurements": 3' ../log || { cat ../log; die "$program"; }
 done
-[ "$(ctest -N | grep -c verify)" = 4 ] || { ctest -N; die "four verify tests"; }
+[ "$(ctest -N | grep -c verify)" = 5 ] || { ctest -N; die "five verify tests"; }
 
 # The manifest: this machine's pair, its options, keywords before it.
 said "-mcpu=x86-64-v2\".*-O2" "-o $work/b/tvm/my_reader/reader "

@@ -94,6 +94,7 @@ no "EXECUTOR VM is not supported" "EXECUTOR VM"
 no "THREADS OPENMP is not supported" "THREADS OPENMP"
 no "WEIGHTS_SECTION needs WEIGHTS SECTION" "WEIGHTS_SECTION .flash"
 no "WEIGHTS_SECTION is 'a b', no name of a section" "WEIGHTS SECTION WEIGHTS_SECTION \"a b\""
+no "WEIGHTS_DTYPE is 'half', not one of float32, float16" "WEIGHTS_DTYPE half"
 no "WEIGHTS EXTERN does not go with TYPE SHARED" "WEIGHTS EXTERN TYPE SHARED"
 no "with WEIGHTS EXTERN only the caller has the weights" "WEIGHTS EXTERN BENCHMARK"
 

@@ -7,6 +7,9 @@ set -e
 tvmcc=$1 source=$2 work=$3
 die() { echo "FAILED: $*"; exit 1; }
 quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+bytes() { # of the weights, by the metadata
+    grep -o '"weights": {[^}]*"bytes": [0-9]*' $1.json | grep -o '[0-9]*$'
+}
 refused() { # <words> <command>...
     local words=$1
     shift
@@ -140,13 +143,42 @@ pairs: {pc: {host: pc, target: cpu}}
 models:
   flash: {source: {path: digits.onnx}, pairs: [pc], product: {weights: section, weights_section: .model_flash}}
   given: {source: {path: digits.onnx}, pairs: [pc], product: {weights: extern}}
-bundles: {all: {models: [flash, given]}}
+  thin: {source: {path: digits.onnx}, pairs: [pc], product: {weights_dtype: float16}}
+bundles: {all: {models: [flash, given, thin]}}
 END
     quiet "$tvmcc" build
     readelf -SW build/pc/flash/libflash.a | grep -q ' \.model_flash ' || die "the manifest's section"
     [ -f build/pc/given/given.audit ] && ! nm build/pc/given/libgiven.a | grep -q 'R given_weights' || die "the manifest's caller"
     quiet "$tvmcc" audit build/p-1-all-pc.tar.zst
+    [ $(bytes build/pc/thin/thin) -lt $(bytes embed) ] || die "the manifest's type of weights"
 fi
+
+# In 16 bits: half the memory in each form, the same bytes from steps, errors within what 11 and 8
+# bits of mantissa allow, no difference between threads; what f16 cannot hold is refused.
+check="--inputs=$source/examples/digits/inputs.npz --expect=$source/examples/digits/outputs.npz"
+for form in "float16 1e-4 5e-4" "bfloat16 1e-3 4e-3"; do
+    set -- $form
+    quiet "$tvmcc" $model $x86 -fweights-dtype=$1 -v --emit=so,o,a,h,json -o $1
+    grep -q 'weights in 16 bits: [0-9]* bytes' log || die "nothing said of $1"
+    awk -v most=$3 '/largest error/ { for (i = 1; i < NF; i++) if ($i == "error") exit !($(i + 1) < most) }' log || die "error of $1"
+    [ $(bytes $1) -lt $(($(bytes embed) * 6 / 10)) ] || die "weights of $1"
+    for threads in 1 2; do quiet "$tvmcc" run $1.so $check --rtol=$2 --atol=0 --threads=$threads; done
+    quiet "$tvmcc" $model $x86 -fweights-dtype=$1 --emit=plan,id,weights -o step
+    quiet "$tvmcc" step.plan step.weights --shard=weights -c -o step.w.o
+    quiet "$tvmcc" step.plan --shard=0/1 -c -o step.0.o
+    quiet "$tvmcc" step.plan step.id --shard=host -c -o step.host.o
+    quiet "$tvmcc" step.0.o step.host.o step.w.o -o step.o
+    cmp step.o $1.o || die "$1 in steps"
+    quiet "$tvmcc" $model $x86 -fweights-dtype=$1 -fweights=file --emit=so,json -o apart
+    [ $(stat -c %s net.weights) = $(($(bytes $1) + 64)) ] || die "file of $1"
+    quiet "$tvmcc" verify apart.so $check --rtol=$2
+    quiet "$tvmcc" refit apart.json $model -fweights-dtype=$1 -o again.weights
+    cmp again.weights net.weights || die "refit of $1"
+done
+quiet "$tvmcc" $model $x86 -fweights-dtype=float32 -c -o wide.o
+quiet "$tvmcc" $model $x86 -c -o usual.o
+cmp wide.o usual.o || die "float32 is the usual"
+refused "takes 'float32', 'float16' or 'bfloat16', not 'half'" "$tvmcc" $model -fweights-dtype=half -o a.a
 
 refused "'--weights-section' is for '-fweights=section'" "$tvmcc" $model --weights-section=.flash -o a.a
 refused "'a b' is no name of a section" "$tvmcc" $model -fweights=section "--weights-section=a b" -o a.a

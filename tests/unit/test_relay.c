@@ -459,9 +459,45 @@ static void test_dtypes(void)
     CHECK_INT((int8_t)b, -1);
 }
 
+/* All of f16's values, their neighbours and what lies half way, against the careful rounding. */
+static void test_narrow(void)
+{
+    static const DType to[] = {DT_F16, DT_BF16};
+    NarrowLoss         loss = {0};
+    uint16_t           want, got;
+
+    for (int k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < 1u << 17; i++)
+            for (int side = -1; side <= 1; side++) {
+                uint32_t bits =
+                    (k ? i << 15 : (i >> 16) << 31 | ((i & 0xffff) << 12) + 0x33000000) +
+                    (uint32_t)side;
+                float f;
+
+                memcpy(&f, &bits, 4);
+                dtype_put_f(to[k], &want, f);
+                dtype_narrow(to[k], &bits, &got, 1, &loss);
+                if (want != got && f == f)
+                    CHECK_INT(got, want);
+                if (f != f && !(dtype_get_f(to[k], &got) != dtype_get_f(to[k], &got)))
+                    CHECK(!"a NaN was lost");
+            }
+    loss = (NarrowLoss){0};
+    float in[3] = {1.0f, -3.0f, 1.0f + 0x1p-12f};
+    dtype_narrow(DT_F16, in, in, 3, &loss); /* in place */
+    CHECK(!memcmp(in, (uint16_t[]){0x3c00, 0xc200, 0x3c00}, 6));
+    CHECK(loss.error == 0x1p-12 && loss.largest == 3 && !loss.overflow);
+    dtype_narrow(DT_F16, &(float){1e6f}, &got, 1, &loss);
+    CHECK(loss.overflow && got == 0x7c00);
+    loss = (NarrowLoss){0};
+    dtype_narrow(DT_BF16, &(float){1e6f}, &got, 1, &loss);
+    CHECK(!loss.overflow);
+}
+
 int main(void)
 {
     RUN(test_dtypes);
+    RUN(test_narrow);
     RUN(test_calls);
     RUN(test_tuples);
     RUN(test_control);
