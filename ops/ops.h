@@ -41,6 +41,10 @@ extern const OpTable op_table;
  */
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile);
 
+/* nn.dense as Strassen's product; NULL if dimensions are odd or unknown.  The weight's transform is
+ * a call of its own, to be folded. */
+const Expr *dense_strassen(Ctx *c, const Expr *dense);
+
 /* ---- what passes ask about a call ----------------------------------------------------------------- */
 
 /* Where a strided_slice begins, one position a dimension; false: its steps are not all 1. */

@@ -28,6 +28,11 @@ typedef struct {
  * register file (docs/design/schedules.md). */
 RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels);
 
+/* The tile of a matrix product, and how much of k a panel `width` columns wide takes at a time
+ * (dense.c).  `whole`: only vectors of a panel that divide all. */
+RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k, bool whole);
+int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k);
+
 int64_t ceil_div(int64_t a, int64_t b);
 /* Largest divisor of n that is at most `most`. */
 int64_t divisor_upto(int64_t n, int64_t most);

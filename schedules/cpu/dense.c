@@ -31,18 +31,20 @@ static double step_cycles(int64_t p, int64_t nv)
     return (worst > latency ? worst : latency) + 0.025 * (double)(p + 4 * nv);
 }
 
-/* ... of all tiles of a panel of nv vectors, none taller than `most`. */
+/* ... of all tiles of a panel of nv vectors, none taller than `most`.  Each panel reads all of x
+ * once more, from L2 or beyond. */
 static double panel_cycles(int64_t rows, int64_t most, int64_t nv)
 {
     int64_t tiles = ceil_div(rows, most), q = rows / tiles, r = rows % tiles;
 
-    return (double)r * step_cycles(q + 1, nv) + (double)(tiles - r) * step_cycles(q, nv);
+    return (double)r * step_cycles(q + 1, nv) + (double)(tiles - r) * step_cycles(q, nv) +
+           0.02 * (double)rows;
 }
 
 /* Rows and vectors of a tile: P*NV accumulators, NV vectors of weights and a number of x, spread
  * over a vector, lie in registers.  Rows whose cells are a multiple of 4 KiB apart fall on one set
- * of L1, of 8 lines in most machines.  The last panel may have fewer vectors. */
-static RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k)
+ * of L1, of 8 lines in most machines.  The last panel may have fewer vectors, unless `whole`. */
+RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k, bool whole)
 {
     int64_t regs = s->target->vector_regs ? s->target->vector_regs : 16;
     RegTile best = {1, 1};
@@ -50,6 +52,8 @@ static RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t 
 
     for (int64_t nv = 1; nv <= 6 && nv <= vectors; nv++) {
         int64_t most = (regs - nv - 1) / nv;
+        if (whole && vectors % nv)
+            continue;
         if (k * 4 % 4096 == 0 && most > 8)
             most = 8;
         double c = (double)(vectors / nv) * panel_cycles(rows, most, nv);
@@ -69,19 +73,19 @@ static RegTile panel_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t
 
     if (rows == 1)
         return (RegTile){1, vectors < most ? vectors : most};
-    return gemm_tile(s, vectors, rows, k);
+    return gemm_tile(s, vectors, rows, k, false);
 }
 
 /* k of a chunk: the rows of a tile stay in L1 beside the stream of weights, and the panel in a
  * quarter of L2, so that all row tiles find it there. */
-static int64_t chunk_k(const Sched *s, const GemmSizes *z, RegTile t, int64_t width)
+int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k)
 {
     int64_t l1 = s->target->l1_bytes ? s->target->l1_bytes : 32768;
     int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
     int64_t tile = l1 * 3 / 4 / (t.pixels * 4), panel = l2 / 4 / (width * 4);
-    int64_t most = tile < panel ? tile : panel, kb = divisor_upto(z->k, most < 1 ? 1 : most);
+    int64_t most = tile < panel ? tile : panel, kb = divisor_upto(k, most < 1 ? 1 : most);
 
-    return kb * 4 < most ? z->k : kb;
+    return kb * 4 < most ? k : kb;
 }
 
 void sched_dense(Sched *s)
@@ -101,7 +105,7 @@ void sched_dense(Sched *s)
 
     RegTile t = panel_tile(s, vectors, rows, z.k);
     int64_t width = t.nv * lanes;
-    int64_t kb = rows == 1 ? z.k : chunk_k(s, &z, t, width);
+    int64_t kb = rows == 1 ? z.k : gemm_chunk(s, t, width, z.k);
     try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)width,
              (long long)width);
     step(s, "reorder %%n, %%m");

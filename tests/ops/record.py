@@ -285,6 +285,20 @@ def winograd():
         case(name, f"{name}(%0, tile_size={m})", [F(2, 3, 3, 3)], lambda w: weight(w, m), 1e-7)
 
 
+def strassen():
+    name = "nn.contrib_dense_strassen"
+
+    def product(x, w):
+        return np.matmul(x.astype(np.float64), w.T.astype(np.float64)).astype(np.float32)
+    for x, w in (((5, 32), (64, 32)), ((2, 4, 32), (64, 32)), ((2, 3, 8), (6, 8)), ((2, 2), (2, 2))):
+        case(name, f"{name}(%0, {name}_weight(%1))", [F(*x), F(*w)], product, 1e-5)
+
+    def weight(w):
+        (e, g), (f, h) = [np.split(half, 2, 1) for half in np.split(w, 2, 0)]
+        return np.stack([e + h, e, f - h, g - e, h, e + f, g + h])
+    case(f"{name}_weight", f"{name}_weight(%0)", [F(4, 6)], weight, 0)
+
+
 def pooling():
     def pool(name, shape, k, s=(1, 1), p=(0, 0, 0, 0), d=(1, 1), ceil=0, inc=0):
         op = "MaxPool" if name == "max" else "AveragePool"
@@ -562,7 +576,7 @@ def quantized():
 
 
 def main():
-    for family in (elementwise, normalization, convolution, winograd, pooling, products, lstm, moving, reductions, resize, quantized):
+    for family in (elementwise, normalization, convolution, winograd, pooling, products, strassen, lstm, moving, reductions, resize, quantized):
         family()
     here = os.path.dirname(os.path.abspath(__file__))
     for name, cases in CASES.items():

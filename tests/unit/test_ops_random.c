@@ -188,6 +188,10 @@ static bool tied_operands(Ctx *c, OpId op, const Type **in, uint32_t *n)
             c, DT_F32, 4,
             (int64_t[]){op == OP_NN_CONV2D ? o : x, op == OP_NN_CONV2D ? x : o, k, k});
         *n = 2;
+    } else if (op == OP_NN_DENSE_STRASSEN) {
+        in[0] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){b, 1 + rnd(5), 2 * x});
+        in[1] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){7, 1 + rnd(4), x});
+        *n = 2;
     } else if (op == OP_NN_WINOGRAD_WEIGHT) {
         in[0] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){b, x, 3, 3});
         *n = 1;

@@ -1,0 +1,97 @@
+/* Strassen's product (ops/nn/dense_strassen.c).
+ *
+ *   %s[r,b,m,k]: sums of quarters of the data    %p[r,b,m,n] = sum[k] %s * %w    %y: sums of %p
+ *
+ * The sums of the data come first, all seven of a row at a time, divided among the threads by rows.
+ * Then panels of columns: all seven products of a panel go to a private %p that stays in L2, with
+ * the tiles and chunks of any matrix product, and the four quarters of the result are made from
+ * it, with whatever was fused behind.  So one barrier separates two phases, and the products never
+ * leave the core. */
+#include "schedules/cpu/cpu.h"
+
+typedef struct {
+    int64_t b, m, n, k; /* b: 0 without a batch; m, n, k: halves */
+} Halves;
+
+/* Sums of the data: the seven of a vector of cells from the same four loads. */
+static void data_sums(Sched *s, const Halves *z)
+{
+    int64_t lanes = cpu_lanes(s);
+
+    step(s, "split %%s.k by %lld -> %%sk, %%sj", (long long)lanes);
+    if (z->b)
+        step(s, "reorder %%s.b, %%s.m, %%sk, %%s.r, %%sj");
+    else
+        step(s, "reorder %%s.m, %%sk, %%s.r, %%sj");
+    step(s, "vectorize %%sj");
+    step(s, "unroll %%s.r");
+    step(s, "parallel %%s.%s", z->b >= z->m ? "b" : "m");
+}
+
+/* The products of a panel, inside the loop over panels. */
+static void products(Sched *s, const Halves *z, RegTile t)
+{
+    int64_t width = t.nv * cpu_lanes(s), kb = gemm_chunk(s, t, width, z->k);
+
+    step(s, "split %%p.k by %lld -> %%kc, %%kb", (long long)kb);
+    step(s, "split %%p.n by %lld -> %%pv, %%pj", (long long)cpu_lanes(s));
+    if (z->b) {
+        step(s, "reorder %%p.r, %%kc, %%p.b, %%p.m, %%kb, %%pv, %%pj");
+        step(s, "fuse %%p.b, %%p.m -> %%rows");
+    } else {
+        step(s, "reorder %%p.r, %%kc, %%p.m, %%kb, %%pv, %%pj");
+    }
+    step(s, "split %s by %lld tail=even -> %%t, %%p", z->b ? "%rows" : "%p.m", (long long)t.pixels);
+    step(s, "reorder %%kb, %%p, %%pv, %%pj");
+    step(s, "cache_write p reg at %%t");
+    step(s, "vectorize %%pj");
+    step(s, "unroll %%p, %%pv");
+    step(s, "outline %%t -> @gemm");
+}
+
+void sched_dense_strassen(Sched *s)
+{
+    Halves      z = {iter_extent(s, "p", "b"), iter_extent(s, "p", "m"), iter_extent(s, "p", "n"),
+                     iter_extent(s, "p", "k")};
+    int64_t     lanes = cpu_lanes(s), rows = (z.b ? z.b : 1) * z.m;
+    const char *out;
+
+    if (z.n % lanes || z.k % lanes) {
+        s->refusal = "halves of rows or columns are not whole vectors";
+        return;
+    }
+    inline_prologue(s, "s");
+    if (s->target->has_fma)
+        step(s, "contract p");
+    out = inline_epilogue(s, "p");
+    if (!out)
+        return;
+    const BlockData *d = &sched_block(s, out)->u.block;
+    uint32_t         last = d->nspatial - 1;
+    if (last != (z.b ? 2 : 1)) {
+        s->refusal = "the result has another shape";
+        return;
+    }
+    const char *n = d->iter[last]->name, *m = d->iter[last - 1]->name;
+    const char *b = z.b ? d->iter[0]->name : NULL;
+    RegTile     t = gemm_tile(s, z.n / lanes, rows, z.k, true);
+    int64_t     width = t.nv * lanes;
+
+    step(s, "transform_layout %%w (r, n, k) -> (n//%lld, r, k, n%%%lld)", (long long)width,
+         (long long)width);
+    step(s, "split %%%s.%s by %lld tail=if -> %%mh, %%mi", out, m, (long long)z.m);
+    step(s, "split %%%s.%s by %lld -> %%nh, %%ni", out, n, (long long)z.n);
+    step(s, "split %%ni by %lld -> %%nc, %%nj", (long long)width);
+    step(s, "split %%nj by %lld -> %%nv, %%j", (long long)lanes);
+    if (b)
+        step(s, "reorder %%nc, %%%s.%s, %%mi, %%nv, %%mh, %%nh, %%j", out, b);
+    else
+        step(s, "reorder %%nc, %%mi, %%nv, %%mh, %%nh, %%j");
+    step(s, "compute_at p %%nc");
+    step(s, "set_scope %%p private");
+    step(s, "parallel %%nc");
+    products(s, &z, t);
+    step(s, "vectorize %%j");
+    step(s, "unroll %%mh, %%nh");
+    data_sums(s, &z);
+}
