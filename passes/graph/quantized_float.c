@@ -80,11 +80,11 @@ static const Expr *scaled_within(Ctx *c, const Expr *x, double by, int depth)
         return make2(c, "multiply", call_arg(x, 0), const_over(c, call_arg(x, 1), by), NULL,
                      x->loc);
     if (!call_is(x, "add") && !call_is(x, "subtract") && !call_is(x, "maximum") &&
-        !call_is(x, "minimum"))
+        !call_is(x, "minimum") && !call_is(x, "nn.bias_add"))
         return NULL;
     a = scaled_within(c, call_arg(x, 0), by, depth - 1);
     b = a ? scaled_within(c, call_arg(x, 1), by, depth - 1) : NULL;
-    return make2(c, call_op(x)->text, a, b, NULL, x->loc);
+    return make2(c, call_op(x)->text, a, b, x->u.attrs, x->loc);
 }
 
 const Expr *scaled_down(Ctx *c, const Expr *x, double by)

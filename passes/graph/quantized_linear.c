@@ -93,11 +93,20 @@ static bool product_of(Ctx *c, const Expr *e, Product *p)
            fits_channels(p->zero, w.axis, p->k->type, p);
 }
 
+/* The constant is what it should be: it stays a view of the model file. */
+static bool is_centred(const Product *p)
+{
+    double zero;
+
+    return dtype_eq(p->k->type->dtype, DT_I8) && !p->transposed && expr_const_f(p->zero, &zero) &&
+           zero == 0;
+}
+
 /* w - zw as i8, [units, k] for matrices, and the sum of each output channel; NULL: out of range. */
 static const Expr *centred_weight(Ctx *c, const Product *p, int64_t *sums)
 {
     int64_t n = p->channels * p->products, dims[4] = {p->channels, p->products};
-    int8_t *data = arena_alloc(c->arena, (size_t)n);
+    int8_t *data = is_centred(p) ? NULL : arena_alloc(c->arena, (size_t)n);
     DType   t = p->k->type->dtype;
 
     for (int64_t o = 0; o < p->channels; o++) {
@@ -111,11 +120,14 @@ static const Expr *centred_weight(Ctx *c, const Product *p, int64_t *sums)
 
             if (v < -128 || v > 127)
                 return NULL;
-            data[o * p->products + i] = (int8_t)v;
+            if (data)
+                data[o * p->products + i] = (int8_t)v;
             sum += v;
         }
         sums[o] = sum;
     }
+    if (!data)
+        return p->k;
     for (uint32_t i = 0; p->conv && i < 4; i++)
         type_dim(p->k->type, i, &dims[i]);
     return expr_const(c,
