@@ -2,15 +2,16 @@
  *
  * A model asks for one launch per inference and meets in barriers between its kernels, dozens of
  * times in a few milliseconds, so both must cost well under a microsecond: waiting threads spin
- * (about 1,000 spaced pauses), then yield the CPU in case the machine is over-committed, and
- * between inferences workers sleep on a futex, so that an idle pool costs nothing.
+ * (about 1,000 spaced pauses, 20 microseconds), then yield the CPU in case the machine is
+ * over-committed, and at last sleep on a futex: an idle pool costs nothing, and where others hold
+ * the processor that a thread needs, the one that waits for it leaves its own free.
  *
  *   launch: fn, ctx, parts -> job;  go[1..parts-1]++  -> workers run -> left reaches 0
  *
  * Each worker has a mailbox `go` on a cache line of its own.  Only those that take part in a launch
- * are told of it, so the job is never written while somebody may read it.  A worker that goes to
- * sleep says so first and then looks again; a launch changes `go` first and then looks for
- * sleepers; one of the two always sees the other.
+ * are told of it, so the job is never written while somebody may read it.  Who goes to sleep says
+ * so first and then looks at the word again; who changes the word looks for sleepers after that;
+ * one of the two always sees the other (all four accesses are sequentially consistent).
  */
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 #define _GNU_SOURCE /* syscall, sched_getaffinity */
@@ -31,11 +32,16 @@
 #include <sys/syscall.h>
 #endif
 
-enum { LINE = 64, SPINS = 1000, YIELDS = 64, MAX_THREADS = 1024 };
+enum { LINE = 64, SPINS = 1000, PATIENCE_US = 200, MAX_THREADS = 1024 };
+
+/* A word that threads wait for, and how many of them sleep. */
+typedef struct {
+    alignas(LINE) atomic_uint word;
+    atomic_uint sleepers;
+} Signal;
 
 typedef struct {
-    alignas(LINE) atomic_uint go; /* changes when there is work */
-    atomic_uint sleeping;
+    Signal      go; /* changes when there is work */
     pthread_t   thread;
     uint32_t    part;
     tvmrt_pool *pool;
@@ -48,10 +54,10 @@ struct tvmrt_pool {
     void         *ctx;
     uint32_t      parts;
     bool          quit;
-    alignas(LINE) atomic_uint left; /* parts of workers still running */
+    Signal        left; /* parts of workers still running */
     alignas(LINE) atomic_uint arrived;
-    alignas(LINE) atomic_uint generation;
-    Worker workers[]; /* part 0 is the caller: workers[0] is unused */
+    Signal generation; /* of the barrier */
+    Worker workers[];  /* part 0 is the caller: workers[0] is unused */
 };
 
 static void pause_cpu(void)
@@ -88,10 +94,10 @@ static void sleep_while(atomic_uint *word, uint32_t value)
 
 static void wake(atomic_uint *word)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
 }
 #else
-/* Without a futex an idle worker looks every 100 microseconds. */
+/* Without a futex who sleeps looks every 100 microseconds. */
 static void sleep_while(atomic_uint *word, uint32_t value)
 {
     if (atomic_load(word) == value)
@@ -104,27 +110,45 @@ static void wake(atomic_uint *word)
 }
 #endif
 
-static void worker_wait(Worker *w, uint32_t seen)
+static int64_t microseconds(void)
 {
-    for (uint32_t spins = 0; spins < SPINS + YIELDS; spins++) {
-        if (atomic_load_explicit(&w->go, memory_order_acquire) != seen)
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Until the word is no longer `seen`.  Yields are counted by the clock: one takes half a
+ * microsecond where nobody else wants the processor, and a time slice where somebody does. */
+static void wait_change(Signal *s, uint32_t seen)
+{
+    for (uint32_t spins = 0; spins < SPINS; spins++) {
+        if (atomic_load_explicit(&s->word, memory_order_acquire) != seen)
             return;
-        if (spins < SPINS)
-            pause_cpu();
-        else
-            sched_yield();
+        pause_cpu();
     }
-    atomic_store(&w->sleeping, 1);
-    while (atomic_load(&w->go) == seen)
-        sleep_while(&w->go, seen);
-    atomic_store(&w->sleeping, 0);
+    for (int64_t until = microseconds() + PATIENCE_US; microseconds() < until;) {
+        if (atomic_load_explicit(&s->word, memory_order_acquire) != seen)
+            return;
+        sched_yield();
+    }
+    atomic_fetch_add(&s->sleepers, 1);
+    while (atomic_load(&s->word) == seen)
+        sleep_while(&s->word, seen);
+    atomic_fetch_sub(&s->sleepers, 1);
+}
+
+/* After the word has changed. */
+static void tell(Signal *s)
+{
+    if (atomic_load(&s->sleepers))
+        wake(&s->word);
 }
 
 static void worker_tell(Worker *w)
 {
-    atomic_fetch_add(&w->go, 1);
-    if (atomic_load(&w->sleeping))
-        wake(&w->go);
+    atomic_fetch_add(&w->go.word, 1);
+    tell(&w->go);
 }
 
 static void *worker_main(void *arg)
@@ -133,11 +157,12 @@ static void *worker_main(void *arg)
     tvmrt_pool *pool = w->pool;
 
     for (uint32_t seen = 0;; seen++) {
-        worker_wait(w, seen);
+        wait_change(&w->go, seen);
         if (pool->quit)
             return NULL;
         pool->fn(pool->ctx, w->part, pool->parts);
-        atomic_fetch_sub_explicit(&pool->left, 1, memory_order_release);
+        if (atomic_fetch_sub(&pool->left.word, 1) == 1)
+            tell(&pool->left);
     }
 }
 
@@ -157,12 +182,12 @@ int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
     pool->fn = fn;
     pool->ctx = ctx;
     pool->parts = parts;
-    atomic_store_explicit(&pool->left, parts - 1, memory_order_relaxed);
+    atomic_store_explicit(&pool->left.word, parts - 1, memory_order_relaxed);
     for (uint32_t i = 1; i < parts; i++)
         worker_tell(&pool->workers[i]);
     fn(ctx, 0, parts);
-    for (spins = 0; atomic_load_explicit(&pool->left, memory_order_acquire);)
-        wait_step(&spins);
+    for (uint32_t left; (left = atomic_load_explicit(&pool->left.word, memory_order_acquire));)
+        wait_change(&pool->left, left);
     atomic_store_explicit(&pool->busy, 0, memory_order_release);
     return TVMCC_OK;
 }
@@ -170,19 +195,19 @@ int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
 void tvmrt_barrier(void *user, uint32_t part)
 {
     tvmrt_pool *pool = user;
-    uint32_t    generation, spins = 0;
+    uint32_t    generation;
 
     (void)part;
     if (pool->parts < 2)
         return;
-    generation = atomic_load_explicit(&pool->generation, memory_order_acquire);
+    generation = atomic_load_explicit(&pool->generation.word, memory_order_acquire);
     if (atomic_fetch_add_explicit(&pool->arrived, 1, memory_order_acq_rel) + 1 == pool->parts) {
         atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
-        atomic_store_explicit(&pool->generation, generation + 1, memory_order_release);
+        atomic_store(&pool->generation.word, generation + 1);
+        tell(&pool->generation);
         return;
     }
-    while (atomic_load_explicit(&pool->generation, memory_order_acquire) == generation)
-        wait_step(&spins);
+    wait_change(&pool->generation, generation);
 }
 
 size_t tvmrt_pool_bytes(uint32_t threads)
