@@ -379,9 +379,13 @@ static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef 
 }
 
 /* Number of the other wins over NaN: y if y is beyond x or x is NaN, else x. */
-static LLVMValueRef float_minmaxnum(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
+static LLVMValueRef float_minmaxnum(Gen *g, bool max, const Prim *px, LLVMValueRef x,
+                                    LLVMValueRef y)
 {
     LLVMValueRef beyond = LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, y, x, "");
+
+    if (constant_number(px))
+        return LLVMBuildSelect(g->b, beyond, y, x, "");
     LLVMValueRef nan = LLVMBuildFCmp(g->b, LLVMRealUNO, x, x, "");
 
     return LLVMBuildSelect(g->b, LLVMBuildOr(g->b, beyond, nan, ""), y, x, "");
@@ -403,8 +407,8 @@ static LLVMValueRef float_bin(Gen *g, const Prim *p, DType t, LLVMValueRef x, LL
         if (constant_number(p->kids[0]))
             return float_minmax(g, p->kind == PRIM_MAX, p->kids[0], y, x);
         return float_minmax(g, p->kind == PRIM_MAX, p->kids[1], x, y);
-    case PRIM_MINNUM: return float_minmaxnum(g, false, x, y);
-    case PRIM_MAXNUM: return float_minmaxnum(g, true, x, y);
+    case PRIM_MINNUM: return float_minmaxnum(g, false, p->kids[0], x, y);
+    case PRIM_MAXNUM: return float_minmaxnum(g, true, p->kids[0], x, y);
     case PRIM_EQ: return LLVMBuildFCmp(g->b, LLVMRealOEQ, x, y, "");
     case PRIM_NE: return LLVMBuildFCmp(g->b, LLVMRealUNE, x, y, "");
     case PRIM_LT: return LLVMBuildFCmp(g->b, LLVMRealOLT, x, y, "");

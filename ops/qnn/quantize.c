@@ -125,17 +125,30 @@ static const Prim *dequantized(Ctx *c, const Prim *q, const Prim *scale, const P
     return prim_mul(c, prim_cast(c, scale->dtype, d), scale);
 }
 
+/* Rounded half to even by a sum: at 2^23 + 2^22 the step of f32 is 1, so that the sum's last bits
+ * are the integer, for numbers of up to 22 bits.  Two additions on any target, where a rounding and
+ * a conversion that saturates are many more. */
+static const Prim *rounded(Ctx *c, const Prim *x, DType t)
+{
+    const float offset = 12582912.0f; /* 0x4b400000 */
+
+    if (!dtype_eq(x->dtype, DT_F32) || t.bits > 16)
+        return prim_cast(c, DT_I32, prim_math(c, MATH_ROUND, x, NULL));
+    x = prim_bits(c, DT_I32, prim_add(c, x, prim_float(c, DT_F32, offset)));
+    return prim_sub(c, x, prim_int(c, DT_I32, 0x4b400000));
+}
+
 /* Clamped before it is rounded, which is the same, as the bounds are whole: what is rounded is then
- * small enough for an integer, and the zero point is added there. */
+ * small enough for an integer, and the zero point is added there.  NaN gives the lower bound. */
 static const Prim *quantized(Ctx *c, const Prim *x, const Prim *scale, const Prim *zero, DType t)
 {
     const Prim *z = prim_cast(c, x->dtype, zero);
+    const Prim *lo = prim_sub(c, prim_float(c, x->dtype, dtype_min(t)), z);
+    const Prim *hi = prim_sub(c, prim_float(c, x->dtype, dtype_max(t)), z);
 
-    x = prim_div(c, x, scale);
-    x = te_at_least(c, x, prim_sub(c, prim_float(c, x->dtype, dtype_min(t)), z));
-    x = te_at_most(c, x, prim_sub(c, prim_float(c, x->dtype, dtype_max(t)), z));
-    x = prim_cast(c, DT_I32, prim_math(c, MATH_ROUND, x, NULL));
-    return prim_cast(c, t, prim_add(c, x, zero));
+    x = prim_bin(c, PRIM_MAXNUM, lo, prim_div(c, x, scale));
+    x = prim_bin(c, PRIM_MINNUM, hi, x);
+    return prim_cast(c, t, prim_add(c, rounded(c, x, t), zero));
 }
 
 bool te_quantize(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
