@@ -181,6 +181,12 @@ const Buffer *parse_buffer(Parser *p, const char *name)
             parse_fail(p, "an alignment of %lld", (long long)align);
         b.align = (uint32_t)align;
     }
+    if (accept(p, "ahead")) {
+        int64_t ahead = parse_int(p);
+        if (!p->failed && (ahead < 1 || ahead > MAX_AHEAD))
+            parse_fail(p, "prefetching %lld bytes ahead", (long long)ahead);
+        b.ahead = (uint32_t)ahead;
+    }
     if (accept(p, "alias(")) {
         b.alias = parse_buffer_name(p);
         expect(p, ")");

@@ -39,6 +39,7 @@ struct Buffer {
     DType             dtype; /* lanes > 1 only for promoted `reg` variables */
     Scope             scope;
     uint32_t          align; /* bytes, of the interior's cell 0; 0: the element's own */
+    uint32_t          ahead; /* bytes by which vector loads ask memory for more (`prefetch`); 0 */
     uint32_t          ndim;  /* 0: one cell */
     const Idx *const *extent;
     const Idx *const *stride; /* in elements; NULL: packed row-major, halo included */
@@ -46,6 +47,8 @@ struct Buffer {
     const Buffer     *alias;  /* shares the storage of this one (inplace), or NULL */
     const Const      *data;   /* SCOPE_CONST with known contents, or NULL */
 };
+
+enum { MAX_AHEAD = 65536 };
 
 const Buffer *buffer_new(Ctx *c, const char *name, DType t, Scope scope, uint32_t ndim,
                          const Idx *const *extent);

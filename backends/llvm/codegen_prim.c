@@ -23,6 +23,8 @@ static LLVMValueRef fast(Gen *g, LLVMValueRef v)
 }
 /* ---- loads and stores ------------------------------------------------------------------------------------ */
 
+enum { LINE = 64 }; /* bytes of a cache line, as far as prefetching cares */
+
 static LLVMValueRef masked_load(Gen *g, LLVMValueRef p, LLVMTypeRef t, uint32_t align,
                                 LLVMValueRef mask)
 {
@@ -70,6 +72,24 @@ static LLVMValueRef from_memory(Gen *g, LLVMValueRef v, DType t)
     return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
 }
 
+/* A line of a buffer that is streamed, `ahead` bytes before it is needed.  Hardware does this too,
+ * but begins anew at each page.  Beyond the end it is a hint without effect. */
+static void prefetch(Gen *g, const LoadData *l, DType t, LLVMValueRef p)
+{
+    LLVMTypeRef  over[1] = {g->ptr}, byte = LLVMInt8TypeInContext(g->lc);
+    LLVMValueRef ahead = LLVMConstInt(g->i64, l->buffer->ahead, 0), args[4];
+    unsigned     id = LLVMLookupIntrinsicID("llvm.prefetch", 13);
+
+    if (l->n != 1 || l->index[0]->c0 * dtype_bytes((DType){t.code, t.bits, 1}) % LINE)
+        return; /* the vector before it asked for this line */
+    args[0] = LLVMBuildGEP2(g->b, byte, p, &ahead, 1, "");
+    args[1] = gen_i32(g, 0);
+    args[2] = gen_i32(g, 3);
+    args[3] = gen_i32(g, 1);
+    LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 1),
+                   LLVMGetIntrinsicDeclaration(g->mod, id, over, 1), args, 4, "");
+}
+
 LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
 {
     LLVMTypeRef  mt = gen_mem_type(g, t);
@@ -88,6 +108,8 @@ LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
     if (mask && gen_is_vector(mt))
         v = masked_load(g, p, mt, align, mask);
     else {
+        if (l->buffer->ahead && t.lanes > 1)
+            prefetch(g, l, t, p);
         v = LLVMBuildLoad2(g->b, mt, p, "");
         LLVMSetAlignment(v, align);
     }

@@ -51,12 +51,12 @@ static void transform_input(Ctx *c, int64_t m, const Prim *const *d, const Prim 
     const Prim *a = prim_sub(c, d[4], times(c, 4, d[2])), *b = prim_sub(c, d[3], times(c, 4, d[1]));
     const Prim *e = prim_sub(c, d[4], d[2]), *f = times(c, 2, prim_sub(c, d[3], d[1]));
 
-    v[0] = prim_add(c, prim_sub(c, times(c, 4, d[0]), times(c, 5, d[2])), d[4]);
+    v[0] = prim_add(c, prim_sub(c, d[4], times(c, 5, d[2])), times(c, 4, d[0]));
     v[1] = prim_add(c, a, b);
     v[2] = prim_sub(c, a, b);
     v[3] = prim_add(c, e, f);
     v[4] = prim_sub(c, e, f);
-    v[5] = prim_add(c, prim_sub(c, times(c, 4, d[1]), times(c, 5, d[3])), d[5]);
+    v[5] = prim_add(c, prim_sub(c, d[5], times(c, 5, d[3])), times(c, 4, d[1]));
 }
 
 /* A' p: products to output. */

@@ -59,25 +59,38 @@ static double tile_cost(int64_t p, int64_t nv)
     return (worst > floor ? worst : floor) / (double)(p * nv);
 }
 
-RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels)
+int64_t tile_pixels_most(const Sched *s, int64_t nv)
 {
     int64_t regs = s->target->vector_regs ? s->target->vector_regs : 16;
+
+    /* A number that several vectors of weights want is spread once, into a register. */
+    return (regs - nv - (s->target->fma_mem_splat && nv == 1 ? 0 : 1)) / nv;
+}
+
+double tile_step_cycles(const Sched *s, int64_t pixels, int64_t nv)
+{
+    int64_t most = tile_pixels_most(s, nv), tiles, q, r;
+
+    if (most < 1 || pixels < 1)
+        return 0;
+    tiles = ceil_div(pixels, most), q = pixels / tiles, r = pixels % tiles;
+    return (double)r * tile_cost(q + 1, nv) * (double)((q + 1) * nv) +
+           (double)(tiles - r) * tile_cost(q, nv) * (double)(q * nv);
+}
+
+RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels)
+{
     RegTile best = {1, 1};
     double  cost = 1e30;
 
     for (int64_t nv = 1; nv <= 6 && nv <= vectors; nv++) {
         if (vectors % nv)
             continue;
-        int64_t most = (regs - nv - (s->target->fma_mem_splat ? 0 : 1)) / nv;
+        int64_t most = tile_pixels_most(s, nv);
         if (most < 1)
             break;
-        int64_t tiles = ceil_div(pixels, most), q = pixels / tiles, r = pixels % tiles;
-        if (q < 1)
-            continue;
-        /* r tiles of q+1 pixels, the rest of q; the weights are read once a tile. */
-        double c = (double)r * tile_cost(q + 1, nv) * (double)((q + 1) * nv) +
-                   (double)(tiles - r) * tile_cost(q, nv) * (double)(q * nv) +
-                   0.02 * (double)(tiles * nv);
+        /* The weights are read once a tile. */
+        double c = tile_step_cycles(s, pixels, nv) + 0.02 * (double)(ceil_div(pixels, most) * nv);
         c /= (double)(pixels * nv);
         if (c < cost - 1e-9)
             cost = c, best = (RegTile){most, nv};

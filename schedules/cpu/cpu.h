@@ -33,6 +33,11 @@ RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels);
 RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k, bool whole);
 int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k);
 
+/* Pixels that fit into the registers beside nv vectors of weights. */
+int64_t tile_pixels_most(const Sched *s, int64_t nv);
+/* Cycles of one step of the reduction over tiles of all these pixels by nv vectors. */
+double tile_step_cycles(const Sched *s, int64_t pixels, int64_t nv);
+
 int64_t ceil_div(int64_t a, int64_t b);
 /* Largest divisor of n that is at most `most`. */
 int64_t divisor_upto(int64_t n, int64_t most);

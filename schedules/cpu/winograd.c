@@ -2,36 +2,37 @@
  *
  *   %v1, %v  input transform    %m[r,q,t,o] = sum[c,i] %v * %u    %y1, %y  output transform
  *
- * Two orders.  Small images: three nests one after another, each divided among the threads: the
- * whole of %v by channels, the products by cells of the transform (a panel of %v stays in L1 while
- * the weights of its cell stream by once), the outputs by channels.  Large images: blocks of tiles,
- * divided among the threads; a block's %v stays in L2, and for each group of outputs the products
- * of all cells go through a small private %m. */
+ * The image is cut into blocks of rows of tiles.  A block's %v is made first; then, for each group
+ * of outputs, the products of all cells of the transform go through a small private %m.  Threads
+ * take blocks, each with a %v of its own.  One block for all (few tiles, many weights) has two
+ * phases: threads divide the making of %v, then the groups of outputs, so that each weight is read
+ * once.  How many rows a block has, and the register tile, are chosen by what is moved
+ * (`cut_cost`). */
 #include "schedules/cpu/cpu.h"
 
 #include <string.h>
 
 typedef struct {
-    int64_t lanes, a, m, tiles, c, i, o; /* o: channels */
+    int64_t lanes, a, m, c, i, o; /* o: channels */
+    int64_t n, rows, cols;        /* images; tiles of one */
 } WinoSizes;
+
+/* Bytes that weights are asked for ahead: a page, since at its end hardware begins anew. */
+enum { AHEAD = 4096 };
 
 static const char *name_of(const Sched *s, const char *block, uint32_t k)
 {
     return sched_block(s, block)->u.block.iter[k]->name;
 }
 
-/* The products as register tiles; weights lie as they are read, cell by cell or output by output.
- */
-static void product_tiles(Sched *s, const WinoSizes *z, RegTile t, bool by_cell)
+/* The products as register tiles; weights lie as they are read. */
+static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
 {
     int64_t width = t.nv * z->lanes;
 
-    if (by_cell)
-        step(s, "transform_layout %%w (r, q, o, c) -> (r, q, o//%lld, c, o%%%lld)",
-             (long long)width, (long long)width);
-    else
-        step(s, "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c, o%%%lld)",
-             (long long)width, (long long)width);
+    step(s, "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c, o%%%lld)", (long long)width,
+         (long long)width);
+    step(s, "prefetch %%w by %d", AHEAD);
     step(s, "split %%m.o by %lld -> %%mc, %%mo", (long long)width);
     step(s, "split %%mo by %lld -> %%mv, %%mj", (long long)z->lanes);
     step(s, "reorder %%m.r, %%m.q, %%mc, %%m.t, %%m.c, %%m.i, %%mv, %%mj");
@@ -43,12 +44,70 @@ static void product_tiles(Sched *s, const WinoSizes *z, RegTile t, bool by_cell)
     step(s, "outline %%mt -> @tile");
 }
 
+/* How the image is cut: rows of tiles of a block, and the register tile. */
+typedef struct {
+    int64_t rows;
+    RegTile tile;
+} Cut;
+
+/* Bytes a cycle at which `bytes` are read again and again beside `others` that are in use too. */
+static double rate(const Sched *s, double bytes, double others)
+{
+    double l2 = s->target->l2_bytes ? s->target->l2_bytes : 524288;
+    double l3 = s->target->l3_bytes ? s->target->l3_bytes : 8 * l2;
+
+    return bytes + others <= l2 * 0.75 ? 24 : bytes <= l3 / 2 ? 10 : 5;
+}
+
+/* Cycles of one core for all blocks.  The weights stream by once a block, the transformed input
+ * once a group of outputs, and the products are written and read once.  Weights come from afar only
+ * for the first register tile of a panel. */
+static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut)
+{
+    double  a2 = (double)(z->a * z->a), in = (double)(z->c * z->i);
+    int64_t blocks = z->n * z->rows / cut.rows, tiles = cut.rows * z->cols;
+    int64_t groups = z->o / z->lanes / cut.tile.nv;
+    double  width = (double)(cut.tile.nv * z->lanes), wide = (double)z->o;
+
+    if (cut.rows == z->rows) /* one block of all images */
+        blocks = 1, tiles = z->n * z->rows * z->cols;
+    double passes = (double)ceil_div(tiles, cut.tile.pixels), cells = (double)tiles * a2 * 4;
+    double v = cells * in, m = cells * width, panel = in * width * 4, w = a2 * in * wide * 4;
+    double products = tile_step_cycles(s, tiles, cut.tile.nv) * a2 * in * (double)groups;
+    double weights = w / (blocks == 1 ? 5 : rate(s, w, v + m)), first = products / passes;
+    double others =
+        v * (double)groups / rate(s, v, m + panel) + 2 * m * (double)groups / rate(s, m, panel);
+    double stream =
+        (first > weights ? first + 0.3 * weights : weights + 0.3 * first) + (products - first);
+    double cost = stream > others ? stream + 0.3 * others : others + 0.3 * stream;
+
+    return (double)blocks * cost / thread_balance(blocks > 1 ? blocks : groups);
+}
+
+static Cut best_cut(const Sched *s, const WinoSizes *z)
+{
+    Cut    best = {z->rows, {1, 1}};
+    double least = 1e300;
+
+    for (int64_t nv = 1; nv <= 4; nv++) {
+        int64_t most = tile_pixels_most(s, nv);
+        if (z->o / z->lanes % nv || most < 1)
+            continue;
+        for (int64_t rows = 1; rows <= z->rows; rows++) {
+            Cut    cut = {rows, {most, nv}};
+            double cost = z->rows % rows ? 1e300 : cut_cost(s, z, cut);
+            if (cost < least)
+                least = cost, best = cut;
+        }
+    }
+    return best;
+}
+
 void sched_winograd(Sched *s)
 {
     WinoSizes   z = {.lanes = cpu_lanes(s),
                      .a = iter_extent(s, "m", "r"),
                      .m = iter_extent(s, "y1", "a"),
-                     .tiles = iter_extent(s, "m", "t"),
                      .c = iter_extent(s, "m", "c"),
                      .i = iter_extent(s, "m", "i"),
                      .o = iter_extent(s, "m", "o")};
@@ -59,49 +118,52 @@ void sched_winograd(Sched *s)
         return;
     }
     try_step(s, "elide_pad pad");
-    if (s->target->has_fma)
-        step(s, "contract m");
     out = inline_epilogue(s, "y1");
+    if (s->target->has_fma) {
+        step(s, "contract m");
+        try_step(s, "contract v1");
+        try_step(s, "contract v");
+        try_step(s, "contract y1");
+        if (out)
+            try_step(s, "contract %s", out);
+    }
     if (!out || sched_block(s, out)->u.block.nspatial != 5) {
         s->refusal = "the result is not in blocks";
         return;
     }
     const char *n = name_of(s, out, 0), *o = name_of(s, out, 1), *y = name_of(s, out, 2),
                *x = name_of(s, out, 3), *j = name_of(s, out, 4);
-    int64_t rows = ceil_div(iter_extent(s, out, y), z.m),
-            cols = ceil_div(iter_extent(s, out, x), z.m);
-    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 524288;
-    int64_t bytes = z.tiles * z.a * z.a * 4 * (z.c * z.i + z.o), block = rows;
-    bool    whole = iter_extent(s, out, n) > 1 || bytes <= 3 * l2 || rows < 4;
-
-    /* Rows of tiles of a block: %v within half of L2. */
-    while (!whole && block > 1 && block * cols * z.a * z.a * 4 * z.c * z.i > l2 / 2)
-        block = divisor_upto(rows, block - 1);
-    while (!whole && block > 1 && (rows / block < 4 || thread_balance(rows / block) < 0.9))
-        block = divisor_upto(rows, block - 1);
-    int64_t tiles = whole ? z.tiles : block * cols;
-    RegTile t = cpu_tile(s, z.o / z.lanes, tiles);
+    z.n = iter_extent(s, out, n);
+    z.rows = ceil_div(iter_extent(s, out, y), z.m);
+    z.cols = ceil_div(iter_extent(s, out, x), z.m);
+    Cut  cut = best_cut(s, &z);
+    bool whole = cut.rows == z.rows;
 
     step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z.m);
     step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z.m);
-    step(s, "split %%%s.%s by %lld -> %%oc, %%ov", out, o, (long long)t.nv);
-    if (whole) {
-        step(s, "reorder %%%s.%s, %%oc, %%ov, %%ty, %%tx, %%yy, %%xx, %%%s.%s", out, n, out, j);
-        step(s, "compute_at y1 %%tx");
-    } else {
-        step(s, "split %%ty by %lld -> %%blk, %%tr", (long long)block);
+    step(s, "split %%%s.%s by %lld -> %%oc, %%ov", out, o, (long long)cut.tile.nv);
+    step(s, "split %%ty by %lld -> %%blk, %%tr", (long long)cut.rows);
+    if (whole)
+        step(s, "reorder %%oc, %%%s.%s, %%blk, %%tr, %%tx, %%ov, %%yy, %%xx, %%%s.%s", out, n, out,
+             j);
+    else
         step(s, "reorder %%%s.%s, %%blk, %%oc, %%tr, %%tx, %%ov, %%yy, %%xx, %%%s.%s", out, n, out,
              j);
-        step(s, "compute_at y1 %%ov");
-        step(s, "compute_at m %%oc");
+    step(s, "compute_at y1 %%ov");
+    step(s, "compute_at m %%oc");
+    step(s, "set_scope %%m private");
+    if (!whole) {
         step(s, "compute_at v %%blk");
-        step(s, "parallel %%blk");
-        step(s, "set_scope %%m private");
         step(s, "set_scope %%v private");
     }
+    if (!whole && z.n > 1)
+        step(s, "fuse %%%s.%s, %%blk -> %%part", out, n);
+    step(s, "parallel %%%s", whole ? "oc" : z.n > 1 ? "part" : "blk");
     step(s, "reorder %%v.c, %%v.t, %%v.r, %%v.q, %%v.i");
-    step(s, "compute_at v1 %%v.t");
-    product_tiles(s, &z, t, whole);
+    if (whole)
+        step(s, "fuse %%v.c, %%v.t -> %%vt");
+    step(s, "compute_at v1 %%%s", whole ? "vt" : "v.t");
+    product_tiles(s, &z, cut.tile);
     step(s, "set_scope %%v1 reg");
     step(s, "set_scope %%y1 reg");
     step(s, "vectorize %%v1.i");
@@ -112,12 +174,8 @@ void sched_winograd(Sched *s)
     step(s, "unroll %%y1.a, %%y1.q");
     step(s, "vectorize %%%s.%s", out, j);
     step(s, "unroll %%yy, %%xx");
-    if (whole) {
-        step(s, "parallel %%v.c");
-        step(s, "fuse %%m.r, %%m.q -> %%xi");
-        step(s, "parallel %%xi");
-        step(s, "parallel %%oc");
-    }
+    if (whole)
+        step(s, "parallel %%vt");
     if (!s->refusal && has_block(s, "pad"))
         pad_marks(s, NULL);
 }

@@ -392,6 +392,8 @@ static const Case cases[] = {
     {'t', "", "inplace %pre -> %pad", "%pre and %pad are not alike"},
     {'m', "", "set_scope %a private", "%a is a parameter"},
     {'m', "", "set_scope %mm private", NULL},
+    {'m', "", "prefetch %b by 0", "bytes up to 65536"},
+    {'m', "", "prefetch %b by 4096", NULL},
     {'m', "parallel %mm.m", "set_scope %mm private", "%mm carries values between threads"},
     /* marks */
     {'m', "", "parallel %k", "refused: parallel %k: 'mm' reduces over it; rfactor first"},
