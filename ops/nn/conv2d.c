@@ -20,6 +20,7 @@ typedef struct {
     int64_t group_in, group_out; /* channels of one */
     int64_t k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
     int64_t pad_value;
+    int64_t columns;   /* of the kernel as computed: k[1], or more with weights of zero */
     bool    depthwise; /* one input channel a group */
 } Conv;
 
@@ -226,11 +227,26 @@ static Channels channels(Ctx *c, const Conv *v, const Axes *a, const Axes *r)
     return ch;
 }
 
+/* A first layer of bytes: its channels are too few for steps of four, but four columns of a row are
+ * neighbours too, so the kernel is taken to be a multiple of four wide. */
+static int64_t dot4_columns(const Ctx *c, const Conv *v, DType data, DType weight)
+{
+    uint8_t ops = !c->target                 ? 0
+                  : data.code == weight.code ? c->target->dot4_ii
+                                             : c->target->dot4_ui;
+    bool bytes = dtype_is_int(data) && data.bits == 8 && dtype_is_int(weight) && weight.bits == 8;
+
+    if (!ops || !bytes || v->in_block || !v->out_block || v->depthwise || v->k[1] < 3 ||
+        v->dilation[1] != 1)
+        return v->k[1];
+    return (v->k[1] + 3) / 4 * 4;
+}
+
 static Axes reduce_axes(Ctx *c, const Conv *v)
 {
     static const char *const all[] = {"c", "kh", "kw", "i"};
     int64_t blocks = v->in_block ? (v->group_in + v->in_block - 1) / v->in_block : v->group_in;
-    int64_t extents[4] = {blocks, v->k[0], v->k[1], v->in_block};
+    int64_t extents[4] = {blocks, v->k[0], v->columns, v->in_block};
 
     if (v->depthwise)
         return te_raxes(c, 2, extents + 1, all + 1);
@@ -249,6 +265,8 @@ static const Prim *weight_at(Ctx *c, const Conv *v, const Tensor *w, const Chann
                     idx_sub(c->arith, idx_const(c->arith, v->out_c - 1), ch->out_ch));
     real = pred_and(c->arith, c->arena, real,
                     idx_sub(c->arith, idx_const(c->arith, v->group_in - 1), ch->weight_c));
+    real =
+        pred_and(c->arith, c->arena, real, idx_sub(c->arith, idx_const(c->arith, v->k[1] - 1), kw));
     return real.n ? prim_select(c, pred_prim(c, real), x, prim_num(c, x->dtype, 0)) : x;
 }
 
@@ -259,6 +277,8 @@ bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
 
     if (!conv_sizes(c, call->loc, call->attrs, call->in[0], call->in[1], &v))
         return false;
+    v.columns = dot4_columns(c, &v, in[0]->buffer->dtype, in[1]->buffer->dtype);
+    v.pad_hi[1] += v.columns - v.k[1];
     const Tensor *d = padded(c, &v, in[0]);
     Axes          a = te_axes(c, t->n, t->dims, conv_axes);
     Axes          r = reduce_axes(c, &v);

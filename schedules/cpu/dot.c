@@ -95,7 +95,9 @@ static int64_t chunk(const Sched *s, const Sizes *z, int64_t nv)
 {
     int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
 
-    return divisor_upto(z->c, l2 / 2 / (z->i * z->kh * z->kw * nv * z->lanes) + 1);
+    int64_t depth = z->i ? z->i : 1;
+
+    return divisor_upto(z->c, l2 / 2 / (depth * z->kh * z->kw * nv * z->lanes) + 1);
 }
 
 /* Groups of rows of a pixel block: its input within a quarter of L2, beside the weights. */
@@ -103,7 +105,7 @@ static int64_t block_groups(const Sched *s, const Sizes *z, int64_t groups, int6
                             int64_t oc)
 {
     int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
-    int64_t bytes = z->c * z->i * rows * z->x, gb = groups, best;
+    int64_t bytes = z->c * (z->i ? z->i : 1) * rows * z->x, gb = groups, best;
 
     while (gb > 1 && gb * bytes > l2 / 4)
         gb = divisor_upto(groups, gb - 1);
@@ -116,32 +118,51 @@ static int64_t block_groups(const Sched *s, const Sizes *z, int64_t groups, int6
     return best;
 }
 
+/* The loops of a step: four channels of a block, or four columns of a first layer's kernel. */
+static void split_fours(Sched *s, const Sizes *z, int64_t width)
+{
+    long long w = (long long)width, i = (long long)z->i;
+
+    if (z->i) {
+        step(s,
+             "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld//4, o%%%lld, "
+             "c%%4)",
+             w, i, i, w);
+        step(s, "split %%conv.i by 4 -> %%k4, %%four");
+    } else {
+        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v//4, o%%%lld, v%%4)", w, w);
+        step(s, "split %%conv.kw by 4 -> %%k4, %%four");
+    }
+}
+
+static void reorder_fours(Sched *s, const Sizes *z, const char *outer, const char *inner)
+{
+    step(s, "reorder %s%%cb, %%conv.kh, %s%%k4, %s%%ov, %%conv.j, %%four", outer,
+         z->i ? "%conv.kw, " : "", inner);
+}
+
 bool conv2d_dot(Sched *s)
 {
     Sizes    z = sizes_of(s);
     uint32_t ops = dot4_ops(s, "conv");
 
-    if (!ops || !z.c || z.i % 4 || !z.i)
+    if (!ops || !z.c || (z.i ? z.i : z.kw) % 4)
         return false;
     inline_prologue(s, "conv");
     try_step(s, "elide_pad pad");
     try_step(s, "fold_init bias -> conv");
     const char *out = inline_epilogue(s, "conv");
-    int64_t     rows = joined_rows(&z);
+    int64_t     rows = joined_rows(&z), depth = z.i ? z.i : 1;
     RegTile     t = dot4_tile(s, ops, z.o, rows * z.x);
     int64_t     kb = chunk(s, &z, t.nv), groups = z.y / rows, oc = z.o / t.nv;
-    int64_t     gb = block_groups(s, &z, groups, rows, oc), width = t.nv * z.lanes;
+    int64_t     gb = block_groups(s, &z, groups, rows, oc);
 
-    step(s,
-         "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld//4, o%%%lld, c%%4)",
-         (long long)width, (long long)z.i, (long long)z.i, (long long)width);
+    split_fours(s, &z, t.nv * z.lanes);
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
     step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
     step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)kb);
-    step(s, "split %%conv.i by 4 -> %%i4, %%d");
-    step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, %%conv.kw, "
-            "%%i4, %%ov, %%conv.j, %%d");
+    reorder_fours(s, &z, "%conv.n, %yb, %oc, %kc, %g, %r, %conv.x, ", "");
     if (rows > 1) {
         step(s, "fuse %%r, %%conv.x -> %%px");
         step(s, "split %%px by %lld tail=even -> %%t, %%p", (long long)t.pixels);
@@ -149,14 +170,14 @@ bool conv2d_dot(Sched *s)
     } else {
         step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)t.pixels);
     }
-    step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%i4, %%p, %%ov, %%conv.j, %%d");
+    reorder_fours(s, &z, "", "%p, ");
     step(s, "cache_write conv reg at %%t");
     if (out)
         step(s, "reverse_compute_at %s %%t", out);
     step(s, "vectorize %%conv.j");
-    step(s, "unroll %%i4, %%p, %%ov");
-    step(s, "tensorize %%d with @dot4");
-    if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * z.c * z.i * z.kh * z.kw / 4)) {
+    step(s, "unroll %%k4, %%p, %%ov");
+    step(s, "tensorize %%four with @dot4");
+    if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * z.c * depth * z.kh * z.kw / 4)) {
         if (groups / gb > 1 && oc > 1) {
             step(s, "fuse %%yb, %%oc -> %%u");
             step(s, "parallel %%u");
