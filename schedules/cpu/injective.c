@@ -31,6 +31,30 @@ void vector_marks(Sched *s, const char *block)
         try_step(s, "vectorize %%%s.vi#0", block);
 }
 
+/* A transpose reads a cell a row; the row's next cells are those of another dimension.  That one
+ * goes inside the loop over vectors, so that the few lines one vector touches serve the next,
+ * before rows at equal distances push them out of their set of L1. */
+static void transpose_order(Sched *s, const char *block)
+{
+    const Stmt *b = sched_block(s, block);
+    const Prim *v = b && b->kind == STMT_BLOCK ? b->kids[b->nkids - 1]->u.store.value : NULL;
+    const Atom *a;
+
+    if (!v || v->kind != PRIM_LOAD || b->u.block.nspatial < 3 || !v->u.load.n ||
+        !idx_is_atom(v->u.load.index[v->u.load.n - 1], &a))
+        return;
+    const BlockData *d = &b->u.block;
+    const Atom      *inner = d->iter[d->nspatial - 1], *beside = d->iter[d->nspatial - 2];
+    int64_t          outer = 1, lanes = cpu_lanes(s);
+    for (uint32_t i = 0; i + 2 < d->nspatial; i++)
+        outer = iter_extent(s, block, d->iter[i]->name) > outer
+                    ? iter_extent(s, block, d->iter[i]->name)
+                    : outer;
+    /* The threads take a loop outside of both. */
+    if (a == beside && outer >= 4 && inner->hi + 1 > lanes && (inner->hi + 1) % lanes == 0)
+        try_step(s, "reorder %%%s.vo, %%%s.%s", block, block, beside->name);
+}
+
 /* Cells that the largest block of the kernel looks at. */
 static int64_t kernel_work(Sched *s)
 {
@@ -57,6 +81,7 @@ void spatial_marks(Sched *s, const char *block)
         return;
     const BlockData *d = &b->u.block;
     vector_marks(s, block);
+    transpose_order(s, block);
     if (is_tiny(s, work * 8))
         return;
     for (uint32_t i = 0; i < d->nspatial; i++) {
