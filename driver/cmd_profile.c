@@ -7,6 +7,10 @@
  * which memory of the model's size is read.  A kernel's bound is the larger of the times that its
  * multiply-adds and its operands need at these rates (the roofline).
  *
+ * A line below says at what share of the peak the kernels run, weighted by time, that could reach
+ * all of it: convolutions and matrix products that add up at least 96 products a result and use
+ * each weight more than once; Winograd's, which also transform, for themselves.
+ *
  * A product carries no plan: its steps have numbers instead of names, and times alone.  Code of
  * -fthreads=none tells of no steps: the run is one row. */
 #include "driver/session.h"
@@ -21,8 +25,11 @@ typedef struct {
     double  *part_took; /* [part][step], of this run */
 } Watch;
 
+typedef enum { KIND_OTHER, KIND_PRODUCTS, KIND_WINOGRAD } RowKind;
+
 typedef struct {
     const char *name;
+    RowKind     kind;
     uint32_t    calls;
     double      median, min;  /* seconds of all calls of a run */
     double      flops, bytes; /* of all calls of a run */
@@ -212,7 +219,38 @@ static double bytes_of(Ctx *c, const Func *f)
     return sum;
 }
 
-static void add_step(Profile *p, uint32_t step, const char *name, bool call, double flops,
+enum { LONG_REDUCTION = 96 };
+
+/* By the rule that scheduled it; the result is the first tensor that is written, scratch comes
+ * behind. */
+static RowKind kind_of(Profile *p, const Func *f)
+{
+    const Plan *plan = p->s.job.k.plan;
+    const char *rule = NULL;
+    int64_t     cells = 0, weights = 0, n, origin;
+
+    for (uint32_t i = 0; i < plan->nkernels && !rule; i++)
+        if (!strcmp(plan->kernels[i].func->name, f->name))
+            rule = plan->kernels[i].rule;
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const Buffer *b = f->params[i].buffer;
+        if (!b || !buffer_size(p->s.c, b, &n, &origin))
+            continue;
+        if (f->params[i].written && !cells)
+            cells = n;
+        if (b->scope == SCOPE_CONST && n > weights)
+            weights = n;
+    }
+    if (!rule || !cells)
+        return KIND_OTHER;
+    if (!strncmp(rule, "sched_winograd", 14))
+        return KIND_WINOGRAD;
+    bool products = !strncmp(rule, "sched_conv2d", 12) || !strncmp(rule, "sched_dense", 11);
+    return products && f->macs / LONG_REDUCTION >= cells && f->macs > weights ? KIND_PRODUCTS
+                                                                              : KIND_OTHER;
+}
+
+static Row *add_step(Profile *p, uint32_t step, const char *name, bool call, double flops,
                      double bytes)
 {
     Watch *w = &p->w;
@@ -230,6 +268,7 @@ static void add_step(Profile *p, uint32_t step, const char *name, bool call, dou
     r->flops += flops;
     r->bytes += bytes;
     p->total += median;
+    return r;
 }
 
 /* A kernel of several phases is called once for each, with its number; the first one counts. */
@@ -257,7 +296,8 @@ static bool name_step(void *user, const Stmt *s)
     bool        count = f && !later_phase(s);
     if (step < p->w.nsteps)
         add_step(p, step, name, count, count ? 2.0 * (double)f->macs : 0,
-                 count ? bytes_of(p->s.c, f) : 0);
+                 count ? bytes_of(p->s.c, f) : 0)
+            ->kind = f ? kind_of(p, f) : KIND_OTHER;
     return true;
 }
 
@@ -283,7 +323,7 @@ static void make_rows(Profile *p)
         add_step(p, i, arena_printf(a, "step %u", i), true, 0, 0);
     if (!p->w.nsteps) {
         double macs = p->s.compiled ? (double)p->s.job.k.plan->macs : 0;
-        p->rows[p->nrows++] = (Row){"run", 1, p->wall, p->wall, 2 * macs, 0};
+        p->rows[p->nrows++] = (Row){"run", KIND_OTHER, 1, p->wall, p->wall, 2 * macs, 0};
         p->total = p->wall;
     }
     qsort(p->rows, p->nrows, sizeof *p->rows, by_time);
@@ -331,6 +371,33 @@ static Row total_row(const Profile *p)
     return t;
 }
 
+static Row kind_row(const Profile *p, RowKind kind)
+{
+    Row t = {.kind = kind};
+
+    for (uint32_t i = 0; i < p->nrows; i++)
+        if (p->rows[i].kind == kind)
+            t.median += p->rows[i].median, t.flops += p->rows[i].flops;
+    return t;
+}
+
+static double peak_share(const Profile *p, const Row *r)
+{
+    return ratio(ratio(r->flops, r->median), p->peak);
+}
+
+static void print_kinds(const Profile *p)
+{
+    Row r = kind_row(p, KIND_PRODUCTS), w = kind_row(p, KIND_WINOGRAD);
+
+    if (r.flops > 0)
+        say(p->s.driver, "products of %d or more: %.1f%% of the time, at %.1f%% of the peak\n",
+            LONG_REDUCTION, 100 * ratio(r.median, p->total), 100 * peak_share(p, &r));
+    if (w.flops > 0)
+        say(p->s.driver, "Winograd: %.1f%% of the time, at %.1f%% of the peak\n",
+            100 * ratio(w.median, p->total), 100 * peak_share(p, &w));
+}
+
 static void print_text(const Profile *p)
 {
     Row t = total_row(p);
@@ -346,6 +413,7 @@ static void print_text(const Profile *p)
     for (uint32_t i = 0; i < p->nrows; i++)
         print_row(p, &p->rows[i]);
     print_row(p, &t);
+    print_kinds(p);
 }
 
 static void row_json(const Profile *p, const Row *r, StrBuf *out)
@@ -376,6 +444,9 @@ static void print_json(const Profile *p)
     }
     str_add(&out, "], \"total\": ");
     row_json(p, &t, &out);
+    Row products = kind_row(p, KIND_PRODUCTS), winograd = kind_row(p, KIND_WINOGRAD);
+    str_printf(&out, ", \"products_peak_share\": %.5f, \"winograd_peak_share\": %.5f",
+               peak_share(p, &products), peak_share(p, &winograd));
     say(p->s.driver, "%s}\n", out.at);
 }
 
