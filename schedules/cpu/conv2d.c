@@ -43,6 +43,31 @@ static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
     return kb;
 }
 
+/* Cycles that a multiply-add of a vector takes in the best tiles for a line of that many pixels. */
+static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
+{
+    int64_t nv = cpu_tile(s, z->o, pixels).nv;
+
+    return tile_step_cycles(s, pixels, nv) / (double)(pixels * nv);
+}
+
+/* Rows a group: short rows are joined until there are enough pixels for full tiles, unless a row
+ * alone fills them as well: an even number of rows is easier to divide. */
+static int64_t group_rows(Sched *s, const ConvSizes *z)
+{
+    int64_t rows = 1;
+
+    while (rows * z->x < 28 && rows < z->y && z->y % (rows * 2) == 0)
+        rows *= 2;
+    if (z->x <= 7)
+        rows = z->y;
+    if (rows * z->x > 128)
+        rows = 1;
+    if (z->x > 7 && pixel_cycles(s, z, z->x) < 1.02 * pixel_cycles(s, z, rows * z->x))
+        rows = 1;
+    return rows;
+}
+
 /* Bytes that weigh on a thread when two divide blocks * oc iterations: weights once a block, at the
  * speed of L2 or L3 and mostly behind the arithmetic, and the input of a block that both work on.
  */
@@ -112,14 +137,7 @@ void sched_conv2d(Sched *s)
         try_step(s, "contract conv"); /* integers have none */
     out = inline_epilogue(s, "conv");
 
-    /* Rows a group: short rows are joined until there are enough pixels for full tiles. */
-    int64_t rows = 1;
-    while (rows * z.x < 28 && rows < z.y && z.y % (rows * 2) == 0)
-        rows *= 2;
-    if (z.x <= 7)
-        rows = z.y;
-    if (rows * z.x > 128)
-        rows = 1;
+    int64_t rows = group_rows(s, &z);
     RegTile t = cpu_tile(s, z.o, rows * z.x);
     int64_t kb = chunk_blocks(&z, t.nv), groups = z.y / rows, oc = z.o / t.nv,
             gb = block_groups(s, &z, groups, rows, oc);
