@@ -28,6 +28,14 @@ static ConvSizes conv_sizes(Sched *s)
     return z;
 }
 
+/* Weights that do not stay in L2 and are used by few pixels: waiting for them would show. */
+static bool streams_weights(const Sched *s, const ConvSizes *z)
+{
+    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 524288;
+
+    return z->y * z->x < 64 && z->c * z->i * z->kh * z->kw * z->o * z->lanes * 4 > l2 / 2;
+}
+
 /* Input blocks of a chunk: packed weights of at most 20 KiB, but no fewer than 96 steps. */
 static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
 {
@@ -149,6 +157,8 @@ void sched_conv2d(Sched *s)
     else
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
              (long long)(t.nv * z.lanes), (long long)(t.nv * z.lanes));
+    if (streams_weights(s, &z))
+        step(s, "prefetch %%w by 4096");
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
     step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
