@@ -344,7 +344,7 @@ MODELS = [resnet50, mobilenet_v1, mobilenet_v2, squeezenet11, densenet121, incep
 
 
 def count(m):
-    """Multiply-accumulates of Conv, MatMul, Gemm and LSTM, from the inferred shapes."""
+    """Multiply-accumulates of Conv, MatMul, Gemm and recurrent layers, from the inferred shapes."""
     shape = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim]
              for v in (*m.graph.input, *m.graph.value_info, *m.graph.output)}
     shape.update({t.name: list(t.dims) for t in m.graph.initializer})
@@ -359,7 +359,7 @@ def count(m):
             macs = np.prod(o) * i[0][-1]
         elif n.op_type == "Gemm":
             macs = np.prod(o) * i[1][1 if a.get("transB") else 0]
-        elif n.op_type == "LSTM":
+        elif n.op_type in ("LSTM", "GRU", "RNN"):
             macs = i[0][0] * i[0][1] * (np.prod(i[1]) + np.prod(i[2]))
         else:
             continue
