@@ -55,6 +55,28 @@ static const char *base_name(const char *path)
     return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 }
 
+/* What all large floats of the model are stored as, if that is one type of 16 bits: the weights of
+ * the product then are, too. */
+static DType weights_type(Ctx *c, const Module *m)
+{
+    enum { LARGE = 1024 };
+    DType    found = {0};
+    int64_t  n;
+    ExprList list = expr_post_order(c, module_func(m, "main"));
+
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *e = list.at[i];
+
+        if (e->kind != EXPR_CONST || !dtype_is_float(e->type->dtype) || !type_elems(e->type, &n) ||
+            n < LARGE)
+            continue;
+        if (e->type->dtype.bits != 16 || (found.bits && !dtype_eq(found, e->type->dtype)))
+            return DT_F32;
+        found = e->type->dtype;
+    }
+    return found;
+}
+
 bool compile_plan(Ctx *c, Compiled *k)
 {
     double      from = now();
@@ -62,6 +84,8 @@ bool compile_plan(Ctx *c, Compiled *k)
     const Plan *p;
     Plan       *own;
 
+    if (!passes.weights.bits && !c->target->host)
+        passes.weights = weights_type(c, k->imported);
     if (!tuning_start(c, k, &passes))
         return false;
     p = lower(c, k->module, k->entry, &passes);

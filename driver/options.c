@@ -269,7 +269,7 @@ static bool set_weights_dtype(Parser *p, const Option *row, void *field, const c
     static const struct {
         const char *text;
         DType       t;
-    } all[] = {{"float32", {0}}, {"float16", DT_F16}, {"bfloat16", DT_BF16}};
+    } all[] = {{"float32", DT_F32}, {"float16", DT_F16}, {"bfloat16", DT_BF16}};
 
     for (size_t i = 0; i < COUNT(all); i++)
         if (strcmp(argument, all[i].text) == 0) {

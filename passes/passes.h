@@ -59,7 +59,7 @@ typedef struct {
     bool          verify_each, time_passes;
     uint32_t      jobs;
     const Tuning *tuning;  /* NULL: rules alone schedule */
-    DType         weights; /* f16, bf16: large constants are stored so; bits 0: as they are */
+    DType         weights; /* f16, bf16: large constants are stored so; else as they are */
     /* Constants stay where they are in memory: the plan's offsets are distances between them.  For
      * code that runs once, in this process. */
     bool in_place;

@@ -398,7 +398,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
     if (!program_of_main(&p, f, m->out_info) || !kernels_finish(&kernels, &tir))
         return NULL;
-    if (o->weights.bits && !(tir = narrow_weights(&p, tir, o->weights)))
+    if (o->weights.bits == 16 && !(tir = narrow_weights(&p, tir, o->weights)))
         return NULL;
     plan_work(&p, &p.items);
 
