@@ -258,7 +258,7 @@ static bool check_net(Ctx *c, uint32_t seed, uint32_t *integer, uint32_t *all)
     static const char *const stages[] = {"infer_type,simplify_inference,quantized_to_integer",
                                          "fold_constant,simplify_expr,eliminate_common_subexpr",
                                          "alter_layout,plan_halo",
-                                         "dead_code_elimination,fuse_ops"};
+                                         "dead_code_elimination,fuse_ops,keep_floats"};
     Net                      n = {.c = c, .seed = seed};
     const Module            *m = random_net(c, seed);
     const Type              *t = func_param(module_func(m, "main"), 0)->type;
