@@ -175,7 +175,9 @@ bool conv2d_dot(Sched *s)
     if (out)
         step(s, "reverse_compute_at %s %%t", out);
     step(s, "vectorize %%conv.j");
-    step(s, "unroll %%k4, %%p, %%ov");
+    /* Not the fours: LLVM would load the weights of the next ones early, and spill a sum for them.
+     */
+    step(s, "unroll %%p, %%ov");
     step(s, "tensorize %%four with @dot4");
     if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * z.c * depth * z.kh * z.kw / 4)) {
         if (groups / gb > 1 && oc > 1) {
