@@ -335,8 +335,14 @@ void gen_stmt(Gen *g, const Stmt *s)
 
     switch (s->kind) {
     case STMT_SEQ:
-        for (uint32_t i = 0; i < s->nkids; i++)
-            gen_stmt(g, s->kids[i]);
+        for (uint32_t i = 0, done; i < s->nkids; i += done ? done : 1) {
+            mark = gen_mark(g);
+            done = gen_transposed(g, s->nkids - i, s->kids + i);
+            mark.block = g->block.keys.n;
+            gen_drop(g, mark);
+            if (!done)
+                gen_stmt(g, s->kids[i]);
+        }
         break;
     case STMT_FOR: gen_for(g, s); break;
     case STMT_WHILE: gen_while(g, s); break;

@@ -7,6 +7,7 @@
  *   codegen_prim.c  scalar and vector expressions; intrin.def: which function each MATH is
  *   codegen_half.c  f16 and bf16
  *   codegen_near.c  vectors of scalars that lie near each other
+ *   codegen_transpose.c  tiles of memory transposed in registers
  *   codegen_host.c  parallel regions: barriers, launches, instrumentation
  *   codegen_device.c  models on a device: open, close, launches, copies
  *   codegen_entry.c the entry points of a model: checks, the info struct
@@ -195,6 +196,12 @@ void         gen_store(Gen *g, const StoreData *s);
 /* ---- codegen_dot.c ------------------------------------------------------------------------------- */
 
 LLVMValueRef gen_dot4(Gen *g, const Prim *p);
+
+/* ---- codegen_transpose.c ------------------------------------------------------------------------- */
+
+/* Statements from the first on that store the columns of a tile whose rows lie in memory: how many
+ * were done, 0 if these are none. */
+uint32_t gen_transposed(Gen *g, uint32_t n, const Stmt *const *s);
 
 /* ---- codegen_host.c ------------------------------------------------------------------------------ */
 

@@ -183,6 +183,15 @@ static bool loads_in_range(const Prim *p)
     return true;
 }
 
+/* Every lane takes an arm that is known now: surplus channels of the last block. */
+static bool arms_known(Vec1 *v, const Prim *cond)
+{
+    for (uint16_t i = 0; i < v->lanes; i++)
+        if (prim_at_lane(v, cond, i)->kind != PRIM_INT)
+            return false;
+    return true;
+}
+
 /* p in all lanes; loads that depend on the lane are under `mask` (NULL: all on). */
 static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
 {
@@ -234,6 +243,10 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
         yes = vec_prim(v, p->kids[1], both(v, mask, cond));
         no = vec_prim(v, p->kids[2], both(v, mask, prim_not(c, cond)));
         forget(v, &noted);
+        if (v->failed && !mask && arms_known(v, p->kids[0])) {
+            v->failed = false;
+            return lane_by_lane(v, p);
+        }
         return v->failed ? p : prim_select(c, cond, yes, no);
     }
     default: break;

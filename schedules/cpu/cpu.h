@@ -6,6 +6,7 @@
  *   dot.c        both for 8-bit integers
  *   pool.c       pooling
  *   reduce.c     softmax, norms, reductions
+ *   transpose.c  what lies across its operand: tiles turned in registers
  *   injective.c  the rest */
 #ifndef TVMCC_SCHEDULES_CPU_H
 #define TVMCC_SCHEDULES_CPU_H
@@ -75,6 +76,9 @@ void vector_marks(Sched *s, const char *block);
 /* The block `pad`: computed in the loop `at` (NULL: where it is, divided among the threads), its
  * rows as a border and an interior that is a plain copy. */
 void pad_marks(Sched *s, const char *at);
+/* A block whose result lies across its operand: tiles that are turned in registers; false, and
+ * nothing done, for other blocks (transpose.c). */
+bool turn_marks(Sched *s, const char *block, bool parallel);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);
 

@@ -80,6 +80,8 @@ void spatial_marks(Sched *s, const char *block)
     if (!b || b->u.block.opaque || !b->u.block.nspatial)
         return;
     const BlockData *d = &b->u.block;
+    if (turn_marks(s, block, !is_tiny(s, work * 8)))
+        return;
     vector_marks(s, block);
     transpose_order(s, block);
     if (is_tiny(s, work * 8))

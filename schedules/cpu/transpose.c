@@ -1,0 +1,200 @@
+/* Kernels that turn memory: what lies together in the operand does not in the result.
+ *
+ *   %out[c, y, x] = %x[c//16, y, x, c%16]       blocked channels to plain ones; the way back;
+ *   %out[i, j] = %x[j, i]                       a matrix
+ *
+ * A vector of the result would be gathered, lane by lane.  So the nest is tiled by as many cells of
+ * the result's innermost dimension as a vector has lanes, and as many of the one that is innermost
+ * in the operand; a tile is written out, and code generation loads its rows as vectors and turns it
+ * in registers (backends/llvm/codegen_transpose.c). */
+#include "schedules/cpu/cpu.h"
+
+#include <string.h>
+
+enum { LEAST = 4 }; /* cells on a side worth turning */
+
+typedef struct {
+    Sched           *s;
+    const char      *block;
+    const BlockData *b;
+    uint32_t         loads;
+    const LoadData  *load;
+    uint32_t         unit; /* iterator that walks neighbours of the operand */
+} Turn;
+
+static void see_load(void *user, const Prim *p)
+{
+    Turn *t = user;
+
+    if (p->kind != PRIM_LOAD)
+        return;
+    t->loads += !t->load || t->load->buffer != p->u.load.buffer ||
+                memcmp(t->load->index, p->u.load.index, p->u.load.n * sizeof(Idx *)) != 0;
+    t->load = &p->u.load;
+}
+
+/* The load's position in memory. */
+static const Idx *flat_index(Sched *s, const LoadData *l)
+{
+    Arith      *A = s->c->arith;
+    const Idx  *at = idx_const(A, 0);
+    const Idx **stride = NEW_ARRAY(s->c->arena, const Idx *, l->buffer->ndim + 1);
+
+    buffer_strides(s->c, l->buffer, stride);
+    for (uint32_t i = 0; i < l->n; i++)
+        at = idx_add(A, at, idx_mul(A, l->index[i], stride[i]));
+    return at;
+}
+
+/* How far one step of v goes within `cells` aligned steps; 0: not evenly, or nowhere. */
+static int64_t step_of(const Idx *x, const Atom *v, int64_t cells)
+{
+    int64_t step = 0;
+
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        if (a == v)
+            step = x->t[i].coef;
+        else if (a->kind == ATOM_DIV && idx_uses(a->a, v) &&
+                 (a->k % cells || a->a->nterms != 1 || a->a->t[0].coef != 1 || a->a->c0 % cells))
+            return 0;
+        else if (a->kind != ATOM_DIV && a->kind != ATOM_VAR)
+            return 0;
+    }
+    return step;
+}
+
+static int64_t extent(const Turn *t, uint32_t i)
+{
+    return t->b->iter[i]->hi - t->b->iter[i]->lo + 1;
+}
+
+static bool is_turned(Turn *t)
+{
+    const Stmt *b = sched_block(t->s, t->block);
+    int64_t     lanes = cpu_lanes(t->s);
+    TirVisit    v = {t, NULL, NULL, see_load, NULL};
+
+    if (!b || b->u.block.opaque || b->u.block.nspatial < 2 || b->u.block.nreduce || lanes < LEAST)
+        return false;
+    t->b = &b->u.block;
+    stmt_visit(b, &v);
+    if (t->loads != 1 || t->load->buffer->dtype.bits != 32)
+        return false;
+    const Idx *at = flat_index(t->s, t->load);
+    uint32_t   inner = t->b->nspatial - 1;
+    int64_t    step = step_of(at, t->b->iter[inner], lanes);
+
+    if (step < LEAST || extent(t, inner) < LEAST)
+        return false;
+    for (t->unit = 0; t->unit < inner; t->unit++)
+        if (step_of(at, t->b->iter[t->unit], lanes) == 1)
+            return extent(t, t->unit) >= LEAST;
+    return false;
+}
+
+static const char *loop(const Turn *t, uint32_t i)
+{
+    return intern_printf(t->s->c->strings, "%s.%s", t->block, t->b->iter[i]->name);
+}
+
+/* Blocks of surplus channels are cut off: only there a lane may hold no cell of the operand. */
+static void cut_surplus(const Turn *t)
+{
+    int64_t lanes = cpu_lanes(t->s), n;
+
+    for (uint32_t d = 0; d < t->load->n; d++) {
+        const Idx *x = t->load->index[d];
+        if (!idx_is_const(t->load->buffer->extent[d], &n) || n % lanes == 0 || n < lanes)
+            continue;
+        for (uint32_t i = 0; i < x->nterms; i++)
+            for (uint32_t k = 0; k + 1 < t->b->nspatial; k++)
+                if (x->t[i].atom == t->b->iter[k] && x->t[i].coef == lanes)
+                    try_step(t->s, "partition %%%s at %lld", loop(t, k), (long long)(n / lanes));
+    }
+}
+
+static const StoreData *store_of(const Turn *t)
+{
+    const Stmt *b = sched_block(t->s, t->block);
+
+    return b->nkids == 1 && b->kids[0]->kind == STMT_STORE ? &b->kids[0]->u.store : NULL;
+}
+
+/* Rows of an image that lie one behind the other on both sides are one line. */
+static bool joins_before(const Turn *t, uint32_t i)
+{
+    const StoreData *d = store_of(t);
+    int64_t          n = extent(t, i);
+
+    if (!d || i == 0)
+        return false;
+    LoadData   out = {.buffer = d->buffer, .n = d->n, .index = d->index};
+    const Idx *to = flat_index(t->s, &out), *from = flat_index(t->s, t->load);
+    int64_t    a = step_of(to, t->b->iter[i], 1), b = step_of(from, t->b->iter[i], 1);
+
+    return a && b && step_of(to, t->b->iter[i - 1], 1) == a * n &&
+           step_of(from, t->b->iter[i - 1], 1) == b * n;
+}
+
+/* The loops between row and lane go outside of the row's tile. */
+static bool row_inside(const Turn *t, const char *lane, bool split)
+{
+    StrBuf order = strbuf(t->s->c->arena);
+    bool   any = false;
+
+    for (uint32_t i = t->unit + 1; i + 1 < t->b->nspatial; i++)
+        if (loop_extent(t->s, loop(t, i)) > 0)
+            str_printf(&order, "%%%s, ", loop(t, i)), any = true;
+    if (split)
+        return step(t->s, "reorder %s%%%s, %%%s.ri", any ? order.at : "", lane, t->block);
+    return !any || step(t->s, "reorder %s%%%s.ri, %%%s", order.at, t->block, lane);
+}
+
+static bool tile(const Turn *t, bool parallel)
+{
+    Sched      *s = t->s;
+    uint32_t    inner = t->b->nspatial - 1;
+    const char *lane = loop(t, inner), *row = loop(t, t->unit), *shared;
+    long long   lanes = cpu_lanes(s);
+    int64_t     cells = extent(t, inner);
+
+    cut_surplus(t);
+    if (t->unit + 1 < inner && joins_before(t, inner) &&
+        step(s, "fuse %%%s, %%%s -> %%%s.line", loop(t, inner - 1), lane, t->block)) {
+        lane = intern_printf(s->c->strings, "%s.line", t->block);
+        cells *= extent(t, inner - 1);
+    } else if (t->unit && joins_before(t, t->unit) &&
+               step(s, "fuse %%%s, %%%s -> %%%s.line", loop(t, t->unit - 1), row, t->block)) {
+        row = intern_printf(s->c->strings, "%s.line", t->block);
+    }
+    step(s, "split %%%s by %lld tail=peel -> %%%s.ro, %%%s.ri", row, lanes, t->block, t->block);
+    shared = intern_printf(s->c->strings, "%s.ro", t->block);
+    if (!row_inside(t, lane, cells > lanes))
+        return false;
+    if (cells > lanes) {
+        step(s, "split %%%s by %lld tail=peel -> %%%s.vo, %%%s.vi", lane, lanes, t->block,
+             t->block);
+        step(s, "reorder %%%s.ri, %%%s.vi", t->block, t->block);
+        lane = intern_printf(s->c->strings, "%s.vi", t->block);
+        shared = intern_printf(s->c->strings, "%s.vo", t->block);
+    }
+    step(s, "vectorize %%%s", lane);
+    step(s, "unroll %%%s.ri", t->block);
+    if (parallel)
+        try_step(s, "parallel %%%s", shared);
+    return !s->refusal;
+}
+
+bool turn_marks(Sched *s, const char *block, bool parallel)
+{
+    Turn  t = {.s = s, .block = block};
+    Sched before = *s;
+
+    if (!is_turned(&t))
+        return false;
+    if (tile(&t, parallel))
+        return true;
+    *s = before;
+    return false;
+}
