@@ -102,6 +102,21 @@ static Sched *tuned_schedule(Kernels *k, const TeFunc *te, Sha256 workload)
     return NULL;
 }
 
+/* Do both schedules repack the same constants in the same way?  Weights of 11 and of 12 input
+ * channels have one packed form and give one nest, but are read differently. */
+static bool same_packing(Ctx *c, const Sched *a, const Sched *b)
+{
+    if (!a || a->prepacks.n != b->prepacks.n)
+        return false;
+    for (uint32_t i = 0; i < a->prepacks.n; i++) {
+        Sha256 x = func_hash(c, a->prepacks.at[i].prepack),
+               y = func_hash(c, b->prepacks.at[i].prepack);
+        if (a->prepacks.at[i].param != b->prepacks.at[i].param || memcmp(x.b, y.b, sizeof x.b) != 0)
+            return false;
+    }
+    return true;
+}
+
 Kernel *kernel_of_call(Kernels *k, const Expr *call)
 {
     Ctx          *c = k->c;
@@ -132,13 +147,19 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
     sha256_hex(func_hash(c, s->f), hex);
     Func f = *s->f;
     f.name = intern_printf(c->strings, "%s.%.8s", stem, hex);
-    for (uint32_t i = 0; i < k->all.n; i++)
-        if (k->all.at[i]->nest->name == f.name) { /* another text, the same nest */
-            k->all.at[i]->calls++;
-            vec_push(c->arena, &k->all.at[i]->workloads, h);
-            map_put(k->by_text, key, k->all.at[i]);
-            return k->all.at[i];
+    for (uint32_t i = 0; i < k->all.n; i++) {
+        Kernel *same = k->all.at[i];
+        if (same->nest->name != f.name)
+            continue;
+        if (same_packing(c, same->sched, s)) { /* another text, the same nest */
+            same->calls++;
+            vec_push(c->arena, &same->workloads, h);
+            map_put(k->by_text, key, same);
+            return same;
         }
+        f.name = intern_printf(c->strings, "%s.p", f.name);
+        i = UINT32_MAX; /* from the first again */
+    }
     f.loc = te->loc;
     f.macs = te_macs(c, te);
     f.kind = k->target && k->target->host ? FUNC_DEVICE : FUNC_KERNEL;

@@ -335,7 +335,7 @@ static void check_net(uint32_t seed, Totals *sum)
         else
             for (uint32_t i = 0; i < nwant; i++)
                 if (!close_enough(want[i], got[i])) {
-                    report(c, now, seed, "other values");
+                    report(c, now, seed, arena_printf(arena, "result %u has other values", i));
                     break;
                 }
     }
