@@ -72,6 +72,24 @@ static int64_t kernel_work(Sched *s)
     return most;
 }
 
+/* An image in blocks of channels is divided by rows before channels, as convolutions do. */
+static bool parallel_rows(Sched *s, const char *block)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+
+    if (d->nspatial != 5 || d->nreduce || iter_extent(s, block, d->iter[4]->name) != cpu_lanes(s))
+        return false;
+    const char *c = d->iter[1]->name, *y = d->iter[2]->name;
+    int64_t     rows = iter_extent(s, block, y), parts = row_blocks(rows);
+
+    return parts > 1 &&
+           try_step(s, "split %%%s.%s by %lld -> %%%s.yb, %%%s.yr", block, y,
+                    (long long)(rows / parts), block, block) &&
+           try_step(s, "reorder %%%s.yb, %%%s.%s", block, block, c) &&
+           try_step(s, "fuse %%%s.yb, %%%s.%s -> %%%s.u", block, block, c, block) &&
+           try_step(s, "parallel %%%s.u", block);
+}
+
 void spatial_marks(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
@@ -84,7 +102,7 @@ void spatial_marks(Sched *s, const char *block)
         return;
     vector_marks(s, block);
     transpose_order(s, block);
-    if (is_tiny(s, work * 8))
+    if (is_tiny(s, work * 8) || parallel_rows(s, block))
         return;
     for (uint32_t i = 0; i < d->nspatial; i++) {
         const char *name = d->iter[i]->name;
