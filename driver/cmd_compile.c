@@ -463,14 +463,47 @@ static void tell_narrowed(const Build *b)
                 k->narrow_error, k->narrow_worst);
 }
 
-/* What the alternatives of a product share. */
+/* Bytes of all constants, each counted once. */
+static uint64_t constant_bytes(Ctx *c, const Module *m)
+{
+    Map     *seen = map_new(c->scratch);
+    uint64_t bytes = 0;
+
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
+        ExprList list = expr_post_order(c, m->funcs[i].func);
+
+        for (uint32_t k = 0; k < list.n; k++) {
+            const Expr *e = list.at[k];
+
+            if (e->kind != EXPR_CONST || map_get(seen, PTR_KEY(e->u.constant)))
+                continue;
+            map_put(seen, PTR_KEY(e->u.constant), (void *)(uintptr_t)e);
+            bytes += e->u.constant->data.n;
+        }
+    }
+    return bytes;
+}
+
+/* How much the weights grew when they were packed, and what the alternatives of a product share. */
 static void tell_weights(const Build *b)
 {
-    const Plan *p = b->job.k.plan;
-    uint64_t    alone = 0;
-    uint32_t    n = 0;
+    const Compiled *k = &b->job.k;
+    const Plan     *p = k->plan;
+    uint64_t        alone = 0;
+    uint32_t        n = 0;
 
-    if (!b->driver->opt.verbose || !p || !p->next)
+    if (!b->driver->opt.verbose || !p)
+        return;
+    if (!p->next && k->imported && p->weights_bytes) {
+        uint64_t model = constant_bytes(b->job.c, k->imported);
+
+        fprintf(stderr, "tvmcc: weights: %llu bytes packed, %llu in the model%s\n",
+                (unsigned long long)p->weights_bytes, (unsigned long long)model,
+                p->weights_bytes / 11 > model / 10
+                    ? "; fewer products take more weights, -Os goes without"
+                    : "");
+    }
+    if (!p->next)
         return;
     for (const Plan *q = p; q; q = q->next, n++)
         alone += q->weights_alone;

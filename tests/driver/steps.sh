@@ -82,7 +82,7 @@ sed '/^arena/d' S.plan >T.plan
 refused 4 "expected 'arena'" T.plan --shard=0/1 -c -o x.o
 head -c 2000 S.plan >T.plan
 refused 4 "[E0305]" T.plan --shard=0/1 -c -o x.o
-refused 1 "is defined twice" net.0.o net.0.o -o x.o
+refused 1 "is defined twice" net.host.o net.host.o -o x.o
 echo x >T.o
 refused 1 "no ELF object" T.o net.0.o -o x.o
 refused 1 "is no object for the machine" one.o two.o cold.o -o x.o
