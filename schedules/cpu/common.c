@@ -98,6 +98,42 @@ RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels)
     return best;
 }
 
+ConvSizes conv_sizes(const Sched *s)
+{
+    ConvSizes z = {cpu_lanes(s),
+                   iter_extent(s, "conv", "n"),
+                   iter_extent(s, "conv", "o"),
+                   iter_extent(s, "conv", "y"),
+                   iter_extent(s, "conv", "x"),
+                   iter_extent(s, "conv", "c"),
+                   iter_extent(s, "conv", "kh"),
+                   iter_extent(s, "conv", "kw"),
+                   iter_extent(s, "conv", "i")};
+
+    return z;
+}
+
+int64_t joined_rows(const ConvSizes *z)
+{
+    int64_t rows = 1;
+
+    while (rows * z->x < 28 && rows < z->y && z->y % (rows * 2) == 0)
+        rows *= 2;
+    if (z->x <= 7)
+        rows = z->y;
+    return rows * z->x > 128 ? 1 : rows;
+}
+
+int64_t block_work(const Sched *s, const char *block)
+{
+    const Stmt *b = sched_block(s, block);
+    int64_t     work = b != NULL;
+
+    for (uint32_t i = 0; b && i < b->u.block.nspatial + b->u.block.nreduce; i++)
+        work *= b->u.block.iter[i]->hi - b->u.block.iter[i]->lo + 1;
+    return work;
+}
+
 double thread_balance(int64_t n)
 {
     double two = (double)n / (double)(2 * ceil_div(n, 2)),

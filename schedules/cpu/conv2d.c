@@ -9,25 +9,6 @@
  * written out with its own offsets. */
 #include "schedules/cpu/cpu.h"
 
-typedef struct {
-    int64_t lanes, n, o, y, x, c, kh, kw, i; /* o, c in blocks; i is 1 for planar input */
-} ConvSizes;
-
-static ConvSizes conv_sizes(Sched *s)
-{
-    ConvSizes z = {cpu_lanes(s),
-                   iter_extent(s, "conv", "n"),
-                   iter_extent(s, "conv", "o"),
-                   iter_extent(s, "conv", "y"),
-                   iter_extent(s, "conv", "x"),
-                   iter_extent(s, "conv", "c"),
-                   iter_extent(s, "conv", "kh"),
-                   iter_extent(s, "conv", "kw"),
-                   iter_extent(s, "conv", "i")};
-
-    return z;
-}
-
 /* Weights that do not stay in L2 and are used by few pixels: waiting for them would show. */
 static bool streams_weights(const Sched *s, const ConvSizes *z)
 {
@@ -63,14 +44,8 @@ static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
  * alone fills them as well: an even number of rows is easier to divide. */
 static int64_t group_rows(Sched *s, const ConvSizes *z)
 {
-    int64_t rows = 1;
+    int64_t rows = joined_rows(z);
 
-    while (rows * z->x < 28 && rows < z->y && z->y % (rows * 2) == 0)
-        rows *= 2;
-    if (z->x <= 7)
-        rows = z->y;
-    if (rows * z->x > 128)
-        rows = 1;
     if (z->x > 7 && pixel_cycles(s, z, z->x) < 1.02 * pixel_cycles(s, z, rows * z->x))
         rows = 1;
     return rows;

@@ -43,6 +43,16 @@ int64_t ceil_div(int64_t a, int64_t b);
 /* Largest divisor of n that is at most `most`. */
 int64_t divisor_upto(int64_t n, int64_t most);
 
+/* The iterators of a convolution's block; 0 for those that it has not. */
+typedef struct {
+    int64_t lanes, n, o, y, x, c, kh, kw, i; /* o, c in blocks; i is 1 for planar input */
+} ConvSizes;
+ConvSizes conv_sizes(const Sched *s);
+/* Rows that are walked as one line: short ones are joined until tiles are full. */
+int64_t joined_rows(const ConvSizes *z);
+/* Cells that a block looks at; 0 if there is no such block. */
+int64_t block_work(const Sched *s, const char *block);
+
 /* Everything between the anchor and the last block is inlined into the last; returns its name, or
  * NULL if the anchor is the last. */
 const char *inline_epilogue(Sched *s, const char *anchor);

@@ -59,39 +59,8 @@ RegTile dot4_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels)
     return best;
 }
 
-typedef struct {
-    int64_t lanes, n, o, y, x, c, kh, kw, i;
-} Sizes;
-
-static Sizes sizes_of(const Sched *s)
-{
-    Sizes z = {cpu_lanes(s),
-               iter_extent(s, "conv", "n"),
-               iter_extent(s, "conv", "o"),
-               iter_extent(s, "conv", "y"),
-               iter_extent(s, "conv", "x"),
-               iter_extent(s, "conv", "c"),
-               iter_extent(s, "conv", "kh"),
-               iter_extent(s, "conv", "kw"),
-               iter_extent(s, "conv", "i")};
-
-    return z;
-}
-
-/* Rows that are walked as one line: short ones are joined until tiles are full. */
-static int64_t joined_rows(const Sizes *z)
-{
-    int64_t rows = 1;
-
-    while (rows * z->x < 28 && rows < z->y && z->y % (rows * 2) == 0)
-        rows *= 2;
-    if (z->x <= 7)
-        rows = z->y;
-    return rows * z->x > 128 ? 1 : rows;
-}
-
 /* Input blocks of a chunk: weights of an output block within half of L2. */
-static int64_t chunk(const Sched *s, const Sizes *z, int64_t nv)
+static int64_t chunk(const Sched *s, const ConvSizes *z, int64_t nv)
 {
     int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
 
@@ -101,7 +70,7 @@ static int64_t chunk(const Sched *s, const Sizes *z, int64_t nv)
 }
 
 /* Groups of rows of a pixel block: its input within a quarter of L2, beside the weights. */
-static int64_t block_groups(const Sched *s, const Sizes *z, int64_t groups, int64_t rows,
+static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows,
                             int64_t oc)
 {
     int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
@@ -119,7 +88,7 @@ static int64_t block_groups(const Sched *s, const Sizes *z, int64_t groups, int6
 }
 
 /* The loops of a step: four channels of a block, or four columns of a first layer's kernel. */
-static void split_fours(Sched *s, const Sizes *z, int64_t width)
+static void split_fours(Sched *s, const ConvSizes *z, int64_t width)
 {
     long long w = (long long)width, i = (long long)z->i;
 
@@ -135,7 +104,7 @@ static void split_fours(Sched *s, const Sizes *z, int64_t width)
     }
 }
 
-static void reorder_fours(Sched *s, const Sizes *z, const char *outer, const char *inner)
+static void reorder_fours(Sched *s, const ConvSizes *z, const char *outer, const char *inner)
 {
     step(s, "reorder %s%%cb, %%conv.kh, %s%%k4, %s%%ov, %%conv.j, %%four", outer,
          z->i ? "%conv.kw, " : "", inner);
@@ -143,8 +112,8 @@ static void reorder_fours(Sched *s, const Sizes *z, const char *outer, const cha
 
 bool conv2d_dot(Sched *s)
 {
-    Sizes    z = sizes_of(s);
-    uint32_t ops = dot4_ops(s, "conv");
+    ConvSizes z = conv_sizes(s);
+    uint32_t  ops = dot4_ops(s, "conv");
 
     if (!ops || !z.c || (z.i ? z.i : z.kw) % 4)
         return false;

@@ -62,11 +62,8 @@ static int64_t kernel_work(Sched *s)
     int64_t     most = 0;
 
     for (uint32_t n = sched_blocks(s, names, COUNT(names)); n-- > 0;) {
-        const Stmt      *b = sched_block(s, names[n]);
-        const BlockData *d = b ? &b->u.block : NULL;
-        int64_t          work = d != NULL;
-        for (uint32_t i = 0; d && i < d->nspatial + d->nreduce; i++)
-            work *= d->iter[i]->hi - d->iter[i]->lo + 1;
+        int64_t work = block_work(s, names[n]);
+
         most = work > most ? work : most;
     }
     return most;

@@ -3,23 +3,12 @@
  * The window's loops run outside the vector, whose accumulators stay in registers. */
 #include "schedules/cpu/cpu.h"
 
-/* Cells that are looked at. */
-static int64_t pool_work(const Sched *s)
-{
-    const BlockData *d = &sched_block(s, "pool")->u.block;
-    int64_t          work = 1;
-
-    for (uint32_t i = 0; i < d->nspatial + d->nreduce; i++)
-        work *= d->iter[i]->hi - d->iter[i]->lo + 1;
-    return work;
-}
-
 /* Windows of a plain row: outputs side by side as vectors.  The padded copy stays, a channel at a
  * time, so that no cell is asked where it lies. */
 static void pool_rows(Sched *s, int64_t lanes)
 {
     int64_t     n = iter_extent(s, "pool", "x"), channels = iter_extent(s, "pool", "c");
-    bool        tiny = is_tiny(s, pool_work(s));
+    bool        tiny = is_tiny(s, block_work(s, "pool"));
     const char *out = inline_epilogue(s, "pool");
 
     try_step(s, "compute_at pad %%pool.c");
@@ -55,7 +44,7 @@ void sched_pool(Sched *s)
     const Stmt *b = sched_block(s, "pool");
     const char *last =
         b->u.block.nspatial > 1 ? b->u.block.iter[b->u.block.nspatial - 2]->name : NULL;
-    int64_t     work = pool_work(s);
+    int64_t     work = block_work(s, "pool");
     const char *first = NULL, *second = NULL;
     for (uint32_t i = 0; i < b->u.block.nspatial && !first; i++)
         if (iter_extent(s, "pool", b->u.block.iter[i]->name) > 1) {

@@ -183,16 +183,14 @@ static void sum_of_rows(Sched *s, const char *block)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
     const char      *first = d->iter[0]->name, *row = d->iter[d->nspatial - 1]->name;
-    int64_t          work = 1, rows = iter_extent(s, block, first);
+    int64_t          work = block_work(s, block), rows = iter_extent(s, block, first);
 
-    for (uint32_t i = 0; i < d->nspatial + d->nreduce; i++)
-        work *= d->iter[i]->hi - d->iter[i]->lo + 1;
     for (uint32_t i = 1; i < d->nspatial && rows < 4; i++) {
-        try_step(s, "fuse %%%s.%s, %%%s.%s -> %%%s.%s", block, first, block, d->iter[i]->name,
-                 block, i + 1 < d->nspatial ? "rows" : "row");
+        try_step(s, "fuse %%%s.%s, %%%s.%s -> %%%s.rows", block, first, block, d->iter[i]->name,
+                 block);
         rows *= iter_extent(s, block, d->iter[i]->name);
-        first = i + 1 < d->nspatial ? "rows" : "row";
-        row = i + 1 < d->nspatial ? row : "row";
+        first = "rows";
+        row = i + 1 < d->nspatial ? row : "rows";
     }
     if (try_step(s, "cache_write %s reg at %%%s.%s", block, block, row))
         vector_sum(s, block);

@@ -2,54 +2,17 @@
  * each stage of the -O3 pipeline, evaluated by the interpreter.  Channels that the vectors do not
  * divide, depthwise convolutions, residuals and concatenations come up all the time. */
 #include "tests/unit/check.h"
+#include "tests/unit/net.h"
 
 #include "ops/ops.h"
 #include "passes/passes.h"
 
 #include <math.h>
 
-typedef struct {
-    Ctx     *c;
-    uint32_t seed;
-    VEC(const Expr *) pool; /* images made so far */
-} Net;
-
-static uint32_t pick(Net *n, uint32_t below)
-{
-    n->seed = n->seed * 1664525u + 1013904223u;
-    return (n->seed >> 10) % below;
-}
-
-static const Const *noise(Net *n, const Type *t, double lo, double hi)
-{
-    int64_t elems = 0;
-    float  *v;
-
-    type_elems(t, &elems);
-    v = NEW_ARRAY(n->c->arena, float, (size_t)elems + 1);
-    for (int64_t i = 0; i < elems; i++)
-        v[i] = (float)(lo + (hi - lo) * pick(n, 1000) / 1000);
-    return const_new(n->c, "k", t, (Bytes){(const uint8_t *)v, (size_t)elems * 4});
-}
-
 static const Expr *random_const(Net *n, uint32_t ndim, const int64_t *dims, double lo, double hi)
 {
-    return expr_const(n->c, noise(n, type_tensor_i64(n->c, DT_F32, ndim, dims), lo, hi), NO_LOC);
-}
-
-static int64_t dim(const Expr *e, uint32_t i)
-{
-    int64_t v = 0;
-
-    type_dim(e->type, i, &v);
-    return v;
-}
-
-static const Expr *call(Net *n, const char *op, const Expr *a, const Expr *b, const void *attrs)
-{
-    const Expr *args[] = {a, b};
-
-    return expr_call_name(n->c, op, b ? 2 : 1, args, attrs, NO_LOC);
+    return expr_const(n->c, float_noise(n, type_tensor_i64(n->c, DT_F32, ndim, dims), lo, hi),
+                      NO_LOC);
 }
 
 static const Expr *conv(Net *n, const Expr *x)
@@ -167,11 +130,11 @@ static void test_random_nets(void)
     };
 
     for (uint32_t seed = 1; seed <= 100; seed++) {
-        Arena              *arena = arena_new(NULL);
-        Ctx                *c = ctx_new(arena, diags_new(arena), op_table);
-        const Module       *m = random_net(c, seed);
-        Net                 n = {.c = c, .seed = seed};
-        const Const        *in = noise(&n, func_param(module_func(m, "main"), 0)->type, -1, 1);
+        Arena        *arena = arena_new(NULL);
+        Ctx          *c = ctx_new(arena, diags_new(arena), op_table);
+        const Module *m = random_net(c, seed);
+        Net           n = {.c = c, .seed = seed};
+        const Const  *in = float_noise(&n, func_param(module_func(m, "main"), 0)->type, -1, 1);
         const Const *const *want, *const *got;
         uint32_t nwant = 0, ngot = 0;
 

@@ -4,24 +4,13 @@
  * either sign, scales and zero points for all or for each channel, targets of either kind of dot
  * product.  Results are steps; few may be off, by one or two. */
 #include "tests/unit/check.h"
+#include "tests/unit/net.h"
 
 #include "ops/ops.h"
 #include "passes/passes.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-typedef struct {
-    Ctx     *c;
-    uint32_t seed;
-    VEC(const Expr *) pool; /* dequantized images made so far */
-} Net;
-
-static uint32_t pick(Net *n, uint32_t below)
-{
-    n->seed = n->seed * 1664525u + 1013904223u;
-    return (n->seed >> 10) % below;
-}
 
 static double between(Net *n, double lo, double hi)
 {
@@ -47,21 +36,6 @@ static const Expr *noise(Net *n, DType t, uint32_t ndim, const int64_t *dims, do
     }
     return expr_const(n->c, const_new(n->c, "k", type, (Bytes){v, (size_t)elems * dtype_bytes(t)}),
                       NO_LOC);
-}
-
-static int64_t dim(const Expr *e, uint32_t i)
-{
-    int64_t v = 0;
-
-    type_dim(e->type, i, &v);
-    return v;
-}
-
-static const Expr *call(Net *n, const char *op, const Expr *a, const Expr *b, const void *attrs)
-{
-    const Expr *args[] = {a, b};
-
-    return expr_call_name(n->c, op, b ? 2 : 1, args, attrs, NO_LOC);
 }
 
 static const Expr *dequantize(Net *n, const Expr *q, const Expr *scale, const Expr *zero,

@@ -4,6 +4,7 @@
  * of the graph itself.  The memory plan is checked by its slots: two that live at one time lie
  * apart, and what a plan with and without views needs is told. */
 #include "tests/unit/check.h"
+#include "tests/unit/net.h"
 
 #include "ops/ops.h"
 #include "passes/passes.h"
@@ -11,45 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-    Ctx     *c;
-    uint32_t seed;
-    VEC(const Expr *) pool; /* images made so far */
-} Net;
-
-static uint32_t pick(Net *n, uint32_t below)
-{
-    n->seed = n->seed * 1664525u + 1013904223u;
-    return (n->seed >> 10) % below;
-}
-
-static const Const *noise(Net *n, const Type *t, double lo, double hi)
-{
-    int64_t elems = 0;
-    float  *v;
-
-    type_elems(t, &elems);
-    v = NEW_ARRAY(n->c->arena, float, (size_t)elems + 1);
-    for (int64_t i = 0; i < elems; i++)
-        v[i] = (float)(lo + (hi - lo) * pick(n, 1000) / 1000);
-    return const_new(n->c, "k", t, (Bytes){(const uint8_t *)v, (size_t)elems * 4});
-}
-
-static int64_t dim(const Expr *e, uint32_t i)
-{
-    int64_t v = 0;
-
-    type_dim(e->type, i, &v);
-    return v;
-}
-
-static const Expr *call(Net *n, const char *op, const Expr *a, const Expr *b, const void *attrs)
-{
-    const Expr *args[] = {a, b};
-
-    return expr_call_name(n->c, op, b ? 2 : 1, args, attrs, NO_LOC);
-}
 
 /* ---- layers ----------------------------------------------------------------------------------- */
 
@@ -72,7 +34,7 @@ static const Expr *conv(Net *n, const Expr *x)
     a->groups = depthwise ? in : 1;
     a->padding = k == 3 ? ints_of(n->c, 4, 1, 1, 1, 1) : a->padding;
     const int64_t w[] = {out, depthwise ? 1 : in, k, k};
-    const Const  *weight = noise(n, type_tensor_i64(n->c, DT_F32, 4, w), -0.3, 0.3);
+    const Const  *weight = float_noise(n, type_tensor_i64(n->c, DT_F32, 4, w), -0.3, 0.3);
     return call(n, "nn.conv2d", x, expr_const(n->c, weight, NO_LOC), a);
 }
 
@@ -307,7 +269,7 @@ static void check_net(uint32_t seed, Totals *sum)
     Ctx                     *c = ctx_new(arena, diags_new(arena), op_table);
     Net                      n = {.c = c, .seed = seed * 2654435761u};
     const Module            *m = random_net(&n), *now;
-    const Const        *in = noise(&n, func_param(module_func(m, "main"), 0)->type, -1, 1), *got[8];
+    const Const *in = float_noise(&n, func_param(module_func(m, "main"), 0)->type, -1, 1), *got[8];
     const Const *const *want;
     uint32_t            nwant = 0;
 
