@@ -227,7 +227,7 @@ const Module *alter_layout(Ctx *c, const Module *m)
     GlobalDef *defs = NEW_ARRAY(c->scratch, GlobalDef, m->nfuncs ? m->nfuncs : 1);
     bool       changed = false;
 
-    if (!c->target || c->target->kind != KIND_LLVM || c->target->vector_bytes < 16)
+    if (!has_vectors(c))
         return m;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         defs[i] = m->funcs[i];

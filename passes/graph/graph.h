@@ -17,6 +17,9 @@ const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims,
 /* fold_constant, but calls of the operator `keep` stay as they are. */
 const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep);
 
+/* The target is known, and a CPU with vectors. */
+bool has_vectors(const Ctx *c);
+
 /* How often each node is used in the functions of a module, by node. */
 Map     *count_uses(Ctx *c, const Module *m);
 uint32_t uses_of(const Map *uses, const Expr *e);

@@ -62,8 +62,7 @@ static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *strassen(Ctx *c, const Module *m)
 {
-    if (!c->target || c->target->kind != KIND_LLVM || !c->target->winograd ||
-        c->target->vector_bytes < 16)
+    if (!has_vectors(c) || !c->target->winograd)
         return m;
     const Module *next = module_rewrite(c, m, choose, NULL);
 

@@ -151,7 +151,7 @@ static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *subpixel(Ctx *c, const Module *m)
 {
-    if (!c->target || c->target->kind != KIND_LLVM || c->target->vector_bytes < 16)
+    if (!has_vectors(c))
         return m;
     return module_rewrite(c, m, rewrite, NULL);
 }

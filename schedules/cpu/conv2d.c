@@ -85,7 +85,7 @@ static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, 
 }
 
 /* The loops from the pixel group inwards are named %t (tiles) and %p (pixels of a tile). */
-static void tile_pixels(Sched *s, const ConvSizes *z, RegTile t, int64_t rows)
+static void tile_pixels(Sched *s, RegTile t, int64_t rows)
 {
     if (rows > 1) {
         step(s, "fuse %%r, %%conv.x -> %%px");
@@ -94,7 +94,6 @@ static void tile_pixels(Sched *s, const ConvSizes *z, RegTile t, int64_t rows)
     } else {
         step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)t.pixels);
     }
-    (void)z;
 }
 
 void sched_conv2d(Sched *s)
@@ -144,7 +143,7 @@ void sched_conv2d(Sched *s)
     else
         step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, "
                 "%%conv.kw, %%ov, %%conv.j");
-    tile_pixels(s, &z, t, rows);
+    tile_pixels(s, t, rows);
     if (blocked)
         step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%conv.i, %%p, %%ov, %%conv.j");
     else
