@@ -8,7 +8,8 @@
  *
  * Plain layouts have no i and j; a grouped convolution with one input channel a group (depthwise)
  * has no c and i.  Channels that do not divide the block leave surplus lanes: their weights read as
- * zero, so what they add is zero and what they give is zero. */
+ * zero, so what they add is zero and what they give is zero.  Most are not read at all: the sum may
+ * take parts of a block, i < 4 say, so that c * 4 + i is a channel. */
 #include "ops/common.h"
 
 #include <string.h>
@@ -21,6 +22,7 @@ typedef struct {
     int64_t k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
     int64_t pad_value;
     int64_t columns;   /* of the kernel as computed: k[1], or more with weights of zero */
+    int64_t part;      /* channels of an input block that the sum takes at a time */
     bool    depthwise; /* one input channel a group */
 } Conv;
 
@@ -185,6 +187,19 @@ static const Tensor *padded(Ctx *c, const Conv *v, const Tensor *d)
                                   prim_num(c, t, (double)v->pad_value)));
 }
 
+/* How many channels the sum takes at a time: a block, or a part of one where that leaves out
+ * surplus lanes, which would be multiplied by weights of zero (24 channels are three parts of 8 of
+ * two blocks of 16). */
+static int64_t sum_part(const Conv *v)
+{
+    int64_t best = v->in_block, sum = (v->group_in + best - 1) / best * best;
+
+    for (int64_t p = v->in_block / 2; p >= 4 && v->in_block % p == 0; p /= 2)
+        if ((v->group_in + p - 1) / p * p < sum)
+            best = p, sum = (v->group_in + p - 1) / p * p;
+    return best;
+}
+
 /* Where a convolution reads, for given iterators. */
 typedef struct {
     const Idx *data_c, *data_i;   /* block and lane of the input channel (plain: channel) */
@@ -217,9 +232,12 @@ static Channels channels(Ctx *c, const Conv *v, const Axes *a, const Axes *r)
     if (v->in_block) {
         const Idx *lane = r->at[3];
 
-        ch.weight_c = idx_add(A, idx_mulc(A, rc, v->in_block), lane);
-        ch.data_c = idx_add(A, idx_mulc(A, group, v->group_in / v->in_block), rc);
-        ch.data_i = lane;
+        int64_t parts = v->in_block / v->part; /* of a block */
+
+        ch.weight_c = idx_add(A, idx_mulc(A, rc, v->part), lane);
+        ch.data_c =
+            idx_add(A, idx_mulc(A, group, v->group_in / v->in_block), idx_divc(A, rc, parts));
+        ch.data_i = idx_add(A, idx_mulc(A, idx_modc(A, rc, parts), v->part), lane);
     } else {
         ch.weight_c = rc;
         ch.data_c = idx_add(A, idx_mulc(A, group, v->group_in), rc);
@@ -245,8 +263,8 @@ static int64_t dot4_columns(const Ctx *c, const Conv *v, DType data, DType weigh
 static Axes reduce_axes(Ctx *c, const Conv *v)
 {
     static const char *const all[] = {"c", "kh", "kw", "i"};
-    int64_t blocks = v->in_block ? (v->group_in + v->in_block - 1) / v->in_block : v->group_in;
-    int64_t extents[4] = {blocks, v->k[0], v->columns, v->in_block};
+    int64_t parts = v->in_block ? (v->group_in + v->part - 1) / v->part : v->group_in;
+    int64_t extents[4] = {parts, v->k[0], v->columns, v->part};
 
     if (v->depthwise)
         return te_raxes(c, 2, extents + 1, all + 1);
@@ -279,6 +297,7 @@ bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
         return false;
     v.columns = dot4_columns(c, &v, in[0]->buffer->dtype, in[1]->buffer->dtype);
     v.pad_hi[1] += v.columns - v.k[1];
+    v.part = sum_part(&v);
     const Tensor *d = padded(c, &v, in[0]);
     Axes          a = te_axes(c, t->n, t->dims, conv_axes);
     Axes          r = reduce_axes(c, &v);
