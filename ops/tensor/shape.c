@@ -113,7 +113,7 @@ const Type *rel_expand_dims(Ctx *c, Loc loc, const void *attrs, const Type *cons
 
     if (!rel_tensors(c, loc, in, nin))
         return NULL;
-    if (a->num_newaxis < 0 || a->num_newaxis + in[0]->n > TE_MAX_AXES)
+    if (a->num_newaxis < 0 || a->num_newaxis > TE_MAX_AXES - (int64_t)in[0]->n)
         return error_at(c, E_TYPE, loc, "%lld new dimensions for %s", (long long)a->num_newaxis,
                         type_text(c, in[0]));
     if (!rel_axis(c, loc, a->axis, in[0]->n + 1, &axis))
