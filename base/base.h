@@ -233,8 +233,9 @@ Bytes    read_bytes(Reader *r, uint64_t n);
 size_t   reader_left(const Reader *r);
 
 /* Unless the file holds these bytes already (so that Ninja's restat sees no change): write to a
- * temporary name beside `path`, fsync, rename.  "-" is stdout; devices and pipes are written in
- * place.  Nothing half-written is left.  Error: E_IO (status 74).  `mode` is masked by umask. */
+ * file without a name (or with a temporary one) in the same folder, fsync, give it this name.  "-"
+ * is stdout; devices and pipes are written in place.  Nothing half-written is left.  Error: E_IO
+ * (status 74).  `mode` is masked by umask. */
 bool file_write(Diags *d, const char *path, Bytes content);
 bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode);
 /* From now on SIGINT, SIGTERM and SIGHUP remove temporaries before they end the process, and a
@@ -259,7 +260,7 @@ bool   file_write_pieces(Diags *d, const char *path, BytesList content);
 size_t pieces_size(BytesList p);
 Bytes  pieces_join(Arena *a, BytesList p); /* as one; no copy of a single piece */
 
-/* A temporary beside `path` that is filled before all of the file is known, so that megabytes need
+/* A file for `path` that is filled before all of it is known, so that megabytes need
  * not be kept until then.  NULL after an error.  It ends with file_out_finish or file_out_drop;
  * both may come after either. */
 typedef struct FileOut FileOut;
@@ -268,9 +269,9 @@ bool                   file_out_put(FileOut *f, uint64_t at, Bytes content);
 /* What was put from 0 to n, to be read; until the file_unmap_all of the Diags. */
 bool file_out_map(FileOut *f, uint64_t n, Bytes *out);
 /* The rest of the content: pieces of file_out_map that stand where they were put are there already.
- * With `keep` the file stays under its temporary name, else it gets its own if the bytes differ. */
+ * With `keep` the file gets a temporary name, else its own if the bytes differ. */
 bool        file_out_finish(FileOut *f, BytesList content, bool keep);
-const char *file_out_temporary(const FileOut *f);
+const char *file_out_temporary(const FileOut *f); /* after file_out_finish with `keep`, else NULL */
 void        file_out_drop(FileOut *f);
 
 /* Bytes of a mapped file that nobody will read soon: their pages leave this process.  Reading them

@@ -1,10 +1,18 @@
 /* Files out, whole or not at all.
  *
- * A product is written beside its final name and renamed, so that nobody ever sees half of it; if
- * its bytes are there already, nothing is touched, and Ninja's restat stops the build there.
+ * Nobody ever sees half of a product; if its bytes are there already, nothing is touched, and
+ * Ninja's restat stops the build there.
  *
  *     net.o exists with equal bytes?  -> done
- *     open net.o.tmp-4711-0 -> write -> fsync -> rename to net.o
+ *     open a file without a name in net.o's folder -> write -> fsync
+ *     net.o is not there?  -> link it to net.o
+ *     else                 -> link it to net.o.tmp-4711-0 -> rename to net.o
+ *
+ * A file without a name (O_TMPFILE) goes away with its process, so even SIGKILL leaves nothing,
+ * save between the last two calls.  Where the system or the file system has none, or no way to name
+ * one later, the temporary name is there from the start, as it is for files that other programs
+ * write (linkers).  Such names that a killed process left an hour ago are removed by the next one
+ * that needs a temporary for the same product.
  *
  * Names of temporaries stand in a table, with their counter the only mutable globals of the
  * compiler: a signal handler has nothing else to find them by.  A slot is claimed with one atomic
@@ -13,6 +21,7 @@
  */
 #include "base/base.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,9 +32,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { SLOTS = 32, FREE = 0, CLAIMED = 1, NAMED = 2 };
+enum { SLOTS = 32, FREE = 0, CLAIMED = 1, NAMED = 2, LEFT_SECONDS = 3600 };
 
 static struct {
     atomic_int state;
@@ -151,31 +161,144 @@ static bool same_content(const char *path, BytesList content)
     return same;
 }
 
-/* Creates the temporary; the descriptor goes to *fd. */
+/* Where `path` lies, and its name there. */
+static const char *folder_of(Arena *a, const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+
+    *name = slash ? slash + 1 : path;
+    return !slash ? "." : slash == path ? "/" : arena_printf(a, "%.*s", (int)(slash - path), path);
+}
+
+/* What killed processes left beside `path`.  Process numbers of another machine or container say
+ * nothing here, hence the hour. */
+static void remove_left(Arena *a, const char *path)
+{
+    const char    *name, *folder = folder_of(a, path, &name);
+    DIR           *list = opendir(folder);
+    struct dirent *e;
+
+    while (list && (e = readdir(list))) {
+        struct stat st;
+        long        pid;
+        unsigned    number;
+        const char *rest;
+        int         end = 0;
+
+        if (!str_starts(e->d_name, name) ||
+            sscanf(e->d_name + strlen(name), ".tmp-%ld-%u%n", &pid, &number, &end) != 2)
+            continue;
+        rest = e->d_name + strlen(name) + end;
+        if (*rest && !str_starts(rest, ".tmp-")) /* of a temporary: a library for an archive */
+            continue;
+        if (fstatat(dirfd(list), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+            st.st_mtime + LEFT_SECONDS < time(NULL) && pid > 0 && kill((pid_t)pid, 0) != 0 &&
+            errno == ESRCH)
+            unlinkat(dirfd(list), e->d_name, 0);
+    }
+    if (list)
+        closedir(list);
+}
+
+/* -1: there are none here. */
+static int open_nameless(Arena *a, const char *path, unsigned mode)
+{
+#ifdef O_TMPFILE
+    const char *name;
+
+    if (access("/proc/self/fd", X_OK) == 0)
+        return open(folder_of(a, path, &name), O_TMPFILE | O_RDWR | O_CLOEXEC, (mode_t)mode);
+#endif
+    (void)a, (void)path, (void)mode;
+    return -1;
+}
+
+static bool link_nameless(int fd, const char *path)
+{
+    char self[64];
+
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0;
+}
+
+/* A temporary name beside `path`: for *fd, or for a new file if that is -1. */
 static const char *create_temporary(Diags *d, Arena *a, const char *path, unsigned mode, int *fd)
 {
+    bool nameless = *fd >= 0;
+
     for (int try = 0; try < 100; try++) {
         const char *name = arena_printf(a, "%s.tmp-%ld-%u", path, (long)getpid(),
                                         atomic_fetch_add(&last_number, 1u));
 
         remember(name);
-        *fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
-        if (*fd >= 0)
+        if (nameless ? link_nameless(*fd, name)
+                     : (*fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode)) >= 0)
             return name;
         forget(name);
         if (errno != EEXIST)
             break;
     }
+    if (!nameless)
+        io_error(d, path);
+    return NULL;
+}
+
+static bool copy_file(int to, int from)
+{
+    uint8_t buffer[65536];
+    ssize_t got;
+    off_t   at = 0;
+
+    for (; (got = pread(from, buffer, sizeof buffer, at)) != 0; at += got > 0 ? got : 0)
+        if (got < 0 ? errno != EINTR : !write_all(to, (Bytes){buffer, (size_t)got}))
+            return false;
+    return true;
+}
+
+/* A name for *fd that had none; where the system lets it have none, a copy has one. */
+static const char *name_temporary(Diags *d, Arena *a, const char *path, int *fd)
+{
+    struct stat st;
+    const char *name = create_temporary(d, a, path, 0, fd);
+    int         copy = -1, error;
+
+    if (name)
+        return name;
+    if (fstat(*fd, &st) != 0) {
+        io_error(d, path);
+        return NULL;
+    }
+    if (!(name = create_temporary(d, a, path, st.st_mode & 0777, &copy)))
+        return NULL;
+    if (copy_file(copy, *fd)) {
+        close(*fd);
+        *fd = copy;
+        return name;
+    }
+    error = errno;
+    close(copy);
+    file_drop(name);
+    errno = error;
     io_error(d, path);
     return NULL;
 }
 
+/* A file to be written: without a name if that can be, *name is NULL then. */
+static bool open_output(Diags *d, Arena *a, const char *path, unsigned mode, int *fd,
+                        const char **name)
+{
+    *name = NULL;
+    *fd = open_nameless(a, path, mode);
+    return *fd >= 0 || (*name = create_temporary(d, a, path, mode, fd));
+}
+
 const char *file_temporary(Diags *d, Arena *a, const char *path, unsigned mode)
 {
-    int         fd;
-    const char *name = create_temporary(d, a, path, mode, &fd);
+    int         fd = -1;
+    const char *name;
 
-    if (name)
+    remove_left(a, path);
+    if ((name = create_temporary(d, a, path, mode, &fd)))
         close(fd);
     return name;
 }
@@ -251,19 +374,22 @@ static bool write_in_place(Diags *d, const char *path, BytesList content)
     return ok;
 }
 
-/* To disk, closed and under the final name; after an error the temporary is gone. */
-static bool settle(Diags *d, int fd, bool written, const char *name, const char *final,
+/* To disk, closed and under the final name; after an error nothing is left.  `name` may be NULL. */
+static bool settle(Diags *d, Arena *a, int fd, bool written, const char *name, const char *final,
                    const char *path)
 {
-    bool ok = written && fsync(fd) == 0;
+    bool ok = (written && fsync(fd) == 0) || io_error(d, path);
+    bool linked = ok && !name && link_nameless(fd, final);
 
-    ok = close(fd) == 0 && ok;
-    if (ok)
+    if (ok && !linked && !name)
+        ok = (name = name_temporary(d, a, final, &fd)) != NULL;
+    if (close(fd) != 0 && ok)
+        ok = io_error(d, path);
+    if (ok && !linked)
         return replace(d, name, final);
-    int error = errno;
-    file_drop(name);
-    errno = error;
-    return io_error(d, path);
+    if (!ok && name)
+        file_drop(name);
+    return ok;
 }
 
 static bool write_pieces(Diags *d, const char *path, BytesList content, unsigned mode)
@@ -273,7 +399,7 @@ static bool write_pieces(Diags *d, const char *path, BytesList content, unsigned
     int         fd;
     const char *name, *final;
     Arena      *a;
-    bool        ok = true;
+    bool        ok = true, opened;
 
     if (strcmp(path, "-") == 0 ||
         (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
@@ -282,10 +408,10 @@ static bool write_pieces(Diags *d, const char *path, BytesList content, unsigned
     if (same_content(final, content))
         return true;
     a = arena_new(NULL);
-    name = create_temporary(d, a, final, mode, &fd);
-    for (uint32_t i = 0; name && ok && i < content.n; i++)
+    opened = open_output(d, a, final, mode, &fd, &name);
+    for (uint32_t i = 0; opened && ok && i < content.n; i++)
         ok = write_all(fd, content.at[i]);
-    ok = name && settle(d, fd, ok, name, final, path);
+    ok = opened && settle(d, a, fd, ok, name, final, path);
     arena_free(a);
     return ok;
 }
@@ -334,9 +460,10 @@ Bytes pieces_join(Arena *a, BytesList p)
 
 struct FileOut {
     Diags      *d;
-    const char *path, *final, *temporary; /* temporary NULL: it has ended */
-    int         fd;
-    Bytes       mapped; /* from the file's begin on */
+    Arena      *a;
+    const char *path, *final, *temporary; /* temporary NULL: it has no name yet */
+    int         fd;                       /* -1: it has ended */
+    Bytes       mapped;                   /* from the file's begin on */
 };
 
 FileOut *file_out_new(Diags *d, Arena *a, const char *path)
@@ -345,10 +472,10 @@ FileOut *file_out_new(Diags *d, Arena *a, const char *path)
     char     resolved[PATH_MAX];
 
     f->d = d;
+    f->a = a;
     f->path = path;
     f->final = arena_printf(a, "%s", follow(path, resolved));
-    f->temporary = create_temporary(d, a, f->final, 0666, &f->fd);
-    return f->temporary ? f : NULL;
+    return open_output(d, a, f->final, 0666, &f->fd, &f->temporary) ? f : NULL;
 }
 
 bool file_out_put(FileOut *f, uint64_t at, Bytes content)
@@ -389,32 +516,35 @@ static bool is_there(const FileOut *f, Bytes piece, uint64_t at)
 
 bool file_out_finish(FileOut *f, BytesList content, bool keep)
 {
-    uint64_t    at = 0;
-    const char *name = f->temporary;
-    bool        ok = true;
+    uint64_t at = 0;
+    int      fd = f->fd;
+    bool     ok = true;
 
     for (uint32_t i = 0; ok && i < content.n; at += content.at[i++].n)
         ok = is_there(f, content.at[i], at) || file_out_put(f, at, content.at[i]);
     ok = ok && (ftruncate(f->fd, (off_t)at) == 0 || io_error(f->d, f->path));
+    if (ok && keep && !f->temporary)
+        ok = (f->temporary = name_temporary(f->d, f->a, f->final, &f->fd)) != NULL;
     if (!ok || keep || same_content(f->final, content)) {
         if (!ok || !keep)
             file_out_drop(f);
         return ok;
     }
-    f->temporary = NULL;
-    return settle(f->d, f->fd, true, name, f->final, f->path);
+    f->fd = -1;
+    return settle(f->d, f->a, fd, true, f->temporary, f->final, f->path);
 }
 
 const char *file_out_temporary(const FileOut *f)
 {
-    return f->temporary;
+    return f->fd >= 0 ? f->temporary : NULL;
 }
 
 void file_out_drop(FileOut *f)
 {
-    if (!f || !f->temporary)
+    if (!f || f->fd < 0)
         return;
     close(f->fd);
-    file_drop(f->temporary);
-    f->temporary = NULL;
+    f->fd = -1;
+    if (f->temporary)
+        file_drop(f->temporary);
 }

@@ -127,10 +127,11 @@ static bool link_so(Build *b, const char *path, const char *soname)
     Ctx        *c = b->job.c;
     bool        early = b->early && !strcmp(path, b->early_path);
     FileOut    *out = early ? b->early : file_out_new(c->diags, c->arena, path);
-    const char *tmp = out ? file_out_temporary(out) : NULL;
-    LinkJob     job = link_job(b, path, soname, &tmp);
-    bool ok = tmp && file_out_finish(out, b->object, true) && link_shared(c->diags, c->arena, &job);
+    bool        ok = out && file_out_finish(out, b->object, true);
+    const char *object = ok ? file_out_temporary(out) : NULL;
+    LinkJob     job = link_job(b, path, soname, &object);
 
+    ok = ok && link_shared(c->diags, c->arena, &job);
     file_out_drop(out);
     return ok;
 }

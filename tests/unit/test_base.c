@@ -1,15 +1,10 @@
-/* base/: memory, containers, text, hashes, diagnostics, files. */
+/* base/: memory, containers, text, hashes, diagnostics. */
 #include "base/base.h"
 #include "tests/unit/check.h"
 
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/tvmcc-base-XXXXXX";
 
 static Bytes text_bytes(const char *s)
 {
@@ -320,167 +315,8 @@ static void test_reader(void)
     CHECK(read_u8(&r) == 0 && r.bad);
 }
 
-static unsigned entries(void)
-{
-    char  command[128], buffer[32] = "";
-    FILE *p;
-
-    snprintf(command, sizeof command, "ls -A %s | wc -l", folder);
-    p = popen(command, "r");
-    CHECK(p && fgets(buffer, sizeof buffer, p));
-    pclose(p);
-    return (unsigned)atoi(buffer);
-}
-
-static void test_files(void)
-{
-    Arena      *a = arena_new(NULL);
-    Diags      *d = diags_new(a);
-    const char *path = arena_printf(a, "%s/out", folder),
-               *link = arena_printf(a, "%s/link", folder);
-    const char *temporary;
-    struct stat one, two;
-    Bytes       got;
-
-    umask(022);
-    CHECK(file_write(d, path, text_bytes("first")) && stat(path, &one) == 0);
-    CHECK_INT(one.st_mode & 0777, 0644);
-    CHECK(file_write(d, path, text_bytes("first")) && stat(path, &two) == 0);
-    CHECK(one.st_ino == two.st_ino); /* not touched */
-    CHECK(file_write(d, path, text_bytes("other")) && stat(path, &two) == 0);
-    CHECK(one.st_ino != two.st_ino);
-    CHECK(file_map(d, path, &got) && got.n == 5 && memcmp(got.at, "other", 5) == 0);
-    CHECK(file_read(d, a, path, &got) && got.n == 5 && memcmp(got.at, "other", 5) == 0);
-    CHECK(symlink("out", link) == 0 && file_write(d, link, text_bytes("")));
-    CHECK(lstat(link, &one) == 0 && S_ISLNK(one.st_mode));
-    CHECK(file_map(d, path, &got) && got.n == 0);
-    temporary = file_temporary(d, a, path, 0777);
-    CHECK(temporary && file_write(d, temporary, text_bytes("by hand")));
-    CHECK(file_commit(d, temporary, path) && file_read(d, a, path, &got) && got.n == 7);
-    CHECK(stat(path, &one) == 0 && access(temporary, F_OK) != 0);
-    temporary = file_temporary(d, a, path, 0777);
-    CHECK(file_write(d, temporary, text_bytes("by hand")) && file_commit(d, temporary, path));
-    CHECK(stat(path, &two) == 0 && one.st_ino == two.st_ino && access(temporary, F_OK) != 0);
-    CHECK(diag_errors(d) == 0);
-    CHECK(entries() == 2);
-    file_unmap_all(d);
-    arena_free(a);
-}
-
-/* A file whose first megabytes are known before the rest is. */
-static void test_file_out(void)
-{
-    Arena      *a = arena_new(NULL);
-    Diags      *d = diags_new(a);
-    const char *path = arena_printf(a, "%s/early", folder);
-    Bytes       view, all[3] = {text_bytes("head"), text_bytes("body"), text_bytes("tail")}, got;
-    BytesList   list = {3, all};
-    struct stat one, two;
-
-    CHECK_INT(pieces_size(list), 12);
-    got = pieces_join(a, list);
-    CHECK(got.n == 12 && !memcmp(got.at, "headbodytail", 12));
-    for (int again = 0; again < 2; again++) {
-        FileOut *f = file_out_new(d, a, path);
-
-        CHECK(f && file_out_put(f, 4, text_bytes("body")) && file_out_map(f, 8, &view));
-        CHECK(view.n == 8 && !memcmp(view.at, "\0\0\0\0body", 8));
-        all[1] = (Bytes){view.at + 4, 4};
-        CHECK(file_out_finish(f, list, false) && !file_out_temporary(f));
-        file_out_drop(f);
-        CHECK(stat(path, again ? &two : &one) == 0);
-    }
-    CHECK(file_read(d, a, path, &got) && got.n == 12 && !memcmp(got.at, "headbodytail", 12));
-    CHECK(one.st_ino == two.st_ino); /* equal bytes leave the file alone */
-
-    FileOut *kept = file_out_new(d, a, path);
-    all[1] = text_bytes("trunk"); /* not what was put */
-    CHECK(file_out_put(kept, 4, text_bytes("bodybodybodybody")));
-    CHECK(file_out_finish(kept, list, true) && entries() == 4);
-    CHECK(file_read(d, a, file_out_temporary(kept), &got) && got.n == 13);
-    CHECK(!memcmp(got.at, "headtrunktail", 13));
-    file_out_drop(kept);
-    CHECK(file_write_pieces(d, path, list) && file_read(d, a, path, &got) && got.n == 13);
-    CHECK(!file_out_new(d, a, arena_printf(a, "%s/no/such", folder)));
-    CHECK(unlink(path) == 0 && entries() == 2);
-    file_unmap_all(d);
-    arena_free(a);
-}
-
-/* Pages that go back to the system come back as they were, or as zeros. */
-static void test_forget(void)
-{
-    enum { N = 1 << 20 };
-    Arena      *a = arena_new(NULL);
-    Diags      *d = diags_new(a);
-    const char *path = arena_printf(a, "%s/large", folder);
-    uint8_t    *p = arena_alloc(a, N);
-    Bytes       view = {0};
-
-    memset(p, 7, N);
-    CHECK(file_write(d, path, (Bytes){p, N}) && file_map(d, path, &view));
-    file_forget(d, view);
-    file_forget(d, (Bytes){p, N}); /* no mapping */
-    CHECK(!memcmp(view.at, p, N));
-    arena_forget(a, p, 100);
-    CHECK(p[0] == 7 && p[99] == 7);
-    arena_forget(a, p, N);
-    CHECK(p[N / 2] == (WITH_ASAN ? 7 : 0) && p[0] == 7);
-    CHECK(unlink(path) == 0);
-    file_unmap_all(d);
-    arena_free(a);
-}
-
-static void test_file_errors(void)
-{
-    Arena      *a = arena_new(NULL);
-    Diags      *d = diags_new(a);
-    const char *missing = arena_printf(a, "%s/no/such", folder);
-    Bytes       got;
-
-    CHECK(!file_map(d, missing, &got) && !file_read(d, a, folder, &got));
-    CHECK(!file_write(d, missing, text_bytes("x")) && !file_write(d, folder, text_bytes("x")));
-    CHECK(!file_write(d, "/dev/full", text_bytes("x")));
-    CHECK_STR(printed(a, d, DIAG_TEXT),
-              arena_printf(a,
-                           "tvmcc: error: cannot read '%s': No such file or directory [E0903]\n"
-                           "tvmcc: error: cannot read '%s': Is a directory [E0903]\n"
-                           "tvmcc: error: cannot write '%s': No such file or directory [E0903]\n"
-                           "tvmcc: error: cannot write '%s': Is a directory [E0903]\n"
-                           "tvmcc: error: cannot write '/dev/full': No space left on device "
-                           "[E0903]\n",
-                           missing, folder, missing, folder));
-    CHECK_INT(diag_status(d), 74);
-    CHECK(entries() == 2);
-    arena_free(a);
-}
-
-static void test_signal(void)
-{
-    Arena *a = arena_new(NULL);
-    Diags *d = diags_new(a);
-    pid_t  child = fork();
-    int    status = 0;
-
-    if (child == 0) {
-        file_handle_signals();
-        if (!file_temporary(d, a, arena_printf(a, "%s/product", folder), 0666) || entries() != 3)
-            _exit(1);
-        raise(SIGTERM);
-        _exit(2);
-    }
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-    CHECK_INT(entries(), 2);
-    arena_free(a);
-}
-
 int main(void)
 {
-    char command[64];
-
-    if (!mkdtemp(folder))
-        return 1;
     RUN(test_arena);
     RUN(test_out_of_memory);
     RUN(test_vec);
@@ -494,11 +330,5 @@ int main(void)
     RUN(test_diag_sarif);
     RUN(test_warnings);
     RUN(test_reader);
-    RUN(test_files);
-    RUN(test_file_out);
-    RUN(test_forget);
-    RUN(test_file_errors);
-    RUN(test_signal);
-    snprintf(command, sizeof command, "rm -rf %s", folder);
-    return system(command) | check_result();
+    return check_result();
 }
