@@ -186,7 +186,10 @@ static void find_possible(Repro *r)
     r->possible = (1u << VARY_COUNT) - 1;
     if (!repro_other_user(r, &r->why[VARY_USER]))
         r->possible &= ~(1u << VARY_USER);
-    if (!(r->faketime = tool_find(r->driver->arena, "faketime"))) {
+    if (WITH_ASAN) { /* faketime's dlsym and ASan's malloc call each other */
+        r->why[VARY_DATE] = "'faketime' cannot run this build, which is sanitized";
+        r->possible &= ~(1u << VARY_DATE);
+    } else if (!(r->faketime = tool_find(r->driver->arena, "faketime"))) {
         r->why[VARY_DATE] = "'faketime' is not installed";
         r->possible &= ~(1u << VARY_DATE);
     }
