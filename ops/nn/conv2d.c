@@ -297,7 +297,7 @@ bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
         return false;
     v.columns = dot4_columns(c, &v, in[0]->buffer->dtype, in[1]->buffer->dtype);
     v.pad_hi[1] += v.columns - v.k[1];
-    v.part = sum_part(&v);
+    v.part = v.in_block ? sum_part(&v) : 0;
     const Tensor *d = padded(c, &v, in[0]);
     Axes          a = te_axes(c, t->n, t->dims, conv_axes);
     Axes          r = reduce_axes(c, &v);
