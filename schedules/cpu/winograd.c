@@ -2,12 +2,12 @@
  *
  *   %v1, %v  input transform    %m[r,q,t,o] = sum[c,i] %v * %u    %y1, %y  output transform
  *
- * The image is cut into blocks of rows of tiles.  A block's %v is made first; then, for each group
- * of outputs, the products of all cells of the transform go through a small private %m.  Threads
+ * The image is cut into blocks, some rows of tiles or a part of one.  A block's %v is made first;
+ * then, for each group of outputs, the products of all cells of the transform go through a small
+ * private %m.  Threads
  * take blocks, each with a %v of its own.  One block for all (few tiles, many weights) has two
  * phases: threads divide the making of %v, then the groups of outputs, so that each weight is read
- * once.  How many rows a block has, and the register tile, are chosen by what is moved
- * (`cut_cost`). */
+ * once.  The block and the register tile are chosen by what is moved (`cut_cost`). */
 #include "schedules/cpu/cpu.h"
 
 #include <string.h>
@@ -44,11 +44,17 @@ static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
     step(s, "outline %%mt -> @tile");
 }
 
-/* How the image is cut: rows of tiles of a block, and the register tile. */
+/* How the image is cut: a block is some rows of tiles, or a part of one row; and the register tile.
+ */
 typedef struct {
-    int64_t rows;
+    int64_t rows, cols;
     RegTile tile;
 } Cut;
+
+static bool is_whole(const WinoSizes *z, Cut cut)
+{
+    return cut.rows == z->rows && cut.cols == z->cols;
+}
 
 /* Bytes a cycle at which `bytes` are read again and again beside `others` that are in use too. */
 static double rate(const Sched *s, double bytes, double others)
@@ -56,27 +62,28 @@ static double rate(const Sched *s, double bytes, double others)
     double l2 = s->target->l2_bytes ? s->target->l2_bytes : 524288;
     double l3 = s->target->l3_bytes ? s->target->l3_bytes : 8 * l2;
 
-    return bytes + others <= l2 * 0.75 ? 24 : bytes <= l3 / 2 ? 10 : 5;
+    return bytes + others <= l2 * 0.75 ? 24 : bytes <= l3 / 8 ? 10 : 5;
 }
 
 /* Cycles of one core for all blocks.  The weights stream by once a block, the transformed input
- * once a group of outputs, and the products are written and read once.  Weights come from afar only
- * for the first register tile of a panel. */
+ * once a group of outputs, and both this and the products are written once and read.  Weights come
+ * from afar only for the first register tile of a panel. */
 static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut)
 {
     double  a2 = (double)(z->a * z->a), in = (double)(z->c * z->i);
-    int64_t blocks = z->n * z->rows / cut.rows, tiles = cut.rows * z->cols;
+    int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
+    int64_t tiles = cut.rows * cut.cols;
     int64_t groups = z->o / z->lanes / cut.tile.nv;
     double  width = (double)(cut.tile.nv * z->lanes), wide = (double)z->o;
 
-    if (cut.rows == z->rows) /* one block of all images */
+    if (is_whole(z, cut)) /* one block of all images */
         blocks = 1, tiles = z->n * z->rows * z->cols;
     double passes = (double)ceil_div(tiles, cut.tile.pixels), cells = (double)tiles * a2 * 4;
     double v = cells * in, m = cells * width, panel = in * width * 4, w = a2 * in * wide * 4;
     double products = tile_step_cycles(s, tiles, cut.tile.nv) * a2 * in * (double)groups;
     double weights = w / (blocks == 1 ? 5 : rate(s, w, v + m)), first = products / passes;
-    double others =
-        v * (double)groups / rate(s, v, m + panel) + 2 * m * (double)groups / rate(s, m, panel);
+    double others = v * (double)(groups + 1) / rate(s, v, m + panel) +
+                    2 * m * (double)groups / rate(s, m, panel);
     double stream =
         (first > weights ? first + 0.3 * weights : weights + 0.3 * first) + (products - first);
     double cost = stream > others ? stream + 0.3 * others : others + 0.3 * stream;
@@ -86,16 +93,18 @@ static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut)
 
 static Cut best_cut(const Sched *s, const WinoSizes *z)
 {
-    Cut    best = {z->rows, {1, 1}};
+    Cut    best = {z->rows, z->cols, {1, 1}};
     double least = 1e300;
 
     for (int64_t nv = 1; nv <= 4; nv++) {
         int64_t most = tile_pixels_most(s, nv);
         if (z->o / z->lanes % nv || most < 1)
             continue;
-        for (int64_t rows = 1; rows <= z->rows; rows++) {
-            Cut    cut = {rows, {most, nv}};
-            double cost = z->rows % rows ? 1e300 : cut_cost(s, z, cut);
+        for (int64_t tiles = 1; tiles < z->cols + z->rows; tiles++) {
+            bool   part = tiles < z->cols;
+            Cut    cut = {part ? 1 : tiles - z->cols + 1, part ? tiles : z->cols, {most, nv}};
+            bool   fits = z->rows % cut.rows == 0 && z->cols % cut.cols == 0;
+            double cost = fits ? cut_cost(s, z, cut) : 1e300;
             if (cost < least)
                 least = cost, best = cut;
         }
@@ -137,18 +146,21 @@ void sched_winograd(Sched *s)
     z.rows = ceil_div(iter_extent(s, out, y), z.m);
     z.cols = ceil_div(iter_extent(s, out, x), z.m);
     Cut  cut = best_cut(s, &z);
-    bool whole = cut.rows == z.rows;
+    bool whole = is_whole(&z, cut);
 
     step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z.m);
     step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z.m);
     step(s, "split %%%s.%s by %lld -> %%oc, %%ov", out, o, (long long)cut.tile.nv);
     step(s, "split %%ty by %lld -> %%blk, %%tr", (long long)cut.rows);
-    if (whole)
+    if (whole) {
         step(s, "reorder %%oc, %%%s.%s, %%blk, %%tr, %%tx, %%ov, %%yy, %%xx, %%%s.%s", out, n, out,
              j);
-    else
-        step(s, "reorder %%%s.%s, %%blk, %%oc, %%tr, %%tx, %%ov, %%yy, %%xx, %%%s.%s", out, n, out,
-             j);
+    } else {
+        step(s, "split %%tx by %lld -> %%part, %%tc", (long long)cut.cols);
+        step(s, "reorder %%%s.%s, %%blk, %%part, %%oc, %%tr, %%tc, %%ov, %%yy, %%xx, %%%s.%s", out,
+             n, out, j);
+        step(s, "fuse %%blk, %%part -> %%blk");
+    }
     step(s, "compute_at y1 %%ov");
     step(s, "compute_at m %%oc");
     step(s, "set_scope %%m private");
@@ -157,8 +169,8 @@ void sched_winograd(Sched *s)
         step(s, "set_scope %%v private");
     }
     if (!whole && z.n > 1)
-        step(s, "fuse %%%s.%s, %%blk -> %%part", out, n);
-    step(s, "parallel %%%s", whole ? "oc" : z.n > 1 ? "part" : "blk");
+        step(s, "fuse %%%s.%s, %%blk -> %%all", out, n);
+    step(s, "parallel %%%s", whole ? "oc" : z.n > 1 ? "all" : "blk");
     step(s, "reorder %%v.c, %%v.t, %%v.r, %%v.q, %%v.i");
     if (whole)
         step(s, "fuse %%v.c, %%v.t -> %%vt");
