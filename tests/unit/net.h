@@ -2,6 +2,7 @@
 #ifndef TVMCC_TESTS_NET_H
 #define TVMCC_TESTS_NET_H
 
+#include "ir/plan.h"
 #include "ops/ops.h"
 
 typedef struct {
@@ -43,6 +44,21 @@ static inline const Expr *call(Net *n, const char *op, const Expr *a, const Expr
     const Expr *args[] = {a, b};
 
     return expr_call_name(n->c, op, b ? 2 : 1, args, attrs, NO_LOC);
+}
+
+/* The weights of a plan, put where it wants them. */
+static inline bool fill_weights(Ctx *c, const Plan *p, uint8_t *weights)
+{
+    for (uint32_t i = 0; i < p->nconsts; i++) {
+        const PlanConst *k = &p->consts[i];
+        void            *args[2] = {(void *)(uintptr_t)k->data->data.at, weights + k->offset};
+
+        if (!k->prepack)
+            memcpy(args[1], args[0], (size_t)k->bytes);
+        else if (!tir_eval(c, NULL, k->prepack, 2, args, 0, NULL))
+            return false;
+    }
+    return true;
 }
 
 #endif

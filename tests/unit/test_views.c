@@ -156,20 +156,6 @@ static uint8_t *memory(Ctx *c, uint64_t bytes)
     return at;
 }
 
-static bool fill_weights(Ctx *c, const Plan *p, uint8_t *weights)
-{
-    for (uint32_t i = 0; i < p->nconsts; i++) {
-        const PlanConst *k = &p->consts[i];
-        void            *args[2] = {(void *)(uintptr_t)k->data->data.at, weights + k->offset};
-
-        if (!k->prepack)
-            memcpy(args[1], args[0], (size_t)k->bytes);
-        else if (!tir_eval(c, NULL, k->prepack, 2, args, 0, NULL))
-            return false;
-    }
-    return true;
-}
-
 /* main of the plan; its results as constants. */
 static bool run_plan(Ctx *c, const Plan *p, const Const *in, const Const **out)
 {
