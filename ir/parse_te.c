@@ -7,7 +7,7 @@
 enum { MAX_TENSORS = 4096 };
 
 static const char *const comb_names[] = {
-    [COMB_SUM] = "sum[", [COMB_PROD] = "prod[", [COMB_MAX] = "max[",
+    [COMB_SUM] = "sum[", [COMB_PROD] = "prod[", [COMB_MAX] = "max[", [COMB_MAXNUM] = "maxnum[",
     [COMB_MIN] = "min[", [COMB_ANY] = "any[",   [COMB_ALL] = "all["};
 
 /* A tensor that is visible, by its buffer. */

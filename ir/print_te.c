@@ -11,7 +11,7 @@
 #include "ir/te.h"
 
 static const char *const comb_names[] = {
-    [COMB_SUM] = "sum", [COMB_PROD] = "prod", [COMB_MAX] = "max",
+    [COMB_SUM] = "sum", [COMB_PROD] = "prod", [COMB_MAX] = "max", [COMB_MAXNUM] = "maxnum",
     [COMB_MIN] = "min", [COMB_ANY] = "any",   [COMB_ALL] = "all"};
 
 /* `[n<1,c<8]`; the names are visible until the end of the definition. */

@@ -244,6 +244,7 @@ const Prim *comb_identity(Ctx *c, Combiner k, DType t)
     case COMB_SUM: return prim_num(c, t, 0);
     case COMB_PROD: return prim_num(c, t, 1);
     case COMB_MAX:
+    case COMB_MAXNUM:
         if (dtype_is_float(t))
             return prim_float(c, t, -INFINITY);
         if (t.code == DT_INT && t.bits == 64)
@@ -267,6 +268,8 @@ const Prim *comb_apply(Ctx *c, Combiner k, const Prim *a, const Prim *b)
     case COMB_SUM: return prim_add(c, a, b);
     case COMB_PROD: return prim_mul(c, a, b);
     case COMB_MAX: return prim_max(c, a, b);
+    /* One instruction: a began with -inf and so is never NaN. */
+    case COMB_MAXNUM: return prim_select(c, prim_lt(c, a, b), b, a);
     case COMB_MIN: return prim_min(c, a, b);
     case COMB_ANY: return prim_or(c, a, b);
     case COMB_ALL: return prim_and(c, a, b);

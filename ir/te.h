@@ -19,7 +19,8 @@ typedef enum {
     TENSOR_EXTERN   /* one result of a hand-written statement */
 } TensorKind;
 
-typedef enum { COMB_SUM, COMB_PROD, COMB_MAX, COMB_MIN, COMB_ANY, COMB_ALL } Combiner;
+/* COMB_MAXNUM: the largest number; NaN is ignored. */
+typedef enum { COMB_SUM, COMB_PROD, COMB_MAX, COMB_MAXNUM, COMB_MIN, COMB_ANY, COMB_ALL } Combiner;
 
 /* A hand-written statement (sort, LSTM cell, scatter): stores to `out` buffers, loads from the
  * buffers of `in`.  It may hold loops with marks; it becomes one opaque block. */
@@ -84,6 +85,7 @@ void te_extern(Ctx *c, uint32_t nin, const Tensor *const *in, uint32_t nout, con
 /* Give a definition's tensor a border; only before the function is lowered. */
 void        te_set_halo(const Tensor *t, const Halo *halo);
 const Prim *comb_identity(Ctx *c, Combiner k, DType t);
+/* a is what was combined so far. */
 const Prim *comb_apply(Ctx *c, Combiner k, const Prim *a, const Prim *b);
 
 /* Definitions of a function in order of dependency (params left out). */

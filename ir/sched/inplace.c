@@ -75,6 +75,24 @@ static bool exclusive(Work *w, Pred p, Pred q)
     return false;
 }
 
+/* The part that two forms have in common although their inner loops differ: (32*b + r)//32 and
+ * (32*b + s)//32 are b. */
+static const Idx *common_part(Work *w, const Idx *x, const Idx *y)
+{
+    Arith *A = w->c->arith;
+    if (x->c0 != y->c0)
+        return NULL;
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        int64_t k = x->t[i].coef;
+        if (k < 2)
+            continue;
+        const Idx *q = idx_divc(A, idx_addc(A, x, -x->c0), k);
+        if (!idx_is_const(q, NULL) && q == idx_divc(A, idx_addc(A, y, -y->c0), k))
+            return q;
+    }
+    return NULL;
+}
+
 /* Where the two forms agree they tell the spatial loops around both: one cell is used by both only
  * in the same iteration of these. */
 static bool same_iteration(Work *w, uint32_t common, uint32_t n, const Idx *const *x,
@@ -83,8 +101,8 @@ static bool same_iteration(Work *w, uint32_t common, uint32_t n, const Idx *cons
     const Idx **same = NEW_ARRAY(w->c->scratch, const Idx *, n + 1), *out;
     uint32_t    m = 0;
     for (uint32_t d = 0; d < n; d++)
-        if (x[d] == y[d])
-            same[m++] = x[d];
+        if (x[d] == y[d] || (out = common_part(w, x[d], y[d])))
+            same[m++] = x[d] == y[d] ? x[d] : out;
     for (uint32_t p = common; p != NO_SITE; p = w->nest.at[p].parent) {
         if (stmt_at(w, p)->kind != STMT_FOR || loop_at(w, p)->kind == LOOP_REDUCE)
             continue;
@@ -166,7 +184,9 @@ const Func *step_inplace(Work *w)
         same = a->extent[d] == b->extent[d];
     if (!same)
         return refuse(w, "%%%s and %%%s are not alike", a->name, b->name);
-    if (!is_param(w, b) && !inside(w, site_of(w, alloc_of(w, a)), site_of(w, alloc_of(w, b))))
+    bool longer =
+        is_param(w, b) || inside(w, site_of(w, alloc_of(w, a)), site_of(w, alloc_of(w, b)));
+    if (!longer && !inside(w, site_of(w, alloc_of(w, b)), site_of(w, alloc_of(w, a))))
         return refuse(w, "%%%s does not live as long as %%%s", b->name, a->name);
     Inplace k = {a, b, map_new(w->c->scratch)};
     for (uint32_t i = 0; i < all.n; i++) {
@@ -199,5 +219,6 @@ const Func *step_inplace(Work *w)
                 return NULL;
         }
     }
-    return with_buffer(w, drop_alloc(w, a), a, b);
+    /* The alloc that is left is the outer one; either way the storage is called b. */
+    return with_buffer(w, drop_alloc(w, longer ? a : b), a, b);
 }

@@ -41,16 +41,21 @@ static const Idx *guess_digit(Solve *s, const Atom *iter, uint32_t d)
     return proves(s, x, iter) ? x : NULL;
 }
 
-/* The weight of index[d] as a digit of iter: k of the finest Div(iter, k) in it, 1 for iter. */
-static int64_t digit_weight(const Idx *x, const Atom *iter)
+/* index[d] = scale * digit + ..: the digit of iter that counts `weight`, 0 if there is none: k of
+ * the finest iter//k in it, 1 for iter itself. */
+static int64_t digit_weight(const Idx *x, const Atom *iter, int64_t *scale)
 {
-    int64_t w = idx_coef(x, iter) == 1 ? 1 : 0;
+    int64_t w = 0;
+
+    *scale = idx_coef(x, iter);
+    if (*scale >= 1)
+        return 1;
     for (uint32_t i = 0; i < x->nterms; i++) {
         const Atom *a = x->t[i].atom;
-        if (a->kind != ATOM_DIV || x->t[i].coef != 1 || !idx_uses(a->a, iter))
+        if (a->kind != ATOM_DIV || x->t[i].coef < 1 || !idx_uses(a->a, iter))
             continue;
         if (!w || a->k < w)
-            w = a->k;
+            w = a->k, *scale = x->t[i].coef;
     }
     return w;
 }
@@ -60,9 +65,12 @@ static const Idx *guess_sum(Solve *s, const Atom *iter)
     Arith     *A = s->c->arith;
     const Idx *x = idx_const(A, 0);
     for (uint32_t d = 0; d < s->n; d++) {
-        int64_t weight = digit_weight(s->index[d], iter);
+        int64_t    scale, weight = digit_weight(s->index[d], iter, &scale);
+        const Idx *digit = idx_atom(A, s->coord[d]);
+        if (weight && scale > 1)
+            digit = idx_divc(A, idx_addc(A, digit, -s->index[d]->c0), scale);
         if (weight)
-            x = idx_add(A, x, idx_mulc(A, idx_atom(A, s->coord[d]), weight));
+            x = idx_add(A, x, idx_mulc(A, digit, weight));
     }
     return proves(s, x, iter) ? x : NULL;
 }

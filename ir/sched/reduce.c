@@ -109,6 +109,20 @@ const Func *step_decompose_reduction(Work *w)
 
 /* ---- rfactor ------------------------------------------------------------------------------------- */
 
+static bool is_load_of(const Prim *p, const Buffer *t)
+{
+    return p->kind == PRIM_LOAD && p->u.load.buffer == t;
+}
+
+/* t = select(t < e, e, t) */
+static bool is_maxnum(const Prim *p, const Buffer *t)
+{
+    const Prim *lt = p->kids[0];
+    return p->kind == PRIM_SELECT && lt->kind == PRIM_LT && is_load_of(lt->kids[0], t) &&
+           lt->kids[1] == p->kids[1] && p->kids[2] == lt->kids[0] &&
+           !prim_access(p->kids[1], t).loads;
+}
+
 /* The combiner of `t = t op e`, the load of t first; false if it is none of ours. */
 static bool combiner_of(const Prim *p, const Buffer *t, Combiner *comb)
 {
@@ -121,6 +135,10 @@ static bool combiner_of(const Prim *p, const Buffer *t, Combiner *comb)
         *comb = COMB_SUM;
         return p->kids[2]->kind == PRIM_LOAD && p->kids[2]->u.load.buffer == t &&
                !prim_access(p->kids[0], t).loads && !prim_access(p->kids[1], t).loads;
+    }
+    if (p->nkids == 3 && is_maxnum(p, t)) {
+        *comb = COMB_MAXNUM;
+        return true;
     }
     for (uint32_t i = 0; i < COUNT(table); i++) {
         if (p->kind != table[i].kind)

@@ -3,7 +3,8 @@
  *     %max[r] = max[k] %x[r, k]          %exp[r, k] = exp(%x[r, k] - %max[r])
  *     %sum[r] = sum[k] %exp[r, k]        %out[r, k] = %exp[r, k] / %sum[r]
  *
- * The logarithm is x - max - log(sum).  The row's coordinates keep their places; `k` stands where
+ * A NaN reaches the whole row through its exponential, so max need not show it (maxnum).  The
+ * logarithm is x - max - log(sum).  The row's coordinates keep their places; `k` stands where
  * the axis was. */
 #include "ops/common.h"
 
@@ -68,7 +69,7 @@ static void stages(Ctx *c, Softmax *s, const OpCall *call, const Tensor *x, bool
     s->axis = axis_of(((const SoftmaxAttrs *)call->attrs)->axis, t->n);
     s->dtype = t->dtype;
     fresh(c, s, t);
-    *max = te_reduce(c, "max", s->dtype, s->row, COMB_MAX, s->k, te_at(c, x, s->rall.at));
+    *max = te_reduce(c, "max", s->dtype, s->row, COMB_MAXNUM, s->k, te_at(c, x, s->rall.at));
     s->all = te_axes_of(c, t);
     if (keep_exp) {
         const Prim *d = prim_sub(c, te_at(c, x, s->all.at), at_row(c, *max, &s->all, s->axis));

@@ -4,6 +4,7 @@
  *   planar.c     convolution without blocks, in groups
  *   dense.c      GEMM and GEMV
  *   dot.c        both for 8-bit integers
+ *   attention.c  two products with softmax between them
  *   pool.c       pooling
  *   reduce.c     softmax, norms, reductions
  *   transpose.c  what lies across its operand: tiles turned in registers
@@ -81,6 +82,8 @@ void conv2d_depthwise(Sched *s);
 void conv2d_planar(Sched *s);
 /* A reduction's loops outside, its innermost spatial loop as vectors, accumulators in registers. */
 void vector_accumulate(Sched *s, const char *block);
+/* A reduction along the row as partial sums side by side, then their sum (reduce.c). */
+void vector_sum(Sched *s, const char *block);
 /* A block's inner loop as vectors, with a remainder. */
 void vector_marks(Sched *s, const char *block);
 /* The block `pad`: computed in the loop `at` (NULL: where it is, divided among the threads), its

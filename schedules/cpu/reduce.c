@@ -139,7 +139,7 @@ static bool partial_sums(Sched *s, const char *block, const char *loop, int64_t 
 /* A sum along the row: partial sums in vectors, then their sum.  A long row has several vectors of
  * them, which hide the latency; what is left of the last ones is masked.  They are added up as
  * vectors, then as four numbers. */
-static void vector_sum(Sched *s, const char *block)
+void vector_sum(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
     int64_t     lanes = cpu_lanes(s), n;

@@ -340,6 +340,39 @@ def products():
          lambda a, b: mm(T(a), b), 1e-5)
 
 
+def attention():
+    T = lambda a: np.swapaxes(a, -1, -2)
+
+    def ref(scale=1.0, fill=-np.inf, axes=(None,) * 4):
+        def f(q, k, v, mask=None):
+            q, k, v = (a if o is None else a.transpose(o) for a, o in zip((q, k, v), axes))
+            s = q.astype(np.float64) @ T(k.astype(np.float64)) * scale
+            if mask is not None:
+                s = np.where(mask, s, fill) if mask.dtype == np.bool_ else s + mask.astype(np.float64)
+            p = np.exp(s - s.max(-1, keepdims=True))
+            y = p / p.sum(-1, keepdims=True) @ v.astype(np.float64)
+            return (y if axes[3] is None else y.transpose(axes[3])).astype(np.float32)
+        return f
+
+    def one(q, k, v, mask=None, attrs="", **kw):
+        ins = [q, k, v] + ([mask] if mask else [])
+        operands = ", ".join(f"%{i}" for i in range(len(ins)))
+        case("nn.attention", f"nn.attention({operands}{attrs})", ins, ref(**kw), 2e-6)
+
+    one(F(3, 5), F(4, 5), F(4, 6))
+    one(F(2, 9, 5), F(2, 17, 5), F(2, 17, 18), attrs=", scale=0.5", scale=0.5)
+    one(F(1, 3, 20, 8), F(1, 1, 37, 8), F(1, 3, 37, 16), F(37, lo=-5, hi=0), ", scale=0.35", scale=0.35)
+    one(F(1, 20, 2, 8), F(1, 33, 2, 8), F(1, 33, 2, 24), F(1, 1, 20, 33), ", scale=0.35, axes_q=[0, 2, 1, 3], axes_k=[0, 2, 1, 3], "
+        "axes_v=[0, 2, 1, 3], axes_out=[0, 2, 1, 3]", scale=0.35, axes=((0, 2, 1, 3),) * 4)
+    one(F(2, 11, 16), F(2, 16, 32), F(2, 32, 16), attrs=", axes_k=[0, 2, 1]", axes=(None, (0, 2, 1), None, None))
+    # rows that are masked in part, one as a whole
+    shut = [-np.inf if j % 3 == 0 or i == 2 else j / 8 for i in range(9) for j in range(16)]
+    one(F(9, 4), F(16, 4), F(16, 16), In("f32", 9, 16, vals=shut))
+    open_ = [int(j <= i + 7 and i != 1) for i in range(9) for j in range(16)]
+    one(F(2, 9, 4), F(2, 16, 4), F(2, 16, 16), In("bool", 9, 16, vals=open_))
+    one(F(2, 9, 4), F(2, 16, 4), F(2, 16, 16), In("bool", 9, 16, vals=open_), ", fill=-3.0", fill=-3.0)
+
+
 def lstm():
     def ref(direction):
         def f(x, w, r, b, h0, c0):
@@ -576,7 +609,7 @@ def quantized():
 
 
 def main():
-    for family in (elementwise, normalization, convolution, winograd, pooling, products, strassen, lstm, moving, reductions, resize, quantized):
+    for family in (elementwise, normalization, convolution, winograd, pooling, products, strassen, attention, lstm, moving, reductions, resize, quantized):
         family()
     here = os.path.dirname(os.path.abspath(__file__))
     for name, cases in CASES.items():

@@ -387,7 +387,7 @@ static const Case cases[] = {
      "%b is packed already"},
     {'m', "", "inplace %a -> %flat", "%a is a parameter"},
     {'m', "", "inplace %mm -> %turn", "%mm and %turn are not alike"},
-    {'m', "", "inplace %mm -> %bias", "%bias does not live as long as %mm"},
+    {'m', "", "inplace %mm -> %bias", NULL},
     {'s', "", "inplace %ex -> %out", NULL},
     {'t', "", "inplace %pre -> %pad", "%pre and %pad are not alike"},
     {'m', "", "set_scope %a private", "%a is a parameter"},

@@ -1,0 +1,366 @@
+/* attention: products, softmax and products again become nn.attention, so that the scores never
+ * are a tensor.
+ *
+ *   %0 = nn.batch_matmul(%q, %k);  %1 = multiply(%0, 0.125);  %2 = add(%1, %mask)
+ *   %3 = nn.softmax(%2, axis=-1);  %4 = nn.batch_matmul(%3, %v, transpose_b=false)
+ *     -> nn.attention(%q, %k, %v, %mask, scale=0.125)
+ *
+ * Between the two products may stand, each with one user: multiplications and divisions by numbers,
+ * one mask (numbers that are added, or where(%mask, scores, number)), and views that leave the last
+ * two dimensions.  Numbers that queries or keys are multiplied by go into the scale as well.
+ * Transposes of operands and of the result become axes: the kernel reads and writes any order as
+ * fast, as long as columns of queries and of the result lie together.
+ *
+ * Keys are copied once a head, which only many rows of queries repay: fewer than LEAST_ROWS are
+ * left alone.  Rounding differs from that of the separate operators: rows are divided by their sum
+ * after the second product.  Cost: one walk and one rewrite. */
+#include "passes/graph/graph.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LEAST_ROWS = 8, MAX_DIMS = 6 };
+
+typedef struct {
+    const Map *uses; /* of nodes of the old graph */
+    Map       *old;  /* node of the new graph to the one it stands for */
+} State;
+
+typedef struct {
+    uint32_t n; /* dimensions of the scores: batch, rows, columns */
+    int64_t  dims[MAX_DIMS];
+} Shape;
+
+static bool shape_of(const Type *t, Shape *s)
+{
+    if (!t || t->kind != TYPE_TENSOR || t->n < 2 || t->n > MAX_DIMS)
+        return false;
+    s->n = t->n;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!type_dim(t, i, &s->dims[i]) || s->dims[i] < 1)
+            return false;
+    return true;
+}
+
+static bool same_shape(const Shape *a, const Shape *b)
+{
+    return a->n == b->n && !memcmp(a->dims, b->dims, a->n * sizeof *a->dims);
+}
+
+static int64_t row_dim(const Shape *s)
+{
+    return s->dims[s->n - 2];
+}
+
+static int64_t column_dim(const Shape *s)
+{
+    return s->dims[s->n - 1];
+}
+
+/* A view of the same matrices: only leading dimensions are put together or apart. */
+static bool is_batch_view(const Expr *e)
+{
+    Shape a, b;
+
+    return is_view(e) && shape_of(e->type, &a) && shape_of(call_arg(e, 0)->type, &b) &&
+           row_dim(&a) == row_dim(&b) && column_dim(&a) == column_dim(&b);
+}
+
+/* x times a number: the other operand. */
+static const Expr *times_number(const Expr *e, double *scale)
+{
+    bool     divides = call_is(e, "divide");
+    double   v;
+    uint32_t x;
+
+    if (!divides && !call_is(e, "multiply"))
+        return NULL;
+    if (expr_const_f(call_arg(e, 1), &v))
+        x = 0;
+    else if (!divides && expr_const_f(call_arg(e, 0), &v))
+        x = 1;
+    else
+        return NULL;
+    if (!same_dims(call_arg(e, x)->type, e->type) || !isfinite(v) || v == 0)
+        return NULL;
+    *scale = divides ? *scale / v : *scale * v;
+    return call_arg(e, x);
+}
+
+/* ---- operands ------------------------------------------------------------------------------- */
+
+/* Leading dimensions as those of the scores: a view of the operand; NULL if they do not fit. */
+static const Expr *with_batch(Ctx *c, const Expr *e, const Shape *scores, bool broadcasts)
+{
+    Shape   s, want = *scores;
+    int64_t have = 1, all = 1;
+
+    while (is_batch_view(e))
+        e = call_arg(e, 0);
+    if (!shape_of(e->type, &s))
+        return NULL;
+    for (uint32_t i = 0; i + 2 < s.n; i++)
+        have *= s.dims[i];
+    for (uint32_t i = 0; i + 2 < want.n; i++)
+        all *= want.dims[i];
+    want.dims[want.n - 2] = row_dim(&s);
+    want.dims[want.n - 1] = column_dim(&s);
+    if (have != all) {
+        if (!broadcasts || (have != 1 && s.n != want.n))
+            return NULL;
+        for (uint32_t i = 0; i + 2 < want.n; i++) {
+            if (have != 1 && s.dims[i] != want.dims[i] && s.dims[i] != 1)
+                return NULL;
+            want.dims[i] = have == 1 ? 1 : s.dims[i];
+        }
+    }
+    return same_shape(&s, &want) ? e : make_reshape(c, e, want.n, want.dims, e->loc);
+}
+
+/* Dimension i of a transpose's result comes from this one of its operand. */
+static uint32_t source(const Expr *transpose, uint32_t i)
+{
+    const TransposeAttrs *a = ATTRS_OF(TransposeAttrs, transpose);
+    uint32_t              n = transpose->type->n;
+
+    return a->axes.n ? axis_from_front(a->axes.at[i], n) : n - 1 - i;
+}
+
+static bool swaps_last(const Expr *e)
+{
+    uint32_t n = e->type ? e->type->n : 0;
+
+    if (!call_is(e, "transpose") || n < 2)
+        return false;
+    for (uint32_t i = 0; i + 2 < n; i++)
+        if (source(e, i) != i)
+            return false;
+    return source(e, n - 1) == n - 2;
+}
+
+/* An operand as the call reads it: dimensions of `e` in the order of `axes`. */
+typedef struct {
+    const Expr *e;
+    uint32_t    axes[MAX_DIMS];
+} Operand;
+
+typedef enum { QUERIES, KEYS, VALUES } Role;
+
+/* Keys are copied whichever way they lie; columns of others have to lie together. */
+static bool may_lie(const uint32_t *axes, uint32_t n, Role role)
+{
+    return axes[n - 1] == n - 1 || (role == KEYS && axes[n - 2] == n - 1);
+}
+
+/* The operand of a product, `turned` if its last two dimensions stand the other way round than
+ * nn.attention has them.  Numbers that it is multiplied by go to *scale. */
+static bool operand_of(Ctx *c, const Expr *e, bool turned, const Shape *scores, Role role,
+                       double *scale, Operand *o)
+{
+    uint32_t    n = scores->n, axes[MAX_DIMS];
+    const Expr *x;
+
+    for (;;) {
+        if (role != VALUES && (x = times_number(e, scale)))
+            e = x;
+        else if (is_batch_view(e))
+            e = call_arg(e, 0);
+        else if (swaps_last(e))
+            e = call_arg(e, 0), turned = !turned;
+        else
+            break;
+    }
+    if (!(e = with_batch(c, e, scores, role != QUERIES)))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        o->axes[i] = i;
+    if (turned)
+        o->axes[n - 1] = n - 2, o->axes[n - 2] = n - 1;
+    while (call_is(e, "transpose")) {
+        for (uint32_t i = 0; i < n; i++)
+            axes[i] = source(e, o->axes[i]);
+        if (!may_lie(axes, n, role))
+            break;
+        memcpy(o->axes, axes, n * sizeof *axes);
+        e = call_arg(e, 0);
+        while (role != VALUES && (x = times_number(e, scale)))
+            e = x;
+    }
+    o->e = e;
+    return may_lie(o->axes, n, role);
+}
+
+static Ints axes_ints(Ctx *c, const uint32_t *axes, uint32_t n)
+{
+    int64_t v[MAX_DIMS];
+    bool    moved = false;
+
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = axes[i], moved |= axes[i] != i;
+    return moved ? ints_dup(c, v, n) : (Ints){0};
+}
+
+/* ---- the pattern ---------------------------------------------------------------------------- */
+
+typedef struct {
+    const Expr *product, *mask;
+    bool        inverted; /* the mask is true where a score is not used */
+    double      scale, fill;
+    Shape       scores;
+} Match;
+
+static bool used_once(const State *s, const Expr *e)
+{
+    const Expr *was = map_get(s->old, PTR_KEY(e));
+
+    return was && uses_of(s->uses, was) == 1;
+}
+
+/* Does e come from a product, without a mask between? */
+static bool leads_to_product(const State *s, const Expr *e)
+{
+    double scale = 1;
+
+    while (e && call_op(e) && used_once(s, e)) {
+        if (call_is(e, "nn.batch_matmul"))
+            return true;
+        e = is_batch_view(e) ? call_arg(e, 0) : times_number(e, &scale);
+    }
+    return false;
+}
+
+/* The scores that a mask is put on, NULL if e does not do that. */
+static const Expr *take_mask(const State *s, const Expr *e, Match *m)
+{
+    const Expr *mask = call_arg(e, 0), *x = call_arg(e, 1);
+    Shape       at;
+
+    m->fill = -INFINITY;
+    if (call_is(e, "add")) {
+        if (leads_to_product(s, mask)) {
+            const Expr *t = mask;
+            mask = x, x = t;
+        }
+    } else if (!expr_const_f(call_arg(e, 2), &m->fill)) {
+        if (!expr_const_f(x, &m->fill))
+            return NULL;
+        x = call_arg(e, 2);
+        m->inverted = true;
+    }
+    /* What was multiplied behind the mask would belong to it too. */
+    if (m->mask || m->scale != 1 || !leads_to_product(s, x) || !same_dims(x->type, e->type) ||
+        !shape_of(x->type, &at) || !mask->type || mask->type->kind != TYPE_TENSOR)
+        return NULL;
+    m->mask = mask;
+    m->scores = at;
+    return x;
+}
+
+/* From softmax up to the first product. */
+static bool find_product(const State *s, const Expr *e, Match *m)
+{
+    while (is_batch_view(e) && used_once(s, e))
+        e = call_arg(e, 0);
+    if (!call_is(e, "nn.softmax") || !used_once(s, e) || !e->type ||
+        axis_from_front(ATTRS_OF(SoftmaxAttrs, e)->axis, e->type->n) != e->type->n - 1)
+        return false;
+    const Type *softmax = e->type;
+    for (e = call_arg(e, 0); e && call_op(e) && used_once(s, e);) {
+        if (call_is(e, "nn.batch_matmul")) {
+            m->product = e;
+            return m->mask || shape_of(softmax, &m->scores);
+        }
+        if (is_batch_view(e))
+            e = call_arg(e, 0);
+        else if (call_is(e, "add") || call_is(e, "where"))
+            e = take_mask(s, e, m);
+        else
+            e = times_number(e, &m->scale);
+    }
+    return false;
+}
+
+static bool is_f32(const Expr *e)
+{
+    return is_float(e) && e->type->dtype.bits == 32;
+}
+
+/* The product e = softmax(..) * v as nn.attention; e itself if it is none. */
+static const Expr *attention_of(Ctx *c, const State *s, const Expr *e)
+{
+    const BatchMatmulAttrs *second = ATTRS_OF(BatchMatmulAttrs, e);
+    Match                   m = {.scale = 1, .fill = -INFINITY};
+    Shape                   y;
+    Operand                 q, k, v;
+
+    if (second->transpose_a || !is_f32(e) || !shape_of(e->type, &y) ||
+        !find_product(s, call_arg(e, 0), &m) || !is_f32(m.product) ||
+        row_dim(&m.scores) < LEAST_ROWS)
+        return e;
+    const BatchMatmulAttrs *first = ATTRS_OF(BatchMatmulAttrs, m.product);
+    if (!operand_of(c, call_arg(m.product, 0), first->transpose_a, &m.scores, QUERIES, &m.scale,
+                    &q) ||
+        !operand_of(c, call_arg(m.product, 1), !first->transpose_b, &m.scores, KEYS, &m.scale,
+                    &k) ||
+        !operand_of(c, call_arg(e, 1), second->transpose_b, &m.scores, VALUES, NULL, &v))
+        return e;
+    AttentionAttrs *a = ATTRS_NEW(c, AttentionAttrs);
+    const Expr     *args[4] = {q.e, k.e, v.e, m.mask};
+    if (m.inverted)
+        args[3] = make1(c, "logical_not", m.mask, NULL, m.mask->loc);
+    a->scale = m.scale;
+    a->fill = m.fill;
+    a->axes_q = axes_ints(c, q.axes, m.scores.n);
+    a->axes_k = axes_ints(c, k.axes, m.scores.n);
+    a->axes_v = axes_ints(c, v.axes, m.scores.n);
+    const Expr *now = expr_call_name(c, "nn.attention", m.mask ? 4 : 3, args, a, e->loc);
+    if (now && now->type != e->type)
+        now = make_reshape(c, now, y.n, y.dims, e->loc);
+    return now;
+}
+
+/* transpose(nn.attention(..)): the result is stored in that order. */
+static const Expr *stored_transposed(Ctx *c, const State *s, const Expr *e)
+{
+    const Expr *x = call_arg(e, 0);
+    uint32_t    axes[MAX_DIMS], n = e->type ? e->type->n : 0;
+
+    while (is_batch_view(x) && used_once(s, x))
+        x = call_arg(x, 0);
+    if (!call_is(x, "nn.attention") || !used_once(s, x) || x->type != call_arg(e, 0)->type ||
+        ATTRS_OF(AttentionAttrs, x)->axes_out.n || n > MAX_DIMS || source(e, n - 1) != n - 1)
+        return e;
+    for (uint32_t i = 0; i < n; i++)
+        axes[i] = source(e, i);
+    AttentionAttrs *a = ATTRS_COPY(c, AttentionAttrs, x);
+    const Expr     *args[4];
+    for (uint32_t i = 0; i < call_nargs(x); i++)
+        args[i] = call_arg(x, i);
+    a->axes_out = axes_ints(c, axes, n);
+    return expr_call(c, call_op(x), call_nargs(x), args, a, x->loc);
+}
+
+static const Expr *match(Ctx *c, void *user, const Expr *was, const Expr *now)
+{
+    State *s = user;
+
+    if (call_is(now, "nn.batch_matmul"))
+        now = attention_of(c, s, now);
+    else if (call_is(now, "transpose"))
+        now = stored_transposed(c, s, now);
+    for (const Expr *e = now; e && !map_get(s->old, PTR_KEY(e));
+         e = is_view(e) ? call_arg(e, 0) : NULL)
+        map_put(s->old, PTR_KEY(e), (void *)(uintptr_t)was);
+    return now;
+}
+
+const Module *attention(Ctx *c, const Module *m)
+{
+    State s = {count_uses(c, m), map_new(c->scratch)};
+
+    if (!has_vectors(c))
+        return m;
+    const Module *next = module_rewrite(c, m, match, &s);
+
+    return !next || next == m ? next : fold_constant(c, next);
+}

@@ -1,0 +1,170 @@
+/* Attention: products, softmax and products again, a block of query rows at a time.
+ *
+ *   for head {                                    divided among the threads
+ *     %keys, %values: panels, as the products read them
+ *     for block of rows {
+ *       %score[rows, n] = %q * %keys              register tiles, private
+ *       %max, %exp (in place of %score), %sum
+ *       %context = %exp * %values, %out           register tiles
+ *     } }
+ *
+ * The scores of a block are as many rows as stay in the caches, and always whole rows: a row's
+ * score costs K + E multiply-adds and moves 16 bytes, which is a fraction of what even L3 delivers
+ * meanwhile; so sums over blocks of keys (online softmax) would gain nothing. */
+#include "schedules/cpu/cpu.h"
+
+typedef struct {
+    int64_t  heads, m, n, k, e;
+    uint32_t batch; /* leading dimensions */
+    int64_t  rows;  /* of a block */
+    bool     even;  /* blocks are of one size */
+} AttnSizes;
+
+static const char *iter_name(const Sched *s, const char *block, uint32_t i)
+{
+    return sched_block(s, block)->u.block.iter[i]->name;
+}
+
+/* Rows of a block.  Keys and values are read once a block, so there should be many; their scores,
+ * though, are best in half of L1, and have to stay in a quarter of L2 beside keys and values. */
+static void cut_rows(const Sched *s, AttnSizes *z)
+{
+    enum { MANY = 24, FEW = 8 };
+    int64_t l1 = s->target->l1_bytes ? s->target->l1_bytes : 32768;
+    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+    int64_t near = l1 / 2 / (4 * z->n), far = l2 / 4 / (4 * z->n);
+    int64_t most = near > MANY ? near : far < MANY ? far : MANY;
+
+    most = most < FEW ? FEW : most;
+    z->rows = ceil_div(z->m, ceil_div(z->m, most));
+    int64_t d = divisor_upto(z->m, most);
+    if (2 * d > most)
+        z->rows = d;
+    z->even = z->m % z->rows == 0;
+}
+
+/* A product's register tiles inside the loop over blocks: `c` is walked in panels of the tile's
+ * width, `r` in chunks of kb.  Loops are called after the block. */
+static void product_tiles(Sched *s, const char *b, const char *rows, const char *c, const char *r,
+                          RegTile t, int64_t lanes, int64_t kb)
+{
+    long long width = t.nv * lanes;
+
+    step(s, "reorder %%%s.%s, %%%s", b, c, rows);
+    step(s, "split %%%s.%s by %lld tail=peel -> %%%s.c, %%%s.i", b, c, width, b, b);
+    step(s, "split %%%s.%s by %lld -> %%%s.rc, %%%s.rb", b, r, (long long)kb, b, b);
+    step(s, "reorder %%%s.rc, %%%s, %%%s.rb, %%%s.i", b, rows, b, b);
+    step(s, "split %%%s by %lld tail=even -> %%%s.t, %%%s.p", rows, (long long)t.pixels, b, b);
+    step(s, "reorder %%%s.rb, %%%s.p, %%%s.i", b, b, b);
+    step(s, "cache_write %s reg at %%%s.t", b, b);
+}
+
+static void product_marks(Sched *s, const char *b, int64_t lanes)
+{
+    step(s, "split %%%s.i by %lld tail=peel -> %%%s.v, %%%s.j", b, (long long)lanes, b, b);
+    step(s, "vectorize %%%s.j", b);
+    step(s, "unroll %%%s.p, %%%s.v", b, b);
+    step(s, "outline %%%s.t -> @%s", b, b);
+}
+
+/* Leading loops of a block as one; its name, or NULL if there is none. */
+static const char *one_head(Sched *s, const char *b, uint32_t batch)
+{
+    const char *h = NULL;
+
+    for (uint32_t i = 0; i < batch; i++) {
+        const char *next = intern_printf(s->c->strings, "%s.%s", b, iter_name(s, b, i));
+        if (h && step(s, "fuse %%%s, %%%s -> %%%s.h%u", h, next, b, i))
+            next = intern_printf(s->c->strings, "%s.h%u", b, i);
+        h = next;
+    }
+    return h;
+}
+
+/* A copy of keys or values, turned where its rows lie across the operand's. */
+static void copy_marks(Sched *s, const char *b, bool parallel)
+{
+    if (!turn_marks(s, b, parallel))
+        vector_marks(s, b);
+}
+
+void sched_attention(Sched *s)
+{
+    AttnSizes z = {1,
+                   iter_extent(s, "context", "m"),
+                   iter_extent(s, "score", "n"),
+                   iter_extent(s, "score", "k"),
+                   iter_extent(s, "context", "e"),
+                   sched_block(s, "context")->u.block.nspatial - 2,
+                   0,
+                   false};
+    int64_t   lanes = cpu_lanes(s);
+
+    for (uint32_t i = 0; i < z.batch; i++)
+        z.heads *= iter_extent(s, "context", iter_name(s, "context", i));
+    if (z.n < lanes || z.e < lanes) {
+        s->refusal = "less than a vector of keys or values";
+        return;
+    }
+    cut_rows(s, &z);
+    RegTile     t1 = gemm_tile(s, z.n / lanes, z.rows, z.k, false);
+    RegTile     t2 = gemm_tile(s, z.e / lanes, z.rows, z.n, false);
+    const char *out, *part, *head;
+    long long   kw = t1.nv * lanes;
+
+    step(s, "compute_inline masked");
+    try_step(s, "compute_inline values");
+    if (s->target->has_fma) {
+        step(s, "contract score");
+        step(s, "contract context");
+        try_step(s, "contract max");
+        try_step(s, "contract exp");
+    }
+    out = inline_epilogue(s, "context");
+    if (!out)
+        return;
+    head = one_head(s, "context", z.batch);
+    step(s, "split %%context.m by %lld tail=even -> %%mb, %%mi", (long long)z.rows);
+    part = "mb";
+    bool heads = head && thread_balance(z.heads) >= 0.9;
+    if (head && !heads && z.even && step(s, "fuse %%%s, %%mb -> %%part", head))
+        part = "part";
+    product_tiles(s, "context", "mi", "e", "n", t2, lanes, gemm_chunk(s, t2, t2.nv * lanes, z.n));
+    step(s, "reverse_compute_at %s %%context.t", out);
+    if (gemm_chunk(s, t2, t2.nv * lanes, z.n) < z.n)
+        try_step(s, "inplace %%context -> %%%s", out);
+    step(s, "compute_at sum %%%s", part);
+    step(s, "compute_at exp %%%s", part);
+    step(s, "compute_at max %%exp.m");
+    step(s, "compute_at score %%%s", part);
+    step(s, "set_scope %%score private");
+    step(s, "set_scope %%exp private");
+    step(s, "set_scope %%max private");
+    step(s, "set_scope %%sum private");
+    try_step(s, "inplace %%score -> %%exp");
+    if (heads) {
+        step(s, "compute_at keys %%%s", head);
+        step(s, "set_scope %%keys private");
+    }
+    /* Leading dimensions of %keys keep their names. */
+    StrBuf map = strbuf(s->c->arena);
+    str_printf(&map, "(");
+    for (uint32_t i = 0; i < z.batch; i++)
+        str_printf(&map, "b%u, ", i);
+    str_printf(&map, "k, n) -> (");
+    for (uint32_t i = 0; i < z.batch; i++)
+        str_printf(&map, "b%u, ", i);
+    str_printf(&map, "n//%lld, k, n%%%lld)", kw, kw);
+    step(s, "transform_layout %%keys %s", map.at);
+    product_tiles(s, "score", "score.m", "n", "k", t1, lanes, z.k);
+    product_marks(s, "context", lanes);
+    product_marks(s, "score", lanes);
+    bool tiny = is_tiny(s, z.heads * z.m * z.n * (z.k + z.e));
+    if (!tiny)
+        step(s, "parallel %%%s", heads ? head : part);
+    copy_marks(s, "keys", !heads && !tiny);
+    vector_sum(s, "max");
+    vector_marks(s, "exp");
+    if (try_step(s, "cache_write sum reg at %%sum.m"))
+        vector_sum(s, "sum");
+}
