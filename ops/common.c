@@ -251,13 +251,24 @@ const Prim *te_is_nan(Ctx *c, const Prim *x)
     return dtype_is_float(x->dtype) ? prim_not(c, prim_eq(c, x, x)) : prim_int(c, DT_BOOL, 0);
 }
 
+/* max(x, k) and min(x, k) give what the select gives, unless zeros of either sign meet; x is
+ * written once, so that chains of bounds do not double what is before them. */
+static bool is_plain_bound(const Prim *k)
+{
+    return k->kind == PRIM_INT || (k->kind == PRIM_FLOAT && k->u.f != 0 && k->u.f == k->u.f);
+}
+
 const Prim *te_at_least(Ctx *c, const Prim *x, const Prim *k)
 {
+    if (is_plain_bound(k))
+        return prim_max(c, x, k);
     return prim_select(c, prim_lt(c, x, k), k, x);
 }
 
 const Prim *te_at_most(Ctx *c, const Prim *x, const Prim *k)
 {
+    if (is_plain_bound(k))
+        return prim_min(c, x, k);
     return prim_select(c, prim_lt(c, k, x), k, x);
 }
 

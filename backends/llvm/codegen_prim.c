@@ -388,6 +388,11 @@ static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef 
 {
     const Prim *k = constant_number(py);
 
+    if (k && k->u.f != 0 && k->u.f == k->u.f) { /* as one minps or maxps takes it */
+        LLVMRealPredicate p = max ? LLVMRealOLT : LLVMRealOGT;
+
+        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, p, x, y, ""), y, x, "");
+    }
     if (k) {
         bool keep = k->u.f == 0 && (signbit(k->u.f) != 0) == max; /* max(x, -0), min(x, +0) */
         LLVMRealPredicate p =

@@ -288,8 +288,8 @@ static const Stmt *without_guards(Work *w, const Buffer *t, const LayoutMap *m, 
     int64_t    cells = 1;
     for (uint32_t d = 0; d < m->m; d++) {
         const Idx *x = without_units(w, &wide, &wider, d);
-        if (x->lo < 0 || x->hi > 2 * extent[d]->c0 || !checked_mul(cells, x->hi + 1, &cells) ||
-            cells > INT32_MAX)
+        bool       few = x->hi <= 2 * extent[d]->c0 || x->hi < 64; /* or what fills a vector */
+        if (x->lo < 0 || !few || !checked_mul(cells, x->hi + 1, &cells) || cells > INT32_MAX)
             return body;
         grown[d] = x->hi >= extent[d]->c0 ? idx_const(c->arith, x->hi + 1) : extent[d];
     }

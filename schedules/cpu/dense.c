@@ -94,6 +94,8 @@ void sched_dense(Sched *s)
     int64_t     lanes = cpu_lanes(s), rows = z.m ? z.m : 1, vectors = z.n / lanes;
     const char *out;
 
+    if (dense_dot(s))
+        return;
     inline_prologue(s, "dense");
     try_step(s, "fold_init bias -> dense");
     if (s->target->has_fma)

@@ -35,28 +35,48 @@ uint32_t dot4_ops(const Sched *s, const char *block)
 }
 
 /* Registers: sums, weights and one spread word; where dot4 is several instructions, weights and
- * words are split in even and odd bytes, and one register holds what is on the way.  The cost of a
- * step is that of tile_cost in common.c. */
-RegTile dot4_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels)
+ * words are split in even and odd bytes, and one register holds what is on the way. */
+static int64_t most_pixels(const Sched *s, uint32_t ops, int64_t nv)
 {
     int64_t regs = s->target->vector_regs ? s->target->vector_regs : 16;
-    int64_t each = ops > 1 ? 2 : 1, extra = ops > 1 ? 3 : 1;
+
+    return (regs - (ops > 1 ? 2 : 1) * nv - (ops > 1 ? 3 : 1)) / nv;
+}
+
+/* Cycles of a step of all tiles of these pixels by nv vectors, as tile_cost in common.c has them.
+ */
+static double step_cycles(uint32_t ops, int64_t pixels, int64_t most, int64_t nv)
+{
+    double tiles = (double)ceil_div(pixels, most), p = (double)pixels / tiles;
+    double dots = p * (double)nv * (double)ops / 2;
+    double load = (p + (double)nv) * (ops > 1 ? 1.5 : 0.5);
+    double c = ops > 1 ? dots + load : dots > load ? dots : load;
+
+    return tiles * ((c > 4 ? c : 4) + 0.02 * (double)nv);
+}
+
+/* `whole`: all panels have nv vectors; else the last may have fewer. */
+static RegTile best_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels, bool whole)
+{
     RegTile best = {1, 1};
     double  cost = 1e30;
 
     for (int64_t nv = 1; nv <= 6 && nv <= vectors; nv++) {
-        int64_t most = (regs - each * nv - extra) / nv;
-        if (vectors % nv || most < 1)
+        int64_t most = most_pixels(s, ops, nv), rest = vectors % nv;
+        if (most < 1 || (whole && rest))
             continue;
-        int64_t tiles = ceil_div(pixels, most);
-        double  p = (double)pixels / (double)tiles, dots = p * (double)nv * (double)ops / 2;
-        double  load = (p + (double)nv) * (ops > 1 ? 1.5 : 0.5);
-        double  c = ops > 1 ? dots + load : dots > load ? dots : load;
-        c = ((c > 4 ? c : 4) + 0.02 * (double)nv) / (p * (double)nv);
+        double c = (double)(vectors / nv) * step_cycles(ops, pixels, most, nv);
+        if (rest)
+            c += step_cycles(ops, pixels, most, rest);
         if (c < cost - 1e-9)
             cost = c, best = (RegTile){most, nv};
     }
     return best;
+}
+
+RegTile dot4_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels)
+{
+    return best_tile(s, ops, vectors, pixels, true);
 }
 
 /* Input blocks of a chunk: weights of an output block within half of L2. */
@@ -159,5 +179,48 @@ bool conv2d_dot(Sched *s)
     step(s, "outline %%t -> @tile");
     if (!s->refusal && has_block(s, "pad"))
         spatial_marks(s, "pad");
+    return true;
+}
+
+/* A matrix product by the same steps: panels of nv vectors of columns, tiles of rows, and four
+ * neighbours of k a step.  Panels lie `(n//32, k//4, n%32, k%4)`; a chunk of k only where a panel
+ * would not stay in L2.  One row is bound by the stream of weights, as in dense.c. */
+bool dense_dot(Sched *s)
+{
+    int64_t  b = block_work(s, "dense"), m = iter_extent(s, "dense", "m");
+    int64_t  n = iter_extent(s, "dense", "n"), k = iter_extent(s, "dense", "k");
+    int64_t  lanes = cpu_lanes(s), rows = m ? m : 1, vectors = ceil_div(n, lanes);
+    int64_t  l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+    uint32_t ops = dot4_ops(s, "dense");
+
+    RegTile   t = rows == 1 ? (RegTile){1, vectors < 4 ? vectors : 4}
+                            : best_tile(s, ops, vectors, rows, false);
+    long long width = (long long)(t.nv * lanes);
+    int64_t   kb = divisor_upto(k / 4, l2 / 2 / (4 * width) + 1);
+
+    if (!ops || k % 4 || n < lanes || /* a weight that is not constant is refused */
+        !try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k//4, n%%%lld, k%%4)", width, width))
+        return false;
+    inline_prologue(s, "dense");
+    try_step(s, "fold_init bias -> dense");
+    const char *out = inline_epilogue(s, "dense");
+
+    step(s, "reorder %%n, %%m");
+    step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", width);
+    step(s, "split %%k by 4 -> %%k4, %%four");
+    step(s, "split %%k4 by %lld -> %%kc, %%kb", (long long)kb);
+    step(s, "reorder %%kc, %%m, %%kb, %%ni, %%four");
+    step(s, "split %%m by %lld tail=even -> %%t, %%p", (long long)t.pixels);
+    step(s, "reorder %%kb, %%p, %%ni, %%four");
+    step(s, "cache_write dense reg at %%t");
+    if (out)
+        step(s, "reverse_compute_at %s %%t", out);
+    step(s, "split %%ni by %lld tail=peel -> %%nv, %%j", (long long)lanes);
+    step(s, "vectorize %%j");
+    step(s, "unroll %%p, %%nv");
+    step(s, "tensorize %%four with @dot4");
+    if (!is_tiny(s, b / 4))
+        step(s, "parallel %s", iter_extent(s, "dense", "b") > 1 ? "%b" : "%nc");
+    step(s, "outline %%t -> @gemm");
     return true;
 }

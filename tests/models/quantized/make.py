@@ -228,10 +228,27 @@ def qlinear():
     n.save("qlinear", [MS])
 
 
+def gemm():
+    """Whole tiles and what is left of rows and columns; data and weights at the ends of their range."""
+    own, n = np.random.default_rng(5), Net()
+    x = n.input(own.choice(np.array([0, 1, 254, 255], np.uint8), (37, 132)))
+    one = n.input(own.integers(0, 256, (1, 132)).astype(np.uint8))
+    signed = n.input(own.choice(np.array([-128, -127, 3, 127], np.int8), (2, 5, 132)))
+    for columns in (70, 16, 129):
+        w = own.choice(np.array([-128, -127, 126, 127], np.int8), (132, columns))
+        n.output(n.op("MatMulInteger", x, w, np.uint8(131)), np.int32, 2)
+        n.output(n.op("MatMulInteger", one, w), np.int32, 2)
+        n.output(n.op("MatMulInteger", signed, w, np.int8(-5)), np.int32, 3)
+    few = own.integers(-127, 128, (4, 32, 1, 1)).astype(np.int8)  # fewer channels than lanes
+    n.output(n.op("ConvInteger", n.input(own.integers(0, 256, (1, 32, 5, 5)).astype(np.uint8)), few, np.uint8(9)), np.int32, 4)
+    n.save("integer_gemm")
+
+
 if __name__ == "__main__":
     convolutions()
     between()
     products()
     qlinear()
+    gemm()
     for name in sorted(os.listdir(HERE)):
         print(os.path.getsize(os.path.join(HERE, name)), name)
