@@ -470,7 +470,7 @@ static void test_narrow(void)
         for (uint32_t i = 0; i < 1u << 17; i++)
             for (int side = -1; side <= 1; side++) {
                 uint32_t bits =
-                    (k ? i << 15 : (i >> 16) << 31 | ((i & 0xffff) << 12) + 0x33000000) +
+                    (k ? i << 15 : (i >> 16) << 31 | (((i & 0xffff) << 12) + 0x33000000)) +
                     (uint32_t)side;
                 float f;
 
