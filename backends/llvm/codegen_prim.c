@@ -116,8 +116,20 @@ LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
     return from_memory(g, v, t);
 }
 
+/* `%t = max(%t, x)` and `%t = min(%t, x)`: a step of a reduction. */
+static bool is_extremum_step(const StoreData *s)
+{
+    const Prim *v = s->value, *own = v->kind == PRIM_MAX || v->kind == PRIM_MIN ? v->kids[0] : NULL;
+
+    if (!own || !dtype_is_float(v->dtype) || own->kind != PRIM_LOAD ||
+        own->u.load.buffer != s->buffer || own->u.load.n != s->n)
+        return false;
+    return !s->n || !memcmp(own->u.load.index, s->index, s->n * sizeof(Idx *));
+}
+
 void gen_store(Gen *g, const StoreData *s)
 {
+    g->step = is_extremum_step(s) ? s->value : NULL;
     LLVMValueRef v = gen_prim(g, s->value), mask = s->mask ? gen_prim(g, s->mask) : NULL, p, st;
     uint32_t     align;
 
@@ -405,6 +417,16 @@ static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef 
     return gen_call2(g, max ? "llvm.maximum" : "llvm.minimum", LLVMTypeOf(x), x, y);
 }
 
+/* The next step of a reduction: x stays unless y is beyond it or NaN.  Three operations on x86,
+ * where llvm.maximum takes six, each waiting for the last; it need not tell zeros apart. */
+static LLVMValueRef float_extremum(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
+{
+    LLVMValueRef beyond = LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, y, x, "");
+    LLVMValueRef nan = LLVMBuildFCmp(g->b, LLVMRealUNO, y, y, "");
+
+    return LLVMBuildSelect(g->b, nan, y, LLVMBuildSelect(g->b, beyond, y, x, ""), "");
+}
+
 /* Number of the other wins over NaN: y if y is beyond x or x is NaN, else x. */
 static LLVMValueRef float_minmaxnum(Gen *g, bool max, const Prim *px, LLVMValueRef x,
                                     LLVMValueRef y)
@@ -431,6 +453,8 @@ static LLVMValueRef float_bin(Gen *g, const Prim *p, DType t, LLVMValueRef x, LL
     case PRIM_REM: return libm_call(g, "fmod", t, 2, pair);
     case PRIM_MIN:
     case PRIM_MAX:
+        if (p == g->step && g->arch == ARCH_X86 && gen_is_vector(LLVMTypeOf(x)))
+            return float_extremum(g, p->kind == PRIM_MAX, x, y);
         if (constant_number(p->kids[0]))
             return float_minmax(g, p->kind == PRIM_MAX, p->kids[0], y, x);
         return float_minmax(g, p->kind == PRIM_MAX, p->kids[1], x, y);
@@ -542,8 +566,37 @@ static LLVMValueRef gen_math(Gen *g, const Prim *p)
 
 /* ---- conversions --------------------------------------------------------------------------------------------------- */
 
+/* Vectors of f32 on x86, for which LLVM converts lane by lane: the range is cut first.  2^31 is not
+ * an i32, so it is put in afterwards; NaN fails both comparisons. */
+static LLVMValueRef vector_to_int(Gen *g, LLVMValueRef v, DType to)
+{
+    bool         whole = to.bits == 32;
+    LLVMTypeRef  t = LLVMTypeOf(v), i32 = gen_with_lanes_of(g->i32, t);
+    double       span = ldexp(1, (int)to.bits), least = to.code == DT_INT ? -span / 2 : 0;
+    double       most = least + span - (whole ? 0 : 1);
+    LLVMValueRef lo = gen_splat_float(g, t, least), hi = gen_splat_float(g, t, most),
+                 zero = LLVMConstNull(t), cut, r;
+
+    cut = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOGT, v, lo, ""), v, lo, "");
+    if (whole) {
+        LLVMValueRef fits = LLVMBuildFCmp(g->b, LLVMRealOLT, v, hi, "");
+        LLVMValueRef over = LLVMBuildFCmp(g->b, LLVMRealOGE, v, hi, "");
+
+        r = LLVMBuildFPToSI(g->b, LLVMBuildSelect(g->b, fits, cut, zero, ""), i32, "");
+        return LLVMBuildSelect(g->b, over, gen_splat_int(i32, INT32_MAX), r, "");
+    }
+    cut = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOLT, v, hi, ""), cut, hi, "");
+    cut = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, ""), zero, cut, "");
+    r = LLVMBuildFPToSI(g->b, cut, i32, "");
+    return LLVMBuildTrunc(g->b, r, gen_type(g, to), "");
+}
+
 static LLVMValueRef float_to_int(Gen *g, LLVMValueRef v, DType to)
 {
+    if (g->arch == ARCH_X86 && gen_is_vector(LLVMTypeOf(v)) &&
+        gen_elem_type(LLVMTypeOf(v)) == g->f32 &&
+        (to.bits <= 16 || (to.bits == 32 && to.code == DT_INT)))
+        return vector_to_int(g, v, to);
     LLVMTypeRef over[2] = {gen_type(g, to), LLVMTypeOf(v)};
     const char *name = to.code == DT_INT ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
     unsigned    id = LLVMLookupIntrinsicID(name, strlen(name));

@@ -108,6 +108,7 @@ typedef struct Gen {
     GenMemo           stmt;    /* prims, and indices that load */
     LLVMValueRef      mask;    /* lanes that may load (arms of a vector select); NULL: all */
     LLVMValueRef      nowhere; /* zeros to load from instead */
+    const Prim       *step;    /* the store at hand is this step of a reduction to an extremum */
 
     /* the entry point at hand (codegen_host.c) */
     struct Host *host;

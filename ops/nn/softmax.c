@@ -1,11 +1,12 @@
 /* nn.softmax, nn.log_softmax along one axis.               %1 = nn.softmax(%0, axis=-1);
  *
  *     %max[r] = max[k] %x[r, k]          %exp[r, k] = exp(%x[r, k] - %max[r])
- *     %sum[r] = sum[k] %exp[r, k]        %out[r, k] = %exp[r, k] / %sum[r]
+ *     %sum[r] = sum[k] %exp[r, k]        %inverse[r] = 1 / %sum[r]
+ *     %out[r, k] = %exp[r, k] * %inverse[r]
  *
- * A NaN reaches the whole row through its exponential, so max need not show it (maxnum).  The
- * logarithm is x - max - log(sum).  The row's coordinates keep their places; `k` stands where
- * the axis was. */
+ * A division a row instead of one a cell: 1.5 ULP more at most.  A NaN reaches the whole row
+ * through its exponential, so max need not show it (maxnum).  The logarithm is x - max - log(sum).
+ * The row's coordinates keep their places; `k` stands where the axis was. */
 #include "ops/common.h"
 
 const Type *rel_softmax(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
@@ -95,8 +96,14 @@ bool te_softmax(Ctx *c, const OpCall *call, const Tensor *const *in, const Tenso
     const Tensor *max, *exp, *sum;
 
     stages(c, &s, call, in[0], true, &max, &exp, &sum);
+    fresh(c, &s, call->in[0]);
+    const Tensor *inverse =
+        te_compute(c, "inverse", s.dtype, s.row,
+                   prim_div(c, prim_num(c, s.dtype, 1), te_at(c, sum, s.row.at)));
+
+    s.all = te_axes_of(c, call->in[0]);
     return te_out(c, call, &s.all,
-                  prim_div(c, te_at(c, exp, s.all.at), at_row(c, sum, &s.all, s.axis)), out);
+                  prim_mul(c, te_at(c, exp, s.all.at), at_row(c, inverse, &s.all, s.axis)), out);
 }
 
 bool te_log_softmax(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)

@@ -58,13 +58,20 @@ static bool arg_reduce(Ctx *c, const OpCall *call, const Tensor *const *in, cons
 
     if (dtype_is_float(x->dtype))
         hit = prim_or(c, hit, te_is_nan(c, x));
-    bool        last = a->select_last_index;
-    const Prim *none = prim_index(c, a->dtype, last ? idx_const(c->arith, -1) : n);
-    const Prim *index = prim_index(c, a->dtype, k.at[0]);
+    /* As many lanes as the operand has. */
+    bool          last = a->select_last_index, small = n->hi < INT32_MAX;
+    DType         t = small ? DT_I32 : a->dtype;
+    const Prim   *none = prim_index(c, t, last ? idx_const(c->arith, -1) : n);
+    const Prim   *index = prim_index(c, t, k.at[0]);
+    const Tensor *arg =
+        te_reduce(c, "arg", t, r, last ? COMB_MAX : COMB_MIN, k, prim_select(c, hit, index, none));
 
-    out[0] = te_reduce(c, "arg", a->dtype, r, last ? COMB_MAX : COMB_MIN, k,
-                       prim_select(c, hit, index, none));
-    return true;
+    if (dtype_eq(t, a->dtype)) {
+        out[0] = arg;
+        return true;
+    }
+    r = te_axes_of(c, call->out[0]);
+    return te_out(c, call, &r, prim_cast(c, a->dtype, te_at(c, arg, r.at)), out);
 }
 
 bool te_argmax(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)

@@ -8,6 +8,12 @@
  *
  *     pos[0][r] = r
  *     for each width w = 1, 2, 4, ..: for each pair of runs: merge from one buffer into the other
+ *
+ * Where only the first k are asked for, no run is longer.  Few of many are kept in order instead:
+ * a cell that does not come before the last of them costs one comparison.
+ *
+ *     for r < n { if r < k or %x[r] comes before the last: for j < k: exchange where it comes
+ * before }
  */
 #include "ops/common.h"
 
@@ -80,16 +86,19 @@ const Type *rel_topk(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
 
 /* ---- the statement ------------------------------------------------------------------------------- */
 
+enum { FEW = 64, MANY = 4 }; /* kept in order: at most so many, of a row so many times as long */
+
 typedef struct {
     Ctx          *c;
     const Tensor *x;
     uint32_t      ndim, axis;
-    int64_t       n;
+    int64_t       n, k; /* of the row; wanted */
     bool          ascend;
     const Atom   *var[TE_MAX_AXES]; /* of the row; [axis] unused */
     const Idx    *at[TE_MAX_AXES];
     const Buffer *pos[2]; /* i32[n]: positions, sorted in runs */
     const Buffer *cursor; /* i32[2]: next of the left and of the right run */
+    const Buffer *best;   /* of the row's type: the first k in order, and two more */
 } Sort;
 
 static const Prim *cursor(const Sort *s, int side)
@@ -136,21 +145,23 @@ static const Prim *overtakes(const Sort *s, const Prim *a, const Prim *b)
                    s->ascend ? prim_and(c, na, prim_not(c, nb)) : prim_and(c, nb, prim_not(c, na)));
 }
 
-/* Merge pos[from][lo..mid) and [mid..end) into the other buffer, for pair number `pair`. */
+/* Merge pos[from][lo..left) and [mid..end) into the other buffer, for pair number `pair`. */
 static const Stmt *merge(const Sort *s, int from, int64_t width, const Idx *pair)
 {
     Ctx        *c = s->c;
     Arith      *A = c->arith;
     const Idx  *n = idx_const(A, s->n);
     const Idx  *lo = idx_mulc(A, pair, 2 * width);
+    int64_t     run = width < s->k ? width : s->k, out = 2 * width < s->k ? 2 * width : s->k;
     const Idx  *mid = idx_min(A, idx_addc(A, lo, width), n);
-    const Idx  *end = idx_min(A, idx_addc(A, lo, 2 * width), n);
-    const Atom *t = te_loop_var(c, "t", idx_const(A, 2 * width));
+    const Idx  *left_end = idx_min(A, idx_addc(A, lo, run), n);
+    const Idx  *end = idx_min(A, idx_addc(A, lo, width + run), n);
+    const Atom *t = te_loop_var(c, "t", idx_const(A, out));
     const Idx  *to = idx_add(A, lo, idx_atom(A, t));
     const Prim *i = cursor(s, 0), *j = cursor(s, 1);
     const Idx  *ii = as_index(s, i), *jj = as_index(s, j);
     const Prim *left = prim_load(c, s->pos[from], &ii), *right = prim_load(c, s->pos[from], &jj);
-    const Prim *left_done = prim_le(c, prim_index(c, DT_I32, mid), i);
+    const Prim *left_done = prim_le(c, prim_index(c, DT_I32, left_end), i);
     const Prim *right_done = prim_le(c, prim_index(c, DT_I32, end), j);
     const Prim *swap = overtakes(s, element(s, as_index(s, left)), element(s, as_index(s, right)));
     const Prim *one = prim_int(c, DT_I32, 1);
@@ -168,7 +179,7 @@ static const Stmt *merge(const Sort *s, int from, int64_t width, const Idx *pair
         step = stmt_if(c, pred_prim(c, within), step, NULL);
     const Stmt *kids[] = {set_cursor(s, 0, prim_index(c, DT_I32, lo)),
                           set_cursor(s, 1, prim_index(c, DT_I32, mid)),
-                          loop_stmt(c, t, idx_const(A, 2 * width), 0, step)};
+                          loop_stmt(c, t, idx_const(A, out), 0, step)};
 
     return stmt_seq(c, 3, kids);
 }
@@ -197,6 +208,61 @@ static const Stmt *sorted(const Sort *s, int *last)
     return stmt_seq(c, stmts.n, stmts.at);
 }
 
+/* The element and its position that go through the list, and places of the list. */
+typedef struct {
+    const Prim *value, *position;
+    const Idx  *at;
+} Place;
+
+static Place place(const Sort *s, const Idx *at)
+{
+    return (Place){prim_load(s->c, s->best, &at), prim_load(s->c, s->pos[0], &at), at};
+}
+
+static const Stmt *put(const Sort *s, const Place *to, const Place *what)
+{
+    const Stmt *kids[] = {stmt_store(s->c, s->best, &to->at, what->value),
+                          stmt_store(s->c, s->pos[0], &to->at, what->position)};
+
+    return stmt_seq(s->c, 2, kids);
+}
+
+/* Element r into the list of `n` cells in order: what it displaces goes on to the next cell.  The
+ * list has two cells more, for what is carried and for exchanging. */
+static const Stmt *insert(const Sort *s, const Idx *r, const Idx *n)
+{
+    Ctx        *c = s->c;
+    Arith      *A = c->arith;
+    const Atom *j = te_loop_var(c, "j", n);
+    Place       here = place(s, idx_atom(A, j)), carried = place(s, idx_const(A, s->k));
+    Place       spare = place(s, idx_const(A, s->k + 1));
+    Place       element_r = {element(s, r), prim_index(c, DT_I32, r), NULL};
+    const Stmt *exchange[] = {put(s, &spare, &here), put(s, &here, &carried),
+                              put(s, &carried, &spare)};
+    const Stmt *step =
+        stmt_if(c, overtakes(s, here.value, carried.value), stmt_seq(c, 3, exchange), NULL);
+    const Stmt *kids[] = {put(s, &carried, &element_r), loop_stmt(c, j, n, 0, step)};
+
+    return stmt_seq(c, 2, kids);
+}
+
+/* The first k in order, in best and pos[0]. */
+static const Stmt *kept(const Sort *s)
+{
+    Ctx        *c = s->c;
+    Arith      *A = c->arith;
+    const Idx  *k = idx_const(A, s->k), *rest = idx_const(A, s->n - s->k);
+    const Atom *first = te_loop_var(c, "f", k), *more = te_loop_var(c, "r", rest);
+    const Idx  *r0 = idx_atom(A, first), *r = idx_addc(A, idx_atom(A, more), s->k);
+    Place       carried = place(s, k), next = place(s, r0), last = place(s, idx_const(A, s->k - 1));
+    const Stmt *fill[] = {insert(s, r0, r0), put(s, &next, &carried)};
+    const Stmt *try = stmt_if(c, overtakes(s, last.value, element(s, r)), insert(s, r, k), NULL);
+    const Stmt *kids[] = {loop_stmt(c, first, k, 0, stmt_seq(c, 2, fill)),
+                          loop_stmt(c, more, rest, 0, try)};
+
+    return stmt_seq(c, 2, kids);
+}
+
 /* Values or indices (NULL: not wanted) of the first k. */
 static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis, int64_t k,
                       bool ascend, const Tensor *values, const Tensor *indices)
@@ -207,20 +273,22 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
     const Tensor *outs[2];
     VEC(const Stmt *) stores = {0};
     uint32_t nouts = 0;
-    int      last;
+    int      last = 0;
 
     s.n = dim_of(t, s.axis);
+    s.k = k > 0 ? k : 1;
+    bool few = k > 0 && k <= FEW && s.n / k >= MANY;
     for (uint32_t i = 0; i < t->n; i++) {
         s.var[i] = te_loop_var(c, "i", t->dims[i]);
         s.at[i] = idx_atom(c->arith, s.var[i]);
     }
-    s.pos[0] =
-        buffer_new(c, intern(c->strings, "pos0"), DT_I32, SCOPE_PRIVATE, 1, &t->dims[s.axis]);
-    s.pos[1] =
-        buffer_new(c, intern(c->strings, "pos1"), DT_I32, SCOPE_PRIVATE, 1, &t->dims[s.axis]);
+    const Idx *cells = few ? idx_const(c->arith, k + 2) : t->dims[s.axis];
+    s.pos[0] = buffer_new(c, intern(c->strings, "pos0"), DT_I32, SCOPE_PRIVATE, 1, &cells);
+    s.pos[1] = buffer_new(c, intern(c->strings, "pos1"), DT_I32, SCOPE_PRIVATE, 1, &cells);
     s.cursor = buffer_new(c, intern(c->strings, "cursor"), DT_I32, SCOPE_PRIVATE, 1, &two);
+    s.best = buffer_new(c, intern(c->strings, "best"), t->dtype, SCOPE_PRIVATE, 1, &cells);
 
-    const Stmt *order = sorted(&s, &last);
+    const Stmt *order = few ? kept(&s) : sorted(&s, &last);
     const Atom *r = te_loop_var(c, "r", kn);
     const Idx  *rank = idx_atom(c->arith, r);
     const Prim *position = prim_load(c, s.pos[last], &rank);
@@ -229,8 +297,10 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
     at[s.axis] = rank;
     if (values) {
         outs[nouts++] = values;
-        vec_push(c->scratch, &stores,
-                 stmt_store(c, values->buffer, at, element(&s, as_index(&s, position))));
+        vec_push(
+            c->scratch, &stores,
+            stmt_store(c, values->buffer, at,
+                       few ? prim_load(c, s.best, &rank) : element(&s, as_index(&s, position))));
     }
     if (indices) {
         outs[nouts++] = indices;
@@ -244,7 +314,9 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
     for (uint32_t i = t->n; i-- > 0;)
         if (i != s.axis)
             body = loop_stmt(c, s.var[i], t->dims[i], 0, body);
-    body = stmt_alloc(c, s.pos[0], stmt_alloc(c, s.pos[1], stmt_alloc(c, s.cursor, body)));
+    body =
+        few ? stmt_alloc(c, s.best, body) : stmt_alloc(c, s.pos[1], stmt_alloc(c, s.cursor, body));
+    body = stmt_alloc(c, s.pos[0], body);
     te_extern(c, 1, &x, nouts, outs, body);
 }
 

@@ -58,18 +58,24 @@ static const Prim *abs_of(M *m, const Prim *x)
     return prim_math(m->c, MATH_ABS, x, NULL);
 }
 
-/* x = n*ln2 + r: n in the low bits of the magic number's sum t, and exp(r) - 1. */
-static const Prim *exp_reduced(M *m, const Prim *x, const Prim **t)
+/* x = n*ln2 + r: n + bias in the low 9 bits of t, and exp(r) - 1. */
+static const Prim *exp_reduced(M *m, const Prim *x, int bias, const Prim **t)
 {
     static const double k[] = {0.49999994, 0.166665152, 0.041668456, 0.00836941879, 0.00138131424};
     const double        magic =
-        12582912.0; /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+        12582912.0 + bias; /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
 
     *t = fma_of(m, x, num(m, 1.44269504088896341), num(m, magic));
     const Prim *n = prim_sub(m->c, *t, num(m, magic));
     const Prim *r = fma_of(m, n, num(m, -0.693145751953125), x);
     r = fma_of(m, n, num(m, -1.42860682030941723e-06), r);
     return fma_of(m, prim_mul(m->c, r, r), poly(m, r, k, COUNT(k)), r);
+}
+
+/* The low 9 bits of t where a float has its exponent. */
+static const Prim *as_exponent(M *m, const Prim *t)
+{
+    return prim_bin(m->c, PRIM_SHL, prim_bits(m->c, m->i, t), inum(m, 23));
 }
 
 static const Prim *exp_of(M *m, const Prim *x)
@@ -80,27 +86,23 @@ static const Prim *exp_of(M *m, const Prim *x)
     /* Outside, the result is 0 or infinity anyway; a NaN passes both tests. */
     x = below(m, x, -104.0, num(m, -104.0), x);
     x = prim_select(c, prim_lt(c, num(m, 89.0), x), num(m, 89.0), x);
+    const Prim *q = exp_reduced(m, x, 2 * 127, &t);
+    /* 2^n in two factors, so that the ends of the range overflow and underflow as they should: half
+     * of the exponent with both biases, and what is left of it. */
+    const Prim *e = as_exponent(m, t);
+    const Prim *e1 =
+        prim_bin(c, PRIM_AND, prim_bin(c, PRIM_SHR, e, inum(m, 1)), inum(m, 0x7f800000));
+    const Prim *s1 = prim_bits(c, m->f, e1), *s2 = prim_bits(c, m->f, prim_sub(c, e, e1));
     /* 1 comes last: what is added to it is small, so its rounding hardly counts. */
-    const Prim *p = prim_add(c, exp_reduced(m, x, &t), num(m, 1.0));
-    /* 2^n in two factors, so that the ends of the range overflow and underflow as they should. */
-    const Prim *e = prim_sub(c, prim_bits(c, m->i, t), inum(m, 0x4b400000));
-    const Prim *e1 = prim_bin(c, PRIM_SHR, e, inum(m, 1));
-    const Prim *e2 = prim_sub(c, e, e1);
-    const Prim *s1 =
-        prim_bits(c, m->f, prim_bin(c, PRIM_SHL, prim_add(c, e1, inum(m, 127)), inum(m, 23)));
-    const Prim *s2 =
-        prim_bits(c, m->f, prim_bin(c, PRIM_SHL, prim_add(c, e2, inum(m, 127)), inum(m, 23)));
-    return prim_mul(c, prim_mul(c, p, s1), s2);
+    return prim_mul(c, fma_of(m, q, s1, s1), s2);
 }
 
 /* exp(x) * 2^scale where |x| is known to be so small that all of it is in the normal range: one
- * factor, made by two operations (the magic number's own bits are shifted out). */
+ * factor, made by one operation. */
 static const Prim *exp_scaled(M *m, const Prim *x, int scale)
 {
-    Ctx        *c = m->c;
-    const Prim *t, *q = exp_reduced(m, x, &t);
-    const Prim *n = prim_bin(c, PRIM_SHL, prim_bits(c, m->i, t), inum(m, 23));
-    const Prim *s = prim_bits(c, m->f, prim_add(c, n, inum(m, (int64_t)(127 + scale) * 0x800000)));
+    const Prim *t, *q = exp_reduced(m, x, 127 + scale, &t);
+    const Prim *s = prim_bits(m->c, m->f, as_exponent(m, t));
 
     return fma_of(m, q, s, s);
 }

@@ -2,6 +2,8 @@
  * divided among the threads. */
 #include "schedules/cpu/cpu.h"
 
+enum { LEAST_REST = 4 }; /* cells behind the last whole vector that are worth a part of one */
+
 /* The last block of the nest and its iterators' loops; everything before it inlined. */
 static const char *last_block(Sched *s)
 {
@@ -28,7 +30,8 @@ void vector_marks(Sched *s, const char *block)
         try_step(s, "vectorize %%%s.%s", block, inner);
     else if (last > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vi",
                                       block, inner, (long long)lanes, block, block))
-        try_step(s, "vectorize %%%s.vi#0", block);
+        try_step(s, last % lanes >= LEAST_REST ? "vectorize %%%s.vi" : "vectorize %%%s.vi#0",
+                 block);
 }
 
 /* A transpose reads a cell a row; the row's next cells are those of another dimension.  That one

@@ -33,20 +33,21 @@ void conv2d_planar(Sched *s)
     if (s->target->has_fma)
         try_step(s, "contract conv"); /* integers have none */
     out = inline_epilogue(s, "conv");
-    if (x >= lanes && lanes > 1) {
+    if (lanes > x)
+        lanes = x; /* short rows: as many lanes as there are columns */
+    if (lanes > 1) {
         step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)tile_outputs(s, o, c));
         step(s, "reorder %%conv.y, %%conv.x, %%oi");
         if (has_block(s, "pad"))
-            try_step(s, "compute_at pad %%og");
+            pad_marks(s, "%og");
         step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
-        step(s, "reorder %%conv.c, %%conv.kh, %%conv.kw, %%oi, %%xi");
+        step(s, "reorder %s%%conv.kh, %%conv.kw, %%oi, %%xi", c ? "%conv.c, " : "");
         step(s, "cache_write conv reg at %%xo");
         if (out)
             step(s, "reverse_compute_at %s %%xo", out);
         step(s, "vectorize %%xi");
         step(s, "unroll %%oi");
         step(s, "unroll %%conv.kw");
-        vector_marks(s, "pad");
         if (!is_tiny(s, work))
             try_step(s, "parallel %%og");
         return;

@@ -4,26 +4,37 @@
 #include "schedules/cpu/cpu.h"
 
 /* Windows of a plain row: outputs side by side as vectors.  The padded copy stays, a channel at a
- * time, so that no cell is asked where it lies. */
+ * time, so that no cell is asked where it lies.  A maximum of rows (ops/nn/pool2d.c) is made for
+ * each row of the result, and stays in L1. */
 static void pool_rows(Sched *s, int64_t lanes)
 {
     int64_t     n = iter_extent(s, "pool", "x"), channels = iter_extent(s, "pool", "c");
     bool        tiny = is_tiny(s, block_work(s, "pool"));
     const char *out = inline_epilogue(s, "pool");
 
-    try_step(s, "compute_at pad %%pool.c");
-    vector_marks(s, "pad");
+    if (has_block(s, "rows"))
+        try_step(s, "compute_at rows %%pool.y");
+    if (has_block(s, "pad"))
+        pad_marks(s, "%pool.c");
+    if (has_block(s, "rows")) {
+        vector_accumulate(s, "rows");
+        if (iter_extent(s, "rows", "kh") <= 8)
+            try_step(s, "unroll %%rows.kh");
+    }
     if (!tiny)
         try_step(s, "parallel %%pool.%s", channels > 1 ? "c" : "n");
-    if (n < lanes ||
+    if (n < lanes)
+        lanes = n; /* short rows: as many lanes as there are columns */
+    if (lanes < 2 ||
         !try_step(s, "split %%pool.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes))
         return;
-    try_step(s, "reorder %%pool.kh, %%pool.kw, %%xi");
+    bool rows = !iter_extent(s, "pool", "kh");
+    try_step(s, "reorder %s%%pool.kw, %%xi", rows ? "" : "%pool.kh, ");
     try_step(s, "cache_write pool reg at %%xo");
     if (out)
         try_step(s, "reverse_compute_at %s %%xo", out);
     try_step(s, "vectorize %%xi");
-    try_step(s, "unroll %%pool.kh, %%pool.kw");
+    try_step(s, "unroll %s%%pool.kw", rows ? "" : "%pool.kh, ");
 }
 
 void sched_pool(Sched *s)

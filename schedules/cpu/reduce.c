@@ -31,27 +31,37 @@ void vector_accumulate(Sched *s, const char *block)
     int64_t     n = iter_extent(s, block, inner);
     StrBuf      order = strbuf(s->c->arena);
     if (n < lanes)
+        lanes = n;
+    if (lanes < 2)
         return;
-    if (n > lanes && (n % lanes || !try_step(s, "split %%%s.%s by %lld -> %%%s.vo, %%%s.vi", block,
-                                             inner, (long long)lanes, block, block)))
+    int64_t width = n >= 4 * lanes ? 4 * lanes : lanes; /* chains hide each other's latency */
+    if (n > lanes && !try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vw", block,
+                               inner, (long long)width, block, block))
         return;
     str_printf(&order, "reorder ");
     for (uint32_t i = 0; i < d->nreduce; i++)
         str_printf(&order, "%%%s.%s, ", block, d->iter[d->nspatial + i]->name);
     if (n > lanes)
-        str_printf(&order, "%%%s.vi", block);
+        str_printf(&order, "%%%s.vw", block);
     else
         str_printf(&order, "%%%s.%s", block, inner);
     if (!try_step(s, "%s", order.at))
         return;
-    if (n > lanes)
-        try_step(s, "cache_write %s reg at %%%s.vo", block, block);
-    else
+    if (n == lanes) {
         try_step(s, "cache_write %s reg at %%%s.%s", block, block, before);
-    if (n > lanes)
-        try_step(s, "vectorize %%%s.vi", block);
-    else
         try_step(s, "vectorize %%%s.%s", block, inner);
+        return;
+    }
+    try_step(s, "cache_write %s reg at %%%s.vo", block, block);
+    if (width == lanes) {
+        try_step(s, "vectorize %%%s.vw", block);
+        return;
+    }
+    if (!try_step(s, "split %%%s.vw by %lld tail=peel -> %%%s.vu, %%%s.vi", block, (long long)lanes,
+                  block, block))
+        return;
+    try_step(s, "vectorize %%%s.vi", block);
+    try_step(s, "unroll %%%s.vu", block);
 }
 
 typedef struct {
@@ -78,14 +88,17 @@ static void use_prim(void *user, const Prim *p)
         u->here = true, u->readers++;
 }
 
-/* An exponential or the like that several stages read: computed once, kept in L1. */
-static bool worth_keeping(const Sched *s, const Stmt *b)
+/* An exponential or the like that several stages read: computed once, kept in L1.  A quotient a row
+ * that a stage of more dimensions reads: one division instead of one a cell. */
+static bool worth_keeping(const Sched *s, const Stmt *b, const Stmt *last)
 {
-    Use own = {0}, all = {.t = b->kids[b->nkids - 1]->u.store.buffer};
+    const Prim *v = b->kids[b->nkids - 1]->u.store.value;
+    Use         own = {0}, all = {.t = b->kids[b->nkids - 1]->u.store.buffer};
 
     stmt_visit(b, &(TirVisit){.user = &own, .prim = use_prim});
     stmt_visit(s->f->body, &(TirVisit){.user = &all, .enter = enter_block, .prim = use_prim});
-    return own.math && all.readers > 1;
+    return (own.math && all.readers > 1) ||
+           (v->kind == PRIM_DIV && b->u.block.nspatial < last->u.block.nspatial);
 }
 
 /* A reduction whose innermost dimension, of a vector at least, is not reduced. */
@@ -209,7 +222,8 @@ void sched_rows(Sched *s)
     /* Elementwise stages that only one stage reads vanish. */
     for (uint32_t i = 0; i + 1 < n; i++) {
         const Stmt *b = sched_block(s, names[i]);
-        if (b && !b->u.block.opaque && !b->u.block.nreduce && !worth_keeping(s, b))
+        if (b && !b->u.block.opaque && !b->u.block.nreduce &&
+            !worth_keeping(s, b, sched_block(s, names[n - 1])))
             try_step(s, "compute_inline %s", names[i]);
     }
     n = sched_blocks(s, names, COUNT(names));
