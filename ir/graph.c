@@ -68,11 +68,6 @@ const Expr *expr_scalar(Ctx *c, DType t, double v)
                       NO_LOC);
 }
 
-const Expr *expr_const_f32(Ctx *c, double v)
-{
-    return expr_scalar(c, DT_F32, v);
-}
-
 const Expr *expr_const_i64s(Ctx *c, const int64_t *v, uint32_t n)
 {
     int64_t dim = n;

@@ -143,7 +143,6 @@ struct Expr {
 
 const Const *const_new(Ctx *c, const char *name, const Type *type, Bytes data);
 const Expr  *expr_const(Ctx *c, const Const *k, Loc loc);
-const Expr  *expr_const_f32(Ctx *c, double v);                      /* a scalar */
 const Expr  *expr_const_i64s(Ctx *c, const int64_t *v, uint32_t n); /* one dimension */
 const Expr  *expr_scalar(Ctx *c, DType t, double v);
 const Expr  *expr_var(Ctx *c, const char *name, const Type *annotation, Loc loc);

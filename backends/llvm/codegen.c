@@ -47,13 +47,6 @@ LLVMValueRef gen_intrinsic(Gen *g, const char *name, LLVMTypeRef overload, uint3
     return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, &overload, 1), fn, args, n, "");
 }
 
-LLVMValueRef gen_bytes(Gen *g, LLVMValueRef p, uint64_t offset)
-{
-    LLVMValueRef at = gen_int(g, g->size, (int64_t)offset);
-
-    return offset ? LLVMBuildGEP2(g->b, g->i8, p, &at, 1, "") : p;
-}
-
 LLVMValueRef gen_alloca(Gen *g, LLVMTypeRef t, uint32_t align, const char *name)
 {
     LLVMBasicBlockRef at = LLVMGetInsertBlock(g->b);

@@ -54,7 +54,6 @@ const Target *llvm_parse_target(Ctx *c, const char *text);
 void          llvm_list_targets(StrBuf *out);
 Arch          target_arch(const Target *t);
 uint32_t      target_caps(const Target *t);
-const char   *target_option(Ctx *c, const Target *t, const char *name); /* value in text, or NULL */
 
 /* ---- native.c -------------------------------------------------------------------------------- */
 
@@ -128,7 +127,6 @@ LLVMTypeRef       gen_mem_type(Gen *g, DType t); /* in memory: bool is i8 */
 LLVMValueRef      gen_int(Gen *g, LLVMTypeRef t, int64_t v);
 LLVMValueRef      gen_i32(Gen *g, int64_t v);
 LLVMValueRef      gen_alloca(Gen *g, LLVMTypeRef t, uint32_t align, const char *name);
-LLVMValueRef      gen_bytes(Gen *g, LLVMValueRef p, uint64_t offset);
 LLVMBasicBlockRef gen_bb(Gen *g, const char *name);
 void         gen_attr(Gen *g, LLVMValueRef fn, LLVMAttributeIndex at, const char *name, uint64_t v);
 LLVMValueRef gen_intrinsic(Gen *g, const char *name, LLVMTypeRef overload, uint32_t n,

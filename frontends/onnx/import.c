@@ -389,11 +389,6 @@ static bool import_constants(OnnxScope *s, const OnnxGraph *g, Loc loc)
     return true;
 }
 
-uint32_t onnx_graph_outputs(const OnnxGraph *g)
-{
-    return g->output.n;
-}
-
 bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
                    const Expr **out)
 {

@@ -175,9 +175,8 @@ typedef bool OnnxConvert(Node *n);
 
 /* Convert a subgraph in a new scope whose first names are `inputs`; its outputs to out[noutputs].
  */
-bool     onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
-                       const Expr **out);
-uint32_t onnx_graph_outputs(const OnnxGraph *g);
+bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
+                   const Expr **out);
 
 /* ---- node.c -------------------------------------------------------------------------------------- */
 

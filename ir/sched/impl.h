@@ -87,8 +87,6 @@ const Stmt *blocks_guard(Ctx *c, const Stmt *s, const Idx *ge0);
 typedef const Idx *const *IndexMap(Ctx *c, void *user, uint32_t n, const Idx *const *index);
 const Stmt *retarget(Ctx *c, const Stmt *s, const Buffer *was, const Buffer *now, IndexMap *fn,
                      void *user);
-const Prim *retarget_prim(Ctx *c, const Prim *p, const Buffer *was, const Buffer *now, IndexMap *fn,
-                          void *user);
 
 /* What a statement does to a buffer. */
 typedef struct {

@@ -165,13 +165,6 @@ const Stmt *retarget(Ctx *c, const Stmt *s, const Buffer *was, const Buffer *now
     return stmt_map(c, s, &(TirMap){.user = &r, .stmt = retarget_store, .prim = retarget_load});
 }
 
-const Prim *retarget_prim(Ctx *c, const Prim *p, const Buffer *was, const Buffer *now, IndexMap *fn,
-                          void *user)
-{
-    Retarget r = {was, now, fn, user};
-    return prim_map(c, p, &(TirMap){.user = &r, .prim = retarget_load});
-}
-
 /* ---- who touches what --------------------------------------------------------------------------- */
 
 typedef struct {
