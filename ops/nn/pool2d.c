@@ -165,7 +165,8 @@ bool te_max_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
 
     if (!pool_sizes(c, call->loc, call->attrs, call->in[0], &p))
         return false;
-    bool plain = call->out[0]->n == 4 && p.k[0] > 1 && p.k[1] > 1;
+    /* What is kept of the rows is stored and loaded once more: not for windows of 2x2. */
+    bool plain = call->out[0]->n == 4 && p.k[0] * p.k[1] > p.k[0] + p.k[1] + 2;
 
     out[0] = plain && c->target && c->target->kind == KIND_LLVM && c->target->vector_bytes >= 16
                  ? rows_first(c, call, &p, in[0])

@@ -256,7 +256,12 @@ static const Stmt *kept(const Sort *s)
     const Idx  *r0 = idx_atom(A, first), *r = idx_addc(A, idx_atom(A, more), s->k);
     Place       carried = place(s, k), next = place(s, r0), last = place(s, idx_const(A, s->k - 1));
     const Stmt *fill[] = {insert(s, r0, r0), put(s, &next, &carried)};
-    const Stmt *try = stmt_if(c, overtakes(s, last.value, element(s, r)), insert(s, r, k), NULL);
+    const Prim *x = element(s, r);
+    /* One comparison turns most away; NaN and the like pass it. */
+    const Prim *behind = s->ascend ? prim_le(c, last.value, x) : prim_le(c, x, last.value);
+    const Stmt *try = stmt_if(c, overtakes(s, last.value, x), insert(s, r, k), NULL);
+
+    try = stmt_if(c, prim_not(c, behind), try, NULL);
     const Stmt *kids[] = {loop_stmt(c, first, k, 0, stmt_seq(c, 2, fill)),
                           loop_stmt(c, more, rest, 0, try)};
 

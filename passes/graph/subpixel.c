@@ -9,8 +9,9 @@
  * which is the new kernel, with zeros where a row r has no tap there.  The zeros cost products
  * (1.8 times as many for 3x3 by 2), but the fast convolutions apply (Shi et al., "Real-Time Single
  * Image and Video Super-Resolution ..", 2016).  A stride of 1 is a convolution with the kernel
- * turned round, whose dilation stays.  Results that the stride does not divide are cut.  Weights
- * are rearranged here and must be constant.  Cost: one walk and a copy of the weights. */
+ * turned round, whose dilation stays.  Results that the stride does not divide are cut.  A bias
+ * behind it is added before.  Weights are rearranged here and must be constant.  Cost: one walk and
+ * a copy of the weights. */
 #include "passes/graph/graph.h"
 
 #include <string.h>
@@ -159,13 +160,49 @@ static const Expr *interleaved(Ctx *c, const Subpixel *p, const Expr *e, Loc loc
     return make1(c, "strided_slice", e, s, loc);
 }
 
+/* Each number as often as a channel has new ones. */
+static const Expr *repeated(Ctx *c, const Subpixel *p, const Expr *bias)
+{
+    int64_t n = p->groups * p->out, times = p->s[0] * p->s[1], cells, at = 0;
+
+    if (!checked_mul(n, times, &cells))
+        return NULL;
+    float         *to = arena_alloc(c->arena, (size_t)cells * sizeof *to);
+    const uint8_t *from = bias->u.constant->data.at;
+
+    for (int64_t o = 0; o < n; o++)
+        for (int64_t i = 0; i < times; i++)
+            memcpy(&to[at++], from + (size_t)o * sizeof *to, sizeof *to);
+    return expr_const(c,
+                      const_new(c, bias->u.constant->name, type_tensor_i64(c, DT_F32, 1, &cells),
+                                (Bytes){(uint8_t *)to, (size_t)cells * sizeof *to}),
+                      bias->loc);
+}
+
+/* A bias goes before the interleaving, where the convolution's kernel adds it. */
+static const Expr *bias_first(Ctx *c, const Map *uses, const Expr *was, const Expr *now)
+{
+    const Expr         *deconv = call_arg(was, 0), *bias = call_arg(now, 1), *e = call_arg(now, 0);
+    const BiasAddAttrs *a = ATTRS_OF(BiasAddAttrs, now);
+    Subpixel            p;
+
+    if (!call_is(deconv, "nn.conv2d_transpose") || e == deconv || uses_of(uses, deconv) != 1 ||
+        bias->kind != EXPR_CONST || a->axis != 1 || !subpixel_of(deconv, &p))
+        return now;
+    while (!call_is(e, "nn.conv2d"))
+        e = call_arg(e, 0);
+    bias = repeated(c, &p, bias);
+    return bias ? interleaved(c, &p, make2(c, "nn.bias_add", e, bias, a, now->loc), now->loc)
+                : NULL;
+}
+
 static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     Subpixel    p;
     const Expr *w;
 
-    (void)user;
-    (void)was;
+    if (call_is(now, "nn.bias_add"))
+        return bias_first(c, user, was, now);
     if (!call_is(now, "nn.conv2d_transpose") || !subpixel_of(now, &p) ||
         !(w = rearranged(c, &p, call_arg(now, 1))))
         return now;
@@ -182,5 +219,5 @@ const Module *subpixel(Ctx *c, const Module *m)
 {
     if (!has_vectors(c))
         return m;
-    return module_rewrite(c, m, rewrite, NULL);
+    return module_rewrite(c, m, rewrite, count_uses(c, m));
 }
