@@ -15,6 +15,15 @@ typedef struct {
 extern const ScheduleRow schedule_table[];
 extern const uint32_t    schedule_count;
 
+/* Estimates for the pass winograd, in cycles of one core: a 3x3 convolution of stride 1 by the
+ * direct algorithm, and by tiles of m by m outputs as sched_winograd would cut it (cpu/winograd.c).
+ */
+typedef struct {
+    int64_t n, in, out, y, x; /* images, channels, size of the result */
+} Conv3x3;
+double direct_cycles(const Target *t, const Conv3x3 *shape);
+double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m);
+
 #define SCHED(op, kind, rule, version) SchedRule rule;
 #include "schedules/schedules.def"
 #undef SCHED

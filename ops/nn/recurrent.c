@@ -448,7 +448,7 @@ static const Stmt *side_by_side(const Cell *of)
 static Division divide(const Cell *s)
 {
     const Target *t = s->c->target;
-    int64_t       meets = s->kind == CELL_GRU ? 2 : 1, l2 = t && t->l2_bytes ? t->l2_bytes : 524288;
+    int64_t       meets = s->kind == CELL_GRU ? 2 : 1, l2 = cpu_l2(t);
     int64_t       cells_of = cells[s->kind].sums + (s->kind == CELL_GRU), bytes, macs, ns;
 
     if (!t || t->no_threads || s->T < 2)

@@ -5,49 +5,19 @@
  *
  * Tiles of m by m outputs take (m+2)^2 products instead of 9*m^2, but transforms of input and
  * output come on top, and the weights grow by (m+2)^2/9.  The algorithm with the least estimated
- * cycles is taken: direct, m = 2 or m = 4.  Weights are transformed here, in double precision, so
- * they must be constant.  Runs on blocked layouts, before borders are planned; -fno-winograd turns
- * it off. Cost: one walk and the evaluation of the transforms. */
+ * cycles is taken: direct, m = 2 or m = 4; the estimate is that by which sched_winograd cuts the
+ * image.  Weights are transformed here, in double precision, so they must be constant.  Runs on
+ * blocked layouts, before borders are planned; -fno-winograd turns it off. Cost: one walk and the
+ * evaluation of the transforms. */
 #include "passes/graph/graph.h"
+#include "schedules/schedules.h"
 
 #include <string.h>
 
-typedef struct {
-    double lanes;
-    double in, out; /* channels */
-    double y, x, n; /* cells of the result; images */
-} Shape;
+/* With fewer input channels there is little to save, and the estimate was not measured. */
+enum { LEAST_CHANNELS = 16 };
 
-/* Bytes a cycle that weights and intermediate results stream at (caches beyond the second). */
-#define STREAM 8.0
-#define NEAR 24.0
-
-/* Cycles of computing and of moving data overlap, though not wholly. */
-static double overlap(double compute, double memory)
-{
-    return compute > memory ? compute + 0.3 * memory : memory + 0.3 * compute;
-}
-
-static double direct_cycles(const Shape *s)
-{
-    double macs = s->n * s->y * s->x * s->in * s->out * 9;
-
-    return overlap(macs / s->lanes / 2 * 1.1, s->in * s->out * 36 / STREAM);
-}
-
-static double winograd_cycles(const Shape *s, double m)
-{
-    double a = m + 2, tiles = s->n * (double)(int64_t)((s->y + m - 1) / m) *
-                              (double)(int64_t)((s->x + m - 1) / m);
-    double macs = tiles * a * a * s->in * s->out;
-    double transforms = tiles / s->lanes * (s->in * 4.2 * a * a + s->out * 3.4 * a * a);
-    double moved = tiles * a * a * 8 * (s->in + s->out);
-
-    return overlap(macs / s->lanes / 2 * 1.1 + transforms,
-                   s->in * s->out * a * a * 4 / STREAM + moved / NEAR);
-}
-
-static bool shape_of(Ctx *c, const Expr *e, Shape *s)
+static bool shape_of(const Expr *e, Conv3x3 *s)
 {
     const Type *x = call_arg(e, 0)->type, *w = call_arg(e, 1)->type, *y = e->type;
     int64_t     d[5], k[4];
@@ -61,27 +31,22 @@ static bool shape_of(Ctx *c, const Expr *e, Shape *s)
     for (uint32_t i = 0; i < 4; i++)
         if (!type_dim(w, i, &k[i]))
             return false;
-    *s = (Shape){.lanes = (double)c->target->vector_bytes / 4,
-                 .in = (double)k[1],
-                 .out = (double)k[0],
-                 .y = (double)d[2],
-                 .x = (double)d[3],
-                 .n = (double)d[0]};
-    return true;
+    *s = (Conv3x3){.n = d[0], .in = k[1], .out = k[0], .y = d[2], .x = d[3]};
+    return s->in >= LEAST_CHANNELS;
 }
 
 static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
-    Shape       s;
+    Conv3x3     s;
     const Expr *best = now;
 
     (void)user;
     (void)was;
-    if (!call_is(now, "nn.conv2d") || !shape_of(c, now, &s))
+    if (!call_is(now, "nn.conv2d") || !shape_of(now, &s))
         return now;
-    double cost = 0.85 * direct_cycles(&s);
+    double cost = direct_cycles(c->target, &s);
     for (int64_t m = 2; m <= 4; m += 2) {
-        double      cycles = winograd_cycles(&s, (double)m);
+        double      cycles = winograd_cycles(c->target, &s, m);
         const Expr *e = cycles < cost ? conv2d_winograd(c, now, m) : NULL;
 
         if (e)

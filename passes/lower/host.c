@@ -6,7 +6,8 @@
  *       barrier
  *       call @dense.02aa71b3(..) on 0 } }
  *
- * A model without any parallel kernel has no region: the calling thread does it all.
+ * A model without any parallel kernel has no region: the calling thread does it all, and so it does
+ * where other threads would save less than it costs to call them (`worth_threads`).
  * A kernel with a parallel loop gets (tid, nt) and, if it has several phases, is called once a
  * phase with a barrier between; any other runs on thread 0.  A barrier stands wherever one thread
  * may read or overwrite what another one touched: between any two calls of which one is parallel.
@@ -27,7 +28,7 @@ typedef struct {
     uint64_t       weights_bytes;
     VEC(const Func *) copies;
     Dirty dirty;
-    bool  alone; /* no kernel is parallel: one thread, no region */
+    bool  alone; /* threads would not pay: one runs it all, no region */
 } Host;
 
 typedef VEC(const Stmt *) StmtList;
@@ -90,14 +91,14 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
     Arg        *a = NEW_ARRAY(c->arena, Arg, f->nparams + 1);
     uint32_t    pointers = 0, work = 0;
     uint64_t    scratch = 0;
+    const Idx  *tid = h->alone ? idx_const(c->arith, 0) : idx_atom(c->arith, h->tid);
+    const Idx  *nt = h->alone ? idx_const(c->arith, 1) : idx_atom(c->arith, h->nt);
 
     for (uint32_t i = 0; i < f->nparams; i++) {
         const Param *p = &f->params[i];
         if (p->scalar) {
             const char *name = p->scalar->name;
-            const Idx  *v = !strcmp(name, "tid")  ? idx_atom(c->arith, h->tid)
-                            : !strcmp(name, "nt") ? idx_atom(c->arith, h->nt)
-                                                  : phase;
+            const Idx  *v = !strcmp(name, "tid") ? tid : !strcmp(name, "nt") ? nt : phase;
             a[i] = (Arg){NULL, NULL, v};
         } else if (pointers < it->nin) {
             a[i] = slot_arg(h, it->in[pointers++].slot);
@@ -108,7 +109,7 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
         } else {
             int64_t elems = 0, origin = 0;
             buffer_size(c, p->buffer, &elems, &origin);
-            const Idx *at = is_parallel(f) ? idx_atom(c->arith, h->tid) : idx_const(c->arith, 0);
+            const Idx *at = is_parallel(f) ? tid : idx_const(c->arith, 0);
             at = idx_mulc(c->arith, at, (int64_t)h->private_bytes);
             uint64_t o =
                 h->arena_bytes + scratch + (uint64_t)origin * dtype_bytes(p->buffer->dtype);
@@ -121,6 +122,40 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
                  stmt_call(c, f->name, f->nparams, a, !h->alone && !is_parallel(f), it->loc));
     for (uint32_t i = 0; i < it->kernel->nlaunches; i++)
         vec_push(c->arena, out, launch_stmt(c, it->kernel->launches[i], a, it->loc));
+}
+
+/* What a second thread saves in a run, in nanoseconds.  Kernels with many phases are recurrent
+ * networks, which have decided for themselves (ops/nn/recurrent.c). */
+static double saved_ns(const Host *h, const ItemList *items)
+{
+    const Target *t = h->p->kernels->target;
+    double        ns = 0;
+
+    for (uint32_t i = 0; i < items->n; i++) {
+        const Item *it = items->at[i];
+
+        if (it->kind == ITEM_IF)
+            ns += saved_ns(h, &it->then) + saved_ns(h, &it->other);
+        if (it->kind != ITEM_CALL || !is_parallel(it->kernel->flat))
+            continue;
+        if (phases(it->kernel->flat) > 2)
+            return 1e12;
+        double compute = (double)it->kernel->macs / cpu_macs_ns(t), moved = 0;
+        for (uint32_t k = 0; k < it->nin; k++)
+            moved += (double)it->in[k].slot->bytes / CPU_STREAM_NS;
+        for (uint32_t k = 0; k < it->nout; k++)
+            moved += (double)it->out[k].slot->bytes / CPU_STREAM_NS;
+        ns += (compute > moved ? compute : moved) / 2 - (t ? t->sync_ns : 0);
+    }
+    return ns;
+}
+
+/* Another thread that spins is called in half a microsecond, one that sleeps in several. */
+static bool worth_threads(const Host *h)
+{
+    const Target *t = h->p->kernels->target;
+
+    return saved_ns(h, &h->p->items) > (t ? 10.0 * t->sync_ns : 0);
 }
 
 /* All phases of a kernel with barriers between them; many of them in a loop. */
@@ -433,10 +468,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     h.weights = io_buffer(c, "weights", type_tensor_i64(c, DT_U8, 1, &nw));
     h.tid = atom_var(c->arith, "tid", 0, 1023);
     h.nt = atom_var(c->arith, "nt", 1, 1024);
-    h.alone = true;
-    for (uint32_t i = 0; i < kernels.all.n; i++)
-        if (kernels.all.at[i]->flat && is_parallel(kernels.all.at[i]->flat))
-            h.alone = false;
+    h.alone = !worth_threads(&h);
     const Func *host = main_func(&h, entry);
     for (uint32_t i = 0; i < tir->nfuncs; i++)
         vec_push(c->arena, &funcs, tir->funcs[i]);

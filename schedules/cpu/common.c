@@ -78,7 +78,7 @@ double tile_step_cycles(const Sched *s, int64_t pixels, int64_t nv)
            (double)(tiles - r) * tile_cost(q, nv) * (double)(q * nv);
 }
 
-RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels)
+RegTile cpu_tile(const Sched *s, int64_t vectors, int64_t pixels, int64_t parts)
 {
     RegTile best = {1, 1};
     double  cost = 1e30;
@@ -92,6 +92,8 @@ RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels)
         /* The weights are read once a tile. */
         double c = tile_step_cycles(s, pixels, nv) + 0.02 * (double)(ceil_div(pixels, most) * nv);
         c /= (double)(pixels * nv);
+        if (parts && thread_balance(parts * (vectors / nv)) < 0.9)
+            c /= (1 + thread_balance(parts * (vectors / nv))) / 2;
         if (c < cost - 1e-9)
             cost = c, best = (RegTile){most, nv};
     }
@@ -177,8 +179,49 @@ void inline_prologue(Sched *s, const char *anchor)
             try_step(s, "compute_inline %s", names[i]);
 }
 
+/* A second thread saves half of the time.  It costs a barrier before and one behind, and lines that
+ * change their owner, which is another. */
+static bool too_short(const Sched *s, double ns)
+{
+    return ns < 3.0 * s->target->sync_ns;
+}
+
 bool is_tiny(const Sched *s, int64_t work)
 {
-    (void)s;
-    return work < TINY_WORK;
+    return too_short(s, (double)work / cpu_macs_ns(s->target));
+}
+
+typedef struct {
+    double ns; /* of a cell */
+    double scalar;
+} CellTime;
+
+/* Functions of libm are polynomials of a dozen multiply-adds, a division and some steps more, which
+ * wait for each other: 4 cells a nanosecond with AVX2, as measured.  Loads come from L2. */
+static void cell_prim(void *user, const Prim *p)
+{
+    CellTime *t = user;
+
+    switch (p->kind) {
+    case PRIM_LOAD: t->ns += dtype_bytes(p->dtype) / (double)CPU_STREAM_NS; break;
+    case PRIM_MATH: t->ns += 12 * t->scalar; break;
+    case PRIM_DIV: t->ns += 4 * t->scalar; break;
+    default: t->ns += 0.25 * t->scalar; break;
+    }
+}
+
+bool is_tiny_kernel(const Sched *s)
+{
+    const char *names[64];
+    uint32_t    n = sched_blocks(s, names, COUNT(names));
+    double      ns = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        const Stmt *b = sched_block(s, names[i]);
+        CellTime    t = {0, 1 / cpu_macs_ns(s->target)};
+
+        stmt_visit(b, &(TirVisit){.user = &t, .prim = cell_prim});
+        ns += (double)block_work(s, names[i]) * t.ns;
+    }
+    return too_short(s, ns);
 }

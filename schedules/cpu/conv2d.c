@@ -9,12 +9,15 @@
  * written out with its own offsets. */
 #include "schedules/cpu/cpu.h"
 
+static int64_t weights_of(const ConvSizes *z)
+{
+    return z->c * (z->i ? z->i : 1) * z->kh * z->kw * z->o * z->lanes * 4;
+}
+
 /* Weights that do not stay in L2 and are used by few pixels: waiting for them would show. */
 static bool streams_weights(const Sched *s, const ConvSizes *z)
 {
-    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 524288;
-
-    return z->y * z->x < 64 && z->c * z->i * z->kh * z->kw * z->o * z->lanes * 4 > l2 / 2;
+    return z->y * z->x < 64 && z->i && weights_of(z) > cpu_l2(s->target) / 2;
 }
 
 /* Input blocks of a chunk: packed weights of at most 20 KiB, but no fewer than 96 steps. */
@@ -35,9 +38,20 @@ static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
 /* Cycles that a multiply-add of a vector takes in the best tiles for a line of that many pixels. */
 static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
 {
-    int64_t nv = cpu_tile(s, z->o, pixels).nv;
+    int64_t nv = cpu_tile(s, z->o, pixels, 0).nv;
 
     return tile_step_cycles(s, pixels, nv) / (double)(pixels * nv);
+}
+
+/* The tile of a group of rows.  Where all pixels are one group, threads have nothing to divide but
+ * output blocks.  Joined rows are written out, which has a limit: wide tiles only because they
+ * divide well would go beyond it. */
+static RegTile conv_tile(const Sched *s, const ConvSizes *z, int64_t rows, bool alone)
+{
+    RegTile t = cpu_tile(s, z->o, rows * z->x, !alone && rows == z->y ? 1 : 0);
+    bool    long_code = rows > 1 && rows * z->x * t.nv * (z->i ? z->i : 1) > 3000;
+
+    return long_code ? cpu_tile(s, z->o, rows * z->x, 0) : t;
 }
 
 /* Rows a group: short rows are joined until there are enough pixels for full tiles, unless a row
@@ -57,7 +71,7 @@ static int64_t group_rows(Sched *s, const ConvSizes *z)
 static double division_cost(const Sched *s, double weights, double input, int64_t blocks,
                             int64_t oc)
 {
-    double l2 = s->target->l2_bytes ? (double)s->target->l2_bytes : 524288;
+    double l2 = (double)cpu_l2(s->target);
     double balance = thread_balance(blocks * oc);
 
     return 0.3 * weights * (double)blocks / 2 / (weights <= l2 / 2 ? 1 : 0.8) +
@@ -68,10 +82,9 @@ static double division_cost(const Sched *s, double weights, double input, int64_
 static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows,
                             int64_t oc)
 {
-    int64_t i = z->i ? z->i : 1, l2 = s->target->l2_bytes ? s->target->l2_bytes : 524288;
-    int64_t bytes = z->c * i * rows * z->x * 4,
-            weights = z->c * i * z->kh * z->kw * z->o * z->lanes * 4, most = groups, best;
-    double cost = 1e30;
+    int64_t i = z->i ? z->i : 1, l2 = cpu_l2(s->target);
+    int64_t bytes = z->c * i * rows * z->x * 4, weights = weights_of(z), most = groups, best;
+    double  cost = 1e30;
 
     while (most > 1 && most * bytes > l2 / 2)
         most = divisor_upto(groups, most - 1);
@@ -120,9 +133,11 @@ void sched_conv2d(Sched *s)
     out = inline_epilogue(s, "conv");
 
     int64_t rows = group_rows(s, &z);
-    RegTile t = cpu_tile(s, z.o, rows * z.x);
-    int64_t kb = chunk_blocks(&z, t.nv), groups = z.y / rows, oc = z.o / t.nv,
-            gb = block_groups(s, &z, groups, rows, oc);
+    int64_t groups = z.y / rows;
+    bool    alone = is_tiny(s, z.n * z.y * z.x * weights_of(&z) / 4);
+    RegTile t = conv_tile(s, &z, rows, alone);
+    int64_t kb = chunk_blocks(&z, t.nv), oc = z.o / t.nv;
+    int64_t gb = block_groups(s, &z, groups, rows, oc), yb = groups / gb;
 
     if (blocked)
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld, o%%%lld)",
@@ -159,15 +174,11 @@ void sched_conv2d(Sched *s)
         step(s, "unroll %%conv.i");
     if (blocked && kb * z.kh * z.kw <= 4)
         step(s, "unroll %%conv.kw");
-    int64_t work = z.n * z.o * z.lanes * z.y * z.x * z.c * (blocked ? z.i : 1) * z.kh * z.kw;
-    if (!is_tiny(s, work)) {
-        int64_t yb = groups / gb;
-        if (yb > 1 && oc > 1) {
-            step(s, "fuse %%yb, %%oc -> %%u");
-            step(s, "parallel %%u");
-        } else {
-            step(s, "parallel %s", yb > 1 ? "%yb" : "%oc");
-        }
+    if (!alone && yb > 1 && oc > 1) {
+        step(s, "fuse %%yb, %%oc -> %%u");
+        step(s, "parallel %%u");
+    } else if (!alone && yb * oc > 1) {
+        step(s, "parallel %s", yb > 1 ? "%yb" : "%oc");
     }
     step(s, "outline %%t -> @tile");
     /* A padded copy is left where the input has no border of its own: a graph's input. */

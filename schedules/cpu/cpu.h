@@ -27,8 +27,9 @@ typedef struct {
     int64_t pixels, nv;
 } RegTile;
 /* The best tile for `vectors` vectors of outputs and `pixels` pixels, by the cost model of the
- * register file (docs/design/schedules.md). */
-RegTile cpu_tile(Sched *s, int64_t vectors, int64_t pixels);
+ * register file (docs/design/schedules.md).  Not 0: threads divide that many parts, each by output
+ * blocks; half of what they lose by an uneven division counts, since one thread loses nothing. */
+RegTile cpu_tile(const Sched *s, int64_t vectors, int64_t pixels, int64_t parts);
 
 /* The tile of a matrix product, and how much of k a panel `width` columns wide takes at a time
  * (dense.c).  `whole`: only vectors of a panel that divide all. */
@@ -67,8 +68,10 @@ double thread_balance(int64_t n);
 double rows_shared(int64_t blocks);
 /* Blocks that the y rows of an image are divided into before its channels are. */
 int64_t row_blocks(int64_t y);
-/* Work small enough that a second thread costs more than it brings. */
+/* So few multiply-adds that a second thread costs more than it brings; the same of a kernel all of
+ * whose blocks are estimated by what a cell loads and computes. */
 bool is_tiny(const Sched *s, int64_t work);
+bool is_tiny_kernel(const Sched *s);
 
 /* dot.c: instructions of a dot4 of this block's operands, 0 if it is no sum of products of bytes or
  * the target has no quick dot4; the register tile; convolutions and products that take it (false:
@@ -99,6 +102,5 @@ void spatial_marks(Sched *s, const char *block);
 /* A byte that two threads read costs as much as ten from L3: before the memory is written again the
  * cores must agree, line by line. */
 enum { SHARED_BYTE = 10 };
-enum { TINY_WORK = 60000 }; /* multiply-adds; a cell of a memory-bound kernel counts for 8 */
 
 #endif

@@ -12,11 +12,17 @@ typedef struct {
     int64_t b, m, n, k;
 } GemmSizes;
 
+/* Iterators of a batch (ops/nn/dense.c). */
+static const char *const batch_iters[] = {"b", "b1", "b2", "b3", "b4", "b5", "b6"};
+
 static GemmSizes gemm_sizes(const Sched *s)
 {
-    GemmSizes z = {iter_extent(s, "dense", "b"), iter_extent(s, "dense", "m"),
-                   iter_extent(s, "dense", "n"), iter_extent(s, "dense", "k")};
+    GemmSizes z = {1, iter_extent(s, "dense", "m"), iter_extent(s, "dense", "n"),
+                   iter_extent(s, "dense", "k")};
 
+    for (uint32_t i = 0; i < COUNT(batch_iters); i++)
+        if (iter_extent(s, "dense", batch_iters[i]))
+            z.b *= iter_extent(s, "dense", batch_iters[i]);
     return z;
 }
 
@@ -80,12 +86,40 @@ static RegTile panel_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t
  * quarter of L2, so that all row tiles find it there. */
 int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k)
 {
-    int64_t l1 = s->target->l1_bytes ? s->target->l1_bytes : 32768;
-    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+    int64_t l1 = cpu_l1(s->target), l2 = cpu_l2(s->target);
     int64_t tile = l1 * 3 / 4 / (t.pixels * 4), panel = l2 / 4 / (width * 4);
     int64_t most = tile < panel ? tile : panel, kb = divisor_upto(k, most < 1 ? 1 : most);
 
     return kb * 4 < most ? k : kb;
+}
+
+/* The loop over matrices of a batch, of whose dimensions those of one matrix do not count. */
+static const char *batch_loop(Sched *s)
+{
+    const char *loop = NULL;
+
+    for (uint32_t i = 0; i < COUNT(batch_iters); i++) {
+        if (iter_extent(s, "dense", batch_iters[i]) < 2)
+            continue;
+        if (!loop)
+            loop = batch_iters[i];
+        else if (try_step(s, "fuse %%%s, %%%s -> %%batch", loop, batch_iters[i]))
+            loop = "batch";
+        else
+            break;
+    }
+    return loop;
+}
+
+/* Blocks of rows that threads take where there are too few panels of columns to divide. */
+static int64_t thread_rows(const GemmSizes *z, RegTile t, int64_t width)
+{
+    if (z->b > 1 || thread_balance(ceil_div(z->n, width)) >= 0.8)
+        return 1;
+    for (int64_t parts = 4; parts > 1; parts /= 2)
+        if (z->m % parts == 0 && z->m / parts >= t.pixels / 2 && z->m / parts >= 4)
+            return parts;
+    return 1;
 }
 
 void sched_dense(Sched *s)
@@ -107,14 +141,24 @@ void sched_dense(Sched *s)
 
     RegTile t = panel_tile(s, vectors, rows, z.k);
     int64_t width = t.nv * lanes;
+    bool    alone = is_tiny(s, z.b * rows * z.n * z.k);
+    int64_t parts = alone ? 1 : thread_rows(&z, t, width);
+    if (parts > 1)
+        t.pixels = ceil_div(rows / parts, ceil_div(rows / parts, t.pixels));
     int64_t kb = rows == 1 ? z.k : gemm_chunk(s, t, width, z.k);
     try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)width,
              (long long)width);
-    step(s, "reorder %%n, %%m");
+    if (parts > 1) {
+        step(s, "split %%m by %lld -> %%mb, %%rows", (long long)(rows / parts));
+        step(s, "reorder %%mb, %%n, %%rows");
+    } else {
+        step(s, "reorder %%n, %%m");
+    }
     step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", (long long)width);
     step(s, "split %%k by %lld -> %%kc, %%kb", (long long)kb);
-    step(s, "reorder %%kc, %%m, %%kb, %%ni");
-    step(s, "split %%m by %lld tail=even -> %%t, %%p", (long long)t.pixels);
+    step(s, "reorder %%kc, %s, %%kb, %%ni", parts > 1 ? "%rows" : "%m");
+    step(s, "split %s by %lld tail=even -> %%t, %%p", parts > 1 ? "%rows" : "%m",
+         (long long)t.pixels);
     step(s, "reorder %%kb, %%p, %%ni");
     step(s, "cache_write dense reg at %%t");
     if (out)
@@ -125,11 +169,9 @@ void sched_dense(Sched *s)
     step(s, "split %%ni by %lld tail=peel -> %%nv, %%j", (long long)lanes);
     step(s, "vectorize %%j");
     step(s, "unroll %%p, %%nv");
-    if (!is_tiny(s, (z.b ? z.b : 1) * rows * z.n * z.k)) {
-        if (z.b > 1)
-            step(s, "parallel %%b");
-        else
-            step(s, "parallel %%nc");
-    }
+    if (!alone && z.b > 1)
+        step(s, "parallel %%%s", batch_loop(s));
+    else if (!alone && (parts > 1 || z.n > width))
+        step(s, "parallel %%%s", parts > 1 ? "mb" : "nc");
     step(s, "outline %%t -> @gemm");
 }

@@ -82,7 +82,7 @@ RegTile dot4_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels)
 /* Input blocks of a chunk: weights of an output block within half of L2. */
 static int64_t chunk(const Sched *s, const ConvSizes *z, int64_t nv)
 {
-    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+    int64_t l2 = cpu_l2(s->target);
 
     int64_t depth = z->i ? z->i : 1;
 
@@ -93,7 +93,7 @@ static int64_t chunk(const Sched *s, const ConvSizes *z, int64_t nv)
 static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows,
                             int64_t oc)
 {
-    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+    int64_t l2 = cpu_l2(s->target);
     int64_t bytes = z->c * (z->i ? z->i : 1) * rows * z->x, gb = groups, best;
 
     while (gb > 1 && gb * bytes > l2 / 4)

@@ -58,20 +58,6 @@ static void transpose_order(Sched *s, const char *block)
         try_step(s, "reorder %%%s.vo, %%%s.%s", block, block, beside->name);
 }
 
-/* Cells that the largest block of the kernel looks at. */
-static int64_t kernel_work(Sched *s)
-{
-    const char *names[64];
-    int64_t     most = 0;
-
-    for (uint32_t n = sched_blocks(s, names, COUNT(names)); n-- > 0;) {
-        int64_t work = block_work(s, names[n]);
-
-        most = work > most ? work : most;
-    }
-    return most;
-}
-
 /* An image in blocks of channels is divided by rows before channels, as convolutions do. */
 static bool parallel_rows(Sched *s, const char *block)
 {
@@ -93,16 +79,16 @@ static bool parallel_rows(Sched *s, const char *block)
 void spatial_marks(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
-    int64_t     work = kernel_work(s);
+    bool        alone = is_tiny_kernel(s);
 
     if (!b || b->u.block.opaque || !b->u.block.nspatial)
         return;
     const BlockData *d = &b->u.block;
-    if (turn_marks(s, block, !is_tiny(s, work * 8)))
+    if (turn_marks(s, block, !alone))
         return;
     vector_marks(s, block);
     transpose_order(s, block);
-    if (is_tiny(s, work * 8) || parallel_rows(s, block))
+    if (alone || parallel_rows(s, block))
         return;
     for (uint32_t i = 0; i < d->nspatial; i++) {
         const char *name = d->iter[i]->name;

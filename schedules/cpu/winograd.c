@@ -56,19 +56,33 @@ static bool is_whole(const WinoSizes *z, Cut cut)
     return cut.rows == z->rows && cut.cols == z->cols;
 }
 
-/* Bytes a cycle at which `bytes` are read again and again beside `others` that are in use too. */
-static double rate(const Sched *s, double bytes, double others)
-{
-    double l2 = s->target->l2_bytes ? s->target->l2_bytes : 524288;
-    double l3 = s->target->l3_bytes ? s->target->l3_bytes : 8 * l2;
+/* What an estimate counts beside the products: bytes a cycle from memory, which two cores that ask
+ * at once share, and what the transforms cost, which is the same for all cuts. */
+typedef struct {
+    double memory;
+    double input, output; /* cycles of a vector's cell of a tile */
+} Pace;
 
-    return bytes + others <= l2 * 0.75 ? 24 : bytes <= l3 / 8 ? 10 : 5;
+static const Pace cutting = {5, 0, 0}, choosing = {6, 1.25, 1.0};
+
+/* Bytes a cycle at which `bytes` are read again and again beside `others` that are in use too. */
+static double rate(const Sched *s, const Pace *p, double bytes, double others)
+{
+    double l2 = (double)cpu_l2(s->target), l3 = (double)cpu_l3(s->target);
+
+    return bytes + others <= l2 * 0.75 ? 24 : bytes <= l3 / 8 ? 10 : p->memory;
+}
+
+/* The longer of two that go on at the same time, though not wholly. */
+static double overlap(double a, double b)
+{
+    return a > b ? a + 0.3 * b : b + 0.3 * a;
 }
 
 /* Cycles of one core for all blocks.  The weights stream by once a block, the transformed input
  * once a group of outputs, and both this and the products are written once and read.  Weights come
  * from afar only for the first register tile of a panel. */
-static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut)
+static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut, const Pace *p)
 {
     double  a2 = (double)(z->a * z->a), in = (double)(z->c * z->i);
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
@@ -81,14 +95,15 @@ static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut)
     double passes = (double)ceil_div(tiles, cut.tile.pixels), cells = (double)tiles * a2 * 4;
     double v = cells * in, m = cells * width, panel = in * width * 4, w = a2 * in * wide * 4;
     double products = tile_step_cycles(s, tiles, cut.tile.nv) * a2 * in * (double)groups;
-    double weights = w / (blocks == 1 ? 5 : rate(s, w, v + m)), first = products / passes;
-    double others = v * (double)(groups + 1) / rate(s, v, m + panel) +
-                    2 * m * (double)groups / rate(s, m, panel);
-    double stream =
-        (first > weights ? first + 0.3 * weights : weights + 0.3 * first) + (products - first);
-    double cost = stream > others ? stream + 0.3 * others : others + 0.3 * stream;
+    double weights = w / (blocks == 1 ? p->memory : rate(s, p, w, v + m));
+    double first = products / passes;
+    double others = v * (double)(groups + 1) / rate(s, p, v, m + panel) +
+                    2 * m * (double)groups / rate(s, p, m, panel);
+    double transforms = (double)tiles * a2 / (double)z->lanes * (in * p->input + wide * p->output);
+    double computed = overlap(first, weights) + (products - first) + transforms;
 
-    return (double)blocks * cost / thread_balance(blocks > 1 ? blocks : groups);
+    return (double)blocks * overlap(computed, others) /
+           thread_balance(blocks > 1 ? blocks : groups);
 }
 
 static Cut best_cut(const Sched *s, const WinoSizes *z)
@@ -104,12 +119,38 @@ static Cut best_cut(const Sched *s, const WinoSizes *z)
             bool   part = tiles < z->cols;
             Cut    cut = {part ? 1 : tiles - z->cols + 1, part ? tiles : z->cols, {most, nv}};
             bool   fits = z->rows % cut.rows == 0 && z->cols % cut.cols == 0;
-            double cost = fits ? cut_cost(s, z, cut) : 1e300;
+            double cost = fits ? cut_cost(s, z, cut, &cutting) : 1e300;
             if (cost < least)
                 least = cost, best = cut;
         }
     }
     return best;
+}
+
+double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
+{
+    const Sched s = {.target = t};
+    int64_t     lanes = cpu_lanes(&s);
+    WinoSizes   z = {.lanes = lanes,
+                     .a = m + 2,
+                     .m = m,
+                     .c = ceil_div(shape->in, lanes),
+                     .i = lanes,
+                     .o = ceil_div(shape->out, lanes) * lanes,
+                     .n = shape->n,
+                     .rows = ceil_div(shape->y, m),
+                     .cols = ceil_div(shape->x, m)};
+
+    return cut_cost(&s, &z, best_cut(&s, &z), &choosing);
+}
+
+double direct_cycles(const Target *t, const Conv3x3 *shape)
+{
+    const Sched s = {.target = t};
+    double      weights = 9.0 * (double)(shape->in * shape->out);
+    double      macs = (double)(shape->n * shape->y * shape->x) * weights;
+
+    return overlap(1.4 * macs / (double)cpu_lanes(&s) / 2, weights * 4 / choosing.memory);
 }
 
 void sched_winograd(Sched *s)
