@@ -463,7 +463,8 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         names[i] = i < m->noutputs ? m->output_names[i] : intern_printf(c->strings, "output%u", i);
         h.out[i] = io_buffer(c, names[i], types[i]);
     }
-    const int64_t na = (int64_t)h.arena_bytes, nw = (int64_t)h.weights_bytes;
+    /* The first thread's private part is the arena's end. */
+    const int64_t na = (int64_t)(h.arena_bytes + h.private_bytes), nw = (int64_t)h.weights_bytes;
     h.arena = io_buffer(c, "arena", type_tensor_i64(c, DT_U8, 1, &na));
     h.weights = io_buffer(c, "weights", type_tensor_i64(c, DT_U8, 1, &nw));
     h.tid = atom_var(c->arith, "tid", 0, 1023);

@@ -30,8 +30,8 @@ static const char *iter_name(const Sched *s, const char *block, uint32_t i)
 static void cut_rows(const Sched *s, AttnSizes *z)
 {
     enum { MANY = 24, FEW = 8 };
-    int64_t l1 = s->target->l1_bytes ? s->target->l1_bytes : 32768;
-    int64_t l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+    int64_t l1 = cpu_l1(s->target);
+    int64_t l2 = cpu_l2(s->target);
     int64_t near = l1 / 2 / (4 * z->n), far = l2 / 4 / (4 * z->n);
     int64_t most = near > MANY ? near : far < MANY ? far : MANY;
 

@@ -190,7 +190,7 @@ bool dense_dot(Sched *s)
     int64_t  b = block_work(s, "dense"), m = iter_extent(s, "dense", "m");
     int64_t  n = iter_extent(s, "dense", "n"), k = iter_extent(s, "dense", "k");
     int64_t  lanes = cpu_lanes(s), rows = m ? m : 1, vectors = ceil_div(n, lanes);
-    int64_t  l2 = s->target->l2_bytes ? s->target->l2_bytes : 262144;
+    int64_t  l2 = cpu_l2(s->target);
     uint32_t ops = dot4_ops(s, "dense");
 
     RegTile   t = rows == 1 ? (RegTile){1, vectors < 4 ? vectors : 4}
