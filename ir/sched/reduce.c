@@ -199,22 +199,29 @@ static const char *part_name(const Work *w, const char *base)
     }
 }
 
-const Func *step_rfactor(Work *w)
-{
-    Ctx           *c = w->c;
-    Arith         *A = c->arith;
-    const StepArg *la = step_arg(w->st, 0);
-    Sites          loops;
-    Combiner       comb;
-    int64_t        parts;
+/* The partial tensor, which all copies of the block share. */
+typedef struct {
+    const Buffer *of, *rf;
+    const char   *block; /* name of its block */
+    int64_t       parts;
+    bool          alone, local; /* of one copy; declared beside it */
+} Partial;
 
-    if (!la || !la->name)
-        return refuse(w, "which loop?");
-    if (!loops_named(w, la->name, &loops))
-        return NULL;
-    if (loops.n > 1)
-        return refuse(w, "there are %u copies of %%%s; split with tail=if", loops.n, la->name);
-    uint32_t        L = loops.at[0];
+static bool is_cut(const Work *w, const char *loop)
+{
+    for (uint32_t i = 0; i < w->s->cut.n; i++)
+        if (w->s->cut.at[i] == loop)
+            return true;
+    return false;
+}
+
+/* One copy of the loop, at L; refused: NULL. */
+static const Func *factor(Work *w, uint32_t L, Partial *shared)
+{
+    Ctx            *c = w->c;
+    Arith          *A = c->arith;
+    Combiner        comb;
+    int64_t         parts;
     const LoopData *l = loop_at(w, L);
     Sites           in = blocks_in(w, L);
     if (l->kind != LOOP_REDUCE)
@@ -228,7 +235,8 @@ const Func *step_rfactor(Work *w)
     const BlockData *b = &s->u.block;
     if (!store || b->nseq || !b->nreduce)
         return refuse(w, "'%s' is not one reduction", b->name);
-    if (b->redundant || !names_no_loops(w, site))
+    /* A block that may run more than once starts anew each time, as its parts will. */
+    if ((b->redundant && !b->has_init) || !names_no_loops(w, site))
         return refuse(w, "'%s' depends on the loops around it", b->name);
     const Buffer *t = store->u.store.buffer;
     if (!combiner_of(store->u.store.value, t, &comb))
@@ -247,10 +255,15 @@ const Func *step_rfactor(Work *w)
             return refuse(w, "the extent of %%%s is not constant", d->var->name);
         if (d->marks)
             return refuse(w, "%%%s is already marked", d->var->name);
-        if (d->kind == LOOP_SPATIAL)
+        if (d->kind == LOOP_SPATIAL) {
             vec_push(c->scratch, &spatial, all.at[i]);
-        else if (all.at[i] != L)
+            continue;
+        }
+        if (all.at[i] != L)
             vec_push(c->scratch, &reduce, all.at[i]);
+        if (!shared->alone && is_cut(w, d->var->name)) /* no copy has the whole sum */
+            return refuse(w, "the reduce loop %%%s is cut in copies; split with tail=if",
+                          d->var->name);
     }
     Sites outside = loops_around_site(w, NO_SITE, own);
     for (uint32_t i = 0; i < outside.n; i++)
@@ -259,10 +272,19 @@ const Func *step_rfactor(Work *w)
             return refuse(w, "loops around '%s' hold other blocks", b->name);
 
     /* The partial tensor: L's iterations first. */
-    const Atom   *part = atom_var(A, l->var->name, 0, parts - 1);
-    const char   *rfname = part_name(w, b->name);
-    const Buffer *rf = buffer_new(c, part_name(w, t->name), t->dtype, SCOPE_ARENA, t->ndim + 1,
-                                  prepend(c, idx_const(A, parts), t->ndim, t->extent));
+    const Atom *part = atom_var(A, l->var->name, 0, parts - 1);
+    if (!shared->rf)
+        *shared =
+            (Partial){.of = t,
+                      .rf = buffer_new(c, part_name(w, t->name), t->dtype, SCOPE_ARENA, t->ndim + 1,
+                                       prepend(c, idx_const(A, parts), t->ndim, t->extent)),
+                      .block = part_name(w, b->name),
+                      .parts = parts,
+                      .alone = shared->alone};
+    if (shared->of != t || shared->parts != parts)
+        return refuse(w, "copies of %%%s are not alike", l->var->name);
+    const char   *rfname = shared->block;
+    const Buffer *rf = shared->rf;
     /* Its block: old reduce iterators are values of `part` and of one iterator for each other loop.
      */
     uint32_t     ns = b->nspatial + 1, nr = reduce.n;
@@ -347,8 +369,26 @@ const Func *step_rfactor(Work *w)
     last = loops_wrap(c, fl2, last);
     const Stmt *three[3] = {init_nest, rf_nest, last};
     const Stmt *seq = stmt_seq(c, 3, three);
-    bool        outer = loops_around_site(w, NO_SITE, own).n > 0;
-    edit(w, stmt_at(w, own), outer ? stmt_alloc(c, rf, seq) : seq);
+    /* Of one copy it is the loops' around it; of several, the function's. */
+    shared->local = shared->alone && loops_around_site(w, NO_SITE, own).n > 0;
+    edit(w, stmt_at(w, own), shared->local ? stmt_alloc(c, rf, seq) : seq);
+    return w->f;
+}
+
+const Func *step_rfactor(Work *w)
+{
+    const StepArg *la = step_arg(w->st, 0);
+    Sites          loops;
+    Partial        p = {0};
+
+    if (!la || !la->name)
+        return refuse(w, "which loop?");
+    if (!loops_named(w, la->name, &loops))
+        return NULL;
+    p.alone = loops.n == 1;
+    for (uint32_t i = 0; i < loops.n; i++)
+        if (!factor(w, loops.at[i], &p))
+            return NULL;
     const Func *f = finish(w);
-    return outer ? f : func_with_body(c, f, stmt_alloc(c, rf, f->body));
+    return p.local ? f : func_with_body(w->c, f, stmt_alloc(w->c, p.rf, f->body));
 }

@@ -15,9 +15,10 @@
 
 typedef struct {
     int64_t  heads, m, n, k, e;
-    uint32_t batch; /* leading dimensions */
-    int64_t  rows;  /* of a block */
-    bool     even;  /* blocks are of one size */
+    uint32_t batch;   /* leading dimensions */
+    int64_t  rows;    /* of a block */
+    bool     even;    /* blocks are of one size */
+    bool     by_head; /* threads take heads */
 } AttnSizes;
 
 static const char *iter_name(const Sched *s, const char *block, uint32_t i)
@@ -38,8 +39,11 @@ static void cut_rows(const Sched *s, AttnSizes *z)
     most = most < FEW ? FEW : most;
     z->rows = ceil_div(z->m, ceil_div(z->m, most));
     int64_t d = divisor_upto(z->m, most);
-    if (2 * d > most)
+    if (2 * d > most || (!z->by_head && d >= 4))
         z->rows = d;
+    /* Blocks of two sizes are two loops, whose sums are harder to make vectors of. */
+    if (z->m % z->rows && z->m <= 2 * far)
+        z->rows = z->m;
     z->even = z->m % z->rows == 0;
 }
 
@@ -88,6 +92,21 @@ static void copy_marks(Sched *s, const char *b, bool parallel)
         vector_marks(s, b);
 }
 
+/* Exponentials as vectors; what is left of a row is one too, masked: scalars would take as long as
+ * as many vectors. */
+static void exp_marks(Sched *s, const AttnSizes *z)
+{
+    long long lanes = cpu_lanes(s);
+
+    if (z->n < lanes || z->n % lanes == 0) {
+        vector_marks(s, "exp");
+        return;
+    }
+    step(s, "split %%exp.n by %lld tail=mask -> %%exp.vo, %%exp.vi", lanes);
+    step(s, "partition %%exp.vo at %lld", (long long)(z->n / lanes));
+    step(s, "vectorize %%exp.vi");
+}
+
 void sched_attention(Sched *s)
 {
     AttnSizes z = {1,
@@ -96,21 +115,21 @@ void sched_attention(Sched *s)
                    iter_extent(s, "score", "k"),
                    iter_extent(s, "context", "e"),
                    sched_block(s, "context")->u.block.nspatial - 2,
-                   0,
-                   false};
+                   .rows = 0};
     int64_t   lanes = cpu_lanes(s);
 
     for (uint32_t i = 0; i < z.batch; i++)
         z.heads *= iter_extent(s, "context", iter_name(s, "context", i));
-    if (z.n < lanes || z.e < lanes) {
-        s->refusal = "less than a vector of keys or values";
-        return;
-    }
+    z.by_head = z.batch && thread_balance(z.heads) >= 0.9;
     cut_rows(s, &z);
-    RegTile     t1 = gemm_tile(s, z.n / lanes, z.rows, z.k, false);
-    RegTile     t2 = gemm_tile(s, z.e / lanes, z.rows, z.n, false);
+    z.by_head |= z.batch && !z.even; /* blocks of two sizes are two loops */
+    /* Less than a vector: as many lanes as there are columns. */
+    int64_t     lanes1 = z.n < lanes ? z.n : lanes, lanes2 = z.e < lanes ? z.e : lanes;
+    RegTile     t1 = gemm_tile(s, z.n / lanes1, z.rows, z.k, false);
+    RegTile     t2 = gemm_tile(s, z.e / lanes2, z.rows, z.n, false);
     const char *out, *part, *head;
-    long long   kw = t1.nv * lanes;
+    int64_t     chunk = gemm_chunk(s, t2, t2.nv * lanes2, z.n);
+    long long   kw = t1.nv * lanes1;
 
     step(s, "compute_inline masked");
     try_step(s, "compute_inline values");
@@ -126,12 +145,11 @@ void sched_attention(Sched *s)
     head = one_head(s, "context", z.batch);
     step(s, "split %%context.m by %lld tail=even -> %%mb, %%mi", (long long)z.rows);
     part = "mb";
-    bool heads = head && thread_balance(z.heads) >= 0.9;
-    if (head && !heads && z.even && step(s, "fuse %%%s, %%mb -> %%part", head))
+    if (head && !z.by_head && step(s, "fuse %%%s, %%mb -> %%part", head))
         part = "part";
-    product_tiles(s, "context", "mi", "e", "n", t2, lanes, gemm_chunk(s, t2, t2.nv * lanes, z.n));
+    product_tiles(s, "context", "mi", "e", "n", t2, lanes2, chunk);
     step(s, "reverse_compute_at %s %%context.t", out);
-    if (gemm_chunk(s, t2, t2.nv * lanes, z.n) < z.n)
+    if (chunk < z.n)
         try_step(s, "inplace %%context -> %%%s", out);
     step(s, "compute_at sum %%%s", part);
     step(s, "compute_at exp %%%s", part);
@@ -142,7 +160,7 @@ void sched_attention(Sched *s)
     step(s, "set_scope %%max private");
     step(s, "set_scope %%sum private");
     try_step(s, "inplace %%score -> %%exp");
-    if (heads) {
+    if (z.by_head) {
         step(s, "compute_at keys %%%s", head);
         step(s, "set_scope %%keys private");
     }
@@ -156,15 +174,15 @@ void sched_attention(Sched *s)
         str_printf(&map, "b%u, ", i);
     str_printf(&map, "n//%lld, k, n%%%lld)", kw, kw);
     step(s, "transform_layout %%keys %s", map.at);
-    product_tiles(s, "score", "score.m", "n", "k", t1, lanes, z.k);
-    product_marks(s, "context", lanes);
-    product_marks(s, "score", lanes);
+    product_tiles(s, "score", "score.m", "n", "k", t1, lanes1, z.k);
+    product_marks(s, "context", lanes2);
+    product_marks(s, "score", lanes1);
     bool tiny = is_tiny(s, z.heads * z.m * z.n * (z.k + z.e));
     if (!tiny)
-        step(s, "parallel %%%s", heads ? head : part);
-    copy_marks(s, "keys", !heads && !tiny);
+        step(s, "parallel %%%s", z.by_head ? head : part);
+    copy_marks(s, "keys", !z.by_head && !tiny);
     vector_sum(s, "max");
-    vector_marks(s, "exp");
+    exp_marks(s, &z);
     if (try_step(s, "cache_write sum reg at %%sum.m"))
         vector_sum(s, "sum");
 }
