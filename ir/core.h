@@ -210,6 +210,7 @@ struct Target {
     bool     fma_mem_splat;    /* FMA can broadcast from memory (AVX-512) */
     bool     dot_signed;       /* 8-bit dot products take signed data (Arm), else unsigned (x86) */
     uint8_t  dot4_ui, dot4_ii; /* instructions of a dot4 of u8 by i8, of i8 by i8; 0: not quick */
+    uint8_t  dot2;             /* ... of two products of i16; 0: not quick */
     uint32_t l1_bytes, l2_bytes, l3_bytes; /* per core; l3 shared */
     uint32_t sync_ns;                      /* a barrier of threads that spin for it */
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */

@@ -335,12 +335,13 @@ static Scalar eval_load(Eval *e, const Prim *p, uint32_t lane)
 /* Lane `lane` of dot4: the sums wrap as i32 do. */
 static Scalar dot4(Eval *e, const Prim *p, uint32_t lane)
 {
-    int64_t sum = eval_prim(e, p->kids[2], lane).i;
+    int64_t  sum = eval_prim(e, p->kids[2], lane).i;
+    uint32_t n = dot4_terms(p->kids[0]->dtype, p->kids[1]->dtype);
 
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         Scalar x[2];
         for (uint32_t k = 0; k < 2; k++)
-            x[k] = eval_prim(e, p->kids[k], p->kids[k]->dtype.lanes == 4 ? i : 4 * lane + i);
+            x[k] = eval_prim(e, p->kids[k], p->kids[k]->dtype.lanes == n ? i : n * lane + i);
         sum += x[0].i * x[1].i;
     }
     return (Scalar){.i = scalar_wrap(DT_I32, sum)};

@@ -169,7 +169,7 @@ static Value parse_form(Parser *p, PrimKind k, uint32_t n)
     return of_prim(prim_not(p->c, v[0].p));
 }
 
-/* dot4(a, b, c): c + the sum of four products, a lane. */
+/* dot4(a, b, c): c + the sum of four products, or of two, a lane. */
 static Value parse_dot4(Parser *p)
 {
     const Prim *k[3];
@@ -181,10 +181,11 @@ static Value parse_dot4(Parser *p)
     }
     if (!expect(p, ")"))
         return nothing(p);
-    uint16_t n = k[2]->dtype.lanes;
+    uint16_t n = k[2]->dtype.lanes, terms = dot4_terms(k[0]->dtype, k[1]->dtype);
     for (uint32_t i = 0; i < 2; i++)
-        if (!dtype_is_int(k[i]->dtype) || k[i]->dtype.bits != 8 ||
-            (k[i]->dtype.lanes != 4 && k[i]->dtype.lanes != 4 * n))
+        if (!dtype_is_int(k[i]->dtype) ||
+            !(k[i]->dtype.bits == 8 || dtype_eq(dtype_lanes(k[i]->dtype, 1), DT_I16)) ||
+            (k[i]->dtype.lanes != terms && k[i]->dtype.lanes != terms * n))
             parse_fail(p, "dot4 of %s for %u lanes", dtype_text(p->c, k[i]->dtype), n);
     if (!dtype_eq(dtype_lanes(k[2]->dtype, 1), DT_I32))
         parse_fail(p, "dot4 adds to i32, not to %s", dtype_text(p->c, k[2]->dtype));

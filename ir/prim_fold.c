@@ -340,10 +340,11 @@ const Prim *prim_fma(Ctx *c, const Prim *a, const Prim *b, const Prim *d)
     return prim_node(c, &p);
 }
 
-static bool is_byte(const Prim *p, uint16_t lanes)
+static bool is_dot_operand(const Prim *p, uint16_t terms, uint16_t lanes)
 {
-    return dtype_is_int(p->dtype) && p->dtype.bits == 8 &&
-           (p->dtype.lanes == 4 || p->dtype.lanes == 4 * lanes);
+    return dtype_is_int(p->dtype) &&
+           (p->dtype.bits == 8 || dtype_eq(dtype_lanes(p->dtype, 1), DT_I16)) &&
+           (p->dtype.lanes == terms || p->dtype.lanes == terms * lanes);
 }
 
 const Prim *prim_dot4(Ctx *c, const Prim *a, const Prim *b, const Prim *d)
@@ -351,8 +352,10 @@ const Prim *prim_dot4(Ctx *c, const Prim *a, const Prim *b, const Prim *d)
     const Prim *k[3] = {a, b, d};
     Prim        p = {.kind = PRIM_DOT4, .dtype = d->dtype, .nkids = 3, .kids = k};
 
-    if (!dtype_eq(dtype_lanes(d->dtype, 1), DT_I32) || !is_byte(a, d->dtype.lanes) ||
-        !is_byte(b, d->dtype.lanes))
+    uint16_t n = dot4_terms(a->dtype, b->dtype);
+
+    if (!dtype_eq(dtype_lanes(d->dtype, 1), DT_I32) || !is_dot_operand(a, n, d->dtype.lanes) ||
+        !is_dot_operand(b, n, d->dtype.lanes))
         BUG("dot4 of %s and %s to %s", dtype_text(c, a->dtype), dtype_text(c, b->dtype),
             dtype_text(c, d->dtype));
     return prim_node(c, &p);

@@ -75,7 +75,7 @@ typedef enum {
     PRIM_MINNUM,
     PRIM_MAXNUM, /* floats: NaN is ignored: maxnum(a, b) = b > a || a is NaN ? b : a */
     PRIM_FMA,    /* a*b + c, one rounding */
-    PRIM_DOT4,   /* a, b, c: c + the sum of four products of 8-bit integers, a lane (prim_dot4) */
+    PRIM_DOT4,   /* a, b, c: c + a sum of products of small integers, a lane (prim_dot4) */
     PRIM_AND,
     PRIM_OR,
     PRIM_XOR,
@@ -170,12 +170,14 @@ const Prim *prim_vec(Ctx *c, uint32_t lanes, const Prim *const *scalars);
 /* The same prim with other kids; folds again. */
 const Prim *prim_with_kids(Ctx *c, const Prim *p, const Prim *const *kids);
 
-/* dot4.c: value = sum + i32(a) * i32(b), where a and b are bytes that lie one after the other as
- * `var` runs; and the dot4 of those at lo .. lo+3. */
+/* dot4.c: value = sum + i32(a) * i32(b), where a and b are small integers that lie one after the
+ * other as `var` runs; and the dot4 of those at lo, lo+1, .. */
 typedef struct {
     const Prim *a, *b, *sum; /* loads */
 } Dot4;
-bool        dot4_match(Ctx *c, const Prim *value, const Atom *var, Dot4 *out);
+bool dot4_match(Ctx *c, const Prim *value, const Atom *var, Dot4 *out);
+/* Products in a lane of operands of these types: four of bytes, two if one is i16. */
+uint16_t    dot4_terms(DType a, DType b);
 const Prim *dot4_prim(Ctx *c, const Dot4 *d, const Atom *var, const Idx *lo);
 
 /* Conditions on indices as prims, and back: 0 <= e, conjunctions; false if p is not of that form.
@@ -211,7 +213,7 @@ enum {
     MARK_UNROLL = 4,
     MARK_OUTLINE = 8,
     MARK_BIND = 16,
-    MARK_DOT4 = 32 /* four products of 8-bit integers added to an i32: one prim_dot4 */
+    MARK_DOT4 = 32 /* products of small integers added to an i32: one prim_dot4 */
 };
 typedef enum {
     AXIS_BLOCK_X,

@@ -5,6 +5,9 @@
  * adds; pmaddubsw would be shorter, but saturates NEON             products in i16, which hold
  * them, then pairwise sums elsewhere        products in i32, added up lane by lane
  *
+ * Two products of i16 are a pmaddwd and an add on x86, else products in i32.  Bytes beside i16 are
+ * widened.
+ *
  * Operands are seen as words: vectors of i32 that hold four bytes a lane.  Sums wider or narrower
  * than a register are cut into registers and filled up; what fills up is dropped afterwards. */
 #include "backends/llvm/llvm.h"
@@ -14,6 +17,7 @@
 typedef struct {
     LLVMValueRef a, b, sum; /* <n x i32> */
     bool         sa, sb;    /* bytes of a, b are signed */
+    bool         pairs;     /* words hold two i16 */
 } Dot;
 
 static LLVMValueRef call(Gen *g, const char *name, LLVMTypeRef *over, size_t nover, uint32_t n,
@@ -56,17 +60,22 @@ static LLVMValueRef halves(Gen *g, LLVMValueRef words, unsigned n, bool sign, bo
     return sign ? LLVMBuildAShr(g->b, v, eight, "") : LLVMBuildLShr(g->b, v, eight, "");
 }
 
-static LLVMValueRef dot_madd(Gen *g, const Dot *d, unsigned n)
+static LLVMValueRef madd(Gen *g, LLVMValueRef sum, LLVMValueRef x, LLVMValueRef y, unsigned n)
 {
     const char  *name = n == 4   ? "llvm.x86.sse2.pmadd.wd"
                         : n == 8 ? "llvm.x86.avx2.pmadd.wd"
                                  : "llvm.x86.avx512.pmaddw.d.512";
+    LLVMValueRef args[2] = {x, y};
+
+    return LLVMBuildAdd(g->b, sum, call(g, name, NULL, 0, 2, args), "");
+}
+
+static LLVMValueRef dot_madd(Gen *g, const Dot *d, unsigned n)
+{
     LLVMValueRef sum = d->sum;
 
-    for (int odd = 0; odd < 2; odd++) {
-        LLVMValueRef x[2] = {halves(g, d->a, n, d->sa, odd), halves(g, d->b, n, d->sb, odd)};
-        sum = LLVMBuildAdd(g->b, sum, call(g, name, NULL, 0, 2, x), "");
-    }
+    for (int odd = 0; odd < 2; odd++)
+        sum = madd(g, sum, halves(g, d->a, n, d->sa, odd), halves(g, d->b, n, d->sb, odd), n);
     return sum;
 }
 
@@ -76,6 +85,8 @@ static LLVMValueRef dot_x86(Gen *g, const Dot *d, unsigned n)
                                              : n < 16 && g->caps & CAP_DOT32 && g->caps & CAP_AVX2;
     LLVMValueRef x[3] = {d->sum, d->sa ? d->b : d->a, d->sa ? d->a : d->b};
 
+    if (d->pairs)
+        return madd(g, d->sum, as(g, d->a, g->i16, 2 * n), as(g, d->b, g->i16, 2 * n), n);
     if (!vnni || d->sa == d->sb)
         return dot_madd(g, d, n);
     return call(g, arena_printf(g->a, "llvm.x86.avx512.vpdpbusd.%u", 32 * n), NULL, 0, 3, x);
@@ -88,6 +99,19 @@ static LLVMValueRef widened(Gen *g, LLVMValueRef bytes, bool sign, LLVMTypeRef e
     return sign ? LLVMBuildSExt(g->b, bytes, t, "") : LLVMBuildZExt(g->b, bytes, t, "");
 }
 
+static LLVMValueRef dot_plain(Gen *g, const Dot *d, unsigned n)
+{
+    LLVMTypeRef  elem = d->pairs ? g->i16 : g->i8;
+    unsigned     terms = d->pairs ? 2 : 4;
+    LLVMValueRef a = widened(g, as(g, d->a, elem, terms * n), d->sa, g->i32);
+    LLVMValueRef b = widened(g, as(g, d->b, elem, terms * n), d->sb, g->i32);
+    LLVMValueRef p = LLVMBuildMul(g->b, a, b, ""), sum = d->sum;
+
+    for (unsigned i = 0; i < terms; i++)
+        sum = LLVMBuildAdd(g->b, sum, lanes_of(g, p, i, terms, n), "");
+    return sum;
+}
+
 static LLVMValueRef dot_neon(Gen *g, const Dot *d)
 {
     LLVMValueRef a = as(g, d->a, g->i8, 16), b = as(g, d->b, g->i8, 16);
@@ -95,6 +119,8 @@ static LLVMValueRef dot_neon(Gen *g, const Dot *d)
     LLVMTypeRef  over[2] = {LLVMTypeOf(d->sum), LLVMTypeOf(a)};
     bool         sign = d->sa || d->sb;
 
+    if (d->pairs)
+        return dot_plain(g, d, 4);
     if (g->caps & CAP_DOT && d->sa == d->sb)
         return call(g, sign ? "llvm.aarch64.neon.sdot" : "llvm.aarch64.neon.udot", over, 2, 3, x);
     over[1] = LLVMVectorType(g->i16, 8);
@@ -105,17 +131,6 @@ static LLVMValueRef dot_neon(Gen *g, const Dot *d)
             call(g, sign ? "llvm.aarch64.neon.saddlp" : "llvm.aarch64.neon.uaddlp", over, 2, 1, &p);
     }
     return LLVMBuildAdd(g->b, d->sum, call(g, "llvm.aarch64.neon.addp", over, 1, 2, half), "");
-}
-
-static LLVMValueRef dot_plain(Gen *g, const Dot *d, unsigned n)
-{
-    LLVMValueRef p = LLVMBuildMul(g->b, widened(g, as(g, d->a, g->i8, 4 * n), d->sa, g->i32),
-                                  widened(g, as(g, d->b, g->i8, 4 * n), d->sb, g->i32), "");
-    LLVMValueRef sum = d->sum;
-
-    for (unsigned i = 0; i < 4; i++)
-        sum = LLVMBuildAdd(g->b, sum, lanes_of(g, p, i, 4, n), "");
-    return sum;
 }
 
 /* ---- all lanes ----------------------------------------------------------------------------------------- */
@@ -145,13 +160,15 @@ static LLVMValueRef dot_register(Gen *g, const Dot *d, unsigned n)
     return dot_plain(g, d, n);
 }
 
-/* The operand as n words; four bytes are the same for all. */
-static LLVMValueRef words(Gen *g, const Prim *p, unsigned n)
+/* The operand as n words of `terms` numbers each; a single word is the same for all. */
+static LLVMValueRef words(Gen *g, const Prim *p, unsigned n, unsigned terms)
 {
     LLVMValueRef v = gen_prim(g, p);
 
-    v = as(g, v, g->i32, p->dtype.lanes / 4);
-    if (p->dtype.lanes == 4 && n > 1)
+    if (terms == 2 && p->dtype.bits == 8)
+        v = widened(g, v, p->dtype.code == DT_INT, g->i16);
+    v = as(g, v, g->i32, p->dtype.lanes / terms);
+    if (p->dtype.lanes == terms && n > 1)
         v = LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)),
                                    LLVMConstNull(LLVMVectorType(g->i32, n)), "");
     return v;
@@ -172,16 +189,26 @@ LLVMValueRef gen_dot4(Gen *g, const Prim *p)
 {
     unsigned     n = p->dtype.lanes, r = register_lanes(g, n);
     LLVMValueRef out = gen_prim(g, p->kids[2]);
-    Dot d = {words(g, p->kids[0], n), words(g, p->kids[1], n), n > 1 ? out : as(g, out, g->i32, 1),
-             p->kids[0]->dtype.code == DT_INT, p->kids[1]->dtype.code == DT_INT};
+    unsigned     terms = dot4_terms(p->kids[0]->dtype, p->kids[1]->dtype);
+    bool         pairs = terms == 2; /* then all is signed */
+    Dot          d = {words(g, p->kids[0], n, terms),
+                      words(g, p->kids[1], n, terms),
+             n > 1 ? out : as(g, out, g->i32, 1),
+                      pairs || p->kids[0]->dtype.code == DT_INT,
+                      pairs || p->kids[1]->dtype.code == DT_INT,
+                      pairs};
 
     if (!r || r == n)
         out = dot_register(g, &d, n);
     else {
         out = LLVMGetPoison(LLVMTypeOf(d.sum));
         for (unsigned at = 0; at < n; at += r) {
-            Dot part = {lanes_of(g, d.a, at, 1, r), lanes_of(g, d.b, at, 1, r),
-                        lanes_of(g, d.sum, at, 1, r), d.sa, d.sb};
+            Dot part = {lanes_of(g, d.a, at, 1, r),
+                        lanes_of(g, d.b, at, 1, r),
+                        lanes_of(g, d.sum, at, 1, r),
+                        d.sa,
+                        d.sb,
+                        pairs};
             out = n < r ? lanes_of(g, dot_register(g, &part, r), 0, 1, n)
                         : joined(g, out, dot_register(g, &part, r), at);
         }

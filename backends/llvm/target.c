@@ -450,6 +450,7 @@ static void set_dot4(Target *t, Arch arch, uint32_t caps)
         bool vnni = caps & CAP_AVX512 ? caps & CAP_DOT : caps & CAP_DOT32 && caps & CAP_AVX2;
         t->dot4_ui = vnni ? 1 : 4;
         t->dot4_ii = 4;
+        t->dot2 = 2;
     }
     if (arch == ARCH_AARCH64) {
         t->dot4_ui = 6;

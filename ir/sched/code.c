@@ -287,7 +287,8 @@ const Func *step_unroll(Work *w)
 
 /* ---- tensorize ---------------------------------------------------------------------------------- */
 
-/* The loop adds four products of 8-bit integers to a cell of i32: docs/ir/schedule.md. */
+/* The loop adds four products of 8-bit integers, or two of 16-bit ones, to a cell of i32:
+ * docs/ir/schedule.md. */
 static bool check_dot4(Work *w, uint32_t site)
 {
     const LoopData *l = loop_at(w, site);
@@ -296,7 +297,7 @@ static bool check_dot4(Work *w, uint32_t site)
     int64_t         n;
     Dot4            d;
 
-    if (l->kind != LOOP_REDUCE || !loop_extent_of(stmt_at(w, site), &n) || n != 4)
+    if (l->kind != LOOP_REDUCE || !loop_extent_of(stmt_at(w, site), &n) || (n != 4 && n != 2))
         return refuse(w, "it is not a reduction of 4 steps") != NULL;
     if (l->marks)
         return refuse(w, "it is already marked") != NULL;
@@ -309,6 +310,8 @@ static bool check_dot4(Work *w, uint32_t site)
     if (!dot4_match(w->c, prim_subst(w->c, store->u.store.value, bound), l->var, &d))
         return refuse(w, "'%s' is no sum of products of neighbouring 8-bit integers",
                       block->u.block.name) != NULL;
+    if (n != dot4_terms(d.a->dtype, d.b->dtype))
+        return refuse(w, "it is not a reduction of 4 steps") != NULL;
     return true;
 }
 

@@ -24,6 +24,7 @@ typedef struct {
     int64_t columns;   /* of the kernel as computed: k[1], or more with weights of zero */
     int64_t part;      /* channels of an input block that the sum takes at a time */
     bool    depthwise; /* one input channel a group */
+    bool    words;     /* data of bytes are multiplied as i16 */
 } Conv;
 
 static const char *layout_out(const Conv2dAttrs *a)
@@ -160,7 +161,7 @@ static const Tensor *padded(Ctx *c, const Conv *v, const Tensor *d)
     uint32_t   nd = d->buffer->ndim;
     Pred       inside = PRED_TRUE;
 
-    if (!v->pad_lo[0] && !v->pad_lo[1] && !v->pad_hi[0] && !v->pad_hi[1])
+    if (!v->pad_lo[0] && !v->pad_lo[1] && !v->pad_hi[0] && !v->pad_hi[1] && !v->words)
         return d;
     for (uint32_t i = 0; i < nd; i++)
         dims[i] = i == 2 || i == 3 ? idx_addc(c->arith, d->buffer->extent[i],
@@ -180,11 +181,13 @@ static const Tensor *padded(Ctx *c, const Conv *v, const Tensor *d)
                 pred_and(c->arith, c->arena, inside,
                          idx_addc(c->arith, idx_sub(c->arith, d->buffer->extent[i], at[i]), -1));
     }
-    DType t = d->buffer->dtype;
+    DType       t = d->buffer->dtype;
+    const Prim *x = te_at(c, d, at);
 
-    return te_compute(c, "pad", t, a,
-                      prim_select(c, pred_prim(c, inside), te_at(c, d, at),
-                                  prim_num(c, t, (double)v->pad_value)));
+    if (inside.n)
+        x = prim_select(c, pred_prim(c, inside), x, prim_num(c, t, (double)v->pad_value));
+    t = v->words ? DT_I16 : t;
+    return te_compute(c, "pad", t, a, prim_cast(c, t, x));
 }
 
 /* How many channels the sum takes at a time: a block, or a part of one where that leaves out
@@ -245,19 +248,37 @@ static Channels channels(Ctx *c, const Conv *v, const Axes *a, const Axes *r)
     return ch;
 }
 
-/* A first layer of bytes: its channels are too few for steps of four, but four columns of a row are
- * neighbours too, so the kernel is taken to be a multiple of four wide. */
-static int64_t dot4_columns(const Ctx *c, const Conv *v, DType data, DType weight)
+/* Instructions of a sum of four products of bytes; 0: not quick, or no bytes. */
+static uint8_t dot4_ops(const Ctx *c, DType data, DType weight)
 {
-    uint8_t ops = !c->target                 ? 0
-                  : data.code == weight.code ? c->target->dot4_ii
-                                             : c->target->dot4_ui;
     bool bytes = dtype_is_int(data) && data.bits == 8 && dtype_is_int(weight) && weight.bits == 8;
 
-    if (!ops || !bytes || v->in_block || !v->out_block || v->depthwise || v->k[1] < 3 ||
-        v->dilation[1] != 1)
-        return v->k[1];
-    return (v->k[1] + 3) / 4 * 4;
+    if (!c->target || !bytes)
+        return 0;
+    return data.code == weight.code ? c->target->dot4_ii : c->target->dot4_ui;
+}
+
+/* A first layer of bytes: its channels are too few for steps of four, but four columns of a row are
+ * neighbours too, so the kernel is taken to be a multiple of four wide; of two, if two make a step.
+ *
+ * Where four products are more instructions than twice two of i16, the data are widened as they are
+ * padded: once, instead of in every step.  That pays where a number is used often. */
+enum { MIN_USES = 512 };
+
+static void small_integers(const Ctx *c, Conv *v, DType data, DType weight)
+{
+    uint8_t ops = dot4_ops(c, data, weight);
+    bool    columns = !v->in_block && v->k[1] >= 3 && v->dilation[1] == 1;
+    int64_t terms;
+
+    v->columns = v->k[1];
+    if (!ops || !v->out_block || v->depthwise || !(v->in_block || columns))
+        return;
+    v->words = c->target->dot2 && ops >= 2 * c->target->dot2 &&
+               v->group_out * v->k[0] * v->k[1] >= MIN_USES;
+    terms = v->words ? 2 : 4;
+    if (columns)
+        v->columns = (v->k[1] + terms - 1) / terms * terms;
 }
 
 static Axes reduce_axes(Ctx *c, const Conv *v)
@@ -295,7 +316,7 @@ bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
 
     if (!conv_sizes(c, call->loc, call->attrs, call->in[0], call->in[1], &v))
         return false;
-    v.columns = dot4_columns(c, &v, in[0]->buffer->dtype, in[1]->buffer->dtype);
+    small_integers(c, &v, in[0]->buffer->dtype, in[1]->buffer->dtype);
     v.pad_hi[1] += v.columns - v.k[1];
     v.part = v.in_block ? sum_part(&v) : 0;
     const Tensor *d = padded(c, &v, in[0]);

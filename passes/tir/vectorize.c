@@ -121,20 +121,21 @@ static void forget(Vec1 *v, Noted *noted)
         map_del(v->legal, noted->at[--noted->n]);
 }
 
-/* Four bytes a lane: the same ones in every lane, or lanes one after the other. */
-static const Prim *vec_bytes(Vec1 *v, const Prim *p)
+/* `terms` cells a lane: the same ones in every lane, or lanes one after the other. */
+static const Prim *vec_terms(Vec1 *v, const Prim *p, uint16_t terms)
 {
     const LoadData *l = &p->u.load;
     int64_t         s;
 
     if (!depends(p, v->var))
         return p;
-    if (p->kind != PRIM_LOAD || l->mask || l->n != 1 || !lane_step(v, l->index[0], &s) || s != 4) {
+    if (p->kind != PRIM_LOAD || l->mask || l->n != 1 || !lane_step(v, l->index[0], &s) ||
+        s != terms) {
         v->failed = true;
         return p;
     }
     const Idx *at = at_lane(v, l->index[0], 0);
-    return prim_loadv(v->c, l->buffer, &at, (uint16_t)(4 * v->lanes), NULL);
+    return prim_loadv(v->c, l->buffer, &at, (uint16_t)(terms * v->lanes), NULL);
 }
 
 static const Prim *vec_dot4(Vec1 *v, const Prim *p, const Prim *mask)
@@ -143,7 +144,8 @@ static const Prim *vec_dot4(Vec1 *v, const Prim *p, const Prim *mask)
         v->failed = true;
         return p;
     }
-    const Prim *a = vec_bytes(v, p->kids[0]), *b = vec_bytes(v, p->kids[1]);
+    uint16_t    n = dot4_terms(p->kids[0]->dtype, p->kids[1]->dtype);
+    const Prim *a = vec_terms(v, p->kids[0], n), *b = vec_terms(v, p->kids[1], n);
     const Prim *sum = vec_prim(v, p->kids[2], NULL);
 
     return v->failed ? p : prim_dot4(v->c, a, b, sum);

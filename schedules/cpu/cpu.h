@@ -73,13 +73,9 @@ int64_t row_blocks(int64_t y);
 bool is_tiny(const Sched *s, int64_t work);
 bool is_tiny_kernel(const Sched *s);
 
-/* dot.c: instructions of a dot4 of this block's operands, 0 if it is no sum of products of bytes or
- * the target has no quick dot4; the register tile; convolutions and products that take it (false:
- * not this one). */
-uint32_t dot4_ops(const Sched *s, const char *block);
-RegTile  dot4_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels);
-bool     conv2d_dot(Sched *s);
-bool     dense_dot(Sched *s);
+/* dot.c: convolutions and products of small integers by dot4 (false: not this one). */
+bool conv2d_dot(Sched *s);
+bool dense_dot(Sched *s);
 
 /* Called from sched_conv2d and sched_dense for the forms they do not take themselves. */
 void conv2d_depthwise(Sched *s);

@@ -10,37 +10,45 @@
  * than a quarter of a vector a cycle. */
 #include "schedules/cpu/cpu.h"
 
-/* The operands of a sum of products of bytes: load or select(.., load, 0) under a cast. */
-static const Prim *byte_operand(const Prim *p)
+/* A step of the reduction: how many products, in how many instructions (0: none that is quick). */
+typedef struct {
+    uint32_t ops;
+    int64_t  terms;
+} Dot;
+
+/* The operands of a sum of products: load or select(.., load, 0) under a cast. */
+static const Prim *small_operand(const Prim *p)
 {
     if (p->kind != PRIM_CAST)
         return NULL;
     p = p->kids[0];
-    return dtype_is_int(p->dtype) && p->dtype.bits == 8 ? p : NULL;
+    return dtype_is_int(p->dtype) && (p->dtype.bits == 8 || dtype_eq(p->dtype, DT_I16)) ? p : NULL;
 }
 
-uint32_t dot4_ops(const Sched *s, const char *block)
+static Dot dot_of(const Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
     const Prim *v = b && b->nkids ? b->kids[b->nkids - 1]->u.store.value : NULL;
 
     if (!v || v->kind != PRIM_ADD || !dtype_eq(v->dtype, DT_I32))
-        return 0;
+        return (Dot){0, 4};
     v = v->kids[v->kids[0]->kind == PRIM_MUL ? 0 : 1];
-    const Prim *x = v->kind == PRIM_MUL ? byte_operand(v->kids[0]) : NULL;
-    const Prim *y = v->kind == PRIM_MUL ? byte_operand(v->kids[1]) : NULL;
+    const Prim *x = v->kind == PRIM_MUL ? small_operand(v->kids[0]) : NULL;
+    const Prim *y = v->kind == PRIM_MUL ? small_operand(v->kids[1]) : NULL;
     if (!x || !y)
-        return 0;
-    return x->dtype.code == y->dtype.code ? s->target->dot4_ii : s->target->dot4_ui;
+        return (Dot){0, 4};
+    if (dot4_terms(x->dtype, y->dtype) == 2)
+        return (Dot){s->target->dot2, 2};
+    return (Dot){x->dtype.code == y->dtype.code ? s->target->dot4_ii : s->target->dot4_ui, 4};
 }
 
-/* Registers: sums, weights and one spread word; where dot4 is several instructions, weights and
- * words are split in even and odd bytes, and one register holds what is on the way. */
+/* Registers: sums, weights, one spread word, and what is between two instructions; where dot4 is
+ * four, weights and words are split in even and odd bytes. */
 static int64_t most_pixels(const Sched *s, uint32_t ops, int64_t nv)
 {
     int64_t regs = s->target->vector_regs ? s->target->vector_regs : 16;
 
-    return (regs - (ops > 1 ? 2 : 1) * nv - (ops > 1 ? 3 : 1)) / nv;
+    return (regs - (ops > 2 ? 2 : 1) * nv - (ops > 2 ? 3 : ops)) / nv;
 }
 
 /* Cycles of a step of all tiles of these pixels by nv vectors, as tile_cost in common.c has them.
@@ -48,9 +56,9 @@ static int64_t most_pixels(const Sched *s, uint32_t ops, int64_t nv)
 static double step_cycles(uint32_t ops, int64_t pixels, int64_t most, int64_t nv)
 {
     double tiles = (double)ceil_div(pixels, most), p = (double)pixels / tiles;
-    double dots = p * (double)nv * (double)ops / 2;
-    double load = (p + (double)nv) * (ops > 1 ? 1.5 : 0.5);
-    double c = ops > 1 ? dots + load : dots > load ? dots : load;
+    double dots = p * (double)nv * (double)ops / (ops == 2 ? 3 : 2); /* adds have more units */
+    double load = (p + (double)nv) * (ops > 2 ? 1.5 : 0.5);
+    double c = ops > 2 ? dots + load : (dots > load ? dots : load) + (ops == 2 ? 0.1 * load : 0);
 
     return tiles * ((c > 4 ? c : 4) + 0.02 * (double)nv);
 }
@@ -72,11 +80,6 @@ static RegTile best_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t 
             cost = c, best = (RegTile){most, nv};
     }
     return best;
-}
-
-RegTile dot4_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels)
-{
-    return best_tile(s, ops, vectors, pixels, true);
 }
 
 /* Input blocks of a chunk: weights of an output block within half of L2. */
@@ -107,20 +110,22 @@ static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, 
     return best;
 }
 
-/* The loops of a step: four channels of a block, or four columns of a first layer's kernel. */
-static void split_fours(Sched *s, const ConvSizes *z, int64_t width)
+/* The loops of a step: four channels of a block, or four columns of a first layer's kernel; two,
+ * where data are i16. */
+static void split_fours(Sched *s, const ConvSizes *z, int64_t width, int64_t terms)
 {
-    long long w = (long long)width, i = (long long)z->i;
+    long long w = (long long)width, i = (long long)z->i, n = (long long)terms;
 
     if (z->i) {
         step(s,
-             "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld//4, o%%%lld, "
-             "c%%4)",
-             w, i, i, w);
-        step(s, "split %%conv.i by 4 -> %%k4, %%four");
+             "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld//%lld, "
+             "o%%%lld, c%%%lld)",
+             w, i, i, n, w, n);
+        step(s, "split %%conv.i by %lld -> %%k4, %%four", n);
     } else {
-        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v//4, o%%%lld, v%%4)", w, w);
-        step(s, "split %%conv.kw by 4 -> %%k4, %%four");
+        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v//%lld, o%%%lld, v%%%lld)",
+             w, n, w, n);
+        step(s, "split %%conv.kw by %lld -> %%k4, %%four", n);
     }
 }
 
@@ -133,20 +138,21 @@ static void reorder_fours(Sched *s, const ConvSizes *z, const char *outer, const
 bool conv2d_dot(Sched *s)
 {
     ConvSizes z = conv_sizes(s);
-    uint32_t  ops = dot4_ops(s, "conv");
+    Dot       d = dot_of(s, "conv");
 
-    if (!ops || !z.c || (z.i ? z.i : z.kw) % 4)
+    if (!d.ops || !z.c || (z.i ? z.i : z.kw) % d.terms)
         return false;
     inline_prologue(s, "conv");
     try_step(s, "elide_pad pad");
     try_step(s, "fold_init bias -> conv");
     const char *out = inline_epilogue(s, "conv");
     int64_t     rows = joined_rows(&z), depth = z.i ? z.i : 1;
-    RegTile     t = dot4_tile(s, ops, z.o, rows * z.x);
+    RegTile     t = best_tile(s, d.ops, z.o, rows * z.x, true);
     int64_t     kb = chunk(s, &z, t.nv), groups = z.y / rows, oc = z.o / t.nv;
     int64_t     gb = block_groups(s, &z, groups, rows, oc);
+    bool        own = false; /* a thread makes its padded copies itself */
 
-    split_fours(s, &z, t.nv * z.lanes);
+    split_fours(s, &z, t.nv * z.lanes, d.terms);
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
     step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
@@ -169,7 +175,8 @@ bool conv2d_dot(Sched *s)
     step(s, "unroll %%p, %%ov");
     step(s, "tensorize %%four with @dot4");
     if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * z.c * depth * z.kh * z.kw / 4)) {
-        if (groups / gb > 1 && oc > 1) {
+        own = d.terms == 2 && groups / gb > 1;
+        if (groups / gb > 1 && oc > 1 && !own) {
             step(s, "fuse %%yb, %%oc -> %%u");
             step(s, "parallel %%u");
         } else {
@@ -178,7 +185,7 @@ bool conv2d_dot(Sched *s)
     }
     step(s, "outline %%t -> @tile");
     if (!s->refusal && has_block(s, "pad"))
-        spatial_marks(s, "pad");
+        pad_marks(s, own ? "%yb" : NULL);
     return true;
 }
 
@@ -191,7 +198,7 @@ bool dense_dot(Sched *s)
     int64_t  n = iter_extent(s, "dense", "n"), k = iter_extent(s, "dense", "k");
     int64_t  lanes = cpu_lanes(s), rows = m ? m : 1, vectors = ceil_div(n, lanes);
     int64_t  l2 = cpu_l2(s->target);
-    uint32_t ops = dot4_ops(s, "dense");
+    uint32_t ops = dot_of(s, "dense").ops;
 
     RegTile   t = rows == 1 ? (RegTile){1, vectors < 4 ? vectors : 4}
                             : best_tile(s, ops, vectors, rows, false);
