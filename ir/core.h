@@ -205,6 +205,7 @@ struct Target {
     /* Limits that rules and passes ask for; never compare names. */
     uint32_t pointer_bits;
     uint32_t vector_bytes; /* widest register worth using: 16, 32, 64; 4: no vectors */
+    uint32_t fma_bytes;    /* of vectors that are multiplied and added a cycle, in two at most */
     uint32_t vector_regs;  /* architectural vector registers: 16, 32 */
     bool     has_fma;
     bool     fma_mem_splat;    /* FMA can broadcast from memory (AVX-512) */

@@ -6,6 +6,17 @@
 
 #include "ir/sched.h"
 
+/* The work of a convolution with its results in blocks of `lanes` channels, for passes that choose
+ * among layouts. */
+typedef struct {
+    int64_t lanes, n, o, y, x; /* o in blocks */
+    int64_t sum;               /* steps of the reduction: channels and cells of the kernel */
+} ConvWork;
+/* Cycles of one core in the register tiles that the rules choose (cpu/conv2d.c). */
+double cpu_conv_cycles(const Target *t, const ConvWork *w);
+/* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */
+double cpu_fma_rate(const Target *t, int64_t lanes);
+
 typedef struct {
     const char *op; /* anchor's text, "*" any */
     TargetKind  kind;
@@ -20,8 +31,9 @@ extern const uint32_t    schedule_count;
  */
 typedef struct {
     int64_t n, in, out, y, x; /* images, channels, size of the result */
+    int64_t lanes;            /* of a block of channels */
 } Conv3x3;
-double direct_cycles(const Target *t, const Conv3x3 *shape);
+double direct_cycles(const Conv3x3 *shape);
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m);
 
 #define SCHED(op, kind, rule, version) SchedRule rule;

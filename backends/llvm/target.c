@@ -476,6 +476,9 @@ static void set_limits(Target *t, Arch arch, const Cpu *cpu)
     case ARCH_WASM:
     case ARCH_NONE: t->vector_regs = 16; break;
     }
+    t->fma_bytes = 2 * t->vector_bytes;
+    if (caps & CAP_AVX512 && !(caps & CAP_FMA512))
+        t->fma_bytes = t->vector_bytes;
     t->has_fma = (caps & CAP_FMA) != 0;
     t->has_round = caps & CAP_ROUND || arch == ARCH_RISCV;
     t->has_sqrt = (caps & CAP_FP) != 0;

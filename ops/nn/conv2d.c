@@ -340,26 +340,30 @@ bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
 /* ---- blocked layout
  * ---------------------------------------------------------------------------------- */
 
-/* The output becomes blocked; a data operand that has no blocked form (three channels of an image)
- * is read as it is. */
+/* The output becomes blocked; the data operand is read as it is: in blocks of that or another
+ * width, or plain (three channels of an image).  Groups and depthwise convolutions keep the width.
+ */
 const Expr *block_conv2d(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
 {
     const Conv2dAttrs *a = ATTRS(Conv2dAttrs, e);
     const Type        *data = call_arg(e, 0)->type, *weight = call_arg(e, 1)->type;
     bool               blocked = args[0]->type->n == 5;
-    const char        *layout = intern_printf(c->strings, "NCHW%uc", block);
+    int64_t            in = block;
     Conv               v;
 
     if (strcmp(a->data_layout, "NCHW") || strcmp(layout_out(a), "NCHW") ||
         !conv_sizes(c, e->loc, a, data, weight, &v))
         return NULL;
+    if (blocked && !type_dim(args[0]->type, 4, &in))
+        return NULL;
     bool whole = v.group_out % block == 0 && (!blocked || v.group_in % block == 0);
 
-    if (v.groups > 1 && !v.depthwise && !whole)
+    if (v.groups > 1 && (in != block || (!v.depthwise && !whole)))
         return NULL;
     Conv2dAttrs *b = DUP_ARRAY(c->arena, a, 1);
 
-    b->data_layout = blocked ? layout : a->data_layout;
-    b->out_layout = blocked ? "" : layout;
+    b->data_layout =
+        blocked ? intern_printf(c->strings, "NCHW%lldc", (long long)in) : a->data_layout;
+    b->out_layout = blocked && in == block ? "" : intern_printf(c->strings, "NCHW%uc", block);
     return expr_call(c, call_op(e), 2, (const Expr *[]){args[0], call_arg(e, 1)}, b, e->loc);
 }

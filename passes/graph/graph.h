@@ -20,6 +20,10 @@ const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep);
 /* The target is known, and a CPU with vectors. */
 bool has_vectors(const Ctx *c);
 
+/* winograd.c: cycles of a convolution with that result (N, C, H, W) and `in` channels, in blocks of
+ * `lanes`, as a share of those of the direct one; 1 where the direct one is taken. */
+double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes);
+
 /* How often each node is used in the functions of a module, by node. */
 Map     *count_uses(Ctx *c, const Module *m);
 uint32_t uses_of(const Map *uses, const Expr *e);
@@ -33,5 +37,38 @@ uint32_t axis_from_front(int64_t axis, uint32_t ndim);
 bool is_view(const Expr *e);
 /* A concatenation or slice that plan_views made a view: no kernel, its operands' memory. */
 bool is_part_view(const Expr *e);
+
+/* pbqp.c: one choice a node, so that the costs of all nodes and edges are least. */
+typedef struct Pbqp Pbqp;
+Pbqp               *pbqp_new(Arena *a);
+/* A node with n choices, at least one; its number, counted from 0. */
+uint32_t pbqp_node(Pbqp *g, uint32_t n, const double *cost);
+/* Adds cost[i] for choice i of u. */
+void pbqp_add(Pbqp *g, uint32_t u, const double *cost);
+/* Adds cost[i * n(v) + k] for choice i of u and k of v, another node. */
+void   pbqp_edge(Pbqp *g, uint32_t u, uint32_t v, const double *cost);
+double pbqp_cost(const Pbqp *g, const uint32_t *choice);
+/* Choices that no change of one node betters, from those given. */
+void pbqp_improve(const Pbqp *g, uint32_t *choice);
+/* The best choices of a graph that falls apart by removing nodes of two neighbours, else good ones.
+ */
+void pbqp_solve(const Pbqp *g, uint32_t *choice);
+
+/* layout_choice.c: for every value of a function the layout it is made in, and for every
+ * convolution the one it reads. */
+typedef struct {
+    uint8_t in, out; /* 0: plain; k: blocks of width[k] channels */
+} Layouts;
+enum { MAX_WIDTHS = 4 };
+typedef struct {
+    uint32_t n; /* plain and the widths, widest first */
+    uint32_t width[MAX_WIDTHS];
+    Map     *of; /* node to Layouts; absent: plain */
+} LayoutPlan;
+LayoutPlan choose_layouts(Ctx *c, const Expr *func);
+/* An operand that a call on blocked data reads blocked: an image with the result's channels. */
+bool is_blocked_operand(const Expr *call, const Expr *x);
+/* N, C, H, W of a static image of a type that may be blocked; false for others. */
+bool image_dims(const Type *t, int64_t dims[4]);
 
 #endif

@@ -14,6 +14,19 @@
 
 #include <string.h>
 
+double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes)
+{
+    Conv3x3 s = {.n = out[0], .in = in, .out = out[1], .y = out[2], .x = out[3], .lanes = lanes};
+    double  direct = direct_cycles(&s), best = direct;
+
+    for (int64_t m = 2; m <= 4; m += 2) {
+        double cycles = winograd_cycles(c->target, &s, m);
+
+        best = cycles < best ? cycles : best;
+    }
+    return direct > 0 ? best / direct : 1;
+}
+
 static bool shape_of(const Expr *e, Conv3x3 *s)
 {
     const Type *x = call_arg(e, 0)->type, *w = call_arg(e, 1)->type, *y = e->type;
@@ -28,7 +41,7 @@ static bool shape_of(const Expr *e, Conv3x3 *s)
     for (uint32_t i = 0; i < 4; i++)
         if (!type_dim(w, i, &k[i]))
             return false;
-    *s = (Conv3x3){.n = d[0], .in = k[1], .out = k[0], .y = d[2], .x = d[3]};
+    *s = (Conv3x3){.n = d[0], .in = k[1], .out = k[0], .y = d[2], .x = d[3], .lanes = d[4]};
     return true;
 }
 
@@ -41,7 +54,7 @@ static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
     (void)was;
     if (!call_is(now, "nn.conv2d") || !shape_of(now, &s))
         return now;
-    double cost = direct_cycles(c->target, &s);
+    double cost = direct_cycles(&s);
     for (int64_t m = 2; m <= 4; m += 2) {
         double      cycles = winograd_cycles(c->target, &s, m);
         const Expr *e = cycles < cost ? conv2d_winograd(c, now, m) : NULL;

@@ -38,9 +38,9 @@ static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
 /* Cycles that a multiply-add of a vector takes in the best tiles for a line of that many pixels. */
 static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
 {
-    int64_t nv = cpu_tile(s, z->o, pixels, 0).nv;
+    int64_t nv = cpu_tile(s->target, z->lanes, z->o, pixels, 0).nv;
 
-    return tile_step_cycles(s, pixels, nv) / (double)(pixels * nv);
+    return tile_step_cycles(s->target, z->lanes, pixels, nv) / (double)(pixels * nv);
 }
 
 /* The tile of a group of rows.  Where all pixels are one group, threads have nothing to divide but
@@ -48,17 +48,18 @@ static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
  * divide well would go beyond it. */
 static RegTile conv_tile(const Sched *s, const ConvSizes *z, int64_t rows, bool alone)
 {
-    RegTile t = cpu_tile(s, z->o, rows * z->x, !alone && rows == z->y ? 1 : 0);
+    int64_t parts = !alone && rows == z->y ? 1 : 0;
+    RegTile t = cpu_tile(s->target, z->lanes, z->o, rows * z->x, parts);
     bool    long_code = rows > 1 && rows * z->x * t.nv * (z->i ? z->i : 1) > 3000;
 
-    return long_code ? cpu_tile(s, z->o, rows * z->x, 0) : t;
+    return long_code ? cpu_tile(s->target, z->lanes, z->o, rows * z->x, 0) : t;
 }
 
 /* Rows a group: short rows are joined until there are enough pixels for full tiles, unless a row
  * alone fills them as well: an even number of rows is easier to divide. */
 static int64_t group_rows(Sched *s, const ConvSizes *z)
 {
-    int64_t rows = joined_rows(z);
+    int64_t rows = joined_rows(z->y, z->x);
 
     if (z->x > 7 && pixel_cycles(s, z, z->x) < 1.02 * pixel_cycles(s, z, rows * z->x))
         rows = 1;
@@ -109,13 +110,27 @@ static void tile_pixels(Sched *s, RegTile t, int64_t rows)
     }
 }
 
+double cpu_conv_cycles(const Target *t, const ConvWork *w)
+{
+    int64_t rows = joined_rows(w->y, w->x), pixels = rows * w->x;
+    RegTile tile = cpu_tile(t, w->lanes, w->o, pixels, 0);
+    int64_t tiles = ceil_div(pixels, tile.pixels);
+    double  rate = cpu_fma_rate(t, w->lanes), p = (double)pixels / (double)tiles;
+    double  nv = (double)tile.nv, fma = p * nv / rate, load = p / 2 + nv / rate;
+    double  step = fma > load ? fma : load;
+
+    /* As tile_step_cycles, which chooses for two multiply-adds a cycle, counts: a latency of 4. */
+    step = (step > 4 ? step : 4) * (double)tiles;
+    return step * (double)(w->n * (w->y / rows) * (w->o / tile.nv)) * (double)w->sum;
+}
+
 void sched_conv2d(Sched *s)
 {
     ConvSizes   z = conv_sizes(s);
     bool        blocked = z.i > 0;
     const char *out;
 
-    if (iter_extent(s, "conv", "j") != z.lanes) {
+    if (!is_block(s, iter_extent(s, "conv", "j"))) {
         conv2d_planar(s);
         return;
     }

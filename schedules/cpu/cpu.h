@@ -16,6 +16,10 @@
 
 /* Lanes of the widest vector for 4-byte elements, at least 1. */
 int64_t cpu_lanes(const Sched *s);
+/* n cells are a vector, the widest or a narrower one: blocks of channels may be either. */
+bool is_block(const Sched *s, int64_t n);
+/* Lanes for an innermost dimension of n: all of it where that is a vector, else the widest. */
+int64_t inner_lanes(const Sched *s, int64_t n);
 /* Domain of a block's iterator by name, 0 if it has none. */
 int64_t iter_extent(const Sched *s, const char *block, const char *iter);
 /* Extent of a loop by its name, 0 if there is none. */
@@ -29,7 +33,7 @@ typedef struct {
 /* The best tile for `vectors` vectors of outputs and `pixels` pixels, by the cost model of the
  * register file (docs/design/schedules.md).  Not 0: threads divide that many parts, each by output
  * blocks; half of what they lose by an uneven division counts, since one thread loses nothing. */
-RegTile cpu_tile(const Sched *s, int64_t vectors, int64_t pixels, int64_t parts);
+RegTile cpu_tile(const Target *t, int64_t lanes, int64_t vectors, int64_t pixels, int64_t parts);
 
 /* The tile of a matrix product, and how much of k a panel `width` columns wide takes at a time
  * (dense.c).  `whole`: only vectors of a panel that divide all. */
@@ -37,9 +41,9 @@ RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k, bool
 int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k);
 
 /* Pixels that fit into the registers beside nv vectors of weights. */
-int64_t tile_pixels_most(const Sched *s, int64_t nv);
+int64_t tile_pixels_most(const Target *t, int64_t lanes, int64_t nv);
 /* Cycles of one step of the reduction over tiles of all these pixels by nv vectors. */
-double tile_step_cycles(const Sched *s, int64_t pixels, int64_t nv);
+double tile_step_cycles(const Target *t, int64_t lanes, int64_t pixels, int64_t nv);
 
 int64_t ceil_div(int64_t a, int64_t b);
 /* Largest divisor of n that is at most `most`. */
@@ -51,7 +55,7 @@ typedef struct {
 } ConvSizes;
 ConvSizes conv_sizes(const Sched *s);
 /* Rows that are walked as one line: short ones are joined until tiles are full. */
-int64_t joined_rows(const ConvSizes *z);
+int64_t joined_rows(int64_t y, int64_t x);
 /* Cells that a block looks at; 0 if there is no such block. */
 int64_t block_work(const Sched *s, const char *block);
 

@@ -8,9 +8,11 @@
 
 void conv2d_depthwise(Sched *s)
 {
-    int64_t lanes = cpu_lanes(s), o = iter_extent(s, "conv", "o"), y = iter_extent(s, "conv", "y");
-    int64_t x = iter_extent(s, "conv", "x"), kh = iter_extent(s, "conv", "kh");
-    int64_t kw = iter_extent(s, "conv", "kw"), regs = s->target->vector_regs > 16 ? 14 : 8;
+    int64_t lanes = iter_extent(s, "conv", "j"), o = iter_extent(s, "conv", "o"),
+            y = iter_extent(s, "conv", "y");
+    int64_t     x = iter_extent(s, "conv", "x"), kh = iter_extent(s, "conv", "kh");
+    int64_t     kw = iter_extent(s, "conv", "kw");
+    int64_t     regs = s->target->vector_regs > 16 && lanes == cpu_lanes(s) ? 14 : 8;
     const char *out;
 
     inline_prologue(s, "conv");

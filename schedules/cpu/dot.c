@@ -146,7 +146,7 @@ bool conv2d_dot(Sched *s)
     try_step(s, "elide_pad pad");
     try_step(s, "fold_init bias -> conv");
     const char *out = inline_epilogue(s, "conv");
-    int64_t     rows = joined_rows(&z), depth = z.i ? z.i : 1;
+    int64_t     rows = joined_rows(z.y, z.x), depth = z.i ? z.i : 1;
     RegTile     t = best_tile(s, d.ops, z.o, rows * z.x, true);
     int64_t     kb = chunk(s, &z, t.nv), groups = z.y / rows, oc = z.o / t.nv;
     int64_t     gb = block_groups(s, &z, groups, rows, oc);

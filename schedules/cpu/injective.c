@@ -20,12 +20,11 @@ static const char *last_block(Sched *s)
 void vector_marks(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
-    int64_t     lanes = cpu_lanes(s);
 
-    if (!b || b->u.block.opaque || !b->u.block.nspatial || b->u.block.nreduce || lanes < 2)
+    if (!b || b->u.block.opaque || !b->u.block.nspatial || b->u.block.nreduce || cpu_lanes(s) < 2)
         return;
     const char *inner = b->u.block.iter[b->u.block.nspatial - 1]->name;
-    int64_t     last = iter_extent(s, block, inner);
+    int64_t     last = iter_extent(s, block, inner), lanes = inner_lanes(s, last);
     if (last == lanes)
         try_step(s, "vectorize %%%s.%s", block, inner);
     else if (last > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vi",
@@ -63,7 +62,7 @@ static bool parallel_rows(Sched *s, const char *block)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
 
-    if (d->nspatial != 5 || d->nreduce || iter_extent(s, block, d->iter[4]->name) != cpu_lanes(s))
+    if (d->nspatial != 5 || d->nreduce || !is_block(s, iter_extent(s, block, d->iter[4]->name)))
         return false;
     const char *c = d->iter[1]->name, *y = d->iter[2]->name;
     int64_t     rows = iter_extent(s, block, y), parts = row_blocks(rows);

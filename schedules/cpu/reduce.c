@@ -22,13 +22,12 @@ static uint32_t shared_rows(const Sched *s, const char *red, const char *last)
 void vector_accumulate(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
-    int64_t     lanes = cpu_lanes(s);
 
-    if (!b || b->u.block.nspatial < 2 || lanes < 2)
+    if (!b || b->u.block.nspatial < 2 || cpu_lanes(s) < 2)
         return;
     const BlockData *d = &b->u.block;
     const char *inner = d->iter[d->nspatial - 1]->name, *before = d->iter[d->nspatial - 2]->name;
-    int64_t     n = iter_extent(s, block, inner);
+    int64_t     n = iter_extent(s, block, inner), lanes = inner_lanes(s, n);
     StrBuf      order = strbuf(s->c->arena);
     if (n < lanes)
         lanes = n;
@@ -106,8 +105,10 @@ static bool sums_columns(const Sched *s, const char *block, uint32_t rows)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
 
-    return d->nreduce && d->nspatial > rows &&
-           iter_extent(s, block, d->iter[d->nspatial - 1]->name) >= cpu_lanes(s);
+    if (!d->nreduce || d->nspatial <= rows)
+        return false;
+    int64_t n = iter_extent(s, block, d->iter[d->nspatial - 1]->name);
+    return n >= inner_lanes(s, n);
 }
 
 typedef struct {

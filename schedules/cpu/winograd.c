@@ -94,7 +94,8 @@ static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut, const Pace *
         blocks = 1, tiles = z->n * z->rows * z->cols;
     double passes = (double)ceil_div(tiles, cut.tile.pixels), cells = (double)tiles * a2 * 4;
     double v = cells * in, m = cells * width, panel = in * width * 4, w = a2 * in * wide * 4;
-    double products = tile_step_cycles(s, tiles, cut.tile.nv) * a2 * in * (double)groups;
+    double products =
+        tile_step_cycles(s->target, z->lanes, tiles, cut.tile.nv) * a2 * in * (double)groups;
     double weights = w / (blocks == 1 ? p->memory : rate(s, p, w, v + m));
     double first = products / passes;
     double others = v * (double)(groups + 1) / rate(s, p, v, m + panel) +
@@ -112,7 +113,7 @@ static Cut best_cut(const Sched *s, const WinoSizes *z)
     double least = 1e300;
 
     for (int64_t nv = 1; nv <= 4; nv++) {
-        int64_t most = tile_pixels_most(s, nv);
+        int64_t most = tile_pixels_most(s->target, z->lanes, nv);
         if (z->o / z->lanes % nv || most < 1)
             continue;
         for (int64_t tiles = 1; tiles < z->cols + z->rows; tiles++) {
@@ -130,7 +131,7 @@ static Cut best_cut(const Sched *s, const WinoSizes *z)
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
 {
     const Sched s = {.target = t};
-    int64_t     lanes = cpu_lanes(&s);
+    int64_t     lanes = shape->lanes;
     WinoSizes   z = {.lanes = lanes,
                      .a = m + 2,
                      .m = m,
@@ -144,18 +145,17 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
     return cut_cost(&s, &z, best_cut(&s, &z), &choosing);
 }
 
-double direct_cycles(const Target *t, const Conv3x3 *shape)
+double direct_cycles(const Conv3x3 *shape)
 {
-    const Sched s = {.target = t};
-    double      weights = 9.0 * (double)(shape->in * shape->out);
-    double      macs = (double)(shape->n * shape->y * shape->x) * weights;
+    double weights = 9.0 * (double)(shape->in * shape->out);
+    double macs = (double)(shape->n * shape->y * shape->x) * weights;
 
-    return overlap(1.4 * macs / (double)cpu_lanes(&s) / 2, weights * 4 / choosing.memory);
+    return overlap(1.4 * macs / (double)shape->lanes / 2, weights * 4 / choosing.memory);
 }
 
 void sched_winograd(Sched *s)
 {
-    WinoSizes   z = {.lanes = cpu_lanes(s),
+    WinoSizes   z = {.lanes = iter_extent(s, "m", "i"),
                      .a = iter_extent(s, "m", "r"),
                      .m = iter_extent(s, "y1", "a"),
                      .c = iter_extent(s, "m", "c"),
@@ -163,7 +163,7 @@ void sched_winograd(Sched *s)
                      .o = iter_extent(s, "m", "o")};
     const char *out;
 
-    if (!z.i || z.i != z.lanes) {
+    if (!is_block(s, z.i)) {
         s->refusal = "the data are not in blocks";
         return;
     }

@@ -17,9 +17,9 @@ static const Expr *random_const(Net *n, uint32_t ndim, const int64_t *dims, doub
 
 static const Expr *conv(Net *n, const Expr *x)
 {
-    static const int64_t widths[] = {4, 8, 11, 16};
+    static const int64_t widths[] = {4, 8, 11, 16, 24};
     Conv2dAttrs         *a = attrs_new(n->c, &attrs_Conv2dAttrs);
-    int64_t              in = dim(x, 1), k = pick(n, 2) ? 3 : 1, out = widths[pick(n, 4)];
+    int64_t              in = dim(x, 1), k = pick(n, 2) ? 3 : 1, out = widths[pick(n, 5)];
     bool                 depthwise = pick(n, 4) == 0;
 
     if (depthwise)
@@ -127,9 +127,10 @@ static void test_random_nets(void)
     static const Target vectors[] = {
         {.kind = KIND_LLVM, .vector_bytes = 32, .vector_regs = 16, .has_fma = true},
         {.kind = KIND_LLVM, .vector_bytes = 16, .vector_regs = 16},
+        {.kind = KIND_LLVM, .vector_bytes = 64, .fma_bytes = 64, .vector_regs = 32},
     };
 
-    for (uint32_t seed = 1; seed <= 100; seed++) {
+    for (uint32_t seed = 1; seed <= 150; seed++) {
         Arena        *arena = arena_new(NULL);
         Ctx          *c = ctx_new(arena, diags_new(arena), op_table);
         const Module *m = random_net(c, seed);
@@ -138,7 +139,7 @@ static void test_random_nets(void)
         const Const *const *want, *const *got;
         uint32_t nwant = 0, ngot = 0;
 
-        c->target = &vectors[seed % 2];
+        c->target = &vectors[seed % 3];
         CHECK(relay_eval(c, m, 1, &in, &nwant, &want));
         for (size_t s = 0; m && s < COUNT(stages); s++) {
             PassOptions o = {.opt_level = 3, .passes = stages[s], .verify_each = true};

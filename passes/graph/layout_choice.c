@@ -1,0 +1,406 @@
+/* layout_choice: the layout of every value, chosen for the whole function (docs/design/layouts.md).
+ *
+ * Candidates are plain NCHW and blocks of as many channels as a vector has lanes: the widest one,
+ * its half, and so on down to four.  A convolution may read one and give another; everything else
+ * that can be blocked keeps its operand's.  An operator costs the cycles that its schedule rule
+ * takes for it, lanes without a channel included; an edge whose ends disagree costs a repacking.
+ * pbqp.c finds the cheapest choice.
+ *
+ * A choice is offered only if the operator takes it: its `block` function is tried on variables of
+ * the type that the operands would have.  Quantized values know the widest vector only. */
+#include "passes/graph/graph.h"
+
+#include "schedules/schedules.h"
+
+#include <string.h>
+
+/* Bytes a cycle that repacking reads and writes, and what starting a kernel costs beside. */
+#define REPACK_RATE 8.0
+#define KERNEL_START 200.0
+/* Bytes a cycle that other operators move, mostly while they compute. */
+#define MOVE_RATE 48.0
+/* Convolutions on plain rows reload what blocked ones keep in registers; short rows have no
+ * vectors. */
+#define PLANAR 5.0
+
+/* Narrower blocks must be worth it: they are twice as many instructions. */
+#define NARROW 1.04
+
+enum { MAX_CHOICES = (MAX_WIDTHS + 1) * MAX_WIDTHS + 1 };
+
+/* An operator that has a choice. */
+typedef struct {
+    const Expr *e;
+    uint32_t    node, n;
+    Layouts     choice[MAX_CHOICES];
+    double      cost[MAX_CHOICES];
+    int64_t     dims[4];
+    bool        read_plain; /* by somebody without a choice: counted */
+} Chooser;
+
+typedef struct {
+    Ctx       *c;
+    LayoutPlan plan;
+    Pbqp      *g;
+    VEC(Chooser *) choosers;
+    Map *of; /* node of the graph to its Chooser */
+} Choice;
+
+/* ---- what things cost ----------------------------------------------------------------------- */
+
+/* f32, and what quantized networks are made of. */
+static bool blocks_well(DType t)
+{
+    return dtype_eq(t, DT_F32) || dtype_eq(t, DT_U8) || dtype_eq(t, DT_I8) || dtype_eq(t, DT_I32);
+}
+
+bool image_dims(const Type *t, int64_t dims[4])
+{
+    if (!t || t->kind != TYPE_TENSOR || t->n != 4 || !blocks_well(t->dtype))
+        return false;
+    for (uint32_t i = 0; i < 4; i++)
+        if (!type_dim(t, i, &dims[i]) || dims[i] < 1)
+            return false;
+    return true;
+}
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* Cells of an image in a layout, surplus lanes included. */
+static double cells(const LayoutPlan *p, const int64_t dims[4], uint32_t layout)
+{
+    int64_t ch = layout ? round_up(dims[1], p->width[layout]) : dims[1];
+
+    return (double)dims[0] * (double)ch * (double)dims[2] * (double)dims[3];
+}
+
+static double repack(const Choice *s, const Type *t, const int64_t dims[4], uint32_t from,
+                     uint32_t to)
+{
+    const uint32_t *w = s->plan.width;
+    bool            whole = (!from || dims[1] % w[from] == 0) && (!to || dims[1] % w[to] == 0);
+
+    if (from == to || (whole && dims[2] == 1 && dims[3] == 1)) /* the same bytes */
+        return 0;
+    return KERNEL_START + (cells(&s->plan, dims, from) + cells(&s->plan, dims, to)) *
+                              dtype_bytes(t->dtype) / REPACK_RATE;
+}
+
+/* Vectors of that many lanes multiplied and added a cycle, in lanes; plain rows take the widest. */
+static double lanes_a_cycle(const Choice *s, uint32_t layout)
+{
+    int64_t lanes = s->plan.width[layout ? layout : 1];
+
+    return (double)lanes * cpu_fma_rate(s->c->target, lanes);
+}
+
+typedef struct {
+    int64_t in[4], out[4], group_in, kh, kw;
+    bool    depthwise, grouped, wino;
+} ConvDims;
+
+static bool conv_dims(const Expr *e, ConvDims *d)
+{
+    const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
+    const Type        *w = call_arg(e, 1)->type;
+
+    if (strcmp(a->data_layout, "NCHW") || *a->out_layout ||
+        !image_dims(call_arg(e, 0)->type, d->in) || !image_dims(e->type, d->out) || !w ||
+        w->kind != TYPE_TENSOR || w->n != 4 || !type_dim(w, 1, &d->group_in) ||
+        !type_dim(w, 2, &d->kh) || !type_dim(w, 3, &d->kw))
+        return false;
+    d->grouped = a->groups > 1;
+    d->depthwise = d->grouped && d->group_in == 1;
+    d->wino = a->groups == 1 && d->kh == 3 && d->kw == 3 && is_float(e) &&
+              call_arg(e, 1)->kind == EXPR_CONST;
+    for (uint32_t i = 0; i < 2; i++)
+        d->wino &= (a->strides.n <= i || a->strides.at[i] == 1) &&
+                   (a->dilation.n <= i || a->dilation.at[i] == 1);
+    return true;
+}
+
+/* Channels that a sum over blocks takes: all real ones, and the rest of the last part (sum_part of
+ * ops/nn/conv2d.c). */
+static int64_t summed(int64_t channels, int64_t width)
+{
+    return width % 4 ? round_up(channels, width) : round_up(channels, 4);
+}
+
+static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
+{
+    const LayoutPlan *p = &s->plan;
+    double            taps = (double)(d->kh * d->kw), cost;
+    double            moved = (cells(p, d->in, l.in) + cells(p, d->out, l.out)) * 4 / MOVE_RATE;
+
+    if (!l.out) {
+        bool vectors = d->out[3] >= p->width[1];
+
+        return moved + cells(p, d->out, 0) * taps * (double)d->group_in * PLANAR /
+                           (vectors ? lanes_a_cycle(s, 0) : 1);
+    }
+    if (d->depthwise)
+        return moved + cells(p, d->out, l.out) * taps / lanes_a_cycle(s, l.out);
+    int64_t  width = p->width[l.out];
+    ConvWork w = {.lanes = width,
+                  .n = d->out[0],
+                  .o = round_up(d->out[1], width) / width,
+                  .y = d->out[2],
+                  .x = d->out[3],
+                  .sum =
+                      d->kh * d->kw * (l.in ? summed(d->group_in, p->width[l.in]) : d->group_in)};
+
+    cost = cpu_conv_cycles(s->c->target, &w);
+    if (s->c->target->winograd && d->wino && l.in == l.out && d->in[1] % width == 0 &&
+        d->out[1] % width == 0)
+        cost *= winograd_gain(s->c, d->out, d->in[1], width);
+    return (l.in > 1 || l.out > 1 ? NARROW : 1) * cost + moved;
+}
+
+/* Cells that one cell of the result looks at. */
+static double window(const Expr *e)
+{
+    const Pool2dAttrs *a = ATTRS_OF(Pool2dAttrs, e);
+
+    if (!call_is(e, "nn.max_pool2d") && !call_is(e, "nn.avg_pool2d"))
+        return 1;
+    return a->pool_size.n == 2 ? (double)(a->pool_size.at[0] * a->pool_size.at[1]) : 1;
+}
+
+static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
+{
+    double n = cells(&s->plan, x->dims, layout), size = window(x->e);
+
+    /* Windows on plain rows are gathered; whole images are vectors too. */
+    return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) + n * 4 / MOVE_RATE;
+}
+
+/* ---- who can be in which layout ------------------------------------------------------------- */
+
+static void offer(Chooser *x, uint32_t in, uint32_t out, double cost)
+{
+    x->choice[x->n] = (Layouts){(uint8_t)in, (uint8_t)out};
+    x->cost[x->n++] = cost;
+}
+
+/* Blocked operands, for the operator to say whether it takes them: a variable of that type. */
+static const Expr *stand_in(const Choice *s, const Expr *e, uint32_t layout)
+{
+    int64_t d[5], w = s->plan.width[layout];
+
+    if (!image_dims(e->type, d))
+        return NULL;
+    d[1] = (d[1] + w - 1) / w;
+    d[4] = w;
+    return expr_var(s->c, "x", type_tensor_i64(s->c, e->type->dtype, 5, d), NO_LOC);
+}
+
+bool is_blocked_operand(const Expr *call, const Expr *x)
+{
+    int64_t in[4], out[4];
+
+    return x->kind != EXPR_CONST && image_dims(x->type, in) && image_dims(call->type, out) &&
+           (in[1] == out[1] || call_nargs(call) == 1);
+}
+
+static const Expr *tuple_stand_in(const Choice *s, const Expr *t, uint32_t layout)
+{
+    const Expr **fields = NEW_ARRAY(s->c->scratch, const Expr *, t->nkids + 1);
+
+    for (uint32_t i = 0; i < t->nkids; i++)
+        if (!(fields[i] = stand_in(s, t->kids[i], layout)))
+            return NULL;
+    return expr_tuple(s->c, t->nkids, fields, NO_LOC);
+}
+
+static bool takes(const Choice *s, const Expr *e, uint32_t layout)
+{
+    const Expr **args = NEW_ARRAY(s->c->scratch, const Expr *, call_nargs(e) + 1), *now;
+    uint32_t     errors = diag_errors(s->c->diags);
+    bool         any = false;
+
+    for (uint32_t i = 0; i < call_nargs(e); i++) {
+        args[i] = call_arg(e, i);
+        if (args[i]->kind == EXPR_TUPLE)
+            args[i] = tuple_stand_in(s, args[i], layout);
+        else if (is_blocked_operand(e, args[i]))
+            args[i] = stand_in(s, args[i], layout);
+        if (!args[i])
+            return false;
+        any |= args[i] != call_arg(e, i);
+    }
+    now = any ? call_op(e)->block(s->c, e, args, s->plan.width[layout]) : NULL;
+    if (diag_errors(s->c->diags) != errors)
+        diag_drop(s->c->diags, errors); /* a refusal, not a fault of the model */
+    return now != NULL;
+}
+
+static uint32_t widths_for(const Choice *s, const Expr *e)
+{
+    return dtype_eq(e->type->dtype, DT_F32) ? s->plan.n : s->plan.n < 2 ? s->plan.n : 2;
+}
+
+static void offer_conv(const Choice *s, Chooser *x)
+{
+    const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, x->e);
+    ConvDims           d;
+
+    if (!conv_dims(x->e, &d))
+        return;
+    uint32_t widths = widths_for(s, call_arg(x->e, 0));
+
+    if (!d.depthwise && !is_constant(call_arg(x->e, 1)))
+        return; /* blocked rules pack the weights */
+    for (uint32_t o = 1; o < widths; o++)
+        for (uint32_t i = 0; i < widths; i++) {
+            int64_t w = s->plan.width[o];
+            Layouts l = {(uint8_t)i, (uint8_t)o};
+            bool    whole = d.group_in % w == 0 && d.out[1] / a->groups % w == 0;
+
+            /* Few channels, those of a picture, may be read as they are. */
+            if (d.grouped ? i != o || (!whole && !d.depthwise)
+                          : i == 0 && d.in[1] >= s->plan.width[1])
+                continue;
+            offer(x, i, o, conv_cost(s, &d, l));
+        }
+    if (x->n)
+        offer(x, 0, 0, conv_cost(s, &d, (Layouts){0}));
+}
+
+static void offer_other(const Choice *s, Chooser *x)
+{
+    for (uint32_t l = 1; l < widths_for(s, x->e); l++)
+        if (takes(s, x->e, l))
+            offer(x, l, l, other_cost(s, x, l));
+    if (x->n)
+        offer(x, 0, 0, other_cost(s, x, 0));
+}
+
+/* ---- the graph ------------------------------------------------------------------------------ */
+
+static Chooser *chooser_of(const Choice *s, const Expr *e)
+{
+    return map_get(s->of, PTR_KEY(e));
+}
+
+/* What x costs to bring from its own layout to the one that a reader wants; `y` NULL: plain. */
+static void join(const Choice *s, const Expr *e, const Chooser *y)
+{
+    Chooser *x = chooser_of(s, e);
+    int64_t  dims[4];
+    double   cost[MAX_CHOICES * MAX_CHOICES];
+
+    if (e->kind == EXPR_CONST || !image_dims(e->type, dims) || (!x && !y))
+        return;
+    uint32_t nx = x ? x->n : 1, ny = y ? y->n : 1;
+    for (uint32_t i = 0; i < nx; i++)
+        for (uint32_t k = 0; k < ny; k++)
+            cost[i * ny + k] =
+                repack(s, e->type, dims, x ? x->choice[i].out : 0, y ? y->choice[k].in : 0);
+    if (x && y)
+        pbqp_edge(s->g, x->node, y->node, cost);
+    else if (y)
+        pbqp_add(s->g, y->node, cost);
+    else if (!x->read_plain) /* repacked once for all of them */
+        pbqp_add(s->g, x->node, cost), x->read_plain = true;
+}
+
+static void join_operand(const Choice *s, const Expr *call, const Expr *x, const Chooser *y)
+{
+    if (x->kind != EXPR_TUPLE)
+        join(s, x, call_is(call, "nn.conv2d") || is_blocked_operand(call, x) ? y : NULL);
+    for (uint32_t i = 0; x->kind == EXPR_TUPLE && i < x->nkids; i++)
+        join(s, x->kids[i], y);
+}
+
+static void add_chooser(Choice *s, const Expr *e)
+{
+    Chooser *x;
+    Chooser  t = {.e = e};
+
+    if (!call_op(e) || !call_op(e)->block || !image_dims(e->type, t.dims))
+        return;
+    if (call_is(e, "nn.conv2d"))
+        offer_conv(s, &t);
+    else
+        offer_other(s, &t);
+    if (!t.n)
+        return;
+    x = DUP_ARRAY(s->c->scratch, &t, 1);
+    x->node = pbqp_node(s->g, x->n, x->cost);
+    map_put(s->of, PTR_KEY(e), x);
+    vec_push(s->c->scratch, &s->choosers, x);
+}
+
+static void add_edges(const Choice *s, const Expr *e)
+{
+    const Chooser *y = chooser_of(s, e);
+
+    if (y) {
+        for (uint32_t i = 0; i < call_nargs(e); i++)
+            join_operand(s, e, call_arg(e, i), y);
+        return;
+    }
+    for (uint32_t i = 0; i < e->nkids; i++) {
+        const Expr *x = e->kids[i];
+
+        /* A tuple's fields are read by who reads the tuple. */
+        if (e->kind != EXPR_TUPLE && x->kind != EXPR_TUPLE)
+            join(s, x, NULL);
+        for (uint32_t k = 0; x->kind == EXPR_TUPLE && k < x->nkids; k++)
+            join(s, x->kids[k], NULL);
+    }
+}
+
+/* All in blocks of one width where that is possible, and what no single change betters. */
+static void uniform(const Choice *s, uint32_t layout, uint32_t *choice)
+{
+    for (uint32_t i = 0; i < s->choosers.n; i++) {
+        const Chooser *x = s->choosers.at[i];
+
+        choice[i] = x->n - 1; /* plain */
+        for (uint32_t k = 0; k + 1 < x->n; k++)
+            if (x->choice[k].out == layout &&
+                (choice[i] == x->n - 1 || x->cost[k] < x->cost[choice[i]]))
+                choice[i] = k;
+    }
+    pbqp_improve(s->g, choice);
+}
+
+static void choose(Choice *s)
+{
+    uint32_t  n = s->choosers.n;
+    uint32_t *best = NEW_ARRAY(s->c->scratch, uint32_t, n + 1),
+             *other = NEW_ARRAY(s->c->scratch, uint32_t, n + 1);
+
+    pbqp_solve(s->g, best);
+    for (uint32_t l = 1; l < s->plan.n; l++) {
+        uniform(s, l, other);
+        if (pbqp_cost(s->g, other) < pbqp_cost(s->g, best) * (1 - 1e-9))
+            memcpy(best, other, n * sizeof *best);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const Chooser *x = s->choosers.at[i];
+
+        map_put(s->plan.of, PTR_KEY(x->e), (void *)(uintptr_t)&x->choice[best[i]]);
+    }
+}
+
+LayoutPlan choose_layouts(Ctx *c, const Expr *func)
+{
+    Choice   s = {.c = c, .g = pbqp_new(c->scratch), .of = map_new(c->scratch)};
+    ExprList list = expr_post_order(c, func);
+
+    s.plan.n = 1;
+    s.plan.of = map_new(c->scratch);
+    for (uint32_t w = c->target->vector_bytes / 4; w >= 4 && s.plan.n < MAX_WIDTHS; w /= 2)
+        s.plan.width[s.plan.n++] = w;
+    for (uint32_t i = 0; i < list.n; i++)
+        add_chooser(&s, list.at[i]);
+    for (uint32_t i = 0; i < list.n; i++)
+        add_edges(&s, list.at[i]);
+    choose(&s);
+    return s.plan;
+}
