@@ -250,7 +250,7 @@ static RowKind kind_of(Profile *p, const Func *f)
                                                                               : KIND_OTHER;
 }
 
-static Row *add_step(Profile *p, uint32_t step, const char *name, bool call, double flops,
+static Row *add_step(Profile *p, uint32_t step, const char *name, uint32_t calls, double flops,
                      double bytes)
 {
     Watch *w = &p->w;
@@ -262,7 +262,7 @@ static Row *add_step(Profile *p, uint32_t step, const char *name, bool call, dou
     if (!r)
         *(r = &p->rows[p->nrows++]) = (Row){.name = name};
     double *took = w->took + (size_t)step * w->nruns, median = session_median(w->nruns, took);
-    r->calls += call;
+    r->calls += calls;
     r->median += median;
     r->min += took[0];
     r->flops += flops;
@@ -276,10 +276,26 @@ static bool later_phase(const Stmt *s)
 {
     int64_t phase;
 
-    for (uint32_t i = 0; s->kind == STMT_CALL && i < s->u.call.nargs; i++)
-        if (s->u.call.args[i].scalar && idx_is_const(s->u.call.args[i].scalar, &phase) && phase > 0)
+    for (uint32_t i = 0; s->kind == STMT_CALL && i < s->u.call.nargs; i++) {
+        const Idx  *x = s->u.call.args[i].scalar;
+        const Atom *atom;
+        if (x && ((idx_is_const(x, &phase) && phase > 0) ||
+                  (idx_is_atom(x, &atom) && !strcmp(atom->name, "phase"))))
             return true;
+    }
     return false;
+}
+
+/* How often a step runs: once, or in each round of a loop over the pictures of a batch. */
+static int64_t rounds_of(const Stmt *s)
+{
+    for (uint32_t i = 0; s->kind == STMT_CALL && i < s->u.call.nargs; i++) {
+        const Idx *at = s->u.call.args[i].offset;
+        for (uint32_t k = 0; at && k < at->nterms; k++)
+            if (at->t[k].atom->name && !strcmp(at->t[k].atom->name, "round"))
+                return at->t[k].atom->hi + 1;
+    }
+    return 1;
 }
 
 static bool name_step(void *user, const Stmt *s)
@@ -293,10 +309,10 @@ static bool name_step(void *user, const Stmt *s)
     const Plan *plan = p->s.job.k.plan;
     const char *name = s->kind == STMT_CALL ? s->u.call.callee : s->u.launch.kernel;
     const Func *f = tirmod_find(plan->tir, name);
-    bool        count = f && !later_phase(s);
+    int64_t     calls = f && !later_phase(s) ? rounds_of(s) : 0;
     if (step < p->w.nsteps)
-        add_step(p, step, name, count, count ? 2.0 * (double)f->macs : 0,
-                 count ? bytes_of(p->s.c, f) : 0)
+        add_step(p, step, name, (uint32_t)calls, calls ? 2.0 * (double)(f->macs * calls) : 0,
+                 calls ? bytes_of(p->s.c, f) * (double)calls : 0)
             ->kind = f ? kind_of(p, f) : KIND_OTHER;
     return true;
 }
@@ -320,7 +336,7 @@ static void make_rows(Profile *p)
         stmt_visit(m->funcs[m->nfuncs - 1]->body, &v);
     }
     for (uint32_t i = 0; !p->s.compiled && i < p->w.nsteps; i++)
-        add_step(p, i, arena_printf(a, "step %u", i), true, 0, 0);
+        add_step(p, i, arena_printf(a, "step %u", i), 1, 0, 0);
     if (!p->w.nsteps) {
         double macs = p->s.compiled ? (double)p->s.job.k.plan->macs : 0;
         p->rows[p->nrows++] = (Row){"run", KIND_OTHER, 1, p->wall, p->wall, 2 * macs, 0};

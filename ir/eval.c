@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define MAX_CALL_DEPTH 20000
+#define MAX_MAPS 4 /* map_batch within functions that are mapped */
 
 typedef enum { VAL_TENSOR, VAL_TUPLE, VAL_CLOSURE, VAL_REF, VAL_ADT, VAL_OP, VAL_CTOR } ValueKind;
 
@@ -58,7 +59,8 @@ typedef struct {
     Ctx          *c;
     const Module *m; /* NULL: no globals */
     VEC(Task) stack;
-    Map *kernels; /* call node to Kernel */
+    Map     *kernels; /* call node to Kernel */
+    uint32_t maps;    /* map_batch under way */
 } Eval;
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -325,6 +327,55 @@ static void delegate(Eval *ev, const Expr *body, Frame *frame)
     push(ev, body, frame);
 }
 
+static const Value *run(Eval *ev, const Expr *e, Frame *f);
+
+/* Part `round` of `rounds` along the first dimension. */
+static const Value *part_of(Eval *ev, const Const *k, const Type *t, int64_t round, int64_t rounds)
+{
+    size_t n = k->data.n / (size_t)rounds;
+
+    return value_tensor(ev, const_new(ev->c, NULL, t, (Bytes){k->data.at + (size_t)round * n, n}));
+}
+
+/* map_batch: the closure for all parts of the operands, one after the other. */
+static const Value *map_value(Eval *ev, const Expr *e, const Value *fn, uint32_t n,
+                              const Value *const *args, const Frame *f)
+{
+    Ctx     *c = ev->c;
+    int64_t  whole, part;
+    ConstVec flat = {0};
+
+    if (fn->kind != VAL_CLOSURE || func_nparams(fn->func) != n || n == 0 ||
+        args[0]->kind != VAL_TENSOR || !type_dim(args[0]->tensor->type, 0, &whole) ||
+        !type_dim(func_param(fn->func, 0)->type, 0, &part) || part < 1 || whole % part)
+        return error_at(c, E_RUN, e->loc, "this cannot be mapped over the batch");
+    if (++ev->maps > MAX_MAPS)
+        return error_at(c, E_RUN, e->loc, "maps nest deeper than %d", MAX_MAPS);
+    int64_t rounds = whole / part;
+    for (int64_t r = 0; r < rounds; r++) {
+        Frame *inner = frame_new(ev, fn->frame, f->depth + 1);
+        for (uint32_t i = 0; i < n; i++)
+            remember(inner, func_param(fn->func, i),
+                     part_of(ev, args[i]->tensor, func_param(fn->func, i)->type, r, rounds));
+        const Value *v = run(ev, func_body(fn->func), inner);
+        if (!v || !value_flatten(c, v, &flat))
+            return NULL;
+    }
+    ev->maps--;
+    uint32_t      nout = flat.n / (uint32_t)rounds;
+    const Type   *t = e->type;
+    const Value **fields = NEW_ARRAY(c->scratch, const Value *, nout + 1);
+    for (uint32_t i = 0; i < nout; i++) {
+        size_t   bytes = flat.at[i]->data.n;
+        uint8_t *at = arena_alloc(c->scratch, bytes * (size_t)rounds + 1);
+        for (int64_t r = 0; r < rounds; r++)
+            memcpy(at + (size_t)r * bytes, flat.at[(uint32_t)r * nout + i]->data.at, bytes);
+        fields[i] = value_tensor(ev, const_new(c, NULL, t->kind == TYPE_TUPLE ? t->parts[i] : t,
+                                               (Bytes){at, bytes * (size_t)rounds}));
+    }
+    return t->kind == TYPE_TUPLE ? value_tuple(ev, nout, fields) : fields[0];
+}
+
 static bool call_value(Eval *ev, const Expr *e, Frame *f)
 {
     Ctx          *c = ev->c;
@@ -340,6 +391,11 @@ static bool call_value(Eval *ev, const Expr *e, Frame *f)
         args[i] = lookup(f, e->kids[i + 1]);
     switch (callee->kind) {
     case VAL_OP:
+        if (call_is(e, "map_batch")) {
+            if ((v = map_value(ev, e, args[0], n - 1, args + 1, f)))
+                finish(ev, v);
+            return v;
+        }
         v = eval_op(ev, e, callee->op, n, args, &expanded);
         if (expanded)
             delegate(ev, expanded, frame_new(ev, NULL, f->depth));
@@ -547,8 +603,10 @@ static bool step(Eval *ev)
 
 static const Value *run(Eval *ev, const Expr *e, Frame *f)
 {
+    uint32_t below = ev->stack.n;
+
     push(ev, e, f);
-    while (ev->stack.n)
+    while (ev->stack.n > below)
         if (!step(ev))
             return NULL;
     return lookup(f, e);

@@ -37,6 +37,17 @@ uint32_t axis_from_front(int64_t axis, uint32_t ndim);
 bool is_view(const Expr *e);
 /* A concatenation or slice that plan_views made a view: no kernel, its operands' memory. */
 bool is_part_view(const Expr *e);
+/* A call of map_batch: its first operand is a function, and it is no kernel either. */
+bool is_map(const Expr *e);
+
+/* ---- batch_local.c ---- */
+
+/* Does each image's part of a call's result depend on this image alone?  `cut[i]` tells which
+ * operands are cut with it, along their first dimension of `n`; the others are read whole. */
+bool batch_local(Ctx *c, const Expr *call, int64_t n, bool *cut);
+/* The call for `n` images: on the operands `kids`, with its type as they give it; NULL if it is not
+ * what it was but for the first dimension. */
+const Expr *batch_resized(Ctx *c, const Expr *e, const Expr *const *kids, int64_t was, int64_t n);
 
 /* pbqp.c: one choice a node, so that the costs of all nodes and edges are least. */
 typedef struct Pbqp Pbqp;

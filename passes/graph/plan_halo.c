@@ -145,7 +145,8 @@ static bool padding_of(Ctx *c, const Expr *e, Padding *p)
 /* A value that a kernel of ours writes into a buffer of its own, or a view of such. */
 static bool can_have_halo(const Expr *e)
 {
-    if (!call_op(e) || is_view(e) || !expr_is_tensor(e) || e->type->n < 4 || e->type->halo)
+    if (!call_op(e) || is_view(e) || is_map(e) || !expr_is_tensor(e) || e->type->n < 4 ||
+        e->type->halo)
         return false;
     return is_part_view(e) || (!call_is(e, "concatenate") && !call_is(e, "stack"));
 }
@@ -183,7 +184,7 @@ static void wish_view(Ctx *c, Map *wishes, const Expr *view)
 /* The fields of a view may have a border; those of other tuples may not. */
 static bool reads_borders(const Expr *user, const Map *views)
 {
-    return (call_op(user) && !is_view(user)) || map_get(views, PTR_KEY(user));
+    return (call_op(user) && !is_view(user) && !is_map(user)) || map_get(views, PTR_KEY(user));
 }
 
 static void wish(Ctx *c, Map *wishes, const Expr *user, const Map *views)

@@ -94,3 +94,8 @@ bool is_part_view(const Expr *e)
     return (call_is(e, "concatenate") && ATTRS_OF(ConcatenateAttrs, e)->view) ||
            (call_is(e, "strided_slice") && ATTRS_OF(StridedSliceAttrs, e)->view);
 }
+
+bool is_map(const Expr *e)
+{
+    return call_is(e, "map_batch");
+}

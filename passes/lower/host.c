@@ -24,6 +24,7 @@ typedef struct {
     const Buffer **in, **out;
     const Buffer  *arena, *weights;
     const Atom    *tid, *nt;
+    const Atom    *round; /* of the loop around, or NULL */
     uint64_t       arena_bytes, private_bytes;
     uint64_t       weights_bytes;
     VEC(const Func *) copies;
@@ -38,15 +39,16 @@ static Arg slot_arg(Host *h, const Slot *part)
     Arith      *A = h->c->arith;
     uint64_t    o;
     const Slot *s = slot_root(part, &o);
+    const Idx  *at =
+        part->step ? idx_mulc(A, idx_atom(A, h->round), (int64_t)part->step) : idx_const(A, 0);
 
-    o += part->origin;
+    at = idx_addc(A, at, (int64_t)(o + part->origin));
     switch (s->place) {
-    case PLACE_INPUT: return (Arg){h->in[s->index], idx_const(A, (int64_t)o), NULL};
-    case PLACE_OUTPUT: return (Arg){h->out[s->index], idx_const(A, (int64_t)o), NULL};
-    case PLACE_ARENA: return (Arg){h->arena, idx_const(A, (int64_t)(s->offset + o)), NULL};
+    case PLACE_INPUT: return (Arg){h->in[s->index], at, NULL};
+    case PLACE_OUTPUT: return (Arg){h->out[s->index], at, NULL};
+    case PLACE_ARENA: return (Arg){h->arena, idx_addc(A, at, (int64_t)s->offset), NULL};
     case PLACE_CONST:
-        return (Arg){h->weights, idx_const(A, (int64_t)(h->p->consts.at[s->index].offset + o)),
-                     NULL};
+        return (Arg){h->weights, idx_addc(A, at, (int64_t)h->p->consts.at[s->index].offset), NULL};
     }
     BUG("place %d", (int)s->place);
 }
@@ -216,6 +218,26 @@ static const Func *copy_kernel(Host *h, DType t, int64_t n)
     return k;
 }
 
+static void emit_items(Host *h, const ItemList *items, StmtList *out);
+
+/* What stands in memory at the end of a round is not known at its begin. */
+static void emit_loop(Host *h, const Item *it, StmtList *out)
+{
+    Ctx     *c = h->c;
+    StmtList body = {0};
+
+    barrier(h, out);
+    h->round = atom_var(c->arith, "round", 0, it->rounds - 1);
+    h->dirty = DIRTY_ALL;
+    emit_items(h, &it->then, &body);
+    LoopData loop = {.var = h->round,
+                     .lo = idx_const(c->arith, 0),
+                     .extent = idx_const(c->arith, it->rounds),
+                     .kind = LOOP_SEQ};
+    vec_push(c->arena, out, stmt_for(c, loop, stmt_seq(c, body.n, body.at), NO_LOC));
+    h->round = NULL;
+}
+
 static void emit_items(Host *h, const ItemList *items, StmtList *out)
 {
     Ctx *c = h->c;
@@ -249,6 +271,7 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
                 vec_push(c->arena, out, stmt_call(c, k->name, 2, a, !h->alone, it->loc));
             break;
         }
+        case ITEM_LOOP: emit_loop(h, it, out); break;
         case ITEM_IF: {
             StmtList   then = {0}, other = {0};
             const Idx *zero = idx_const(c->arith, 0), *one = idx_const(c->arith, 1);
@@ -379,7 +402,7 @@ static const PlanSlot *plan_slots(Program *p, uint32_t *n)
         const Slot *from = p->slots.at[i];
         uint64_t    at;
         const Slot *root = slot_root(from, &at);
-        if (root->place != PLACE_ARENA || from->kind == SLOT_JOINED || from->kind == SLOT_SLICE)
+        if (root->place != PLACE_ARENA || (from->kind != SLOT_OWN && from->kind != SLOT_PART))
             continue;
         s[(*n)++] = (PlanSlot){from->name, root->offset + at, from->bytes, from->first, from->last};
     }
@@ -424,9 +447,9 @@ static uint64_t place_where_they_are(Program *p)
 
 const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions *o)
 {
-    const Expr      *f = module_func(m, "main");
-    Kernels          kernels = {.c = c, .o = o, .target = c->target, .by_text = map_new(c->arena)};
-    Program          p = {.c = c, .kernels = &kernels, .device = c->target && c->target->host};
+    const Expr *f = module_func(m, "main");
+    Kernels     kernels = {.c = c, .o = o, .target = c->target, .by_text = map_new(c->arena)};
+    Program     p = {.c = c, .m = m, .kernels = &kernels, .device = c->target && c->target->host};
     const TirModule *tir;
 
     if (!f)

@@ -52,8 +52,8 @@ typedef enum { PLACE_INPUT, PLACE_OUTPUT, PLACE_ARENA, PLACE_CONST } Place;
 
 /* Storage of one tensor; reshapes share it.  Parts of a concatenation or of what is sliced lie in
  * another slot's storage: PART is written by a kernel of its own, SLICE is not; JOINED is written
- * part by part. */
-typedef enum { SLOT_OWN, SLOT_PART, SLOT_JOINED, SLOT_SLICE } SlotKind;
+ * part by part; a ROUND is the part of a batch that a round of a loop works on. */
+typedef enum { SLOT_OWN, SLOT_PART, SLOT_JOINED, SLOT_SLICE, SLOT_ROUND } SlotKind;
 
 typedef struct Slot Slot;
 struct Slot {
@@ -65,8 +65,9 @@ struct Slot {
     uint32_t    first, last;   /* positions of the program */
     uint64_t    offset;        /* PLACE_ARENA, decided by memory.c: of the first cell */
     SlotKind    kind;
-    Slot       *in; /* the slot that this one lies in, or NULL */
-    uint64_t    at; /* ... and where, in bytes */
+    Slot       *in;   /* the slot that this one lies in, or NULL */
+    uint64_t    at;   /* ... and where, in bytes */
+    uint64_t    step; /* ... and how much further each round of the loop around it */
 };
 
 typedef struct {
@@ -74,7 +75,7 @@ typedef struct {
     const Type *type;
 } Value;
 
-typedef enum { ITEM_CALL, ITEM_IF, ITEM_COPY } ItemKind;
+typedef enum { ITEM_CALL, ITEM_IF, ITEM_COPY, ITEM_LOOP } ItemKind;
 
 typedef struct Item Item;
 typedef VEC(Item *) ItemList;
@@ -87,13 +88,15 @@ struct Item {
     Value   *in, *out; /* COPY: in[0] -> out[0]; IF: in[0] is the condition */
     Slot   **work;     /* CALL: storage of the kernel's shared scratch, in order */
     uint32_t nwork;
-    ItemList then, other; /* IF */
+    ItemList then, other; /* IF; LOOP: then, so many rounds */
+    int64_t  rounds;
 };
 
 typedef struct Program {
-    Ctx     *c;
-    Kernels *kernels;
-    ItemList items;
+    Ctx          *c;
+    const Module *m;
+    Kernels      *kernels;
+    ItemList      items;
     VEC(Slot *) slots;
     VEC(PlanConst) consts;
     VEC(Value) results;

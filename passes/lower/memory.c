@@ -62,10 +62,13 @@ static int by_time(const void *a, const void *b)
 
 static void to_root(Slot *s)
 {
-    uint64_t at;
+    uint64_t at, step = 0;
 
+    for (const Slot *x = s; x; x = x->in)
+        step += x->step;
     s->in = slot_root(s, &at);
     s->at = at;
+    s->step = step;
 }
 
 /* Every slot in another one directly within its root.  Wholes are made after their parts, slices

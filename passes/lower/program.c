@@ -137,7 +137,9 @@ static bool is_kernel_call(const Expr *e)
 static uint32_t operands(const Expr *e, const Expr *const **at)
 {
     switch (e->kind) {
-    case EXPR_CALL: *at = e->kids + 1; return e->nkids - 1;
+    case EXPR_CALL:
+        *at = e->kids + 1 + is_map(e); /* not the function */
+        return e->nkids - 1 - is_map(e);
     case EXPR_TUPLE:
     case EXPR_PROJ: *at = e->kids; return e->nkids;
     case EXPR_IF: *at = e->kids; return 1;
@@ -340,6 +342,87 @@ static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Value
     return true;
 }
 
+/* ---- a function mapped over a batch: a loop --------------------------------------------------- */
+
+/* What one of `rounds` rounds has of a value, as a value of type t. */
+static Value part_of_round(Program *p, Value whole, const Type *t, int64_t rounds)
+{
+    Slot *s = slot_new(p, PLACE_ARENA, 0, t, whole.slot->name);
+
+    s->kind = SLOT_ROUND;
+    s->in = whole.slot;
+    s->step = s->bytes;
+    if (s->bytes * (uint64_t)rounds != whole.slot->bytes)
+        BUG("the parts of a batch are not its rounds");
+    return (Value){s, t};
+}
+
+/* The result of the rounds: written in place by the kernel that makes it, if it has memory of its
+ * own, else copied there. */
+static void emit_result(Program *p, ValueScope *in, Value from, Value whole, int64_t rounds,
+                        Loc loc)
+{
+    Slot *s = from.slot;
+
+    if (s->place == PLACE_ARENA && s->kind == SLOT_OWN && !s->in && !s->type->halo &&
+        s->bytes * (uint64_t)rounds == whole.slot->bytes) {
+        s->kind = SLOT_ROUND;
+        s->in = whole.slot;
+        s->step = s->bytes;
+        return;
+    }
+    emit_copy(p, in, from, part_of_round(p, whole, from.type, rounds), loc);
+}
+
+static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
+{
+    Ctx         *c = p->c;
+    const Expr  *f = module_func(p->m, call_arg(e, 0)->u.name);
+    const Type **types;
+    uint32_t     nout = type_tensors(e->type), n = 0, from = p->kernels->all.n;
+    int64_t      whole, part;
+
+    if (!f || s->up || p->device)
+        return error_at(c, E_UNSUPPORTED, e->loc, "this map cannot be compiled to an object");
+    type_dim(func_param(f, 0)->type, 0, &part);
+    type_dim(call_arg(e, 1)->type, 0, &whole);
+    Item      *it = item_new(p, s, ITEM_LOOP, e->loc);
+    ValueScope in = {map_new(c->arena), s, &it->then};
+    it->rounds = whole / part;
+    for (uint32_t i = 0; i < func_nparams(f); i++) {
+        Value  *x = lookup(s, call_arg(e, i + 1))->at;
+        Values *v = values_new(p, 1);
+        v->at[0] = part_of_round(p, *x, func_param(f, i)->type, it->rounds);
+        touch(p, x->slot);
+        map_put(in.values, func_param(f, i)->id, v);
+    }
+    types = NEW_ARRAY(c->arena, const Type *, nout + 1);
+    type_flatten(e->type, types, &n);
+    *out = values_new(p, nout);
+    for (uint32_t i = 0; i < nout; i++)
+        (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], "batch"), types[i]};
+    uint64_t *calls = NEW_ARRAY(c->arena, uint64_t, from + 1);
+    for (uint32_t i = 0; i < from; i++)
+        calls[i] = p->kernels->all.at[i]->calls;
+    if (!walk(p, &in, func_body(f)))
+        return false;
+    const Values *v = lookup(&in, func_body(f));
+    for (uint32_t i = 0; i < nout; i++)
+        emit_result(p, &in, v->at[i], (*out)->at[i], it->rounds, e->loc);
+    for (uint32_t i = 0; i < p->kernels->all.n; i++) {
+        Kernel  *k = p->kernels->all.at[i];
+        uint64_t before = i < from ? calls[i] : 0;
+        k->calls = before + (k->calls - before) * (uint64_t)it->rounds;
+    }
+    /* Alive in all rounds. */
+    ++p->at;
+    for (uint32_t i = 0; i < func_nparams(f); i++)
+        touch(p, lookup(s, call_arg(e, i + 1))->at[0].slot);
+    for (uint32_t i = 0; i < nout; i++)
+        touch(p, (*out)->at[i].slot);
+    return true;
+}
+
 static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
 {
     Ctx    *c = p->c;
@@ -381,6 +464,9 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
     case EXPR_CALL:
         if (is_kernel_call(e)) {
             if (!emit_call(p, s, e, &v))
+                return false;
+        } else if (is_map(e)) {
+            if (!emit_map(p, s, e, &v))
                 return false;
         } else if (is_view(e)) {
             Value from = lookup(s, call_arg(e, 0))->at[0];

@@ -181,6 +181,12 @@ static void run_case(const char *file, uint32_t number, char *text, void (*fn)(c
     arena_free(arena);
 }
 
+/* map_batch alone takes a function; tests/unit/test_views.c has its cases. */
+static inline bool on_tensors(const Op *op)
+{
+    return op->compute || op->expand;
+}
+
 /* All cases of an operator, each in an arena of its own; at most `most` of them. */
 typedef void CaseFn(const Case *k);
 static void  run_file(const char *op, uint32_t most, CaseFn *fn)

@@ -100,7 +100,8 @@ static void run_all(uint32_t most, int n, char **ops)
     for (int i = 0; i < n; i++)
         run_file(ops[i], most, run_compiled);
     for (uint32_t i = 0; !n && i < op_table.n; i++)
-        run_file(op_table.at[i].text, most, run_compiled);
+        if (on_tensors(&op_table.at[i]))
+            run_file(op_table.at[i].text, most, run_compiled);
 }
 
 int main(int argc, char **argv)

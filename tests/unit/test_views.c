@@ -1,8 +1,9 @@
 /* Values that share memory (docs/design/views.md): random networks of concatenations, splits,
  * slices, reshapes, convolutions, pools and sums, whose values are read again long after they were
  * made, are lowered at -O3 and run by the interpreter in memory full of NaN; the results are those
- * of the graph itself.  The memory plan is checked by its slots: two that live at one time lie
- * apart, and what a plan with and without views needs is told. */
+ * of the graph itself.  On a target with tiny caches batches become loops over their pictures.  The
+ * memory plan is checked by its slots: two that live at one time lie apart, and what a plan with
+ * and without views needs is told. */
 #include "tests/unit/check.h"
 #include "tests/unit/net.h"
 
@@ -123,11 +124,14 @@ static const Expr *layer(Net *n)
     }
 }
 
-static const Module *random_net(Net *n)
+static const Module *random_net(Net *n, bool large)
 {
-    const int64_t dims[] = {pick(n, 6) ? 1 : 2, pick(n, 2) ? 4 : 8, 4 + pick(n, 3), 5};
-    const Expr   *x, *out[3];
-    GlobalDef     def;
+    const int64_t dims[] = {large        ? 2 + 2 * pick(n, 2)
+                            : pick(n, 6) ? 1
+                                         : 2,
+                            large || pick(n, 2) ? 8 : 4, large ? 12 : 4 + pick(n, 3), 5};
+    const Expr *x, *out[3];
+    GlobalDef   def;
 
     x = expr_var(n->c, "x", type_tensor_i64(n->c, DT_F32, 4, dims), NO_LOC);
     vec_push(n->c->arena, &n->pool, x);
@@ -215,6 +219,7 @@ static void report(Ctx *c, const Module *m, uint32_t seed, const char *what)
 
 typedef struct {
     uint64_t views, with, without; /* arena bytes with views and without */
+    uint64_t loops;
 } Totals;
 
 static uint32_t count_views(Ctx *c, const Module *m)
@@ -228,6 +233,25 @@ static uint32_t count_views(Ctx *c, const Module *m)
              (call_is(list.at[i], "strided_slice") &&
               ((const StridedSliceAttrs *)list.at[i]->u.attrs)->view);
     return n;
+}
+
+/* The graph with loops over its pictures, interpreted; gives how many there are. */
+static uint32_t check_loops(Ctx *c, const Module *m, const Const *in, const Const *const *want,
+                            uint32_t seed)
+{
+    PassOptions         o = {.opt_level = 3, .verify_each = true, .passes = "batch_loop"};
+    const Module       *now = run_graph_passes(c, m, &o);
+    const Const *const *got;
+    uint32_t            n = 0;
+
+    if (!now || !relay_eval(c, now, 1, &in, &n, &got)) {
+        report(c, now ? now : m, seed, "the loops are not evaluated");
+        return 0;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!close_enough(want[i], got[i]))
+            report(c, now, seed, "loops give other values");
+    return now->nfuncs - m->nfuncs;
 }
 
 static void check_net(uint32_t seed, Totals *sum)
@@ -249,20 +273,30 @@ static void check_net(uint32_t seed, Totals *sum)
                                            .vector_regs = 32,
                                            .l1_bytes = 32768,
                                            .l2_bytes = 524288,
-                                           .l3_bytes = 1 << 23}};
+                                           .l3_bytes = 1 << 23},
+                                          {.kind = KIND_LLVM,
+                                           .text = "llvm -mcpu=c",
+                                           .pointer_bits = 64,
+                                           .vector_bytes = 16,
+                                           .vector_regs = 32,
+                                           .l1_bytes = 1024,
+                                           .l2_bytes = 8192,
+                                           .l3_bytes = 8192}};
     static const char *const off[] = {"plan_views"};
     Arena                   *arena = arena_new(NULL);
     Ctx                     *c = ctx_new(arena, diags_new(arena), op_table);
     Net                      n = {.c = c, .seed = seed * 2654435761u};
-    const Module            *m = random_net(&n), *now;
+    const Module            *m = random_net(&n, seed % COUNT(vectors) == 2), *now;
     const Const *in = float_noise(&n, func_param(module_func(m, "main"), 0)->type, -1, 1), *got[8];
     const Const *const *want;
     uint32_t            nwant = 0;
 
-    c->target = &vectors[seed % 2];
+    c->target = &vectors[seed % COUNT(vectors)];
     check_count++;
     if (!relay_eval(c, m, 1, &in, &nwant, &want))
         report(c, m, seed, "the graph is not evaluated");
+    else
+        sum->loops += check_loops(c, m, in, want, seed);
     for (uint32_t views = 0; views < 2; views++) {
         PassOptions o = {.opt_level = 3, .verify_each = true, .nwithout = !views, .without = off};
         const Plan *p = NULL;
@@ -301,5 +335,6 @@ int main(int argc, char **argv)
         check_net(seed, &sum);
     CHECK(sum.views > n / 2); /* the networks have what is tested */
     CHECK(sum.with <= sum.without);
+    CHECK(sum.loops > n / 20);
     return check_result();
 }

@@ -1,0 +1,452 @@
+/* batch_loop: batches picture by picture, where the values of all leave the caches.
+ *
+ *   fn @main(%x: (32, 3, 224, 224)) { .. nn.dense(%features, const @w) }
+ *     -> fn @main.batch0(%x: (1, 3, 224, 224)) { .. }
+ *        fn @main(%x: (32, 3, 224, 224)) { nn.dense(map_batch(@main.batch0, %x), const @w) }
+ *
+ * What one operator stores the next one loads again.  One picture's values often stay in L2, those
+ * of 32 do not even stay in L3.  On the other hand, weights are loaded once a round: for a whole
+ * batch that is cheaper, most of all in the last layers, with few pixels and many weights.  So
+ * main's calls, in the order of the program, are cut into runs; a run becomes a function of some
+ * pictures that is mapped over the batch, or stays as it is.  The runs and their pictures a round
+ * are those which save most cycles, by a cost of bytes moved (`Cost`), found by dynamic
+ * programming.  Later passes then see a network of these few pictures.  Only calls that work on
+ * each picture alone may be in a run (batch_local.c).  Cost: one walk, and a square of the calls in
+ * a run, which is at most MAX_RUN long. */
+#include "passes/graph/graph.h"
+
+#include <string.h>
+
+enum { MAX_RUN = 1024, MAX_IN = 16, MAX_CHOICES = 8 };
+
+/* Cycles for a kernel that is called once more. */
+enum { CALL_CYCLES = 500 };
+
+typedef struct {
+    const Expr *e;
+    bool        in_run;  /* may be: it is local, or holds nothing */
+    bool        outside; /* a parameter or a constant, never in a run */
+    double      weights; /* bytes of constants that it loads */
+    double      bytes;   /* of its result for one picture */
+    bool        stored;  /* else it is a part of a kernel with its reader */
+    bool        kernel;
+    uint32_t    last; /* the last node that reads it; the number of nodes: a result */
+} Node;
+
+typedef struct {
+    Ctx     *c;
+    int64_t  n; /* pictures */
+    ExprList list;
+    Node    *node;
+    Map     *index; /* expression to its number, plus one */
+    uint32_t nchoices;
+    int64_t  choice[MAX_CHOICES]; /* pictures a round */
+} Batch;
+
+/* A run of nodes, and its pictures a round. */
+typedef struct {
+    uint32_t from, to;
+    int64_t  pictures;
+} Run;
+
+static Node *node_of(const Batch *b, const Expr *e)
+{
+    uintptr_t i = (uintptr_t)map_get(b->index, PTR_KEY(e));
+
+    return i ? &b->node[i - 1] : NULL;
+}
+
+/* ---- what a node costs -------------------------------------------------------------------------- */
+
+/* Bytes a cycle of values that need `bytes` at a time. */
+static double value_rate(const Ctx *c, double bytes)
+{
+    double l2 = c->target->l2_bytes ? c->target->l2_bytes : 524288;
+    double l3 = c->target->l3_bytes ? c->target->l3_bytes : 8 * l2;
+
+    return bytes <= l2 * 0.75 ? 24 : bytes <= l3 / 4 ? 6 : 3;
+}
+
+/* ... of weights, which are read in order, asked for ahead, and wait for little. */
+static double weight_rate(const Ctx *c, double bytes)
+{
+    double l2 = c->target->l2_bytes ? c->target->l2_bytes : 524288;
+    double l3 = c->target->l3_bytes ? c->target->l3_bytes : 8 * l2;
+
+    return bytes <= l2 * 0.5 ? 48 : bytes <= l3 / 2 ? 20 : 8;
+}
+
+static double bytes_of(const Type *t)
+{
+    int64_t n = 0;
+    double  sum = 0;
+
+    if (t->kind == TYPE_TENSOR)
+        return type_elems(t, &n) ? (double)n * dtype_bytes(t->dtype) : 0;
+    for (uint32_t i = 0; t->kind == TYPE_TUPLE && i < t->n; i++)
+        sum += bytes_of(t->parts[i]);
+    return sum;
+}
+
+/* Work that a kernel does while it stores another one's results, or that is none. */
+static bool joins(const Expr *e)
+{
+    const Op *op = call_op(e);
+
+    return !op || is_view(e) || op->fusion == FUSE_ELEMWISE || op->fusion == FUSE_BROADCAST;
+}
+
+static void cost_nodes(Batch *b)
+{
+    uint32_t *readers = NEW_ARRAY(b->c->scratch, uint32_t, b->list.n + 1);
+    bool     *alone = NEW_ARRAY(b->c->scratch, bool, b->list.n + 1);
+
+    for (uint32_t i = 0; i < b->list.n; i++) {
+        Node *x = &b->node[i];
+        for (uint32_t k = 0; k < x->e->nkids; k++) {
+            Node *y = node_of(b, x->e->kids[k]);
+            y->last = i;
+            readers[y - b->node]++;
+            alone[y - b->node] |= !joins(x->e);
+            if (x->e->kind == EXPR_CALL && x->e->kids[k]->kind == EXPR_CONST)
+                x->weights += bytes_of(x->e->kids[k]->type);
+        }
+        x->kernel = call_op(x->e) && !joins(x->e);
+    }
+    for (uint32_t i = 0; i < b->list.n; i++) {
+        Node *x = &b->node[i];
+        x->bytes = x->outside ? 0 : bytes_of(x->e->type) / (double)b->n;
+        x->stored = x->e->kind == EXPR_CALL && !is_view(x->e) && (alone[i] || readers[i] > 1);
+    }
+}
+
+/* ---- which nodes may be in a run ------------------------------------------------------------------ */
+
+static bool has_pictures(const Batch *b, const Type *t)
+{
+    int64_t n;
+
+    if (!t)
+        return false;
+    for (uint32_t i = 0; t->kind == TYPE_TUPLE && i < t->n; i++)
+        if (!has_pictures(b, t->parts[i]))
+            return false;
+    return t->kind == TYPE_TUPLE ||
+           (t->kind == TYPE_TENSOR && t->n && type_dim(t, 0, &n) && n == b->n);
+}
+
+/* Operands that are cut are values of the batch; others are constants. */
+static bool may_run(Batch *b, const Expr *e)
+{
+    bool *cut = NEW_ARRAY(b->c->scratch, bool, e->nkids + 1);
+
+    if (!type_static(e->type))
+        return false;
+    if (e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ)
+        return has_pictures(b, e->type);
+    if (!batch_local(b->c, e, b->n, cut))
+        return false;
+    for (uint32_t i = 0; i < call_nargs(e); i++)
+        if (cut[i] ? !has_pictures(b, call_arg(e, i)->type) : call_arg(e, i)->kind != EXPR_CONST)
+            return false;
+    return true;
+}
+
+/* The body is calls of operators, tuples, their fields, parameters and constants: all of main's. */
+static bool make_nodes(Batch *b, const Expr *main)
+{
+    Ctx *c = b->c;
+
+    b->list = expr_post_order(c, func_body(main));
+    b->node = NEW_ARRAY(c->scratch, Node, b->list.n + 1);
+    b->index = map_new(c->scratch);
+    for (uint32_t i = 0; i < b->list.n; i++) {
+        const Expr *e = b->list.at[i];
+        Node       *x = &b->node[i];
+
+        *x = (Node){.e = e, .last = i};
+        map_put(b->index, PTR_KEY(e), (void *)(uintptr_t)(i + 1));
+        switch (e->kind) {
+        case EXPR_VAR:
+        case EXPR_OP:
+        case EXPR_CONST: x->in_run = x->outside = true; break;
+        case EXPR_CALL:
+            if (!call_op(e))
+                return false;
+            /* fall through */
+        case EXPR_TUPLE:
+        case EXPR_PROJ: x->in_run = may_run(b, e); break;
+        default: return false;
+        }
+    }
+    cost_nodes(b);
+    b->node[b->list.n - 1].last = b->list.n;
+    if (func_body(main)->kind == EXPR_TUPLE) { /* its fields are results */
+        b->node[b->list.n - 1].in_run = false;
+        for (uint32_t k = 0; k < func_body(main)->nkids; k++)
+            node_of(b, func_body(main)->kids[k])->last = b->list.n;
+    }
+    return true;
+}
+
+/* ---- the best runs ---------------------------------------------------------------------------------- */
+
+/* Cycles saved a picture if nodes from..to run for so many pictures a round. */
+typedef struct {
+    double saved[MAX_CHOICES]; /* by values that stay within */
+    double weights;            /* bytes */
+    double kernels;
+    double across; /* cycles lost where values cross the ends of the run */
+} Gain;
+
+static double gain_of(const Batch *b, const Gain *g, uint32_t choice)
+{
+    double rounds = 1.0 / (double)b->choice[choice] - 1.0 / (double)b->n;
+
+    return g->saved[choice] - g->across -
+           rounds * (g->weights / weight_rate(b->c, g->weights) + g->kernels * CALL_CYCLES);
+}
+
+/* A value from one run to another, or to main, is stored though its reader could have been fused,
+ * and its layout is the plain one: images are transformed, which is one more load and store. */
+static double crossing(const Batch *b, const Node *x)
+{
+    double cost = 0, both = 2 * x->bytes;
+
+    if (!x->stored)
+        cost += both / value_rate(b->c, both * (double)b->n);
+    if (x->e->type->kind == TYPE_TENSOR && x->e->type->n == 4)
+        cost += both / value_rate(b->c, both);
+    return cost;
+}
+
+static void dies_within(const Batch *b, const Node *x, Gain *g)
+{
+    double both = 2 * x->bytes; /* stored and loaded, beside what they are made of */
+
+    g->across -= crossing(b, x);
+    for (uint32_t k = 0; x->stored && k < b->nchoices; k++)
+        g->saved[k] += both / value_rate(b->c, both * (double)b->n) -
+                       both / value_rate(b->c, both * (double)b->choice[k]);
+}
+
+static void add_node(const Batch *b, uint32_t from, const Node *x, Gain *g)
+{
+    g->weights += x->weights;
+    g->kernels += x->kernel;
+    g->across += crossing(b, x); /* until it dies */
+    for (uint32_t k = 0; k < x->e->nkids; k++) {
+        const Node *y = node_of(b, x->e->kids[k]);
+        if (y < b->node + from && !y->outside)
+            g->across += crossing(b, y);
+    }
+}
+
+typedef struct {
+    double   gain;
+    uint32_t from, choice; /* of the run that ends here; from == to: none does */
+} Best;
+
+/* Nodes read for the last time by node i: dying[start[i]..start[i+1]). */
+static void by_last(const Batch *b, uint32_t *start, uint32_t *dying)
+{
+    for (uint32_t i = 0; i < b->list.n; i++)
+        start[b->node[i].last + 1]++;
+    for (uint32_t i = 0; i <= b->list.n; i++)
+        start[i + 1] += start[i];
+    for (uint32_t i = b->list.n; i-- > 0;)
+        dying[--start[b->node[i].last + 1]] = i;
+    for (uint32_t i = 0; i <= b->list.n; i++)
+        start[i] = start[i + 1];
+}
+
+static Best *best_runs(const Batch *b)
+{
+    Ctx      *c = b->c;
+    uint32_t  n = b->list.n;
+    Best     *best = NEW_ARRAY(c->scratch, Best, n + 1);
+    uint32_t *start = NEW_ARRAY(c->scratch, uint32_t, n + 3);
+    uint32_t *dying = NEW_ARRAY(c->scratch, uint32_t, n + 1);
+
+    by_last(b, start, dying);
+    for (uint32_t i = 0; i <= n; i++)
+        best[i] = (Best){0, i, 0};
+    for (uint32_t from = 0; from < n; from++) {
+        Gain g = {{0}, 0, 0, 0};
+        if (best[from + 1].gain < best[from].gain)
+            best[from + 1] = (Best){best[from].gain, from + 1, 0};
+        if (b->node[from].outside)
+            continue;
+        for (uint32_t i = from; i < n && i - from < MAX_RUN && b->node[i].in_run; i++) {
+            if (!b->node[i].outside)
+                add_node(b, from, &b->node[i], &g);
+            for (uint32_t k = start[i]; k < start[i + 1]; k++)
+                if (dying[k] >= from && !b->node[dying[k]].outside)
+                    dies_within(b, &b->node[dying[k]], &g);
+            for (uint32_t k = 0; k < b->nchoices; k++) {
+                double gain = best[from].gain + gain_of(b, &g, k);
+                if (gain > best[i + 1].gain * (1 + 1e-9) + 1e-9)
+                    best[i + 1] = (Best){gain, from, k};
+            }
+        }
+    }
+    return best;
+}
+
+/* ---- building --------------------------------------------------------------------------------------- */
+
+typedef VEC(const Expr *) Exprs;
+
+typedef struct {
+    Batch        *b;
+    const Module *m;
+    Map          *now; /* node of the old main to the new */
+    uint32_t      made;
+} Build;
+
+/* The value for one round: of the run itself, a constant, or a parameter. */
+static const Expr *within(Build *w, Map *inner, const Expr *kid, int64_t pictures, Exprs *params,
+                          Exprs *args)
+{
+    Ctx        *c = w->b->c;
+    const Expr *v = map_get(inner, PTR_KEY(kid));
+    const Idx  *dims[TE_MAX_AXES];
+
+    if (v || kid->kind == EXPR_CONST || kid->kind == EXPR_OP)
+        return v ? v : kid;
+    if (kid->type->kind != TYPE_TENSOR || kid->type->n > TE_MAX_AXES || params->n == MAX_IN)
+        return NULL;
+    for (uint32_t i = 0; i < kid->type->n; i++)
+        dims[i] = kid->type->dims[i];
+    dims[0] = idx_const(c->arith, pictures);
+    v = expr_var(c, kid->kind == EXPR_VAR ? kid->u.var.name : "x",
+                 type_tensor(c, kid->type->dtype, kid->type->n, dims), kid->loc);
+    map_put(inner, PTR_KEY(kid), (void *)(uintptr_t)v);
+    vec_push(c->scratch, params, v);
+    vec_push(c->scratch, args, map_get(w->now, PTR_KEY(kid)));
+    return v;
+}
+
+/* A function of a run's nodes, mapped over the batch; false: this run cannot be made, and main
+ * keeps its nodes. */
+static bool build_run(Build *w, Run run)
+{
+    Batch *b = w->b;
+    Ctx   *c = b->c;
+    Map   *inner = map_new(c->scratch);
+    Exprs  params = {0}, args = {0}, outs = {0}, results = {0};
+
+    vec_push(c->scratch, &args, NULL); /* the function */
+    for (uint32_t i = run.from; i < run.to; i++) {
+        const Expr  *e = b->node[i].e, *now;
+        const Expr **kids = NEW_ARRAY(c->scratch, const Expr *, e->nkids + 1);
+        if (b->node[i].outside)
+            continue;
+        for (uint32_t k = 0; k < e->nkids; k++)
+            if (!(kids[k] = within(w, inner, e->kids[k], run.pictures, &params, &args)))
+                return false;
+        if (!(now = batch_resized(c, e, kids, b->n, run.pictures)))
+            return false;
+        map_put(inner, PTR_KEY(e), (void *)(uintptr_t)now);
+        if (b->node[i].last >= run.to) {
+            if (e->type->kind != TYPE_TENSOR)
+                return false;
+            vec_push(c->scratch, &outs, e);
+            vec_push(c->scratch, &results, now);
+        }
+    }
+    if (!outs.n || !params.n)
+        return false;
+    const Expr *body =
+        outs.n == 1 ? results.at[0] : expr_tuple(c, results.n, results.at, results.at[0]->loc);
+    const char *name = intern_printf(c->strings, "main.batch%u", w->made++);
+    const Expr *f = expr_func(c, params.n, params.at, body, (FuncData){0}, body->loc);
+    args.at[0] = expr_global(c, name, f->type, f->loc);
+    const Expr *call = expr_call_name(c, "map_batch", args.n, args.at, NULL, body->loc);
+    if (!call)
+        return false;
+    w->m = module_with_func(c, w->m, name, f);
+    for (uint32_t i = 0; i < outs.n; i++) {
+        const Expr *v = outs.n == 1 ? call : expr_proj(c, call, i, call->loc);
+        map_put(w->now, PTR_KEY(outs.at[i]), (void *)(uintptr_t)v);
+    }
+    return true;
+}
+
+static const Module *build(Batch *b, const Module *m, const Expr *main, uint32_t nruns,
+                           const Run *runs)
+{
+    Ctx  *c = b->c;
+    Build w = {b, m, map_new(c->scratch), 0};
+
+    for (uint32_t i = 0, r = 0; i < b->list.n; i++) {
+        const Expr  *e = b->node[i].e;
+        const Expr **kids = NEW_ARRAY(c->scratch, const Expr *, e->nkids + 1);
+        while (r < nruns && runs[r].to <= i)
+            r++;
+        if (r < nruns && runs[r].from == i) {
+            for (uint32_t k = i; k < runs[r].to; k++) /* constants within */
+                if (b->node[k].outside)
+                    map_put(w.now, PTR_KEY(b->node[k].e), (void *)(uintptr_t)b->node[k].e);
+            if (build_run(&w, runs[r])) {
+                i = runs[r].to - 1;
+                continue;
+            }
+        }
+        for (uint32_t k = 0; k < e->nkids; k++)
+            kids[k] = map_get(w.now, PTR_KEY(e->kids[k]));
+        const Expr *now = b->node[i].outside ? e : expr_with_kids(c, e, kids);
+        if (!now)
+            return NULL;
+        map_put(w.now, PTR_KEY(e), (void *)(uintptr_t)now);
+    }
+    if (!w.made)
+        return m;
+    const Expr **kids = DUP_ARRAY(c->scratch, main->kids, main->nkids);
+    kids[main->nkids - 1] = map_get(w.now, PTR_KEY(func_body(main)));
+    return module_with_func(c, w.m, "main", expr_with_kids(c, main, kids));
+}
+
+/* The batch: the first dimension that all parameters of main share. */
+static int64_t pictures_of(const Expr *main)
+{
+    int64_t n = 0, have;
+
+    for (uint32_t i = 0; i < func_nparams(main); i++) {
+        const Type *t = func_param(main, i)->type;
+        if (!t || t->kind != TYPE_TENSOR || !t->n || !type_static(t) || !type_dim(t, 0, &have) ||
+            (n && n != have))
+            return 0;
+        n = have;
+    }
+    return n;
+}
+
+const Module *batch_loop(Ctx *c, const Module *m)
+{
+    const Expr *main = module_func(m, "main");
+    Batch       b = {.c = c};
+    VEC(Run) runs = {0};
+
+    if (!main || !main->type || !has_vectors(c) || (b.n = pictures_of(main)) < 2 ||
+        !make_nodes(&b, main))
+        return m;
+    for (int64_t k = 1; k < b.n && b.nchoices < MAX_CHOICES; k++)
+        if (b.n % k == 0)
+            b.choice[b.nchoices++] = k;
+    const Best *best = best_runs(&b);
+    for (uint32_t i = b.list.n; i > 0;) {
+        if (best[i].from == i) {
+            i--;
+            continue;
+        }
+        vec_push(c->scratch, &runs, ((Run){best[i].from, i, b.choice[best[i].choice]}));
+        i = best[i].from;
+    }
+    for (uint32_t i = 0; i < runs.n / 2; i++) {
+        Run t = runs.at[i];
+        runs.at[i] = runs.at[runs.n - 1 - i];
+        runs.at[runs.n - 1 - i] = t;
+    }
+    return runs.n ? build(&b, m, main, runs.n, runs.at) : m;
+}
