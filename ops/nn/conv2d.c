@@ -272,6 +272,7 @@ static void small_integers(const Ctx *c, Conv *v, DType data, DType weight)
     int64_t terms;
 
     v->columns = v->k[1];
+    v->words = false;
     if (!ops || !v->out_block || v->depthwise || !(v->in_block || columns))
         return;
     v->words = c->target->dot2 && ops >= 2 * c->target->dot2 &&
