@@ -155,7 +155,7 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
     cost = cpu_conv_cycles(s->c->target, &w);
     if (s->c->target->winograd && d->wino && l.in == l.out && d->in[1] % width == 0 &&
         d->out[1] % width == 0)
-        cost *= winograd_gain(s->c, d->out, d->in[1], width);
+        cost *= winograd_gain(s->c, d->out, d->in[1], p->width[1]); /* as much for all widths */
     return (l.in > 1 || l.out > 1 ? NARROW : 1) * cost + moved;
 }
 
