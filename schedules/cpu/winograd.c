@@ -70,7 +70,7 @@ static double rate(const Sched *s, const Pace *p, double bytes, double others)
 {
     double l2 = (double)cpu_l2(s->target), l3 = (double)cpu_l3(s->target);
 
-    return bytes + others <= l2 * 0.75 ? 24 : bytes <= l3 / 8 ? 10 : p->memory;
+    return bytes + others <= l2 * 0.8 ? 24 : bytes <= l3 / 8 ? 10 : p->memory;
 }
 
 /* The longer of two that go on at the same time, though not wholly. */
