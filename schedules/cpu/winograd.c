@@ -98,7 +98,7 @@ static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut, const Pace *
         tile_step_cycles(s->target, z->lanes, tiles, cut.tile.nv) * a2 * in * (double)groups;
     double weights = w / (blocks == 1 ? p->memory : rate(s, p, w, v + m));
     double first = products / passes;
-    double others = v * (double)(groups + 1) / rate(s, p, v, m + panel) +
+    double others = v * (double)(groups + 1) / rate(s, p, v, m + w / (double)groups) +
                     2 * m * (double)groups / rate(s, p, m, panel);
     double transforms = (double)tiles * a2 / (double)z->lanes * (in * p->input + wide * p->output);
     double computed = overlap(first, weights) + (products - first) + transforms;
