@@ -138,6 +138,8 @@ static double saved_ns(const Host *h, const ItemList *items)
 
         if (it->kind == ITEM_IF)
             ns += saved_ns(h, &it->then) + saved_ns(h, &it->other);
+        if (it->kind == ITEM_LOOP)
+            ns += (double)it->rounds * saved_ns(h, &it->then);
         if (it->kind != ITEM_CALL || !is_parallel(it->kernel->flat))
             continue;
         if (phases(it->kernel->flat) > 2)
