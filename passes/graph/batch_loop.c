@@ -61,8 +61,7 @@ static Node *node_of(const Batch *b, const Expr *e)
 /* Bytes a cycle of values that need `bytes` at a time. */
 static double value_rate(const Ctx *c, double bytes)
 {
-    double l2 = c->target->l2_bytes ? c->target->l2_bytes : 524288;
-    double l3 = c->target->l3_bytes ? c->target->l3_bytes : 8 * l2;
+    double l2 = (double)cpu_l2(c->target), l3 = (double)cpu_l3(c->target);
 
     return bytes <= l2 * 0.75 ? 24 : bytes <= l3 / 4 ? 6 : 3;
 }
@@ -70,8 +69,7 @@ static double value_rate(const Ctx *c, double bytes)
 /* ... of weights, which are read in order, asked for ahead, and wait for little. */
 static double weight_rate(const Ctx *c, double bytes)
 {
-    double l2 = c->target->l2_bytes ? c->target->l2_bytes : 524288;
-    double l3 = c->target->l3_bytes ? c->target->l3_bytes : 8 * l2;
+    double l2 = (double)cpu_l2(c->target), l3 = (double)cpu_l3(c->target);
 
     return bytes <= l2 * 0.5 ? 48 : bytes <= l3 / 2 ? 20 : 8;
 }
