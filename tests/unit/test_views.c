@@ -193,6 +193,21 @@ static bool slots_apart(const Plan *p)
     return p->arena_floor <= p->arena_bytes;
 }
 
+/* Barriers of these targets cost nothing: where a kernel is divided, threads run the host, also
+ * when the kernel stands in a loop. */
+static bool threads_run(const Plan *p)
+{
+    const Func *host = p->tir->funcs[p->tir->nfuncs - 1];
+    bool        divided = false;
+
+    for (uint32_t i = 0; i < p->tir->nfuncs; i++)
+        for (uint32_t k = 0; k < p->tir->funcs[i]->nparams; k++) {
+            const Atom *scalar = p->tir->funcs[i]->params[k].scalar;
+            divided |= scalar && !strcmp(scalar->name, "tid");
+        }
+    return !divided || host->body->kind == STMT_REGION;
+}
+
 static bool close_enough(const Const *a, const Const *b)
 {
     if (a->data.n != b->data.n)
@@ -312,6 +327,8 @@ static void check_net(uint32_t seed, Totals *sum)
             sum->without += p->arena_bytes;
         if (!slots_apart(p))
             report(c, now, seed, "slots overlap");
+        if (!threads_run(p))
+            report(c, now, seed, "a kernel that is divided runs on one thread");
         if (!run_plan(c, p, in, got))
             report(c, now, seed, "does not run");
         else
