@@ -46,6 +46,16 @@ static inline const Expr *call(Net *n, const char *op, const Expr *a, const Expr
     return expr_call_name(n->c, op, b ? 2 : 1, args, attrs, NO_LOC);
 }
 
+/* Aligned, and full of NaN. */
+static inline uint8_t *memory(Ctx *c, uint64_t bytes)
+{
+    uint8_t *at = arena_alloc(c->arena, (size_t)bytes + 64);
+
+    at += 64 - (uintptr_t)at % 64;
+    memset(at, 0xff, (size_t)bytes);
+    return at;
+}
+
 /* The weights of a plan, put where it wants them. */
 static inline bool fill_weights(Ctx *c, const Plan *p, uint8_t *weights)
 {

@@ -136,15 +136,6 @@ static const Module *random_net(Net *n)
 
 /* ---- running ------------------------------------------------------------------------------------ */
 
-static uint8_t *memory(Ctx *c, uint64_t bytes)
-{
-    uint8_t *at = arena_alloc(c->arena, (size_t)bytes + 64);
-
-    at += 64 - (uintptr_t)at % 64;
-    memset(at, 0xff, (size_t)bytes);
-    return at;
-}
-
 typedef int32_t Run(void *const *, void *const *, const tvmcc_params *);
 
 /* The results with so many threads; 0, or the status. */

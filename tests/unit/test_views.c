@@ -151,15 +151,6 @@ static const Module *random_net(Net *n, bool large)
 
 /* ---- running a plan --------------------------------------------------------------------------- */
 
-static uint8_t *memory(Ctx *c, uint64_t bytes)
-{
-    uint8_t *at = arena_alloc(c->arena, (size_t)bytes + 64);
-
-    at += 64 - (uintptr_t)at % 64;
-    memset(at, 0xff, (size_t)bytes);
-    return at;
-}
-
 /* main of the plan; its results as constants. */
 static bool run_plan(Ctx *c, const Plan *p, const Const *in, const Const **out)
 {
