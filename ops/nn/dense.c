@@ -4,7 +4,8 @@
  *
  * All three make the definition "dense" with axes m, n and k; leading dimensions come before them
  * as b, b1, ..  nn.dense takes weights [units, k] as they are stored; the packing is a schedule
- * step. */
+ * step.  Data [n, k] that are no weights have to be turned in every run: they are read through a
+ * copy %panel[k, n], which schedules lay out, or inline. */
 #include "ops/common.h"
 
 /* A product's element type: 8-bit integers are summed in i32. */
@@ -77,6 +78,30 @@ static bool product(Ctx *c, const OpCall *call, Axes a, Axes k, const Prim *x, c
     return true;
 }
 
+/* Floats that lie as [.., n, k] and are not packed at compile time: a copy [.., k, n]; NULL if y is
+ * read as it is. */
+static const Tensor *panel_of(Ctx *c, const Tensor *y)
+{
+    static const char *const batch[] = {"pb", "pb1", "pb2", "pb3", "pb4", "pb5", "pb6"};
+    const char              *names[TE_MAX_AXES];
+    const Idx               *dims[TE_MAX_AXES], *at[TE_MAX_AXES];
+    const Buffer            *b = y->buffer;
+    uint32_t                 n = b->ndim;
+
+    if (!c->target || c->target->kind != KIND_LLVM || c->target->vector_bytes < 16 ||
+        b->scope == SCOPE_CONST || !dtype_eq(b->dtype, DT_F32))
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = batch[i], dims[i] = b->extent[i];
+    names[n - 2] = "pk", dims[n - 2] = b->extent[n - 1];
+    names[n - 1] = "pn", dims[n - 1] = b->extent[n - 2];
+    Axes a = te_axes(c, n, dims, names);
+    for (uint32_t i = 0; i < n; i++)
+        at[i] = a.at[i];
+    at[n - 2] = a.at[n - 1], at[n - 1] = a.at[n - 2];
+    return te_compute(c, "panel", b->dtype, a, te_at(c, y, at));
+}
+
 bool te_dense(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     Axes       a = product_axes(c, call->out[0]);
@@ -86,7 +111,10 @@ bool te_dense(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor 
     for (uint32_t i = 0; i + 1 < a.n; i++)
         xat[i] = a.at[i];
     xat[a.n - 1] = k.at[0];
-    return product(c, call, a, k, te_at(c, in[0], xat), te_at(c, in[1], wat), out);
+    const Tensor *panel = panel_of(c, in[1]);
+    const Idx    *pat[2] = {wat[1], wat[0]};
+    return product(c, call, a, k, te_at(c, in[0], xat),
+                   panel ? te_at(c, panel, pat) : te_at(c, in[1], wat), out);
 }
 
 /* ---- nn.matmul, nn.batch_matmul
@@ -149,10 +177,11 @@ static const Prim *matrix_at(Ctx *c, const Tensor *x, const Axes *a, const Idx *
 static bool te_product(Ctx *c, const OpCall *call, Product p, const Tensor *const *in,
                        const Tensor **out)
 {
-    Axes        a = product_axes(c, call->out[0]);
-    Axes        k = product_k(c, columns(call->in[0], p.ta));
-    const Prim *x = matrix_at(c, in[0], &a, a.at[a.n - 2], k.at[0], p.ta);
-    const Prim *y = matrix_at(c, in[1], &a, k.at[0], a.at[a.n - 1], p.tb);
+    Axes          a = product_axes(c, call->out[0]);
+    Axes          k = product_k(c, columns(call->in[0], p.ta));
+    const Tensor *panel = p.tb ? panel_of(c, in[1]) : NULL;
+    const Prim   *x = matrix_at(c, in[0], &a, a.at[a.n - 2], k.at[0], p.ta);
+    const Prim *y = matrix_at(c, panel ? panel : in[1], &a, k.at[0], a.at[a.n - 1], p.tb && !panel);
 
     return product(c, call, a, k, x, y, out);
 }

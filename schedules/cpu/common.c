@@ -200,7 +200,7 @@ void inline_prologue(Sched *s, const char *anchor)
     uint32_t    n = sched_blocks(s, names, COUNT(names));
 
     for (uint32_t i = 0; i < n && strcmp(names[i], anchor); i++)
-        if (strcmp(names[i], "pad"))
+        if (strcmp(names[i], "pad") && strcmp(names[i], "panel"))
             try_step(s, "compute_inline %s", names[i]);
 }
 

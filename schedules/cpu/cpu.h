@@ -62,7 +62,7 @@ int64_t block_work(const Sched *s, const char *block);
 /* Everything between the anchor and the last block is inlined into the last; returns its name, or
  * NULL if the anchor is the last. */
 const char *inline_epilogue(Sched *s, const char *anchor);
-/* Elementwise blocks before the anchor are inlined into it. */
+/* Elementwise blocks before the anchor are inlined into it, but for copies: `pad`, `panel`. */
 void inline_prologue(Sched *s, const char *anchor);
 /* What share of the ideal several threads reach that divide n equal iterations: 2 threads above
  * all, 4 too. */

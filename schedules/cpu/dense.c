@@ -8,6 +8,8 @@
  * more columns instead, since the stream of weights is what limits it. */
 #include "schedules/cpu/cpu.h"
 
+#include <string.h>
+
 typedef struct {
     int64_t b, m, n, k;
 } GemmSizes;
@@ -122,6 +124,82 @@ static int64_t thread_rows(const GemmSizes *z, RegTile t, int64_t width)
     return 1;
 }
 
+/* The copy of turned data as packed weights lie; that of each matrix of a batch where it is used.
+ */
+static void pack_panel(Sched *s, int64_t width, const char *batch)
+{
+    StrBuf   map = strbuf(s->c->arena);
+    uint32_t n = sched_block(s, "panel")->u.block.nspatial - 2;
+
+    if (batch && step(s, "compute_at panel %%%s", batch))
+        step(s, "set_scope %%panel private");
+    for (uint32_t i = 0; i < n; i++)
+        str_printf(&map, "b%u, ", i);
+    step(s, "transform_layout %%panel (%sk, n) -> (%sn//%lld, k, n%%%lld)", map.at ? map.at : "",
+         map.at ? map.at : "", (long long)width, (long long)width);
+}
+
+/* One row by the rows of another matrix: a copy would take longer than the products.  Each sum is
+ * one of vectors along k. */
+static void row_products(Sched *s, const GemmSizes *z)
+{
+    bool alone = is_tiny(s, z->b * z->n * z->k);
+
+    step(s, "compute_inline panel");
+    inline_prologue(s, "dense");
+    try_step(s, "fold_init bias -> dense");
+    if (s->target->has_fma)
+        try_step(s, "contract dense");
+    const char *out = inline_epilogue(s, "dense"), *loop = z->b > 1 ? batch_loop(s) : "n";
+    step(s, "cache_write dense reg at %%dense.n");
+    if (out)
+        step(s, "reverse_compute_at %s %%dense.n", out);
+    vector_sum(s, "dense");
+    if (!alone)
+        step(s, "parallel %%%s", loop);
+}
+
+/* The matrix is a constant, so its packed form is made at compile time. */
+static bool is_packed(const Sched *s)
+{
+    for (uint32_t i = 0; i < s->f->nparams; i++)
+        if (!strcmp(s->f->params[i].buffer->name, "w"))
+            return s->f->params[i].buffer->scope == SCOPE_CONST;
+    return false;
+}
+
+/* One row by columns of a matrix that is not packed and comes from L3 or memory: panels of a few
+ * vectors would take pieces of rows that are far apart, which no prefetcher follows.  So a block of
+ * a page's columns at a time, and in it STREAMS rows side by side; sums wait in L1. */
+static bool row_streams(Sched *s, const GemmSizes *z, int64_t lanes)
+{
+    enum { STREAMS = 8, PAGE = 1024, VECTORS = 4 };
+    long long block = divisor_upto(z->n, PAGE), width = VECTORS * lanes;
+
+    if (z->k * z->n * 4 <= cpu_l2(s->target) || block < 8 * width || block % width ||
+        z->k % STREAMS || z->b > 1 || is_packed(s))
+        return false;
+    inline_prologue(s, "dense");
+    try_step(s, "fold_init bias -> dense");
+    if (s->target->has_fma)
+        try_step(s, "contract dense");
+    const char *out = inline_epilogue(s, "dense");
+    step(s, "split %%n by %lld -> %%nb, %%nr", block);
+    step(s, "split %%nr by %lld -> %%nc, %%ni", width);
+    step(s, "split %%k by %d -> %%kc, %%kb", STREAMS);
+    step(s, "reorder %%nb, %%kc, %%nc, %%m, %%kb, %%ni");
+    step(s, "cache_write dense reg at %%m");
+    if (out)
+        step(s, "reverse_compute_at %s %%m", out);
+    if (out)
+        try_step(s, "inplace %%dense -> %%%s", out);
+    step(s, "split %%ni by %lld -> %%nv, %%j", (long long)lanes);
+    step(s, "vectorize %%j");
+    step(s, "unroll %%kb, %%nv");
+    step(s, "parallel %%nb");
+    return true;
+}
+
 void sched_dense(Sched *s)
 {
     GemmSizes   z = gemm_sizes(s);
@@ -129,6 +207,12 @@ void sched_dense(Sched *s)
     const char *out;
 
     if (dense_dot(s))
+        return;
+    if (rows == 1 && has_block(s, "panel")) {
+        row_products(s, &z);
+        return;
+    }
+    if (rows == 1 && row_streams(s, &z, lanes))
         return;
     inline_prologue(s, "dense");
     try_step(s, "fold_init bias -> dense");
@@ -148,6 +232,13 @@ void sched_dense(Sched *s)
     int64_t kb = rows == 1 ? z.k : gemm_chunk(s, t, width, z.k);
     try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)width,
              (long long)width);
+    const char *batch = NULL;
+    bool        own_panel = false;
+    if (has_block(s, "panel")) {
+        own_panel = z.b > 1 && block_work(s, "panel") == z.b * z.n * z.k;
+        batch = z.b > 1 ? batch_loop(s) : NULL;
+        pack_panel(s, width, own_panel ? batch : NULL);
+    }
     if (parts > 1) {
         step(s, "split %%m by %lld -> %%mb, %%rows", (long long)(rows / parts));
         step(s, "reorder %%mb, %%n, %%rows");
@@ -170,8 +261,10 @@ void sched_dense(Sched *s)
     step(s, "vectorize %%j");
     step(s, "unroll %%p, %%nv");
     if (!alone && z.b > 1)
-        step(s, "parallel %%%s", batch_loop(s));
+        step(s, "parallel %%%s", batch ? batch : batch_loop(s));
     else if (!alone && (parts > 1 || z.n > width))
         step(s, "parallel %%%s", parts > 1 ? "mb" : "nc");
     step(s, "outline %%t -> @gemm");
+    if (has_block(s, "panel") && !turn_marks(s, "panel", !alone && !own_panel))
+        spatial_marks(s, "panel");
 }

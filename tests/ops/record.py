@@ -334,6 +334,10 @@ def products():
          lambda x, w: x.astype(np.int32) @ w.astype(np.int32).T)
     case("nn.matmul", "nn.matmul(%0, %1)", [F(3, 5), F(5, 4)], mm, 1e-5)
     case("nn.matmul", "nn.matmul(%0, %1, transpose_a=true, transpose_b=true)", [F(5, 3), F(4, 5)], lambda a, b: mm(a.T, b.T), 1e-5)
+    # Rows of the second matrix lie along k: turned into panels, the last one partly; one row without that.
+    case("nn.matmul", "nn.matmul(%0, %1, transpose_b=true)", [F(9, 19), F(37, 19)], lambda a, b: mm(a, b.T), 1e-5)
+    case("nn.matmul", "nn.matmul(%0, %1, transpose_b=true)", [F(1, 75), F(9, 75)], lambda a, b: mm(a, b.T), 1e-5)
+    case("nn.batch_matmul", "nn.batch_matmul(%0, %1)", [F(3, 4, 9), F(3, 18, 9)], lambda a, b: mm(a, T(b)), 1e-5)
     case("nn.batch_matmul", "nn.batch_matmul(%0, %1)", [F(2, 3, 5), F(2, 4, 5)], lambda a, b: mm(a, T(b)), 1e-5)
     case("nn.batch_matmul", "nn.batch_matmul(%0, %1, transpose_b=false)", [F(2, 1, 3, 5), F(4, 5, 6)], mm, 1e-5)
     case("nn.batch_matmul", "nn.batch_matmul(%0, %1, transpose_a=true, transpose_b=false)", [F(2, 5, 3), F(5, 6)],
