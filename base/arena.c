@@ -32,6 +32,15 @@
 #define RED_ZONE 0
 #endif
 
+#if WITH_MSAN
+/* The heap, arenas aside, is what compiled code writes, which is not instrumented. */
+const char *__msan_default_options(void);
+const char *__msan_default_options(void)
+{
+    return "poison_in_malloc=0";
+}
+#endif
+
 enum { ALIGN = 16, FIRST_CHUNK = 16 << 10, LARGEST_CHUNK = 1 << 20, HUGE_PAGE = 2 << 20 };
 
 typedef struct Chunk Chunk;

@@ -27,4 +27,22 @@
 #define WITH_ASAN 0
 #endif
 
+/* 1 in a build with MemorySanitizer. */
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define WITH_MSAN 1
+#endif
+#endif
+#ifndef WITH_MSAN
+#define WITH_MSAN 0
+#endif
+
+/* Bytes in memory of a library, which MemorySanitizer did not see written. */
+#if WITH_MSAN
+#include <sanitizer/msan_interface.h>
+#define WRITTEN_BY_LIBRARY(p, n) __msan_unpoison((p), (n))
+#else
+#define WRITTEN_BY_LIBRARY(p, n) ((void)(p), (void)(n))
+#endif
+
 #endif

@@ -186,7 +186,7 @@ static void find_possible(Repro *r)
     r->possible = (1u << VARY_COUNT) - 1;
     if (!repro_other_user(r, &r->why[VARY_USER]))
         r->possible &= ~(1u << VARY_USER);
-    if (WITH_ASAN) { /* faketime's dlsym and ASan's malloc call each other */
+    if (WITH_ASAN || WITH_MSAN) { /* faketime's dlsym and their malloc call each other */
         r->why[VARY_DATE] = "'faketime' cannot run this build, which is sanitized";
         r->possible &= ~(1u << VARY_DATE);
     } else if (!(r->faketime = tool_find(r->driver->arena, "faketime"))) {

@@ -269,7 +269,7 @@ typedef struct GraphScope {
 } GraphScope;
 
 typedef struct {
-    GraphScope  *scope;   /* innermost that holds all uses */
+    GraphScope  *scope;   /* innermost that holds all uses; NULL: none does */
     GraphScope  *sub[2];  /* FUNC, LET: [0] body; IF: then, else */
     GraphScope **clauses; /* MATCH: [k] holds kid k */
     uint32_t     uses;
@@ -279,7 +279,8 @@ typedef struct {
 } NodeInfo;
 
 /* Fills `info` (node to NodeInfo) for everything used under root; the scope of root itself.
- * Variables that are bound but not used have no info. */
+ * Variables that are bound but not used have no info.  Several functions may fill one map: what two
+ * of them share, such as a constant, has no scope. */
 GraphScope *scopes_of(Ctx *c, const Expr *root, Map *info);
 
 /* ---- same.c: equality up to names of bound variables; constants by content ----------------------- */

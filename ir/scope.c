@@ -18,10 +18,11 @@ static GraphScope *scope_new(Walk *w, GraphScope *parent)
     return s;
 }
 
+/* NULL where two functions share a node. */
 static GraphScope *scope_join(GraphScope *a, GraphScope *b)
 {
     while (a != b)
-        if (a->depth >= b->depth)
+        if (!b || (a && a->depth >= b->depth))
             a = a->parent;
         else
             b = b->parent;

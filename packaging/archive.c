@@ -75,6 +75,7 @@ static int by_path(const void *a, const void *b)
 static la_ssize_t to_buffer(struct archive *ar, void *user, const void *p, size_t n)
 {
     (void)ar;
+    WRITTEN_BY_LIBRARY(p, n);
     str_addn(user, p, n);
     return (la_ssize_t)n;
 }

@@ -178,6 +178,7 @@ static bool take(Gen *g, LLVMMemoryBufferRef buf, Bytes *out)
     } else {
         out->n = LLVMGetBufferSize(buf);
         char *copy = arena_alloc(g->c->arena, out->n + 1); /* texts end in NUL */
+        WRITTEN_BY_LIBRARY(LLVMGetBufferStart(buf), out->n);
         out->at = memcpy(copy, LLVMGetBufferStart(buf), out->n);
     }
     if (buf)

@@ -45,7 +45,8 @@ if command -v pkg-config >/dev/null; then
     quiet "$tvmcc" digits/digits.onnx -c -o digits.o -mcpu=native
     cc=${CC:-$(command -v cc || command -v clang-19)}
     eval "quiet $cc $CFLAGS -O1 -D_GNU_SOURCE -I. '-DSAMPLES=\"digits/samples\"' '-DOBJECT=\"digits.o\"' \
-        digits/main.c digits.o $(pkg-config --cflags --libs tvmcc) $LDFLAGS -o by_pc"
+        $(pkg-config --cflags tvmcc) -c digits/main.c -o by_pc.o"
+    eval "quiet $cc by_pc.o digits.o $(pkg-config --libs tvmcc) $LDFLAGS -o by_pc"
     quiet ./by_pc
     pkg-config --atleast-version=0.1 tvmcc || die "pkg-config does not know the version"
 fi
