@@ -32,6 +32,7 @@ extern const uint32_t    schedule_count;
 typedef struct {
     int64_t n, in, out, y, x; /* images, channels, size of the result */
     int64_t lanes;            /* of a block of channels */
+    bool    ints;             /* 8-bit integers, two products of i16 a step */
 } Conv3x3;
 double direct_cycles(const Conv3x3 *shape);
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m);

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { KEY_PRIM = 4 };
+enum { KEY_PRIM = 4, KEY_PREFETCH = 5 };
 #define KEY(p) ((uint64_t)KEY_PRIM << 60 | (p)->id)
 
 /* The flags of -ffast-math on an instruction that can carry them. */
@@ -73,7 +73,8 @@ static LLVMValueRef from_memory(Gen *g, LLVMValueRef v, DType t)
 }
 
 /* A line of a buffer that is streamed, `ahead` bytes before it is needed.  Hardware does this too,
- * but begins anew at each page.  Beyond the end it is a hint without effect. */
+ * but begins anew at each page.  Beyond the end it is a hint without effect.  Once is enough where
+ * several statements, the pixels of a tile, load the same vector. */
 static void prefetch(Gen *g, const LoadData *l, DType t, LLVMValueRef p)
 {
     LLVMTypeRef  over[1] = {g->ptr}, byte = LLVMInt8TypeInContext(g->lc);
@@ -82,6 +83,10 @@ static void prefetch(Gen *g, const LoadData *l, DType t, LLVMValueRef p)
 
     if (l->n != 1 || l->index[0]->c0 * dtype_bytes((DType){t.code, t.bits, 1}) % LINE)
         return; /* the vector before it asked for this line */
+    uint64_t key = (uint64_t)KEY_PREFETCH << 60 | (uint64_t)l->buffer->id << 30 | l->index[0]->id;
+    if (memo_get(&g->block, key))
+        return;
+    memo_put(g, &g->block, key, p);
     args[0] = LLVMBuildGEP2(g->b, byte, p, &ahead, 1, "");
     args[1] = gen_i32(g, 0);
     args[2] = gen_i32(g, 3);

@@ -263,7 +263,7 @@ static uint8_t dot4_ops(const Ctx *c, DType data, DType weight)
  *
  * Where four products are more instructions than twice two of i16, the data are widened as they are
  * padded: once, instead of in every step.  That pays where a number is used often. */
-enum { MIN_USES = 512 };
+enum { MIN_USES = 64 };
 
 static void small_integers(const Ctx *c, Conv *v, DType data, DType weight)
 {

@@ -16,19 +16,25 @@
  * The transforms keep their factored forms: unrolled arms of one case share their sums.  The
  * weights are transformed in double precision.  Error: the products are exact to rounding, but the
  * transforms grow numbers by up to 4*5*5/4 for m = 4: about 1e-6 of the largest output, measured on
- * whole networks.  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016. */
+ * whole networks.  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.
+ *
+ * 8-bit integers, with tiles of 2x2, are exact: data are transformed in i16 (four of them are added
+ * or subtracted at most), weights by 2G, which is whole, so that sums of products in i32 are four
+ * times the result, and the output transform shifts.  Sums wrap, so only the result need fit into
+ * 30 bits: 255 * 128 * 9 for each channel. */
 #include "ops/common.h"
 
 #include <string.h>
 
-enum { MAX_A = 6 };
+enum { MAX_A = 6, MAX_INT_CHANNELS = (1 << 29) / (255 * 128 * 9) };
 
 typedef struct {
     int64_t m, a;  /* output and input cells of a tile */
     int64_t block; /* 0: plain */
     int64_t in_c, out_c;
     int64_t n, th, tw; /* images; rows and columns of tiles */
-    int64_t pad_lo[2], pad_hi[2];
+    int64_t pad_lo[2], pad_hi[2], pad_value;
+    DType   data, sum; /* types of the transformed data and of the products' sums */
 } Winograd;
 
 /* ---- transforms of one dimension ------------------------------------------------------------------- */
@@ -77,9 +83,24 @@ static void transform_output(Ctx *c, int64_t m, const Prim *const *p, const Prim
     y[3] = prim_add(c, prim_add(c, d, times(c, 8, d2)), p[5]);
 }
 
+/* 2G g, in integers. */
+static void transform_int_weight(Ctx *c, const Prim *const *g, const Prim **u)
+{
+    const Prim *s = prim_add(c, g[0], g[2]);
+
+    u[0] = times(c, 2, g[0]);
+    u[1] = prim_add(c, s, g[1]);
+    u[2] = prim_sub(c, s, g[1]);
+    u[3] = times(c, 2, g[2]);
+}
+
 /* G g: the three weights of a row to the domain of products. */
 static void transform_weight(Ctx *c, int64_t m, const Prim *const *g, const Prim **u)
 {
+    if (dtype_is_int(g[0]->dtype)) {
+        transform_int_weight(c, g, u);
+        return;
+    }
     const Prim *s = prim_add(c, g[0], g[2]);
 
     u[0] = m == 2 ? g[0] : times(c, 1.0 / 4, g[0]);
@@ -100,11 +121,17 @@ static void transform_weight(Ctx *c, int64_t m, const Prim *const *g, const Prim
 
 /* ---- type relations ---------------------------------------------------------------------------------- */
 
-static bool tile_size(Ctx *c, Loc loc, int64_t m)
+static bool is_small_int(DType t)
 {
-    if (m == 2 || m == 4)
+    return dtype_is_int(t) && t.bits == 8 && t.lanes == 1;
+}
+
+static bool tile_size(Ctx *c, Loc loc, int64_t m, DType t)
+{
+    if (m == 2 || (m == 4 && !dtype_is_int(t)))
         return true;
-    return error_at(c, E_TYPE, loc, "tile_size is 2 or 4, not %lld", (long long)m);
+    return error_at(c, E_TYPE, loc, "tile_size is %s, not %lld",
+                    dtype_is_int(t) ? "2 for integers" : "2 or 4", (long long)m);
 }
 
 const Type *rel_winograd_weight(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
@@ -113,17 +140,19 @@ const Type *rel_winograd_weight(Ctx *c, Loc loc, const void *attrs, const Type *
     const WinogradWeightAttrs *a = attrs;
     int64_t                    k[2];
 
-    if (!rel_tensors(c, loc, in, nin) || !tile_size(c, loc, a->tile_size) ||
+    if (!rel_tensors(c, loc, in, nin) || !tile_size(c, loc, a->tile_size, in[0]->dtype) ||
         !rel_rank(c, loc, in[0], 4, "weight") || !rel_dim(c, loc, in[0], 2, &k[0]) ||
         !rel_dim(c, loc, in[0], 3, &k[1]))
         return NULL;
-    if (k[0] != 3 || k[1] != 3 || !dtype_is_float(in[0]->dtype))
-        return error_at(c, E_TYPE, loc, "the weight must be floats of 3x3, not %s",
+    DType t = dtype_eq(in[0]->dtype, DT_I8) ? DT_I16 : in[0]->dtype;
+
+    if (k[0] != 3 || k[1] != 3 || !(dtype_is_float(t) || dtype_eq(t, DT_I16)))
+        return error_at(c, E_TYPE, loc, "the weight must be floats or i8 of 3x3, not %s",
                         type_text(c, in[0]));
     const Idx *cells = idx_const(c->arith, a->tile_size + 2);
     const Idx *dims[4] = {cells, cells, in[0]->dims[0], in[0]->dims[1]};
 
-    return rel_tensor(c, loc, in[0]->dtype, 4, dims);
+    return rel_tensor(c, loc, t, 4, dims);
 }
 
 /* Sizes; `out` gets the dimensions of the result. */
@@ -132,7 +161,8 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
 {
     int64_t d[4], ud[4];
 
-    if (!tile_size(c, loc, a->tile_size) || !rel_ints(c, loc, "padding", a->padding, 4, 0) ||
+    if (!tile_size(c, loc, a->tile_size, data->dtype) ||
+        !rel_ints(c, loc, "padding", a->padding, 4, 0) ||
         !rel_layout(c, loc, a->data_layout, "NCHW", &w->block) ||
         !rel_rank(c, loc, data, w->block ? 5 : 4, "data") ||
         !rel_rank(c, loc, u, 4, "transformed weight"))
@@ -142,6 +172,9 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
             return false;
     w->m = a->tile_size;
     w->a = w->m + 2;
+    w->pad_value = a->pad_value;
+    w->data = is_small_int(data->dtype) ? DT_I16 : data->dtype;
+    w->sum = is_small_int(data->dtype) ? DT_I32 : data->dtype;
     w->n = d[0];
     w->in_c = d[1] * (w->block ? w->block : 1);
     w->out_c = ud[2];
@@ -171,10 +204,14 @@ const Type *rel_conv2d_winograd(Ctx *c, Loc loc, const void *attrs, const Type *
     int64_t  out[5];
     Winograd w;
 
-    if (!rel_tensors(c, loc, in, nin) || !rel_same_dtype(c, loc, in[0], in[1]) ||
+    if (!rel_tensors(c, loc, in, nin) ||
+        !(is_small_int(in[0]->dtype) || rel_same_dtype(c, loc, in[0], in[1])) ||
         !winograd_sizes(c, loc, attrs, in[0], in[1], &w, out))
         return NULL;
-    return rel_tensor_i64(c, loc, in[0]->dtype, w.block ? 5 : 4, out);
+    if (!dtype_eq(w.data, in[1]->dtype) || (dtype_is_int(w.data) && w.in_c > MAX_INT_CHANNELS))
+        return error_at(c, E_TYPE, loc, "a transformed weight %s for data %s", type_text(c, in[1]),
+                        type_text(c, in[0]));
+    return rel_tensor_i64(c, loc, w.sum, w.block ? 5 : 4, out);
 }
 
 /* ---- compute: the weights ---------------------------------------------------------------------------- */
@@ -184,6 +221,7 @@ bool te_winograd_weight(Ctx *c, const OpCall *call, const Tensor *const *in, con
     static const char *const names[] = {"r", "q", "o", "c"};
     int64_t                  m = ((const WinogradWeightAttrs *)call->attrs)->tile_size;
     Axes                     a = te_axes(c, 4, call->out[0]->dims, names);
+    DType                    t = dtype_is_int(call->out[0]->dtype) ? DT_I16 : DT_F64;
     const Prim              *g[3], *row[3][MAX_A], *rows[MAX_A], *cell[MAX_A];
 
     /* G w of each column of the kernel, then G of those rows; double precision throughout. */
@@ -191,7 +229,7 @@ bool te_winograd_weight(Ctx *c, const OpCall *call, const Tensor *const *in, con
         for (int64_t y = 0; y < 3; y++) {
             const Idx *at[4] = {a.at[2], a.at[3], idx_const(c->arith, y), idx_const(c->arith, x)};
 
-            g[y] = prim_cast(c, DT_F64, te_at(c, in[0], at));
+            g[y] = prim_cast(c, t, te_at(c, in[0], at));
         }
         transform_weight(c, m, g, row[x]);
     }
@@ -238,7 +276,8 @@ static const Tensor *padded(Ctx *c, const Winograd *w, const Tensor *d)
     DType t = d->buffer->dtype;
 
     return te_compute(c, "pad", t, a,
-                      prim_select(c, pred_prim(c, inside), te_at(c, d, at), prim_num(c, t, 0)));
+                      prim_select(c, pred_prim(c, inside), te_at(c, d, at),
+                                  prim_num(c, t, (double)w->pad_value)));
 }
 
 static Axes axes(Ctx *c, uint32_t n, const int64_t *extents, const char *const *names)
@@ -258,7 +297,7 @@ static const Prim *input_rows(Ctx *c, const Winograd *w, const Tensor *x, const 
 
     for (int64_t k = 0; k < w->a; k++) {
         at[along] = idx_addc(c->arith, first, k);
-        d[k] = te_at(c, x, at);
+        d[k] = prim_cast(c, w->data, te_at(c, x, at));
     }
     transform_input(c, w->m, d, v);
     return prim_case(c, which, (uint32_t)w->a, v);
@@ -289,14 +328,13 @@ static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *
     const Idx *t = a.at[1], *tx = idx_modc(A, t, w->tw);
     const Idx *ty = idx_modc(A, idx_divc(A, t, w->tw), w->th), *n = idx_divc(A, t, w->th * w->tw);
     const Idx *at[5] = {n, a.at[0], idx_add(A, idx_mulc(A, ty, w->m), a.at[2]), NULL, a.at[4]};
-    const Tensor *v1 = te_compute(c, "v1", d->buffer->dtype, a,
-                                  input_rows(c, w, x, at, 3, idx_mulc(A, tx, w->m), a.at[3]));
+    const Tensor *v1 =
+        te_compute(c, "v1", w->data, a, input_rows(c, w, x, at, 3, idx_mulc(A, tx, w->m), a.at[3]));
 
     a = axes(c, nd, (int64_t[]){w->a, w->a, blocks, tiles, w->block}, second);
     const Idx *vat[5] = {a.at[2], a.at[3], NULL, a.at[1], a.at[4]};
 
-    return te_compute(c, "v", d->buffer->dtype, a,
-                      input_rows(c, w, v1, vat, 2, idx_const(A, 0), a.at[0]));
+    return te_compute(c, "v", w->data, a, input_rows(c, w, v1, vat, 2, idx_const(A, 0), a.at[0]));
 }
 
 static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const Tensor *u)
@@ -311,8 +349,9 @@ static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const 
     const Idx *ch = w->block ? idx_add(A, idx_mulc(A, k.at[0], w->block), k.at[1]) : k.at[0];
     const Idx *uat[4] = {a.at[0], a.at[1], a.at[3], ch};
 
-    return te_reduce(c, "m", v->buffer->dtype, a, COMB_SUM, k,
-                     prim_mul(c, te_at(c, v, vat), te_at(c, u, uat)));
+    return te_reduce(c, "m", w->sum, a, COMB_SUM, k,
+                     prim_mul(c, prim_cast(c, w->sum, te_at(c, v, vat)),
+                              prim_cast(c, w->sum, te_at(c, u, uat))));
 }
 
 bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
@@ -332,14 +371,16 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
     const Tensor *y1 = te_compute(c, "y1", type->dtype, a, output_rows(c, &w, m, mat, 0, a.at[1]));
 
     a = te_axes(c, type->n, type->dims, out_names);
-    const Idx *y = a.at[2], *x = a.at[3];
-    const Idx *row = idx_add(A, idx_mulc(A, a.at[0], w.th), idx_divc(A, y, w.m));
-    const Idx *tile = idx_add(A, idx_mulc(A, row, w.tw), idx_divc(A, x, w.m));
-    const Idx *ch = w.block ? idx_add(A, idx_mulc(A, a.at[1], w.block), a.at[4]) : a.at[1];
-    const Idx *yat[4] = {tile, idx_modc(A, y, w.m), NULL, ch};
+    const Idx  *y = a.at[2], *x = a.at[3];
+    const Idx  *row = idx_add(A, idx_mulc(A, a.at[0], w.th), idx_divc(A, y, w.m));
+    const Idx  *tile = idx_add(A, idx_mulc(A, row, w.tw), idx_divc(A, x, w.m));
+    const Idx  *ch = w.block ? idx_add(A, idx_mulc(A, a.at[1], w.block), a.at[4]) : a.at[1];
+    const Idx  *yat[4] = {tile, idx_modc(A, y, w.m), NULL, ch};
+    const Prim *p = output_rows(c, &w, y1, yat, 2, idx_modc(A, x, w.m));
 
-    out[0] =
-        te_compute(c, "y", type->dtype, a, output_rows(c, &w, y1, yat, 2, idx_modc(A, x, w.m)));
+    if (dtype_is_int(w.sum))
+        p = prim_bin(c, PRIM_SHR, p, prim_num(c, w.sum, 2)); /* 2G twice */
+    out[0] = te_compute(c, "y", type->dtype, a, p);
     return true;
 }
 
@@ -351,13 +392,20 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
     const Type        *data = call_arg(conv, 0)->type, *weight = call_arg(conv, 1)->type;
     int64_t            k[4], block;
 
-    if (!data || !weight || !dtype_eq(data->dtype, weight->dtype) || !dtype_is_float(data->dtype) ||
-        *a->out_dtype || a->groups != 1 || !layout_block(a->data_layout, "NCHW", &block) ||
+    bool ints = data && weight && is_small_int(data->dtype) && dtype_eq(weight->dtype, DT_I8) &&
+                dtype_eq(conv->type->dtype, DT_I32) && tile == 2;
+
+    if (!data || !weight ||
+        !(ints || (dtype_eq(data->dtype, weight->dtype) && dtype_is_float(data->dtype) &&
+                   !*a->out_dtype)) ||
+        a->groups != 1 || !layout_block(a->data_layout, "NCHW", &block) ||
         (*a->out_layout && strcmp(a->out_layout, a->data_layout)))
         return NULL;
     for (uint32_t i = 0; i < 4; i++)
         if (!type_dim(weight, i, &k[i]) || (i < 2 && block && k[i] % block))
             return NULL;
+    if (ints && k[1] > MAX_INT_CHANNELS)
+        return NULL;
     for (uint32_t i = 0; i < data->n; i++)
         if (!type_dim(data, i, &(int64_t){0}))
             return NULL;
@@ -369,6 +417,7 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
 
     u->tile_size = v->tile_size = tile;
     v->padding = a->padding;
+    v->pad_value = a->pad_value;
     v->data_layout = a->data_layout;
     return call2(
         c, "nn.contrib_conv2d_winograd_without_weight_transform", call_arg(conv, 0),

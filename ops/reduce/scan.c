@@ -121,9 +121,14 @@ bool te_cumsum(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
 {
     Scan        s = scan_of(c, call, in[0]);
     const Stmt *body;
+    int64_t     cells = 1;
 
     if (s.axis + 1 == s.t->n) {
         body = scan_row(&s);
+    } else if (idx_is_const(s.t->dims[s.axis], &cells) && !cells) {
+        const Atom *k = te_loop_var(c, "k", s.t->dims[s.axis]); /* there is no first cell */
+
+        body = loop_stmt(c, k, s.t->dims[s.axis], 0, scan_cells(&s, idx_atom(c->arith, k)));
     } else {
         const Idx  *more = idx_addc(c->arith, s.t->dims[s.axis], -1);
         const Atom *k = te_loop_var(c, "k", more);

@@ -128,6 +128,7 @@ static bool padding_of(Ctx *c, const Expr *e, Padding *p)
             at[i + 2] += (y + a->tile_size - 1) / a->tile_size * a->tile_size - y;
         }
         p->pad = (Ints){4, at};
+        p->fill = (double)a->pad_value;
         return some_padding(p->pad);
     }
     if (call_is(e, "nn.max_pool2d") || call_is(e, "nn.avg_pool2d")) {

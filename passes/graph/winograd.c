@@ -7,7 +7,8 @@
  * output come on top, and the weights grow by (m+2)^2/9.  The algorithm with the least estimated
  * cycles is taken: direct, m = 2 or m = 4; the estimate is that by which sched_winograd cuts the
  * image.  Weights are transformed here, in double precision, so they must be constant.  Runs on
- * blocked layouts, before borders are planned; -fno-winograd turns it off. Cost: one walk and the
+ * blocked layouts, before borders are planned. 8-bit integers take tiles of 2x2, exactly, where no
+ * instruction adds four products; -fno-winograd turns it off. Cost: one walk and the
  * evaluation of the transforms. */
 #include "passes/graph/graph.h"
 #include "schedules/schedules.h"
@@ -27,13 +28,25 @@ double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lan
     return direct > 0 ? best / direct : 1;
 }
 
-static bool shape_of(const Expr *e, Conv3x3 *s)
+/* Data of 8 bits, where four products take no less than twice two of i16: the transforms leave i16,
+ * whose products are then the quickest anyway. */
+static bool suits_ints(const Ctx *c, DType data, const Expr *w)
+{
+    const Target *t = c->target;
+    uint32_t      ops = data.code == DT_INT ? t->dot4_ii : t->dot4_ui;
+
+    return dtype_is_int(data) && data.bits == 8 && dtype_eq(w->type->dtype, DT_I8) && t->dot2 &&
+           ops >= 2 * t->dot2;
+}
+
+static bool shape_of(const Ctx *c, const Expr *e, Conv3x3 *s)
 {
     const Type *x = call_arg(e, 0)->type, *w = call_arg(e, 1)->type, *y = e->type;
     int64_t     d[5], k[4];
 
-    if (!x || !w || !y || !dtype_eq(x->dtype, DT_F32) || x->n != 5 || y->n != 5 || w->n != 4 ||
-        call_arg(e, 1)->kind != EXPR_CONST)
+    if (!x || !w || !y || x->n != 5 || y->n != 5 || w->n != 4 ||
+        call_arg(e, 1)->kind != EXPR_CONST ||
+        !(dtype_eq(x->dtype, DT_F32) || suits_ints(c, x->dtype, call_arg(e, 1))))
         return false;
     for (uint32_t i = 0; i < 5; i++)
         if (!type_dim(y, i, &d[i]))
@@ -41,7 +54,13 @@ static bool shape_of(const Expr *e, Conv3x3 *s)
     for (uint32_t i = 0; i < 4; i++)
         if (!type_dim(w, i, &k[i]))
             return false;
-    *s = (Conv3x3){.n = d[0], .in = k[1], .out = k[0], .y = d[2], .x = d[3], .lanes = d[4]};
+    *s = (Conv3x3){.n = d[0],
+                   .in = k[1],
+                   .out = k[0],
+                   .y = d[2],
+                   .x = d[3],
+                   .lanes = d[4],
+                   .ints = dtype_is_int(x->dtype)};
     return true;
 }
 
@@ -52,10 +71,10 @@ static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
 
     (void)user;
     (void)was;
-    if (!call_is(now, "nn.conv2d") || !shape_of(now, &s))
+    if (!call_is(now, "nn.conv2d") || !shape_of(c, now, &s))
         return now;
     double cost = direct_cycles(&s);
-    for (int64_t m = 2; m <= 4; m += 2) {
+    for (int64_t m = 2; m <= (s.ints ? 2 : 4); m += 2) {
         double      cycles = winograd_cycles(c->target, &s, m);
         const Expr *e = cycles < cost ? conv2d_winograd(c, now, m) : NULL;
 

@@ -7,7 +7,9 @@
  * private %m.  Threads
  * take blocks, each with a %v of its own.  One block for all (few tiles, many weights) has two
  * phases: threads divide the making of %v, then the groups of outputs, so that each weight is read
- * once.  The block and the register tile are chosen by what is moved (`cut_cost`). */
+ * once.  The block and the register tile are chosen by what is moved (`cut_cost`).
+ *
+ * 8-bit integers take two channels a step, as in dot.c: %v and %u are i16. */
 #include "schedules/cpu/cpu.h"
 
 #include <string.h>
@@ -15,6 +17,7 @@
 typedef struct {
     int64_t lanes, a, m, c, i, o; /* o: channels */
     int64_t n, rows, cols;        /* images; tiles of one */
+    bool    ints;                 /* sums of i32, of products of i16 by dot4 */
 } WinoSizes;
 
 /* Bytes that weights are asked for ahead: a page, since at its end hardware begins anew. */
@@ -28,19 +31,31 @@ static const char *name_of(const Sched *s, const char *block, uint32_t k)
 /* The products as register tiles; weights lie as they are read. */
 static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
 {
-    int64_t width = t.nv * z->lanes;
+    int64_t     width = t.nv * z->lanes;
+    const char *k = z->ints ? "%k2" : "%m.i", *two = z->ints ? ", %two" : "";
 
-    step(s, "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c, o%%%lld)", (long long)width,
-         (long long)width);
+    if (z->ints) {
+        step(s, "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c//2, o%%%lld, c%%2)",
+             (long long)width, (long long)width);
+        step(s, "split %%m.i by 2 -> %%k2, %%two");
+    } else {
+        step(s, "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c, o%%%lld)",
+             (long long)width, (long long)width);
+    }
     step(s, "prefetch %%w by %d", AHEAD);
     step(s, "split %%m.o by %lld -> %%mc, %%mo", (long long)width);
     step(s, "split %%mo by %lld -> %%mv, %%mj", (long long)z->lanes);
-    step(s, "reorder %%m.r, %%m.q, %%mc, %%m.t, %%m.c, %%m.i, %%mv, %%mj");
+    step(s, "reorder %%m.r, %%m.q, %%mc, %%m.t, %%m.c, %s, %%mv, %%mj%s", k, two);
     step(s, "split %%m.t by %lld tail=even -> %%mt, %%mp", (long long)t.pixels);
-    step(s, "reorder %%m.c, %%m.i, %%mp, %%mv, %%mj");
+    step(s, "reorder %%m.c, %s, %%mp, %%mv, %%mj%s", k, two);
     step(s, "cache_write m reg at %%mt");
     step(s, "vectorize %%mj");
-    step(s, "unroll %%m.i, %%mp, %%mv");
+    if (z->ints) {
+        step(s, "unroll %%mp, %%mv"); /* not the steps: dot.c */
+        step(s, "tensorize %%two with @dot4");
+    } else {
+        step(s, "unroll %%m.i, %%mp, %%mv");
+    }
     step(s, "outline %%mt -> @tile");
 }
 
@@ -62,6 +77,10 @@ typedef struct {
     double memory;
     double input, output; /* cycles of a vector's cell of a tile */
 } Pace;
+
+/* Of a step of two products of i16, a multiplication and an addition, to one of floats (measured on
+ * Zen 4, where all four vector units are then busy). */
+static const double INT_STEP = 1.28;
 
 static const Pace cutting = {5, 0, 0}, choosing = {6, 1.25, 1.0};
 
@@ -92,10 +111,12 @@ static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut, const Pace *
 
     if (is_whole(z, cut)) /* one block of all images */
         blocks = 1, tiles = z->n * z->rows * z->cols;
-    double passes = (double)ceil_div(tiles, cut.tile.pixels), cells = (double)tiles * a2 * 4;
-    double v = cells * in, m = cells * width, panel = in * width * 4, w = a2 * in * wide * 4;
-    double products =
-        tile_step_cycles(s->target, z->lanes, tiles, cut.tile.nv) * a2 * in * (double)groups;
+    double passes = (double)ceil_div(tiles, cut.tile.pixels), cells = (double)tiles * a2;
+    double bytes = z->ints ? 2 : 4;
+    double v = cells * in * bytes, m = cells * width * 4;
+    double panel = in * width * bytes, w = a2 * in * wide * bytes;
+    double products = (z->ints ? INT_STEP / 2 : 1) * a2 * in * (double)groups *
+                      tile_step_cycles(s->target, z->lanes, tiles, cut.tile.nv);
     double weights = w / (blocks == 1 ? p->memory : rate(s, p, w, v + m));
     double first = products / passes;
     double others = v * (double)(groups + 1) / rate(s, p, v, m + w / (double)groups) +
@@ -107,13 +128,23 @@ static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut, const Pace *
            thread_balance(blocks > 1 ? blocks : groups);
 }
 
+/* Integers need a register for what is between two instructions. */
+static int64_t most_tiles(const Sched *s, const WinoSizes *z, int64_t nv)
+{
+    int64_t most = tile_pixels_most(s->target, z->lanes, nv);
+
+    while (z->ints && most > 1 && most * nv + nv + 2 > (s->target->vector_regs > 16 ? 32 : 16))
+        most--;
+    return most;
+}
+
 static Cut best_cut(const Sched *s, const WinoSizes *z)
 {
     Cut    best = {z->rows, z->cols, {1, 1}};
     double least = 1e300;
 
-    for (int64_t nv = 1; nv <= 4; nv++) {
-        int64_t most = tile_pixels_most(s->target, z->lanes, nv);
+    for (int64_t nv = 1; nv <= (z->ints ? 2 : 4); nv++) {
+        int64_t most = most_tiles(s, z, nv);
         if (z->o / z->lanes % nv || most < 1)
             continue;
         for (int64_t tiles = 1; tiles < z->cols + z->rows; tiles++) {
@@ -138,6 +169,7 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
                      .c = ceil_div(shape->in, lanes),
                      .i = lanes,
                      .o = ceil_div(shape->out, lanes) * lanes,
+                     .ints = shape->ints,
                      .n = shape->n,
                      .rows = ceil_div(shape->y, m),
                      .cols = ceil_div(shape->x, m)};
@@ -150,7 +182,16 @@ double direct_cycles(const Conv3x3 *shape)
     double weights = 9.0 * (double)(shape->in * shape->out);
     double macs = (double)(shape->n * shape->y * shape->x) * weights;
 
+    if (shape->ints) /* dot.c with pairs of i16 */
+        return overlap(1.4 * macs / (double)shape->lanes / 4, weights / choosing.memory);
     return overlap(1.4 * macs / (double)shape->lanes / 2, weights * 4 / choosing.memory);
+}
+
+static bool sums_ints(const Sched *s)
+{
+    const Stmt *m = sched_block(s, "m");
+
+    return m && m->nkids && dtype_is_int(m->kids[m->nkids - 1]->u.store.value->dtype);
 }
 
 void sched_winograd(Sched *s)
@@ -160,7 +201,8 @@ void sched_winograd(Sched *s)
                      .m = iter_extent(s, "y1", "a"),
                      .c = iter_extent(s, "m", "c"),
                      .i = iter_extent(s, "m", "i"),
-                     .o = iter_extent(s, "m", "o")};
+                     .o = iter_extent(s, "m", "o"),
+                     .ints = sums_ints(s)};
     const char *out;
 
     if (!is_block(s, z.i)) {
@@ -169,7 +211,7 @@ void sched_winograd(Sched *s)
     }
     try_step(s, "elide_pad pad");
     out = inline_epilogue(s, "y1");
-    if (s->target->has_fma) {
+    if (s->target->has_fma && !z.ints) {
         step(s, "contract m");
         try_step(s, "contract v1");
         try_step(s, "contract v");

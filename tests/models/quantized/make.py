@@ -244,11 +244,41 @@ def gemm():
     n.save("integer_gemm")
 
 
+def extremes():
+    """Convolutions of numbers at the ends of their range, in enough channels for every algorithm: 3x3 (Winograd's
+    without VNNI), 1x1, strides, depthwise, first layers."""
+    own, n = np.random.default_rng(6), Net()
+    ends = np.array([0, 0, 1, 255, 255, 255], np.uint8)
+    x = n.input(own.choice(ends, (1, 48, 12, 14)))
+    signed = n.input(own.choice(np.array([-128, -128, -127, 127], np.int8), (1, 32, 9, 10)))
+    image = n.input(own.choice(ends, (1, 3, 13, 16)))
+
+    def conv(of, out, cin, k, zero, **attrs):
+        w = own.choice(np.array([-128, -127, 127, 127], np.int8), (out, cin, k, k))
+        w[0], w[1] = 127, -128  # sums as large as they get
+        return n.output(n.op("ConvInteger", of, w, zero, **attrs), np.int32, 4)
+    conv(x, 32, 48, 3, np.uint8(255), pads=[1, 1, 1, 1])
+    conv(x, 64, 48, 3, np.uint8(3), pads=[0, 1, 2, 1])
+    conv(x, 48, 48, 3, np.uint8(0), pads=[1, 1, 1, 1], strides=[2, 2])
+    conv(x, 96, 48, 1, np.uint8(128))
+    conv(signed, 32, 32, 3, np.int8(-128), pads=[1, 1, 1, 1])
+    conv(signed, 64, 32, 1, np.int8(5))
+    conv(image, 32, 3, 3, np.uint8(131), pads=[1, 1, 1, 1], strides=[2, 2])
+    conv(image, 16, 3, 7, np.uint8(0), pads=[3, 3, 3, 3])
+    for k in (3, 5):
+        for stride in (1, 2):
+            conv(x, 48, 1, k, np.uint8(200), pads=[k // 2] * 4, strides=[stride] * 2, group=48)
+    conv(x, 48, 1, 3, np.uint8(255), pads=[2, 2, 2, 2], dilations=[2, 2], group=48)
+    conv(signed, 32, 1, 3, np.int8(-128), pads=[1, 0, 1, 1], group=32)
+    n.save("integer_extremes")
+
+
 if __name__ == "__main__":
     convolutions()
     between()
     products()
     qlinear()
     gemm()
+    extremes()
     for name in sorted(os.listdir(HERE)):
         print(os.path.getsize(os.path.join(HERE, name)), name)
