@@ -194,6 +194,16 @@ static bool idx_reads(Gen *g, const Idx *x, Map *seen)
     return false;
 }
 
+bool gen_reads(Gen *g, const Prim *p)
+{
+    return reads(g, p, map_new(g->a));
+}
+
+bool gen_known(Gen *g, const Prim *p)
+{
+    return p->kind == PRIM_INT || p->kind == PRIM_FLOAT || memo_get(&g->stmt, KEY(p));
+}
+
 /* One arm in a block of its own, which then goes to `done`. */
 static LLVMValueRef gen_arm(Gen *g, const Prim *p, LLVMBasicBlockRef at, LLVMBasicBlockRef done,
                             LLVMBasicBlockRef *end)

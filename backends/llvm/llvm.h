@@ -8,6 +8,7 @@
  *   codegen_half.c  f16 and bf16
  *   codegen_near.c  vectors of scalars that lie near each other
  *   codegen_transpose.c  tiles of memory transposed in registers
+ *   codegen_weave.c  long formulas of neighbouring stores by turns
  *   codegen_host.c  parallel regions: barriers, launches, instrumentation
  *   codegen_device.c  models on a device: open, close, launches, copies
  *   codegen_entry.c the entry points of a model: checks, the info struct
@@ -189,6 +190,9 @@ LLVMValueRef gen_odd_f32(Gen *g, LLVMValueRef d);
 
 LLVMValueRef gen_prim(Gen *g, const Prim *p);
 LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t);
+bool         gen_known(Gen *g, const Prim *p); /* it was computed, or is a number */
+/* Computing p now could read memory that only some condition allows to read. */
+bool gen_reads(Gen *g, const Prim *p);
 /* A vector of loads from near each other, by contiguous loads and shuffles; NULL: it is none. */
 LLVMValueRef gen_near(Gen *g, const Prim *p);
 void         gen_store(Gen *g, const StoreData *s);
@@ -202,6 +206,11 @@ LLVMValueRef gen_dot4(Gen *g, const Prim *p);
 /* Statements from the first on that store the columns of a tile whose rows lie in memory: how many
  * were done, 0 if these are none. */
 uint32_t gen_transposed(Gen *g, uint32_t n, const Stmt *const *s);
+
+/* ---- codegen_weave.c --------------------------------------------------------------------------- */
+
+/* Statements from s[0] on whose operations are emitted by turns: their number, or 0 and nothing. */
+uint32_t gen_woven(Gen *g, uint32_t n, const Stmt *const *s);
 
 /* ---- codegen_host.c ------------------------------------------------------------------------------ */
 

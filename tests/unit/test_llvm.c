@@ -397,6 +397,45 @@ static void test_tile(void)
     end();
 }
 
+/* Long formulas of neighbouring stores are computed by turns, but what one stores another may read:
+ * independent ones, one that reads y[0], one that reads a register that another one sets. */
+static void test_woven(void)
+{
+    enum { L = 4, N = 6 };
+    static const char *const targets[] = {"llvm -mcpu=native", "llvm -mcpu=znver4",
+                                          "llvm -mcpu=znver3"};
+
+    for (size_t t = 0; t < COUNT(targets); t++) {
+        begin();
+        if (t && !strstr(target("llvm")->triple, "x86")) {
+            end();
+            break;
+        }
+        const Buffer *b[2] = {buf("x", DT_F32, L * N), buf("y", DT_F32, L * N)};
+        const Buffer *acc = reg("acc", dtype_lanes(DT_F32, L));
+        const Stmt   *s[2 * N];
+        uint32_t      n = 0;
+
+        for (int i = 0; i < N; i++) {
+            const Prim *x = i == 3   ? loadv(b[1], num(0), L)
+                            : i == 5 ? prim_load(c, acc, NULL)
+                                     : loadv(b[0], num(i * L), L);
+            const Prim *v = x, *zero = prim_splat(c, prim_float(c, DT_F32, 0), L);
+
+            for (int k = 0; k < 5; k++) {
+                v = prim_mul(c, prim_add(c, v, x), prim_splat(c, prim_float(c, DT_F32, .5 + k), L));
+                v = prim_select(c, prim_lt(c, v, zero), prim_sub(c, zero, v), v);
+            }
+            s[n++] = i == 4 ? set(acc, v) : store(b[1], num(i * L), v);
+        }
+        const Target *cpu = target(targets[t]), *here = target("llvm -mcpu=native");
+        if (cpu && here && cpu->vector_bytes <= here->vector_bytes)
+            compare1(cpu, func("woven", FUNC_KERNEL, 2, b, stmt_alloc(c, acc, seq(n, s))),
+                     targets[t]);
+        end();
+    }
+}
+
 /* Ranges by (tid, nt), division and remainder in indices, a stack buffer, a select around loads. */
 static void test_indices(void)
 {
@@ -653,6 +692,7 @@ int main(void)
     RUN(test_vectors);
     RUN(test_dot4);
     RUN(test_tile);
+    RUN(test_woven);
     RUN(test_indices);
     RUN(test_loads_in_indices);
     RUN(test_masks);

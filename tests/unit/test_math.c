@@ -30,7 +30,7 @@ static double sigmoid(double x)
 static const Row rows[] = {
     {MATH_EXP, "exp", exp, 1.05},
     {MATH_LOG, "log", log, 0.85},
-    {MATH_TANH, "tanh", tanh, 1.4},
+    {MATH_TANH, "tanh", tanh, 1.5},
     {MATH_ERF, "erf", erf, 1.4},
     {MATH_SIGMOID, "sigmoid", sigmoid, 2.4},
 };
