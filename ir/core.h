@@ -217,6 +217,7 @@ struct Target {
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */
     uint32_t shared_bytes;                 /* per GPU block */
     bool     has_round, has_sqrt;          /* of f32, as instructions */
+    bool     has_stream;                   /* vectors can be stored past the caches */
     bool     fast_math, winograd;
     bool     no_libm;    /* code calls no function of libm */
     bool     no_threads; /* no launches, no barriers: one thread runs it all */

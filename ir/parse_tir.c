@@ -187,6 +187,7 @@ const Buffer *parse_buffer(Parser *p, const char *name)
             parse_fail(p, "prefetching %lld bytes ahead", (long long)ahead);
         b.ahead = (uint32_t)ahead;
     }
+    b.stream = accept(p, "stream");
     if (accept(p, "alias(")) {
         b.alias = parse_buffer_name(p);
         expect(p, ")");

@@ -76,6 +76,8 @@ void print_buffer_type(Printer *p, const Buffer *b)
         str_printf(out, " align %u", b->align);
     if (b->ahead)
         str_printf(out, " ahead %u", b->ahead);
+    if (b->stream)
+        str_add(out, " stream");
     if (b->alias)
         str_printf(out, " alias(%s)", print_buffer_name(p, b->alias));
     if (b->scope != SCOPE_ARENA)

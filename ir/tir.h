@@ -38,9 +38,10 @@ struct Buffer {
     const char       *name;
     DType             dtype; /* lanes > 1 only for promoted `reg` variables */
     Scope             scope;
-    uint32_t          align; /* bytes, of the interior's cell 0; 0: the element's own */
-    uint32_t          ahead; /* bytes by which vector loads ask memory for more (`prefetch`); 0 */
-    uint32_t          ndim;  /* 0: one cell */
+    uint32_t          align;  /* bytes, of the interior's cell 0; 0: the element's own */
+    uint32_t          ahead;  /* bytes by which vector loads ask memory for more (`prefetch`); 0 */
+    bool              stream; /* vectors are stored past the caches */
+    uint32_t          ndim;   /* 0: one cell */
     const Idx *const *extent;
     const Idx *const *stride; /* in elements; NULL: packed row-major, halo included */
     const Halo       *halo;   /* NULL: none */

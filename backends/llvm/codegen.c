@@ -508,6 +508,15 @@ static GenFunc *declare(Gen *g, const Func *f)
     return gf;
 }
 
+/* What was stored past the caches is there for other threads. */
+static void store_fence(Gen *g)
+{
+    unsigned id = LLVMLookupIntrinsicID("llvm.x86.sse.sfence", 19);
+
+    LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, NULL, 0),
+                   LLVMGetIntrinsicDeclaration(g->mod, id, NULL, 0), NULL, 0, "");
+}
+
 static void define(Gen *g, GenFunc *gf)
 {
     const Func *f = gf->f;
@@ -522,6 +531,11 @@ static void define(Gen *g, GenFunc *gf)
             gen_bind(g, f->params[i].scalar, v);
     }
     gen_stmt(g, f->body);
+    for (uint32_t i = 0; f->kind == FUNC_KERNEL && g->arch == ARCH_X86 && i < f->nparams; i++)
+        if (f->params[i].buffer && f->params[i].buffer->stream) {
+            store_fence(g);
+            break;
+        }
     gen_end(g);
 }
 

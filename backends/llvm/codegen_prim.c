@@ -132,6 +132,14 @@ static bool is_extremum_step(const StoreData *s)
     return !s->n || !memcmp(own->u.load.index, s->index, s->n * sizeof(Idx *));
 }
 
+static void store_past_caches(Gen *g, LLVMValueRef store)
+{
+    LLVMValueRef one = gen_i32(g, 1);
+
+    LLVMSetMetadata(store, LLVMGetMDKindIDInContext(g->lc, "nontemporal", 11),
+                    LLVMMDNodeInContext(g->lc, &one, 1));
+}
+
 void gen_store(Gen *g, const StoreData *s)
 {
     g->step = is_extremum_step(s) ? s->value : NULL;
@@ -147,6 +155,9 @@ void gen_store(Gen *g, const StoreData *s)
     }
     st = LLVMBuildStore(g->b, v, p);
     LLVMSetAlignment(st, align);
+    if (s->buffer->stream && s->value->dtype.lanes > 1 &&
+        align >= s->value->dtype.lanes * dtype_bytes(s->buffer->dtype))
+        store_past_caches(g, st);
 }
 
 /* ---- select and case --------------------------------------------------------------------------------------- */

@@ -483,6 +483,7 @@ static void set_limits(Target *t, Arch arch, const Cpu *cpu)
     t->has_round = caps & CAP_ROUND || arch == ARCH_RISCV;
     t->has_sqrt = (caps & CAP_FP) != 0;
     t->fma_mem_splat = (caps & CAP_AVX512) != 0;
+    t->has_stream = arch == ARCH_X86 && caps & CAP_VEC;
     t->dot_signed = arch == ARCH_AARCH64 || arch == ARCH_ARM;
     set_dot4(t, arch, caps);
     t->l1_bytes = cpu->l1 * 1024;

@@ -468,6 +468,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     const char **names = NEW_ARRAY(c->arena, const char *, p.results.n + 1);
     const Type **types = NEW_ARRAY(c->arena, const Type *, p.results.n + 1);
     h.arena_bytes = memory_plan(&p, &plan->arena_floor);
+    tir = stream_results(&p, tir);
     for (uint32_t i = 0; i < kernels.all.n; i++) {
         uint64_t need = private_need(c, kernels.all.at[i]);
         if (need > h.private_bytes)

@@ -5,6 +5,7 @@
  *   program.c     main as a list of kernel calls over values (control flow included)
  *   narrow.c      weights in 16 bits
  *   memory.c      where every value lies in the arena
+ *   stream.c      large results past the caches
  *   device.c      launches
  *   host.c        main as TIR, and the plan */
 #ifndef TVMCC_PASSES_LOWER_H
@@ -123,6 +124,12 @@ const TirModule *narrow_weights(Program *p, const TirModule *m, DType to);
 /* Offsets for all arena slots; returns the bytes needed, and the largest sum of simultaneously live
  * slots as `floor`. */
 uint64_t memory_plan(Program *p, uint64_t *floor);
+
+/* ---- stream.c ---- */
+
+/* Results that leave the caches before they are read are stored past them; gives the kernels that
+ * do so.  After memory_plan. */
+const TirModule *stream_results(Program *p, const TirModule *m);
 
 /* ---- device.c ---- */
 

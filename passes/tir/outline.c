@@ -68,6 +68,16 @@ static void split_offset(Outline *x, const Idx *at, const Idx **outer, const Idx
     }
 }
 
+/* Bytes that b's cell `at` is on a multiple of. */
+static uint32_t alignment(const Buffer *b, const Idx *at)
+{
+    uint64_t all = b->align | (uint64_t)at->c0 * dtype_bytes(b->dtype);
+
+    for (uint32_t i = 0; i < at->nterms; i++)
+        all |= (uint64_t)at->t[i].coef * dtype_bytes(b->dtype);
+    return (uint32_t)(all & -all);
+}
+
 static Pointer *pointer(Outline *x, const Buffer *b, const Idx *outer)
 {
     for (uint32_t i = 0; i < x->pointers.n; i++)
@@ -75,7 +85,7 @@ static Pointer *pointer(Outline *x, const Buffer *b, const Idx *outer)
             return &x->pointers.at[i];
     Buffer n = *b;
     n.data = NULL;
-    n.align = 0;
+    n.align = b->stream ? alignment(b, outer) : 0; /* that of its cells is all a tile needs */
     vec_push(x->c->arena, &x->pointers, ((Pointer){b, outer, buffer_copy(x->c, b, n), false}));
     return &x->pointers.at[x->pointers.n - 1];
 }

@@ -45,7 +45,8 @@ static const char *messages(void)
 
 /* Texts that are already as the printer writes them. */
 static const char *const canonical[] = {
-    "func @f kind(kernel) (%x: f32[1,8] halo(1:1+2)=-inf align 64, %y: f32[1,8] written) macs 8 "
+    "func @f kind(kernel) (%x: f32[1,8] halo(1:1+2)=-inf align 64, %y: f32[1,8] align 64 stream "
+    "written) macs 8 "
     "loc(\"net.onnx\":12 \"Conv_3\") {\n"
     "  for %o < 8 parallel vector loc(\"net.onnx\":3) {\n"
     "    block b [n<1=0, o<8=%o] where 1 <= %o && %o < 6 {\n"
