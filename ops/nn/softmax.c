@@ -112,8 +112,11 @@ bool te_log_softmax(Ctx *c, const OpCall *call, const Tensor *const *in, const T
     const Tensor *max, *exp, *sum;
 
     stages(c, &s, call, in[0], false, &max, &exp, &sum);
-    const Prim *d = prim_sub(c, te_at(c, in[0], s.all.at), at_row(c, max, &s.all, s.axis));
-    const Prim *log = prim_math(c, MATH_LOG, at_row(c, sum, &s.all, s.axis), NULL);
+    fresh(c, &s, call->in[0]);
+    const Tensor *log =
+        te_compute(c, "log", s.dtype, s.row, prim_math(c, MATH_LOG, te_at(c, sum, s.row.at), NULL));
 
-    return te_out(c, call, &s.all, prim_sub(c, d, log), out);
+    s.all = te_axes_of(c, call->in[0]);
+    const Prim *d = prim_sub(c, te_at(c, in[0], s.all.at), at_row(c, max, &s.all, s.axis));
+    return te_out(c, call, &s.all, prim_sub(c, d, at_row(c, log, &s.all, s.axis)), out);
 }

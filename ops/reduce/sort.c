@@ -14,7 +14,9 @@
  *
  *     for r < n { if r < k or %x[r] comes before the last: for j < k: exchange where it comes
  * before }
- */
+ *
+ * More of them are a heap with the last on top, which a cell passes in log k steps; element and
+ * position are one number, so a step is one comparison. */
 #include "ops/common.h"
 
 #include <string.h>
@@ -86,7 +88,12 @@ const Type *rel_topk(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
 
 /* ---- the statement ------------------------------------------------------------------------------- */
 
-enum { FEW = 64, MANY = 4 }; /* kept in order: at most so many, of a row so many times as long */
+enum {
+    FEW = 64,
+    MANY = 4,  /* kept in order: at most so many, of a row so many times as long */
+    LIST = 16, /* a heap where more are wanted .. */
+    HALF = 2   /* .. of a row so many times as long */
+};
 
 typedef struct {
     Ctx          *c;
@@ -97,7 +104,8 @@ typedef struct {
     const Atom   *var[TE_MAX_AXES]; /* of the row; [axis] unused */
     const Idx    *at[TE_MAX_AXES];
     const Buffer *pos[2]; /* i32[n]: positions, sorted in runs */
-    const Buffer *cursor; /* i32[2]: next of the left and of the right run */
+    const Buffer *cursor; /* i32[3]: next of the left and of the right run; a heap's, below */
+    const Buffer *keys;   /* i64[k + 1]: a heap */
     const Buffer *best;   /* of the row's type: the first k in order, and two more */
 } Sort;
 
@@ -268,13 +276,141 @@ static const Stmt *kept(const Sort *s)
     return stmt_seq(c, 2, kids);
 }
 
+/* ---- a heap of the first k ----------------------------------------------------------------------- */
+
+/* A number whose order is that of the elements in a row: the element in the upper half, NaN above
+ * all numbers and the zeros equal, its position in the lower. */
+static const Prim *key_of(const Sort *s, const Idx *r)
+{
+    Ctx        *c = s->c;
+    const Prim *x = element(s, r), *k = NULL;
+
+    if (dtype_is_float(x->dtype)) {
+        x = prim_cast(c, DT_F32, x);
+        const Prim *zero = prim_num(c, DT_F32, 0), *nan = prim_int(c, DT_I32, 0x7fc00000);
+        const Prim *b = prim_bits(c, DT_I32, prim_select(c, prim_eq(c, x, zero), zero, x));
+        /* Negative numbers count backwards. */
+        const Prim *m = prim_bin(c, PRIM_SHR, b, prim_int(c, DT_I32, 31));
+        m = prim_bin(c, PRIM_AND, m, prim_int(c, DT_I32, 0x7fffffff));
+        k = prim_select(c, te_is_nan(c, x), nan, prim_bin(c, PRIM_XOR, b, m));
+    } else {
+        k = prim_cast(c, DT_I32, x);
+    }
+    if (!s->ascend)
+        k = prim_bin(c, PRIM_XOR, k, prim_int(c, DT_I32, -1));
+    k = prim_bin(c, PRIM_SHL, prim_cast(c, DT_I64, k), prim_int(c, DT_I64, 32));
+    return prim_bin(c, PRIM_OR, k, prim_index(c, DT_I64, r));
+}
+
+/* Can an element be a key's upper half? */
+static bool has_key(DType t)
+{
+    return (dtype_is_float(t) && t.bits <= 32) ||
+           (dtype_is_int(t) && (t.bits < 32 || dtype_eq(t, DT_I32)));
+}
+
+static const Prim *key_at(const Sort *s, const Idx *i)
+{
+    return prim_load(s->c, s->keys, &i);
+}
+
+static const Stmt *swap_keys(const Sort *s, const Idx *a, const Idx *b)
+{
+    const Idx  *spare = idx_const(s->c->arith, s->k);
+    const Stmt *kids[] = {stmt_store(s->c, s->keys, &spare, key_at(s, a)),
+                          stmt_store(s->c, s->keys, &a, key_at(s, b)),
+                          stmt_store(s->c, s->keys, &b, key_at(s, spare))};
+
+    return stmt_seq(s->c, 3, kids);
+}
+
+/* keys[start] down to its place among the first `end`: no child is above its parent. */
+static const Stmt *sift(const Sort *s, const Idx *start, const Idx *end)
+{
+    Ctx        *c = s->c;
+    Arith      *A = c->arith;
+    int64_t     levels = 0;
+    const Prim *one = prim_int(c, DT_I32, 1), *stop = prim_index(c, DT_I32, end);
+    const Prim *child = cursor(s, 1), *next = prim_add(c, child, one);
+    const Idx *at = idx_load(A, cursor(s, 0), 0, s->k - 1), *down = idx_load(A, child, 0, s->k - 1);
+
+    while (s->k >> levels)
+        levels++;
+    const Stmt *larger = stmt_if(c, prim_lt(c, key_at(s, down), key_at(s, idx_addc(A, down, 1))),
+                                 set_cursor(s, 1, next), NULL);
+    const Stmt *move[] = {swap_keys(s, at, down), set_cursor(s, 0, child)};
+    const Stmt *fits[] = {stmt_if(c, prim_lt(c, next, stop), larger, NULL),
+                          stmt_if(c, prim_lt(c, key_at(s, at), key_at(s, down)),
+                                  stmt_seq(c, 2, move),
+                                  set_cursor(s, 0, prim_int(c, DT_I32, s->k)))};
+    const Stmt *step[] = {
+        set_cursor(s, 1, prim_add(c, prim_add(c, cursor(s, 0), cursor(s, 0)), one)),
+        stmt_if(c, prim_lt(c, child, stop), stmt_seq(c, 2, fits), NULL)};
+    const Atom *level = te_loop_var(c, "level", idx_const(A, levels));
+    const Stmt *kids[] = {set_cursor(s, 0, prim_index(c, DT_I32, start)),
+                          loop_stmt(c, level, idx_const(A, levels), 0, stmt_seq(c, 2, step))};
+
+    return stmt_seq(c, 2, kids);
+}
+
+static const Prim *key_position(const Sort *s, const Prim *key)
+{
+    Ctx *c = s->c;
+
+    return prim_cast(c, DT_I32, prim_bin(c, PRIM_AND, key, prim_int(c, DT_I64, (1 << 24) - 1)));
+}
+
+/* The last of the list, to compare with: best[0]. */
+static const Stmt *note_last(const Sort *s)
+{
+    Ctx        *c = s->c;
+    const Idx  *zero = idx_const(c->arith, 0);
+    const Stmt *kids[] = {set_cursor(s, 2, key_position(s, key_at(s, zero))),
+                          stmt_store(c, s->best, &zero, element(s, as_index(s, cursor(s, 2))))};
+
+    return stmt_seq(c, 2, kids);
+}
+
+/* Positions of the first k in order, in pos[0]. */
+static const Stmt *heaped(const Sort *s)
+{
+    Ctx        *c = s->c;
+    Arith      *A = c->arith;
+    const Idx  *k = idx_const(A, s->k), *zero = idx_const(A, 0), *rest = idx_const(A, s->n - s->k);
+    const Idx  *half = idx_const(A, s->k / 2), *sorts = idx_const(A, s->k - 1);
+    const Atom *fill = te_loop_var(c, "f", k), *build = te_loop_var(c, "b", half);
+    const Atom *more = te_loop_var(c, "r", rest), *sort = te_loop_var(c, "s", sorts);
+    const Atom *out = te_loop_var(c, "o", k);
+    const Idx  *f = idx_atom(A, fill), *o = idx_atom(A, out);
+    const Idx  *r = idx_addc(A, idx_atom(A, more), s->k);
+    const Idx  *parent = idx_sub(A, idx_const(A, s->k / 2 - 1), idx_atom(A, build));
+    const Idx  *end = idx_sub(A, idx_const(A, s->k - 1), idx_atom(A, sort));
+    const Prim *x = element(s, r), *last = prim_load(c, s->best, &zero);
+    const Prim *behind = s->ascend ? prim_le(c, last, x) : prim_le(c, x, last);
+    /* One comparison turns most away; NaN and the like pass it. */
+    const Stmt *enter[] = {stmt_store(c, s->keys, &zero, key_of(s, r)), sift(s, zero, k),
+                           note_last(s)};
+    const Stmt *take[] = {swap_keys(s, zero, end), sift(s, zero, end)};
+    const Stmt *try =
+        stmt_if(c, prim_lt(c, key_of(s, r), key_at(s, zero)), stmt_seq(c, 3, enter), NULL);
+    const Stmt *kids[] = {
+        loop_stmt(c, fill, k, 0, stmt_store(c, s->keys, &f, key_of(s, f))),
+        loop_stmt(c, build, half, 0, sift(s, parent, k)),
+        note_last(s),
+        loop_stmt(c, more, rest, 0, stmt_if(c, prim_not(c, behind), try, NULL)),
+        loop_stmt(c, sort, sorts, 0, stmt_seq(c, 2, take)),
+        loop_stmt(c, out, k, 0, stmt_store(c, s->pos[0], &o, key_position(s, key_at(s, o))))};
+
+    return stmt_seq(c, 6, kids);
+}
+
 /* Values or indices (NULL: not wanted) of the first k. */
 static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis, int64_t k,
                       bool ascend, const Tensor *values, const Tensor *indices)
 {
     const Type   *t = call->in[0];
     Sort          s = {.c = c, .x = x, .ndim = t->n, .axis = axis_of(axis, t->n), .ascend = ascend};
-    const Idx    *two = idx_const(c->arith, 2), *kn = idx_const(c->arith, k), *at[TE_MAX_AXES];
+    const Idx    *three = idx_const(c->arith, 3), *kn = idx_const(c->arith, k), *at[TE_MAX_AXES];
     const Tensor *outs[2];
     VEC(const Stmt *) stores = {0};
     uint32_t nouts = 0;
@@ -282,18 +418,21 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
 
     s.n = dim_of(t, s.axis);
     s.k = k > 0 ? k : 1;
-    bool few = k > 0 && k <= FEW && s.n / k >= MANY;
+    bool heap = k > LIST && s.n / k >= HALF && has_key(t->dtype);
+    bool few = !heap && k > 0 && k <= FEW && s.n / k >= MANY;
     for (uint32_t i = 0; i < t->n; i++) {
         s.var[i] = te_loop_var(c, "i", t->dims[i]);
         s.at[i] = idx_atom(c->arith, s.var[i]);
     }
-    const Idx *cells = few ? idx_const(c->arith, k + 2) : t->dims[s.axis];
+    const Idx *cells = few || heap ? idx_const(c->arith, k + 2) : t->dims[s.axis];
     s.pos[0] = buffer_new(c, intern(c->strings, "pos0"), DT_I32, SCOPE_PRIVATE, 1, &cells);
     s.pos[1] = buffer_new(c, intern(c->strings, "pos1"), DT_I32, SCOPE_PRIVATE, 1, &cells);
-    s.cursor = buffer_new(c, intern(c->strings, "cursor"), DT_I32, SCOPE_PRIVATE, 1, &two);
+    s.cursor = buffer_new(c, intern(c->strings, "cursor"), DT_I32, SCOPE_PRIVATE, 1, &three);
     s.best = buffer_new(c, intern(c->strings, "best"), t->dtype, SCOPE_PRIVATE, 1, &cells);
 
-    const Stmt *order = few ? kept(&s) : sorted(&s, &last);
+    s.keys = buffer_new(c, intern(c->strings, "keys"), DT_I64, SCOPE_PRIVATE, 1, &cells);
+
+    const Stmt *order = heap ? heaped(&s) : few ? kept(&s) : sorted(&s, &last);
     const Atom *r = te_loop_var(c, "r", kn);
     const Idx  *rank = idx_atom(c->arith, r);
     const Prim *position = prim_load(c, s.pos[last], &rank);
@@ -319,8 +458,14 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
     for (uint32_t i = t->n; i-- > 0;)
         if (i != s.axis)
             body = loop_stmt(c, s.var[i], t->dims[i], 0, body);
-    body =
-        few ? stmt_alloc(c, s.best, body) : stmt_alloc(c, s.pos[1], stmt_alloc(c, s.cursor, body));
+    if (few || heap)
+        body = stmt_alloc(c, s.best, body);
+    else
+        body = stmt_alloc(c, s.pos[1], body);
+    if (heap)
+        body = stmt_alloc(c, s.keys, body);
+    if (!few)
+        body = stmt_alloc(c, s.cursor, body);
     body = stmt_alloc(c, s.pos[0], body);
     te_extern(c, 1, &x, nouts, outs, body);
 }

@@ -1,4 +1,4 @@
-/* lower_math: exp, log, tanh, erf and sigmoid of f32 as polynomials.
+/* lower_math: exponential, circular and hyperbolic functions of f32 as polynomials.
  *
  *   exp(%x: f32x8)  ->  n = round(x * log2 e);  r = x - n*ln2 (in two parts);  p(r) * 2^n
  *
@@ -6,10 +6,13 @@
  * agree bit for bit on one target.  Multiply-adds are fused where the target has them.  Bounds on
  * the error against the exact value, over the whole range, measured with fused and with rounded
  * products (tests/unit/test_math.c, MATH_STEP=11): exp 1.05 ULP   log 0.85 ULP   tanh 1.5 ULP
- * sigmoid 2.4 ULP   erf 1.4 ULP Special values follow C's Annex F: exp(-inf) = 0, log(0) = -inf,
- * log(<0) = NaN, tanh(+-inf) = +-1; NaN in, NaN out; underflow is gradual. Method: Cody and Waite,
- * Software Manual for the Elementary Functions (1980); the coefficients are our own minimax fits.
- * f16 and bf16 compute in f32; f64 is left to libm.
+ * sigmoid 2.4 ULP   erf 1.4 ULP   sin, cos 1.6 ULP   tan 4.2 ULP   asin 2.5 ULP   acos 1.2 ULP
+ * atan 1.5 ULP   sinh 1.7 ULP   cosh 1.5 ULP   asinh 2.2 ULP   acosh 2.5 ULP   atanh 2.6 ULP
+ * Special values follow C's Annex F: exp(-inf) = 0, log(0) = -inf, log(<0) = NaN, tanh(+-inf) =
+ * +-1; NaN in, NaN out; underflow is gradual. Method: Cody and Waite, Software Manual for the
+ * Elementary Functions (1980); the coefficients are our own minimax fits.  f16 and bf16 compute in
+ * f32; f64 is left to libm, as are sin, cos and tan on targets without vectors of f64, which reduce
+ * arguments of any size without a branch (after Payne and Hanek, 1983, in floats).
  *
  * For a target without libm (`-fno-libm`) floor, ceil, trunc and round are expanded too where the
  * target has no instruction for them, through an integer and exact, and sqrt by Newton's method,
@@ -87,15 +90,16 @@ static const Prim *as_exponent(M *m, const Prim *t)
     return prim_bin(m->c, PRIM_SHL, prim_bits(m->c, m->i, t), inum(m, 23));
 }
 
-static const Prim *exp_of(M *m, const Prim *x)
+/* exp(x) * 2^scale, scale 0 or -1. */
+static const Prim *exp_times(M *m, const Prim *x, int scale)
 {
     Ctx        *c = m->c;
     const Prim *t;
 
     /* Outside, the result is 0 or infinity anyway; a NaN passes both tests. */
     x = below(m, x, -104.0, num(m, -104.0), x);
-    x = prim_select(c, prim_lt(c, num(m, 89.0), x), num(m, 89.0), x);
-    const Prim *q = exp_reduced(m, x, 2 * 127, &t);
+    x = prim_select(c, prim_lt(c, num(m, 89.0 - scale), x), num(m, 89.0 - scale), x);
+    const Prim *q = exp_reduced(m, x, 2 * 127 + scale, &t);
     /* 2^n in two factors, so that the ends of the range overflow and underflow as they should: half
      * of the exponent with both biases, and what is left of it. */
     const Prim *e = as_exponent(m, t);
@@ -104,6 +108,11 @@ static const Prim *exp_of(M *m, const Prim *x)
     const Prim *s1 = prim_bits(c, m->f, e1), *s2 = prim_bits(c, m->f, prim_sub(c, e, e1));
     /* 1 comes last: what is added to it is small, so its rounding hardly counts. */
     return prim_mul(c, fma_of(m, q, s1, s1), s2);
+}
+
+static const Prim *exp_of(M *m, const Prim *x)
+{
+    return exp_times(m, x, 0);
 }
 
 /* exp(x) * 2^scale where |x| is known to be so small that all of it is in the normal range: one
@@ -198,6 +207,214 @@ static const Prim *erf_of(M *m, const Prim *x)
     return below(m, a, 1.0, small, prim_math(c, MATH_COPYSIGN, large, x));
 }
 
+/* ---- circular functions ----------------------------------------------------------------------- */
+
+typedef struct {
+    const Prim *r; /* what is left, within a quarter of pi */
+    const Prim *k; /* quarter turns, modulo 4 at least */
+} Turns;
+
+/* x = k * pi/2 + r, exactly for any float: x times the bits of 1/(2 pi), in f64 and 28 at a time,
+ * so that each product is exact and its whole turns can be dropped.  Once the quarters are known
+ * they come off first, and what follows adds up without loss where r is small. */
+static Turns turns_of(M *m, const Prim *x)
+{
+    static const double bits[] = {0x1.45f306cp-3,  0x1.c9c882ap-31,  0x1.4fe13a8p-61,
+                                  0x1.f47d4dp-88,  0x1.bb81b6cp-115, 0x1.4acc9ep-145,
+                                  0x1.0e4107cp-172};
+    Ctx                *c = m->c;
+    DType               d = dtype_lanes(DT_F64, m->f.lanes);
+    const Prim         *wide = prim_cast(c, d, x), *part[COUNT(bits)], *sum[COUNT(bits)];
+    uint32_t            n = COUNT(bits);
+
+    for (uint32_t i = 0; i < n; i++) {
+        part[i] = prim_mul(c, wide, prim_num(c, d, bits[i]));
+        /* Of the last two no float makes a turn. */
+        if (i + 2 < n)
+            part[i] = prim_sub(c, part[i], prim_math(c, MATH_ROUND, part[i], NULL));
+        sum[i] = part[i];
+    }
+    for (; n > 1; n = (n + 1) / 2) /* side by side: the order does not matter here */
+        for (uint32_t i = 0; i < n / 2; i++)
+            sum[i] = prim_add(c, sum[i], sum[n - 1 - i]);
+    const Prim *k = prim_math(c, MATH_ROUND, prim_mul(c, sum[0], prim_num(c, d, 4)), NULL);
+    const Prim *r = prim_mul(c, k, prim_num(c, d, -0.25));
+    for (uint32_t i = 0; i < COUNT(bits); i++)
+        r = prim_add(c, r, part[i]);
+    r = prim_cast(c, m->f, prim_mul(c, r, prim_num(c, d, 6.283185307179586)));
+    return (Turns){r, prim_cast(c, m->i, k)};
+}
+
+static const Prim *is_odd(M *m, const Prim *k)
+{
+    Ctx *c = m->c;
+
+    return prim_eq(c, prim_bin(c, PRIM_AND, k, inum(m, 1)), inum(m, 1));
+}
+
+/* sin and cos of r. */
+static void sin_cos(M *m, const Prim *r, const Prim **sin, const Prim **cos)
+{
+    static const double s[] = {-0.166666552, 0.00833215844, -0.00019514958};
+    static const double k[] = {0.0416666456, -0.0013887313, 2.44327839e-05};
+    Ctx                *c = m->c;
+    const Prim         *z = prim_mul(c, r, r);
+
+    *sin = fma_of(m, prim_mul(c, r, z), poly(m, z, s, COUNT(s)), r);
+    *cos = fma_of(m, prim_mul(c, z, z), poly(m, z, k, COUNT(k)),
+                  fma_of(m, z, num(m, -0.5), num(m, 1.0)));
+}
+
+/* sin(x + first * pi/2) */
+static const Prim *sin_of(M *m, const Prim *x, int first)
+{
+    Ctx        *c = m->c;
+    Turns       t = turns_of(m, x);
+    const Prim *k = first ? prim_add(c, t.k, inum(m, first)) : t.k, *sin, *cos;
+
+    sin_cos(m, t.r, &sin, &cos);
+    const Prim *v = prim_select(c, is_odd(m, k), cos, sin);
+    const Prim *sign = prim_bin(c, PRIM_SHL, prim_bin(c, PRIM_AND, k, inum(m, 2)), inum(m, 30));
+    v = prim_bits(c, m->f, prim_bin(c, PRIM_XOR, prim_bits(c, m->i, v), sign));
+    /* -0 is its own sine. */
+    return first ? v : below(m, abs_of(m, x), 0x1p-13, x, v);
+}
+
+static const Prim *tan_of(M *m, const Prim *x)
+{
+    Ctx        *c = m->c;
+    Turns       t = turns_of(m, x);
+    const Prim *odd = is_odd(m, t.k), *sin, *cos;
+
+    sin_cos(m, t.r, &sin, &cos);
+    const Prim *v =
+        prim_div(c, prim_select(c, odd, prim_neg(c, cos), sin), prim_select(c, odd, sin, cos));
+    return below(m, abs_of(m, x), 0x1p-13, x, v);
+}
+
+static const Prim *atan_of(M *m, const Prim *x)
+{
+    static const double k[] = {-0.333332986,  0.199985489,   -0.142642409,
+                               0.109521843,   -0.0840344653, 0.0579575226,
+                               -0.0311777759, 0.0109145679,  -0.00179361331};
+    Ctx                *c = m->c;
+    const Prim         *a = abs_of(m, x), *big = prim_lt(c, num(m, 1.0), a);
+    const Prim         *w = prim_select(c, big, prim_div(c, num(m, -1.0), a), a);
+    const Prim         *z = prim_mul(c, w, w);
+    const Prim         *p = prim_mul(c, prim_mul(c, w, z), poly(m, z, k, COUNT(k)));
+
+    /* pi/2 in two parts. */
+    p = prim_add(c, p, prim_select(c, big, num(m, -4.37113883e-08), num(m, 0.0)));
+    p = prim_add(c, w, p);
+    p = prim_add(c, prim_select(c, big, num(m, 1.57079637), num(m, 0.0)), p);
+    return prim_math(c, MATH_COPYSIGN, p, x);
+}
+
+/* asin(x) of |x| up to 1/2 and, of what is above, of sqrt((1 - |x|) / 2), which is half of what is
+ * left to pi/2. */
+static const Prim *half_asin(M *m, const Prim *a, const Prim **large)
+{
+    static const double k[] = {0.166667521, 0.0749529749, 0.0454703756, 0.0241795182, 0.0421663001};
+    Ctx                *c = m->c;
+
+    *large = prim_lt(c, num(m, 0.5), a);
+    const Prim *half = fma_of(m, a, num(m, -0.5), num(m, 0.5));
+    const Prim *z = prim_select(c, *large, half, prim_mul(c, a, a));
+    const Prim *s = prim_select(c, *large, prim_math(c, MATH_SQRT, half, NULL), a);
+    return fma_of(m, prim_mul(c, s, z), poly(m, z, k, COUNT(k)), s);
+}
+
+static const Prim *asin_of(M *m, const Prim *x)
+{
+    Ctx        *c = m->c;
+    const Prim *large, *p = half_asin(m, abs_of(m, x), &large);
+    const Prim *q = fma_of(m, p, num(m, -2.0), num(m, -4.37113883e-08));
+
+    q = prim_add(c, num(m, 1.57079637), q);
+    return prim_math(c, MATH_COPYSIGN, prim_select(c, large, q, p), x);
+}
+
+static const Prim *acos_of(M *m, const Prim *x)
+{
+    Ctx        *c = m->c;
+    const Prim *large, *p = half_asin(m, abs_of(m, x), &large), *twice = prim_add(c, p, p);
+    const Prim *below0 = prim_lt(c, x, num(m, 0.0));
+    const Prim *q = prim_sub(c, num(m, -8.74227766e-08), twice);
+
+    q = prim_select(c, below0, prim_add(c, num(m, 3.14159274), q), twice);
+    p = prim_math(c, MATH_COPYSIGN, p, x);
+    p = prim_add(c, num(m, 1.57079637), prim_sub(c, num(m, -4.37113883e-08), p));
+    return prim_select(c, large, q, p);
+}
+
+/* ---- hyperbolic functions --------------------------------------------------------------------- */
+
+static const Prim *cosh_of(M *m, const Prim *x)
+{
+    const Prim *e = exp_times(m, abs_of(m, x), -1);
+
+    return prim_add(m->c, e, prim_div(m->c, num(m, 0.25), e));
+}
+
+static const Prim *sinh_of(M *m, const Prim *x)
+{
+    static const double k[] = {0.166666672, 0.0083333496, 0.000198361595, 2.81695134e-06};
+    Ctx                *c = m->c;
+    const Prim         *a = abs_of(m, x), *z = prim_mul(c, x, x), *e = exp_times(m, a, -1);
+    const Prim         *small = fma_of(m, prim_mul(c, x, z), poly(m, z, k, COUNT(k)), x);
+    const Prim         *large = prim_sub(c, e, prim_div(c, num(m, 0.25), e));
+
+    return below(m, a, 1.0, small, prim_math(c, MATH_COPYSIGN, large, x));
+}
+
+/* log(1 + u); where `big`, log(a) + ln 2 instead. */
+static const Prim *log1p_of(M *m, const Prim *u, const Prim *big, const Prim *a)
+{
+    Ctx        *c = m->c;
+    const Prim *w = prim_add(c, num(m, 1.0), u);
+    /* What rounding of w lost. */
+    const Prim *rest = prim_div(c, prim_sub(c, u, prim_sub(c, w, num(m, 1.0))), w);
+
+    if (big) {
+        w = prim_select(c, big, a, w);
+        rest = prim_select(c, big, num(m, 0.693147181), rest);
+    }
+    return prim_add(c, log_of(m, w), rest);
+}
+
+static const Prim *asinh_of(M *m, const Prim *x)
+{
+    Ctx        *c = m->c;
+    const Prim *a = abs_of(m, x), *z = prim_mul(c, x, x), *one = num(m, 1.0);
+    const Prim *root = prim_math(c, MATH_SQRT, prim_add(c, one, z), NULL);
+    const Prim *u = prim_add(c, a, prim_div(c, z, prim_add(c, one, root)));
+
+    u = log1p_of(m, u, prim_lt(c, num(m, 0x1p14), a), a);
+    return prim_math(c, MATH_COPYSIGN, u, x);
+}
+
+static const Prim *acosh_of(M *m, const Prim *x)
+{
+    Ctx        *c = m->c;
+    const Prim *t = prim_sub(c, x, num(m, 1.0));
+    const Prim *u = fma_of(m, t, t, prim_add(c, t, t));
+
+    u = prim_add(c, t, prim_math(c, MATH_SQRT, u, NULL));
+    u = log1p_of(m, u, prim_lt(c, num(m, 0x1p14), x), x);
+    return below(m, x, 1.0, num(m, (double)NAN), u);
+}
+
+static const Prim *atanh_of(M *m, const Prim *x)
+{
+    Ctx        *c = m->c;
+    const Prim *a = abs_of(m, x), *one = num(m, 1.0);
+    const Prim *u = prim_div(c, prim_add(c, a, a), prim_sub(c, one, a));
+    const Prim *v = prim_mul(c, num(m, 0.5), log1p_of(m, u, NULL, NULL));
+
+    v = prim_select(c, prim_eq(c, a, one), num(m, (double)INFINITY), v);
+    return prim_math(c, MATH_COPYSIGN, v, x);
+}
+
 /* Below 2^23 an i32 holds the whole part; from there on every f32 is whole. */
 static const Prim *rounded_of(M *m, MathFn fn, const Prim *x)
 {
@@ -247,14 +464,40 @@ static bool without_libm(const Target *t, MathFn fn)
             !t->has_round);
 }
 
+/* Functions that LLVM or libm serves as well on targets where vectors do not. */
+static bool is_expanded(const Target *t, MathFn fn)
+{
+    bool cpu = t && t->kind == KIND_LLVM;
+
+    switch (fn) {
+    case MATH_EXP:
+    case MATH_LOG:
+    case MATH_TANH:
+    case MATH_ERF:
+    case MATH_SIGMOID: return true;
+    case MATH_SIN:
+    case MATH_COS:
+    case MATH_TAN: /* f64 in vectors */
+        return cpu && t->has_round && t->pointer_bits == 64 && t->vector_bytes >= 16;
+    case MATH_ASIN:
+    case MATH_ACOS:
+    case MATH_ATAN:
+    case MATH_SINH:
+    case MATH_COSH:
+    case MATH_ASINH:
+    case MATH_ACOSH:
+    case MATH_ATANH: return cpu;
+    default: return without_libm(t, fn);
+    }
+}
+
 static const Prim *math_prim(Ctx *c, void *user, const Prim *p)
 {
     const Target *t = user;
     M             m = {c, dtype_lanes(DT_F32, p->dtype.lanes), dtype_lanes(DT_I32, p->dtype.lanes),
                        t && t->has_fma};
 
-    if (p->kind != PRIM_MATH || !dtype_is_float(p->dtype) ||
-        (p->u.math > MATH_SIGMOID && !without_libm(t, p->u.math)))
+    if (p->kind != PRIM_MATH || !dtype_is_float(p->dtype) || !is_expanded(t, p->u.math))
         return p;
     if (p->dtype.bits == 64) {
         /* libm knows no sigmoid. */
@@ -276,6 +519,17 @@ static const Prim *math_prim(Ctx *c, void *user, const Prim *p)
     case MATH_TRUNC:
     case MATH_ROUND: y = rounded_of(&m, p->u.math, x); break;
     case MATH_SIGMOID: y = sigmoid_of(&m, x); break;
+    case MATH_SIN: y = sin_of(&m, x, 0); break;
+    case MATH_COS: y = sin_of(&m, x, 1); break;
+    case MATH_TAN: y = tan_of(&m, x); break;
+    case MATH_ASIN: y = asin_of(&m, x); break;
+    case MATH_ACOS: y = acos_of(&m, x); break;
+    case MATH_ATAN: y = atan_of(&m, x); break;
+    case MATH_SINH: y = sinh_of(&m, x); break;
+    case MATH_COSH: y = cosh_of(&m, x); break;
+    case MATH_ASINH: y = asinh_of(&m, x); break;
+    case MATH_ACOSH: y = acosh_of(&m, x); break;
+    case MATH_ATANH: y = atanh_of(&m, x); break;
     default: return p;
     }
     return p->dtype.bits == 32 ? y : prim_cast(c, p->dtype, y);

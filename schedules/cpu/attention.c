@@ -41,8 +41,10 @@ static void cut_rows(const Sched *s, AttnSizes *z)
     int64_t d = divisor_upto(z->m, most);
     if (2 * d > most || (!z->by_head && d >= 4))
         z->rows = d;
-    /* Blocks of two sizes are two loops, whose sums are harder to make vectors of. */
-    if (z->m % z->rows && z->m <= 2 * far)
+    /* Blocks of two sizes are two loops, whose sums are harder to make vectors of: rather all rows
+     * at once, while their scores leave most of L3 to others. */
+    int64_t l3 = cpu_l3(s->target) / 8 / (4 * z->n);
+    if (z->m % z->rows && (z->m <= 2 * far || z->m <= l3))
         z->rows = z->m;
     z->even = z->m % z->rows == 0;
 }

@@ -23,12 +23,12 @@ void vector_accumulate(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
 
-    if (!b || b->u.block.nspatial < 2 || cpu_lanes(s) < 2)
+    if (!b || !b->u.block.nspatial || cpu_lanes(s) < 2)
         return;
     const BlockData *d = &b->u.block;
-    const char *inner = d->iter[d->nspatial - 1]->name, *before = d->iter[d->nspatial - 2]->name;
-    int64_t     n = iter_extent(s, block, inner), lanes = inner_lanes(s, n);
-    StrBuf      order = strbuf(s->c->arena);
+    const char      *inner = d->iter[d->nspatial - 1]->name;
+    int64_t          n = iter_extent(s, block, inner), lanes = inner_lanes(s, n);
+    StrBuf           order = strbuf(s->c->arena);
     if (n < lanes)
         lanes = n;
     if (lanes < 2)
@@ -47,7 +47,9 @@ void vector_accumulate(Sched *s, const char *block)
     if (!try_step(s, "%s", order.at))
         return;
     if (n == lanes) {
-        try_step(s, "cache_write %s reg at %%%s.%s", block, block, before);
+        if (d->nspatial > 1)
+            try_step(s, "cache_write %s reg at %%%s.%s", block, block,
+                     d->iter[d->nspatial - 2]->name);
         try_step(s, "vectorize %%%s.%s", block, inner);
         return;
     }
@@ -87,8 +89,8 @@ static void use_prim(void *user, const Prim *p)
         u->here = true, u->readers++;
 }
 
-/* An exponential or the like that several stages read: computed once, kept in L1.  A quotient a row
- * that a stage of more dimensions reads: one division instead of one a cell. */
+/* An exponential or the like that several stages read: computed once, kept in L1.  A quotient or a
+ * logarithm a row that a stage of more dimensions reads: one instead of one a cell. */
 static bool worth_keeping(const Sched *s, const Stmt *b, const Stmt *last)
 {
     const Prim *v = b->kids[b->nkids - 1]->u.store.value;
@@ -97,7 +99,7 @@ static bool worth_keeping(const Sched *s, const Stmt *b, const Stmt *last)
     stmt_visit(b, &(TirVisit){.user = &own, .prim = use_prim});
     stmt_visit(s->f->body, &(TirVisit){.user = &all, .enter = enter_block, .prim = use_prim});
     return (own.math && all.readers > 1) ||
-           (v->kind == PRIM_DIV && b->u.block.nspatial < last->u.block.nspatial);
+           ((own.math || v->kind == PRIM_DIV) && b->u.block.nspatial < last->u.block.nspatial);
 }
 
 /* A reduction whose innermost dimension, of a vector at least, is not reduced. */
@@ -212,6 +214,23 @@ static void sum_of_rows(Sched *s, const char *block)
         try_step(s, "parallel %%%s.%s", block, first);
 }
 
+/* The first dimension is reduced: no loop is shared, and stages follow one another, those that
+ * reduce it with sums of columns side by side. */
+static void column_stages(Sched *s, const char *const *names, uint32_t n)
+{
+    bool alone = is_tiny_kernel(s);
+
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        if (!sums_columns(s, names[i], 0)) {
+            spatial_marks(s, names[i]);
+            continue;
+        }
+        vector_accumulate(s, names[i]);
+        if (!alone)
+            try_step(s, "parallel %%%s.vo", names[i]);
+    }
+}
+
 void sched_rows(Sched *s)
 {
     const char *names[64];
@@ -263,6 +282,8 @@ void sched_rows(Sched *s)
                 vector_sum(s, names[i]);
             else
                 vector_marks(s, names[i]);
+    } else if (!rows) {
+        column_stages(s, names, n);
     }
     spatial_marks(s, last);
 }

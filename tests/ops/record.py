@@ -558,6 +558,14 @@ def reductions():
     case("topk", "topk(%0, k=3, dtype=i64)", [F(2, 9)], lambda v: run_ort("TopK", [v, np.array([3])], nout=2))
     case("topk", "topk(%0, k=2, axis=1, is_ascend=true)", [F(2, 5, 3)],
          lambda v: tuple(w.astype(t) for w, t in zip(run_ort("TopK", [v, np.array([2])], nout=2, axis=1, largest=0), (np.float32, np.int32))))
+    # Kept in a heap: ties in their order, zeros of both signs, NaN.
+    case("topk", "topk(%0, k=20, dtype=i64)", [F(2, 50)], lambda v: run_ort("TopK", [v, np.array([20])], nout=2))
+    ties = [i * 7 % 13 - 6 for i in range(40)]
+    case("topk", "topk(%0, k=18, is_ascend=true)", [V("i32", *ties)],
+         lambda v: (np.sort(v)[:18], np.argsort(v, kind="stable")[:18].astype(np.int32)))
+    case("topk", 'topk(%0, k=18, ret_type="indices")',
+         [V("f32", *[-0.0 if i % 5 == 1 else np.nan if i % 17 == 3 else v / 4 for i, v in enumerate(ties)])],
+         lambda v: np.argsort(np.where(np.isnan(v), -np.inf, -v), kind="stable")[:18].astype(np.int32))
     case("topk", 'topk(%0, k=2, ret_type="indices")', [V("i32", 4, 9, 9, 1)], lambda v: np.array([1, 2], np.int32))
     case("topk", 'topk(%0, k=2, ret_type="values")', [V("i32", 4, 9, 9, 1)], lambda v: np.array([9, 9], np.int32))
 

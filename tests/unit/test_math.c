@@ -33,6 +33,17 @@ static const Row rows[] = {
     {MATH_TANH, "tanh", tanh, 1.5},
     {MATH_ERF, "erf", erf, 1.4},
     {MATH_SIGMOID, "sigmoid", sigmoid, 2.4},
+    {MATH_SIN, "sin", sin, 1.6},
+    {MATH_COS, "cos", cos, 1.6},
+    {MATH_TAN, "tan", tan, 4.2},
+    {MATH_ASIN, "asin", asin, 2.5},
+    {MATH_ACOS, "acos", acos, 1.2},
+    {MATH_ATAN, "atan", atan, 1.5},
+    {MATH_SINH, "sinh", sinh, 1.7},
+    {MATH_COSH, "cosh", cosh, 1.5},
+    {MATH_ASINH, "asinh", asinh, 2.2},
+    {MATH_ACOSH, "acosh", acosh, 2.5},
+    {MATH_ATANH, "atanh", atanh, 2.6},
 };
 
 /* What is expanded for targets without libm and without the instructions. */
@@ -131,10 +142,13 @@ static void test_row(const Row *r, const Target *t, const char *what)
 
 static void test_special(const Row *r, const Target *t)
 {
-    static const float edges[16] = {INFINITY,   -INFINITY, NAN,      0.0f,     -0.0f,   0x1p-149f,
-                                    -0x1p-149f, 0x1p-126f, 88.7228f, 88.7229f, -103.9f, -104.1f,
-                                    1.0f,       -1.0f,     3.4e38f,  -3.4e38f};
-    static float       x[BATCH] __attribute__((aligned(64))), y[BATCH] __attribute__((aligned(64)));
+    /* The last but one lies nearest to a multiple of pi/2. */
+    static const float edges[] = {
+        INFINITY,   -INFINITY, NAN,        0.0f,           -0.0f,          0x1p-149f,
+        -0x1p-149f, 0x1p-126f, 88.7228f,   88.7229f,       -103.9f,        -104.1f,
+        1.0f,       -1.0f,     3.4e38f,    -3.4e38f,       89.4f,          -89.4f,
+        0.5f,       -0.5f,     1.5707964f, 0x1.f37c8ap95f, 0x1.fffffep127f};
+    static float x[BATCH] __attribute__((aligned(64))), y[BATCH] __attribute__((aligned(64)));
     void (*code)(void *const *, const int64_t *) = NULL;
     Jit *j = compile(r->fn, t, &code);
 
