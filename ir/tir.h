@@ -172,9 +172,10 @@ const Prim *prim_vec(Ctx *c, uint32_t lanes, const Prim *const *scalars);
 const Prim *prim_with_kids(Ctx *c, const Prim *p, const Prim *const *kids);
 
 /* dot4.c: value = sum + i32(a) * i32(b), where a and b are small integers that lie one after the
- * other as `var` runs; and the dot4 of those at lo, lo+1, .. */
+ * other, or one of them in steps, as `var` runs; and the dot4 of those at lo, lo+1, .. */
 typedef struct {
     const Prim *a, *b, *sum; /* loads */
+    bool        apart[2];    /* a, b lie in steps */
 } Dot4;
 bool dot4_match(Ctx *c, const Prim *value, const Atom *var, Dot4 *out);
 /* Products in a lane of operands of these types: four of bytes, two if one is i16. */

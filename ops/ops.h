@@ -36,6 +36,10 @@ extern const OpTable op_table;
 
 /* ---- variants: another algorithm for the same call ------------------------------------------------ */
 
+/* Columns of weights of zero that the formula of this nn.conv2d takes behind the kernel's own, so
+ * that a step of a sum of bytes is whole: it reads that many more cells at the end of a row. */
+int64_t conv2d_surplus_columns(Ctx *c, const Expr *conv);
+
 /* nn.conv2d as Winograd's, with tiles of 2 or 4; NULL if it is not 3x3 with stride 1 in one group,
  * or blocks do not divide its channels.  The weight's transform is a call of its own, to be folded.
  */

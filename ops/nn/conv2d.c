@@ -260,6 +260,8 @@ static uint8_t dot4_ops(const Ctx *c, DType data, DType weight)
 
 /* A first layer of bytes: its channels are too few for steps of four, but four columns of a row are
  * neighbours too, so the kernel is taken to be a multiple of four wide; of two, if two make a step.
+ * Depthwise convolutions take four columns too, where they are one instruction: a vector's worth of
+ * neighbouring pixels in blocks of channels, turned.
  *
  * Where four products are more instructions than twice two of i16, the data are widened as they are
  * padded: once, instead of in every step.  That pays where a number is used often. */
@@ -268,13 +270,18 @@ enum { MIN_USES = 64 };
 static void small_integers(const Ctx *c, Conv *v, DType data, DType weight)
 {
     uint8_t ops = dot4_ops(c, data, weight);
-    bool    columns = !v->in_block && v->k[1] >= 3 && v->dilation[1] == 1;
+    bool    columns = (v->depthwise || !v->in_block) && v->k[1] >= 3 && v->dilation[1] == 1;
     int64_t terms;
 
     v->columns = v->k[1];
     v->words = false;
-    if (!ops || !v->out_block || v->depthwise || !(v->in_block || columns))
+    if (!ops || !v->out_block || !(v->in_block || columns))
         return;
+    if (v->depthwise) {
+        if (ops == 1 && columns && v->in_block == v->out_block && v->group_out == 1)
+            v->columns = (v->k[1] + 3) / 4 * 4;
+        return;
+    }
     v->words = c->target->dot2 && ops >= 2 * c->target->dot2 &&
                v->group_out * v->k[0] * v->k[1] >= MIN_USES;
     terms = v->words ? 2 : 4;
@@ -308,6 +315,17 @@ static const Prim *weight_at(Ctx *c, const Conv *v, const Tensor *w, const Chann
     real =
         pred_and(c->arith, c->arena, real, idx_sub(c->arith, idx_const(c->arith, v->k[1] - 1), kw));
     return real.n ? prim_select(c, pred_prim(c, real), x, prim_num(c, x->dtype, 0)) : x;
+}
+
+int64_t conv2d_surplus_columns(Ctx *c, const Expr *e)
+{
+    const Type *data = call_arg(e, 0)->type, *weight = call_arg(e, 1)->type;
+    Conv        v;
+
+    if (!data || !weight || !conv_sizes(c, e->loc, ATTRS(Conv2dAttrs, e), data, weight, &v))
+        return 0;
+    small_integers(c, &v, data->dtype, weight->dtype);
+    return v.columns - v.k[1];
 }
 
 bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)

@@ -114,9 +114,12 @@ static bool padding_of(Ctx *c, const Expr *e, Padding *p)
     if (call_is(e, "nn.conv2d")) {
         const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
 
-        p->pad = a->padding;
+        int64_t *at = DUP_ARRAY(c->scratch, a->padding.at, 4);
+
+        at[3] += conv2d_surplus_columns(c, e);
+        p->pad = (Ints){4, at};
         p->fill = (double)a->pad_value;
-        return strncmp(a->data_layout, "NCHW", 4) == 0 && some_padding(p->pad);
+        return strncmp(a->data_layout, "NCHW", 4) == 0 && some_padding(a->padding);
     }
     if (call_is(e, "nn.contrib_conv2d_winograd_without_weight_transform")) {
         const Conv2dWinogradAttrs *a = ATTRS_OF(Conv2dWinogradAttrs, e);

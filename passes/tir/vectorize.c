@@ -121,21 +121,39 @@ static void forget(Vec1 *v, Noted *noted)
         map_del(v->legal, noted->at[--noted->n]);
 }
 
-/* `terms` cells a lane: the same ones in every lane, or lanes one after the other. */
-static const Prim *vec_terms(Vec1 *v, const Prim *p, uint16_t terms)
+/* The address of a plain load of which neighbouring lanes read cells `step` apart; NULL: none. */
+static const Idx *first_of(Vec1 *v, const Prim *p, int64_t step)
 {
     const LoadData *l = &p->u.load;
     int64_t         s;
 
+    if (p->kind != PRIM_LOAD || l->mask || l->n != 1 || !lane_step(v, l->index[0], &s) || s != step)
+        return NULL;
+    return at_lane(v, l->index[0], 0);
+}
+
+/* `terms` cells a lane: the same ones in every lane, or lanes one after the other; or cells in
+ * steps, each the neighbour of the next lane's. */
+static const Prim *vec_terms(Vec1 *v, const Prim *p, uint16_t terms)
+{
+    const Prim **cell;
+    const Idx   *at;
+
     if (!depends(p, v->var))
         return p;
-    if (p->kind != PRIM_LOAD || l->mask || l->n != 1 || !lane_step(v, l->index[0], &s) ||
-        s != terms) {
+    if (p->kind != PRIM_VEC) {
+        if ((at = first_of(v, p, terms)))
+            return prim_loadv(v->c, p->u.load.buffer, &at, (uint16_t)(terms * v->lanes), NULL);
         v->failed = true;
         return p;
     }
-    const Idx *at = at_lane(v, l->index[0], 0);
-    return prim_loadv(v->c, l->buffer, &at, (uint16_t)(terms * v->lanes), NULL);
+    cell = NEW_ARRAY(v->c->arena, const Prim *, (size_t)terms * v->lanes);
+    for (uint16_t k = 0; k < terms; k++) {
+        v->failed |= !first_of(v, p->kids[k], 1);
+        for (uint16_t i = 0; i < v->lanes && !v->failed; i++)
+            cell[i * terms + k] = prim_at_lane(v, p->kids[k], i);
+    }
+    return v->failed ? p : prim_vec(v->c, (uint32_t)terms * v->lanes, cell);
 }
 
 static const Prim *vec_dot4(Vec1 *v, const Prim *p, const Prim *mask)

@@ -79,6 +79,7 @@ bool is_tiny_kernel(const Sched *s);
 
 /* dot.c: convolutions and products of small integers by dot4 (false: not this one). */
 bool conv2d_dot(Sched *s);
+bool depthwise_dot(const Sched *s); /* a depthwise one whose columns are taken by fours */
 bool dense_dot(Sched *s);
 
 /* Called from sched_conv2d and sched_dense for the forms they do not take themselves. */

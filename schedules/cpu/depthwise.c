@@ -3,7 +3,10 @@
  *   %conv[n,o,y,x,j] = sum[kh,kw] %pad[n,o,y*s+kh,x*s+kw,j] * %w[o*8+j, 0, kh, kw]
  *
  * Up to 8 pixels of a row are accumulators, one weight vector is live at a time and the inputs are
- * memory operands: the kernel is bound by loads, and 8 chains cover the latency of the FMA. */
+ * memory operands: the kernel is bound by loads, and 8 chains cover the latency of the FMA.
+ *
+ * 8-bit integers take four columns of the kernel a step (ops/nn/conv2d.c, ir/dot4.c): as many
+ * pixels are as many neighbouring bytes as a vector holds, turned so that a lane has its four. */
 #include "schedules/cpu/cpu.h"
 
 void conv2d_depthwise(Sched *s)
@@ -13,7 +16,8 @@ void conv2d_depthwise(Sched *s)
     int64_t     x = iter_extent(s, "conv", "x"), kh = iter_extent(s, "conv", "kh");
     int64_t     kw = iter_extent(s, "conv", "kw");
     int64_t     regs = s->target->vector_regs > 16 && lanes == cpu_lanes(s) ? 14 : 8;
-    const char *out;
+    bool        dot = kw % 4 == 0 && depthwise_dot(s);
+    const char *out, *k = dot ? "%k4" : "%conv.kw", *four = dot ? ", %four" : "";
 
     inline_prologue(s, "conv");
     try_step(s, "elide_pad pad");
@@ -21,18 +25,26 @@ void conv2d_depthwise(Sched *s)
     if (s->target->has_fma)
         try_step(s, "contract conv"); /* integers have none */
     out = inline_epilogue(s, "conv");
-    try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
+    if (dot) {
+        step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v//4, o%%%lld, v%%4)",
              (long long)lanes, (long long)lanes);
+        step(s, "split %%conv.kw by 4 -> %%k4, %%four");
+    } else {
+        try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
+                 (long long)lanes, (long long)lanes);
+    }
     step(s, "split %%conv.y by %lld -> %%yb, %%r", (long long)(y / row_blocks(y)));
-    step(s, "reorder %%conv.n, %%yb, %%conv.o, %%r, %%conv.x, %%conv.kh, %%conv.kw, %%conv.j");
+    step(s, "reorder %%conv.n, %%yb, %%conv.o, %%r, %%conv.x, %%conv.kh, %s, %%conv.j%s", k, four);
     step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)regs);
-    step(s, "reorder %%conv.kh, %%conv.kw, %%p, %%conv.j");
+    step(s, "reorder %%conv.kh, %s, %%p, %%conv.j%s", k, four);
     step(s, "cache_write conv reg at %%t");
     if (out)
         step(s, "reverse_compute_at %s %%t", out);
     step(s, "vectorize %%conv.j");
-    step(s, "unroll %%p, %%conv.kw");
-    if (kh * kw * regs <= 128)
+    step(s, "unroll %%p, %s", k);
+    if (dot)
+        step(s, "tensorize %%four with @dot4");
+    if (kh * kw * regs <= (dot ? 256 : 128))
         step(s, "unroll %%conv.kh");
     if (!is_tiny(s, o * lanes * y * x * kh * kw)) {
         step(s, "fuse %%yb, %%conv.o -> %%u");

@@ -42,6 +42,21 @@ static Dot dot_of(const Sched *s, const char *block)
     return (Dot){x->dtype.code == y->dtype.code ? s->target->dot4_ii : s->target->dot4_ui, 4};
 }
 
+/* Each lane reads its own channel, and a dot4 is one instruction. */
+bool depthwise_dot(const Sched *s)
+{
+    const Stmt *b = sched_block(s, "conv");
+    const Prim *v = b && b->nkids ? b->kids[b->nkids - 1]->u.store.value : NULL;
+    Dot         d = dot_of(s, "conv");
+
+    if (d.ops != 1 || d.terms != 4)
+        return false;
+    v = v->kids[v->kids[0]->kind == PRIM_MUL ? 0 : 1];
+    const Prim *x = small_operand(v->kids[0]);
+    const Idx *lane = x->kind == PRIM_LOAD && x->u.load.n ? x->u.load.index[x->u.load.n - 1] : NULL;
+    return lane && lane->nterms == 1 && lane->t[0].coef == 1 && lane->t[0].atom->kind == ATOM_VAR;
+}
+
 /* Registers: sums, weights, one spread word, and what is between two instructions; where dot4 is
  * four, weights and words are split in even and odd bytes. */
 static int64_t most_pixels(const Sched *s, uint32_t ops, int64_t nv)

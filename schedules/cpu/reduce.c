@@ -262,6 +262,12 @@ void sched_rows(Sched *s)
         sum_of_rows(s, last);
         return;
     }
+    if (!sched_block(s, last)->u.block.nspatial) { /* one number of all cells */
+        for (uint32_t i = 0; i < n; i++)
+            if (sched_block(s, names[i])->u.block.nreduce)
+                vector_sum(s, names[i]);
+        return;
+    }
     if (n == 1) {
         if (sched_block(s, last)->u.block.nreduce)
             vector_accumulate(s, last);
