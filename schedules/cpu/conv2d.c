@@ -14,17 +14,26 @@ static int64_t weights_of(const ConvSizes *z)
     return z->c * (z->i ? z->i : 1) * z->kh * z->kw * z->o * z->lanes * 4;
 }
 
-/* Weights that do not stay in L2 and are used by few pixels: waiting for them would show. */
-static bool streams_weights(const Sched *s, const ConvSizes *z)
+/* Weights that do not stay in L2 and are used by few pixels: waiting for them would show.  Each
+ * pixel of a tile asks for a line anew, which LLVM does not merge: too many loads where a line
+ * feeds few multiply-adds.  6x2 with AVX2 would load 14 times in a step of 6 cycles and lost 5 % on
+ * a Zen 4, 14x2 with AVX-512 has room and gained 1 to 3. */
+static bool streams_weights(const Sched *s, const ConvSizes *z, RegTile t)
 {
-    return z->y * z->x < 64 && z->i && weights_of(z) > cpu_l2(s->target) / 2;
+    int64_t line = t.pixels * 64 / (z->lanes * 4);
+
+    return z->y * z->x < 256 && z->i && weights_of(z) > cpu_l2(s->target) / 2 && line > 12;
 }
 
-/* Input blocks of a chunk: packed weights of at most 20 KiB, but no fewer than 96 steps. */
-static int64_t chunk_blocks(const ConvSizes *z, int64_t nv)
+/* Input blocks of a chunk: its packed weights for one output block within an eighth of L2, or 20
+ * KiB, but no fewer than 96 steps.  L2 delivers a vector of weights each time that a tile has used
+ * one (11 bytes a cycle for 6x2 with AVX2, 5 to 9 for 14x2 with AVX-512); each further chunk would
+ * load and store all sums once more. */
+static int64_t chunk_blocks(const Sched *s, const ConvSizes *z, int64_t nv)
 {
     int64_t i = z->i ? z->i : 1, step = z->kh * z->kw * i, bytes = step * nv * z->lanes * 4;
-    int64_t kb = divisor_upto(z->c, bytes ? 20480 / bytes > 0 ? 20480 / bytes : 1 : z->c);
+    int64_t most = cpu_l2(s->target) / 8 > 20480 ? cpu_l2(s->target) / 8 : 20480;
+    int64_t kb = divisor_upto(z->c, bytes && most / bytes > 0 ? most / bytes : 1);
 
     while (kb < z->c && kb * step < 96) {
         int64_t up = kb + 1;
@@ -56,12 +65,14 @@ static RegTile conv_tile(const Sched *s, const ConvSizes *z, int64_t rows, bool 
 }
 
 /* Rows a group: short rows are joined until there are enough pixels for full tiles, unless a row
- * alone fills them as well: an even number of rows is easier to divide. */
+ * alone fills them as well, or an odd number of groups would be left of an even one of rows: two
+ * threads would both read all of the image, which costs more than tiles that are less full. */
 static int64_t group_rows(Sched *s, const ConvSizes *z)
 {
     int64_t rows = joined_rows(z->y, z->x);
 
-    if (z->x > 7 && pixel_cycles(s, z, z->x) < 1.02 * pixel_cycles(s, z, rows * z->x))
+    if (z->x > 7 && (pixel_cycles(s, z, z->x) < 1.02 * pixel_cycles(s, z, rows * z->x) ||
+                     (z->y % 2 == 0 && z->y / rows % 2)))
         rows = 1;
     return rows;
 }
@@ -120,7 +131,7 @@ double cpu_conv_cycles(const Target *t, const ConvWork *w)
     double  step = fma > load ? fma : load;
 
     /* As tile_step_cycles, which chooses for two multiply-adds a cycle, counts: a latency of 4. */
-    step = (step > 4 ? step : 4) * (double)tiles;
+    step = ((step > 4 ? step : 4) + (rate > 1 && fma < 6 ? 0.25 : 0)) * (double)tiles;
     return step * (double)(w->n * (w->y / rows) * (w->o / tile.nv)) * (double)w->sum;
 }
 
@@ -151,7 +162,7 @@ void sched_conv2d(Sched *s)
     int64_t groups = z.y / rows;
     bool    alone = is_tiny(s, z.n * z.y * z.x * weights_of(&z) / 4);
     RegTile t = conv_tile(s, &z, rows, alone);
-    int64_t kb = chunk_blocks(&z, t.nv), oc = z.o / t.nv;
+    int64_t kb = chunk_blocks(s, &z, t.nv), oc = z.o / t.nv;
     int64_t gb = block_groups(s, &z, groups, rows, oc), yb = groups / gb;
 
     if (blocked)
@@ -161,7 +172,7 @@ void sched_conv2d(Sched *s)
     else
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
              (long long)(t.nv * z.lanes), (long long)(t.nv * z.lanes));
-    if (streams_weights(s, &z))
+    if (streams_weights(s, &z, t))
         step(s, "prefetch %%w by 4096");
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
     step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
