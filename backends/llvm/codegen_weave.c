@@ -12,8 +12,9 @@
 #include "backends/llvm/llvm.h"
 
 enum {
-    LEAST = 8, /* operations of a formula for which this pays */
-    MOST = 4   /* formulas at a time: 4 cycles, and registers for what they hold */
+    LEAST = 16, /* operations of a formula for which this pays, */
+    LOADS = 3,  /* and the most that it reads: a Winograd transform has enough side by side */
+    MOST = 4    /* formulas at a time: 4 cycles, and registers for what they hold */
 };
 
 /* A formula that is partly computed: what waits for its operands. */
@@ -30,7 +31,7 @@ static const Buffer *memory_of(const Buffer *b)
 
 typedef struct {
     const Stmt *const *stores; /* a load of what one of these stores ends the group */
-    uint32_t           nstores, ops;
+    uint32_t           nstores, ops, loads;
     bool               reads;
 } Look;
 
@@ -39,6 +40,7 @@ static void look_prim(void *user, const Prim *p)
     Look *l = user;
 
     l->ops += p->nkids > 0 && p->kind != PRIM_SPLAT;
+    l->loads += p->kind == PRIM_LOAD;
     for (uint32_t i = 0; p->kind == PRIM_LOAD && i < l->nstores; i++)
         l->reads |= memory_of(p->u.load.buffer) == memory_of(l->stores[i]->u.store.buffer);
 }
@@ -51,7 +53,7 @@ static bool joins(const Stmt *const *s, uint32_t n)
     if (s[n]->kind != STMT_STORE)
         return false;
     stmt_visit(s[n], &(TirVisit){.user = &l, .prim = look_prim});
-    return !l.reads && l.ops >= LEAST;
+    return !l.reads && l.ops >= LEAST && l.loads <= LOADS;
 }
 
 /* ---- one operation at a time ------------------------------------------------------------------------- */
