@@ -13,7 +13,7 @@
 
 enum {
     LEAST = 16, /* operations of a formula for which this pays, */
-    LOADS = 3,  /* and the most that it reads: a Winograd transform has enough side by side */
+    LOADS = 3,  /* and the most that it reads: of many operands much runs side by side */
     MOST = 4    /* formulas at a time: 4 cycles, and registers for what they hold */
 };
 
