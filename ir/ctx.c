@@ -1,6 +1,7 @@
 /* Ctx: what one compile owns.  The caller owns the arena; `ctx_free` gives back the scratch. */
 #include "ir/intern.h"
 #include "ir/relay.h"
+#include "ir/tir.h"
 
 #include <string.h>
 
@@ -13,6 +14,7 @@ Ctx *ctx_new(Arena *arena, Diags *d, OpTable ops)
     c->strings = strings_new(arena);
     c->diags = d;
     c->arith = arith_new(arena, c->strings);
+    arith_on_load(c->arith, load_subst, c);
     c->nodes = interner_new(arena);
     c->ops = ops;
     c->eval = &eval_interp;

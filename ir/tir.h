@@ -339,6 +339,7 @@ const Prim *prim_map(Ctx *c, const Prim *p, const TirMap *m);
 /* Substitute variables everywhere (bindings of block iterators are not variables of the loops). */
 const Stmt *stmt_subst(Ctx *c, const Stmt *s, IdxSubst *sub);
 const Prim *prim_subst(Ctx *c, const Prim *p, IdxSubst *sub);
+const void *load_subst(void *ctx, IdxSubst *sub, const void *load); /* for arith_on_load */
 /* Visit in execution order, parents first; `enter` false skips the kids.  A prim that a statement
  * holds more than once is visited once. */
 typedef struct {

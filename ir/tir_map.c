@@ -225,28 +225,23 @@ static const Idx *subst_idx(Ctx *c, void *user, const Idx *i)
     return idx_subst(user, i);
 }
 
-/* The loads inside indices are mapped before `sub` sees the index, so its own rewriting of loads is
- * the identity. */
-static const void *same_load(void *user, const void *load)
-{
-    (void)user;
-    return load;
-}
-
 const Stmt *stmt_subst(Ctx *c, const Stmt *s, IdxSubst *sub)
 {
-    TirMap m = {sub, NULL, NULL, subst_idx, NULL};
+    TirMap m = {subst_beside_loads(sub), NULL, NULL, subst_idx, NULL};
 
-    subst_on_load(sub, same_load, NULL);
-    return stmt_map(c, s, &m);
+    return stmt_map(c, s, &m); /* which maps the loads inside an index first */
 }
 
 const Prim *prim_subst(Ctx *c, const Prim *p, IdxSubst *sub)
 {
-    TirMap m = {sub, NULL, NULL, subst_idx, NULL};
+    TirMap m = {subst_beside_loads(sub), NULL, NULL, subst_idx, NULL};
 
-    subst_on_load(sub, same_load, NULL);
     return prim_map(c, p, &m);
+}
+
+const void *load_subst(void *ctx, IdxSubst *sub, const void *load)
+{
+    return prim_subst(ctx, load, sub);
 }
 
 /* ---- visit -------------------------------------------------------------------------------------------- */

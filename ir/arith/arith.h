@@ -106,7 +106,13 @@ typedef struct IdxSubst IdxSubst;
 IdxSubst               *subst_new(Arith *A, Arena *scratch);
 void       subst_bind(IdxSubst *s, const Atom *var, const Idx *value); /* before the first use */
 const Idx *subst_get(const IdxSubst *s, const Atom *var);              /* NULL if unbound */
-/* Called for the Prim of an ATOM_LOAD; must give the load with its indices substituted. */
+/* How all substitutions of A go into the Prim of an ATOM_LOAD: what fn gives has the indices
+ * substituted.  Without it loads stay as they are. */
+void arith_on_load(Arith *A, const void *(*fn)(void *user, IdxSubst *s, const void *load),
+                   void  *user);
+/* The same substitution for indices whose loads are done already. */
+IdxSubst *subst_beside_loads(IdxSubst *s);
+/* For this substitution alone. */
 void       subst_on_load(IdxSubst *s, const void *(*fn)(void *user, const void *load), void *user);
 const Idx *idx_subst(IdxSubst *s, const Idx *x);
 

@@ -11,6 +11,8 @@ struct Arith {
     uint32_t   nidx, natoms;
     bool       overflow;
     const Idx *zero;
+    const void *(*on_load)(void *user, IdxSubst *s, const void *load);
+    void *user;
 };
 
 /* cx*x + cy*y + c, interned; y may be NULL. */

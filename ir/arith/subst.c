@@ -3,19 +3,44 @@
 #include "ir/arith/arith_impl.h"
 
 struct IdxSubst {
-    Arith *A;
-    Map   *vars, *memo; /* atom -> Idx, form -> Idx */
+    Arith    *A;
+    Arena    *scratch;
+    Map      *vars, *memo;  /* atom -> Idx, form -> Idx */
+    IdxSubst *beside_loads; /* NULL until it is asked for */
+    bool      skips_loads;
     const void *(*on_load)(void *user, const void *load);
     void *user;
 };
 
-IdxSubst *subst_new(Arith *A, Arena *scratch)
+static IdxSubst *subst_of(Arith *A, Arena *scratch, Map *vars)
 {
     IdxSubst *s = NEW(scratch, IdxSubst);
     s->A = A;
-    s->vars = map_new(scratch);
+    s->scratch = scratch;
+    s->vars = vars;
     s->memo = map_new(scratch);
     return s;
+}
+
+IdxSubst *subst_new(Arith *A, Arena *scratch)
+{
+    return subst_of(A, scratch, map_new(scratch));
+}
+
+IdxSubst *subst_beside_loads(IdxSubst *s)
+{
+    if (!s->beside_loads) {
+        s->beside_loads = subst_of(s->A, s->scratch, s->vars);
+        s->beside_loads->skips_loads = true;
+    }
+    return s->beside_loads;
+}
+
+void arith_on_load(Arith *A, const void *(*fn)(void *user, IdxSubst *s, const void *load),
+                   void  *user)
+{
+    A->on_load = fn;
+    A->user = user;
 }
 
 void subst_bind(IdxSubst *s, const Atom *var, const Idx *value)
@@ -48,9 +73,11 @@ static const Idx *atom_subst(IdxSubst *s, const Atom *a)
     case ATOM_MIN: return idx_min(A, idx_subst(s, a->a), idx_subst(s, a->b));
     case ATOM_MAX: return idx_max(A, idx_subst(s, a->a), idx_subst(s, a->b));
     case ATOM_LOAD:
-        if (!s->on_load)
-            return idx_atom(A, a);
-        return idx_load(A, s->on_load(s->user, a->load), a->lo, a->hi);
+        if (s->on_load)
+            return idx_load(A, s->on_load(s->user, a->load), a->lo, a->hi);
+        if (A->on_load && !s->skips_loads)
+            return idx_load(A, A->on_load(A->user, s, a->load), a->lo, a->hi);
+        return idx_atom(A, a);
     }
     BUG("atom kind %d", (int)a->kind);
 }

@@ -4,7 +4,8 @@ A network is a dozen layers, drawn at random with their attributes: convolutions
 transposed, with paddings of all kinds), pooling, resizing, attention, recurrent layers, quantized ones,
 moves, reductions; of small and odd sizes, some of one pixel, some in batches, one in ten large
 enough for what caches and threads decide.  Each is compiled at -O3 for this machine and for a CPU
-without AVX-512, and run with one and two threads, which must give the same bits; -O0 takes turns.
+without AVX-512, and run with one and two threads, which must give the same bits; other CPUs and levels
+take turns.
 The error of an output must be at most 1e-3 of its largest value, of quantized networks two steps
 of the coarsest scale.
 
@@ -340,6 +341,84 @@ class Net:
         y = self.op("CumSum", [x, self.const(np.int64(axis))], s, exclusive=self.upto(1), reverse=self.upto(1))
         return self.op("Mul", [y, self.const(np.float32(s[axis] ** -0.5))], s)
 
+    def arithmetic(self, x):
+        s = self.shape[x]
+        kind = self.upto(4)
+        if kind == 0:
+            y = self.raw("Div", [x, self.raw("Add", [self.raw("Abs", [self.like(x)]), self.const(np.float32(0.5))])])
+        elif kind == 1:
+            y = self.raw("Pow", [self.raw("Abs", [x]), self.const(np.float32(self.pick(0.5, 2.0, 3.0, 1.3)))])
+        elif kind == 2:
+            y = self.raw("Cast", [self.raw("Greater", [x, self.floats(s[-1])])], to=T.FLOAT)
+        elif kind == 3:
+            y = self.raw("Where", [self.raw("Less", [self.floats(*s), self.const(np.float32(0))]), x, self.like(x)])
+        else:
+            y = self.raw("Sum", [x, self.like(x), self.like(x)])
+        self.shape[y] = s
+        return y
+
+    def spread(self, x):
+        s = list(self.shape[x])
+        axis = self.upto(len(s) - 1)
+        times = self.pick(2, 3)
+        if s[axis] == 1 and self.chance(50):
+            s[axis] = times
+            return self.op("Expand", [x, self.ints(*s)], s)
+        s[axis] *= times
+        return self.op("Tile", [x, self.ints(*[times if i == axis else 1 for i in range(len(s))])], s)
+
+    def pickers(self, x):
+        s = self.shape[x]
+        axis = self.upto(len(s) - 1)
+        kind = self.upto(3)
+        if kind == 0:
+            idx = self.rng.integers(0, s[axis], s).astype(np.int64)
+            return self.op("GatherElements", [x, self.const(idx)], s, axis=axis)
+        if kind == 1:
+            rows = self.rng.permutation(s[0])[:1 + self.upto(s[0] - 1)].astype(np.int64)
+            return self.op("ScatterND", [x, self.const(rows[:, None]), self.floats(len(rows), *s[1:])], s)
+        if kind == 2 and len(s) > 1:
+            return self.op("Trilu", [x], s, upper=self.upto(1))
+        at = self.raw("ArgMax", [x], axis=axis, keepdims=1)
+        y = self.raw("GatherElements", [x, at], axis=axis)
+        return self.op("Sub", [x, y], s)
+
+    def einsum(self, x):
+        s = self.shape[x]
+        if len(s) == 3:
+            m = self.pick(3, 16, 24)
+            how, w, out = self.pick(
+                ("btd,dm->btm", (s[2], m), (s[0], s[1], m)), ("btd,md->bmt", (m, s[2]), (s[0], m, s[1])),
+                ("btd,btm->bdm", (s[0], s[1], m), (s[0], s[2], m)), ("btd,tdm->btm", (s[1], s[2], m), (*s[:2], m)))
+        else:
+            m = self.pick(2, 8)
+            how, w, out = self.pick(
+                ("bchw,bcwm->bchm", (s[0], s[1], s[3], m), (*s[:3], m)),
+                ("bchw,cm->bmhw", (s[1], m), (s[0], m, *s[2:])),
+                ("bchw,bdhw->bchd", (s[0], m, *s[2:]), (*s[:3], m)))
+        summed = int(np.prod(w)) / m
+        return self.op("Einsum", [x, self.floats(*w, scale=summed ** -0.5)], out, equation=how)
+
+    def group_norm(self, x):
+        s = self.shape[x]
+        g = self.pick(1, 2, 4)
+        if s[1] % g or s[1] // g * s[2] * s[3] < 4:
+            return None
+        y = self.raw("Reshape", [x, self.ints(s[0], g, -1)])
+        y = self.raw("InstanceNormalization", [y, self.floats(g), self.floats(g)])
+        y = self.raw("Mul", [self.raw("Reshape", [y, self.ints(*s)]), self.floats(s[1], 1, 1)])
+        return self.op("Add", [y, self.floats(s[1], 1, 1)], s)
+
+    def other_pool(self, x):
+        n, c, hh, ww = self.shape[x]
+        if self.chance(40):
+            y = self.raw(self.pick("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool"), [x])
+            return self.op("Sub", [x, y], (n, c, hh, ww))
+        if min(hh, ww) < 3:
+            return None
+        return self.op("LpPool", [x], (n, c, hh - 2, (ww - 3) // 2 + 1), kernel_shape=[3, 3], strides=[1, 2],
+                       p=self.pick(1, 2))
+
     # ---- quantized
     def quantized(self, x, scale=None, zero=None):
         """x through bytes and back; the names of the bytes, of scale and of zero point."""
@@ -391,6 +470,32 @@ class Net:
         y = self.quantized(y, scale=0.04)
         self.shape[y] = (*s[:-1], m)
         return y
+
+    def qinteger(self, x):
+        """Dynamic quantization: a product of bytes whose scale is computed."""
+        s = self.shape[x]
+        m = self.pick(1, 16, 40)
+        q, scale, zero = self.raw("DynamicQuantizeLinear", [x], outs=3)
+        w = self.rng.integers(-127, 128, (s[-1], m)).astype(np.int8)
+        y = self.raw("MatMulInteger", [q, self.const(w), zero, self.const(np.int8(0))])
+        y = self.raw("Mul", [self.raw("Cast", [y], to=T.FLOAT), scale])
+        self.step = max(self.step, 0.05)
+        return self.op("Mul", [y, self.const(np.float32(s[-1] ** -0.5 / 74))], (*s[:-1], m))
+
+    def qlinear(self, x):
+        n, c, hh, ww = self.shape[x]
+        k, oc = self.pick(1, 3), self.pick(4, 16, 33)
+        dtype = self.pick(np.uint8, np.int8)
+        xs, xz = self.const(np.float32(0.04)), self.const(np.array(self.pick(0, 5, 100), dtype))
+        w = self.rng.integers(-127, 128, (oc, c, k, k)).astype(np.int8)
+        ws = self.const(np.full(oc, (c * k * k) ** -0.5 / 74, np.float32))
+        ins = [self.raw("QuantizeLinear", [x, xs, xz]), xs, xz, self.const(w), ws,
+               self.const(np.zeros(oc, np.int8)), xs, xz]
+        if self.chance(50):
+            ins.append(self.const(self.rng.integers(-3000, 3000, oc).astype(np.int32)))
+        y = self.raw("QLinearConv", ins, kernel_shape=[k, k], pads=[k // 2] * 4)
+        self.step = max(self.step, 0.05)
+        return self.op("DequantizeLinear", [y, xs, xz], (n, oc, hh, ww))
 
     def qadd(self, x):
         s = self.shape[x]
@@ -472,6 +577,16 @@ class Net:
         y = self.op("MatMul", [y, self.floats(heads * size, d, scale=(heads * size) ** -0.5)], (b, t, d))
         return self.op("Add", [y, x], (b, t, d)) if self.chance(70) else y
 
+    def rotary(self, x):
+        b, t, d = self.shape[x]
+        if d % 2:
+            return None
+        angle = self.rng.standard_normal((t, d)).astype(np.float32)
+        lo, hi = self.raw("Split", [x], outs=2, axis=-1)
+        turned = self.raw("Concat", [self.raw("Neg", [hi]), lo], axis=-1)
+        y = self.raw("Mul", [x, self.const(np.cos(angle))])
+        return self.op("Add", [y, self.raw("Mul", [turned, self.const(np.sin(angle))])], (b, t, d))
+
     def recurrent(self, x):
         b, t, d = self.shape[x]
         if t > 40:
@@ -543,15 +658,19 @@ class Net:
 
     def pictures(self):
         large = self.chance(10)
-        n = self.pick(1, 1, 1, 2, 3, 4, 8)
+        n = self.pick(1, 1, 1, 2, 3, 4, 8, 13)
         c = self.pick(1, 3, 3, 8, 16, 17, 24, 32, 64) if not large else self.pick(32, 64)
         hh = self.pick(1, 2, 5, 7, 8, 13, 14, 16, 28, 31) if not large else self.pick(56, 64, 73)
         ww = hh if self.chance(70) else self.pick(1, 3, 8, 11, 20)
+        if self.chance(12): # whose values leave the caches
+            n, c, hh = self.pick(8, 16, 24, 32), self.pick(3, 16, 32), self.pick(17, 28, 40)
+            ww = hh
         layers = (["conv"] * 8 + ["deconv"] * 2 + ["norm"] * 3 + ["act"] * 6 + ["combine"] * 4 + ["pool"] * 3 +
                   ["concat"] * 2 + ["resize", "squeeze_excite", "pad", "cut", "parts", "moves", "reduce",
-                                    "softmax", "gather", "where", "topk", "cumsum"])
+                                    "softmax", "gather", "where", "topk", "cumsum", "arithmetic", "spread",
+                                    "pickers", "einsum", "group_norm", "other_pool"])
         if self.chance(25):
-            layers += ["qconv"] * 8 + ["qadd"] * 3
+            layers += ["qconv"] * 8 + ["qadd"] * 3 + ["qlinear"] * 2
             layers = [l for l in layers if l not in ("reduce", "cumsum", "norm")]
         if self.chance(40): # what real ones are of
             layers = [l for l in layers if l in ("conv", "norm", "act", "combine", "pool", "concat", "qconv",
@@ -563,9 +682,9 @@ class Net:
         d = self.pick(4, 8, 16, 32, 48, 64, 77)
         layers = (["dense"] * 4 + ["layer_norm"] * 3 + ["attention"] * 5 + ["act"] * 2 + ["combine"] * 3 +
                   ["concat", "cut", "reduce", "softmax", "gather", "recurrent", "batched", "conv1d", "moves",
-                   "topk", "cumsum"])
+                   "topk", "cumsum", "arithmetic", "spread", "pickers", "einsum", "rotary"])
         if self.chance(25):
-            layers += ["qmatmul"] * 6 + ["qadd"] * 2
+            layers += ["qmatmul"] * 6 + ["qadd"] * 2 + ["qinteger"] * 2
             layers = [l for l in layers if l not in ("reduce", "cumsum", "layer_norm")]
         if self.chance(30):
             self.input(b, self.pick(1, 5, 20), d)
@@ -637,12 +756,9 @@ def try_one(seed, args, folder):
     np.savez(base + ".in.npz", **net.feeds)
     np.savez(base + ".out.npz", **dict(zip(outs, want)))
     runs = [("-mcpu=native", "-O3", 1), ("-mcpu=native", "-O3", 2), ("-mcpu=znver3", "-O3", 2)]
-    if seed % 4 == 0:
-        runs.append(("-mcpu=x86-64-v2", "-O3", 1))
-    if seed % 4 == 1:
-        runs.append(("-mcpu=native", "-O0", 1))
-    if seed % 4 == 2:
-        runs.append(("-mcpu=native", "-O2", 2))
+    runs.append((("-mcpu=x86-64-v2", "-O3", 1), ("-mcpu=native", "-O0", 1), ("-mcpu=native", "-O2", 2),
+                 ("-mcpu=x86-64-v4", "-O3", 2), ("-mcpu=native", "-Os", 1), ("-mcpu=x86-64", "-O3", 1),
+                 ("-mcpu=sandybridge", "-O3", 2), ("-mcpu=native", "-O1", 2))[seed % 8])
     wrong, first = None, None
     for cpu, level, threads in runs:
         what = f"{level} {cpu}, {threads} threads"
@@ -654,6 +770,8 @@ def try_one(seed, args, folder):
         except subprocess.TimeoutExpired:
             wrong = f"{what}: more than {args.timeout} s"
             break
+        if r.returncode == 3:
+            return ("peer", r.stderr.strip()[:200])
         if r.returncode:
             wrong = f"{what}: status {r.returncode}: {r.stderr.strip()[-400:]}"
             break
