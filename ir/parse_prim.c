@@ -4,6 +4,7 @@
 #include "ir/parse_tir.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -431,6 +432,28 @@ static Value parse_percent(Parser *p)
     return p->failed ? nothing(p) : of_prim(prim_loadv(p->c, b, index, lanes, mask));
 }
 
+/* v gets the next label. */
+static Value parse_label(Parser *p, Value v)
+{
+    const Prim *q = as_prim(p, v, NULL);
+
+    expect(p, "$");
+    if (parse_int(p) != p->labels.n)
+        parse_fail(p, "expected '$%u', the next label", p->labels.n);
+    vec_push(p->c->scratch, &p->labels, q);
+    return of_prim(q);
+}
+
+static Value parse_labelled(Parser *p)
+{
+    int64_t n = parse_int(p);
+
+    if (!p->failed && n >= 0 && n < p->labels.n)
+        return of_prim(p->labels.at[n]);
+    parse_fail(p, "there is no '$%" PRId64 "' before this", n);
+    return nothing(p);
+}
+
 static Value parse_factor(Parser *p)
 {
     Value v;
@@ -446,9 +469,13 @@ static Value parse_factor(Parser *p)
         return of_idx(idx_const(p->c->arith, parse_int(p)));
     if (accept(p, "(")) {
         v = parse_value(p, 0);
+        if (accept(p, "as"))
+            v = parse_label(p, v);
         expect(p, ")");
         return v;
     }
+    if (accept(p, "$"))
+        return parse_labelled(p);
     if (accept(p, "!")) {
         const Prim *q = as_prim(p, parse_factor(p), NULL);
         if (!dtype_is_bool(q->dtype))

@@ -648,6 +648,7 @@ static const Func *parse_func(Parser *p)
     uint32_t mark = p->names.n;
     VEC(Param) params = {0};
 
+    p->labels.n = 0;
     expect(p, "kind(");
     f.kind = parse_func_kind(p);
     expect(p, ")");

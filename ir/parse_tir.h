@@ -21,7 +21,8 @@ typedef struct {
     const char *file, *text, *at;
     int         depth;
     bool        failed;
-    VEC(ParseName) names; /* innermost last */
+    VEC(ParseName) names;     /* innermost last */
+    VEC(const Prim *) labels; /* of this function */
 } Parser;
 
 /* An operand before its type is settled: an index, a bare float literal, or a prim. */

@@ -329,7 +329,7 @@ static void print_compare(Printer *p, const Prim *e, const char *op, int prec)
         str_add(p->out, ")");
 }
 
-void print_prim(Printer *p, const Prim *e, int prec)
+static void print_expr(Printer *p, const Prim *e, int prec)
 {
     bool boolean = dtype_is_bool(e->dtype);
 
@@ -412,4 +412,63 @@ void print_prim(Printer *p, const Prim *e, int prec)
         return;
     case PRIM_VEC: print_call(p, "vec", e); return;
     }
+}
+
+/* ---- what a function writes down once ------------------------------------------------------------ */
+
+/* Equal expressions are one node, so a chain of formulas that use their operand twice is short as a
+ * graph and doubles with each of them as text.  Large nodes with several uses have a label. */
+enum { LABEL_SIZE = 64, SHARED = 1, FIRST_LABEL = 2 };
+
+void print_prim(Printer *p, const Prim *e, int prec)
+{
+    uintptr_t label = p->shared ? (uintptr_t)map_get(p->shared, e->id) : 0;
+
+    if (label >= FIRST_LABEL) {
+        str_printf(p->out, "$%u", (unsigned)(label - FIRST_LABEL));
+    } else if (label == SHARED) {
+        str_add(p->out, "(");
+        print_expr(p, e, 0);
+        str_printf(p->out, " as $%u)", p->nlabels);
+        map_put(p->shared, e->id, (void *)(uintptr_t)(FIRST_LABEL + p->nlabels++));
+    } else {
+        print_expr(p, e, prec);
+    }
+}
+
+typedef struct {
+    Map *size, *uses, *shared;
+} Sharing;
+
+static void note_use(Sharing *s, const Prim *kid)
+{
+    uintptr_t uses = (uintptr_t)map_get(s->uses, kid->id) + 1;
+
+    map_put(s->uses, kid->id, (void *)uses);
+    if (uses > 1 && (uintptr_t)map_get(s->size, kid->id) >= LABEL_SIZE)
+        map_put(s->shared, kid->id, (void *)(uintptr_t)SHARED);
+}
+
+static void note_prim(void *user, const Prim *p)
+{
+    Sharing  *s = user;
+    uintptr_t size = 1;
+
+    for (uint32_t i = 0; i < p->nkids; i++) {
+        uintptr_t kid = (uintptr_t)map_get(s->size, p->kids[i]->id);
+
+        size += kid < LABEL_SIZE ? kid : LABEL_SIZE;
+        note_use(s, p->kids[i]);
+    }
+    map_put(s->size, p->id, (void *)size);
+}
+
+void printer_share(Printer *p, const Stmt *body)
+{
+    Arena  *a = p->c->scratch;
+    Sharing s = {map_new(a), map_new(a), map_new(a)};
+
+    stmt_visit(body, &(TirVisit){.user = &s, .prim = note_prim});
+    p->shared = s.shared;
+    p->nlabels = 0;
 }

@@ -377,6 +377,7 @@ static void print_func(Printer *p, const Func *f)
     if (f->macs && !p->positional)
         str_printf(out, " macs %" PRId64, f->macs);
     print_loc(p, f->loc);
+    printer_share(p, f->body);
     print_body(p, f->body);
     str_add(out, "\n");
     printer_end_scope(p, mark);

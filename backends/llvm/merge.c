@@ -327,7 +327,7 @@ static void place_large(Merge *m)
         for (uint32_t k = 1; k < m->in[i].nsections; k++) {
             Section *s = &m->in[i].s[k];
 
-            rest += is_large(s) ? 256 : s->size + 256;
+            rest += is_large(s) || s->type == SHT_NOBITS ? 256 : s->size + 256;
             if (!is_large(s))
                 continue;
             s->offset = align_up(m->base, s->align ? s->align : 1);

@@ -29,8 +29,9 @@ typedef struct {
 
 typedef struct {
     Ctx     *c;
-    AtomSet *inner; /* variables of loops inside the body */
-    Map     *local; /* buffers allocated inside, by id */
+    AtomSet *inner;   /* variables of loops inside the body */
+    Map     *local;   /* buffers allocated inside, by id */
+    Map     *renamed; /* prims of the body, by id: each once, however often it is used */
     VEC(Pointer) pointers;
     VEC(Flag) flags;
     VEC(const Atom *) scalars, scalar_params;
@@ -207,7 +208,7 @@ static const Prim *rename_cond(Outline *x, const Prim *p)
     return prim_cast(x->c, DT_BOOL, prim_index(x->c, DT_I64, idx_atom(x->c->arith, flag)));
 }
 
-static const Prim *rename_prim(Outline *x, const Prim *p)
+static const Prim *rename_new(Outline *x, const Prim *p)
 {
     if (p->kind == PRIM_LOAD)
         return rename_load(x, p);
@@ -228,6 +229,17 @@ static const Prim *rename_prim(Outline *x, const Prim *p)
     for (uint32_t i = 0; i < p->nkids; i++)
         kids[i] = rename_prim(x, p->kids[i]);
     return prim_with_kids(x->c, p, kids);
+}
+
+static const Prim *rename_prim(Outline *x, const Prim *p)
+{
+    const Prim *now = map_get(x->renamed, p->id);
+
+    if (!now) {
+        now = rename_new(x, p);
+        map_put(x->renamed, p->id, (void *)(uintptr_t)now);
+    }
+    return now;
 }
 
 static const Stmt *rename_stmt(Outline *x, const Stmt *s)
@@ -347,7 +359,10 @@ static const Stmt *outline_body(Tiles *t, const Stmt *loop)
 {
     Ctx        *c = t->c;
     const Stmt *body = loop->kids[0];
-    Outline     x = {.c = c, .inner = atomset_new(c->arena), .local = map_new(c->arena)};
+    Outline     x = {.c = c,
+                     .inner = atomset_new(c->arena),
+                     .local = map_new(c->arena),
+                     .renamed = map_new(c->arena)};
     TirVisit    v = {&x, see_inside, NULL, NULL, NULL};
 
     if (!can_outline(body))
