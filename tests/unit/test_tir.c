@@ -154,6 +154,26 @@ static void test_round_trip(void)
     }
 }
 
+/* A formula that uses its operand twice, ten times over: written once, and read back. */
+static void test_labels(void)
+{
+    begin();
+    const char *e = "%x[0]";
+    for (int i = 0; i < 10; i++)
+        e = arena_printf(arena, "min(%s, exp(%s))", e, e);
+    const TirModule *m = parse(
+        arena_printf(arena, "func @f kind(kernel) (%%x: f32[1] written) {\n  %%x[0] = %s\n}\n", e));
+    CHECK(m);
+    if (m) {
+        const char      *text = print(m);
+        const TirModule *again = parse(text);
+        CHECK(strlen(text) < 2000 && strstr(text, " as $1)") && strstr(text, " $1"));
+        CHECK(again && !strcmp(print(again), text));
+        CHECK(again && again->funcs[0]->body->u.store.value == m->funcs[0]->body->u.store.value);
+    }
+    end();
+}
+
 /* Names that clash, among scopes that end. */
 static void test_names(void)
 {
@@ -220,6 +240,8 @@ static void test_parse_errors(void)
          "t.tir:2:6: error: '%o' is not declared here [E0305]"},
         {"func @f kind(kernel) (%x: f32[4]) {\n  %x[0] = %x[0] + i32(1)\n}", "operands of types"},
         {"func @f kind(kernel) (%x: f32[4]) {\n  %x[0,1] = 1.0\n}", "expected ']'"},
+        {"func @f kind(kernel) (%x: f32[4]) { %x[0] = $0 }", "there is no '$0' before this"},
+        {"func @f kind(kernel) (%x: f32[4]) { %x[0] = (1.0 as $1) }", "expected '$0', the next"},
         {"func @f kind(karnel) () { }", "did you mean 'kernel'?"},
         {"func @f kind(kernel) (%x: f33[4]) { }", "'f33' is no element type"},
         {"func @f kind(kernel) (%x: f32[4]) { if 1.0 { } }", "a condition of type f32"},
@@ -550,6 +572,7 @@ static void test_subst(void)
 int main(void)
 {
     RUN(test_round_trip);
+    RUN(test_labels);
     RUN(test_names);
     RUN(test_hash);
     RUN(test_parse_errors);
