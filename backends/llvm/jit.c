@@ -90,7 +90,7 @@ static bool runs_here(Ctx *c, const Target *t)
     if (!here)
         return false;
     if (target_arch(here) == target_arch(t) && here->pointer_bits == t->pointer_bits &&
-        !(target_caps(t) & ~target_caps(here)))
+        !(target_caps(t) & ~target_caps(here) & ~CAP_FMA512)) /* which is speed, not ability */
         return true;
     return error_at(c, E_CODEGEN, NO_LOC, "this machine cannot run code for '%s'", t->text);
 }
