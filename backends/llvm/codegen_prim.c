@@ -73,8 +73,10 @@ static LLVMValueRef from_memory(Gen *g, LLVMValueRef v, DType t)
 }
 
 /* A line of a buffer that is streamed, `ahead` bytes before it is needed.  Hardware does this too,
- * but begins anew at each page.  Beyond the end it is a hint without effect.  Once is enough where
- * several statements, the pixels of a tile, load the same vector. */
+ * but begins anew at each page.  Beyond the end it is a hint without effect.  The
+ * pixels of a tile load the same vector: two of them ask, as a hint is dropped while all of a
+ * core's misses are taken (Winograd's weights from memory: 5 % faster than asking once, and 4 %
+ * faster than each pixel's asking, Zen 4). */
 static void prefetch(Gen *g, const LoadData *l, DType t, LLVMValueRef p)
 {
     LLVMTypeRef  over[1] = {g->ptr}, byte = LLVMInt8TypeInContext(g->lc);
@@ -83,10 +85,11 @@ static void prefetch(Gen *g, const LoadData *l, DType t, LLVMValueRef p)
 
     if (l->n != 1 || l->index[0]->c0 * dtype_bytes((DType){t.code, t.bits, 1}) % LINE)
         return; /* the vector before it asked for this line */
-    uint64_t key = (uint64_t)KEY_PREFETCH << 60 | (uint64_t)l->buffer->id << 30 | l->index[0]->id;
-    if (memo_get(&g->block, key))
+    uint64_t  key = (uint64_t)KEY_PREFETCH << 60 | (uint64_t)l->buffer->id << 30 | l->index[0]->id;
+    uintptr_t asked = (uintptr_t)memo_get(&g->block, key);
+    if (asked == 2)
         return;
-    memo_put(g, &g->block, key, p);
+    memo_put(g, &g->block, key, (void *)(asked + 1));
     args[0] = LLVMBuildGEP2(g->b, byte, p, &ahead, 1, "");
     args[1] = gen_i32(g, 0);
     args[2] = gen_i32(g, 3);
