@@ -14,6 +14,12 @@ typedef struct {
 } ConvWork;
 /* Cycles of one core in the register tiles that the rules choose (cpu/conv2d.c). */
 double cpu_conv_cycles(const Target *t, const ConvWork *w);
+/* A depthwise convolution with c channels and the 1x1 convolution behind it, as one kernel
+ * (cpu/pair.c): the rows that it makes at a time; 0: two kernels are better. */
+typedef struct {
+    int64_t c, o, y, x, lanes; /* o in blocks of so many lanes */
+} PairWork;
+int64_t cpu_pair_rows(const Target *t, const PairWork *w);
 /* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */
 double cpu_fma_rate(const Target *t, int64_t lanes);
 

@@ -96,12 +96,12 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
     Map     *values = map_new(c->arena);
     uint32_t np = func_nparams(primitive);
     VEC(const Tensor *) params = {0};
-    const Expr *weight = NULL;
+    const Expr *weight = NULL, *second = NULL; /* of the heavy calls */
 
-    for (uint32_t i = 0; i < list.n && !weight; i++) {
+    for (uint32_t i = 0; i < list.n && !second; i++) {
         const Op *op = call_op(list.at[i]);
         if (op && op->fusion == FUSE_OUT_FUSABLE && call_nargs(list.at[i]) > 1)
-            weight = call_arg(list.at[i], 1);
+            *(weight ? &second : &weight) = call_arg(list.at[i], 1);
     }
     for (uint32_t i = 0; i < np; i++) {
         const Expr    *p = func_param(primitive, i);
@@ -111,7 +111,9 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
         type_flatten(p->type, types, &k);
         bool constant = call && call_arg(call, i)->kind == EXPR_CONST;
         for (uint32_t j = 0; j < n; j++) {
-            const char *label = p == weight ? "w" : intern_printf(c->strings, "p%u", params.n);
+            const char *label = p == weight   ? "w"
+                                : p == second ? "w2"
+                                              : intern_printf(c->strings, "p%u", params.n);
             at[j] = te_param(c, label, types[j], constant, NULL);
             vec_push(c->arena, &params, at[j]);
         }

@@ -141,6 +141,10 @@ void sched_conv2d(Sched *s)
     bool        blocked = z.i > 0;
     const char *out;
 
+    if (has_block(s, "conv.1")) {
+        conv2d_pair(s);
+        return;
+    }
     if (!is_block(s, iter_extent(s, "conv", "j"))) {
         conv2d_planar(s);
         return;

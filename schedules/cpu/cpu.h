@@ -1,6 +1,7 @@
 /* Rules for CPUs, and what they share (common.c).
  *
  *   conv2d.c     blocked direct convolution, 1x1 as GEMM, first layers   depthwise.c
+ *   pair.c       both of these as one
  *   planar.c     convolution without blocks, in groups
  *   dense.c      GEMM and GEMV
  *   dot.c        both for 8-bit integers
@@ -85,6 +86,7 @@ bool dense_dot(Sched *s);
 /* Called from sched_conv2d and sched_dense for the forms they do not take themselves. */
 void conv2d_depthwise(Sched *s);
 void conv2d_planar(Sched *s);
+void conv2d_pair(Sched *s);
 /* A reduction's loops outside, its innermost spatial loop as vectors, accumulators in registers. */
 void vector_accumulate(Sched *s, const char *block);
 /* A reduction along the row as partial sums side by side, then their sum (reduce.c). */
