@@ -452,13 +452,12 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     const Expr *f = module_func(m, "main");
     Kernels     kernels = {.c = c, .o = o, .target = c->target, .by_text = map_new(c->arena)};
     Program     p = {.c = c, .m = m, .kernels = &kernels, .device = c->target && c->target->host};
-    const TirModule *tir;
 
     if (!f)
         return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
-    if (!program_of_main(&p, f, m->out_info) || !kernels_finish(&kernels, &tir))
+    if (!program_of_main(&p, f, m->out_info) || !kernels_finish(&kernels))
         return NULL;
-    if (o->weights.bits == 16 && !(tir = narrow_weights(&p, tir, o->weights)))
+    if (o->weights.bits == 16 && !narrow_weights(&p, o->weights))
         return NULL;
     plan_work(&p, &p.items);
 
@@ -468,7 +467,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     const char **names = NEW_ARRAY(c->arena, const char *, p.results.n + 1);
     const Type **types = NEW_ARRAY(c->arena, const Type *, p.results.n + 1);
     h.arena_bytes = memory_plan(&p, &plan->arena_floor);
-    tir = stream_results(&p, tir);
+    stream_results(&p);
     for (uint32_t i = 0; i < kernels.all.n; i++) {
         uint64_t need = private_need(c, kernels.all.at[i]);
         if (need > h.private_bytes)
@@ -497,15 +496,13 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     h.nt = atom_var(c->arith, "nt", 1, 1024);
     h.alone = !worth_threads(&h);
     const Func *host = main_func(&h, entry);
-    for (uint32_t i = 0; i < tir->nfuncs; i++)
-        vec_push(c->arena, &funcs, tir->funcs[i]);
     for (uint32_t i = 0; i < h.copies.n; i++)
         vec_push(c->arena, &funcs, h.copies.at[i]);
     vec_push(c->arena, &funcs, host);
 
     plan->name = entry;
     plan->target = c->target;
-    plan->tir = tirmod_new(c, funcs.n, funcs.at);
+    plan->tir = kernels_module(&kernels, funcs.n, funcs.at);
     plan->nconsts = p.consts.n;
     plan->consts = p.consts.at;
     plan->nin = p.n_in;

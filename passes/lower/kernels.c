@@ -191,23 +191,41 @@ static void find_launches(Ctx *c, const TirModule *m, Kernel *k)
     k->flat = parts.n ? parts.at[0] : NULL;
 }
 
-bool kernels_finish(Kernels *k, const TirModule **out)
+bool kernels_finish(Kernels *k)
 {
-    const Func **funcs = NEW_ARRAY(k->c->arena, const Func *, k->all.n + 1);
+    const TirModule *out;
+    const Func     **funcs = NEW_ARRAY(k->c->arena, const Func *, k->all.n + 1);
 
     for (uint32_t i = 0; i < k->all.n; i++)
         funcs[i] = k->all.at[i]->nest;
-    *out = run_tir_passes(k->c, tirmod_new(k->c, k->all.n, funcs), k->o, TIR_TO_PLAN);
-    if (!*out)
+    out = run_tir_passes(k->c, tirmod_new(k->c, k->all.n, funcs), k->o, TIR_TO_PLAN);
+    if (!out)
         return false;
     for (uint32_t i = 0; i < k->all.n; i++) {
         Kernel *x = k->all.at[i];
         if (x->nest->kind == FUNC_DEVICE)
-            find_launches(k->c, *out, x);
+            find_launches(k->c, out, x);
         else
-            x->flat = tirmod_find(*out, x->nest->name);
+            x->flat = tirmod_find(out, x->nest->name);
         if (!x->flat)
             BUG("kernel %s was lost by the TIR passes", x->nest->name);
     }
     return true;
+}
+
+const TirModule *kernels_module(const Kernels *k, uint32_t n, const Func *const *more)
+{
+    Ctx *c = k->c;
+    VEC(const Func *) all = {0};
+
+    for (uint32_t i = 0; i < k->all.n; i++) {
+        const Kernel *x = k->all.at[i];
+        for (uint32_t j = 0; j < x->nlaunches; j++)
+            vec_push(c->arena, &all, x->launches[j]);
+        if (!x->nlaunches)
+            vec_push(c->arena, &all, x->flat);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(c->arena, &all, more[i]);
+    return tirmod_new(c, all.n, all.at);
 }

@@ -44,8 +44,10 @@ typedef struct Kernels {
 
 /* The kernel of a call of a primitive function: an equal one if there is one.  NULL: error. */
 Kernel *kernel_of_call(Kernels *k, const Expr *call);
-/* Run the TIR passes over all kernels; `out` receives tiles and kernels, callees first. */
-bool kernels_finish(Kernels *k, const TirModule **out);
+/* Run the TIR passes over all kernels. */
+bool kernels_finish(Kernels *k);
+/* Their functions as they are now, and n more. */
+const TirModule *kernels_module(const Kernels *k, uint32_t n, const Func *const *more);
 
 /* ---- program.c ---- */
 
@@ -116,8 +118,9 @@ Slot *slot_root(const Slot *s, uint64_t *at);
 
 /* ---- narrow.c ---- */
 
-/* Constants that kernels load as f32 are stored as `to`; gives the kernels that widen them. */
-const TirModule *narrow_weights(Program *p, const TirModule *m, DType to);
+/* Constants that kernels load as f32 are stored as `to`, and widened by the
+ * kernels. */
+bool narrow_weights(Program *p, DType to);
 
 /* ---- memory.c ---- */
 
@@ -127,9 +130,8 @@ uint64_t memory_plan(Program *p, uint64_t *floor);
 
 /* ---- stream.c ---- */
 
-/* Results that leave the caches before they are read are stored past them; gives the kernels that
- * do so.  After memory_plan. */
-const TirModule *stream_results(Program *p, const TirModule *m);
+/* Results that leave the caches before they are read are stored past them.  After memory_plan. */
+void stream_results(Program *p);
 
 /* ---- device.c ---- */
 

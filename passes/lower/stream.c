@@ -81,7 +81,7 @@ static const Buffer *streamed(Ctx *c, void *user, const Buffer *b)
 }
 
 /* The kernel with another name: its code is another. */
-static bool stream_kernel(Ctx *c, Results *r)
+static void stream_kernel(Ctx *c, Results *r)
 {
     TirVisit v = {.user = r, .prim = find_load};
     TirMap   m = {.user = r, .buffer = streamed};
@@ -99,23 +99,21 @@ static bool stream_kernel(Ctx *c, Results *r)
         params[r->kernel->nin + i].buffer = r->at[i].to = buffer_copy(c, r->at[i].from, to);
     }
     if (!any)
-        return false;
+        return;
     f.params = params;
     f.body = stmt_map(c, f.body, &m);
     f.name = intern_printf(c->strings, "%s.stream", f.name);
     r->kernel->flat = func_new(c, f);
-    return true;
 }
 
-const TirModule *stream_results(Program *p, const TirModule *m)
+void stream_results(Program *p)
 {
-    Ctx         *c = p->c;
-    uint32_t     n = p->kernels->all.n;
-    Results     *of = NEW_ARRAY(c->arena, Results, n + 1);
-    const Func **funcs = DUP_ARRAY(c->arena, m->funcs, m->nfuncs);
+    Ctx     *c = p->c;
+    uint32_t n = p->kernels->all.n;
+    Results *of = NEW_ARRAY(c->arena, Results, n + 1);
 
     if (p->device || !p->kernels->target->has_stream)
-        return m;
+        return;
     for (uint32_t k = 0; k < n; k++) {
         Kernel *x = p->kernels->all.at[k];
 
@@ -124,13 +122,6 @@ const TirModule *stream_results(Program *p, const TirModule *m)
             of[k].at[i] = (Result){x->flat->params[x->nin + i].buffer, NULL, true};
     }
     look_at_calls(&p->items, (uint64_t)cpu_l3(p->kernels->target), n, of);
-    for (uint32_t k = 0; k < n; k++) {
-        const Func *was = of[k].kernel->flat;
-
-        if (stream_kernel(c, &of[k]))
-            for (uint32_t i = 0; i < m->nfuncs; i++)
-                if (funcs[i] == was)
-                    funcs[i] = of[k].kernel->flat;
-    }
-    return tirmod_new(c, m->nfuncs, funcs);
+    for (uint32_t k = 0; k < n; k++)
+        stream_kernel(c, &of[k]);
 }
