@@ -47,6 +47,8 @@ const Type *type_ref(Ctx *c, const Type *t);
 const Type *type_adt(Ctx *c, const char *name, uint32_t n, const Type *const *args);
 const Type *type_var(Ctx *c, const char *name);
 const Type *type_plain(Ctx *c, const Type *t); /* without halos, in parts too */
+/* A tensor type with that as its first dimension; NULL: it has none. */
+const Type *type_with_first(Ctx *c, const Type *t, const Idx *n);
 /* Dimension i as a number; false if symbolic. */
 bool type_dim(const Type *t, uint32_t i, int64_t *v);
 bool type_static(const Type *t);            /* every dim a number, tuples too */

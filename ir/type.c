@@ -163,6 +163,15 @@ const Type *type_var(Ctx *c, const char *name)
 
 /* ---- questions ------------------------------------------------------------------------------- */
 
+const Type *type_with_first(Ctx *c, const Type *t, const Idx *n)
+{
+    if (t->kind != TYPE_TENSOR || !t->n)
+        return NULL;
+    const Idx **dims = DUP_ARRAY(c->scratch, t->dims, t->n);
+    dims[0] = n;
+    return type_tensor(c, t->dtype, t->n, dims);
+}
+
 bool type_dim(const Type *t, uint32_t i, int64_t *v)
 {
     return i < t->n && idx_is_const(t->dims[i], v);

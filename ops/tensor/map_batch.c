@@ -11,15 +11,11 @@
 /* A tensor type whose first dimension is `times` as long; NULL: it has none that is a number. */
 static const Type *longer(Ctx *c, const Type *t, int64_t times)
 {
-    const Idx *dims[TE_MAX_AXES];
-    int64_t    n;
+    int64_t n;
 
-    if (t->kind != TYPE_TENSOR || !t->n || t->n > TE_MAX_AXES || !type_dim(t, 0, &n))
+    if (t->kind != TYPE_TENSOR || !type_dim(t, 0, &n))
         return NULL;
-    for (uint32_t i = 0; i < t->n; i++)
-        dims[i] = t->dims[i];
-    dims[0] = idx_mulc(c->arith, t->dims[0], times);
-    return type_tensor(c, t->dtype, t->n, dims);
+    return type_with_first(c, t, idx_mulc(c->arith, t->dims[0], times));
 }
 
 const Type *rel_map_batch(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)

@@ -81,16 +81,11 @@ static bool formula_is_local(Ctx *c, Local *l)
 /* The type with n in front instead of `was`; NULL: it has something else there. */
 static const Type *with_images(Ctx *c, const Type *t, int64_t was, int64_t n)
 {
-    const Idx *dims[TE_MAX_AXES];
-    int64_t    have;
+    int64_t have;
 
-    if (!t || t->kind != TYPE_TENSOR || !t->n || t->n > TE_MAX_AXES || !type_static(t) ||
-        !type_dim(t, 0, &have) || have != was)
+    if (!t || t->kind != TYPE_TENSOR || !type_static(t) || !type_dim(t, 0, &have) || have != was)
         return NULL;
-    for (uint32_t i = 0; i < t->n; i++)
-        dims[i] = t->dims[i];
-    dims[0] = idx_const(c->arith, n);
-    return type_tensor(c, t->dtype, t->n, dims);
+    return type_with_first(c, t, idx_const(c->arith, n));
 }
 
 static bool same_but_images(Ctx *c, const Type *t, const Type *now, int64_t was, int64_t n)

@@ -308,17 +308,14 @@ static const Expr *within(Build *w, Map *inner, const Expr *kid, int64_t picture
 {
     Ctx        *c = w->b->c;
     const Expr *v = map_get(inner, PTR_KEY(kid));
-    const Idx  *dims[TE_MAX_AXES];
+    const Type *t;
 
     if (v || kid->kind == EXPR_CONST || kid->kind == EXPR_OP)
         return v ? v : kid;
-    if (kid->type->kind != TYPE_TENSOR || kid->type->n > TE_MAX_AXES || params->n == MAX_IN)
+    t = type_with_first(c, kid->type, idx_const(c->arith, pictures));
+    if (!t || params->n == MAX_IN)
         return NULL;
-    for (uint32_t i = 0; i < kid->type->n; i++)
-        dims[i] = kid->type->dims[i];
-    dims[0] = idx_const(c->arith, pictures);
-    v = expr_var(c, kid->kind == EXPR_VAR ? kid->u.var.name : "x",
-                 type_tensor(c, kid->type->dtype, kid->type->n, dims), kid->loc);
+    v = expr_var(c, kid->kind == EXPR_VAR ? kid->u.var.name : "x", t, kid->loc);
     map_put(inner, PTR_KEY(kid), (void *)(uintptr_t)v);
     vec_push(c->scratch, params, v);
     vec_push(c->scratch, args, map_get(w->now, PTR_KEY(kid)));
