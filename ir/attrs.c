@@ -27,6 +27,14 @@ Ints ints_of(Ctx *c, uint32_t n, ...)
     return (Ints){n, v};
 }
 
+bool ints_all(Ints v, int64_t want)
+{
+    for (uint32_t i = 0; i < v.n; i++)
+        if (v.at[i] != want)
+            return false;
+    return true;
+}
+
 /* ---- text to value ------------------------------------------------------------------------- */
 
 static const char *skip_space(const char *s)

@@ -138,6 +138,7 @@ void attrs_print(Ctx *c, const AttrRecord *r, const void *a, StrBuf *out);
 bool attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, const char *text);
 Ints ints_dup(Ctx *c, const int64_t *at, uint32_t n);
 Ints ints_of(Ctx *c, uint32_t n, ...); /* n int arguments */
+bool ints_all(Ints v, int64_t want);   /* each of them is it */
 
 /* ---- the operator row ---------------------------------------------------------------------------- */
 

@@ -55,21 +55,13 @@ static bool is_depthwise(const Expr *conv, const Expr *f)
            ATTRS_OF(Conv2dAttrs, conv)->groups == blocks * lanes;
 }
 
-static bool all_are(Ints x, int64_t v)
-{
-    for (uint32_t i = 0; i < x.n; i++)
-        if (x.at[i] != v)
-            return false;
-    return true;
-}
-
 static bool is_pointwise(const Expr *conv)
 {
     const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, conv);
     const Type        *w = call_arg(conv, 1)->type;
     int64_t            kh, kw;
 
-    return a->groups == 1 && all_are(a->strides, 1) && all_are(a->padding, 0) &&
+    return a->groups == 1 && ints_all(a->strides, 1) && ints_all(a->padding, 0) &&
            type_dim(w, 2, &kh) && kh == 1 && type_dim(w, 3, &kw) && kw == 1 &&
            call_arg(conv, 0)->kind == EXPR_VAR && call_arg(conv, 0)->type->n == 5;
 }
@@ -97,29 +89,6 @@ static uint32_t param_of(const Expr *f, const Expr *v)
     return i;
 }
 
-/* f's body with `now` for its parameter `was`. */
-static const Expr *body_with(Ctx *c, const Expr *f, const Expr *was, const Expr *now)
-{
-    ExprList list = expr_post_order(c, func_body(f));
-    Map     *done = map_new(c->scratch);
-
-    for (uint32_t i = 0; i < list.n; i++) {
-        const Expr  *e = list.at[i];
-        const Expr **kids = NEW_ARRAY(c->scratch, const Expr *, e->nkids + 1);
-        bool         changed = false;
-
-        for (uint32_t k = 0; k < e->nkids; k++) {
-            kids[k] = map_get(done, PTR_KEY(e->kids[k]));
-            changed |= kids[k] != e->kids[k];
-        }
-        e = e == was ? now : changed ? expr_with_kids(c, e, kids) : e;
-        if (!e)
-            return NULL;
-        map_put(done, PTR_KEY(list.at[i]), (void *)(uintptr_t)e);
-    }
-    return map_get(done, PTR_KEY(func_body(f)));
-}
-
 static const Expr *join(Ctx *c, const Expr *first, const Expr *second, uint32_t at)
 {
     const Expr  *f = first->kids[0], *g = second->kids[0], *body, *both, *call;
@@ -132,7 +101,8 @@ static const Expr *join(Ctx *c, const Expr *first, const Expr *second, uint32_t 
     for (uint32_t i = 0; i < func_nparams(g); i++)
         if (i != at)
             params[k] = func_param(g, i), args[k++] = call_arg(second, i);
-    body = body_with(c, g, func_param(g, at), func_body(f));
+    const Expr *between = func_param(g, at), *value = func_body(f);
+    body = expr_bind(c, func_body(g), 1, &between, &value);
     if (!body || !(both = expr_func(c, n, params, body, (FuncData){.primitive = true}, g->loc)) ||
         !(call = expr_apply(c, both, n, args, second->loc)))
         return NULL;

@@ -164,14 +164,6 @@ static const Expr *transpose(Ctx *c, const Expr *e)
 
 /* ---- what gives its operand back ------------------------------------------------------------ */
 
-static bool all_equal(Ints v, int64_t want)
-{
-    for (uint32_t i = 0; i < v.n; i++)
-        if (v.at[i] != want)
-            return false;
-    return true;
-}
-
 static bool is_identity(const Expr *e)
 {
     const Expr *x = call_arg(e, 0);
@@ -182,9 +174,9 @@ static bool is_identity(const Expr *e)
         call_is(e, "tile") || (call_is(e, "nn.relu") && call_is(x, "nn.relu")))
         return true;
     if (call_is(e, "strided_slice"))
-        return all_equal(ATTRS_OF(StridedSliceAttrs, e)->strides, 1);
+        return ints_all(ATTRS_OF(StridedSliceAttrs, e)->strides, 1);
     if (call_is(e, "nn.pad"))
-        return all_equal(ATTRS_OF(PadAttrs, e)->pad_width, 0);
+        return ints_all(ATTRS_OF(PadAttrs, e)->pad_width, 0);
     return false;
 }
 
@@ -232,8 +224,7 @@ static const Expr *pad_into_conv(Ctx *c, const Expr *e)
     int64_t            pad[4];
 
     if (strcmp(a->data_layout, "NCHW") != 0 || strcmp(w->pad_mode, "constant") != 0 ||
-        w->pad_width.n != 8 ||
-        (!all_equal(a->padding, 0) && w->pad_value != (double)a->pad_value) ||
+        w->pad_width.n != 8 || (!ints_all(a->padding, 0) && w->pad_value != (double)a->pad_value) ||
         (is_float(e) && w->pad_value != 0) || !(fabs(w->pad_value) < 1 << 30))
         return e;
     for (uint32_t i = 0; i < 8; i++)

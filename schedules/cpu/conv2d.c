@@ -109,18 +109,6 @@ static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, 
     return best;
 }
 
-/* The loops from the pixel group inwards are named %t (tiles) and %p (pixels of a tile). */
-static void tile_pixels(Sched *s, RegTile t, int64_t rows)
-{
-    if (rows > 1) {
-        step(s, "fuse %%r, %%conv.x -> %%px");
-        step(s, "split %%px by %lld tail=even -> %%t, %%p", (long long)t.pixels);
-        step(s, "unroll %%t");
-    } else {
-        step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)t.pixels);
-    }
-}
-
 double cpu_conv_cycles(const Target *t, const ConvWork *w)
 {
     int64_t rows = joined_rows(w->y, w->x), pixels = rows * w->x;
@@ -188,7 +176,7 @@ void sched_conv2d(Sched *s)
     else
         step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, "
                 "%%conv.kw, %%ov, %%conv.j");
-    tile_pixels(s, t, rows);
+    tile_pixels(s, "conv", t, rows > 1);
     if (blocked)
         step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%conv.i, %%p, %%ov, %%conv.j");
     else

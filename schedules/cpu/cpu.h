@@ -71,6 +71,11 @@ double thread_balance(int64_t n);
 /* What share of an image's rows two threads both read when they divide blocks of rows, then
  * channels: all of one block, none of an even number. */
 double rows_shared(int64_t blocks);
+/* Pixels of a convolution's row %r, or of all rows %r as one line that is written out, as loops %t
+ * (tiles) and %p (pixels of a tile). */
+void tile_pixels(Sched *s, const char *conv, RegTile t, bool line);
+/* Pixels that a depthwise convolution sums at a time. */
+int64_t depthwise_pixels(const Sched *s, int64_t lanes);
 /* Blocks that the y rows of an image are divided into before its channels are. */
 int64_t row_blocks(int64_t y);
 /* So few multiply-adds that a second thread costs more than it brings; the same of a kernel all of

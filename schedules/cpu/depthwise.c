@@ -15,7 +15,7 @@ void conv2d_depthwise(Sched *s)
             y = iter_extent(s, "conv", "y");
     int64_t     x = iter_extent(s, "conv", "x"), kh = iter_extent(s, "conv", "kh");
     int64_t     kw = iter_extent(s, "conv", "kw");
-    int64_t     regs = s->target->vector_regs > 16 && lanes == cpu_lanes(s) ? 14 : 8;
+    int64_t     regs = depthwise_pixels(s, lanes);
     bool        dot = kw % 4 == 0 && depthwise_dot(s);
     const char *out, *k = dot ? "%k4" : "%conv.kw", *four = dot ? ", %four" : "";
 

@@ -50,7 +50,7 @@ static const char *inline_between(Sched *s)
 /* The rows of the depthwise convolution that a group needs, as register tiles. */
 static void first_rows(Sched *s, const char *between, int64_t lanes)
 {
-    int64_t regs = s->target->vector_regs > 16 && lanes == cpu_lanes(s) ? 14 : 8;
+    int64_t regs = depthwise_pixels(s, lanes);
     int64_t kernel = iter_extent(s, "conv", "kh") * iter_extent(s, "conv", "kw");
 
     try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
@@ -111,13 +111,7 @@ void conv2d_pair(Sched *s)
     step(s, "split %%conv.1.y by %lld -> %%g, %%r", (long long)rows);
     step(s, "reorder %%conv.1.n, %%g, %%oc, %%r, %%conv.1.x, %%conv.1.c, %%conv.1.kh, "
             "%%conv.1.kw, %%conv.1.i, %%ov, %%conv.1.j");
-    if (line) {
-        step(s, "fuse %%r, %%conv.1.x -> %%px");
-        step(s, "split %%px by %lld tail=even -> %%t, %%p", (long long)t.pixels);
-        step(s, "unroll %%t");
-    } else {
-        step(s, "split %%conv.1.x by %lld tail=even -> %%t, %%p", (long long)t.pixels);
-    }
+    tile_pixels(s, "conv.1", t, line);
     step(s, "reorder %%conv.1.c, %%conv.1.kh, %%conv.1.kw, %%conv.1.i, %%p, %%ov, %%conv.1.j");
     step(s, "cache_write conv.1 reg at %%t");
     if (out)
