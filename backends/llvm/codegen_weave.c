@@ -62,46 +62,11 @@ static bool joins(const Stmt *const *s, uint32_t n)
  */
 static const Prim *missing(Gen *g, const Prim *p)
 {
-    switch (p->kind) {
-    case PRIM_SELECT:
-        if (!gen_known(g, p->kids[0]))
-            return p->kids[0];
-        if (gen_reads(g, p->kids[1]) || gen_reads(g, p->kids[2]))
-            return NULL;
-        break;
-    case PRIM_INT:
-    case PRIM_FLOAT:
-    case PRIM_INDEX:
-    case PRIM_LOAD:
-    case PRIM_DOT4:
-    case PRIM_CASE:
-    case PRIM_RAMP:
-    case PRIM_VEC: return NULL;
-    case PRIM_ADD:
-    case PRIM_SUB:
-    case PRIM_MUL:
-    case PRIM_DIV:
-    case PRIM_REM:
-    case PRIM_MIN:
-    case PRIM_MAX:
-    case PRIM_MINNUM:
-    case PRIM_MAXNUM:
-    case PRIM_AND:
-    case PRIM_OR:
-    case PRIM_XOR:
-    case PRIM_SHL:
-    case PRIM_SHR:
-    case PRIM_EQ:
-    case PRIM_NE:
-    case PRIM_LT:
-    case PRIM_LE:
-    case PRIM_FMA:
-    case PRIM_NOT:
-    case PRIM_CAST:
-    case PRIM_BITS:
-    case PRIM_MATH:
-    case PRIM_SPLAT: break;
-    }
+    if (p->kind == PRIM_DOT4 || p->kind == PRIM_CASE || p->kind == PRIM_VEC)
+        return NULL;
+    if (p->kind == PRIM_SELECT && gen_known(g, p->kids[0]) &&
+        (gen_reads(g, p->kids[1]) || gen_reads(g, p->kids[2])))
+        return NULL;
     for (uint32_t i = 0; i < p->nkids; i++)
         if (!gen_known(g, p->kids[i]))
             return p->kids[i];
