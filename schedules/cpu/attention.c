@@ -131,7 +131,6 @@ void sched_attention(Sched *s)
     RegTile     t2 = gemm_tile(s, z.e / lanes2, z.rows, z.n, false);
     const char *out, *part, *head;
     int64_t     chunk = gemm_chunk(s, t2, t2.nv * lanes2, z.n);
-    long long   kw = t1.nv * lanes1;
 
     step(s, "compute_inline masked");
     try_step(s, "compute_inline values");
@@ -166,16 +165,7 @@ void sched_attention(Sched *s)
         step(s, "compute_at keys %%%s", head);
         step(s, "set_scope %%keys private");
     }
-    /* Leading dimensions of %keys keep their names. */
-    StrBuf map = strbuf(s->c->arena);
-    str_printf(&map, "(");
-    for (uint32_t i = 0; i < z.batch; i++)
-        str_printf(&map, "b%u, ", i);
-    str_printf(&map, "k, n) -> (");
-    for (uint32_t i = 0; i < z.batch; i++)
-        str_printf(&map, "b%u, ", i);
-    str_printf(&map, "n//%lld, k, n%%%lld)", kw, kw);
-    step(s, "transform_layout %%keys %s", map.at);
+    pack_columns(s, "keys", z.batch, t1.nv * lanes1);
     product_tiles(s, "score", "score.m", "n", "k", t1, lanes1, z.k);
     product_marks(s, "context", lanes2);
     product_marks(s, "score", lanes1);

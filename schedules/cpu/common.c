@@ -229,6 +229,17 @@ void inline_prologue(Sched *s, const char *anchor)
             try_step(s, "compute_inline %s", names[i]);
 }
 
+const char *prepare_anchor(Sched *s, const char *anchor, bool halo)
+{
+    inline_prologue(s, anchor);
+    if (halo)
+        try_step(s, "elide_pad pad");
+    try_step(s, "fold_init bias -> %s", anchor);
+    if (s->target->has_fma)
+        try_step(s, "contract %s", anchor); /* integers have none */
+    return inline_epilogue(s, anchor);
+}
+
 /* A second thread saves half of the time.  It costs a barrier before and one behind, and lines that
  * change their owner, which is another. */
 static bool too_short(const Sched *s, double ns)

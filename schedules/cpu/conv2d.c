@@ -143,12 +143,7 @@ void sched_conv2d(Sched *s)
     }
     if (conv2d_dot(s))
         return;
-    inline_prologue(s, "conv");
-    try_step(s, "elide_pad pad");
-    try_step(s, "fold_init bias -> conv");
-    if (s->target->has_fma)
-        try_step(s, "contract conv"); /* integers have none */
-    out = inline_epilogue(s, "conv");
+    out = prepare_anchor(s, "conv", true);
 
     int64_t rows = group_rows(s, &z);
     int64_t groups = z.y / rows;

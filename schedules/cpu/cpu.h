@@ -40,6 +40,8 @@ RegTile cpu_tile(const Target *t, int64_t lanes, int64_t vectors, int64_t pixels
  * (dense.c).  `whole`: only vectors of a panel that divide all. */
 RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k, bool whole);
 int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k);
+/* A tensor [.., k, n], with `batch` dimensions before, in panels as a product reads them. */
+void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width);
 
 /* Pixels that fit into the registers beside nv vectors of weights. */
 int64_t tile_pixels_most(const Target *t, int64_t lanes, int64_t nv);
@@ -65,6 +67,9 @@ int64_t block_work(const Sched *s, const char *block);
 const char *inline_epilogue(Sched *s, const char *anchor);
 /* Elementwise blocks before the anchor are inlined into it, but for copies: `pad`, `panel`. */
 void inline_prologue(Sched *s, const char *anchor);
+/* What most rules begin with: both of these, and between them a bias is where sums start, products
+ * are contracted and, if `halo`, padding is read from the input's border.  As inline_epilogue. */
+const char *prepare_anchor(Sched *s, const char *anchor, bool halo);
 /* What share of the ideal several threads reach that divide n equal iterations: 2 threads above
  * all, 4 too. */
 double thread_balance(int64_t n);

@@ -124,19 +124,24 @@ static int64_t thread_rows(const GemmSizes *z, RegTile t, int64_t width)
     return 1;
 }
 
+void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width)
+{
+    StrBuf    lead = strbuf(s->c->arena);
+    long long w = width;
+
+    for (uint32_t i = 0; i < batch; i++)
+        str_printf(&lead, "b%u, ", i);
+    const char *b = lead.at ? lead.at : "";
+    step(s, "transform_layout %%%s (%sk, n) -> (%sn//%lld, k, n%%%lld)", tensor, b, b, w, w);
+}
+
 /* The copy of turned data as packed weights lie; that of each matrix of a batch where it is used.
  */
 static void pack_panel(Sched *s, int64_t width, const char *batch)
 {
-    StrBuf   map = strbuf(s->c->arena);
-    uint32_t n = sched_block(s, "panel")->u.block.nspatial - 2;
-
     if (batch && step(s, "compute_at panel %%%s", batch))
         step(s, "set_scope %%panel private");
-    for (uint32_t i = 0; i < n; i++)
-        str_printf(&map, "b%u, ", i);
-    step(s, "transform_layout %%panel (%sk, n) -> (%sn//%lld, k, n%%%lld)", map.at ? map.at : "",
-         map.at ? map.at : "", (long long)width, (long long)width);
+    pack_columns(s, "panel", sched_block(s, "panel")->u.block.nspatial - 2, width);
 }
 
 /* One row by the rows of another matrix: a copy would take longer than the products.  Each sum is
@@ -146,11 +151,7 @@ static void row_products(Sched *s, const GemmSizes *z)
     bool alone = is_tiny(s, z->b * z->n * z->k);
 
     step(s, "compute_inline panel");
-    inline_prologue(s, "dense");
-    try_step(s, "fold_init bias -> dense");
-    if (s->target->has_fma)
-        try_step(s, "contract dense");
-    const char *out = inline_epilogue(s, "dense"), *loop = z->b > 1 ? batch_loop(s) : "n";
+    const char *out = prepare_anchor(s, "dense", false), *loop = z->b > 1 ? batch_loop(s) : "n";
     step(s, "cache_write dense reg at %%dense.n");
     if (out)
         step(s, "reverse_compute_at %s %%dense.n", out);
@@ -179,11 +180,7 @@ static bool row_streams(Sched *s, const GemmSizes *z, int64_t lanes)
     if (z->k * z->n * 4 <= cpu_l2(s->target) || block < 8 * width || block % width ||
         z->k % STREAMS || z->b > 1 || is_packed(s))
         return false;
-    inline_prologue(s, "dense");
-    try_step(s, "fold_init bias -> dense");
-    if (s->target->has_fma)
-        try_step(s, "contract dense");
-    const char *out = inline_epilogue(s, "dense");
+    const char *out = prepare_anchor(s, "dense", false);
     step(s, "split %%n by %lld -> %%nb, %%nr", block);
     step(s, "split %%nr by %lld -> %%nc, %%ni", width);
     step(s, "split %%k by %d -> %%kc, %%kb", STREAMS);
@@ -214,11 +211,7 @@ void sched_dense(Sched *s)
     }
     if (rows == 1 && row_streams(s, &z, lanes))
         return;
-    inline_prologue(s, "dense");
-    try_step(s, "fold_init bias -> dense");
-    if (s->target->has_fma)
-        try_step(s, "contract dense"); /* integers have none */
-    out = inline_epilogue(s, "dense");
+    out = prepare_anchor(s, "dense", false);
     /* Less than a vector: as many lanes as there are columns. */
     if (!vectors)
         lanes = z.n, vectors = 1;

@@ -19,12 +19,7 @@ void conv2d_depthwise(Sched *s)
     bool        dot = kw % 4 == 0 && depthwise_dot(s);
     const char *out, *k = dot ? "%k4" : "%conv.kw", *four = dot ? ", %four" : "";
 
-    inline_prologue(s, "conv");
-    try_step(s, "elide_pad pad");
-    try_step(s, "fold_init bias -> conv");
-    if (s->target->has_fma)
-        try_step(s, "contract conv"); /* integers have none */
-    out = inline_epilogue(s, "conv");
+    out = prepare_anchor(s, "conv", true);
     if (dot) {
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v//4, o%%%lld, v%%4)",
              (long long)lanes, (long long)lanes);

@@ -157,10 +157,7 @@ bool conv2d_dot(Sched *s)
 
     if (!d.ops || !z.c || (z.i ? z.i : z.kw) % d.terms)
         return false;
-    inline_prologue(s, "conv");
-    try_step(s, "elide_pad pad");
-    try_step(s, "fold_init bias -> conv");
-    const char *out = inline_epilogue(s, "conv");
+    const char *out = prepare_anchor(s, "conv", true);
     int64_t     rows = joined_rows(z.y, z.x), depth = z.i ? z.i : 1;
     RegTile     t = best_tile(s, d.ops, z.o, rows * z.x, true);
     int64_t     kb = chunk(s, &z, t.nv), groups = z.y / rows, oc = z.o / t.nv;
@@ -223,9 +220,7 @@ bool dense_dot(Sched *s)
     if (!ops || k % 4 || n < lanes || /* a weight that is not constant is refused */
         !try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k//4, n%%%lld, k%%4)", width, width))
         return false;
-    inline_prologue(s, "dense");
-    try_step(s, "fold_init bias -> dense");
-    const char *out = inline_epilogue(s, "dense");
+    const char *out = prepare_anchor(s, "dense", false);
 
     step(s, "reorder %%n, %%m");
     step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", width);

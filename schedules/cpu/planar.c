@@ -28,11 +28,7 @@ void conv2d_planar(Sched *s)
     int64_t     work = o * iter_extent(s, "conv", "y") * x * kh * kw * (c ? c : 1);
     const char *out;
 
-    inline_prologue(s, "conv");
-    try_step(s, "fold_init bias -> conv");
-    if (s->target->has_fma)
-        try_step(s, "contract conv"); /* integers have none */
-    out = inline_epilogue(s, "conv");
+    out = prepare_anchor(s, "conv", false);
     if (lanes > x)
         lanes = x; /* short rows: as many lanes as there are columns */
     if (lanes > 1) {
