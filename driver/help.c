@@ -74,10 +74,9 @@ static void add_group(StrBuf *out, const char *group, const Command *command)
 static void add_usage(StrBuf *out, const Command *command)
 {
     if (command)
-        str_printf(out, "usage: tvmcc %s%s\n       %s\n",
-                   command->letter == 'c' ? "[compile] "
-                                          : arena_printf(out->arena, "%s ", command->name),
-                   command->arguments, command->about);
+        str_printf(out, "usage: tvmcc %s%s%s\n       %s\n",
+                   command->letter == 'c' ? "[compile]" : command->name,
+                   command->arguments[0] ? " " : "", command->arguments, command->about);
     else
         str_add(out, "usage: tvmcc [options] <model>\n");
 }

@@ -678,7 +678,7 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
     if (o->size && !o->winograd_given)
         o->winograd = false;
     o->depfile = o->depfile || o->depfile_path || o->depfile_targets.n || o->depfile_phony;
-    if (diag_errors(d) == before && !o->show && o->inputs.n == 0 &&
+    if (diag_errors(d) == before && !o->show && o->inputs.n == 0 && o->command->arguments[0] &&
         o->command->arguments[0] != '[') {
         if (o->command->arguments[0] == '<')
             diag_error(d, E_USAGE, NO_LOC, "there is no input file");

@@ -191,8 +191,11 @@ static const Func *make_kernel(Ctx *c, const Op *op, const void *attrs, const Ty
     const Tensor **outs = NEW_ARRAY(c->arena, const Tensor *, out->n ? out->n : 1);
     TeFunc         te = {intern(c->strings, "eval"), in->n, out->n, params, outs, loc};
 
-    for (uint32_t i = 0; i < in->n; i++)
+    for (uint32_t i = 0; i < in->n; i++) {
+        if (!te_takes(c, loc, in->at[i]))
+            return NULL;
         params[i] = te_param(c, intern_printf(c->strings, "p%u", i), in->at[i], false, NULL);
+    }
     if (!op->compute(c, &call, params, outs))
         return NULL;
     return te_lower(c, &te, c->target);

@@ -211,6 +211,20 @@ static bool survey(Import *im)
 
 /* ---- nodes ------------------------------------------------------------------------------------ */
 
+/* What stands for a function's attribute stands for nothing outside a function. */
+static bool check_attributes(Node *n)
+{
+    for (uint32_t i = 0; i < n->p->attribute.n && !n->scope->function; i++) {
+        const OnnxAttr *a = n->p->attribute.at[i];
+
+        if (a->ref && *a->ref)
+            return node_error(n, E_IMPORT,
+                              "attribute '%s' is to be '%s' of a function, but the node is in none",
+                              text_or_empty(a->name), a->ref);
+    }
+    return true;
+}
+
 static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top);
 
 /* Is `name` an output of some node of the list? */
@@ -346,8 +360,8 @@ static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
 
     for (uint32_t i = 0; i < nodes->n; i++) {
         const OnnxNode *p = nodes->at[i];
-        Node            n = {.b.c = c, .im = im, .scope = s, .p = p, .nout = p->output.n};
         uint32_t        before = diag_errors(c->diags);
+        Node n = {.b.c = c, .im = im, .scope = s, .p = p, .nout = p->output.n, .errors = before};
 
         if (top)
             im->ordinal = i + 1;
@@ -356,9 +370,9 @@ static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
         if (++im->converted > ONNX_MAX_NODES)
             return node_error(&n, E_UNSUPPORTED, "the model unrolls to more than %d nodes",
                               ONNX_MAX_NODES);
-        if (!find_inputs(&n, nodes))
+        if (!find_inputs(&n, nodes) || !check_attributes(&n))
             return false;
-        if (!convert(&n) || !store_outputs(&n, s)) {
+        if (!convert(&n) || diag_errors(c->diags) != before || !store_outputs(&n, s)) {
             if (diag_errors(c->diags) == before)
                 BUG("%s '%s' failed to import without an error", op_of(p), n.b.loc.name);
             return false;
@@ -491,14 +505,18 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
     Ctx         *c = im->c;
     const char **names = NEW_ARRAY(c->arena, const char *, g->input.n + 1);
     Shapes       shapes = shapes_new(c, o);
+    const Expr  *had;
     uint32_t     n = 0;
 
     for (uint32_t i = 0; i < g->input.n; i++) {
         OnnxValue *v = g->input.at[i];
 
         v->name = intern(c->strings, text_or_empty(v->name));
-        if (map_get(s->values, PTR_KEY(v->name)))
+        if ((had = map_get(s->values, PTR_KEY(v->name)))) {
+            if (had->kind == EXPR_VAR)
+                return error_at(c, E_IMPORT, loc, "input '%s' is there twice", v->name);
             continue; /* a constant that is listed as an input too, as before IR 4 */
+        }
         if (!import_bound(im, s, v, o, loc))
             return false;
         if (map_get(s->values, PTR_KEY(v->name)))
@@ -567,6 +585,7 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
     const char **names = NEW_ARRAY(c->arena, const char *, g->output.n + o->ntensors + 1);
     const Expr  *body, *func;
     GlobalDef    def;
+    Map         *seen = map_new(c->scratch);
     uint32_t     nparams, n = 0;
     Module       like = {.file = im->path, .output_names = names};
 
@@ -583,6 +602,9 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
             return error_at(c, E_IMPORT, loc, "output '%s' is not computed", names[n]);
         if (!expr_is_tensor(outs[n]))
             return error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", names[n]);
+        if (map_find(seen, PTR_KEY(names[n]), NULL))
+            return error_at(c, E_IMPORT, loc, "output '%s' is there twice", names[n]);
+        map_put(seen, PTR_KEY(names[n]), (void *)names[n]);
     }
     if (!import_tensors(im, &s, g, o, loc, &n, outs, names))
         return NULL;

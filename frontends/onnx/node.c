@@ -15,7 +15,8 @@ void *node_error(const Node *n, DiagId id, const char *fmt, ...)
     return diag_error(n->b.c->diags, id, n->b.loc, "%s", s.at);
 }
 
-/* In the body of a function an attribute may stand for one of the call. */
+/* In the body of a function an attribute may stand for one of the call; elsewhere import_nodes
+ * refuses it. */
 const OnnxAttr *node_attr(const Node *n, const char *name)
 {
     for (uint32_t i = 0; i < n->p->attribute.n; i++) {
@@ -30,30 +31,43 @@ const OnnxAttr *node_attr(const Node *n, const char *name)
     return NULL;
 }
 
-int64_t node_int(const Node *n, const char *name, int64_t fallback)
+/* The same, of this kind; once an error is recorded the value does not matter.  Files of the first
+ * version do not say what kind their attributes are. */
+static const OnnxAttr *attr_of(const Node *n, const char *name, OnnxAttrType type, const char *what)
 {
     const OnnxAttr *a = node_attr(n, name);
+
+    if (!a || !a->type || a->type == (int64_t)type)
+        return a;
+    if (diag_errors(n->b.c->diags) == n->errors)
+        node_error(n, E_IMPORT, "attribute '%s' should be %s", name, what);
+    return NULL;
+}
+
+int64_t node_int(const Node *n, const char *name, int64_t fallback)
+{
+    const OnnxAttr *a = attr_of(n, name, ONNX_ATTR_INT, "an integer");
 
     return a ? a->i : fallback;
 }
 
 double node_float(const Node *n, const char *name, double fallback)
 {
-    const OnnxAttr *a = node_attr(n, name);
+    const OnnxAttr *a = attr_of(n, name, ONNX_ATTR_FLOAT, "a float");
 
     return a ? (double)a->f : fallback;
 }
 
 const char *node_str(const Node *n, const char *name, const char *fallback)
 {
-    const OnnxAttr *a = node_attr(n, name);
+    const OnnxAttr *a = attr_of(n, name, ONNX_ATTR_STRING, "a string");
 
     return a ? intern_n(n->b.c->strings, a->s.n ? (const char *)a->s.at : "", a->s.n) : fallback;
 }
 
 bool node_ints(const Node *n, const char *name, Ints *out)
 {
-    const OnnxAttr *a = node_attr(n, name);
+    const OnnxAttr *a = attr_of(n, name, ONNX_ATTR_INTS, "a list of integers");
 
     if (!a)
         return false;

@@ -73,6 +73,12 @@ typedef struct {
     int64_t     type;
     const char *ref; /* of a function's node: the function's attribute */
 } OnnxAttr;
+typedef enum {
+    ONNX_ATTR_FLOAT = 1,
+    ONNX_ATTR_INT,
+    ONNX_ATTR_STRING,
+    ONNX_ATTR_INTS = 7
+} OnnxAttrType; /* of onnx.proto */
 typedef struct {
     PbTexts     input, output;
     const char *name, *op_type, *domain;
@@ -169,6 +175,7 @@ typedef struct Node {
     uint32_t         nin, nout;
     const Expr     **in; /* NULL: left out */
     const Expr     **out;
+    uint32_t         errors; /* there were, before it */
 } Node;
 
 typedef bool OnnxConvert(Node *n);

@@ -81,6 +81,12 @@ def bad():
     save("bad_string", one(node("Relu", "x", "y"), ins=[value("x", T.STRING, [1])]))
     save("bad_output", model([node("Relu", "x", "a")], [x], [y]))
     save("bad_no_output", model([node("Relu", "x", "a")], [x], []))
+    save("bad_output_twice", model([node("Relu", "x", "y")], [x], [y, y]))
+    save("bad_input_twice", one(node("Relu", "x", "y"), ins=[x, value("x", F, [3])]))
+    save("bad_attribute", one(node("Softmax", "x", "y", axis=1.0)))
+    refers = node("Softmax", "x", "y", axis=1)
+    refers.attribute[0].ref_attr_name = "axis"
+    save("bad_reference", one(refers))
     save("bad_mask", one(node("MaxPool", "x", "y i", kernel_shape=[2, 2]), ins=image))
     w = init("w", np.zeros(6, np.float32))
     w.raw_data = w.raw_data[:-3]
