@@ -74,6 +74,11 @@ static bool opt_relay(Ctx *c, const Options *o, const char *path, Bytes text, St
 /* The first nest of a te function, or what --steps make of it. */
 static bool opt_te(Ctx *c, const Options *o, const char *path, Bytes text, StrBuf *out)
 {
+    if (wants_passes(o)) {
+        diag_error(c->diags, E_USAGE, NO_LOC,
+                   "te text takes --steps; passes run on what that prints, with -x tir");
+        return false;
+    }
     const TeFunc *te = te_parse(c, path, text);
     Sched        *s = te ? sched_new(c, c->target, te) : NULL;
     const char   *steps = o->steps ? o->steps : "";

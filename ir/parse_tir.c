@@ -155,6 +155,25 @@ static const Idx *const *parse_list(Parser *p, const char *close, uint32_t *n)
     return v.at;
 }
 
+/* `1: 32+16)` */
+static const Pitch *parse_pitch(Parser *p, uint32_t ndim)
+{
+    Pitch   at;
+    int64_t dim = parse_int(p);
+
+    expect(p, ":");
+    at.factor = parse_int(p);
+    expect(p, "+");
+    at.offset = parse_int(p);
+    if (!p->failed && (dim < 0 || dim >= ndim || at.factor < 1 || at.factor > MAX_PITCH ||
+                       at.offset < 0 || at.offset >= at.factor))
+        parse_fail(p, "a pitch of %lld+%lld for dimension %lld", (long long)at.factor,
+                   (long long)at.offset, (long long)dim);
+    expect(p, ")");
+    at.dim = (uint32_t)dim;
+    return arena_dup(p->c->arena, &at, sizeof at);
+}
+
 const Buffer *parse_buffer(Parser *p, const char *name)
 {
     Buffer   b = {.name = name, .dtype = parse_dtype(p)};
@@ -175,6 +194,8 @@ const Buffer *parse_buffer(Parser *p, const char *name)
         if (n == 0) /* packed, as far as there is anything */
             b.stride = NULL;
     }
+    if (accept(p, "pitch("))
+        b.pitch = parse_pitch(p, b.ndim);
     if (accept(p, "align")) {
         int64_t align = parse_int(p);
         if (!p->failed && (align < 1 || align > 4096 || (align & (align - 1))))

@@ -72,6 +72,9 @@ void print_buffer_type(Printer *p, const Buffer *b)
         print_indices(p, b->ndim, b->stride);
         str_add(out, ")");
     }
+    if (b->pitch)
+        str_printf(out, " pitch(%u: %" PRId64 "+%" PRId64 ")", b->pitch->dim, b->pitch->factor,
+                   b->pitch->offset);
     if (b->align)
         str_printf(out, " align %u", b->align);
     if (b->ahead)

@@ -33,6 +33,11 @@ typedef enum {
 
 /* A buffer's pointer addresses cell 0 of the interior; legal read indices of dimension i run from
  * -halo->lo[i] to extent[i] + halo->hi[i] - 1. */
+typedef struct {
+    uint32_t dim;
+    int64_t  factor, offset;
+} Pitch;
+
 struct Buffer {
     uint32_t          id;
     const char       *name;
@@ -44,12 +49,13 @@ struct Buffer {
     uint32_t          ndim;   /* 0: one cell */
     const Idx *const *extent;
     const Idx *const *stride; /* in elements; NULL: packed row-major, halo included */
+    const Pitch      *pitch;  /* the stride of a dimension is k*factor + offset elements, or NULL */
     const Halo       *halo;   /* NULL: none */
     const Buffer     *alias;  /* shares the storage of this one (inplace), or NULL */
     const Const      *data;   /* SCOPE_CONST with known contents, or NULL */
 };
 
-enum { MAX_AHEAD = 65536 };
+enum { MAX_AHEAD = 65536, MAX_PITCH = 65536 };
 
 const Buffer *buffer_new(Ctx *c, const char *name, DType t, Scope scope, uint32_t ndim,
                          const Idx *const *extent);

@@ -84,6 +84,8 @@ static void check_buffer_form(Verify *v, const Buffer *b)
         complain(v, "buffer '%s' of vectors is not in scope reg", b->name);
     if (v->stage != TIR_FLAT)
         return;
+    if (b->pitch)
+        complain(v, "buffer '%s' has a pitch", b->name);
     if (b->ndim > 1)
         complain(v, "buffer '%s' has %u dimensions", b->name, b->ndim);
     if (b->ndim == 1 && b->stride && (!idx_is_const(b->stride[0], &step) || step != 1))

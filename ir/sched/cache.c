@@ -414,6 +414,31 @@ const Func *step_set_scope(Work *w)
     return with_scope(w, w->f, t, scope);
 }
 
+/* A row, plane, .. may be longer than its cells, so that several which are in use together do not
+ * lie in the same few sets of a cache.  Sizes may still change (compute_at), so this is a wish that
+ * buffer_strides fulfils.  As in Halide and TVM (storage_align). */
+const Func *step_storage_align(Work *w)
+{
+    const StepArg *ta = step_arg(w->st, 0), *dim = step_option(w->st, "dim"),
+                  *by = step_option(w->st, "by"), *off = step_option(w->st, "offset");
+
+    if (!ta || !ta->name || !dim || !by || !off || by->num < 1 || by->num > MAX_PITCH ||
+        off->num < 0 || off->num >= by->num)
+        return refuse(w, "write `storage_align %%t dim=1 by 32 offset=16`, elements up to %d",
+                      MAX_PITCH);
+    const Buffer *t = buffer_named(w, ta->name);
+    if (!t)
+        return NULL;
+    if (is_param(w, t))
+        return refuse(w, "%%%s is a parameter", t->name);
+    if (dim->num < 0 || dim->num >= t->ndim)
+        return refuse(w, "%%%s has %u dimensions", t->name, t->ndim);
+    Buffer now = *t;
+    now.pitch =
+        arena_dup(w->c->arena, &(Pitch){(uint32_t)dim->num, by->num, off->num}, sizeof(Pitch));
+    return with_buffer(w, w->f, t, buffer_copy(w->c, t, now));
+}
+
 const Func *step_prefetch(Work *w)
 {
     const StepArg *ta = step_arg(w->st, 0), *by = step_option(w->st, "by");

@@ -318,6 +318,8 @@ const Func *step_transform_layout(Work *w)
         return refuse(w, "%%%s is a parameter and not constant", t->name);
     if (t->halo || t->stride || t->alias)
         return refuse(w, "%%%s has a halo or shares its storage", t->name);
+    if (t->pitch)
+        return refuse(w, "%%%s has a pitch; align its storage afterwards", t->name);
     for (uint32_t i = 0; i < w->s->prepacks.n; i++)
         if (w->s->prepacks.at[i].param == param && param != NO_SITE)
             return refuse(w, "%%%s is packed already", t->name);

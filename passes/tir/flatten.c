@@ -38,6 +38,7 @@ static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
     Buffer n = *b;
     n.ndim = 1;
     n.stride = NULL;
+    n.pitch = NULL;
     n.halo = NULL;
     n.alias = b->alias ? flat_buffer(x, b->alias) : NULL;
     if (buffer_size(x->c, b, &elems, &origin)) {

@@ -118,6 +118,7 @@ static const Stmt *promote_stmt(Ctx *c, void *user, const Stmt *was, const Stmt 
         n.extent = NULL;
         n.halo = NULL;
         n.stride = NULL;
+        n.pitch = NULL;
         n.dtype = dtype_lanes(x.b->dtype, k->lanes);
         k->var = buffer_copy(c, x.b, n);
     }

@@ -20,6 +20,15 @@ typedef struct {
     bool    ints;                 /* sums of i32, of products of i16 by dot4 */
 } WinoSizes;
 
+/* The 36 cells of a tile are used together: a line's odd number apart they lie in 36 sets of the
+ * first cache; 16 tiles of 64 channels would lie in one, which holds 8 lines. */
+static void spread_cells(Sched *s, const char *tensor, long long bytes)
+{
+    long long line = 64 / bytes;
+
+    step(s, "storage_align %%%s dim=1 by %lld offset=%lld", tensor, 2 * line, line);
+}
+
 /* Bytes that weights are asked for ahead: a page, since at its end hardware begins anew. */
 enum { AHEAD = 4096 };
 
@@ -259,6 +268,8 @@ void sched_winograd(Sched *s)
         step(s, "fuse %%v.c, %%v.t -> %%vt");
     step(s, "compute_at v1 %%%s", whole ? "vt" : "v.t");
     product_tiles(s, &z, cut.tile);
+    spread_cells(s, "v", z.ints ? 2 : 4);
+    spread_cells(s, "m", 4);
     step(s, "set_scope %%v1 reg");
     step(s, "set_scope %%y1 reg");
     step(s, "vectorize %%v1.i");

@@ -393,6 +393,8 @@ static const Case cases[] = {
     {'t', "", "inplace %pre -> %pad", "%pre and %pad are not alike"},
     {'m', "", "set_scope %a private", "%a is a parameter"},
     {'m', "", "set_scope %mm private", NULL},
+    {'m', "", "storage_align %a dim=0 by 32 offset=16", "%a is a parameter"},
+    {'m', "", "storage_align %mm dim=0 by 32 offset=16", NULL},
     {'m', "", "prefetch %b by 0", "bytes up to 65536"},
     {'m', "", "prefetch %b by 4096", NULL},
     {'m', "parallel %mm.m", "set_scope %mm private", "%mm carries values between threads"},
