@@ -48,12 +48,23 @@ static bool see_inside(void *user, const Stmt *s)
     return true;
 }
 
-/* Atoms without variables of the body. */
+/* Forms without variables of the body and without memory: what is read must be read where it was.
+ */
+static bool idx_outer(const Outline *x, const Idx *at)
+{
+    for (uint32_t i = 0; i < at->nterms; i++) {
+        const Atom *a = at->t[i].atom;
+
+        if (a->kind == ATOM_LOAD || (a->kind == ATOM_VAR && atomset_has(x->inner, a)) ||
+            (a->a && !idx_outer(x, a->a)) || (a->b && !idx_outer(x, a->b)))
+            return false;
+    }
+    return true;
+}
+
 static bool atom_outer(const Outline *x, const Atom *a)
 {
-    return a->kind != ATOM_LOAD && !(a->kind == ATOM_VAR && atomset_has(x->inner, a)) &&
-           (a->kind == ATOM_VAR ||
-            ((!a->a || !idx_uses_any(a->a, x->inner)) && (!a->b || !idx_uses_any(a->b, x->inner))));
+    return idx_outer(x, idx_atom(x->c->arith, a));
 }
 
 static void split_offset(Outline *x, const Idx *at, const Idx **outer, const Idx **inner)
@@ -113,12 +124,14 @@ static void bind_outer(Outline *x, IdxSubst *sub, const Idx *at)
             bind_outer(x, sub, a->a);
         if (a->b)
             bind_outer(x, sub, a->b);
-        if (a->kind == ATOM_LOAD) {
-            const Prim *p = a->load;
-            for (uint32_t j = 0; j < p->u.load.n; j++)
-                bind_outer(x, sub, p->u.load.index[j]);
-        }
     }
+}
+
+static const Prim *rename_prim(Outline *x, const Prim *p);
+
+static const void *inside_load(void *user, const void *load)
+{
+    return rename_prim(user, load);
 }
 
 static const Idx *inside(Outline *x, const Idx *at)
@@ -126,6 +139,7 @@ static const Idx *inside(Outline *x, const Idx *at)
     IdxSubst *sub = subst_new(x->c->arith, x->c->arena);
 
     bind_outer(x, sub, at);
+    subst_on_load(sub, inside_load, x);
     return idx_subst(sub, at);
 }
 
@@ -134,13 +148,8 @@ static bool cond_outer(const Outline *x, const Prim *p)
 {
     if (p->dtype.lanes > 1 || p->kind == PRIM_LOAD || p->kind == PRIM_RAMP)
         return false;
-    if (p->kind == PRIM_INDEX) {
-        if (idx_uses_any(p->u.index, x->inner))
-            return false;
-        for (uint32_t i = 0; i < p->u.index->nterms; i++)
-            if (!atom_outer(x, p->u.index->t[i].atom))
-                return false;
-    }
+    if ((p->kind == PRIM_INDEX || p->kind == PRIM_CASE) && !idx_outer(x, p->u.index))
+        return false;
     for (uint32_t i = 0; i < p->nkids; i++)
         if (!cond_outer(x, p->kids[i]))
             return false;
@@ -169,14 +178,6 @@ static const Idx *cond_idx(Ctx *c, const Prim *p)
         return NULL;
     return p->kind == PRIM_AND ? idx_min(A, a, b) : idx_max(A, a, b);
 }
-
-static const Idx *map_idx(Ctx *c, void *user, const Idx *at)
-{
-    (void)c;
-    return inside(user, at);
-}
-
-static const Prim *rename_prim(Outline *x, const Prim *p);
 
 static const Prim *rename_load(Outline *x, const Prim *p)
 {
@@ -221,13 +222,11 @@ static const Prim *rename_new(Outline *x, const Prim *p)
         return prim_index(x->c, p->dtype, inside(x, p->u.index));
     if (p->kind == PRIM_RAMP)
         return prim_ramp(x->c, p->dtype, inside(x, p->u.index), p->dtype.lanes);
-    if (p->kind == PRIM_CASE) {
-        TirMap m = {x, NULL, NULL, map_idx, NULL};
-        return prim_map(x->c, p, &m);
-    }
     const Prim **kids = NEW_ARRAY(x->c->arena, const Prim *, p->nkids + 1);
     for (uint32_t i = 0; i < p->nkids; i++)
         kids[i] = rename_prim(x, p->kids[i]);
+    if (p->kind == PRIM_CASE)
+        return prim_case(x->c, inside(x, p->u.index), p->nkids, kids);
     return prim_with_kids(x->c, p, kids);
 }
 
@@ -319,15 +318,6 @@ static void outer_var_prim(void *user, const Prim *p)
         o->found = true;
 }
 
-/* A load inside an index stays with the kernel's buffers. */
-static void outer_var_idx(void *user, const Idx *at)
-{
-    OuterVar *o = user;
-    for (uint32_t i = 0; i < at->nterms; i++)
-        if (at->t[i].atom->kind == ATOM_LOAD)
-            o->found = true;
-}
-
 static bool uses_outer_var(void *user, const Stmt *s)
 {
     OuterVar *o = user;
@@ -369,7 +359,7 @@ static const Stmt *outline_body(Tiles *t, const Stmt *loop)
         return body;
     stmt_visit(body, &v);
     OuterVar o = {x.local, false};
-    TirVisit ov = {&o, uses_outer_var, NULL, outer_var_prim, outer_var_idx};
+    TirVisit ov = {&o, uses_outer_var, NULL, outer_var_prim, NULL};
     stmt_visit(body, &ov);
     if (o.found)
         return body;
