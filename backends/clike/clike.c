@@ -1,13 +1,23 @@
 /* The printer: statements, then expressions.
  *
  * Prims are interned, so a value used twice is one node; it gets a name at its first use in a
- * statement (`const float t3 = ..`), unless it reads memory and stands only in an arm of a select,
- * where it must not be evaluated early.  Loop variables are i<n>, buffers b<n>, numbered in order
+ * statement (`const float t3 = ..`).  What reads memory and stands only in an arm of a select must
+ * not be evaluated early: such a select becomes an `if` with a block for each arm, in which the
+ * values that the arm alone needs have their names:
+ *
+ *     float t3;  if (c) { const float t4 = b0[i0]; t3 = t4 * t4; } else { t3 = 0; }
+ *
+ * Loop variables are i<n>, buffers b<n>, numbered in order
  * of appearance, so that equal functions have equal text. */
 #include "backends/clike/clike.h"
 
 #include <math.h>
 #include <string.h>
+
+typedef VEC(const Prim *) PrimList;
+
+/* More text than any kernel; only conditions within conditions that share their arms come near. */
+enum { MAX_TEXT = 1 << 24 };
 
 typedef struct {
     Ctx                *c;
@@ -17,6 +27,11 @@ typedef struct {
     int                 depth;
     Map                *temps;   /* prim id -> name, within one statement */
     Map                *uses;    /* prim id -> count, within one statement */
+    PrimList            shared;  /* prims used twice, within one statement: bits of `sure` */
+    Map                *bits;    /* prim id -> its place in `shared` + 1 */
+    Map                *sure;    /* prim id -> set of shared values that are computed when it is */
+    Map                *walked;  /* prims that `declare` has been at, in the block at hand */
+    PrimList            named;   /* in the order of their names: those of a block are forgotten */
     Map                *numbers; /* of loop variables and buffers: id -> n + 1 */
     uint32_t            next_temp, next_var, next_buffer;
     const Idx          *axis[6]; /* extents of the launch */
@@ -349,6 +364,13 @@ static void print_prim(Clike *x, const Prim *p, StrBuf *s)
 {
     const char *name = map_get(x->temps, p->id);
 
+    if (!x->failed && s->n + x->out->n > MAX_TEXT) {
+        x->failed = true;
+        error_at(x->c, E_CODEGEN, x->f->loc, "kernel '%s' is too large as text of %s", x->f->name,
+                 x->d->name);
+    }
+    if (x->failed)
+        return;
     if (name)
         str_add(s, name);
     else
@@ -357,44 +379,205 @@ static void print_prim(Clike *x, const Prim *p, StrBuf *s)
 
 /* ---- names for values used more than once ---- */
 
-static bool reads_memory(const Prim *p)
+/* Only one of the operands from here on is computed: the last one if nothing says another. */
+static uint32_t first_arm(const Prim *p)
 {
-    if (p->kind == PRIM_LOAD)
-        return true;
-    for (uint32_t i = 0; i < p->nkids; i++)
-        if (reads_memory(p->kids[i]))
-            return true;
-    return false;
+    return p->kind == PRIM_SELECT ? 1 : p->kind == PRIM_CASE ? 0 : p->nkids;
+}
+
+static void add_loads(Clike *x, const Idx *at, PrimList *out)
+{
+    for (uint32_t i = 0; i < at->nterms; i++) {
+        const Atom *a = at->t[i].atom;
+
+        if (a->a)
+            add_loads(x, a->a, out);
+        if (a->b)
+            add_loads(x, a->b, out);
+        if (a->kind == ATOM_LOAD)
+            vec_push(x->c->arena, out, (const Prim *)a->load);
+    }
+}
+
+/* All that is computed when p is, but for its arms: operands, and loads within its indices. */
+static PrimList operands(Clike *x, const Prim *p)
+{
+    PrimList out = {0};
+
+    for (uint32_t i = 0; i < first_arm(p); i++)
+        vec_push(x->c->arena, &out, p->kids[i]);
+    if (p->kind == PRIM_INDEX || p->kind == PRIM_CASE)
+        add_loads(x, p->u.index, &out);
+    for (uint32_t i = 0; p->kind == PRIM_LOAD && i < p->u.load.n; i++)
+        add_loads(x, p->u.load.index[i], &out);
+    return out;
 }
 
 static void count_uses(Clike *x, const Prim *p)
 {
     uintptr_t n = (uintptr_t)map_get(x->uses, p->id) + 1;
 
+    if (p->kind == PRIM_INT || p->kind == PRIM_FLOAT)
+        return;
     map_put(x->uses, p->id, (void *)n);
+    if (n == 2 && p->kind != PRIM_INDEX) {
+        vec_push(x->c->arena, &x->shared, p);
+        map_put(x->bits, p->id, (void *)(uintptr_t)x->shared.n);
+    }
     if (n > 1)
         return;
-    for (uint32_t i = 0; i < p->nkids; i++)
+    PrimList of = operands(x, p);
+    for (uint32_t i = 0; i < of.n; i++)
+        count_uses(x, of.at[i]);
+    for (uint32_t i = first_arm(p); i < p->nkids; i++)
         count_uses(x, p->kids[i]);
 }
 
-/* Declare shared values of p, operands first.  `sure`: p is evaluated whatever conditions say. */
-static void declare(Clike *x, const Prim *p, bool sure)
+static const uint64_t *sure(Clike *x, const Prim *p)
 {
-    if (p->kind == PRIM_INT || p->kind == PRIM_FLOAT || p->kind == PRIM_INDEX ||
-        map_get(x->temps, p->id))
-        return;
-    for (uint32_t i = 0; i < p->nkids; i++)
-        declare(x, p->kids[i],
-                sure && !(p->kind == PRIM_CASE || (p->kind == PRIM_SELECT && i > 0)));
-    if ((uintptr_t)map_get(x->uses, p->id) < 2 || (!sure && reads_memory(p)))
-        return;
-    StrBuf      s = strbuf(x->c->arena);
-    const char *name = intern_printf(x->c->strings, "t%u", x->next_temp++);
-    print_node(x, p, &s);
-    indent(x);
-    str_printf(x->out, "const %s %s = %s;\n", type_name(x, p->dtype), name, s.at);
+    uint32_t  words = x->shared.n / 64 + 1;
+    uint64_t *set = map_get(x->sure, p->id);
+    uintptr_t bit = (uintptr_t)map_get(x->bits, p->id);
+    PrimList  of = {0};
+
+    if (set)
+        return set;
+    set = NEW_ARRAY(x->c->arena, uint64_t, words);
+    memset(set, 0, words * sizeof *set);
+    map_put(x->sure, p->id, set);
+    of = operands(x, p);
+    for (uint32_t i = 0; i < of.n; i++) {
+        const uint64_t *k = sure(x, of.at[i]);
+        for (uint32_t w = 0; w < words; w++)
+            set[w] |= k[w];
+    }
+    for (uint32_t w = 0; w < words && first_arm(p) < p->nkids; w++) {
+        uint64_t all = ~UINT64_C(0); /* in every arm */
+        for (uint32_t i = first_arm(p); i < p->nkids; i++)
+            all &= sure(x, p->kids[i])[w];
+        set[w] |= all;
+    }
+    if (bit)
+        set[(bit - 1) / 64] |= UINT64_C(1) << (bit - 1) % 64;
+    return set;
+}
+
+/* Has p shared values without a name? */
+static bool hides(Clike *x, const Prim *p, Map *seen)
+{
+    if (map_get(x->temps, p->id) || map_get(seen, p->id))
+        return false;
+    if (map_get(x->bits, p->id))
+        return true;
+    map_put(seen, p->id, x);
+    PrimList of = operands(x, p);
+    for (uint32_t i = 0; i < of.n; i++)
+        if (hides(x, of.at[i], seen))
+            return true;
+    for (uint32_t i = first_arm(p); i < p->nkids; i++)
+        if (hides(x, p->kids[i], seen))
+            return true;
+    return false;
+}
+
+static const char *new_name(Clike *x)
+{
+    return intern_printf(x->c->strings, "t%u", x->next_temp++);
+}
+
+static void set_name(Clike *x, const Prim *p, const char *name)
+{
     map_put(x->temps, p->id, (void *)(uintptr_t)name);
+    vec_push(x->c->arena, &x->named, p);
+}
+
+static void declare(Clike *x, const Prim *p);
+
+/* Shared values that are computed whenever p is; the last were found deepest, so no arm computes
+ * again what is needed anyway. */
+static void declare_sure(Clike *x, const Prim *p)
+{
+    const uint64_t *set = sure(x, p);
+
+    for (uint32_t k = x->shared.n; k-- > 0;)
+        if (set[k / 64] >> k % 64 & 1)
+            declare(x, x->shared.at[k]); /* but not p, which has been walked */
+}
+
+static void print_arm(Clike *x, const Prim *arm, const char *result)
+{
+    Map     *walked = x->walked;
+    uint32_t before = x->named.n;
+    StrBuf   s = strbuf(x->c->arena);
+
+    str_add(x->out, "{\n");
+    x->depth++;
+    x->walked = map_new(x->c->arena);
+    declare_sure(x, arm);
+    declare(x, arm);
+    print_prim(x, arm, &s);
+    indent(x);
+    str_printf(x->out, "%s = %s;\n", result, s.n ? s.at : "0");
+    while (x->named.n > before)
+        map_del(x->temps, x->named.at[--x->named.n]->id);
+    x->walked = walked;
+    x->depth--;
+    indent(x);
+    str_add(x->out, "}");
+}
+
+/* A select or case as a statement. */
+static void declare_choice(Clike *x, const Prim *p)
+{
+    const char *result = new_name(x);
+
+    indent(x);
+    str_printf(x->out, "%s %s;\n", type_name(x, p->dtype), result);
+    indent(x);
+    for (uint32_t i = first_arm(p); i + 1 < p->nkids; i++) {
+        StrBuf cond = strbuf(x->c->arena);
+        if (p->kind == PRIM_SELECT) {
+            print_prim(x, p->kids[0], &cond);
+        } else {
+            print_idx(x, p->u.index, &cond);
+            str_printf(&cond, " == %u", i);
+        }
+        str_printf(x->out, "if (%s) ", cond.n ? cond.at : "0");
+        print_arm(x, p->kids[i], result);
+        str_add(x->out, " else ");
+    }
+    print_arm(x, p->kids[p->nkids - 1], result);
+    str_add(x->out, "\n");
+    set_name(x, p, result);
+}
+
+/* Declare shared values of p, which is computed in any case, operands first. */
+static void declare(Clike *x, const Prim *p)
+{
+    uint32_t first = first_arm(p);
+    bool     blocks = false;
+
+    if (p->kind == PRIM_INT || p->kind == PRIM_FLOAT || x->failed || map_get(x->temps, p->id) ||
+        map_get(x->walked, p->id))
+        return;
+    map_put(x->walked, p->id, x);
+    PrimList of = operands(x, p);
+    for (uint32_t i = 0; i < of.n; i++)
+        declare(x, of.at[i]);
+    if (first < p->nkids)
+        declare_sure(x, p);
+    for (uint32_t i = first; i < p->nkids && !blocks; i++)
+        blocks = hides(x, p->kids[i], map_new(x->c->arena));
+    if (blocks) {
+        declare_choice(x, p);
+    } else if (map_get(x->bits, p->id)) {
+        StrBuf      s = strbuf(x->c->arena);
+        const char *name = new_name(x);
+        print_node(x, p, &s);
+        indent(x);
+        str_printf(x->out, "const %s %s = %s;\n", type_name(x, p->dtype), name, s.n ? s.at : "0");
+        set_name(x, p, name);
+    }
 }
 
 /* p as text for one statement, its shared values declared before. */
@@ -403,15 +586,20 @@ static const char *expression(Clike *x, const Prim *p)
     StrBuf s = strbuf(x->c->arena);
 
     count_uses(x, p);
-    declare(x, p, true);
+    declare_sure(x, p);
+    declare(x, p);
     print_prim(x, p, &s);
-    return s.at;
+    return s.n ? s.at : "0";
 }
 
 static void fresh_statement(Clike *x)
 {
     x->temps = map_new(x->c->arena);
     x->uses = map_new(x->c->arena);
+    x->bits = map_new(x->c->arena);
+    x->sure = map_new(x->c->arena);
+    x->walked = map_new(x->c->arena);
+    x->shared = x->named = (PrimList){0};
 }
 
 static const char *index_text(Clike *x, const Idx *i)
