@@ -1,12 +1,17 @@
-/* A vector of scalars that lie near each other in memory, as at a stride of two: a few contiguous
- * loads between the first and the last of them, and shuffles, instead of a load for each.
+/* A vector of scalars that lie near each other in memory: a few contiguous loads and shuffles,
+ * instead of a load for each.
  *
- *     [x[0], x[2], x[4], x[6]]  ->  shuffle(load x[0..3], load x[3..6]; 0 2 5 7)
+ *     [x[0], x[2], x[4], x[6]]     ->  shuffle(load x[0..3], load x[3..6]; 0 2 5 7)
+ *     [x[0], x[0], x[1], x[1]]     ->  shuffle(load x[0..1]; 0 0 1 1)
+ *     [x[0], x[90], x[1], x[91]]   ->  shuffle(load x[0..1], load x[90..91]; 0 2 1 3)
  *
- * Nothing outside the first and the last cell is read: the last window ends at the last cell. */
+ * The first is a stride: windows between the first and the last cell.  The others are runs of
+ * neighbours, each one load; with several runs a vector may be wider than the machine's and is put
+ * together in pieces of a run's length.  Nothing outside the cells that are asked for is read: the
+ * last window ends at the last cell. */
 #include "backends/llvm/llvm.h"
 
-enum { MAX_NEAR = 64, MAX_WINDOWS = 4 };
+enum { MAX_NEAR = 64, MAX_WINDOWS = 4, MAX_RUNS = 4 };
 
 typedef struct {
     const LoadData *load;
@@ -15,7 +20,7 @@ typedef struct {
     int64_t         at[MAX_NEAR]; /* cells behind the least */
 } Near;
 
-/* The cells of p as distances; false unless its kids are plain loads close together. */
+/* The cells of p as distances; false unless its kids are plain loads at known distances. */
 static bool near_loads(Gen *g, const Prim *p, Near *n)
 {
     const LoadData *first = &p->kids[0]->u.load;
@@ -36,11 +41,26 @@ static bool near_loads(Gen *g, const Prim *p, Near *n)
         most = n->at[i] > most ? n->at[i] : most;
     }
     n->span = most - n->least + 1;
-    n->windows = (uint32_t)((n->span + n->lanes - 1) / n->lanes);
     for (uint32_t i = 0; i < n->lanes; i++)
         n->at[i] -= n->least;
-    return n->span >= n->lanes && n->windows <= MAX_WINDOWS;
+    return true;
 }
+
+static LLVMValueRef load_cells(Gen *g, const Near *n, int64_t from, DType t)
+{
+    const Idx *at = idx_addc(g->c->arith, n->load->index[0], n->least + from);
+    LoadData   l = {.buffer = n->load->buffer, .n = 1, .index = &at};
+
+    return gen_load(g, &l, t);
+}
+
+static LLVMValueRef shuffled(Gen *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef *pick, uint32_t n)
+{
+    return LLVMBuildShuffleVector(g->b, a, b ? b : LLVMGetPoison(LLVMTypeOf(a)),
+                                  LLVMConstVector(pick, n), "");
+}
+
+/* ---- windows ----------------------------------------------------------------------------------- */
 
 static int64_t window_start(const Near *n, uint32_t w)
 {
@@ -61,29 +81,128 @@ static LLVMValueRef from_pair(Gen *g, const Near *n, const LLVMValueRef *load, u
         else
             pick[i] = LLVMGetPoison(g->i32);
     }
-    return LLVMBuildShuffleVector(g->b, load[w],
-                                  two ? load[w + 1] : LLVMGetPoison(LLVMTypeOf(load[w])),
-                                  LLVMConstVector(pick, n->lanes), "");
+    return shuffled(g, load[w], two ? load[w + 1] : NULL, pick, n->lanes);
+}
+
+static LLVMValueRef from_windows(Gen *g, const Near *n, DType t)
+{
+    LLVMValueRef load[MAX_WINDOWS], pick[MAX_NEAR], low;
+
+    for (uint32_t w = 0; w < n->windows; w++)
+        load[w] = load_cells(g, n, window_start(n, w), t);
+    low = from_pair(g, n, load, 0);
+    if (n->windows <= 2)
+        return low;
+    for (uint32_t i = 0; i < n->lanes; i++)
+        pick[i] = gen_i32(g, i + (n->at[i] / n->lanes >= 2 ? n->lanes : 0));
+    return shuffled(g, low, from_pair(g, n, load, 2), pick, n->lanes);
+}
+
+/* ---- runs -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t n, of[MAX_NEAR]; /* the run of a lane */
+    int64_t  start[MAX_RUNS], cells;
+} Runs;
+
+/* The first cell at `from` or behind; false: there is none. */
+static bool next_cell(const Near *n, int64_t from, int64_t *cell)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < n->lanes; i++)
+        if (n->at[i] >= from && (!any || n->at[i] < *cell))
+            any = true, *cell = n->at[i];
+    return any;
+}
+
+/* Runs of one length, a power of two, all of whose cells are asked for. */
+static bool find_runs(const Near *n, uint32_t most, Runs *r)
+{
+    int64_t at = 0, last = 0;
+
+    *r = (Runs){0};
+    for (int64_t from = 0; next_cell(n, from, &at); from = last + 1) {
+        if (r->n == MAX_RUNS)
+            return false;
+        r->start[r->n++] = last = at;
+        while (next_cell(n, last + 1, &at) && at == last + 1)
+            last = at;
+        int64_t cells = last - r->start[r->n - 1] + 1;
+        if ((r->cells && r->cells != cells) || cells < 2 || cells > most || (cells & (cells - 1)))
+            return false;
+        r->cells = cells;
+    }
+    for (uint32_t i = 0; i < n->lanes; i++)
+        while (n->at[i] >= r->start[r->of[i]] + r->cells)
+            r->of[i]++;
+    return true;
+}
+
+/* Lanes from `first` on, `count` of them, of the vectors of all runs. */
+static LLVMValueRef piece(Gen *g, const Near *n, const Runs *r, const LLVMValueRef *run,
+                          uint32_t first, uint32_t count)
+{
+    LLVMValueRef pick[MAX_NEAR], part[MAX_RUNS / 2] = {0};
+
+    for (uint32_t k = 0; k < r->n; k += 2) {
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t of = r->of[first + i];
+            int64_t  in = n->at[first + i] - r->start[of];
+            pick[i] = of / 2 != k / 2 ? LLVMGetPoison(g->i32)
+                                      : gen_i32(g, (uint32_t)(in + (of % 2 ? r->cells : 0)));
+        }
+        part[k / 2] = shuffled(g, run[k], k + 1 < r->n ? run[k + 1] : NULL, pick, count);
+    }
+    if (r->n <= 2)
+        return part[0];
+    for (uint32_t i = 0; i < count; i++)
+        pick[i] = gen_i32(g, i + (r->of[first + i] >= 2 ? count : 0));
+    return shuffled(g, part[0], part[1], pick, count);
+}
+
+/* b behind a; b has no more lanes. */
+static LLVMValueRef behind(Gen *g, LLVMValueRef a, LLVMValueRef b)
+{
+    uint32_t     na = LLVMGetVectorSize(LLVMTypeOf(a)), nb = LLVMGetVectorSize(LLVMTypeOf(b));
+    LLVMValueRef pick[MAX_NEAR];
+
+    if (nb < na) {
+        for (uint32_t i = 0; i < na; i++)
+            pick[i] = i < nb ? gen_i32(g, i) : LLVMGetPoison(g->i32);
+        b = shuffled(g, b, NULL, pick, na);
+    }
+    for (uint32_t i = 0; i < na + nb; i++)
+        pick[i] = gen_i32(g, i);
+    return shuffled(g, a, b, pick, na + nb);
+}
+
+static LLVMValueRef from_runs(Gen *g, const Near *n, const Runs *r, uint32_t most, DType t)
+{
+    LLVMValueRef run[MAX_RUNS], all = NULL;
+    uint32_t     count = n->lanes <= most ? n->lanes : (uint32_t)r->cells;
+
+    for (uint32_t k = 0; k < r->n; k++)
+        run[k] = load_cells(g, n, r->start[k], dtype_lanes(t, (uint16_t)r->cells));
+    for (uint32_t i = 0; i < n->lanes; i += count) {
+        LLVMValueRef v = piece(g, n, r, run, i, count);
+        all = all ? behind(g, all, v) : v;
+    }
+    return all;
 }
 
 LLVMValueRef gen_near(Gen *g, const Prim *p)
 {
-    LLVMValueRef load[MAX_WINDOWS], pick[MAX_NEAR], low;
-    Near         n;
+    uint32_t most = g->c->target->vector_bytes / dtype_bytes(dtype_lanes(p->dtype, 1));
+    Near     n;
+    Runs     r;
 
     if (!near_loads(g, p, &n))
         return NULL;
-    for (uint32_t w = 0; w < n.windows; w++) {
-        const Idx *at = idx_addc(g->c->arith, n.load->index[0], n.least + window_start(&n, w));
-        LoadData   l = {.buffer = n.load->buffer, .n = 1, .index = &at};
-
-        load[w] = gen_load(g, &l, p->dtype);
-    }
-    low = from_pair(g, &n, load, 0);
-    if (n.windows <= 2)
-        return low;
-    for (uint32_t i = 0; i < n.lanes; i++)
-        pick[i] = gen_i32(g, i + (n.at[i] / n.lanes >= 2 ? n.lanes : 0));
-    return LLVMBuildShuffleVector(g->b, low, from_pair(g, &n, load, 2),
-                                  LLVMConstVector(pick, n.lanes), "");
+    n.windows = n.span <= MAX_WINDOWS * n.lanes ? (uint32_t)((n.span + n.lanes - 1) / n.lanes) : 0;
+    if (n.span >= n.lanes && n.windows && n.lanes <= most)
+        return from_windows(g, &n, p->dtype);
+    if (!find_runs(&n, most, &r) || (n.lanes > most && n.lanes % r.cells))
+        return NULL;
+    return from_runs(g, &n, &r, most, p->dtype);
 }

@@ -1,23 +1,37 @@
 /* subpixel: transposed convolutions as convolutions of more channels, whose cells are interleaved.
  *
  *   nn.conv2d_transpose(%x, const @w, strides=[2, 2])       // @w: I O 2 2
- *     -> %0 = nn.conv2d(%x, const @w');                     // @w': O*4 I 1 1
- *        reshape(transpose(reshape(%0, [N, O, 2, 2, H, W]), [0, 1, 4, 2, 5, 3]), [N, O, 2H, 2W])
+ *     -> %0 = nn.conv2d(%x, const @w');                     // @w': 4*O I 1 1
+ *        nn.depth_to_space(%0, block_size=[2, 2])
  *
  * Output row s*y + r takes the kernel rows k for which s divides r + top - k*dilation, from input
  * row y + (r + top - k*dilation) / s.  All rows r of one y together look at a window of input rows,
- * which is the new kernel, with zeros where a row r has no tap there.  The zeros cost products
- * (1.8 times as many for 3x3 by 2), but the fast convolutions apply (Shi et al., "Real-Time Single
+ * which is the new kernel, with zeros where a row r has no tap there (Shi et al., "Real-Time Single
  * Image and Video Super-Resolution ..", 2016).  A stride of 1 is a convolution with the kernel
- * turned round, whose dilation stays.  Results that the stride does not divide are cut.  A bias
- * behind it is added before.  Weights are rearranged here and must be constant.  Cost: one walk and
- * a copy of the weights. */
+ * turned round, whose dilation stays.
+ *
+ * Zeros cost products: 16 instead of 9 for 3x3 by 2.  So each place (row r, column) may have a
+ * convolution of its own, with its own taps, which write parts of one memory (plan_views).  One for
+ * all is taken where Winograd's algorithm makes it the cheaper one (4x4 by 2: windows of 3x3).
+ *
+ * Channels of one place lie together and are filled up to whole blocks, if that is little, so that
+ * interleaving moves vectors.  Results that the stride does not divide are cut.  A bias behind it
+ * is added before.  Weights are rearranged here and must be constant.  Cost: one walk and a copy of
+ * the weights. */
 #include "passes/graph/graph.h"
 
 #include <string.h>
 
+/* A window's products have to be so many times those of the taps for convolutions of their own:
+ * these read the operand each, and start. */
+#define WORTH_PARTS 1.2
+/* Channels of zeros to have whole blocks: so many multiply-adds for a cell of the result, half a
+ * cycle, cost less than moving the cells one by one. */
+#define MOST_FILLING 16.0
+
 enum {
     MOST_STRIDE = 16,
+    MOST_PARTS = 16,
     MOST_REACH = 256,   /* cells between the first and the last tap */
     MOST_PRODUCTS = 16, /* times those of the formula: what plain loops are slower */
 };
@@ -25,19 +39,26 @@ enum {
 typedef struct {
     int64_t n, in, out, groups; /* images, channels of a group, groups */
     int64_t size[2], k[2], s[2], d[2], top[2], size_out[2]; /* of the rows, of the columns */
-    int64_t lo[2], step[2], window[2], cells[2]; /* input cells y + lo, y + lo + step, .. */
-    int64_t pad[4];                              /* of the new convolution */
+    int64_t step[2], cells[2];                              /* rows y of the new result */
+    int64_t filled; /* channels that a place has in it; 0: places of a channel lie together */
 } Subpixel;
 
+/* A convolution for the places from r0 to r1. */
+typedef struct {
+    int64_t r0[2], r1[2];
+    int64_t lo[2], window[2]; /* input cells y + lo, y + lo + step, .. */
+    int64_t pad[4];
+} Part;
+
 /* The window of dimension i and its padding; false where the form does not fit. */
-static bool find_window(Subpixel *p, int i)
+static bool find_window(Subpixel *p, Part *a, int i)
 {
     int64_t lo = 0, hi = INT64_MIN, reach = (p->k[i] - 1) * p->d[i], size = p->size[i];
 
     if (p->s[i] > MOST_STRIDE || p->k[i] > MOST_REACH || p->d[i] > MOST_REACH ||
         p->top[i] > MOST_REACH || reach > MOST_REACH || p->size_out[i] < 1)
         return false;
-    for (int64_t r = 0; r < p->s[i]; r++)
+    for (int64_t r = a->r0[i]; r < a->r1[i]; r++)
         for (int64_t k = 0; k < p->k[i]; k++) {
             int64_t from = r + p->top[i] - k * p->d[i], e = from / p->s[i];
 
@@ -53,18 +74,37 @@ static bool find_window(Subpixel *p, int i)
     while (lo > 0)
         lo -= p->step[i];
     p->cells[i] = (p->size_out[i] + p->s[i] - 1) / p->s[i];
-    p->lo[i] = lo;
+    a->lo[i] = lo;
     if (p->cells[i] - size < -MOST_REACH)
         return false;
     while (p->cells[i] - size + hi < 0)
         hi += p->step[i];
-    p->window[i] = (hi - lo) / p->step[i] + 1;
-    p->pad[i] = -lo;
-    p->pad[i + 2] = p->cells[i] - size + hi;
-    return p->window[i] <= MOST_REACH;
+    a->window[i] = (hi - lo) / p->step[i] + 1;
+    a->pad[i] = -lo;
+    a->pad[i + 2] = p->cells[i] - size + hi;
+    return a->window[i] <= MOST_REACH;
 }
 
-static bool subpixel_of(const Expr *e, Subpixel *p)
+/* Channels of a place, filled up to whole blocks of the widest vector for which that is little. */
+static int64_t filled_channels(Ctx *c, const Subpixel *p, const Part *all)
+{
+    double sum = (double)p->in * (double)(all->window[0] * all->window[1]);
+
+    for (int64_t w = c->target->vector_bytes / 4; w >= 4; w /= 2) {
+        int64_t n = (p->out + w - 1) / w * w;
+
+        if (sum * (double)(n - p->out) <= MOST_FILLING * (double)p->out)
+            return n;
+    }
+    return 0;
+}
+
+static int64_t products(const Part *a)
+{
+    return a->window[0] * a->window[1] * (a->r1[0] - a->r0[0]) * (a->r1[1] - a->r0[1]);
+}
+
+static bool subpixel_of(Ctx *c, const Expr *e, Subpixel *p, Part *all)
 {
     const Conv2dTransposeAttrs *a = ATTRS_OF(Conv2dTransposeAttrs, e);
     const Type                 *x = call_arg(e, 0)->type, *w = call_arg(e, 1)->type;
@@ -85,24 +125,79 @@ static bool subpixel_of(const Expr *e, Subpixel *p)
         p->d[i] = a->dilation.at[i];
         p->top[i] = a->padding.at[i];
         p->size_out[i] = y[i + 2];
-        if (!find_window(p, i))
+        all->r0[i] = 0;
+        all->r1[i] = p->s[i];
+        if (!find_window(p, all, i))
             return false;
     }
-    return p->window[0] * p->window[1] * p->s[0] * p->s[1] <= MOST_PRODUCTS * p->k[0] * p->k[1];
+    p->filled = p->groups == 1 && p->s[0] * p->s[1] > 1 ? filled_channels(c, p, all) : 0;
+    return products(all) <= MOST_PRODUCTS * p->k[0] * p->k[1];
+}
+
+/* A convolution for each place, if that is cheaper than one for all; how many. */
+static uint32_t parts_of(Ctx *c, Subpixel *p, const Part *all, Part *parts)
+{
+    int64_t  own = 0, lanes = c->target->vector_bytes / 4;
+    double   one = (double)products(all);
+    uint32_t n = 0;
+
+    parts[0] = *all;
+    if (!p->filled || p->n != 1 || p->s[0] * p->s[1] > MOST_PARTS)
+        return 1;
+    for (int64_t i = 0; i < p->s[0] * p->s[1]; i++) {
+        Part   *a = &parts[n++];
+        int64_t r[2] = {i / p->s[1], i % p->s[1]};
+
+        for (int k = 0; k < 2; k++) {
+            a->r0[k] = r[k];
+            a->r1[k] = r[k] + 1;
+            if (!find_window(p, a, k))
+                return parts[0] = *all, 1;
+        }
+        own += products(a);
+    }
+    if (all->window[0] == 3 && all->window[1] == 3 && c->target->winograd && p->in % lanes == 0) {
+        int64_t out[4] = {p->n, p->filled * p->s[0] * p->s[1], p->cells[0], p->cells[1]};
+
+        one *= winograd_gain(c, out, p->in, lanes);
+    }
+    if (one > WORTH_PARTS * (double)own)
+        return n;
+    parts[0] = *all;
+    return 1;
 }
 
 /* The kernel row that output row r takes at cell u of the window, or -1. */
-static int64_t tap_at(const Subpixel *p, int i, int64_t r, int64_t u)
+static int64_t tap_at(const Subpixel *p, const Part *a, int i, int64_t r, int64_t u)
 {
-    int64_t from = r + p->top[i] - (u * p->step[i] + p->lo[i]) * p->s[i];
+    int64_t from = r + p->top[i] - (u * p->step[i] + a->lo[i]) * p->s[i];
 
     return from >= 0 && from % p->d[i] == 0 && from / p->d[i] < p->k[i] ? from / p->d[i] : -1;
 }
 
-/* [groups, out, s, s] outputs of [in] channels and the window, from I O kh kw. */
-static const Expr *rearranged(Ctx *c, const Subpixel *p, const Expr *w)
+/* Output channel o of a part: which channel of the group's weights, and its place; false: filling.
+ */
+static bool channel_at(const Subpixel *p, const Part *a, int64_t o, int64_t *of, int64_t r[2])
 {
-    int64_t dims[4] = {p->groups * p->out * p->s[0] * p->s[1], p->in, p->window[0], p->window[1]};
+    int64_t columns = a->r1[1] - a->r0[1], places = (a->r1[0] - a->r0[0]) * columns;
+    int64_t place = p->filled ? o / p->filled : o % places;
+
+    *of = p->filled ? o % p->filled : o / places;
+    r[0] = a->r0[0] + place / columns;
+    r[1] = a->r0[1] + place % columns;
+    return !p->filled || *of < p->out;
+}
+
+static int64_t channels_of(const Subpixel *p, const Part *a)
+{
+    return (p->filled ? p->filled : p->groups * p->out) * (a->r1[0] - a->r0[0]) *
+           (a->r1[1] - a->r0[1]);
+}
+
+/* The part's outputs of [in] channels and its window, from I O kh kw. */
+static const Expr *rearranged(Ctx *c, const Subpixel *p, const Part *a, const Expr *w)
+{
+    int64_t dims[4] = {channels_of(p, a), p->in, a->window[0], a->window[1]};
     int64_t n = 1;
     size_t  at = 0;
 
@@ -113,17 +208,18 @@ static const Expr *rearranged(Ctx *c, const Subpixel *p, const Expr *w)
     const uint8_t *from = w->u.constant->data.at;
 
     for (int64_t o = 0; o < dims[0]; o++) {
-        int64_t of = o / (p->s[0] * p->s[1]), ry = o / p->s[1] % p->s[0], rx = o % p->s[1];
+        int64_t of, r[2];
+        bool    real = channel_at(p, a, o, &of, r);
         int64_t first = of / p->out * p->in; /* channel of the group */
 
         for (int64_t i = 0; i < p->in; i++)
-            for (int64_t uy = 0; uy < p->window[0]; uy++)
-                for (int64_t ux = 0; ux < p->window[1]; ux++) {
-                    int64_t ky = tap_at(p, 0, ry, uy), kx = tap_at(p, 1, rx, ux);
+            for (int64_t uy = 0; uy < a->window[0]; uy++)
+                for (int64_t ux = 0; ux < a->window[1]; ux++) {
+                    int64_t ky = tap_at(p, a, 0, r[0], uy), kx = tap_at(p, a, 1, r[1], ux);
                     int64_t row = ((first + i) * p->out + of % p->out) * p->k[0] + ky;
 
                     to[at] = 0;
-                    if (ky >= 0 && kx >= 0)
+                    if (real && ky >= 0 && kx >= 0)
                         memcpy(&to[at], from + (size_t)(row * p->k[1] + kx) * sizeof *to,
                                sizeof *to);
                     at++;
@@ -135,89 +231,117 @@ static const Expr *rearranged(Ctx *c, const Subpixel *p, const Expr *w)
                       w->loc);
 }
 
-/* [N, O*s*s, H, W] to [N, O, H*s, W*s], of which the result's rows and columns. */
+/* The cells of all places interleaved, of which the result's channels, rows and columns. */
 static const Expr *interleaved(Ctx *c, const Subpixel *p, const Expr *e, Loc loc)
 {
-    static const int64_t order[6] = {0, 1, 4, 2, 5, 3}, zero[2] = {0, 0}, axes[2] = {2, 3};
-    int64_t              o = p->groups * p->out, y = p->cells[0], x = p->cells[1];
-    int64_t              apart[6] = {p->n, o, p->s[0], p->s[1], y, x};
-    int64_t              whole[4] = {p->n, o, y * p->s[0], x * p->s[1]};
+    DepthToSpaceAttrs *a = ATTRS_NEW(c, DepthToSpaceAttrs);
 
-    if (e && p->s[0] * p->s[1] > 1) {
-        TransposeAttrs *t = ATTRS_NEW(c, TransposeAttrs);
-
-        t->axes = ints_dup(c, order, 6);
-        e = make_reshape(c, e, 6, apart, loc);
-        e = e ? make1(c, "transpose", e, t, loc) : NULL;
-        e = e ? make_reshape(c, e, 4, whole, loc) : NULL;
-    }
-    if (!e || (whole[2] == p->size_out[0] && whole[3] == p->size_out[1]))
+    if (p->s[0] * p->s[1] == 1)
         return e;
-    StridedSliceAttrs *s = ATTRS_NEW(c, StridedSliceAttrs);
-    s->begin = ints_dup(c, zero, 2);
-    s->end = ints_dup(c, p->size_out, 2);
-    s->axes = ints_dup(c, axes, 2);
-    return make1(c, "strided_slice", e, s, loc);
+    a->block_size = ints_dup(c, p->s, 2);
+    a->mode = p->filled ? "DCR" : "CRD";
+    if (p->filled > p->out)
+        a->channels = p->out;
+    if (p->cells[0] * p->s[0] != p->size_out[0] || p->cells[1] * p->s[1] != p->size_out[1])
+        a->size = ints_dup(c, p->size_out, 2);
+    return make1(c, "nn.depth_to_space", e, a, loc);
 }
 
-/* Each number as often as a channel has new ones. */
-static const Expr *repeated(Ctx *c, const Subpixel *p, const Expr *bias)
+/* A number for each channel of a part. */
+static const Expr *repeated(Ctx *c, const Subpixel *p, const Part *a, const Expr *bias)
 {
-    int64_t n = p->groups * p->out, times = p->s[0] * p->s[1], cells, at = 0;
-
-    if (!checked_mul(n, times, &cells))
-        return NULL;
-    float         *to = arena_alloc(c->arena, (size_t)cells * sizeof *to);
+    int64_t        n = channels_of(p, a);
+    float         *to = arena_alloc(c->arena, (size_t)n * sizeof *to);
     const uint8_t *from = bias->u.constant->data.at;
 
-    for (int64_t o = 0; o < n; o++)
-        for (int64_t i = 0; i < times; i++)
-            memcpy(&to[at++], from + (size_t)o * sizeof *to, sizeof *to);
+    for (int64_t o = 0; o < n; o++) {
+        int64_t of, r[2];
+
+        to[o] = 0;
+        if (channel_at(p, a, o, &of, r))
+            memcpy(&to[o], from + (size_t)of * sizeof *to, sizeof *to);
+    }
     return expr_const(c,
-                      const_new(c, bias->u.constant->name, type_tensor_i64(c, DT_F32, 1, &cells),
-                                (Bytes){(uint8_t *)to, (size_t)cells * sizeof *to}),
+                      const_new(c, bias->u.constant->name, type_tensor_i64(c, DT_F32, 1, &n),
+                                (Bytes){(uint8_t *)to, (size_t)n * sizeof *to}),
                       bias->loc);
 }
 
-/* A bias goes before the interleaving, where the convolution's kernel adds it. */
-static const Expr *bias_first(Ctx *c, const Map *uses, const Expr *was, const Expr *now)
+/* One part's convolution, with the bias if there is one. */
+static const Expr *convolution(Ctx *c, const Subpixel *p, const Part *part, const Expr *deconv,
+                               const Expr *bias)
 {
-    const Expr         *deconv = call_arg(was, 0), *bias = call_arg(now, 1), *e = call_arg(now, 0);
-    const BiasAddAttrs *a = ATTRS_OF(BiasAddAttrs, now);
-    Subpixel            p;
+    Conv2dAttrs *a = ATTRS_NEW(c, Conv2dAttrs);
+    const Expr  *w = rearranged(c, p, part, call_arg(deconv, 1)), *e;
 
-    if (!call_is(deconv, "nn.conv2d_transpose") || e == deconv || uses_of(uses, deconv) != 1 ||
-        bias->kind != EXPR_CONST || a->axis != 1 || !subpixel_of(deconv, &p))
-        return now;
-    while (!call_is(e, "nn.conv2d"))
-        e = call_arg(e, 0);
-    bias = repeated(c, &p, bias);
-    return bias ? interleaved(c, &p, make2(c, "nn.bias_add", e, bias, a, now->loc), now->loc)
-                : NULL;
+    if (!w)
+        return NULL;
+    a->padding = ints_dup(c, part->pad, 4);
+    a->dilation = ints_dup(c, p->step, 2);
+    a->groups = p->groups;
+    a->channels = channels_of(p, part);
+    a->kernel_size = ints_dup(c, part->window, 2);
+    e = make2(c, "nn.conv2d", call_arg(deconv, 0), w, a, deconv->loc);
+    if (!e || !bias)
+        return e;
+    bias = repeated(c, p, part, call_arg(bias, 1));
+    return make2(c, "nn.bias_add", e, bias, ATTRS_NEW(c, BiasAddAttrs), deconv->loc);
 }
 
+/* `bias`: the nn.bias_add behind it, or NULL. */
+static const Expr *convolutions(Ctx *c, const Expr *deconv, const Expr *bias)
+{
+    Subpixel          p;
+    Part              all, parts[MOST_PARTS];
+    const Expr       *e[MOST_PARTS], *x;
+    ConcatenateAttrs *a;
+
+    if (!subpixel_of(c, deconv, &p, &all))
+        return NULL;
+    uint32_t n = parts_of(c, &p, &all, parts);
+
+    for (uint32_t i = 0; i < n; i++)
+        if (!(e[i] = convolution(c, &p, &parts[i], deconv, bias)))
+            return NULL;
+    x = e[0];
+    if (n > 1) {
+        a = ATTRS_NEW(c, ConcatenateAttrs);
+        a->axis = 1;
+        x = make1(c, "concatenate", expr_tuple(c, n, e, deconv->loc), a, deconv->loc);
+    }
+    return x ? interleaved(c, &p, x, deconv->loc) : NULL;
+}
+
+typedef struct {
+    const Map *uses;
+    Map       *was; /* what a transposed convolution became, to itself */
+} Rewritten;
+
+/* A bias goes before the interleaving, where the convolution's kernel adds it. */
 static const Expr *rewrite(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
-    Subpixel    p;
-    const Expr *w;
+    Rewritten  *done = user;
+    const Expr *deconv = now, *e;
 
-    if (call_is(now, "nn.bias_add"))
-        return bias_first(c, user, was, now);
-    if (!call_is(now, "nn.conv2d_transpose") || !subpixel_of(now, &p) ||
-        !(w = rearranged(c, &p, call_arg(now, 1))))
+    if (call_is(now, "nn.bias_add")) {
+        deconv = map_get(done->was, PTR_KEY(call_arg(now, 0)));
+        if (!deconv || uses_of(done->uses, call_arg(was, 0)) != 1 ||
+            call_arg(now, 1)->kind != EXPR_CONST || ATTRS_OF(BiasAddAttrs, now)->axis != 1)
+            return now;
+        e = convolutions(c, deconv, now);
+        return e ? e : now;
+    }
+    if (!call_is(now, "nn.conv2d_transpose") || !(e = convolutions(c, now, NULL)))
         return now;
-    Conv2dAttrs *a = ATTRS_NEW(c, Conv2dAttrs);
-    a->padding = ints_dup(c, p.pad, 4);
-    a->dilation = ints_dup(c, p.step, 2);
-    a->groups = p.groups;
-    a->channels = p.groups * p.out * p.s[0] * p.s[1];
-    a->kernel_size = ints_dup(c, p.window, 2);
-    return interleaved(c, &p, make2(c, "nn.conv2d", call_arg(now, 0), w, a, now->loc), now->loc);
+    map_put(done->was, PTR_KEY(e), (void *)(uintptr_t)now);
+    return e;
 }
 
 const Module *subpixel(Ctx *c, const Module *m)
 {
+    Rewritten done = {count_uses(c, m), map_new(c->scratch)};
+
     if (!has_vectors(c))
         return m;
-    return module_rewrite(c, m, rewrite, count_uses(c, m));
+    return module_rewrite(c, m, rewrite, &done);
 }

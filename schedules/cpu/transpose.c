@@ -64,6 +64,26 @@ static int64_t step_of(const Idx *x, const Atom *v, int64_t cells)
     return step;
 }
 
+/* Do neighbours along v lie apart, at whatever distances (cells of several images by turns)? */
+static bool lies_apart(Sched *s, const Idx *x, const Atom *v, int64_t cells)
+{
+    const Idx *at[2];
+    int64_t    step = step_of(x, v, cells), d;
+
+    if (step)
+        return step >= LEAST;
+    for (int64_t i = 0; i < LEAST; i++) {
+        IdxSubst *sub = subst_new(s->c->arith, s->c->scratch);
+
+        subst_bind(sub, v, idx_const(s->c->arith, i));
+        at[i % 2] = idx_subst(sub, x);
+        if (i && (!idx_is_const(idx_sub(s->c->arith, at[i % 2], at[1 - i % 2]), &d) ||
+                  (d < LEAST && d > -LEAST)))
+            return false;
+    }
+    return true;
+}
+
 static int64_t extent(const Turn *t, uint32_t i)
 {
     return t->b->iter[i]->hi - t->b->iter[i]->lo + 1;
@@ -83,9 +103,8 @@ static bool is_turned(Turn *t)
         return false;
     const Idx *at = flat_index(t->s, t->load);
     uint32_t   inner = t->b->nspatial - 1;
-    int64_t    step = step_of(at, t->b->iter[inner], lanes);
 
-    if (step < LEAST || extent(t, inner) < LEAST)
+    if (extent(t, inner) < LEAST || !lies_apart(t->s, at, t->b->iter[inner], lanes))
         return false;
     for (t->unit = 0; t->unit < inner; t->unit++)
         if (step_of(at, t->b->iter[t->unit], lanes) == 1)
@@ -186,14 +205,109 @@ static bool tile(const Turn *t, bool parallel)
     return !s->refusal;
 }
 
+/* ---- few rows by turns -------------------------------------------------------------------------
+ *
+ *   %out[y, x, c] = %x[c, y, x]                 a picture's 3 channels; cells of several images
+ *
+ * Some vectors of the result hold the cells of as many runs of the operand, each of a vector's
+ * lanes, by turns: as wide a vector loop, which code generation makes of one load a run and
+ * shuffles (backends/llvm/codegen_near.c). */
+
+enum { MOST_RUNS = 4 };
+
+/* The load's cell for cell i of the line: of the last dimension, or of it and the one before. */
+static const Idx *cell_at(const Turn *t, const Idx *at, int64_t i, bool two)
+{
+    IdxSubst *sub = subst_new(t->s->c->arith, t->s->c->scratch);
+    uint32_t  inner = t->b->nspatial - 1;
+    int64_t   n = two ? extent(t, inner) : INT64_MAX;
+
+    subst_bind(sub, t->b->iter[inner], idx_const(t->s->c->arith, i % n));
+    if (two)
+        subst_bind(sub, t->b->iter[inner - 1], idx_const(t->s->c->arith, i / n));
+    return idx_subst(sub, at);
+}
+
+/* Are cells 0 to runs*lanes runs of `lanes` neighbours each? */
+static bool are_runs(const Turn *t, const Idx *at, int64_t runs, int64_t lanes, bool two)
+{
+    const Idx *first = cell_at(t, at, 0, two);
+    int64_t    start[MOST_RUNS], seen[MOST_RUNS] = {0}, n = 0, d;
+
+    for (int64_t i = 0; i < runs * lanes; i++) {
+        int64_t k = 0;
+
+        if (!idx_is_const(idx_sub(t->s->c->arith, cell_at(t, at, i, two), first), &d))
+            return false;
+        while (k < n && d != start[k] + seen[k])
+            k++;
+        if (k == runs || (k < n && seen[k] == lanes))
+            return false;
+        if (k == n)
+            start[n++] = d;
+        seen[k]++;
+    }
+    return n == runs;
+}
+
+static bool by_turns(Turn *t, bool parallel)
+{
+    const Stmt *b = sched_block(t->s, t->block);
+    int64_t     lanes = cpu_lanes(t->s), runs = 2;
+    TirVisit    v = {t, NULL, NULL, see_load, NULL};
+    Sched      *s = t->s;
+
+    if (!b || b->u.block.opaque || b->u.block.nspatial < 2 || b->u.block.nreduce || lanes < LEAST)
+        return false;
+    t->b = &b->u.block;
+    t->loads = 0;
+    t->load = NULL;
+    stmt_visit(b, &v);
+    uint32_t inner = t->b->nspatial - 1;
+    bool     two = extent(t, inner) <= MOST_RUNS;
+    int64_t  cells = extent(t, inner) * (two ? extent(t, inner - 1) : 1);
+
+    if (t->loads != 1)
+        return false;
+    const Idx *at = flat_index(s, t->load);
+
+    while (runs <= MOST_RUNS && (runs * lanes > cells || !are_runs(t, at, runs, lanes, two)))
+        runs++;
+    if (runs > MOST_RUNS)
+        return false;
+    const char *line = loop(t, inner);
+    uint32_t    outer = two ? inner - 1 : inner;
+
+    /* Rows that lie one behind the other on both sides are one line too. */
+    if (two) {
+        line = intern_printf(s->c->strings, "%s.line", t->block);
+        if (!step(s, "fuse %%%s, %%%s -> %%%s", loop(t, inner - 1), loop(t, inner), line))
+            return false;
+        if (outer && joins_before(t, outer) &&
+            step(s, "fuse %%%s, %%%s -> %%%ss", loop(t, outer - 1), line, line)) {
+            line = intern_printf(s->c->strings, "%ss", line);
+            outer--;
+        }
+    }
+    step(s, "split %%%s by %lld tail=peel -> %%%s.vo, %%%s.vi", line, (long long)(runs * lanes),
+         t->block, t->block);
+    try_step(s, "vectorize %%%s.vi#0", t->block);
+    if (parallel && (!outer || extent(t, 0) < LEAST))
+        try_step(s, "parallel %%%s.%s", t->block, outer > 1 ? t->b->iter[1]->name : "vo");
+    else if (parallel)
+        try_step(s, "parallel %%%s", loop(t, 0));
+    return !s->refusal;
+}
+
 bool turn_marks(Sched *s, const char *block, bool parallel)
 {
     Turn  t = {.s = s, .block = block};
     Sched before = *s;
 
-    if (!is_turned(&t))
-        return false;
-    if (tile(&t, parallel))
+    if (is_turned(&t) && tile(&t, parallel))
+        return true;
+    *s = before;
+    if (by_turns(&t, parallel))
         return true;
     *s = before;
     return false;

@@ -455,6 +455,23 @@ def moving():
     case("squeeze", "squeeze(%0, axis=[-2])", [F(1, 3, 1, 2)], lambda v: v)
     case("expand_dims", "expand_dims(%0, axis=1, num_newaxis=2)", [F(2, 3)], lambda v: v)
     case("expand_dims", "expand_dims(%0, axis=-1)", [F(2, 3)], lambda v: v)
+    def interleave(crd, c, h, w, block=0):  # of 2 rows and 3 columns
+        def f(v):
+            v = v.transpose(0, 1, 4, 2, 3).reshape(1, -1, *v.shape[2:4]) if block else v
+            n, ch, y, x = v.shape
+            v = (v.reshape(n, ch // 6, 2, 3, y, x).transpose(0, 1, 4, 2, 5, 3) if crd else
+                 v.reshape(n, 2, 3, ch // 6, y, x).transpose(0, 3, 4, 1, 5, 2))
+            v = v.reshape(n, ch // 6, 2 * y, 3 * x)[:, :c, :h, :w]
+            return v.reshape(n, -1, block, h, w).transpose(0, 1, 3, 4, 2) if block else v
+        return f
+
+    D = lambda more: f"nn.depth_to_space(%0, block_size=[2, 3]{more})"
+    case("nn.depth_to_space", D(""), [F(2, 12, 2, 3)], interleave(False, 2, 4, 9))
+    case("nn.depth_to_space", D(', mode="CRD"'), [F(2, 12, 2, 3)], interleave(True, 2, 4, 9))
+    case("nn.depth_to_space", D(', mode="CRD", channels=1, size=[3, 8]'), [F(1, 12, 2, 3)], interleave(True, 1, 3, 8))
+    case("nn.depth_to_space", D(', channels=3, size=[3, 7]'), [F(1, 24, 2, 3)], interleave(False, 3, 3, 7))
+    case("nn.depth_to_space", D(', layout="NCHW4c"'), [F(1, 12, 2, 2, 4)], interleave(False, 8, 4, 6, 4))
+    case("nn.depth_to_space", D(', layout="NCHW4c", channels=4, size=[4, 5]'), [F(1, 12, 2, 2, 4)], interleave(False, 4, 4, 5, 4))
     case("transpose", "transpose(%0)", [F(2, 3, 4)], np.transpose)
     case("transpose", "transpose(%0, axes=[1, -1, 0])", [F(2, 3, 4)], lambda v: v.transpose(1, 2, 0))
     case("concatenate", "concatenate((%0, %1, %2), axis=1)", [F(1, 8, 2, 2), F(1, 16, 2, 2), F(1, 3, 2, 2)],
