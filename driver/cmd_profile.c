@@ -272,49 +272,35 @@ static Row *add_step(Profile *p, uint32_t step, const char *name, uint32_t calls
 }
 
 /* A kernel of several phases is called once for each, with its number; the first one counts. */
-static bool later_phase(const Stmt *s)
+static bool later_phase(const Func *f, const Stmt *s)
 {
-    int64_t phase;
+    uint32_t at;
+    int64_t  phase;
 
-    for (uint32_t i = 0; s->kind == STMT_CALL && i < s->u.call.nargs; i++) {
-        const Idx  *x = s->u.call.args[i].scalar;
-        const Atom *atom;
-        if (x && ((idx_is_const(x, &phase) && phase > 0) ||
-                  (idx_is_atom(x, &atom) && !strcmp(atom->name, "phase"))))
-            return true;
-    }
-    return false;
+    return s->kind == STMT_CALL && func_scalar(f, TIR_PHASE, &at) &&
+           (!idx_is_const(s->u.call.args[at].scalar, &phase) || phase > 0);
 }
 
-/* How often a step runs: once, or in each round of a loop over the pictures of a batch. */
-static int64_t rounds_of(const Stmt *s)
+/* Steps in the order of the host program; `rounds`: how often the loops around s run it. */
+static void name_steps(Naming *n, const Stmt *s, int64_t rounds)
 {
-    for (uint32_t i = 0; s->kind == STMT_CALL && i < s->u.call.nargs; i++) {
-        const Idx *at = s->u.call.args[i].offset;
-        for (uint32_t k = 0; at && k < at->nterms; k++)
-            if (at->t[k].atom->name && !strcmp(at->t[k].atom->name, "round"))
-                return at->t[k].atom->hi + 1;
-    }
-    return 1;
-}
-
-static bool name_step(void *user, const Stmt *s)
-{
-    Naming  *n = user;
     Profile *p = n->p;
+    int64_t  extent;
 
+    if (s->kind == STMT_FOR && idx_is_const(s->u.loop.extent, &extent))
+        rounds *= extent;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        name_steps(n, s->kids[i], rounds);
     if (s->kind != STMT_CALL && s->kind != STMT_LAUNCH)
-        return true;
+        return;
     uint32_t    step = n->step++;
-    const Plan *plan = p->s.job.k.plan;
     const char *name = s->kind == STMT_CALL ? s->u.call.callee : s->u.launch.kernel;
-    const Func *f = tirmod_find(plan->tir, name);
-    int64_t     calls = f && !later_phase(s) ? rounds_of(s) : 0;
+    const Func *f = tirmod_find(p->s.job.k.plan->tir, name);
+    int64_t     calls = f && !later_phase(f, s) ? rounds : 0;
     if (step < p->w.nsteps)
         add_step(p, step, name, (uint32_t)calls, calls ? 2.0 * (double)(f->macs * calls) : 0,
                  calls ? bytes_of(p->s.c, f) * (double)calls : 0)
             ->kind = f ? kind_of(p, f) : KIND_OTHER;
-    return true;
 }
 
 static int by_time(const void *a, const void *b)
@@ -332,8 +318,7 @@ static void make_rows(Profile *p)
     if (p->s.compiled) {
         const TirModule *m = p->s.job.k.plan->tir;
         Naming           n = {p, 0};
-        TirVisit         v = {.user = &n, .enter = name_step};
-        stmt_visit(m->funcs[m->nfuncs - 1]->body, &v);
+        name_steps(&n, m->funcs[m->nfuncs - 1]->body, 1);
     }
     for (uint32_t i = 0; !p->s.compiled && i < p->w.nsteps; i++)
         add_step(p, i, arena_printf(a, "step %u", i), 1, 0, 0);

@@ -84,7 +84,7 @@ static void find_calls(Layers *l)
 static int64_t thread_value(void *user, const Atom *a)
 {
     (void)user;
-    return a->kind == ATOM_VAR && !strcmp(a->name, "nt");
+    return a->kind == ATOM_VAR && !strcmp(a->name, TIR_NT);
 }
 
 /* Where an argument of main's call points to in the memory of one of the two sides. */

@@ -236,6 +236,17 @@ const Func *func_new(Ctx *c, Func f)
     return arena_dup(c->arena, &f, sizeof f);
 }
 
+const Atom *func_scalar(const Func *f, const char *name, uint32_t *at)
+{
+    for (uint32_t i = 0; i < f->nparams; i++)
+        if (f->params[i].scalar && !strcmp(f->params[i].scalar->name, name)) {
+            if (at)
+                *at = i;
+            return f->params[i].scalar;
+        }
+    return NULL;
+}
+
 const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body)
 {
     Func g = *f;

@@ -368,6 +368,13 @@ typedef struct {
     bool          written; /* pointer: the function stores through it */
 } Param;
 
+/* Names of the scalars that the host program gives to every kernel that has them: the thread's
+ * number, how many threads there are, and the number of the phase, each of which ends in a barrier.
+ */
+#define TIR_TID "tid"
+#define TIR_NT "nt"
+#define TIR_PHASE "phase"
+
 /* A kernel's parameters are its inputs, its outputs, then tid and nt (after `spmd`).  All pointer
  * parameters are noalias except pairs that `alias` each other. */
 struct Func {
@@ -387,6 +394,7 @@ typedef struct TirModule {
 } TirModule;
 
 const Func *func_new(Ctx *c, Func f);
+const Atom *func_scalar(const Func *f, const char *name, uint32_t *at); /* a parameter, or NULL */
 const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body);
 /* What a launch of a device function needs: by BindAxis, the largest extent of the loops bound to
  * it, NULL where none is. */

@@ -72,18 +72,14 @@ static void before(Host *h, StmtList *out, bool parallel)
 
 static int64_t phases(const Func *f)
 {
-    for (uint32_t i = 0; i < f->nparams; i++)
-        if (f->params[i].scalar && !strcmp(f->params[i].scalar->name, "phase"))
-            return f->params[i].scalar->hi + 1;
-    return 1;
+    const Atom *phase = func_scalar(f, TIR_PHASE, NULL);
+
+    return phase ? phase->hi + 1 : 1;
 }
 
 static bool is_parallel(const Func *f)
 {
-    for (uint32_t i = 0; i < f->nparams; i++)
-        if (f->params[i].scalar && !strcmp(f->params[i].scalar->name, "tid"))
-            return true;
-    return false;
+    return func_scalar(f, TIR_TID, NULL) != NULL;
 }
 
 static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase)
@@ -100,7 +96,7 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
         const Param *p = &f->params[i];
         if (p->scalar) {
             const char *name = p->scalar->name;
-            const Idx  *v = !strcmp(name, "tid") ? tid : !strcmp(name, "nt") ? nt : phase;
+            const Idx  *v = !strcmp(name, TIR_TID) ? tid : !strcmp(name, TIR_NT) ? nt : phase;
             a[i] = (Arg){NULL, NULL, v};
         } else if (pointers < it->nin) {
             a[i] = slot_arg(h, it->in[pointers++].slot);
@@ -177,7 +173,7 @@ static void call_phases(Host *h, StmtList *out, const Item *it)
     }
     if (i == n)
         return;
-    const Atom *phase = atom_var(c->arith, "phase", 1, n - 1);
+    const Atom *phase = atom_var(c->arith, TIR_PHASE, 1, n - 1);
     LoopData    loop = {.var = phase,
                         .lo = idx_const(c->arith, 1),
                         .extent = idx_const(c->arith, n - 1),
@@ -492,8 +488,8 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     const int64_t na = (int64_t)(h.arena_bytes + h.private_bytes), nw = (int64_t)h.weights_bytes;
     h.arena = io_buffer(c, "arena", type_tensor_i64(c, DT_U8, 1, &na));
     h.weights = io_buffer(c, "weights", type_tensor_i64(c, DT_U8, 1, &nw));
-    h.tid = atom_var(c->arith, "tid", 0, 1023);
-    h.nt = atom_var(c->arith, "nt", 1, 1024);
+    h.tid = atom_var(c->arith, TIR_TID, 0, 1023);
+    h.nt = atom_var(c->arith, TIR_NT, 1, 1024);
     h.alone = !worth_threads(&h);
     const Func *host = main_func(&h, entry);
     for (uint32_t i = 0; i < h.copies.n; i++)

@@ -78,20 +78,12 @@ static const Stmt *fill_alloc(Ctx *c, void *user, const Stmt *was, const Stmt *n
     return stmt_alloc(c, now->u.buffer, stmt_seq(c, 2, both));
 }
 
-static const Atom *scalar_param(const Func *f, const char *name)
-{
-    for (uint32_t i = 0; i < f->nparams; i++)
-        if (f->params[i].scalar && !strcmp(f->params[i].scalar->name, name))
-            return f->params[i].scalar;
-    return NULL;
-}
-
 static const Func *fill_func(Ctx *c, void *user, const Func *f)
 {
     TirMap      m = {NULL, fill_alloc, NULL, NULL, NULL};
     const Stmt *body = stmt_map(c, f->body, &m);
-    const Atom *tid = scalar_param(f, "tid"), *nt = scalar_param(f, "nt"),
-               *phase = scalar_param(f, "phase");
+    const Atom *tid = func_scalar(f, TIR_TID, NULL), *nt = func_scalar(f, TIR_NT, NULL),
+               *phase = func_scalar(f, TIR_PHASE, NULL);
     Fill x = {c, tid ? idx_atom(c->arith, tid) : NULL, nt ? idx_atom(c->arith, nt) : NULL};
     VEC(const Stmt *) all = {0};
 

@@ -481,8 +481,9 @@ static const Func *spmd_func(Ctx *c, void *user, const Func *f)
     (void)user;
     if (f->kind != FUNC_KERNEL || !has_parallel(s) || (f->target && f->target->no_threads))
         return func_with_body(c, f, serial(c, s));
-    const Atom *tid = atom_var(c->arith, "tid", 0, 1023), *nt = atom_var(c->arith, "nt", 1, 1024);
-    Spmd        x = {c, idx_atom(c->arith, tid), idx_atom(c->arith, nt), NULL, &allocs};
+    const Atom *tid = atom_var(c->arith, TIR_TID, 0, 1023),
+               *nt = atom_var(c->arith, TIR_NT, 1, 1024);
+    Spmd x = {c, idx_atom(c->arith, tid), idx_atom(c->arith, nt), NULL, &allocs};
 
     s = peel_allocs(&x, s);
     if (!pieces_of(&x, s, &all))
@@ -498,7 +499,7 @@ static const Func *spmd_func(Ctx *c, void *user, const Func *f)
     bool several = s->kind == STMT_SEQ && s->nkids > 1;
     s = all.at[0].s;
     if (nphases > 1) {
-        const Atom *which = atom_var(c->arith, "phase", 0, nphases - 1);
+        const Atom *which = atom_var(c->arith, TIR_PHASE, 0, nphases - 1);
 
         params[f->nparams + 2] = (Param){NULL, which, false};
         s = by_phase(c, &all, idx_atom(c->arith, which));
