@@ -39,6 +39,8 @@ extern const OpTable op_table;
 /* Columns of weights of zero that the formula of this nn.conv2d takes behind the kernel's own, so
  * that a step of a sum of bytes is whole: it reads that many more cells at the end of a row. */
 int64_t conv2d_surplus_columns(Ctx *c, const Expr *conv);
+/* Weights of bytes would rather be i16. */
+bool conv2d_widens_weights(Ctx *c, const Expr *conv);
 
 /* nn.conv2d as Winograd's, with tiles of 2 or 4; NULL if it is not 3x3 with stride 1 in one group,
  * or blocks do not divide its channels.  The weight's transform is a call of its own, to be folded.

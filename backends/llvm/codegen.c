@@ -331,6 +331,7 @@ void gen_stmt(Gen *g, const Stmt *s)
         for (uint32_t i = 0, done; i < s->nkids; i += done ? done : 1) {
             mark = gen_mark(g);
             done = gen_transposed(g, s->nkids - i, s->kids + i);
+            done = done ? done : gen_packed(g, s->nkids - i, s->kids + i);
             done = done ? done : gen_woven(g, s->nkids - i, s->kids + i);
             mark.block = g->block.keys.n;
             gen_drop(g, mark);

@@ -8,6 +8,7 @@
  *   codegen_half.c  f16 and bf16
  *   codegen_near.c  vectors of scalars that lie near each other
  *   codegen_transpose.c  tiles of memory transposed in registers
+ *   codegen_pack.c  results rounded to bytes
  *   codegen_weave.c  long formulas of neighbouring stores by turns
  *   codegen_host.c  parallel regions: barriers, launches, instrumentation
  *   codegen_device.c  models on a device: open, close, launches, copies
@@ -206,6 +207,11 @@ LLVMValueRef gen_dot4(Gen *g, const Prim *p);
 /* Statements from the first on that store the columns of a tile whose rows lie in memory: how many
  * were done, 0 if these are none. */
 uint32_t gen_transposed(Gen *g, uint32_t n, const Stmt *const *s);
+
+/* ---- codegen_pack.c ---------------------------------------------------------------------------- */
+
+/* Statements from s[0] on that store numbers rounded to bytes: how many were done, or 0. */
+uint32_t gen_packed(Gen *g, uint32_t n, const Stmt *const *s);
 
 /* ---- codegen_weave.c --------------------------------------------------------------------------- */
 

@@ -25,6 +25,7 @@ typedef struct {
     int64_t part;      /* channels of an input block that the sum takes at a time */
     bool    depthwise; /* one input channel a group */
     bool    words;     /* data of bytes are multiplied as i16 */
+    bool    floats;    /* ... as f32, whose sums are whole */
 } Conv;
 
 static const char *layout_out(const Conv2dAttrs *a)
@@ -248,10 +249,12 @@ static Channels channels(Ctx *c, const Conv *v, const Axes *a, const Axes *r)
     return ch;
 }
 
-/* Instructions of a sum of four products of bytes; 0: not quick, or no bytes. */
+/* Instructions of a sum of four products of bytes; 0: not quick, or no bytes.  Weights that were
+ * widened to i16 count as bytes. */
 static uint8_t dot4_ops(const Ctx *c, DType data, DType weight)
 {
-    bool bytes = dtype_is_int(data) && data.bits == 8 && dtype_is_int(weight) && weight.bits == 8;
+    bool bytes = dtype_is_int(data) && data.bits == 8 && dtype_is_int(weight) &&
+                 (weight.bits == 8 || dtype_eq(weight, DT_I16));
 
     if (!c->target || !bytes)
         return 0;
@@ -264,26 +267,34 @@ static uint8_t dot4_ops(const Ctx *c, DType data, DType weight)
  * neighbouring pixels in blocks of channels, turned.
  *
  * Where four products are more instructions than twice two of i16, the data are widened as they are
- * padded: once, instead of in every step.  That pays where a number is used often. */
-enum { MIN_USES = 64 };
+ * padded: once, instead of in every step.  That pays where a number is used often.
+ *
+ * Depthwise convolutions then compute in f32: one instruction a tap, where integers take a product,
+ * which is two on many x86, and a sum.  All sums are whole and below 2^22, so nothing is rounded.
+ */
+enum { MIN_USES = 64, MOST_TAPS = (1 << 22) / (255 * 128) };
 
 static void small_integers(const Ctx *c, Conv *v, DType data, DType weight)
 {
     uint8_t ops = dot4_ops(c, data, weight);
     bool    columns = (v->depthwise || !v->in_block) && v->k[1] >= 3 && v->dilation[1] == 1;
+    bool    wide = weight.bits == 16;
     int64_t terms;
 
     v->columns = v->k[1];
-    v->words = false;
-    if (!ops || !v->out_block || !(v->in_block || columns))
+    v->words = v->floats = false;
+    if (!ops || !v->out_block || !(v->in_block || columns) ||
+        (wide && (v->depthwise || !c->target->dot2)))
         return;
     if (v->depthwise) {
         if (ops == 1 && columns && v->in_block == v->out_block && v->group_out == 1)
             v->columns = (v->k[1] + 3) / 4 * 4;
+        else
+            v->floats = c->target->dot2 && c->target->has_fma && v->k[0] * v->k[1] <= MOST_TAPS;
         return;
     }
-    v->words = c->target->dot2 && ops >= 2 * c->target->dot2 &&
-               v->group_out * v->k[0] * v->k[1] >= MIN_USES;
+    v->words = wide || (c->target->dot2 && ops >= 2 * c->target->dot2 &&
+                        v->group_out * v->k[0] * v->k[1] >= MIN_USES);
     terms = v->words ? 2 : 4;
     if (columns)
         v->columns = (v->k[1] + terms - 1) / terms * terms;
@@ -328,6 +339,35 @@ int64_t conv2d_surplus_columns(Ctx *c, const Expr *e)
     return v.columns - v.k[1];
 }
 
+/* Widened once, weights save an instruction each time that a tile of pixels reads them.  With few
+ * pixels they come from far, and bytes are half as many. */
+enum { WIDENED_PIXELS = 64 };
+
+bool conv2d_widens_weights(Ctx *c, const Expr *e)
+{
+    const Type *data = call_arg(e, 0)->type, *weight = call_arg(e, 1)->type;
+    Conv        v;
+
+    if (!data || !weight || !e->type || !dtype_eq(weight->dtype, DT_I8) ||
+        !conv_sizes(c, e->loc, ATTRS(Conv2dAttrs, e), data, weight, &v))
+        return false;
+    small_integers(c, &v, data->dtype, weight->dtype);
+    return v.words && e->type->dims[2]->lo * e->type->dims[3]->lo >= WIDENED_PIXELS;
+}
+
+/* The i32 that a whole f32 below 2^22 is: beside 1.5 * 2^23, its last bits.  A schedule lets the
+ * sum begin there (`bias`). */
+static const Tensor *whole(Ctx *c, const Tensor *sum, const Type *t)
+{
+    Axes        a = te_axes_of(c, t);
+    const Prim *x = prim_add(c, te_in(c, sum, &a), prim_float(c, DT_F32, 12582912.0));
+
+    sum = te_compute(c, "bias", DT_F32, a, x);
+    a = te_axes_of(c, t);
+    x = prim_bits(c, DT_I32, te_in(c, sum, &a));
+    return te_compute(c, "whole", DT_I32, a, prim_sub(c, x, prim_int(c, DT_I32, 0x4b400000)));
+}
+
 bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     const Type *t = call->out[0];
@@ -349,10 +389,13 @@ bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
         at[i + 2] = idx_add(c->arith, idx_mulc(c->arith, a.at[i + 2], v.stride[i]),
                             idx_mulc(c->arith, tap[i], v.dilation[i]));
     }
-    const Prim *x = prim_cast(c, t->dtype, te_at(c, d, at));
-    const Prim *w = prim_cast(c, t->dtype, weight_at(c, &v, in[1], &ch, tap[0], tap[1]));
+    DType       sum = v.floats ? DT_F32 : t->dtype;
+    const Prim *x = prim_cast(c, sum, te_at(c, d, at));
+    const Prim *w = prim_cast(c, sum, weight_at(c, &v, in[1], &ch, tap[0], tap[1]));
 
-    out[0] = te_reduce(c, "conv", t->dtype, a, COMB_SUM, r, prim_mul(c, x, w));
+    out[0] = te_reduce(c, "conv", sum, a, COMB_SUM, r, prim_mul(c, x, w));
+    if (v.floats)
+        out[0] = whole(c, out[0], t);
     return true;
 }
 

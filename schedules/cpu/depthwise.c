@@ -5,9 +5,25 @@
  * Up to 8 pixels of a row are accumulators, one weight vector is live at a time and the inputs are
  * memory operands: the kernel is bound by loads, and 8 chains cover the latency of the FMA.
  *
- * 8-bit integers take four columns of the kernel a step (ops/nn/conv2d.c, ir/dot4.c): as many
- * pixels are as many neighbouring bytes as a vector holds, turned so that a lane has its four. */
+ * 8-bit integers are computed so too, in f32 (ops/nn/conv2d.c): a pixel is widened and converted
+ * once for the columns of a row of the kernel, so these are innermost, pixel after pixel, and few
+ * pixels are live at a time.  Where a dot4 is one instruction they take four columns of the kernel
+ * a step (ir/dot4.c): as many pixels are as many neighbouring bytes as a vector holds, turned so
+ * that a lane has its four. */
 #include "schedules/cpu/cpu.h"
+
+/* Floats that are made of integers. */
+static bool converts(const Sched *s)
+{
+    const Stmt *b = sched_block(s, "conv");
+    const Prim *v = b && b->nkids ? b->kids[b->nkids - 1]->u.store.value : NULL;
+
+    if (!v || v->kind != PRIM_ADD || !dtype_is_float(v->dtype))
+        return false;
+    v = v->kids[v->kids[0]->kind == PRIM_MUL ? 0 : 1];
+    return v->kind == PRIM_MUL && v->kids[0]->kind == PRIM_CAST &&
+           dtype_is_int(v->kids[0]->kids[0]->dtype);
+}
 
 void conv2d_depthwise(Sched *s)
 {
@@ -17,6 +33,7 @@ void conv2d_depthwise(Sched *s)
     int64_t     kw = iter_extent(s, "conv", "kw");
     int64_t     regs = depthwise_pixels(s, lanes);
     bool        dot = kw % 4 == 0 && depthwise_dot(s);
+    bool        turned = converts(s);
     const char *out, *k = dot ? "%k4" : "%conv.kw", *four = dot ? ", %four" : "";
 
     out = prepare_anchor(s, "conv", true);
@@ -31,7 +48,10 @@ void conv2d_depthwise(Sched *s)
     step(s, "split %%conv.y by %lld -> %%yb, %%r", (long long)(y / row_blocks(y)));
     step(s, "reorder %%conv.n, %%yb, %%conv.o, %%r, %%conv.x, %%conv.kh, %s, %%conv.j%s", k, four);
     step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)regs);
-    step(s, "reorder %%conv.kh, %s, %%p, %%conv.j%s", k, four);
+    if (turned)
+        step(s, "reorder %%conv.kh, %%p, %%conv.kw, %%conv.j");
+    else
+        step(s, "reorder %%conv.kh, %s, %%p, %%conv.j%s", k, four);
     step(s, "cache_write conv reg at %%t");
     if (out)
         step(s, "reverse_compute_at %s %%t", out);

@@ -14,6 +14,7 @@
 typedef struct {
     uint32_t ops;
     int64_t  terms;
+    int64_t  weight_bytes; /* two, where the pass widen_weights was there */
 } Dot;
 
 /* The operands of a sum of products: load or select(.., load, 0) under a cast. */
@@ -31,15 +32,15 @@ static Dot dot_of(const Sched *s, const char *block)
     const Prim *v = b && b->nkids ? b->kids[b->nkids - 1]->u.store.value : NULL;
 
     if (!v || v->kind != PRIM_ADD || !dtype_eq(v->dtype, DT_I32))
-        return (Dot){0, 4};
+        return (Dot){0, 4, 1};
     v = v->kids[v->kids[0]->kind == PRIM_MUL ? 0 : 1];
     const Prim *x = v->kind == PRIM_MUL ? small_operand(v->kids[0]) : NULL;
     const Prim *y = v->kind == PRIM_MUL ? small_operand(v->kids[1]) : NULL;
     if (!x || !y)
-        return (Dot){0, 4};
+        return (Dot){0, 4, 1};
     if (dot4_terms(x->dtype, y->dtype) == 2)
-        return (Dot){s->target->dot2, 2};
-    return (Dot){x->dtype.code == y->dtype.code ? s->target->dot4_ii : s->target->dot4_ui, 4};
+        return (Dot){s->target->dot2, 2, y->dtype.bits / 8};
+    return (Dot){x->dtype.code == y->dtype.code ? s->target->dot4_ii : s->target->dot4_ui, 4, 1};
 }
 
 /* Each lane reads its own channel, and a dot4 is one instruction. */
@@ -98,13 +99,13 @@ static RegTile best_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t 
 }
 
 /* Input blocks of a chunk: weights of an output block within half of L2. */
-static int64_t chunk(const Sched *s, const ConvSizes *z, int64_t nv)
+static int64_t chunk(const Sched *s, const ConvSizes *z, int64_t nv, int64_t weight_bytes)
 {
     int64_t l2 = cpu_l2(s->target);
 
-    int64_t depth = z->i ? z->i : 1;
+    int64_t depth = z->i ? z->i : 1, vector = weight_bytes * nv * z->lanes;
 
-    return divisor_upto(z->c, l2 / 2 / (depth * z->kh * z->kw * nv * z->lanes) + 1);
+    return divisor_upto(z->c, l2 / 2 / (depth * z->kh * z->kw * vector) + 1);
 }
 
 /* Groups of rows of a pixel block: its input within a quarter of L2, beside the weights. */
@@ -160,7 +161,7 @@ bool conv2d_dot(Sched *s)
     const char *out = prepare_anchor(s, "conv", true);
     int64_t     rows = joined_rows(z.y, z.x), depth = z.i ? z.i : 1;
     RegTile     t = best_tile(s, d.ops, z.o, rows * z.x, true);
-    int64_t     kb = chunk(s, &z, t.nv), groups = z.y / rows, oc = z.o / t.nv;
+    int64_t     kb = chunk(s, &z, t.nv, d.weight_bytes), groups = z.y / rows, oc = z.o / t.nv;
     int64_t     gb = block_groups(s, &z, groups, rows, oc);
     bool        own = false; /* a thread makes its padded copies itself */
 
