@@ -14,15 +14,11 @@ static int64_t weights_of(const ConvSizes *z)
     return z->c * (z->i ? z->i : 1) * z->kh * z->kw * z->o * z->lanes * 4;
 }
 
-/* Weights that do not stay in L2 and are used by few pixels: waiting for them would show.  Each
- * pixel of a tile asks for a line anew, which LLVM does not merge: too many loads where a line
- * feeds few multiply-adds.  6x2 with AVX2 would load 14 times in a step of 6 cycles and lost 5 % on
- * a Zen 4, 14x2 with AVX-512 has room and gained 1 to 3. */
+/* Weights that do not stay in L2 and are used by few pixels: waiting for them would show. */
 static bool streams_weights(const Sched *s, const ConvSizes *z, RegTile t)
 {
-    int64_t line = t.pixels * 64 / (z->lanes * 4);
-
-    return z->y * z->x < 256 && z->i && weights_of(z) > cpu_l2(s->target) / 2 && line > 12;
+    return z->y * z->x < 256 && z->i && weights_of(z) > cpu_l2(s->target) / 2 &&
+           line_feeds(s->target, z->lanes, t.pixels);
 }
 
 /* Input blocks of a chunk: its packed weights for one output block within an eighth of L2, or 20

@@ -47,6 +47,9 @@ void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width);
 int64_t tile_pixels_most(const Target *t, int64_t lanes, int64_t nv);
 /* Cycles of one step of the reduction over tiles of all these pixels by nv vectors. */
 double tile_step_cycles(const Target *t, int64_t lanes, int64_t pixels, int64_t nv);
+/* Tiles of so many pixels take six cycles or more with a line of weights: there is room to ask for
+ * one further on (`prefetch`). */
+bool line_feeds(const Target *t, int64_t lanes, int64_t pixels);
 
 int64_t ceil_div(int64_t a, int64_t b);
 /* Largest divisor of n that is at most `most`. */

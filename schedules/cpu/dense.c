@@ -169,6 +169,15 @@ static bool is_packed(const Sched *s)
     return false;
 }
 
+/* Weights come from L2 after their first tile, from memory before: asked for a page ahead, tiles of
+ * all kinds wait less.  One row is bound by what memory delivers, which hardware asks for as well.
+ */
+static bool asks_ahead(const Sched *s, int64_t lanes, int64_t rows, RegTile t)
+{
+    return rows > 1 && is_packed(s) &&
+           line_feeds(s->target, lanes, ceil_div(rows, ceil_div(rows, t.pixels)));
+}
+
 /* One row by columns of a matrix that is not packed and comes from L3 or memory: panels of a few
  * vectors would take pieces of rows that are far apart, which no prefetcher follows.  So a block of
  * a page's columns at a time, and in it STREAMS rows side by side; sums wait in L1. */
@@ -225,6 +234,8 @@ void sched_dense(Sched *s)
     int64_t kb = rows == 1 ? z.k : gemm_chunk(s, t, width, z.k);
     try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)width,
              (long long)width);
+    if (asks_ahead(s, lanes, rows / parts, t))
+        step(s, "prefetch %%w by 4096");
     const char *batch = NULL;
     bool        own_panel = false;
     if (has_block(s, "panel")) {
