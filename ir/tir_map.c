@@ -192,6 +192,9 @@ static const Stmt *map_stmt(Mapper *x, const Stmt *s)
     for (uint32_t i = 0; i < s->nkids; i++)
         kids[i] = map_stmt(x, s->kids[i]);
     const Stmt *now = map_arms(x, s, kids);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (now == kids[i]) /* nothing else was left of s: m->stmt has had it */
+            return now;
     return x->m->stmt ? x->m->stmt(x->c, x->m->user, s, now) : now;
 }
 

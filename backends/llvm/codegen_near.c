@@ -193,7 +193,7 @@ static LLVMValueRef from_runs(Gen *g, const Near *n, const Runs *r, uint32_t mos
 
 LLVMValueRef gen_near(Gen *g, const Prim *p)
 {
-    uint32_t most = g->c->target->vector_bytes / dtype_bytes(dtype_lanes(p->dtype, 1));
+    uint32_t most = g->t->vector_bytes / dtype_bytes(dtype_lanes(p->dtype, 1));
     Near     n;
     Runs     r;
 
