@@ -25,27 +25,6 @@ static LLVMValueRef fast(Gen *g, LLVMValueRef v)
 
 enum { LINE = 64 }; /* bytes of a cache line, as far as prefetching cares */
 
-static LLVMValueRef masked_load(Gen *g, LLVMValueRef p, LLVMTypeRef t, uint32_t align,
-                                LLVMValueRef mask)
-{
-    LLVMTypeRef  over[2] = {t, g->ptr};
-    LLVMValueRef args[4] = {p, gen_i32(g, align), mask, LLVMConstNull(t)};
-    unsigned     id = LLVMLookupIntrinsicID("llvm.masked.load", 16);
-
-    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
-                          LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), args, 4, "");
-}
-
-static void masked_store(Gen *g, LLVMValueRef v, LLVMValueRef p, uint32_t align, LLVMValueRef mask)
-{
-    LLVMTypeRef  over[2] = {LLVMTypeOf(v), g->ptr};
-    LLVMValueRef args[4] = {v, p, gen_i32(g, align), mask};
-    unsigned     id = LLVMLookupIntrinsicID("llvm.masked.store", 17);
-
-    LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
-                   LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), args, 4, "");
-}
-
 /* Under a lane mask: p if any lane is on, else the address of zeros. */
 static LLVMValueRef safe_pointer(Gen *g, LLVMValueRef p)
 {
@@ -114,7 +93,9 @@ LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
             p = safe_pointer(g, p);
     }
     if (mask && gen_is_vector(mt))
-        v = masked_load(g, p, mt, align, mask);
+        v = gen_masked_load(g, p, mt, align, mask);
+    else if (memory && (v = gen_odd_load(g, p, t, align)))
+        ;
     else {
         if (l->buffer->ahead && t.lanes > 1)
             prefetch(g, l, t, p);
@@ -153,9 +134,11 @@ void gen_store(Gen *g, const StoreData *s)
     if (dtype_is_bool(s->value->dtype))
         v = LLVMBuildZExt(g->b, v, gen_mem_type(g, s->value->dtype), "");
     if (mask && gen_is_vector(LLVMTypeOf(v))) {
-        masked_store(g, v, p, align, mask);
+        gen_masked_store(g, v, p, align, mask);
         return;
     }
+    if (s->buffer->scope != SCOPE_REG && gen_odd_store(g, v, p, s->value->dtype, align))
+        return;
     st = LLVMBuildStore(g->b, v, p);
     LLVMSetAlignment(st, align);
     if (s->buffer->stream && s->value->dtype.lanes > 1 &&

@@ -6,6 +6,7 @@
  *   codegen_idx.c   indices and addresses
  *   codegen_prim.c  scalar and vector expressions; intrin.def: which function each MATH is
  *   codegen_half.c  f16 and bf16
+ *   codegen_mask.c  parts of vectors: masks, odd numbers of lanes
  *   codegen_near.c  vectors of scalars that lie near each other
  *   codegen_transpose.c  tiles of memory transposed in registers
  *   codegen_pack.c  results rounded to bytes
@@ -197,6 +198,15 @@ bool gen_reads(Gen *g, const Prim *p);
 /* A vector of loads from near each other, by contiguous loads and shuffles; NULL: it is none. */
 LLVMValueRef gen_near(Gen *g, const Prim *p);
 void         gen_store(Gen *g, const StoreData *s);
+
+/* ---- codegen_mask.c ------------------------------------------------------------------------------ */
+
+LLVMValueRef gen_masked_load(Gen *g, LLVMValueRef p, LLVMTypeRef t, uint32_t align,
+                             LLVMValueRef mask);
+void gen_masked_store(Gen *g, LLVMValueRef v, LLVMValueRef p, uint32_t align, LLVMValueRef mask);
+/* An odd number of lanes as a part of a whole vector; NULL, false: not on this target. */
+LLVMValueRef gen_odd_load(Gen *g, LLVMValueRef p, DType t, uint32_t align);
+bool         gen_odd_store(Gen *g, LLVMValueRef v, LLVMValueRef p, DType t, uint32_t align);
 
 /* ---- codegen_dot.c ------------------------------------------------------------------------------- */
 

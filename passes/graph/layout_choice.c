@@ -173,6 +173,11 @@ static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
 {
     double n = cells(&s->plan, x->dims, layout), size = window(x->e);
 
+    /* A convolution's kernel does it before it stores. */
+    if (layout && call_op(x->e)->fusion <= FUSE_BROADCAST &&
+        call_is(call_arg(x->e, 0), "nn.conv2d"))
+        return n / lanes_a_cycle(s, layout);
+
     /* Windows on plain rows are gathered; whole images are vectors too. */
     return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) + n * 4 / MOVE_RATE;
 }

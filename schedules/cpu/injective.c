@@ -25,7 +25,7 @@ void vector_marks(Sched *s, const char *block)
         return;
     const char *inner = b->u.block.iter[b->u.block.nspatial - 1]->name;
     int64_t     last = iter_extent(s, block, inner), lanes = inner_lanes(s, last);
-    if (last == lanes)
+    if (last == lanes || (last < lanes && last >= LEAST_REST))
         try_step(s, "vectorize %%%s.%s", block, inner);
     else if (last > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vi",
                                       block, inner, (long long)lanes, block, block))
@@ -153,7 +153,7 @@ void pad_marks(Sched *s, const char *at)
         middle = "#1";
     if (try_step(s, "split %%pad.%s%s by %lld tail=peel -> %%pad.vo, %%pad.vi", x, middle,
                  (long long)lanes))
-        try_step(s, "vectorize %%pad.vi#0");
+        try_step(s, n % lanes >= LEAST_REST ? "vectorize %%pad.vi" : "vectorize %%pad.vi#0");
     if (!at)
         try_step(s, "parallel %%pad.%s", b->u.block.iter[b->u.block.nspatial - 2]->name);
 }

@@ -3,19 +3,41 @@
  * The window's loops run outside the vector, whose accumulators stay in registers. */
 #include "schedules/cpu/cpu.h"
 
-/* Windows of a plain row: outputs side by side as vectors.  The padded copy stays, a channel at a
- * time, so that no cell is asked where it lies.  A maximum of rows (ops/nn/pool2d.c) is made for
- * each row of the result, and stays in L1. */
+enum { STORES_APART = 24 };
+
+/* Rows of the result that are made together: what comes before them in the kernel, padded rows and
+ * maxima of rows, is stored a while before it is read across two stores, which a load cannot take
+ * from the store queue.  All rows, where what they need is less than half of L1. */
+static int64_t row_group(const Sched *s, int64_t y, int64_t x, int64_t lanes)
+{
+    int64_t cells = 0, vectors = ceil_div(x, lanes), rows = 1;
+
+    if (has_block(s, "pad"))
+        cells += iter_extent(s, "pad", "y") * iter_extent(s, "pad", "x");
+    if (has_block(s, "rows"))
+        cells += y * iter_extent(s, "rows", "x");
+    if (cells * 4 <= (int64_t)s->target->l1_bytes / 2)
+        return y;
+    while (rows < y && (y % rows || rows * vectors < STORES_APART))
+        rows++;
+    return rows;
+}
+
+/* Windows of a plain row: outputs side by side as vectors.  The padded copy stays, a group of rows
+ * at a time, so that no cell is asked where it lies; so do the maxima of rows (ops/nn/pool2d.c). */
 static void pool_rows(Sched *s, int64_t lanes)
 {
     int64_t     n = iter_extent(s, "pool", "x"), channels = iter_extent(s, "pool", "c");
+    int64_t     y = iter_extent(s, "pool", "y"), group = row_group(s, y, n, lanes);
     bool        tiny = is_tiny(s, block_work(s, "pool"));
-    const char *out = inline_epilogue(s, "pool");
+    const char *out = inline_epilogue(s, "pool"), *at = "%pool.c";
 
+    if (group < y && try_step(s, "split %%pool.y by %lld -> %%yb, %%pool.yr", (long long)group))
+        at = "%yb";
     if (has_block(s, "rows"))
-        try_step(s, "compute_at rows %%pool.y");
+        try_step(s, "compute_at rows %s", at);
     if (has_block(s, "pad"))
-        pad_marks(s, "%pool.c");
+        pad_marks(s, at);
     if (has_block(s, "rows")) {
         vector_accumulate(s, "rows");
         if (iter_extent(s, "rows", "kh") <= 8)

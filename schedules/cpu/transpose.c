@@ -19,7 +19,8 @@ typedef struct {
     const BlockData *b;
     uint32_t         loads;
     const LoadData  *load;
-    uint32_t         unit; /* iterator that walks neighbours of the operand */
+    uint32_t         unit; /* iterator that walks neighbours of the operand, */
+    int64_t          run;  /* so many at a time: a vector's lanes, or narrower blocks */
 } Turn;
 
 static void see_load(void *user, const Prim *p)
@@ -106,9 +107,10 @@ static bool is_turned(Turn *t)
 
     if (extent(t, inner) < LEAST || !lies_apart(t->s, at, t->b->iter[inner], lanes))
         return false;
-    for (t->unit = 0; t->unit < inner; t->unit++)
-        if (step_of(at, t->b->iter[t->unit], lanes) == 1)
-            return extent(t, t->unit) >= LEAST;
+    for (t->run = lanes; t->run >= LEAST; t->run /= 2)
+        for (t->unit = 0; t->unit < inner; t->unit++)
+            if (step_of(at, t->b->iter[t->unit], t->run) == 1)
+                return extent(t, t->unit) >= LEAST;
     return false;
 }
 
@@ -120,7 +122,7 @@ static const char *loop(const Turn *t, uint32_t i)
 /* Blocks of surplus channels are cut off: only there a lane may hold no cell of the operand. */
 static void cut_surplus(const Turn *t)
 {
-    int64_t lanes = cpu_lanes(t->s), n;
+    int64_t lanes = t->run, n;
 
     for (uint32_t d = 0; d < t->load->n; d++) {
         const Idx *x = t->load->index[d];
@@ -187,7 +189,8 @@ static bool tile(const Turn *t, bool parallel)
                step(s, "fuse %%%s, %%%s -> %%%s.line", loop(t, t->unit - 1), row, t->block)) {
         row = intern_printf(s->c->strings, "%s.line", t->block);
     }
-    step(s, "split %%%s by %lld tail=peel -> %%%s.ro, %%%s.ri", row, lanes, t->block, t->block);
+    step(s, "split %%%s by %lld tail=peel -> %%%s.ro, %%%s.ri", row, (long long)t->run, t->block,
+         t->block);
     shared = intern_printf(s->c->strings, "%s.ro", t->block);
     if (!row_inside(t, lane, cells > lanes))
         return false;

@@ -1,0 +1,84 @@
+/* Vectors of which a part is loaded and stored: under a mask, or an odd number of lanes.
+ *
+ *   load f32x7 %x     ->  masked load f32x8 %x, 7 lanes on       with AVX-512
+ *
+ * Without masks LLVM makes loads of 4, 2 and 1 lanes of it. */
+#include "backends/llvm/llvm.h"
+
+LLVMValueRef gen_masked_load(Gen *g, LLVMValueRef p, LLVMTypeRef t, uint32_t align,
+                             LLVMValueRef mask)
+{
+    LLVMTypeRef  over[2] = {t, g->ptr};
+    LLVMValueRef args[4] = {p, gen_i32(g, align), mask, LLVMConstNull(t)};
+    unsigned     id = LLVMLookupIntrinsicID("llvm.masked.load", 16);
+
+    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
+                          LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), args, 4, "");
+}
+
+void gen_masked_store(Gen *g, LLVMValueRef v, LLVMValueRef p, uint32_t align, LLVMValueRef mask)
+{
+    LLVMTypeRef  over[2] = {LLVMTypeOf(v), g->ptr};
+    LLVMValueRef args[4] = {v, p, gen_i32(g, align), mask};
+    unsigned     id = LLVMLookupIntrinsicID("llvm.masked.store", 17);
+
+    LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
+                   LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), args, 4, "");
+}
+
+/* Lanes of the vector that an odd number of lanes is a part of, where it is loaded and stored as a
+ * whole under a mask, not in two or three pieces; 0: not here. */
+static uint32_t whole_lanes(const Gen *g, DType t)
+{
+    uint32_t n = 1;
+
+    while (n < t.lanes)
+        n *= 2;
+    /* What spreads operands from memory has masks. */
+    return t.lanes > 2 && n > t.lanes && t.bits >= 32 && g->t->fma_mem_splat &&
+                   n * dtype_bytes(dtype_lanes(t, 1)) <= g->t->vector_bytes
+               ? n
+               : 0;
+}
+
+/* v with n lanes, of which those that it had are the first: cut, or any lanes behind. */
+static LLVMValueRef with_lanes(Gen *g, LLVMValueRef v, uint32_t n)
+{
+    uint32_t      has = LLVMGetVectorSize(LLVMTypeOf(v));
+    LLVMValueRef *pick = NEW_ARRAY(g->a, LLVMValueRef, n);
+
+    for (uint32_t i = 0; i < n; i++)
+        pick[i] = i < has ? gen_i32(g, i) : LLVMGetPoison(g->i32);
+    return LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)), LLVMConstVector(pick, n),
+                                  "");
+}
+
+static LLVMValueRef first_lanes(Gen *g, uint32_t on, uint32_t n)
+{
+    LLVMTypeRef   bit = LLVMInt1TypeInContext(g->lc);
+    LLVMValueRef *lane = NEW_ARRAY(g->a, LLVMValueRef, n);
+
+    for (uint32_t i = 0; i < n; i++)
+        lane[i] = LLVMConstInt(bit, i < on, false);
+    return LLVMConstVector(lane, n);
+}
+
+LLVMValueRef gen_odd_load(Gen *g, LLVMValueRef p, DType t, uint32_t align)
+{
+    uint32_t n = whole_lanes(g, t);
+
+    if (!n)
+        return NULL;
+    LLVMTypeRef whole = gen_mem_type(g, dtype_lanes(t, (uint16_t)n));
+
+    return with_lanes(g, gen_masked_load(g, p, whole, align, first_lanes(g, t.lanes, n)), t.lanes);
+}
+
+bool gen_odd_store(Gen *g, LLVMValueRef v, LLVMValueRef p, DType t, uint32_t align)
+{
+    uint32_t n = gen_is_vector(LLVMTypeOf(v)) ? whole_lanes(g, t) : 0;
+
+    if (n)
+        gen_masked_store(g, with_lanes(g, v, n), p, align, first_lanes(g, t.lanes, n));
+    return n != 0;
+}
