@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_PATH = 100, MAX_MEMBERS = 100000 };
+enum { MAX_PATH = 100, MAX_MEMBERS = 1 << 20 }; /* a kernel cache may have some 700000 */
 
 static const struct {
     const char *suffix;
@@ -179,10 +179,12 @@ bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Me
 {
     StrBuf         s = strbuf(a);
     const Member **sorted = NEW_ARRAY(a, const Member *, n ? n : 1);
-    Pack           p = {d, a, archive_write_new(), format, epoch};
+    Pack           p = {d, a, NULL, format, epoch};
     bool           ok;
 
-    if (!p.ar)
+    if (n > MAX_MEMBERS) /* which nothing could read again */
+        return diag_error(d, E_PACK, NO_LOC, "more than %d members", MAX_MEMBERS);
+    if (!(p.ar = archive_write_new()))
         return diag_error(d, E_PACK, NO_LOC, "no memory for the archive");
     for (uint32_t i = 0; i < n; i++)
         sorted[i] = &members[i];
