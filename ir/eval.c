@@ -191,11 +191,8 @@ static const Func *make_kernel(Ctx *c, const Op *op, const void *attrs, const Ty
     const Tensor **outs = NEW_ARRAY(c->arena, const Tensor *, out->n ? out->n : 1);
     TeFunc         te = {intern(c->strings, "eval"), in->n, out->n, params, outs, loc};
 
-    for (uint32_t i = 0; i < in->n; i++) {
-        if (!te_takes(c, loc, in->at[i]))
-            return NULL;
+    for (uint32_t i = 0; i < in->n; i++)
         params[i] = te_param(c, intern_printf(c->strings, "p%u", i), in->at[i], false, NULL);
-    }
     if (!op->compute(c, &call, params, outs))
         return NULL;
     return te_lower(c, &te, c->target);
@@ -214,7 +211,7 @@ static const Kernel *kernel_of(Eval *ev, const Expr *e, const Op *op, uint32_t n
     k = NEW(c->scratch, Kernel);
     k->nin = nargs;
     k->in = in;
-    if (!(k->out = op->rel(c, e->loc, e->u.attrs, in, nargs)))
+    if (!(k->out = op_rel(c, op, e->loc, e->u.attrs, in, nargs)))
         return NULL;
     for (uint32_t i = 0; i < nargs; i++)
         flatten_type(c, in[i], &fin);

@@ -8,6 +8,7 @@
  * Walks use an explicit stack of (node, next kid); variables bound by patterns count as further
  * kids of a match, so that a rewrite reaches them too. */
 #include "ir/relay.h"
+#include "ir/te.h"
 
 #include <string.h>
 
@@ -181,6 +182,26 @@ const Expr *expr_proj(Ctx *c, const Expr *tuple, uint32_t index, Loc loc)
 
 /* ---- calls ---------------------------------------------------------------------------------- */
 
+/* Operands that kernels can have; relations keep their dimensions in arrays of TE_MAX_AXES. */
+static bool check_ranks(Ctx *c, Loc loc, const Type *t)
+{
+    for (uint32_t i = 0; t->kind == TYPE_TUPLE && i < t->n; i++)
+        if (!check_ranks(c, loc, t->parts[i]))
+            return false;
+    return t->kind != TYPE_TENSOR || t->n <= TE_MAX_AXES ||
+           error_at(c, E_TYPE, loc, "a tensor of %u dimensions; at most %u are supported", t->n,
+                    TE_MAX_AXES);
+}
+
+const Type *op_rel(Ctx *c, const Op *op, Loc loc, const void *attrs, const Type *const *in,
+                   uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!check_ranks(c, loc, in[i]))
+            return NULL;
+    return op->rel(c, loc, attrs, in, n);
+}
+
 const Expr *expr_call(Ctx *c, const Op *op, uint32_t n, const Expr *const *args, const void *attrs,
                       Loc loc)
 {
@@ -207,7 +228,7 @@ const Expr *expr_call(Ctx *c, const Op *op, uint32_t n, const Expr *const *args,
         attrs = attrs_new(c, op->attrs);
     e = node_new(c, EXPR_CALL, n + 1, kids, loc);
     e->u.attrs = attrs;
-    if (known && op->rel && !(e->type = op->rel(c, loc, attrs, in, n)))
+    if (known && op->rel && !(e->type = op_rel(c, op, loc, attrs, in, n)))
         return NULL;
     return e;
 }

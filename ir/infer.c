@@ -281,7 +281,7 @@ static bool try_waiting(Infer *s, const Expr *e, bool *done)
             return true;
     }
     *done = true;
-    if (!(t = call_op(e)->rel(c, e->loc, e->u.attrs, in, n)))
+    if (!(t = op_rel(c, call_op(e), e->loc, e->u.attrs, in, n)))
         return false;
     return equate(s, e, t, term(s, e));
 }

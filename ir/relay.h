@@ -155,6 +155,9 @@ const Expr  *expr_tuple(Ctx *c, uint32_t n, const Expr *const *fields, Loc loc);
 const Expr  *expr_proj(Ctx *c, const Expr *tuple, uint32_t index, Loc loc);
 /* A call of an operator.  Runs its type relation when all arguments are typed; NULL with an error
  * recorded if they do not fit.  `attrs` is a record of op->attrs, NULL for defaults. */
+/* The type of a call by its operator's relation; NULL with an error. */
+const Type *op_rel(Ctx *c, const Op *op, Loc loc, const void *attrs, const Type *const *in,
+                   uint32_t n);
 const Expr *expr_call(Ctx *c, const Op *op, uint32_t n, const Expr *const *args, const void *attrs,
                       Loc loc);
 /* The same by operator name; for passes and frontends: call1(c, "nn.relu", x, NULL, loc). */

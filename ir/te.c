@@ -31,13 +31,6 @@ static Tensor *tensor_new(Ctx *c, TensorKind kind, const Buffer *b)
     return t;
 }
 
-bool te_takes(Ctx *c, Loc loc, const Type *t)
-{
-    return t->n <= TE_MAX_AXES ||
-           error_at(c, E_TYPE, loc, "a tensor of %u dimensions; at most %u are supported", t->n,
-                    TE_MAX_AXES);
-}
-
 const Tensor *te_param(Ctx *c, const char *name, const Type *t, bool constant, const Const *data)
 {
     const Buffer *b = buffer_new(c, intern(c->strings, name), t->dtype,

@@ -56,7 +56,6 @@ typedef struct {
 
 /* ---- makers: an operator's compute function in a few lines -------------------------------------------- */
 
-bool          te_takes(Ctx *c, Loc loc, const Type *t); /* no more than TE_MAX_AXES: else E_TYPE */
 const Tensor *te_param(Ctx *c, const char *name, const Type *t, bool constant, const Const *data);
 /* Begin a definition: fresh axes named "i0".. (or names[i]) over the given extents. */
 enum { TE_MAX_AXES = 8 };

@@ -81,7 +81,7 @@ static bool check_call(Verify *v, const Expr *e)
     }
     if (!e->type || !op->rel)
         return true;
-    if (!(t = op->rel(v->c, e->loc, e->u.attrs, in, n)))
+    if (!(t = op_rel(v->c, op, e->loc, e->u.attrs, in, n)))
         return false;
     if (t != type_plain(v->c, e->type))
         return BROKEN(v, e, "'%s' is typed %s, its operands give %s", op->text,

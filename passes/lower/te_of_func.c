@@ -114,8 +114,6 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
             const char *label = p == weight   ? "w"
                                 : p == second ? "w2"
                                               : intern_printf(c->strings, "p%u", params.n);
-            if (!te_takes(c, primitive->loc, types[j]))
-                return NULL;
             at[j] = te_param(c, label, types[j], constant, NULL);
             vec_push(c->arena, &params, at[j]);
         }
