@@ -18,15 +18,20 @@
  * transforms grow numbers by up to 4*5*5/4 for m = 4: about 1e-6 of the largest output, measured on
  * whole networks.  Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016.
  *
- * 8-bit integers, with tiles of 2x2, are exact: data are transformed in i16 (four of them are added
- * or subtracted at most), weights by 2G, which is whole, so that sums of products in i32 are four
- * times the result, and the output transform shifts.  Sums wrap, so only the result need fit into
- * 30 bits: 255 * 128 * 9 for each channel. */
+ * 8-bit integers are exact: data are transformed in i16, which holds 255 * 10 * 10 (m = 4; 255 * 4
+ * for m = 2), weights by G whose rows are multiplied by what makes them whole: 2G for m = 2, and
+ * for m = 4 by 4, 6, 6, 24, 24 and 1, which transform_int_output makes 24 of all; so the sums are 4
+ * and 24 * 24 = 9 * 64 times the result.  Sums wrap: multiplied by the inverse of 9 modulo 2^32,
+ * they are 64 times the result, and only that need fit into 32 bits.  For m = 2 any weights of few
+ * enough channels let it, for m = 4 `conv2d_winograd` looks at them. */
 #include "ops/common.h"
 
 #include <string.h>
 
 enum { MAX_A = 6, MAX_INT_CHANNELS = (1 << 29) / (255 * 128 * 9) };
+
+/* Tiles of 4x4: results within 26 bits; 9 * INVERSE_OF_9 = 1 modulo 2^32. */
+enum { MAX_INT4_SUM = (1 << 25) - 1, INVERSE_OF_9 = 0x38e38e39 };
 
 typedef struct {
     int64_t m, a;  /* output and input cells of a tile */
@@ -65,6 +70,20 @@ static void transform_input(Ctx *c, int64_t m, const Prim *const *d, const Prim 
     v[5] = prim_add(c, prim_sub(c, d[5], times(c, 5, d[3])), times(c, 4, d[1]));
 }
 
+/* 24 A' p for m = 4, of products that are 4, 6, 6, 24, 24 times and once what they should be. */
+static void transform_int_output(Ctx *c, const Prim *const *p, const Prim **y)
+{
+    const Prim *s = prim_add(c, p[1], p[2]), *d = prim_sub(c, p[1], p[2]);
+    const Prim *s2 = prim_add(c, p[3], p[4]), *d2 = prim_sub(c, p[3], p[4]);
+    const Prim *twice = times(c, 2, prim_add(c, p[0], times(c, 2, prim_add(c, p[0], s))));
+    const Prim *last = prim_add(c, d2, prim_add(c, p[5], times(c, 2, p[5])));
+
+    y[0] = prim_add(c, twice, s2);
+    y[1] = times(c, 2, prim_add(c, times(c, 2, d), d2));
+    y[2] = times(c, 4, prim_add(c, s, s2));
+    y[3] = times(c, 4, prim_add(c, d, times(c, 2, last)));
+}
+
 /* A' p: products to output. */
 static void transform_output(Ctx *c, int64_t m, const Prim *const *p, const Prim **y)
 {
@@ -75,6 +94,10 @@ static void transform_output(Ctx *c, int64_t m, const Prim *const *p, const Prim
         y[1] = prim_sub(c, d, p[3]);
         return;
     }
+    if (dtype_is_int(s->dtype)) {
+        transform_int_output(c, p, y);
+        return;
+    }
     const Prim *s2 = prim_add(c, p[3], p[4]), *d2 = prim_sub(c, p[3], p[4]);
 
     y[0] = prim_add(c, prim_add(c, p[0], s), s2);
@@ -83,22 +106,33 @@ static void transform_output(Ctx *c, int64_t m, const Prim *const *p, const Prim
     y[3] = prim_add(c, prim_add(c, d, times(c, 8, d2)), p[5]);
 }
 
-/* 2G g, in integers. */
-static void transform_int_weight(Ctx *c, const Prim *const *g, const Prim **u)
+/* G g with its rows made whole, in integers. */
+static void transform_int_weight(Ctx *c, int64_t m, const Prim *const *g, const Prim **u)
 {
     const Prim *s = prim_add(c, g[0], g[2]);
 
-    u[0] = times(c, 2, g[0]);
-    u[1] = prim_add(c, s, g[1]);
-    u[2] = prim_sub(c, s, g[1]);
-    u[3] = times(c, 2, g[2]);
+    if (m == 2) {
+        u[0] = times(c, 2, g[0]);
+        u[1] = prim_add(c, s, g[1]);
+        u[2] = prim_sub(c, s, g[1]);
+        u[3] = times(c, 2, g[2]);
+        return;
+    }
+    const Prim *even = prim_add(c, g[0], times(c, 4, g[2])), *odd = times(c, 2, g[1]);
+
+    u[0] = g[0];
+    u[1] = prim_sub(c, prim_num(c, s->dtype, 0), prim_add(c, s, g[1]));
+    u[2] = prim_sub(c, g[1], s);
+    u[3] = prim_add(c, even, odd);
+    u[4] = prim_sub(c, even, odd);
+    u[5] = g[2];
 }
 
 /* G g: the three weights of a row to the domain of products. */
 static void transform_weight(Ctx *c, int64_t m, const Prim *const *g, const Prim **u)
 {
     if (dtype_is_int(g[0]->dtype)) {
-        transform_int_weight(c, g, u);
+        transform_int_weight(c, m, g, u);
         return;
     }
     const Prim *s = prim_add(c, g[0], g[2]);
@@ -126,12 +160,10 @@ static bool is_small_int(DType t)
     return dtype_is_int(t) && t.bits == 8 && t.lanes == 1;
 }
 
-static bool tile_size(Ctx *c, Loc loc, int64_t m, DType t)
+static bool tile_size(Ctx *c, Loc loc, int64_t m)
 {
-    if (m == 2 || (m == 4 && !dtype_is_int(t)))
-        return true;
-    return error_at(c, E_TYPE, loc, "tile_size is %s, not %lld",
-                    dtype_is_int(t) ? "2 for integers" : "2 or 4", (long long)m);
+    return m == 2 || m == 4 ||
+           error_at(c, E_TYPE, loc, "tile_size is %lld, not 2 or 4", (long long)m);
 }
 
 const Type *rel_winograd_weight(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
@@ -140,7 +172,7 @@ const Type *rel_winograd_weight(Ctx *c, Loc loc, const void *attrs, const Type *
     const WinogradWeightAttrs *a = attrs;
     int64_t                    k[2];
 
-    if (!rel_tensors(c, loc, in, nin) || !tile_size(c, loc, a->tile_size, in[0]->dtype) ||
+    if (!rel_tensors(c, loc, in, nin) || !tile_size(c, loc, a->tile_size) ||
         !rel_rank(c, loc, in[0], 4, "weight") || !rel_dim(c, loc, in[0], 2, &k[0]) ||
         !rel_dim(c, loc, in[0], 3, &k[1]))
         return NULL;
@@ -161,8 +193,7 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
 {
     int64_t d[4], ud[4];
 
-    if (!tile_size(c, loc, a->tile_size, data->dtype) ||
-        !rel_ints(c, loc, "padding", a->padding, 4, 0) ||
+    if (!tile_size(c, loc, a->tile_size) || !rel_ints(c, loc, "padding", a->padding, 4, 0) ||
         !rel_layout(c, loc, a->data_layout, "NCHW", &w->block) ||
         !rel_rank(c, loc, data, w->block ? 5 : 4, "data") ||
         !rel_rank(c, loc, u, 4, "transformed weight"))
@@ -378,13 +409,33 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
     const Idx  *yat[4] = {tile, idx_modc(A, y, w.m), NULL, ch};
     const Prim *p = output_rows(c, &w, y1, yat, 2, idx_modc(A, x, w.m));
 
+    if (dtype_is_int(w.sum) && w.m == 4)
+        p = times(c, INVERSE_OF_9, p);
     if (dtype_is_int(w.sum))
-        p = prim_bin(c, PRIM_SHR, p, prim_num(c, w.sum, 2)); /* 2G twice */
+        p = prim_bin(c, PRIM_SHR, p, prim_num(c, w.sum, w.m == 4 ? 6 : 2));
     out[0] = te_compute(c, "y", type->dtype, a, p);
     return true;
 }
 
 /* ---- the variant of a call ----------------------------------------------------------------------------- */
+
+/* No sum of products of 8-bit data and these weights leaves 26 bits. */
+static bool sums_are_small(const Expr *weight, const int64_t k[4])
+{
+    if (weight->kind != EXPR_CONST)
+        return false;
+    const int8_t *w = (const int8_t *)weight->u.constant->data.at;
+
+    for (int64_t o = 0; o < k[0]; o++) {
+        int64_t sum = 0;
+
+        for (int64_t i = 0; i < k[1] * 9; i++)
+            sum += w[o * k[1] * 9 + i] < 0 ? -w[o * k[1] * 9 + i] : w[o * k[1] * 9 + i];
+        if (sum > MAX_INT4_SUM / 255)
+            return false;
+    }
+    return true;
+}
 
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
 {
@@ -393,7 +444,7 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
     int64_t            k[4], block;
 
     bool ints = data && weight && is_small_int(data->dtype) && dtype_eq(weight->dtype, DT_I8) &&
-                dtype_eq(conv->type->dtype, DT_I32) && tile == 2;
+                dtype_eq(conv->type->dtype, DT_I32);
 
     if (!data || !weight ||
         !(ints || (dtype_eq(data->dtype, weight->dtype) && dtype_is_float(data->dtype) &&
@@ -412,6 +463,8 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
     for (uint32_t i = 0; i < 2; i++)
         if (k[i + 2] != 3 || a->strides.at[i] != 1 || a->dilation.at[i] != 1)
             return NULL;
+    if (ints && tile == 4 && !sums_are_small(call_arg(conv, 1), k))
+        return NULL;
     WinogradWeightAttrs *u = NEW_ATTRS(c, WinogradWeightAttrs);
     Conv2dWinogradAttrs *v = NEW_ATTRS(c, Conv2dWinogradAttrs);
 

@@ -7,7 +7,7 @@
  * output come on top, and the weights grow by (m+2)^2/9.  The algorithm with the least estimated
  * cycles is taken: direct, m = 2 or m = 4; the estimate is that by which sched_winograd cuts the
  * image.  Weights are transformed here, in double precision, so they must be constant.  Runs on
- * blocked layouts, before borders are planned. 8-bit integers take tiles of 2x2, exactly, where no
+ * blocked layouts, before borders are planned. 8-bit integers go so too, exactly, where no
  * instruction adds four products; -fno-winograd turns it off. Cost: one walk and the
  * evaluation of the transforms. */
 #include "passes/graph/graph.h"
@@ -74,7 +74,7 @@ static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
     if (!call_is(now, "nn.conv2d") || !shape_of(c, now, &s))
         return now;
     double cost = direct_cycles(&s);
-    for (int64_t m = 2; m <= (s.ints ? 2 : 4); m += 2) {
+    for (int64_t m = 2; m <= 4; m += 2) {
         double      cycles = winograd_cycles(c->target, &s, m);
         const Expr *e = cycles < cost ? conv2d_winograd(c, now, m) : NULL;
 
