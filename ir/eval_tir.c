@@ -140,6 +140,7 @@ static bool measure_stmt(void *user, const Stmt *s)
     case STMT_WHILE:
     case STMT_IF:
     case STMT_STORE:
+    case STMT_PREFETCH:
     case STMT_BARRIER:
     case STMT_COPY:
     case STMT_RETURN:
@@ -542,6 +543,7 @@ static void exec(Eval *e, const Stmt *s)
     case STMT_BLOCK: exec_block(e, s); return;
     case STMT_CALL: call(e, s->u.call.callee, s->u.call.nargs, s->u.call.args); return;
     case STMT_LAUNCH: call(e, s->u.launch.kernel, s->u.launch.nargs, s->u.launch.args); return;
+    case STMT_PREFETCH:
     case STMT_BARRIER: return;
     case STMT_REGION:
         set_var(e, s->u.region.tid, 0);

@@ -526,6 +526,23 @@ static const Stmt *parse_store(Parser *p)
     return p->failed ? nothing(p) : stmt_storev(p->c, b, index, value, mask);
 }
 
+static const Stmt *parse_prefetch(Parser *p)
+{
+    const Buffer     *b = parse_buffer_name(p);
+    uint16_t          lanes = 1;
+    const Idx *const *index;
+    int64_t           lines;
+
+    if (!b)
+        return nothing(p);
+    index = parse_cell(p, b, &lanes);
+    expect(p, "lines");
+    lines = parse_int(p);
+    if (!p->failed && (lines < 1 || lines > MAX_LINES || lanes != 1))
+        parse_fail(p, "a prefetch is of 1 to %d lines from one cell on", MAX_LINES);
+    return p->failed ? nothing(p) : stmt_prefetch(p->c, b, index, (uint32_t)lines);
+}
+
 /* With braces the buffer lives in them, else to the end of those around. */
 static const Stmt *parse_alloc(Parser *p, bool *rest)
 {
@@ -581,6 +598,8 @@ static const Stmt *parse_stmt(Parser *p, bool *rest)
     }
     if (accept(p, "call"))
         return parse_call(p);
+    if (accept(p, "prefetch"))
+        return parse_prefetch(p);
     if (accept(p, "barrier"))
         return stmt_barrier(p->c);
     if (accept(p, "region"))

@@ -278,6 +278,11 @@ static void print_simple(Printer *p, const Stmt *s)
             str_add(out, " on0");
         print_loc(p, s->loc);
         return;
+    case STMT_PREFETCH:
+        str_add(out, "prefetch ");
+        print_cell(p, s->u.prefetch.buffer, s->u.prefetch.index, 1);
+        str_printf(out, " lines %u", s->u.prefetch.lines);
+        return;
     case STMT_BARRIER: str_add(out, "barrier"); return;
     case STMT_REGION: {
         const Atom *v[2] = {s->u.region.tid, s->u.region.nt};

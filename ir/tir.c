@@ -109,6 +109,14 @@ const Stmt *stmt_call(Ctx *c, const char *callee, uint32_t n, const Arg *args, b
     return s;
 }
 
+const Stmt *stmt_prefetch(Ctx *c, const Buffer *b, const Idx *const *index, uint32_t lines)
+{
+    Stmt *s = stmt_new(c, STMT_PREFETCH, 0, NULL, NO_LOC);
+    s->u.prefetch =
+        (PrefetchData){b, b->ndim, lines, b->ndim ? DUP_ARRAY(c->arena, index, b->ndim) : NULL};
+    return s;
+}
+
 const Stmt *stmt_barrier(Ctx *c)
 {
     return stmt_new(c, STMT_BARRIER, 0, NULL, NO_LOC);

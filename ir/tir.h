@@ -55,7 +55,7 @@ struct Buffer {
     const Const      *data;   /* SCOPE_CONST with known contents, or NULL */
 };
 
-enum { MAX_AHEAD = 65536, MAX_PITCH = 65536 };
+enum { CACHE_LINE = 64, MAX_LINES = 256, MAX_AHEAD = 65536, MAX_PITCH = 65536 };
 
 const Buffer *buffer_new(Ctx *c, const char *name, DType t, Scope scope, uint32_t ndim,
                          const Idx *const *extent);
@@ -196,20 +196,21 @@ bool        prim_pred(Ctx *c, const Prim *p, Pred *out);
 /* ---- statements -------------------------------------------------------------------------------------- */
 
 typedef enum {
-    STMT_SEQ,     /* kids in order; 0 kids: nothing */
-    STMT_FOR,     /* u.loop; kids: body */
-    STMT_WHILE,   /* u.cond; kids: body */
-    STMT_IF,      /* u.cond; kids: then [, else] */
-    STMT_ALLOC,   /* u.buffer; kids: where it lives.  Contents start undefined */
-    STMT_STORE,   /* u.store */
-    STMT_BLOCK,   /* u.block; kids: [init] store.. ; opaque: one statement */
-    STMT_CALL,    /* u.call: kernel from host, tile from kernel */
-    STMT_BARRIER, /* all threads of the region */
-    STMT_REGION,  /* u.region; kids: body; host only: run by nt threads */
-    STMT_LAUNCH,  /* u.launch: a device kernel */
-    STMT_COPY,    /* u.copy: between host and device memory */
-    STMT_RETURN,  /* u.code: leave the function (kernels: code 0) */
-    STMT_FAIL     /* u.code: leave the host function with an error */
+    STMT_SEQ,      /* kids in order; 0 kids: nothing */
+    STMT_FOR,      /* u.loop; kids: body */
+    STMT_WHILE,    /* u.cond; kids: body */
+    STMT_IF,       /* u.cond; kids: then [, else] */
+    STMT_ALLOC,    /* u.buffer; kids: where it lives.  Contents start undefined */
+    STMT_STORE,    /* u.store */
+    STMT_BLOCK,    /* u.block; kids: [init] store.. ; opaque: one statement */
+    STMT_CALL,     /* u.call: kernel from host, tile from kernel */
+    STMT_PREFETCH, /* u.prefetch: a hint, which no value depends on; kernels only */
+    STMT_BARRIER,  /* all threads of the region */
+    STMT_REGION,   /* u.region; kids: body; host only: run by nt threads */
+    STMT_LAUNCH,   /* u.launch: a device kernel */
+    STMT_COPY,     /* u.copy: between host and device memory */
+    STMT_RETURN,   /* u.code: leave the function (kernels: code 0) */
+    STMT_FAIL      /* u.code: leave the host function with an error */
 } StmtKind;
 
 typedef enum { LOOP_SPATIAL, LOOP_REDUCE, LOOP_SEQ } LoopKind;
@@ -260,6 +261,13 @@ typedef struct {
     const Prim       *mask; /* vector stores: lanes off are left alone; NULL: all on */
 } StoreData;
 
+/* Cache lines from a cell on, which may lie beyond the buffer's end. */
+typedef struct {
+    const Buffer     *buffer;
+    uint32_t          n, lines;
+    const Idx *const *index;
+} PrefetchData;
+
 /* An argument: a buffer's pointer plus `offset` bytes, or a scalar. */
 typedef struct {
     const Buffer *buffer; /* NULL: scalar */
@@ -303,6 +311,7 @@ struct Stmt {
         StoreData     store;
         const Prim   *cond;
         const Buffer *buffer;
+        PrefetchData  prefetch;
         StmtCall      call;
         RegionData    region;
         LaunchData    launch;
@@ -321,6 +330,7 @@ const Stmt *stmt_storev(Ctx *c, const Buffer *b, const Idx *const *index, const 
                         const Prim *mask);
 const Stmt *stmt_block(Ctx *c, BlockData b, uint32_t n, const Stmt *const *kids, Loc loc);
 const Stmt *stmt_call(Ctx *c, const char *callee, uint32_t n, const Arg *args, bool on0, Loc loc);
+const Stmt *stmt_prefetch(Ctx *c, const Buffer *b, const Idx *const *index, uint32_t lines);
 const Stmt *stmt_barrier(Ctx *c);
 const Stmt *stmt_region(Ctx *c, RegionData r, const Stmt *body);
 const Stmt *stmt_launch(Ctx *c, LaunchData l, Loc loc);

@@ -143,6 +143,14 @@ static const Stmt *map_arms(Mapper *x, const Stmt *s, const Stmt *const *kids)
                     (d->n == 0 || !memcmp(at, d->index, d->n * sizeof *at));
         return same ? s : stmt_storev(c, b, at, value, mask);
     }
+    case STMT_PREFETCH: {
+        const PrefetchData *d = &s->u.prefetch;
+        const Buffer       *b = map_buffer(x, d->buffer);
+        const Idx *const   *at = map_indices(x, d->n, d->index);
+        if (b == d->buffer && (d->n == 0 || !memcmp(at, d->index, d->n * sizeof *at)))
+            return s;
+        return stmt_prefetch(c, b, at, d->lines);
+    }
     case STMT_BLOCK: {
         BlockData b = s->u.block;
         uint32_t  n = b.nspatial + b.nreduce + b.nseq;
@@ -356,6 +364,10 @@ static void visit_arms(const Stmt *s, const TirVisit *v)
         prim_visit(s->u.store.value, v);
         if (s->u.store.mask)
             prim_visit(s->u.store.mask, v);
+        break;
+    case STMT_PREFETCH:
+        for (uint32_t i = 0; i < s->u.prefetch.n; i++)
+            visit_idx(v, s->u.prefetch.index[i]);
         break;
     case STMT_BLOCK: {
         const BlockData *b = &s->u.block;

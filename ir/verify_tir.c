@@ -318,6 +318,7 @@ static void check_stmt(Verify *v, const Stmt *s)
     case STMT_STORE: check_store(v, &s->u.store); break;
     case STMT_CALL: check_call(v, s->u.call.callee, s->u.call.nargs, s->u.call.args); break;
     case STMT_LAUNCH: check_call(v, s->u.launch.kernel, s->u.launch.nargs, s->u.launch.args); break;
+    case STMT_PREFETCH: check_use(v, s->u.prefetch.buffer, s->u.prefetch.n); break;
     case STMT_BARRIER:
         if (v->parallel)
             complain(v, "a barrier inside a parallel loop");

@@ -740,6 +740,7 @@ static void print_stmt(Clike *x, const Stmt *s)
                        value);
         return;
     }
+    case STMT_PREFETCH: return; /* threads of a device hide what they wait for */
     case STMT_BARRIER:
         indent(x);
         str_printf(x->out, "%s\n", x->d->barrier);

@@ -133,6 +133,7 @@ static bool is_plain(const Stmt *s)
     case STMT_ALLOC:
     case STMT_BLOCK:
     case STMT_CALL:
+    case STMT_PREFETCH:
     case STMT_BARRIER:
     case STMT_REGION:
     case STMT_LAUNCH:
@@ -355,6 +356,7 @@ void gen_stmt(Gen *g, const Stmt *s)
         else
             gen_call(g, s);
         break;
+    case STMT_PREFETCH: gen_prefetch(g, &s->u.prefetch); break;
     case STMT_BARRIER: gen_barrier(g); break;
     case STMT_REGION: gen_region(g, s); break;
     case STMT_RETURN:

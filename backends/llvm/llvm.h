@@ -197,6 +197,7 @@ bool         gen_known(Gen *g, const Prim *p); /* it was computed, or is a numbe
 bool gen_reads(Gen *g, const Prim *p);
 /* A vector of loads from near each other, by contiguous loads and shuffles; NULL: it is none. */
 LLVMValueRef gen_near(Gen *g, const Prim *p);
+void         gen_prefetch(Gen *g, const PrefetchData *d);
 void         gen_store(Gen *g, const StoreData *s);
 
 /* ---- codegen_mask.c ------------------------------------------------------------------------------ */

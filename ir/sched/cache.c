@@ -438,17 +438,3 @@ const Func *step_storage_align(Work *w)
         arena_dup(w->c->arena, &(Pitch){(uint32_t)dim->num, by->num, off->num}, sizeof(Pitch));
     return with_buffer(w, w->f, t, buffer_copy(w->c, t, now));
 }
-
-const Func *step_prefetch(Work *w)
-{
-    const StepArg *ta = step_arg(w->st, 0), *by = step_option(w->st, "by");
-
-    if (!ta || !ta->name || !by || by->num < 1 || by->num > MAX_AHEAD)
-        return refuse(w, "write `prefetch %%t by 4096`, bytes up to %d", MAX_AHEAD);
-    const Buffer *t = buffer_named(w, ta->name);
-    if (!t)
-        return NULL;
-    Buffer now = *t;
-    now.ahead = (uint32_t)by->num;
-    return with_buffer(w, w->f, t, buffer_copy(w->c, t, now));
-}

@@ -51,7 +51,7 @@ uint32_t step_nargs(const Step *st)
 static bool is_keyword(const char *name)
 {
     return !strcmp(name, "by") || !strcmp(name, "into") || !strcmp(name, "at") ||
-           !strcmp(name, "with");
+           !strcmp(name, "with") || !strcmp(name, "over");
 }
 
 /* ---- print ---------------------------------------------------------------------------------------- */

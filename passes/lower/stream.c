@@ -4,15 +4,14 @@
  * stream)
  *
  * A store brings its line into the cache first.  Where a kernel touches more than the last cache
- * holds, the beginning of a large result is gone when the next one asks for it, so that the line
- * was read for nothing: a third of the traffic between two kernels (docs/design/schedules.md). This
- * happens to finished kernels once it is known where values lie: the result of every call must be a
- * value of the arena on a line's border (what a caller gives may lie anywhere), and the kernel must
- * not read it again.  `stream` is a mark: the code generator uses it for stores of vectors, and
- * where the processor has an instruction. */
+ * holds (a quarter of L3 is counted: other programs and machines have it too), the beginning of a
+ * large result is gone when the next one asks for it, so that the line was read for nothing: a
+ * third of the traffic between two kernels (docs/design/schedules.md). This happens to finished
+ * kernels once it is known where values lie: the result of every call must be a value of the arena
+ * on a line's border (what a caller gives may lie anywhere), and the kernel must not read it again.
+ * `stream` is a mark: the code generator uses it for stores of vectors, and where the processor has
+ * an instruction. */
 #include "passes/lower/lower.h"
-
-enum { LINE = 64 };
 
 typedef struct {
     const Buffer *from, *to; /* `to` NULL: it stays as it is */
@@ -42,8 +41,8 @@ static bool on_a_line(const Slot *s)
     uint64_t    at;
     const Slot *root = slot_root(s, &at);
 
-    return root->place == PLACE_ARENA && (root->offset + at + s->origin) % LINE == 0 &&
-           s->step % LINE == 0;
+    return root->place == PLACE_ARENA && (root->offset + at + s->origin) % CACHE_LINE == 0 &&
+           s->step % CACHE_LINE == 0;
 }
 
 static void look_at_calls(const ItemList *items, uint64_t most, uint32_t n, Results *of)
@@ -95,7 +94,7 @@ static void stream_kernel(Ctx *c, Results *r)
             continue;
         Buffer to = *r->at[i].from;
         to.stream = any = true;
-        to.align = LINE;
+        to.align = CACHE_LINE;
         params[r->kernel->nin + i].buffer = r->at[i].to = buffer_copy(c, r->at[i].from, to);
     }
     if (!any)
@@ -121,7 +120,7 @@ void stream_results(Program *p)
         for (uint32_t i = 0; i < x->nout; i++)
             of[k].at[i] = (Result){x->flat->params[x->nin + i].buffer, NULL, true};
     }
-    look_at_calls(&p->items, (uint64_t)cpu_l3(p->kernels->target), n, of);
+    look_at_calls(&p->items, (uint64_t)cpu_l3(p->kernels->target) / 4, n, of);
     for (uint32_t k = 0; k < n; k++)
         stream_kernel(c, &of[k]);
 }

@@ -129,6 +129,14 @@ static const Stmt *flat_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *no
         const Idx *at = offset(x, d->buffer, d->index);
         return stmt_storev(c, b, &at, d->value, d->mask);
     }
+    case STMT_PREFETCH: {
+        const PrefetchData *d = &now->u.prefetch;
+        const Buffer       *b = flat_buffer(x, d->buffer);
+        if (!map_get(x->stride, d->buffer->id))
+            return now;
+        const Idx *at = offset(x, d->buffer, d->index);
+        return stmt_prefetch(c, b, &at, d->lines);
+    }
     case STMT_ALLOC: return flat_alloc(x, now);
     case STMT_IF:
         if (now->u.cond->kind != PRIM_INT)

@@ -131,6 +131,7 @@ static const Stmt *init_copy(InitCopy *x, const Stmt *s)
     case STMT_ALLOC:
     case STMT_WHILE: x->ok = x->ok && !any_concerned(x, s); return stmt_seq(c, 0, NULL);
     case STMT_STORE:
+    case STMT_PREFETCH:
     case STMT_CALL:
     case STMT_BARRIER:
     case STMT_REGION:

@@ -275,6 +275,7 @@ static const Stmt *rename_stmt(Outline *x, const Stmt *s)
     }
     case STMT_SEQ:
     case STMT_ALLOC: return stmt_with_kids(c, s, kids);
+    case STMT_PREFETCH:
     case STMT_WHILE:
     case STMT_BLOCK:
     case STMT_CALL:

@@ -329,6 +329,7 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
         return s;
     case STMT_SEQ:
     case STMT_ALLOC: break;
+    case STMT_PREFETCH: return stmt_seq(c, 0, NULL); /* what it was for has changed */
     case STMT_WHILE:
     case STMT_BLOCK:
     case STMT_CALL:

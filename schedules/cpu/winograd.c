@@ -203,6 +203,41 @@ static bool sums_ints(const Sched *s)
     return m && m->nkids && dtype_is_int(m->kids[m->nkids - 1]->u.store.value->dtype);
 }
 
+typedef struct {
+    const Sched *s;
+    const char  *name[4];
+    uint32_t     n;
+} Large;
+
+/* Parameters in blocks that are no weights and of which half of L2 holds no two. */
+static void add_large(void *user, const Prim *p)
+{
+    Large        *l = user;
+    const Buffer *b = p->kind == PRIM_LOAD ? p->u.load.buffer : NULL;
+    int64_t       cells, origin;
+    bool          known = !b || b->ndim != 5;
+
+    for (uint32_t i = 0; b && i < l->n; i++)
+        known |= !strcmp(l->name[i], b->name);
+    if (known || l->n == COUNT(l->name) || !buffer_size(l->s->c, b, &cells, &origin) ||
+        cells * dtype_bytes(b->dtype) <= cpu_l2(l->s->target) / 4)
+        return;
+    l->name[l->n++] = b->name;
+}
+
+/* Memory is idle during the products: meanwhile what the transforms of the next block will read is
+ * brought to L2. */
+static void ask_early(Sched *s, const char *block, const char *round)
+{
+    const Stmt *reader = sched_block(s, block);
+    Large       l = {.s = s};
+
+    if (reader)
+        stmt_visit(reader, &(TirVisit){.user = &l, .prim = add_large});
+    for (uint32_t i = 0; i < l.n; i++)
+        try_step(s, "prefetch_next %%%s at %%m.q over %%%s", l.name[i], round);
+}
+
 void sched_winograd(Sched *s)
 {
     WinoSizes   z = {.lanes = iter_extent(s, "m", "i"),
@@ -282,6 +317,11 @@ void sched_winograd(Sched *s)
     step(s, "unroll %%yy, %%xx");
     if (whole)
         step(s, "parallel %%vt");
+    if (!whole) {
+        const char *round = z.n > 1 ? "all" : "blk";
+        ask_early(s, "v1", round);
+        ask_early(s, out, round);
+    }
     if (!s->refusal && has_block(s, "pad"))
         pad_marks(s, NULL);
 }

@@ -397,6 +397,8 @@ static const Case cases[] = {
     {'m', "", "storage_align %mm dim=0 by 32 offset=16", NULL},
     {'m', "", "prefetch %b by 0", "bytes up to 65536"},
     {'m', "", "prefetch %b by 4096", NULL},
+    {'m', "", "prefetch_next %a at %mm.n over %mm.m", NULL},
+    {'m', "", "prefetch_next %mm at %mm.n over %mm.m", "%mm is no parameter"},
     {'m', "parallel %mm.m", "set_scope %mm private", "%mm carries values between threads"},
     /* marks */
     {'m', "", "parallel %k", "refused: parallel %k: 'mm' reduces over it; rfactor first"},

@@ -91,6 +91,7 @@ static const char *const canonical[] = {
     "    if %n < 3 || %x[0] == %x[1] && %i != 4 {\n"
     "      %i8[0] = i8(-5)\n"
     "    } else {\n"
+    "      prefetch %x[%i*4+64] lines 3\n"
     "      while %t[0] < i32(5) {\n"
     "        %t[0 : 4] = ramp(i32x4, %i+2)\n"
     "      }\n"
