@@ -88,6 +88,15 @@ void gen_prefetch(Gen *g, const PrefetchData *d)
         ask_for(g, p, (uint64_t)i * CACHE_LINE, 2);
 }
 
+/* A known cell of a thread's own buffer: LLVM can hold it in registers. */
+static bool stays(const Buffer *b, uint32_t n, const Idx *const *index)
+{
+    int64_t at;
+
+    return b->scope == SCOPE_REG ||
+           (b->scope == SCOPE_STACK && n == 1 && idx_is_const(index[0], &at));
+}
+
 LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
 {
     LLVMTypeRef  mt = gen_mem_type(g, t);
@@ -105,7 +114,7 @@ LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
     }
     if (mask && gen_is_vector(mt))
         v = gen_masked_load(g, p, mt, align, mask);
-    else if (memory && (v = gen_odd_load(g, p, t, align)))
+    else if (!stays(l->buffer, l->n, l->index) && (v = gen_odd_load(g, p, t, align)))
         ;
     else {
         if (l->buffer->ahead && t.lanes > 1)
@@ -148,7 +157,7 @@ void gen_store(Gen *g, const StoreData *s)
         gen_masked_store(g, v, p, align, mask);
         return;
     }
-    if (s->buffer->scope != SCOPE_REG && gen_odd_store(g, v, p, s->value->dtype, align))
+    if (!stays(s->buffer, s->n, s->index) && gen_odd_store(g, v, p, s->value->dtype, align))
         return;
     st = LLVMBuildStore(g->b, v, p);
     LLVMSetAlignment(st, align);

@@ -169,6 +169,16 @@ static const Prim *vec_dot4(Vec1 *v, const Prim *p, const Prim *mask)
     return v->failed ? p : prim_dot4(v->c, a, b, sum);
 }
 
+/* A thread's own small buffer, of which all lanes from `at` on are cells: sums of a row's last
+ * vector.  They need no mask, so that they stay in registers. */
+static bool own_lanes(const Vec1 *v, const Buffer *b, const Idx *at)
+{
+    int64_t n;
+
+    return b->scope == SCOPE_STACK && !b->halo && b->ndim == 1 && idx_is_const(b->extent[0], &n) &&
+           at->lo >= 0 && at->hi + v->lanes <= n;
+}
+
 static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
 {
     const LoadData *l = &p->u.load;
@@ -179,7 +189,8 @@ static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
         mask = legal == ALL ? NULL : legal;
     if (l->n == 1 && lane_step(v, l->index[0], &s) && s == 1) {
         const Idx *at = at_lane(v, l->index[0], 0);
-        return prim_loadv(v->c, l->buffer, &at, v->lanes, mask);
+        return prim_loadv(v->c, l->buffer, &at, v->lanes,
+                          own_lanes(v, l->buffer, at) ? NULL : mask);
     }
     if (!mask)
         return lane_by_lane(v, p);
@@ -302,6 +313,11 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
             return s;
         if (step == 1) {
             const Idx *at = at_lane(v, d->index[0], 0);
+            if (mask && own_lanes(v, d->buffer, at)) {
+                const Prim *was = prim_loadv(c, d->buffer, &at, v->lanes, NULL);
+                value = prim_select(c, mask, value, was);
+                mask = NULL;
+            }
             return stmt_storev(c, d->buffer, &at, value, mask);
         }
         const Stmt **all = NEW_ARRAY(c->arena, const Stmt *, v->lanes);

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { SHORT_ROW = 15 };
+
 /* Leading iterators that two blocks share by extent, with nothing but unit extents after them in
  * the reduction. */
 static uint32_t shared_rows(const Sched *s, const char *red, const char *last)
@@ -152,6 +154,14 @@ static bool partial_sums(Sched *s, const char *block, const char *loop, int64_t 
            try_step(s, "set_scope %%%s.reg.rf%s stack", block, which);
 }
 
+static bool has_math(const Stmt *block)
+{
+    Use own = {0};
+
+    stmt_visit(block, &(TirVisit){.user = &own, .prim = use_prim});
+    return own.math;
+}
+
 /* A sum along the row: partial sums in vectors, then their sum.  A long row has several vectors of
  * them, which hide the latency; what is left of the last ones is masked.  They are added up as
  * vectors, then as four numbers. */
@@ -172,6 +182,12 @@ void vector_sum(Sched *s, const char *block)
             return;
         k = intern_printf(s->c->strings, "r%u", i);
         n *= cells;
+    }
+    /* So short a row is no vector of partial sums, or hardly one: its cells one by one, which lie
+     * in a register; those of other rows run meanwhile. */
+    if (n <= SHORT_ROW && (n < lanes || n % lanes) && !has_math(b)) {
+        try_step(s, "unroll %%%s.%s", block, k);
+        return;
     }
     int64_t width = n >= 16 * lanes ? 4 * lanes : lanes;
     while (width > n)
