@@ -198,10 +198,8 @@ void buffer_strides(Ctx *c, const Buffer *b, const Idx **stride)
     int64_t    cells;
 
     for (uint32_t d = b->ndim; d-- > 0;) {
-        if (b->pitch && b->pitch->dim == d && idx_is_const(s, &cells)) {
-            int64_t over = (cells - b->pitch->offset) % b->pitch->factor;
-            s = idx_addc(c->arith, s, over > 0 ? b->pitch->factor - over : -over);
-        }
+        if (b->pitch && b->pitch->dim == d && idx_is_const(s, &cells))
+            s = idx_addc(c->arith, s, floor_mod(b->pitch->offset - cells, b->pitch->factor));
         stride[d] = b->stride ? b->stride[d] : s;
         const Idx *extent = b->extent[d];
         if (b->halo)

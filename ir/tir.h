@@ -31,13 +31,13 @@ typedef enum {
     SCOPE_LOCAL    /* GPU thread */
 } Scope;
 
-/* A buffer's pointer addresses cell 0 of the interior; legal read indices of dimension i run from
- * -halo->lo[i] to extent[i] + halo->hi[i] - 1. */
 typedef struct {
     uint32_t dim;
-    int64_t  factor, offset;
+    int64_t  factor, offset; /* elements */
 } Pitch;
 
+/* A buffer's pointer addresses cell 0 of the interior; legal read indices of dimension i run from
+ * -halo->lo[i] to extent[i] + halo->hi[i] - 1. */
 struct Buffer {
     uint32_t          id;
     const char       *name;
@@ -49,7 +49,7 @@ struct Buffer {
     uint32_t          ndim;   /* 0: one cell */
     const Idx *const *extent;
     const Idx *const *stride; /* in elements; NULL: packed row-major, halo included */
-    const Pitch      *pitch;  /* the stride of a dimension is k*factor + offset elements, or NULL */
+    const Pitch      *pitch;  /* of one dimension the stride is k*factor + offset, or NULL */
     const Halo       *halo;   /* NULL: none */
     const Buffer     *alias;  /* shares the storage of this one (inplace), or NULL */
     const Const      *data;   /* SCOPE_CONST with known contents, or NULL */

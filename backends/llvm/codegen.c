@@ -38,13 +38,19 @@ void gen_attr(Gen *g, LLVMValueRef fn, LLVMAttributeIndex at, const char *name, 
     LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(g->lc, kind, v));
 }
 
+LLVMValueRef gen_intrinsic_of(Gen *g, const char *name, size_t nover, LLVMTypeRef *over, uint32_t n,
+                              LLVMValueRef *args)
+{
+    unsigned     id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(g->mod, id, over, nover);
+
+    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, nover), fn, args, n, "");
+}
+
 LLVMValueRef gen_intrinsic(Gen *g, const char *name, LLVMTypeRef overload, uint32_t n,
                            LLVMValueRef *args)
 {
-    unsigned     id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(g->mod, id, &overload, 1);
-
-    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, &overload, 1), fn, args, n, "");
+    return gen_intrinsic_of(g, name, 1, &overload, n, args);
 }
 
 LLVMValueRef gen_alloca(Gen *g, LLVMTypeRef t, uint32_t align, const char *name)
@@ -514,10 +520,7 @@ static GenFunc *declare(Gen *g, const Func *f)
 /* What was stored past the caches is there for other threads. */
 static void store_fence(Gen *g)
 {
-    unsigned id = LLVMLookupIntrinsicID("llvm.x86.sse.sfence", 19);
-
-    LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, NULL, 0),
-                   LLVMGetIntrinsicDeclaration(g->mod, id, NULL, 0), NULL, 0, "");
+    gen_intrinsic_of(g, "llvm.x86.sse.sfence", 0, NULL, 0, NULL);
 }
 
 static void define(Gen *g, GenFunc *gf)

@@ -12,22 +12,12 @@
  * than a register are cut into registers and filled up; what fills up is dropped afterwards. */
 #include "backends/llvm/llvm.h"
 
-#include <string.h>
 
 typedef struct {
     LLVMValueRef a, b, sum; /* <n x i32> */
     bool         sa, sb;    /* bytes of a, b are signed */
     bool         pairs;     /* words hold two i16 */
 } Dot;
-
-static LLVMValueRef call(Gen *g, const char *name, LLVMTypeRef *over, size_t nover, uint32_t n,
-                         LLVMValueRef *args)
-{
-    unsigned     id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(g->mod, id, over, nover);
-
-    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, nover), fn, args, n, "");
-}
 
 static LLVMValueRef as(Gen *g, LLVMValueRef v, LLVMTypeRef elem, unsigned lanes)
 {
@@ -67,7 +57,7 @@ static LLVMValueRef madd(Gen *g, LLVMValueRef sum, LLVMValueRef x, LLVMValueRef 
                                  : "llvm.x86.avx512.pmaddw.d.512";
     LLVMValueRef args[2] = {x, y};
 
-    return LLVMBuildAdd(g->b, sum, call(g, name, NULL, 0, 2, args), "");
+    return LLVMBuildAdd(g->b, sum, gen_intrinsic_of(g, name, 0, NULL, 2, args), "");
 }
 
 static LLVMValueRef dot_madd(Gen *g, const Dot *d, unsigned n)
@@ -89,7 +79,8 @@ static LLVMValueRef dot_x86(Gen *g, const Dot *d, unsigned n)
         return madd(g, d->sum, as(g, d->a, g->i16, 2 * n), as(g, d->b, g->i16, 2 * n), n);
     if (!vnni || d->sa == d->sb)
         return dot_madd(g, d, n);
-    return call(g, arena_printf(g->a, "llvm.x86.avx512.vpdpbusd.%u", 32 * n), NULL, 0, 3, x);
+    return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.avx512.vpdpbusd.%u", 32 * n), 0, NULL,
+                            3, x);
 }
 
 static LLVMValueRef widened(Gen *g, LLVMValueRef bytes, bool sign, LLVMTypeRef elem)
@@ -122,15 +113,17 @@ static LLVMValueRef dot_neon(Gen *g, const Dot *d)
     if (d->pairs)
         return dot_plain(g, d, 4);
     if (g->caps & CAP_DOT && d->sa == d->sb)
-        return call(g, sign ? "llvm.aarch64.neon.sdot" : "llvm.aarch64.neon.udot", over, 2, 3, x);
+        return gen_intrinsic_of(g, sign ? "llvm.aarch64.neon.sdot" : "llvm.aarch64.neon.udot", 2,
+                                over, 3, x);
     over[1] = LLVMVectorType(g->i16, 8);
     for (unsigned i = 0; i < 2; i++) {
         LLVMValueRef p = LLVMBuildMul(g->b, widened(g, lanes_of(g, a, 8 * i, 1, 8), d->sa, g->i16),
                                       widened(g, lanes_of(g, b, 8 * i, 1, 8), d->sb, g->i16), "");
-        half[i] =
-            call(g, sign ? "llvm.aarch64.neon.saddlp" : "llvm.aarch64.neon.uaddlp", over, 2, 1, &p);
+        half[i] = gen_intrinsic_of(
+            g, sign ? "llvm.aarch64.neon.saddlp" : "llvm.aarch64.neon.uaddlp", 2, over, 1, &p);
     }
-    return LLVMBuildAdd(g->b, d->sum, call(g, "llvm.aarch64.neon.addp", over, 1, 2, half), "");
+    return LLVMBuildAdd(g->b, d->sum,
+                        gen_intrinsic_of(g, "llvm.aarch64.neon.addp", 1, over, 2, half), "");
 }
 
 /* ---- all lanes ----------------------------------------------------------------------------------------- */

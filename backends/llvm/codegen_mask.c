@@ -10,20 +10,16 @@ LLVMValueRef gen_masked_load(Gen *g, LLVMValueRef p, LLVMTypeRef t, uint32_t ali
 {
     LLVMTypeRef  over[2] = {t, g->ptr};
     LLVMValueRef args[4] = {p, gen_i32(g, align), mask, LLVMConstNull(t)};
-    unsigned     id = LLVMLookupIntrinsicID("llvm.masked.load", 16);
 
-    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
-                          LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), args, 4, "");
+    return gen_intrinsic_of(g, "llvm.masked.load", 2, over, 4, args);
 }
 
 void gen_masked_store(Gen *g, LLVMValueRef v, LLVMValueRef p, uint32_t align, LLVMValueRef mask)
 {
     LLVMTypeRef  over[2] = {LLVMTypeOf(v), g->ptr};
     LLVMValueRef args[4] = {v, p, gen_i32(g, align), mask};
-    unsigned     id = LLVMLookupIntrinsicID("llvm.masked.store", 17);
 
-    LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
-                   LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), args, 4, "");
+    gen_intrinsic_of(g, "llvm.masked.store", 2, over, 4, args);
 }
 
 /* Lanes of the vector that an odd number of lanes is a part of, where it is loaded and stored as a

@@ -127,14 +127,6 @@ typedef struct {
     uint32_t     n;
 } Groups;
 
-static LLVMValueRef call(Gen *g, const char *name, uint32_t n, LLVMValueRef *args)
-{
-    unsigned     id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef fn = LLVMGetIntrinsicDeclaration(g->mod, id, NULL, 0);
-
-    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, NULL, 0), fn, args, n, "");
-}
-
 /* Lanes `first` and following. */
 static LLVMValueRef part(Gen *g, LLVMValueRef v, uint32_t first, uint32_t n)
 {
@@ -162,12 +154,13 @@ static LLVMValueRef rounded(Gen *g, const Packed *p)
     less = LLVMBuildFCmp(g->b, LLVMRealOLT, bound, v, "");
     args[0] = LLVMBuildSelect(g->b, less, bound, v, "");
     if (p->lanes < 16)
-        return call(g, p->lanes == 4 ? "llvm.x86.sse2.cvtps2dq" : "llvm.x86.avx.cvt.ps2dq.256", 1,
-                    args);
+        return gen_intrinsic_of(
+            g, p->lanes == 4 ? "llvm.x86.sse2.cvtps2dq" : "llvm.x86.avx.cvt.ps2dq.256", 0, NULL, 1,
+            args);
     args[1] = LLVMConstNull(gen_with_lanes_of(g->i32, t));
     args[2] = gen_int(g, g->i16, 0xffff);
     args[3] = gen_i32(g, 4); /* rounding as the mode says */
-    return call(g, "llvm.x86.avx512.mask.cvtps2dq.512", 4, args);
+    return gen_intrinsic_of(g, "llvm.x86.avx512.mask.cvtps2dq.512", 0, NULL, 4, args);
 }
 
 /* Two vectors as one of half as wide numbers. */
@@ -181,7 +174,7 @@ static Groups pack(Gen *g, const char *what, const Groups *a, const Groups *b)
     LLVMValueRef args[2] = {a->v, b->v};
     Groups       r = {.n = 2 * a->n};
 
-    r.v = call(g, arena_printf(g->a, form[quarters / 2], what), 2, args);
+    r.v = gen_intrinsic_of(g, arena_printf(g->a, form[quarters / 2], what), 0, NULL, 2, args);
     for (uint32_t q = 0; q < quarters; q++)
         for (uint32_t i = 0; i < each; i++) {
             r.group[2 * each * q + i] = a->group[each * q + i];

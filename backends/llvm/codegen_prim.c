@@ -52,14 +52,11 @@ static LLVMValueRef from_memory(Gen *g, LLVMValueRef v, DType t)
 /* The line `after` bytes behind p; level 3 is the first cache, 2 the second. */
 static void ask_for(Gen *g, LLVMValueRef p, uint64_t after, int32_t level)
 {
-    LLVMTypeRef  over[1] = {g->ptr};
     LLVMValueRef by = LLVMConstInt(g->i64, after, 0);
     LLVMValueRef args[4] = {LLVMBuildGEP2(g->b, LLVMInt8TypeInContext(g->lc), p, &by, 1, ""),
                             gen_i32(g, 0), gen_i32(g, level), gen_i32(g, 1)};
-    unsigned     id = LLVMLookupIntrinsicID("llvm.prefetch", 13);
 
-    LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 1),
-                   LLVMGetIntrinsicDeclaration(g->mod, id, over, 1), args, 4, "");
+    gen_intrinsic(g, "llvm.prefetch", g->ptr, 4, args);
 }
 
 /* A line of a buffer that is streamed, `ahead` bytes before it is needed.  Hardware does this too,
@@ -631,10 +628,8 @@ static LLVMValueRef float_to_int(Gen *g, LLVMValueRef v, DType to)
         return vector_to_int(g, v, to);
     LLVMTypeRef over[2] = {gen_type(g, to), LLVMTypeOf(v)};
     const char *name = to.code == DT_INT ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-    unsigned    id = LLVMLookupIntrinsicID(name, strlen(name));
 
-    return LLVMBuildCall2(g->b, LLVMIntrinsicGetType(g->lc, id, over, 2),
-                          LLVMGetIntrinsicDeclaration(g->mod, id, over, 2), &v, 1, "");
+    return gen_intrinsic_of(g, name, 2, over, 1, &v);
 }
 
 static LLVMValueRef gen_cast(Gen *g, const Prim *p)

@@ -132,7 +132,10 @@ LLVMValueRef      gen_int(Gen *g, LLVMTypeRef t, int64_t v);
 LLVMValueRef      gen_i32(Gen *g, int64_t v);
 LLVMValueRef      gen_alloca(Gen *g, LLVMTypeRef t, uint32_t align, const char *name);
 LLVMBasicBlockRef gen_bb(Gen *g, const char *name);
-void         gen_attr(Gen *g, LLVMValueRef fn, LLVMAttributeIndex at, const char *name, uint64_t v);
+void gen_attr(Gen *g, LLVMValueRef fn, LLVMAttributeIndex at, const char *name, uint64_t v);
+/* A call of an intrinsic, by the types that it is overloaded on: any number, or one. */
+LLVMValueRef gen_intrinsic_of(Gen *g, const char *name, size_t nover, LLVMTypeRef *over, uint32_t n,
+                              LLVMValueRef *args);
 LLVMValueRef gen_intrinsic(Gen *g, const char *name, LLVMTypeRef overload, uint32_t n,
                            LLVMValueRef *args);
 /* An index, in 64 bits or, on 32-bit targets, 32 if its range fits; and in exactly `bits`. */

@@ -23,8 +23,8 @@ const Func *step_prefetch(Work *w)
     return with_buffer(w, w->f, t, buffer_copy(w->c, t, now));
 }
 
-/* The box of a round: `rows` runs of memory of `cells` cells each, its outer dimensions counted
- * row-major; dimension `last` is the first of a run. */
+/* The box of a round: `rows` runs of memory, its outer dimensions counted row-major; a run is along
+ * dimension `last`. */
 typedef struct {
     const Idx **lo;
     int64_t    *extent;
@@ -32,7 +32,7 @@ typedef struct {
     int64_t     rows, line; /* cells of the inner dimensions of one index of `last` */
 } Box;
 
-/* False: the inner dimensions are not read whole. */
+/* False: there are too many rows to count. */
 static bool box_runs(const Buffer *t, Box *b)
 {
     int64_t whole, lines = CACHE_LINE / dtype_bytes(t->dtype);

@@ -24,7 +24,7 @@ typedef struct {
  * first cache; 16 tiles of 64 channels would lie in one, which holds 8 lines. */
 static void spread_cells(Sched *s, const char *tensor, long long bytes)
 {
-    long long line = 64 / bytes;
+    long long line = CACHE_LINE / bytes;
 
     step(s, "storage_align %%%s dim=1 by %lld offset=%lld", tensor, 2 * line, line);
 }
@@ -297,7 +297,8 @@ void sched_winograd(Sched *s)
     }
     if (!whole && z.n > 1)
         step(s, "fuse %%%s.%s, %%blk -> %%all", out, n);
-    step(s, "parallel %%%s", whole ? "oc" : z.n > 1 ? "all" : "blk");
+    const char *round = whole ? "oc" : z.n > 1 ? "all" : "blk";
+    step(s, "parallel %%%s", round);
     step(s, "reorder %%v.c, %%v.t, %%v.r, %%v.q, %%v.i");
     if (whole)
         step(s, "fuse %%v.c, %%v.t -> %%vt");
@@ -315,10 +316,9 @@ void sched_winograd(Sched *s)
     step(s, "unroll %%y1.a, %%y1.q");
     step(s, "vectorize %%%s.%s", out, j);
     step(s, "unroll %%yy, %%xx");
-    if (whole)
+    if (whole) {
         step(s, "parallel %%vt");
-    if (!whole) {
-        const char *round = z.n > 1 ? "all" : "blk";
+    } else {
         ask_early(s, "v1", round);
         ask_early(s, out, round);
     }
