@@ -12,7 +12,6 @@
  * than a register are cut into registers and filled up; what fills up is dropped afterwards. */
 #include "backends/llvm/llvm.h"
 
-
 typedef struct {
     LLVMValueRef a, b, sum; /* <n x i32> */
     bool         sa, sb;    /* bytes of a, b are signed */
