@@ -247,8 +247,11 @@ static const Stmt *insert(const Sort *s, const Idx *r, const Idx *n)
     Place       element_r = {element(s, r), prim_index(c, DT_I32, r), NULL};
     const Stmt *exchange[] = {put(s, &spare, &here), put(s, &here, &carried),
                               put(s, &carried, &spare)};
-    const Stmt *step =
-        stmt_if(c, overtakes(s, here.value, carried.value), stmt_seq(c, 3, exchange), NULL);
+    /* What was displaced comes before its equals, which it stood before. */
+    const Prim *equal = prim_and(c, prim_lt(c, carried.position, here.position),
+                                 prim_not(c, overtakes(s, carried.value, here.value)));
+    const Prim *first = prim_or(c, overtakes(s, here.value, carried.value), equal);
+    const Stmt *step = stmt_if(c, first, stmt_seq(c, 3, exchange), NULL);
     const Stmt *kids[] = {put(s, &carried, &element_r), loop_stmt(c, j, n, 0, step)};
 
     return stmt_seq(c, 2, kids);

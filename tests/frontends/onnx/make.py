@@ -182,7 +182,8 @@ def run():
     def case(name, nodes, feeds, outs="y", opset=17, domains=(), **inits):
         import onnxruntime as ort
         types = {np.dtype(np.float32): F, np.dtype(np.int64): I, np.dtype(bool): B, np.dtype(np.uint8): T.UINT8,
-                 np.dtype(np.int8): T.INT8, np.dtype(np.float16): T.FLOAT16, np.dtype(np.int32): T.INT32}
+                 np.dtype(np.int8): T.INT8, np.dtype(np.float16): T.FLOAT16, np.dtype(np.int32): T.INT32,
+                 np.dtype(np.float64): T.DOUBLE}
         ins = [value(k, types[v.dtype], v.shape) for k, v in feeds.items()]
         outs = outs.split()
         m = model(nodes, ins, [onnx.ValueInfoProto(name=o) for o in outs],
@@ -315,6 +316,44 @@ def run():
          domains=["com.microsoft"], w=f(3, 4, 2, 2), b=f(3))
     case("cast", [node("Cast", "x", "a", to=T.INT32), node("Cast", "a", "b", to=B), node("Cast", "b", "c", to=T.FLOAT16)],
          {"x": f(8) * 3}, "a c")
+    # ---- corners that tests/graphs found
+    inf, nan = np.float32(np.inf), np.float32(np.nan)
+    k = np.array([2], np.int64)
+    case("topk_ties", [node("TopK", "x k", "a b"), node("TopK", "x k", "c d", largest=0), node("TopK", "z m", "e g")],
+         {"x": np.array([2, 2, 3, 0, 0, 0, 0, 0, 3, 2], np.float32), "z": rng.integers(0, 3, (2, 50)).astype(np.float32)},
+         "a b c d e g", k=k, m=np.array([20], np.int64))
+    for op in ("Softmax", "LogSoftmax", "Hardmax"):
+        case(op.lower() + "_11_rank_1", [node(op, "x", "a", axis=-1), node(op, "z", "b", axis=-2)], {"x": f(5), "z": f(2, 3)},
+             "a b", opset=11)
+    ties = dict(coordinate_transformation_mode="asymmetric", nearest_mode="round_prefer_ceil")
+    case("resize_ties", [node("Resize", "x _ _ s", "a", **ties),
+                         node("Resize", "z _ _ t", "b", coordinate_transformation_mode="pytorch_half_pixel", nearest_mode="floor"),
+                         node("Resize", "x _ u", "c", coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+                         node("Resize", "x _ v", "d", coordinate_transformation_mode="half_pixel", nearest_mode="ceil"),
+                         node("Resize", "z _ none", "e")],
+         {"x": np.arange(15, dtype=np.float32).reshape(15, 1), "z": np.arange(21, dtype=np.float32).reshape(21, 1)}, "a b c d e",
+         opset=18, s=small(6, 1), t=small(43, 1), u=np.array([1 / 3, 1], np.float32), v=np.array([0.6, 1], np.float32),
+         none=np.array([0.01, 1], np.float32))
+    case("resize_coordinates", [node("Resize", "x _ s", "y", coordinate_transformation_mode="half_pixel_symmetric")],
+         {"x": f(1, 1, 1, 7)}, opset=19, s=np.array([1, 1, 1, 0.6], np.float32))
+    logs = [node("ReduceLogSumExp", "x", "a", axes=[1], keepdims=0), node("ReduceLogSum", "i", "b", axes=[1]),
+            node("ReduceL2", "i", "c", axes=[1]), node("ReduceLogSumExp", "i", "d", axes=[1])]
+    case("reduce_logs", logs, {"x": np.array([[-inf, -inf], [inf, 1], [nan, 1], [-inf, 1], [inf, -inf], [200, 200]], np.float32),
+                               "i": np.array([[3, 4], [30, 400]], np.int32)}, "a b c d")
+    case("dynamic_quantize_zeros", [node("DynamicQuantizeLinear", "x", "a b c")], {"x": np.zeros((2, 3), np.float32)}, "a b c")
+    ones = lambda *s: np.ones(s, np.float32)
+    case("empty", [node("Concat", "x z", "a", axis=1), node("ArgMax", "x", "b", axis=1, keepdims=0), node("Hardmax", "x", "c"),
+                   node("ScatterElements", "w i e", "d"), node("Compress", "w no", "g", axis=0),
+                   node("LpPool", "p", "l", kernel_shape=[2], p=1)],
+         {"x": ones(2, 3, 0), "z": ones(2, 4, 0), "w": f(3, 2), "p": ones(0, 1, 4)}, "a b c d g l", i=np.zeros((0, 2), np.int64), e=ones(0, 2),
+         no=np.zeros(3, bool))
+    case("shrink_integers", [node("Shrink", "x", "a", lambd=1.5, bias=1.0)], {"x": np.arange(8, dtype=np.uint8)}, "a")
+    case("clip_infinite", [node("Clip", "x lo", "a"), node("Clip", "x _ hi", "b"), node("Clip", "x", "c")],
+         {"x": np.array([-inf, inf, nan, 1], np.float32)}, "a b c", lo=np.float32(0), hi=np.float32(0.5))
+    case("softplus_small", [node("Softplus", "x", "a"), node("Mul", "a big", "y")], {"x": np.arange(-20, 0, 1.5, dtype=np.float32)},
+         big=np.float32(1e6))
+    case("layer_norm_stash", [node("LayerNormalization", "x w", "a b c")], {"x": f(3, 4).astype(np.float64)}, "a b c",
+         w=np.ones(4))
 
 
 if __name__ == "__main__":
