@@ -148,8 +148,12 @@ bool convert_layer_norm(Node *n)
     int64_t      axes[MAX_RANK];
     uint32_t     naxes, first;
     double       eps = node_float(n, "epsilon", 1e-5f);
+    int64_t      to = node_int(n, "stash_type", ONNX_FLOAT);
+    DType        stash;
     const Expr  *x;
 
+    if (!onnx_dtype(to, &stash) || !dtype_is_float(stash))
+        return node_error(n, E_UNSUPPORTED, "stash_type %s", onnx_dtype_text(to));
     if (!last_axes(n, -1, axes, &naxes, &first) || !node_need_rank(n, 1, 0, MAX_RANK) ||
         (node_has(n, 2) && !node_need_rank(n, 2, 0, MAX_RANK)))
         return false;
@@ -159,9 +163,12 @@ bool convert_layer_norm(Node *n)
         const Expr *d = build2(b, "subtract", x, mean, NULL);
         const Expr *var = d ? build_reduce(b, "mean", square(b, d), naxes, axes, true) : NULL;
 
-        n->out[1] = mean;
-        n->out[2] = build2(b, "divide", build_scalar(b, x, 1),
-                           build1(b, "sqrt", shift(b, var, eps), NULL), NULL);
+        /* Both are of the type that stash_type names. */
+        n->out[1] = build_cast(b, mean, stash);
+        n->out[2] = build_cast(b,
+                               build2(b, "divide", build_scalar(b, x, 1),
+                                      build1(b, "sqrt", shift(b, var, eps), NULL), NULL),
+                               stash);
     }
     return node_done(n, layer_norm(n, x, n->in[1], node_has(n, 2) ? n->in[2] : NULL, first, eps));
 }
@@ -293,7 +300,7 @@ static const Expr *flat(Node *n, bool *last)
         return NULL;
     x = n->in[0];
     rank = expr_rank(x);
-    if (!node_axis(n, node_int(n, "axis", 1), rank + (rank == 1), &axis))
+    if (!node_axis(n, node_int(n, "axis", 1), rank, &axis))
         return NULL;
     for (uint32_t i = 0; i < rank; i++)
         *(i < axis ? &rows : &columns) *= expr_dim(x, i);
@@ -318,6 +325,8 @@ static const Expr *hardmax(const Build *b, const Expr *x, uint32_t axis)
     ArgReduceAttrs *r = ATTRS(b, ArgReduceAttrs);
     OneHotAttrs    *o = ATTRS(b, OneHotAttrs);
 
+    if (expr_elems(x) == 0)
+        return x;
     r->axis = axis;
     o->axis = axis;
     o->depth = expr_dim(x, axis);
