@@ -10,6 +10,7 @@
 typedef struct {
     const char *method, *coordinates, *rounding;
     double      cubic;
+    bool        by_size; /* the scale is size / input, exactly */
 } Mode;
 
 static const Expr *resize2d(Node *n, const Mode *m, const Expr *x, const int64_t size[2],
@@ -18,7 +19,8 @@ static const Expr *resize2d(Node *n, const Mode *m, const Expr *x, const int64_t
     Resize2dAttrs *a = ATTRS(&n->b, Resize2dAttrs);
 
     a->size = ints_dup(n->b.c, size, 2);
-    a->scales = (Floats){2, arena_dup(n->b.c->arena, scale, 2 * sizeof *scale)};
+    if (!m->by_size)
+        a->scales = (Floats){2, arena_dup(n->b.c->arena, scale, 2 * sizeof *scale)};
     a->method = m->method;
     a->coordinate_transformation_mode = m->coordinates;
     a->rounding_method = m->rounding;
@@ -34,6 +36,9 @@ static const Expr *resize(Node *n, const Mode *m, const Expr *x, const int64_t *
     int64_t      dims[MAX_RANK], out[MAX_RANK];
 
     memcpy(dims, expr_dims(b->c, x).at, rank * sizeof *dims);
+    for (uint32_t i = 0; i < rank; i++)
+        if (size[i] == 0)
+            return build_zeros(b, expr_dtype(x), rank, size);
     for (uint32_t i = 0; i < rank && x; i++) {
         bool    pair = i + 2 == rank;
         int64_t before = 1, after = 1, channels = 1;
@@ -64,11 +69,11 @@ static const Expr *resize(Node *n, const Mode *m, const Expr *x, const int64_t *
     return x;
 }
 
-/* Sizes of the result from scales. */
+/* Sizes of the result from scales: in f32, in which 0.7 times 10 is 7. */
 static bool sizes_of(Node *n, const Expr *x, const double *scale, int64_t *size)
 {
     for (uint32_t i = 0; i < expr_rank(x); i++) {
-        double d = floor((double)expr_dim(x, i) * scale[i]);
+        double d = floor((double)((float)expr_dim(x, i) * (float)scale[i]));
 
         if (!(scale[i] > 0) || !(d >= 0 && d < INT32_MAX))
             return node_error(n, E_IMPORT, "scale %g of dimension %u", scale[i], i);
@@ -148,11 +153,13 @@ static bool choose(Node *n, const char *what, const char *value, const char *con
 /* Scales and sizes are for all axes, or those of the attribute `axes`. */
 bool convert_resize(Node *n)
 {
-    static const char *const coordinates[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
-                                              "asymmetric", NULL};
+    static const char *const coordinates[] = {
+        "half_pixel", "pytorch_half_pixel",   "align_corners",
+        "asymmetric", "tf_half_pixel_for_nn", "half_pixel_symmetric",
+        NULL};
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil", NULL};
-    Mode                     m;
+    Mode                     m = {0};
     double                   scale[MAX_RANK], part[MAX_RANK];
     int64_t                  size[MAX_RANK], axes[MAX_RANK];
     uint32_t                 rank, k;
@@ -209,6 +216,7 @@ bool convert_resize(Node *n)
         }
         return node_done(n, resize(n, &m, x, size, scale));
     }
+    m.by_size = true;
     for (uint32_t i = 0; i < k; i++) {
         scale[axes[i]] = part[i];
         size[axes[i]] = v.at[i];

@@ -5,7 +5,8 @@
  *
  * Where output cell y lies in the input is a fraction, (a*y + b) / d with whole numbers: half_pixel
  * is ((2y + 1)*in - out) / (2*out).  So positions are exact index arithmetic, and doubling by
- * nearest neighbour is y//2.  A scale that the model states as a float is a fraction as well. */
+ * nearest neighbour is y//2.  A scale that the model states as a float is a fraction as well: the
+ * simplest one that rounds to it. */
 #include "ops/common.h"
 
 #include <math.h>
@@ -31,33 +32,46 @@ static bool choice(Ctx *c, Loc loc, const char *what, const char *text, uint32_t
     return error_at(c, E_TYPE, loc, "there is no %s '%s'", what, text);
 }
 
-/* scale = p / q, exactly if it is a float; 1 <= p, q < 2^40. */
+/* scale = p / q, the simplest fraction that has this value as a float: 0.3 is 3/10, and position
+ * 30 / 0.3 is 100.  The continued fraction of what rounds to it; 1 <= p, q. */
 static bool fraction(double scale, int64_t *p, int64_t *q)
 {
-    int e;
+    const float f = (float)scale;
+    int64_t     p0 = 0, q0 = 1, p1 = 1, q1 = 0;
+    double      lo, hi;
 
     if (!(scale > 0x1p-16 && scale < 0x1p16))
         return false;
-    *p = (int64_t)ldexp(frexp(scale, &e), 24);
-    if ((double)*p != ldexp(scale, 24 - e)) /* more digits than a float has */
-        *p = (int64_t)llround(ldexp(scale, 24 - e));
-    *q = 1;
-    if (24 - e >= 0)
-        *q <<= 24 - e;
-    else
-        *p <<= e - 24;
-    int64_t g = gcd_i64(*p, *q);
+    lo = ((double)f + (double)nextafterf(f, 0)) / 2;
+    hi = ((double)f + (double)nextafterf(f, INFINITY)) / 2;
+    for (;;) {
+        bool    last = floor(lo) + 1 <= hi || floor(lo) == lo;
+        int64_t k = (int64_t)floor(lo) + (last && floor(lo) != lo);
+        double  below = hi - (double)k;
 
-    *p /= g;
-    *q /= g;
+        *p = k * p1 + p0;
+        *q = k * q1 + q0;
+        if (last || *p > 1 << 24 || *q > 1 << 24)
+            break;
+        p0 = p1, p1 = *p, q0 = q1, q1 = *q;
+        hi = 1 / (lo - (double)k);
+        lo = 1 / below;
+    }
+    if ((float)((double)*p / (double)*q) != f) { /* lost on the way: the float's own bits */
+        int e;
+
+        *p = (int64_t)ldexp(frexp((double)f, &e), 24);
+        *q = (int64_t)1 << (e < 24 ? 24 - e : 0);
+    }
     return true;
 }
 
 /* Fill in position forms: out cells of `size`, scale = p / q = out / in or as stated. */
 static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, int64_t size, Resize *r)
 {
-    static const char *const modes[] = {"half_pixel", "align_corners", "asymmetric",
-                                        "pytorch_half_pixel"};
+    static const char *const modes[] = {"half_pixel",           "align_corners",
+                                        "asymmetric",           "pytorch_half_pixel",
+                                        "tf_half_pixel_for_nn", "half_pixel_symmetric"};
     int64_t                  p = size, q = r->in[i];
     uint32_t                 mode;
 
@@ -78,10 +92,12 @@ static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, int64
         r->a[i] = 0;
         r->b[i] = 0;
         r->d[i] = 1;
-    } else { /* (y + 1/2) * q/p - 1/2 */
+    } else { /* (y + 1/2) * q/p - 1/2; one without the half, one with the rest spread evenly */
         r->a[i] = 2 * q;
-        r->b[i] = q - p;
+        r->b[i] = mode == 4 ? q : q - p;
         r->d[i] = 2 * p;
+        if (mode == 5)
+            r->b[i] += r->in[i] * p - size * q;
     }
     return true;
 }
