@@ -88,42 +88,60 @@ bool convert_reduce_sum_square(Node *n)
            node_done(n, reduce(n, &a, "sum", build2(&n->b, "multiply", n->in[0], n->in[0], NULL)));
 }
 
+/* What a root or logarithm is taken of: integers as f64, which holds most of them. */
+static const Expr *floats(const Build *b, const Expr *x)
+{
+    return x && !dtype_is_float(expr_dtype(x)) ? build_cast(b, x, DT_F64) : x;
+}
+
+static bool reduced_by(Node *n, const char *op, const Expr *sum)
+{
+    const Expr *y = build1(&n->b, op, floats(&n->b, sum), NULL);
+
+    return y && node_done(n, build_cast(&n->b, y, expr_dtype(n->in[0])));
+}
+
 bool convert_reduce_l2(Node *n)
 {
-    return convert_reduce_sum_square(n) && node_done(n, build1(&n->b, "sqrt", n->out[0], NULL));
+    return convert_reduce_sum_square(n) && reduced_by(n, "sqrt", n->out[0]);
 }
 
 bool convert_reduce_log_sum(Node *n)
 {
     Reduced a;
 
-    return read_axes(n, &a) &&
-           node_done(n, build1(&n->b, "log", reduce(n, &a, "sum", n->in[0]), NULL));
+    return read_axes(n, &a) && reduced_by(n, "log", reduce(n, &a, "sum", n->in[0]));
 }
 
-/* log(sum(exp(x - m))) + m with the largest m, which does not overflow. */
+/* log(sum(exp(x - m))) + m with the largest m, which does not overflow; with 0 where that is
+ * infinite, as inf - inf is none.  Integers are rounded once, at the end. */
 bool convert_reduce_log_sum_exp(Node *n)
 {
     const Build *b = &n->b;
     Reduced      a, kept;
-    const Expr  *m, *e;
+    const Expr  *x, *m, *e;
 
     if (!read_axes(n, &a))
         return false;
     kept = a;
     kept.keepdims = true;
-    m = reduce(n, &kept, "max", n->in[0]);
-    e = reduce(n, &a, "sum", build1(b, "exp", build2(b, "subtract", n->in[0], m, NULL), NULL));
+    x = floats(b, n->in[0]);
+    m = reduce(n, &kept, "max", x);
+    if (m)
+        m = build3(b, "where", build1(b, "isinf", m, NULL), build_scalar(b, m, 0), m, NULL);
+    e = reduce(n, &a, "sum", build1(b, "exp", build2(b, "subtract", x, m, NULL), NULL));
     if (!e)
         return false;
     m = a.noop ? m : build_reshape(b, m, expr_rank(e), expr_dims(b->c, e).at);
-    return node_done(n, build2(b, "add", build1(b, "log", e, NULL), m, NULL));
+    return node_done(n, build_cast(b, build2(b, "add", build1(b, "log", e, NULL), m, NULL),
+                                   expr_dtype(n->in[0])));
 }
 
 bool convert_arg_reduce(Node *n)
 {
     ArgReduceAttrs *a = ATTRS(&n->b, ArgReduceAttrs);
-    uint32_t        axis;
+    uint32_t        axis, rank = 0;
+    int64_t         dims[MAX_RANK], cells = 1;
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
@@ -132,6 +150,14 @@ bool convert_arg_reduce(Node *n)
     a->keepdims = node_int(n, "keepdims", 1);
     a->select_last_index = node_int(n, "select_last_index", 0);
     a->dtype = DT_I64;
+    for (uint32_t i = 0; i < expr_rank(n->in[0]); i++) {
+        if (i != axis || a->keepdims)
+            dims[rank++] = i == axis ? 1 : expr_dim(n->in[0], i);
+        if (i != axis && expr_dim(n->in[0], i) == 0)
+            cells = 0;
+    }
+    if (cells == 0) /* no row, so that none is too short */
+        return node_done(n, build_zeros(&n->b, DT_I64, rank, dims));
     return node_done(n, build1(&n->b, n->relay, n->in[0], a));
 }
 
