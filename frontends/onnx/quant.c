@@ -138,12 +138,13 @@ bool convert_dequantize(Node *n)
                      onnx_dequantize(n, n->in[0], n->in[1], input(n, 2), node_int(n, "axis", 1)));
 }
 
-/* scale = (max(x, 0) - min(x, 0)) / 255, zero = round(-min / scale). */
+/* scale = (max(x, 0) - min(x, 0)) / 255, zero = round(-min / scale); the scale of zeros is 1, where
+ * the standard would divide 0 by 0. */
 bool convert_dynamic_quantize(Node *n)
 {
     const Build *b = &n->b;
     ClipAttrs   *a = ATTRS(b, ClipAttrs);
-    const Expr  *x, *lo, *hi, *scale, *zero;
+    const Expr  *x, *lo, *hi, *range, *scale, *zero;
     int64_t      axes[MAX_RANK];
 
     if (!need(n, 0, 1))
@@ -155,7 +156,12 @@ bool convert_dynamic_quantize(Node *n)
                 build_scalar(b, x, 0), NULL);
     hi = build2(b, "maximum", build_reduce(b, "max", x, expr_rank(x), axes, false),
                 build_scalar(b, x, 0), NULL);
-    scale = build2(b, "divide", build2(b, "subtract", hi, lo, NULL), build_scalar(b, x, 255), NULL);
+    range = build2(b, "subtract", hi, lo, NULL);
+    if (!range)
+        return false;
+    range = build3(b, "where", build2(b, "equal", range, build_scalar(b, x, 0), NULL),
+                   build_scalar(b, x, 255), range, NULL);
+    scale = build2(b, "divide", range, build_scalar(b, x, 255), NULL);
     a->a_min = 0;
     a->a_max = 255;
     zero = build2(b, "divide", build1(b, "negative", lo, NULL), scale, NULL);
