@@ -76,13 +76,20 @@ static const Expr *if_negative(const Build *b, const Expr *x, const Expr *y)
     return build3(b, "where", build2(b, "less", x, build_scalar(b, x, 0), NULL), y, x, NULL);
 }
 
-/* log(1 + exp(x)), as max(x, 0) + log(1 + exp(-|x|)), which does not overflow */
+/* log(1 + exp(x)), as max(x, 0) + log(1 + e) with e = exp(-|x|), which does not overflow.  What is
+ * lost of e in u = 1 + e, the logarithm makes up for in the same proportion: log(u) * e / (u - 1).
+ */
 static const Expr *softplus(const Build *b, const Expr *x)
 {
     const Expr *e = build1(b, "exp", build1(b, "negative", build1(b, "abs", x, NULL), NULL), NULL);
+    const Expr *u = shift(b, e, 1), *kept = shift(b, u, -1);
+    const Expr *log = build1(b, "log", u, NULL);
 
-    return build2(b, "add", build1(b, "nn.relu", x, NULL), build1(b, "log", shift(b, e, 1), NULL),
-                  NULL);
+    if (!log || !kept)
+        return NULL;
+    log = build2(b, "multiply", log, build2(b, "divide", e, kept, NULL), NULL);
+    log = build3(b, "where", build2(b, "equal", kept, build_scalar(b, x, 0), NULL), e, log, NULL);
+    return build2(b, "add", build1(b, "nn.relu", x, NULL), log, NULL);
 }
 
 bool convert_softplus(Node *n)
@@ -239,29 +246,43 @@ bool convert_swish(Node *n)
                                NULL));
 }
 
-/* x < -lambd ? x + bias : x > lambd ? x - bias : 0 */
+/* x < -lambd ? x + bias : x > lambd ? x - bias : 0; of integers too, by the same numbers */
 bool convert_shrink(Node *n)
 {
     const Build *b = &n->b;
     double       lambd = node_float(n, "lambd", 0.5), bias = node_float(n, "bias", 0);
     const Expr  *x, *r;
+    DType        t;
 
     if (!tensors(n, 1))
         return false;
     x = n->in[0];
+    t = expr_dtype(x);
+    if (!dtype_is_float(t))
+        x = build_cast(b, x, DT_F64);
     r = build3(b, "where", build2(b, "greater", x, build_scalar(b, x, lambd), NULL),
                shift(b, x, -bias), build_scalar(b, x, 0), NULL);
-    return node_done(n, build3(b, "where", build2(b, "less", x, build_scalar(b, x, -lambd), NULL),
-                               shift(b, x, bias), r, NULL));
+    r = build3(b, "where", build2(b, "less", x, build_scalar(b, x, -lambd), NULL),
+               shift(b, x, bias), r, NULL);
+    return node_done(n, build_cast(b, r, t));
 }
 
 /* ---- clip, cast ---------------------------------------------------------------------------------- */
 
+/* From opset 6 on a bound that is not given is the type's lowest or largest finite number. */
 bool convert_clip_attr(Node *n)
 {
-    double lo = node_float(n, "min", -INFINITY), hi = node_float(n, "max", INFINITY);
+    double lo = -INFINITY, hi = INFINITY;
 
-    return tensors(n, 1) && node_done(n, clip(&n->b, n->in[0], lo, hi));
+    if (!tensors(n, 1))
+        return false;
+    if (n->opset >= 6) {
+        lo = dtype_min(expr_dtype(n->in[0]));
+        hi = dtype_max(expr_dtype(n->in[0]));
+    }
+    lo = node_float(n, "min", lo);
+    hi = node_float(n, "max", hi);
+    return node_done(n, clip(&n->b, n->in[0], lo, hi));
 }
 
 /* Bounds are numbers almost always; then this is `clip`. */
@@ -275,14 +296,17 @@ bool convert_clip(Node *n)
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
     x = n->in[0];
-    lo = dtype_is_float(expr_dtype(x)) ? -INFINITY : dtype_min(expr_dtype(x));
-    hi = dtype_is_float(expr_dtype(x)) ? INFINITY : dtype_max(expr_dtype(x));
+    lo = dtype_min(expr_dtype(x));
+    hi = dtype_max(expr_dtype(x));
     if (node_has(n, 1))
         numbers &= (k = build_fold(b, n->in[1])) && expr_const_f(k, &lo);
     if (node_has(n, 2))
         numbers &= (k = build_fold(b, n->in[2])) && expr_const_f(k, &hi);
-    if (numbers && lo <= hi && expr_dtype(x).bits < 64)
+    if (numbers && lo <= hi && (expr_dtype(x).bits < 64 || dtype_is_float(expr_dtype(x))))
         return node_done(n, clip(b, x, lo, hi));
+    if (dtype_is_float(expr_dtype(x)) && !(node_has(n, 1) && node_has(n, 2)))
+        x = clip(b, x, node_has(n, 1) ? -INFINITY : dtype_min(expr_dtype(x)),
+                 node_has(n, 2) ? INFINITY : dtype_max(expr_dtype(x)));
     if (node_has(n, 1))
         x = build2(b, "maximum", x, n->in[1], NULL);
     if (node_has(n, 2))
