@@ -178,6 +178,8 @@ bool convert_scatter_elements(Node *n)
             b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
             build2(b, "add", at, build_scalar(b, at, (double)expr_dim(n->in[0], axis)), NULL), at,
             NULL);
+    if (expr_elems(n->in[1]) == 0 && expr_elems(n->in[2]) == 0) /* nothing is written */
+        return node_done(n, n->in[0]);
     return node_done(n, build3(b, n->relay, n->in[0], at, n->in[2], a));
 }
 
@@ -189,6 +191,8 @@ bool convert_scatter_nd(Node *n)
 
     if (!nd_operands(n, 0) || !node_need_rank(n, 2, 0, MAX_RANK) || !(a->mode = reduction(n)))
         return false;
+    if (expr_elems(n->in[2]) == 0)
+        return node_done(n, n->in[0]);
     at = wrap_coordinates(b, n->in[0], n->in[1], 0);
     return node_done(n, at ? build3(b, n->relay, n->in[0], coordinates_first(b, at), n->in[2], a)
                            : NULL);
@@ -248,6 +252,13 @@ bool convert_compress(Node *n)
     for (uint32_t i = 0; i < keep.n && i < extent; i++)
         if (keep.at[i])
             at[k++] = i;
+    if (k == 0) {
+        int64_t dims[MAX_RANK];
+
+        memcpy(dims, expr_dims(b->c, x).at, expr_rank(x) * sizeof *dims);
+        dims[axis] = 0;
+        return node_done(n, build_zeros(b, expr_dtype(x), expr_rank(x), dims));
+    }
     return node_done(n, build_take(b, x, build_i64s(b, k, at), axis));
 }
 

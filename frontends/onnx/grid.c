@@ -199,7 +199,7 @@ bool convert_affine_grid(Node *n)
     bool         align = node_int(n, "align_corners", 0) != 0;
     int64_t      k, P = 1, dims[MAX_RANK];
     const Expr  *y;
-    float       *at;
+    double      *at;
     Ints         size;
 
     if (!node_need_rank(n, 0, 3, 3) || !node_const_ints(n, 1, &size))
@@ -225,11 +225,11 @@ bool convert_affine_grid(Node *n)
             double  v = align ? (s > 1 ? -1 + 2.0 * (double)c / (double)(s - 1) : 0)
                               : -1 + (2.0 * (double)c + 1) / (double)s;
 
-            at[p * (k + 1) + (k - 1 - i)] = (float)v; /* x first */
+            at[p * (k + 1) + (k - 1 - i)] = v; /* x first */
             left /= s;
         }
     }
-    y = build_cast(b, build_const(b, DT_F32, 2, (int64_t[]){P, k + 1}, at), expr_dtype(n->in[0]));
+    y = build_cast(b, build_const(b, DT_F64, 2, (int64_t[]){P, k + 1}, at), expr_dtype(n->in[0]));
     y = build_expand_dims(b, y, 0, 1);
     y = y ? onnx_matmul(n, y, build_transpose(b, n->in[0], 3, (int64_t[]){0, 2, 1})) : NULL;
     return node_done(n, build_reshape(b, y, (uint32_t)(k + 2), dims));

@@ -72,6 +72,8 @@ bool convert_lp_pool(Node *n)
     x = p == 1 ? build1(b, "abs", x, NULL) : build2(b, "multiply", x, x, NULL);
     if (!x || !(y = onnx_pool(n, n->relay, x)) || !node_ints(n, "kernel_shape", &kernel))
         return false;
+    if (expr_elems(y) == 0)
+        return node_done(n, y);
     for (uint32_t i = 0; i < kernel.n; i++)
         cells *= kernel.at[i];
     /* The pooling call just built, with the padding counted. */

@@ -15,8 +15,8 @@ bool convert_concat(Node *n)
         if (expr_elems(n->in[i]) > 0)
             xs[k++] = n->in[i];
     }
-    if (k == 0)
-        xs[k++] = n->in[0];
+    if (k == 0) /* none has cells: the result has a shape nevertheless */
+        memcpy(xs, n->in, (k = n->nin) * sizeof *xs);
     return node_axis(n, node_int(n, "axis", n->opset < 4 ? 1 : 0), expr_rank(xs[0]), &axis) &&
            node_done(n, build_concat(&n->b, k, xs, axis));
 }
