@@ -4,6 +4,19 @@
 
 #include <string.h>
 
+/* Integers as a constant of the type of `like`. */
+static const Expr *ints_like(const Build *b, const Expr *like, const int64_t *v)
+{
+    int64_t  n = expr_elems(like);
+    DType    t = expr_dtype(like);
+    Ints     d = expr_dims(b->c, like);
+    uint8_t *at = arena_array(b->c->arena, (size_t)n + 1, dtype_bytes(t));
+
+    for (int64_t i = 0; i < n; i++)
+        dtype_put_i(t, at + i * dtype_bytes(t), v[i]);
+    return build_const(b, t, d.n, d.at, at);
+}
+
 /* Constant indices along an extent, in 0 .. extent-1; NULL with an error if one is outside.  What
  * is not constant comes back as it is, and *known says which. */
 static const Expr *positive(Node *n, const Expr *indices, int64_t extent, bool *known)
@@ -12,7 +25,7 @@ static const Expr *positive(Node *n, const Expr *indices, int64_t extent, bool *
     const Expr  *k = build_fold(b, indices);
     int64_t     *v;
     bool         same = true;
-    Ints         at, d;
+    Ints         at;
 
     *known = k && expr_ints(b->c, k, &at);
     if (!*known)
@@ -25,10 +38,7 @@ static const Expr *positive(Node *n, const Expr *indices, int64_t extent, bool *
                               (long long)at.at[i], (long long)extent);
         same &= v[i] == at.at[i];
     }
-    if (same)
-        return k;
-    d = expr_dims(b->c, k);
-    return build_cast(b, build_const(b, DT_I64, d.n, d.at, v), expr_dtype(k));
+    return same ? k : ints_like(b, k, v);
 }
 
 /* One known index is a slice, which needs no copy. */
@@ -94,25 +104,29 @@ static const Expr *coordinates_first(const Build *b, const Expr *indices)
     return build_transpose(b, indices, r, axes);
 }
 
-/* Negative coordinates plus the extent of their dimension. */
-static const Expr *wrap_coordinates(const Build *b, const Expr *data, const Expr *indices,
-                                    uint32_t first)
+/* Negative coordinates plus the extent of their dimension; constant ones have to lie inside. */
+static const Expr *wrap_coordinates(Node *n, uint32_t first)
 {
-    const Expr *k = build_fold(b, indices), *extents;
-    uint32_t    m = (uint32_t)expr_dim(indices, expr_rank(indices) - 1);
-    bool        below = true;
-    int64_t     d[MAX_RANK];
-    Ints        v;
+    const Build *b = &n->b;
+    const Expr  *indices = n->in[1], *k = build_fold(b, indices), *extents;
+    uint32_t     m = (uint32_t)expr_dim(indices, expr_rank(indices) - 1);
+    int64_t      d[MAX_RANK], *wrapped;
+    Ints         v;
 
-    if (k && expr_ints(b->c, k, &v)) {
-        below = false;
-        for (uint32_t i = 0; i < v.n; i++)
-            below |= v.at[i] < 0;
-    }
-    if (!below)
-        return indices;
     for (uint32_t i = 0; i < m; i++)
-        d[i] = expr_dim(data, first + i);
+        d[i] = expr_dim(n->in[0], first + i);
+    if (k && expr_ints(b->c, k, &v)) {
+        wrapped = NEW_ARRAY(b->c->arena, int64_t, v.n + 1);
+        for (uint32_t i = 0; i < v.n; i++) {
+            int64_t extent = d[i % m];
+
+            if (v.at[i] < -extent || v.at[i] >= extent)
+                return node_error(n, E_IMPORT, "index %lld is outside an extent of %lld",
+                                  (long long)v.at[i], (long long)extent);
+            wrapped[i] = v.at[i] < 0 ? v.at[i] + extent : v.at[i];
+        }
+        return ints_like(b, k, wrapped);
+    }
     extents = build_cast(b, build_i64s(b, m, d), expr_dtype(indices));
     return build3(b, "where", build2(b, "less", indices, build_scalar(b, indices, 0), NULL),
                   build2(b, "add", indices, extents, NULL), indices, NULL);
@@ -143,7 +157,7 @@ bool convert_gather_nd(Node *n)
     if (!nd_operands(n, (uint32_t)batch))
         return false;
     a->batch_dims = batch;
-    at = wrap_coordinates(b, n->in[0], n->in[1], (uint32_t)batch);
+    at = wrap_coordinates(n, (uint32_t)batch);
     return node_done(n, at ? build2(b, n->relay, n->in[0], coordinates_first(b, at), a) : NULL);
 }
 
@@ -193,7 +207,7 @@ bool convert_scatter_nd(Node *n)
         return false;
     if (expr_elems(n->in[2]) == 0)
         return node_done(n, n->in[0]);
-    at = wrap_coordinates(b, n->in[0], n->in[1], 0);
+    at = wrap_coordinates(n, 0);
     return node_done(n, at ? build3(b, n->relay, n->in[0], coordinates_first(b, at), n->in[2], a)
                            : NULL);
 }
