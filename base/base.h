@@ -179,14 +179,14 @@ static inline void *null_of(UNUSED const void *null)
     return NULL;
 }
 #define diag_error(...) null_of(diag_error(__VA_ARGS__))
-/* Record a warning unless its flag is off; an error under -Werror. */
+/* Record a warning unless its flag is off; an error under -Werror, or if its row has a status. */
 void diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* Notes and hints attach to the last error or warning. */
 void     diag_note(Diags *d, Loc loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void     diag_hint(Diags *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 uint32_t diag_errors(const Diags *d); /* how many errors so far */
 int      diag_status(const Diags *d); /* docs/exit-status.md: of the first error; 0 if none */
-/* -Wname, -Wno-name, -Werror, -Werror=name.  False: no such flag. */
+/* -Wname, -Wno-name, -Werror, -Werror=name, -Wno-error=name.  False: no such flag. */
 bool diag_flag(Diags *d, const char *option);
 /* The flag of a warning by its code or itself: "W0301" -> "dim-default"; NULL: none. */
 const char *diag_flag_of(const char *name);

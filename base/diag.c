@@ -118,7 +118,8 @@ void *(diag_error)(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
 void diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
 {
     va_list ap;
-    bool    error = d->as_error[id] == FLAG_ON || (d->werror && d->as_error[id] != FLAG_OFF);
+    bool    fatal = d->werror || rows[id].status; /* unless it is said otherwise */
+    bool    error = d->as_error[id] == FLAG_ON || (fatal && d->as_error[id] != FLAG_OFF);
 
     d->muted = d->on[id] == FLAG_OFF;
     if (d->muted)

@@ -118,10 +118,11 @@ static void add_products(StrBuf *out)
 static void add_warnings(StrBuf *out)
 {
     static const struct {
-        const char *code, *flag, *text;
+        const char *flag, *text;
+        int         status;
     } rows[] = {
 #define none NULL
-#define DIAG(id, code, status, flag, text) {code, flag, text},
+#define DIAG(id, code, status, flag, text) {flag, text, status},
 #include "base/diag.def"
 #undef DIAG
 #undef none
@@ -129,11 +130,14 @@ static void add_warnings(StrBuf *out)
 
     for (size_t i = 0; i < COUNT(rows); i++) {
         size_t start = out->n;
+        StrBuf text = strbuf(out->arena);
 
         if (!rows[i].flag)
             continue;
         str_printf(out, "  -W%s", rows[i].flag);
-        add_wrapped(out, out->n - start, rows[i].text);
+        str_printf(&text, "%s%s", rows[i].text,
+                   rows[i].status ? "; an error unless -Wno-error= names it" : "");
+        add_wrapped(out, out->n - start, text.at);
     }
 }
 

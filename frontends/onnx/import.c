@@ -1,9 +1,8 @@
 /* A model: its graphs, one node after another.
  *
  * Values live in scopes, by name; a subgraph sees the scopes around it.  Before anything is built,
- * all operators of all graphs are looked up, so that what is not supported is reported at once.  A
- * node whose operands are constants is folded at once, so shapes are numbers wherever they can be.
- * Model-local functions are inlined. */
+ * survey.c looks at all nodes of all graphs.  A node whose operands are constants is folded at
+ * once, so shapes are numbers wherever they can be. Model-local functions are inlined. */
 #include "frontends/onnx/onnx.h"
 
 #include <string.h>
@@ -55,158 +54,14 @@ static const Expr *scope_get(const OnnxScope *s, const char *name)
     return NULL;
 }
 
-static OnnxScope scope_new(Import *im, const OnnxScope *up)
+static OnnxScope scope_new(Import *im, const OnnxScope *up, Map *declared)
 {
-    OnnxScope s = {.im = im, .up = up, .values = map_new(im->c->arena)};
+    OnnxScope s = {.im = im, .up = up, .values = map_new(im->c->arena), .declared = declared};
 
     s.depth = up ? up->depth + 1 : 0;
     s.function = up ? up->function : NULL;
-    s.opset = up ? up->opset : im->opset;
+    s.body = up ? up->body : NULL;
     return s;
-}
-
-/* ---- which operators there are ---------------------------------------------------------------- */
-
-static const char *text_or_empty(const char *s)
-{
-    return s ? s : "";
-}
-
-/* "ai.onnx" is another name of the default domain. */
-static const char *domain_of(const char *domain)
-{
-    return !domain || !strcmp(domain, "ai.onnx") ? "" : domain;
-}
-
-static const char *op_of(const OnnxNode *p)
-{
-    return text_or_empty(p->op_type);
-}
-
-const OnnxRow *onnx_row(const char *domain, const char *op, int64_t version, const OnnxRow **other)
-{
-    *other = NULL;
-    for (uint32_t i = 0; i < onnx_nrows; i++) {
-        const OnnxRow *r = &onnx_rows[i];
-
-        if (strcmp(r->name, op) || strcmp(r->domain, domain))
-            continue;
-        if (version >= r->lo && (r->hi == 0 || version <= r->hi))
-            return r;
-        *other = r;
-    }
-    return NULL;
-}
-
-static int64_t opset_in(const PbMsgs *imports, const char *domain)
-{
-    for (uint32_t i = 0; i < imports->n; i++) {
-        const OnnxOpset *o = imports->at[i];
-
-        if (!strcmp(domain_of(o->domain), domain))
-            return o->version;
-    }
-    return 0;
-}
-
-static const OnnxFunction *find_function(const Import *im, const char *domain, const char *op)
-{
-    for (uint32_t i = 0; i < im->model->functions.n; i++) {
-        const OnnxFunction *f = im->model->functions.at[i];
-
-        if (!strcmp(text_or_empty(f->name), op) && !strcmp(domain_of(f->domain), domain))
-            return f;
-    }
-    return NULL;
-}
-
-/* Operators without a row, each once. */
-typedef struct {
-    const char    *domain, *op, *first;
-    int64_t        version;
-    uint32_t       ordinal, count;
-    const OnnxRow *other; /* the row of another version */
-} Missing;
-typedef struct {
-    Import *im;
-    VEC(Missing) missing;
-} Survey;
-
-static const char *node_name(const OnnxNode *p)
-{
-    if (p->name && *p->name)
-        return p->name;
-    for (uint32_t i = 0; i < p->output.n; i++)
-        if (*p->output.at[i])
-            return p->output.at[i];
-    return "";
-}
-
-static void survey_node(Survey *s, const OnnxNode *p, const PbMsgs *opsets, uint32_t ordinal)
-{
-    const char    *domain = domain_of(p->domain), *op = op_of(p);
-    int64_t        version = opset_in(opsets, domain);
-    const OnnxRow *other;
-    Missing        m = {domain, op, node_name(p), version, ordinal, 1, NULL};
-
-    if (find_function(s->im, domain, op))
-        return;
-    /* Contributed domains are often not imported by name; their rows start at 1. */
-    if (version == 0 && *domain)
-        version = 1;
-    if (onnx_row(domain, op, version, &other))
-        return;
-    m.other = other;
-    for (uint32_t i = 0; i < s->missing.n; i++)
-        if (!strcmp(s->missing.at[i].op, op) && !strcmp(s->missing.at[i].domain, domain)) {
-            s->missing.at[i].count++;
-            return;
-        }
-    vec_push(s->im->c->arena, &s->missing, m);
-}
-
-static void survey_nodes(Survey *s, const PbMsgs *nodes, const PbMsgs *opsets, uint32_t ordinal)
-{
-    for (uint32_t i = 0; i < nodes->n; i++) {
-        const OnnxNode *p = nodes->at[i];
-        uint32_t        place = ordinal ? ordinal : i + 1;
-
-        survey_node(s, p, opsets, place);
-        for (uint32_t k = 0; k < p->attribute.n; k++) {
-            const OnnxAttr *a = p->attribute.at[k];
-
-            if (a->g)
-                survey_nodes(s, &a->g->node, opsets, place);
-        }
-    }
-}
-
-/* False if some operator has no row. */
-static bool survey(Import *im)
-{
-    Survey s = {.im = im};
-
-    survey_nodes(&s, &im->model->graph->node, &im->model->opset_import, 0);
-    for (uint32_t i = 0; i < im->model->functions.n; i++) {
-        const OnnxFunction *f = im->model->functions.at[i];
-
-        survey_nodes(&s, &f->node, &f->opset_import, 1);
-    }
-    for (uint32_t i = 0; i < s.missing.n; i++) {
-        const Missing *m = &s.missing.at[i];
-        Ctx           *c = im->c;
-        Loc            loc = {im->path, m->ordinal, 0, intern(c->strings, m->first)};
-        StrBuf         t = strbuf(c->arena);
-
-        str_printf(&t, "operator %s%s%s is not supported", m->domain, *m->domain ? "." : "", m->op);
-        if (m->other)
-            str_printf(&t, " in opset %lld", (long long)m->version);
-        str_printf(&t, ": %u node%s, first '%s'", m->count, m->count > 1 ? "s" : "", loc.name);
-        error_at(c, E_UNSUPPORTED_OP, loc, "%s", t.at);
-        if (m->other && m->version < m->other->lo)
-            diag_hint(c->diags, "it is from opset %lld on", (long long)m->other->lo);
-    }
-    return s.missing.n == 0;
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------ */
@@ -220,7 +75,7 @@ static bool check_attributes(Node *n)
         if (a->ref && *a->ref)
             return node_error(n, E_IMPORT,
                               "attribute '%s' is to be '%s' of a function, but the node is in none",
-                              text_or_empty(a->name), a->ref);
+                              onnx_text(a->name), a->ref);
     }
     return true;
 }
@@ -255,7 +110,7 @@ static bool find_inputs(Node *n, const PbMsgs *nodes)
             diag_hint(n->b.c->diags,
                       "'%s' is an output of %s '%s': the nodes are not in order, or "
                       "form a cycle",
-                      name, op_of(by), node_name(by));
+                      name, onnx_op(by), onnx_node_name(by));
         return false;
     }
     while (n->nin && !n->in[n->nin - 1])
@@ -283,6 +138,18 @@ static bool check_value(Node *n, uint32_t i)
     return true;
 }
 
+static void check_declared(const Node *n, const OnnxScope *s, const char *name, const Type *is)
+{
+    Ctx                  *c = n->b.c;
+    const OnnxTensorType *t = map_get(s->declared, PTR_KEY(intern(c->strings, name)));
+
+    if (t)
+        onnx_check_declared(
+            n->im, n->b.loc,
+            arena_printf(c->arena, "%s '%s': its output '%s'", onnx_op(n->p), n->b.loc.name, name),
+            t, is);
+}
+
 static bool store_outputs(Node *n, OnnxScope *s)
 {
     bool closed = true;
@@ -305,6 +172,7 @@ static bool store_outputs(Node *n, OnnxScope *s)
             v = folded;
         if (!scope_put(s, name, v))
             return node_error(n, E_IMPORT, "its output '%s' is computed twice", name);
+        check_declared(n, s, name, v->type);
     }
     return true;
 }
@@ -312,11 +180,11 @@ static bool store_outputs(Node *n, OnnxScope *s)
 /* The body of a model-local function in the place of its call. */
 static bool inline_function(Node *n, const OnnxFunction *f)
 {
-    OnnxScope s = scope_new(n->im, NULL);
+    OnnxScope s = scope_new(n->im, NULL, onnx_declared(n->im, &f->value_info, NULL));
 
     s.depth = n->scope->depth + 1;
     s.function = n;
-    s.opset = opset_in(&f->opset_import, "");
+    s.body = f;
     if (s.depth > ONNX_MAX_NESTING)
         return node_error(n, E_UNSUPPORTED, "functions are nested more than %d deep",
                           ONNX_MAX_NESTING);
@@ -333,18 +201,21 @@ static bool inline_function(Node *n, const OnnxFunction *f)
 
 static bool convert(Node *n)
 {
-    const char         *domain = domain_of(n->p->domain), *op = op_of(n->p);
-    const OnnxFunction *f = find_function(n->im, domain, op);
+    const char         *domain = onnx_domain(n->p->domain), *op = onnx_op(n->p);
+    const OnnxFunction *f = onnx_function_of(n->im, domain, op);
     const OnnxRow      *row, *other;
 
     if (f)
         return inline_function(n, f);
-    n->opset = *domain ? opset_in(&n->im->model->opset_import, domain) : n->scope->opset;
-    if (*domain && !n->opset)
-        n->opset = 1;
+    n->opset = onnx_opset_of(n->im, n->scope->body, domain);
     row = onnx_row(domain, op, n->opset, &other);
     if (!row)
         return node_error(n, E_UNSUPPORTED_OP, "the operator is not supported");
+    if (n->im->surplus) { /* and only warned of */
+        uint32_t most = onnx_count_inputs(onnx_schema(domain, op, n->opset));
+
+        n->nin = n->nin < most ? n->nin : most;
+    }
     for (uint32_t i = 0; i < n->nin && map_count(n->im->four_bits); i++)
         if (n->in[i] && map_get(n->im->four_bits, PTR_KEY(n->in[i])) &&
             strcmp(op, "DequantizeLinear") != 0)
@@ -365,7 +236,7 @@ static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
 
         if (top)
             im->ordinal = i + 1;
-        n.b.loc = (Loc){im->path, im->ordinal, 0, intern(c->strings, node_name(p))};
+        n.b.loc = (Loc){im->path, im->ordinal, 0, intern(c->strings, onnx_node_name(p))};
         n.out = NEW_ARRAY(c->arena, const Expr *, n.nout < 4 ? 4 : n.nout);
         if (++im->converted > ONNX_MAX_NODES)
             return node_error(&n, E_UNSUPPORTED, "the model unrolls to more than %d nodes",
@@ -374,7 +245,7 @@ static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
             return false;
         if (!convert(&n) || diag_errors(c->diags) != before || !store_outputs(&n, s)) {
             if (diag_errors(c->diags) == before)
-                BUG("%s '%s' failed to import without an error", op_of(p), n.b.loc.name);
+                BUG("%s '%s' failed to import without an error", onnx_op(p), n.b.loc.name);
             return false;
         }
     }
@@ -396,9 +267,9 @@ static bool import_constants(OnnxScope *s, const OnnxGraph *g, Loc loc)
             continue;
         if (!(v = onnx_constant(s->im, t, loc)))
             return false;
-        if (!scope_put(s, text_or_empty(t->name), v))
+        if (!scope_put(s, onnx_text(t->name), v))
             return error_at(s->im->c, E_IMPORT, loc, "constant '%s' is there twice",
-                            text_or_empty(t->name));
+                            onnx_text(t->name));
     }
     return true;
 }
@@ -406,7 +277,7 @@ static bool import_constants(OnnxScope *s, const OnnxGraph *g, Loc loc)
 bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
                    const Expr **out)
 {
-    OnnxScope s = scope_new(n->im, n->scope);
+    OnnxScope s = scope_new(n->im, n->scope, onnx_declared(n->im, &g->value_info, &g->output));
 
     if (s.depth > ONNX_MAX_NESTING)
         return node_error(n, E_UNSUPPORTED, "graphs are nested more than %d deep",
@@ -416,18 +287,18 @@ bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *co
     for (uint32_t i = 0; i < ninputs; i++) {
         const OnnxValue *v = g->input.at[i];
 
-        if (!scope_put(&s, text_or_empty(v->name), inputs[i]))
+        if (!scope_put(&s, onnx_text(v->name), inputs[i]))
             return node_error(n, E_IMPORT, "input '%s' of its graph is there twice",
-                              text_or_empty(v->name));
+                              onnx_text(v->name));
     }
     if (!import_constants(&s, g, n->b.loc) || !import_nodes(&s, &g->node, false))
         return false;
     for (uint32_t i = 0; i < g->output.n; i++) {
         const OnnxValue *v = g->output.at[i];
 
-        if (!(out[i] = scope_get(&s, text_or_empty(v->name))))
+        if (!(out[i] = scope_get(&s, onnx_text(v->name))))
             return node_error(n, E_IMPORT, "output '%s' of its graph is not computed",
-                              text_or_empty(v->name));
+                              onnx_text(v->name));
     }
     return true;
 }
@@ -511,11 +382,14 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
     for (uint32_t i = 0; i < g->input.n; i++) {
         OnnxValue *v = g->input.at[i];
 
-        v->name = intern(c->strings, text_or_empty(v->name));
+        v->name = intern(c->strings, onnx_text(v->name));
         if ((had = map_get(s->values, PTR_KEY(v->name)))) {
             if (had->kind == EXPR_VAR)
                 return error_at(c, E_IMPORT, loc, "input '%s' is there twice", v->name);
-            continue; /* a constant that is listed as an input too, as before IR 4 */
+            /* A constant that is listed as an input too, as before IR version 4. */
+            onnx_check_declared(im, loc, arena_printf(c->arena, "constant '%s'", v->name),
+                                v->type ? v->type->tensor : NULL, had->type);
+            continue;
         }
         if (!import_bound(im, s, v, o, loc))
             return false;
@@ -579,14 +453,14 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
 {
     Ctx         *c = im->c;
     Loc          loc = {.file = im->path};
-    OnnxScope    s = scope_new(im, NULL);
+    OnnxScope    s = scope_new(im, NULL, onnx_declared(im, &g->value_info, &g->output));
     const Expr **params = NEW_ARRAY(c->arena, const Expr *, g->input.n + 1);
     const Expr **outs = NEW_ARRAY(c->arena, const Expr *, g->output.n + o->ntensors + 1);
     const char **names = NEW_ARRAY(c->arena, const char *, g->output.n + o->ntensors + 1);
     const Expr  *body, *func;
     GlobalDef    def;
     Map         *seen = map_new(c->scratch);
-    uint32_t     nparams, n = 0;
+    uint32_t     nparams, n = 0, before = diag_errors(c->diags);
     Module       like = {.file = im->path, .output_names = names};
 
     if (!import_constants(&s, g, loc) || !import_inputs(im, &s, g, o, loc, params, &nparams) ||
@@ -597,16 +471,20 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
     for (; n < g->output.n && !o->only_tensors; n++) {
         const OnnxValue *v = g->output.at[n];
 
-        names[n] = intern(c->strings, text_or_empty(v->name));
+        names[n] = intern(c->strings, onnx_text(v->name));
         if (!(outs[n] = scope_get(&s, names[n])))
             return error_at(c, E_IMPORT, loc, "output '%s' is not computed", names[n]);
         if (!expr_is_tensor(outs[n]))
             return error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", names[n]);
+        onnx_check_declared(im, loc, arena_printf(c->arena, "output '%s'", names[n]),
+                            v->type ? v->type->tensor : NULL, outs[n]->type);
         if (map_find(seen, PTR_KEY(names[n]), NULL))
             return error_at(c, E_IMPORT, loc, "output '%s' is there twice", names[n]);
         map_put(seen, PTR_KEY(names[n]), (void *)names[n]);
     }
     if (!import_tensors(im, &s, g, o, loc, &n, outs, names))
+        return NULL;
+    if (diag_errors(c->diags) != before)
         return NULL;
     like.noutputs = n;
     body = n == 1 ? outs[0] : expr_tuple(c, n, outs, loc);
@@ -629,8 +507,6 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
     if (!model.graph)
         return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
     im.four_bits = map_new(c->arena);
-    im.opset = opset_in(&model.opset_import, "");
-    if (im.opset == 0 && model.opset_import.n == 0)
-        im.opset = 1; /* before IR version 3 */
-    return survey(&im) ? import_graph(&im, model.graph, o) : NULL;
+    im.contradicted = map_new(c->arena);
+    return onnx_survey(&im) ? import_graph(&im, model.graph, o) : NULL;
 }

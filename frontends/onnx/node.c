@@ -15,20 +15,29 @@ void *node_error(const Node *n, DiagId id, const char *fmt, ...)
     return diag_error(n->b.c->diags, id, n->b.loc, "%s", s.at);
 }
 
-/* In the body of a function an attribute may stand for one of the call; elsewhere import_nodes
- * refuses it. */
-const OnnxAttr *node_attr(const Node *n, const char *name)
+static const OnnxAttr *find_attr(const PbMsgs *list, const char *name)
 {
-    for (uint32_t i = 0; i < n->p->attribute.n; i++) {
-        const OnnxAttr *a = n->p->attribute.at[i];
+    for (uint32_t i = 0; i < list->n; i++) {
+        const OnnxAttr *a = list->at[i];
 
-        if (!a->name || strcmp(a->name, name))
-            continue;
-        if (a->ref && *a->ref)
-            return n->scope->function ? node_attr(n->scope->function, a->ref) : NULL;
-        return a;
+        if (a->name && !strcmp(a->name, name))
+            return a;
     }
     return NULL;
+}
+
+/* In the body of a function an attribute may stand for one of the call, or else the function's
+ * default; elsewhere import_nodes refuses it. */
+const OnnxAttr *node_attr(const Node *n, const char *name)
+{
+    const OnnxAttr  *a = find_attr(&n->p->attribute, name);
+    const OnnxScope *s = n->scope;
+    const OnnxAttr  *given;
+
+    if (!a || !a->ref || !*a->ref)
+        return a;
+    given = s->function ? node_attr(s->function, a->ref) : NULL;
+    return given || !s->body ? given : find_attr(&s->body->attribute_proto, a->ref);
 }
 
 /* The same, of this kind; once an error is recorded the value does not matter.  Files of the first

@@ -1,10 +1,13 @@
 /* ONNX: ModelProto to a Relay module.
  *
  *   proto.c     the messages of onnx.proto as field tables
+ *   survey.c    all nodes before anything is built: what is not supported, what should not be there
  *   import.c    model, graphs, inputs and outputs; one node after another
+ *   declared.c  types that the model declares, against those that its values have
  *   tensor.c    TensorProto: raw data, typed fields, external files
  *   node.c      what converters ask of a node: attributes, constant inputs
  *   ops.def     operator, domain, versions, Relay operator, converter
+ *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
  *   recurrent.c attention.c loss.c grid.c signal.c quant.c contrib.c sequence.c control.c
  *               converters by family
@@ -77,7 +80,17 @@ typedef enum {
     ONNX_ATTR_FLOAT = 1,
     ONNX_ATTR_INT,
     ONNX_ATTR_STRING,
-    ONNX_ATTR_INTS = 7
+    ONNX_ATTR_TENSOR,
+    ONNX_ATTR_GRAPH,
+    ONNX_ATTR_FLOATS,
+    ONNX_ATTR_INTS,
+    ONNX_ATTR_STRINGS,
+    ONNX_ATTR_TENSORS,
+    ONNX_ATTR_GRAPHS,
+    ONNX_ATTR_SPARSE_TENSOR,
+    ONNX_ATTR_SPARSE_TENSORS,
+    ONNX_ATTR_TYPE,
+    ONNX_ATTR_TYPES
 } OnnxAttrType; /* of onnx.proto */
 typedef struct {
     PbTexts     input, output;
@@ -89,7 +102,7 @@ struct OnnxGraph {
     const char *name;
     PbMsgs      initializer; /* OnnxTensor */
     PbMsgs      sparse;
-    PbMsgs      input, output; /* OnnxValue */
+    PbMsgs      input, output, value_info; /* OnnxValue */
 };
 typedef struct {
     const char *domain;
@@ -98,7 +111,7 @@ typedef struct {
 typedef struct {
     const char *name, *domain;
     PbTexts     input, output, attribute;
-    PbMsgs      node, opset_import, attribute_proto;
+    PbMsgs      node, opset_import, attribute_proto, value_info;
 } OnnxFunction;
 typedef struct {
     int64_t    ir_version;
@@ -148,10 +161,12 @@ struct Import {
     Ctx             *c;
     const char      *path;
     const OnnxModel *model;
-    int64_t          opset;     /* of the default domain */
-    uint32_t         ordinal;   /* of the top-level node being converted */
-    Map             *four_bits; /* constants of 4 bits, kept as bytes: only to be dequantized */
-    uint32_t         converted; /* nodes so far, repeated ones too */
+    uint32_t         ordinal;      /* of the top-level node being converted */
+    bool             surplus;      /* some node has more inputs than its operator takes */
+    bool             reshaped;     /* an input has another size than the model says */
+    Map             *contradicted; /* declared types of which that was said */
+    Map             *four_bits;    /* constants of 4 bits, kept as bytes: only to be dequantized */
+    uint32_t         converted;    /* nodes so far, repeated ones too */
     ImportFiles     *files;
 };
 
@@ -159,10 +174,11 @@ struct Import {
 typedef struct OnnxScope {
     Import                 *im;
     const struct OnnxScope *up;
-    Map                    *values; /* interned name -> const Expr * */
+    Map                    *values;   /* interned name -> const Expr * */
+    Map                    *declared; /* interned name -> OnnxTensorType * */
     uint32_t                depth;
-    const struct Node      *function; /* the call being inlined: gives ref_attr_name its value */
-    int64_t                 opset;
+    const OnnxFunction     *body;     /* the function being inlined, or NULL */
+    const struct Node      *function; /* its call: gives ref_attr_name its value */
 } OnnxScope;
 
 typedef struct Node {
@@ -184,6 +200,29 @@ typedef bool OnnxConvert(Node *n);
  */
 bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
                    const Expr **out);
+
+/* ---- survey.c ------------------------------------------------------------------------------------ */
+
+/* False with errors, all at once, if some node cannot be what it says. */
+bool onnx_survey(Import *im);
+
+const char *onnx_text(const char *s);        /* "" for NULL */
+const char *onnx_domain(const char *domain); /* "ai.onnx" is another name of "" */
+const char *onnx_op(const OnnxNode *p);
+const char *onnx_node_name(const OnnxNode *p); /* or that of its first output */
+/* The model-local function of that name, or NULL. */
+const OnnxFunction *onnx_function_of(const Import *im, const char *domain, const char *op);
+/* The version of a domain in the function `body`, NULL: in the model's graphs; 0: it is not said.
+ */
+int64_t onnx_opset_of(const Import *im, const OnnxFunction *body, const char *domain);
+
+/* ---- declared.c ---------------------------------------------------------------------------------- */
+
+/* The declared types of tensors, by interned name; `outputs` may be NULL. */
+Map *onnx_declared(Import *im, const PbMsgs *values, const PbMsgs *outputs);
+/* Warn, once, if `what`, whose type is `is`, contradicts `t` (NULL: nothing is declared). */
+void onnx_check_declared(Import *im, Loc loc, const char *what, const OnnxTensorType *t,
+                         const Type *is);
 
 /* ---- node.c -------------------------------------------------------------------------------------- */
 
@@ -220,9 +259,27 @@ typedef struct {
     const char  *relay;
     OnnxConvert *convert;
 } OnnxRow;
+/* The row of this version of the domain; NULL: there is none, *other is that of another version. */
 const OnnxRow *onnx_row(const char *domain, const char *op, int64_t version, const OnnxRow **other);
 extern const OnnxRow  onnx_rows[];
 extern const uint32_t onnx_nrows;
+
+typedef struct {
+    const char *name, *domain;
+    int64_t     since;
+    const char *inputs, *outputs, *attributes; /* lists of words, as schema.def says */
+} OnnxSchema;
+const OnnxSchema       *onnx_schema(const char *domain, const char *op, int64_t version);
+extern const OnnxSchema onnx_schemas[];
+extern const uint32_t   onnx_nschemas;
+uint32_t onnx_count_inputs(const OnnxSchema *schema); /* at most; UINT32_MAX: any number */
+
+#define ONNX_NEWEST(opset, ir_version) \
+    enum { ONNX_NEWEST_OPSET = (opset), ONNX_NEWEST_IR = (ir_version) };
+#define SCHEMA(name, domain, since, inputs, outputs, attributes)
+#include "frontends/onnx/schema.def"
+#undef SCHEMA
+#undef ONNX_NEWEST
 
 #define none NULL
 #define ONNX(name, domain, lo, hi, relay, convert) bool convert(Node *n);

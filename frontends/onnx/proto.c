@@ -94,6 +94,7 @@ static const PbField graph_fields[] = {
     M(5, PB_MSGS, OnnxGraph, initializer, onnx_tensor),
     M(11, PB_MSGS, OnnxGraph, input, onnx_value),
     M(12, PB_MSGS, OnnxGraph, output, onnx_value),
+    M(13, PB_MSGS, OnnxGraph, value_info, onnx_value),
     M(15, PB_MSGS, OnnxGraph, sparse, onnx_other),
 };
 static MESSAGE(onnx_graph, OnnxGraph, graph_fields);
@@ -113,6 +114,7 @@ static const PbField function_fields[] = {
     M(9, PB_MSGS, OnnxFunction, opset_import, onnx_opset),
     F(10, PB_TEXT, OnnxFunction, domain),
     M(11, PB_MSGS, OnnxFunction, attribute_proto, onnx_attr),
+    M(12, PB_MSGS, OnnxFunction, value_info, onnx_value),
 };
 static MESSAGE(onnx_function, OnnxFunction, function_fields);
 

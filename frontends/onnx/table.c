@@ -1,8 +1,9 @@
-/* The table of foreign operators. */
+/* The tables of foreign operators: converters, and what nodes may have. */
 #include "frontends/frontends.h"
 #include "frontends/onnx/onnx.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define none NULL
 #define LAST 0
@@ -15,6 +16,43 @@ const OnnxRow onnx_rows[] = {
 #undef none
 
 const uint32_t onnx_nrows = COUNT(onnx_rows);
+
+#define ONNX_NEWEST(opset, ir_version)
+#define SCHEMA(name, domain, since, inputs, outputs, attributes) \
+    {#name, domain, since, inputs, outputs, attributes},
+const OnnxSchema onnx_schemas[] = {
+#include "frontends/onnx/schema.def"
+};
+#undef SCHEMA
+#undef ONNX_NEWEST
+
+const uint32_t onnx_nschemas = COUNT(onnx_schemas);
+
+const OnnxRow *onnx_row(const char *domain, const char *op, int64_t version, const OnnxRow **other)
+{
+    *other = NULL;
+    for (uint32_t i = 0; i < onnx_nrows; i++) {
+        const OnnxRow *r = &onnx_rows[i];
+
+        if (strcmp(r->name, op) || strcmp(r->domain, domain))
+            continue;
+        if (version >= r->lo && (r->hi == 0 || version <= r->hi))
+            return r;
+        *other = r;
+    }
+    return NULL;
+}
+
+const OnnxSchema *onnx_schema(const char *domain, const char *op, int64_t version)
+{
+    const OnnxSchema *s = NULL;
+
+    for (uint32_t i = 0; i < onnx_nschemas; i++)
+        if (!strcmp(onnx_schemas[i].name, op) && !strcmp(onnx_schemas[i].domain, domain) &&
+            onnx_schemas[i].since <= version)
+            s = &onnx_schemas[i];
+    return s;
+}
 
 /* -print-ops=onnx, in the order of the table. */
 void onnx_list_ops(StrBuf *out)

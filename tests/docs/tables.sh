@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tables in docs/ that follow a .def file have a row for each of its rows, and say the same:
 #     docs/ir/schedule.md     every step of ir/sched.def with its class
-#     docs/exit-status.md     every code of base/diag.def with its status or name, and its text
+#     docs/exit-status.md     every code of base/diag.def with its status, a warning's name, and its text
 cd "$(dirname "$0")/../.." || exit 2
 work=$(mktemp -d) || exit 2
 trap 'rm -rf "$work"' EXIT
@@ -23,7 +23,7 @@ understood() {
     done <"$work/rows"
 
     sed -n -e 's/^DIAG([A-Z_]*, *"\(E[0-9]*\)", *\([0-9]*\), *none, *"\(.*\)")$/| \1 | \2 | \3 |/p' \
-        -e 's/^DIAG([A-Z_]*, *"\(W[0-9]*\)", *0, *"\(.*\)", *"\(.*\)")$/| \1 | `\2` | \3 |/p' \
+        -e 's/^DIAG([A-Z_]*, *"\(W[0-9]*\)", *\([0-9]*\), *"\(.*\)", *"\(.*\)")$/| \1 | \2 | `\3` | \4 |/p' \
         base/diag.def >"$work/rows"
     understood base/diag.def DIAG
     while IFS= read -r row; do

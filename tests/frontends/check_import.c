@@ -1,6 +1,6 @@
 /* Imports a model for the tests, prints what came, and runs it in the interpreter.
  *
- *     check_import [--format F] [--shape NAME=1,3,8] [--dim N=1] [--print] MODEL
+ *     check_import [--format F] [--shape NAME=1,3,8] [--dim N=1] [--print] [-Wno-error=..] MODEL
  *                  [--inputs X.npz --outputs Y.npz [--rtol R] [--atol A] [--prefix]]
  *
  * Always: the module is verified, and its text parsed back is the same text.  --print shows the
@@ -34,6 +34,9 @@ static bool read_args(Ctx *c, int argc, char **argv, Args *a)
             a->print = true;
         } else if (!strcmp(s, "--prefix")) {
             a->prefix = true;
+        } else if (str_starts(s, "-W")) {
+            if (!diag_flag(c->diags, s))
+                return false;
         } else if (s[0] != '-') {
             a->model = s;
         } else if (i + 1 == argc) {

@@ -292,6 +292,29 @@ static void test_warnings(void)
     arena_free(a);
 }
 
+/* A warning whose row has a status is an error unless its name is taken from them. */
+static void test_fatal_warnings(void)
+{
+    Arena *a = arena_new(NULL);
+    Diags *d = diags_new(a);
+
+    diag_warn(d, W_MODEL_VERSION, NO_LOC, "one");
+    CHECK(diag_errors(d) == 1 && diag_status(d) == 3);
+    CHECK(diag_flag(d, "-Wno-error") && diag_flag(d, "-Wno-error=unknown-attribute"));
+    diag_warn(d, W_MODEL_VERSION, NO_LOC, "two");
+    diag_warn(d, W_UNKNOWN_ATTRIBUTE, NO_LOC, "three");
+    CHECK(diag_flag(d, "-Werror"));
+    diag_warn(d, W_UNKNOWN_ATTRIBUTE, NO_LOC, "four");
+    CHECK(diag_flag(d, "-Wno-model-version"));
+    diag_warn(d, W_MODEL_VERSION, NO_LOC, "five");
+    CHECK_INT(diag_errors(d), 2);
+    CHECK_STR(printed(a, d, DIAG_TEXT), "tvmcc: error: one [-Werror=model-version] [W0305]\n"
+                                        "tvmcc: error: two [-Werror=model-version] [W0305]\n"
+                                        "tvmcc: warning: three [-Wunknown-attribute] [W0302]\n"
+                                        "tvmcc: warning: four [-Wunknown-attribute] [W0302]\n");
+    arena_free(a);
+}
+
 static void test_reader(void)
 {
     static const uint8_t data[] = {1,  2,  3,  4,  5,  6,  7,    8,    9,
@@ -329,6 +352,7 @@ int main(void)
     RUN(test_diag_json);
     RUN(test_diag_sarif);
     RUN(test_warnings);
+    RUN(test_fatal_warnings);
     RUN(test_reader);
     return check_result();
 }

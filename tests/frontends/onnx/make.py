@@ -2,6 +2,7 @@
 """Writes the small models of these tests: make.py (needs onnx, numpy, onnxruntime).
 
 models/bad_*.onnx   what must be refused, and how it is said (goldens.txt)
+models/strict_*.onnx what nodes may not have, and declarations that contradict; most can be let pass by name
 models/ok_*.onnx    what imports to the text in goldens.txt
 models/run_*.onnx   with run_*.npz: arrays in.NAME (random) and out.NAME (ONNX Runtime's results)
 
@@ -116,6 +117,59 @@ def bad():
     for _ in range(200):  # attribute { g { node { attribute { g ...
         deep = b"\x0a" + length(b"\x2a" + length(b"\x32" + length(deep)))
     save("bad_deep", b"\x08\x08\x3a" + length(deep) + b"\x42\x02\x10\x11")
+
+
+# What the standard does not let nodes have, declarations that contradict, versions that are unknown.
+def strict():
+    x, y, y2 = value("x", F, [2, 3]), value("y", F, None), value("y", F, [2, 4])
+    relu, two = node("Relu", "x", "y"), init("w", np.zeros((2, 3), np.float32))
+    one = lambda *nodes, ins=[x], out=y, inits=(), **k: model(list(nodes), ins, [out], inits, **k)
+    leaky = lambda ins="x", outs="y", name=None: node("LeakyRelu", ins, outs, name, alhpa=0.3)
+
+    save("strict_attribute", one(leaky()))
+    save("strict_attributes", one(leaky("x", "a"), leaky("a", "b"), node("Relu", "b", "c", axis=1), leaky("c", "d"),
+                                  node("Flatten", "d", "y", _internal=1, __internal=1, dim=2)))
+    own = node("Softmax", "x", "y", axis=1)
+    own.attribute.add(name="axis", i=0, type=onnx.AttributeProto.INT)
+    save("strict_attribute_twice", one(own))
+    save("strict_attribute_missing", one(node("Concat", "x x", "y")))
+    save("strict_inputs", one(node("Relu", "x x _", "y")))
+    save("strict_inputs_missing", one(node("Conv", "x _ x", "y")))
+    save("strict_outputs", one(node("Relu", "x", "y z")))
+    save("strict_trailing", one(h.make_node("Relu", ["x", "", ""], ["y", ""])))
+    save("strict_opset", one(relu, opset=99))
+    twice = one(relu)
+    twice.opset_import.add(domain="ai.onnx", version=13)
+    save("strict_opset_twice", twice)
+    twice = one(relu)
+    del twice.opset_import[:]
+    save("strict_opset_missing", twice)
+    save("strict_old", one(node("Mish", "x", "y"), opset=17))
+    ir = one(relu)
+    ir.ir_version = 99
+    save("strict_ir", ir)
+    save("strict_declared", one(relu, out=y2))
+    save("strict_declared_rank", one(relu, out=value("y", F, [6])))
+    save("strict_declared_type", one(relu, out=value("y", I, [2, 3])))
+    save("strict_declared_symbol", one(relu, out=value("y", F, [2, "N"])))
+    inner = one(node("Relu", "x", "a"), node("Abs", "a", "y"))
+    inner.graph.value_info.append(value("a", F, ["N", 5]))
+    save("strict_value_info", inner)
+    save("strict_constant", one(node("Add", "x w", "y"), ins=[x, value("w", F, [3])], inits=[two]))
+    arm = lambda name, n: h.make_graph([n], name, [], [value(n.output[0], F, [2, 3])])
+    save("strict_branch", one(node("If", "c", "y", then_branch=arm("then", leaky("x", "a")),
+                                   else_branch=arm("else", node("Relu", "x x", "b"))), ins=[x, value("c", B, [])]))
+    body = [leaky("x", "y"), h.make_node("Elu", ["x"], ["z"])]
+    body[1].attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    f = h.make_function("local", "Both", ["x"], ["y", "z"], body, [h.make_opsetid("", 17)], ["slope"])
+    save("strict_function", one(h.make_node("Both", ["x", "x"], ["y"], "call", domain="local", slop=1.0),
+                                domains=["local"], functions=[f]))
+    body = [h.make_node("LeakyRelu", ["x"], ["y"])]
+    body[0].attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    f = h.make_function("local", "Leaky", ["x"], ["y"], body, [h.make_opsetid("", 17)], [],
+                        [h.make_attribute("slope", 0.5)])
+    save("ok_function_default", one(h.make_node("Leaky", ["x"], ["y"], "call", domain="local"),
+                                    domains=["local"], functions=[f]))
 
 
 def length(data):
@@ -360,6 +414,7 @@ if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     os.makedirs(SEEDS, exist_ok=True)
     bad()
+    strict()
     ok()
     run()
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
