@@ -175,21 +175,37 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.epoch, members, n, out);
 }
 
-/* Kernel by kernel: what it computes, or how its loops were arranged. */
+/* Kernel by kernel: what it computes, or how its loops were arranged; `tvmcc opt` reads both.
+ * Alternatives of a model share kernels, which stand there once. */
 static Bytes kernels_text(Build *b, Product kind)
 {
-    Ctx        *c = b->job.c;
-    const Plan *p = b->job.k.plan;
-    StrBuf      s = strbuf(c->arena);
+    Ctx   *c = b->job.c;
+    StrBuf s = strbuf(c->arena);
+    Map   *calls = map_new(c->scratch);
 
-    for (; p; p = p->next)
+    for (const Plan *p = b->job.k.plan; p; p = p->next)
         for (uint32_t i = 0; i < p->nkernels; i++) {
-            str_printf(&s, "// @%s, %llu calls\n", p->kernels[i].func->name,
-                       (unsigned long long)p->kernels[i].calls);
-            if (kind != PRODUCT_TE)
-                str_add(&s, p->kernels[i].schedule);
-            else if (p->kernels[i].te)
-                te_print(c, p->kernels[i].te, &s);
+            const char *name = intern(c->strings, p->kernels[i].func->name);
+            uintptr_t   n = (uintptr_t)map_get(calls, PTR_KEY(name)) + p->kernels[i].calls;
+            map_put(calls, PTR_KEY(name), (void *)n);
+        }
+    for (const Plan *p = b->job.k.plan; p; p = p->next)
+        for (uint32_t i = 0; i < p->nkernels; i++) {
+            const PlanKernel *k = &p->kernels[i];
+            const char       *name = intern(c->strings, k->func->name);
+            uintptr_t         n = (uintptr_t)map_get(calls, PTR_KEY(name));
+            if (!n)
+                continue;
+            map_del(calls, PTR_KEY(name));
+            str_printf(&s, kind == PRODUCT_TE ? "// @%s, %llu calls\n" : "@%s // %llu calls\n",
+                       name, (unsigned long long)n);
+            if (kind == PRODUCT_TE && k->te) {
+                TeFunc te = *k->te;
+                te.name = name;
+                te_print(c, &te, &s);
+            } else if (kind != PRODUCT_TE) {
+                str_add(&s, k->schedule);
+            }
             str_add(&s, "\n");
         }
     return text_bytes(s);

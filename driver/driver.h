@@ -106,6 +106,7 @@ typedef struct {
     bool        opt_level_given, winograd_given;
     bool        size;          /* -Os */
     const char *steps;         /* --steps */
+    const char *sched_file;    /* --sched */
     TextList    with, without; /* -fpass=, -fno-pass= */
     PassOptions pass;          /* -O, --passes, --stop-after, ..., -j */
 

@@ -6,6 +6,7 @@
  *     tvmcc opt --passes=alter_layout --target="llvm -mcpu=haswell" net.relay
  *
  *     tvmcc opt --steps="split %x by 4 -> %a, %b" conv.te     a schedule of one kernel
+ *     tvmcc opt --sched=net.sched net.te                      of all, as a compile printed them
  *
  * The module is Relay, TE if the file is called *.te or -x te says so, or TIR if it is called
  * *.tir, -x tir says so, or the first pass is one over TIR. */
@@ -58,36 +59,64 @@ static bool opt_tir(Ctx *c, const Options *o, const char *path, Bytes text, StrB
 
 static bool opt_relay(Ctx *c, const Options *o, const char *path, Bytes text, StrBuf *out)
 {
-    Bytes         consts = {0};
-    const Module *m;
+    ImportFiles   files = {0};
+    const Module *m = relay_read(c, path, text, o->weights, &files);
+    Bytes         consts;
 
-    if (o->weights && !file_map(c->diags, o->weights, &consts))
-        return false;
-    m = relay_parse(c, path, text, consts);
     if (m && wants_passes(o))
         m = run_graph_passes(c, m, &o->pass);
-    if (m)
-        relay_print(c, m, (RelayPrint){0}, out);
-    return m != NULL;
+    if (!m)
+        return false;
+    relay_print(c, m, (RelayPrint){0}, out);
+    if (!o->output || !strcmp(o->output, "-"))
+        return true;
+    consts = relay_consts(c, m);
+    return !consts.n ||
+           file_write(c->diags, arena_printf(c->scratch, "%s.consts", o->output), consts);
 }
 
-/* The first nest of a te function, or what --steps make of it. */
+/* Steps for the functions of a te text: of the command line, then of a file. */
+static bool apply_steps(Ctx *c, const Options *o, uint32_t n, Sched *const *scheds)
+{
+    const char *steps = o->steps ? o->steps : "";
+    Bytes       text;
+
+    if (!sched_parse_all(c, "--steps", (Bytes){(const uint8_t *)steps, strlen(steps)}, n, scheds))
+        return false;
+    return !o->sched_file || (file_map(c->diags, o->sched_file, &text) &&
+                              sched_parse_all(c, o->sched_file, text, n, scheds));
+}
+
+/* The first nest of each te function, or what steps make of it. */
 static bool opt_te(Ctx *c, const Options *o, const char *path, Bytes text, StrBuf *out)
 {
+    TeFuncs te;
+    VEC(Sched *) scheds = {0};
+    VEC(const Func *) funcs = {0};
+
     if (wants_passes(o)) {
         diag_error(c->diags, E_USAGE, NO_LOC,
                    "te text takes --steps; passes run on what that prints, with -x tir");
         return false;
     }
-    const TeFunc *te = te_parse(c, path, text);
-    Sched        *s = te ? sched_new(c, c->target, te) : NULL;
-    const char   *steps = o->steps ? o->steps : "";
-
-    if (!s || !sched_parse(c, "--steps", (Bytes){(const uint8_t *)steps, strlen(steps)}, s))
+    if (!te_parse_all(c, path, text, &te))
         return false;
-    func_print(c, s->f, out);
-    for (uint32_t i = 0; i < s->prepacks.n; i++)
-        func_print(c, s->prepacks.at[i].prepack, out);
+    for (uint32_t i = 0; i < te.n; i++)
+        vec_push(c->arena, &scheds, sched_new(c, c->target, te.at[i]));
+    if (!apply_steps(c, o, scheds.n, scheds.at))
+        return false;
+    for (uint32_t i = 0; i < scheds.n; i++) {
+        const Sched *s = scheds.at[i];
+
+        vec_push(c->arena, &funcs, s->f);
+        for (uint32_t k = 0; k < s->prepacks.n; k++) {
+            Func pack = *s->prepacks.at[k].prepack;
+            if (te.n > 1) /* its name is its own among those of one kernel only */
+                pack.name = intern_printf(c->strings, "%s.%s", s->f->name, pack.name);
+            vec_push(c->arena, &funcs, func_new(c, pack));
+        }
+    }
+    tir_print(c, tirmod_new(c, funcs.n, funcs.at), out);
     return true;
 }
 

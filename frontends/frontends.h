@@ -68,6 +68,11 @@ const Frontend *frontend_find(const char *name); /* NULL: there is none */
 const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,
                               ImportFiles *files);
 
+/* The text of a module as it stands, not yet typed, with the constants in `weights`; NULL: in the
+ * file beside it, if there is one. */
+const Module *relay_read(Ctx *c, const char *path, Bytes file, const char *weights,
+                         ImportFiles *files);
+
 /* The rows' functions. */
 #define FRONTEND(id, name, endings, bid_fn, import_fn, list_fn, text)                     \
     int           bid_fn(const char *path, Bytes file);                                   \

@@ -38,12 +38,37 @@ static const char *percent_name(Parser *p)
     return expect(p, "%") ? parse_word(p) : "";
 }
 
+/* A tensor's size is known before any of its cells: it is of numbers and dims, no axis and nothing
+ * read from memory. */
+static bool of_dims(const Parser *p, const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+
+        if (a->kind == ATOM_LOAD || (a->kind == ATOM_VAR && !is_dim(p->c, a)) ||
+            (a->a && !of_dims(p, a->a)) || (a->b && !of_dims(p, a->b)))
+            return false;
+    }
+    return true;
+}
+
+static void check_extent(Parser *p, const char *at, const char *name, const Idx *x)
+{
+    if (p->failed || of_dims(p, x))
+        return;
+    p->at = at;
+    parse_fail(p, "the extent of '%s' depends on more than dims", name);
+}
+
 /* A buffer's text as a type; NULL: failed. */
 static const Type *parse_type(Parser *p, const char *name, Scope *scope)
 {
+    const char   *at = p->at;
     const Buffer *b = parse_buffer(p, name);
 
-    if (!b)
+    for (uint32_t i = 0; b && i < b->ndim; i++)
+        check_extent(p, at, name, b->extent[i]);
+    if (p->failed)
         return NULL;
     *scope = b->scope;
     if (b->ndim > TE_MAX_AXES) {
@@ -69,7 +94,9 @@ static Axes parse_axes(Parser *p)
         }
         name[n] = parse_word(p);
         expect(p, "<");
+        const char *at = p->at;
         extent[n] = parse_idx(p);
+        check_extent(p, at, name[n], extent[n]);
         if (!p->failed && extent[n]->lo < 0)
             parse_fail(p, "the extent of '%s' may be negative", name[n]);
         n++;
@@ -166,6 +193,7 @@ static const TeFunc *parse_func(Parser *p)
 
     expect(p, "@");
     f->name = parse_word(p);
+    p->labels.n = 0;
     expect(p, "(");
     while (!p->failed && !accept(p, ")")) {
         const char *name = percent_name(p);
@@ -216,22 +244,49 @@ static const TeFunc *parse_func(Parser *p)
     return f;
 }
 
-const TeFunc *te_parse(Ctx *c, const char *file, Bytes text)
+static bool parse_funcs(Ctx *c, const char *file, Bytes text, bool one, TeFuncs *out)
 {
-    const char   *copy = arena_printf(c->arena, "%.*s", (int)(text.n > INT32_MAX ? 0 : text.n),
+    const char *copy = arena_printf(c->arena, "%.*s", (int)(text.n > INT32_MAX ? 0 : text.n),
                                     text.n ? (const char *)text.at : "");
-    Parser        p = {.c = c, .file = file, .text = copy, .at = copy};
-    const TeFunc *f;
+    Parser      p = {.c = c, .file = file, .text = copy, .at = copy};
+    Map        *names = map_new(c->scratch);
 
+    *out = (TeFuncs){0};
     diag_source(c->diags, file, text);
-    while (accept(&p, "dim"))
-        parse_dim(&p);
-    expect(&p, "te");
-    f = p.failed ? NULL : parse_func(&p);
-    skip_blank(&p);
+    for (skip_blank(&p); !p.failed && (one || *p.at); skip_blank(&p)) {
+        if (one && out->n) {
+            if (*p.at)
+                parse_fail(&p, "expected the end of the text");
+            break;
+        }
+        while (accept(&p, "dim"))
+            parse_dim(&p);
+        if (expect(&p, "te")) {
+            uint32_t      mark = p.names.n; /* dims stay, tensors are the function's */
+            const TeFunc *f = parse_func(&p);
+            p.names.n = mark;
+            if (f && map_get(names, PTR_KEY(f->name)))
+                parse_fail(&p, "function '@%s' is there twice", f->name);
+            else if (f)
+                map_put(names, PTR_KEY(f->name), (void *)f);
+            vec_push(c->arena, out, f);
+        }
+    }
     if (!p.failed && (size_t)(p.at - copy) != text.n)
         parse_fail(&p, "expected the end of the text");
     if (!p.failed && arith_overflow(c->arith))
         parse_fail(&p, "an index overflows 64 bits");
-    return p.failed ? NULL : f;
+    return !p.failed;
+}
+
+bool te_parse_all(Ctx *c, const char *file, Bytes text, TeFuncs *out)
+{
+    return parse_funcs(c, file, text, false, out);
+}
+
+const TeFunc *te_parse(Ctx *c, const char *file, Bytes text)
+{
+    TeFuncs all;
+
+    return parse_funcs(c, file, text, true, &all) ? all.at[0] : NULL;
 }

@@ -75,6 +75,8 @@ bool sched_apply(Sched *s, const Step *st);
 /* As step(), but a refusal is forgotten: for steps that only help. */
 bool try_step(Sched *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 bool sched_parse(Ctx *c, const char *file, Bytes text, Sched *s); /* many lines; `//` comments */
+/* ... of several functions: each function's steps stand under a line `@name`. */
+bool sched_parse_all(Ctx *c, const char *file, Bytes text, uint32_t n, Sched *const *all);
 void step_print(Ctx *c, const Step *st, StrBuf *out);
 void sched_print(const Sched *s, StrBuf *out);
 

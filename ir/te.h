@@ -103,7 +103,10 @@ int64_t    te_macs(Ctx *c, const TeFunc *f); /* cells times reduction lengths of
  * Outputs whose definition is also read by others are fine. */
 const Func *te_lower(Ctx *c, const TeFunc *f, const Target *target);
 
+typedef VEC(const TeFunc *) TeFuncs;
+
 void          te_print(Ctx *c, const TeFunc *f, StrBuf *out);
-const TeFunc *te_parse(Ctx *c, const char *file, Bytes text);
+const TeFunc *te_parse(Ctx *c, const char *file, Bytes text); /* one function */
+bool          te_parse_all(Ctx *c, const char *file, Bytes text, TeFuncs *out);
 
 #endif

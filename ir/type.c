@@ -335,3 +335,10 @@ const Idx *dim_var(Ctx *c, const char *name, int64_t lo, int64_t hi)
     intern_add(c->nodes, NODE_DIM, h, arena_dup(c->arena, &key, sizeof key));
     return key.dim;
 }
+
+bool is_dim(Ctx *c, const Atom *a)
+{
+    const Atom *dim;
+
+    return idx_is_atom(dim_var(c, a->name, a->lo, a->hi), &dim) && dim == a;
+}

@@ -58,20 +58,13 @@ static void leave_atom(Verify *v, const Atom *a)
     map_del(v->atoms, PTR_KEY(a));
 }
 
-static bool is_dim(Verify *v, const Atom *a)
-{
-    const Atom *dim;
-
-    return idx_is_atom(dim_var(v->c, a->name, a->lo, a->hi), &dim) && dim == a;
-}
-
 static void check_idx(void *user, const Idx *x)
 {
     Verify *v = user;
 
     for (uint32_t i = 0; i < x->nterms; i++) {
         const Atom *a = x->t[i].atom;
-        if (a->kind == ATOM_VAR && !map_get(v->atoms, PTR_KEY(a)) && !is_dim(v, a))
+        if (a->kind == ATOM_VAR && !map_get(v->atoms, PTR_KEY(a)) && !is_dim(v->c, a))
             complain(v, "variable '%s' is used outside its scope", a->name);
     }
 }

@@ -127,20 +127,25 @@ static const Module *with_tensors(Ctx *c, const Module *m, const ImportOptions *
     return module_with_func(c, module_new(c, &like, m->nfuncs, m->funcs), "main", f);
 }
 
-const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
-                           ImportFiles *files)
+const Module *relay_read(Ctx *c, const char *path, Bytes file, const char *weights,
+                         ImportFiles *files)
 {
     Bytes       data = {0};
-    const char *beside;
+    const char *beside =
+        weights ? intern(c->strings, weights) : intern_printf(c->strings, "%s.consts", path);
 
-    beside =
-        o->weights ? intern(c->strings, o->weights) : intern_printf(c->strings, "%s.consts", path);
-    if (o->weights || access(beside, R_OK) == 0) {
+    if (weights || access(beside, R_OK) == 0) {
         if (!file_map(c->diags, beside, &data))
             return NULL;
         vec_push(c->arena, files, beside);
     }
-    const Module *m = relay_parse(c, path, file, data);
+    return relay_parse(c, path, file, data);
+}
+
+const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
+                           ImportFiles *files)
+{
+    const Module *m = relay_read(c, path, file, o->weights, files);
 
     if (m)
         m = relay_infer(c, m);

@@ -317,10 +317,28 @@ static size_t line_length(const char *p, const char *end)
     return (size_t)(at - p);
 }
 
-bool sched_parse(Ctx *c, const char *file, Bytes text, Sched *s)
+/* One step, or `@name`: what follows is for that function.  *now is whose steps are read. */
+static bool apply_line(Ctx *c, Loc at, const char *line, uint32_t n, Sched *const *all, Sched **now)
+{
+    if (*line == '@') {
+        *now = NULL;
+        for (uint32_t i = 0; i < n && !*now; i++)
+            *now = strcmp(all[i]->te->name, line + 1) ? NULL : all[i];
+        return *now || error_at(c, E_SCHEDULE, at, "there is no function '%s'", line);
+    }
+    if (!*now)
+        return error_at(c, E_SCHEDULE, at,
+                        "steps of several functions stand under their names: "
+                        "'@name' is expected before '%s'",
+                        line);
+    return apply_text(*now, line) || error_at(c, E_SCHEDULE, at, "%s", (*now)->refusal);
+}
+
+bool sched_parse_all(Ctx *c, const char *file, Bytes text, uint32_t nsched, Sched *const *all)
 {
     const char *p = text.n ? (const char *)text.at : "", *end = p + text.n;
     uint32_t    line = 1;
+    Sched      *now = nsched == 1 ? all[0] : NULL;
 
     while (p < end) {
         size_t      n = line_length(p, end);
@@ -329,8 +347,8 @@ bool sched_parse(Ctx *c, const char *file, Bytes text, Sched *s)
         while (len && (one[len - 1] == ' ' || one[len - 1] == '\t' || one[len - 1] == '\r'))
             len--;
         one = arena_printf(c->scratch, "%.*s", (int)len, one);
-        if (len && !apply_text(s, one))
-            return error_at(c, E_SCHEDULE, ((Loc){file, line, 1, NULL}), "%s", s->refusal);
+        if (len && !apply_line(c, (Loc){file, line, 1, NULL}, one, nsched, all, &now))
+            return false;
         p += n;
         if (p < end && *p == '/')
             while (p < end && *p != '\n')
@@ -339,6 +357,11 @@ bool sched_parse(Ctx *c, const char *file, Bytes text, Sched *s)
         p++;
     }
     return true;
+}
+
+bool sched_parse(Ctx *c, const char *file, Bytes text, Sched *s)
+{
+    return sched_parse_all(c, file, text, 1, &s);
 }
 
 /* ---- the schedule ----------------------------------------------------------------------------------- */

@@ -2,6 +2,8 @@
  * and go through inference and the verifier without a crash. */
 #include "ops/ops.h"
 
+#include <string.h>
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -9,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Arena        *a = arena_new(NULL);
     Ctx          *c = ctx_new(a, diags_new(a), op_table);
     const Module *m = relay_parse(c, "fuzz.relay", (Bytes){data, size}, (Bytes){0}), *again;
-    StrBuf        text = strbuf(a);
+    StrBuf        text = strbuf(a), back = strbuf(a);
 
     if (m) {
         relay_print(c, m, (RelayPrint){.locs = true}, &text);
@@ -17,6 +19,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                             relay_consts(c, m));
         if (!again || !module_same(c, m, again))
             BUG("printed text does not parse as the same module:\n%s", text.at);
+        relay_print(c, again, (RelayPrint){.locs = true}, &back);
+        if (strcmp(text.at, back.at) != 0)
+            BUG("printed text changes when it is printed:\n%s----\n%s", text.at, back.at);
         relay_verify(c, m);
         if ((m = relay_infer(c, m)))
             relay_verify(c, m);

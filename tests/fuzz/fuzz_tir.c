@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const TirModule *m = tir_parse(c, "fuzz.tir", (Bytes){data, size}), *again;
     StrBuf           text = strbuf(a), back = strbuf(a);
 
-    if (m && tir_verify(c, m, TIR_NEST)) {
+    if (m && (tir_verify(c, m, TIR_NEST) || tir_verify(c, m, TIR_LOWERED))) {
         tir_print(c, m, &text);
         again = tir_parse(c, "again.tir", (Bytes){(const uint8_t *)text.at, text.n});
         if (!again)
