@@ -5,7 +5,7 @@
  * files are mapped for reading and written atomically.  Out of memory is the only longjmp.
  *
  *   arena.c vec.c map.c str.c           memory, containers, text
- *   hash.c sha256.c                     hashes, integers
+ *   hash.c sha256.c divisor.c           hashes, integers
  *   diag.c diag.def                     errors, warnings, notes and hints, each with its code
  *   reader.c writer.c                   bounds-checked bytes in, atomic files out
  *   cache.c cache.h                     bytes on disk, found by hash
@@ -147,6 +147,11 @@ static inline uint64_t align_up(uint64_t n, uint64_t align)
 int64_t gcd_i64(int64_t a, int64_t b);   /* >= 0 */
 int64_t floor_div(int64_t a, int64_t b); /* b > 0, rounds down */
 int64_t floor_mod(int64_t a, int64_t b); /* b > 0, in [0, b) */
+
+/* divisor.c: divisors of n >= 1, in at most 2^17 steps whatever n is; exact to 2^32, above it a
+ * smaller or larger divisor than the nearest may come. */
+int64_t divisor_upto(int64_t n, int64_t most);  /* the largest that is at most that, or 1 */
+int64_t divisor_from(int64_t n, int64_t least); /* the smallest that is at least that, or n */
 
 /* ---- diag.c: what the user is told ----------------------------------------------------------- */
 

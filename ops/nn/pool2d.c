@@ -178,21 +178,22 @@ bool te_max_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
 static const Prim *cells(Ctx *c, const Pool *p, uint32_t i, const Idx *y, const Idx *lo,
                          const Idx *hi)
 {
-    Arith      *A = c->arith;
-    const Idx  *first = idx_mulc(A, y, p->stride[i]);
-    const Prim *n = NULL;
+    Arith     *A = c->arith;
+    const Idx *first = idx_mulc(A, y, p->stride[i]);
 
     if (p->dilation[i] == 1)
         return prim_index(
             c, DT_I32,
             idx_sub(A, idx_min(A, idx_addc(A, first, p->k[i]), hi), idx_max(A, first, lo)));
-    for (int64_t k = 0; k < p->k[i]; k++) {
-        const Prim *one = te_between(c, lo, idx_addc(A, first, k * p->dilation[i]), hi);
+    /* Cells before an end, every dilation-th from `first`. */
+    const Idx *below[2] = {lo, hi};
+    for (uint32_t k = 0; k < 2; k++) {
+        const Idx *n = idx_addc(A, idx_sub(A, below[k], first), p->dilation[i] - 1);
 
-        one = prim_cast(c, DT_I32, one);
-        n = n ? prim_add(c, n, one) : one;
+        n = idx_max(A, idx_divc(A, n, p->dilation[i]), idx_const(A, 0));
+        below[k] = idx_min(A, n, idx_const(A, p->k[i]));
     }
-    return n;
+    return prim_index(c, DT_I32, idx_sub(A, below[1], below[0]));
 }
 
 static const Prim *count(Ctx *c, const OpCall *call, const Pool *p, const Axes *a)

@@ -426,9 +426,8 @@ const Module *batch_loop(Ctx *c, const Module *m)
     if (!main || !main->type || !has_vectors(c) || (b.n = pictures_of(main)) < 2 ||
         !make_nodes(&b, main))
         return m;
-    for (int64_t k = 1; k < b.n && b.nchoices < MAX_CHOICES; k++)
-        if (b.n % k == 0)
-            b.choice[b.nchoices++] = k;
+    for (int64_t k = 1; k < b.n && b.nchoices < MAX_CHOICES; k = divisor_from(b.n, k + 1))
+        b.choice[b.nchoices++] = k;
     const Best *best = best_runs(&b);
     for (uint32_t i = b.list.n; i > 0;) {
         if (best[i].from == i) {

@@ -425,6 +425,52 @@ static const PlanKernel *plan_kernels(Kernels *k, int64_t *macs)
     return out;
 }
 
+/* What a process can address: all that a pointer of 32 bits can, and of 64 what the largest
+ * machines have. */
+static uint64_t address_space(const Target *t)
+{
+    return t && t->pointer_bits == 32 ? (uint64_t)1 << 32 : (uint64_t)1 << 56;
+}
+
+static void add_bytes(uint64_t *sum, uint64_t bytes)
+{
+    if (!checked_add(*sum, bytes, sum))
+        *sum = UINT64_MAX;
+}
+
+static void add_values(uint64_t *sum, uint32_t n, const Type *const *types)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t bytes;
+
+        if (type_elems(types[i], &bytes))
+            add_bytes(sum, checked_mul(bytes, dtype_bytes(types[i]->dtype), &bytes)
+                               ? (uint64_t)bytes
+                               : UINT64_MAX);
+    }
+}
+
+static bool addressable(Ctx *c, uint64_t bytes)
+{
+    if (bytes <= address_space(c->target))
+        return true;
+    return error_at(c, E_CODEGEN, NO_LOC,
+                    "the model needs %llu bytes of memory, a program of target '%s' has %llu",
+                    (unsigned long long)bytes, c->target ? c->target->text : "",
+                    (unsigned long long)address_space(c->target));
+}
+
+/* Before the plan adds sizes up: values that could only lie one behind the other far beyond any
+ * address are no model. */
+static bool values_addressable(const Program *p)
+{
+    uint64_t all = 0;
+
+    for (uint32_t i = 0; i < p->slots.n; i++)
+        add_bytes(&all, p->slots.at[i]->bytes);
+    return all <= INT64_MAX || addressable(p->c, all);
+}
+
 /* Offsets that count from the lowest constant in memory; gives what lies between it and the last.
  */
 static uint64_t place_where_they_are(Program *p)
@@ -462,6 +508,8 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     VEC(const Func *) funcs = {0};
     const char **names = NEW_ARRAY(c->arena, const char *, p.results.n + 1);
     const Type **types = NEW_ARRAY(c->arena, const Type *, p.results.n + 1);
+    if (!values_addressable(&p))
+        return NULL;
     h.arena_bytes = memory_plan(&p, &plan->arena_floor);
     stream_results(&p);
     for (uint32_t i = 0; i < kernels.all.n; i++) {
@@ -484,6 +532,13 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         names[i] = i < m->noutputs ? m->output_names[i] : intern_printf(c->strings, "output%u", i);
         h.out[i] = io_buffer(c, names[i], types[i]);
     }
+    uint64_t all = o->in_place ? 0 : h.weights_bytes;
+    add_bytes(&all, h.arena_bytes);
+    add_bytes(&all, h.private_bytes);
+    add_values(&all, p.n_in, p.in_types);
+    add_values(&all, p.results.n, types);
+    if (!addressable(c, all))
+        return NULL;
     /* The first thread's private part is the arena's end. */
     const int64_t na = (int64_t)(h.arena_bytes + h.private_bytes), nw = (int64_t)h.weights_bytes;
     h.arena = io_buffer(c, "arena", type_tensor_i64(c, DT_U8, 1, &na));

@@ -54,16 +54,7 @@ bool has_block(const Sched *s, const char *block)
 
 int64_t ceil_div(int64_t a, int64_t b)
 {
-    return (a + b - 1) / b;
-}
-
-int64_t divisor_upto(int64_t n, int64_t most)
-{
-    int64_t d = most < n ? most : n;
-
-    while (d > 1 && n % d)
-        d--;
-    return d < 1 ? 1 : d;
+    return a / b + (a % b > 0);
 }
 
 /* Cycles a reduction step of a p x nv tile takes (two FMAs, two loads a cycle, latency 4), per

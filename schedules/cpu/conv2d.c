@@ -31,13 +31,7 @@ static int64_t chunk_blocks(const Sched *s, const ConvSizes *z, int64_t nv)
     int64_t most = cpu_l2(s->target) / 8 > 20480 ? cpu_l2(s->target) / 8 : 20480;
     int64_t kb = divisor_upto(z->c, bytes && most / bytes > 0 ? most / bytes : 1);
 
-    while (kb < z->c && kb * step < 96) {
-        int64_t up = kb + 1;
-        while (z->c % up)
-            up++;
-        kb = up;
-    }
-    return kb;
+    return kb < z->c && kb * step < 96 ? divisor_from(z->c, ceil_div(96, step)) : kb;
 }
 
 /* Cycles that a multiply-add of a vector takes in the best tiles for a line of that many pixels. */

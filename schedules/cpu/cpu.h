@@ -53,7 +53,6 @@ bool line_feeds(const Target *t, int64_t lanes, int64_t pixels);
 
 int64_t ceil_div(int64_t a, int64_t b);
 /* Largest divisor of n that is at most `most`. */
-int64_t divisor_upto(int64_t n, int64_t most);
 
 /* The iterators of a convolution's block; 0 for those that it has not. */
 typedef struct {

@@ -10,7 +10,7 @@ enum { STORES_APART = 24 };
  * from the store queue.  All rows, where what they need is less than half of L1. */
 static int64_t row_group(const Sched *s, int64_t y, int64_t x, int64_t lanes)
 {
-    int64_t cells = 0, vectors = ceil_div(x, lanes), rows = 1;
+    int64_t cells = 0, vectors = ceil_div(x, lanes);
 
     if (has_block(s, "pad"))
         cells += iter_extent(s, "pad", "y") * iter_extent(s, "pad", "x");
@@ -18,9 +18,7 @@ static int64_t row_group(const Sched *s, int64_t y, int64_t x, int64_t lanes)
         cells += y * iter_extent(s, "rows", "x");
     if (cells * 4 <= (int64_t)s->target->l1_bytes / 2)
         return y;
-    while (rows < y && (y % rows || rows * vectors < STORES_APART))
-        rows++;
-    return rows;
+    return divisor_from(y, ceil_div(STORES_APART, vectors));
 }
 
 /* Windows of a plain row: outputs side by side as vectors.  The padded copy stays, a group of rows

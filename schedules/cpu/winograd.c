@@ -156,13 +156,17 @@ static Cut best_cut(const Sched *s, const WinoSizes *z)
         int64_t most = most_tiles(s, z, nv);
         if (z->o / z->lanes % nv || most < 1)
             continue;
-        for (int64_t tiles = 1; tiles < z->cols + z->rows; tiles++) {
-            bool   part = tiles < z->cols;
-            Cut    cut = {part ? 1 : tiles - z->cols + 1, part ? tiles : z->cols, {most, nv}};
-            bool   fits = z->rows % cut.rows == 0 && z->cols % cut.cols == 0;
-            double cost = fits ? cut_cost(s, z, cut, &cutting) : 1e300;
+        /* Parts of a row, then groups of rows. */
+        for (Cut cut = {1, 1, {most, nv}};;) {
+            double cost = cut_cost(s, z, cut, &cutting);
             if (cost < least)
                 least = cost, best = cut;
+            if (cut.cols < z->cols)
+                cut.cols = divisor_from(z->cols, cut.cols + 1);
+            else if (cut.rows < z->rows)
+                cut.rows = divisor_from(z->rows, cut.rows + 1);
+            else
+                break;
         }
     }
     return best;

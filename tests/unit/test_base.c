@@ -42,6 +42,33 @@ static void test_arena(void)
     arena_free(NULL);
 }
 
+static void test_divisors(void)
+{
+    static const int64_t sizes[] = {INT32_MAX, INT64_C(1) << 40,           INT64_C(4294967291),
+                                    INT64_MAX, INT64_C(1000003) * 1000033, INT64_C(3) * 1431655751};
+
+    for (int64_t n = 1; n < 400; n++)
+        for (int64_t x = 0; x < 402; x++) {
+            int64_t below = 1, above = n;
+
+            for (int64_t d = 1; d <= n; d++) {
+                below = n % d == 0 && d <= x ? d : below;
+                above = n % (n + 1 - d) == 0 && n + 1 - d >= x ? n + 1 - d : above;
+            }
+            CHECK(divisor_upto(n, x) == below && divisor_from(n, x) == above);
+        }
+    /* Large ones: what divides, at once. */
+    for (uint32_t i = 0; i < COUNT(sizes); i++)
+        for (int64_t x = 1; x < sizes[i] / 3; x = x * 3 + 1) {
+            int64_t below = divisor_upto(sizes[i], x), above = divisor_from(sizes[i], x);
+
+            CHECK(sizes[i] % below == 0 && below <= x && sizes[i] % above == 0 && above >= x);
+        }
+    CHECK(divisor_from(INT32_MAX, 2) == INT32_MAX && divisor_upto(INT32_MAX, INT32_MAX - 1) == 1);
+    CHECK(divisor_upto(INT64_C(4294967291), 65536) == 1);
+    CHECK(divisor_from(INT64_C(65537) * 65521, 65522) == 65537);
+}
+
 static void test_out_of_memory(void)
 {
     jmp_buf         oom;
@@ -354,5 +381,6 @@ int main(void)
     RUN(test_warnings);
     RUN(test_fatal_warnings);
     RUN(test_reader);
+    RUN(test_divisors);
     return check_result();
 }
