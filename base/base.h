@@ -219,6 +219,8 @@ NORETURN void base_bug(const char *file, int line, const char *fmt, ...) PRINTF_
 bool file_map(Diags *d, const char *path, Bytes *out);
 void file_unmap_all(Diags *d);
 void file_adopt_mapping(Diags *d, void *at, size_t n); /* one made elsewhere, with that lifetime */
+/* The same of an open regular file, which stays open; `path` is for the message. */
+bool file_map_fd(Diags *d, int fd, const char *path, Bytes *out);
 /* All of a file, into the arena; "-" is stdin. */
 bool file_read(Diags *d, Arena *a, const char *path, Bytes *out);
 
@@ -278,6 +280,22 @@ bool file_out_map(FileOut *f, uint64_t n, Bytes *out);
 bool        file_out_finish(FileOut *f, BytesList content, bool keep);
 const char *file_out_temporary(const FileOut *f); /* after file_out_finish with `keep`, else NULL */
 void        file_out_drop(FileOut *f);
+
+/* ---- tree.c: folders by descriptor ------------------------------------------------------------ */
+
+/* A folder that the user named; -1 with errno.  Only here links are followed. */
+int tree_open(const char *path);
+/* The folder `name` of `folder`; -1 where it is a link or no folder. */
+int tree_open_at(int folder, const char *name);
+/* The folder in which `path` lies, and its name there; -1 for "/", "." and "..". */
+int tree_open_parent(Arena *a, const char *path, const char **name);
+/* The folder `path` below `folder`, "" for itself; with `make` what is missing is made. */
+int tree_open_below(int folder, const char *path, bool make);
+/* What is in it; NULL with errno.  (A DIR: <dirent.h>.) */
+void *tree_list(int folder);
+/* Removes it with all below; of a link the link.  False, with errno: something is left. */
+bool tree_remove_at(int folder, const char *name);
+bool tree_remove(const char *path);
 
 /* Bytes of a mapped file that nobody will read soon: their pages leave this process.  Reading them
  * brings them back; memory that is no mapping is left alone. */

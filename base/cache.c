@@ -64,12 +64,32 @@ static PRINTF_LIKE(2, 3) bool path_set(Path *p, const char *fmt, ...)
     return n >= 0 && (size_t)n < sizeof p->at;
 }
 
-static bool entry_path(const Cache *cache, Sha256 key, Path *out)
+/* A folder of the store, which whoever may write to it could replace by a link. */
+static int open_folder(const Cache *cache, const char *name)
+{
+    int dir = tree_open(cache->dir), folder = dir >= 0 ? tree_open_at(dir, name) : -1;
+
+    if (dir >= 0)
+        close(dir);
+    return folder;
+}
+
+/* The folder of an entry, and its name there; -1: there is none. */
+static int open_shard(const Cache *cache, Sha256 key, bool make, char name[HEX + 1])
 {
     char hex[HEX + 1];
+    int  dir, folder;
 
     sha256_hex(key, hex);
-    return path_set(out, "%s/%.2s/%s", cache->dir, hex, hex + 2);
+    memcpy(name, hex + 2, HEX - 1);
+    hex[2] = '\0';
+    if (!make)
+        return open_folder(cache, hex);
+    if ((dir = tree_open(cache->dir)) < 0)
+        return -1;
+    folder = mkdirat(dir, hex, 0777) == 0 || errno == EEXIST ? tree_open_at(dir, hex) : -1;
+    close(dir);
+    return folder;
 }
 
 static bool make_folder(const char *path)
@@ -225,30 +245,47 @@ static bool read_entry(int fd, uint64_t size, Arena *a, Sha256 key, Bytes *out)
 bool cache_get(Cache *cache, Arena *a, Sha256 key, Bytes *out)
 {
     static const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-    Path                         path;
+    char                         name[HEX + 1];
     struct stat                  st;
-    int                          fd;
+    int                          folder, fd = -1;
     bool                         ok = false;
 
     if (!cache)
         return false;
-    if (!entry_path(cache, key, &path) ||
-        (fd = open(path.at, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) {
-        atomic_fetch_add(&cache->misses, 1u);
-        return false;
-    }
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+    if ((folder = open_shard(cache, key, false, name)) >= 0)
+        fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
         ok = read_entry(fd, (uint64_t)st.st_size, a, key, out);
     if (ok) {
         futimens(fd, now);
         atomic_fetch_add(&cache->hits, 1u);
-    } else { /* at worst it was just replaced by a good one, which will be made again */
-        unlink(path.at);
-        atomic_fetch_add(&cache->corrupt, 1u);
+    } else {
         atomic_fetch_add(&cache->misses, 1u);
     }
-    close(fd);
+    if (fd >= 0 &&
+        !ok) { /* at worst it was just replaced by a good one, which will be made again */
+        unlinkat(folder, name, 0);
+        atomic_fetch_add(&cache->corrupt, 1u);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (folder >= 0)
+        close(folder);
     return ok;
+}
+
+void cache_drop(Cache *cache, Sha256 key)
+{
+    char name[HEX + 1];
+    int  folder = cache ? open_shard(cache, key, false, name) : -1;
+
+    if (folder < 0)
+        return;
+    unlinkat(folder, name, 0);
+    close(folder);
+    atomic_fetch_sub(&cache->hits, 1u);
+    atomic_fetch_add(&cache->misses, 1u);
+    atomic_fetch_add(&cache->corrupt, 1u);
 }
 
 /* ---- what is there ---------------------------------------------------------------------------- */
@@ -285,15 +322,13 @@ bool cache_entry_key(const char *name, Sha256 *key)
     return parse_key(folder, name + 3, key);
 }
 
-static void list_folder(const char *dir, const char *folder, Arena *a, Entries *out)
+static void list_folder(const Cache *cache, const char *folder, Arena *a, Entries *out)
 {
-    Path           path;
-    DIR           *list;
+    int            fd = open_folder(cache, folder);
+    DIR           *list = fd >= 0 ? tree_list(fd) : NULL;
     struct dirent *e;
 
-    if (!path_set(&path, "%s/%s", dir, folder) || !(list = opendir(path.at)))
-        return;
-    while ((e = readdir(list))) {
+    while (list && (e = readdir(list))) {
         CacheEntry  entry;
         struct stat st;
 
@@ -304,7 +339,10 @@ static void list_folder(const char *dir, const char *folder, Arena *a, Entries *
         entry.used_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
         vec_push(a, out, entry);
     }
-    closedir(list);
+    if (list)
+        closedir(list);
+    if (fd >= 0)
+        close(fd);
 }
 
 static int by_key(const void *p, const void *q)
@@ -328,7 +366,7 @@ void cache_list(const Cache *cache, Arena *a, CacheEntry **entries, uint32_t *n)
         char folder[3];
 
         snprintf(folder, sizeof folder, "%02x", i);
-        list_folder(cache->dir, folder, a, &list);
+        list_folder(cache, folder, a, &list);
     }
     if (list.n)
         qsort(list.at, list.n, sizeof *list.at, by_key);
@@ -367,29 +405,32 @@ static void write_size(int fd, uint64_t bytes)
 /* Removes temporaries whose writer is gone; the bytes of the others. */
 static uint64_t sweep(const Cache *cache)
 {
-    Path           path;
-    DIR           *list;
+    int            folder = open_folder(cache, "tvmcc-tmp");
+    DIR           *list = folder >= 0 ? tree_list(folder) : NULL;
     struct dirent *e;
     uint64_t       live = 0;
 
-    if (!path_set(&path, "%s/tvmcc-tmp", cache->dir) || !(list = opendir(path.at)))
-        return 0;
-    while ((e = readdir(list))) {
+    while (list && (e = readdir(list))) {
         struct stat st;
-        int         fd;
+        long        pid;
+        unsigned    number;
+        int         fd, end = 0;
 
-        if (e->d_name[0] == '.')
+        if (sscanf(e->d_name, "%ld-%u%n", &pid, &number, &end) != 2 || e->d_name[end])
             continue;
-        fd = openat(dirfd(list), e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+        fd = openat(folder, e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (fd < 0)
             continue;
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-            unlinkat(dirfd(list), e->d_name, 0);
+            unlinkat(folder, e->d_name, 0);
         else if (fstat(fd, &st) == 0)
             live += (uint64_t)st.st_size;
         close(fd);
     }
-    closedir(list);
+    if (list)
+        closedir(list);
+    if (folder >= 0)
+        close(folder);
     return live;
 }
 
@@ -407,11 +448,13 @@ static uint64_t trim(const Cache *cache, uint64_t max_bytes)
     if (total > max_bytes) {
         qsort(entries, n, sizeof *entries, by_use);
         for (uint32_t i = 0; i < n && total > max_bytes; i++) {
-            Path path;
+            char name[HEX + 1];
+            int  folder = open_shard(cache, entries[i].key, false, name);
 
-            if (entry_path(cache, entries[i].key, &path) &&
-                (unlink(path.at) == 0 || errno == ENOENT))
+            if (folder >= 0 && (unlinkat(folder, name, 0) == 0 || errno == ENOENT))
                 total -= entries[i].bytes;
+            if (folder >= 0)
+                close(folder);
         }
     }
     arena_free(a);
@@ -487,15 +530,13 @@ static bool make_store(const Cache *cache)
 }
 
 /* A locked temporary; -1 where there cannot be one. */
-static int create_temporary(Cache *cache, Path *path)
+static int create_temporary(Cache *cache, int folder, char name[HEX])
 {
     for (int try = 0; try < 100; try++) {
         int fd;
 
-        if (!path_set(path, "%s/tvmcc-tmp/%ld-%u", cache->dir, (long)getpid(),
-                      atomic_fetch_add(&cache->last_number, 1u)))
-            return -1;
-        fd = open(path->at, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        snprintf(name, HEX, "%ld-%u", (long)getpid(), atomic_fetch_add(&cache->last_number, 1u));
+        fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno != EEXIST)
             return -1;
         if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -515,46 +556,58 @@ static bool size_allowed(uint64_t bytes)
            bytes <= limit.rlim_cur;
 }
 
-static bool write_entry(Cache *cache, Sha256 key, Bytes content, const char *final)
+static bool fill_entry(Cache *cache, int fd, Sha256 key, Bytes content)
 {
     uint8_t header[HEADER];
-    Path    temporary, folder;
-    int     fd;
-    bool    ok;
 
-    if ((fd = create_temporary(cache, &temporary)) < 0)
-        return false;
     fill_header(header, key, content);
-    ok = ftruncate(fd, (off_t)(HEADER + content.n)) == 0 && /* its size, for others to count */
-         reserve(cache, HEADER + content.n) && write_exactly(fd, header, HEADER) &&
-         write_exactly(fd, content.at, content.n) && fsync(fd) == 0 &&
-         path_set(&folder, "%.*s", (int)(strrchr(final, '/') - final), final) &&
-         make_folder(folder.at) && rename(temporary.at, final) == 0;
-    if (!ok)
-        unlink(temporary.at);
-    close(fd);
+    return ftruncate(fd, (off_t)(HEADER + content.n)) == 0 && /* its size, for others to count */
+           reserve(cache, HEADER + content.n) && write_exactly(fd, header, HEADER) &&
+           write_exactly(fd, content.at, content.n) && fsync(fd) == 0;
+}
+
+/* Into tvmcc-tmp, then to its name in the shard. */
+static bool write_entry(Cache *cache, int shard, const char *name, Sha256 key, Bytes content)
+{
+    char temporary[HEX];
+    int  folder = open_folder(cache, "tvmcc-tmp");
+    int  fd = folder >= 0 ? create_temporary(cache, folder, temporary) : -1;
+    bool ok = fd >= 0 && fill_entry(cache, fd, key, content) &&
+              renameat(folder, temporary, shard, name) == 0;
+
+    if (fd >= 0 && !ok)
+        unlinkat(folder, temporary, 0);
+    if (fd >= 0)
+        close(fd);
+    if (folder >= 0)
+        close(folder);
     return ok;
 }
 
 void cache_put(Cache *cache, Sha256 key, Bytes content)
 {
     uint64_t    bytes = (uint64_t)content.n + HEADER;
-    Path        path;
+    char        name[HEX + 1];
     struct stat st;
+    int         shard;
 
     if (!cache || atomic_load(&cache->unwritable) || bytes > cache->max_bytes ||
-        !size_allowed(bytes) || !entry_path(cache, key, &path))
-        return;
-    if (stat(path.at, &st) == 0 && (uint64_t)st.st_size == bytes)
+        !size_allowed(bytes))
         return;
     if (!make_store(cache)) {
         atomic_store(&cache->unwritable, true);
         return;
     }
-    if (!atomic_exchange(&cache->swept, true))
-        sweep(cache);
-    if (write_entry(cache, key, content, path.at))
-        atomic_fetch_add(&cache->stored, 1u);
+    if ((shard = open_shard(cache, key, true, name)) < 0)
+        return;
+    if (fstatat(shard, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
+        (uint64_t)st.st_size != bytes || faccessat(shard, name, R_OK, AT_EACCESS) != 0) {
+        if (!atomic_exchange(&cache->swept, true))
+            sweep(cache);
+        if (write_entry(cache, shard, name, key, content))
+            atomic_fetch_add(&cache->stored, 1u);
+    }
+    close(shard);
 }
 
 /* ---- clean ------------------------------------------------------------------------------------ */
@@ -562,22 +615,25 @@ void cache_put(Cache *cache, Sha256 key, Bytes content)
 void cache_clean(Cache *cache)
 {
     static const char *const files[] = {"tvmcc-size", "CACHEDIR.TAG"};
-    Path                     path;
+    struct stat              st;
+    int                      dir = cache ? tree_open(cache->dir) : -1;
 
-    if (!cache)
+    if (dir < 0)
         return;
-    if (!path_set(&path, "%s/tvmcc-tmp", cache->dir) || access(path.at, F_OK) != 0)
-        return;
-    cache_trim(cache, 0);
-    for (int i = 0; i < 256; i++) {
-        if (path_set(&path, "%s/%02x", cache->dir, i))
-            rmdir(path.at);
+    if (fstatat(dir, "tvmcc-tmp", &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
+        cache_trim(cache, 0);
+        for (int i = 0; i < 256; i++) {
+            char folder[3];
+
+            snprintf(folder, sizeof folder, "%02x", i);
+            unlinkat(dir, folder, AT_REMOVEDIR);
+        }
+        /* while somebody is writing the store stays, empty */
+        if (unlinkat(dir, "tvmcc-tmp", AT_REMOVEDIR) == 0 || errno == ENOENT) {
+            for (size_t i = 0; i < COUNT(files); i++)
+                unlinkat(dir, files[i], 0);
+            rmdir(cache->dir);
+        }
     }
-    if (!path_set(&path, "%s/tvmcc-tmp", cache->dir) || (rmdir(path.at) != 0 && errno != ENOENT))
-        return; /* somebody is writing: the store stays, empty */
-    for (size_t i = 0; i < COUNT(files); i++) {
-        if (path_set(&path, "%s/%s", cache->dir, files[i]))
-            unlink(path.at);
-    }
-    rmdir(cache->dir);
+    close(dir);
 }

@@ -29,6 +29,9 @@ CacheStats  cache_stats(const Cache *cache);
 /* The bytes put under `key`, checked against their hash, in `a`.  False: not there.  Marks the
  * entry as used, so that it is among the last to be trimmed. */
 bool cache_get(Cache *cache, Arena *a, Sha256 key, Bytes *out);
+/* What cache_get gave is not what was put, for a reason that only its user sees: a miss after all.
+ */
+void cache_drop(Cache *cache, Sha256 key);
 /* Keeps `content` under `key`; keeps nothing where that fails.  An entry that is there stays. */
 void cache_put(Cache *cache, Sha256 key, Bytes content);
 

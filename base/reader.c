@@ -75,27 +75,37 @@ bool file_read(Diags *d, Arena *a, const char *path, Bytes *out)
     return ok;
 }
 
+static bool map_all(Diags *d, int fd, size_t n, const char *path, Bytes *out)
+{
+    void *at = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
+
+    if (at == MAP_FAILED)
+        return diag_error(d, E_IO, NO_LOC, "cannot map '%s': %s", path, strerror(errno));
+    if (n)
+        file_adopt_mapping(d, at, n);
+    *out = (Bytes){at, n};
+    return true;
+}
+
+bool file_map_fd(Diags *d, int fd, const char *path, Bytes *out)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0)
+        return diag_error(d, E_IO, NO_LOC, "cannot read '%s': %s", path, strerror(errno));
+    return map_all(d, fd, (size_t)st.st_size, path, out);
+}
+
 bool file_map(Diags *d, const char *path, Bytes *out)
 {
     struct stat st;
     int         fd = open_input(d, path, &st);
-    bool        ok = false;
+    bool        ok;
 
     if (fd < 0)
         return false;
-    if (!S_ISREG(st.st_mode) || st.st_size == 0) {
-        ok = read_all(d, diag_arena(d), path, fd, 0, out);
-    } else {
-        void *at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-        if (at == MAP_FAILED) {
-            diag_error(d, E_IO, NO_LOC, "cannot map '%s': %s", path, strerror(errno));
-        } else {
-            file_adopt_mapping(d, at, (size_t)st.st_size);
-            *out = (Bytes){at, (size_t)st.st_size};
-            ok = true;
-        }
-    }
+    ok = !S_ISREG(st.st_mode) || st.st_size == 0 ? read_all(d, diag_arena(d), path, fd, 0, out)
+                                                 : map_all(d, fd, (size_t)st.st_size, path, out);
     close(fd);
     return ok;
 }

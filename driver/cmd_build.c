@@ -46,25 +46,25 @@ typedef struct {
 /* ---- one build at a time -------------------------------------------------------------------------- */
 
 /* Temporaries of steps that were killed. */
-static void sweep(const char *folder, int depth)
+static void sweep(int folder, int depth)
 {
-    DIR           *list = opendir(folder);
+    DIR           *list = folder >= 0 ? tree_list(folder) : NULL;
     struct dirent *e;
 
     while (list && (e = readdir(list))) {
         struct stat st;
-        char        path[4096];
-        int         n = snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
 
-        if (e->d_name[0] == '.' || n < 0 || n >= (int)sizeof path || lstat(path, &st) != 0)
+        if (e->d_name[0] == '.' || fstatat(folder, e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
         if (S_ISDIR(st.st_mode) && depth < MAX_SWEEP_DEPTH)
-            sweep(path, depth + 1);
+            sweep(tree_open_at(folder, e->d_name), depth + 1);
         else if (S_ISREG(st.st_mode) && strstr(e->d_name, ".tmp-"))
-            unlink(path);
+            unlinkat(folder, e->d_name, 0);
     }
     if (list)
         closedir(list);
+    if (folder >= 0)
+        close(folder);
 }
 
 static bool take_folder(Run *r)
@@ -73,7 +73,7 @@ static bool take_folder(Run *r)
     const char *path = arena_printf(r->driver->arena, "%s/.tvmcc_lock", r->place.folder);
     char        busy;
 
-    r->lock = open(path, O_RDWR | O_CREAT, 0666); /* inherited, so not O_CLOEXEC */
+    r->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666); /* inherited, so not O_CLOEXEC */
     if (r->lock < 0)
         return diag_error(d, E_IO, NO_LOC, "cannot write '%s': %s", path, strerror(errno));
     if (flock(r->lock, LOCK_EX | LOCK_NB) != 0) {
@@ -84,7 +84,7 @@ static bool take_folder(Run *r)
         }
     }
     if (pread(r->lock, &busy, 1, 0) == 1) /* the last build did not come to its end */
-        sweep(r->place.folder, 0);
+        sweep(tree_open(r->place.folder), 0);
     if (pwrite(r->lock, "b", 1, 0) != 1) {
         int error = errno;
 
@@ -276,11 +276,15 @@ static bool open_channels(Run *r, sigset_t *old)
 /* Ninja failed, and no step said why: its own files are the likeliest.  True: they are not it. */
 static bool can_write(Run *r)
 {
-    const char *path = arena_printf(r->driver->arena, "%s/.tvmcc_probe", r->place.folder);
-    uint8_t     page[4096] = {0};
-    bool        ok = file_write(r->driver->diags, path, (Bytes){page, sizeof page});
+    Driver     *driver = r->driver;
+    const char *path =
+        file_temporary(driver->diags, driver->arena,
+                       arena_printf(driver->arena, "%s/.tvmcc_probe", r->place.folder), 0666);
+    uint8_t page[4096] = {0};
+    bool    ok = path && file_write(driver->diags, path, (Bytes){page, sizeof page});
 
-    unlink(path);
+    if (path)
+        file_drop(path);
     return ok;
 }
 

@@ -377,6 +377,7 @@ int cmd_repro(Driver *driver)
     find_possible(&r);
     repeat(&r);
     say_conditions(&r);
-    repro_clean(driver->arena, r.work);
+    if (!tree_remove(r.work))
+        diag_error(driver->diags, E_IO, NO_LOC, "cannot remove '%s': %s", r.work, strerror(errno));
     return 0;
 }

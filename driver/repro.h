@@ -49,7 +49,5 @@ typedef struct {
 const char *repro_run(Repro *r, uint32_t conditions, int *status);
 /* Can a process of another user run the program? */
 bool repro_other_user(const Repro *r, const char **why);
-/* Removes a folder with all that is in it. */
-void repro_clean(Arena *a, const char *folder);
 
 #endif

@@ -6,9 +6,9 @@
  */
 #include "driver/repro.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NOBODY = 65534, CANNOT_START = 127, OPEN_FOLDERS = 16 };
+enum { NOBODY = 65534, CANNOT_START = 127 };
 
 const char *const vary_names[VARY_COUNT] = {
     "folder", "HOME", "user",  "umask",       "locale", "time zone",
@@ -37,47 +37,51 @@ static bool io_error(Repro *r, const char *path)
 
 /* ---- the folder -------------------------------------------------------------------------------- */
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static bool make_folder(Repro *r, const char *path)
 {
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-void repro_clean(Arena *a, const char *folder)
-{
-    (void)a;
-    nftw(folder, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
-}
-
-static bool make_folder(Repro *r, const char *path, bool other_user)
-{
-    if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        return io_error(r, path);
-    if (other_user && chown(path, NOBODY, NOBODY) != 0)
-        return io_error(r, path);
-    return true;
+    return mkdir(path, 0755) == 0 || errno == EEXIST || io_error(r, path);
 }
 
 /* The folders of `path` below `folder`. */
-static bool make_parents(Repro *r, const char *folder, const char *path, bool other_user)
+static bool make_parents(Repro *r, const char *folder, const char *path)
 {
     for (const char *s = strchr(path, '/'); s; s = strchr(s + 1, '/'))
         if (!make_folder(r,
-                         arena_printf(r->driver->arena, "%s/%.*s", folder, (int)(s - path), path),
-                         other_user))
+                         arena_printf(r->driver->arena, "%s/%.*s", folder, (int)(s - path), path)))
             return false;
     return true;
 }
 
-static bool copy_input(Repro *r, const char *folder, const ReproInput *in, bool other_user)
+static bool copy_input(Repro *r, const char *folder, const ReproInput *in)
 {
     const char *full = arena_printf(r->driver->arena, "%s/%s", folder, in->path);
 
-    return make_parents(r, folder, in->path, other_user) &&
-           file_write_mode(r->driver->diags, full, in->data, in->executable ? 0755 : 0644) &&
-           (!other_user || chown(full, NOBODY, NOBODY) == 0 || io_error(r, full));
+    return make_parents(r, folder, in->path) &&
+           file_write_mode(r->driver->diags, full, in->data, in->executable ? 0755 : 0644);
+}
+
+/* To the other user with all that is in it, which goes first: in what is his already he could put
+ * links in our way.  Closes it. */
+static bool give_away(int folder)
+{
+    DIR           *list = folder >= 0 ? tree_list(folder) : NULL;
+    struct dirent *e;
+    bool           ok = list != NULL;
+
+    while (ok && (e = readdir(list))) {
+        int below = -1;
+
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            ok = (below = tree_open_at(folder, e->d_name)) >= 0
+                     ? give_away(below)
+                     : fchownat(folder, e->d_name, NOBODY, NOBODY, AT_SYMLINK_NOFOLLOW) == 0;
+    }
+    ok = ok && fchown(folder, NOBODY, NOBODY) == 0;
+    if (list)
+        closedir(list);
+    if (folder >= 0)
+        close(folder);
+    return ok;
 }
 
 /* Where a run takes place, below `top`. */
@@ -94,17 +98,20 @@ static bool prepare(Repro *r, uint32_t conditions, const char *top, const char *
     uint32_t    n = r->inputs.n;
     const char *cache = arena_printf(a, "%s/cache", top);
 
-    if (!make_folder(r, top, false) || !make_parents(r, "", folder, false) ||
-        !make_folder(r, folder, user) || !make_folder(r, arena_printf(a, "%s/home", top), user))
+    if (!make_folder(r, top) || !make_parents(r, "", folder) || !make_folder(r, folder) ||
+        !make_folder(r, arena_printf(a, "%s/home", top)))
         return false;
     if (!on(conditions, VARY_CACHE) ||
         rename(arena_printf(a, "%s/%u/cache", r->work, r->runs), cache) != 0)
-        if (!make_folder(r, cache, user))
+        if (!make_folder(r, cache))
             return false;
     for (uint32_t i = 0; i < n; i++)
-        if (!copy_input(r, folder, &r->inputs.at[on(conditions, VARY_ORDER) ? n - 1 - i : i], user))
+        if (!copy_input(r, folder, &r->inputs.at[on(conditions, VARY_ORDER) ? n - 1 - i : i]))
             return false;
-    return true;
+    return !user ||
+           (give_away(tree_open(folder)) && lchown(cache, NOBODY, NOBODY) == 0 &&
+            lchown(arena_printf(a, "%s/home", top), NOBODY, NOBODY) == 0) ||
+           io_error(r, folder);
 }
 
 /* ---- the process ------------------------------------------------------------------------------- */
@@ -134,7 +141,7 @@ static void set_variables(const Repro *r, uint32_t conditions, const char *top)
 
 static void redirect(const char *path, int to)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644);
 
     if (fd >= 0) {
         dup2(fd, to);
@@ -229,7 +236,7 @@ const char *repro_run(Repro *r, uint32_t conditions, int *status)
         become(r, conditions, folder, top);
     *status = wait_for(pid);
     out = arena_printf(a, "%s/standard-output", folder);
-    if (stat(out, &st) == 0 && st.st_size == 0)
+    if (lstat(out, &st) == 0 && st.st_size == 0)
         unlink(out);
     moved = arena_printf(a, "%s/%u", r->work, ++r->runs);
     if (rename(top, moved) != 0) {

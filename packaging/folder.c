@@ -3,9 +3,10 @@
  * Reading takes regular files below a folder, in byte order of their paths.  Writing is all or
  * nothing: files go into a hidden folder beside the wanted one, which is renamed when all of them
  * are on disk; what was there before is exchanged in the same step.  SIGINT, SIGTERM and SIGHUP
- * wait until the hidden folder is gone.
+ * wait until the hidden folder is gone.  Below the folder that the user names everything goes by
+ * descriptor (base/tree.c), so links are never followed.
  *
- *     out/.net.tmp-4711/...   ->   rename   ->   out/net/...
+ *     out/.net.tmp-4711-0/...   ->   rename   ->   out/net/...
  */
 #include "packaging/packaging.h"
 
@@ -19,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_FILES = 100000, MAX_FOLDERS = 10000 };
+enum { MAX_FILES = 100000, MAX_FOLDERS = 10000, MAX_FOLDER_PATH = 1024 };
 
 typedef VEC(const char *) Names;
 typedef VEC(Member) Members;
@@ -36,59 +37,92 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const Member *)a)->path, ((const Member *)b)->path);
 }
 
-/* One entry of a folder: a file to the members, a folder to those still to be read. */
-static bool read_entry(Diags *d, Arena *a, const char *root, const char *path, Members *files,
-                       Names *folders)
+static bool not_regular(Diags *d, const char *root, const char *path)
 {
-    const char *full = arena_printf(a, "%s/%s", root, path);
+    return diag_error(d, E_PACK, (Loc){.file = root}, "member '%s' is not a regular file", path);
+}
+
+/* The content of a file; what it is was seen before it was opened, and may have changed. */
+static bool read_file(Diags *d, Arena *a, const char *root, int folder, const char *name, Member *m)
+{
+    const char *full = arena_printf(a, "%s/%s", root, m->path);
+    int         fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct stat st;
+    bool        ok;
+
+    if (fd < 0 || fstat(fd, &st) != 0)
+        ok = errno == ELOOP ? not_regular(d, root, m->path) : io_error(d, "read", full);
+    else if (!S_ISREG(st.st_mode))
+        ok = not_regular(d, root, m->path);
+    else
+        ok = file_map_fd(d, fd, full, &m->data);
+    if (fd >= 0)
+        close(fd);
+    if (ok)
+        m->executable = (st.st_mode & 0100) != 0;
+    return ok;
+}
+
+/* One entry of a folder: a file to the members, a folder to those still to be read. */
+static bool read_entry(Diags *d, Arena *a, const char *root, int folder, const char *name,
+                       const char *path, Members *files, Names *folders)
+{
     struct stat st;
     Member      m = {.path = path};
 
-    if (lstat(full, &st) != 0)
-        return io_error(d, "read", full);
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return io_error(d, "read", arena_printf(a, "%s/%s", root, path));
     if (S_ISDIR(st.st_mode)) {
-        if (folders->n >= MAX_FOLDERS)
+        if (folders->n >= MAX_FOLDERS || strlen(path) > MAX_FOLDER_PATH)
             return diag_error(d, E_PACK, (Loc){.file = root}, "too many folders");
         vec_push(a, folders, path);
         return true;
     }
     if (!S_ISREG(st.st_mode))
-        return diag_error(d, E_PACK, (Loc){.file = root}, "member '%s' is not a regular file",
-                          path);
+        return not_regular(d, root, path);
     if (files->n >= MAX_FILES)
         return diag_error(d, E_PACK, (Loc){.file = root}, "too many files");
-    m.executable = (st.st_mode & 0100) != 0;
-    if (st.st_size > 0 && !file_map(d, full, &m.data))
+    if (!read_file(d, a, root, folder, name, &m))
         return false;
     vec_push(a, files, m);
     return true;
+}
+
+/* The entries of one folder of those that are still to be read. */
+static bool read_folder(Diags *d, Arena *a, const char *root, int top, const char *below,
+                        Members *files, Names *folders)
+{
+    int            folder = tree_open_below(top, below, false);
+    DIR           *dir = folder >= 0 ? tree_list(folder) : NULL;
+    struct dirent *e;
+    bool           ok = dir != NULL;
+
+    if (!ok)
+        io_error(d, "read", *below ? arena_printf(a, "%s/%s", root, below) : root);
+    while (ok && (e = readdir(dir)) != NULL)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            ok = read_entry(d, a, root, folder, e->d_name,
+                            arena_printf(a, "%s%s%s", below, *below ? "/" : "", e->d_name), files,
+                            folders);
+    if (dir)
+        closedir(dir);
+    if (folder >= 0)
+        close(folder);
+    return ok;
 }
 
 bool folder_read(Diags *d, Arena *a, const char *root, Member **members, uint32_t *n)
 {
     Members files = {0};
     Names   folders = {0};
-    bool    ok = true;
+    int     top = tree_open(root);
+    bool    ok = top >= 0 || io_error(d, "read", root);
 
     vec_push(a, &folders, "");
-    for (uint32_t i = 0; ok && i < folders.n; i++) {
-        const char    *below = folders.at[i];
-        const char    *full = *below ? arena_printf(a, "%s/%s", root, below) : root;
-        DIR           *dir = opendir(full);
-        struct dirent *e;
-
-        if (!dir)
-            return io_error(d, "read", full);
-        while (ok && (e = readdir(dir)) != NULL) {
-            const char *name = e->d_name;
-
-            if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-                continue;
-            ok = read_entry(d, a, root, arena_printf(a, "%s%s%s", below, *below ? "/" : "", name),
-                            &files, &folders);
-        }
-        closedir(dir);
-    }
+    for (uint32_t i = 0; ok && i < folders.n; i++)
+        ok = read_folder(d, a, root, top, folders.at[i], &files, &folders);
+    if (top >= 0)
+        close(top);
     if (files.n)
         qsort(files.at, files.n, sizeof *files.at, by_path);
     *members = files.at;
@@ -96,60 +130,27 @@ bool folder_read(Diags *d, Arena *a, const char *root, Member **members, uint32_
     return ok && pack_is_known(d, a, root, files.at, files.n);
 }
 
-/* ---- removing ------------------------------------------------------------------------------------- */
-
-/* All below, then the folder; symbolic links are removed, not followed. */
-static void remove_tree(Arena *a, const char *root)
-{
-    Names folders = {0};
-
-    vec_push(a, &folders, root);
-    for (uint32_t i = 0; i < folders.n; i++) {
-        DIR           *dir = opendir(folders.at[i]);
-        struct dirent *e;
-
-        while (dir && (e = readdir(dir)) != NULL) {
-            const char *full;
-
-            if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-                continue;
-            full = arena_printf(a, "%s/%s", folders.at[i], e->d_name);
-            if (unlink(full) != 0 && (errno == EISDIR || errno == EPERM))
-                vec_push(a, &folders, full);
-        }
-        if (dir)
-            closedir(dir);
-    }
-    for (uint32_t i = folders.n; i-- > 0;)
-        rmdir(folders.at[i]);
-}
-
 /* ---- writing -------------------------------------------------------------------------------------- */
 
-static bool make_folders(Diags *d, Arena *a, const char *root, const char *path)
+static bool write_member(Diags *d, Arena *a, int root, const char *shown, const Member *m)
 {
-    for (const char *s = strchr(path, '/'); s; s = strchr(s + 1, '/')) {
-        const char *full = arena_printf(a, "%s/%.*s", root, (int)(s - path), path);
-
-        if (mkdir(full, 0755) != 0 && errno != EEXIST)
-            return io_error(d, "write", full);
-    }
-    return true;
-}
-
-static bool write_member(Diags *d, Arena *a, const char *root, const Member *m)
-{
-    const char    *full = arena_printf(a, "%s/%s", root, m->path);
+    const char    *slash = strrchr(m->path, '/'), *name = slash ? slash + 1 : m->path;
+    const char    *full = arena_printf(a, "%s/%s", shown, m->path);
     const uint8_t *at = m->data.at;
     size_t         left = m->data.n;
-    int            fd;
+    int            folder, fd = -1;
 
-    if (!make_folders(d, a, root, m->path))
-        return false;
-    fd = open(full, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-              m->executable ? 0755 : 0644);
+    folder = tree_open_below(
+        root, slash ? arena_printf(a, "%.*s", (int)(slash - m->path), m->path) : "", true);
+    if (folder >= 0)
+        fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    m->executable ? 0755 : 0644);
     if (fd < 0)
-        return io_error(d, "write", full);
+        io_error(d, "write", full);
+    if (folder >= 0)
+        close(folder);
+    if (fd < 0)
+        return false;
     while (left) {
         ssize_t done = write(fd, at, left < (1u << 30) ? left : 1u << 30);
 
@@ -178,69 +179,87 @@ static bool interrupted(void)
             sigismember(&set, SIGHUP) == 1);
 }
 
-/* `from` becomes `to`; with `force` what is there is exchanged and removed. */
-static bool put_in_place(Diags *d, Arena *a, const char *from, const char *to, bool force)
+/* `from` becomes `to`, both in `folder`; with `force` what is there is exchanged and removed. */
+static bool put_in_place(Diags *d, Arena *a, int folder, const char *from, const char *to,
+                         const char *path, bool force)
 {
+    const char *old = from; /* the name of what was there */
+
 #ifdef RENAME_NOREPLACE
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+    if (renameat2(folder, from, folder, to, RENAME_NOREPLACE) == 0)
         return true;
-    if (errno == EEXIST && force && renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0) {
-        remove_tree(a, from); /* now the old one */
-        return true;
-    }
     if (errno == EEXIST && !force)
-        return io_error(d, "write", to);
+        return io_error(d, "write", path);
+    if (errno == EEXIST && renameat2(folder, from, folder, to, RENAME_EXCHANGE) == 0)
+        return tree_remove_at(folder, old) || io_error(d, "remove what was", path);
 #endif
     if (force) { /* file systems that cannot exchange: two steps */
-        const char *old = arena_printf(a, "%s.old", from);
-
-        if (rename(to, old) == 0) {
-            if (rename(from, to) == 0) {
-                remove_tree(a, old);
-                return true;
-            }
-            rename(old, to);
+        old = arena_printf(a, "%s.old", from);
+        if (renameat(folder, to, folder, old) == 0) {
+            if (renameat(folder, from, folder, to) == 0)
+                return tree_remove_at(folder, old) || io_error(d, "remove what was", path);
+            renameat(folder, old, folder, to);
         }
     }
-    return rename(from, to) == 0 || io_error(d, "write", to);
+    return renameat(folder, from, folder, to) == 0 || io_error(d, "write", path);
 }
 
-static bool exists(const char *path)
+/* A hidden folder in `folder`, open; its name, or NULL with errno. */
+static const char *make_hidden(Arena *a, int folder, const char *name, int *fd)
 {
-    struct stat st;
+    for (int try = 0; try < 100; try++) {
+        const char *hidden = arena_printf(a, ".%s.tmp-%ld-%d", name, (long)getpid(), try);
 
-    return lstat(path, &st) == 0;
+        if (mkdirat(folder, hidden, 0755) == 0 && (*fd = tree_open_at(folder, hidden)) >= 0)
+            return hidden;
+        if (errno != EEXIST)
+            return NULL;
+    }
+    return NULL;
+}
+
+static bool write_all(Diags *d, Arena *a, int folder, const char *name, const char *path,
+                      const Member *members, uint32_t n, bool force)
+{
+    int         fd;
+    const char *hidden = make_hidden(a, folder, name, &fd);
+    bool        ok = hidden != NULL;
+
+    if (!ok)
+        return io_error(d, "write", path);
+    for (uint32_t i = 0; ok && i < n; i++)
+        ok = !interrupted() && write_member(d, a, fd, path, &members[i]);
+    close(fd);
+    ok = ok && put_in_place(d, a, folder, hidden, name, path, force);
+    if (!ok)
+        tree_remove_at(folder, hidden);
+    return ok;
 }
 
 bool folder_write(Diags *d, Arena *a, const char *path, const Member *members, uint32_t n,
                   bool force)
 {
-    const char *slash = strrchr(path, '/'), *temporary;
+    const char *name;
+    struct stat st;
     sigset_t    set, old;
-    bool        ok = true;
+    int         folder = tree_open_parent(a, path, &name);
+    bool        ok;
 
-    if (exists(path) && !force) {
+    if (folder < 0)
+        return io_error(d, "write", path);
+    if (!force && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+        close(folder);
         diag_error(d, E_IO, NO_LOC, "'%s' is there already", path);
         diag_hint(d, "--force replaces it");
         return false;
     }
-    temporary = slash ? arena_printf(a, "%.*s/.%s.tmp-%ld", (int)(slash - path), path, slash + 1,
-                                     (long)getpid())
-                      : arena_printf(a, ".%s.tmp-%ld", path, (long)getpid());
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, &old);
-    if (mkdir(temporary, 0755) != 0) {
-        ok = io_error(d, "write", path);
-    } else {
-        for (uint32_t i = 0; ok && i < n; i++)
-            ok = !interrupted() && write_member(d, a, temporary, &members[i]);
-        ok = ok && put_in_place(d, a, temporary, path, force);
-        if (!ok)
-            remove_tree(a, temporary);
-    }
+    ok = write_all(d, a, folder, name, path, members, n, force);
     sigprocmask(SIG_SETMASK, &old, NULL);
+    close(folder);
     return ok;
 }

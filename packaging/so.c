@@ -11,6 +11,7 @@
 #include "packaging/packaging.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -236,13 +237,26 @@ bool link_command(Diags *d, Arena *a, const LinkJob *job, ToolArgs *out)
     return true;
 }
 
+/* Linkers make what they write executable for all; nobody else shall write it. */
+static bool set_mode(Diags *d, const char *temporary, const char *path)
+{
+    int         fd = open(temporary, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+    bool        ok = fd >= 0 && fstat(fd, &st) == 0 && fchmod(fd, st.st_mode & 0755) == 0;
+
+    if (!ok)
+        diag_error(d, E_IO, NO_LOC, "cannot write '%s': %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
 bool link_shared(Diags *d, Arena *a, const LinkJob *job)
 {
     Link        l = {.d = d, .a = a, .job = job};
     const char *output;
     int         status = 0;
     bool        ok;
-    struct stat st;
 
     if (!can_link(&l))
         return false;
@@ -252,8 +266,7 @@ bool link_shared(Diags *d, Arena *a, const LinkJob *job)
     ok = add_stubs(&l) && tool_run(d, a, &l.args, job->verbose, &status);
     if (ok && status)
         ok = diag_error(d, E_PACK, NO_LOC, "'%s' could not link the library", l.args.at[0]);
-    if (ok && (stat(output, &st) || chmod(output, st.st_mode & 0755)))
-        ok = diag_error(d, E_IO, NO_LOC, "cannot write '%s': %s", job->output, strerror(errno));
+    ok = ok && set_mode(d, output, job->output);
     if (!ok)
         file_drop(output);
     ok = ok && file_commit(d, output, job->output);

@@ -1,0 +1,81 @@
+#!/bin/bash
+# links.sh <tvmcc> <source> <work folder>
+#
+# Links that somebody put in the way: what they point to is neither read, nor written, nor removed.
+# Unpacking over them, build folders, folders of archives, and a link that comes and goes meanwhile.
+tvmcc=$1 source=$2 work=$3
+. "$(dirname "$0")/../lib.sh"
+rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+work=$PWD
+model=$source/examples/digits/digits.onnx
+export TVMCC_CACHE_DIR=$work/cache
+mkdir -p victim/sub && echo precious >victim/a.txt && echo more >victim/sub/b.txt && cp -r victim before
+intact() { diff -r victim before || die "$*: what the link points to changed"; }
+quiet "$tvmcc" "$model" -mcpu=x86-64 -o digits.tar
+
+# ---- unpack: the link is replaced ------------------------------------------------------------------
+for target in ../victim "$work/victim" ../victim/a.txt nowhere digits; do
+    rm -rf out && mkdir out && ln -s "$target" out/digits
+    refused 74 "is there already" "$tvmcc" unpack digits.tar -C out
+    [ -L out/digits ] || die "unpack without --force replaced a link to $target"
+    quiet "$tvmcc" unpack digits.tar -C out --force
+    intact "unpack --force over a link to $target"
+    [ ! -L out/digits ] && [ "$(ls -A out)" = digits ] || die "a link to $target: $(ls -lA out)"
+    quiet "$tvmcc" diff digits.tar out/digits
+done
+
+# A tree with links in it is replaced, they with it; a link on the way there is the user's wish.
+rm -rf out && mkdir -p out/digits/x && ln -s ../../victim out/digits/link && ln -s "$work/victim" out/digits/x/y
+quiet "$tvmcc" unpack digits.tar -C out --force
+intact "unpack --force over a folder with links"
+ln -s out out.link && quiet "$tvmcc" unpack digits.tar -C out.link --force
+[ -L out.link ] && [ "$(ls -A out)" = digits ] || die "unpack below a link"
+
+# The hidden folder is there already, as a link.
+rm -rf out && mkdir out
+(for i in 0 1 2; do ln -s ../victim "out/.digits.tmp-$BASHPID-$i"; done
+    exec "$tvmcc" unpack digits.tar -C out --force >log 2>&1) || die "links in place of the hidden folder"
+intact "a link in place of the hidden folder"
+
+# A folder that turns into a link and back while it is replaced.
+rm -rf out && mkdir -p out/digits
+(while [ ! -e stop ]; do
+    mv out/digits out/moved; ln -sn ../victim out/digits; rm -f out/digits; mv -T out/moved out/digits
+done) 2>log.swap &
+for ((i = 0; i < 20; i++)); do "$tvmcc" unpack digits.tar -C out --force >log 2>&1; done
+touch stop && wait
+intact "a race"
+
+# ---- folders that are read ---------------------------------------------------------------------------
+rm -rf out && mkdir out && quiet "$tvmcc" unpack digits.tar -C out
+ln -s ../../victim/a.txt out/digits/note.txt
+for command in audit "diff digits.tar"; do
+    refused 1 "member 'note.txt' is not a regular file" "$tvmcc" $command out/digits
+done
+rm out/digits/note.txt && ln -s ../../victim out/digits/notes
+refused 1 "member 'notes' is not a regular file" "$tvmcc" audit out/digits
+ln -s out/digits good && rm out/digits/notes && quiet "$tvmcc" audit good
+
+# ---- build folders -----------------------------------------------------------------------------------
+if command -v ninja >/dev/null; then
+    cat >manifest.yaml <<'END'
+schema: tvm-manifest/1
+hosts: {here: {triple: x86_64-linux-gnu, mcpu: x86-64}}
+targets: {cpu: {kind: llvm}}
+pairs: {here: {host: here, target: cpu}}
+models: {digits: {source: digits.onnx, pairs: [here]}}
+END
+    cp "$model" digits.onnx
+    touch victim/x.tmp-1-1 before/x.tmp-1-1
+    mkdir build && ln -s ../victim build/link && ln -s ../victim/a.txt build/.tvmcc_lock
+    refused 74 ".tvmcc_lock" "$tvmcc" build -C build
+    intact "a link in place of the lock"
+    rm build/.tvmcc_lock && printf b >build/.tvmcc_lock # the last build was killed: temporaries are swept
+    ln -s ../victim/a.txt build/.tvmcc_probe
+    quiet "$tvmcc" build -C build
+    intact "temporaries are swept"
+    echo x >digits.onnx
+    "$tvmcc" build -C build >log 2>&1 && die "a broken model"
+    intact "a build that fails"
+fi
+cd / && rm -rf "$work"
