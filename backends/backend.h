@@ -69,6 +69,8 @@ typedef struct Backend {
     /* ... one kernel, @f, and its tiles as an object whose only global symbol is `f`; an empty
      * module gives an empty object.  Uses of `o` only opt_level and pic. */
     bool (*unit)(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o, Bytes *out);
+    /* ... whether bytes that were kept somewhere are such an object, for the machine of `like`. */
+    bool (*unit_fits)(Ctx *c, Bytes object, Bytes like);
     /* ... objects as one; the symbol `f` of object i gets the name names[i] (names NULL: all stay).
      * An error names files[i] (NULL: the objects are our own). */
     bool (*merge)(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,

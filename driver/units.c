@@ -226,6 +226,25 @@ static bool all_units(Ctx *c, const Compiled *k, Shard shard, Units *out)
     return true;
 }
 
+/* Objects from the cache, which may hold what a broken compiler or a broken disk put there under
+ * a hash that fits. */
+static bool find_cached(Ctx *c, Compiled *k, const CodegenOptions *o, Unit *u, uint32_t n)
+{
+    Cache *cache = k->o->passes.print_after ? NULL : k->o->cache;
+    Bytes  like = {0};
+
+    for (uint32_t i = 0; cache && i < n; i++) {
+        if (!cache_get(cache, c->arena, u[i].key, &u[i].object))
+            continue;
+        if (!like.n && !k->backend->unit(c, tirmod_new(c, 0, NULL), k->plan->target, o, &like))
+            return false;
+        u[i].cached = k->backend->unit_fits(c, u[i].object, like);
+        if (!u[i].cached)
+            cache_drop(cache, u[i].key);
+    }
+    return true;
+}
+
 bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
 {
     const Plan          *p = k->plan;
@@ -246,11 +265,11 @@ bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
                       .ops = c->ops,
                       .todo = NEW_ARRAY(c->arena, Unit *, n + 1)};
 
-    for (uint32_t i = 0; i < n; i++) {
-        u[i].cached = cache && cache_get(cache, c->arena, u[i].key, &u[i].object);
+    if (!find_cached(c, k, &o, u, n))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
         if (!u[i].cached)
             w.todo[w.n++] = &u[i];
-    }
     sort_by_length(w.todo, w.n);
     bool made = make_all(c, &w, k->o->passes.jobs);
     c->target = p->target;

@@ -253,6 +253,7 @@ const Backend backend_llvm = {
     .blob = llvm_blob,
     .has_units = llvm_is_elf,
     .unit = llvm_unit,
+    .unit_fits = llvm_unit_fits,
     .merge = llvm_merge,
     .join = llvm_join,
     .jit = llvm_jit,

@@ -360,6 +360,7 @@ bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
 /* ---- merge.c --------------------------------------------------------------------------------------- */
 
 /* Backend.merge and .join for ELF. */
+bool llvm_unit_fits(Ctx *c, Bytes object, Bytes like);
 bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,
                 const char *const *files, BytesList *out);
 bool llvm_join(Ctx *c, Bytes code, const char *section, const char *symbol, Bytes data,

@@ -521,6 +521,56 @@ static bool write_all(Merge *m, Bytes first, const char *const *files)
     return true;
 }
 
+/* But for where their sections stand; merging takes the header of the first object. */
+static bool same_header(Bytes x, Bytes y, bool wide)
+{
+    if (wide) {
+        Elf64_Ehdr a, b;
+
+        memcpy(&a, x.at, sizeof a);
+        memcpy(&b, y.at, sizeof b);
+        a.e_shoff = b.e_shoff;
+        a.e_shnum = b.e_shnum;
+        a.e_shstrndx = b.e_shstrndx;
+        return memcmp(&a, &b, sizeof a) == 0;
+    }
+    Elf32_Ehdr a, b;
+
+    memcpy(&a, x.at, sizeof a);
+    memcpy(&b, y.at, sizeof b);
+    a.e_shoff = b.e_shoff;
+    a.e_shnum = b.e_shnum;
+    a.e_shstrndx = b.e_shstrndx;
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+/* All that merging could object to, and that it defines `f` and no other global. */
+bool llvm_unit_fits(Ctx *c, Bytes object, Bytes like)
+{
+    Object   o = {0}, other = {0};
+    uint32_t kernels = 0;
+
+    if (!read_object(c, object, &o) || !read_object(c, like, &other) || o.wide != other.wide ||
+        !same_header(object, like, o.wide))
+        return false;
+    for (uint32_t i = o.nlocals ? o.nlocals : 1; i < o.nsymbols; i++) {
+        if (o.sym[i].section == SHN_UNDEF)
+            continue;
+        if (strcmp(o.sym[i].name, "f") != 0 || o.sym[i].section >= o.nsections)
+            return false;
+        kernels++;
+    }
+    for (uint32_t i = 1; i < o.nsections; i++) {
+        const Section *s = &o.s[i];
+        bool           relocations = s->type == SHT_REL || s->type == SHT_RELA;
+
+        if (s->type == SHT_GROUP ||
+            (relocations && (s->info >= o.nsections || !renumber(c, &o, s))))
+            return false;
+    }
+    return kernels == 1;
+}
+
 static BytesList pieces_of(Merge *m)
 {
     Bytes   *at = NEW_ARRAY(m->c->arena, Bytes, m->large.n + 2);
