@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-static const uint64_t import_limit = (uint64_t)1 << 36; /* bytes of an unpacked archive */
-
 Cache *driver_cache(const Driver *driver)
 {
     const Options *o = &driver->opt;
@@ -88,7 +86,7 @@ static bool import_from(Driver *driver, Cache *cache, const char *file)
     uint32_t n, good = 0;
 
     if (!file_map(d, file, &archive) ||
-        !pack_read(d, driver->arena, file, archive, import_limit, &members, &n))
+        !pack_read(d, driver->arena, file, archive, PACK_LIMIT, &members, &n))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         Sha256 key;

@@ -53,7 +53,7 @@ static bool read_labels(Session *s)
                             product, s->info->name);
     } else {
         if (!file_map(d->diags, product, &file) ||
-            !pack_read(d->diags, d->arena, product, file, (uint64_t)1 << 40, &members, &n))
+            !pack_read(d->diags, d->arena, product, file, PACK_LIMIT, &members, &n))
             return false;
         for (uint32_t i = 0; i < n; i++)
             if (str_ends(members[i].path, name))

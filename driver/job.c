@@ -230,7 +230,7 @@ size_t job_product_code_bytes(Driver *driver, const char *path)
         return 0;
     if (str_ends(path, ".so"))
         return code_of(driver, file);
-    if (!pack_read(driver->diags, driver->arena, path, file, (uint64_t)1 << 40, &members, &n))
+    if (!pack_read(driver->diags, driver->arena, path, file, PACK_LIMIT, &members, &n))
         return 0;
     for (uint32_t i = 0; i < n; i++)
         if (str_ends(members[i].path, ".so"))

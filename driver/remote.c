@@ -229,7 +229,7 @@ static bool read_product(Remote *r, const char *path)
     if (!file_map(driver->diags, path, &b))
         return false;
     if (pack_format(path) != PACK_NONE)
-        return pack_read(driver->diags, driver->arena, path, b, (uint64_t)1 << 40, &m, &n) &&
+        return pack_read(driver->diags, driver->arena, path, b, PACK_LIMIT, &m, &n) &&
                read_archive(r, path, m, n);
     r->shared = str_ends(path, ".so");
     r->product = path;

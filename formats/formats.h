@@ -78,6 +78,25 @@ typedef struct {
 } PbItem;
 bool pb_next(Reader *r, PbItem *out);
 
+/* ---- unpack.c: content of archives, within bounds ---------------------------------------------- */
+
+/* Bytes of content for one of the archive, beyond the first UNPACK_FREE. */
+enum { UNPACK_RATIO = 200, UNPACK_FREE = 64 << 20 };
+
+typedef enum { UNPACK_DONE, UNPACK_BROKEN, UNPACK_LARGE } UnpackResult;
+
+struct archive;
+struct archive_entry;
+typedef struct {
+    struct archive *archive;
+    uint64_t        bytes, limit; /* of the archive; of all its content */
+    bool            any_ratio;    /* the limit is what the user said */
+    uint64_t        got, in;      /* so far; 0 at the start */
+} Unpack;
+
+/* The content of the entry whose header was just read.  Of what is too large no more is read. */
+UnpackResult unpack_entry(Unpack *u, Arena *a, struct archive_entry *e, Bytes *out);
+
 /* ---- zip.c -------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -85,7 +104,8 @@ typedef struct {
     Bytes       data; /* aligned to 16 when read */
 } ZipEntry;
 
-/* All regular entries, unpacked into the arena; more than `limit` bytes in all is an error. */
+/* All regular entries, unpacked into the arena; more than `limit` bytes in all, or than the ratio
+ * allows, is an error. */
 bool zip_read(Diags *d, Arena *a, Loc loc, Bytes file, uint64_t limit, uint32_t *n, ZipEntry **out);
 /* A zip with stored entries and no times: the same entries give the same bytes. */
 Bytes zip_write(Arena *a, uint32_t n, const ZipEntry *entries);

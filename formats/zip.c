@@ -11,54 +11,23 @@
 #include <string.h>
 #include <zlib.h>
 
-static bool read_entry(Diags *d, Arena *a, Loc loc, struct archive *z, const char *name,
-                       uint64_t *left, ZipEntry *out)
+static bool read_entry(Diags *d, Arena *a, Loc loc, Unpack *u, struct archive_entry *e,
+                       const char *name, ZipEntry *out)
 {
-    VEC(uint8_t) v = {0};
-    uint8_t block[16384];
-
-    for (;;) {
-        la_ssize_t n = archive_read_data(z, block, sizeof block);
-
-        if (n < 0)
-            return diag_error(d, E_PARSE_MODEL, loc, "entry '%s' of the zip: %s", name,
-                              archive_error_string(z) ? archive_error_string(z) : "broken data");
-        if (n == 0)
-            break;
-        if ((uint64_t)n > *left)
-            return diag_error(d, E_PARSE_MODEL, loc, "entry '%s' of the zip is too large", name);
-        *left -= (uint64_t)n;
-        while (v.cap - v.n < (uint64_t)n)
-            v.at = vec_grow(a, v.at, &v.cap, 1, v.n);
-        memcpy(v.at + v.n, block, (size_t)n);
-        v.n += (uint32_t)n;
+    out->name = name;
+    switch (unpack_entry(u, a, e, &out->data)) {
+    case UNPACK_DONE: return true;
+    case UNPACK_BROKEN:
+        return diag_error(d, E_PARSE_MODEL, loc, "entry '%s' of the zip: %s", name,
+                          archive_error_string(u->archive) ? archive_error_string(u->archive)
+                                                           : "broken data");
+    case UNPACK_LARGE: break;
     }
-    *out = (ZipEntry){name, {v.at, v.n}};
-    return true;
-}
-
-/* The entry's bytes in one allocation when the zip says how many there are. */
-static bool read_sized(Diags *d, Arena *a, Loc loc, struct archive *z, const char *name,
-                       uint64_t size, uint64_t *left, ZipEntry *out)
-{
-    uint8_t *at;
-    uint64_t have = 0;
-
-    if (size > *left)
-        return diag_error(d, E_PARSE_MODEL, loc, "entry '%s' of the zip is too large", name);
-    *left -= size;
-    at = arena_alloc(a, size ? size : 1);
-    while (have < size) {
-        la_ssize_t n = archive_read_data(z, at + have, size - have);
-
-        if (n <= 0)
-            return diag_error(d, E_PARSE_MODEL, loc, "entry '%s' of the zip: %s", name,
-                              n < 0 && archive_error_string(z) ? archive_error_string(z)
-                                                               : "data end early");
-        have += (uint64_t)n;
-    }
-    *out = (ZipEntry){name, {at, size}};
-    return true;
+    diag_error(d, E_PARSE_MODEL, loc, "entry '%s' of the zip is too large", name);
+    if (!u->any_ratio && u->limit > UNPACK_FREE)
+        diag_hint(d, "store it uncompressed: more than %d times the file is not unpacked",
+                  UNPACK_RATIO);
+    return false;
 }
 
 static bool read_all(Diags *d, Arena *a, Loc loc, struct archive *z, Bytes file, uint64_t limit,
@@ -68,8 +37,8 @@ static bool read_all(Diags *d, Arena *a, Loc loc, struct archive *z, Bytes file,
     static const uint8_t  none[20] = {'P', 'K', 5, 6};
     struct archive_entry *e;
     VEC(ZipEntry) v = {0};
-    int      rc;
-    uint64_t left = limit;
+    Unpack u = {.archive = z, .bytes = file.n, .limit = limit};
+    int    rc;
 
     *n = 0;
     *out = NULL;
@@ -89,14 +58,8 @@ static bool read_all(Diags *d, Arena *a, Loc loc, struct archive *z, Bytes file,
         if (archive_entry_filetype(e) == AE_IFDIR)
             continue;
         name = arena_dup(a, name, strlen(name) + 1);
-        /* A declared size is believed only as far as deflate can reach from this many bytes. */
-        if (archive_entry_size_is_set(e) && archive_entry_size(e) >= 0 &&
-            (uint64_t)archive_entry_size(e) / 1100 <= file.n) {
-            if (!read_sized(d, a, loc, z, name, (uint64_t)archive_entry_size(e), &left, &entry))
-                return false;
-        } else if (!read_entry(d, a, loc, z, name, &left, &entry)) {
+        if (!read_entry(d, a, loc, &u, e, name, &entry))
             return false;
-        }
         vec_push(a, &v, entry);
     }
     if (rc != ARCHIVE_EOF)

@@ -7,6 +7,7 @@
  *
  * Reading takes hostile archives: content is bounded, paths must stay inside.
  */
+#include "formats/formats.h"
 #include "packaging/packaging.h"
 
 #include <archive.h>
@@ -265,28 +266,9 @@ static bool check_names(Diags *d, Arena *a, Loc loc, const Members *list)
     return true;
 }
 
-/* All data of the current entry; `left` is what the caller still allows. */
-static bool read_data(Arena *a, struct archive *ar, uint64_t *left, Bytes *out)
+static bool read_members(Diags *d, Arena *a, Loc loc, Unpack *u, Members *out)
 {
-    StrBuf     s = strbuf(a);
-    char       chunk[16384];
-    la_ssize_t n;
-
-    while ((n = archive_read_data(ar, chunk, sizeof chunk)) > 0) {
-        if ((uint64_t)n > *left) {
-            *left = 0;
-            return false;
-        }
-        *left -= (uint64_t)n;
-        str_addn(&s, chunk, (size_t)n);
-    }
-    *out = (Bytes){(const uint8_t *)s.at, s.n};
-    return n == 0;
-}
-
-static bool read_members(Diags *d, Arena *a, Loc loc, struct archive *ar, uint64_t left,
-                         Members *out)
-{
+    struct archive       *ar = u->archive;
     struct archive_entry *e;
     int                   rc;
 
@@ -304,11 +286,13 @@ static bool read_members(Diags *d, Arena *a, Loc loc, struct archive *ar, uint64
                               path ? path : "?");
         if (out->n >= MAX_MEMBERS)
             return diag_error(d, E_PACK, loc, "more than %d members", MAX_MEMBERS);
-        if (!read_data(a, ar, &left, &m.data))
-            return left == 0
-                       ? diag_error(d, E_PACK, loc,
-                                    "the content is larger than allowed, from member '%s' on", path)
-                       : diag_error(d, E_PACK, loc, "member '%s' is broken", path);
+        switch (unpack_entry(u, a, e, &m.data)) {
+        case UNPACK_DONE: break;
+        case UNPACK_BROKEN: return diag_error(d, E_PACK, loc, "member '%s' is broken", path);
+        case UNPACK_LARGE:
+            return diag_error(d, E_PACK, loc,
+                              "the content is larger than allowed, from member '%s' on", path);
+        }
         m.path = arena_printf(a, "%s", path);
         m.executable = (archive_entry_perm(e) & 0100) != 0;
         m.mode = archive_entry_perm(e);
@@ -353,7 +337,7 @@ bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t lim
     Loc             loc = {.file = file};
     Members         list = {0};
     struct archive *ar = archive_read_new();
-    uint64_t        ratio = PACK_FREE + (uint64_t)archive.n * PACK_RATIO;
+    Unpack          u = {ar, archive.n, limit, .any_ratio = limit != PACK_LIMIT};
     bool            ok = false;
 
     if (!ar)
@@ -364,8 +348,7 @@ bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t lim
     archive_read_support_format_tar(ar);
     archive_read_support_format_zip(ar);
     if (archive_read_open_memory(ar, archive.at, archive.n) == ARCHIVE_OK)
-        ok = read_members(d, a, loc, ar, limit == PACK_LIMIT && ratio < limit ? ratio : limit,
-                          &list);
+        ok = read_members(d, a, loc, &u, &list);
     else
         diag_error(d, E_PACK, loc, "not an archive: %s", archive_error_string(ar));
     archive_read_free(ar);

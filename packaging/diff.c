@@ -11,12 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_NESTED = 256 << 20 };
 enum { DEPTH = 4, LINE = 60, ET_REL = 1, STT_SECTION = 3, STT_FILE = 4 };
 
 typedef struct {
     Diags  *quiet;
     Arena  *a;
     StrBuf *out;
+    size_t  left; /* bytes that archives in archives may still unpack to */
 } Diff;
 
 static bool diff_any(Diff *d, Bytes x, Bytes y, int depth);
@@ -255,6 +257,18 @@ static bool library_members(Diff *d, Bytes b, Member **m, uint32_t *n)
     return true;
 }
 
+/* Archives in archives share what may be unpacked: else their ratios would multiply. */
+static bool read_archive(Diff *d, Bytes b, int depth, Member **m, uint32_t *n)
+{
+    bool ok = pack_read(d->quiet, d->a, "", b, depth ? d->left : PACK_LIMIT, m, n);
+
+    for (uint32_t i = 0; depth && i < *n; i++)
+        d->left -= (*m)[i].data.n;
+    if (depth && !ok)
+        d->left = 0;
+    return ok;
+}
+
 static bool diff_any(Diff *d, Bytes x, Bytes y, int depth)
 {
     Member  *mx, *my;
@@ -263,9 +277,8 @@ static bool diff_any(Diff *d, Bytes x, Bytes y, int depth)
 
     if (same(x, y))
         return true;
-    if (depth < DEPTH && pack_looks(x) && pack_looks(y) &&
-        pack_read(d->quiet, d->a, "", x, PACK_LIMIT, &mx, &nx) &&
-        pack_read(d->quiet, d->a, "", y, PACK_LIMIT, &my, &ny)) {
+    if (depth < DEPTH && pack_looks(x) && pack_looks(y) && read_archive(d, x, depth, &mx, &nx) &&
+        read_archive(d, y, depth, &my, &ny)) {
         if (!diff_lists(d, mx, nx, my, ny, depth))
             return false;
         str_add(d->out, "all members are equal, but not the file around them: ");
@@ -284,7 +297,7 @@ static bool diff_any(Diff *d, Bytes x, Bytes y, int depth)
 
 bool diff_bytes(Arena *a, Bytes x, Bytes y, StrBuf *out)
 {
-    Diff diff = {diags_new(a), a, out};
+    Diff diff = {diags_new(a), a, out, MAX_NESTED};
 
     return diff_any(&diff, x, y, 0);
 }
@@ -317,7 +330,7 @@ static Member *plain(Arena *a, const Member *m, uint32_t n)
 
 bool diff_members(Arena *a, const Member *x, uint32_t nx, const Member *y, uint32_t ny, StrBuf *out)
 {
-    Diff diff = {diags_new(a), a, out};
+    Diff diff = {diags_new(a), a, out, MAX_NESTED};
 
     return diff_lists(&diff, plain(a, x, nx), nx, plain(a, y, ny), ny, 0);
 }

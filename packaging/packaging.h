@@ -257,9 +257,7 @@ bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Me
 #define PACK_LIMIT ((uint64_t)64 << 30) /* bytes of content, where nobody said */
 /* All regular files of an archive in any of the formats; at most `limit` bytes of content.  Errors:
  * paths that leave the archive, links, devices, names that are there twice or differ only in case,
- * and, where the limit is PACK_LIMIT,
- * more than PACK_RATIO bytes for one of the archive beyond the first PACK_FREE. */
-enum { PACK_RATIO = 200, PACK_FREE = 64 << 20 };
+ * and, where the limit is PACK_LIMIT, more than formats/unpack.c allows for so small a file. */
 bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t limit,
                Member **members, uint32_t *n);
 /* False, with an error: a manifest.json in it is of another version (docs/compatibility.md). */

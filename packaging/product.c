@@ -378,6 +378,21 @@ static void judge(Diags *d, Arena *a, const char *file, Bytes content, AuditRule
     }
 }
 
+/* All but archives, so one in another is no product, and nothing unpacks for ever. */
+static bool audit_one(Diags *d, Arena *a, const char *file, Bytes content, const AuditRules *rules,
+                      AuditFile *out)
+{
+    uint32_t before = diag_errors(d);
+
+    *out = (AuditFile){.path = file, .kind = "metadata"};
+    if (content.n && content.at[0] == '{')
+        audit_metadata(d, a, file, content, rules, out);
+    else
+        judge(d, a, file, content, *rules, out);
+    out->breaches = diag_errors(d) - before;
+    return out->breaches == 0;
+}
+
 /* Members that have promises to keep. */
 static bool is_judged(const char *path)
 {
@@ -423,7 +438,7 @@ static void audit_members(Diags *d, Arena *a, const char *file, const Member *m,
 
         if (!is_judged(m[i].path))
             continue;
-        audit_file(d, a, arena_printf(a, "%s(%s)", file, m[i].path), m[i].data, &own, &f);
+        audit_one(d, a, arena_printf(a, "%s(%s)", file, m[i].path), m[i].data, &own, &f);
         f.path = m[i].path;
         vec_push(a, &files, f);
     }
@@ -448,15 +463,11 @@ bool audit_file(Diags *d, Arena *a, const char *file, Bytes content, const Audit
     uint32_t before = diag_errors(d), n;
     Member  *m;
 
-    *out = (AuditFile){.path = file, .kind = "metadata"};
-    if (pack_looks(content)) {
-        if (pack_read(d, a, file, content, PACK_LIMIT, &m, &n))
-            audit_members(d, a, file, m, n, rules, out);
-    } else if (content.n && content.at[0] == '{') {
-        audit_metadata(d, a, file, content, rules, out);
-    } else {
-        judge(d, a, file, content, *rules, out);
-    }
+    if (!pack_looks(content))
+        return audit_one(d, a, file, content, rules, out);
+    *out = (AuditFile){.path = file, .kind = "archive"};
+    if (pack_read(d, a, file, content, PACK_LIMIT, &m, &n))
+        audit_members(d, a, file, m, n, rules, out);
     out->breaches = diag_errors(d) - before;
     return out->breaches == 0;
 }

@@ -1,0 +1,82 @@
+/* Content out of archives, through libarchive, within bounds.
+ *
+ * A few megabytes can unpack to any number of gigabytes, in one file, in many, or in layers of
+ * compressors.  So what comes out is held against what went in while it comes: UNPACK_FREE bytes
+ * and UNPACK_RATIO for each byte that was read of the archive so far; a size that an entry declares
+ * is held against the whole archive before anything is unpacked.  Memory is asked for once where
+ * the size is known. */
+#include "formats/formats.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 16 };
+
+static uint64_t most_of(const Unpack *u, uint64_t in)
+{
+    uint64_t most = UNPACK_FREE + in * UNPACK_RATIO;
+
+    return u->any_ratio || most > u->limit ? u->limit : most;
+}
+
+/* After `more` bytes came out. */
+static bool count(Unpack *u, uint64_t more)
+{
+    int64_t in = archive_filter_bytes(u->archive, -1); /* of the file, below all compressors */
+
+    if (in > 0 && (uint64_t)in > u->in) /* a zip is not read from its begin to its end */
+        u->in = (uint64_t)in < u->bytes ? (uint64_t)in : u->bytes;
+    u->got += more;
+    return u->got <= most_of(u, u->in);
+}
+
+static UnpackResult read_sized(Unpack *u, Arena *a, uint64_t size, Bytes *out)
+{
+    uint8_t *at, more;
+    uint64_t have = 0;
+
+    if (u->got > most_of(u, u->bytes) || size > most_of(u, u->bytes) - u->got)
+        return UNPACK_LARGE;
+    at = arena_alloc(a, size ? size : 1);
+    while (have < size) {
+        uint64_t   left = size - have;
+        la_ssize_t n = archive_read_data(u->archive, at + have, left < CHUNK ? left : CHUNK);
+
+        if (n <= 0)
+            return UNPACK_BROKEN;
+        WRITTEN_BY_LIBRARY(at + have, (size_t)n);
+        have += (uint64_t)n;
+        if (!count(u, (uint64_t)n))
+            return UNPACK_LARGE;
+    }
+    *out = (Bytes){at, size};
+    return archive_read_data(u->archive, &more, 1) == 0 ? UNPACK_DONE : UNPACK_BROKEN;
+}
+
+UnpackResult unpack_entry(Unpack *u, Arena *a, struct archive_entry *e, Bytes *out)
+{
+    uint8_t *at = NULL, chunk[CHUNK];
+    uint64_t n = 0, room = 0;
+    int64_t  got, size = archive_entry_size_is_set(e) ? archive_entry_size(e) : -1;
+
+    *out = (Bytes){0};
+    if (size >= 0)
+        return read_sized(u, a, (uint64_t)size, out);
+    while ((got = archive_read_data(u->archive, chunk, sizeof chunk)) > 0) {
+        WRITTEN_BY_LIBRARY(chunk, (size_t)got);
+        if (!count(u, (uint64_t)got))
+            return UNPACK_LARGE;
+        if (room - n < (uint64_t)got) {
+            uint8_t *larger = arena_alloc(a, room = 2 * room + CHUNK);
+
+            if (n)
+                memcpy(larger, at, n);
+            at = larger;
+        }
+        memcpy(at + n, chunk, (size_t)got);
+        n += (uint64_t)got;
+    }
+    *out = (Bytes){at, n};
+    return got == 0 ? UNPACK_DONE : UNPACK_BROKEN;
+}
