@@ -105,6 +105,15 @@ const char *str_closest(const char *word, const char *const *candidates, size_t 
 /* Any text as a lower-case C identifier: letters, digits, '_'; never empty, never a keyword. */
 const char *c_identifier(Arena *a, const char *text);
 
+/* ---- columns.c: tables for people ---------------------------------------------------------------- */
+
+typedef struct Columns Columns;
+
+Columns *columns_new(Arena *a, const char *align); /* "lrr": a letter for each column; kept */
+void     columns_add(Columns *c, const char *fmt, ...) PRINTF_LIKE(2, 3); /* the next cell */
+void     columns_end(Columns *c); /* the rest of the row is empty */
+void     columns_print(const Columns *c, uint32_t indent, StrBuf *out);
+
 /* ---- hash.c ------------------------------------------------------------------------------------ */
 
 typedef struct {
@@ -191,6 +200,7 @@ void     diag_note(Diags *d, Loc loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void     diag_hint(Diags *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 uint32_t diag_errors(const Diags *d); /* how many errors so far */
 int      diag_status(const Diags *d); /* docs/exit-status.md: of the first error; 0 if none */
+void     diag_one_status(Diags *d, int status); /* from now on all errors have this one */
 /* -Wname, -Wno-name, -Werror, -Werror=name, -Wno-error=name.  False: no such flag. */
 bool diag_flag(Diags *d, const char *option);
 /* The flag of a warning by its code or itself: "W0301" -> "dim-default"; NULL: none. */

@@ -51,6 +51,7 @@ typedef enum { FLAG_DEFAULT, FLAG_ON, FLAG_OFF } Flag;
 struct Diags {
     Arena   *arena;
     uint32_t errors;
+    int      status; /* of all errors; 0: of each its own */
     bool     muted;  /* the last warning was off: its notes are dropped too */
     bool     werror; /* -Werror */
     uint8_t  on[DIAG_COUNT], as_error[DIAG_COUNT]; /* Flag, for warnings */
@@ -157,8 +158,15 @@ uint32_t diag_errors(const Diags *d)
     return d->errors;
 }
 
+void diag_one_status(Diags *d, int status)
+{
+    d->status = status;
+}
+
 int diag_status(const Diags *d)
 {
+    if (d->status && d->errors)
+        return d->status;
     for (uint32_t i = 0; i < d->records.n; i++) {
         const Record *r = &d->records.at[i];
 

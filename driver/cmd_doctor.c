@@ -134,61 +134,79 @@ static bool machine_library(const MachineRow *m)
 
 /* ---- for people ------------------------------------------------------------------------------------ */
 
-static void line(Report *r, const char *name, const char *found, const char *purpose,
+static void row(Columns *t, const char *name, const char *text)
+{
+    columns_add(t, "%s", name);
+    columns_add(t, "%s", text);
+}
+
+static void line(Arena *a, Columns *t, const char *name, const char *found, const char *purpose,
                  const char *packages)
 {
-    if (found)
-        say(r->driver, "%-20s %s\n", name, found);
-    else
-        say(r->driver, "%-20s -  %s: apt-get install %s\n", name, purpose, packages);
+    row(t, name, found ? found : arena_printf(a, "-  %s: apt-get install %s", purpose, packages));
+}
+
+static void heading(Columns *t, const char *name, const char *text)
+{
+    row(t, "", "");
+    row(t, name, text);
+}
+
+static void add_machine(Arena *a, Columns *t, const MachineRow *m)
+{
+    const char *emulator = find_first(a, m->emulators);
+    bool        library = machine_library(m);
+
+    row(t, m->triple,
+        library && emulator ? arena_printf(a, "yes, by %s", emulator)
+                            : arena_printf(a, "%s: apt-get install %s",
+                                           library    ? "no emulator"
+                                           : emulator ? "no C library"
+                                                      : "neither C library nor emulator",
+                                           m->packages));
+}
+
+static void add_here(const Report *r, Columns *table)
+{
+    Arena        *a = r->a;
+    const Target *t = r->cpu;
+
+    row(table, "tvmcc", TVMCC_VERSION ", LLVM " TVMCC_LLVM_VERSION);
+    if (t) {
+        row(table, "processor",
+            arena_printf(a, "%s of %s: %u-byte vectors%s; caches of %u, %u and %u KiB", t->mcpu,
+                         t->triple, t->vector_bytes, t->has_fma ? ", FMA" : "", t->l1_bytes >> 10,
+                         t->l2_bytes >> 10, t->l3_bytes >> 10));
+        if (*t->features)
+            row(table, "features", t->features);
+    }
+    row(table, "processors", arena_printf(a, "%ld", sysconf(_SC_NPROCESSORS_ONLN)));
+    row(table, "cache",
+        r->cache
+            ? arena_printf(a, "%s: %u kernels, %.1f MiB of %.0f MiB", r->cache, r->cache_entries,
+                           (double)r->cache_bytes / (1 << 20), (double)r->cache_max / (1 << 20))
+            : "-  no folder: HOME, XDG_CACHE_HOME and TVMCC_CACHE_DIR are not set");
+    for (uint32_t i = 0; i < r->devices.names.n; i++)
+        row(table, "OpenCL", r->devices.names.at[i]);
+    if (!r->devices.names.n)
+        line(a, table, "OpenCL", NULL, r->devices.why, "pocl-opencl-icd, or the device's driver");
 }
 
 static void show(Report *r)
 {
-    Driver       *d = r->driver;
-    const Target *t = r->cpu;
+    Columns *table = columns_new(r->a, "ll");
 
-    say(d, "%-20s %s, LLVM %s\n", "tvmcc", TVMCC_VERSION, TVMCC_LLVM_VERSION);
-    if (t) {
-        say(d, "%-20s %s of %s: %u-byte vectors%s; caches of %u, %u and %u KiB\n", "processor",
-            t->mcpu, t->triple, t->vector_bytes, t->has_fma ? ", FMA" : "", t->l1_bytes >> 10,
-            t->l2_bytes >> 10, t->l3_bytes >> 10);
-        if (*t->features)
-            say(d, "%-20s %s\n", "features", t->features);
-    }
-    say(d, "%-20s %ld\n", "processors", sysconf(_SC_NPROCESSORS_ONLN));
-    if (r->cache)
-        say(d, "%-20s %s: %u kernels, %.1f MiB of %.0f MiB\n", "cache", r->cache, r->cache_entries,
-            (double)r->cache_bytes / (1 << 20), (double)r->cache_max / (1 << 20));
-    else
-        say(d, "%-20s -  no folder: HOME, XDG_CACHE_HOME and TVMCC_CACHE_DIR are not set\n",
-            "cache");
-    for (uint32_t i = 0; i < r->devices.names.n; i++)
-        say(d, "%-20s %s\n", "OpenCL", r->devices.names.at[i]);
-    if (!r->devices.names.n)
-        say(d, "%-20s -  %s: apt-get install pocl-opencl-icd, or the device's driver\n", "OpenCL",
-            r->devices.why);
-    say(d, "\ntools\n");
+    add_here(r, table);
+    heading(table, "tools", "");
     for (size_t i = 0; i < COUNT(tools); i++)
-        line(r, tools[i].name, find_first(r->a, tools[i].programs), tools[i].purpose,
+        line(r->a, table, tools[i].name, find_first(r->a, tools[i].programs), tools[i].purpose,
              tools[i].packages);
-    line(r, "Android NDK", tool_ndk_clang(r->a, "aarch64-linux-android21"),
+    line(r->a, table, "Android NDK", tool_ndk_clang(r->a, "aarch64-linux-android21"),
          "its clang, found by ANDROID_NDK (optional)", "google-android-ndk-installer");
-    say(d, "\nother machines: link, run\n");
-    for (size_t i = 0; i < COUNT(machines); i++) {
-        const MachineRow *m = &machines[i];
-        const char       *emulator = find_first(r->a, m->emulators);
-        bool              library = machine_library(m);
-
-        if (library && emulator)
-            say(d, "%-20s yes, by %s\n", m->triple, emulator);
-        else
-            say(d, "%-20s %s: apt-get install %s\n", m->triple,
-                library    ? "no emulator"
-                : emulator ? "no C library"
-                           : "neither C library nor emulator",
-                m->packages);
-    }
+    heading(table, "other machines", "link, run");
+    for (size_t i = 0; i < COUNT(machines); i++)
+        add_machine(r->a, table, &machines[i]);
+    say_table(r->driver, table);
 }
 
 /* ---- for scripts ------------------------------------------------------------------------------------ */

@@ -41,6 +41,7 @@ static bool coverage(Driver *driver)
 {
     Job      job;
     uint32_t tuned, n;
+    Columns *table = columns_new(driver->arena, "llrr");
 
     if (!job_start(driver, &job, "llvm") || !compile_target(job.c, &job.k) ||
         !compile_import(job.c, &job.k) || !compile_graph(job.c, &job.k) ||
@@ -53,9 +54,12 @@ static bool coverage(Driver *driver)
         const PlanKernel *k = &job.k.plan->kernels[i];
         bool              own = k->rule && strcmp(k->rule, plan_tuned) == 0;
 
-        say(driver, "%-7s %-48s %6llu calls %14lld multiply-adds\n", own ? "tuned" : "-",
-            k->func->name, (unsigned long long)k->calls, (long long)k->macs);
+        columns_add(table, "%s", own ? "tuned" : "-");
+        columns_add(table, "%s", k->func->name);
+        columns_add(table, "%llu calls", (unsigned long long)k->calls);
+        columns_add(table, "%lld multiply-adds", (long long)k->macs);
     }
+    say_table(driver, table);
     say(driver, "%u of %u kernels (%u %%)\n", tuned, n, n ? tuned * 100 / n : 100);
     return true;
 }

@@ -345,16 +345,22 @@ static double bound_of(const Profile *p, const Row *r)
     return compute > memory ? compute : memory;
 }
 
-static void print_row(const Profile *p, const Row *r)
+static void print_row(const Profile *p, const Row *r, Columns *table)
 {
     double bound = bound_of(p, r);
     bool   by_memory = ratio(r->bytes, p->bandwidth) >= ratio(r->flops, p->peak);
 
-    say(p->s.driver, "%5.1f%% %6u %10.2f %10.2f %8.1f %6.1f%% %8.1f %10.2f %s %5.1f%%  %s\n",
-        100 * ratio(r->median, p->total), r->calls, r->median * 1e6,
-        ratio(r->median, r->calls) * 1e6, ratio(r->flops, r->median) * 1e-9,
-        100 * ratio(ratio(r->flops, r->median), p->peak), ratio(r->bytes, r->median) * 1e-9,
-        bound * 1e6, by_memory ? "memory " : "compute", 100 * ratio(bound, r->median), r->name);
+    columns_add(table, "%.1f%%", 100 * ratio(r->median, p->total));
+    columns_add(table, "%u", r->calls);
+    columns_add(table, "%.2f", r->median * 1e6);
+    columns_add(table, "%.2f", ratio(r->median, r->calls) * 1e6);
+    columns_add(table, "%.1f", ratio(r->flops, r->median) * 1e-9);
+    columns_add(table, "%.1f%%", 100 * ratio(ratio(r->flops, r->median), p->peak));
+    columns_add(table, "%.1f", ratio(r->bytes, r->median) * 1e-9);
+    columns_add(table, "%.2f", bound * 1e6);
+    columns_add(table, "%s", by_memory ? "memory" : "compute");
+    columns_add(table, "%.1f%%", 100 * ratio(bound, r->median));
+    columns_add(table, "%s", r->name);
 }
 
 static Row total_row(const Profile *p)
@@ -401,7 +407,10 @@ static void print_kinds(const Profile *p)
 
 static void print_text(const Profile *p)
 {
-    Row t = total_row(p);
+    static const char *const heads[] = {"share", "calls",    "us", "us/call", "GFLOP/s", "peak",
+                                        "GB/s",  "bound us", "",   "of it",   "kernel"};
+    Row                      t = total_row(p);
+    Columns                 *table = columns_new(p->s.driver->arena, "rrrrrrrrlrl");
 
     say(p->s.driver,
         "%s, %u threads: a run takes %.4f ms, its steps %.4f ms; the machine makes %.1f GFLOP/s "
@@ -409,11 +418,12 @@ static void print_text(const Profile *p)
         "reads %.1f GB/s\n",
         p->s.info->name, p->s.params.threads, p->wall * 1e3, p->total * 1e3, p->peak * 1e-9,
         p->bandwidth * 1e-9);
-    say(p->s.driver, " share  calls         us    us/call  GFLOP/s    peak     GB/s   bound us  "
-                     "        of it  kernel\n");
+    for (size_t i = 0; i < COUNT(heads); i++)
+        columns_add(table, "%s", heads[i]);
     for (uint32_t i = 0; i < p->nrows; i++)
-        print_row(p, &p->rows[i]);
-    print_row(p, &t);
+        print_row(p, &p->rows[i], table);
+    print_row(p, &t, table);
+    say_table(p->s.driver, table);
     print_kinds(p);
 }
 

@@ -230,6 +230,7 @@ void write_stamp(Driver *driver);
 
 /* Results for people and scripts, on standard output (messages go to the Diags). */
 void say(Driver *driver, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void say_table(Driver *driver, const Columns *table);
 
 /* ---- the driver ------------------------------------------------------------------------------------ */
 

@@ -256,10 +256,15 @@ static void add_dirs(const Options *o, StrBuf *out)
 
 static void add_passes(StrBuf *out)
 {
-    for (uint32_t i = 0; i < pass_count; i++)
-        str_printf(out, "%-26s %-5s -O%d  %s\n", pass_table[i].name,
-                   pass_table[i].level == LEVEL_TIR ? "tir" : "graph", pass_table[i].opt,
-                   pass_table[i].about);
+    Columns *table = columns_new(out->arena, "llll");
+
+    for (uint32_t i = 0; i < pass_count; i++) {
+        columns_add(table, "%s", pass_table[i].name);
+        columns_add(table, "%s", pass_table[i].level == LEVEL_TIR ? "tir" : "graph");
+        columns_add(table, "-O%d", pass_table[i].opt);
+        columns_add(table, "%s", pass_table[i].about);
+    }
+    columns_print(table, 0, out);
 }
 
 bool help_print(Diags *d, const Options *o, StrBuf *out)

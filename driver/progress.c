@@ -127,3 +127,12 @@ void say(Driver *driver, const char *fmt, ...)
     vprintf(fmt, ap);
     va_end(ap);
 }
+
+void say_table(Driver *driver, const Columns *table)
+{
+    StrBuf s = strbuf(driver->arena);
+
+    columns_print(table, 0, &s);
+    if (s.n)
+        say(driver, "%s", s.at);
+}

@@ -365,6 +365,28 @@ static void test_reader(void)
     CHECK(read_u8(&r) == 0 && r.bad);
 }
 
+static void test_columns(void)
+{
+    Arena   *a = arena_new(NULL);
+    Columns *c = columns_new(a, "lrrl");
+    StrBuf   s = strbuf(a);
+
+    columns_add(c, "kernel");
+    columns_add(c, "calls");
+    columns_end(c);
+    for (int i = 0; i < 2; i++) {
+        columns_add(c, i ? "schr\303\266der" : "%s", "a_name_that_is_long\033");
+        columns_add(c, "%d", i + 9);
+        columns_add(c, "%s", "");
+        columns_add(c, "%s", i ? "end" : "");
+    }
+    columns_print(c, 2, &s);
+    CHECK_STR(s.at, "  kernel                calls\n"
+                    "  a_name_that_is_long?      9\n"
+                    "  schr\303\266der                 10  end\n");
+    arena_free(a);
+}
+
 int main(void)
 {
     RUN(test_arena);
@@ -382,5 +404,6 @@ int main(void)
     RUN(test_fatal_warnings);
     RUN(test_reader);
     RUN(test_divisors);
+    RUN(test_columns);
     return check_result();
 }
