@@ -356,6 +356,22 @@ static Sha256 model_sha(Ctx *c, const Compiled *k)
                : none;
 }
 
+/* The operators of main as it was imported, in order of the table. */
+static void count_operators(Ctx *c, const Expr *main, ModelDesc *d)
+{
+    ExprList  list = expr_post_order(c, main);
+    uint32_t *n = NEW_ARRAY(c->scratch, uint32_t, c->ops.n + 1);
+    OpCount  *ops = NEW_ARRAY(c->arena, OpCount, c->ops.n + 1);
+
+    for (uint32_t i = 0; i < list.n; i++)
+        if (call_op(list.at[i]))
+            n[call_op(list.at[i])->id]++;
+    for (uint32_t i = 0; i < c->ops.n; i++)
+        if (n[i])
+            ops[d->nops++] = (OpCount){c->ops.at[i].text, n[i]};
+    d->ops = ops;
+}
+
 bool compile_desc(Ctx *c, Compiled *k)
 {
     ModelDesc *d = k->desc = desc_of_plan(c, k->plan);
@@ -372,10 +388,14 @@ bool compile_desc(Ctx *c, Compiled *k)
         d->weights_sha = k->id->weights;
         d->model_sha = k->id->model;
         d->build_id = k->id->build;
+        d->nops = k->id->nops;
+        d->ops = k->id->ops;
     } else {
         d->weights_sha = sha256_of_much(c, k->weights);
         d->model_sha = model_sha(c, k);
         d->build_id = build_id(k);
+        if (k->imported)
+            count_operators(c, module_func(k->imported, "main"), d);
     }
     memcpy(k->info.model_sha, d->model_sha.b, sizeof d->model_sha.b);
     memcpy(k->info.build_id, d->build_id.b, sizeof d->build_id.b);

@@ -46,8 +46,10 @@ enum { WEIGHTS_AT = 64 };
 
 /* Which files a plan goes with. */
 typedef struct {
-    Sha256   plan, model, weights, build;
-    uint64_t weights_bytes;
+    Sha256         plan, model, weights, build;
+    uint64_t       weights_bytes;
+    uint32_t       nops;
+    const OpCount *ops;
 } Identity;
 
 typedef struct {

@@ -156,6 +156,7 @@ typedef struct {
 
     /* auditing, archives */
     bool        force, verify, refit;
+    bool        bytes; /* --bytes, of diff */
     uint64_t    max_stack, max_size;
     const char *stamp;
     const char *layout, *contents, *pack_name, *pack_version, *license, *bundle, *pair;

@@ -1,12 +1,14 @@
 /* Plans from files: S.plan, S.id, S.weights (docs/design/build.md).
  *
- * S.id is what of a product depends on the values of its weights, in five lines:
+ * S.id is what of a product depends on the values of its weights, and what nothing but people ask
+ * for:
  *
  *     tvmcc id 1
  *     plan 6f0c..         hash of S.plan, so that files of two compiles are not mixed
  *     model 9c0f..        of the model's file
  *     weights 51aa.. 102228160
- *     build 77d1..        of all that can change bytes */
+ *     build 77d1..        of all that can change bytes
+ *     op nn.conv2d 52     a line for each operator of the graph */
 #include "driver/compile.h"
 
 #include "tvmcc/abi.h"
@@ -14,6 +16,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { ID_LIMIT = 1 << 16 };
 
 Sha256 compile_plan_hash(Ctx *c, const Plan *p)
 {
@@ -37,6 +41,8 @@ Bytes compile_id_text(Ctx *c, const Compiled *k)
     str_printf(&s, "weights %s %" PRIu64 "\n", hex, k->plan->weights_bytes);
     sha256_hex(k->desc->build_id, hex);
     str_printf(&s, "build %s\n", hex);
+    for (uint32_t i = 0; i < k->desc->nops; i++)
+        str_printf(&s, "op %s %u\n", k->desc->ops[i].name, k->desc->ops[i].count);
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
@@ -84,12 +90,29 @@ static bool read_hash(const char **at, const char *word, Sha256 *out)
     return true;
 }
 
+/* Absent in ids of plans that came without their graph. */
+static bool read_operators(Ctx *c, const char *at, Identity *id)
+{
+    VEC(OpCount) ops = {0};
+    char     name[64];
+    unsigned count;
+    int      n;
+
+    while (sscanf(at, "op %63[a-zA-Z0-9_.] %9u%n", name, &count, &n) == 2 && at[n] == '\n') {
+        vec_push(c->arena, &ops, ((OpCount){arena_printf(c->arena, "%s", name), count}));
+        at += n + 1;
+    }
+    id->nops = ops.n;
+    id->ops = ops.at;
+    return !*at;
+}
+
 bool identity_parse(Ctx *c, const char *path, Bytes text, Identity *id)
 {
     const char *at, *first = "tvmcc id 1\n";
     int         n = 0;
 
-    at = arena_printf(c->scratch, "%.*s", (int)(text.n > 4096 ? 4096 : text.n),
+    at = arena_printf(c->scratch, "%.*s", (int)(text.n > ID_LIMIT ? ID_LIMIT : text.n),
                       text.n ? (const char *)text.at : "");
     if (!str_starts(at, first))
         return error_at(c, E_PARSE_TEXT, (Loc){.file = path},
@@ -102,7 +125,7 @@ bool identity_parse(Ctx *c, const char *path, Bytes text, Identity *id)
         sscanf(at, "%" SCNu64 "\n%n", &id->weights_bytes, &n) != 1)
         return error_at(c, E_PARSE_TEXT, (Loc){.file = path}, "this id of a plan is damaged");
     at += n;
-    return read_hash(&at, "build", &id->build) ||
+    return (read_hash(&at, "build", &id->build) && read_operators(c, at, id)) ||
            error_at(c, E_PARSE_TEXT, (Loc){.file = path}, "this id of a plan is damaged");
 }
 

@@ -307,9 +307,7 @@ static int by_path(const void *a, const void *b)
     return strcmp(((const Member *)a)->path, ((const Member *)b)->path);
 }
 
-/* An archive against a folder: without its top folder, in the order of paths, without what a
- * folder does not keep. */
-static Member *plain(Arena *a, const Member *m, uint32_t n)
+Member *members_plain(Arena *a, const Member *m, uint32_t n)
 {
     Member *copy = n ? DUP_ARRAY(a, m, n) : NULL;
     size_t  top = n ? strcspn(m[0].path, "/") : 0;
@@ -332,5 +330,5 @@ bool diff_members(Arena *a, const Member *x, uint32_t nx, const Member *y, uint3
 {
     Diff diff = {diags_new(a), a, out, MAX_NESTED};
 
-    return diff_lists(&diff, plain(a, x, nx), nx, plain(a, y, ny), ny, 0);
+    return diff_lists(&diff, members_plain(a, x, nx), nx, members_plain(a, y, ny), ny, 0);
 }

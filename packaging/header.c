@@ -475,6 +475,17 @@ static void json_plan(StrBuf *s, const ModelDesc *m)
     str_add(s, "\"},\n");
 }
 
+static void json_operators(StrBuf *s, const ModelDesc *m)
+{
+    str_add(s, "  \"operators\": {");
+    for (uint32_t i = 0; i < m->nops; i++) {
+        str_add(s, i ? ", " : "");
+        json_string(s, m->ops[i].name);
+        str_printf(s, ": %u", m->ops[i].count);
+    }
+    str_add(s, "},\n");
+}
+
 Bytes metadata_text(Arena *a, const ModelDesc *m)
 {
     StrBuf s = strbuf(a);
@@ -504,6 +515,8 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
     str_printf(&s, ",\n  \"macs\": %" PRId64 ",\n", m->macs);
     json_pair(&s, "model", m->model);
     json_sha(&s, "model_sha256", m->model_sha);
+    if (m->nops)
+        json_operators(&s, m);
     str_add(&s, "  \"outputs\": ");
     json_tensors(a, &s, m->out, m->nout);
     str_add(&s, ",\n");

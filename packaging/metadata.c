@@ -128,6 +128,16 @@ static TensorDesc *tensors_of(Read *r, const cJSON *o, const char *key, uint32_t
         t->c_name = text_of(r, item, "c_name");
         t->bytes = number_of(r, item, "bytes");
         t->align = (uint32_t)number_of(r, item, "align");
+        t->layout = cJSON_IsString(get(item, "layout")) ? text_of(r, item, "layout") : NULL;
+        t->quantized = cJSON_IsNumber(get(item, "scale"));
+        if (t->quantized) {
+            const cJSON *zero = get(item, "zero_point");
+
+            t->scale = get(item, "scale")->valuedouble;
+            t->zero_point = cJSON_IsNumber(zero) ? zero->valueint : 0;
+        }
+        if (get(item, "state_input"))
+            t->state = 1 + (uint32_t)number_of(r, item, "state_input");
         dtype_of(r, item, t);
         if (!cJSON_IsArray(dims) || cJSON_GetArraySize(dims) > MAX_NDIM) {
             wrong(r, "dims");
@@ -160,6 +170,19 @@ static void read_plan(Read *r, const cJSON *plan, ModelDesc *out)
     out->kernel_names = names = NEW_ARRAY(r->a, const char *, n ? (size_t)n : 1);
     cJSON_ArrayForEach(name, list) if (cJSON_IsString(name)) names[out->nkernel_names++] =
         arena_printf(r->a, "%s", name->valuestring);
+}
+
+/* Absent in metadata of older compilers. */
+static void read_operators(Read *r, const cJSON *root, ModelDesc *out)
+{
+    const cJSON *list = get(root, "operators"), *item;
+    int          n = cJSON_IsObject(list) ? cJSON_GetArraySize(list) : 0;
+    OpCount     *ops = NEW_ARRAY(r->a, OpCount, n ? (size_t)n : 1);
+
+    cJSON_ArrayForEach(item, list) if (cJSON_IsNumber(item) && item->valueint > 0)
+        ops[out->nops++] =
+            (OpCount){arena_printf(r->a, "%s", item->string), (uint32_t)item->valueint};
+    out->ops = ops;
 }
 
 static WeightsMode mode_of(const char *name)
@@ -196,7 +219,9 @@ static void read_all(Read *r, const cJSON *root, ModelDesc *out)
     };
     if (out->weights_mode == WEIGHTS_SECTION)
         out->weights_section = text_of(r, weights, "section");
+    out->abi = (uint32_t)number_if(root, "abi");
     read_plan(r, get(root, "plan"), out);
+    read_operators(r, root, out);
     out->in = tensors_of(r, root, "inputs", &out->nin);
     out->out = tensors_of(r, root, "outputs", &out->nout);
     /* these become paths, CMake and pkg-config text */

@@ -15,6 +15,7 @@
  *   layout.c    the layouts of TVM: Model Library Format, tvmc's package
  *   metadata.c  the metadata of a product, read again
  *   diff.c      where two products differ first
+ *   release.c   what a release says about itself; changes.c, changes_text.c: and two of them
  *   refit.c     other weights in finished products
  *   so.c        shared libraries, through the toolchain's linker
  *   tool.c      compilers, linkers and emulators: where they are, and running them
@@ -46,6 +47,12 @@ typedef struct {
     const char    *layout; /* NULL: unknown */
     uint32_t       state;  /* outputs: 1 + the input that may lie in the same memory; else 0 */
 } TensorDesc;
+
+/* An operator of the graph as it was imported, and how often it is there. */
+typedef struct {
+    const char *name;
+    uint32_t    count;
+} OpCount;
 
 /* One of the plans of a product with CPU variants or shape buckets. */
 typedef struct {
@@ -87,6 +94,9 @@ typedef struct {
     Sha256   plan_sha; /* of all that code depends on, and the names of its kernels, which */
     uint32_t level, nkernel_names; /* hold hashes: for refit.c; -O level */
     const char *const *kernel_names;
+    uint32_t           nops; /* in the order of the table; 0: not known */
+    const OpCount     *ops;
+    uint32_t           abi; /* set by metadata_read; 0: that of this compiler */
 } ModelDesc;
 
 /* What a plan knows, finished; hashes, weights mode and toolchain are the caller's to add.  NULL
@@ -352,6 +362,82 @@ bool diff_bytes(Arena *a, Bytes x, Bytes y, StrBuf *out);
 /* Of folders, or of a folder and an archive, whose top folder does not count. */
 bool diff_members(Arena *a, const Member *x, uint32_t nx, const Member *y, uint32_t ny,
                   StrBuf *out);
+/* An archive as a folder has it: without its top folder, in the order of paths, modes 0755 and
+ * 0644, no times or owners. */
+Member *members_plain(Arena *a, const Member *m, uint32_t n);
+
+/* ---- release.c, changes.c, changes_text.c: two releases in the terms of their users ------------------ */
+
+/* A model for a machine.  Sizes are bytes; 0: not known. */
+typedef struct {
+    const ModelDesc *desc;
+    uint64_t         code, constants, library;
+    const char      *graph; /* text of its model.relay; NULL */
+} ReleasePart;
+
+typedef struct { /* of the bill of materials */
+    const char *name, *version, *license, *sha;
+} ReleasePackage;
+
+typedef struct {
+    const char     *path, *name, *version, *license; /* NULL: not said */
+    uint64_t        bytes, content;                  /* of the archive, 0: none; of all members */
+    uint32_t        nparts, npackages, n;
+    ReleasePart    *parts; /* by entry and triple; none: this is no release */
+    ReleasePackage *packages;
+    const Member   *members; /* plain */
+} Release;
+
+/* Of an archive's members, a folder's, or metadata alone; nothing is loaded or run. */
+void release_read(Arena *a, const char *path, uint64_t bytes, const Member *m, uint32_t n,
+                  Release *out);
+
+typedef VEC(const char *) TextVec;
+
+typedef struct {
+    const char *name;
+    uint64_t    was, now;
+} Quantity;
+
+typedef VEC(Quantity) Quantities;
+
+typedef enum { YES, NO, UNKNOWN } Known; /* did it change? */
+
+/* What a program that uses the old one needs: nothing, to be compiled again, to be changed. */
+typedef enum { ABI_SAME, ABI_COMPILE, ABI_BROKEN } AbiChange;
+
+/* By how much work there is, not by measuring.  SAME: the same kernels; NEAR: as many multiply-adds
+ * within 5 per cent. */
+typedef enum { LATENCY_SAME, LATENCY_NEAR, LATENCY_LOWER, LATENCY_HIGHER, LATENCY_UNKNOWN } Latency;
+
+extern const char *const abi_change_names[], *const latency_names[], *const known_names[];
+
+typedef struct {
+    const ReleasePart *was, *now; /* NULL: new, gone */
+    bool               changed;
+    Known              structure, weights;
+    AbiChange          abi;
+    TextVec            reasons;   /* why it is not ABI_SAME */
+    Quantities         operators; /* those whose number changed */
+    Quantities         sizes;
+    uint32_t           kernels_same;
+    TextVec            kernels_new, kernels_gone;
+    Latency            latency;
+} ModelChange;
+
+typedef struct {
+    const Release *was, *now;
+    bool           same; /* all members are equal */
+    uint32_t       nmodels;
+    ModelChange   *models;
+    TextVec        packages; /* "+ name 1.0, MIT" and "- .." */
+    TextVec        files; /* "+ path", "- path", "~ path": those that tell nothing of the models */
+    const char    *first; /* of diff_members */
+} Changes;
+
+void changes_find(Arena *a, const Release *was, const Release *now, Changes *out);
+void changes_text(const Changes *c, StrBuf *out);
+void changes_json(const Changes *c, StrBuf *out);
 
 /* ---- layout.c: the two historic layouts of TVM --------------------------------------------------- */
 

@@ -15,6 +15,8 @@ static void try_members(Arena *a, const Member *m, uint32_t n)
     Member    *again;
     uint32_t   nagain;
     StrBuf     text = strbuf(a);
+    Release    was, now;
+    Changes    changes;
 
     bundle_verify(diags_new(a), a, "archive", m, n);
     audit_folder(diags_new(a), a, "archive", m, n, &rules, &report);
@@ -25,6 +27,11 @@ static void try_members(Arena *a, const Member *m, uint32_t n)
         tvmc_members(diags_new(a), a, &bundle, &again, &nagain);
     }
     diff_members(a, m, n, m, n ? n - 1 : 0, &text);
+    release_read(a, "fuzz.tar", 0, m, n, &was);
+    release_read(a, "fuzz.tar", 0, m, n ? n - 1 : 0, &now);
+    changes_find(a, &was, &now, &changes);
+    changes_text(&changes, &text);
+    changes_json(&changes, &text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

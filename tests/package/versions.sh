@@ -48,7 +48,7 @@ refused 1 "$message" "$tvmcc" unpack next.tar.gz -C there
 refused 1 "$message" "$tvmcc" audit net
 refused 1 "$message" "$tvmcc" audit next.tar
 refused 1 "$message" "$tvmcc" inspect next.tar.gz
-refused 1 "$message" "$tvmcc" diff net net
+refused 2 "$message" "$tvmcc" diff net net
 cd .. || exit 2
 
 # The ABI, when a library is loaded and when a header is compiled.
