@@ -433,28 +433,6 @@ static void note_baseline(Build *b, uint32_t set)
               t->mcpu);
 }
 
-static bool fits(Build *b)
-{
-    const Options *o = &b->driver->opt;
-    uint64_t       arena = 0;
-
-    for (const Plan *p = b->job.k.plan; p; p = p->next)
-        if (p->arena_bytes + p->private_bytes > arena)
-            arena = p->arena_bytes + p->private_bytes;
-    const struct {
-        const char *what;
-        uint64_t    bytes, limit;
-    } rows[] = {{"the weights have", b->job.k.plan->weights_bytes, o->max_weights},
-                {"the arena has", arena, o->max_arena}};
-
-    for (uint32_t i = 0; i < COUNT(rows); i++)
-        if (rows[i].limit && rows[i].bytes > rows[i].limit)
-            diag_error(b->driver->diags, E_BUDGET, NO_LOC, "%s %llu bytes, the limit is %llu",
-                       rows[i].what, (unsigned long long)rows[i].bytes,
-                       (unsigned long long)rows[i].limit);
-    return !diag_errors(b->driver->diags);
-}
-
 /* The kernels' way through the cache, for people and for tests of builds. */
 static void tell_units(const Build *b)
 {
@@ -674,7 +652,7 @@ static int compile_plan_file(Build *b)
         return 0;
     if (b->driver->opt.dry_run)
         return show_plan(b, set);
-    if (fits(b))
+    if (budget_fits(b->driver, &b->job.k))
         emit_all(b, set);
     return 0;
 }
@@ -707,7 +685,7 @@ int cmd_compile(Driver *driver)
     } else {
         if (!open_early(&b, set))
             return 0;
-        if (!compile_all(b.job.c, &b.job.k) || !fits(&b)) {
+        if (!compile_all(b.job.c, &b.job.k) || !budget_fits(b.driver, &b.job.k)) {
             file_out_drop(b.early);
             return 0;
         }

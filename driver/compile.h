@@ -5,6 +5,7 @@
  *   units.c      kernels one by one: cache, threads, shards
  *   identity.c   S.id: which model and weights a plan goes with
  *   tuning.c     schedules from tuning logs
+ *   budget.c     is the plan within --max-weights and --max-arena?
  *   eval_jit.c   the evaluator behind constant folding: the same path, in this process */
 #ifndef TVMCC_DRIVER_COMPILE_H
 #define TVMCC_DRIVER_COMPILE_H
@@ -101,6 +102,8 @@ bool compile_alternatives(Ctx *c, Compiled *k);
 bool compile_largest(Ctx *c, const CompileOptions *o, CompileOptions *out);
 /* All steps from the target to the description. */
 bool compile_all(Ctx *c, Compiled *k);
+/* False, with E_BUDGET and what is largest: weights or arena are over the limits of the options. */
+bool budget_fits(Driver *driver, const Compiled *k);
 
 /* The plan with the code passes run on all functions. */
 bool compile_flat(Ctx *c, const Compiled *k, Plan *out);

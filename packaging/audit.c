@@ -209,6 +209,29 @@ static void audit_symbols(Diags *d, Arena *a, Loc loc, const ElfFile *f, const A
     out->hidden = sorted(&hidden);
 }
 
+/* The largest functions of an object. */
+static void note_functions(Diags *d, Loc loc, const ElfFile *f)
+{
+    enum { NAMED = 3 };
+    const ElfSymbol *named[NAMED] = {NULL};
+
+    for (uint32_t n = 0; n < NAMED; n++) {
+        for (uint32_t i = 1; i < f->nsymbols; i++) {
+            const ElfSymbol *s = &f->symbols[i];
+            bool             taken = !s->size || s->section == 0 || s->section >= f->nsections ||
+                         !(f->sections[s->section].flags & ELF_EXEC);
+
+            for (uint32_t k = 0; k < n; k++)
+                taken = taken || s == named[k];
+            if (!taken && (!named[n] || s->size > named[n]->size))
+                named[n] = s;
+        }
+        if (!named[n])
+            break;
+        diag_note(d, loc, "'%s': %" PRIu64 " bytes", named[n]->name, named[n]->size);
+    }
+}
+
 bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const AuditRules *rules,
                   AuditReport *out)
 {
@@ -222,9 +245,12 @@ bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const Audi
     audit_sections(d, loc, &f, out);
     audit_symbols(d, a, loc, &f, rules, out);
     out->textrels = audit_relocs(d, file, &f, rules);
-    if (rules->max_code && out->code > rules->max_code)
+    if (rules->max_code && out->code > rules->max_code) {
         diag_error(d, E_BUDGET, loc, "the code has %" PRIu64 " bytes, the limit is %" PRIu64,
                    out->code, rules->max_code);
+        note_functions(d, loc, &f);
+        diag_hint(d, "-Os or a lower level of -O makes less code");
+    }
     if (rules->max_weights && out->rodata > rules->max_weights)
         diag_error(d, E_BUDGET, loc, "constants have %" PRIu64 " bytes, the limit is %" PRIu64,
                    out->rodata, rules->max_weights);

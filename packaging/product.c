@@ -336,10 +336,13 @@ static bool audit_metadata(Diags *d, Arena *a, const char *file, Bytes content,
         {"the weights have", json_bytes(weights, "bytes"), rules->max_weights},
         {"the stack has", json_bytes(root, "stack_bytes"), rules->max_stack},
     };
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (rows[i].limit && rows[i].bytes > rows[i].limit)
-            diag_error(d, E_BUDGET, loc, "%s %" PRIu64 " bytes, the limit is %" PRIu64,
-                       rows[i].what, rows[i].bytes, rows[i].limit);
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        if (!rows[i].limit || rows[i].bytes <= rows[i].limit)
+            continue;
+        diag_error(d, E_BUDGET, loc, "'%s': %s %" PRIu64 " bytes, the limit is %" PRIu64,
+                   entry->valuestring, rows[i].what, rows[i].bytes, rows[i].limit);
+        diag_hint(d, "a compile with the same limit names what is largest");
+    }
     vec_push(a, &names, arena_printf(a, "%s", entry->valuestring));
     out->entries = unique(&names);
     cJSON_Delete(root);
