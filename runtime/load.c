@@ -439,6 +439,8 @@ int32_t tvmrt_model_open(tvmrt_model *m, const char *path, const char *name)
 
 void tvmrt_model_close(tvmrt_model *m)
 {
+    if (!m)
+        return;
     if (m->handle)
         dlclose(m->handle);
     if (m->mapping)
@@ -451,19 +453,24 @@ void tvmrt_model_close(tvmrt_model *m)
 
 size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads)
 {
-    return info->arena_shared + info->arena_private * (threads ? threads : 1);
+    size_t bytes = 0;
+
+    if (info && (__builtin_mul_overflow(info->arena_private, threads ? threads : 1, &bytes) ||
+                 __builtin_add_overflow(info->arena_shared, bytes, &bytes)))
+        return SIZE_MAX;
+    return bytes;
 }
 
 /* ---- shape buckets ------------------------------------------------------------------------------ */
 
 uint32_t tvmrt_buckets(const tvmcc_model_info *info)
 {
-    return info->struct_bytes < sizeof *info ? 0 : info->nbuckets;
+    return !info || info->struct_bytes < sizeof *info ? 0 : info->nbuckets;
 }
 
 const tvmcc_model_info *tvmrt_bucket(const tvmcc_model_info *info, const int64_t *dims)
 {
-    for (uint32_t b = 0; b < tvmrt_buckets(info); b++) {
+    for (uint32_t b = 0; dims && b < tvmrt_buckets(info); b++) {
         bool holds = true;
 
         for (uint32_t k = 0; k < info->nbucket_dims; k++)

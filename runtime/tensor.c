@@ -6,6 +6,7 @@
  */
 #include "tvmcc/runtime.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { MAX_TENSORS = 64, MAX_DIMS = 32 };
@@ -15,32 +16,66 @@ static size_t elem_bytes(const tvmrt_tensor *t)
     return ((size_t)t->dtype.bits * t->dtype.lanes + 7) / 8;
 }
 
+/* Has it dims, all of them sizes? */
+static bool has_shape(const tvmrt_tensor *t)
+{
+    if (!t || t->ndim < 0 || (t->ndim && !t->shape))
+        return false;
+    for (int32_t i = 0; i < t->ndim; i++)
+        if (t->shape[i] < 0)
+            return false;
+    return true;
+}
+
+static bool is_empty(const tvmrt_tensor *t)
+{
+    for (int32_t i = 0; i < t->ndim; i++)
+        if (t->shape[i] == 0)
+            return true;
+    return false;
+}
+
+/* Bytes of the elements; false if size_t does not hold the number. */
+static bool count_bytes(const tvmrt_tensor *t, size_t *bytes)
+{
+    *bytes = is_empty(t) ? 0 : elem_bytes(t);
+    for (int32_t i = 0; *bytes && i < t->ndim; i++)
+        if (__builtin_mul_overflow(*bytes, (uint64_t)t->shape[i], bytes))
+            return false;
+    return true;
+}
+
 size_t tvmrt_tensor_bytes(const tvmrt_tensor *t)
 {
-    size_t bytes = elem_bytes(t);
+    size_t bytes;
 
-    for (int32_t i = 0; i < t->ndim; i++)
-        if (t->shape[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)t->shape[i], &bytes))
-            return 0;
-    return bytes;
+    return has_shape(t) && count_bytes(t, &bytes) ? bytes : 0;
 }
 
 int tvmrt_tensor_contiguous(const tvmrt_tensor *t)
 {
     int64_t expect = 1;
 
-    for (int32_t i = t->ndim; t->strides && i-- > 0;) {
+    if (!has_shape(t))
+        return 0;
+    if (!t->strides || is_empty(t))
+        return 1;
+    for (int32_t i = t->ndim; i-- > 0;) {
         if (t->shape[i] != 1 && t->strides[i] != expect)
-            return t->shape[i] == 0;
-        expect *= t->shape[i];
+            return 0;
+        if (__builtin_mul_overflow(expect, t->shape[i], &expect))
+            return 0;
     }
     return 1;
 }
 
 tvmrt_tensor tvmrt_tensor_of(const tvmcc_tensor_info *info, void *data)
 {
-    tvmrt_tensor t = {.data = data, .ndim = (int32_t)info->ndim};
+    tvmrt_tensor t = {.data = data};
 
+    if (!info)
+        return (tvmrt_tensor){0};
+    t.ndim = (int32_t)info->ndim;
     t.device.type = TVMCC_DEVICE_CPU;
     t.dtype.code = info->code;
     t.dtype.bits = info->bits;
@@ -51,7 +86,7 @@ tvmrt_tensor tvmrt_tensor_of(const tvmcc_tensor_info *info, void *data)
 
 int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info)
 {
-    if (!t->data && info->bytes)
+    if (!t || !info || (!t->data && info->bytes) || (info->ndim && (!t->shape || !info->dims)))
         return TVMCC_E_NULL;
     if (t->device.type != TVMCC_DEVICE_CPU)
         return TVMCC_E_DEVICE;
@@ -67,36 +102,57 @@ int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info)
     return TVMCC_OK;
 }
 
+/* A stride along a dim of 1 goes nowhere. */
 static void fill_strides(const tvmrt_tensor *t, int64_t strides[MAX_DIMS])
 {
     int64_t step = 1;
 
     for (int32_t i = t->ndim; i-- > 0; step *= t->shape[i])
-        strides[i] = t->strides ? t->strides[i] : step;
+        strides[i] = t->shape[i] == 1 ? 0 : t->strides ? t->strides[i] : step;
+}
+
+static int32_t check_copy(const tvmrt_tensor *to, const tvmrt_tensor *from)
+{
+    if (!to || !from || (to->ndim > 0 && !to->shape) || (from->ndim > 0 && !from->shape))
+        return TVMCC_E_NULL;
+    if (to->device.type != TVMCC_DEVICE_CPU || from->device.type != TVMCC_DEVICE_CPU)
+        return TVMCC_E_DEVICE;
+    if (memcmp(&to->dtype, &from->dtype, sizeof to->dtype))
+        return TVMCC_E_MISMATCH;
+    if (to->ndim != from->ndim || to->ndim > MAX_DIMS || !has_shape(to) || !has_shape(from))
+        return TVMCC_E_SHAPE;
+    for (int32_t i = 0; i < to->ndim; i++)
+        if (to->shape[i] != from->shape[i])
+            return TVMCC_E_SHAPE;
+    return TVMCC_OK;
 }
 
 int32_t tvmrt_tensor_copy(const tvmrt_tensor *to, const tvmrt_tensor *from)
 {
     int64_t     to_strides[MAX_DIMS], from_strides[MAX_DIMS], at[MAX_DIMS] = {0};
-    size_t      size = elem_bytes(from), bytes = tvmrt_tensor_bytes(from);
-    char       *d = (char *)to->data + to->byte_offset;
-    const char *s = (const char *)from->data + from->byte_offset;
+    int32_t     rc = check_copy(to, from);
+    size_t      size, bytes;
+    char       *d;
+    const char *s;
 
-    if (memcmp(&to->dtype, &from->dtype, sizeof to->dtype))
-        return TVMCC_E_MISMATCH;
-    if (to->ndim != from->ndim || to->ndim < 0 || to->ndim > MAX_DIMS)
+    if (rc)
+        return rc;
+    if (!count_bytes(from, &bytes))
         return TVMCC_E_SHAPE;
-    for (int32_t i = 0; i < to->ndim; i++)
-        if (to->shape[i] != from->shape[i])
-            return TVMCC_E_SHAPE;
+    if (!bytes)
+        return TVMCC_OK;
+    if (!to->data || !from->data)
+        return TVMCC_E_NULL;
+    size = elem_bytes(from);
+    d = (char *)to->data + to->byte_offset;
+    s = (const char *)from->data + from->byte_offset;
     if (tvmrt_tensor_contiguous(to) && tvmrt_tensor_contiguous(from)) {
-        if (bytes)
-            memcpy(d, s, bytes);
+        memmove(d, s, bytes);
         return TVMCC_OK;
     }
     fill_strides(to, to_strides);
     fill_strides(from, from_strides);
-    for (size_t left = size ? bytes / size : 0; left > 0; left--) {
+    for (size_t left = bytes / size; left > 0; left--) {
         memcpy(d, s, size);
         for (int32_t i = to->ndim; i-- > 0;) { /* an odometer */
             d += to_strides[i] * (int64_t)size;
@@ -114,6 +170,8 @@ int32_t tvmrt_tensor_copy(const tvmrt_tensor *to, const tvmrt_tensor *from)
 static int32_t gather(const tvmrt_tensor *tensors, const tvmcc_tensor_info *infos, uint32_t n,
                       void *pointers[MAX_TENSORS])
 {
+    if (n && !infos)
+        return TVMCC_E_NULL;
     for (uint32_t i = 0; i < n; i++) {
         int32_t rc = tvmrt_tensor_check(&tensors[i], &infos[i]);
 
@@ -132,7 +190,7 @@ int32_t tvmrt_run(const tvmcc_model_info *info, const tvmrt_tensor *inputs, uint
     void   *in[MAX_TENSORS], *out[MAX_TENSORS];
     int32_t rc;
 
-    if (!info || !params || (!inputs && ninputs) || (!outputs && noutputs))
+    if (!info || !info->run || !params || (!inputs && ninputs) || (!outputs && noutputs))
         return TVMCC_E_NULL;
     if (info->abi != TVMCC_ABI || ninputs != info->ninputs || noutputs != info->noutputs ||
         ninputs > MAX_TENSORS || noutputs > MAX_TENSORS)

@@ -105,7 +105,8 @@ typedef struct tvmcc_device {
 typedef void (*tvmcc_part_fn)(void *ctx, uint32_t part, uint32_t parts);
 
 /* Run fn for all parts below `parts`, return when all have ended.  Parts may run one after the
- * other only if the params have no barrier. */
+ * other only if the params have no barrier.  Who has no threads may call fn(ctx, 0, 1) instead: all
+ * of it in one part, whose barrier is not waited for. */
 typedef int32_t (*tvmcc_launch_fn)(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts);
 
 /* Called by every part of a launch: returns when all have called. */

@@ -5,7 +5,9 @@
  *   load.c     opens a shared library, an unpacked archive or a plain .tar
  *   device/    tables of functions for devices; drivers are opened at run time
  *
- * Memory for all of it comes from the caller.  Functions that can fail return a code of abi.h.
+ * Memory for all of it comes from the caller.  Functions that can fail return a code of abi.h.  Any
+ * pointer to one of these structs may be NULL: TVMCC_E_NULL where there is a code to return, else
+ * nothing, 0 or NULL.
  */
 #ifndef TVMCC_RUNTIME_H
 #define TVMCC_RUNTIME_H
@@ -25,13 +27,16 @@ typedef struct tvmrt_pool tvmrt_pool;
 size_t      tvmrt_pool_bytes(uint32_t threads);
 tvmrt_pool *tvmrt_pool_new(void *memory, size_t bytes, uint32_t threads);
 void        tvmrt_pool_free(tvmrt_pool *pool); /* ends the threads; the memory stays the caller's */
-uint32_t    tvmrt_pool_threads(const tvmrt_pool *pool);
-/* Sets threads, launch, barrier and user. */
+uint32_t    tvmrt_pool_threads(const tvmrt_pool *pool); /* 1 without a pool */
+/* Sets threads, launch, barrier and user; without a pool to those of one thread. */
 void tvmrt_pool_use(tvmrt_pool *pool, tvmcc_params *params);
 
 /* The functions behind tvmcc_params: `pool` is a tvmrt_pool.  A launch from a second thread waits
  * for the first to end; a launch from inside a part would wait for ever.  More parts than threads:
- * TVMCC_E_MISMATCH. */
+ * TVMCC_E_MISMATCH.
+ * fork takes no threads along.  In the child a launch calls fn(ctx, 0, 1) on the calling thread, so
+ * that models run, on one thread, and tvmrt_pool_free does nothing; for threads the child makes a
+ * pool of its own, in other memory. */
 int32_t tvmrt_launch(void *pool, tvmcc_part_fn fn, void *ctx, uint32_t parts);
 void    tvmrt_barrier(void *pool, uint32_t part);
 
@@ -57,14 +62,14 @@ typedef struct tvmrt_tensor {
     uint64_t byte_offset;
 } tvmrt_tensor;
 
-/* Bytes of the elements when stored without gaps, 0 on overflow or a negative dim. */
+/* Bytes of the elements when stored without gaps, 0 on overflow, a negative dim or no shape. */
 size_t tvmrt_tensor_bytes(const tvmrt_tensor *t);
 int    tvmrt_tensor_contiguous(const tvmrt_tensor *t);
 /* A CPU tensor over `data` that looks like input or output `info`; shape points into info. */
 tvmrt_tensor tvmrt_tensor_of(const tvmcc_tensor_info *info, void *data);
 /* 0 if `t` can be passed where `info` is asked for, else the code a run would give. */
 int32_t tvmrt_tensor_check(const tvmrt_tensor *t, const tvmcc_tensor_info *info);
-/* Copies the elements of equal shapes and types, whatever their strides. */
+/* Copies the elements of equal shapes and types in the CPU's memory, whatever their strides. */
 int32_t tvmrt_tensor_copy(const tvmrt_tensor *to, const tvmrt_tensor *from);
 
 /* Checks all tensors, then runs.  Static shapes, at most 64 tensors each way. */
@@ -93,7 +98,7 @@ void    tvmrt_model_close(tvmrt_model *model);
  * dimensions (info->bucket_dims), a model of its own; NULL if none does. */
 uint32_t                tvmrt_buckets(const tvmcc_model_info *info);
 const tvmcc_model_info *tvmrt_bucket(const tvmcc_model_info *info, const int64_t *dims);
-/* Bytes of arena for that many threads. */
+/* Bytes of arena for that many threads; SIZE_MAX where size_t does not hold the number. */
 size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads);
 
 /* ---- device/ ------------------------------------------------------------------------------ */

@@ -4,7 +4,10 @@
 
 #include <pthread.h>
 #include <stdalign.h>
+#include <stdbool.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { THREADS = 5, ROUNDS = 40, LAUNCHES = 200 };
 
@@ -59,6 +62,79 @@ static void add_part(void *ctx, uint32_t id, uint32_t parts)
     ((uint32_t *)ctx)[id]++;
 }
 
+/* Meets itself, for which other parts would be waited for. */
+static void alone_part(void *ctx, uint32_t id, uint32_t parts)
+{
+    Job *job = ctx;
+
+    tvmrt_barrier(job->pool, id);
+    job->seen[id] += parts;
+}
+
+/* In a child of fork, which has none of the threads. */
+static bool runs_alone(tvmrt_pool *pool)
+{
+    Job  job = {.pool = pool};
+    bool ok = true;
+
+    for (uint32_t i = 1; i <= 2; i++)
+        ok = ok && tvmrt_launch(pool, alone_part, &job, THREADS) == TVMCC_OK && job.seen[0] == i &&
+             !job.seen[1];
+    tvmrt_pool_free(pool);
+    return ok;
+}
+
+static int child_status(tvmrt_pool *pool)
+{
+    int   status = -1;
+    pid_t child;
+
+    fflush(stdout);
+    if ((child = fork()) == 0) {
+        alarm(20);
+        _exit(!runs_alone(pool));
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    return status;
+}
+
+/* While a launch is under way in the parent. */
+static void forking_part(void *ctx, uint32_t id, uint32_t parts)
+{
+    Job *job = ctx;
+
+    (void)parts;
+    if (id == 0)
+        job->wrong[0] = (uint32_t)child_status(job->pool);
+    tvmrt_barrier(job->pool, id);
+}
+
+static void test_fork(tvmrt_pool *pool)
+{
+    Job job = {.pool = pool};
+
+    CHECK_INT(child_status(pool), 0);
+    CHECK(tvmrt_launch(pool, forking_part, &job, 3) == TVMCC_OK);
+    CHECK_INT(job.wrong[0], 0);
+    CHECK_INT(run(pool, THREADS), 0); /* the parent's threads are as they were */
+}
+
+static void test_null(void)
+{
+    tvmcc_params params = {.threads = 3};
+    uint32_t     count = 0;
+
+    tvmrt_pool_use(NULL, &params);
+    CHECK(params.threads == 1 && !params.launch && !params.barrier && !params.user);
+    tvmrt_pool_use(NULL, NULL);
+    CHECK_INT(tvmrt_pool_threads(NULL), 1);
+    CHECK(tvmrt_launch(NULL, add_part, &count, 1) == TVMCC_E_NULL);
+    tvmrt_barrier(NULL, 0);
+    tvmrt_pool_free(NULL);
+    CHECK(!tvmrt_pool_new(NULL, 0, 1));
+    CHECK(!tvmrt_pool_new(memory, sizeof memory, UINT32_MAX));
+}
+
 int main(void)
 {
     tvmcc_params params = {.struct_bytes = sizeof params};
@@ -98,7 +174,9 @@ int main(void)
         CHECK_INT(run(pool, 4), 0);
     pthread_join(thread, NULL);
     CHECK_INT(wrong, 0);
+    test_fork(pool);
     tvmrt_pool_free(pool);
+    test_null();
 
     pool = tvmrt_pool_new(memory, sizeof memory, 1);
     CHECK_INT(run(pool, 1), 0);

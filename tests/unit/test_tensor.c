@@ -49,6 +49,112 @@ static void test_shape(void)
     CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_E_DEVICE);
 }
 
+/* What nobody should pass is refused, not read. */
+static void test_hostile(void)
+{
+    float   data[24] = {0};
+    int64_t none[3] = {2, 0, 4}, empty[3] = {INT64_MAX, 8, 0}, huge[3] = {INT64_MAX, 8, 8};
+    int64_t strides[3] = {INT64_MAX, INT64_MAX, INT64_MAX}, ones[3] = {1, 1, 1};
+    tvmcc_tensor_info bare = info, many = info;
+    tvmrt_tensor      good = tvmrt_tensor_of(&info, data), t = good, u;
+
+    t.shape = NULL;
+    CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_E_NULL);
+    CHECK_INT(tvmrt_tensor_bytes(&t), 0);
+    CHECK(!tvmrt_tensor_contiguous(&t));
+    t.strides = strides;
+    CHECK(!tvmrt_tensor_contiguous(&t));
+    CHECK_INT(tvmrt_tensor_copy(&t, &good), TVMCC_E_NULL);
+    CHECK_INT(tvmrt_tensor_copy(&good, &t), TVMCC_E_NULL);
+    CHECK_INT(tvmrt_tensor_check(NULL, &info), TVMCC_E_NULL);
+    CHECK_INT(tvmrt_tensor_check(&good, NULL), TVMCC_E_NULL);
+    CHECK_INT(tvmrt_tensor_bytes(NULL), 0);
+    CHECK(!tvmrt_tensor_contiguous(NULL));
+    CHECK_INT(tvmrt_tensor_copy(NULL, &good), TVMCC_E_NULL);
+    CHECK_INT(tvmrt_tensor_copy(&good, NULL), TVMCC_E_NULL);
+    t = tvmrt_tensor_of(NULL, data);
+    CHECK(!t.data && !t.ndim && !t.shape);
+
+    bare.dims = NULL;
+    CHECK_INT(tvmrt_tensor_check(&good, &bare), TVMCC_E_NULL);
+    many.ndim = UINT32_MAX;
+    CHECK_INT(tvmrt_tensor_check(&good, &many), TVMCC_E_SHAPE);
+    t = good;
+    t.ndim = -1;
+    CHECK_INT(tvmrt_tensor_check(&t, &info), TVMCC_E_SHAPE);
+    CHECK_INT(tvmrt_tensor_bytes(&t), 0);
+    CHECK(!tvmrt_tensor_contiguous(&t));
+    CHECK_INT(tvmrt_tensor_copy(&t, &t), TVMCC_E_SHAPE);
+
+    t = good;
+    t.data = NULL;
+    CHECK_INT(tvmrt_tensor_copy(&t, &good), TVMCC_E_NULL);
+    t.shape = none;
+    CHECK_INT(tvmrt_tensor_copy(&t, &t), TVMCC_OK); /* no element */
+    t.shape = empty;
+    CHECK_INT(tvmrt_tensor_bytes(&t), 0);
+    t.strides = strides;
+    CHECK(tvmrt_tensor_contiguous(&t));
+    CHECK_INT(tvmrt_tensor_copy(&t, &t), TVMCC_OK);
+    t = good;
+    t.shape = huge;
+    CHECK_INT(tvmrt_tensor_copy(&t, &t), TVMCC_E_SHAPE);
+    t.strides = strides;
+    CHECK(!tvmrt_tensor_contiguous(&t));
+    t = u = good;
+    t.shape = u.shape = ones;
+    t.strides = strides; /* dims of 1 are not walked */
+    CHECK(tvmrt_tensor_contiguous(&t));
+    CHECK_INT(tvmrt_tensor_copy(&t, &u), TVMCC_OK);
+    t = good;
+    t.device.type = TVMCC_DEVICE_CUDA;
+    CHECK_INT(tvmrt_tensor_copy(&good, &t), TVMCC_E_DEVICE);
+    CHECK_INT(tvmrt_tensor_copy(&t, &good), TVMCC_E_DEVICE);
+}
+
+static int32_t run_nothing(void *const *inputs, void *const *outputs, const tvmcc_params *params)
+{
+    (void)inputs, (void)outputs, (void)params;
+    return TVMCC_OK;
+}
+
+static void test_null_models(void)
+{
+    float            data[24] = {0};
+    tvmcc_params     params = {.struct_bytes = sizeof params};
+    tvmrt_tensor     t = tvmrt_tensor_of(&info, data);
+    tvmcc_model_info m = {
+        .abi = TVMCC_ABI, .struct_bytes = sizeof m, .ninputs = 1, .inputs = &info};
+    tvmrt_model   model = {0};
+    const int64_t dim = 1;
+
+    CHECK_INT(tvmrt_run(&m, &t, 1, NULL, 0, &params), TVMCC_E_NULL); /* no run */
+    m.run = run_nothing;
+    CHECK_INT(tvmrt_run(&m, &t, 1, NULL, 0, &params), TVMCC_OK);
+    CHECK_INT(tvmrt_run(&m, &t, 1, NULL, 0, NULL), TVMCC_E_NULL);
+    CHECK_INT(tvmrt_run(&m, NULL, 1, NULL, 0, &params), TVMCC_E_NULL);
+    CHECK_INT(tvmrt_run(NULL, &t, 1, NULL, 0, &params), TVMCC_E_NULL);
+    m.inputs = NULL;
+    CHECK_INT(tvmrt_run(&m, &t, 1, NULL, 0, &params), TVMCC_E_NULL);
+    m.arena_shared = 64;
+    m.arena_private = SIZE_MAX / 4;
+    CHECK(tvmrt_arena_bytes(&m, 0) == 64 + SIZE_MAX / 4);
+    CHECK(tvmrt_arena_bytes(&m, 5) == SIZE_MAX);
+    m.arena_shared = SIZE_MAX;
+    CHECK(tvmrt_arena_bytes(&m, 1) == SIZE_MAX);
+    CHECK_INT(tvmrt_arena_bytes(NULL, 1), 0);
+    CHECK_INT(tvmrt_buckets(NULL), 0);
+    CHECK(!tvmrt_bucket(NULL, &dim));
+    m.nbuckets = 1;
+    CHECK(!tvmrt_bucket(&m, NULL));
+    CHECK_INT(tvmrt_model_open(NULL, "x", NULL), TVMCC_E_NULL);
+    CHECK_INT(tvmrt_model_open(&model, NULL, NULL), TVMCC_E_NULL);
+    tvmrt_model_close(&model);
+    tvmrt_model_close(NULL);
+    CHECK(!tvmrt_opencl_open(NULL, 0, NULL));
+    tvmrt_opencl_close(NULL);
+}
+
 static void test_copy(void)
 {
     float        a[24], b[24] = {0}, c[24] = {0};
@@ -164,6 +270,8 @@ int main(void)
 {
     setenv("POCL_CACHE_DIR", "/tmp", 0);
     RUN(test_shape);
+    RUN(test_hostile);
+    RUN(test_null_models);
     RUN(test_copy);
     RUN(test_cpu);
     RUN(test_opencl);
