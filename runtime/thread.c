@@ -6,12 +6,20 @@
  * over-committed, and at last sleep on a futex: an idle pool costs nothing, and where others hold
  * the processor that a thread needs, the one that waits for it leaves its own free.
  *
- *   launch: fn, ctx, parts -> job;  go[1..parts-1]++  -> workers run -> left reaches 0
+ *   launch: fn, ctx, gate -> job;  go[1..parts-1]++  -> workers join -> run -> left reaches 0
  *
- * Each worker has a mailbox `go` on a cache line of its own.  Only those that take part in a launch
- * are told of it, so the job is never written while somebody may read it.  Who goes to sleep says
- * so first and then looks at the word again; who changes the word looks for sleepers after that;
- * one of the two always sees the other (all four accesses are sequentially consistent).
+ * Each worker has a mailbox `go` on a cache line of its own.  A worker takes part only if it joins
+ * at the gate before the launch closes it.  A barrier waits for all parts, so a thread that sleeps,
+ * or whose processor somebody else holds, would make all others wait: up to a millisecond where the
+ * processor is a virtual one, which is 50 times what a small model takes.  So a launch waits no
+ * longer than others can save, goes on with those that came, as that many parts, and with none of
+ * them alone.  It knows what launches of the same function took, alone and together (`Past`), and
+ * tries anew what was slower, but seldom: no function is slower than on one thread by more than two
+ * per cent.
+ *
+ * Who goes to sleep says so first and then looks at the word again; who changes the word looks for
+ * sleepers after that; one of the two always sees the other (all four accesses are sequentially
+ * consistent).
  *
  * A process that fork made has the pool's memory and none of its threads.  Only its process id
  * tells it so: asking for it at a launch costs a twentieth of a microsecond.
@@ -36,7 +44,16 @@
 #include <sys/syscall.h>
 #endif
 
-enum { LINE = 64, SPINS = 1000, PATIENCE_US = 200, MAX_THREADS = 1024 };
+enum { LINE = 64, SPINS = 1000, MAX_THREADS = 1024 };
+
+/* Nanoseconds.  An idle thread sleeps after PATIENCE; a first guess of what waking one takes; how
+ * long a launch waits for threads that are awake, and the first one of a function for all; launches
+ * that long, on all threads, are tried on one. */
+enum { PATIENCE = 200000, WAKE = 50000, AT_HAND = 2000, FIRST_WAIT = 1000000, TRIAL = 4000000 };
+
+/* What was lost is not put at risk again before this many times that has been run: less than two
+ * per cent are. */
+enum { RETRY = 64 };
 
 /* A word that threads wait for, and how many of them sleep. */
 typedef struct {
@@ -46,10 +63,25 @@ typedef struct {
 
 typedef struct {
     Signal      go; /* changes when there is work */
+    atomic_bool in; /* it has joined the launch */
     pthread_t   thread;
     uint32_t    part;
+    int64_t     retry; /* launches do without it until then, by the pool's clock */
     tvmrt_pool *pool;
 } Worker;
+
+/* The gate: how many workers are wanted, how many have joined, and who may pass.  Full, or once it
+ * is OPEN, those that joined run; nobody joins any more when it is full or CLOSED.  ALL: nobody was
+ * left out, so that a full gate means that each worker has its own part. */
+enum { JOINED = 0x7ff, WANTED_SHIFT = 11, CLOSED = 1 << 22, OPEN = 1 << 23, ALL = 1 << 24 };
+
+/* What launches of one function took, in nanoseconds, 0: not known. */
+typedef struct {
+    tvmcc_part_fn fn;
+    int64_t       alone, together;
+    int64_t       debt; /* to be run alone before others are called again */
+    uint32_t      fails, launches;
+} Past;
 
 struct tvmrt_pool {
     alignas(LINE) atomic_uint busy; /* one launch at a time */
@@ -57,9 +89,14 @@ struct tvmrt_pool {
     tvmcc_part_fn fn; /* the job: written by launch, read by its parts */
     void         *ctx;
     atomic_uint   parts;
-    bool          quit;
-    pid_t         owner; /* the process that has the threads */
-    Signal        left;  /* parts of workers still running */
+    atomic_bool   quit;
+    pid_t         owner;          /* the process that has the threads */
+    int64_t       started, ended; /* this launch, and the last one */
+    int64_t       clock;          /* the time of all launches */
+    atomic_llong  wake;           /* what waking a thread took, 0: not known */
+    Past          past[8];        /* by address */
+    alignas(LINE) atomic_uint gate;
+    Signal left; /* parts of workers still running */
     alignas(LINE) atomic_uint arrived;
     Signal generation; /* of the barrier */
     Worker workers[];  /* part 0 is the caller: workers[0] is unused */
@@ -115,24 +152,24 @@ static void wake(atomic_uint *word)
 }
 #endif
 
-static int64_t microseconds(void)
+static int64_t nanoseconds(void)
 {
     struct timespec t;
 
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* Until the word is no longer `seen`.  Yields are counted by the clock: one takes half a
  * microsecond where nobody else wants the processor, and a time slice where somebody does. */
-static void wait_change(Signal *s, uint32_t seen)
+static void wait_change(Signal *s, uint32_t seen, int64_t patience)
 {
     for (uint32_t spins = 0; spins < SPINS; spins++) {
         if (atomic_load_explicit(&s->word, memory_order_acquire) != seen)
             return;
         pause_cpu();
     }
-    for (int64_t until = microseconds() + PATIENCE_US; microseconds() < until;) {
+    for (int64_t until = nanoseconds() + patience; nanoseconds() < until;) {
         if (atomic_load_explicit(&s->word, memory_order_acquire) != seen)
             return;
         sched_yield();
@@ -141,6 +178,14 @@ static void wait_change(Signal *s, uint32_t seen)
     while (atomic_load(&s->word) == seen)
         sleep_while(&s->word, seen);
     atomic_fetch_sub(&s->sleepers, 1);
+}
+
+/* Inside a launch somebody waits for who sleeps: not before that took as long as to wake it. */
+static void wait_for_parts(tvmrt_pool *pool, Signal *s, uint32_t seen)
+{
+    int64_t wake = atomic_load_explicit(&pool->wake, memory_order_relaxed);
+
+    wait_change(s, seen, wake > PATIENCE ? wake : PATIENCE);
 }
 
 /* After the word has changed. */
@@ -156,19 +201,159 @@ static void worker_tell(Worker *w)
     tell(&w->go);
 }
 
+static uint32_t wanted(uint32_t gate)
+{
+    return gate >> WANTED_SHIFT & JOINED;
+}
+
+static bool is_full(uint32_t gate)
+{
+    return (gate & JOINED) == wanted(gate);
+}
+
+/* Which part of how many this worker is; false: the launch goes on without it. */
+static bool join(tvmrt_pool *pool, Worker *w, uint32_t *part, uint32_t *parts)
+{
+    uint32_t gate = atomic_load(&pool->gate), spins = 0;
+
+    do {
+        if (gate & CLOSED || is_full(gate) || (gate & ALL && w->part > wanted(gate)))
+            return false;
+        *part = (gate & JOINED) + 1;
+    } while (!atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1));
+    atomic_store_explicit(&w->in, true, memory_order_relaxed);
+    while (!is_full(gate = atomic_load_explicit(&pool->gate, memory_order_acquire)) &&
+           !(gate & OPEN))
+        wait_step(&spins);
+    if (is_full(gate) && gate & ALL)
+        *part = w->part; /* the same in all launches: its caches have what that one reads */
+    *parts = (gate & JOINED) + 1;
+    return true;
+}
+
 static void *worker_main(void *arg)
 {
     Worker     *w = arg;
     tvmrt_pool *pool = w->pool;
 
-    for (uint32_t seen = 0;; seen++) {
-        wait_change(&w->go, seen);
-        if (pool->quit)
+    for (uint32_t seen = 0;;) {
+        uint32_t part, parts;
+
+        wait_change(&w->go, seen, PATIENCE);
+        seen = atomic_load(&w->go.word);
+        if (atomic_load(&pool->quit))
             return NULL;
-        pool->fn(pool->ctx, w->part, atomic_load_explicit(&pool->parts, memory_order_relaxed));
+        if (!join(pool, w, &part, &parts))
+            continue;
+        pool->fn(pool->ctx, part, parts);
         if (atomic_fetch_sub(&pool->left.word, 1) == 1)
             tell(&pool->left);
     }
+}
+
+static Past *past_of(tvmrt_pool *pool, tvmcc_part_fn fn)
+{
+    uintptr_t at = (uintptr_t)fn;
+    Past     *p = &pool->past[(at >> 4 ^ at >> 10) % 8];
+
+    if (p->fn != fn)
+        *p = (Past){.fn = fn};
+    return p;
+}
+
+/* Few launches are shorter than what they do, many longer. */
+static int64_t settle(int64_t before, int64_t now)
+{
+    return !before || now < before ? now + 1 : before + (now - before) / 16;
+}
+
+/* What a launch with `came` workers took: all of it, and without waiting for them. */
+static void learn(Past *p, uint32_t came, bool called, int64_t all, int64_t run)
+{
+    int64_t lost = came ? (p->alone ? all - p->alone : 0) : all - run, most;
+
+    p->launches++;
+    if (came)
+        p->together = settle(p->together, all);
+    else
+        p->alone = settle(p->alone, run);
+    if (!called) {
+        p->debt -= all;
+        return;
+    }
+    p->fails = lost > 0 ? p->fails + (p->fails < 10) : 0;
+    most = p->alone << (4 + p->fails);
+    p->debt = lost <= 0 ? 0 : lost < most / RETRY ? lost * RETRY : most;
+}
+
+/* Calls those of the first n workers that are not given up for now; how many, and how many of them
+ * sleep. */
+static uint32_t call_workers(tvmrt_pool *pool, uint32_t n, uint32_t *asleep)
+{
+    uint32_t called = 0;
+
+    for (uint32_t i = 1; i <= n; i++)
+        called += pool->clock >= pool->workers[i].retry;
+    atomic_store_explicit(&pool->left.word, called, memory_order_relaxed);
+    atomic_store_explicit(&pool->parts, called + 1, memory_order_relaxed);
+    atomic_store(&pool->gate, called << WANTED_SHIFT | (called == n ? ALL : 0));
+    *asleep = 0;
+    for (uint32_t i = 1; i <= n; i++) {
+        Worker *w = &pool->workers[i];
+
+        if (pool->clock < w->retry)
+            continue;
+        atomic_store_explicit(&w->in, false, memory_order_relaxed);
+        atomic_fetch_add(&w->go.word, 1);
+        *asleep += atomic_load(&w->go.sleepers) != 0;
+    }
+    return called;
+}
+
+/* The workers that come, of the first n. */
+static uint32_t gather(tvmrt_pool *pool, const Past *past, uint32_t n)
+{
+    int64_t  wake = atomic_load_explicit(&pool->wake, memory_order_relaxed), spent = 0;
+    int64_t  work = past->alone ? past->alone : past->together * (n + 1), wait;
+    int64_t  saved = work - work / (n + 1);
+    uint32_t asleep, called = call_workers(pool, n, &asleep), spins = 0, came;
+    bool     patient = !work || saved > (wake ? wake : WAKE);
+    bool     recent = pool->started - pool->ended < PATIENCE; /* launches follow each other */
+
+    wait = !work ? FIRST_WAIT : patient ? saved : AT_HAND;
+    for (uint32_t i = 1; asleep && (patient || recent) && i <= n; i++)
+        if (pool->clock >= pool->workers[i].retry)
+            tell(&pool->workers[i].go); /* for the next launch, if this one does not wait */
+    while ((atomic_load(&pool->gate) & JOINED) < (patient ? called : called - asleep) &&
+           spent < wait) {
+        wait_step(&spins);
+        if (spins % 8 == 0)
+            spent = nanoseconds() - pool->started;
+    }
+    came = atomic_fetch_or(&pool->gate, CLOSED) & JOINED;
+    if (came == called && !asleep)
+        return came;
+    spent = nanoseconds() - pool->started;
+    if (asleep && patient)
+        atomic_store(&pool->wake, wake ? (3 * wake + spent) / 4 : spent);
+    else if (asleep)
+        atomic_store(&pool->wake, wake - wake / 1024); /* it may have been bad luck */
+    for (uint32_t i = 1; came && came < called && i <= n; i++) {
+        Worker *w = &pool->workers[i];
+
+        if (pool->clock >= w->retry && !atomic_load_explicit(&w->in, memory_order_relaxed))
+            w->retry = pool->clock + RETRY * spent;
+    }
+    return came;
+}
+
+/* Is it worth calling others?  Once the job is run alone, to know: soon if it is short, else when
+ * that is little beside what has been run. */
+static bool calls(const Past *past, uint32_t parts)
+{
+    bool soon = past->together < TRIAL / parts || past->launches >= 16 * parts;
+
+    return parts > 1 && past->debt <= 0 && (past->alone || !past->together || !soon);
 }
 
 static bool is_forked(const tvmrt_pool *pool)
@@ -179,7 +364,10 @@ static bool is_forked(const tvmrt_pool *pool)
 int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
 {
     tvmrt_pool *pool = user;
-    uint32_t    spins = 0;
+    uint32_t    spins = 0, came;
+    int64_t     run;
+    bool        call;
+    Past       *past;
 
     if (!pool || !fn)
         return TVMCC_E_NULL;
@@ -194,15 +382,24 @@ int32_t tvmrt_launch(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts)
     }
     while (atomic_exchange_explicit(&pool->busy, 1, memory_order_acquire))
         wait_step(&spins);
+    past = past_of(pool, fn);
+    pool->started = nanoseconds();
     pool->fn = fn;
     pool->ctx = ctx;
-    atomic_store_explicit(&pool->parts, parts, memory_order_relaxed);
-    atomic_store_explicit(&pool->left.word, parts - 1, memory_order_relaxed);
-    for (uint32_t i = 1; i < parts; i++)
-        worker_tell(&pool->workers[i]);
-    fn(ctx, 0, parts);
+    call = calls(past, parts);
+    came = gather(pool, past, call ? parts - 1 : 0);
+    if (!is_full(atomic_load(&pool->gate))) {
+        atomic_store_explicit(&pool->parts, came + 1, memory_order_relaxed);
+        atomic_store_explicit(&pool->left.word, came, memory_order_relaxed);
+        atomic_fetch_or(&pool->gate, OPEN);
+    }
+    run = call ? nanoseconds() : pool->started;
+    fn(ctx, 0, came + 1);
     for (uint32_t left; (left = atomic_load_explicit(&pool->left.word, memory_order_acquire));)
-        wait_change(&pool->left, left);
+        wait_for_parts(pool, &pool->left, left);
+    pool->ended = nanoseconds();
+    pool->clock += pool->ended - pool->started;
+    learn(past, came, call, pool->ended - pool->started, pool->ended - run);
     atomic_store_explicit(&pool->busy, 0, memory_order_release);
     return TVMCC_OK;
 }
@@ -223,7 +420,7 @@ void tvmrt_barrier(void *user, uint32_t part)
         tell(&pool->generation);
         return;
     }
-    wait_change(&pool->generation, generation);
+    wait_for_parts(pool, &pool->generation, generation);
 }
 
 size_t tvmrt_pool_bytes(uint32_t threads)
@@ -235,7 +432,7 @@ size_t tvmrt_pool_bytes(uint32_t threads)
 
 static void stop_workers(tvmrt_pool *pool, uint32_t n)
 {
-    pool->quit = true;
+    atomic_store(&pool->quit, true);
     for (uint32_t i = 1; i < n; i++)
         worker_tell(&pool->workers[i]);
     for (uint32_t i = 1; i < n; i++)

@@ -104,12 +104,12 @@ typedef struct tvmcc_device {
 /* One part of a parallel region: part 0 <= part < parts. */
 typedef void (*tvmcc_part_fn)(void *ctx, uint32_t part, uint32_t parts);
 
-/* Run fn for all parts below `parts`, return when all have ended.  Parts may run one after the
- * other only if the params have no barrier.  Who has no threads may call fn(ctx, 0, 1) instead: all
- * of it in one part, whose barrier is not waited for. */
+/* Run fn(ctx, part, n) for all parts below n, return when all have ended.  n is `parts`, or less
+ * where there are fewer threads to spare, but not 0.  Parts may run one after the other only if the
+ * params have no barrier. */
 typedef int32_t (*tvmcc_launch_fn)(void *user, tvmcc_part_fn fn, void *ctx, uint32_t parts);
 
-/* Called by every part of a launch: returns when all have called. */
+/* Called by every part of a launch: returns when all n have called. */
 typedef void (*tvmcc_barrier_fn)(void *user, uint32_t part);
 
 enum { TVMCC_EVENT_BEGIN = 0, TVMCC_EVENT_END = 1 };

@@ -31,12 +31,13 @@ uint32_t    tvmrt_pool_threads(const tvmrt_pool *pool); /* 1 without a pool */
 /* Sets threads, launch, barrier and user; without a pool to those of one thread. */
 void tvmrt_pool_use(tvmrt_pool *pool, tvmcc_params *params);
 
-/* The functions behind tvmcc_params: `pool` is a tvmrt_pool.  A launch from a second thread waits
- * for the first to end; a launch from inside a part would wait for ever.  More parts than threads:
- * TVMCC_E_MISMATCH.
- * fork takes no threads along.  In the child a launch calls fn(ctx, 0, 1) on the calling thread, so
- * that models run, on one thread, and tvmrt_pool_free does nothing; for threads the child makes a
- * pool of its own, in other memory. */
+/* The functions behind tvmcc_params: `pool` is a tvmrt_pool.  A launch calls fn(ctx, part, n) for
+ * all parts below n, where n is `parts` or less: threads that sleep, or whose processor is taken,
+ * are not waited for longer than they could save, judged by what earlier launches of fn took.  A
+ * launch from a second thread waits for the first to end; a launch from inside a part would wait
+ * for ever.  More parts than threads: TVMCC_E_MISMATCH. fork takes no threads along.  In the child
+ * a launch calls fn(ctx, 0, 1) on the calling thread, so that models run, on one thread, and
+ * tvmrt_pool_free does nothing; for threads the child makes a pool of its own, in other memory. */
 int32_t tvmrt_launch(void *pool, tvmcc_part_fn fn, void *ctx, uint32_t parts);
 void    tvmrt_barrier(void *pool, uint32_t part);
 

@@ -3,6 +3,7 @@
 #include "backends/backend.h"
 #include "packaging/packaging.h"
 #include "tests/unit/check.h"
+#include "tests/unit/gang.h"
 #include "tvmcc/runtime.h"
 
 #include <stdlib.h>
@@ -323,6 +324,7 @@ static void test_threads(Run *run)
     tvmcc_params p = params();
     int          launches = 0;
     void        *room;
+    Gang         gang;
 
     fill();
     CHECK_INT(run(in, out, &p), 0);
@@ -347,7 +349,10 @@ static void test_threads(Run *run)
     CHECK(pool != NULL);
     for (int i = 0; i < 50; i++) {
         p = params();
-        tvmrt_pool_use(pool, &p);
+        if (i % 2)
+            gang_use(&gang, 3, &p); /* all parts, whether or not that pays */
+        else
+            tvmrt_pool_use(pool, &p);
         fill();
         CHECK_INT(run(in, out, &p), 0);
         CHECK(right());

@@ -15,8 +15,8 @@ static alignas(64) char memory[16 * 1024];
 
 typedef struct {
     tvmrt_pool *pool;
-    uint32_t    parts, seen[THREADS]; /* plain memory: a barrier that leaks is a data race */
-    uint32_t    wrong[THREADS];
+    uint32_t    seen[THREADS]; /* plain memory: a barrier that leaks is a data race */
+    uint32_t    wrong[THREADS], parts[THREADS];
 } Job;
 
 /* Each round every part writes its slot, meets the others, and reads all slots. */
@@ -31,17 +31,19 @@ static void part(void *ctx, uint32_t id, uint32_t parts)
             job->wrong[id] += job->seen[i] != round;
         tvmrt_barrier(job->pool, id);
     }
-    job->wrong[id] += parts != job->parts;
+    job->parts[id] = parts;
 }
 
 /* How many things went wrong: checks are counted by the main thread alone. */
 static uint32_t run(tvmrt_pool *pool, uint32_t parts)
 {
-    Job      job = {.pool = pool, .parts = parts};
-    uint32_t wrong = tvmrt_launch(pool, part, &job, parts) != TVMCC_OK;
+    Job      job = {.pool = pool};
+    uint32_t wrong = tvmrt_launch(pool, part, &job, parts) != TVMCC_OK, came = job.parts[0];
 
+    wrong += came < 1 || came > parts;
     for (uint32_t i = 0; i < THREADS; i++)
-        wrong += job.wrong[i] + (job.seen[i] != (i < parts ? ROUNDS : 0));
+        wrong += job.wrong[i] + (job.seen[i] != (i < came ? ROUNDS : 0)) +
+                 (job.parts[i] != (i < came ? came : 0));
     return wrong;
 }
 
@@ -60,6 +62,49 @@ static void add_part(void *ctx, uint32_t id, uint32_t parts)
 {
     (void)parts;
     ((uint32_t *)ctx)[id]++;
+}
+
+/* All that a part does is meet the others, who may have gone on without it. */
+static void meet_part(void *ctx, uint32_t id, uint32_t parts)
+{
+    Job *job = ctx;
+
+    job->parts[id] = parts;
+    for (uint32_t i = 0; i < ROUNDS; i++)
+        tvmrt_barrier(job->pool, id);
+}
+
+/* Of a function never seen the first launch waits for all parts, within reason. */
+static void test_together(void)
+{
+    bool all = false;
+
+    for (int i = 0; i < 5000 && !all; i++) {
+        tvmrt_pool *pool = tvmrt_pool_new(memory, sizeof memory, 2);
+        Job         job = {.pool = pool};
+
+        CHECK(tvmrt_launch(pool, meet_part, &job, 2) == TVMCC_OK);
+        all = job.parts[0] == 2 && job.parts[1] == 2;
+        tvmrt_pool_free(pool);
+    }
+    CHECK(all);
+}
+
+/* A job shorter than it takes to wake a thread is done without those that sleep. */
+static void test_short(tvmrt_pool *pool)
+{
+    uint32_t counts[THREADS] = {0}, before;
+
+    for (uint32_t i = 0; i < LAUNCHES; i++)
+        CHECK(tvmrt_launch(pool, add_part, counts, THREADS) == TVMCC_OK);
+    CHECK_INT(counts[0], LAUNCHES);
+    before = counts[1] + counts[2] + counts[3] + counts[4];
+    for (int i = 0; i < 3; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
+        CHECK(tvmrt_launch(pool, add_part, counts, THREADS) == TVMCC_OK);
+    }
+    CHECK_INT(counts[0], LAUNCHES + 3);
+    CHECK_INT(counts[1] + counts[2] + counts[3] + counts[4], before);
 }
 
 /* Meets itself, for which other parts would be waited for. */
@@ -157,10 +202,7 @@ int main(void)
 
     for (uint32_t i = 0; i < 30; i++)
         CHECK_INT(run(pool, 1 + i % THREADS), 0);
-    for (uint32_t i = 0; i < LAUNCHES; i++)
-        CHECK(tvmrt_launch(pool, add_part, counts, THREADS) == TVMCC_OK);
-    for (uint32_t i = 0; i < THREADS; i++)
-        CHECK(counts[i] == LAUNCHES);
+    test_short(pool);
     CHECK(tvmrt_launch(pool, add_part, counts, 0) == TVMCC_OK);
     CHECK(tvmrt_launch(pool, add_part, counts, THREADS + 1) == TVMCC_E_MISMATCH);
     CHECK(tvmrt_launch(pool, NULL, counts, 1) == TVMCC_E_NULL);
@@ -177,6 +219,7 @@ int main(void)
     test_fork(pool);
     tvmrt_pool_free(pool);
     test_null();
+    test_together();
 
     pool = tvmrt_pool_new(memory, sizeof memory, 1);
     CHECK_INT(run(pool, 1), 0);

@@ -8,8 +8,8 @@
 #include "backends/backend.h"
 #include "passes/passes.h"
 #include "tests/unit/check.h"
+#include "tests/unit/gang.h"
 #include "tests/unit/net.h"
-#include "tvmcc/runtime.h"
 
 #include <stdlib.h>
 
@@ -170,8 +170,7 @@ static int32_t run_with(Ctx *c, const Plan *p, Run *run, const Const *in, uint8_
                            .arena_bytes = bytes,
                            .weights = weights,
                            .weights_bytes = p->weights_bytes};
-    tvmrt_pool  *pool = NULL;
-    int32_t      status;
+    Gang         gang;
 
     memcpy(at[0], in->data.at, in->data.n);
     for (uint32_t i = 0; i < p->nout; i++) {
@@ -181,17 +180,9 @@ static int32_t run_with(Ctx *c, const Plan *p, Run *run, const Const *in, uint8_
         to[i] = memory(c, (uint64_t)cells * 4);
         out[i] = (Bytes){to[i], (size_t)cells * 4};
     }
-    if (threads > 1) {
-        size_t n = tvmrt_pool_bytes(threads);
-
-        if (!(pool = tvmrt_pool_new(memory(c, n), n, threads)))
-            return -1;
-        tvmrt_pool_use(pool, &params);
-    }
-    status = run(at, to, &params);
-    if (pool)
-        tvmrt_pool_free(pool);
-    return status;
+    if (threads > 1)
+        gang_use(&gang, threads, &params);
+    return run(at, to, &params);
 }
 
 static void report(Ctx *c, const Module *m, uint32_t seed, const char *what)
