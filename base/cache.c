@@ -132,6 +132,14 @@ static const char *default_dir(Arena *a)
     return NULL;
 }
 
+const char *cache_wrong_size(void)
+{
+    const char *size = getenv("TVMCC_CACHE_SIZE");
+    uint64_t    bytes;
+
+    return size && *size && !parse_bytes(size, &bytes) ? size : NULL;
+}
+
 Cache *cache_open(Arena *a, const char *dir, uint64_t max_bytes)
 {
     const char *size = getenv("TVMCC_CACHE_SIZE");

@@ -17,6 +17,8 @@ typedef struct {
     uint64_t corrupt;              /* entries removed because their bytes were not what was put */
 } CacheStats;
 
+/* What TVMCC_CACHE_SIZE says if that is no size; else NULL. */
+const char *cache_wrong_size(void);
 /* The store in folder `dir`; NULL: TVMCC_CACHE_DIR, XDG_CACHE_HOME/tvmcc or HOME/.cache/tvmcc, and
  * no cache where none of them is set.  `max_bytes` bounds all entries together; 0: what
  * TVMCC_CACHE_SIZE says, or 2 GiB.  Touches nothing on disk: the folder is made by the first

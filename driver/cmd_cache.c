@@ -13,7 +13,13 @@
 Cache *driver_cache(const Driver *driver)
 {
     const Options *o = &driver->opt;
+    const char    *wrong = o->no_cache || o->cache_size ? NULL : cache_wrong_size();
 
+    if (wrong) {
+        diag_error(driver->diags, E_USAGE, NO_LOC,
+                   "TVMCC_CACHE_SIZE is '%s', not a size such as 65536, 500MiB or 2GiB", wrong);
+        return NULL;
+    }
     return o->no_cache ? NULL : cache_open(driver->arena, o->cache_dir, o->cache_size);
 }
 

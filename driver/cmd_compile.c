@@ -346,6 +346,14 @@ static uint32_t bits(uint32_t set)
     return n;
 }
 
+static bool makes_object(uint32_t set)
+{
+    for (int p = 0; p < PRODUCT_COUNT; p++)
+        if (set >> p & 1 && needs_object((Product)p))
+            return true;
+    return false;
+}
+
 /* Which products, and the path of each. */
 static bool choose(Build *b, uint32_t *set)
 {
@@ -389,6 +397,15 @@ static bool choose(Build *b, uint32_t *set)
     if (*set & 1u << PRODUCT_SHARED && o->weights_mode == WEIGHTS_EXTERN)
         return diag_error(c->diags, E_USAGE, NO_LOC,
                           "-fweights=extern is for objects and static libraries");
+    if (o->max_code && !b->job.piece && !makes_object(*set))
+        return diag_error(c->diags, E_USAGE, NO_LOC,
+                          "'--max-code' does nothing where no machine code is made");
+    if ((o->max_weights || o->max_arena) && !(*set & ~(1u << PRODUCT_RELAY)))
+        return diag_error(c->diags, E_USAGE, NO_LOC, "'%s' does nothing where no code is planned",
+                          o->max_weights ? "--max-weights" : "--max-arena");
+    if (o->epoch && !(*set >> PRODUCT_TAR))
+        return diag_error(c->diags, E_USAGE, NO_LOC,
+                          "'--epoch' does nothing where no archive is made");
     uint32_t left = o->pass.stop_after ? *set & ~(1u << PRODUCT_RELAY | 1u << PRODUCT_TIR) : 0;
     for (int p = 0; p < PRODUCT_COUNT; p++)
         if (left >> p & 1)

@@ -319,8 +319,12 @@ static void model_text(Driver *driver, Job *job)
 
 int cmd_inspect(Driver *driver)
 {
-    Job job;
+    const TextList *in = &driver->opt.inputs;
+    Job             job;
 
+    if (in->n == 1 && job_is_product(in->at[0]) &&
+        !options_fit_product(driver->diags, &driver->opt, in->at[0]))
+        return 0;
     if (driver->opt.inputs.n == 1 && is_foreign(driver, driver->opt.inputs.at[0])) {
         inspect_archive(driver, driver->opt.inputs.at[0]);
         return 0;

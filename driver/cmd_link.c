@@ -33,33 +33,11 @@ static bool parse_piece(Driver *driver, Job *job)
     return true;
 }
 
-/* What was decided when the plan was made cannot be decided again. */
-static bool fits_plan(Driver *driver)
-{
-    const Options *o = &driver->opt;
-    const struct {
-        bool        given;
-        const char *option;
-    } rows[] = {{o->targets.n != 0, "--target"},  {o->host != NULL, "--host"},
-                {o->mtriple != NULL, "-mtriple"}, {o->mcpu != NULL, "-mcpu"},
-                {o->mattr != NULL, "-mattr"},     {o->opt_level_given, "-O"},
-                {o->shapes.n != 0, "--shape"},    {o->dims.n != 0, "--dim"},
-                {o->entry != NULL, "--entry"},    {o->weights_mode != WEIGHTS_EMBED, "-fweights"}};
-
-    for (uint32_t i = 0; i < COUNT(rows); i++)
-        if (rows[i].given) {
-            diag_error(driver->diags, E_USAGE, NO_LOC, "'%s' comes too late for '%s'",
-                       rows[i].option, o->inputs.at[0]);
-            diag_hint(driver->diags, "give it to the command that makes the plan");
-        }
-    return !diag_errors(driver->diags);
-}
-
 bool job_start_plan(Driver *driver, Job *job)
 {
     const Options *o = &driver->opt;
 
-    if (!fits_plan(driver) || !parse_piece(driver, job))
+    if (!options_fit_plan(driver->diags, o, o->inputs.at[0]) || !parse_piece(driver, job))
         return false;
     for (uint32_t i = 1; i < o->inputs.n; i++) {
         const char  *path = o->inputs.at[i];
@@ -211,6 +189,8 @@ int link_objects(Driver *driver)
                    "objects can become a .o, .a or .so; say which with -o");
         return 0;
     }
+    if (!options_fit_objects(driver->diags, o, o->inputs.at[0]))
+        return 0;
     l.c = driver->c = ctx_new(driver->arena, driver->diags, op_table);
     if (!read_objects(driver, &l))
         return 0;

@@ -465,7 +465,7 @@ int cmd_profile(Driver *driver)
 {
     Profile p = {.s = {.driver = driver}};
 
-    if (driver->opt.repeat == 1)
+    if (!driver->opt.repeat)
         driver->opt.repeat = 30;
     if (session_open(&p.s) && session_is_here(&p.s) && measure_steps(&p)) {
         session_check(&p.s);

@@ -140,8 +140,8 @@ int cmd_run(Driver *driver)
     const Options *o = &driver->opt;
     Times          t;
 
-    if (!driver->opt.rtol)
-        driver->opt.rtol = 1e-3;
+    if (!driver->opt.repeat)
+        driver->opt.repeat = 1;
     bool ok = session_open(&s);
     if (ok)
         session_begin_json(&s);
@@ -233,7 +233,7 @@ int cmd_bench(Driver *driver)
     Session s = {.driver = driver};
     Times   t;
 
-    if (driver->opt.repeat == 1)
+    if (!driver->opt.repeat)
         driver->opt.repeat = 20;
     if (session_open(&s) && session_is_here(&s)) {
         reset_peak();

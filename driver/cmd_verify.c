@@ -17,8 +17,6 @@ int cmd_verify(Driver *driver)
                    "--inputs and --expect are needed: what goes in, and what should come out");
         return 0;
     }
-    if (!driver->opt.rtol)
-        driver->opt.rtol = 1e-3;
     if (session_open(&s) && session_run(&s)) {
         if (o->json)
             session_begin_json(&s);

@@ -2,6 +2,7 @@
  *
  *   main.c                       arguments in, exit status out
  *   options.c options.def        the command line as a struct Options
+ *   option_check.c needs.def     options that would do nothing
  *   commands.def emit.def        what can be asked for, and what can come out
  *   help.c                       --help and the -print-... options, from the tables
  *   progress.c                   one line on a terminal while something takes long
@@ -78,11 +79,14 @@ typedef enum {
     SHOW_DIRS,
 } Show;
 
+typedef struct Option Option;
+
 typedef struct {
     const Command *command;
-    TextList       inputs;
-    Show           show;
-    const char    *topic; /* of --help=topic, the format of -print-ops=; or NULL */
+    VEC(const Option *) given; /* in order */
+    TextList    inputs;
+    Show        show;
+    const char *topic; /* of --help=topic, the format of -print-ops=; or NULL */
 
     /* the model */
     const char *format, *weights;
@@ -151,7 +155,8 @@ typedef struct {
     bool        per_layer;
     const char *plan; /* --plan, of a product */
     FillMode    fill;
-    uint32_t    print_top, repeat, number, threads;
+    uint32_t    print_top, number, threads;
+    uint32_t    repeat; /* 0: as many as the command likes */
     bool        print_time, json;
 
     /* auditing, archives */
@@ -170,6 +175,17 @@ typedef struct {
 /* Fills `o` from the arguments after the program's name; `o->command` stays NULL when there is no
  * command in the table for them.  False after errors (E_USAGE, E_UNKNOWN_OPTION). */
 bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Options *o);
+
+/* ---- option_check.c: options that would do nothing are errors ------------------------------------- */
+
+/* What can be told from the command line alone. */
+void options_check(Diags *d, const Options *o);
+/* Errors for options that say how a model is compiled: `input` is compiled already. */
+bool options_fit_product(Diags *d, const Options *o, const char *input);
+/* The same for a plan: what decides how it looks was given when it was made; and for objects, which
+ * are only linked. */
+bool options_fit_plan(Diags *d, const Options *o, const char *input);
+bool options_fit_objects(Diags *d, const Options *o, const char *input);
 
 /* ---- product.c: what the product does beside the model ----------------------------------------- */
 
@@ -192,7 +208,6 @@ typedef enum {
     ARG_LONG   /* --output x, --output=x */
 } ArgForm;
 
-typedef struct Option Option;
 struct Option {
     const char *text;
     ArgForm     form;

@@ -151,6 +151,9 @@ int cmd_opt(Driver *driver)
         strcmp(o->format, "te") != 0)
         diag_error(driver->diags, E_USAGE, NO_LOC,
                    "'-x' takes 'relay', 'te' or 'tir' here, not '%s'", o->format);
+    if (o->steps && !is_te(o, path))
+        diag_error(driver->diags, E_USAGE, NO_LOC, "'--steps' is for kernels as te text, not '%s'",
+                   path);
     if (diag_errors(driver->diags) || !file_map(driver->diags, path, &text))
         return 1;
     diag_source(driver->diags, path, text);

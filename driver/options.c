@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -131,9 +132,24 @@ static bool set_real(Parser *p, const Option *row, void *field, const char *argu
     char  *end;
     double v = strtod(argument, &end);
 
-    if (end == argument || *end || !(v >= 0))
+    if (end == argument || *end || !(v >= 0) || isinf(v))
         return wrong(p, row, argument, "a number from 0");
     *(double *)field = v;
+    return true;
+}
+
+/* Functions and headers bear this name as it stands. */
+static bool set_entry(Parser *p, const Option *row, void *field, const char *argument)
+{
+    const char *would = c_identifier(p->a, argument);
+
+    if (strcmp(would, argument) != 0) {
+        diag_error(p->d, E_USAGE, NO_LOC, "'%s' takes a C identifier in lower case, not '%s'",
+                   row->text, argument);
+        diag_hint(p->d, "'%s' would do", would);
+        return false;
+    }
+    *(const char **)field = argument;
     return true;
 }
 
@@ -395,6 +411,10 @@ static bool set_shapes(Parser *p, const Option *row, UNUSED void *field, const c
 
         if (!parse_shape(p, &text, &shape))
             return wrong(p, row, argument, "shapes such as 'data:[1,3,224,224]'");
+        for (uint32_t i = 0; i < p->o->shapes.n; i++)
+            if (*shape.name && strcmp(p->o->shapes.at[i].name, shape.name) == 0)
+                return diag_error(p->d, E_USAGE, NO_LOC, "'%s' gives '%s' two shapes", row->text,
+                                  shape.name);
         vec_push(p->a, &p->o->shapes, shape);
         text += strspn(text, " ,");
     } while (*text);
@@ -406,9 +426,15 @@ static bool set_dim(Parser *p, const Option *row, UNUSED void *field, const char
     const char *equals = strrchr(argument, '=');
     ImportDim   dim = {NULL, 0};
 
-    if (!equals || equals == argument || !parse_int(equals + 1, 0, INT64_MAX, &dim.value))
-        return wrong(p, row, argument, "a name and a value such as 'N=8'");
+    if (!equals || equals == argument || !parse_int(equals + 1, 1, INT64_MAX, &dim.value))
+        return wrong(p, row, argument, "a name and a value from 1, such as 'N=8'");
     dim.name = arena_printf(p->a, "%.*s", (int)(equals - argument), argument);
+    for (uint32_t i = 0; i < p->o->dims.n; i++)
+        if (strcmp(p->o->dims.at[i].name, dim.name) == 0)
+            return p->o->dims.at[i].value == dim.value ||
+                   diag_error(p->d, E_USAGE, NO_LOC, "'%s' gives '%s' two values, %lld and %lld",
+                              row->text, dim.name, (long long)p->o->dims.at[i].value,
+                              (long long)dim.value);
     vec_push(p->a, &p->o->dims, dim);
     return true;
 }
@@ -546,6 +572,12 @@ static void unknown_option(Parser *p, const char *word)
         diag_hint(p->d, "--help lists all");
 }
 
+/* `-O` is a level by itself. */
+static bool takes_nothing(const Option *row)
+{
+    return row->set == set_opt_level;
+}
+
 /* Handles the option at words.at[*i]; *i stays on its last word. */
 static void one_option(Parser *p, uint32_t *i)
 {
@@ -574,6 +606,12 @@ static void one_option(Parser *p, uint32_t *i)
         }
         argument = p->words.at[++*i];
     }
+    if (!*argument && best->form != ARG_NONE && !takes_nothing(best)) {
+        diag_error(p->d, E_USAGE, NO_LOC, "'%s' has an empty argument, where %s belongs",
+                   best->text, best->argument);
+        return;
+    }
+    vec_push(p->a, &p->o->given, best);
     best->set(p, best, (char *)p->o + best->field, argument);
 }
 
@@ -654,7 +692,7 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
     Parser   p = {d, a, o, {0}};
     bool     only_files = false;
 
-    *o = (Options){.pic = true, .winograd = true, .libm = true, .repeat = 1, .number = 1};
+    *o = (Options){.pic = true, .winograd = true, .libm = true, .number = 1, .rtol = 1e-3};
     o->pass.opt_level = 3;
     o->command = command_find("compile");
     for (int k = 0; k < argc; k++) {
@@ -687,5 +725,7 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
                        o->command->arguments);
         diag_hint(d, "--help says what can be asked for");
     }
+    if (diag_errors(d) == before && !o->show)
+        options_check(d, o);
     return diag_errors(d) == before;
 }

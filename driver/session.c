@@ -60,6 +60,14 @@ static void shapes_from_inputs(Session *s)
     o->nshapes = n;
 }
 
+/* A program of its own, though the model could run in this process. */
+static bool as_program(const Session *s)
+{
+    const Options *o = &s->driver->opt;
+
+    return o->per_layer || o->emulator || o->cc;
+}
+
 static bool open_model(Session *s)
 {
     Compiled *k = &s->job.k;
@@ -71,7 +79,7 @@ static bool open_model(Session *s)
     if (!compile_all(s->c, k))
         return false;
     k->o->progress(s->driver, "code", 6, 7);
-    if (remote_is_foreign(s->c, s->c->target) || s->driver->opt.per_layer) {
+    if (remote_is_foreign(s->c, s->c->target) || as_program(s)) {
         s->remote = remote_model(s->driver, &s->job);
         s->info = s->remote ? remote_info(s->remote) : NULL;
         return s->remote != NULL;
@@ -98,7 +106,7 @@ static bool open_product(Session *s, const char *path)
     if (!job_readable(s->driver, path))
         return false;
     int32_t rc = TVMCC_E_MISMATCH;
-    bool    whole = remote_wants(path) || s->driver->opt.per_layer;
+    bool    whole = remote_wants(path) || as_program(s);
 
     if (!whole)
         rc = tvmrt_model_open(&s->model, path, job_product_entry(s->driver, path));
@@ -215,6 +223,23 @@ void session_check(const Session *s)
         BUG("'%s' stored beside its memory", s->info->name);
 }
 
+/* --print-top. */
+static bool top_fits(const Session *s)
+{
+    const tvmcc_tensor_info *t = s->info->outputs;
+    uint32_t                 top = s->driver->opt.print_top;
+    size_t                   n;
+
+    if (!top || !s->info->noutputs)
+        return true;
+    n = t->bytes / dtype_bytes((DType){t->code, t->bits, 1});
+    if (top <= n)
+        return true;
+    diag_error(s->driver->diags, E_USAGE, NO_LOC, "'--print-top' is %u, but '%s' has %zu values",
+               top, t->name, n);
+    return false;
+}
+
 bool session_open(Session *s)
 {
     Driver        *driver = s->driver;
@@ -223,10 +248,12 @@ bool session_open(Session *s)
 
     if (o->in_npz && !session_read_npz(s, o->in_npz, &s->n_in_npz, &s->in_npz))
         return false;
-    if (!job_start(driver, &s->job, "llvm -mcpu=native"))
+    s->compiled = o->inputs.n != 1 || !job_is_product(o->inputs.at[0]);
+    if ((!s->compiled && !o->per_layer &&
+         !options_fit_product(driver->diags, o, o->inputs.at[0])) ||
+        !job_start(driver, &s->job, "llvm -mcpu=native"))
         return false;
     s->c = s->job.c;
-    s->compiled = !job_is_product(o->inputs.at[0]);
     if (!(s->compiled ? open_model(s) : open_product(s, o->inputs.at[0])))
         return false;
     progress_end(driver->progress);
@@ -234,7 +261,16 @@ bool session_open(Session *s)
         return false;
 
     const tvmcc_model_info *info = s->info;
-    uint32_t                threads = s->remote ? 1 : o->threads ? o->threads : tvmrt_cpu_count();
+    if (o->threads > 1 && (s->remote || strstr(info->targets, "-threads=0"))) {
+        diag_error(driver->diags, E_USAGE, NO_LOC, "'--threads' is %u, but '%s' runs on one: %s",
+                   o->threads, info->name,
+                   s->remote ? "it is a program of its own here"
+                             : "it was compiled with '-fthreads=none'");
+        return false;
+    }
+    if (!top_fits(s))
+        return false;
+    uint32_t threads = s->remote ? 1 : o->threads ? o->threads : tvmrt_cpu_count();
     s->params.struct_bytes = sizeof s->params;
     s->params.threads = threads;
     s->params.arena_bytes = tvmrt_arena_bytes(info, threads);

@@ -99,6 +99,11 @@ const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_
         if (v >= 0 && user >= 0 && user != v)
             return error_at(c, E_DIM, loc, "dimension %u of input '%s' is %lld, not %lld", i, input,
                             (long long)v, (long long)user);
+        if (user == 0 && v) {
+            error_at(c, E_DIM, loc, "dimension %u of input '%s' is 0: it would be empty", i, input);
+            diag_hint(c->diags, "the shape of an input has sizes from 1");
+            return NULL;
+        }
         if (v < 0)
             v = user >= 0 ? user : d ? d->value : -1;
         if (v < 0 && batch_like(i, name)) {
