@@ -434,20 +434,39 @@ static void explain(Build *b)
             job_explain(&p->kernels[i]);
 }
 
-/* The processor that nobody named is said once. */
+/* `16-byte vectors, fma`, as -print-targets says it. */
+static const char *abilities(Ctx *c, const Target *t)
+{
+    const char *vectors = t->vector_bytes > 4
+                              ? intern_printf(c->strings, "%u-byte vectors", t->vector_bytes)
+                              : "no vectors";
+
+    return intern_printf(c->strings, "%s, %s", vectors, t->has_fma ? "fma" : "no fma");
+}
+
+/* The processor that nobody named is said once, with what that costs. */
 static void note_baseline(Build *b, uint32_t set)
 {
     const Options *o = &b->driver->opt;
-    const Target  *t = b->job.c->target;
+    Ctx           *c = b->job.c;
+    const Target  *t = c->target, *here;
     uint32_t       text = 1u << PRODUCT_RELAY | 1u << PRODUCT_TE | 1u << PRODUCT_SCHED |
                     1u << PRODUCT_LOG | 1u << PRODUCT_TIR | 1u << PRODUCT_PLAN;
 
     if (!(set & ~text) || t->host || o->mcpu || o->mattr || o->targets.n || o->variants.n)
         return;
-    diag_warn(b->job.c->diags, W_BASELINE_CPU, NO_LOC, "code is for any processor of '%s'",
-              t->triple);
-    diag_hint(b->job.c->diags, "-mcpu=native takes this machine's, -mcpu=%s silences this",
-              t->mcpu);
+    diag_warn(c->diags, W_BASELINE_CPU, NO_LOC, "code is for any processor of '%s': %s", t->triple,
+              abilities(c, t));
+    here = backend_of(KIND_LLVM)->parse_target(c, "llvm -mcpu=native");
+    if (here && strcspn(here->triple, "-") == strcspn(t->triple, "-") &&
+        !strncmp(here->triple, t->triple, strcspn(t->triple, "-")))
+        diag_hint(c->diags, "-mcpu=native takes this machine's (%s), -mcpu=%s silences this",
+                  abilities(c, here), t->mcpu);
+    else
+        diag_hint(c->diags,
+                  "-mcpu= names one (-print-targets lists them), -mattr= what it has; -mcpu=%s "
+                  "silences this",
+                  t->mcpu);
 }
 
 /* The kernels' way through the cache, for people and for tests of builds. */

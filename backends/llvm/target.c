@@ -523,7 +523,10 @@ static const char *baseline_cpu(Words *w, Arch arch)
 
     switch (arch) {
     case ARCH_X86: return "x86-64";
-    case ARCH_AARCH64: return vendor && str_starts(vendor, "-apple-macos") ? "apple-m1" : "generic";
+    case ARCH_AARCH64:
+        return vendor && (str_starts(vendor, "-apple-macos") || str_starts(vendor, "-apple-darwin"))
+                   ? "apple-m1"
+                   : "generic";
     case ARCH_RISCV:
         if (!w->march)
             str_printf(&w->mattr,
