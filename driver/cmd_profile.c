@@ -12,17 +12,20 @@
  * each weight more than once; Winograd's, which also transform, for themselves.
  *
  * A product carries no plan: its steps have numbers instead of names, and times alone.  Code of
- * -fthreads=none tells of no steps: the run is one row. */
+ * -fthreads=none tells of no steps: the run is one row.  What is not known is NAN, and printed as
+ * `-` or null. */
 #include "driver/session.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
-    uint32_t nsteps, nruns, run, parts;
-    double  *begin;     /* by part, of the step that it is in */
-    double  *took;      /* [step][run], seconds: the slowest part */
-    double  *part_took; /* [part][step], of this run */
+    uint32_t  nsteps, nruns, run, parts;
+    uint32_t *calls;     /* [step], of all runs */
+    double   *begin;     /* by part, of the step that it is in */
+    double   *took;      /* [step][run], seconds: the slowest part */
+    double   *part_took; /* [part][step], of this run */
 } Watch;
 
 typedef enum { KIND_OTHER, KIND_PRODUCTS, KIND_WINOGRAD } RowKind;
@@ -32,7 +35,7 @@ typedef struct {
     RowKind     kind;
     uint32_t    calls;
     double      median, min;  /* seconds of all calls of a run */
-    double      flops, bytes; /* of all calls of a run */
+    double      flops, bytes; /* of all calls of a run; NAN: not known */
 } Row;
 
 typedef struct {
@@ -54,10 +57,12 @@ static int32_t watch(void *user, uint32_t event, uint32_t step, uint32_t part)
 
     if (part >= w->parts || step >= w->nsteps)
         return 0;
-    if (event == TVMCC_EVENT_BEGIN)
+    if (event == TVMCC_EVENT_BEGIN) {
+        w->calls[step] += part == 0;
         w->begin[part] = session_now();
-    else
+    } else {
         w->part_took[part * w->nsteps + step] += session_now() - w->begin[part]; /* it may loop */
+    }
     return 0;
 }
 
@@ -89,6 +94,7 @@ static bool measure_steps(Profile *p)
     w->nruns = s->driver->opt.repeat;
     w->parts = s->params.threads;
     w->begin = NEW_ARRAY(a, double, w->parts);
+    w->calls = NEW_ARRAY(a, uint32_t, w->nsteps + 1);
     w->took = NEW_ARRAY(a, double, (size_t)w->nsteps * w->nruns + 1);
     w->part_took = NEW_ARRAY(a, double, (size_t)w->nsteps * w->parts + 1);
     runs = NEW_ARRAY(a, double, w->nruns);
@@ -298,8 +304,8 @@ static void name_steps(Naming *n, const Stmt *s, int64_t rounds)
     const Func *f = tirmod_find(p->s.job.k.plan->tir, name);
     int64_t     calls = f && !later_phase(f, s) ? rounds : 0;
     if (step < p->w.nsteps)
-        add_step(p, step, name, (uint32_t)calls, calls ? 2.0 * (double)(f->macs * calls) : 0,
-                 calls ? bytes_of(p->s.c, f) * (double)calls : 0)
+        add_step(p, step, name, (uint32_t)calls, f ? 2.0 * (double)(f->macs * calls) : NAN,
+                 f ? bytes_of(p->s.c, f) * (double)calls : NAN)
             ->kind = f ? kind_of(p, f) : KIND_OTHER;
 }
 
@@ -321,10 +327,10 @@ static void make_rows(Profile *p)
         name_steps(&n, m->funcs[m->nfuncs - 1]->body, 1);
     }
     for (uint32_t i = 0; !p->s.compiled && i < p->w.nsteps; i++)
-        add_step(p, i, arena_printf(a, "step %u", i), 1, 0, 0);
+        add_step(p, i, arena_printf(a, "step %u", i), p->w.calls[i] / p->w.nruns, NAN, NAN);
     if (!p->w.nsteps) {
-        double macs = p->s.compiled ? (double)p->s.job.k.plan->macs : 0;
-        p->rows[p->nrows++] = (Row){"run", KIND_OTHER, 1, p->wall, p->wall, 2 * macs, 0};
+        double macs = p->s.compiled ? (double)p->s.job.k.plan->macs : NAN;
+        p->rows[p->nrows++] = (Row){"run", KIND_OTHER, 1, p->wall, p->wall, 2 * macs, NAN};
         p->total = p->wall;
     }
     qsort(p->rows, p->nrows, sizeof *p->rows, by_time);
@@ -334,7 +340,7 @@ static void make_rows(Profile *p)
 
 static double ratio(double a, double b)
 {
-    return b > 0 ? a / b : 0;
+    return b > 0 ? a / b : NAN;
 }
 
 /* Seconds that the multiply-adds or the operands need at least. */
@@ -342,24 +348,31 @@ static double bound_of(const Profile *p, const Row *r)
 {
     double compute = ratio(r->flops, p->peak), memory = ratio(r->bytes, p->bandwidth);
 
-    return compute > memory ? compute : memory;
+    return isnan(compute) || isnan(memory) ? NAN : compute > memory ? compute : memory;
+}
+
+/* A figure of the table, `-` if it is not known. */
+static const char *figure(const Profile *p, double v, int digits, const char *unit)
+{
+    return isnan(v) ? "-" : arena_printf(p->s.driver->arena, "%.*f%s", digits, v, unit);
 }
 
 static void print_row(const Profile *p, const Row *r, Columns *table)
 {
-    double bound = bound_of(p, r);
-    bool   by_memory = ratio(r->bytes, p->bandwidth) >= ratio(r->flops, p->peak);
+    double      bound = bound_of(p, r), rate = ratio(r->flops, r->median);
+    bool        by_memory = ratio(r->bytes, p->bandwidth) >= ratio(r->flops, p->peak);
+    const char *limit = isnan(bound) ? "-" : by_memory ? "memory" : "compute";
 
-    columns_add(table, "%.1f%%", 100 * ratio(r->median, p->total));
+    columns_add(table, "%s", figure(p, 100 * ratio(r->median, p->total), 1, "%"));
     columns_add(table, "%u", r->calls);
     columns_add(table, "%.2f", r->median * 1e6);
-    columns_add(table, "%.2f", ratio(r->median, r->calls) * 1e6);
-    columns_add(table, "%.1f", ratio(r->flops, r->median) * 1e-9);
-    columns_add(table, "%.1f%%", 100 * ratio(ratio(r->flops, r->median), p->peak));
-    columns_add(table, "%.1f", ratio(r->bytes, r->median) * 1e-9);
-    columns_add(table, "%.2f", bound * 1e6);
-    columns_add(table, "%s", by_memory ? "memory" : "compute");
-    columns_add(table, "%.1f%%", 100 * ratio(bound, r->median));
+    columns_add(table, "%s", figure(p, ratio(r->median, r->calls) * 1e6, 2, ""));
+    columns_add(table, "%s", figure(p, rate * 1e-9, 1, ""));
+    columns_add(table, "%s", figure(p, 100 * ratio(rate, p->peak), 1, "%"));
+    columns_add(table, "%s", figure(p, ratio(r->bytes, r->median) * 1e-9, 1, ""));
+    columns_add(table, "%s", figure(p, bound * 1e6, 2, ""));
+    columns_add(table, "%s", limit);
+    columns_add(table, "%s", figure(p, 100 * ratio(bound, r->median), 1, "%"));
     columns_add(table, "%s", r->name);
 }
 
@@ -413,11 +426,10 @@ static void print_text(const Profile *p)
     Columns                 *table = columns_new(p->s.driver->arena, "rrrrrrrrlrl");
 
     say(p->s.driver,
-        "%s, %u threads: a run takes %.4f ms, its steps %.4f ms; the machine makes %.1f GFLOP/s "
-        "and "
-        "reads %.1f GB/s\n",
-        p->s.info->name, p->s.params.threads, p->wall * 1e3, p->total * 1e3, p->peak * 1e-9,
-        p->bandwidth * 1e-9);
+        "%s, %u threads, %s: a run takes %.4f ms, its steps %.4f ms; the machine makes %.1f "
+        "GFLOP/s and reads %.1f GB/s\n",
+        p->s.info->name, p->s.params.threads, session_compiled_for(&p->s), p->wall * 1e3,
+        p->total * 1e3, p->peak * 1e-9, p->bandwidth * 1e-9);
     for (size_t i = 0; i < COUNT(heads); i++)
         columns_add(table, "%s", heads[i]);
     for (uint32_t i = 0; i < p->nrows; i++)
@@ -427,28 +439,42 @@ static void print_text(const Profile *p)
     print_kinds(p);
 }
 
+/* `, "key": 1.5`, or null. */
+static void add_number(StrBuf *out, const char *key, double v, int digits)
+{
+    str_printf(out, ", \"%s\": ", key);
+    if (isnan(v))
+        str_add(out, "null");
+    else
+        str_printf(out, "%.*f", digits, v);
+}
+
 static void row_json(const Profile *p, const Row *r, StrBuf *out)
 {
     str_add(out, "{\"name\": ");
     json_string(out, r->name);
-    str_printf(out,
-               ", \"calls\": %u, \"us\": %.3f, \"min_us\": %.3f, \"share\": %.5f, \"flops\": %.0f, "
-               "\"bytes\": %.0f, \"peak_share\": %.5f, \"bound_us\": %.3f}",
-               r->calls, r->median * 1e6, r->min * 1e6, ratio(r->median, p->total), r->flops,
-               r->bytes, ratio(ratio(r->flops, r->median), p->peak), bound_of(p, r) * 1e6);
+    str_printf(out, ", \"calls\": %u", r->calls);
+    add_number(out, "us", r->median * 1e6, 3);
+    add_number(out, "min_us", r->min * 1e6, 3);
+    add_number(out, "share", ratio(r->median, p->total), 5);
+    add_number(out, "flops", r->flops, 0);
+    add_number(out, "bytes", r->bytes, 0);
+    add_number(out, "peak_share", peak_share(p, r), 5);
+    add_number(out, "bound_us", bound_of(p, r) * 1e6, 3);
+    str_add(out, "}");
 }
 
-static void print_json(const Profile *p)
+static void print_json(Profile *p)
 {
     StrBuf out = strbuf(p->s.driver->arena);
     Row    t = total_row(p);
 
-    str_add(&out, "{\"model\": ");
-    json_string(&out, p->s.info->name);
-    str_printf(&out,
-               ", \"threads\": %u, \"run_us\": %.3f, \"peak_gflops\": %.2f, \"gbytes\": %.2f, "
-               "\"kernels\": [",
-               p->s.params.threads, p->wall * 1e6, p->peak * 1e-9, p->bandwidth * 1e-9);
+    session_begin_json(&p->s);
+    str_add(&out, p->s.json.at);
+    add_number(&out, "run_us", p->wall * 1e6, 3);
+    add_number(&out, "peak_gflops", p->peak > 0 ? p->peak * 1e-9 : NAN, 2);
+    add_number(&out, "gbytes", p->bandwidth > 0 ? p->bandwidth * 1e-9 : NAN, 2);
+    str_add(&out, ", \"kernels\": [");
     for (uint32_t i = 0; i < p->nrows; i++) {
         str_add(&out, i ? ", " : "");
         row_json(p, &p->rows[i], &out);
@@ -456,8 +482,8 @@ static void print_json(const Profile *p)
     str_add(&out, "], \"total\": ");
     row_json(p, &t, &out);
     Row products = kind_row(p, KIND_PRODUCTS), winograd = kind_row(p, KIND_WINOGRAD);
-    str_printf(&out, ", \"products_peak_share\": %.5f, \"winograd_peak_share\": %.5f",
-               peak_share(p, &products), peak_share(p, &winograd));
+    add_number(&out, "products_peak_share", peak_share(p, &products), 5);
+    add_number(&out, "winograd_peak_share", peak_share(p, &winograd), 5);
     say(p->s.driver, "%s}\n", out.at);
 }
 

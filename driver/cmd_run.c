@@ -154,8 +154,9 @@ int cmd_run(Driver *driver)
         if (o->json)
             add_times(&s.json, &t);
         else
-            say(driver, "%.4f ms median, %.4f min, %.4f mean, %.4f p95; %u runs, %u threads\n",
-                t.median, t.min, t.mean, t.p95, o->repeat * o->number, s.params.threads);
+            say(driver, "%.4f ms median, %.4f min, %.4f mean, %.4f p95; %u runs, %u threads, %s\n",
+                t.median, t.min, t.mean, t.p95, o->repeat * o->number, s.params.threads,
+                session_compiled_for(&s));
     }
     if (ok && o->print_top && (ok = read_labels(&s)))
         print_top(&s, o->print_top);
@@ -222,9 +223,10 @@ static void report(Session *s, const Times *t)
     }
     say(driver, "%s, %u threads: %.4f ms min, %.4f median, %.4f mean, %.4f p95\n", s->info->name,
         s->params.threads, t->min, t->median, t->mean, t->p95);
+    say(driver, "%s", session_compiled_for(s));
     if (s->compiled)
-        say(driver, "compile %.3f s, ", compile);
-    say(driver, "code %zu bytes, weights %zu bytes, arena %zu bytes, peak RSS %ld KiB\n", code,
+        say(driver, " in %.3f s", compile);
+    say(driver, "; code %zu bytes, weights %zu bytes, arena %zu bytes, peak RSS %ld KiB\n", code,
         weights, s->params.arena_bytes, rss);
 }
 

@@ -356,12 +356,44 @@ bool session_run(Session *s)
            diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d", (int)rc);
 }
 
+/* `run`, `bench` and `profile` take this machine's processor where none is named. */
+static bool is_native(const Session *s)
+{
+    return s->compiled && strstr(s->job.options.target, "-mcpu=native");
+}
+
 void session_begin_json(Session *s)
 {
     s->json = strbuf(s->driver->arena);
     str_add(&s->json, "{\"model\": ");
     json_string(&s->json, s->info->name);
-    str_printf(&s->json, ", \"threads\": %u", s->params.threads);
+    str_printf(&s->json, ", \"threads\": %u, \"target\": ", s->params.threads);
+    json_string(&s->json, s->info->targets);
+    str_printf(&s->json, ", \"native\": %s", is_native(s) ? "true" : "false");
+}
+
+/* The value of a word such as `-mcpu=` in a target string; NULL: it is not there. */
+static const char *target_word(Arena *a, const char *target, const char *word)
+{
+    const char *at = strstr(target, word);
+
+    return at ? arena_printf(a, "%.*s", (int)strcspn(at + strlen(word), " "), at + strlen(word))
+              : NULL;
+}
+
+const char *session_compiled_for(const Session *s)
+{
+    Arena      *a = s->driver->arena;
+    const char *targets = s->info->targets, *cpu = target_word(a, targets, "-mcpu=");
+    const char *triple = target_word(a, targets, "-mtriple=");
+
+    if (strchr(targets, ',') && !str_starts(targets, "llvm "))
+        return arena_printf(a, "compiled for '%s'", targets);
+    if (is_native(s))
+        return arena_printf(a, "compiled for this CPU (%s; -mcpu=native)", cpu ? cpu : "unknown");
+    if (!cpu || !triple)
+        return arena_printf(a, "compiled for '%s'", targets);
+    return arena_printf(a, "compiled for %s (%s)", cpu, triple);
 }
 
 /* At least two runs and 50 ms: pages are touched, threads have spread over the cores. */

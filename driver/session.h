@@ -49,8 +49,10 @@ void session_check(const Session *s);
 bool session_compare(Session *s, const char *path);
 /* --per-layer: every kernel of the product against the interpreter (layers.c). */
 bool session_layers(Session *s);
-/* `{"model": .., "threads": ..`, to be gone on with. */
+/* `{"model": .., "threads": .., "target": ..`, to be gone on with. */
 void session_begin_json(Session *s);
+/* `compiled for this CPU (cascadelake; -mcpu=native)`: times mean nothing without it. */
+const char *session_compiled_for(const Session *s);
 
 /* ---- bucket.c: models with shape buckets; nothing to do for others ---- */
 
