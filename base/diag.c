@@ -9,7 +9,8 @@
  * or as the JSON that GCC prints (an array; notes and hints are children), or as SARIF 2.1.0, which
  * code hosts and editors read (notes are related locations).  Where the input is
  * text, `diag_source` lets the line follow with a caret.  A message that does not mention the name
- * of its node gets it in front.  Names come from hostile files: control characters are escaped.
+ * of its node gets it in front; one that mentions a file as a whole is not headed by it.  Names
+ * come from hostile files: control characters are escaped.
  */
 #include "base/base.h"
 
@@ -275,7 +276,7 @@ static void add_clean(StrBuf *out, const char *text)
     }
 }
 
-/* Whether the message speaks of the node by its quoted name already. */
+/* Whether the message speaks of the node, or the file, by its quoted name already. */
 static bool mentions(const char *text, const char *name)
 {
     size_t      n = strlen(name);
@@ -350,7 +351,7 @@ static void print_text(const Diags *d, const Record *r, StrBuf *out)
 {
     StrBuf message = strbuf(out->arena);
 
-    if (r->loc.file) {
+    if (r->loc.file && (r->loc.line || !mentions(r->text, r->loc.file))) {
         add_clean(out, r->loc.file);
         if (r->loc.line)
             str_printf(out, ":%u:%u", r->loc.line, r->loc.col ? r->loc.col : 1);

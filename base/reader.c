@@ -29,7 +29,7 @@ static int open_input(Diags *d, const char *path, struct stat *st)
             return fd;
         errno = EISDIR;
     }
-    diag_error(d, E_IO, NO_LOC, "cannot read '%s': %s", path, strerror(errno));
+    diag_error(d, E_IO, (Loc){.file = path}, "cannot read '%s': %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     return -1;
@@ -57,7 +57,8 @@ static bool read_all(Diags *d, Arena *a, const char *path, int fd, size_t expect
         n += (size_t)got;
     }
     if (got < 0)
-        return diag_error(d, E_IO, NO_LOC, "cannot read '%s': %s", path, strerror(errno));
+        return diag_error(d, E_IO, (Loc){.file = path}, "cannot read '%s': %s", path,
+                          strerror(errno));
     *out = (Bytes){at, n};
     return true;
 }
@@ -80,7 +81,7 @@ static bool map_all(Diags *d, int fd, size_t n, const char *path, Bytes *out)
     void *at = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
 
     if (at == MAP_FAILED)
-        return diag_error(d, E_IO, NO_LOC, "cannot map '%s': %s", path, strerror(errno));
+        return diag_error(d, E_IO, (Loc){.file = path}, "cannot map '%s': %s", path, strerror(errno));
     if (n)
         file_adopt_mapping(d, at, n);
     *out = (Bytes){at, n};

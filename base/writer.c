@@ -101,7 +101,7 @@ static void forget(const char *path)
 
 static bool io_error(Diags *d, const char *path)
 {
-    return diag_error(d, E_IO, NO_LOC, "cannot write '%s': %s", path, strerror(errno));
+    return diag_error(d, E_IO, (Loc){.file = path}, "cannot write '%s': %s", path, strerror(errno));
 }
 
 static bool write_all(int fd, Bytes content)

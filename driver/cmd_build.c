@@ -75,12 +75,14 @@ static bool take_folder(Run *r)
 
     r->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0666); /* inherited, so not O_CLOEXEC */
     if (r->lock < 0)
-        return diag_error(d, E_IO, NO_LOC, "cannot write '%s': %s", path, strerror(errno));
+        return diag_error(d, E_IO, (Loc){.file = path}, "cannot write '%s': %s", path,
+                          strerror(errno));
     if (flock(r->lock, LOCK_EX | LOCK_NB) != 0) {
         fprintf(stderr, "tvmcc: waiting for another build in '%s'\n", r->place.folder);
         while (flock(r->lock, LOCK_EX) != 0) {
             if (errno != EINTR)
-                return diag_error(d, E_IO, NO_LOC, "cannot lock '%s': %s", path, strerror(errno));
+                return diag_error(d, E_IO, (Loc){.file = path}, "cannot lock '%s': %s", path,
+                                  strerror(errno));
         }
     }
     if (pread(r->lock, &busy, 1, 0) == 1) /* the last build did not come to its end */
@@ -88,7 +90,8 @@ static bool take_folder(Run *r)
     if (pwrite(r->lock, "b", 1, 0) != 1) {
         int error = errno;
 
-        return diag_error(d, E_IO, NO_LOC, "cannot write '%s': %s", path, strerror(error));
+        return diag_error(d, E_IO, (Loc){.file = path}, "cannot write '%s': %s", path,
+                          strerror(error));
     }
     return true;
 }
@@ -117,8 +120,8 @@ static bool is_current(Run *r)
 static bool write_rules(Run *r)
 {
     if (access(r->place.manifest, R_OK) != 0)
-        return diag_error(r->driver->diags, E_IO, NO_LOC, "cannot read '%s': %s", r->place.manifest,
-                          strerror(errno));
+        return diag_error(r->driver->diags, E_IO, (Loc){.file = r->place.manifest},
+                          "cannot read '%s': %s", r->place.manifest, strerror(errno));
     if (is_current(r) && !r->driver->opt.update_lock)
         return true;
     return build_expand(r->driver, &r->place);

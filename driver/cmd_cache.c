@@ -140,6 +140,8 @@ int cmd_cache(Driver *driver)
 
     if (!check_words(driver, words))
         return 0;
+    if (!cache && diag_errors(driver->diags))
+        return 0;
     if (!cache) {
         diag_error(driver->diags, E_IO, NO_LOC, "there is no place for a cache");
         diag_hint(driver->diags, "set HOME or TVMCC_CACHE_DIR, or give --cache-dir");

@@ -608,8 +608,8 @@ static bool save_temps(Build *b, uint32_t set)
         stem = b->job.k.entry, slash = NULL;
     if (*o->save_temps) {
         if (mkdir(o->save_temps, 0777) && errno != EEXIST)
-            return diag_error(b->driver->diags, E_IO, NO_LOC, "cannot make the folder '%s': %s",
-                              o->save_temps, strerror(errno));
+            return diag_error(b->driver->diags, E_IO, (Loc){.file = o->save_temps},
+                              "cannot make the folder '%s': %s", o->save_temps, strerror(errno));
         stem = intern_printf(b->job.c->strings, "%s/%s", o->save_temps, slash ? slash + 1 : stem);
     }
     for (uint32_t i = 0; i < COUNT(kinds); i++) {

@@ -126,8 +126,8 @@ static bool make_folders(Driver *driver, const char *path)
             continue;
         *s = '\0';
         if (mkdir(p, 0777) != 0 && errno != EEXIST)
-            return diag_error(driver->diags, E_IO, NO_LOC, "cannot make the folder '%s': %s", p,
-                              strerror(errno));
+            return diag_error(driver->diags, E_IO, (Loc){.file = p},
+                              "cannot make the folder '%s': %s", p, strerror(errno));
         *s = '/';
     }
     return true;
@@ -138,8 +138,8 @@ static const char *real_path(Driver *driver, const char *path)
     char real[PATH_MAX];
 
     if (!realpath(path, real))
-        return diag_error(driver->diags, E_IO, NO_LOC, "there is no folder '%s': %s", path,
-                          strerror(errno));
+        return diag_error(driver->diags, E_IO, (Loc){.file = path}, "there is no folder '%s': %s",
+                          path, strerror(errno));
     return arena_printf(driver->arena, "%s", real);
 }
 

@@ -361,8 +361,8 @@ static bool make_work(Repro *r)
 
     if (!realpath("/proc/self/exe", program) || !mkdtemp(name) || chmod(name, 0755) != 0 ||
         !realpath(name, work))
-        return diag_error(r->driver->diags, E_IO, NO_LOC, "cannot write '%s': %s", name,
-                          strerror(errno));
+        return diag_error(r->driver->diags, E_IO, (Loc){.file = name}, "cannot write '%s': %s",
+                          name, strerror(errno));
     r->program = arena_printf(r->driver->arena, "%s", program);
     r->work = arena_printf(r->driver->arena, "%s", work);
     return true;

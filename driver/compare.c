@@ -65,6 +65,53 @@ static void begin_row(Session *s, uint32_t i, const char *name)
     json_string(&s->json, name);
 }
 
+/* A value, without the sign that NaN may have. */
+static const char *value_text(Arena *a, double v)
+{
+    return isnan(v) ? "NaN" : arena_printf(a, "%.6g", v);
+}
+
+static void blame(Session *s, const tvmcc_tensor_info *t, const Difference *d, double limit)
+{
+    Diags      *diags = s->driver->diags;
+    Arena      *a = s->driver->arena;
+    const char *at = place(a, t, d->at), *what = session_tensor_text(s, t);
+    const char *got = value_text(a, d->got), *want = value_text(a, d->want);
+
+    if (d->nans) {
+        diag_error(diags, E_MISMATCH, NO_LOC,
+                   "output '%s', %s, is %s at %s, expected is %s; %zu elements are NaN on one "
+                   "side only",
+                   t->name, what, got, at, want, d->nans);
+        return;
+    }
+    diag_error(diags, E_MISMATCH, NO_LOC,
+               "output '%s', %s, differs by %.3g at %s: it is %s, expected is %s; %.3g in the "
+               "mean, at most %.3g is allowed",
+               t->name, what, d->err, at, got, want, d->mean, limit);
+    if (!s->driver->opt.judge_mean && d->mean <= limit)
+        diag_hint(diags,
+                  "the mean is within that: --mean judges by it, for quantized models, whose "
+                  "rounding differs between engines");
+}
+
+/* Sizes of 1 aside. */
+static bool same_shape(const tvmcc_tensor_info *t, const NpyArray *v)
+{
+    uint32_t i = 0, k = 0;
+
+    for (;; i++, k++) {
+        while (i < t->ndim && t->dims[i] == 1)
+            i++;
+        while (k < v->ndim && v->dims[k] == 1)
+            k++;
+        if (i == t->ndim || k == v->ndim)
+            return i == t->ndim && k == v->ndim;
+        if (t->dims[i] != v->dims[k])
+            return false;
+    }
+}
+
 static bool compare_one(Session *s, uint32_t i, const tvmcc_tensor_info *t, const void *got,
                         const NpyArray *want)
 {
@@ -74,11 +121,7 @@ static bool compare_one(Session *s, uint32_t i, const tvmcc_tensor_info *t, cons
     bool           fits = !d.nans && (o->judge_mean ? d.mean : d.err) <= limit;
 
     if (!fits)
-        diag_error(s->driver->diags, E_MISMATCH, NO_LOC,
-                   "output '%s' differs by %.3g at %s, which is %.6g and not %.6g; %.3g in the "
-                   "mean, at most %.3g is allowed%s",
-                   t->name, d.err, place(s->driver->arena, t, d.at), d.got, d.want, d.mean, limit,
-                   d.nans ? "; some elements are NaN" : "");
+        blame(s, t, &d, limit);
     if (o->json) {
         begin_row(s, i, t->name);
         str_printf(&s->json,
@@ -110,12 +153,21 @@ bool session_compare(Session *s, const char *path)
         for (uint32_t j = 0; j < info->noutputs; j++)
             if (!strcmp(info->outputs[j].name, want[i].name))
                 t = &info->outputs[j], got = s->out[j];
-        if (t && session_same_type(t, &want[i]) && t->bytes == want[i].data.n) {
+        if (t && session_same_type(t, &want[i]) && same_shape(t, &want[i]) &&
+            t->bytes == want[i].data.n) {
             ok = compare_one(s, i, t, got, &want[i]) && ok;
             continue;
         }
-        ok = diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
-                        "output '%s' is missing or has another type or shape", want[i].name);
+        if (t) {
+            ok = diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
+                            "output '%s' of the model is %s, expected here is %s", t->name,
+                            session_tensor_text(s, t), session_array_text(s, &want[i]));
+        } else {
+            ok = diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
+                            "the model has no output '%s'", want[i].name);
+            diag_hint(s->driver->diags, "it has %s",
+                      session_names(s, info->noutputs, info->outputs));
+        }
         if (s->driver->opt.json) {
             begin_row(s, i, want[i].name);
             str_add(&s->json, ", \"agrees\": false}");

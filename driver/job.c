@@ -251,6 +251,6 @@ void job_explain(const PlanKernel *kernel)
 
 bool job_readable(Driver *driver, const char *path)
 {
-    return access(path, R_OK) == 0 ||
-           diag_error(driver->diags, E_IO, NO_LOC, "cannot read '%s': %s", path, strerror(errno));
+    return access(path, R_OK) == 0 || diag_error(driver->diags, E_IO, (Loc){.file = path},
+                                                 "cannot read '%s': %s", path, strerror(errno));
 }

@@ -223,6 +223,8 @@ static bool find_product(Parser *p, const char *text, Product *out)
     diag_error(p->d, E_USAGE, NO_LOC, "there is no kind of product called '%s'", text);
     if ((closest = str_closest(text, names, PRODUCT_COUNT)))
         diag_hint(p->d, "did you mean '%s'?", closest);
+    else
+        diag_hint(p->d, "--help=emit lists them");
     return false;
 }
 

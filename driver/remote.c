@@ -633,7 +633,8 @@ static bool write_inputs(Remote *r, const tvmcc_model_info *info, void *const *i
         ok = fwrite(in[i], 1, info->inputs[i].bytes, f) == info->inputs[i].bytes;
     if (f)
         ok = fclose(f) == 0 && ok;
-    return ok || diag_error(r->driver->diags, E_IO, NO_LOC, "cannot write '%s'", r->in);
+    return ok ||
+           diag_error(r->driver->diags, E_IO, (Loc){.file = r->in}, "cannot write '%s'", r->in);
 }
 
 bool remote_steps(Remote *r, void *const *in, Bytes *out)

@@ -31,7 +31,7 @@ static bool on(uint32_t conditions, Vary v)
 
 static bool io_error(Repro *r, const char *path)
 {
-    return diag_error(r->driver->diags, E_IO, NO_LOC, "cannot write '%s': %s", path,
+    return diag_error(r->driver->diags, E_IO, (Loc){.file = path}, "cannot write '%s': %s", path,
                       strerror(errno));
 }
 

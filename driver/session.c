@@ -131,6 +131,36 @@ bool session_same_type(const tvmcc_tensor_info *t, const NpyArray *v)
     return t->code < sizeof kinds && kinds[t->code] == v->kind && t->bits == v->size * 8;
 }
 
+static const char *dims_text(Arena *a, uint32_t n, const int64_t *dims)
+{
+    StrBuf s = strbuf(a);
+
+    str_add(&s, "[");
+    for (uint32_t i = 0; i < n; i++)
+        str_printf(&s, "%s%lld", i ? "," : "", (long long)dims[i]);
+    str_add(&s, "]");
+    return s.at;
+}
+
+const char *session_tensor_text(Session *s, const tvmcc_tensor_info *t)
+{
+    return arena_printf(s->driver->arena, "%s%s", dtype_text(s->c, (DType){t->code, t->bits, 1}),
+                        dims_text(s->driver->arena, t->ndim, t->dims));
+}
+
+const char *session_array_text(Session *s, const NpyArray *v)
+{
+    static const uint8_t codes[] = {
+        ['i'] = TVMCC_INT, ['u'] = TVMCC_UINT, ['f'] = TVMCC_FLOAT, ['b'] = TVMCC_BOOL};
+    const char *dims = dims_text(s->driver->arena, v->ndim, v->dims);
+
+    if (!strchr("iufb", v->kind))
+        return arena_printf(s->driver->arena, "'%c%u'%s", v->kind, v->size, dims);
+    return arena_printf(
+        s->driver->arena, "%s%s",
+        dtype_text(s->c, (DType){codes[(unsigned)v->kind], (uint8_t)(v->size * 8), 1}), dims);
+}
+
 /* The values of input t: those given by name, else filled. */
 static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
 {
@@ -144,9 +174,9 @@ static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
         if (!same && session_pad(s, index, v, to))
             return true;
         if (!same)
-            return diag_error(
-                s->driver->diags, E_RUN, NO_LOC,
-                "input '%s': the given value has another type or shape than the model", t->name);
+            return diag_error(s->driver->diags, E_RUN, (Loc){.file = s->driver->opt.in_npz},
+                              "input '%s' of the model is %s, its value here is %s", t->name,
+                              session_tensor_text(s, t), session_array_text(s, v));
         memcpy(to, v->data.at, t->bytes);
         return true;
     }
@@ -301,14 +331,28 @@ bool session_open(Session *s)
         bool known = false;
         for (uint32_t j = 0; j < info->ninputs; j++)
             known = known || !strcmp(info->inputs[j].name, s->in_npz[i].name);
-        if (!known)
-            return diag_error(driver->diags, E_RUN, (Loc){.file = o->in_npz},
-                              "the model has no input '%s'", s->in_npz[i].name);
+        if (known)
+            continue;
+        diag_error(driver->diags, E_RUN, (Loc){.file = o->in_npz}, "the model has no input '%s'",
+                   s->in_npz[i].name);
+        if (info->ninputs)
+            diag_hint(driver->diags, "it has %s", session_names(s, info->ninputs, info->inputs));
+        return false;
     }
     if (s->compiled && o->explain)
         for (uint32_t i = 0; i < s->job.k.plan->nkernels; i++)
             job_explain(&s->job.k.plan->kernels[i]);
     return true;
+}
+
+const char *session_names(Session *s, uint32_t n, const tvmcc_tensor_info *t)
+{
+    StrBuf names = strbuf(s->driver->arena);
+
+    for (uint32_t i = 0; i < n && i < 8; i++)
+        str_printf(&names, "%s'%s'", i ? ", " : "", t[i].name);
+    str_add(&names, n > 8 ? ", .." : "");
+    return names.at;
 }
 
 bool session_is_here(Session *s)

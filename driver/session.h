@@ -63,9 +63,14 @@ bool session_pad(Session *s, uint32_t input, const NpyArray *v, void *to);
 /* Outputs lose what pads them, after the last run; s->info tells their shapes then. */
 void session_cut(Session *s);
 
-bool   session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out);
-bool   session_same_type(const tvmcc_tensor_info *t, const NpyArray *v);
-double session_now(void); /* seconds */
+bool session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out);
+bool session_same_type(const tvmcc_tensor_info *t, const NpyArray *v);
+/* `f32[1,4]`, of the model and of a file. */
+const char *session_tensor_text(Session *s, const tvmcc_tensor_info *t);
+const char *session_array_text(Session *s, const NpyArray *v);
+/* `'a', 'b'`; the first eight. */
+const char *session_names(Session *s, uint32_t n, const tvmcc_tensor_info *t);
+double      session_now(void); /* seconds */
 /* Sorts them. */
 double session_median(uint32_t n, double *at);
 

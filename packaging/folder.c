@@ -27,7 +27,8 @@ typedef VEC(Member) Members;
 
 static bool io_error(Diags *d, const char *what, const char *path)
 {
-    return diag_error(d, E_IO, NO_LOC, "cannot %s '%s': %s", what, path, strerror(errno));
+    return diag_error(d, E_IO, (Loc){.file = path}, "cannot %s '%s': %s", what, path,
+                      strerror(errno));
 }
 
 /* ---- reading -------------------------------------------------------------------------------------- */
@@ -249,7 +250,7 @@ bool folder_write(Diags *d, Arena *a, const char *path, const Member *members, u
         return io_error(d, "write", path);
     if (!force && fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
         close(folder);
-        diag_error(d, E_IO, NO_LOC, "'%s' is there already", path);
+        diag_error(d, E_IO, (Loc){.file = path}, "'%s' is there already", path);
         diag_hint(d, "--force replaces it");
         return false;
     }
