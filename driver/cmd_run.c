@@ -1,13 +1,10 @@
 /* tvmcc run and tvmcc bench: what a model computes, and how fast it is. */
 #include "driver/session.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* ---- results ---- */
 
@@ -28,79 +25,6 @@ static bool write_outputs(Session *s, const char *path)
     for (uint32_t i = 0; i < s->info->noutputs; i++)
         all[i] = array_of(s->driver->arena, &s->info->outputs[i], s->out[i]);
     return file_write(s->driver->diags, path, npz_write(s->driver->arena, s->info->noutputs, all));
-}
-
-/* Names of classes: those of --labels, or those that a product brings along. */
-static bool read_labels(Session *s)
-{
-    Driver     *d = s->driver;
-    const char *path = d->opt.labels, *product = d->opt.inputs.at[0], *slash, *name;
-    Bytes       file;
-    Member     *members;
-    uint32_t    n;
-    struct stat st;
-
-    if (path)
-        return product_labels(d->diags, d->arena, path, &s->labels);
-    if (s->compiled)
-        return true;
-    name = arena_printf(d->arena, "share/%s/%s.labels", s->info->name, s->info->name);
-    slash = strrchr(product, '/');
-    if (stat(product, &st) == 0 && S_ISDIR(st.st_mode)) {
-        path = arena_printf(d->arena, "%s/%s", product, name);
-    } else if (pack_format(product) == PACK_NONE) {
-        path = arena_printf(d->arena, "%.*s%s.labels", (int)(slash ? slash + 1 - product : 0),
-                            product, s->info->name);
-    } else {
-        if (!file_map(d->diags, product, &file) ||
-            !pack_read(d->diags, d->arena, product, file, PACK_LIMIT, &members, &n))
-            return false;
-        for (uint32_t i = 0; i < n; i++)
-            if (str_ends(members[i].path, name))
-                return product_label_lines(d->diags, d->arena, product, members[i].data,
-                                           &s->labels);
-        return true;
-    }
-    return access(path, R_OK) || product_labels(d->diags, d->arena, path, &s->labels);
-}
-
-static void print_top(Session *s, uint32_t top)
-{
-    if (!s->info->noutputs)
-        return;
-    const tvmcc_tensor_info *t = &s->info->outputs[0];
-    DType                    type = {t->code, t->bits, 1};
-    size_t                   n = t->bytes / dtype_bytes(type);
-    size_t                   batch = t->ndim > 1 && t->dims[0] > 0 ? (size_t)t->dims[0] : 1;
-    size_t                   classes = n / batch ? n / batch : 1;
-    bool                    *used = NEW_ARRAY(s->driver->arena, bool, n + 1);
-
-    for (uint32_t k = 0; k < top && k < n; k++) {
-        size_t best = n;
-        for (size_t i = 0; i < n; i++)
-            if (!used[i] &&
-                (best == n || dtype_get_f(type, (char *)s->out[0] + i * dtype_bytes(type)) >
-                                  dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type))))
-                best = i;
-        double value = dtype_get_f(type, (char *)s->out[0] + best * dtype_bytes(type));
-        used[best] = true;
-        const char *label = best % classes < s->labels.n ? s->labels.at[best % classes] : NULL;
-        if (s->driver->opt.json) {
-            str_printf(&s->json, "%s{\"index\": %zu, ", k ? ", " : ", \"top\": [", best);
-            if (label) {
-                str_add(&s->json, "\"label\": ");
-                json_string(&s->json, label);
-                str_add(&s->json, ", ");
-            }
-            str_printf(&s->json, "\"value\": %.9g}", value);
-        } else if (label) {
-            say(s->driver, "%8zu  %-12.6g  %s\n", best, value, label);
-        } else {
-            say(s->driver, "%8zu  %.6g\n", best, value);
-        }
-    }
-    if (s->driver->opt.json && n)
-        str_add(&s->json, "]");
 }
 
 /* ---- timing ---- */
@@ -158,8 +82,13 @@ int cmd_run(Driver *driver)
                 t.median, t.min, t.mean, t.p95, o->repeat * o->number, s.params.threads,
                 session_compiled_for(&s));
     }
-    if (ok && o->print_top && (ok = read_labels(&s)))
-        print_top(&s, o->print_top);
+    bool quiet = o->json || o->print_top || o->print_time || o->out_npz || o->expect_npz;
+    if (ok && (o->print_top || !quiet))
+        ok = session_labels(&s);
+    if (ok && o->print_top && s.info->noutputs)
+        session_print_top(&s, 0, o->print_top);
+    if (ok && !quiet)
+        session_show(&s);
     if (ok && o->out_npz)
         ok = write_outputs(&s, o->out_npz);
     if (ok && o->expect_npz)

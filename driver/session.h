@@ -30,7 +30,7 @@ typedef struct {
     NpyArray               *in_npz;
     const tvmcc_model_info *whole;  /* of shape buckets: what `info` was chosen from; or NULL */
     int64_t                *wanted; /* sizes of its dimensions */
-    TextList                labels; /* names of classes, for run --print-top */
+    TextList                labels; /* names of classes, of session_labels */
 } Session;
 
 /* From the command line: the model is compiled or the product opened, memory, threads and device
@@ -53,6 +53,15 @@ bool session_layers(Session *s);
 void session_begin_json(Session *s);
 /* `compiled for this CPU (cascadelake; -mcpu=native)`: times mean nothing without it. */
 const char *session_compiled_for(const Session *s);
+
+/* ---- outputs.c: what came out of a run ---- */
+
+/* Names of classes: those of --labels, or those that a product brings along. */
+bool session_labels(Session *s);
+/* The largest values of an output and their indices; into s->json with --json. */
+void session_print_top(Session *s, uint32_t output, uint32_t top);
+/* All outputs in short. */
+void session_show(Session *s);
 
 /* ---- bucket.c: models with shape buckets; nothing to do for others ---- */
 
