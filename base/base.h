@@ -209,6 +209,8 @@ const char *diag_flag_of(const char *name);
 void diag_source(Diags *d, const char *file, Bytes text);
 /* All that was recorded, in order, as the driver prints it to stderr. */
 void diag_print(const Diags *d, DiagFormat format, StrBuf *out);
+/* Text in colours, for terminals. */
+void diag_color(Diags *d, bool on);
 /* The errors of `from`, with their notes and hints, as errors `id` at `loc`: `who: message`. */
 void diag_adopt(Diags *d, const Diags *from, DiagId id, Loc loc, const char *who);
 void diag_drop(Diags *d, uint32_t errors); /* forget what came after the first `errors` errors */

@@ -55,6 +55,7 @@ struct Diags {
     int      status; /* of all errors; 0: of each its own */
     bool     muted;  /* the last warning was off: its notes are dropped too */
     bool     werror; /* -Werror */
+    bool     color;  /* of text */
     uint8_t  on[DIAG_COUNT], as_error[DIAG_COUNT]; /* Flag, for warnings */
     VEC(Record) records;
     VEC(Source) sources;
@@ -77,6 +78,11 @@ Arena *diag_arena(const Diags *d)
 void **diag_mappings(Diags *d)
 {
     return &d->mappings;
+}
+
+void diag_color(Diags *d, bool on)
+{
+    d->color = on;
 }
 
 const char *diag_code(DiagId id)
@@ -309,6 +315,16 @@ static const Bytes *find_source(const Diags *d, const char *file)
     return NULL;
 }
 
+/* As C compilers have it: kinds in their colours, places bold, the caret green. */
+static const char *const kind_colors[] = {"\033[1;31m", "\033[1;35m", "\033[1;36m", "\033[1;32m"};
+static const char        bold[] = "\033[1m", green[] = "\033[1;32m", plain[] = "\033[0m";
+
+static void paint(const Diags *d, StrBuf *out, const char *color)
+{
+    if (d->color)
+        str_add(out, color);
+}
+
 /* The line of the text and a caret below, cut to 96 columns around the place. */
 static void add_caret(const Diags *d, Loc loc, StrBuf *out)
 {
@@ -344,7 +360,10 @@ static void add_caret(const Diags *d, Loc loc, StrBuf *out)
         if ((text->at[i] & 0xc0) != 0x80) /* one column for each UTF-8 character */
             str_addc(out, ' ');
     }
-    str_add(out, "^\n");
+    paint(d, out, green);
+    str_add(out, "^");
+    paint(d, out, plain);
+    str_add(out, "\n");
 }
 
 static void print_text(const Diags *d, const Record *r, StrBuf *out)
@@ -352,14 +371,23 @@ static void print_text(const Diags *d, const Record *r, StrBuf *out)
     StrBuf message = strbuf(out->arena);
 
     if (r->loc.file && (r->loc.line || !mentions(r->text, r->loc.file))) {
+        paint(d, out, bold);
         add_clean(out, r->loc.file);
         if (r->loc.line)
             str_printf(out, ":%u:%u", r->loc.line, r->loc.col ? r->loc.col : 1);
-        str_add(out, ": ");
+        str_add(out, ":");
+        paint(d, out, plain);
+        str_add(out, " ");
     } else if (r->kind == KIND_ERROR || r->kind == KIND_WARNING) {
-        str_add(out, "tvmcc: ");
+        paint(d, out, bold);
+        str_add(out, "tvmcc:");
+        paint(d, out, plain);
+        str_add(out, " ");
     }
-    str_printf(out, "%s: ", kind_names[r->kind]);
+    paint(d, out, kind_colors[r->kind]);
+    str_printf(out, "%s:", kind_names[r->kind]);
+    paint(d, out, plain);
+    str_add(out, " ");
     add_message(&message, r);
     add_clean(out, message.at);
     if (r->kind == KIND_ERROR || r->kind == KIND_WARNING) {

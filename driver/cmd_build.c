@@ -160,6 +160,12 @@ static bool start_ninja(Run *r)
         WORD(target_name(r, o->inputs.at[i]));
     WORD(NULL);
 #undef WORD
+    if (color_wanted(o->color)) /* the steps write to Ninja, which has a terminal or forwards */
+        setenv("CLICOLOR_FORCE", "1", 1);
+    if (o->color == COLOR_NEVER)
+        setenv("NO_COLOR", "1", 1);
+    if (stderr_is_terminal())
+        setenv("NINJA_STATUS", "[%f/%t] %es  %o/s  ", 0);
     setenv(REPORT_VARIABLE, arena_printf(a, "%d", r->reports[1]), 1);
     sigemptyset(&none);
     posix_spawnattr_init(&attr);

@@ -31,6 +31,8 @@ static bool write_pieces(Build *b, const char *path, BytesList content)
 
     if (diag_errors(b->driver->diags))
         return false; /* warnings that -Werror made errors */
+    if (!strcmp(path, "-"))
+        progress_end(b->driver->progress); /* it may go to the same terminal */
     if (early ? !file_out_finish(b->early, content, false)
               : !file_write_pieces(b->driver->diags, path, content))
         return false;

@@ -39,6 +39,8 @@ typedef struct {
     const char        *labels;     /* file with names of the classes, or NULL */
     bool               hash_model; /* the product says which file it was made from */
     void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
+    /* Within a step; from any thread. */
+    void (*progress_count)(void *user, const char *what, uint32_t done, uint32_t total);
     void *progress_user;
 } CompileOptions;
 

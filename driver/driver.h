@@ -67,6 +67,8 @@ typedef struct {
 
 typedef enum { FILL_RANDOM, FILL_ZEROS, FILL_ONES } FillMode;
 
+typedef enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } ColorMode;
+
 /* What the help options ask for: printed by help.c instead of running a command. */
 typedef enum {
     SHOW_NOTHING,
@@ -169,6 +171,7 @@ typedef struct {
 
     /* messages */
     DiagFormat diag_format;
+    ColorMode  color;
     bool       verbose, explain;
 } Options;
 
@@ -229,11 +232,18 @@ bool help_print(Diags *d, const Options *o, StrBuf *out);
 
 /* ---- progress.c ------------------------------------------------------------------------------------ */
 
-/* A line on stderr that says what is going on: `[3/7] kernels  1.2 s`.  Silent unless stderr is
- * a terminal that can rewrite a line.  Not for two threads at once. */
+/* Whether stderr is a terminal that can rewrite a line, and have colours. */
+bool stderr_is_terminal(void);
+/* What --color, NO_COLOR, CLICOLOR_FORCE and the terminal come to. */
+bool color_wanted(ColorMode mode);
+
+/* A line on stderr that says what is going on: `[6/7] code 31/57  1.2 s`.  Silent unless stderr is
+ * a terminal that can rewrite a line.  Not for two threads at once, but for progress_count. */
 Progress *progress_new(Arena *a);
 /* `total` 0: not known.  `step` is kept, not copied. */
 void progress_step(Progress *p, const char *step, uint32_t done, uint32_t total);
+/* How much of the step is done, and what was done last, which is kept; from any thread. */
+void progress_count(Progress *p, uint32_t done, uint32_t total, const char *what);
 void progress_end(Progress *p); /* wipes the line */
 
 /* ---- cmd_cache.c ----------------------------------------------------------------------------------- */

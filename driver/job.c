@@ -12,10 +12,17 @@ static void show_progress(void *user, const char *step, uint32_t done, uint32_t 
 {
     Driver *driver = user;
 
-    if (driver->opt.verbose)
+    const Options *o = &driver->opt;
+
+    if (o->verbose)
         fprintf(stderr, "tvmcc: %s\n", step);
-    else
+    else if (!o->pass.print_after && !o->pass.time_passes && !o->explain) /* they print, too */
         progress_step(driver->progress, step, done, total);
+}
+
+static void show_count(void *user, const char *what, uint32_t done, uint32_t total)
+{
+    progress_count(((Driver *)user)->progress, done, total, what);
 }
 
 static bool is_device(Arena *a, const char *target)
@@ -109,6 +116,7 @@ void job_options(Driver *driver, Job *job)
                                     .logs = o->logs.at,
                                     .verbose = o->verbose,
                                     .progress = show_progress,
+                                    .progress_count = show_count,
                                     .progress_user = driver};
     job->c->npath_maps = o->path_maps.n;
     job->c->path_maps = o->path_maps.at;

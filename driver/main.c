@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     status = run(&driver, argc, argv);
     progress_end(driver.progress);
     messages = strbuf(driver.arena);
+    diag_color(driver.diags, color_wanted(driver.opt.color));
     diag_print(driver.diags, driver.opt.diag_format, &messages);
     fputs(messages.at, stderr);
     if (diag_errors(driver.diags))

@@ -353,6 +353,26 @@ static bool set_diag_format(Parser *p, const Option *row, void *field, const cha
     return wrong(p, row, argument, "'text', 'json' or 'sarif'");
 }
 
+static bool set_color(Parser *p, const Option *row, void *field, const char *argument)
+{
+    static const char *const names[] = {"auto", "always", "never"}; /* as ColorMode */
+
+    for (int i = 0; i < (int)COUNT(names); i++) {
+        if (strcmp(argument, names[i]) == 0) {
+            *(ColorMode *)field = (ColorMode)i;
+            return true;
+        }
+    }
+    return wrong(p, row, argument, "'auto', 'always' or 'never'");
+}
+
+static bool set_color_mode(UNUSED Parser *p, const Option *row, void *field,
+                           UNUSED const char *argument)
+{
+    *(ColorMode *)field = (ColorMode)row->value;
+    return true;
+}
+
 /* Warnings are kept by the Diags, not in Options. */
 static bool set_warning(Parser *p, UNUSED const Option *row, UNUSED void *field,
                         const char *argument)

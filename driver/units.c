@@ -82,10 +82,21 @@ typedef struct {
     const CodegenOptions *o;
     const PassOptions    *passes;
     OpTable               ops;
-    Unit                **todo; /* the longest first */
-    uint32_t              n;
-    atomic_uint           next, failed;
+    const CompileOptions *compile; /* whom to tell how far it is */
+    Unit                **todo;    /* the longest first */
+    uint32_t              n, all;  /* all: with those that the cache had */
+    atomic_uint           next, failed, done;
 } Work;
+
+/* `u` is made; NULL: nothing is yet. */
+static void tell(Work *w, const Unit *u)
+{
+    uint32_t    done = atomic_fetch_add(&w->done, u != NULL) + (u != NULL);
+    const char *name = u ? u->func->name : NULL;
+
+    if (w->compile->progress_count)
+        w->compile->progress_count(w->compile->progress_user, name, done, w->all);
+}
 
 /* The object of a kernel; false with errors recorded in c. */
 static bool make(Ctx *c, const Work *w, const Unit *u, const TirModule *m, Bytes *out)
@@ -113,6 +124,7 @@ static void *work(Work *w, Arena *keep)
             atomic_store(&w->failed, i + 1);
         ctx_free(c);
         arena_free(a);
+        tell(w, u);
     }
     return NULL;
 }
@@ -262,6 +274,8 @@ bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
     Work         w = {.backend = k->backend,
                       .o = &o,
                       .passes = &quiet,
+                      .compile = k->o,
+                      .all = n,
                       .ops = c->ops,
                       .todo = NEW_ARRAY(c->arena, Unit *, n + 1)};
 
@@ -270,6 +284,8 @@ bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
     for (uint32_t i = 0; i < n; i++)
         if (!u[i].cached)
             w.todo[w.n++] = &u[i];
+    atomic_init(&w.done, n - w.n);
+    tell(&w, NULL);
     sort_by_length(w.todo, w.n);
     bool made = make_all(c, &w, k->o->passes.jobs);
     c->target = p->target;
