@@ -41,11 +41,13 @@ typedef struct {
         *device; /* set by a device's backend for its host's; NULL: all is the host's */
 } CodegenOptions;
 
-/* What the info struct of the product says (include/tvmcc/abi.h); made by packaging's ModelDesc. */
+/* What the info struct of the product says (include/tvmcc/abi.h), from packaging's ModelDesc. Where
+ * `header` is not NULL, exported functions have a second name each, <name>_header_<header>. */
 typedef struct CodegenInfo {
-    uint32_t model_sha[8]; /* as bytes */
-    uint8_t  build_id[32];
-    uint8_t  weights_sha[32];
+    uint32_t    model_sha[8]; /* as bytes */
+    uint8_t     build_id[32];
+    uint8_t     weights_sha[32];
+    const char *header;
 } CodegenInfo;
 
 typedef struct Jit Jit; /* loaded code of one plan or module, in this process */

@@ -400,6 +400,7 @@ bool compile_desc(Ctx *c, Compiled *k)
     memcpy(k->info.model_sha, d->model_sha.b, sizeof d->model_sha.b);
     memcpy(k->info.build_id, d->build_id.b, sizeof d->build_id.b);
     memcpy(k->info.weights_sha, d->weights_sha.b, sizeof d->weights_sha.b);
+    k->info.header = d->header = header_hash(c->arena, d);
     return true;
 }
 

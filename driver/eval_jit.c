@@ -53,7 +53,7 @@ static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
 {
     const Backend *b = backend_of(KIND_LLVM);
     CodegenOptions o = {.entry = "fold", .opt_level = 1, .pic = true};
-    CodegenInfo    none = {{0}, {0}, {0}};
+    CodegenInfo    none = {0};
     PassOptions    po = {.opt_level = 0};
     Plan           flat = *p;
     Bytes          object;

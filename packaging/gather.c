@@ -3,7 +3,8 @@
  * A bundle is packed from the files that build steps wrote, in any order, from any folder.  Each
  * model brings its metadata; every other file says itself where it belongs:
  *
- *   header, libraries     hold the build id of the metadata, as text or in the model's info
+ *   libraries             hold the build id of the metadata, in the model's info
+ *   header                gives its functions the names of the metadata's interface
  *   weights               hold the hash that the metadata names
  *   objects               are members of the library of the only model
  *   net.relay net.labels  are named like the metadata, or like its entry
@@ -75,14 +76,18 @@ static bool nobodys(Gather *g, const Member *f)
 
 /* ---- one file --------------------------------------------------------------------------------------- */
 
-static bool has_build_id(const BundlePart *p, const Member *f, bool text)
+static bool has_build_id(const BundlePart *p, const Member *f)
 {
-    char hex[65];
+    return memmem(f->data.at, f->data.n, p->desc->build_id.b, 32) != NULL;
+}
 
-    if (!text)
-        return memmem(f->data.at, f->data.n, p->desc->build_id.b, 32) != NULL;
-    sha256_hex(p->desc->build_id, hex);
-    return memmem(f->data.at, f->data.n, hex, 64) != NULL;
+static bool is_header_of(Arena *a, const BundlePart *p, const Member *f)
+{
+    const char *e = p->desc->entry;
+    const char *line =
+        arena_printf(a, "#define %s_run_ex %s_run_ex_header_%s\n", e, e, p->desc->header);
+
+    return memmem(f->data.at, f->data.n, line, strlen(line)) != NULL;
 }
 
 /* The name that the dynamic linker will look for; NULL if the library has none. */
@@ -129,7 +134,7 @@ static bool add_library(Gather *g, const Member *f, bool shared)
     for (uint32_t i = 0; i < g->parts.n; i++) {
         BundlePart *p = &g->parts.at[i];
 
-        if (has_build_id(p, f, false))
+        if (has_build_id(p, f))
             return (!shared || check_soname(g, f, p)) &&
                    set(g, shared ? &p->shared : &p->library, f,
                        shared ? "shared library" : "library", p);
@@ -137,12 +142,17 @@ static bool add_library(Gather *g, const Member *f, bool shared)
     return nobodys(g, f);
 }
 
+/* A model for several machines may have the same interface on all of them. */
 static bool add_header(Gather *g, const Member *f)
 {
+    bool found = strcmp(file_name(f->path), "abi.h") == 0;
+
     for (uint32_t i = 0; i < g->parts.n; i++)
-        if (has_build_id(&g->parts.at[i], f, true))
-            return set(g, &g->parts.at[i].header, f, "header", &g->parts.at[i]);
-    return strcmp(file_name(f->path), "abi.h") == 0 || nobodys(g, f);
+        if (is_header_of(g->a, &g->parts.at[i], f)) {
+            g->parts.at[i].header = f->data;
+            found = true;
+        }
+    return found || nobodys(g, f);
 }
 
 /* Several builds may share one weights file. */

@@ -1,9 +1,13 @@
 /* header.c: the generated C header of a model, and its metadata as JSON.
  *
  * The header is all a caller needs: sizes as macros, so that memory can be static; typed pointers
- * in the order of the model; three prototypes.  Names of tensors come from the model and may be
- * anything, so they are sanitised, and two that become equal are refused rather than numbered: a
- * number would change with the order of the graph.
+ * in the order of the model; prototypes.  Names of tensors come from the model and may be anything,
+ * so they are sanitised, and two that become equal are refused rather than numbered: a number would
+ * change with the order of the graph.
+ *
+ * No value of the weights is in it, so another checkpoint compiles no caller again.  The functions
+ * are renamed to names that end in a hash of all that is declared, and the object has these names
+ * too (backends/llvm): what was compiled against the header of another interface does not link.
  */
 #include "packaging/packaging.h"
 
@@ -166,20 +170,22 @@ static void tensor_macros(Arena *a, StrBuf *s, const ModelDesc *m, const char *s
     }
 }
 
+/* What a caller may print, and does not depend on. */
+static void about_macros(StrBuf *s, const ModelDesc *m)
+{
+    const char *u = m->upper;
+
+    str_printf(s, "#define %s_TOOLCHAIN \"", u);
+    add_plain(s, m->toolchain);
+    str_printf(s, "\"\n#define %s_MACS %" PRId64 "\n", u, m->macs);
+}
+
 static void model_macros(StrBuf *s, const ModelDesc *m)
 {
     const char *u = m->upper;
 
     str_printf(s, "#define %s_ABI %d\n", u, 1);
-    str_printf(s, "#define %s_TOOLCHAIN \"", u);
-    add_plain(s, m->toolchain);
-    str_printf(s, "\"\n#define %s_MODEL_SHA256 \"", u);
-    add_hex(s, m->model_sha);
-    str_printf(s, "\"\n#define %s_BUILD_ID \"", u);
-    add_hex(s, m->build_id);
-    str_printf(s, "\"\n#define %s_TARGETS \"", u);
-    add_plain(s, m->targets);
-    str_printf(s, "\"\n#define %s_INPUTS %u\n", u, m->nin);
+    str_printf(s, "#define %s_INPUTS %u\n", u, m->nin);
     str_printf(s, "#define %s_OUTPUTS %u\n", u, m->nout);
     str_printf(s, "#define %s_ARENA_SHARED_BYTES %" PRIu64 "\n", u, m->arena_shared);
     str_printf(s, "#define %s_ARENA_PRIVATE_BYTES %" PRIu64 "\n", u, m->arena_private);
@@ -193,7 +199,6 @@ static void model_macros(StrBuf *s, const ModelDesc *m)
     if (m->weights_mode == WEIGHTS_EXTERN)
         str_printf(s, "#define %s_WEIGHTS_ALIGN 64\n", u);
     str_printf(s, "#define %s_STATE_BYTES %" PRIu64 "\n", u, m->state_bytes);
-    str_printf(s, "#define %s_MACS %" PRId64 "\n", u, m->macs);
 }
 
 /* ---- shape buckets ---- */
@@ -323,9 +328,9 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
     if (m->cpu_tested)
         str_printf(
             s,
-            "\n/* Each call takes the best code that this CPU can run of %s_TARGETS, or gives\n"
-            " * TVMCC_E_CPU; %s_info() gives the model as compiled for it. */\n",
-            u, e);
+            "\n/* Each call takes the best code that this CPU can run, or gives TVMCC_E_CPU;\n"
+            " * %s_info() gives the model as compiled for it. */\n",
+            e);
     str_printf(s, "\nconst tvmcc_model_info *%s_info(void);\n", e);
     if (m->weights_mode == WEIGHTS_EXTERN && m->weights_bytes)
         str_printf(
@@ -344,18 +349,11 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
                u, e, u, u, u, m->arena_align, u, m->arena_shared + m->arena_private ? 0 : 1);
 }
 
-Bytes header_text(Arena *a, const ModelDesc *m)
+/* All that programs depend on. */
+static StrBuf interface_text(Arena *a, const ModelDesc *m)
 {
     StrBuf s = strbuf(a);
 
-    str_printf(&s, "/* %s.h: the model ", m->entry);
-    add_plain(&s, m->model ? m->model : m->entry);
-    str_add(&s, ", compiled by ");
-    add_plain(&s, m->toolchain);
-    str_printf(&s,
-               " */\n#ifndef %s_MODEL_H\n#define %s_MODEL_H\n\n#include <float.h>\n"
-               "#include <stddef.h>\n#include <stdint.h>\n\n#include \"tvmcc/abi.h\"\n\n",
-               m->upper, m->upper);
     model_macros(&s, m);
     for (uint32_t i = 0; i < m->nin; i++)
         tensor_macros(a, &s, m, "IN", &m->in[i], i);
@@ -366,7 +364,71 @@ Bytes header_text(Arena *a, const ModelDesc *m)
     str_add(&s, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     asserts(&s, m);
     prototypes(&s, m);
-    str_add(&s, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+    str_add(&s, "\n#ifdef __cplusplus\n}\n#endif\n");
+    return s;
+}
+
+/* Comments may be put otherwise by another version. */
+static const char *hash_of(Arena *a, const StrBuf *text)
+{
+    Sha256Ctx   h;
+    const char *at = text->at, *open;
+    char        hex[65];
+
+    sha256_init(&h);
+    for (; (open = strstr(at, "/*")); at = strstr(open + 2, "*/") + 2)
+        sha256_add(&h, at, (size_t)(open - at));
+    sha256_add(&h, at, strlen(at));
+    sha256_hex(sha256_end(&h), hex);
+    return arena_printf(a, "%.8s", hex);
+}
+
+const char *header_hash(Arena *a, const ModelDesc *m)
+{
+    StrBuf s = interface_text(a, m);
+
+    return hash_of(a, &s);
+}
+
+static void renames(StrBuf *s, const ModelDesc *m, const char *hash)
+{
+    const struct {
+        const char *name;
+        bool        declared;
+    } all[] = {{"run", !m->state_bytes && m->weights_mode != WEIGHTS_FILE},
+               {"run_ex", true},
+               {"info", true},
+               {"open", m->state_bytes != 0},
+               {"close", m->state_bytes != 0},
+               {"select", m->nbucket_dims != 0},
+               {"run_bucket", m->nbucket_dims != 0}};
+
+    str_add(
+        s,
+        "\n/* Names that only a library with this very interface has: with another one a program\n"
+        " * does not link.  Libraries have the plain names as well. */\n"
+        "#ifndef TVMCC_PLAIN_NAMES\n");
+    for (size_t i = 0; i < COUNT(all); i++)
+        if (all[i].declared)
+            str_printf(s, "#define %s_%s %s_%s_header_%s\n", m->entry, all[i].name, m->entry,
+                       all[i].name, hash);
+    str_add(s, "#endif\n\n");
+}
+
+Bytes header_text(Arena *a, const ModelDesc *m)
+{
+    StrBuf s = strbuf(a), interface = interface_text(a, m);
+
+    str_printf(&s, "/* %s.h: how to call a model, compiled by ", m->entry);
+    add_plain(&s, m->toolchain);
+    str_printf(&s,
+               " */\n#ifndef %s_MODEL_H\n#define %s_MODEL_H\n\n#include <float.h>\n"
+               "#include <stddef.h>\n#include <stdint.h>\n\n#include \"tvmcc/abi.h\"\n\n",
+               m->upper, m->upper);
+    about_macros(&s, m);
+    renames(&s, m, hash_of(a, &interface));
+    str_addn(&s, interface.at, interface.n);
+    str_add(&s, "\n#endif\n");
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
@@ -499,6 +561,7 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
                m->arena_align, m->arena_floor, m->arena_private, m->arena_shared);
     json_sha(&s, "build_id", m->build_id);
     json_pair(&s, "entry", m->entry);
+    json_pair(&s, "header", header_hash(a, m));
     str_add(&s, "  \"inputs\": ");
     json_tensors(a, &s, m->in, m->nin);
     if (m->kernels)

@@ -210,6 +210,7 @@ static void read_all(Read *r, const cJSON *root, ModelDesc *out)
         .weights_mode = mode_of(text_of(r, weights, "mode")),
         .model_sha = sha_of(r, root, "model_sha256"),
         .build_id = sha_of(r, root, "build_id"),
+        .header = text_of(r, root, "header"),
         .triple = text_of(r, root, "triple"),
         .targets = text_of(r, root, "targets"),
         .toolchain = text_of(r, root, "toolchain"),

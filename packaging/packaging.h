@@ -76,6 +76,7 @@ typedef struct {
     WeightsMode weights_mode;
     const char *weights_section; /* of WEIGHTS_SECTION; else NULL */
     Sha256      model_sha, build_id;
+    const char *header;    /* what header_hash gives */
     const char *triple;    /* of the object */
     const char *targets;   /* target strings, joined by "; " */
     const char *toolchain; /* "tvmcc 0.1.0, LLVM 19.1.7" */
@@ -107,8 +108,10 @@ ModelDesc *desc_of_plan(struct Ctx *c, const struct Plan *p);
 /* Fills entry, upper and c_name.  Error: two tensors of one side get the same name. */
 bool  desc_finish(Diags *d, Arena *a, ModelDesc *m);
 Bytes header_text(Arena *a, const ModelDesc *m);
-Bytes metadata_text(Arena *a, const ModelDesc *m); /* JSON, sorted keys */
-Bytes labels_text(Arena *a, const ModelDesc *m);   /* a line each; empty without labels */
+/* Of what the header declares, without the weights' values: ends the names it gives functions. */
+const char *header_hash(Arena *a, const ModelDesc *m);
+Bytes       metadata_text(Arena *a, const ModelDesc *m); /* JSON, sorted keys */
+Bytes       labels_text(Arena *a, const ModelDesc *m);   /* a line each; empty without labels */
 /* `text` as a JSON string with its quotes. */
 void json_string(StrBuf *s, const char *text);
 

@@ -3,7 +3,7 @@
  * Code depends on the plan alone, and the plan on no value of the weights.  So a build of a new
  * checkpoint differs from the old product in known places: the weights themselves, which have the
  * same size; and three hashes, of the weights, the model and the build, which stand as 32 bytes in
- * the model's info and as hexadecimal text in header and metadata.  These are replaced where they
+ * the model's info and as hexadecimal text in the metadata.  These are replaced where they
  * stand, and the bytes are those that a whole build would give.
  */
 #ifndef _GNU_SOURCE

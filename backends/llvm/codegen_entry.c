@@ -3,7 +3,9 @@
  *     run_ex(in, out, params) {
  *       check the arguments; fill in a `run` on the stack; the body of main }
  *     run(in, out, arena)    = run_ex with one thread and the embedded weights
- *     info()                 = the address of a constant */
+ *     info()                 = the address of a constant
+ *
+ * Each has a second name that ends in the hash of the header (packaging/header.c): an alias. */
 #include "backends/llvm/llvm.h"
 
 #include "tvmcc/abi.h"
@@ -457,6 +459,7 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
     struct Host *h = NEW(g->a, struct Host);
 
     h->o = o;
+    h->header = info->header;
     g->host = h;
     host_plan(g, p);
     make_types(g);

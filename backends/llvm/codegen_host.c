@@ -51,10 +51,13 @@ void host_fail_if(Gen *g, LLVMValueRef cond, int32_t code)
 
 LLVMValueRef host_function(Gen *g, const char *name, LLVMTypeRef t, LLVMLinkage linkage)
 {
-    LLVMValueRef fn =
-        LLVMAddFunction(g->mod, arena_printf(g->a, "%s%s", g->host->o->entry, name), t);
+    const char  *symbol = arena_printf(g->a, "%s%s", g->host->o->entry, name);
+    const char  *header = g->host->header;
+    LLVMValueRef fn = LLVMAddFunction(g->mod, symbol, t);
 
     LLVMSetLinkage(fn, linkage);
+    if (linkage == LLVMExternalLinkage && header)
+        LLVMAddAlias2(g->mod, t, 0, fn, arena_printf(g->a, "%s_header_%s", symbol, header));
     gen_attr(g, fn, LLVMAttributeFunctionIndex, "nounwind", 0);
     return fn;
 }

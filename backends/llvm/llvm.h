@@ -272,6 +272,7 @@ struct Host {
     const Plan           *plan;
     const Func           *main;
     const CodegenOptions *o;
+    const char           *header; /* CodegenInfo.header */
     LLVMTypeRef           params_t, run_t, worker_t;
     LLVMValueRef          begin, end, meet, weights;
     LLVMTypeRef           begin_t, end_t, meet_t;
@@ -288,6 +289,7 @@ LLVMValueRef host_get(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned i);
 void         host_put(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned i, LLVMValueRef v);
 LLVMValueRef host_is_null(Gen *g, LLVMValueRef p);
 void         host_fail_if(Gen *g, LLVMValueRef cond, int32_t code); /* return code if cond */
+/* An exported one has the name that the model's header uses, too. */
 LLVMValueRef host_function(Gen *g, const char *name, LLVMTypeRef t, LLVMLinkage linkage);
 /* The pointers that main's parameters stand for, from the run. */
 void host_bind_buffers(Gen *g);

@@ -109,7 +109,7 @@ static void show_costs(void)
            (int)DIGITS_MACS, (int)DIGITS_WEIGHTS_BYTES, sizeof arena, THREADS);
     if (stat(OBJECT, &st) == 0)
         printf(", %ld bytes on disk", (long)st.st_size);
-    printf("\ncompiled by %s for %s\n", DIGITS_TOOLCHAIN, DIGITS_TARGETS);
+    printf("\ncompiled by %s for %s\n", DIGITS_TOOLCHAIN, digits_info()->targets);
 }
 
 int main(int argc, char **argv)

@@ -40,7 +40,10 @@ import json
 archive, obj = json.load(open("report"))
 assert archive["kind"] == "archive" and len(archive["parts"]) == 3, archive
 library = archive["parts"][0]
-assert library["exported"] == ["net_info", "net_run", "net_run_ex", "net_weights"], library
+header = json.load(open("net.json"))["header"]
+names = ["net_info", "net_run", "net_run_ex"]
+exported = names + ["net_weights"] + [name + "_header_" + header for name in names]
+assert library["exported"] == sorted(exported), library
 assert library["models"] == ["net"] and library["writable"] == 0 and obj["code"] == library["code"]
 END
 

@@ -187,6 +187,69 @@ static void test_header(void)
                   0);
 }
 
+static const char *hash_with(void (*change)(ModelDesc *))
+{
+    ModelDesc *m = model("x:0", "q");
+
+    change(m);
+    CHECK(desc_finish(diags, arena, m));
+    return header_hash(arena, m);
+}
+
+static void nothing(UNUSED ModelDesc *m)
+{
+}
+
+/* Another checkpoint, another processor, another compiler. */
+static void other_build(ModelDesc *m)
+{
+    m->model = "epoch2.onnx";
+    m->model_sha.b[0] = m->build_id.b[0] = m->weights_sha.b[0] = 1;
+    m->targets = "llvm -mcpu=haswell";
+    m->toolchain = "tvmcc 0.2.0";
+}
+
+static void other_size(ModelDesc *m)
+{
+    static const int64_t larger[4] = {4, 3, 32, 32};
+
+    m->in[0].dims = larger;
+}
+
+static void other_type(ModelDesc *m)
+{
+    m->in[1].code = 1;
+}
+
+static void other_arena(ModelDesc *m)
+{
+    m->arena_shared += 64;
+}
+
+static void other_weights(ModelDesc *m)
+{
+    m->weights_mode = WEIGHTS_FILE;
+}
+
+static void test_interface(void)
+{
+    ModelDesc  *a = model("x:0", "q"), *b = model("x:0", "q");
+    const char *hash = hash_with(nothing), *line;
+
+    CHECK_INT(strlen(hash), 8);
+    CHECK_STR(hash_with(other_build), hash);
+    CHECK(strcmp(hash_with(other_size), hash) && strcmp(hash_with(other_type), hash));
+    CHECK(strcmp(hash_with(other_arena), hash) && strcmp(hash_with(other_weights), hash));
+    other_build(b);
+    b->toolchain = a->toolchain;
+    CHECK(desc_finish(diags, arena, a) && desc_finish(diags, arena, b));
+    CHECK(same(header_text(arena, a), header_text(arena, b)));
+    line = arena_printf(arena, "#define res_net_run res_net_run_header_%s\n", hash);
+    CHECK(strstr((const char *)header_text(arena, a).at, line));
+    line = arena_printf(arena, "\"header\": \"%s\"", hash);
+    CHECK(strstr((const char *)metadata_text(arena, a).at, line));
+}
+
 static void test_hostile_names(void)
 {
     ModelDesc *m = model("*/ int evil; /*\"\n", "q\\");
@@ -601,6 +664,7 @@ int main(void)
     RUN(test_names);
     RUN(test_clash);
     RUN(test_header);
+    RUN(test_interface);
     RUN(test_hostile_names);
     RUN(test_blob);
     RUN(test_link_blob);
