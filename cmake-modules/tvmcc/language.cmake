@@ -1,6 +1,9 @@
 # The headers of models that are sources: a rule for each, added once a folder with the language
 # TVMMODEL and the folders below have been read.  Sources of the target and of those that link it wait
 # for them and find them.
+#
+# Not the object's own command writes the header: CMake's rules for objects cannot say that a file stayed as it
+# was, and other weights would compile every caller.  So both commands get the same options.
 include_guard(GLOBAL)
 cmake_policy(VERSION 3.23)
 
@@ -31,28 +34,45 @@ function(_tvm_language_headers)
     endforeach()
 endfunction()
 
-# The options that CMake gives to the compiler for this target: those of the language, of the
-# configuration, of the target.  A command knows no language, so $<COMPILE_LANGUAGE:..> is answered here.
-function(_tvm_language_options target out)
-    separate_arguments(options UNIX_COMMAND "${CMAKE_TVMMODEL_FLAGS}")
+# _tvm_flags(<variable> <target>): CMAKE_TVMMODEL_FLAGS and those of the configurations, as the folder of the
+# target has them: a line each, to be split as a shell does.
+function(_tvm_flags out target)
+    get_target_property(folder ${target} SOURCE_DIR)
+    get_directory_property(flags DIRECTORY "${folder}" DEFINITION CMAKE_TVMMODEL_FLAGS)
+    set(lines "SHELL:${flags}\n")
     set(configs ${CMAKE_CONFIGURATION_TYPES})
     if(NOT configs)
         set(configs ${CMAKE_BUILD_TYPE})
     endif()
     foreach(config IN LISTS configs)
         string(TOUPPER "${config}" upper)
-        separate_arguments(flags UNIX_COMMAND "${CMAKE_TVMMODEL_FLAGS_${upper}}")
-        if(flags)
-            list(APPEND options "$<$<CONFIG:${config}>:${flags}>")
-        endif()
+        get_directory_property(flags DIRECTORY "${folder}" DEFINITION CMAKE_TVMMODEL_FLAGS_${upper})
+        string(REPLACE ">" "$<ANGLE-R>" flags "${flags}")
+        string(APPEND lines "$<$<CONFIG:${config}>:SHELL:${flags}>\n")
     endforeach()
-    get_target_property(own ${target} COMPILE_OPTIONS)
-    if(own)
-        string(REGEX REPLACE "\\$<COMPILE_LANGUAGE:([A-Z]+,)*TVMMODEL(,[A-Z]+)*>" "1" own "${own}")
-        string(REGEX REPLACE "\\$<COMPILE_LANG(UAGE|_AND_ID):[^>]*>" "0" own "${own}")
-        list(APPEND options "${own}")
+    set(${out} "${lines}" PARENT_SCOPE)
+endfunction()
+
+# Writes <file>, the options that CMake gives to the compiler for this source of the target, a line each, when it
+# generates: then the value of a property is the same for header and object, whatever it came from.  The order
+# is CMake's: flags of the language, of the target with those of the libraries that it links, of the source.
+function(_tvm_write_options file target source)
+    _tvm_flags(lines ${target})
+    get_target_property(flags ${target} COMPILE_FLAGS)
+    if(flags)
+        string(APPEND lines "SHELL:${flags}\n")
     endif()
-    set(${out} "${options}" PARENT_SCOPE)
+    string(APPEND lines "$<JOIN:$<REMOVE_DUPLICATES:$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>>,\n>\n")
+    get_source_file_property(flags "${source}" TARGET_DIRECTORY ${target} COMPILE_FLAGS)
+    if(flags)
+        string(APPEND lines "SHELL:${flags}\n")
+    endif()
+    get_source_file_property(options "${source}" TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
+    if(options)
+        string(REPLACE ";" "\n" options "${options}")
+        string(APPEND lines "${options}\n")
+    endif()
+    file(GENERATE OUTPUT "${file}" CONTENT "${lines}" TARGET ${target} CONDITION "$<COMPILE_LANGUAGE:TVMMODEL>")
 endfunction()
 
 function(_tvm_target_headers target sources)
@@ -67,16 +87,18 @@ function(_tvm_target_headers target sources)
         string(APPEND dir "/$<CONFIG>")
         target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${dir}>")
     endif()
-    _tvm_language_options(${target} options)
+    get_property(modules GLOBAL PROPERTY TVMCC_MODULES)
     set(headers "")
     foreach(source IN LISTS sources)
         cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${source_dir}" NORMALIZE)
         cmake_path(GET source FILENAME file)
         string(REGEX REPLACE "\\..*" "" entry "${file}")
         set(header "${dir}/${entry}.h")
+        _tvm_write_options("${header}.options" ${target} "${source}")
         _tvm_command(OUTPUT "${header}"
-            COMMAND "${CMAKE_TVMMODEL_COMPILER}" "${source}" --emit=h -o "${header}" ${options}
-            DEPENDS "${source}" "${CMAKE_TVMMODEL_COMPILER}"
+            BEFORE "${CMAKE_COMMAND}" "-DFROM=${header}.options" "-DTO=${header}.rsp" -P "${modules}/tvmcc/words.cmake"
+            COMMAND "${CMAKE_TVMMODEL_COMPILER}" "@${header}.rsp" "${source}" --emit=h -o "${header}"
+            DEPENDS "${source}" "${CMAKE_TVMMODEL_COMPILER}" "${header}.options"
             DEPFILE "${header}.d"
             COMMENT "Writing the header of model ${file}")
         list(APPEND headers "${header}")

@@ -44,16 +44,20 @@ macro(_tvm_places)
     cmake_path(GET A_MODEL FILENAME model_file)
 endmacro()
 
-# _tvm_command(OUTPUT <file>... COMMAND <word>... [AFTER <word>...] [DEPENDS <file>...]
+# _tvm_command(OUTPUT <file>... [BEFORE <word>...] COMMAND <word>... [AFTER <word>...] [DEPENDS <file>...]
 #              [DEPFILE <file>] COMMENT <text> [JOB_POOL <pool>])
 #
 # A rule whose command leaves files alone that do not change.  Ninja knows such rules (restat).  Make
 # would run the command again and again, so there a stamp is the output, and the files come along:
 # what uses them keeps its time.
 function(_tvm_command)
-    cmake_parse_arguments(PARSE_ARGV 0 C "" "DEPFILE;COMMENT;JOB_POOL" "OUTPUT;COMMAND;AFTER;DEPENDS")
+    cmake_parse_arguments(PARSE_ARGV 0 C "" "DEPFILE;COMMENT;JOB_POOL" "OUTPUT;BEFORE;COMMAND;AFTER;DEPENDS")
     list(GET C_OUTPUT 0 first)
     set(outputs OUTPUT ${C_OUTPUT})
+    set(before)
+    if(C_BEFORE)
+        set(before COMMAND ${C_BEFORE})
+    endif()
     set(after)
     if(C_AFTER)
         set(after COMMAND ${C_AFTER})
@@ -80,6 +84,7 @@ function(_tvm_command)
         set(pool JOB_POOL "${C_JOB_POOL}")
     endif()
     add_custom_command(${outputs}
+        ${before}
         COMMAND ${C_COMMAND}
         ${after}
         DEPENDS ${depends}
