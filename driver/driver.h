@@ -135,6 +135,7 @@ typedef struct {
 
     /* for the build system */
     bool        depfile, depfile_phony; /* -MD, -MP */
+    const char *foreign_options;        /* --foreign-options */
     const char *depfile_path;           /* -MF; NULL: beside the output */
     TextList    depfile_targets;        /* -MT */
     bool        check_args;             /* --check-args */

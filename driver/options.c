@@ -20,6 +20,7 @@ struct Parser {
     Arena   *a;
     Options *o;
     TextList words;
+    TextList foreign; /* words that are for other compilers too */
 };
 
 const Command command_table[] = {
@@ -689,6 +690,65 @@ static bool expand(Parser *p, const char *word, unsigned depth)
     return ok;
 }
 
+/* ---- options of several compilers --------------------------------------------------------------
+ *
+ * A build system may give every compiler what was said for all: -Wall, -isystem and a folder. */
+
+/* Lines as CMake writes them: one word each, or several behind "SHELL:". */
+static bool read_foreign(Parser *p, const char *path)
+{
+    Bytes       text;
+    const char *at, *end;
+
+    if (!file_read(p->d, p->a, path, &text))
+        return false;
+    at = arena_printf(p->a, "%.*s", (int)text.n, (const char *)text.at);
+    for (; *at; at = end + (*end == '\n')) {
+        end = at + strcspn(at, "\n");
+        const char *line = arena_printf(p->a, "%.*s", (int)(end - at), at);
+
+        if (!str_starts(line, "SHELL:"))
+            vec_push(p->a, &p->foreign, line);
+        else if (!add_words(p, path, (Bytes){(const uint8_t *)line + 6, strlen(line) - 6},
+                            &p->foreign))
+            return false;
+    }
+    return true;
+}
+
+/* Before any other word is looked at. */
+static bool find_foreign(Parser *p)
+{
+    bool ok = true;
+
+    for (uint32_t i = 0; i < p->words.n; i++)
+        if (str_starts(p->words.at[i], "--foreign-options="))
+            ok = read_foreign(p, p->words.at[i] + strlen("--foreign-options=")) && ok;
+    return ok;
+}
+
+/* Is it an option, and one that can be carried out?  The parser stays as it is. */
+static bool is_taken(const Parser *p, uint32_t i)
+{
+    Options options = *p->o;
+    Parser  trial = *p;
+
+    trial.o = &options;
+    trial.d = diags_new(p->a);
+    one_option(&trial, &i);
+    return !diag_errors(trial.d);
+}
+
+static bool is_left_out(const Parser *p, uint32_t i)
+{
+    const char *word = p->words.at[i];
+
+    for (uint32_t k = 0; k < p->foreign.n; k++)
+        if (strcmp(p->foreign.at[k], word) == 0)
+            return word[0] != '-' || !word[1] || !is_taken(p, i);
+    return false;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 /* `tvmcc complie net.onnx`: a first word that is no file but nearly a command. */
@@ -711,7 +771,7 @@ static bool misspelt_command(Parser *p, const char *word)
 bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Options *o)
 {
     uint32_t before = diag_errors(d), i = 0;
-    Parser   p = {d, a, o, {0}};
+    Parser   p = {d, a, o, {0}, {0}};
     bool     only_files = false;
 
     *o = (Options){.pic = true, .winograd = true, .libm = true, .number = 1, .rtol = 1e-3};
@@ -721,6 +781,8 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
         if (!expand(&p, argv[k], 0))
             return false;
     }
+    if (!find_foreign(&p))
+        return false;
     if (p.words.n && command_find(p.words.at[0]))
         o->command = command_find(p.words.at[i++]);
     else if (p.words.n && misspelt_command(&p, p.words.at[0]))
@@ -728,6 +790,8 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
     for (; i < p.words.n; i++) {
         const char *word = p.words.at[i];
 
+        if (is_left_out(&p, i))
+            continue;
         if (only_files || word[0] != '-' || !word[1])
             vec_push(a, &o->inputs, word);
         else if (strcmp(word, "--") == 0)

@@ -80,6 +80,37 @@ quiet "$cmake" --build b --config Debug
 sed -i 's/N=3/N=12/; s/program(of_source r1 3)/program(of_source r1 12)/' use/CMakeLists.txt
 try Debug
 
+# Options that are given to every language: what the model compiler does not know is left out, and said once.
+mkdir foreign
+for file in use/main.c use/rows.onnx; do cp $file foreign/; done
+cp "$rows" foreign/alone.onnx
+cat >foreign/CMakeLists.txt <<'END_OF_CMAKE'
+cmake_minimum_required(VERSION 3.23)
+project(foreign LANGUAGES C)
+find_package(Tvmcc REQUIRED)
+enable_language(TVMMODEL)
+add_compile_options(-Wall -Wextra -O2 "SHELL:-isystem /nowhere" $<$<CONFIG:Debug>:-Og>)
+add_library(warnings INTERFACE)
+target_compile_options(warnings INTERFACE -Wshadow)
+add_executable(app main.c rows.onnx)
+target_compile_definitions(app PRIVATE HEADER="rows.h" UPPER=ROWS LOWER=rows SIZE=2)
+target_link_libraries(app PRIVATE warnings)
+target_compile_options(app PRIVATE -pedantic "$<$<COMPILE_LANGUAGE:TVMMODEL>:--dim=N=2;${OURS}>")
+add_library(alone STATIC alone.onnx)
+target_compile_options(alone PRIVATE --dim=N=2 ${ALONE})
+END_OF_CMAKE
+configure foreign f -G "$generator" -DCMAKE_BUILD_TYPE=Debug
+grep -q "models are compiled without -Wall, -Wextra, -pedantic; " log && [ "$(grep -c "are compiled without" log)" = 1 ] ||
+    { cat log; die "no hint, or several"; }
+quiet "$cmake" --build f --config Debug --verbose
+grep -qE -- "-O2.* -c .*rows.onnx" log || { cat log; die "-O2 of the folder does not reach the model"; }
+refused_build() { # <words> <option of cmake>
+    rm -rf g && configure foreign g -G "$generator" -DCMAKE_BUILD_TYPE=Debug "$2"
+    ! "$cmake" --build g --config Debug >log 2>&1 && grep -qF -- "$1" log || { cat log; die "not refused: $2"; }
+}
+refused_build "there is no option '-fno-pas'" -DOURS=-fno-pas=fuse_ops
+refused_build "there is no option '-fno-pas'" -DALONE=-fno-pas=fuse_ops
+
 # By configuration the language and the function ask for the same: -O1, -Os, -O3.
 mkdir levels
 cp "$rows" levels/one.onnx
