@@ -46,7 +46,7 @@ static void add(Arena *a, Members *m, const char *path, Bytes data)
         vec_push(a, m, ((Member){.path = path, .data = data}));
 }
 
-static bool wants(const Bundle *b, Content c)
+bool bundle_wants(const Bundle *b, Content c)
 {
     return !b->contents || b->contents >> c & 1;
 }
@@ -82,25 +82,25 @@ static void add_part(Arena *a, Members *m, const Bundle *b, const BundlePart *p)
     bool        several = bundle_several_triples(b);
     const char *own = several ? arena_printf(a, "%s/", triple) : "";
 
-    if (wants(b, CONTENT_HEADER))
+    if (bundle_wants(b, CONTENT_HEADER))
         add(a, m, arena_printf(a, "include/%s%s.h", own, e), p->header);
-    if (wants(b, CONTENT_LIB)) {
+    if (bundle_wants(b, CONTENT_LIB)) {
         add(a, m, arena_printf(a, "lib/%s/lib%s.a", triple, e), p->library);
         add(a, m, arena_printf(a, "lib/%s/lib%s.so", triple, e), p->shared);
         if (p->shared.n)
             m->at[m->n - 1].executable = true;
     }
-    if (wants(b, CONTENT_PKGCONFIG) && (p->library.n || p->shared.n))
+    if (bundle_wants(b, CONTENT_PKGCONFIG) && (p->library.n || p->shared.n))
         add(a, m,
             several ? arena_printf(a, "lib/%s/pkgconfig/%s.pc", triple, e)
                     : arena_printf(a, "lib/pkgconfig/%s.pc", e),
             bundle_pkg_config(a, b, p));
-    if (wants(b, CONTENT_METADATA)) {
+    if (bundle_wants(b, CONTENT_METADATA)) {
         add(a, m, arena_printf(a, "share/%s/%s%s.json", e, own, e), p->metadata);
         add(a, m, arena_printf(a, "share/%s/%smodel.relay", e, own), p->relay);
         add(a, m, arena_printf(a, "share/%s/%s%s.labels", e, own, e), p->labels);
     }
-    if (wants(b, CONTENT_WEIGHTS))
+    if (bundle_wants(b, CONTENT_WEIGHTS))
         add(a, m, arena_printf(a, "share/%s/%s%s.weights", e, own, e), p->weights);
 }
 
@@ -128,23 +128,23 @@ static void add_common(Arena *a, Members *m, const Bundle *b)
 
     for (uint32_t i = 0; i < b->nparts; i++)
         alone = alone && strcmp(b->parts[i].desc->entry, name) != 0;
-    if (wants(b, CONTENT_HEADER))
+    if (bundle_wants(b, CONTENT_HEADER))
         add(a, m, "include/tvmcc/abi.h", abi_header());
-    if (wants(b, CONTENT_CMAKE) && wants(b, CONTENT_LIB)) {
+    if (bundle_wants(b, CONTENT_CMAKE) && bundle_wants(b, CONTENT_LIB)) {
         add(a, m, arena_printf(a, "lib/cmake/%s/%sConfig.cmake", name, name), bundle_cmake(a, b));
         add(a, m, arena_printf(a, "lib/cmake/%s/%sConfigVersion.cmake", name, name),
             bundle_cmake_version(a, b));
     }
-    if (wants(b, CONTENT_PKGCONFIG) && wants(b, CONTENT_LIB) && alone && !several)
+    if (bundle_wants(b, CONTENT_PKGCONFIG) && bundle_wants(b, CONTENT_LIB) && alone && !several)
         add(a, m, arena_printf(a, "lib/pkgconfig/%s.pc", name), bundle_pkg_config(a, b, NULL));
-    if (wants(b, CONTENT_REPORTS)) {
+    if (bundle_wants(b, CONTENT_REPORTS)) {
         add(a, m, "reports/coverage.json", bundle_coverage_report(a, b));
         add(a, m, "reports/memory.json", bundle_memory_report(a, b));
         add(a, m, "reports/size.json", bundle_size_report(a, b));
     }
-    if (wants(b, CONTENT_SBOM))
+    if (bundle_wants(b, CONTENT_SBOM))
         add(a, m, "sbom.spdx.json", bundle_sbom(a, b));
-    if (wants(b, CONTENT_LICENSES))
+    if (bundle_wants(b, CONTENT_LICENSES))
         add(a, m, "licenses/tvmcc.txt", license_text());
 }
 

@@ -57,36 +57,46 @@ static bool first_of_triple(const Bundle *b, uint32_t i)
 
 /* ---- CMake -------------------------------------------------------------------------------------- */
 
-/* CMake's conditions for a triple: its processor by all its names, and its system. */
-static void add_condition(StrBuf *s, const char *triple)
+/* CMake's conditions for a triple: its system, its processor by all its names (where there is no
+ * system, a project may not name it), and the size of a pointer: the compiler may have a -m32. */
+static void add_condition(StrBuf *s, const char *triple, bool alone)
 {
     static const struct {
         const char *prefix, *names;
-    } cpus[] = {{"x86_64", "x86_64|AMD64|amd64"}, {"aarch64", "aarch64|arm64|ARM64"},
-                {"arm64", "aarch64|arm64|ARM64"}, {"arm", "arm.*"},
-                {"thumb", "arm.*|thumb.*"},       {"riscv64", "riscv64"},
-                {"riscv32", "riscv32"},           {"i", "i.86|x86"},
-                {"wasm32", "wasm32|.*"}};
+        int         pointer;
+    } cpus[] = {{"x86_64", "x86_64|AMD64|amd64", 8},
+                {"aarch64", "aarch64|arm64|ARM64", 8},
+                {"arm64", "aarch64|arm64|ARM64", 8},
+                {"arm", "arm.*|ARM|cortex.*", 4},
+                {"thumb", "arm.*|thumb.*|cortex.*", 4},
+                {"riscv64", "riscv64", 8},
+                {"riscv32", "riscv32", 4},
+                {"i", "i.86|x86|x86_64|AMD64|amd64", 4},
+                {"wasm32", "wasm32|x86", 4}};
     static const struct {
         const char *part, *name;
     } systems[] = {{"android", "Android"}, {"linux", "Linux"},           {"apple", "Darwin|iOS"},
                    {"windows", "Windows"}, {"emscripten", "Emscripten"}, {"", "Generic|WASI|.*"}};
     size_t c = 0, y = 0;
 
-    while (c + 1 < COUNT(cpus) && !str_starts(triple, cpus[c].prefix))
+    while (c < COUNT(cpus) && !str_starts(triple, cpus[c].prefix))
         c++;
     while (y + 1 < COUNT(systems) && !strstr(triple, systems[y].part))
         y++;
-    str_printf(s,
-               "CMAKE_SYSTEM_PROCESSOR MATCHES \"^(%s)$\" AND CMAKE_SYSTEM_NAME MATCHES "
-               "\"^(%s)$\"",
-               cpus[c].names, systems[y].name);
+    str_printf(s, "CMAKE_SYSTEM_NAME MATCHES \"^(%s)$\"", systems[y].name);
+    if (c == COUNT(cpus))
+        return;
+    str_printf(s, "\n        AND (%sCMAKE_SYSTEM_PROCESSOR MATCHES \"^(%s)$\")",
+               alone ? "NOT CMAKE_SYSTEM_PROCESSOR OR " : "", cpus[c].names);
+    str_printf(s, "\n        AND (NOT CMAKE_SIZEOF_VOID_P OR CMAKE_SIZEOF_VOID_P EQUAL %d)",
+               cpus[c].pointer);
 }
 
 /* Which folder of lib/ is this build's: the compiler's triple, else its processor and system. */
 static void add_choice(StrBuf *s, const Bundle *b)
 {
     const char *name = name_of(b);
+    bool        alone = !bundle_several_triples(b);
 
     str_add(s, "unset(_triple)\n");
     for (uint32_t i = 0; i < b->nparts; i++)
@@ -100,14 +110,20 @@ static void add_choice(StrBuf *s, const Bundle *b)
         if (!first_of_triple(b, i))
             continue;
         str_add(s, "if(NOT _triple AND ");
-        add_condition(s, b->parts[i].desc->triple);
+        add_condition(s, b->parts[i].desc->triple, alone);
         str_printf(s, ")\n    set(_triple \"%s\")\nendif()\n", b->parts[i].desc->triple);
     }
     str_printf(s,
-               "if(NOT _triple)\n    set(%s_FOUND FALSE)\n    set(%s_NOT_FOUND_MESSAGE \"no "
-               "library for ${CMAKE_SYSTEM_NAME} on ${CMAKE_SYSTEM_PROCESSOR} in it\")\n"
-               "    return()\nendif()\n",
+               "if(NOT _triple)\n    set(_bits \"\")\n    if(CMAKE_SIZEOF_VOID_P)\n"
+               "        math(EXPR _bits \"8 * ${CMAKE_SIZEOF_VOID_P}\")\n"
+               "        set(_bits \" with ${_bits} bits\")\n    endif()\n"
+               "    set(%s_FOUND FALSE)\n    set(%s_NOT_FOUND_MESSAGE \"no library for "
+               "${CMAKE_SYSTEM_NAME} on ${CMAKE_SYSTEM_PROCESSOR}${_bits} in it; it has",
                name, name);
+    for (uint32_t i = 0, n = 0; i < b->nparts; i++)
+        if (first_of_triple(b, i))
+            str_printf(s, "%s %s", n++ ? "," : "", b->parts[i].desc->triple);
+    str_add(s, "\")\n    return()\nendif()\n");
 }
 
 static void add_target(StrBuf *s, const Bundle *b, const BundlePart *p, const char *include)
@@ -125,14 +141,14 @@ static void add_target(StrBuf *s, const Bundle *b, const BundlePart *p, const ch
                    shared ? "so" : "a");
         if (shared)
             str_printf(s, "        IMPORTED_SONAME \"lib%s.so\"\n", e);
-        str_printf(s,
-                   "        INTERFACE_INCLUDE_DIRECTORIES \"%s\"\n"
-                   "        INTERFACE_LINK_LIBRARIES \"$<$<NOT:$<PLATFORM_ID:Windows>>:m>\")\n"
-                   "endif()\n",
-                   include);
+        if (bundle_wants(b, CONTENT_HEADER))
+            str_printf(s, "        INTERFACE_INCLUDE_DIRECTORIES \"%s\"\n", include);
+        str_add(s, "        INTERFACE_LINK_LIBRARIES \"$<$<NOT:$<PLATFORM_ID:Windows>>:m>\")\n"
+                   "endif()\n");
     }
-    str_printf(s, "set(%s_WEIGHTS \"${_root}/share/%s/%s%s.weights\")\n", e, e,
-               bundle_several_triples(b) ? "${_triple}/" : "", e);
+    if (p->weights.n && bundle_wants(b, CONTENT_WEIGHTS))
+        str_printf(s, "set(%s_WEIGHTS \"${_root}/share/%s/%s%s.weights\")\n", e, e,
+                   bundle_several_triples(b) ? "${_triple}/" : "", e);
 }
 
 Bytes bundle_cmake(Arena *a, const Bundle *b)
@@ -148,10 +164,7 @@ Bytes bundle_cmake(Arena *a, const Bundle *b)
             str_printf(&s, " %s::%s", name_of(b), b->parts[i].desc->entry);
     str_add(&s,
             "\nget_filename_component(_root \"${CMAKE_CURRENT_LIST_DIR}/../../..\" ABSOLUTE)\n");
-    if (several)
-        add_choice(&s, b);
-    else
-        str_printf(&s, "set(_triple \"%s\")\n", b->parts[0].desc->triple);
+    add_choice(&s, b);
     for (uint32_t i = 0; i < b->nparts; i++) {
         const BundlePart *p = &b->parts[i];
 

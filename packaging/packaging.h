@@ -338,6 +338,7 @@ Bytes bundle_memory_report(Arena *a, const Bundle *b);
 Bytes bundle_size_report(Arena *a, const Bundle *b);
 Bytes bundle_coverage_report(Arena *a, const Bundle *b);
 Bytes bundle_manifest(Arena *a, const Bundle *b, const Member *members, uint32_t n);
+bool  bundle_wants(const Bundle *b, Content c); /* is it in the contents? */
 bool  bundle_several_triples(const Bundle *b);
 
 /* The text of tvmcc/abi.h this compiler was built with. */

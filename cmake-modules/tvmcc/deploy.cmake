@@ -112,12 +112,22 @@ function(tvm_model_archive name)
     set_target_properties(${name} PROPERTIES TVM_ARCHIVE "${A_ARCHIVE}")
 endfunction()
 
-# tvm_install_model(<name> [EXPORT <set>] [COMPONENT <component>])
+# tvm_install_model(<name> [EXPORT <set>] [VERSION <version>] [COMPONENT <component>])
 #
-# Without EXPORT a package of the model's name is made: find_package(<name>), target <name>::<name>.
+# Without EXPORT a package of the model's name is made: find_package(<name>), target <name>::<name>.  Its version
+# is PROJECT_VERSION unless given.
 function(tvm_install_model name)
     set_property(GLOBAL PROPERTY TVM_FUNCTION tvm_install_model)
-    _tvm_parse("${name}" "" "EXPORT;COMPONENT" "" "" ${ARGN})
+    _tvm_parse("${name}" "" "EXPORT;COMPONENT;VERSION" "" "" ${ARGN})
+    if(DEFINED A_VERSION AND NOT A_VERSION MATCHES "^[0-9]+(\\.[0-9]+)?(\\.[0-9]+)?(\\.[0-9]+)?$")
+        _tvm_fail("${name}" "VERSION is '${A_VERSION}', not one to four numbers with dots between them")
+    endif()
+    if(NOT DEFINED A_VERSION)
+        set(A_VERSION "${PROJECT_VERSION}")
+    endif()
+    if(A_VERSION STREQUAL "")
+        set(A_VERSION 0)
+    endif()
     if(TARGET "${name}")
         get_target_property(type "${name}" TVM_TYPE)
     endif()
@@ -137,9 +147,13 @@ function(tvm_install_model name)
         set(set "${name}Targets")
         _tvm_package_config()
     endif()
-    get_target_property(threads ${name} TVM_THREADS)
-    if(threads STREQUAL "POOL" AND TARGET tvmcc_cross_runtime)
-        install(TARGETS tvmcc_cross_runtime EXPORT "${set}" ARCHIVE ${component})
+    get_target_property(runtime ${name} TVM_RUNTIME)
+    if(runtime)
+        get_property(abi_header GLOBAL PROPERTY TVMCC_ABI_HEADER)
+        cmake_path(GET abi_header PARENT_PATH include)
+        install(FILES "$<TARGET_FILE:${runtime}>" DESTINATION "${CMAKE_INSTALL_LIBDIR}" RENAME "lib${name}_runtime.a"
+            ${component})
+        install(FILES "${include}/runtime.h" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/tvmcc" ${component})
     endif()
     install(TARGETS ${name} EXPORT "${set}"
         ARCHIVE ${component} LIBRARY ${component} RUNTIME ${component} FILE_SET HEADERS ${component})
@@ -155,16 +169,46 @@ function(tvm_install_model name)
     endif()
 endfunction()
 
-macro(_tvm_package_config)
-    get_target_property(threads ${name} TVM_THREADS)
-    set(needs "")
-    if(threads STREQUAL "POOL")
-        set(needs "include(CMakeFindDependencyMacro)\nfind_dependency(Tvmcc)\nfind_dependency(Threads)\n")
+# The condition of a project for the machine of this one.  Systems call a processor by several names.
+function(_tvm_same_machine out)
+    string(TOLOWER "${CMAKE_SYSTEM_PROCESSOR}" cpu)
+    set(names "")
+    foreach(group IN ITEMS "x86_64|amd64|x64" "aarch64|arm64.*" "i[3-6]86|x86" "arm.*|thumb.*|cortex.*" "riscv64" "riscv32"
+            "wasm32")
+        if(NOT names AND cpu MATCHES "^(${group})$")
+            set(names "${group}")
+        endif()
+    endforeach()
+    set(condition "CMAKE_SYSTEM_NAME STREQUAL \"${CMAKE_SYSTEM_NAME}\"")
+    if(names)
+        string(APPEND condition " AND (NOT _processor OR _processor MATCHES \"^(${names})$\")")
     endif()
+    if(CMAKE_SIZEOF_VOID_P)
+        string(APPEND condition " AND (NOT CMAKE_SIZEOF_VOID_P OR CMAKE_SIZEOF_VOID_P EQUAL ${CMAKE_SIZEOF_VOID_P})")
+    endif()
+    set(${out} "${condition}" PARENT_SCOPE)
+endfunction()
+
+macro(_tvm_package_config)
+    _tvm_same_machine(same)
     file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/tvm/${name}Config.cmake" @ONLY CONTENT
-        "# find_package(@name@): the model as the library @name@::@name@.\n@needs@include(\"\${CMAKE_CURRENT_LIST_DIR}/@name@Targets.cmake\")\n")
+"# find_package(@name@): the model as the library @name@::@name@.
+string(TOLOWER \"\${CMAKE_SYSTEM_PROCESSOR}\" _processor)
+if(NOT (@same@))
+    set(@name@_FOUND FALSE)
+    set(@name@_NOT_FOUND_MESSAGE \"the model is compiled for @CMAKE_SYSTEM_NAME@ on @CMAKE_SYSTEM_PROCESSOR@, this \
+project is for \${CMAKE_SYSTEM_NAME} on \${CMAKE_SYSTEM_PROCESSOR}\")
+    return()
+endif()
+unset(_processor)
+include(\"\${CMAKE_CURRENT_LIST_DIR}/@name@Targets.cmake\")
+")
+    include(CMakePackageConfigHelpers)
+    write_basic_package_version_file("${CMAKE_CURRENT_BINARY_DIR}/tvm/${name}ConfigVersion.cmake"
+        VERSION "${A_VERSION}" COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
     install(EXPORT "${set}" NAMESPACE "${name}::" DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/${name}" ${component})
     install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tvm/${name}Config.cmake"
+        "${CMAKE_CURRENT_BINARY_DIR}/tvm/${name}ConfigVersion.cmake"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/${name}" ${component})
 endmacro()
 
@@ -180,18 +224,15 @@ macro(_tvm_pkg_config)
     elseif(type STREQUAL "MODULE")
         set(libs "\${libdir}/${CMAKE_SHARED_MODULE_PREFIX}${name}${CMAKE_SHARED_MODULE_SUFFIX}")
     endif()
-    get_target_property(threads ${name} TVM_THREADS)
-    set(requires "")
-    if(threads STREQUAL "POOL")
-        set(requires "Requires: tvmcc\n")
+    if(runtime)
+        string(APPEND libs " -l${name}_runtime -pthread")
+        if(CMAKE_DL_LIBS)
+            string(APPEND libs " -l${CMAKE_DL_LIBS}")
+        endif()
     endif()
     get_target_property(no_libm ${name} TVM_NO_LIBM)
     if(NOT no_libm)
         string(APPEND libs " -lm")
-    endif()
-    set(version "${PROJECT_VERSION}")
-    if(NOT version)
-        set(version 0)
     endif()
     cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE lib)
     cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_INCLUDEDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}"
@@ -204,8 +245,8 @@ includedir=\${prefix}/@include@
 
 Name: @name@
 Description: a model compiled by tvmcc
-Version: @version@
-@requires@Cflags: -I\${includedir}
+Version: @A_VERSION@
+Cflags: -I\${includedir}
 Libs: @libs@
 ")
     install(FILES "${CMAKE_CURRENT_BINARY_DIR}/tvm/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"

@@ -66,8 +66,13 @@ macro(_tvm_library)
         target_link_libraries(${name} ${scope} -lm) # by option: a model may be called m
     endif()
     if(A_THREADS STREQUAL "POOL")
+        # Installed, the model brings the library along: who uses it needs no package of ours.
         _tvm_runtime(runtime)
-        target_link_libraries(${name} ${scope} ${runtime})
+        include(GNUInstallDirs)
+        target_link_libraries(${name} ${scope} "$<BUILD_INTERFACE:${runtime}>"
+            "$<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/lib${name}_runtime.a>"
+            "$<INSTALL_INTERFACE:-pthread>" ${CMAKE_DL_LIBS})
+        set_target_properties(${name} PROPERTIES TVM_RUNTIME "${runtime}")
     endif()
     target_link_libraries(${name} ${scope} ${A_LINK_LIBRARIES})
     set_target_properties(${name} PROPERTIES TVM_HEADER "${header}" TVM_OBJECTS "${objects}"

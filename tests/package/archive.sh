@@ -130,8 +130,23 @@ else()
 endif()
 add_custom_target(run ALL COMMAND app "${other_WEIGHTS}" COMMAND shared "${other_WEIGHTS}" DEPENDS app shared VERBATIM)
 END
+cat >>app/CMakeLists.txt <<'END'
+if(DEFINED net_WEIGHTS OR NOT EXISTS "${other_WEIGHTS}")
+    message(FATAL_ERROR "net_WEIGHTS '${net_WEIGHTS}', other_WEIGHTS '${other_WEIGHTS}'")
+endif()
+END
 quiet "$cmake" -S app -B app/build -G Ninja "-DCMAKE_PREFIX_PATH=$work/else where/here"
 quiet "$cmake" --build app/build
+# Another machine than the only one in it: CMake says so, not the linker.
+other_machine() { # <words> <option of cmake>...
+    rm -rf app/wrong
+    refused 1 "$1" "$cmake" -S app -B app/wrong -G Ninja "-DCMAKE_PREFIX_PATH=$work/else where/here" \
+        -DCMAKE_C_COMPILER_WORKS=1 -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH "${@:2}"
+    tr -s ' \n' ' ' <log | grep -qF "it has x86_64-unknown-linux-gnu" || { cat log; die "not said what it has"; }
+}
+other_machine "no library for Linux on aarch64" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64
+other_machine "no library for Windows on" -DCMAKE_SYSTEM_NAME=Windows -DCMAKE_SYSTEM_PROCESSOR=AMD64
+other_machine "on x86_64 with 32 bits" -DCMAKE_C_FLAGS=-m32 -DCMAKE_SIZEOF_VOID_P=4
 sed 's/vision 1.2/vision 2/' app/CMakeLists.txt >app/new && mkdir newer && cp app/main.c newer && mv app/new newer/CMakeLists.txt
 refused 1 "considered but not accepted" "$cmake" -S newer -B newer/build -G Ninja "-DCMAKE_PREFIX_PATH=$work/else where/here"
 if command -v pkg-config >/dev/null; then
