@@ -8,7 +8,8 @@ if(NOT CMAKE_TVMMODEL_COMPILER)
         set(CMAKE_TVMMODEL_COMPILER "$ENV{TVMCC}")
     else()
         find_program(CMAKE_TVMMODEL_COMPILER tvmcc DOC "The compiler of models"
-            HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin" "${CMAKE_CURRENT_LIST_DIR}/../../../../bin")
+            HINTS "${CMAKE_CURRENT_LIST_DIR}/../../../bin" "${CMAKE_CURRENT_LIST_DIR}/../../../../bin"
+            NO_CMAKE_FIND_ROOT_PATH) # it runs on this machine, whatever the project is for
     endif()
 endif()
 if(NOT CMAKE_TVMMODEL_COMPILER)

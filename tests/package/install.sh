@@ -32,6 +32,43 @@ quiet "$cmake" -S digits -B by_root -G Ninja -DTvmcc_ROOT="$prefix" -DCMAKE_BUIL
 quiet "$cmake" --build by_root
 quiet by_root/demo
 grep -q "Tvmcc_DIR:PATH=$prefix" by_root/CMakeCache.txt || die "another package was found"
+# A toolchain that looks for packages below its root only: the compiler is of this machine.
+if command -v clang-19 ld.lld-19 >/dev/null && [ -f /usr/aarch64-linux-gnu/lib/libc.so.6 ]; then
+    cat >only.cmake <<'END'
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER clang-19)
+set(CMAKE_C_COMPILER_TARGET aarch64-linux-gnu)
+set(CMAKE_EXE_LINKER_FLAGS_INIT -fuse-ld=lld)
+set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+foreach(what IN ITEMS LIBRARY INCLUDE PACKAGE)
+    set(CMAKE_FIND_ROOT_PATH_MODE_${what} ONLY)
+endforeach()
+END
+    mkdir only && cp digits/digits.onnx only/
+    cp digits/digits.onnx only/reader.onnx
+    printf '#include "digits.h"\n#include "reader.h"\nint main(void) { return !digits_info() || !reader_info(); }\n' >only/main.c
+    cat >only/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.23)
+project(only LANGUAGES C)
+find_package(Tvmcc REQUIRED ${HOW})
+enable_language(TVMMODEL)
+add_tvm_model(digits MODEL digits.onnx THREADS POOL)
+add_executable(demo main.c reader.onnx)
+target_link_libraries(demo PRIVATE digits)
+END
+    for how in "-DHOW=NO_CMAKE_FIND_ROOT_PATH -DTvmcc_ROOT=$work/tvmcc" "-DTvmcc_DIR=$work/tvmcc/lib/cmake/Tvmcc"; do
+        ln -sfn "$prefix" tvmcc
+        rm -rf only_root
+        (
+            unset CC CFLAGS LDFLAGS # of a sanitized build, for this machine
+            quiet "$cmake" -S only -B only_root -G Ninja "-DCMAKE_TOOLCHAIN_FILE=$work/only.cmake" $how
+            quiet "$cmake" --build only_root
+        )
+        readelf -h only_root/demo | grep -q AArch64 || die "a program for another machine"
+    done
+fi
 # A newer version than this is not there.
 printf 'cmake_minimum_required(VERSION 3.23)\nproject(p C)\nfind_package(Tvmcc 99 REQUIRED)\n' >newer.txt
 mkdir newer && mv newer.txt newer/CMakeLists.txt
