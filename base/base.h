@@ -153,6 +153,11 @@ static inline uint64_t align_up(uint64_t n, uint64_t align)
 {
     return (n + align - 1) / align * align;
 }
+/* a >= 0, b > 0, rounds up. */
+static inline int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a / b + (a % b > 0);
+}
 int64_t gcd_i64(int64_t a, int64_t b);   /* >= 0 */
 int64_t floor_div(int64_t a, int64_t b); /* b > 0, rounds down */
 int64_t floor_mod(int64_t a, int64_t b); /* b > 0, in [0, b) */

@@ -224,31 +224,6 @@ struct Target {
     bool     no_threads; /* no launches, no barriers: one thread runs it all */
 };
 
-/* Bytes of a core's caches (t may be NULL).  Where nobody says, those of small cores: blocks that
- * are too small for a cache cost a few per cent, blocks that are too large leave it. */
-static inline int64_t cpu_l1(const Target *t)
-{
-    return t && t->l1_bytes ? t->l1_bytes : 32768;
-}
-static inline int64_t cpu_l2(const Target *t)
-{
-    return t && t->l2_bytes ? t->l2_bytes : 262144;
-}
-static inline int64_t cpu_l3(const Target *t)
-{
-    return t && t->l3_bytes ? t->l3_bytes : 8 * cpu_l2(t);
-}
-/* Multiply-adds of a core in a nanosecond, for what is worth a second thread: two vectors a cycle
- * at 2 to 4 GHz; wide vectors are often two halves, or run slower.  Bytes that it streams from L2.
- */
-static inline double cpu_macs_ns(const Target *t)
-{
-    uint32_t bytes = t ? t->vector_bytes : 0;
-
-    return bytes >= 32 ? 50 : bytes >= 16 ? 25 : 5;
-}
-enum { CPU_STREAM_NS = 80 };
-
 /* ---- evaluator: how passes compute with the program's own operators ------------------------------ */
 
 typedef struct Evaluator {

@@ -5,6 +5,7 @@
 #define TVMCC_SCHEDULES_H
 
 #include "ir/sched.h"
+#include "machine/machine.h"
 
 /* The work of a convolution with its results in blocks of `lanes` channels, for passes that choose
  * among layouts. */
@@ -20,9 +21,6 @@ typedef struct {
     int64_t c, o, y, x, lanes; /* o in blocks of so many lanes */
 } PairWork;
 int64_t cpu_pair_rows(const Target *t, const PairWork *w);
-/* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */
-double cpu_fma_rate(const Target *t, int64_t lanes);
-
 typedef struct {
     const char *op; /* anchor's text, "*" any */
     TargetKind  kind;

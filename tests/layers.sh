@@ -28,13 +28,14 @@ check formats base
 check manifest base
 check ir base
 check tune ir base
-check ops ir base
-check schedules ops ir base
-check passes schedules ops ir base
+check machine ir base
+check ops machine ir base
+check schedules ops machine ir base
+check passes schedules ops machine ir base
 check frontends formats ops ir base
 check backends ir base
 check packaging backends formats ir base
-check driver tune manifest packaging backends frontends passes schedules ops ir formats base runtime
+check driver tune manifest packaging backends frontends passes schedules ops machine ir formats base runtime
 check runtime include
 
 # Frontends never see each other, nor do backends.

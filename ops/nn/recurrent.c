@@ -20,6 +20,7 @@
  *
  * Threads divide the tiles and meet after each step (twice in a step of `gru`, whose h~ needs r*h
  * of all units), or take one direction each where a step is too short for that. */
+#include "machine/machine.h"
 #include "ops/common.h"
 
 #include <string.h>
@@ -448,7 +449,7 @@ static const Stmt *side_by_side(const Cell *of)
 static Division divide(const Cell *s)
 {
     const Target *t = s->c->target;
-    int64_t       meets = s->kind == CELL_GRU ? 2 : 1, l2 = cpu_l2(t);
+    int64_t       meets = s->kind == CELL_GRU ? 2 : 1, l2 = machine_of(t).l2;
     int64_t       cells_of = cells[s->kind].sums + (s->kind == CELL_GRU), bytes, macs, ns;
 
     if (!t || t->no_threads || s->T < 2)

@@ -11,6 +11,7 @@
  *
  * Weights are cut into tiles of `units` hidden units, with zeros for surplus ones, so that
  * nn.recurrent reads them in order; constants are packed at compile time. */
+#include "machine/machine.h"
 #include "ops/common.h"
 
 #include <string.h>
@@ -193,9 +194,7 @@ static int64_t tile_units(const Layer *k, int64_t sums)
     for (int64_t v = 1; v * sums <= 8 && v * lanes <= 128; v *= 2) {
         int64_t vectors = v * sums, rows = recurrent_rows(k->c, k->N, vectors);
         int64_t tiles = (k->H + v * lanes - 1) / (v * lanes);
-        double  fma = (double)(vectors * rows) / 2, load = (double)(vectors * bytes) / 32;
-        double  cycles = fma > load ? fma : load;
-        double  now = (cycles < 4 ? 4 : cycles) / (double)rows * (double)tiles;
+        double  now = state_step_cycles(vectors, rows, bytes) / (double)rows * (double)tiles;
 
         now *= tiles < 4 ? 1.1 : 1;
         if (now < cost * 1.001)

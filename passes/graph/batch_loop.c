@@ -15,6 +15,8 @@
  * a run, which is at most MAX_RUN long. */
 #include "passes/graph/graph.h"
 
+#include "machine/machine.h"
+
 #include <string.h>
 
 enum { MAX_RUN = 1024, MAX_IN = 16, MAX_CHOICES = 8 };
@@ -35,6 +37,7 @@ typedef struct {
 
 typedef struct {
     Ctx     *c;
+    Machine  machine;
     int64_t  n; /* pictures */
     ExprList list;
     Node    *node;
@@ -58,20 +61,9 @@ static Node *node_of(const Batch *b, const Expr *e)
 
 /* ---- what a node costs -------------------------------------------------------------------------- */
 
-/* Bytes a cycle of values that need `bytes` at a time. */
-static double value_rate(const Ctx *c, double bytes)
+static double value_rate(const Batch *b, double bytes)
 {
-    double l2 = (double)cpu_l2(c->target), l3 = (double)cpu_l3(c->target);
-
-    return bytes <= l2 * 0.75 ? 24 : bytes <= l3 / 4 ? 6 : 3;
-}
-
-/* ... of weights, which are read in order, asked for ahead, and wait for little. */
-static double weight_rate(const Ctx *c, double bytes)
-{
-    double l2 = (double)cpu_l2(c->target), l3 = (double)cpu_l3(c->target);
-
-    return bytes <= l2 * 0.5 ? 48 : bytes <= l3 / 2 ? 20 : 8;
+    return traffic_rate(&b->machine, TRAFFIC_VALUES, bytes, 0);
 }
 
 static double bytes_of(const Type *t)
@@ -202,7 +194,8 @@ static double gain_of(const Batch *b, const Gain *g, uint32_t choice)
     double rounds = 1.0 / (double)b->choice[choice] - 1.0 / (double)b->n;
 
     return g->saved[choice] - g->across -
-           rounds * (g->weights / weight_rate(b->c, g->weights) + g->kernels * CALL_CYCLES);
+           rounds * (g->weights / traffic_rate(&b->machine, TRAFFIC_WEIGHTS, g->weights, 0) +
+                     g->kernels * CALL_CYCLES);
 }
 
 /* A value from one run to another, or to main, is stored though its reader could have been fused,
@@ -212,9 +205,9 @@ static double crossing(const Batch *b, const Node *x)
     double cost = 0, both = 2 * x->bytes;
 
     if (!x->stored)
-        cost += both / value_rate(b->c, both * (double)b->n);
+        cost += both / value_rate(b, both * (double)b->n);
     if (x->e->type->kind == TYPE_TENSOR && x->e->type->n == 4)
-        cost += both / value_rate(b->c, both);
+        cost += both / value_rate(b, both);
     return cost;
 }
 
@@ -224,8 +217,8 @@ static void dies_within(const Batch *b, const Node *x, Gain *g)
 
     g->across -= crossing(b, x);
     for (uint32_t k = 0; x->stored && k < b->nchoices; k++)
-        g->saved[k] += both / value_rate(b->c, both * (double)b->n) -
-                       both / value_rate(b->c, both * (double)b->choice[k]);
+        g->saved[k] += both / value_rate(b, both * (double)b->n) -
+                       both / value_rate(b, both * (double)b->choice[k]);
 }
 
 static void add_node(const Batch *b, uint32_t from, const Node *x, Gain *g)
@@ -420,7 +413,7 @@ static int64_t pictures_of(const Expr *main)
 const Module *batch_loop(Ctx *c, const Module *m)
 {
     const Expr *main = module_func(m, "main");
-    Batch       b = {.c = c};
+    Batch       b = {.c = c, .machine = machine_of(c->target)};
     VEC(Run) runs = {0};
 
     if (!main || !main->type || !has_vectors(c) || (b.n = pictures_of(main)) < 2 ||

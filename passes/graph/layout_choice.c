@@ -14,11 +14,8 @@
 
 #include <string.h>
 
-/* Bytes a cycle that repacking reads and writes, and what starting a kernel costs beside. */
-#define REPACK_RATE 8.0
+/* Cycles that starting a kernel costs beside its work. */
 #define KERNEL_START 200.0
-/* Bytes a cycle that other operators move, mostly while they compute. */
-#define MOVE_RATE 48.0
 /* Convolutions on plain rows reload what blocked ones keep in registers; short rows have no
  * vectors. */
 #define PLANAR 5.0
@@ -40,6 +37,7 @@ typedef struct {
 
 typedef struct {
     Ctx       *c;
+    Machine    machine;
     LayoutPlan plan;
     Pbqp      *g;
     VEC(Chooser *) choosers;
@@ -86,7 +84,7 @@ static double repack(const Choice *s, const Type *t, const int64_t dims[4], uint
     if (from == to || (whole && dims[2] == 1 && dims[3] == 1)) /* the same bytes */
         return 0;
     return KERNEL_START + (cells(&s->plan, dims, from) + cells(&s->plan, dims, to)) *
-                              dtype_bytes(t->dtype) / REPACK_RATE;
+                              dtype_bytes(t->dtype) / memory_rate(TRAFFIC_REPACK);
 }
 
 /* Vectors of that many lanes multiplied and added a cycle, in lanes; plain rows take the widest. */
@@ -94,7 +92,7 @@ static double lanes_a_cycle(const Choice *s, uint32_t layout)
 {
     int64_t lanes = s->plan.width[layout ? layout : 1];
 
-    return (double)lanes * cpu_fma_rate(s->c->target, lanes);
+    return (double)lanes * fma_rate(&s->machine, lanes);
 }
 
 typedef struct {
@@ -133,7 +131,8 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
 {
     const LayoutPlan *p = &s->plan;
     double            taps = (double)(d->kh * d->kw), cost;
-    double            moved = (cells(p, d->in, l.in) + cells(p, d->out, l.out)) * 4 / MOVE_RATE;
+    double            moved =
+        (cells(p, d->in, l.in) + cells(p, d->out, l.out)) * 4 / memory_rate(TRAFFIC_MOVED);
 
     if (!l.out) {
         bool vectors = d->out[3] >= p->width[1];
@@ -179,7 +178,8 @@ static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
         return n / lanes_a_cycle(s, layout);
 
     /* Windows on plain rows are gathered; whole images are vectors too. */
-    return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) + n * 4 / MOVE_RATE;
+    return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) +
+           n * 4 / memory_rate(TRAFFIC_MOVED);
 }
 
 /* ---- who can be in which layout ------------------------------------------------------------- */
@@ -395,7 +395,10 @@ static void choose(Choice *s)
 
 LayoutPlan choose_layouts(Ctx *c, const Expr *func)
 {
-    Choice   s = {.c = c, .g = pbqp_new(c->scratch), .of = map_new(c->scratch)};
+    Choice   s = {.c = c,
+                  .machine = machine_of(c->target),
+                  .g = pbqp_new(c->scratch),
+                  .of = map_new(c->scratch)};
     ExprList list = expr_post_order(c, func);
 
     s.plan.n = 1;

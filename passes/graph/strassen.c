@@ -9,9 +9,7 @@
  * -fno-pass=strassen it alone.  Cost: one walk and the evaluation of the sums. */
 #include "passes/graph/graph.h"
 
-/* Bytes a cycle that weights stream at (caches beyond the second), and the sums. */
-#define STREAM 8.0
-#define NEAR 24.0
+#include "machine/machine.h"
 
 #define MAX_ROWS 1536 /* more, and the products of a panel leave L2 */
 
@@ -23,17 +21,13 @@ static int64_t least_rows(const Target *t)
     return t->vector_regs > 16 ? 64 : 256;
 }
 
-/* Computing overlaps with moving data, though not wholly. */
-static double overlap(double compute, double memory)
-{
-    return compute > memory ? compute + 0.3 * memory : memory + 0.3 * compute;
-}
-
 static bool is_faster(double m, double n, double k, double lanes)
 {
-    double direct = overlap(m * n * k / lanes / 2 * 1.05, n * k * 4 / STREAM);
-    double sums = m * k * 4 * (1 + 7.0 / 4) / NEAR + m * n * 4 * (3 + 7.0 / 4) / NEAR;
-    double fast = overlap(m * n * k / lanes / 2 * 1.05 * 7 / 8 + sums, n * k * 7 / STREAM);
+    double stream = memory_rate(TRAFFIC_STRASSEN_WEIGHTS),
+           near = memory_rate(TRAFFIC_STRASSEN_SUMS);
+    double direct = overlap(m * n * k / lanes / 2 * 1.05, n * k * 4 / stream);
+    double sums = m * k * 4 * (1 + 7.0 / 4) / near + m * n * 4 * (3 + 7.0 / 4) / near;
+    double fast = overlap(m * n * k / lanes / 2 * 1.05 * 7 / 8 + sums, n * k * 7 / stream);
 
     return fast < 0.97 * direct;
 }

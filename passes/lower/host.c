@@ -12,6 +12,7 @@
  * phase with a barrier between; any other runs on thread 0.  A barrier stands wherever one thread
  * may read or overwrite what another one touched: between any two calls of which one is parallel.
  */
+#include "machine/machine.h"
 #include "passes/lower/lower.h"
 
 #include <string.h>
@@ -126,8 +127,8 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
  * networks, which have decided for themselves (ops/nn/recurrent.c). */
 static double saved_ns(const Host *h, const ItemList *items)
 {
-    const Target *t = h->p->kernels->target;
-    double        ns = 0;
+    Machine m = machine_of(h->p->kernels->target);
+    double  ns = 0;
 
     for (uint32_t i = 0; i < items->n; i++) {
         const Item *it = items->at[i];
@@ -140,12 +141,12 @@ static double saved_ns(const Host *h, const ItemList *items)
             continue;
         if (phases(it->kernel->flat) > 2)
             return 1e12;
-        double compute = (double)it->kernel->macs / cpu_macs_ns(t), moved = 0;
+        double compute = (double)it->kernel->macs / m.macs_ns, moved = 0;
         for (uint32_t k = 0; k < it->nin; k++)
-            moved += (double)it->in[k].slot->bytes / CPU_STREAM_NS;
+            moved += (double)it->in[k].slot->bytes / m.stream_ns;
         for (uint32_t k = 0; k < it->nout; k++)
-            moved += (double)it->out[k].slot->bytes / CPU_STREAM_NS;
-        ns += (compute > moved ? compute : moved) / 2 - (t ? t->sync_ns : 0);
+            moved += (double)it->out[k].slot->bytes / m.stream_ns;
+        ns += (compute > moved ? compute : moved) / 2 - (double)m.sync_ns;
     }
     return ns;
 }
@@ -153,9 +154,9 @@ static double saved_ns(const Host *h, const ItemList *items)
 /* Another thread that spins is called in half a microsecond, one that sleeps in several. */
 static bool worth_threads(const Host *h)
 {
-    const Target *t = h->p->kernels->target;
+    Machine m = machine_of(h->p->kernels->target);
 
-    return saved_ns(h, &h->p->items) > (t ? 10.0 * t->sync_ns : 0);
+    return saved_ns(h, &h->p->items) > 10.0 * (double)m.sync_ns;
 }
 
 /* All phases of a kernel with barriers between them; many of them in a loop. */

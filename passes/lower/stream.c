@@ -11,6 +11,7 @@
  * on a line's border (what a caller gives may lie anywhere), and the kernel must not read it again.
  * `stream` is a mark: the code generator uses it for stores of vectors, and where the processor has
  * an instruction. */
+#include "machine/machine.h"
 #include "passes/lower/lower.h"
 
 typedef struct {
@@ -120,7 +121,7 @@ void stream_results(Program *p)
         for (uint32_t i = 0; i < x->nout; i++)
             of[k].at[i] = (Result){x->flat->params[x->nin + i].buffer, NULL, true};
     }
-    look_at_calls(&p->items, (uint64_t)cpu_l3(p->kernels->target) / 4, n, of);
+    look_at_calls(&p->items, (uint64_t)machine_of(p->kernels->target).l3 / 4, n, of);
     for (uint32_t k = 0; k < n; k++)
         stream_kernel(c, &of[k]);
 }

@@ -31,8 +31,8 @@ static const char *iter_name(const Sched *s, const char *block, uint32_t i)
 static void cut_rows(const Sched *s, AttnSizes *z)
 {
     enum { MANY = 24, FEW = 8 };
-    int64_t l1 = cpu_l1(s->target);
-    int64_t l2 = cpu_l2(s->target);
+    int64_t l1 = machine_of(s->target).l1;
+    int64_t l2 = machine_of(s->target).l2;
     int64_t near = l1 / 2 / (4 * z->n), far = l2 / 4 / (4 * z->n);
     int64_t most = near > MANY ? near : far < MANY ? far : MANY;
 
@@ -43,7 +43,7 @@ static void cut_rows(const Sched *s, AttnSizes *z)
         z->rows = d;
     /* Blocks of two sizes are two loops, whose sums are harder to make vectors of: rather all rows
      * at once, while their scores leave most of L3 to others. */
-    int64_t l3 = cpu_l3(s->target) / 8 / (4 * z->n);
+    int64_t l3 = machine_of(s->target).l3 / 8 / (4 * z->n);
     if (z->m % z->rows && (z->m <= 2 * far || z->m <= l3))
         z->rows = z->m;
     z->even = z->m % z->rows == 0;

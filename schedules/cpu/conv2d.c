@@ -17,8 +17,10 @@ static int64_t weights_of(const ConvSizes *z)
 /* Weights that do not stay in L2 and are used by few pixels: waiting for them would show. */
 static bool streams_weights(const Sched *s, const ConvSizes *z, RegTile t)
 {
-    return z->y * z->x < 256 && z->i && weights_of(z) > cpu_l2(s->target) / 2 &&
-           line_feeds(s->target, z->lanes, t.pixels);
+    Machine m = machine_of(s->target);
+
+    return z->y * z->x < 256 && z->i && weights_of(z) > m.l2 / 2 &&
+           tile_feeds_lines(&m, z->lanes, t.pixels);
 }
 
 /* Input blocks of a chunk: its packed weights for one output block within an eighth of L2, or 20
@@ -28,7 +30,7 @@ static bool streams_weights(const Sched *s, const ConvSizes *z, RegTile t)
 static int64_t chunk_blocks(const Sched *s, const ConvSizes *z, int64_t nv)
 {
     int64_t i = z->i ? z->i : 1, step = z->kh * z->kw * i, bytes = step * nv * z->lanes * 4;
-    int64_t most = cpu_l2(s->target) / 8 > 20480 ? cpu_l2(s->target) / 8 : 20480;
+    int64_t l2 = machine_of(s->target).l2, most = l2 / 8 > 20480 ? l2 / 8 : 20480;
     int64_t kb = divisor_upto(z->c, bytes && most / bytes > 0 ? most / bytes : 1);
 
     return kb < z->c && kb * step < 96 ? divisor_from(z->c, ceil_div(96, step)) : kb;
@@ -37,9 +39,10 @@ static int64_t chunk_blocks(const Sched *s, const ConvSizes *z, int64_t nv)
 /* Cycles that a multiply-add of a vector takes in the best tiles for a line of that many pixels. */
 static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
 {
-    int64_t nv = cpu_tile(s->target, z->lanes, z->o, pixels, 0).nv;
+    Machine m = machine_of(s->target);
+    int64_t nv = tile_best(&m, z->lanes, z->o, pixels, 0).nv;
 
-    return tile_step_cycles(s->target, z->lanes, pixels, nv) / (double)(pixels * nv);
+    return tile_step_cycles(&m, z->lanes, pixels, nv) / (double)(pixels * nv);
 }
 
 /* The tile of a group of rows.  Where all pixels are one group, threads have nothing to divide but
@@ -47,11 +50,12 @@ static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
  * divide well would go beyond it. */
 static RegTile conv_tile(const Sched *s, const ConvSizes *z, int64_t rows, bool alone)
 {
+    Machine m = machine_of(s->target);
     int64_t parts = !alone && rows == z->y ? 1 : 0;
-    RegTile t = cpu_tile(s->target, z->lanes, z->o, rows * z->x, parts);
+    RegTile t = tile_best(&m, z->lanes, z->o, rows * z->x, parts);
     bool    long_code = rows > 1 && rows * z->x * t.nv * (z->i ? z->i : 1) > 3000;
 
-    return long_code ? cpu_tile(s->target, z->lanes, z->o, rows * z->x, 0) : t;
+    return long_code ? tile_best(&m, z->lanes, z->o, rows * z->x, 0) : t;
 }
 
 /* Rows a group: short rows are joined until there are enough pixels for full tiles, unless a row
@@ -67,24 +71,12 @@ static int64_t group_rows(Sched *s, const ConvSizes *z)
     return rows;
 }
 
-/* Bytes that weigh on a thread when two divide blocks * oc iterations: weights once a block, at the
- * speed of L2 or L3 and mostly behind the arithmetic, and the input of a block that both work on.
- */
-static double division_cost(const Sched *s, double weights, double input, int64_t blocks,
-                            int64_t oc)
-{
-    double l2 = (double)cpu_l2(s->target);
-    double balance = thread_balance(blocks * oc);
-
-    return 0.3 * weights * (double)blocks / 2 / (weights <= l2 / 2 ? 1 : 0.8) +
-           SHARED_BYTE * input / 2 * rows_shared(blocks) + (1 - balance) * (weights + input);
-}
-
 /* Groups of a pixel block: its input within half of L2, and what is cheapest for the threads. */
 static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows,
                             int64_t oc)
 {
-    int64_t i = z->i ? z->i : 1, l2 = cpu_l2(s->target);
+    Machine m = machine_of(s->target);
+    int64_t i = z->i ? z->i : 1, l2 = m.l2;
     int64_t bytes = z->c * i * rows * z->x * 4, weights = weights_of(z), most = groups, best;
     double  cost = 1e30;
 
@@ -92,7 +84,7 @@ static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, 
         most = divisor_upto(groups, most - 1);
     best = most;
     for (int64_t gb = most; gb >= 1; gb = gb > 1 ? divisor_upto(groups, gb - 1) : 0) {
-        double c = division_cost(s, (double)weights, (double)(bytes * groups), groups / gb, oc);
+        double c = division_bytes(&m, (double)weights, (double)(bytes * groups), groups / gb, oc);
         if (c < cost)
             cost = c, best = gb;
     }
@@ -101,15 +93,11 @@ static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, 
 
 double cpu_conv_cycles(const Target *t, const ConvWork *w)
 {
+    Machine m = machine_of(t);
     int64_t rows = joined_rows(w->y, w->x), pixels = rows * w->x;
-    RegTile tile = cpu_tile(t, w->lanes, w->o, pixels, 0);
-    int64_t tiles = ceil_div(pixels, tile.pixels);
-    double  rate = cpu_fma_rate(t, w->lanes), p = (double)pixels / (double)tiles;
-    double  nv = (double)tile.nv, fma = p * nv / rate, load = p / 2 + nv / rate;
-    double  step = fma > load ? fma : load;
+    RegTile tile = tile_best(&m, w->lanes, w->o, pixels, 0);
+    double  step = conv_step_cycles(&m, w->lanes, pixels, tile.nv, ceil_div(pixels, tile.pixels));
 
-    /* As tile_step_cycles, which chooses for two multiply-adds a cycle, counts: a latency of 4. */
-    step = ((step > 4 ? step : 4) + (rate > 1 && fma < 6 ? 0.25 : 0)) * (double)tiles;
     return step * (double)(w->n * (w->y / rows) * (w->o / tile.nv)) * (double)w->sum;
 }
 

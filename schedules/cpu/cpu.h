@@ -27,15 +27,6 @@ int64_t iter_extent(const Sched *s, const char *block, const char *iter);
 int64_t loop_extent(const Sched *s, const char *loop);
 bool    has_block(const Sched *s, const char *block);
 
-/* Pixels times vectors of a register tile: pixels*nv accumulators, nv weights, one splat. */
-typedef struct {
-    int64_t pixels, nv;
-} RegTile;
-/* The best tile for `vectors` vectors of outputs and `pixels` pixels, by the cost model of the
- * register file (docs/design/schedules.md).  Not 0: threads divide that many parts, each by output
- * blocks; half of what they lose by an uneven division counts, since one thread loses nothing. */
-RegTile cpu_tile(const Target *t, int64_t lanes, int64_t vectors, int64_t pixels, int64_t parts);
-
 /* The tile of a matrix product, and how much of k a panel `width` columns wide takes at a time
  * (dense.c).  `whole`: only vectors of a panel that divide all. */
 RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k, bool whole);
@@ -43,15 +34,6 @@ int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k);
 /* A tensor [.., k, n], with `batch` dimensions before, in panels as a product reads them. */
 void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width);
 
-/* Pixels that fit into the registers beside nv vectors of weights. */
-int64_t tile_pixels_most(const Target *t, int64_t lanes, int64_t nv);
-/* Cycles of one step of the reduction over tiles of all these pixels by nv vectors. */
-double tile_step_cycles(const Target *t, int64_t lanes, int64_t pixels, int64_t nv);
-/* Tiles of so many pixels take six cycles or more with a line of weights: there is room to ask for
- * one further on (`prefetch`). */
-bool line_feeds(const Target *t, int64_t lanes, int64_t pixels);
-
-int64_t ceil_div(int64_t a, int64_t b);
 /* Largest divisor of n that is at most `most`. */
 
 /* The iterators of a convolution's block; 0 for those that it has not. */
@@ -72,12 +54,6 @@ void inline_prologue(Sched *s, const char *anchor);
 /* What most rules begin with: both of these, and between them a bias is where sums start, products
  * are contracted and, if `halo`, padding is read from the input's border.  As inline_epilogue. */
 const char *prepare_anchor(Sched *s, const char *anchor, bool halo);
-/* What share of the ideal several threads reach that divide n equal iterations: 2 threads above
- * all, 4 too. */
-double thread_balance(int64_t n);
-/* What share of an image's rows two threads both read when they divide blocks of rows, then
- * channels: all of one block, none of an even number. */
-double rows_shared(int64_t blocks);
 /* Pixels of a convolution's row %r, or of all rows %r as one line that is written out, as loops %t
  * (tiles) and %p (pixels of a tile). */
 void tile_pixels(Sched *s, const char *conv, RegTile t, bool line);
@@ -113,9 +89,5 @@ void pad_marks(Sched *s, const char *at);
 bool turn_marks(Sched *s, const char *block, bool parallel);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);
-
-/* A byte that two threads read costs as much as ten from L3: before the memory is written again the
- * cores must agree, line by line. */
-enum { SHARED_BYTE = 10 };
 
 #endif

@@ -28,27 +28,6 @@ static GemmSizes gemm_sizes(const Sched *s)
     return z;
 }
 
-/* Cycles that a step of a tile of p rows by nv vectors takes (two multiply-adds and two loads a
- * cycle, latency 4).  Loads cost a little even where multiply-adds hide them, and vectors of
- * weights, which come from L2, more than the numbers of x. */
-static double step_cycles(int64_t p, int64_t nv)
-{
-    double fma = (double)(p * nv) / 2, load = (double)(p + nv) / 2, latency = 4;
-    double worst = fma > load ? fma : load;
-
-    return (worst > latency ? worst : latency) + 0.025 * (double)(p + 4 * nv);
-}
-
-/* ... of all tiles of a panel of nv vectors, none taller than `most`.  Each panel reads all of x
- * once more, from L2 or beyond. */
-static double panel_cycles(int64_t rows, int64_t most, int64_t nv)
-{
-    int64_t tiles = ceil_div(rows, most), q = rows / tiles, r = rows % tiles;
-
-    return (double)r * step_cycles(q + 1, nv) + (double)(tiles - r) * step_cycles(q, nv) +
-           0.02 * (double)rows;
-}
-
 /* Rows and vectors of a tile: P*NV accumulators, NV vectors of weights and a number of x, spread
  * over a vector, lie in registers.  Rows whose cells are a multiple of 4 KiB apart fall on one set
  * of L1, of 8 lines in most machines.  The last panel may have fewer vectors, unless `whole`. */
@@ -64,9 +43,9 @@ RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k, bool
             continue;
         if (k * 4 % 4096 == 0 && most > 8)
             most = 8;
-        double c = (double)(vectors / nv) * panel_cycles(rows, most, nv);
+        double c = (double)(vectors / nv) * panel_step_cycles(rows, most, nv);
         if (vectors % nv)
-            c += panel_cycles(rows, most, vectors % nv);
+            c += panel_step_cycles(rows, most, vectors % nv);
         if (c < cost - 1e-9)
             cost = c, best = (RegTile){most, nv};
     }
@@ -88,7 +67,8 @@ static RegTile panel_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t
  * quarter of L2, so that all row tiles find it there. */
 int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k)
 {
-    int64_t l1 = cpu_l1(s->target), l2 = cpu_l2(s->target);
+    Machine m = machine_of(s->target);
+    int64_t l1 = m.l1, l2 = m.l2;
     int64_t tile = l1 * 3 / 4 / (t.pixels * 4), panel = l2 / 4 / (width * 4);
     int64_t most = tile < panel ? tile : panel, kb = divisor_upto(k, most < 1 ? 1 : most);
 
@@ -174,8 +154,10 @@ static bool is_packed(const Sched *s)
  */
 static bool asks_ahead(const Sched *s, int64_t lanes, int64_t rows, RegTile t)
 {
+    Machine m = machine_of(s->target);
+
     return rows > 1 && is_packed(s) &&
-           line_feeds(s->target, lanes, ceil_div(rows, ceil_div(rows, t.pixels)));
+           tile_feeds_lines(&m, lanes, ceil_div(rows, ceil_div(rows, t.pixels)));
 }
 
 /* One row by columns of a matrix that is not packed and comes from L3 or memory: panels of a few
@@ -186,7 +168,7 @@ static bool row_streams(Sched *s, const GemmSizes *z, int64_t lanes)
     enum { STREAMS = 8, PAGE = 1024, VECTORS = 4 };
     long long block = divisor_upto(z->n, PAGE), width = VECTORS * lanes;
 
-    if (z->k * z->n * 4 <= cpu_l2(s->target) || block < 8 * width || block % width ||
+    if (z->k * z->n * 4 <= machine_of(s->target).l2 || block < 8 * width || block % width ||
         z->k % STREAMS || z->b > 1 || is_packed(s))
         return false;
     const char *out = prepare_anchor(s, "dense", false);

@@ -67,18 +67,6 @@ static int64_t most_pixels(const Sched *s, uint32_t ops, int64_t nv)
     return (regs - (ops > 2 ? 2 : 1) * nv - (ops > 2 ? 3 : ops)) / nv;
 }
 
-/* Cycles of a step of all tiles of these pixels by nv vectors, as tile_cost in common.c has them.
- */
-static double step_cycles(uint32_t ops, int64_t pixels, int64_t most, int64_t nv)
-{
-    double tiles = (double)ceil_div(pixels, most), p = (double)pixels / tiles;
-    double dots = p * (double)nv * (double)ops / (ops == 2 ? 3 : 2); /* adds have more units */
-    double load = (p + (double)nv) * (ops > 2 ? 1.5 : 0.5);
-    double c = ops > 2 ? dots + load : (dots > load ? dots : load) + (ops == 2 ? 0.1 * load : 0);
-
-    return tiles * ((c > 4 ? c : 4) + 0.02 * (double)nv);
-}
-
 /* `whole`: all panels have nv vectors; else the last may have fewer. */
 static RegTile best_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels, bool whole)
 {
@@ -89,9 +77,9 @@ static RegTile best_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t 
         int64_t most = most_pixels(s, ops, nv), rest = vectors % nv;
         if (most < 1 || (whole && rest))
             continue;
-        double c = (double)(vectors / nv) * step_cycles(ops, pixels, most, nv);
+        double c = (double)(vectors / nv) * dot_step_cycles(ops, pixels, most, nv);
         if (rest)
-            c += step_cycles(ops, pixels, most, rest);
+            c += dot_step_cycles(ops, pixels, most, rest);
         if (c < cost - 1e-9)
             cost = c, best = (RegTile){most, nv};
     }
@@ -101,7 +89,7 @@ static RegTile best_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t 
 /* Input blocks of a chunk: weights of an output block within half of L2. */
 static int64_t chunk(const Sched *s, const ConvSizes *z, int64_t nv, int64_t weight_bytes)
 {
-    int64_t l2 = cpu_l2(s->target);
+    int64_t l2 = machine_of(s->target).l2;
 
     int64_t depth = z->i ? z->i : 1, vector = weight_bytes * nv * z->lanes;
 
@@ -112,7 +100,7 @@ static int64_t chunk(const Sched *s, const ConvSizes *z, int64_t nv, int64_t wei
 static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows,
                             int64_t oc)
 {
-    int64_t l2 = cpu_l2(s->target);
+    int64_t l2 = machine_of(s->target).l2;
     int64_t bytes = z->c * (z->i ? z->i : 1) * rows * z->x, gb = groups, best;
 
     while (gb > 1 && gb * bytes > l2 / 4)
@@ -210,7 +198,7 @@ bool dense_dot(Sched *s)
     int64_t  b = block_work(s, "dense"), m = iter_extent(s, "dense", "m");
     int64_t  n = iter_extent(s, "dense", "n"), k = iter_extent(s, "dense", "k");
     int64_t  lanes = cpu_lanes(s), rows = m ? m : 1, vectors = ceil_div(n, lanes);
-    int64_t  l2 = cpu_l2(s->target);
+    int64_t  l2 = machine_of(s->target).l2;
     uint32_t ops = dot_of(s, "dense").ops;
 
     RegTile   t = rows == 1 ? (RegTile){1, vectors < 4 ? vectors : 4}

@@ -15,13 +15,14 @@
  */
 int64_t cpu_pair_rows(const Target *t, const PairWork *w)
 {
+    Machine m = machine_of(t);
     int64_t row = w->c * w->x * 4, weights = w->c * w->o * w->lanes * 4, rows = 1;
 
-    if (row + weights > cpu_l2(t) / 2 || row * w->y <= 2 * cpu_l2(t))
+    if (row + weights > m.l2 / 2 || row * w->y <= 2 * m.l2)
         return 0;
     while (rows * w->x < 28 && w->y % (2 * rows) == 0)
         rows *= 2;
-    while (2 * rows * row <= cpu_l1(t) / 2 && w->y % (2 * rows) == 0)
+    while (2 * rows * row <= m.l1 / 2 && w->y % (2 * rows) == 0)
         rows *= 2;
     return rows;
 }
@@ -86,11 +87,12 @@ void conv2d_pair(Sched *s)
         s->refusal = "two convolutions, but no depthwise one with a 1x1 one behind it";
         return;
     }
-    RegTile t = cpu_tile(s->target, lanes, w.o, rows * w.x, 0);
+    Machine m = machine_of(s->target);
+    RegTile t = tile_best(&m, lanes, w.o, rows * w.x, 0);
     bool    line = rows > 1 && w.x < 28 && rows * w.x * t.nv * in <= 3000; /* written out */
 
     if (!line)
-        t = cpu_tile(s->target, lanes, w.o, w.x, 0);
+        t = tile_best(&m, lanes, w.o, w.x, 0);
     inline_prologue(s, "conv");
     try_step(s, "elide_pad pad");
     try_step(s, "fold_init bias -> conv");

@@ -80,37 +80,20 @@ static bool is_whole(const WinoSizes *z, Cut cut)
     return cut.rows == z->rows && cut.cols == z->cols;
 }
 
-/* What an estimate counts beside the products: bytes a cycle from memory, which two cores that ask
- * at once share, and what the transforms cost, which is the same for all cuts. */
+/* What an estimate counts beside the products: how data come, and what the transforms cost, which
+ * is the same for all cuts. */
 typedef struct {
-    double memory;
-    double input, output; /* cycles of a vector's cell of a tile */
+    Traffic traffic;
+    double  input, output; /* cycles of a vector's cell of a tile */
 } Pace;
 
-/* Of a step of two products of i16, a multiplication and an addition, to one of floats (measured on
- * Zen 4, where all four vector units are then busy). */
-static const double INT_STEP = 1.28;
-
-static const Pace cutting = {5, 0, 0}, choosing = {6, 1.25, 1.0};
-
-/* Bytes a cycle at which `bytes` are read again and again beside `others` that are in use too. */
-static double rate(const Sched *s, const Pace *p, double bytes, double others)
-{
-    double l2 = (double)cpu_l2(s->target), l3 = (double)cpu_l3(s->target);
-
-    return bytes + others <= l2 * 0.8 ? 24 : bytes <= l3 / 8 ? 10 : p->memory;
-}
-
-/* The longer of two that go on at the same time, though not wholly. */
-static double overlap(double a, double b)
-{
-    return a > b ? a + 0.3 * b : b + 0.3 * a;
-}
+static const Pace cutting = {TRAFFIC_WINOGRAD_CUT, 0, 0};
+static const Pace choosing = {TRAFFIC_WINOGRAD, WINOGRAD_INPUT, WINOGRAD_OUTPUT};
 
 /* Cycles of one core for all blocks.  The weights stream by once a block, the transformed input
  * once a group of outputs, and both this and the products are written once and read.  Weights come
  * from afar only for the first register tile of a panel. */
-static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut, const Pace *p)
+static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut, const Pace *p)
 {
     double  a2 = (double)(z->a * z->a), in = (double)(z->c * z->i);
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
@@ -124,12 +107,14 @@ static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut, const Pace *
     double bytes = z->ints ? 2 : 4;
     double v = cells * in * bytes, m = cells * width * 4;
     double panel = in * width * bytes, w = a2 * in * wide * bytes;
-    double products = (z->ints ? INT_STEP / 2 : 1) * a2 * in * (double)groups *
-                      tile_step_cycles(s->target, z->lanes, tiles, cut.tile.nv);
-    double weights = w / (blocks == 1 ? p->memory : rate(s, p, w, v + m));
+    double products = (z->ints ? PAIR_STEP / 2 : 1) * a2 * in * (double)groups *
+                      tile_step_cycles(at, z->lanes, tiles, cut.tile.nv);
+    double weights =
+        w / (blocks == 1 ? memory_rate(p->traffic) : traffic_rate(at, p->traffic, w, v + m));
     double first = products / passes;
-    double others = v * (double)(groups + 1) / rate(s, p, v, m + w / (double)groups) +
-                    2 * m * (double)groups / rate(s, p, m, panel);
+    double others =
+        v * (double)(groups + 1) / traffic_rate(at, p->traffic, v, m + w / (double)groups) +
+        2 * m * (double)groups / traffic_rate(at, p->traffic, m, panel);
     double transforms = (double)tiles * a2 / (double)z->lanes * (in * p->input + wide * p->output);
     double computed = overlap(first, weights) + (products - first) + transforms;
 
@@ -138,27 +123,27 @@ static double cut_cost(const Sched *s, const WinoSizes *z, Cut cut, const Pace *
 }
 
 /* Integers need a register for what is between two instructions. */
-static int64_t most_tiles(const Sched *s, const WinoSizes *z, int64_t nv)
+static int64_t most_tiles(const Machine *m, const WinoSizes *z, int64_t nv)
 {
-    int64_t most = tile_pixels_most(s->target, z->lanes, nv);
+    int64_t most = tile_pixels_most(m, z->lanes, nv);
 
-    while (z->ints && most > 1 && most * nv + nv + 2 > (s->target->vector_regs > 16 ? 32 : 16))
+    while (z->ints && most > 1 && most * nv + nv + 2 > (m->regs > 16 ? 32 : 16))
         most--;
     return most;
 }
 
-static Cut best_cut(const Sched *s, const WinoSizes *z)
+static Cut best_cut(const Machine *m, const WinoSizes *z)
 {
     Cut    best = {z->rows, z->cols, {1, 1}};
     double least = 1e300;
 
     for (int64_t nv = 1; nv <= (z->ints ? 2 : 4); nv++) {
-        int64_t most = most_tiles(s, z, nv);
+        int64_t most = most_tiles(m, z, nv);
         if (z->o / z->lanes % nv || most < 1)
             continue;
         /* Parts of a row, then groups of rows. */
         for (Cut cut = {1, 1, {most, nv}};;) {
-            double cost = cut_cost(s, z, cut, &cutting);
+            double cost = cut_cost(m, z, cut, &cutting);
             if (cost < least)
                 least = cost, best = cut;
             if (cut.cols < z->cols)
@@ -174,30 +159,30 @@ static Cut best_cut(const Sched *s, const WinoSizes *z)
 
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
 {
-    const Sched s = {.target = t};
-    int64_t     lanes = shape->lanes;
-    WinoSizes   z = {.lanes = lanes,
-                     .a = m + 2,
-                     .m = m,
-                     .c = ceil_div(shape->in, lanes),
-                     .i = lanes,
-                     .o = ceil_div(shape->out, lanes) * lanes,
-                     .ints = shape->ints,
-                     .n = shape->n,
-                     .rows = ceil_div(shape->y, m),
-                     .cols = ceil_div(shape->x, m)};
+    Machine   at = machine_of(t);
+    int64_t   lanes = shape->lanes;
+    WinoSizes z = {.lanes = lanes,
+                   .a = m + 2,
+                   .m = m,
+                   .c = ceil_div(shape->in, lanes),
+                   .i = lanes,
+                   .o = ceil_div(shape->out, lanes) * lanes,
+                   .ints = shape->ints,
+                   .n = shape->n,
+                   .rows = ceil_div(shape->y, m),
+                   .cols = ceil_div(shape->x, m)};
 
-    return cut_cost(&s, &z, best_cut(&s, &z), &choosing);
+    return cut_cost(&at, &z, best_cut(&at, &z), &choosing);
 }
 
 double direct_cycles(const Conv3x3 *shape)
 {
-    double weights = 9.0 * (double)(shape->in * shape->out);
+    double weights = 9.0 * (double)(shape->in * shape->out), memory = memory_rate(TRAFFIC_WINOGRAD);
     double macs = (double)(shape->n * shape->y * shape->x) * weights;
 
     if (shape->ints) /* dot.c with pairs of i16 */
-        return overlap(1.4 * macs / (double)shape->lanes / 4, weights / choosing.memory);
-    return overlap(1.4 * macs / (double)shape->lanes / 2, weights * 4 / choosing.memory);
+        return overlap(DIRECT_3X3 * macs / (double)shape->lanes / 4, weights / memory);
+    return overlap(DIRECT_3X3 * macs / (double)shape->lanes / 2, weights * 4 / memory);
 }
 
 static bool sums_ints(const Sched *s)
@@ -224,7 +209,7 @@ static void add_large(void *user, const Prim *p)
     for (uint32_t i = 0; b && i < l->n; i++)
         known |= !strcmp(l->name[i], b->name);
     if (known || l->n == COUNT(l->name) || !buffer_size(l->s->c, b, &cells, &origin) ||
-        cells * dtype_bytes(b->dtype) <= cpu_l2(l->s->target) / 4)
+        cells * dtype_bytes(b->dtype) <= machine_of(l->s->target).l2 / 4)
         return;
     l->name[l->n++] = b->name;
 }
@@ -276,8 +261,9 @@ void sched_winograd(Sched *s)
     z.n = iter_extent(s, out, n);
     z.rows = ceil_div(iter_extent(s, out, y), z.m);
     z.cols = ceil_div(iter_extent(s, out, x), z.m);
-    Cut  cut = best_cut(s, &z);
-    bool whole = is_whole(&z, cut);
+    Machine m = machine_of(s->target);
+    Cut     cut = best_cut(&m, &z);
+    bool    whole = is_whole(&z, cut);
 
     step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z.m);
     step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z.m);

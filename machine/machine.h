@@ -1,0 +1,103 @@
+/* The model of a machine: what work costs on the CPU that a target describes.
+ *
+ * Rules and passes choose among ways to compute the same thing; each choice is by an estimate, and
+ * every estimate is made of the functions of this room, so that a constant stands in one place and
+ * says what it was measured on.  Times of computing are cycles of one core, times in which threads
+ * meet nanoseconds.  Nothing here knows an operator or a loop.
+ *
+ *   machine.c   sizes and rates of a target
+ *   tile.c      cycles of register tiles
+ *   traffic.c   bytes a cycle between the core and where data lie (traffic.def)
+ *   threads.c   what threads gain and lose */
+#ifndef TVMCC_MACHINE_H
+#define TVMCC_MACHINE_H
+
+#include "ir/core.h"
+
+/* ---- machine.c -------------------------------------------------------------------------------- */
+
+typedef struct {
+    int64_t vector_bytes; /* of the widest vector worth using; 4: there are none */
+    int64_t fma_bytes;    /* of vectors that are multiplied and added in a cycle, in two at most */
+    int64_t regs;         /* vector registers */
+    bool    fma_mem_splat;
+    int64_t l1, l2, l3; /* bytes of a core's caches; l3 is shared */
+    double  macs_ns;    /* multiply-adds of a core in a nanosecond */
+    double  stream_ns;  /* bytes that a core streams from L2 in a nanosecond */
+    int64_t sync_ns;    /* a barrier of threads that spin for it */
+} Machine;
+
+/* The machine of a target, which may be NULL: one without vectors and with small caches. */
+Machine machine_of(const Target *t);
+/* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */
+double fma_rate(const Machine *m, int64_t lanes);
+
+/* ---- tile.c ----------------------------------------------------------------------------------- */
+
+/* Pixels times vectors of a register tile: pixels*nv accumulators, nv weights, one splat. */
+typedef struct {
+    int64_t pixels, nv;
+} RegTile;
+
+/* Pixels that fit into the registers beside nv vectors of weights. */
+int64_t tile_pixels_most(const Machine *m, int64_t lanes, int64_t nv);
+/* Cycles of one step of the reduction over tiles of all these pixels by nv vectors. */
+double tile_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
+/* The best tile for `vectors` vectors of outputs and `pixels` pixels (docs/design/schedules.md).
+ * Not 0: threads divide that many parts, each by output blocks; half of what they lose by an uneven
+ * division counts, since one thread loses nothing. */
+RegTile tile_best(const Machine *m, int64_t lanes, int64_t vectors, int64_t pixels, int64_t parts);
+/* Tiles of so many pixels take six cycles or more with a line of weights: there is room to ask for
+ * one further on (`prefetch`). */
+bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
+/* Cycles of one step of the reduction of a convolution over these pixels by nv vectors, cut into
+ * `tiles` equal tiles. */
+double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);
+/* ... of a matrix product: all tiles of a panel of nv vectors, none taller than `most` rows. */
+double panel_step_cycles(int64_t rows, int64_t most, int64_t nv);
+/* ... of a sum of dot products of small integers, each of `ops` instructions (Target.dot4_ui). */
+double dot_step_cycles(uint32_t ops, int64_t pixels, int64_t most, int64_t nv);
+/* ... of a recurrent network's product of a matrix of `vectors` vectors with `rows` rows of the
+ * state; vectors of that many bytes. */
+double state_step_cycles(int64_t vectors, int64_t rows, int64_t bytes);
+
+/* Measured on Zen 4: a step of two products of i16, a multiplication and an addition, to one of
+ * floats (all four vector units are then busy); a 3x3 convolution's tiles to the most that the
+ * units do; Winograd's transforms, cycles of a vector's cell of a tile. */
+#define PAIR_STEP 1.28
+#define DIRECT_3X3 1.4
+#define WINOGRAD_INPUT 1.25
+#define WINOGRAD_OUTPUT 1.0
+
+/* ---- traffic.c ---------------------------------------------------------------------------------- */
+
+typedef enum {
+#define TRAFFIC(id, l2_share, l2_rate, l3_share, l3_rate, memory_rate) TRAFFIC_##id,
+#include "machine/traffic.def"
+#undef TRAFFIC
+    TRAFFIC_COUNT
+} Traffic;
+
+/* Bytes a cycle of `bytes` that are read again and again, beside `others` that are in use too. */
+double traffic_rate(const Machine *m, Traffic kind, double bytes, double others);
+/* ... of what is never read again. */
+double memory_rate(Traffic kind);
+/* The longer of two that go on at the same time, though not wholly. */
+double overlap(double a, double b);
+
+/* ---- threads.c ---------------------------------------------------------------------------------- */
+
+/* What share of the ideal several threads reach that divide n equal iterations: 2 threads above
+ * all, 4 too. */
+double thread_balance(int64_t n);
+/* What share of an image's rows two threads both read when they divide blocks of rows, then
+ * channels: all of one block, none of an even number. */
+double rows_shared(int64_t blocks);
+/* Bytes that weigh on a thread when two divide blocks * panels iterations of a kernel with so many
+ * bytes of weights and of input. */
+double division_bytes(const Machine *m, double weights, double input, int64_t blocks,
+                      int64_t panels);
+/* Work of so many nanoseconds is too short for a second thread. */
+bool too_short(const Machine *m, double ns);
+
+#endif

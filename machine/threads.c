@@ -1,0 +1,37 @@
+/* What threads gain and lose. */
+#include "machine/machine.h"
+
+/* A byte that two threads read costs as much as ten from L3: before the memory is written again the
+ * cores must agree, line by line. */
+enum { SHARED_BYTE = 10 };
+
+double thread_balance(int64_t n)
+{
+    double two = (double)n / (double)((n + 1) / 2 * 2),
+           four = (double)n / (double)((n + 3) / 4 * 4);
+
+    return 0.8 * two + 0.2 * four;
+}
+
+double rows_shared(int64_t blocks)
+{
+    return blocks % 2 ? 1 / (double)blocks : 0;
+}
+
+/* Weights come once a block, at the speed of L2 or L3 and mostly behind the arithmetic; the input
+ * of a block that both work on is shared. */
+double division_bytes(const Machine *m, double weights, double input, int64_t blocks,
+                      int64_t panels)
+{
+    double balance = thread_balance(blocks * panels);
+
+    return 0.3 * weights * (double)blocks / 2 / (weights <= (double)m->l2 / 2 ? 1 : 0.8) +
+           SHARED_BYTE * input / 2 * rows_shared(blocks) + (1 - balance) * (weights + input);
+}
+
+/* A second thread saves half of the time.  It costs a barrier before and one behind, and lines that
+ * change their owner, which is another. */
+bool too_short(const Machine *m, double ns)
+{
+    return ns < 3.0 * (double)m->sync_ns;
+}

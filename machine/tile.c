@@ -1,0 +1,145 @@
+/* Cycles of register tiles.
+ *
+ * A tile of p numbers by nv vectors keeps p*nv sums in registers.  A step of its reduction loads nv
+ * vectors and p numbers, two a cycle, and makes p*nv multiply-adds, two a cycle where a vector is
+ * as wide as a unit.  Each sum waits for itself, 4 cycles, so a step takes no less.  The forms
+ * below agree on that and differ in what else was measured for them. */
+#include "machine/machine.h"
+
+#define LATENCY 4.0
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* ---- convolutions ------------------------------------------------------------------------------- */
+
+/* Where two multiply-adds start in a cycle, sums for less than one and a half latencies do not
+ * always have the next one ready for both: a quarter of a cycle (4x2 4.27, 3x3 4.80, 5x2 5.24, 6x2
+ * 6.00 on a Zen 4 with vectors of 32 bytes, 5x2 of 64 bytes, one a cycle, 10.0). */
+static double waits(const Machine *m, int64_t lanes, double fma)
+{
+    return fma < 1.5 * LATENCY && fma_rate(m, lanes) > 1 ? 0.25 : 0;
+}
+
+/* Cycles of a step of a p x nv tile, per multiply-add of a vector. */
+static double tile_cost(const Machine *m, int64_t lanes, int64_t p, int64_t nv)
+{
+    double fma = (double)(p * nv) / 2, load = (double)(p + nv) / 2;
+
+    /* Numbers that are used once are loaded early by LLVM, which then spills sums: half a load more
+     * for each (14x1 11.3 cycles). */
+    if (nv == 1 && m->regs <= 16)
+        load += (double)p / 4;
+    return (larger(larger(fma, load), LATENCY) + waits(m, lanes, fma)) / (double)(p * nv);
+}
+
+int64_t tile_pixels_most(const Machine *m, int64_t lanes, int64_t nv)
+{
+    int64_t regs = m->regs;
+    bool    narrow = lanes * 4 < m->vector_bytes;
+
+    /* Narrower vectors come twice as fast; instructions that name the upper half of 32 registers
+     * are longer, too long for that (7x2 took 1.16 times as long as 6x2 for the same work, Zen 4).
+     */
+    if (narrow && regs > 16)
+        regs = 16;
+    /* A number that several vectors of weights want is spread once, into a register. */
+    return (regs - nv - (m->fma_mem_splat && !narrow && nv == 1 ? 0 : 1)) / nv;
+}
+
+double tile_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv)
+{
+    int64_t most = tile_pixels_most(m, lanes, nv), tiles, q, r;
+
+    if (most < 1 || pixels < 1)
+        return 0;
+    tiles = ceil_div(pixels, most), q = pixels / tiles, r = pixels % tiles;
+    return (double)r * tile_cost(m, lanes, q + 1, nv) * (double)((q + 1) * nv) +
+           (double)(tiles - r) * tile_cost(m, lanes, q, nv) * (double)(q * nv);
+}
+
+RegTile tile_best(const Machine *m, int64_t lanes, int64_t vectors, int64_t pixels, int64_t parts)
+{
+    RegTile best = {1, 1};
+    double  cost = 1e30;
+
+    for (int64_t nv = 1; nv <= 6 && nv <= vectors; nv++) {
+        if (vectors % nv)
+            continue;
+        int64_t most = tile_pixels_most(m, lanes, nv);
+        if (most < 1)
+            break;
+        /* The weights are read once a tile. */
+        double c =
+            tile_step_cycles(m, lanes, pixels, nv) + 0.02 * (double)(ceil_div(pixels, most) * nv);
+        c /= (double)(pixels * nv);
+        if (parts && thread_balance(parts * (vectors / nv)) < 0.9)
+            c /= (1 + thread_balance(parts * (vectors / nv))) / 2;
+        if (c < cost - 1e-9)
+            cost = c, best = (RegTile){most, nv};
+    }
+    return best;
+}
+
+/* Two pixels of a tile ask for each line (codegen_prim.c): 6x2 with AVX2 then loads ten times in
+ * six cycles and was 7 % faster (128 rows by 768 and 3072 columns), 4x3, which needs a line every
+ * four, 5 % slower (8 rows, Zen 4). */
+bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels)
+{
+    enum { LINE = 64, LEAST = 6 };
+
+    return (double)(pixels * LINE) >= LEAST * fma_rate(m, lanes) * (double)(lanes * 4);
+}
+
+/* tile_step_cycles chooses for two multiply-adds a cycle; this counts those there are. */
+double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles)
+{
+    double rate = fma_rate(m, lanes), p = (double)pixels / (double)tiles;
+    double fma = p * (double)nv / rate, load = p / 2 + (double)nv / rate;
+
+    return (larger(larger(fma, load), LATENCY) + waits(m, lanes, fma)) * (double)tiles;
+}
+
+/* ---- matrix products ------------------------------------------------------------------------------ */
+
+/* Loads cost a little even where multiply-adds hide them, and vectors of weights, which come from
+ * L2, more than the numbers of x. */
+static double product_step_cycles(int64_t p, int64_t nv)
+{
+    double fma = (double)(p * nv) / 2, load = (double)(p + nv) / 2;
+
+    return larger(larger(fma, load), LATENCY) + 0.025 * (double)(p + 4 * nv);
+}
+
+/* Each panel reads all of x once more, from L2 or beyond. */
+double panel_step_cycles(int64_t rows, int64_t most, int64_t nv)
+{
+    int64_t tiles = ceil_div(rows, most), q = rows / tiles, r = rows % tiles;
+
+    return (double)r * product_step_cycles(q + 1, nv) +
+           (double)(tiles - r) * product_step_cycles(q, nv) + 0.02 * (double)rows;
+}
+
+/* ---- small integers ------------------------------------------------------------------------------- */
+
+double dot_step_cycles(uint32_t ops, int64_t pixels, int64_t most, int64_t nv)
+{
+    double tiles = (double)ceil_div(pixels, most), p = (double)pixels / tiles;
+    double dots = p * (double)nv * (double)ops / (ops == 2 ? 3 : 2); /* adds have more units */
+    double load = (p + (double)nv) * (ops > 2 ? 1.5 : 0.5);
+    double c = ops > 2 ? dots + load : larger(dots, load) + (ops == 2 ? 0.1 * load : 0);
+
+    return tiles * (larger(c, LATENCY) + 0.02 * (double)nv);
+}
+
+/* ---- recurrent networks ---------------------------------------------------------------------------- */
+
+/* Weights come from L2, 32 bytes a cycle. */
+double state_step_cycles(int64_t vectors, int64_t rows, int64_t bytes)
+{
+    double fma = (double)(vectors * rows) / 2, load = (double)(vectors * bytes) / 32;
+
+    return larger(larger(fma, load), LATENCY);
+}
