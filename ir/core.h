@@ -195,9 +195,12 @@ const Op *op_find(const Ctx *c, const char *text); /* NULL if unknown */
 /* ---- what code is generated for; backends make them --------------------------------------------- */
 
 typedef enum { KIND_LLVM, KIND_OPENCL } TargetKind; /* rows of backends.def, in its order */
+/* What kind of machine it is, whoever writes its code: passes and rules ask for this. */
+typedef enum { CLASS_CPU, CLASS_GPU } TargetClass;
 
 struct Target {
     TargetKind    kind;
+    TargetClass   cls;
     const char   *text; /* canonical string: "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell" */
     const char   *triple, *mcpu; /* LLVM's spelling */
     const char   *features;      /* "+avx2,+fma" as LLVM wants it */
@@ -205,7 +208,7 @@ struct Target {
     const Target *host;          /* of a device target; NULL for CPUs */
     /* Limits that rules and passes ask for; never compare names. */
     uint32_t pointer_bits;
-    uint32_t vector_bytes; /* widest register worth using: 16, 32, 64; 4: no vectors */
+    uint32_t vector_bytes; /* widest register worth using: 16, 32, 64; 4: no vectors, and GPUs */
     uint32_t fma_bytes;    /* of vectors that are multiplied and added a cycle, in two at most */
     uint32_t vector_regs;  /* architectural vector registers: 16, 32 */
     bool     has_fma;

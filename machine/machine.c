@@ -31,6 +31,11 @@ Machine machine_of(const Target *t)
     return m;
 }
 
+bool has_vectors(const Target *t)
+{
+    return t && t->vector_bytes >= 16;
+}
+
 double fma_rate(const Machine *m, int64_t lanes)
 {
     double rate = (double)m->fma_bytes / (double)(lanes * 4);

@@ -29,6 +29,8 @@ typedef struct {
 
 /* The machine of a target, which may be NULL: one without vectors and with small caches. */
 Machine machine_of(const Target *t);
+/* Code for it is made of vectors of 16 bytes or more; never for GPUs, whose lanes are threads. */
+bool has_vectors(const Target *t);
 /* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */
 double fma_rate(const Machine *m, int64_t lanes);
 

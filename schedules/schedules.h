@@ -1,6 +1,6 @@
 /* Schedule rules: how an operator's loops are arranged on a target.  schedules.def maps the anchor
- * operator of a kernel and the kind of target to a rule; the first row that fits and is not refused
- * wins, the last resort is the unscheduled nest (with W_SCHEDULE_REFUSED). */
+ * operator of a kernel and the class of its target to a rule; the first row that fits and is not
+ * refused wins, the last resort is the unscheduled nest (with W_SCHEDULE_REFUSED). */
 #ifndef TVMCC_SCHEDULES_H
 #define TVMCC_SCHEDULES_H
 
@@ -23,7 +23,7 @@ typedef struct {
 int64_t cpu_pair_rows(const Target *t, const PairWork *w);
 typedef struct {
     const char *op; /* anchor's text, "*" any */
-    TargetKind  kind;
+    TargetClass cls;
     SchedRule  *rule;
     const char *name; /* "cpu.conv2d_nchwc/1": rule and version, for logs */
 } ScheduleRow;
@@ -41,7 +41,7 @@ typedef struct {
 double direct_cycles(const Conv3x3 *shape);
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m);
 
-#define SCHED(op, kind, rule, version) SchedRule rule;
+#define SCHED(op, cls, rule, version) SchedRule rule;
 #include "schedules/schedules.def"
 #undef SCHED
 

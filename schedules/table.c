@@ -2,7 +2,7 @@
 #include "schedules/schedules.h"
 
 const ScheduleRow schedule_table[] = {
-#define SCHED(op, kind, rule, version) {op, KIND_##kind, rule, #rule "/" #version},
+#define SCHED(op, cls, rule, version) {op, CLASS_##cls, rule, #rule "/" #version},
 #include "schedules/schedules.def"
 #undef SCHED
 };

@@ -52,6 +52,14 @@ for room in frontends backends; do
     done
 done
 
+# Which backend writes the code is no matter of what comes before it: that asks for the target's class.
+bad=$(grep -rnE '\bKIND_(LLVM|OPENCL)\b' machine ops schedules passes)
+if [ -n "$bad" ]; then
+    echo "a backend's kind is tested outside backends/ and driver/"
+    echo "$bad"
+    status=1
+fi
+
 # LLVM and the vendors' headers stay in one backend's folder.
 bad=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]llvm' --include='*.c' --include='*.h' . |
     grep -vE '^\./(backends/llvm|build)/')

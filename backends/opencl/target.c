@@ -44,6 +44,7 @@ const Target *opencl_parse_target(Ctx *c, const char *text)
     StrBuf         canon = strbuf(c->arena);
     bool           first = true;
     Target         t = {.kind = KIND_OPENCL,
+                        .cls = CLASS_GPU,
                         .triple = "",
                         .mcpu = "",
                         .features = "",

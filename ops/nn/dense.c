@@ -6,6 +6,7 @@
  * as b, b1, ..  nn.dense takes weights [units, k] as they are stored; the packing is a schedule
  * step.  Data [n, k] that are no weights have to be turned in every run: they are read through a
  * copy %panel[k, n], which schedules lay out, or inline. */
+#include "machine/machine.h"
 #include "ops/common.h"
 
 /* A product's element type: 8-bit integers are summed in i32. */
@@ -88,8 +89,7 @@ static const Tensor *panel_of(Ctx *c, const Tensor *y)
     const Buffer            *b = y->buffer;
     uint32_t                 n = b->ndim;
 
-    if (!c->target || c->target->kind != KIND_LLVM || c->target->vector_bytes < 16 ||
-        b->scope == SCOPE_CONST || !dtype_eq(b->dtype, DT_F32))
+    if (!has_vectors(c->target) || b->scope == SCOPE_CONST || !dtype_eq(b->dtype, DT_F32))
         return NULL;
     for (uint32_t i = 0; i < n; i++)
         names[i] = batch[i], dims[i] = b->extent[i];

@@ -8,6 +8,7 @@
  * An average is a sum "pool" divided by the number of cells in "out".  With ceil_mode the last
  * window may hang over the padding; what hangs over counts for nothing, and a window that would
  * start in it is left out. */
+#include "machine/machine.h"
 #include "ops/common.h"
 
 typedef struct {
@@ -168,7 +169,7 @@ bool te_max_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Te
     /* What is kept of the rows is stored and loaded once more: not for windows of 2x2. */
     bool plain = call->out[0]->n == 4 && p.k[0] * p.k[1] > p.k[0] + p.k[1] + 2;
 
-    out[0] = plain && c->target && c->target->kind == KIND_LLVM && c->target->vector_bytes >= 16
+    out[0] = plain && has_vectors(c->target)
                  ? rows_first(c, call, &p, in[0])
                  : windows(c, call, &p, in[0], COMB_MAX, call->out[0]->dtype);
     return true;

@@ -143,7 +143,7 @@ const Module *alter_layout(Ctx *c, const Module *m)
     GlobalDef *defs = NEW_ARRAY(c->scratch, GlobalDef, m->nfuncs ? m->nfuncs : 1);
     bool       changed = false;
 
-    if (!has_vectors(c))
+    if (!has_vectors(c->target))
         return m;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         defs[i] = m->funcs[i];

@@ -358,7 +358,7 @@ const Module *attention(Ctx *c, const Module *m)
 {
     State s = {count_uses(c, m), map_new(c->scratch)};
 
-    if (!has_vectors(c))
+    if (!has_vectors(c->target))
         return m;
     const Module *next = module_rewrite(c, m, match, &s);
 

@@ -15,8 +15,6 @@
  * a run, which is at most MAX_RUN long. */
 #include "passes/graph/graph.h"
 
-#include "machine/machine.h"
-
 #include <string.h>
 
 enum { MAX_RUN = 1024, MAX_IN = 16, MAX_CHOICES = 8 };
@@ -416,7 +414,7 @@ const Module *batch_loop(Ctx *c, const Module *m)
     Batch       b = {.c = c, .machine = machine_of(c->target)};
     VEC(Run) runs = {0};
 
-    if (!main || !main->type || !has_vectors(c) || (b.n = pictures_of(main)) < 2 ||
+    if (!main || !main->type || !has_vectors(c->target) || (b.n = pictures_of(main)) < 2 ||
         !make_nodes(&b, main))
         return m;
     for (int64_t k = 1; k < b.n && b.nchoices < MAX_CHOICES; k = divisor_from(b.n, k + 1))

@@ -232,7 +232,7 @@ const Module *combine_parallel_dense(Ctx *c, const Module *m)
 
 const Module *combine_parallel_conv2d(Ctx *c, const Module *m)
 {
-    if (c->target && c->target->kind == KIND_LLVM && c->target->vector_bytes >= 16)
+    if (has_vectors(c->target))
         return m;
     return combine_module(c, m, "nn.conv2d", true);
 }

@@ -2,6 +2,7 @@
 #ifndef TVMCC_PASSES_GRAPH_H
 #define TVMCC_PASSES_GRAPH_H
 
+#include "machine/machine.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
 
@@ -16,9 +17,6 @@ const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims,
 
 /* fold_constant, but calls of the operator `keep` stay as they are. */
 const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep);
-
-/* The target is known, and a CPU with vectors. */
-bool has_vectors(const Ctx *c);
 
 /* winograd.c: cycles of a convolution with that result (N, C, H, W) and `in` channels, in blocks of
  * `lanes`, as a share of those of the direct one; 1 where the direct one is taken. */

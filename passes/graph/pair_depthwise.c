@@ -133,5 +133,5 @@ static const Expr *pair(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *pair_depthwise(Ctx *c, const Module *m)
 {
-    return has_vectors(c) ? module_rewrite(c, m, pair, count_uses(c, m)) : m;
+    return has_vectors(c->target) ? module_rewrite(c, m, pair, count_uses(c, m)) : m;
 }

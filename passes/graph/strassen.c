@@ -9,8 +9,6 @@
  * -fno-pass=strassen it alone.  Cost: one walk and the evaluation of the sums. */
 #include "passes/graph/graph.h"
 
-#include "machine/machine.h"
-
 #define MAX_ROWS 1536 /* more, and the products of a panel leave L2 */
 
 /* The weights of a panel come from memory while its first tile of rows is computed; the fewer tiles
@@ -56,7 +54,7 @@ static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *strassen(Ctx *c, const Module *m)
 {
-    if (!has_vectors(c) || !c->target->winograd)
+    if (!has_vectors(c->target) || !c->target->winograd)
         return m;
     const Module *next = module_rewrite(c, m, choose, NULL);
 

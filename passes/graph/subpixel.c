@@ -341,7 +341,7 @@ const Module *subpixel(Ctx *c, const Module *m)
 {
     Rewritten done = {count_uses(c, m), map_new(c->scratch)};
 
-    if (!has_vectors(c))
+    if (!has_vectors(c->target))
         return m;
     return module_rewrite(c, m, rewrite, &done);
 }

@@ -79,11 +79,6 @@ uint32_t axis_from_front(int64_t axis, uint32_t ndim)
     return (uint32_t)(axis < 0 ? axis + ndim : axis);
 }
 
-bool has_vectors(const Ctx *c)
-{
-    return c->target && c->target->kind == KIND_LLVM && c->target->vector_bytes >= 16;
-}
-
 bool is_view(const Expr *e)
 {
     return call_is(e, "reshape") || call_is(e, "squeeze") || call_is(e, "expand_dims");

@@ -26,7 +26,7 @@ static const Expr *widen(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *widen_weights(Ctx *c, const Module *m)
 {
-    if (!has_vectors(c) || !c->target->dot2)
+    if (!has_vectors(c->target) || !c->target->dot2)
         return m;
     const Module *next = module_rewrite(c, m, widen, NULL);
 

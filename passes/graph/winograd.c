@@ -86,7 +86,7 @@ static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *winograd(Ctx *c, const Module *m)
 {
-    if (!has_vectors(c) || !c->target->winograd)
+    if (!has_vectors(c->target) || !c->target->winograd)
         return m;
     const Module *next = module_rewrite(c, m, choose, NULL);
 

@@ -52,7 +52,7 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
 
     for (uint32_t i = 0; o->opt_level > 0 && i < schedule_count; i++) {
         const ScheduleRow *row = &schedule_table[i];
-        if (row->kind != t->kind)
+        if (row->cls != t->cls)
             continue;
         if (strcmp(row->op, "*") && (!anchor || strcmp(row->op, anchor->text)))
             continue;

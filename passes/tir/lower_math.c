@@ -467,7 +467,7 @@ static bool without_libm(const Target *t, MathFn fn)
 /* Functions that LLVM or libm serves as well on targets where vectors do not. */
 static bool is_expanded(const Target *t, MathFn fn)
 {
-    bool cpu = t && t->kind == KIND_LLVM;
+    bool cpu = t && t->cls == CLASS_CPU;
 
     switch (fn) {
     case MATH_EXP:
