@@ -7,8 +7,8 @@ enum { SHARED_BYTE = 10 };
 
 double thread_balance(int64_t n)
 {
-    double two = (double)n / (double)((n + 1) / 2 * 2),
-           four = (double)n / (double)((n + 3) / 4 * 4);
+    double two = (double)n / (double)(2 * ceil_div(n, 2)),
+           four = (double)n / (double)(4 * ceil_div(n, 4));
 
     return 0.8 * two + 0.2 * four;
 }
