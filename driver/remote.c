@@ -490,12 +490,24 @@ static int64_t number(char **at)
     return v;
 }
 
+/* A space and so many characters; NULL if there are fewer. */
+static const char *counted_text(Arena *a, char **at, int64_t length)
+{
+    const char *text;
+
+    if (length < 0 || **at != ' ' || memchr(*at, 0, (size_t)length + 1))
+        return NULL;
+    text = arena_printf(a, "%.*s", (int)length, *at + 1);
+    *at += 1 + length;
+    return text;
+}
+
 /* ` <code> <bits> <ndim> <bytes> <length of name> <dims> <name>` */
 static bool read_tensor(Arena *a, char **at, tvmcc_tensor_info *t)
 {
-    int64_t  v[5];
-    int64_t *dims;
-    char    *name;
+    int64_t     v[5];
+    int64_t    *dims;
+    const char *name;
 
     for (int i = 0; i < 5; i++)
         if ((v[i] = number(at)) < 0)
@@ -505,11 +517,7 @@ static bool read_tensor(Arena *a, char **at, tvmcc_tensor_info *t)
     dims = NEW_ARRAY(a, int64_t, v[2] + 1);
     for (int64_t i = 0; i < v[2]; i++)
         dims[i] = number(at);
-    if (**at != ' ' || memchr(*at, 0, (size_t)v[4] + 1))
-        return false;
-    name = arena_printf(a, "%.*s", (int)v[4], *at + 1);
-    *at += 1 + v[4];
-    if (**at != '\n')
+    if (!(name = counted_text(a, at, v[4])) || **at != '\n')
         return false;
     ++*at;
     *t = (tvmcc_tensor_info){.name = name,
@@ -558,12 +566,8 @@ static bool read_buckets(Arena *a, char **at, tvmcc_model_info *info)
     int64_t                 *sizes = NEW_ARRAY(a, int64_t, n *nd);
 
     for (int64_t k = 0; k < nd; k++) {
-        int64_t length = number(at);
-
-        if (length < 0 || **at != ' ' || memchr(*at, 0, (size_t)length + 1))
+        if (!(names[k] = counted_text(a, at, number(at))))
             return false;
-        names[k] = arena_printf(a, "%.*s", (int)length, *at + 1);
-        *at += 1 + length;
     }
     for (int64_t b = 0; b < n; b++) {
         tvmcc_model_info *bucket = arena_dup(a, info, sizeof *info);
@@ -581,6 +585,16 @@ static bool read_buckets(Arena *a, char **at, tvmcc_model_info *info)
     info->bucket_dims = names;
     info->bucket_sizes = sizes;
     return true;
+}
+
+static bool read_targets(Arena *a, char **at, tvmcc_model_info *info)
+{
+    *at += **at == '\n';
+    if (!str_starts(*at, "targets "))
+        return false;
+    *at += strlen("targets ");
+    info->targets = counted_text(a, at, number(at));
+    return info->targets != NULL;
 }
 
 static bool read_info(Remote *r)
@@ -610,7 +624,8 @@ static bool read_info(Remote *r)
     r->info.device = TVMCC_DEVICE_CPU;
     r->info.ninputs = (uint32_t)n[0];
     r->info.noutputs = (uint32_t)n[1];
-    if (!read_tensors(a, &at, &r->info) || !read_buckets(a, &at, &r->info))
+    if (!read_tensors(a, &at, &r->info) || !read_buckets(a, &at, &r->info) ||
+        !read_targets(a, &at, &r->info))
         return no(r, r->product, "what its program says of the model makes no sense");
     if (weights && !r->weights)
         return no(r, r->product, "its weights file is not beside it");

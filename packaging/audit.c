@@ -209,7 +209,13 @@ static void audit_symbols(Diags *d, Arena *a, Loc loc, const ElfFile *f, const A
     out->hidden = sorted(&hidden);
 }
 
-/* The largest functions of an object. */
+/* Two names of one function (packaging/header.c). */
+static bool same_function(const ElfSymbol *a, const ElfSymbol *b)
+{
+    return a->section == b->section && a->value == b->value;
+}
+
+/* The largest functions of an object, each by its shortest name. */
 static void note_functions(Diags *d, Loc loc, const ElfFile *f)
 {
     enum { NAMED = 3 };
@@ -222,8 +228,11 @@ static void note_functions(Diags *d, Loc loc, const ElfFile *f)
                          !(f->sections[s->section].flags & ELF_EXEC);
 
             for (uint32_t k = 0; k < n; k++)
-                taken = taken || s == named[k];
-            if (!taken && (!named[n] || s->size > named[n]->size))
+                taken = taken || same_function(s, named[k]);
+            if (taken)
+                continue;
+            if (!named[n] || s->size > named[n]->size ||
+                (same_function(s, named[n]) && strlen(s->name) < strlen(named[n]->name)))
                 named[n] = s;
         }
         if (!named[n])

@@ -85,6 +85,7 @@ static int info(const char *path)
             tensors(f, m->buckets[i]);
         }
     }
+    fprintf(f, "targets %lu %s\n", (unsigned long)strlen(m->targets), m->targets);
     return fclose(f) != 0;
 }
 
