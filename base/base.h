@@ -232,7 +232,8 @@ NORETURN void base_bug(const char *file, int line, const char *fmt, ...) PRINTF_
 /* ---- reader.c, writer.c: bytes in, files out ------------------------------------------------- */
 
 /* Map a file read-only.  The mapping lives until `file_unmap_all` (the Ctx's end), which must come
- * before the arena of `d` goes.  A pipe, or "-" for stdin, is read into memory.  Error: E_IO. */
+ * before the arena of `d` goes.  A pipe, or "-" for stdin, is read into memory, at most 2 GiB;
+ * devices are refused.  Error: E_IO. */
 bool file_map(Diags *d, const char *path, Bytes *out);
 void file_unmap_all(Diags *d);
 void file_adopt_mapping(Diags *d, void *at, size_t n); /* one made elsewhere, with that lifetime */

@@ -19,17 +19,35 @@ struct Mapping {
     size_t   n;
 };
 
+/* What comes from a pipe has no size that could be looked at before; no message of protobuf is
+ * larger. */
+#define PIPE_LIMIT ((size_t)INT32_MAX)
+
+/* Of devices only terminals have an end, and /dev/null. */
+static bool is_endless(int fd, const struct stat *st)
+{
+    struct stat null;
+
+    if (S_ISCHR(st->st_mode))
+        return !isatty(fd) && (stat("/dev/null", &null) || null.st_rdev != st->st_rdev);
+    return S_ISBLK(st->st_mode);
+}
+
 /* A descriptor for reading and its status, or -1 after an error. */
 static int open_input(Diags *d, const char *path, struct stat *st)
 {
-    int fd = strcmp(path, "-") == 0 ? dup(0) : open(path, O_RDONLY | O_CLOEXEC);
+    int         fd = strcmp(path, "-") == 0 ? dup(0) : open(path, O_RDONLY | O_CLOEXEC);
+    const char *why = NULL;
 
-    if (fd >= 0 && fstat(fd, st) == 0) {
-        if (!S_ISDIR(st->st_mode))
-            return fd;
-        errno = EISDIR;
-    }
-    diag_error(d, E_IO, (Loc){.file = path}, "cannot read '%s': %s", path, strerror(errno));
+    if (fd < 0 || fstat(fd, st))
+        why = strerror(errno);
+    else if (S_ISDIR(st->st_mode))
+        why = strerror(EISDIR);
+    else if (is_endless(fd, st))
+        why = "it is a device";
+    if (!why)
+        return fd;
+    diag_error(d, E_IO, (Loc){.file = path}, "cannot read '%s': %s", path, why);
     if (fd >= 0)
         close(fd);
     return -1;
@@ -55,6 +73,10 @@ static bool read_all(Diags *d, Arena *a, const char *path, int fd, size_t expect
         if (got <= 0)
             break;
         n += (size_t)got;
+        if (n > PIPE_LIMIT && n > expected)
+            return diag_error(d, E_IO, (Loc){.file = path},
+                              "cannot read '%s': it does not end within %zu bytes", path,
+                              PIPE_LIMIT);
     }
     if (got < 0)
         return diag_error(d, E_IO, (Loc){.file = path}, "cannot read '%s': %s", path,
@@ -81,7 +103,8 @@ static bool map_all(Diags *d, int fd, size_t n, const char *path, Bytes *out)
     void *at = n ? mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0) : NULL;
 
     if (at == MAP_FAILED)
-        return diag_error(d, E_IO, (Loc){.file = path}, "cannot map '%s': %s", path, strerror(errno));
+        return diag_error(d, E_IO, (Loc){.file = path}, "cannot map '%s': %s", path,
+                          strerror(errno));
     if (n)
         file_adopt_mapping(d, at, n);
     *out = (Bytes){at, n};

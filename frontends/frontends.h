@@ -5,6 +5,7 @@
  * of them share is in common.c.
  *
  *   import.c the table, bids   common.c options, shapes, builders
+ *   looks.c looks.def          what a file seems to be that is no model
  *   relay/ text modules        onnx/ ONNX
  */
 #ifndef TVMCC_FRONTENDS_H
@@ -72,6 +73,16 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
  * file beside it, if there is one. */
 const Module *relay_read(Ctx *c, const char *path, Bytes file, const char *weights,
                          ImportFiles *files);
+
+/* ---- looks.c ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    const char *what; /* "a PNG picture"; NULL: nothing that is known */
+    const char *hint; /* what to do, or "" */
+} Looks;
+
+Looks looks_of_file(Bytes file);
+Looks looks_of_folder(Arena *a, const char *path);
 
 /* The rows' functions. */
 #define FRONTEND(id, name, endings, bid_fn, import_fn, list_fn, text)                     \

@@ -31,27 +31,60 @@ static void hint_formats(Ctx *c)
     diag_hint(c->diags, "the formats are %s", s.at);
 }
 
-static const Frontend *choose(Ctx *c, const char *path, const char *format, Bytes file)
+/* A bid above comes from the bytes, one below from the name alone. */
+enum { BY_BYTES = 40 };
+
+static const Frontend *best_bid(const char *path, Bytes file, int *most)
 {
     const Frontend *best = NULL;
-    int             most = 0;
 
-    if (format)
-        best = frontend_find(format);
-    for (uint32_t i = 0; !format && i < COUNT(table); i++) {
+    for (uint32_t i = 0; i < COUNT(table); i++) {
         int bid = table[i].bid(path, file);
 
-        if (bid > most) {
-            most = bid;
+        if (bid > *most) {
+            *most = bid;
             best = &table[i];
         }
     }
-    if (!best && format)
-        error_at(c, E_USAGE, NO_LOC, "there is no model format '%s'", format);
-    else if (!best)
-        error_at(c, E_PARSE_MODEL, ((Loc){.file = path}), "the format of this file is not known");
-    if (!best)
+    return best;
+}
+
+static void no_model(Ctx *c, const char *path, Looks looks)
+{
+    error_at(c, E_PARSE_MODEL, ((Loc){.file = path}),
+             "not a model in a known format; it looks like %s", looks.what);
+    if (*looks.hint)
+        diag_hint(c->diags, "%s", looks.hint);
+    else
         hint_formats(c);
+}
+
+static const Frontend *choose(Ctx *c, const char *path, const char *format, Bytes file)
+{
+    const Frontend *best;
+    int             most = 0;
+    Looks           looks = {0};
+
+    if (format) {
+        if (!(best = frontend_find(format))) {
+            error_at(c, E_USAGE, NO_LOC, "there is no model format '%s'", format);
+            hint_formats(c);
+            return NULL;
+        }
+        most = best->bid(path, file);
+    } else {
+        best = best_bid(path, file, &most);
+    }
+    if (most < BY_BYTES)
+        looks = looks_of_file(file);
+    if (looks.what) {
+        no_model(c, path, looks);
+        return NULL;
+    }
+    if (!best) {
+        error_at(c, E_PARSE_MODEL, ((Loc){.file = path}), "the format of this file is not known");
+        hint_formats(c);
+    }
     return best;
 }
 
@@ -65,7 +98,11 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
     Bytes           file = {0};
 
     path = intern(c->strings, path);
-    if ((stat(path, &st) || !S_ISDIR(st.st_mode)) && !file_map(c->diags, path, &file))
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        no_model(c, path, looks_of_folder(c->arena, path));
+        return NULL;
+    }
+    if (!file_map(c->diags, path, &file))
         return NULL;
     if (!(f = choose(c, path, format, file)))
         return NULL;

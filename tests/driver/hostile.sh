@@ -36,6 +36,29 @@ for ((i = 0; i < 40; i++)); do
     compile m.onnx "bit $((i % 8)) of byte $at"
 done
 
+# What is no file, or no model: said so, and at once.
+refused() { # status, text, arguments
+    local status=$1 text=$2
+    shift 2
+    timeout 10 "$tvmcc" "$@" -mcpu=x86-64 -o out/m.o >log 2>&1
+    [ $? = "$status" ] && grep -qF -- "$text" log || fail "$*: no '$text' with status $status: $(head -1 log)"
+}
+refused 74 "cannot read '/dev/zero': it is a device" -c /dev/zero
+refused 74 "cannot read '-': it is a device" -c - </dev/zero
+refused 4 "it looks like an empty file" -c /dev/null
+mkdir -p saved plain
+touch saved/saved_model.pb
+refused 4 "saved: error: not a model in a known format; it looks like a TensorFlow SavedModel" -c saved
+refused 4 "it looks like a folder" -c plain
+printf '\x89PNG\r\n\x1a\n\0\0\0\rIHDR' >picture.onnx
+refused 4 "picture.onnx: error: not a model in a known format; it looks like a PNG picture" -c picture.onnx
+refused 4 "it looks like a PNG picture" -c picture.onnx --model-format=onnx
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n' >lfs.onnx
+refused 4 'git lfs pull' -c lfs.onnx
+timeout 60 "$tvmcc" -mcpu=x86-64 -O0 -c - -o out/pipe.o <"$model" >log 2>&1 || fail "a model from stdin: $(head -1 log)"
+timeout 60 "$tvmcc" -mcpu=x86-64 -O0 -c <(cat "$model") -o out/pipe.o >log 2>&1 || fail "a model from a pipe: $(head -1 log)"
+rm -f out/*
+
 # Places that cannot be written.
 "$tvmcc" -mcpu=x86-64 -c "$model" -o missing/m.o 2>log
 [ $? = 74 ] || fail "a missing folder: status $?"
