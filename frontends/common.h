@@ -1,4 +1,6 @@
-/* What frontends share: the user's shapes and dimensions, and builders of Relay.  common.c
+/* What frontends share: the user's shapes and dimensions, and builders of Relay.
+ *
+ *   shapes.c   types of inputs        common.c   builders
  *
  * Builders take NULL operands and give NULL, so that a converter may nest them and look once: the
  * first failure has recorded its error. */
@@ -8,32 +10,47 @@
 #include "frontends/frontends.h"
 #include "ops/ops.h"
 
-/* ---- options ---------------------------------------------------------------------------------- */
-
 #define MAX_RANK 16 /* of tensors in models */
 #define MAX_ELEMS ((int64_t)1 << 40)
+
+/* ---- shapes.c --------------------------------------------------------------------------------- */
+
+/* One dimension of a model's input. */
+typedef struct {
+    int64_t     value; /* -1: unknown */
+    const char *name;  /* symbolic name, or NULL */
+} InputDim;
+
+typedef struct {
+    const char *input, *name;
+    uint32_t    at;
+    Ints        shape; /* of its input, -1 what is not known */
+} MissingDim;
 
 /* The options, and what is learned while importing: a dimension's name used twice has one value. */
 typedef struct {
     Ctx                 *c;
     const ImportOptions *o;
     bool                *used, *used_dims; /* of o->shapes, o->dims */
+    bool                 reshaped;         /* an input has another size than the model says */
     VEC(ImportDim) dims;
+    VEC(const char *) names; /* of the model's dimensions */
+    VEC(MissingDim) missing;
 } Shapes;
 
 Shapes shapes_new(Ctx *c, const ImportOptions *o);
-/* One dimension of a model's input. */
-typedef struct {
-    int64_t     value; /* -1: unknown */
-    const char *name;  /* symbolic name, or NULL */
-} InputDim;
-/* The static type of an input; ndim UINT32_MAX: the model does not say its rank.  A leading or
- * batch-like dimension without a value becomes 1 with a warning; any other is E_DIM. */
+/* Look at each input before the first is asked for: a shape given for a later one may say what a
+ * name is. */
+void shapes_see(Shapes *s, const char *input, uint32_t ndim, const InputDim *dims);
+/* The static type of an input; ndim UINT32_MAX: the model does not say its rank.  A batch without a
+ * value becomes 1 with a warning.  NULL: an error, or something is missing: go on with the others,
+ * then call shapes_check. */
 const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_t ndim,
                          const InputDim *dims);
-/* Shapes of inputs and values of dimensions that do not exist: E_DIM.  Call once all inputs are
- * known. */
-bool shapes_check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs);
+/* Dimensions without a value, and shapes and dimensions that do not exist: E_DIM. */
+bool shapes_check(Shapes *s, Loc loc, uint32_t n, const char *const *inputs);
+/* A name that says no more than that the size is not known. */
+bool shapes_placeholder(const char *name);
 /* For a module whose types are known: do the shapes given for its inputs agree with them? */
 bool shapes_check_module(Ctx *c, const Module *m, const ImportOptions *o, Loc loc);
 

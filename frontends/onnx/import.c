@@ -303,13 +303,27 @@ bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *co
     return true;
 }
 
+/* The dimensions of an input as the model has them; UINT32_MAX: it does not say how many. */
+static uint32_t input_dims(Import *im, const OnnxValue *v, InputDim dims[MAX_RANK])
+{
+    const OnnxTensorType *t = v->type ? v->type->tensor : NULL;
+
+    for (uint32_t i = 0; t && t->shape && i < t->shape->dims.n && i < MAX_RANK; i++) {
+        const OnnxDim *d = t->shape->dims.at[i];
+        bool           named = !d->has_value && d->param && *d->param;
+
+        dims[i].value = d->has_value && d->value >= 0 ? d->value : -1;
+        dims[i].name = named ? intern(im->c->strings, d->param) : NULL;
+    }
+    return t && t->shape ? t->shape->dims.n : UINT32_MAX;
+}
+
 /* One input of the model as a parameter of main. */
 static const Expr *import_input(Import *im, Shapes *shapes, const OnnxValue *v, Loc loc)
 {
     Ctx            *c = im->c;
     OnnxTensorType *t = v->type ? v->type->tensor : NULL;
     InputDim        dims[MAX_RANK];
-    uint32_t        ndim = UINT32_MAX;
     const Type     *type;
     DType           dtype;
 
@@ -323,20 +337,7 @@ static const Expr *import_input(Import *im, Shapes *shapes, const OnnxValue *v, 
         return error_at(c, E_UNSUPPORTED, loc,
                         "input '%s' has element type %s, which is not supported", v->name,
                         onnx_dtype_text(t->elem_type));
-    if (t->shape) {
-        ndim = t->shape->dims.n;
-        if (ndim > MAX_RANK)
-            return error_at(c, E_UNSUPPORTED, loc, "input '%s' has %u dimensions, more than %d",
-                            v->name, ndim, MAX_RANK);
-        for (uint32_t i = 0; i < ndim; i++) {
-            const OnnxDim *d = t->shape->dims.at[i];
-            bool           named = !d->has_value && d->param && *d->param;
-
-            dims[i].value = d->has_value && d->value >= 0 ? d->value : -1;
-            dims[i].name = named ? intern(c->strings, d->param) : NULL;
-        }
-    }
-    type = shapes_input(shapes, loc, v->name, dtype, ndim, dims);
+    type = shapes_input(shapes, loc, v->name, dtype, input_dims(im, v, dims), dims);
     return type ? expr_var(c, v->name, type, loc) : NULL;
 }
 
@@ -370,6 +371,7 @@ static bool import_bound(Import *im, OnnxScope *s, const OnnxValue *v, const Imp
     return true;
 }
 
+/* What is to be given for the inputs is said of all of them at once. */
 static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
                           Loc loc, const Expr **params, uint32_t *nparams)
 {
@@ -377,12 +379,20 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
     const char **names = NEW_ARRAY(c->arena, const char *, g->input.n + 1);
     Shapes       shapes = shapes_new(c, o);
     const Expr  *had;
-    uint32_t     n = 0;
+    InputDim     dims[MAX_RANK];
+    uint32_t     n = 0, nnames = 0;
 
     for (uint32_t i = 0; i < g->input.n; i++) {
         OnnxValue *v = g->input.at[i];
+        uint32_t   ndim = input_dims(im, v, dims);
 
         v->name = intern(c->strings, onnx_text(v->name));
+        if (ndim == UINT32_MAX || ndim <= MAX_RANK)
+            shapes_see(&shapes, v->name, ndim, dims);
+    }
+    for (uint32_t i = 0; i < g->input.n; i++) {
+        OnnxValue *v = g->input.at[i];
+
         if ((had = map_get(s->values, PTR_KEY(v->name)))) {
             if (had->kind == EXPR_VAR)
                 return error_at(c, E_IMPORT, loc, "input '%s' is there twice", v->name);
@@ -395,13 +405,14 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
             return false;
         if (map_get(s->values, PTR_KEY(v->name)))
             continue;
+        names[nnames++] = v->name;
         if (!(params[n] = import_input(im, &shapes, v, loc)))
-            return false;
-        scope_put(s, v->name, params[n]);
-        names[n++] = v->name;
+            continue;
+        scope_put(s, v->name, params[n++]);
     }
     *nparams = n;
-    return shapes_check_used(&shapes, loc, n, names);
+    im->reshaped = shapes.reshaped;
+    return shapes_check(&shapes, loc, nnames, names) && n == nnames;
 }
 
 /* A tensor anywhere in the graph: by its name, or by that of the node that computes it. */

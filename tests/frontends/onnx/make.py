@@ -3,6 +3,7 @@
 
 models/bad_*.onnx   what must be refused, and how it is said (goldens.txt)
 models/strict_*.onnx what nodes may not have, and declarations that contradict; most can be let pass by name
+models/dim_*.onnx    dimensions without a value, by all names
 models/ok_*.onnx    what imports to the text in goldens.txt
 models/run_*.onnx   with run_*.npz: arrays in.NAME (random) and out.NAME (ONNX Runtime's results)
 
@@ -170,6 +171,27 @@ def strict():
                         [h.make_attribute("slope", 0.5)])
     save("ok_function_default", one(h.make_node("Leaky", ["x"], ["y"], "call", domain="local"),
                                     domains=["local"], functions=[f]))
+
+
+# Dimensions as exporters name them.
+def dims():
+    y = value("y", F, None)
+    relu = node("Relu", "x", "y")
+    one = lambda *shape: model([relu], [value("x", F, list(shape))], [y])
+    two = lambda a, b: model([relu, node("Relu", "z", "w")], [value("z", F, a), value("x", F, b)], [y, value("w", F, None)])
+
+    save("dim_image", one("N", 3, "height", "width"))
+    save("dim_picture", one("height", "width", 3))
+    save("dim_row", one("?"))
+    save("dim_states", two([2, "batch_size", 4], ["unk__7", 3]))
+    save("dim_late", two(["T"], [1, "T"]))
+    save("dim_placeholders", two([1, "?", "unk__1"], ["", "?", "unk__1"]))
+    minus = one(1, 5)
+    minus.graph.input[0].type.tensor_type.shape.dim[1].dim_value = -1
+    save("dim_minus", minus)
+    save("dim_several", model([relu, node("Relu", "ids", "w"), node("Relu", "image", "v")],
+                              [value("x", F, ["batch", "tokens"]), value("ids", F, ["tokens"]),
+                               value("image", F, [1, 3, "?", "?"])], [y]))
 
 
 def length(data):
@@ -415,6 +437,7 @@ if __name__ == "__main__":
     os.makedirs(SEEDS, exist_ok=True)
     bad()
     strict()
+    dims()
     ok()
     run()
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
