@@ -222,6 +222,13 @@ void diag_drop(Diags *d, uint32_t errors); /* forget what came after the first `
 const char *diag_code(DiagId id);          /* "E0301" */
 const char *diag_help(const char *code);   /* the text of a code's row; NULL: no such code */
 
+/* What --help says of a code beside its text (diag_help.def). */
+typedef struct {
+    const char *why, *remedy, *command, *message;
+} DiagHelp;
+
+const DiagHelp *diag_explain(const char *code); /* NULL: no such code */
+
 Arena *diag_arena(const Diags *d);
 void **diag_mappings(Diags *d); /* the list of reader.c, kept here for its lifetime */
 

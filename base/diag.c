@@ -90,6 +90,30 @@ const char *diag_code(DiagId id)
     return rows[id].code;
 }
 
+static const DiagHelp helps[] = {
+#define DIAG_HELP(id, why, remedy, command, message) [id] = {why, remedy, command, message},
+#include "base/diag_help.def"
+#undef DIAG_HELP
+};
+
+enum {
+    HELP_ROWS = 0
+#define DIAG_HELP(id, why, remedy, command, message) +1
+#include "base/diag_help.def"
+#undef DIAG_HELP
+};
+
+_Static_assert(HELP_ROWS == DIAG_COUNT, "base/diag_help.def has a row for each of base/diag.def");
+
+const DiagHelp *diag_explain(const char *code)
+{
+    for (int i = 0; i < DIAG_COUNT; i++) {
+        if (strcmp(rows[i].code, code) == 0)
+            return &helps[i];
+    }
+    return NULL;
+}
+
 const char *diag_help(const char *code)
 {
     for (int i = 0; i < DIAG_COUNT; i++) {

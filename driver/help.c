@@ -8,24 +8,24 @@
 
 enum { HELP_COLUMN = 28, WIDTH = 96 };
 
-/* The text from the help column on, wrapped. */
-static void add_wrapped(StrBuf *out, size_t column, const char *text)
+/* The text from column `from` on, wrapped; the line has `column` columns already. */
+static void add_wrapped_at(StrBuf *out, size_t column, size_t from, const char *text)
 {
     size_t at = column;
 
-    if (at >= HELP_COLUMN) {
+    if (at >= from) {
         str_addc(out, '\n');
         at = 0;
     }
-    while (at++ < HELP_COLUMN)
+    while (at++ < from)
         str_addc(out, ' ');
-    at = HELP_COLUMN;
+    at = from;
     while (*text) {
         size_t n = strcspn(text, " ");
 
         if (at + n > WIDTH) {
             str_addc(out, '\n');
-            for (at = 0; at < HELP_COLUMN; at++)
+            for (at = 0; at < from; at++)
                 str_addc(out, ' ');
         }
         str_addn(out, text, n);
@@ -35,6 +35,11 @@ static void add_wrapped(StrBuf *out, size_t column, const char *text)
             str_addc(out, ' ');
     }
     str_addc(out, '\n');
+}
+
+static void add_wrapped(StrBuf *out, size_t column, const char *text)
+{
+    add_wrapped_at(out, column, HELP_COLUMN, text);
 }
 
 static void add_spelling(StrBuf *out, const Option *row)
@@ -83,13 +88,13 @@ static void add_usage(StrBuf *out, const Command *command)
 
 static void add_options(StrBuf *out, const Command *command)
 {
-    const char *last = "";
-
     for (uint32_t i = 0; i < option_count; i++) {
-        if (strcmp(option_table[i].group, last) != 0) {
-            last = option_table[i].group;
-            add_group(out, last, command);
-        }
+        uint32_t first = 0; /* row of the group */
+
+        while (strcmp(option_table[first].group, option_table[i].group) != 0)
+            first++;
+        if (first == i)
+            add_group(out, option_table[i].group, command);
     }
 }
 
@@ -141,6 +146,18 @@ static void add_warnings(StrBuf *out)
     }
 }
 
+/* Cause and remedy of an error or a warning, with an example. */
+static void add_code(StrBuf *out, const char *code, const char *text)
+{
+    const DiagHelp *h = diag_explain(code);
+
+    str_printf(out, "%s: %s\n\n  why", code, text);
+    add_wrapped_at(out, 5, 8, h->why);
+    str_add(out, "\n  do");
+    add_wrapped_at(out, 4, 8, h->remedy);
+    str_printf(out, "\n  as in\n        $ %s\n        %s\n", h->command, h->message);
+}
+
 /* A command, a group of options, `emit`, `warnings`, or a code. */
 static bool add_topic(Diags *d, const char *topic, StrBuf *out)
 {
@@ -149,7 +166,7 @@ static bool add_topic(Diags *d, const char *topic, StrBuf *out)
     uint32_t    n = 2;
 
     if (text) {
-        str_printf(out, "%s: %s\n", topic, text);
+        add_code(out, topic, text);
         return true;
     }
     if (command_find(topic)) {
@@ -278,7 +295,9 @@ bool help_print(Diags *d, const Options *o, StrBuf *out)
         if (!o->command || o->command->letter == 'c')
             add_commands(out);
         add_options(out, o->command);
-        str_add(out, "\n@<file> stands for the words in it; after -- all words are files.\n");
+        str_add(out, "\n@<file> stands for the words in it; after -- all words are files.  Of an "
+                     "option that is "
+                     "given twice the last one counts.\n");
         break;
     case SHOW_VERSION: str_printf(out, "tvmcc %s\n", TVMCC_VERSION); break;
     case SHOW_TARGETS: add_targets(out); break;

@@ -22,9 +22,9 @@ understood() {
             echo "docs/ir/schedule.md: no row for '$step' of class $class"
     done <"$work/rows"
 
-    sed -n -e 's/^DIAG([A-Z_]*, *"\(E[0-9]*\)", *\([0-9]*\), *none, *"\(.*\)")$/| \1 | \2 | \3 |/p' \
-        -e 's/^DIAG([A-Z_]*, *"\(W[0-9]*\)", *\([0-9]*\), *"\(.*\)", *"\(.*\)")$/| \1 | \2 | `\3` | \4 |/p' \
-        base/diag.def >"$work/rows"
+    sed -n -e 's/^DIAG([A-Z_]*, *"\(E[0-9]*\)", *\([0-9]*\), *none, *"\(.*\)")$/| [\1](errors.md#\1) | \2 | \3 |/p' \
+        -e 's/^DIAG([A-Z_]*, *"\(W[0-9]*\)", *\([0-9]*\), *"\(.*\)", *"\(.*\)")$/| [\1](errors.md#\1) | \2 | `\3` | \4 |/p' \
+        base/diag.def | sed 's/#E/#e/; s/#W/#w/' >"$work/rows"
     understood base/diag.def DIAG
     while IFS= read -r row; do
         grep -qxF "$row" docs/exit-status.md || echo "docs/exit-status.md lacks: $row"
