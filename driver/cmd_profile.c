@@ -421,7 +421,7 @@ static void print_kinds(const Profile *p)
 static void print_text(const Profile *p)
 {
     static const char *const heads[] = {"share", "calls",    "us", "us/call", "GFLOP/s", "peak",
-                                        "GB/s",  "bound us", "",   "of it",   "kernel"};
+                                        "GB/s",  "bound us", "by", "of it",   "kernel"};
     Row                      t = total_row(p);
     Columns                 *table = columns_new(p->s.driver->arena, "rrrrrrrrlrl");
 
