@@ -1,5 +1,5 @@
 /* tvmcc inspect: what a model file asks for and gives, or what a product says about itself. */
-#include "driver/job.h"
+#include "driver/html.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
@@ -212,7 +212,9 @@ static void inspect_product(Driver *driver, const char *path)
         diag_error(driver->diags, E_RUN, (Loc){.file = path}, "%s", m.error);
         return;
     }
-    if (driver->opt.json)
+    if (driver->opt.html)
+        html_product(driver, m.info, driver->opt.html);
+    else if (driver->opt.json)
         product_json(driver, m.info);
     else
         product_text(driver, m.info);
@@ -326,7 +328,11 @@ int cmd_inspect(Driver *driver)
         !options_fit_product(driver->diags, &driver->opt, in->at[0]))
         return 0;
     if (driver->opt.inputs.n == 1 && is_foreign(driver, driver->opt.inputs.at[0])) {
-        inspect_archive(driver, driver->opt.inputs.at[0]);
+        if (driver->opt.html)
+            diag_error(driver->diags, E_USAGE, NO_LOC,
+                       "there is no page for an archive that is not for this machine");
+        else
+            inspect_archive(driver, driver->opt.inputs.at[0]);
         return 0;
     }
     if (driver->opt.inputs.n == 1 && job_is_product(driver->opt.inputs.at[0])) {
@@ -336,7 +342,9 @@ int cmd_inspect(Driver *driver)
     if (!job_start(driver, &job, "llvm") || !compile_target(job.c, &job.k) ||
         !compile_import(job.c, &job.k))
         return 0;
-    if (driver->opt.json)
+    if (driver->opt.html)
+        html_model(driver, &job, driver->opt.html);
+    else if (driver->opt.json)
         model_json(driver, &job);
     else
         model_text(driver, &job);

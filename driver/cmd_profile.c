@@ -14,7 +14,7 @@
  * A product carries no plan: its steps have numbers instead of names, and times alone.  Code of
  * -fthreads=none tells of no steps: the run is one row.  What is not known is NAN, and printed as
  * `-` or null. */
-#include "driver/session.h"
+#include "driver/html.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -487,6 +487,36 @@ static void print_json(Profile *p)
     say(p->s.driver, "%s}\n", out.at);
 }
 
+/* Times of steps were sorted when they were added up. */
+static bool write_page(const Profile *p, const char *path)
+{
+    Arena      *a = p->s.driver->arena;
+    HtmlKernel *kernels = NEW_ARRAY(a, HtmlKernel, p->nrows + 1);
+    double     *steps = NEW_ARRAY(a, double, p->w.nsteps + 1);
+    HtmlProfile page = {&p->s,    p->wall * 1e6, p->total * 1e6, p->peak, p->bandwidth,
+                        p->nrows, p->w.nsteps,   kernels,        steps};
+
+    for (uint32_t i = 0; i < p->nrows; i++) {
+        const Row *r = &p->rows[i];
+        kernels[i] = (HtmlKernel){r->name, r->calls, r->median * 1e6, r->flops, r->bytes};
+    }
+    for (uint32_t i = 0; i < p->w.nsteps; i++)
+        steps[i] = p->w.took[(size_t)i * p->w.nruns + p->w.nruns / 2] * 1e6;
+    return html_profile(&page, path);
+}
+
+static void print(Profile *p)
+{
+    const Options *o = &p->s.driver->opt;
+
+    if (o->html && !strcmp(o->html, "-"))
+        return; /* standard output holds the page */
+    if (o->json)
+        print_json(p);
+    else
+        print_text(p);
+}
+
 int cmd_profile(Driver *driver)
 {
     Profile p = {.s = {.driver = driver}};
@@ -498,10 +528,9 @@ int cmd_profile(Driver *driver)
         measure_bandwidth(&p);
         if (measure_peak(&p)) {
             make_rows(&p);
-            if (driver->opt.json)
-                print_json(&p);
-            else
-                print_text(&p);
+            if (driver->opt.html)
+                write_page(&p, driver->opt.html);
+            print(&p);
         }
     }
     session_close(&p.s);

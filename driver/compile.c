@@ -37,6 +37,9 @@ bool compile_import(Ctx *c, Compiled *k)
     k->imported = frontend_import(c, k->o->path, k->o->format, &o, &k->files);
     if (k->imported)
         k->imported = product_edit(c, k->imported, &k->o->product);
+    if (k->imported && !module_func(k->imported, "main"))
+        k->imported =
+            error_at(c, E_IMPORT, (Loc){.file = k->o->path}, "the module has no function 'main'");
     k->seconds[0] = now() - from;
     return k->imported != NULL;
 }

@@ -113,6 +113,7 @@ typedef struct {
     bool        size;          /* -Os */
     const char *steps;         /* --steps */
     const char *sched_file;    /* --sched */
+    const char *html;          /* --html */
     TextList    with, without; /* -fpass=, -fno-pass= */
     PassOptions pass;          /* -O, --passes, --stop-after, ..., -j */
 
