@@ -191,7 +191,7 @@ static void model_macros(StrBuf *s, const ModelDesc *m)
     str_printf(s, "#define %s_ARENA_PRIVATE_BYTES %" PRIu64 "\n", u, m->arena_private);
     str_printf(s,
                "#define %s_ARENA_BYTES(threads) \\\n"
-               "    ((size_t)%s_ARENA_SHARED_BYTES + (size_t)(threads) * "
+               "    (TVMCC_SIZE_OF(%s_ARENA_SHARED_BYTES) + TVMCC_SIZE_OF(threads) * "
                "%s_ARENA_PRIVATE_BYTES)\n",
                u, u, u);
     str_printf(s, "#define %s_ARENA_ALIGN %u\n", u, m->arena_align);
@@ -242,8 +242,8 @@ static void bucket_macros(Arena *a, StrBuf *s, const ModelDesc *m)
             str_printf(s, "#define %s_%s %" PRId64 "\n", u,
                        upper_case(a, c_identifier(a, m->bucket_dims[k])), m->alts[b].sizes[k]);
         str_printf(s,
-                   "#define %s_ARENA_BYTES(threads) ((size_t)%" PRIu64
-                   " + (size_t)(threads) * %" PRIu64 ")\n",
+                   "#define %s_ARENA_BYTES(threads) (TVMCC_SIZE_OF(%" PRIu64
+                   ") + TVMCC_SIZE_OF(threads) * %" PRIu64 ")\n",
                    u, shared, own);
         bucket_tensors(a, s, u, "IN", m->in, m->alts[b].in, m->nin);
         bucket_tensors(a, s, u, "OUT", m->out, m->alts[b].out, m->nout);
@@ -342,11 +342,11 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
     else if (m->weights_mode != WEIGHTS_FILE && m->weights_bytes)
         str_printf(s, "\nextern const unsigned char %s_weights[];\n", e);
     str_printf(s,
-               "\n/* %s_DEFINE_ARENA(memory); defines a static arena for %s_run. */\n"
+               "\n/* %s_DEFINE_ARENA(memory); defines a static arena for one thread. */\n"
                "#define %s_DEFINE_ARENA(id) %s_DEFINE_ARENA_FOR(id, 1)\n"
                "#define %s_DEFINE_ARENA_FOR(id, threads) \\\n"
                "    TVMCC_ALIGNED(%u) static unsigned char id[%s_ARENA_BYTES(threads) + %d]\n",
-               u, e, u, u, u, m->arena_align, u, m->arena_shared + m->arena_private ? 0 : 1);
+               u, u, u, u, m->arena_align, u, m->arena_shared + m->arena_private ? 0 : 1);
 }
 
 /* All that programs depend on. */

@@ -2,8 +2,8 @@
  *
  * A compiled model is an object file whose functions take these structs, so that thread pools,
  * loaders, RPC and bindings are written once for all models.  C99 and C++, needs only <stddef.h>
- * and <stdint.h>, brings no function.  Generated code lays the same structs out by hand: every
- * offset is asserted below and listed in docs/abi.md.
+ * and <stdint.h>, brings no function but tvmcc_strerror, which is inline.  Generated code lays the
+ * same structs out by hand: every offset is asserted below and listed in docs/abi.md.
  *
  * All members are pointers, size_t or 32-bit words in pairs: no 64-bit integer stands in a struct,
  * because 32-bit ABIs disagree on its alignment.  Structs that begin with `struct_bytes` only ever
@@ -34,6 +34,23 @@ enum {
     TVMCC_E_CANCELLED = -7, /* the instrument callback asked to stop */
     TVMCC_E_CAPACITY = -8   /* an output is too small; the bytes it needs are filled in */
 };
+
+/* What a return code says, for people. */
+static inline const char *tvmcc_strerror(int32_t code)
+{
+    switch (code) {
+    case TVMCC_OK: return "success";
+    case TVMCC_E_NULL: return "a pointer is NULL";
+    case TVMCC_E_ALIGN: return "arena, tensor or weights are not aligned";
+    case TVMCC_E_MISMATCH: return "arena too small, other weights, other ABI or too many threads";
+    case TVMCC_E_SHAPE: return "a shape that was not compiled";
+    case TVMCC_E_DEVICE: return "a device is missing or its driver failed";
+    case TVMCC_E_CPU: return "this CPU lacks what the code was compiled for";
+    case TVMCC_E_CANCELLED: return "cancelled by the instrument callback";
+    case TVMCC_E_CAPACITY: return "an output is too small";
+    default: return "unknown code";
+    }
+}
 
 /* ---- element types: the codes of DLPack -------------------------------------------------------
  */
@@ -255,6 +272,12 @@ typedef struct tvmcc_weights_header {
 #define TVMCC_ALIGNED(n) __attribute__((aligned(n)))
 #endif
 #define TVMCC_STATIC_ASSERT(cond, name) typedef char tvmcc_assert_##name[(cond) ? 1 : -1]
+#endif
+
+#ifdef __cplusplus
+#define TVMCC_SIZE_OF(n) static_cast<size_t>(n)
+#else
+#define TVMCC_SIZE_OF(n) ((size_t)(n))
 #endif
 
 /* ---- the layout, asserted ----------------------------------------------------------------- */

@@ -73,6 +73,14 @@ both() { # <header> <object> [<prefix of C names>]
     done
     [ "$(wc -l <functions)" -ge "${4:-3}" ] || { cat functions; die "functions of $1"; }
     quiet "$tvmcc" audit "$2" --entry=net
+    quiet python3 - "$1" <<'END_OF_PYTHON'
+import re, sys
+text = open(sys.argv[1]).read()
+comments = "".join(re.findall(r"/\*.*?\*/", text, re.S)).replace("net_run_header", "")
+code = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+for word in re.findall(r"\bnet_\w+", comments):
+    assert word + "(" in code.replace("#define", "") or word in ("net_weights",), word
+END_OF_PYTHON
 }
 if command -v llvm-nm-19 >/dev/null; then
     both 4/net.h 4/net.o

@@ -151,10 +151,23 @@ static const char user[] =
     "    res_net_inputs in = {0, 0};\n"
     "    res_net_outputs out = {0};\n"
     "    in.x_0 = x; in.q = q; out.class_ = y;\n"
-    "    return (int)sizeof memory == RES_NET_ARENA_BYTES(1) && sizeof more == 4096 + 3 * 64 &&\n"
+    "    return sizeof memory == RES_NET_ARENA_BYTES(1) && sizeof more == 4096 + 3 * 64 &&\n"
+    "           RES_NET_ARENA_BYTES(in.x_0 ? 1 : 2) < sizeof more && !more[0] &&\n"
+    "           tvmcc_strerror(-3)[0] == 'a' &&\n"
     "           RES_NET_IN_X_0_ELEMS == 3072 && RES_NET_IN_Q_ZERO_POINT == -3 &&\n"
     "           RES_NET_OUT_CLASS__DIM1 == 10 && res_net_run(&in, &out, memory) == 0;\n"
     "}\n";
+
+/* Clean under what careful projects ask for. */
+static const struct {
+    const char *name, *suffix, *more, *stds[5];
+} compilers[] = {
+    {"cc", "c", "-Wstrict-prototypes -Wcast-qual", {"c99", "c11", "c17"}},
+    {"clang-19", "c", "-Wstrict-prototypes -Wcast-qual", {"c99", "c11", "c23"}},
+    {"c++", "cc", "-Wold-style-cast -Wuseless-cast", {"c++11", "c++17", "c++20"}},
+    {"c++", "cc", "-Wold-style-cast -Wno-long-long -Wno-variadic-macros", {"c++98"}},
+    {"clang++-19", "cc", "-Wold-style-cast", {"c++98", "c++11", "c++17", "c++20"}},
+};
 
 static void test_header(void)
 {
@@ -173,13 +186,16 @@ static void test_header(void)
     put_file("user.cc", bytes(user));
     put_file("abi.h", abi_header());
     CHECK_INT(shell("mkdir -p tvmcc && mv abi.h tvmcc/"), 0);
-    if (have("cc")) {
-        CHECK_INT(shell("cc -std=c99 -Wall -Wextra -pedantic -Werror -I. -c user.c -o user.o"), 0);
-        CHECK_INT(shell("cc -std=c11 -Wall -Wextra -pedantic -Werror -I. -c user.c -o user.o"), 0);
-    }
-    if (have("c++"))
-        CHECK_INT(shell("c++ -std=c++17 -Wall -Wextra -pedantic -Werror -I. -c user.cc -o user.o"),
-                  0);
+    for (size_t i = 0; i < COUNT(compilers); i++)
+        if (have(compilers[i].name))
+            for (const char *const *std = compilers[i].stds; *std; std++)
+                CHECK_INT(shell(arena_printf(arena,
+                                             "%s -std=%s -Wall -Wextra -Wconversion "
+                                             "-Wsign-conversion -Wshadow -Wundef -pedantic "
+                                             "-Werror %s -I. -c user.%s -o user.o",
+                                             compilers[i].name, *std, compilers[i].more,
+                                             compilers[i].suffix)),
+                          0);
     if (have("python3"))
         CHECK_INT(shell("python3 -c \"import json; m = json.load(open('res_net.json')); "
                         "assert m['inputs'][1]['zero_point'] == -3 and "
