@@ -78,6 +78,7 @@ function(tvm_model_archive name)
     _tvm_tables()
     _tvm_parse("${name}" "EXCLUDE_FROM_ALL" "ARCHIVE;ARCHIVE_FORMAT;LAYOUT;VERSION;LICENSE" "MODELS;ARCHIVE_CONTENTS"
         "" ${ARGN})
+    _tvm_target_name("${name}")
     if(NOT DEFINED A_MODELS)
         _tvm_fail("${name}" "MODELS is missing")
     endif()

@@ -39,11 +39,59 @@ macro(_tvm_tables)
     set(TVM_OPT_LEVEL_OF_CONFIG "-O$<IF:$<CONFIG:Debug>,1,$<IF:$<CONFIG:MinSizeRel>,s,3>>")
 endmacro()
 
-# Ends the configuration with "<function>(<name>): <message>".
+# _tvm_place(<variable> <function> <name>): "CMakeLists.txt:7: ", where the project calls the function for this
+# name.  CMake tells nobody the line of a call, and prints one of ours first; so it is looked for in the text.
+function(_tvm_place out function name)
+    set(file "${CMAKE_CURRENT_LIST_FILE}")
+    set(text "")
+    if(EXISTS "${file}")
+        file(READ "${file}" text)
+    endif()
+    string(REGEX REPLACE "([][+.*()^$?|\\\\])" "\\\\\\1" pattern "${name}")
+    string(REGEX MATCH "(^|\n)[ \t]*${function}[ \t]*\\([ \t\r\n]*\"?${pattern}[ \t\r\n\")]" call "${text}")
+    cmake_path(IS_PREFIX CMAKE_SOURCE_DIR "${file}" NORMALIZE inside)
+    if(inside)
+        cmake_path(RELATIVE_PATH file BASE_DIRECTORY "${CMAKE_SOURCE_DIR}")
+    endif()
+    set(place "${file}: ")
+    if(NOT call STREQUAL "")
+        string(FIND "${text}" "${call}" at)
+        string(SUBSTRING "${text}" 0 ${at} before)
+        string(REGEX REPLACE "[^\n]" "" before "${before}")
+        string(LENGTH "${before}" line)
+        math(EXPR line "${line} + 1")
+        if(call MATCHES "^\n")
+            math(EXPR line "${line} + 1")
+        endif()
+        set(place "${file}:${line}: ")
+    endif()
+    set(${out} "${place}" PARENT_SCOPE)
+endfunction()
+
+# Ends the configuration with "<file>:<line>: <function>(<name>): <message>".
 function(_tvm_fail name)
     get_property(function GLOBAL PROPERTY TVM_FUNCTION)
+    _tvm_place(place "${function}" "${name}")
     list(JOIN ARGN "" text)
-    message(FATAL_ERROR "${function}(${name}): ${text}")
+    message(FATAL_ERROR "${place}${function}(${name}): ${text}")
+endfunction()
+
+# The name of a target that is going to be made.
+function(_tvm_target_name name)
+    if(name STREQUAL "")
+        _tvm_fail("" "the name is empty")
+    elseif(NOT name MATCHES "^[A-Za-z0-9_.+-]+$")
+        string(REGEX REPLACE "[^A-Za-z0-9_.+-]+" "_" better "${name}")
+        _tvm_fail("${name}" "a target cannot have that name, but '${better}' would do")
+    endif()
+    # Those that generators and CTest and CPack make.
+    if(name MATCHES "^(all|ALL_BUILD|help|install|INSTALL|preinstall|clean|edit_cache|rebuild_cache|ZERO_CHECK|test|\
+RUN_TESTS|package|PACKAGE|package_source)$")
+        _tvm_fail("${name}" "CMake reserves that name, but 'model_${name}' would do")
+    endif()
+    if(TARGET "${name}")
+        _tvm_fail("${name}" "there is already a target of that name")
+    endif()
 endfunction()
 
 # Edit distance of two words, for "did you mean".

@@ -24,6 +24,28 @@ refuse "there is no model '$work/refused/none.onnx'" "add_tvm_model(m MODEL none
 refuse "there is already a target of that name" "add_library(m INTERFACE)
 add_tvm_model(m MODEL $model)"
 
+# Names of targets; CMake's own error would speak of our files.
+refuse "add_tvm_model(my model): a target cannot have that name, but 'my_model' would do" "add_tvm_model(\"my model\" MODEL $model)"
+refuse "add_tvm_model(a/b): a target cannot have that name, but 'a_b' would do" "add_tvm_model(a/b MODEL $model)"
+refuse "add_tvm_model(): the name is empty" "add_tvm_model(\"\" MODEL $model)"
+refuse "add_tvm_model(test): CMake reserves that name, but 'model_test' would do" "add_tvm_model(test MODEL $model)"
+refuse "tvm_model_archive(all of them): a target cannot have that name" "add_tvm_model(m MODEL $model)
+tvm_model_archive(\"all of them\" MODELS m)"
+refuse "there is already a target of that name" "add_tvm_model(m MODEL $model)
+tvm_model_archive(m MODELS m)"
+
+# The line of the project comes first.
+refuse "CMakeLists.txt:6: add_tvm_model(two): unknown keyword 'TYP'" "add_tvm_model(one MODEL $model)
+
+add_tvm_model(two MODEL $model
+    TYP STATIC)
+add_tvm_model(three MODEL $model)"
+refuse "CMakeLists.txt:5: tvm_model_archive(x): MODELS is missing" "foreach(name IN ITEMS x)
+  tvm_model_archive( \"x\" )
+endforeach()"
+refuse "CMakeLists.txt: add_tvm_model(computed): MODEL is missing" "set(name computed)
+add_tvm_model(\${name} TYPE STATIC)"
+
 # Values.
 no "TYPE is 'STATC', not one of STATIC, OBJECT, SHARED, MODULE (did you mean 'STATIC'?)" "TYPE STATC"
 no "OPT_LEVEL is '9', not one of 0, 1, 2, 3, s" "OPT_LEVEL 9"
