@@ -177,6 +177,8 @@ typedef struct {
     bool       verbose, explain;
 } Options;
 
+/* words.c: splits the text of a file as a shell does; false with an error. */
+bool words_split(Diags *d, Arena *a, const char *path, Bytes text, TextList *out);
 /* Fills `o` from the arguments after the program's name; `o->command` stays NULL when there is no
  * command in the table for them.  False after errors (E_USAGE, E_UNKNOWN_OPTION). */
 bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Options *o);

@@ -640,34 +640,6 @@ static void one_option(Parser *p, uint32_t *i)
 
 /* ---- response files -------------------------------------------------------------------------- */
 
-/* Splits as a shell does: blanks part words, quotes join, a backslash takes the next literally. */
-static bool add_words(Parser *p, const char *path, Bytes text, TextList *out)
-{
-    const uint8_t *at = text.at, *end = text.at + text.n;
-
-    for (;;) {
-        StrBuf word;
-        char   quote = 0;
-
-        while (at < end && isspace(*at))
-            at++;
-        if (at == end)
-            return true;
-        word = strbuf(p->a);
-        for (; at < end && (quote || !isspace(*at)); at++) {
-            if (*at == '\\' && quote != '\'' && at + 1 < end)
-                str_addc(&word, (char)*++at);
-            else if (quote ? *at == quote : *at == '"' || *at == '\'')
-                quote = quote ? 0 : (char)*at;
-            else
-                str_addc(&word, (char)*at);
-        }
-        if (quote)
-            return diag_error(p->d, E_USAGE, NO_LOC, "a quote in '%s' does not end", path);
-        vec_push(p->a, out, word.at);
-    }
-}
-
 static bool expand(Parser *p, const char *word, unsigned depth)
 {
     TextList inner = {0};
@@ -682,7 +654,7 @@ static bool expand(Parser *p, const char *word, unsigned depth)
     }
     if (depth == RESPONSE_DEPTH)
         return diag_error(p->d, E_USAGE, NO_LOC, "'%s' is nested too deeply", word);
-    if (!file_read(p->d, p->a, word + 1, &text) || !add_words(p, word + 1, text, &inner))
+    if (!file_read(p->d, p->a, word + 1, &text) || !words_split(p->d, p->a, word + 1, text, &inner))
         return false;
     ok = true;
     for (uint32_t i = 0; ok && i < inner.n; i++)
@@ -709,8 +681,8 @@ static bool read_foreign(Parser *p, const char *path)
 
         if (!str_starts(line, "SHELL:"))
             vec_push(p->a, &p->foreign, line);
-        else if (!add_words(p, path, (Bytes){(const uint8_t *)line + 6, strlen(line) - 6},
-                            &p->foreign))
+        else if (!words_split(p->d, p->a, path,
+                              (Bytes){(const uint8_t *)line + 6, strlen(line) - 6}, &p->foreign))
             return false;
     }
     return true;
