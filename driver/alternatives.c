@@ -188,6 +188,12 @@ static bool set_target(Ctx *c, Compiled *k, const Alternative *a)
     if (a->level && !str_starts(c->target->triple, "x86_64"))
         return error_at(c, E_USAGE, NO_LOC, "CPU variants are levels of x86-64, not of '%s'",
                         c->target->triple);
+    if (a->level) { /* which of them, is always asked */
+        Target *t = DUP_ARRAY(c->arena, c->target, 1);
+
+        t->asks_cpu = true;
+        c->target = t;
+    }
     return true;
 }
 

@@ -313,6 +313,8 @@ static void add_product(Args *x)
         LOWER(p->pic, "pic", "-fno-pic", "");
     if (p->libm.given && !p->libm.value)
         LOWER(p->libm, "libm", "-fno-libm", "");
+    if (p->cpu_check.given && !p->cpu_check.value)
+        LOWER(p->cpu_check, "cpu_check", "-fno-cpu-check", "");
     if (p->refittable.given && p->refittable.value)
         LOWER(p->refittable, "refittable", "-frefit", "");
     for (uint32_t i = 0; i < p->flags.n; i++)

@@ -107,7 +107,7 @@ typedef struct {
     const char *host, *mtriple, *mcpu, *mattr, *mabi, *mfloat_abi;
 
     /* how */
-    bool        pic, fast_math, winograd, libm;
+    bool        pic, fast_math, winograd, libm, cpu_check;
     bool        no_threads; /* -fthreads=none */
     bool        opt_level_given, winograd_given;
     bool        size;          /* -Os */

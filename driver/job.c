@@ -48,7 +48,8 @@ const char *job_target(Driver *driver, const char *fallback)
         if (host && o->host)
             diag_error(driver->diags, E_USAGE, NO_LOC, "two hosts, '%s' and '%s'", s.at, o->host);
         given = o->host || o->mtriple || o->mcpu || o->mattr || o->mabi || o->mfloat_abi;
-        if (!host && (given || o->fast_math || !o->winograd || !o->libm || o->no_threads))
+        if (!host &&
+            (given || o->fast_math || !o->winograd || !o->libm || o->no_threads || !o->cpu_check))
             str_printf(&s, ", %s", o->host ? o->host : "llvm");
     } else {
         if (o->host)
@@ -77,6 +78,8 @@ const char *job_target(Driver *driver, const char *fallback)
         str_add(&s, " -libm=0");
     if (o->no_threads)
         str_add(&s, " -threads=0");
+    if (!o->cpu_check)
+        str_add(&s, " -cpu-check=0");
     return s.at;
 }
 

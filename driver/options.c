@@ -746,7 +746,8 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
     Parser   p = {d, a, o, {0}, {0}};
     bool     only_files = false;
 
-    *o = (Options){.pic = true, .winograd = true, .libm = true, .number = 1, .rtol = 1e-3};
+    *o = (Options){
+        .pic = true, .winograd = true, .libm = true, .cpu_check = true, .number = 1, .rtol = 1e-3};
     o->pass.opt_level = 3;
     o->command = command_find("compile");
     for (int k = 0; k < argc; k++) {

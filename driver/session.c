@@ -396,6 +396,10 @@ bool session_run(Session *s)
     if (rc && s->device && *s->device->last_error(s->device->self))
         return diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d: %s",
                           (int)rc, s->device->last_error(s->device->self));
+    if (rc == TVMCC_E_CPU)
+        return diag_error(s->driver->diags, E_RUN, NO_LOC,
+                          "this CPU has not all that '%s' was compiled for: %s", s->info->name,
+                          s->info->targets);
     return rc == 0 ||
            diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d", (int)rc);
 }

@@ -225,6 +225,7 @@ struct Target {
     bool     fast_math, winograd;
     bool     no_libm;    /* code calls no function of libm */
     bool     no_threads; /* no launches, no barriers: one thread runs it all */
+    bool     asks_cpu;   /* products test whether the CPU has what the code needs */
 };
 
 /* ---- evaluator: how passes compute with the program's own operators ------------------------------ */

@@ -103,12 +103,22 @@ typedef struct Plan {
     int64_t  macs;
     /* Alternatives of one product (docs/design/build.md): CPU variants outside, shape buckets
      * inside, both from the smallest up.  They share name, model, options of code and weights. */
-    const struct Plan *next;          /* NULL: the last, or the only one */
-    uint32_t           level;         /* code for x86-64-v<level>, which is tested; 0: no test */
-    uint32_t           ndims;         /* of the shape bucket; 0: no buckets */
-    const PlanDim     *dims;          /* [ndims], the same names in all */
+    const struct Plan *next;  /* NULL: the last, or the only one */
+    uint32_t           level; /* code for x86-64-v<level>, a variant; 0: for the target's CPU */
+    uint32_t           ndims; /* of the shape bucket; 0: no buckets */
+    const PlanDim     *dims;  /* [ndims], the same names in all */
     uint64_t           weights_alone; /* bytes of weights that this plan uses */
 } Plan;
+
+/* Its entry functions test which CPU runs them: for variants always, else where the target says so.
+ */
+static inline bool plan_asks_cpu(const Plan *p)
+{
+    return p->level || (p->target && p->target->asks_cpu);
+}
+
+/* The beginning of the arena of such a plan, where they note what they found. */
+enum { CPU_NOTE_BYTES = 64 };
 
 /* How many kernels have their steps from a tuning log. */
 uint32_t plan_kernels_tuned(const Plan *p);

@@ -1,104 +1,146 @@
-/* Entry points that choose between the plans of one product: by CPU, by shape bucket.
+/* Entry points that ask which CPU runs them, and choose between the plans of one product: by CPU,
+ * by shape bucket.
  *
- *     which()              1 + the highest variant that this CPU runs, 0: none.  No memory of it,
- * as there is no writable data; CPUID costs some hundred cycles at most, or about a microsecond
- * where a hypervisor intercepts it run_ex(..)           table[which()][last](..) run_bucket(b, ..)
- * table[which()][b](..) info()               infos[which()]: what it gives asks no more
+ *     which()              1 + the highest variant that this CPU runs, 0: none
+ *     noted(params)        the same, as the arena has it from the run before
+ *     run_ex(..)           table[noted(..)][last](..)
+ *     run_bucket(b, ..)    table[noted(..)][b](..)
+ *     info()               infos[which()]: what it gives asks no more
  *     select(dims)         the first bucket whose sizes hold dims
  *
- * Row 0 of the tables is for a CPU that no variant fits: TVMCC_E_CPU. */
+ * Row 0 of the tables is for a CPU that no variant fits: TVMCC_E_CPU.  CPUID traps where a
+ * hypervisor runs: a microsecond each, up to 70 where that is itself a guest, and there is no
+ * writable data to remember the answer.  So it is noted in the first bytes of the caller's arena,
+ * which the plan leaves free (CPU_NOTE_BYTES): two words that depend on what is asked for, so that
+ * whatever else lies there makes the run ask again. */
 #include "backends/llvm/llvm.h"
 
 #include "tvmcc/abi.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- which CPU ------------------------------------------------------------------------------------ */
 
-/* The levels of the x86-64 psABI, as bits of CPUID. */
-enum {
-    LEAF1_V2 = 1 << 0 | 1 << 9 | 1 << 13 | 1 << 19 | 1 << 20 | 1 << 23, /* SSE3 SSSE3 CX16 SSE4.1
-                                                                         * SSE4.2 POPCNT */
-    LEAF1_V3 = 1 << 12 | 1 << 22 | 1 << 27 | 1 << 28 | 1 << 29, /* FMA MOVBE OSXSAVE AVX F16C */
-    EXT_V2 = 1 << 0,                                            /* LAHF */
-    EXT_V3 = 1 << 5,                                            /* LZCNT */
-    LEAF7_V3 = 1 << 3 | 1 << 5 | 1 << 8,                        /* BMI1 AVX2 BMI2 */
-    XCR0_V3 = 0x06,                                             /* the system keeps XMM and YMM */
-    XCR0_V4 = 0xe6                                              /* ... and masks and ZMM */
-};
-#define LEAF7_V4 \
-    ((int64_t)1 << 16 | 1 << 17 | 1 << 28 | 1 << 30 | (int64_t)1 << 31) /* F DQ CD BW VL */
-
-/* Register `i` of eax, ebx, ecx, edx. */
-static LLVMValueRef cpuid(Gen *g, int64_t leaf, unsigned i)
+void choice_any_cpu(Gen *g, const HostChoice *ch, LLVMValueRef fn)
 {
-    static const char text[] = "cpuid", in_out[] = "={eax},={ebx},={ecx},={edx},{eax},{ecx}";
-    LLVMTypeRef       four[4] = {g->i32, g->i32, g->i32, g->i32}, two[2] = {g->i32, g->i32};
-    LLVMTypeRef t = LLVMFunctionType(LLVMStructTypeInContext(g->lc, four, 4, false), two, 2, false);
-    LLVMValueRef args[2] = {gen_i32(g, leaf), gen_i32(g, 0)};
-    LLVMValueRef code = LLVMGetInlineAsm(t, text, strlen(text), in_out, strlen(in_out), true, false,
-                                         LLVMInlineAsmDialectATT, false);
+    static const char *const attr[2][2] = {{"target-cpu", "x86-64"}, {"target-features", "+sse2"}};
 
-    return LLVMBuildExtractValue(g->b, LLVMBuildCall2(g->b, t, code, args, 2, ""), i, "");
+    for (size_t i = 0; ch->which && i < COUNT(attr); i++)
+        LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                LLVMCreateStringAttribute(g->lc, attr[i][0],
+                                                          (unsigned)strlen(attr[i][0]), attr[i][1],
+                                                          (unsigned)strlen(attr[i][1])));
 }
 
-static LLVMValueRef xgetbv(Gen *g)
+static CpuNeeds needs_of(const HostChoice *ch, uint32_t variant)
 {
-    static const char text[] = "xgetbv", in_out[] = "={eax},{ecx},~{edx}";
-    LLVMTypeRef       t = LLVMFunctionType(g->i32, &g->i32, 1, false);
-    LLVMValueRef      zero = gen_i32(g, 0);
-    LLVMValueRef code = LLVMGetInlineAsm(t, text, strlen(text), in_out, strlen(in_out), true, false,
-                                         LLVMInlineAsmDialectATT, false);
-
-    return LLVMBuildCall2(g->b, t, code, &zero, 1, "");
-}
-
-/* return `row` unless `v` has all bits of `mask` */
-static void need(Gen *g, LLVMValueRef v, int64_t mask, uint32_t row)
-{
-    LLVMValueRef bits = LLVMBuildAnd(g->b, v, gen_i32(g, mask), "");
-
-    host_fail_if(g, LLVMBuildICmp(g->b, LLVMIntNE, bits, gen_i32(g, mask), ""), (int32_t)row);
-}
-
-/* The row for a CPU of that level. */
-static uint32_t row_of(const HostChoice *ch, uint32_t level)
-{
-    uint32_t row = 0;
-
-    for (uint32_t v = 0; v < ch->nvariants; v++)
-        if (plan_at(ch->plan, v * ch->nbuckets)->level <= level)
-            row = v + 1;
-    return row;
+    return target_needs(plan_at(ch->plan, variant * ch->nbuckets)->target);
 }
 
 static void define_which(Gen *g, HostChoice *ch)
 {
     LLVMTypeRef  t = LLVMFunctionType(g->i32, NULL, 0, false);
-    uint32_t     top = plan_at(ch->plan, (ch->nvariants - 1) * ch->nbuckets)->level;
-    LLVMValueRef leaf1, ext, leaf7, xcr0;
+    LLVMValueRef word[CPUID_WORDS];
 
     ch->which = host_function(g, "__which", t, LLVMInternalLinkage);
+    choice_any_cpu(g, ch, ch->which);
     gen_begin(g, ch->which, "which");
-    if (top >= 2) {
-        leaf1 = cpuid(g, 1, 2);
-        need(g, leaf1, LEAF1_V2, row_of(ch, 1));
-        ext = cpuid(g, 0x80000001, 2);
-        need(g, ext, EXT_V2, row_of(ch, 1));
-        if (top >= 3) {
-            need(g, leaf1, LEAF1_V3, row_of(ch, 2));
-            need(g, ext, EXT_V3, row_of(ch, 2));
-            xcr0 = xgetbv(g); /* OSXSAVE is known by now */
-            need(g, xcr0, XCR0_V3, row_of(ch, 2));
-            leaf7 = cpuid(g, 7, 1); /* every CPU with all of the above has it */
-            need(g, leaf7, LEAF7_V3, row_of(ch, 2));
-            if (top >= 4) {
-                need(g, leaf7, LEAF7_V4, row_of(ch, 3));
-                need(g, xcr0, XCR0_V4, row_of(ch, 3));
-            }
-        }
+    gen_cpuid_words(g, word);
+    for (uint32_t v = ch->nvariants; v-- > 0;) {
+        CpuNeeds needs = needs_of(ch, v);
+
+        host_fail_if(g, gen_cpu_has(g, &needs, word), (int32_t)v + 1);
     }
-    LLVMBuildRet(g->b, gen_i32(g, row_of(ch, top)));
+    LLVMBuildRet(g->b, gen_i32(g, 0));
+    gen_end(g);
+}
+
+/* The two words of a note for row 0. */
+static void note_of(Gen *g, const HostChoice *ch, LLVMValueRef word[2])
+{
+    Sha256Ctx h;
+    Sha256    sum;
+    uint64_t  w[2] = {0};
+
+    sha256_init(&h);
+    for (uint32_t v = 0; v < ch->nvariants; v++) {
+        CpuNeeds needs = needs_of(ch, v);
+        char     line[16 * CPUID_WORDS] = "cpu";
+        int      n = 3;
+
+        for (uint32_t i = 0; i < CPUID_WORDS; i++)
+            n += snprintf(line + n, sizeof line - (size_t)n, " %08x", needs.word[i]);
+        sha256_add(&h, line, (size_t)n);
+    }
+    sum = sha256_end(&h);
+    for (uint32_t i = 0; i < 16; i++)
+        w[i / 8] = w[i / 8] << 8 | sum.b[i];
+    for (uint32_t i = 0; i < 2; i++)
+        word[i] = LLVMConstInt(g->i64, w[i], false);
+}
+
+/* Go on at `otherwise` if cond. */
+static void leave_if(Gen *g, LLVMValueRef cond, LLVMBasicBlockRef otherwise)
+{
+    LLVMBasicBlockRef on = gen_bb(g, "on");
+
+    LLVMBuildCondBr(g->b, cond, otherwise, on);
+    LLVMPositionBuilderAtEnd(g->b, on);
+}
+
+/* i32 noted(params): run_ex itself refuses params and arenas that are wrong. */
+static void define_noted(Gen *g, HostChoice *ch)
+{
+    struct Host      *h = g->host;
+    LLVMTypeRef       t = LLVMFunctionType(g->i32, &g->ptr, 1, false), one_t;
+    LLVMValueRef      params, arena, note[2], at[2], eight = gen_i32(g, 8), row, n, low;
+    LLVMBasicBlockRef only_ask, ask, write;
+
+    ch->noted = host_function(g, "__noted", t, LLVMInternalLinkage);
+    choice_any_cpu(g, ch, ch->noted);
+    gen_begin(g, ch->noted, "noted");
+    only_ask = gen_bb(g, "only_ask");
+    ask = gen_bb(g, "ask");
+    params = LLVMGetParam(ch->noted, 0);
+    leave_if(g, host_is_null(g, params), only_ask);
+    n = host_get(g, h->params_t, params, P_STRUCT_BYTES);
+    leave_if(
+        g, LLVMBuildICmp(g->b, LLVMIntULT, n, gen_i32(g, g->t->pointer_bits == 64 ? 112 : 60), ""),
+        only_ask);
+    arena = host_get(g, h->params_t, params, P_ARENA);
+    leave_if(g, host_is_null(g, arena), only_ask);
+    n = host_get(g, h->params_t, params, P_ARENA_BYTES);
+    leave_if(g, LLVMBuildICmp(g->b, LLVMIntULT, n, gen_int(g, g->size, CPU_NOTE_BYTES), ""),
+             only_ask);
+    low =
+        LLVMBuildAnd(g->b, LLVMBuildPtrToInt(g->b, arena, g->size, ""), gen_int(g, g->size, 7), "");
+    leave_if(g, LLVMBuildICmp(g->b, LLVMIntNE, low, LLVMConstNull(g->size), ""), only_ask);
+
+    note_of(g, ch, note);
+    at[0] = arena;
+    at[1] = LLVMBuildGEP2(g->b, g->i8, arena, &eight, 1, "");
+    row = LLVMBuildSub(g->b, LLVMBuildLoad2(g->b, g->i64, at[1], ""), note[1], "");
+    leave_if(g,
+             LLVMBuildICmp(g->b, LLVMIntNE, LLVMBuildLoad2(g->b, g->i64, at[0], ""), note[0], ""),
+             ask);
+    n = LLVMBuildSub(g->b, row, LLVMConstInt(g->i64, 1, false), ""); /* row 0 is never noted */
+    leave_if(g, LLVMBuildICmp(g->b, LLVMIntUGE, n, LLVMConstInt(g->i64, ch->nvariants, false), ""),
+             ask);
+    LLVMBuildRet(g->b, LLVMBuildTrunc(g->b, row, g->i32, ""));
+
+    one_t = LLVMFunctionType(g->i32, NULL, 0, false);
+    LLVMPositionBuilderAtEnd(g->b, ask);
+    write = gen_bb(g, "write");
+    row = LLVMBuildCall2(g->b, one_t, ch->which, NULL, 0, "");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, row, gen_i32(g, 0), ""), write, only_ask);
+    LLVMPositionBuilderAtEnd(g->b, write);
+    LLVMBuildStore(g->b, note[0], at[0]);
+    LLVMBuildStore(g->b, LLVMBuildAdd(g->b, note[1], LLVMBuildZExt(g->b, row, g->i64, ""), ""),
+                   at[1]);
+    LLVMBuildRet(g->b, row);
+    LLVMPositionBuilderAtEnd(g->b, only_ask);
+    LLVMBuildRet(g->b, LLVMBuildCall2(g->b, one_t, ch->which, NULL, 0, ""));
     gen_end(g);
 }
 
@@ -111,15 +153,15 @@ static LLVMTypeRef run_type(Gen *g)
     return LLVMFunctionType(g->i32, in, 3, false);
 }
 
-/* table[which() * width + column], both of constants. */
-static LLVMValueRef pick(Gen *g, const HostChoice *ch, LLVMValueRef table, uint32_t width,
-                         LLVMValueRef column)
+/* table[row * width + column], both of constants; without params the CPU is asked. */
+static LLVMValueRef pick(Gen *g, const HostChoice *ch, LLVMValueRef params, LLVMValueRef table,
+                         uint32_t width, LLVMValueRef column)
 {
-    LLVMTypeRef  t = LLVMFunctionType(g->i32, NULL, 0, false);
+    LLVMTypeRef  t = LLVMFunctionType(g->i32, &g->ptr, params != NULL, false);
     LLVMValueRef at = column;
 
     if (ch->which) {
-        at = LLVMBuildCall2(g->b, t, ch->which, NULL, 0, "");
+        at = LLVMBuildCall2(g->b, t, params ? ch->noted : ch->which, &params, params != NULL, "");
         at = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, at, gen_i32(g, width), ""), column, "");
     }
     at = LLVMBuildZExtOrBitCast(g->b, at, g->size, "");
@@ -154,9 +196,12 @@ void choice_begin(Gen *g, HostChoice *ch)
     LLVMValueRef *names = NEW_ARRAY(g->a, LLVMValueRef, p->ndims + 1);
     LLVMValueRef *sizes = NEW_ARRAY(g->a, LLVMValueRef, p->ndims * ch->nbuckets + 1);
 
-    if (p->level)
+    if (plan_asks_cpu(p)) {
         define_which(g, ch);
+        define_noted(g, ch);
+    }
     ch->no_run = host_function(g, "__no_cpu", run_type(g), LLVMInternalLinkage);
+    choice_any_cpu(g, ch, ch->no_run);
     gen_begin(g, ch->no_run, "no_cpu");
     LLVMBuildRet(g->b, gen_i32(g, TVMCC_E_CPU));
     gen_end(g);
@@ -199,8 +244,10 @@ LLVMValueRef choice_run_ex(Gen *g, HostChoice *ch)
 {
     LLVMValueRef fn = host_function(g, "_run_ex", run_type(g), LLVMExternalLinkage), at;
 
+    choice_any_cpu(g, ch, fn);
     gen_begin(g, fn, "run_ex");
-    at = pick(g, ch, run_table(g, ch), ch->nbuckets, gen_i32(g, ch->nbuckets - 1));
+    at = pick(g, ch, LLVMGetParam(fn, 2), run_table(g, ch), ch->nbuckets,
+              gen_i32(g, ch->nbuckets - 1));
     LLVMBuildRet(g->b, call_run(g, fn, at, 0));
     gen_end(g);
     return fn;
@@ -212,11 +259,12 @@ void choice_run_bucket(Gen *g, HostChoice *ch)
     LLVMTypeRef  t = LLVMFunctionType(g->i32, in, 4, false);
     LLVMValueRef fn = host_function(g, "_run_bucket", t, LLVMExternalLinkage), at, b;
 
+    choice_any_cpu(g, ch, fn);
     gen_begin(g, fn, "run_bucket");
     b = LLVMGetParam(fn, 0);
     host_fail_if(g, LLVMBuildICmp(g->b, LLVMIntUGE, b, gen_i32(g, ch->nbuckets), ""),
                  TVMCC_E_SHAPE);
-    at = pick(g, ch, run_table(g, ch), ch->nbuckets, b);
+    at = pick(g, ch, LLVMGetParam(fn, 3), run_table(g, ch), ch->nbuckets, b);
     LLVMBuildRet(g->b, call_run(g, fn, at, 1));
     gen_end(g);
 }
@@ -232,8 +280,9 @@ void choice_info(Gen *g, HostChoice *ch)
         at[n++] = ch->no_info;
     for (uint32_t v = 0; v < ch->nvariants; v++)
         at[n++] = ch->info[(v + 1) * ch->nbuckets - 1];
+    choice_any_cpu(g, ch, fn);
     gen_begin(g, fn, "info");
-    LLVMBuildRet(g->b, pick(g, ch, host_array(g, n, at), 1, gen_i32(g, 0)));
+    LLVMBuildRet(g->b, pick(g, ch, NULL, host_array(g, n, at), 1, gen_i32(g, 0)));
     gen_end(g);
 }
 
@@ -244,6 +293,7 @@ void choice_select(Gen *g, HostChoice *ch)
     LLVMValueRef fn = host_function(g, "_select", t, LLVMExternalLinkage), dims;
     uint32_t     n = ch->plan->ndims;
 
+    choice_any_cpu(g, ch, fn);
     gen_begin(g, fn, "select");
     dims = LLVMGetParam(fn, 0);
     host_fail_if(g, host_is_null(g, dims), TVMCC_E_NULL);

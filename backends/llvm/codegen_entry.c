@@ -182,7 +182,7 @@ static LLVMValueRef define_run_ex(Gen *g, const char *name, LLVMLinkage linkage)
 }
 
 /* `arena`: bytes that the caller's has. */
-static void define_run(Gen *g, LLVMValueRef run_ex, uint64_t arena)
+static LLVMValueRef define_run(Gen *g, LLVMValueRef run_ex, uint64_t arena)
 {
     struct Host *h = g->host;
     LLVMTypeRef  in[3] = {g->ptr, g->ptr, g->ptr}, t = LLVMFunctionType(g->i32, in, 3, false);
@@ -202,6 +202,7 @@ static void define_run(Gen *g, LLVMValueRef run_ex, uint64_t arena)
     code = LLVMBuildCall2(g->b, t, run_ex, args, 3, "");
     LLVMBuildRet(g->b, code);
     gen_end(g);
+    return fn;
 }
 
 /* ---- info -------------------------------------------------------------------------------------------------- */
@@ -445,7 +446,7 @@ static void define_choice(Gen *g, const Plan *p, const CodegenInfo *info)
         if (!q->next)
             ch.no_info = host_constant(g, info_record(g, info, ch.no_run, none, none, NULL));
     }
-    define_run(g, choice_run_ex(g, &ch), arena);
+    choice_any_cpu(g, &ch, define_run(g, choice_run_ex(g, &ch), arena));
     choice_info(g, &ch);
     if (p->ndims) {
         choice_run_bucket(g, &ch);
@@ -475,7 +476,7 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
     host_define_begin(g);
     host_define_end(g);
     host_define_meet(g);
-    if (p->next || p->level || p->ndims)
+    if (p->next || p->ndims || (plan_asks_cpu(p) && !o->device))
         define_choice(g, p, info);
     else
         define_alone(g, p, info);

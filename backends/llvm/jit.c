@@ -80,8 +80,10 @@ static bool failed(Ctx *c, LLVMErrorRef e, const char *what)
 /* This machine can run what is compiled for t. */
 static bool runs_here(Ctx *c, const Target *t)
 {
+    CpuNeeds      needs = target_needs(t), have;
     const Target *here;
     char         *host;
+    bool          all = true;
 
     llvm_init();
     host = LLVMGetDefaultTargetTriple();
@@ -89,7 +91,10 @@ static bool runs_here(Ctx *c, const Target *t)
     LLVMDisposeMessage(host);
     if (!here)
         return false;
-    if (target_arch(here) == target_arch(t) && here->pointer_bits == t->pointer_bits &&
+    have = target_needs(here);
+    for (uint32_t i = 0; i < CPUID_WORDS; i++)
+        all = all && !(needs.word[i] & ~have.word[i]);
+    if (all && target_arch(here) == target_arch(t) && here->pointer_bits == t->pointer_bits &&
         !(target_caps(t) & ~target_caps(here) & ~CAP_FMA512)) /* which is speed, not ability */
         return true;
     return error_at(c, E_CODEGEN, NO_LOC, "this machine cannot run code for '%s'", t->text);

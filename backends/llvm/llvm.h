@@ -2,6 +2,7 @@
  *
  *   target.c cpu.def feature.def   target strings; CPUs, features and what they can do
  *   native.c        caches of this machine
+ *   cpuid.c cpuid.def  what code needs of an x86 CPU, and how it asks
  *   codegen.c       functions and statements
  *   codegen_idx.c   indices and addresses
  *   codegen_prim.c  scalar and vector expressions; intrin.def: which function each MATH is
@@ -63,6 +64,33 @@ uint32_t      target_caps(const Target *t);
 
 /* l1 data, l2 and l3 of the first core, where the system says so. */
 void native_caches(Target *t);
+
+/* ---- cpuid.c ----------------------------------------------------------------------------------- */
+
+/* ecx of leaf 1; ebx, ecx and edx of leaf 7; eax and edx of its part 1; ecx of leaf 0x80000001; and
+ * what the operating system keeps. */
+enum {
+    CPUID_1C,
+    CPUID_7B,
+    CPUID_7C,
+    CPUID_7D,
+    CPUID_71A,
+    CPUID_71D,
+    CPUID_XC,
+    CPUID_XCR0,
+    CPUID_WORDS
+};
+
+typedef struct {
+    uint32_t word[CPUID_WORDS];
+} CpuNeeds;
+
+/* What code for t needs beyond x86-64; nothing on other architectures, where a program without
+ * libraries cannot ask. */
+CpuNeeds target_needs(const Target *t);
+bool     needs_nothing(const CpuNeeds *needs);
+/* Is it among the features asked for, and does LLVM's `cpu` of x86 have it? */
+bool cpu_has(const char *cpu, const char *feature);
 
 /* ---- codegen.c --------------------------------------------------------------------------------- */
 
@@ -298,6 +326,10 @@ void host_define_begin(Gen *g);
 void host_define_end(Gen *g);
 void host_define_meet(Gen *g);
 
+/* Code that reads the words of this CPU; 1 if they have all that is needed.  (cpuid.c) */
+void         gen_cpuid_words(Gen *g, LLVMValueRef word[CPUID_WORDS]);
+LLVMValueRef gen_cpu_has(Gen *g, const CpuNeeds *needs, LLVMValueRef const word[CPUID_WORDS]);
+
 /* ---- codegen_entry.c ----------------------------------------------------------------------------- */
 
 bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo *info);
@@ -326,8 +358,11 @@ typedef struct {
     LLVMValueRef   names, sizes, *infos; /* infos: of each variant, one global array */
     LLVMValueRef **entries;              /* what is in them */
     LLVMValueRef   which; /* i32 (): 1 + variant, 0: none fits; NULL: nothing to ask */
+    LLVMValueRef   noted; /* i32 (params): the same, noted in the arena */
 } HostChoice;
 
+/* What `fn` runs before the CPU has been asked: code for any. */
+void         choice_any_cpu(Gen *g, const HostChoice *ch, LLVMValueRef fn);
 void         choice_begin(Gen *g, HostChoice *ch);
 HostBuckets  choice_buckets(Gen *g, const HostChoice *ch, uint32_t variant);
 void         choice_bucket_info(Gen *g, HostChoice *ch, uint32_t plan, LLVMValueRef info);

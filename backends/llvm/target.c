@@ -46,7 +46,7 @@ typedef struct {
     const char *text; /* the whole string, for messages */
     const char *triple, *mcpu, *march, *mabi, *float_abi;
     StrBuf      mattr; /* "+a,-b" */
-    bool        fast_math, winograd, no_libm, no_threads;
+    bool        fast_math, winograd, no_libm, no_threads, no_cpu_check;
 } Words;
 
 /* ---- tables ------------------------------------------------------------------------------------ */
@@ -384,23 +384,11 @@ uint32_t target_caps(const Target *t)
 /* ---- this machine ------------------------------------------------------------------------------------ */
 
 /* A feature whose absence on this machine is worth saying, since its CPU's name promises it
- * (virtual machines hide some): what capabilities hang on, and what LLVM picks instructions by. */
-static bool worth_denying(const Feature *f, uint32_t caps)
+ * (virtual machines hide some): what capabilities hang on, and what LLVM makes instructions of. */
+static bool worth_denying(const Feature *f, const Cpu *cpu)
 {
-    static const char *const picked[] = {"avx512bf16",     "avx512bitalg", "avx512ifma",
-                                         "avx512vbmi",     "avx512vbmi2",  "avx512vnni",
-                                         "avx512vpopcntdq"};
-    static const char *const plain[] = {"bmi", "bmi2", "lzcnt", "popcnt", "movbe"};
-
-    if (f->off & caps)
-        return true;
-    for (size_t i = 0; (caps & CAP_AVX512) && i < COUNT(picked); i++)
-        if (!strcmp(f->name, picked[i]))
-            return true;
-    for (size_t i = 0; f->arch == ARCH_X86 && i < COUNT(plain); i++)
-        if (!strcmp(f->name, plain[i]))
-            return true;
-    return false;
+    return f->off & cpu->caps ||
+           (f->arch == ARCH_X86 && cpu_has(*cpu->llvm ? cpu->llvm : cpu->name, f->name));
 }
 
 static bool native_cpu(Words *w, Arch arch)
@@ -421,7 +409,7 @@ static bool native_cpu(Words *w, Arch arch)
         const Feature *f = n ? feature_find(arch, p + 1, n - 1) : NULL;
 
         /* an unknown CPU is the baseline with what the machine reports */
-        if (f && (cpu ? *p == '-' && worth_denying(f, cpu->caps) : *p == '+'))
+        if (f && (cpu ? *p == '-' && worth_denying(f, cpu) : *p == '+'))
             str_printf(&own, ",%c%s", *p, f->name);
         p += n;
         if (*p == ',')
@@ -553,6 +541,7 @@ static const Target *make_target(Words *w)
     const char *plus;
     Arch        arch;
     bool        native;
+    CpuNeeds    needs;
     StrBuf      text;
 
     if (!w->triple)
@@ -602,6 +591,10 @@ static const Target *make_target(Words *w)
         str_add(&text, " -libm=0");
     if (t.no_threads)
         str_add(&text, " -threads=0");
+    needs = target_needs(&t);
+    t.asks_cpu = !needs_nothing(&needs) && !w->no_cpu_check;
+    if (!needs_nothing(&needs) && w->no_cpu_check)
+        str_add(&text, " -cpu-check=0");
     t.text = intern(w->c->strings, text.at);
     return arena_dup(w->c->arena, &t, sizeof t);
 }
@@ -609,10 +602,10 @@ static const Target *make_target(Words *w)
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
 static const char *const option_names[] = {
-    "-mtriple",     "-target",     "-mcpu",      "-mattr",    "-march",
-    "-mabi",        "-mfloat-abi", "-keys",      "-device",   "-model",
-    "-num-cores",   "-opt-level",  "-fast-math", "-winograd", "-libs",
-    "-link-params", "-system-lib", "-runtime",   "-libm",     "-threads"};
+    "-mtriple",    "-target",   "-mcpu",     "-mattr",       "-march",      "-mabi",
+    "-mfloat-abi", "-keys",     "-device",   "-model",       "-num-cores",  "-opt-level",
+    "-fast-math",  "-winograd", "-libs",     "-link-params", "-system-lib", "-runtime",
+    "-libm",       "-threads",  "-cpu-check"};
 
 static bool yes(const char *v)
 {
@@ -671,6 +664,8 @@ static bool option(Words *w, const char *word)
         w->no_libm = !yes(v);
     else if (!strcmp(name, "-threads"))
         w->no_threads = !yes(v);
+    else if (!strcmp(name, "-cpu-check"))
+        w->no_cpu_check = !yes(v);
     /* the others say nothing about code: TVM uses them to pick operator implementations */
     return true;
 }

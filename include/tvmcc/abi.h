@@ -30,7 +30,7 @@ enum {
     TVMCC_E_MISMATCH = -3,  /* arena too small, other weights, other ABI, too many threads */
     TVMCC_E_SHAPE = -4,     /* a shape that was not compiled */
     TVMCC_E_DEVICE = -5,    /* a device is missing or its driver failed */
-    TVMCC_E_CPU = -6,       /* this CPU lacks what the code was compiled for */
+    TVMCC_E_CPU = -6,       /* this CPU, or the system, lacks what the code was compiled for */
     TVMCC_E_CANCELLED = -7, /* the instrument callback asked to stop */
     TVMCC_E_CAPACITY = -8   /* an output is too small; the bytes it needs are filled in */
 };

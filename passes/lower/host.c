@@ -511,6 +511,8 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     const Type **types = NEW_ARRAY(c->arena, const Type *, p.results.n + 1);
     if (!values_addressable(&p))
         return NULL;
+    if (c->target && c->target->asks_cpu && !p.device)
+        p.arena_first = CPU_NOTE_BYTES;
     h.arena_bytes = memory_plan(&p, &plan->arena_floor);
     stream_results(&p);
     for (uint32_t i = 0; i < kernels.all.n; i++) {

@@ -106,8 +106,9 @@ typedef struct Program {
     uint32_t     n_in;
     const Type **in_types;
     const char **in_names;
-    uint32_t     at;     /* next position */
-    bool         device; /* arena and constants lie in device memory */
+    uint32_t     at;          /* next position */
+    uint64_t     arena_first; /* bytes of the arena before the first slot */
+    bool         device;      /* arena and constants lie in device memory */
 } Program;
 
 /* `info`: of the results, or NULL. */

@@ -146,9 +146,9 @@ static uint64_t fit(const AreaVec *placed, const Slot *part, uint64_t at)
     return at;
 }
 
-static void place(Ctx *c, Piece *x, AreaVec *placed)
+static void place(const Program *p, Piece *x, AreaVec *placed)
 {
-    uint64_t at = 0, before;
+    uint64_t at = p->arena_first, before;
 
     do {
         before = at;
@@ -160,7 +160,7 @@ static void place(Ctx *c, Piece *x, AreaVec *placed)
         const Slot *s = x->parts.at[i];
         Area        a = {at + s->at, at + s->at + need(s), s->first, s->last};
         uint32_t    j = placed->n;
-        vec_push(c->arena, placed, a);
+        vec_push(p->c->arena, placed, a);
         for (; j > 0 && placed->at[j - 1].lo > a.lo; j--)
             placed->at[j] = placed->at[j - 1];
         placed->at[j] = a;
@@ -184,13 +184,13 @@ static uint64_t lower_bound(Program *p, Piece *const *piece, uint32_t n)
 }
 
 /* Offsets for all pieces in this order; returns the bytes needed. */
-static uint64_t place_all(Ctx *c, Piece *const *piece, uint32_t n)
+static uint64_t place_all(const Program *p, Piece *const *piece, uint32_t n)
 {
     AreaVec  placed = {0};
-    uint64_t top = 0;
+    uint64_t top = p->arena_first;
 
     for (uint32_t i = 0; i < n; i++) {
-        place(c, piece[i], &placed);
+        place(p, piece[i], &placed);
         uint64_t end = piece[i]->root->offset + align_up(piece[i]->root->bytes, ARENA_ALIGN);
         if (end > top)
             top = end;
@@ -209,15 +209,15 @@ uint64_t memory_plan(Program *p, uint64_t *floor)
     n = find_pieces(p, piece);
     for (uint32_t i = 0; i < n; i++)
         extend_lives(piece[i]);
-    *floor = lower_bound(p, piece, n);
+    *floor = p->arena_first + lower_bound(p, piece, n);
     for (uint32_t i = 0; i < COUNT(orders); i++) {
         qsort(piece, n, sizeof *piece, orders[i]);
-        uint64_t top = place_all(p->c, piece, n);
+        uint64_t top = place_all(p, piece, n);
         if (i == 0 || top < least)
             least = top, best = i;
         if (least == *floor)
             return least;
     }
     qsort(piece, n, sizeof *piece, orders[best]);
-    return place_all(p->c, piece, n);
+    return place_all(p, piece, n);
 }

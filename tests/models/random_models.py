@@ -68,7 +68,7 @@ def try_one(seed, args, folder):
     onnx.save(model, base + ".onnx")
     np.savez(base + ".in.npz", **net.feeds)
     np.savez(base + ".out.npz", **dict(zip(outs, want)))
-    runs = [("-mcpu=native", "-O3", 1), ("-mcpu=native", "-O3", 2), ("-mcpu=znver3", "-O3", 2)]
+    runs = [("-mcpu=native", "-O3", 1), ("-mcpu=native", "-O3", 2), ("-mcpu=x86-64-v3", "-O3", 2)]
     runs.append((("-mcpu=x86-64-v2", "-O3", 1), ("-mcpu=native", "-O0", 1), ("-mcpu=native", "-O2", 2),
                  ("-mcpu=haswell", "-O3", 2), ("-mcpu=native", "-Os", 1), ("-mcpu=x86-64", "-O3", 1),
                  ("-mcpu=sandybridge", "-O3", 2), ("-mcpu=native", "-O1", 2))[seed % 8])

@@ -402,8 +402,8 @@ static void test_tile(void)
 static void test_woven(void)
 {
     enum { L = 4, N = 6 };
-    static const char *const targets[] = {"llvm -mcpu=native", "llvm -mcpu=znver4",
-                                          "llvm -mcpu=znver3"};
+    static const char *const targets[] = {"llvm -mcpu=native", "llvm -mcpu=x86-64-v4",
+                                          "llvm -mcpu=x86-64-v3"};
 
     for (size_t t = 0; t < COUNT(targets); t++) {
         begin();

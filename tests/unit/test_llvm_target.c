@@ -1,5 +1,6 @@
 /* The LLVM backend's target strings: what they mean, and what is said about wrong ones. */
 #include "backends/backend.h"
+#include "backends/llvm/llvm.h"
 #include "tests/unit/check.h"
 
 static Arena *arena;
@@ -22,6 +23,63 @@ static void end(void)
     CHECK_INT(diag_errors(c->diags), 0);
     ctx_free(c);
     arena_free(arena);
+}
+
+static const Target *x86(const char *words)
+{
+    return backend_llvm.parse_target(
+        c, arena_printf(arena, "llvm -mtriple=x86_64-linux-gnu %s", words));
+}
+
+static uint32_t need(const char *words, uint32_t word)
+{
+    return target_needs(x86(words)).word[word];
+}
+
+/* What products ask of the CPU, as bits of CPUID. */
+static void test_needs(void)
+{
+    static const char *const all[] = {
+#define CPU(arch, name, llvm, caps, l1, l2, l3) #arch "=" name,
+#include "backends/llvm/cpu.def"
+#undef CPU
+    };
+    CpuNeeds none;
+
+    begin();
+    none = target_needs(x86(""));
+    CHECK(needs_nothing(&none));
+    for (size_t i = 0; i < COUNT(all); i++)
+        if (str_starts(all[i],
+                       "X86=")) { /* each has a row in cpuid.def, and asks if that says so */
+            const Target *t = x86(arena_printf(arena, "-mcpu=%s", all[i] + 4));
+            CpuNeeds      n = target_needs(t);
+
+            CHECK(t->asks_cpu == !needs_nothing(&n));
+            CHECK(needs_nothing(&n) == (!strcmp(t->mcpu, "x86-64")));
+        }
+    CHECK_INT(need("-mcpu=x86-64-v2", CPUID_1C), 0x982201); /* as the psABI has it */
+    CHECK_INT(need("-mcpu=x86-64-v2", CPUID_XCR0), 0);
+    CHECK_INT(need("-mcpu=x86-64-v3", CPUID_1C), 0x38d83201);
+    CHECK_INT(need("-mcpu=x86-64-v3", CPUID_7B), 0x128);
+    CHECK_INT(need("-mcpu=x86-64-v3", CPUID_XC), 0x21);
+    CHECK_INT(need("-mcpu=x86-64-v3", CPUID_XCR0), 0x06);
+    CHECK(need("-mcpu=x86-64-v4", CPUID_7B) == 0xd0030128);
+    CHECK_INT(need("-mcpu=x86-64-v4", CPUID_XCR0), 0xe6);
+    CHECK_INT(need("-mcpu=cascadelake", CPUID_7C), 1 << 11);
+    CHECK_INT(need("-mcpu=cooperlake", CPUID_71A), 1 << 5);
+    CHECK_INT(need("-mcpu=sapphirerapids", CPUID_7D), 1 << 23);
+    CHECK_INT(need("-mcpu=znver4 -mattr=-avx512vnni", CPUID_7C) & 1 << 11, 0);
+    /* what a feature brings along, and what goes with it */
+    CHECK(need("-mattr=+avx512vnni", CPUID_7B) == (1 << 16 | 1 << 5));
+    CHECK_INT(need("-mcpu=x86-64-v4 -mattr=-avx", CPUID_7B), 1 << 3 | 1 << 8);
+    CHECK_INT(need("-mcpu=x86-64-v4 -mattr=-avx", CPUID_XCR0), 0);
+    CHECK_INT(need("-mattr=+aes", CPUID_1C), 0); /* nothing is made of it */
+    CHECK(!x86("-mcpu=haswell -cpu-check=0")->asks_cpu);
+    CHECK_STR(x86("-mcpu=haswell -cpu-check=0")->text,
+              "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell -cpu-check=0");
+    CHECK_STR(x86("-cpu-check=0")->text, "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64");
+    end();
 }
 
 static void test_targets(void)
@@ -149,5 +207,6 @@ static void test_targets(void)
 int main(void)
 {
     RUN(test_targets);
+    RUN(test_needs);
     return check_result();
 }
