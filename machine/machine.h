@@ -101,5 +101,10 @@ double division_bytes(const Machine *m, double weights, double input, int64_t bl
                       int64_t panels);
 /* Work of so many nanoseconds is too short for a second thread. */
 bool too_short(const Machine *m, double ns);
+/* Nanoseconds that a second thread saves of a kernel with so many multiply-adds, which reads and
+ * writes so many bytes and in which threads meet `meets` times. */
+double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets);
+/* A run of which so much is saved is worth calling other threads. */
+bool worth_launch(const Machine *m, double saved_ns);
 
 #endif

@@ -35,3 +35,17 @@ bool too_short(const Machine *m, double ns)
 {
     return ns < 3.0 * (double)m->sync_ns;
 }
+
+double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets)
+{
+    double compute = macs / m->macs_ns, moved = bytes / m->stream_ns;
+
+    return (compute > moved ? compute : moved) / 2 - (double)(meets * m->sync_ns);
+}
+
+/* A launch costs a third of a microsecond even if nobody comes, which three per cent of the run
+ * must cover, and another microsecond until others have. */
+bool worth_launch(const Machine *m, double saved_ns)
+{
+    return saved_ns > 16.0 * (double)m->sync_ns;
+}

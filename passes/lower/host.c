@@ -123,8 +123,16 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
         vec_push(c->arena, out, launch_stmt(c, it->kernel->launches[i], a, it->loc));
 }
 
-/* What a second thread saves in a run, in nanoseconds.  Kernels with many phases are recurrent
- * networks, which have decided for themselves (ops/nn/recurrent.c). */
+/* Bytes of an operand that a kernel reads.  Kernels with many phases are recurrent networks, which
+ * stream their weights anew in every step. */
+static uint64_t operand_bytes(const Slot *s, int64_t meets)
+{
+    uint64_t at;
+
+    return s->bytes * (meets > 2 && slot_root(s, &at)->place == PLACE_CONST ? (uint64_t)meets : 1);
+}
+
+/* What a second thread saves in a run, in nanoseconds, with all barriers counted. */
 static double saved_ns(const Host *h, const ItemList *items)
 {
     Machine m = machine_of(h->p->kernels->target);
@@ -139,24 +147,22 @@ static double saved_ns(const Host *h, const ItemList *items)
             ns += (double)it->rounds * saved_ns(h, &it->then);
         if (it->kind != ITEM_CALL || !is_parallel(it->kernel->flat))
             continue;
-        if (phases(it->kernel->flat) > 2)
-            return 1e12;
-        double compute = (double)it->kernel->macs / m.macs_ns, moved = 0;
+        int64_t  meets = phases(it->kernel->flat);
+        uint64_t bytes = 0;
         for (uint32_t k = 0; k < it->nin; k++)
-            moved += (double)it->in[k].slot->bytes / m.stream_ns;
+            bytes += operand_bytes(it->in[k].slot, meets);
         for (uint32_t k = 0; k < it->nout; k++)
-            moved += (double)it->out[k].slot->bytes / m.stream_ns;
-        ns += (compute > moved ? compute : moved) / 2 - (double)m.sync_ns;
+            bytes += it->out[k].slot->bytes;
+        ns += second_thread_saves(&m, (double)it->kernel->macs, (double)bytes, meets);
     }
     return ns;
 }
 
-/* Another thread that spins is called in half a microsecond, one that sleeps in several. */
 static bool worth_threads(const Host *h)
 {
     Machine m = machine_of(h->p->kernels->target);
 
-    return saved_ns(h, &h->p->items) > 10.0 * (double)m.sync_ns;
+    return worth_launch(&m, saved_ns(h, &h->p->items));
 }
 
 /* All phases of a kernel with barriers between them; many of them in a loop. */
