@@ -26,8 +26,8 @@ extern const size_t        build_ninja_text_bytes;
 enum { CODEGEN_MEMORY = 1536 }; /* MiB of one code generation, at most */
 
 typedef struct {
-    const char *model, *pair, *files; /* what goes into archives */
-    const char *logs;                 /* and tuning logs, which the bundle finds by itself */
+    const char     *files; /* what goes into archives */
+    const ManBuild *build;
 } Built;
 
 typedef struct {
@@ -39,7 +39,6 @@ typedef struct {
     TemplateScope    *top;
     const char       *measured; /* the model that `shards` is of */
     uint32_t          shards;
-    uint32_t          nmanifests; /* the first of `files` */
     VEC(Built) products;
     VEC(const char *) groups; /* names on Ninja's command line, and what each stands for */
     VEC(StrBuf) members;
@@ -339,7 +338,7 @@ static bool add_product(Expansion *x, const ManBuild *b)
     const char    *product = product_path(x, b, folder);
     const char    *weights = arena_printf(a, "%s.weights", step);
     bool           embed = !is(&b->product.weights, "file") && !is(&b->product.weights, "extern");
-    StrBuf         objects = strbuf(a), logs = strbuf(a);
+    StrBuf         objects = strbuf(a);
     BuildArgs      args;
 
     if (!build_args(x->driver, x->place->folder, b, &args))
@@ -376,17 +375,66 @@ static bool add_product(Expansion *x, const ManBuild *b)
     add_members(x, b->pair->key, product, step);
     add_members(x, "all", product, step);
     depend_on_inputs(x, b);
-    for (uint32_t i = 0; i < b->tuning.logs.n; i++)
-        add_path(&logs, input(x, b->tuning.logs.at[i].path.text));
     vec_push(a, &x->products,
-             ((Built){b->model->key, b->pair->key,
-                      arena_printf(a, "%s.json %s.h %s%s%s", step, step, product, embed ? "" : " ",
+             ((Built){arena_printf(a, "%s.json %s.h %s%s%s", step, step, product, embed ? "" : " ",
                                    embed ? "" : weights),
-                      logs.n ? logs.at : ""}));
+                      b}));
     return true;
 }
 
 /* ---- bundles ----------------------------------------------------------------------------------- */
+
+static bool lists(const ManTexts *names, const char *name)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        if (strcmp(names->at[i].text, name) == 0)
+            return true;
+    return false;
+}
+
+/* Its tuning logs, unless the bundle wants none or has them already. */
+static void add_logs(Expansion *x, const ManBundle *b, const ManBuild *build, TextList *options,
+                     StrBuf *reads)
+{
+    Arena *a = x->a;
+
+    for (uint32_t i = 0; i < build->tuning.logs.n; i++) {
+        const char *path = build->tuning.logs.at[i].path.text, *slash = strrchr(path, '/');
+        const char *word = arena_printf(a, "--add=tuning/%s=%s", slash ? slash + 1 : path,
+                                        path_from(a, x->place->folder, path));
+        bool        known = b->contents.n && !lists(&b->contents, "tuning");
+
+        for (uint32_t k = 0; k < options->n; k++)
+            known = known || strcmp(options->at[k], word) == 0;
+        if (known)
+            continue;
+        vec_push(a, options, word);
+        add_path(reads, input(x, path));
+    }
+}
+
+/* What the manifest says about the archive, as options of `pack`: so it depends on what goes in,
+ * and not on all that the manifest says about other machines. */
+static void add_facts(Expansion *x, const ManBundle *b, const char *top, TextList *options)
+{
+    Arena            *a = x->a;
+    const ManProject *project = &x->manifest->project;
+    StrBuf            contents = strbuf(a);
+
+    vec_push(a, options, arena_printf(a, "--top=%s", top));
+    if (project->name.given)
+        vec_push(a, options, arena_printf(a, "--name=%s", project->name.text));
+    if (project->version.given)
+        vec_push(a, options, arena_printf(a, "--version=%s", project->version.text));
+    if (project->license.given)
+        vec_push(a, options, arena_printf(a, "--license=%s", project->license.text));
+    if (b->layout.given)
+        vec_push(a, options, arena_printf(a, "--layout=%s", b->layout.text));
+    for (uint32_t i = 0; i < b->contents.n; i++)
+        str_printf(&contents, "%s%s", i ? "," : "", b->contents.at[i].text);
+    if (contents.n)
+        vec_push(a, options, arena_printf(a, "--contents=%s", contents.at));
+}
 
 static void add_bundle(Expansion *x, const ManBundle *b, const char *pair)
 {
@@ -395,31 +443,27 @@ static void add_bundle(Expansion *x, const ManBundle *b, const char *pair)
     TemplateScope    *s = scope_new(a, x->top);
     StrBuf            members = strbuf(a), reads = strbuf(a);
     TextList          options = {0};
-    const char       *archive = arena_printf(a, "%s-%s-%s-%s.%s", project->name.text,
-                                       project->version.given ? project->version.text : "0", b->key,
-                                             pair, b->format.given ? b->format.text : "tar.zst");
+    const char       *top =
+        arena_printf(a, "%s-%s-%s-%s", project->name.text,
+                     project->version.given ? project->version.text : "0", b->key, pair);
+    const char *archive;
 
+    add_facts(x, b, top, &options);
     for (uint32_t i = 0; i < x->products.n; i++) {
         const Built *p = &x->products.at[i];
 
-        for (uint32_t k = 0; k < b->models.n; k++)
-            if (strcmp(p->pair, pair) == 0 && strcmp(p->model, b->models.at[k].text) == 0) {
-                add_path(&members, p->files);
-                if (*p->logs)
-                    add_path(&reads, p->logs);
-            }
+        if (strcmp(p->build->pair->key, pair) != 0 || !lists(&b->models, p->build->model->key))
+            continue;
+        add_path(&members, p->files);
+        add_logs(x, b, p->build, &options, &reads);
     }
-    for (uint32_t i = 0; i < x->nmanifests; i++)
-        add_path(&reads, input(x, x->files.at[i]));
-    vec_push(a, &options, "-m");
-    vec_push(a, &options, path_from(a, x->place->folder, x->place->manifest));
-    vec_push(a, &options, arena_printf(a, "--bundle=%s", b->key));
-    vec_push(a, &options, arena_printf(a, "--pair=%s", pair));
-    archive = arena_printf(a, "$builddir/%s", ninja_path(a, archive));
+    archive = arena_printf(
+        a, "$builddir/%s",
+        ninja_path(a, arena_printf(a, "%s.%s", top, b->format.given ? b->format.text : "tar.zst")));
     scope_set(a, s, "NAME", arena_printf(a, "%s for %s", b->key, pair));
     scope_set(a, s, "ARCHIVE", archive);
     scope_set(a, s, "MEMBERS", members.n ? members.at : "");
-    scope_set(a, s, "READS", reads.n ? reads.at : "");
+    scope_set(a, s, "READS", reads.n ? arena_printf(a, "%s ", reads.at) : "");
     scope_set(a, s, "OPTIONS", ninja_words(a, &options));
     scope_add(a, x->top, "BUNDLES", s);
     add_group(x, b->key, archive);
@@ -535,7 +579,6 @@ bool build_expand(Driver *driver, const BuildPlace *place)
         !manifest_check_models(driver, x.manifest, false) ||
         !manifest_enforce_lock(driver, x.manifest, &x.files))
         return false;
-    x.nmanifests = x.files.n;
     depend(&x, manifest_lock_path(driver));
     builds = manifest_builds(x.manifest, a);
     add_group(&x, "all", NULL);

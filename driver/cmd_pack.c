@@ -158,6 +158,8 @@ static bool from_options(Pack *p)
         p->bundle.version = o->pack_version;
     if (o->license)
         p->bundle.license = o->license;
+    if (o->top)
+        p->bundle.top = o->top;
     if (!p->bundle.top && o->pack_name && o->pack_version)
         p->bundle.top = arena_printf(driver->arena, "%s-%s", o->pack_name, o->pack_version);
     if (o->layout) {
@@ -181,7 +183,8 @@ static bool from_options(Pack *p)
             return false;
     }
     return good_name(driver, "--name", p->bundle.name) &&
-           good_name(driver, "--version", p->bundle.version);
+           good_name(driver, "--version", p->bundle.version) &&
+           good_name(driver, "--top", p->bundle.top);
 }
 
 /* ---- pack ------------------------------------------------------------------------------------------- */

@@ -168,7 +168,7 @@ typedef struct {
     bool        bytes; /* --bytes, of diff */
     uint64_t    max_stack, max_size;
     const char *stamp;
-    const char *layout, *contents, *pack_name, *pack_version, *license, *bundle, *pair;
+    const char *layout, *contents, *pack_name, *pack_version, *license, *bundle, *pair, *top;
     TextList    additions; /* path=file */
 
     /* messages */

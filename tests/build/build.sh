@@ -185,9 +185,23 @@ grep -q 'manifest.yaml:.*x86-64-v9' log || { fail "the place of the error"; cat 
 sed 's/cortex-a53/cortex-a57/' good.yaml >manifest.yaml
 build 0 -C out
 [ "$(edges lower)" = 3 ] || { fail "another processor for one pair"; cat log; }
+[ "$(edges pack)" = 1 ] || { fail "$(edges pack) archives for another processor of one pair"; grep pack log; }
 cp good.yaml manifest.yaml
 build 0 -C out
 same out "the old manifest"
+# What the archives hold, or are called, concerns all of them; a remark none.
+printf '# a remark\n' >>manifest.yaml
+build 0 -C out
+[ "$(edges pack)" = 0 ] || { fail "archives after a remark"; grep pack log; }
+sed 's/^project: {/project: {license: MIT, /' good.yaml >manifest.yaml
+build 0 -C out
+[ "$(edges pack) $(edges link)" = "4 0" ] || { fail "another licence"; cat log; }
+cp good.yaml manifest.yaml
+build 0 -C out
+same out "the old licence"
+# The archive is the one that `pack --bundle` makes.
+"$tvmcc" pack -m manifest.yaml --bundle=release --pair=risc out/risc/{digits,leaky}/*.{json,h,a} -o by_hand.tar.zst &&
+    cmp by_hand.tar.zst out/vision-1.4.0-release-risc.tar.zst || fail "pack --bundle makes another archive"
 # The lock: all inputs are what they were, or nothing is built.
 "$tvmcc" lock || fail "tvmcc lock"
 build 0 -C out
