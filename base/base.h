@@ -282,6 +282,10 @@ const char *file_temporary(Diags *d, Arena *a, const char *path, unsigned mode);
 bool        file_commit(Diags *d, const char *temporary, const char *path);
 void        file_drop(const char *temporary);
 
+/* False, with the error (E_IO): no file of so many bytes could be written beside `path`.  For those
+ * who must know why another program failed to. */
+bool file_room(Diags *d, Arena *a, const char *path, uint64_t bytes);
+
 /* The content of a file as what lies here and there in memory, one after the other. */
 typedef struct {
     uint32_t     n;

@@ -292,6 +292,21 @@ static bool open_output(Diags *d, Arena *a, const char *path, unsigned mode, int
     return *fd >= 0 || (*name = create_temporary(d, a, path, mode, fd));
 }
 
+bool file_room(Diags *d, Arena *a, const char *path, uint64_t bytes)
+{
+    const char *name;
+    int         fd, error;
+
+    if (!open_output(d, a, path, 0600, &fd, &name))
+        return false;
+    error = posix_fallocate(fd, 0, (off_t)bytes);
+    close(fd);
+    if (name)
+        file_drop(name);
+    errno = error;
+    return error == 0 || error == EINVAL || error == EOPNOTSUPP || io_error(d, path);
+}
+
 const char *file_temporary(Diags *d, Arena *a, const char *path, unsigned mode)
 {
     int         fd = -1;
@@ -336,27 +351,6 @@ static bool sync_file(Diags *d, const char *path)
     return ok || io_error(d, path);
 }
 
-bool file_commit(Diags *d, const char *temporary, const char *path)
-{
-    Arena *a = arena_new(NULL);
-    Diags *local = diags_new(a); /* its mappings end here */
-    Bytes  content;
-    bool   same =
-        file_map(local, temporary, &content) && same_content(path, (BytesList){1, &content});
-
-    file_unmap_all(local);
-    arena_free(a);
-    if (same) {
-        file_drop(temporary);
-        return true;
-    }
-    if (!sync_file(d, temporary)) {
-        file_drop(temporary);
-        return false;
-    }
-    return replace(d, temporary, path);
-}
-
 /* stdout, devices and pipes: there is no name to rename to. */
 static bool write_in_place(Diags *d, const char *path, BytesList content)
 {
@@ -372,6 +366,37 @@ static bool write_in_place(Diags *d, const char *path, BytesList content)
     if (close(fd) != 0 && ok)
         return io_error(d, path);
     return ok;
+}
+
+static bool is_device(const char *path)
+{
+    struct stat st;
+
+    return strcmp(path, "-") == 0 ||
+           (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode));
+}
+
+bool file_commit(Diags *d, const char *temporary, const char *path)
+{
+    Arena *a = arena_new(NULL);
+    Diags *local = diags_new(a); /* its mappings end here */
+    Bytes  content;
+    bool   read = file_map(local, temporary, &content), device = is_device(path);
+    bool   same = read && same_content(path, (BytesList){1, &content});
+
+    if (read && device)
+        same = write_in_place(d, path, (BytesList){1, &content});
+    file_unmap_all(local);
+    arena_free(a);
+    if (same || device) {
+        file_drop(temporary);
+        return same;
+    }
+    if (!sync_file(d, temporary)) {
+        file_drop(temporary);
+        return false;
+    }
+    return replace(d, temporary, path);
 }
 
 /* To disk, closed and under the final name; after an error nothing is left.  `name` may be NULL. */
@@ -395,14 +420,12 @@ static bool settle(Diags *d, Arena *a, int fd, bool written, const char *name, c
 static bool write_pieces(Diags *d, const char *path, BytesList content, unsigned mode)
 {
     char        resolved[PATH_MAX];
-    struct stat st;
     int         fd;
     const char *name, *final;
     Arena      *a;
     bool        ok = true, opened;
 
-    if (strcmp(path, "-") == 0 ||
-        (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+    if (is_device(path))
         return write_in_place(d, path, content);
     final = follow(path, resolved);
     if (same_content(final, content))

@@ -20,6 +20,8 @@
 extern const unsigned char runner_text[]; /* share/tvmcc/runner.c */
 extern const size_t        runner_text_bytes;
 
+enum { PROGRAM_BYTES = 2 << 20 }; /* a C library and the runner, without the model */
+
 struct Remote {
     Driver          *driver;
     const char      *product; /* the file that is linked */
@@ -387,10 +389,9 @@ static bool build(Remote *r)
     vec_push(a, &args, r->program);
     if (!tool_run(d, a, &args, r->driver->opt.verbose, &status))
         return false;
-    if (status)
-        return diag_error(d, E_NO_TOOL, NO_LOC, "'%s' could not link '%s' for '%s'", args.at[0],
-                          r->product, r->triple);
-    return true;
+    return status == 0 || (file_room(d, a, r->program, PROGRAM_BYTES) &&
+                           diag_error(d, E_NO_TOOL, NO_LOC, "'%s' could not link '%s' for '%s'",
+                                      args.at[0], r->product, r->triple));
 }
 
 /* ---- running it ---- */

@@ -159,6 +159,18 @@ static bool find_wanted(Link *l, Wanted *w)
     return true;
 }
 
+/* Whether a linker that failed could have written the library; if not, that is the error.  What it
+ * left is gone, and it is about as large as its objects. */
+static bool has_room(Link *l)
+{
+    uint64_t    bytes = 64 << 10; /* its own tables, and the rest of pages */
+    struct stat st;
+
+    for (uint32_t i = 0; i < l->job->nobjects; i++)
+        bytes += stat(l->job->objects[i], &st) == 0 ? (uint64_t)st.st_size : 0;
+    return file_room(l->d, l->a, l->job->output, bytes);
+}
+
 /* A shared library that defines these names; it joins the command. */
 static bool add_stub(Link *l, const Wanted *w, const ToolArgs *names, const char *soname)
 {
@@ -190,7 +202,8 @@ static bool add_stub(Link *l, const Wanted *w, const ToolArgs *names, const char
         return false;
     vec_push(l->a, &l->args, shared);
     return status == 0 ||
-           diag_error(l->d, E_PACK, NO_LOC, "'%s' could not link '%s'", args.at[0], soname);
+           (has_room(l) &&
+            diag_error(l->d, E_PACK, NO_LOC, "'%s' could not link '%s'", args.at[0], soname));
 }
 
 /* libm where it is asked for; libc always on Android, whose loader wants it named. */
@@ -264,8 +277,11 @@ bool link_shared(Diags *d, Arena *a, const LinkJob *job)
         return false;
     add_options(&l, output);
     ok = add_stubs(&l) && tool_run(d, a, &l.args, job->verbose, &status);
-    if (ok && status)
-        ok = diag_error(d, E_PACK, NO_LOC, "'%s' could not link the library", l.args.at[0]);
+    if (ok && status) {
+        file_drop(output);
+        ok = has_room(&l) &&
+             diag_error(d, E_PACK, NO_LOC, "'%s' could not link the library", l.args.at[0]);
+    }
     ok = ok && set_mode(d, output, job->output);
     if (!ok)
         file_drop(output);
