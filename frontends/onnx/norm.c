@@ -142,22 +142,30 @@ static const Expr *layer_norm(Node *n, const Expr *x, const Expr *gamma, const E
                   build_cast(b, beta, expr_dtype(x)), a);
 }
 
+/* x in the type that mean and variance are computed in, which is no smaller than its own. */
+static const Expr *stashed(Node *n, const Expr *x, DType *stash)
+{
+    int64_t to = node_int(n, "stash_type", ONNX_FLOAT);
+
+    if (!onnx_dtype(to, stash) || !dtype_is_float(*stash))
+        return node_error(n, E_UNSUPPORTED, "stash_type %s", onnx_dtype_text(to));
+    return expr_dtype(x).bits < stash->bits ? build_cast(&n->b, x, *stash) : x;
+}
+
 bool convert_layer_norm(Node *n)
 {
     const Build *b = &n->b;
     int64_t      axes[MAX_RANK];
     uint32_t     naxes, first;
     double       eps = node_float(n, "epsilon", 1e-5f);
-    int64_t      to = node_int(n, "stash_type", ONNX_FLOAT);
     DType        stash;
     const Expr  *x;
 
-    if (!onnx_dtype(to, &stash) || !dtype_is_float(stash))
-        return node_error(n, E_UNSUPPORTED, "stash_type %s", onnx_dtype_text(to));
     if (!last_axes(n, -1, axes, &naxes, &first) || !node_need_rank(n, 1, 0, MAX_RANK) ||
         (node_has(n, 2) && !node_need_rank(n, 2, 0, MAX_RANK)))
         return false;
-    x = n->in[0];
+    if (!(x = stashed(n, n->in[0], &stash)))
+        return false;
     if (n->nout > 1) {
         const Expr *mean = build_reduce(b, "mean", x, naxes, axes, true);
         const Expr *d = build2(b, "subtract", x, mean, NULL);
@@ -170,7 +178,8 @@ bool convert_layer_norm(Node *n)
                                       build1(b, "sqrt", shift(b, var, eps), NULL), NULL),
                                stash);
     }
-    return node_done(n, layer_norm(n, x, n->in[1], node_has(n, 2) ? n->in[2] : NULL, first, eps));
+    x = layer_norm(n, x, n->in[1], node_has(n, 2) ? n->in[2] : NULL, first, eps);
+    return x && node_done(n, build_cast(b, x, expr_dtype(n->in[0])));
 }
 
 bool convert_skip_layer_norm(Node *n)
@@ -197,14 +206,16 @@ bool convert_rms_norm(Node *n)
     const Build *b = &n->b;
     int64_t      axes[MAX_RANK];
     uint32_t     naxes, first;
+    DType        stash;
     const Expr  *x, *s;
 
-    if (!last_axes(n, -1, axes, &naxes, &first) || !node_need_rank(n, 1, 0, MAX_RANK))
+    if (!last_axes(n, -1, axes, &naxes, &first) || !node_need_rank(n, 1, 0, MAX_RANK) ||
+        !(x = stashed(n, n->in[0], &stash)))
         return false;
-    x = n->in[0];
     s = build_reduce(b, "mean", square(b, x), naxes, axes, true);
     s = build1(b, "rsqrt", shift(b, s, node_float(n, "epsilon", 1e-5f)), NULL);
-    return node_done(n, build2(b, "multiply", build2(b, "multiply", x, s, NULL), n->in[1], NULL));
+    x = build_cast(b, build2(b, "multiply", x, s, NULL), expr_dtype(n->in[0]));
+    return node_done(n, build2(b, "multiply", x, n->in[1], NULL));
 }
 
 bool convert_lp_norm(Node *n)

@@ -430,6 +430,9 @@ def run():
          big=np.float32(1e6))
     case("layer_norm_stash", [node("LayerNormalization", "x w", "a b c")], {"x": f(3, 4).astype(np.float64)}, "a b c",
          w=np.ones(4))
+    # spread so little that f16 loses the variance
+    case("layer_norm_halves", [node("LayerNormalization", "x w", "a b c")], {"x": (f(3, 17) / 8 + 4).astype(np.float16)}, "c",
+         w=np.ones(17, np.float16))
 
 
 if __name__ == "__main__":
