@@ -1,6 +1,7 @@
 /* Parts of tensors, and repeating or padding them. */
 #include "frontends/onnx/onnx.h"
 
+#include <math.h>
 #include <string.h>
 
 bool convert_concat(Node *n)
@@ -228,6 +229,9 @@ static const Expr *pad_wrap(Node *n, const Expr *x, const int64_t *pads)
             return node_error(n, E_UNSUPPORTED, "wrap padding of more than the tensor");
         if (lo < 0 || hi < 0)
             x = build_slice(b, x, i, lo < 0 ? -lo : 0, hi < 0 ? d + hi : d);
+        if (!x)
+            return NULL;
+        d = expr_dim(x, i); /* what is cut off does not come back */
         if (lo > 0)
             parts[k++] = build_slice(b, x, i, d - lo, d);
         parts[k++] = x;
@@ -236,6 +240,30 @@ static const Expr *pad_wrap(Node *n, const Expr *x, const int64_t *pads)
         x = build_concat(b, (uint32_t)k, parts, i);
     }
     return x;
+}
+
+/* Padding with a number that is not known, or that a double does not hold. */
+static const Expr *pad_with(Node *n, const Expr *x, const int64_t *pads, const Expr *value)
+{
+    const Build *b = &n->b;
+    const Expr  *ones = expr_scalar(b->c, DT_U8, 1), *inside;
+
+    ones = build_broadcast(b, ones, expr_rank(x), expr_dims(b->c, x).at);
+    inside = ones ? build_pad(b, ones, pads, 0, "constant") : NULL;
+    if (!inside)
+        return NULL;
+    return build3(b, "where", build_cast(b, inside, DT_BOOL), build_pad(b, x, pads, 0, "constant"),
+                  build_reshape(b, value, 0, NULL), NULL);
+}
+
+/* Is input i a number that a double holds? */
+static bool is_double(Node *n, uint32_t i, double *v)
+{
+    const Expr *k = build_fold(&n->b, n->in[i]);
+
+    if (!k || !expr_const_f(k, v))
+        return false;
+    return dtype_is_float(expr_dtype(k)) || expr_dtype(k).bits < 64 || fabs(*v) < 0x1p53;
 }
 
 bool convert_pad(Node *n)
@@ -257,8 +285,11 @@ bool convert_pad(Node *n)
         if (!node_ints(n, "pads", &v) && !node_ints(n, "paddings", &v))
             return node_error(n, E_IMPORT, "attribute 'pads' is missing");
     } else {
-        if (!node_const_ints(n, 1, &v) || (node_has(n, 2) && !node_const_float(n, 2, &value)))
+        if (!node_const_ints(n, 1, &v) || (node_has(n, 2) && !node_need_rank(n, 2, 0, 1)))
             return false;
+        if (node_has(n, 2) && expr_elems(n->in[2]) != 1)
+            return node_error(n, E_IMPORT, "input 2 ('%s') should be one number",
+                              n->p->input.at[2]);
         if (node_has(n, 3)) {
             if (!node_const_ints(n, 3, &ax) || !node_axes(n, ax, rank, axes))
                 return false;
@@ -283,6 +314,8 @@ bool convert_pad(Node *n)
         return node_done(n, pad_wrap(n, x, pads));
     if (strcmp(mode, "constant") && strcmp(mode, "edge") && strcmp(mode, "reflect"))
         return node_error(n, E_UNSUPPORTED, "mode '%s'", mode);
+    if (n->opset >= 11 && node_has(n, 2) && !strcmp(mode, "constant") && !is_double(n, 2, &value))
+        return node_done(n, pad_with(n, x, pads, n->in[2]));
     return node_done(n, build_pad(&n->b, x, pads, value, mode));
 }
 

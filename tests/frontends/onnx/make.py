@@ -433,6 +433,9 @@ def run():
     # spread so little that f16 loses the variance
     case("layer_norm_halves", [node("LayerNormalization", "x w", "a b c")], {"x": (f(3, 17) / 8 + 4).astype(np.float16)}, "c",
          w=np.ones(17, np.float16))
+    case("pad_corners", [node("Pad", "x w", "a", mode="wrap"), node("Pad", "i p v", "b"), node("Pad", "x p z", "c")],
+         {"x": f(5), "i": small(1, 2), "z": np.array(0.5, np.float32)}, "a b c", opset=19, w=small(4, -1), p=small(1, 2),
+         v=np.array(2**62 + 1, np.int64))
 
 
 if __name__ == "__main__":
