@@ -1,5 +1,7 @@
 """Random networks, run by onnxruntime and by us: random_models.py TVMCC [--count N] [--seed S].
 
+Operators with all their corners are what ../graphs/random_graphs.py is for.
+
 A network is a dozen layers, drawn at random with their attributes (random_net.py): convolutions (grouped, dilated,
 transposed, with paddings of all kinds), pooling, resizing, attention, recurrent layers, quantized ones,
 moves, reductions; of small and odd sizes, some of one pixel, some in batches, one in ten large
