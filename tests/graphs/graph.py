@@ -273,7 +273,8 @@ class Graph:
 
 # What onnxruntime has not, or the standard only from a later opset on: nothing to compare with.
 LACKING = ("NOT_IMPLEMENTED", "NotImplemented", "under development", "Type Error: Type", "PrecisionFreeCast", "is deprecated",
-           "ParseData type mismatch", "is not supported", "upsamplebase.h")
+           "ParseData type mismatch", "is not supported", "upsamplebase.h", "Dilation not supported",
+           "Invalid num_outputs")
 
 
 def run(model, feeds):

@@ -200,3 +200,15 @@ def wrong_of_empty(node, ins, text):
 def scalars(node, ins, text):
     """A scalar has no axis: refused, as from opset 11 on by onnxruntime, too."""
     return ins[0].ndim == 0 and "has 0 dimensions" in text
+
+
+@known("Mod")
+def whole_fmod(node, ins, text):
+    """Integers that no f64 holds: onnxruntime takes the remainder of f64."""
+    return ins[0].dtype in (np.int64, np.uint64) and attr(node, "fmod", 0) == 1
+
+
+@known("MatMul")
+def product_of_nothing(node, ins, text):
+    """Matrices of no rows times a vector are vectors of no numbers, as numpy's; onnxruntime refuses them."""
+    return "cannot broadcast" in text and any(x.size == 0 for x in ins)
