@@ -212,3 +212,10 @@ def whole_fmod(node, ins, text):
 def product_of_nothing(node, ins, text):
     """Matrices of no rows times a vector are vectors of no numbers, as numpy's; onnxruntime refuses them."""
     return "cannot broadcast" in text and any(x.size == 0 for x in ins)
+
+
+@known("ReduceProd")
+def large_products(node, ins, text):
+    """A product that its integers do not hold is left open: ours is taken modulo 2^n, as numpy's."""
+    x = ins[0]
+    return not is_float(x.dtype) and int(np.prod(np.abs(x.astype(object))[x != 0])) > np.iinfo(x.dtype).max
