@@ -15,14 +15,15 @@
 #include <sys/stat.h>
 
 typedef struct {
-    Driver     *driver;
-    Job         job;
-    Bytes       code;   /* the object without weights */
-    BytesList   object; /* with them */
-    FileOut    *early;  /* of `early_path`: the weights are in it before the rest is known */
-    const char *early_path;
-    const char *stem;    /* output path without suffix */
-    TextList    outputs; /* all paths written, for the depfile */
+    Driver          *driver;
+    Job              job;
+    Bytes            code;   /* the object without weights */
+    BytesList        object; /* with them */
+    FileOut         *early;  /* of `early_path`: the weights are in it before the rest is known */
+    const char      *early_path;
+    const char      *stem;    /* output path without suffix */
+    TextList         outputs; /* all paths written, for the depfile */
+    const LayoutRow *layout;  /* of archives */
 } Build;
 
 static bool write_pieces(Build *b, const char *path, BytesList content)
@@ -172,7 +173,7 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
                 &relay); /* places would name folders of this machine */
     part.relay = text_bytes(relay);
     part.labels = labels_text(c->arena, k->desc);
-    if (!bundle_members(c->diags, c->arena, &bundle, &members, &n))
+    if (!b->layout->members(c->diags, c->arena, &bundle, &members, &n))
         return false;
     return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.epoch, members, n, out);
 }
@@ -369,8 +370,15 @@ static bool choose(Build *b, uint32_t *set)
         if (out && by == PRODUCT_COUNT)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "the suffix of '%s' names no product; say which with --emit=", out);
-        *set = 1u << (out ? by : PRODUCT_OBJECT);
+        *set = 1u << (out ? by : o->layout ? PRODUCT_TAR : PRODUCT_OBJECT);
     }
+    b->layout = &layout_table[0];
+    if (o->layout && !(b->layout = layout_find(c->diags, "--layout", o->layout)))
+        return false;
+    if (o->layout && !(*set >> PRODUCT_TAR))
+        return diag_error(c->diags, E_USAGE, NO_LOC,
+                          "only archives have a layout: say '-o <file>.tar', or leave '--layout' "
+                          "out");
     for (uint32_t i = 0; i < o->dump_code.n; i++)
         for (int p = 0; p < PRODUCT_COUNT; p++)
             if (!strcmp(product_table[p].text, o->dump_code.at[i]))

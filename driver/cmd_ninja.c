@@ -116,7 +116,7 @@ static void add_path(StrBuf *s, const char *path)
 
 /* ---- places ------------------------------------------------------------------------------------ */
 
-static bool make_folders(Driver *driver, const char *path)
+bool make_folders(Driver *driver, const char *path)
 {
     char *p = arena_printf(driver->arena, "%s/", path);
 

@@ -16,15 +16,11 @@
 
 typedef VEC(Member) Members;
 
-typedef enum { LAYOUT_BUNDLE, LAYOUT_MLF, LAYOUT_TVMC, LAYOUT_COUNT } Layout;
-
-static const char *const layout_names[LAYOUT_COUNT] = {"bundle", "mlf", "tvmc"};
-
 typedef struct {
-    Driver *driver;
-    Bundle  bundle;
-    Layout  layout;
-    Members extra;
+    Driver          *driver;
+    Bundle           bundle;
+    const LayoutRow *layout;
+    Members          extra;
 } Pack;
 
 /* ---- what is asked for -------------------------------------------------------------------------- */
@@ -106,7 +102,6 @@ static bool from_manifest(Pack *p)
     const Manifest  *m = manifest_read(driver->diags, driver->arena,
                                       o->manifest ? o->manifest : "manifest.yaml", &files);
     const ManBundle *b = m ? manifest_bundle(m, o->bundle) : NULL;
-    uint32_t         layout;
 
     if (!m)
         return false;
@@ -122,11 +117,8 @@ static bool from_manifest(Pack *p)
         arena_printf(driver->arena, "%s-%s-%s%s%s", p->bundle.name ? p->bundle.name : "models",
                      p->bundle.version ? p->bundle.version : "0", o->bundle, o->pair ? "-" : "",
                      o->pair ? o->pair : "");
-    if (b->layout.given) {
-        if (!find_word(driver, "layout", b->layout.text, layout_names, LAYOUT_COUNT, &layout))
-            return false;
-        p->layout = (Layout)layout;
-    }
+    if (b->layout.given && !(p->layout = layout_find(driver->diags, "layout", b->layout.text)))
+        return false;
     for (uint32_t i = 0; i < b->contents.n; i++)
         if (!add_contents(p, b->contents.at[i].text))
             return false;
@@ -149,7 +141,6 @@ static bool from_options(Pack *p)
 {
     Driver        *driver = p->driver;
     const Options *o = &driver->opt;
-    uint32_t       layout;
 
     p->bundle.epoch = o->epoch;
     if (o->pack_name)
@@ -162,11 +153,8 @@ static bool from_options(Pack *p)
         p->bundle.top = o->top;
     if (!p->bundle.top && o->pack_name && o->pack_version)
         p->bundle.top = arena_printf(driver->arena, "%s-%s", o->pack_name, o->pack_version);
-    if (o->layout) {
-        if (!find_word(driver, "--layout", o->layout, layout_names, LAYOUT_COUNT, &layout))
-            return false;
-        p->layout = (Layout)layout;
-    }
+    if (o->layout && !(p->layout = layout_find(driver->diags, "--layout", o->layout)))
+        return false;
     if (o->contents) {
         p->bundle.contents = 0;
         if (!add_contents(p, o->contents))
@@ -212,7 +200,8 @@ static bool gather(Pack *p)
 }
 
 /* The archive as others will read it, against what was meant. */
-static bool verify(Driver *driver, const char *path, const Member *m, uint32_t n, Layout layout)
+static bool verify(Driver *driver, const char *path, const Member *m, uint32_t n,
+                   const LayoutRow *layout)
 {
     Bytes    file;
     Member  *got;
@@ -220,7 +209,8 @@ static bool verify(Driver *driver, const char *path, const Member *m, uint32_t n
 
     if (!file_read(driver->diags, driver->arena, path, &file) ||
         !pack_read(driver->diags, driver->arena, path, file, PACK_LIMIT, &got, &ngot) ||
-        (layout == LAYOUT_BUNDLE && !bundle_verify(driver->diags, driver->arena, path, got, ngot)))
+        (layout == &layout_table[0] &&
+         !bundle_verify(driver->diags, driver->arena, path, got, ngot)))
         return false;
     for (uint32_t i = 0; i < n; i++) {
         const Member *x = pack_find(got, ngot, m[i].path);
@@ -236,11 +226,8 @@ static bool verify(Driver *driver, const char *path, const Member *m, uint32_t n
 
 int cmd_pack(Driver *driver)
 {
-    static bool (*const makers[LAYOUT_COUNT])(Diags *, Arena *, const Bundle *, Member **,
-                                              uint32_t *) = {bundle_members, mlf_members,
-                                                             tvmc_members};
     const Options *o = &driver->opt;
-    Pack           p = {.driver = driver};
+    Pack           p = {.driver = driver, .layout = &layout_table[0]};
     PackFormat     format;
     Member        *m;
     uint32_t       n;
@@ -253,7 +240,7 @@ int cmd_pack(Driver *driver)
         return !!diag_error(driver->diags, E_USAGE, NO_LOC,
                             "the suffix of '%s' names no kind of archive", o->output);
     if ((o->bundle && !from_manifest(&p)) || !from_options(&p) || !gather(&p) ||
-        !makers[p.layout](driver->diags, driver->arena, &p.bundle, &m, &n) ||
+        !p.layout->members(driver->diags, driver->arena, &p.bundle, &m, &n) ||
         !pack_archive(driver->diags, driver->arena, format, p.bundle.epoch, m, n, &archive) ||
         !file_write(driver->diags, o->output, archive))
         return 1;
@@ -301,8 +288,11 @@ static bool unpack(Driver *driver, const char *path)
     folder = *top ? arena_printf(a, "%.*s", (int)strlen(top) - 1, top) : pack_stem(a, path);
     for (uint32_t i = 0; i < n; i++)
         m[i].path += strlen(top);
-    if (o->output)
+    if (o->output) {
+        if (!make_folders(driver, o->output))
+            return false;
         folder = arena_printf(a, "%s/%s", o->output, folder);
+    }
     if (!folder_write(driver->diags, a, folder, m, n, o->force))
         return false;
     say(driver, "%s\n", folder);

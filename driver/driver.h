@@ -75,6 +75,7 @@ typedef enum {
     SHOW_HELP,
     SHOW_VERSION,
     SHOW_TARGETS,
+    SHOW_TRIPLES,
     SHOW_MACHINE,
     SHOW_OPS,
     SHOW_PASSES,
@@ -254,6 +255,9 @@ void progress_end(Progress *p); /* wipes the line */
 
 /* The kernel cache that the options ask for; NULL: none. */
 Cache *driver_cache(const Driver *driver);
+
+/* The folder and all around it, where they are not there (cmd_ninja.c). */
+bool make_folders(Driver *driver, const char *path);
 
 /* --stamp, of commands that judge: the file is written anew, but not after errors (cmd_audit.c). */
 void write_stamp(Driver *driver);

@@ -158,12 +158,30 @@ static void add_code(StrBuf *out, const char *code, const char *text)
     str_printf(out, "\n  as in\n        $ %s\n        %s\n", h->command, h->message);
 }
 
-/* A command, a group of options, `emit`, `warnings`, or a code. */
+static void add_environment(StrBuf *out)
+{
+    static const struct {
+        const char *name, *about;
+    } rows[] = {
+#define VARIABLE(name, about) {name, about},
+#include "driver/environment.def"
+#undef VARIABLE
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        size_t start = out->n;
+
+        str_printf(out, "  %s", rows[i].name);
+        add_wrapped(out, out->n - start, rows[i].about);
+    }
+}
+
+/* A command, a group of options, `emit`, `environment`, `warnings`, or a code. */
 static bool add_topic(Diags *d, const char *topic, StrBuf *out)
 {
-    const char *text = diag_help(topic), *closest, *names[64] = {"emit", "warnings"};
+    const char *text = diag_help(topic), *closest, *names[64] = {"emit", "warnings", "environment"};
     size_t      before = out->n;
-    uint32_t    n = 2;
+    uint32_t    n = 3;
 
     if (text) {
         add_code(out, topic, text);
@@ -178,6 +196,8 @@ static bool add_topic(Diags *d, const char *topic, StrBuf *out)
         add_products(out);
     if (strcmp(topic, "warnings") == 0)
         add_warnings(out);
+    if (strcmp(topic, "environment") == 0)
+        add_environment(out);
     for (uint32_t i = 0; i < option_count; i++) {
         const char *group = option_table[i].group;
 
@@ -226,6 +246,26 @@ static bool add_machine(Diags *d, StrBuf *out)
         str_printf(out, "%s\n", t->triple);
     ctx_free(c);
     return t != NULL;
+}
+
+/* This machine's, and those that `doctor` knows how to link and run. */
+static bool add_triples(Diags *d, StrBuf *out)
+{
+    static const char *const triples[] = {
+#define TOOL(name, programs, purpose, packages)
+#define MACHINE(triple, library, emulators, packages) triple,
+#include "driver/doctor.def"
+#undef TOOL
+#undef MACHINE
+        "aarch64-linux-android21",
+        "arm64-apple-macos",
+        "x86_64-linux-gnu",
+        "x86_64-w64-mingw32",
+    };
+
+    for (size_t i = 0; i < COUNT(triples); i++)
+        str_printf(out, "%s\n", triples[i]);
+    return add_machine(d, out);
 }
 
 /* Of Relay unless a model format is named. */
@@ -301,6 +341,7 @@ bool help_print(Diags *d, const Options *o, StrBuf *out)
         break;
     case SHOW_VERSION: str_printf(out, "tvmcc %s\n", TVMCC_VERSION); break;
     case SHOW_TARGETS: add_targets(out); break;
+    case SHOW_TRIPLES: return add_triples(d, out);
     case SHOW_MACHINE: return add_machine(d, out);
     case SHOW_OPS: return add_ops(d, o->topic, out);
     case SHOW_PASSES: add_passes(out); break;

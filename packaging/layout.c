@@ -270,3 +270,23 @@ bool tvmc_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_
     *n = m.n;
     return true;
 }
+
+/* ---- all of them ----------------------------------------------------------------------------------- */
+
+const LayoutRow layout_table[LAYOUTS] = {
+    {"bundle", bundle_members}, {"mlf", mlf_members}, {"tvmc", tvmc_members}};
+
+const LayoutRow *layout_find(Diags *d, const char *option, const char *name)
+{
+    const char *names[LAYOUTS], *closest;
+
+    for (uint32_t i = 0; i < LAYOUTS; i++) {
+        if (strcmp(layout_table[i].name, name) == 0)
+            return &layout_table[i];
+        names[i] = layout_table[i].name;
+    }
+    diag_error(d, E_USAGE, NO_LOC, "'%s' takes no '%s'", option, name);
+    if ((closest = str_closest(name, names, LAYOUTS)))
+        diag_hint(d, "did you mean '%s'?", closest);
+    return NULL;
+}

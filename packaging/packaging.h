@@ -450,6 +450,17 @@ bool mlf_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t
 /* mod.so, mod.json and mod.params of one model. */
 bool tvmc_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
 
+/* All layouts by name: bundle.c's and these. */
+typedef struct {
+    const char *name;
+    bool (*members)(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
+} LayoutRow;
+
+enum { LAYOUTS = 3 };
+extern const LayoutRow layout_table[LAYOUTS];
+/* NULL, with E_USAGE about `option`: there is no such layout. */
+const LayoutRow *layout_find(Diags *d, const char *option, const char *name);
+
 /* ---- metadata.c: what was written is read again ---------------------------------------------------- */
 
 /* A ModelDesc from metadata_text: names, sizes and hashes, without what only C needs. */

@@ -71,6 +71,12 @@ static const Word frontends[] = {
 #undef FRONTEND
 };
 
+static const Word variables[] = {
+#define VARIABLE(name, about) {name, about},
+#include "driver/environment.def"
+#undef VARIABLE
+};
+
 typedef struct {
     const char *code, *flag, *text;
     int         status;
@@ -243,11 +249,8 @@ static void man(FILE *f)
         roff(f, d->text);
         fputs("\n", f);
     }
-    fputs(".SH ENVIRONMENT\n"
-          ".TP\n.B TVMCC_CACHE_DIR\nwhere compiled kernels are kept; else\n"
-          ".BR XDG_CACHE_HOME /tvmcc\nor\n.BR HOME /.cache/tvmcc\n"
-          ".TP\n.B CC\nthe C compiler that links shared libraries\n"
-          ".SH EXAMPLES\n"
+    man_words(f, "ENVIRONMENT", variables, COUNT(variables));
+    fputs(".SH EXAMPLES\n"
           ".TP\nAn object file and a header, digits.o and digits.h\n"
           ".B tvmcc \\-c digits.onnx \\-o digits.o\n"
           ".TP\nThe same for a board\n"
@@ -261,14 +264,14 @@ static void man(FILE *f)
 
 typedef enum { FILES, WORDS, ANYTHING } ArgKind;
 
-/* The parts of `words` that are literal: "random|zeros|ones", "<pass>|all". */
+/* The parts of `words` that are literal: "random|zeros|ones", "<pass>|all", "softmax|topk=<k>". */
 static void literals(FILE *f, const char *words)
 {
     while (*words) {
-        size_t n = strcspn(words, "|");
+        size_t n = strcspn(words, "|"), plain = strcspn(words, "|<[");
 
-        if (n && *words != '<')
-            fprintf(f, " %.*s", (int)n, words);
+        if (plain)
+            fprintf(f, " %.*s", (int)plain, words);
         words += n + (words[n] == '|');
     }
 }
@@ -282,6 +285,13 @@ static void verbs(FILE *f, const char *words)
         fprintf(f, " %.*s", (int)strcspn(words, "| "), words);
         words += n + (words[n] == '|');
     }
+}
+
+/* The words that the help lists behind its colon. */
+static void listed(FILE *f, const char *help)
+{
+    for (const char *p = strchr(help, ':'); p; p = strchr(p, ','))
+        fprintf(f, " %.*s", (int)strcspn(p + 2, ","), p + 2), p++;
 }
 
 static void names(FILE *f, const Word *words, size_t n)
@@ -301,7 +311,7 @@ static void flags(FILE *f)
 
 static void topics(FILE *f)
 {
-    fputs(" emit warnings", f);
+    fputs(" emit warnings environment", f);
     for (size_t i = 0; i < COUNT(commands); i++)
         fprintf(f, " %s", commands[i].name);
     for (size_t i = 0; i < COUNT(options); i++) {
@@ -323,6 +333,8 @@ static ArgKind words_of(FILE *f, const Option *o)
         names(f, products, COUNT(products));
     else if (strstr(a, "<pass>") || strcmp(o->text, "--passes") == 0)
         names(f, passes, COUNT(passes)), literals(f, a);
+    else if (strstr(a, "<part>"))
+        listed(f, o->help);
     else if (strstr(a, "<format>"))
         names(f, frontends, COUNT(frontends));
     else if (strstr(a, "<target>") && strncmp(o->text, "--", 2) == 0)
@@ -334,12 +346,26 @@ static ArgKind words_of(FILE *f, const Option *o)
     else if (strcmp(a, "<0..3>") == 0)
         fputs(" 0 1 2 3", f);
     else if (strcmp(o->text, "-mcpu") == 0)
-        fputs(" native", f);
-    else if (strchr(a, '|') && !strpbrk(a, "<["))
+        fputs(" native $(_tvmcc_cpus)", f);
+    else if (strcmp(o->text, "-mtriple") == 0)
+        fputs(" $(_tvmcc_triples)", f);
+    else if (strchr(a, '|'))
         literals(f, a);
     else
         return ANYTHING;
     return WORDS;
+}
+
+/* Functions of both shells. */
+static void helpers(FILE *f, const char *program)
+{
+    fprintf(f,
+            "# What this tvmcc knows.\n"
+            "_tvmcc_cpus() {\n"
+            "    %s -print-targets 2>/dev/null | sed -n 's/.* -mcpu=\\([^ ]*\\).*/\\1/p'\n"
+            "}\n\n"
+            "_tvmcc_triples() { %s -print-triples 2>/dev/null; }\n\n",
+            program, program);
 }
 
 static bool is_list(const Option *o)
@@ -417,8 +443,9 @@ static bool takes_next(const Option *o)
  * cursor is put together again from COMP_LINE. */
 static void bash(FILE *f)
 {
-    fputs("# Completion for tvmcc, made from its option table by tools/cmddoc.c.\n\n"
-          "# The words that the argument of `command:option` can be; status 1 if it is a file.\n"
+    fputs("# Completion for tvmcc, made from its option table by tools/cmddoc.c.\n\n", f);
+    helpers(f, "\"${given[0]:-tvmcc}\"");
+    fputs("# The words that the argument of `command:option` can be; status 1 if it is a file.\n"
           "_tvmcc_argument() {\n    case $1 in\n",
           f);
     for (size_t i = 0; i < COUNT(options); i++) {
@@ -571,9 +598,10 @@ static void zsh_option(FILE *f, const Option *o, const char *help)
 static void zsh(FILE *f)
 {
     fputs(
-        "#compdef tvmcc\n# Completion for tvmcc, made from its option table by tools/cmddoc.c.\n\n"
-        "_tvmcc() {\n    local command=compile\n    local -a commands\n    commands=(\n",
+        "#compdef tvmcc\n# Completion for tvmcc, made from its option table by tools/cmddoc.c.\n\n",
         f);
+    helpers(f, "tvmcc");
+    fputs("_tvmcc() {\n    local command=compile\n    local -a commands\n    commands=(\n", f);
     for (size_t c = 0; c < COUNT(commands); c++) {
         fprintf(f, "        '%s:", commands[c].name);
         zsh_text(f, commands[c].about);

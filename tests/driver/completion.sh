@@ -63,6 +63,27 @@ offers "tvmcc run net.onnx --inputs=in" in.npz
 offers "tvmcc run net.onnx --fill-mode=" random zeros ones
 offered "tvmcc --help=E03" E0301 E0302
 offers "tvmcc @ne" @net.onnx
+# Values that the tool knows, and closed sets.
+export PATH=$(dirname "$driver"):$PATH
+offered "tvmcc net.onnx -mcpu=" native haswell x86-64-v3 cortex-a53
+offers "tvmcc net.onnx -mcpu=hasw" haswell
+offers "tvmcc net.onnx -mcpu cortex-m5" cortex-m55
+offers "$driver net.onnx -mcpu=hasw" haswell
+offered "tvmcc net.onnx -mtriple=" aarch64-linux-gnu x86_64-linux-gnu thumbv7em-none-eabi
+offers "tvmcc net.onnx -mtriple=risc" riscv64-linux-gnu
+offers "tvmcc net.onnx --cpu-variants=x86-64-v3,x86-64-v4" x86-64-v3,x86-64-v4
+offers "tvmcc pack a.json --contents=lib,he" lib,header
+offers "tvmcc pack a.json --layout=" bundle mlf tvmc
+offers "tvmcc net.onnx --output-add=" softmax argmax topk=
+offers "tvmcc net.onnx --shard=" host weights
+# Whatever the help calls a|b|c has values.
+sed -n 's/^OPTION("\([^"]*\)", *ARG_[A-Z]*, *"\([a-z0-9-]*\)|[^"]*", *"\([*a-zA-Z]\).*/\1 \2 \3/p' "$source/driver/options.def" |
+while read -r option first letter; do
+    verb=$(sed -n "s/^COMMAND(\"\([a-z]*\)\", *'$letter',.*/\1/p" "$source/driver/commands.def")
+    case $option in *=) line="tvmcc ${verb:-compile} x $option" ;; -O) continue ;; *) line="tvmcc ${verb:-compile} x $option=" ;; esac
+    offered "$line" "$first"
+    [ $status = 0 ] || exit 1
+done || status=1
 offered "tvmcc net.onnx --target=" llvm opencl
 
 # The same by a bash that a person types at: readline splits words at = itself.
@@ -104,6 +125,7 @@ fi
 if command -v zsh >/dev/null; then
     zsh -fn "$share/_tvmcc" || status=1
     # and completes: compsys in a terminal of its own is too slow for a test; the function must load.
+    grep -q "_tvmcc_cpus" "$share/_tvmcc" || { echo "_tvmcc has no processors"; status=1; }
     zsh -fc "fpath=('$share' \$fpath); autoload -Uz compinit && compinit -u -d '$work/dump' && whence -w _tvmcc" |
         grep -q function || { echo "zsh does not load _tvmcc"; status=1; }
 fi
@@ -116,6 +138,10 @@ sed -n 's/^OPTION("\([^"]*\)".*/\1/p' "$source/driver/options.def" | sort -u | w
 done || status=1
 sed -n 's/^COMMAND("\([^"]*\)".*/\1/p' "$source/driver/commands.def" | while read -r verb; do
     printf '%s\n' "$plain" | grep -q "^$verb " || { echo "tvmcc.1 lacks the command $verb"; exit 1; }
+done || status=1
+sed -n 's/^VARIABLE("\([A-Z_]*\)".*/\1/p' "$source/driver/environment.def" | while read -r variable; do
+    printf '%s\n' "$plain" | sed -n '/^.SH ENVIRONMENT/,/^.SH EX/p' | grep -qx ".B $variable" ||
+        { echo "tvmcc.1 lacks $variable"; exit 1; }
 done || status=1
 if command -v man >/dev/null; then
     complaints=$(LC_ALL=C.UTF-8 MANWIDTH=80 man --warnings -l "$page" 2>&1 >/dev/null)

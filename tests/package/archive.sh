@@ -327,6 +327,24 @@ refused 1 "SHA256SUMS" "$tvmcc" unpack changed.tar -C safe
 (ulimit -f 20; refused 74 "cannot write" "$tvmcc" unpack net.tar -C safe) || die "full disk"
 [ -z "$(ls -A safe)" ] || die "a failed unpack left something"
 
+# Where it goes is made, but not for an archive that is refused.
+quiet "$tvmcc" unpack net.tar -C new/er && cmp new/er/net/SHA256SUMS at.tar/net/SHA256SUMS || die "unpack -C to a new folder"
+quiet "$tvmcc" unpack net.tar -o other && cmp other/net/SHA256SUMS at.tar/net/SHA256SUMS || die "unpack -o"
+quiet "$tvmcc" unpack net.tar --output=third && [ -f third/net/SHA256SUMS ] || die "unpack --output"
+refused 1 "[E0802]" "$tvmcc" unpack cut.tar.gz -C fourth
+[ ! -e fourth ] || die "a refused archive left a folder"
+refused 74 "" "$tvmcc" unpack net.tar -C net.tar/below
+
+# The layouts of TVM in one command: what pack makes of the same products.
+for layout in mlf tvmc; do
+    quiet "$tvmcc" digits.onnx --entry=net -mcpu=x86-64 -mtriple=x86_64-linux-gnu --layout=$layout -o "by_compile_$layout.tar"
+    tar tf "by_compile_$layout.tar" >list
+done
+grep -q 'mod.so' list || die "tvmcc compile --layout=tvmc"
+tar tf by_compile_mlf.tar | grep -qx 'codegen/host/lib/lib0.o' || die "tvmcc compile --layout=mlf"
+refused 2 "did you mean 'mlf'" "$tvmcc" digits.onnx --layout=mlg -o x.tar
+refused 2 "only archives have a layout" "$tvmcc" digits.onnx --layout=mlf -o x.o
+
 # ---- differences ------------------------------------------------------------------------------------------------------
 products two net -mcpu=x86-64 -mtriple=x86_64-linux-gnu
 quiet "$tvmcc" diff one/net.a two/net.a
