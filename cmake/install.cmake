@@ -83,7 +83,7 @@ install(FILES "${share}/tvmcc.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig
 set(doc "${CMAKE_INSTALL_DATADIR}/doc/tvmcc")
 install(FILES README.md CHANGELOG.md DESTINATION "${doc}")
 install(FILES cmake/copyright DESTINATION "${doc}")
-install(DIRECTORY docs DESTINATION "${doc}" FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY docs DESTINATION "${doc}" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
 install(DIRECTORY examples DESTINATION "${doc}" PATTERN "build" EXCLUDE)
 
 # ---- the package ------------------------------------------------------------------------------------

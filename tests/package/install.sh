@@ -17,6 +17,19 @@ for file in bin/tvmcc lib/libtvmcc_runtime.a include/tvmcc/abi.h include/tvmcc/r
     lib/cmake/Tvmcc/CMakeTVMMODELCompiler.cmake.in share/bash-completion/completions/tvmcc share/zsh/site-functions/_tvmcc; do
     [ -s "first/$file" ] || die "$file is not installed"
 done
+# The driver of a release is stripped, its build id kept; pictures of the documents are there.
+if grep -q '^CMAKE_BUILD_TYPE:STRING=Release' "$build/CMakeCache.txt" && command -v readelf >/dev/null; then
+    ! readelf -SW first/bin/tvmcc | grep -q ' \.symtab ' || die "the driver is not stripped"
+    [ "$(readelf -n first/bin/tvmcc | grep 'Build ID')" = "$(readelf -n "$build/bin/tvmcc" | grep 'Build ID')" ] ||
+        die "another build id"
+fi
+(cd first/share/doc/tvmcc && grep -rnoE '!\[[^]]*\]\([^)#]+\)' --include='*.md' . | sed -E 's/^([^:]*):[0-9]*:.*\((.*)\)$/\1 \2/') >pictures
+while read -r file picture; do
+    [ -s "first/share/doc/tvmcc/$(dirname "$file")/$picture" ] || die "$file shows $picture, which is not there"
+done <pictures
+[ -s pictures ] || die "no document has a picture"
+! grep -rn 'build/release/bin/tvmcc ' first/share/doc/tvmcc/README.md first/share/doc/tvmcc/docs | grep -v /benchmarks.md: ||
+    die "installed documents speak of a build folder"
 [ -s first/share/man/man1/tvmcc.1.gz ] || [ -s first/share/man/man1/tvmcc.1 ] || die "no manual page"
 
 # No absolute path in what is read by build systems: the tree may be moved.
