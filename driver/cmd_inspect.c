@@ -153,19 +153,11 @@ static void say_manifest(Driver *driver, Bytes text)
 }
 
 /* From manifest.json; in other layouts, the members. */
-static void inspect_archive(Driver *driver, const char *path)
+static void say_members(Driver *driver, const Member *m, uint32_t n)
 {
-    Diags      *d = driver->diags;
-    struct stat st;
-    Bytes       file;
-    Member     *m;
-    uint32_t    n;
-
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        if (!folder_read(d, driver->arena, path, &m, &n))
-            return;
-    } else if (!file_map(d, path, &file) ||
-               !pack_read(d, driver->arena, path, file, PACK_LIMIT, &m, &n)) {
+    if (driver->opt.html) {
+        diag_error(driver->diags, E_USAGE, NO_LOC,
+                   "there is no page for an archive that is not for this machine");
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -183,42 +175,100 @@ static void inspect_archive(Driver *driver, const char *path)
         say(driver, "%12zu %s\n", m[i].data.n, m[i].path);
 }
 
-/* An archive without a library for this machine is read, but not opened. */
-static bool is_foreign(Driver *driver, const char *path)
-{
-    tvmrt_model m;
-    bool        foreign;
-    Bytes       file;
+/* ---- products: nothing of them is run ---- */
 
-    if (pack_format(path) != PACK_NONE && pack_format(path) != PACK_TAR)
-        return true;
-    if (str_ends(path, ".so") || !job_is_product(path))
-        return false;
-    foreign = tvmrt_model_open(&m, path, job_product_entry(driver, path)) == TVMCC_E_MISMATCH &&
-              strstr(m.error, " 0 libraries ") != NULL;
-    tvmrt_model_close(&m);
-    if (foreign && str_ends(path, ".tar"))
-        foreign = file_map(driver->diags, path, &file) && pack_looks(file);
-    return foreign;
+static bool is_wanted(Driver *driver, const tvmcc_model_info *info)
+{
+    return !driver->opt.entry || !strcmp(driver->opt.entry, info->name);
+}
+
+static void say_info(Driver *driver, const tvmcc_model_info *info, uint32_t others)
+{
+    if (driver->opt.html && others == 0)
+        html_product(driver, info, driver->opt.html);
+    else if (driver->opt.html && others == 1)
+        diag_error(driver->diags, E_USAGE, NO_LOC,
+                   "there are several models in it, and a page is of one: --entry chooses");
+    else if (!driver->opt.html)
+        (driver->opt.json ? product_json : product_text)(driver, info);
+}
+
+static void say_infos(Driver *driver, const char *path, const ModelInfos *infos)
+{
+    uint32_t said = 0;
+
+    for (uint32_t i = 0; i < infos->n; i++)
+        if (is_wanted(driver, infos->at[i])) {
+            say_info(driver, infos->at[i], said);
+            said++;
+        }
+    if (!said) {
+        diag_error(driver->diags, E_PACK, (Loc){.file = path}, "it has no model '%s'",
+                   driver->opt.entry);
+        for (uint32_t i = 0; i < infos->n; i++)
+            diag_note(driver->diags, NO_LOC, "it has '%s'", infos->at[i]->name);
+    }
+}
+
+/* The library of an archive for this machine, if it has one and no more. */
+static const Member *own_library(Driver *driver, const Member *m, uint32_t n)
+{
+    Ctx          *c = ctx_new(driver->arena, diags_new(driver->arena), op_table);
+    const Target *here = backend_of(KIND_LLVM)->parse_target(c, "llvm");
+    const Member *found = NULL;
+    ElfTarget     own;
+    ElfFile       f;
+
+    if (!here || !elf_target(c->diags, here->triple, &own))
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (!strstr(m[i].path, "lib/") || !str_ends(m[i].path, ".so") ||
+            !elf_read(c->diags, driver->arena, m[i].path, m[i].data, &f) ||
+            f.target.machine != own.machine || f.target.bits != own.bits)
+            continue;
+        if (found)
+            return NULL;
+        found = &m[i];
+    }
+    return found;
+}
+
+static void inspect_members(Driver *driver, const char *path, const Member *m, uint32_t n)
+{
+    const Member *library;
+    ModelInfos    infos = {0};
+
+    if (pack_format(path) != PACK_NONE && pack_format(path) != PACK_TAR) {
+        say_members(driver, m, n);
+    } else if (!(library = own_library(driver, m, n))) {
+        say_members(driver, m, n);
+    } else if (model_infos(driver->diags, driver->arena,
+                           arena_printf(driver->arena, "%s(%s)", path, library->path),
+                           library->data, &infos)) {
+        say_infos(driver, path, &infos);
+    }
 }
 
 static void inspect_product(Driver *driver, const char *path)
 {
-    tvmrt_model m;
+    Diags      *d = driver->diags;
+    ModelInfos  infos = {0};
+    struct stat st;
+    Bytes       file;
+    Member     *m;
+    uint32_t    n;
 
-    if (!job_readable(driver, path))
-        return;
-    if (tvmrt_model_open(&m, path, job_product_entry(driver, path))) {
-        diag_error(driver->diags, E_RUN, (Loc){.file = path}, "%s", m.error);
-        return;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        if (bundle_read(d, driver->arena, path, (Bytes){0}, &m, &n))
+            inspect_members(driver, path, m, n);
+    } else if (file_map(d, path, &file)) {
+        if (pack_looks(file) || pack_format(path) != PACK_NONE) {
+            if (bundle_read(d, driver->arena, path, file, &m, &n))
+                inspect_members(driver, path, m, n);
+        } else if (model_infos(d, driver->arena, path, file, &infos)) {
+            say_infos(driver, path, &infos);
+        }
     }
-    if (driver->opt.html)
-        html_product(driver, m.info, driver->opt.html);
-    else if (driver->opt.json)
-        product_json(driver, m.info);
-    else
-        product_text(driver, m.info);
-    tvmrt_model_close(&m);
 }
 
 /* ---- models ---- */
@@ -327,14 +377,6 @@ int cmd_inspect(Driver *driver)
     if (in->n == 1 && job_is_product(in->at[0]) &&
         !options_fit_product(driver->diags, &driver->opt, in->at[0]))
         return 0;
-    if (driver->opt.inputs.n == 1 && is_foreign(driver, driver->opt.inputs.at[0])) {
-        if (driver->opt.html)
-            diag_error(driver->diags, E_USAGE, NO_LOC,
-                       "there is no page for an archive that is not for this machine");
-        else
-            inspect_archive(driver, driver->opt.inputs.at[0]);
-        return 0;
-    }
     if (driver->opt.inputs.n == 1 && job_is_product(driver->opt.inputs.at[0])) {
         inspect_product(driver, driver->opt.inputs.at[0]);
         return 0;

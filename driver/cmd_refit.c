@@ -55,7 +55,7 @@ static bool open_folder(Refitting *r)
     size_t      n = strlen(r->product);
     const char *path, *slash;
 
-    if (!folder_read(r->driver->diags, a, r->product, &r->m, &r->n))
+    if (!bundle_read(r->driver->diags, a, r->product, (Bytes){0}, &r->m, &r->n))
         return false;
     while (n > 1 && r->product[n - 1] == '/')
         n--;
@@ -82,8 +82,7 @@ static bool open_product(Refitting *r)
     if (!file_map(driver->diags, r->product, &file))
         return false;
     if (pack_looks(file))
-        return pack_read(driver->diags, driver->arena, r->product, file, PACK_LIMIT, &r->m,
-                         &r->n) &&
+        return bundle_read(driver->diags, driver->arena, r->product, file, &r->m, &r->n) &&
                find_metadata(r);
     return metadata_read(driver->diags, driver->arena, r->product, file, &r->was);
 }

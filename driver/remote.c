@@ -226,12 +226,12 @@ static bool read_product(Remote *r, const char *path)
     Bytes    b;
 
     if (is_folder(path))
-        return folder_read(driver->diags, driver->arena, path, &m, &n) &&
+        return bundle_read(driver->diags, driver->arena, path, (Bytes){0}, &m, &n) &&
                read_archive(r, path, m, n);
     if (!file_map(driver->diags, path, &b))
         return false;
     if (pack_format(path) != PACK_NONE)
-        return pack_read(driver->diags, driver->arena, path, b, PACK_LIMIT, &m, &n) &&
+        return bundle_read(driver->diags, driver->arena, path, b, &m, &n) &&
                read_archive(r, path, m, n);
     r->shared = str_ends(path, ".so");
     r->product = path;

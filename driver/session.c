@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 double session_now(void)
@@ -101,6 +102,22 @@ static bool open_model(Session *s)
     return true;
 }
 
+/* A folder or a .tar with a SHA256SUMS: its library is about to be loaded. */
+static bool hashes_fit(Driver *driver, const char *path)
+{
+    struct stat st;
+    Bytes       file = {0};
+    Member     *m;
+    uint32_t    n;
+
+    if (stat(path, &st) != 0)
+        return true; /* what cannot be opened is said later */
+    if (!S_ISDIR(st.st_mode) && (pack_format(path) == PACK_NONE ||
+                                 !file_map(driver->diags, path, &file) || !pack_looks(file)))
+        return !diag_errors(driver->diags);
+    return bundle_read(driver->diags, driver->arena, path, file, &m, &n);
+}
+
 static bool open_product(Session *s, const char *path)
 {
     if (!job_readable(s->driver, path))
@@ -108,6 +125,8 @@ static bool open_product(Session *s, const char *path)
     int32_t rc = TVMCC_E_MISMATCH;
     bool    whole = remote_wants(path) || as_program(s);
 
+    if (!whole && !hashes_fit(s->driver, path))
+        return false;
     if (!whole)
         rc = tvmrt_model_open(&s->model, path, job_product_entry(s->driver, path));
     if (whole || (rc && remote_foreign_product(s->driver, path))) {

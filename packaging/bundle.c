@@ -192,21 +192,31 @@ static const char *next_sum(Arena *a, Bytes text, size_t *at, char hex[65])
     return arena_printf(a, "%.*s", (int)(end - line - 66), line + 66);
 }
 
+static const Member *find_sums(const Member *members, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(members[i].path, "SHA256SUMS") == 0 ||
+            (str_ends(members[i].path, "/SHA256SUMS") &&
+             strchr(members[i].path, '/') == strrchr(members[i].path, '/')))
+            return &members[i];
+    return NULL;
+}
+
+bool bundle_has_sums(const Member *members, uint32_t n)
+{
+    return find_sums(members, n) != NULL;
+}
+
 bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n)
 {
     Loc           loc = {.file = file};
-    const Member *list = NULL;
+    const Member *list;
     const char   *path, *top; /* "net/", or "" for the content of the folder */
     char          want[65], got[65];
     size_t        at = 0;
     uint32_t      count = 0, before = diag_errors(d);
 
-    for (uint32_t i = 0; i < n && !list; i++)
-        if (strcmp(members[i].path, "SHA256SUMS") == 0 ||
-            (str_ends(members[i].path, "/SHA256SUMS") &&
-             strchr(members[i].path, '/') == strrchr(members[i].path, '/')))
-            list = &members[i];
-    if (!list)
+    if (!(list = find_sums(members, n)))
         return diag_error(d, E_PACK, loc, "the archive has no SHA256SUMS");
     top = arena_printf(a, "%.*s", (int)(strlen(list->path) - strlen("SHA256SUMS")), list->path);
     while ((path = next_sum(a, list->data, &at, want)) != NULL) {
@@ -226,6 +236,14 @@ bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, 
     else if (count + 1 < n)
         diag_error(d, E_PACK, loc, "the archive has members that SHA256SUMS does not list");
     return diag_errors(d) == before;
+}
+
+bool bundle_read(Diags *d, Arena *a, const char *path, Bytes content, Member **members, uint32_t *n)
+{
+    bool ok = content.n ? pack_read(d, a, path, content, PACK_LIMIT, members, n)
+                        : folder_read(d, a, path, members, n);
+
+    return ok && (!bundle_has_sums(*members, *n) || bundle_verify(d, a, path, *members, *n));
 }
 
 /* ---- the weights file --------------------------------------------------------------------- */

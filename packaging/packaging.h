@@ -14,6 +14,7 @@
  *   gather.c    which files belong to which model of a bundle
  *   layout.c    the layouts of TVM: Model Library Format, tvmc's package
  *   metadata.c  the metadata of a product, read again
+ *   model_info.c  what object code says of its models, without running it
  *   diff.c      where two products differ first
  *   release.c   what a release says about itself; changes.c, changes_text.c: and two of them
  *   refit.c     other weights in finished products
@@ -29,6 +30,8 @@
 
 #include "base/base.h"
 #include "ir/plan.h"
+
+#include <tvmcc/abi.h>
 
 /* ---- header.c: what callers compile against ----------------------------------------------- */
 
@@ -349,6 +352,12 @@ Bytes license_text(void); /* of this compiler, for what it puts into archives */
 bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
 /* Re-hash what SHA256SUMS lists; nothing may be missing or extra. */
 bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n);
+/* Members of a folder or an archive (`content`; empty: the folder `path`), and true, where their
+ * SHA256SUMS fits; without one nothing is compared.  Errors name what does not. */
+bool bundle_read(Diags *d, Arena *a, const char *path, Bytes content, Member **members,
+                 uint32_t *n);
+/* Whether there is a SHA256SUMS, at the top or in a top folder: without one nothing is compared. */
+bool bundle_has_sums(const Member *members, uint32_t n);
 /* Header and data of abi.h's weights file. */
 BytesList weights_pieces(Arena *a, Bytes data, Sha256 sha);
 Bytes     weights_file(Arena *a, Bytes data, Sha256 sha); /* the same in one */
@@ -465,6 +474,20 @@ const LayoutRow *layout_find(Diags *d, const char *option, const char *name);
 
 /* A ModelDesc from metadata_text: names, sizes and hashes, without what only C needs. */
 bool metadata_read(Diags *d, Arena *a, const char *file, Bytes text, ModelDesc *out);
+
+/* ---- model_info.c: NAME_info() without running it --------------------------------------------------- */
+
+typedef struct {
+    tvmcc_model_info info; /* of this machine's layout, without functions, data and pools */
+    uint64_t         address;
+    uint64_t        *buckets; /* their addresses */
+} ModelInfo;
+
+typedef VEC(const tvmcc_model_info *) ModelInfos;
+
+/* Adds the models of an ELF object or library of any machine, or of a static library.  Error: there
+ * is none, or the file is broken. */
+bool model_infos(Diags *d, Arena *a, const char *file, Bytes content, ModelInfos *out);
 
 /* ---- tool.c --------------------------------------------------------------------------------- */
 

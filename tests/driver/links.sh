@@ -49,7 +49,7 @@ intact "a race"
 # ---- folders that are read ---------------------------------------------------------------------------
 rm -rf out && mkdir out && quiet "$tvmcc" unpack digits.tar -C out
 ln -s ../../victim/a.txt out/digits/note.txt
-for command in audit "diff digits.tar"; do
+for command in audit "diff digits.tar" inspect; do
     refused 1 "member 'note.txt' is not a regular file" "$tvmcc" $command out/digits
 done
 rm out/digits/note.txt && ln -s ../../victim out/digits/notes

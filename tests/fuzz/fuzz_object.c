@@ -1,4 +1,5 @@
-/* Any bytes as an object file: read, audited, merged with another, put into a library. */
+/* Any bytes as an object file: read, asked for its models, audited, merged with another, put into a
+ * library. */
 #include "backends/backend.h"
 #include "ops/ops.h"
 #include "packaging/packaging.h"
@@ -15,6 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     AuditRules               rules = {.entry = "net"};
     AuditReport              report;
     ElfTarget                t;
+    ModelInfos               infos = {0};
+    StrBuf                   text = strbuf(a);
     Bytes                    out, two[2] = {{data, size}};
     BytesList                merged;
     Member                   m = {.path = "object.o", .data = {data, size}};
@@ -24,6 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         two[1] = elf_blob(a, &t, "net_weights", (Bytes){weights, sizeof weights});
         backend_of(KIND_LLVM)->merge(c, 2, two, NULL, files, &merged);
     }
+    model_infos(d, a, "object.o", m.data, &infos);
+    for (uint32_t i = 0; i < infos.n; i++) /* what is read is there */
+        for (uint32_t k = 0; k < infos.at[i]->ninputs; k++)
+            json_string(&text, infos.at[i]->inputs[k].name);
     ar_library(d, a, &m, 1, &out);
     ctx_free(c);
     arena_free(a);
