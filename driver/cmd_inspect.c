@@ -219,11 +219,12 @@ static const Member *own_library(Driver *driver, const Member *m, uint32_t n)
     ElfTarget     own;
     ElfFile       f;
 
-    if (!here || !elf_target(c->diags, here->triple, &own))
-        return NULL;
-    for (uint32_t i = 0; i < n; i++) {
+    bool known = here && elf_target(c->diags, here->triple, &own);
+
+    ctx_free(c);
+    for (uint32_t i = 0; known && i < n; i++) {
         if (!strstr(m[i].path, "lib/") || !str_ends(m[i].path, ".so") ||
-            !elf_read(c->diags, driver->arena, m[i].path, m[i].data, &f) ||
+            !elf_read(diags_new(driver->arena), driver->arena, m[i].path, m[i].data, &f) ||
             f.target.machine != own.machine || f.target.bits != own.bits)
             continue;
         if (found)

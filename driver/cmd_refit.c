@@ -2,6 +2,7 @@
  *
  *     tvmcc refit net.tar.zst new.onnx -o new.tar.zst
  *     tvmcc refit net.json new.onnx -o net.weights      where the weights are in a file
+ *     tvmcc refit release.tar net=new.onnx -o new.tar   one of several models; the others stay
  *
  * The new model is imported, optimised and lowered as the product was: target, shapes and level are
  * in the product's metadata, other options are given again.  The hash of the plan decides: it is
@@ -13,39 +14,54 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef VEC(Member) Members;
+
+/* A model for one triple. */
+typedef struct {
+    ModelDesc   was;
+    const char *file; /* the new model; NULL: it stays */
+    Refit       refit;
+    Bytes       relay; /* text of the new model */
+} Part;
 
 typedef struct {
     Driver     *driver;
     const char *product;
-    ModelDesc   was;
-    Job         job;
-    Member     *m; /* of an archive or a folder */
-    uint32_t    n;
+    VEC(Part) parts;
+    Member  *m; /* of an archive or a folder */
+    uint32_t n;
 } Refitting;
 
 /* ---- the product ------------------------------------------------------------------------------------ */
 
-/* The only metadata in it. */
-static bool find_metadata(Refitting *r)
+static const char *below_top(const char *path)
 {
-    Diags        *d = r->driver->diags;
-    Loc           loc = {.file = r->product};
-    const Member *found = NULL;
+    const char *slash = strchr(path, '/');
 
-    for (uint32_t i = 0; i < r->n; i++) {
-        const char *share = strstr(r->m[i].path, "share/");
+    return slash ? slash + 1 : path;
+}
 
-        if (!share || !str_ends(r->m[i].path, ".json"))
-            continue;
-        if (found)
-            return diag_error(d, E_PACK, loc, "it has several models: build them again");
-        found = &r->m[i];
-    }
-    if (!found)
-        return diag_error(d, E_PACK, loc, "there is no metadata of a model in it");
-    return metadata_read(d, r->driver->arena, found->path, found->data, &r->was);
+static bool add_part(Refitting *r, const char *file, Bytes text)
+{
+    Part part = {0};
+
+    if (!metadata_read(r->driver->diags, r->driver->arena, file, text, &part.was))
+        return false;
+    vec_push(r->driver->arena, &r->parts, part);
+    return true;
+}
+
+/* The metadata in it. */
+static bool find_parts(Refitting *r)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (strstr(r->m[i].path, "share/") && str_ends(r->m[i].path, ".json") &&
+            !add_part(r, r->m[i].path, r->m[i].data))
+            return false;
+    return r->parts.n || diag_error(r->driver->diags, E_PACK, (Loc){.file = r->product},
+                                    "there is no metadata of a model in it");
 }
 
 /* Its top folder's name belongs to the paths, as in archives; the folder around it does too. */
@@ -68,7 +84,7 @@ static bool open_folder(Refitting *r)
             r->m[k].path = arena_printf(a, "%s/%s", slash ? slash + 1 : path, r->m[k].path);
         break;
     }
-    return find_metadata(r);
+    return find_parts(r);
 }
 
 static bool open_product(Refitting *r)
@@ -83,59 +99,163 @@ static bool open_product(Refitting *r)
         return false;
     if (pack_looks(file))
         return bundle_read(driver->diags, driver->arena, r->product, file, &r->m, &r->n) &&
-               find_metadata(r);
-    return metadata_read(driver->diags, driver->arena, r->product, file, &r->was);
+               find_parts(r);
+    return add_part(r, r->product, file);
+}
+
+/* ---- which of its models ---------------------------------------------------------------------------- */
+
+/* A hint with the names of all models, each once. */
+static bool name_models(Refitting *r)
+{
+    StrBuf s = strbuf(r->driver->arena);
+
+    for (uint32_t i = 0; i < r->parts.n; i++) {
+        uint32_t k = 0;
+
+        while (strcmp(r->parts.at[k].was.entry, r->parts.at[i].was.entry) != 0)
+            k++;
+        if (k == i)
+            str_printf(&s, "%s'%s'", i ? ", " : "", r->parts.at[i].was.entry);
+    }
+    diag_hint(r->driver->diags, "its models are %s", s.at);
+    return false;
+}
+
+static bool one_model(const Refitting *r)
+{
+    for (uint32_t i = 1; i < r->parts.n; i++)
+        if (strcmp(r->parts.at[i].was.entry, r->parts.at[0].was.entry) != 0)
+            return false;
+    return true;
+}
+
+/* `new.onnx` for the only model, `net=new.onnx` for one by name: for all machines that it is for.
+ */
+static bool choose(Refitting *r, const char *word)
+{
+    Diags      *d = r->driver->diags;
+    Loc         loc = {.file = r->product};
+    const char *equals = strchr(word, '='), *file = word, *name = r->parts.at[0].was.entry;
+    bool        found = false;
+
+    if (equals && !(one_model(r) && access(word, F_OK) == 0)) {
+        name = arena_printf(r->driver->arena, "%.*s", (int)(equals - word), word);
+        file = equals + 1;
+    } else if (!one_model(r)) {
+        diag_error(d, E_USAGE, loc, "it has several models: say '<model>=%s'", word);
+        return name_models(r);
+    }
+    for (uint32_t i = 0; i < r->parts.n; i++) {
+        Part *p = &r->parts.at[i];
+
+        if (strcmp(p->was.entry, name) != 0)
+            continue;
+        if (p->file)
+            return diag_error(d, E_USAGE, loc, "two files for the model '%s'", name);
+        p->file = file;
+        found = true;
+    }
+    if (found)
+        return true;
+    diag_error(d, E_USAGE, loc, "it has no model '%s'", name);
+    return name_models(r);
 }
 
 /* ---- the new model ---------------------------------------------------------------------------------- */
 
 /* What the metadata say is taken unless the command line does. */
-static void recorded_options(Refitting *r)
+static void recorded_options(Driver *driver, const Part *p)
 {
-    Driver  *driver = r->driver;
-    Options *o = &driver->opt;
+    Options         *o = &driver->opt;
+    const ModelDesc *was = &p->was;
 
     if (!o->targets.n && !o->mtriple && !o->mcpu && !o->mattr)
-        vec_push(driver->arena, &o->targets, r->was.targets);
+        vec_push(driver->arena, &o->targets, was->targets);
     if (!o->opt_level_given)
-        o->pass.opt_level = (int)r->was.level;
-    o->entry = r->was.entry;
-    o->weights_mode = r->was.weights_mode;
-    o->weights_section = r->was.weights_section;
-    for (uint32_t i = 0; i < r->was.nin && !o->shapes.n && !o->images.n && !o->dims.n; i++) {
+        o->pass.opt_level = (int)was->level;
+    o->entry = was->entry;
+    o->weights_mode = was->weights_mode;
+    o->weights_section = was->weights_section;
+    for (uint32_t i = 0; i < was->nin && !o->shapes.n && !o->images.n && !o->dims.n; i++) {
         if (i == 0 && (o->adds.n || o->tensors.n))
             break;
         vec_push(driver->arena, &o->shapes,
-                 ((ImportShape){.name = r->was.in[i].name,
-                                .ndim = r->was.in[i].ndim,
-                                .dims = r->was.in[i].dims}));
+                 ((ImportShape){
+                     .name = was->in[i].name, .ndim = was->in[i].ndim, .dims = was->in[i].dims}));
     }
-    o->inputs.at[0] = o->inputs.at[1];
-    o->inputs.n = 1;
+    o->inputs = (TextList){0};
+    vec_push(driver->arena, &o->inputs, p->file);
 }
 
 /* The plan calls its model as the product does: the name of the file is no matter here. */
-static bool compile_new(Refitting *r)
+static bool compile_new(Driver *driver, Part *part)
 {
-    Compiled *k = &r->job.k;
+    Job       job = {0};
+    Compiled *k = &job.k;
     Ctx      *c;
     Plan     *p;
+    StrBuf    relay = strbuf(driver->arena);
 
-    recorded_options(r);
-    if (!job_start(r->driver, &r->job, "llvm"))
+    recorded_options(driver, part);
+    if (driver->c) /* of the model before */
+        ctx_free(driver->c);
+    driver->c = NULL;
+    if (!job_start(driver, &job, "llvm"))
         return false;
-    c = r->job.c;
-    r->job.options.hash_model = true;
+    c = job.c;
+    job.options.hash_model = true;
     if (!compile_target(c, k) || !compile_import(c, k) || !compile_graph(c, k) ||
         !compile_plan(c, k) || !compile_weights(c, k) || diag_errors(c->diags))
         return false;
     p = DUP_ARRAY(c->arena, k->plan, 1);
-    p->model = intern(c->strings, r->was.model);
+    p->model = intern(c->strings, part->was.model);
     k->plan = p;
-    return compile_desc(c, k);
+    if (!compile_desc(c, k))
+        return false;
+    relay_print(c, k->imported, (RelayPrint){0}, &relay);
+    part->relay = (Bytes){(const uint8_t *)relay.at, relay.n};
+    part->refit = (Refit){&part->was, k->desc, k->weights};
+    return true;
+}
+
+/* All models that get other weights, each with the options of the command line and its own. */
+static bool compile_all_new(Refitting *r)
+{
+    const Options given = r->driver->opt;
+    bool          ok = true;
+
+    for (uint32_t i = 0; ok && i < r->parts.n; i++) {
+        Part *p = &r->parts.at[i];
+
+        if (!p->file)
+            continue;
+        r->driver->opt = given;
+        ok = compile_new(r->driver, p) &&
+             refit_possible(r->driver->diags, r->product, &p->was, p->refit.now);
+    }
+    r->driver->opt = given;
+    return ok;
 }
 
 /* ---- the result -------------------------------------------------------------------------------------- */
+
+/* What was verified is no more, unless it was a model that stays. */
+static bool is_outdated(const Refitting *r, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    if (!str_ends(path, ".verify.json"))
+        return false;
+    for (uint32_t i = 0; i < r->parts.n; i++) {
+        const Part *p = &r->parts.at[i];
+
+        if (!p->file && str_starts(name, p->was.entry) &&
+            strcmp(name + strlen(p->was.entry), ".verify.json") == 0)
+            return false;
+    }
+    return true;
+}
 
 static bool is_derived(const char *path)
 {
@@ -143,7 +263,7 @@ static bool is_derived(const char *path)
            str_ends(path, "/sbom.spdx.json") || str_ends(path, ".cmake") || str_ends(path, ".pc") ||
            str_ends(path, "/reports/memory.json") || str_ends(path, "/reports/size.json") ||
            str_ends(path, "/reports/coverage.json") || str_ends(path, "/tvmcc/abi.h") ||
-           str_ends(path, "/licenses/tvmcc.txt") || str_ends(path, ".verify.json");
+           str_ends(path, "/licenses/tvmcc.txt");
 }
 
 static const char *json_text(Arena *a, const cJSON *o, const char *key)
@@ -166,16 +286,16 @@ static void same_bundle(Refitting *r, Bundle *b)
             continue;
         b->top = arena_printf(a, "%.*s", (int)(path - r->m[i].path), r->m[i].path);
         path++;
-        b->contents |= str_starts(path, "lib/cmake/")       ? 1u << CONTENT_CMAKE
-                       : str_starts(path, "lib/pkgconfig/") ? 1u << CONTENT_PKGCONFIG
-                       : str_starts(path, "lib/")           ? 1u << CONTENT_LIB
-                       : str_starts(path, "include/")       ? 1u << CONTENT_HEADER
-                       : str_starts(path, "reports/")       ? 1u << CONTENT_REPORTS
-                       : str_starts(path, "licenses/")      ? 1u << CONTENT_LICENSES
-                       : str_ends(path, ".weights")         ? 1u << CONTENT_WEIGHTS
-                       : str_starts(path, "share/")         ? 1u << CONTENT_METADATA
-                       : str_starts(path, "sbom")           ? 1u << CONTENT_SBOM
-                                                            : 0;
+        b->contents |= str_starts(path, "lib/cmake/")  ? 1u << CONTENT_CMAKE
+                       : str_ends(path, ".pc")         ? 1u << CONTENT_PKGCONFIG
+                       : str_starts(path, "lib/")      ? 1u << CONTENT_LIB
+                       : str_starts(path, "include/")  ? 1u << CONTENT_HEADER
+                       : str_starts(path, "reports/")  ? 1u << CONTENT_REPORTS
+                       : str_starts(path, "licenses/") ? 1u << CONTENT_LICENSES
+                       : str_ends(path, ".weights")    ? 1u << CONTENT_WEIGHTS
+                       : str_starts(path, "share/")    ? 1u << CONTENT_METADATA
+                       : str_starts(path, "sbom")      ? 1u << CONTENT_SBOM
+                                                       : 0;
         if (strcmp(path, "manifest.json") != 0)
             continue;
         root = cJSON_ParseWithLength((const char *)r->m[i].data.at, r->m[i].data.n);
@@ -188,55 +308,78 @@ static void same_bundle(Refitting *r, Bundle *b)
         b->version = NULL;
 }
 
+/* Where a member belongs to: docs/archive.md.  With several triples each has a folder. */
+static Bytes *place_of(Arena *a, const char *rest, const ModelDesc *d, bool several,
+                       BundlePart *part)
+{
+    const char *own = several ? arena_printf(a, "%s/", d->triple) : "";
+    const struct {
+        const char *path;
+        Bytes      *to;
+    } rows[] = {
+        {arena_printf(a, "include/%s%s.h", own, d->entry), &part->header},
+        {arena_printf(a, "lib/%s/lib%s.a", d->triple, d->entry), &part->library},
+        {arena_printf(a, "lib/%s/lib%s.so", d->triple, d->entry), &part->shared},
+        {arena_printf(a, "share/%s/%s%s.json", d->entry, own, d->entry), &part->metadata},
+        {arena_printf(a, "share/%s/%smodel.relay", d->entry, own), &part->relay},
+        {arena_printf(a, "share/%s/%s%s.labels", d->entry, own, d->entry), &part->labels},
+        {arena_printf(a, "share/%s/%s%s.weights", d->entry, own, d->entry), &part->weights},
+    };
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (strcmp(rows[i].path, rest) == 0)
+            return rows[i].to;
+    return NULL;
+}
+
 /* A member where it belongs, with what is new in it. */
-static bool sort_member(Refitting *r, const Member *m, const Refit *refit, BundlePart *part,
+static bool sort_member(Refitting *r, const Member *m, bool several, BundlePart *parts,
                         Members *extra)
 {
     Arena      *a = r->driver->arena;
-    const char *rest = strchr(m->path, '/') ? strchr(m->path, '/') + 1 : m->path;
-    Bytes       data = m->data;
-    Bytes      *to = str_starts(rest, "include/")    ? &part->header
-                     : str_ends(rest, ".a")          ? &part->library
-                     : str_ends(rest, ".so")         ? &part->shared
-                     : str_ends(rest, ".weights")    ? &part->weights
-                     : str_ends(rest, ".labels")     ? &part->labels
-                     : str_ends(rest, "model.relay") ? &part->relay
-                     : str_starts(rest, "share/")    ? &part->metadata
-                                                     : NULL;
+    const char *rest = below_top(m->path);
 
-    if (is_derived(m->path))
+    if (is_derived(m->path) || is_outdated(r, m->path))
         return true;
-    if (!to) {
-        vec_push(a, extra, ((Member){.path = rest, .data = data, .executable = m->executable}));
+    for (uint32_t i = 0; i < r->parts.n; i++) {
+        const Part *p = &r->parts.at[i];
+        Bytes      *to = place_of(a, rest, &p->was, several, &parts[i]);
+
+        if (!to)
+            continue;
+        if (!p->file)
+            *to = m->data;
+        else if (to == &parts[i].relay) /* the graph is the new one's */
+            *to = p->relay;
+        else
+            return refit_file(r->driver->diags, a, m->path, m->data, &p->refit, to);
         return true;
     }
-    if (to == &part->relay) { /* the graph is the new one's */
-        StrBuf relay = strbuf(a);
-
-        relay_print(r->job.c, r->job.k.imported, (RelayPrint){0}, &relay);
-        *to = (Bytes){(const uint8_t *)relay.at, relay.n};
-        return true;
-    }
-    return refit_file(r->driver->diags, a, m->path, data, refit, to);
+    vec_push(a, extra, ((Member){.path = rest, .data = m->data, .executable = m->executable}));
+    return true;
 }
 
-static bool write_archive(Refitting *r, const Refit *refit)
+static bool write_archive(Refitting *r)
 {
-    Driver    *driver = r->driver;
-    BundlePart part = {.desc = refit->now};
-    Bundle     b = {.nparts = 1, .parts = &part, .epoch = driver->opt.epoch};
-    Members    extra = {0};
-    PackFormat format = pack_format(driver->opt.output);
-    Member    *m;
-    uint32_t   n;
-    Bytes      archive;
+    Driver     *driver = r->driver;
+    BundlePart *parts = NEW_ARRAY(driver->arena, BundlePart, r->parts.n);
+    Bundle      b = {.nparts = r->parts.n, .parts = parts, .epoch = driver->opt.epoch};
+    Members     extra = {0};
+    PackFormat  format = pack_format(driver->opt.output);
+    Member     *m;
+    uint32_t    n;
+    Bytes       archive;
+    bool        several;
 
     if (format == PACK_NONE)
         return diag_error(driver->diags, E_USAGE, NO_LOC,
                           "the suffix of '%s' names no kind of archive", driver->opt.output);
+    for (uint32_t i = 0; i < r->parts.n; i++)
+        parts[i].desc = r->parts.at[i].file ? r->parts.at[i].refit.now : &r->parts.at[i].was;
+    several = bundle_several_triples(&b);
     same_bundle(r, &b);
     for (uint32_t i = 0; i < r->n; i++)
-        if (!sort_member(r, &r->m[i], refit, &part, &extra))
+        if (!sort_member(r, &r->m[i], several, parts, &extra))
             return false;
     b.extra = extra.at;
     b.nextra = extra.n;
@@ -247,22 +390,26 @@ static bool write_archive(Refitting *r, const Refit *refit)
 
 int cmd_refit(Driver *driver)
 {
-    Refitting r = {.driver = driver};
-    Refit     refit;
+    Refitting   r = {.driver = driver};
+    const Part *p;
 
-    if (driver->opt.inputs.n != 2 || !driver->opt.output)
+    if (driver->opt.inputs.n < 2 || !driver->opt.output)
         return !!diag_error(driver->diags, E_USAGE, NO_LOC,
                             "'refit' takes a product, a model, and -o");
     r.product = driver->opt.inputs.at[0];
-    if (!open_product(&r) || !compile_new(&r) ||
-        !refit_possible(driver->diags, r.product, &r.was, r.job.k.desc))
+    if (!open_product(&r))
         return 1;
-    refit = (Refit){&r.was, r.job.k.desc, r.job.k.weights};
+    for (uint32_t i = 1; i < driver->opt.inputs.n; i++)
+        if (!choose(&r, driver->opt.inputs.at[i]))
+            return 1;
+    if (!compile_all_new(&r))
+        return 1;
     if (r.n)
-        return !write_archive(&r, &refit);
-    if (weights_inside(r.was.weights_mode))
+        return !write_archive(&r);
+    p = r.parts.at;
+    if (weights_inside(p->was.weights_mode))
         return !!diag_error(driver->diags, E_USAGE, NO_LOC,
                             "the weights of '%s' are in its library: refit its archive", r.product);
     return !file_write(driver->diags, driver->opt.output,
-                       weights_file(driver->arena, refit.weights, refit.now->weights_sha));
+                       weights_file(driver->arena, p->refit.weights, p->refit.now->weights_sha));
 }

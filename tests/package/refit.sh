@@ -46,6 +46,48 @@ quiet "$tvmcc" new/digits.onnx $x86 --emit=a,h,json -o net --entry=net
 quiet "$tvmcc" pack net.json net.h net.a LICENSE.model --name=vision --version=1.2 --license=MIT -o vision3.tar
 quiet "$tvmcc" diff vision2.tar vision3.tar
 
+# A release of several models for two machines: one of them, then all; the bytes are those of a build.
+release() { # <archive> <digits> <other> <third>
+    local files=LICENSE.model
+    rm -rf parts && mkdir parts
+    for arch in x86_64 aarch64; do
+        quiet "$tvmcc" "$2" -mtriple=$arch-linux-gnu --emit=a,h,json -o parts/$arch-digits --entry=digits
+        quiet "$tvmcc" "$3" -mtriple=$arch-linux-gnu -fweights=file --emit=a,h,json,weights -o parts/$arch-other --entry=other
+        quiet "$tvmcc" "$4" -mtriple=$arch-linux-gnu -O1 --emit=a,h,json -o parts/$arch-third --entry=third
+        files="$files $(ls parts/$arch-* | grep -v consts | tr '\n' ' ')"
+    done
+    echo '{"ok": true}' >digits.verify.json && echo '{"ok": true}' >third.verify.json
+    quiet "$tvmcc" pack $files digits.verify.json third.verify.json --name=vision --version=2.0 --license=MIT -o "$1"
+}
+# A refitted model has no report of a verification any more: that is all the difference.
+same_release() { # <refitted> <built>
+    "$tvmcc" diff "$1" "$2" >log 2>&1 || grep -qE 'verify.json' log || { cat log; die "$1: other bytes than a build"; }
+    rm -rf one two && mkdir one two && quiet "$tvmcc" unpack "$1" -C one && quiet "$tvmcc" unpack "$2" -C two
+    for folder in one two; do
+        (cd $folder/* && rm -f reports/*.verify.json SHA256SUMS manifest.json) # which list the reports
+    done
+    diff -r one two >log || { cat log; die "$1: other files than a build"; }
+    quiet "$tvmcc" audit "$1"
+}
+release all.tar digits.onnx digits.onnx digits.onnx
+release want.tar digits.onnx new/digits.onnx digits.onnx
+quiet "$tvmcc" refit all.tar other=new/digits.onnx -o fitted.tar
+cmp fitted.tar want.tar || die "one of three models: other bytes than a build"
+release want.tar new/digits.onnx new/digits.onnx digits.onnx
+quiet "$tvmcc" refit fitted.tar digits=new/digits.onnx -o fitted2.tar
+same_release fitted2.tar want.tar
+tar tf fitted2.tar | grep -q reports/third.verify.json || die "the report of a model that stays"
+tar tf fitted2.tar | grep -q reports/digits.verify.json && die "the report of a model that is new"
+release want.tar new/digits.onnx new/digits.onnx new/digits.onnx
+quiet "$tvmcc" refit all.tar third=new/digits.onnx digits=new/digits.onnx other=new/digits.onnx -o fitted3.tar
+same_release fitted3.tar want.tar
+refused 2 "it has several models: say '<model>=new/digits.onnx'" "$tvmcc" refit all.tar new/digits.onnx -o none.tar
+grep -qF "its models are 'digits', 'other', 'third'" log || { cat log; die "the models are not named"; }
+refused 2 "it has no model 'fourth'" "$tvmcc" refit all.tar fourth=new/digits.onnx -o none.tar
+grep -qF "its models are 'digits', 'other', 'third'" log || { cat log; die "the models are not named"; }
+refused 2 "two files for the model 'other'" "$tvmcc" refit all.tar other=digits.onnx other=new/digits.onnx -o none.tar
+refused 74 "cannot read 'missing.onnx'" "$tvmcc" refit all.tar other=missing.onnx -o none.tar
+
 # Only the weights file.
 quiet "$tvmcc" digits.onnx $x86 -fweights=file --emit=so,json -o libnet --entry=net
 quiet "$tvmcc" refit libnet.json new/digits.onnx -o alone.weights
