@@ -75,7 +75,7 @@ status 0 "'digit' agrees" "$tvmcc" verify "$digits/digits.onnx" "${golden[@]}"
 compile -o digits.o
 compile -o digits.so
 for product in digits.o digits.so; do
-    status 7 "output 'digit' differs by .* at \[0,[0-9]\], it is .*, expected is " \
+    status 7 "output 'digit', f32\[1,10\], differs by .* at \[0,[0-9]\]: it is .*, expected is " \
         "$tvmcc" verify $product --expect "$digits/outputs.npz" --inputs "$digits/inputs.npz" --rtol 1e-30
 done
 status 3 "does not run in this process and cannot be measured" "$tvmcc" bench digits.o
