@@ -78,7 +78,7 @@ no "there is no pass 'fuse_op' here [E0101] hint: did you mean 'fuse_ops'?" "REQ
 no "PIC OFF does not go with TYPE SHARED" "TYPE SHARED PIC OFF"
 
 # What the compiler says about the model, in its own words.
-no "the model has no input 'y' [E0403] hint: its first input is 'x'" "INPUT_SHAPES y:[1,16]"
+no "the model has no input 'y' [E0403] hint: its input is 'x'" "INPUT_SHAPES y:[1,16]"
 no "dimension 1 of input 'x' is 16, not 17" "INPUT_SHAPES x:[1,17]"
 no "the model has no dimension 'N'" "DEFINE_DIMS N=1"
 no "input 'x' has the type f32, not i8" "INPUT_DTYPES x:int8"
