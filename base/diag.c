@@ -103,7 +103,8 @@ enum {
 #undef DIAG_HELP
 };
 
-_Static_assert(HELP_ROWS == DIAG_COUNT, "base/diag_help.def has a row for each of base/diag.def");
+_Static_assert((int)HELP_ROWS == DIAG_COUNT,
+               "base/diag_help.def has a row for each of base/diag.def");
 
 const DiagHelp *diag_explain(const char *code)
 {
