@@ -121,7 +121,7 @@ static void test_nd(void)
 
                 v.at[n - 1] = at;
                 add_cells(&m, "i", form & 1 ? I32 : I64, v);
-                onnx_init(&m, "u", F32, 3 - n, rest + n - 1, nines, n == 1 ? 48 : n == 2 ? 16 : 4);
+                onnx_init(&m, "u", F32, 3 - n, &rest[n - 1], nines, n == 1 ? 48 : n == 2 ? 16 : 4);
                 onnx_node(&m, form & 2 ? "ScatterND" : "GatherND", form & 2 ? "x i u" : "x i", "y",
                           NULL);
                 CHECK_INT(import(&m, NULL, 0), at < -extent || at >= extent ? 1 : 0);
