@@ -265,7 +265,7 @@ static void read_tensor(Cursor *c, tvmcc_tensor_info *t)
 
 static const tvmcc_tensor_info *read_tensors(Cursor *c, uint64_t at, uint32_t n)
 {
-    Cursor             list = list_at(c, at, n, 32 + 4 * c->im->word, MAX_TENSORS);
+    Cursor             list = list_at(c, at, n, 24 + 5 * c->im->word, MAX_TENSORS);
     tvmcc_tensor_info *t;
 
     if (c->bad)

@@ -25,6 +25,20 @@ for triple in x86_64-linux-gnu i686-linux-gnu aarch64-linux-gnu arm-linux-gnueab
     fi
 done
 
+# ---- many tensors, at the end of their section: as many bytes as the machine's pointers make them ----------
+{
+    printf 'fn @main(%%x0: Tensor[(2), f32]'
+    printf ', %%x%u: Tensor[(2), f32]' $(seq 99)
+    printf ') {\n  %%0 = add(%%x0, %%x1);\n'
+    for i in $(seq 98); do printf '  %%%u = add(%%%u, %%x%u);\n' $i $((i - 1)) $((i + 1)); done
+    printf '  nn.relu(%%98)\n}\n'
+} >many.relay
+for triple in x86_64-linux-gnu arm-linux-gnueabihf; do
+    quiet "$tvmcc" many.relay -mtriple=$triple -mcpu=generic -c -o many.o
+    quiet "$tvmcc" inspect many.o
+    [ "$(grep -c '^input' log)" = 100 ] || { cat log; die "many inputs, $triple"; }
+done
+
 # ---- a library whose constructor leaves a file ------------------------------------------------------------
 cat >evil.c <<'END'
 #include <stdio.h>
