@@ -58,9 +58,8 @@ static void add_graph(Arena *a, const Release *r, const char *metadata, ReleaseP
         r->members, r->n,
         arena_printf(a, "%.*smodel.relay", (int)(strrchr(metadata, '/') + 1 - metadata), metadata));
 
-    if (m)
-        p->graph = arena_printf(a, "%.*s", (int)(m->data.n < JSON_LIMIT ? m->data.n : 0),
-                                m->data.n ? (const char *)m->data.at : "");
+    if (m && m->data.n && m->data.n <= JSON_LIMIT)
+        p->graph = arena_printf(a, "%.*s", (int)m->data.n, (const char *)m->data.at);
 }
 
 static int by_name(const void *a, const void *b)
