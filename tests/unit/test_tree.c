@@ -93,7 +93,7 @@ static void test_deep(void)
     Arena        *a = arena_new(NULL);
     struct rlimit was, few = {.rlim_cur = 32};
     struct stat   st;
-    int           at, next;
+    int           at = -1, next;
 
     CHECK(mkdir(path(a, "deep"), 0755) == 0 && (at = tree_open(path(a, "deep"))) >= 0);
     for (int i = 0; i < DEPTH; i++) {
