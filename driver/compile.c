@@ -2,6 +2,7 @@
  * printed, written or run is the verb's own business. */
 #include "driver/compile.h"
 #include "driver/driver.h"
+#include "ops/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,10 +45,24 @@ bool compile_import(Ctx *c, Compiled *k)
     return k->imported != NULL;
 }
 
+/* The model's multiply-adds, before passes choose how they are done. */
+static bool count_macs(Ctx *c, Compiled *k)
+{
+    const Module *typed = relay_infer(c, k->imported);
+
+    if (!typed)
+        return false;
+    k->macs = relay_macs(c, module_func(typed, "main"));
+    arena_reset(c->scratch);
+    return true;
+}
+
 bool compile_graph(Ctx *c, Compiled *k)
 {
     double from = now();
 
+    if (!count_macs(c, k))
+        return false;
     k->module = run_graph_passes(c, k->imported, &k->o->passes);
     k->seconds[1] = now() - from;
     return k->module != NULL;
@@ -97,6 +112,7 @@ bool compile_plan(Ctx *c, Compiled *k)
         return false;
     own = DUP_ARRAY(c->arena, p, 1);
     own->model = base_name(k->o->path);
+    own->macs = k->macs;
     if (k->o->labels) {
         TextList labels = {0};
 

@@ -40,7 +40,7 @@ typedef struct {
     const char   *schedule; /* text of the steps; NULL in a plan that was read */
     const char   *rule;     /* of schedules.def, or plan_tuned; NULL: the loops are as they come */
     const char   *refused;  /* what rules before it said, a line each; NULL: nothing */
-    int64_t       macs;
+    int64_t       macs;     /* of one call, as it computes */
     /* Canonical hashes of the nest before any step: one, or several of which one kernel came. */
     uint32_t      nworkloads; /* 0 in a plan that was read */
     const Sha256 *workloads;
@@ -100,7 +100,7 @@ typedef struct Plan {
     uint64_t private_bytes; /* per thread */
     uint64_t weights_bytes;
     uint64_t arena_floor; /* largest sum of simultaneously live tensors */
-    int64_t  macs;
+    int64_t  macs;        /* of the model (relay_macs), not the sum of its kernels' */
     /* Alternatives of one product (docs/design/build.md): CPU variants outside, shape buckets
      * inside, both from the smallest up.  They share name, model, options of code and weights. */
     const struct Plan *next;  /* NULL: the last, or the only one */

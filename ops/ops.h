@@ -58,4 +58,10 @@ bool slice_begin(Ctx *c, const Expr *slice, int64_t *begin);
 /* Part i of a split: its range along the axis. */
 void split_range(const Expr *split, uint32_t i, int64_t *lo, int64_t *hi);
 
+/* ---- macs.c --------------------------------------------------------------------------------------- */
+
+/* Multiply-adds of a run of `main`, which is typed: those that the model asks for, whatever its
+ * compiled code does; at most, where dimensions are dynamic. */
+int64_t relay_macs(Ctx *c, const Expr *main);
+
 #endif

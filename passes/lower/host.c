@@ -414,11 +414,10 @@ static const PlanSlot *plan_slots(Program *p, uint32_t *n)
     return s;
 }
 
-static const PlanKernel *plan_kernels(Kernels *k, int64_t *macs)
+static const PlanKernel *plan_kernels(Kernels *k)
 {
     PlanKernel *out = NEW_ARRAY(k->c->arena, PlanKernel, k->all.n + 1);
 
-    *macs = 0;
     for (uint32_t i = 0; i < k->all.n; i++) {
         const Kernel *from = k->all.at[i];
         StrBuf        text = strbuf(k->c->arena);
@@ -427,7 +426,6 @@ static const PlanKernel *plan_kernels(Kernels *k, int64_t *macs)
         out[i] = (PlanKernel){from->calls, from->flat,        from->sched ? from->sched->te : NULL,
                               text.at,     from->rule,        from->refused,
                               from->macs,  from->workloads.n, from->workloads.at};
-        *macs += from->macs * (int64_t)from->calls;
     }
     return out;
 }
@@ -571,7 +569,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     plan->out = plan_io(c, p.results.n, names, types, m->out_info);
     plan->slots = plan_slots(&p, &plan->nslots);
     plan->nkernels = kernels.all.n;
-    plan->kernels = plan_kernels(&kernels, &plan->macs);
+    plan->kernels = plan_kernels(&kernels);
     plan->arena_bytes = h.arena_bytes;
     plan->private_bytes = h.private_bytes;
     plan->weights_bytes = h.weights_bytes;

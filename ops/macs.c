@@ -1,0 +1,210 @@
+/* Multiply-adds of a model: the products that its operators stand for.
+ *
+ *     %1 = nn.conv2d(%x: (1, 16, 8, 8), const @w: (32, 16, 3, 3), padding=[1, 1, 1, 1])
+ *         -> 32*8*8 results of 16*3*3 products: 294912
+ *
+ * Counted on the graph as it was imported, so that the number says what the model is, not how it is
+ * compiled: the same with Winograd's or Strassen's algorithm, at every -O, and for a batch that is
+ * walked in a loop.  Convolutions count products with their padding too, transposed ones the
+ * products of their data; what is made of constants alone costs a run nothing.  Kernels have counts
+ * of their own (te_macs). */
+#include "ops/common.h"
+
+typedef int64_t MacsFn(const Expr *call);
+
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t v;
+
+    return checked_mul(a, b, &v) ? v : INT64_MAX;
+}
+
+/* Of a dynamic dimension: at most. */
+static int64_t dim(const Type *t, uint32_t i)
+{
+    return t->kind == TYPE_TENSOR && i < t->n && t->dims[i]->hi > 0 ? t->dims[i]->hi : 0;
+}
+
+static int64_t cells(const Type *t)
+{
+    int64_t n = t->kind == TYPE_TENSOR;
+
+    for (uint32_t i = 0; n && i < t->n; i++)
+        n = times(n, dim(t, i));
+    return n;
+}
+
+static const Type *operand(const Expr *call, uint32_t i)
+{
+    return call_arg(call, i)->type;
+}
+
+/* All dimensions but the first: what one output channel of OIHW takes, or one input channel of
+ * IOHW gives. */
+static int64_t cells_of_channel(const Type *weight)
+{
+    int64_t n = 1;
+
+    for (uint32_t i = 1; i < weight->n; i++)
+        n = times(n, dim(weight, i));
+    return n;
+}
+
+static int64_t macs_conv(const Expr *call)
+{
+    return times(cells(call->type), cells_of_channel(operand(call, 1)));
+}
+
+static int64_t macs_conv_transpose(const Expr *call)
+{
+    return times(cells(operand(call, 0)), cells_of_channel(operand(call, 1)));
+}
+
+/* NCHW or NCHW8c, 3x3 in one group. */
+static int64_t macs_winograd(const Expr *call)
+{
+    const Type *x = operand(call, 0);
+    int64_t     channels = times(dim(x, 1), x->n > 4 ? dim(x, 4) : 1);
+
+    return times(cells(call->type), times(channels, 9));
+}
+
+static int64_t macs_dense(const Expr *call)
+{
+    const Type *x = operand(call, 0);
+
+    return times(cells(call->type), x->n ? dim(x, x->n - 1) : 0);
+}
+
+static int64_t macs_matmul(const Expr *call)
+{
+    return times(cells(call->type), dim(operand(call, 0), !ATTRS(MatmulAttrs, call)->transpose_a));
+}
+
+static int64_t macs_batch_matmul(const Expr *call)
+{
+    const Type *x = operand(call, 0);
+    bool        across = ATTRS(BatchMatmulAttrs, call)->transpose_a;
+
+    return x->n < 2 ? 0 : times(cells(call->type), dim(x, x->n - (across ? 2 : 1)));
+}
+
+/* Each row of q meets each of k, and its scores each of v. */
+static int64_t macs_attention(const Expr *call)
+{
+    Ints        axes = ATTRS(AttentionAttrs, call)->axes_k;
+    const Type *q = operand(call, 0), *k = operand(call, 1);
+    int64_t     both, row = (int64_t)k->n - 2;
+
+    if (axes.n && axes.n == k->n)
+        row = axes.at[row] < 0 ? axes.at[row] + (int64_t)k->n : axes.at[row];
+    if (!checked_add(cells(q), cells(call->type), &both))
+        both = INT64_MAX;
+    return times(both, dim(k, (uint32_t)row));
+}
+
+/* Every weight once a step and sequence. */
+static int64_t macs_rnn(const Expr *call)
+{
+    const Type *x = operand(call, 0);
+    int64_t     both;
+
+    if (!checked_add(cells(operand(call, 1)), cells(operand(call, 2)), &both))
+        both = INT64_MAX;
+    return times(times(dim(x, 0), dim(x, 1)), both);
+}
+
+/* Its projection of x is a product of its own. */
+static int64_t macs_recurrent(const Expr *call)
+{
+    const Type *x = operand(call, 0);
+
+    return times(times(dim(x, 0), dim(x, 1)), cells(operand(call, 1)));
+}
+
+static const struct {
+    OpId    op;
+    MacsFn *macs;
+} rows[] = {
+    {OP_NN_CONV1D, macs_conv},
+    {OP_NN_CONV2D, macs_conv},
+    {OP_NN_CONV2D_WINOGRAD, macs_winograd},
+    {OP_NN_CONV2D_TRANSPOSE, macs_conv_transpose},
+    {OP_NN_DENSE, macs_dense},
+    {OP_NN_DENSE_STRASSEN, macs_dense},
+    {OP_NN_MATMUL, macs_matmul},
+    {OP_NN_BATCH_MATMUL, macs_batch_matmul},
+    {OP_NN_ATTENTION, macs_attention},
+    {OP_NN_LSTM, macs_rnn},
+    {OP_NN_GRU, macs_rnn},
+    {OP_NN_RNN, macs_rnn},
+    {OP_NN_RECURRENT, macs_recurrent},
+};
+
+static int64_t macs_of_call(const Expr *e)
+{
+    const Op *op = call_op(e);
+
+    for (uint32_t i = 0; op && i < COUNT(rows); i++)
+        if (op == &op_table.at[rows[i].op])
+            return rows[i].macs(e);
+    return 0;
+}
+
+static bool is_map(const Expr *e)
+{
+    return call_op(e) == &op_table.at[OP_MAP_BATCH];
+}
+
+/* How many parts of its operands a map_batch gives its function, one after the other. */
+static int64_t parts_of_map(const Expr *e)
+{
+    const Expr *f = call_arg(e, 0);
+    int64_t     part = f->kind == EXPR_FUNC && func_nparams(f) ? dim(func_param(f, 0)->type, 0) : 0;
+
+    return part ? dim(operand(e, 1), 0) / part : 1;
+}
+
+/* Does its value depend on main's parameters? */
+static bool varies(const Map *known, const Expr *e)
+{
+    if (e->kind == EXPR_VAR || e->kind == EXPR_MATCH || e->kind == EXPR_REF_READ)
+        return true;
+    for (uint32_t i = e->kind == EXPR_CALL && call_op(e); i < e->nkids; i++)
+        if (map_get(known, PTR_KEY(e->kids[i])))
+            return true;
+    return false;
+}
+
+/* How often a run of main evaluates each node: functions of map_batch once for each part. */
+static int64_t runs_of(const Map *runs, const Expr *e)
+{
+    void *n;
+
+    return map_find(runs, PTR_KEY(e), &n) ? (int64_t)(uintptr_t)n : 1;
+}
+
+int64_t relay_macs(Ctx *c, const Expr *main)
+{
+    ExprList list = expr_post_order(c, main);
+    Map     *vary = map_new(c->scratch), *runs = map_new(c->scratch);
+    int64_t  total = 0;
+
+    for (uint32_t i = 0; i < list.n; i++)
+        if (varies(vary, list.at[i]))
+            map_put(vary, PTR_KEY(list.at[i]), vary);
+    for (uint32_t i = list.n; i-- > 0;) { /* parents before kids */
+        const Expr *e = list.at[i];
+        int64_t     n = runs_of(runs, e);
+
+        for (uint32_t k = 0; k < e->nkids; k++) {
+            int64_t kid = k == 1 && is_map(e) ? times(n, parts_of_map(e)) : n;
+
+            if (kid > runs_of(runs, e->kids[k]))
+                map_put(runs, PTR_KEY(e->kids[k]), (void *)(uintptr_t)kid);
+        }
+        if (map_get(vary, PTR_KEY(e)) && !checked_add(total, times(macs_of_call(e), n), &total))
+            total = INT64_MAX;
+    }
+    return total;
+}
