@@ -24,7 +24,7 @@ typedef struct {
     uint32_t    n;
 } Side;
 
-static bool side_open(Driver *driver, const char *path, Side *out)
+static bool side_read(Driver *driver, const char *path, Side *out)
 {
     uint64_t    limit = driver->opt.max_size ? driver->opt.max_size : PACK_LIMIT;
     struct stat st;
@@ -39,6 +39,14 @@ static bool side_open(Driver *driver, const char *path, Side *out)
     out->members = pack_looks(out->file) && !driver->opt.bytes;
     return !out->members ||
            pack_read(driver->diags, driver->arena, path, out->file, limit, &out->m, &out->n);
+}
+
+/* What is compared by content must be what its SHA256SUMS says; bytes are compared as they are. */
+static bool side_open(Driver *driver, const char *path, Side *out)
+{
+    return side_read(driver, path, out) &&
+           (driver->opt.bytes || !out->members ||
+            bundle_intact(driver->diags, driver->arena, path, out->m, out->n));
 }
 
 /* Members of the archive that a folder is compared with, byte by byte. */

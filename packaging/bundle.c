@@ -238,12 +238,17 @@ bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, 
     return diag_errors(d) == before;
 }
 
+bool bundle_intact(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n)
+{
+    return !bundle_has_sums(members, n) || bundle_verify(d, a, file, members, n);
+}
+
 bool bundle_read(Diags *d, Arena *a, const char *path, Bytes content, Member **members, uint32_t *n)
 {
     bool ok = content.n ? pack_read(d, a, path, content, PACK_LIMIT, members, n)
                         : folder_read(d, a, path, members, n);
 
-    return ok && (!bundle_has_sums(*members, *n) || bundle_verify(d, a, path, *members, *n));
+    return ok && bundle_intact(d, a, path, *members, *n);
 }
 
 /* ---- the weights file --------------------------------------------------------------------- */

@@ -80,12 +80,21 @@ quiet "$tvmcc" diff v2.tar.gz v2.zip
 refused 1 "the time is" "$tvmcc" diff --bytes v2.tar.gz v2.zip
 refused 1 "weights   changed" "$tvmcc" diff one/weights.json two/weights.json
 "$tvmcc" diff v2.tar.gz v2.zip --json | grep -q '"same": true' || die "same as JSON"
-# What tells nothing of the models is told as it is.
+# A folder or archive that is not what its SHA256SUMS says is no release; --bytes finds out where.
 echo more >>at/vision-1.1/licenses/tvmcc.txt
+refused 2 "member 'licenses/tvmcc.txt' has other bytes than SHA256SUMS says" "$tvmcc" diff v2.tar.gz at/vision-1.1
+refused 2 "at/vision-1.1: error: " "$tvmcc" diff at/vision-1.1 v2.tar.gz
+tar cf edited.tar -C at vision-1.1
+refused 2 "edited.tar: error: member 'licenses/tvmcc.txt'" "$tvmcc" diff v2.tar.gz edited.tar
+refused 1 "licenses/tvmcc.txt" "$tvmcc" diff --bytes v2.tar.gz at/vision-1.1
+sums() { (cd at/vision-1.1 && find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum >SHA256SUMS); }
+# What tells nothing of the models is told as it is.
+sums
 refused 1 "~ licenses/tvmcc.txt" "$tvmcc" diff v2.tar.gz at/vision-1.1
 printf '\n' >>at/vision-1.1/lib/cmake/vision/visionConfig.cmake
 cp at/vision-1.1/licenses/NOTICE notice && tar xzf v2.tar.gz -C at
 printf '\n' >>at/vision-1.1/lib/cmake/vision/visionConfig.cmake
+sums
 refused 1 "first difference: lib/cmake/vision/visionConfig.cmake: " "$tvmcc" diff v2.tar.gz at/vision-1.1
 
 # Trouble is 2, whatever it is.
