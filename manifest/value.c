@@ -13,7 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SHOWN = 60 }; /* characters of a text that messages repeat */
+enum { SHOWN = 60 };    /* characters of a text that messages repeat */
+enum { MAX_NAME = 64 }; /* characters of a name */
 
 #define WRONG(v, n, ...) diag_error((v)->d, E_MANIFEST_VALUE, (n)->loc, __VA_ARGS__)
 
@@ -87,16 +88,8 @@ bool name_ok(const char *text)
 {
     size_t n = strlen(text);
 
-    return n && n <= 64 && isalnum((unsigned char)*text) &&
+    return n && n <= MAX_NAME && isalnum((unsigned char)*text) &&
            strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_+-") == n;
-}
-
-static bool c_name_ok(const char *text)
-{
-    size_t n = strlen(text);
-
-    return n && n <= 64 && !isdigit((unsigned char)*text) &&
-           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == n;
 }
 
 static bool sha256_ok(const char *text)
@@ -171,13 +164,24 @@ static bool check_choice(const Values *v, const Field *f, const Node *n)
     return false;
 }
 
+/* Functions and headers bear this name as it stands. */
+static bool check_c_name(const Values *v, const Field *f, const Node *n)
+{
+    const char *would = arena_printf(v->a, "%.*s", MAX_NAME, c_identifier(v->a, n->text));
+
+    if (strcmp(would, n->text) == 0)
+        return true;
+    WRONG(v, n, "'%s' is a C identifier in lower case, not '%s'", f->key, shown(v, n->text));
+    diag_hint(v->d, "'%s' would do", c_identifier(v->a, would));
+    return false;
+}
+
 static bool check_form(const Values *v, const Field *f, const Node *n)
 {
     if (strcmp(f->arg, "sha256") == 0)
         return sha256_ok(n->text) || WRONG(v, n, "'%s' is 64 hex digits in lower case", f->key);
     if (strcmp(f->arg, "c-name") == 0)
-        return c_name_ok(n->text) ||
-               WRONG(v, n, "'%s' is a C identifier, not '%s'", f->key, shown(v, n->text));
+        return check_c_name(v, f, n);
     if (strcmp(f->arg, "dtype") == 0) {
         if (dtype_ok(n->text))
             return true;

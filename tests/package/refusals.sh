@@ -8,6 +8,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 sed 's/@ALPHA@/0.25/; s/@WEIGHT@/0.0625/' "$here/matrix/app/net.relay.in" >net.relay
 model=$work/net.relay
 : >empty.log
+no_hint() { ! grep -q "did you mean" log || { cat log; die "a hint for a word that is not near"; }; }
 no() { refuse "$1" "add_tvm_model(m MODEL $model $2)"; } # <words> <more arguments>
 
 # Words that are no keywords, or not in their place.
@@ -49,16 +50,25 @@ add_tvm_model(\${name} TYPE STATIC)"
 # Values.
 no "TYPE is 'STATC', not one of STATIC, OBJECT, SHARED, MODULE (did you mean 'STATIC'?)" "TYPE STATC"
 no "OPT_LEVEL is '9', not one of 0, 1, 2, 3, s" "OPT_LEVEL 9"
+no_hint # words of which nothing is right are no neighbours
+no "TYPE is 'X', not one of STATIC, OBJECT, SHARED, MODULE" "TYPE X"
+no_hint
+no "PIC is 'ONLY', not one of INHERIT, ON, OFF" "PIC ONLY"
+no_hint
+no "unknown keyword 'MD'" "MD"
+no_hint
+no "TYPE is 'SAHRED', not one of STATIC, OBJECT, SHARED, MODULE (did you mean 'SHARED'?)" "TYPE SAHRED"
 no "THREADS is 'MANY', not one of CALLER, POOL, NONE" "THREADS MANY"
 no "WEIGHTS is 'FIL', not one of EMBED, SECTION, FILE, EXTERN (did you mean 'FILE'?)" "WEIGHTS FIL"
 no "PIC is 'YES', not one of INHERIT, ON, OFF" "PIC YES"
 no "FAST_MATH is '1', not one of OFF, ON" "FAST_MATH 1"
-no "ENTRY is 'Net-1', not a lower-case C identifier" "ENTRY Net-1"
+no "ENTRY is 'Net-1', not a lower-case C identifier, but 'net_1' would do" "ENTRY Net-1"
+no "ENTRY is 'a__b', not a lower-case C identifier, but 'a_b' would do" "ENTRY a__b"
 no "HEADER is '../x.h', not a relative path" "HEADER ../x.h"
 no "HEADER is 'x.txt', not a relative path" "HEADER x.txt"
 no "SHARDS is '0', not a number from 1 to 999" "SHARDS 0"
 no "RTOL is 'small', not a number" "TEST_INPUTS a.npz TEST_OUTPUTS b.npz RTOL small"
-no "JOB_POOL is 'big', which the global property JOB_POOLS does not define" "JOB_POOL big"
+no "JOB_POOL is 'big', which the global property JOB_POOLS does not define: it has console" "JOB_POOL big"
 no "ARCHIVE is 'x.rar', which ends in none of" "ARCHIVE x.rar"
 no "ARCHIVE is 'x.zip', ARCHIVE_FORMAT TGZ ends in .tar.gz" "ARCHIVE x.zip ARCHIVE_FORMAT TGZ"
 no "ARCHIVE_FORMAT is 'RAR', not one of TAR" "ARCHIVE x ARCHIVE_FORMAT RAR"
@@ -82,7 +92,7 @@ no "the model has no input 'y' [E0403] hint: its input is 'x'" "INPUT_SHAPES y:[
 no "dimension 1 of input 'x' is 16, not 17" "INPUT_SHAPES x:[1,17]"
 no "the model has no dimension 'N'" "DEFINE_DIMS N=1"
 no "input 'x' has the type f32, not i8" "INPUT_DTYPES x:int8"
-no "INPUT_DTYPES names 'xx', which is no input of the model" "INPUT_DTYPES xx:int8"
+no "INPUT_DTYPES names 'xx', which is no input of the model: it has x" "INPUT_DTYPES xx:int8"
 no "INPUT_DTYPES has 'x', not '<input>:<type>'" "INPUT_DTYPES x"
 no "unknown target 'llvmm'" "TARGETS llvmm"
 no "unknown CPU 'pentium9' for x86" "TARGETS \"llvm -mtriple=x86_64-linux-gnu -mcpu=pentium9\""
