@@ -182,31 +182,31 @@ static bool is_wanted(Driver *driver, const tvmcc_model_info *info)
     return !driver->opt.entry || !strcmp(driver->opt.entry, info->name);
 }
 
-static void say_info(Driver *driver, const tvmcc_model_info *info, uint32_t others)
+static void say_info(Driver *driver, const tvmcc_model_info *info)
 {
-    if (driver->opt.html && others == 0)
+    if (driver->opt.html)
         html_product(driver, info, driver->opt.html);
-    else if (driver->opt.html && others == 1)
-        diag_error(driver->diags, E_USAGE, NO_LOC,
-                   "there are several models in it, and a page is of one: --entry chooses");
-    else if (!driver->opt.html)
+    else
         (driver->opt.json ? product_json : product_text)(driver, info);
 }
 
 static void say_infos(Driver *driver, const char *path, const ModelInfos *infos)
 {
-    uint32_t said = 0;
+    uint32_t wanted = 0;
 
     for (uint32_t i = 0; i < infos->n; i++)
-        if (is_wanted(driver, infos->at[i])) {
-            say_info(driver, infos->at[i], said);
-            said++;
-        }
-    if (!said) {
+        wanted += is_wanted(driver, infos->at[i]);
+    if (driver->opt.html && wanted > 1)
+        diag_error(driver->diags, E_USAGE, (Loc){.file = path},
+                   "there are several models in it, and a page is of one: --entry chooses");
+    else if (!wanted)
         diag_error(driver->diags, E_PACK, (Loc){.file = path}, "it has no model '%s'",
                    driver->opt.entry);
-        for (uint32_t i = 0; i < infos->n; i++)
+    for (uint32_t i = 0; i < infos->n; i++) {
+        if (!wanted || (driver->opt.html && wanted > 1))
             diag_note(driver->diags, NO_LOC, "it has '%s'", infos->at[i]->name);
+        else if (is_wanted(driver, infos->at[i]))
+            say_info(driver, infos->at[i]);
     }
 }
 

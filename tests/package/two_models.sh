@@ -15,6 +15,15 @@ for entry in one two; do
 done
 cmp -s one.o two.o && die "two entries, one object"
 
+# A page is of one model: refused before anything is written.
+ar rc both.a one.o two.o
+refused 2 "both.a: error: there are several models in it, and a page is of one: --entry chooses" \
+    "$tvmcc" inspect --html=both.html both.a
+grep -q "note: it has 'two'" log || die "the models are not named"
+[ ! -e both.html ] || die "a page was written all the same"
+quiet "$tvmcc" inspect --html=both.html --entry=two both.a
+grep -q "two" both.html || die "no page of the model that was chosen"
+
 cat >main.c <<'END'
 #include "one.h"
 #include "two.h"
