@@ -46,7 +46,7 @@ static bool side_open(Driver *driver, const char *path, Side *out)
 {
     return side_read(driver, path, out) &&
            (driver->opt.bytes || !out->members ||
-            bundle_intact(driver->diags, driver->arena, path, out->m, out->n));
+            bundle_intact(driver->diags, driver->arena, path, out->m, out->n, !out->file.n));
 }
 
 /* Members of the archive that a folder is compared with, byte by byte. */

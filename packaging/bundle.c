@@ -207,7 +207,9 @@ bool bundle_has_sums(const Member *members, uint32_t n)
     return find_sums(members, n) != NULL;
 }
 
-bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n)
+/* `others`: there may be files that the list does not name. */
+static bool verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n,
+                   bool others)
 {
     Loc           loc = {.file = file};
     const Member *list;
@@ -233,14 +235,20 @@ bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, 
     }
     if (at != list->data.n)
         diag_error(d, E_PACK, loc, "SHA256SUMS does not parse");
-    else if (count + 1 < n)
+    else if (!others && count + 1 < n)
         diag_error(d, E_PACK, loc, "the archive has members that SHA256SUMS does not list");
     return diag_errors(d) == before;
 }
 
-bool bundle_intact(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n)
+bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n)
 {
-    return !bundle_has_sums(members, n) || bundle_verify(d, a, file, members, n);
+    return verify(d, a, file, members, n, false);
+}
+
+bool bundle_intact(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n,
+                   bool folder)
+{
+    return !bundle_has_sums(members, n) || verify(d, a, file, members, n, folder);
 }
 
 bool bundle_read(Diags *d, Arena *a, const char *path, Bytes content, Member **members, uint32_t *n)
@@ -248,7 +256,7 @@ bool bundle_read(Diags *d, Arena *a, const char *path, Bytes content, Member **m
     bool ok = content.n ? pack_read(d, a, path, content, PACK_LIMIT, members, n)
                         : folder_read(d, a, path, members, n);
 
-    return ok && bundle_intact(d, a, path, *members, *n);
+    return ok && bundle_intact(d, a, path, *members, *n, !content.n);
 }
 
 /* ---- the weights file --------------------------------------------------------------------- */

@@ -352,8 +352,10 @@ Bytes license_text(void); /* of this compiler, for what it puts into archives */
 bool bundle_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n);
 /* Re-hash what SHA256SUMS lists; nothing may be missing or extra. */
 bool bundle_verify(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n);
-/* The same where there is a SHA256SUMS; true without one. */
-bool bundle_intact(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n);
+/* The same where there is a SHA256SUMS; true without one.  People put files of their own into a
+ * folder that they unpacked. */
+bool bundle_intact(Diags *d, Arena *a, const char *file, const Member *members, uint32_t n,
+                   bool folder);
 /* Members of a folder or an archive (`content`; empty: the folder `path`), and true, where they are
  * intact.  Errors name what is not. */
 bool bundle_read(Diags *d, Arena *a, const char *path, Bytes content, Member **members,
