@@ -8,6 +8,7 @@ operator was added, or for a newer opset.  What it says is looked at before a co
 import os
 import re
 
+import numpy as np
 import onnx
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
@@ -30,12 +31,20 @@ def operands(formal, least):
     return " ".join(p.name + ends[str(p.option).split(".")[-1].split(":")[0]] for p in formal)
 
 
+def default(a):
+    """`=0`: what it is where it is not given, if that is one number or word."""
+    p = a.default_value if hasattr(a, "default_value") else onnx.AttributeProto.FromString(a._default_value)
+    if p.type == p.STRING:
+        return f"={p.s.decode()}"
+    return f"={p.i}" if p.type == p.INT else "=" + str(np.float32(p.f)) if p.type == p.FLOAT else ""
+
+
 def attributes(schema):
-    """"axis:int k:int!": `!` must be given."""
+    """"axis:int=0 k:int!": `!` must be given."""
     kind = lambda a: re.sub(r".*\.|:.*|>", "", str(a.type)).lower()
     # What was required of early writers means nothing to a reader: it may be missing.
     need = lambda a: "!" if a.required and a.name != "consumed_inputs" else ""
-    return " ".join(f"{a.name}:{kind(a)}{need(a)}"
+    return " ".join(f"{a.name}:{kind(a)}{default(a)}{need(a)}"
                     for a in sorted(schema.attributes.values(), key=lambda a: a.name))
 
 

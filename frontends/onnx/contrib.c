@@ -152,6 +152,7 @@ bool convert_matmul_nbits(Node *n)
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 2, 1, 2))
         return false;
+    node_ignore(n, "accuracy_level"); /* how inexact it may be */
     if (K < 1 || N < 1 || K > 1 << 24 || N > 1 << 24 || size < 16 || size > 1 << 16 ||
         (bits != 2 && bits != 4 && bits != 8) || node_has(n, 4))
         return node_error(n, E_UNSUPPORTED,

@@ -204,6 +204,7 @@ static bool convert(Node *n)
     const char         *domain = onnx_domain(n->p->domain), *op = onnx_op(n->p);
     const OnnxFunction *f = onnx_function_of(n->im, domain, op);
     const OnnxRow      *row, *other;
+    const OnnxSchema   *schema;
 
     if (f)
         return inline_function(n, f);
@@ -211,8 +212,9 @@ static bool convert(Node *n)
     row = onnx_row(domain, op, n->opset, &other);
     if (!row)
         return node_error(n, E_UNSUPPORTED_OP, "the operator is not supported");
+    schema = onnx_schema(domain, op, n->opset);
     if (n->im->surplus) { /* and only warned of */
-        uint32_t most = onnx_count_inputs(onnx_schema(domain, op, n->opset));
+        uint32_t most = onnx_count_inputs(schema);
 
         n->nin = n->nin < most ? n->nin : most;
     }
@@ -221,7 +223,8 @@ static bool convert(Node *n)
             strcmp(op, "DequantizeLinear") != 0)
             return node_error(n, E_UNSUPPORTED, "input %u is of 4 bits", i);
     n->relay = row->relay;
-    return row->convert(n);
+    node_ignore(n, "consumed_inputs"); /* of the first opsets, about memory */
+    return row->convert(n) && node_check_read(n, schema);
 }
 
 static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
@@ -238,6 +241,7 @@ static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
             im->ordinal = i + 1;
         n.b.loc = (Loc){im->path, im->ordinal, 0, intern(c->strings, onnx_node_name(p))};
         n.out = NEW_ARRAY(c->arena, const Expr *, n.nout < 4 ? 4 : n.nout);
+        n.read = NEW_ARRAY(c->arena, bool, p->attribute.n + 1);
         if (++im->converted > ONNX_MAX_NODES)
             return node_error(&n, E_UNSUPPORTED, "the model unrolls to more than %d nodes",
                               ONNX_MAX_NODES);

@@ -12,6 +12,7 @@ bool convert_unary(Node *n)
 
 bool convert_identity(Node *n)
 {
+    node_ignore(n, "type"); /* of Optional: its value says it */
     return node_has(n, 0) ? node_done(n, n->in[0])
                           : node_error(n, E_IMPORT, "input 0 is missing") != NULL;
 }
@@ -314,11 +315,19 @@ bool convert_clip(Node *n)
     return node_done(n, x);
 }
 
+/* These are about 8-bit floats, which are not supported. */
+static void ignore_float8(const Node *n)
+{
+    node_ignore(n, "saturate");
+    node_ignore(n, "round_mode");
+}
+
 bool convert_cast(Node *n)
 {
     int64_t to = node_int(n, "to", 0);
     DType   t;
 
+    ignore_float8(n);
     if (!onnx_dtype(to, &t))
         return node_error(n, E_UNSUPPORTED, "a cast to %s", onnx_dtype_text(to));
     return tensors(n, 1) && node_done(n, build_cast(&n->b, n->in[0], t));
@@ -326,6 +335,7 @@ bool convert_cast(Node *n)
 
 bool convert_cast_like(Node *n)
 {
+    ignore_float8(n);
     return tensors(n, 2) && node_done(n, build_cast(&n->b, n->in[0], expr_dtype(n->in[1])));
 }
 
@@ -346,6 +356,7 @@ bool convert_binary_axis(Node *n)
 
     if (!tensors(n, 2))
         return false;
+    node_ignore(n, "axis"); /* where shapes are alike or there is one number */
     y = n->in[1];
     rank = expr_rank(n->in[0]);
     r = expr_rank(y);

@@ -30,6 +30,8 @@ bool onnx_window(Node *n, const Expr *x, const int64_t *kernel, uint32_t dims, O
         if (w->stride[i] < 1 || w->dilation[i] < 1 || w->kernel[i] < 1 ||
             w->stride[i] > INT32_MAX || w->dilation[i] > INT32_MAX || w->kernel[i] > INT32_MAX)
             return node_error(n, E_IMPORT, "kernel, strides and dilations have to be above 0");
+    if (strcmp(how, "NOTSET") && *how)
+        node_ignore(n, "pads"); /* auto_pad stands for them */
     if (!strcmp(how, "VALID"))
         return true;
     if (!strcmp(how, "SAME_UPPER") || !strcmp(how, "SAME_LOWER")) {
@@ -355,6 +357,7 @@ bool convert_gemm(Node *n)
     double       beta = node_float(n, "beta", 1);
     const Expr  *y, *bias;
 
+    node_ignore(n, "broadcast"); /* of C, whose shape says it */
     if (!node_need_rank(n, 0, 2, 2) || !node_need_rank(n, 1, 2, 2))
         return false;
     y = matmul2(b, n->in[0], n->in[1], node_int(n, "transA", 0), node_int(n, "transB", 0));

@@ -1,6 +1,7 @@
 /* What converters ask of a node: its attributes, and inputs that have to be constants. */
 #include "frontends/onnx/onnx.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void *node_error(const Node *n, DiagId id, const char *fmt, ...)
@@ -15,29 +16,47 @@ void *node_error(const Node *n, DiagId id, const char *fmt, ...)
     return diag_error(n->b.c->diags, id, n->b.loc, "%s", s.at);
 }
 
-static const OnnxAttr *find_attr(const PbMsgs *list, const char *name)
+static uint32_t find_attr(const PbMsgs *list, const char *name)
 {
     for (uint32_t i = 0; i < list->n; i++) {
         const OnnxAttr *a = list->at[i];
 
         if (a->name && !strcmp(a->name, name))
-            return a;
+            return i;
     }
-    return NULL;
+    return UINT32_MAX;
 }
 
 /* In the body of a function an attribute may stand for one of the call, or else the function's
  * default; elsewhere import_nodes refuses it. */
-const OnnxAttr *node_attr(const Node *n, const char *name)
+static const OnnxAttr *resolved(const Node *n, const OnnxAttr *a)
 {
-    const OnnxAttr  *a = find_attr(&n->p->attribute, name);
     const OnnxScope *s = n->scope;
     const OnnxAttr  *given;
+    uint32_t         i;
 
-    if (!a || !a->ref || !*a->ref)
+    if (!a->ref || !*a->ref)
         return a;
     given = s->function ? node_attr(s->function, a->ref) : NULL;
-    return given || !s->body ? given : find_attr(&s->body->attribute_proto, a->ref);
+    if (given || !s->body)
+        return given;
+    i = find_attr(&s->body->attribute_proto, a->ref);
+    return i < UINT32_MAX ? s->body->attribute_proto.at[i] : NULL;
+}
+
+const OnnxAttr *node_attr(const Node *n, const char *name)
+{
+    uint32_t i = find_attr(&n->p->attribute, name);
+
+    if (i == UINT32_MAX)
+        return NULL;
+    n->read[i] = true;
+    return resolved(n, n->p->attribute.at[i]);
+}
+
+void node_ignore(const Node *n, const char *name)
+{
+    (void)node_attr(n, name);
 }
 
 /* The same, of this kind; once an error is recorded the value does not matter.  Files of the first
@@ -89,6 +108,42 @@ const OnnxGraph *node_graph(const Node *n, const char *name)
     const OnnxAttr *a = node_attr(n, name);
 
     return a && a->g ? a->g : node_error(n, E_IMPORT, "attribute '%s' should be a graph", name);
+}
+
+static bool is_default(const OnnxAttr *a, const OnnxWord *w)
+{
+    if (!w->fallback)
+        return false;
+    if (!strcmp(w->kind, "int"))
+        return a->i == strtoll(w->fallback, NULL, 10);
+    if (!strcmp(w->kind, "float"))
+        return a->f == strtof(w->fallback, NULL);
+    return !strcmp(w->kind, "string") && a->s.n == strlen(w->fallback) &&
+           !memcmp(a->s.at, w->fallback, a->s.n);
+}
+
+/* Of attributes that the operator does not have, survey.c warns. */
+bool node_check_read(const Node *n, const OnnxSchema *schema)
+{
+    for (uint32_t i = 0; i < n->p->attribute.n; i++) {
+        const OnnxAttr *a = n->p->attribute.at[i];
+        const char     *list = schema->attributes;
+        OnnxWord        w;
+        bool            known = false;
+
+        if (n->read[i] || !(a = resolved(n, a)))
+            continue;
+        while (!known && onnx_next_word(n->b.c->scratch, &list, &w))
+            known = !strcmp(w.name, onnx_text(((const OnnxAttr *)n->p->attribute.at[i])->name));
+        if (!known || is_default(a, &w))
+            continue;
+        node_error(n, E_UNSUPPORTED, "attribute '%s' is not supported", w.name);
+        if (w.fallback)
+            diag_hint(n->b.c->diags, "it may only be what it is by default, %s",
+                      *w.fallback ? w.fallback : "empty");
+        return false;
+    }
+    return true;
 }
 
 bool node_has(const Node *n, uint32_t i)

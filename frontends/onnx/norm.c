@@ -29,6 +29,9 @@ bool convert_batch_norm(Node *n)
         return false;
     if (node_int(n, "training_mode", 0))
         return node_error(n, E_UNSUPPORTED, "training_mode 1");
+    /* What is compiled infers; exporters leave is_test out, which would mean training. */
+    node_ignore(n, "is_test");
+    node_ignore(n, "momentum");
     if (node_int(n, "spatial", 1) != 1)
         return node_error(n, E_UNSUPPORTED, "spatial 0");
     args[0] = n->in[0];
@@ -78,15 +81,27 @@ bool convert_instance_norm(Node *n)
     return node_done(n, scale_and_shift(&n->b, y, n->in[1], n->in[2], 1));
 }
 
+/* x in the type that mean and variance are computed in, which is no smaller than its own. */
+static const Expr *stashed(Node *n, const Expr *x, DType *stash)
+{
+    int64_t to = node_int(n, "stash_type", ONNX_FLOAT);
+
+    if (!onnx_dtype(to, stash) || !dtype_is_float(*stash))
+        return node_error(n, E_UNSUPPORTED, "stash_type %s", onnx_dtype_text(to));
+    return expr_dtype(x).bits < stash->bits ? build_cast(&n->b, x, *stash) : x;
+}
+
 /* Groups of channels become a dimension; before opset 21 scale and bias are for groups. */
 bool convert_group_norm(Node *n)
 {
     const Build *b = &n->b;
     int64_t      groups = node_int(n, "num_groups", 0), dims[3], wide[MAX_RANK];
+    double       eps = node_float(n, "epsilon", 1e-5f);
     const Expr  *x, *y;
+    DType        stash;
 
     if (!node_need_rank(n, 0, 3, MAX_RANK) || !node_need_rank(n, 1, 1, 1) ||
-        !node_need_rank(n, 2, 1, 1))
+        !node_need_rank(n, 2, 1, 1) || !(y = stashed(n, n->in[0], &stash)))
         return false;
     x = n->in[0];
     if (groups < 1 || expr_dim(x, 1) % groups)
@@ -97,8 +112,9 @@ bool convert_group_norm(Node *n)
     dims[0] = expr_dim(x, 0);
     dims[1] = groups;
     dims[2] = expr_elems(x) / dims[0] / groups;
-    y = build_reshape(b, x, 3, dims);
-    y = y ? standardize(b, y, 1, (int64_t[]){2}, node_float(n, "epsilon", 1e-5f)) : NULL;
+    y = build_reshape(b, y, 3, dims);
+    y = y ? standardize(b, y, 1, (int64_t[]){2}, eps) : NULL;
+    y = y ? build_cast(b, y, expr_dtype(x)) : NULL;
     if (expr_elems(n->in[1]) == groups && expr_dim(x, 1) != groups)
         return node_done(n, build_reshape(b, scale_and_shift(b, y, n->in[1], n->in[2], 1),
                                           expr_rank(x), expr_dims(b->c, x).at));
@@ -140,16 +156,6 @@ static const Expr *layer_norm(Node *n, const Expr *x, const Expr *gamma, const E
         beta = build_broadcast(b, beta, d.n - first, d.at + first);
     return build3(b, "nn.layer_norm", x, build_cast(b, gamma, expr_dtype(x)),
                   build_cast(b, beta, expr_dtype(x)), a);
-}
-
-/* x in the type that mean and variance are computed in, which is no smaller than its own. */
-static const Expr *stashed(Node *n, const Expr *x, DType *stash)
-{
-    int64_t to = node_int(n, "stash_type", ONNX_FLOAT);
-
-    if (!onnx_dtype(to, stash) || !dtype_is_float(*stash))
-        return node_error(n, E_UNSUPPORTED, "stash_type %s", onnx_dtype_text(to));
-    return expr_dtype(x).bits < stash->bits ? build_cast(&n->b, x, *stash) : x;
 }
 
 bool convert_layer_norm(Node *n)
@@ -372,6 +378,9 @@ bool convert_dropout(Node *n)
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
+    node_ignore(n, "is_test"); /* these are all about training */
+    node_ignore(n, "ratio");
+    node_ignore(n, "seed");
     if (node_has(n, 2)) {
         if (!node_const_ints(n, 2, &mode))
             return false;

@@ -191,6 +191,7 @@ typedef struct Node {
     uint32_t         nin, nout;
     const Expr     **in; /* NULL: left out */
     const Expr     **out;
+    bool            *read;   /* of each of its attributes: by the converter */
     uint32_t         errors; /* there were, before it */
 } Node;
 
@@ -224,6 +225,12 @@ Map *onnx_declared(Import *im, const PbMsgs *values, const PbMsgs *outputs);
 void onnx_check_declared(Import *im, Loc loc, const char *what, const OnnxTensorType *t,
                          const Type *is);
 
+typedef struct {
+    const char *name, *domain;
+    int64_t     since;
+    const char *inputs, *outputs, *attributes; /* lists of words, as schema.def says */
+} OnnxSchema;
+
 /* ---- node.c -------------------------------------------------------------------------------------- */
 
 const OnnxAttr  *node_attr(const Node *n, const char *name); /* NULL: not there */
@@ -232,6 +239,10 @@ double           node_float(const Node *n, const char *name, double fallback);
 const char      *node_str(const Node *n, const char *name, const char *fallback);
 bool             node_ints(const Node *n, const char *name, Ints *out); /* false: not there */
 const OnnxGraph *node_graph(const Node *n, const char *name);
+/* This attribute changes nothing here, whatever it says. */
+void node_ignore(const Node *n, const char *name);
+/* Attributes that the converter did not read have to be what they are by default. */
+bool node_check_read(const Node *n, const OnnxSchema *schema);
 
 bool node_has(const Node *n, uint32_t i); /* input i is given */
 /* Inputs that have to be constants: false with an error that says which is not. */
@@ -264,15 +275,19 @@ const OnnxRow *onnx_row(const char *domain, const char *op, int64_t version, con
 extern const OnnxRow  onnx_rows[];
 extern const uint32_t onnx_nrows;
 
-typedef struct {
-    const char *name, *domain;
-    int64_t     since;
-    const char *inputs, *outputs, *attributes; /* lists of words, as schema.def says */
-} OnnxSchema;
 const OnnxSchema       *onnx_schema(const char *domain, const char *op, int64_t version);
 extern const OnnxSchema onnx_schemas[];
 extern const uint32_t   onnx_nschemas;
 uint32_t onnx_count_inputs(const OnnxSchema *schema); /* at most; UINT32_MAX: any number */
+
+/* The next word of such a list; false: there is none. */
+typedef struct {
+    const char *name;
+    const char *kind;     /* NULL: an operand */
+    const char *fallback; /* an attribute's default; NULL: none */
+    char        mark;     /* what stands behind it, or 0 */
+} OnnxWord;
+bool onnx_next_word(Arena *a, const char **at, OnnxWord *w);
 
 #define ONNX_NEWEST(opset, ir_version) \
     enum { ONNX_NEWEST_OPSET = (opset), ONNX_NEWEST_IR = (ir_version) };

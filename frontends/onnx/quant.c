@@ -86,6 +86,7 @@ bool convert_quantize(Node *n)
 
     if (!need(n, 0, 2))
         return false;
+    node_ignore(n, "saturate"); /* of 8-bit floats, which are not supported */
     if (node_int(n, "block_size", 0))
         return node_error(n, E_UNSUPPORTED, "block_size");
     if (node_int(n, "output_dtype", 0) && !onnx_dtype(node_int(n, "output_dtype", 0), &t))
@@ -128,10 +129,14 @@ static const Expr *dequantize_blocks(Node *n, int64_t size)
 
 bool convert_dequantize(Node *n)
 {
-    int64_t block = node_int(n, "block_size", 0);
+    int64_t block = node_int(n, "block_size", 0), to = node_int(n, "output_dtype", 0);
+    DType   t;
 
     if (!need(n, 0, 2))
         return false;
+    if (to && (!onnx_dtype(to, &t) || !dtype_eq(t, expr_dtype(n->in[1]))))
+        return node_error(n, E_UNSUPPORTED, "output_dtype %s, other than that of the scales",
+                          onnx_dtype_text(to));
     if (block)
         return node_done(n, dequantize_blocks(n, block));
     return node_done(n,

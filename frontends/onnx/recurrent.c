@@ -103,6 +103,8 @@ static bool activations(Node *n, const Cell *k, uint32_t count, const char *cons
 {
     const OnnxAttr *a = node_attr(n, "activations");
 
+    node_ignore(n, "activation_alpha"); /* of activations that are refused below */
+    node_ignore(n, "activation_beta");
     for (uint32_t i = 0; i < count * k->D; i++)
         out[i] = usual[i % count];
     if (!a || !a->strings.n)

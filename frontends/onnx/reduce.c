@@ -17,19 +17,20 @@ static bool read_axes(Node *n, Reduced *a)
     Ints v = {0};
     bool bad;
 
-    *a = (Reduced){.keepdims = node_int(n, "keepdims", 1) != 0};
+    *a = (Reduced){.keepdims = node_int(n, "keepdims", 1) != 0,
+                   .noop = node_int(n, "noop_with_empty_axes", 0) != 0};
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
     if (!node_axes_arg(n, 1, &v, &bad) && bad)
         return false;
     if (v.n == 0) {
-        a->noop = node_int(n, "noop_with_empty_axes", 0) != 0;
         a->n = expr_rank(n->in[0]);
         for (uint32_t i = 0; i < a->n; i++)
             a->at[i] = i;
         a->noop |= a->n == 0;
         return true;
     }
+    a->noop = false;
     a->n = v.n;
     return node_axes(n, v, expr_rank(n->in[0]), a->at);
 }
@@ -196,6 +197,7 @@ bool convert_topk(Node *n)
     if (!node_need_rank(n, 0, 1, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", -1), expr_rank(n->in[0]), &axis))
         return false;
+    node_ignore(n, "sorted"); /* in order is one of any order */
     a->k = node_int(n, "k", -1);
     if (n->opset >= 10) {
         if (!node_const_ints(n, 1, &k))

@@ -174,6 +174,7 @@ bool convert_resize(Node *n)
         !choose(n, "nearest_mode", node_str(n, "nearest_mode", "round_prefer_floor"), roundings,
                 &m.rounding))
         return false;
+    node_ignore(n, "extrapolation_value"); /* of tf_crop_and_resize, which is refused */
     if (node_int(n, "antialias", 0) || node_int(n, "exclude_outside", 0))
         return node_error(n, E_UNSUPPORTED, "antialias or exclude_outside");
     x = n->in[0];

@@ -41,6 +41,7 @@ static bool sequence(Node *n, uint32_t count, const Expr *const *xs)
 
 bool convert_sequence_construct(Node *n)
 {
+    node_ignore(n, "dtype"); /* of an empty one: its elements say it */
     for (uint32_t i = 0; i < n->nin; i++)
         if (!node_need_rank(n, i, 0, MAX_RANK))
             return false;

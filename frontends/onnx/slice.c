@@ -44,6 +44,9 @@ bool convert_split(Node *n)
     }
     if (n->nout == 0 || (given && v.n != n->nout))
         return node_error(n, E_IMPORT, "%u sizes for %u outputs", v.n, n->nout);
+    if (node_int(n, "num_outputs", n->nout) != n->nout)
+        return node_error(n, E_IMPORT, "num_outputs is %lld, but it has %u outputs",
+                          (long long)node_int(n, "num_outputs", 0), n->nout);
     for (uint32_t i = 0; i < n->nout; i++) {
         /* Equal parts, the last one smaller if it does not divide. */
         int64_t part = given ? v.at[i] : (extent + n->nout - 1) / n->nout;

@@ -160,27 +160,6 @@ static void report(const Survey *s)
 
 /* ---- a node against its schema --------------------------------------------------------------------- */
 
-/* The next word of a list of schema.def: a name, its kind, and what stands behind it, or 0. */
-typedef struct {
-    const char *name;
-    const char *kind; /* NULL: an operand */
-    char        mark;
-} Word;
-
-static bool next_word(Arena *a, const char **at, Word *w)
-{
-    const char *end = *at + strcspn(*at, " "), *from = *at, *stop = end, *colon;
-
-    if (from == end)
-        return false;
-    *at = *end ? end + 1 : end;
-    w->mark = strchr("?*+!", end[-1]) ? *--stop : 0;
-    colon = memchr(from, ':', (size_t)(stop - from));
-    w->name = arena_printf(a, "%.*s", (int)((colon ? colon : stop) - from), from);
-    w->kind = colon ? arena_printf(a, "%.*s", (int)(stop - colon) - 1, colon + 1) : NULL;
-    return true;
-}
-
 static const struct {
     OnnxAttrType type;
     const char  *kind, *text;
@@ -247,11 +226,11 @@ static void check_attributes(Survey *s, const char *list, const char *where)
 {
     const OnnxNode *p = s->node;
     Names           names = {0};
-    VEC(Word) words = {0};
-    Arena *a = s->im->c->arena;
-    Word   w;
+    VEC(OnnxWord) words = {0};
+    Arena   *a = s->im->c->arena;
+    OnnxWord w;
 
-    while (next_word(a, &list, &w)) {
+    while (onnx_next_word(a, &list, &w)) {
         vec_push(a, &words, w);
         vec_push(a, &names, w.name);
     }
@@ -285,18 +264,6 @@ static const char *operands_text(Arena *a, uint32_t n, const char *what, const N
     return t.at;
 }
 
-uint32_t onnx_count_inputs(const OnnxSchema *schema)
-{
-    uint32_t n = *schema->inputs != 0;
-
-    for (const char *p = schema->inputs; *p; p++) {
-        n += *p == ' ';
-        if (*p == '*' || *p == '+')
-            return UINT32_MAX;
-    }
-    return n;
-}
-
 static uint32_t given(const PbTexts *names)
 {
     uint32_t n = names->n;
@@ -313,9 +280,9 @@ static void check_inputs(Survey *s, const char *list)
     uint32_t        n = given(&p->input), i = 0;
     bool            many = false;
     Names           names = {0};
-    Word            w;
+    OnnxWord        w;
 
-    for (; next_word(a, &list, &w); i++) {
+    for (; onnx_next_word(a, &list, &w); i++) {
         vec_push(a, &names, w.name);
         many |= w.mark == '*' || w.mark == '+';
         if ((w.mark == 0 || w.mark == '+') && (i >= n || !*p->input.at[i]))
@@ -334,9 +301,9 @@ static void check_outputs(Survey *s, const char *list)
     uint32_t n = given(&s->node->output);
     bool     many = false;
     Names    names = {0};
-    Word     w;
+    OnnxWord w;
 
-    while (next_word(a, &list, &w)) {
+    while (onnx_next_word(a, &list, &w)) {
         vec_push(a, &names, w.name);
         many |= w.mark == '*' || w.mark == '+';
     }

@@ -54,6 +54,38 @@ const OnnxSchema *onnx_schema(const char *domain, const char *op, int64_t versio
     return s;
 }
 
+uint32_t onnx_count_inputs(const OnnxSchema *schema)
+{
+    uint32_t n = *schema->inputs != 0;
+
+    for (const char *p = schema->inputs; *p; p++) {
+        n += *p == ' ';
+        if (*p == '*' || *p == '+')
+            return UINT32_MAX;
+    }
+    return n;
+}
+
+bool onnx_next_word(Arena *a, const char **at, OnnxWord *w)
+{
+    const char *end = *at + strcspn(*at, " "), *from = *at, *stop = end, *colon, *equals;
+
+    if (from == end)
+        return false;
+    *at = *end ? end + 1 : end;
+    w->mark = strchr("?*+!", end[-1]) ? *--stop : 0;
+    colon = memchr(from, ':', (size_t)(stop - from));
+    w->name = arena_printf(a, "%.*s", (int)((colon ? colon : stop) - from), from);
+    w->kind = w->fallback = NULL;
+    if (!colon)
+        return true;
+    equals = memchr(colon, '=', (size_t)(stop - colon));
+    w->kind = arena_printf(a, "%.*s", (int)((equals ? equals : stop) - colon) - 1, colon + 1);
+    if (equals)
+        w->fallback = arena_printf(a, "%.*s", (int)(stop - equals) - 1, equals + 1);
+    return true;
+}
+
 /* -print-ops=onnx, in the order of the table. */
 void onnx_list_ops(StrBuf *out)
 {

@@ -3,6 +3,8 @@
 #include "frontends/onnx/onnx.h"
 #include "tests/unit/check.h"
 
+#include <stdlib.h>
+
 static void test_rows_have_schemas(void)
 {
     for (uint32_t i = 0; i < onnx_nrows; i++) {
@@ -39,31 +41,46 @@ static void test_schemas_are_in_order(void)
     }
 }
 
-static bool is_kind(const char *at, size_t n)
+static bool is_kind(const char *kind)
 {
     static const char *const kinds[] = {"int",  "float",  "string",  "tensor",        "graph",
                                         "ints", "floats", "strings", "sparse_tensor", "type_proto"};
 
-    for (uint32_t i = 0; i < COUNT(kinds); i++)
-        if (strlen(kinds[i]) == n && !memcmp(kinds[i], at, n))
+    for (uint32_t i = 0; kind && i < COUNT(kinds); i++)
+        if (!strcmp(kinds[i], kind))
             return true;
     return false;
 }
 
+/* Defaults are numbers where the attribute is one. */
+static bool is_default(const OnnxWord *w)
+{
+    char *end = NULL;
+
+    if (!w->fallback || !strcmp(w->kind, "string"))
+        return true;
+    if (!strcmp(w->kind, "int"))
+        strtoll(w->fallback, &end, 10);
+    else if (!strcmp(w->kind, "float"))
+        strtof(w->fallback, &end);
+    return end && *w->fallback && !*end;
+}
+
 static void test_words(void)
 {
+    Arena *a = arena_new(NULL);
+
     for (uint32_t i = 0; i < onnx_nschemas; i++) {
-        const OnnxSchema *s = &onnx_schemas[i];
+        const char *list = onnx_schemas[i].attributes;
+        OnnxWord    w;
 
-        CHECK(*s->outputs);
-        for (const char *p = s->attributes; *p;) {
-            size_t      n = strcspn(p, " ");
-            const char *colon = memchr(p, ':', n);
-
-            CHECK(colon && is_kind(colon + 1, n - (size_t)(colon + 1 - p) - (p[n - 1] == '!')));
-            p += n + (p[n] == ' ');
+        CHECK(*onnx_schemas[i].outputs);
+        while (onnx_next_word(a, &list, &w)) {
+            CHECK(is_kind(w.kind) && is_default(&w));
+            CHECK(w.mark == 0 || (w.mark == '!' && !w.fallback));
         }
     }
+    arena_free(a);
 }
 
 /* What the table is for, by examples. */
@@ -75,8 +92,9 @@ static void test_examples(void)
     CHECK_INT(onnx_count_inputs(conv), 3);
     CHECK(onnx_count_inputs(sum) == UINT32_MAX);
     CHECK_INT(onnx_count_inputs(onnx_schema("", "Constant", 13)), 0);
-    CHECK_STR(onnx_schema("", "Softmax", 12)->attributes, "axis:int");
-    CHECK_STR(onnx_schema("", "Clip", 6)->attributes, "max:float min:float");
+    CHECK_STR(onnx_schema("", "Softmax", 12)->attributes, "axis:int=1");
+    CHECK_STR(onnx_schema("", "Clip", 6)->attributes,
+              "max:float=3.4028235e+38 min:float=-3.4028235e+38");
     CHECK_STR(onnx_schema("", "Clip", 11)->inputs, "input min? max?");
     CHECK(!onnx_schema("", "Clip", 0) && !onnx_schema("com.microsoft", "Clip", 1));
 }

@@ -134,6 +134,33 @@ def strict():
     own.attribute.add(name="axis", i=0, type=onnx.AttributeProto.INT)
     save("strict_attribute_twice", one(own))
     save("strict_attribute_missing", one(node("Concat", "x x", "y")))
+    fused = lambda gamma: node("FusedGemm", "x w", "y", domain="com.microsoft", **gamma)
+    w = init("w", np.zeros((3, 2), np.float32))
+    save("strict_unread", one(fused({"activation_gamma": 2.0}), inits=[w], domains=["com.microsoft"]))
+    quant = lambda p: one(node("QuantizeLinear", "x s", "y", precision=p), opset=23,
+                          inits=[init("s", np.float32(1))], out=value("y", T.UINT8, None))
+    save("strict_unread_precision", quant(10))
+    save("ok_unread_default", quant(0))
+    body = [h.make_node("QuantizeLinear", ["x", "x_scale"], ["y"])]
+    body[0].attribute.add(name="precision", ref_attr_name="precise", type=onnx.AttributeProto.INT)
+    f = h.make_function("local", "Steps", ["x", "x_scale"], ["y"], body, [h.make_opsetid("", 23)], ["precise"])
+    steps = lambda **k: one(h.make_node("Steps", ["x", "s"], ["y"], "call", domain="local", **k), opset=23,
+                            inits=[init("s", np.float32(1))], out=value("y", T.UINT8, None), domains=["local"],
+                            functions=[f])
+    save("strict_unread_function", steps(precise=10))
+    save("ok_unread_function", steps())
+    save("strict_split", one(h.make_node("Split", ["x"], ["y", "z"], "halves", num_outputs=3), opset=18))
+    save("ok_split", one(h.make_node("Split", ["x"], ["y", "z"], "halves", num_outputs=2), opset=18))
+    save("ok_ignored", one(node("Conv", "x w", "a", auto_pad="SAME_UPPER", pads=[1, 1, 1, 1]),
+                           h.make_node("Dropout", ["a"], ["b"], "drop", seed=7), node("Cast", "b", "y", to=F, saturate=0),
+                           ins=[value("x", F, [1, 1, 4, 4])], inits=[init("w", np.ones((1, 1, 3, 3), np.float32))],
+                           opset=19))
+    save("ok_recurrent", one(h.make_node("RNN", ["x", "w", "w"], ["", "y"], "rnn", hidden_size=2, activations=["Relu"],
+                                         activation_alpha=[0.5], activation_beta=[0.5]),
+                             ins=[value("x", F, [3, 1, 2])], inits=[init("w", np.ones((1, 2, 2), np.float32))]))
+    save("strict_dequantize", one(node("DequantizeLinear", "q s", "y", output_dtype=T.FLOAT16), opset=23,
+                                  ins=[value("q", T.UINT8, [2, 3])], inits=[init("s", np.float32(1))],
+                                  out=value("y", T.FLOAT16, None)))
     save("strict_inputs", one(node("Relu", "x x _", "y")))
     save("strict_inputs_missing", one(node("Conv", "x _ x", "y")))
     save("strict_outputs", one(node("Relu", "x", "y z")))
