@@ -230,7 +230,8 @@ typedef struct {
 const DiagHelp *diag_explain(const char *code); /* NULL: no such code */
 
 Arena *diag_arena(const Diags *d);
-void **diag_mappings(Diags *d); /* the list of reader.c, kept here for its lifetime */
+void **diag_mappings(Diags *d); /* lists of reader.c, kept here for their lifetime */
+void **diag_streams(Diags *d);
 
 /* Ours to blame: print message and place, remove temporary files, exit 70. */
 #define BUG(...) base_bug(__FILE__, __LINE__, __VA_ARGS__)
@@ -239,8 +240,8 @@ NORETURN void base_bug(const char *file, int line, const char *fmt, ...) PRINTF_
 /* ---- reader.c, writer.c: bytes in, files out ------------------------------------------------- */
 
 /* Map a file read-only.  The mapping lives until `file_unmap_all` (the Ctx's end), which must come
- * before the arena of `d` goes.  A pipe, or "-" for stdin, is read into memory, at most 2 GiB;
- * devices are refused.  Error: E_IO. */
+ * before the arena of `d` goes.  A pipe, or "-" for stdin, is read into memory, at most 2 GiB, and
+ * once: by the same name it is the same bytes again.  Devices are refused.  Error: E_IO. */
 bool file_map(Diags *d, const char *path, Bytes *out);
 void file_unmap_all(Diags *d);
 void file_adopt_mapping(Diags *d, void *at, size_t n); /* one made elsewhere, with that lifetime */

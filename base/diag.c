@@ -59,7 +59,7 @@ struct Diags {
     uint8_t  on[DIAG_COUNT], as_error[DIAG_COUNT]; /* Flag, for warnings */
     VEC(Record) records;
     VEC(Source) sources;
-    void *mappings; /* of reader.c */
+    void *mappings, *streams; /* of reader.c */
 };
 
 Diags *diags_new(Arena *a)
@@ -73,6 +73,11 @@ Diags *diags_new(Arena *a)
 Arena *diag_arena(const Diags *d)
 {
     return d->arena;
+}
+
+void **diag_streams(Diags *d)
+{
+    return &d->streams;
 }
 
 void **diag_mappings(Diags *d)

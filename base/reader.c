@@ -12,6 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Read where nothing can be mapped. */
+typedef struct Stream Stream;
+struct Stream {
+    Stream     *next;
+    const char *path;
+    Bytes       content;
+};
+
 typedef struct Mapping Mapping;
 struct Mapping {
     Mapping *next;
@@ -120,16 +128,38 @@ bool file_map_fd(Diags *d, int fd, const char *path, Bytes *out)
     return map_all(d, fd, (size_t)st.st_size, path, out);
 }
 
+/* What came out of a pipe is gone from it: it is kept for whoever asks again. */
+static bool map_stream(Diags *d, int fd, const char *path, Bytes *out)
+{
+    Stream *s;
+
+    if (!read_all(d, diag_arena(d), path, fd, 0, out))
+        return false;
+    s = NEW(diag_arena(d), Stream);
+    *s = (Stream){*diag_streams(d), arena_printf(diag_arena(d), "%s", path), *out};
+    *diag_streams(d) = s;
+    return true;
+}
+
 bool file_map(Diags *d, const char *path, Bytes *out)
 {
     struct stat st;
-    int         fd = open_input(d, path, &st);
+    int         fd;
     bool        ok;
 
-    if (fd < 0)
+    for (const Stream *s = *diag_streams(d); s; s = s->next)
+        if (!strcmp(s->path, path)) {
+            *out = s->content;
+            return true;
+        }
+    if ((fd = open_input(d, path, &st)) < 0)
         return false;
-    ok = !S_ISREG(st.st_mode) || st.st_size == 0 ? read_all(d, diag_arena(d), path, fd, 0, out)
-                                                 : map_all(d, fd, (size_t)st.st_size, path, out);
+    if (!S_ISREG(st.st_mode))
+        ok = map_stream(d, fd, path, out);
+    else if (st.st_size == 0) /* or, as in /proc, not known */
+        ok = read_all(d, diag_arena(d), path, fd, 0, out);
+    else
+        ok = map_all(d, fd, (size_t)st.st_size, path, out);
     close(fd);
     return ok;
 }
