@@ -120,6 +120,20 @@ def bad():
     save("bad_deep", b"\x08\x08\x3a" + length(deep) + b"\x42\x02\x10\x11")
 
 
+# Reads and writes at indices that are inputs; tests/driver/indices.py gives them what lies outside.
+def indices():
+    n = 18
+    for name, t in (("i32", T.INT32), ("i64", I)):
+        x, rows, cells = value("x", F, [5, 3]), value("u", F, [n, 3]), value("u", F, [n])
+        one = lambda op, i, *more, **attrs: model(
+            [node(op, "x i" + " u" * len(more), "y", **attrs)], [x, value("i", t, i), *more], [value("y", F, None)])
+        save(f"index_gather_{name}", one("Gather", [n]))
+        save(f"index_gather_elements_{name}", one("GatherElements", [n, 3], axis=0))
+        save(f"index_gather_nd_{name}", one("GatherND", [n, 1]))
+        save(f"index_scatter_elements_{name}", one("ScatterElements", [n, 3], rows, axis=0, reduction="add"))
+        save(f"index_scatter_nd_{name}", one("ScatterND", [n, 1], rows, reduction="add"))
+
+
 # What the standard does not let nodes have, declarations that contradict, versions that are unknown.
 def strict():
     x, y, y2 = value("x", F, [2, 3]), value("y", F, None), value("y", F, [2, 4])
@@ -470,6 +484,7 @@ if __name__ == "__main__":
     os.makedirs(SEEDS, exist_ok=True)
     bad()
     strict()
+    indices()
     dims()
     ok()
     run()
