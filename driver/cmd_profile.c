@@ -160,7 +160,7 @@ static bool measure_peak(Profile *p)
     void (*run)(void *const *, const int64_t *);
     void *sym = b->jit_symbol(j, "peak");
     memcpy(&run, &sym, sizeof run);
-    float *memory = aligned_alloc(64, (size_t)(n + 1) * lanes * 4 + 64);
+    float *memory = aligned_alloc(64, ((size_t)(n + 1) * lanes * 4 + 127) / 64 * 64);
     void  *buffers[2] = {memory, memory + lanes};
     for (uint32_t i = 0; memory && i < lanes; i++)
         memory[i] = 0.5f;
