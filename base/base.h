@@ -45,7 +45,8 @@ void arena_forget(Arena *a, void *p, size_t bytes);
 
 /* ---- vec.c: growing arrays ----------------------------------------------------------------- */
 
-/* VEC(int) v = {0};  vec_push(arena, &v, 3);  v.at[0];  v.n */
+/* VEC(int) v = {0};  vec_push(arena, &v, 3);  v.at[0];  v.n.  What is pushed may be made of what is
+ * there already: n counts it afterwards. */
 #define VEC(T)           \
     struct {             \
         T       *at;     \
@@ -55,7 +56,7 @@ void arena_forget(Arena *a, void *p, size_t bytes);
     (((v)->n == (v)->cap                                                                     \
           ? (void)((v)->at = vec_grow((arena), (v)->at, &(v)->cap, sizeof *(v)->at, (v)->n)) \
           : (void)0),                                                                        \
-     (v)->at[(v)->n++] = (x))
+     (v)->at[(v)->n] = (x), (v)->n++)
 void *vec_grow(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t n);
 
 /* ---- map.c: hash maps from 64-bit keys ----------------------------------------------------- */
