@@ -46,6 +46,21 @@ bool sources_live(Work *w, uint32_t block, uint32_t reader)
     return true;
 }
 
+/* Iterations (those that `at` solves for) and cells are as many.  Otherwise somebody may copy cells
+ * that were never written, and would then compute them from operands that are not there. */
+static bool fills(const Stmt *block, const Buffer *t, const Idx *const *at)
+{
+    const BlockData *b = &block->u.block;
+    int64_t          cells = 1, rounds = 1;
+    for (uint32_t d = 0; d < t->ndim; d++)
+        if (!checked_mul(cells, t->extent[d]->hi, &cells))
+            return false;
+    for (uint32_t i = 0; i < b->nspatial; i++)
+        if (at[i] && !checked_mul(rounds, b->iter[i]->hi - b->iter[i]->lo + 1, &rounds))
+            return false;
+    return cells == rounds;
+}
+
 enum { MAX_INLINED = 4096 };
 
 static uint32_t count_prims(const Prim *p, uint32_t budget)
@@ -80,6 +95,8 @@ const Func *step_compute_inline(Work *w)
     if (b->nspatial > COUNT(at) || !invert(w->c, t->ndim, store->u.store.index,
                                            store->u.store.index, b->nspatial, b->iter, at))
         return refuse(w, "where '%s' writes cannot be inverted", b->name);
+    if (!fills(block, t, at))
+        return refuse(w, "'%s' does not write all cells of %%%s", b->name, t->name);
     Inline in = {block, t};
     for (uint32_t i = 0; i < all.n; i++) {
         const Stmt *s = stmt_at(w, all.at[i]);
