@@ -60,7 +60,7 @@ typedef struct {
     const Backend        *backend;
     ImportFiles           files;             /* all that was read, for depfiles */
     const Module         *imported, *module; /* before and after the graph passes */
-    int64_t               macs; /* of the model, as it was imported */
+    int64_t               macs;              /* of the model, as it was imported */
     const Plan           *plan;
     Bytes                 weights;  /* the blob: constants packed, in the plan's order */
     uint64_t              narrowed; /* bytes of it that are f32 rounded to 16 bits */

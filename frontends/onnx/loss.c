@@ -6,15 +6,16 @@
 /* minus the log-probability [N, C, d..] of each target [N, d..], weighted, then reduced. */
 static const Expr *nll(Node *n, const Expr *logp, uint32_t target, uint32_t weight)
 {
-    const Build *b = &n->b;
-    const char  *how = node_str(n, "reduction", "mean");
-    bool         ignore = node_attr(n, "ignore_index") != NULL;
-    const Expr  *at, *skip = NULL, *loss, *w = NULL, *sum;
-    GatherAttrs *g = ATTRS(b, GatherAttrs);
-    int64_t      axes[MAX_RANK], dims[MAX_RANK];
-    uint32_t     rank = expr_rank(logp);
+    static const char *const ways[] = {"mean", "sum", "none", NULL};
+    const Build             *b = &n->b;
+    const char              *how;
+    bool                     ignore = node_attr(n, "ignore_index") != NULL;
+    const Expr              *at, *skip = NULL, *loss, *w = NULL, *sum;
+    GatherAttrs             *g = ATTRS(b, GatherAttrs);
+    int64_t                  axes[MAX_RANK], dims[MAX_RANK];
+    uint32_t                 rank = expr_rank(logp);
 
-    if (!node_need_rank(n, target, rank - 1, rank - 1))
+    if (!node_choice(n, "reduction", ways, &how) || !node_need_rank(n, target, rank - 1, rank - 1))
         return NULL;
     at = n->in[target];
     for (uint32_t i = 0; i < rank - 1; i++) {

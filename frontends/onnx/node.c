@@ -93,6 +93,21 @@ const char *node_str(const Node *n, const char *name, const char *fallback)
     return a ? intern_n(n->b.c->strings, a->s.n ? (const char *)a->s.at : "", a->s.n) : fallback;
 }
 
+bool node_choice(Node *n, const char *name, const char *const *allowed, const char **out)
+{
+    const char *value = node_str(n, name, *allowed);
+    StrBuf      all = strbuf(n->b.c->scratch);
+
+    for (uint32_t i = 0; allowed[i]; i++) {
+        if (!strcmp(value, allowed[i]))
+            return (*out = allowed[i]) != NULL;
+        str_printf(&all, "%s'%s'", i ? ", " : "", allowed[i]);
+    }
+    node_error(n, E_UNSUPPORTED, "%s is '%s'", name, value);
+    diag_hint(n->b.c->diags, "it can be %s", all.at);
+    return false;
+}
+
 bool node_ints(const Node *n, const char *name, Ints *out)
 {
     const OnnxAttr *a = attr_of(n, name, ONNX_ATTR_INTS, "a list of integers");

@@ -233,11 +233,13 @@ typedef struct {
 
 /* ---- node.c -------------------------------------------------------------------------------------- */
 
-const OnnxAttr  *node_attr(const Node *n, const char *name); /* NULL: not there */
-int64_t          node_int(const Node *n, const char *name, int64_t fallback);
-double           node_float(const Node *n, const char *name, double fallback);
-const char      *node_str(const Node *n, const char *name, const char *fallback);
-bool             node_ints(const Node *n, const char *name, Ints *out); /* false: not there */
+const OnnxAttr *node_attr(const Node *n, const char *name); /* NULL: not there */
+int64_t         node_int(const Node *n, const char *name, int64_t fallback);
+double          node_float(const Node *n, const char *name, double fallback);
+const char     *node_str(const Node *n, const char *name, const char *fallback);
+/* One of these words, the first unless given; NULL ends them.  False: an error says it is none. */
+bool node_choice(Node *n, const char *name, const char *const *allowed, const char **out);
+bool node_ints(const Node *n, const char *name, Ints *out); /* false: not there */
 const OnnxGraph *node_graph(const Node *n, const char *name);
 /* This attribute changes nothing here, whatever it says. */
 void node_ignore(const Node *n, const char *name);

@@ -141,15 +141,6 @@ bool convert_upsample(Node *n)
     return sizes_of(n, n->in[0], scale, size) && node_done(n, resize(n, &m, n->in[0], size, scale));
 }
 
-static bool choose(Node *n, const char *what, const char *value, const char *const *allowed,
-                   const char **out)
-{
-    for (; *allowed; allowed++)
-        if (!strcmp(value, *allowed))
-            return (*out = *allowed) != NULL;
-    return node_error(n, E_UNSUPPORTED, "%s '%s'", what, value);
-}
-
 /* Scales and sizes are for all axes, or those of the attribute `axes`. */
 bool convert_resize(Node *n)
 {
@@ -159,20 +150,19 @@ bool convert_resize(Node *n)
         NULL};
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil", NULL};
+    static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
     Mode                     m = {0};
     double                   scale[MAX_RANK], part[MAX_RANK];
     int64_t                  size[MAX_RANK], axes[MAX_RANK];
     uint32_t                 rank, k;
     const Expr              *x;
-    const char              *policy = node_str(n, "keep_aspect_ratio_policy", "stretch");
+    const char              *policy;
     Ints                     ax, v;
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !method(n, &m) ||
-        !choose(n, "coordinate_transformation_mode",
-                node_str(n, "coordinate_transformation_mode", "half_pixel"), coordinates,
-                &m.coordinates) ||
-        !choose(n, "nearest_mode", node_str(n, "nearest_mode", "round_prefer_floor"), roundings,
-                &m.rounding))
+        !node_choice(n, "coordinate_transformation_mode", coordinates, &m.coordinates) ||
+        !node_choice(n, "nearest_mode", roundings, &m.rounding) ||
+        !node_choice(n, "keep_aspect_ratio_policy", policies, &policy))
         return false;
     node_ignore(n, "extrapolation_value"); /* of tf_crop_and_resize, which is refused */
     if (node_int(n, "antialias", 0) || node_int(n, "exclude_outside", 0))

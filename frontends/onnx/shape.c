@@ -160,22 +160,27 @@ bool convert_transpose(Node *n)
 
 /* ---- blocks of pixels ---------------------------------------------------------------------------------- */
 
-static bool block_size(Node *n, int64_t *s)
+/* The size of a block, and whether channels come before its pixels. */
+static bool block_size(Node *n, int64_t *s, bool *crd)
 {
+    static const char *const modes[] = {"DCR", "CRD", NULL};
+    const char              *mode;
+
     *s = node_int(n, "blocksize", 0);
-    if (!node_need_rank(n, 0, 4, 4))
+    if (!node_need_rank(n, 0, 4, 4) || !node_choice(n, "mode", modes, &mode))
         return false;
+    *crd = mode == modes[1];
     return (*s > 0 && *s < 65536) || node_error(n, E_IMPORT, "blocksize is %lld", (long long)*s);
 }
 
 bool convert_depth_to_space(Node *n)
 {
     const Build *b = &n->b;
-    bool         crd = !strcmp(node_str(n, "mode", "DCR"), "CRD");
+    bool         crd;
     int64_t      s, N, C, H, W;
     const Expr  *x;
 
-    if (!block_size(n, &s))
+    if (!block_size(n, &s, &crd))
         return false;
     x = n->in[0];
     N = expr_dim(x, 0), C = expr_dim(x, 1), H = expr_dim(x, 2), W = expr_dim(x, 3);
@@ -195,11 +200,11 @@ bool convert_depth_to_space(Node *n)
 bool convert_space_to_depth(Node *n)
 {
     const Build *b = &n->b;
-    bool         crd = !strcmp(node_str(n, "mode", "DCR"), "CRD");
+    bool         crd;
     int64_t      s, N, C, H, W;
     const Expr  *x;
 
-    if (!block_size(n, &s))
+    if (!block_size(n, &s, &crd))
         return false;
     x = n->in[0];
     N = expr_dim(x, 0), C = expr_dim(x, 1), H = expr_dim(x, 2), W = expr_dim(x, 3);

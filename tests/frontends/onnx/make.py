@@ -144,6 +144,7 @@ def strict():
     save("strict_attribute", one(leaky()))
     save("strict_attributes", one(leaky("x", "a"), leaky("a", "b"), node("Relu", "b", "c", axis=1), leaky("c", "d"),
                                   node("Flatten", "d", "y", _internal=1, __internal=1, dim=2)))
+    save("strict_choice", one(node("DepthToSpace", "x", "y", blocksize=2, mode="CDR"), ins=[value("x", F, [1, 4, 2, 2])]))
     own = node("Softmax", "x", "y", axis=1)
     own.attribute.add(name="axis", i=0, type=onnx.AttributeProto.INT)
     save("strict_attribute_twice", one(own))
