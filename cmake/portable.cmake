@@ -2,8 +2,7 @@
 #
 # The same objects as the target tvmcc, linked otherwise: libraries statically, and what glibc changed
 # after 2.31 through cmake/old_glibc.c, so that one file runs on distributions from 2020 on.  Only
-# where the static libraries are installed; libcjson, for which Debian has none, comes beside it in
-# lib/tvmcc/.
+# where the static libraries are installed.
 
 # tvmcc_library(<name> SHARED <library>... STATIC <library>...): the target tvmcc_<name>, which is the
 # static libraries in executables whose property TVMCC_PORTABLE is on, the shared ones elsewhere.
@@ -38,7 +37,7 @@ function(tvmcc_add_portable)
     if(NOT TVMCC_LIBPTHREAD OR NOT TVMCC_LIBDL)
         return()
     endif()
-    foreach(library IN ITEMS archive bz2 lzma yaml zstd z)
+    foreach(library IN ITEMS archive bz2 lzma yaml jansson zstd z)
         find_library(TVMCC_LIB${library}_A NAMES "lib${library}.a")
         mark_as_advanced(TVMCC_LIB${library}_A)
         if(NOT TVMCC_LIB${library}_A)
@@ -57,7 +56,7 @@ function(tvmcc_add_portable)
     set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "-std=gnu11;-fno-builtin")
     set_target_properties(tvmcc_portable PROPERTIES TVMCC_PORTABLE ON OUTPUT_NAME tvmcc
         RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/portable"
-        BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib/tvmcc")
+        SKIP_BUILD_RPATH ON)
     target_link_libraries(tvmcc_portable PRIVATE ${room_libraries}
         -Wl,--no-as-needed "${TVMCC_LIBPTHREAD}" "${TVMCC_LIBDL}" -Wl,--as-needed)
     target_link_options(tvmcc_portable PRIVATE ${wraps} -static-libgcc)

@@ -12,7 +12,7 @@ enum { SHARD_ABOVE = 64, SHARDS = 4 };
 static void pair(StrBuf *s, const char *key, const char *value)
 {
     str_printf(s, ", \"%s\": ", key);
-    json_string(s, value ? value : "");
+    str_add_json(s, value ? value : "");
 }
 
 static uint32_t count_nodes(Ctx *c, const Compiled *k, uint64_t *weights)
@@ -56,7 +56,7 @@ int check_args(Driver *driver, Job *job)
     uint32_t      nodes = count_nodes(job->c, &job->k, &weights);
 
     str_add(&s, "{\"entry\": ");
-    json_string(&s, job->k.entry);
+    str_add_json(&s, job->k.entry);
     pair(&s, "target", t->text);
     pair(&s, "triple", t->host ? t->host->triple : t->triple);
     str_printf(&s, ", \"device\": %s, \"nodes\": %u, \"shards\": %u, \"weights_bytes\": %llu, ",
@@ -66,7 +66,7 @@ int check_args(Driver *driver, Job *job)
     str_add(&s, ", \"files\": [");
     for (uint32_t i = 0; i < job->k.files.n; i++) {
         str_add(&s, i ? ", " : "");
-        json_string(&s, job->k.files.at[i]);
+        str_add_json(&s, job->k.files.at[i]);
     }
     say(driver, "%s]}\n", s.at);
     return 0;

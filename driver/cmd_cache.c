@@ -35,7 +35,7 @@ static void show_stat(Driver *driver, Cache *cache)
     if (driver->opt.json) {
         StrBuf s = strbuf(driver->arena);
 
-        json_string(&s, cache_dir(cache));
+        str_add_json(&s, cache_dir(cache));
         say(driver, "{\"dir\": %s, \"entries\": %u, \"bytes\": %llu, \"max_bytes\": %llu}\n", s.at,
             n, (unsigned long long)bytes, (unsigned long long)cache_max_bytes(cache));
     } else {

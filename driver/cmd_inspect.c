@@ -1,7 +1,7 @@
 /* tvmcc inspect: what a model file asks for and gives, or what a product says about itself. */
+#include "base/json.h"
 #include "driver/html.h"
 
-#include <cjson/cJSON.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <tvmcc/runtime.h>
@@ -55,7 +55,7 @@ static void json_tensor(StrBuf *s, bool first, const char *name, const char *dim
 {
     str_add(s, first ? "" : ", ");
     str_add(s, "{\"name\": ");
-    json_string(s, name);
+    str_add_json(s, name);
     str_printf(s, ", \"shape\": [%s], \"dtype\": \"%s\"}", dims, dtype);
 }
 
@@ -80,11 +80,11 @@ static void product_json(Driver *driver, const tvmcc_model_info *info)
     StrBuf s = strbuf(driver->arena);
 
     str_add(&s, "{\"model\": ");
-    json_string(&s, info->name);
+    str_add_json(&s, info->name);
     str_printf(&s, ", \"abi\": %u, \"toolchain\": ", info->abi);
-    json_string(&s, info->toolchain);
+    str_add_json(&s, info->toolchain);
     str_add(&s, ", \"targets\": ");
-    json_string(&s, info->targets);
+    str_add_json(&s, info->targets);
     json_tensors(&s, "inputs", info->inputs, info->ninputs);
     json_tensors(&s, "outputs", info->outputs, info->noutputs);
     str_printf(&s,
@@ -98,7 +98,7 @@ static void product_json(Driver *driver, const tvmcc_model_info *info)
         str_add(&s, b ? ", {" : ", \"buckets\": [{");
         for (uint32_t k = 0; k < info->nbucket_dims; k++) {
             str_add(&s, k ? ", " : "");
-            json_string(&s, info->bucket_dims[k]);
+            str_add_json(&s, info->bucket_dims[k]);
             str_printf(&s, ": %lld", (long long)info->bucket_sizes[b * info->nbucket_dims + k]);
         }
         str_add(&s, b + 1 == n ? "}]" : "}");
@@ -126,30 +126,30 @@ static void product_text(Driver *driver, const tvmcc_model_info *info)
 
 /* ---- archives that are not for this machine, or compressed ---- */
 
-static const char *text_of(const cJSON *o, const char *key)
+static const char *text_of(json_t *o, const char *key)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+    json_t *v = json_object_get(o, key);
 
-    return cJSON_IsString(v) ? v->valuestring : "?";
+    return json_is_string(v) ? json_string_value(v) : "?";
 }
 
 static void say_manifest(Driver *driver, Bytes text)
 {
-    cJSON       *root = cJSON_ParseWithLength((const char *)text.at, text.n);
-    const cJSON *item;
+    json_t *root = json_read(text, NULL);
+    json_t *item;
+    size_t  i;
 
     say(driver, "%s %s\n", text_of(root, "name"), text_of(root, "version"));
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "models"))
+    json_array_foreach(json_object_get(root, "models"), i, item)
         say(driver, "model %s, of %s, for %s\n", text_of(item, "entry"), text_of(item, "model"),
             text_of(item, "targets"));
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "files"))
+    json_array_foreach(json_object_get(root, "files"), i, item)
     {
-        const cJSON *bytes = cJSON_GetObjectItemCaseSensitive(item, "bytes");
+        json_t *bytes = json_object_get(item, "bytes");
 
-        say(driver, "%12.0f %s\n", cJSON_IsNumber(bytes) ? bytes->valuedouble : 0,
-            text_of(item, "path"));
+        say(driver, "%12.0f %s\n", json_number_value(bytes), text_of(item, "path"));
     }
-    cJSON_Delete(root);
+    json_decref(root);
 }
 
 /* From manifest.json; in other layouts, the members. */

@@ -452,7 +452,7 @@ static void add_number(StrBuf *out, const char *key, double v, int digits)
 static void row_json(const Profile *p, const Row *r, StrBuf *out)
 {
     str_add(out, "{\"name\": ");
-    json_string(out, r->name);
+    str_add_json(out, r->name);
     str_printf(out, ", \"calls\": %u", r->calls);
     add_number(out, "us", r->median * 1e6, 3);
     add_number(out, "min_us", r->min * 1e6, 3);

@@ -9,9 +9,9 @@
  * all that code depends on.  Then weights and hashes are replaced where they stand
  * (packaging/refit.c), so the result has the bytes that a build of the new model would have.
  */
+#include "base/json.h"
 #include "driver/job.h"
 
-#include <cjson/cJSON.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -266,11 +266,11 @@ static bool is_derived(const char *path)
            str_ends(path, "/licenses/tvmcc.txt");
 }
 
-static const char *json_text(Arena *a, const cJSON *o, const char *key)
+static const char *json_text(Arena *a, json_t *o, const char *key)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+    json_t *v = json_object_get(o, key);
 
-    return cJSON_IsString(v) ? arena_printf(a, "%s", v->valuestring) : NULL;
+    return json_is_string(v) ? arena_printf(a, "%s", json_string_value(v)) : NULL;
 }
 
 /* Name, version and licence as they were, and which parts there are. */
@@ -280,7 +280,7 @@ static void same_bundle(Refitting *r, Bundle *b)
 
     for (uint32_t i = 0; i < r->n; i++) {
         const char *path = strchr(r->m[i].path, '/');
-        cJSON      *root;
+        json_t     *root;
 
         if (!path)
             continue;
@@ -298,11 +298,11 @@ static void same_bundle(Refitting *r, Bundle *b)
                                                        : 0;
         if (strcmp(path, "manifest.json") != 0)
             continue;
-        root = cJSON_ParseWithLength((const char *)r->m[i].data.at, r->m[i].data.n);
+        root = json_read(r->m[i].data, NULL);
         b->name = json_text(a, root, "name");
         b->version = json_text(a, root, "version");
         b->license = json_text(a, root, "license");
-        cJSON_Delete(root);
+        json_decref(root);
     }
     if (b->version && strcmp(b->version, "0") == 0)
         b->version = NULL;

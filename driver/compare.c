@@ -62,7 +62,7 @@ static void begin_row(Session *s, uint32_t i, const char *name)
 {
     str_add(&s->json, i ? ", " : ", \"compared\": [");
     str_add(&s->json, "{\"name\": ");
-    json_string(&s->json, name);
+    str_add_json(&s->json, name);
 }
 
 /* A value, without the sign that NaN may have. */

@@ -195,7 +195,7 @@ static void member(StrBuf *s, const char *key, const char *text)
     if (!text || !*text)
         return;
     str_printf(s, ", \"%s\": ", key);
-    json_string(s, text);
+    str_add_json(s, text);
 }
 
 static void indices(StrBuf *s, const char *key, const Indices *v)
@@ -211,7 +211,7 @@ static void node_json(Ctx *c, const HtmlNode *v, StrBuf *s)
     StrBuf attrs = strbuf(c->scratch);
 
     str_add(s, "{\"op\": ");
-    json_string(s, v->op);
+    str_add_json(s, v->op);
     member(s, "name", v->name);
     member(s, "kind", v->kind);
     member(s, "type", v->type ? type_text(c, v->type) : NULL);
@@ -223,7 +223,7 @@ static void node_json(Ctx *c, const HtmlNode *v, StrBuf *s)
     for (uint32_t i = 0; i < v->constants.n; i++) {
         const Const *k = v->constants.at[i]->u.constant;
         str_add(s, i ? ", {\"name\": " : "{\"name\": ");
-        json_string(s, k->name && *k->name ? k->name : "constant");
+        str_add_json(s, k->name && *k->name ? k->name : "constant");
         member(s, "type", type_text(c, k->type));
         str_printf(s, ", \"bytes\": %zu}", k->data.n);
     }

@@ -38,9 +38,9 @@ static void tensor_json(Arena *a, const tvmcc_tensor_info *t, const char *kind, 
         str_printf(&type, "%s%lld", k ? ", " : "", (long long)t->dims[k]);
     str_printf(&type, "], %zu bytes", t->bytes);
     str_printf(s, "{\"op\": \"%s\", \"kind\": \"%s\", \"name\": ", kind, kind);
-    json_string(s, t->name);
+    str_add_json(s, t->name);
     str_add(s, ", \"type\": ");
-    json_string(s, type.at);
+    str_add_json(s, type.at);
     str_printf(s, from ? ", \"from\": [%u]" : ", \"from\": []", from - 1);
     str_add(s, ", \"constants\": []}");
 }
@@ -69,7 +69,7 @@ bool html_product(Driver *driver, const tvmcc_model_info *info, const char *path
         str_add(&s, ",\n");
     }
     str_add(&s, "{\"op\": ");
-    json_string(&s, info->name);
+    str_add_json(&s, info->name);
     str_add(&s, ", \"name\": \"compiled\", \"from\": [");
     for (uint32_t i = 0; i < info->ninputs; i++)
         str_printf(&s, "%s%u", i ? ", " : "", i);

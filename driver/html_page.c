@@ -39,7 +39,7 @@ bool html_write(Driver *driver, const char *path, const char *title, const StrBu
         else
             str_addc(&s, json->at[i]);
     str_add(&s, ",\n\"version\": ");
-    json_string(&s, compiler_version());
+    str_add_json(&s, compiler_version());
     str_add(&s, "}\n</script>\n<script>\n");
     str_addn(&s, (const char *)layout_js_text, layout_js_text_bytes);
     str_addn(&s, (const char *)page_js_text, page_js_text_bytes);
@@ -50,11 +50,11 @@ bool html_write(Driver *driver, const char *path, const char *title, const StrBu
 void html_begin(StrBuf *s, const char *title, uint32_t n, const char *const *about)
 {
     str_add(s, "{\"title\": ");
-    json_string(s, title);
+    str_add_json(s, title);
     str_add(s, ",\n\"about\": [");
     for (uint32_t i = 0; i < n; i++) {
         str_add(s, i ? ", " : "");
-        json_string(s, about[i]);
+        str_add_json(s, about[i]);
     }
     str_add(s, "],\n\"tiles\": [");
 }
@@ -62,12 +62,12 @@ void html_begin(StrBuf *s, const char *title, uint32_t n, const char *const *abo
 void html_tile(StrBuf *s, const char *name, const char *value, const char *note)
 {
     str_add(s, s->at[s->n - 1] == '[' ? "[" : ", [");
-    json_string(s, name);
+    str_add_json(s, name);
     str_add(s, ", ");
-    json_string(s, value);
+    str_add_json(s, value);
     if (note) {
         str_add(s, ", ");
-        json_string(s, note);
+        str_add_json(s, note);
     }
     str_add(s, "]");
 }

@@ -155,7 +155,7 @@ static void kernels_json(const Report *r, StrBuf *s)
     for (uint32_t i = 0; i < p->nkernels; i++) {
         const HtmlKernel *k = &p->kernels[i];
         str_add(s, i ? ",\n{\"name\": " : "\n{\"name\": ");
-        json_string(s, k->name);
+        str_add_json(s, k->name);
         str_printf(s, ", \"calls\": %u, \"us\": %.4f", k->calls, k->us);
         number(s, "flops", k->flops, known);
         number(s, "bytes", k->bytes, known);
@@ -176,7 +176,7 @@ static void memory_json(const Plan *p, StrBuf *s)
     for (uint32_t i = 0; i < p->nslots; i++) {
         const PlanSlot *x = &p->slots[i];
         str_add(s, i ? ",\n{\"name\": " : "\n{\"name\": ");
-        json_string(s, x->name);
+        str_add_json(s, x->name);
         str_printf(s, ", \"offset\": %llu, \"bytes\": %llu, \"first\": %u, \"last\": %u}",
                    (unsigned long long)x->offset, (unsigned long long)x->bytes, x->first, x->last);
     }

@@ -73,7 +73,7 @@ void session_print_top(Session *s, uint32_t output, uint32_t top)
             str_printf(&s->json, "%s{\"index\": %zu, ", k ? ", " : ", \"top\": [", best);
             if (label) {
                 str_add(&s->json, "\"label\": ");
-                json_string(&s->json, label);
+                str_add_json(&s->json, label);
                 str_add(&s->json, ", ");
             }
             str_printf(&s->json, "\"value\": %.9g}", value);

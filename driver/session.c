@@ -433,9 +433,9 @@ void session_begin_json(Session *s)
 {
     s->json = strbuf(s->driver->arena);
     str_add(&s->json, "{\"model\": ");
-    json_string(&s->json, s->info->name);
+    str_add_json(&s->json, s->info->name);
     str_printf(&s->json, ", \"threads\": %u, \"target\": ", s->params.threads);
-    json_string(&s->json, s->info->targets);
+    str_add_json(&s->json, s->info->targets);
     str_printf(&s->json, ", \"native\": %s", is_native(s) ? "true" : "false");
 }
 

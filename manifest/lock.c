@@ -11,9 +11,9 @@
  *
  * The rows are made by the driver, which knows targets and hashes; here they are read, written and
  * compared. */
+#include "base/json.h"
 #include "manifest/manifest.h"
 
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,43 +87,40 @@ static const char *group_name(const char *key)
     return NULL;
 }
 
-static bool read_group(Diags *d, Arena *a, Loc loc, const cJSON *group, const char *name, Lock *out)
+static bool read_group(Diags *d, Arena *a, Loc loc, json_t *group, const char *name, Lock *out)
 {
-    const cJSON *row;
+    json_t     *row;
+    const char *key;
 
-    if (!cJSON_IsObject(group))
+    if (!json_is_object(group))
         return diag_error(d, E_LOCK_SYNTAX, loc, "'%s' is not an object", name);
-    cJSON_ArrayForEach(row, group)
+    json_object_foreach(group, key, row)
     {
-        if (!cJSON_IsString(row) || !row->string)
-            return diag_error(d, E_LOCK_SYNTAX, loc, "'%s' of '%s' is not a text",
-                              row->string ? row->string : "", name);
-        if (!utf8_ok(row->string) || !utf8_ok(row->valuestring))
-            return diag_error(d, E_LOCK_SYNTAX, loc, "'%s' of '%s' is not UTF-8", row->string,
-                              name);
-        lock_add(a, out, name, arena_printf(a, "%s", row->string),
-                 arena_printf(a, "%s", row->valuestring));
+        if (!json_is_string(row))
+            return diag_error(d, E_LOCK_SYNTAX, loc, "'%s' of '%s' is not a text", key, name);
+        lock_add(a, out, name, arena_printf(a, "%s", key),
+                 arena_printf(a, "%s", json_string_value(row)));
     }
     return true;
 }
 
-static bool read_root(Diags *d, Arena *a, Loc loc, const cJSON *root, Lock *out)
+static bool read_root(Diags *d, Arena *a, Loc loc, json_t *root, Lock *out)
 {
-    const cJSON *version = cJSON_GetObjectItemCaseSensitive(root, "schema"), *item;
+    json_t     *version = json_object_get(root, "schema"), *item;
+    const char *key;
 
-    if (!cJSON_IsObject(root))
+    if (!json_is_object(root))
         return diag_error(d, E_LOCK_SYNTAX, loc, "a lock is a JSON object");
-    if (!cJSON_IsString(version) || strcmp(version->valuestring, schema) != 0)
+    if (!json_is_string(version) || strcmp(json_string_value(version), schema) != 0)
         return diag_error(d, E_LOCK_SYNTAX, loc, "its schema is not '%s'", schema);
-    cJSON_ArrayForEach(item, root)
+    json_object_foreach(root, key, item)
     {
-        const char *name = group_name(item->string);
+        const char *name = group_name(key);
 
         if (item == version)
             continue;
         if (!name)
-            return diag_error(d, E_LOCK_SYNTAX, loc, "a lock has no '%s'",
-                              item->string ? item->string : "");
+            return diag_error(d, E_LOCK_SYNTAX, loc, "a lock has no '%s'", key);
         if (!read_group(d, a, loc, item, name, out))
             return false;
     }
@@ -147,21 +144,21 @@ static Loc loc_at(const char *path, Bytes text, size_t at)
 
 bool lock_parse(Diags *d, Arena *a, const char *path, Bytes text, Lock *out)
 {
-    const char *end = NULL;
-    cJSON      *root;
-    bool        ok;
+    json_error_t error;
+    json_t      *root;
+    bool         ok;
 
     *out = (Lock){0};
     if (text.n > LOCK_BYTES)
         return diag_error(d, E_LOCK_SYNTAX, (Loc){path, 0, 0, NULL}, "a lock of %zu bytes", text.n);
     diag_source(d, path, text);
-    root = cJSON_ParseWithLengthOpts((const char *)text.at, text.n, &end, false);
+    root = json_read(text, &error);
     if (!root)
         return diag_error(d, E_LOCK_SYNTAX,
-                          loc_at(path, text, end ? (size_t)(end - (const char *)text.at) : 0),
-                          "this is not JSON");
+                          loc_at(path, text, error.position > 0 ? (size_t)error.position : 0),
+                          "this is not JSON%s%s", *error.text ? ": " : "", error.text);
     ok = read_root(d, a, (Loc){path, 0, 0, NULL}, root, out);
-    cJSON_Delete(root);
+    json_decref(root);
     lock_sort(out);
     return ok;
 }

@@ -239,12 +239,12 @@ static void spdx_package(StrBuf *s, const char *id, const char *name, const char
     str_add(s, "\"copyrightText\": \"NOASSERTION\", \"downloadLocation\": \"NOASSERTION\", "
                "\"filesAnalyzed\": false,\n     \"licenseConcluded\": \"NOASSERTION\", "
                "\"licenseDeclared\": ");
-    json_string(s, license ? license : "NOASSERTION");
+    str_add_json(s, license ? license : "NOASSERTION");
     str_add(s, ", \"name\": ");
-    json_string(s, name);
+    str_add_json(s, name);
     if (version) {
         str_add(s, ", \"versionInfo\": ");
-        json_string(s, version);
+        str_add_json(s, version);
     }
     str_addc(s, '}');
 }
@@ -286,11 +286,11 @@ Bytes bundle_sbom(Arena *a, const Bundle *b)
                "{\n  \"SPDXID\": \"SPDXRef-DOCUMENT\",\n  \"creationInfo\": {\"created\": \"%s\", "
                "\"creators\": [",
                created);
-    json_string(&s, arena_printf(a, "Tool: %s", tool));
+    str_add_json(&s, arena_printf(a, "Tool: %s", tool));
     str_add(&s, "]},\n  \"dataLicense\": \"CC0-1.0\",\n");
     add_namespace(&s, b);
     str_add(&s, "  \"name\": ");
-    json_string(&s, arena_printf(a, "%s-%s", name_of(b), version_of(b)));
+    str_add_json(&s, arena_printf(a, "%s-%s", name_of(b), version_of(b)));
     str_add(&s, ",\n  \"packages\": [\n");
     spdx_package(&s, "archive", name_of(b), version_of(b), b->license, NULL);
     for (uint32_t i = 0; i < b->nparts; i++) {
@@ -418,15 +418,15 @@ static void add_model(StrBuf *s, const ModelDesc *m, bool first)
     str_add(s, first ? "\n    {" : ",\n    {");
     add_sha(s, "build_id", m->build_id);
     str_printf(s, ",\n     \"entry\": \"%s\", \"model\": ", m->entry);
-    json_string(s, m->model ? m->model : m->entry);
+    str_add_json(s, m->model ? m->model : m->entry);
     str_add(s, ",\n     ");
     add_sha(s, "model_sha256", m->model_sha);
     str_add(s, ",\n     \"targets\": ");
-    json_string(s, m->targets);
+    str_add_json(s, m->targets);
     str_add(s, ",\n     \"toolchain\": ");
-    json_string(s, m->toolchain);
+    str_add_json(s, m->toolchain);
     str_add(s, ", \"triple\": ");
-    json_string(s, m->triple);
+    str_add_json(s, m->triple);
     str_printf(s, ",\n     \"weights\": {\"bytes\": %" PRIu64 ", \"mode\": \"%s\", ",
                m->weights_bytes, weights_mode_names[m->weights_mode]);
     add_sha(s, "sha256", m->weights_sha);
@@ -441,7 +441,7 @@ Bytes bundle_manifest(Arena *a, const Bundle *b, const Member *members, uint32_t
     for (uint32_t i = 0; i < n; i++) {
         str_printf(&s, "%s\n    {\"bytes\": %" PRIu64 ", \"path\": ", i ? "," : "",
                    (uint64_t)members[i].data.n);
-        json_string(&s, members[i].path);
+        str_add_json(&s, members[i].path);
         str_add(&s, ", ");
         add_sha(&s, "sha256", sha256(members[i].data));
         str_addc(&s, '}');
@@ -449,16 +449,16 @@ Bytes bundle_manifest(Arena *a, const Bundle *b, const Member *members, uint32_t
     str_add(&s, "\n  ],\n");
     if (b->license) {
         str_add(&s, "  \"license\": ");
-        json_string(&s, b->license);
+        str_add_json(&s, b->license);
         str_add(&s, ",\n");
     }
     str_add(&s, "  \"models\": [");
     for (uint32_t i = 0; i < b->nparts; i++)
         add_model(&s, b->parts[i].desc, i == 0);
     str_add(&s, "\n  ],\n  \"name\": ");
-    json_string(&s, name_of(b));
+    str_add_json(&s, name_of(b));
     str_printf(&s, ",\n  \"schema\": \"tvmcc-archive/%d\",\n  \"version\": ", ARCHIVE_VERSION);
-    json_string(&s, version_of(b));
+    str_add_json(&s, version_of(b));
     str_add(&s, "\n}\n");
     return text_bytes(&s);
 }

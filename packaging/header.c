@@ -435,22 +435,6 @@ Bytes header_text(Arena *a, const ModelDesc *m)
 /* ---- the metadata ------------------------------------------------------------------------------
  */
 
-void json_string(StrBuf *s, const char *text)
-{
-    str_addc(s, '"');
-    for (; *text; text++) {
-        unsigned char ch = (unsigned char)*text;
-
-        if (ch == '"' || ch == '\\')
-            str_printf(s, "\\%c", ch);
-        else if (ch < 32 || ch == 127)
-            str_printf(s, "\\u%04x", ch);
-        else
-            str_addc(s, (char)ch);
-    }
-    str_addc(s, '"');
-}
-
 static void json_tensors(Arena *a, StrBuf *s, const TensorDesc *tensors, uint32_t n)
 {
     str_add(s, "[");
@@ -465,11 +449,11 @@ static void json_tensors(Arena *a, StrBuf *s, const TensorDesc *tensors, uint32_
         str_printf(s, "], \"dtype\": \"%s\", ", dtype_name(a, t));
         if (t->layout) {
             str_add(s, "\"layout\": ");
-            json_string(s, t->layout);
+            str_add_json(s, t->layout);
             str_add(s, ", ");
         }
         str_add(s, "\"name\": ");
-        json_string(s, t->name);
+        str_add_json(s, t->name);
         if (t->quantized)
             str_printf(s, ", \"scale\": %.9g, \"zero_point\": %d", t->scale, (int)t->zero_point);
         if (t->state)
@@ -491,7 +475,7 @@ Bytes labels_text(Arena *a, const ModelDesc *m)
 static void json_pair(StrBuf *s, const char *key, const char *value)
 {
     str_printf(s, "  \"%s\": ", key);
-    json_string(s, value ? value : "");
+    str_add_json(s, value ? value : "");
     str_add(s, ",\n");
 }
 
@@ -514,11 +498,11 @@ static void json_alternatives(StrBuf *s, const ModelDesc *m)
                    i ? "," : "", d->arena_private, d->arena_shared);
         for (uint32_t k = 0; k < m->nbucket_dims; k++) {
             str_add(s, k ? ", " : "");
-            json_string(s, m->bucket_dims[k]);
+            str_add_json(s, m->bucket_dims[k]);
             str_printf(s, ": %" PRId64, d->sizes[k]);
         }
         str_add(s, "}, \"target\": ");
-        json_string(s, d->target);
+        str_add_json(s, d->target);
         str_printf(s, ", \"weights_bytes\": %" PRIu64 "}", d->weights_bytes);
     }
     str_add(s, "\n  ],\n");
@@ -530,7 +514,7 @@ static void json_plan(StrBuf *s, const ModelDesc *m)
     str_printf(s, "  \"plan\": {\"level\": %u, \"names\": [", m->level);
     for (uint32_t i = 0; i < m->nkernel_names; i++) {
         str_add(s, i ? ",\n    " : "\n    ");
-        json_string(s, m->kernel_names[i]);
+        str_add_json(s, m->kernel_names[i]);
     }
     str_add(s, "], \"sha256\": \"");
     add_hex(s, m->plan_sha);
@@ -542,7 +526,7 @@ static void json_operators(StrBuf *s, const ModelDesc *m)
     str_add(s, "  \"operators\": {");
     for (uint32_t i = 0; i < m->nops; i++) {
         str_add(s, i ? ", " : "");
-        json_string(s, m->ops[i].name);
+        str_add_json(s, m->ops[i].name);
         str_printf(s, ": %u", m->ops[i].count);
     }
     str_add(s, "},\n");
@@ -571,7 +555,7 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
         str_add(&s, ",\n  \"labels\": [");
         for (uint32_t i = 0; i < m->nlabels; i++) {
             str_add(&s, i ? ", " : "");
-            json_string(&s, m->labels[i]);
+            str_add_json(&s, m->labels[i]);
         }
         str_add(&s, "]");
     }
@@ -591,7 +575,7 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
                weights_mode_names[m->weights_mode]);
     if (m->weights_section) {
         str_add(&s, ", \"section\": ");
-        json_string(&s, m->weights_section);
+        str_add_json(&s, m->weights_section);
     }
     str_add(&s, ", \"sha256\": \"");
     add_hex(&s, m->weights_sha);

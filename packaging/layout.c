@@ -122,7 +122,7 @@ static void add_tensors(Arena *a, StrBuf *s, const char *key, const TensorDesc *
     str_printf(s, ",\n              \"%s\": {", key);
     for (uint32_t i = 0; i < n; i++) {
         str_printf(s, "%s\n                ", i ? "," : "");
-        json_string(s, t[i].name);
+        str_add_json(s, t[i].name);
         str_printf(s, ": {\"dtype\": \"%s\", \"size\": %" PRIu64 "}", mlf_dtype(a, &t[i]),
                    t[i].bytes);
     }
@@ -147,7 +147,7 @@ static void add_module(Arena *a, StrBuf *s, const ModelDesc *m, const char *time
                "      },\n      \"model_name\": \"%s\",\n      \"style\": \"full-model\",\n"
                "      \"target\": [",
                m->arena_shared + m->arena_private, m->entry);
-    json_string(s, m->targets);
+    str_add_json(s, m->targets);
     str_add(s, "]\n    }");
 }
 
@@ -217,7 +217,7 @@ static Bytes graph_json(Arena *a, const ModelDesc *m)
     str_add(&s, "{\n  \"nodes\": [");
     for (uint32_t i = 0; i < m->nin; i++) {
         str_printf(&s, "%s\n    {\"op\": \"null\", \"name\": ", i ? "," : "");
-        json_string(&s, m->in[i].name);
+        str_add_json(&s, m->in[i].name);
         str_add(&s, ", \"inputs\": []}");
     }
     str_printf(

@@ -4,9 +4,9 @@
  * in its JSON.  Text is bounded and every key is checked for its type, as files may come from
  * anywhere.
  */
+#include "base/json.h"
 #include "packaging/packaging.h"
 
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,43 +27,51 @@ static void wrong(Read *r, const char *key)
     r->ok = false;
 }
 
-static const cJSON *get(const cJSON *o, const char *key)
+static json_t *get(json_t *o, const char *key)
 {
-    return cJSON_GetObjectItemCaseSensitive(o, key);
+    return json_object_get(o, key);
 }
 
-static const char *text_of(Read *r, const cJSON *o, const char *key)
+static const char *text_of(Read *r, json_t *o, const char *key)
 {
-    const cJSON *v = get(o, key);
+    json_t *v = get(o, key);
 
-    if (!cJSON_IsString(v)) {
+    if (!json_is_string(v)) {
         wrong(r, key);
         return "";
     }
-    return arena_printf(r->a, "%s", v->valuestring);
+    return arena_printf(r->a, "%s", json_string_value(v));
 }
 
-static uint64_t number_of(Read *r, const cJSON *o, const char *key)
+static uint64_t number_of(Read *r, json_t *o, const char *key)
 {
-    const cJSON *v = get(o, key);
+    json_t *v = get(o, key);
 
-    if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0) || v->valuedouble > 9e15) {
+    if (!json_is_number(v) || !(json_number_value(v) >= 0) || json_number_value(v) > 9e15) {
         wrong(r, key);
         return 0;
     }
-    return (uint64_t)v->valuedouble;
+    return (uint64_t)json_number_value(v);
 }
 
-static uint64_t number_if(const cJSON *o, const char *key)
+static uint64_t number_if(json_t *o, const char *key)
 {
-    const cJSON *v = get(o, key);
+    json_t *v = get(o, key);
 
-    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= 9e15
-               ? (uint64_t)v->valuedouble
+    return json_is_number(v) && json_number_value(v) >= 0 && json_number_value(v) <= 9e15
+               ? (uint64_t)json_number_value(v)
                : 0;
 }
 
-static Sha256 sha_of(Read *r, const cJSON *o, const char *key)
+/* The nearest int; 0 of what is no number. */
+static int to_int(const json_t *v)
+{
+    double x = json_number_value(v);
+
+    return x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : (int)x;
+}
+
+static Sha256 sha_of(Read *r, json_t *o, const char *key)
 {
     const char *hex = text_of(r, o, key);
     Sha256      sha = {{0}};
@@ -80,7 +88,7 @@ static Sha256 sha_of(Read *r, const cJSON *o, const char *key)
     return sha;
 }
 
-static void dtype_of(Read *r, const cJSON *o, TensorDesc *t)
+static void dtype_of(Read *r, json_t *o, TensorDesc *t)
 {
     static const struct {
         const char *base;
@@ -106,50 +114,51 @@ static void dtype_of(Read *r, const cJSON *o, TensorDesc *t)
     wrong(r, "dtype");
 }
 
-static TensorDesc *tensors_of(Read *r, const cJSON *o, const char *key, uint32_t *n)
+static TensorDesc *tensors_of(Read *r, json_t *o, const char *key, uint32_t *n)
 {
-    const cJSON *list = get(o, key), *item;
-    TensorDesc  *out;
-    int          count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
+    json_t     *list = get(o, key), *item;
+    TensorDesc *out;
+    size_t      i, k, count = json_array_size(list);
 
     *n = 0;
-    if (count < 0 || count > MAX_TENSORS) {
+    if (!json_is_array(list) || count > MAX_TENSORS) {
         wrong(r, key);
         return NULL;
     }
-    out = NEW_ARRAY(r->a, TensorDesc, count ? (size_t)count : 1);
-    cJSON_ArrayForEach(item, list)
+    out = NEW_ARRAY(r->a, TensorDesc, count ? count : 1);
+    json_array_foreach(list, i, item)
     {
-        TensorDesc  *t = &out[(*n)++];
-        const cJSON *dims = get(item, "dims"), *dim;
-        int64_t     *values;
+        TensorDesc *t = &out[(*n)++];
+        json_t     *dims = get(item, "dims"), *dim;
+        int64_t    *values;
 
         t->name = text_of(r, item, "name");
         t->c_name = text_of(r, item, "c_name");
         t->bytes = number_of(r, item, "bytes");
         t->align = (uint32_t)number_of(r, item, "align");
-        t->layout = cJSON_IsString(get(item, "layout")) ? text_of(r, item, "layout") : NULL;
-        t->quantized = cJSON_IsNumber(get(item, "scale"));
+        t->layout = json_is_string(get(item, "layout")) ? text_of(r, item, "layout") : NULL;
+        t->quantized = json_is_number(get(item, "scale"));
         if (t->quantized) {
-            const cJSON *zero = get(item, "zero_point");
+            json_t *zero = get(item, "zero_point");
 
-            t->scale = get(item, "scale")->valuedouble;
-            t->zero_point = cJSON_IsNumber(zero) ? zero->valueint : 0;
+            t->scale = json_number_value(get(item, "scale"));
+            t->zero_point = to_int(zero);
         }
         if (get(item, "state_input"))
             t->state = 1 + (uint32_t)number_of(r, item, "state_input");
         dtype_of(r, item, t);
-        if (!cJSON_IsArray(dims) || cJSON_GetArraySize(dims) > MAX_NDIM) {
+        if (!json_is_array(dims) || json_array_size(dims) > MAX_NDIM) {
             wrong(r, "dims");
             return out;
         }
         values = NEW_ARRAY(r->a, int64_t, MAX_NDIM);
-        cJSON_ArrayForEach(dim, dims)
+        json_array_foreach(dims, k, dim)
         {
-            if (!cJSON_IsNumber(dim) || dim->valuedouble < -1 || dim->valuedouble > 9e15)
+            if (!json_is_number(dim) || json_number_value(dim) < -1 ||
+                json_number_value(dim) > 9e15)
                 wrong(r, "dims");
             else
-                values[t->ndim++] = (int64_t)dim->valuedouble;
+                values[t->ndim++] = (int64_t)json_number_value(dim);
         }
         t->dims = values;
     }
@@ -157,31 +166,37 @@ static TensorDesc *tensors_of(Read *r, const cJSON *o, const char *key, uint32_t
 }
 
 /* Absent in metadata of older compilers: such products cannot be refitted. */
-static void read_plan(Read *r, const cJSON *plan, ModelDesc *out)
+static void read_plan(Read *r, json_t *plan, ModelDesc *out)
 {
-    const cJSON *list = get(plan, "names"), *name;
+    json_t      *list = get(plan, "names"), *name;
     const char **names;
-    int          n = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : 0;
+    size_t       i, n = json_array_size(list);
 
     if (!plan || n > MAX_KERNELS)
         return;
     out->plan_sha = sha_of(r, plan, "sha256");
     out->level = (uint32_t)number_of(r, plan, "level");
-    out->kernel_names = names = NEW_ARRAY(r->a, const char *, n ? (size_t)n : 1);
-    cJSON_ArrayForEach(name, list) if (cJSON_IsString(name)) names[out->nkernel_names++] =
-        arena_printf(r->a, "%s", name->valuestring);
+    out->kernel_names = names = NEW_ARRAY(r->a, const char *, n ? n : 1);
+    json_array_foreach(list, i, name)
+    {
+        if (json_is_string(name))
+            names[out->nkernel_names++] = arena_printf(r->a, "%s", json_string_value(name));
+    }
 }
 
 /* Absent in metadata of older compilers. */
-static void read_operators(Read *r, const cJSON *root, ModelDesc *out)
+static void read_operators(Read *r, json_t *root, ModelDesc *out)
 {
-    const cJSON *list = get(root, "operators"), *item;
-    int          n = cJSON_IsObject(list) ? cJSON_GetArraySize(list) : 0;
-    OpCount     *ops = NEW_ARRAY(r->a, OpCount, n ? (size_t)n : 1);
+    json_t     *list = get(root, "operators"), *item;
+    const char *key;
+    size_t      n = json_object_size(list);
+    OpCount    *ops = NEW_ARRAY(r->a, OpCount, n ? n : 1);
 
-    cJSON_ArrayForEach(item, list) if (cJSON_IsNumber(item) && item->valueint > 0)
-        ops[out->nops++] =
-            (OpCount){arena_printf(r->a, "%s", item->string), (uint32_t)item->valueint};
+    json_object_foreach(list, key, item)
+    {
+        if (to_int(item) > 0)
+            ops[out->nops++] = (OpCount){arena_printf(r->a, "%s", key), (uint32_t)to_int(item)};
+    }
     out->ops = ops;
 }
 
@@ -194,9 +209,9 @@ static WeightsMode mode_of(const char *name)
     return m < WEIGHTS_MODES ? m : WEIGHTS_EMBED;
 }
 
-static void read_all(Read *r, const cJSON *root, ModelDesc *out)
+static void read_all(Read *r, json_t *root, ModelDesc *out)
 {
-    const cJSON *arena = get(root, "arena"), *weights = get(root, "weights");
+    json_t *arena = get(root, "arena"), *weights = get(root, "weights");
 
     *out = (ModelDesc){
         .entry = text_of(r, root, "entry"),
@@ -237,13 +252,13 @@ static void read_all(Read *r, const cJSON *root, ModelDesc *out)
 
 bool metadata_read(Diags *d, Arena *a, const char *file, Bytes text, ModelDesc *out)
 {
-    Read   r = {d, a, file, true};
-    cJSON *root = text.n <= 64 << 20 ? cJSON_ParseWithLength((const char *)text.at, text.n) : NULL;
+    Read    r = {d, a, file, true};
+    json_t *root = json_read(text, NULL);
 
     *out = (ModelDesc){0};
     if (!root)
         return diag_error(d, E_PACK, (Loc){.file = file}, "this is not JSON");
     read_all(&r, root, out);
-    cJSON_Delete(root);
+    json_decref(root);
     return r.ok;
 }

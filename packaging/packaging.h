@@ -115,8 +115,6 @@ Bytes header_text(Arena *a, const ModelDesc *m);
 const char *header_hash(Arena *a, const ModelDesc *m);
 Bytes       metadata_text(Arena *a, const ModelDesc *m); /* JSON, sorted keys */
 Bytes       labels_text(Arena *a, const ModelDesc *m);   /* a line each; empty without labels */
-/* `text` as a JSON string with its quotes. */
-void json_string(StrBuf *s, const char *text);
 
 /* ---- members of libraries and archives -------------------------------------------------------- */
 

@@ -9,9 +9,9 @@
  * The entries of the models are found in the files themselves: who defines `net_info` and
  * `net_run_ex` is the model `net`; an object of kernels has hidden names like `net__conv2d.a6`.
  */
+#include "base/json.h"
 #include "packaging/packaging.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,25 +306,25 @@ static bool audit_library(Diags *d, Arena *a, const char *file, const Member *m,
 
 /* ---- metadata -------------------------------------------------------------------------------------- */
 
-static uint64_t json_bytes(const cJSON *o, const char *key)
+static uint64_t json_bytes(json_t *o, const char *key)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+    json_t *v = json_object_get(o, key);
 
-    return cJSON_IsNumber(v) && v->valuedouble > 0 ? (uint64_t)v->valuedouble : 0;
+    return json_is_number(v) && json_number_value(v) > 0 ? (uint64_t)json_number_value(v) : 0;
 }
 
 static bool audit_metadata(Diags *d, Arena *a, const char *file, Bytes content,
                            const AuditRules *rules, AuditFile *out)
 {
-    cJSON       *root = cJSON_ParseWithLength((const char *)content.at, content.n);
-    const cJSON *arena = cJSON_GetObjectItemCaseSensitive(root, "arena");
-    const cJSON *weights = cJSON_GetObjectItemCaseSensitive(root, "weights");
-    const cJSON *entry = cJSON_GetObjectItemCaseSensitive(root, "entry");
-    Loc          loc = {.file = file};
-    Names        names = {0};
+    json_t *root = json_read(content, NULL);
+    json_t *arena = json_object_get(root, "arena");
+    json_t *weights = json_object_get(root, "weights");
+    json_t *entry = json_object_get(root, "entry");
+    Loc     loc = {.file = file};
+    Names   names = {0};
 
-    if (!root || !arena || !cJSON_IsString(entry)) {
-        cJSON_Delete(root);
+    if (!root || !arena || !json_is_string(entry)) {
+        json_decref(root);
         return diag_error(d, E_PACK, loc, "this is not the metadata of a model");
     }
     const struct {
@@ -340,12 +340,12 @@ static bool audit_metadata(Diags *d, Arena *a, const char *file, Bytes content,
         if (!rows[i].limit || rows[i].bytes <= rows[i].limit)
             continue;
         diag_error(d, E_BUDGET, loc, "'%s': %s %" PRIu64 " bytes, the limit is %" PRIu64,
-                   entry->valuestring, rows[i].what, rows[i].bytes, rows[i].limit);
+                   json_string_value(entry), rows[i].what, rows[i].bytes, rows[i].limit);
         diag_hint(d, "a compile with the same limit names what is largest");
     }
-    vec_push(a, &names, arena_printf(a, "%s", entry->valuestring));
+    vec_push(a, &names, arena_printf(a, "%s", json_string_value(entry)));
     out->entries = unique(&names);
-    cJSON_Delete(root);
+    json_decref(root);
     return true;
 }
 

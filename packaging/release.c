@@ -4,26 +4,24 @@
  * libraries; nothing is loaded.  What does not parse is left out: an archive may hold anything, and
  * whoever wants to know whether it is sound asks `tvmcc audit`.
  */
+#include "base/json.h"
 #include "packaging/packaging.h"
 
-#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_LIMIT = 64 << 20, MAX_PACKAGES = 4096 };
+enum { GRAPH_LIMIT = 64 << 20, MAX_PACKAGES = 4096 };
 
-static cJSON *parse(const Member *m)
+static json_t *parse(const Member *m)
 {
-    return m && m->data.n && m->data.n <= JSON_LIMIT
-               ? cJSON_ParseWithLength((const char *)m->data.at, m->data.n)
-               : NULL;
+    return m ? json_read(m->data, NULL) : NULL;
 }
 
-static const char *text_of(Arena *a, const cJSON *o, const char *key)
+static const char *text_of(Arena *a, json_t *o, const char *key)
 {
-    const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+    json_t *v = json_object_get(o, key);
 
-    return cJSON_IsString(v) ? arena_printf(a, "%s", v->valuestring) : NULL;
+    return json_is_string(v) ? arena_printf(a, "%s", json_string_value(v)) : NULL;
 }
 
 /* ---- models ---------------------------------------------------------------------------------------- */
@@ -58,7 +56,7 @@ static void add_graph(Arena *a, const Release *r, const char *metadata, ReleaseP
         r->members, r->n,
         arena_printf(a, "%.*smodel.relay", (int)(strrchr(metadata, '/') + 1 - metadata), metadata));
 
-    if (m && m->data.n && m->data.n <= JSON_LIMIT)
+    if (m && m->data.n && m->data.n <= GRAPH_LIMIT)
         p->graph = arena_printf(a, "%.*s", (int)m->data.n, (const char *)m->data.at);
 }
 
@@ -96,22 +94,23 @@ static void add_parts(Arena *a, Release *r)
 
 static void add_packages(Arena *a, Release *r)
 {
-    cJSON       *root = parse(pack_find(r->members, r->n, "sbom.spdx.json"));
-    const cJSON *item;
+    json_t *root = parse(pack_find(r->members, r->n, "sbom.spdx.json"));
+    json_t *item;
+    size_t  i;
     VEC(ReleasePackage) list = {0};
 
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(root, "packages"))
+    json_array_foreach(json_object_get(root, "packages"), i, item)
     {
-        const cJSON   *sums = cJSON_GetObjectItemCaseSensitive(item, "checksums");
+        json_t        *sums = json_object_get(item, "checksums");
         ReleasePackage p = {.name = text_of(a, item, "name"),
                             .version = text_of(a, item, "versionInfo"),
                             .license = text_of(a, item, "licenseDeclared"),
-                            .sha = text_of(a, cJSON_GetArrayItem(sums, 0), "checksumValue")};
+                            .sha = text_of(a, json_array_get(sums, 0), "checksumValue")};
 
         if (p.name && list.n < MAX_PACKAGES)
             vec_push(a, &list, p);
     }
-    cJSON_Delete(root);
+    json_decref(root);
     r->npackages = list.n;
     r->packages = list.at;
 }
@@ -119,14 +118,14 @@ static void add_packages(Arena *a, Release *r)
 void release_read(Arena *a, const char *path, uint64_t bytes, const Member *m, uint32_t n,
                   Release *out)
 {
-    cJSON *root;
+    json_t *root;
 
     *out = (Release){.path = path, .bytes = bytes, .n = n, .members = members_plain(a, m, n)};
     root = parse(pack_find(out->members, n, "manifest.json"));
     out->name = text_of(a, root, "name");
     out->version = text_of(a, root, "version");
     out->license = text_of(a, root, "license");
-    cJSON_Delete(root);
+    json_decref(root);
     for (uint32_t i = 0; i < n; i++)
         out->content += m[i].data.n;
     add_parts(a, out);

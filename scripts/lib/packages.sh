@@ -9,7 +9,7 @@
 # To build, and to run the demo.  The libraries behind LLVM (zstd, z3, xml2) are named because
 # linking LLVM statically needs them and llvm-19-dev does not bring them all.
 BUILD_PACKAGES="cmake ninja-build pkg-config clang-19 lld-19 llvm-19-dev libzstd-dev libz3-dev
-    libxml2-dev zlib1g-dev libarchive-dev libyaml-dev libcjson-dev"
+    libxml2-dev zlib1g-dev libarchive-dev libyaml-dev libjansson-dev"
 
 # More for scripts/test: sanitizer libraries, a second build tool, the ordinary tools that products
 # are read with, OpenCL on the CPU, a browser for pages.

@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     model_infos(d, a, "object.o", m.data, &infos);
     for (uint32_t i = 0; i < infos.n; i++) /* what is read is there */
         for (uint32_t k = 0; k < infos.at[i]->ninputs; k++)
-            json_string(&text, infos.at[i]->inputs[k].name);
+            str_add_json(&text, infos.at[i]->inputs[k].name);
     ar_library(d, a, &m, 1, &out);
     ctx_free(c);
     arena_free(a);

@@ -18,8 +18,10 @@ if [ "$( (cat "$work/versions"; echo 2.31) | sort -V | tail -n 1)" != 2.31 ]; th
     exit 1
 fi
 needed=$(readelf -W -d "$driver" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
-    grep -v -E '^(lib(c|m|pthread|dl|rt)\.so\.[0-9]+|ld-linux.*|libcjson\.so\.1)$')
+    grep -v -E '^(lib(c|m|pthread|dl|rt)\.so\.[0-9]+|ld-linux.*)$')
 [ -z "$needed" ] || { echo "needs $needed"; exit 1; }
+! readelf -W -d "$driver" | grep -E 'RPATH|RUNPATH' || { echo "it looks for libraries beside it"; exit 1; }
+! grep -nE '\.so\b' "$source/scripts/package" || { echo "scripts/package brings a library along"; exit 1; }
 # It starts, and constructors ran (LLVM's command line options are made in them); threads, stat, dlopen.
 for d in "$build/bin/tvmcc" "$driver"; do
     "$d" "$source/examples/digits/digits.onnx" --emit=o,h,tar.zst --entry=digits -mcpu=native -j2 -o "$work/$(echo "$d" | md5sum | cut -c1-8)" || exit 1

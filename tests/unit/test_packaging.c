@@ -273,7 +273,7 @@ static void test_hostile_names(void)
 
     CHECK(desc_finish(diags, arena, m));
     CHECK(!strstr((const char *)header_text(arena, m).at, "*/ int"));
-    json_string(&s, "a\"b\\c\n\x7f");
+    str_add_json(&s, "a\"b\\c\n\x7f");
     CHECK_STR(s.at, "\"a\\\"b\\\\c\\u000a\\u007f\"");
 }
 
