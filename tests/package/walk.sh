@@ -6,7 +6,7 @@
 # three other machines under their emulators; two releases from a manifest, compared; new weights in a release;
 # a release in a project for the wrong machine.  With `deb`, the Debian package too, which takes a minute to pack.
 set -e
-cmake=$1 build=$2 source=$3 work=$4
+cmake=$(command -v "$1") build=$2 source=$3 work=$4
 . "$(dirname "$0")/../lib.sh"
 rm -rf "$work" && mkdir -p "$work" && cd "$work"
 export TVMCC_CACHE_DIR=$work/cache CTEST_OUTPUT_ON_FAILURE=1
@@ -156,7 +156,7 @@ old=ship/build/reader-1.0-release-board.tar.zst new=ship/build/reader-1.1-releas
 quiet tvmcc diff $new $new
 refused 1 "1.0 -> 1.1" tvmcc diff $old $new
 says "weights +changed"
-says "the same structure"
+says "the same +structure"
 refused 2 "" tvmcc diff $old no.tar
 quiet tvmcc audit $new
 
@@ -167,6 +167,7 @@ refused 1 "1.0 -> 1.1" tvmcc diff fitted.tar.zst $new
 
 step "a release in a project for another machine"
 quiet tvmcc unpack $new -C wrong/place
+reader=$(echo "$work"/wrong/place/*)
 mkdir third && cp app/main.c third
 cat >third/CMakeLists.txt <<'END'
 cmake_minimum_required(VERSION 3.16)
@@ -177,17 +178,15 @@ if(reader_FOUND)
 endif()
 find_package(reader REQUIRED)
 END
-! "$cmake" -S third -B third/b -G Ninja "-DCMAKE_PREFIX_PATH=$work/wrong/place/reader-1.1" >raw 2>&1 || die "accepted"
+! "$cmake" -S third -B third/b -G Ninja "-DCMAKE_PREFIX_PATH=$reader" >raw 2>&1 || die "accepted"
 tr -s ' \n' ' ' <raw >log
-says "compiled for Linux on aarch64"
-! grep -q "found$" log || { cat raw; die "found"; }
+says "no library for Linux on x86_64 with 64 bits in it; it has aarch64-unknown-linux-gnu"
 # ... and in one for its own.
 sed -i '/^if/,/^endif/d; $a add_executable(third third.c)\ntarget_link_libraries(third PRIVATE reader::digits)' third/CMakeLists.txt
 printf '#include "digits.h"\nint main(void) { return digits_info() == 0; }\n' >third/third.c
 (unset CC CFLAGS LDFLAGS
-    quiet "$cmake" -S third -B third/c -G Ninja "-DCMAKE_PREFIX_PATH=$work/wrong/place/reader-1.1" \
-        "-Dreader_ROOT=$work/wrong/place/reader-1.1" -DCMAKE_TOOLCHAIN_FILE="$work/aarch64.cmake" \
-        -DCMAKE_FIND_ROOT_PATH_MODE_PACKAGE=BOTH
+    quiet "$cmake" -S third -B third/c -G Ninja "-Dreader_DIR=$reader/lib/cmake/reader" \
+        -DCMAKE_TOOLCHAIN_FILE="$work/aarch64.cmake"
     quiet "$cmake" --build third/c
     quiet qemu-aarch64-static -L /usr/aarch64-linux-gnu third/c/third)
 cd / && rm -rf "$work"
