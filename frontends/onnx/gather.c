@@ -86,6 +86,9 @@ bool convert_gather_elements(Node *n)
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 1, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
         return false;
+    if (expr_elems(n->in[1]) == 0) /* no cell is read, not even of an empty tensor */
+        return node_done(n, build_zeros(&n->b, expr_dtype(n->in[0]), expr_rank(n->in[1]),
+                                        expr_dims(n->b.c, n->in[1]).at));
     if (!(indices = positive(n, n->in[1], expr_dim(n->in[0], axis), &known)))
         return false;
     a->axis = axis;
