@@ -1,9 +1,9 @@
 /* The model of a machine: what work costs on the CPU that a target describes.
  *
- * Rules and passes choose among ways to compute the same thing; each choice is by an estimate, and
- * every estimate is made of the functions of this room, so that a constant stands in one place and
- * says what it was measured on.  Times of computing are cycles of one core, times in which threads
- * meet nanoseconds.  Nothing here knows an operator or a loop.
+ * Rules and passes choose among ways to compute the same thing by estimates.  What those are made
+ * of stands here, so that a constant has one place and says what it was measured on.  Times of
+ * computing are cycles of one core, times in which threads meet nanoseconds.  Nothing here knows an
+ * operator or a loop.
  *
  *   machine.c   sizes and rates of a target
  *   tile.c      cycles of register tiles
