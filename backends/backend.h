@@ -3,7 +3,7 @@
 #ifndef TVMCC_BACKENDS_BACKEND_H
 #define TVMCC_BACKENDS_BACKEND_H
 
-#include "ir/plan.h"
+#include "ir/plan/plan.h"
 
 typedef enum {
     EMIT_OBJECT,

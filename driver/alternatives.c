@@ -1,7 +1,7 @@
 /* Several plans of one model in one product: CPU variants and shape buckets.
  *
  * The model is compiled once for each variant and bucket, up to its weights; then constants with
- * equal bytes are put into one blob once, and ir/plan_join.c moves the plans' offsets there.  A
+ * equal bytes are put into one blob once, and ir/plan/join.c moves the plans' offsets there.  A
  * constant of one plan takes the place of at most one of another's, in their order, so that what is
  * shared follows from how plans are made and not from values that happen to be equal. */
 #include "driver/compile.h"

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "base/cache.h"
 #include "frontends/frontends.h"
-#include "ir/plan.h"
+#include "ir/plan/plan.h"
 #include "passes/passes.h"
 
 typedef struct Driver   Driver;

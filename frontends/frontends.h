@@ -11,7 +11,7 @@
 #ifndef TVMCC_FRONTENDS_H
 #define TVMCC_FRONTENDS_H
 
-#include "ir/relay.h"
+#include "ir/relay/relay.h"
 
 /* What the user says about a model. */
 typedef struct {

@@ -1,10 +1,7 @@
 /* What every level of the IR shares: element types, attributes, the operator row, targets and Ctx.
  *
  * `ir/` knows the shape of an operator row and of a target, but no row: `Ctx` carries the tables,
- * so that printer, parser and interpreter can stay low.
- *
- *   dtype.c dtype.def   attrs.c   ctx.c   parse_lex.c
- */
+ * so that printer, parser and interpreter can stay low. */
 #ifndef TVMCC_IR_CORE_H
 #define TVMCC_IR_CORE_H
 
@@ -165,7 +162,7 @@ typedef struct {
 /* Type relation: result type from operand types (`in` as written, tuples not flattened); NULL with
  * an error recorded if they do not fit. */
 typedef const Type *RelFn(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin);
-/* Compute: out[i] as tensor expressions over in[..] (ir/te.h); false with an error recorded. */
+/* Compute: out[i] as tensor expressions over in[..] (ir/te/te.h); false with an error recorded. */
 typedef bool ComputeFn(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out);
 /* The same call as simpler operators (batch_norm for inference, dropout), or NULL. */
 typedef const Expr *ExpandFn(Ctx *c, const Expr *call);
@@ -250,10 +247,10 @@ struct Ctx {
     Strings         *strings;
     Diags           *diags;
     Arith           *arith;
-    struct Interner *nodes;   /* types, prims: equal means same pointer */
-    Map             *tensors; /* Tensor by the id of its Buffer (ir/te.c), NULL until the first */
-    OpTable          ops;
-    const Evaluator *eval;   /* default: ir/eval.c, slow and obvious */
+    struct Interner *nodes; /* types, prims: equal means same pointer */
+    Map    *tensors;        /* Tensor by the id of its Buffer (ir/te/te.c), NULL until the first */
+    OpTable ops;
+    const Evaluator *eval;   /* default: ir/relay/eval.c, slow and obvious */
     const Target    *target; /* NULL until chosen */
     uint32_t         next_expr, next_buffer, next_stmt, next_tensor;
     uint32_t         npath_maps;

@@ -1,7 +1,7 @@
 /* Ctx: what one compile owns.  The caller owns the arena; `ctx_free` gives back the scratch. */
 #include "ir/intern.h"
-#include "ir/relay.h"
-#include "ir/tir.h"
+#include "ir/relay/relay.h"
+#include "ir/tir/tir.h"
 
 #include <string.h>
 

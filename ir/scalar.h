@@ -1,6 +1,6 @@
 /* Arithmetic of one scalar element, exactly as compiled code does it: the folding makers (prim.c)
- * and the interpreter (eval_tir.c) share it, so a folded constant has the bits that run time would
- * give.
+ * and the interpreter (ir/tir/eval.c) share it, so a folded constant has the bits that run time
+ * would give.
  *
  *   integers   kept in `i`, wrapped to their width (sign- or zero-extended; u64 as its bit
  * pattern); arithmetic is modulo 2^bits; shifts take the amount modulo the width; bool is 0 or 1
@@ -12,7 +12,7 @@
 #ifndef TVMCC_IR_SCALAR_H
 #define TVMCC_IR_SCALAR_H
 
-#include "ir/tir.h"
+#include "ir/tir/tir.h"
 
 typedef union {
     int64_t i;

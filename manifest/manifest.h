@@ -191,7 +191,7 @@ void manifest_json(const Manifest *m, const ManFiles *files, const char *more, S
  * with what they stand before or behind.  False if it does not parse (errors recorded) . */
 bool manifest_format(Diags *d, Arena *a, const char *path, Bytes text, StrBuf *out);
 
-/* ---- docs.c -------------------------------------------------------------------------------------------- */
+/* ---- schema.c ------------------------------------------------------------------------------------------- */
 
 /* The reference of docs/manifest.md, from schema.def. */
 void manifest_reference(StrBuf *out);

@@ -2,7 +2,7 @@
 #ifndef TVMCC_OPS_H
 #define TVMCC_OPS_H
 
-#include "ir/te.h"
+#include "ir/te/te.h"
 
 /* The C type of an attribute field, by its ATTR_ name. */
 typedef int64_t     AttrC_INT;

@@ -5,7 +5,7 @@
  */
 #include "packaging/packaging.h"
 
-#include "ir/plan.h"
+#include "ir/plan/plan.h"
 
 enum { ARENA_ALIGN = 64 };
 

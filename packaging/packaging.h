@@ -29,7 +29,7 @@
 #define TVMCC_PACKAGING_H
 
 #include "base/base.h"
-#include "ir/plan.h"
+#include "ir/plan/plan.h"
 
 #include <tvmcc/abi.h>
 

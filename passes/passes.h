@@ -3,8 +3,8 @@
 #ifndef TVMCC_PASSES_H
 #define TVMCC_PASSES_H
 
-#include "ir/plan.h"
-#include "ir/sched.h"
+#include "ir/plan/plan.h"
+#include "ir/sched/sched.h"
 
 /* Levels: GRAPH is Relay to Relay, TIR is flat-ward TIR to TIR. */
 typedef enum { LEVEL_GRAPH, LEVEL_TIR } PassLevel;

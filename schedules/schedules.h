@@ -4,7 +4,7 @@
 #ifndef TVMCC_SCHEDULES_H
 #define TVMCC_SCHEDULES_H
 
-#include "ir/sched.h"
+#include "ir/sched/sched.h"
 #include "machine/machine.h"
 
 /* The work of a convolution with its results in blocks of `lanes` channels, for passes that choose

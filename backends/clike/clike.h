@@ -5,7 +5,7 @@
 #ifndef TVMCC_BACKENDS_CLIKE_H
 #define TVMCC_BACKENDS_CLIKE_H
 
-#include "ir/tir.h"
+#include "ir/tir/tir.h"
 
 typedef struct ClikeDialect {
     const char *name;
@@ -24,7 +24,8 @@ typedef struct ClikeDialect {
     const char *bits_prefix;   /* as_ of as_float(x) */
     const char *index_type;    /* "long" or "int" */
     /* The text's prelude defines floordiv on indices and, by type, min_float, max_int,
-     * minnum_float, maxnum_float, div_int, rem_int: what ir/tir.h says of PRIM_MIN and its kin. */
+     * minnum_float, maxnum_float, div_int, rem_int: what ir/tir/tir.h says of PRIM_MIN and its kin.
+     */
 } ClikeDialect;
 
 /* One function, kind(device): a kernel whose pointer parameters are each followed by an offset in

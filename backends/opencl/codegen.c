@@ -71,7 +71,7 @@ const char *opencl_symbol(Ctx *c, const char *func)
     return arena_printf(c->arena, "k_%s", name);
 }
 
-/* Functions that stand in for operators with rules of their own (ir/tir.h). */
+/* Functions that stand in for operators with rules of their own (ir/tir/tir.h). */
 static void helper(Ctx *c, const char *body, const char *name, const char *type, const char *result,
                    StrBuf *out)
 {

@@ -10,11 +10,15 @@
  * Div(u,k) - m*Div(u,k*m)  in [0, m-1].  An index has no width: arithmetic here is 64 bits,
  * checked; an overflow sets `arith_overflow` and gives 0, and the caller's runner reports it.
  *
- *   idx.c makers   range.c ranges   subst.c substitution, evaluation   bound.c regions
- *   pred.c predicates   text.c print, parse
+ *   idx.c    makers
+ *   range.c  ranges
+ *   subst.c  substitution, evaluation
+ *   bound.c  regions
+ *   pred.c   predicates
+ *   text.c   print, parse
  */
-#ifndef TVMCC_IR_ARITH_H
-#define TVMCC_IR_ARITH_H
+#ifndef TVMCC_IR_ARITH_ARITH_H
+#define TVMCC_IR_ARITH_ARITH_H
 
 #include "base/base.h"
 
@@ -29,7 +33,8 @@ typedef enum {
     ATOM_SYMDIV, /* floor(a / b), b symbolic and > 0 (opaque) */
     ATOM_MIN,    /* min(a, b) */
     ATOM_MAX,    /* max(a, b) */
-    ATOM_LOAD    /* an integer read from a buffer: `load` is the Prim (ir/tir.h), lo..hi declared */
+    ATOM_LOAD /* an integer read from a buffer: `load` is the Prim (ir/tir/tir.h), lo..hi declared
+               */
 } AtomKind;
 
 struct Atom {

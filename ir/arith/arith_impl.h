@@ -1,6 +1,6 @@
 /* Inside ir/arith only: the interner and a form that is not (yet) interned. */
-#ifndef TVMCC_IR_ARITH_IMPL_H
-#define TVMCC_IR_ARITH_IMPL_H
+#ifndef TVMCC_IR_ARITH_ARITH_IMPL_H
+#define TVMCC_IR_ARITH_ARITH_IMPL_H
 
 #include "ir/arith/arith.h"
 

@@ -4,7 +4,7 @@
  * equal pointers; the only simplification that is not linear algebra lives in idx_divc.  A variable
  * (or any atom) with a range of one value is that value: unit loops never show up in an index. */
 #include "ir/arith/arith_impl.h"
-#include "ir/tir.h"
+#include "ir/tir/tir.h"
 
 #include <string.h>
 

@@ -8,7 +8,7 @@
 #ifndef TVMCC_IR_SCHED_IMPL_H
 #define TVMCC_IR_SCHED_IMPL_H
 
-#include "ir/sched.h"
+#include "ir/sched/sched.h"
 
 /* ---- nest.c ---------------------------------------------------------------------------------- */
 
@@ -186,7 +186,7 @@ bool untouched_before(Work *w, const Sites *blocks);
 
 typedef const Func *StepApply(Work *w);
 #define STEP(id, text, args, apply, class, about) StepApply apply;
-#include "ir/sched.def"
+#include "ir/sched/sched.def"
 #undef STEP
 
 /* The argument with this key (`by`, `tail`), or NULL; the i-th argument without key, or NULL. */

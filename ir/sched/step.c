@@ -17,7 +17,7 @@ typedef struct {
 
 static const StepRow rows[] = {
 #define STEP(id, text, args, apply, class, about) {text, args, apply, CLASS_##class},
-#include "ir/sched.def"
+#include "ir/sched/sched.def"
 #undef STEP
 };
 

@@ -1,6 +1,6 @@
 /* infer_type: complete every type.
  *
- * The work is relay_infer's (ir/infer.c); this is its name in pipelines.
+ * The work is relay_infer's (ir/relay/infer.c); this is its name in pipelines.
  *
  *   fn @f(%n) { %0 = equal(%n, 0); if %0 {..} else {.. @f(%1) } }
  *     -> fn @f(%n: Tensor[(), i32]) { .. }

@@ -2,7 +2,7 @@
 #ifndef TVMCC_PASSES_TIR_UTIL_H
 #define TVMCC_PASSES_TIR_UTIL_H
 
-#include "ir/tir.h"
+#include "ir/tir/tir.h"
 
 /* s with every access of `from` going to `to` (same indices). */
 const Stmt *buffer_replace(Ctx *c, const Stmt *s, const Buffer *from, const Buffer *to);

@@ -8,8 +8,8 @@
  * 8-bit integers are computed so too, in f32 (ops/nn/conv2d.c): a pixel is widened and converted
  * once for the columns of a row of the kernel, so these are innermost, pixel after pixel, and few
  * pixels are live at a time.  Where a dot4 is one instruction they take four columns of the kernel
- * a step (ir/dot4.c): as many pixels are as many neighbouring bytes as a vector holds, turned so
- * that a lane has its four. */
+ * a step (ir/tir/dot4.c): as many pixels are as many neighbouring bytes as a vector holds, turned
+ * so that a lane has its four. */
 #include "schedules/cpu/cpu.h"
 
 /* Floats that are made of integers. */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tables in docs/ that follow a .def file have a row for each of its rows, and say the same:
-#     docs/ir/schedule.md     every step of ir/sched.def with its class
+#     docs/ir/schedule.md     every step of ir/sched/sched.def with its class
 #     docs/exit-status.md     every code of base/diag.def with its status, a warning's name, and its text
 cd "$(dirname "$0")/../.." || exit 2
 work=$(mktemp -d) || exit 2
@@ -14,8 +14,8 @@ understood() {
 }
 
 {
-    sed -n 's/^STEP([A-Z_]*, *"\([a-z_]*\)".*[ ,]\(EXACT\|ORDER\|MARK\), *.*/\1 \2/p' ir/sched.def >"$work/rows"
-    understood ir/sched.def STEP
+    sed -n 's/^STEP([A-Z_]*, *"\([a-z_]*\)".*[ ,]\(EXACT\|ORDER\|MARK\), *.*/\1 \2/p' ir/sched/sched.def >"$work/rows"
+    understood ir/sched/sched.def STEP
     while read -r step class; do
         class=$(echo "$class" | tr A-Z a-z)
         grep -E "^\|.*\`$step " docs/ir/schedule.md | grep -q "| $class" ||

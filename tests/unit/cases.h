@@ -5,7 +5,7 @@
 
 #include "tests/unit/check.h"
 
-#include "ir/relay.h"
+#include "ir/relay/relay.h"
 #include "ops/ops.h"
 
 #include <math.h>

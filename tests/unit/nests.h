@@ -3,7 +3,7 @@
 #ifndef TVMCC_TESTS_NESTS_H
 #define TVMCC_TESTS_NESTS_H
 
-#include "ir/sched.h"
+#include "ir/sched/sched.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef TVMCC_TESTS_NET_H
 #define TVMCC_TESTS_NET_H
 
-#include "ir/plan.h"
+#include "ir/plan/plan.h"
 #include "ops/ops.h"
 
 typedef struct {

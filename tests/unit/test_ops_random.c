@@ -7,7 +7,7 @@
  * one that accepts none fails the test. */
 #include "tests/unit/check.h"
 
-#include "ir/relay.h"
+#include "ir/relay/relay.h"
 #include "ops/ops.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * same. */
 #include "tests/unit/check.h"
 
-#include "ir/relay.h"
+#include "ir/relay/relay.h"
 #include "ops/ops.h"
 
 #include <stdlib.h>

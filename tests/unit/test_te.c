@@ -2,7 +2,7 @@
  * operators make of them is in test_ops.c. */
 #include "tests/unit/check.h"
 
-#include "ir/te.h"
+#include "ir/te/te.h"
 #include "ops/ops.h"
 
 typedef struct {

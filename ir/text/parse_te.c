@@ -1,0 +1,293 @@
+/* TE from text (ir/text/print_te.c shows it), with the expressions and statements of TIR's parser.
+ */
+#include "ir/te/te.h"
+#include "ir/text/parse_tir.h"
+
+#include <string.h>
+
+enum { MAX_TENSORS = 4096 };
+
+static const char *const comb_names[] = {
+    [COMB_SUM] = "sum[", [COMB_PROD] = "prod[", [COMB_MAX] = "max[", [COMB_MAXNUM] = "maxnum[",
+    [COMB_MIN] = "min[", [COMB_ANY] = "any[",   [COMB_ALL] = "all["};
+
+/* A tensor that is visible, by its buffer. */
+typedef struct {
+    Parser *p;
+    VEC(const Tensor *) tensors;
+} Defs;
+
+static void declare_tensor(Defs *d, const char *name, const Tensor *t)
+{
+    declare_buffer(d->p, name, t->buffer);
+    vec_push(d->p->c->scratch, &d->tensors, t);
+}
+
+static const Tensor *parse_tensor_name(Defs *d)
+{
+    const Buffer *b = parse_buffer_name(d->p);
+
+    for (uint32_t i = d->tensors.n; b && i-- > 0;)
+        if (d->tensors.at[i]->buffer == b)
+            return d->tensors.at[i];
+    parse_fail(d->p, "this is no tensor");
+    return NULL;
+}
+
+static const char *percent_name(Parser *p)
+{
+    return expect(p, "%") ? parse_word(p) : "";
+}
+
+/* A tensor's size is known before any of its cells: it is of numbers and dims, no axis and nothing
+ * read from memory. */
+static bool of_dims(const Parser *p, const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+
+        if (a->kind == ATOM_LOAD || (a->kind == ATOM_VAR && !is_dim(p->c, a)) ||
+            (a->a && !of_dims(p, a->a)) || (a->b && !of_dims(p, a->b)))
+            return false;
+    }
+    return true;
+}
+
+static void check_extent(Parser *p, const char *at, const char *name, const Idx *x)
+{
+    if (p->failed || of_dims(p, x))
+        return;
+    p->at = at;
+    parse_fail(p, "the extent of '%s' depends on more than dims", name);
+}
+
+/* A buffer's text as a type; NULL: failed. */
+static const Type *parse_type(Parser *p, const char *name, Scope *scope)
+{
+    const char   *at = p->at;
+    const Buffer *b = parse_buffer(p, name);
+
+    for (uint32_t i = 0; b && i < b->ndim; i++)
+        check_extent(p, at, name, b->extent[i]);
+    if (p->failed)
+        return NULL;
+    *scope = b->scope;
+    if (b->ndim > TE_MAX_AXES) {
+        parse_fail(p, "'%s' has more than %d dimensions", name, TE_MAX_AXES);
+        return NULL;
+    }
+    const Type *t = type_tensor(p->c, b->dtype, b->ndim, b->extent);
+
+    return b->halo ? type_with_halo(p->c, t, b->halo) : t;
+}
+
+/* `n<1,c<8]`, after the bracket; the names become visible. */
+static Axes parse_axes(Parser *p)
+{
+    const Idx  *extent[TE_MAX_AXES];
+    const char *name[TE_MAX_AXES];
+    uint32_t    n = 0;
+
+    while (!p->failed && !accept(p, "]")) {
+        if (n == TE_MAX_AXES) {
+            parse_fail(p, "more than %d axes", TE_MAX_AXES);
+            break;
+        }
+        name[n] = parse_word(p);
+        expect(p, "<");
+        const char *at = p->at;
+        extent[n] = parse_idx(p);
+        check_extent(p, at, name[n], extent[n]);
+        if (!p->failed && extent[n]->lo < 0)
+            parse_fail(p, "the extent of '%s' may be negative", name[n]);
+        n++;
+        accept(p, ",");
+    }
+    if (p->failed)
+        return (Axes){0};
+    Axes a = te_axes(p->c, n, extent, name);
+
+    for (uint32_t i = 0; i < n; i++)
+        declare_var(p, name[i], true, a.at[i]);
+    return a;
+}
+
+static void parse_def(Defs *d)
+{
+    Parser     *p = d->p;
+    const char *name = percent_name(p);
+    uint32_t    mark = p->names.n, comb = 0;
+    Axes        axes = {0}, raxes = {0};
+
+    if (expect(p, "["))
+        axes = parse_axes(p);
+    expect(p, ":");
+    DType t = parse_dtype(p);
+
+    expect(p, "=");
+    while (comb < COUNT(comb_names) && !accept(p, comb_names[comb]))
+        comb++;
+    if (comb < COUNT(comb_names))
+        raxes = parse_axes(p);
+    const Prim *body = parse_prim(p, &t);
+
+    p->names.n = mark;
+    if (p->failed)
+        return;
+    if (!dtype_eq(body->dtype, t)) {
+        parse_fail(p, "'%%%s' is %s, its cells are %s", name, dtype_text(p->c, t),
+                   dtype_text(p->c, body->dtype));
+        return;
+    }
+    if (comb < COUNT(comb_names) && dtype_is_bool(t) != (comb == COMB_ANY || comb == COMB_ALL)) {
+        parse_fail(p, "'%%%s' is %s", name, dtype_text(p->c, t));
+        return;
+    }
+    declare_tensor(d, name,
+                   comb < COUNT(comb_names)
+                       ? te_reduce(p->c, name, t, axes, (Combiner)comb, raxes, body)
+                       : te_compute(p->c, name, t, axes, body));
+}
+
+/* What follows the word `extern`. */
+static void parse_extern(Defs *d)
+{
+    Parser *p = d->p;
+    VEC(const Tensor *) outs = {0}, ins = {0};
+    Scope scope;
+
+    do {
+        const char *name = percent_name(p);
+
+        expect(p, ":");
+        const Type *t = parse_type(p, name, &scope);
+
+        if (!t)
+            return;
+        const Tensor *x = te_extern_out(p->c, name, t);
+
+        declare_tensor(d, name, x);
+        vec_push(p->c->scratch, &outs, x);
+    } while (accept(p, ",") && outs.n < MAX_TENSORS);
+    expect(p, "from");
+    expect(p, "(");
+    while (!p->failed && !accept(p, ")")) {
+        vec_push(p->c->scratch, &ins, parse_tensor_name(d));
+        accept(p, ",");
+    }
+    for (uint32_t i = 0; !p->failed && i < ins.n; i++)
+        for (uint32_t k = 0; k < outs.n; k++)
+            if (ins.at[i] == outs.at[k])
+                parse_fail(p, "a statement from its own result");
+    const Stmt *body = parse_braces(p);
+
+    if (!p->failed)
+        te_extern(p->c, ins.n, ins.at, outs.n, outs.at, body);
+}
+
+static const TeFunc *parse_func(Parser *p)
+{
+    Defs    d = {.p = p};
+    TeFunc *f = NEW(p->c->arena, TeFunc);
+    VEC(const Tensor *) params = {0}, outs = {0};
+    VEC(const char *) names = {0};
+
+    expect(p, "@");
+    f->name = parse_word(p);
+    p->labels.n = 0;
+    expect(p, "(");
+    while (!p->failed && !accept(p, ")")) {
+        const char *name = percent_name(p);
+        Scope       scope = SCOPE_ARENA;
+
+        expect(p, ":");
+        const Type *t = parse_type(p, name, &scope);
+
+        if (!t)
+            return NULL;
+        const Tensor *x = te_param(p->c, name, t, scope == SCOPE_CONST, NULL);
+
+        declare_tensor(&d, name, x);
+        vec_push(p->c->arena, &params, x);
+        accept(p, ",");
+    }
+    expect(p, "->");
+    expect(p, "(");
+    while (!p->failed && !accept(p, ")")) {
+        vec_push(p->c->scratch, &names, percent_name(p));
+        accept(p, ",");
+    }
+    f->loc = parse_loc(p);
+    expect(p, "{");
+    while (!p->failed && !accept(p, "}")) {
+        if (accept(p, "extern"))
+            parse_extern(&d);
+        else
+            parse_def(&d);
+        if (d.tensors.n > MAX_TENSORS)
+            parse_fail(p, "more than %d tensors", MAX_TENSORS);
+    }
+    for (uint32_t i = 0; !p->failed && i < names.n; i++) {
+        const ParseName *n = find_name(p, names.at[i], false);
+        const Tensor    *t = NULL;
+
+        for (uint32_t k = d.tensors.n; n && n->buffer && k-- > 0;)
+            if (d.tensors.at[k]->buffer == n->buffer)
+                t = d.tensors.at[k];
+        if (!t)
+            parse_fail(p, "the result '%%%s' is not defined", names.at[i]);
+        vec_push(p->c->arena, &outs, t);
+    }
+    f->nparams = params.n;
+    f->params = params.at;
+    f->nouts = outs.n;
+    f->outs = outs.at;
+    return f;
+}
+
+static bool parse_funcs(Ctx *c, const char *file, Bytes text, bool one, TeFuncs *out)
+{
+    const char *copy = arena_printf(c->arena, "%.*s", (int)(text.n > INT32_MAX ? 0 : text.n),
+                                    text.n ? (const char *)text.at : "");
+    Parser      p = {.c = c, .file = file, .text = copy, .at = copy};
+    Map        *names = map_new(c->scratch);
+
+    *out = (TeFuncs){0};
+    diag_source(c->diags, file, text);
+    for (skip_blank(&p); !p.failed && (one || *p.at); skip_blank(&p)) {
+        if (one && out->n) {
+            if (*p.at)
+                parse_fail(&p, "expected the end of the text");
+            break;
+        }
+        while (accept(&p, "dim"))
+            parse_dim(&p);
+        if (expect(&p, "te")) {
+            uint32_t      mark = p.names.n; /* dims stay, tensors are the function's */
+            const TeFunc *f = parse_func(&p);
+            p.names.n = mark;
+            if (f && map_get(names, PTR_KEY(f->name)))
+                parse_fail(&p, "function '@%s' is there twice", f->name);
+            else if (f)
+                map_put(names, PTR_KEY(f->name), (void *)f);
+            vec_push(c->arena, out, f);
+        }
+    }
+    if (!p.failed && (size_t)(p.at - copy) != text.n)
+        parse_fail(&p, "expected the end of the text");
+    if (!p.failed && arith_overflow(c->arith))
+        parse_fail(&p, "an index overflows 64 bits");
+    return !p.failed;
+}
+
+bool te_parse_all(Ctx *c, const char *file, Bytes text, TeFuncs *out)
+{
+    return parse_funcs(c, file, text, false, out);
+}
+
+const TeFunc *te_parse(Ctx *c, const char *file, Bytes text)
+{
+    TeFuncs all;
+
+    return parse_funcs(c, file, text, true, &all) ? all.at[0] : NULL;
+}

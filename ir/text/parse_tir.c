@@ -1,0 +1,763 @@
+/* TIR from text: statements, functions, modules; the language is at the top of print_tir.c.
+ * Expressions are in parse_prim.c. */
+#include "ir/text/parse_tir.h"
+
+#include <string.h>
+
+enum { MAX_NDIM = 32, MAX_ITERS = 32, MAX_HALO = 1 << 24 };
+
+static const Stmt *parse_stmts(Parser *p);
+static const Stmt *parse_store(Parser *p);
+
+/* One of n words, by its place; n after an error. */
+static uint32_t one_of(Parser *p, const char *const *words, uint32_t n, const char *what)
+{
+    const char *at, *word;
+
+    skip_blank(p);
+    at = p->at;
+    word = parse_word(p);
+    for (uint32_t i = 0; i < n && !p->failed; i++)
+        if (!strcmp(word, words[i]))
+            return i;
+    if (!p->failed) {
+        const char *best = str_closest(word, words, n);
+        p->at = at;
+        parse_fail(p, "'%s' is no %s", word, what);
+        if (best)
+            diag_hint(p->c->diags, "did you mean '%s'?", best);
+    }
+    return n;
+}
+
+static Scope parse_scope(Parser *p)
+{
+    const char *words[SCOPE_LOCAL + 1];
+    uint32_t    i;
+
+    for (i = 0; i < COUNT(words); i++)
+        words[i] = scope_text((Scope)i);
+    i = one_of(p, words, COUNT(words), "scope");
+    return i < COUNT(words) ? (Scope)i : SCOPE_ARENA;
+}
+
+static FuncKind parse_func_kind(Parser *p)
+{
+    const char *words[FUNC_PREPACK + 1];
+    uint32_t    i;
+
+    for (i = 0; i < COUNT(words); i++)
+        words[i] = func_kind_text((FuncKind)i);
+    i = one_of(p, words, COUNT(words), "kind of function");
+    return i < COUNT(words) ? (FuncKind)i : FUNC_KERNEL;
+}
+
+static BindAxis parse_axis(Parser *p)
+{
+    const char *words[AXIS_THREAD_Z + 1];
+    uint32_t    i;
+
+    for (i = 0; i < COUNT(words); i++)
+        words[i] = bind_axis_text((BindAxis)i);
+    i = one_of(p, words, COUNT(words), "axis");
+    return i < COUNT(words) ? (BindAxis)i : AXIS_BLOCK_X;
+}
+
+static const char *local_name(Parser *p)
+{
+    return expect(p, "%") ? parse_word(p) : "";
+}
+
+static const char *global_name(Parser *p)
+{
+    return expect(p, "@") ? parse_word(p) : "";
+}
+
+/* lo..hi, inclusive */
+static void parse_range(Parser *p, int64_t *lo, int64_t *hi)
+{
+    *lo = parse_int(p);
+    expect(p, "..");
+    *hi = parse_int(p);
+    if (!p->failed && *lo > *hi)
+        parse_fail(p, "the range %lld..%lld is empty", (long long)*lo, (long long)*hi);
+    if (p->failed)
+        *lo = *hi = 0;
+}
+
+static const Atom *range_var(Parser *p, const char *name)
+{
+    int64_t lo, hi;
+
+    parse_range(p, &lo, &hi);
+    return atom_var(p->c->arith, name, lo, hi);
+}
+
+Loc parse_loc(Parser *p)
+{
+    Loc loc = NO_LOC;
+
+    if (!accept(p, "loc"))
+        return loc;
+    expect(p, "(");
+    loc.file = parse_string(p);
+    if (accept(p, ":"))
+        loc.line = (uint32_t)parse_int(p);
+    if (accept(p, ":"))
+        loc.col = (uint32_t)parse_int(p);
+    skip_blank(p);
+    if (*p->at == '"')
+        loc.name = parse_string(p);
+    expect(p, ")");
+    return loc;
+}
+
+/* ---- buffers ----------------------------------------------------------------------------------------- */
+
+static const Halo *parse_halo(Parser *p, uint32_t ndim)
+{
+    Halo     *h = NEW(p->c->arena, Halo);
+    uint32_t *lo = NEW_ARRAY(p->c->arena, uint32_t, ndim + 1);
+    uint32_t *hi = NEW_ARRAY(p->c->arena, uint32_t, ndim + 1);
+
+    while (!p->failed && !accept(p, ")")) {
+        int64_t d = parse_int(p), a, b;
+        expect(p, ":");
+        a = parse_int(p);
+        expect(p, "+");
+        b = parse_int(p);
+        if (!p->failed && (d < 0 || d >= ndim))
+            parse_fail(p, "a halo of dimension %lld of %u", (long long)d, ndim);
+        if (!p->failed && (a < 0 || b < 0 || a > MAX_HALO || b > MAX_HALO))
+            parse_fail(p, "a halo of %lld+%lld cells", (long long)a, (long long)b);
+        if (p->failed)
+            break;
+        lo[d] = (uint32_t)a;
+        hi[d] = (uint32_t)b;
+        accept(p, ",");
+    }
+    expect(p, "=");
+    *h = (Halo){ndim, parse_double(p), lo, hi};
+    return h;
+}
+
+static const Idx *const *parse_list(Parser *p, const char *close, uint32_t *n)
+{
+    VEC(const Idx *) v = {0};
+
+    if (!accept(p, close)) {
+        do
+            vec_push(p->c->arena, &v, parse_idx(p));
+        while (accept(p, ",") && v.n < MAX_NDIM);
+        expect(p, close);
+    }
+    *n = v.n;
+    return v.at;
+}
+
+/* `1: 32+16)` */
+static const Pitch *parse_pitch(Parser *p, uint32_t ndim)
+{
+    Pitch   at;
+    int64_t dim = parse_int(p);
+
+    expect(p, ":");
+    at.factor = parse_int(p);
+    expect(p, "+");
+    at.offset = parse_int(p);
+    if (!p->failed && (dim < 0 || dim >= ndim || at.factor < 1 || at.factor > MAX_PITCH ||
+                       at.offset < 0 || at.offset >= at.factor))
+        parse_fail(p, "a pitch of %lld+%lld for dimension %lld", (long long)at.factor,
+                   (long long)at.offset, (long long)dim);
+    expect(p, ")");
+    at.dim = (uint32_t)dim;
+    return arena_dup(p->c->arena, &at, sizeof at);
+}
+
+const Buffer *parse_buffer(Parser *p, const char *name)
+{
+    Buffer   b = {.name = name, .dtype = parse_dtype(p)};
+    uint32_t n;
+
+    if (!expect(p, "["))
+        return NULL;
+    b.extent = parse_list(p, "]", &b.ndim);
+    for (uint32_t i = 0; i < b.ndim && !p->failed; i++)
+        if (b.extent[i]->lo < 0)
+            parse_fail(p, "extent %u of '%s' may be negative", i, name);
+    if (accept(p, "halo("))
+        b.halo = parse_halo(p, b.ndim);
+    if (accept(p, "strides(")) {
+        b.stride = parse_list(p, ")", &n);
+        if (!p->failed && n != b.ndim)
+            parse_fail(p, "%u strides for %u dimensions", n, b.ndim);
+        if (n == 0) /* packed, as far as there is anything */
+            b.stride = NULL;
+    }
+    if (accept(p, "pitch("))
+        b.pitch = parse_pitch(p, b.ndim);
+    if (accept(p, "align")) {
+        int64_t align = parse_int(p);
+        if (!p->failed && (align < 1 || align > 4096 || (align & (align - 1))))
+            parse_fail(p, "an alignment of %lld", (long long)align);
+        b.align = (uint32_t)align;
+    }
+    if (accept(p, "ahead")) {
+        int64_t ahead = parse_int(p);
+        if (!p->failed && (ahead < 1 || ahead > MAX_AHEAD))
+            parse_fail(p, "prefetching %lld bytes ahead", (long long)ahead);
+        b.ahead = (uint32_t)ahead;
+    }
+    b.stream = accept(p, "stream");
+    if (accept(p, "alias(")) {
+        b.alias = parse_buffer_name(p);
+        expect(p, ")");
+    }
+    if (accept(p, "@"))
+        b.scope = parse_scope(p);
+    return p->failed ? NULL : buffer_copy(p->c, &b, b);
+}
+
+/* ---- statements ----------------------------------------------------------------------------------------- */
+
+static const Stmt *nothing(Parser *p)
+{
+    return stmt_seq(p->c, 0, NULL);
+}
+
+const Stmt *parse_braces(Parser *p)
+{
+    uint32_t    mark = p->names.n;
+    const Stmt *s;
+
+    if (!expect(p, "{"))
+        return nothing(p);
+    s = parse_stmts(p);
+    expect(p, "}");
+    p->names.n = mark;
+    return s;
+}
+
+static const Stmt *parse_for(Parser *p)
+{
+    LoopData    l = {.kind = LOOP_SPATIAL};
+    Arith      *A = p->c->arith;
+    const char *name = local_name(p);
+    uint32_t    mark = p->names.n;
+    const Idx  *end;
+    int64_t     lo, hi;
+    Loc         loc;
+    const Stmt *body;
+
+    l.lo = idx_const(A, 0);
+    if (accept(p, "in")) {
+        l.lo = parse_idx(p);
+        expect(p, "..");
+    } else {
+        expect(p, "<");
+    }
+    end = parse_idx(p);
+    l.extent = idx_sub(A, end, l.lo);
+    lo = l.lo->lo;
+    hi = loop_last(end, l.lo);
+    if (accept(p, ":"))
+        parse_range(p, &lo, &hi);
+    l.var = atom_var(A, name, lo, hi);
+    if (accept(p, "reduce"))
+        l.kind = LOOP_REDUCE;
+    else if (accept(p, "seq"))
+        l.kind = LOOP_SEQ;
+    if (accept(p, "parallel"))
+        l.marks |= MARK_PARALLEL;
+    if (accept(p, "vector"))
+        l.marks |= MARK_VECTOR;
+    if (accept(p, "unroll"))
+        l.marks |= MARK_UNROLL;
+    if (accept(p, "dot4"))
+        l.marks |= MARK_DOT4;
+    if (accept(p, "bind")) {
+        l.marks |= MARK_BIND;
+        expect(p, "(");
+        l.axis = parse_axis(p);
+        expect(p, ")");
+    }
+    if (accept(p, "outline")) {
+        l.marks |= MARK_OUTLINE;
+        skip_blank(p);
+        l.outline = *p->at == '@' ? global_name(p) : NULL;
+    }
+    loc = parse_loc(p);
+    declare_var(p, name, false, idx_atom(A, l.var));
+    body = parse_braces(p);
+    p->names.n = mark;
+    return p->failed ? body : stmt_for(p->c, l, body, loc);
+}
+
+/* name<n=bind or name in lo..hi=bind; iterators are visible in the body only */
+static const Atom *parse_iter(Parser *p, const Idx **bind)
+{
+    const char *name = parse_word(p);
+    int64_t     lo = 0, hi = 0;
+
+    if (accept(p, "in")) {
+        parse_range(p, &lo, &hi);
+    } else if (expect(p, "<")) {
+        hi = parse_int(p) - 1;
+        if (!p->failed && hi < 0)
+            parse_fail(p, "iterator '%s' has no values", name);
+    }
+    expect(p, "=");
+    *bind = parse_idx(p);
+    return atom_var(p->c->arith, name, lo, p->failed ? lo : hi);
+}
+
+static const Stmt *parse_block(Parser *p)
+{
+    BlockData   b = {.name = parse_word(p)};
+    const Atom *iter[MAX_ITERS];
+    const Idx  *bind[MAX_ITERS];
+    uint32_t    n = 0, part = 0, mark = p->names.n;
+    uint32_t   *count[] = {&b.nspatial, &b.nreduce, &b.nseq};
+    Loc         loc;
+    VEC(const Stmt *) kids = {0};
+
+    expect(p, "[");
+    while (!p->failed && !accept(p, "]")) {
+        if (accept(p, ";")) {
+            if (++part > 2)
+                parse_fail(p, "a block has spatial; reduce; sequential iterators");
+            continue;
+        }
+        if (n == MAX_ITERS) {
+            parse_fail(p, "more than %d iterators", MAX_ITERS);
+            break;
+        }
+        iter[n] = parse_iter(p, &bind[n]);
+        n++;
+        ++*count[part];
+        accept(p, ",");
+    }
+    b.redundant = accept(p, "redundant");
+    b.opaque = accept(p, "opaque");
+    if (accept(p, "where"))
+        b.where = parse_pred(p);
+    loc = parse_loc(p);
+    for (uint32_t i = 0; i < n; i++)
+        declare_var(p, iter[i]->name, true, idx_atom(p->c->arith, iter[i]));
+    expect(p, "{");
+    if (accept(p, "init")) {
+        const Stmt *init;
+        skip_blank(p);
+        init = *p->at == '{' ? parse_braces(p) : parse_store(p);
+        b.has_init = true;
+        vec_push(p->c->scratch, &kids, init);
+    }
+    const Stmt *rest = parse_stmts(p);
+    expect(p, "}");
+    p->names.n = mark;
+    if (p->failed)
+        return rest;
+    if (rest->kind == STMT_SEQ && !b.opaque)
+        for (uint32_t i = 0; i < rest->nkids; i++)
+            vec_push(p->c->scratch, &kids, rest->kids[i]);
+    else
+        vec_push(p->c->scratch, &kids, rest);
+    b.iter = iter;
+    b.bind = bind;
+    return stmt_block(p->c, b, kids.n, kids.at, loc);
+}
+
+static Arg parse_arg(Parser *p)
+{
+    Arg              a = {0};
+    const char      *at;
+    const ParseName *n = NULL;
+
+    skip_blank(p);
+    at = p->at;
+    if (*p->at == '%') {
+        p->at++;
+        n = find_name(p, parse_word(p), false);
+        p->at = at;
+    }
+    if (!n || !n->buffer) {
+        a.scalar = parse_idx(p);
+        return a;
+    }
+    a.buffer = parse_buffer_name(p);
+    a.offset = accept(p, "+") ? parse_idx(p) : idx_const(p->c->arith, 0);
+    return a;
+}
+
+static const Arg *parse_args(Parser *p, uint32_t *n)
+{
+    VEC(Arg) v = {0};
+
+    expect(p, "(");
+    if (!accept(p, ")")) {
+        do
+            vec_push(p->c->arena, &v, parse_arg(p));
+        while (accept(p, ",") && !p->failed);
+        expect(p, ")");
+    }
+    *n = v.n;
+    return v.at;
+}
+
+static const Stmt *parse_call(Parser *p)
+{
+    const char *callee = global_name(p);
+    uint32_t    n;
+    const Arg  *args = parse_args(p, &n);
+    bool        on0 = accept(p, "on0");
+    Loc         loc = parse_loc(p);
+
+    return p->failed ? nothing(p) : stmt_call(p->c, callee, n, args, on0, loc);
+}
+
+static void parse_three(Parser *p, const char *word, const Idx **x)
+{
+    expect(p, word);
+    expect(p, "(");
+    for (int i = 0; i < 3; i++) {
+        if (i)
+            expect(p, ",");
+        x[i] = parse_idx(p);
+    }
+    expect(p, ")");
+}
+
+static const Stmt *parse_launch(Parser *p)
+{
+    LaunchData l = {.kernel = global_name(p)};
+    Loc        loc;
+
+    parse_three(p, "grid", l.grid);
+    parse_three(p, "block", l.block);
+    l.args = parse_args(p, &l.nargs);
+    loc = parse_loc(p);
+    return p->failed ? nothing(p) : stmt_launch(p->c, l, loc);
+}
+
+static const Stmt *parse_copy(Parser *p)
+{
+    static const char *const sides[] = {"device", "host"};
+    CopyData                 d = {.src = parse_arg(p)};
+
+    expect(p, "->");
+    d.dst = parse_arg(p);
+    expect(p, ",");
+    d.bytes = parse_int(p);
+    expect(p, "bytes");
+    expect(p, "to");
+    d.to_device = one_of(p, sides, 2, "side") == 0;
+    if (!p->failed && (!d.src.buffer || !d.dst.buffer || d.bytes < 0))
+        parse_fail(p, "copy is between buffers");
+    return p->failed ? nothing(p) : stmt_copy(p->c, d);
+}
+
+static const Stmt *parse_region(Parser *p)
+{
+    RegionData  r = {0};
+    uint32_t    mark = p->names.n;
+    const char *tid = local_name(p), *nt;
+    const Stmt *body;
+
+    expect(p, "in");
+    r.tid = range_var(p, tid);
+    expect(p, ",");
+    nt = local_name(p);
+    expect(p, "in");
+    r.nt = range_var(p, nt);
+    declare_var(p, tid, false, idx_atom(p->c->arith, r.tid));
+    declare_var(p, nt, false, idx_atom(p->c->arith, r.nt));
+    body = parse_braces(p);
+    p->names.n = mark;
+    return p->failed ? body : stmt_region(p->c, r, body);
+}
+
+static const Prim *parse_cond(Parser *p)
+{
+    const char *at;
+    const Prim *cond;
+
+    skip_blank(p);
+    at = p->at;
+    cond = parse_prim(p, NULL);
+    if (!p->failed && !dtype_eq(cond->dtype, DT_BOOL)) {
+        p->at = at;
+        parse_fail(p, "a condition of type %s", dtype_text(p->c, cond->dtype));
+    }
+    return cond;
+}
+
+static const Stmt *parse_store(Parser *p)
+{
+    const Buffer     *b = parse_buffer_name(p);
+    uint16_t          lanes = 1;
+    const Idx *const *index;
+    const Prim       *value, *mask = NULL;
+    DType             t;
+    const char       *at;
+
+    if (!b)
+        return nothing(p);
+    index = parse_cell(p, b, &lanes);
+    expect(p, "=");
+    skip_blank(p);
+    at = p->at;
+    value = parse_prim(p, &b->dtype);
+    if (p->failed)
+        return nothing(p);
+    t = dtype_lanes(b->dtype, lanes);
+    if (value->dtype.lanes == 1)
+        value = prim_splat(p->c, value, lanes);
+    if (!dtype_eq(value->dtype, t)) {
+        p->at = at;
+        parse_fail(p, "a value of type %s for '%s' of %s", dtype_text(p->c, value->dtype), b->name,
+                   dtype_text(p->c, t));
+        return nothing(p);
+    }
+    if (accept(p, "when")) {
+        mask = parse_prim(p, NULL);
+        if (!p->failed && (!dtype_is_bool(mask->dtype) || mask->dtype.lanes != lanes))
+            parse_fail(p, "the mask is %s, not %u bools", dtype_text(p->c, mask->dtype), lanes);
+    }
+    return p->failed ? nothing(p) : stmt_storev(p->c, b, index, value, mask);
+}
+
+static const Stmt *parse_prefetch(Parser *p)
+{
+    const Buffer     *b = parse_buffer_name(p);
+    uint16_t          lanes = 1;
+    const Idx *const *index;
+    int64_t           lines;
+
+    if (!b)
+        return nothing(p);
+    index = parse_cell(p, b, &lanes);
+    expect(p, "lines");
+    lines = parse_int(p);
+    if (!p->failed && (lines < 1 || lines > MAX_LINES || lanes != 1))
+        parse_fail(p, "a prefetch is of 1 to %d lines from one cell on", MAX_LINES);
+    return p->failed ? nothing(p) : stmt_prefetch(p->c, b, index, (uint32_t)lines);
+}
+
+/* With braces the buffer lives in them, else to the end of those around. */
+static const Stmt *parse_alloc(Parser *p, bool *rest)
+{
+    const char   *name = local_name(p);
+    const Buffer *b;
+    const Stmt   *body;
+
+    expect(p, ":");
+    b = parse_buffer(p, name);
+    if (p->failed)
+        return nothing(p);
+    skip_blank(p);
+    *rest = *p->at != '{';
+    if (*rest) {
+        declare_buffer(p, name, b);
+        body = parse_stmts(p);
+    } else {
+        uint32_t mark = p->names.n;
+        declare_buffer(p, name, b);
+        body = parse_braces(p);
+        p->names.n = mark;
+    }
+    return p->failed ? body : stmt_alloc(p->c, b, body);
+}
+
+/* *rest: the statement took all that was left in the braces. */
+static const Stmt *parse_stmt(Parser *p, bool *rest)
+{
+    const Prim *cond;
+    const Stmt *body, *other = NULL;
+
+    *rest = false;
+    skip_blank(p);
+    if (*p->at == '%')
+        return parse_store(p);
+    if (accept(p, "for"))
+        return parse_for(p);
+    if (accept(p, "alloc"))
+        return parse_alloc(p, rest);
+    if (accept(p, "block"))
+        return parse_block(p);
+    if (accept(p, "if")) {
+        cond = parse_cond(p);
+        body = parse_braces(p);
+        if (accept(p, "else"))
+            other = parse_braces(p);
+        return p->failed ? nothing(p) : stmt_if(p->c, cond, body, other);
+    }
+    if (accept(p, "while")) {
+        cond = parse_cond(p);
+        body = parse_braces(p);
+        return p->failed ? nothing(p) : stmt_while(p->c, cond, body);
+    }
+    if (accept(p, "call"))
+        return parse_call(p);
+    if (accept(p, "prefetch"))
+        return parse_prefetch(p);
+    if (accept(p, "barrier"))
+        return stmt_barrier(p->c);
+    if (accept(p, "region"))
+        return parse_region(p);
+    if (accept(p, "launch"))
+        return parse_launch(p);
+    if (accept(p, "copy"))
+        return parse_copy(p);
+    if (accept(p, "return"))
+        return stmt_return(p->c);
+    if (accept(p, "fail")) {
+        int64_t code = parse_int(p);
+        if (!p->failed && (code < INT32_MIN || code > INT32_MAX))
+            parse_fail(p, "a code of more than 32 bits");
+        return stmt_fail(p->c, (int32_t)code);
+    }
+    parse_fail(p, "expected a statement");
+    return nothing(p);
+}
+
+/* To the closing brace, which stays. */
+static const Stmt *parse_stmts(Parser *p)
+{
+    VEC(const Stmt *) all = {0};
+    bool rest = false;
+
+    if (!parse_enter(p))
+        return nothing(p);
+    for (;;) {
+        accept(p, ";");
+        skip_blank(p);
+        if (p->failed || rest || *p->at == '}' || !*p->at)
+            break;
+        const Stmt *s = parse_stmt(p, &rest);
+        vec_push(p->c->scratch, &all, s);
+    }
+    parse_leave(p);
+    return p->failed ? nothing(p) : stmt_seq(p->c, all.n, all.at);
+}
+
+/* ---- functions ------------------------------------------------------------------------------------------ */
+
+static Param parse_param(Parser *p)
+{
+    Param       q = {0};
+    const char *name = local_name(p);
+
+    if (accept(p, "in")) {
+        q.scalar = range_var(p, name);
+        declare_var(p, name, false, idx_atom(p->c->arith, q.scalar));
+    } else {
+        expect(p, ":");
+        q.buffer = parse_buffer(p, name);
+        declare_buffer(p, name, q.buffer);
+    }
+    q.written = accept(p, "written");
+    return q;
+}
+
+/* The target of the compile, or what stands for it where none is chosen. */
+static const Target *parse_target(Parser *p)
+{
+    const char *at, *text;
+    Target     *t;
+
+    skip_blank(p);
+    at = p->at;
+    text = parse_string(p);
+    if (p->failed)
+        return NULL;
+    if (p->c->target && !strcmp(p->c->target->text, text))
+        return p->c->target;
+    if (p->c->target) {
+        p->at = at;
+        parse_fail(p, "the target of this compile is \"%s\"", p->c->target->text);
+        return NULL;
+    }
+    t = NEW(p->c->arena, Target);
+    t->text = text;
+    return t;
+}
+
+static const Func *parse_func(Parser *p)
+{
+    Func     f = {.name = global_name(p)};
+    uint32_t mark = p->names.n;
+    VEC(Param) params = {0};
+
+    p->labels.n = 0;
+    expect(p, "kind(");
+    f.kind = parse_func_kind(p);
+    expect(p, ")");
+    if (accept(p, "target(")) {
+        f.target = parse_target(p);
+        expect(p, ")");
+    }
+    expect(p, "(");
+    if (!accept(p, ")")) {
+        do
+            vec_push(p->c->scratch, &params, parse_param(p));
+        while (accept(p, ",") && !p->failed);
+        expect(p, ")");
+    }
+    if (accept(p, "macs"))
+        f.macs = parse_int(p);
+    f.loc = parse_loc(p);
+    f.nparams = params.n;
+    f.params = params.at;
+    f.body = parse_braces(p);
+    p->names.n = mark;
+    return p->failed ? NULL : func_new(p->c, f);
+}
+
+void parse_dim(Parser *p)
+{
+    const char *name = parse_word(p);
+    int64_t     lo = 0, hi = 0;
+
+    expect(p, "in");
+    parse_range(p, &lo, &hi);
+    if (!p->failed)
+        declare_var(p, name, true, dim_var(p->c, name, lo, hi));
+}
+
+const TirModule *parse_functions(Parser *p)
+{
+    VEC(const Func *) funcs = {0};
+    Map *names = map_new(p->c->scratch);
+
+    /* Behind the functions of a plan there may be another plan. */
+    for (skip_blank(p); *p->at && !p->failed && !str_starts(p->at, "tvmcc plan"); skip_blank(p)) {
+        if (accept(p, "dim")) {
+            parse_dim(p);
+        } else if (expect(p, "func")) {
+            const Func *f = parse_func(p);
+            if (f && map_get(names, PTR_KEY(f->name)))
+                parse_fail(p, "function '@%s' is there twice", f->name);
+            if (f)
+                map_put(names, PTR_KEY(f->name), (void *)f);
+            vec_push(p->c->scratch, &funcs, f);
+        }
+    }
+    if (!p->failed && arith_overflow(p->c->arith))
+        parse_fail(p, "an index overflows 64 bits");
+    return p->failed ? NULL : tirmod_new(p->c, funcs.n, funcs.at);
+}
+
+const TirModule *tir_parse(Ctx *c, const char *file, Bytes text)
+{
+    const char *copy = arena_printf(c->arena, "%.*s", (int)(text.n > INT32_MAX ? 0 : text.n),
+                                    text.n ? (const char *)text.at : "");
+    Parser      p = {.c = c, .file = file, .text = copy, .at = copy};
+
+    diag_source(c->diags, file, text);
+    const TirModule *m = parse_functions(&p);
+    if (m && *p.at)
+        parse_fail(&p, "this is a plan");
+    if (m && strlen(copy) != text.n)
+        parse_fail(&p, "a zero byte in the text");
+    return p.failed ? NULL : m;
+}

@@ -1,0 +1,461 @@
+/* TIR as text.  Canonical: names are kept and made unique by a suffix among those visible, two
+ * spaces a level, so print(parse(print(m))) gives the same bytes.  The language, of which
+ * docs/ir/tir.md is the reference:
+ *
+ *     dim N in 1..64
+ *     func @f kind(kernel) target("llvm -mcpu=haswell") (%x: f32[1,8] halo(1:1+1)=0.0 align 64,
+ *         %y: f32[1,8] written, %tid in 0..255) macs 64 loc("net.onnx":12 "Conv_3") {
+ *       alloc %r: f32x8[] @reg                   // to the end of the enclosing braces
+ *       alloc %s: f32[4] @stack { .. }           // .. or of its own
+ *       for %o < 8 reduce parallel unroll { .. }   for %i in %a .. %b : 0..7 { .. }
+ *       block b [o<8=%o; c<64=%c] redundant where 1 <= %o { init %y[0,o] = 0.0 .. }
+ *       %y[0,%o : 8] = %x[0,%o : 8] mask(m) when n    // lanes: reads those of m, writes those of n
+ *       call @g(%x + (%o*32), %o) on0
+ *     }
+ *
+ * Literals are f32; others are written f64(0.5), i32(7), bool as true, false; NaN by its bits,
+ * nan(0x7fc00000).  i32(%o*2) is an index as a number, f32(..) of a number is a cast.  In an index,
+ * read(%t[%i], 0, 9) is an integer of memory with its range.  Iterators and dims have no `%`. */
+#include "ir/text/print_tir.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- statements ---------------------------------------------------------------------------------------- */
+
+static void print_stmts(Printer *p, const Stmt *s);
+static void print_simple(Printer *p, const Stmt *s);
+
+static void indent(Printer *p)
+{
+    for (int i = 0; i < p->depth; i++)
+        str_add(p->out, "  ");
+}
+
+void print_loc(Printer *p, Loc loc)
+{
+    if (p->positional || p->bare || !loc.file)
+        return;
+    str_add(p->out, " loc(");
+    print_quoted(p->out, ctx_path(p->c, loc.file));
+    str_printf(p->out, ":%u", loc.line);
+    if (loc.col)
+        str_printf(p->out, ":%u", loc.col);
+    if (loc.name) {
+        str_add(p->out, " ");
+        print_quoted(p->out, loc.name);
+    }
+    str_add(p->out, ")");
+}
+
+void print_buffer_type(Printer *p, const Buffer *b)
+{
+    StrBuf *out = p->out;
+
+    str_printf(out, "%s[", dtype_text(p->c, b->dtype));
+    print_indices(p, b->ndim, b->extent);
+    str_add(out, "]");
+    if (b->halo) {
+        bool first = true;
+        str_add(out, " halo(");
+        for (uint32_t i = 0; i < b->ndim; i++) {
+            if (!b->halo->lo[i] && !b->halo->hi[i])
+                continue;
+            str_printf(out, "%s%u:%u+%u", first ? "" : ", ", i, b->halo->lo[i], b->halo->hi[i]);
+            first = false;
+        }
+        str_add(out, ")=");
+        float_print(out, DT_F64, b->halo->value);
+    }
+    if (b->stride) {
+        str_add(out, " strides(");
+        print_indices(p, b->ndim, b->stride);
+        str_add(out, ")");
+    }
+    if (b->pitch)
+        str_printf(out, " pitch(%u: %" PRId64 "+%" PRId64 ")", b->pitch->dim, b->pitch->factor,
+                   b->pitch->offset);
+    if (b->align)
+        str_printf(out, " align %u", b->align);
+    if (b->ahead)
+        str_printf(out, " ahead %u", b->ahead);
+    if (b->stream)
+        str_add(out, " stream");
+    if (b->alias)
+        str_printf(out, " alias(%s)", print_buffer_name(p, b->alias));
+    if (b->scope != SCOPE_ARENA)
+        str_printf(out, " @%s", scope_text(b->scope));
+}
+
+void print_body(Printer *p, const Stmt *s)
+{
+    uint32_t mark = p->names.n;
+
+    str_add(p->out, " {\n");
+    p->depth++;
+    print_stmts(p, s);
+    p->depth--;
+    printer_end_scope(p, mark);
+    indent(p);
+    str_add(p->out, "}");
+}
+
+static void print_range(Printer *p, int64_t lo, int64_t hi)
+{
+    str_printf(p->out, "%" PRId64 "..%" PRId64, lo, hi);
+}
+
+static void print_for(Printer *p, const Stmt *s)
+{
+    const LoopData *l = &s->u.loop;
+    Arith          *A = p->c->arith;
+    uint32_t        mark = p->names.n;
+    const Idx      *end = idx_add(A, l->lo, l->extent);
+    int64_t         lo;
+    const char     *from = idx_text(p, l->lo), *to = idx_text(p, end);
+
+    str_printf(p->out, "for %s", printer_declare(p, l->var, "%", l->var->name));
+    if (idx_is_const(l->lo, &lo) && lo == 0)
+        str_printf(p->out, " < %s", to);
+    else
+        str_printf(p->out, " in %s .. %s", from, to);
+    if (l->var->lo != l->lo->lo || l->var->hi != loop_last(end, l->lo)) {
+        str_add(p->out, " : ");
+        print_range(p, l->var->lo, l->var->hi);
+    }
+    if (l->kind != LOOP_SPATIAL)
+        str_add(p->out, l->kind == LOOP_REDUCE ? " reduce" : " seq");
+    if (l->marks & MARK_PARALLEL)
+        str_add(p->out, " parallel");
+    if (l->marks & MARK_VECTOR)
+        str_add(p->out, " vector");
+    if (l->marks & MARK_UNROLL)
+        str_add(p->out, " unroll");
+    if (l->marks & MARK_DOT4)
+        str_add(p->out, " dot4");
+    if (l->marks & MARK_BIND)
+        str_printf(p->out, " bind(%s)", bind_axis_text(l->axis));
+    if (l->marks & MARK_OUTLINE)
+        str_add(p->out, " outline");
+    if ((l->marks & MARK_OUTLINE) && l->outline)
+        str_printf(p->out, " @%s", printer_clean_name(p, l->outline));
+    print_loc(p, s->loc);
+    print_body(p, s->kids[0]);
+    printer_end_scope(p, mark);
+}
+
+static void print_block(Printer *p, const Stmt *s)
+{
+    const BlockData *b = &s->u.block;
+    uint32_t         n = b->nspatial + b->nreduce + b->nseq, mark = p->names.n;
+    uint32_t         last = b->nseq ? 3 : b->nreduce ? 2 : 1, part = 1;
+    const char     **bind = NEW_ARRAY(p->c->scratch, const char *, n + 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        bind[i] = idx_text(p, b->bind[i]);
+    str_printf(p->out, "block %s [", printer_clean_name(p, b->name));
+    for (uint32_t i = 0; i <= n; i++) {
+        for (; part < last && i >= b->nspatial + (part > 1 ? b->nreduce : 0); part++)
+            str_add(p->out, ";");
+        if (i == n)
+            break;
+        if (i)
+            str_add(p->out, p->out->at[p->out->n - 1] == ';' ? " " : ", ");
+        str_add(p->out, printer_declare(p, b->iter[i], "", b->iter[i]->name));
+        if (b->iter[i]->lo == 0) {
+            str_printf(p->out, "<%" PRId64, b->iter[i]->hi + 1);
+        } else {
+            str_add(p->out, " in ");
+            print_range(p, b->iter[i]->lo, b->iter[i]->hi);
+        }
+        str_printf(p->out, "=%s", bind[i]);
+    }
+    str_add(p->out, "]");
+    if (b->redundant)
+        str_add(p->out, " redundant");
+    if (b->opaque)
+        str_add(p->out, " opaque");
+    if (b->where.n) {
+        str_add(p->out, " where ");
+        print_pred(p, b->where);
+    }
+    print_loc(p, s->loc);
+    str_add(p->out, " {\n");
+    p->depth++;
+    for (uint32_t i = 0; i < s->nkids; i++) {
+        if (i > 0 || !b->has_init) {
+            print_stmts(p, s->kids[i]);
+            continue;
+        }
+        indent(p);
+        str_add(p->out, "init");
+        if (s->kids[0]->kind == STMT_STORE) {
+            str_add(p->out, " ");
+            print_simple(p, s->kids[0]);
+        } else {
+            print_body(p, s->kids[0]);
+        }
+        str_add(p->out, "\n");
+    }
+    p->depth--;
+    printer_end_scope(p, mark);
+    indent(p);
+    str_add(p->out, "}");
+}
+
+static void print_arg(Printer *p, const Arg *a)
+{
+    int64_t v;
+
+    if (!a->buffer) {
+        print_idx(p, a->scalar);
+        return;
+    }
+    str_add(p->out, print_buffer_name(p, a->buffer));
+    if (!a->offset || (idx_is_const(a->offset, &v) && v == 0))
+        return;
+    str_add(p->out, " + (");
+    print_idx(p, a->offset);
+    str_add(p->out, ")");
+}
+
+static void print_args(Printer *p, uint32_t n, const Arg *args)
+{
+    str_add(p->out, "(");
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            str_add(p->out, ", ");
+        print_arg(p, &args[i]);
+    }
+    str_add(p->out, ")");
+}
+
+static void print_dims3(Printer *p, const char *word, const Idx *const *x)
+{
+    str_printf(p->out, " %s(", word);
+    for (int i = 0; i < 3; i++) {
+        if (i)
+            str_add(p->out, ", ");
+        if (x[i])
+            print_idx(p, x[i]);
+        else
+            str_add(p->out, "1");
+    }
+    str_add(p->out, ")");
+}
+
+static void print_simple(Printer *p, const Stmt *s)
+{
+    StrBuf         *out = p->out;
+    const CopyData *copy = &s->u.copy;
+
+    switch (s->kind) {
+    case STMT_FOR: print_for(p, s); return;
+    case STMT_BLOCK: print_block(p, s); return;
+    case STMT_WHILE:
+    case STMT_IF:
+        str_add(out, s->kind == STMT_IF ? "if " : "while ");
+        print_prim(p, s->u.cond, 0);
+        print_body(p, s->kids[0]);
+        if (s->nkids > 1) {
+            str_add(out, " else");
+            print_body(p, s->kids[1]);
+        }
+        return;
+    case STMT_STORE:
+        print_cell(p, s->u.store.buffer, s->u.store.index, s->u.store.value->dtype.lanes);
+        str_add(out, " = ");
+        print_prim(p, s->u.store.value, 0);
+        if (s->u.store.mask) {
+            str_add(out, " when ");
+            print_prim(p, s->u.store.mask, 0);
+        }
+        return;
+    case STMT_CALL:
+        str_printf(out, "call @%s", printer_clean_name(p, s->u.call.callee));
+        print_args(p, s->u.call.nargs, s->u.call.args);
+        if (s->u.call.on0)
+            str_add(out, " on0");
+        print_loc(p, s->loc);
+        return;
+    case STMT_PREFETCH:
+        str_add(out, "prefetch ");
+        print_cell(p, s->u.prefetch.buffer, s->u.prefetch.index, 1);
+        str_printf(out, " lines %u", s->u.prefetch.lines);
+        return;
+    case STMT_BARRIER: str_add(out, "barrier"); return;
+    case STMT_REGION: {
+        const Atom *v[2] = {s->u.region.tid, s->u.region.nt};
+        uint32_t    mark = p->names.n;
+        for (int i = 0; i < 2; i++) {
+            str_printf(out, i ? ", %s in " : "region %s in ",
+                       printer_declare(p, v[i], "%", v[i]->name));
+            print_range(p, v[i]->lo, v[i]->hi);
+        }
+        print_body(p, s->kids[0]);
+        printer_end_scope(p, mark);
+        return;
+    }
+    case STMT_LAUNCH:
+        str_printf(out, "launch @%s", printer_clean_name(p, s->u.launch.kernel));
+        print_dims3(p, "grid", s->u.launch.grid);
+        print_dims3(p, "block", s->u.launch.block);
+        str_add(out, " ");
+        print_args(p, s->u.launch.nargs, s->u.launch.args);
+        print_loc(p, s->loc);
+        return;
+    case STMT_COPY:
+        str_add(out, "copy ");
+        print_arg(p, &copy->src);
+        str_add(out, " -> ");
+        print_arg(p, &copy->dst);
+        str_printf(out, ", %" PRId64 " bytes to %s", copy->bytes,
+                   copy->to_device ? "device" : "host");
+        return;
+    case STMT_RETURN: str_add(out, "return"); return;
+    case STMT_FAIL: str_printf(out, "fail %d", (int)s->u.code); return;
+    case STMT_SEQ:
+    case STMT_ALLOC: break;
+    }
+    BUG("statement of kind %d", (int)s->kind);
+}
+
+/* s and what follows it to the end of the braces. */
+static void print_list(Printer *p, const Stmt *s, bool last)
+{
+    if (s->kind == STMT_SEQ) {
+        for (uint32_t i = 0; i < s->nkids; i++)
+            print_list(p, s->kids[i], last && i + 1 == s->nkids);
+        return;
+    }
+    indent(p);
+    if (s->kind == STMT_ALLOC) {
+        uint32_t    mark = p->names.n;
+        const char *name = printer_declare(p, s->u.buffer, "%", s->u.buffer->name);
+        str_printf(p->out, "alloc %s: ", name);
+        print_buffer_type(p, s->u.buffer);
+        if (last) {
+            str_add(p->out, "\n");
+            print_list(p, s->kids[0], true);
+            return; /* the name goes with the scope */
+        }
+        print_body(p, s->kids[0]);
+        printer_end_scope(p, mark);
+    } else {
+        print_simple(p, s);
+    }
+    str_add(p->out, "\n");
+}
+
+static void print_stmts(Printer *p, const Stmt *s)
+{
+    print_list(p, s, true);
+}
+
+/* ---- functions --------------------------------------------------------------------------------------- */
+
+static void print_func(Printer *p, const Func *f)
+{
+    StrBuf  *out = p->out;
+    uint32_t mark = p->names.n;
+
+    str_printf(out, "func @%s kind(%s)", p->positional ? "f" : printer_clean_name(p, f->name),
+               func_kind_text(f->kind));
+    if (f->target) {
+        str_add(out, " target(");
+        print_quoted(out, f->target->text);
+        str_add(out, ")");
+    }
+    str_add(out, " (");
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const Param *q = &f->params[i];
+        if (i)
+            str_add(out, ", ");
+        if (q->scalar) {
+            str_printf(out, "%s in ", printer_declare(p, q->scalar, "%", q->scalar->name));
+            print_range(p, q->scalar->lo, q->scalar->hi);
+        } else {
+            str_printf(out, "%s: ", printer_declare(p, q->buffer, "%", q->buffer->name));
+            print_buffer_type(p, q->buffer);
+        }
+        if (q->written)
+            str_add(out, " written");
+    }
+    str_add(out, ")");
+    if (f->macs && !p->positional)
+        str_printf(out, " macs %" PRId64, f->macs);
+    print_loc(p, f->loc);
+    printer_share(p, f->body);
+    print_body(p, f->body);
+    str_add(out, "\n");
+    printer_end_scope(p, mark);
+}
+
+void printer_finish(Printer *p, StrBuf *out)
+{
+    StrBuf *body = p->out;
+
+    p->out = out;
+    for (uint32_t i = 0; i < p->dims.n; i++) {
+        str_printf(out, "dim %s in ", print_atom_name(p, p->dims.at[i]));
+        print_range(p, p->dims.at[i]->lo, p->dims.at[i]->hi);
+        str_add(out, "\n");
+    }
+    if (body->n)
+        str_addn(out, body->at, body->n);
+}
+
+typedef enum { FOR_READERS, FOR_MACHINES, FOR_HASHES } PrintKind;
+
+static void print_funcs(Ctx *c, uint32_t n, const Func *const *funcs, PrintKind kind, StrBuf *out)
+{
+    StrBuf  body = strbuf(c->scratch);
+    Printer p = printer_new(c, &body);
+
+    p.positional = kind == FOR_HASHES;
+    p.bare = kind == FOR_MACHINES;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i)
+            str_add(&body, "\n");
+        print_func(&p, funcs[i]);
+    }
+    printer_finish(&p, out);
+}
+
+void tir_print(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    print_funcs(c, m->nfuncs, m->funcs, FOR_READERS, out);
+}
+
+void tir_print_bare(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    print_funcs(c, m->nfuncs, m->funcs, FOR_MACHINES, out);
+}
+
+void func_print(Ctx *c, const Func *f, StrBuf *out)
+{
+    print_funcs(c, 1, &f, FOR_READERS, out);
+}
+
+const char *stmt_text(Ctx *c, const Stmt *s)
+{
+    StrBuf  out = strbuf(c->scratch);
+    Printer p = printer_new(c, &out);
+
+    p.fragment = true;
+    print_stmts(&p, s);
+    return out.n ? out.at : "";
+}
+
+void func_canonical(Ctx *c, const Func *f, StrBuf *out)
+{
+    print_funcs(c, 1, &f, FOR_HASHES, out);
+}
+
+Sha256 func_hash(Ctx *c, const Func *f)
+{
+    StrBuf out = strbuf(c->scratch);
+
+    func_canonical(c, f, &out);
+    return sha256((Bytes){(const uint8_t *)out.at, out.n});
+}
