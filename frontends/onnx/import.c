@@ -150,6 +150,33 @@ static void check_declared(const Node *n, const OnnxScope *s, const char *name, 
             t, is);
 }
 
+static bool is_half(const Expr *e)
+{
+    return expr_is_tensor(e) && dtype_is_float(expr_dtype(e)) && expr_dtype(e).bits < 32;
+}
+
+/* Would v, folded now, be rounded to 16 bits on the way?  Passes compute halves in f32 and round
+ * once, so what sums or takes several steps is left to them. */
+static bool rounds_between(Ctx *c, const Expr *v)
+{
+    ExprList list = expr_post_order(c, v);
+    uint32_t steps = 0;
+
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *e = list.at[i];
+        const Op   *op = call_op(e);
+        bool        half = false;
+
+        if (!op || op->fusion == FUSE_INJECTIVE || call_is(e, "cast"))
+            continue;
+        for (uint32_t k = 0; k < call_nargs(e); k++)
+            half |= is_half(call_arg(e, k));
+        if (half && (++steps > 1 || (op->fusion != FUSE_ELEMWISE && op->fusion != FUSE_BROADCAST)))
+            return true;
+    }
+    return false;
+}
+
 static bool store_outputs(Node *n, OnnxScope *s)
 {
     bool closed = true;
@@ -168,7 +195,7 @@ static bool store_outputs(Node *n, OnnxScope *s)
             return false;
         /* quantized_to_integer wants to see the integers. */
         if (closed && v->kind != EXPR_CONST && !call_is(v, "qnn.dequantize") &&
-            (folded = build_fold(&n->b, v)))
+            !rounds_between(n->b.c, v) && (folded = build_fold(&n->b, v)))
             v = folded;
         if (!scope_put(s, name, v))
             return node_error(n, E_IMPORT, "its output '%s' is computed twice", name);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes recorded.zip, which replay.py needs no package for: record.py [SEEDS].
 
-Each line of the file SEEDS (default: recorded.txt) is the seed of a graph and what it is kept for.  The archive
+Each line of the file SEEDS (default: recorded.txt) is the seed of a graph and what it is kept for.  What the
+archive has already stays as it is, since another generator makes another graph of a seed.  The archive
 holds N.onnx, its inputs N.in.npz, onnxruntime's outputs N.out.npz and, as `allow.NAME`, how far each number
 may be off where that is not 0.
 """
@@ -27,24 +28,35 @@ def npz(arrays):
     return out.getvalue()
 
 
+def recorded(seed):
+    """The files of a graph."""
+    g = build(int(seed))
+    outs = [o for n in g.nodes for o in n.outs if o in g.tensors]
+    model = g.model(g.nodes, outs)
+    results = {o: g.value(o) for o in outs}
+    for o in outs:
+        allow = allowed(g.tensors[o])
+        if allow.any():
+            results["allow." + o] = allow.astype(np.float32)
+    return {seed + ".onnx": model.SerializeToString(deterministic=True), seed + ".in.npz": npz(g.feeds(model)),
+            seed + ".out.npz": npz(results)}
+
+
 def main():
     seeds = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "recorded.txt")
-    with open(seeds) as f, zipfile.ZipFile(os.path.join(HERE, "recorded.zip"), "w") as z:
+    archive = os.path.join(HERE, "recorded.zip")
+    old = {}
+    if os.path.exists(archive):
+        with zipfile.ZipFile(archive) as z:
+            old = {n: z.read(n) for n in z.namelist()}
+    with open(seeds) as f, zipfile.ZipFile(archive, "w") as z:
         for line in f:
             if line.startswith("#") or not line.strip():
                 continue
             seed = line.split()[0]
-            g = build(int(seed))
-            outs = [o for n in g.nodes for o in n.outs if o in g.tensors]
-            model = g.model(g.nodes, outs)
-            results = {o: g.value(o) for o in outs}
-            for o in outs:
-                allow = allowed(g.tensors[o])
-                if allow.any():
-                    results["allow." + o] = allow.astype(np.float32)
-            for end, data in ((".onnx", model.SerializeToString(deterministic=True)), (".in.npz", npz(g.feeds(model))),
-                              (".out.npz", npz(results))):
-                z.writestr(zipfile.ZipInfo(seed + end), data, zipfile.ZIP_DEFLATED, 9)
+            mine = {n: data for n, data in old.items() if n.split(".")[0] == seed} or recorded(seed)
+            for name, data in mine.items():
+                z.writestr(zipfile.ZipInfo(name), data, zipfile.ZIP_DEFLATED, 9)
 
 
 if __name__ == "__main__":
