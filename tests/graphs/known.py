@@ -1,5 +1,8 @@
 """Differences that are not mended, each with its reason: onnxruntime's fault, or what the standard (ONNX's
 Operators.md, opset of the node) leaves open."""
+import re
+from fractions import Fraction
+
 import numpy as np
 from graph import is_float
 
@@ -27,6 +30,26 @@ def has_nan(x):
 
 def attr(node, name, default):
     return node.attrs.get(name, default)
+
+
+def among(text, cells):
+    """Are the cells that differ, as far as the text says which, of these?"""
+    m = re.search(r": (\d+) of \d+: .* at (\d+)$", text)
+    return m is not None and int(m[1]) <= cells.sum() and bool(np.ravel(cells)[int(m[2])])
+
+
+def reduced_axes(node, ins):
+    """The axes of a reduction."""
+    axes = attr(node, "axes", None) if len(ins) < 2 or ins[1] is None else ins[1].tolist()
+    if not axes:
+        return () if attr(node, "noop_with_empty_axes", 0) else tuple(range(ins[0].ndim))
+    return tuple(a % ins[0].ndim for a in axes)
+
+
+def to_integer(x, dtype):
+    """x without its fraction; NaN where no such integer has that."""
+    info, t = np.iinfo(dtype), np.trunc(np.asarray(x, np.float64))
+    return np.where((t >= float(info.min)) & (t < float(info.max)), t, np.nan)
 
 
 @known("MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "ArgMax", "ArgMin", "Hardmax")
@@ -117,13 +140,35 @@ def reduced_nothing(node, ins, text):
 def shrink_f32(node, ins, text):
     """onnxruntime's numbers are f32 in between, whatever the type: f64 loses digits, integers above 2^24
     too, and of unsigned ones it converts a negative number, which is undefined."""
-    return ins[0].dtype != np.float32
+    def shrink(x, t):
+        lambd, bias = t(np.float32(attr(node, "lambd", 0.5))), t(np.float32(attr(node, "bias", 0)))
+        return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, t(0))).astype(np.float64)
+    exact, short = shrink(ins[0].astype(np.float64), np.float64), shrink(ins[0].astype(np.float32), np.float32)
+    if not is_float(ins[0].dtype):
+        exact, short = to_integer(exact, ins[0].dtype), to_integer(short, ins[0].dtype)
+    return ins[0].dtype not in (np.float32, np.float16) and among(text, exact != short)
 
 
-@known("ReduceLogSum", "ReduceLogSumExp")
-def integer_logs(node, ins, text):
-    """onnxruntime rounds each exponential to an integer, and converts NaN to one; ours rounds the result."""
-    return not is_float(ins[0].dtype)
+@known("ReduceLogSum")
+def integer_log(node, ins, text):
+    """The logarithm of a sum that is not above 0, or that its integers do not hold, is none of theirs."""
+    if is_float(ins[0].dtype):
+        return False
+    total = np.sum(ins[0].astype(object), axis=reduced_axes(node, ins), keepdims=True)
+    return among(text, np.array((total <= 0) | (total > np.iinfo(ins[0].dtype).max), bool))
+
+
+@known("ReduceLogSumExp")
+def integer_exponentials(node, ins, text):
+    """onnxruntime rounds each exponential to an integer, so that only the largest numbers count; ours rounds
+    the result."""
+    if is_float(ins[0].dtype) or ins[0].size == 0:
+        return False
+    x, axes = ins[0].astype(np.float64), reduced_axes(node, ins)
+    top = x.max(axis=axes, keepdims=True)
+    exact = to_integer(top + np.log(np.sum(np.exp(x - top), axis=axes, keepdims=True)), ins[0].dtype)
+    few = to_integer(top + np.trunc(np.log(np.sum(x == top, axis=axes, keepdims=True))), ins[0].dtype)
+    return among(text, exact != few)
 
 
 @known("QLinearSoftmax")
@@ -229,6 +274,31 @@ def large_products(node, ins, text):
 
 
 @known("Clip")
-def halves_before_11(node, ins, text):
-    """Before opset 11 a bound that is not given is f32's largest, which no f16 reaches; ours is f16's."""
-    return ins[0].dtype == np.float16 and len(ins) == 1 and "6.55e+04) instead of np.float16(" in text
+def clipped_halves(node, ins, text):
+    """A bound that is not given is the type's largest number.  onnxruntime clips halves in f32, whose largest
+    no f16 reaches, so that infinities stay."""
+    given = [k in node.attrs or (len(ins) > i and ins[i] is not None) for i, k in ((1, "min"), (2, "max"))]
+    return ins[0].dtype == np.float16 and not all(given) and "6.55e+04) instead of np.float16(" in text and "inf)" in text
+
+
+@known("Resize", "Upsample")
+def nearest_of_scales(node, ins, text):
+    """A stated scale is a float that stands for a fraction, 0.6 for 3/5.  Ours takes cells where that says;
+    onnxruntime divides floats, so that rounding decides where the fraction says a whole number or a half."""
+    if attr(node, "mode", "nearest") != "nearest":
+        return False
+    at = 2 if len(ins) > 2 else 1
+    scales = attr(node, "scales", ins[at] if len(ins) > at else None)
+    if scales is None or not len(scales):
+        return False
+    half = attr(node, "coordinate_transformation_mode", "half_pixel" if len(ins) > 2 else "asymmetric").find("half_pixel") >= 0
+    how = attr(node, "nearest_mode", "round_prefer_floor" if len(ins) > 2 else "floor")
+    for scale in np.asarray(scales, np.float32):
+        near = Fraction(float(scale)).limit_denominator(1000)
+        for y in range(100):
+            exact = (y + Fraction(1, 2)) / near - Fraction(1, 2) if half else y / near
+            short = (np.float32(y) + np.float32(0.5)) / scale - np.float32(0.5) if half else np.float32(y) / scale
+            tie = 2 * exact if how.startswith("round") else exact
+            if tie.denominator == 1 and Fraction(float(short)) != exact and (half or scale not in (1, 2)):
+                return True
+    return False
