@@ -216,8 +216,8 @@ static const Member *own_library(Driver *driver, const Member *m, uint32_t n)
     Ctx          *c = ctx_new(driver->arena, diags_new(driver->arena), op_table);
     const Target *here = backend_of(KIND_LLVM)->parse_target(c, "llvm");
     const Member *found = NULL;
-    ElfTarget     own;
-    ElfFile       f;
+    ObjectTarget  own;
+    Object        f;
 
     bool known = here && elf_target(c->diags, here->triple, &own);
 

@@ -103,16 +103,16 @@ bool show_link(Driver *driver, const LinkJob *job)
 /* ---- objects ------------------------------------------------------------------------------------ */
 
 typedef struct {
-    Ctx        *c;
-    Bytes      *objects;
-    const char *output;
-    ElfTarget   machine;
+    Ctx         *c;
+    Bytes       *objects;
+    const char  *output;
+    ObjectTarget machine;
 } Link;
 
 static bool read_objects(Driver *driver, Link *l)
 {
     const TextList *in = &driver->opt.inputs;
-    ElfFile         first;
+    Object          first;
 
     l->objects = NEW_ARRAY(driver->arena, Bytes, in->n);
     for (uint32_t i = 0; i < in->n; i++) {
@@ -152,7 +152,7 @@ static bool make_shared(Driver *driver, Link *l)
 {
     const Backend *b = backend_of(KIND_LLVM);
     const Target  *here = b->parse_target(l->c, "llvm"), *t;
-    ElfTarget      machine;
+    ObjectTarget   machine;
     bool           given = driver->opt.targets.n || driver->opt.mtriple;
 
     if (!here || !(t = given ? b->parse_target(l->c, job_target(driver, "llvm")) : here) ||

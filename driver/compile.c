@@ -527,7 +527,7 @@ bool compile_blob(Ctx *c, Compiled *k, Bytes *out)
 {
     const CodegenOptions o = compile_code_options(k);
     const Target        *cpu = k->plan->target->host ? k->plan->target->host : k->plan->target;
-    ElfTarget            t;
+    ObjectTarget         t;
 
     if (!weights_inside(k->plan->code.weights) || !k->plan->weights_bytes)
         return backend_of(KIND_LLVM)->unit(c, tirmod_new(c, 0, NULL), cpu, &o, out);

@@ -163,14 +163,14 @@ const char *job_product_entry(Driver *driver, const char *path)
     Diags      *quiet = diags_new(driver->arena);
     const char *found = NULL;
     Bytes       file;
-    ElfFile     elf;
+    Object      elf;
 
     if (driver->opt.entry || !str_ends(path, ".so") || !file_map(driver->diags, path, &file) ||
         !elf_read(quiet, driver->arena, path, file, &elf))
         return driver->opt.entry;
     for (uint32_t i = 0; i < elf.nsymbols; i++) {
-        const ElfSymbol *s = &elf.symbols[i];
-        size_t           n = strlen(s->name);
+        const ObjectSymbol *s = &elf.symbols[i];
+        size_t              n = strlen(s->name);
 
         if (!s->section || s->visibility || !str_ends(s->name, "_run_ex"))
             continue;
@@ -219,7 +219,7 @@ size_t job_code_bytes(Job *job)
 /* Executable sections of an ELF file. */
 static size_t code_of(Driver *driver, Bytes file)
 {
-    ElfFile  elf;
+    Object   elf;
     uint64_t n = 0;
 
     if (!elf_read(driver->diags, driver->arena, driver->opt.inputs.at[0], file, &elf))

@@ -92,7 +92,7 @@ bool remote_is_foreign(Ctx *c, const Target *t)
 }
 
 /* What an object says of its machine, as a triple of Linux. */
-static const char *triple_of(const ElfFile *f)
+static const char *triple_of(const Object *f)
 {
     enum { ABI_VFP_ARGS = 28 };
     static const struct {
@@ -123,7 +123,7 @@ static bool no(Remote *r, const char *file, const char *what)
 }
 
 /* Linked against Android's C library, which is libc.so and not libc.so.6. */
-static bool wants_bionic(const ElfFile *f)
+static bool wants_bionic(const Object *f)
 {
     for (uint32_t i = 1; i < f->nsections; i++) {
         Bytes b = f->sections[i].data;
@@ -139,7 +139,7 @@ static bool wants_bionic(const ElfFile *f)
 static bool read_object(Remote *r, const char *file, Bytes b)
 {
     const char *wanted = r->driver->opt.entry;
-    ElfFile     f;
+    Object      f;
 
     if (!object_read(r->driver->diags, r->driver->arena, file, b, &f))
         return false;
@@ -155,7 +155,7 @@ static bool read_object(Remote *r, const char *file, Bytes b)
     for (uint32_t i = 1; i < f.nsymbols; i++) {
         const char *name = f.symbols[i].name;
 
-        if (!f.symbols[i].section || f.symbols[i].bind != ELF_GLOBAL || !str_ends(name, "_info"))
+        if (!f.symbols[i].section || f.symbols[i].bind != SYMBOL_GLOBAL || !str_ends(name, "_info"))
             continue;
         name = arena_printf(r->driver->arena, "%.*s", (int)strlen(name) - 5, name);
         if (wanted && strcmp(name, wanted))
@@ -260,7 +260,7 @@ bool remote_wants(const char *path)
 bool remote_foreign_product(Driver *driver, const char *path)
 {
     Remote  *r = remote_new(driver);
-    ElfFile  f;
+    Object   f;
     Bytes    b;
     uint32_t errors = diag_errors(driver->diags);
     bool     foreign;

@@ -133,24 +133,24 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void audit_sections(Diags *d, Loc loc, const ElfFile *f, AuditReport *out)
+static void audit_sections(Diags *d, Loc loc, const Object *f, AuditReport *out)
 {
     for (uint32_t i = 1; i < f->nsections; i++) {
-        const ElfSection *s = &f->sections[i];
+        const ObjectSection *s = &f->sections[i];
 
-        if (!(s->flags & ELF_ALLOC) || s->size == 0)
+        if (!(s->flags & SECTION_ALLOC) || s->size == 0)
             continue;
-        if (s->flags & ELF_TLS) {
+        if (s->flags & SECTION_TLS) {
             out->tls += s->size;
             diag_error(d, E_PACK, loc, "the object has thread-local memory in '%s'", s->name);
-        } else if (s->type == ELF_INIT_ARRAY || s->type == SHT_FINI_ARRAY ||
+        } else if (s->type == SECTION_INIT || s->type == SHT_FINI_ARRAY ||
                    s->type == SHT_PREINIT_ARRAY || str_starts(s->name, ".ctors") ||
                    str_starts(s->name, ".dtors")) {
             out->constructors += s->size;
             diag_error(d, E_PACK, loc, "the object has constructors in '%s'", s->name);
-        } else if (s->flags & ELF_EXEC) {
+        } else if (s->flags & SECTION_EXEC) {
             out->code += s->size;
-        } else if (!(s->flags & ELF_WRITE) || str_starts(s->name, ".data.rel.ro")) {
+        } else if (!(s->flags & SECTION_WRITE) || str_starts(s->name, ".data.rel.ro")) {
             out->rodata += s->size;
         } else {
             out->writable += s->size;
@@ -159,14 +159,14 @@ static void audit_sections(Diags *d, Loc loc, const ElfFile *f, AuditReport *out
     }
 }
 
-static void audit_symbol(Diags *d, Loc loc, const ElfSymbol *s, const AuditRules *rules)
+static void audit_symbol(Diags *d, Loc loc, const ObjectSymbol *s, const AuditRules *rules)
 {
-    if (s->bind == ELF_WEAK && !str_starts(s->name, "__")) {
+    if (s->bind == SYMBOL_WEAK && !str_starts(s->name, "__")) {
         diag_error(d, E_PACK, loc, "the object has the weak symbol '%s'", s->name);
     } else if (s->section == 0) {
         if (!audit_may_call(s->name, rules) && !audit_is_ours(s->name, rules))
             diag_error(d, E_PACK, loc, "the object calls '%s'", s->name);
-    } else if (s->visibility != ELF_HIDDEN && s->visibility != STV_INTERNAL &&
+    } else if (s->visibility != SYMBOL_HIDDEN && s->visibility != STV_INTERNAL &&
                !audit_is_ours(s->name, rules)) {
         diag_error(d, E_PACK, loc, "the object exports '%s', which has not the prefix '%s_'",
                    s->name,
@@ -185,20 +185,20 @@ static AuditNames sorted(Names *names)
     return (AuditNames){names->n, names->at};
 }
 
-static void audit_symbols(Diags *d, Arena *a, Loc loc, const ElfFile *f, const AuditRules *rules,
+static void audit_symbols(Diags *d, Arena *a, Loc loc, const Object *f, const AuditRules *rules,
                           AuditReport *out)
 {
     Names undefined = {0}, exported = {0}, hidden = {0};
 
     for (uint32_t i = 1; i < f->nsymbols; i++) {
-        ElfSymbol s = f->symbols[i];
+        ObjectSymbol s = f->symbols[i];
 
-        if (s.bind != ELF_GLOBAL && s.bind != ELF_WEAK)
+        if (s.bind != SYMBOL_GLOBAL && s.bind != SYMBOL_WEAK)
             continue;
         s.name += f->underscore && *s.name == '_';
         if (s.section == 0)
             vec_push(a, &undefined, s.name);
-        else if (s.visibility == ELF_HIDDEN || s.visibility == STV_INTERNAL)
+        else if (s.visibility == SYMBOL_HIDDEN || s.visibility == STV_INTERNAL)
             vec_push(a, &hidden, s.name);
         else
             vec_push(a, &exported, s.name);
@@ -210,22 +210,22 @@ static void audit_symbols(Diags *d, Arena *a, Loc loc, const ElfFile *f, const A
 }
 
 /* Two names of one function (packaging/header.c). */
-static bool same_function(const ElfSymbol *a, const ElfSymbol *b)
+static bool same_function(const ObjectSymbol *a, const ObjectSymbol *b)
 {
     return a->section == b->section && a->value == b->value;
 }
 
 /* The largest functions of an object, each by its shortest name. */
-static void note_functions(Diags *d, Loc loc, const ElfFile *f)
+static void note_functions(Diags *d, Loc loc, const Object *f)
 {
     enum { NAMED = 3 };
-    const ElfSymbol *named[NAMED] = {NULL};
+    const ObjectSymbol *named[NAMED] = {NULL};
 
     for (uint32_t n = 0; n < NAMED; n++) {
         for (uint32_t i = 1; i < f->nsymbols; i++) {
-            const ElfSymbol *s = &f->symbols[i];
-            bool             taken = !s->size || s->section == 0 || s->section >= f->nsections ||
-                         !(f->sections[s->section].flags & ELF_EXEC);
+            const ObjectSymbol *s = &f->symbols[i];
+            bool                taken = !s->size || s->section == 0 || s->section >= f->nsections ||
+                         !(f->sections[s->section].flags & SECTION_EXEC);
 
             for (uint32_t k = 0; k < n; k++)
                 taken = taken || same_function(s, named[k]);
@@ -245,7 +245,7 @@ bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const Audi
                   AuditReport *out)
 {
     Loc      loc = {.file = file};
-    ElfFile  f;
+    Object   f;
     uint32_t before = diag_errors(d);
 
     *out = (AuditReport){0};

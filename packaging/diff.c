@@ -98,13 +98,13 @@ static void diff_raw(Diff *d, Bytes x, Bytes y)
 /* ---- objects --------------------------------------------------------------------------------------- */
 
 /* The symbol that covers an offset of a section, or the last one before it. */
-static const ElfSymbol *symbol_at(const ElfFile *f, uint32_t section, uint64_t offset)
+static const ObjectSymbol *symbol_at(const Object *f, uint32_t section, uint64_t offset)
 {
-    const ElfSymbol *best = NULL;
-    uint64_t         base = f->type == ET_REL ? 0 : f->sections[section].address;
+    const ObjectSymbol *best = NULL;
+    uint64_t            base = f->type == ET_REL ? 0 : f->sections[section].address;
 
     for (uint32_t i = 1; i < f->nsymbols; i++) {
-        const ElfSymbol *s = &f->symbols[i];
+        const ObjectSymbol *s = &f->symbols[i];
 
         if (s->section == section && *s->name && s->type != STT_SECTION && s->type != STT_FILE &&
             s->value >= base && s->value - base <= offset && (!best || s->value > best->value))
@@ -113,24 +113,24 @@ static const ElfSymbol *symbol_at(const ElfFile *f, uint32_t section, uint64_t o
     return best;
 }
 
-static bool same_section(const ElfSection *x, const ElfSection *y)
+static bool same_section(const ObjectSection *x, const ObjectSection *y)
 {
     return strcmp(x->name, y->name) == 0 && x->type == y->type && x->flags == y->flags &&
            x->align == y->align;
 }
 
-static bool same_symbol(const ElfSymbol *x, const ElfSymbol *y)
+static bool same_symbol(const ObjectSymbol *x, const ObjectSymbol *y)
 {
     return strcmp(x->name, y->name) == 0 && x->value == y->value && x->size == y->size &&
            x->section == y->section && x->bind == y->bind && x->type == y->type &&
            x->visibility == y->visibility;
 }
 
-static void diff_section(Diff *d, const ElfFile *fx, const ElfFile *fy, uint32_t i)
+static void diff_section(Diff *d, const Object *fx, const Object *fy, uint32_t i)
 {
-    Bytes            x = fx->sections[i].data, y = fy->sections[i].data;
-    size_t           at = first_difference(x, y);
-    const ElfSymbol *s = symbol_at(fx, i, at);
+    Bytes               x = fx->sections[i].data, y = fy->sections[i].data;
+    size_t              at = first_difference(x, y);
+    const ObjectSymbol *s = symbol_at(fx, i, at);
 
     str_printf(d->out, "section '%s', ", fx->sections[i].name);
     if (s) {
@@ -144,12 +144,12 @@ static void diff_section(Diff *d, const ElfFile *fx, const ElfFile *fy, uint32_t
 }
 
 /* Names of sections and symbols come last: where they differ, something else usually does too. */
-static void diff_objects(Diff *d, const ElfFile *x, const ElfFile *y, Bytes bx, Bytes by)
+static void diff_objects(Diff *d, const Object *x, const Object *y, Bytes bx, Bytes by)
 {
     uint32_t n = x->nsections < y->nsections ? x->nsections : y->nsections;
 
     for (uint32_t i = 1; i < n; i++) {
-        const ElfSection *sx = &x->sections[i], *sy = &y->sections[i];
+        const ObjectSection *sx = &x->sections[i], *sy = &y->sections[i];
 
         if (!same_section(sx, sy)) {
             str_printf(d->out, "section %u is '%s' and '%s'", i, sx->name, sy->name);
@@ -164,7 +164,7 @@ static void diff_objects(Diff *d, const ElfFile *x, const ElfFile *y, Bytes bx, 
     }
     for (int tables = 0; tables < 2; tables++)
         for (uint32_t i = 1; i < n; i++) {
-            bool is_table = !(x->sections[i].flags & ELF_ALLOC);
+            bool is_table = !(x->sections[i].flags & SECTION_ALLOC);
 
             if (is_table == (tables == 1) && !same(x->sections[i].data, y->sections[i].data) &&
                 (tables == 0 || (x->sections[i].type != 2 && x->sections[i].type != 3))) {
@@ -273,7 +273,7 @@ static bool diff_any(Diff *d, Bytes x, Bytes y, int depth)
 {
     Member  *mx, *my;
     uint32_t nx, ny;
-    ElfFile  fx, fy;
+    Object   fx, fy;
 
     if (same(x, y))
         return true;

@@ -94,7 +94,7 @@ static bool is_header_of(Arena *a, const BundlePart *p, const Member *f)
 static const char *soname_of(Arena *a, Bytes library)
 {
     enum { SHT_DYNAMIC = 6, DT_SONAME = 14 };
-    ElfFile f;
+    Object f;
 
     if (!elf_read(diags_new(a), a, "", library, &f))
         return NULL;

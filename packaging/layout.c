@@ -56,7 +56,7 @@ static Bytes constants_of(Arena *a, const BundlePart *p)
     if (!p->library.n || !ar_members(quiet, a, "", p->library, &m, &n))
         return (Bytes){0};
     for (uint32_t i = 0; i < n; i++) {
-        ElfFile f;
+        Object f;
 
         if (!elf_read(quiet, a, "", m[i].data, &f))
             continue;

@@ -41,11 +41,11 @@ typedef struct {
 } Pointer;
 
 typedef struct {
-    Arena         *a;
-    const ElfFile *f;
-    uint32_t       word;  /* bytes of a pointer */
-    uint32_t       tries; /* that are left */
-    VEC(Part) parts;      /* of memory, by address */
+    Arena        *a;
+    const Object *f;
+    uint32_t      word;  /* bytes of a pointer */
+    uint32_t      tries; /* that are left */
+    VEC(Part) parts;     /* of memory, by address */
     VEC(Pointer) pointers;
 } Image;
 
@@ -58,7 +58,7 @@ typedef struct {
 
 /* ---- memory --------------------------------------------------------------------------------------- */
 
-static uint64_t address_of(const ElfFile *f, uint32_t section)
+static uint64_t address_of(const Object *f, uint32_t section)
 {
     return f->type == ET_REL ? (uint64_t)(section + 1) << SECTION_SHIFT
                              : f->sections[section].address;
@@ -118,7 +118,7 @@ static uint64_t pointer_at(const Image *im, uint64_t at)
 /* ---- relocations ---------------------------------------------------------------------------------- */
 
 /* The two that data have: an address in the same file, and that of a symbol. */
-static bool types_of(const ElfTarget *t, uint32_t *relative, uint32_t *symbol)
+static bool types_of(const ObjectTarget *t, uint32_t *relative, uint32_t *symbol)
 {
     static const struct {
         uint16_t machine;
@@ -135,16 +135,16 @@ static bool types_of(const ElfTarget *t, uint32_t *relative, uint32_t *symbol)
     return false;
 }
 
-static void add_relocation(Image *im, const ElfSection *s, Bytes entry)
+static void add_relocation(Image *im, const ObjectSection *s, Bytes entry)
 {
-    const ElfFile *f = im->f;
-    uint32_t w = im->word, relative, symbol, n = f->type == ET_REL ? f->nsymbols : f->ndynamic;
-    const ElfSymbol *symbols = f->type == ET_REL ? f->symbols : f->dynamic;
-    uint64_t         at = number(im, entry, w), value = 0;
-    uint64_t         info = number(im, (Bytes){entry.at + w, w}, w);
-    uint64_t         type = w == 8 ? info & 0xffffffff : info & 0xff;
-    uint64_t         index = w == 8 ? info >> 32 : info >> 8;
-    Bytes            place;
+    const Object *f = im->f;
+    uint32_t      w = im->word, relative, symbol, n = f->type == ET_REL ? f->nsymbols : f->ndynamic;
+    const ObjectSymbol *symbols = f->type == ET_REL ? f->symbols : f->dynamic;
+    uint64_t            at = number(im, entry, w), value = 0;
+    uint64_t            info = number(im, (Bytes){entry.at + w, w}, w);
+    uint64_t            type = w == 8 ? info & 0xffffffff : info & 0xff;
+    uint64_t            index = w == 8 ? info >> 32 : info >> 8;
+    Bytes               place;
 
     if (!types_of(&f->target, &relative, &symbol) || (type != relative && type != symbol))
         return;
@@ -167,8 +167,8 @@ static void add_relocation(Image *im, const ElfSection *s, Bytes entry)
 static void read_relocations(Image *im)
 {
     for (uint32_t i = 1; i < im->f->nsections; i++) {
-        const ElfSection *s = &im->f->sections[i];
-        uint32_t          size = (s->type == SHT_RELA ? 3 : 2) * im->word;
+        const ObjectSection *s = &im->f->sections[i];
+        uint32_t             size = (s->type == SHT_RELA ? 3 : 2) * im->word;
 
         if ((s->type != SHT_RELA && s->type != SHT_REL) ||
             (im->f->type == ET_REL && s->info >= im->f->nsections))
@@ -183,9 +183,10 @@ static void read_relocations(Image *im)
 static void read_image(Image *im)
 {
     for (uint32_t i = 1; i < im->f->nsections && i < MAX_SECTIONS; i++) {
-        const ElfSection *s = &im->f->sections[i];
+        const ObjectSection *s = &im->f->sections[i];
 
-        if (s->flags & ELF_ALLOC && !(s->flags & ELF_EXEC) && s->type != SHT_NOBITS && s->data.n)
+        if (s->flags & SECTION_ALLOC && !(s->flags & SECTION_EXEC) && s->type != SHT_NOBITS &&
+            s->data.n)
             vec_push(im->a, &im->parts, ((Part){address_of(im->f, i), s->data}));
     }
     if (im->parts.n)
@@ -326,7 +327,7 @@ static void read_buckets(Cursor *c, ModelInfo *m)
         m->buckets[i] = take_pointer(&info);
 }
 
-static bool has_function(const ElfFile *f, Arena *a, const char *name)
+static bool has_function(const Object *f, Arena *a, const char *name)
 {
     const char *want = arena_printf(a, "%s_info", name);
 
@@ -421,7 +422,7 @@ static bool resolve_buckets(Arena *a, ModelInfo *m, const Infos *all)
     return true;
 }
 
-static void find_infos(Arena *a, const ElfFile *f, Infos *all)
+static void find_infos(Arena *a, const Object *f, Infos *all)
 {
     Image    im = {.a = a, .f = f, .word = f->target.bits / 8, .tries = MAX_TRIES};
     uint32_t w = im.word;
@@ -442,7 +443,7 @@ bool model_infos(Diags *d, Arena *a, const char *file, Bytes content, ModelInfos
     uint32_t before = out->n, n;
     Infos    all = {0};
     Member  *m;
-    ElfFile  f;
+    Object   f;
 
     if (ar_is_library(content)) {
         if (!ar_members(d, a, file, content, &m, &n))

@@ -2,12 +2,9 @@
  *
  *   desc.c      a ModelDesc from a plan
  *   header.c    the generated C header and the metadata, from a ModelDesc
- *   elf.c       object files: a writer for read-only data, and symbols of what others wrote
- *   object.c    sections and symbols of any object; macho.c, coff.c and wasm.c read what is not ELF
  *   audit.c     does an object keep the promises of docs/archive.md?
  *   relocs.c    which relocations a shared library could not keep
  *   product.c   the same promises of libraries, shared libraries, archives and folders
- *   ar.c        static libraries
  *   archive.c   .tar .tar.gz .tar.zst .tar.xz .zip through libarchive, both ways
  *   folder.c    archives as folders on disk
  *   bundle.c    the layout of a deployment archive; bundle_text.c: its text files
@@ -30,6 +27,7 @@
 
 #include "base/base.h"
 #include "ir/plan/plan.h"
+#include "objects/objects.h"
 
 #include <tvmcc/abi.h>
 
@@ -116,87 +114,6 @@ const char *header_hash(Arena *a, const ModelDesc *m);
 Bytes       metadata_text(Arena *a, const ModelDesc *m); /* JSON, sorted keys */
 Bytes       labels_text(Arena *a, const ModelDesc *m);   /* a line each; empty without labels */
 
-/* ---- members of libraries and archives -------------------------------------------------------- */
-
-typedef struct {
-    const char *path; /* relative, '/' between parts */
-    Bytes       data;
-    bool        executable;
-    int64_t     time;               /* set by pack_read, for those who compare */
-    uint32_t    mode, owner, group; /* also these */
-} Member;
-
-/* ---- elf.c: object files -----------------------------------------------------------------------
- */
-
-typedef struct {
-    uint32_t bits; /* 32 or 64 */
-    bool     big_endian;
-    uint16_t machine;
-    uint32_t flags;
-} ElfTarget;
-
-typedef struct {
-    const char *name;
-    uint64_t    value, size;
-    uint32_t    section; /* 0: undefined */
-    uint8_t     bind, type, visibility;
-} ElfSymbol;
-
-typedef struct {
-    const char *name;
-    uint32_t    type;
-    uint64_t    flags, size, align;
-    Bytes       data;       /* empty for .bss */
-    uint32_t    link, info; /* other sections, as the type says */
-    uint64_t    offset;     /* in the file */
-    uint64_t    address;    /* 0 in relocatable files */
-} ElfSection;
-
-typedef struct {
-    ElfTarget   target;
-    uint16_t    type;       /* 1: relocatable, 3: shared */
-    bool        underscore; /* C names have one in front (Mach-O, 32-bit COFF) */
-    uint32_t    nsections, nsymbols;
-    ElfSection *sections;
-    ElfSymbol  *symbols;
-    uint32_t    ndynamic; /* what a shared library offers and asks for */
-    ElfSymbol  *dynamic;
-} ElfFile;
-
-/* The header fields objects of that triple have.  Error: no ELF target. */
-bool elf_target(Diags *d, const char *triple, ElfTarget *out);
-/* The same for another -mabi=; "" is the usual one. */
-void elf_target_abi(ElfTarget *t, const char *abi);
-/* Sections and symbols; names are views.  Error with `file` in it: E_PACK. */
-bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
-/* A number of .ARM.attributes: 7 is the profile ('A', 'M'), 28 how floats are passed (1: hard). */
-bool elf_arm_attribute(const ElfFile *f, uint64_t tag, uint64_t *value);
-/* A relocatable object with one read-only section `.rodata.<symbol>`, aligned to 64. */
-Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data);
-/* The same in a section of that name instead of .rodata.<symbol>. */
-Bytes elf_blob_in(Arena *a, const ElfTarget *t, const char *section, const char *symbol,
-                  Bytes data);
-
-/* ---- object.c: any object, in the terms of ELF --------------------------------------------- */
-
-enum { /* ElfSection.flags, .type; ElfSymbol.bind, .visibility */
-       ELF_WRITE = 1,
-       ELF_ALLOC = 2,
-       ELF_EXEC = 4,
-       ELF_TLS = 0x400,
-       ELF_INIT_ARRAY = 14,
-       ELF_GLOBAL = 1,
-       ELF_WEAK = 2,
-       ELF_HIDDEN = 2
-};
-
-/* ELF, Mach-O, COFF or WebAssembly, by its first bytes. */
-bool object_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
-bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
-bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
-bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out);
-
 /* ---- audit.c: promises of an object ----------------------------------------------------------- */
 
 typedef struct {
@@ -230,7 +147,7 @@ bool audit_is_ours(const char *name, const AuditRules *rules);
 bool audit_may_call(const char *name, const AuditRules *rules);
 bool symbol_is_libm(const char *name);
 /* An error about the first relocation of the object, unless rules->no_pic, and their number. */
-uint64_t audit_relocs(Diags *d, const char *file, const ElfFile *f, const AuditRules *rules);
+uint64_t audit_relocs(Diags *d, const char *file, const Object *f, const AuditRules *rules);
 
 /* ---- product.c: promises of all that can be delivered ------------------------------------------ */
 
@@ -252,13 +169,7 @@ bool audit_folder(Diags *d, Arena *a, const char *file, const Member *members, u
                   const AuditRules *rules, AuditFile *out);
 void audit_json(const AuditFile *f, StrBuf *out);
 
-/* ---- ar.c, archive.c ---------------------------------------------------------------------- */
-
-/* A static library in the GNU format, with its symbol index. */
-bool ar_library(Diags *d, Arena *a, const Member *members, uint32_t n, Bytes *out);
-bool ar_is_library(Bytes file);
-/* The members of a library in the GNU or BSD format, in its order, without its tables; views. */
-bool ar_members(Diags *d, Arena *a, const char *file, Bytes library, Member **members, uint32_t *n);
+/* ---- archive.c ---------------------------------------------------------------------------- */
 
 typedef enum { PACK_TAR, PACK_TGZ, PACK_TZST, PACK_TXZ, PACK_ZIP, PACK_NONE } PackFormat;
 

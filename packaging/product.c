@@ -70,7 +70,7 @@ static void add_all(Arena *a, Names *to, AuditNames from)
 
 /* The model of a symbol: before "_info" or "_weights" when it can be called, before "__" when it is
  * hidden; NULL: this name tells nothing. */
-static const char *entry_of(Arena *a, const ElfSymbol *s)
+static const char *entry_of(Arena *a, const ObjectSymbol *s)
 {
     static const char *const ends[] = {"_info", "_weights"};
     const char              *inner = strstr(s->name, "__");
@@ -87,14 +87,14 @@ static const char *entry_of(Arena *a, const ElfSymbol *s)
 
 static void find_entries(Arena *a, Bytes object, Names *out)
 {
-    Diags  *quiet = diags_new(a);
-    ElfFile f;
+    Diags *quiet = diags_new(a);
+    Object f;
 
     if (object.n < 4 || memcmp(object.at, "\177ELF", 4) != 0 || !elf_read(quiet, a, "", object, &f))
         return;
     for (uint32_t i = 1; i < f.nsymbols; i++) {
-        ElfSymbol   s = f.symbols[i];
-        const char *entry;
+        ObjectSymbol s = f.symbols[i];
+        const char  *entry;
 
         s.name += f.underscore && *s.name == '_';
         entry = entry_of(a, &s);
@@ -106,7 +106,7 @@ static void find_entries(Arena *a, Bytes object, Names *out)
 
 /* ---- shared libraries --------------------------------------------------------------------------- */
 
-static uint64_t get(const uint8_t *at, const ElfTarget *t, uint32_t bytes)
+static uint64_t get(const uint8_t *at, const ObjectTarget *t, uint32_t bytes)
 {
     uint64_t value = 0;
 
@@ -116,7 +116,7 @@ static uint64_t get(const uint8_t *at, const ElfTarget *t, uint32_t bytes)
 }
 
 /* What the dynamic linker is told. */
-static void audit_dynamic(Diags *d, Loc loc, const ElfFile *f, const ElfSection *s,
+static void audit_dynamic(Diags *d, Loc loc, const Object *f, const ObjectSection *s,
                           AuditReport *out)
 {
     uint32_t word = f->target.bits / 8;
@@ -142,16 +142,16 @@ static void audit_dynamic(Diags *d, Loc loc, const ElfFile *f, const ElfSection 
     }
 }
 
-static bool is_relro(const ElfSection *s)
+static bool is_relro(const ObjectSection *s)
 {
     return strcmp(s->name, ".dynamic") == 0 || str_starts(s->name, ".got") ||
            str_starts(s->name, ".data.rel.ro") || strcmp(s->name, ".relro_padding") == 0;
 }
 
-static void audit_image(Diags *d, Loc loc, const ElfFile *f, AuditReport *out)
+static void audit_image(Diags *d, Loc loc, const Object *f, AuditReport *out)
 {
     for (uint32_t i = 1; i < f->nsections; i++) {
-        const ElfSection *s = &f->sections[i];
+        const ObjectSection *s = &f->sections[i];
 
         if (s->type == SHT_DYNAMIC)
             audit_dynamic(d, loc, f, s, out);
@@ -196,14 +196,14 @@ static bool audit_shared(Diags *d, Arena *a, const char *file, Bytes content,
 {
     Loc        loc = {.file = file};
     AuditRules no_limits = *rules;
-    ElfFile    f;
+    Object     f;
     Names      undefined = {0}, exported = {0};
 
     if (!elf_read(d, a, file, content, &f))
         return false;
     audit_image(d, loc, &f, out);
     for (uint32_t i = 1; i < f.ndynamic; i++) {
-        const ElfSymbol *s = &f.dynamic[i];
+        const ObjectSymbol *s = &f.dynamic[i];
 
         if (s->bind == STB_LOCAL)
             continue;

@@ -81,14 +81,14 @@ static void replace_hashes(uint8_t *p, size_t n, const Refit *r, bool text)
 static bool replace_weights(Arena *a, Bytes elf, uint8_t *base, const Refit *r)
 {
     const char *symbol = arena_printf(a, "%s_weights", r->was->entry);
-    ElfFile     f;
+    Object      f;
 
     if (!elf_read(diags_new(a), a, "", elf, &f))
         return false;
     for (uint32_t i = 1; i < f.nsymbols; i++) {
-        const ElfSymbol  *s = &f.symbols[i];
-        const ElfSection *section;
-        uint64_t          at;
+        const ObjectSymbol  *s = &f.symbols[i];
+        const ObjectSection *section;
+        uint64_t             at;
 
         if (strcmp(s->name, symbol) != 0 || s->section == 0 || s->section >= f.nsections)
             continue;

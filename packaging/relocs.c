@@ -35,7 +35,7 @@ static const struct {
     {243, 26, 28, "R_RISCV_HI20"},
 };
 
-static uint64_t get(const uint8_t *at, const ElfTarget *t, uint32_t bytes)
+static uint64_t get(const uint8_t *at, const ObjectTarget *t, uint32_t bytes)
 {
     uint64_t value = 0;
 
@@ -74,7 +74,7 @@ static bool next_attribute(Bytes b, size_t *at, uint64_t *tag, uint64_t *value)
     return *at < b.n;
 }
 
-bool elf_arm_attribute(const ElfFile *f, uint64_t tag, uint64_t *value)
+bool elf_arm_attribute(const Object *f, uint64_t tag, uint64_t *value)
 {
     enum { ARM = 40, HEADER = 16 }; /* 'A', length, "aeabi", file, length */
 
@@ -92,7 +92,7 @@ bool elf_arm_attribute(const ElfFile *f, uint64_t tag, uint64_t *value)
 }
 
 /* Cortex-M: no dynamic linker runs there. */
-static bool is_microcontroller(const ElfFile *f)
+static bool is_microcontroller(const Object *f)
 {
     enum { PROFILE = 7 };
     uint64_t value;
@@ -100,15 +100,15 @@ static bool is_microcontroller(const ElfFile *f)
     return elf_arm_attribute(f, PROFILE, &value) && value == 'M';
 }
 
-uint64_t audit_relocs(Diags *d, const char *file, const ElfFile *f, const AuditRules *rules)
+uint64_t audit_relocs(Diags *d, const char *file, const Object *f, const AuditRules *rules)
 {
     uint32_t word = f->target.bits / 8;
     uint64_t count = 0;
     bool     allowed = rules->no_pic || is_microcontroller(f);
 
     for (uint32_t i = 1; i < f->nsections; i++) {
-        const ElfSection *r = &f->sections[i], *s;
-        uint64_t          size = r->type == SHT_RELA ? 3 * word : 2 * word;
+        const ObjectSection *r = &f->sections[i], *s;
+        uint64_t             size = r->type == SHT_RELA ? 3 * word : 2 * word;
 
         if ((r->type != SHT_RELA && r->type != SHT_REL) || r->info == 0 || r->info >= f->nsections)
             continue;

@@ -131,15 +131,15 @@ static void add_options(Link *l, const char *output)
 /* ---- libraries that stand in for libc and libm ---------------------------------------------- */
 
 typedef struct {
-    ElfTarget target;
-    ToolArgs  libm, libc; /* names that the objects ask for */
+    ObjectTarget target;
+    ToolArgs     libm, libc; /* names that the objects ask for */
 } Wanted;
 
 static bool find_wanted(Link *l, Wanted *w)
 {
     for (uint32_t i = 0; i < l->job->nobjects; i++) {
-        Bytes   b;
-        ElfFile f;
+        Bytes  b;
+        Object f;
 
         if (!file_map(l->d, l->job->objects[i], &b) ||
             !elf_read(l->d, l->a, l->job->objects[i], b, &f))

@@ -25,6 +25,7 @@ check() {
 
 check base
 check formats base
+check objects base
 check manifest base
 check ir base
 check tune ir base
@@ -33,9 +34,9 @@ check ops machine ir base
 check schedules ops machine ir base
 check passes schedules ops machine ir base
 check frontends formats ops ir base
-check backends ir base
-check packaging backends formats ir base
-check driver tune manifest packaging backends frontends passes schedules ops machine ir formats base runtime
+check backends objects ir base
+check packaging backends objects formats ir base
+check driver tune manifest packaging backends frontends passes schedules ops machine ir objects formats base runtime
 check runtime include
 
 # Frontends never see each other, nor do backends.

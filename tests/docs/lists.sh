@@ -4,7 +4,7 @@
 cd "$(dirname "$0")/../.." || exit 2
 
 status=0
-for header in $(find base formats manifest ir tune machine ops schedules passes frontends backends packaging driver -name '*.h' | sort); do
+for header in $(find base formats objects manifest ir tune machine ops schedules passes frontends backends packaging driver -name '*.h' | sort); do
     folder=$(dirname "$header")
     rows=$(sed -n '1,/\*\//s,^ \*   \([a-z0-9_/]*\.c\)  .*,\1,p' "$header")
     sections=$(sed -n 's,^/\* ---- \([a-z0-9_/]*\.c.*\) ---.*,\1,p' "$header" | grep -oE '[a-z0-9_/]+\.c\b')

@@ -5,7 +5,7 @@
 # driver/environment.def, and every row is read somewhere.
 cd "$1" || exit 2
 status=0
-rooms="base formats manifest ir tune ops schedules passes frontends backends packaging driver runtime"
+rooms="base formats objects manifest ir tune ops schedules passes frontends backends packaging driver runtime"
 # getenv("X"), lists of names that are given to it, REPORT_VARIABLE; $ENV{X} of CMake.
 {
     grep -rhoE --include='*.[ch]' 'getenv\("[A-Z_]+"\)' $rooms | grep -oE '"[A-Z_]+"' | tr -d '"'

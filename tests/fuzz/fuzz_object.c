@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     Ctx                     *c = ctx_new(a, d, op_table);
     AuditRules               rules = {.entry = "net"};
     AuditReport              report;
-    ElfTarget                t;
+    ObjectTarget             t;
     ModelInfos               infos = {0};
     StrBuf                   text = strbuf(a);
     Bytes                    out, two[2] = {{data, size}};

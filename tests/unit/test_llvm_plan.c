@@ -560,7 +560,7 @@ static void test_objects(void)
 
 static uint32_t sections(Bytes object, const char *name)
 {
-    ElfFile  f;
+    Object   f;
     uint32_t n = 0;
 
     CHECK(elf_read(c->diags, arena, "net.o", object, &f));
@@ -582,7 +582,7 @@ static bool merged(Ctx *to, uint32_t n, const Bytes *objects, const char *const 
 
 /* Weights that never were an object give the bytes of those that were; large ones come before all
  * code and are not copied. */
-static void check_join(const ElfTarget *machine, Bytes code, Bytes data)
+static void check_join(const ObjectTarget *machine, Bytes code, Bytes data)
 {
     Bytes     part[2] = {code, elf_blob(arena, machine, "net_weights", data)}, all, again;
     BytesList list;
@@ -611,7 +611,7 @@ static void test_units(void)
         const char    *names[KERNELS + 2] = {0};
         CodegenOptions o = options;
         uint32_t       n = 0;
-        ElfTarget      machine;
+        ObjectTarget   machine;
 
         begin();
         const Target *t = backend_llvm.parse_target(c, elf[i]);

@@ -286,12 +286,12 @@ static const char *const triples[] = {
 
 static void test_blob(void)
 {
-    Bytes     data = bytes("0123456789 weights");
-    ElfTarget t;
+    Bytes        data = bytes("0123456789 weights");
+    ObjectTarget t;
 
     for (size_t i = 0; i < COUNT(triples); i++) {
-        ElfFile f;
-        Bytes   o;
+        Object f;
+        Bytes  o;
 
         CHECK(elf_target(diags, triples[i], &t));
         o = elf_blob(arena, &t, "net_weights", data);
@@ -324,9 +324,9 @@ static void test_link_blob(void)
         "int main(void) { unsigned s = 0; for (int i = 0; i < 18; i++) s = s * 31 + "
         "net_weights[i];\n"
         "  return !(s == SUM && (unsigned long)net_weights % 64 == 0); }\n";
-    const char *text = "0123456789 weights";
-    unsigned    sum = 0;
-    ElfTarget   t;
+    const char  *text = "0123456789 weights";
+    unsigned     sum = 0;
+    ObjectTarget t;
 
     for (const char *p = text; *p; p++)
         sum = sum * 31 + (unsigned char)*p;
@@ -340,11 +340,11 @@ static void test_link_blob(void)
 /* Every truncation and many single changes: an error or a result, never a crash. */
 static void test_hostile_objects(void)
 {
-    Diags    *d = diags_new(arena);
-    ElfTarget t;
-    Bytes     o;
-    ElfFile   f;
-    uint8_t  *p;
+    Diags       *d = diags_new(arena);
+    ObjectTarget t;
+    Bytes        o;
+    Object       f;
+    uint8_t     *p;
 
     CHECK(elf_target(diags, "x86_64-linux-gnu", &t));
     o = elf_blob(arena, &t, "net_weights", bytes("data"));
@@ -425,9 +425,9 @@ static void test_audit(void)
 
 static void test_library(void)
 {
-    ElfTarget t;
-    Member    m[3];
-    Bytes     lib, again;
+    ObjectTarget t;
+    Member       m[3];
+    Bytes        lib, again;
 
     CHECK(elf_target(diags, "x86_64-linux-gnu", &t));
     m[0] = (Member){.path = "net.o", .data = elf_blob(arena, &t, "net_one", bytes("1"))};
@@ -549,13 +549,13 @@ static void test_bad_paths(void)
 
 static void test_bundle(void)
 {
-    ModelDesc *desc = model("x:0", "q");
-    Bytes      data = bytes("the weights"), tar;
-    BundlePart p = {.desc = desc};
-    Bundle     b = {.nparts = 1, .parts = &p, .version = "1.2", .epoch = 1000000000};
-    Member    *m;
-    uint32_t   n;
-    ElfTarget  t;
+    ModelDesc   *desc = model("x:0", "q");
+    Bytes        data = bytes("the weights"), tar;
+    BundlePart   p = {.desc = desc};
+    Bundle       b = {.nparts = 1, .parts = &p, .version = "1.2", .epoch = 1000000000};
+    Member      *m;
+    uint32_t     n;
+    ObjectTarget t;
 
     CHECK(desc_finish(diags, arena, desc));
     CHECK(elf_target(diags, desc->triple, &t));
@@ -604,7 +604,7 @@ static void test_shared(void)
                        .objects = &object};
     Diags      *d = diags_new(arena);
     Bytes       one, two;
-    ElfFile     f;
+    Object      f;
 
     if (!have("cc"))
         return;

@@ -5,7 +5,7 @@
  * Long names lie in the string table.  COFF has no hidden symbols: what other objects can see is
  * kept apart by the entry's prefix alone.
  */
-#include "packaging/packaging.h"
+#include "objects/objects.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,12 +42,12 @@ static const char *long_name(Bytes strings, uint64_t at)
                : "";
 }
 
-static ElfSection section(Arena *a, Reader r, Bytes strings)
+static ObjectSection section(Arena *a, Reader r, Bytes strings)
 {
-    Bytes       b = read_bytes(&r, 8);
-    const char *name = b.n ? arena_printf(a, "%.*s", 8, (const char *)b.at) : "";
-    ElfSection  s = {.type = 1, .align = 1};
-    uint32_t    flags;
+    Bytes         b = read_bytes(&r, 8);
+    const char   *name = b.n ? arena_printf(a, "%.*s", 8, (const char *)b.at) : "";
+    ObjectSection s = {.type = 1, .align = 1};
+    uint32_t      flags;
 
     s.name = *name == '/' ? long_name(strings, strtoul(name + 1, NULL, 10)) : name;
     read_u64(&r); /* size and address in memory */
@@ -56,12 +56,12 @@ static ElfSection section(Arena *a, Reader r, Bytes strings)
     flags = read_u32(&r);
     if (flags & (LNK_INFO | LNK_REMOVE | MEM_DISCARDABLE))
         return s;
-    s.flags = ELF_ALLOC | (flags & (CNT_CODE | MEM_EXECUTE) ? ELF_EXEC : 0) |
-              (flags & MEM_WRITE ? ELF_WRITE : 0);
+    s.flags = SECTION_ALLOC | (flags & (CNT_CODE | MEM_EXECUTE) ? SECTION_EXEC : 0) |
+              (flags & MEM_WRITE ? SECTION_WRITE : 0);
     if (str_starts(s.name, ".tls"))
-        s.flags |= ELF_TLS;
+        s.flags |= SECTION_TLS;
     if (str_starts(s.name, ".CRT$"))
-        s.type = ELF_INIT_ARRAY;
+        s.type = SECTION_INIT;
     return s;
 }
 
@@ -77,7 +77,7 @@ static bool pooled(const char *name)
     return false;
 }
 
-bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
+bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
 {
     Reader   r = reader(object);
     uint32_t machine = read_u16(&r), nsections = read_u16(&r), at, n;
@@ -93,26 +93,26 @@ bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
         return broken(d, file);
     if (at)
         strings = (Bytes){object.at + table, object.n - table};
-    *out = (ElfFile){.target = {.bits = machine == 0x8664 || machine == 0xaa64 ? 64 : 32,
-                                .machine = machine == 0x8664   ? 62
-                                           : machine == 0xaa64 ? 183
-                                           : machine == 0x14c  ? 3
-                                                               : 40},
-                     .type = 1,
-                     .underscore = machine == 0x14c,
-                     .nsections = nsections + 1};
-    out->sections = NEW_ARRAY(a, ElfSection, nsections + 1);
+    *out = (Object){.target = {.bits = machine == 0x8664 || machine == 0xaa64 ? 64 : 32,
+                               .machine = machine == 0x8664   ? 62
+                                          : machine == 0xaa64 ? 183
+                                          : machine == 0x14c  ? 3
+                                                              : 40},
+                    .type = 1,
+                    .underscore = machine == 0x14c,
+                    .nsections = nsections + 1};
+    out->sections = NEW_ARRAY(a, ObjectSection, nsections + 1);
     out->sections[0].name = "";
     for (uint32_t i = 0; i < nsections; i++)
         out->sections[i + 1] =
             section(a, at_offset(object, headers + (uint64_t)i * SECTION_BYTES), strings);
-    out->symbols = NEW_ARRAY(a, ElfSymbol, n + 1);
+    out->symbols = NEW_ARRAY(a, ObjectSymbol, n + 1);
     out->nsymbols = 1;
     for (uint32_t i = 0; at && i < n; i++) {
-        Reader    e = at_offset(object, at + (uint64_t)i * SYMBOL_BYTES), name;
-        Bytes     text = read_bytes(&e, 8);
-        ElfSymbol s = {.value = read_u32(&e)};
-        int32_t   sect = (int16_t)read_u16(&e);
+        Reader       e = at_offset(object, at + (uint64_t)i * SYMBOL_BYTES), name;
+        Bytes        text = read_bytes(&e, 8);
+        ObjectSymbol s = {.value = read_u32(&e)};
+        int32_t      sect = (int16_t)read_u16(&e);
         uint32_t class, aux;
 
         read_u16(&e); /* type */
@@ -123,8 +123,8 @@ bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
                                       : arena_printf(a, "%.*s", 8, (const char *)text.at);
         s.section = sect > 0 ? (uint32_t)sect : sect ? UINT16_MAX : 0;
         if (pooled(s.name))
-            s.visibility = ELF_HIDDEN;
-        s.bind = class == CLASS_EXTERNAL ? ELF_GLOBAL : class == CLASS_WEAK ? ELF_WEAK : 0;
+            s.visibility = SYMBOL_HIDDEN;
+        s.bind = class == CLASS_EXTERNAL ? SYMBOL_GLOBAL : class == CLASS_WEAK ? SYMBOL_WEAK : 0;
         out->symbols[out->nsymbols++] = s;
         i += aux;
     }

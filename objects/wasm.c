@@ -4,7 +4,7 @@
  * declared has the name of its import.  Data segments count as sections: whether one is read-only
  * is told by its name, since WebAssembly's memory has no such thing.
  */
-#include "packaging/packaging.h"
+#include "objects/objects.h"
 
 #include <string.h>
 
@@ -27,8 +27,8 @@ enum {
 };
 
 typedef VEC(const char *) Names;
-typedef VEC(ElfSection) Sections;
-typedef VEC(ElfSymbol) Symbols;
+typedef VEC(ObjectSection) Sections;
+typedef VEC(ObjectSymbol) Symbols;
 
 typedef struct {
     Arena   *a;
@@ -97,7 +97,7 @@ static void symbol(Wasm *w, Reader *r)
     uint8_t              kind = read_u8(r);
     uint64_t             flags = read_varint(r), index;
     bool                 undefined = flags & FLAG_UNDEFINED;
-    ElfSymbol            s = {.name = "", .section = undefined ? 0 : 1};
+    ObjectSymbol         s = {.name = "", .section = undefined ? 0 : 1};
 
     if (kind == SYM_DATA) {
         s.name = name_of(w, r);
@@ -115,23 +115,23 @@ static void symbol(Wasm *w, Reader *r)
         else if (kind < COUNT(import_kind) && index < w->imports[import_kind[kind]].n)
             s.name = w->imports[import_kind[kind]].at[index];
     }
-    s.bind = flags & FLAG_LOCAL ? 0 : flags & FLAG_WEAK ? ELF_WEAK : ELF_GLOBAL;
-    s.visibility = flags & FLAG_HIDDEN ? ELF_HIDDEN : 0;
+    s.bind = flags & FLAG_LOCAL ? 0 : flags & FLAG_WEAK ? SYMBOL_WEAK : SYMBOL_GLOBAL;
+    s.visibility = flags & FLAG_HIDDEN ? SYMBOL_HIDDEN : 0;
     s.type = kind == SYM_FUNCTION ? 2 : 1;
     vec_push(w->a, &w->symbols, s);
 }
 
 static void segment(Wasm *w, Reader *r)
 {
-    ElfSection s = {.name = name_of(w, r), .type = 1, .flags = ELF_ALLOC};
-    uint64_t   flags;
+    ObjectSection s = {.name = name_of(w, r), .type = 1, .flags = SECTION_ALLOC};
+    uint64_t      flags;
 
     s.align = (uint64_t)1 << (read_varint(r) & 31);
     flags = read_varint(r);
     if (!str_starts(s.name, ".rodata") && !str_starts(s.name, ".data.rel.ro"))
-        s.flags |= ELF_WRITE;
+        s.flags |= SECTION_WRITE;
     if (flags & 2)
-        s.flags |= ELF_TLS;
+        s.flags |= SECTION_TLS;
     vec_push(w->a, &w->sections, s);
 }
 
@@ -153,10 +153,10 @@ static bool linking(Wasm *w, Reader r)
         n = count_of(&sub);
         if (id == SUB_INITS && n)
             vec_push(w->a, &w->sections,
-                     ((ElfSection){.name = "init functions",
-                                   .type = ELF_INIT_ARRAY,
-                                   .flags = ELF_ALLOC,
-                                   .size = size}));
+                     ((ObjectSection){.name = "init functions",
+                                      .type = SECTION_INIT,
+                                      .flags = SECTION_ALLOC,
+                                      .size = size}));
         for (; n && reader_left(&sub) && id == SUB_SYMBOLS; n--)
             symbol(w, &sub);
         for (; n && reader_left(&sub) && id == SUB_SEGMENTS; n--)
@@ -187,7 +187,7 @@ static void data_sizes(Wasm *w, Reader r)
     }
 }
 
-bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
+bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
 {
     enum { ID_DATA = 11 };
     Reader r = reader(object);
@@ -195,10 +195,11 @@ bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
     Bytes  data = {0};
 
     read_u64(&r); /* magic and version */
-    vec_push(a, &w.sections, (ElfSection){.name = ""});
+    vec_push(a, &w.sections, (ObjectSection){.name = ""});
     vec_push(a, &w.sections,
-             ((ElfSection){.name = "code", .type = 1, .flags = ELF_ALLOC | ELF_EXEC, .align = 1}));
-    vec_push(a, &w.symbols, (ElfSymbol){.name = ""});
+             ((ObjectSection){
+                 .name = "code", .type = 1, .flags = SECTION_ALLOC | SECTION_EXEC, .align = 1}));
+    vec_push(a, &w.symbols, (ObjectSymbol){.name = ""});
     while (reader_left(&r)) {
         uint8_t  id = read_u8(&r);
         uint64_t size = read_varint(&r);
@@ -219,11 +220,11 @@ bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
             return broken(d, file);
     }
     data_sizes(&w, reader(data));
-    *out = (ElfFile){.target = {.bits = 32},
-                     .type = 1,
-                     .nsections = w.sections.n,
-                     .nsymbols = w.symbols.n,
-                     .sections = w.sections.at,
-                     .symbols = w.symbols.at};
+    *out = (Object){.target = {.bits = 32},
+                    .type = 1,
+                    .nsections = w.sections.n,
+                    .nsymbols = w.symbols.n,
+                    .sections = w.sections.at,
+                    .symbols = w.symbols.at};
     return true;
 }

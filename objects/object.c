@@ -2,14 +2,14 @@
  *
  * The audit and the reports ask the same questions of ELF, Mach-O, COFF and WebAssembly: which
  * sections take memory and may be written or executed, which symbols are defined, asked for, weak
- * or hidden.  The readers answer in the terms of ELF (ElfFile), which has all of them; elf.c,
+ * or hidden.  The readers answer in the terms of ELF (Object), which has all of them; elf.c,
  * macho.c, coff.c and wasm.c know one format each.
  */
-#include "packaging/packaging.h"
+#include "objects/objects.h"
 
 #include <string.h>
 
-bool object_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
+bool object_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
 {
     static const uint16_t coff_machines[] = {0x14c, 0x8664, 0x1c0, 0x1c4, 0xaa64};
 

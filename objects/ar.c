@@ -4,7 +4,7 @@
  * owner and group are 0 and the order is the caller's, so equal members give equal bytes; the ar
  * of a machine may put other things there.
  */
-#include "packaging/packaging.h"
+#include "objects/objects.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static bool collect(Diags *d, Arena *a, const Member *members, uint32_t n, Names
                     Owners *owners)
 {
     for (uint32_t i = 0; i < n; i++) {
-        ElfFile f;
+        Object f;
 
         if (!object_read(d, a, members[i].path, members[i].data, &f))
             return false;

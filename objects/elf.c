@@ -4,7 +4,7 @@
  * would be six times their size.  32 and 64 bits, both byte orders.  Input objects are bounded like
  * any other input.
  */
-#include "packaging/packaging.h"
+#include "objects/objects.h"
 
 #include <string.h>
 
@@ -120,7 +120,7 @@ static Sym get_sym(const uint8_t *p, const Layout *l)
 
 /* ---- targets ------------------------------------------------------------------------------ */
 
-bool elf_target(Diags *d, const char *triple, ElfTarget *out)
+bool elf_target(Diags *d, const char *triple, ObjectTarget *out)
 {
     /* Flags are those of the objects LLVM makes for the triple's usual ABI. */
     static const struct {
@@ -142,14 +142,14 @@ bool elf_target(Diags *d, const char *triple, ElfTarget *out)
         if (!str_starts(triple, rows[i].prefix) || strstr(triple, "apple") ||
             strstr(triple, "windows"))
             continue;
-        *out = (ElfTarget){rows[i].bits, rows[i].big, rows[i].machine, rows[i].flags};
+        *out = (ObjectTarget){rows[i].bits, rows[i].big, rows[i].machine, rows[i].flags};
         return true;
     }
     diag_error(d, E_PACK, NO_LOC, "objects for '%s' are not ELF files", triple);
     return false;
 }
 
-void elf_target_abi(ElfTarget *t, const char *abi)
+void elf_target_abi(ObjectTarget *t, const char *abi)
 {
     enum { RISCV = 243, FLOAT_ABI = 6, SINGLE = 2, DOUBLE = 4 };
 
@@ -162,7 +162,7 @@ void elf_target_abi(ElfTarget *t, const char *abi)
 
 /* ---- writing ------------------------------------------------------------------------------ */
 
-static void put_ident(uint8_t *p, const ElfTarget *t, uint16_t type)
+static void put_ident(uint8_t *p, const ObjectTarget *t, uint16_t type)
 {
     Layout l = layout_of(t->bits == 64, t->big_endian);
 
@@ -199,12 +199,13 @@ static uint32_t add_name(StrBuf *s, const char *name)
     return at;
 }
 
-Bytes elf_blob(Arena *a, const ElfTarget *t, const char *symbol, Bytes data)
+Bytes elf_blob(Arena *a, const ObjectTarget *t, const char *symbol, Bytes data)
 {
     return elf_blob_in(a, t, arena_printf(a, ".rodata.%s", symbol), symbol, data);
 }
 
-Bytes elf_blob_in(Arena *a, const ElfTarget *t, const char *section, const char *symbol, Bytes data)
+Bytes elf_blob_in(Arena *a, const ObjectTarget *t, const char *section, const char *symbol,
+                  Bytes data)
 {
     enum { DATA = 1, STACK, SYMTAB, STRTAB, SHSTRTAB, NSECTIONS };
     Layout   l = layout_of(t->bits == 64, t->big_endian);
@@ -340,10 +341,10 @@ static uint32_t symbol_table(const Raw *r)
     return found ? found : table_of(r, SHT_DYNSYM);
 }
 
-static bool read_symbols(Arena *a, const Raw *r, uint32_t table, ElfSymbol **out, uint32_t *n)
+static bool read_symbols(Arena *a, const Raw *r, uint32_t table, ObjectSymbol **out, uint32_t *n)
 {
     *n = table ? (uint32_t)(r->s[table].size / r->l.sym) : 0;
-    *out = NEW_ARRAY(a, ElfSymbol, *n ? *n : 1);
+    *out = NEW_ARRAY(a, ObjectSymbol, *n ? *n : 1);
     for (uint32_t i = 0; i < *n; i++) {
         Sym         s = get_sym(r->b.at + r->s[table].offset + (uint64_t)i * r->l.sym, &r->l);
         const char *name = string_at(r, &r->s[r->s[table].link], s.name);
@@ -351,21 +352,21 @@ static bool read_symbols(Arena *a, const Raw *r, uint32_t table, ElfSymbol **out
         if (!name)
             return false;
         (*out)[i] =
-            (ElfSymbol){name, s.value, s.size, s.section, s.info >> 4, s.info & 15, s.other & 3};
+            (ObjectSymbol){name, s.value, s.size, s.section, s.info >> 4, s.info & 15, s.other & 3};
     }
     return true;
 }
 
-bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
+bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
 {
     Raw      r;
     uint32_t w;
 
-    *out = (ElfFile){0};
+    *out = (Object){0};
     if (!raw_read(d, a, file, object, &r))
         return false;
     w = r.l.word;
-    out->target = (ElfTarget){
+    out->target = (ObjectTarget){
         .bits = r.l.wide ? 64 : 32,
         .big_endian = r.l.big,
         .machine = (uint16_t)get(object.at + 18, &r.l, 2),
@@ -373,21 +374,21 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
     };
     out->type = (uint16_t)get(object.at + 16, &r.l, 2);
     out->nsections = r.shnum;
-    out->sections = NEW_ARRAY(a, ElfSection, r.shnum);
+    out->sections = NEW_ARRAY(a, ObjectSection, r.shnum);
     for (uint32_t i = 1; i < r.shnum; i++) {
         const Shdr *s = &r.s[i];
         const char *name = string_at(&r, &r.s[r.shstrndx], s->name);
 
-        out->sections[i] = (ElfSection){.name = name ? name : "",
-                                        .type = s->type,
-                                        .flags = s->flags,
-                                        .size = s->size,
-                                        .align = s->align,
-                                        .data = section_bytes(&r, s),
-                                        .link = s->link,
-                                        .info = s->info,
-                                        .offset = s->offset,
-                                        .address = s->address};
+        out->sections[i] = (ObjectSection){.name = name ? name : "",
+                                           .type = s->type,
+                                           .flags = s->flags,
+                                           .size = s->size,
+                                           .align = s->align,
+                                           .data = section_bytes(&r, s),
+                                           .link = s->link,
+                                           .info = s->info,
+                                           .offset = s->offset,
+                                           .address = s->address};
     }
     out->sections[0].name = "";
     if (!read_symbols(a, &r, symbol_table(&r), &out->symbols, &out->nsymbols) ||

@@ -2,7 +2,7 @@
  *
  *   | header | load commands: segments with their sections, symbol table | bytes ... |
  */
-#include "packaging/packaging.h"
+#include "objects/objects.h"
 
 #include <string.h>
 
@@ -40,11 +40,11 @@ static const char *name16(Arena *a, Reader *r)
     return b.n ? arena_printf(a, "%.*s", 16, (const char *)b.at) : "";
 }
 
-static ElfSection section(Arena *a, Reader r)
+static ObjectSection section(Arena *a, Reader r)
 {
-    const char *name = name16(a, &r), *segment = name16(a, &r);
-    ElfSection  s = {.name = arena_printf(a, "%s,%s", segment, name), .type = 1};
-    uint32_t    flags, type;
+    const char   *name = name16(a, &r), *segment = name16(a, &r);
+    ObjectSection s = {.name = arena_printf(a, "%s,%s", segment, name), .type = 1};
+    uint32_t      flags, type;
 
     read_u64(&r); /* address */
     s.size = read_u64(&r);
@@ -55,32 +55,32 @@ static ElfSection section(Arena *a, Reader r)
     type = flags & 255;
     if (!strcmp(segment, "__DWARF") || !strcmp(segment, "__LD"))
         return s;
-    s.flags = ELF_ALLOC;
+    s.flags = SECTION_ALLOC;
     if (flags & 0x80000400) /* instructions, all or some */
-        s.flags |= ELF_EXEC;
+        s.flags |= SECTION_EXEC;
     if (!strcmp(segment, "__DATA") && strcmp(name, "__const"))
-        s.flags |= ELF_WRITE;
+        s.flags |= SECTION_WRITE;
     if (type >= S_THREAD_FIRST && type <= S_THREAD_LAST)
-        s.flags |= ELF_TLS;
+        s.flags |= SECTION_TLS;
     if (type == S_MOD_INIT || type == S_MOD_TERM)
-        s.type = ELF_INIT_ARRAY;
+        s.type = SECTION_INIT;
     return s;
 }
 
-static bool symbols(Diags *d, Arena *a, const char *file, Bytes b, Reader r, ElfFile *out)
+static bool symbols(Diags *d, Arena *a, const char *file, Bytes b, Reader r, Object *out)
 {
     uint32_t at = read_u32(&r), n = read_u32(&r), strings = read_u32(&r), bytes = read_u32(&r);
 
     if (at > b.n || n > (b.n - at) / NLIST_BYTES || strings > b.n || bytes > b.n - strings)
         return broken(d, file);
-    out->symbols = NEW_ARRAY(a, ElfSymbol, n + 1);
+    out->symbols = NEW_ARRAY(a, ObjectSymbol, n + 1);
     out->nsymbols = 1; /* the first of ELF is no symbol */
     for (uint32_t i = 0; i < n; i++) {
-        Reader      e = at_offset(b, at + (uint64_t)i * NLIST_BYTES);
-        uint32_t    name = read_u32(&e), type = read_u8(&e), sect = read_u8(&e);
-        uint32_t    desc = read_u16(&e);
-        const char *text = (const char *)b.at + strings + name;
-        ElfSymbol   s = {.value = read_u64(&e)};
+        Reader       e = at_offset(b, at + (uint64_t)i * NLIST_BYTES);
+        uint32_t     name = read_u32(&e), type = read_u8(&e), sect = read_u8(&e);
+        uint32_t     desc = read_u16(&e);
+        const char  *text = (const char *)b.at + strings + name;
+        ObjectSymbol s = {.value = read_u64(&e)};
 
         if (type & N_STAB)
             continue;
@@ -89,28 +89,28 @@ static bool symbols(Diags *d, Arena *a, const char *file, Bytes b, Reader r, Elf
         s.name = text;
         s.section = (type & N_TYPE) == 0 ? 0 : sect ? sect : UINT16_MAX;
         s.bind = !(type & N_EXT)                                ? 0
-                 : desc & (s.section ? N_WEAK_DEF : N_WEAK_REF) ? ELF_WEAK
-                                                                : ELF_GLOBAL;
-        s.visibility = type & N_PEXT ? ELF_HIDDEN : 0;
+                 : desc & (s.section ? N_WEAK_DEF : N_WEAK_REF) ? SYMBOL_WEAK
+                                                                : SYMBOL_GLOBAL;
+        s.visibility = type & N_PEXT ? SYMBOL_HIDDEN : 0;
         out->symbols[out->nsymbols++] = s;
     }
     return true;
 }
 
-bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, ElfFile *out)
+bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
 {
     Reader   r = at_offset(object, 4);
     uint32_t cpu = read_u32(&r), ncommands, type;
     uint64_t at = 32;
-    VEC(ElfSection) all = {0};
+    VEC(ObjectSection) all = {0};
 
     read_u32(&r); /* subtype */
     type = read_u32(&r);
     ncommands = read_u32(&r);
-    *out = (ElfFile){.target = {.bits = 64, .machine = cpu == 0x0100000c ? 183 : 62},
-                     .type = type == 1 ? 1 : 3,
-                     .underscore = true};
-    vec_push(a, &all, (ElfSection){.name = ""});
+    *out = (Object){.target = {.bits = 64, .machine = cpu == 0x0100000c ? 183 : 62},
+                    .type = type == 1 ? 1 : 3,
+                    .underscore = true};
+    vec_push(a, &all, (ObjectSection){.name = ""});
     for (uint32_t i = 0; i < ncommands; i++) {
         Reader   c = at_offset(object, at);
         uint32_t kind = read_u32(&c), bytes = read_u32(&c);
