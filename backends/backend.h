@@ -4,6 +4,7 @@
 #define TVMCC_BACKENDS_BACKEND_H
 
 #include "ir/plan/plan.h"
+#include "objects/objects.h"
 
 typedef enum {
     EMIT_OBJECT,
@@ -63,27 +64,12 @@ typedef struct Backend {
     /* All functions of a plan, flat, as one object or text. */
     bool (*codegen)(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
                     EmitKind kind, Bytes *out);
-    /* Optional.  An object with one read-only symbol of these bytes, for targets that are not ELF
-     * (packaging's elf_blob writes those). */
-    bool (*blob)(Ctx *c, const Target *t, const char *symbol, Bytes data, Bytes *out);
-    /* Optional: kernels of such a target can be compiled one by one and merged; no by default. */
-    bool (*has_units)(const Target *t);
-    /* ... one kernel, @f, and its tiles as an object whose only global symbol is `f`; an empty
-     * module gives an empty object.  Uses of `o` only opt_level and pic. */
+    /* Optional: one kernel, @f, and its tiles as an object whose only global symbol is `f`; an
+     * empty module gives an empty object.  Where objects are ELF they can be merged. */
     bool (*unit)(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o, Bytes *out);
-    /* ... whether bytes that were kept somewhere are such an object, for the machine of `like`. */
-    bool (*unit_fits)(Ctx *c, Bytes object, Bytes like);
-    /* ... objects as one; the symbol `f` of object i gets the name names[i] (names NULL: all stay).
-     * An error names files[i] (NULL: the objects are our own). */
-    bool (*merge)(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,
-                  const char *const *files, BytesList *out);
-    /* ... an object of code and data of the caller, which it knows as `symbol`; large data are a
-     * piece of their own, the same memory. */
-    bool (*join)(Ctx *c, Bytes code, const char *section, const char *symbol, Bytes data,
-                 BytesList *out);
     /* Optional (NULL: cannot run here).  Load flat functions into this process. */
     Jit *(*jit)(Ctx *c, const TirModule *m, const Target *t);
-    /* ... an object that codegen or merge gave. */
+    /* ... an object that codegen gave, or that units were merged to. */
     Jit *(*jit_load)(Ctx *c, const Target *t, Bytes object);
     /* ... void (*)(void *const *buffers, const int64_t *scalars) of `jit`, any symbol of
      * `jit_load` */

@@ -31,9 +31,7 @@ static uint32_t count_nodes(Ctx *c, const Compiled *k, uint64_t *weights)
 /* Code that cannot be merged kernel by kernel is made in one step. */
 static uint32_t shards(const Compiled *k, const Target *t, uint32_t nodes)
 {
-    bool units = !t->host && k->backend->has_units && k->backend->has_units(t);
-
-    return !units ? 0 : nodes > SHARD_ABOVE ? SHARDS : 1;
+    return !compile_has_units(k, t) ? 0 : nodes > SHARD_ABOVE ? SHARDS : 1;
 }
 
 uint32_t shards_for(Ctx *c, const Compiled *k)

@@ -201,8 +201,8 @@ int link_objects(Driver *driver)
     else if (o->dry_run)
         return 0;
     else if (p == PRODUCT_STATIC ? make_archive(driver, &l, &library)
-                                 : backend_of(KIND_LLVM)->merge(l.c, o->inputs.n, l.objects, NULL,
-                                                                o->inputs.at, &out))
+                                 : elf_merge(driver->diags, driver->arena, o->inputs.n, l.objects,
+                                             NULL, o->inputs.at, &out))
         file_write_pieces(driver->diags, l.output, out);
     return 0;
 }

@@ -8,6 +8,12 @@
 #include <string.h>
 #include <time.h>
 
+/* Of the machine that the host program is for. */
+static const Target *host_of(const Target *t)
+{
+    return t->host ? t->host : t;
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -124,7 +130,7 @@ bool compile_plan(Ctx *c, Compiled *k)
     }
     own->code = (PlanCode){(uint32_t)k->o->passes.opt_level, k->o->pic, k->o->weights_mode, NULL};
     if (k->o->weights_mode == WEIGHTS_SECTION) {
-        if (!backend_of(KIND_LLVM)->has_units(own->target->host ? own->target->host : own->target))
+        if (object_format_of(host_of(own->target)->triple) != OBJECT_ELF)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "weights have sections of their own in ELF files only");
         own->code.section = k->o->weights_section ? k->o->weights_section : ".tvmcc_weights";
@@ -454,9 +460,14 @@ bool compile_flat(Ctx *c, const Compiled *k, Plan *out)
     return ok;
 }
 
+bool compile_has_units(const Compiled *k, const Target *t)
+{
+    return k->backend->unit && !t->host && object_format_of(t->triple) == OBJECT_ELF;
+}
+
 static bool has_units(const Compiled *k)
 {
-    return k->backend->has_units && k->backend->has_units(k->plan->target);
+    return compile_has_units(k, k->plan->target);
 }
 
 /* The whole plan through the backend at once. */
@@ -499,7 +510,8 @@ bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
         ok = whole(c, k, kind, out);
     else {
         ok = show_passes(c, k) && compile_units(c, k, (Shard){0, 1}, &part[0]) &&
-             compile_host(c, k, &part[1]) && k->backend->merge(c, 2, part, NULL, NULL, &object);
+             compile_host(c, k, &part[1]) &&
+             elf_merge(c->diags, c->arena, 2, part, NULL, NULL, &object);
         if (ok)
             *out = pieces_join(c->arena, object);
     }
@@ -509,38 +521,28 @@ bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
 
 bool compile_join(Ctx *c, Compiled *k, Bytes code, BytesList *out)
 {
-    const Target *cpu = k->plan->target->host ? k->plan->target->host : k->plan->target;
-    const char   *symbol = intern_printf(c->strings, "%s_weights", k->entry);
-    const char   *section = k->plan->code.section;
+    const char *symbol = intern_printf(c->strings, "%s_weights", k->entry);
+    const char *section = k->plan->code.section;
 
     if (!weights_inside(k->plan->code.weights) || !k->weights.n ||
-        !backend_of(KIND_LLVM)->has_units(cpu)) { /* objects that are not ELF have them already */
+        object_format_of(host_of(k->plan->target)->triple) != OBJECT_ELF) { /* has them already */
         *out = (BytesList){1, DUP_ARRAY(c->arena, &code, 1)};
         return true;
     }
     if (!section)
         section = intern_printf(c->strings, ".rodata.%s", symbol);
-    return backend_of(KIND_LLVM)->join(c, code, section, symbol, k->weights, out);
+    return elf_join(c->diags, c->arena, code, section, symbol, k->weights, out);
 }
 
 bool compile_blob(Ctx *c, Compiled *k, Bytes *out)
 {
     const CodegenOptions o = compile_code_options(k);
-    const Target        *cpu = k->plan->target->host ? k->plan->target->host : k->plan->target;
-    ObjectTarget         t;
+    const Target        *cpu = host_of(k->plan->target);
 
     if (!weights_inside(k->plan->code.weights) || !k->plan->weights_bytes)
         return backend_of(KIND_LLVM)->unit(c, tirmod_new(c, 0, NULL), cpu, &o, out);
-    const char *symbol = intern_printf(c->strings, "%s_weights", k->entry);
-    if (!backend_of(KIND_LLVM)->has_units(cpu))
-        return backend_of(KIND_LLVM)->blob(c, cpu, symbol, k->weights, out);
-    if (!elf_target(c->diags, cpu->triple, &t))
-        return false;
-    elf_target_abi(&t, cpu->abi);
-    *out = k->plan->code.section
-               ? elf_blob_in(c->arena, &t, k->plan->code.section, symbol, k->weights)
-               : elf_blob(c->arena, &t, symbol, k->weights);
-    return true;
+    return object_blob(c->diags, c->arena, cpu->triple, cpu->abi, k->plan->code.section,
+                       intern_printf(c->strings, "%s_weights", k->entry), k->weights, out);
 }
 
 typedef struct {

@@ -92,6 +92,8 @@ bool compile_desc(Ctx *c, Compiled *k);
 bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out);
 /* The same in pieces, objects to be merged or linked: a shard's kernels; the host program, for
  * targets without units (device code, other object formats) with everything. */
+/* Whether kernels for it are compiled one by one, and merged. */
+bool compile_has_units(const Compiled *k, const Target *t);
 bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out);
 bool compile_host(Ctx *c, Compiled *k, Bytes *out);
 /* The weights as a symbol of an object; when they are in a file or there are none, an empty one. */

@@ -172,7 +172,7 @@ const char *job_product_entry(Driver *driver, const char *path)
         const ObjectSymbol *s = &elf.symbols[i];
         size_t              n = strlen(s->name);
 
-        if (!s->section || s->visibility || !str_ends(s->name, "_run_ex"))
+        if (!s->section || s->hidden || !str_ends(s->name, "_run_ex"))
             continue;
         const char *entry = arena_printf(driver->arena, "%.*s", (int)(n - 7), s->name);
         if (found && strcmp(found, entry))
@@ -225,8 +225,8 @@ static size_t code_of(Driver *driver, Bytes file)
     if (!elf_read(driver->diags, driver->arena, driver->opt.inputs.at[0], file, &elf))
         return 0;
     for (uint32_t i = 0; i < elf.nsections; i++)
-        if (elf.sections[i].flags & 4)
-            n += elf.sections[i].size; /* SHF_EXECINSTR */
+        if (elf.sections[i].flags & SECTION_EXEC)
+            n += elf.sections[i].size;
     return n;
 }
 

@@ -91,30 +91,6 @@ bool remote_is_foreign(Ctx *c, const Target *t)
     return t->kind == KIND_LLVM && !same_machine(c->arena, t->triple, own_triple(c));
 }
 
-/* What an object says of its machine, as a triple of Linux. */
-static const char *triple_of(const Object *f)
-{
-    enum { ABI_VFP_ARGS = 28 };
-    static const struct {
-        uint16_t    machine;
-        uint32_t    bits;
-        const char *triple;
-    } rows[] = {{62, 64, "x86_64-linux-gnu"},
-                {3, 32, "i686-linux-gnu"},
-                {183, 64, "aarch64-linux-gnu"},
-                {243, 64, "riscv64-linux-gnu"},
-                {0, 32, "wasm32-wasi"}};
-    uint64_t value;
-
-    if (f->target.machine == 40)
-        return elf_arm_attribute(f, ABI_VFP_ARGS, &value) && value == 1 ? "arm-linux-gnueabihf"
-                                                                        : "arm-linux-gnueabi";
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (rows[i].machine == f->target.machine && rows[i].bits == f->target.bits)
-            return rows[i].triple;
-    return NULL;
-}
-
 /* ---- the parts of a product ---- */
 
 static bool no(Remote *r, const char *file, const char *what)
@@ -125,13 +101,9 @@ static bool no(Remote *r, const char *file, const char *what)
 /* Linked against Android's C library, which is libc.so and not libc.so.6. */
 static bool wants_bionic(const Object *f)
 {
-    for (uint32_t i = 1; i < f->nsections; i++) {
-        Bytes b = f->sections[i].data;
-
-        if (!strcmp(f->sections[i].name, ".dynstr") && b.n > 8 &&
-            memmem(b.at, b.n, "libc.so", sizeof "libc.so"))
+    for (uint32_t i = 0; i < f->nneeded; i++)
+        if (!strcmp(f->needed[i], "libc.so"))
             return true;
-    }
     return false;
 }
 
@@ -151,7 +123,7 @@ static bool read_object(Remote *r, const char *file, Bytes b)
         return false;
     }
     if (!r->triple)
-        r->triple = triple_of(&f);
+        r->triple = object_triple(&f);
     for (uint32_t i = 1; i < f.nsymbols; i++) {
         const char *name = f.symbols[i].name;
 
@@ -267,7 +239,7 @@ bool remote_foreign_product(Driver *driver, const char *path)
 
     if (str_ends(path, ".so") && file_map(driver->diags, path, &b) &&
         object_read(driver->diags, driver->arena, path, b, &f))
-        r->triple = triple_of(&f);
+        r->triple = object_triple(&f);
     else if (!str_ends(path, ".so"))
         read_product(r, path);
     foreign = diag_errors(driver->diags) == errors && r->triple &&

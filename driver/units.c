@@ -250,7 +250,7 @@ static bool find_cached(Ctx *c, Compiled *k, const CodegenOptions *o, Unit *u, u
             continue;
         if (!like.n && !k->backend->unit(c, tirmod_new(c, 0, NULL), k->plan->target, o, &like))
             return false;
-        u[i].cached = k->backend->unit_fits(c, u[i].object, like);
+        u[i].cached = elf_unit_fits(c->scratch, u[i].object, like);
         if (!u[i].cached)
             cache_drop(cache, u[i].key);
     }
@@ -295,14 +295,14 @@ bool compile_units(Ctx *c, Compiled *k, Shard shard, Bytes *out)
         if (cache && !u[i].cached)
             cache_put(cache, u[i].key, u[i].object);
         objects[i] = u[i].object;
-        names[i] = u[i].name;
+        names[i] = object_symbol(c->scratch, "", u[i].name);
     }
     k->units += n;
     k->units_compiled += w.n;
     if (!n)
         return k->backend->unit(c, tirmod_new(c, 0, NULL), p->target, &o, out);
     BytesList merged;
-    if (!k->backend->merge(c, n, objects, names, NULL, &merged))
+    if (!elf_merge(c->diags, c->arena, n, objects, names, NULL, &merged))
         return false;
     *out = pieces_join(c->arena, merged);
     return true;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEADER = 60, SHORT_NAME = 15, STB_LOCAL = 0 };
+enum { HEADER = 60, SHORT_NAME = 15 };
 
 typedef VEC(const char *) Names;
 typedef VEC(uint32_t) Owners;
@@ -25,7 +25,7 @@ static bool collect(Diags *d, Arena *a, const Member *members, uint32_t n, Names
         if (!object_read(d, a, members[i].path, members[i].data, &f))
             return false;
         for (uint32_t k = 1; k < f.nsymbols; k++)
-            if (f.symbols[k].bind != STB_LOCAL && f.symbols[k].section != 0) {
+            if (f.symbols[k].bind != SYMBOL_LOCAL && f.symbols[k].section != 0) {
                 vec_push(a, names, f.symbols[k].name);
                 vec_push(a, owners, i);
             }

@@ -1,18 +1,22 @@
-/* coff.c: sections and symbols of COFF objects (Windows).
+/* coff.c: sections and symbols of COFF objects (Windows), and objects for data.
  *
  *   | header | section headers | bytes ... | symbols | strings |
  *
  * Long names lie in the string table.  COFF has no hidden symbols: what other objects can see is
  * kept apart by the entry's prefix alone.
  */
-#include "objects/objects.h"
+#include "objects/write.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
+    I386 = 0x14c,
+    AMD64 = 0x8664,
+    ARM64 = 0xaa64,
+    ARMNT = 0x1c4,
     HEADER_BYTES = 20,
-    SECTION_BYTES = 40,
+    SHDR_BYTES = 40,
     SYMBOL_BYTES = 18,
     CNT_CODE = 0x20,
     LNK_INFO = 0x200,
@@ -22,6 +26,7 @@ enum {
     CLASS_EXTERNAL = 2,
     CLASS_WEAK = 105
 };
+#define MEM_READ 0x40000000u
 #define MEM_WRITE 0x80000000u
 
 static bool broken(Diags *d, const char *file)
@@ -61,8 +66,36 @@ static ObjectSection section(Arena *a, Reader r, Bytes strings)
     if (str_starts(s.name, ".tls"))
         s.flags |= SECTION_TLS;
     if (str_starts(s.name, ".CRT$"))
-        s.type = SECTION_INIT;
+        s.kind = SECTION_INIT;
     return s;
+}
+
+static const struct {
+    const char  *prefix; /* of triples */
+    uint16_t     number;
+    ObjectTarget target;
+} machines[] = {{"x86_64", AMD64, {.bits = 64, .machine = MACHINE_X86_64}},
+                {"aarch64", ARM64, {.bits = 64, .machine = MACHINE_AARCH64}},
+                {"arm64", ARM64, {.bits = 64, .machine = MACHINE_AARCH64}},
+                {"i", I386, {.bits = 32, .machine = MACHINE_X86}},
+                {"arm", ARMNT, {.bits = 32, .machine = MACHINE_ARM}},
+                {"thumb", ARMNT, {.bits = 32, .machine = MACHINE_ARM}}};
+
+static ObjectTarget target_of(uint32_t number)
+{
+    for (size_t i = 0; i < COUNT(machines); i++)
+        if (machines[i].number == number)
+            return machines[i].target;
+    return (ObjectTarget){.bits = 32, .machine = MACHINE_ARM}; /* the older ones are Arm */
+}
+
+/* 0: none. */
+static uint32_t machine_of(const char *triple)
+{
+    for (size_t i = 0; i < COUNT(machines); i++)
+        if (str_starts(triple, machines[i].prefix))
+            return machines[i].number;
+    return 0;
 }
 
 /* Numbers in memory, of which linkers keep one for all objects, and the mark of those with floats:
@@ -89,23 +122,19 @@ bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
     n = read_u32(&r);
     headers = HEADER_BYTES + (uint64_t)read_u16(&r);
     table = at + (uint64_t)n * SYMBOL_BYTES;
-    if (headers + (uint64_t)nsections * SECTION_BYTES > object.n || table > object.n)
+    if (headers + (uint64_t)nsections * SHDR_BYTES > object.n || table > object.n)
         return broken(d, file);
     if (at)
         strings = (Bytes){object.at + table, object.n - table};
-    *out = (Object){.target = {.bits = machine == 0x8664 || machine == 0xaa64 ? 64 : 32,
-                               .machine = machine == 0x8664   ? 62
-                                          : machine == 0xaa64 ? 183
-                                          : machine == 0x14c  ? 3
-                                                              : 40},
-                    .type = 1,
-                    .underscore = machine == 0x14c,
+    *out = (Object){.target = target_of(machine),
+                    .relocatable = true,
+                    .underscore = machine == I386,
                     .nsections = nsections + 1};
     out->sections = NEW_ARRAY(a, ObjectSection, nsections + 1);
     out->sections[0].name = "";
     for (uint32_t i = 0; i < nsections; i++)
         out->sections[i + 1] =
-            section(a, at_offset(object, headers + (uint64_t)i * SECTION_BYTES), strings);
+            section(a, at_offset(object, headers + (uint64_t)i * SHDR_BYTES), strings);
     out->symbols = NEW_ARRAY(a, ObjectSymbol, n + 1);
     out->nsymbols = 1;
     for (uint32_t i = 0; at && i < n; i++) {
@@ -123,10 +152,63 @@ bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
                                       : arena_printf(a, "%.*s", 8, (const char *)text.at);
         s.section = sect > 0 ? (uint32_t)sect : sect ? UINT16_MAX : 0;
         if (pooled(s.name))
-            s.visibility = SYMBOL_HIDDEN;
-        s.bind = class == CLASS_EXTERNAL ? SYMBOL_GLOBAL : class == CLASS_WEAK ? SYMBOL_WEAK : 0;
+            s.hidden = true;
+        s.bind = class == CLASS_EXTERNAL ? SYMBOL_GLOBAL
+                 : class == CLASS_WEAK   ? SYMBOL_WEAK
+                                         : SYMBOL_LOCAL;
         out->symbols[out->nsymbols++] = s;
         i += aux;
     }
+    return true;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+/* A symbol whose name is in the string table, or short. */
+static void add_symbol(StrBuf *s, const char *name, uint32_t value, uint32_t section,
+                       uint32_t class)
+{
+    if (*name) {
+        add_field(s, name, 8);
+    } else {
+        add_le(s, 0, 4);
+        add_le(s, 4, 4); /* behind the table's size */
+    }
+    add_le(s, value, 4);
+    add_le(s, section, 2);
+    add_le(s, 0, 2); /* type */
+    add_le(s, class, 1);
+    add_le(s, 0, 1);
+}
+
+bool coff_blob(Diags *d, Arena *a, const char *triple, const char *symbol, Bytes data, Bytes *out)
+{
+    enum { CNT_DATA = 0x40, ALIGN_64 = 0x700000, CLASS_STATIC = 3, ABSOLUTE = 0xffff };
+    enum { SAFE_SEH = 1 }; /* no handler of exceptions is missing in a list of them */
+    StrBuf      s = strbuf(a);
+    uint32_t    at = HEADER_BYTES + SHDR_BYTES, machine = machine_of(triple);
+    const char *name = arena_printf(a, "%s%s", machine == I386 ? "_" : "", symbol);
+
+    if (!machine)
+        return diag_error(d, E_PACK, NO_LOC, "no objects for '%s' are known", triple);
+    str_reserve(&s, at + data.n + 256 + strlen(name));
+    add_le(&s, machine, 2);
+    add_le(&s, 1, 2); /* sections */
+    add_le(&s, 0, 4);
+    add_le(&s, at + data.n, 4); /* symbols */
+    add_le(&s, 2, 4);
+    add_le(&s, 0, 4);
+    add_field(&s, ".rdata", 8);
+    add_le(&s, 0, 8);
+    add_le(&s, data.n, 4);
+    add_le(&s, at, 4);
+    add_zeros(&s, 12);
+    add_le(&s, CNT_DATA | ALIGN_64 | MEM_READ, 4);
+    str_addn(&s, (const char *)data.at, data.n);
+    add_symbol(&s, "@feat.00", machine == I386 ? SAFE_SEH : 0, ABSOLUTE, CLASS_STATIC);
+    add_symbol(&s, "", 0, 1, CLASS_EXTERNAL);
+    add_le(&s, 4 + strlen(name) + 1, 4);
+    str_addn(&s, name, strlen(name) + 1);
+    *out = (Bytes){(const uint8_t *)s.at, s.n};
     return true;
 }

@@ -1,15 +1,20 @@
-/* macho.c: sections and symbols of Mach-O objects, 64 bits.
+/* macho.c: sections and symbols of Mach-O objects, 64 bits, and objects for data.
  *
  *   | header | load commands: segments with their sections, symbol table | bytes ... |
  */
-#include "objects/objects.h"
+#include "objects/write.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
+    X86_64 = 0x01000007,
+    ARM64 = 0x0100000c,
     LC_SYMTAB = 2,
     LC_SEGMENT_64 = 0x19,
-    SECTION_BYTES = 80,
+    LC_BUILD_VERSION = 0x32,
+    SEGMENT_BYTES = 72,
+    SHDR_BYTES = 80,
     NLIST_BYTES = 16,
     S_MOD_INIT = 9,
     S_MOD_TERM = 10,
@@ -18,6 +23,7 @@ enum {
     N_STAB = 0xe0,
     N_PEXT = 0x10,
     N_TYPE = 0x0e,
+    N_SECT = 0x0e,
     N_EXT = 1,
     N_WEAK_REF = 0x40,
     N_WEAK_DEF = 0x80
@@ -63,7 +69,7 @@ static ObjectSection section(Arena *a, Reader r)
     if (type >= S_THREAD_FIRST && type <= S_THREAD_LAST)
         s.flags |= SECTION_TLS;
     if (type == S_MOD_INIT || type == S_MOD_TERM)
-        s.type = SECTION_INIT;
+        s.kind = SECTION_INIT;
     return s;
 }
 
@@ -91,7 +97,7 @@ static bool symbols(Diags *d, Arena *a, const char *file, Bytes b, Reader r, Obj
         s.bind = !(type & N_EXT)                                ? 0
                  : desc & (s.section ? N_WEAK_DEF : N_WEAK_REF) ? SYMBOL_WEAK
                                                                 : SYMBOL_GLOBAL;
-        s.visibility = type & N_PEXT ? SYMBOL_HIDDEN : 0;
+        s.hidden = type & N_PEXT;
         out->symbols[out->nsymbols++] = s;
     }
     return true;
@@ -107,9 +113,10 @@ bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
     read_u32(&r); /* subtype */
     type = read_u32(&r);
     ncommands = read_u32(&r);
-    *out = (Object){.target = {.bits = 64, .machine = cpu == 0x0100000c ? 183 : 62},
-                    .type = type == 1 ? 1 : 3,
-                    .underscore = true};
+    *out =
+        (Object){.target = {.bits = 64, .machine = cpu == ARM64 ? MACHINE_AARCH64 : MACHINE_X86_64},
+                 .relocatable = type == 1,
+                 .underscore = true};
     vec_push(a, &all, (ObjectSection){.name = ""});
     for (uint32_t i = 0; i < ncommands; i++) {
         Reader   c = at_offset(object, at);
@@ -121,16 +128,129 @@ bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
             Reader   n = at_offset(object, at + 64);
             uint32_t sections = read_u32(&n);
 
-            if (bytes < 72 || sections > (bytes - 72) / SECTION_BYTES)
+            if (bytes < SEGMENT_BYTES || sections > (bytes - SEGMENT_BYTES) / SHDR_BYTES)
                 return broken(d, file);
             for (uint32_t k = 0; k < sections; k++)
-                vec_push(a, &all,
-                         section(a, at_offset(object, at + 72 + (uint64_t)k * SECTION_BYTES)));
+                vec_push(
+                    a, &all,
+                    section(a, at_offset(object, at + SEGMENT_BYTES + (uint64_t)k * SHDR_BYTES)));
         } else if (kind == LC_SYMTAB && !symbols(d, a, file, object, c, out))
             return false;
         at += bytes;
     }
     out->sections = all.at;
     out->nsections = all.n;
+    return true;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+/* What the linker holds against that of other objects: system and least version. */
+typedef struct {
+    uint32_t platform, version; /* major << 16 | minor << 8; 0: not said */
+} Build;
+
+static Build build_of(const char *triple)
+{
+    static const struct {
+        const char *name;
+        uint32_t    device, simulator;
+    } rows[] = {{"-macosx", 1, 1}, {"-macos", 1, 1},   {"-darwin", 1, 1}, {"-ios", 2, 7},
+                {"-tvos", 3, 8},   {"-watchos", 4, 9}, {"-xros", 11, 12}, {"-visionos", 11, 12}};
+    enum { CATALYST = 6 };
+
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char   *at = strstr(triple, rows[i].name);
+        char         *end;
+        unsigned long major, minor;
+
+        if (!at)
+            continue;
+        major = strtoul(at + strlen(rows[i].name), &end, 10);
+        minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
+        if (!strcmp(rows[i].name, "-darwin") && major) { /* of the kernel */
+            minor = major < 20 ? major - 4 : 0;
+            major = major < 20 ? 10 : major - 9;
+        }
+        return (Build){strstr(triple, "-macabi")      ? CATALYST
+                       : strstr(triple, "-simulator") ? rows[i].simulator
+                                                      : rows[i].device,
+                       (uint32_t)((major & 0xffff) << 16 | (minor & 0xff) << 8)};
+    }
+    return (Build){0};
+}
+
+/* One segment without a name, as objects have it, and its section. */
+static void add_segment(StrBuf *s, uint64_t at, uint64_t bytes)
+{
+    enum { ALL = 7, ALIGN_64 = 6 };
+
+    add_le(s, LC_SEGMENT_64, 4);
+    add_le(s, SEGMENT_BYTES + SHDR_BYTES, 4);
+    add_zeros(s, 16 + 8);
+    add_le(s, bytes, 8);
+    add_le(s, at, 8);
+    add_le(s, bytes, 8);
+    add_le(s, ALL, 4);
+    add_le(s, ALL, 4);
+    add_le(s, 1, 4); /* sections */
+    add_le(s, 0, 4);
+    add_field(s, "__const", 16);
+    add_field(s, "__TEXT", 16);
+    add_le(s, 0, 8);
+    add_le(s, bytes, 8);
+    add_le(s, at, 4);
+    add_le(s, ALIGN_64, 4);
+    add_zeros(s, 24);
+}
+
+bool macho_blob(Diags *d, Arena *a, const char *triple, const char *symbol, Bytes data, Bytes *out)
+{
+    enum { HEADER_BYTES = 32, SYMTAB_BYTES = 24, BUILD_BYTES = 24, SUBSECTIONS = 0x2000 };
+    bool     arm = str_starts(triple, "arm64-") || str_starts(triple, "aarch64");
+    Build    build = build_of(triple);
+    uint32_t commands = SEGMENT_BYTES + SHDR_BYTES + SYMTAB_BYTES;
+    uint64_t at, symbols, strings = align_up(strlen(symbol) + 3, 8);
+    StrBuf   s = strbuf(a);
+
+    if (!arm && !str_starts(triple, "x86_64-"))
+        return diag_error(d, E_PACK, NO_LOC, "no objects for '%s' are known", triple);
+    commands += build.version ? BUILD_BYTES : 0;
+    at = align_up(HEADER_BYTES + commands, DATA_ALIGN);
+    symbols = align_up(at + data.n, 8);
+    str_reserve(&s, symbols + NLIST_BYTES + strings);
+    add_le(&s, 0xfeedfacf, 4);
+    add_le(&s, arm ? ARM64 : X86_64, 4);
+    add_le(&s, arm ? 0 : 3, 4); /* all of them */
+    add_le(&s, 1, 4);           /* an object */
+    add_le(&s, build.version ? 3 : 2, 4);
+    add_le(&s, commands, 4);
+    add_le(&s, SUBSECTIONS, 4);
+    add_le(&s, 0, 4);
+    add_segment(&s, at, data.n);
+    if (build.version) {
+        add_le(&s, LC_BUILD_VERSION, 4);
+        add_le(&s, BUILD_BYTES, 4);
+        add_le(&s, build.platform, 4);
+        add_le(&s, build.version, 4);
+        add_zeros(&s, 8); /* version of the SDK, tools */
+    }
+    add_le(&s, LC_SYMTAB, 4);
+    add_le(&s, SYMTAB_BYTES, 4);
+    add_le(&s, symbols, 4);
+    add_le(&s, 1, 4);
+    add_le(&s, symbols + NLIST_BYTES, 4);
+    add_le(&s, strings, 4);
+    add_zeros(&s, at - s.n);
+    str_addn(&s, (const char *)data.at, data.n);
+    add_zeros(&s, symbols - s.n);
+    add_le(&s, 1, 4); /* the name's place, behind an empty one */
+    add_le(&s, N_SECT | N_EXT, 1);
+    add_le(&s, 1, 1); /* section */
+    add_zeros(&s, 10);
+    str_addc(&s, 0);
+    str_addc(&s, '_');
+    add_field(&s, symbol, (uint32_t)strings - 2);
+    *out = (Bytes){(const uint8_t *)s.at, s.n};
     return true;
 }

@@ -1,10 +1,10 @@
-/* wasm.c: sections and symbols of WebAssembly objects.
+/* wasm.c: sections and symbols of WebAssembly objects, and objects for data.
  *
  * Names and kinds of symbols stand in the custom section "linking"; a function that is only
  * declared has the name of its import.  Data segments count as sections: whether one is read-only
  * is told by its name, since WebAssembly's memory has no such thing.
  */
-#include "objects/objects.h"
+#include "objects/write.h"
 
 #include <string.h>
 
@@ -12,6 +12,8 @@ enum {
     ID_CUSTOM = 0,
     ID_IMPORT = 2,
     ID_CODE = 10,
+    ID_DATA = 11,
+    ID_DATA_COUNT = 12,
     SUB_SEGMENTS = 5,
     SUB_INITS = 6,
     SUB_SYMBOLS = 8,
@@ -102,7 +104,7 @@ static void symbol(Wasm *w, Reader *r)
     if (kind == SYM_DATA) {
         s.name = name_of(w, r);
         if (!undefined) {
-            s.section = (uint32_t)read_varint(r) + 1;
+            s.section = (uint32_t)read_varint(r) + 2; /* behind the empty one and the code */
             s.value = read_varint(r);
             s.size = read_varint(r);
         }
@@ -115,8 +117,8 @@ static void symbol(Wasm *w, Reader *r)
         else if (kind < COUNT(import_kind) && index < w->imports[import_kind[kind]].n)
             s.name = w->imports[import_kind[kind]].at[index];
     }
-    s.bind = flags & FLAG_LOCAL ? 0 : flags & FLAG_WEAK ? SYMBOL_WEAK : SYMBOL_GLOBAL;
-    s.visibility = flags & FLAG_HIDDEN ? SYMBOL_HIDDEN : 0;
+    s.bind = flags & FLAG_LOCAL ? SYMBOL_LOCAL : flags & FLAG_WEAK ? SYMBOL_WEAK : SYMBOL_GLOBAL;
+    s.hidden = flags & FLAG_HIDDEN;
     s.type = kind == SYM_FUNCTION ? 2 : 1;
     vec_push(w->a, &w->symbols, s);
 }
@@ -154,7 +156,7 @@ static bool linking(Wasm *w, Reader r)
         if (id == SUB_INITS && n)
             vec_push(w->a, &w->sections,
                      ((ObjectSection){.name = "init functions",
-                                      .type = SECTION_INIT,
+                                      .kind = SECTION_INIT,
                                       .flags = SECTION_ALLOC,
                                       .size = size}));
         for (; n && reader_left(&sub) && id == SUB_SYMBOLS; n--)
@@ -189,7 +191,6 @@ static void data_sizes(Wasm *w, Reader r)
 
 bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
 {
-    enum { ID_DATA = 11 };
     Reader r = reader(object);
     Wasm   w = {.a = a};
     Bytes  data = {0};
@@ -221,10 +222,87 @@ bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
     }
     data_sizes(&w, reader(data));
     *out = (Object){.target = {.bits = 32},
-                    .type = 1,
+                    .relocatable = true,
                     .nsections = w.sections.n,
                     .nsymbols = w.symbols.n,
                     .sections = w.sections.at,
                     .symbols = w.symbols.at};
+    return true;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------ */
+
+static void add_varint(StrBuf *s, uint64_t n)
+{
+    for (; n >= 0x80; n >>= 7)
+        str_addc(s, (char)(n | 0x80));
+    str_addc(s, (char)n);
+}
+
+static void add_name(StrBuf *s, const char *name)
+{
+    add_varint(s, strlen(name));
+    str_add(s, name);
+}
+
+/* A section, or part of "linking": a number, a size and what was written. */
+static void add_part(StrBuf *s, uint8_t id, const StrBuf *body)
+{
+    str_addc(s, (char)id);
+    add_varint(s, body->n);
+    str_addn(s, body->at, body->n);
+}
+
+static StrBuf linking_of(Arena *a, const char *symbol, uint64_t bytes)
+{
+    enum { VERSION = 2, ALIGN_64 = 6 };
+    StrBuf s = strbuf(a), symbols = strbuf(a), segments = strbuf(a);
+
+    add_varint(&symbols, 1);
+    add_varint(&symbols, SYM_DATA);
+    add_varint(&symbols, 0); /* flags: seen by all */
+    add_name(&symbols, symbol);
+    add_varint(&symbols, 0); /* segment and offset */
+    add_varint(&symbols, 0);
+    add_varint(&symbols, bytes);
+    add_varint(&segments, 1);
+    add_name(&segments, arena_printf(a, ".rodata.%s", symbol));
+    add_varint(&segments, ALIGN_64);
+    add_varint(&segments, 0);
+    add_name(&s, "linking");
+    add_varint(&s, VERSION);
+    add_part(&s, SUB_SYMBOLS, &symbols);
+    add_part(&s, SUB_SEGMENTS, &segments);
+    return s;
+}
+
+bool wasm_blob(Arena *a, const char *symbol, Bytes data, Bytes *out)
+{
+    enum { I32_CONST = 0x41, END = 0x0b, MEMORY = 2 };
+    StrBuf s = strbuf(a), imports = strbuf(a), count = strbuf(a), head = strbuf(a);
+    StrBuf linking = linking_of(a, symbol, data.n);
+
+    str_addn(&s, "\0asm\1\0\0\0", 8);
+    add_varint(&imports, 1);
+    add_name(&imports, "env");
+    add_name(&imports, "__linear_memory");
+    add_varint(&imports, MEMORY);
+    add_varint(&imports, 0); /* no most; at least so many pages: */
+    add_varint(&imports, align_up(data.n, 65536) / 65536);
+    add_part(&s, ID_IMPORT, &imports);
+    add_varint(&count, 1);
+    add_part(&s, ID_DATA_COUNT, &count);
+    add_varint(&head, 1);
+    add_varint(&head, 0); /* at a place that an expression gives: 0 */
+    str_addc(&head, I32_CONST);
+    add_varint(&head, 0);
+    str_addc(&head, END);
+    add_varint(&head, data.n);
+    str_addc(&s, ID_DATA);
+    add_varint(&s, head.n + data.n);
+    str_addn(&s, head.at, head.n);
+    str_addn(&s, (const char *)data.at, data.n);
+    add_part(&s, ID_CUSTOM, &linking);
+    *out = (Bytes){(const uint8_t *)s.at, s.n};
     return true;
 }

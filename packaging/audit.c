@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHT_FINI_ARRAY = 15, SHT_PREINIT_ARRAY = 16, STV_INTERNAL = 1 };
-
 /* Without the suffix f or l. */
 static const char *const libm[] = {
     "acos",  "acosh",     "asin",  "asinh", "atan",      "atan2",  "atanh",   "cbrt",
@@ -143,8 +141,7 @@ static void audit_sections(Diags *d, Loc loc, const Object *f, AuditReport *out)
         if (s->flags & SECTION_TLS) {
             out->tls += s->size;
             diag_error(d, E_PACK, loc, "the object has thread-local memory in '%s'", s->name);
-        } else if (s->type == SECTION_INIT || s->type == SHT_FINI_ARRAY ||
-                   s->type == SHT_PREINIT_ARRAY || str_starts(s->name, ".ctors") ||
+        } else if (s->kind == SECTION_INIT || str_starts(s->name, ".ctors") ||
                    str_starts(s->name, ".dtors")) {
             out->constructors += s->size;
             diag_error(d, E_PACK, loc, "the object has constructors in '%s'", s->name);
@@ -166,8 +163,7 @@ static void audit_symbol(Diags *d, Loc loc, const ObjectSymbol *s, const AuditRu
     } else if (s->section == 0) {
         if (!audit_may_call(s->name, rules) && !audit_is_ours(s->name, rules))
             diag_error(d, E_PACK, loc, "the object calls '%s'", s->name);
-    } else if (s->visibility != SYMBOL_HIDDEN && s->visibility != STV_INTERNAL &&
-               !audit_is_ours(s->name, rules)) {
+    } else if (!s->hidden && !audit_is_ours(s->name, rules)) {
         diag_error(d, E_PACK, loc, "the object exports '%s', which has not the prefix '%s_'",
                    s->name,
                    rules->entry       ? rules->entry
@@ -198,7 +194,7 @@ static void audit_symbols(Diags *d, Arena *a, Loc loc, const Object *f, const Au
         s.name += f->underscore && *s.name == '_';
         if (s.section == 0)
             vec_push(a, &undefined, s.name);
-        else if (s.visibility == SYMBOL_HIDDEN || s.visibility == STV_INTERNAL)
+        else if (s.hidden)
             vec_push(a, &hidden, s.name);
         else
             vec_push(a, &exported, s.name);
@@ -213,6 +209,39 @@ static void audit_symbols(Diags *d, Arena *a, Loc loc, const Object *f, const Au
 static bool same_function(const ObjectSymbol *a, const ObjectSymbol *b)
 {
     return a->section == b->section && a->value == b->value;
+}
+
+/* Code and constants are shared between processes only if the dynamic linker writes nothing into
+ * them.  Addresses in .data.rel.ro are as they should be: that memory is made read-only once it is
+ * written.  An error about the first other one; the number of all. */
+static uint64_t audit_relocs(Diags *d, Loc loc, const Object *f, const AuditRules *rules)
+{
+    uint64_t count = 0;
+    bool     allowed = rules->no_pic || object_is_microcontroller(f);
+
+    for (uint32_t i = 1; i < f->nsections; i++) {
+        const ObjectSection *list = &f->sections[i], *s;
+        uint32_t             n = reloc_count(f, list);
+
+        if (!n || list->info == 0 || list->info >= f->nsections)
+            continue;
+        s = &f->sections[list->info];
+        if (!(s->flags & SECTION_ALLOC) || s->flags & SECTION_WRITE)
+            continue;
+        for (uint32_t k = 0; k < n; k++) {
+            ObjectReloc r = reloc_at(f, list, k);
+            const char *name = reloc_absolute(f, &r);
+
+            if (!name || count++ || allowed)
+                continue;
+            diag_error(d, E_PACK, loc,
+                       "'%s' at 0x%" PRIx64 " has the absolute address of a symbol (%s, type "
+                       "%" PRIu64 "), which a shared library cannot hold",
+                       s->name, r.at, name, r.type);
+            diag_hint(d, "compile with -fPIC, or audit with -fno-pic what is never shared");
+        }
+    }
+    return count;
 }
 
 /* The largest functions of an object, each by its shortest name. */
@@ -253,7 +282,7 @@ bool audit_object(Diags *d, Arena *a, const char *file, Bytes object, const Audi
         return false;
     audit_sections(d, loc, &f, out);
     audit_symbols(d, a, loc, &f, rules, out);
-    out->textrels = audit_relocs(d, file, &f, rules);
+    out->textrels = audit_relocs(d, loc, &f, rules);
     if (rules->max_code && out->code > rules->max_code) {
         diag_error(d, E_BUDGET, loc, "the code has %" PRIu64 " bytes, the limit is %" PRIu64,
                    out->code, rules->max_code);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 enum { MAX_NESTED = 256 << 20 };
-enum { DEPTH = 4, LINE = 60, ET_REL = 1, STT_SECTION = 3, STT_FILE = 4 };
+enum { DEPTH = 4, LINE = 60 };
 
 typedef struct {
     Diags  *quiet;
@@ -101,13 +101,13 @@ static void diff_raw(Diff *d, Bytes x, Bytes y)
 static const ObjectSymbol *symbol_at(const Object *f, uint32_t section, uint64_t offset)
 {
     const ObjectSymbol *best = NULL;
-    uint64_t            base = f->type == ET_REL ? 0 : f->sections[section].address;
+    uint64_t            base = f->sections[section].address;
 
     for (uint32_t i = 1; i < f->nsymbols; i++) {
         const ObjectSymbol *s = &f->symbols[i];
 
-        if (s->section == section && *s->name && s->type != STT_SECTION && s->type != STT_FILE &&
-            s->value >= base && s->value - base <= offset && (!best || s->value > best->value))
+        if (s->section == section && *s->name && !s->place && s->value >= base &&
+            s->value - base <= offset && (!best || s->value > best->value))
             best = s;
     }
     return best;
@@ -123,7 +123,7 @@ static bool same_symbol(const ObjectSymbol *x, const ObjectSymbol *y)
 {
     return strcmp(x->name, y->name) == 0 && x->value == y->value && x->size == y->size &&
            x->section == y->section && x->bind == y->bind && x->type == y->type &&
-           x->visibility == y->visibility;
+           x->hidden == y->hidden;
 }
 
 static void diff_section(Diff *d, const Object *fx, const Object *fy, uint32_t i)
@@ -134,7 +134,7 @@ static void diff_section(Diff *d, const Object *fx, const Object *fy, uint32_t i
 
     str_printf(d->out, "section '%s', ", fx->sections[i].name);
     if (s) {
-        uint64_t base = fx->type == ET_REL ? 0 : fx->sections[i].address;
+        uint64_t base = fx->sections[i].address;
 
         str_printf(d->out, "'%s' + 0x%" PRIx64, s->name, at - (s->value - base));
     } else {
@@ -167,7 +167,8 @@ static void diff_objects(Diff *d, const Object *x, const Object *y, Bytes bx, By
             bool is_table = !(x->sections[i].flags & SECTION_ALLOC);
 
             if (is_table == (tables == 1) && !same(x->sections[i].data, y->sections[i].data) &&
-                (tables == 0 || (x->sections[i].type != 2 && x->sections[i].type != 3))) {
+                (tables == 0 || (x->sections[i].kind != SECTION_SYMBOLS &&
+                                 x->sections[i].kind != SECTION_STRINGS))) {
                 diff_section(d, x, y, i);
                 return;
             }

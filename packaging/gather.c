@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARTS = 4096, WEIGHTS_HEADER = 64, WEIGHTS_SHA = 32, ET_DYN = 3 };
+enum { MAX_PARTS = 4096, WEIGHTS_HEADER = 64, WEIGHTS_SHA = 32 };
 
 typedef VEC(BundlePart) Parts;
 typedef VEC(Member) Members;
@@ -90,41 +90,16 @@ static bool is_header_of(Arena *a, const BundlePart *p, const Member *f)
     return memmem(f->data.at, f->data.n, line, strlen(line)) != NULL;
 }
 
-/* The name that the dynamic linker will look for; NULL if the library has none. */
-static const char *soname_of(Arena *a, Bytes library)
-{
-    enum { SHT_DYNAMIC = 6, DT_SONAME = 14 };
-    Object f;
-
-    if (!elf_read(diags_new(a), a, "", library, &f))
-        return NULL;
-    for (uint32_t i = 1; i < f.nsections; i++) {
-        Bytes    table = f.sections[i].data, names = f.sections[f.sections[i].link].data;
-        uint32_t word = f.target.bits / 8;
-
-        if (f.sections[i].type != SHT_DYNAMIC || f.target.big_endian)
-            continue;
-        for (size_t at = 0; table.n >= 2 * word && at <= table.n - 2 * word; at += 2 * word) {
-            uint64_t tag = 0, value = 0;
-
-            memcpy(&tag, table.at + at, word);
-            memcpy(&value, table.at + at + word, word);
-            if (tag == DT_SONAME && value < names.n && memchr(names.at + value, 0, names.n - value))
-                return (const char *)names.at + value;
-        }
-    }
-    return NULL;
-}
-
 static bool check_soname(Gather *g, const Member *f, const BundlePart *p)
 {
-    const char *name = soname_of(g->a, f->data);
     const char *want = arena_printf(g->a, "lib%s.so", p->desc->entry);
+    Object      o;
 
-    if (!name || strcmp(name, want) == 0)
+    if (!elf_read(diags_new(g->a), g->a, "", f->data, &o) || !o.soname ||
+        strcmp(o.soname, want) == 0)
         return true;
     diag_error(g->d, E_PACK, (Loc){.file = f->path},
-               "programs would look for '%s', but the archive has '%s'", name, want);
+               "programs would look for '%s', but the archive has '%s'", o.soname, want);
     diag_hint(g->d, "link it with -o %s", want);
     return false;
 }
@@ -213,22 +188,17 @@ static void add_extra(Gather *g, const char *folder, const Member *f)
     vec_push(g->a, &g->extra, m);
 }
 
-static bool is_elf(Bytes b)
-{
-    return b.n > 18 && memcmp(b.at, "\177ELF", 4) == 0;
-}
-
 static bool add_file(Gather *g, const Member *f)
 {
     const char *name = file_name(f->path);
 
     if (ar_is_library(f->data))
         return add_library(g, f, false);
-    if (is_elf(f->data) && f->data.at[f->data.at[5] == 2 ? 17 : 16] == ET_DYN)
+    if (object_is_shared(f->data))
         return add_library(g, f, true);
     if (f->data.n >= WEIGHTS_HEADER && memcmp(f->data.at, "TVMCCWT1", 8) == 0)
         return add_weights(g, f);
-    if (is_elf(f->data) || str_ends(name, ".o") || str_ends(name, ".obj")) {
+    if (object_format(f->data) == OBJECT_ELF || str_ends(name, ".o") || str_ends(name, ".obj")) {
         vec_push(g->a, &g->objects, *f);
         return true;
     }

@@ -17,10 +17,6 @@
 #include <string.h>
 
 enum {
-    SHT_RELA = 4,
-    SHT_NOBITS = 8,
-    SHT_REL = 9,
-    ET_REL = 1,
     MAX_SECTIONS = 1 << 16,
     MAX_POINTERS = 1 << 20,
     MAX_TENSORS = 4096,
@@ -60,8 +56,7 @@ typedef struct {
 
 static uint64_t address_of(const Object *f, uint32_t section)
 {
-    return f->type == ET_REL ? (uint64_t)(section + 1) << SECTION_SHIFT
-                             : f->sections[section].address;
+    return f->relocatable ? (uint64_t)(section + 1) << SECTION_SHIFT : f->sections[section].address;
 }
 
 static int by_address(const void *x, const void *y)
@@ -97,11 +92,7 @@ static Bytes memory_at(const Image *im, uint64_t at)
 
 static uint64_t number(const Image *im, Bytes b, uint32_t bytes)
 {
-    uint64_t value = 0;
-
-    for (uint32_t i = 0; i < bytes; i++)
-        value |= (uint64_t)b.at[im->f->target.big_endian ? bytes - 1 - i : i] << 8 * i;
-    return value;
+    return object_number(&im->f->target, b.at, bytes);
 }
 
 /* 0 where no relocation puts an address: NULL. */
@@ -117,49 +108,26 @@ static uint64_t pointer_at(const Image *im, uint64_t at)
 
 /* ---- relocations ---------------------------------------------------------------------------------- */
 
-/* The two that data have: an address in the same file, and that of a symbol. */
-static bool types_of(const ObjectTarget *t, uint32_t *relative, uint32_t *symbol)
+static void add_relocation(Image *im, uint32_t section, ObjectReloc r)
 {
-    static const struct {
-        uint16_t machine;
-        uint32_t relative, narrow, wide;
-    } rows[] = {{3, 8, 1, 1},   {21, 22, 1, 38},       {40, 23, 2, 2},
-                {62, 8, 10, 1}, {183, 1027, 258, 257}, {243, 3, 1, 2}};
-
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (rows[i].machine == t->machine) {
-            *relative = rows[i].relative;
-            *symbol = t->bits == 64 ? rows[i].wide : rows[i].narrow;
-            return true;
-        }
-    return false;
-}
-
-static void add_relocation(Image *im, const ObjectSection *s, Bytes entry)
-{
-    const Object *f = im->f;
-    uint32_t      w = im->word, relative, symbol, n = f->type == ET_REL ? f->nsymbols : f->ndynamic;
-    const ObjectSymbol *symbols = f->type == ET_REL ? f->symbols : f->dynamic;
-    uint64_t            at = number(im, entry, w), value = 0;
-    uint64_t            info = number(im, (Bytes){entry.at + w, w}, w);
-    uint64_t            type = w == 8 ? info & 0xffffffff : info & 0xff;
-    uint64_t            index = w == 8 ? info >> 32 : info >> 8;
+    const Object       *f = im->f;
+    uint32_t            n = f->relocatable ? f->nsymbols : f->ndynamic;
+    const ObjectSymbol *s = f->relocatable ? f->symbols : f->dynamic;
+    uint64_t            at = r.at, value = r.addend;
     Bytes               place;
 
-    if (!types_of(&f->target, &relative, &symbol) || (type != relative && type != symbol))
+    if (r.kind == RELOC_OTHER)
         return;
-    if (f->type == ET_REL)
-        at += address_of(f, s->info);
-    if (s->type == SHT_RELA)
-        value = number(im, (Bytes){entry.at + 2 * w, w}, w);
-    else if ((place = memory_at(im, at)).n >= w)
-        value = number(im, place, w);
-    if (type == symbol) {
-        if (index >= n || symbols[index].section == 0 || symbols[index].section >= f->nsections)
+    if (f->relocatable)
+        at += address_of(f, section);
+    if (!r.has_addend && (place = memory_at(im, at)).n >= im->word)
+        value = number(im, place, im->word);
+    if (r.kind == RELOC_SYMBOL) {
+        if (r.symbol >= n || s[r.symbol].section == 0 || s[r.symbol].section >= f->nsections)
             return;
-        value += symbols[index].value;
-        if (f->type == ET_REL)
-            value += address_of(f, symbols[index].section);
+        value += s[r.symbol].value;
+        if (f->relocatable)
+            value += address_of(f, s[r.symbol].section);
     }
     vec_push(im->a, &im->pointers, ((Pointer){at, value}));
 }
@@ -168,13 +136,12 @@ static void read_relocations(Image *im)
 {
     for (uint32_t i = 1; i < im->f->nsections; i++) {
         const ObjectSection *s = &im->f->sections[i];
-        uint32_t             size = (s->type == SHT_RELA ? 3 : 2) * im->word;
+        uint32_t             n = reloc_count(im->f, s);
 
-        if ((s->type != SHT_RELA && s->type != SHT_REL) ||
-            (im->f->type == ET_REL && s->info >= im->f->nsections))
+        if (im->f->relocatable && s->info >= im->f->nsections)
             continue;
-        for (size_t at = 0; s->data.n - at >= size && im->pointers.n < MAX_POINTERS; at += size)
-            add_relocation(im, s, (Bytes){s->data.at + at, size});
+        for (uint32_t k = 0; k < n && im->pointers.n < MAX_POINTERS; k++)
+            add_relocation(im, s->info, reloc_at(im->f, s, k));
     }
     if (im->pointers.n)
         qsort(im->pointers.at, im->pointers.n, sizeof *im->pointers.at, by_place);
@@ -185,8 +152,7 @@ static void read_image(Image *im)
     for (uint32_t i = 1; i < im->f->nsections && i < MAX_SECTIONS; i++) {
         const ObjectSection *s = &im->f->sections[i];
 
-        if (s->flags & SECTION_ALLOC && !(s->flags & SECTION_EXEC) && s->type != SHT_NOBITS &&
-            s->data.n)
+        if (s->flags & SECTION_ALLOC && !(s->flags & SECTION_EXEC) && s->data.n)
             vec_push(im->a, &im->parts, ((Part){address_of(im->f, i), s->data}));
     }
     if (im->parts.n)
@@ -452,7 +418,7 @@ bool model_infos(Diags *d, Arena *a, const char *file, Bytes content, ModelInfos
             model_infos(diags_new(a), a, m[i].path, m[i].data, out);
         return out->n > before || diag_error(d, E_PACK, (Loc){.file = file}, "no model is in it");
     }
-    if (content.n < 4 || memcmp(content.at, "\177ELF", 4) != 0) {
+    if (object_format(content) != OBJECT_ELF) {
         diag_error(d, E_PACK, (Loc){.file = file}, "what this says of a model cannot be read");
         diag_hint(d, "the metadata of its build (.json) can");
         return false;

@@ -3,7 +3,6 @@
  *   desc.c      a ModelDesc from a plan
  *   header.c    the generated C header and the metadata, from a ModelDesc
  *   audit.c     does an object keep the promises of docs/archive.md?
- *   relocs.c    which relocations a shared library could not keep
  *   product.c   the same promises of libraries, shared libraries, archives and folders
  *   archive.c   .tar .tar.gz .tar.zst .tar.xz .zip through libarchive, both ways
  *   folder.c    archives as folders on disk
@@ -134,7 +133,7 @@ typedef struct {
 
 typedef struct {
     uint64_t   code, rodata, writable, tls, constructors; /* bytes */
-    uint64_t   textrels;                                  /* relocations, see relocs.c */
+    uint64_t   textrels; /* addresses that the dynamic linker would have to write */
     AuditNames undefined, exported, hidden; /* hidden: defined, for the same library */
 } AuditReport;
 
@@ -146,8 +145,6 @@ bool audit_is_ours(const char *name, const AuditRules *rules);
 /* memcpy and its kin, libm, and what compilers call behind every program's back. */
 bool audit_may_call(const char *name, const AuditRules *rules);
 bool symbol_is_libm(const char *name);
-/* An error about the first relocation of the object, unless rules->no_pic, and their number. */
-uint64_t audit_relocs(Diags *d, const char *file, const Object *f, const AuditRules *rules);
 
 /* ---- product.c: promises of all that can be delivered ------------------------------------------ */
 

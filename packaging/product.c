@@ -16,24 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ET_DYN = 3,
-    SHT_DYNAMIC = 6,
-    SHT_NOBITS = 8,
-    SHT_INIT_ARRAY = 14,
-    SHT_FINI_ARRAY = 15,
-    SHT_PREINIT_ARRAY = 16,
-    SHF_WRITE = 1,
-    SHF_ALLOC = 2,
-    SHF_EXECINSTR = 4,
-    SHF_TLS = 0x400,
-    STB_LOCAL = 0,
-    DT_NEEDED = 1,
-    DT_TEXTREL = 22,
-    DT_FLAGS = 30,
-    DF_TEXTREL = 4
-};
-
 typedef VEC(const char *) Names;
 typedef VEC(AuditFile) Files;
 
@@ -75,9 +57,9 @@ static const char *entry_of(Arena *a, const ObjectSymbol *s)
     static const char *const ends[] = {"_info", "_weights"};
     const char              *inner = strstr(s->name, "__");
 
-    if (s->section == 0 || s->bind == STB_LOCAL)
+    if (s->section == 0 || s->bind == SYMBOL_LOCAL)
         return NULL;
-    if (s->visibility != 0)
+    if (s->hidden)
         return inner > s->name ? arena_printf(a, "%.*s", (int)(inner - s->name), s->name) : NULL;
     for (size_t i = 0; i < COUNT(ends); i++)
         if (str_ends(s->name, ends[i]) && strlen(s->name) > strlen(ends[i]))
@@ -90,7 +72,7 @@ static void find_entries(Arena *a, Bytes object, Names *out)
     Diags *quiet = diags_new(a);
     Object f;
 
-    if (object.n < 4 || memcmp(object.at, "\177ELF", 4) != 0 || !elf_read(quiet, a, "", object, &f))
+    if (object_format(object) != OBJECT_ELF || !elf_read(quiet, a, "", object, &f))
         return;
     for (uint32_t i = 1; i < f.nsymbols; i++) {
         ObjectSymbol s = f.symbols[i];
@@ -106,40 +88,16 @@ static void find_entries(Arena *a, Bytes object, Names *out)
 
 /* ---- shared libraries --------------------------------------------------------------------------- */
 
-static uint64_t get(const uint8_t *at, const ObjectTarget *t, uint32_t bytes)
-{
-    uint64_t value = 0;
-
-    for (uint32_t i = 0; i < bytes; i++)
-        value |= (uint64_t)at[t->big_endian ? bytes - 1 - i : i] << 8 * i;
-    return value;
-}
-
 /* What the dynamic linker is told. */
-static void audit_dynamic(Diags *d, Loc loc, const Object *f, const ObjectSection *s,
-                          AuditReport *out)
+static void audit_dynamic(Diags *d, Loc loc, const Object *f, AuditReport *out)
 {
-    uint32_t word = f->target.bits / 8;
-    Bytes    names = f->sections[s->link].data;
-
-    for (uint64_t at = 0; s->data.n >= 2 * word && at <= s->data.n - 2 * word; at += 2 * word) {
-        uint64_t tag = get(s->data.at + at, &f->target, word);
-        uint64_t value = get(s->data.at + at + word, &f->target, word);
-
-        if (tag == 0)
-            break;
-        if (tag == DT_TEXTREL || (tag == DT_FLAGS && value & DF_TEXTREL)) {
-            out->textrels++;
-            diag_error(d, E_PACK, loc, "the library has text relocations");
-        }
-        if (tag == DT_NEEDED && value < names.n && memchr(names.at + value, 0, names.n - value)) {
-            const char *name = (const char *)names.at + value;
-
-            if (!str_starts(name, "libc.") && !str_starts(name, "libm.") &&
-                !str_starts(name, "ld-linux"))
-                diag_error(d, E_PACK, loc, "the library needs '%s'", name);
-        }
-    }
+    out->textrels += f->textrels;
+    if (f->textrels)
+        diag_error(d, E_PACK, loc, "the library has text relocations");
+    for (uint32_t i = 0; i < f->nneeded; i++)
+        if (!str_starts(f->needed[i], "libc.") && !str_starts(f->needed[i], "libm.") &&
+            !str_starts(f->needed[i], "ld-linux"))
+            diag_error(d, E_PACK, loc, "the library needs '%s'", f->needed[i]);
 }
 
 static bool is_relro(const ObjectSection *s)
@@ -150,24 +108,22 @@ static bool is_relro(const ObjectSection *s)
 
 static void audit_image(Diags *d, Loc loc, const Object *f, AuditReport *out)
 {
+    audit_dynamic(d, loc, f, out);
     for (uint32_t i = 1; i < f->nsections; i++) {
         const ObjectSection *s = &f->sections[i];
 
-        if (s->type == SHT_DYNAMIC)
-            audit_dynamic(d, loc, f, s, out);
-        if (!(s->flags & SHF_ALLOC) || s->size == 0)
+        if (!(s->flags & SECTION_ALLOC) || s->size == 0)
             continue;
-        if (s->flags & SHF_TLS) {
+        if (s->flags & SECTION_TLS) {
             out->tls += s->size;
             diag_error(d, E_PACK, loc, "the library has thread-local memory in '%s'", s->name);
-        } else if (s->type == SHT_INIT_ARRAY || s->type == SHT_FINI_ARRAY ||
-                   s->type == SHT_PREINIT_ARRAY || strcmp(s->name, ".init") == 0 ||
+        } else if (s->kind == SECTION_INIT || strcmp(s->name, ".init") == 0 ||
                    strcmp(s->name, ".fini") == 0) {
             out->constructors += s->size;
             diag_error(d, E_PACK, loc, "the library has constructors in '%s'", s->name);
-        } else if (s->flags & SHF_EXECINSTR) {
+        } else if (s->flags & SECTION_EXEC) {
             out->code += s->size;
-        } else if (!(s->flags & SHF_WRITE) || is_relro(s)) {
+        } else if (!(s->flags & SECTION_WRITE) || is_relro(s)) {
             out->rodata += s->size;
         } else {
             out->writable += s->size;
@@ -205,7 +161,7 @@ static bool audit_shared(Diags *d, Arena *a, const char *file, Bytes content,
     for (uint32_t i = 1; i < f.ndynamic; i++) {
         const ObjectSymbol *s = &f.dynamic[i];
 
-        if (s->bind == STB_LOCAL)
+        if (s->bind == SYMBOL_LOCAL)
             continue;
         vec_push(a, s->section ? &exported : &undefined, s->name);
         if (s->section && !audit_is_ours(s->name, &no_limits))
@@ -371,8 +327,7 @@ static void judge(Diags *d, Arena *a, const char *file, Bytes content, AuditRule
     if (library) {
         out->kind = "static library";
         audit_library(d, a, file, m, n, &rules, out);
-    } else if (content.n > 18 && memcmp(content.at, "\177ELF", 4) == 0 &&
-               content.at[content.at[5] == 2 ? 17 : 16] == ET_DYN) {
+    } else if (object_is_shared(content)) {
         out->kind = "shared library";
         audit_shared(d, a, file, content, &rules, &out->report);
     } else {

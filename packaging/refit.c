@@ -106,7 +106,7 @@ static bool replace_weights(Arena *a, Bytes elf, uint8_t *base, const Refit *r)
 
 static bool is_binary(Bytes b)
 {
-    return ar_is_library(b) || (b.n > 4 && memcmp(b.at, "\177ELF", 4) == 0);
+    return ar_is_library(b) || object_format(b) == OBJECT_ELF;
 }
 
 bool refit_file(Diags *d, Arena *a, const char *file, Bytes product, const Refit *r, Bytes *out)

@@ -48,12 +48,6 @@ void llvm_init(void)
     pthread_once(&once, init_once);
 }
 
-bool llvm_is_elf(const Target *t)
-{
-    return !strstr(t->triple, "windows") && !strstr(t->triple, "apple") &&
-           !str_starts(t->triple, "wasm");
-}
-
 /* Systems whose programs nobody loads: code is where the linker put it. */
 static bool has_loader(const Target *t)
 {
@@ -250,12 +244,7 @@ const Backend backend_llvm = {
     .parse_target = llvm_parse_target,
     .list_targets = llvm_list_targets,
     .codegen = llvm_codegen,
-    .blob = llvm_blob,
-    .has_units = llvm_is_elf,
     .unit = llvm_unit,
-    .unit_fits = llvm_unit_fits,
-    .merge = llvm_merge,
-    .join = llvm_join,
     .jit = llvm_jit,
     .jit_load = llvm_jit_load,
     .jit_symbol = llvm_jit_symbol,

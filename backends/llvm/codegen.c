@@ -422,20 +422,6 @@ void gen_end(Gen *g)
     LLVMBuildBr(g->b, LLVMGetNextBasicBlock(g->entry));
 }
 
-const char *gen_symbol(Arena *a, const char *prefix, const char *name)
-{
-    char *s = arena_printf(a, "%s%s", prefix, name);
-
-    for (char *p = s; *p; p++) {
-        bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-                     (*p >= '0' && *p <= '9') || *p == '_' || *p == '.';
-
-        if (!plain)
-            *p = '_';
-    }
-    return s;
-}
-
 static bool params_alias(const Buffer *a, const Buffer *b)
 {
     for (const Buffer *x = a; x; x = x->alias)
@@ -490,7 +476,7 @@ static GenFunc *declare(Gen *g, const Func *f)
 {
     GenFunc     *gf = NEW(g->a, GenFunc);
     LLVMTypeRef *types = NEW_ARRAY(g->a, LLVMTypeRef, f->nparams + 1);
-    const char  *name = gen_symbol(g->a, g->prefix, f->name);
+    const char  *name = object_symbol(g->a, g->prefix, f->name);
     Map         *written = map_new(g->a);
 
     gf->f = f;
@@ -575,10 +561,10 @@ bool gen_thunks(Gen *g)
     LLVMTypeRef pair[2] = {g->ptr, g->ptr}, type = LLVMFunctionType(g->none, pair, 2, false);
 
     for (uint32_t i = 0; i < g->tir->nfuncs; i++) {
-        const Func   *f = g->tir->funcs[i];
-        GenFunc      *gf = map_get(g->funcs, PTR_KEY(intern(g->c->strings, f->name)));
-        const char   *name = arena_printf(g->a, "%s.thunk", gen_symbol(g->a, g->prefix, f->name));
-        LLVMValueRef  fn = LLVMAddFunction(g->mod, name, type);
+        const Func  *f = g->tir->funcs[i];
+        GenFunc     *gf = map_get(g->funcs, PTR_KEY(intern(g->c->strings, f->name)));
+        const char  *name = arena_printf(g->a, "%s.thunk", object_symbol(g->a, g->prefix, f->name));
+        LLVMValueRef fn = LLVMAddFunction(g->mod, name, type);
         LLVMValueRef *args = NEW_ARRAY(g->a, LLVMValueRef, f->nparams + 1);
         uint32_t      nb = 0, ns = 0;
 

@@ -351,7 +351,7 @@ static void define_info(Gen *g, LLVMValueRef info)
 
 /* ---- weights in an object that is not ELF ------------------------------------------------------------- */
 
-LLVMValueRef gen_bytes_symbol(Gen *g, const char *symbol, Bytes data)
+static LLVMValueRef gen_bytes_symbol(Gen *g, const char *symbol, Bytes data)
 {
     LLVMValueRef v = LLVMConstStringInContext2(g->lc, (const char *)data.at, data.n, true);
     LLVMValueRef at = LLVMAddGlobal(g->mod, LLVMTypeOf(v), symbol);
@@ -360,19 +360,6 @@ LLVMValueRef gen_bytes_symbol(Gen *g, const char *symbol, Bytes data)
     LLVMSetGlobalConstant(at, true);
     LLVMSetAlignment(at, WEIGHTS_ALIGN);
     return at;
-}
-
-bool llvm_blob(Ctx *c, const Target *t, const char *symbol, Bytes data, Bytes *out)
-{
-    Gen *g = gen_new(c, tirmod_new(c, 0, NULL), t, symbol, "", 0, true);
-    bool ok = false;
-
-    if (g) {
-        gen_bytes_symbol(g, symbol, data);
-        ok = llvm_emit(g, 0, EMIT_OBJECT, out);
-        gen_free(g);
-    }
-    return ok;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------ */
@@ -467,9 +454,10 @@ bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo
     if (o->embed_weights && p->weights_bytes) {
         const char *symbol = arena_printf(g->a, "%s_weights", o->entry);
 
-        h->weights = llvm_is_elf(g->t) || o->extern_weights || !o->weights.n
-                         ? LLVMAddGlobal(g->mod, g->i8, symbol)
-                         : gen_bytes_symbol(g, symbol, o->weights);
+        h->weights =
+            object_format_of(g->t->triple) == OBJECT_ELF || o->extern_weights || !o->weights.n
+                ? LLVMAddGlobal(g->mod, g->i8, symbol)
+                : gen_bytes_symbol(g, symbol, o->weights);
         LLVMSetGlobalConstant(h->weights, true);
         LLVMSetAlignment(h->weights, WEIGHTS_ALIGN);
     }

@@ -160,7 +160,7 @@ void *llvm_jit_symbol(Jit *j, const char *func)
     const char            *name = func;
 
     if (j->thunks)
-        name = arena_printf(j->c->scratch, "%s.thunk", gen_symbol(j->c->scratch, "", func));
+        name = arena_printf(j->c->scratch, "%s.thunk", object_symbol(j->c->scratch, "", func));
     if (failed(j->c, LLVMOrcLLJITLookup(j->jit, &at, name), "loading code"))
         return NULL;
     return (void *)(uintptr_t)at;

@@ -17,7 +17,6 @@
  *   codegen_entry.c the entry points of a model: checks, the info struct
  *   codegen_choice.c  the same of several plans: CPU variants, shape buckets
  *   build.c         target machine, optimisation, emission, units; the Backend struct
- *   merge.c         several objects as one
  *   jit.c           code loaded into this process
  *
  * Everything made while generating code lives in one `Gen`; LLVM's own objects hang in its context
@@ -152,8 +151,6 @@ void gen_free(Gen *g);
 bool gen_functions(Gen *g);
 bool gen_thunks(Gen *g);
 
-/* prefix + name, with letters, digits, '_' and '.' kept and '_' for all else. */
-const char       *gen_symbol(Arena *a, const char *prefix, const char *name);
 LLVMTypeRef       gen_type(Gen *g, DType t);     /* of a value: bool is i1, f16 and bf16 are i16 */
 LLVMTypeRef       gen_mem_type(Gen *g, DType t); /* in memory: bool is i8 */
 LLVMValueRef      gen_int(Gen *g, LLVMTypeRef t, int64_t v);
@@ -338,9 +335,6 @@ LLVMValueRef host_weights(Gen *g, LLVMValueRef params);
 LLVMValueRef host_constant(Gen *g, LLVMValueRef v); /* its address */
 LLVMValueRef host_text(Gen *g, const char *s);
 LLVMValueRef host_array(Gen *g, uint32_t n, LLVMValueRef *at); /* NULL if it is empty */
-/* An exported constant of these bytes; an object with nothing else. */
-LLVMValueRef gen_bytes_symbol(Gen *g, const char *symbol, Bytes data);
-bool         llvm_blob(Ctx *c, const Target *t, const char *symbol, Bytes data, Bytes *out);
 
 /* ---- codegen_choice.c: alternatives of one product ------------------------------------------------- */
 
@@ -385,23 +379,12 @@ void         device_copy(Gen *g, const Stmt *s);
 
 /* ---- build.c --------------------------------------------------------------------------------------- */
 
-/* Objects for it are ELF files. */
-bool llvm_is_elf(const Target *t);
 /* Makes LLVM's code generators known, once in this process. */
 void llvm_init(void);
 /* LLVM's view of a target; NULL with an error recorded. */
 LLVMTargetMachineRef llvm_machine(Ctx *c, const Target *t, uint32_t opt_level, bool pic);
 /* Optimise the module and write it down. */
 bool llvm_emit(Gen *g, uint32_t opt_level, EmitKind kind, Bytes *out);
-
-/* ---- merge.c --------------------------------------------------------------------------------------- */
-
-/* Backend.merge and .join for ELF. */
-bool llvm_unit_fits(Ctx *c, Bytes object, Bytes like);
-bool llvm_merge(Ctx *c, uint32_t n, const Bytes *objects, const char *const *names,
-                const char *const *files, BytesList *out);
-bool llvm_join(Ctx *c, Bytes code, const char *section, const char *symbol, Bytes data,
-               BytesList *out);
 
 /* ---- jit.c ------------------------------------------------------------------------------------------ */
 

@@ -1,7 +1,5 @@
 /* Any bytes as an object file: read, asked for its models, audited, merged with another, put into a
  * library. */
-#include "backends/backend.h"
-#include "ops/ops.h"
 #include "packaging/packaging.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -12,7 +10,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint8_t     weights[] = "weights";
     Arena                   *a = arena_new(NULL);
     Diags                   *d = diags_new(a);
-    Ctx                     *c = ctx_new(a, d, op_table);
     AuditRules               rules = {.entry = "net"};
     AuditReport              report;
     ObjectTarget             t;
@@ -25,14 +22,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     audit_object(d, a, "object.o", m.data, &rules, &report);
     if (elf_target(d, "x86_64-linux-gnu", &t)) {
         two[1] = elf_blob(a, &t, "net_weights", (Bytes){weights, sizeof weights});
-        backend_of(KIND_LLVM)->merge(c, 2, two, NULL, files, &merged);
+        elf_merge(d, a, 2, two, NULL, files, &merged);
+        elf_unit_fits(a, two[0], two[1]);
+        elf_unit_fits(a, two[1], two[0]);
     }
     model_infos(d, a, "object.o", m.data, &infos);
     for (uint32_t i = 0; i < infos.n; i++) /* what is read is there */
         for (uint32_t k = 0; k < infos.at[i]->ninputs; k++)
             str_add_json(&text, infos.at[i]->inputs[k].name);
     ar_library(d, a, &m, 1, &out);
-    ctx_free(c);
     arena_free(a);
     return 0;
 }

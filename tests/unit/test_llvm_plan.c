@@ -574,7 +574,7 @@ static bool merged(Ctx *to, uint32_t n, const Bytes *objects, const char *const 
 {
     BytesList list;
 
-    if (!backend_llvm.merge(to, n, objects, names, files, &list))
+    if (!elf_merge(to->diags, arena, n, objects, names, files, &list))
         return false;
     *out = pieces_join(arena, list);
     return true;
@@ -588,7 +588,7 @@ static void check_join(const ObjectTarget *machine, Bytes code, Bytes data)
     BytesList list;
 
     CHECK(merged(c, 2, part, NULL, NULL, &all));
-    CHECK(backend_llvm.join(c, code, ".rodata.net_weights", "net_weights", data, &list));
+    CHECK(elf_join(c->diags, arena, code, ".rodata.net_weights", "net_weights", data, &list));
     again = pieces_join(arena, list);
     CHECK(all.n == again.n && !memcmp(all.at, again.at, all.n));
     if (data.n < 1 << 20)
@@ -618,12 +618,12 @@ static void test_units(void)
         const Plan   *p = make_big_plan(t);
 
         c->target = t;
-        CHECK(backend_llvm.has_units(t));
+        CHECK(object_format_of(t->triple) == OBJECT_ELF);
         for (uint32_t k = 0; k < KERNELS; k++) {
             Func        f = *p->tir->funcs[k + 1];
             const Func *two[2] = {p->tir->funcs[0], &f};
 
-            names[n] = intern_printf(c->strings, "net__%s", f.name);
+            names[n] = object_symbol(arena, "net__", f.name);
             f.name = intern(c->strings, "f");
             CHECK(backend_llvm.unit(c, tirmod_new(c, 2, two), t, &o, &part[n++]));
         }

@@ -1,0 +1,51 @@
+/* blob.c: an object with one read-only symbol, of whatever format a triple has. */
+#include "objects/elf.h"
+#include "objects/write.h"
+
+void add_le(StrBuf *s, uint64_t value, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++)
+        str_addc(s, (char)(value >> 8 * i));
+}
+
+void add_zeros(StrBuf *s, uint64_t n)
+{
+    while (n--)
+        str_addc(s, 0);
+}
+
+void add_field(StrBuf *s, const char *name, uint32_t width)
+{
+    for (uint32_t i = 0; i < width; i++)
+        str_addc(s, *name ? *name++ : 0);
+}
+
+static bool elf_data(Diags *d, Arena *a, const char *triple, const char *abi, const char *section,
+                     const char *symbol, Bytes data, Bytes *out)
+{
+    ObjectTarget t;
+
+    if (!elf_target(d, triple, &t))
+        return false;
+    elf_target_abi(&t, abi);
+    *out = section ? elf_blob_in(a, &t, section, symbol, data) : elf_blob(a, &t, symbol, data);
+    return true;
+}
+
+bool object_blob(Diags *d, Arena *a, const char *triple, const char *abi, const char *section,
+                 const char *symbol, Bytes data, Bytes *out)
+{
+    ObjectFormat f = object_format_of(triple);
+
+    if (f != OBJECT_ELF && data.n >= (uint64_t)1 << 31)
+        return diag_error(d, E_PACK, NO_LOC, "an object for '%s' cannot hold %zu bytes", triple,
+                          data.n);
+    switch (f) {
+    case OBJECT_MACHO: return macho_blob(d, a, triple, symbol, data, out);
+    case OBJECT_COFF: return coff_blob(d, a, triple, symbol, data, out);
+    case OBJECT_WASM: return wasm_blob(a, symbol, data, out);
+    case OBJECT_NONE:
+    case OBJECT_ELF: break;
+    }
+    return elf_data(d, a, triple, abi, section, symbol, data, out);
+}

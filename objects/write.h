@@ -1,0 +1,17 @@
+/* What makers of objects that are not ELF share. */
+#ifndef TVMCC_OBJECTS_WRITE_H
+#define TVMCC_OBJECTS_WRITE_H
+
+#include "objects/objects.h"
+
+void add_le(StrBuf *s, uint64_t value, uint32_t bytes); /* little endian */
+void add_zeros(StrBuf *s, uint64_t n);
+/* A name in a field of that width; longer ones are cut. */
+void add_field(StrBuf *s, const char *name, uint32_t width);
+
+/* Objects with one read-only symbol, aligned to DATA_ALIGN.  Data are less than 2 GiB. */
+bool macho_blob(Diags *d, Arena *a, const char *triple, const char *symbol, Bytes data, Bytes *out);
+bool coff_blob(Diags *d, Arena *a, const char *triple, const char *symbol, Bytes data, Bytes *out);
+bool wasm_blob(Arena *a, const char *symbol, Bytes data, Bytes *out);
+
+#endif
