@@ -57,6 +57,8 @@ void arena_forget(Arena *a, void *p, size_t bytes);
           ? (void)((v)->at = vec_grow((arena), (v)->at, &(v)->cap, sizeof *(v)->at, (v)->n)) \
           : (void)0),                                                                        \
      (v)->at[(v)->n] = (x), (v)->n++)
+/* The most usual one. */
+typedef VEC(const char *) TextList;
 void *vec_grow(Arena *a, void *at, uint32_t *cap, size_t size, uint32_t n);
 
 /* ---- map.c: hash maps from 64-bit keys ----------------------------------------------------- */

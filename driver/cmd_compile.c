@@ -698,7 +698,7 @@ static int compile_plan_file(Build *b)
         return 0;
     if (b->driver->opt.dry_run)
         return show_plan(b, set);
-    if (budget_fits(b->driver, &b->job.k))
+    if (budget_fits(b->job.c, &b->job.k))
         emit_all(b, set);
     return 0;
 }
@@ -731,7 +731,7 @@ int cmd_compile(Driver *driver)
     } else {
         if (!open_early(&b, set))
             return 0;
-        if (!compile_all(b.job.c, &b.job.k) || !budget_fits(b.driver, &b.job.k)) {
+        if (!compile_all(b.job.c, &b.job.k) || !budget_fits(b.job.c, &b.job.k)) {
             file_out_drop(b.early);
             return 0;
         }

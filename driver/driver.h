@@ -3,7 +3,7 @@
  *   main.c                       arguments in, exit status out
  *   options.c options.def        the command line as a struct Options
  *   option_check.c needs.def     options that would do nothing
- *   commands.def emit.def        what can be asked for, and what can come out
+ *   commands.def                 what can be asked for
  *   help.c                       --help and the -print-... options, from the tables
  *   progress.c                   one line on a terminal while something takes long
  */
@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "base/cache.h"
+#include "compile/compile.h"
 #include "frontends/frontends.h"
 #include "ir/plan/plan.h"
 #include "passes/passes.h"
@@ -37,33 +38,7 @@ const Command        *command_find(const char *name);
 #include "driver/commands.def"
 #undef COMMAND
 
-/* ---- what can come out ----------------------------------------------------------------------- */
-
-typedef enum {
-#define EMIT(id, text, suffix, about) PRODUCT_##id,
-#include "driver/emit.def"
-#undef EMIT
-    PRODUCT_COUNT
-} Product;
-
-typedef struct {
-    const char *text, *suffix, *about;
-} ProductRow;
-
-extern const ProductRow product_table[];
-/* By the longest suffix that fits (".tar.gz" before ".gz"); PRODUCT_COUNT if none does. */
-Product product_of_path(const char *path);
-
 /* ---- options.c --------------------------------------------------------------------------------- */
-
-typedef VEC(const char *) TextList;
-
-/* Sizes of a named dimension that code is made for. */
-typedef struct {
-    const char    *name;
-    uint32_t       n;
-    const int64_t *sizes;
-} BucketDim;
 
 typedef enum { FILL_RANDOM, FILL_ZEROS, FILL_ONES } FillMode;
 
@@ -194,18 +169,6 @@ bool options_fit_product(Diags *d, const Options *o, const char *input);
  * are only linked. */
 bool options_fit_plan(Diags *d, const Options *o, const char *input);
 bool options_fit_objects(Diags *d, const Options *o, const char *input);
-
-/* ---- product.c: what the product does beside the model ----------------------------------------- */
-
-/* The arguments of --input-image, --output-add, --shape-buckets and --state.  `why`: what would be
- * right. */
-bool product_parse_image(Arena *a, const char *text, ProductImage *out, const char **why);
-bool product_parse_add(Arena *a, const char *text, ProductAdd *out, const char **why);
-bool product_parse_bucket(Arena *a, const char *text, BucketDim *out, const char **why);
-bool product_parse_state(Arena *a, const char *text, ProductState *out, const char **why);
-/* The lines of a labels file, without line ends. */
-bool product_labels(Diags *d, Arena *a, const char *path, TextList *out);
-bool product_label_lines(Diags *d, Arena *a, const char *path, Bytes text, TextList *out);
 
 /* ---- help.c --------------------------------------------------------------------------------------- */
 

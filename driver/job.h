@@ -2,7 +2,7 @@
 #ifndef TVMCC_DRIVER_JOB_H
 #define TVMCC_DRIVER_JOB_H
 
-#include "driver/compile.h"
+#include "compile/compile.h"
 #include "driver/driver.h"
 #include "ops/ops.h"
 

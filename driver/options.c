@@ -32,12 +32,6 @@ const Command command_table[] = {
 };
 const uint32_t command_count = COUNT(command_table) - 1;
 
-const ProductRow product_table[] = {
-#define EMIT(id, text, suffix, about) {text, suffix, about},
-#include "driver/emit.def"
-#undef EMIT
-};
-
 const Command *command_find(const char *name)
 {
     for (uint32_t i = 0; i < command_count; i++) {
@@ -45,19 +39,6 @@ const Command *command_find(const char *name)
             return &command_table[i];
     }
     return NULL;
-}
-
-Product product_of_path(const char *path)
-{
-    Product best = PRODUCT_COUNT;
-
-    for (int i = 0; i < PRODUCT_COUNT; i++) {
-        if (str_ends(path, product_table[i].suffix) &&
-            (best == PRODUCT_COUNT ||
-             strlen(product_table[i].suffix) > strlen(product_table[best].suffix)))
-            best = (Product)i;
-    }
-    return best;
 }
 
 static bool wrong(Parser *p, const Option *row, const char *argument, const char *expected)

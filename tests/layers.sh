@@ -36,7 +36,8 @@ check passes schedules ops machine ir base
 check frontends formats ops ir base
 check backends objects ir base
 check packaging backends objects formats ir base
-check driver tune manifest packaging backends frontends passes schedules ops machine ir objects formats base runtime
+check compile packaging backends frontends passes schedules ops tune machine ir objects formats base
+check driver compile tune manifest packaging backends frontends passes schedules ops machine ir objects formats base runtime
 check runtime include
 
 # Frontends never see each other, nor do backends.

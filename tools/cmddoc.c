@@ -45,7 +45,7 @@ static const Command commands[] = {
 
 static const Word products[] = {
 #define EMIT(id, text, suffix, about) {text, about},
-#include "driver/emit.def"
+#include "compile/emit.def"
 #undef EMIT
 };
 

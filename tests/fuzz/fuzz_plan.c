@@ -1,6 +1,6 @@
 /* Any bytes as S.plan and as S.id: a plan that is read prints as a plan with the same text; its
  * kernels, its host program, its header and its description are made, or refused with an error. */
-#include "driver/compile.h"
+#include "compile/compile.h"
 #include "ops/ops.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * runs all. */
 #include "tests/unit/cases.h"
 
-#include "driver/compile.h"
+#include "compile/compile.h"
 #include "tvmcc/runtime.h"
 
 static const char         *target;

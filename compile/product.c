@@ -7,7 +7,7 @@
  *
  * Names of tensors may hold anything, so what is ours stands behind the last ':' of a picture, in
  * front of the first ':' of an addition. */
-#include "driver/driver.h"
+#include "compile/compile.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  *
  *     kernel -> text -> hash -> cache hit ---------------------------> object -+
  *                          \--> parse, code passes, backend (any thread) ------+-> merge */
-#include "driver/compile.h"
+#include "compile/compile.h"
 
 #include <link.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  * this process.  It compiles for this machine at -O0 schedules, strict IEEE
  * without contraction, so every machine folds to the same bits.  Small expressions, such as shape
  * arithmetic, go to the interpreter: compiling costs milliseconds. */
-#include "driver/compile.h"
+#include "compile/compile.h"
 
 #include <stdlib.h>
 #include <string.h>

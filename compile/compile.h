@@ -7,15 +7,38 @@
  *   tuning.c     schedules from tuning logs
  *   budget.c     is the plan within --max-weights and --max-arena?
  *   eval_jit.c   the evaluator behind constant folding: the same path, in this process */
-#ifndef TVMCC_DRIVER_COMPILE_H
-#define TVMCC_DRIVER_COMPILE_H
+#ifndef TVMCC_COMPILE_H
+#define TVMCC_COMPILE_H
 
 #include "backends/backend.h"
 #include "base/cache.h"
-#include "driver/driver.h"
 #include "frontends/frontends.h"
 #include "packaging/packaging.h"
 #include "passes/passes.h"
+
+/* ---- what can come out ----------------------------------------------------------------------- */
+
+typedef enum {
+#define EMIT(id, text, suffix, about) PRODUCT_##id,
+#include "compile/emit.def"
+#undef EMIT
+    PRODUCT_COUNT
+} Product;
+
+typedef struct {
+    const char *text, *suffix, *about;
+} ProductRow;
+
+extern const ProductRow product_table[];
+/* By the longest suffix that fits (".tar.gz" before ".gz"); PRODUCT_COUNT if none does. */
+Product product_of_path(const char *path);
+
+/* Sizes of a named dimension that code is made for. */
+typedef struct {
+    const char    *name;
+    uint32_t       n;
+    const int64_t *sizes;
+} BucketDim;
 
 typedef struct {
     const char        *path, *format; /* format NULL: by the first bytes */
@@ -35,6 +58,7 @@ typedef struct {
     TuningPolicy       tuning_policy;
     uint32_t           nlogs, min_coverage; /* tuning logs; per cent of the kernels */
     const char *const *logs;
+    uint64_t           max_code, max_weights, max_arena; /* bytes; 0: no limit */
     bool               verbose;
     const char        *labels;     /* file with names of the classes, or NULL */
     bool               hash_model; /* the product says which file it was made from */
@@ -108,7 +132,7 @@ bool compile_largest(Ctx *c, const CompileOptions *o, CompileOptions *out);
 /* All steps from the target to the description. */
 bool compile_all(Ctx *c, Compiled *k);
 /* False, with E_BUDGET and what is largest: weights or arena are over the limits of the options. */
-bool budget_fits(Driver *driver, const Compiled *k);
+bool budget_fits(Ctx *c, const Compiled *k);
 
 /* The plan with the code passes run on all functions. */
 bool compile_flat(Ctx *c, const Compiled *k, Plan *out);
@@ -141,6 +165,18 @@ bool tuning_covers(Ctx *c, const Compiled *k, const Plan *p);
 Bytes tuning_records(Ctx *c, const Plan *p);
 /* Several logs as one, sorted. */
 bool tuning_read(Diags *d, Arena *a, uint32_t n, const char *const *paths, struct TuneLog *out);
+
+/* ---- product.c: what the product does beside the model ----------------------------------------- */
+
+/* The arguments of --input-image, --output-add, --shape-buckets and --state.  `why`: what would be
+ * right. */
+bool product_parse_image(Arena *a, const char *text, ProductImage *out, const char **why);
+bool product_parse_add(Arena *a, const char *text, ProductAdd *out, const char **why);
+bool product_parse_bucket(Arena *a, const char *text, BucketDim *out, const char **why);
+bool product_parse_state(Arena *a, const char *text, ProductState *out, const char **why);
+/* The lines of a labels file, without line ends. */
+bool product_labels(Diags *d, Arena *a, const char *path, TextList *out);
+bool product_label_lines(Diags *d, Arena *a, const char *path, Bytes text, TextList *out);
 
 const char *compiler_version(void); /* "tvmcc 0.1.0" */
 

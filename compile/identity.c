@@ -9,7 +9,7 @@
  *     weights 51aa.. 102228160
  *     build 77d1..        of all that can change bytes
  *     op nn.conv2d 52     a line for each operator of the graph */
-#include "driver/compile.h"
+#include "compile/compile.h"
 
 #include "tvmcc/abi.h"
 

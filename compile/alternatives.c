@@ -4,7 +4,7 @@
  * equal bytes are put into one blob once, and ir/plan/join.c moves the plans' offsets there.  A
  * constant of one plan takes the place of at most one of another's, in their order, so that what is
  * shared follows from how plans are made and not from values that happen to be equal. */
-#include "driver/compile.h"
+#include "compile/compile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

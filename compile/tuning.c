@@ -3,7 +3,7 @@
  *
  * A log is an input like the model: it stands in the depfile, and equal logs give equal bytes
  * whatever their order. */
-#include "driver/compile.h"
+#include "compile/compile.h"
 #include "tune/tune.h"
 
 #include <math.h>

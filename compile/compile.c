@@ -1,12 +1,30 @@
-/* From a model file to code, step by step.  Every verb goes through these functions; what is
- * printed, written or run is the verb's own business. */
-#include "driver/compile.h"
-#include "driver/driver.h"
+/* From a model file to code, step by step.  Every command goes through these functions; what is
+ * printed, written or run is the command's own business. */
+#include "compile/compile.h"
 #include "ops/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+const ProductRow product_table[] = {
+#define EMIT(id, text, suffix, about) {text, suffix, about},
+#include "compile/emit.def"
+#undef EMIT
+};
+
+Product product_of_path(const char *path)
+{
+    Product best = PRODUCT_COUNT;
+
+    for (int i = 0; i < PRODUCT_COUNT; i++) {
+        if (str_ends(path, product_table[i].suffix) &&
+            (best == PRODUCT_COUNT ||
+             strlen(product_table[i].suffix) > strlen(product_table[best].suffix)))
+            best = (Product)i;
+    }
+    return best;
+}
 
 /* Of the machine that the host program is for. */
 static const Target *host_of(const Target *t)

@@ -7,7 +7,7 @@
  * The tensors named are the largest of those that are alive together when the arena is fullest, or
  * the largest constants.  --max-code is audited with the object (packaging/audit.c).
  */
-#include "driver/compile.h"
+#include "compile/compile.h"
 
 #include <string.h>
 
@@ -85,23 +85,23 @@ static Loc loc_of_call(Arena *a, const Plan *p, const Func *f, uint32_t n)
     return f->loc;
 }
 
-static void note_slot(Driver *driver, const Plan *p, const PlanSlot *s)
+static void note_slot(Ctx *c, const Plan *p, const PlanSlot *s)
 {
     const Func *f = kernel_of(p, s);
 
     if (!f)
-        diag_note(driver->diags, NO_LOC, "'%s': %llu bytes from call %u to %u", s->name,
-                  (ull)s->bytes, s->first, s->last);
+        diag_note(c->diags, NO_LOC, "'%s': %llu bytes from call %u to %u", s->name, (ull)s->bytes,
+                  s->first, s->last);
     else if (strcmp(f->name, s->name) == 0)
-        diag_note(driver->diags, loc_of_call(driver->arena, p, f, ordinal(p, s)),
+        diag_note(c->diags, loc_of_call(c->arena, p, f, ordinal(p, s)),
                   "%llu bytes from call %u to %u, result of %s", (ull)s->bytes, s->first, s->last,
                   f->name);
     else
-        diag_note(driver->diags, f->loc, "%llu bytes in call %u, '%s' inside of %s", (ull)s->bytes,
+        diag_note(c->diags, f->loc, "%llu bytes in call %u, '%s' inside of %s", (ull)s->bytes,
                   s->first, s->name, f->name);
 }
 
-static void note_arena(Driver *driver, const Plan *p)
+static void note_arena(Ctx *c, const Plan *p)
 {
     uint32_t        call = fullest_call(p);
     const PlanSlot *named[NAMED] = {NULL};
@@ -120,9 +120,9 @@ static void note_arena(Driver *driver, const Plan *p)
         if (!named[n])
             break;
         winograd = winograd || strstr(named[n]->name, "winograd");
-        note_slot(driver, p, named[n]);
+        note_slot(c, p, named[n]);
     }
-    diag_hint(driver->diags,
+    diag_hint(c->diags,
               "call %u needs most; tensors alive at once have %llu bytes and a thread's own %llu: "
               "smaller inputs or batches%s take less",
               call, (ull)p->arena_floor, (ull)p->private_bytes, winograd ? ", -fno-winograd," : "");
@@ -158,13 +158,13 @@ static void note_weights(Diags *d, const Plan *p)
                  "are larger than the model's");
 }
 
-bool budget_fits(Driver *driver, const Compiled *k)
+bool budget_fits(Ctx *c, const Compiled *k)
 {
-    const Options *o = &driver->opt;
-    Diags         *d = driver->diags;
-    const Plan    *p = k->plan, *largest = p;
-    Loc            loc = {.file = k->files.n ? k->files.at[0] : NULL};
-    uint64_t       arena;
+    const CompileOptions *o = k->o;
+    Diags                *d = c->diags;
+    const Plan           *p = k->plan, *largest = p;
+    Loc                   loc = {.file = k->files.n ? k->files.at[0] : NULL};
+    uint64_t              arena;
 
     for (const Plan *q = p; q; q = q->next)
         if (q->arena_bytes + q->private_bytes > largest->arena_bytes + largest->private_bytes)
@@ -178,7 +178,7 @@ bool budget_fits(Driver *driver, const Compiled *k)
     if (o->max_arena && arena > o->max_arena) {
         diag_error(d, E_BUDGET, loc, "the arena of '%s' has %llu bytes, the limit is %llu",
                    k->entry, (ull)arena, (ull)o->max_arena);
-        note_arena(driver, largest);
+        note_arena(c, largest);
     }
     return !diag_errors(d);
 }
