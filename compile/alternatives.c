@@ -37,28 +37,28 @@ static bool list_variants(Ctx *c, const CompileOptions *o, Alternatives *out)
 {
     const char *base = o->target ? o->target : "llvm";
 
-    for (uint32_t i = 0; i < o->nvariants; i++)
-        if (!level_of(o->variants[i])) {
-            error_at(c, E_USAGE, NO_LOC, "'%s' is no CPU variant", o->variants[i]);
+    for (uint32_t i = 0; i < o->variants.n; i++)
+        if (!level_of(o->variants.at[i])) {
+            error_at(c, E_USAGE, NO_LOC, "'%s' is no CPU variant", o->variants.at[i]);
             diag_hint(c->diags, "the levels of x86-64 can be: x86-64, x86-64-v2, -v3 and -v4");
             return false;
         }
     for (uint32_t level = 1; level <= 4; level++) {
         uint32_t n = 0;
 
-        for (uint32_t i = 0; i < o->nvariants; i++) {
+        for (uint32_t i = 0; i < o->variants.n; i++) {
             Alternative a = {.level = level};
 
-            if (level_of(o->variants[i]) != level)
+            if (level_of(o->variants.at[i]) != level)
                 continue;
             if (n++)
                 return error_at(c, E_USAGE, NO_LOC, "the CPU variant '%s' is there twice",
-                                o->variants[i]);
-            a.target = intern_printf(c->strings, "%s -mcpu=%s", base, o->variants[i]);
+                                o->variants.at[i]);
+            a.target = intern_printf(c->strings, "%s -mcpu=%s", base, o->variants.at[i]);
             vec_push(c->arena, out, a);
         }
     }
-    if (!o->nvariants) {
+    if (!o->variants.n) {
         Alternative a = {.target = base};
 
         vec_push(c->arena, out, a);
@@ -86,12 +86,12 @@ static uint64_t volume(const PlanDim *d, uint32_t n)
 /* All combinations of the dimensions' sizes, those with fewer cells first. */
 static bool list_buckets(Ctx *c, const CompileOptions *o, uint32_t *n, PlanDim ***out)
 {
-    uint32_t  total = 1, nd = o->nbucket_dims;
+    uint32_t  total = 1, nd = o->buckets.n;
     int64_t  *sorted[MAX_PLANS] = {0};
     PlanDim **all;
 
     for (uint32_t d = 0; d < nd; d++) {
-        const BucketDim *b = &o->bucket_dims[d];
+        const BucketDim *b = &o->buckets.at[d];
 
         if (d == MAX_PLANS || b->n > MAX_PLANS / total)
             return error_at(c, E_USAGE, NO_LOC, "more than %d shape buckets", MAX_PLANS);
@@ -103,7 +103,7 @@ static bool list_buckets(Ctx *c, const CompileOptions *o, uint32_t *n, PlanDim *
                 return error_at(c, E_USAGE, NO_LOC, "%s=%lld is there twice", b->name,
                                 (long long)sorted[d][i]);
         for (uint32_t e = 0; e < d; e++)
-            if (!strcmp(o->bucket_dims[e].name, b->name))
+            if (!strcmp(o->buckets.at[e].name, b->name))
                 return error_at(c, E_USAGE, NO_LOC, "dimension '%s' has buckets twice", b->name);
     }
     all = NEW_ARRAY(c->arena, PlanDim *, total);
@@ -111,8 +111,8 @@ static bool list_buckets(Ctx *c, const CompileOptions *o, uint32_t *n, PlanDim *
         uint32_t rest = i;
 
         all[i] = NEW_ARRAY(c->arena, PlanDim, nd + 1);
-        for (uint32_t d = nd; d-- > 0; rest /= o->bucket_dims[d].n)
-            all[i][d] = (PlanDim){o->bucket_dims[d].name, sorted[d][rest % o->bucket_dims[d].n]};
+        for (uint32_t d = nd; d-- > 0; rest /= o->buckets.at[d].n)
+            all[i][d] = (PlanDim){o->buckets.at[d].name, sorted[d][rest % o->buckets.at[d].n]};
     }
     for (uint32_t i = 1; i < total; i++) /* few, and equal ones keep their order */
         for (uint32_t k = i; k && volume(all[k], nd) < volume(all[k - 1], nd); k--) {
@@ -164,16 +164,14 @@ static void add_files(Ctx *c, ImportFiles *to, const ImportFiles *from)
 static CompileOptions options_of(Ctx *c, const CompileOptions *all, const Alternative *a)
 {
     CompileOptions o = *all;
-    uint32_t       nd = all->nbucket_dims;
-    ImportDim     *dims = NEW_ARRAY(c->arena, ImportDim, o.import.ndims + nd + 1);
 
-    for (uint32_t i = 0; i < o.import.ndims; i++)
-        dims[i] = o.import.dims[i];
-    for (uint32_t i = 0; i < nd; i++)
-        dims[o.import.ndims++] = (ImportDim){a->dims[i].name, a->dims[i].size};
-    o.import.dims = dims;
+    memset(&o.dims, 0, sizeof o.dims); /* what is added is not for the others */
+    for (uint32_t i = 0; i < all->dims.n; i++)
+        vec_push(c->arena, &o.dims, all->dims.at[i]);
+    for (uint32_t i = 0; i < all->buckets.n; i++)
+        vec_push(c->arena, &o.dims, ((ImportDim){a->dims[i].name, a->dims[i].size}));
     o.target = a->target;
-    o.nvariants = o.nbucket_dims = 0;
+    o.variants.n = o.buckets.n = 0;
     return o;
 }
 
@@ -203,7 +201,7 @@ bool compile_largest(Ctx *c, const CompileOptions *o, CompileOptions *out)
     Alternatives         list = {0};
 
     *out = all;
-    if (!all.nvariants && !all.nbucket_dims)
+    if (!all.variants.n && !all.buckets.n)
         return true;
     if (!list_all(c, &all, &list))
         return false;
@@ -232,7 +230,7 @@ static bool make_one(Ctx *c, Compiled *k, const Alternative *a, CompileOptions *
         return false;
     p = DUP_ARRAY(c->arena, out->plan, 1);
     p->level = a->level;
-    p->ndims = k->o->nbucket_dims;
+    p->ndims = k->o->buckets.n;
     p->dims = a->dims;
     out->plan = p;
     return true;

@@ -13,6 +13,25 @@ const ProductRow product_table[] = {
 #undef EMIT
 };
 
+bool product_find(Diags *d, const char *text, Product *out)
+{
+    const char *names[PRODUCT_COUNT], *closest;
+
+    for (int i = 0; i < PRODUCT_COUNT; i++) {
+        names[i] = product_table[i].text;
+        if (strcmp(names[i], text) == 0) {
+            *out = (Product)i;
+            return true;
+        }
+    }
+    diag_error(d, E_USAGE, NO_LOC, "there is no kind of product called '%s'", text);
+    if ((closest = str_closest(text, names, PRODUCT_COUNT)))
+        diag_hint(d, "did you mean '%s'?", closest);
+    else
+        diag_hint(d, "--help=emit lists them");
+    return false;
+}
+
 Product product_of_path(const char *path)
 {
     Product best = PRODUCT_COUNT;
@@ -53,15 +72,33 @@ bool compile_target(Ctx *c, Compiled *k)
     return c->target != NULL;
 }
 
+static ProductOptions product_options(const CompileOptions *o)
+{
+    return (ProductOptions){.nimages = o->images.n,
+                            .images = o->images.at,
+                            .nadds = o->adds.n,
+                            .adds = o->adds.at,
+                            .noutputs = o->tensors.n,
+                            .outputs = o->tensors.at,
+                            .nstates = o->states.n,
+                            .states = o->states.at};
+}
+
 bool compile_import(Ctx *c, Compiled *k)
 {
-    double        from = now();
-    ImportOptions o = k->o->import;
+    const CompileOptions *o = k->o;
+    const ProductOptions  product = product_options(o);
+    ImportOptions         import = {.nshapes = o->shapes.n,
+                                    .ndims = o->dims.n,
+                                    .shapes = o->shapes.at,
+                                    .dims = o->dims.at,
+                                    .weights = o->weights};
+    double                from = now();
 
-    o.tensors = product_tensors(c, &k->o->product, &o.ntensors, &o.only_tensors);
-    k->imported = frontend_import(c, k->o->path, k->o->format, &o, &k->files);
+    import.tensors = product_tensors(c, &product, &import.ntensors, &import.only_tensors);
+    k->imported = frontend_import(c, o->path, o->format, &import, &k->files);
     if (k->imported)
-        k->imported = product_edit(c, k->imported, &k->o->product);
+        k->imported = product_edit(c, k->imported, &product);
     if (k->imported && !module_func(k->imported, "main"))
         k->imported =
             error_at(c, E_IMPORT, (Loc){.file = k->o->path}, "the module has no function 'main'");
@@ -369,6 +406,8 @@ void compile_start(Ctx *c, Compiled *k, const CompileOptions *o)
     size_t      stem = strcspn(file, ".");
 
     *k = (Compiled){.o = o};
+    c->npath_maps = o->path_maps.n;
+    c->path_maps = o->path_maps.at;
     k->entry = c_identifier(c->arena, o->entry ? o->entry : intern_n(c->strings, file, stem));
 }
 
@@ -587,7 +626,7 @@ bool compile_all(Ctx *c, Compiled *k)
     static const CompileStep several[] = {{"variants and buckets", compile_alternatives},
                                           {"description", compile_desc}};
 
-    if (k->o->nvariants || k->o->nbucket_dims)
+    if (k->o->variants.n || k->o->buckets.n)
         return run_steps(c, k, COUNT(several), several);
     return run_steps(c, k, COUNT(alone), alone);
 }

@@ -1,20 +1,21 @@
-/* From a model file to code: what every verb of the driver goes through.
+/* compile: from a model to what comes out of it, in steps.  It knows nothing of a command line.
  *
- *   compile.c    import, graph passes, lowering, weights, description, code
- *   alternatives.c  all of that for CPU variants and shape buckets, joined to one product
- *   units.c      kernels one by one: cache, threads, shards
- *   identity.c   S.id: which model and weights a plan goes with
- *   tuning.c     schedules from tuning logs
- *   budget.c     is the plan within --max-weights and --max-arena?
- *   eval_jit.c   the evaluator behind constant folding: the same path, in this process */
+ *   options.h         what is asked for
+ *   compile.c         import, graph passes, lowering, weights, description, code
+ *   alternatives.c    all of that for CPU variants and shape buckets, joined to one product
+ *   units.c           kernels one by one: cache, threads, shards
+ *   identity.c        S.id: which model and weights a plan goes with
+ *   tuning.c          schedules from tuning logs
+ *   budget.c          is the plan within --max-weights and --max-arena?
+ *   eval_jit.c        the evaluator behind constant folding: the same path, in this process
+ *   emit.def          what can come out
+ */
 #ifndef TVMCC_COMPILE_H
 #define TVMCC_COMPILE_H
 
 #include "backends/backend.h"
-#include "base/cache.h"
-#include "frontends/frontends.h"
+#include "compile/options.h"
 #include "packaging/packaging.h"
-#include "passes/passes.h"
 
 /* ---- what can come out ----------------------------------------------------------------------- */
 
@@ -30,43 +31,9 @@ typedef struct {
 } ProductRow;
 
 extern const ProductRow product_table[];
+bool                    product_find(Diags *d, const char *text, Product *out);
 /* By the longest suffix that fits (".tar.gz" before ".gz"); PRODUCT_COUNT if none does. */
 Product product_of_path(const char *path);
-
-/* Sizes of a named dimension that code is made for. */
-typedef struct {
-    const char    *name;
-    uint32_t       n;
-    const int64_t *sizes;
-} BucketDim;
-
-typedef struct {
-    const char        *path, *format; /* format NULL: by the first bytes */
-    ImportOptions      import;
-    ProductOptions     product; /* what it does beside the model */
-    PassOptions        passes;
-    const char        *target; /* target string, NULL: this machine's baseline */
-    const char        *entry;  /* NULL: from the file's name */
-    bool               pic;
-    uint32_t           nvariants, nbucket_dims; /* alternatives.c; 0: none */
-    const char *const *variants;
-    const BucketDim   *bucket_dims;
-    WeightsMode        weights_mode;
-    const char        *weights_section; /* of WEIGHTS_SECTION; NULL: .tvmcc_weights */
-    FileOut           *weights_out;     /* where they go, from WEIGHTS_AT on; NULL: into memory */
-    Cache             *cache;           /* of kernels, or NULL */
-    TuningPolicy       tuning_policy;
-    uint32_t           nlogs, min_coverage; /* tuning logs; per cent of the kernels */
-    const char *const *logs;
-    uint64_t           max_code, max_weights, max_arena; /* bytes; 0: no limit */
-    bool               verbose;
-    const char        *labels;     /* file with names of the classes, or NULL */
-    bool               hash_model; /* the product says which file it was made from */
-    void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
-    /* Within a step; from any thread. */
-    void (*progress_count)(void *user, const char *what, uint32_t done, uint32_t total);
-    void *progress_user;
-} CompileOptions;
 
 /* In weights files and in objects with large weights they begin here, whatever else is in them. */
 enum { WEIGHTS_AT = 64 };
@@ -165,18 +132,6 @@ bool tuning_covers(Ctx *c, const Compiled *k, const Plan *p);
 Bytes tuning_records(Ctx *c, const Plan *p);
 /* Several logs as one, sorted. */
 bool tuning_read(Diags *d, Arena *a, uint32_t n, const char *const *paths, struct TuneLog *out);
-
-/* ---- product.c: what the product does beside the model ----------------------------------------- */
-
-/* The arguments of --input-image, --output-add, --shape-buckets and --state.  `why`: what would be
- * right. */
-bool product_parse_image(Arena *a, const char *text, ProductImage *out, const char **why);
-bool product_parse_add(Arena *a, const char *text, ProductAdd *out, const char **why);
-bool product_parse_bucket(Arena *a, const char *text, BucketDim *out, const char **why);
-bool product_parse_state(Arena *a, const char *text, ProductState *out, const char **why);
-/* The lines of a labels file, without line ends. */
-bool product_labels(Diags *d, Arena *a, const char *path, TextList *out);
-bool product_label_lines(Diags *d, Arena *a, const char *path, Bytes text, TextList *out);
 
 const char *compiler_version(void); /* "tvmcc 0.1.0" */
 

@@ -7,7 +7,7 @@
  *
  * Names of tensors may hold anything, so what is ours stands behind the last ':' of a picture, in
  * front of the first ':' of an addition. */
-#include "compile/compile.h"
+#include "compile/options.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -45,12 +45,12 @@ bool tuning_start(Ctx *c, Compiled *k, PassOptions *passes)
     const CompileOptions *o = k->o;
     CompileTuning        *t = NEW(c->arena, CompileTuning);
 
-    if (o->tuning_policy == TUNING_IGNORE || (!o->nlogs && o->tuning_policy != TUNING_REQUIRE))
+    if (o->tuning_policy == TUNING_IGNORE || (!o->logs.n && o->tuning_policy != TUNING_REQUIRE))
         return true;
-    if (!tuning_read(c->diags, c->arena, o->nlogs, o->logs, &t->log))
+    if (!tuning_read(c->diags, c->arena, o->logs.n, o->logs.at, &t->log))
         return false;
-    for (uint32_t i = 0; i < o->nlogs; i++)
-        vec_push(c->arena, &k->files, o->logs[i]);
+    for (uint32_t i = 0; i < o->logs.n; i++)
+        vec_push(c->arena, &k->files, o->logs.at[i]);
     t->passes = (Tuning){find, t, o->tuning_policy == TUNING_REQUIRE};
     passes->tuning = &t->passes;
     return true;
@@ -60,7 +60,7 @@ bool tuning_covers(Ctx *c, const Compiled *k, const Plan *p)
 {
     uint32_t tuned = plan_kernels_tuned(p), percent = p->nkernels ? tuned * 100 / p->nkernels : 100;
 
-    if (k->o->verbose && k->o->nlogs)
+    if (k->o->verbose && k->o->logs.n)
         fprintf(stderr, "tvmcc: tuning: %u of %u kernels (%u %%)\n", tuned, p->nkernels, percent);
     return percent >= k->o->min_coverage ||
            diag_error(c->diags, E_TUNING, NO_LOC,

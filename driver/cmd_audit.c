@@ -56,13 +56,13 @@ int cmd_audit(Driver *driver)
 {
     const Options *o = &driver->opt;
     StrBuf         json = strbuf(driver->arena);
-    AuditRules     rules = {.entry = o->entry,
-                            .no_libm = !o->libm,
-                            .no_pic = !o->pic,
-                            .extern_weights = o->weights_mode == WEIGHTS_EXTERN,
-                            .max_code = o->max_code,
-                            .max_weights = o->max_weights,
-                            .max_arena = o->max_arena,
+    AuditRules     rules = {.entry = o->compile.entry,
+                            .no_libm = !o->compile.libm,
+                            .no_pic = !o->compile.pic,
+                            .extern_weights = o->compile.weights_mode == WEIGHTS_EXTERN,
+                            .max_code = o->compile.max_code,
+                            .max_weights = o->compile.max_weights,
+                            .max_arena = o->compile.max_arena,
                             .max_stack = o->max_stack};
 
     for (uint32_t i = 0; i < o->inputs.n; i++) {

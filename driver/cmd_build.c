@@ -150,9 +150,9 @@ static bool start_ninja(Run *r)
     WORD("ninja");
     WORD("-C");
     WORD(r->place.folder);
-    if (o->pass.jobs) {
+    if (o->compile.passes.jobs) {
         WORD("-j");
-        WORD(arena_printf(a, "%u", o->pass.jobs));
+        WORD(arena_printf(a, "%u", o->compile.passes.jobs));
     }
     if (o->verbose)
         WORD("-v");

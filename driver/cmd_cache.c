@@ -10,19 +10,6 @@
 
 #include <string.h>
 
-Cache *driver_cache(const Driver *driver)
-{
-    const Options *o = &driver->opt;
-    const char    *wrong = o->no_cache || o->cache_size ? NULL : cache_wrong_size();
-
-    if (wrong) {
-        diag_error(driver->diags, E_USAGE, NO_LOC,
-                   "TVMCC_CACHE_SIZE is '%s', not a size such as 65536, 500MiB or 2GiB", wrong);
-        return NULL;
-    }
-    return o->no_cache ? NULL : cache_open(driver->arena, o->cache_dir, o->cache_size);
-}
-
 static void show_stat(Driver *driver, Cache *cache)
 {
     CacheEntry *entries;
@@ -77,7 +64,8 @@ static bool export_to(Driver *driver, Cache *cache, const char *file)
         members[packed].path = arena_printf(a, "%.2s/%s", hex, hex + 2);
         members[packed++].data = cache_entry(a, entries[i].key, content);
     }
-    if (!pack_archive(driver->diags, a, format, driver->opt.epoch, members, packed, &archive) ||
+    if (!pack_archive(driver->diags, a, format, driver->opt.compile.epoch, members, packed,
+                      &archive) ||
         !file_write(driver->diags, file, archive))
         return false;
     say(driver, "%u entries\n", packed);
@@ -136,7 +124,7 @@ static bool check_words(Driver *driver, const TextList *words)
 int cmd_cache(Driver *driver)
 {
     const TextList *words = &driver->opt.inputs;
-    Cache          *cache = driver_cache(driver);
+    Cache          *cache = compile_cache(driver->diags, driver->arena, &driver->opt.compile);
 
     if (!check_words(driver, words))
         return 0;

@@ -69,7 +69,7 @@ static bool make_object(Build *b)
     AuditReport report;
     AuditRules  rules = {.entry = k->entry,
                          .no_pic = !k->plan->code.pic,
-                         .max_code = b->driver->opt.max_code,
+                         .max_code = b->driver->opt.compile.max_code,
                          .no_libm = c->target->no_libm};
 
     if (b->object.n)
@@ -141,13 +141,13 @@ static bool link_so(Build *b, const char *path, const char *soname)
 
 static bool make_bundle(Build *b, Product kind, Bytes *out)
 {
-    Ctx                    *c = b->job.c;
-    Compiled               *k = &b->job.k;
-    StrBuf                  relay = strbuf(c->arena);
-    Member                 *members;
-    uint32_t                n;
-    BundlePart              part = {.desc = k->desc, .metadata = metadata_text(c->arena, k->desc)};
-    Bundle                  bundle = {.nparts = 1, .parts = &part, .epoch = b->driver->opt.epoch};
+    Ctx       *c = b->job.c;
+    Compiled  *k = &b->job.k;
+    StrBuf     relay = strbuf(c->arena);
+    Member    *members;
+    uint32_t   n;
+    BundlePart part = {.desc = k->desc, .metadata = metadata_text(c->arena, k->desc)};
+    Bundle     bundle = {.nparts = 1, .parts = &part, .epoch = b->driver->opt.compile.epoch};
     static const PackFormat formats[] = {[PRODUCT_TAR] = PACK_TAR,
                                          [PRODUCT_TGZ] = PACK_TGZ,
                                          [PRODUCT_TZST] = PACK_TZST,
@@ -175,7 +175,8 @@ static bool make_bundle(Build *b, Product kind, Bytes *out)
     part.labels = labels_text(c->arena, k->desc);
     if (!b->layout->members(c->diags, c->arena, &bundle, &members, &n))
         return false;
-    return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.epoch, members, n, out);
+    return pack_archive(c->diags, c->arena, formats[kind], b->driver->opt.compile.epoch, members, n,
+                        out);
 }
 
 /* Kernel by kernel: what it computes, or how its loops were arranged; `tvmcc opt` reads both.
@@ -370,12 +371,12 @@ static bool choose(Build *b, uint32_t *set)
         if (out && by == PRODUCT_COUNT)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "the suffix of '%s' names no product; say which with --emit=", out);
-        *set = 1u << (out ? by : o->layout ? PRODUCT_TAR : PRODUCT_OBJECT);
+        *set = 1u << (out ? by : o->compile.layout ? PRODUCT_TAR : PRODUCT_OBJECT);
     }
     b->layout = &layout_table[0];
-    if (o->layout && !(b->layout = layout_find(c->diags, "--layout", o->layout)))
+    if (o->compile.layout && !(b->layout = layout_find(c->diags, "--layout", o->compile.layout)))
         return false;
-    if (o->layout && !(*set >> PRODUCT_TAR))
+    if (o->compile.layout && !(*set >> PRODUCT_TAR))
         return diag_error(c->diags, E_USAGE, NO_LOC,
                           "only archives have a layout: say '-o <file>.tar', or leave '--layout' "
                           "out");
@@ -397,31 +398,32 @@ static bool choose(Build *b, uint32_t *set)
             return diag_error(c->diags, E_USAGE, NO_LOC, "%u products do not fit into '%s'",
                               bits(*set), out);
         if (*set & (1u << PRODUCT_OBJECT | 1u << PRODUCT_STATIC | 1u << PRODUCT_SHARED) &&
-            !weights_inside(o->weights_mode))
+            !weights_inside(o->compile.weights_mode))
             return diag_error(c->diags, E_USAGE, NO_LOC, "the weights file cannot lie beside '%s'",
                               out);
         if (o->depfile && !o->depfile_path)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "say with -MF where the dependencies of '%s' go", out);
     }
-    if (*set & 1u << PRODUCT_SHARED && o->weights_mode == WEIGHTS_EXTERN)
+    if (*set & 1u << PRODUCT_SHARED && o->compile.weights_mode == WEIGHTS_EXTERN)
         return diag_error(c->diags, E_USAGE, NO_LOC,
                           "-fweights=extern is for objects and static libraries");
-    if (o->max_code && !b->job.piece && !makes_object(*set))
+    if (o->compile.max_code && !b->job.piece && !makes_object(*set))
         return diag_error(c->diags, E_USAGE, NO_LOC,
                           "'--max-code' does nothing where no machine code is made");
-    if ((o->max_weights || o->max_arena) && !(*set & ~(1u << PRODUCT_RELAY)))
+    if ((o->compile.max_weights || o->compile.max_arena) && !(*set & ~(1u << PRODUCT_RELAY)))
         return diag_error(c->diags, E_USAGE, NO_LOC, "'%s' does nothing where no code is planned",
-                          o->max_weights ? "--max-weights" : "--max-arena");
-    if (o->epoch && !(*set >> PRODUCT_TAR))
+                          o->compile.max_weights ? "--max-weights" : "--max-arena");
+    if (o->compile.epoch && !(*set >> PRODUCT_TAR))
         return diag_error(c->diags, E_USAGE, NO_LOC,
                           "'--epoch' does nothing where no archive is made");
-    uint32_t left = o->pass.stop_after ? *set & ~(1u << PRODUCT_RELAY | 1u << PRODUCT_TIR) : 0;
+    uint32_t left =
+        o->compile.passes.stop_after ? *set & ~(1u << PRODUCT_RELAY | 1u << PRODUCT_TIR) : 0;
     for (int p = 0; p < PRODUCT_COUNT; p++)
         if (left >> p & 1)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "no '%s' can be made after --stop-after=%s", product_table[p].text,
-                              o->pass.stop_after);
+                              o->compile.passes.stop_after);
     return true;
 }
 
@@ -463,7 +465,8 @@ static void note_baseline(Build *b, uint32_t set)
     uint32_t       text = 1u << PRODUCT_RELAY | 1u << PRODUCT_TE | 1u << PRODUCT_SCHED |
                     1u << PRODUCT_LOG | 1u << PRODUCT_TIR | 1u << PRODUCT_PLAN;
 
-    if (!(set & ~text) || t->host || o->mcpu || o->mattr || o->targets.n || o->variants.n)
+    if (!(set & ~text) || t->host || o->compile.mcpu || o->compile.mattr || o->compile.targets.n ||
+        o->compile.variants.n)
         return;
     diag_warn(c->diags, W_BASELINE_CPU, NO_LOC, "code is for any processor of '%s': %s", t->triple,
               abilities(c, t));
@@ -576,10 +579,10 @@ static bool open_early(Build *b, uint32_t set)
     const uint32_t small = 1u << PRODUCT_HEADER | 1u << PRODUCT_META | 1u << PRODUCT_PLAN |
                            1u << PRODUCT_ID | 1u << PRODUCT_LOG;
     const uint32_t one = set & ~small;
-    const bool     inside = weights_inside(o->weights_mode);
+    const bool     inside = weights_inside(o->compile.weights_mode);
     const char    *path = NULL;
 
-    if (o->variants.n || o->buckets.n || o->save_temps)
+    if (o->compile.variants.n || o->compile.buckets.n || o->save_temps)
         return true; /* constants of several plans are one pool, in memory */
     if (one == 1u << PRODUCT_OBJECT)
         path = inside ? path_of(b, set, PRODUCT_OBJECT)
@@ -610,10 +613,10 @@ static bool save_temps(Build *b, uint32_t set)
 
     if (!o->save_temps)
         return true;
-    if (o->pass.stop_after || b->job.piece != PIECE_ALL)
+    if (o->compile.passes.stop_after || b->job.piece != PIECE_ALL)
         return diag_error(b->driver->diags, E_USAGE, NO_LOC,
                           "'-save-temps' is for whole compiles, not with '%s'",
-                          o->pass.stop_after ? "--stop-after" : "--shard");
+                          o->compile.passes.stop_after ? "--stop-after" : "--shard");
     if (o->output && !has_place(o->output))
         stem = b->job.k.entry, slash = NULL;
     if (*o->save_temps) {
@@ -656,7 +659,7 @@ static int show_plan(Build *b, uint32_t set)
         if (p == PRODUCT_OBJECT && b->job.piece == PIECE_ALL && has_place(path))
             fprintf(stderr, "product: %s.h\n", b->stem);
     }
-    if (set & weights && !weights_inside(o->weights_mode))
+    if (set & weights && !weights_inside(o->compile.weights_mode))
         fprintf(stderr, "product: %s.weights\n", b->stem);
     if (o->depfile)
         fprintf(stderr, "dependencies: %s\n",
@@ -735,7 +738,7 @@ int cmd_compile(Driver *driver)
             file_out_drop(b.early);
             return 0;
         }
-        if (!o->pass.passes)
+        if (!o->compile.passes.passes)
             b.job.k.module = b.job.k.imported;
         if (o->explain)
             explain(&b);

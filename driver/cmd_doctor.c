@@ -115,7 +115,7 @@ typedef struct {
 
 static void look_at_cache(Report *r)
 {
-    Cache      *cache = driver_cache(r->driver);
+    Cache      *cache = compile_cache(r->driver->diags, r->driver->arena, &r->driver->opt.compile);
     CacheEntry *entries;
 
     if (!cache)

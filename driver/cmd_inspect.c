@@ -179,7 +179,7 @@ static void say_members(Driver *driver, const Member *m, uint32_t n)
 
 static bool is_wanted(Driver *driver, const tvmcc_model_info *info)
 {
-    return !driver->opt.entry || !strcmp(driver->opt.entry, info->name);
+    return !driver->opt.compile.entry || !strcmp(driver->opt.compile.entry, info->name);
 }
 
 static void say_info(Driver *driver, const tvmcc_model_info *info)
@@ -201,7 +201,7 @@ static void say_infos(Driver *driver, const char *path, const ModelInfos *infos)
                    "there are several models in it, and a page is of one: --entry chooses");
     else if (!wanted)
         diag_error(driver->diags, E_PACK, (Loc){.file = path}, "it has no model '%s'",
-                   driver->opt.entry);
+                   driver->opt.compile.entry);
     for (uint32_t i = 0; i < infos->n; i++) {
         if (!wanted || (driver->opt.html && wanted > 1))
             diag_note(driver->diags, NO_LOC, "it has '%s'", infos->at[i]->name);

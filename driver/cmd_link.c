@@ -153,7 +153,7 @@ static bool make_shared(Driver *driver, Link *l)
     const Backend *b = backend_of(KIND_LLVM);
     const Target  *here = b->parse_target(l->c, "llvm"), *t;
     ObjectTarget   machine;
-    bool           given = driver->opt.targets.n || driver->opt.mtriple;
+    bool           given = driver->opt.compile.targets.n || driver->opt.compile.mtriple;
 
     if (!here || !(t = given ? b->parse_target(l->c, job_target(driver, "llvm")) : here) ||
         !elf_target(driver->diags, t->triple, &machine))

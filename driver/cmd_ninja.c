@@ -159,16 +159,16 @@ static const char *own_command(Driver *driver, const BuildPlace *p)
     vec_push(a, &words, p->builddir);
     if (o->launcher)
         vec_push(a, &words, arena_printf(a, "--launcher=%s", o->launcher));
-    if (o->cache_dir)
+    if (o->compile.cache_dir)
         vec_push(a, &words,
-                 arena_printf(a, "--cache-dir=%s", path_from(a, p->folder, o->cache_dir)));
-    if (o->cache_size)
+                 arena_printf(a, "--cache-dir=%s", path_from(a, p->folder, o->compile.cache_dir)));
+    if (o->compile.cache_size)
         vec_push(a, &words,
-                 arena_printf(a, "--cache-size=%llu", (unsigned long long)o->cache_size));
-    if (o->no_cache)
+                 arena_printf(a, "--cache-size=%llu", (unsigned long long)o->compile.cache_size));
+    if (o->compile.no_cache)
         vec_push(a, &words, "-fno-cache");
-    if (o->epoch)
-        vec_push(a, &words, arena_printf(a, "--epoch=%lld", (long long)o->epoch));
+    if (o->compile.epoch)
+        vec_push(a, &words, arena_printf(a, "--epoch=%lld", (long long)o->compile.epoch));
     vec_push(a, &words, "-o");
     vec_push(a, &words,
              strcmp(p->output, "-") == 0 ? "build.ninja"
@@ -508,13 +508,13 @@ static void set_head(Expansion *x)
     const char       *slash = strrchr(p->output, '/');
 
     vec_push(a, &compiler, p->compiler);
-    if (o->cache_dir)
+    if (o->compile.cache_dir)
         vec_push(a, &cache,
-                 arena_printf(a, "--cache-dir=%s", path_from(a, p->folder, o->cache_dir)));
-    if (o->cache_size)
+                 arena_printf(a, "--cache-dir=%s", path_from(a, p->folder, o->compile.cache_dir)));
+    if (o->compile.cache_size)
         vec_push(a, &cache,
-                 arena_printf(a, "--cache-size=%llu", (unsigned long long)o->cache_size));
-    if (o->no_cache)
+                 arena_printf(a, "--cache-size=%llu", (unsigned long long)o->compile.cache_size));
+    if (o->compile.no_cache)
         vec_push(a, &cache, "-fno-cache");
     scope_set(a, s, "HEAD", arena_printf(a, "%.*s", (int)strlen(p->head) - 1, p->head));
     scope_set(a, s, "COMMAND", ninja_value(a, own_command(x->driver, p)));
@@ -523,7 +523,7 @@ static void set_head(Expansion *x)
     scope_set(a, s, "TVMCC", ninja_words(a, &compiler));
     scope_set(a, s, "LAUNCHER", o->launcher ? ninja_value(a, o->launcher) : "");
     scope_set(a, s, "CACHE", ninja_words(a, &cache));
-    scope_set(a, s, "EPOCH", arena_printf(a, "%lld", (long long)o->epoch));
+    scope_set(a, s, "EPOCH", arena_printf(a, "%lld", (long long)o->compile.epoch));
     scope_set(a, s, "CODEGEN_JOBS", arena_printf(a, "%u", codegen_jobs()));
     scope_set(a, s, "MANIFEST", input(x, p->manifest));
     scope_set(a, s, "OUTPUT",

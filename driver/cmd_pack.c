@@ -142,7 +142,7 @@ static bool from_options(Pack *p)
     Driver        *driver = p->driver;
     const Options *o = &driver->opt;
 
-    p->bundle.epoch = o->epoch;
+    p->bundle.epoch = o->compile.epoch;
     if (o->pack_name)
         p->bundle.name = o->pack_name;
     if (o->pack_version)
@@ -153,7 +153,8 @@ static bool from_options(Pack *p)
         p->bundle.top = o->top;
     if (!p->bundle.top && o->pack_name && o->pack_version)
         p->bundle.top = arena_printf(driver->arena, "%s-%s", o->pack_name, o->pack_version);
-    if (o->layout && !(p->layout = layout_find(driver->diags, "--layout", o->layout)))
+    if (o->compile.layout &&
+        !(p->layout = layout_find(driver->diags, "--layout", o->compile.layout)))
         return false;
     if (o->contents) {
         p->bundle.contents = 0;

@@ -170,17 +170,18 @@ static void recorded_options(Driver *driver, const Part *p)
     Options         *o = &driver->opt;
     const ModelDesc *was = &p->was;
 
-    if (!o->targets.n && !o->mtriple && !o->mcpu && !o->mattr)
-        vec_push(driver->arena, &o->targets, was->targets);
-    if (!o->opt_level_given)
-        o->pass.opt_level = (int)was->level;
-    o->entry = was->entry;
-    o->weights_mode = was->weights_mode;
-    o->weights_section = was->weights_section;
-    for (uint32_t i = 0; i < was->nin && !o->shapes.n && !o->images.n && !o->dims.n; i++) {
-        if (i == 0 && (o->adds.n || o->tensors.n))
+    if (!o->compile.targets.n && !o->compile.mtriple && !o->compile.mcpu && !o->compile.mattr)
+        vec_push(driver->arena, &o->compile.targets, was->targets);
+    if (!o->compile.opt_level_given)
+        o->compile.passes.opt_level = (int)was->level;
+    o->compile.entry = was->entry;
+    o->compile.weights_mode = was->weights_mode;
+    o->compile.weights_section = was->weights_section;
+    for (uint32_t i = 0;
+         i < was->nin && !o->compile.shapes.n && !o->compile.images.n && !o->compile.dims.n; i++) {
+        if (i == 0 && (o->compile.adds.n || o->compile.tensors.n))
             break;
-        vec_push(driver->arena, &o->shapes,
+        vec_push(driver->arena, &o->compile.shapes,
                  ((ImportShape){
                      .name = was->in[i].name, .ndim = was->in[i].ndim, .dims = was->in[i].dims}));
     }
@@ -363,7 +364,7 @@ static bool write_archive(Refitting *r)
 {
     Driver     *driver = r->driver;
     BundlePart *parts = NEW_ARRAY(driver->arena, BundlePart, r->parts.n);
-    Bundle      b = {.nparts = r->parts.n, .parts = parts, .epoch = driver->opt.epoch};
+    Bundle      b = {.nparts = r->parts.n, .parts = parts, .epoch = driver->opt.compile.epoch};
     Members     extra = {0};
     PackFormat  format = pack_format(driver->opt.output);
     Member     *m;

@@ -10,16 +10,10 @@
 #ifndef TVMCC_DRIVER_H
 #define TVMCC_DRIVER_H
 
-#include "base/base.h"
-#include "base/cache.h"
 #include "compile/compile.h"
-#include "frontends/frontends.h"
-#include "ir/plan/plan.h"
-#include "passes/passes.h"
 
 typedef struct Driver   Driver;
 typedef struct Progress Progress;
-typedef struct Parser   Parser; /* of options.c */
 
 /* ---- what can be asked for ------------------------------------------------------------------- */
 
@@ -57,8 +51,6 @@ typedef enum {
     SHOW_DIRS,
 } Show;
 
-typedef struct Option Option;
-
 typedef struct {
     const Command *command;
     VEC(const Option *) given; /* in order */
@@ -66,49 +58,19 @@ typedef struct {
     Show        show;
     const char *topic; /* of --help=topic, the format of -print-ops=; or NULL */
 
-    /* the model */
-    const char *format, *weights;
-    VEC(ImportShape) shapes; /* `name:[1,3,224,224]`; name "" when only the shape was given */
-    VEC(ImportDim) dims;     /* `N=8` */
-    VEC(ProductImage) images;
-    VEC(ProductAdd) adds;
-    VEC(ProductState) states;
-    TextList variants; /* --cpu-variants */
-    VEC(BucketDim) buckets;
-    TextList    tensors; /* --outputs: names of tensors */
-    const char *labels;  /* file */
-
-    /* what for */
-    TextList    targets;
-    const char *host, *mtriple, *mcpu, *mattr, *mabi, *mfloat_abi;
+    CompileOptions compile;
 
     /* how */
-    bool        pic, fast_math, winograd, libm, cpu_check;
-    bool        no_threads; /* -fthreads=none */
-    bool        opt_level_given, winograd_given;
-    bool        size;          /* -Os */
-    const char *steps;         /* --steps */
-    const char *sched_file;    /* --sched */
-    const char *html;          /* --html */
-    TextList    with, without; /* -fpass=, -fno-pass= */
-    PassOptions pass;          /* -O, --passes, --stop-after, ..., -j */
+    const char *steps;      /* --steps */
+    const char *sched_file; /* --sched */
+    const char *html;       /* --html */
 
     /* what comes out, and where */
     uint32_t    emit; /* set of 1u << PRODUCT_x; 0: what the suffix of the output says */
-    const char *output, *entry, *shard;
-    WeightsMode weights_mode;                     /* -fweights= */
-    const char *weights_section;                  /* --weights-section */
-    uint64_t    max_code, max_weights, max_arena; /* bytes; 0: no limit */
-    TextList    dump_code;                        /* --dump-code: products beside the output */
+    const char *output, *shard;
+    TextList    dump_code;  /* --dump-code: products beside the output */
     const char *save_temps; /* folder of what lies between model and code; "": beside the output */
-    VEC(PathMap) path_maps; /* -ffile-prefix-map */
-    bool    dry_run;        /* -### */
-    int64_t epoch;          /* time of archive members */
-
-    /* the kernel cache */
-    const char *cache_dir;  /* NULL: by the environment */
-    uint64_t    cache_size; /* 0: by the environment */
-    bool        no_cache;
+    bool        dry_run;    /* -### */
 
     /* for the build system */
     bool        depfile, depfile_phony; /* -MD, -MP */
@@ -116,11 +78,6 @@ typedef struct {
     const char *depfile_path;           /* -MF; NULL: beside the output */
     TextList    depfile_targets;        /* -MT */
     bool        check_args;             /* --check-args */
-
-    /* tuning logs */
-    TextList     logs;
-    TuningPolicy tuning_policy;
-    uint32_t     min_coverage; /* per cent */
 
     /* manifests */
     const char *manifest; /* -m; NULL: manifest.yaml */
@@ -140,11 +97,11 @@ typedef struct {
     bool        print_time, json;
 
     /* auditing, archives */
-    bool        force, verify, refit;
+    bool        force, verify;
     bool        bytes; /* --bytes, of diff */
     uint64_t    max_stack, max_size;
     const char *stamp;
-    const char *layout, *contents, *pack_name, *pack_version, *license, *bundle, *pair, *top;
+    const char *contents, *pack_name, *pack_version, *license, *bundle, *pair, *top;
     TextList    additions; /* path=file */
 
     /* messages */
@@ -172,25 +129,6 @@ bool options_fit_objects(Diags *d, const Options *o, const char *input);
 
 /* ---- help.c --------------------------------------------------------------------------------------- */
 
-typedef enum {
-    ARG_NONE,  /* -c */
-    ARG_JOIN,  /* -mcpu=x, -O2: the rest of the word */
-    ARG_SHORT, /* -o x, -ox */
-    ARG_LONG   /* --output x, --output=x */
-} ArgForm;
-
-struct Option {
-    const char *text;
-    ArgForm     form;
-    const char *argument; /* what the help calls it */
-    const char *commands; /* letters of commands.def, or "*" */
-    const char *group;
-    bool (*set)(Parser *p, const Option *row, void *field, const char *argument);
-    size_t      field; /* offset in Options */
-    int64_t     value; /* for the setter */
-    const char *help;  /* NULL: another spelling of the row above */
-};
-
 extern const Option   option_table[];
 extern const uint32_t option_count;
 bool                  option_fits(const Option *row, const Command *command);
@@ -215,9 +153,6 @@ void progress_count(Progress *p, uint32_t done, uint32_t total, const char *what
 void progress_end(Progress *p); /* wipes the line */
 
 /* ---- cmd_cache.c ----------------------------------------------------------------------------------- */
-
-/* The kernel cache that the options ask for; NULL: none. */
-Cache *driver_cache(const Driver *driver);
 
 /* The folder and all around it, where they are not there (cmd_ninja.c). */
 bool make_folders(Driver *driver, const char *path);

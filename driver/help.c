@@ -299,8 +299,10 @@ static void add_dirs(const Options *o, StrBuf *out)
 {
     static const char *const path[] = {"PATH"}, *const emulator[] = {"TVMCC_EMULATOR"};
     static const char *const ndk[] = {"ANDROID_NDK", "ANDROID_NDK_ROOT", "ANDROID_NDK_HOME"};
-    const Cache *cache = o->no_cache ? NULL : cache_open(out->arena, o->cache_dir, o->cache_size);
-    const char  *temporary = getenv("TMPDIR");
+    const Cache             *cache = o->compile.no_cache
+                                         ? NULL
+                                         : cache_open(out->arena, o->compile.cache_dir, o->compile.cache_size);
+    const char              *temporary = getenv("TMPDIR");
 
     str_printf(out, "programs: %s\n", environment(path, COUNT(path)));
     str_printf(out, "android: %s\n", environment(ndk, COUNT(ndk)));

@@ -17,7 +17,7 @@
 /* The first of --passes; NULL after an error or if there is none. */
 static const Pass *first_pass(Driver *driver)
 {
-    const char *list = driver->opt.pass.passes;
+    const char *list = driver->opt.compile.passes.passes;
     char       *name;
 
     if (!list || !*list)
@@ -30,20 +30,20 @@ static bool is_tir(Driver *driver, const char *path)
 {
     const Pass *pass = first_pass(driver);
 
-    if (driver->opt.format)
-        return strcmp(driver->opt.format, "tir") == 0;
+    if (driver->opt.compile.format)
+        return strcmp(driver->opt.compile.format, "tir") == 0;
     return pass ? pass->level == LEVEL_TIR : str_ends(path, ".tir");
 }
 
 static bool is_te(const Options *o, const char *path)
 {
-    return o->format ? strcmp(o->format, "te") == 0 : str_ends(path, ".te");
+    return o->compile.format ? strcmp(o->compile.format, "te") == 0 : str_ends(path, ".te");
 }
 
 /* Whether any pass is asked for; without one the module is only parsed and printed. */
 static bool wants_passes(const Options *o)
 {
-    return o->pass.passes || o->opt_level_given;
+    return o->compile.passes.passes || o->compile.opt_level_given;
 }
 
 static bool opt_tir(Ctx *c, const Options *o, const char *path, Bytes text, StrBuf *out)
@@ -51,7 +51,7 @@ static bool opt_tir(Ctx *c, const Options *o, const char *path, Bytes text, StrB
     const TirModule *m = tir_parse(c, path, text);
 
     if (m && wants_passes(o))
-        m = run_tir_passes(c, m, &o->pass, TIR_TO_BOTH);
+        m = run_tir_passes(c, m, &o->compile.passes, TIR_TO_BOTH);
     if (m)
         tir_print(c, m, out);
     return m != NULL;
@@ -60,11 +60,11 @@ static bool opt_tir(Ctx *c, const Options *o, const char *path, Bytes text, StrB
 static bool opt_relay(Ctx *c, const Options *o, const char *path, Bytes text, StrBuf *out)
 {
     ImportFiles   files = {0};
-    const Module *m = relay_read(c, path, text, o->weights, &files);
+    const Module *m = relay_read(c, path, text, o->compile.weights, &files);
     Bytes         consts;
 
     if (m && wants_passes(o))
-        m = run_graph_passes(c, m, &o->pass);
+        m = run_graph_passes(c, m, &o->compile.passes);
     if (!m)
         return false;
     relay_print(c, m, (RelayPrint){0}, out);
@@ -147,10 +147,10 @@ int cmd_opt(Driver *driver)
 
     if (o->inputs.n != 1)
         diag_error(driver->diags, E_USAGE, NO_LOC, "'opt' takes one module, not %u", o->inputs.n);
-    if (o->format && strcmp(o->format, "tir") != 0 && strcmp(o->format, "relay") != 0 &&
-        strcmp(o->format, "te") != 0)
+    if (o->compile.format && strcmp(o->compile.format, "tir") != 0 &&
+        strcmp(o->compile.format, "relay") != 0 && strcmp(o->compile.format, "te") != 0)
         diag_error(driver->diags, E_USAGE, NO_LOC,
-                   "'-x' takes 'relay', 'te' or 'tir' here, not '%s'", o->format);
+                   "'-x' takes 'relay', 'te' or 'tir' here, not '%s'", o->compile.format);
     if (o->steps && !is_te(o, path))
         diag_error(driver->diags, E_USAGE, NO_LOC, "'--steps' is for kernels as te text, not '%s'",
                    path);

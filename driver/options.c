@@ -1,6 +1,6 @@
 /* The command line as a struct Options.
  *
- * Words are matched against options.def; a row's setter stores the argument.  Response files
+ * Words are matched against options.def (compile/options.c).  Response files
  * (`@file`) are put in the place of their word first, so that everything after sees one list.
  * All mistakes are reported, not only the first.
  */
@@ -13,15 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RESPONSE_DEPTH = 8, MAX_WORDS = 1 << 16, MAX_DIMS = 32 };
+enum { RESPONSE_DEPTH = 8, MAX_WORDS = 1 << 16 };
 
-struct Parser {
+typedef struct {
     Diags   *d;
     Arena   *a;
     Options *o;
     TextList words;
     TextList foreign; /* words that are for other compilers too */
-};
+} Parser;
 
 const Command command_table[] = {
 #define COMMAND(name, letter, function, arguments, about) \
@@ -41,192 +41,57 @@ const Command *command_find(const char *name)
     return NULL;
 }
 
-static bool wrong(Parser *p, const Option *row, const char *argument, const char *expected)
-{
-    return diag_error(p->d, E_USAGE, NO_LOC, "'%s' takes %s, not '%s'", row->text, expected,
-                      argument);
-}
-
 /* ---- setters: `field` is where the row says -------------------------------------------------- */
 
-static bool set_true(UNUSED Parser *p, UNUSED const Option *row, void *field,
-                     UNUSED const char *argument)
-{
-    return *(bool *)field = true;
-}
-
-static bool set_false(UNUSED Parser *p, UNUSED const Option *row, void *field,
-                      UNUSED const char *argument)
-{
-    *(bool *)field = false;
-    return true;
-}
-
-static bool set_text(UNUSED Parser *p, UNUSED const Option *row, void *field, const char *argument)
-{
-    *(const char **)field = argument;
-    return true;
-}
-
-static bool set_list(Parser *p, UNUSED const Option *row, void *field, const char *argument)
-{
-    vec_push(p->a, (TextList *)field, argument);
-    return true;
-}
-
-static bool parse_int(const char *text, int64_t low, int64_t high, int64_t *out)
-{
-    char     *end;
-    long long v;
-
-    errno = 0;
-    v = strtoll(text, &end, 10);
-    *out = v;
-    return *text && !*end && !errno && !isspace((unsigned char)*text) && v >= low && v <= high;
-}
-
-/* `value` is the smallest number. */
-static bool set_number(Parser *p, const Option *row, void *field, const char *argument)
-{
-    int64_t v;
-
-    if (!parse_int(argument, row->value, 1 << 30, &v))
-        return wrong(p, row, argument, row->value ? "a number from 1" : "a number");
-    *(uint32_t *)field = (uint32_t)v;
-    return true;
-}
-
-static bool set_int64(Parser *p, const Option *row, void *field, const char *argument)
-{
-    if (!parse_int(argument, row->value, INT64_MAX, field))
-        return wrong(p, row, argument, "a number");
-    return true;
-}
-
-static bool set_bytes(Parser *p, const Option *row, void *field, const char *argument)
-{
-    return parse_bytes(argument, field) ||
-           wrong(p, row, argument, "a size such as 65536, 64KiB or 2MiB");
-}
-
-static bool set_real(Parser *p, const Option *row, void *field, const char *argument)
+static bool set_real(OptionParser *p, const Option *row, void *field, const char *argument)
 {
     char  *end;
     double v = strtod(argument, &end);
 
     if (end == argument || *end || !(v >= 0) || isinf(v))
-        return wrong(p, row, argument, "a number from 0");
+        return option_wrong(p, row, argument, "a number from 0");
     *(double *)field = v;
     return true;
 }
 
-/* Functions and headers bear this name as it stands. */
-static bool set_entry(Parser *p, const Option *row, void *field, const char *argument)
-{
-    const char *would = c_identifier(p->a, argument);
-
-    if (strcmp(would, argument) != 0) {
-        diag_error(p->d, E_USAGE, NO_LOC, "'%s' takes a C identifier in lower case, not '%s'",
-                   row->text, argument);
-        diag_hint(p->d, "'%s' would do", would);
-        return false;
-    }
-    *(const char **)field = argument;
-    return true;
-}
-
-static bool set_winograd(Parser *p, const Option *row, void *field, UNUSED const char *argument)
-{
-    *(bool *)field = row->value;
-    return p->o->winograd_given = true;
-}
-
-static bool set_opt_level(Parser *p, const Option *row, void *field, const char *argument)
-{
-    int64_t v = 1; /* -O alone, as for C compilers */
-
-    p->o->size = strcmp(argument, "s") == 0;
-    if (p->o->size)
-        v = 2;
-    else if (*argument && !parse_int(argument, 0, 3, &v))
-        return wrong(p, row, argument, "a level from 0 to 3, or 's'");
-    *(int *)field = (int)v;
-    p->o->opt_level_given = true;
-    return true;
-}
-
-static bool set_show(UNUSED Parser *p, const Option *row, void *field, UNUSED const char *argument)
+static bool set_show(UNUSED OptionParser *p, const Option *row, void *field,
+                     UNUSED const char *argument)
 {
     *(Show *)field = (Show)row->value;
     return true;
 }
 
-static bool set_topic(Parser *p, UNUSED const Option *row, void *field, const char *argument)
+static bool set_topic(OptionParser *p, UNUSED const Option *row, void *field, const char *argument)
 {
-    p->o->show = SHOW_HELP;
+    ((Options *)p->filled)->show = SHOW_HELP;
     *(const char **)field = argument;
     return true;
 }
 
-static bool set_ops_of(Parser *p, UNUSED const Option *row, void *field, const char *argument)
+static bool set_ops_of(OptionParser *p, UNUSED const Option *row, void *field, const char *argument)
 {
-    p->o->show = SHOW_OPS;
+    ((Options *)p->filled)->show = SHOW_OPS;
     *(const char **)field = argument;
     return true;
 }
 
-/* Calls `one` for each part between commas. */
-static bool each_word(Parser *p, const Option *row, void *field, const char *list,
-                      bool (*one)(Parser *, const Option *, void *, const char *))
-{
-    bool ok = true;
-
-    for (;;) {
-        size_t n = strcspn(list, ",");
-
-        ok = one(p, row, field, arena_printf(p->a, "%.*s", (int)n, list)) && ok;
-        if (!list[n])
-            return ok;
-        list += n + 1;
-    }
-}
-
-static bool find_product(Parser *p, const char *text, Product *out)
-{
-    const char *names[PRODUCT_COUNT], *closest;
-
-    for (int i = 0; i < PRODUCT_COUNT; i++) {
-        names[i] = product_table[i].text;
-        if (strcmp(names[i], text) == 0) {
-            *out = (Product)i;
-            return true;
-        }
-    }
-    diag_error(p->d, E_USAGE, NO_LOC, "there is no kind of product called '%s'", text);
-    if ((closest = str_closest(text, names, PRODUCT_COUNT)))
-        diag_hint(p->d, "did you mean '%s'?", closest);
-    else
-        diag_hint(p->d, "--help=emit lists them");
-    return false;
-}
-
-static bool add_product(Parser *p, UNUSED const Option *row, void *field, const char *text)
+static bool add_product(OptionParser *p, UNUSED const Option *row, void *field, const char *text)
 {
     Product product;
 
-    if (!find_product(p, text, &product))
+    if (!product_find(p->d, text, &product))
         return false;
     *(uint32_t *)field |= 1u << product;
     return true;
 }
 
-static bool set_emit(Parser *p, const Option *row, void *field, const char *argument)
+static bool set_emit(OptionParser *p, const Option *row, void *field, const char *argument)
 {
-    return each_word(p, row, field, argument, add_product);
+    return option_each(p, row, field, argument, add_product);
 }
 
 /* -S -emit-llvm is LLVM IR, in whatever order they come. */
-static bool set_emit_only(UNUSED Parser *p, const Option *row, void *field,
+static bool set_emit_only(UNUSED OptionParser *p, const Option *row, void *field,
                           UNUSED const char *argument)
 {
     uint32_t ll = 1u << PRODUCT_LL, other = (1u << PRODUCT_ASM) | (1u << PRODUCT_OBJECT);
@@ -237,79 +102,23 @@ static bool set_emit_only(UNUSED Parser *p, const Option *row, void *field,
 }
 
 /* tvmc's names of kinds are taken as well. */
-static bool add_dump(Parser *p, UNUSED const Option *row, void *field, const char *text)
+static bool add_dump(OptionParser *p, UNUSED const Option *row, void *field, const char *text)
 {
     Product product;
 
     text = strcmp(text, "asm") == 0 ? "s" : text;
-    if (!find_product(p, text, &product))
+    if (!product_find(p->d, text, &product))
         return false;
     vec_push(p->a, (TextList *)field, text);
     return true;
 }
 
-static bool set_words(Parser *p, const Option *row, void *field, const char *argument)
+static bool set_words(OptionParser *p, const Option *row, void *field, const char *argument)
 {
-    return each_word(p, row, field, argument, add_dump);
+    return option_each(p, row, field, argument, add_dump);
 }
 
-static bool set_weights(Parser *p, const Option *row, void *field, const char *argument)
-{
-    for (WeightsMode m = WEIGHTS_EMBED; m < WEIGHTS_MODES; m++) {
-        if (strcmp(argument, weights_mode_names[m]) == 0) {
-            *(WeightsMode *)field = m;
-            return true;
-        }
-    }
-    return wrong(p, row, argument, "'embed', 'extern', 'file' or 'section'");
-}
-
-static bool set_weights_dtype(Parser *p, const Option *row, void *field, const char *argument)
-{
-    static const struct {
-        const char *text;
-        DType       t;
-    } all[] = {{"float32", DT_F32}, {"float16", DT_F16}, {"bfloat16", DT_BF16}};
-
-    for (size_t i = 0; i < COUNT(all); i++)
-        if (strcmp(argument, all[i].text) == 0) {
-            *(DType *)field = all[i].t;
-            return true;
-        }
-    return wrong(p, row, argument, "'float32', 'float16' or 'bfloat16'");
-}
-
-static bool set_policy(Parser *p, const Option *row, void *field, const char *argument)
-{
-    static const char *const names[] = {"prefer", "ignore", "require"}; /* as TuningPolicy */
-
-    for (int i = 0; i < (int)COUNT(names); i++) {
-        if (strcmp(argument, names[i]) == 0) {
-            *(TuningPolicy *)field = (TuningPolicy)i;
-            return true;
-        }
-    }
-    return wrong(p, row, argument, "'ignore', 'prefer' or 'require'");
-}
-
-static bool set_percent(Parser *p, const Option *row, void *field, const char *argument)
-{
-    int64_t v;
-
-    if (!parse_int(argument, 0, 100, &v))
-        return wrong(p, row, argument, "a number from 0 to 100");
-    *(uint32_t *)field = (uint32_t)v;
-    return true;
-}
-
-static bool set_threads(Parser *p, const Option *row, void *field, const char *argument)
-{
-    *(bool *)field = strcmp(argument, "none") == 0;
-    return *(bool *)field || strcmp(argument, "caller") == 0 || strcmp(argument, "pool") == 0 ||
-           wrong(p, row, argument, "'none', 'caller' or 'pool'");
-}
-
-static bool set_fill(Parser *p, const Option *row, void *field, const char *argument)
+static bool set_fill(OptionParser *p, const Option *row, void *field, const char *argument)
 {
     static const char *const names[] = {"random", "zeros", "ones"}; /* as FillMode */
 
@@ -319,10 +128,10 @@ static bool set_fill(Parser *p, const Option *row, void *field, const char *argu
             return true;
         }
     }
-    return wrong(p, row, argument, "'random', 'zeros' or 'ones'");
+    return option_wrong(p, row, argument, "'random', 'zeros' or 'ones'");
 }
 
-static bool set_diag_format(Parser *p, const Option *row, void *field, const char *argument)
+static bool set_diag_format(OptionParser *p, const Option *row, void *field, const char *argument)
 {
     static const char *const names[] = {"text", "json", "sarif"}; /* as DiagFormat */
 
@@ -332,10 +141,10 @@ static bool set_diag_format(Parser *p, const Option *row, void *field, const cha
             return true;
         }
     }
-    return wrong(p, row, argument, "'text', 'json' or 'sarif'");
+    return option_wrong(p, row, argument, "'text', 'json' or 'sarif'");
 }
 
-static bool set_color(Parser *p, const Option *row, void *field, const char *argument)
+static bool set_color(OptionParser *p, const Option *row, void *field, const char *argument)
 {
     static const char *const names[] = {"auto", "always", "never"}; /* as ColorMode */
 
@@ -345,179 +154,23 @@ static bool set_color(Parser *p, const Option *row, void *field, const char *arg
             return true;
         }
     }
-    return wrong(p, row, argument, "'auto', 'always' or 'never'");
+    return option_wrong(p, row, argument, "'auto', 'always' or 'never'");
 }
 
-static bool set_color_mode(UNUSED Parser *p, const Option *row, void *field,
+static bool set_color_mode(UNUSED OptionParser *p, const Option *row, void *field,
                            UNUSED const char *argument)
 {
     *(ColorMode *)field = (ColorMode)row->value;
     return true;
 }
 
-/* Warnings are kept by the Diags, not in Options. */
-static bool set_warning(Parser *p, UNUSED const Option *row, UNUSED void *field,
-                        const char *argument)
-{
-    if (diag_flag(p->d, arena_printf(p->a, "-W%s", argument)))
-        return true;
-    diag_error(p->d, E_UNKNOWN_OPTION, NO_LOC, "there is no warning behind '-W%s'", argument);
-    diag_hint(p->d, "--help=warnings lists them");
-    return false;
-}
-
-/* One `name:[1,3,?]` at *text, which is moved behind it. */
-static bool parse_shape(Parser *p, const char **text, ImportShape *out)
-{
-    const char *open = strchr(*text, '['), *at = open ? open + 1 : NULL;
-    int64_t     dims[MAX_DIMS];
-    size_t      n;
-
-    if (!open || (open > *text && open[-1] != ':'))
-        return false;
-    n = open > *text ? (size_t)(open - *text) - 1 : 0;
-    out->name = arena_printf(p->a, "%.*s", (int)n, *text);
-    for (out->ndim = 0;;) {
-        char *end = (char *)at;
-
-        at += strspn(at, " ");
-        if (*at == ']' && out->ndim == 0)
-            break;
-        if (out->ndim == MAX_DIMS)
-            return false;
-        errno = 0;
-        if (*at == '?') {
-            dims[out->ndim++] = -1;
-            end = (char *)at + 1;
-        } else if (isdigit((unsigned char)*at)) {
-            dims[out->ndim++] = strtoll(at, &end, 10);
-        }
-        if (end == at || errno)
-            return false;
-        at = end + strspn(end, " ");
-        if (*at != ',')
-            break;
-        at++;
-    }
-    if (*at != ']')
-        return false;
-    out->dims = DUP_ARRAY(p->a, dims, out->ndim);
-    *text = at + 1;
-    return true;
-}
-
-static bool set_shapes(Parser *p, const Option *row, UNUSED void *field, const char *argument)
-{
-    const char *text = argument + strspn(argument, " ,");
-
-    do {
-        ImportShape shape;
-
-        if (!parse_shape(p, &text, &shape))
-            return wrong(p, row, argument, "shapes such as 'data:[1,3,224,224]'");
-        for (uint32_t i = 0; i < p->o->shapes.n; i++)
-            if (*shape.name && strcmp(p->o->shapes.at[i].name, shape.name) == 0)
-                return diag_error(p->d, E_USAGE, NO_LOC, "'%s' gives '%s' two shapes", row->text,
-                                  shape.name);
-        vec_push(p->a, &p->o->shapes, shape);
-        text += strspn(text, " ,");
-    } while (*text);
-    return true;
-}
-
-static bool set_dim(Parser *p, const Option *row, UNUSED void *field, const char *argument)
-{
-    const char *equals = strrchr(argument, '=');
-    ImportDim   dim = {NULL, 0};
-
-    if (!equals || equals == argument || !parse_int(equals + 1, 1, INT64_MAX, &dim.value))
-        return wrong(p, row, argument, "a name and a value from 1, such as 'N=8'");
-    dim.name = arena_printf(p->a, "%.*s", (int)(equals - argument), argument);
-    for (uint32_t i = 0; i < p->o->dims.n; i++)
-        if (strcmp(p->o->dims.at[i].name, dim.name) == 0)
-            return p->o->dims.at[i].value == dim.value ||
-                   diag_error(p->d, E_USAGE, NO_LOC, "'%s' gives '%s' two values, %lld and %lld",
-                              row->text, dim.name, (long long)p->o->dims.at[i].value,
-                              (long long)dim.value);
-    vec_push(p->a, &p->o->dims, dim);
-    return true;
-}
-
-static bool set_path_map(Parser *p, const Option *row, UNUSED void *field, const char *argument)
-{
-    const char *equals = strchr(argument, '=');
-
-    if (!equals || equals == argument)
-        return wrong(p, row, argument, "two prefixes such as '/home/me/=./'");
-    vec_push(
-        p->a, &p->o->path_maps,
-        ((PathMap){arena_printf(p->a, "%.*s", (int)(equals - argument), argument), equals + 1}));
-    return true;
-}
-
-/* ---- what the product does beside the model ---- */
-
-static bool set_image(Parser *p, const Option *row, UNUSED void *field, const char *argument)
-{
-    ProductImage image;
-    const char  *why;
-
-    if (!product_parse_image(p->a, argument, &image, &why))
-        return wrong(p, row, argument, why);
-    vec_push(p->a, &p->o->images, image);
-    return true;
-}
-
-static bool set_add(Parser *p, const Option *row, UNUSED void *field, const char *argument)
-{
-    ProductAdd  add;
-    const char *why;
-
-    if (!product_parse_add(p->a, argument, &add, &why))
-        return wrong(p, row, argument, why);
-    vec_push(p->a, &p->o->adds, add);
-    return true;
-}
-
-static bool set_state(Parser *p, const Option *row, UNUSED void *field, const char *argument)
-{
-    ProductState state;
-    const char  *why;
-
-    if (!product_parse_state(p->a, argument, &state, &why))
-        return wrong(p, row, argument, why);
-    vec_push(p->a, &p->o->states, state);
-    return true;
-}
-
-static bool add_one_name(Parser *p, const Option *row, void *field, const char *text)
-{
-    if (!*text)
-        return wrong(p, row, text, "names with commas between them");
-    vec_push(p->a, (TextList *)field, text);
-    return true;
-}
-
-static bool set_names(Parser *p, const Option *row, void *field, const char *argument)
-{
-    return each_word(p, row, field, argument, add_one_name);
-}
-
-static bool set_buckets(Parser *p, const Option *row, UNUSED void *field, const char *argument)
-{
-    BucketDim   dim;
-    const char *why;
-
-    if (!product_parse_bucket(p->a, argument, &dim, &why))
-        return wrong(p, row, argument, why);
-    vec_push(p->a, &p->o->buckets, dim);
-    return true;
-}
-
 const Option option_table[] = {
 #define OPTION(text, form, argument, commands, group, setter, field, value, help) \
     {text, form, argument, commands, group, setter, offsetof(Options, field), value, help},
+#define COMPILE_OPTION(text, form, argument, commands, group, setter, field, value, help) \
+    OPTION(text, form, argument, commands, group, setter, compile.field, value, help)
 #include "driver/options.def"
+#undef COMPILE_OPTION
 #undef OPTION
 };
 const uint32_t option_count = COUNT(option_table);
@@ -526,97 +179,48 @@ const uint32_t option_count = COUNT(option_table);
 
 bool option_fits(const Option *row, const Command *command)
 {
-    return row->commands[0] == '*' || (command && strchr(row->commands, command->letter));
+    return option_takes(row, command ? command->letter : 0);
 }
 
-/* Where the argument of `row` begins in `word`: "" when it is the next word; NULL: no match. */
-static const char *match(const Option *row, const char *word)
+/* Of another command, or of none. */
+static void unknown(const OptionParser *p, const Command *command, const char *word)
 {
-    size_t n = strlen(row->text);
-
-    if (strncmp(word, row->text, n) != 0)
-        return NULL;
-    switch (row->form) {
-    case ARG_NONE: return word[n] ? NULL : word + n;
-    case ARG_JOIN:
-    case ARG_SHORT: return word + n;
-    case ARG_LONG: return !word[n] ? word + n : word[n] == '=' ? word + n + 1 : NULL;
-    }
-    return NULL;
-}
-
-static void unknown_option(Parser *p, const char *word)
-{
-    const char *names[COUNT(option_table)], *closest;
-    char       *name = arena_printf(p->a, "%.*s", (int)strcspn(word, "="), word);
-    uint32_t    n = 0;
-
     for (uint32_t i = 0; i < option_count; i++) {
-        const Option *row = &option_table[i];
+        const Option  *row = &option_table[i];
+        const Command *c = command_table;
 
-        if (option_fits(row, p->o->command)) {
-            names[n++] = row->text;
-        } else if (match(row, word)) {
-            const Command *c = command_table;
-
-            while (c->name && !strchr(row->commands, c->letter))
-                c++;
-            if (!c->name)
-                continue;
-            diag_error(p->d, E_UNKNOWN_OPTION, NO_LOC, "'%s' has no option '%s'",
-                       p->o->command ? p->o->command->name : "tvmcc", name);
-            diag_hint(p->d, "it belongs to '%s'", c->name);
-            return;
-        }
+        if (!option_match(row, word))
+            continue;
+        while (c->name && !strchr(row->commands, c->letter))
+            c++;
+        if (!c->name)
+            continue;
+        diag_error(p->d, E_UNKNOWN_OPTION, NO_LOC, "'%s' has no option '%.*s'",
+                   command ? command->name : "tvmcc", (int)strcspn(word, "="), word);
+        diag_hint(p->d, "it belongs to '%s'", c->name);
+        return;
     }
-    diag_error(p->d, E_UNKNOWN_OPTION, NO_LOC, "there is no option '%s'", name);
-    if ((closest = str_closest(name, names, n)))
-        diag_hint(p->d, "did you mean '%s'?", closest);
-    else
-        diag_hint(p->d, "--help lists all");
-}
-
-/* `-O` is a level by itself. */
-static bool takes_nothing(const Option *row)
-{
-    return row->set == set_opt_level;
+    option_unknown(p, word);
 }
 
 /* Handles the option at words.at[*i]; *i stays on its last word. */
 static void one_option(Parser *p, uint32_t *i)
 {
-    const char   *word = p->words.at[*i], *argument = NULL;
-    const Option *best = NULL;
+    const Command *command = p->o->command;
+    OptionParser   parser = {.d = p->d,
+                             .a = p->a,
+                             .compile = &p->o->compile,
+                             .nrows = option_count,
+                             .rows = option_table,
+                             .filled = p->o,
+                             .command = command ? command->letter : 0};
+    const char    *word = p->words.at[*i];
+    const Option  *row = option_store(&parser, &p->words, i);
 
-    for (uint32_t k = 0; k < option_count; k++) {
-        const Option *row = &option_table[k];
-        const char   *at = option_fits(row, p->o->command) ? match(row, word) : NULL;
-
-        if (at && (!best || strlen(row->text) > strlen(best->text))) {
-            best = row;
-            argument = at;
-        }
-    }
-    if (!best) {
-        unknown_option(p, word);
-        return;
-    }
-    if (!*argument &&
-        (best->form == ARG_SHORT || (best->form == ARG_LONG && argument[-1] != '='))) {
-        if (*i + 1 == p->words.n) {
-            diag_error(p->d, E_USAGE, NO_LOC, "'%s' needs an argument: %s", best->text,
-                       best->argument);
-            return;
-        }
-        argument = p->words.at[++*i];
-    }
-    if (!*argument && best->form != ARG_NONE && !takes_nothing(best)) {
-        diag_error(p->d, E_USAGE, NO_LOC, "'%s' has an empty argument, where %s belongs",
-                   best->text, best->argument);
-        return;
-    }
-    vec_push(p->a, &p->o->given, best);
-    best->set(p, best, (char *)p->o + best->field, argument);
+    if (row)
+        vec_push(p->a, &p->o->given, row);
+    else
+        unknown(&parser, command, word);
 }
 
 /* ---- response files -------------------------------------------------------------------------- */
@@ -727,9 +331,7 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
     Parser   p = {d, a, o, {0}, {0}};
     bool     only_files = false;
 
-    *o = (Options){
-        .pic = true, .winograd = true, .libm = true, .cpu_check = true, .number = 1, .rtol = 1e-3};
-    o->pass.opt_level = 3;
+    *o = (Options){.compile = compile_defaults(), .number = 1, .rtol = 1e-3};
     o->command = command_find("compile");
     for (int k = 0; k < argc; k++) {
         if (!expand(&p, argv[k], 0))
@@ -753,8 +355,6 @@ bool options_parse(Diags *d, Arena *a, int argc, const char *const *argv, Option
         else
             one_option(&p, &i);
     }
-    if (o->size && !o->winograd_given)
-        o->winograd = false;
     o->depfile = o->depfile || o->depfile_path || o->depfile_targets.n || o->depfile_phony;
     if (diag_errors(d) == before && !o->show && o->inputs.n == 0 && o->command->arguments[0] &&
         o->command->arguments[0] != '[') {

@@ -20,7 +20,7 @@ enum { FIRST = 8, TOP = 5, CLASSES_MIN = 10, CLASSES_MAX = 1 << 16 };
 bool session_labels(Session *s)
 {
     Driver     *d = s->driver;
-    const char *path = d->opt.labels, *product = d->opt.inputs.at[0], *slash, *name;
+    const char *path = d->opt.compile.labels, *product = d->opt.inputs.at[0], *slash, *name;
     Bytes       file;
     Member     *members;
     uint32_t    n;

@@ -39,7 +39,7 @@ static Remote *remote_new(Driver *driver)
     Remote *r = NEW(driver->arena, Remote);
 
     r->driver = driver;
-    r->triple = driver->opt.mtriple;
+    r->triple = driver->opt.compile.mtriple;
     return r;
 }
 
@@ -110,7 +110,7 @@ static bool wants_bionic(const Object *f)
 /* The model that an object defines: <entry>_info. */
 static bool read_object(Remote *r, const char *file, Bytes b)
 {
-    const char *wanted = r->driver->opt.entry;
+    const char *wanted = r->driver->opt.compile.entry;
     Object      f;
 
     if (!object_read(r->driver->diags, r->driver->arena, file, b, &f))

@@ -39,26 +39,24 @@ bool session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out)
 /* Shapes of the given values count where the command line names none. */
 static void shapes_from_inputs(Session *s)
 {
-    ImportOptions *o = &s->job.options.import;
-    ImportShape   *all = NEW_ARRAY(s->driver->arena, ImportShape, o->nshapes + s->n_in_npz + 1);
-    uint32_t       n = 0;
+    CompileOptions       *o = &s->job.options;
+    const CompileOptions *given = &s->driver->opt.compile;
 
-    for (uint32_t i = 0; i < o->nshapes; i++)
-        all[n++] = o->shapes[i];
+    memset(&o->shapes, 0, sizeof o->shapes); /* what is added is not for other models */
+    for (uint32_t i = 0; i < given->shapes.n; i++)
+        vec_push(s->driver->arena, &o->shapes, given->shapes.at[i]);
     for (uint32_t i = 0; i < s->n_in_npz; i++) {
         const NpyArray *v = &s->in_npz[i];
         bool            has = false;
-        for (uint32_t j = 0; j < o->nshapes; j++)
-            has = has || !strcmp(o->shapes[j].name, v->name);
-        for (uint32_t j = 0; j < s->driver->opt.images.n; j++) { /* not the model's shape */
-            const char *input = s->driver->opt.images.at[j].input;
+        for (uint32_t j = 0; j < given->shapes.n; j++)
+            has = has || !strcmp(given->shapes.at[j].name, v->name);
+        for (uint32_t j = 0; j < given->images.n; j++) { /* not the model's shape */
+            const char *input = given->images.at[j].input;
             has = has || !input || !strcmp(input, v->name);
         }
         if (!has)
-            all[n++] = (ImportShape){v->name, v->ndim, v->dims};
+            vec_push(s->driver->arena, &o->shapes, ((ImportShape){v->name, v->ndim, v->dims}));
     }
-    o->shapes = all;
-    o->nshapes = n;
 }
 
 /* A program of its own, though the model could run in this process. */

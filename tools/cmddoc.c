@@ -33,7 +33,9 @@ typedef struct {
 static const Option options[] = {
 #define OPTION(text, form, argument, commands, group, setter, field, value, help) \
     {text, form, argument, commands, group, help},
+#define COMPILE_OPTION OPTION
 #include "driver/options.def"
+#undef COMPILE_OPTION
 #undef OPTION
 };
 
@@ -154,19 +156,26 @@ static void man_words(FILE *f, const char *title, const Word *words, size_t n)
     }
 }
 
-static void man_options(FILE *f)
+/* Groups come in the order of their first rows. */
+static bool begins_group(size_t i)
 {
+    for (size_t k = 0; k < i; k++)
+        if (!strcmp(options[k].group, options[i].group))
+            return false;
+    return true;
+}
+
+static void man_group(FILE *f, const char *group)
+{
+    fputs(".SS ", f);
+    for (const char *c = group; *c; c++)
+        fputc(c == group && *c >= 'a' && *c <= 'z' ? *c - 32 : *c, f);
+    fputs("\n", f);
     for (size_t i = 0; i < COUNT(options); i++) {
         const Option *o = &options[i];
         size_t        k = i;
 
-        if (i == 0 || strcmp(o->group, options[i - 1].group) != 0) {
-            fputs(".SS ", f);
-            for (const char *c = o->group; *c; c++)
-                fputc(c == o->group && *c >= 'a' && *c <= 'z' ? *c - 32 : *c, f);
-            fputs("\n", f);
-        }
-        if (!o->help)
+        if (!o->help || strcmp(o->group, group) != 0)
             continue;
         fputs(".TP\n", f);
         spelling(f, o);
@@ -179,6 +188,13 @@ static void man_options(FILE *f)
         takers(f, o);
         fputs("\n", f);
     }
+}
+
+static void man_options(FILE *f)
+{
+    for (size_t i = 0; i < COUNT(options); i++)
+        if (begins_group(i))
+            man_group(f, options[i].group);
 }
 
 static void man(FILE *f)
@@ -315,7 +331,7 @@ static void topics(FILE *f)
     for (size_t i = 0; i < COUNT(commands); i++)
         fprintf(f, " %s", commands[i].name);
     for (size_t i = 0; i < COUNT(options); i++) {
-        if (i == 0 || strcmp(options[i].group, options[i - 1].group) != 0)
+        if (begins_group(i))
             fprintf(f, " %s", options[i].group);
     }
     for (size_t i = 0; i < COUNT(diagnostics); i++)

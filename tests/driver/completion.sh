@@ -77,7 +77,7 @@ offers "tvmcc pack a.json --layout=" bundle mlf tvmc
 offers "tvmcc net.onnx --output-add=" softmax argmax topk=
 offers "tvmcc net.onnx --shard=" host weights
 # Whatever the help calls a|b|c has values.
-sed -n 's/^OPTION("\([^"]*\)", *ARG_[A-Z]*, *"\([a-z0-9-]*\)|[^"]*", *"\([*a-zA-Z]\).*/\1 \2 \3/p' "$source/driver/options.def" |
+sed -n 's/^[A-Z_]*OPTION("\([^"]*\)", *ARG_[A-Z]*, *"\([a-z0-9-]*\)|[^"]*", *"\([*a-zA-Z]\).*/\1 \2 \3/p' "$source/driver/options.def" "$source/compile/options.def" |
 while read -r option first letter; do
     verb=$(sed -n "s/^COMMAND(\"\([a-z]*\)\", *'$letter',.*/\1/p" "$source/driver/commands.def")
     case $option in *=) line="tvmcc ${verb:-compile} x $option" ;; -O) continue ;; *) line="tvmcc ${verb:-compile} x $option=" ;; esac
@@ -133,7 +133,7 @@ fi
 # The manual page: all options and verbs are there, and man has no complaint.
 page=$share/tvmcc.1
 plain=$(sed 's/\\-/-/g; s/\\f[BIR]//g' "$page")
-sed -n 's/^OPTION("\([^"]*\)".*/\1/p' "$source/driver/options.def" | sort -u | while read -r option; do
+sed -n 's/^[A-Z_]*OPTION("\([^"]*\)".*/\1/p' "$source/driver/options.def" "$source/compile/options.def" | sort -u | while read -r option; do
     printf '%s\n' "$plain" | grep -qF -e "$option" || { echo "tvmcc.1 lacks $option"; exit 1; }
 done || status=1
 sed -n 's/^COMMAND("\([^"]*\)".*/\1/p' "$source/driver/commands.def" | while read -r verb; do

@@ -1,0 +1,110 @@
+/* What options come to together. */
+#include "compile/options.h"
+
+#include "backends/backend.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static bool is_device(Arena *a, const char *target)
+{
+    const Backend *b = backend_find(arena_printf(a, "%.*s", (int)strcspn(target, " ,"), target));
+
+    return b && b->kind != KIND_LLVM;
+}
+
+/* -Os goes without, whose weights take more room, unless it is asked for. */
+static bool wants_winograd(const CompileOptions *o)
+{
+    return o->winograd && !(o->size && !o->winograd_given);
+}
+
+/* The parts of --target come in order, joined as `opencl, llvm`; the cc-like pieces are about the
+ * last of them, the host of a device. */
+const char *compile_target_text(Diags *d, Arena *a, const CompileOptions *o, const char *fallback)
+{
+    StrBuf s = strbuf(a);
+    bool   given = o->targets.n || o->mtriple || o->mcpu || o->mattr || o->mabi || o->mfloat_abi;
+
+    str_add(&s, o->targets.n ? o->targets.at[0] : given ? "llvm" : fallback);
+    for (uint32_t i = 1; i < o->targets.n; i++)
+        str_printf(&s, ", %s", o->targets.at[i]);
+    if (is_device(a, s.at)) {
+        bool host = strchr(s.at, ',');
+        if (host && o->host)
+            diag_error(d, E_USAGE, NO_LOC, "two hosts, '%s' and '%s'", s.at, o->host);
+        given = o->host || o->mtriple || o->mcpu || o->mattr || o->mabi || o->mfloat_abi;
+        if (!host && (given || o->fast_math || !wants_winograd(o) || !o->libm || o->no_threads ||
+                      !o->cpu_check))
+            str_printf(&s, ", %s", o->host ? o->host : "llvm");
+    } else {
+        if (o->host)
+            diag_error(d, E_USAGE, NO_LOC,
+                       "--host is for targets that are devices, such as opencl");
+        if (o->targets.n > 1)
+            diag_error(d, E_USAGE, NO_LOC,
+                       "'%s' is not a device: only a device takes a second target",
+                       o->targets.at[0]);
+    }
+    if (o->mtriple)
+        str_printf(&s, " -mtriple=%s", o->mtriple);
+    if (o->mcpu)
+        str_printf(&s, " -mcpu=%s", o->mcpu);
+    if (o->mattr)
+        str_printf(&s, " -mattr=%s", o->mattr);
+    if (o->mabi)
+        str_printf(&s, " -mabi=%s", o->mabi);
+    if (o->mfloat_abi)
+        str_printf(&s, " -mfloat-abi=%s", o->mfloat_abi);
+    if (o->fast_math)
+        str_add(&s, " -fast-math=1");
+    if (!wants_winograd(o))
+        str_add(&s, " -winograd=0");
+    if (!o->libm)
+        str_add(&s, " -libm=0");
+    if (o->no_threads)
+        str_add(&s, " -threads=0");
+    if (!o->cpu_check)
+        str_add(&s, " -cpu-check=0");
+    return s.at;
+}
+
+Cache *compile_cache(Diags *d, Arena *a, const CompileOptions *o)
+{
+    const char *wrong = o->no_cache || o->cache_size ? NULL : cache_wrong_size();
+
+    if (wrong) {
+        diag_error(d, E_USAGE, NO_LOC,
+                   "TVMCC_CACHE_SIZE is '%s', not a size such as 65536, 500MiB or 2GiB", wrong);
+        return NULL;
+    }
+    return o->no_cache ? NULL : cache_open(a, o->cache_dir, o->cache_size);
+}
+
+void compile_settle(Diags *d, Arena *a, CompileOptions *o)
+{
+    o->passes.with = o->with.at;
+    o->passes.nwith = o->with.n;
+    o->passes.without = o->without.at;
+    o->passes.nwithout = o->without.n;
+    if (!o->passes.jobs)
+        o->passes.jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    o->cache = compile_cache(d, a, o);
+}
+
+bool compile_settle_model(Diags *d, Arena *a, CompileOptions *o, const char *fallback)
+{
+    uint32_t before = diag_errors(d);
+
+    if (o->weights_section && o->weights_mode != WEIGHTS_SECTION)
+        return diag_error(d, E_USAGE, NO_LOC, "'--weights-section' is for '-fweights=section'");
+    if (o->weights_section && !weights_section_ok(o->weights_section))
+        return diag_error(d, E_USAGE, NO_LOC, "'%s' is no name of a section", o->weights_section);
+    if (o->variants.n && (o->mcpu || o->mattr))
+        return diag_error(d, E_USAGE, NO_LOC,
+                          "'--cpu-variants' names the processors; '%s' does too",
+                          o->mcpu ? "-mcpu" : "-mattr");
+    compile_settle(d, a, o);
+    o->target = compile_target_text(d, a, o, fallback);
+    return diag_errors(d) == before;
+}
