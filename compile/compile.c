@@ -602,6 +602,12 @@ bool compile_blob(Ctx *c, Compiled *k, Bytes *out)
                        intern_printf(c->strings, "%s_weights", k->entry), k->weights, out);
 }
 
+void compile_tell(const Compiled *k, const char *step, uint32_t done, uint32_t total)
+{
+    if (k->o->progress)
+        k->o->progress(k->o->progress_user, step, done, total);
+}
+
 typedef struct {
     const char *name;
     bool (*run)(Ctx *c, Compiled *k);
@@ -610,8 +616,7 @@ typedef struct {
 static bool run_steps(Ctx *c, Compiled *k, uint32_t n, const CompileStep *steps)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (k->o->progress)
-            k->o->progress(k->o->progress_user, steps[i].name, i, n + 1);
+        compile_tell(k, steps[i].name, i, n + 1);
         if (!steps[i].run(c, k) || diag_errors(c->diags))
             return false;
     }

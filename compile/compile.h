@@ -8,7 +8,7 @@
  *   tuning.c          schedules from tuning logs
  *   budget.c          is the plan within --max-weights and --max-arena?
  *   eval_jit.c        the evaluator behind constant folding: the same path, in this process
- *   emit.def          what can come out
+ *   products.h emit.def   what can come out
  */
 #ifndef TVMCC_COMPILE_H
 #define TVMCC_COMPILE_H
@@ -96,6 +96,8 @@ bool compile_alternatives(Ctx *c, Compiled *k);
 /* Options for the largest of them alone, all having been checked; the options as they are where
  * there are none. */
 bool compile_largest(Ctx *c, const CompileOptions *o, CompileOptions *out);
+/* Step `done` of `total` begins; `step` NULL: something is printed now. */
+void compile_tell(const Compiled *k, const char *step, uint32_t done, uint32_t total);
 /* All steps from the target to the description. */
 bool compile_all(Ctx *c, Compiled *k);
 /* False, with E_BUDGET and what is largest: weights or arena are over the limits of the options. */

@@ -76,7 +76,8 @@ typedef struct {
 
     /* whom to tell what is going on */
     bool verbose; /* on standard error */
-    void (*progress)(void *user, const char *step, uint32_t done, uint32_t total); /* or NULL */
+    /* or NULL; `step` NULL: something is printed on standard output */
+    void (*progress)(void *user, const char *step, uint32_t done, uint32_t total);
     /* Within a step; from any thread. */
     void (*progress_count)(void *user, const char *what, uint32_t done, uint32_t total);
     void *progress_user;

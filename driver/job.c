@@ -9,11 +9,12 @@
 
 static void show_progress(void *user, const char *step, uint32_t done, uint32_t total)
 {
-    Driver *driver = user;
-
+    Driver        *driver = user;
     const Options *o = &driver->opt;
 
-    if (o->verbose)
+    if (!step)
+        progress_end(driver->progress);
+    else if (o->verbose)
         fprintf(stderr, "tvmcc: %s\n", step);
     else if (!o->compile.passes.print_after && !o->compile.passes.time_passes &&
              !o->explain) /* they print, too */

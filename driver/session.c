@@ -77,7 +77,7 @@ static bool open_model(Session *s)
     s->job.options.weights_mode = WEIGHTS_FILE; /* they are handed over, not loaded */
     if (!compile_all(s->c, k))
         return false;
-    k->o->progress(s->driver, "code", 6, 7);
+    compile_tell(k, "code", 6, 7);
     if (remote_is_foreign(s->c, s->c->target) || as_program(s)) {
         s->remote = remote_model(s->driver, &s->job);
         s->info = s->remote ? remote_info(s->remote) : NULL;

@@ -1,0 +1,342 @@
+/* What comes out of a compile, in memory and in files.
+ *
+ * Everything is made in memory first, but for the weights where one file has them: these are packed
+ * into its temporary (base's FileOut).  Then it is written, in a way that leaves no half file and
+ * keeps files whose bytes did not change.  Some files lie beside others: the header beside the
+ * object, weights and labels where the runtime looks for them. */
+#include "compile/products.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool product_has_place(const char *path)
+{
+    struct stat st;
+
+    return strcmp(path, "-") && (stat(path, &st) || S_ISREG(st.st_mode));
+}
+
+bool product_put(Products *p, const char *path, BytesList content)
+{
+    bool early = p->early && !strcmp(path, p->early_path);
+
+    if (diag_errors(p->c->diags))
+        return false; /* warnings that -Werror made errors */
+    if (!strcmp(path, "-"))
+        compile_tell(p->k, NULL, 0, 0); /* it may go to the same terminal */
+    if (early ? !file_out_finish(p->early, content, false)
+              : !file_write_pieces(p->c->diags, path, content))
+        return false;
+    if (p->k->o->verbose)
+        fprintf(stderr, "tvmcc: %zu bytes to %s\n", pieces_size(content), path);
+    if (strcmp(path, "-"))
+        vec_push(p->c->arena, &p->outputs, path);
+    return true;
+}
+
+static bool write_out(Products *p, const char *path, Bytes content)
+{
+    return product_put(p, path, (BytesList){1, &content});
+}
+
+static Bytes text_bytes(StrBuf s)
+{
+    return (Bytes){(const uint8_t *)s.at, s.n};
+}
+
+static bool make_object(Products *p)
+{
+    Ctx        *c = p->c;
+    Compiled   *k = p->k;
+    AuditReport report;
+    AuditRules  rules = {.entry = k->entry,
+                         .no_pic = !k->plan->code.pic,
+                         .max_code = p->k->o->max_code,
+                         .no_libm = c->target->no_libm};
+
+    if (p->object.n)
+        return true;
+    compile_tell(k, "code", 6, 7);
+    return compile_code(c, k, EMIT_OBJECT, &p->code) &&
+           audit_object(c->diags, c->arena, p->stem, p->code, &rules, &report) &&
+           compile_join(c, k, p->code, &p->object);
+}
+
+static Bytes make_header(Products *p)
+{
+    return header_text(p->c->arena, p->k->desc);
+}
+
+static bool make_library(Products *p, Bytes *out)
+{
+    const char *member = intern_printf(p->c->strings, "%s.o", p->k->entry);
+    Member      m = {.path = member, .data = pieces_join(p->c->arena, p->object)};
+
+    return ar_library(p->c->diags, p->c->arena, &m, 1, out);
+}
+
+LinkJob product_link_job(Products *p, const char *path, const char *soname,
+                         const char *const *object)
+{
+    Ctx        *c = p->c;
+    const char *triple = c->target->host ? c->target->host->triple : c->target->triple;
+
+    return (LinkJob){.output = path,
+                     .soname = soname,
+                     .triple = triple,
+                     .nobjects = 1,
+                     .objects = object,
+                     .native =
+                         !strcmp(triple, backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple),
+                     .verbose = p->k->o->verbose};
+}
+
+/* A shared library is linked from an object on disk, beside the output. */
+static bool link_so(Products *p, const char *path, const char *soname)
+{
+    Ctx        *c = p->c;
+    bool        early = p->early && !strcmp(path, p->early_path);
+    FileOut    *out = early ? p->early : file_out_new(c->diags, c->arena, path);
+    bool        ok = out && file_out_finish(out, p->object, true);
+    const char *object = ok ? file_out_temporary(out) : NULL;
+    LinkJob     job = product_link_job(p, path, soname, &object);
+
+    ok = ok && link_shared(c->diags, c->arena, &job);
+    file_out_drop(out);
+    return ok;
+}
+
+/* A shared library as bytes, by way of a temporary file. */
+static bool make_shared(Products *p, const char *soname, Bytes *out)
+{
+    Ctx        *c = p->c;
+    const char *folder = getenv("TMPDIR");
+    const char *stem = p->stem;
+
+    if (!stem)
+        stem = intern_printf(c->strings, "%s/%s", folder && *folder == '/' ? folder : "/tmp",
+                             p->k->entry);
+    const char *so = file_temporary(c->diags, c->arena, stem, 0666);
+    if (!so)
+        return false;
+    bool ok = link_so(p, so, soname) && file_read(c->diags, c->arena, so, out);
+    file_drop(so);
+    return ok;
+}
+
+static bool make_bundle(Products *p, Product kind, Bytes *out)
+{
+    Ctx                    *c = p->c;
+    Compiled               *k = p->k;
+    StrBuf                  relay = strbuf(c->arena);
+    Member                 *members;
+    uint32_t                n;
+    BundlePart              part = {.desc = k->desc, .metadata = metadata_text(c->arena, k->desc)};
+    Bundle                  bundle = {.nparts = 1, .parts = &part, .epoch = p->k->o->epoch};
+    static const PackFormat formats[] = {[PRODUCT_TAR] = PACK_TAR,
+                                         [PRODUCT_TGZ] = PACK_TGZ,
+                                         [PRODUCT_TZST] = PACK_TZST,
+                                         [PRODUCT_TXZ] = PACK_TXZ,
+                                         [PRODUCT_ZIP] = PACK_ZIP};
+
+    part.header = make_header(p);
+    if (!make_library(p, &part.library))
+        return false;
+    if (shared_possible(k->desc->triple) && k->plan->code.weights != WEIGHTS_EXTERN &&
+        !make_shared(p, intern_printf(c->strings, "lib%s.so", k->entry), &part.shared))
+        return false;
+    if (!weights_inside(k->plan->code.weights))
+        part.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
+    relay_print(c, k->imported, (RelayPrint){0},
+                &relay); /* places would name folders of this machine */
+    part.relay = text_bytes(relay);
+    part.labels = labels_text(c->arena, k->desc);
+    if (!p->layout->members(c->diags, c->arena, &bundle, &members, &n))
+        return false;
+    return pack_archive(c->diags, c->arena, formats[kind], p->k->o->epoch, members, n, out);
+}
+
+/* Kernel by kernel: what it computes, or how its loops were arranged; `tvmcc opt` reads both.
+ * Alternatives of a model share kernels, which stand there once. */
+static Bytes kernels_text(Products *p, Product kind)
+{
+    Ctx   *c = p->c;
+    StrBuf s = strbuf(c->arena);
+    Map   *calls = map_new(c->scratch);
+
+    for (const Plan *plan = p->k->plan; plan; plan = plan->next)
+        for (uint32_t i = 0; i < plan->nkernels; i++) {
+            const char *name = intern(c->strings, plan->kernels[i].func->name);
+            uintptr_t   n = (uintptr_t)map_get(calls, PTR_KEY(name)) + plan->kernels[i].calls;
+            map_put(calls, PTR_KEY(name), (void *)n);
+        }
+    for (const Plan *plan = p->k->plan; plan; plan = plan->next)
+        for (uint32_t i = 0; i < plan->nkernels; i++) {
+            const PlanKernel *k = &plan->kernels[i];
+            const char       *name = intern(c->strings, k->func->name);
+            uintptr_t         n = (uintptr_t)map_get(calls, PTR_KEY(name));
+            if (!n)
+                continue;
+            map_del(calls, PTR_KEY(name));
+            str_printf(&s, kind == PRODUCT_TE ? "// @%s, %llu calls\n" : "@%s // %llu calls\n",
+                       name, (unsigned long long)n);
+            if (kind == PRODUCT_TE && k->te) {
+                TeFunc te = *k->te;
+                te.name = name;
+                te_print(c, &te, &s);
+            } else if (kind != PRODUCT_TE) {
+                str_add(&s, k->schedule);
+            }
+            str_add(&s, "\n");
+        }
+    return text_bytes(s);
+}
+
+bool product_needs_object(Product p)
+{
+    return p == PRODUCT_OBJECT || p == PRODUCT_STATIC || p == PRODUCT_SHARED || p >= PRODUCT_TAR;
+}
+
+/* With -fweights=file and extern: the weights, beside the code. */
+static bool write_weights(Products *p, const char *stem)
+{
+    Ctx            *c = p->c;
+    const Compiled *k = p->k;
+
+    return weights_inside(k->plan->code.weights) ||
+           product_put(p, intern_printf(c->strings, "%s.weights", stem),
+                       weights_pieces(c->arena, k->weights, k->desc->weights_sha));
+}
+
+const char *product_beside(Products *p, const char *library)
+{
+    const char *slash = strrchr(library, '/');
+
+    return intern_printf(p->c->strings, "%.*s%s", (int)(slash ? slash + 1 - library : 0), library,
+                         p->k->entry);
+}
+
+static bool make_text(Products *p, Product kind, Bytes *out)
+{
+    Ctx      *c = p->c;
+    Compiled *k = p->k;
+    StrBuf    s = strbuf(c->arena);
+    Plan      flat;
+
+    switch (kind) {
+    case PRODUCT_RELAY: relay_print(c, k->module, (RelayPrint){.locs = true}, &s); break;
+    case PRODUCT_TE:
+    case PRODUCT_SCHED: *out = kernels_text(p, kind); return true;
+    case PRODUCT_LOG: *out = tuning_records(c, k->plan); return true;
+    case PRODUCT_TIR:
+        if (!compile_flat(c, k, &flat))
+            return false;
+        tir_print(c, flat.tir, &s);
+        break;
+    case PRODUCT_ID: *out = compile_id_text(c, k); return true;
+    case PRODUCT_PLAN: plan_print(c, k->plan, &s); break;
+    case PRODUCT_LL: return compile_code(c, k, EMIT_LL, out);
+    case PRODUCT_ASM: return compile_code(c, k, EMIT_ASM, out);
+    case PRODUCT_CL: return compile_code(c, k, EMIT_SOURCE, out);
+    case PRODUCT_HEADER: *out = make_header(p); return true;
+    case PRODUCT_META: *out = metadata_text(c->arena, k->desc); return true;
+    default: BUG("product %d is no text", (int)kind);
+    }
+    *out = text_bytes(s);
+    return true;
+}
+
+bool product_content(Products *p, Product kind, BytesList *out)
+{
+    Ctx      *c = p->c;
+    Compiled *k = p->k;
+    Bytes    *one = NEW(c->arena, Bytes);
+
+    *out = (BytesList){1, one};
+    if (product_needs_object(kind) && !make_object(p))
+        return false;
+    switch (kind) {
+    case PRODUCT_OBJECT: *out = p->object; return true;
+    case PRODUCT_WEIGHTS:
+        *out = weights_pieces(c->arena, k->weights, k->desc->weights_sha);
+        return true;
+    case PRODUCT_STATIC: return make_library(p, one);
+    case PRODUCT_SHARED: return make_shared(p, NULL, one);
+    case PRODUCT_TAR:
+    case PRODUCT_TGZ:
+    case PRODUCT_TZST:
+    case PRODUCT_TXZ:
+    case PRODUCT_ZIP: return make_bundle(p, kind, one);
+    case PRODUCT_RELAY:
+    case PRODUCT_TE:
+    case PRODUCT_SCHED:
+    case PRODUCT_LOG:
+    case PRODUCT_TIR:
+    case PRODUCT_PLAN:
+    case PRODUCT_ID:
+    case PRODUCT_LL:
+    case PRODUCT_ASM:
+    case PRODUCT_CL:
+    case PRODUCT_HEADER:
+    case PRODUCT_META: return make_text(p, kind, one);
+    case PRODUCT_COUNT: break;
+    }
+    BUG("product %d", (int)kind);
+}
+
+/* With what the loader looks for beside it. */
+static bool write_shared(Products *p, const char *path)
+{
+    Ctx        *c = p->c;
+    const char *beside = product_beside(p, path);
+
+    if (!make_object(p) || diag_errors(c->diags) || !link_so(p, path, NULL) ||
+        !write_weights(p, beside))
+        return false;
+    if (p->k->desc->nlabels && !write_out(p, intern_printf(c->strings, "%s.labels", beside),
+                                          labels_text(c->arena, p->k->desc)))
+        return false;
+    vec_push(c->arena, &p->outputs, path);
+    return true;
+}
+
+bool product_write(Products *p, Product kind, const char *path)
+{
+    Ctx      *c = p->c;
+    BytesList content;
+    Bytes     consts;
+
+    if (kind == PRODUCT_SHARED)
+        return write_shared(p, path);
+    if (!product_content(p, kind, &content))
+        return false;
+    if (kind == PRODUCT_RELAY && product_has_place(path)) {
+        consts = relay_consts(c, p->k->module);
+        if (consts.n && !write_out(p, intern_printf(c->strings, "%s.consts", path), consts))
+            return false;
+    }
+    if (kind == PRODUCT_OBJECT && product_has_place(path) &&
+        !write_out(p, intern_printf(c->strings, "%s.h", p->stem), make_header(p)))
+        return false;
+    if ((kind == PRODUCT_OBJECT || kind == PRODUCT_STATIC) && !write_weights(p, p->stem))
+        return false;
+    return product_put(p, path, content);
+}
+
+bool compile_model(Ctx *c, Compiled *k, CompileOptions *o, uint32_t set)
+{
+    if (set & ~(1u << PRODUCT_RELAY)) {
+        if (!compile_all(c, k) || !budget_fits(c, k))
+            return false;
+        if (!k->o->passes.passes)
+            k->module = k->imported;
+        return true;
+    }
+    /* the graph alone, as it was imported or after the passes that are named */
+    if (!compile_largest(c, o, o) || !compile_target(c, k) || !compile_import(c, k))
+        return false;
+    k->module = k->imported;
+    return !(k->o->passes.passes || k->o->passes.stop_after) || compile_graph(c, k);
+}
