@@ -1,7 +1,8 @@
 /* compile: from a model to what comes out of it, in steps.  It knows nothing of a command line.
  *
  *   options.h         what is asked for
- *   compile.c         import, graph passes, lowering, weights, description, code
+ *   compile.c         import, graph passes, lowering, description, code
+ *   weights.c         constants as the kernels want them
  *   alternatives.c    all of that for CPU variants and shape buckets, joined to one product
  *   units.c           kernels one by one: cache, threads, shards
  *   identity.c        S.id: which model and weights a plan goes with
