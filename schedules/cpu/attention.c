@@ -49,28 +49,27 @@ static void cut_rows(const Sched *s, AttnSizes *z)
     z->even = z->m % z->rows == 0;
 }
 
-/* A product's register tiles inside the loop over blocks: `c` is walked in panels of the tile's
- * width, `r` in chunks of kb.  Loops are called after the block. */
-static void product_tiles(Sched *s, const char *b, const char *rows, const char *c, const char *r,
-                          RegTile t, int64_t lanes, int64_t kb)
+/* A product's register tiles inside the loop over blocks: `c` is walked in panels of `width`, `r`
+ * in chunks of kb. */
+static void product_tiles(Sched *s, const TileNest *n, const char *c, const char *r, int64_t width,
+                          int64_t kb)
 {
-    long long width = t.nv * lanes;
+    const char *b = n->block;
 
-    step(s, "reorder %%%s.%s, %%%s", b, c, rows);
-    step(s, "split %%%s.%s by %lld tail=peel -> %%%s.c, %%%s.i", b, c, width, b, b);
+    step(s, "reorder %%%s.%s, %%%s", b, c, n->line);
+    step(s, "split %%%s.%s by %lld tail=peel -> %%%s.c, %%%s.i", b, c, (long long)width, b, b);
     step(s, "split %%%s.%s by %lld -> %%%s.rc, %%%s.rb", b, r, (long long)kb, b, b);
-    step(s, "reorder %%%s.rc, %%%s, %%%s.rb, %%%s.i", b, rows, b, b);
-    step(s, "split %%%s by %lld tail=even -> %%%s.t, %%%s.p", rows, (long long)t.pixels, b, b);
-    step(s, "reorder %%%s.rb, %%%s.p, %%%s.i", b, b, b);
-    step(s, "cache_write %s reg at %%%s.t", b, b);
+    step(s, "reorder %%%s.rc, %%%s, %s, %s", b, n->line, n->sums, n->vectors);
+    tile_sums(s, n);
 }
 
-static void product_marks(Sched *s, const char *b, int64_t lanes)
+static void product_marks(Sched *s, const TileNest *n, int64_t lanes)
 {
+    const char *b = n->block;
+
     step(s, "split %%%s.i by %lld tail=peel -> %%%s.v, %%%s.j", b, (long long)lanes, b, b);
-    step(s, "vectorize %%%s.j", b);
-    step(s, "unroll %%%s.p, %%%s.v", b, b);
-    step(s, "outline %%%s.t -> @%s", b, b);
+    tile_marks(s, n);
+    step(s, "outline %%%s -> @%s", n->tiles, b);
 }
 
 /* Leading loops of a block as one; its name, or NULL if there is none. */
@@ -148,10 +147,27 @@ void sched_attention(Sched *s)
     part = "mb";
     if (head && !z.by_head && step(s, "fuse %%%s, %%mb -> %%part", head))
         part = "part";
-    product_tiles(s, "context", "mi", "e", "n", t2, lanes2, chunk);
-    step(s, "reverse_compute_at %s %%context.t", out);
-    if (chunk < z.n)
-        try_step(s, "inplace %%context -> %%%s", out);
+    TileNest score = {.block = "score",
+                      .line = "score.m",
+                      .tiles = "score.t",
+                      .pixel = "score.p",
+                      .pixels = t1.pixels,
+                      .sums = "%score.rb",
+                      .vectors = "%score.i",
+                      .lane = "score.j",
+                      .unroll = "%score.p, %score.v"};
+    TileNest context = {.block = "context",
+                        .line = "mi",
+                        .tiles = "context.t",
+                        .pixel = "context.p",
+                        .pixels = t2.pixels,
+                        .sums = "%context.rb",
+                        .vectors = "%context.i",
+                        .lane = "context.j",
+                        .unroll = "%context.p, %context.v",
+                        .out = out,
+                        .chunks = chunk < z.n};
+    product_tiles(s, &context, "e", "n", t2.nv * lanes2, chunk);
     step(s, "compute_at sum %%%s", part);
     step(s, "compute_at exp %%%s", part);
     step(s, "compute_at max %%exp.m");
@@ -166,9 +182,9 @@ void sched_attention(Sched *s)
         step(s, "set_scope %%keys private");
     }
     pack_columns(s, "keys", z.batch, t1.nv * lanes1);
-    product_tiles(s, "score", "score.m", "n", "k", t1, lanes1, z.k);
-    product_marks(s, "context", lanes2);
-    product_marks(s, "score", lanes1);
+    product_tiles(s, &score, "n", "k", t1.nv * lanes1, z.k);
+    product_marks(s, &context, lanes2);
+    product_marks(s, &score, lanes1);
     bool tiny = is_tiny(s, z.heads * z.m * z.n * (z.k + z.e));
     if (!tiny)
         step(s, "parallel %%%s", z.by_head ? head : part);

@@ -82,17 +82,6 @@ int64_t block_work(const Sched *s, const char *block)
     return work;
 }
 
-void tile_pixels(Sched *s, const char *conv, RegTile t, bool line)
-{
-    if (line) {
-        step(s, "fuse %%r, %%%s.x -> %%px", conv);
-        step(s, "split %%px by %lld tail=even -> %%t, %%p", (long long)t.pixels);
-        step(s, "unroll %%t");
-    } else {
-        step(s, "split %%%s.x by %lld tail=even -> %%t, %%p", conv, (long long)t.pixels);
-    }
-}
-
 int64_t depthwise_pixels(const Sched *s, int64_t lanes)
 {
     return s->target->vector_regs > 16 && lanes == cpu_lanes(s) ? 14 : 8;

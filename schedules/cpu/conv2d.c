@@ -149,18 +149,21 @@ void sched_conv2d(Sched *s)
     else
         step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, "
                 "%%conv.kw, %%ov, %%conv.j");
-    tile_pixels(s, "conv", t, rows > 1);
-    if (blocked)
-        step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%conv.i, %%p, %%ov, %%conv.j");
-    else
-        step(s, "reorder %%cb, %%conv.kh, %%conv.kw, %%p, %%ov, %%conv.j");
-    step(s, "cache_write conv reg at %%t");
-    if (out)
-        step(s, "reverse_compute_at %s %%t", out);
-    if (out && kb < z.c)
-        try_step(s, "inplace %%conv -> %%%s", out);
-    step(s, "vectorize %%conv.j");
-    step(s, "unroll %%p, %%ov");
+    TileNest tile = {.block = "conv",
+                     .line = "conv.x",
+                     .joined = rows > 1 ? "r" : NULL,
+                     .tiles = "t",
+                     .pixel = "p",
+                     .pixels = t.pixels,
+                     .sums =
+                         blocked ? "%cb, %conv.kh, %conv.kw, %conv.i" : "%cb, %conv.kh, %conv.kw",
+                     .vectors = "%ov, %conv.j",
+                     .lane = "conv.j",
+                     .unroll = "%p, %ov",
+                     .out = out,
+                     .chunks = kb < z.c};
+    tile_sums(s, &tile);
+    tile_marks(s, &tile);
     if (blocked)
         step(s, "unroll %%conv.i");
     if (blocked && kb * z.kh * z.kw <= 4)

@@ -9,6 +9,7 @@
  *   pool.c       pooling
  *   reduce.c     softmax, norms, reductions
  *   transpose.c  what lies across its operand: tiles turned in registers
+ *   tile.c       the register tile of all products
  *   injective.c  the rest */
 #ifndef TVMCC_SCHEDULES_CPU_H
 #define TVMCC_SCHEDULES_CPU_H
@@ -54,9 +55,6 @@ void inline_prologue(Sched *s, const char *anchor);
 /* What most rules begin with: both of these, and between them a bias is where sums start, products
  * are contracted and, if `halo`, padding is read from the input's border.  As inline_epilogue. */
 const char *prepare_anchor(Sched *s, const char *anchor, bool halo);
-/* Pixels of a convolution's row %r, or of all rows %r as one line that is written out, as loops %t
- * (tiles) and %p (pixels of a tile). */
-void tile_pixels(Sched *s, const char *conv, RegTile t, bool line);
 /* Pixels that a depthwise convolution sums at a time. */
 int64_t depthwise_pixels(const Sched *s, int64_t lanes);
 /* Blocks that the y rows of an image are divided into before its channels are. */
@@ -65,6 +63,27 @@ int64_t row_blocks(int64_t y);
  * whose blocks are estimated by what a cell loads and computes. */
 bool is_tiny(const Sched *s, int64_t work);
 bool is_tiny_kernel(const Sched *s);
+
+/* A register tile of sums (tile.c).  Loops are named without %, lists of them as a step takes them,
+ * outermost first. */
+typedef struct {
+    const char *block;
+    const char *line;          /* the loop whose pixels, or rows, tiles hold; */
+    const char *joined;        /* the one around it that becomes part of it first, or NULL */
+    const char *tiles, *pixel; /* what it becomes: tiles, and pixels of one, */
+    int64_t     pixels;        /* so many at most */
+    const char *sums;          /* list: the reduction of a tile, */
+    const char *vectors;       /* list: outputs, and what is inside of them */
+    const char *four;          /* the innermost loop where it is one instruction, or NULL */
+    const char *lane;          /* the loop over the lanes of a vector */
+    const char *unroll;        /* list: what is written out */
+    const char *out;           /* the block that is computed where sums are stored, or NULL */
+    bool        chunks;        /* the reduction has loops outside of the tile */
+} TileNest;
+/* Cuts the line, puts the tile's loops in order and its sums into registers. */
+void tile_sums(Sched *s, const TileNest *n);
+/* Lanes and what is written out: when all of its loops are cut. */
+void tile_marks(Sched *s, const TileNest *n);
 
 /* dot.c: convolutions and products of small integers by dot4 (false: not this one). */
 bool conv2d_dot(Sched *s);

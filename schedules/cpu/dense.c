@@ -234,18 +234,21 @@ void sched_dense(Sched *s)
     step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", (long long)width);
     step(s, "split %%k by %lld -> %%kc, %%kb", (long long)kb);
     step(s, "reorder %%kc, %s, %%kb, %%ni", parts > 1 ? "%rows" : "%m");
-    step(s, "split %s by %lld tail=even -> %%t, %%p", parts > 1 ? "%rows" : "%m",
-         (long long)t.pixels);
-    step(s, "reorder %%kb, %%p, %%ni");
-    step(s, "cache_write dense reg at %%t");
-    if (out)
-        step(s, "reverse_compute_at %s %%t", out);
-    if (out && kb < z.k)
-        try_step(s, "inplace %%dense -> %%%s", out);
+    TileNest tile = {.block = "dense",
+                     .line = parts > 1 ? "rows" : "m",
+                     .tiles = "t",
+                     .pixel = "p",
+                     .pixels = t.pixels,
+                     .sums = "%kb",
+                     .vectors = "%ni",
+                     .lane = "j",
+                     .unroll = "%p, %nv",
+                     .out = out,
+                     .chunks = kb < z.k};
+    tile_sums(s, &tile);
     /* Now every copy: the panel that is left may end with a part of a vector. */
     step(s, "split %%ni by %lld tail=peel -> %%nv, %%j", (long long)lanes);
-    step(s, "vectorize %%j");
-    step(s, "unroll %%p, %%nv");
+    tile_marks(s, &tile);
     if (!alone && z.b > 1)
         step(s, "parallel %%%s", batch ? batch : batch_loop(s));
     else if (!alone && (parts > 1 || z.n > width))

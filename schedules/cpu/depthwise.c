@@ -47,18 +47,21 @@ void conv2d_depthwise(Sched *s)
     }
     step(s, "split %%conv.y by %lld -> %%yb, %%r", (long long)(y / row_blocks(y)));
     step(s, "reorder %%conv.n, %%yb, %%conv.o, %%r, %%conv.x, %%conv.kh, %s, %%conv.j%s", k, four);
-    step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)regs);
-    if (turned)
-        step(s, "reorder %%conv.kh, %%p, %%conv.kw, %%conv.j");
-    else
-        step(s, "reorder %%conv.kh, %s, %%p, %%conv.j%s", k, four);
-    step(s, "cache_write conv reg at %%t");
-    if (out)
-        step(s, "reverse_compute_at %s %%t", out);
-    step(s, "vectorize %%conv.j");
-    step(s, "unroll %%p, %s", k);
-    if (dot)
-        step(s, "tensorize %%four with @dot4");
+    TileNest tile = {.block = "conv",
+                     .line = "conv.x",
+                     .tiles = "t",
+                     .pixel = "p",
+                     .pixels = regs,
+                     .sums = turned ? "%conv.kh"
+                             : dot  ? "%conv.kh, %k4"
+                                    : "%conv.kh, %conv.kw",
+                     .vectors = turned ? "%conv.kw, %conv.j" : "%conv.j",
+                     .four = dot ? "four" : NULL,
+                     .lane = "conv.j",
+                     .unroll = dot ? "%p, %k4" : "%p, %conv.kw",
+                     .out = out};
+    tile_sums(s, &tile);
+    tile_marks(s, &tile);
     if (kh * kw * regs <= (dot ? 256 : 128))
         step(s, "unroll %%conv.kh");
     if (!is_tiny(s, o * lanes * y * x * kh * kw)) {

@@ -133,12 +133,6 @@ static void split_fours(Sched *s, const ConvSizes *z, int64_t width, int64_t ter
     }
 }
 
-static void reorder_fours(Sched *s, const ConvSizes *z, const char *outer, const char *inner)
-{
-    step(s, "reorder %s%%cb, %%conv.kh, %s%%k4, %s%%ov, %%conv.j, %%four", outer,
-         z->i ? "%conv.kw, " : "", inner);
-}
-
 bool conv2d_dot(Sched *s)
 {
     ConvSizes z = conv_sizes(s);
@@ -158,23 +152,24 @@ bool conv2d_dot(Sched *s)
     step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
     step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)kb);
-    reorder_fours(s, &z, "%conv.n, %yb, %oc, %kc, %g, %r, %conv.x, ", "");
-    if (rows > 1) {
-        step(s, "fuse %%r, %%conv.x -> %%px");
-        step(s, "split %%px by %lld tail=even -> %%t, %%p", (long long)t.pixels);
-        step(s, "unroll %%t");
-    } else {
-        step(s, "split %%conv.x by %lld tail=even -> %%t, %%p", (long long)t.pixels);
-    }
-    reorder_fours(s, &z, "", "%p, ");
-    step(s, "cache_write conv reg at %%t");
-    if (out)
-        step(s, "reverse_compute_at %s %%t", out);
-    step(s, "vectorize %%conv.j");
-    /* Not the fours: LLVM would load the weights of the next ones early, and spill a sum for them.
-     */
-    step(s, "unroll %%p, %%ov");
-    step(s, "tensorize %%four with @dot4");
+    /* Not the fours are written out: LLVM would load the weights of the next ones early, and spill
+     * a sum for them. */
+    TileNest tile = {.block = "conv",
+                     .line = "conv.x",
+                     .joined = rows > 1 ? "r" : NULL,
+                     .tiles = "t",
+                     .pixel = "p",
+                     .pixels = t.pixels,
+                     .sums = z.i ? "%cb, %conv.kh, %conv.kw, %k4" : "%cb, %conv.kh, %k4",
+                     .vectors = "%ov, %conv.j",
+                     .four = "four",
+                     .lane = "conv.j",
+                     .unroll = "%p, %ov",
+                     .out = out};
+    step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %s, %s, %%four", tile.sums,
+         tile.vectors);
+    tile_sums(s, &tile);
+    tile_marks(s, &tile);
     if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * z.c * depth * z.kh * z.kw / 4)) {
         own = d.terms == 2 && groups / gb > 1;
         if (groups / gb > 1 && oc > 1 && !own) {
@@ -216,15 +211,20 @@ bool dense_dot(Sched *s)
     step(s, "split %%k by 4 -> %%k4, %%four");
     step(s, "split %%k4 by %lld -> %%kc, %%kb", (long long)kb);
     step(s, "reorder %%kc, %%m, %%kb, %%ni, %%four");
-    step(s, "split %%m by %lld tail=even -> %%t, %%p", (long long)t.pixels);
-    step(s, "reorder %%kb, %%p, %%ni, %%four");
-    step(s, "cache_write dense reg at %%t");
-    if (out)
-        step(s, "reverse_compute_at %s %%t", out);
+    TileNest tile = {.block = "dense",
+                     .line = "m",
+                     .tiles = "t",
+                     .pixel = "p",
+                     .pixels = t.pixels,
+                     .sums = "%kb",
+                     .vectors = "%ni",
+                     .four = "four",
+                     .lane = "j",
+                     .unroll = "%p, %nv",
+                     .out = out};
+    tile_sums(s, &tile);
     step(s, "split %%ni by %lld tail=peel -> %%nv, %%j", (long long)lanes);
-    step(s, "vectorize %%j");
-    step(s, "unroll %%p, %%nv");
-    step(s, "tensorize %%four with @dot4");
+    tile_marks(s, &tile);
     if (!is_tiny(s, b / 4))
         step(s, "parallel %s", iter_extent(s, "dense", "b") > 1 ? "%b" : "%nc");
     step(s, "outline %%t -> @gemm");

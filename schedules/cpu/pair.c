@@ -113,14 +113,20 @@ void conv2d_pair(Sched *s)
     step(s, "split %%conv.1.y by %lld -> %%g, %%r", (long long)rows);
     step(s, "reorder %%conv.1.n, %%g, %%oc, %%r, %%conv.1.x, %%conv.1.c, %%conv.1.kh, "
             "%%conv.1.kw, %%conv.1.i, %%ov, %%conv.1.j");
-    tile_pixels(s, "conv.1", t, line);
-    step(s, "reorder %%conv.1.c, %%conv.1.kh, %%conv.1.kw, %%conv.1.i, %%p, %%ov, %%conv.1.j");
-    step(s, "cache_write conv.1 reg at %%t");
-    if (out)
-        step(s, "reverse_compute_at %s %%t", out);
+    TileNest tile = {.block = "conv.1",
+                     .line = "conv.1.x",
+                     .joined = line ? "r" : NULL,
+                     .tiles = "t",
+                     .pixel = "p",
+                     .pixels = t.pixels,
+                     .sums = "%conv.1.c, %conv.1.kh, %conv.1.kw, %conv.1.i",
+                     .vectors = "%ov, %conv.1.j",
+                     .lane = "conv.1.j",
+                     .unroll = "%p, %ov",
+                     .out = out};
+    tile_sums(s, &tile);
     first_rows(s, between, iter_extent(s, "conv", "j"));
-    step(s, "vectorize %%conv.1.j");
-    step(s, "unroll %%p, %%ov");
+    tile_marks(s, &tile);
     step(s, "unroll %%conv.1.i");
     if (!is_tiny(s, w.c * w.o * lanes * w.y * w.x))
         step(s, "parallel %%g");

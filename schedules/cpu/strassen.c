@@ -41,11 +41,17 @@ static void products(Sched *s, const Halves *z, RegTile t)
     } else {
         step(s, "reorder %%p.r, %%kc, %%p.m, %%kb, %%pv, %%pj");
     }
-    step(s, "split %s by %lld tail=even -> %%t, %%p", z->b ? "%rows" : "%p.m", (long long)t.pixels);
-    step(s, "reorder %%kb, %%p, %%pv, %%pj");
-    step(s, "cache_write p reg at %%t");
-    step(s, "vectorize %%pj");
-    step(s, "unroll %%p, %%pv");
+    TileNest tile = {.block = "p",
+                     .line = z->b ? "rows" : "p.m",
+                     .tiles = "t",
+                     .pixel = "p",
+                     .pixels = t.pixels,
+                     .sums = "%kb",
+                     .vectors = "%pv, %pj",
+                     .lane = "pj",
+                     .unroll = "%p, %pv"};
+    tile_sums(s, &tile);
+    tile_marks(s, &tile);
     step(s, "outline %%t -> @gemm");
 }
 

@@ -40,8 +40,18 @@ static const char *name_of(const Sched *s, const char *block, uint32_t k)
 /* The products as register tiles; weights lie as they are read. */
 static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
 {
-    int64_t     width = t.nv * z->lanes;
-    const char *k = z->ints ? "%k2" : "%m.i", *two = z->ints ? ", %two" : "";
+    int64_t  width = t.nv * z->lanes;
+    TileNest tile = {.block = "m",
+                     .line = "m.t",
+                     .tiles = "mt",
+                     .pixel = "mp",
+                     .pixels = t.pixels,
+                     .sums = z->ints ? "%m.c, %k2" : "%m.c, %m.i",
+                     .vectors = "%mv, %mj",
+                     .four = z->ints ? "two" : NULL,
+                     .lane = "mj",
+                     /* Of integers not the steps: dot.c. */
+                     .unroll = z->ints ? "%mp, %mv" : "%m.i, %mp, %mv"};
 
     if (z->ints) {
         step(s, "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c//2, o%%%lld, c%%2)",
@@ -54,17 +64,10 @@ static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
     step(s, "prefetch %%w by %d", AHEAD);
     step(s, "split %%m.o by %lld -> %%mc, %%mo", (long long)width);
     step(s, "split %%mo by %lld -> %%mv, %%mj", (long long)z->lanes);
-    step(s, "reorder %%m.r, %%m.q, %%mc, %%m.t, %%m.c, %s, %%mv, %%mj%s", k, two);
-    step(s, "split %%m.t by %lld tail=even -> %%mt, %%mp", (long long)t.pixels);
-    step(s, "reorder %%m.c, %s, %%mp, %%mv, %%mj%s", k, two);
-    step(s, "cache_write m reg at %%mt");
-    step(s, "vectorize %%mj");
-    if (z->ints) {
-        step(s, "unroll %%mp, %%mv"); /* not the steps: dot.c */
-        step(s, "tensorize %%two with @dot4");
-    } else {
-        step(s, "unroll %%m.i, %%mp, %%mv");
-    }
+    step(s, "reorder %%m.r, %%m.q, %%mc, %%m.t, %s, %s%s", tile.sums, tile.vectors,
+         z->ints ? ", %two" : "");
+    tile_sums(s, &tile);
+    tile_marks(s, &tile);
     step(s, "outline %%mt -> @tile");
 }
 
