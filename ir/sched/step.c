@@ -397,6 +397,7 @@ Sched *sched_new(Ctx *c, const Target *t, const TeFunc *te)
     s->c = c;
     s->target = t;
     s->te = te;
+    s->choices = c->arena;
     s->exact = true;
     const Func *f = te_lower(c, te, t);
     s->f = func_with_body(c, f, name_loops(c, f->body, NULL));
@@ -439,19 +440,4 @@ uint32_t sched_blocks(const Sched *s, const char **names, uint32_t max)
         n++;
     }
     return n < max ? n : max;
-}
-
-int64_t pick_int(Sched *s, const char *name, const int64_t *candidates, uint32_t n, int64_t best)
-{
-    int64_t value = best;
-    for (uint32_t i = 0; i < s->ngiven; i++) {
-        if (strcmp(s->given[i].name, name) != 0)
-            continue;
-        for (uint32_t k = 0; k < n; k++)
-            if (candidates[k] == s->given[i].value)
-                value = candidates[k];
-    }
-    Decision d = {intern(s->c->strings, name), value, n};
-    vec_push(s->c->arena, &s->decisions, d);
-    return value;
 }

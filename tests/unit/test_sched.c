@@ -2,6 +2,8 @@
  * it must; worked examples; random lists of steps on random definitions. */
 #include "tests/unit/nests.h"
 
+#include <math.h>
+
 /* The schedule computes what the first nest does: bit for bit if all steps say so. */
 static bool same_result(Sched *s)
 {
@@ -439,8 +441,8 @@ static void test_cases(void)
     }
 }
 
-/* Steps print as they are written; decisions are the caller's unless the tuner knows better. */
-static void test_text_and_decisions(void)
+/* Steps print as they are written. */
+static void test_text(void)
 {
     static const char *const steps[] = {"split %mm.n by 4 tail=peel -> %no, %ni",
                                         "split %mm.m into 2 -> %mo, %mi",
@@ -468,16 +470,6 @@ static void test_text_and_decisions(void)
     CHECK(same_result(s));
     CHECK(!try_step(s, "parallel %%k") && !s->refusal);
 
-    static const int64_t tiles[] = {1, 2, 4};
-    Decision             given = {"tile", 4, 3}, wrong = {"tile", 5, 3};
-    CHECK_INT(pick_int(s, "tile", tiles, 3, 2), 2);
-    s->given = &given;
-    s->ngiven = 1;
-    CHECK_INT(pick_int(s, "tile", tiles, 3, 2), 4);
-    CHECK_INT(pick_int(s, "other", tiles, 3, 2), 2);
-    s->given = &wrong;
-    CHECK_INT(pick_int(s, "tile", tiles, 3, 2), 2);
-    CHECK_INT(s->decisions.n, 4);
     const char *names[8];
     CHECK_INT(sched_blocks(s, names, 8), 1);
     CHECK(sched_block(s, "mm") && !sched_block(s, "bias"));
@@ -488,6 +480,114 @@ static void test_text_and_decisions(void)
     diag_print(c->diags, DIAG_TEXT, &told);
     CHECK(strstr(told.at, "net.sched:3:1: error: refused: parallel %mm.k: 'mm' reduces over it"));
     diag_drop(c->diags, 0);
+}
+
+/* ---- decisions ----------------------------------------------------------------------------------- */
+
+typedef struct {
+    int64_t  width, rows;
+    uint32_t order;
+    bool     ahead;
+} Plan;
+
+/* Widths 2, 3, 6 take 8, 4, 4 cycles; so many rows as the width has divisors; two orders. */
+static void decide_toy(Sched *s, void *user)
+{
+    static const char *const orders[] = {"rows.first", "columns.first"};
+    Plan                    *plan = user;
+    Candidates               width = candidates(s), rows = candidates(s), order = candidates(s);
+
+    candidate(&width, 2, 0, 8);
+    candidate(&width, 3, 0, 4);
+    candidate(&width, 6, 0, 4);
+    plan->width = pick_factor(s, "width", &width);
+    for (int64_t r = 1; r <= plan->width; r++)
+        if (plan->width % r == 0)
+            candidate(&rows, r, plan->width, NAN);
+    usual(&rows, plan->width, plan->width);
+    plan->rows = pick_tile(s, "tile", &rows)->v[0];
+    plan->ahead = pick_bool(s, "ahead", true);
+    candidate(&order, 0, 0, 5);
+    candidate(&order, 1, 0, 4);
+    plan->order = pick_order(s, "order", &order, orders);
+}
+
+static Plan toy;
+
+static void toy_rule(Sched *s)
+{
+    sched_decide(s, decide_toy, &toy);
+    step(s, "split %%mm.n by %lld -> %%no, %%ni", (long long)toy.width);
+}
+
+static const char *decisions_of(const Sched *s)
+{
+    StrBuf text = strbuf(c->scratch);
+
+    decisions_print(s, &text);
+    return text.at;
+}
+
+/* The least estimate is taken, the first of equal ones; or what a rule of thumb says; or what is
+ * asked for. */
+static void test_decisions(void)
+{
+    Trail  trail = {.n = 2, .at = {2, 1}};
+    Sched *s = sched_new(c, &cpu, matmul(6, 7, 12, 1));
+
+    toy_rule(s);
+    CHECK_STR(decisions_of(s), "width=3, tile=3x3, ahead=yes, order=columns.first");
+    CHECK_INT(toy.width, 3);
+    CHECK(!s->refusal && s->steps.n == 1 && !s->decisions.at[0].usual && s->decisions.at[1].usual);
+    s = sched_new(c, &cpu, s->te);
+    s->choose = trail_choose;
+    s->picker = &trail;
+    toy_rule(s);
+    CHECK_STR(decisions_of(s), "width=6, tile=2x6, ahead=yes, order=columns.first");
+    CHECK_INT(s->decisions.at[1].best, 3);
+    CHECK(toy.width == 6 && toy.rows == 2 && toy.ahead && toy.order == 1);
+}
+
+/* 2 + 2 + 4 tiles, each ahead or not, in two orders. */
+static void test_points(void)
+{
+    uint64_t points = 0;
+    Sched   *s = sched_new(c, &cpu, matmul(6, 7, 12, 1));
+
+    s->points = &points;
+    toy_rule(s);
+    CHECK_INT(points, (2 + 2 + 4) * 2 * 2);
+    CHECK_INT(s->decisions.n, 4);
+}
+
+static void test_replay(void)
+{
+    static const struct {
+        const char *text, *refusal; /* NULL: what was decided then is `now` */
+        const char *now;
+    } cases[] = {
+        {"width=6, tile=2x6, ahead=no, order=rows.first", NULL,
+         "width=6, tile=2x6, ahead=no, order=rows.first"},
+        {"tile=1x3", NULL, "width=3, tile=1x3, ahead=yes, order=columns.first"},
+        {" order = rows.first ,width=2", NULL, "width=2, tile=2x2, ahead=yes, order=rows.first"},
+        {"", NULL, "width=3, tile=3x3, ahead=yes, order=columns.first"},
+        {"width=4", "refused: width=4: it can be 2, 3, 6", NULL},
+        {"width=", "refused: width=: it can be 2, 3, 6", NULL},
+        {"tile=2x6", "refused: tile=2x6: it can be 1x3, 3x3", NULL},
+        {"ahead=1", "refused: ahead=1: it can be no, yes", NULL},
+        {"widht=3", "refused: there is no decision 'widht', did you mean 'width'?", NULL},
+        {"unroll=3", "refused: there is no decision 'unroll'", NULL},
+        {"width=3, width=6", "refused: 'width' is decided twice", NULL},
+        {"width=3, 6x2", "refused: '6x2' is no decision, name=value", NULL},
+        {"width=3,,tile=1x3", "refused: '' is no decision, name=value", NULL}};
+
+    for (uint32_t i = 0; i < COUNT(cases); i++) {
+        Sched *s = sched_new(c, &cpu, matmul(6, 7, 12, 1));
+        bool   ok = sched_replay(s, toy_rule, cases[i].text);
+
+        CHECK(ok == !cases[i].refusal);
+        CHECK_STR(ok ? decisions_of(s) : s->refusal, ok ? cases[i].now : cases[i].refusal);
+    }
 }
 
 /* ---- random steps on random definitions ---------------------------------------------------------------- */
@@ -589,7 +689,10 @@ int main(void)
     RUN(test_expand_depthwise);
     RUN(test_rows_and_parts);
     RUN(test_cases);
-    RUN(test_text_and_decisions);
+    RUN(test_text);
+    RUN(test_decisions);
+    RUN(test_points);
+    RUN(test_replay);
     RUN(test_random);
     ctx_free(c);
     arena_free(arena);
