@@ -45,6 +45,10 @@ typedef struct {
 int64_t tile_pixels_most(const Machine *m, int64_t lanes, int64_t nv);
 /* Cycles of one step of the reduction over tiles of all these pixels by nv vectors. */
 double tile_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
+/* ... and pixels, per multiply-add of a vector, in tiles of at most t.pixels; with what tile_best
+ * counts beside it for `parts`. */
+double tile_madd_cycles(const Machine *m, int64_t lanes, int64_t vectors, int64_t pixels,
+                        int64_t parts, RegTile t);
 /* The best tile for `vectors` vectors of outputs and `pixels` pixels (docs/design/schedules.md).
  * Not 0: threads divide that many parts, each by output blocks; half of what they lose by an uneven
  * division counts, since one thread loses nothing. */

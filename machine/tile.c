@@ -49,15 +49,33 @@ int64_t tile_pixels_most(const Machine *m, int64_t lanes, int64_t nv)
     return (regs - nv - (m->fma_mem_splat && !narrow && nv == 1 ? 0 : 1)) / nv;
 }
 
-double tile_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv)
+/* ... of at most `most` pixels each. */
+static double tiles_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t most,
+                           int64_t nv)
 {
-    int64_t most = tile_pixels_most(m, lanes, nv), tiles, q, r;
+    int64_t tiles = ceil_div(pixels, most), q = pixels / tiles, r = pixels % tiles;
 
-    if (most < 1 || pixels < 1)
-        return 0;
-    tiles = ceil_div(pixels, most), q = pixels / tiles, r = pixels % tiles;
     return (double)r * tile_cost(m, lanes, q + 1, nv) * (double)((q + 1) * nv) +
            (double)(tiles - r) * tile_cost(m, lanes, q, nv) * (double)(q * nv);
+}
+
+double tile_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv)
+{
+    int64_t most = tile_pixels_most(m, lanes, nv);
+
+    return most < 1 || pixels < 1 ? 0 : tiles_cycles(m, lanes, pixels, most, nv);
+}
+
+/* The weights are read once a tile. */
+double tile_madd_cycles(const Machine *m, int64_t lanes, int64_t vectors, int64_t pixels,
+                        int64_t parts, RegTile t)
+{
+    double balance = parts ? thread_balance(parts * (vectors / t.nv)) : 1;
+    double c = tiles_cycles(m, lanes, pixels, t.pixels, t.nv) +
+               0.02 * (double)(ceil_div(pixels, t.pixels) * t.nv);
+
+    c /= (double)(pixels * t.nv);
+    return balance < 0.9 ? c / ((1 + balance) / 2) : c;
 }
 
 RegTile tile_best(const Machine *m, int64_t lanes, int64_t vectors, int64_t pixels, int64_t parts)
@@ -71,12 +89,7 @@ RegTile tile_best(const Machine *m, int64_t lanes, int64_t vectors, int64_t pixe
         int64_t most = tile_pixels_most(m, lanes, nv);
         if (most < 1)
             break;
-        /* The weights are read once a tile. */
-        double c =
-            tile_step_cycles(m, lanes, pixels, nv) + 0.02 * (double)(ceil_div(pixels, most) * nv);
-        c /= (double)(pixels * nv);
-        if (parts && thread_balance(parts * (vectors / nv)) < 0.9)
-            c /= (1 + thread_balance(parts * (vectors / nv))) / 2;
+        double c = tile_madd_cycles(m, lanes, vectors, pixels, parts, (RegTile){most, nv});
         if (c < cost - 1e-9)
             cost = c, best = (RegTile){most, nv};
     }

@@ -108,6 +108,25 @@ static void exp_marks(Sched *s, const AttnSizes *z)
     step(s, "vectorize %%exp.vi");
 }
 
+/* The tiles of both products, and how many keys the second takes at a time. */
+typedef struct {
+    const AttnSizes *z;
+    int64_t          lanes1, lanes2; /* of keys, of columns */
+    RegTile          score, context;
+    int64_t          chunk;
+} AttnPlan;
+
+static void decide_attention(Sched *s, void *plan)
+{
+    AttnPlan        *p = plan;
+    const AttnSizes *z = p->z;
+    int64_t          blocks = z->heads * ceil_div(z->m, z->rows);
+
+    p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, z->rows, z->k, false, blocks);
+    p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, z->rows, z->n, false, blocks);
+    p->chunk = pick_gemm_chunk(s, "chunk", p->context, p->context.nv * p->lanes2, z->n);
+}
+
 void sched_attention(Sched *s)
 {
     AttnSizes z = {1,
@@ -126,10 +145,11 @@ void sched_attention(Sched *s)
     z.by_head |= z.batch && !z.even; /* blocks of two sizes are two loops */
     /* Less than a vector: as many lanes as there are columns. */
     int64_t     lanes1 = z.n < lanes ? z.n : lanes, lanes2 = z.e < lanes ? z.e : lanes;
-    RegTile     t1 = gemm_tile(s, z.n / lanes1, z.rows, z.k, false);
-    RegTile     t2 = gemm_tile(s, z.e / lanes2, z.rows, z.n, false);
+    AttnPlan    p = {.z = &z, .lanes1 = lanes1, .lanes2 = lanes2};
     const char *out, *part, *head;
-    int64_t     chunk = gemm_chunk(s, t2, t2.nv * lanes2, z.n);
+    sched_decide(s, decide_attention, &p);
+    RegTile t1 = p.score, t2 = p.context;
+    int64_t chunk = p.chunk;
 
     step(s, "compute_inline masked");
     try_step(s, "compute_inline values");

@@ -69,7 +69,7 @@ int64_t joined_rows(int64_t y, int64_t x)
         rows *= 2;
     if (x <= 7)
         rows = y;
-    return rows * x > 128 ? 1 : rows;
+    return rows * x > MOST_LINE ? 1 : rows;
 }
 
 int64_t block_work(const Sched *s, const char *block)

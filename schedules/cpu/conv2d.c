@@ -9,6 +9,21 @@
  * written out with its own offsets. */
 #include "schedules/cpu/cpu.h"
 
+#include <math.h>
+
+/* What is decided, and from what. */
+typedef struct {
+    ConvSizes z;
+    bool      alone;              /* one thread */
+    int64_t   rows, chunk, block; /* rows of a group; input blocks of a chunk; groups of a block */
+    RegTile   tile;
+    uint32_t  order;
+    bool      ahead, channels, columns; /* weights asked for ahead; loops that are written out */
+} ConvPlan;
+
+enum { ROWS_FIRST, OUTPUTS_FIRST };
+static const char *const orders[] = {"rows.first", "outputs.first"};
+
 static int64_t weights_of(const ConvSizes *z)
 {
     return z->c * (z->i ? z->i : 1) * z->kh * z->kw * z->o * z->lanes * 4;
@@ -45,17 +60,37 @@ static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
     return tile_step_cycles(&m, z->lanes, pixels, nv) / (double)(pixels * nv);
 }
 
+/* Multiply-adds of vectors. */
+static double vector_madds(const ConvSizes *z)
+{
+    return (double)(z->n * z->y * z->x * z->o) * (double)(z->c * (z->i ? z->i : 1) * z->kh * z->kw);
+}
+
+enum { LONG_CODE = 3000 };
+
+/* Multiply-adds that are written out of a step of the reduction over a group of rows. */
+static int64_t written(const ConvPlan *p)
+{
+    int64_t line = p->rows > 1 ? p->rows * p->z.x : p->tile.pixels;
+
+    return line * p->tile.nv * (p->channels && p->z.i ? p->z.i : 1);
+}
+
 /* The tile of a group of rows.  Where all pixels are one group, threads have nothing to divide but
  * output blocks.  Joined rows are written out, which has a limit: wide tiles only because they
  * divide well would go beyond it. */
-static RegTile conv_tile(const Sched *s, const ConvSizes *z, int64_t rows, bool alone)
+static RegTile conv_tile(Sched *s, const ConvPlan *p)
 {
-    Machine m = machine_of(s->target);
-    int64_t parts = !alone && rows == z->y ? 1 : 0;
-    RegTile t = tile_best(&m, z->lanes, z->o, rows * z->x, parts);
-    bool    long_code = rows > 1 && rows * z->x * t.nv * (z->i ? z->i : 1) > 3000;
+    const ConvSizes *z = &p->z;
+    Machine          m = machine_of(s->target);
+    int64_t          line = p->rows * z->x, parts = !p->alone && p->rows == z->y ? 1 : 0;
+    int64_t          wide = parts ? tile_best(&m, z->lanes, z->o, line, parts).nv : 0;
+    Candidates       k = candidates(s);
 
-    return long_code ? tile_best(&m, z->lanes, z->o, rows * z->x, 0) : t;
+    if (p->rows > 1 && line * wide * (z->i ? z->i : 1) > LONG_CODE)
+        parts = 0;
+    tile_candidates(&k, &m, z->lanes, z->o, line, parts, vector_madds(z));
+    return pick_reg_tile(s, "tile", &k);
 }
 
 /* Rows a group: short rows are joined until there are enough pixels for full tiles, unless a row
@@ -71,24 +106,67 @@ static int64_t group_rows(Sched *s, const ConvSizes *z)
     return rows;
 }
 
-/* Groups of a pixel block: its input within half of L2, and what is cheapest for the threads. */
-static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows,
-                            int64_t oc)
+static int64_t pick_rows(Sched *s, const ConvSizes *z)
 {
-    Machine m = machine_of(s->target);
-    int64_t i = z->i ? z->i : 1, l2 = m.l2;
-    int64_t bytes = z->c * i * rows * z->x * 4, weights = weights_of(z), most = groups, best;
-    double  cost = 1e30;
+    Candidates k = candidates(s);
+    int64_t    best = group_rows(s, z);
 
-    while (most > 1 && most * bytes > l2 / 2)
+    for (int64_t r = 1; r <= z->y && (r == 1 || r * z->x <= MOST_LINE); r++)
+        if (z->y % r == 0)
+            candidate(&k, r, 0, vector_madds(z) * pixel_cycles(s, z, r * z->x));
+    usual(&k, best, 0);
+    return pick_factor(s, "rows", &k);
+}
+
+/* Groups of a pixel block: its input within half of L2, and what is cheapest for the threads. */
+static int64_t pick_block(Sched *s, const ConvPlan *p)
+{
+    const ConvSizes *z = &p->z;
+    Machine          m = machine_of(s->target);
+    int64_t          groups = z->y / p->rows, oc = z->o / p->tile.nv;
+    int64_t          bytes = z->c * (z->i ? z->i : 1) * p->rows * z->x * 4, most = groups;
+    Candidates       k = candidates(s);
+
+    while (most > 1 && most * bytes > m.l2 / 2)
         most = divisor_upto(groups, most - 1);
-    best = most;
-    for (int64_t gb = most; gb >= 1; gb = gb > 1 ? divisor_upto(groups, gb - 1) : 0) {
-        double c = division_bytes(&m, (double)weights, (double)(bytes * groups), groups / gb, oc);
-        if (c < cost)
-            cost = c, best = gb;
-    }
-    return best;
+    for (int64_t gb = most; gb >= 1; gb = gb > 1 ? divisor_upto(groups, gb - 1) : 0)
+        candidate(
+            &k, gb, 0,
+            division_bytes(&m, (double)weights_of(z), (double)(bytes * groups), groups / gb, oc) /
+                traffic_rate(&m, TRAFFIC_VALUES, 0, 0));
+    return pick_factor(s, "block", &k);
+}
+
+static int64_t pick_chunk(Sched *s, const ConvPlan *p)
+{
+    Candidates k = candidates(s);
+
+    divisors(&k, p->z.c);
+    usual(&k, chunk_blocks(s, &p->z, p->tile.nv), 0);
+    return pick_factor(s, "chunk", &k);
+}
+
+static void decide_conv(Sched *s, void *plan)
+{
+    ConvPlan        *p = plan;
+    const ConvSizes *z = &p->z;
+    Candidates       order = candidates(s);
+
+    p->channels = z->i > 0;
+    p->rows = pick_rows(s, z);
+    p->tile = conv_tile(s, p);
+    p->chunk = pick_chunk(s, p);
+    p->block = pick_block(s, p);
+    candidate(&order, ROWS_FIRST, 0, NAN);
+    if (z->y > p->rows * p->block && z->o > p->tile.nv)
+        candidate(&order, OUTPUTS_FIRST, 0, NAN);
+    p->order = pick_order(s, "order", &order, orders);
+    p->ahead = pick_bool(s, "ahead", streams_weights(s, z, p->tile));
+    if (z->i)
+        p->channels = pick_bool(s, "unroll.channels", true);
+    p->columns = z->i && p->chunk * z->kh * z->kw <= 4;
+    if (p->columns || (z->kw > 1 && written(p) * z->kw <= LONG_CODE))
+        p->columns = pick_bool(s, "unroll.columns", p->columns);
 }
 
 double cpu_conv_cycles(const Target *t, const ConvWork *w)
@@ -123,12 +201,10 @@ void sched_conv2d(Sched *s)
         return;
     out = prepare_anchor(s, "conv", true);
 
-    int64_t rows = group_rows(s, &z);
-    int64_t groups = z.y / rows;
-    bool    alone = is_tiny(s, z.n * z.y * z.x * weights_of(&z) / 4);
-    RegTile t = conv_tile(s, &z, rows, alone);
-    int64_t kb = chunk_blocks(s, &z, t.nv), oc = z.o / t.nv;
-    int64_t gb = block_groups(s, &z, groups, rows, oc), yb = groups / gb;
+    ConvPlan p = {.z = z, .alone = is_tiny(s, z.n * z.y * z.x * weights_of(&z) / 4)};
+    sched_decide(s, decide_conv, &p);
+    RegTile t = p.tile;
+    int64_t oc = z.o / t.nv, yb = z.y / p.rows / p.block;
 
     if (blocked)
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld, o%%%lld)",
@@ -137,41 +213,38 @@ void sched_conv2d(Sched *s)
     else
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
              (long long)(t.nv * z.lanes), (long long)(t.nv * z.lanes));
-    if (streams_weights(s, &z, t))
+    if (p.ahead)
         step(s, "prefetch %%w by 4096");
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
-    step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)rows);
-    step(s, "split %%gg by %lld -> %%yb, %%g", (long long)gb);
-    step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)kb);
-    if (blocked)
-        step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, "
-                "%%conv.kw, %%conv.i, %%ov, %%conv.j");
-    else
-        step(s, "reorder %%conv.n, %%yb, %%oc, %%kc, %%g, %%r, %%conv.x, %%cb, %%conv.kh, "
-                "%%conv.kw, %%ov, %%conv.j");
-    TileNest tile = {.block = "conv",
-                     .line = "conv.x",
-                     .joined = rows > 1 ? "r" : NULL,
-                     .tiles = "t",
-                     .pixel = "p",
-                     .pixels = t.pixels,
-                     .sums =
+    step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)p.rows);
+    step(s, "split %%gg by %lld -> %%yb, %%g", (long long)p.block);
+    step(s, "split %%conv.c by %lld -> %%kc, %%cb", (long long)p.chunk);
+    TileNest    tile = {.block = "conv",
+                        .line = "conv.x",
+                        .joined = p.rows > 1 ? "r" : NULL,
+                        .tiles = "t",
+                        .pixel = "p",
+                        .pixels = t.pixels,
+                        .sums =
                          blocked ? "%cb, %conv.kh, %conv.kw, %conv.i" : "%cb, %conv.kh, %conv.kw",
-                     .vectors = "%ov, %conv.j",
-                     .lane = "conv.j",
-                     .unroll = "%p, %ov",
-                     .out = out,
-                     .chunks = kb < z.c};
+                        .vectors = "%ov, %conv.j",
+                        .lane = "conv.j",
+                        .unroll = "%p, %ov",
+                        .out = out,
+                        .chunks = p.chunk < z.c};
+    const char *outer = p.order == OUTPUTS_FIRST ? "%oc, %yb" : "%yb, %oc";
+    step(s, "reorder %%conv.n, %s, %%kc, %%g, %%r, %%conv.x, %s, %s", outer, tile.sums,
+         tile.vectors);
     tile_sums(s, &tile);
     tile_marks(s, &tile);
-    if (blocked)
+    if (blocked && p.channels)
         step(s, "unroll %%conv.i");
-    if (blocked && kb * z.kh * z.kw <= 4)
+    if (p.columns)
         step(s, "unroll %%conv.kw");
-    if (!alone && yb > 1 && oc > 1) {
-        step(s, "fuse %%yb, %%oc -> %%u");
+    if (!p.alone && yb > 1 && oc > 1) {
+        step(s, "fuse %s -> %%u", outer);
         step(s, "parallel %%u");
-    } else if (!alone && yb * oc > 1) {
+    } else if (!p.alone && yb * oc > 1) {
         step(s, "parallel %s", yb > 1 ? "%yb" : "%oc");
     }
     step(s, "outline %%t -> @tile");

@@ -29,19 +29,20 @@ int64_t loop_extent(const Sched *s, const char *loop);
 bool    has_block(const Sched *s, const char *block);
 
 /* The tile of a matrix product, and how much of k a panel `width` columns wide takes at a time
- * (dense.c).  `whole`: only vectors of a panel that divide all. */
-RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k, bool whole);
-int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k);
+ * (dense.c), as decisions of these names.  `whole`: only vectors of a panel that divide all;
+ * `times`: how many such products there are. */
+RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, int64_t rows, int64_t k,
+                       bool whole, int64_t times);
+int64_t pick_gemm_chunk(Sched *s, const char *name, RegTile t, int64_t width, int64_t k);
 /* A tensor [.., k, n], with `batch` dimensions before, in panels as a product reads them. */
 void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width);
-
-/* Largest divisor of n that is at most `most`. */
 
 /* The iterators of a convolution's block; 0 for those that it has not. */
 typedef struct {
     int64_t lanes, n, o, y, x, c, kh, kw, i; /* o, c in blocks; i is 1 for planar input */
 } ConvSizes;
 ConvSizes conv_sizes(const Sched *s);
+enum { MOST_LINE = 128 }; /* pixels of joined rows */
 /* Rows that are walked as one line: short ones are joined until tiles are full. */
 int64_t joined_rows(int64_t y, int64_t x);
 /* Cells that a block looks at; 0 if there is no such block. */
@@ -64,6 +65,9 @@ int64_t row_blocks(int64_t y);
 bool is_tiny(const Sched *s, int64_t work);
 bool is_tiny_kernel(const Sched *s);
 
+/* Vectors of outputs of a register tile; sums of one, of which fewer wait for each other. */
+enum { MOST_VECTORS = 6, LEAST_SUMS = 4 };
+
 /* A register tile of sums (tile.c).  Loops are named without %, lists of them as a step takes them,
  * outermost first. */
 typedef struct {
@@ -80,10 +84,23 @@ typedef struct {
     const char *out;           /* the block that is computed where sums are stored, or NULL */
     bool        chunks;        /* the reduction has loops outside of the tile */
 } TileNest;
+/* The next lower height of tiles that makes more of a line of so many pixels; 0: there is none. */
+int64_t lower_tile(int64_t line, int64_t pixels);
+/* Tiles of a convolution that are worth a choice, with the cycles of so many multiply-adds of
+ * vectors (as tile_best). */
+void tile_candidates(Candidates *k, const Machine *m, int64_t lanes, int64_t vectors, int64_t line,
+                     int64_t parts, double madds);
+RegTile pick_reg_tile(Sched *s, const char *name, const Candidates *k);
+/* The divisors of n, none of them estimated. */
+void divisors(Candidates *k, int64_t n);
+
 /* Cuts the line, puts the tile's loops in order and its sums into registers. */
 void tile_sums(Sched *s, const TileNest *n);
 /* Lanes and what is written out: when all of its loops are cut. */
 void tile_marks(Sched *s, const TileNest *n);
+
+/* %w is a constant, so its packed form is made at compile time (dense.c). */
+bool is_packed(const Sched *s);
 
 /* dot.c: convolutions and products of small integers by dot4 (false: not this one). */
 bool conv2d_dot(Sched *s);

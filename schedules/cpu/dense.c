@@ -8,6 +8,7 @@
  * more columns instead, since the stream of weights is what limits it. */
 #include "schedules/cpu/cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct {
@@ -31,48 +32,58 @@ static GemmSizes gemm_sizes(const Sched *s)
 /* Rows and vectors of a tile: P*NV accumulators, NV vectors of weights and a number of x, spread
  * over a vector, lie in registers.  Rows whose cells are a multiple of 4 KiB apart fall on one set
  * of L1, of 8 lines in most machines.  The last panel may have fewer vectors, unless `whole`. */
-RegTile gemm_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k, bool whole)
+RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, int64_t rows, int64_t k,
+                       bool whole, int64_t times)
 {
-    int64_t regs = s->target->vector_regs ? s->target->vector_regs : 16;
-    RegTile best = {1, 1};
-    double  cost = 1e30;
+    int64_t    regs = s->target->vector_regs ? s->target->vector_regs : 16;
+    Candidates tiles = candidates(s);
 
-    for (int64_t nv = 1; nv <= 6 && nv <= vectors; nv++) {
+    for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= vectors; nv++) {
         int64_t most = (regs - nv - 1) / nv;
         if (whole && vectors % nv)
             continue;
         if (k * 4 % 4096 == 0 && most > 8)
             most = 8;
-        double c = (double)(vectors / nv) * panel_step_cycles(rows, most, nv);
-        if (vectors % nv)
-            c += panel_step_cycles(rows, most, vectors % nv);
-        if (c < cost - 1e-9)
-            cost = c, best = (RegTile){most, nv};
+        for (int64_t p = most; p > 0; p = lower_tile(rows, p)) {
+            double c = (double)(vectors / nv) * panel_step_cycles(rows, p, nv);
+            if (vectors % nv)
+                c += panel_step_cycles(rows, p, vectors % nv);
+            if (p == most || p * nv >= LEAST_SUMS)
+                candidate(&tiles, p, nv, c * (double)k * (double)times);
+        }
     }
-    return best;
+    if (!tiles.of.n)
+        candidate(&tiles, 1, 1, NAN);
+    return pick_reg_tile(s, name, &tiles);
 }
 
 /* Columns of a panel in vectors.  One row is bound by the stream of weights: enough vectors to
  * cover the latency of their multiply-adds, no more, so that panels balance among the threads. */
-static RegTile panel_tile(const Sched *s, int64_t vectors, int64_t rows, int64_t k)
+static RegTile row_tile(Sched *s, int64_t vectors)
 {
-    int64_t most = s->target->vector_regs > 16 ? 4 : 8;
+    enum { MOST = 8 };
+    int64_t    most = s->target->vector_regs > 16 ? MOST / 2 : MOST;
+    Candidates k = candidates(s);
 
-    if (rows == 1)
-        return (RegTile){1, vectors < most ? vectors : most};
-    return gemm_tile(s, vectors, rows, k, false);
+    for (int64_t nv = 1; nv <= MOST && nv <= vectors; nv++)
+        candidate(&k, 1, nv, NAN);
+    usual(&k, 1, vectors < most ? vectors : most);
+    return pick_reg_tile(s, "tile", &k);
 }
 
 /* k of a chunk: the rows of a tile stay in L1 beside the stream of weights, and the panel in a
  * quarter of L2, so that all row tiles find it there. */
-int64_t gemm_chunk(const Sched *s, RegTile t, int64_t width, int64_t k)
+int64_t pick_gemm_chunk(Sched *s, const char *name, RegTile t, int64_t width, int64_t k)
 {
-    Machine m = machine_of(s->target);
-    int64_t l1 = m.l1, l2 = m.l2;
-    int64_t tile = l1 * 3 / 4 / (t.pixels * 4), panel = l2 / 4 / (width * 4);
-    int64_t most = tile < panel ? tile : panel, kb = divisor_upto(k, most < 1 ? 1 : most);
+    Machine    m = machine_of(s->target);
+    int64_t    l1 = m.l1, l2 = m.l2;
+    int64_t    tile = l1 * 3 / 4 / (t.pixels * 4), panel = l2 / 4 / (width * 4);
+    int64_t    most = tile < panel ? tile : panel, kb = divisor_upto(k, most < 1 ? 1 : most);
+    Candidates chunks = candidates(s);
 
-    return kb * 4 < most ? k : kb;
+    divisors(&chunks, k);
+    usual(&chunks, kb * 4 < most ? k : kb, 0);
+    return pick_factor(s, name, &chunks);
 }
 
 /* The loop over matrices of a batch, of whose dimensions those of one matrix do not count. */
@@ -94,14 +105,18 @@ static const char *batch_loop(Sched *s)
 }
 
 /* Blocks of rows that threads take where there are too few panels of columns to divide. */
-static int64_t thread_rows(const GemmSizes *z, RegTile t, int64_t width)
+static int64_t pick_parts(Sched *s, const GemmSizes *z, RegTile t, int64_t width)
 {
-    if (z->b > 1 || thread_balance(ceil_div(z->n, width)) >= 0.8)
-        return 1;
-    for (int64_t parts = 4; parts > 1; parts /= 2)
-        if (z->m % parts == 0 && z->m / parts >= t.pixels / 2 && z->m / parts >= 4)
-            return parts;
-    return 1;
+    Candidates k = candidates(s);
+    int64_t    best = 1;
+
+    for (int64_t parts = 1; parts <= 4; parts *= 2)
+        if (parts == 1 || (z->b == 1 && z->m % parts == 0 && z->m / parts >= 4)) {
+            candidate(&k, parts, 0, NAN);
+            best = z->m / parts >= t.pixels / 2 ? parts : best;
+        }
+    usual(&k, thread_balance(ceil_div(z->n, width)) >= 0.8 ? 1 : best, 0);
+    return pick_factor(s, "row.blocks", &k);
 }
 
 void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width)
@@ -140,8 +155,7 @@ static void row_products(Sched *s, const GemmSizes *z)
         step(s, "parallel %%%s", loop);
 }
 
-/* The matrix is a constant, so its packed form is made at compile time. */
-static bool is_packed(const Sched *s)
+bool is_packed(const Sched *s)
 {
     for (uint32_t i = 0; i < s->f->nparams; i++)
         if (!strcmp(s->f->params[i].buffer->name, "w"))
@@ -156,8 +170,35 @@ static bool asks_ahead(const Sched *s, int64_t lanes, int64_t rows, RegTile t)
 {
     Machine m = machine_of(s->target);
 
-    return rows > 1 && is_packed(s) &&
-           tile_feeds_lines(&m, lanes, ceil_div(rows, ceil_div(rows, t.pixels)));
+    return rows > 1 && tile_feeds_lines(&m, lanes, ceil_div(rows, ceil_div(rows, t.pixels)));
+}
+
+/* What is decided, and from what. */
+typedef struct {
+    GemmSizes z;
+    int64_t   rows, lanes, vectors; /* vectors of columns */
+    bool      alone, packed;
+    RegTile   tile;
+    int64_t   parts, chunk; /* blocks of rows; of k */
+    bool      ahead;
+} GemmPlan;
+
+static void decide_gemm(Sched *s, void *plan)
+{
+    GemmPlan        *p = plan;
+    const GemmSizes *z = &p->z;
+
+    p->tile = p->rows == 1 ? row_tile(s, p->vectors)
+                           : pick_gemm_tile(s, "tile", p->vectors, p->rows, z->k, false, z->b);
+    p->parts = p->alone ? 1 : pick_parts(s, z, p->tile, p->tile.nv * p->lanes);
+    if (p->parts > 1) {
+        int64_t rows = p->rows / p->parts;
+        p->tile.pixels = ceil_div(rows, ceil_div(rows, p->tile.pixels));
+    }
+    p->chunk =
+        p->rows == 1 ? z->k : pick_gemm_chunk(s, "chunk", p->tile, p->tile.nv * p->lanes, z->k);
+    p->ahead =
+        p->packed && pick_bool(s, "ahead", asks_ahead(s, p->lanes, p->rows / p->parts, p->tile));
 }
 
 /* One row by columns of a matrix that is not packed and comes from L3 or memory: panels of a few
@@ -207,16 +248,19 @@ void sched_dense(Sched *s)
     if (!vectors)
         lanes = z.n, vectors = 1;
 
-    RegTile t = panel_tile(s, vectors, rows, z.k);
-    int64_t width = t.nv * lanes;
-    bool    alone = is_tiny(s, z.b * rows * z.n * z.k);
-    int64_t parts = alone ? 1 : thread_rows(&z, t, width);
-    if (parts > 1)
-        t.pixels = ceil_div(rows / parts, ceil_div(rows / parts, t.pixels));
-    int64_t kb = rows == 1 ? z.k : gemm_chunk(s, t, width, z.k);
+    GemmPlan p = {.z = z,
+                  .rows = rows,
+                  .lanes = lanes,
+                  .vectors = vectors,
+                  .alone = is_tiny(s, z.b * rows * z.n * z.k),
+                  .packed = is_packed(s)};
+    sched_decide(s, decide_gemm, &p);
+    RegTile t = p.tile;
+    bool    alone = p.alone;
+    int64_t width = t.nv * lanes, parts = p.parts, kb = p.chunk;
     try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)width,
              (long long)width);
-    if (asks_ahead(s, lanes, rows / parts, t))
+    if (p.ahead)
         step(s, "prefetch %%w by 4096");
     const char *batch = NULL;
     bool        own_panel = false;

@@ -12,6 +12,8 @@
  * so that a lane has its four. */
 #include "schedules/cpu/cpu.h"
 
+#include <math.h>
+
 /* Floats that are made of integers. */
 static bool converts(const Sched *s)
 {
@@ -25,13 +27,39 @@ static bool converts(const Sched *s)
            dtype_is_int(v->kids[0]->kids[0]->dtype);
 }
 
+/* What is decided, and from what. */
+typedef struct {
+    int64_t x, y, kh, taps, lanes; /* taps: steps of the kernel that may be written out at most */
+    int64_t cells;                 /* of the kernel */
+    int64_t pixels, rows;          /* of a tile; of a block */
+    bool    columns;               /* rows of the kernel are written out */
+} DepthwisePlan;
+
+/* One vector of weights and one of what is between stay beside the sums. */
+static void decide_depthwise(Sched *s, void *plan)
+{
+    DepthwisePlan *p = plan;
+    Candidates     pixels = candidates(s), rows = candidates(s);
+    int64_t        regs = machine_of(s->target).regs, most = regs - 2;
+
+    for (int64_t n = most; n >= LEAST_SUMS; n = lower_tile(p->x, n))
+        candidate(&pixels, n, 0, NAN);
+    usual(&pixels, depthwise_pixels(s, p->lanes), 0);
+    p->pixels = pick_factor(s, "pixels", &pixels);
+    divisors(&rows, p->y);
+    usual(&rows, p->y / row_blocks(p->y), 0);
+    p->rows = pick_factor(s, "rows", &rows);
+    p->columns = p->cells * p->pixels <= p->taps;
+    if (p->kh > 1)
+        p->columns = pick_bool(s, "unroll.kernel", p->columns);
+}
+
 void conv2d_depthwise(Sched *s)
 {
     int64_t lanes = iter_extent(s, "conv", "j"), o = iter_extent(s, "conv", "o"),
             y = iter_extent(s, "conv", "y");
     int64_t     x = iter_extent(s, "conv", "x"), kh = iter_extent(s, "conv", "kh");
     int64_t     kw = iter_extent(s, "conv", "kw");
-    int64_t     regs = depthwise_pixels(s, lanes);
     bool        dot = kw % 4 == 0 && depthwise_dot(s);
     bool        turned = converts(s);
     const char *out, *k = dot ? "%k4" : "%conv.kw", *four = dot ? ", %four" : "";
@@ -45,13 +73,16 @@ void conv2d_depthwise(Sched *s)
         try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
                  (long long)lanes, (long long)lanes);
     }
-    step(s, "split %%conv.y by %lld -> %%yb, %%r", (long long)(y / row_blocks(y)));
+    DepthwisePlan p = {
+        .x = x, .y = y, .kh = kh, .cells = kh * kw, .taps = dot ? 256 : 128, .lanes = lanes};
+    sched_decide(s, decide_depthwise, &p);
+    step(s, "split %%conv.y by %lld -> %%yb, %%r", (long long)p.rows);
     step(s, "reorder %%conv.n, %%yb, %%conv.o, %%r, %%conv.x, %%conv.kh, %s, %%conv.j%s", k, four);
     TileNest tile = {.block = "conv",
                      .line = "conv.x",
                      .tiles = "t",
                      .pixel = "p",
-                     .pixels = regs,
+                     .pixels = p.pixels,
                      .sums = turned ? "%conv.kh"
                              : dot  ? "%conv.kh, %k4"
                                     : "%conv.kh, %conv.kw",
@@ -62,11 +93,11 @@ void conv2d_depthwise(Sched *s)
                      .out = out};
     tile_sums(s, &tile);
     tile_marks(s, &tile);
-    if (kh * kw * regs <= (dot ? 256 : 128))
+    if (p.columns)
         step(s, "unroll %%conv.kh");
     if (!is_tiny(s, o * lanes * y * x * kh * kw)) {
         step(s, "fuse %%yb, %%conv.o -> %%u");
-        if (thread_balance(row_blocks(y) * o) < 0.95)
+        if (thread_balance(y / p.rows * o) < 0.95)
             step(s, "fuse %%u, %%r -> %%u");
         step(s, "parallel %%u");
     }

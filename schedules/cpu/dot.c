@@ -10,6 +10,8 @@
  * than a quarter of a vector a cycle. */
 #include "schedules/cpu/cpu.h"
 
+#include <math.h>
+
 /* A step of the reduction: how many products, in how many instructions (0: none that is quick). */
 typedef struct {
     uint32_t ops;
@@ -68,40 +70,44 @@ static int64_t most_pixels(const Sched *s, uint32_t ops, int64_t nv)
 }
 
 /* `whole`: all panels have nv vectors; else the last may have fewer. */
-static RegTile best_tile(const Sched *s, uint32_t ops, int64_t vectors, int64_t pixels, bool whole)
+static RegTile dot_tile(Sched *s, uint32_t ops, int64_t vectors, int64_t pixels, bool whole,
+                        double times)
 {
-    RegTile best = {1, 1};
-    double  cost = 1e30;
+    Candidates k = candidates(s);
 
-    for (int64_t nv = 1; nv <= 6 && nv <= vectors; nv++) {
+    for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= vectors; nv++) {
         int64_t most = most_pixels(s, ops, nv), rest = vectors % nv;
-        if (most < 1 || (whole && rest))
-            continue;
-        double c = (double)(vectors / nv) * dot_step_cycles(ops, pixels, most, nv);
-        if (rest)
-            c += dot_step_cycles(ops, pixels, most, rest);
-        if (c < cost - 1e-9)
-            cost = c, best = (RegTile){most, nv};
+
+        for (int64_t p = whole && rest ? 0 : most; p > 0; p = lower_tile(pixels, p)) {
+            double c = (double)(vectors / nv) * dot_step_cycles(ops, pixels, p, nv);
+            if (rest)
+                c += dot_step_cycles(ops, pixels, p, rest);
+            if (p == most || p * nv >= LEAST_SUMS)
+                candidate(&k, p, nv, c * times);
+        }
     }
-    return best;
+    if (!k.of.n)
+        candidate(&k, 1, 1, NAN);
+    return pick_reg_tile(s, "tile", &k);
 }
 
-/* Input blocks of a chunk: weights of an output block within half of L2. */
-static int64_t chunk(const Sched *s, const ConvSizes *z, int64_t nv, int64_t weight_bytes)
+/* `of` n, where so many bytes of each are best within half of L2. */
+static int64_t pick_chunk(Sched *s, int64_t n, int64_t bytes)
 {
-    int64_t l2 = machine_of(s->target).l2;
+    int64_t    l2 = machine_of(s->target).l2;
+    Candidates k = candidates(s);
 
-    int64_t depth = z->i ? z->i : 1, vector = weight_bytes * nv * z->lanes;
-
-    return divisor_upto(z->c, l2 / 2 / (depth * z->kh * z->kw * vector) + 1);
+    divisors(&k, n);
+    usual(&k, divisor_upto(n, l2 / 2 / bytes + 1), 0);
+    return pick_factor(s, "chunk", &k);
 }
 
 /* Groups of rows of a pixel block: its input within a quarter of L2, beside the weights. */
-static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, int64_t rows,
-                            int64_t oc)
+static int64_t pick_block(Sched *s, const ConvSizes *z, int64_t groups, int64_t rows, int64_t oc)
 {
-    int64_t l2 = machine_of(s->target).l2;
-    int64_t bytes = z->c * (z->i ? z->i : 1) * rows * z->x, gb = groups, best;
+    int64_t    l2 = machine_of(s->target).l2;
+    int64_t    bytes = z->c * (z->i ? z->i : 1) * rows * z->x, gb = groups, best;
+    Candidates k = candidates(s);
 
     while (gb > 1 && gb * bytes > l2 / 4)
         gb = divisor_upto(groups, gb - 1);
@@ -111,7 +117,37 @@ static int64_t block_groups(const Sched *s, const ConvSizes *z, int64_t groups, 
         if (thread_balance(groups / gb * oc) > thread_balance(groups / best * oc) + 0.02)
             best = gb;
     }
-    return best;
+    divisors(&k, groups);
+    usual(&k, best, 0);
+    return pick_factor(s, "block", &k);
+}
+
+/* What is decided, and from what. */
+typedef struct {
+    ConvSizes z;
+    Dot       dot;
+    int64_t   rows, chunk, block; /* as of conv2d.c */
+    RegTile   tile;
+} DotPlan;
+
+static void decide_conv(Sched *s, void *plan)
+{
+    DotPlan         *p = plan;
+    const ConvSizes *z = &p->z;
+    int64_t          depth = z->i ? z->i : 1, cells = depth * z->kh * z->kw;
+    int64_t          best = joined_rows(z->y, z->x);
+    Candidates       rows = candidates(s);
+
+    for (int64_t r = 1; r <= z->y && (r == 1 || r * z->x <= MOST_LINE); r++)
+        if (z->y % r == 0)
+            candidate(&rows, r, 0, NAN);
+    usual(&rows, best, 0);
+    p->rows = pick_factor(s, "rows", &rows);
+    p->tile =
+        dot_tile(s, p->dot.ops, z->o, p->rows * z->x, true,
+                 (double)(z->n * z->y / p->rows) * (double)(z->c * cells) / (double)p->dot.terms);
+    p->chunk = pick_chunk(s, z->c, cells * p->dot.weight_bytes * p->tile.nv * z->lanes);
+    p->block = pick_block(s, z, z->y / p->rows, p->rows, z->o / p->tile.nv);
 }
 
 /* The loops of a step: four channels of a block, or four columns of a first layer's kernel; two,
@@ -141,11 +177,12 @@ bool conv2d_dot(Sched *s)
     if (!d.ops || !z.c || (z.i ? z.i : z.kw) % d.terms)
         return false;
     const char *out = prepare_anchor(s, "conv", true);
-    int64_t     rows = joined_rows(z.y, z.x), depth = z.i ? z.i : 1;
-    RegTile     t = best_tile(s, d.ops, z.o, rows * z.x, true);
-    int64_t     kb = chunk(s, &z, t.nv, d.weight_bytes), groups = z.y / rows, oc = z.o / t.nv;
-    int64_t     gb = block_groups(s, &z, groups, rows, oc);
-    bool        own = false; /* a thread makes its padded copies itself */
+    DotPlan     p = {.z = z, .dot = d};
+    sched_decide(s, decide_conv, &p);
+    RegTile t = p.tile;
+    int64_t rows = p.rows, depth = z.i ? z.i : 1, kb = p.chunk, gb = p.block;
+    int64_t groups = z.y / rows, oc = z.o / t.nv;
+    bool    own = false; /* a thread makes its padded copies itself */
 
     split_fours(s, &z, t.nv * z.lanes, d.terms);
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
@@ -188,22 +225,45 @@ bool conv2d_dot(Sched *s)
 /* A matrix product by the same steps: panels of nv vectors of columns, tiles of rows, and four
  * neighbours of k a step.  Panels lie `(n//32, k//4, n%32, k%4)`; a chunk of k only where a panel
  * would not stay in L2.  One row is bound by the stream of weights, as in dense.c. */
+typedef struct {
+    int64_t  vectors, rows, k, times;
+    uint32_t ops;
+    RegTile  tile;
+    int64_t  chunk; /* of k, in fours */
+} DotGemmPlan;
+
+static void decide_dense(Sched *s, void *plan)
+{
+    DotGemmPlan *p = plan;
+    Candidates   row = candidates(s);
+
+    if (p->rows == 1) {
+        for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= p->vectors; nv++)
+            candidate(&row, 1, nv, NAN);
+        usual(&row, 1, p->vectors < 4 ? p->vectors : 4);
+        p->tile = pick_reg_tile(s, "tile", &row);
+    } else {
+        p->tile = dot_tile(s, p->ops, p->vectors, p->rows, false, (double)(p->times * (p->k / 4)));
+    }
+    p->chunk = pick_chunk(s, p->k / 4, 4 * p->tile.nv * cpu_lanes(s));
+}
+
 bool dense_dot(Sched *s)
 {
     int64_t  b = block_work(s, "dense"), m = iter_extent(s, "dense", "m");
     int64_t  n = iter_extent(s, "dense", "n"), k = iter_extent(s, "dense", "k");
     int64_t  lanes = cpu_lanes(s), rows = m ? m : 1, vectors = ceil_div(n, lanes);
-    int64_t  l2 = machine_of(s->target).l2;
     uint32_t ops = dot_of(s, "dense").ops;
 
-    RegTile   t = rows == 1 ? (RegTile){1, vectors < 4 ? vectors : 4}
-                            : best_tile(s, ops, vectors, rows, false);
-    long long width = (long long)(t.nv * lanes);
-    int64_t   kb = divisor_upto(k / 4, l2 / 2 / (4 * width) + 1);
-
-    if (!ops || k % 4 || n < lanes || /* a weight that is not constant is refused */
-        !try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k//4, n%%%lld, k%%4)", width, width))
+    if (!ops || k % 4 || n < lanes || !is_packed(s))
         return false;
+    DotGemmPlan p = {
+        .vectors = vectors, .rows = rows, .k = k, .times = b / (rows * n * k), .ops = ops};
+    sched_decide(s, decide_dense, &p);
+    RegTile   t = p.tile;
+    long long width = (long long)(t.nv * lanes);
+    int64_t   kb = p.chunk;
+    step(s, "transform_layout %%w (n, k) -> (n//%lld, k//4, n%%%lld, k%%4)", width, width);
     const char *out = prepare_anchor(s, "dense", false);
 
     step(s, "reorder %%n, %%m");

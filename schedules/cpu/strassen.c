@@ -29,10 +29,8 @@ static void data_sums(Sched *s, const Halves *z)
 }
 
 /* The products of a panel, inside the loop over panels. */
-static void products(Sched *s, const Halves *z, RegTile t)
+static void products(Sched *s, const Halves *z, RegTile t, int64_t kb)
 {
-    int64_t width = t.nv * cpu_lanes(s), kb = gemm_chunk(s, t, width, z->k);
-
     step(s, "split %%p.k by %lld -> %%kc, %%kb", (long long)kb);
     step(s, "split %%p.n by %lld -> %%pv, %%pj", (long long)cpu_lanes(s));
     if (z->b) {
@@ -53,6 +51,23 @@ static void products(Sched *s, const Halves *z, RegTile t)
     tile_sums(s, &tile);
     tile_marks(s, &tile);
     step(s, "outline %%t -> @gemm");
+}
+
+typedef struct {
+    Halves  z;
+    int64_t rows; /* of all matrices of a batch */
+    RegTile tile;
+    int64_t chunk; /* of k */
+} StrassenPlan;
+
+static void decide_strassen(Sched *s, void *plan)
+{
+    StrassenPlan *p = plan;
+    const Halves *z = &p->z;
+    int64_t       lanes = cpu_lanes(s);
+
+    p->tile = pick_gemm_tile(s, "tile", z->n / lanes, p->rows, z->k, true, 7);
+    p->chunk = pick_gemm_chunk(s, "chunk", p->tile, p->tile.nv * lanes, z->k);
 }
 
 void sched_dense_strassen(Sched *s)
@@ -78,10 +93,11 @@ void sched_dense_strassen(Sched *s)
         s->refusal = "the result has another shape";
         return;
     }
-    const char *n = d->iter[last]->name, *m = d->iter[last - 1]->name;
-    const char *b = z.b ? d->iter[0]->name : NULL;
-    RegTile     t = gemm_tile(s, z.n / lanes, rows, z.k, true);
-    int64_t     width = t.nv * lanes;
+    const char  *n = d->iter[last]->name, *m = d->iter[last - 1]->name;
+    const char  *b = z.b ? d->iter[0]->name : NULL;
+    StrassenPlan p = {.z = z, .rows = rows};
+    sched_decide(s, decide_strassen, &p);
+    int64_t width = p.tile.nv * lanes;
 
     step(s, "transform_layout %%w (r, n, k) -> (n//%lld, r, k, n%%%lld)", (long long)width,
          (long long)width);
@@ -96,7 +112,7 @@ void sched_dense_strassen(Sched *s)
     step(s, "compute_at p %%nc");
     step(s, "set_scope %%p private");
     step(s, "parallel %%nc");
-    products(s, &z, t);
+    products(s, &z, p.tile, p.chunk);
     step(s, "vectorize %%j");
     step(s, "unroll %%mh, %%nh");
     data_sums(s, &z);

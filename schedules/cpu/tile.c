@@ -9,6 +9,8 @@
  * (`tile_sums`), and once nothing is cut any more what is written out (`tile_marks`). */
 #include "schedules/cpu/cpu.h"
 
+#include <math.h>
+
 void tile_sums(Sched *s, const TileNest *n)
 {
     const char *line = n->line;
@@ -38,4 +40,42 @@ void tile_marks(Sched *s, const TileNest *n)
     step(s, "unroll %s", n->unroll);
     if (n->four)
         step(s, "tensorize %%%s with @dot4", n->four);
+}
+
+/* ---- candidates ---------------------------------------------------------------------------------- */
+
+int64_t lower_tile(int64_t line, int64_t pixels)
+{
+    int64_t below = (pixels < line ? pixels : line) - 1;
+
+    return below > 0 ? ceil_div(line, ceil_div(line, below)) : 0;
+}
+
+void tile_candidates(Candidates *k, const Machine *m, int64_t lanes, int64_t vectors, int64_t line,
+                     int64_t parts, double madds)
+{
+    for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= vectors; nv++) {
+        int64_t most = tile_pixels_most(m, lanes, nv);
+
+        for (int64_t p = most; p > 0 && vectors % nv == 0; p = lower_tile(line, p))
+            if (p == most || p * nv >= LEAST_SUMS)
+                candidate(k, p, nv,
+                          madds *
+                              tile_madd_cycles(m, lanes, vectors, line, parts, (RegTile){p, nv}));
+    }
+    if (!k->of.n)
+        candidate(k, 1, 1, NAN);
+}
+
+RegTile pick_reg_tile(Sched *s, const char *name, const Candidates *k)
+{
+    const Candidate *t = pick_tile(s, name, k);
+
+    return (RegTile){t->v[0], t->v[1]};
+}
+
+void divisors(Candidates *k, int64_t n)
+{
+    for (int64_t d = 1; d <= n; d = d < n ? divisor_from(n, d + 1) : n + 1)
+        candidate(k, d, 0, NAN);
 }
