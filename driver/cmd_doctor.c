@@ -9,6 +9,7 @@
 #include "backends/backend.h"
 #include "base/cache.h"
 #include "driver/driver.h"
+#include "machine/machine.h"
 #include "ops/ops.h"
 #include "packaging/packaging.h"
 
@@ -170,13 +171,14 @@ static void add_here(const Report *r, Columns *table)
 {
     Arena        *a = r->a;
     const Target *t = r->cpu;
+    Machine       m = machine_of(t);
 
     row(table, "tvmcc", TVMCC_VERSION ", LLVM " TVMCC_LLVM_VERSION);
     if (t) {
         row(table, "processor",
-            arena_printf(a, "%s of %s: %u-byte vectors%s; caches of %u, %u and %u KiB", t->mcpu,
-                         t->triple, t->vector_bytes, t->has_fma ? ", FMA" : "", t->l1_bytes >> 10,
-                         t->l2_bytes >> 10, t->l3_bytes >> 10));
+            arena_printf(a, "%s of %s: %u-byte vectors%s; caches of %lld, %lld and %lld KiB",
+                         t->mcpu, t->triple, t->vector_bytes, t->has_fma ? ", FMA" : "",
+                         (long long)m.l1 >> 10, (long long)m.l2 >> 10, (long long)m.l3 >> 10));
         if (*t->features)
             row(table, "features", t->features);
     }
@@ -224,6 +226,7 @@ static void show_json(Report *r)
 {
     StrBuf        s = strbuf(r->a);
     const Target *t = r->cpu;
+    Machine       m = machine_of(t);
 
     str_printf(&s, "{\"version\": \"%s\", \"llvm\": \"%s\",\n \"processor\": ", TVMCC_VERSION,
                TVMCC_LLVM_VERSION);
@@ -235,10 +238,10 @@ static void show_json(Report *r)
         str_add(&s, ", ");
         json_text(&s, "features", t->features);
         str_printf(&s,
-                   ", \"vector_bytes\": %u, \"fma\": %s, \"l1_bytes\": %u, \"l2_bytes\": %u, "
-                   "\"l3_bytes\": %u, \"count\": %ld}",
-                   t->vector_bytes, t->has_fma ? "true" : "false", t->l1_bytes, t->l2_bytes,
-                   t->l3_bytes, sysconf(_SC_NPROCESSORS_ONLN));
+                   ", \"vector_bytes\": %u, \"fma\": %s, \"l1_bytes\": %lld, "
+                   "\"l2_bytes\": %lld, \"l3_bytes\": %lld, \"count\": %ld}",
+                   t->vector_bytes, t->has_fma ? "true" : "false", (long long)m.l1, (long long)m.l2,
+                   (long long)m.l3, sysconf(_SC_NPROCESSORS_ONLN));
     } else {
         str_add(&s, "null");
     }

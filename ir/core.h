@@ -202,19 +202,19 @@ struct Target {
     const char   *triple, *mcpu; /* LLVM's spelling */
     const char   *features;      /* "+avx2,+fma" as LLVM wants it */
     const char   *abi;           /* -mabi= as LLVM wants it; "" for the default */
+    const char   *arch, *cpu;    /* "x86", "apple-m1" as the user may spell it; NULL: not a CPU's */
     const Target *host;          /* of a device target; NULL for CPUs */
+    const struct Machine *machine; /* of a file: what work costs there (machine/); NULL: none */
     /* Limits that rules and passes ask for; never compare names. */
     uint32_t pointer_bits;
     uint32_t vector_bytes; /* widest register worth using: 16, 32, 64; 4: no vectors, and GPUs */
-    uint32_t fma_bytes;    /* of vectors that are multiplied and added a cycle, in two at most */
     uint32_t vector_regs;  /* architectural vector registers: 16, 32 */
     bool     has_fma;
     bool     fma_mem_splat;    /* FMA can broadcast from memory (AVX-512) */
     bool     dot_signed;       /* 8-bit dot products take signed data (Arm), else unsigned (x86) */
     uint8_t  dot4_ui, dot4_ii; /* instructions of a dot4 of u8 by i8, of i8 by i8; 0: not quick */
     uint8_t  dot2;             /* ... of two products of i16; 0: not quick */
-    uint32_t l1_bytes, l2_bytes, l3_bytes; /* per core; l3 shared */
-    uint32_t sync_ns;                      /* a barrier of threads that spin for it */
+    uint32_t l1_bytes, l2_bytes, l3_bytes; /* as the machine of the compile says; 0: not asked */
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */
     uint32_t shared_bytes;                 /* per GPU block */
     bool     has_round, has_sqrt;          /* of f32, as instructions */

@@ -1,33 +1,102 @@
-/* Sizes and rates of a target.  Where a target does not say how large its caches are, those of
+/* The figures of a machine: what is known of it, and rules for the rest (machine.def).
+ *
+ * A file that was measured says most (file.c); a target without one is known by its CPU's name
+ * (cpus.def), its caches better still where it is the machine of the compile.  Where nobody knows,
  * small cores are taken: blocks that are too small for a cache cost a few per cent, blocks that are
  * too large leave it. */
 #include "machine/machine.h"
 
-enum { SMALL_L1 = 32768, SMALL_L2 = 262144, L2_IN_L3 = 8 };
+#include <string.h>
 
-/* Two vectors a cycle at 2 to 4 GHz; wide vectors are often two halves, or run slower. */
-static double macs_ns(int64_t vector_bytes)
+enum { SMALL_L1 = 32768, SMALL_L2 = 262144 };
+
+static const struct {
+    const char *arch, *name;
+    Machine     m; /* 0: not known */
+} cpus[] = {
+#define CPU(arch, name, l1_kib, l2_kib, l3_kib, ...) \
+    {#arch, name, {.l1 = l1_kib << 10, .l2 = l2_kib << 10, .l3 = l3_kib##ll << 10, __VA_ARGS__}},
+#include "machine/cpus.def"
+#undef CPU
+};
+
+const Figure figure_table[] = {
+#define MACHINE(type, name, of, unit, least, most, rule, about) \
+    {#name,                                                     \
+     unit,                                                      \
+     about,                                                     \
+     FIGURE_OF_##of,                                            \
+     offsetof(Machine, name),                                   \
+     _Generic((type)0, int64_t: true, default: false),          \
+     least,                                                     \
+     most},
+#include "machine/machine.def"
+#undef MACHINE
+};
+
+double figure_get(const Machine *m, uint32_t figure)
 {
-    return vector_bytes >= 32 ? 50 : vector_bytes >= 16 ? 25 : 5;
+    const Figure *f = &figure_table[figure];
+    const char   *at = (const char *)m + f->offset;
+
+    return f->whole ? (double)*(const int64_t *)at : *(const double *)at;
+}
+
+void figure_set(Machine *m, uint32_t figure, double value, Origin from)
+{
+    const Figure *f = &figure_table[figure];
+    char         *at = (char *)m + f->offset;
+
+    if (f->whole)
+        *(int64_t *)at = (int64_t)value;
+    else
+        *(double *)at = value;
+    m->from[figure] = (uint8_t)from;
+}
+
+static const Machine *known(const Target *t)
+{
+    for (size_t i = 0; t->cpu && i < COUNT(cpus); i++)
+        if (!strcmp(cpus[i].arch, t->arch) && !strcmp(cpus[i].name, t->cpu))
+            return &cpus[i].m;
+    return NULL;
+}
+
+/* What `better` knows takes the place of what is there. */
+static void learn(Machine *m, const Machine *better, Origin from)
+{
+    for (uint32_t i = 0; i < FIGURE_COUNT; i++)
+        if (figure_get(better, i) != 0)
+            figure_set(m, i, figure_get(better, i), from);
+}
+
+static void by_rule(Machine *m, const Target *t)
+{
+#define MACHINE(type, name, of, unit, least, most, rule, about)      \
+    if (FIGURE_OF_##of == FIGURE_OF_FEATURES)                        \
+        figure_set(m, FIGURE_##name, (double)(rule), FROM_FEATURES); \
+    else if (m->name == 0)                                           \
+        figure_set(m, FIGURE_##name, (double)(rule), FROM_RULE);
+#include "machine/machine.def"
+#undef MACHINE
 }
 
 Machine machine_of(const Target *t)
 {
     static const Target none = {0};
-    Machine             m;
+    Machine             m = {0};
 
     t = t ? t : &none;
-    m = (Machine){.vector_bytes = t->vector_bytes,
-                  .fma_bytes = t->fma_bytes,
-                  .regs = t->vector_regs ? t->vector_regs : 16,
-                  .fma_mem_splat = t->fma_mem_splat,
-                  .l1 = t->l1_bytes ? t->l1_bytes : SMALL_L1,
-                  .l2 = t->l2_bytes ? t->l2_bytes : SMALL_L2,
-                  .l3 = t->l3_bytes,
-                  .macs_ns = macs_ns(t->vector_bytes),
-                  .stream_ns = 80,
-                  .sync_ns = t->sync_ns};
-    m.l3 = m.l3 ? m.l3 : L2_IN_L3 * m.l2;
+    const Machine *cpu = known(t), here = {.l1 = t->l1_bytes, .l2 = t->l2_bytes, .l3 = t->l3_bytes};
+    if (cpu)
+        learn(&m, cpu, FROM_CPU);
+    learn(&m, &here, FROM_SYSTEM);
+    if (t->machine)
+        learn(&m, t->machine, FROM_FILE);
+    by_rule(&m, t);
+    /* A CPU may have more than a target's features make use of. */
+    if (m.fma_bytes > 2 * m.vector_bytes)
+        m.fma_bytes = 2 * m.vector_bytes;
     return m;
 }
 

@@ -5,7 +5,7 @@
  * computing are cycles of one core, times in which threads meet nanoseconds.  Nothing here knows an
  * operator or a loop.
  *
- *   machine.c   sizes and rates of a target
+ *   machine.c   the figures of a machine (machine.def), and what is known of CPUs (cpus.def)
  *   tile.c      cycles of register tiles
  *   traffic.c   bytes a cycle between the core and where data lie (traffic.def)
  *   threads.c   what threads gain and lose */
@@ -14,18 +14,46 @@
 
 #include "ir/core.h"
 
+#include <stddef.h>
+
 /* ---- machine.c -------------------------------------------------------------------------------- */
 
-typedef struct {
-    int64_t vector_bytes; /* of the widest vector worth using; 4: there are none */
-    int64_t fma_bytes;    /* of vectors that are multiplied and added in a cycle, in two at most */
-    int64_t regs;         /* vector registers */
-    bool    fma_mem_splat;
-    int64_t l1, l2, l3; /* bytes of a core's caches; l3 is shared */
-    double  macs_ns;    /* multiply-adds of a core in a nanosecond */
-    double  stream_ns;  /* bytes that a core streams from L2 in a nanosecond */
-    int64_t sync_ns;    /* a barrier of threads that spin for it */
+typedef enum { FIGURE_OF_FEATURES, FIGURE_OF_CPU, FIGURE_OF_GPU } FigureOf;
+
+typedef enum {
+#define MACHINE(type, name, of, unit, least, most, rule, about) FIGURE_##name,
+#include "machine/machine.def"
+#undef MACHINE
+    FIGURE_COUNT
+} FigureId;
+
+/* Where a figure comes from; the later ones know better. */
+typedef enum {
+    FROM_RULE,     /* machine.def */
+    FROM_FEATURES, /* the target's features */
+    FROM_CPU,      /* cpus.def */
+    FROM_SYSTEM,   /* the machine of the compile says so, for -mcpu=native */
+    FROM_FILE      /* a file of --machine= */
+} Origin;
+
+typedef struct Machine {
+#define MACHINE(type, name, of, unit, least, most, rule, about) type name;
+#include "machine/machine.def"
+#undef MACHINE
+    uint8_t from[FIGURE_COUNT]; /* Origin */
 } Machine;
+
+typedef struct {
+    const char *name, *unit, *about;
+    FigureOf    of;
+    size_t      offset;
+    bool        whole; /* int64_t, else double */
+    double      least, most;
+} Figure;
+
+extern const Figure figure_table[]; /* by FigureId */
+double              figure_get(const Machine *m, uint32_t figure);
+void                figure_set(Machine *m, uint32_t figure, double value, Origin from);
 
 /* The machine of a target, which may be NULL: one without vectors and with small caches. */
 Machine machine_of(const Target *t);
@@ -60,12 +88,12 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
  * `tiles` equal tiles. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);
 /* ... of a matrix product: all tiles of a panel of nv vectors, none taller than `most` rows. */
-double panel_step_cycles(int64_t rows, int64_t most, int64_t nv);
+double panel_step_cycles(const Machine *m, int64_t rows, int64_t most, int64_t nv);
 /* ... of a sum of dot products of small integers, each of `ops` instructions (Target.dot4_ui). */
-double dot_step_cycles(uint32_t ops, int64_t pixels, int64_t most, int64_t nv);
+double dot_step_cycles(const Machine *m, uint32_t ops, int64_t pixels, int64_t most, int64_t nv);
 /* ... of a recurrent network's product of a matrix of `vectors` vectors with `rows` rows of the
  * state; vectors of that many bytes. */
-double state_step_cycles(int64_t vectors, int64_t rows, int64_t bytes);
+double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_t bytes);
 
 /* Measured on Zen 4: a step of two products of i16, a multiplication and an addition, to one of
  * floats (all four vector units are then busy); a 3x3 convolution's tiles to the most that the
@@ -78,7 +106,7 @@ double state_step_cycles(int64_t vectors, int64_t rows, int64_t bytes);
 /* ---- traffic.c ---------------------------------------------------------------------------------- */
 
 typedef enum {
-#define TRAFFIC(id, l2_share, l2_rate, l3_share, l3_rate, memory_rate) TRAFFIC_##id,
+#define TRAFFIC(id, l2_share, l2, l3_share, l3, memory) TRAFFIC_##id,
 #include "machine/traffic.def"
 #undef TRAFFIC
     TRAFFIC_COUNT
@@ -87,7 +115,7 @@ typedef enum {
 /* Bytes a cycle of `bytes` that are read again and again, beside `others` that are in use too. */
 double traffic_rate(const Machine *m, Traffic kind, double bytes, double others);
 /* ... of what is never read again. */
-double memory_rate(Traffic kind);
+double memory_rate(const Machine *m, Traffic kind);
 /* The longer of two that go on at the same time, though not wholly. */
 double overlap(double a, double b);
 

@@ -33,7 +33,7 @@ double division_bytes(const Machine *m, double weights, double input, int64_t bl
  * change their owner, which is another. */
 bool too_short(const Machine *m, double ns)
 {
-    return ns < 3.0 * (double)m->sync_ns;
+    return m->cores < 2 || ns < 3.0 * (double)m->sync_ns;
 }
 
 double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets)
@@ -47,5 +47,5 @@ double second_thread_saves(const Machine *m, double macs, double bytes, int64_t 
  * must cover, and another microsecond until others have. */
 bool worth_launch(const Machine *m, double saved_ns)
 {
-    return saved_ns > 16.0 * (double)m->sync_ns;
+    return m->cores > 1 && saved_ns > 4.0 * (double)m->launch_ns;
 }

@@ -1,12 +1,10 @@
 /* Cycles of register tiles.
  *
  * A tile of p numbers by nv vectors keeps p*nv sums in registers.  A step of its reduction loads nv
- * vectors and p numbers, two a cycle, and makes p*nv multiply-adds, two a cycle where a vector is
- * as wide as a unit.  Each sum waits for itself, 4 cycles, so a step takes no less.  The forms
- * below agree on that and differ in what else was measured for them. */
+ * vectors and p numbers, and makes p*nv multiply-adds, two a cycle where a vector is as wide as a
+ * unit.  Each sum waits for itself, so a step takes no less than that latency.  The forms below
+ * agree on that and differ in what else was measured for them. */
 #include "machine/machine.h"
-
-#define LATENCY 4.0
 
 static double larger(double a, double b)
 {
@@ -20,19 +18,19 @@ static double larger(double a, double b)
  * 6.00 on a Zen 4 with vectors of 32 bytes, 5x2 of 64 bytes, one a cycle, 10.0). */
 static double waits(const Machine *m, int64_t lanes, double fma)
 {
-    return fma < 1.5 * LATENCY && fma_rate(m, lanes) > 1 ? 0.25 : 0;
+    return fma < 1.5 * m->latency && fma_rate(m, lanes) > 1 ? 0.25 : 0;
 }
 
 /* Cycles of a step of a p x nv tile, per multiply-add of a vector. */
 static double tile_cost(const Machine *m, int64_t lanes, int64_t p, int64_t nv)
 {
-    double fma = (double)(p * nv) / 2, load = (double)(p + nv) / 2;
+    double fma = (double)(p * nv) / 2, load = (double)(p + nv) / m->loads;
 
     /* Numbers that are used once are loaded early by LLVM, which then spills sums: half a load more
      * for each (14x1 11.3 cycles). */
     if (nv == 1 && m->regs <= 16)
         load += (double)p / 4;
-    return (larger(larger(fma, load), LATENCY) + waits(m, lanes, fma)) / (double)(p * nv);
+    return (larger(larger(fma, load), m->latency) + waits(m, lanes, fma)) / (double)(p * nv);
 }
 
 int64_t tile_pixels_most(const Machine *m, int64_t lanes, int64_t nv)
@@ -110,49 +108,50 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels)
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles)
 {
     double rate = fma_rate(m, lanes), p = (double)pixels / (double)tiles;
-    double fma = p * (double)nv / rate, load = p / 2 + (double)nv / rate;
+    double fma = p * (double)nv / rate, load = p / m->loads + (double)nv / rate;
 
-    return (larger(larger(fma, load), LATENCY) + waits(m, lanes, fma)) * (double)tiles;
+    return (larger(larger(fma, load), m->latency) + waits(m, lanes, fma)) * (double)tiles;
 }
 
 /* ---- matrix products ------------------------------------------------------------------------------ */
 
 /* Loads cost a little even where multiply-adds hide them, and vectors of weights, which come from
  * L2, more than the numbers of x. */
-static double product_step_cycles(int64_t p, int64_t nv)
+static double product_step_cycles(const Machine *m, int64_t p, int64_t nv)
 {
-    double fma = (double)(p * nv) / 2, load = (double)(p + nv) / 2;
+    double fma = (double)(p * nv) / 2, load = (double)(p + nv) / m->loads;
 
-    return larger(larger(fma, load), LATENCY) + 0.025 * (double)(p + 4 * nv);
+    return larger(larger(fma, load), m->latency) + 0.025 * (double)(p + 4 * nv);
 }
 
 /* Each panel reads all of x once more, from L2 or beyond. */
-double panel_step_cycles(int64_t rows, int64_t most, int64_t nv)
+double panel_step_cycles(const Machine *m, int64_t rows, int64_t most, int64_t nv)
 {
     int64_t tiles = ceil_div(rows, most), q = rows / tiles, r = rows % tiles;
 
-    return (double)r * product_step_cycles(q + 1, nv) +
-           (double)(tiles - r) * product_step_cycles(q, nv) + 0.02 * (double)rows;
+    return (double)r * product_step_cycles(m, q + 1, nv) +
+           (double)(tiles - r) * product_step_cycles(m, q, nv) + 0.02 * (double)rows;
 }
 
 /* ---- small integers ------------------------------------------------------------------------------- */
 
-double dot_step_cycles(uint32_t ops, int64_t pixels, int64_t most, int64_t nv)
+double dot_step_cycles(const Machine *m, uint32_t ops, int64_t pixels, int64_t most, int64_t nv)
 {
     double tiles = (double)ceil_div(pixels, most), p = (double)pixels / tiles;
     double dots = p * (double)nv * (double)ops / (ops == 2 ? 3 : 2); /* adds have more units */
-    double load = (p + (double)nv) * (ops > 2 ? 1.5 : 0.5);
+    double load = (p + (double)nv) * (ops > 2 ? 3 : 1) / m->loads;
     double c = ops > 2 ? dots + load : larger(dots, load) + (ops == 2 ? 0.1 * load : 0);
 
-    return tiles * (larger(c, LATENCY) + 0.02 * (double)nv);
+    return tiles * (larger(c, m->latency) + 0.02 * (double)nv);
 }
 
 /* ---- recurrent networks ---------------------------------------------------------------------------- */
 
-/* Weights come from L2, 32 bytes a cycle. */
-double state_step_cycles(int64_t vectors, int64_t rows, int64_t bytes)
+/* Weights come from L2, at two thirds of what it can deliver. */
+double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_t bytes)
 {
-    double fma = (double)(vectors * rows) / 2, load = (double)(vectors * bytes) / 32;
+    double fma = (double)(vectors * rows) / 2,
+           load = (double)(vectors * bytes) / (m->l2_rate * 2 / 3);
 
-    return larger(larger(fma, load), LATENCY);
+    return larger(larger(fma, load), m->latency);
 }

@@ -38,7 +38,7 @@ typedef struct {
     int64_t lanes;            /* of a block of channels */
     bool    ints;             /* 8-bit integers, two products of i16 a step */
 } Conv3x3;
-double direct_cycles(const Conv3x3 *shape);
+double direct_cycles(const Target *t, const Conv3x3 *shape);
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m);
 
 #define SCHED(op, cls, rule, version) SchedRule rule;

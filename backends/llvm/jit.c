@@ -95,7 +95,7 @@ static bool runs_here(Ctx *c, const Target *t)
     for (uint32_t i = 0; i < CPUID_WORDS; i++)
         all = all && !(needs.word[i] & ~have.word[i]);
     if (all && target_arch(here) == target_arch(t) && here->pointer_bits == t->pointer_bits &&
-        !(target_caps(t) & ~target_caps(here) & ~CAP_FMA512)) /* which is speed, not ability */
+        !(target_caps(t) & ~target_caps(here)))
         return true;
     return error_at(c, E_CODEGEN, NO_LOC, "this machine cannot run code for '%s'", t->text);
 }

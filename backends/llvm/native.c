@@ -1,5 +1,5 @@
 /* The caches of this machine, for -mcpu=native: Linux lists those of the first core in sysfs. Where
- * it does not, the typical sizes of cpu.def stay. */
+ * it does not, the typical sizes of machine/cpus.def count. */
 #include "backends/llvm/llvm.h"
 
 #include <stdio.h>

@@ -17,11 +17,11 @@
 typedef struct {
     Arch        arch;
     const char *name, *llvm;
-    uint32_t    caps, l1, l2, l3; /* KiB */
+    uint32_t    caps;
 } Cpu;
 
 static const Cpu cpus[] = {
-#define CPU(arch, name, llvm, caps, l1, l2, l3) {ARCH_##arch, name, llvm, caps, l1, l2, l3},
+#define CPU(arch, name, llvm, caps) {ARCH_##arch, name, llvm, caps},
 #include "backends/llvm/cpu.def"
 #undef CPU
 };
@@ -446,7 +446,7 @@ static void set_dot4(Target *t, Arch arch, uint32_t caps)
     }
 }
 
-static void set_limits(Target *t, Arch arch, const Cpu *cpu)
+static void set_limits(Target *t, Arch arch)
 {
     uint32_t caps = target_caps(t);
 
@@ -464,9 +464,6 @@ static void set_limits(Target *t, Arch arch, const Cpu *cpu)
     case ARCH_WASM:
     case ARCH_NONE: t->vector_regs = 16; break;
     }
-    t->fma_bytes = 2 * t->vector_bytes;
-    if (caps & CAP_AVX512 && !(caps & CAP_FMA512))
-        t->fma_bytes = t->vector_bytes;
     t->has_fma = (caps & CAP_FMA) != 0;
     t->has_round = caps & CAP_ROUND || arch == ARCH_RISCV;
     t->has_sqrt = (caps & CAP_FP) != 0;
@@ -474,10 +471,6 @@ static void set_limits(Target *t, Arch arch, const Cpu *cpu)
     t->has_stream = arch == ARCH_X86 && caps & CAP_VEC;
     t->dot_signed = arch == ARCH_AARCH64 || arch == ARCH_ARM;
     set_dot4(t, arch, caps);
-    t->l1_bytes = cpu->l1 * 1024;
-    t->l2_bytes = cpu->l2 * 1024;
-    t->l3_bytes = cpu->l3 * 1024;
-    t->sync_ns = 400; /* runtime/thread.c: 0.2 us in one L3, 0.5 us across two (Zen 4) */
     t->max_threads = 1;
 }
 
@@ -574,7 +567,9 @@ static const Target *make_target(Words *w)
     t.triple = w->triple;
     t.mcpu = intern(w->c->strings, *cpu->llvm ? cpu->llvm : cpu->name);
     t.abi = w->mabi ? w->mabi : "";
-    set_limits(&t, arch, cpu);
+    t.arch = arch_names[arch];
+    t.cpu = cpu->name;
+    set_limits(&t, arch);
     if (native)
         native_caches(&t);
     text = strbuf(w->c->scratch);

@@ -449,7 +449,8 @@ static const Stmt *side_by_side(const Cell *of)
 static Division divide(const Cell *s)
 {
     const Target *t = s->c->target;
-    int64_t       meets = s->kind == CELL_GRU ? 2 : 1, l2 = machine_of(t).l2;
+    Machine       m = machine_of(t);
+    int64_t       meets = s->kind == CELL_GRU ? 2 : 1;
     int64_t       cells_of = cells[s->kind].sums + (s->kind == CELL_GRU), bytes, macs, ns;
 
     if (!t || t->no_threads || s->T < 2)
@@ -457,9 +458,9 @@ static Division divide(const Cell *s)
     bytes = cells_of * s->H * s->H * dtype_bytes(s->y->dtype);
     macs = cells_of * s->H * s->H * s->N;
     ns = bytes / 80 > macs / 40 ? bytes / 80 : macs / 40; /* 80 GB/s, 40 G products a second */
-    if (s->D > 1 && bytes <= l2 / 2)
+    if (s->D > 1 && bytes <= m.l2 / 2)
         return ns * s->T > 2000 ? BY_DIRECTION : SERIAL;
-    return s->tiles > 1 && ns / 2 > 2 * meets * (int64_t)t->sync_ns ? BY_UNITS : SERIAL;
+    return s->tiles > 1 && ns / 2 > 2 * meets * m.sync_ns ? BY_UNITS : SERIAL;
 }
 
 int64_t recurrent_rows(const Ctx *c, int64_t n, int64_t vectors)

@@ -179,12 +179,13 @@ static const Expr *last_bias(const Layer *k)
 }
 
 /* Units of a tile for `sums` gates: the fewest cycles for a step of the reduction, which loads
- * `vectors` vectors of weights (32 bytes a cycle) and makes that many products for each row; eight
+ * `vectors` vectors of weights and makes that many products for each row; eight
  * of them cover the latency.  Less where that leaves surplus units, or fewer than four tiles for
  * the threads. */
 static int64_t tile_units(const Layer *k, int64_t sums)
 {
-    int64_t bytes = k->c->target ? k->c->target->vector_bytes : 32;
+    Machine m = machine_of(k->c->target);
+    int64_t bytes = k->c->target ? m.vector_bytes : 32;
     int64_t lanes = bytes / dtype_bytes(call_arg(k->e, 0)->type->dtype), best = 0;
     double  cost = 1e30;
 
@@ -194,7 +195,7 @@ static int64_t tile_units(const Layer *k, int64_t sums)
     for (int64_t v = 1; v * sums <= 8 && v * lanes <= 128; v *= 2) {
         int64_t vectors = v * sums, rows = recurrent_rows(k->c, k->N, vectors);
         int64_t tiles = (k->H + v * lanes - 1) / (v * lanes);
-        double  now = state_step_cycles(vectors, rows, bytes) / (double)rows * (double)tiles;
+        double  now = state_step_cycles(&m, vectors, rows, bytes) / (double)rows * (double)tiles;
 
         now *= tiles < 4 ? 1.1 : 1;
         if (now < cost * 1.001)

@@ -19,9 +19,6 @@
 
 enum { MAX_RUN = 1024, MAX_IN = 16, MAX_CHOICES = 8 };
 
-/* Cycles for a kernel that is called once more. */
-enum { CALL_CYCLES = 500 };
-
 typedef struct {
     const Expr *e;
     bool        in_run;  /* may be: it is local, or holds nothing */
@@ -193,7 +190,7 @@ static double gain_of(const Batch *b, const Gain *g, uint32_t choice)
 
     return g->saved[choice] - g->across -
            rounds * (g->weights / traffic_rate(&b->machine, TRAFFIC_WEIGHTS, g->weights, 0) +
-                     g->kernels * CALL_CYCLES);
+                     g->kernels * b->machine.again_cycles);
 }
 
 /* A value from one run to another, or to main, is stored though its reader could have been fused,

@@ -14,8 +14,6 @@
 
 #include <string.h>
 
-/* Cycles that starting a kernel costs beside its work. */
-#define KERNEL_START 200.0
 /* Convolutions on plain rows reload what blocked ones keep in registers; short rows have no
  * vectors. */
 #define PLANAR 5.0
@@ -83,8 +81,8 @@ static double repack(const Choice *s, const Type *t, const int64_t dims[4], uint
 
     if (from == to || (whole && dims[2] == 1 && dims[3] == 1)) /* the same bytes */
         return 0;
-    return KERNEL_START + (cells(&s->plan, dims, from) + cells(&s->plan, dims, to)) *
-                              dtype_bytes(t->dtype) / memory_rate(TRAFFIC_REPACK);
+    return s->machine.start_cycles + (cells(&s->plan, dims, from) + cells(&s->plan, dims, to)) *
+                                         dtype_bytes(t->dtype) / s->machine.memory_rate;
 }
 
 /* Vectors of that many lanes multiplied and added a cycle, in lanes; plain rows take the widest. */
@@ -131,8 +129,7 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
 {
     const LayoutPlan *p = &s->plan;
     double            taps = (double)(d->kh * d->kw), cost;
-    double            moved =
-        (cells(p, d->in, l.in) + cells(p, d->out, l.out)) * 4 / memory_rate(TRAFFIC_MOVED);
+    double moved = (cells(p, d->in, l.in) + cells(p, d->out, l.out)) * 4 / s->machine.l2_rate;
 
     if (!l.out) {
         bool vectors = d->out[3] >= p->width[1];
@@ -179,7 +176,7 @@ static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
 
     /* Windows on plain rows are gathered; whole images are vectors too. */
     return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) +
-           n * 4 / memory_rate(TRAFFIC_MOVED);
+           n * 4 / s->machine.l2_rate;
 }
 
 /* ---- who can be in which layout ------------------------------------------------------------- */

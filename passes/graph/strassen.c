@@ -19,13 +19,13 @@ static int64_t least_rows(const Target *t)
     return t->vector_regs > 16 ? 64 : 256;
 }
 
-static bool is_faster(double m, double n, double k, double lanes)
+static bool is_faster(const Target *t, double m, double n, double k)
 {
-    double stream = memory_rate(TRAFFIC_STRASSEN_WEIGHTS),
-           near = memory_rate(TRAFFIC_STRASSEN_SUMS);
-    double direct = overlap(m * n * k / lanes / 2 * 1.05, n * k * 4 / stream);
-    double sums = m * k * 4 * (1 + 7.0 / 4) / near + m * n * 4 * (3 + 7.0 / 4) / near;
-    double fast = overlap(m * n * k / lanes / 2 * 1.05 * 7 / 8 + sums, n * k * 7 / stream);
+    Machine at = machine_of(t);
+    double  lanes = (double)at.vector_bytes / 4, stream = at.memory_rate, near = at.l2_rate / 2;
+    double  direct = overlap(m * n * k / lanes / 2 * 1.05, n * k * 4 / stream);
+    double  sums = m * k * 4 * (1 + 7.0 / 4) / near + m * n * 4 * (3 + 7.0 / 4) / near;
+    double  fast = overlap(m * n * k / lanes / 2 * 1.05 * 7 / 8 + sums, n * k * 7 / stream);
 
     return fast < 0.97 * direct;
 }
@@ -45,7 +45,7 @@ static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
         if (!type_dim(x, i, &d) || !checked_mul(rows, d, &rows))
             return now;
     if (rows < least_rows(c->target) || rows > MAX_ROWS ||
-        !is_faster((double)rows, (double)n, (double)k, (double)lanes))
+        !is_faster(c->target, (double)rows, (double)n, (double)k))
         return now;
     const Expr *e = dense_strassen(c, now);
 

@@ -18,7 +18,7 @@
 double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes)
 {
     Conv3x3 s = {.n = out[0], .in = in, .out = out[1], .y = out[2], .x = out[3], .lanes = lanes};
-    double  direct = direct_cycles(&s), best = direct;
+    double  direct = direct_cycles(c->target, &s), best = direct;
 
     for (int64_t m = 2; m <= 4; m += 2) {
         double cycles = winograd_cycles(c->target, &s, m);
@@ -73,7 +73,7 @@ static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
     (void)was;
     if (!call_is(now, "nn.conv2d") || !shape_of(c, now, &s))
         return now;
-    double cost = direct_cycles(&s);
+    double cost = direct_cycles(c->target, &s);
     for (int64_t m = 2; m <= 4; m += 2) {
         double      cycles = winograd_cycles(c->target, &s, m);
         const Expr *e = cycles < cost ? conv2d_winograd(c, now, m) : NULL;

@@ -35,19 +35,19 @@ static GemmSizes gemm_sizes(const Sched *s)
 RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, int64_t rows, int64_t k,
                        bool whole, int64_t times)
 {
-    int64_t    regs = s->target->vector_regs ? s->target->vector_regs : 16;
+    Machine    m = machine_of(s->target);
     Candidates tiles = candidates(s);
 
     for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= vectors; nv++) {
-        int64_t most = (regs - nv - 1) / nv;
+        int64_t most = (m.regs - nv - 1) / nv;
         if (whole && vectors % nv)
             continue;
         if (k * 4 % 4096 == 0 && most > 8)
             most = 8;
         for (int64_t p = most; p > 0; p = lower_tile(rows, p)) {
-            double c = (double)(vectors / nv) * panel_step_cycles(rows, p, nv);
+            double c = (double)(vectors / nv) * panel_step_cycles(&m, rows, p, nv);
             if (vectors % nv)
-                c += panel_step_cycles(rows, p, vectors % nv);
+                c += panel_step_cycles(&m, rows, p, vectors % nv);
             if (p == most || p * nv >= LEAST_SUMS)
                 candidate(&tiles, p, nv, c * (double)k * (double)times);
         }

@@ -73,15 +73,16 @@ static int64_t most_pixels(const Sched *s, uint32_t ops, int64_t nv)
 static RegTile dot_tile(Sched *s, uint32_t ops, int64_t vectors, int64_t pixels, bool whole,
                         double times)
 {
+    Machine    m = machine_of(s->target);
     Candidates k = candidates(s);
 
     for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= vectors; nv++) {
         int64_t most = most_pixels(s, ops, nv), rest = vectors % nv;
 
         for (int64_t p = whole && rest ? 0 : most; p > 0; p = lower_tile(pixels, p)) {
-            double c = (double)(vectors / nv) * dot_step_cycles(ops, pixels, p, nv);
+            double c = (double)(vectors / nv) * dot_step_cycles(&m, ops, pixels, p, nv);
             if (rest)
-                c += dot_step_cycles(ops, pixels, p, rest);
+                c += dot_step_cycles(&m, ops, pixels, p, rest);
             if (p == most || p * nv >= LEAST_SUMS)
                 candidate(&k, p, nv, c * times);
         }

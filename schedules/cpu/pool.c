@@ -16,7 +16,7 @@ static int64_t row_group(const Sched *s, int64_t y, int64_t x, int64_t lanes)
         cells += iter_extent(s, "pad", "y") * iter_extent(s, "pad", "x");
     if (has_block(s, "rows"))
         cells += y * iter_extent(s, "rows", "x");
-    if (cells * 4 <= (int64_t)s->target->l1_bytes / 2)
+    if (cells * 4 <= machine_of(s->target).l1 / 2)
         return y;
     return divisor_from(y, ceil_div(STORES_APART, vectors));
 }

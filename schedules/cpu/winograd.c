@@ -113,7 +113,7 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut, const Pac
     double products = (z->ints ? PAIR_STEP / 2 : 1) * a2 * in * (double)groups *
                       tile_step_cycles(at, z->lanes, tiles, cut.tile.nv);
     double weights =
-        w / (blocks == 1 ? memory_rate(p->traffic) : traffic_rate(at, p->traffic, w, v + m));
+        w / (blocks == 1 ? memory_rate(at, p->traffic) : traffic_rate(at, p->traffic, w, v + m));
     double first = products / passes;
     double others =
         v * (double)(groups + 1) / traffic_rate(at, p->traffic, v, m + w / (double)groups) +
@@ -178,10 +178,12 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
     return cut_cost(&at, &z, best_cut(&at, &z), &choosing);
 }
 
-double direct_cycles(const Conv3x3 *shape)
+double direct_cycles(const Target *t, const Conv3x3 *shape)
 {
-    double weights = 9.0 * (double)(shape->in * shape->out), memory = memory_rate(TRAFFIC_WINOGRAD);
-    double macs = (double)(shape->n * shape->y * shape->x) * weights;
+    Machine at = machine_of(t);
+    double  weights = 9.0 * (double)(shape->in * shape->out);
+    double  memory = memory_rate(&at, TRAFFIC_WINOGRAD);
+    double  macs = (double)(shape->n * shape->y * shape->x) * weights;
 
     if (shape->ints) /* dot.c with pairs of i16 */
         return overlap(DIRECT_3X3 * macs / (double)shape->lanes / 4, weights / memory);

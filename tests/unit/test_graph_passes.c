@@ -127,7 +127,7 @@ static void test_random_nets(void)
     static const Target vectors[] = {
         {.kind = KIND_LLVM, .vector_bytes = 32, .vector_regs = 16, .has_fma = true},
         {.kind = KIND_LLVM, .vector_bytes = 16, .vector_regs = 16},
-        {.kind = KIND_LLVM, .vector_bytes = 64, .fma_bytes = 64, .vector_regs = 32},
+        {.kind = KIND_LLVM, .vector_bytes = 64, .vector_regs = 32},
     };
 
     for (uint32_t seed = 1; seed <= 150; seed++) {

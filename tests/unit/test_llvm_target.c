@@ -40,7 +40,7 @@ static uint32_t need(const char *words, uint32_t word)
 static void test_needs(void)
 {
     static const char *const all[] = {
-#define CPU(arch, name, llvm, caps, l1, l2, l3) #arch "=" name,
+#define CPU(arch, name, llvm, caps) #arch "=" name,
 #include "backends/llvm/cpu.def"
 #undef CPU
     };

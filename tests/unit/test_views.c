@@ -7,6 +7,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/net.h"
 
+#include "machine/machine.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
 
@@ -262,8 +263,11 @@ static uint32_t check_loops(Ctx *c, const Module *m, const Const *in, const Cons
 
 static void check_net(uint32_t seed, Totals *sum)
 {
+    /* Everything is worth a second thread. */
+    static const Machine     slow = {.macs_ns = 1e-3, .stream_ns = 1e-3, .sync_ns = 1};
     static const Target      vectors[] = {{.kind = KIND_LLVM,
                                            .text = "llvm -mcpu=a",
+                                           .machine = &slow,
                                            .pointer_bits = 64,
                                            .vector_bytes = 32,
                                            .vector_regs = 16,
@@ -274,6 +278,7 @@ static void check_net(uint32_t seed, Totals *sum)
                                            .winograd = true},
                                           {.kind = KIND_LLVM,
                                            .text = "llvm -mcpu=b",
+                                           .machine = &slow,
                                            .pointer_bits = 64,
                                            .vector_bytes = 16,
                                            .vector_regs = 32,
@@ -282,6 +287,7 @@ static void check_net(uint32_t seed, Totals *sum)
                                            .l3_bytes = 1 << 23},
                                           {.kind = KIND_LLVM,
                                            .text = "llvm -mcpu=c",
+                                           .machine = &slow,
                                            .pointer_bits = 64,
                                            .vector_bytes = 16,
                                            .vector_regs = 32,
