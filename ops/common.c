@@ -274,7 +274,7 @@ const Prim *te_at_most(Ctx *c, const Prim *x, const Prim *k)
 
 const Atom *te_loop_var(Ctx *c, const char *name, const Idx *n)
 {
-    return atom_var(c->arith, intern(c->strings, name), 0, n->hi > 0 ? n->hi - 1 : 0);
+    return atom_upto(c->arith, intern(c->strings, name), n);
 }
 
 const Stmt *loop_stmt(Ctx *c, const Atom *var, const Idx *n, uint32_t marks, const Stmt *body)

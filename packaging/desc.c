@@ -22,12 +22,16 @@ static bool desc_tensor(Ctx *c, const PlanIO *io, const Param *param, TensorDesc
     const Type *t = io->type;
     int64_t    *dims = NEW_ARRAY(c->arena, int64_t, t->n ? t->n : 1);
     uint64_t    bytes = dtype_bytes(t->dtype);
+    bool        dynamic = false;
 
-    for (uint32_t i = 0; i < t->n; i++)
-        if (!type_dim(t, i, &dims[i]) || dims[i] < 0 ||
-            !checked_mul(bytes, (uint64_t)dims[i], &bytes))
-            return error_at(c, E_DIM, NO_LOC, "dimension %u of '%s' must be a number here", i,
-                            io->name);
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (t->dims[i]->hi < 0 || !checked_mul(bytes, (uint64_t)t->dims[i]->hi, &bytes))
+            return error_at(c, E_DIM, NO_LOC, "dimension %u of '%s' is too large", i, io->name);
+        if (!type_dim(t, i, &dims[i])) {
+            dims[i] = -1;
+            dynamic = true;
+        }
+    }
     *out = (TensorDesc){
         .name = io->name,
         .code = t->dtype.code,
@@ -35,6 +39,7 @@ static bool desc_tensor(Ctx *c, const PlanIO *io, const Param *param, TensorDesc
         .lanes = t->dtype.lanes,
         .ndim = t->n,
         .dims = dims,
+        .dynamic = dynamic,
         .bytes = bytes,
         .align = tensor_align(io, param),
         .layout = io->layout,
@@ -45,7 +50,7 @@ static bool desc_tensor(Ctx *c, const PlanIO *io, const Param *param, TensorDesc
 
 static bool desc_tensors(Ctx *c, const Plan *p, TensorDesc **in, TensorDesc **out)
 {
-    const Param *params = p->tir->funcs[p->tir->nfuncs - 1]->params; /* of the host function */
+    const Param *params = p->tir->funcs[p->tir->nfuncs - 1]->params + p->symbols.n; /* of main */
 
     *in = NEW_ARRAY(c->arena, TensorDesc, p->nin + 1);
     *out = NEW_ARRAY(c->arena, TensorDesc, p->nout + 1);

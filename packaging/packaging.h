@@ -38,8 +38,9 @@ typedef struct {
     uint8_t        code, bits; /* DLPack */
     uint16_t       lanes;      /* 1 */
     uint32_t       ndim;
-    const int64_t *dims;
-    uint64_t       bytes;
+    const int64_t *dims;    /* -1: known at run time */
+    bool           dynamic; /* some are: a tvmcc_value */
+    uint64_t       bytes;   /* at most */
     uint32_t       align;
     bool           quantized;
     double         scale;

@@ -45,6 +45,7 @@ struct Atom {
     int64_t     k;      /* ATOM_DIV's divisor */
     const char *name;   /* ATOM_VAR: name for people, not unique */
     const void *load;   /* ATOM_LOAD: const Prim *, interned */
+    const Idx  *below;  /* ATOM_VAR: a form over dimensions that the value is below, or NULL */
 };
 
 typedef struct {
@@ -65,6 +66,11 @@ bool   arith_overflow(const Arith *A); /* some index overflowed 64 bits since th
 /* ---- idx.c --------------------------------------------------------------------------------- */
 
 const Atom *atom_var(Arith *A, const char *name, int64_t lo, int64_t hi); /* always a fresh one */
+/* ... of 0 .. end - 1, where end is a number, or a form over dimensions; ranges of indices use it.
+ */
+const Atom *atom_upto(Arith *A, const char *name, const Idx *end);
+/* ... of the values of another variable. */
+const Atom *atom_like(Arith *A, const char *name, const Atom *v);
 const Idx  *idx_const(Arith *A, int64_t v);
 const Idx  *idx_atom(Arith *A, const Atom *a); /* a constant if lo == hi */
 const Idx  *idx_load(Arith *A, const void *load, int64_t lo, int64_t hi); /* same load, same atom */

@@ -95,6 +95,25 @@ const Atom *atom_var(Arith *A, const char *name, int64_t lo, int64_t hi)
     return x;
 }
 
+const Atom *atom_upto(Arith *A, const char *name, const Idx *end)
+{
+    /* An empty dimension has no index at all; its variable still needs a range that is one.  A
+     * variable that may have no value, and else one, stays a variable: its end says when. */
+    int64_t least = end->nterms ? 1 : 0, hi = end->hi - 1 > least ? end->hi - 1 : least;
+    Atom   *x = (Atom *)(uintptr_t)atom_var(A, name, 0, hi);
+
+    x->below = end->nterms ? end : NULL;
+    return x;
+}
+
+const Atom *atom_like(Arith *A, const char *name, const Atom *v)
+{
+    Atom *x = (Atom *)(uintptr_t)atom_var(A, name, v->lo, v->hi);
+
+    x->below = v->below;
+    return x;
+}
+
 const Idx *idx_const(Arith *A, int64_t v)
 {
     return idx_intern(A, v, 0, NULL);
@@ -288,6 +307,31 @@ static bool div_group(Arith *A, const Idx *x, int64_t k, const Idx **u, int64_t 
     return false;
 }
 
+/* e%m + multiples of k, where k does not divide m: the quotient keeps e%m whole, whose range is
+ * known, and would not be if m*(e//m) were split by k.  NULL: x is not of that form. */
+static const Idx *div_rest(Arith *A, const Idx *x, int64_t k)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *d = x->t[i].atom;
+
+        if (d->kind != ATOM_DIV || x->t[i].coef != -d->k || d->k % k == 0)
+            continue;
+        const Idx *rest = idx_sub(A, idx_mulc(A, idx_atom(A, d), -d->k), x); /* minus the others */
+        rest = idx_add(A, d->a, rest);
+        bool whole = rest->c0 % k == 0 && rest->nterms + d->a->nterms < x->nterms;
+        for (uint32_t j = 0; j < rest->nterms; j++)
+            whole = whole && rest->t[j].coef % k == 0;
+        if (!whole)
+            continue;
+        const Idx *mod = idx_add(A, x, rest); /* e - m*(e//m) */
+        if (mod->lo != 0 || mod->hi != d->k - 1)
+            continue;
+        const Atom *q = atom_intern(A, ATOM_DIV, mod, NULL, k, NULL, 0, mod->hi / k);
+        return idx_sub(A, mod->hi < k ? A->zero : idx_atom(A, q), idx_divc(A, rest, k));
+    }
+    return NULL;
+}
+
 const Idx *idx_divc(Arith *A, const Idx *x, int64_t k)
 {
     if (k <= 0)
@@ -296,6 +340,9 @@ const Idx *idx_divc(Arith *A, const Idx *x, int64_t k)
         return x;
     if (floor_div(x->lo, k) == floor_div(x->hi, k))
         return idx_const(A, floor_div(x->lo, k));
+    const Idx *kept = div_rest(A, x, k);
+    if (kept)
+        return kept;
     enum { FEW = 32 };
     IdxTerm  few[2 * FEW], *q = few, *r;
     uint32_t nq = 0, nr = 0;

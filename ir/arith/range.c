@@ -3,6 +3,7 @@
  *   q*(e - k*Div(e,k))          in q*[0, k-1]          a mod group
  *   q*(Div(u,k) - m*Div(u,k*m)) in q*[0, m-1]          a mod of a quotient
  *   q*(Div(u+c,k) - Div(u,k))   in q*[floor(c/k), ceil(c/k)]
+ *   a variable below a form E   is at most E - 1, whatever a run makes of E
  * Each rule takes its group out and looks at the rest; three levels deep is enough in practice and
  * bounds the work.  Arithmetic saturates: a range end beyond 64 bits means "unbounded". */
 #include "ir/arith/arith_impl.h"
@@ -129,6 +130,32 @@ static Range form_range(const Form *f, int depth)
     return r;
 }
 
+/* Variables that count down and are below a form have their last value: a form without them that is
+ * at most f.  `down` false: those that count up, at least f.  False: there are none. */
+static bool with_ends(const Form *f, bool down, Form *out)
+{
+    bool any = false, ok = true;
+
+    *out = *f;
+    for (uint32_t i = 0; i < f->n; i++) {
+        const Idx *end = f->t[i].atom->below;
+        int64_t    q = f->t[i].coef, c;
+        IdxTerm    one = {1, f->t[i].atom}, kept[2 * MAX_TERMS];
+        uint32_t   n;
+
+        if (!end || (q < 0) != down)
+            continue;
+        if (q == INT64_MIN || out->n + end->nterms > 2 * MAX_TERMS)
+            return false;
+        n = terms_add(out->n, out->t, 1, 1, &one, -q, kept, &ok);
+        out->n = terms_add(n, kept, 1, end->nterms, end->t, q, out->t, &ok);
+        if (!ok || !checked_mul(end->c0 - 1, q, &c) || !checked_add(out->c0, c, &out->c0))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
 void terms_range(int64_t c0, uint32_t n, const IdxTerm *t, int64_t *lo, int64_t *hi)
 {
     Range r = interval_sum(c0, n, t);
@@ -137,6 +164,15 @@ void terms_range(int64_t c0, uint32_t n, const IdxTerm *t, int64_t *lo, int64_t 
         for (uint32_t i = 0; i < n; i++)
             f.t[i] = t[i];
         r = form_range(&f, 0);
+        Form ends;
+        if (with_ends(&f, true, &ends)) {
+            Wide lo = form_range(&ends, 0).lo;
+            r.lo = lo > r.lo ? lo : r.lo;
+        }
+        if (with_ends(&f, false, &ends)) {
+            Wide hi = form_range(&ends, 0).hi;
+            r.hi = hi < r.hi ? hi : r.hi;
+        }
     }
     *lo = clamp64(r.lo);
     *hi = clamp64(r.hi);

@@ -6,6 +6,7 @@
  *     code level 3 pic embed
  *     cpu 3                                        level of x86-64, if it is asked for at run time
  *     bucket "N" 4                                 of each dimension that has buckets
+ *     dim N in 1..64                               of inputs, decided by a run
  *     input "data": f32[1,3,224,224]
  *     output "prob": f32[1,1000]                   layout "NCHW" state 1 if there are any
  *     label "tabby cat"                            of a class, for people
@@ -43,6 +44,13 @@ uint32_t plan_kernels_tuned(const Plan *p)
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
+/* Dimensions have no `%`. */
+static const char *dim_name(void *user, const Atom *a)
+{
+    (void)user;
+    return a->name;
+}
+
 static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, StrBuf *out)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -50,10 +58,8 @@ static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, Str
         print_quoted(out, io[i].name);
         str_printf(out, ": %s[", dtype_text(c, io[i].type->dtype));
         for (uint32_t k = 0; k < io[i].type->n; k++) {
-            int64_t d = 0;
-
-            type_dim(io[i].type, k, &d);
-            str_printf(out, "%s%lld", k ? "," : "", (long long)d);
+            str_add(out, k ? "," : "");
+            idx_print(io[i].type->dims[k], &(IdxPrinter){.name = dim_name}, out);
         }
         str_add(out, "]");
         if (io[i].layout) {
@@ -97,6 +103,10 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
         str_add(out, "bucket ");
         print_quoted(out, p->dims[i].name);
         str_printf(out, " %lld\n", (long long)p->dims[i].size);
+    }
+    for (uint32_t i = 0; i < p->symbols.n; i++) {
+        const Atom *a = p->symbols.at[i];
+        str_printf(out, "dim %s in %lld..%lld\n", a->name, (long long)a->lo, (long long)a->hi);
     }
     print_io(c, "input", p->nin, p->in, out);
     print_io(c, "output", p->nout, p->out, out);
@@ -158,7 +168,7 @@ static uint64_t parse_size(Parser *p)
     return (uint64_t)n;
 }
 
-/* `"data": f32[1,3,224,224]`: dimensions are numbers here. */
+/* `"data": f32[N,3,224,224]` */
 static PlanIO parse_io(Parser *p)
 {
     const char   *name = parse_string(p);
@@ -169,7 +179,7 @@ static PlanIO parse_io(Parser *p)
         return (PlanIO){0};
     const Type *t = type_tensor(p->c, b->dtype, b->ndim, b->extent);
 
-    if (!type_elems(t, &n))
+    if (!type_elems_most(t, &n))
         parse_fail(p, "the shape of '%s' is not known", name);
     PlanIO io = {.name = name, .type = t};
     if (accept(p, "layout"))
@@ -180,6 +190,7 @@ static PlanIO parse_io(Parser *p)
 }
 
 typedef struct {
+    VEC(const Atom *) symbols;
     VEC(PlanIO) in, out;
     VEC(PlanKernel) kernels;
     VEC(const char *) names; /* of the kernels */
@@ -326,11 +337,12 @@ static void check(Parser *p, Plan *plan, const Rows *r)
     const TirModule *m = plan->tir;
     const Func      *main = m->nfuncs ? m->funcs[m->nfuncs - 1] : NULL;
 
-    if (!main || main->kind != FUNC_HOST || main->nparams != plan->nin + plan->nout + 2) {
+    if (!main || main->kind != FUNC_HOST || func_dims(main) != plan->symbols.n ||
+        main->nparams != plan->symbols.n + plan->nin + plan->nout + 2) {
         parse_fail(p, "the plan does not end in its host function");
         return;
     }
-    for (uint32_t i = 0; i < main->nparams; i++)
+    for (uint32_t i = plan->symbols.n; i < main->nparams; i++)
         if (!main->params[i].buffer)
             parse_fail(p, "the host function takes only tensors");
     for (uint32_t i = 0; i + 1 < m->nfuncs; i++)
@@ -349,6 +361,8 @@ static Plan *read_one(Parser *p, PlanTarget *parse_target)
 
     parse_head(p, plan, parse_target);
     plan->dims = parse_dims(p, &plan->ndims);
+    while (accept(p, "dim") && r.symbols.n < MAX_ROWS)
+        vec_push(c->arena, &r.symbols, parse_dim(p));
     while (accept(p, "input") && r.in.n < MAX_ROWS)
         vec_push(c->arena, &r.in, parse_io(p));
     while (accept(p, "output") && r.out.n < MAX_ROWS)
@@ -360,6 +374,7 @@ static Plan *read_one(Parser *p, PlanTarget *parse_target)
     plan->tir = p->failed ? NULL : parse_functions(p);
     if (p->failed)
         return NULL;
+    plan->symbols = (AtomList){r.symbols.n, r.symbols.at};
     plan->nin = r.in.n;
     plan->in = r.in.at;
     plan->nout = r.out.n;

@@ -92,6 +92,7 @@ typedef struct Plan {
     uint32_t           nconsts, nin, nout, nslots, nkernels;
     const PlanConst   *consts;
     const PlanIO      *in, *out;
+    AtomList           symbols; /* dimensions that a run decides: main's first parameters */
     const PlanSlot    *slots;
     const PlanKernel  *kernels;
     uint32_t           nlabels; /* names of the classes, for people */

@@ -53,11 +53,13 @@ const Type *type_plain(Ctx *c, const Type *t); /* without halos, in parts too */
 /* A tensor type with that as its first dimension; NULL: it has none. */
 const Type *type_with_first(Ctx *c, const Type *t, const Idx *n);
 /* Dimension i as a number; false if symbolic. */
-bool type_dim(const Type *t, uint32_t i, int64_t *v);
-bool type_static(const Type *t);            /* every dim a number, tuples too */
-bool type_elems(const Type *t, int64_t *n); /* product of dims; false: symbolic or overflow */
-void type_print(Ctx *c, const Type *t, StrBuf *out); /* Tensor[(1, 8, 56), f32] */
-const char *type_text(Ctx *c, const Type *t);        /* the same, in scratch */
+bool       type_dim(const Type *t, uint32_t i, int64_t *v);
+bool       type_static(const Type *t);            /* every dim a number, tuples too */
+bool       type_elems(const Type *t, int64_t *n); /* product of dims; false: symbolic or overflow */
+bool       type_elems_most(const Type *t, int64_t *n);     /* ... of the largest they can have */
+const Idx *type_cells(Ctx *c, const Type *t);              /* ... as an index */
+void       type_print(Ctx *c, const Type *t, StrBuf *out); /* Tensor[(1, 8, 56), f32] */
+const char *type_text(Ctx *c, const Type *t);              /* the same, in scratch */
 
 /* A symbolic dimension: `dim N in 1..512 multiple 8`.  Same name, same atom, within one Ctx. */
 const Idx *dim_var(Ctx *c, const char *name, int64_t lo, int64_t hi);

@@ -198,6 +198,28 @@ bool type_static(const Type *t)
     return false;
 }
 
+bool type_elems_most(const Type *t, int64_t *n)
+{
+    int64_t v = 1;
+
+    if (t->kind != TYPE_TENSOR)
+        return false;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->dims[i]->hi < 0 || !checked_mul(v, t->dims[i]->hi, &v))
+            return false;
+    *n = v;
+    return true;
+}
+
+const Idx *type_cells(Ctx *c, const Type *t)
+{
+    const Idx *n = idx_const(c->arith, 1);
+
+    for (uint32_t i = 0; i < t->n; i++)
+        n = idx_mul(c->arith, n, t->dims[i]);
+    return n;
+}
+
 bool type_elems(const Type *t, int64_t *n)
 {
     int64_t v = 1, d;

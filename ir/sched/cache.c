@@ -326,7 +326,7 @@ static const Func *read_copy(Work *w, uint32_t loop, const Sites *blocks, const 
     const Stmt   *store = stmt_store(c, copy, to, prim_load(c, t, from));
     const Stmt   *nest = stmt_block(c, b, 1, &store, s->loc);
     for (uint32_t d = t->ndim; d-- > 0;)
-        nest = loop_around(c, var[d], LOOP_SPATIAL, nest, s->loc);
+        nest = loop_of(c, var[d], LOOP_SPATIAL, nest, s->loc);
     for (uint32_t k = 0; k < blocks->n; k++) {
         if (!inside(w, blocks->at[k], loop))
             continue;

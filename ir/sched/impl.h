@@ -69,9 +69,12 @@ bool          name_is_free(Work *w, const char *name, const Sites *except);
 /* ---- tree.c: building blocks of rewrites ---------------------------------------------------- */
 
 const Stmt *fresh_copy(Ctx *c, const Stmt *s, IdxSubst *sub); /* sub may be NULL */
-/* A loop over 0..extent-1 around body; var was made by fresh_var. */
-const Atom *fresh_var(Ctx *c, const char *name, int64_t extent);
-const Stmt *loop_around(Ctx *c, const Atom *var, LoopKind kind, const Stmt *body, Loc loc);
+/* A loop over 0..extent-1 around body; var was made by fresh_var, for `most` rounds. */
+const Atom *fresh_var(Ctx *c, const char *name, int64_t most);
+const Stmt *loop_around(Ctx *c, const Atom *var, const Idx *extent, LoopKind kind, const Stmt *body,
+                        Loc loc);
+/* ... of as many rounds as var has values; it counts from 0. */
+const Stmt *loop_of(Ctx *c, const Atom *var, LoopKind kind, const Stmt *body, Loc loc);
 /* Copies of loops (sites, outermost first) around `body`, with fresh variables bound in `sub`; the
  * caller has substituted them in body: use loops_fresh first, then loops_wrap. */
 typedef struct {
@@ -136,9 +139,10 @@ static inline const Stmt *init_of(const Stmt *block)
 /* The one store of a block besides its init; NULL if it has several. */
 const Stmt *store_of(const Stmt *block);
 /* Binds the block's iterators to their values in `sub`. */
-void bind_iters(const Stmt *block, IdxSubst *sub);
-bool loop_extent_of(const Stmt *loop, int64_t *n);
-bool is_pointwise(const Stmt *block); /* no reduce, no sequential iterators, one store */
+void       bind_iters(const Stmt *block, IdxSubst *sub);
+bool       loop_extent_of(const Stmt *loop, int64_t *n);
+const Idx *iter_last(Arith *A, const Atom *v); /* the largest value of an iterator */
+bool       is_pointwise(const Stmt *block);    /* no reduce, no sequential iterators, one store */
 
 /* The reduce loops that enclose `site` (outside it; only those of `block`, if that is not NULL), as
  * one number: rank from 0 to last. */

@@ -34,7 +34,7 @@ static void cell_forms(Work *w, const Inplace *k, uint32_t site, uint32_t common
         uint64_t    key = hash_mix(hash_mix(PTR_KEY(v->name), (uint64_t)v->lo), (uint64_t)v->hi);
         Atom       *one = map_get(k->canon, key);
         if (!one) {
-            one = (Atom *)(uintptr_t)atom_var(A, v->name, v->lo, v->hi);
+            one = (Atom *)(uintptr_t)atom_like(A, v->name, v);
             map_put(k->canon, key, one);
         }
         subst_bind(names, v, idx_atom(A, one));

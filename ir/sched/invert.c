@@ -157,11 +157,11 @@ const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p)
     for (uint32_t i = 0; i < b.nspatial; i++) {
         if (!bind[i]) {
             const char *name = intern_printf(c->strings, "%s.%s", b.name, b.iter[i]->name);
-            extra[nextra] = atom_var(A, name, b.iter[i]->lo, b.iter[i]->hi);
+            extra[nextra] = atom_like(A, name, b.iter[i]);
             bind[i] = idx_atom(A, extra[nextra++]);
         }
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
-        b.where = pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, b.iter[i]->hi), bind[i]));
+        b.where = pred_and(A, c->arena, b.where, idx_sub(A, iter_last(A, b.iter[i]), bind[i]));
     }
     b.bind = bind;
     b.redundant = p->redundant;
@@ -182,6 +182,6 @@ const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p)
     store = stmt_store(c, store->u.store.buffer, store->u.store.index, value);
     const Stmt *s = stmt_block(c, b, 1, &store, consumer->loc);
     for (uint32_t i = nextra; i-- > 0;)
-        s = loop_around(c, extra[i], LOOP_SPATIAL, s, consumer->loc);
+        s = loop_of(c, extra[i], LOOP_SPATIAL, s, consumer->loc);
     return s;
 }

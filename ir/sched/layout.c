@@ -132,7 +132,7 @@ static const Stmt *fill_nest(Ctx *c, const char *name, uint32_t n, const Atom *c
     BlockData   b = {.name = name, .nspatial = n, .iter = iter, .bind = bind};
     const Stmt *s = stmt_block(c, b, 1, &store, NO_LOC);
     for (uint32_t i = n; i-- > 0;)
-        s = loop_around(c, var[i], LOOP_SPATIAL, s, NO_LOC);
+        s = loop_of(c, var[i], LOOP_SPATIAL, s, NO_LOC);
     return s;
 }
 
@@ -313,7 +313,7 @@ const Func *step_transform_layout(Work *w)
         return NULL;
     for (uint32_t i = 0; i < w->s->f->nparams; i++)
         if (w->s->f->params[i].buffer == t)
-            param = i;
+            param = i - func_dims(w->s->f);
     if (param != NO_SITE && t->scope != SCOPE_CONST)
         return refuse(w, "%%%s is a parameter and not constant", t->name);
     if (t->halo || t->stride || t->alias)

@@ -12,75 +12,124 @@
 
 /* v = lo + base + o*step + i  for o < no, i < ni, around a copy of the body. */
 typedef struct {
-    int64_t base, no, step, ni;
+    const Idx *base, *no;
+    int64_t    step, ni;
 } Piece;
 
 static const Stmt *split_piece(Work *w, const Stmt *loop, Piece p, bool fresh, const Idx *guard_end)
 {
     Ctx            *c = w->c;
     const LoopData *l = &loop->u.loop;
-    const Atom     *o = fresh_var(c, w->st->out[0], p.no), *i = fresh_var(c, w->st->out[1], p.ni);
-    const Idx      *v =
+    const Atom     *o = atom_upto(c->arith, w->st->out[0], p.no),
+               *i = fresh_var(c, w->st->out[1], p.ni);
+    const Idx *v =
         idx_add(c->arith, idx_mulc(c->arith, idx_atom(c->arith, o), p.step), idx_atom(c->arith, i));
-    v = idx_add(c->arith, idx_addc(c->arith, v, p.base), l->lo);
+    v = idx_add(c->arith, idx_add(c->arith, v, p.base), l->lo);
     IdxSubst *sub = subst_new(c->arith, c->scratch);
     subst_bind(sub, l->var, v);
     const Stmt *body =
         fresh ? fresh_copy(c, body_of(loop), sub) : stmt_subst(c, body_of(loop), sub);
     if (guard_end) /* v <= guard_end */
         body = blocks_guard(c, body, idx_sub(c->arith, guard_end, v));
-    body = loop_around(c, i, l->kind, body, loop->loc);
-    return loop_around(c, o, l->kind, body, loop->loc);
+    body = loop_around(c, i, idx_const(c->arith, p.ni), l->kind, body, loop->loc);
+    return loop_around(c, o, p.no, l->kind, body, loop->loc);
 }
 
-static const Func *split_copy(Work *w, uint32_t site, int64_t n, bool into, const char *tail)
+/* The loop as pieces one behind the other, those that are always empty left out. */
+static const Func *split_pieces(Work *w, const Stmt *loop, uint32_t n, const Piece *p)
 {
-    Ctx            *c = w->c;
-    const Stmt     *loop = stmt_at(w, site);
-    const LoopData *l = &loop->u.loop;
-    int64_t         e;
+    Ctx         *c = w->c;
+    const Stmt **parts = NEW_ARRAY(c->scratch, const Stmt *, n);
+    uint32_t     np = 0;
 
-    if (!loop_extent_of(loop, &e))
-        return refuse(w, "the extent of %%%s is not constant", l->var->name);
-    if (has_opaque(w, site))
-        return refuse(w, "%%%s holds hand-written code", l->var->name);
-    if (l->marks)
-        return refuse(w, "%%%s is already marked", l->var->name);
-    if (!e)
-        return refuse(w, "%%%s is empty", l->var->name);
-    int64_t outer = into ? n : (e + n - 1) / n, inner = into ? (e + n - 1) / n : n;
-    if (e % n == 0) {
-        edit(w, loop, split_piece(w, loop, (Piece){0, outer, inner, inner}, false, NULL));
-        return w->f;
-    }
-    if (!strcmp(tail, "if") || !strcmp(tail, "mask")) {
-        const Idx *end = idx_addc(c->arith, l->lo, e - 1);
-        edit(w, loop, split_piece(w, loop, (Piece){0, outer, inner, inner}, false, end));
-        return w->f;
-    }
-    Piece a, b;
-    if (!strcmp(tail, "even")) {
-        int64_t q = e / outer, r = e % outer;
-        a = (Piece){0, r, q + 1, q + 1};
-        b = (Piece){r * (q + 1), outer - r, q, q};
-    } else {
-        a = (Piece){0, e / inner, inner, inner};
-        b = (Piece){e / inner * inner, 1, 0, e % inner};
-    }
-    const Stmt *parts[2];
-    uint32_t    np = 0;
-    if (a.no && a.ni)
-        parts[np++] = split_piece(w, loop, a, false, NULL);
-    if (b.no && b.ni) {
-        parts[np] = split_piece(w, loop, b, np > 0, NULL);
-        np++;
-    }
-    if (np > 1 && l->kind == LOOP_REDUCE) {
+    for (uint32_t i = 0; i < n; i++)
+        if (p[i].no->hi > 0 && p[i].ni) {
+            parts[np] = split_piece(w, loop, p[i], np > 0, NULL);
+            np++;
+        }
+    if (np > 1 && loop->u.loop.kind == LOOP_REDUCE) {
         vec_push(c->scratch, &w->cut, w->st->out[0]);
         vec_push(c->scratch, &w->cut, w->st->out[1]);
     }
     edit(w, loop, stmt_seq(c, np, parts));
     return w->f;
+}
+
+/* One loop for all rounds, the last of them under a condition. */
+static const Func *split_guarded(Work *w, const Stmt *loop, const Idx *outer, int64_t inner)
+{
+    Arith     *A = w->c->arith;
+    const Idx *end = idx_add(A, loop->u.loop.lo, idx_addc(A, loop->u.loop.extent, -1));
+    Piece      all = {idx_const(A, 0), outer, inner, inner};
+
+    edit(w, loop, split_piece(w, loop, all, false, end));
+    return w->f;
+}
+
+static bool is_guarded(const char *tail)
+{
+    return !strcmp(tail, "if") || !strcmp(tail, "mask");
+}
+
+/* A loop of E rounds, a number that a run decides: E/n pieces of n, and of what is left one of each
+ * power of two that its binary digits name, so that all have a constant size.  19 by 6 is three of
+ * 6 and one of 1. */
+static const Func *split_symbolic(Work *w, const Stmt *loop, int64_t n, const char *tail)
+{
+    Arith     *A = w->c->arith;
+    const Idx *e = loop->u.loop.extent, *rest = idx_modc(A, e, n), *at = idx_sub(A, e, rest);
+    Piece      p[64];
+    uint32_t   np = 0;
+
+    if (is_guarded(tail) && (rest->lo || rest->hi))
+        return split_guarded(w, loop, idx_divc(A, idx_addc(A, e, n - 1), n), n);
+    p[np++] = (Piece){idx_const(A, 0), idx_divc(A, e, n), n, n};
+    for (int k = 30; k >= 0; k--) {
+        int64_t size = INT64_C(1) << k;
+
+        if (size < n)
+            p[np++] = (Piece){idx_add(A, at, idx_sub(A, rest, idx_modc(A, rest, 2 * size))),
+                              idx_modc(A, idx_divc(A, rest, size), 2), size, size};
+    }
+    return split_pieces(w, loop, np, p);
+}
+
+static const Func *split_copy(Work *w, uint32_t site, int64_t n, bool into, const char *tail)
+{
+    Arith          *A = w->c->arith;
+    const Stmt     *loop = stmt_at(w, site);
+    const LoopData *l = &loop->u.loop;
+    int64_t         e = 0;
+
+    if (!loop_extent_of(loop, &e) && into)
+        return refuse(w, "the extent of %%%s is not constant", l->var->name);
+    if (has_opaque(w, site))
+        return refuse(w, "%%%s holds hand-written code", l->var->name);
+    if (l->marks)
+        return refuse(w, "%%%s is already marked", l->var->name);
+    if (!l->extent->hi)
+        return refuse(w, "%%%s is empty", l->var->name);
+    if (!loop_extent_of(loop, NULL))
+        return split_symbolic(w, loop, n, tail);
+    int64_t    outer = into ? n : (e + n - 1) / n, inner = into ? (e + n - 1) / n : n;
+    const Idx *zero = idx_const(A, 0);
+    if (e % n == 0) {
+        Piece all = {zero, idx_const(A, outer), inner, inner};
+        edit(w, loop, split_piece(w, loop, all, false, NULL));
+        return w->f;
+    }
+    if (is_guarded(tail))
+        return split_guarded(w, loop, idx_const(A, outer), inner);
+    Piece p[2];
+    if (!strcmp(tail, "even")) {
+        int64_t q = e / outer, r = e % outer;
+        p[0] = (Piece){zero, idx_const(A, r), q + 1, q + 1};
+        p[1] = (Piece){idx_const(A, r * (q + 1)), idx_const(A, outer - r), q, q};
+    } else {
+        p[0] = (Piece){zero, idx_const(A, e / inner), inner, inner};
+        p[1] = (Piece){idx_const(A, e / inner * inner), idx_const(A, 1), 0, e % inner};
+    }
+    return split_pieces(w, loop, COUNT(p), p);
 }
 
 /* A loop that is cut in copies stays so under another name. */
@@ -150,7 +199,7 @@ const Func *step_partition(Work *w)
             subst_bind(sub, d->var, side ? idx_addc(c->arith, x, at->num) : x);
             const Stmt *body =
                 side ? fresh_copy(c, body_of(loop), sub) : stmt_subst(c, body_of(loop), sub);
-            parts[side] = loop_around(c, v, d->kind, body, loop->loc);
+            parts[side] = loop_of(c, v, d->kind, body, loop->loc);
         }
         if (d->kind == LOOP_REDUCE)
             vec_push(c->scratch, &w->cut, d->var->name);
@@ -210,7 +259,7 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
         subst_bind(sub, loop[i]->u.loop.var, idx_add(c->arith, v, loop[i]->u.loop.lo));
     }
     const Stmt *body = stmt_subst(c, body_of(loop[n - 1]), sub);
-    edit(w, first, loop_around(c, f, first->u.loop.kind, body, first->loc));
+    edit(w, first, loop_of(c, f, first->u.loop.kind, body, first->loc));
     return w->f;
 }
 

@@ -71,10 +71,10 @@ static const Stmt *box_nest(Work *w, uint32_t loop, const Stmt *block, const Idx
         const char *name = intern_printf(c->strings, "%s.%s", b.name, b.iter[i]->name);
         if (e < cells) /* a box as large as the domain starts where that does */
             base = lo[i];
-        var[i] = fresh_var(c, name, e);
+        var[i] = e < cells || b.iter[i]->lo ? fresh_var(c, name, e) : atom_like(A, name, b.iter[i]);
         bind[i] = idx_add(A, base, idx_atom(A, var[i]));
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
-        b.where = pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, b.iter[i]->hi), bind[i]));
+        b.where = pred_and(A, c->arena, b.where, idx_sub(A, iter_last(A, b.iter[i]), bind[i]));
         if (spatial)
             vec_push(c->scratch, &all, var[i]);
     }
@@ -88,7 +88,7 @@ static const Stmt *box_nest(Work *w, uint32_t loop, const Stmt *block, const Idx
     b.redundant = reduce || !is_bijection(c, &b, all.n, all.at);
     const Stmt *s = stmt_block(c, b, block->nkids, block->kids, block->loc);
     for (uint32_t i = n; i-- > 0;)
-        s = loop_around(c, var[i], i < b.nspatial ? LOOP_SPATIAL : LOOP_REDUCE, s, block->loc);
+        s = loop_of(c, var[i], i < b.nspatial ? LOOP_SPATIAL : LOOP_REDUCE, s, block->loc);
     return s;
 }
 

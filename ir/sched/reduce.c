@@ -340,7 +340,7 @@ static const Func *factor(Work *w, uint32_t L, Partial *shared)
     const Idx *const *cell = prepend(c, idx_atom(A, part), t->ndim, store->u.store.index);
     const Stmt       *zero = stmt_store(c, rf, cell, comb_identity(c, comb, t->dtype));
     const Stmt       *init_nest = loops_wrap(c, fl, stmt_block(c, ib, 1, &zero, s->loc));
-    init_nest = loop_around(c, pv, LOOP_SPATIAL, init_nest, s->loc);
+    init_nest = loop_of(c, pv, LOOP_SPATIAL, init_nest, s->loc);
 
     /* The rest: B over the parts, in order, from its own start or what is there already. */
     IdxSubst   *fresh2 = subst_new(A, c->scratch);
@@ -365,7 +365,7 @@ static const Func *factor(Work *w, uint32_t L, Partial *shared)
         c, t, store->u.store.index,
         comb_apply(c, comb, prim_load(c, t, store->u.store.index), prim_load(c, rf, cell)));
     const Stmt *last =
-        loop_around(c, fv, LOOP_REDUCE, stmt_block(c, fb, 1 + b->has_init, kids, s->loc), s->loc);
+        loop_of(c, fv, LOOP_REDUCE, stmt_block(c, fb, 1 + b->has_init, kids, s->loc), s->loc);
     last = loops_wrap(c, fl2, last);
     const Stmt *three[3] = {init_nest, rf_nest, last};
     const Stmt *seq = stmt_seq(c, 3, three);

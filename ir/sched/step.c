@@ -385,7 +385,7 @@ static const Stmt *name_loops(Ctx *c, const Stmt *s, const char *block)
         return s->kind == STMT_SEQ ? stmt_seq(c, s->nkids, kids) : stmt_with_kids(c, s, kids);
     LoopData    l = s->u.loop;
     const char *name = intern_printf(c->strings, "%s.%s", block, l.var->name);
-    l.var = atom_var(c->arith, name, l.var->lo, l.var->hi);
+    l.var = atom_like(c->arith, name, l.var);
     IdxSubst *sub = subst_new(c->arith, c->scratch);
     subst_bind(sub, s->u.loop.var, idx_atom(c->arith, l.var));
     return stmt_for(c, l, stmt_subst(c, kids[0], sub), s->loc);

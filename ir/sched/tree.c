@@ -10,24 +10,35 @@ bool loop_extent_of(const Stmt *loop, int64_t *n)
     return idx_is_const(loop->u.loop.extent, n) && idx_is_const(loop->u.loop.lo, NULL);
 }
 
-const Atom *fresh_var(Ctx *c, const char *name, int64_t extent)
+const Idx *iter_last(Arith *A, const Atom *v)
 {
-    return atom_var(c->arith, name, 0, extent > 0 ? extent - 1 : 0);
+    return v->below ? idx_addc(A, v->below, -1) : idx_const(A, v->hi);
 }
 
-const Stmt *loop_around(Ctx *c, const Atom *var, LoopKind kind, const Stmt *body, Loc loc)
+const Atom *fresh_var(Ctx *c, const char *name, int64_t most)
 {
-    LoopData l = {.var = var,
-                  .lo = idx_const(c->arith, 0),
-                  .extent = idx_const(c->arith, var->hi + 1),
-                  .kind = kind};
+    return atom_var(c->arith, name, 0, most > 0 ? most - 1 : 0);
+}
+
+const Stmt *loop_around(Ctx *c, const Atom *var, const Idx *extent, LoopKind kind, const Stmt *body,
+                        Loc loc)
+{
+    LoopData l = {.var = var, .lo = idx_const(c->arith, 0), .extent = extent, .kind = kind};
+
     return stmt_for(c, l, body, loc);
+}
+
+const Stmt *loop_of(Ctx *c, const Atom *var, LoopKind kind, const Stmt *body, Loc loc)
+{
+    const Idx *end = var->below ? var->below : idx_const(c->arith, var->hi + 1);
+
+    return loop_around(c, var, end, kind, body, loc);
 }
 
 static void fresh_vars(Ctx *c, const Stmt *s, Map *vars, IdxSubst *sub)
 {
     if (s->kind == STMT_FOR) {
-        const Atom *v = s->u.loop.var, *now = atom_var(c->arith, v->name, v->lo, v->hi);
+        const Atom *v = s->u.loop.var, *now = atom_like(c->arith, v->name, v);
         map_put(vars, PTR_KEY(v), (void *)(uintptr_t)now);
         subst_bind(sub, v, idx_atom(c->arith, now));
     }
@@ -65,7 +76,7 @@ FreshLoops loops_fresh(Work *w, const Sites *loops, IdxSubst *sub)
     for (uint32_t i = 0; i < loops->n; i++) {
         const Atom *v = loop_at(w, loops->at[i])->var;
         l.was[i] = stmt_at(w, loops->at[i]);
-        l.var[i] = atom_var(c->arith, v->name, v->lo, v->hi);
+        l.var[i] = atom_like(c->arith, v->name, v);
         subst_bind(sub, v, idx_atom(c->arith, l.var[i]));
     }
     return l;

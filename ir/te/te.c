@@ -61,8 +61,7 @@ Axes te_axes(Ctx *c, uint32_t n, const Idx *const *extents, const char *const *n
         const char *name =
             names ? intern(c->strings, names[i]) : intern_printf(c->strings, "i%u", i);
 
-        /* An empty dimension has no index at all; its atom still needs a range that is one. */
-        a.atom[i] = atom_var(c->arith, name, 0, extents[i]->hi > 0 ? extents[i]->hi - 1 : 0);
+        a.atom[i] = atom_upto(c->arith, name, extents[i]);
         a.at[i] = idx_atom(c->arith, a.atom[i]);
         a.extent[i] = extents[i];
     }
@@ -388,7 +387,7 @@ static const Stmt *lower_def(Ctx *c, const Tensor *t, const char *name, Loc loc)
     for (uint32_t i = 0; i < n; i++) {
         iter[i] = i < t->naxis ? t->axis[i] : t->raxis[i - t->naxis];
         extent[i] = i < t->naxis ? t->buffer->extent[i] : t->rextent[i - t->naxis];
-        vars[i] = atom_var(c->arith, iter[i]->name, iter[i]->lo, iter[i]->hi);
+        vars[i] = atom_like(c->arith, iter[i]->name, iter[i]);
         bind[i] = idx_atom(c->arith, vars[i]);
         if (i < t->naxis)
             at[i] = idx_atom(c->arith, iter[i]);
@@ -506,17 +505,24 @@ const Func *te_lower(Ctx *c, const TeFunc *given, const Target *target)
         if (!out)
             body = stmt_alloc(c, renamed_buffer(c, &names, defs.at[i]->buffer), body);
     }
-    Param *params = NEW_ARRAY(c->arena, Param, f->nparams + f->nouts);
+    uint32_t       npointers = f->nparams + f->nouts;
+    const Buffer **pointers = NEW_ARRAY(c->scratch, const Buffer *, npointers + 1);
 
-    for (uint32_t i = 0; i < f->nparams; i++)
-        params[i].buffer = renamed_buffer(c, &names, f->params[i]->buffer);
-    for (uint32_t i = 0; i < f->nouts; i++)
-        params[f->nparams + i] =
-            (Param){.buffer = renamed_buffer(c, &names, f->outs[i]->buffer), .written = true};
+    for (uint32_t i = 0; i < npointers; i++) {
+        const Tensor *t = i < f->nparams ? f->params[i] : f->outs[i - f->nparams];
+        pointers[i] = renamed_buffer(c, &names, t->buffer);
+    }
+    AtomList dims = stmt_free(c, npointers, pointers, body);
+    Param   *params = NEW_ARRAY(c->arena, Param, dims.n + npointers);
+
+    for (uint32_t i = 0; i < dims.n; i++)
+        params[i].scalar = dims.at[i];
+    for (uint32_t i = 0; i < npointers; i++)
+        params[dims.n + i] = (Param){.buffer = pointers[i], .written = i >= f->nparams};
     return func_new(c, (Func){.name = f->name,
                               .kind = FUNC_KERNEL,
                               .target = target,
-                              .nparams = f->nparams + f->nouts,
+                              .nparams = dims.n + npointers,
                               .params = params,
                               .body = body,
                               .loc = f->loc,

@@ -260,9 +260,11 @@ static const Stmt *parse_for(Parser *p)
     l.extent = idx_sub(A, end, l.lo);
     lo = l.lo->lo;
     hi = loop_last(end, l.lo);
-    if (accept(p, ":"))
+    bool ranged = accept(p, ":");
+    if (ranged)
         parse_range(p, &lo, &hi);
-    l.var = atom_var(A, name, lo, hi);
+    l.var = !ranged && idx_is_const(l.lo, NULL) && !lo ? atom_upto(A, name, l.extent)
+                                                       : atom_var(A, name, lo, hi);
     if (accept(p, "reduce"))
         l.kind = LOOP_REDUCE;
     else if (accept(p, "seq"))
@@ -297,18 +299,20 @@ static const Stmt *parse_for(Parser *p)
 static const Atom *parse_iter(Parser *p, const Idx **bind)
 {
     const char *name = parse_word(p);
+    const Idx  *end = NULL;
     int64_t     lo = 0, hi = 0;
 
     if (accept(p, "in")) {
         parse_range(p, &lo, &hi);
     } else if (expect(p, "<")) {
-        hi = parse_int(p) - 1;
-        if (!p->failed && hi < 0)
+        end = parse_idx(p);
+        if (!p->failed && end->hi < 1)
             parse_fail(p, "iterator '%s' has no values", name);
     }
     expect(p, "=");
     *bind = parse_idx(p);
-    return atom_var(p->c->arith, name, lo, p->failed ? lo : hi);
+    return end && !p->failed ? atom_upto(p->c->arith, name, end)
+                             : atom_var(p->c->arith, name, lo, p->failed ? lo : hi);
 }
 
 static const Stmt *parse_block(Parser *p)
@@ -713,15 +717,19 @@ static const Func *parse_func(Parser *p)
     return p->failed ? NULL : func_new(p->c, f);
 }
 
-void parse_dim(Parser *p)
+const Atom *parse_dim(Parser *p)
 {
     const char *name = parse_word(p);
+    const Atom *dim = NULL;
     int64_t     lo = 0, hi = 0;
 
     expect(p, "in");
     parse_range(p, &lo, &hi);
-    if (!p->failed)
-        declare_var(p, name, true, dim_var(p->c, name, lo, hi));
+    if (p->failed)
+        return NULL;
+    const Idx *x = dim_var(p->c, name, lo, hi);
+    declare_var(p, name, true, x);
+    return idx_is_atom(x, &dim) ? dim : NULL;
 }
 
 const TirModule *parse_functions(Parser *p)

@@ -69,7 +69,7 @@ const Buffer    *parse_buffer(Parser     *p,
                               const char *name); /* f32[1,8] halo(..) @const; NULL: failed */
 const Stmt      *parse_braces(Parser *p);        /* { statements } */
 Loc              parse_loc(Parser *p);           /* loc(..) if it is there */
-void             parse_dim(Parser *p);           /* what follows the word `dim` */
+const Atom      *parse_dim(Parser *p);           /* what follows the word `dim`; NULL: error */
 const TirModule *parse_functions(Parser *p);     /* dims and functions, to the end; NULL: failed */
 
 #endif

@@ -119,7 +119,8 @@ static void print_for(Printer *p, const Stmt *s)
         str_printf(p->out, " < %s", to);
     else
         str_printf(p->out, " in %s .. %s", from, to);
-    if (l->var->lo != l->lo->lo || l->var->hi != loop_last(end, l->lo)) {
+    bool said = l->var->below && l->var->below == l->extent && l->lo == idx_const(A, 0);
+    if (!said && (l->var->lo != l->lo->lo || l->var->hi != loop_last(end, l->lo))) {
         str_add(p->out, " : ");
         print_range(p, l->var->lo, l->var->hi);
     }
@@ -162,7 +163,9 @@ static void print_block(Printer *p, const Stmt *s)
         if (i)
             str_add(p->out, p->out->at[p->out->n - 1] == ';' ? " " : ", ");
         str_add(p->out, printer_declare(p, b->iter[i], "", b->iter[i]->name));
-        if (b->iter[i]->lo == 0) {
+        if (b->iter[i]->below) {
+            str_printf(p->out, "<%s", idx_text(p, b->iter[i]->below));
+        } else if (b->iter[i]->lo == 0) {
             str_printf(p->out, "<%" PRId64, b->iter[i]->hi + 1);
         } else {
             str_add(p->out, " in ");

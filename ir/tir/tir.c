@@ -208,7 +208,13 @@ void buffer_strides(Ctx *c, const Buffer *b, const Idx **stride)
     }
 }
 
-bool buffer_size(Ctx *c, const Buffer *b, int64_t *elems, int64_t *origin)
+static bool most(const Idx *x, int64_t *v)
+{
+    return *v = x->hi, true;
+}
+
+static bool size_by(Ctx *c, const Buffer *b, bool (*number)(const Idx *x, int64_t *v),
+                    int64_t *elems, int64_t *origin)
 {
     const Idx **stride = NEW_ARRAY(c->scratch, const Idx *, b->ndim + 1);
     int64_t     n = 1, at = 0, packed = 1;
@@ -217,7 +223,7 @@ bool buffer_size(Ctx *c, const Buffer *b, int64_t *elems, int64_t *origin)
     for (uint32_t d = 0; d < b->ndim; d++) {
         int64_t extent, step, part, lo = b->halo ? b->halo->lo[d] : 0,
                                     hi = b->halo ? b->halo->hi[d] : 0;
-        if (!idx_is_const(b->extent[d], &extent) || !idx_is_const(stride[d], &step))
+        if (!number(b->extent[d], &extent) || !number(stride[d], &step))
             return false;
         if (extent + lo + hi <= 0)
             return *elems = 0, *origin = 0, true;
@@ -233,6 +239,16 @@ bool buffer_size(Ctx *c, const Buffer *b, int64_t *elems, int64_t *origin)
     return true;
 }
 
+bool buffer_size(Ctx *c, const Buffer *b, int64_t *elems, int64_t *origin)
+{
+    return size_by(c, b, idx_is_const, elems, origin);
+}
+
+bool buffer_size_most(Ctx *c, const Buffer *b, int64_t *elems, int64_t *origin)
+{
+    return size_by(c, b, most, elems, origin);
+}
+
 /* ---- functions and modules ------------------------------------------------------------------------ */
 
 const Func *func_new(Ctx *c, Func f)
@@ -240,6 +256,15 @@ const Func *func_new(Ctx *c, Func f)
     f.name = intern(c->strings, f.name);
     f.params = f.nparams ? DUP_ARRAY(c->arena, f.params, f.nparams) : NULL;
     return arena_dup(c->arena, &f, sizeof f);
+}
+
+uint32_t func_dims(const Func *f)
+{
+    uint32_t n = 0;
+
+    while (n < f->nparams && f->params[n].scalar)
+        n++;
+    return n;
 }
 
 const Atom *func_scalar(const Func *f, const char *name, uint32_t *at)

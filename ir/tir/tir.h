@@ -14,6 +14,7 @@
  *   dot4.c       products of bytes, four at a time
  *   tir.c        statements, functions, modules
  *   map.c        walk, rewrite
+ *   free.c       variables that come from outside
  *   verify.c     what each stage promises
  *   eval.c       the interpreter */
 #ifndef TVMCC_IR_TIR_TIR_H
@@ -65,8 +66,11 @@ const Buffer *buffer_new(Ctx *c, const char *name, DType t, Scope scope, uint32_
 const Buffer *buffer_copy(Ctx *c, const Buffer *like, Buffer changed); /* a fresh id */
 /* Element strides of each dimension, halo included. */
 void buffer_strides(Ctx *c, const Buffer *b, const Idx **stride);
-/* Elements from the first cell (halo included) to the last; where cell 0 lies in it. */
+/* Elements from the first cell (halo included) to the last; where cell 0 lies in it.  False where
+ * dimensions are symbolic, or too large. */
 bool buffer_size(Ctx *c, const Buffer *b, int64_t *elems, int64_t *origin);
+/* ... at most, for any size of symbolic dimensions. */
+bool buffer_size_most(Ctx *c, const Buffer *b, int64_t *elems, int64_t *origin);
 
 /* ---- prims ------------------------------------------------------------------------------------------ */
 
@@ -371,6 +375,14 @@ typedef struct {
 void stmt_visit(const Stmt *s, const TirVisit *v);
 void prim_visit(const Prim *p, const TirVisit *v);
 
+/* free.c: variables that the extents of n buffers and s use and s does not declare, in the order of
+ * their first use. */
+typedef struct {
+    uint32_t           n;
+    const Atom *const *at;
+} AtomList;
+AtomList stmt_free(Ctx *c, uint32_t n, const Buffer *const *buffers, const Stmt *s);
+
 /* ---- functions and modules ------------------------------------------------------------------------------ */
 
 typedef enum { FUNC_HOST, FUNC_KERNEL, FUNC_DEVICE, FUNC_TILE, FUNC_PREPACK } FuncKind;
@@ -388,8 +400,9 @@ typedef struct {
 #define TIR_NT "nt"
 #define TIR_PHASE "phase"
 
-/* A kernel's parameters are its inputs, its outputs, then tid and nt (after `spmd`).  All pointer
- * parameters are noalias except pairs that `alias` each other. */
+/* A kernel's parameters are the dimensions that its shapes depend on, its inputs, its outputs, then
+ * tid and nt (after `spmd`).  All pointer parameters are noalias except pairs that `alias` each
+ * other. */
 struct Func {
     const char   *name; /* without @; kernels: stem.hash */
     FuncKind      kind;
@@ -408,6 +421,7 @@ typedef struct TirModule {
 
 const Func *func_new(Ctx *c, Func f);
 const Atom *func_scalar(const Func *f, const char *name, uint32_t *at); /* a parameter, or NULL */
+uint32_t    func_dims(const Func *f); /* how many parameters before the first pointer */
 const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body);
 /* What a launch of a device function needs: by BindAxis, the largest extent of the loops bound to
  * it, NULL where none is. */

@@ -88,14 +88,16 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
     Ctx        *c = h->c;
     const Func *f = it->kernel->flat;
     Arg        *a = NEW_ARRAY(c->arena, Arg, f->nparams + 1);
-    uint32_t    pointers = 0, work = 0;
+    uint32_t    pointers = 0, work = 0, ndims = func_dims(f);
     uint64_t    scratch = 0;
     const Idx  *tid = h->alone ? idx_const(c->arith, 0) : idx_atom(c->arith, h->tid);
     const Idx  *nt = h->alone ? idx_const(c->arith, 1) : idx_atom(c->arith, h->nt);
 
     for (uint32_t i = 0; i < f->nparams; i++) {
         const Param *p = &f->params[i];
-        if (p->scalar) {
+        if (i < ndims) {
+            a[i] = (Arg){NULL, NULL, idx_atom(c->arith, it->dims.at[i])};
+        } else if (p->scalar) {
             const char *name = p->scalar->name;
             const Idx  *v = !strcmp(name, TIR_TID) ? tid : !strcmp(name, TIR_NT) ? nt : phase;
             a[i] = (Arg){NULL, NULL, v};
@@ -107,7 +109,7 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
             a[i] = slot_arg(h, it->work[work++]);
         } else {
             int64_t elems = 0, origin = 0;
-            buffer_size(c, p->buffer, &elems, &origin);
+            buffer_size_most(c, p->buffer, &elems, &origin);
             const Idx *at = is_parallel(f) ? tid : idx_const(c->arith, 0);
             at = idx_mulc(c->arith, at, (int64_t)h->private_bytes);
             uint64_t o =
@@ -191,31 +193,41 @@ static void call_phases(Host *h, StmtList *out, const Item *it)
     vec_push(c->arena, out, stmt_for(c, loop, stmt_seq(c, body.n, body.at), NO_LOC));
 }
 
-/* A kernel that copies `n` elements. */
-static const Func *copy_kernel(Host *h, DType t, int64_t n)
+/* A kernel that copies n elements: a number, or as many as its first parameter says. */
+static const Func *copy_kernel(Host *h, DType t, const Idx *n)
 {
     Ctx        *c = h->c;
-    bool        device = h->p->device;
-    const char *name = intern_printf(c->strings, "copy.%s.%lld", dtype_text(c, t), (long long)n);
+    bool        device = h->p->device, dynamic = !idx_is_const(n, NULL);
+    const char *name = intern_printf(c->strings, "copy.%s.%s%lld", dtype_text(c, t),
+                                     dynamic ? "upto" : "", (long long)n->hi);
     const char *last =
         device ? intern_printf(c->strings, "%s.0", name) : name; /* its only launch */
 
     for (uint32_t i = 0; i < h->copies.n; i++)
         if (h->copies.at[i]->name == last)
             return h->copies.at[i];
-    const Idx    *extent = idx_const(c->arith, n);
+    const Atom   *count = dynamic ? atom_var(c->arith, "n", 0, n->hi) : NULL;
+    const Idx    *extent = dynamic ? idx_atom(c->arith, count) : n;
     const Buffer *src = buffer_new(c, "src", t, SCOPE_ARENA, 1, &extent);
     const Buffer *dst = buffer_new(c, "dst", t, SCOPE_ARENA, 1, &extent);
-    const Atom   *i = atom_var(c->arith, "i", 0, n - 1);
+    const Atom   *i = atom_var(c->arith, "i", 0, n->hi - 1);
     const Idx    *at = idx_atom(c->arith, i);
     LoopData      loop = {i, idx_const(c->arith, 0), extent, LOOP_SPATIAL, 0, AXIS_BLOCK_X, NULL};
-    Param        *params = NEW_ARRAY(c->arena, Param, 2);
-    params[0] = (Param){src, NULL, false};
-    params[1] = (Param){dst, NULL, true};
+    Param        *params = NEW_ARRAY(c->arena, Param, 3);
+    uint32_t      nparams = 0;
+    if (dynamic)
+        params[nparams++] = (Param){NULL, count, false};
+    params[nparams++] = (Param){src, NULL, false};
+    params[nparams++] = (Param){dst, NULL, true};
     const Stmt *body = stmt_for(c, loop, stmt_store(c, dst, &at, prim_load(c, src, &at)), NO_LOC);
-    Func        f = {
-        name, device ? FUNC_DEVICE : FUNC_KERNEL, h->p->kernels->target, 2, params, body, NO_LOC,
-        0};
+    Func        f = {name,
+              device ? FUNC_DEVICE : FUNC_KERNEL,
+                     h->p->kernels->target,
+                     nparams,
+                     params,
+                     body,
+                     NO_LOC,
+                     0};
     const Func *k = func_new(c, f);
     if (device)
         k = launches(c, tirmod_new(c, 1, &k))->funcs[0];
@@ -256,24 +268,27 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
             break;
         }
         case ITEM_COPY: {
-            int64_t n = 1;
-            type_elems(it->in[0].type, &n);
-            if (n == 0)
+            const Idx *n = type_cells(c, it->in[0].type);
+            if (n->hi == 0)
                 break;
             before(h, out, false);
-            Arg  a[2] = {slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
+            Arg all[3] = {
+                {NULL, NULL, n}, slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
+            Arg *a = all + 1;
             bool up = it->in[0].slot->place == PLACE_INPUT,
                  down = it->out[0].slot->place == PLACE_OUTPUT;
             if (h->p->device && (up || down)) {
-                CopyData d = {a[1], a[0], n * dtype_bytes(it->in[0].type->dtype), up};
+                CopyData d = {a[1], a[0], n->hi * dtype_bytes(it->in[0].type->dtype), up};
                 vec_push(c->arena, out, stmt_copy(c, d));
                 break;
             }
             const Func *k = copy_kernel(h, it->in[0].type->dtype, n);
+            if (k->nparams == COUNT(all))
+                a = all;
             if (h->p->device)
                 vec_push(c->arena, out, launch_stmt(c, k, a, it->loc));
             else
-                vec_push(c->arena, out, stmt_call(c, k->name, 2, a, !h->alone, it->loc));
+                vec_push(c->arena, out, stmt_call(c, k->name, k->nparams, a, !h->alone, it->loc));
             break;
         }
         case ITEM_LOOP: emit_loop(h, it, out); break;
@@ -326,7 +341,7 @@ static void plan_work(Program *p, const ItemList *items)
             if (!b || pointers++ < it->nin + it->nout || b->scope != SCOPE_ARENA)
                 continue;
             int64_t elems = 0, origin = 0;
-            buffer_size(c, b, &elems, &origin);
+            buffer_size_most(c, b, &elems, &origin);
             const Type *t = type_tensor_i64(c, b->dtype, 1, &elems);
             Slot       *s = slot_new(p, PLACE_ARENA, 0, t, b->name);
             s->origin = (uint64_t)origin * dtype_bytes(b->dtype);
@@ -348,7 +363,7 @@ static uint64_t private_need(Ctx *c, const Kernel *k)
         if (!b || pointers++ < k->nin + k->nout || b->scope == SCOPE_ARENA)
             continue;
         int64_t elems = 0, origin = 0;
-        buffer_size(c, b, &elems, &origin);
+        buffer_size_most(c, b, &elems, &origin);
         n += align_up((uint64_t)elems * dtype_bytes(b->dtype), 64);
     }
     return n;
@@ -356,11 +371,8 @@ static uint64_t private_need(Ctx *c, const Kernel *k)
 
 static const Buffer *io_buffer(Ctx *c, const char *name, const Type *t)
 {
-    int64_t    n = 1;
-    const Idx *extent;
+    const Idx *extent = type_cells(c, t);
 
-    type_elems(t, &n);
-    extent = idx_const(c->arith, n);
     return buffer_new(c, name, t->dtype, SCOPE_ARENA, 1, &extent);
 }
 
@@ -368,10 +380,12 @@ static const Func *main_func(Host *h, const char *entry)
 {
     Ctx     *c = h->c;
     Program *p = h->p;
-    uint32_t n = p->n_in + p->results.n + 2, k = 0;
+    uint32_t n = p->dims.n + p->n_in + p->results.n + 2, k = 0;
     Param   *params = NEW_ARRAY(c->arena, Param, n);
     StmtList body = {0};
 
+    for (uint32_t i = 0; i < p->dims.n; i++)
+        params[k++] = (Param){NULL, p->dims.at[i], false};
     for (uint32_t i = 0; i < p->n_in; i++)
         params[k++] = (Param){h->in[i], NULL, false};
     for (uint32_t i = 0; i < p->results.n; i++)
@@ -448,7 +462,7 @@ static void add_values(uint64_t *sum, uint32_t n, const Type *const *types)
     for (uint32_t i = 0; i < n; i++) {
         int64_t bytes;
 
-        if (type_elems(types[i], &bytes))
+        if (type_elems_most(types[i], &bytes))
             add_bytes(sum, checked_mul(bytes, dtype_bytes(types[i]->dtype), &bytes)
                                ? (uint64_t)bytes
                                : UINT64_MAX);
@@ -563,6 +577,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     plan->tir = kernels_module(&kernels, funcs.n, funcs.at);
     plan->nconsts = p.consts.n;
     plan->consts = p.consts.at;
+    plan->symbols = p.dims;
     plan->nin = p.n_in;
     plan->in = plan_io(c, p.n_in, p.in_names, p.in_types, m->in_info);
     plan->nout = p.results.n;

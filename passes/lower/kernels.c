@@ -117,7 +117,16 @@ static bool same_packing(Ctx *c, const Sched *a, const Sched *b)
     return true;
 }
 
-Kernel *kernel_of_call(Kernels *k, const Expr *call)
+static AtomList dims_of(Ctx *c, const Func *f)
+{
+    VEC(const Atom *) dims = {0};
+
+    for (uint32_t n = func_dims(f), i = 0; i < n; i++)
+        vec_push(c->arena, &dims, f->params[i].scalar);
+    return (AtomList){dims.n, dims.at};
+}
+
+Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims)
 {
     Ctx          *c = k->c;
     const char   *stem;
@@ -128,7 +137,9 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call)
 
     if (!te)
         return NULL;
-    Sha256 h = func_hash(c, te_lower(c, te, k->target));
+    const Func *first = te_lower(c, te, k->target);
+    Sha256      h = func_hash(c, first);
+    *dims = dims_of(c, first);
     memcpy(&key, h.b, sizeof key);
     Kernel *found = map_get(k->by_text, key);
     if (found) {

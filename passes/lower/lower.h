@@ -42,8 +42,9 @@ typedef struct Kernels {
     Map *by_text; /* first 8 bytes of the unscheduled nest's hash -> Kernel * */
 } Kernels;
 
-/* The kernel of a call of a primitive function: an equal one if there is one.  NULL: error. */
-Kernel *kernel_of_call(Kernels *k, const Expr *call);
+/* The kernel of a call of a primitive function: an equal one if there is one.  NULL: error. `dims`:
+ * the symbolic dimensions of the call, which are the kernel's first parameters. */
+Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims);
 /* Run the TIR passes over all kernels. */
 bool kernels_finish(Kernels *k);
 /* Their functions as they are now, and n more. */
@@ -89,6 +90,7 @@ struct Item {
     Kernel  *kernel; /* CALL */
     uint32_t nin, nout;
     Value   *in, *out; /* COPY: in[0] -> out[0]; IF: in[0] is the condition */
+    AtomList dims;     /* CALL: the kernel's dimensions here */
     Slot   **work;     /* CALL: storage of the kernel's shared scratch, in order */
     uint32_t nwork;
     ItemList then, other; /* IF; LOOP: then, so many rounds */
@@ -108,6 +110,7 @@ typedef struct Program {
     const char **in_names;
     uint32_t     at;          /* next position */
     uint64_t     arena_first; /* bytes of the arena before the first slot */
+    AtomList     dims;        /* symbolic dimensions of main's parameters */
     bool         device;      /* arena and constants lie in device memory */
 } Program;
 

@@ -65,7 +65,7 @@ static Weights weights_of(Narrowing *x, Kernel *k)
     TirVisit v = {.user = &w, .enter = keep_arguments};
 
     for (uint32_t i = 0; i < k->nin; i++) {
-        const Buffer *b = k->flat->params[i].buffer;
+        const Buffer *b = k->flat->params[func_dims(k->flat) + i].buffer;
 
         if (!is_weight(x->c, b))
             continue;
@@ -137,7 +137,7 @@ static void narrow_kernel(Narrowing *x, Weights *w)
 
     for (uint32_t i = 0; i < w->kernel->nin; i++)
         if (w->at[i].to) {
-            params[i].buffer = w->at[i].to;
+            params[func_dims(&f) + i].buffer = w->at[i].to;
             any = true;
         }
     if (!any)

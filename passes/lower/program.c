@@ -25,13 +25,14 @@ typedef struct {
     Value   *at;
 } Values;
 
-/* Bytes of a tensor with its halo, and from the first cell to cell 0 of the interior. */
+/* Bytes of a tensor with its halo, and from the first cell to cell 0 of the interior; for the
+ * largest sizes of symbolic dimensions. */
 static void type_bytes(Ctx *c, const Type *t, uint64_t *bytes, uint64_t *origin)
 {
     Buffer  b = {.dtype = t->dtype, .ndim = t->n, .extent = t->dims, .halo = t->halo};
     int64_t elems = 1, first = 0;
 
-    if (!buffer_size(c, &b, &elems, &first))
+    if (!buffer_size_most(c, &b, &elems, &first))
         elems = 0;
     *bytes = (uint64_t)elems * dtype_bytes(t->dtype);
     *origin = (uint64_t)first * dtype_bytes(t->dtype);
@@ -160,8 +161,9 @@ static Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc)
 
 static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
 {
-    Ctx    *c = p->c;
-    Kernel *k = kernel_of_call(p->kernels, e);
+    Ctx     *c = p->c;
+    AtomList dims;
+    Kernel  *k = kernel_of_call(p->kernels, e, &dims);
     VEC(Value) in = {0};
 
     if (!k)
@@ -193,6 +195,7 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
     const Type **types = NEW_ARRAY(c->arena, const Type *, nout + 1);
     type_flatten(e->type, types, &n);
     it->kernel = k;
+    it->dims = dims;
     it->in = in.at;
     it->nin = in.n;
     for (uint32_t i = 0; i < in.n; i++)
@@ -558,6 +561,16 @@ static void save_inputs(Program *p, ValueScope *s, Value *out, uint32_t n, Loc l
     }
 }
 
+/* The symbolic dimensions of main's parameters, in order. */
+static AtomList types_dims(Ctx *c, uint32_t n, const Type *const *t)
+{
+    const Buffer **b = NEW_ARRAY(c->scratch, const Buffer *, n + 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        b[i] = buffer_new(c, "x", t[i]->dtype, SCOPE_ARENA, t[i]->n, t[i]->dims);
+    return stmt_free(c, n, b, stmt_seq(c, 0, NULL));
+}
+
 bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
 {
     Ctx       *c = p->c;
@@ -567,9 +580,8 @@ bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
 
     for (uint32_t i = 0; i < func_nparams(f); i++) {
         const Expr *v = func_param(f, i);
-        if (!v->type || v->type->kind != TYPE_TENSOR || !type_static(v->type))
-            return error_at(c, E_DIM, v->loc, "input '%s' has no static tensor type",
-                            v->u.var.name);
+        if (!v->type || v->type->kind != TYPE_TENSOR)
+            return error_at(c, E_DIM, v->loc, "input '%s' is no tensor", v->u.var.name);
         Values *in = values_new(p, 1);
         in->at[0] = (Value){slot_new(p, PLACE_INPUT, i, v->type, v->u.var.name), v->type};
         if (p->device) {
@@ -582,6 +594,7 @@ bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
         vec_push(c->arena, &types, v->type);
         vec_push(c->arena, &names, v->u.var.name);
     }
+    p->dims = types_dims(c, types.n, types.at);
     p->n_in = types.n;
     p->in_types = types.at;
     p->in_names = names.at;

@@ -96,7 +96,8 @@ static void stream_kernel(Ctx *c, Results *r)
         Buffer to = *r->at[i].from;
         to.stream = any = true;
         to.align = CACHE_LINE;
-        params[r->kernel->nin + i].buffer = r->at[i].to = buffer_copy(c, r->at[i].from, to);
+        params[func_dims(&f) + r->kernel->nin + i].buffer = r->at[i].to =
+            buffer_copy(c, r->at[i].from, to);
     }
     if (!any)
         return;
@@ -119,7 +120,8 @@ void stream_results(Program *p)
 
         of[k] = (Results){x, NEW_ARRAY(c->arena, Result, x->nout + 1)};
         for (uint32_t i = 0; i < x->nout; i++)
-            of[k].at[i] = (Result){x->flat->params[x->nin + i].buffer, NULL, true};
+            of[k].at[i] =
+                (Result){x->flat->params[func_dims(x->flat) + x->nin + i].buffer, NULL, true};
     }
     look_at_calls(&p->items, (uint64_t)machine_of(p->kernels->target).l3 / 4, n, of);
     for (uint32_t k = 0; k < n; k++)

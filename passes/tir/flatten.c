@@ -93,12 +93,14 @@ static const Stmt *flat_alloc(Flatten *x, const Stmt *s)
     if (b->scope == SCOPE_REG || b->scope == SCOPE_SHARED || b->scope == SCOPE_LOCAL ||
         b->scope == SCOPE_STACK)
         return stmt_alloc(c, f, s->kids[0]);
-    if (!buffer_size(c, b, &elems, &origin)) {
+    if (!buffer_size_most(c, b, &elems, &origin)) {
         x->failed = true;
-        return error_at(c, E_DIM, s->loc, "scratch buffer '%s' has no constant size", b->name), s;
+        return error_at(c, E_DIM, s->loc, "scratch buffer '%s' is too large", b->name), s;
     }
-    int64_t bytes = elems * dtype_bytes(b->dtype);
-    Buffer  n = *f;
+    int64_t    bytes = elems * dtype_bytes(b->dtype);
+    const Idx *cells = idx_const(c->arith, elems - origin);
+    Buffer     n = *f;
+    n.extent = DUP_ARRAY(c->arena, &cells, 1); /* of symbolic dimensions, the largest */
     if (b->scope != SCOPE_ARENA && bytes <= STACK_LIMIT && x->stack + bytes <= STACK_TOTAL) {
         x->stack += bytes;
         n.scope = SCOPE_STACK;

@@ -100,7 +100,7 @@ static const Stmt *init_copy(InitCopy *x, const Stmt *s)
             return body;
         LoopData loop = s->u.loop;
         loop.marks &= ~(uint32_t)MARK_OUTLINE;
-        loop.var = atom_var(c->arith, loop.var->name, loop.var->lo, loop.var->hi);
+        loop.var = atom_like(c->arith, loop.var->name, loop.var);
         IdxSubst *fresh = subst_new(c->arith, c->arena);
         subst_bind(fresh, s->u.loop.var, idx_atom(c->arith, loop.var));
         return stmt_for(c, loop, stmt_subst(c, body, fresh), s->loc);

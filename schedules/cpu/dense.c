@@ -158,7 +158,7 @@ static void row_products(Sched *s, const GemmSizes *z)
 bool is_packed(const Sched *s)
 {
     for (uint32_t i = 0; i < s->f->nparams; i++)
-        if (!strcmp(s->f->params[i].buffer->name, "w"))
+        if (s->f->params[i].buffer && !strcmp(s->f->params[i].buffer->name, "w"))
             return s->f->params[i].buffer->scope == SCOPE_CONST;
     return false;
 }

@@ -1,0 +1,169 @@
+/* Networks with symbolic dimensions: lowered once, run by the interpreter at several sizes in
+ * memory full of NaN, and compared with the same network of that size, evaluated as a graph. */
+#include "tests/unit/check.h"
+#include "tests/unit/net.h"
+
+#include "ops/ops.h"
+#include "passes/passes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *name, *text; /* `N` and `T` are the dimensions */
+} Case;
+
+static const Case cases[] = {
+    {"rows of a product", "fn @main(%x: Tensor[(N, 24), f32], %w: Tensor[(40, 24), f32]) {\n"
+                          "  nn.relu(nn.dense(%x, %w))\n}\n"},
+    {"packed weights", "const @w: Tensor[(40, 24), f32] = splat(0.25)\n"
+                       "const @b: Tensor[(4), f32] = [1, 2, 3, 4]\n"
+                       "fn @main(%x: Tensor[(N, 24), f32], %v: Tensor[(4, 40), f32]) {\n"
+                       "  %0 = nn.relu(nn.dense(%x, const @w));\n"
+                       "  add(nn.dense(%0, %v), const @b)\n}\n"},
+    {"elements", "fn @main(%x: Tensor[(N, T, 5), f32], %y: Tensor[(T, 1), f32]) {\n"
+                 "  tanh(multiply(add(%x, %y), %x))\n}\n"},
+    {"softmax of rows", "fn @main(%x: Tensor[(N, T), f32]) { nn.softmax(%x, axis=-1) }\n"},
+    {"sums of columns", "fn @main(%x: Tensor[(N, T, 6), f32]) {\n"
+                        "  (sum(%x, axis=[1]), mean(%x, axis=[0, 1]), max(%x, axis=[2]))\n}\n"},
+    {"norm",
+     "fn @main(%x: Tensor[(N, T, 16), f32], %g: Tensor[(16), f32], %b: Tensor[(16), f32]) {\n"
+     "  nn.layer_norm(%x, %g, %b, axis=-1)\n}\n"},
+    {"a batch of pictures",
+     "const @w: Tensor[(16, 3, 3, 3), f32] = splat(0.1)\n"
+     "fn @main(%x: Tensor[(N, 3, 9, 9), f32], %v: Tensor[(8, 16, 1, 1), f32]) {\n"
+     "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 1, 1, 1]));\n"
+     "  %1 = nn.max_pool2d(%0, pool_size=[3, 3], strides=[2, 2]);\n"
+     "  nn.conv2d(%1, %v)\n}\n"},
+    {"products of a batch", "fn @main(%x: Tensor[(N, T, 8), f32], %y: Tensor[(N, T, 8), f32]) {\n"
+                            "  nn.batch_matmul(%x, %y, transpose_b=true)\n}\n"},
+    {"two dimensions of one input", "fn @main(%x: Tensor[(N, T), f32], %y: Tensor[(T, N), f32]) {\n"
+                                    "  add(transpose(%x, axes=[1, 0]), %y)\n}\n"},
+    {"put together", "fn @main(%x: Tensor[(N, 4), f32], %y: Tensor[(T, 4), f32]) {\n"
+                     "  nn.relu(concatenate((%x, %y), axis=0))\n}\n"},
+    {"the input itself", "fn @main(%x: Tensor[(N, 4), f32]) { (%x, negative(%x)) }\n"},
+};
+
+static const Target machines[] = {{.kind = KIND_LLVM,
+                                   .text = "llvm -mcpu=a",
+                                   .pointer_bits = 64,
+                                   .vector_bytes = 32,
+                                   .vector_regs = 16,
+                                   .has_fma = true,
+                                   .l1_bytes = 32768,
+                                   .l2_bytes = 524288,
+                                   .l3_bytes = 1 << 23,
+                                   .winograd = true},
+                                  {.kind = KIND_LLVM,
+                                   .text = "llvm -mcpu=b",
+                                   .pointer_bits = 64,
+                                   .vector_bytes = 64,
+                                   .vector_regs = 32,
+                                   .fma_mem_splat = true,
+                                   .l1_bytes = 32768,
+                                   .l2_bytes = 524288,
+                                   .l3_bytes = 1 << 23}};
+
+enum { MOST_N = 24, MOST_T = 37, MAX_IO = 8 };
+
+static const Module *module_of(Ctx *c, const Case *k, int64_t nlo, int64_t nhi, int64_t tlo,
+                               int64_t thi)
+{
+    const char *text =
+        arena_printf(c->arena, "dim N in %lld..%lld\ndim T in %lld..%lld\n%s", (long long)nlo,
+                     (long long)nhi, (long long)tlo, (long long)thi, k->text);
+
+    return relay_parse(c, k->name, (Bytes){(const uint8_t *)text, strlen(text)}, (Bytes){0});
+}
+
+static void report(Ctx *c, const Case *k, const char *what)
+{
+    StrBuf text = strbuf(c->arena);
+
+    diag_print(c->diags, DIAG_TEXT, &text);
+    printf("%s: %s\n%s\n", k->name, what, text.at ? text.at : "");
+    check_failures++;
+}
+
+static bool close_enough(const uint8_t *a, const uint8_t *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double x = dtype_get_f(DT_F32, a + i * 4), y = dtype_get_f(DT_F32, b + i * 4);
+
+        if (!(fabs(x - y) <= 1e-4 + 1e-4 * fabs(x)))
+            return false;
+    }
+    return true;
+}
+
+/* The plan at one size against the graph of that size. */
+static void check_size(Ctx *c, const Case *k, const Plan *p, int64_t n, int64_t t, const char *how)
+{
+    const Module       *m = module_of(c, k, n, n, t, t);
+    const Expr         *main = m ? module_func(m, "main") : NULL;
+    Net                 net = {.c = c, .seed = (uint32_t)(n * 131 + t)};
+    const Const        *in[MAX_IO];
+    const Const *const *want;
+    uint32_t            nin = main ? func_nparams(main) : 0, nwant = 0, at = 0;
+    void               *args[2 * MAX_IO];
+    int64_t             dims[2];
+
+    check_count++;
+    for (uint32_t i = 0; i < nin; i++) {
+        in[i] = float_noise(&net, func_param(main, i)->type, -1, 1);
+        args[at++] = (void *)(uintptr_t)in[i]->data.at;
+    }
+    if (!m || !relay_eval(c, m, nin, in, &nwant, &want)) {
+        report(c, k, "the graph is not evaluated");
+        return;
+    }
+    uint32_t first = at;
+    for (uint32_t i = 0; i < nwant; i++)
+        args[at++] = memory(c, want[i]->data.n);
+    args[at++] = memory(c, p->arena_bytes + p->private_bytes);
+    args[at++] = memory(c, p->weights_bytes);
+    for (uint32_t i = 0; i < p->symbols.n; i++)
+        dims[i] = *p->symbols.at[i]->name == 'N' ? n : t;
+    if (!fill_weights(c, p, args[at - 1]) ||
+        !tir_eval(c, p->tir, p->tir->funcs[p->tir->nfuncs - 1], at, args, p->symbols.n, dims)) {
+        report(c, k,
+               arena_printf(c->arena, "%s, N = %lld, T = %lld: does not run", how, (long long)n,
+                            (long long)t));
+        return;
+    }
+    for (uint32_t i = 0; i < nwant; i++)
+        if (!close_enough(want[i]->data.at, args[first + i], (int64_t)(want[i]->data.n / 4)))
+            report(c, k,
+                   arena_printf(c->arena, "%s, N = %lld, T = %lld: result %u differs", how,
+                                (long long)n, (long long)t, i));
+}
+
+static void check_case(const Case *k, uint32_t level, const Target *target)
+{
+    static const int64_t sizes[][2] = {{1, 1}, {2, 37}, {7, 5}, {13, 16}, {24, 3}, {16, 19}};
+    Arena               *arena = arena_new(NULL);
+    Ctx                 *c = ctx_new(arena, diags_new(arena), op_table);
+    PassOptions          o = {.opt_level = level, .verify_each = true};
+    const Plan          *p = NULL;
+    const char          *how = arena_printf(arena, "-O%u %s", level, target->text);
+
+    c->target = target;
+    const Module *m = module_of(c, k, 1, MOST_N, 1, MOST_T), *now = NULL;
+    check_count++;
+    if (!m || !(now = run_graph_passes(c, m, &o)) || !(p = lower(c, now, "net", &o)))
+        report(c, k, arena_printf(arena, "%s: not lowered", how));
+    for (uint32_t i = 0; p && i < COUNT(sizes); i++)
+        check_size(c, k, p, sizes[i][0], sizes[i][1], how);
+    ctx_free(c);
+    arena_free(arena);
+}
+
+int main(void)
+{
+    for (uint32_t i = 0; i < COUNT(cases); i++)
+        for (uint32_t level = 0; level < 4; level += 3)
+            for (uint32_t t = 0; t < COUNT(machines); t++)
+                check_case(&cases[i], level, &machines[t]);
+    return check_result();
+}
