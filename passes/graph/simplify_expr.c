@@ -205,7 +205,7 @@ static const Expr *bias_form(Ctx *c, const Expr *e)
         if (!expr_is_tensor(e) || !expr_is_tensor(x) || !expr_is_tensor(k) || !is_float(e) ||
             e->type->n != 4 || !same_dims(x->type, e->type) || k->kind != EXPR_CONST ||
             k->type->n < 3 || !type_dim(k->type, k->type->n - 3, &n) ||
-            !type_dim(x->type, 1, &channels) || n != channels || n == 1 ||
+            !type_dim(x->type, 1, &channels) || n != channels || n < 2 ||
             !type_elems(k->type, &v) || v != n)
             continue;
         return make2(c, "nn.bias_add", x, make_reshape(c, k, 1, &n, k->loc),

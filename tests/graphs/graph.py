@@ -61,10 +61,12 @@ class Tensor:
 
 
 class Made:
-    """A node, or some that only make sense together: `op` is what it is about."""
+    """A node, or some that only make sense together: `op` is what it is about.  `oracle` are nodes and their opset that
+    say the same, for onnxruntime, which lacks that form."""
 
-    def __init__(self, op, ins, outs, protos, domain="", attrs=None):
+    def __init__(self, op, ins, outs, protos, domain="", attrs=None, oracle=None):
         self.op, self.ins, self.outs, self.protos, self.domain, self.attrs = op, ins, outs, protos, domain, attrs or {}
+        self.oracle = oracle
 
 
 class Graph:
@@ -210,10 +212,12 @@ class Graph:
         return np.dtype(self.tensors[name].value.dtype.name).type  # one name for each
 
     # ---- nodes
-    def emit(self, op, ins, tol=EXACT, outs=1, domain="", **attrs):
+    def emit(self, op, ins, tol=EXACT, outs=1, domain="", oracle=None, **attrs):
+        """`oracle` gives, of the node's inputs and outputs, its own nodes and their opset."""
         names = [self.name() if o else "" for o in (outs if isinstance(outs, list) else [1] * outs)]
         ins = [i or "" for i in ins]
-        return self.add(Made(op, ins, names, [h.make_node(op, ins, names, domain=domain, **attrs)], domain, attrs), tol)
+        return self.add(Made(op, ins, names, [h.make_node(op, ins, names, domain=domain, **attrs)], domain, attrs,
+                             oracle and oracle(ins, names)), tol)
 
     def snippet(self, op, protos, ins, outs, tol=EXACT):
         """Several nodes, of which `outs` are looked at; names s0, s1 .. inside it are made its own."""
@@ -251,9 +255,11 @@ class Graph:
         return names[0] if len(names) == 1 else names
 
     def single(self, node, open_=False):
-        return self.model([node], [n for n in node.outs if n], typed=False, open_=open_)
+        protos, opset = node.oracle or (node.protos, self.opset)
+        same = Made(node.op, node.ins, node.outs, protos, node.domain)
+        return self.model([same], [n for n in node.outs if n], typed=False, open_=open_, opset=opset)
 
-    def model(self, nodes, outs, typed=True, open_=False):
+    def model(self, nodes, outs, typed=True, open_=False, opset=None):
         """open_: floats that are constants become inputs."""
         known = lambda n: self.tensors[n].fixed and not (open_ and is_float(self.dtype(n)))
         made = {o for n in nodes for o in n.outs}
@@ -265,7 +271,7 @@ class Graph:
         domains = {n.domain for n in nodes if n.domain}
         g = h.make_graph([p for n in nodes for p in n.protos], "g", ins, outs, inits)
         return h.make_model(g, ir_version=10 if self.opset < 26 else 13, opset_imports=[
-            h.make_opsetid("", self.opset)] + [h.make_opsetid(d, 1) for d in sorted(domains)])
+            h.make_opsetid("", opset or self.opset)] + [h.make_opsetid(d, 1) for d in sorted(domains)])
 
     def feeds(self, model):
         return {i.name: self.value(i.name) for i in model.graph.input}

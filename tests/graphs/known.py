@@ -4,6 +4,7 @@ import re
 from fractions import Fraction
 
 import numpy as np
+from onnx import helper
 from graph import is_float
 
 # (operators, which cases, reason).  A case gets the node, the values of its inputs, and what was said.
@@ -241,11 +242,16 @@ def same_and_cropped(node, ins, text):
         k < s for k, s in zip(node.attrs["kernel_shape"], attr(node, "strides", [1] * 9)))
 
 
-@known("CumSum", "LpPool", "AveragePool", "MaxPool")
+@known("CumSum")
 def wrong_of_empty(node, ins, text):
-    """An axis outside of the tensor, or a window larger than it, is refused; onnxruntime does not look where
-    nothing is computed."""
-    return ins[0].size == 0 and ("is outside a tensor" in text or "does not fit into dimension" in text)
+    """An axis outside of the tensor is refused; onnxruntime does not look where nothing is computed."""
+    return ins[0].size == 0 and "is outside a tensor" in text
+
+
+@known("LpPool", "AveragePool", "MaxPool")
+def window_too_large(node, ins, text):
+    """A window larger than the padded input is refused; onnxruntime's result is empty."""
+    return "does not fit into dimension" in text
 
 
 @known("ArgMax", "ArgMin")
@@ -279,6 +285,26 @@ def clipped_halves(node, ins, text):
     no f16 reaches, so that infinities stay."""
     given = [k in node.attrs or (len(ins) > i and ins[i] is not None) for i, k in ((1, "min"), (2, "max"))]
     return ins[0].dtype == np.float16 and not all(given) and "6.55e+04) instead of np.float16(" in text and "inf)" in text
+
+
+@known("Cast", "CastLike")
+def beyond_the_type(node, ins, text):
+    """A float that its integers do not hold has no value there.  Ours is the nearest that they hold, and 0 of
+    NaN; onnxruntime's is what its processor's instruction gives."""
+    to = ins[1].dtype if len(ins) > 1 else helper.tensor_dtype_to_np_dtype(node.attrs["to"])
+    return is_float(ins[0].dtype) and np.issubdtype(to, np.integer) and among(text, np.isnan(to_integer(ins[0], to)))
+
+
+@known("QuantizeLinear")
+def quantized_nan(node, ins, text):
+    """NaN is no step of any scale."""
+    return among(text, np.isnan(ins[0]))
+
+
+@known("Clip")
+def bound_of_nan(node, ins, text):
+    """A bound that is NaN gives NaN, as numpy's; onnxruntime takes it for none."""
+    return any(map(has_nan, ins[1:])) and "(nan) instead" in text
 
 
 @known("Resize", "Upsample")

@@ -1,5 +1,6 @@
 """Element by element."""
 import numpy as np
+from onnx import helper as h, numpy_helper as nh
 from graph import ALL, EXACT, FLOATS, INTS, NUMBERS, SIGNED, SUM, UNSIGNED, Unfit, is_float, near, ulp
 
 FEW = ulp(8)  # functions of libm, and short formulas of them
@@ -85,23 +86,43 @@ def binary(op):
     return f
 
 
+def whole_parts(x, y):
+    """Quotient without its fraction; by 0 it is 0, as numpy's, and what the type does not hold wraps."""
+    one = lambda a, b: 0 if b == 0 else abs(a) // abs(b) * (-1 if (a < 0) != (b < 0) else 1)
+    return np.frompyfunc(one, 2, 1)(x.astype(object), y.astype(object))
+
+
+def divided(g, op, x, y, **attrs):
+    """Integers by any: where onnxruntime would crash, by 0 and the least by -1, numpy says it."""
+    a, b = g.value(x), g.value(y)
+    wrong = (b == 0) | (b == np.array(-1).astype(b.dtype)) & (np.iinfo(b.dtype).min < 0)
+    if g.chance(50):
+        y = g.hold(np.where(wrong, np.array(3, b.dtype), b), g.chance(50))
+        return g.emit(op, [x, y], **attrs)
+    if op == "Div":
+        r = whole_parts(a, b)
+    elif attrs.get("fmod"):
+        r = np.where(b == 0, 0, a.astype(object) - whole_parts(a, b) * b.astype(object))
+    else:
+        r = np.frompyfunc(lambda a, b: a % b if b else 0, 2, 1)(a.astype(object), b.astype(object))
+    bits = 8 * a.dtype.itemsize
+    wrap = np.frompyfunc(lambda v: (v + 2 ** (bits - 1)) % 2 ** bits - 2 ** (bits - 1) if a.dtype.kind == "i" else v, 1, 1)
+    value = nh.from_array(np.asarray(wrap(r)).astype(a.dtype))
+    return g.emit(op, [x, y], oracle=lambda ins, outs: ([h.make_node("Constant", [], outs, value=value)], 21), **attrs)
+
+
 def div(g):
     x, y = operands(g, NUMBERS if g.opset >= 7 else FLOATS)
-    if not is_float(g.dtype(x)):
-        v = g.value(y)
-        y = g.hold(np.where((v == 0) | (v == np.array(-1).astype(v.dtype)), np.array(2, v.dtype), v), g.chance(50))
     if g.opset < 7 and g.dims(x) != g.dims(y):
         raise Unfit
-    return g.emit("Div", [x, y], ulp(1))
+    return g.emit("Div", [x, y], ulp(1)) if is_float(g.dtype(x)) else divided(g, "Div", x, y)
 
 
 def mod(g):
     x, y = operands(g, NUMBERS)
     fmod = g.upto(1) or is_float(g.dtype(x))
-    if not is_float(g.dtype(x)):
-        v = g.value(y)
-        y = g.hold(np.where((v == 0) | (v == np.array(-1).astype(v.dtype)), np.array(3, v.dtype), v), g.chance(50))
-    return g.emit("Mod", [x, y], **({"fmod": int(fmod)} if fmod or g.chance(50) else {}))
+    attrs = {"fmod": int(fmod)} if fmod or g.chance(50) else {}
+    return g.emit("Mod", [x, y], **attrs) if is_float(g.dtype(x)) else divided(g, "Mod", x, y, **attrs)
 
 
 def power(g):
@@ -179,10 +200,9 @@ def fits(x, to):
 
 
 def cast(g):
-    from onnx import helper as h
     x = g.take(ALL)
     to = g.pick(*ALL)
-    if is_float(g.dtype(x)) and not is_float(to):
+    if is_float(g.dtype(x)) and not is_float(to) and g.chance(85):
         x = g.hold(fits(g.value(x), to), g.chance(20))
     return g.emit("Cast", [x], to=int(h.np_dtype_to_tensor_dtype(np.dtype(to))))
 
@@ -190,7 +210,7 @@ def cast(g):
 def cast_like(g):
     x = g.take(ALL)
     to = g.pick(*ALL)
-    if is_float(g.dtype(x)) and not is_float(to):
+    if is_float(g.dtype(x)) and not is_float(to) and g.chance(85):
         x = g.hold(fits(g.value(x), to), g.chance(20))
     return g.emit("CastLike", [x, g.new(to, g.shape(0, 2))])
 

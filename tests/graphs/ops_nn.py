@@ -265,7 +265,7 @@ def recurrent(op, gates):
         t, b, i, hd = g.between(1, 5), g.pick(1, 2, 3), g.pick(1, 3, 8), g.pick(1, 2, 5, 8, 13)
         way = g.pick("forward", "reverse", "bidirectional")
         d = 2 if way == "bidirectional" else 1
-        layout = 0  # the other is not in onnxruntime
+        layout = int(g.opset >= 14 and g.chance(25))
         x = g.new(F, (b, t, i) if layout else (t, b, i), "mild")
         ins = [x, g.weight(F, (d, gates * hd, i)), g.weight(F, (d, gates * hd, hd)),
                g.weight(F, (d, 2 * gates * hd)) if g.chance(60) else "",
@@ -292,7 +292,19 @@ def recurrent(op, gates):
             one = {"LSTM": ["Sigmoid", "Tanh", g.pick("Tanh", "Relu")], "GRU": ["Sigmoid", g.pick("Tanh", "Relu")],
                    "RNN": [g.pick("Tanh", "Relu", "Sigmoid", "Softsign")]}[op]
             attrs["activations"] = one * d
-        return g.emit(op, ins, near(1e-4), outs=[1] * g.between(1, 3 if op == "LSTM" else 2), **attrs)
+        return g.emit(op, ins, near(1e-4), outs=[1] * g.between(1, 3 if op == "LSTM" else 2),
+                      oracle=batch_second(g, op, attrs) if layout else None, **attrs)
+    return f
+
+
+def batch_second(g, op, attrs):
+    """Layout 1 by way of layout 0."""
+    def f(ins, outs):
+        turned = {i: i + "_t" for k, i in enumerate(ins) if i and k in (0, 5, 6)}
+        nodes = [h.make_node("Transpose", [i], [t], perm=[1, 0, 2]) for i, t in turned.items()]
+        nodes.append(h.make_node(op, [turned.get(i, i) for i in ins], [o + "_t" for o in outs], **{**attrs, "layout": 0}))
+        return nodes + [h.make_node("Transpose", [o + "_t"], [o], perm=[2, 0, 1, 3] if k == 0 else [1, 0, 2])
+                        for k, o in enumerate(outs)], g.opset
     return f
 
 

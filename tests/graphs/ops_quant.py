@@ -33,7 +33,7 @@ def quantize(domain=""):
         if g.chance(50):  # ties
             scale = g.const(np.full(shape, 0.5 if g.chance(50) else 1, F))
             x = g.hold((g.rng.integers(-600, 600, s) / 4).astype(F), g.chance(20))
-        elif g.wild:
+        elif g.wild and g.chance(80):
             x = g.hold(np.where(np.isnan(g.value(x)), F(1), g.value(x)), g.chance(20))
         ins = [x, scale] + ([zero] if g.chance(80) else [])
         return g.emit("QuantizeLinear", ins, domain=domain, **attrs)
