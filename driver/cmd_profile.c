@@ -11,9 +11,10 @@
  * all of it: convolutions and matrix products that add up at least 96 products a result and use
  * each weight more than once; Winograd's, which also transform, for themselves.
  *
- * A product carries no plan: its steps have numbers instead of names, and times alone.  Code of
- * -fthreads=none tells of no steps: the run is one row.  What is not known is NAN, and printed as
- * `-` or null. */
+ * Names and work of steps are from the plan, or from the metadata of a product (session.c says
+ * where they are looked for); without them, and with several plans in one product, steps have
+ * numbers and times alone.  Code of -fthreads=none tells of no steps: the run is one row.  What is
+ * not known is NAN, and printed as `-` or null. */
 #include "driver/html.h"
 
 #include <math.h>
@@ -28,11 +29,9 @@ typedef struct {
     double   *part_took; /* [part][step], of this run */
 } Watch;
 
-typedef enum { KIND_OTHER, KIND_PRODUCTS, KIND_WINOGRAD } RowKind;
-
 typedef struct {
     const char *name;
-    RowKind     kind;
+    WorkKind    kind;
     uint32_t    calls;
     double      median, min;  /* seconds of all calls of a run */
     double      flops, bytes; /* of all calls of a run; NAN: not known */
@@ -206,56 +205,6 @@ static void measure_bandwidth(Profile *p)
 
 /* ---- from steps to kernels ---- */
 
-typedef struct {
-    Profile *p;
-    uint32_t step;
-} Naming;
-
-static double bytes_of(Ctx *c, const Func *f)
-{
-    double sum = 0;
-
-    for (uint32_t i = 0; i < f->nparams; i++) {
-        const Buffer *b = f->params[i].buffer;
-        int64_t       elems, origin;
-        if (b && (b->scope == SCOPE_ARENA || b->scope == SCOPE_CONST) &&
-            buffer_size(c, b, &elems, &origin))
-            sum += (double)elems * dtype_bytes(b->dtype);
-    }
-    return sum;
-}
-
-enum { LONG_REDUCTION = 96 };
-
-/* By the rule that scheduled it; the result is the first tensor that is written, scratch comes
- * behind. */
-static RowKind kind_of(Profile *p, const Func *f)
-{
-    const Plan *plan = p->s.job.k.plan;
-    const char *rule = NULL;
-    int64_t     cells = 0, weights = 0, n, origin;
-
-    for (uint32_t i = 0; i < plan->nkernels && !rule; i++)
-        if (!strcmp(plan->kernels[i].func->name, f->name))
-            rule = plan->kernels[i].rule;
-    for (uint32_t i = 0; i < f->nparams; i++) {
-        const Buffer *b = f->params[i].buffer;
-        if (!b || !buffer_size(p->s.c, b, &n, &origin))
-            continue;
-        if (f->params[i].written && !cells)
-            cells = n;
-        if (b->scope == SCOPE_CONST && n > weights)
-            weights = n;
-    }
-    if (!rule || !cells)
-        return KIND_OTHER;
-    if (!strncmp(rule, "sched_winograd", 14))
-        return KIND_WINOGRAD;
-    bool products = !strncmp(rule, "sched_conv2d", 12) || !strncmp(rule, "sched_dense", 11);
-    return products && f->macs / LONG_REDUCTION >= cells && f->macs > weights ? KIND_PRODUCTS
-                                                                              : KIND_OTHER;
-}
-
 static Row *add_step(Profile *p, uint32_t step, const char *name, uint32_t calls, double flops,
                      double bytes)
 {
@@ -277,36 +226,22 @@ static Row *add_step(Profile *p, uint32_t step, const char *name, uint32_t calls
     return r;
 }
 
-/* A kernel of several phases is called once for each, with its number; the first one counts. */
-static bool later_phase(const Func *f, const Stmt *s)
+/* What is known of the steps: from the plan, or from the product's metadata. */
+static const StepDesc *known_steps(Profile *p, uint32_t *n, int64_t *macs)
 {
-    uint32_t at;
-    int64_t  phase;
+    ModelDesc desc;
 
-    return s->kind == STMT_CALL && func_scalar(f, TIR_PHASE, &at) &&
-           (!idx_is_const(s->u.call.args[at].scalar, &phase) || phase > 0);
-}
-
-/* Steps in the order of the host program; `rounds`: how often the loops around s run it. */
-static void name_steps(Naming *n, const Stmt *s, int64_t rounds)
-{
-    Profile *p = n->p;
-    int64_t  extent;
-
-    if (s->kind == STMT_FOR && idx_is_const(s->u.loop.extent, &extent))
-        rounds *= extent;
-    for (uint32_t i = 0; i < s->nkids; i++)
-        name_steps(n, s->kids[i], rounds);
-    if (s->kind != STMT_CALL && s->kind != STMT_LAUNCH)
-        return;
-    uint32_t    step = n->step++;
-    const char *name = s->kind == STMT_CALL ? s->u.call.callee : s->u.launch.kernel;
-    const Func *f = tirmod_find(p->s.job.k.plan->tir, name);
-    int64_t     calls = f && !later_phase(f, s) ? rounds : 0;
-    if (step < p->w.nsteps)
-        add_step(p, step, name, (uint32_t)calls, f ? 2.0 * (double)(f->macs * calls) : NAN,
-                 f ? bytes_of(p->s.c, f) * (double)calls : NAN)
-            ->kind = f ? kind_of(p, f) : KIND_OTHER;
+    *n = 0;
+    *macs = -1;
+    if (p->s.compiled) {
+        *macs = p->s.job.k.plan->macs;
+        return desc_steps(p->s.c, p->s.job.k.plan, n);
+    }
+    if (!session_metadata(&p->s, &desc))
+        return NULL;
+    *macs = desc.macs;
+    *n = desc.nsteps;
+    return desc.steps;
 }
 
 static int by_time(const void *a, const void *b)
@@ -318,19 +253,27 @@ static int by_time(const void *a, const void *b)
 
 static void make_rows(Profile *p)
 {
-    Arena *a = p->s.driver->arena;
+    Arena          *a = p->s.driver->arena;
+    const StepDesc *steps;
+    uint32_t        n;
+    int64_t         macs;
 
+    steps = known_steps(p, &n, &macs);
     p->rows = NEW_ARRAY(a, Row, p->w.nsteps + 1);
-    if (p->s.compiled) {
-        const TirModule *m = p->s.job.k.plan->tir;
-        Naming           n = {p, 0};
-        name_steps(&n, m->funcs[m->nfuncs - 1]->body, 1);
+    for (uint32_t i = 0; i < p->w.nsteps; i++) {
+        const StepDesc *t = i < n ? &steps[i] : NULL;
+        double          calls = t ? t->calls : 0;
+        bool            known = t && t->known;
+
+        add_step(p, i, t ? t->kernel : arena_printf(a, "step %u", i),
+                 known ? t->calls : p->w.calls[i] / p->w.nruns,
+                 known ? 2.0 * (double)t->macs * calls : NAN,
+                 known ? (double)t->bytes * calls : NAN)
+            ->kind = t ? t->kind : WORK_OTHER;
     }
-    for (uint32_t i = 0; !p->s.compiled && i < p->w.nsteps; i++)
-        add_step(p, i, arena_printf(a, "step %u", i), p->w.calls[i] / p->w.nruns, NAN, NAN);
     if (!p->w.nsteps) {
-        double macs = p->s.compiled ? (double)p->s.job.k.plan->macs : NAN;
-        p->rows[p->nrows++] = (Row){"run", KIND_OTHER, 1, p->wall, p->wall, 2 * macs, NAN};
+        p->rows[p->nrows++] =
+            (Row){"run", WORK_OTHER, 1, p->wall, p->wall, macs < 0 ? NAN : 2.0 * (double)macs, NAN};
         p->total = p->wall;
     }
     qsort(p->rows, p->nrows, sizeof *p->rows, by_time);
@@ -391,7 +334,7 @@ static Row total_row(const Profile *p)
     return t;
 }
 
-static Row kind_row(const Profile *p, RowKind kind)
+static Row kind_row(const Profile *p, WorkKind kind)
 {
     Row t = {.kind = kind};
 
@@ -408,11 +351,11 @@ static double peak_share(const Profile *p, const Row *r)
 
 static void print_kinds(const Profile *p)
 {
-    Row r = kind_row(p, KIND_PRODUCTS), w = kind_row(p, KIND_WINOGRAD);
+    Row r = kind_row(p, WORK_PRODUCTS), w = kind_row(p, WORK_WINOGRAD);
 
     if (r.flops > 0)
         say(p->s.driver, "products of %d or more: %.1f%% of the time, at %.1f%% of the peak\n",
-            LONG_REDUCTION, 100 * ratio(r.median, p->total), 100 * peak_share(p, &r));
+            WORK_LONG_REDUCTION, 100 * ratio(r.median, p->total), 100 * peak_share(p, &r));
     if (w.flops > 0)
         say(p->s.driver, "Winograd: %.1f%% of the time, at %.1f%% of the peak\n",
             100 * ratio(w.median, p->total), 100 * peak_share(p, &w));
@@ -481,7 +424,7 @@ static void print_json(Profile *p)
     }
     str_add(&out, "], \"total\": ");
     row_json(p, &t, &out);
-    Row products = kind_row(p, KIND_PRODUCTS), winograd = kind_row(p, KIND_WINOGRAD);
+    Row products = kind_row(p, WORK_PRODUCTS), winograd = kind_row(p, WORK_WINOGRAD);
     add_number(&out, "products_peak_share", peak_share(p, &products), 5);
     add_number(&out, "winograd_peak_share", peak_share(p, &winograd), 5);
     say(p->s.driver, "%s}\n", out.at);

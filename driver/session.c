@@ -140,6 +140,40 @@ static bool open_product(Session *s, const char *path)
     return true;
 }
 
+/* Is it of this build? */
+static bool metadata_fits(Session *s, const char *file, Bytes text, ModelDesc *out)
+{
+    return metadata_read(diags_new(s->driver->arena), s->driver->arena, file, text, out) &&
+           !strcmp(out->entry, s->info->name) &&
+           !memcmp(out->build_id.b, s->info->build_id, sizeof out->build_id.b);
+}
+
+bool session_metadata(Session *s, ModelDesc *out)
+{
+    Arena      *a = s->driver->arena;
+    Diags      *d = diags_new(a); /* it need not be there */
+    const char *path = s->driver->opt.inputs.at[0], *json;
+    struct stat st;
+    Bytes       file = {0};
+    Member     *m;
+    uint32_t    n;
+
+    if (stat(path, &st) != 0 || (!S_ISDIR(st.st_mode) && !file_map(d, path, &file)))
+        return false;
+    if (S_ISDIR(st.st_mode) || pack_looks(file)) {
+        if (!bundle_read(d, a, path, file, &m, &n))
+            return false;
+        for (uint32_t i = 0; i < n; i++)
+            if (strstr(m[i].path, "share/") && str_ends(m[i].path, ".json") &&
+                metadata_fits(s, m[i].path, m[i].data, out))
+                return true;
+        return false;
+    }
+    json = strrchr(path, '.');
+    json = arena_printf(a, "%.*s.json", (int)(json ? (size_t)(json - path) : strlen(path)), path);
+    return file_map(d, json, &file) && metadata_fits(s, json, file, out);
+}
+
 bool session_same_type(const tvmcc_tensor_info *t, const NpyArray *v)
 {
     static const char kinds[] = {

@@ -45,6 +45,9 @@ bool session_warm_up(Session *s);
 /* A model that stores beside its memory is a defect of this compiler. */
 void session_check(const Session *s);
 
+/* What its build wrote about an opened product: in its folder or archive, or in the .json beside a
+ * library, if that is of the same build. */
+bool session_metadata(Session *s, ModelDesc *out);
 /* Every output that the file has agrees, as --rtol, --atol and --mean say; else E_MISMATCH. */
 bool session_compare(Session *s, const char *path);
 /* --per-layer: every kernel of the product against the interpreter (layers.c). */

@@ -145,5 +145,7 @@ ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
         return NULL;
     if ((first->next || first->level || first->ndims) && !desc_alternatives(c, first, m))
         return NULL;
+    if (!m->nalts)
+        m->steps = desc_steps(c, p, &m->nsteps);
     return desc_finish(c->diags, c->arena, m) ? m : NULL;
 }

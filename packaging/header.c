@@ -521,6 +521,27 @@ static void json_plan(StrBuf *s, const ModelDesc *m)
     str_add(s, "\"},\n");
 }
 
+/* What `tvmcc profile` holds against the time that a step takes. */
+static void json_steps(StrBuf *s, const ModelDesc *m)
+{
+    str_add(s, "  \"steps\": [");
+    for (uint32_t i = 0; i < m->nsteps; i++) {
+        const StepDesc *t = &m->steps[i];
+
+        str_add(s, i ? ",\n    {" : "\n    {");
+        if (t->known)
+            str_printf(s, "\"bytes\": %" PRIu64 ", \"calls\": %u, ", t->bytes, t->calls);
+        str_add(s, "\"kernel\": ");
+        str_add_json(s, t->kernel);
+        if (t->kind != WORK_OTHER)
+            str_printf(s, ", \"kind\": \"%s\"", work_kind_names[t->kind]);
+        if (t->known)
+            str_printf(s, ", \"macs\": %" PRIu64, t->macs);
+        str_addc(s, '}');
+    }
+    str_add(s, "],\n");
+}
+
 static void json_operators(StrBuf *s, const ModelDesc *m)
 {
     str_add(s, "  \"operators\": {");
@@ -568,6 +589,8 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
     json_tensors(a, &s, m->out, m->nout);
     str_add(&s, ",\n");
     json_plan(&s, m);
+    if (m->nsteps)
+        json_steps(&s, m);
     json_pair(&s, "targets", m->targets);
     json_pair(&s, "toolchain", m->toolchain);
     json_pair(&s, "triple", m->triple);

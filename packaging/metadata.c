@@ -184,6 +184,32 @@ static void read_plan(Read *r, json_t *plan, ModelDesc *out)
     }
 }
 
+/* Absent in metadata of older compilers, and of products with alternatives. */
+static void read_steps(Read *r, json_t *root, ModelDesc *out)
+{
+    json_t   *list = get(root, "steps"), *item;
+    size_t    i, n = json_array_size(list);
+    StepDesc *steps = NEW_ARRAY(r->a, StepDesc, n ? n : 1);
+
+    if (n > MAX_KERNELS)
+        return;
+    json_array_foreach(list, i, item)
+    {
+        StepDesc   *s = &steps[out->nsteps++];
+        const char *kind = json_string_value(get(item, "kind"));
+
+        s->kernel = text_of(r, item, "kernel");
+        s->known = get(item, "macs") != NULL;
+        s->calls = (uint32_t)number_if(item, "calls");
+        s->macs = number_if(item, "macs");
+        s->bytes = number_if(item, "bytes");
+        for (WorkKind k = WORK_OTHER; kind && k < WORK_KINDS; k++)
+            if (strcmp(kind, work_kind_names[k]) == 0)
+                s->kind = k;
+    }
+    out->steps = steps;
+}
+
 /* Absent in metadata of older compilers. */
 static void read_operators(Read *r, json_t *root, ModelDesc *out)
 {
@@ -238,6 +264,7 @@ static void read_all(Read *r, json_t *root, ModelDesc *out)
     out->abi = (uint32_t)number_if(root, "abi");
     read_plan(r, get(root, "plan"), out);
     read_operators(r, root, out);
+    read_steps(r, root, out);
     out->in = tensors_of(r, root, "inputs", &out->nin);
     out->out = tensors_of(r, root, "outputs", &out->nout);
     /* these become paths, CMake and pkg-config text */

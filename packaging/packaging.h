@@ -55,6 +55,18 @@ typedef struct {
     uint32_t    count;
 } OpCount;
 
+/* A step of the host program.  Multiply-adds and bytes of operands and results are of one call. */
+typedef enum { WORK_OTHER, WORK_PRODUCTS, WORK_WINOGRAD, WORK_KINDS } WorkKind;
+extern const char *const work_kind_names[WORK_KINDS];
+enum { WORK_LONG_REDUCTION = 96 }; /* WORK_PRODUCTS add up so many, and use weights again */
+typedef struct {
+    const char *kernel;
+    bool        known; /* what it does */
+    uint32_t    calls; /* of a run; 0: a later phase of the step before */
+    uint64_t    macs, bytes;
+    WorkKind    kind;
+} StepDesc;
+
 /* One of the plans of a product with CPU variants or shape buckets. */
 typedef struct {
     const char    *target;
@@ -98,6 +110,8 @@ typedef struct {
     const char *const *kernel_names;
     uint32_t           nops; /* in the order of the table; 0: not known */
     const OpCount     *ops;
+    uint32_t           nsteps; /* of the host program; 0: of several, or not known */
+    const StepDesc    *steps;
     uint32_t           abi; /* set by metadata_read; 0: that of this compiler */
 } ModelDesc;
 
@@ -106,6 +120,8 @@ typedef struct {
 struct Ctx;
 struct Plan;
 ModelDesc *desc_of_plan(struct Ctx *c, const struct Plan *p);
+/* steps.c */
+const StepDesc *desc_steps(struct Ctx *c, const struct Plan *p, uint32_t *n);
 /* Fills entry, upper and c_name.  Error: two tensors of one side get the same name. */
 bool  desc_finish(Diags *d, Arena *a, ModelDesc *m);
 Bytes header_text(Arena *a, const ModelDesc *m);
