@@ -406,8 +406,8 @@ static bool has_floats(Gen *g, LLVMTypeRef t)
     return (g->caps & (gen_elem_type(t) == g->f64 ? CAP_F64 : CAP_FP)) != 0;
 }
 
-/* LLVM cannot lower llvm.maximum without floats in hardware.  Of equal ones, zeros differ in their
- * signs: `and` for max, `or` for min. */
+/* llvm.maximum where LLVM cannot be trusted with it, as without floats in hardware.  Of equal ones,
+ * zeros differ in their signs: `and` for max, `or` for min. */
 static LLVMValueRef soft_minmax(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
 {
     LLVMTypeRef  t = LLVMTypeOf(x);
@@ -441,7 +441,9 @@ static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef 
 
         return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, p, x, y, ""), x, y, "");
     }
-    if (!has_floats(g, LLVMTypeOf(x)))
+    /* LLVM narrows a rounded llvm.maximum of widened halves to one of halves, which x86 without
+     * them gets wrong for NaN. */
+    if (!has_floats(g, LLVMTypeOf(x)) || (LLVMIsAFPExtInst(x) && LLVMIsAFPExtInst(y)))
         return soft_minmax(g, max, x, y);
     return gen_call2(g, max ? "llvm.maximum" : "llvm.minimum", LLVMTypeOf(x), x, y);
 }
@@ -497,8 +499,7 @@ static LLVMValueRef float_bin(Gen *g, const Prim *p, DType t, LLVMValueRef x, LL
     }
 }
 
-/* min and max of halves: compared in f32, but one of the operands as it is.  (LLVM narrows a
- * rounded llvm.maximum to one of halves, which x86 without them gets wrong for NaN.) */
+/* min and max of halves: compared in f32, but one of the operands as it is. */
 static LLVMValueRef half_minmax(Gen *g, bool max, DType t, LLVMValueRef x, LLVMValueRef y)
 {
     LLVMValueRef wx = gen_widen(g, x, t), wy = gen_widen(g, y, t), first, equal, both;
