@@ -413,6 +413,15 @@ bool convert_mod(Node *n)
                                                 n->in[0], n->in[1], NULL));
 }
 
+/* x^0.5, which of -inf is inf. */
+static const Expr *root(const Build *b, const Expr *x)
+{
+    const Expr *least = build_scalar(b, x, -INFINITY);
+
+    return build3(b, "where", build2(b, "equal", x, least, NULL), build_scalar(b, x, INFINITY),
+                  build1(b, "sqrt", x, NULL), NULL);
+}
+
 /* Small whole powers are products; the exponent may have another type than the base. */
 bool convert_pow(Node *n)
 {
@@ -435,7 +444,7 @@ bool convert_pow(Node *n)
         if (v == 3)
             return node_done(n, build2(b, "multiply", build2(b, "multiply", x, x, NULL), x, NULL));
         if (v == 0.5 && dtype_is_float(t))
-            return node_done(n, build1(b, "sqrt", x, NULL));
+            return node_done(n, root(b, x));
     }
     if (dtype_is_int(t) || !dtype_eq(t, expr_dtype(y))) {
         DType wide = t.bits >= 64 || expr_dtype(y).bits >= 64 || dtype_is_int(t) ? DT_F64 : DT_F32;
