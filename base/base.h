@@ -192,6 +192,15 @@ typedef struct Diags Diags;
 
 typedef enum { DIAG_TEXT, DIAG_JSON, DIAG_SARIF } DiagFormat;
 
+typedef enum { DIAG_IS_ERROR, DIAG_IS_WARNING, DIAG_IS_NOTE, DIAG_IS_HINT } DiagKind;
+
+typedef struct {
+    DiagKind    kind;
+    DiagId      id; /* of an error or warning */
+    Loc         loc;
+    const char *text;
+} DiagRecord;
+
 Diags *diags_new(Arena *a);
 /* Record an error and return NULL, which serves pointers and (as false) bools. */
 void *diag_error(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4, 5);
@@ -207,8 +216,11 @@ void diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...) PRINTF_LIKE(4
 void     diag_note(Diags *d, Loc loc, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void     diag_hint(Diags *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 uint32_t diag_errors(const Diags *d); /* how many errors so far */
-int      diag_status(const Diags *d); /* docs/exit-status.md: of the first error; 0 if none */
-void     diag_one_status(Diags *d, int status); /* from now on all errors have this one */
+/* All that was recorded, one by one. */
+uint32_t   diag_count(const Diags *d);
+DiagRecord diag_at(const Diags *d, uint32_t i);
+int        diag_status(const Diags *d); /* docs/exit-status.md: of the first error; 0 if none */
+void       diag_one_status(Diags *d, int status); /* from now on all errors have this one */
 /* -Wname, -Wno-name, -Werror, -Werror=name, -Wno-error=name.  False: no such flag. */
 bool diag_flag(Diags *d, const char *option);
 /* The flag of a warning by its code or itself: "W0301" -> "dim-default"; NULL: none. */
@@ -248,6 +260,8 @@ NORETURN void base_bug(const char *file, int line, const char *fmt, ...) PRINTF_
 bool file_map(Diags *d, const char *path, Bytes *out);
 void file_unmap_all(Diags *d);
 void file_adopt_mapping(Diags *d, void *at, size_t n); /* one made elsewhere, with that lifetime */
+/* A file of that name is these bytes, which live as long as the Diags, whatever is on disk. */
+void file_pretend(Diags *d, const char *path, Bytes content);
 /* The same of an open regular file, which stays open; `path` is for the message. */
 bool file_map_fd(Diags *d, int fd, const char *path, Bytes *out);
 /* All of a file, into the arena; "-" is stdin. */

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { KIND_ERROR, KIND_WARNING, KIND_NOTE, KIND_HINT } Kind;
-
 static const char *const kind_names[] = {"error", "warning", "note", "hint"};
 
 typedef struct {
@@ -36,13 +34,6 @@ static const Row rows[DIAG_COUNT] = {
 #undef none
 
 typedef struct {
-    Kind        kind;
-    DiagId      id; /* of an error or warning */
-    Loc         loc;
-    const char *text;
-} Record;
-
-typedef struct {
     const char *file;
     Bytes       text;
 } Source;
@@ -57,7 +48,7 @@ struct Diags {
     bool     werror; /* -Werror */
     bool     color;  /* of text */
     uint8_t  on[DIAG_COUNT], as_error[DIAG_COUNT]; /* Flag, for warnings */
-    VEC(Record) records;
+    VEC(DiagRecord) records;
     VEC(Source) sources;
     void *mappings, *streams; /* of reader.c */
 };
@@ -131,10 +122,10 @@ const char *diag_help(const char *code)
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-static void record(Diags *d, Kind kind, DiagId id, Loc loc, const char *fmt, va_list ap)
+static void record(Diags *d, DiagKind kind, DiagId id, Loc loc, const char *fmt, va_list ap)
 {
-    StrBuf s = strbuf(d->arena);
-    Record r = {kind, id, loc, NULL};
+    StrBuf     s = strbuf(d->arena);
+    DiagRecord r = {kind, id, loc, NULL};
 
     str_vprintf(&s, fmt, ap);
     r.text = s.at;
@@ -146,7 +137,7 @@ void *(diag_error)(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    record(d, KIND_ERROR, id, loc, fmt, ap);
+    record(d, DIAG_IS_ERROR, id, loc, fmt, ap);
     va_end(ap);
     d->errors++;
     d->muted = false;
@@ -163,7 +154,7 @@ void diag_warn(Diags *d, DiagId id, Loc loc, const char *fmt, ...)
     if (d->muted)
         return;
     va_start(ap, fmt);
-    record(d, error ? KIND_ERROR : KIND_WARNING, id, loc, fmt, ap);
+    record(d, error ? DIAG_IS_ERROR : DIAG_IS_WARNING, id, loc, fmt, ap);
     va_end(ap);
     d->errors += error;
 }
@@ -175,7 +166,7 @@ void diag_note(Diags *d, Loc loc, const char *fmt, ...)
     if (d->muted)
         return;
     va_start(ap, fmt);
-    record(d, KIND_NOTE, 0, loc, fmt, ap);
+    record(d, DIAG_IS_NOTE, 0, loc, fmt, ap);
     va_end(ap);
 }
 
@@ -186,8 +177,18 @@ void diag_hint(Diags *d, const char *fmt, ...)
     if (d->muted)
         return;
     va_start(ap, fmt);
-    record(d, KIND_HINT, 0, NO_LOC, fmt, ap);
+    record(d, DIAG_IS_HINT, 0, NO_LOC, fmt, ap);
     va_end(ap);
+}
+
+uint32_t diag_count(const Diags *d)
+{
+    return d->records.n;
+}
+
+DiagRecord diag_at(const Diags *d, uint32_t i)
+{
+    return d->records.at[i];
 }
 
 uint32_t diag_errors(const Diags *d)
@@ -205,9 +206,9 @@ int diag_status(const Diags *d)
     if (d->status && d->errors)
         return d->status;
     for (uint32_t i = 0; i < d->records.n; i++) {
-        const Record *r = &d->records.at[i];
+        const DiagRecord *r = &d->records.at[i];
 
-        if (r->kind == KIND_ERROR)
+        if (r->kind == DIAG_IS_ERROR)
             return rows[r->id].status ? rows[r->id].status : 1; /* 0: a warning under -Werror */
     }
     return 0;
@@ -218,7 +219,7 @@ void diag_drop(Diags *d, uint32_t errors)
     uint32_t seen = 0;
 
     for (uint32_t i = 0; i < d->records.n; i++) {
-        if (d->records.at[i].kind == KIND_ERROR && seen++ == errors) {
+        if (d->records.at[i].kind == DIAG_IS_ERROR && seen++ == errors) {
             d->records.n = i;
             d->errors = errors;
             return;
@@ -231,15 +232,15 @@ void diag_adopt(Diags *d, const Diags *from, DiagId id, Loc loc, const char *who
     bool error = false; /* notes and hints of warnings are dropped with them */
 
     for (uint32_t i = 0; i < from->records.n; i++) {
-        const Record *r = &from->records.at[i];
+        const DiagRecord *r = &from->records.at[i];
 
-        if (r->kind == KIND_ERROR)
+        if (r->kind == DIAG_IS_ERROR)
             diag_error(d, id, loc, "%s: %s", who, r->text);
-        else if (error && r->kind == KIND_NOTE)
+        else if (error && r->kind == DIAG_IS_NOTE)
             diag_note(d, r->loc, "%s", r->text);
-        else if (error && r->kind == KIND_HINT)
+        else if (error && r->kind == DIAG_IS_HINT)
             diag_hint(d, "%s", r->text);
-        error = r->kind == KIND_ERROR || (error && r->kind != KIND_WARNING);
+        error = r->kind == DIAG_IS_ERROR || (error && r->kind != DIAG_IS_WARNING);
     }
 }
 
@@ -326,7 +327,7 @@ static bool mentions(const char *text, const char *name)
     return false;
 }
 
-static void add_message(StrBuf *out, const Record *r)
+static void add_message(StrBuf *out, const DiagRecord *r)
 {
     if (r->loc.name && *r->loc.name && !mentions(r->text, r->loc.name)) {
         str_addc(out, '\'');
@@ -396,7 +397,7 @@ static void add_caret(const Diags *d, Loc loc, StrBuf *out)
     str_add(out, "\n");
 }
 
-static void print_text(const Diags *d, const Record *r, StrBuf *out)
+static void print_text(const Diags *d, const DiagRecord *r, StrBuf *out)
 {
     StrBuf message = strbuf(out->arena);
 
@@ -408,7 +409,7 @@ static void print_text(const Diags *d, const Record *r, StrBuf *out)
         str_add(out, ":");
         paint(d, out, plain);
         str_add(out, " ");
-    } else if (r->kind == KIND_ERROR || r->kind == KIND_WARNING) {
+    } else if (r->kind == DIAG_IS_ERROR || r->kind == DIAG_IS_WARNING) {
         paint(d, out, bold);
         str_add(out, "tvmcc:");
         paint(d, out, plain);
@@ -420,11 +421,11 @@ static void print_text(const Diags *d, const Record *r, StrBuf *out)
     str_add(out, " ");
     add_message(&message, r);
     add_clean(out, message.at);
-    if (r->kind == KIND_ERROR || r->kind == KIND_WARNING) {
+    if (r->kind == DIAG_IS_ERROR || r->kind == DIAG_IS_WARNING) {
         const Row *row = &rows[r->id];
 
         if (row->flag)
-            str_printf(out, " [-W%s%s]", r->kind == KIND_ERROR ? "error=" : "", row->flag);
+            str_printf(out, " [-W%s%s]", r->kind == DIAG_IS_ERROR ? "error=" : "", row->flag);
         str_printf(out, " [%s]", row->code);
     }
     str_addc(out, '\n');
@@ -488,19 +489,19 @@ void str_add_json(StrBuf *out, const char *text)
     str_addc(out, '"');
 }
 
-static void json_record(const Record *r, StrBuf *out)
+static void json_record(const DiagRecord *r, StrBuf *out)
 {
     StrBuf message = strbuf(out->arena);
 
     add_message(&message, r);
     str_printf(out, "{\"kind\": \"%s\", \"message\": ", kind_names[r->kind]);
     str_add_json(out, message.at);
-    if (r->kind == KIND_ERROR || r->kind == KIND_WARNING) {
+    if (r->kind == DIAG_IS_ERROR || r->kind == DIAG_IS_WARNING) {
         const Row *row = &rows[r->id];
 
         str_printf(out, ", \"code\": \"%s\"", row->code);
         if (row->flag)
-            str_printf(out, ", \"option\": \"-W%s%s\"", r->kind == KIND_ERROR ? "error=" : "",
+            str_printf(out, ", \"option\": \"-W%s%s\"", r->kind == DIAG_IS_ERROR ? "error=" : "",
                        row->flag);
     }
     str_add(out, ", \"locations\": [");
@@ -527,11 +528,11 @@ static void print_json(const Diags *d, StrBuf *out)
 
     str_addc(out, '[');
     for (i = 0; i < d->records.n; i++) {
-        const Record *r = &d->records.at[i];
-        bool          child = open && r->kind != KIND_ERROR && r->kind != KIND_WARNING;
+        const DiagRecord *r = &d->records.at[i];
+        bool              child = open && r->kind != DIAG_IS_ERROR && r->kind != DIAG_IS_WARNING;
 
         if (child) {
-            if (d->records.at[i - 1].kind >= KIND_NOTE)
+            if (d->records.at[i - 1].kind >= DIAG_IS_NOTE)
                 str_add(out, ", ");
             json_record(r, out);
             str_add(out, "]}");
@@ -542,7 +543,7 @@ static void print_json(const Diags *d, StrBuf *out)
         if (i)
             str_add(out, ",\n ");
         json_record(r, out);
-        open = r->kind == KIND_ERROR || r->kind == KIND_WARNING;
+        open = r->kind == DIAG_IS_ERROR || r->kind == DIAG_IS_WARNING;
         if (!open)
             str_add(out, "]}");
     }
@@ -553,9 +554,9 @@ static void print_json(const Diags *d, StrBuf *out)
 
 /* ---- printing as SARIF ----------------------------------------------------------------------- */
 
-static bool has_rule(const Record *r)
+static bool has_rule(const DiagRecord *r)
 {
-    return r->kind == KIND_ERROR || r->kind == KIND_WARNING;
+    return r->kind == DIAG_IS_ERROR || r->kind == DIAG_IS_WARNING;
 }
 
 /* A path as a URI reference: what RFC 3986 does not let stand is in hexadecimal. */
@@ -615,16 +616,16 @@ static void sarif_rules(const Diags *d, uint32_t index[DIAG_COUNT], StrBuf *out)
 /* The record at `i` with the notes and hints that follow; hints have no place and join the text. */
 static void sarif_result(const Diags *d, uint32_t i, const uint32_t index[DIAG_COUNT], StrBuf *out)
 {
-    const Record *r = &d->records.at[i];
-    StrBuf        message = strbuf(out->arena), related = strbuf(out->arena);
+    const DiagRecord *r = &d->records.at[i];
+    StrBuf            message = strbuf(out->arena), related = strbuf(out->arena);
 
     add_message(&message, r);
     for (i++; has_rule(r) && i < d->records.n && !has_rule(&d->records.at[i]); i++) {
-        const Record *child = &d->records.at[i];
-        StrBuf        text = strbuf(out->arena);
+        const DiagRecord *child = &d->records.at[i];
+        StrBuf            text = strbuf(out->arena);
 
         add_message(&text, child);
-        if (child->kind == KIND_HINT) {
+        if (child->kind == DIAG_IS_HINT) {
             str_printf(&message, "\nhint: %s", text.at);
             continue;
         }

@@ -128,16 +128,20 @@ bool file_map_fd(Diags *d, int fd, const char *path, Bytes *out)
     return map_all(d, fd, (size_t)st.st_size, path, out);
 }
 
+void file_pretend(Diags *d, const char *path, Bytes content)
+{
+    Stream *s = NEW(diag_arena(d), Stream);
+
+    *s = (Stream){*diag_streams(d), arena_printf(diag_arena(d), "%s", path), content};
+    *diag_streams(d) = s;
+}
+
 /* What came out of a pipe is gone from it: it is kept for whoever asks again. */
 static bool map_stream(Diags *d, int fd, const char *path, Bytes *out)
 {
-    Stream *s;
-
     if (!read_all(d, diag_arena(d), path, fd, 0, out))
         return false;
-    s = NEW(diag_arena(d), Stream);
-    *s = (Stream){*diag_streams(d), arena_printf(diag_arena(d), "%s", path), *out};
-    *diag_streams(d) = s;
+    file_pretend(d, path, *out);
     return true;
 }
 
