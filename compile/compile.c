@@ -215,6 +215,7 @@ void compile_start(Ctx *c, Compiled *k, const CompileOptions *o)
     size_t      stem = strcspn(file, ".");
 
     *k = (Compiled){.o = o};
+    c->cancel = o->cancel.asked ? &o->cancel : NULL;
     c->npath_maps = o->path_maps.n;
     c->path_maps = o->path_maps.at;
     k->entry = c_identifier(c->arena, o->entry ? o->entry : intern_n(c->strings, file, stem));
@@ -426,7 +427,7 @@ static bool run_steps(Ctx *c, Compiled *k, uint32_t n, const CompileStep *steps)
 {
     for (uint32_t i = 0; i < n; i++) {
         compile_tell(k, steps[i].name, i, n + 1);
-        if (!steps[i].run(c, k) || diag_errors(c->diags))
+        if (ctx_cancelled(c) || !steps[i].run(c, k) || diag_errors(c->diags))
             return false;
     }
     return true;

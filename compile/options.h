@@ -80,7 +80,8 @@ typedef struct {
     void (*progress)(void *user, const char *step, uint32_t done, uint32_t total);
     /* Within a step; from any thread. */
     void (*progress_count)(void *user, const char *what, uint32_t done, uint32_t total);
-    void *progress_user;
+    void  *progress_user;
+    Cancel cancel; /* `asked` NULL: nobody will; what it said once it says for ever */
 } CompileOptions;
 
 /* What is so unless something else is asked for. */

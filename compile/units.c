@@ -17,8 +17,32 @@
 
 /* ---- the key ------------------------------------------------------------------------------------ */
 
+typedef struct {
+    Bytes       id;
+    const char *path; /* where it has none */
+} OwnFile;
+
+static bool is_own(const struct dl_phdr_info *info)
+{
+    static const char here; /* in the file that this code is in: a program, or libtvmcc */
+    const uintptr_t   at = (uintptr_t)&here;
+
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+        if (p->p_type == PT_LOAD && at - (info->dlpi_addr + p->p_vaddr) < p->p_memsz)
+            return true;
+    }
+    return false;
+}
+
 static int find_build_id(struct dl_phdr_info *info, UNUSED size_t size, void *out)
 {
+    OwnFile *own = out;
+
+    if (!is_own(info))
+        return 0;
+    own->path = *info->dlpi_name ? info->dlpi_name : "/proc/self/exe";
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *p = &info->dlpi_phdr[i];
         const uint8_t *at = (const uint8_t *)(info->dlpi_addr + p->p_vaddr);
@@ -31,26 +55,26 @@ static int find_build_id(struct dl_phdr_info *info, UNUSED size_t size, void *ou
             if (bytes > left)
                 break;
             if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4) {
-                *(Bytes *)out = (Bytes){at + sizeof *n + name, n->n_descsz};
+                own->id = (Bytes){at + sizeof *n + name, n->n_descsz};
                 return 1;
             }
             at += bytes;
             left -= bytes;
         }
     }
-    return 1; /* the program itself comes first */
+    return 1;
 }
 
 /* What tells this compiler from any other: its build id, or its own bytes. */
 static bool add_compiler(Ctx *c, Sha256Ctx *h)
 {
-    Bytes id = {0};
+    OwnFile own = {.path = "/proc/self/exe"};
 
-    dl_iterate_phdr(find_build_id, &id);
-    if (!id.n && !file_map(c->diags, "/proc/self/exe", &id))
+    dl_iterate_phdr(find_build_id, &own);
+    if (!own.id.n && !file_map(c->diags, own.path, &own.id))
         return false;
     sha256_add(h, compiler_version(), strlen(compiler_version()) + 1);
-    sha256_add(h, id.at, id.n);
+    sha256_add(h, own.id.at, own.id.n);
     return true;
 }
 
@@ -106,17 +130,25 @@ static bool make(Ctx *c, const Work *w, const Unit *u, const TirModule *m, Bytes
     return m && w->backend->unit(c, m, c->target, w->o, out);
 }
 
+static bool asks_to_stop(const Work *w)
+{
+    const Cancel *cancel = &w->compile->cancel;
+
+    return cancel->asked && cancel->asked(cancel->user);
+}
+
 /* Objects stay in the worker's arena. */
 static void *work(Work *w, Arena *keep)
 {
     uint32_t i;
 
-    while ((i = atomic_fetch_add(&w->next, 1)) < w->n) {
+    while ((i = atomic_fetch_add(&w->next, 1)) < w->n && !asks_to_stop(w)) {
         Arena *a = arena_new(NULL);
         Ctx   *c = ctx_new(a, diags_new(a), w->ops);
         Bytes  out;
 
         Unit *u = w->todo[i];
+        c->cancel = w->compile->cancel.asked ? &w->compile->cancel : NULL;
         c->target = u->plan->target; /* parsing asks for it, too */
         if (make(c, w, u, tir_parse(c, u->name, u->text), &out))
             u->object = (Bytes){arena_dup(keep, out.at, out.n), out.n};
@@ -167,6 +199,8 @@ static bool make_all(Ctx *c, Work *w, uint32_t jobs)
                 arena_dup(c->arena, w->todo[i]->object.at, w->todo[i]->object.n);
     while (n)
         arena_free(worker[--n].keep);
+    if (ctx_cancelled(c))
+        return false;
     if (!(bad = atomic_load(&w->failed)))
         return true;
     const Unit *u = w->todo[bad - 1];

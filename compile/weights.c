@@ -188,7 +188,7 @@ bool compile_weights(Ctx *c, Compiled *k)
         if (q->prepack && !sym)
             BUG("a prepack function was lost");
         memcpy(&fn, &sym, sizeof sym);
-        ok = weights_add(c, k, &out, q, fn);
+        ok = !ctx_cancelled(c) && weights_add(c, k, &out, q, fn);
         weights_forget(c, &out, p, i);
     }
     if (j)

@@ -241,6 +241,12 @@ typedef struct {
     const char *from, *to;
 } PathMap;
 
+/* Asked between passes and between kernels, from any thread of the compile; true: give it up. */
+typedef struct {
+    bool (*asked)(void *user);
+    void *user;
+} Cancel;
+
 struct Ctx {
     Arena           *arena;   /* lives as long as the compile */
     Arena           *scratch; /* until the end of the pass */
@@ -255,10 +261,14 @@ struct Ctx {
     uint32_t         next_expr, next_buffer, next_stmt, next_tensor;
     uint32_t         npath_maps;
     const PathMap   *path_maps;
+    const Cancel    *cancel; /* NULL: nobody will */
 };
 
 Ctx *ctx_new(Arena *arena, Diags *d, OpTable ops);
 void ctx_free(Ctx *c); /* the scratch arena; c->arena is the caller's */
+
+/* Is the compile given up?  Then there is an error (E_CANCELLED, unless there is one already). */
+bool ctx_cancelled(Ctx *c);
 
 /* A file's name as texts have it, in loc(..); the last map that fits counts.  Messages have the
  * name that the user gave. */

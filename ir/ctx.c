@@ -32,6 +32,15 @@ const char *ctx_path(const Ctx *c, const char *path)
     return path;
 }
 
+bool ctx_cancelled(Ctx *c)
+{
+    if (!c->cancel || !c->cancel->asked(c->cancel->user))
+        return false;
+    if (!diag_errors(c->diags))
+        error_at(c, E_CANCELLED, NO_LOC, "the compile was cancelled");
+    return true;
+}
+
 void ctx_free(Ctx *c)
 {
     arena_free(c->scratch);

@@ -184,7 +184,7 @@ const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
     if (!choose(c, o, LEVEL_GRAPH, &list))
         return NULL;
     for (uint32_t i = 0; m && i < list.n; i++) {
-        m = run_graph_pass(c, m, list.at[i], o);
+        m = ctx_cancelled(c) ? NULL : run_graph_pass(c, m, list.at[i], o);
         if (o->stop_after && !strcmp(o->stop_after, list.at[i]->name))
             break;
     }
@@ -234,6 +234,6 @@ const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o
         return NULL;
     keep_part(o, part, &list);
     for (uint32_t i = 0; m && i < list.n; i++)
-        m = run_tir_pass(c, m, list.at[i], o);
+        m = ctx_cancelled(c) ? NULL : run_tir_pass(c, m, list.at[i], o);
     return m;
 }

@@ -211,6 +211,7 @@ static void man(FILE *f)
         {"8", "the tuning logs cover less than asked for"},
         {"9", "a part of the toolchain is missing"},
         {"10", "a product is not reproducible"},
+        {"11", "a compile was cancelled, by a program that uses the library"},
         {"70", "an error of the compiler itself"},
         {"74", "a file cannot be read or written"},
     };

@@ -132,7 +132,7 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims)
     const char   *stem;
     const Expr   *fn = call->kids[0];
     const Op     *anchor = anchor_of(c, fn, &stem);
-    const TeFunc *te = te_of_func(c, fn, call, stem);
+    const TeFunc *te = ctx_cancelled(c) ? NULL : te_of_func(c, fn, call, stem);
     uint64_t      key;
 
     if (!te)
