@@ -22,8 +22,8 @@ bool product_put(Products *p, const char *path, BytesList content)
 {
     bool early = p->early && !strcmp(path, p->early_path);
 
-    if (diag_errors(p->c->diags))
-        return false; /* warnings that -Werror made errors */
+    if (diag_errors(p->c->diags) || ctx_cancelled(p->c))
+        return false; /* warnings that -Werror made errors, too */
     if (!strcmp(path, "-"))
         compile_tell(p->k, NULL, 0, 0); /* it may go to the same terminal */
     if (early ? !file_out_finish(p->early, content, false)
@@ -46,7 +46,7 @@ static Bytes text_bytes(StrBuf s)
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
-static bool make_object(Products *p)
+bool product_object(Products *p)
 {
     Ctx        *c = p->c;
     Compiled   *k = p->k;
@@ -108,8 +108,8 @@ static bool link_so(Products *p, const char *path, const char *soname)
     return ok;
 }
 
-/* A shared library as bytes, by way of a temporary file. */
-static bool make_shared(Products *p, const char *soname, Bytes *out)
+/* A shared library as bytes, by way of a temporary file; it is called lib<entry>.so. */
+static bool make_shared(Products *p, Bytes *out)
 {
     Ctx        *c = p->c;
     const char *folder = getenv("TMPDIR");
@@ -121,7 +121,8 @@ static bool make_shared(Products *p, const char *soname, Bytes *out)
     const char *so = file_temporary(c->diags, c->arena, stem, 0666);
     if (!so)
         return false;
-    bool ok = link_so(p, so, soname) && file_read(c->diags, c->arena, so, out);
+    bool ok = link_so(p, so, intern_printf(c->strings, "lib%s.so", p->k->entry)) &&
+              file_read(c->diags, c->arena, so, out);
     file_drop(so);
     return ok;
 }
@@ -145,7 +146,7 @@ static bool make_bundle(Products *p, Product kind, Bytes *out)
     if (!make_library(p, &part.library))
         return false;
     if (shared_possible(k->desc->triple) && k->plan->code.weights != WEIGHTS_EXTERN &&
-        !make_shared(p, intern_printf(c->strings, "lib%s.so", k->entry), &part.shared))
+        !make_shared(p, &part.shared))
         return false;
     if (!weights_inside(k->plan->code.weights))
         part.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
@@ -248,14 +249,14 @@ static bool make_text(Products *p, Product kind, Bytes *out)
     return true;
 }
 
-bool product_content(Products *p, Product kind, BytesList *out)
+static bool make_content(Products *p, Product kind, BytesList *out)
 {
     Ctx      *c = p->c;
     Compiled *k = p->k;
     Bytes    *one = NEW(c->arena, Bytes);
 
     *out = (BytesList){1, one};
-    if (product_needs_object(kind) && !make_object(p))
+    if (product_needs_object(kind) && !product_object(p))
         return false;
     switch (kind) {
     case PRODUCT_OBJECT: *out = p->object; return true;
@@ -263,7 +264,7 @@ bool product_content(Products *p, Product kind, BytesList *out)
         *out = weights_pieces(c->arena, k->weights, k->desc->weights_sha);
         return true;
     case PRODUCT_STATIC: return make_library(p, one);
-    case PRODUCT_SHARED: return make_shared(p, NULL, one);
+    case PRODUCT_SHARED: return make_shared(p, one);
     case PRODUCT_TAR:
     case PRODUCT_TGZ:
     case PRODUCT_TZST:
@@ -286,13 +287,26 @@ bool product_content(Products *p, Product kind, BytesList *out)
     BUG("product %d", (int)kind);
 }
 
+bool product_content(Products *p, Product kind, BytesList *out)
+{
+    BytesList fresh;
+
+    if (!p->made[kind].n) {
+        if (ctx_cancelled(p->c) || !make_content(p, kind, &fresh))
+            return false;
+        p->made[kind] = fresh;
+    }
+    *out = p->made[kind];
+    return true;
+}
+
 /* With what the loader looks for beside it. */
 static bool write_shared(Products *p, const char *path)
 {
     Ctx        *c = p->c;
     const char *beside = product_beside(p, path);
 
-    if (!make_object(p) || diag_errors(c->diags) || !link_so(p, path, NULL) ||
+    if (!product_object(p) || diag_errors(c->diags) || !link_so(p, path, NULL) ||
         !write_weights(p, beside))
         return false;
     if (p->k->desc->nlabels && !write_out(p, intern_printf(c->strings, "%s.labels", beside),
@@ -325,6 +339,53 @@ bool product_write(Products *p, Product kind, const char *path)
     return product_put(p, path, content);
 }
 
+/* `16-byte vectors, fma`, as -print-targets says it. */
+static const char *abilities(Ctx *c, const Target *t)
+{
+    const char *vectors = t->vector_bytes > 4
+                              ? intern_printf(c->strings, "%u-byte vectors", t->vector_bytes)
+                              : "no vectors";
+
+    return intern_printf(c->strings, "%s, %s", vectors, t->has_fma ? "fma" : "no fma");
+}
+
+/* The processor that nobody named is said once, with what that costs. */
+static void note_baseline(Ctx *c, const CompileOptions *o, uint32_t set)
+{
+    const Target *t = c->target, *here;
+    uint32_t      text = 1u << PRODUCT_RELAY | 1u << PRODUCT_TE | 1u << PRODUCT_SCHED |
+                    1u << PRODUCT_LOG | 1u << PRODUCT_TIR | 1u << PRODUCT_PLAN;
+
+    if (!(set & ~text) || t->host || o->mcpu || o->mattr || o->targets.n || o->variants.n)
+        return;
+    diag_warn(c->diags, W_BASELINE_CPU, NO_LOC, "code is for any processor of '%s': %s", t->triple,
+              abilities(c, t));
+    here = backend_of(KIND_LLVM)->parse_target(c, "llvm -mcpu=native");
+    if (here && strcspn(here->triple, "-") == strcspn(t->triple, "-") &&
+        !strncmp(here->triple, t->triple, strcspn(t->triple, "-")))
+        diag_hint(c->diags, "-mcpu=native takes this machine's (%s), -mcpu=%s silences this",
+                  abilities(c, here), t->mcpu);
+    else
+        diag_hint(c->diags,
+                  "-mcpu= names one (-print-targets lists them), -mattr= what it has; -mcpu=%s "
+                  "silences this",
+                  t->mcpu);
+}
+
+bool products_fit(Diags *d, const CompileOptions *o, uint32_t set)
+{
+    uint32_t left = o->passes.stop_after ? set & ~(1u << PRODUCT_RELAY | 1u << PRODUCT_TIR) : 0;
+
+    if (set & 1u << PRODUCT_SHARED && o->weights_mode == WEIGHTS_EXTERN)
+        return diag_error(d, E_USAGE, NO_LOC,
+                          "-fweights=extern is for objects and static libraries");
+    for (int p = 0; p < PRODUCT_COUNT; p++)
+        if (left >> p & 1)
+            return diag_error(d, E_USAGE, NO_LOC, "no '%s' can be made after --stop-after=%s",
+                              product_table[p].text, o->passes.stop_after);
+    return true;
+}
+
 bool compile_model(Ctx *c, Compiled *k, CompileOptions *o, uint32_t set)
 {
     if (set & ~(1u << PRODUCT_RELAY)) {
@@ -332,6 +393,7 @@ bool compile_model(Ctx *c, Compiled *k, CompileOptions *o, uint32_t set)
             return false;
         if (!k->o->passes.passes)
             k->module = k->imported;
+        note_baseline(c, k->o, set);
         return true;
     }
     /* the graph alone, as it was imported or after the passes that are named */

@@ -11,14 +11,19 @@ typedef struct {
     const LayoutRow *layout; /* of archives */
     FileOut         *early;  /* of `early_path`: the weights are in it before the rest is known */
     const char      *early_path;
-    TextList         outputs; /* all paths written, for the depfile */
-    Bytes            code;    /* the object without weights, made when it is wanted */
-    BytesList        object;  /* with them */
+    TextList         outputs;             /* all paths written, for the depfile */
+    Bytes            code;                /* the object without weights, made when it is wanted */
+    BytesList        object;              /* with them */
+    BytesList        made[PRODUCT_COUNT]; /* contents that were asked for */
 } Products;
 
 /* All steps that the products of the set need: of the graph's text alone, import and named passes.
  * `o` is k->o, which becomes that of the largest alternative then. */
 bool compile_model(Ctx *c, Compiled *k, CompileOptions *o, uint32_t set);
+/* Can they be made of a model with these options?  Errors are recorded. */
+bool products_fit(Diags *d, const CompileOptions *o, uint32_t set);
+/* The object, which libraries and archives are made of. */
+bool product_object(Products *p);
 /* In memory, without what would lie beside it. */
 bool product_content(Products *p, Product kind, BytesList *out);
 /* To a file, with what lies beside it. */

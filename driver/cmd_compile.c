@@ -127,9 +127,6 @@ static bool choose(Build *b, uint32_t *set)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "say with -MF where the dependencies of '%s' go", out);
     }
-    if (*set & 1u << PRODUCT_SHARED && o->compile.weights_mode == WEIGHTS_EXTERN)
-        return diag_error(c->diags, E_USAGE, NO_LOC,
-                          "-fweights=extern is for objects and static libraries");
     if (o->compile.max_code && !b->job.piece && !makes_object(*set))
         return diag_error(c->diags, E_USAGE, NO_LOC,
                           "'--max-code' does nothing where no machine code is made");
@@ -139,14 +136,7 @@ static bool choose(Build *b, uint32_t *set)
     if (o->compile.epoch && !(*set >> PRODUCT_TAR))
         return diag_error(c->diags, E_USAGE, NO_LOC,
                           "'--epoch' does nothing where no archive is made");
-    uint32_t left =
-        o->compile.passes.stop_after ? *set & ~(1u << PRODUCT_RELAY | 1u << PRODUCT_TIR) : 0;
-    for (int p = 0; p < PRODUCT_COUNT; p++)
-        if (left >> p & 1)
-            return diag_error(c->diags, E_USAGE, NO_LOC,
-                              "no '%s' can be made after --stop-after=%s", product_table[p].text,
-                              o->compile.passes.stop_after);
-    return true;
+    return products_fit(c->diags, &o->compile, *set);
 }
 
 static void explain(Build *b)
@@ -154,42 +144,6 @@ static void explain(Build *b)
     for (const Plan *p = b->job.k.plan; p; p = p->next)
         for (uint32_t i = 0; i < p->nkernels; i++)
             job_explain(&p->kernels[i]);
-}
-
-/* `16-byte vectors, fma`, as -print-targets says it. */
-static const char *abilities(Ctx *c, const Target *t)
-{
-    const char *vectors = t->vector_bytes > 4
-                              ? intern_printf(c->strings, "%u-byte vectors", t->vector_bytes)
-                              : "no vectors";
-
-    return intern_printf(c->strings, "%s, %s", vectors, t->has_fma ? "fma" : "no fma");
-}
-
-/* The processor that nobody named is said once, with what that costs. */
-static void note_baseline(Build *b, uint32_t set)
-{
-    const Options *o = &b->driver->opt;
-    Ctx           *c = b->job.c;
-    const Target  *t = c->target, *here;
-    uint32_t       text = 1u << PRODUCT_RELAY | 1u << PRODUCT_TE | 1u << PRODUCT_SCHED |
-                    1u << PRODUCT_LOG | 1u << PRODUCT_TIR | 1u << PRODUCT_PLAN;
-
-    if (!(set & ~text) || t->host || o->compile.mcpu || o->compile.mattr || o->compile.targets.n ||
-        o->compile.variants.n)
-        return;
-    diag_warn(c->diags, W_BASELINE_CPU, NO_LOC, "code is for any processor of '%s': %s", t->triple,
-              abilities(c, t));
-    here = backend_of(KIND_LLVM)->parse_target(c, "llvm -mcpu=native");
-    if (here && strcspn(here->triple, "-") == strcspn(t->triple, "-") &&
-        !strncmp(here->triple, t->triple, strcspn(t->triple, "-")))
-        diag_hint(c->diags, "-mcpu=native takes this machine's (%s), -mcpu=%s silences this",
-                  abilities(c, here), t->mcpu);
-    else
-        diag_hint(c->diags,
-                  "-mcpu= names one (-print-targets lists them), -mattr= what it has; -mcpu=%s "
-                  "silences this",
-                  t->mcpu);
 }
 
 /* The kernels' way through the cache, for people and for tests of builds. */
@@ -442,11 +396,10 @@ int cmd_compile(Driver *driver)
         return 0;
     }
     b.job.options.hash_model = true;
-    if (open_early(&b, set) &&
-        compile_model(b.job.c, &b.job.k, &b.job.options, o->save_temps ? ~0u : set)) {
+    if (open_early(&b, set) && compile_model(b.job.c, &b.job.k, &b.job.options,
+                                             o->save_temps ? set | 1u << PRODUCT_TE : set)) {
         if (o->explain)
             explain(&b);
-        note_baseline(&b, set);
         emit_all(&b, set);
     }
     file_out_drop(b.products.early);
