@@ -37,6 +37,7 @@ check frontends formats ops ir base
 check backends objects ir base
 check packaging backends objects formats ir base
 check compile packaging backends frontends passes schedules ops tune machine ir objects formats base
+check library compile packaging backends frontends passes schedules ops tune machine ir objects formats base
 check driver compile tune manifest packaging backends frontends passes schedules ops machine ir objects formats base runtime
 check runtime include
 
