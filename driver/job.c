@@ -159,15 +159,21 @@ size_t job_product_code_bytes(Driver *driver, const char *path)
     return 0;
 }
 
-void job_explain(const PlanKernel *kernel)
+static void indented(const char *line)
 {
-    fprintf(stderr, "@%s: %s\n", kernel->func->name,
-            kernel->rule ? kernel->rule : "no rule: its loops are as they come");
-    for (const char *line = kernel->refused; line && *line;) {
+    while (line && *line) {
         size_t n = strcspn(line, "\n");
         fprintf(stderr, "    %.*s\n", (int)n, line);
         line += n + (line[n] == '\n');
     }
+}
+
+void job_explain(const PlanKernel *kernel)
+{
+    fprintf(stderr, "@%s: %s\n", kernel->func->name,
+            kernel->rule ? kernel->rule : "no rule: its loops are as they come");
+    indented(kernel->refused);
+    indented(kernel->choices);
 }
 
 bool job_readable(Driver *driver, const char *path)

@@ -40,6 +40,7 @@ typedef struct {
     const char   *schedule; /* text of the steps; NULL in a plan that was read */
     const char   *rule;     /* of schedules.def, or plan_tuned; NULL: the loops are as they come */
     const char   *refused;  /* what rules before it said, a line each; NULL: nothing */
+    const char   *choices;  /* what was decided, and what it promised, a line each; NULL: nothing */
     int64_t       macs;     /* of one call, as it computes */
     /* Canonical hashes of the nest before any step: one, or several of which one kernel came. */
     uint32_t      nworkloads; /* 0 in a plan that was read */

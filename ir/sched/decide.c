@@ -179,6 +179,44 @@ void decisions_print(const Sched *s, StrBuf *out)
     }
 }
 
+static void print_cycles(const Decision *d, uint32_t i, StrBuf *out)
+{
+    candidate_print(d, i, out);
+    if (!isnan(d->at[i].cycles))
+        str_printf(out, ", %.*f cycles", d->at[i].cycles < 100 ? 1 : 0, d->at[i].cycles);
+}
+
+/* The quickest candidate but for the one that was taken; n: none has an estimate. */
+static uint32_t runner_up(const Decision *d)
+{
+    uint32_t best = d->n;
+
+    for (uint32_t i = 0; i < d->n; i++)
+        if (i != d->taken && !isnan(d->at[i].cycles) &&
+            (best == d->n || d->at[i].cycles < d->at[best].cycles))
+            best = i;
+    return best;
+}
+
+void decisions_explain(const Sched *s, StrBuf *out)
+{
+    for (uint32_t i = 0; i < s->decisions.n; i++) {
+        const Decision *d = &s->decisions.at[i];
+        uint32_t        next = runner_up(d);
+
+        if (d->n == 1)
+            continue;
+        str_printf(out, "%s = ", d->name);
+        print_cycles(d, d->taken, out);
+        str_add(out, d->taken != d->best ? ", as asked for" : d->usual ? ", by rule of thumb" : "");
+        if (next < d->n) {
+            str_add(out, "; then ");
+            print_cycles(d, next, out);
+        }
+        str_printf(out, "; of %u\n", d->n);
+    }
+}
+
 /* ---- replay ------------------------------------------------------------------------------------ */
 
 typedef struct {

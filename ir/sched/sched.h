@@ -155,6 +155,8 @@ Picker trail_choose;
 void candidate_print(const Decision *d, uint32_t i, StrBuf *out); /* `6x2` */
 /* `tile=6x2, chunk=4`; without those that had one candidate. */
 void decisions_print(const Sched *s, StrBuf *out);
+/* A line each: what was taken, its cycles or that a rule of thumb took it, what is next best. */
+void decisions_explain(const Sched *s, StrBuf *out);
 /* The rule with these decisions; those that the text leaves out are the estimates'.  False and
  * s->refusal if it says what the rule does not ask, or has no such candidate. */
 bool sched_replay(Sched *s, SchedRule *rule, const char *text);

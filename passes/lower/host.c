@@ -434,12 +434,21 @@ static const PlanKernel *plan_kernels(Kernels *k)
 
     for (uint32_t i = 0; i < k->all.n; i++) {
         const Kernel *from = k->all.at[i];
-        StrBuf        text = strbuf(k->c->arena);
-        if (from->sched)
+        StrBuf        text = strbuf(k->c->arena), choices = strbuf(k->c->arena);
+        if (from->sched) {
             sched_print(from->sched, &text);
-        out[i] = (PlanKernel){from->calls, from->flat,        from->sched ? from->sched->te : NULL,
-                              text.at,     from->rule,        from->refused,
-                              from->macs,  from->workloads.n, from->workloads.at};
+            decisions_explain(from->sched, &choices);
+        }
+        out[i] = (PlanKernel){.calls = from->calls,
+                              .func = from->flat,
+                              .te = from->sched ? from->sched->te : NULL,
+                              .schedule = text.at,
+                              .rule = from->rule,
+                              .refused = from->refused,
+                              .choices = choices.at,
+                              .macs = from->macs,
+                              .nworkloads = from->workloads.n,
+                              .workloads = from->workloads.at};
     }
     return out;
 }
