@@ -63,6 +63,9 @@ typedef struct {
     /* how */
     const char *steps;      /* --steps */
     const char *sched_file; /* --sched */
+    const char *decisions;  /* --decisions */
+    const char *kernel;     /* --kernel */
+    bool        space;      /* --space */
     const char *html;       /* --html */
 
     /* what comes out, and where */

@@ -7,10 +7,13 @@
  *
  *     tvmcc opt --steps="split %x by 4 -> %a, %b" conv.te     a schedule of one kernel
  *     tvmcc opt --sched=net.sched net.te                      of all, as a compile printed them
+ *     tvmcc opt --space --target=.. conv.te                   what its rule chooses among
+ *     tvmcc opt --decisions="tile=4x3" --target=.. conv.te    what its rule makes of that
  *
  * The module is Relay, TE if the file is called *.te or -x te says so, or TIR if it is called
  * *.tir, -x tir says so, or the first pass is one over TIR. */
 #include "driver/job.h"
+#include "schedules/schedules.h"
 
 #include <string.h>
 
@@ -87,6 +90,47 @@ static bool apply_steps(Ctx *c, const Options *o, uint32_t n, Sched *const *sche
                               sched_parse_all(c, o->sched_file, text, n, scheds));
 }
 
+/* --kernel: no other one. */
+static bool choose_kernel(Ctx *c, const Options *o, const char *path, TeFuncs *te)
+{
+    const char **names = NEW_ARRAY(c->arena, const char *, te->n + 1), *near;
+    const char  *name = o->kernel && *o->kernel == '@' ? o->kernel + 1 : o->kernel;
+
+    for (uint32_t i = 0; name && i < te->n; i++)
+        names[i] = te->at[i]->name;
+    for (uint32_t i = 0; name && i < te->n; i++)
+        if (strcmp(names[i], name) == 0) {
+            te->at[0] = te->at[i];
+            te->n = 1;
+            return true;
+        }
+    if (!name)
+        return true;
+    near = str_closest(name, names, te->n);
+    return diag_error(c->diags, E_USAGE, (Loc){.file = path},
+                      near ? "there is no kernel '%s', did you mean '%s'?"
+                           : "there is no kernel '%s'",
+                      name, near);
+}
+
+/* What the rules of the kernels choose among. */
+static bool spaces(Ctx *c, const TeFuncs *te, StrBuf *out)
+{
+    for (uint32_t i = 0; i < te->n; i++)
+        if (!space_print(c, te->at[i], c->target, schedule_of_te(c, te->at[i], c->target), out))
+            return false;
+    return true;
+}
+
+/* --decisions: the rule's schedule with these. */
+static bool apply_decisions(Ctx *c, const Options *o, Sched *s)
+{
+    const ScheduleRow *row = o->decisions ? schedule_of_te(c, s->te, c->target) : NULL;
+
+    return !row || sched_replay(s, row->rule, o->decisions) ||
+           error_at(c, E_SCHEDULE, s->te->loc, "kernel '%s': %s", s->te->name, s->refusal);
+}
+
 /* The first nest of each te function, or what steps make of it. */
 static bool opt_te(Ctx *c, const Options *o, const char *path, Bytes text, StrBuf *out)
 {
@@ -99,10 +143,17 @@ static bool opt_te(Ctx *c, const Options *o, const char *path, Bytes text, StrBu
                    "te text takes --steps; passes run on what that prints, with -x tir");
         return false;
     }
-    if (!te_parse_all(c, path, text, &te))
+    if (!te_parse_all(c, path, text, &te) || !choose_kernel(c, o, path, &te))
         return false;
-    for (uint32_t i = 0; i < te.n; i++)
+    if ((o->space || o->decisions) && !c->target)
+        return diag_error(c->diags, E_USAGE, NO_LOC, "schedule rules need a target, --target=..");
+    if (o->space)
+        return spaces(c, &te, out);
+    for (uint32_t i = 0; i < te.n; i++) {
         vec_push(c->arena, &scheds, sched_new(c, c->target, te.at[i]));
+        if (!apply_decisions(c, o, scheds.at[i]))
+            return false;
+    }
     if (!apply_steps(c, o, scheds.n, scheds.at))
         return false;
     for (uint32_t i = 0; i < scheds.n; i++) {
@@ -151,8 +202,12 @@ int cmd_opt(Driver *driver)
         strcmp(o->compile.format, "relay") != 0 && strcmp(o->compile.format, "te") != 0)
         diag_error(driver->diags, E_USAGE, NO_LOC,
                    "'-x' takes 'relay', 'te' or 'tir' here, not '%s'", o->compile.format);
-    if (o->steps && !is_te(o, path))
-        diag_error(driver->diags, E_USAGE, NO_LOC, "'--steps' is for kernels as te text, not '%s'",
+    if ((o->steps || o->space || o->decisions || o->kernel) && !is_te(o, path))
+        diag_error(driver->diags, E_USAGE, NO_LOC, "'%s' is for kernels as te text, not '%s'",
+                   o->steps       ? "--steps"
+                   : o->space     ? "--space"
+                   : o->decisions ? "--decisions"
+                                  : "--kernel",
                    path);
     if (diag_errors(driver->diags) || !file_map(driver->diags, path, &text))
         return 1;

@@ -51,8 +51,11 @@ int64_t tile_pixels_most(const Machine *m, int64_t lanes, int64_t nv)
 static double tiles_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t most,
                            int64_t nv)
 {
-    int64_t tiles = ceil_div(pixels, most), q = pixels / tiles, r = pixels % tiles;
+    int64_t tiles = ceil_div(pixels, most), q, r;
 
+    if (tiles < 1)
+        return 0;
+    q = pixels / tiles, r = pixels % tiles;
     return (double)r * tile_cost(m, lanes, q + 1, nv) * (double)((q + 1) * nv) +
            (double)(tiles - r) * tile_cost(m, lanes, q, nv) * (double)(q * nv);
 }

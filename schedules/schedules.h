@@ -22,13 +22,22 @@ typedef struct {
 } PairWork;
 int64_t cpu_pair_rows(const Target *t, const PairWork *w);
 typedef struct {
-    const char *op; /* anchor's text, "*" any */
+    const char *op;  /* anchor's text, "*" any */
+    const char *def; /* the definition that it arranges, "+" a reduction, "*" any */
     TargetClass cls;
     SchedRule  *rule;
     const char *name; /* "cpu.conv2d_nchwc/1": rule and version, for logs */
 } ScheduleRow;
 extern const ScheduleRow schedule_table[];
 extern const uint32_t    schedule_count;
+
+/* The rule of a kernel of which only the text is known, by its definitions (space.c). */
+const ScheduleRow *schedule_of_te(Ctx *c, const TeFunc *te, const Target *t);
+/* What the rule decides for the kernel, as text: each decision with its candidates, `*` behind the
+ * default, their estimates, and how many points the space has.  Each candidate is applied, the
+ * others being the default's; refused ones are left out, and counted with their reasons.  False and
+ * an error: the rule does not fit. */
+bool space_print(Ctx *c, const TeFunc *te, const Target *t, const ScheduleRow *row, StrBuf *out);
 
 /* Estimates for the pass winograd, in cycles of one core: a 3x3 convolution of stride 1 by the
  * direct algorithm, and by tiles of m by m outputs as sched_winograd would cut it (cpu/winograd.c).
@@ -41,7 +50,7 @@ typedef struct {
 double direct_cycles(const Target *t, const Conv3x3 *shape);
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m);
 
-#define SCHED(op, cls, rule, version) SchedRule rule;
+#define SCHED(op, def, cls, rule, version) SchedRule rule;
 #include "schedules/schedules.def"
 #undef SCHED
 

@@ -2,7 +2,7 @@
 #include "schedules/schedules.h"
 
 const ScheduleRow schedule_table[] = {
-#define SCHED(op, cls, rule, version) {op, CLASS_##cls, rule, #rule "/" #version},
+#define SCHED(op, def, cls, rule, version) {op, def, CLASS_##cls, rule, #rule "/" #version},
 #include "schedules/schedules.def"
 #undef SCHED
 };

@@ -9,8 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_POINTS = 1 << 20 };
-
 /* ---- picks ----------------------------------------------------------------------------------- */
 
 void candidate(Candidates *k, int64_t a, int64_t b, double cycles)

@@ -144,7 +144,7 @@ typedef void Decide(Sched *s, void *plan);
 void         sched_decide(Sched *s, Decide *fn, void *plan);
 
 /* A chooser that follows a trail: so many candidates by number, then the first or the best ones. */
-enum { MOST_DECISIONS = 32 };
+enum { MOST_DECISIONS = 32, MOST_POINTS = 1 << 20 };
 typedef struct {
     uint32_t n;
     uint32_t at[MOST_DECISIONS];

@@ -129,15 +129,20 @@ static void decide_attention(Sched *s, void *plan)
 
 void sched_attention(Sched *s)
 {
-    AttnSizes z = {1,
-                   iter_extent(s, "context", "m"),
-                   iter_extent(s, "score", "n"),
-                   iter_extent(s, "score", "k"),
-                   iter_extent(s, "context", "e"),
-                   sched_block(s, "context")->u.block.nspatial - 2,
-                   .rows = 0};
-    int64_t   lanes = cpu_lanes(s);
+    const Stmt *last = sched_block(s, "context");
+    AttnSizes   z = {1,
+                     iter_extent(s, "context", "m"),
+                     iter_extent(s, "score", "n"),
+                     iter_extent(s, "score", "k"),
+                     iter_extent(s, "context", "e"),
+                     .rows = 0};
+    int64_t     lanes = cpu_lanes(s);
 
+    if (z.m < 1 || z.n < 1 || z.k < 1 || z.e < 1 || last->u.block.nspatial < 2) {
+        s->refusal = "'score' and 'context' have not the iterators of attention";
+        return;
+    }
+    z.batch = last->u.block.nspatial - 2;
     for (uint32_t i = 0; i < z.batch; i++)
         z.heads *= iter_extent(s, "context", iter_name(s, "context", i));
     z.by_head = z.batch && thread_balance(z.heads) >= 0.9;

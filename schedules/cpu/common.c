@@ -82,11 +82,6 @@ int64_t block_work(const Sched *s, const char *block)
     return work;
 }
 
-int64_t depthwise_pixels(const Sched *s, int64_t lanes)
-{
-    return s->target->vector_regs > 16 && lanes == cpu_lanes(s) ? 14 : 8;
-}
-
 int64_t row_blocks(int64_t y)
 {
     return y % 4 == 0 ? 4 : y % 2 == 0 ? 2 : 1;

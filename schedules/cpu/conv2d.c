@@ -185,6 +185,10 @@ void sched_conv2d(Sched *s)
     bool        blocked = z.i > 0;
     const char *out;
 
+    if (z.n < 1 || z.o < 1 || z.y < 1 || z.x < 1 || z.kh < 1 || z.kw < 1) {
+        s->refusal = "'conv' has not the iterators of a convolution";
+        return;
+    }
     if (has_block(s, "conv.1")) {
         conv2d_pair(s);
         return;

@@ -56,8 +56,9 @@ void inline_prologue(Sched *s, const char *anchor);
 /* What most rules begin with: both of these, and between them a bias is where sums start, products
  * are contracted and, if `halo`, padding is read from the input's border.  As inline_epilogue. */
 const char *prepare_anchor(Sched *s, const char *anchor, bool halo);
-/* Pixels that a depthwise convolution sums at a time. */
-int64_t depthwise_pixels(const Sched *s, int64_t lanes);
+/* Pixels of a row that a depthwise convolution sums at a time, as the decision `pixels`: one vector
+ * of weights and one of what is between stay beside the sums. */
+int64_t pick_depthwise_pixels(Sched *s, int64_t x, int64_t lanes);
 /* Blocks that the y rows of an image are divided into before its channels are. */
 int64_t row_blocks(int64_t y);
 /* So few multiply-adds that a second thread costs more than it brings; the same of a kernel all of

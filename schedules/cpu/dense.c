@@ -235,6 +235,10 @@ void sched_dense(Sched *s)
     int64_t     lanes = cpu_lanes(s), rows = z.m ? z.m : 1, vectors = z.n / lanes;
     const char *out;
 
+    if (z.n < 1 || z.k < 1) {
+        s->refusal = "'dense' has not the iterators of a product";
+        return;
+    }
     if (dense_dot(s))
         return;
     if (rows == 1 && has_block(s, "panel")) {

@@ -35,17 +35,29 @@ typedef struct {
     bool    columns;               /* rows of the kernel are written out */
 } DepthwisePlan;
 
-/* One vector of weights and one of what is between stay beside the sums. */
+static int64_t depthwise_pixels(const Sched *s, int64_t lanes)
+{
+    return s->target->vector_regs > 16 && lanes == cpu_lanes(s) ? 14 : 8;
+}
+
+int64_t pick_depthwise_pixels(Sched *s, int64_t x, int64_t lanes)
+{
+    int64_t    most = machine_of(s->target).regs - 2, best = depthwise_pixels(s, lanes);
+    Candidates k = candidates(s);
+
+    for (int64_t n = most; n >= LEAST_SUMS; n = lower_tile(x, n))
+        if (ceil_div(x, n) != ceil_div(x, best))
+            candidate(&k, n, 0, NAN);
+    usual(&k, best, 0);
+    return pick_factor(s, "pixels", &k);
+}
+
 static void decide_depthwise(Sched *s, void *plan)
 {
     DepthwisePlan *p = plan;
-    Candidates     pixels = candidates(s), rows = candidates(s);
-    int64_t        regs = machine_of(s->target).regs, most = regs - 2;
+    Candidates     rows = candidates(s);
 
-    for (int64_t n = most; n >= LEAST_SUMS; n = lower_tile(p->x, n))
-        candidate(&pixels, n, 0, NAN);
-    usual(&pixels, depthwise_pixels(s, p->lanes), 0);
-    p->pixels = pick_factor(s, "pixels", &pixels);
+    p->pixels = pick_depthwise_pixels(s, p->x, p->lanes);
     divisors(&rows, p->y);
     usual(&rows, p->y / row_blocks(p->y), 0);
     p->rows = pick_factor(s, "rows", &rows);

@@ -8,6 +8,7 @@
  * convolution reads was written a moment ago.  The weights %w2 are read once a group, from L2. */
 #include "schedules/cpu/cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A value of twice L2 or less is there for the most part when two kernels pass it on, and each of
@@ -49,9 +50,8 @@ static const char *inline_between(Sched *s)
 }
 
 /* The rows of the depthwise convolution that a group needs, as register tiles. */
-static void first_rows(Sched *s, const char *between, int64_t lanes)
+static void first_rows(Sched *s, const char *between, int64_t lanes, int64_t pixels)
 {
-    int64_t regs = depthwise_pixels(s, lanes);
     int64_t kernel = iter_extent(s, "conv", "kh") * iter_extent(s, "conv", "kw");
 
     try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
@@ -59,7 +59,7 @@ static void first_rows(Sched *s, const char *between, int64_t lanes)
     step(s, "compute_at %s %%g", between);
     step(s, "set_scope %%%s private", between);
     step(s, "split %%%s.%s by %lld tail=even -> %%dt, %%dp", between, axis(s, between, 3),
-         (long long)regs);
+         (long long)pixels);
     step(s, "compute_at conv %%dt");
     step(s, "set_scope %%conv reg");
     step(s, "reorder %%conv.kh, %%conv.kw, %%conv.x, %%conv.j");
@@ -67,9 +67,40 @@ static void first_rows(Sched *s, const char *between, int64_t lanes)
     step(s, "vectorize %%%s.%s", between, axis(s, between, 4));
     step(s, "unroll %%conv.x, %%conv.kw");
     step(s, "unroll %%dp");
-    if (kernel * regs <= 128)
+    if (kernel * pixels <= 128)
         step(s, "unroll %%conv.kh");
     step(s, "outline %%dt -> @dw");
+}
+
+/* What is decided, and from what. */
+typedef struct {
+    PairWork work;
+    int64_t  in, first;  /* lanes of a block of input channels; of the depthwise convolution */
+    int64_t  rows, most; /* of a group; by rule of thumb */
+    RegTile  tile;
+    bool     line;   /* rows are one line, written out */
+    int64_t  pixels; /* of a tile of the depthwise convolution */
+} PairPlan;
+
+static void decide_pair(Sched *s, void *plan)
+{
+    enum { LONG_CODE = 3000, SHORT_ROW = 28 };
+    PairPlan       *p = plan;
+    const PairWork *w = &p->work;
+    Machine         m = machine_of(s->target);
+    Candidates      rows = candidates(s), tiles = candidates(s);
+    double          madds = (double)(w->y * w->x * w->o) * (double)w->c;
+
+    for (int64_t r = 1; r <= w->y && (r == 1 || r * w->c * w->x * 4 <= m.l2 / 2); r++)
+        if (w->y % r == 0)
+            candidate(&rows, r, 0, NAN);
+    usual(&rows, p->most, 0);
+    p->rows = pick_factor(s, "rows", &rows);
+    p->tile = tile_best(&m, w->lanes, w->o, p->rows * w->x, 0);
+    p->line = p->rows > 1 && w->x < SHORT_ROW && p->rows * w->x * p->tile.nv * p->in <= LONG_CODE;
+    tile_candidates(&tiles, &m, w->lanes, w->o, (p->line ? p->rows : 1) * w->x, 0, madds);
+    p->tile = pick_reg_tile(s, "tile", &tiles);
+    p->pixels = pick_depthwise_pixels(s, w->x, p->first);
 }
 
 void conv2d_pair(Sched *s)
@@ -87,12 +118,9 @@ void conv2d_pair(Sched *s)
         s->refusal = "two convolutions, but no depthwise one with a 1x1 one behind it";
         return;
     }
-    Machine m = machine_of(s->target);
-    RegTile t = tile_best(&m, lanes, w.o, rows * w.x, 0);
-    bool    line = rows > 1 && w.x < 28 && rows * w.x * t.nv * in <= 3000; /* written out */
-
-    if (!line)
-        t = tile_best(&m, lanes, w.o, w.x, 0);
+    PairPlan p = {.work = w, .in = in, .first = iter_extent(s, "conv", "j"), .most = rows};
+    sched_decide(s, decide_pair, &p);
+    RegTile t = p.tile;
     inline_prologue(s, "conv");
     try_step(s, "elide_pad pad");
     try_step(s, "fold_init bias -> conv");
@@ -110,12 +138,12 @@ void conv2d_pair(Sched *s)
     step(s, "transform_layout %%w2 (o, c, h, v) -> (o//%lld, c//%lld, h, v, c%%%lld, o%%%lld)",
          (long long)(t.nv * lanes), (long long)in, (long long)in, (long long)(t.nv * lanes));
     step(s, "split %%conv.1.o by %lld -> %%oc, %%ov", (long long)t.nv);
-    step(s, "split %%conv.1.y by %lld -> %%g, %%r", (long long)rows);
+    step(s, "split %%conv.1.y by %lld -> %%g, %%r", (long long)p.rows);
     step(s, "reorder %%conv.1.n, %%g, %%oc, %%r, %%conv.1.x, %%conv.1.c, %%conv.1.kh, "
             "%%conv.1.kw, %%conv.1.i, %%ov, %%conv.1.j");
     TileNest tile = {.block = "conv.1",
                      .line = "conv.1.x",
-                     .joined = line ? "r" : NULL,
+                     .joined = p.line ? "r" : NULL,
                      .tiles = "t",
                      .pixel = "p",
                      .pixels = t.pixels,
@@ -125,7 +153,7 @@ void conv2d_pair(Sched *s)
                      .unroll = "%p, %ov",
                      .out = out};
     tile_sums(s, &tile);
-    first_rows(s, between, iter_extent(s, "conv", "j"));
+    first_rows(s, between, p.first, p.pixels);
     tile_marks(s, &tile);
     step(s, "unroll %%conv.1.i");
     if (!is_tiny(s, w.c * w.o * lanes * w.y * w.x))

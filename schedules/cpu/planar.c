@@ -6,10 +6,28 @@
  * is loaded, and hide each other's latency.  The padded copy stays, a channel's group at a time. */
 #include "schedules/cpu/cpu.h"
 
-enum { TILE_OUTPUTS = 8 };
+#include <math.h>
 
-/* Outputs of a tile: a divisor of those of a group, which read the same channels. */
-static int64_t tile_outputs(Sched *s, int64_t outputs, int64_t c)
+enum { TILE_OUTPUTS = 8, MOST_OUTPUTS = 12 };
+
+typedef struct {
+    int64_t group, outputs; /* outputs of a group; of a tile */
+} PlanarPlan;
+
+static void decide_planar(Sched *s, void *plan)
+{
+    PlanarPlan *p = plan;
+    Candidates  k = candidates(s);
+
+    for (int64_t n = 1; n <= MOST_OUTPUTS && n <= p->group; n++)
+        if (p->group % n == 0)
+            candidate(&k, n, 0, NAN);
+    usual(&k, divisor_upto(p->group, TILE_OUTPUTS), 0);
+    p->outputs = pick_factor(s, "outputs", &k);
+}
+
+/* Outputs of a group, which read the same channels; 1 where that is not known. */
+static int64_t group_outputs(Sched *s, int64_t outputs, int64_t c)
 {
     const Buffer *data = s->f->params[0].buffer;
     int64_t       channels = iter_extent(s, "pad", "c");
@@ -17,7 +35,7 @@ static int64_t tile_outputs(Sched *s, int64_t outputs, int64_t c)
     if (!channels && (!data || data->ndim != 4 || !idx_is_const(data->extent[1], &channels)))
         return 1;
     int64_t groups = c && channels % c == 0 ? channels / c : channels;
-    return outputs % groups ? 1 : divisor_upto(outputs / groups, TILE_OUTPUTS);
+    return outputs % groups ? 1 : outputs / groups;
 }
 
 void conv2d_planar(Sched *s)
@@ -32,7 +50,9 @@ void conv2d_planar(Sched *s)
     if (lanes > x)
         lanes = x; /* short rows: as many lanes as there are columns */
     if (lanes > 1) {
-        step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)tile_outputs(s, o, c));
+        PlanarPlan p = {.group = group_outputs(s, o, c)};
+        sched_decide(s, decide_planar, &p);
+        step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)p.outputs);
         step(s, "reorder %%conv.y, %%conv.x, %%oi");
         if (has_block(s, "pad"))
             pad_marks(s, "%og");

@@ -10,7 +10,7 @@ enum { STORES_APART = 24 };
  * from the store queue.  All rows, where what they need is less than half of L1. */
 static int64_t row_group(const Sched *s, int64_t y, int64_t x, int64_t lanes)
 {
-    int64_t cells = 0, vectors = ceil_div(x, lanes);
+    int64_t cells = 0, vectors = ceil_div(x > 0 ? x : 1, lanes);
 
     if (has_block(s, "pad"))
         cells += iter_extent(s, "pad", "y") * iter_extent(s, "pad", "x");

@@ -77,6 +77,10 @@ void sched_dense_strassen(Sched *s)
     int64_t     lanes = cpu_lanes(s), rows = (z.b ? z.b : 1) * z.m;
     const char *out;
 
+    if (z.m < 1 || z.n < 1 || z.k < 1 || !has_block(s, "s")) {
+        s->refusal = "'p' and 's' are not those of Strassen's product";
+        return;
+    }
     if (z.n % lanes || z.k % lanes) {
         s->refusal = "halves of rows or columns are not whole vectors";
         return;

@@ -12,6 +12,7 @@
  * 8-bit integers take two channels a step, as in dot.c: %v and %u are i16. */
 #include "schedules/cpu/cpu.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct {
@@ -135,29 +136,90 @@ static int64_t most_tiles(const Machine *m, const WinoSizes *z, int64_t nv)
     return most;
 }
 
+/* The tile of nv vectors; without pixels: there is none. */
+static RegTile wino_tile(const Machine *m, const WinoSizes *z, int64_t nv)
+{
+    int64_t most = z->o / z->lanes % nv ? 0 : most_tiles(m, z, nv);
+
+    return (RegTile){most > 0 ? most : 0, nv};
+}
+
+static int64_t most_wide(const WinoSizes *z)
+{
+    return z->ints ? 2 : 4;
+}
+
+/* Parts of a row, then groups of rows; false: that was all. */
+static bool next_cut(const WinoSizes *z, Cut *cut)
+{
+    if (cut->cols < z->cols)
+        cut->cols = divisor_from(z->cols, cut->cols + 1);
+    else if (cut->rows < z->rows)
+        cut->rows = divisor_from(z->rows, cut->rows + 1);
+    else
+        return false;
+    return true;
+}
+
+/* The cheapest cut for the tile, and its cycles. */
+static Cut cut_for(const Machine *m, const WinoSizes *z, RegTile t, double *cycles)
+{
+    Cut cut = {1, 1, t}, best = cut;
+
+    *cycles = cut_cost(m, z, cut, &cutting);
+    while (next_cut(z, &cut)) {
+        double c = cut_cost(m, z, cut, &cutting);
+        if (c < *cycles)
+            *cycles = c, best = cut;
+    }
+    return best;
+}
+
 static Cut best_cut(const Machine *m, const WinoSizes *z)
 {
     Cut    best = {z->rows, z->cols, {1, 1}};
-    double least = 1e300;
+    double least = 1e300, cycles;
 
-    for (int64_t nv = 1; nv <= (z->ints ? 2 : 4); nv++) {
-        int64_t most = most_tiles(m, z, nv);
-        if (z->o / z->lanes % nv || most < 1)
+    for (int64_t nv = 1; nv <= most_wide(z); nv++) {
+        RegTile t = wino_tile(m, z, nv);
+        if (!t.pixels)
             continue;
-        /* Parts of a row, then groups of rows. */
-        for (Cut cut = {1, 1, {most, nv}};;) {
-            double cost = cut_cost(m, z, cut, &cutting);
-            if (cost < least)
-                least = cost, best = cut;
-            if (cut.cols < z->cols)
-                cut.cols = divisor_from(z->cols, cut.cols + 1);
-            else if (cut.rows < z->rows)
-                cut.rows = divisor_from(z->rows, cut.rows + 1);
-            else
-                break;
-        }
+        Cut cut = cut_for(m, z, t, &cycles);
+        if (cycles < least)
+            least = cycles, best = cut;
     }
     return best;
+}
+
+typedef struct {
+    WinoSizes z;
+    Cut       cut;
+} WinoPlan;
+
+static void decide_cut(Sched *s, void *plan)
+{
+    WinoPlan        *p = plan;
+    const WinoSizes *z = &p->z;
+    Machine          m = machine_of(s->target);
+    Candidates       tiles = candidates(s), blocks = candidates(s);
+    Cut              cut = {1, 1, {1, 1}};
+    double           cycles;
+
+    for (int64_t nv = 1; nv <= most_wide(z); nv++) {
+        RegTile t = wino_tile(&m, z, nv);
+        if (!t.pixels)
+            continue;
+        cut_for(&m, z, t, &cycles);
+        candidate(&tiles, t.pixels, nv, cycles);
+    }
+    if (!tiles.of.n)
+        candidate(&tiles, 1, 1, NAN);
+    cut.tile = pick_reg_tile(s, "tile", &tiles);
+    do
+        candidate(&blocks, cut.rows, cut.cols, cut_cost(&m, z, cut, &cutting));
+    while (next_cut(z, &cut));
+    const Candidate *block = pick_tile(s, "block", &blocks);
+    p->cut = (Cut){block->v[0], block->v[1], cut.tile};
 }
 
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
@@ -243,6 +305,10 @@ void sched_winograd(Sched *s)
                      .ints = sums_ints(s)};
     const char *out;
 
+    if (z.a < 1 || z.m < 1 || z.c < 1 || z.o < 1) {
+        s->refusal = "'m' and 'y1' have not the iterators of Winograd's convolution";
+        return;
+    }
     if (!is_block(s, z.i)) {
         s->refusal = "the data are not in blocks";
         return;
@@ -266,9 +332,10 @@ void sched_winograd(Sched *s)
     z.n = iter_extent(s, out, n);
     z.rows = ceil_div(iter_extent(s, out, y), z.m);
     z.cols = ceil_div(iter_extent(s, out, x), z.m);
-    Machine m = machine_of(s->target);
-    Cut     cut = best_cut(&m, &z);
-    bool    whole = is_whole(&z, cut);
+    WinoPlan p = {.z = z};
+    sched_decide(s, decide_cut, &p);
+    Cut  cut = p.cut;
+    bool whole = is_whole(&z, cut);
 
     step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z.m);
     step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z.m);

@@ -1,0 +1,191 @@
+/* The spaces of schedule rules: random points of each are legal and compute what the nest does as
+ * it came, checked by the interpreter; the text of the decisions gives the same steps again. */
+#include "schedules/schedules.h"
+#include "tests/unit/nests.h"
+
+#include <math.h>
+
+static const Target targets[] = {
+    {.text = "small caches, 32 bytes",
+     .vector_bytes = 32,
+     .fma_bytes = 64,
+     .vector_regs = 16,
+     .has_fma = true,
+     .dot4_ui = 4,
+     .dot4_ii = 4,
+     .l1_bytes = 2048,
+     .l2_bytes = 8192,
+     .max_threads = 1},
+    {.text = "large caches, 64 bytes",
+     .vector_bytes = 64,
+     .fma_bytes = 64,
+     .vector_regs = 32,
+     .has_fma = true,
+     .fma_mem_splat = true,
+     .dot4_ui = 1,
+     .dot4_ii = 1,
+     .l1_bytes = 32768,
+     .l2_bytes = 1 << 20,
+     .max_threads = 1},
+};
+
+/* ---- running ------------------------------------------------------------------------------------- */
+
+static void set(const Buffer *b, Mem m, int64_t i, int64_t v)
+{
+    if (b->dtype.code == DT_FLOAT)
+        ((float *)m.base)[i] = (float)v;
+    else if (b->dtype.bits == 8)
+        ((int8_t *)m.base)[i] = (int8_t)v;
+    else if (b->dtype.bits == 16)
+        ((int16_t *)m.base)[i] = (int16_t)v;
+    else
+        ((int32_t *)m.base)[i] = (int32_t)v;
+}
+
+static double get(const Buffer *b, Mem m, int64_t i)
+{
+    return b->dtype.code == DT_FLOAT ? ((float *)m.base)[i] : ((int32_t *)m.base)[i];
+}
+
+/* Small numbers inside, what the halo says around them. */
+static void fill(const Buffer *b, Mem m, uint64_t s)
+{
+    int64_t    at[8] = {0};
+    const Idx *stride[8];
+
+    seed = s;
+    for (int64_t i = 0; i < m.n; i++)
+        set(b, m, i, b->halo ? (int64_t)b->halo->value : 77);
+    buffer_strides(c, b, stride);
+    for (;;) {
+        int64_t  off = m.origin;
+        uint32_t d = b->ndim;
+
+        for (uint32_t i = 0; i < b->ndim; i++)
+            off += at[i] * stride[i]->c0;
+        set(b, m, off, (int64_t)rnd(9) - (b->dtype.code == DT_UINT ? 0 : 4));
+        while (d > 0 && ++at[d - 1] == b->extent[d - 1]->c0)
+            at[--d] = 0;
+        if (!d)
+            return;
+    }
+}
+
+/* The output, with constants repacked as the schedule wants them. */
+static Mem run_kernel(const Func *f, const Func *first, const Sched *s)
+{
+    void *at[8];
+    Mem   out = {0};
+
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const Buffer *b = f->params[i].buffer, *was = first->params[i].buffer;
+
+        out = mem_of(was);
+        fill(was, out, 77 + i);
+        for (uint32_t k = 0; s && k < s->prepacks.n; k++) {
+            if (s->prepacks.at[k].param != i)
+                continue;
+            Mem packed = mem_of(b);
+            for (int64_t n = 0; n < packed.n; n++)
+                set(b, packed, n, 99); /* rubbish that must go */
+            void *io[2] = {out.at, packed.at};
+            CHECK(tir_eval(c, NULL, s->prepacks.at[k].prepack, 2, io, 0, NULL));
+            out = packed;
+        }
+        at[i] = out.at;
+    }
+    CHECK(tir_eval(c, NULL, f, f->nparams, at, 0, NULL));
+    return out;
+}
+
+static bool same(const Buffer *b, Mem want, Mem got)
+{
+    for (int64_t i = 0; i < want.n && want.n == got.n; i++)
+        if (!(fabs(get(b, want, i) - get(b, got, i)) <= 1e-5 * (1 + fabs(get(b, want, i)))))
+            return false;
+    return want.n == got.n;
+}
+
+/* ---- points --------------------------------------------------------------------------------------- */
+
+static uint32_t any(void *user, Sched *s, const Decision *d)
+{
+    (void)user;
+    (void)s;
+    return rnd(d->n);
+}
+
+static Sched *point_of(const TeFunc *te, const Target *t, const ScheduleRow *row, Picker *choose)
+{
+    Sched *s = sched_new(c, t, te);
+
+    s->choose = choose;
+    row->rule(s);
+    return s;
+}
+
+static const char *point_text(const Sched *s)
+{
+    StrBuf text = strbuf(c->scratch);
+
+    decisions_print(s, &text);
+    return text.n ? text.at : "";
+}
+
+/* SPACE_POINTS=200: so many points of each space. */
+static bool check_kernel(const TeFunc *te, const Target *t, uint64_t number)
+{
+    const ScheduleRow *row = schedule_of_te(c, te, t);
+    Sched             *best = point_of(te, t, row, NULL);
+    const Func        *first = sched_new(c, t, te)->f;
+    const Buffer      *out = first->params[first->nparams - 1].buffer;
+    Mem                want = run_kernel(first, first, NULL);
+    const char        *more = getenv("SPACE_POINTS");
+    uint32_t           points = more ? (uint32_t)atoi(more) : 4;
+
+    for (uint32_t i = 0; i < points && !best->refusal; i++) {
+        seed = number * 1000 + i;
+        Sched      *s = i ? point_of(te, t, row, any) : best;
+        const char *text = point_text(s);
+        bool        ok = !s->refusal && same(out, want, run_kernel(s->f, first, s));
+        Sched      *again = sched_new(c, t, te);
+
+        if (!ok)
+            printf("@%s for %s: %s\n%s%s\n", te->name, t->text, text,
+                   s->refusal ? s->refusal : "another result\n", steps_of(s));
+        CHECK(ok);
+        CHECK(sched_replay(again, row->rule, text));
+        CHECK_STR(steps_of(again), steps_of(s));
+    }
+    return !best->refusal && best->decisions.n > 0;
+}
+
+static void test_points(void)
+{
+    Bytes   text;
+    TeFuncs te = {0};
+
+    CHECK(file_map(c->diags, "tests/schedules/space/kernels.te", &text));
+    CHECK(te_parse_all(c, "kernels.te", text, &te));
+    for (uint32_t i = 0; i < te.n; i++) {
+        uint32_t decided = 0; /* Winograd's blocks, a pair's sizes fit one of the targets only */
+
+        for (uint32_t k = 0; k < COUNT(targets); k++) {
+            c->target = &targets[k];
+            decided += check_kernel(te.at[i], &targets[k], i * COUNT(targets) + k);
+            arena_reset(c->scratch);
+        }
+        CHECK(decided > 0);
+    }
+}
+
+int main(void)
+{
+    arena = arena_new(NULL);
+    c = ctx_new(arena, diags_new(arena), (OpTable){0});
+    RUN(test_points);
+    ctx_free(c);
+    arena_free(arena);
+    return check_result();
+}
