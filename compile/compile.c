@@ -62,12 +62,8 @@ static double now(void)
 bool compile_target(Ctx *c, Compiled *k)
 {
     const char *text = k->o->target ? k->o->target : "llvm";
-    const char *kind = intern_n(c->strings, text, strcspn(text, " ,"));
 
-    k->backend = backend_find(kind);
-    if (!k->backend)
-        k->backend = backend_of(KIND_LLVM); /* a plain triple */
-    c->target = k->backend->parse_target(c, text);
+    c->target = target_with(c, text, k->o->machine, &k->backend);
     c->eval = &eval_jit;
     return c->target != NULL;
 }
@@ -183,7 +179,12 @@ bool compile_plan(Ctx *c, Compiled *k)
         own->nlabels = labels.n;
         own->labels = labels.at;
     }
-    own->code = (PlanCode){(uint32_t)k->o->passes.opt_level, k->o->pic, k->o->weights_mode, NULL};
+    if (k->o->machine)
+        vec_push(c->arena, &k->files, k->o->machine);
+    own->code = (PlanCode){.opt_level = (uint32_t)k->o->passes.opt_level,
+                           .pic = k->o->pic,
+                           .weights = k->o->weights_mode,
+                           .machine = target_machine(c, own->target)};
     if (k->o->weights_mode == WEIGHTS_SECTION) {
         if (object_format_of(host_of(own->target)->triple) != OBJECT_ELF)
             return diag_error(c->diags, E_USAGE, NO_LOC,
@@ -276,6 +277,7 @@ bool compile_desc(Ctx *c, Compiled *k)
     d->toolchain = compiler_version();
     d->plan_sha = k->id ? k->id->plan : compile_plan_hash(c, k->plan);
     d->level = (uint32_t)k->plan->code.opt_level;
+    d->machine = k->plan->code.machine;
     if (k->id) { /* hashes are known from there */
         d->weights_sha = k->id->weights;
         d->model_sha = k->id->model;

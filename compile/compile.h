@@ -7,6 +7,7 @@
  *   units.c           kernels one by one: cache, threads, shards
  *   identity.c        S.id: which model and weights a plan goes with
  *   tuning.c          schedules from tuning logs
+ *   machine.c         what work costs, from a file
  *   budget.c          is the plan within --max-weights and --max-arena?
  *   eval_jit.c        the evaluator behind constant folding: the same path, in this process
  *   products.h emit.def   what can come out
@@ -123,6 +124,14 @@ Sha256 compile_plan_hash(Ctx *c, const Plan *p); /* of its text */
 bool compile_read_weights(Ctx *c, Compiled *k, const char *path);
 
 /* ---- tuning.c: schedules from logs ---- */
+
+/* ---- machine.c: what work costs, from a file ---- */
+
+/* A target string as a target, with what --machine says of its costs (NULL: nothing).  `backend`
+ * may be NULL. */
+const Target *target_with(Ctx *c, const char *text, const char *machine, const Backend **backend);
+/* SHA-256 of the figures that a target was given, in hex; NULL: none. */
+const char *target_machine(Ctx *c, const Target *t);
 
 typedef struct CompileTuning CompileTuning;
 struct TuneLog;

@@ -38,6 +38,7 @@ typedef struct {
     /* what for */
     TextList    targets;
     const char *host, *mtriple, *mcpu, *mattr, *mabi, *mfloat_abi;
+    const char *machine;    /* --machine: file of figures, or NULL */
     TextList    variants;   /* --cpu-variants */
     VEC(BucketDim) buckets; /* --shape-buckets */
     const char *target;     /* of all that (compile_settle); NULL: this machine's baseline */

@@ -104,6 +104,9 @@ bool compile_settle_model(Diags *d, Arena *a, CompileOptions *o, const char *fal
         return diag_error(d, E_USAGE, NO_LOC,
                           "'--cpu-variants' names the processors; '%s' does too",
                           o->mcpu ? "-mcpu" : "-mattr");
+    if (o->variants.n && o->machine)
+        return diag_error(d, E_USAGE, NO_LOC,
+                          "'--machine' is one machine, '--cpu-variants' is for several");
     compile_settle(d, a, o);
     o->target = compile_target_text(d, a, o, fallback);
     return diag_errors(d) == before;

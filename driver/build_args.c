@@ -335,6 +335,8 @@ static void add_target(Args *x)
     const ManBuild *b = x->b;
 
     LOWER(*b->target, "target", "--target=", manifest_target_text(a, h, b->target));
+    if (b->pair->machine.given)
+        LOWER(b->pair->machine, "machine", "--machine=", file(x, &b->pair->machine));
     if (h->variants.given)
         LOWER(h->variants, "variants", "--cpu-variants=", join(x, &h->variants));
     if (b->opt_level.given)

@@ -247,6 +247,7 @@ static void depend_on_inputs(Expansion *x, const ManBuild *b)
         depend(x, m->outputs.at[i].labels.text);
     for (uint32_t i = 0; i < b->tuning.logs.n; i++)
         depend(x, b->tuning.logs.at[i].path.text);
+    depend(x, b->pair->machine.text);
     depend(x, m->verify.inputs.text);
     depend(x, m->verify.outputs.text);
 }

@@ -59,6 +59,7 @@ typedef struct {
     const char *topic; /* of --help=topic, the format of -print-ops=; or NULL */
 
     CompileOptions compile;
+    bool           measure; /* --measure */
 
     /* how */
     const char *steps;      /* --steps */

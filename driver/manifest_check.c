@@ -90,6 +90,7 @@ static void check_files(Check *k, const ManBuild *b)
         check_file(k, &m->outputs.at[i].labels);
     for (uint32_t i = 0; i < b->tuning.logs.n; i++)
         check_file(k, &b->tuning.logs.at[i].path);
+    check_file(k, &b->pair->machine);
     check_file(k, &m->verify.inputs);
     check_file(k, &m->verify.outputs);
 }

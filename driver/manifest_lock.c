@@ -85,6 +85,8 @@ static bool add_build(Rows *r, const ManBuild *b)
             ok = add_input(r, m->outputs.at[i].labels.text) && ok;
     for (uint32_t i = 0; i < b->tuning.logs.n; i++)
         ok = add_input(r, b->tuning.logs.at[i].path.text) && ok;
+    if (b->pair->machine.given)
+        ok = add_input(r, b->pair->machine.text) && ok;
     if (m->verify.given)
         ok = add_input(r, m->verify.inputs.text) && add_input(r, m->verify.outputs.text) && ok;
     return ok;

@@ -174,16 +174,11 @@ static bool opt_te(Ctx *c, const Options *o, const char *path, Bytes text, StrBu
 /* --target; without one passes that depend on it change nothing. */
 static bool choose_target(Ctx *c, Driver *driver)
 {
-    const char    *text = job_target(driver, ""), *name;
-    const Backend *b;
+    const char *text = job_target(driver, driver->opt.compile.machine ? "llvm" : "");
 
     if (!*text)
         return true;
-    name = arena_printf(c->scratch, "%.*s", (int)strcspn(text, " ,"), text);
-    b = backend_find(name);
-    if (!b)
-        b = backend_of(KIND_LLVM); /* a triple, or JSON */
-    c->target = b->parse_target(c, text);
+    c->target = target_with(c, text, driver->opt.compile.machine, NULL);
     return c->target != NULL;
 }
 

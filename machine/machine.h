@@ -6,6 +6,7 @@
  * operator or a loop.
  *
  *   machine.c   the figures of a machine (machine.def), and what is known of CPUs (cpus.def)
+ *   file.c      figures as a file, for a target
  *   tile.c      cycles of register tiles
  *   traffic.c   bytes a cycle between the core and where data lie (traffic.def)
  *   threads.c   what threads gain and lose */
@@ -61,6 +62,24 @@ Machine machine_of(const Target *t);
 bool has_vectors(const Target *t);
 /* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */
 double fma_rate(const Machine *m, int64_t lanes);
+
+/* ---- file.c ----------------------------------------------------------------------------------- */
+
+/* What a file says of a machine: figures of origin FROM_FILE, the others 0. */
+typedef struct {
+    const char *path, *arch, *cpu; /* cpu NULL: not said */
+    uint32_t    arch_line;
+    Machine     m;
+} MachineFile;
+
+/* False after errors (E_MACHINE), each with its line. */
+bool machine_read(Diags *d, Arena *a, const char *path, Bytes text, MachineFile *out);
+void machine_print(Arena *a, const MachineFile *f, StrBuf *out);
+/* A figure as files have it. */
+const char *figure_text(Arena *a, const Machine *m, uint32_t figure);
+/* The target with the costs of the file, which lives as long; a device's host where the file is of
+ * that.  NULL, with an error, if it is of another architecture. */
+const Target *machine_for(Ctx *c, const Target *t, const MachineFile *f);
 
 /* ---- tile.c ----------------------------------------------------------------------------------- */
 

@@ -134,6 +134,9 @@ static void check_pair(Diags *d, const Manifest *m, const ManPair *p)
     if (h->variants.given && (h->mcpu.given || t->mcpu.given))
         UNFIT(d, h->variants.loc, "host '%s' of pair '%s' has variants, so no 'mcpu'", h->key,
               p->key);
+    if (h->variants.given && p->machine.given)
+        UNFIT(d, p->machine.loc, "'machine' is one machine, host '%s' has variants for several",
+              h->key);
 }
 
 static void check_dim(Diags *d, const ManDim *dim)

@@ -580,6 +580,8 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
         }
         str_add(&s, "]");
     }
+    if (m->machine)
+        str_printf(&s, ",\n  \"machine\": \"%s\"", m->machine);
     str_printf(&s, ",\n  \"macs\": %" PRId64 ",\n", m->macs);
     json_pair(&s, "model", m->model);
     json_sha(&s, "model_sha256", m->model_sha);

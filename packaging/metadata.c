@@ -262,6 +262,8 @@ static void read_all(Read *r, json_t *root, ModelDesc *out)
     if (out->weights_mode == WEIGHTS_SECTION)
         out->weights_section = text_of(r, weights, "section");
     out->abi = (uint32_t)number_if(root, "abi");
+    if (get(root, "machine"))
+        out->machine = text_of(r, root, "machine");
     read_plan(r, get(root, "plan"), out);
     read_operators(r, root, out);
     read_steps(r, root, out);

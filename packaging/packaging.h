@@ -93,6 +93,7 @@ typedef struct {
     const char *triple;    /* of the object */
     const char *targets;   /* target strings, joined by "; " */
     const char *toolchain; /* "tvmcc 0.1.0, LLVM 19.1.7" */
+    const char *machine;   /* SHA-256, in hex, of the figures of --machine; NULL: none */
     int64_t     macs;
     uint32_t    pointer_bits; /* 32 or 64 */
     bool        big_endian;

@@ -81,6 +81,11 @@ bool weights_section_ok(const char *name)
     return n && n < 128 && !name[n];
 }
 
+static bool is_hash(const char *text)
+{
+    return strspn(text, "0123456789abcdef") == 64 && !text[64];
+}
+
 static void print_one(Ctx *c, const Plan *p, StrBuf *out)
 {
     str_printf(out, "tvmcc plan %d\nentry ", PLAN_VERSION);
@@ -95,6 +100,10 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
     if (p->code.weights == WEIGHTS_SECTION) {
         str_add(out, " ");
         print_quoted(out, p->code.section);
+    }
+    if (p->code.machine) {
+        str_add(out, " machine ");
+        print_quoted(out, p->code.machine);
     }
     str_add(out, "\n");
     if (p->level)
@@ -277,6 +286,10 @@ static void parse_head(Parser *p, Plan *plan, PlanTarget *parse_target)
         plan->code.section = parse_string(p);
     if (plan->code.section && !weights_section_ok(plan->code.section))
         parse_fail(p, "that is no name of a section");
+    if (accept(p, "machine"))
+        plan->code.machine = parse_string(p);
+    if (plan->code.machine && !is_hash(plan->code.machine))
+        parse_fail(p, "the hash of a machine's figures is 64 hex digits");
     if (accept(p, "cpu"))
         plan->level = (uint32_t)parse_size(p);
     if (plan->level > 4)
@@ -399,7 +412,9 @@ static bool alternatives(const Plan *p, const Plan *last, const Plan *q)
                 !p->level == !q->level && last->level <= q->level &&
                 p->code.opt_level == q->code.opt_level && p->code.pic == q->code.pic &&
                 p->code.weights == q->code.weights && !p->code.section == !q->code.section &&
-                (!p->code.section || !strcmp(p->code.section, q->code.section)) && !q->target->host;
+                (!p->code.section || !strcmp(p->code.section, q->code.section)) &&
+                !p->code.machine == !q->code.machine &&
+                (!p->code.machine || !strcmp(p->code.machine, q->code.machine)) && !q->target->host;
 
     for (uint32_t i = 0; same && i < p->ndims; i++)
         same = !strcmp(p->dims[i].name, q->dims[i].name);

@@ -76,6 +76,7 @@ typedef struct {
     bool        pic;
     WeightsMode weights;
     const char *section; /* WEIGHTS_SECTION: its name, else NULL */
+    const char *machine; /* SHA-256, in hex, of figures that schedules were chosen by; or NULL */
 } PlanCode;
 
 /* A named dimension and the size that a shape bucket has of it. */

@@ -12,6 +12,7 @@ mkdir p && cd p
 sed 's/@ALPHA@/0.25/; s/@WEIGHT@/0.0625/' "$here/matrix/app/net.relay.in" >net.relay
 cp "$top"/examples/digits/{digits.onnx,inputs.npz,outputs.npz} .
 quiet "$build/bin/tvmcc" net.relay --emit=log -o net.log
+printf 'tvmcc-machine 1\narch x86\nl2_rate 40\n' >net.machine
 cat >launcher <<'END'
 #!/bin/sh
 echo "$@" >>"$LAUNCHED"
@@ -73,6 +74,7 @@ tvm_define_target(NAME old_cpu TARGET "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-
 add_tvm_model(named_cpu MODEL net.relay TARGETS old_cpu)
 add_tvm_model(variants MODEL net.relay CPU_VARIANTS x86-64 x86-64-v3)
 add_tvm_model(tuned MODEL net.relay TUNING_LOGS net.log TUNING_POLICY REQUIRE TUNING_MIN_COVERAGE 100 EMIT log)
+add_tvm_model(measured MODEL net.relay MACHINE net.machine)
 add_tvm_model(inner MODEL state.relay OUTPUTS y)
 add_tvm_model(recurrent MODEL state.relay STATE h_out=h)
 add_tvm_model(digits MODEL digits.onnx THREADS POOL TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz RTOL 1e-3 ATOL 1e-5
@@ -175,6 +177,7 @@ grep -q "x86-64-v3" tvm/other_cpu/other_cpu.json && grep -q "mcpu=x86-64\"" tvm/
 grep -q "VARIANTS\|x86-64-v3" tvm/variants/variants.json || { cat tvm/variants/variants.json; die "CPU_VARIANTS"; }
 said "-fno-pass=alter_layout -fpass=fuse_ops" "-o $work/b/tvm/passes/passes "
 grep -q '"tuned": [1-9]' tvm/tuned/tuned.json || die "TUNING_LOGS"
+grep -q '"machine": "[0-9a-f]*"' tvm/measured/measured.json || die "MACHINE"
 said "--tuning-policy=require --tuning-min-coverage=100" "-o $work/b/tvm/tuned/tuned "
 [ -s tvm/tuned/tuned.log ] || die "EMIT log"
 grep -q '"y"' tvm/inner/inner.json && ! grep -q h_out tvm/inner/inner.json || die "OUTPUTS"

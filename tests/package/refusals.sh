@@ -74,6 +74,7 @@ no "ARCHIVE is 'x.zip', ARCHIVE_FORMAT TGZ ends in .tar.gz" "ARCHIVE x.zip ARCHI
 no "ARCHIVE_FORMAT is 'RAR', not one of TAR" "ARCHIVE x ARCHIVE_FORMAT RAR"
 no "TUNING_POLICY is 'ALWAYS', not one of PREFER, IGNORE, REQUIRE" "TUNING_POLICY ALWAYS"
 no "there is no tuning log '$work/refused/none.log'" "TUNING_LOGS none.log"
+no "there is no file '$work/refused/none.machine' of MACHINE" "MACHINE none.machine"
 no "TUNING_MIN_COVERAGE needs TUNING_LOGS" "TUNING_MIN_COVERAGE 50"
 no "'--tuning-min-coverage' takes" "TUNING_LOGS $work/empty.log TUNING_MIN_COVERAGE 150"
 no "EMIT has 'so', a product" "EMIT so"

@@ -79,6 +79,10 @@ rm digits/SHA256SUMS # which would be what is refused
 sed -i '1s/^TVMCCWT1/TVMCCWT2/' digits/share/digits/digits.weights
 refused 1 "not a weights file" "$tvmcc" run digits --fill-mode=zeros
 
+# Machine figures.
+printf 'tvmcc-machine 2\narch x86\n' >next.machine
+refused 4 "version '2' of such files is not known; 1 is" "$tvmcc" -c net.relay --machine=next.machine -o t.o -mcpu=x86-64
+
 # A tuning log.
 printf '2\t%064d\tllvm\t-\tsplit\n' 0 >next.log
 refused 4 "records of this version are not known; 1 is" "$tvmcc" -c net.relay --tuning=next.log -o t.o -mcpu=x86-64

@@ -1,4 +1,4 @@
-/* Machines: what is known of CPUs, and which figure counts. */
+/* Machines: what is known of CPUs, files of figures, and which of them counts. */
 #include "tests/unit/check.h"
 
 #include "backends/backend.h"
@@ -75,9 +75,108 @@ static void test_known(void)
     end();
 }
 
+static bool read_text(const char *text, MachineFile *out)
+{
+    return machine_read(c->diags, arena, "board", (Bytes){(const uint8_t *)text, strlen(text)},
+                        out);
+}
+
+static void test_file(void)
+{
+    MachineFile f, again;
+    StrBuf      one, two;
+
+    begin();
+    one = strbuf(arena), two = strbuf(arena);
+    CHECK(read_text("# a board\n\ntvmcc-machine 1\narch aarch64 # here\ncpu cortex-a72\r\n"
+                    "l2_rate 7.25\nl2 524288\n",
+                    &f));
+    machine_print(arena, &f, &one);
+    CHECK(read_text(one.at, &again));
+    machine_print(arena, &again, &two);
+    CHECK_STR(two.at, one.at);
+    const Target *t = backend_llvm.parse_target(c, "llvm -mtriple=aarch64-linux-gnu");
+    Machine       m = machine_of(machine_for(c, t, &f));
+    CHECK(m.l2_rate == 7.25);
+    CHECK_INT(m.l2, 524288);
+    CHECK_INT(m.from[FIGURE_l2], FROM_FILE);
+    CHECK_INT(m.l1, 32 << 10);
+    CHECK_INT(m.from[FIGURE_l1], FROM_CPU);
+    /* a device's host */
+    t = backend_opencl.parse_target(c, "opencl, llvm -mtriple=aarch64-linux-gnu");
+    t = machine_for(c, t, &f);
+    CHECK(t && !t->machine && t->host->machine);
+    CHECK_INT(diag_errors(c->diags), 0);
+    end();
+}
+
+static void test_faults(void)
+{
+    static const struct {
+        const char *text, *message;
+    } bad[] = {
+        {"", "board: error: this file of machine figures is empty [E0703]\n"},
+        {"\nmachine\n",
+         "board:2:1: error: a file of machine figures begins with 'tvmcc-machine 1', not 'machine' "
+         "[E0703]\n"},
+        {"tvmcc-machine 2\n",
+         "board:1:1: error: version '2' of such files is not known; 1 is [E0703]\n"},
+        {"tvmcc-machine 1\nl1 32768\n",
+         "board:2:1: error: 'arch' is missing: the architecture of the machine [E0703]\n"},
+        {"tvmcc-machine 1\narch x86\nl2_rat 3\n",
+         "board:3:1: error: 'l2_rat' is no figure of a machine [E0703]\nhint: did you mean "
+         "'l2_rate'?\n"},
+        {"tvmcc-machine 1\narch x86\nl1\n", "board:3:1: error: 'l1' has no value [E0703]\n"},
+        {"tvmcc-machine 1\narch x86\nl1 1 2\n", "board:3:1: error: 'l1' has one value [E0703]\n"},
+        {"tvmcc-machine 1\narch x86\narch x86\n",
+         "board:3:1: error: 'arch' is there twice [E0703]\n"},
+        {"tvmcc-machine 1\narch x86\nl1 32768\nl1 32768\n",
+         "board:4:1: error: 'l1' stands in line 3 already [E0703]\n"},
+        {"tvmcc-machine 1\narch x86\nghz fast\n",
+         "board:3:1: error: 'ghz' is a number, not 'fast' [E0703]\n"},
+        {"tvmcc-machine 1\narch x86\nghz nan\n",
+         "board:3:1: error: 'ghz' is a number, not 'nan' [E0703]\n"},
+        {"tvmcc-machine 1\narch x86\ncores 1.5\n",
+         "board:3:1: error: 'cores' is a whole number, not '1.5' [E0703]\n"},
+        {"tvmcc-machine 1\narch x86\nl2_rate 0\n",
+         "board:3:1: error: 'l2_rate' is 0.01 to 1024 bytes/cycle, not 0 [E0703]\n"},
+        {"tvmcc-machine 1\narch x86\nregs 32\n",
+         "board:3:1: error: 'regs' follows from -mcpu and -mattr, files do not say it [E0703]\n"},
+    };
+
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        MachineFile f;
+        StrBuf      text;
+
+        begin();
+        text = strbuf(arena);
+        CHECK(!read_text(bad[i].text, &f));
+        diag_print(c->diags, DIAG_TEXT, &text);
+        CHECK_STR(text.at, bad[i].message);
+        end();
+    }
+}
+
+static void test_other_machine(void)
+{
+    MachineFile f;
+    StrBuf      text;
+
+    begin();
+    text = strbuf(arena);
+    CHECK(read_text("tvmcc-machine 1\narch arm\n", &f));
+    CHECK(!machine_for(c, backend_llvm.parse_target(c, "llvm -mtriple=x86_64-linux-gnu"), &f));
+    diag_print(c->diags, DIAG_TEXT, &text);
+    CHECK_STR(text.at, "board:2:1: error: this machine is 'arm', the target 'x86' [E0703]\n");
+    end();
+}
+
 int main(void)
 {
     RUN(test_tables_agree);
     RUN(test_known);
+    RUN(test_file);
+    RUN(test_faults);
+    RUN(test_other_machine);
     return check_result();
 }
