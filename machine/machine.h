@@ -8,6 +8,7 @@
  *   machine.c   the figures of a machine (machine.def), and what is known of CPUs (cpus.def)
  *   file.c      figures as a file, for a target
  *   tile.c      cycles of register tiles
+ *   time.c      what work takes that computes and moves data at the same time
  *   traffic.c   bytes a cycle between the core and where data lie (traffic.def)
  *   threads.c   what threads gain and lose */
 #ifndef TVMCC_MACHINE_H
@@ -122,6 +123,11 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define WINOGRAD_INPUT 1.25
 #define WINOGRAD_OUTPUT 1.0
 
+/* Convolutions on plain rows to blocked ones: they reload what those keep in registers.  Blocks
+ * narrower than the widest vector: they must be worth it, being twice as many instructions. */
+#define PLANAR_ROWS 5.0
+#define NARROW_BLOCKS 1.04
+
 /* ---- traffic.c ---------------------------------------------------------------------------------- */
 
 typedef enum {
@@ -131,12 +137,43 @@ typedef enum {
     TRAFFIC_COUNT
 } Traffic;
 
-/* Bytes a cycle of `bytes` that are read again and again, beside `others` that are in use too. */
+typedef enum { LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVELS } Level;
+
+/* Bytes a cycle that a core reads in order from there. */
+double level_rate(const Machine *m, Level level);
+/* Where `bytes` lie that are read again and again, beside `others` that are in use too ... */
+Level traffic_level(const Machine *m, Traffic kind, double bytes, double others);
+/* ... and how many bytes a cycle they come. */
 double traffic_rate(const Machine *m, Traffic kind, double bytes, double others);
 /* ... of what is never read again. */
 double memory_rate(const Machine *m, Traffic kind);
+/* ---- time.c ------------------------------------------------------------------------------------- */
+
+typedef struct {
+    double compute;         /* cycles of a core's units */
+    double traffic[LEVELS]; /* cycles of waiting for data from there, were there nothing else */
+    double sync;            /* cycles of waiting for other threads */
+} Time;
+
+Time time_compute(double cycles);
+/* tile_step_cycles. */
+Time tile_time(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
+/* Reading in order: from a level; what is read again and again; what never is. */
+Time level_time(const Machine *m, Level level, double bytes);
+Time stream_time(const Machine *m, Traffic kind, double bytes, double others);
+Time memory_time(const Machine *m, Traffic kind, double bytes);
+/* The same n times; two that go on side by side. */
+Time time_times(double n, Time t);
+Time time_beside(Time a, Time b);
+/* Waiting for data, all levels together. */
+double time_traffic(Time t);
+/* All of it, with what overlaps. */
+double time_cycles(Time t);
 /* The longer of two that go on at the same time, though not wholly. */
 double overlap(double a, double b);
+/* What the work of `parts` equal parts takes of each thread, as thread_balance says, were it that
+ * of one. */
+double divided(double cycles, int64_t parts);
 
 /* ---- threads.c ---------------------------------------------------------------------------------- */
 

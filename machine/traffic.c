@@ -14,15 +14,24 @@ double memory_rate(const Machine *m, Traffic kind)
     return m->memory_rate * rates[kind].memory;
 }
 
-double traffic_rate(const Machine *m, Traffic kind, double bytes, double others)
+double level_rate(const Machine *m, Level level)
 {
-    if (bytes + others <= (double)m->l2 * rates[kind].l2_share)
-        return m->l2_rate * rates[kind].l2;
-    return bytes <= (double)m->l3 * rates[kind].l3_share ? m->l3_rate * rates[kind].l3
-                                                         : memory_rate(m, kind);
+    return level == LEVEL_L2 ? m->l2_rate : level == LEVEL_L3 ? m->l3_rate : m->memory_rate;
 }
 
-double overlap(double a, double b)
+Level traffic_level(const Machine *m, Traffic kind, double bytes, double others)
 {
-    return a > b ? a + 0.3 * b : b + 0.3 * a;
+    if (bytes + others <= (double)m->l2 * rates[kind].l2_share)
+        return LEVEL_L2;
+    return bytes <= (double)m->l3 * rates[kind].l3_share ? LEVEL_L3 : LEVEL_MEMORY;
+}
+
+double traffic_rate(const Machine *m, Traffic kind, double bytes, double others)
+{
+    Level  level = traffic_level(m, kind, bytes, others);
+    double share = level == LEVEL_L2   ? rates[kind].l2
+                   : level == LEVEL_L3 ? rates[kind].l3
+                                       : rates[kind].memory;
+
+    return level_rate(m, level) * share;
 }

@@ -56,9 +56,10 @@ static Node *node_of(const Batch *b, const Expr *e)
 
 /* ---- what a node costs -------------------------------------------------------------------------- */
 
-static double value_rate(const Batch *b, double bytes)
+/* Cycles of `n` bytes of values, of which `bytes` are in use at a time. */
+static double value_cycles(const Batch *b, double n, double bytes)
 {
-    return traffic_rate(&b->machine, TRAFFIC_VALUES, bytes, 0);
+    return n / traffic_rate(&b->machine, TRAFFIC_VALUES, bytes, 0);
 }
 
 static double bytes_of(const Type *t)
@@ -189,7 +190,7 @@ static double gain_of(const Batch *b, const Gain *g, uint32_t choice)
     double rounds = 1.0 / (double)b->choice[choice] - 1.0 / (double)b->n;
 
     return g->saved[choice] - g->across -
-           rounds * (g->weights / traffic_rate(&b->machine, TRAFFIC_WEIGHTS, g->weights, 0) +
+           rounds * (time_traffic(stream_time(&b->machine, TRAFFIC_WEIGHTS, g->weights, 0)) +
                      g->kernels * b->machine.again_cycles);
 }
 
@@ -200,9 +201,9 @@ static double crossing(const Batch *b, const Node *x)
     double cost = 0, both = 2 * x->bytes;
 
     if (!x->stored)
-        cost += both / value_rate(b, both * (double)b->n);
+        cost += value_cycles(b, both, both * (double)b->n);
     if (x->e->type->kind == TYPE_TENSOR && x->e->type->n == 4)
-        cost += both / value_rate(b, both);
+        cost += value_cycles(b, both, both);
     return cost;
 }
 
@@ -212,8 +213,8 @@ static void dies_within(const Batch *b, const Node *x, Gain *g)
 
     g->across -= crossing(b, x);
     for (uint32_t k = 0; x->stored && k < b->nchoices; k++)
-        g->saved[k] += both / value_rate(b, both * (double)b->n) -
-                       both / value_rate(b, both * (double)b->choice[k]);
+        g->saved[k] += value_cycles(b, both, both * (double)b->n) -
+                       value_cycles(b, both, both * (double)b->choice[k]);
 }
 
 static void add_node(const Batch *b, uint32_t from, const Node *x, Gain *g)

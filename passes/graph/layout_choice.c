@@ -14,13 +14,6 @@
 
 #include <string.h>
 
-/* Convolutions on plain rows reload what blocked ones keep in registers; short rows have no
- * vectors. */
-#define PLANAR 5.0
-
-/* Narrower blocks must be worth it: they are twice as many instructions. */
-#define NARROW 1.04
-
 enum { MAX_CHOICES = (MAX_WIDTHS + 1) * MAX_WIDTHS + 1 };
 
 /* An operator that has a choice. */
@@ -81,8 +74,9 @@ static double repack(const Choice *s, const Type *t, const int64_t dims[4], uint
 
     if (from == to || (whole && dims[2] == 1 && dims[3] == 1)) /* the same bytes */
         return 0;
-    return s->machine.start_cycles + (cells(&s->plan, dims, from) + cells(&s->plan, dims, to)) *
-                                         dtype_bytes(t->dtype) / s->machine.memory_rate;
+    double bytes =
+        (cells(&s->plan, dims, from) + cells(&s->plan, dims, to)) * dtype_bytes(t->dtype);
+    return s->machine.start_cycles + time_cycles(level_time(&s->machine, LEVEL_MEMORY, bytes));
 }
 
 /* Vectors of that many lanes multiplied and added a cycle, in lanes; plain rows take the widest. */
@@ -91,6 +85,12 @@ static double lanes_a_cycle(const Choice *s, uint32_t layout)
     int64_t lanes = s->plan.width[layout ? layout : 1];
 
     return (double)lanes * fma_rate(&s->machine, lanes);
+}
+
+/* Values of so many cells, read or written mostly while others are computed. */
+static double moves(const Choice *s, double cells)
+{
+    return time_cycles(level_time(&s->machine, LEVEL_L2, cells * 4));
 }
 
 typedef struct {
@@ -129,12 +129,12 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
 {
     const LayoutPlan *p = &s->plan;
     double            taps = (double)(d->kh * d->kw), cost;
-    double moved = (cells(p, d->in, l.in) + cells(p, d->out, l.out)) * 4 / s->machine.l2_rate;
+    double            moved = moves(s, cells(p, d->in, l.in) + cells(p, d->out, l.out));
 
     if (!l.out) {
         bool vectors = d->out[3] >= p->width[1];
 
-        return moved + cells(p, d->out, 0) * taps * (double)d->group_in * PLANAR /
+        return moved + cells(p, d->out, 0) * taps * (double)d->group_in * PLANAR_ROWS /
                            (vectors ? lanes_a_cycle(s, 0) : 1);
     }
     if (d->depthwise)
@@ -152,7 +152,7 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
     if (s->c->target->winograd && d->wino && l.in == l.out && d->in[1] % width == 0 &&
         d->out[1] % width == 0)
         cost *= winograd_gain(s->c, d->out, d->in[1], p->width[1]); /* as much for all widths */
-    return (l.in > 1 || l.out > 1 ? NARROW : 1) * cost + moved;
+    return (l.in > 1 || l.out > 1 ? NARROW_BLOCKS : 1) * cost + moved;
 }
 
 /* Cells that one cell of the result looks at. */
@@ -175,8 +175,7 @@ static double other_cost(const Choice *s, const Chooser *x, uint32_t layout)
         return n / lanes_a_cycle(s, layout);
 
     /* Windows on plain rows are gathered; whole images are vectors too. */
-    return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) +
-           n * 4 / s->machine.l2_rate;
+    return n * size * (!layout && size > 1 ? 2 : 1) / lanes_a_cycle(s, layout) + moves(s, n);
 }
 
 /* ---- who can be in which layout ------------------------------------------------------------- */

@@ -111,19 +111,18 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut, const Pac
     double bytes = z->ints ? 2 : 4;
     double v = cells * in * bytes, m = cells * width * 4;
     double panel = in * width * bytes, w = a2 * in * wide * bytes;
-    double products = (z->ints ? PAIR_STEP / 2 : 1) * a2 * in * (double)groups *
-                      tile_step_cycles(at, z->lanes, tiles, cut.tile.nv);
-    double weights =
-        w / (blocks == 1 ? memory_rate(at, p->traffic) : traffic_rate(at, p->traffic, w, v + m));
-    double first = products / passes;
-    double others =
-        v * (double)(groups + 1) / traffic_rate(at, p->traffic, v, m + w / (double)groups) +
-        2 * m * (double)groups / traffic_rate(at, p->traffic, m, panel);
+    double steps = (z->ints ? PAIR_STEP / 2 : 1) * a2 * in * (double)groups;
+    double products = steps * tile_time(at, z->lanes, tiles, cut.tile.nv).compute;
+    Time   first =
+        blocks == 1 ? memory_time(at, p->traffic, w) : stream_time(at, p->traffic, w, v + m);
+    double n = (double)groups;
+    Time   others = time_beside(time_times(n + 1, stream_time(at, p->traffic, v, m + w / n)),
+                                time_times(2 * n, stream_time(at, p->traffic, m, panel)));
     double transforms = (double)tiles * a2 / (double)z->lanes * (in * p->input + wide * p->output);
-    double computed = overlap(first, weights) + (products - first) + transforms;
 
-    return (double)blocks * overlap(computed, others) /
-           thread_balance(blocks > 1 ? blocks : groups);
+    first.compute = products / passes;
+    others.compute = time_cycles(first) + (products - first.compute) + transforms;
+    return divided((double)blocks * time_cycles(others), blocks > 1 ? blocks : groups);
 }
 
 /* Integers need a register for what is between two instructions. */
@@ -244,12 +243,12 @@ double direct_cycles(const Target *t, const Conv3x3 *shape)
 {
     Machine at = machine_of(t);
     double  weights = 9.0 * (double)(shape->in * shape->out);
-    double  memory = memory_rate(&at, TRAFFIC_WINOGRAD);
     double  macs = (double)(shape->n * shape->y * shape->x) * weights;
+    Time    time = memory_time(&at, TRAFFIC_WINOGRAD, weights * (shape->ints ? 1 : 4));
 
-    if (shape->ints) /* dot.c with pairs of i16 */
-        return overlap(DIRECT_3X3 * macs / (double)shape->lanes / 4, weights / memory);
-    return overlap(DIRECT_3X3 * macs / (double)shape->lanes / 2, weights * 4 / memory);
+    time.compute =
+        DIRECT_3X3 * macs / (double)shape->lanes / (shape->ints ? 4 : 2); /* dot.c: pairs */
+    return time_cycles(time);
 }
 
 static bool sums_ints(const Sched *s)

@@ -171,8 +171,28 @@ static void test_other_machine(void)
     end();
 }
 
+/* What goes on side by side overlaps, whatever it is added up from; what is read comes from the
+ * nearest cache that holds it. */
+static void test_time(void)
+{
+    begin();
+    Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=znver4");
+    Time    near = stream_time(&m, TRAFFIC_WEIGHTS, 4800, 0),
+         far = stream_time(&m, TRAFFIC_WEIGHTS, (double)m.l2, 0);
+
+    CHECK(near.traffic[LEVEL_L2] == 100 && !near.traffic[LEVEL_L3] && !near.compute);
+    CHECK(!far.traffic[LEVEL_L2] && far.traffic[LEVEL_L3] == (double)m.l2 / 20);
+    CHECK(stream_time(&m, TRAFFIC_WEIGHTS, (double)m.l3, 0).traffic[LEVEL_MEMORY] > 0);
+    CHECK(time_cycles(time_beside(near, time_compute(200))) == 230);
+    CHECK(time_cycles(time_beside(near, time_compute(10))) == 103);
+    CHECK(time_cycles(time_times(3, near)) == 300);
+    CHECK(divided(100, 2) > 100 / 1.01 && divided(100, 1) > 150);
+    end();
+}
+
 int main(void)
 {
+    RUN(test_time);
     RUN(test_tables_agree);
     RUN(test_known);
     RUN(test_file);

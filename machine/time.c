@@ -1,0 +1,82 @@
+/* What a piece of work takes: computing, waiting for data, waiting for other threads.
+ *
+ * Computing and waiting for data go on at the same time, though not wholly (`overlap`), so a Time
+ * keeps them apart until work that runs side by side has been added up; `time_cycles` then says how
+ * long all of it takes.  What comes one after the other is a sum of such cycles. */
+#include "machine/machine.h"
+
+Time time_compute(double cycles)
+{
+    return (Time){.compute = cycles};
+}
+
+Time tile_time(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv)
+{
+    return time_compute(tile_step_cycles(m, lanes, pixels, nv));
+}
+
+Time level_time(const Machine *m, Level level, double bytes)
+{
+    Time t = {0};
+
+    t.traffic[level] = bytes / level_rate(m, level);
+    return t;
+}
+
+Time stream_time(const Machine *m, Traffic kind, double bytes, double others)
+{
+    Time t = {0};
+
+    t.traffic[traffic_level(m, kind, bytes, others)] = bytes / traffic_rate(m, kind, bytes, others);
+    return t;
+}
+
+Time memory_time(const Machine *m, Traffic kind, double bytes)
+{
+    Time t = {0};
+
+    t.traffic[LEVEL_MEMORY] = bytes / memory_rate(m, kind);
+    return t;
+}
+
+Time time_times(double n, Time t)
+{
+    t.compute *= n;
+    t.sync *= n;
+    for (int i = 0; i < LEVELS; i++)
+        t.traffic[i] *= n;
+    return t;
+}
+
+Time time_beside(Time a, Time b)
+{
+    a.compute += b.compute;
+    a.sync += b.sync;
+    for (int i = 0; i < LEVELS; i++)
+        a.traffic[i] += b.traffic[i];
+    return a;
+}
+
+double overlap(double a, double b)
+{
+    return a > b ? a + 0.3 * b : b + 0.3 * a;
+}
+
+double time_traffic(Time t)
+{
+    double sum = 0;
+
+    for (int i = 0; i < LEVELS; i++)
+        sum += t.traffic[i];
+    return sum;
+}
+
+double time_cycles(Time t)
+{
+    return overlap(t.compute, time_traffic(t)) + t.sync;
+}
+
+double divided(double cycles, int64_t parts)
+{
+    return cycles / thread_balance(parts);
+}
