@@ -170,6 +170,8 @@ typedef const Expr *ExpandFn(Ctx *c, const Expr *call);
  * W, block), or NULL if it cannot; args[i] is the blocked operand or the original one where it has
  * no channel dimension of its own.  See passes/graph/alter_layout.c. */
 typedef const Expr *BlockFn(Ctx *c, const Expr *call, const Expr *const *args, uint32_t block);
+/* Products that a call asks for, whatever computes it (ops/macs.c). */
+typedef int64_t MacsFn(const Expr *call);
 
 struct Op {
     uint32_t          id;
@@ -181,6 +183,7 @@ struct Op {
     ComputeFn        *compute; /* NULL: only through expand */
     ExpandFn         *expand;  /* NULL: none */
     BlockFn          *block;   /* NULL: needs plain layouts */
+    MacsFn           *macs;    /* NULL: no products */
 };
 
 typedef struct {

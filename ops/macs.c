@@ -10,8 +10,6 @@
  * of their own (te_macs). */
 #include "ops/common.h"
 
-typedef int64_t MacsFn(const Expr *call);
-
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t v;
@@ -50,18 +48,18 @@ static int64_t cells_of_channel(const Type *weight)
     return n;
 }
 
-static int64_t macs_conv(const Expr *call)
+int64_t macs_conv(const Expr *call)
 {
     return times(cells(call->type), cells_of_channel(operand(call, 1)));
 }
 
-static int64_t macs_conv_transpose(const Expr *call)
+int64_t macs_conv_transpose(const Expr *call)
 {
     return times(cells(operand(call, 0)), cells_of_channel(operand(call, 1)));
 }
 
 /* NCHW or NCHW8c, 3x3 in one group. */
-static int64_t macs_winograd(const Expr *call)
+int64_t macs_winograd(const Expr *call)
 {
     const Type *x = operand(call, 0);
     int64_t     channels = times(dim(x, 1), x->n > 4 ? dim(x, 4) : 1);
@@ -69,19 +67,19 @@ static int64_t macs_winograd(const Expr *call)
     return times(cells(call->type), times(channels, 9));
 }
 
-static int64_t macs_dense(const Expr *call)
+int64_t macs_dense(const Expr *call)
 {
     const Type *x = operand(call, 0);
 
     return times(cells(call->type), x->n ? dim(x, x->n - 1) : 0);
 }
 
-static int64_t macs_matmul(const Expr *call)
+int64_t macs_matmul(const Expr *call)
 {
     return times(cells(call->type), dim(operand(call, 0), !ATTRS(MatmulAttrs, call)->transpose_a));
 }
 
-static int64_t macs_batch_matmul(const Expr *call)
+int64_t macs_batch_matmul(const Expr *call)
 {
     const Type *x = operand(call, 0);
     bool        across = ATTRS(BatchMatmulAttrs, call)->transpose_a;
@@ -90,7 +88,7 @@ static int64_t macs_batch_matmul(const Expr *call)
 }
 
 /* Each row of q meets each of k, and its scores each of v. */
-static int64_t macs_attention(const Expr *call)
+int64_t macs_attention(const Expr *call)
 {
     Ints        axes = ATTRS(AttentionAttrs, call)->axes_k;
     const Type *q = operand(call, 0), *k = operand(call, 1);
@@ -104,7 +102,7 @@ static int64_t macs_attention(const Expr *call)
 }
 
 /* Every weight once a step and sequence. */
-static int64_t macs_rnn(const Expr *call)
+int64_t macs_rnn(const Expr *call)
 {
     const Type *x = operand(call, 0);
     int64_t     both;
@@ -115,40 +113,18 @@ static int64_t macs_rnn(const Expr *call)
 }
 
 /* Its projection of x is a product of its own. */
-static int64_t macs_recurrent(const Expr *call)
+int64_t macs_recurrent(const Expr *call)
 {
     const Type *x = operand(call, 0);
 
     return times(times(dim(x, 0), dim(x, 1)), cells(operand(call, 1)));
 }
 
-static const struct {
-    OpId    op;
-    MacsFn *macs;
-} rows[] = {
-    {OP_NN_CONV1D, macs_conv},
-    {OP_NN_CONV2D, macs_conv},
-    {OP_NN_CONV2D_WINOGRAD, macs_winograd},
-    {OP_NN_CONV2D_TRANSPOSE, macs_conv_transpose},
-    {OP_NN_DENSE, macs_dense},
-    {OP_NN_DENSE_STRASSEN, macs_dense},
-    {OP_NN_MATMUL, macs_matmul},
-    {OP_NN_BATCH_MATMUL, macs_batch_matmul},
-    {OP_NN_ATTENTION, macs_attention},
-    {OP_NN_LSTM, macs_rnn},
-    {OP_NN_GRU, macs_rnn},
-    {OP_NN_RNN, macs_rnn},
-    {OP_NN_RECURRENT, macs_recurrent},
-};
-
 static int64_t macs_of_call(const Expr *e)
 {
     const Op *op = call_op(e);
 
-    for (uint32_t i = 0; op && i < COUNT(rows); i++)
-        if (op == &op_table.at[rows[i].op])
-            return rows[i].macs(e);
-    return 0;
+    return op && op->macs ? op->macs(e) : 0;
 }
 
 static bool is_map(const Expr *e)

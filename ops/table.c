@@ -37,15 +37,16 @@
 #define PICK(...) SECOND(__VA_ARGS__)
 #define DECLARE(type, f) PICK(PROBE_##f, type f;, ~)
 
-#define OP(id, text, min, max, attrs, rel, fusion, compute, expand, block) \
-    DECLARE(RelFn, rel)                                                    \
-    DECLARE(ComputeFn, compute) DECLARE(ExpandFn, expand) DECLARE(BlockFn, block)
+#define OP(id, text, min, max, attrs, rel, fusion, compute, expand, block, macs) \
+    DECLARE(RelFn, rel)                                                          \
+    DECLARE(ComputeFn, compute)                                                  \
+    DECLARE(ExpandFn, expand) DECLARE(BlockFn, block) DECLARE(MacsFn, macs)
 #include "ops/ops.def"
 #undef OP
 
 #define none NULL
-#define OP(id, text, min, max, attrs, rel, fusion, compute, expand, block) \
-    {OP_##id, text, min, max, &attrs_##attrs, rel, FUSE_##fusion, compute, expand, block},
+#define OP(id, text, min, max, attrs, rel, fusion, compute, expand, block, macs) \
+    {OP_##id, text, min, max, &attrs_##attrs, rel, FUSE_##fusion, compute, expand, block, macs},
 static const Op rows[] = {
 #include "ops/ops.def"
 };
