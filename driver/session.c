@@ -249,14 +249,13 @@ static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
 static bool open_device(Session *s)
 {
     Diags      *d = s->driver->diags;
-    const char *why = "this runtime drives no such device";
-    size_t      n = (tvmrt_opencl_bytes() + 63) / 64 * 64;
+    const char *why;
+    size_t      n = (tvmrt_device_bytes(s->info->device) + 63) / 64 * 64;
 
     if (s->info->device == TVMCC_DEVICE_CPU)
         return true;
     s->device_memory = aligned_alloc(64, n);
-    if (s->info->device == TVMCC_DEVICE_OPENCL)
-        s->device = tvmrt_opencl_open(s->device_memory, n, &why);
+    s->device = tvmrt_device_open(s->info->device, s->device_memory, n, &why);
     if (!s->device)
         return diag_error(d, E_RUN, NO_LOC, "'%s' cannot run: %s", s->info->name, why);
     s->state = aligned_alloc(64, (s->info->state_bytes + 127) / 64 * 64);
@@ -418,7 +417,7 @@ void session_close(Session *s)
     if (s->open)
         s->info->close(s->state, &s->params);
     if (s->device)
-        tvmrt_opencl_close(s->device);
+        tvmrt_device_close(s->device);
     free(s->device_memory);
     free(s->state);
     if (s->pool)

@@ -107,11 +107,17 @@ size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads);
 /* The CPU's memory as a device: no modules. */
 const tvmcc_device *tvmrt_cpu_device(void);
 
-/* OpenCL: opens libOpenCL.so.1 and the first device, GPUs before others.  `memory` is the caller's:
- * tvmrt_opencl_bytes() bytes, aligned to 16.  NULL with the reason in `why` if there is none. */
-size_t              tvmrt_opencl_bytes(void);
-const tvmcc_device *tvmrt_opencl_open(void *memory, size_t bytes, const char **why);
-void                tvmrt_opencl_close(const tvmcc_device *device);
+/* The first device of a kind (TVMCC_DEVICE_x of abi.h), GPUs before others; its library is opened
+ * at run time.  `memory` is the caller's: tvmrt_device_bytes(kind) bytes, aligned to 16; 0: this
+ * runtime drives no such device.  NULL with the reason in `why` if there is none. */
+size_t              tvmrt_device_bytes(uint32_t kind);
+const tvmcc_device *tvmrt_device_open(uint32_t kind, void *memory, size_t bytes, const char **why);
+void                tvmrt_device_close(const tvmcc_device *device);
+/* Names of the devices of a kind, `n` at most, and how many there are; 0 with the reason in `why`.
+ */
+enum { TVMRT_DEVICE_NAME = 128 };
+uint32_t tvmrt_device_names(uint32_t kind, uint32_t n, char (*names)[TVMRT_DEVICE_NAME],
+                            const char **why);
 
 #ifdef __cplusplus
 }

@@ -1,15 +1,11 @@
-/* opencl.c: OpenCL as a device, opened at run time.
+/* opencl.c: OpenCL as a device.
  *
- * The loader library is opened with dlopen and the few calls we need are declared here, so neither
- * the build nor the start of a program depends on OpenCL.  One context and one in-order queue:
- * calls take effect in the order they are made.  Programs come as source or as the binary of this
- * device.
+ * The few calls we need are declared here.  One context and one in-order queue: calls take effect
+ * in the order they are made.  Programs come as source or as the binary of this device.
  */
-#include "tvmcc/runtime.h"
+#include "device.h"
 
-#include <dlfcn.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
 /* Numbers and types of the OpenCL 1.2 ABI. */
@@ -18,7 +14,9 @@ enum {
     CL_DEVICE_TYPE_GPU = 4,
     CL_MEM_READ_WRITE = 1,
     CL_PROGRAM_BUILD_LOG = 0x1183,
-    MAX_PLATFORMS = 8,
+    CL_DEVICE_NAME = 0x102b,
+    MAX_PLATFORMS = 16,
+    MAX_DEVICES = 16,
     MIN_BUFFER = 16 /* a buffer of 0 bytes is an error */
 };
 #define CL_DEVICE_TYPE_ALL 0xffffffffu
@@ -27,6 +25,7 @@ enum {
 #define CALLS(CALL)                                                                                \
     CALL(clGetPlatformIDs, (uint32_t, Handle *, uint32_t *))                                       \
     CALL(clGetDeviceIDs, (Handle, uint64_t, uint32_t, Handle *, uint32_t *))                       \
+    CALL(clGetDeviceInfo, (Handle, uint32_t, size_t, void *, size_t *))                            \
     CALL(clReleaseContext, (Handle))                                                               \
     CALL(clReleaseCommandQueue, (Handle))                                                          \
     CALL(clReleaseMemObject, (Handle))                                                             \
@@ -57,10 +56,8 @@ enum {
     MAKE(clCreateKernel, (Handle, const char *, int32_t *))
 
 typedef struct {
-    tvmcc_device table;
-    void        *library;
-    Handle       device, context, queue;
-    char         error[512];
+    DeviceState state;
+    Handle      device, context, queue;
 #define FIELD_CALL(name, args) int32_t(*name) args;
 #define FIELD_MAKE(name, args) Handle(*name) args;
     CALLS(FIELD_CALL)
@@ -69,10 +66,7 @@ typedef struct {
 
 static int32_t check(OpenCl *cl, int32_t code, const char *what)
 {
-    if (code == 0)
-        return TVMCC_OK;
-    snprintf(cl->error, sizeof cl->error, "%s failed with OpenCL error %d", what, (int)code);
-    return TVMCC_E_DEVICE;
+    return tvmrt_device_check(&cl->state, code, what);
 }
 
 static int32_t cl_alloc(void *self, size_t bytes, void **memory)
@@ -80,8 +74,7 @@ static int32_t cl_alloc(void *self, size_t bytes, void **memory)
     OpenCl *cl = self;
     int32_t code = 0;
 
-    *memory = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE,
-                                 bytes < MIN_BUFFER ? MIN_BUFFER : bytes, NULL, &code);
+    *memory = cl->clCreateBuffer(cl->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
     return check(cl, code, "clCreateBuffer");
 }
 
@@ -89,16 +82,13 @@ static void cl_free(void *self, void *memory)
 {
     OpenCl *cl = self;
 
-    if (memory)
-        cl->clReleaseMemObject(memory);
+    cl->clReleaseMemObject(memory);
 }
 
 static int32_t cl_upload(void *self, void *memory, size_t offset, const void *host, size_t bytes)
 {
     OpenCl *cl = self;
 
-    if (bytes == 0)
-        return TVMCC_OK;
     return check(cl,
                  cl->clEnqueueWriteBuffer(cl->queue, memory, 1, offset, bytes, host, 0, NULL, NULL),
                  "clEnqueueWriteBuffer");
@@ -108,8 +98,6 @@ static int32_t cl_download(void *self, void *host, void *memory, size_t offset, 
 {
     OpenCl *cl = self;
 
-    if (bytes == 0)
-        return TVMCC_OK;
     return check(cl,
                  cl->clEnqueueReadBuffer(cl->queue, memory, 1, offset, bytes, host, 0, NULL, NULL),
                  "clEnqueueReadBuffer");
@@ -120,8 +108,6 @@ static int32_t cl_copy(void *self, void *to, size_t to_offset, void *from, size_
 {
     OpenCl *cl = self;
 
-    if (bytes == 0)
-        return TVMCC_OK;
     return check(
         cl,
         cl->clEnqueueCopyBuffer(cl->queue, from, to, from_offset, to_offset, bytes, 0, NULL, NULL),
@@ -130,16 +116,16 @@ static int32_t cl_copy(void *self, void *to, size_t to_offset, void *from, size_
 
 static void note_build_log(OpenCl *cl, Handle program)
 {
-    size_t n = strlen(cl->error), got = 0;
+    size_t n = strlen(cl->state.error), got = 0;
 
-    cl->error[n++] = ':';
-    cl->error[n++] = '\n';
-    cl->error[n] = 0;
+    cl->state.error[n++] = ':';
+    cl->state.error[n++] = '\n';
+    cl->state.error[n] = 0;
     /* a log longer than the room is an error of the call: it then stays empty */
     if (cl->clGetProgramBuildInfo(program, cl->device, CL_PROGRAM_BUILD_LOG,
-                                  sizeof cl->error - n - 1, cl->error + n, &got) != 0)
-        cl->error[n] = 0;
-    cl->error[sizeof cl->error - 1] = 0;
+                                  sizeof cl->state.error - n - 1, cl->state.error + n, &got) != 0)
+        cl->state.error[n] = 0;
+    cl->state.error[sizeof cl->state.error - 1] = 0;
 }
 
 static int32_t cl_module_load(void *self, uint32_t form, const void *code, size_t bytes,
@@ -151,7 +137,6 @@ static int32_t cl_module_load(void *self, uint32_t form, const void *code, size_
     Handle         program;
     int32_t        rc = 0, status = 0;
 
-    *module = NULL;
     if (form == TVMCC_CODE_SOURCE)
         program = cl->clCreateProgramWithSource(cl->context, 1, &source, &bytes, &rc);
     else
@@ -159,7 +144,7 @@ static int32_t cl_module_load(void *self, uint32_t form, const void *code, size_
                                                 &status, &rc);
     if (rc || status)
         return check(cl, rc ? rc : status, "clCreateProgram");
-    rc = check(cl, cl->clBuildProgram(program, 1, &cl->device, options ? options : "", NULL, NULL),
+    rc = check(cl, cl->clBuildProgram(program, 1, &cl->device, options, NULL, NULL),
                "clBuildProgram");
     if (rc) {
         note_build_log(cl, program);
@@ -174,8 +159,7 @@ static void cl_module_free(void *self, void *module)
 {
     OpenCl *cl = self;
 
-    if (module)
-        cl->clReleaseProgram(module);
+    cl->clReleaseProgram(module);
 }
 
 static int32_t cl_kernel(void *self, void *module, const char *name, void **kernel)
@@ -191,8 +175,7 @@ static void cl_kernel_free(void *self, void *kernel)
 {
     OpenCl *cl = self;
 
-    if (kernel)
-        cl->clReleaseKernel(kernel);
+    cl->clReleaseKernel(kernel);
 }
 
 static int32_t cl_launch(void *self, void *kernel, const uint32_t grid[3], const uint32_t block[3],
@@ -214,8 +197,6 @@ static int32_t cl_launch(void *self, void *kernel, const uint32_t grid[3], const
             return check(cl, code, "clSetKernelArg");
     }
     for (int i = 0; i < 3; i++) {
-        if (grid[i] == 0)
-            return TVMCC_OK;
         local[i] = block[i];
         global[i] = (size_t)grid[i] * block[i];
     }
@@ -231,23 +212,7 @@ static int32_t cl_wait(void *self)
     return check(cl, cl->clFinish(cl->queue), "clFinish");
 }
 
-static const char *cl_last_error(void *self)
-{
-    return ((OpenCl *)self)->error;
-}
-
 /* ---- opening ------------------------------------------------------------------------------ */
-
-static int find_calls(OpenCl *cl)
-{
-#define FIND(name, args)                               \
-    *(void **)(&cl->name) = dlsym(cl->library, #name); \
-    if (!cl->name)                                     \
-        return 0;
-    CALLS(FIND)
-    MAKES(FIND)
-    return 1;
-}
 
 /* A GPU of any platform, else any device. */
 static int find_device(OpenCl *cl)
@@ -265,17 +230,13 @@ static int find_device(OpenCl *cl)
     return 0;
 }
 
-static const char *open_all(OpenCl *cl)
+static const char *cl_open(DeviceState *state)
 {
+    OpenCl *cl = (OpenCl *)state;
     int32_t code = 0;
 
-    cl->library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!cl->library)
-        return "no libOpenCL.so.1";
-    if (!find_calls(cl))
-        return "libOpenCL.so.1 lacks a function";
     if (!find_device(cl))
-        return "no OpenCL device";
+        return state->driver->no_device;
     cl->context = cl->clCreateContext(NULL, 1, &cl->device, NULL, NULL, &code);
     if (code)
         return "no OpenCL context";
@@ -283,58 +244,68 @@ static const char *open_all(OpenCl *cl)
     return code ? "no OpenCL queue" : NULL;
 }
 
-size_t tvmrt_opencl_bytes(void)
+static void cl_close(DeviceState *state)
 {
-    return sizeof(OpenCl);
-}
+    OpenCl *cl = (OpenCl *)state;
 
-const tvmcc_device *tvmrt_opencl_open(void *memory, size_t bytes, const char **why)
-{
-    OpenCl     *cl = memory;
-    const char *reason;
-
-    if (!memory || bytes < sizeof *cl || (uintptr_t)memory % 16) {
-        if (why)
-            *why = "too little memory, or unaligned";
-        return NULL;
-    }
-    memset(cl, 0, sizeof *cl);
-    cl->table = (tvmcc_device){
-        .struct_bytes = sizeof(tvmcc_device),
-        .kind = TVMCC_DEVICE_OPENCL,
-        .self = cl,
-        .alloc = cl_alloc,
-        .free = cl_free,
-        .upload = cl_upload,
-        .download = cl_download,
-        .copy = cl_copy,
-        .module_load = cl_module_load,
-        .module_free = cl_module_free,
-        .kernel = cl_kernel,
-        .kernel_free = cl_kernel_free,
-        .launch = cl_launch,
-        .wait = cl_wait,
-        .last_error = cl_last_error,
-    };
-    reason = open_all(cl);
-    if (why)
-        *why = reason;
-    if (!reason)
-        return &cl->table;
-    tvmrt_opencl_close(&cl->table);
-    return NULL;
-}
-
-void tvmrt_opencl_close(const tvmcc_device *device)
-{
-    OpenCl *cl = device ? device->self : NULL;
-
-    if (!cl)
-        return;
     if (cl->queue)
         cl->clReleaseCommandQueue(cl->queue);
     if (cl->context)
         cl->clReleaseContext(cl->context);
     cl->queue = cl->context = NULL;
-    /* The library stays open: drivers leave threads behind that must not lose their code. */
 }
+
+/* The devices of all platforms. */
+static uint32_t cl_names(DeviceState *state, uint32_t n, char (*names)[TVMRT_DEVICE_NAME])
+{
+    OpenCl  *cl = (OpenCl *)state;
+    Handle   platforms[MAX_PLATFORMS], devices[MAX_DEVICES];
+    uint32_t nplatforms = 0, total = 0;
+
+    if (cl->clGetPlatformIDs(MAX_PLATFORMS, platforms, &nplatforms) != 0)
+        return 0;
+    for (uint32_t p = 0; p < nplatforms && p < MAX_PLATFORMS; p++) {
+        uint32_t found = 0;
+
+        if (cl->clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &found) != 0)
+            continue;
+        for (uint32_t i = 0; i < found && i < MAX_DEVICES; i++, total++) {
+            if (total >= n)
+                continue;
+            memset(names[total], 0, TVMRT_DEVICE_NAME);
+            cl->clGetDeviceInfo(devices[i], CL_DEVICE_NAME, TVMRT_DEVICE_NAME - 1, names[total],
+                                NULL);
+        }
+    }
+    return total;
+}
+
+static const DeviceCall calls[] = {
+#define ROW(name, args) {#name, offsetof(OpenCl, name)},
+    CALLS(ROW) MAKES(ROW)};
+
+const DeviceDriver tvmrt_opencl_driver = {
+    .title = "OpenCL",
+    .library = "libOpenCL.so.1",
+    .no_library = "no libOpenCL.so.1",
+    .no_call = "libOpenCL.so.1 lacks a function",
+    .no_device = "no OpenCL device",
+    .bytes = sizeof(OpenCl),
+    .least = MIN_BUFFER,
+    .ncalls = sizeof calls / sizeof *calls,
+    .calls = calls,
+    .open = cl_open,
+    .close = cl_close,
+    .names = cl_names,
+    .functions = {.alloc = cl_alloc,
+                  .free = cl_free,
+                  .upload = cl_upload,
+                  .download = cl_download,
+                  .copy = cl_copy,
+                  .module_load = cl_module_load,
+                  .module_free = cl_module_free,
+                  .kernel = cl_kernel,
+                  .kernel_free = cl_kernel_free,
+                  .launch = cl_launch,
+                  .wait = cl_wait},
+};

@@ -13,7 +13,7 @@ for file in bin/tvmcc lib/libtvmcc_runtime.a include/tvmcc/abi.h include/tvmcc/r
     lib/cmake/Tvmcc/{TvmccConfig,TvmccConfigVersion,AddTvmModel}.cmake \
     lib/pkgconfig/tvmcc.pc share/doc/tvmcc/{README.md,CHANGELOG.md,copyright} \
     share/doc/tvmcc/docs/how-to/cmake.md share/doc/tvmcc/examples/digits/main.c \
-    share/tvmcc/runtime/thread.c share/tvmcc/runtime/device/cpu.c lib/cmake/Tvmcc/tvmcc/keywords.cmake \
+    share/tvmcc/runtime/thread.c share/tvmcc/runtime/device/cpu.c share/tvmcc/runtime/device/device.h share/tvmcc/runtime/device/devices.def lib/cmake/Tvmcc/tvmcc/keywords.cmake \
     lib/cmake/Tvmcc/CMakeTVMMODELCompiler.cmake.in share/bash-completion/completions/tvmcc share/zsh/site-functions/_tvmcc; do
     [ -s "first/$file" ] || die "$file is not installed"
 done

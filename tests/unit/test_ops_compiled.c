@@ -106,7 +106,7 @@ static void run_all(uint32_t most, int n, char **ops)
 
 int main(int argc, char **argv)
 {
-    size_t      bytes = (tvmrt_opencl_bytes() + 63) / 64 * 64;
+    size_t      bytes = (tvmrt_device_bytes(TVMCC_DEVICE_OPENCL) + 63) / 64 * 64;
     void       *memory = aligned_alloc(64, bytes);
     const char *why = NULL;
 
@@ -115,13 +115,13 @@ int main(int argc, char **argv)
         run_all(UINT32_MAX, argc > 2 ? argc - 2 : 0, argv + 2);
     if (argc < 2 || !strcmp(argv[1], "opencl")) {
         target = "opencl";
-        device = tvmrt_opencl_open(memory, bytes, &why);
+        device = tvmrt_device_open(TVMCC_DEVICE_OPENCL, memory, bytes, &why);
         if (device)
             run_all(argc > 1 ? UINT32_MAX : 1, argc > 2 ? argc - 2 : 0, argv + 2);
         else
             printf("SKIP (no OpenCL device): %s\n", why);
         printf("%u cases of types that OpenCL C lacks\n", skipped);
-        tvmrt_opencl_close(device);
+        tvmrt_device_close(device);
     }
     free(memory);
     return check_result();

@@ -151,8 +151,8 @@ static void test_null_models(void)
     CHECK_INT(tvmrt_model_open(&model, NULL, NULL), TVMCC_E_NULL);
     tvmrt_model_close(&model);
     tvmrt_model_close(NULL);
-    CHECK(!tvmrt_opencl_open(NULL, 0, NULL));
-    tvmrt_opencl_close(NULL);
+    CHECK(!tvmrt_device_open(TVMCC_DEVICE_OPENCL, NULL, 0, NULL));
+    tvmrt_device_close(NULL);
 }
 
 static void test_copy(void)
@@ -250,18 +250,18 @@ static void test_kernel(const tvmcc_device *d)
 static void test_opencl(void)
 {
     const char         *why = NULL;
-    size_t              bytes = tvmrt_opencl_bytes();
+    size_t              bytes = tvmrt_device_bytes(TVMCC_DEVICE_OPENCL);
     void               *memory = malloc(bytes);
-    const tvmcc_device *d = tvmrt_opencl_open(memory, bytes, &why);
+    const tvmcc_device *d = tvmrt_device_open(TVMCC_DEVICE_OPENCL, memory, bytes, &why);
 
-    CHECK(!tvmrt_opencl_open(memory, 8, NULL));
+    CHECK(!tvmrt_device_open(TVMCC_DEVICE_OPENCL, memory, 8, NULL));
     if (!d) {
         printf("SKIP (%s)\n", why);
     } else {
         CHECK_INT(d->kind, TVMCC_DEVICE_OPENCL);
         test_memory(d);
         test_kernel(d);
-        tvmrt_opencl_close(d);
+        tvmrt_device_close(d);
     }
     free(memory);
 }

@@ -54,7 +54,9 @@ int main(void)
     tvmcc_params params = {
         .struct_bytes = sizeof params, .state = state, .state_bytes = DIGITS_CL_STATE_BYTES};
     const tvmcc_device *device =
-        tvmrt_opencl_bytes() <= sizeof room ? tvmrt_opencl_open(room, sizeof room, &why) : NULL;
+        tvmrt_device_bytes(TVMCC_DEVICE_OPENCL) <= sizeof room
+            ? tvmrt_device_open(TVMCC_DEVICE_OPENCL, room, sizeof room, &why)
+            : NULL;
     digits_cl_inputs  in = {image};
     digits_cl_outputs out = {device_out};
 
@@ -93,6 +95,6 @@ int main(void)
     CHECK(digits_cl_run_ex(&in, &out, &params) == TVMCC_E_NULL);
     digits_cl_close(state, &params);
     digits_cl_close(state, &params); /* closing again does nothing */
-    tvmrt_opencl_close(device);
+    tvmrt_device_close(device);
     return failures != 0;
 }

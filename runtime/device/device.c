@@ -1,0 +1,204 @@
+/* device.c: opening a device, and what is the same for all.
+ *
+ * Libraries of devices are opened with dlopen, so neither the build nor the start of a program
+ * depends on one.  The list of drivers is devices.def.
+ */
+#include "device.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEVICE(kind, name) extern const DeviceDriver tvmrt_##name##_driver;
+#include "devices.def"
+#undef DEVICE
+
+enum { ROOM = 4096 }; /* for any driver's struct */
+
+static const DeviceDriver *find(uint32_t kind)
+{
+    switch (kind) {
+#define DEVICE(kind, name) \
+    case TVMCC_DEVICE_##kind: return &tvmrt_##name##_driver;
+#include "devices.def"
+#undef DEVICE
+    default: return NULL; /* any number that a model may name */
+    }
+}
+
+/* ---- functions of the table ------------------------------------------------------------------ */
+
+static const tvmcc_device *own(void *self)
+{
+    return &((DeviceState *)self)->driver->functions;
+}
+
+static int32_t device_alloc(void *self, size_t bytes, void **memory)
+{
+    size_t least = ((DeviceState *)self)->driver->least;
+
+    return own(self)->alloc(self, bytes < least ? least : bytes, memory);
+}
+
+static void device_free(void *self, void *memory)
+{
+    if (memory)
+        own(self)->free(self, memory);
+}
+
+static int32_t device_upload(void *self, void *memory, size_t offset, const void *host,
+                             size_t bytes)
+{
+    return bytes ? own(self)->upload(self, memory, offset, host, bytes) : TVMCC_OK;
+}
+
+static int32_t device_download(void *self, void *host, void *memory, size_t offset, size_t bytes)
+{
+    return bytes ? own(self)->download(self, host, memory, offset, bytes) : TVMCC_OK;
+}
+
+static int32_t device_copy(void *self, void *to, size_t to_offset, void *from, size_t from_offset,
+                           size_t bytes)
+{
+    return bytes ? own(self)->copy(self, to, to_offset, from, from_offset, bytes) : TVMCC_OK;
+}
+
+static int32_t device_module_load(void *self, uint32_t form, const void *code, size_t bytes,
+                                  const char *options, void **module)
+{
+    *module = NULL;
+    return own(self)->module_load(self, form, code, bytes, options ? options : "", module);
+}
+
+static void device_module_free(void *self, void *module)
+{
+    if (module)
+        own(self)->module_free(self, module);
+}
+
+static void device_kernel_free(void *self, void *kernel)
+{
+    if (kernel)
+        own(self)->kernel_free(self, kernel);
+}
+
+static int32_t device_launch(void *self, void *kernel, const uint32_t grid[3],
+                             const uint32_t block[3], const tvmcc_arg *args, uint32_t nargs)
+{
+    for (int i = 0; i < 3; i++)
+        if (grid[i] == 0)
+            return TVMCC_OK;
+    return own(self)->launch(self, kernel, grid, block, args, nargs);
+}
+
+static const char *device_last_error(void *self)
+{
+    return ((DeviceState *)self)->error;
+}
+
+int32_t tvmrt_device_check(DeviceState *s, int32_t code, const char *what)
+{
+    if (code == 0)
+        return TVMCC_OK;
+    snprintf(s->error, sizeof s->error, "%s failed with %s error %d", what, s->driver->title,
+             (int)code);
+    return TVMCC_E_DEVICE;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static tvmcc_device table_of(DeviceState *s, uint32_t kind)
+{
+    tvmcc_device t = s->driver->functions;
+
+    t.struct_bytes = sizeof t;
+    t.kind = kind;
+    t.self = s;
+    t.alloc = device_alloc;
+    t.free = device_free;
+    t.upload = device_upload;
+    t.download = device_download;
+    t.copy = device_copy;
+    t.module_load = device_module_load;
+    t.module_free = device_module_free;
+    t.kernel_free = device_kernel_free;
+    t.launch = device_launch;
+    t.last_error = device_last_error;
+    return t;
+}
+
+/* The driver's library and its calls; NULL, or why not. */
+static const char *find_calls(DeviceState *s)
+{
+    const DeviceDriver *d = s->driver;
+
+    s->library = dlopen(d->library, RTLD_NOW | RTLD_LOCAL);
+    if (!s->library)
+        return d->no_library;
+    for (uint32_t i = 0; i < d->ncalls; i++) {
+        void *call = dlsym(s->library, d->calls[i].name);
+
+        if (!call)
+            return d->no_call;
+        memcpy((char *)s + d->calls[i].at, &call, sizeof call);
+    }
+    return NULL;
+}
+
+size_t tvmrt_device_bytes(uint32_t kind)
+{
+    const DeviceDriver *d = find(kind);
+
+    return d ? d->bytes : 0;
+}
+
+const tvmcc_device *tvmrt_device_open(uint32_t kind, void *memory, size_t bytes, const char **why)
+{
+    const DeviceDriver *d = find(kind);
+    DeviceState        *s = memory;
+    const char         *reason = NULL;
+
+    if (!d)
+        reason = "this runtime drives no such device";
+    else if (!memory || bytes < d->bytes || (uintptr_t)memory % 16)
+        reason = "too little memory, or unaligned";
+    if (!reason) {
+        memset(memory, 0, d->bytes);
+        s->driver = d;
+        s->table = table_of(s, kind);
+        reason = find_calls(s);
+        if (!reason && (reason = d->open(s)) != NULL)
+            d->close(s);
+    }
+    if (why)
+        *why = reason;
+    return reason ? NULL : &s->table;
+}
+
+/* The library stays open: drivers leave threads behind that must not lose their code. */
+void tvmrt_device_close(const tvmcc_device *device)
+{
+    DeviceState *s = device ? device->self : NULL;
+
+    if (s)
+        s->driver->close(s);
+}
+
+uint32_t tvmrt_device_names(uint32_t kind, uint32_t n, char (*names)[TVMRT_DEVICE_NAME],
+                            const char **why)
+{
+    _Alignas(16) char   room[ROOM] = {0};
+    const DeviceDriver *d = find(kind);
+    DeviceState        *s = (DeviceState *)room;
+    const char         *reason = "this runtime drives no such device";
+    uint32_t            found = 0;
+
+    if (d && d->bytes <= sizeof room) {
+        s->driver = d;
+        if (!(reason = find_calls(s)) && !(found = d->names(s, n, names)))
+            reason = d->no_device;
+    }
+    if (why)
+        *why = reason;
+    return found;
+}

@@ -1,0 +1,44 @@
+/* What the host sides of all devices share.
+ *
+ * A device is a driver: the library that it opens, the calls that it finds there, and the functions
+ * of tvmcc_device.  Its struct begins with a DeviceState, behind which it keeps its own. */
+#ifndef TVMRT_DEVICE_H
+#define TVMRT_DEVICE_H
+
+#include "tvmcc/runtime.h"
+
+struct DeviceDriver;
+
+typedef struct {
+    tvmcc_device               table;
+    const struct DeviceDriver *driver;
+    void                      *library;
+    char                       error[512];
+} DeviceState;
+
+typedef struct {
+    const char *name;
+    size_t      at; /* of the pointer in the driver's struct */
+} DeviceCall;
+
+typedef struct DeviceDriver {
+    const char       *title;                            /* "OpenCL" */
+    const char       *library;                          /* opened at run time */
+    const char       *no_library, *no_call, *no_device; /* why it cannot be opened */
+    size_t            bytes;                            /* of its struct */
+    size_t            least;                            /* bytes of memory that it can allocate */
+    uint32_t          ncalls;
+    const DeviceCall *calls;
+    /* Where the library and its calls are there: takes the first device.  NULL, or why not. */
+    const char *(*open)(DeviceState *s);
+    void (*close)(DeviceState *s);
+    /* Names of all devices; gives their number. */
+    uint32_t (*names)(DeviceState *s, uint32_t n, char (*names)[TVMRT_DEVICE_NAME]);
+    /* As in abi.h, `self` is the driver's struct; no copy is empty, no launch is of nothing. */
+    tvmcc_device functions;
+} DeviceDriver;
+
+/* Keeps what failed for last_error; TVMCC_OK for code 0. */
+int32_t tvmrt_device_check(DeviceState *s, int32_t code, const char *what);
+
+#endif
