@@ -51,11 +51,27 @@ typedef struct CodegenInfo {
     const char *header;
 } CodegenInfo;
 
+/* What a device's backend adds to what all of them share (backends/common/device.h). */
+typedef struct {
+    uint32_t    kind;     /* TVMCC_DEVICE_x: which driver of the run-time library it wants */
+    uint32_t    form;     /* TVMCC_CODE_x */
+    const char *title;    /* "OpenCL" */
+    const char *packages; /* that bring a driver for a device, for people */
+    const char *options;  /* of module_load */
+    uint32_t    threads, most_threads; /* of a block: where the target says nothing, and at most */
+    uint32_t    shared_bytes;          /* of a block */
+    uint32_t    registers;             /* of a thread */
+    /* The program of all device functions of a module. */
+    bool (*program)(Ctx *c, const TirModule *m, Bytes *out);
+    /* How a function is called in it. */
+    const char *(*symbol)(Ctx *c, const char *func);
+} Device;
+
 typedef struct Jit Jit; /* loaded code of one plan or module, in this process */
 
 typedef struct Backend {
-    const char *name;
-    TargetKind  kind;
+    const char   *name;
+    const Device *device; /* NULL: for CPUs */
     /* The target of a string such as "llvm -mcpu=haswell -mattr=+fma"; NULL with E_TARGET recorded,
      * with a suggestion, if a word is unknown.  mcpu=native is this machine. */
     const Target *(*parse_target)(Ctx *c, const char *text);
@@ -77,8 +93,13 @@ typedef struct Backend {
     void (*jit_free)(Jit *j);
 } Backend;
 
-const Backend       *backend_find(const char *name); /* "llvm", "opencl"; NULL if unknown */
-const Backend       *backend_of(TargetKind kind);
-extern const Backend backend_llvm, backend_opencl;
+const Backend *backend_find(const char *name); /* "llvm", "opencl"; NULL if unknown */
+const Backend *backend_cpu(void);              /* for this machine, and what drives devices */
+/* The i-th of backends.def and what it is for; NULL behind the last. */
+const Backend *backend_at(uint32_t i, const char **about);
+
+#define BACKEND(name, about) extern const Backend backend_##name;
+#define DEVICE(name, about, product, text, suffix, what) extern const Backend backend_##name;
+#include "backends/backends.def"
 
 #endif

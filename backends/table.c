@@ -4,10 +4,25 @@
 #include <string.h>
 
 static const Backend *const all[] = {
-#define BACKEND(id, text, backend, about) [KIND_##id] = &backend,
+#define BACKEND(name, about) &backend_##name,
+#define DEVICE(name, about, product, text, suffix, what) &backend_##name,
 #include "backends/backends.def"
-#undef BACKEND
 };
+
+static const char *const abouts[] = {
+#define BACKEND(name, about) about,
+#define DEVICE(name, about, product, text, suffix, what) about,
+#include "backends/backends.def"
+};
+
+const Backend *backend_at(uint32_t i, const char **about)
+{
+    if (i >= COUNT(all))
+        return NULL;
+    if (about)
+        *about = abouts[i];
+    return all[i];
+}
 
 const Backend *backend_find(const char *name)
 {
@@ -17,7 +32,7 @@ const Backend *backend_find(const char *name)
     return NULL;
 }
 
-const Backend *backend_of(TargetKind kind)
+const Backend *backend_cpu(void)
 {
-    return (size_t)kind < COUNT(all) ? all[kind] : NULL;
+    return all[0];
 }

@@ -32,6 +32,16 @@ bool product_find(Diags *d, const char *text, Product *out)
     return false;
 }
 
+bool product_is_program(Product p)
+{
+    const uint32_t set =
+#define DEVICE(name, about, product, text, suffix, what) 1u << PRODUCT_##product |
+#include "backends/backends.def"
+        0;
+
+    return set >> p & 1;
+}
+
 Product product_of_path(const char *path)
 {
     Product best = PRODUCT_COUNT;
@@ -409,7 +419,7 @@ bool compile_blob(Ctx *c, Compiled *k, Bytes *out)
     const Target        *cpu = host_of(k->plan->target);
 
     if (!weights_inside(k->plan->code.weights) || !k->plan->weights_bytes)
-        return backend_of(KIND_LLVM)->unit(c, tirmod_new(c, 0, NULL), cpu, &o, out);
+        return backend_cpu()->unit(c, tirmod_new(c, 0, NULL), cpu, &o, out);
     return object_blob(c->diags, c->arena, cpu->triple, cpu->abi, k->plan->code.section,
                        intern_printf(c->strings, "%s_weights", k->entry), k->weights, out);
 }

@@ -34,6 +34,8 @@ typedef struct {
 
 extern const ProductRow product_table[];
 bool                    product_find(Diags *d, const char *text, Product *out);
+/* The program of a device. */
+bool product_is_program(Product p);
 /* By the longest suffix that fits (".tar.gz" before ".gz"); PRODUCT_COUNT if none does. */
 Product product_of_path(const char *path);
 

@@ -51,7 +51,7 @@ static const Expr *const_of(Ctx *c, const Type *t, void *data)
 
 static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
 {
-    const Backend *b = backend_of(KIND_LLVM);
+    const Backend *b = backend_cpu();
     CodegenOptions o = {.entry = "fold", .opt_level = 1, .pic = true};
     CodegenInfo    none = {0};
     PassOptions    po = {.opt_level = 0};
@@ -109,7 +109,7 @@ static const Expr *eval_with_jit(const Evaluator *ev, Ctx *c, const Expr *e)
     if (is_small(c, e))
         return eval_interp.eval(&eval_interp, c, e);
     /* A context of its own options: host target, no schedules. */
-    const Backend   *b = backend_of(KIND_LLVM);
+    const Backend   *b = backend_cpu();
     const Target    *saved = c->target;
     const Evaluator *was = c->eval;
     PassOptions graph = {.passes = "infer_type,simplify_inference,infer_type,fuse_ops", .jobs = 1};

@@ -56,7 +56,7 @@ bool compile_plan_text(Ctx *c, Compiled *k, const char *path, Bytes text)
     kind = target ? target + strlen("\ntarget \"") : "llvm";
     k->backend = backend_find(intern_n(c->strings, kind, strcspn(kind, " ,\"")));
     if (!k->backend)
-        k->backend = backend_of(KIND_LLVM);
+        k->backend = backend_cpu();
     vec_push(c->arena, &k->files, path);
     c->eval = &eval_jit;
     if (!(k->plan = plan_read(c, path, text, k->backend->parse_target)))

@@ -16,7 +16,7 @@ const Target *target_with(Ctx *c, const char *text, const char *machine, const B
     Bytes          file;
 
     if (!b)
-        b = backend_of(KIND_LLVM); /* a plain triple */
+        b = backend_cpu(); /* a plain triple */
     if (backend)
         *backend = b;
     const Target *t = b->parse_target(c, text);

@@ -88,8 +88,7 @@ LinkJob product_link_job(Products *p, const char *path, const char *soname,
                      .triple = triple,
                      .nobjects = 1,
                      .objects = object,
-                     .native =
-                         !strcmp(triple, backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple),
+                     .native = !strcmp(triple, backend_cpu()->parse_target(c, "llvm")->triple),
                      .verbose = p->k->o->verbose};
 }
 
@@ -226,6 +225,8 @@ static bool make_text(Products *p, Product kind, Bytes *out)
     StrBuf    s = strbuf(c->arena);
     Plan      flat;
 
+    if (product_is_program(kind))
+        return compile_code(c, k, EMIT_SOURCE, out);
     switch (kind) {
     case PRODUCT_RELAY: relay_print(c, k->module, (RelayPrint){.locs = true}, &s); break;
     case PRODUCT_TE:
@@ -240,7 +241,6 @@ static bool make_text(Products *p, Product kind, Bytes *out)
     case PRODUCT_PLAN: plan_print(c, k->plan, &s); break;
     case PRODUCT_LL: return compile_code(c, k, EMIT_LL, out);
     case PRODUCT_ASM: return compile_code(c, k, EMIT_ASM, out);
-    case PRODUCT_CL: return compile_code(c, k, EMIT_SOURCE, out);
     case PRODUCT_HEADER: *out = make_header(p); return true;
     case PRODUCT_META: *out = metadata_text(c->arena, k->desc); return true;
     default: BUG("product %d is no text", (int)kind);
@@ -279,7 +279,8 @@ static bool make_content(Products *p, Product kind, BytesList *out)
     case PRODUCT_ID:
     case PRODUCT_LL:
     case PRODUCT_ASM:
-    case PRODUCT_CL:
+#define DEVICE(name, about, product, text, suffix, what) case PRODUCT_##product:
+#include "backends/backends.def"
     case PRODUCT_HEADER:
     case PRODUCT_META: return make_text(p, kind, one);
     case PRODUCT_COUNT: break;
@@ -360,7 +361,7 @@ static void note_baseline(Ctx *c, const CompileOptions *o, uint32_t set)
         return;
     diag_warn(c->diags, W_BASELINE_CPU, NO_LOC, "code is for any processor of '%s': %s", t->triple,
               abilities(c, t));
-    here = backend_of(KIND_LLVM)->parse_target(c, "llvm -mcpu=native");
+    here = backend_cpu()->parse_target(c, "llvm -mcpu=native");
     if (here && strcspn(here->triple, "-") == strcspn(t->triple, "-") &&
         !strncmp(here->triple, t->triple, strcspn(t->triple, "-")))
         diag_hint(c->diags, "-mcpu=native takes this machine's (%s), -mcpu=%s silences this",

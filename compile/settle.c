@@ -6,11 +6,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The first one of the list. */
+static const char *device_example(void)
+{
+    const Backend *b;
+    uint32_t       i = 0;
+
+    while ((b = backend_at(i, NULL)) && !b->device)
+        i++;
+    return b ? b->name : "none";
+}
+
 static bool is_device(Arena *a, const char *target)
 {
     const Backend *b = backend_find(arena_printf(a, "%.*s", (int)strcspn(target, " ,"), target));
 
-    return b && b->kind != KIND_LLVM;
+    return b && b->device;
 }
 
 /* -Os goes without, whose weights take more room, unless it is asked for. */
@@ -39,8 +50,8 @@ const char *compile_target_text(Diags *d, Arena *a, const CompileOptions *o, con
             str_printf(&s, ", %s", o->host ? o->host : "llvm");
     } else {
         if (o->host)
-            diag_error(d, E_USAGE, NO_LOC,
-                       "--host is for targets that are devices, such as opencl");
+            diag_error(d, E_USAGE, NO_LOC, "--host is for targets that are devices, such as %s",
+                       device_example());
         if (o->targets.n > 1)
             diag_error(d, E_USAGE, NO_LOC,
                        "'%s' is not a device: only a device takes a second target",

@@ -156,7 +156,7 @@ static bool weights_end(Compiled *k, WeightsOut *w, bool ok)
 bool compile_weights(Ctx *c, Compiled *k)
 {
     const Plan    *p = k->plan;
-    const Backend *b = backend_of(KIND_LLVM);
+    const Backend *b = backend_cpu();
     const Target  *host = b->parse_target(c, "llvm");
     const Target  *saved = c->target;
     PassOptions    po = {.jobs = 1};

@@ -12,8 +12,8 @@
 #include "machine/machine.h"
 #include "ops/ops.h"
 #include "packaging/packaging.h"
+#include "tvmcc/runtime.h"
 
-#include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -52,54 +52,40 @@ static const char *find_first(Arena *a, const char *programs)
     return found;
 }
 
-/* ---- OpenCL --------------------------------------------------------------------------------------- */
+/* ---- devices ---------------------------------------------------------------------------------------- */
+
+enum { MAX_DEVICES = 32 };
 
 typedef struct {
-    VEC(const char *) names;
-    const char *why; /* there is none */
+    const Backend *backend;
+    uint32_t       n;
+    const char   **names;
+    const char    *why; /* there is none */
 } Devices;
 
-enum { CL_DEVICE_NAME = 0x102b, MAX_CL = 16 };
+typedef VEC(Devices) DevicesVec;
 
-/* The devices of all platforms, asked as the runtime asks. */
-static Devices find_devices(Arena *a)
+/* Of one kind, as the run-time library finds them. */
+static Devices find_devices(Arena *a, const Backend *b)
 {
-    typedef int32_t (*Platforms)(uint32_t n, void **at, uint32_t *count);
-    typedef int32_t (*DeviceIds)(void *platform, uint64_t type, uint32_t n, void **at,
-                                 uint32_t *count);
-    typedef int32_t (*Info)(void *device, uint32_t what, size_t bytes, void *out, size_t *needed);
-    Devices   out = {{0}, "libOpenCL.so.1 is not on this machine"};
-    void     *library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL), *platforms[MAX_CL];
-    Platforms get_platforms;
-    DeviceIds get_devices;
-    Info      get_info;
-    uint32_t  nplatforms = 0;
+    Devices out = {.backend = b, .names = NEW_ARRAY(a, const char *, MAX_DEVICES)};
+    char(*names)[TVMRT_DEVICE_NAME] = arena_array(a, MAX_DEVICES, TVMRT_DEVICE_NAME);
 
-    if (!library)
-        return out;
-    /* ISO C has no conversion from an object's address to a function's. */
-    *(void **)&get_platforms = dlsym(library, "clGetPlatformIDs");
-    *(void **)&get_devices = dlsym(library, "clGetDeviceIDs");
-    *(void **)&get_info = dlsym(library, "clGetDeviceInfo");
-    out.why = "there is no OpenCL platform";
-    if (!get_platforms || !get_devices || !get_info ||
-        get_platforms(MAX_CL, platforms, &nplatforms) != 0)
-        nplatforms = 0;
-    for (uint32_t p = 0; p < nplatforms && p < MAX_CL; p++) {
-        void    *devices[MAX_CL];
-        uint32_t n = 0;
+    out.n = tvmrt_device_names(b->device->kind, MAX_DEVICES, names, &out.why);
+    if (out.n > MAX_DEVICES)
+        out.n = MAX_DEVICES;
+    for (uint32_t i = 0; i < out.n; i++)
+        out.names[i] = names[i];
+    return out;
+}
 
-        out.why = "no OpenCL platform has a device";
-        if (get_devices(platforms[p], 0xffffffffu, MAX_CL, devices, &n) != 0)
-            continue;
-        for (uint32_t i = 0; i < n && i < MAX_CL; i++) {
-            char name[256] = "";
+static void find_all_devices(Arena *a, DevicesVec *out)
+{
+    const Backend *b;
 
-            if (get_info(devices[i], CL_DEVICE_NAME, sizeof name - 1, name, NULL) == 0)
-                vec_push(a, &out.names, arena_printf(a, "%s", name));
-        }
-    }
-    return out; /* the library stays: implementations do not like to be unloaded */
+    for (uint32_t i = 0; (b = backend_at(i, NULL)); i++)
+        if (b->device)
+            vec_push(a, out, find_devices(a, b));
 }
 
 /* ---- what was found --------------------------------------------------------------------------------- */
@@ -111,7 +97,7 @@ typedef struct {
     const char   *cache;
     uint32_t      cache_entries;
     uint64_t      cache_bytes, cache_max;
-    Devices       devices;
+    DevicesVec    devices; /* by backend */
 } Report;
 
 static void look_at_cache(Report *r)
@@ -188,10 +174,15 @@ static void add_here(const Report *r, Columns *table)
             ? arena_printf(a, "%s: %u kernels, %.1f MiB of %.0f MiB", r->cache, r->cache_entries,
                            (double)r->cache_bytes / (1 << 20), (double)r->cache_max / (1 << 20))
             : "-  no folder: HOME, XDG_CACHE_HOME and TVMCC_CACHE_DIR are not set");
-    for (uint32_t i = 0; i < r->devices.names.n; i++)
-        row(table, "OpenCL", r->devices.names.at[i]);
-    if (!r->devices.names.n)
-        line(a, table, "OpenCL", NULL, r->devices.why, "pocl-opencl-icd, or the device's driver");
+    for (uint32_t k = 0; k < r->devices.n; k++) {
+        const Devices *d = &r->devices.at[k];
+        const Device  *kind = d->backend->device;
+
+        for (uint32_t i = 0; i < d->n; i++)
+            row(table, kind->title, d->names[i]);
+        if (!d->n)
+            line(a, table, kind->title, NULL, d->why, kind->packages);
+    }
 }
 
 static void show(Report *r)
@@ -247,14 +238,19 @@ static void show_json(Report *r)
     }
     str_add(&s, ",\n \"cache\": {");
     json_text(&s, "dir", r->cache);
-    str_printf(&s, ", \"entries\": %u, \"bytes\": %llu, \"max_bytes\": %llu},\n \"opencl\": [",
-               r->cache_entries, (unsigned long long)r->cache_bytes,
-               (unsigned long long)r->cache_max);
-    for (uint32_t i = 0; i < r->devices.names.n; i++) {
-        str_add(&s, i ? ", " : "");
-        str_add_json(&s, r->devices.names.at[i]);
+    str_printf(&s, ", \"entries\": %u, \"bytes\": %llu, \"max_bytes\": %llu},\n", r->cache_entries,
+               (unsigned long long)r->cache_bytes, (unsigned long long)r->cache_max);
+    for (uint32_t k = 0; k < r->devices.n; k++) {
+        const Devices *d = &r->devices.at[k];
+
+        str_printf(&s, " \"%s\": [", d->backend->name);
+        for (uint32_t i = 0; i < d->n; i++) {
+            str_add(&s, i ? ", " : "");
+            str_add_json(&s, d->names[i]);
+        }
+        str_add(&s, "],\n");
     }
-    str_add(&s, "],\n \"tools\": [");
+    str_add(&s, " \"tools\": [");
     for (size_t i = 0; i < COUNT(tools); i++) {
         str_add(&s, i ? ",\n  {" : "\n  {");
         json_text(&s, "name", tools[i].name);
@@ -295,8 +291,8 @@ int cmd_doctor(Driver *driver)
         ctx_free(c);
         return 0;
     }
-    r.cpu = backend_of(KIND_LLVM)->parse_target(c, "llvm -mcpu=native");
-    r.devices = find_devices(driver->arena);
+    r.cpu = backend_cpu()->parse_target(c, "llvm -mcpu=native");
+    find_all_devices(driver->arena, &r.devices);
     look_at_cache(&r);
     if (driver->opt.json)
         show_json(&r);

@@ -214,7 +214,7 @@ static void say_infos(Driver *driver, const char *path, const ModelInfos *infos)
 static const Member *own_library(Driver *driver, const Member *m, uint32_t n)
 {
     Ctx          *c = ctx_new(driver->arena, diags_new(driver->arena), op_table);
-    const Target *here = backend_of(KIND_LLVM)->parse_target(c, "llvm");
+    const Target *here = backend_cpu()->parse_target(c, "llvm");
     const Member *found = NULL;
     ObjectTarget  own;
     Object        f;

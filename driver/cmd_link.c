@@ -66,10 +66,11 @@ bool job_read_plan(Job *job, uint32_t set)
     bool           needs_id = all ? (set & ~plain) != 0 : job->piece == PIECE_HOST;
     bool           needs_weights = all ? (set & code) != 0 : job->piece == PIECE_WEIGHTS;
     const uint32_t can = code | plain | 1u << PRODUCT_HEADER | 1u << PRODUCT_META |
-                         1u << PRODUCT_LL | 1u << PRODUCT_ASM | 1u << PRODUCT_CL | 1u << PRODUCT_ID;
+                         1u << PRODUCT_LL | 1u << PRODUCT_ASM | 1u << PRODUCT_ID;
 
     for (int p = 0; p < PRODUCT_COUNT; p++)
-        if (set >> p & 1 && (all ? !(can >> p & 1) : p != PRODUCT_OBJECT))
+        if (set >> p & 1 &&
+            (all ? !(can >> p & 1) && !product_is_program((Product)p) : p != PRODUCT_OBJECT))
             return diag_error(c->diags, E_USAGE, NO_LOC, "no '%s' can be made of '%s'%s%s",
                               product_table[p].text, plan, all ? "" : " with --shard=",
                               all                        ? ""
@@ -150,7 +151,7 @@ static bool make_archive(Driver *driver, Link *l, Bytes *out)
 /* The triple of a shared library: the one that is given, or this machine's if the objects are. */
 static bool make_shared(Driver *driver, Link *l)
 {
-    const Backend *b = backend_of(KIND_LLVM);
+    const Backend *b = backend_cpu();
     const Target  *here = b->parse_target(l->c, "llvm"), *t;
     ObjectTarget   machine;
     bool           given = driver->opt.compile.targets.n || driver->opt.compile.mtriple;

@@ -137,7 +137,7 @@ static const char peak_text[] =
 static bool measure_peak(Profile *p)
 {
     Ctx           *c = p->s.c;
-    const Backend *b = p->s.job.k.backend ? p->s.job.k.backend : backend_of(KIND_LLVM);
+    const Backend *b = p->s.job.k.backend ? p->s.job.k.backend : backend_cpu();
     const Target  *t = c->target ? c->target : b->parse_target(c, "llvm -mcpu=native");
     uint32_t       lanes, n;
     StrBuf         text = strbuf(c->arena);

@@ -223,24 +223,19 @@ static bool add_topic(Diags *d, const char *topic, StrBuf *out)
 
 static void add_targets(StrBuf *out)
 {
-    static const struct {
-        const char *text, *about;
-    } rows[] = {
-#define BACKEND(id, text, backend, about) {text, about},
-#include "backends/backends.def"
-#undef BACKEND
-    };
+    const Backend *b;
+    const char    *about;
 
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        str_printf(out, "%s: %s\n", rows[i].text, rows[i].about);
-        backend_find(rows[i].text)->list_targets(out);
+    for (uint32_t i = 0; (b = backend_at(i, &about)); i++) {
+        str_printf(out, "%s: %s\n", b->name, about);
+        b->list_targets(out);
     }
 }
 
 static bool add_machine(Diags *d, StrBuf *out)
 {
     Ctx          *c = ctx_new(out->arena, d, op_table);
-    const Target *t = backend_of(KIND_LLVM)->parse_target(c, "llvm");
+    const Target *t = backend_cpu()->parse_target(c, "llvm");
 
     if (t)
         str_printf(out, "%s\n", t->triple);

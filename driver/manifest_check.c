@@ -106,7 +106,7 @@ static void try_target(Check *k, const char *text, Loc loc, const char *who)
     const Backend *backend = backend_find(kind);
 
     if (!backend)
-        backend = backend_of(KIND_LLVM); /* a bare triple */
+        backend = backend_cpu(); /* a bare triple */
     backend->parse_target(c, text);
     diag_adopt(k->d, quiet, E_MANIFEST_REF, loc, who);
     ctx_free(c);

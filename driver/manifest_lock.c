@@ -100,7 +100,7 @@ static void add_target(Rows *r, const Manifest *m, const ManPair *p)
     Ctx           *c = ctx_new(r->a, quiet, op_table);
     const Backend *backend =
         backend_find(arena_printf(r->a, "%.*s", (int)strcspn(text, " ,"), text));
-    const Target *t = (backend ? backend : backend_of(KIND_LLVM))->parse_target(c, text);
+    const Target *t = (backend ? backend : backend_cpu())->parse_target(c, text);
 
     lock_add(r->a, &r->lock, "targets", p->key, arena_printf(r->a, "%s", t ? t->text : text));
     ctx_free(c);

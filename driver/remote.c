@@ -74,7 +74,7 @@ static bool exists(const char *path)
 
 static const char *own_triple(Ctx *c)
 {
-    return backend_of(KIND_LLVM)->parse_target(c, "llvm")->triple;
+    return backend_cpu()->parse_target(c, "llvm")->triple;
 }
 
 static bool same_machine(Arena *a, const char *x, const char *y)
@@ -88,7 +88,7 @@ static bool same_machine(Arena *a, const char *x, const char *y)
 
 bool remote_is_foreign(Ctx *c, const Target *t)
 {
-    return t->kind == KIND_LLVM && !same_machine(c->arena, t->triple, own_triple(c));
+    return !t->host && !same_machine(c->arena, t->triple, own_triple(c));
 }
 
 /* ---- the parts of a product ---- */

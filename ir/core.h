@@ -194,13 +194,12 @@ const Op *op_find(const Ctx *c, const char *text); /* NULL if unknown */
 
 /* ---- what code is generated for; backends make them --------------------------------------------- */
 
-typedef enum { KIND_LLVM, KIND_OPENCL } TargetKind; /* rows of backends.def, in its order */
 /* What kind of machine it is, whoever writes its code: passes and rules ask for this. */
 typedef enum { CLASS_CPU, CLASS_GPU } TargetClass;
 
 struct Target {
-    TargetKind    kind;
-    TargetClass   cls;
+    const struct Backend *backend; /* who writes its code: of no interest before that */
+    TargetClass           cls;
     const char   *text; /* canonical string: "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell" */
     const char   *triple, *mcpu; /* LLVM's spelling */
     const char   *features;      /* "+avx2,+fma" as LLVM wants it */

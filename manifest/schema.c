@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+static const char backend_words[] =
+#define BACKEND(name, about) #name "|"
+#define DEVICE(name, about, product, text, suffix, what) #name "|"
+#define PLANNED(name) #name "*|"
+#include "backends/backends.def"
+    ;
+
 #define REQUIRED true
 #define OPTIONAL false
 

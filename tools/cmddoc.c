@@ -62,9 +62,9 @@ static const Word passes[] = {
 };
 
 static const Word backends[] = {
-#define BACKEND(id, text, backend, about) {text, about},
+#define BACKEND(name, about) {#name, about},
+#define DEVICE(name, about, product, text, suffix, what) {#name, about},
 #include "backends/backends.def"
-#undef BACKEND
 };
 
 static const Word frontends[] = {

@@ -240,7 +240,6 @@ static bool llvm_unit(Ctx *c, const TirModule *m, const Target *t, const Codegen
 
 const Backend backend_llvm = {
     .name = "llvm",
-    .kind = KIND_LLVM,
     .parse_target = llvm_parse_target,
     .list_targets = llvm_list_targets,
     .codegen = llvm_codegen,

@@ -525,7 +525,7 @@ static const char *baseline_cpu(Words *w, Arch arch)
 
 static const Target *make_target(Words *w)
 {
-    Target      t = {.kind = KIND_LLVM,
+    Target      t = {.backend = &backend_llvm,
                      .fast_math = w->fast_math,
                      .winograd = w->winograd,
                      .no_libm = w->no_libm,
@@ -666,7 +666,10 @@ static bool option(Words *w, const char *word)
 }
 
 static const char *const first_words[] = {
-    "llvm", "cpu", "opencl", "x86_64-linux-gnu", "aarch64-linux-gnu", "wasm32"};
+#define BACKEND(name, about) #name,
+#define DEVICE(name, about, product, text, suffix, what) #name,
+#include "backends/backends.def"
+    "cpu", "x86_64-linux-gnu", "aarch64-linux-gnu", "wasm32"};
 
 /* The words of JSON like {"kind": "llvm", "mcpu": "haswell", "mattr": ["+fma", "+avx2"]}, one
  * level. */

@@ -125,9 +125,9 @@ static void test_random_nets(void)
         "simplify_expr,eliminate_common_subexpr", "alter_layout,plan_views,plan_halo",
         "dead_code_elimination,fuse_ops"};
     static const Target vectors[] = {
-        {.kind = KIND_LLVM, .vector_bytes = 32, .vector_regs = 16, .has_fma = true},
-        {.kind = KIND_LLVM, .vector_bytes = 16, .vector_regs = 16},
-        {.kind = KIND_LLVM, .vector_bytes = 64, .vector_regs = 32},
+        {.vector_bytes = 32, .vector_regs = 16, .has_fma = true},
+        {.vector_bytes = 16, .vector_regs = 16},
+        {.vector_bytes = 64, .vector_regs = 32},
     };
 
     for (uint32_t seed = 1; seed <= 150; seed++) {

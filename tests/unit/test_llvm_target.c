@@ -199,7 +199,7 @@ static void test_targets(void)
     }
     begin();
     CHECK(backend_llvm.parse_target(c, "llvm -mcpu=native") != NULL);
-    CHECK(backend_find("llvm") == &backend_llvm && backend_of(KIND_LLVM) == &backend_llvm);
+    CHECK(backend_find("llvm") == &backend_llvm && backend_cpu() == &backend_llvm);
     CHECK(backend_find("llwm") == NULL);
     end();
 }

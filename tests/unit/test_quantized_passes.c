@@ -270,8 +270,8 @@ static bool check_net(Ctx *c, uint32_t seed, uint32_t *integer, uint32_t *all)
 static void test_random_nets(void)
 {
     static const Target kinds[] = {
-        {.kind = KIND_LLVM, .vector_bytes = 32, .vector_regs = 16, .has_fma = true},
-        {.kind = KIND_LLVM, .vector_bytes = 16, .vector_regs = 32, .dot_signed = true},
+        {.vector_bytes = 32, .vector_regs = 16, .has_fma = true},
+        {.vector_bytes = 16, .vector_regs = 32, .dot_signed = true},
     };
     uint32_t integer = 0, all = 0;
 

@@ -265,8 +265,7 @@ static void check_net(uint32_t seed, Totals *sum)
 {
     /* Everything is worth a second thread. */
     static const Machine     slow = {.macs_ns = 1e-3, .stream_ns = 1e-3, .sync_ns = 1};
-    static const Target      vectors[] = {{.kind = KIND_LLVM,
-                                           .text = "llvm -mcpu=a",
+    static const Target      vectors[] = {{.text = "llvm -mcpu=a",
                                            .machine = &slow,
                                            .pointer_bits = 64,
                                            .vector_bytes = 32,
@@ -276,8 +275,7 @@ static void check_net(uint32_t seed, Totals *sum)
                                            .l2_bytes = 524288,
                                            .l3_bytes = 1 << 23,
                                            .winograd = true},
-                                          {.kind = KIND_LLVM,
-                                           .text = "llvm -mcpu=b",
+                                          {.text = "llvm -mcpu=b",
                                            .machine = &slow,
                                            .pointer_bits = 64,
                                            .vector_bytes = 16,
@@ -285,8 +283,7 @@ static void check_net(uint32_t seed, Totals *sum)
                                            .l1_bytes = 32768,
                                            .l2_bytes = 524288,
                                            .l3_bytes = 1 << 23},
-                                          {.kind = KIND_LLVM,
-                                           .text = "llvm -mcpu=c",
+                                          {.text = "llvm -mcpu=c",
                                            .machine = &slow,
                                            .pointer_bits = 64,
                                            .vector_bytes = 16,

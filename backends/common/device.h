@@ -1,0 +1,19 @@
+/* What the backends of all devices share: target strings, and a product that is an object for the
+ * CPU that drives the device. */
+#ifndef TVMCC_BACKENDS_DEVICE_H
+#define TVMCC_BACKENDS_DEVICE_H
+
+#include "backends/backend.h"
+
+/* `<name> [-device=<word>] [-max_threads_per_block=<n>] [, <host target>]`.  The host that launches
+ * the kernels is this machine unless another target follows. */
+const Target *device_parse_target(Ctx *c, const Backend *b, const char *text);
+
+/* Backend.codegen, .jit_load, .jit_symbol and .jit_free of a device. */
+bool  device_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
+                     EmitKind kind, Bytes *out);
+Jit  *device_jit_load(Ctx *c, const Target *t, Bytes object);
+void *device_jit_symbol(Jit *j, const char *func);
+void  device_jit_free(Jit *j);
+
+#endif

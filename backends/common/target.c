@@ -1,0 +1,83 @@
+/* Target strings of devices.
+ *
+ * Programs are built by the driver of the device, so a target says little: how many threads a block
+ * may have. */
+#include "backends/common/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const options[] = {"-device", "-max_threads_per_block", "-max_num_threads"};
+
+static bool option(Ctx *c, Target *t, const char *word, const char **device)
+{
+    const char *eq = strchr(word, '=');
+    size_t      n = eq ? (size_t)(eq - word) : strlen(word);
+    const char *near, *name = intern_n(c->strings, word, n);
+
+    if (eq && !strcmp(name, "-device")) {
+        *device = eq + 1;
+        return true;
+    }
+    if (eq && (!strcmp(name, "-max_threads_per_block") || !strcmp(name, "-max_num_threads"))) {
+        char *end;
+        long  v = strtol(eq + 1, &end, 10);
+        if (end == eq + 1 || *end || v < 1 || v > (long)t->backend->device->most_threads)
+            return error_at(c, E_TARGET, NO_LOC, "'%s': a block has 1 to %u threads", word,
+                            t->backend->device->most_threads);
+        t->max_threads = (uint32_t)v;
+        return true;
+    }
+    error_at(c, E_TARGET, NO_LOC, "unknown option '%s' of target '%s'", word, t->backend->name);
+    if ((near = str_closest(name, options, COUNT(options))))
+        diag_hint(c->diags, "did you mean '%s='?", near);
+    return false;
+}
+
+const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
+{
+    const char *comma = strchr(text, ','), *device = NULL;
+    size_t      end = comma ? (size_t)(comma - text) : strlen(text);
+    StrBuf      canon = strbuf(c->arena);
+    bool        first = true;
+    Target      t = {.backend = b,
+                     .cls = CLASS_GPU,
+                     .triple = "",
+                     .mcpu = "",
+                     .features = "",
+                     .abi = "",
+                     .vector_bytes = 4,
+                     .vector_regs = b->device->registers,
+                     .has_fma = true,
+                     .max_threads = b->device->threads,
+                     .shared_bytes = b->device->shared_bytes};
+
+    for (size_t i = 0; i < end;) {
+        size_t n = strcspn(text + i, " \t\n,");
+        if (n == 0) {
+            i++;
+            continue;
+        }
+        const char *word = intern_n(c->strings, text + i, n);
+        i += n;
+        if (*word == '-') {
+            if (!option(c, &t, word, &device))
+                return NULL;
+        } else if (!first || strcmp(word, b->name)) {
+            return error_at(c, E_TARGET, NO_LOC, "unexpected word '%s' in target '%s'", word, text);
+        }
+        first = false;
+    }
+    if (!(t.host =
+              backend_cpu()->parse_target(c, comma ? comma + 1 + strspn(comma + 1, " ") : "llvm")))
+        return NULL;
+    t.pointer_bits = t.host->pointer_bits; /* of the object */
+    str_add(&canon, b->name);
+    if (device)
+        str_printf(&canon, " -device=%s", device);
+    if (t.max_threads != b->device->threads)
+        str_printf(&canon, " -max_threads_per_block=%u", t.max_threads);
+    str_printf(&canon, ", %s", t.host->text);
+    t.text = intern(c->strings, canon.at);
+    return DUP_ARRAY(c->arena, &t, 1);
+}

@@ -1,0 +1,52 @@
+/* OpenCL C as a backend: one product runs on every OpenCL device, since the program is built by the
+ * device's driver when the model is opened. */
+#include "backends/opencl/opencl.h"
+
+#include "backends/common/device.h"
+#include "tvmcc/abi.h"
+
+static const Target *parse_target(Ctx *c, const char *text)
+{
+    return device_parse_target(c, &backend_opencl, text);
+}
+
+static void list_targets(StrBuf *out)
+{
+    str_add(out,
+            "opencl   any device with OpenCL 1.2; the CPU that drives it may follow a comma\n");
+}
+
+static bool program(Ctx *c, const TirModule *m, Bytes *out)
+{
+    StrBuf text = strbuf(c->arena);
+
+    if (!opencl_source(c, m, &text))
+        return false;
+    *out = (Bytes){(const uint8_t *)text.at, text.n};
+    return true;
+}
+
+static const Device opencl = {
+    .kind = TVMCC_DEVICE_OPENCL,
+    .form = TVMCC_CODE_SOURCE,
+    .title = "OpenCL",
+    .packages = "pocl-opencl-icd, or the device's driver",
+    .options = "-cl-std=CL1.2",
+    .threads = 256,
+    .most_threads = 1024,
+    .shared_bytes = 32 * 1024,
+    .registers = 64,
+    .program = program,
+    .symbol = opencl_symbol,
+};
+
+const Backend backend_opencl = {
+    .name = "opencl",
+    .device = &opencl,
+    .parse_target = parse_target,
+    .list_targets = list_targets,
+    .codegen = device_codegen,
+    .jit_load = device_jit_load,
+    .jit_symbol = device_jit_symbol,
+    .jit_free = device_jit_free,
+};
