@@ -20,6 +20,7 @@ typedef struct Buffer Buffer;
 typedef struct Stmt   Stmt;
 typedef struct Func   Func;
 typedef struct Target Target;
+typedef struct Intrin Intrin;
 
 /* "..": a string of all languages of the IR, as parse_string reads it (parse_lex.c). */
 void print_quoted(StrBuf *out, const char *s);
@@ -197,6 +198,14 @@ const Op *op_find(const Ctx *c, const char *text); /* NULL if unknown */
 /* What kind of machine it is, whoever writes its code: passes and rules ask for this. */
 typedef enum { CLASS_CPU, CLASS_GPU } TargetClass;
 
+/* Instructions that compute more than one operation: rows of ir/tir/intrin.def. */
+typedef enum {
+#define INTRIN(id, text, te) INTRIN_##id,
+#include "ir/tir/intrin.def"
+#undef INTRIN
+    INTRIN_COUNT
+} IntrinId;
+
 struct Target {
     const struct Backend *backend; /* who writes its code: of no interest before that */
     TargetClass           cls;
@@ -212,10 +221,9 @@ struct Target {
     uint32_t vector_bytes; /* widest register worth using: 16, 32, 64; 4: no vectors, and GPUs */
     uint32_t vector_regs;  /* architectural vector registers: 16, 32 */
     bool     has_fma;
-    bool     fma_mem_splat;    /* FMA can broadcast from memory (AVX-512) */
-    bool     dot_signed;       /* 8-bit dot products take signed data (Arm), else unsigned (x86) */
-    uint8_t  dot4_ui, dot4_ii; /* instructions of a dot4 of u8 by i8, of i8 by i8; 0: not quick */
-    uint8_t  dot2;             /* ... of two products of i16; 0: not quick */
+    bool     fma_mem_splat; /* FMA can broadcast from memory (AVX-512) */
+    bool     dot_signed;    /* 8-bit dot products take signed data (Arm), else unsigned (x86) */
+    uint8_t  intrin_ops[INTRIN_COUNT];     /* how many it takes for each of these; 0: not quick */
     uint32_t l1_bytes, l2_bytes, l3_bytes; /* as the machine of the compile says; 0: not asked */
     uint32_t max_threads;                  /* per GPU block; 1 on CPUs */
     uint32_t shared_bytes;                 /* per GPU block */
@@ -255,8 +263,9 @@ struct Ctx {
     Strings         *strings;
     Diags           *diags;
     Arith           *arith;
-    struct Interner *nodes; /* types, prims: equal means same pointer */
-    Map    *tensors;        /* Tensor by the id of its Buffer (ir/te/te.c), NULL until the first */
+    struct Interner *nodes;   /* types, prims: equal means same pointer */
+    struct Intrins  *intrins; /* ir/tir/intrin.c; NULL until the first is asked for */
+    Map    *tensors; /* Tensor by the id of its Buffer (ir/te/te.c), NULL until the first */
     OpTable ops;
     const Evaluator *eval;   /* default: ir/relay/eval.c, slow and obvious */
     const Target    *target; /* NULL until chosen */

@@ -1,7 +1,7 @@
 /* Ctx: what one compile owns.  The caller owns the arena; `ctx_free` gives back the scratch. */
 #include "ir/intern.h"
 #include "ir/relay/relay.h"
-#include "ir/tir/tir.h"
+#include "ir/tir/intrin.h"
 
 #include <string.h>
 
@@ -43,6 +43,7 @@ bool ctx_cancelled(Ctx *c)
 
 void ctx_free(Ctx *c)
 {
+    intrins_free(c);
     arena_free(c->scratch);
 }
 

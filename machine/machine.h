@@ -109,7 +109,8 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);
 /* ... of a matrix product: all tiles of a panel of nv vectors, none taller than `most` rows. */
 double panel_step_cycles(const Machine *m, int64_t rows, int64_t most, int64_t nv);
-/* ... of a sum of dot products of small integers, each of `ops` instructions (Target.dot4_ui). */
+/* ... of a sum of dot products of small integers, each of `ops` instructions (Target.intrin_ops).
+ */
 double dot_step_cycles(const Machine *m, uint32_t ops, int64_t pixels, int64_t most, int64_t nv);
 /* ... of a recurrent network's product of a matrix of `vectors` vectors with `rows` rows of the
  * state; vectors of that many bytes. */

@@ -10,6 +10,7 @@
  * Loop variables are i<n>, buffers b<n>, numbered in order
  * of appearance, so that equal functions have equal text. */
 #include "backends/clike/clike.h"
+#include "ir/tir/intrin.h"
 
 #include <math.h>
 #include <string.h>
@@ -352,10 +353,11 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
         for (uint32_t i = 0; i + 1 < p->nkids; i++)
             str_add(s, ")");
         return;
-    case PRIM_DOT4:
+    case PRIM_INTRIN:
     case PRIM_SPLAT:
     case PRIM_RAMP:
-    case PRIM_VEC: break;
+    case PRIM_VEC:
+    case PRIM_SHUFFLE: break;
     }
     type_name(x, p->dtype); /* records the error: no vectors */
 }
@@ -762,6 +764,8 @@ static void print_stmt(Clike *x, const Stmt *s)
 
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
+    f = intrins_expand(c, f); /* no dialect has instructions of its own */
+
     Clike  x = {.c = c, .d = d, .f = f, .depth = 1, .numbers = map_new(c->arena)};
     StrBuf body = strbuf(c->arena);
 

@@ -559,9 +559,9 @@ static LLVMValueRef gen_math(Gen *g, const Prim *p)
     static const struct {
         const char *intrinsic, *libm;
     } rows[MATH_COUNT] = {
-#define INTRIN(id, intrinsic, libm) [MATH_##id] = {intrinsic, libm},
-#include "backends/llvm/intrin.def"
-#undef INTRIN
+#define MATH(id, intrinsic, libm) [MATH_##id] = {intrinsic, libm},
+#include "backends/llvm/math.def"
+#undef MATH
     };
     DType        t = p->dtype;
     MathFn       fn = p->u.math;
@@ -773,7 +773,7 @@ LLVMValueRef gen_prim(Gen *g, const Prim *p)
     case PRIM_LT:
     case PRIM_LE: v = gen_bin(g, p); break;
     case PRIM_FMA: v = gen_fma(g, p); break;
-    case PRIM_DOT4: v = gen_dot4(g, p); break;
+    case PRIM_INTRIN: v = gen_instruction(g, p); break;
     case PRIM_NOT: v = LLVMBuildNot(g->b, gen_prim(g, p->kids[0]), ""); break;
     case PRIM_SELECT: v = gen_select(g, p); break;
     case PRIM_CAST: v = gen_cast(g, p); break;
@@ -783,6 +783,7 @@ LLVMValueRef gen_prim(Gen *g, const Prim *p)
     case PRIM_SPLAT: v = splat(g, gen_prim(g, p->kids[0]), p->dtype.lanes); break;
     case PRIM_RAMP: v = gen_ramp(g, p); break;
     case PRIM_VEC: v = gen_vec(g, p); break;
+    case PRIM_SHUFFLE: v = gen_shuffle(g, p); break;
     }
     memo_put(g, &g->stmt, KEY(p), v);
     return v;

@@ -62,7 +62,7 @@ static bool joins(const Stmt *const *s, uint32_t n)
  */
 static const Prim *missing(Gen *g, const Prim *p)
 {
-    if (p->kind == PRIM_DOT4 || p->kind == PRIM_CASE || p->kind == PRIM_VEC)
+    if (p->kind == PRIM_INTRIN || p->kind == PRIM_CASE || p->kind == PRIM_VEC)
         return NULL;
     if (p->kind == PRIM_SELECT && gen_known(g, p->kids[0]) &&
         (gen_reads(g, p->kids[1]) || gen_reads(g, p->kids[2])))

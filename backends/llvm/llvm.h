@@ -5,12 +5,14 @@
  *   cpuid.c cpuid.def  what code needs of an x86 CPU, and how it asks
  *   codegen.c       functions and statements
  *   codegen_idx.c   indices and addresses
- *   codegen_prim.c  scalar and vector expressions; intrin.def: which function each MATH is
+ *   codegen_prim.c  scalar and vector expressions; math.def: which function each MATH is
  *   codegen_half.c  f16 and bf16
  *   codegen_mask.c  parts of vectors: masks, odd numbers of lanes
  *   codegen_near.c  vectors of scalars that lie near each other
  *   codegen_transpose.c  tiles of memory transposed in registers
  *   codegen_pack.c  results rounded to bytes
+ *   codegen_intrin.c  instructions of ir/tir/intrin.def; intrin.def: which writes each, and where
+ *   write_x86.c, write_arm.c  how
  *   codegen_weave.c  long formulas of neighbouring stores by turns
  *   codegen_host.c  parallel regions: barriers, launches, instrumentation
  *   codegen_device.c  models on a device: open, close, launches, copies
@@ -25,6 +27,7 @@
 #define TVMCC_BACKENDS_LLVM_H
 
 #include "backends/backend.h"
+#include "ir/tir/intrin.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
@@ -236,9 +239,26 @@ void gen_masked_store(Gen *g, LLVMValueRef v, LLVMValueRef p, uint32_t align, LL
 LLVMValueRef gen_odd_load(Gen *g, LLVMValueRef p, DType t, uint32_t align);
 bool         gen_odd_store(Gen *g, LLVMValueRef v, LLVMValueRef p, DType t, uint32_t align);
 
-/* ---- codegen_dot.c ------------------------------------------------------------------------------- */
+/* ---- codegen_intrin.c, write_x86.c, write_arm.c ------------------------------------------------ */
 
-LLVMValueRef gen_dot4(Gen *g, const Prim *p);
+LLVMValueRef gen_instruction(Gen *g, const Prim *p);
+LLVMValueRef gen_shuffle(Gen *g, const Prim *p);
+/* How many instructions each row takes on a CPU that can do this. */
+void set_intrin_ops(Target *t, Arch arch, uint32_t caps);
+
+/* One register of an instruction: operands as vectors of integers that each hold one unit's, the
+ * result so far, and how many units. */
+typedef struct {
+    const Intrin *row;
+    LLVMValueRef  operand[INTRIN_OPERANDS];
+    unsigned      n;
+} GenUnits;
+
+LLVMValueRef gen_as(Gen *g, LLVMValueRef v, LLVMTypeRef elem, unsigned lanes); /* the same bits */
+/* Lanes first, first + step, .. of v; those beyond its end are anything. */
+LLVMValueRef gen_lanes_of(Gen *g, LLVMValueRef v, unsigned first, unsigned step, unsigned n);
+/* Integers in wider lanes. */
+LLVMValueRef gen_extended(Gen *g, LLVMValueRef v, bool sign, LLVMTypeRef elem);
 
 /* ---- codegen_transpose.c ------------------------------------------------------------------------- */
 

@@ -429,23 +429,6 @@ static bool native_cpu(Words *w, Arch arch)
 
 /* ---- limits -------------------------------------------------------------------------------------------- */
 
-/* As backends/llvm/codegen_dot.c makes them. */
-static void set_dot4(Target *t, Arch arch, uint32_t caps)
-{
-    if (!(caps & CAP_VEC))
-        return;
-    if (arch == ARCH_X86) {
-        bool vnni = caps & CAP_AVX512 ? caps & CAP_DOT : caps & CAP_DOT32 && caps & CAP_AVX2;
-        t->dot4_ui = vnni ? 1 : 4;
-        t->dot4_ii = 4;
-        t->dot2 = 2;
-    }
-    if (arch == ARCH_AARCH64) {
-        t->dot4_ui = 6;
-        t->dot4_ii = caps & CAP_DOT ? 1 : 6;
-    }
-}
-
 static void set_limits(Target *t, Arch arch)
 {
     uint32_t caps = target_caps(t);
@@ -470,7 +453,7 @@ static void set_limits(Target *t, Arch arch)
     t->fma_mem_splat = (caps & CAP_AVX512) != 0;
     t->has_stream = arch == ARCH_X86 && caps & CAP_VEC;
     t->dot_signed = arch == ARCH_AARCH64 || arch == ARCH_ARM;
-    set_dot4(t, arch, caps);
+    set_intrin_ops(t, arch, caps);
     t->max_threads = 1;
 }
 

@@ -1,10 +1,11 @@
 /* Steps that say how code is made: the marks (parallel, vectorize, unroll, bind, outline) and
  * contract.  Marks change nothing here; the passes of passes/tir carry them out. */
 #include "ir/sched/impl.h"
+#include "ir/tir/intrin.h"
 
 #include <string.h>
 
-static const Func *mark(Work *w, const Sites *loops, uint32_t mark, BindAxis axis, const char *tile)
+static const Func *mark(Work *w, const Sites *loops, uint32_t mark, BindAxis axis, const char *name)
 {
     for (uint32_t i = loops->n; i-- > 0;) { /* inner copies first: none lies in another */
         const Stmt *loop = stmt_at(w, loops->at[i]);
@@ -13,7 +14,9 @@ static const Func *mark(Work *w, const Sites *loops, uint32_t mark, BindAxis axi
         if (mark == MARK_BIND)
             l.axis = axis;
         if (mark == MARK_OUTLINE)
-            l.outline = tile;
+            l.outline = name;
+        if (mark == MARK_INTRIN)
+            l.intrin = name;
         edit(w, loop, stmt_for(w->c, l, body_of(loop), loop->loc));
     }
     return finish(w);
@@ -287,31 +290,29 @@ const Func *step_unroll(Work *w)
 
 /* ---- tensorize ---------------------------------------------------------------------------------- */
 
-/* The loop adds four products of 8-bit integers, or two of 16-bit ones, to a cell of i32:
- * docs/ir/schedule.md. */
-static bool check_dot4(Work *w, uint32_t site)
+/* The loop and those in it, down to one block with one store, compute a row of the intrinsic. */
+static bool check_intrin(Work *w, uint32_t site, const char *text)
 {
-    const LoopData *l = loop_at(w, site);
-    const Stmt     *block = body_of(stmt_at(w, site)), *store;
+    const LoopData *loops[INTRIN_AXES];
+    const Stmt     *s = stmt_at(w, site), *store;
     IdxSubst       *bound = subst_new(w->c->arith, w->c->scratch);
-    int64_t         n;
-    Dot4            d;
+    uint32_t        n = 0;
+    IntrinMatch     m;
 
-    if (l->kind != LOOP_REDUCE || !loop_extent_of(stmt_at(w, site), &n) || (n != 4 && n != 2))
-        return refuse(w, "it is not a reduction of 4 steps") != NULL;
-    if (l->marks)
-        return refuse(w, "it is already marked") != NULL;
-    if (block->kind != STMT_BLOCK || !(store = store_of(block)))
+    for (; s->kind == STMT_FOR && n < INTRIN_AXES; s = body_of(s)) {
+        if (s->u.loop.marks)
+            return refuse(w, "%%%s is already marked", s->u.loop.var->name) != NULL;
+        loops[n++] = &s->u.loop;
+    }
+    if (s->kind != STMT_BLOCK || !(store = store_of(s)))
         return refuse(w, "it does not hold one block with one store") != NULL;
-    if (block->u.block.has_init || block->u.block.where.n)
-        return refuse(w, "'%s' starts its sum, or has a condition, inside", block->u.block.name) !=
+    if (s->u.block.has_init || s->u.block.where.n)
+        return refuse(w, "'%s' starts its sum, or has a condition, inside", s->u.block.name) !=
                NULL;
-    bind_iters(block, bound);
-    if (!dot4_match(w->c, prim_subst(w->c, store->u.store.value, bound), l->var, &d))
-        return refuse(w, "'%s' is no sum of products of neighbouring 8-bit integers",
-                      block->u.block.name) != NULL;
-    if (n != dot4_terms(d.a->dtype, d.b->dtype))
-        return refuse(w, "it is not a reduction of 4 steps") != NULL;
+    bind_iters(s, bound);
+    store = stmt_subst(w->c, store, bound);
+    if (!intrin_match(w->c, text, n, loops, &store->u.store, &m))
+        return refuse(w, "'%s' in these loops is no %s", s->u.block.name, text) != NULL;
     return true;
 }
 
@@ -322,14 +323,14 @@ const Func *step_tensorize(Work *w)
 
     if (!with || !with->name)
         return refuse(w, "write `tensorize %%d with @dot4`");
-    if (strcmp(with->name, "dot4") != 0)
+    if (!intrin_find(w->c, with->name, 0, NULL))
         return refuse(w, "there is no intrinsic @%s", with->name);
     if (!one_loop(w, &loops))
         return NULL;
     for (uint32_t i = 0; i < loops.n; i++)
-        if (!check_dot4(w, loops.at[i]))
+        if (!check_intrin(w, loops.at[i], with->name))
             return NULL;
-    return mark(w, &loops, MARK_DOT4, 0, NULL);
+    return mark(w, &loops, MARK_INTRIN, 0, with->name);
 }
 
 /* ---- outline ------------------------------------------------------------------------------------- */

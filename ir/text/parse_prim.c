@@ -170,27 +170,29 @@ static Value parse_form(Parser *p, PrimKind k, uint32_t n)
     return of_prim(prim_not(p->c, v[0].p));
 }
 
-/* dot4(a, b, c): c + the sum of four products, or of two, a lane. */
-static Value parse_dot4(Parser *p)
+/* dot4(a, b, c): a row of ir/tir/intrin.def, which the types of the operands choose. */
+static Value parse_intrin(Parser *p, const char *text)
 {
-    const Prim *k[3];
+    const Prim *kid[INTRIN_OPERANDS];
+    DType       type[INTRIN_OPERANDS];
+    uint32_t    n = 0;
+    StrBuf      types = strbuf(p->c->scratch);
 
-    for (uint32_t i = 0; i < 3; i++) {
-        if (i)
-            expect(p, ",");
-        k[i] = as_prim(p, parse_value(p, 0), NULL);
-    }
+    do {
+        kid[n] = as_prim(p, parse_value(p, 0), NULL);
+        type[n] = kid[n]->dtype;
+        str_printf(&types, "%s%s", n ? ", " : "", dtype_text(p->c, type[n]));
+        n++;
+    } while (accept(p, ",") && n < INTRIN_OPERANDS);
     if (!expect(p, ")"))
         return nothing(p);
-    uint16_t n = k[2]->dtype.lanes, terms = dot4_terms(k[0]->dtype, k[1]->dtype);
-    for (uint32_t i = 0; i < 2; i++)
-        if (!dtype_is_int(k[i]->dtype) ||
-            !(k[i]->dtype.bits == 8 || dtype_eq(dtype_lanes(k[i]->dtype, 1), DT_I16)) ||
-            (k[i]->dtype.lanes != terms && k[i]->dtype.lanes != terms * n))
-            parse_fail(p, "dot4 of %s for %u lanes", dtype_text(p->c, k[i]->dtype), n);
-    if (!dtype_eq(dtype_lanes(k[2]->dtype, 1), DT_I32))
-        parse_fail(p, "dot4 adds to i32, not to %s", dtype_text(p->c, k[2]->dtype));
-    return p->failed ? nothing(p) : of_prim(prim_dot4(p->c, k[0], k[1], k[2]));
+    const Intrin *row = intrin_find(p->c, text, n, type);
+
+    if (!row || !intrin_fits(row, n, kid)) {
+        parse_fail(p, "there is no %s of %s", text, types.at);
+        return nothing(p);
+    }
+    return of_prim(prim_intrin(p->c, row, kid));
 }
 
 static Value parse_math(Parser *p, MathFn fn, uint32_t n)
@@ -292,6 +294,25 @@ static Value parse_splat(Parser *p)
     return of_prim(prim_splat(p->c, q, (uint16_t)lanes));
 }
 
+static Value parse_shuffle(Parser *p)
+{
+    const Prim *v = as_prim(p, parse_value(p, 0), NULL);
+    uint16_t    from[MAX_LANES];
+    int64_t     lane;
+    uint32_t    n = 0;
+
+    expect(p, ";");
+    do {
+        lane = parse_int(p);
+        if (!p->failed && (lane < 0 || lane >= v->dtype.lanes))
+            parse_fail(p, "lane %lld of %u", (long long)lane, v->dtype.lanes);
+        from[n++] = (uint16_t)lane;
+    } while (accept(p, ",") && n < MAX_LANES);
+    if (!expect(p, ")"))
+        return nothing(p);
+    return of_prim(prim_shuffle(p->c, v, (uint16_t)n, from));
+}
+
 static Value parse_ramp(Parser *p)
 {
     DType      t = parse_dtype(p);
@@ -362,8 +383,8 @@ static Value parse_named(Parser *p)
         return parse_vec(p);
     if (!strcmp(word, "splat"))
         return parse_splat(p);
-    if (!strcmp(word, "dot4"))
-        return parse_dot4(p);
+    if (!strcmp(word, "shuffle"))
+        return parse_shuffle(p);
     if (!strcmp(word, "ramp"))
         return parse_ramp(p);
     if (!strcmp(word, "bits"))
@@ -372,6 +393,8 @@ static Value parse_named(Parser *p)
         return parse_read(p);
     if (dtype_parse(word, &t) && t.lanes > 0 && t.lanes <= MAX_LANES)
         return parse_typed(p, t);
+    if (intrin_find(p->c, word, 0, NULL))
+        return parse_intrin(p, word);
     p->at = at;
     parse_fail(p, "there is no function '%s'", word);
     return nothing(p);

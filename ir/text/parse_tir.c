@@ -238,6 +238,15 @@ const Stmt *parse_braces(Parser *p)
     return s;
 }
 
+static void parse_intrin_mark(Parser *p, LoopData *l)
+{
+    for (uint32_t i = 0; i < INTRIN_COUNT && !l->intrin; i++)
+        if (accept(p, intrin_text((IntrinId)i)))
+            l->intrin = intrin_text((IntrinId)i);
+    if (l->intrin)
+        l->marks |= MARK_INTRIN;
+}
+
 static const Stmt *parse_for(Parser *p)
 {
     LoopData    l = {.kind = LOOP_SPATIAL};
@@ -275,8 +284,7 @@ static const Stmt *parse_for(Parser *p)
         l.marks |= MARK_VECTOR;
     if (accept(p, "unroll"))
         l.marks |= MARK_UNROLL;
-    if (accept(p, "dot4"))
-        l.marks |= MARK_DOT4;
+    parse_intrin_mark(p, &l);
     if (accept(p, "bind")) {
         l.marks |= MARK_BIND;
         expect(p, "(");

@@ -355,7 +355,7 @@ static void print_expr(Printer *p, const Prim *e, int prec)
     case PRIM_MINNUM: print_call(p, "minnum", e); return;
     case PRIM_MAXNUM: print_call(p, "maxnum", e); return;
     case PRIM_FMA: print_call(p, "fma", e); return;
-    case PRIM_DOT4: print_call(p, "dot4", e); return;
+    case PRIM_INTRIN: print_call(p, e->u.intrin->text, e); return;
     case PRIM_AND:
         if (boolean)
             print_infix(p, e, "&&", PREC_AND, prec);
@@ -411,6 +411,13 @@ static void print_expr(Printer *p, const Prim *e, int prec)
         str_add(p->out, ")");
         return;
     case PRIM_VEC: print_call(p, "vec", e); return;
+    case PRIM_SHUFFLE:
+        str_add(p->out, "shuffle(");
+        print_prim(p, e->kids[0], 0);
+        for (uint32_t i = 0; i < e->dtype.lanes; i++)
+            str_printf(p->out, "%s%u", i ? ", " : "; ", e->u.from[i]);
+        str_add(p->out, ")");
+        return;
     }
 }
 

@@ -132,8 +132,8 @@ static void print_for(Printer *p, const Stmt *s)
         str_add(p->out, " vector");
     if (l->marks & MARK_UNROLL)
         str_add(p->out, " unroll");
-    if (l->marks & MARK_DOT4)
-        str_add(p->out, " dot4");
+    if (l->marks & MARK_INTRIN)
+        str_printf(p->out, " %s", l->intrin);
     if (l->marks & MARK_BIND)
         str_printf(p->out, " bind(%s)", bind_axis_text(l->axis));
     if (l->marks & MARK_OUTLINE)

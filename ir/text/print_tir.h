@@ -2,7 +2,7 @@
 #ifndef TVMCC_IR_TEXT_PRINT_TIR_H
 #define TVMCC_IR_TEXT_PRINT_TIR_H
 
-#include "ir/tir/tir.h"
+#include "ir/tir/intrin.h"
 
 const char *scope_text(Scope s);                         /* "reg" */
 const char *func_kind_text(FuncKind k);                  /* "kernel" */

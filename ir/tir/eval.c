@@ -9,6 +9,7 @@
  * Values of variables, buffers and shared prims lie in tables indexed by id; `measure` finds the
  * ranges of ids first.  A prim that is reached twice in one evaluation is computed once. */
 #include "ir/scalar.h"
+#include "ir/tir/intrin.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -39,6 +40,7 @@ typedef struct {
     Arena           *arena;
     const TirModule *m;
     Map             *measured; /* functions */
+    Map             *expanded; /* instructions: prim id -> what they compute */
     Range            atoms, prims, buffers;
     int64_t         *var;
     bool            *bound;
@@ -111,9 +113,18 @@ static void measure_buffer(Eval *e, const Buffer *b)
     }
 }
 
+/* Instructions are evaluated by what they compute. */
 static void measure_prim(void *user, const Prim *p)
 {
-    seen(&((Eval *)user)->prims, p->id);
+    Eval *e = user;
+
+    seen(&e->prims, p->id);
+    if (p->kind != PRIM_INTRIN || map_get(e->expanded, p->id))
+        return;
+    const Prim *x = intrin_expand(e->c, p);
+
+    map_put(e->expanded, p->id, (void *)(uintptr_t)x);
+    prim_visit(x, &(TirVisit){.user = e, .prim = measure_prim, .idx = measure_idx});
 }
 
 static void measure_func(Eval *e, const Func *f);
@@ -333,21 +344,6 @@ static Scalar eval_load(Eval *e, const Prim *p, uint32_t lane)
     return at ? scalar_get(p->dtype, at) : (Scalar){.i = 0};
 }
 
-/* Lane `lane` of dot4: the sums wrap as i32 do. */
-static Scalar dot4(Eval *e, const Prim *p, uint32_t lane)
-{
-    int64_t  sum = eval_prim(e, p->kids[2], lane).i;
-    uint32_t n = dot4_terms(p->kids[0]->dtype, p->kids[1]->dtype);
-
-    for (uint32_t i = 0; i < n; i++) {
-        Scalar x[2];
-        for (uint32_t k = 0; k < 2; k++)
-            x[k] = eval_prim(e, p->kids[k], p->kids[k]->dtype.lanes == n ? i : n * lane + i);
-        sum += x[0].i * x[1].i;
-    }
-    return (Scalar){.i = scalar_wrap(DT_I32, sum)};
-}
-
 static Scalar compute(Eval *e, const Prim *p, uint32_t lane)
 {
     DType   t = dtype_lanes(p->dtype, 1), kt = p->nkids ? dtype_lanes(p->kids[0]->dtype, 1) : t;
@@ -385,7 +381,7 @@ static Scalar compute(Eval *e, const Prim *p, uint32_t lane)
         a = eval_prim(e, p->kids[0], lane);
         b = eval_prim(e, p->kids[1], lane);
         return scalar_fma(t, a, b, eval_prim(e, p->kids[2], lane));
-    case PRIM_DOT4: return dot4(e, p, lane);
+    case PRIM_INTRIN: return eval_prim(e, map_get(e->expanded, p->id), lane);
     case PRIM_NOT: return scalar_not(t, eval_prim(e, p->kids[0], lane));
     case PRIM_SELECT:
         a = eval_prim(e, p->kids[0], p->kids[0]->dtype.lanes == 1 ? 0 : lane);
@@ -404,6 +400,7 @@ static Scalar compute(Eval *e, const Prim *p, uint32_t lane)
         return (Scalar){.i = 0};
     case PRIM_SPLAT: return eval_prim(e, p->kids[0], 0);
     case PRIM_VEC: return eval_prim(e, p->kids[lane], 0);
+    case PRIM_SHUFFLE: return eval_prim(e, p->kids[0], p->u.from[lane]);
     }
     BUG("prim of kind %d", (int)p->kind);
 }
@@ -645,6 +642,7 @@ bool tir_eval(Ctx *c, const TirModule *m, const Func *f, uint32_t nbuffers, void
     e->f = f;
     e->block = "";
     e->measured = map_new(arena);
+    e->expanded = map_new(arena);
     e->atoms = e->prims = e->buffers = (Range){1, 0};
     e->env = (IdxEnv){eval_atom, e};
     e->stamp = 1; /* 0 is that of an empty memo */

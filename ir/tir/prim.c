@@ -2,6 +2,7 @@
  * makers can compare by pointer; the folding makers are in prim_fold.c. */
 #include "ir/intern.h"
 #include "ir/scalar.h"
+#include "ir/tir/intrin.h"
 #include "ir/tir/prim_node.h"
 
 #include <string.h>
@@ -36,6 +37,11 @@ static uint64_t prim_hash(const Prim *p)
     case PRIM_CASE:
     case PRIM_RAMP: return hash_ptr(h, p->u.index);
     case PRIM_MATH: return hash_mix(h, p->u.math);
+    case PRIM_INTRIN: return hash_mix(h, p->u.intrin->id);
+    case PRIM_SHUFFLE:
+        for (uint32_t i = 0; i < p->dtype.lanes; i++)
+            h = hash_mix(h, p->u.from[i]);
+        return h;
     case PRIM_ADD:
     case PRIM_SUB:
     case PRIM_MUL:
@@ -46,7 +52,6 @@ static uint64_t prim_hash(const Prim *p)
     case PRIM_MINNUM:
     case PRIM_MAXNUM:
     case PRIM_FMA:
-    case PRIM_DOT4:
     case PRIM_AND:
     case PRIM_OR:
     case PRIM_XOR:
@@ -89,6 +94,8 @@ static bool prim_equal(const void *node, const void *key)
     case PRIM_CASE:
     case PRIM_RAMP: return a->u.index == b->u.index;
     case PRIM_MATH: return a->u.math == b->u.math;
+    case PRIM_INTRIN: return a->u.intrin == b->u.intrin;
+    case PRIM_SHUFFLE: return memcmp(a->u.from, b->u.from, a->dtype.lanes * sizeof *a->u.from) == 0;
     case PRIM_ADD:
     case PRIM_SUB:
     case PRIM_MUL:
@@ -99,7 +106,6 @@ static bool prim_equal(const void *node, const void *key)
     case PRIM_MINNUM:
     case PRIM_MAXNUM:
     case PRIM_FMA:
-    case PRIM_DOT4:
     case PRIM_AND:
     case PRIM_OR:
     case PRIM_XOR:
@@ -134,6 +140,8 @@ const Prim *prim_node(Ctx *c, const Prim *key)
     if (key->kind == PRIM_LOAD && key->u.load.n)
         p->u.load.index =
             arena_dup(c->arena, key->u.load.index, key->u.load.n * sizeof *key->u.load.index);
+    if (key->kind == PRIM_SHUFFLE)
+        p->u.from = DUP_ARRAY(c->arena, key->u.from, key->dtype.lanes);
     intern_add(c->nodes, NODE_PRIM, hash, p);
     return p;
 }
@@ -278,6 +286,51 @@ const Prim *prim_vec(Ctx *c, uint32_t lanes, const Prim *const *scalars)
     return prim_node(c, &p);
 }
 
+/* Lanes of a load that are neighbours are a load. */
+static const Prim *part_of_load(Ctx *c, const Prim *v, uint16_t lanes, const uint16_t *from)
+{
+    const LoadData *l = &v->u.load;
+
+    if (v->kind != PRIM_LOAD || l->mask || !l->n)
+        return NULL;
+    for (uint32_t i = 1; i < lanes; i++)
+        if (from[i] != from[0] + i)
+            return NULL;
+    const Idx **at = DUP_ARRAY(c->scratch, l->index, l->n);
+
+    at[l->n - 1] = idx_addc(c->arith, at[l->n - 1], from[0]);
+    return prim_loadv(c, l->buffer, at, lanes, NULL);
+}
+
+const Prim *prim_shuffle(Ctx *c, const Prim *v, uint16_t lanes, const uint16_t *from)
+{
+    Prim        p = {.kind = PRIM_SHUFFLE, .nkids = 1, .kids = &v, .u.from = from};
+    bool        same = lanes == v->dtype.lanes;
+    const Prim *load, **kid;
+
+    for (uint32_t i = 0; i < lanes; i++) {
+        if (from[i] >= v->dtype.lanes)
+            BUG("lane %u of %u", from[i], v->dtype.lanes);
+        same = same && from[i] == i;
+    }
+    if (same)
+        return v;
+    if (v->dtype.lanes == 1)
+        return prim_splat(c, v, lanes);
+    if (v->kind == PRIM_SPLAT)
+        return prim_splat(c, v->kids[0], lanes);
+    if (v->kind == PRIM_VEC) {
+        kid = NEW_ARRAY(c->scratch, const Prim *, lanes);
+        for (uint32_t i = 0; i < lanes; i++)
+            kid[i] = v->kids[from[i]];
+        return prim_vec(c, lanes, kid);
+    }
+    if ((load = part_of_load(c, v, lanes, from)))
+        return load;
+    p.dtype = dtype_lanes(v->dtype, lanes);
+    return prim_node(c, &p);
+}
+
 const Prim *prim_case(Ctx *c, const Idx *which, uint32_t n, const Prim *const *arms)
 {
     Prim    p = {.kind = PRIM_CASE, .nkids = n, .kids = arms, .u.index = which};
@@ -334,7 +387,8 @@ const Prim *prim_with_kids(Ctx *c, const Prim *p, const Prim *const *kids)
     case PRIM_LT:
     case PRIM_LE: return prim_bin(c, p->kind, kids[0], kids[1]);
     case PRIM_FMA: return prim_fma(c, kids[0], kids[1], kids[2]);
-    case PRIM_DOT4: return prim_dot4(c, kids[0], kids[1], kids[2]);
+    case PRIM_INTRIN: return prim_intrin(c, p->u.intrin, kids);
+    case PRIM_SHUFFLE: return prim_shuffle(c, kids[0], p->dtype.lanes, p->u.from);
     case PRIM_NOT: return prim_not(c, kids[0]);
     case PRIM_SELECT: return prim_select(c, kids[0], kids[1], kids[2]);
     case PRIM_CAST: return prim_cast(c, dtype_lanes(p->dtype, kids[0]->dtype.lanes), kids[0]);

@@ -340,27 +340,6 @@ const Prim *prim_fma(Ctx *c, const Prim *a, const Prim *b, const Prim *d)
     return prim_node(c, &p);
 }
 
-static bool is_dot_operand(const Prim *p, uint16_t terms, uint16_t lanes)
-{
-    return dtype_is_int(p->dtype) &&
-           (p->dtype.bits == 8 || dtype_eq(dtype_lanes(p->dtype, 1), DT_I16)) &&
-           (p->dtype.lanes == terms || p->dtype.lanes == terms * lanes);
-}
-
-const Prim *prim_dot4(Ctx *c, const Prim *a, const Prim *b, const Prim *d)
-{
-    const Prim *k[3] = {a, b, d};
-    Prim        p = {.kind = PRIM_DOT4, .dtype = d->dtype, .nkids = 3, .kids = k};
-
-    uint16_t n = dot4_terms(a->dtype, b->dtype);
-
-    if (!dtype_eq(dtype_lanes(d->dtype, 1), DT_I32) || !is_dot_operand(a, n, d->dtype.lanes) ||
-        !is_dot_operand(b, n, d->dtype.lanes))
-        BUG("dot4 of %s and %s to %s", dtype_text(c, a->dtype), dtype_text(c, b->dtype),
-            dtype_text(c, d->dtype));
-    return prim_node(c, &p);
-}
-
 const Prim *prim_not(Ctx *c, const Prim *a)
 {
     Prim   p = {.kind = PRIM_NOT, .dtype = a->dtype, .nkids = 1, .kids = &a};

@@ -11,7 +11,7 @@
  *
  *   prim.c       leaves, memory, vectors; prims are interned here
  *   prim_fold.c  the makers that fold
- *   dot4.c       products of bytes, four at a time
+ *   intrin.def   instructions of targets, by what they compute: intrin.h, intrin.c, intrin_match.c
  *   tir.c        statements, functions, modules
  *   map.c        walk, rewrite
  *   free.c       variables that come from outside
@@ -89,7 +89,7 @@ typedef enum {
     PRIM_MINNUM,
     PRIM_MAXNUM, /* floats: NaN is ignored: maxnum(a, b) = b > a || a is NaN ? b : a */
     PRIM_FMA,    /* a*b + c, one rounding */
-    PRIM_DOT4,   /* a, b, c: c + a sum of products of small integers, a lane (prim_dot4) */
+    PRIM_INTRIN, /* an instruction of some target, by its row: u.intrin (ir/tir/intrin.h) */
     PRIM_AND,
     PRIM_OR,
     PRIM_XOR,
@@ -107,9 +107,10 @@ typedef enum {
     PRIM_MATH,   /* u.math of the kids */
     PRIM_CASE,   /* kids: e0..en; u.index selects; only that arm is evaluated */
     /* vectors */
-    PRIM_SPLAT, /* kid scalar in every lane */
-    PRIM_RAMP,  /* u.index + lane * 1 as integers (dtype lanes) */
-    PRIM_VEC    /* kids: one scalar a lane */
+    PRIM_SPLAT,  /* kid scalar in every lane */
+    PRIM_RAMP,   /* u.index + lane * 1 as integers (dtype lanes) */
+    PRIM_VEC,    /* kids: one scalar a lane */
+    PRIM_SHUFFLE /* lane i is lane u.from[i] of the kid */
 } PrimKind;
 
 /* Rows: id, text, operands.  Vector forms of EXP..SIGMOID are expanded by passes/tir/lower_math.c;
@@ -136,11 +137,13 @@ struct Prim {
     uint32_t           nkids;
     const Prim *const *kids;
     union {
-        int64_t    i;
-        double     f;
-        const Idx *index;
-        LoadData   load;
-        MathFn     math;
+        int64_t         i;
+        double          f;
+        const Idx      *index;
+        LoadData        load;
+        MathFn          math;
+        const Intrin   *intrin;
+        const uint16_t *from;
     } u;
 };
 
@@ -164,9 +167,6 @@ const Prim *prim_min(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_max(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_neg(Ctx *c, const Prim *a); /* -0.0 - a for floats */
 const Prim *prim_fma(Ctx *c, const Prim *a, const Prim *b, const Prim *d);
-/* c + a[0]*b[0] + .. + a[3]*b[3] in each lane of c, which is i32 and wraps: a and b are 8-bit
- * integers of either sign, four for each lane of c; four in all are the same for every lane. */
-const Prim *prim_dot4(Ctx *c, const Prim *a, const Prim *b, const Prim *d);
 const Prim *prim_lt(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_le(Ctx *c, const Prim *a, const Prim *b);
 const Prim *prim_eq(Ctx *c, const Prim *a, const Prim *b);
@@ -181,19 +181,10 @@ const Prim *prim_case(Ctx *c, const Idx *which, uint32_t n, const Prim *const *a
 const Prim *prim_splat(Ctx *c, const Prim *scalar, uint16_t lanes);
 const Prim *prim_ramp(Ctx *c, DType t, const Idx *base, uint16_t lanes);
 const Prim *prim_vec(Ctx *c, uint32_t lanes, const Prim *const *scalars);
+/* Lanes from[0] .. from[lanes - 1] of a vector; a scalar for one lane. */
+const Prim *prim_shuffle(Ctx *c, const Prim *v, uint16_t lanes, const uint16_t *from);
 /* The same prim with other kids; folds again. */
 const Prim *prim_with_kids(Ctx *c, const Prim *p, const Prim *const *kids);
-
-/* dot4.c: value = sum + i32(a) * i32(b), where a and b are small integers that lie one after the
- * other, or one of them in steps, as `var` runs; and the dot4 of those at lo, lo+1, .. */
-typedef struct {
-    const Prim *a, *b, *sum; /* loads */
-    bool        apart[2];    /* a, b lie in steps */
-} Dot4;
-bool dot4_match(Ctx *c, const Prim *value, const Atom *var, Dot4 *out);
-/* Products in a lane of operands of these types: four of bytes, two if one is i16. */
-uint16_t    dot4_terms(DType a, DType b);
-const Prim *dot4_prim(Ctx *c, const Dot4 *d, const Atom *var, const Idx *lo);
 
 /* Conditions on indices as prims, and back: 0 <= e, conjunctions; false if p is not of that form.
  */
@@ -229,7 +220,7 @@ enum {
     MARK_UNROLL = 4,
     MARK_OUTLINE = 8,
     MARK_BIND = 16,
-    MARK_DOT4 = 32 /* products of small integers added to an i32: one prim_dot4 */
+    MARK_INTRIN = 32
 };
 typedef enum {
     AXIS_BLOCK_X,
@@ -247,6 +238,7 @@ typedef struct {
     uint32_t    marks;
     BindAxis    axis;    /* MARK_BIND */
     const char *outline; /* MARK_OUTLINE: name of the tile, or NULL */
+    const char *intrin;  /* MARK_INTRIN: the loops from here on are an instruction of that text */
 } LoopData;
 
 typedef struct {

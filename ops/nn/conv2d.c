@@ -10,6 +10,7 @@
  * has no c and i.  Channels that do not divide the block leave surplus lanes: their weights read as
  * zero, so what they add is zero and what they give is zero.  Most are not read at all: the sum may
  * take parts of a block, i < 4 say, so that c * 4 + i is a channel. */
+#include "ir/tir/intrin.h"
 #include "ops/common.h"
 
 #include <string.h>
@@ -249,16 +250,18 @@ static Channels channels(Ctx *c, const Conv *v, const Axes *a, const Axes *r)
     return ch;
 }
 
-/* Instructions of a sum of four products of bytes; 0: not quick, or no bytes.  Weights that were
- * widened to i16 count as bytes. */
-static uint8_t dot4_ops(const Ctx *c, DType data, DType weight)
+/* Instructions of a sum of products of small integers, each with its neighbours; 0: not quick, or
+ * no bytes.  Weights that were widened to i16 count as bytes. */
+static uint32_t dot4_ops(Ctx *c, DType data, DType weight)
 {
-    bool bytes = dtype_is_int(data) && data.bits == 8 && dtype_is_int(weight) &&
-                 (weight.bits == 8 || dtype_eq(weight, DT_I16));
-
-    if (!c->target || !bytes)
+    if (data.bits != 8)
         return 0;
-    return data.code == weight.code ? c->target->dot4_ii : c->target->dot4_ui;
+    return intrin_ops(c, "dot4", data, weight.bits == 16 ? DT_I8 : weight);
+}
+
+static uint32_t dot2_ops(Ctx *c)
+{
+    return intrin_ops(c, "dot4", DT_I16, DT_I16);
 }
 
 /* A first layer of bytes: its channels are too few for steps of four, but four columns of a row are
@@ -274,27 +277,25 @@ static uint8_t dot4_ops(const Ctx *c, DType data, DType weight)
  */
 enum { MIN_USES = 64, MOST_TAPS = (1 << 22) / (255 * 128) };
 
-static void small_integers(const Ctx *c, Conv *v, DType data, DType weight)
+static void small_integers(Ctx *c, Conv *v, DType data, DType weight)
 {
-    uint8_t ops = dot4_ops(c, data, weight);
-    bool    columns = (v->depthwise || !v->in_block) && v->k[1] >= 3 && v->dilation[1] == 1;
-    bool    wide = weight.bits == 16;
-    int64_t terms;
+    uint32_t ops = dot4_ops(c, data, weight), pair = dot2_ops(c);
+    bool     columns = (v->depthwise || !v->in_block) && v->k[1] >= 3 && v->dilation[1] == 1;
+    bool     wide = weight.bits == 16;
+    int64_t  terms;
 
     v->columns = v->k[1];
     v->words = v->floats = false;
-    if (!ops || !v->out_block || !(v->in_block || columns) ||
-        (wide && (v->depthwise || !c->target->dot2)))
+    if (!ops || !v->out_block || !(v->in_block || columns) || (wide && (v->depthwise || !pair)))
         return;
     if (v->depthwise) {
         if (ops == 1 && columns && v->in_block == v->out_block && v->group_out == 1)
             v->columns = (v->k[1] + 3) / 4 * 4;
         else
-            v->floats = c->target->dot2 && c->target->has_fma && v->k[0] * v->k[1] <= MOST_TAPS;
+            v->floats = pair && c->target->has_fma && v->k[0] * v->k[1] <= MOST_TAPS;
         return;
     }
-    v->words = wide || (c->target->dot2 && ops >= 2 * c->target->dot2 &&
-                        v->group_out * v->k[0] * v->k[1] >= MIN_USES);
+    v->words = wide || (pair && ops >= 2 * pair && v->group_out * v->k[0] * v->k[1] >= MIN_USES);
     terms = v->words ? 2 : 4;
     if (columns)
         v->columns = (v->k[1] + terms - 1) / terms * terms;

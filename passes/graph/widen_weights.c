@@ -7,6 +7,7 @@
  * and would widen the weights in every tile of pixels: two of 28 instructions with AVX2.  They take
  * twice the memory, so only those that many pixels use are widened.  Cost: one walk and the casts.
  */
+#include "ir/tir/intrin.h"
 #include "passes/graph/graph.h"
 
 static const Expr *widen(Ctx *c, void *user, const Expr *was, const Expr *now)
@@ -26,7 +27,7 @@ static const Expr *widen(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *widen_weights(Ctx *c, const Module *m)
 {
-    if (!has_vectors(c->target) || !c->target->dot2)
+    if (!has_vectors(c->target) || !intrin_ops(c, "dot4", DT_I16, DT_I16))
         return m;
     const Module *next = module_rewrite(c, m, widen, NULL);
 

@@ -10,6 +10,7 @@
  * blocked layouts, before borders are planned. 8-bit integers go so too, exactly, where no
  * instruction adds four products; -fno-winograd turns it off. Cost: one walk and the
  * evaluation of the transforms. */
+#include "ir/tir/intrin.h"
 #include "passes/graph/graph.h"
 #include "schedules/schedules.h"
 
@@ -30,16 +31,15 @@ double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lan
 
 /* Data of 8 bits, where four products take no less than twice two of i16: the transforms leave i16,
  * whose products are then the quickest anyway. */
-static bool suits_ints(const Ctx *c, DType data, const Expr *w)
+static bool suits_ints(Ctx *c, DType data, const Expr *w)
 {
-    const Target *t = c->target;
-    uint32_t      ops = data.code == DT_INT ? t->dot4_ii : t->dot4_ui;
+    uint32_t pair = intrin_ops(c, "dot4", DT_I16, DT_I16);
 
-    return dtype_is_int(data) && data.bits == 8 && dtype_eq(w->type->dtype, DT_I8) && t->dot2 &&
-           ops >= 2 * t->dot2;
+    return dtype_is_int(data) && data.bits == 8 && dtype_eq(w->type->dtype, DT_I8) && pair &&
+           intrin_ops(c, "dot4", data, DT_I8) >= 2 * pair;
 }
 
-static bool shape_of(const Ctx *c, const Expr *e, Conv3x3 *s)
+static bool shape_of(Ctx *c, const Expr *e, Conv3x3 *s)
 {
     const Type *x = call_arg(e, 0)->type, *w = call_arg(e, 1)->type, *y = e->type;
     int64_t     d[5], k[4];

@@ -212,7 +212,7 @@ static const Func *copy_kernel(Host *h, DType t, const Idx *n)
     const Buffer *dst = buffer_new(c, "dst", t, SCOPE_ARENA, 1, &extent);
     const Atom   *i = atom_var(c->arith, "i", 0, n->hi - 1);
     const Idx    *at = idx_atom(c->arith, i);
-    LoopData      loop = {i, idx_const(c->arith, 0), extent, LOOP_SPATIAL, 0, AXIS_BLOCK_X, NULL};
+    LoopData      loop = {.var = i, .lo = idx_const(c->arith, 0), .extent = extent};
     Param        *params = NEW_ARRAY(c->arena, Param, 3);
     uint32_t      nparams = 0;
     if (dynamic)

@@ -83,7 +83,7 @@ static const Stmt *fill_share(Coop *x, const Stmt *s)
     int64_t     rounds = (total + x->threads - 1) / x->threads;
     const Atom *r = atom_var(A, "r", 0, rounds - 1);
     const Idx  *at = idx_add(A, idx_mulc(A, idx_atom(A, r), x->threads), x->tid);
-    LoopData    l = {r, idx_const(A, 0), idx_const(A, rounds), LOOP_SPATIAL, 0, AXIS_BLOCK_X, NULL};
+    LoopData    l = {.var = r, .lo = idx_const(A, 0), .extent = idx_const(A, rounds)};
 
     return stmt_for(c, l, chain_at(c, s, in, total, at, rounds * x->threads != total), NO_LOC);
 }

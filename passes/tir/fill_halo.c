@@ -43,7 +43,7 @@ static const Stmt *fill_side(Fill *x, const Buffer *b, uint32_t d, int64_t from,
             i + 1 == b->ndim && i != d && extent <= 16 && extent > 1 && idx_is_const(e, NULL)
                 ? MARK_VECTOR
                 : 0;
-        loops[i] = (LoopData){v, at, e, LOOP_SPATIAL, marks, AXIS_BLOCK_X, NULL};
+        loops[i] = (LoopData){.var = v, .lo = at, .extent = e, .marks = marks};
         index[i] = idx_atom(A, v);
     }
     const Stmt *s = stmt_store(c, b, index, prim_num(c, b->dtype, b->halo->value));

@@ -89,8 +89,11 @@ static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 
 static const Stmt *bound_loop(Ctx *c, const Atom *var, int64_t n, BindAxis axis, const Stmt *body)
 {
-    LoopData l = {
-        var, idx_const(c->arith, 0), idx_const(c->arith, n), LOOP_SPATIAL, MARK_BIND, axis, NULL};
+    LoopData l = {.var = var,
+                  .lo = idx_const(c->arith, 0),
+                  .extent = idx_const(c->arith, n),
+                  .marks = MARK_BIND,
+                  .axis = axis};
 
     return stmt_for(c, l, body, NO_LOC);
 }

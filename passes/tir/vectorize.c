@@ -8,6 +8,7 @@
  * lane becomes a mask on the loads and stores under it; one that does not stays scalar.  A
  * statement that has no vector form (a call, a loop whose bounds depend on the lane) makes the loop
  * serial again. Cost: one walk. */
+#include "ir/tir/intrin.h"
 #include "passes/passes.h"
 
 typedef struct {
@@ -132,9 +133,9 @@ static const Idx *first_of(Vec1 *v, const Prim *p, int64_t step)
     return at_lane(v, l->index[0], 0);
 }
 
-/* `terms` cells a lane: the same ones in every lane, or lanes one after the other; or cells in
+/* `cells` cells a lane: the same ones in every lane, or lanes one after the other; or cells in
  * steps, each the neighbour of the next lane's. */
-static const Prim *vec_terms(Vec1 *v, const Prim *p, uint16_t terms)
+static const Prim *vec_cells(Vec1 *v, const Prim *p, uint16_t cells)
 {
     const Prim **cell;
     const Idx   *at;
@@ -142,31 +143,32 @@ static const Prim *vec_terms(Vec1 *v, const Prim *p, uint16_t terms)
     if (!depends(p, v->var))
         return p;
     if (p->kind != PRIM_VEC) {
-        if ((at = first_of(v, p, terms)))
-            return prim_loadv(v->c, p->u.load.buffer, &at, (uint16_t)(terms * v->lanes), NULL);
+        if ((at = first_of(v, p, cells)))
+            return prim_loadv(v->c, p->u.load.buffer, &at, (uint16_t)(cells * v->lanes), NULL);
         v->failed = true;
         return p;
     }
-    cell = NEW_ARRAY(v->c->arena, const Prim *, (size_t)terms * v->lanes);
-    for (uint16_t k = 0; k < terms; k++) {
+    cell = NEW_ARRAY(v->c->arena, const Prim *, (size_t)cells * v->lanes);
+    for (uint16_t k = 0; k < cells; k++) {
         v->failed |= !first_of(v, p->kids[k], 1);
         for (uint16_t i = 0; i < v->lanes && !v->failed; i++)
-            cell[i * terms + k] = prim_at_lane(v, p->kids[k], i);
+            cell[i * cells + k] = prim_at_lane(v, p->kids[k], i);
     }
-    return v->failed ? p : prim_vec(v->c, (uint32_t)terms * v->lanes, cell);
+    return v->failed ? p : prim_vec(v->c, (uint32_t)cells * v->lanes, cell);
 }
 
-static const Prim *vec_dot4(Vec1 *v, const Prim *p, const Prim *mask)
+/* As many units as lanes, each of one result. */
+static const Prim *vec_intrin(Vec1 *v, const Prim *p, const Prim *mask)
 {
-    if (mask) {
-        v->failed = true;
-        return p;
-    }
-    uint16_t    n = dot4_terms(p->kids[0]->dtype, p->kids[1]->dtype);
-    const Prim *a = vec_terms(v, p->kids[0], n), *b = vec_terms(v, p->kids[1], n);
-    const Prim *sum = vec_prim(v, p->kids[2], NULL);
+    const Intrin *row = p->u.intrin;
+    const Prim   *kid[INTRIN_OPERANDS];
 
-    return v->failed ? p : prim_dot4(v->c, a, b, sum);
+    v->failed |= mask || row->result.cells > 1;
+    for (uint32_t i = 0; i < p->nkids && !v->failed; i++)
+        kid[i] = row->operand[i].cells == 1
+                     ? vec_prim(v, p->kids[i], NULL)
+                     : vec_cells(v, p->kids[i], (uint16_t)row->operand[i].cells);
+    return v->failed ? p : prim_intrin(v->c, row, kid);
 }
 
 /* A thread's own small buffer, of which all lanes from `at` on are cells: sums of a row's last
@@ -240,7 +242,7 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
     }
     switch (p->kind) {
     case PRIM_LOAD: return vec_load(v, p, mask);
-    case PRIM_DOT4: return vec_dot4(v, p, mask);
+    case PRIM_INTRIN: return vec_intrin(v, p, mask);
     case PRIM_INDEX: {
         int64_t s;
         if (lane_step(v, p->u.index, &s) && s == 1)
@@ -361,17 +363,20 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
     return v->failed ? s : stmt_with_kids(c, s, kids);
 }
 
-/* A loop marked dot4 is one store; if passes before made something else of it, a plain loop. */
-static const Stmt *dot4_loop(Ctx *c, LoopData loop, const Stmt *body, Loc loc)
+/* The loops of an instruction are one store; if passes before made something else of them, they
+ * stay loops. */
+static const Stmt *intrin_loops(Ctx *c, LoopData loop, const Stmt *body, Loc loc)
 {
-    Dot4 d;
+    const LoopData *loops[INTRIN_AXES] = {&loop};
+    const Stmt     *s = body;
+    uint32_t        n = 1;
+    IntrinMatch     m;
 
-    loop.marks &= ~(uint32_t)MARK_DOT4;
-    if (body->kind == STMT_STORE && !body->u.store.mask &&
-        dot4_match(c, body->u.store.value, loop.var, &d)) {
-        const StoreData *st = &body->u.store;
-        return stmt_store(c, st->buffer, st->index, dot4_prim(c, &d, loop.var, loop.lo));
-    }
+    loop.marks &= ~(uint32_t)MARK_INTRIN;
+    for (; s->kind == STMT_FOR && n < INTRIN_AXES; s = s->kids[0])
+        loops[n++] = &s->u.loop;
+    if (s->kind == STMT_STORE && intrin_match(c, loop.intrin, n, loops, &s->u.store, &m))
+        return intrin_stmt(c, &m, &s->u.store);
     return stmt_for(c, loop, body, loc);
 }
 
@@ -382,8 +387,8 @@ static const Stmt *find_vector(Ctx *c, const Stmt *s)
 
     for (uint32_t i = 0; i < s->nkids; i++)
         kids[i] = find_vector(c, s->kids[i]);
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_DOT4))
-        return dot4_loop(c, s->u.loop, kids[0], s->loc);
+    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_INTRIN))
+        return intrin_loops(c, s->u.loop, kids[0], s->loc);
     if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_VECTOR)) {
         LoopData loop = s->u.loop;
         loop.marks &= ~(uint32_t)MARK_VECTOR;

@@ -8,6 +8,7 @@
  * therefore lie `(.., c%4)` innermost.  Bytes are a quarter of floats, so chunks of the reduction
  * are rarely needed: the weights of an output block stay in L2, and are read from there at less
  * than a quarter of a vector a cycle. */
+#include "ir/tir/intrin.h"
 #include "schedules/cpu/cpu.h"
 
 #include <math.h>
@@ -40,9 +41,9 @@ static Dot dot_of(const Sched *s, const char *block)
     const Prim *y = v->kind == PRIM_MUL ? small_operand(v->kids[1]) : NULL;
     if (!x || !y)
         return (Dot){0, 4, 1};
-    if (dot4_terms(x->dtype, y->dtype) == 2)
-        return (Dot){s->target->dot2, 2, y->dtype.bits / 8};
-    return (Dot){x->dtype.code == y->dtype.code ? s->target->dot4_ii : s->target->dot4_ui, 4, 1};
+    const Intrin *row = intrin_find(s->c, "dot4", 2, (DType[]){x->dtype, y->dtype});
+    return row ? (Dot){s->target->intrin_ops[row->id], row->operand[0].cells, y->dtype.bits / 8}
+               : (Dot){0, 4, 1};
 }
 
 /* Each lane reads its own channel, and a dot4 is one instruction. */

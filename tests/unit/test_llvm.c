@@ -3,6 +3,7 @@
  * promises of include/tvmcc/abi.h; target strings are understood or refused. */
 #include "backends/backend.h"
 #include "ir/scalar.h"
+#include "ir/tir/intrin.h"
 #include "tests/unit/check.h"
 
 #include <math.h>
@@ -292,6 +293,7 @@ static const Func *dot4_func(DType ta, DType tb, uint16_t lanes, bool spread, bo
     const Idx    *at = times(var(i), lanes), *four = times(at, 4);
     uint16_t      wide = (uint16_t)(4 * lanes);
     const Prim   *x = loadv(b[0], four, spread ? 4 : wide), *y = loadv(b[1], four, wide);
+    const Intrin *dot4 = intrin_find(c, "dot4", 2, (DType[]){ta, tb});
 
     if (extremes) {
         x = prim_num(c, dtype_lanes(ta, wide), dtype_max(ta));
@@ -299,7 +301,8 @@ static const Func *dot4_func(DType ta, DType tb, uint16_t lanes, bool spread, bo
     }
     return func("f", FUNC_KERNEL, 3, b,
                 loop(i, num(0), num(N / lanes),
-                     store(b[2], at, prim_dot4(c, x, y, loadv(b[2], at, lanes)))));
+                     store(b[2], at,
+                           prim_intrin(c, dot4, (const Prim *[]){x, y, loadv(b[2], at, lanes)}))));
 }
 
 /* With the instruction, by its parts, in any register; 240 is a multiple of all these lanes. */

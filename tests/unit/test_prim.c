@@ -77,6 +77,12 @@ static void test_fold(void)
     lane[3] = lane[2];
     CHECK(prim_vec(c, 8, lane)->kind == PRIM_VEC);
     CHECK(prim_case(c, idx_const(c->arith, 2), 8, lane) == lane[2]);
+
+    const uint16_t all[] = {0, 1, 2, 3, 4, 5, 6, 7}, odd[] = {1, 3, 5, 7}, three[] = {3};
+    CHECK(prim_shuffle(c, v, 8, all) == v && prim_shuffle(c, v, 4, odd)->kind == PRIM_SHUFFLE);
+    CHECK(prim_shuffle(c, v, 1, three) == x && prim_shuffle(c, v, 4, all + 2)->kind == PRIM_LOAD);
+    CHECK(prim_shuffle(c, s8, 4, odd) == prim_splat(c, x, 4));
+    CHECK(prim_shuffle(c, prim_vec(c, 8, lane), 1, three) == lane[3]);
     end();
 }
 

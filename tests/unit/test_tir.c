@@ -137,6 +137,13 @@ static const char *const canonical[] = {
     "    }\n"
     "  }\n"
     "}\n",
+
+    "func @k kind(kernel) (%x: u8[64], %y: i8[64], %z: i32[4] written) {\n"
+    "  %z[0 : 4] = dot4(shuffle(%x[0 : 64]; 0, 2, 4, 6), %y[0 : 16], %z[0 : 4])\n"
+    "  for %d < 4 reduce dot4 {\n"
+    "    %z[0] = %z[0] + i32(%x[%d]) * i32(%y[%d])\n"
+    "  }\n"
+    "}\n",
 };
 
 static void test_round_trip(void)

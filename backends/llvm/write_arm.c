@@ -1,0 +1,35 @@
+/* Instructions of AArch64 for rows of ir/tir/intrin.def (intrin.def).
+ *
+ *   dot4, bytes of one sign, with dotprod   one instruction
+ *   dot4 otherwise                          products in i16, which hold them, then pairwise sums */
+#include "backends/llvm/llvm.h"
+
+LLVMValueRef write_dotprod(Gen *g, const GenUnits *u)
+{
+    LLVMValueRef a = gen_as(g, u->operand[0], g->i8, 16), b = gen_as(g, u->operand[1], g->i8, 16);
+    LLVMValueRef x[3] = {u->operand[2], a, b};
+    LLVMTypeRef  over[2] = {LLVMTypeOf(x[0]), LLVMTypeOf(a)};
+    bool         sign = u->row->operand[0].dtype.code == DT_INT;
+
+    return gen_intrinsic_of(g, sign ? "llvm.aarch64.neon.sdot" : "llvm.aarch64.neon.udot", 2, over,
+                            3, x);
+}
+
+LLVMValueRef write_addlp(Gen *g, const GenUnits *u)
+{
+    LLVMValueRef a = gen_as(g, u->operand[0], g->i8, 16), b = gen_as(g, u->operand[1], g->i8, 16);
+    LLVMTypeRef  over[2] = {LLVMTypeOf(u->operand[2]), LLVMVectorType(g->i16, 8)};
+    bool         sa = u->row->operand[0].dtype.code == DT_INT;
+    bool         sb = u->row->operand[1].dtype.code == DT_INT;
+    LLVMValueRef half[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        LLVMValueRef p =
+            LLVMBuildMul(g->b, gen_extended(g, gen_lanes_of(g, a, 8 * i, 1, 8), sa, g->i16),
+                         gen_extended(g, gen_lanes_of(g, b, 8 * i, 1, 8), sb, g->i16), "");
+        half[i] = gen_intrinsic_of(
+            g, sa || sb ? "llvm.aarch64.neon.saddlp" : "llvm.aarch64.neon.uaddlp", 2, over, 1, &p);
+    }
+    return LLVMBuildAdd(g->b, u->operand[2],
+                        gen_intrinsic_of(g, "llvm.aarch64.neon.addp", 1, over, 2, half), "");
+}

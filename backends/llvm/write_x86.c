@@ -1,0 +1,58 @@
+/* Instructions of x86 for rows of ir/tir/intrin.def (intrin.def).
+ *
+ *   dot4, u8 by i8, with VNNI   one instruction
+ *   dot4 otherwise              even and odd bytes as i16, two pmaddwd (whose pair sums fit 32
+ *                               bits), two adds; pmaddubsw would be shorter, but saturates
+ *   dot2                        a pmaddwd and an add */
+#include "backends/llvm/llvm.h"
+
+static bool is_signed(const GenUnits *u, int i)
+{
+    return u->row->operand[i].dtype.code == DT_INT;
+}
+
+LLVMValueRef write_vpdpbusd(Gen *g, const GenUnits *u)
+{
+    LLVMValueRef x[3] = {u->operand[2], u->operand[is_signed(u, 0)], u->operand[!is_signed(u, 0)]};
+
+    return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.avx512.vpdpbusd.%u", 32 * u->n), 0,
+                            NULL, 3, x);
+}
+
+/* The even (shifted up first) or odd bytes of each half word, as i16. */
+static LLVMValueRef halves(Gen *g, LLVMValueRef words, unsigned n, bool sign, bool odd)
+{
+    LLVMValueRef v = gen_as(g, words, g->i16, 2 * n), eight = gen_splat_int(LLVMTypeOf(v), 8);
+
+    if (!sign && !odd)
+        return LLVMBuildAnd(g->b, v, gen_splat_int(LLVMTypeOf(v), 255), "");
+    if (!odd)
+        v = LLVMBuildShl(g->b, v, eight, "");
+    return sign ? LLVMBuildAShr(g->b, v, eight, "") : LLVMBuildLShr(g->b, v, eight, "");
+}
+
+static LLVMValueRef madd(Gen *g, LLVMValueRef sum, LLVMValueRef x, LLVMValueRef y, unsigned n)
+{
+    const char  *name = n == 4   ? "llvm.x86.sse2.pmadd.wd"
+                        : n == 8 ? "llvm.x86.avx2.pmadd.wd"
+                                 : "llvm.x86.avx512.pmaddw.d.512";
+    LLVMValueRef args[2] = {x, y};
+
+    return LLVMBuildAdd(g->b, sum, gen_intrinsic_of(g, name, 0, NULL, 2, args), "");
+}
+
+LLVMValueRef write_pmaddwd_halves(Gen *g, const GenUnits *u)
+{
+    LLVMValueRef sum = u->operand[2];
+
+    for (int odd = 0; odd < 2; odd++)
+        sum = madd(g, sum, halves(g, u->operand[0], u->n, is_signed(u, 0), odd),
+                   halves(g, u->operand[1], u->n, is_signed(u, 1), odd), u->n);
+    return sum;
+}
+
+LLVMValueRef write_pmaddwd(Gen *g, const GenUnits *u)
+{
+    return madd(g, u->operand[2], gen_as(g, u->operand[0], g->i16, 2 * u->n),
+                gen_as(g, u->operand[1], g->i16, 2 * u->n), u->n);
+}

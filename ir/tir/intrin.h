@@ -1,0 +1,71 @@
+/* Instructions of targets as rows of a table (ir/tir/intrin.def): what a unit computes, as TE.
+ *
+ * A prim of kind PRIM_INTRIN is one instruction, or several of them side by side: its kids are
+ * vectors that hold the operands' cells.  All that asks what it means asks the description:
+ * `tensorize` and `vectorize` find a nest that computes it (intrin_match), the interpreter and
+ * backends that have no such instruction write it out (intrin_expand). */
+#ifndef TVMCC_IR_TIR_INTRIN_H
+#define TVMCC_IR_TIR_INTRIN_H
+
+#include "ir/tir/tir.h"
+
+enum { INTRIN_OPERANDS = 3, INTRIN_AXES = 6 };
+
+/* An operand or the result of one unit, row-major. */
+typedef struct {
+    const Buffer *buffer;
+    DType         dtype;
+    uint32_t      cells;
+    int64_t       by[INTRIN_AXES]; /* cells from one value of each axis to the next */
+} IntrinBox;
+
+struct Intrin {
+    IntrinId    id;
+    const char *text;
+    uint32_t    n; /* operands; of a sum the last is what the result held */
+    IntrinBox   operand[INTRIN_OPERANDS], result;
+    bool        sums;
+    uint32_t    naxis, nreduce; /* the result's axes, and behind them those of the sum */
+    int64_t     extent[INTRIN_AXES];
+    const Prim *step; /* the value of a cell, of a sum after one step */
+};
+
+const Intrin *intrin_of(Ctx *c, IntrinId id);
+void          intrins_free(Ctx *c);
+const char   *intrin_text(IntrinId id);
+/* The row of that text for operands of these types, whose lanes do not count; of several rows with
+ * the text the first for n = 0.  NULL: there is none. */
+const Intrin *intrin_find(Ctx *c, const char *text, uint32_t n, const DType *operand);
+
+/* How many instructions the target needs for a unit's worth of a register; 0: it has none, or they
+ * are no quicker than the single operations. */
+uint32_t intrin_ops(Ctx *c, const char *text, DType a, DType b);
+
+/* The kids of one instruction: operand i has all cells of `lanes` / row->cells units, or those of
+ * one, which are then the same for all. */
+bool        intrin_fits(const Intrin *row, uint32_t n, const Prim *const *kids);
+const Prim *prim_intrin(Ctx *c, const Intrin *row, const Prim *const *kids);
+/* The same by single operations on vectors. */
+const Prim *intrin_expand(Ctx *c, const Prim *p);
+const Func *intrins_expand(Ctx *c, const Func *f);
+
+/* ---- intrin_match.c ------------------------------------------------------------------------------ */
+
+/* A nest that computes a row: what the instruction reads, and where its result goes.  Operands are
+ * loads of one cell over the variables of the loops; `apart` are those whose cells are no
+ * neighbours, but near each other. */
+typedef struct {
+    const Intrin *row;
+    const Prim   *operand[INTRIN_OPERANDS];
+    bool          apart[INTRIN_OPERANDS];
+    const Atom   *var[INTRIN_AXES]; /* of the loop that is each axis */
+    const Idx    *lo[INTRIN_AXES];
+} IntrinMatch;
+
+/* Some row of that text computes what `store` does in the loops around it, outermost first. */
+bool intrin_match(Ctx *c, const char *text, uint32_t nloops, const LoopData *const *loops,
+                  const StoreData *store, IntrinMatch *out);
+/* The nest as one store. */
+const Stmt *intrin_stmt(Ctx *c, const IntrinMatch *m, const StoreData *store);
+
+#endif
