@@ -1,0 +1,55 @@
+/* A device whose programs are the names of their kernels. */
+#include "backends/common/device.h"
+
+#include "tvmcc/abi.h"
+
+static const Target *parse_target(Ctx *c, const char *text)
+{
+    return device_parse_target(c, &backend_stub, text);
+}
+
+static void list_targets(StrBuf *out)
+{
+    str_add(out, "stub     nothing\n");
+}
+
+static const char *symbol(Ctx *c, const char *func)
+{
+    return object_symbol(c->arena, "stub_", func);
+}
+
+static bool program(Ctx *c, const TirModule *m, Bytes *out)
+{
+    StrBuf s = strbuf(c->arena);
+
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        if (m->funcs[i]->kind == FUNC_DEVICE)
+            str_printf(&s, "%s\n", symbol(c, m->funcs[i]->name));
+    *out = (Bytes){(const uint8_t *)s.at, s.n};
+    return true;
+}
+
+static const Device stub = {
+    .kind = TVMCC_DEVICE_ROCM,
+    .form = TVMCC_CODE_SOURCE,
+    .title = "Stub",
+    .packages = "nothing",
+    .options = "",
+    .threads = 64,
+    .most_threads = 64,
+    .shared_bytes = 16 * 1024,
+    .registers = 32,
+    .program = program,
+    .symbol = symbol,
+};
+
+const Backend backend_stub = {
+    .name = "stub",
+    .device = &stub,
+    .parse_target = parse_target,
+    .list_targets = list_targets,
+    .codegen = device_codegen,
+    .jit_load = device_jit_load,
+    .jit_symbol = device_jit_symbol,
+    .jit_free = device_jit_free,
+};
