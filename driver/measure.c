@@ -133,7 +133,7 @@ static void choose_sizes(Bench *b, const Machine *m)
 
 static bool make_kernels(Bench *b)
 {
-    const Backend *backend = backend_of(b->t->kind);
+    const Backend *backend = b->t->backend;
     PassOptions    o = {.passes = "flatten,unroll,vectorize,promote", .jobs = 1};
     StrBuf         s = strbuf(b->c->arena);
 
@@ -314,7 +314,7 @@ bool measure_machine(Driver *driver, const Target *t, Machine *out)
         conclude(&b, &known, out);
     }
     if (b.jit)
-        backend_of(t->kind)->jit_free(b.jit);
+        t->backend->jit_free(b.jit);
     free(b.memory);
     return ok;
 }
