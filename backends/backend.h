@@ -3,7 +3,7 @@
 #ifndef TVMCC_BACKENDS_BACKEND_H
 #define TVMCC_BACKENDS_BACKEND_H
 
-#include "ir/plan/plan.h"
+#include "ir/plan/code.h"
 #include "objects/objects.h"
 
 typedef enum {
@@ -12,44 +12,6 @@ typedef enum {
     EMIT_LL,
     EMIT_SOURCE /* text of a device language */
 } EmitKind;
-
-/* Code of a device target, to be embedded in the host's object.  The host's <entry>_open loads it
- * through the device table of its params, makes the kernels and allocates the plan's arena and
- * weights in device memory. */
-typedef struct {
-    uint32_t           kind;    /* TVMCC_DEVICE_x */
-    uint32_t           form;    /* TVMCC_CODE_x */
-    const char        *target;  /* text of the whole target */
-    const char        *options; /* of module_load */
-    Bytes              code;
-    uint64_t           arena_bytes; /* in device memory; the plan of the host has none */
-    uint32_t           nkernels;
-    const char *const *kernels; /* names of the device functions in launches ... */
-    const char *const *symbols; /* ... and in the code */
-} DeviceCode;
-
-typedef struct {
-    const char *entry;     /* prefix of exported symbols */
-    uint32_t    opt_level; /* 0..3 */
-    bool        pic;
-    bool        embed_weights; /* <entry>_weights is a symbol of another object, else from params */
-    bool        extern_weights;  /* ... that the caller supplies; with embed_weights */
-    const char *weights_section; /* of that symbol, for the info; NULL: .rodata.<symbol> */
-    Bytes       weights;   /* ... or of this one, where objects are not ELF and cannot be joined */
-    bool        host_only; /* the kernels are `unit` objects; they are only declared here */
-    bool        verbose;
-    const DeviceCode
-        *device; /* set by a device's backend for its host's; NULL: all is the host's */
-} CodegenOptions;
-
-/* What the info struct of the product says (include/tvmcc/abi.h), from packaging's ModelDesc. Where
- * `header` is not NULL, exported functions have a second name each, <name>_header_<header>. */
-typedef struct CodegenInfo {
-    uint32_t    model_sha[8]; /* as bytes */
-    uint8_t     build_id[32];
-    uint8_t     weights_sha[32];
-    const char *header;
-} CodegenInfo;
 
 /* What a device's backend adds to what all of them share (backends/common/device.h). */
 typedef struct {
@@ -77,9 +39,12 @@ typedef struct Backend {
     const Target *(*parse_target)(Ctx *c, const char *text);
     /* One line each: for -print-targets. */
     void (*list_targets)(StrBuf *out);
-    /* All functions of a plan, flat, as one object or text. */
+    /* All functions of a plan, flat, as one object or text; NULL: a device, whose code the object
+     * of its host embeds. */
     bool (*codegen)(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
                     EmitKind kind, Bytes *out);
+    /* Of a device: its functions of a plan. */
+    bool (*device_code)(Ctx *c, const Plan *p, DeviceCode *out);
     /* Optional: one kernel, @f, and its tiles as an object whose only global symbol is `f`; an
      * empty module gives an empty object.  Where objects are ELF they can be merged. */
     bool (*unit)(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o, Bytes *out);

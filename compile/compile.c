@@ -349,14 +349,59 @@ static bool has_units(const Compiled *k)
     return compile_has_units(k, k->plan->target);
 }
 
+/* The entry functions of a flat plan.  Those of a device's embed its code, and what is left to
+ * compile is the plan of its host. */
+static bool add_entry(Ctx *c, const Compiled *k, Plan *p, CodegenOptions *o, DeviceCode *code)
+{
+    if (p->target->host) {
+        if (!k->backend->device_code(c, p, code))
+            return false;
+        *p = plan_of_host(c, p);
+        o->device = code;
+    }
+    o->host = entry_functions(c, p, o, &k->info);
+    return true;
+}
+
 /* The whole plan through the backend at once. */
 static bool whole(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
 {
     CodegenOptions o = compile_code_options(k);
+    DeviceCode     code;
     Plan           flat;
 
-    o.weights = k->weights;
-    return compile_flat(c, k, &flat) && k->backend->codegen(c, &flat, &o, &k->info, kind, out);
+    if (object_format_of(host_of(k->plan->target)->triple) != OBJECT_ELF)
+        o.weights = k->weights; /* else they are an object of their own */
+    if (!compile_flat(c, k, &flat))
+        return false;
+    if (kind == EMIT_SOURCE && flat.target->host) {
+        if (k->backend->device_code(c, &flat, &code))
+            *out = code.code;
+        return out->n != 0;
+    }
+    return add_entry(c, k, &flat, &o, &code) &&
+           flat.target->backend->codegen(c, &flat, &o, &k->info, kind, out);
+}
+
+bool compile_tir(Ctx *c, const Compiled *k, StrBuf *out)
+{
+    CodegenOptions o = compile_code_options(k);
+    DeviceCode     code;
+    Plan           flat;
+    VEC(const Func *) funcs = {0};
+
+    if (!compile_flat(c, k, &flat))
+        return false;
+    const TirModule *kernels = flat.tir;
+    if (!add_entry(c, k, &flat, &o, &code))
+        return false;
+    for (uint32_t i = 0; i < kernels->nfuncs; i++)
+        vec_push(c->arena, &funcs, kernels->funcs[i]);
+    for (uint32_t i = 0; i < o.host->nfuncs; i++)
+        vec_push(c->arena, &funcs, o.host->funcs[i]);
+    tir_print(c, tirmod_data(c, tirmod_new(c, funcs.n, funcs.at), o.host->ndata, o.host->data),
+              out);
+    return true;
 }
 
 bool compile_host(Ctx *c, Compiled *k, Bytes *out)
@@ -366,6 +411,7 @@ bool compile_host(Ctx *c, Compiled *k, Bytes *out)
     if (!has_units(k))
         return whole(c, k, EMIT_OBJECT, out);
     o.host_only = true;
+    o.host = entry_functions(c, k->plan, &o, &k->info);
     return k->backend->codegen(c, k->plan, &o, &k->info, EMIT_OBJECT, out);
 }
 

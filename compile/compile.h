@@ -109,6 +109,8 @@ bool budget_fits(Ctx *c, const Compiled *k);
 
 /* The plan with the code passes run on all functions. */
 bool compile_flat(Ctx *c, const Compiled *k, Plan *out);
+/* All functions as text: kernels, main, and the entry functions that are made of it. */
+bool compile_tir(Ctx *c, const Compiled *k, StrBuf *out);
 /* What the backend is to know, from the plan. */
 CodegenOptions compile_code_options(const Compiled *k);
 

@@ -62,7 +62,10 @@ static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
     Jit           *j;
 
     flat.tir = run_tir_passes(c, p->tir, &po, TIR_TO_CODE);
-    if (!flat.tir || !b->codegen(c, &flat, &o, &none, EMIT_OBJECT, &object) ||
+    if (!flat.tir)
+        return NULL;
+    o.host = entry_functions(c, &flat, &o, &none);
+    if (!b->codegen(c, &flat, &o, &none, EMIT_OBJECT, &object) ||
         !(j = b->jit_load(c, p->target, object)))
         return NULL;
     const tvmcc_model_info *(*info)(void) = NULL;

@@ -223,7 +223,6 @@ static bool make_text(Products *p, Product kind, Bytes *out)
     Ctx      *c = p->c;
     Compiled *k = p->k;
     StrBuf    s = strbuf(c->arena);
-    Plan      flat;
 
     if (product_is_program(kind))
         return compile_code(c, k, EMIT_SOURCE, out);
@@ -233,9 +232,8 @@ static bool make_text(Products *p, Product kind, Bytes *out)
     case PRODUCT_SCHED: *out = kernels_text(p, kind); return true;
     case PRODUCT_LOG: *out = tuning_records(c, k->plan); return true;
     case PRODUCT_TIR:
-        if (!compile_flat(c, k, &flat))
+        if (!compile_tir(c, k, &s))
             return false;
-        tir_print(c, flat.tir, &s);
         break;
     case PRODUCT_ID: *out = compile_id_text(c, k); return true;
     case PRODUCT_PLAN: plan_print(c, k->plan, &s); break;

@@ -32,7 +32,7 @@ typedef struct {
     uint16_t lanes;      /* 1: scalar */
 } DType;
 
-enum { DT_INT = 0, DT_UINT = 1, DT_FLOAT = 2, DT_BFLOAT = 4, DT_BOOLEAN = 6 };
+enum { DT_INT = 0, DT_UINT = 1, DT_FLOAT = 2, DT_POINTER = 3, DT_BFLOAT = 4, DT_BOOLEAN = 6 };
 
 #define DT_BOOL ((DType){DT_BOOLEAN, 8, 1})
 #define DT_I8 ((DType){DT_INT, 8, 1})
@@ -47,6 +47,8 @@ enum { DT_INT = 0, DT_UINT = 1, DT_FLOAT = 2, DT_BFLOAT = 4, DT_BOOLEAN = 6 };
 #define DT_BF16 ((DType){DT_BFLOAT, 16, 1})
 #define DT_F32 ((DType){DT_FLOAT, 32, 1})
 #define DT_F64 ((DType){DT_FLOAT, 64, 1})
+/* A pointer of the target, whatever its width there: in host functions of TIR, no tensor's type. */
+#define DT_HANDLE ((DType){DT_POINTER, 64, 1})
 
 static inline bool dtype_eq(DType a, DType b)
 {
@@ -59,6 +61,10 @@ static inline bool dtype_is_float(DType t)
 static inline bool dtype_is_bool(DType t)
 {
     return t.code == DT_BOOLEAN;
+}
+static inline bool dtype_is_handle(DType t)
+{
+    return t.code == DT_POINTER;
 }
 static inline bool dtype_is_int(DType t)
 {
@@ -206,6 +212,8 @@ typedef enum {
     INTRIN_COUNT
 } IntrinId;
 
+enum { CPU_WORDS = 8 }; /* words of CPUID in which features are looked up */
+
 struct Target {
     const struct Backend *backend; /* who writes its code: of no interest before that */
     TargetClass           cls;
@@ -230,9 +238,10 @@ struct Target {
     bool     has_round, has_sqrt;          /* of f32, as instructions */
     bool     has_stream;                   /* vectors can be stored past the caches */
     bool     fast_math, winograd;
-    bool     no_libm;    /* code calls no function of libm */
-    bool     no_threads; /* no launches, no barriers: one thread runs it all */
-    bool     asks_cpu;   /* products test whether the CPU has what the code needs */
+    bool     no_libm;              /* code calls no function of libm */
+    bool     no_threads;           /* no launches, no barriers: one thread runs it all */
+    bool     asks_cpu;             /* products test whether the CPU has what the code needs */
+    uint32_t cpu_needs[CPU_WORDS]; /* ... which bits */
 };
 
 /* ---- evaluator: how passes compute with the program's own operators ------------------------------ */

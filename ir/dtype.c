@@ -22,7 +22,7 @@ static const char *scalar_text(DType t)
     for (size_t i = 0; i < COUNT(dtypes); i++)
         if (dtypes[i].t.code == t.code && dtypes[i].t.bits == t.bits)
             return dtypes[i].text;
-    return "none";
+    return dtype_is_handle(t) ? "handle" : "none";
 }
 
 const char *dtype_text(Ctx *c, DType t)

@@ -3,7 +3,7 @@
 #ifndef TVMCC_PASSES_H
 #define TVMCC_PASSES_H
 
-#include "ir/plan/plan.h"
+#include "ir/plan/code.h"
 #include "ir/sched/sched.h"
 
 /* Levels: GRAPH is Relay to Relay, TIR is flat-ward TIR to TIR. */
@@ -121,6 +121,10 @@ const Module *product_edit(Ctx *c, const Module *m, const ProductOptions *o);
 
 /* passes/lower: Relay (fused, typed, static) to a plan. */
 const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions *o);
+/* passes/lower/entry: the functions that a caller of the model calls, and those they share, made of
+ * main; what code generation gets beside the kernels (CodegenOptions.host). */
+const TirModule *entry_functions(Ctx *c, const Plan *p, const CodegenOptions *o,
+                                 const CodegenInfo *info);
 /* TE of one primitive function.  `call` is the call that is compiled (or NULL): a parameter whose
  * argument is a constant is marked so, which lets schedules repack it; results get the halos of the
  * call's type. */

@@ -353,6 +353,8 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
         for (uint32_t i = 0; i + 1 < p->nkids; i++)
             str_add(s, ")");
         return;
+    case PRIM_ADDR:
+    case PRIM_SYMBOL:
     case PRIM_INTRIN:
     case PRIM_SPLAT:
     case PRIM_RAMP:
@@ -756,6 +758,9 @@ static void print_stmt(Clike *x, const Stmt *s)
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:
+    case STMT_VIEW:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
     case STMT_FAIL:
         BUG("%s: a statement of kind %d in device kernel '%s'", x->d->name, (int)s->kind,
             x->f->name);

@@ -1,23 +1,8 @@
-/* A plan for a device: its device functions as one program, its host function through the host's
- * own backend, which embeds the program as constant data and opens it when the model is opened. */
+/* A plan for a device: its device functions as one program, which the host's object embeds as
+ * constant data and opens when the model is opened. */
 #include "backends/common/device.h"
 
-/* The plan as the host's backend sees it: without the device's functions. */
-static Plan host_plan(Ctx *c, const Plan *p)
-{
-    VEC(const Func *) funcs = {0};
-    Plan host = *p;
-
-    for (uint32_t i = 0; i < p->tir->nfuncs; i++)
-        if (p->tir->funcs[i]->kind != FUNC_DEVICE)
-            vec_push(c->arena, &funcs, p->tir->funcs[i]);
-    host.tir = tirmod_new(c, funcs.n, funcs.at);
-    host.target = p->target->host;
-    host.arena_bytes = host.private_bytes = 0;
-    return host;
-}
-
-static bool device_code(Ctx *c, const Plan *p, DeviceCode *d)
+bool device_code(Ctx *c, const Plan *p, DeviceCode *d)
 {
     const Device *device = p->target->backend->device;
     VEC(const char *) name = {0}, symbol = {0};
@@ -43,24 +28,6 @@ static bool device_code(Ctx *c, const Plan *p, DeviceCode *d)
                       .kernels = name.at,
                       .symbols = symbol.at};
     return true;
-}
-
-bool device_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
-                    EmitKind kind, Bytes *out)
-{
-    CodegenOptions with = *o;
-    DeviceCode     d;
-    Plan           host;
-
-    if (!device_code(c, p, &d))
-        return false;
-    if (kind == EMIT_SOURCE) {
-        *out = d.code;
-        return true;
-    }
-    host = host_plan(c, p);
-    with.device = &d;
-    return host.target->backend->codegen(c, &host, &with, info, kind, out);
 }
 
 /* What is loaded is the host's code. */

@@ -9,9 +9,8 @@
  * the kernels is this machine unless another target follows. */
 const Target *device_parse_target(Ctx *c, const Backend *b, const char *text);
 
-/* Backend.codegen, .jit_load, .jit_symbol and .jit_free of a device. */
-bool  device_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
-                     EmitKind kind, Bytes *out);
+/* Backend.device_code, .jit_load, .jit_symbol and .jit_free of a device. */
+bool  device_code(Ctx *c, const Plan *p, DeviceCode *out);
 Jit  *device_jit_load(Ctx *c, const Target *t, Bytes object);
 void *device_jit_symbol(Jit *j, const char *func);
 void  device_jit_free(Jit *j);

@@ -33,7 +33,7 @@ static void init_once(void)
     CPU_FAMILY(RISCV)
     CPU_FAMILY(WebAssembly)
 #undef CPU_FAMILY
-    LLVMInitializeX86AsmParser(); /* for CPUID, in codegen_choice.c */
+    LLVMInitializeX86AsmParser(); /* for CPUID */
     /* Tiles are written in the order in which registers suffice.  LLVM's machine scheduler
      * estimates the latency across iterations and moves a whole unrolled step's broadcasts to its
      * front, which spills: such tiles ran at half their speed. */
@@ -220,7 +220,9 @@ static bool llvm_codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const C
         g->tir = q->tir;
         ok = gen_functions(g);
     }
-    ok = ok && gen_entry(g, p, o, info) && llvm_emit(g, o->opt_level, kind, out);
+    if (ok)
+        gen_host(g, o->host, info->header);
+    ok = ok && llvm_emit(g, o->opt_level, kind, out);
     gen_free(g);
     return ok;
 }

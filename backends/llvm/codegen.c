@@ -75,6 +75,8 @@ LLVMTypeRef gen_type(Gen *g, DType t)
 
     if (t.code == DT_BOOLEAN)
         e = g->i1;
+    else if (t.code == DT_POINTER)
+        e = g->ptr;
     else if (t.code == DT_FLOAT && t.bits == 32)
         e = g->f32;
     else if (t.code == DT_FLOAT && t.bits == 64)
@@ -144,6 +146,9 @@ static bool is_plain(const Stmt *s)
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:
+    case STMT_VIEW:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
     case STMT_RETURN:
     case STMT_FAIL: break;
     }
@@ -220,14 +225,12 @@ static void gen_while(Gen *g, const Stmt *s)
 {
     LLVMBasicBlockRef head = gen_bb(g, "while"), body = gen_bb(g, "do"), done = gen_bb(g, "done");
     GenMark           mark = gen_mark(g);
-    LLVMValueRef      go, more;
+    LLVMValueRef      more;
 
     LLVMBuildBr(g->b, head);
     LLVMPositionBuilderAtEnd(g->b, head);
     g->depth++;
     more = gen_prim(g, s->u.cond);
-    if ((go = gen_going(g)))
-        more = LLVMBuildAnd(g->b, more, go, "");
     LLVMBuildCondBr(g->b, more, body, done);
     gen_drop(g, mark);
     LLVMPositionBuilderAtEnd(g->b, body);
@@ -264,7 +267,8 @@ static void gen_alloc(Gen *g, const Stmt *s)
     int64_t       elems = 1, origin = 0;
     uint32_t      align = b->align;
     GenMark       mark = gen_mark(g);
-    LLVMTypeRef   type = gen_mem_type(g, t);
+    LLVMTypeRef   type = b->record ? gen_record(g, b->record) : gen_mem_type(g, t);
+    uint32_t      cell = b->record ? record_bytes(b->record, g->t->pointer_bits) : dtype_bytes(t);
     LLVMValueRef  p, at;
 
     if (b->ndim && !buffer_size(g->c, b, &elems, &origin)) {
@@ -272,12 +276,14 @@ static void gen_alloc(Gen *g, const Stmt *s)
                  g->name, b->name);
         elems = 1;
     }
-    if (elems > MAX_STACK / (int64_t)dtype_bytes(t)) {
+    if (elems > MAX_STACK / (int64_t)cell) {
         error_at(g->c, E_CODEGEN, s->loc, "@%s: %%%s has %lld cells, too many for the stack",
                  g->name, b->name, (long long)elems);
         elems = 1;
     }
-    if (!align) {
+    if (!align && b->record) {
+        align = 16;
+    } else if (!align) {
         uint64_t bytes = (uint64_t)elems * dtype_bytes(t);
 
         align = t.bits / 8;
@@ -356,29 +362,32 @@ void gen_stmt(Gen *g, const Stmt *s)
         mark.block = g->block.keys.n; /* addresses stay good for the next statements */
         gen_drop(g, mark);
         break;
-    case STMT_CALL:
-        if (g->host)
-            gen_step(g, s);
-        else
-            gen_call(g, s);
-        break;
+    case STMT_CALL: gen_call(g, s); break;
     case STMT_PREFETCH: gen_prefetch(g, &s->u.prefetch); break;
-    case STMT_BARRIER: gen_barrier(g); break;
-    case STMT_REGION: gen_region(g, s); break;
+    case STMT_BARRIER: break; /* in process: one part, in line */
+    case STMT_REGION:
+        gen_bind(g, s->u.region.tid, gen_int(g, g->i64, 0));
+        gen_bind(g, s->u.region.nt, gen_int(g, g->i64, 1));
+        gen_stmt(g, s->kids[0]);
+        break;
+    case STMT_VIEW: gen_view(g, s); break;
+    case STMT_INVOKE: gen_invoke(g, &s->u.invoke); break;
+    case STMT_SWITCH: gen_switch(g, s); break;
     case STMT_RETURN:
+        if (s->u.cond) {
+            mark = gen_mark(g);
+            gen_return(g, gen_prim(g, s->u.cond));
+            gen_drop(g, mark);
+            break;
+        }
         gen_return(g, LLVMGetReturnType(LLVMGlobalGetValueType(g->fn)) == g->i32 ? gen_i32(g, 0)
                                                                                  : NULL);
         break;
-    case STMT_FAIL: gen_fail(g, s->u.code); break;
+    case STMT_FAIL: gen_return(g, NULL); break;
     case STMT_BLOCK: BUG("in @%s, a block reached code generation", g->name); break;
     case STMT_LAUNCH:
     case STMT_COPY:
-        if (!g->host || !g->host->device)
-            error_at(g->c, E_CODEGEN, s->loc, "@%s: a device operation in code for a CPU", g->name);
-        else if (s->kind == STMT_LAUNCH)
-            device_launch(g, s);
-        else
-            device_copy(g, s);
+        error_at(g->c, E_CODEGEN, s->loc, "@%s: a device operation in code for a CPU", g->name);
         break;
     }
 }
@@ -531,7 +540,8 @@ static void define(Gen *g, GenFunc *gf)
     gen_end(g);
 }
 
-/* Host functions are made by gen_entry, except in process, where they are functions like others. */
+/* Main is what entry functions were made of, except in process, where it is a function like others.
+ */
 bool gen_functions(Gen *g)
 {
     uint32_t errors = diag_errors(g->c->diags);

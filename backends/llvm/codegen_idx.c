@@ -306,5 +306,6 @@ LLVMValueRef gen_address(Gen *g, const Buffer *b, uint32_t n, const Idx *const *
     for (uint32_t i = 0; i < x->nterms; i++)
         known = low_bit((uint64_t)x->t[i].coef * elem, known);
     *align = known;
-    return gen_offset(g, gen_base(g, b), b->id, gen_mem_type(g, cell), x);
+    return gen_offset(g, gen_base(g, b), b->id,
+                      b->record ? gen_record(g, b->record) : gen_mem_type(g, cell), x);
 }

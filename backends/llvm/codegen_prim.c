@@ -98,12 +98,14 @@ LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
 {
     LLVMTypeRef  mt = gen_mem_type(g, t);
     uint32_t     align;
-    LLVMValueRef p = gen_address(g, l->buffer, l->n, l->index, &align), v, mask = NULL;
-    bool         memory = l->buffer->scope != SCOPE_REG;
+    LLVMValueRef p, v, mask = NULL;
 
+    if (l->member)
+        return gen_member_load(g, l);
+    p = gen_address(g, l->buffer, l->n, l->index, &align);
     if (l->mask)
         mask = gen_prim(g, l->mask);
-    if (memory && g->mask) {
+    if (l->buffer->scope != SCOPE_REG && g->mask) {
         if (t.lanes == LLVMGetVectorSize(LLVMTypeOf(g->mask)))
             mask = mask ? LLVMBuildAnd(g->b, mask, g->mask, "") : g->mask;
         else if (t.lanes == 1)
@@ -143,6 +145,10 @@ static void store_past_caches(Gen *g, LLVMValueRef store)
 
 void gen_store(Gen *g, const StoreData *s)
 {
+    if (s->member) {
+        gen_member_store(g, s);
+        return;
+    }
     g->step = is_extremum_step(s) ? s->value : NULL;
     LLVMValueRef v = gen_prim(g, s->value), mask = s->mask ? gen_prim(g, s->mask) : NULL, p, st;
     uint32_t     align;
@@ -641,6 +647,8 @@ static LLVMValueRef gen_cast(Gen *g, const Prim *p)
 
     if (dtype_eq(to, from))
         return v;
+    if (dtype_is_handle(from))
+        return LLVMBuildPtrToInt(g->b, v, t, "");
     if (dtype_is_float(from)) {
         if (gen_is_half(to) && from.bits == 64)
             return gen_round_half(g, gen_odd_f32(g, v), to);
@@ -684,6 +692,8 @@ static LLVMValueRef gen_number(Gen *g, const Prim *p)
     uint64_t    cell = 0;
     DType       one = dtype_lanes(p->dtype, 1);
 
+    if (dtype_is_handle(p->dtype))
+        return LLVMConstNull(t);
     if (p->kind == PRIM_INT && !dtype_is_float(p->dtype))
         return gen_splat_int(t, dtype_is_bool(p->dtype) ? p->u.i != 0 : (uint64_t)p->u.i);
     if (!gen_is_half(p->dtype))
@@ -754,6 +764,8 @@ LLVMValueRef gen_prim(Gen *g, const Prim *p)
     case PRIM_FLOAT: return gen_number(g, p);
     case PRIM_INDEX: v = splat(g, index_as(g, p->u.index, p->dtype), p->dtype.lanes); break;
     case PRIM_LOAD: v = gen_load(g, &p->u.load, p->dtype); break;
+    case PRIM_ADDR:
+    case PRIM_SYMBOL: v = gen_addr(g, p); break;
     case PRIM_ADD:
     case PRIM_SUB:
     case PRIM_MUL:

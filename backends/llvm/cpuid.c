@@ -212,18 +212,3 @@ void gen_cpuid_words(Gen *g, LLVMValueRef word[CPUID_WORDS])
     word[CPUID_71D] = if_else_0(g, has71, get(g, part1, EDX));
     word[CPUID_XCR0] = kept_registers(g, word[CPUID_1C]);
 }
-
-LLVMValueRef gen_cpu_has(Gen *g, const CpuNeeds *needs, LLVMValueRef const word[CPUID_WORDS])
-{
-    LLVMValueRef ok = LLVMConstInt(g->i1, 1, false);
-
-    for (uint32_t i = 0; i < CPUID_WORDS; i++) {
-        LLVMValueRef mask = gen_i32(g, needs->word[i]), bits;
-
-        if (!needs->word[i])
-            continue;
-        bits = LLVMBuildAnd(g->b, word[i], mask, "");
-        ok = LLVMBuildAnd(g->b, ok, LLVMBuildICmp(g->b, LLVMIntEQ, bits, mask, ""), "");
-    }
-    return ok;
-}

@@ -14,10 +14,7 @@
  *   codegen_intrin.c  instructions of ir/tir/intrin.def; intrin.def: which writes each, and where
  *   write_x86.c, write_arm.c  how
  *   codegen_weave.c  long formulas of neighbouring stores by turns
- *   codegen_host.c  parallel regions: barriers, launches, instrumentation
- *   codegen_device.c  models on a device: open, close, launches, copies
- *   codegen_entry.c the entry points of a model: checks, the info struct
- *   codegen_choice.c  the same of several plans: CPU variants, shape buckets
+ *   codegen_record.c  what host functions have: structs, symbols, calls by address, data
  *   build.c         target machine, optimisation, emission, units; the Backend struct
  *   jit.c           code loaded into this process
  *
@@ -141,9 +138,6 @@ typedef struct Gen {
     LLVMValueRef      mask;    /* lanes that may load (arms of a vector select); NULL: all */
     LLVMValueRef      nowhere; /* zeros to load from instead */
     const Prim       *step;    /* the store at hand is this step of a reduction to an extremum */
-
-    /* the entry point at hand (codegen_host.c) */
-    struct Host *host;
 } Gen;
 
 /* An empty module for the functions of `tir`; NULL with an error recorded. */
@@ -276,125 +270,23 @@ uint32_t gen_packed(Gen *g, uint32_t n, const Stmt *const *s);
 /* Statements from s[0] on whose operations are emitted by turns: their number, or 0 and nothing. */
 uint32_t gen_woven(Gen *g, uint32_t n, const Stmt *const *s);
 
-/* ---- codegen_host.c ------------------------------------------------------------------------------ */
+/* ---- codegen_record.c -------------------------------------------------------------------------- */
 
-void gen_region(Gen *g, const Stmt *s);
-void gen_barrier(Gen *g);
-void gen_step(Gen *g, const Stmt *call); /* a call inside a region, with its instrumentation */
-void gen_fail(Gen *g, int32_t code);
-/* The call itself. */
-void gen_call(Gen *g, const Stmt *s);
-/* A further condition of loops inside regions: the run was not cancelled (NULL: none). */
-LLVMValueRef gen_going(Gen *g);
+LLVMTypeRef  gen_record(Gen *g, const AbiRecord *r);
+LLVMValueRef gen_member_load(Gen *g, const LoadData *l);
+void         gen_member_store(Gen *g, const StoreData *s);
+LLVMValueRef gen_addr(Gen *g, const Prim *p); /* PRIM_ADDR, PRIM_SYMBOL */
+void         gen_invoke(Gen *g, const InvokeData *d);
+void         gen_view(Gen *g, const Stmt *s);
+void         gen_switch(Gen *g, const Stmt *s);
+/* All functions and data of a host; exported functions get the second name that `header` asks for.
+ */
+void gen_host(Gen *g, const TirModule *host, const char *header);
 
-enum { NEVER = INT32_MAX }; /* R_STOP of a run that goes on */
+/* ---- cpuid.c, code ---------------------------------------------------------------------------- */
 
-/* Members of tvmcc_params, in order. */
-enum {
-    P_STRUCT_BYTES,
-    P_THREADS,
-    P_ARENA,
-    P_ARENA_BYTES,
-    P_WEIGHTS,
-    P_WEIGHTS_BYTES,
-    P_STATE,
-    P_STATE_BYTES,
-    P_LAUNCH,
-    P_BARRIER,
-    P_USER,
-    P_DEVICES,
-    P_DEVICE_COUNT,
-    P_INSTRUMENT,
-    P_INSTRUMENT_USER,
-    P_COUNT
-};
-
-/* Members of a run, what the parts of a region share. */
-enum { R_PARAMS, R_IN, R_OUT, R_ARENA, R_WEIGHTS, R_PARTS, R_PHASE, R_STOP, R_COUNT };
-
-struct Host {
-    const Plan           *plan;
-    const Func           *main;
-    const CodegenOptions *o;
-    const char           *header; /* CodegenInfo.header */
-    LLVMTypeRef           params_t, run_t, worker_t;
-    LLVMValueRef          begin, end, meet, weights;
-    LLVMTypeRef           begin_t, end_t, meet_t;
-    /* in the function at hand */
-    struct Device *device; /* codegen_device.c; NULL: no device */
-    bool           in_region;
-    LLVMValueRef   run, part, parts, passed; /* passed: alloca, barriers so far */
-    uint32_t       step, nregions;
-};
-
-/* A member of one of these structs. */
-LLVMValueRef host_member(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned i);
-LLVMValueRef host_get(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned i);
-void         host_put(Gen *g, LLVMTypeRef t, LLVMValueRef p, unsigned i, LLVMValueRef v);
-LLVMValueRef host_is_null(Gen *g, LLVMValueRef p);
-void         host_fail_if(Gen *g, LLVMValueRef cond, int32_t code); /* return code if cond */
-/* An exported one has the name that the model's header uses, too. */
-LLVMValueRef host_function(Gen *g, const char *name, LLVMTypeRef t, LLVMLinkage linkage);
-/* The pointers that main's parameters stand for, from the run. */
-void host_bind_buffers(Gen *g);
-/* The functions that every part calls. */
-void host_define_begin(Gen *g);
-void host_define_end(Gen *g);
-void host_define_meet(Gen *g);
-
-/* Code that reads the words of this CPU; 1 if they have all that is needed.  (cpuid.c) */
-void         gen_cpuid_words(Gen *g, LLVMValueRef word[CPUID_WORDS]);
-LLVMValueRef gen_cpu_has(Gen *g, const CpuNeeds *needs, LLVMValueRef const word[CPUID_WORDS]);
-
-/* ---- codegen_entry.c ----------------------------------------------------------------------------- */
-
-bool gen_entry(Gen *g, const Plan *p, const CodegenOptions *o, const CodegenInfo *info);
-/* The weights that params give, checked, else the embedded ones. */
-LLVMValueRef host_weights(Gen *g, LLVMValueRef params);
-LLVMValueRef host_constant(Gen *g, LLVMValueRef v); /* its address */
-LLVMValueRef host_text(Gen *g, const char *s);
-LLVMValueRef host_array(Gen *g, uint32_t n, LLVMValueRef *at); /* NULL if it is empty */
-
-/* ---- codegen_choice.c: alternatives of one product ------------------------------------------------- */
-
-/* Last members of tvmcc_model_info. */
-typedef struct {
-    uint32_t     n, ndims;
-    LLVMValueRef infos, names, sizes;
-} HostBuckets;
-
-typedef struct {
-    const Plan    *plan; /* the list */
-    uint32_t       nvariants, nbuckets;
-    LLVMValueRef  *run, *info;           /* by plan */
-    LLVMValueRef   no_run, no_info;      /* for a CPU that no variant fits */
-    LLVMValueRef   names, sizes, *infos; /* infos: of each variant, one global array */
-    LLVMValueRef **entries;              /* what is in them */
-    LLVMValueRef   which; /* i32 (): 1 + variant, 0: none fits; NULL: nothing to ask */
-    LLVMValueRef   noted; /* i32 (params): the same, noted in the arena */
-} HostChoice;
-
-/* What `fn` runs before the CPU has been asked: code for any. */
-void         choice_any_cpu(Gen *g, const HostChoice *ch, LLVMValueRef fn);
-void         choice_begin(Gen *g, HostChoice *ch);
-HostBuckets  choice_buckets(Gen *g, const HostChoice *ch, uint32_t variant);
-void         choice_bucket_info(Gen *g, HostChoice *ch, uint32_t plan, LLVMValueRef info);
-LLVMValueRef choice_run_ex(Gen *g, HostChoice *ch); /* <entry>_run_ex */
-void         choice_run_bucket(Gen *g, HostChoice *ch);
-void         choice_info(Gen *g, HostChoice *ch);
-void         choice_select(Gen *g, HostChoice *ch);
-
-/* ---- codegen_device.c ---------------------------------------------------------------------------- */
-
-/* <entry>_open and <entry>_close; from here on host->device is set. */
-void    device_open_close(Gen *g, LLVMValueRef *open, LLVMValueRef *close);
-int64_t device_state_bytes(Gen *g);
-/* Around the body of a run; device_end returns. */
-void         device_begin(Gen *g, LLVMValueRef params);
-void         device_end(Gen *g);
-LLVMValueRef device_memory(Gen *g, bool weights); /* else the arena */
-void         device_launch(Gen *g, const Stmt *s);
-void         device_copy(Gen *g, const Stmt *s);
+/* Reads the words of this CPU. */
+void gen_cpuid_words(Gen *g, LLVMValueRef word[CPUID_WORDS]);
 
 /* ---- build.c --------------------------------------------------------------------------------------- */
 

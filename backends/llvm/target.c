@@ -571,6 +571,7 @@ static const Target *make_target(Words *w)
         str_add(&text, " -threads=0");
     needs = target_needs(&t);
     t.asks_cpu = !needs_nothing(&needs) && !w->no_cpu_check;
+    memcpy(t.cpu_needs, needs.word, sizeof t.cpu_needs);
     if (!needs_nothing(&needs) && w->no_cpu_check)
         str_add(&text, " -cpu-check=0");
     t.text = intern(w->c->strings, text.at);

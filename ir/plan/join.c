@@ -204,6 +204,20 @@ uint32_t plan_buckets(const Plan *p)
     return n;
 }
 
+Plan plan_of_host(Ctx *c, const Plan *p)
+{
+    VEC(const Func *) funcs = {0};
+    Plan host = *p;
+
+    for (uint32_t i = 0; i < p->tir->nfuncs; i++)
+        if (p->tir->funcs[i]->kind != FUNC_DEVICE)
+            vec_push(c->arena, &funcs, p->tir->funcs[i]);
+    host.tir = tirmod_new(c, funcs.n, funcs.at);
+    host.target = p->target->host;
+    host.arena_bytes = host.private_bytes = 0;
+    return host;
+}
+
 const Plan *plan_at(const Plan *p, uint32_t i)
 {
     while (p && i--)

@@ -141,6 +141,9 @@ uint32_t    plan_variants(const Plan *p); /* different targets in the list */
 uint32_t    plan_buckets(const Plan *p);  /* plans for each of them */
 const Plan *plan_at(const Plan *p, uint32_t i);
 
+/* The plan of a device as its host's backend sees it: without the device's functions and memory. */
+Plan plan_of_host(Ctx *c, const Plan *p);
+
 /* main's parameters, in order: one buffer per input, one per output, %arena (u8), %weights (u8),
  * and the scalars %tid, %nt inside its region.  Private scratch of thread t lies at
  * arena_bytes + t * private_bytes. */

@@ -229,6 +229,8 @@ DType parse_dtype(Parser *p)
     skip_blank(p);
     at = p->at;
     word = parse_word(p);
+    if (!strcmp(word, "handle"))
+        return DT_HANDLE;
     if (!p->failed && (!dtype_parse(word, &t) || t.lanes == 0 || t.lanes > MAX_LANES)) {
         p->at = at;
         parse_fail(p, "'%s' is no element type", word);

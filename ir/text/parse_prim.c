@@ -354,6 +354,39 @@ static Value parse_read(Parser *p)
     return of_idx(idx_load(p->c->arith, q, lo, hi));
 }
 
+/* addr(@symbol), addr(%b[..]), addr(%b[..].member) */
+static Value parse_addr(Parser *p)
+{
+    const Prim *q;
+
+    skip_blank(p);
+    if (*p->at == '@') {
+        p->at++;
+        q = prim_symbol(p->c, parse_word(p));
+    } else {
+        const Buffer     *b = parse_buffer_name(p);
+        uint16_t          lanes;
+        const Idx *const *index = b ? parse_cell(p, b, &lanes) : NULL;
+        if (!b)
+            return nothing(p);
+        const AbiMember *m = *p->at == '.' ? parse_member(p, b) : NULL;
+        if (!p->failed && lanes != b->dtype.lanes)
+            parse_fail(p, "an address has no lanes");
+        if (p->failed)
+            return nothing(p);
+        q = prim_addr(p->c, b, index, m);
+    }
+    return expect(p, ")") ? of_prim(q) : nothing(p);
+}
+
+/* handle(0) */
+static Value parse_null(Parser *p)
+{
+    if (!p->failed && parse_int(p) != 0)
+        parse_fail(p, "a handle that is written down is 0");
+    return expect(p, ")") ? of_prim(prim_null(p->c)) : nothing(p);
+}
+
 /* A bare word: a form, a function, a type, an iterator. */
 static Value parse_named(Parser *p)
 {
@@ -391,6 +424,10 @@ static Value parse_named(Parser *p)
         return parse_bits(p);
     if (!strcmp(word, "read"))
         return parse_read(p);
+    if (!strcmp(word, "addr"))
+        return parse_addr(p);
+    if (!strcmp(word, "handle"))
+        return parse_null(p);
     if (dtype_parse(word, &t) && t.lanes > 0 && t.lanes <= MAX_LANES)
         return parse_typed(p, t);
     if (intrin_find(p->c, word, 0, NULL))
@@ -421,6 +458,25 @@ const Idx *const *parse_cell(Parser *p, const Buffer *b, uint16_t *lanes)
     return at;
 }
 
+/* .member, which can be read and written */
+const AbiMember *parse_member(Parser *p, const Buffer *b)
+{
+    const char      *at = p->at, *name;
+    const AbiMember *m = NULL;
+
+    if (b->record && *p->at == '.') {
+        p->at++;
+        name = parse_word(p);
+        m = record_member(b->record, name);
+    }
+    if (!p->failed && (!m || m->type == ABI_SHA)) {
+        p->at = at;
+        parse_fail(p, "'%s' of %s is followed by '.' and a member", b->name,
+                   b->record ? b->record->name : dtype_text(p->c, b->dtype));
+    }
+    return p->failed ? NULL : m;
+}
+
 static Value parse_percent(Parser *p)
 {
     const char      *at = p->at, *name;
@@ -442,6 +498,10 @@ static Value parse_percent(Parser *p)
     const Buffer     *b = n->buffer;
     const Idx *const *index = parse_cell(p, b, &lanes);
     const Prim       *mask = NULL;
+    if (b->record && !p->failed) {
+        const AbiMember *m = parse_member(p, b);
+        return m ? of_prim(prim_member(p->c, b, index, m)) : nothing(p);
+    }
     if (accept(p, "mask(")) {
         mask = as_prim(p, parse_value(p, 0), NULL);
         expect(p, ")");

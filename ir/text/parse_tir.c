@@ -43,7 +43,7 @@ static Scope parse_scope(Parser *p)
 
 static FuncKind parse_func_kind(Parser *p)
 {
-    const char *words[FUNC_PREPACK + 1];
+    const char *words[FUNC_ENTRY + 1];
     uint32_t    i;
 
     for (i = 0; i < COUNT(words); i++)
@@ -176,8 +176,11 @@ static const Pitch *parse_pitch(Parser *p, uint32_t ndim)
 
 const Buffer *parse_buffer(Parser *p, const char *name)
 {
-    Buffer   b = {.name = name, .dtype = parse_dtype(p)};
+    Buffer   b = {.name = name, .dtype = DT_U8};
     uint32_t n;
+
+    if (!(b.record = parse_record(p)))
+        b.dtype = parse_dtype(p);
 
     if (!expect(p, "["))
         return NULL;
@@ -515,9 +518,16 @@ static const Stmt *parse_store(Parser *p)
     if (!b)
         return nothing(p);
     index = parse_cell(p, b, &lanes);
+    if (b->record && !p->failed)
+        return parse_put(p, b, index);
     expect(p, "=");
     skip_blank(p);
     at = p->at;
+    if (accept(p, "invoke")) {
+        if (!p->failed && b->ndim)
+            parse_fail(p, "a result goes to a variable, which '%s' is not", b->name);
+        return parse_invoke(p, b);
+    }
     value = parse_prim(p, &b->dtype);
     if (p->failed)
         return nothing(p);
@@ -556,14 +566,17 @@ static const Stmt *parse_prefetch(Parser *p)
 }
 
 /* With braces the buffer lives in them, else to the end of those around. */
-static const Stmt *parse_alloc(Parser *p, bool *rest)
+static const Stmt *parse_alloc(Parser *p, bool view, bool *rest)
 {
     const char   *name = local_name(p);
     const Buffer *b;
+    const Prim   *at = NULL;
     const Stmt   *body;
 
     expect(p, ":");
     b = parse_buffer(p, name);
+    if (view && expect(p, "="))
+        at = parse_prim(p, NULL);
     if (p->failed)
         return nothing(p);
     skip_blank(p);
@@ -577,7 +590,9 @@ static const Stmt *parse_alloc(Parser *p, bool *rest)
         body = parse_braces(p);
         p->names.n = mark;
     }
-    return p->failed ? body : stmt_alloc(p->c, b, body);
+    if (p->failed)
+        return body;
+    return view ? stmt_view(p->c, b, at, body) : stmt_alloc(p->c, b, body);
 }
 
 /* *rest: the statement took all that was left in the braces. */
@@ -593,7 +608,9 @@ static const Stmt *parse_stmt(Parser *p, bool *rest)
     if (accept(p, "for"))
         return parse_for(p);
     if (accept(p, "alloc"))
-        return parse_alloc(p, rest);
+        return parse_alloc(p, false, rest);
+    if (accept(p, "view"))
+        return parse_alloc(p, true, rest);
     if (accept(p, "block"))
         return parse_block(p);
     if (accept(p, "if")) {
@@ -620,8 +637,12 @@ static const Stmt *parse_stmt(Parser *p, bool *rest)
         return parse_launch(p);
     if (accept(p, "copy"))
         return parse_copy(p);
+    if (accept(p, "invoke"))
+        return parse_invoke(p, NULL);
+    if (accept(p, "switch"))
+        return parse_switch(p);
     if (accept(p, "return"))
-        return stmt_return(p->c);
+        return parse_return(p);
     if (accept(p, "fail")) {
         int64_t code = parse_int(p);
         if (!p->failed && (code < INT32_MIN || code > INT32_MAX))
@@ -704,6 +725,12 @@ static const Func *parse_func(Parser *p)
     expect(p, "kind(");
     f.kind = parse_func_kind(p);
     expect(p, ")");
+    if (accept(p, "sig(")) {
+        f.sig = parse_signature(p);
+        expect(p, ")");
+    }
+    f.exported = accept(p, "exported");
+    f.any_cpu = accept(p, "any_cpu");
     if (accept(p, "target(")) {
         f.target = parse_target(p);
         expect(p, ")");
@@ -743,12 +770,15 @@ const Atom *parse_dim(Parser *p)
 const TirModule *parse_functions(Parser *p)
 {
     VEC(const Func *) funcs = {0};
+    VEC(Data) data = {0};
     Map *names = map_new(p->c->scratch);
 
     /* Behind the functions of a plan there may be another plan. */
     for (skip_blank(p); *p->at && !p->failed && !str_starts(p->at, "tvmcc plan"); skip_blank(p)) {
         if (accept(p, "dim")) {
             parse_dim(p);
+        } else if (accept(p, "data")) {
+            vec_push(p->c->scratch, &data, parse_data(p));
         } else if (expect(p, "func")) {
             const Func *f = parse_func(p);
             if (f && map_get(names, PTR_KEY(f->name)))
@@ -760,7 +790,9 @@ const TirModule *parse_functions(Parser *p)
     }
     if (!p->failed && arith_overflow(p->c->arith))
         parse_fail(p, "an index overflows 64 bits");
-    return p->failed ? NULL : tirmod_new(p->c, funcs.n, funcs.at);
+    if (p->failed)
+        return NULL;
+    return tirmod_data(p->c, tirmod_new(p->c, funcs.n, funcs.at), data.n, data.at);
 }
 
 const TirModule *tir_parse(Ctx *c, const char *file, Bytes text)

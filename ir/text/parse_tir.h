@@ -64,6 +64,17 @@ const Buffer *parse_buffer_name(Parser *p); /* %b */
 /* `[index, .. : lanes]` after the name; gives lanes (the buffer's own without `:`). */
 const Idx *const *parse_cell(Parser *p, const Buffer *b, uint16_t *lanes);
 
+const AbiMember *parse_member(Parser *p, const Buffer *b); /* .member; NULL: failed */
+
+/* parse_host.c */
+const AbiRecord *parse_record(Parser *p); /* whose name stands here, or NULL */
+const Stmt      *parse_switch(Parser *p); /* after the word */
+const Stmt      *parse_return(Parser *p);
+const Stmt *parse_put(Parser *p, const Buffer *b, const Idx *const *index); /* .member = prim */
+const Stmt *parse_invoke(Parser *p, const Buffer *result); /* after the word; result or NULL */
+const Signature *parse_signature(Parser *p);               /* its name; NULL: failed */
+Data             parse_data(Parser *p);                    /* after the word */
+
 /* parse_tir.c */
 const Buffer    *parse_buffer(Parser     *p,
                               const char *name); /* f32[1,8] halo(..) @const; NULL: failed */

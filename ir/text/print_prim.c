@@ -10,7 +10,7 @@
 
 static const char *const scope_names[] = {"arena", "const",  "private", "stack",
                                           "reg",   "shared", "local"};
-static const char *const kind_names[] = {"host", "kernel", "device", "tile", "prepack"};
+static const char *const kind_names[] = {"host", "kernel", "device", "tile", "prepack", "entry"};
 static const char *const axis_names[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
                                          "threadIdx.x", "threadIdx.y", "threadIdx.z"};
 static const char *const math_names[] = {
@@ -299,6 +299,13 @@ void print_cell(Printer *p, const Buffer *b, const Idx *const *index, uint16_t l
     str_add(p->out, "]");
 }
 
+void print_member(Printer *p, const Buffer *b, const Idx *const *index, const AbiMember *m)
+{
+    print_cell(p, b, index, b->dtype.lanes);
+    if (m)
+        str_printf(p->out, ".%s", m->name);
+}
+
 static bool is_zero_i64(const Prim *e)
 {
     return e->kind == PRIM_INT && dtype_eq(e->dtype, DT_I64) && e->u.i == 0;
@@ -342,9 +349,19 @@ static void print_expr(Printer *p, const Prim *e, int prec)
         str_add(p->out, ")");
         return;
     case PRIM_LOAD:
+        if (e->u.load.member) {
+            print_member(p, e->u.load.buffer, e->u.load.index, e->u.load.member);
+            return;
+        }
         print_cell(p, e->u.load.buffer, e->u.load.index, e->dtype.lanes);
         print_mask(p, e->u.load.mask);
         return;
+    case PRIM_ADDR:
+        str_add(p->out, "addr(");
+        print_member(p, e->u.load.buffer, e->u.load.index, e->u.load.member);
+        str_add(p->out, ")");
+        return;
+    case PRIM_SYMBOL: str_printf(p->out, "addr(@%s)", printer_clean_name(p, e->u.symbol)); return;
     case PRIM_ADD: print_infix(p, e, "+", PREC_SUM, prec); return;
     case PRIM_SUB: print_infix(p, e, "-", PREC_SUM, prec); return;
     case PRIM_MUL: print_infix(p, e, "*", PREC_PROD, prec); return;

@@ -13,6 +13,17 @@
  *       call @g(%x + (%o*32), %o) on0
  *     }
  *
+ * Functions that a caller sees have a signature and structs (ir/tir/record.def), and data:
+ *
+ *     func @run kind(entry) sig(run) exported (%in: handle[1], %out: handle[1], %p: params[]) {
+ *       if %p[].arena == handle(0) { return (i32(-1)) }
+ *       view %x: f32[8] = %in[0]
+ *       alloc %code: i32[] @reg
+ *       %code[] = invoke launch %p[].launch(%p[].user, addr(@part), addr(%p[]), i32(2))
+ *       switch %code[] { < 1 { .. } < 9 { .. } }      // 0, and 1 to 8
+ *     }
+ *     data @names exported align 8 {@name, null, u32 7, size 64, "text", hex 00ff}
+ *
  * Literals are f32; others are written f64(0.5), i32(7), bool as true, false; NaN by its bits,
  * nan(0x7fc00000).  i32(%o*2) is an index as a number, f32(..) of a number is a cast.  In an index,
  * read(%t[%i], 0, 9) is an integer of memory with its range.  Iterators and dims have no `%`. */
@@ -52,7 +63,7 @@ void print_buffer_type(Printer *p, const Buffer *b)
 {
     StrBuf *out = p->out;
 
-    str_printf(out, "%s[", dtype_text(p->c, b->dtype));
+    str_printf(out, "%s[", b->record ? b->record->name : dtype_text(p->c, b->dtype));
     print_indices(p, b->ndim, b->extent);
     str_add(out, "]");
     if (b->halo) {
@@ -247,6 +258,55 @@ static void print_dims3(Printer *p, const char *word, const Idx *const *x)
     str_add(p->out, ")");
 }
 
+static void print_invoke(Printer *p, const InvokeData *d)
+{
+    StrBuf *out = p->out;
+
+    if (d->result)
+        str_printf(out, "%s[] = ", print_buffer_name(p, d->result));
+    str_printf(out, "invoke %s ", d->sig->name);
+    if (d->fn->kind == PRIM_SYMBOL)
+        str_printf(out, "@%s", printer_clean_name(p, d->fn->u.symbol));
+    else
+        print_prim(p, d->fn, 0);
+    str_add(out, "(");
+    for (uint32_t i = 0; i < d->nargs; i++) {
+        if (i)
+            str_add(out, ", ");
+        print_prim(p, d->args[i], 0);
+    }
+    str_add(out, ")");
+}
+
+static void print_switch(Printer *p, const Stmt *s)
+{
+    str_add(p->out, "switch ");
+    print_prim(p, s->u.cases.value, 0);
+    str_add(p->out, " {\n");
+    p->depth++;
+    for (uint32_t i = 0; i < s->nkids; i++) {
+        indent(p);
+        str_printf(p->out, "< %" PRId64, s->u.cases.end[i]);
+        print_body(p, s->kids[i]);
+        str_add(p->out, "\n");
+    }
+    p->depth--;
+    indent(p);
+    str_add(p->out, "}");
+}
+
+/* What declares a name comes after what its own line says of others. */
+static const char *prim_text(Printer *p, const Prim *e)
+{
+    StrBuf  s = strbuf(p->c->scratch);
+    StrBuf *was = p->out;
+
+    p->out = &s;
+    print_prim(p, e, 0);
+    p->out = was;
+    return s.at;
+}
+
 static void print_simple(Printer *p, const Stmt *s)
 {
     StrBuf         *out = p->out;
@@ -266,7 +326,10 @@ static void print_simple(Printer *p, const Stmt *s)
         }
         return;
     case STMT_STORE:
-        print_cell(p, s->u.store.buffer, s->u.store.index, s->u.store.value->dtype.lanes);
+        if (s->u.store.member)
+            print_member(p, s->u.store.buffer, s->u.store.index, s->u.store.member);
+        else
+            print_cell(p, s->u.store.buffer, s->u.store.index, s->u.store.value->dtype.lanes);
         str_add(out, " = ");
         print_prim(p, s->u.store.value, 0);
         if (s->u.store.mask) {
@@ -315,9 +378,19 @@ static void print_simple(Printer *p, const Stmt *s)
         str_printf(out, ", %" PRId64 " bytes to %s", copy->bytes,
                    copy->to_device ? "device" : "host");
         return;
-    case STMT_RETURN: str_add(out, "return"); return;
+    case STMT_INVOKE: print_invoke(p, &s->u.invoke); return;
+    case STMT_SWITCH: print_switch(p, s); return;
+    case STMT_RETURN:
+        str_add(out, "return");
+        if (s->u.cond) {
+            str_add(out, " (");
+            print_prim(p, s->u.cond, 0);
+            str_add(out, ")");
+        }
+        return;
     case STMT_FAIL: str_printf(out, "fail %d", (int)s->u.code); return;
     case STMT_SEQ:
+    case STMT_VIEW:
     case STMT_ALLOC: break;
     }
     BUG("statement of kind %d", (int)s->kind);
@@ -332,11 +405,15 @@ static void print_list(Printer *p, const Stmt *s, bool last)
         return;
     }
     indent(p);
-    if (s->kind == STMT_ALLOC) {
-        uint32_t    mark = p->names.n;
-        const char *name = printer_declare(p, s->u.buffer, "%", s->u.buffer->name);
-        str_printf(p->out, "alloc %s: ", name);
-        print_buffer_type(p, s->u.buffer);
+    if (s->kind == STMT_ALLOC || s->kind == STMT_VIEW) {
+        const Buffer *b = s->kind == STMT_VIEW ? s->u.view.buffer : s->u.buffer;
+        const char   *at = s->kind == STMT_VIEW ? prim_text(p, s->u.view.at) : NULL;
+        uint32_t      mark = p->names.n;
+        const char   *name = printer_declare(p, b, "%", b->name);
+        str_printf(p->out, "%s %s: ", at ? "view" : "alloc", name);
+        print_buffer_type(p, b);
+        if (at)
+            str_printf(p->out, " = %s", at);
         if (last) {
             str_add(p->out, "\n");
             print_list(p, s->kids[0], true);
@@ -364,6 +441,12 @@ static void print_func(Printer *p, const Func *f)
 
     str_printf(out, "func @%s kind(%s)", p->positional ? "f" : printer_clean_name(p, f->name),
                func_kind_text(f->kind));
+    if (f->sig)
+        str_printf(out, " sig(%s)", f->sig->name);
+    if (f->exported)
+        str_add(out, " exported");
+    if (f->any_cpu)
+        str_add(out, " any_cpu");
     if (f->target) {
         str_add(out, " target(");
         print_quoted(out, f->target->text);
@@ -394,6 +477,63 @@ static void print_func(Printer *p, const Func *f)
     printer_end_scope(p, mark);
 }
 
+static bool is_text(Bytes b)
+{
+    if (!b.n || b.at[b.n - 1])
+        return false;
+    for (size_t i = 0; i + 1 < b.n; i++)
+        if (b.at[i] < ' ' || b.at[i] > '~')
+            return false;
+    return true;
+}
+
+static void print_item(Printer *p, const DataItem *x)
+{
+    StrBuf *out = p->out;
+
+    switch (x->type) {
+    case ABI_HANDLE:
+        str_printf(out, x->symbol ? "@%s" : "null",
+                   x->symbol ? printer_clean_name(p, x->symbol) : "");
+        return;
+    case ABI_NONE:
+    case ABI_SHA:
+        if (is_text(x->bytes)) {
+            print_quoted(out, (const char *)x->bytes.at);
+            return;
+        }
+        str_add(out, "hex ");
+        for (size_t i = 0; i < x->bytes.n; i++)
+            str_printf(out, "%02x", x->bytes.at[i]);
+        return;
+    case ABI_SIZE: str_printf(out, "size %" PRId64, x->i); return;
+    case ABI_I64:
+    case ABI_U8:
+    case ABI_U16:
+    case ABI_U32:
+    case ABI_I32:
+    case ABI_SHARED:
+    case ABI_F32:
+        str_printf(out, "%s %" PRId64, dtype_text(p->c, abi_dtype(x->type)), x->i);
+        return;
+    }
+}
+
+static void print_data(Printer *p, const Data *d)
+{
+    StrBuf *out = p->out;
+
+    str_printf(out, "data @%s%s", printer_clean_name(p, d->name), d->exported ? " exported" : "");
+    if (d->align)
+        str_printf(out, " align %u", d->align);
+    str_add(out, " {");
+    for (uint32_t i = 0; i < d->nitems; i++) {
+        str_add(out, i ? ", " : "");
+        print_item(p, &d->items[i]);
+    }
+    str_add(out, "}\n");
+}
+
 void printer_finish(Printer *p, StrBuf *out)
 {
     StrBuf *body = p->out;
@@ -410,34 +550,38 @@ void printer_finish(Printer *p, StrBuf *out)
 
 typedef enum { FOR_READERS, FOR_MACHINES, FOR_HASHES } PrintKind;
 
-static void print_funcs(Ctx *c, uint32_t n, const Func *const *funcs, PrintKind kind, StrBuf *out)
+static void print_module(Ctx *c, const TirModule *m, PrintKind kind, StrBuf *out)
 {
     StrBuf  body = strbuf(c->scratch);
     Printer p = printer_new(c, &body);
 
     p.positional = kind == FOR_HASHES;
     p.bare = kind == FOR_MACHINES;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
         if (i)
             str_add(&body, "\n");
-        print_func(&p, funcs[i]);
+        print_func(&p, m->funcs[i]);
     }
+    if (m->nfuncs && m->ndata)
+        str_add(&body, "\n");
+    for (uint32_t i = 0; i < m->ndata; i++)
+        print_data(&p, &m->data[i]);
     printer_finish(&p, out);
 }
 
 void tir_print(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    print_funcs(c, m->nfuncs, m->funcs, FOR_READERS, out);
+    print_module(c, m, FOR_READERS, out);
 }
 
 void tir_print_bare(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    print_funcs(c, m->nfuncs, m->funcs, FOR_MACHINES, out);
+    print_module(c, m, FOR_MACHINES, out);
 }
 
 void func_print(Ctx *c, const Func *f, StrBuf *out)
 {
-    print_funcs(c, 1, &f, FOR_READERS, out);
+    print_module(c, &(TirModule){.nfuncs = 1, .funcs = &f}, FOR_READERS, out);
 }
 
 const char *stmt_text(Ctx *c, const Stmt *s)
@@ -452,7 +596,7 @@ const char *stmt_text(Ctx *c, const Stmt *s)
 
 void func_canonical(Ctx *c, const Func *f, StrBuf *out)
 {
-    print_funcs(c, 1, &f, FOR_HASHES, out);
+    print_module(c, &(TirModule){.nfuncs = 1, .funcs = &f}, FOR_HASHES, out);
 }
 
 Sha256 func_hash(Ctx *c, const Func *f)

@@ -49,6 +49,7 @@ const char *print_atom_name(void *user, const Atom *a); /* user: the Printer */
 const char *idx_text(Printer *p, const Idx *x);
 void        print_pred(Printer *p, Pred q);
 void        print_cell(Printer *p, const Buffer *b, const Idx *const *index, uint16_t lanes);
+void        print_member(Printer *p, const Buffer *b, const Idx *const *index, const AbiMember *m);
 void        print_buffer_type(Printer *p, const Buffer *b);
 void        print_loc(Printer *p, Loc loc);
 void        print_body(Printer *p, const Stmt *s); /* { .. } */

@@ -50,6 +50,7 @@ typedef struct {
     const Func      *f;     /* for messages */
     const char      *block; /* "" outside */
     bool             bad, left;
+    Scalar           result; /* of the function that was left */
     int              depth;
     IdxEnv           env;
     Scalar           lanes[MAX_LANES];
@@ -137,6 +138,11 @@ static bool measure_stmt(void *user, const Stmt *s)
     switch (s->kind) {
     case STMT_FOR: seen(&e->atoms, s->u.loop.var->id); break;
     case STMT_ALLOC: measure_buffer(e, s->u.buffer); break;
+    case STMT_VIEW: measure_buffer(e, s->u.view.buffer); break;
+    case STMT_INVOKE:
+        if (s->u.invoke.fn->kind == PRIM_SYMBOL)
+            measure_func(e, tirmod_find(e->m, s->u.invoke.fn->u.symbol));
+        break;
     case STMT_BLOCK:
         for (uint32_t i = 0; i < b->nspatial + b->nreduce + b->nseq; i++)
             seen(&e->atoms, b->iter[i]->id);
@@ -154,6 +160,7 @@ static bool measure_stmt(void *user, const Stmt *s)
     case STMT_PREFETCH:
     case STMT_BARRIER:
     case STMT_COPY:
+    case STMT_SWITCH:
     case STMT_RETURN:
     case STMT_FAIL: break;
     }
@@ -231,6 +238,14 @@ static Mem *mem_of(Eval *e, const Buffer *b)
     return m && m->at ? m : NULL;
 }
 
+/* Handles are real pointers here, so structs lie as this machine lays them out. */
+enum { HERE = 8 * sizeof(void *) };
+
+static size_t cell_bytes(const Buffer *b)
+{
+    return b->record ? record_bytes(b->record, HERE) : dtype_bytes(b->dtype);
+}
+
 /* Sizes of b under the current variables; cells before cell 0 and after it, its own included. */
 static Mem *measure_mem(Eval *e, const Buffer *b, int64_t *before, int64_t *after)
 {
@@ -281,7 +296,7 @@ static void alloc_mem(Eval *e, const Buffer *b)
 {
     int64_t before, after;
     Mem    *m = measure_mem(e, b, &before, &after), *shared;
-    size_t  cell = dtype_bytes(b->dtype), bytes = (size_t)(before + after) * cell;
+    size_t  cell = cell_bytes(b), bytes = (size_t)(before + after) * cell;
 
     if (b->alias) {
         if ((shared = mem_of(e, b->alias)))
@@ -303,7 +318,7 @@ static void alloc_mem(Eval *e, const Buffer *b)
 static uint8_t *address(Eval *e, const Buffer *b, const Idx *const *index, uint32_t lane)
 {
     Mem     *m = mem_of(e, b);
-    DType    one = dtype_lanes(b->dtype, 1);
+    size_t   one = b->record ? cell_bytes(b) : dtype_bytes(dtype_lanes(b->dtype, 1));
     int64_t  cell = 0;
     uint8_t *at;
 
@@ -323,8 +338,8 @@ static uint8_t *address(Eval *e, const Buffer *b, const Idx *const *index, uint3
     }
     if (b->dtype.lanes > 1)
         cell = cell * b->dtype.lanes + lane;
-    at = m->at + cell * (int64_t)dtype_bytes(one);
-    if (at < m->first || at + dtype_bytes(one) > m->end) {
+    at = m->at + cell * (int64_t)one;
+    if (at < m->first || at + one > m->end) {
         fail(e, "cell %" PRId64 " of '%s' is outside the memory it was given", cell, b->name);
         return NULL;
     }
@@ -341,6 +356,8 @@ static Scalar eval_load(Eval *e, const Prim *p, uint32_t lane)
     if (l->mask && !eval_prim(e, l->mask, lane).i)
         return dtype_is_float(p->dtype) ? (Scalar){.f = 0} : (Scalar){.i = 0};
     at = address(e, l->buffer, l->index, lane);
+    if (at && l->member)
+        at += record_offset(l->buffer->record, l->member, HERE);
     return at ? scalar_get(p->dtype, at) : (Scalar){.i = 0};
 }
 
@@ -356,6 +373,14 @@ static Scalar compute(Eval *e, const Prim *p, uint32_t lane)
     case PRIM_INDEX: return (Scalar){.i = scalar_wrap(t, eval_idx(e, p->u.index))};
     case PRIM_RAMP: return (Scalar){.i = scalar_wrap(t, eval_idx(e, p->u.index) + lane)};
     case PRIM_LOAD: return eval_load(e, p, lane);
+    case PRIM_ADDR: {
+        const LoadData *l = &p->u.load;
+        uint8_t        *at = address(e, l->buffer, l->index, 0);
+        if (at && l->member)
+            at += record_offset(l->buffer->record, l->member, HERE);
+        return (Scalar){.i = (int64_t)(intptr_t)at};
+    }
+    case PRIM_SYMBOL: fail(e, "@%s has no address here", p->u.symbol); return (Scalar){.i = 0};
     case PRIM_ADD:
     case PRIM_SUB:
     case PRIM_MUL:
@@ -426,6 +451,7 @@ static bool eval_cond(Eval *e, const Prim *p)
 
 static void exec(Eval *e, const Stmt *s);
 static void call(Eval *e, const char *callee, uint32_t nargs, const Arg *args);
+static void invoke(Eval *e, const InvokeData *d);
 
 static void exec_store(Eval *e, const StoreData *d)
 {
@@ -446,7 +472,9 @@ static void exec_store(Eval *e, const StoreData *d)
     }
     for (uint32_t i = 0; i < n && !e->bad; i++)
         if (e->on[i] && (at = address(e, d->buffer, d->index, i)))
-            scalar_put(d->value->dtype, at, e->lanes[i]);
+            scalar_put(d->value->dtype,
+                       at + (d->member ? record_offset(d->buffer->record, d->member, HERE) : 0),
+                       e->lanes[i]);
 }
 
 /* Some loop of the nest has no rounds: those around it may have very many. */
@@ -494,6 +522,28 @@ static void exec_block(Eval *e, const Stmt *s)
     e->block = was;
 }
 
+/* As much memory as the buffer says there is. */
+static void view_mem(Eval *e, const Buffer *b, uint8_t *at)
+{
+    int64_t before, after, cell = (int64_t)cell_bytes(b);
+    Mem    *m = measure_mem(e, b, &before, &after);
+
+    m->at = at;
+    m->first = at - before * cell;
+    m->end = at + after * cell;
+}
+
+static void exec_switch(Eval *e, const Stmt *s)
+{
+    int64_t v = eval_prim(e, s->u.cases.value, 0).i;
+
+    for (uint32_t i = 0; v >= 0 && i < s->nkids; i++)
+        if (v < s->u.cases.end[i]) {
+            exec(e, s->kids[i]);
+            return;
+        }
+}
+
 static void exec_copy(Eval *e, const CopyData *d)
 {
     Mem     *src = mem_of(e, d->src.buffer), *dst = mem_of(e, d->dst.buffer);
@@ -536,6 +586,12 @@ static void exec(Eval *e, const Stmt *s)
         alloc_mem(e, s->u.buffer);
         exec(e, s->kids[0]);
         return;
+    case STMT_VIEW:
+        view_mem(e, s->u.view.buffer, (uint8_t *)(intptr_t)eval_prim(e, s->u.view.at, 0).i);
+        exec(e, s->kids[0]);
+        return;
+    case STMT_INVOKE: invoke(e, &s->u.invoke); return;
+    case STMT_SWITCH: exec_switch(e, s); return;
     case STMT_STORE: exec_store(e, &s->u.store); return;
     case STMT_BLOCK: exec_block(e, s); return;
     case STMT_CALL: call(e, s->u.call.callee, s->u.call.nargs, s->u.call.args); return;
@@ -548,7 +604,11 @@ static void exec(Eval *e, const Stmt *s)
         exec(e, s->kids[0]);
         return;
     case STMT_COPY: exec_copy(e, &s->u.copy); return;
-    case STMT_RETURN: e->left = true; return;
+    case STMT_RETURN:
+        if (s->u.cond)
+            e->result = eval_prim(e, s->u.cond, 0);
+        e->left = true;
+        return;
     case STMT_FAIL: fail(e, "fails with code %d", (int)s->u.code); return;
     }
 }
@@ -594,6 +654,36 @@ static void call(Eval *e, const char *callee, uint32_t nargs, const Arg *args)
     e->depth--;
 }
 
+/* Only functions of the module: what a handle points to is not known here. */
+static void invoke(Eval *e, const InvokeData *d)
+{
+    const Func *f = d->fn->kind == PRIM_SYMBOL ? tirmod_find(e->m, d->fn->u.symbol) : NULL;
+    const Func *was = e->f;
+    Scalar      value[MAX_SIGNATURE];
+    uint8_t    *at;
+
+    if (!f || f->nparams != d->nargs || f->sig != d->sig || ++e->depth > 64) {
+        fail(e, "no function '%s' to invoke", d->sig->name);
+        return;
+    }
+    for (uint32_t i = 0; i < d->nargs; i++)
+        value[i] = eval_prim(e, d->args[i], 0);
+    e->f = f;
+    for (uint32_t i = 0; i < d->nargs && !e->bad; i++) {
+        if (f->params[i].scalar)
+            set_var(e, f->params[i].scalar, value[i].i);
+        else
+            view_mem(e, f->params[i].buffer, (uint8_t *)(intptr_t)value[i].i);
+    }
+    exec(e, f->body);
+    e->left = false;
+    e->f = was;
+    e->depth--;
+    e->stamp++;
+    if (d->result && !e->bad && (at = address(e, d->result, NULL, 0)))
+        scalar_put(d->result->dtype, at, e->result);
+}
+
 /* ---- entry ---------------------------------------------------------------------------------------------------- */
 
 static bool enter(Eval *e, const Func *f, uint32_t nbuffers, void *const *buffers,
@@ -620,7 +710,7 @@ static bool enter(Eval *e, const Func *f, uint32_t nbuffers, void *const *buffer
         if (!b)
             continue;
         m = measure_mem(e, b, &before, &after);
-        cell = dtype_bytes(b->dtype);
+        cell = (int64_t)cell_bytes(b);
         at = buffers[nb++];
         m->at = at;
         m->first = at - before * cell;

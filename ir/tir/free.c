@@ -59,6 +59,7 @@ static bool enter(void *user, const Stmt *s)
         declare(f, s->u.region.nt);
         break;
     case STMT_ALLOC: buffer_atoms(f, s->u.buffer); break;
+    case STMT_VIEW: buffer_atoms(f, s->u.view.buffer); break;
     case STMT_SEQ:
     case STMT_WHILE:
     case STMT_IF:
@@ -68,6 +69,8 @@ static bool enter(void *user, const Stmt *s)
     case STMT_BARRIER:
     case STMT_LAUNCH:
     case STMT_COPY:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
     case STMT_RETURN:
     case STMT_FAIL: break;
     }

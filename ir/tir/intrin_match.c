@@ -176,7 +176,7 @@ static bool match_loops(Match *x, uint32_t n, const LoopData *const *loops, uint
 /* The result's cells lie one after the other. */
 static bool stores_well(const Match *x)
 {
-    LoadData to = {x->store->buffer, x->store->n, x->store->index, NULL};
+    LoadData to = {.buffer = x->store->buffer, .n = x->store->n, .index = x->store->index};
     bool     apart;
 
     return lies_well(x, &x->m->row->result, &to, &apart) && !apart;

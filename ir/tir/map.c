@@ -61,9 +61,18 @@ static const Prim *map_prim(Mapper *x, const Prim *p)
         kids[i] = map_prim(x, p->kids[i]);
     switch (p->kind) {
     case PRIM_LOAD:
+        if (p->u.load.member) {
+            now = prim_member(c, map_buffer(x, p->u.load.buffer),
+                              map_indices(x, p->u.load.n, p->u.load.index), p->u.load.member);
+            break;
+        }
         now = prim_loadv(c, map_buffer(x, p->u.load.buffer),
                          map_indices(x, p->u.load.n, p->u.load.index), p->dtype.lanes,
                          p->u.load.mask ? map_prim(x, p->u.load.mask) : NULL);
+        break;
+    case PRIM_ADDR:
+        now = prim_addr(c, map_buffer(x, p->u.load.buffer),
+                        map_indices(x, p->u.load.n, p->u.load.index), p->u.load.member);
         break;
     case PRIM_INDEX: now = prim_index(c, p->dtype, map_idx(x, p->u.index)); break;
     case PRIM_RAMP: now = prim_ramp(c, p->dtype, map_idx(x, p->u.index), p->dtype.lanes); break;
@@ -141,7 +150,9 @@ static const Stmt *map_arms(Mapper *x, const Stmt *s, const Stmt *const *kids)
         const Buffer     *b = map_buffer(x, d->buffer);
         bool              same = value == d->value && mask == d->mask && b == d->buffer &&
                     (d->n == 0 || !memcmp(at, d->index, d->n * sizeof *at));
-        return same ? s : stmt_storev(c, b, at, value, mask);
+        return same        ? s
+               : d->member ? stmt_put(c, b, at, d->member, value)
+                           : stmt_storev(c, b, at, value, mask);
     }
     case STMT_PREFETCH: {
         const PrefetchData *d = &s->u.prefetch;
@@ -184,10 +195,28 @@ static const Stmt *map_arms(Mapper *x, const Stmt *s, const Stmt *const *kids)
         d.src = map_arg(x, d.src);
         return stmt_copy(c, d);
     }
+    case STMT_VIEW: {
+        const Buffer *b = map_buffer(x, s->u.view.buffer);
+        const Prim   *at = map_prim(x, s->u.view.at);
+        bool          same = b == s->u.view.buffer && at == s->u.view.at;
+        return same ? stmt_with_kids(c, s, kids) : stmt_view(c, b, at, kids[0]);
+    }
+    case STMT_INVOKE: {
+        InvokeData   d = s->u.invoke;
+        const Prim **args = NEW_ARRAY(c->scratch, const Prim *, d.nargs + 1);
+        d.fn = map_prim(x, d.fn);
+        d.result = map_buffer(x, d.result);
+        for (uint32_t i = 0; i < d.nargs; i++)
+            args[i] = map_prim(x, d.args[i]);
+        d.args = args;
+        return stmt_invoke(c, d);
+    }
+    case STMT_SWITCH:
+        return stmt_switch(c, map_prim(x, s->u.cases.value), s->nkids, s->u.cases.end, kids);
+    case STMT_RETURN: return s->u.cond ? stmt_return(c, map_prim(x, s->u.cond)) : s;
     case STMT_SEQ:
     case STMT_REGION:
     case STMT_BARRIER:
-    case STMT_RETURN:
     case STMT_FAIL: return stmt_with_kids(c, s, kids);
     }
     return s;
@@ -309,7 +338,7 @@ static void visit_prim(Seen *s, const Prim *p)
         return;
     for (uint32_t i = 0; i < p->nkids; i++)
         visit_prim(s, p->kids[i]);
-    if (p->kind == PRIM_LOAD) {
+    if (p->kind == PRIM_LOAD || p->kind == PRIM_ADDR) {
         for (uint32_t i = 0; i < p->u.load.n; i++)
             visit_index(s, p->u.load.index[i]);
         if (p->u.load.mask)
@@ -395,11 +424,21 @@ static void visit_arms(const Stmt *s, const TirVisit *v)
         visit_arg(v, &s->u.copy.dst);
         visit_arg(v, &s->u.copy.src);
         break;
+    case STMT_VIEW: prim_visit(s->u.view.at, v); break;
+    case STMT_INVOKE:
+        prim_visit(s->u.invoke.fn, v);
+        for (uint32_t i = 0; i < s->u.invoke.nargs; i++)
+            prim_visit(s->u.invoke.args[i], v);
+        break;
+    case STMT_SWITCH: prim_visit(s->u.cases.value, v); break;
+    case STMT_RETURN:
+        if (s->u.cond)
+            prim_visit(s->u.cond, v);
+        break;
     case STMT_SEQ:
     case STMT_ALLOC:
     case STMT_BARRIER:
     case STMT_REGION:
-    case STMT_RETURN:
     case STMT_FAIL: break;
     }
 }

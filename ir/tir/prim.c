@@ -29,7 +29,8 @@ static uint64_t prim_hash(const Prim *p)
         return hash_mix(h, bits);
     }
     case PRIM_LOAD:
-        h = hash_ptr(hash_ptr(h, p->u.load.buffer), p->u.load.mask);
+    case PRIM_ADDR:
+        h = hash_ptr(hash_ptr(hash_ptr(h, p->u.load.buffer), p->u.load.mask), p->u.load.member);
         for (uint32_t i = 0; i < p->u.load.n; i++)
             h = hash_ptr(h, p->u.load.index[i]);
         return h;
@@ -42,6 +43,7 @@ static uint64_t prim_hash(const Prim *p)
         for (uint32_t i = 0; i < p->dtype.lanes; i++)
             h = hash_mix(h, p->u.from[i]);
         return h;
+    case PRIM_SYMBOL: return hash_ptr(h, p->u.symbol);
     case PRIM_ADD:
     case PRIM_SUB:
     case PRIM_MUL:
@@ -84,7 +86,9 @@ static bool prim_equal(const void *node, const void *key)
     case PRIM_INT: return a->u.i == b->u.i;
     case PRIM_FLOAT: return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
     case PRIM_LOAD:
-        if (a->u.load.buffer != b->u.load.buffer || a->u.load.mask != b->u.load.mask)
+    case PRIM_ADDR:
+        if (a->u.load.buffer != b->u.load.buffer || a->u.load.mask != b->u.load.mask ||
+            a->u.load.member != b->u.load.member)
             return false;
         for (uint32_t i = 0; i < a->u.load.n; i++)
             if (a->u.load.index[i] != b->u.load.index[i])
@@ -93,6 +97,7 @@ static bool prim_equal(const void *node, const void *key)
     case PRIM_INDEX:
     case PRIM_CASE:
     case PRIM_RAMP: return a->u.index == b->u.index;
+    case PRIM_SYMBOL: return a->u.symbol == b->u.symbol;
     case PRIM_MATH: return a->u.math == b->u.math;
     case PRIM_INTRIN: return a->u.intrin == b->u.intrin;
     case PRIM_SHUFFLE: return memcmp(a->u.from, b->u.from, a->dtype.lanes * sizeof *a->u.from) == 0;
@@ -137,7 +142,7 @@ const Prim *prim_node(Ctx *c, const Prim *key)
     p->id = intern_count(c->nodes, NODE_PRIM);
     if (key->nkids)
         p->kids = arena_dup(c->arena, key->kids, key->nkids * sizeof *key->kids);
-    if (key->kind == PRIM_LOAD && key->u.load.n)
+    if ((key->kind == PRIM_LOAD || key->kind == PRIM_ADDR) && key->u.load.n)
         p->u.load.index =
             arena_dup(c->arena, key->u.load.index, key->u.load.n * sizeof *key->u.load.index);
     if (key->kind == PRIM_SHUFFLE)
@@ -191,7 +196,7 @@ const Prim *prim_index(Ctx *c, DType t, const Idx *x)
 
 const Prim *prim_load(Ctx *c, const Buffer *b, const Idx *const *index)
 {
-    Prim p = {.kind = PRIM_LOAD, .dtype = b->dtype, .u.load = {b, b->ndim, index, NULL}};
+    Prim p = {.kind = PRIM_LOAD, .dtype = b->dtype, .u.load = {b, b->ndim, index, NULL, NULL}};
 
     return prim_node(c, &p);
 }
@@ -201,7 +206,7 @@ const Prim *prim_loadv(Ctx *c, const Buffer *b, const Idx *const *index, uint16_
 {
     Prim   p = {.kind = PRIM_LOAD,
                 .dtype = dtype_lanes(b->dtype, lanes),
-                .u.load = {b, b->ndim, index, mask}};
+                .u.load = {b, b->ndim, index, mask, NULL}};
     Scalar v;
 
     if (lanes == b->dtype.lanes && !mask)
@@ -216,6 +221,33 @@ const Prim *prim_loadv(Ctx *c, const Buffer *b, const Idx *const *index, uint16_
         p.u.load.mask = NULL;
     }
     return prim_node(c, &p);
+}
+
+const Prim *prim_member(Ctx *c, const Buffer *b, const Idx *const *index, const AbiMember *m)
+{
+    Prim p = {
+        .kind = PRIM_LOAD, .dtype = abi_dtype(m->type), .u.load = {b, b->ndim, index, NULL, m}};
+
+    return prim_node(c, &p);
+}
+
+const Prim *prim_addr(Ctx *c, const Buffer *b, const Idx *const *index, const AbiMember *m)
+{
+    Prim p = {.kind = PRIM_ADDR, .dtype = DT_HANDLE, .u.load = {b, b->ndim, index, NULL, m}};
+
+    return prim_node(c, &p);
+}
+
+const Prim *prim_symbol(Ctx *c, const char *name)
+{
+    Prim p = {.kind = PRIM_SYMBOL, .dtype = DT_HANDLE, .u.symbol = intern(c->strings, name)};
+
+    return prim_node(c, &p);
+}
+
+const Prim *prim_null(Ctx *c)
+{
+    return prim_int(c, DT_HANDLE, 0);
 }
 
 /* ---- vectors -------------------------------------------------------------------------------------- */
@@ -367,6 +399,8 @@ const Prim *prim_with_kids(Ctx *c, const Prim *p, const Prim *const *kids)
     case PRIM_FLOAT:
     case PRIM_INDEX:
     case PRIM_LOAD:
+    case PRIM_ADDR:
+    case PRIM_SYMBOL:
     case PRIM_RAMP: return p;
     case PRIM_ADD:
     case PRIM_SUB:

@@ -78,8 +78,8 @@ const Stmt *stmt_storev(Ctx *c, const Buffer *b, const Idx *const *index, const 
                         const Prim *mask)
 {
     Stmt *s = stmt_new(c, STMT_STORE, 0, NULL, NO_LOC);
-    s->u.store =
-        (StoreData){b, b->ndim, b->ndim ? DUP_ARRAY(c->arena, index, b->ndim) : NULL, value, mask};
+    s->u.store = (StoreData){b,     b->ndim, b->ndim ? DUP_ARRAY(c->arena, index, b->ndim) : NULL,
+                             value, mask,    NULL};
     return s;
 }
 
@@ -145,9 +145,43 @@ const Stmt *stmt_copy(Ctx *c, CopyData d)
     return s;
 }
 
-const Stmt *stmt_return(Ctx *c)
+const Stmt *stmt_view(Ctx *c, const Buffer *b, const Prim *at, const Stmt *body)
 {
-    return stmt_new(c, STMT_RETURN, 0, NULL, NO_LOC);
+    Stmt *s = stmt_new(c, STMT_VIEW, 1, &body, NO_LOC);
+    s->u.view = (ViewData){b, at};
+    return s;
+}
+
+const Stmt *stmt_put(Ctx *c, const Buffer *b, const Idx *const *index, const AbiMember *m,
+                     const Prim *value)
+{
+    Stmt *s = stmt_new(c, STMT_STORE, 0, NULL, NO_LOC);
+    s->u.store = (StoreData){b,     b->ndim, b->ndim ? DUP_ARRAY(c->arena, index, b->ndim) : NULL,
+                             value, NULL,    m};
+    return s;
+}
+
+const Stmt *stmt_invoke(Ctx *c, InvokeData d)
+{
+    Stmt *s = stmt_new(c, STMT_INVOKE, 0, NULL, NO_LOC);
+    d.args = d.nargs ? DUP_ARRAY(c->arena, d.args, d.nargs) : NULL;
+    s->u.invoke = d;
+    return s;
+}
+
+const Stmt *stmt_switch(Ctx *c, const Prim *value, uint32_t n, const int64_t *end,
+                        const Stmt *const *arms)
+{
+    Stmt *s = stmt_new(c, STMT_SWITCH, n, arms, NO_LOC);
+    s->u.cases = (SwitchData){value, DUP_ARRAY(c->arena, end, n)};
+    return s;
+}
+
+const Stmt *stmt_return(Ctx *c, const Prim *value)
+{
+    Stmt *s = stmt_new(c, STMT_RETURN, 0, NULL, NO_LOC);
+    s->u.cond = value;
+    return s;
 }
 
 const Stmt *stmt_fail(Ctx *c, int32_t code)
@@ -317,6 +351,17 @@ const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs)
     return m;
 }
 
+const TirModule *tirmod_data(Ctx *c, const TirModule *m, uint32_t n, const Data *data)
+{
+    TirModule *with = DUP_ARRAY(c->arena, m, 1);
+
+    if (!n)
+        return m;
+    with->ndata = n;
+    with->data = DUP_ARRAY(c->arena, data, n);
+    return with;
+}
+
 const Func *tirmod_find(const TirModule *m, const char *name)
 {
     for (uint32_t i = 0; m && i < m->nfuncs; i++)
@@ -336,5 +381,5 @@ const TirModule *tirmod_map(Ctx *c, const TirModule                             
             return NULL;
         same = same && funcs[i] == m->funcs[i];
     }
-    return same ? m : tirmod_new(c, m->nfuncs, funcs);
+    return same ? m : tirmod_data(c, tirmod_new(c, m->nfuncs, funcs), m->ndata, m->data);
 }

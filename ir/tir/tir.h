@@ -22,6 +22,7 @@
 
 #include "ir/core.h"
 #include "ir/relay/relay.h"
+#include "ir/tir/record.h"
 
 /* ---- buffers -------------------------------------------------------------------------------------- */
 
@@ -57,6 +58,8 @@ struct Buffer {
     const Halo       *halo;   /* NULL: none */
     const Buffer     *alias;  /* shares the storage of this one (inplace), or NULL */
     const Const      *data;   /* SCOPE_CONST with known contents, or NULL */
+    const AbiRecord
+        *record; /* its cells are such structs (dtype u8, which nothing reads); or NULL */
 };
 
 enum { CACHE_LINE = 64, MAX_LINES = 256, MAX_AHEAD = 65536, MAX_PITCH = 65536 };
@@ -104,6 +107,8 @@ typedef enum {
     PRIM_SELECT, /* cond, then, else: only the chosen arm's loads need be legal */
     PRIM_CAST,   /* to dtype; float to int truncates and saturates, NaN gives 0 */
     PRIM_BITS,   /* reinterpret the bits as dtype of equal size */
+    PRIM_ADDR,   /* u.load: the address of a cell or of a member, a handle */
+    PRIM_SYMBOL, /* u.symbol: the address of a function or of data, a handle */
     PRIM_MATH,   /* u.math of the kids */
     PRIM_CASE,   /* kids: e0..en; u.index selects; only that arm is evaluated */
     /* vectors */
@@ -127,7 +132,8 @@ typedef struct {
     uint32_t          n;     /* = buffer->ndim */
     const Idx *const *index; /* of lane 0; a vector load (dtype.lanes > 1) reads the cells after
                               * it along the last dimension */
-    const Prim *mask;        /* bool per lane: lanes off read nothing and give 0; NULL: all on */
+    const Prim      *mask;   /* bool per lane: lanes off read nothing and give 0; NULL: all on */
+    const AbiMember *member; /* of a buffer of records, else NULL */
 } LoadData;
 
 struct Prim {
@@ -144,6 +150,7 @@ struct Prim {
         MathFn          math;
         const Intrin   *intrin;
         const uint16_t *from;
+        const char     *symbol;
     } u;
 };
 
@@ -154,6 +161,12 @@ const Prim *prim_index(Ctx *c, DType t, const Idx *x);
 const Prim *prim_load(Ctx *c, const Buffer *b, const Idx *const *index);
 const Prim *prim_loadv(Ctx *c, const Buffer *b, const Idx *const *index, uint16_t lanes,
                        const Prim *mask);
+/* A member of a record, the address of a cell or (member not NULL) of a member, of a symbol, NULL.
+ */
+const Prim *prim_member(Ctx *c, const Buffer *b, const Idx *const *index, const AbiMember *m);
+const Prim *prim_addr(Ctx *c, const Buffer *b, const Idx *const *index, const AbiMember *m);
+const Prim *prim_symbol(Ctx *c, const char *name);
+const Prim *prim_null(Ctx *c);
 /* Makers fold constants exactly as the target would compute them (f32 in f32), and nothing that
  * could change bits: x*1, x/1, x-0 fold, x+0 and x*0 do not for floats.  A scalar operand of a
  * vector is splat.  Comparisons of indices take the one form `0 <= e`, `e == 0`, `e != 0`
@@ -207,7 +220,10 @@ typedef enum {
     STMT_REGION,   /* u.region; kids: body; host only: run by nt threads */
     STMT_LAUNCH,   /* u.launch: a device kernel */
     STMT_COPY,     /* u.copy: between host and device memory */
-    STMT_RETURN,   /* u.code: leave the function (kernels: code 0) */
+    STMT_VIEW,     /* u.view; kids: where the buffer is known */
+    STMT_INVOKE,   /* u.invoke: a function with a signature, by its address */
+    STMT_SWITCH,   /* u.cases; kids: one an arm */
+    STMT_RETURN,   /* u.cond: leave the function, with this result (NULL: none; kernels: code 0) */
     STMT_FAIL      /* u.code: leave the host function with an error */
 } StmtKind;
 
@@ -257,7 +273,8 @@ typedef struct {
     uint32_t          n;
     const Idx *const *index; /* of lane 0, as for loads */
     const Prim       *value;
-    const Prim       *mask; /* vector stores: lanes off are left alone; NULL: all on */
+    const Prim       *mask;   /* vector stores: lanes off are left alone; NULL: all on */
+    const AbiMember  *member; /* of a buffer of records, else NULL */
 } StoreData;
 
 /* Cache lines from a cell on, which may lie beyond the buffer's end. */
@@ -298,6 +315,26 @@ typedef struct {
     bool    to_device;
 } CopyData;
 
+/* A buffer whose cell 0 lies where a handle points. */
+typedef struct {
+    const Buffer *buffer;
+    const Prim   *at;
+} ViewData;
+
+typedef struct {
+    const Signature   *sig;
+    const Prim        *fn; /* a symbol, or what a record holds */
+    uint32_t           nargs;
+    const Prim *const *args;
+    const Buffer      *result; /* a variable of the result's type; NULL: it is dropped */
+} InvokeData;
+
+/* Arm i runs for values from end[i-1] (0 for the first) to end[i] - 1; none for others. */
+typedef struct {
+    const Prim    *value;
+    const int64_t *end;
+} SwitchData;
+
 struct Stmt {
     StmtKind           kind;
     uint32_t           id;
@@ -315,6 +352,9 @@ struct Stmt {
         RegionData    region;
         LaunchData    launch;
         CopyData      copy;
+        ViewData      view;
+        InvokeData    invoke;
+        SwitchData    cases;
         int32_t       code;
     } u;
 };
@@ -334,7 +374,13 @@ const Stmt *stmt_barrier(Ctx *c);
 const Stmt *stmt_region(Ctx *c, RegionData r, const Stmt *body);
 const Stmt *stmt_launch(Ctx *c, LaunchData l, Loc loc);
 const Stmt *stmt_copy(Ctx *c, CopyData d);
-const Stmt *stmt_return(Ctx *c);
+const Stmt *stmt_view(Ctx *c, const Buffer *b, const Prim *at, const Stmt *body);
+const Stmt *stmt_put(Ctx *c, const Buffer *b, const Idx *const *index, const AbiMember *m,
+                     const Prim *value);
+const Stmt *stmt_invoke(Ctx *c, InvokeData d);
+const Stmt *stmt_switch(Ctx *c, const Prim *value, uint32_t n, const int64_t *end,
+                        const Stmt *const *arms);
+const Stmt *stmt_return(Ctx *c, const Prim *value); /* NULL: no result */
 const Stmt *stmt_fail(Ctx *c, int32_t code);
 const Stmt *stmt_with_kids(Ctx *c, const Stmt *s, const Stmt *const *kids);
 bool        stmt_is_empty(const Stmt *s);
@@ -377,7 +423,14 @@ AtomList stmt_free(Ctx *c, uint32_t n, const Buffer *const *buffers, const Stmt 
 
 /* ---- functions and modules ------------------------------------------------------------------------------ */
 
-typedef enum { FUNC_HOST, FUNC_KERNEL, FUNC_DEVICE, FUNC_TILE, FUNC_PREPACK } FuncKind;
+typedef enum {
+    FUNC_HOST,
+    FUNC_KERNEL,
+    FUNC_DEVICE,
+    FUNC_TILE,
+    FUNC_PREPACK,
+    FUNC_ENTRY /* has a signature; of passes/lower/entry/ */
+} FuncKind;
 
 typedef struct {
     const Buffer *buffer;  /* pointer parameter, or NULL */
@@ -404,11 +457,35 @@ struct Func {
     const Stmt   *body;
     Loc           loc;  /* of the anchor operator */
     int64_t       macs; /* multiply-accumulates of one run, 0 if unknown */
+    /* FUNC_ENTRY: handles are pointer parameters, integers scalars. */
+    const Signature *sig;
+    bool             exported;
+    bool             any_cpu; /* runs before the CPU was asked what it has */
 };
 
+/* A value of constant data: bytes (text with its final 0 is one, too), the address of a symbol
+ * (NULL: no address), or a number. */
+typedef struct {
+    AbiType     type; /* ABI_NONE: bytes */
+    Bytes       bytes;
+    const char *symbol;
+    int64_t     i; /* floats: 0 is all there is */
+} DataItem;
+
+/* Constant data: items one after the other, each aligned to its own size.  No items: it is defined
+ * elsewhere. */
+typedef struct {
+    const char     *name;
+    bool            exported;
+    uint32_t        align; /* 0: its first item's own */
+    uint32_t        nitems;
+    const DataItem *items;
+} Data;
+
 typedef struct TirModule {
-    uint32_t           nfuncs;
+    uint32_t           nfuncs, ndata;
     const Func *const *funcs; /* callees before callers; the last is the host's entry, if any */
+    const Data        *data;
 } TirModule;
 
 const Func *func_new(Ctx *c, Func f);
@@ -419,6 +496,8 @@ const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body);
  * it, NULL where none is. */
 void             func_axes(const Func *f, const Idx *axis[6]);
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs);
+/* The same functions with these data. */
+const TirModule *tirmod_data(Ctx *c, const TirModule *m, uint32_t n, const Data *data);
 const Func      *tirmod_find(const TirModule *m, const char *name);
 /* Apply to every function; NULL stops with the error recorded. */
 const TirModule *tirmod_map(Ctx *c, const TirModule                                    *m,

@@ -9,6 +9,9 @@
  *   lowered   no blocks
  *   flat      no marks but `bind`; a buffer has one dimension of stride 1, or none; `reg` has none
  *
+ *   entry     parameters, results and arguments have the types of their signature; members are
+ * those of the buffer's record; nothing is computed with handles
+ *
  * Messages name the function and the innermost loop or block. */
 #include "ir/text/print_tir.h"
 
@@ -119,14 +122,33 @@ static void check_mask(Verify *v, const Prim *mask, uint16_t lanes)
         complain(v, "a mask of type %s for %u lanes", dtype_text(v->c, mask->dtype), lanes);
 }
 
+/* Pointers are compared, chosen, and cast to see their alignment. */
+static bool takes_handles(const Prim *p)
+{
+    return p->kind == PRIM_EQ || p->kind == PRIM_NE || p->kind == PRIM_SELECT ||
+           (p->kind == PRIM_CAST && dtype_eq(p->dtype, DT_U64));
+}
+
+static void check_member(Verify *v, const Buffer *b, const AbiMember *m, bool whole)
+{
+    if (m && (!b->record || record_member(b->record, m->name) != m))
+        complain(v, "'%s' has no member '%s'", b->name, m->name);
+    if (!m && b->record && !whole)
+        complain(v, "a struct of '%s' is no value", b->name);
+}
+
 static void check_prim(void *user, const Prim *p)
 {
     Verify *v = user;
 
-    if (p->kind == PRIM_LOAD) {
+    if (p->kind == PRIM_LOAD || p->kind == PRIM_ADDR) {
         check_use(v, p->u.load.buffer, p->u.load.n);
+        check_member(v, p->u.load.buffer, p->u.load.member, p->kind == PRIM_ADDR);
         check_mask(v, p->u.load.mask, p->dtype.lanes);
     }
+    for (uint32_t i = 0; i < p->nkids; i++)
+        if (dtype_is_handle(p->kids[i]->dtype) && !takes_handles(p))
+            complain(v, "arithmetic with a handle");
     if (v->stage == TIR_NEST && p->dtype.lanes > 1)
         complain(v, "a vector of type %s before vectorize", dtype_text(v->c, p->dtype));
 }
@@ -157,9 +179,15 @@ static void check_store(Verify *v, const StoreData *d)
     const Buffer *b = d->buffer;
 
     check_use(v, b, d->n);
+    check_member(v, b, d->member, false);
     check_mask(v, d->mask, d->value->dtype.lanes);
     if (b->scope == SCOPE_CONST)
         complain(v, "store to '%s', which is const", b->name);
+    if (d->member && !dtype_eq(d->value->dtype, abi_dtype(d->member->type)))
+        complain(v, "store of %s to member '%s'", dtype_text(v->c, d->value->dtype),
+                 d->member->name);
+    if (d->member)
+        return;
     if (d->value->dtype.code != b->dtype.code || d->value->dtype.bits != b->dtype.bits ||
         (b->dtype.lanes > 1 && b->dtype.lanes != d->value->dtype.lanes) ||
         (b->ndim == 0 && b->dtype.lanes != d->value->dtype.lanes))
@@ -277,6 +305,73 @@ static void check_cond(Verify *v, const Prim *p)
         complain(v, "a condition of type %s", dtype_text(v->c, p->dtype));
 }
 
+static void check_type(Verify *v, AbiType want, const Prim *p, const char *what)
+{
+    if (!dtype_eq(p->dtype, abi_dtype(want)))
+        complain(v, "%s of type %s, not %s", what, dtype_text(v->c, p->dtype),
+                 dtype_text(v->c, abi_dtype(want)));
+}
+
+static void check_invoke(Verify *v, const InvokeData *d)
+{
+    uint32_t n = signature_params(d->sig);
+
+    check_type(v, ABI_HANDLE, d->fn, "a function");
+    if (d->nargs != n) {
+        complain(v, "%u arguments of '%s', not %u", d->nargs, d->sig->name, n);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        check_type(v, d->sig->param[i], d->args[i], "an argument");
+    if (!d->result)
+        return;
+    check_use(v, d->result, 0);
+    if (d->sig->result == ABI_NONE)
+        complain(v, "'%s' has no result", d->sig->name);
+    else if (d->result->record || !dtype_eq(d->result->dtype, abi_dtype(d->sig->result)))
+        complain(v, "the result of '%s' in '%s'", d->sig->name, d->result->name);
+}
+
+static void check_return(Verify *v, const Prim *value)
+{
+    const Signature *sig = v->f->sig;
+
+    if (!value && sig && sig->result != ABI_NONE)
+        complain(v, "a return without a result");
+    else if (value && (!sig || sig->result == ABI_NONE))
+        complain(v, "a result where there is none");
+    else if (value)
+        check_type(v, sig->result, value, "a result");
+}
+
+static void check_switch(Verify *v, const SwitchData *d, uint32_t n)
+{
+    if (!dtype_is_int(d->value->dtype) || d->value->dtype.lanes != 1)
+        complain(v, "a switch over %s", dtype_text(v->c, d->value->dtype));
+    for (uint32_t i = 0; i < n; i++)
+        if (d->end[i] <= (i ? d->end[i - 1] : 0))
+            complain(v, "an arm for no value");
+}
+
+/* Pointers and integers of the parameters are those of the signature. */
+static void check_signature(Verify *v, const Func *f)
+{
+    if ((f->kind == FUNC_ENTRY) != (f->sig != NULL)) {
+        complain(v, "a signature is for functions of kind entry");
+        return;
+    }
+    if (!f->sig)
+        return;
+    if (f->nparams != signature_params(f->sig)) {
+        complain(v, "%u parameters, '%s' has %u", f->nparams, f->sig->name,
+                 signature_params(f->sig));
+        return;
+    }
+    for (uint32_t i = 0; i < f->nparams; i++)
+        if ((f->params[i].buffer != NULL) != (f->sig->param[i] == ABI_HANDLE))
+            complain(v, "parameter %u is %s pointer", i, f->params[i].buffer ? "a" : "no");
+}
+
 static void check_stmt(Verify *v, const Stmt *s)
 {
     check_arms(v, s);
@@ -293,6 +388,12 @@ static void check_stmt(Verify *v, const Stmt *s)
         enter_buffer(v, s->u.buffer);
         check_stmt(v, s->kids[0]);
         map_del(v->buffers, PTR_KEY(s->u.buffer));
+        return;
+    case STMT_VIEW:
+        check_type(v, ABI_HANDLE, s->u.view.at, "a view");
+        enter_buffer(v, s->u.view.buffer);
+        check_stmt(v, s->kids[0]);
+        map_del(v->buffers, PTR_KEY(s->u.view.buffer));
         return;
     case STMT_BLOCK: check_block(v, s); return;
     case STMT_REGION:
@@ -324,8 +425,10 @@ static void check_stmt(Verify *v, const Stmt *s)
         if (v->f->kind != FUNC_HOST)
             complain(v, "a fail outside a host function");
         break;
-    case STMT_SEQ:
-    case STMT_RETURN: break;
+    case STMT_INVOKE: check_invoke(v, &s->u.invoke); break;
+    case STMT_SWITCH: check_switch(v, &s->u.cases, s->nkids); break;
+    case STMT_RETURN: check_return(v, s->u.cond); break;
+    case STMT_SEQ: break;
     }
     for (uint32_t i = 0; i < s->nkids; i++)
         check_stmt(v, s->kids[i]);
@@ -349,6 +452,7 @@ bool tir_verify(Ctx *c, const TirModule *m, TirStage stage)
             else
                 enter_buffer(&v, v.f->params[k].buffer);
         }
+        check_signature(&v, v.f);
         check_stmt(&v, v.f->body);
         map_put(v.funcs, PTR_KEY(v.f), &v);
     }

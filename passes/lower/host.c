@@ -220,14 +220,12 @@ static const Func *copy_kernel(Host *h, DType t, const Idx *n)
     params[nparams++] = (Param){src, NULL, false};
     params[nparams++] = (Param){dst, NULL, true};
     const Stmt *body = stmt_for(c, loop, stmt_store(c, dst, &at, prim_load(c, src, &at)), NO_LOC);
-    Func        f = {name,
-              device ? FUNC_DEVICE : FUNC_KERNEL,
-                     h->p->kernels->target,
-                     nparams,
-                     params,
-                     body,
-                     NO_LOC,
-                     0};
+    Func        f = {.name = name,
+                     .kind = device ? FUNC_DEVICE : FUNC_KERNEL,
+                     .target = h->p->kernels->target,
+                     .nparams = nparams,
+                     .params = params,
+                     .body = body};
     const Func *k = func_new(c, f);
     if (device)
         k = launches(c, tirmod_new(c, 1, &k))->funcs[0];
@@ -397,7 +395,12 @@ static const Func *main_func(Host *h, const char *entry)
     const Stmt *s = stmt_seq(c, body.n, body.at);
     if (!p->device && !h->alone)
         s = stmt_region(c, r, s);
-    Func f = {entry, FUNC_HOST, p->kernels->target, n, params, s, NO_LOC, 0};
+    Func f = {.name = entry,
+              .kind = FUNC_HOST,
+              .target = p->kernels->target,
+              .nparams = n,
+              .params = params,
+              .body = s};
     return func_new(c, f);
 }
 

@@ -7,7 +7,8 @@
  *   memory.c      where every value lies in the arena
  *   stream.c      large results past the caches
  *   device.c      launches
- *   host.c        main as TIR, and the plan */
+ *   host.c        main as TIR, and the plan
+ *   entry/        what a caller calls, made of main and the plan */
 #ifndef TVMCC_PASSES_LOWER_H
 #define TVMCC_PASSES_LOWER_H
 

@@ -167,6 +167,9 @@ static const Stmt *flat_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *no
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:
+    case STMT_VIEW:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
     case STMT_RETURN:
     case STMT_FAIL: return now;
     }

@@ -137,6 +137,9 @@ static const Stmt *init_copy(InitCopy *x, const Stmt *s)
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:
+    case STMT_VIEW:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
     case STMT_RETURN:
     case STMT_FAIL: return stmt_seq(c, 0, NULL);
     }

@@ -283,6 +283,9 @@ static const Stmt *rename_stmt(Outline *x, const Stmt *s)
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:
+    case STMT_VIEW:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
     case STMT_RETURN:
     case STMT_FAIL: break;
     }
@@ -382,7 +385,13 @@ static const Stmt *outline_body(Tiles *t, const Stmt *loop)
         params[k] = (Param){NULL, x.scalar_params.at[i], false};
         args[k] = (Arg){NULL, NULL, idx_atom(c->arith, x.scalars.at[i])};
     }
-    Func     f = {"tile", FUNC_TILE, t->kernel->target, n, params, inner, loop->loc, 0};
+    Func     f = {.name = "tile",
+                  .kind = FUNC_TILE,
+                  .target = t->kernel->target,
+                  .nparams = n,
+                  .params = params,
+                  .body = inner,
+                  .loc = loop->loc};
     Sha256   h = func_hash(c, func_new(c, f));
     uint64_t key;
     memcpy(&key, h.b, sizeof key);

@@ -355,6 +355,9 @@ static const Stmt *vec_stmt(Vec1 *v, const Stmt *s, const Prim *mask)
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:
+    case STMT_VIEW:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
     case STMT_RETURN:
     case STMT_FAIL: v->failed = true; return s;
     }

@@ -2,6 +2,7 @@
  * objects for every architecture (run under qemu where it is installed). */
 #include "backends/backend.h"
 #include "packaging/packaging.h"
+#include "passes/passes.h"
 #include "tests/unit/check.h"
 #include "tests/unit/gang.h"
 #include "tvmcc/runtime.h"
@@ -64,8 +65,8 @@ static const Stmt *store(const Buffer *b, const Idx *at, const Prim *v)
 }
 
 /* A loop over this thread's share of N. */
-static const Func *spmd(const char *name, const Atom *i, const Stmt *body, uint32_t n,
-                        const Buffer *const *bufs)
+static const Func *parallel_kernel(const char *name, const Atom *i, const Stmt *body, uint32_t n,
+                                   const Buffer *const *bufs)
 {
     const Atom *tid = atom_var(c->arith, "tid", 0, 1023), *nt = atom_var(c->arith, "nt", 1, 1024);
     const Idx  *t = idx_atom(c->arith, tid), *all = idx_atom(c->arith, nt);
@@ -100,10 +101,11 @@ static const Plan *make_plan(const Target *t, bool branches)
 
     c->target = t;
     one[0] = (Param){z[0], NULL, true};
-    f[0] = spmd("scale.1", i, store(s[2], vi, prim_mul(c, load(s[0], vi), load(s[1], vi))), 3, s);
+    f[0] = parallel_kernel("scale.1", i,
+                           store(s[2], vi, prim_mul(c, load(s[0], vi), load(s[1], vi))), 3, s);
     two[0] = store(u[1], vj, load(u[0], idx_sub(c->arith, num(N - 1), vj)));
     two[1] = store(u[2], vj, prim_max(c, load(u[1], vj), prim_float(c, DT_F32, 0)));
-    f[1] = spmd("turn.2", j, stmt_seq(c, 2, two), 3, u);
+    f[1] = parallel_kernel("turn.2", j, stmt_seq(c, 2, two), 3, u);
     f[2] = func_new(
         c, (Func){.name = "last.3",
                   .kind = FUNC_KERNEL,
@@ -308,14 +310,20 @@ static const CodegenOptions options = {.entry = "net", .opt_level = 2, .pic = tr
 
 typedef int32_t Run(void *const *, void *const *, const tvmcc_params *);
 
+static bool code_of(const Plan *p, CodegenOptions o, const CodegenInfo *info, EmitKind kind,
+                    Bytes *out)
+{
+    o.host = entry_functions(c, p, &o, info);
+    return backend_llvm.codegen(c, p, &o, info, kind, out);
+}
+
 static Jit *load_plan(const Plan *p, const CodegenOptions *o)
 {
     static const CodegenInfo none;
     Bytes                    object;
 
-    return backend_llvm.codegen(c, p, o, &none, EMIT_OBJECT, &object)
-               ? backend_llvm.jit_load(c, p->target, object)
-               : NULL;
+    return code_of(p, *o, &none, EMIT_OBJECT, &object) ? backend_llvm.jit_load(c, p->target, object)
+                                                       : NULL;
 }
 
 static void test_threads(Run *run)
@@ -504,7 +512,7 @@ static bool object_of(const char *text, bool embed, EmitKind kind, Bytes *out)
 
     CHECK(t != NULL);
     o.embed_weights = embed;
-    return t && backend_llvm.codegen(c, make_plan(t, true), &o, &info, kind, out);
+    return t && code_of(make_plan(t, true), o, &info, kind, out);
 }
 
 static void test_objects(void)
@@ -629,7 +637,7 @@ static void test_units(void)
         }
         CHECK(merged(c, n, part, names, NULL, &part[0]));
         o.host_only = o.embed_weights = true;
-        CHECK(backend_llvm.codegen(c, p, &o, &info, EMIT_OBJECT, &part[1]));
+        CHECK(code_of(p, o, &info, EMIT_OBJECT, &part[1]));
         CHECK(elf_target(c->diags, t->triple, &machine));
         part[2] = elf_blob(arena, &machine, "net_weights", (Bytes){weights, sizeof weights});
         CHECK(merged(c, 3, part, NULL, NULL, &all));

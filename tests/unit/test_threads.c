@@ -279,7 +279,7 @@ static void check_target(Ctx *c, const Module *m, uint32_t seed, bool paired, By
 {
     static const char *const off[] = {"pair_depthwise"};
     static const CodegenInfo none;
-    const CodegenOptions     code = {.entry = "net", .opt_level = 1, .pic = true};
+    CodegenOptions           code = {.entry = "net", .opt_level = 1, .pic = true};
     PassOptions              o = {.opt_level = 3, .jobs = 1, .nwithout = !paired, .without = off};
     const Module            *now;
     const Plan              *p = NULL;
@@ -292,6 +292,7 @@ static void check_target(Ctx *c, const Module *m, uint32_t seed, bool paired, By
     if (c->target && (now = run_graph_passes(c, m, &o)) && (p = lower(c, now, "net", &o))) {
         flat = *p;
         if ((flat.tir = run_tir_passes(c, p->tir, &o, TIR_TO_CODE)) &&
+            (code.host = entry_functions(c, &flat, &code, &none)) &&
             backend_llvm.codegen(c, &flat, &code, &none, EMIT_OBJECT, &object) &&
             (j = backend_llvm.jit_load(c, c->target, object)))
             *(void **)&run = backend_llvm.jit_symbol(j, "net_run_ex");

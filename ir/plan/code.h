@@ -1,0 +1,47 @@
+/* How code is made of a plan, beside what the plan itself says: what entry functions
+ * (passes/lower/entry/) and backends are told. */
+#ifndef TVMCC_IR_PLAN_CODE_H
+#define TVMCC_IR_PLAN_CODE_H
+
+#include "ir/plan/plan.h"
+
+/* Code of a device target, to be embedded in the host's object.  The host's <entry>_open loads it
+ * through the device table of its params, makes the kernels and allocates the plan's arena and
+ * weights in device memory. */
+typedef struct {
+    uint32_t           kind;    /* TVMCC_DEVICE_x */
+    uint32_t           form;    /* TVMCC_CODE_x */
+    const char        *target;  /* text of the whole target */
+    const char        *options; /* of module_load */
+    Bytes              code;
+    uint64_t           arena_bytes; /* in device memory; the plan of the host has none */
+    uint32_t           nkernels;
+    const char *const *kernels; /* names of the device functions in launches ... */
+    const char *const *symbols; /* ... and in the code */
+} DeviceCode;
+
+typedef struct {
+    const char *entry;     /* prefix of exported symbols */
+    uint32_t    opt_level; /* 0..3 */
+    bool        pic;
+    bool        embed_weights; /* <entry>_weights is a symbol of another object, else from params */
+    bool        extern_weights;  /* ... that the caller supplies; with embed_weights */
+    const char *weights_section; /* of that symbol, for the info; NULL: .rodata.<symbol> */
+    Bytes       weights;   /* ... or of this one, where objects are not ELF and cannot be joined */
+    bool        host_only; /* the kernels are `unit` objects; they are only declared here */
+    bool        verbose;
+    const DeviceCode
+                    *device; /* set by a device's backend for its host's; NULL: all is the host's */
+    const TirModule *host;   /* the entry functions (passes/lower/entry/) */
+} CodegenOptions;
+
+/* What the info struct of the product says (include/tvmcc/abi.h), from packaging's ModelDesc. Where
+ * `header` is not NULL, exported functions have a second name each, <name>_header_<header>. */
+typedef struct CodegenInfo {
+    uint32_t    model_sha[8]; /* as bytes */
+    uint8_t     build_id[32];
+    uint8_t     weights_sha[32];
+    const char *header;
+} CodegenInfo;
+
+#endif

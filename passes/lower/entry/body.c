@@ -1,0 +1,207 @@
+/* Main as the body of a function: each call of a kernel is a step, which the caller may watch and
+ * before which it may end the run.
+ *
+ *     call @k(..)        %go[] = invoke begin @net__begin(addr(%run[]), step, part, passed)
+ *                        if %go[] != 0 {
+ *                          call @k(..)
+ *                          invoke end @net__end(addr(%run[]), step, part) }
+ *     barrier            invoke meet @net__meet(addr(%run[]), part)
+ *                        %passed[] = %passed[] + 1
+ *     fail -4            return (i32(-4))
+ *
+ * A cancelled run has to leave all parts at the same barrier.  Part 0 therefore writes down *when*
+ * to stop, the number of barriers passed plus one, and from there on every part skips its steps. */
+#include "passes/lower/entry/entry.h"
+
+/* ---- what every part invokes ------------------------------------------------------------------- */
+
+static const Prim *number(Entry *e, DType t, const Param *p)
+{
+    return prim_index(e->c, t, idx_atom(e->c->arith, p->scalar));
+}
+
+/* invoke params->instrument(user, event, step, part) */
+static void tell(Entry *e, Code *code, const Buffer *result, const Buffer *params, int64_t event,
+                 const Prim *step, const Prim *part)
+{
+    const Prim *args[4] = {get(e, params, "instrument_user"), num(e, DT_U32, event), step, part};
+
+    invoke(e, code, result, "instrument", get(e, params, "instrument"), 4, args);
+}
+
+/* 1 if the step shall run. */
+static void define_begin(Entry *e)
+{
+    Ctx          *c = e->c;
+    const Buffer *run = struct_of(e, "run", "run", SCOPE_ARENA), *params, *answer;
+    Param p[4] = {pointer(run), scalar(e, "step", 0, UINT32_MAX), scalar(e, "part", 0, UINT32_MAX),
+                  scalar(e, "passed", 0, INT32_MAX)};
+    const Prim *passed = number(e, DT_I32, &p[3]), *part = number(e, DT_U32, &p[2]), *quiet;
+    Code        code = {0}, alone = {0};
+
+    params = view_struct(e, &code, "params", "params", get(e, run, "params"));
+    fail_if(e, &code, is_null(e, get(e, params, "instrument")), 1);
+    fail_if(e, &code, prim_le(c, get(e, run, "stop"), passed), 0);
+    answer = variable(e, &code, "answer", DT_I32);
+    tell(e, &code, answer, params, TVMCC_EVENT_BEGIN, number(e, DT_U32, &p[1]), part);
+    quiet = prim_eq(c, value_of(e, answer), status(e, 0));
+    quiet = prim_or(c, quiet, prim_not(c, prim_eq(c, part, num(e, DT_U32, 0))));
+    fail_if(e, &code, quiet, 1);
+    /* Alone, at once; else all parts together, behind the next barrier. */
+    put(e, &alone, run, "stop", passed);
+    give(e, &alone, status(e, 0));
+    add(e, &code,
+        stmt_if(c, prim_eq(c, get(e, run, "parts"), num(e, DT_U32, 1)), code_end(e, &alone), NULL));
+    put(e, &code, run, "stop", prim_add(c, passed, status(e, 1)));
+    give(e, &code, status(e, 1));
+    define(e, "__begin", "begin", false, 4, p, &code);
+}
+
+static void define_end(Entry *e)
+{
+    const Buffer *run = struct_of(e, "run", "run", SCOPE_ARENA), *params;
+    Param p[3] = {pointer(run), scalar(e, "step", 0, UINT32_MAX), scalar(e, "part", 0, UINT32_MAX)};
+    Code  code = {0}, some = {0};
+
+    params = view_struct(e, &code, "params", "params", get(e, run, "params"));
+    tell(e, &some, NULL, params, TVMCC_EVENT_END, number(e, DT_U32, &p[1]),
+         number(e, DT_U32, &p[2]));
+    add(e, &code,
+        stmt_if(e->c, prim_not(e->c, is_null(e, get(e, params, "instrument"))), code_end(e, &some),
+                NULL));
+    define(e, "__end", "end", false, 3, p, &code);
+}
+
+/* The caller's barrier, if there are others to meet. */
+static void define_meet(Entry *e)
+{
+    const Buffer *run = struct_of(e, "run", "run", SCOPE_ARENA), *params;
+    Param         p[2] = {pointer(run), scalar(e, "part", 0, UINT32_MAX)};
+    Code          code = {0}, some = {0};
+    const Prim   *args[2], *alone = prim_eq(e->c, get(e, run, "parts"), num(e, DT_U32, 1));
+
+    params = view_struct(e, &some, "params", "params", get(e, run, "params"));
+    args[0] = get(e, params, "user");
+    args[1] = number(e, DT_U32, &p[1]);
+    invoke(e, &some, NULL, "barrier", get(e, params, "barrier"), 2, args);
+    add(e, &code, stmt_if(e->c, prim_not(e->c, alone), code_end(e, &some), NULL));
+    define(e, "__meet", "meet", false, 2, p, &code);
+}
+
+void define_steps_of_all(Entry *e)
+{
+    define_begin(e);
+    define_end(e);
+    define_meet(e);
+}
+
+/* ---- main's buffers ---------------------------------------------------------------------------- */
+
+void view_main(Entry *e, Code *code)
+{
+    const Func   *f = e->main;
+    uint32_t      nin = e->plan->nin, nio = nin + e->plan->nout;
+    const Buffer *in = view_array(e, code, "inputs", DT_HANDLE, nin, get(e, e->run, "inputs"));
+    const Buffer *out =
+        view_array(e, code, "outputs", DT_HANDLE, nio - nin, get(e, e->run, "outputs"));
+
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const Prim *from = i < nin    ? at(e, in, i)
+                           : i < nio  ? at(e, out, i - nin)
+                           : i == nio ? get(e, e->run, "arena")
+                                      : get(e, e->run, "weights");
+
+        add(e, code, stmt_view(e->c, f->params[i].buffer, from, stmt_seq(e->c, 0, NULL)));
+    }
+}
+
+/* ---- steps ------------------------------------------------------------------------------------- */
+
+static const Prim *part_number(Entry *e)
+{
+    return e->part ? prim_index(e->c, DT_U32, idx_atom(e->c->arith, e->part)) : num(e, DT_U32, 0);
+}
+
+static const Stmt *watched(Entry *e, const Stmt *s)
+{
+    Ctx          *c = e->c;
+    const Prim   *args[4] = {address(e, e->run), num(e, DT_U32, e->step), part_number(e),
+                           e->passed ? value_of(e, e->passed) : status(e, 0)};
+    Code          code = {0}, run = {0};
+    const Buffer *go;
+    const Stmt   *all;
+
+    if (!e->part && (e->o->device || e->plan->target->no_threads))
+        return s;
+    e->step++;
+    go = variable(e, &code, "go", DT_I32);
+    invoke(e, &code, go, "begin", function(e, "__begin"), 4, args);
+    add(e, &run, stmt_call(c, s->u.call.callee, s->u.call.nargs, s->u.call.args, false, s->loc));
+    invoke(e, &run, NULL, "end", function(e, "__end"), 3, args);
+    add(e, &code,
+        stmt_if(c, prim_not(c, prim_eq(c, value_of(e, go), status(e, 0))), code_end(e, &run),
+                NULL));
+    all = code_end(e, &code);
+    if (e->part && s->u.call.on0)
+        all = stmt_if(c, prim_eq(c, args[2], num(e, DT_U32, 0)), all, NULL);
+    return all;
+}
+
+static const Stmt *meet(Entry *e)
+{
+    const Prim *args[2] = {address(e, e->run), part_number(e)};
+    Code        code = {0};
+
+    if (!e->part)
+        BUG("@%s: a barrier outside regions", e->main->name);
+    invoke(e, &code, NULL, "meet", function(e, "__meet"), 2, args);
+    set(e, &code, e->passed, prim_add(e->c, value_of(e, e->passed), status(e, 1)));
+    return code_end(e, &code);
+}
+
+/* A round of a loop in a region: a part that has to stop has nothing more to do, and all stop
+ * behind the same barrier. */
+static const Stmt *round_of(Entry *e, const Stmt *s)
+{
+    Ctx        *c = e->c;
+    const Stmt *inner = body(e, s), *two[2] = {NULL, inner};
+
+    if (e->part)
+        two[0] = stmt_if(c, prim_le(c, get(e, e->run, "stop"), value_of(e, e->passed)),
+                         stmt_return(c, NULL), NULL);
+    return stmt_seq(c, 2, two);
+}
+
+const Stmt *body(Entry *e, const Stmt *s)
+{
+    Ctx         *c = e->c;
+    const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
+
+    switch (s->kind) {
+    case STMT_CALL: return watched(e, s);
+    case STMT_BARRIER: return meet(e);
+    case STMT_REGION: return region(e, s);
+    case STMT_FOR: return stmt_for(c, s->u.loop, round_of(e, s->kids[0]), s->loc);
+    case STMT_WHILE: return stmt_while(c, s->u.cond, round_of(e, s->kids[0]));
+    case STMT_FAIL:
+        if (e->part)
+            BUG("@%s: a fail inside a region", e->main->name);
+        return stmt_return(c, status(e, s->u.code));
+    case STMT_RETURN: return stmt_return(c, e->part ? NULL : status(e, 0));
+    case STMT_LAUNCH: return device_launch(e, s);
+    case STMT_COPY: return device_copy(e, s);
+    case STMT_SEQ:
+    case STMT_IF:
+    case STMT_ALLOC:
+    case STMT_VIEW:
+    case STMT_SWITCH:
+        for (uint32_t i = 0; i < s->nkids; i++)
+            kids[i] = body(e, s->kids[i]);
+        return stmt_with_kids(c, s, kids);
+    case STMT_STORE:
+    case STMT_PREFETCH:
+    case STMT_INVOKE: return s;
+    case STMT_BLOCK: break;
+    }
+    BUG("@%s: a statement of kind %d", e->main->name, (int)s->kind);
+}

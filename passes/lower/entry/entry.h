@@ -1,0 +1,147 @@
+/* The entry functions of a plan as TIR: what a caller of a model calls, and what these functions
+ * share (docs/design/host.md).
+ *
+ *   build.c    the words in which the other files speak: members, variables, checks, data
+ *   entry.c    which functions there are; run_ex, run
+ *   checks.c   what a run asks of its arguments
+ *   body.c     main as steps: instrumentation, cancelling, kernels
+ *   region.c   its parallel regions: parts, barriers, launches
+ *   info.c     the constant that <entry>_info gives
+ *   choice.c   one of several plans: by CPU, by shape bucket
+ *   device.c   models on a device: open, close, launches, copies */
+#ifndef TVMCC_PASSES_LOWER_ENTRY_H
+#define TVMCC_PASSES_LOWER_ENTRY_H
+
+#include "passes/lower/lower.h"
+
+#include "tvmcc/abi.h"
+
+enum { ARENA_ALIGN = 64, WEIGHTS_ALIGN = 64 };
+enum { NEVER = INT32_MAX }; /* run.stop of a run that goes on */
+
+/* Statements in the making.  An alloc or a view reaches to the end of its list. */
+typedef VEC(const Stmt *) Code;
+
+typedef struct {
+    Ctx                  *c;
+    const CodegenOptions *o;
+    const CodegenInfo    *info;
+    VEC(const Func *) funcs;
+    VEC(Data) data;
+    const char *weights; /* symbol of the embedded weights; NULL: the caller brings them */
+    uint32_t    nconstants, nregions;
+    bool        any_cpu; /* of the functions made now */
+    /* the plan at hand */
+    const Plan *plan;
+    const Func *main;
+    uint32_t    step; /* number of the next step */
+    /* the function at hand */
+    const Buffer *run;    /* what its parts share */
+    const Atom   *part;   /* in a region, else NULL */
+    const Buffer *passed; /* ... how many barriers so far */
+    struct {
+        const Buffer *state, *device, *result, *args, *values, *grid, *block;
+    } dev; /* of a model on a device (device.c) */
+} Entry;
+
+/* ---- build.c ----------------------------------------------------------------------------------- */
+
+const Stmt *code_end(Entry *e, Code *code);
+void        add(Entry *e, Code *code, const Stmt *s);
+
+const char   *symbol(Entry *e, const char *suffix); /* <entry><suffix> */
+const Prim   *num(Entry *e, DType t, int64_t v);
+const Prim   *status(Entry *e, int32_t code); /* i32 */
+const Prim   *is_null(Entry *e, const Prim *handle);
+const Prim   *address(Entry *e, const Buffer *b); /* of cell 0 */
+const Prim   *get(Entry *e, const Buffer *b, const char *member);
+void          put(Entry *e, Code *code, const Buffer *b, const char *member, const Prim *value);
+const Prim   *at(Entry *e, const Buffer *b, uint32_t i); /* cell i */
+const Prim   *cell(Entry *e, const Buffer *b, const Idx *i);
+const Buffer *struct_of(Entry *e, const char *name, const char *record, Scope scope);
+const Buffer *array_of(Entry *e, const char *name, DType t, int64_t n);
+const Buffer *variable(Entry *e, Code *code, const char *name, DType t);
+void          set(Entry *e, Code *code, const Buffer *var, const Prim *value);
+const Prim   *value_of(Entry *e, const Buffer *var);
+/* A struct, an array that lies where a handle points. */
+const Buffer *view_struct(Entry *e, Code *code, const char *name, const char *record,
+                          const Prim *at);
+const Buffer *view_array(Entry *e, Code *code, const char *name, DType t, int64_t n,
+                         const Prim *at);
+void          give(Entry *e, Code *code, const Prim *result); /* return; NULL: nothing */
+void          fail_if(Entry *e, Code *code, const Prim *cond, int32_t with);
+/* result NULL: dropped */
+void invoke(Entry *e, Code *code, const Buffer *result, const char *sig, const Prim *fn, uint32_t n,
+            const Prim *const *args);
+const Prim *function(Entry *e, const char *suffix); /* the address of <entry><suffix> */
+Param       scalar(Entry *e, const char *name, int64_t lo, int64_t hi);
+Param       pointer(const Buffer *b);
+/* Adds <entry><suffix>; `code` is used up. */
+void define(Entry *e, const char *suffix, const char *sig, bool exported, uint32_t n,
+            const Param *params, Code *code);
+
+/* Constant data; gives its symbol. */
+typedef VEC(DataItem) Items;
+void        item(Entry *e, Items *items, AbiType t, int64_t v);
+void        item_symbol(Entry *e, Items *items, const char *symbol); /* NULL: a null pointer */
+void        item_bytes(Entry *e, Items *items, const void *bytes, size_t n);
+const char *constant(Entry *e, const Items *items); /* NULL if there are none */
+const char *text_constant(Entry *e, const char *text);
+
+/* ---- checks.c ---------------------------------------------------------------------------------- */
+
+uint32_t    io_align(const PlanIO *io, const Buffer *b);
+uint64_t    io_bytes(const PlanIO *io);
+void        check_aligned(Entry *e, Code *code, const Prim *handle, uint32_t align);
+void        check_params(Entry *e, Code *code, const Buffer *params);
+const Prim *check_arena(Entry *e, Code *code, const Buffer *params, int64_t most);
+const Prim *check_weights(Entry *e, Code *code, const Buffer *params);
+void        check_tensors(Entry *e, Code *code, const Buffer *list, uint32_t n, const PlanIO *io,
+                          const Param *params);
+
+/* ---- body.c ------------------------------------------------------------------------------------ */
+
+void        define_steps_of_all(Entry *e);   /* begin, end, meet */
+void        view_main(Entry *e, Code *code); /* main's buffers, from the run */
+const Stmt *body(Entry *e, const Stmt *s);   /* main's statement as a function of its own has it */
+
+/* ---- region.c ---------------------------------------------------------------------------------- */
+
+const Stmt *region(Entry *e, const Stmt *s);
+
+/* ---- info.c ------------------------------------------------------------------------------------ */
+
+/* Tables of shape buckets; the last members of tvmcc_model_info. */
+typedef struct {
+    uint32_t    n, ndims;
+    const char *infos, *names, *sizes;
+} Buckets;
+
+/* The info of the plan at hand, with these functions (NULL: there is none). */
+const char *model_info(Entry *e, const char *run, const char *open, const char *close,
+                       const Buckets *buckets);
+
+/* ---- entry.c ----------------------------------------------------------------------------------- */
+
+void use_plan(Entry *e, const Plan *p);
+/* <entry>_run: run_ex with one thread, the embedded weights and an arena of that many bytes. */
+void define_run(Entry *e, uint64_t arena);
+/* run_ex of the plan at hand, under this name or another. */
+void define_run_ex(Entry *e, const char *suffix, bool exported);
+
+/* ---- device.c ---------------------------------------------------------------------------------- */
+
+void define_open_close(Entry *e);
+void define_device_steps(Entry *e);
+/* The state that params bring, checked; its memory; a run over it, to the end of the function. */
+const Buffer *check_state(Entry *e, Code *code, const Buffer *params);
+const Prim   *device_memory(Entry *e, const Buffer *state, bool weights);
+void          run_steps(Entry *e, Code *code, const Buffer *state);
+const Stmt   *device_launch(Entry *e, const Stmt *s);
+const Stmt   *device_copy(Entry *e, const Stmt *s);
+
+/* ---- choice.c ---------------------------------------------------------------------------------- */
+
+void define_choice(Entry *e, const Plan *plans);
+
+#endif
