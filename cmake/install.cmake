@@ -49,6 +49,18 @@ Cflags: -I\${includedir}
 Libs: -L\${libdir} -ltvmcc_runtime -pthread -ldl -lm
 " @ONLY)
 
+# The compiler as a library.
+file(CONFIGURE OUTPUT "${share}/tvmcc-compiler.pc" CONTENT "prefix=\${pcfiledir}/@to_prefix@
+libdir=\${prefix}/@CMAKE_INSTALL_LIBDIR@
+includedir=\${prefix}/@CMAKE_INSTALL_INCLUDEDIR@
+
+Name: tvmcc-compiler
+Description: compiler for trained models, as a library
+Version: @PROJECT_VERSION@
+Cflags: -I\${includedir}
+Libs: -L\${libdir} -ltvmcc
+" @ONLY)
+
 # ---- where it all goes ------------------------------------------------------------------------------
 
 if(NOT TVMCC_INSTALL)
@@ -80,6 +92,9 @@ install(CODE "
         list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${folder}/changelog.gz\")
     endif()")
 install(FILES "${share}/tvmcc.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+if(TARGET tvmcc_compiler)
+    install(FILES "${share}/tvmcc-compiler.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
 set(doc "${CMAKE_INSTALL_DATADIR}/doc/tvmcc")
 install(FILES README.md CHANGELOG.md DESTINATION "${doc}")
 install(FILES cmake/copyright DESTINATION "${doc}")

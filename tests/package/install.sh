@@ -88,17 +88,44 @@ mkdir newer && mv newer.txt newer/CMakeLists.txt
 ! "$cmake" -S newer -B newer/build -G Ninja -DTvmcc_ROOT="$prefix" >log 2>&1 || die "version 99 was found"
 grep -q 'requested version "99"' log || { cat log; die "the message says nothing of the version"; }
 
+cc=${CC:-$(command -v cc || command -v clang-19)}
 # pkg-config: compiler and runtime for projects without CMake.
 if command -v pkg-config >/dev/null; then
     export PKG_CONFIG_PATH="$prefix/lib/pkgconfig"
     eval "tvmcc=$(pkg-config --variable=tvmcc tvmcc)"
     quiet "$tvmcc" digits/digits.onnx -c -o digits.o -mcpu=native
-    cc=${CC:-$(command -v cc || command -v clang-19)}
     eval "quiet $cc $CFLAGS -O1 -D_GNU_SOURCE -I. '-DSAMPLES=\"digits/samples\"' '-DOBJECT=\"digits.o\"' \
         $(pkg-config --cflags tvmcc) -c digits/main.c -o by_pc.o"
     eval "quiet $cc by_pc.o digits.o $(pkg-config --libs tvmcc) $LDFLAGS -o by_pc"
     quiet ./by_pc
     pkg-config --atleast-version=0.1 tvmcc || die "pkg-config does not know the version"
+fi
+
+# The compiler as a library, where it was built: by pkg-config, and by CMake.
+if [ -e "$build/lib/libtvmcc.so" ]; then
+    mkdir cpus
+    for file in lib/libtvmcc.so include/tvmcc/compiler.h lib/pkgconfig/tvmcc-compiler.pc; do
+        [ -s "$prefix/$file" ] || die "$file is not installed"
+    done
+    if command -v pkg-config >/dev/null; then
+        eval "quiet $cc $CFLAGS -D_GNU_SOURCE '$source/examples/library/main.c' \
+            $(pkg-config --cflags --libs tvmcc-compiler) -pthread $LDFLAGS -o compile"
+        LD_LIBRARY_PATH=$prefix/lib quiet ./compile digits/digits.onnx cpus haswell
+    fi
+    mkdir library && cp "$source/examples/library/main.c" library/
+    cat >library/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.23)
+project(compile LANGUAGES C)
+find_package(Tvmcc REQUIRED)
+add_executable(compile main.c)
+target_compile_definitions(compile PRIVATE _GNU_SOURCE)
+target_link_libraries(compile PRIVATE Tvmcc::Compiler Threads::Threads)
+END
+    quiet "$cmake" -S library -B by_library -G Ninja -DTvmcc_ROOT="$prefix"
+    quiet "$cmake" --build by_library
+    quiet by_library/compile digits/digits.onnx cpus haswell
+    "$prefix/bin/tvmcc" -c digits/digits.onnx -mcpu=haswell -o cpus/driver.o
+    cmp cpus/haswell.o cpus/driver.o
 fi
 
 # As a part of a project, by path or by FetchContent: what a program needs of it is built, no test,
