@@ -59,6 +59,7 @@ Description: compiler for trained models, as a library
 Version: @PROJECT_VERSION@
 Cflags: -I\${includedir}
 Libs: -L\${libdir} -ltvmcc
+Libs.private: @llvm_linked@ -larchive -ljansson -lz -pthread -ldl -lm
 " @ONLY)
 
 # ---- where it all goes ------------------------------------------------------------------------------

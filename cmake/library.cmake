@@ -20,3 +20,31 @@ function(tvmcc_add_library)
     target_link_libraries(tvmcc_compiler PRIVATE ${ARGN})
     target_link_options(tvmcc_compiler PRIVATE "-Wl,--version-script=${map}")
 endfunction()
+
+# The same as an archive for programs that want it inside them, libtvmcc.a: one object, in which all
+# but those functions are local.  LLVM and the libraries stay outside (tvmcc-compiler.pc has them).
+function(tvmcc_add_static_library)
+    if(NOT CMAKE_OBJCOPY OR TVMCC_SANITIZE)
+        return()
+    endif()
+    set(rooms ${ARGN})
+    list(REMOVE_ITEM rooms tvmcc_manifest) # of the driver alone
+    list(TRANSFORM rooms REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
+    set(archive "${PROJECT_BINARY_DIR}/lib/libtvmcc.a")
+    set(work "${PROJECT_BINARY_DIR}/libtvmcc")
+    file(STRINGS "${PROJECT_SOURCE_DIR}/cmake/libtvmcc.map" symbols REGEX "^ +tvmcc_[a-z_]+;")
+    list(TRANSFORM symbols REPLACE "[ ;]" "")
+    list(JOIN symbols "\n" symbols)
+    file(CONFIGURE OUTPUT "${work}/symbols" CONTENT "@symbols@\n" @ONLY)
+    add_custom_command(OUTPUT "${archive}"
+        COMMAND "${CMAKE_C_COMPILER}" -nostdlib -r -o "${work}/all.o" $<TARGET_OBJECTS:tvmcc_compiler>
+            -Wl,--whole-archive ${files} -Wl,--no-whole-archive
+        COMMAND "${CMAKE_OBJCOPY}" "--keep-global-symbols=${work}/symbols" "${work}/all.o" "${work}/tvmcc.o"
+        COMMAND "${CMAKE_COMMAND}" -E rm -f "${archive}"
+        COMMAND "${CMAKE_AR}" rcsD "${archive}" "${work}/tvmcc.o"
+        DEPENDS tvmcc_compiler ${rooms} "${work}/symbols" VERBATIM COMMAND_EXPAND_LISTS)
+    add_custom_target(tvmcc_compiler_archive ALL DEPENDS "${archive}")
+    if(TVMCC_INSTALL)
+        install(FILES "${archive}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+    endif()
+endfunction()

@@ -25,6 +25,8 @@ if(llvm_version VERSION_LESS 19)
 endif()
 llvm_config(llvm_includedir --includedir)
 llvm_config(llvm_bindir --bindir)
+llvm_config(llvm_linked --link-shared --ldflags --libs) # what tvmcc-compiler.pc names
+list(JOIN llvm_linked " " llvm_linked)
 add_library(tvmcc_llvm INTERFACE)
 target_include_directories(tvmcc_llvm SYSTEM INTERFACE ${llvm_includedir})
 

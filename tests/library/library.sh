@@ -50,6 +50,17 @@ rc=0
 ./compile digits.onnx cpus haswell no-such-cpu 2>said || rc=$?
 [ $rc = 2 ] && grep -q "no-such-cpu" said || { cat said; die "a wrong processor: status $rc"; }
 
+# The archive, in a program that has all of it inside.
+if [ -f "$build/lib/libtvmcc.a" ]; then
+    nm "$build/lib/libtvmcc.a" | sed -n 's/.* [A-TV-Z] \([^@]*\)$/\1/p' | sort -u >defined
+    cmp declared defined || { diff declared defined; die "the header and the archive differ"; }
+    private=$(sed -n 's/^Libs.private: //p' "$build/share/tvmcc-compiler.pc")
+    quiet $cc -std=c11 -D_GNU_SOURCE "-I$source/include" example.c "$build/lib/libtvmcc.a" $private -o inside
+    ./inside digits.onnx cpus haswell
+    "$tvmcc" -c digits.onnx -mcpu=haswell -o driver/cpu.o
+    cmp cpus/haswell.o driver/cpu.o
+fi
+
 # The program of docs/how-to/library.md.
 sed -n '/^```c$/,/^```$/{/^```/d;p}' "$source/docs/how-to/library.md" >howto.c
 program howto.c howto
