@@ -1,6 +1,12 @@
-/* blob.c: an object with one read-only symbol, of whatever format a triple has. */
+/* blob.c: an object with one read-only symbol, of whatever format a triple has; small things that
+ * the formats share. */
 #include "objects/elf.h"
-#include "objects/write.h"
+#include "objects/format.h"
+
+Reader reader_at(Bytes b, uint64_t offset)
+{
+    return reader(offset <= b.n ? (Bytes){b.at + offset, b.n - offset} : (Bytes){0});
+}
 
 void add_le(StrBuf *s, uint64_t value, uint32_t bytes)
 {

@@ -5,7 +5,7 @@
  * Long names lie in the string table.  COFF has no hidden symbols: what other objects can see is
  * kept apart by the entry's prefix alone.
  */
-#include "objects/write.h"
+#include "objects/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +32,6 @@ enum {
 static bool broken(Diags *d, const char *file)
 {
     return diag_error(d, E_PACK, (Loc){.file = file}, "not a valid COFF file");
-}
-
-static Reader at_offset(Bytes b, uint64_t offset)
-{
-    return reader(offset <= b.n ? (Bytes){b.at + offset, b.n - offset} : (Bytes){0});
 }
 
 /* A name of the string table; "" if there is none. */
@@ -134,11 +129,11 @@ bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
     out->sections[0].name = "";
     for (uint32_t i = 0; i < nsections; i++)
         out->sections[i + 1] =
-            section(a, at_offset(object, headers + (uint64_t)i * SHDR_BYTES), strings);
+            section(a, reader_at(object, headers + (uint64_t)i * SHDR_BYTES), strings);
     out->symbols = NEW_ARRAY(a, ObjectSymbol, n + 1);
     out->nsymbols = 1;
     for (uint32_t i = 0; at && i < n; i++) {
-        Reader       e = at_offset(object, at + (uint64_t)i * SYMBOL_BYTES), name;
+        Reader       e = reader_at(object, at + (uint64_t)i * SYMBOL_BYTES), name;
         Bytes        text = read_bytes(&e, 8);
         ObjectSymbol s = {.value = read_u32(&e)};
         int32_t      sect = (int16_t)read_u16(&e);

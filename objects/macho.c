@@ -2,7 +2,7 @@
  *
  *   | header | load commands: segments with their sections, symbol table | bytes ... |
  */
-#include "objects/write.h"
+#include "objects/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +32,6 @@ enum {
 static bool broken(Diags *d, const char *file)
 {
     return diag_error(d, E_PACK, (Loc){.file = file}, "not a valid Mach-O file");
-}
-
-static Reader at_offset(Bytes b, uint64_t offset)
-{
-    return reader(offset <= b.n ? (Bytes){b.at + offset, b.n - offset} : (Bytes){0});
 }
 
 static const char *name16(Arena *a, Reader *r)
@@ -82,7 +77,7 @@ static bool symbols(Diags *d, Arena *a, const char *file, Bytes b, Reader r, Obj
     out->symbols = NEW_ARRAY(a, ObjectSymbol, n + 1);
     out->nsymbols = 1; /* the first of ELF is no symbol */
     for (uint32_t i = 0; i < n; i++) {
-        Reader       e = at_offset(b, at + (uint64_t)i * NLIST_BYTES);
+        Reader       e = reader_at(b, at + (uint64_t)i * NLIST_BYTES);
         uint32_t     name = read_u32(&e), type = read_u8(&e), sect = read_u8(&e);
         uint32_t     desc = read_u16(&e);
         const char  *text = (const char *)b.at + strings + name;
@@ -105,7 +100,7 @@ static bool symbols(Diags *d, Arena *a, const char *file, Bytes b, Reader r, Obj
 
 bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
 {
-    Reader   r = at_offset(object, 4);
+    Reader   r = reader_at(object, 4);
     uint32_t cpu = read_u32(&r), ncommands, type;
     uint64_t at = 32;
     VEC(ObjectSection) all = {0};
@@ -119,13 +114,13 @@ bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
                  .underscore = true};
     vec_push(a, &all, (ObjectSection){.name = ""});
     for (uint32_t i = 0; i < ncommands; i++) {
-        Reader   c = at_offset(object, at);
+        Reader   c = reader_at(object, at);
         uint32_t kind = read_u32(&c), bytes = read_u32(&c);
 
         if (bytes < 8 || at > object.n || bytes > object.n - at)
             return broken(d, file);
         if (kind == LC_SEGMENT_64) {
-            Reader   n = at_offset(object, at + 64);
+            Reader   n = reader_at(object, at + 64);
             uint32_t sections = read_u32(&n);
 
             if (bytes < SEGMENT_BYTES || sections > (bytes - SEGMENT_BYTES) / SHDR_BYTES)
@@ -133,7 +128,7 @@ bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
             for (uint32_t k = 0; k < sections; k++)
                 vec_push(
                     a, &all,
-                    section(a, at_offset(object, at + SEGMENT_BYTES + (uint64_t)k * SHDR_BYTES)));
+                    section(a, reader_at(object, at + SEGMENT_BYTES + (uint64_t)k * SHDR_BYTES)));
         } else if (kind == LC_SYMTAB && !symbols(d, a, file, object, c, out))
             return false;
         at += bytes;

@@ -4,7 +4,7 @@
  * declared has the name of its import.  Data segments count as sections: whether one is read-only
  * is told by its name, since WebAssembly's memory has no such thing.
  */
-#include "objects/write.h"
+#include "objects/format.h"
 
 #include <string.h>
 

@@ -200,13 +200,14 @@ static Cursor list_at(Cursor *c, uint64_t at, uint32_t n, uint32_t bytes, uint32
     return (Cursor){c->im, at, c->bad};
 }
 
-static void read_tensor(Cursor *c, tvmcc_tensor_info *t)
+static void read_tensor(Cursor *c, void *out)
 {
-    const Image *im = c->im;
-    uint64_t     name = take_pointer(c), dims = take_pointer(c), layout;
-    int64_t     *values;
-    uint32_t     scale;
-    Cursor       list;
+    tvmcc_tensor_info *t = out;
+    const Image       *im = c->im;
+    uint64_t           name = take_pointer(c), dims = take_pointer(c), layout;
+    int64_t           *values;
+    uint32_t           scale;
+    Cursor             list;
 
     t->name = text_at(c, name);
     t->bytes = take(c, im->word);
@@ -230,38 +231,33 @@ static void read_tensor(Cursor *c, tvmcc_tensor_info *t)
         values[i] = (int64_t)take(&list, 8);
 }
 
-static const tvmcc_tensor_info *read_tensors(Cursor *c, uint64_t at, uint32_t n)
+static void read_weight(Cursor *c, void *out)
 {
-    Cursor             list = list_at(c, at, n, 24 + 5 * c->im->word, MAX_TENSORS);
-    tvmcc_tensor_info *t;
+    tvmcc_weight_info *w = out;
 
-    if (c->bad)
-        return NULL;
-    t = NEW_ARRAY(c->im->a, tvmcc_tensor_info, n + 1);
-    for (uint32_t i = 0; i < n && !list.bad; i++)
-        read_tensor(&list, &t[i]);
-    c->bad |= list.bad;
-    return t;
+    w->section = text_at(c, take_pointer(c));
+    take_pointer(c);
+    w->bytes = take(c, c->im->word);
+    w->mode = (uint32_t)take(c, 4);
+    w->align = (uint32_t)take(c, 4);
+    for (int k = 0; k < 32; k++)
+        w->sha256[k] = (uint8_t)take(c, 1);
 }
 
-static const tvmcc_weight_info *read_weights(Cursor *c, uint64_t at, uint32_t n)
+/* `n` structs, each of `bytes` in the file and of `size` here. */
+static void *read_all(Cursor *c, uint64_t at, uint32_t n, uint32_t bytes, size_t size,
+                      void (*read_one)(Cursor *c, void *out))
 {
-    Cursor             list = list_at(c, at, n, 40 + 3 * c->im->word, MAX_TENSORS);
-    tvmcc_weight_info *w;
+    Cursor list = list_at(c, at, n, bytes, MAX_TENSORS);
+    char  *all;
 
     if (c->bad)
         return NULL;
-    w = NEW_ARRAY(c->im->a, tvmcc_weight_info, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        w[i].section = text_at(c, take_pointer(&list));
-        take_pointer(&list);
-        w[i].bytes = take(&list, c->im->word);
-        w[i].mode = (uint32_t)take(&list, 4);
-        w[i].align = (uint32_t)take(&list, 4);
-        for (int k = 0; k < 32; k++)
-            w[i].sha256[k] = (uint8_t)take(&list, 1);
-    }
-    return w;
+    all = arena_array(c->im->a, n + 1, size);
+    for (uint32_t i = 0; i < n && !list.bad; i++)
+        read_one(&list, all + i * size);
+    c->bad |= list.bad;
+    return all;
 }
 
 /* Names and sizes of the buckets' dimensions; their infos must be among those that were found. */
@@ -308,7 +304,7 @@ static bool read_info(Image *im, uint64_t at, ModelInfo *m)
     Cursor            c = {im, at, false};
     tvmcc_model_info *o = &m->info;
     uint64_t          in, out, weights;
-    uint32_t          first = im->word == 8 ? 200 : 148;
+    uint32_t          first = im->word == 8 ? 200 : 148, tensor = 24 + 5 * im->word;
 
     *m = (ModelInfo){.address = at};
     o->abi = (uint32_t)take(&c, 4);
@@ -340,9 +336,10 @@ static bool read_info(Image *im, uint64_t at, ModelInfo *m)
     o->device = (uint32_t)take(&c, 4);
     o->state_bytes = take(&c, im->word);
     c.at += 3 * im->word;
-    o->inputs = read_tensors(&c, in, o->ninputs);
-    o->outputs = read_tensors(&c, out, o->noutputs);
-    o->weights = read_weights(&c, weights, o->nweights);
+    o->inputs = read_all(&c, in, o->ninputs, tensor, sizeof *o->inputs, read_tensor);
+    o->outputs = read_all(&c, out, o->noutputs, tensor, sizeof *o->outputs, read_tensor);
+    o->weights =
+        read_all(&c, weights, o->nweights, 40 + 3 * im->word, sizeof *o->weights, read_weight);
     for (uint32_t i = 0; i < o->noutputs && !c.bad; i++)
         c.bad = o->outputs[i].state_input > o->ninputs;
     if (o->struct_bytes > first)

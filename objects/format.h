@@ -1,8 +1,11 @@
-/* What makers of objects that are not ELF share. */
-#ifndef TVMCC_OBJECTS_WRITE_H
-#define TVMCC_OBJECTS_WRITE_H
+/* What the files about formats other than ELF share. */
+#ifndef TVMCC_OBJECTS_FORMAT_H
+#define TVMCC_OBJECTS_FORMAT_H
 
 #include "objects/objects.h"
+
+/* From a place in a file on; of nothing, if that lies outside. */
+Reader reader_at(Bytes b, uint64_t offset);
 
 void add_le(StrBuf *s, uint64_t value, uint32_t bytes); /* little endian */
 void add_zeros(StrBuf *s, uint64_t n);
