@@ -15,16 +15,14 @@ struct CompileTuning {
     Tuning  passes;
 };
 
-static bool find(void *user, Sha256 workload, const Target *t, uint32_t n, const char **steps,
-                 Loc *loc)
+static bool find(void *user, Sha256 workload, const Target *t, uint32_t n, TunedSchedule *out)
 {
     const CompileTuning *own = user;
     const TuneRecord    *best;
 
     if (n >= tune_log_find(&own->log, workload, t->text, &best))
         return false;
-    *steps = best[n].steps;
-    *loc = best[n].loc;
+    *out = (TunedSchedule){best[n].steps, best[n].decided, best[n].loc};
     return true;
 }
 
@@ -91,8 +89,9 @@ Bytes tuning_records(Ctx *c, const Plan *p)
         const PlanKernel *k = &p->kernels[i];
         const char       *steps = joined(c, k->schedule);
 
-        str_printf(&s, "# %s, %llu calls, %lld multiply-adds, by %s\n", k->func->name,
-                   (unsigned long long)k->calls, (long long)k->macs, k->rule ? k->rule : "no rule");
+        str_printf(&s, "# %s, %llu calls, %lld multiply-adds, by %s%s%s\n", k->func->name,
+                   (unsigned long long)k->calls, (long long)k->macs, k->rule ? k->rule : "no rule",
+                   k->decisions ? ": " : "", k->decisions ? k->decisions : "");
         for (uint32_t w = 0; w < k->nworkloads; w++) {
             TuneRecord r = {.workload = k->workloads[w],
                             .target = p->target->text,

@@ -38,12 +38,16 @@ const Pass           *pass_find(const char *name);
 /* What tuning logs are for: nothing, to be used where they fit, or to schedule every kernel. */
 typedef enum { TUNING_PREFER, TUNING_IGNORE, TUNING_REQUIRE } TuningPolicy;
 
+typedef struct {
+    const char *text; /* steps with `;` between them, or decisions behind the name of their rule */
+    bool        decided;
+    Loc         loc;
+} TunedSchedule;
+
 /* Schedules that were measured, for kernels that have some; the driver's, from tuning logs. */
 typedef struct {
-    /* The n-th best schedule of a kernel: steps with `;` between them, and where they stand. False:
-     * there are no more. */
-    bool (*find)(void *user, Sha256 workload, const Target *t, uint32_t n, const char **steps,
-                 Loc *loc);
+    /* The n-th best schedule of a kernel.  False: there are no more. */
+    bool (*find)(void *user, Sha256 workload, const Target *t, uint32_t n, TunedSchedule *out);
     void *user;
     bool  require; /* steps that do not fit are errors, and so are kernels without any */
 } Tuning;

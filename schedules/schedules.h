@@ -33,6 +33,10 @@ extern const uint32_t    schedule_count;
 
 /* The rule of a kernel of which only the text is known, by its definitions (space.c). */
 const ScheduleRow *schedule_of_te(Ctx *c, const TeFunc *te, const Target *t);
+/* The schedule of a record that holds decisions, `sched_dense/3: tile=6x2, chunk=48`, for a kernel
+ * of this operator.  False and s->refusal: of another version of the rule, of a rule for other
+ * kernels, or as sched_replay. */
+bool schedule_replay(Sched *s, const Op *anchor, const char *text);
 /* What the rule decides for the kernel, as text: each decision with its candidates, `*` behind the
  * default, their estimates, and how many points the space has.  Each candidate is applied, the
  * others being the default's; refused ones are left out, and counted with their reasons.  False and

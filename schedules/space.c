@@ -21,6 +21,33 @@ const ScheduleRow *schedule_of_te(Ctx *c, const TeFunc *te, const Target *t)
     return NULL;
 }
 
+bool schedule_replay(Sched *s, const Op *anchor, const char *text)
+{
+    size_t      n = strcspn(text, ":"), stem = strcspn(text, "/:");
+    const char *known = NULL;
+
+    for (uint32_t i = 0; text[n] && i < schedule_count; i++) {
+        const ScheduleRow *row = &schedule_table[i];
+        bool               takes = row->cls == s->target->cls &&
+                     (!strcmp(row->op, "*") || (anchor && !strcmp(row->op, anchor->text)));
+
+        if (strncmp(row->name, text, stem) != 0 || row->name[stem] != '/')
+            continue;
+        known = row->name;
+        if (takes && strlen(row->name) == n && !strncmp(row->name, text, n))
+            return sched_replay(s, row->rule, text + n + 1);
+    }
+    if (known && strlen(known) == n && !strncmp(known, text, n))
+        s->refusal = arena_printf(s->c->arena, "refused: %s does not arrange %s", known,
+                                  anchor ? anchor->text : "this kernel");
+    else if (known)
+        s->refusal = arena_printf(s->c->arena, "refused: decisions of %.*s; the rule is %s now",
+                                  (int)n, text, known);
+    else
+        s->refusal = arena_printf(s->c->arena, "refused: there is no rule '%.*s'", (int)n, text);
+    return false;
+}
+
 /* The rule's schedule along a trail, or by its own choice. */
 static Sched *along(Ctx *c, const TeFunc *te, const Target *t, const ScheduleRow *row, Trail *trail,
                     uint64_t *points)

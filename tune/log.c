@@ -3,7 +3,8 @@
  *     1 | 7cd1ffd9..64 hex digits.. | llvm -mtriple=.. -mcpu=.. | 1.25e-05 | split %x by 4 -> %a,
  * %b; ..
  *
- * which are version, workload, target, seconds (`-`: not measured) and steps.  `#` begins a line
+ * which are version, workload, target, seconds (`-`: not measured) and steps; of version 2 a rule's
+ * name and its decisions, `sched_dense/3: tile=6x2, chunk=48`.  `#` begins a line
  * for people.  Logs are large and come from other machines: lines are bounded, errors name the
  * line, and sorting makes every look-up a binary search. */
 #include "tune/tune.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VERSION = 1, LINE_BYTES = 1 << 16, MAX_RECORDS = 1 << 22, MAX_ERRORS = 20 };
+enum { LINE_BYTES = 1 << 16, MAX_RECORDS = 1 << 22, MAX_ERRORS = 20 };
 
 /* ---- reading ------------------------------------------------------------------------------------- */
 
@@ -85,13 +86,14 @@ static bool parse_seconds(const char *text, double *out)
 
 static bool parse_record(Line *l, TuneRecord *out)
 {
-    Bytes version = column(l, false), hash, target, seconds;
+    Bytes       version = column(l, false), hash, target, seconds;
+    const char *at;
 
-    if (version.n != 1 || *version.at != '0' + VERSION)
+    if (version.n != 1 || (*version.at != '1' && *version.at != '2'))
         return wrong(l, l->start,
                      version.n && version.at[0] >= '0' && version.at[0] <= '9'
-                         ? "records of this version are not known; 1 is"
-                         : "a record begins with its version, 1");
+                         ? "records of this version are not known; 1 and 2 are"
+                         : "a record begins with its version, 1 or 2");
     hash = column(l, false);
     if (!parse_hash(hash, &out->workload))
         return wrong(l, (const char *)hash.at, "a workload is 64 hex digits in lower case");
@@ -102,10 +104,13 @@ static bool parse_record(Line *l, TuneRecord *out)
     seconds = column(l, false);
     if (!parse_seconds(text_of(l, seconds), &out->seconds))
         return wrong(l, (const char *)seconds.at, "a time is seconds, such as 1.25e-05, or -");
+    out->decided = *version.at == '2';
     if (l->at == l->end && l->end[-1] != '|')
         return wrong(l, l->end, "the steps are missing");
+    at = l->at;
     out->steps = text_of(l, column(l, true));
-    return true;
+    return !out->decided || strchr(out->steps, ':') ||
+           wrong(l, at, "decisions stand behind their rule, such as sched_dense/3: tile=6x2");
 }
 
 /* The bytes of a line that are neither text nor blanks; NULL: none. */
@@ -172,6 +177,8 @@ static int by_time(const void *a, const void *b)
         return order;
     if (x->seconds != y->seconds)
         return x->seconds < y->seconds ? -1 : 1;
+    if (x->decided != y->decided)
+        return x->decided ? 1 : -1;
     return strcmp(x->steps, y->steps); /* so that the order of the files does not matter */
 }
 
@@ -214,7 +221,7 @@ void tune_record_print(const TuneRecord *r, StrBuf *out)
     char hex[65];
 
     sha256_hex(r->workload, hex);
-    str_printf(out, "%d | %s | %s | ", VERSION, hex, r->target);
+    str_printf(out, "%d | %s | %s | ", r->decided ? 2 : 1, hex, r->target);
     if (isfinite(r->seconds))
         str_printf(out, "%.9g", r->seconds);
     else

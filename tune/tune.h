@@ -2,7 +2,8 @@
  *
  *   log.c    text to records and back; the best records of a kernel
  *
- * A compile only reads logs.  Steps are judged where they are applied, by ir/sched/. */
+ * A compile only reads logs.  Steps and decisions are judged where they are applied, by ir/sched/.
+ */
 #ifndef TVMCC_TUNE_H
 #define TVMCC_TUNE_H
 
@@ -14,6 +15,7 @@ typedef struct {
     const char *target;   /* canonical text */
     double      seconds;  /* of one run; infinite: never measured */
     const char *steps;    /* with `;` between them; "" is a schedule too */
+    bool        decided;  /* steps are decisions: `sched_dense/3: tile=6x2, chunk=48` */
 } TuneRecord;
 
 typedef struct TuneLog {

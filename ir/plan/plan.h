@@ -34,14 +34,15 @@ typedef struct {
 } PlanSlot;
 
 typedef struct {
-    uint64_t      calls;    /* how many calls of main use it */
-    const Func   *func;     /* as the TIR passes left it; the code passes are still to come */
-    const TeFunc *te;       /* what it computes; NULL in a plan that was read */
-    const char   *schedule; /* text of the steps; NULL in a plan that was read */
-    const char   *rule;     /* of schedules.def, or plan_tuned; NULL: the loops are as they come */
-    const char   *refused;  /* what rules before it said, a line each; NULL: nothing */
-    const char   *choices;  /* what was decided, and what it promised, a line each; NULL: nothing */
-    int64_t       macs;     /* of one call, as it computes */
+    uint64_t      calls;     /* how many calls of main use it */
+    const Func   *func;      /* as the TIR passes left it; the code passes are still to come */
+    const TeFunc *te;        /* what it computes; NULL in a plan that was read */
+    const char   *schedule;  /* text of the steps; NULL in a plan that was read */
+    const char   *rule;      /* of schedules.def, or plan_tuned; NULL: the loops are as they come */
+    const char   *refused;   /* what rules before it said, a line each; NULL: nothing */
+    const char   *decisions; /* `tile=6x2, chunk=48`; NULL: none */
+    const char   *choices; /* what was decided, and what it promised, a line each; NULL: nothing */
+    int64_t       macs;    /* of one call, as it computes */
     /* Canonical hashes of the nest before any step: one, or several of which one kernel came. */
     uint32_t      nworkloads; /* 0 in a plan that was read */
     const Sha256 *workloads;

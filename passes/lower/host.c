@@ -437,9 +437,11 @@ static const PlanKernel *plan_kernels(Kernels *k)
 
     for (uint32_t i = 0; i < k->all.n; i++) {
         const Kernel *from = k->all.at[i];
-        StrBuf        text = strbuf(k->c->arena), choices = strbuf(k->c->arena);
+        StrBuf        text = strbuf(k->c->arena), choices = strbuf(k->c->arena),
+               decisions = strbuf(k->c->arena);
         if (from->sched) {
             sched_print(from->sched, &text);
+            decisions_print(from->sched, &decisions);
             decisions_explain(from->sched, &choices);
         }
         out[i] = (PlanKernel){.calls = from->calls,
@@ -448,6 +450,7 @@ static const PlanKernel *plan_kernels(Kernels *k)
                               .schedule = text.at,
                               .rule = from->rule,
                               .refused = from->refused,
+                              .decisions = decisions.at,
                               .choices = choices.at,
                               .macs = from->macs,
                               .nworkloads = from->workloads.n,

@@ -75,26 +75,27 @@ Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target 
 }
 
 /* The best of the schedules that were measured for this kernel whose steps it takes; NULL: none. */
-static Sched *tuned_schedule(Kernels *k, const TeFunc *te, Sha256 workload)
+static Sched *tuned_schedule(Kernels *k, const TeFunc *te, const Op *anchor, Sha256 workload)
 {
     Ctx          *c = k->c;
     const Tuning *t = k->o->tuning;
-    const char   *steps;
-    Loc           loc;
+    TunedSchedule r;
     uint32_t      n = 0;
 
-    for (; t && t->find(t->user, workload, k->target, n, &steps, &loc); n++) {
+    for (; t && t->find(t->user, workload, k->target, n, &r); n++) {
         uint32_t errors = diag_errors(c->diags);
         Sched   *s = sched_new(c, k->target, te);
 
-        if (sched_parse(c, loc.file, (Bytes){(const uint8_t *)steps, strlen(steps)}, s))
+        Bytes text = {(const uint8_t *)r.text, strlen(r.text)};
+
+        if (r.decided ? schedule_replay(s, anchor, r.text) : sched_parse(c, r.loc.file, text, s))
             return s;
         diag_drop(c->diags, errors);
         if (t->require)
-            error_at(c, E_TUNING, loc, "the record of kernel '%s' does not fit: %s", te->name,
+            error_at(c, E_TUNING, r.loc, "the record of kernel '%s' does not fit: %s", te->name,
                      s->refusal);
         else
-            diag_warn(c->diags, W_TUNING, loc, "the record of kernel '%s' does not fit: %s",
+            diag_warn(c->diags, W_TUNING, r.loc, "the record of kernel '%s' does not fit: %s",
                       te->name, s->refusal);
     }
     if (t && t->require && n == 0)
@@ -147,7 +148,7 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims)
         return found;
     }
     const char *rule = NULL, *refused = NULL;
-    Sched      *s = tuned_schedule(k, te, h);
+    Sched      *s = tuned_schedule(k, te, anchor, h);
     if (s)
         rule = plan_tuned;
     else
