@@ -17,6 +17,8 @@
  * not known is NAN, and printed as `-` or null. */
 #include "driver/html.h"
 
+#include "machine/kernel.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,7 @@ typedef struct {
     WorkKind    kind;
     uint32_t    calls;
     double      median, min;  /* seconds of all calls of a run */
+    double      predicted;    /* ... as the model of the machine says; NAN: not asked */
     double      flops, bytes; /* of all calls of a run; NAN: not known */
 } Row;
 
@@ -44,6 +47,8 @@ typedef struct {
     Row     *rows;
     double   total, wall;     /* seconds: sum of the steps, and a run without watching */
     double   peak, bandwidth; /* flops and bytes a second of all threads */
+    Machine  machine;         /* of --predict */
+    Plan    *flat;            /* as code is generated from it; NULL: nothing is predicted */
 } Profile;
 
 /* ---- watching ---- */
@@ -205,6 +210,33 @@ static void measure_bandwidth(Profile *p)
 
 /* ---- from steps to kernels ---- */
 
+/* The code of a plan, where --predict asks what it takes. */
+static bool open_prediction(Profile *p)
+{
+    Session *s = &p->s;
+
+    if (!s->driver->opt.predict)
+        return true;
+    if (!s->compiled || s->c->target->cls != CLASS_CPU || s->params.threads != 1)
+        return diag_error(s->driver->diags, E_USAGE, NO_LOC,
+                          "'--predict' is for a model on one thread of a CPU");
+    p->machine = machine_of(s->c->target);
+    p->flat = NEW(s->c->arena, Plan);
+    return compile_flat(s->c, &s->job.k, p->flat);
+}
+
+/* Seconds of a kernel. */
+static double predict(const Profile *p, const char *kernel)
+{
+    const Func *code = p->flat ? tirmod_find(p->flat->tir, kernel) : NULL;
+
+    if (!code)
+        return NAN;
+    return time_cycles(kernel_time(p->s.c, &p->machine, p->flat->tir, code,
+                                   (double)p->flat->weights_bytes)) /
+           p->machine.ghz * 1e-9;
+}
+
 static Row *add_step(Profile *p, uint32_t step, const char *name, uint32_t calls, double flops,
                      double bytes)
 {
@@ -265,15 +297,16 @@ static void make_rows(Profile *p)
         double          calls = t ? t->calls : 0;
         bool            known = t && t->known;
 
-        add_step(p, i, t ? t->kernel : arena_printf(a, "step %u", i),
-                 known ? t->calls : p->w.calls[i] / p->w.nruns,
-                 known ? 2.0 * (double)t->macs * calls : NAN,
-                 known ? (double)t->bytes * calls : NAN)
-            ->kind = t ? t->kind : WORK_OTHER;
+        Row *r = add_step(p, i, t ? t->kernel : arena_printf(a, "step %u", i),
+                          known ? t->calls : p->w.calls[i] / p->w.nruns,
+                          known ? 2.0 * (double)t->macs * calls : NAN,
+                          known ? (double)t->bytes * calls : NAN);
+        r->kind = t ? t->kind : WORK_OTHER;
+        r->predicted += known && t->calls ? predict(p, t->kernel) * calls : 0;
     }
     if (!p->w.nsteps) {
-        p->rows[p->nrows++] =
-            (Row){"run", WORK_OTHER, 1, p->wall, p->wall, macs < 0 ? NAN : 2.0 * (double)macs, NAN};
+        p->rows[p->nrows++] = (Row){
+            "run", WORK_OTHER, 1, p->wall, p->wall, NAN, macs < 0 ? NAN : 2.0 * (double)macs, NAN};
         p->total = p->wall;
     }
     qsort(p->rows, p->nrows, sizeof *p->rows, by_time);
@@ -316,6 +349,10 @@ static void print_row(const Profile *p, const Row *r, Columns *table)
     columns_add(table, "%s", figure(p, bound * 1e6, 2, ""));
     columns_add(table, "%s", limit);
     columns_add(table, "%s", figure(p, 100 * ratio(bound, r->median), 1, "%"));
+    if (p->flat) {
+        columns_add(table, "%s", figure(p, r->predicted * 1e6, 2, ""));
+        columns_add(table, "%s", figure(p, ratio(r->predicted, r->min), 2, ""));
+    }
     columns_add(table, "%s", r->name);
 }
 
@@ -330,6 +367,7 @@ static Row total_row(const Profile *p)
         t.min += r->min;
         t.flops += r->flops;
         t.bytes += r->bytes;
+        t.predicted += r->predicted;
     }
     return t;
 }
@@ -361,12 +399,40 @@ static void print_kinds(const Profile *p)
             100 * ratio(w.median, p->total), 100 * peak_share(p, &w));
 }
 
+/* How far predictions are off, as a share of the least time: by that much or less for half of the
+ * kernels. */
+static double error_of(const Row *r)
+{
+    double off = ratio(r->predicted, r->min) - 1;
+
+    return isnan(off) ? INFINITY : fabs(off);
+}
+
+static double median_error(const Profile *p)
+{
+    double *off = NEW_ARRAY(p->s.driver->arena, double, p->nrows + 1);
+
+    for (uint32_t i = 0; i < p->nrows; i++)
+        off[i] = error_of(&p->rows[i]);
+    return session_median(p->nrows, off);
+}
+
+/* The share of the time of kernels whose predictions are off by no more. */
+static double within(const Profile *p, double most)
+{
+    double sum = 0;
+
+    for (uint32_t i = 0; i < p->nrows; i++)
+        sum += error_of(&p->rows[i]) <= most ? p->rows[i].median : 0;
+    return ratio(sum, p->total);
+}
+
 static void print_text(const Profile *p)
 {
-    static const char *const heads[] = {"share", "calls",    "us", "us/call", "GFLOP/s", "peak",
-                                        "GB/s",  "bound us", "by", "of it",   "kernel"};
+    static const char *const heads[] = {"share", "calls", "us",       "us/call", "GFLOP/s",
+                                        "peak",  "GB/s",  "bound us", "by",      "of it"};
     Row                      t = total_row(p);
-    Columns                 *table = columns_new(p->s.driver->arena, "rrrrrrrrlrl");
+    Columns *table = columns_new(p->s.driver->arena, p->flat ? "rrrrrrrrlrrrl" : "rrrrrrrrlrl");
 
     say(p->s.driver,
         "%s, %u threads, %s: a run takes %.4f ms, its steps %.4f ms; the machine makes %.1f "
@@ -375,11 +441,19 @@ static void print_text(const Profile *p)
         p->total * 1e3, p->peak * 1e-9, p->bandwidth * 1e-9);
     for (size_t i = 0; i < COUNT(heads); i++)
         columns_add(table, "%s", heads[i]);
+    if (p->flat) {
+        columns_add(table, "predicted");
+        columns_add(table, "to least");
+    }
+    columns_add(table, "kernel");
     for (uint32_t i = 0; i < p->nrows; i++)
         print_row(p, &p->rows[i], table);
     print_row(p, &t, table);
     say_table(p->s.driver, table);
     print_kinds(p);
+    if (p->flat)
+        say(p->s.driver, "predictions: half of the kernels within %.0f%%, of %.1f%% of the time\n",
+            100 * median_error(p), 100 * within(p, median_error(p)));
 }
 
 /* `, "key": 1.5`, or null. */
@@ -404,6 +478,8 @@ static void row_json(const Profile *p, const Row *r, StrBuf *out)
     add_number(out, "bytes", r->bytes, 0);
     add_number(out, "peak_share", peak_share(p, r), 5);
     add_number(out, "bound_us", bound_of(p, r) * 1e6, 3);
+    if (p->flat)
+        add_number(out, "predicted_us", r->predicted * 1e6, 3);
     str_add(out, "}");
 }
 
@@ -469,7 +545,7 @@ int cmd_profile(Driver *driver)
     if (session_open(&p.s) && session_is_here(&p.s) && measure_steps(&p)) {
         session_check(&p.s);
         measure_bandwidth(&p);
-        if (measure_peak(&p)) {
+        if (measure_peak(&p) && open_prediction(&p)) {
             make_rows(&p);
             if (driver->opt.html)
                 write_page(&p, driver->opt.html);

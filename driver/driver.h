@@ -60,6 +60,7 @@ typedef struct {
 
     CompileOptions compile;
     bool           measure; /* --measure */
+    bool           predict; /* --predict */
 
     /* how */
     const char *steps;      /* --steps */

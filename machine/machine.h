@@ -3,11 +3,12 @@
  * Rules and passes choose among ways to compute the same thing by estimates.  What those are made
  * of stands here, so that a constant has one place and says what it was measured on.  Times of
  * computing are cycles of one core, times in which threads meet nanoseconds.  Nothing here knows an
- * operator or a loop.
+ * operator, and kernel.c alone a loop.
  *
  *   machine.c   the figures of a machine (machine.def), and what is known of CPUs (cpus.def)
  *   file.c      figures as a file, for a target
  *   tile.c      cycles of register tiles
+ *   kernel.c    what a kernel takes, from its loops (kernel.h)
  *   time.c      what work takes that computes and moves data at the same time
  *   traffic.c   bytes a cycle between the core and where data lie (traffic.def)
  *   threads.c   what threads gain and lose */

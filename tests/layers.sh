@@ -82,6 +82,14 @@ if [ -n "$bad" ]; then
     status=1
 fi
 
+# What work costs stands in machine/, as far as names tell: cycles, nanoseconds and rates.
+bad=$(grep -rnE '(#define|enum \{|static const).*\b([A-Z]+_)*(NS|CYCLES|RATE|LATENCY|BANDWIDTH)\b' ops schedules passes)
+if [ -n "$bad" ]; then
+    echo "a cost of the machine stands outside machine/"
+    echo "$bad"
+    status=1
+fi
+
 # LLVM and the vendors' headers stay in one backend's folder.
 bad=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]llvm' --include='*.c' --include='*.h' . |
     grep -vE '^\./(backends/llvm|build)/')

@@ -2,6 +2,7 @@
 #include "tests/unit/check.h"
 
 #include "backends/backend.h"
+#include "machine/kernel.h"
 #include "machine/machine.h"
 #include "ops/ops.h"
 
@@ -190,8 +191,40 @@ static void test_time(void)
     end();
 }
 
+/* The example of machine/kernel.c, and one whose operand leaves L1 between two rounds. */
+static void test_kernel(void)
+{
+    static const char text[] =
+        "func @f kind(kernel) target(\"llvm -mtriple=x86_64-linux-gnu -mcpu=haswell\")"
+        " (%%x: f32[512], %%w: f32[%d] @const, %%y: f32[64] written) {\n"
+        "  for %%t < 8 {\n    %%y[%%t*8 : 8] = splat(0.0, 8)\n    for %%k < %d {\n"
+        "      %%y[%%t*8 : 8] = fma(splat(%%x[%%t*64 + %%k], 8), %%w[%%k*8 : 8], %%y[%%t*8 : 8])\n"
+        "    }\n  }\n}\n";
+    Time near, far;
+
+    begin();
+    Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=haswell");
+    for (int i = 0; i < 2; i++) {
+        int              k = i ? 64 * 64 : 64;
+        const char      *s = arena_printf(arena, text, k * 8, k);
+        const TirModule *mod = tir_parse(c, "k", (Bytes){(const uint8_t *)s, strlen(s)});
+
+        CHECK(mod != NULL);
+        if (mod)
+            *(i ? &far : &near) = kernel_time(c, &m, mod, mod->funcs[0], 1e6);
+    }
+    CHECK_INT(diag_errors(c->diags), 0);
+    /* a sum a step, which waits for the one before */
+    CHECK(near.compute > 8 * 64 * m.latency && near.compute < 1.2 * 8 * 64 * m.latency + 200);
+    /* x, w and y, which comes and goes, once */
+    CHECK_INT(near.traffic[LEVEL_L2] * m.l2_rate + 0.5, 512 * 4 + 64 * 8 * 4 + 2 * 64 * 4);
+    CHECK(far.traffic[LEVEL_L2] * m.l2_rate > 8 * 64 * 64 * 8 * 4);
+    end();
+}
+
 int main(void)
 {
+    RUN(test_kernel);
     RUN(test_time);
     RUN(test_tables_agree);
     RUN(test_known);
