@@ -139,13 +139,6 @@ static bool choose(Build *b, uint32_t *set)
     return products_fit(c->diags, &o->compile, *set);
 }
 
-static void explain(Build *b)
-{
-    for (const Plan *p = b->job.k.plan; p; p = p->next)
-        for (uint32_t i = 0; i < p->nkernels; i++)
-            job_explain(&p->kernels[i]);
-}
-
 /* The kernels' way through the cache, for people and for tests of builds. */
 static void tell_units(const Build *b)
 {
@@ -399,7 +392,7 @@ int cmd_compile(Driver *driver)
     if (open_early(&b, set) && compile_model(b.job.c, &b.job.k, &b.job.options,
                                              o->save_temps ? set | 1u << PRODUCT_TE : set)) {
         if (o->explain)
-            explain(&b);
+            job_explain(&b.job);
         emit_all(&b, set);
     }
     file_out_drop(b.products.early);

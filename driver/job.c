@@ -64,6 +64,11 @@ bool job_start(Driver *driver, Job *job, const char *target)
     if (!compile_settle_model(driver->diags, driver->arena, &job->options, target))
         return false;
     job->c = driver->c = ctx_new(driver->arena, driver->diags, op_table);
+    if (driver->opt.explain) {
+        StrBuf none = strbuf(driver->arena);
+
+        job->c->choices.said = DUP_ARRAY(driver->arena, &none, 1);
+    }
     compile_start(job->c, &job->k, &job->options);
     return !diag_errors(driver->diags);
 }
@@ -168,12 +173,22 @@ static void indented(const char *line)
     }
 }
 
-void job_explain(const PlanKernel *kernel)
+static void explain_kernel(const PlanKernel *kernel)
 {
     fprintf(stderr, "@%s: %s\n", kernel->func->name,
             kernel->rule ? kernel->rule : "no rule: its loops are as they come");
     indented(kernel->refused);
     indented(kernel->choices);
+}
+
+void job_explain(const Job *job)
+{
+    const StrBuf *said = job->c->choices.said;
+
+    fputs(said && said->at ? said->at : "", stderr);
+    for (const Plan *p = job->k.plan; p; p = p->next)
+        for (uint32_t i = 0; i < p->nkernels; i++)
+            explain_kernel(&p->kernels[i]);
 }
 
 bool job_readable(Driver *driver, const char *path)

@@ -40,8 +40,9 @@ bool job_is_product(const char *path);
 const char *job_product_entry(Driver *driver, const char *path);
 /* Whether a product is there at all; else E_IO. */
 bool job_readable(Driver *driver, const char *path);
-/* Which rule a kernel got, and why others did not fit, on standard error. */
-void job_explain(const PlanKernel *kernel);
+/* --explain, on standard error: which algorithm each call got, and the times of the others; which
+ * rule each kernel got, and why others did not fit. */
+void job_explain(const Job *job);
 /* Bytes of machine code of a shared library or archive; 0: not found. */
 size_t job_product_code_bytes(Driver *driver, const char *path);
 /* Bytes of machine code, by compiling once more to an object. */

@@ -390,8 +390,7 @@ bool session_open(Session *s)
         return false;
     }
     if (s->compiled && o->explain)
-        for (uint32_t i = 0; i < s->job.k.plan->nkernels; i++)
-            job_explain(&s->job.k.plan->kernels[i]);
+        job_explain(&s->job);
     return true;
 }
 

@@ -266,6 +266,12 @@ typedef struct {
     void *user;
 } Cancel;
 
+/* Passes that choose: what they may not take, and where they say what they chose among. */
+typedef struct {
+    uint64_t without; /* bits by the row of pass_table, of its algorithms */
+    StrBuf  *said;    /* NULL: nobody asks */
+} Choices;
+
 struct Ctx {
     Arena           *arena;   /* lives as long as the compile */
     Arena           *scratch; /* until the end of the pass */
@@ -282,6 +288,7 @@ struct Ctx {
     uint32_t         npath_maps;
     const PathMap   *path_maps;
     const Cancel    *cancel; /* NULL: nobody will */
+    Choices          choices;
 };
 
 Ctx *ctx_new(Arena *arena, Diags *d, OpTable ops);

@@ -11,6 +11,7 @@
  *   kernel.c    what a kernel takes, from its loops (kernel.h)
  *   time.c      what work takes that computes and moves data at the same time
  *   traffic.c   bytes a cycle between the core and where data lie (traffic.def)
+ *   product.c   cycles of whole products, by algorithm
  *   threads.c   what threads gain and lose */
 #ifndef TVMCC_MACHINE_H
 #define TVMCC_MACHINE_H
@@ -176,6 +177,22 @@ double overlap(double a, double b);
 /* What the work of `parts` equal parts takes of each thread, as thread_balance says, were it that
  * of one. */
 double divided(double cycles, int64_t parts);
+
+/* ---- product.c ---------------------------------------------------------------------------------- */
+
+/* Cycles of a convolution with so many multiply-adds and weights, and vectors of that many lanes:
+ * of floats; of bytes as pairs of i16, as sums of four (`ops` instructions each), one by one. */
+double conv_cycles(const Machine *m, double macs, double weights, int64_t lanes);
+double conv_words_cycles(const Machine *m, double macs, double weights, int64_t lanes);
+double conv_dot4_cycles(const Machine *m, double macs, double weights, int64_t lanes, uint32_t ops);
+double conv_bytes_cycles(const Machine *m, double macs, double weights, int64_t lanes);
+/* ... of a matrix product of floats, of the turned copy of a matrix, of m rows by a weight [n, k]
+ * by Strassen's algorithm. */
+double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes);
+double panel_copy_cycles(const Machine *m, double cells);
+double strassen_cycles(const Machine *m, double rows, double n, double k, int64_t lanes);
+/* Measured: the tiles of a large product to the most that the units do. */
+#define DENSE 1.05
 
 /* ---- threads.c ---------------------------------------------------------------------------------- */
 

@@ -36,19 +36,42 @@ extern const OpTable op_table;
 
 /* ---- variants: another algorithm for the same call ------------------------------------------------ */
 
+/* How nn.conv2d multiplies (its attribute `algorithm`): element by element; four products of bytes
+ * a step; two of i16, bytes being widened as they are padded; in f32, where all sums are whole. */
+typedef enum { CONV_DIRECT, CONV_DOT4, CONV_WORDS, CONV_FLOATS } ConvAlgorithm;
+
+/* All sizes of one nn.conv2d. */
+typedef struct {
+    ConvAlgorithm algorithm;
+    int64_t       in_block, out_block; /* 0: plain */
+    int64_t       groups, in_c, out_c; /* channels of all groups */
+    int64_t       group_in, group_out; /* channels of one */
+    int64_t       k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
+    int64_t       pad_value;
+    bool          depthwise; /* one input channel a group */
+    int64_t       columns;   /* of the kernel as computed: k[1], or more with weights of zero */
+    int64_t       part;      /* channels of an input block that the sum takes at a time */
+} Conv2d;
+
+/* Those of a typed call. */
+bool conv2d_of(Ctx *c, const Expr *conv, Conv2d *v);
+/* Columns of the kernel are taken together: neighbours along a row, not channels, make the steps of
+ * dot4 and words. */
+bool conv2d_by_columns(const Conv2d *v);
+/* Its sums of 8-bit integers are exact in f32. */
+bool conv2d_sums_are_whole(const Conv2d *v, DType data, DType weight);
 /* Columns of weights of zero that the formula of this nn.conv2d takes behind the kernel's own, so
  * that a step of a sum of bytes is whole: it reads that many more cells at the end of a row. */
 int64_t conv2d_surplus_columns(Ctx *c, const Expr *conv);
-/* Weights of bytes would rather be i16. */
-bool conv2d_widens_weights(Ctx *c, const Expr *conv);
 
-/* nn.conv2d as Winograd's, with tiles of 2 or 4; NULL if it is not 3x3 with stride 1 in one group,
- * or blocks do not divide its channels.  The weight's transform is a call of its own, to be folded.
- */
+/* nn.conv2d as Winograd's, with tiles of 2 or 4, if it is 3x3 with stride 1 in one group and blocks
+ * divide its channels.  The weight's transform is a call of its own, to be folded. */
+bool        conv2d_suits_winograd(const Expr *conv, int64_t tile);
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile);
 
-/* nn.dense as Strassen's product; NULL if dimensions are odd or unknown.  The weight's transform is
- * a call of its own, to be folded. */
+/* nn.dense as Strassen's product, if dimensions are even numbers.  The weight's transform is a call
+ * of its own, to be folded. */
+bool        dense_suits_strassen(const Expr *dense);
 const Expr *dense_strassen(Ctx *c, const Expr *dense);
 
 /* ---- what passes ask about a call ----------------------------------------------------------------- */

@@ -16,7 +16,7 @@ typedef struct {
     const char *name;
     PassLevel   level;
     int         opt;   /* runs from this -O level */
-    GraphPass  *graph; /* by level */
+    GraphPass  *graph; /* by level; both NULL: an algorithm of choose_algorithms */
     TirPass    *tir;
     const char *about;
     bool        code; /* runs when code is generated, not before a plan is made */
@@ -27,10 +27,12 @@ extern const uint32_t pass_count;
 const Pass           *pass_find(const char *name);
 
 #define GRAPH_PASS(name, opt, about) GraphPass name;
+#define ALGORITHM(name, opt, about)
 #define TIR_PASS(name, opt, about) TirPass name;
 #define CODE_PASS(name, opt, about) TirPass name;
 #include "passes/passes.def"
 #undef GRAPH_PASS
+#undef ALGORITHM
 #undef TIR_PASS
 #undef CODE_PASS
 

@@ -30,9 +30,16 @@ static void *unknown_pass(Ctx *c, const char *name, PassLevel level)
     return NULL;
 }
 
+static bool is_algorithm(const Pass *p)
+{
+    return !p->graph && !p->tir;
+}
+
 static bool names_pass(Ctx *c, const char *name, PassLevel level)
 {
-    return !name || pass_find(name) || unknown_pass(c, name, level);
+    const Pass *p = name ? pass_find(name) : NULL;
+
+    return !name || (p && !is_algorithm(p)) || unknown_pass(c, name, level);
 }
 
 static bool listed(const char *name, uint32_t n, const char *const *list)
@@ -52,8 +59,8 @@ static bool check_lists(Ctx *c, const PassOptions *o, PassLevel level)
     for (uint32_t i = 0; i < o->nwith + o->nwithout; i++) {
         const char *name = i < o->nwith ? o->with[i] : o->without[i - o->nwith];
 
-        if (!names_pass(c, name, level))
-            return false;
+        if (!pass_find(name))
+            return unknown_pass(c, name, level);
         if (i < o->nwith && listed(name, o->nwithout, o->without))
             return error_at(c, E_USAGE, NO_LOC, "pass '%s' is asked for and left out", name);
         if (i >= o->nwith && !pass_find(name)->opt)
@@ -67,13 +74,19 @@ bool passes_check(Ctx *c, const PassOptions *o)
     return check_lists(c, o, LEVEL_GRAPH);
 }
 
+/* -O<n>, -fpass= and -fno-pass= take it. */
+static bool is_taken(const PassOptions *o, const Pass *p)
+{
+    return (p->opt <= o->opt_level || listed(p->name, o->nwith, o->with)) &&
+           !listed(p->name, o->nwithout, o->without);
+}
+
 /* The pipeline of -O at one level. */
 static bool pipeline_of(const PassOptions *o, PassLevel level, PassList *out)
 {
     for (uint32_t i = 0; i < pass_count && out->n < COUNT(out->at); i++)
-        if (pass_table[i].level == level &&
-            (pass_table[i].opt <= o->opt_level || listed(pass_table[i].name, o->nwith, o->with)) &&
-            !listed(pass_table[i].name, o->nwithout, o->without))
+        if (pass_table[i].level == level && !is_algorithm(&pass_table[i]) &&
+            is_taken(o, &pass_table[i]))
             out->at[out->n++] = &pass_table[i];
     return true;
 }
@@ -113,7 +126,7 @@ static bool choose(Ctx *c, const PassOptions *o, PassLevel level, PassList *out)
         const char *name = intern_n(c->strings, s, n);
         const Pass *p = n ? pass_find(name) : NULL;
 
-        if (n && !p)
+        if (n && (!p || is_algorithm(p)))
             return unknown_pass(c, name, level);
         if (p && p->level == level && out->n == COUNT(out->at))
             return error_at(c, E_USAGE, NO_LOC, "more than %zu passes", COUNT(out->at));
@@ -179,15 +192,21 @@ static const Module *run_graph_pass(Ctx *c, const Module *m, const Pass *p, cons
 
 const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o)
 {
+    uint64_t without = c->choices.without; /* evaluators run graph passes inside of passes */
     PassList list;
 
     if (!choose(c, o, LEVEL_GRAPH, &list))
         return NULL;
+    c->choices.without = 0;
+    for (uint32_t i = 0; i < pass_count; i++)
+        if (is_algorithm(&pass_table[i]) && !is_taken(o, &pass_table[i]))
+            c->choices.without |= (uint64_t)1 << i;
     for (uint32_t i = 0; m && i < list.n; i++) {
         m = ctx_cancelled(c) ? NULL : run_graph_pass(c, m, list.at[i], o);
         if (o->stop_after && !strcmp(o->stop_after, list.at[i]->name))
             break;
     }
+    c->choices.without = without;
     return m;
 }
 

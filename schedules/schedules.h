@@ -43,15 +43,13 @@ bool schedule_replay(Sched *s, const Op *anchor, const char *text);
  * an error: the rule does not fit. */
 bool space_print(Ctx *c, const TeFunc *te, const Target *t, const ScheduleRow *row, StrBuf *out);
 
-/* Estimates for the pass winograd, in cycles of one core: a 3x3 convolution of stride 1 by the
- * direct algorithm, and by tiles of m by m outputs as sched_winograd would cut it (cpu/winograd.c).
- */
+/* Cycles of one core of a 3x3 convolution of stride 1 by Winograd's algorithm, in tiles of m by m
+ * outputs, as sched_winograd would cut it (cpu/winograd.c). */
 typedef struct {
     int64_t n, in, out, y, x; /* images, channels, size of the result */
     int64_t lanes;            /* of a block of channels */
     bool    ints;             /* 8-bit integers, two products of i16 a step */
 } Conv3x3;
-double direct_cycles(const Target *t, const Conv3x3 *shape);
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m);
 
 #define SCHED(op, def, cls, rule, version) SchedRule rule;

@@ -10,31 +10,18 @@
  * has no c and i.  Channels that do not divide the block leave surplus lanes: their weights read as
  * zero, so what they add is zero and what they give is zero.  Most are not read at all: the sum may
  * take parts of a block, i < 4 say, so that c * 4 + i is a channel. */
-#include "ir/tir/intrin.h"
 #include "ops/common.h"
 
 #include <string.h>
 
-/* All sizes of one convolution. */
-typedef struct {
-    int64_t in_block, out_block; /* 0: plain */
-    int64_t groups, in_c, out_c; /* channels of all groups */
-    int64_t group_in, group_out; /* channels of one */
-    int64_t k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
-    int64_t pad_value;
-    int64_t columns;   /* of the kernel as computed: k[1], or more with weights of zero */
-    int64_t part;      /* channels of an input block that the sum takes at a time */
-    bool    depthwise; /* one input channel a group */
-    bool    words;     /* data of bytes are multiplied as i16 */
-    bool    floats;    /* ... as f32, whose sums are whole */
-} Conv;
+static const char *const algorithms[] = {"direct", "dot4", "words", "floats"};
 
 static const char *layout_out(const Conv2dAttrs *a)
 {
     return *a->out_layout ? a->out_layout : a->data_layout;
 }
 
-static bool conv_attrs(Ctx *c, Loc loc, const Conv2dAttrs *a, Conv *v)
+static bool conv_attrs(Ctx *c, Loc loc, const Conv2dAttrs *a, Conv2d *v)
 {
     if (!rel_ints(c, loc, "strides", a->strides, 2, 1) ||
         !rel_ints(c, loc, "dilation", a->dilation, 2, 1) ||
@@ -51,6 +38,12 @@ static bool conv_attrs(Ctx *c, Loc loc, const Conv2dAttrs *a, Conv *v)
         v->pad_lo[i] = a->padding.at[i];
         v->pad_hi[i] = a->padding.at[i + 2];
     }
+    v->algorithm = CONV_DIRECT;
+    while (v->algorithm < COUNT(algorithms) && strcmp(a->algorithm, algorithms[v->algorithm]))
+        v->algorithm++;
+    if (v->algorithm == COUNT(algorithms))
+        return error_at(c, E_TYPE, loc, "algorithm '%s' is not direct, dot4, words or floats",
+                        a->algorithm);
     v->groups = a->groups;
     v->pad_value = a->pad_value;
     return true;
@@ -58,7 +51,7 @@ static bool conv_attrs(Ctx *c, Loc loc, const Conv2dAttrs *a, Conv *v)
 
 /* Channels against groups and blocks, the kernel against the attributes. */
 static bool conv_sizes(Ctx *c, Loc loc, const Conv2dAttrs *a, const Type *data, const Type *weight,
-                       Conv *v)
+                       Conv2d *v)
 {
     int64_t w[4], blocks;
 
@@ -88,6 +81,12 @@ static bool conv_sizes(Ctx *c, Loc loc, const Conv2dAttrs *a, const Type *data, 
     v->group_out = v->out_c / v->groups;
     v->in_c = v->group_in * v->groups;
     v->depthwise = v->groups > 1 && v->group_in == 1;
+    if (v->algorithm != CONV_DIRECT && (!dtype_is_int(data->dtype) || data->dtype.bits > 8))
+        return error_at(c, E_TYPE, loc, "algorithm '%s' takes 8-bit integers, not %s", a->algorithm,
+                        type_text(c, data));
+    if (v->algorithm == CONV_FLOATS && !conv2d_sums_are_whole(v, data->dtype, weight->dtype))
+        return error_at(c, E_TYPE, loc, "sums of the weight %s are not exact in f32",
+                        type_text(c, weight));
     if (!rel_dim(c, loc, data, 1, &blocks))
         return false;
     if (v->in_block ? blocks != (v->in_c + v->in_block - 1) / v->in_block : blocks != v->in_c)
@@ -123,7 +122,7 @@ const Type *rel_conv2d(Ctx *c, Loc loc, const void *attrs, const Type *const *in
 {
     const Conv2dAttrs *a = attrs;
     const Idx         *dims[5];
-    Conv               v;
+    Conv2d             v;
     bool               ok;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) || !rel_number(c, loc, in[1]) ||
@@ -133,6 +132,8 @@ const Type *rel_conv2d(Ctx *c, Loc loc, const void *attrs, const Type *const *in
 
     if (!ok || (!dtype_is_int(in[0]->dtype) && !rel_same_dtype(c, loc, in[0], in[1])))
         return NULL;
+    if (v.algorithm == CONV_FLOATS && !dtype_eq(t, DT_I32))
+        return error_at(c, E_TYPE, loc, "algorithm 'floats' gives i32, not %s", dtype_text(c, t));
     dims[0] = in[0]->dims[0];
     dims[1] =
         idx_const(c->arith, v.out_block ? (v.out_c + v.out_block - 1) / v.out_block : v.out_c);
@@ -157,13 +158,14 @@ static const char *const data_axes[] = {"n", "c", "y", "x", "i"};
 static const char *const conv_axes[] = {"n", "o", "y", "x", "j"};
 
 /* The padded data, or the data themselves. */
-static const Tensor *padded(Ctx *c, const Conv *v, const Tensor *d)
+static const Tensor *padded(Ctx *c, const Conv2d *v, const Tensor *d)
 {
     const Idx *dims[5], *at[5];
     uint32_t   nd = d->buffer->ndim;
     Pred       inside = PRED_TRUE;
 
-    if (!v->pad_lo[0] && !v->pad_lo[1] && !v->pad_hi[0] && !v->pad_hi[1] && !v->words)
+    if (!v->pad_lo[0] && !v->pad_lo[1] && !v->pad_hi[0] && !v->pad_hi[1] &&
+        v->algorithm != CONV_WORDS)
         return d;
     for (uint32_t i = 0; i < nd; i++)
         dims[i] = i == 2 || i == 3 ? idx_addc(c->arith, d->buffer->extent[i],
@@ -188,14 +190,14 @@ static const Tensor *padded(Ctx *c, const Conv *v, const Tensor *d)
 
     if (inside.n)
         x = prim_select(c, pred_prim(c, inside), x, prim_num(c, t, (double)v->pad_value));
-    t = v->words ? DT_I16 : t;
+    t = v->algorithm == CONV_WORDS ? DT_I16 : t;
     return te_compute(c, "pad", t, a, prim_cast(c, t, x));
 }
 
 /* How many channels the sum takes at a time: a block, or a part of one where that leaves out
  * surplus lanes, which would be multiplied by weights of zero (24 channels are three parts of 8 of
  * two blocks of 16). */
-static int64_t sum_part(const Conv *v)
+static int64_t sum_part(const Conv2d *v)
 {
     int64_t best = v->in_block, sum = (v->group_in + best - 1) / best * best;
 
@@ -211,7 +213,7 @@ typedef struct {
     const Idx *out_ch, *weight_c; /* output channel; input channel within the group */
 } Channels;
 
-static Channels channels(Ctx *c, const Conv *v, const Axes *a, const Axes *r)
+static Channels channels(Ctx *c, const Conv2d *v, const Axes *a, const Axes *r)
 {
     Arith   *A = c->arith;
     Channels ch = {0};
@@ -250,58 +252,34 @@ static Channels channels(Ctx *c, const Conv *v, const Axes *a, const Axes *r)
     return ch;
 }
 
-/* Instructions of a sum of products of small integers, each with its neighbours; 0: not quick, or
- * no bytes.  Weights that were widened to i16 count as bytes. */
-static uint32_t dot4_ops(Ctx *c, DType data, DType weight)
-{
-    if (data.bits != 8)
-        return 0;
-    return intrin_ops(c, "dot4", data, weight.bits == 16 ? DT_I8 : weight);
-}
-
-static uint32_t dot2_ops(Ctx *c)
-{
-    return intrin_ops(c, "dot4", DT_I16, DT_I16);
-}
-
 /* A first layer of bytes: its channels are too few for steps of four, but four columns of a row are
  * neighbours too, so the kernel is taken to be a multiple of four wide; of two, if two make a step.
- * Depthwise convolutions take four columns too, where they are one instruction: a vector's worth of
- * neighbouring pixels in blocks of channels, turned.
- *
- * Where four products are more instructions than twice two of i16, the data are widened as they are
- * padded: once, instead of in every step.  That pays where a number is used often.
- *
- * Depthwise convolutions then compute in f32: one instruction a tap, where integers take a product,
- * which is two on many x86, and a sum.  All sums are whole and below 2^22, so nothing is rounded.
- */
-enum { MIN_USES = 64, MOST_TAPS = (1 << 22) / (255 * 128) };
-
-static void small_integers(Ctx *c, Conv *v, DType data, DType weight)
+ * Depthwise convolutions take four columns too: a vector's worth of neighbouring pixels in blocks
+ * of channels, turned. */
+bool conv2d_by_columns(const Conv2d *v)
 {
-    uint32_t ops = dot4_ops(c, data, weight), pair = dot2_ops(c);
-    bool     columns = (v->depthwise || !v->in_block) && v->k[1] >= 3 && v->dilation[1] == 1;
-    bool     wide = weight.bits == 16;
-    int64_t  terms;
-
-    v->columns = v->k[1];
-    v->words = v->floats = false;
-    if (!ops || !v->out_block || !(v->in_block || columns) || (wide && (v->depthwise || !pair)))
-        return;
-    if (v->depthwise) {
-        if (ops == 1 && columns && v->in_block == v->out_block && v->group_out == 1)
-            v->columns = (v->k[1] + 3) / 4 * 4;
-        else
-            v->floats = pair && c->target->has_fma && v->k[0] * v->k[1] <= MOST_TAPS;
-        return;
-    }
-    v->words = wide || (pair && ops >= 2 * pair && v->group_out * v->k[0] * v->k[1] >= MIN_USES);
-    terms = v->words ? 2 : 4;
-    if (columns)
-        v->columns = (v->k[1] + terms - 1) / terms * terms;
+    return (v->depthwise || !v->in_block) && v->k[1] >= 3 && v->dilation[1] == 1;
 }
 
-static Axes reduce_axes(Ctx *c, const Conv *v)
+/* They are below 2^22, so nothing is rounded, and `whole` finds them. */
+bool conv2d_sums_are_whole(const Conv2d *v, DType data, DType weight)
+{
+    int64_t most = data.code == DT_UINT && weight.code == DT_UINT ? 255 * 255 : 255 * 128, sum;
+
+    return dtype_is_int(data) && data.bits == 8 && dtype_is_int(weight) && weight.bits == 8 &&
+           checked_mul(v->group_in * v->k[0], v->k[1] * most, &sum) && sum <= 1 << 22;
+}
+
+/* How the formula takes channels and columns of the kernel. */
+static void take_parts(Conv2d *v)
+{
+    int64_t terms = v->algorithm == CONV_DOT4 ? 4 : v->algorithm == CONV_WORDS ? 2 : 1;
+
+    v->columns = conv2d_by_columns(v) ? ceil_div(v->k[1], terms) * terms : v->k[1];
+    v->part = v->in_block ? sum_part(v) : 0;
+}
+
+static Axes reduce_axes(Ctx *c, const Conv2d *v)
 {
     static const char *const all[] = {"c", "kh", "kw", "i"};
     int64_t parts = v->in_block ? (v->group_in + v->part - 1) / v->part : v->group_in;
@@ -313,7 +291,7 @@ static Axes reduce_axes(Ctx *c, const Conv *v)
 }
 
 /* A weight, zero for lanes that are no channel. */
-static const Prim *weight_at(Ctx *c, const Conv *v, const Tensor *w, const Channels *ch,
+static const Prim *weight_at(Ctx *c, const Conv2d *v, const Tensor *w, const Channels *ch,
                              const Idx *kh, const Idx *kw)
 {
     const Idx  *at[4] = {ch->out_ch, ch->weight_c, kh, kw};
@@ -329,31 +307,21 @@ static const Prim *weight_at(Ctx *c, const Conv *v, const Tensor *w, const Chann
     return real.n ? prim_select(c, pred_prim(c, real), x, prim_num(c, x->dtype, 0)) : x;
 }
 
-int64_t conv2d_surplus_columns(Ctx *c, const Expr *e)
+bool conv2d_of(Ctx *c, const Expr *e, Conv2d *v)
 {
     const Type *data = call_arg(e, 0)->type, *weight = call_arg(e, 1)->type;
-    Conv        v;
 
-    if (!data || !weight || !conv_sizes(c, e->loc, ATTRS(Conv2dAttrs, e), data, weight, &v))
-        return 0;
-    small_integers(c, &v, data->dtype, weight->dtype);
-    return v.columns - v.k[1];
+    if (!data || !weight || !conv_sizes(c, e->loc, ATTRS(Conv2dAttrs, e), data, weight, v))
+        return false;
+    take_parts(v);
+    return true;
 }
 
-/* Widened once, weights save an instruction each time that a tile of pixels reads them.  With few
- * pixels they come from far, and bytes are half as many. */
-enum { WIDENED_PIXELS = 64 };
-
-bool conv2d_widens_weights(Ctx *c, const Expr *e)
+int64_t conv2d_surplus_columns(Ctx *c, const Expr *e)
 {
-    const Type *data = call_arg(e, 0)->type, *weight = call_arg(e, 1)->type;
-    Conv        v;
+    Conv2d v;
 
-    if (!data || !weight || !e->type || !dtype_eq(weight->dtype, DT_I8) ||
-        !conv_sizes(c, e->loc, ATTRS(Conv2dAttrs, e), data, weight, &v))
-        return false;
-    small_integers(c, &v, data->dtype, weight->dtype);
-    return v.words && e->type->dims[2]->lo * e->type->dims[3]->lo >= WIDENED_PIXELS;
+    return conv2d_of(c, e, &v) ? v.columns - v.k[1] : 0;
 }
 
 /* The i32 that a whole f32 below 2^22 is: beside 1.5 * 2^23, its last bits.  A schedule lets the
@@ -372,13 +340,12 @@ static const Tensor *whole(Ctx *c, const Tensor *sum, const Type *t)
 bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     const Type *t = call->out[0];
-    Conv        v;
+    Conv2d      v;
 
     if (!conv_sizes(c, call->loc, call->attrs, call->in[0], call->in[1], &v))
         return false;
-    small_integers(c, &v, in[0]->buffer->dtype, in[1]->buffer->dtype);
+    take_parts(&v);
     v.pad_hi[1] += v.columns - v.k[1];
-    v.part = v.in_block ? sum_part(&v) : 0;
     const Tensor *d = padded(c, &v, in[0]);
     Axes          a = te_axes(c, t->n, t->dims, conv_axes);
     Axes          r = reduce_axes(c, &v);
@@ -390,12 +357,12 @@ bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
         at[i + 2] = idx_add(c->arith, idx_mulc(c->arith, a.at[i + 2], v.stride[i]),
                             idx_mulc(c->arith, tap[i], v.dilation[i]));
     }
-    DType       sum = v.floats ? DT_F32 : t->dtype;
+    DType       sum = v.algorithm == CONV_FLOATS ? DT_F32 : t->dtype;
     const Prim *x = prim_cast(c, sum, te_at(c, d, at));
     const Prim *w = prim_cast(c, sum, weight_at(c, &v, in[1], &ch, tap[0], tap[1]));
 
     out[0] = te_reduce(c, "conv", sum, a, COMB_SUM, r, prim_mul(c, x, w));
-    if (v.floats)
+    if (v.algorithm == CONV_FLOATS)
         out[0] = whole(c, out[0], t);
     return true;
 }
@@ -412,7 +379,7 @@ const Expr *block_conv2d(Ctx *c, const Expr *e, const Expr *const *args, uint32_
     const Type        *data = call_arg(e, 0)->type, *weight = call_arg(e, 1)->type;
     bool               blocked = args[0]->type->n == 5;
     int64_t            in = block;
-    Conv               v;
+    Conv2d             v;
 
     if (strcmp(a->data_layout, "NCHW") || strcmp(layout_out(a), "NCHW") ||
         !conv_sizes(c, e->loc, a, data, weight, &v))

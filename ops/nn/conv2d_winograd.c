@@ -437,7 +437,7 @@ static bool sums_are_small(const Expr *weight, const int64_t k[4])
     return true;
 }
 
-const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
+bool conv2d_suits_winograd(const Expr *conv, int64_t tile)
 {
     const Conv2dAttrs *a = ATTRS(Conv2dAttrs, conv);
     const Type        *data = call_arg(conv, 0)->type, *weight = call_arg(conv, 1)->type;
@@ -451,20 +451,24 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
                    !*a->out_dtype)) ||
         a->groups != 1 || !layout_block(a->data_layout, "NCHW", &block) ||
         (*a->out_layout && strcmp(a->out_layout, a->data_layout)))
-        return NULL;
+        return false;
     for (uint32_t i = 0; i < 4; i++)
         if (!type_dim(weight, i, &k[i]) || (i < 2 && block && k[i] % block))
-            return NULL;
+            return false;
     if (ints && k[1] > MAX_INT_CHANNELS)
-        return NULL;
+        return false;
     for (uint32_t i = 0; i < data->n; i++)
         if (!type_dim(data, i, &(int64_t){0}))
-            return NULL;
+            return false;
     for (uint32_t i = 0; i < 2; i++)
         if (k[i + 2] != 3 || a->strides.at[i] != 1 || a->dilation.at[i] != 1)
-            return NULL;
-    if (ints && tile == 4 && !sums_are_small(call_arg(conv, 1), k))
-        return NULL;
+            return false;
+    return !ints || tile != 4 || sums_are_small(call_arg(conv, 1), k);
+}
+
+const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
+{
+    const Conv2dAttrs   *a = ATTRS(Conv2dAttrs, conv);
     WinogradWeightAttrs *u = NEW_ATTRS(c, WinogradWeightAttrs);
     Conv2dWinogradAttrs *v = NEW_ATTRS(c, Conv2dWinogradAttrs);
 

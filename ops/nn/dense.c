@@ -4,10 +4,11 @@
  *
  * All three make the definition "dense" with axes m, n and k; leading dimensions come before them
  * as b, b1, ..  nn.dense takes weights [units, k] as they are stored; the packing is a schedule
- * step.  Data [n, k] that are no weights have to be turned in every run: they are read through a
- * copy %panel[k, n], which schedules lay out, or inline. */
-#include "machine/machine.h"
+ * step.  Data [n, k] that are no weights have to be turned in every run: with algorithm="panel"
+ * they are read through a copy %panel[k, n], which schedules lay out, or inline. */
 #include "ops/common.h"
+
+#include <string.h>
 
 /* A product's element type: 8-bit integers are summed in i32. */
 static bool product_dtype(Ctx *c, Loc loc, const char *text, const Type *const *in, DType *t)
@@ -22,6 +23,14 @@ static bool product_dtype(Ctx *c, Loc loc, const char *text, const Type *const *
     return rel_dtype(c, loc, text, *t, t);
 }
 
+static bool known_algorithm(Ctx *c, Loc loc, const char *algorithm)
+{
+    if (!strcmp(algorithm, "direct") || !strcmp(algorithm, "panel"))
+        return true;
+    return error_at(c, E_TYPE, loc, "algorithm '%s' of a product is not direct or panel",
+                    algorithm);
+}
+
 /* ---- nn.dense
  * ------------------------------------------------------------------------------------ */
 
@@ -33,7 +42,7 @@ const Type *rel_dense(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
     DType             t;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_rank(c, loc, in[1], 2, "weight") ||
-        !product_dtype(c, loc, a->out_dtype, in, &t))
+        !product_dtype(c, loc, a->out_dtype, in, &t) || !known_algorithm(c, loc, a->algorithm))
         return NULL;
     if (!in[0]->n)
         return error_at(c, E_TYPE, loc, "the data of a matrix product are a scalar");
@@ -79,9 +88,8 @@ static bool product(Ctx *c, const OpCall *call, Axes a, Axes k, const Prim *x, c
     return true;
 }
 
-/* Floats that lie as [.., n, k] and are not packed at compile time: a copy [.., k, n]; NULL if y is
- * read as it is. */
-static const Tensor *panel_of(Ctx *c, const Tensor *y)
+/* What lies as [.., n, k]: a copy [.., k, n]; NULL if y is read as it is. */
+static const Tensor *panel_of(Ctx *c, const char *algorithm, const Tensor *y)
 {
     static const char *const batch[] = {"pb", "pb1", "pb2", "pb3", "pb4", "pb5", "pb6"};
     const char              *names[TE_MAX_AXES];
@@ -89,7 +97,7 @@ static const Tensor *panel_of(Ctx *c, const Tensor *y)
     const Buffer            *b = y->buffer;
     uint32_t                 n = b->ndim;
 
-    if (!has_vectors(c->target) || b->scope == SCOPE_CONST || !dtype_eq(b->dtype, DT_F32))
+    if (strcmp(algorithm, "panel"))
         return NULL;
     for (uint32_t i = 0; i < n; i++)
         names[i] = batch[i], dims[i] = b->extent[i];
@@ -104,14 +112,15 @@ static const Tensor *panel_of(Ctx *c, const Tensor *y)
 
 bool te_dense(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
-    Axes       a = product_axes(c, call->out[0]);
-    Axes       k = product_k(c, call->in[1]->dims[1]);
-    const Idx *xat[TE_MAX_AXES], *wat[2] = {a.at[a.n - 1], k.at[0]};
+    const DenseAttrs *attrs = call->attrs;
+    Axes              a = product_axes(c, call->out[0]);
+    Axes              k = product_k(c, call->in[1]->dims[1]);
+    const Idx        *xat[TE_MAX_AXES], *wat[2] = {a.at[a.n - 1], k.at[0]};
 
     for (uint32_t i = 0; i + 1 < a.n; i++)
         xat[i] = a.at[i];
     xat[a.n - 1] = k.at[0];
-    const Tensor *panel = panel_of(c, in[1]);
+    const Tensor *panel = panel_of(c, attrs->algorithm, in[1]);
     const Idx    *pat[2] = {wat[1], wat[0]};
     return product(c, call, a, k, te_at(c, in[0], xat),
                    panel ? te_at(c, panel, pat) : te_at(c, in[1], wat), out);
@@ -122,7 +131,7 @@ bool te_dense(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor 
 
 typedef struct {
     bool        ta, tb;
-    const char *out_dtype;
+    const char *out_dtype, *algorithm;
 } Product;
 
 static const Idx *rows(const Type *t, bool transposed)
@@ -151,7 +160,7 @@ static const Type *rel_product(Ctx *c, Loc loc, Product p, const Type *const *in
         if (in[i]->n < 2)
             return error_at(c, E_TYPE, loc, "a matrix must have two dimensions, not %s",
                             type_text(c, in[i]));
-    if (!product_dtype(c, loc, p.out_dtype, in, &t) ||
+    if (!product_dtype(c, loc, p.out_dtype, in, &t) || !known_algorithm(c, loc, p.algorithm) ||
         !rel_dims_equal(c, loc, columns(in[0], p.ta), rows(in[1], p.tb),
                         "columns of one matrix and rows of the other") ||
         !rel_bcast_dims(c, loc, batch_of(c, in[0]), batch_of(c, in[1]), &n, dims))
@@ -179,7 +188,7 @@ static bool te_product(Ctx *c, const OpCall *call, Product p, const Tensor *cons
 {
     Axes          a = product_axes(c, call->out[0]);
     Axes          k = product_k(c, columns(call->in[0], p.ta));
-    const Tensor *panel = p.tb ? panel_of(c, in[1]) : NULL;
+    const Tensor *panel = p.tb ? panel_of(c, p.algorithm, in[1]) : NULL;
     const Prim   *x = matrix_at(c, in[0], &a, a.at[a.n - 2], k.at[0], p.ta);
     const Prim *y = matrix_at(c, panel ? panel : in[1], &a, k.at[0], a.at[a.n - 1], p.tb && !panel);
 
@@ -188,7 +197,7 @@ static bool te_product(Ctx *c, const OpCall *call, Product p, const Tensor *cons
 
 static Product matmul_of(const MatmulAttrs *a)
 {
-    return (Product){a->transpose_a, a->transpose_b, a->out_dtype};
+    return (Product){a->transpose_a, a->transpose_b, a->out_dtype, a->algorithm};
 }
 
 const Type *rel_matmul(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
@@ -206,7 +215,7 @@ bool te_matmul(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
 
 static Product batch_matmul_of(const BatchMatmulAttrs *a)
 {
-    return (Product){a->transpose_a, a->transpose_b, a->out_dtype};
+    return (Product){a->transpose_a, a->transpose_b, a->out_dtype, a->algorithm};
 }
 
 const Type *rel_batch_matmul(Ctx *c, Loc loc, const void *attrs, const Type *const *in,

@@ -203,16 +203,20 @@ bool te_dense_strassen(Ctx *c, const OpCall *call, const Tensor *const *in, cons
 
 /* ---- the variant of a call ------------------------------------------------------------------------- */
 
-const Expr *dense_strassen(Ctx *c, const Expr *dense)
+bool dense_suits_strassen(const Expr *dense)
 {
     const DenseAttrs *a = ATTRS(DenseAttrs, dense);
     const Type       *x = call_arg(dense, 0)->type, *w = call_arg(dense, 1)->type;
     int64_t           n, k, d;
 
-    if (!x || !w || *a->out_dtype || !dtype_eq(x->dtype, w->dtype) || !dtype_is_float(x->dtype) ||
-        !type_dim(w, 0, &n) || !type_dim(w, 1, &k) || n % 2 || k % 2 || (x->n != 2 && x->n != 3) ||
-        !type_dim(x, x->n - 2, &d) || d < 2 || !type_dim(x, 0, &d) || d < 1)
-        return NULL;
+    return x && w && !*a->out_dtype && dtype_eq(x->dtype, w->dtype) && dtype_is_float(x->dtype) &&
+           type_dim(w, 0, &n) && type_dim(w, 1, &k) && n % 2 == 0 && k % 2 == 0 &&
+           (x->n == 2 || x->n == 3) && type_dim(x, x->n - 2, &d) && d >= 2 && type_dim(x, 0, &d) &&
+           d >= 1;
+}
+
+const Expr *dense_strassen(Ctx *c, const Expr *dense)
+{
     return call2(c, "nn.contrib_dense_strassen", call_arg(dense, 0),
                  call1(c, "nn.contrib_dense_strassen_weight", call_arg(dense, 1), NULL, dense->loc),
                  NULL, dense->loc);

@@ -8,8 +8,9 @@
  * An average is a sum "pool" divided by the number of cells in "out".  With ceil_mode the last
  * window may hang over the padding; what hangs over counts for nothing, and a window that would
  * start in it is left out. */
-#include "machine/machine.h"
 #include "ops/common.h"
+
+#include <string.h>
 
 typedef struct {
     int64_t k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
@@ -80,6 +81,10 @@ const Type *rel_pool2d(Ctx *c, Loc loc, const void *attrs, const Type *const *in
     Pool               p;
     DType              out;
 
+    if (strcmp(a->algorithm, "direct") &&
+        (strcmp(a->algorithm, "rows") || strcmp(a->layout, "NCHW")))
+        return error_at(c, E_TYPE, loc, "algorithm '%s' of a pooling in %s is not direct or rows",
+                        a->algorithm, a->layout);
     if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) ||
         !(t = pool_sizes(c, loc, a, in[0], &p)) || !rel_dtype(c, loc, a->out_dtype, t->dtype, &out))
         return NULL;
@@ -162,14 +167,12 @@ static const Tensor *rows_first(Ctx *c, const OpCall *call, const Pool *p, const
 
 bool te_max_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
-    Pool p;
+    const Pool2dAttrs *a = call->attrs;
+    Pool               p;
 
-    if (!pool_sizes(c, call->loc, call->attrs, call->in[0], &p))
+    if (!pool_sizes(c, call->loc, a, call->in[0], &p))
         return false;
-    /* What is kept of the rows is stored and loaded once more: not for windows of 2x2. */
-    bool plain = call->out[0]->n == 4 && p.k[0] * p.k[1] > p.k[0] + p.k[1] + 2;
-
-    out[0] = plain && has_vectors(c->target)
+    out[0] = !strcmp(a->algorithm, "rows")
                  ? rows_first(c, call, &p, in[0])
                  : windows(c, call, &p, in[0], COMB_MAX, call->out[0]->dtype);
     return true;

@@ -18,8 +18,8 @@ const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims,
 /* fold_constant, but calls of the operator `keep` stay as they are. */
 const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep);
 
-/* winograd.c: cycles of a convolution with that result (N, C, H, W) and `in` channels, in blocks of
- * `lanes`, as a share of those of the direct one; 1 where the direct one is taken. */
+/* algorithm_conv2d.c: cycles of a convolution with that result (N, C, H, W) and `in` channels, in
+ * blocks of `lanes`, as a share of those of the direct one; 1 where the direct one is taken. */
 double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes);
 
 /* How often each node is used in the functions of a module, by node. */

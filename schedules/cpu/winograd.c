@@ -239,18 +239,6 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
     return cut_cost(&at, &z, best_cut(&at, &z), &choosing);
 }
 
-double direct_cycles(const Target *t, const Conv3x3 *shape)
-{
-    Machine at = machine_of(t);
-    double  weights = 9.0 * (double)(shape->in * shape->out);
-    double  macs = (double)(shape->n * shape->y * shape->x) * weights;
-    Time    time = memory_time(&at, TRAFFIC_WINOGRAD, weights * (shape->ints ? 1 : 4));
-
-    time.compute =
-        DIRECT_3X3 * macs / (double)shape->lanes / (shape->ints ? 4 : 2); /* dot.c: pairs */
-    return time_cycles(time);
-}
-
 static bool sums_ints(const Sched *s)
 {
     const Stmt *m = sched_block(s, "m");

@@ -1,0 +1,193 @@
+/* Algorithms of nn.conv2d: direct, by dot products of small integers, by Winograd.
+ *
+ * Winograd's tiles of m by m outputs take (m+2)^2 products instead of 9*m^2, but transforms of
+ * input and output come on top, and the weights grow by (m+2)^2/9.  Weights are transformed when
+ * the model is compiled, in double precision, so they must be constant.  8-bit integers go so too,
+ * exactly, where no instruction adds four products.  -fno-winograd turns it off.
+ *
+ * Bytes are multiplied four a step where the target adds four products.  Where that takes more
+ * instructions than twice two of i16 (`words`), the data are widened as they are padded: once,
+ * instead of in every step.  Weights of i16 save two of 28 instructions with AVX2 in every tile of
+ * pixels but take twice the memory, so only those that many pixels use are stored so.
+ *
+ * Depthwise convolutions of bytes compute in f32 where integers take a product of two instructions
+ * and a sum: one instruction a tap. */
+#include "ir/tir/intrin.h"
+#include "passes/graph/choose_algorithms.h"
+#include "schedules/schedules.h"
+
+/* Multiply-adds that read an element, weights that it pays to widen it for; pixels that read a
+ * weight: with few, weights come from far, and bytes are half as many. */
+enum { MIN_USES = 64, WIDENED_PIXELS = 64 };
+
+/* Instructions of a sum of four products of bytes; 0: not quick, or no bytes.  Weights that were
+ * widened to i16 count as bytes. */
+static uint32_t dot4_ops(Ctx *c, DType data, DType weight)
+{
+    if (data.bits != 8)
+        return 0;
+    return intrin_ops(c, "dot4", data, weight.bits == 16 ? DT_I8 : weight);
+}
+
+static uint32_t dot2_ops(Ctx *c)
+{
+    return intrin_ops(c, "dot4", DT_I16, DT_I16);
+}
+
+/* What the times below are made of. */
+typedef struct {
+    Conv2d   s;
+    DType    data, weight;
+    Machine  machine;
+    double   macs, weights; /* as computed: columns of zeros are multiplied too */
+    int64_t  lanes;
+    uint32_t ops;  /* dot4_ops, where results come in blocks of channels */
+    bool     wide; /* weights of i16 */
+} Work;
+
+static bool work_of(Ctx *c, const Expr *e, int64_t terms, Work *w)
+{
+    const Type *y = e->type;
+
+    *w = (Work){.machine = machine_of(c->target)};
+    if (!conv2d_of(c, e, &w->s))
+        return false;
+    const Conv2d *s = &w->s;
+    int64_t       columns = conv2d_by_columns(s) ? ceil_div(s->k[1], terms) * terms : s->k[1];
+    double        cells = 1;
+
+    w->data = call_arg(e, 0)->type->dtype;
+    w->weight = call_arg(e, 1)->type->dtype;
+    w->wide = w->weight.bits == 16;
+    w->lanes = s->out_block ? s->out_block : w->machine.vector_bytes / 4;
+    w->lanes = w->lanes < 1 ? 1 : w->lanes;
+    w->weights = (double)(s->k[0] * columns) * (double)(s->group_in * s->out_c);
+    for (uint32_t i = 0; i < 4; i++)
+        if (i != 1)
+            cells *= (double)y->dims[i]->lo;
+    w->macs = cells * w->weights;
+    if (s->out_block && (s->in_block || conv2d_by_columns(s)))
+        w->ops = dot4_ops(c, w->data, w->weight);
+    return true;
+}
+
+double time_conv2d(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    Work w;
+
+    (void)a;
+    if (!work_of(c, call, 1, &w))
+        return NEVER;
+    return dtype_is_int(w.data) ? conv_bytes_cycles(&w.machine, w.macs, w.weights, w.lanes)
+                                : conv_cycles(&w.machine, w.macs, w.weights, w.lanes);
+}
+
+/* Of depthwise ones only where it is one instruction: a vector's worth of neighbouring pixels in
+ * blocks of channels has to be turned, too. */
+double time_conv2d_dot4(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    Work w;
+
+    (void)a;
+    if (!work_of(c, call, 4, &w) || !w.ops || w.wide)
+        return NEVER;
+    if (!w.s.depthwise)
+        return conv_dot4_cycles(&w.machine, w.macs, w.weights, w.lanes, w.ops);
+    return w.ops == 1 && conv2d_by_columns(&w.s) && w.s.in_block == w.s.out_block &&
+                   w.s.group_out == 1
+               ? w.macs / 4 / (double)w.lanes
+               : NEVER;
+}
+
+double time_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    Work w;
+
+    (void)a;
+    if (!work_of(c, call, 2, &w) || !w.ops || w.s.depthwise || !dot2_ops(c))
+        return NEVER;
+    if (!w.wide && (w.ops < 2 * dot2_ops(c) || w.s.group_out * w.s.k[0] * w.s.k[1] < MIN_USES))
+        return NEVER;
+    return conv_words_cycles(&w.machine, w.macs, w.weights, w.lanes);
+}
+
+double time_conv2d_floats(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    Work w;
+
+    (void)a;
+    if (!work_of(c, call, 1, &w) || !w.ops || !w.s.depthwise || !dot2_ops(c) ||
+        !c->target->has_fma || !dtype_eq(call->type->dtype, DT_I32) ||
+        !conv2d_sums_are_whole(&w.s, w.data, w.weight))
+        return NEVER;
+    return w.macs / (double)w.lanes / 2;
+}
+
+const Expr *make_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    const Expr       *e = set_algorithm(c, call, a), *w = call_arg(call, 1);
+    const Idx *const *d = call->type->dims;
+
+    if (!e || w->kind != EXPR_CONST || !dtype_eq(w->type->dtype, DT_I8) ||
+        d[2]->lo * d[3]->lo < WIDENED_PIXELS)
+        return e;
+    CastAttrs *to = ATTRS_NEW(c, CastAttrs);
+
+    to->dtype = DT_I16;
+    w = make1(c, "cast", w, to, call->loc);
+    return w ? make2(c, "nn.conv2d", call_arg(e, 0), w, e->u.attrs, e->loc) : NULL;
+}
+
+/* ---- Winograd ----------------------------------------------------------------------------------- */
+
+double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes)
+{
+    Conv3x3 s = {.n = out[0], .in = in, .out = out[1], .y = out[2], .x = out[3], .lanes = lanes};
+    Machine at = machine_of(c->target);
+    double  weights = 9.0 * (double)(in * out[1]);
+    double  direct = conv_cycles(&at, (double)(out[0] * out[2] * out[3]) * weights, weights, lanes);
+    double  best = direct;
+
+    for (int64_t m = 2; m <= 4; m += 2) {
+        double cycles = winograd_cycles(c->target, &s, m);
+
+        best = cycles < best ? cycles : best;
+    }
+    return direct > 0 ? best / direct : 1;
+}
+
+/* Of 8-bit integers the transforms leave i16, whose products are then the quickest anyway. */
+static bool suits_ints(Ctx *c, const Expr *call)
+{
+    uint32_t ops = dot4_ops(c, call_arg(call, 0)->type->dtype, DT_I8), pair = dot2_ops(c);
+
+    return pair && ops >= 2 * pair;
+}
+
+double time_conv2d_winograd(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    const Type *x = call_arg(call, 0)->type, *y = call->type;
+    Conv2d      v;
+    int64_t     d[5];
+
+    if (!has_vectors(c->target) || !c->target->winograd || call_arg(call, 1)->kind != EXPR_CONST ||
+        x->n != 5 || y->n != 5 || !(dtype_eq(x->dtype, DT_F32) || suits_ints(c, call)) ||
+        !conv2d_suits_winograd(call, a->tile) || !conv2d_of(c, call, &v))
+        return NEVER;
+    for (uint32_t i = 0; i < 5; i++)
+        if (!type_dim(y, i, &d[i]))
+            return NEVER;
+    Conv3x3 s = {.n = d[0],
+                 .in = v.group_in,
+                 .out = v.out_c,
+                 .y = d[2],
+                 .x = d[3],
+                 .lanes = d[4],
+                 .ints = dtype_is_int(x->dtype)};
+    return winograd_cycles(c->target, &s, a->tile);
+}
+
+const Expr *make_conv2d_winograd(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    return conv2d_winograd(c, call, a->tile);
+}

@@ -1,0 +1,109 @@
+/* Algorithms of nn.dense, nn.matmul and nn.batch_matmul: direct, through a panel, by Strassen.
+ *
+ * Data [n, k] that are no weights have to be turned in every run; without a panel, a vector of them
+ * is gathered number by number.
+ *
+ * Strassen's algorithm takes seven products of quarters instead of eight; sums of quarters of the
+ * data come before them, sums of the products behind, and the weights grow by 7/4.  Halves must be
+ * whole vectors.  The sums of weights are folded, so weights must be constant.  Rounding is of the
+ * size of Winograd's, so -fno-winograd turns it off too. */
+#include "passes/graph/choose_algorithms.h"
+
+/* The products of a call, and the matrix y of weights or of data. */
+typedef struct {
+    Machine machine;
+    double  macs, cells; /* of y */
+    int64_t lanes;
+    bool    turned; /* y is [n, k] */
+} Work;
+
+static double cells_of(const Type *t)
+{
+    double n = 1;
+
+    for (uint32_t i = 0; i < t->n; i++)
+        n *= (double)t->dims[i]->lo;
+    return n;
+}
+
+static Work work_of(const Ctx *c, const Expr *e)
+{
+    const Type *x = call_arg(e, 0)->type, *y = call_arg(e, 1)->type;
+    Work        w = {.machine = machine_of(c->target), .cells = cells_of(y), .turned = true};
+    bool        across = false; /* x is [k, m] */
+
+    w.lanes = w.machine.vector_bytes < 4 ? 1 : w.machine.vector_bytes / 4;
+    if (call_is(e, "nn.matmul")) {
+        across = ATTRS_OF(MatmulAttrs, e)->transpose_a;
+        w.turned = ATTRS_OF(MatmulAttrs, e)->transpose_b;
+    } else if (call_is(e, "nn.batch_matmul")) {
+        across = ATTRS_OF(BatchMatmulAttrs, e)->transpose_a;
+        w.turned = ATTRS_OF(BatchMatmulAttrs, e)->transpose_b;
+    }
+    w.macs = cells_of(e->type) * (double)x->dims[x->n - (across ? 2 : 1)]->lo;
+    return w;
+}
+
+static bool is_weight(const Expr *y)
+{
+    return y->kind == EXPR_CONST;
+}
+
+double time_product(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    Work w = work_of(c, call);
+
+    (void)a;
+    if (w.turned && !is_weight(call_arg(call, 1)))
+        return w.macs;
+    return dense_cycles(&w.machine, w.macs, w.cells, w.lanes);
+}
+
+double time_product_panel(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    const Expr *y = call_arg(call, 1);
+    Work        w = work_of(c, call);
+
+    (void)a;
+    if (!has_vectors(c->target) || !w.turned || is_weight(y) || !dtype_eq(y->type->dtype, DT_F32))
+        return NEVER;
+    return dense_cycles(&w.machine, w.macs, w.cells, w.lanes) +
+           panel_copy_cycles(&w.machine, w.cells);
+}
+
+#define MAX_ROWS 1536 /* more, and the products of a panel leave L2 */
+
+/* The weights of a panel come from memory while its first tile of rows is computed; the fewer tiles
+ * follow, the more of their 7/4 shows.  Measured: with 32 registers 7 % faster from 64 rows on,
+ * with 16, whose tiles have half as many vectors, as fast at 128 rows and 4 % faster at 384. */
+static int64_t least_rows(const Target *t)
+{
+    return t->vector_regs > 16 ? 64 : 256;
+}
+
+/* It has to be faster by 3 %. */
+double time_dense_strassen(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    int64_t n, k, rows = 1, d, lanes;
+
+    (void)a;
+    if (!has_vectors(c->target) || !c->target->winograd || !is_weight(call_arg(call, 1)) ||
+        !dense_suits_strassen(call) || !type_dim(call_arg(call, 1)->type, 0, &n) ||
+        !type_dim(call_arg(call, 1)->type, 1, &k))
+        return NEVER;
+    lanes = c->target->vector_bytes / 4;
+    const Type *x = call_arg(call, 0)->type;
+    for (uint32_t i = 0; i + 1 < x->n; i++)
+        if (!type_dim(x, i, &d) || !checked_mul(rows, d, &rows))
+            return NEVER;
+    if (n % (2 * lanes) || k % (2 * lanes) || rows < least_rows(c->target) || rows > MAX_ROWS)
+        return NEVER;
+    Machine m = machine_of(c->target);
+    return strassen_cycles(&m, (double)rows, (double)n, (double)k, m.vector_bytes / 4) / 0.97;
+}
+
+const Expr *make_dense_strassen(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    (void)a;
+    return dense_strassen(c, call);
+}

@@ -1,0 +1,108 @@
+/* choose_algorithms: for each convolution, product and pooling the algorithm with the least time.
+ *
+ *   nn.conv2d(%x, const @w, padding=[1, 1, 1, 1], data_layout="NCHW16c")
+ *     -> nn.contrib_conv2d_winograd_without_weight_transform(%x, const @w.u, tile_size=4, ..)
+ *   nn.dense(%x, %y)  ->  nn.dense(%x, %y, algorithm="panel")
+ *
+ * algorithms.def lists what there is for an operator, and passes.def from which -O on.  What an
+ * algorithm computes is written in the call, as its attribute `algorithm` or as an operator of its
+ * own, so compute functions (ops/) know nothing of the target.  A call whose attribute is not
+ * "direct" was chosen by whoever wrote it, and stays.  Runs on blocked layouts, before borders are
+ * planned.  Transformed weights are folded here.  --explain tells the times of all.  Cost: one
+ * walk, and the evaluation of the transforms. */
+#include "passes/graph/choose_algorithms.h"
+
+#include <string.h>
+
+#define none NULL
+#define ALGORITHM(op, name, tile, time, make) {op, #name, tile, time, make},
+static const Algorithm algorithms[] = {
+#include "passes/graph/algorithms.def"
+};
+#undef ALGORITHM
+#undef none
+
+static const char *const *attribute_of(const Expr *call)
+{
+    const AttrRecord *r = call_op(call)->attrs;
+
+    for (uint32_t i = 0; r && i < r->nfields; i++)
+        if (!strcmp(r->fields[i].name, "algorithm"))
+            return (const char *const *)(const void *)((const char *)call->u.attrs +
+                                                       r->fields[i].offset);
+    return NULL;
+}
+
+const Expr *set_algorithm(Ctx *c, const Expr *call, const Algorithm *a)
+{
+    const AttrRecord *r = call_op(call)->attrs;
+    void             *attrs = arena_dup(c->arena, call->u.attrs, r->size);
+
+    if (!attrs_set_text(c, r, attrs, "algorithm", a->name))
+        BUG("%s has no attribute for its algorithm", a->op);
+    return expr_call(c, call_op(call), call_nargs(call), call->kids + 1, attrs, call->loc);
+}
+
+/* -O and -fno-pass= allow it. */
+static bool is_allowed(const Ctx *c, const Algorithm *a)
+{
+    const Pass *p = pass_find(a->name);
+
+    return !p || !(c->choices.without >> (p - pass_table) & 1);
+}
+
+static const char *text_of(Ctx *c, const Algorithm *a)
+{
+    return a->tile ? intern_printf(c->strings, "%s %lldx%lld", a->name, (long long)a->tile,
+                                   (long long)a->tile)
+                   : a->name;
+}
+
+/* `net.onnx:3:conv1: nn.conv2d: winograd 4x4 takes 512345 cycles, direct 1203344`. */
+static void say(Ctx *c, const Expr *call, const Algorithm *best, const double *time)
+{
+    StrBuf *out = c->choices.said;
+
+    str_printf(out, "%s:%u:%s: %s: %s takes %.0f cycles", call->loc.file ? call->loc.file : "",
+               call->loc.line, call->loc.name ? call->loc.name : "", call_op(call)->text,
+               text_of(c, best), time[best - algorithms]);
+    for (uint32_t i = 0; i < COUNT(algorithms); i++)
+        if (time[i] < NEVER && &algorithms[i] != best)
+            str_printf(out, ", %s %.0f", text_of(c, &algorithms[i]), time[i]);
+    str_printf(out, "\n");
+}
+
+static const Expr *choose(Ctx *c, void *user, const Expr *was, const Expr *now)
+{
+    const Op          *op = call_op(now);
+    const Algorithm   *best = NULL;
+    const char *const *given;
+    double             time[COUNT(algorithms)];
+
+    (void)was;
+    if (!op || !now->type)
+        return now;
+    for (uint32_t i = 0; i < COUNT(algorithms); i++) {
+        const Algorithm *a = &algorithms[i];
+
+        time[i] = !strcmp(a->op, op->text) && is_allowed(c, a) ? a->time(c, now, a) : NEVER;
+        if (time[i] < (best ? time[best - algorithms] : NEVER))
+            best = a;
+    }
+    if (!best || ((given = attribute_of(now)) && strcmp(*given, "direct")))
+        return now;
+    if (c->choices.said)
+        say(c, now, best, time);
+    if (!best->make)
+        return now;
+    *(bool *)user |= best->make != set_algorithm;
+    return best->make(c, now, best);
+}
+
+const Module *choose_algorithms(Ctx *c, const Module *m)
+{
+    bool          fold = false;
+    const Module *next = module_rewrite(c, m, choose, &fold);
+
+    return next && fold ? fold_constant(c, next) : next;
+}
