@@ -211,6 +211,10 @@ bool too_short(const Machine *m, double ns);
 /* Nanoseconds that a second thread saves of a kernel with so many multiply-adds, which reads and
  * writes so many bytes and in which threads meet `meets` times. */
 double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets);
+/* Nanoseconds of a step of a recurrent network, which reads so many bytes of weights and makes so
+ * many multiply-adds; what two threads that need not meet in it cost. */
+int64_t state_step_ns(int64_t bytes, int64_t macs);
+enum { APART_NS = 2000 };
 /* A run of which so much is saved is worth calling other threads. */
 bool worth_launch(const Machine *m, double saved_ns);
 

@@ -43,6 +43,12 @@ double second_thread_saves(const Machine *m, double macs, double bytes, int64_t 
     return (compute > moved ? compute : moved) / 2 - (double)(meets * m->sync_ns);
 }
 
+/* 80 GB/s, 40 G products a second. */
+int64_t state_step_ns(int64_t bytes, int64_t macs)
+{
+    return bytes / 80 > macs / 40 ? bytes / 80 : macs / 40;
+}
+
 /* A launch costs a third of a microsecond even if nobody comes, which three per cent of the run
  * must cover, and another microsecond until others have. */
 bool worth_launch(const Machine *m, double saved_ns)

@@ -19,7 +19,8 @@
  * h = f(x + h r)
  *
  * Threads divide the tiles and meet after each step (twice in a step of `gru`, whose h~ needs r*h
- * of all units), or take one direction each where a step is too short for that. */
+ * of all units), or take one direction each where a step is too short for that: `algorithm` says
+ * which. */
 #include "machine/machine.h"
 #include "ops/common.h"
 
@@ -51,6 +52,17 @@ static bool known_activation(Ctx *c, Loc loc, const char *f)
     return error_at(c, E_TYPE, loc, "activation '%s' is not sigmoid, tanh or relu", f);
 }
 
+typedef enum { SERIAL, BY_DIRECTION, BY_UNITS, DIVISIONS } Division; /* among threads */
+static const char *const divisions[] = {"direct", "directions", "units"};
+
+static bool division_of(Ctx *c, Loc loc, const char *algorithm, Division *by)
+{
+    for (*by = SERIAL; *by < DIVISIONS; (*by)++)
+        if (!strcmp(algorithm, divisions[*by]))
+            return true;
+    return error_at(c, E_TYPE, loc, "algorithm '%s' is not direct, directions or units", algorithm);
+}
+
 bool rel_direction(Ctx *c, Loc loc, const char *direction, int64_t *n)
 {
     *n = !strcmp(direction, "bidirectional") ? 2 : 1;
@@ -64,11 +76,12 @@ const Type *rel_recurrent(Ctx *c, Loc loc, const void *attrs, const Type *const 
 {
     const RecurrentAttrs *a = attrs;
     CellKind              k;
+    Division              by;
     int64_t               t, n, h, d, units = a->units, tiles;
 
     if (!rel_tensors(c, loc, in, nin) || !cell_kind(c, loc, a->cell, &k) ||
         !known_activation(c, loc, a->f) || !known_activation(c, loc, a->g) ||
-        !rel_direction(c, loc, a->direction, &d))
+        !rel_direction(c, loc, a->direction, &d) || !division_of(c, loc, a->algorithm, &by))
         return NULL;
     if (nin != cells[k].operands)
         return error_at(c, E_TYPE, loc, "cell '%s' has %u operands, not %u", a->cell,
@@ -100,8 +113,6 @@ const Type *rel_recurrent(Ctx *c, Loc loc, const void *attrs, const Type *const 
 }
 
 /* ---- compute ------------------------------------------------------------------------------------- */
-
-typedef enum { SERIAL, BY_DIRECTION, BY_UNITS } Division; /* among threads */
 
 typedef struct {
     Ctx          *c;
@@ -443,26 +454,6 @@ static const Stmt *side_by_side(const Cell *of)
     return along(&s, d, s.D, MARK_PARALLEL, stmt_seq(s.c, 3, kids));
 }
 
-/* How threads divide the work.  A step reads all weights of its direction; two threads that divide
- * it gain half of that and pay for meeting.  Two directions need not meet at all, but then each
- * core streams all weights of one: worse if these do not stay in its L2 where half of them does. */
-static Division divide(const Cell *s)
-{
-    const Target *t = s->c->target;
-    Machine       m = machine_of(t);
-    int64_t       meets = s->kind == CELL_GRU ? 2 : 1;
-    int64_t       cells_of = cells[s->kind].sums + (s->kind == CELL_GRU), bytes, macs, ns;
-
-    if (!t || t->no_threads || s->T < 2)
-        return SERIAL;
-    bytes = cells_of * s->H * s->H * dtype_bytes(s->y->dtype);
-    macs = cells_of * s->H * s->H * s->N;
-    ns = bytes / 80 > macs / 40 ? bytes / 80 : macs / 40; /* 80 GB/s, 40 G products a second */
-    if (s->D > 1 && bytes <= m.l2 / 2)
-        return ns * s->T > 2000 ? BY_DIRECTION : SERIAL;
-    return s->tiles > 1 && ns / 2 > 2 * meets * m.sync_ns ? BY_UNITS : SERIAL;
-}
-
 int64_t recurrent_rows(const Ctx *c, int64_t n, int64_t vectors)
 {
     int64_t regs = c->target && c->target->vector_regs ? c->target->vector_regs : 16;
@@ -488,7 +479,9 @@ bool te_recurrent(Ctx *c, const OpCall *call, const Tensor *const *in, const Ten
     static const char *const names[] = {"y", "h", "c"};
     Cell                     s = {.c = c, .f = a->f, .g = a->g, .direction = a->direction};
 
-    if (!cell_kind(c, NO_LOC, a->cell, &s.kind))
+    Division by;
+
+    if (!cell_kind(c, NO_LOC, a->cell, &s.kind) || !division_of(c, NO_LOC, a->algorithm, &by))
         return false;
     uint32_t nin = cells[s.kind].operands, nout = cells[s.kind].results;
     s.xw = in[0], s.r = in[1], s.h0 = in[2], s.more = nin > 3 ? in[3] : NULL;
@@ -510,7 +503,6 @@ bool te_recurrent(Ctx *c, const OpCall *call, const Tensor *const *in, const Ten
     s.z = scratch(&s, "z", SCOPE_PRIVATE, 3, each);
     s.rh = scratch(&s, "rh", SCOPE_PRIVATE, 3, each);
 
-    Division    by = divide(&s);
     const Stmt *body = by == BY_DIRECTION ? side_by_side(&s) : in_turn(&s, by);
     if (s.kind == CELL_GRU)
         body = stmt_alloc(c, s.z, stmt_alloc(c, s.rh, body));
