@@ -31,7 +31,7 @@ static uint32_t dot4_ops(Ctx *c, DType data, DType weight)
 
 static uint32_t dot2_ops(Ctx *c)
 {
-    return intrin_ops(c, "dot4", DT_I16, DT_I16);
+    return intrin_ops(c, "dot2", DT_I16, DT_I16);
 }
 
 /* What the times below are made of. */

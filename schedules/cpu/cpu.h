@@ -80,6 +80,7 @@ typedef struct {
     const char *sums;          /* list: the reduction of a tile, */
     const char *vectors;       /* list: outputs, and what is inside of them */
     const char *four;          /* the innermost loop where it is one instruction, or NULL */
+    const char *instruction;   /* which: dot4, dot2 */
     const char *lane;          /* the loop over the lanes of a vector */
     const char *unroll;        /* list: what is written out */
     const char *out;           /* the block that is computed where sums are stored, or NULL */

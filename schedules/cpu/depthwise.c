@@ -8,7 +8,7 @@
  * 8-bit integers are computed so too, in f32 (ops/nn/conv2d.c): a pixel is widened and converted
  * once for the columns of a row of the kernel, so these are innermost, pixel after pixel, and few
  * pixels are live at a time.  Where a dot4 is one instruction they take four columns of the kernel
- * a step (ir/tir/dot4.c): as many pixels are as many neighbouring bytes as a vector holds, turned
+ * a step (dot4): as many pixels are as many neighbouring bytes as a vector holds, turned
  * so that a lane has its four. */
 #include "schedules/cpu/cpu.h"
 
@@ -100,6 +100,7 @@ void conv2d_depthwise(Sched *s)
                                     : "%conv.kh, %conv.kw",
                      .vectors = turned ? "%conv.kw, %conv.j" : "%conv.j",
                      .four = dot ? "four" : NULL,
+                     .instruction = "dot4",
                      .lane = "conv.j",
                      .unroll = dot ? "%p, %k4" : "%p, %conv.kw",
                      .out = out};

@@ -1,4 +1,5 @@
-/* Convolutions and products of 8-bit integers with sums of 32 bits, by dot4.
+/* Convolutions and products of 8-bit integers with sums of 32 bits, by dot4; of 16-bit ones by
+ * dot2.
  *
  *   %conv[n,o,y,x,j] = sum[c,kh,kw,i] i32(%pad[n,c,y*s+kh,x*s+kw,i]) * i32(%w[o*16+j, c*16+i, kh,
  * kw])
@@ -15,9 +16,10 @@
 
 /* A step of the reduction: how many products, in how many instructions (0: none that is quick). */
 typedef struct {
-    uint32_t ops;
-    int64_t  terms;
-    int64_t  weight_bytes; /* two, where the pass widen_weights was there */
+    uint32_t    ops;
+    int64_t     terms;
+    const char *text;         /* of the instruction */
+    int64_t     weight_bytes; /* two, where the pass widen_weights was there */
 } Dot;
 
 /* The operands of a sum of products: load or select(.., load, 0) under a cast. */
@@ -34,16 +36,22 @@ static Dot dot_of(const Sched *s, const char *block)
     const Stmt *b = sched_block(s, block);
     const Prim *v = b && b->nkids ? b->kids[b->nkids - 1]->u.store.value : NULL;
 
+    Dot none = {0, 4, "dot4", 1};
+
     if (!v || v->kind != PRIM_ADD || !dtype_eq(v->dtype, DT_I32))
-        return (Dot){0, 4, 1};
+        return none;
     v = v->kids[v->kids[0]->kind == PRIM_MUL ? 0 : 1];
     const Prim *x = v->kind == PRIM_MUL ? small_operand(v->kids[0]) : NULL;
     const Prim *y = v->kind == PRIM_MUL ? small_operand(v->kids[1]) : NULL;
     if (!x || !y)
-        return (Dot){0, 4, 1};
-    const Intrin *row = intrin_find(s->c, "dot4", 2, (DType[]){x->dtype, y->dtype});
-    return row ? (Dot){s->target->intrin_ops[row->id], row->operand[0].cells, y->dtype.bits / 8}
-               : (Dot){0, 4, 1};
+        return none;
+    DType         types[] = {x->dtype, y->dtype};
+    const Intrin *row = intrin_find(s->c, "dot4", 2, types);
+    if (!row)
+        row = intrin_find(s->c, "dot2", 2, types);
+    return row ? (Dot){s->target->intrin_ops[row->id], row->operand[0].cells, row->text,
+                       y->dtype.bits / 8}
+               : none;
 }
 
 /* Each lane reads its own channel, and a dot4 is one instruction. */
@@ -202,6 +210,7 @@ bool conv2d_dot(Sched *s)
                      .sums = z.i ? "%cb, %conv.kh, %conv.kw, %k4" : "%cb, %conv.kh, %k4",
                      .vectors = "%ov, %conv.j",
                      .four = "four",
+                     .instruction = d.text,
                      .lane = "conv.j",
                      .unroll = "%p, %ov",
                      .out = out};
@@ -255,7 +264,8 @@ bool dense_dot(Sched *s)
     int64_t  b = block_work(s, "dense"), m = iter_extent(s, "dense", "m");
     int64_t  n = iter_extent(s, "dense", "n"), k = iter_extent(s, "dense", "k");
     int64_t  lanes = cpu_lanes(s), rows = m ? m : 1, vectors = ceil_div(n, lanes);
-    uint32_t ops = dot_of(s, "dense").ops;
+    Dot      d = dot_of(s, "dense");
+    uint32_t ops = d.terms == 4 ? d.ops : 0;
 
     if (!ops || k % 4 || n < lanes || !is_packed(s))
         return false;
@@ -281,6 +291,7 @@ bool dense_dot(Sched *s)
                      .sums = "%kb",
                      .vectors = "%ni",
                      .four = "four",
+                     .instruction = d.text,
                      .lane = "j",
                      .unroll = "%p, %nv",
                      .out = out};

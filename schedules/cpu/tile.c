@@ -39,7 +39,7 @@ void tile_marks(Sched *s, const TileNest *n)
     step(s, "vectorize %%%s", n->lane);
     step(s, "unroll %s", n->unroll);
     if (n->four)
-        step(s, "tensorize %%%s with @dot4", n->four);
+        step(s, "tensorize %%%s with @%s", n->four, n->instruction);
 }
 
 /* ---- candidates ---------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@
 typedef struct {
     int64_t lanes, a, m, c, i, o; /* o: channels */
     int64_t n, rows, cols;        /* images; tiles of one */
-    bool    ints;                 /* sums of i32, of products of i16 by dot4 */
+    bool    ints;                 /* sums of i32, of products of i16 by dot2 */
 } WinoSizes;
 
 /* The 36 cells of a tile are used together: a line's odd number apart they lie in 36 sets of the
@@ -50,6 +50,7 @@ static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
                      .sums = z->ints ? "%m.c, %k2" : "%m.c, %m.i",
                      .vectors = "%mv, %mj",
                      .four = z->ints ? "two" : NULL,
+                     .instruction = "dot2",
                      .lane = "mj",
                      /* Of integers not the steps: dot.c. */
                      .unroll = z->ints ? "%mp, %mv" : "%m.i, %mp, %mv"};
