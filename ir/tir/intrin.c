@@ -139,6 +139,11 @@ const char *intrin_text(IntrinId id)
     return rows[id].text;
 }
 
+const char *intrin_te(IntrinId id)
+{
+    return rows[id].te;
+}
+
 static bool has_text(uint32_t id, const char *text)
 {
     return !strcmp(rows[id].text, text);

@@ -33,6 +33,7 @@ struct Intrin {
 const Intrin *intrin_of(Ctx *c, IntrinId id);
 void          intrins_free(Ctx *c);
 const char   *intrin_text(IntrinId id);
+const char   *intrin_te(IntrinId id);
 /* The row of that text for operands of these types, whose lanes do not count; of several rows with
  * the text the first for n = 0.  NULL: there is none. */
 const Intrin *intrin_find(Ctx *c, const char *text, uint32_t n, const DType *operand);

@@ -5,6 +5,7 @@
  *
  * lower_math changes bits, so from there on the nest with the same polynomials is the measure. */
 #include "backends/backend.h"
+#include "ir/tir/intrin.h"
 #include "ops/ops.h"
 #include "passes/passes.h"
 #include "tests/unit/nests.h"
@@ -51,8 +52,8 @@ static void put(DType t, uint8_t *at, double v)
 
     if (dtype_is_float(t) && t.bits == 32)
         memcpy(at, &f, sizeof f);
-    else if (dtype_is_float(t) && t.bits == 64)
-        memcpy(at, &v, sizeof v);
+    else if (dtype_is_float(t))
+        dtype_put_f(t, at, v);
     else
         memcpy(at, &i, dtype_bytes(t)); /* little-endian */
 }
@@ -78,7 +79,8 @@ static void fill_input(const Buffer *b, Zone z, uint64_t s)
         for (d = 0; d < b->ndim; d++)
             off += at[d] * stride[d]->c0;
         bool   f = dtype_is_float(b->dtype);
-        double v = f ? (double)rnd(9) - 4 : (double)rnd(2);
+        bool   byte = dtype_is_int(b->dtype) && b->dtype.bits == 8;
+        double v = f ? (double)rnd(9) - 4 : byte ? (double)rnd(256) - 128 : (double)rnd(2);
         put(b->dtype, z.at + off * (int64_t)dtype_bytes(b->dtype), f ? v * 0.375 : v);
         for (d = b->ndim; d > 0 && ++at[d - 1] == b->extent[d - 1]->c0;)
             at[--d] = 0;
@@ -335,6 +337,53 @@ static void test_random(void)
     random_nests(n ? (uint32_t)atoi(n) : 160, from ? (uint64_t)atoll(from) : 1);
 }
 
+/* ---- instructions ------------------------------------------------------------------------------------ */
+
+/* Loops that vectorize makes this instruction of. */
+static bool makes(const Sched *s, const char *text)
+{
+    const TirModule *m = tirmod_new(c, 1, &s->f);
+    StrBuf           out = strbuf(arena);
+
+    for (uint32_t i = 0; i < pass_count; i++) {
+        if (pass_table[i].level == LEVEL_TIR)
+            m = pass_table[i].tir(c, m);
+        if (!strcmp(pass_table[i].name, "vectorize"))
+            break;
+    }
+    tir_print(c, m, &out);
+    return strstr(out.at, arena_printf(arena, " = %s(", text)) != NULL;
+}
+
+/* Each row's own description, tensorized: interpreted and compiled, with the instruction or
+ * without, it gives what its loops give.  Axes are taken from the sum outwards. */
+static void test_instructions(void)
+{
+    for (uint32_t id = 0; id < INTRIN_COUNT; id++) {
+        const char   *te = intrin_te((IntrinId)id), *first = "";
+        const Intrin *row = intrin_of(c, (IntrinId)id);
+        const TeFunc *f = te_parse(c, "te", (Bytes){(const uint8_t *)te, strlen(te)});
+        const Tensor *t = f->outs[0];
+        StrBuf        order = strbuf(arena);
+        Sched        *s = sched_new(c, native, f);
+
+        for (uint32_t i = 0; i < t->nreduce; i++)
+            str_printf(&order, "%s%%c.%s", i ? ", " : "", t->raxis[i]->name);
+        for (uint32_t i = 0; i < t->naxis; i++)
+            str_printf(&order, "%s%%c.%s", order.n ? ", " : "", t->axis[i]->name);
+        first = arena_printf(arena, "%.*s", (int)strcspn(order.at, ","), order.at);
+        if (t->naxis + t->nreduce > 1)
+            CHECK(step(s, "reorder %s", order.at));
+        if (row->sums)
+            CHECK(step(s, "decompose_reduction c %s", first));
+        CHECK(step(s, "tensorize %s with @%s", first, row->text));
+        CHECK(!s->refusal && makes(s, row->text));
+        if (!s->refusal && !through_passes(s, row->result.cells <= 16))
+            CHECK(!row->text);
+        arena_reset(c->scratch);
+    }
+}
+
 /* ---- operators ------------------------------------------------------------------------------------------ */
 
 static const char *const models[] = {
@@ -459,6 +508,7 @@ int main(void)
     native = backend_llvm.parse_target(c, "llvm -mcpu=native");
     CHECK(native != NULL);
     if (native) {
+        RUN(test_instructions);
         RUN(test_operators);
         RUN(test_random);
     }
