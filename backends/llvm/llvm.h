@@ -49,8 +49,9 @@ enum {
     CAP_ROUND = 1024, /* floor, ceil, trunc, nearest as instructions */
     CAP_VEC32 = 2048, /* riscv: vectors of 32 bytes (zvl256b), of 64 bytes (zvl512b) */
     CAP_VEC64 = 4096,
-    CAP_DOT = 8192,   /* dot products of bytes: avx512vnni, dotprod of aarch64 */
-    CAP_DOT32 = 16384 /* ... in vectors of at most 32 bytes: avxvnni */
+    CAP_DOT = 8192,    /* dot products of bytes: avx512vnni, dotprod of aarch64 */
+    CAP_DOT32 = 16384, /* ... in vectors of at most 32 bytes: avxvnni */
+    CAP_I8MM = 32768   /* aarch64: products of 2x8 matrices of bytes */
 };
 
 const Target *llvm_parse_target(Ctx *c, const char *text);

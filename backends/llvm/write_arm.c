@@ -1,7 +1,8 @@
 /* Instructions of AArch64 for rows of ir/tir/intrin.def (intrin.def).
  *
  *   dot4, bytes of one sign, with dotprod   one instruction
- *   dot4 otherwise                          products in i16, which hold them, then pairwise sums */
+ *   dot4 otherwise                          products in i16, which hold them, then pairwise sums
+ *   mmla, with i8mm                         one instruction */
 #include "backends/llvm/llvm.h"
 
 LLVMValueRef write_dotprod(Gen *g, const GenUnits *u)
@@ -32,4 +33,19 @@ LLVMValueRef write_addlp(Gen *g, const GenUnits *u)
     }
     return LLVMBuildAdd(g->b, u->operand[2],
                         gen_intrinsic_of(g, "llvm.aarch64.neon.addp", 1, over, 2, half), "");
+}
+
+LLVMValueRef write_mmla(Gen *g, const GenUnits *u)
+{
+    LLVMValueRef a = gen_as(g, u->operand[0], g->i8, 16), b = gen_as(g, u->operand[1], g->i8, 16);
+    LLVMValueRef x[3] = {u->operand[2], a, b};
+    LLVMTypeRef  over[2] = {LLVMTypeOf(x[0]), LLVMTypeOf(a)};
+    bool         sa = u->row->operand[0].dtype.code == DT_INT;
+    bool         sb = u->row->operand[1].dtype.code == DT_INT;
+
+    return gen_intrinsic_of(g,
+                            sa   ? "llvm.aarch64.neon.smmla"
+                            : sb ? "llvm.aarch64.neon.usmmla"
+                                 : "llvm.aarch64.neon.ummla",
+                            2, over, 3, x);
 }
