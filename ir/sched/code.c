@@ -313,6 +313,8 @@ static bool check_intrin(Work *w, uint32_t site, const char *text)
     store = stmt_subst(w->c, store, bound);
     if (!intrin_match(w->c, text, n, loops, &store->u.store, &m))
         return refuse(w, "'%s' in these loops is no %s", s->u.block.name, text) != NULL;
+    if (m.row->sums && dtype_is_float(m.row->result.dtype))
+        w->exact = false; /* instructions add in an order of their own */
     return true;
 }
 
