@@ -1,6 +1,7 @@
 /* From a model file to code, step by step.  Every command goes through these functions; what is
  * printed, written or run is the command's own business. */
 #include "compile/compile.h"
+#include "formats/formats.h"
 #include "ops/ops.h"
 
 #include <stdlib.h>
@@ -90,6 +91,42 @@ static ProductOptions product_options(const CompileOptions *o)
                             .states = o->states.at};
 }
 
+/* The arrays of --value are read; numbers wait for the types that the model has. */
+static bool read_values(Ctx *c, Compiled *k, ImportOptions *import)
+{
+    const CompileOptions *o = k->o;
+    ImportValue          *values = NEW_ARRAY(c->arena, ImportValue, o->values.n + 1);
+    const char           *path;
+    NpyArray              v;
+    Bytes                 file;
+    DType                 t;
+
+    for (uint32_t i = 0; i < o->values.n; i++) {
+        values[i] = o->values.at[i];
+        if (*values[i].text != '@')
+            continue;
+        path = intern(c->strings, values[i].text + 1);
+        if (!file_map(c->diags, path, &file) ||
+            !npy_read(c->diags, c->arena, (Loc){.file = path}, file, &v))
+            return false;
+        vec_push(c->arena, &k->files, path);
+        t = (DType){v.kind == 'f'   ? DT_FLOAT
+                    : v.kind == 'i' ? DT_INT
+                    : v.kind == 'u' ? DT_UINT
+                    : v.kind == 'b' ? DT_BOOLEAN
+                                    : DT_BFLOAT,
+                    (uint8_t)(v.size * 8), 1};
+        if (t.code == DT_BFLOAT && t.bits != 16)
+            return error_at(c, E_DIM, (Loc){.file = path}, "elements of %u bytes without a type",
+                            v.size);
+        values[i].value =
+            const_new(c, values[i].name, type_tensor_i64(c, t, v.ndim, v.dims), v.data);
+    }
+    import->nvalues = o->values.n;
+    import->values = values;
+    return true;
+}
+
 bool compile_import(Ctx *c, Compiled *k)
 {
     const CompileOptions *o = k->o;
@@ -101,6 +138,8 @@ bool compile_import(Ctx *c, Compiled *k)
                                     .weights = o->weights};
     double                from = now();
 
+    if (!read_values(c, k, &import))
+        return false;
     import.tensors = product_tensors(c, &product, &import.ntensors, &import.only_tensors);
     k->imported = frontend_import(c, o->path, o->format, &import, &k->files);
     if (k->imported)

@@ -288,6 +288,25 @@ bool set_dim(OptionParser *p, const Option *row, UNUSED void *field, const char 
     return true;
 }
 
+bool set_value(OptionParser *p, const Option *row, UNUSED void *field, const char *argument)
+{
+    const char *equals = strrchr(argument, '=');
+    ImportValue value = {0};
+
+    if (!equals || equals == argument || !equals[1] || !strcmp(equals, "=@"))
+        return option_wrong(p, row, argument,
+                            "an input and a number, or a file, such as 'sr=16000' and "
+                            "'mask=@mask.npy'");
+    value.name = arena_printf(p->a, "%.*s", (int)(equals - argument), argument);
+    value.text = equals + 1;
+    for (uint32_t i = 0; i < p->compile->values.n; i++)
+        if (strcmp(p->compile->values.at[i].name, value.name) == 0)
+            return diag_error(p->d, E_USAGE, NO_LOC, "'%s' gives '%s' two values", row->text,
+                              value.name);
+    vec_push(p->a, &p->compile->values, value);
+    return true;
+}
+
 bool set_path_map(OptionParser *p, const Option *row, UNUSED void *field, const char *argument)
 {
     const char *equals = strchr(argument, '=');

@@ -27,6 +27,7 @@ typedef struct {
     const char *weights;     /* of a module in Relay text */
     VEC(ImportShape) shapes; /* `name:[1,3,224,224]`; name "" when only the shape was given */
     VEC(ImportDim) dims;     /* `N=8` */
+    VEC(ImportValue) values; /* `sr=16000`, `mask=@mask.npy`; text alone */
 
     /* what the product does beside it */
     VEC(ProductImage) images;

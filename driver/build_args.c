@@ -193,6 +193,12 @@ static void add_tensors(Args *x)
             add_shape(x, in);
         if (in->image.given)
             add_image(x, in);
+        if (in->value.given)
+            LOWER(in->value, "value",
+                  "--value=", arena_printf(x->driver->arena, "%s=%.17g", in->key, in->value.value));
+        if (in->value_file.given)
+            LOWER(in->value_file, "value_file", "--value=",
+                  arena_printf(x->driver->arena, "%s=@%s", in->key, file(x, &in->value_file)));
     }
     for (uint32_t i = 0; i < m->dims.n; i++) {
         const ManDim *dim = &m->dims.at[i];

@@ -36,6 +36,8 @@ static void check_input(Driver *driver, Job *job, const ManInput *in)
     const Expr  *f = module_func(job->k.imported, "main"), *param = param_of(f, in->key);
     const char **names = NEW_ARRAY(driver->arena, const char *, func_nparams(f)), *closest, *type;
 
+    if (in->value.given || in->value_file.given)
+        return; /* no input any more; its value was checked */
     if (!param) {
         for (uint32_t i = 0; i < func_nparams(f); i++)
             names[i] = func_param(f, i)->u.var.name;

@@ -1,6 +1,6 @@
 /* What frontends share: the user's shapes and dimensions, and builders of Relay.
  *
- *   shapes.c   types of inputs        common.c   builders
+ *   shapes.c   types of inputs        values.c   values for inputs        common.c   builders
  *
  * Builders take NULL operands and give NULL, so that a converter may nest them and look once: the
  * first failure has recorded its error. */
@@ -34,7 +34,8 @@ typedef struct {
     bool                *used, *used_dims; /* of o->shapes, o->dims */
     bool                 reshaped;         /* an input has another size than the model says */
     VEC(ImportDim) dims;
-    VEC(const char *) names; /* of the model's dimensions */
+    VEC(const char *) names;  /* of the model's dimensions */
+    VEC(const char *) inputs; /* that were seen */
     VEC(MissingDim) missing;
 } Shapes;
 
@@ -53,6 +54,12 @@ bool shapes_check(Shapes *s, Loc loc, uint32_t n, const char *const *inputs);
 bool shapes_placeholder(const char *name);
 /* For a module whose types are known: do the shapes given for its inputs agree with them? */
 bool shapes_check_module(Ctx *c, const Module *m, const ImportOptions *o, Loc loc);
+
+/* ---- values.c --------------------------------------------------------------------------------- */
+
+const ImportValue *value_given(const ImportOptions *o, const char *input); /* NULL: none */
+/* The constant that an input of type t becomes. */
+const Expr *value_expr(Ctx *c, Loc loc, const ImportValue *v, const Type *t);
 
 /* ---- builders --------------------------------------------------------------------------------- */
 

@@ -24,8 +24,9 @@ typedef struct {
     int64_t     value;
 } ImportDim;
 typedef struct {
-    const char  *name; /* an input that becomes a constant of this value */
-    const Const *value;
+    const char  *name;  /* an input that becomes a constant */
+    const Const *value; /* this one; NULL: */
+    const char  *text;  /* a number, for all of its cells */
 } ImportValue;
 typedef struct {
     uint32_t           nshapes, ndims;

@@ -95,6 +95,9 @@ void shapes_see(Shapes *s, const char *input, uint32_t ndim, const InputDim *dim
 {
     const ImportShape *given = NULL;
 
+    vec_push(s->c->arena, &s->inputs, input);
+    if (ndim != UINT32_MAX && ndim > MAX_RANK)
+        return;
     for (uint32_t i = 0; i < s->o->nshapes; i++)
         if (!strcmp(s->o->shapes[i].name, input))
             given = &s->o->shapes[i];
@@ -262,10 +265,26 @@ static void hint_names(Ctx *c, const char *word, const char *what, uint32_t n,
         diag_hint(c->diags, "it has no %ss", what);
 }
 
+static bool is_among(const char *name, uint32_t n, const char *const *names)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
 static bool check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs)
 {
     bool ok = true;
 
+    for (uint32_t i = 0; i < s->o->nvalues; i++) {
+        const char *name = s->o->values[i].name;
+
+        if (is_among(name, n, inputs) || is_among(name, s->inputs.n, s->inputs.at))
+            continue;
+        ok = error_at(s->c, E_DIM, loc, "the model has no input '%s'", name);
+        hint_names(s->c, name, "input", n, inputs);
+    }
     for (uint32_t i = 0; i < s->o->nshapes; i++) {
         const char *name = s->o->shapes[i].name;
 

@@ -372,34 +372,26 @@ static const Expr *import_input(Import *im, Shapes *shapes, const OnnxValue *v, 
     return type ? expr_var(c, v->name, type, loc) : NULL;
 }
 
-/* The value that the user gave for an input, if there is one; it has to fit what the model says. */
-static bool import_bound(Import *im, OnnxScope *s, const OnnxValue *v, const ImportOptions *o,
-                         Loc loc)
+/* An array that the user gave for an input; it has to fit what the model says. */
+static const Expr *import_array(Import *im, const OnnxValue *v, const ImportValue *value, Loc loc)
 {
     OnnxTensorType *t = v->type ? v->type->tensor : NULL;
-    const Type     *given;
+    const Type     *given = value->value->type;
     DType           dtype;
-    bool            fits;
+    bool            fits = t && given->n <= MAX_RANK && onnx_dtype(t->elem_type, &dtype) &&
+                dtype_eq(dtype, given->dtype) && (!t->shape || t->shape->dims.n == given->n);
 
-    for (uint32_t i = 0; i < o->nvalues; i++) {
-        if (strcmp(o->values[i].name, v->name) != 0)
-            continue;
-        given = o->values[i].value->type;
-        fits = t && onnx_dtype(t->elem_type, &dtype) && dtype_eq(dtype, given->dtype) &&
-               (!t->shape || t->shape->dims.n == given->n);
-        for (uint32_t k = 0; fits && t->shape && k < given->n; k++) {
-            const OnnxDim *d = t->shape->dims.at[k];
-            int64_t        have;
+    for (uint32_t k = 0; fits && t->shape && k < given->n; k++) {
+        const OnnxDim *d = t->shape->dims.at[k];
+        int64_t        have;
 
-            fits = type_dim(given, k, &have) && (!d->has_value || d->value < 0 || d->value == have);
-        }
-        if (!fits)
-            return error_at(im->c, E_DIM, loc,
-                            "the value given for input '%s' is %s, which does not fit", v->name,
-                            type_text(im->c, given));
-        return scope_put(s, v->name, expr_const(im->c, o->values[i].value, loc));
+        fits = type_dim(given, k, &have) && (!d->has_value || d->value < 0 || d->value == have);
     }
-    return true;
+    if (!fits)
+        return error_at(im->c, E_DIM, loc,
+                        "the value given for input '%s' is %s, which does not fit", v->name,
+                        type_text(im->c, given));
+    return expr_const(im->c, value->value, loc);
 }
 
 /* What is to be given for the inputs is said of all of them at once. */
@@ -411,15 +403,16 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
     Shapes       shapes = shapes_new(c, o);
     const Expr  *had;
     InputDim     dims[MAX_RANK];
-    uint32_t     n = 0, nnames = 0;
+
+    const ImportValue *value;
+    uint32_t           n = 0, nnames = 0;
 
     for (uint32_t i = 0; i < g->input.n; i++) {
         OnnxValue *v = g->input.at[i];
         uint32_t   ndim = input_dims(im, v, dims);
 
         v->name = intern(c->strings, onnx_text(v->name));
-        if (ndim == UINT32_MAX || ndim <= MAX_RANK)
-            shapes_see(&shapes, v->name, ndim, dims);
+        shapes_see(&shapes, v->name, ndim, dims);
     }
     for (uint32_t i = 0; i < g->input.n; i++) {
         OnnxValue *v = g->input.at[i];
@@ -432,14 +425,24 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
                                 v->type ? v->type->tensor : NULL, had->type);
             continue;
         }
-        if (!import_bound(im, s, v, o, loc))
-            return false;
-        if (map_get(s->values, PTR_KEY(v->name)))
+        value = value_given(o, v->name);
+        if (value && value->value) {
+            if (!(had = import_array(im, v, value, loc)))
+                return false;
+            scope_put(s, v->name, had);
             continue;
+        }
         names[nnames++] = v->name;
         if (!(params[n] = import_input(im, &shapes, v, loc)))
             continue;
-        scope_put(s, v->name, params[n++]);
+        if (!value) {
+            scope_put(s, v->name, params[n++]);
+            continue;
+        }
+        nnames--;
+        if (!(had = value_expr(c, loc, value, params[n]->type)))
+            return false;
+        scope_put(s, v->name, had);
     }
     *nparams = n;
     im->reshaped = shapes.reshaped;

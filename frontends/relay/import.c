@@ -142,6 +142,34 @@ const Module *relay_read(Ctx *c, const char *path, Bytes file, const char *weigh
     return relay_parse(c, path, file, data);
 }
 
+/* --value: such inputs are parameters no more. */
+static const Module *with_values(Ctx *c, const Module *m, const ImportOptions *o)
+{
+    const Expr  *f = module_func(m, "main"), *body;
+    uint32_t     n = f ? func_nparams(f) : 0, kept = 0, bound = 0;
+    const Expr **params = NEW_ARRAY(c->arena, const Expr *, n + 1);
+    const Expr **vars = NEW_ARRAY(c->arena, const Expr *, n + 1);
+    const Expr **values = NEW_ARRAY(c->arena, const Expr *, n + 1);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const Expr        *x = func_param(f, i);
+        const ImportValue *v = value_given(o, x->u.var.name);
+
+        if (!v) {
+            params[kept++] = x;
+            continue;
+        }
+        vars[bound] = x;
+        if (!(values[bound++] = value_expr(c, (Loc){.file = m->file}, v, x->type)))
+            return NULL;
+    }
+    if (!bound)
+        return m;
+    body = expr_bind(c, func_body(f), bound, vars, values);
+    f = body ? expr_func(c, kept, params, body, f->u.func, f->loc) : NULL;
+    return f ? relay_infer(c, module_with_func(c, m, "main", f)) : NULL;
+}
+
 const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
                            ImportFiles *files)
 {
@@ -149,7 +177,9 @@ const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOpt
 
     if (m)
         m = relay_infer(c, m);
-    return m && shapes_check_module(c, m, o, (Loc){.file = path}) ? with_tensors(c, m, o) : NULL;
+    if (!m || !shapes_check_module(c, m, o, (Loc){.file = path}) || !(m = with_values(c, m, o)))
+        return NULL;
+    return with_tensors(c, m, o);
 }
 
 void relay_list_ops(StrBuf *out)

@@ -76,6 +76,7 @@ add_tvm_model(variants MODEL net.relay CPU_VARIANTS x86-64 x86-64-v3)
 add_tvm_model(tuned MODEL net.relay TUNING_LOGS net.log TUNING_POLICY REQUIRE TUNING_MIN_COVERAGE 100 EMIT log)
 add_tvm_model(measured MODEL net.relay MACHINE net.machine)
 add_tvm_model(inner MODEL state.relay OUTPUTS y)
+add_tvm_model(settled MODEL state.relay INPUT_VALUES h=0.5)
 add_tvm_model(recurrent MODEL state.relay STATE h_out=h)
 add_tvm_model(digits MODEL digits.onnx THREADS POOL TEST_INPUTS inputs.npz TEST_OUTPUTS outputs.npz RTOL 1e-3 ATOL 1e-5
     BENCHMARK)
@@ -181,6 +182,7 @@ grep -q '"machine": "[0-9a-f]*"' tvm/measured/measured.json || die "MACHINE"
 said "--tuning-policy=require --tuning-min-coverage=100" "-o $work/b/tvm/tuned/tuned "
 [ -s tvm/tuned/tuned.log ] || die "EMIT log"
 grep -q '"y"' tvm/inner/inner.json && ! grep -q h_out tvm/inner/inner.json || die "OUTPUTS"
+grep -q '"x"' tvm/settled/settled.json && ! grep -q '"h"' tvm/settled/settled.json || die "INPUT_VALUES"
 grep -q "state" tvm/recurrent/recurrent.json || said "--state=h_out=h" recurrent
 for program in digits_benchmark digits_file_benchmark; do
     quiet ./$program 3
