@@ -233,6 +233,8 @@ void diag_print(const Diags *d, DiagFormat format, StrBuf *out);
 void diag_color(Diags *d, bool on);
 /* The errors of `from`, with their notes and hints, as errors `id` at `loc`: `who: message`. */
 void diag_adopt(Diags *d, const Diags *from, DiagId id, Loc loc, const char *who);
+/* There are errors after the first `errors`, and all of them are of this kind. */
+bool diag_all_are(const Diags *d, uint32_t errors, DiagId id);
 void diag_drop(Diags *d, uint32_t errors); /* forget what came after the first `errors` errors */
 const char *diag_code(DiagId id);          /* "E0301" */
 const char *diag_help(const char *code);   /* the text of a code's row; NULL: no such code */

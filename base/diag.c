@@ -214,6 +214,16 @@ int diag_status(const Diags *d)
     return 0;
 }
 
+bool diag_all_are(const Diags *d, uint32_t errors, DiagId id)
+{
+    uint32_t seen = 0;
+
+    for (uint32_t i = 0; i < d->records.n; i++)
+        if (d->records.at[i].kind == DIAG_IS_ERROR && seen++ >= errors && d->records.at[i].id != id)
+            return false;
+    return seen > errors;
+}
+
 void diag_drop(Diags *d, uint32_t errors)
 {
     uint32_t seen = 0;

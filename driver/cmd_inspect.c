@@ -370,10 +370,150 @@ static void model_text(Driver *driver, Job *job)
             say(driver, "%6u %s\n", n[i], job->c->ops.at[i].text);
 }
 
+/* ---- models with open dimensions: as the file has them ---- */
+
+/* "N, 3, ?", in JSON "N" in quotes and null. */
+static const char *open_dims(Arena *a, const SignatureTensor *t, bool json)
+{
+    StrBuf s = strbuf(a);
+
+    for (uint32_t i = 0; t->ndim != UINT32_MAX && i < t->ndim; i++) {
+        const InputDim *d = &t->dims[i];
+
+        str_add(&s, i ? ", " : "");
+        if (d->value >= 0)
+            str_printf(&s, "%lld", (long long)d->value);
+        else if (d->name && json)
+            str_add_json(&s, d->name);
+        else
+            str_add(&s, d->name ? d->name : json ? "null" : "?");
+    }
+    return s.n ? s.at : "";
+}
+
+static void say_open_tensors(Driver *driver, const char *what, const SignatureTensor *t, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (t[i].ndim == UINT32_MAX)
+            say(driver, "%s %s: %s of any shape\n", what, t[i].name, t[i].type);
+        else
+            say(driver, "%s %s: Tensor[(%s), %s]\n", what, t[i].name,
+                open_dims(driver->arena, &t[i], false), t[i].type);
+}
+
+/* Names of the inputs' dimensions, each once, as the options that give them a value. */
+static void say_open_names(Driver *driver, Ctx *c, const Signature *m)
+{
+    StrBuf names = strbuf(driver->arena), shapes = strbuf(driver->arena);
+    Map   *had = map_new(driver->arena);
+
+    for (uint32_t i = 0; i < m->ninputs; i++) {
+        const SignatureTensor *t = &m->inputs[i];
+        bool                   nameless = t->ndim == UINT32_MAX;
+
+        for (uint32_t k = 0; t->ndim != UINT32_MAX && k < t->ndim; k++) {
+            const char *name = t->dims[k].name ? intern(c->strings, t->dims[k].name) : NULL;
+
+            nameless |= t->dims[k].value < 0 && !name;
+            if (!name || map_get(had, PTR_KEY(name)))
+                continue;
+            map_put(had, PTR_KEY(name), (void *)(uintptr_t)name);
+            str_printf(&names, " --dim %s=..", name);
+        }
+        if (nameless)
+            str_printf(&shapes, " --shape '%s:[..]'", t->name);
+    }
+    say(driver, "open:%s%s\n", names.n ? names.at : "", shapes.n ? shapes.at : "");
+}
+
+static void say_open(Driver *driver, Ctx *c, const Signature *m)
+{
+    say_open_tensors(driver, "input ", m->inputs, m->ninputs);
+    say_open_tensors(driver, "output", m->outputs, m->noutputs);
+    say_open_names(driver, c, m);
+    for (uint32_t i = 0; i < m->nops; i++)
+        say(driver, "%6u %s\n", m->ops[i].count, m->ops[i].name);
+}
+
+static void json_open_tensors(StrBuf *s, const char *what, const SignatureTensor *t, uint32_t n)
+{
+    str_printf(s, "\"%s\": [", what);
+    for (uint32_t i = 0; i < n; i++) {
+        str_add(s, i ? ", {\"name\": " : "{\"name\": ");
+        str_add_json(s, t[i].name);
+        str_add(s, ", \"shape\": ");
+        if (t[i].ndim == UINT32_MAX)
+            str_add(s, "null");
+        else
+            str_printf(s, "[%s]", open_dims(s->arena, &t[i], true));
+        str_printf(s, ", \"dtype\": \"%s\"}", t[i].type);
+    }
+    str_add(s, "]");
+}
+
+static void say_open_json(Driver *driver, const Signature *m)
+{
+    StrBuf s = strbuf(driver->arena);
+
+    str_add(&s, "{");
+    json_open_tensors(&s, "inputs", m->inputs, m->ninputs);
+    str_add(&s, ", ");
+    json_open_tensors(&s, "outputs", m->outputs, m->noutputs);
+    str_add(&s, ", \"operators\": {");
+    for (uint32_t i = 0; i < m->nops; i++) {
+        str_add(&s, i ? ", " : "");
+        str_add_json(&s, m->ops[i].name);
+        str_printf(&s, ": %u", m->ops[i].count);
+    }
+    say(driver, "%s}}\n", s.at);
+}
+
+/* A size that no import would take for a batch of 1. */
+static bool is_open(const Signature *m)
+{
+    for (uint32_t i = 0; i < m->ninputs; i++) {
+        const SignatureTensor *t = &m->inputs[i];
+
+        if (t->ndim == UINT32_MAX)
+            return true;
+        for (uint32_t k = 1; k < t->ndim; k++)
+            if (t->dims[k].value < 0)
+                return true;
+    }
+    return false;
+}
+
+/* Sizes are missing, and nobody gave any: what the file says is the answer.  `failed`: an import
+ * said what else is wrong, after the first `errors`. */
+static bool inspect_open(Driver *driver, Job *job, bool failed, uint32_t errors)
+{
+    const CompileOptions *o = job->k.o;
+    Diags                *d = job->c->diags;
+    uint32_t              before = diag_errors(d);
+    Signature             m;
+
+    if (driver->opt.html || o->shapes.n || o->dims.n || o->values.n)
+        return false;
+    if (!frontend_describe(job->c, o->path, o->format, &m)) {
+        diag_drop(d, before); /* import says it */
+        return false;
+    }
+    if (!failed && !is_open(&m))
+        return false;
+    if (failed && diag_all_are(d, errors, E_DIM))
+        diag_drop(d, errors);
+    if (driver->opt.json)
+        say_open_json(driver, &m);
+    else
+        say_open(driver, job->c, &m);
+    return true;
+}
+
 int cmd_inspect(Driver *driver)
 {
     const TextList *in = &driver->opt.inputs;
     Job             job;
+    uint32_t        errors;
 
     if (in->n == 1 && job_is_product(in->at[0]) &&
         !options_fit_product(driver->diags, &driver->opt, in->at[0]))
@@ -382,9 +522,15 @@ int cmd_inspect(Driver *driver)
         inspect_product(driver, driver->opt.inputs.at[0]);
         return 0;
     }
-    if (!job_start(driver, &job, "llvm") || !compile_target(job.c, &job.k) ||
-        !compile_import(job.c, &job.k))
+    if (!job_start(driver, &job, "llvm") || !compile_target(job.c, &job.k))
         return 0;
+    errors = diag_errors(job.c->diags);
+    if (inspect_open(driver, &job, false, errors))
+        return 0;
+    if (!compile_import(job.c, &job.k)) {
+        inspect_open(driver, &job, true, errors);
+        return 0;
+    }
     if (driver->opt.html)
         html_model(driver, &job, driver->opt.html);
     else if (driver->opt.json)

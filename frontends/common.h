@@ -15,12 +15,6 @@
 
 /* ---- shapes.c --------------------------------------------------------------------------------- */
 
-/* One dimension of a model's input. */
-typedef struct {
-    int64_t     value; /* -1: unknown */
-    const char *name;  /* symbolic name, or NULL */
-} InputDim;
-
 typedef struct {
     const char *input, *name;
     uint32_t    at;

@@ -42,6 +42,28 @@ typedef struct {
     bool               only_tensors;
 } ImportOptions;
 
+/* One dimension of a model's input. */
+typedef struct {
+    int64_t     value; /* -1: unknown */
+    const char *name;  /* symbolic name, or NULL */
+} InputDim;
+
+/* What a model takes and gives as its file says it, before sizes are known. */
+typedef struct {
+    const char     *name, *type; /* "f32", "string", "sequence" */
+    uint32_t        ndim;        /* UINT32_MAX: not said */
+    const InputDim *dims;
+} SignatureTensor;
+typedef struct {
+    const char *name;
+    uint32_t    count;
+} OpTally;
+typedef struct {
+    uint32_t               ninputs, noutputs, nops;
+    const SignatureTensor *inputs, *outputs;
+    const OpTally         *ops; /* in the format's names */
+} Signature;
+
 /* Files that were read, the model first: for depfiles. */
 typedef VEC(const char *) ImportFiles;
 
@@ -53,6 +75,8 @@ typedef struct Frontend {
     int (*bid)(const char *path, Bytes file);
     const Module *(*import)(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
                             ImportFiles *files);
+    /* False with an error: the bytes do not parse, or without one: import says as much. */
+    bool (*describe)(Ctx *c, const char *path, Bytes file, Signature *out);
     /* The operators that it knows, a line each: `Name  versions  domain  Relay operator`. */
     void (*list_ops)(StrBuf *out);
 } Frontend;
@@ -70,6 +94,9 @@ const Frontend *frontend_find(const char *name); /* NULL: there is none */
 const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,
                               ImportFiles *files);
 
+/* The signature of the model at `path`; false: there is none, errors or not. */
+bool frontend_describe(Ctx *c, const char *path, const char *format, Signature *out);
+
 /* The text of a module as it stands, not yet typed, with the constants in `weights`; NULL: in the
  * file beside it, if there is one. */
 const Module *relay_read(Ctx *c, const char *path, Bytes file, const char *weights,
@@ -86,10 +113,11 @@ Looks looks_of_file(Bytes file);
 Looks looks_of_folder(Arena *a, const char *path);
 
 /* The rows' functions. */
-#define FRONTEND(id, name, endings, bid_fn, import_fn, list_fn, text)                     \
+#define FRONTEND(id, name, endings, bid_fn, import_fn, describe_fn, list_fn, text)        \
     int           bid_fn(const char *path, Bytes file);                                   \
     const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o, \
                             ImportFiles *files);                                          \
+    bool          describe_fn(Ctx *c, const char *path, Bytes file, Signature *out);      \
     void          list_fn(StrBuf *out);
 #include "frontends/frontends.def"
 #undef FRONTEND

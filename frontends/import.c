@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 static const Frontend table[] = {
-#define FRONTEND(id, name, endings, bid_fn, import_fn, list_fn, text) \
-    {name, endings, text, bid_fn, import_fn, list_fn},
+#define FRONTEND(id, name, endings, bid_fn, import_fn, describe_fn, list_fn, text) \
+    {name, endings, text, bid_fn, import_fn, describe_fn, list_fn},
 #include "frontends/frontends.def"
 #undef FRONTEND
 };
@@ -115,4 +115,15 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
         files = &unread;
     vec_push(c->arena, files, path);
     return f->import(c, path, file, o ? o : &none, files);
+}
+
+bool frontend_describe(Ctx *c, const char *path, const char *format, Signature *out)
+{
+    const Frontend *f;
+    Bytes           file = {0};
+
+    *out = (Signature){0};
+    path = intern(c->strings, path);
+    return file_map(c->diags, path, &file) && (f = choose(c, path, format, file)) &&
+           f->describe(c, path, file, out);
 }

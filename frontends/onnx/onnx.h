@@ -5,6 +5,7 @@
  *   import.c    model, graphs, inputs and outputs; one node after another
  *   declared.c  types that the model declares, against those that its values have
  *   tensor.c    TensorProto: raw data, typed fields, external files
+ *   describe.c  inputs, outputs and operators as the file has them
  *   node.c      what converters ask of a node: attributes, constant inputs
  *   ops.def     operator, domain, versions, Relay operator, converter
  *   schema.def  operator, domain, version, what a node of it may have

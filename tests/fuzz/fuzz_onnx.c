@@ -66,10 +66,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     ImportFiles   files = {0};
     Bytes         file = {data, size};
     const Module *m = NULL;
+    Signature     signature = {0};
     StrBuf        text = strbuf(a);
 
     onnx_bid("model", file);
     draw_options(a, file, &o);
+    onnx_describe(c, "/nonexistent/model.onnx", file, &signature);
+    diag_drop(d, 0);
     m = onnx_import(c, "/nonexistent/model.onnx", file, &o, &files);
     if (m && relay_verify(c, m))
         relay_print(c, m, (RelayPrint){0}, &text);
