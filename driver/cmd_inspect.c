@@ -402,7 +402,7 @@ static void say_open_tensors(Driver *driver, const char *what, const SignatureTe
 }
 
 /* Names of the inputs' dimensions, each once, as the options that give them a value. */
-static void say_open_names(Driver *driver, Ctx *c, const Signature *m)
+static void say_open_names(Driver *driver, Ctx *c, const ModelSignature *m)
 {
     StrBuf names = strbuf(driver->arena), shapes = strbuf(driver->arena);
     Map   *had = map_new(driver->arena);
@@ -426,7 +426,7 @@ static void say_open_names(Driver *driver, Ctx *c, const Signature *m)
     say(driver, "open:%s%s\n", names.n ? names.at : "", shapes.n ? shapes.at : "");
 }
 
-static void say_open(Driver *driver, Ctx *c, const Signature *m)
+static void say_open(Driver *driver, Ctx *c, const ModelSignature *m)
 {
     say_open_tensors(driver, "input ", m->inputs, m->ninputs);
     say_open_tensors(driver, "output", m->outputs, m->noutputs);
@@ -451,7 +451,7 @@ static void json_open_tensors(StrBuf *s, const char *what, const SignatureTensor
     str_add(s, "]");
 }
 
-static void say_open_json(Driver *driver, const Signature *m)
+static void say_open_json(Driver *driver, const ModelSignature *m)
 {
     StrBuf s = strbuf(driver->arena);
 
@@ -469,7 +469,7 @@ static void say_open_json(Driver *driver, const Signature *m)
 }
 
 /* A size that no import would take for a batch of 1. */
-static bool is_open(const Signature *m)
+static bool is_open(const ModelSignature *m)
 {
     for (uint32_t i = 0; i < m->ninputs; i++) {
         const SignatureTensor *t = &m->inputs[i];
@@ -490,7 +490,7 @@ static bool inspect_open(Driver *driver, Job *job, bool failed, uint32_t errors)
     const CompileOptions *o = job->k.o;
     Diags                *d = job->c->diags;
     uint32_t              before = diag_errors(d);
-    Signature             m;
+    ModelSignature        m;
 
     if (driver->opt.html || o->shapes.n || o->dims.n || o->values.n)
         return false;

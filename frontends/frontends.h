@@ -62,7 +62,7 @@ typedef struct {
     uint32_t               ninputs, noutputs, nops;
     const SignatureTensor *inputs, *outputs;
     const OpTally         *ops; /* in the format's names */
-} Signature;
+} ModelSignature;
 
 /* Files that were read, the model first: for depfiles. */
 typedef VEC(const char *) ImportFiles;
@@ -76,7 +76,7 @@ typedef struct Frontend {
     const Module *(*import)(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
                             ImportFiles *files);
     /* False with an error: the bytes do not parse, or without one: import says as much. */
-    bool (*describe)(Ctx *c, const char *path, Bytes file, Signature *out);
+    bool (*describe)(Ctx *c, const char *path, Bytes file, ModelSignature *out);
     /* The operators that it knows, a line each: `Name  versions  domain  Relay operator`. */
     void (*list_ops)(StrBuf *out);
 } Frontend;
@@ -95,7 +95,7 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
                               ImportFiles *files);
 
 /* The signature of the model at `path`; false: there is none, errors or not. */
-bool frontend_describe(Ctx *c, const char *path, const char *format, Signature *out);
+bool frontend_describe(Ctx *c, const char *path, const char *format, ModelSignature *out);
 
 /* The text of a module as it stands, not yet typed, with the constants in `weights`; NULL: in the
  * file beside it, if there is one. */
@@ -117,7 +117,7 @@ Looks looks_of_folder(Arena *a, const char *path);
     int           bid_fn(const char *path, Bytes file);                                   \
     const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o, \
                             ImportFiles *files);                                          \
-    bool          describe_fn(Ctx *c, const char *path, Bytes file, Signature *out);      \
+    bool          describe_fn(Ctx *c, const char *path, Bytes file, ModelSignature *out); \
     void          list_fn(StrBuf *out);
 #include "frontends/frontends.def"
 #undef FRONTEND

@@ -117,12 +117,12 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
     return f->import(c, path, file, o ? o : &none, files);
 }
 
-bool frontend_describe(Ctx *c, const char *path, const char *format, Signature *out)
+bool frontend_describe(Ctx *c, const char *path, const char *format, ModelSignature *out)
 {
     const Frontend *f;
     Bytes           file = {0};
 
-    *out = (Signature){0};
+    *out = (ModelSignature){0};
     path = intern(c->strings, path);
     return file_map(c->diags, path, &file) && (f = choose(c, path, format, file)) &&
            f->describe(c, path, file, out);

@@ -202,7 +202,9 @@ static void add_prim(void *user, const Prim *p)
     case PRIM_FLOAT:
     case PRIM_INDEX:
     case PRIM_RAMP:
-    case PRIM_SPLAT: return;
+    case PRIM_SPLAT:
+    case PRIM_ADDR:
+    case PRIM_SYMBOL: return;
     case PRIM_FMA:
     case PRIM_INTRIN:
         r->sums = true;
@@ -388,6 +390,8 @@ static Cost stmt_cost(Walk *w, const Stmt *s)
     case STMT_ALLOC:
     case STMT_BLOCK:
     case STMT_REGION:
+    case STMT_VIEW:
+    case STMT_SWITCH:
         for (uint32_t i = 0; i < s->nkids; i++) {
             part = stmt_cost(w, s->kids[i]);
             follow(w, &cost, &part);
@@ -397,6 +401,7 @@ static Cost stmt_cost(Walk *w, const Stmt *s)
     case STMT_BARRIER:
     case STMT_LAUNCH:
     case STMT_COPY:
+    case STMT_INVOKE:
     case STMT_RETURN:
     case STMT_FAIL: break;
     }

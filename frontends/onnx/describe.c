@@ -55,7 +55,7 @@ static SignatureTensor *describe_tensors(Ctx *c, const PbMsgs *values, Map *cons
 }
 
 /* In the order in which they are met; those of subgraphs count with the node around them. */
-static void count_operators(Ctx *c, const OnnxGraph *g, Signature *out)
+static void count_operators(Ctx *c, const OnnxGraph *g, ModelSignature *out)
 {
     Map     *index = map_new(c->scratch); /* name to number, plus one */
     OpTally *ops = NEW_ARRAY(c->arena, OpTally, g->node.n + 1);
@@ -78,7 +78,7 @@ static void count_operators(Ctx *c, const OnnxGraph *g, Signature *out)
     out->ops = ops;
 }
 
-bool onnx_describe(Ctx *c, const char *path, Bytes file, Signature *out)
+bool onnx_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
 {
     OnnxModel  model = {0};
     Map       *constants = map_new(c->scratch), *none = map_new(c->scratch);

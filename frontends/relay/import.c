@@ -183,7 +183,7 @@ const Module *relay_import(Ctx *c, const char *path, Bytes file, const ImportOpt
 }
 
 /* All sizes are in the text: the module says it. */
-bool relay_describe(Ctx *c, const char *path, Bytes file, Signature *out)
+bool relay_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
 {
     (void)c;
     (void)path;

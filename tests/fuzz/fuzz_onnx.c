@@ -59,15 +59,15 @@ static void draw_options(Arena *a, Bytes file, ImportOptions *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    Arena        *a = arena_new(NULL);
-    Diags        *d = diags_new(a);
-    Ctx          *c = ctx_new(a, d, op_table);
-    ImportOptions o = {0};
-    ImportFiles   files = {0};
-    Bytes         file = {data, size};
-    const Module *m = NULL;
-    Signature     signature = {0};
-    StrBuf        text = strbuf(a);
+    Arena         *a = arena_new(NULL);
+    Diags         *d = diags_new(a);
+    Ctx           *c = ctx_new(a, d, op_table);
+    ImportOptions  o = {0};
+    ImportFiles    files = {0};
+    Bytes          file = {data, size};
+    const Module  *m = NULL;
+    ModelSignature signature = {0};
+    StrBuf         text = strbuf(a);
 
     onnx_bid("model", file);
     draw_options(a, file, &o);
