@@ -55,10 +55,12 @@ static const Word passes[] = {
 #define GRAPH_PASS(name, opt, about) {#name, about},
 #define TIR_PASS(name, opt, about) {#name, about},
 #define CODE_PASS(name, opt, about) {#name, about},
+#define ALGORITHM(name, opt, about) {#name, about},
 #include "passes/passes.def"
 #undef GRAPH_PASS
 #undef TIR_PASS
 #undef CODE_PASS
+#undef ALGORITHM
 };
 
 static const Word backends[] = {
@@ -68,7 +70,7 @@ static const Word backends[] = {
 };
 
 static const Word frontends[] = {
-#define FRONTEND(id, name, endings, bid, import, list_ops, text) {name, text},
+#define FRONTEND(id, name, endings, bid, import, describe, list_ops, text) {name, text},
 #include "frontends/frontends.def"
 #undef FRONTEND
 };

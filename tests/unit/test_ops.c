@@ -55,7 +55,7 @@ static bool run_te(const Case *k, const char *how, const TeFunc *te, const Type 
         got[i] = (Const){.type = results[i], .data = {buffers[k->nin + i], (size_t)n * size}};
     }
     const Func *f = te_lower(k->c, te, NULL);
-    TirModule   m = {1, &f};
+    TirModule   m = {.nfuncs = 1, .funcs = &f};
 
     check_count++;
     if (!tir_verify(k->c, &m, TIR_NEST))

@@ -254,7 +254,7 @@ static void report(Ctx *c, const Op *op, const Type *const *in, uint32_t n, cons
 static const char *runs(Ctx *c, const TeFunc *te)
 {
     const Func *f = te_lower(c, te, NULL);
-    TirModule   m = {1, &f};
+    TirModule   m = {.nfuncs = 1, .funcs = &f};
     void       *buffers[4 * MAX_OPERANDS];
 
     if (!tir_verify(c, &m, TIR_NEST))
