@@ -390,7 +390,8 @@ static bool has_units(const Compiled *k)
 
 /* The entry functions of a flat plan.  Those of a device's embed its code, and what is left to
  * compile is the plan of its host. */
-static bool add_entry(Ctx *c, const Compiled *k, Plan *p, CodegenOptions *o, DeviceCode *code)
+static bool add_entry(Ctx *c, const Compiled *k, const CodegenInfo *info, Plan *p,
+                      CodegenOptions *o, DeviceCode *code)
 {
     if (p->target->host) {
         if (!k->backend->device_code(c, p, code))
@@ -398,7 +399,7 @@ static bool add_entry(Ctx *c, const Compiled *k, Plan *p, CodegenOptions *o, Dev
         *p = plan_of_host(c, p);
         o->device = code;
     }
-    o->host = entry_functions(c, p, o, &k->info);
+    o->host = entry_functions(c, p, o, info);
     return true;
 }
 
@@ -418,21 +419,22 @@ static bool whole(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
             *out = code.code;
         return out->n != 0;
     }
-    return add_entry(c, k, &flat, &o, &code) &&
+    return add_entry(c, k, &k->info, &flat, &o, &code) &&
            flat.target->backend->codegen(c, &flat, &o, &k->info, kind, out);
 }
 
 bool compile_tir(Ctx *c, const Compiled *k, StrBuf *out)
 {
-    CodegenOptions o = compile_code_options(k);
-    DeviceCode     code;
-    Plan           flat;
+    static const CodegenInfo nameless; /* equal programs have equal texts */
+    CodegenOptions           o = compile_code_options(k);
+    DeviceCode               code;
+    Plan                     flat;
     VEC(const Func *) funcs = {0};
 
     if (!compile_flat(c, k, &flat))
         return false;
     const TirModule *kernels = flat.tir;
-    if (!add_entry(c, k, &flat, &o, &code))
+    if (!add_entry(c, k, &nameless, &flat, &o, &code))
         return false;
     for (uint32_t i = 0; i < kernels->nfuncs; i++)
         vec_push(c->arena, &funcs, kernels->funcs[i]);
