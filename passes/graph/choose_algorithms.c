@@ -63,9 +63,9 @@ static void say(Ctx *c, const Expr *call, const Algorithm *best, const double *t
 {
     StrBuf *out = c->choices.said;
 
-    str_printf(out, "%s:%u:%s: %s: %s takes %.0f cycles", call->loc.file ? call->loc.file : "",
-               call->loc.line, call->loc.name ? call->loc.name : "", call_op(call)->text,
-               text_of(c, best), time[best - algorithms]);
+    str_printf(out, "%s:%u:%s%s %s: %s takes %.0f cycles", call->loc.file ? call->loc.file : "",
+               call->loc.line, call->loc.name ? call->loc.name : "", call->loc.name ? ":" : "",
+               call_op(call)->text, text_of(c, best), time[best - algorithms]);
     for (uint32_t i = 0; i < COUNT(algorithms); i++)
         if (time[i] < NEVER && &algorithms[i] != best)
             str_printf(out, ", %s %.0f", text_of(c, &algorithms[i]), time[i]);

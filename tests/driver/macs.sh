@@ -15,7 +15,7 @@ count() {
     local want=$1 model=$2 header json
     shift 2
     quiet "$tvmcc" "$model" --entry=net -mtriple=x86_64-linux-gnu $cpu "$@" --emit=h,json,plan -o net
-    header=$(sed -n 's/^#define NET_MACS //p' net.h) json=$(sed -n 's/.*"macs": \([0-9]*\).*/\1/p' net.json)
+    header=$(sed -n 's/^#define NET_MACS //p' net.h) json=$(sed -n 's/^  "macs": \([0-9]*\).*/\1/p' net.json)
     [ "$header" = "$want" ] || die "$model $*: the header counts $header, the model has $want"
     [ "$json" = "$want" ] || die "$model $*: the metadata count $json, the model has $want"
 }
