@@ -9,56 +9,14 @@
  *
  * Loop variables are i<n>, buffers b<n>, numbered in order
  * of appearance, so that equal functions have equal text. */
-#include "backends/clike/clike.h"
+#include "backends/clike/impl.h"
 #include "ir/tir/intrin.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef VEC(const Prim *) PrimList;
-
 /* More text than any kernel; only conditions within conditions that share their arms come near. */
 enum { MAX_TEXT = 1 << 24 };
-
-typedef struct {
-    Ctx                *c;
-    const ClikeDialect *d;
-    const Func         *f;
-    StrBuf             *out;
-    int                 depth;
-    Map                *temps;   /* prim id -> name, within one statement */
-    Map                *uses;    /* prim id -> count, within one statement */
-    PrimList            shared;  /* prims used twice, within one statement: bits of `sure` */
-    Map                *bits;    /* prim id -> its place in `shared` + 1 */
-    Map                *sure;    /* prim id -> set of shared values that are computed when it is */
-    Map                *walked;  /* prims that `declare` has been at, in the block at hand */
-    PrimList            named;   /* in the order of their names: those of a block are forgotten */
-    Map                *numbers; /* of loop variables and buffers: id -> n + 1 */
-    uint32_t            next_temp, next_var, next_buffer;
-    const Idx          *axis[6]; /* extents of the launch */
-    bool                failed;
-} Clike;
-
-static uint32_t number(Clike *x, uint64_t key, uint32_t *next)
-{
-    uintptr_t n = (uintptr_t)map_get(x->numbers, key);
-
-    if (!n) {
-        n = ++*next;
-        map_put(x->numbers, key, (void *)n);
-    }
-    return (uint32_t)n - 1;
-}
-
-static uint32_t var(Clike *x, const Atom *a)
-{
-    return number(x, a->id, &x->next_var);
-}
-
-static uint32_t buf(Clike *x, const Buffer *b)
-{
-    return number(x, b->id | 1ull << 32, &x->next_buffer);
-}
 
 /* A buffer without dimensions is a variable, but a parameter is always a pointer. */
 static const char *one_cell(const Clike *x, const Buffer *b)
@@ -86,75 +44,6 @@ static const char *type_name(Clike *x, DType t)
                  x->d->name, dtype_text(x->c, t), x->f->name);
     x->failed = true;
     return "int";
-}
-
-/* ---- indices ---- */
-
-static void print_prim(Clike *x, const Prim *p, StrBuf *s);
-static void print_idx(Clike *x, const Idx *i, StrBuf *s);
-
-static void print_atom(Clike *x, const Atom *a, StrBuf *s)
-{
-    switch (a->kind) {
-    case ATOM_VAR: str_printf(s, "i%u", var(x, a)); break;
-    case ATOM_DIV:
-    case ATOM_SYMDIV: {
-        bool safe = a->a->lo >= 0; /* C truncates: the same from 0 on */
-        str_add(s, safe ? "(" : "floordiv(");
-        print_idx(x, a->a, s);
-        str_add(s, safe ? "/" : ", ");
-        if (a->kind == ATOM_DIV)
-            str_printf(s, "%lld", (long long)a->k);
-        else
-            print_idx(x, a->b, s);
-        str_add(s, ")");
-        break;
-    }
-    case ATOM_PROD:
-        str_add(s, "(");
-        print_idx(x, a->a, s);
-        str_add(s, "*");
-        print_idx(x, a->b, s);
-        str_add(s, ")");
-        break;
-    case ATOM_MIN:
-    case ATOM_MAX:
-        str_printf(s, "%s((%s)", a->kind == ATOM_MIN ? "min" : "max", x->d->index_type);
-        print_idx(x, a->a, s);
-        str_printf(s, ", (%s)", x->d->index_type);
-        print_idx(x, a->b, s);
-        str_add(s, ")");
-        break;
-    case ATOM_LOAD:
-        str_printf(s, "(%s)", x->d->index_type);
-        print_prim(x, a->load, s);
-        break;
-    }
-}
-
-static void print_idx(Clike *x, const Idx *i, StrBuf *s)
-{
-    bool one = i->nterms == 1 ? !i->c0 && i->t[0].coef == 1 : !i->nterms && i->c0 >= 0;
-
-    if (!one)
-        str_add(s, "(");
-    for (uint32_t t = 0; t < i->nterms; t++) {
-        int64_t k = i->t[t].coef, most = k < 0 && k != INT64_MIN ? -k : k;
-        if (t)
-            str_add(s, k < 0 ? " - " : " + ");
-        else if (k < 0)
-            str_add(s, "-");
-        if (most != 1)
-            str_printf(s, "%lld*", (long long)most);
-        print_atom(x, i->t[t].atom, s);
-    }
-    if (i->nterms && i->c0)
-        str_printf(s, i->c0 < 0 ? " - %llu" : " + %llu",
-                   i->c0 < 0 ? -(unsigned long long)i->c0 : (unsigned long long)i->c0);
-    else if (!i->nterms)
-        str_printf(s, "%lld", (long long)i->c0);
-    if (!one)
-        str_add(s, ")");
 }
 
 /* ---- expressions ---- */
@@ -200,7 +89,7 @@ static void print_call(Clike *x, const char *fn, const Prim *p, StrBuf *s)
     for (uint32_t i = 0; i < p->nkids; i++) {
         if (i)
             str_add(s, ", ");
-        print_prim(x, p->kids[i], s);
+        clike_prim(x, p->kids[i], s);
     }
     str_add(s, ")");
 }
@@ -225,9 +114,9 @@ static void print_whole(Clike *x, const Prim *p, StrBuf *s)
     if (!dtype_is_bool(p->dtype))
         str_printf(s, "(%s)", type_name(x, p->dtype));
     str_printf(s, "(%s", cast);
-    print_prim(x, p->kids[0], s);
+    clike_prim(x, p->kids[0], s);
     str_printf(s, " %s %s", binary_sign(p->kind), shifts ? "(" : cast);
-    print_prim(x, p->kids[1], s);
+    clike_prim(x, p->kids[1], s);
     str_printf(s, shifts ? " & %d))" : ")", t.bits - 1);
 }
 
@@ -241,9 +130,9 @@ static void print_binary(Clike *x, const Prim *p, StrBuf *s)
         return;
     }
     str_add(s, "(");
-    print_prim(x, p->kids[0], s);
+    clike_prim(x, p->kids[0], s);
     str_printf(s, " %s ", binary_sign(p->kind));
-    print_prim(x, p->kids[1], s);
+    clike_prim(x, p->kids[1], s);
     str_add(s, ")");
 }
 
@@ -254,11 +143,11 @@ static void print_load(Clike *x, const Prim *p, StrBuf *s)
     if (p->u.load.mask)
         type_name(x, dtype_lanes(p->dtype, 2)); /* records the error: no masks */
     if (p->u.load.n == 0) {
-        str_printf(s, "b%u%s", buf(x, b), one_cell(x, b));
+        str_printf(s, "b%u%s", clike_buffer(x, b), one_cell(x, b));
         return;
     }
-    str_printf(s, "b%u[", buf(x, b));
-    print_idx(x, p->u.load.index[0], s);
+    str_printf(s, "b%u[", clike_buffer(x, b));
+    clike_index(x, p->u.load.index[0], s);
     str_add(s, "]");
 }
 
@@ -275,7 +164,7 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
     case PRIM_INDEX:
         if (!p->u.index->nterms || strcmp(type_name(x, p->dtype), x->d->index_type))
             str_printf(s, "(%s)", type_name(x, p->dtype));
-        print_idx(x, p->u.index, s);
+        clike_index(x, p->u.index, s);
         return;
     case PRIM_LOAD: print_load(x, p, s); return;
     case PRIM_ADD:
@@ -299,22 +188,22 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
     case PRIM_FMA: print_call(x, x->d->fma, p, s); return;
     case PRIM_NOT:
         str_add(s, dtype_is_bool(p->dtype) ? "(!" : "(~");
-        print_prim(x, p->kids[0], s);
+        clike_prim(x, p->kids[0], s);
         str_add(s, ")");
         return;
     case PRIM_SELECT:
         str_add(s, "(");
-        print_prim(x, p->kids[0], s);
+        clike_prim(x, p->kids[0], s);
         str_add(s, " ? ");
-        print_prim(x, p->kids[1], s);
+        clike_prim(x, p->kids[1], s);
         str_add(s, " : ");
-        print_prim(x, p->kids[2], s);
+        clike_prim(x, p->kids[2], s);
         str_add(s, ")");
         return;
     case PRIM_CAST:
         if (dtype_is_bool(p->dtype)) {
             str_add(s, "(");
-            print_prim(x, p->kids[0], s);
+            clike_prim(x, p->kids[0], s);
             str_add(s, " != 0)");
             return;
         }
@@ -322,12 +211,12 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
             str_printf(s, "convert_%s_sat_rtz(", type_name(x, p->dtype));
         else
             str_printf(s, "(%s)(", type_name(x, p->dtype));
-        print_prim(x, p->kids[0], s);
+        clike_prim(x, p->kids[0], s);
         str_add(s, ")");
         return;
     case PRIM_BITS:
         str_printf(s, "%s%s(", x->d->bits_prefix, type_name(x, p->dtype));
-        print_prim(x, p->kids[0], s);
+        clike_prim(x, p->kids[0], s);
         str_add(s, ")");
         return;
     case PRIM_MATH: {
@@ -344,12 +233,12 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
     case PRIM_CASE:
         for (uint32_t i = 0; i + 1 < p->nkids; i++) {
             str_add(s, "(");
-            print_idx(x, p->u.index, s);
+            clike_index(x, p->u.index, s);
             str_printf(s, " == %u ? ", i);
-            print_prim(x, p->kids[i], s);
+            clike_prim(x, p->kids[i], s);
             str_add(s, " : ");
         }
-        print_prim(x, p->kids[p->nkids - 1], s);
+        clike_prim(x, p->kids[p->nkids - 1], s);
         for (uint32_t i = 0; i + 1 < p->nkids; i++)
             str_add(s, ")");
         return;
@@ -364,7 +253,7 @@ static void print_node(Clike *x, const Prim *p, StrBuf *s)
     type_name(x, p->dtype); /* records the error: no vectors */
 }
 
-static void print_prim(Clike *x, const Prim *p, StrBuf *s)
+void clike_prim(Clike *x, const Prim *p, StrBuf *s)
 {
     const char *name = map_get(x->temps, p->id);
 
@@ -519,7 +408,7 @@ static void print_arm(Clike *x, const Prim *arm, const char *result)
     x->walked = map_new(x->c->arena);
     declare_sure(x, arm);
     declare(x, arm);
-    print_prim(x, arm, &s);
+    clike_prim(x, arm, &s);
     indent(x);
     str_printf(x->out, "%s = %s;\n", result, s.n ? s.at : "0");
     while (x->named.n > before)
@@ -541,9 +430,9 @@ static void declare_choice(Clike *x, const Prim *p)
     for (uint32_t i = first_arm(p); i + 1 < p->nkids; i++) {
         StrBuf cond = strbuf(x->c->arena);
         if (p->kind == PRIM_SELECT) {
-            print_prim(x, p->kids[0], &cond);
+            clike_prim(x, p->kids[0], &cond);
         } else {
-            print_idx(x, p->u.index, &cond);
+            clike_index(x, p->u.index, &cond);
             str_printf(&cond, " == %u", i);
         }
         str_printf(x->out, "if (%s) ", cond.n ? cond.at : "0");
@@ -592,7 +481,7 @@ static const char *expression(Clike *x, const Prim *p)
     count_uses(x, p);
     declare_sure(x, p);
     declare(x, p);
-    print_prim(x, p, &s);
+    clike_prim(x, p, &s);
     return s.n ? s.at : "0";
 }
 
@@ -610,7 +499,7 @@ static const char *index_text(Clike *x, const Idx *i)
 {
     StrBuf s = strbuf(x->c->arena);
 
-    print_idx(x, i, &s);
+    clike_index(x, i, &s);
     return s.at;
 }
 
@@ -631,7 +520,7 @@ static void block(Clike *x, const Stmt *s)
 static void print_for(Clike *x, const Stmt *s)
 {
     const LoopData *l = &s->u.loop;
-    uint32_t        v = var(x, l->var);
+    uint32_t        v = clike_var(x, l->var);
 
     fresh_statement(x);
     indent(x);
@@ -704,7 +593,7 @@ static void print_stmt(Clike *x, const Stmt *s)
         int64_t       elems = 1, origin = 0;
         buffer_size(x->c, b, &elems, &origin);
         indent(x);
-        uint32_t n = buf(x, b);
+        uint32_t n = clike_buffer(x, b);
         if (b->ndim == 0)
             str_printf(x->out, "{ %s b%u;\n", type_name(x, b->dtype), n);
         else {
@@ -738,10 +627,11 @@ static void print_stmt(Clike *x, const Stmt *s)
         if (d->mask)
             type_name(x, dtype_lanes(d->value->dtype, 2)); /* records the error: no masks */
         if (d->n == 0)
-            str_printf(x->out, "b%u%s = %s;\n", buf(x, d->buffer), one_cell(x, d->buffer), value);
-        else
-            str_printf(x->out, "b%u[%s] = %s;\n", buf(x, d->buffer), index_text(x, d->index[0]),
+            str_printf(x->out, "b%u%s = %s;\n", clike_buffer(x, d->buffer), one_cell(x, d->buffer),
                        value);
+        else
+            str_printf(x->out, "b%u[%s] = %s;\n", clike_buffer(x, d->buffer),
+                       index_text(x, d->index[0]), value);
         return;
     }
     case STMT_PREFETCH: return; /* threads of a device hide what they wait for */
@@ -781,10 +671,10 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
         if (i)
             str_add(out, ", ");
         if (p->scalar) {
-            str_printf(out, "const %s i%u", d->index_type, var(&x, p->scalar));
+            str_printf(out, "const %s i%u", d->index_type, clike_var(&x, p->scalar));
             continue;
         }
-        uint32_t    b = buf(&x, p->buffer);
+        uint32_t    b = clike_buffer(&x, p->buffer);
         const char *space = d->space(p->buffer->scope, p->written),
                    *type = type_name(&x, p->buffer->dtype);
         str_printf(out, "%s %s *%s p%u, const %s o%u", space, type, d->noalias, b, d->index_type,

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { KEY_PRIM = 4, KEY_PREFETCH = 5 };
+enum { KEY_PRIM = 4 };
 #define KEY(p) ((uint64_t)KEY_PRIM << 60 | (p)->id)
 
 /* The flags of -ffast-math on an instruction that can carry them. */
@@ -21,154 +21,6 @@ static LLVMValueRef fast(Gen *g, LLVMValueRef v)
                                     LLVMFastMathAllowReciprocal | LLVMFastMathAllowContract);
     return v;
 }
-/* ---- loads and stores ------------------------------------------------------------------------------------ */
-
-/* Under a lane mask: p if any lane is on, else the address of zeros. */
-static LLVMValueRef safe_pointer(Gen *g, LLVMValueRef p)
-{
-    LLVMTypeRef  bits = LLVMIntTypeInContext(g->lc, LLVMGetVectorSize(LLVMTypeOf(g->mask)));
-    LLVMValueRef any = LLVMBuildBitCast(g->b, g->mask, bits, "");
-
-    if (!g->nowhere) {
-        LLVMBasicBlockRef at = LLVMGetInsertBlock(g->b);
-
-        g->nowhere = gen_alloca(g, g->i64, 8, "nowhere");
-        LLVMPositionBuilderAtEnd(g->b, g->entry);
-        LLVMBuildStore(g->b, LLVMConstNull(g->i64), g->nowhere);
-        LLVMPositionBuilderAtEnd(g->b, at);
-    }
-    any = LLVMBuildICmp(g->b, LLVMIntNE, any, LLVMConstNull(bits), "");
-    return LLVMBuildSelect(g->b, any, p, g->nowhere, "");
-}
-
-static LLVMValueRef from_memory(Gen *g, LLVMValueRef v, DType t)
-{
-    (void)g;
-    if (!dtype_is_bool(t))
-        return v;
-    return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
-}
-
-/* The line `after` bytes behind p; level 3 is the first cache, 2 the second. */
-static void ask_for(Gen *g, LLVMValueRef p, uint64_t after, int32_t level)
-{
-    LLVMValueRef by = LLVMConstInt(g->i64, after, 0);
-    LLVMValueRef args[4] = {LLVMBuildGEP2(g->b, LLVMInt8TypeInContext(g->lc), p, &by, 1, ""),
-                            gen_i32(g, 0), gen_i32(g, level), gen_i32(g, 1)};
-
-    gen_intrinsic(g, "llvm.prefetch", g->ptr, 4, args);
-}
-
-/* A line of a buffer that is streamed, `ahead` bytes before it is needed.  Hardware does this too,
- * but begins anew at each page.  Beyond the end it is a hint without effect.  The
- * pixels of a tile load the same vector: two of them ask, as a hint is dropped while all of a
- * core's misses are taken (Winograd's weights from memory: 5 % faster than asking once, and 4 %
- * faster than each pixel's asking, Zen 4). */
-static void prefetch_load(Gen *g, const LoadData *l, DType t, LLVMValueRef p)
-{
-    if (l->n != 1 || l->index[0]->c0 * dtype_bytes((DType){t.code, t.bits, 1}) % CACHE_LINE)
-        return; /* the vector before it asked for this line */
-    uint64_t  key = (uint64_t)KEY_PREFETCH << 60 | (uint64_t)l->buffer->id << 30 | l->index[0]->id;
-    uintptr_t asked = (uintptr_t)memo_get(&g->block, key);
-    if (asked == 2)
-        return;
-    memo_put(g, &g->block, key, (void *)(asked + 1));
-    ask_for(g, p, l->buffer->ahead, 3);
-}
-
-void gen_prefetch(Gen *g, const PrefetchData *d)
-{
-    uint32_t     align;
-    LLVMValueRef p = gen_address(g, d->buffer, d->n, d->index, &align);
-
-    for (uint32_t i = 0; i < d->lines; i++)
-        ask_for(g, p, (uint64_t)i * CACHE_LINE, 2);
-}
-
-/* A known cell of a thread's own buffer: LLVM can hold it in registers. */
-static bool stays(const Buffer *b, uint32_t n, const Idx *const *index)
-{
-    int64_t at;
-
-    return b->scope == SCOPE_REG ||
-           (b->scope == SCOPE_STACK && n == 1 && idx_is_const(index[0], &at));
-}
-
-LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t)
-{
-    LLVMTypeRef  mt = gen_mem_type(g, t);
-    uint32_t     align;
-    LLVMValueRef p, v, mask = NULL;
-
-    if (l->member)
-        return gen_member_load(g, l);
-    p = gen_address(g, l->buffer, l->n, l->index, &align);
-    if (l->mask)
-        mask = gen_prim(g, l->mask);
-    if (l->buffer->scope != SCOPE_REG && g->mask) {
-        if (t.lanes == LLVMGetVectorSize(LLVMTypeOf(g->mask)))
-            mask = mask ? LLVMBuildAnd(g->b, mask, g->mask, "") : g->mask;
-        else if (t.lanes == 1)
-            p = safe_pointer(g, p);
-    }
-    if (mask && gen_is_vector(mt))
-        v = gen_masked_load(g, p, mt, align, mask);
-    else if (!stays(l->buffer, l->n, l->index) && (v = gen_odd_load(g, p, t, align)))
-        ;
-    else {
-        if (l->buffer->ahead && t.lanes > 1)
-            prefetch_load(g, l, t, p);
-        v = LLVMBuildLoad2(g->b, mt, p, "");
-        LLVMSetAlignment(v, align);
-    }
-    return from_memory(g, v, t);
-}
-
-/* `%t = max(%t, x)` and `%t = min(%t, x)`: a step of a reduction. */
-static bool is_extremum_step(const StoreData *s)
-{
-    const Prim *v = s->value, *own = v->kind == PRIM_MAX || v->kind == PRIM_MIN ? v->kids[0] : NULL;
-
-    if (!own || !dtype_is_float(v->dtype) || own->kind != PRIM_LOAD ||
-        own->u.load.buffer != s->buffer || own->u.load.n != s->n)
-        return false;
-    return !s->n || !memcmp(own->u.load.index, s->index, s->n * sizeof(Idx *));
-}
-
-static void store_past_caches(Gen *g, LLVMValueRef store)
-{
-    LLVMValueRef one = gen_i32(g, 1);
-
-    LLVMSetMetadata(store, LLVMGetMDKindIDInContext(g->lc, "nontemporal", 11),
-                    LLVMMDNodeInContext(g->lc, &one, 1));
-}
-
-void gen_store(Gen *g, const StoreData *s)
-{
-    if (s->member) {
-        gen_member_store(g, s);
-        return;
-    }
-    g->step = is_extremum_step(s) ? s->value : NULL;
-    LLVMValueRef v = gen_prim(g, s->value), mask = s->mask ? gen_prim(g, s->mask) : NULL, p, st;
-    uint32_t     align;
-
-    p = gen_address(g, s->buffer, s->n, s->index, &align);
-    if (dtype_is_bool(s->value->dtype))
-        v = LLVMBuildZExt(g->b, v, gen_mem_type(g, s->value->dtype), "");
-    if (mask && gen_is_vector(LLVMTypeOf(v))) {
-        gen_masked_store(g, v, p, align, mask);
-        return;
-    }
-    if (!stays(s->buffer, s->n, s->index) && gen_odd_store(g, v, p, s->value->dtype, align))
-        return;
-    st = LLVMBuildStore(g->b, v, p);
-    LLVMSetAlignment(st, align);
-    if (s->buffer->stream && s->value->dtype.lanes > 1 &&
-        align >= s->value->dtype.lanes * dtype_bytes(s->buffer->dtype))
-        store_past_caches(g, st);
-}
-
 /* ---- select and case --------------------------------------------------------------------------------------- */
 
 static bool idx_reads(Gen *g, const Idx *x, Map *seen);
@@ -681,7 +533,7 @@ static LLVMValueRef gen_bits_of(Gen *g, const Prim *p)
     if (dtype_is_bool(from))
         v = LLVMBuildZExt(g->b, v, gen_mem_type(g, from), "");
     v = LLVMBuildBitCast(g->b, v, gen_mem_type(g, to), "");
-    return from_memory(g, v, to);
+    return gen_from_memory(g, v, to);
 }
 
 /* ---- leaves and vectors --------------------------------------------------------------------------------------------------- */

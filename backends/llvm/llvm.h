@@ -6,6 +6,7 @@
  *   codegen.c       functions and statements
  *   codegen_idx.c   indices and addresses
  *   codegen_prim.c  scalar and vector expressions; math.def: which function each MATH is
+ *   codegen_memory.c  loads, stores and prefetches
  *   codegen_half.c  f16 and bf16
  *   codegen_mask.c  parts of vectors: masks, odd numbers of lanes
  *   codegen_near.c  vectors of scalars that lie near each other
@@ -217,7 +218,8 @@ LLVMValueRef gen_odd_f32(Gen *g, LLVMValueRef d);
 
 LLVMValueRef gen_prim(Gen *g, const Prim *p);
 LLVMValueRef gen_load(Gen *g, const LoadData *l, DType t);
-bool         gen_known(Gen *g, const Prim *p); /* it was computed, or is a number */
+LLVMValueRef gen_from_memory(Gen *g, LLVMValueRef v, DType t); /* a bool is a byte there */
+bool         gen_known(Gen *g, const Prim *p);                 /* it was computed, or is a number */
 /* Computing p now could read memory that only some condition allows to read. */
 bool gen_reads(Gen *g, const Prim *p);
 /* A vector of loads from near each other, by contiguous loads and shuffles; NULL: it is none. */

@@ -4,42 +4,10 @@
 
 #include <string.h>
 
-enum { MAX_NDIM = 32, MAX_ITERS = 32, MAX_HALO = 1 << 24 };
+enum { MAX_ITERS = 32 };
 
 static const Stmt *parse_stmts(Parser *p);
 static const Stmt *parse_store(Parser *p);
-
-/* One of n words, by its place; n after an error. */
-static uint32_t one_of(Parser *p, const char *const *words, uint32_t n, const char *what)
-{
-    const char *at, *word;
-
-    skip_blank(p);
-    at = p->at;
-    word = parse_word(p);
-    for (uint32_t i = 0; i < n && !p->failed; i++)
-        if (!strcmp(word, words[i]))
-            return i;
-    if (!p->failed) {
-        const char *best = str_closest(word, words, n);
-        p->at = at;
-        parse_fail(p, "'%s' is no %s", word, what);
-        if (best)
-            diag_hint(p->c->diags, "did you mean '%s'?", best);
-    }
-    return n;
-}
-
-static Scope parse_scope(Parser *p)
-{
-    const char *words[SCOPE_LOCAL + 1];
-    uint32_t    i;
-
-    for (i = 0; i < COUNT(words); i++)
-        words[i] = scope_text((Scope)i);
-    i = one_of(p, words, COUNT(words), "scope");
-    return i < COUNT(words) ? (Scope)i : SCOPE_ARENA;
-}
 
 static FuncKind parse_func_kind(Parser *p)
 {
@@ -48,7 +16,7 @@ static FuncKind parse_func_kind(Parser *p)
 
     for (i = 0; i < COUNT(words); i++)
         words[i] = func_kind_text((FuncKind)i);
-    i = one_of(p, words, COUNT(words), "kind of function");
+    i = parse_one_of(p, words, COUNT(words), "kind of function");
     return i < COUNT(words) ? (FuncKind)i : FUNC_KERNEL;
 }
 
@@ -59,7 +27,7 @@ static BindAxis parse_axis(Parser *p)
 
     for (i = 0; i < COUNT(words); i++)
         words[i] = bind_axis_text((BindAxis)i);
-    i = one_of(p, words, COUNT(words), "axis");
+    i = parse_one_of(p, words, COUNT(words), "axis");
     return i < COUNT(words) ? (BindAxis)i : AXIS_BLOCK_X;
 }
 
@@ -110,115 +78,6 @@ Loc parse_loc(Parser *p)
         loc.name = parse_string(p);
     expect(p, ")");
     return loc;
-}
-
-/* ---- buffers ----------------------------------------------------------------------------------------- */
-
-static const Halo *parse_halo(Parser *p, uint32_t ndim)
-{
-    Halo     *h = NEW(p->c->arena, Halo);
-    uint32_t *lo = NEW_ARRAY(p->c->arena, uint32_t, ndim + 1);
-    uint32_t *hi = NEW_ARRAY(p->c->arena, uint32_t, ndim + 1);
-
-    while (!p->failed && !accept(p, ")")) {
-        int64_t d = parse_int(p), a, b;
-        expect(p, ":");
-        a = parse_int(p);
-        expect(p, "+");
-        b = parse_int(p);
-        if (!p->failed && (d < 0 || d >= ndim))
-            parse_fail(p, "a halo of dimension %lld of %u", (long long)d, ndim);
-        if (!p->failed && (a < 0 || b < 0 || a > MAX_HALO || b > MAX_HALO))
-            parse_fail(p, "a halo of %lld+%lld cells", (long long)a, (long long)b);
-        if (p->failed)
-            break;
-        lo[d] = (uint32_t)a;
-        hi[d] = (uint32_t)b;
-        accept(p, ",");
-    }
-    expect(p, "=");
-    *h = (Halo){ndim, parse_double(p), lo, hi};
-    return h;
-}
-
-static const Idx *const *parse_list(Parser *p, const char *close, uint32_t *n)
-{
-    VEC(const Idx *) v = {0};
-
-    if (!accept(p, close)) {
-        do
-            vec_push(p->c->arena, &v, parse_idx(p));
-        while (accept(p, ",") && v.n < MAX_NDIM);
-        expect(p, close);
-    }
-    *n = v.n;
-    return v.at;
-}
-
-/* `1: 32+16)` */
-static const Pitch *parse_pitch(Parser *p, uint32_t ndim)
-{
-    Pitch   at;
-    int64_t dim = parse_int(p);
-
-    expect(p, ":");
-    at.factor = parse_int(p);
-    expect(p, "+");
-    at.offset = parse_int(p);
-    if (!p->failed && (dim < 0 || dim >= ndim || at.factor < 1 || at.factor > MAX_PITCH ||
-                       at.offset < 0 || at.offset >= at.factor))
-        parse_fail(p, "a pitch of %lld+%lld for dimension %lld", (long long)at.factor,
-                   (long long)at.offset, (long long)dim);
-    expect(p, ")");
-    at.dim = (uint32_t)dim;
-    return arena_dup(p->c->arena, &at, sizeof at);
-}
-
-const Buffer *parse_buffer(Parser *p, const char *name)
-{
-    Buffer   b = {.name = name, .dtype = DT_U8};
-    uint32_t n;
-
-    if (!(b.record = parse_record(p)))
-        b.dtype = parse_dtype(p);
-
-    if (!expect(p, "["))
-        return NULL;
-    b.extent = parse_list(p, "]", &b.ndim);
-    for (uint32_t i = 0; i < b.ndim && !p->failed; i++)
-        if (b.extent[i]->lo < 0)
-            parse_fail(p, "extent %u of '%s' may be negative", i, name);
-    if (accept(p, "halo("))
-        b.halo = parse_halo(p, b.ndim);
-    if (accept(p, "strides(")) {
-        b.stride = parse_list(p, ")", &n);
-        if (!p->failed && n != b.ndim)
-            parse_fail(p, "%u strides for %u dimensions", n, b.ndim);
-        if (n == 0) /* packed, as far as there is anything */
-            b.stride = NULL;
-    }
-    if (accept(p, "pitch("))
-        b.pitch = parse_pitch(p, b.ndim);
-    if (accept(p, "align")) {
-        int64_t align = parse_int(p);
-        if (!p->failed && (align < 1 || align > 4096 || (align & (align - 1))))
-            parse_fail(p, "an alignment of %lld", (long long)align);
-        b.align = (uint32_t)align;
-    }
-    if (accept(p, "ahead")) {
-        int64_t ahead = parse_int(p);
-        if (!p->failed && (ahead < 1 || ahead > MAX_AHEAD))
-            parse_fail(p, "prefetching %lld bytes ahead", (long long)ahead);
-        b.ahead = (uint32_t)ahead;
-    }
-    b.stream = accept(p, "stream");
-    if (accept(p, "alias(")) {
-        b.alias = parse_buffer_name(p);
-        expect(p, ")");
-    }
-    if (accept(p, "@"))
-        b.scope = parse_scope(p);
-    return p->failed ? NULL : buffer_copy(p->c, &b, b);
 }
 
 /* ---- statements ----------------------------------------------------------------------------------------- */
@@ -465,7 +324,7 @@ static const Stmt *parse_copy(Parser *p)
     d.bytes = parse_int(p);
     expect(p, "bytes");
     expect(p, "to");
-    d.to_device = one_of(p, sides, 2, "side") == 0;
+    d.to_device = parse_one_of(p, sides, 2, "side") == 0;
     if (!p->failed && (!d.src.buffer || !d.dst.buffer || d.bytes < 0))
         parse_fail(p, "copy is between buffers");
     return p->failed ? nothing(p) : stmt_copy(p->c, d);

@@ -75,12 +75,16 @@ const Stmt *parse_invoke(Parser *p, const Buffer *result); /* after the word; re
 const Signature *parse_signature(Parser *p);               /* its name; NULL: failed */
 Data             parse_data(Parser *p);                    /* after the word */
 
+/* parse_buffer.c */
+/* One of n words, by its place; n after an error. */
+uint32_t      parse_one_of(Parser *p, const char *const *words, uint32_t n, const char *what);
+const Buffer *parse_buffer(Parser     *p,
+                           const char *name); /* f32[1,8] halo(..) @const; NULL: failed */
+
 /* parse_tir.c */
-const Buffer    *parse_buffer(Parser     *p,
-                              const char *name); /* f32[1,8] halo(..) @const; NULL: failed */
-const Stmt      *parse_braces(Parser *p);        /* { statements } */
-Loc              parse_loc(Parser *p);           /* loc(..) if it is there */
-const Atom      *parse_dim(Parser *p);           /* what follows the word `dim`; NULL: error */
-const TirModule *parse_functions(Parser *p);     /* dims and functions, to the end; NULL: failed */
+const Stmt      *parse_braces(Parser *p);    /* { statements } */
+Loc              parse_loc(Parser *p);       /* loc(..) if it is there */
+const Atom      *parse_dim(Parser *p);       /* what follows the word `dim`; NULL: error */
+const TirModule *parse_functions(Parser *p); /* dims and functions, to the end; NULL: failed */
 
 #endif

@@ -1,0 +1,36 @@
+/* What the parts of the printer share.
+ *
+ *   clike.c  expressions, names for values, statements
+ *   index.c  indices; numbers of loop variables and buffers */
+#ifndef TVMCC_BACKENDS_CLIKE_IMPL_H
+#define TVMCC_BACKENDS_CLIKE_IMPL_H
+
+#include "backends/clike/clike.h"
+
+typedef VEC(const Prim *) PrimList;
+
+typedef struct {
+    Ctx                *c;
+    const ClikeDialect *d;
+    const Func         *f;
+    StrBuf             *out;
+    int                 depth;
+    Map                *temps;   /* prim id -> name, within one statement */
+    Map                *uses;    /* prim id -> count, within one statement */
+    PrimList            shared;  /* prims used twice, within one statement: bits of `sure` */
+    Map                *bits;    /* prim id -> its place in `shared` + 1 */
+    Map                *sure;    /* prim id -> set of shared values that are computed when it is */
+    Map                *walked;  /* prims that `declare` has been at, in the block at hand */
+    PrimList            named;   /* in the order of their names: those of a block are forgotten */
+    Map                *numbers; /* of loop variables and buffers: id -> n + 1 */
+    uint32_t            next_temp, next_var, next_buffer;
+    const Idx          *axis[6]; /* extents of the launch */
+    bool                failed;
+} Clike;
+
+uint32_t clike_var(Clike *x, const Atom *a);      /* i<n> */
+uint32_t clike_buffer(Clike *x, const Buffer *b); /* b<n> */
+void     clike_index(Clike *x, const Idx *i, StrBuf *s);
+void     clike_prim(Clike *x, const Prim *p, StrBuf *s);
+
+#endif
