@@ -84,8 +84,8 @@ printf 'tvmcc-machine 2\narch x86\n' >next.machine
 refused 4 "version '2' of such files is not known; 1 is" "$tvmcc" -c net.relay --machine=next.machine -o t.o -mcpu=x86-64
 
 # A tuning log.
-printf '2\t%064d\tllvm\t-\tsplit\n' 0 >next.log
-refused 4 "records of this version are not known; 1 is" "$tvmcc" -c net.relay --tuning=next.log -o t.o -mcpu=x86-64
+printf '3\t%064d\tllvm\t-\tsplit\n' 0 >next.log
+refused 4 "records of this version are not known; 1 and 2 are" "$tvmcc" -c net.relay --tuning=next.log -o t.o -mcpu=x86-64
 
 # The cache: entries of another version are not there.
 fine "$tvmcc" -v -c net.relay -o one.o -mcpu=x86-64
