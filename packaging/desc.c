@@ -17,16 +17,48 @@ static uint32_t tensor_align(const PlanIO *io, const Param *param)
     return param->buffer->align > align ? param->buffer->align : align;
 }
 
-static bool desc_tensor(Ctx *c, const PlanIO *io, const Param *param, TensorDesc *out)
+/* Dimensions have no `%`. */
+static const char *dim_name(void *user, const Atom *a)
+{
+    (void)user;
+    return a->name;
+}
+
+/* `N, 16`, and the bounds of what is named. */
+static const char *shape_text(Ctx *c, const Plan *p, const Type *t)
+{
+    StrBuf s = strbuf(c->arena);
+
+    for (uint32_t i = 0; i < t->n; i++) {
+        str_add(&s, i ? ", " : "");
+        idx_print(t->dims[i], &(IdxPrinter){.name = dim_name}, &s);
+    }
+    str_add(&s, "]");
+    for (uint32_t i = 0; i < p->symbols.n; i++) {
+        const Atom *a = p->symbols.at[i];
+
+        for (uint32_t k = 0; k < t->n; k++)
+            if (idx_uses(t->dims[k], a)) {
+                str_printf(&s, ", %s in %lld..%lld", a->name, (long long)a->lo, (long long)a->hi);
+                break;
+            }
+    }
+    return s.at;
+}
+
+static bool desc_tensor(Ctx *c, const Plan *p, const PlanIO *io, const Param *param,
+                        TensorDesc *out)
 {
     const Type *t = io->type;
     int64_t    *dims = NEW_ARRAY(c->arena, int64_t, t->n ? t->n : 1);
+    int64_t    *most = NEW_ARRAY(c->arena, int64_t, t->n ? t->n : 1);
     uint64_t    bytes = dtype_bytes(t->dtype);
     bool        dynamic = false;
 
     for (uint32_t i = 0; i < t->n; i++) {
         if (t->dims[i]->hi < 0 || !checked_mul(bytes, (uint64_t)t->dims[i]->hi, &bytes))
             return error_at(c, E_DIM, NO_LOC, "dimension %u of '%s' is too large", i, io->name);
+        most[i] = t->dims[i]->hi;
         if (!type_dim(t, i, &dims[i])) {
             dims[i] = -1;
             dynamic = true;
@@ -39,6 +71,8 @@ static bool desc_tensor(Ctx *c, const PlanIO *io, const Param *param, TensorDesc
         .lanes = t->dtype.lanes,
         .ndim = t->n,
         .dims = dims,
+        .most = most,
+        .shape = dynamic ? shape_text(c, p, t) : NULL,
         .dynamic = dynamic,
         .bytes = bytes,
         .align = tensor_align(io, param),
@@ -55,10 +89,10 @@ static bool desc_tensors(Ctx *c, const Plan *p, TensorDesc **in, TensorDesc **ou
     *in = NEW_ARRAY(c->arena, TensorDesc, p->nin + 1);
     *out = NEW_ARRAY(c->arena, TensorDesc, p->nout + 1);
     for (uint32_t i = 0; i < p->nin; i++)
-        if (!desc_tensor(c, &p->in[i], &params[i], &(*in)[i]))
+        if (!desc_tensor(c, p, &p->in[i], &params[i], &(*in)[i]))
             return false;
     for (uint32_t i = 0; i < p->nout; i++)
-        if (!desc_tensor(c, &p->out[i], &params[p->nin + i], &(*out)[i]))
+        if (!desc_tensor(c, p, &p->out[i], &params[p->nin + i], &(*out)[i]))
             return false;
     return true;
 }

@@ -105,9 +105,11 @@ void view_main(Entry *e, Code *code)
     const Buffer *out =
         view_array(e, code, "outputs", DT_HANDLE, nio - nin, get(e, e->run, "outputs"));
 
+    if (e->dims)
+        add(e, code, stmt_view(e->c, e->dims, get(e, e->run, "dims"), stmt_seq(e->c, 0, NULL)));
     for (uint32_t i = 0; i < f->nparams; i++) {
-        const Prim *from = i < nin    ? at(e, in, i)
-                           : i < nio  ? at(e, out, i - nin)
+        const Prim *from = i < nin    ? tensor_data(e, code, in, i, &e->plan->in[i])
+                           : i < nio  ? tensor_data(e, code, out, i - nin, &e->plan->out[i - nin])
                            : i == nio ? get(e, e->run, "arena")
                                       : get(e, e->run, "weights");
 

@@ -6,7 +6,7 @@ uint64_t io_bytes(const PlanIO *io)
 {
     int64_t n = 0;
 
-    return type_elems(io->type, &n) ? (uint64_t)n * dtype_bytes(io->type->dtype) : 1;
+    return type_elems_most(io->type, &n) ? (uint64_t)n * dtype_bytes(io->type->dtype) : 1;
 }
 
 uint32_t io_align(const PlanIO *io, const Buffer *b)
@@ -88,7 +88,7 @@ void check_tensors(Entry *e, Code *code, const Buffer *list, uint32_t n, const P
                    const Param *params)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!io_bytes(&io[i]))
+        if (!io_bytes(&io[i]) || is_dynamic(&io[i]))
             continue;
         fail_if(e, code, is_null(e, at(e, list, i)), TVMCC_E_NULL);
         check_aligned(e, code, at(e, list, i), io_align(&io[i], params[i].buffer));

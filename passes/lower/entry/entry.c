@@ -13,6 +13,8 @@ void use_plan(Entry *e, const Plan *p)
     e->plan = p;
     e->main = p->tir->funcs[p->tir->nfuncs - 1];
     e->step = 0;
+    e->dims = NULL;
+    use_dims(e);
     if (e->main->kind != FUNC_HOST || e->main->nparams != p->nin + p->nout + 2)
         BUG("the plan of '%s' does not end in its host function", p->name);
 }
@@ -33,7 +35,7 @@ static const Atom *region_nt(const Stmt *s)
 
 static void fill_run(Entry *e, Code *code, const Buffer *in, const Buffer *out,
                      const Buffer *params, const Prim *arena, const Prim *weights,
-                     const Prim *parts)
+                     const Prim *parts, const Buffer *dims)
 {
     const Buffer *run = e->run = struct_of(e, "run", "run", SCOPE_STACK);
 
@@ -46,6 +48,8 @@ static void fill_run(Entry *e, Code *code, const Buffer *in, const Buffer *out,
     put(e, code, run, "parts", parts);
     put(e, code, run, "phase", status(e, 0));
     put(e, code, run, "stop", status(e, NEVER));
+    if (dims)
+        put(e, code, run, "dims", address(e, dims));
 }
 
 void define_run_ex(Entry *e, const char *suffix, bool exported)
@@ -58,7 +62,7 @@ void define_run_ex(Entry *e, const char *suffix, bool exported)
     const Buffer *out = array_of(e, "outputs", DT_HANDLE, p->nout);
     const Buffer *params = struct_of(e, "params", "params", SCOPE_ARENA);
     Param         all[3] = {pointer(in), pointer(out), pointer(params)};
-    const Buffer *state = NULL;
+    const Buffer *state = NULL, *dims;
     const Prim   *threads, *arena, *weights, *one = num(e, DT_U32, 1);
     Code          code = {0};
 
@@ -72,12 +76,13 @@ void define_run_ex(Entry *e, const char *suffix, bool exported)
     arena = state ? device_memory(e, state, false) : get(e, params, "arena");
     check_tensors(e, &code, in, p->nin, p->in, e->main->params);
     check_tensors(e, &code, out, p->nout, p->out, e->main->params + p->nin);
+    dims = check_dims(e, &code, in, out);
 
     if (!state && (nt || p->target->no_threads)) /* else all of it in this function */
         threads = prim_select(c, is_null(e, get(e, params, "launch")), one, threads);
     else
         threads = one;
-    fill_run(e, &code, in, out, params, arena, weights, threads);
+    fill_run(e, &code, in, out, params, arena, weights, threads, dims);
     if (state) {
         run_steps(e, &code, state);
         define(e, suffix, "run", exported, 3, all, &code);

@@ -4,6 +4,7 @@
  *   build.c    the words in which the other files speak: members, variables, checks, data
  *   entry.c    which functions there are; run_ex, run
  *   checks.c   what a run asks of its arguments
+ *   dims.c     dimensions that a run decides
  *   body.c     main as steps: instrumentation, cancelling, kernels
  *   region.c   its parallel regions: parts, barriers, launches
  *   info.c     the constant that <entry>_info gives
@@ -32,9 +33,10 @@ typedef struct {
     uint32_t    nconstants, nregions;
     bool        any_cpu; /* of the functions made now */
     /* the plan at hand */
-    const Plan *plan;
-    const Func *main;
-    uint32_t    step; /* number of the next step */
+    const Plan   *plan;
+    const Func   *main;
+    const Buffer *dims; /* its symbolic dimensions, i64; NULL: there are none */
+    uint32_t      step; /* number of the next step */
     /* the function at hand */
     const Buffer *run;    /* what its parts share */
     const Atom   *part;   /* in a region, else NULL */
@@ -98,6 +100,16 @@ const Prim *check_arena(Entry *e, Code *code, const Buffer *params, int64_t most
 const Prim *check_weights(Entry *e, Code *code, const Buffer *params);
 void        check_tensors(Entry *e, Code *code, const Buffer *list, uint32_t n, const PlanIO *io,
                           const Param *params);
+
+/* ---- dims.c ------------------------------------------------------------------------------------ */
+
+bool is_dynamic(const PlanIO *io); /* a tvmcc_value: some dimension is symbolic */
+/* main of the plan at hand over e->dims, instead of parameters. */
+void use_dims(Entry *e);
+/* The dimensions from the caller's tensors, checked; results get their shapes.  NULL: none. */
+const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *out);
+/* Where the cells of the i-th tensor lie. */
+const Prim *tensor_data(Entry *e, Code *code, const Buffer *list, uint32_t i, const PlanIO *io);
 
 /* ---- body.c ------------------------------------------------------------------------------------ */
 

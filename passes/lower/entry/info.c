@@ -33,7 +33,7 @@ static const char *tensors(Entry *e, uint32_t n, const PlanIO *io, const Param *
         item(e, &all, ABI_U8, t->dtype.bits);
         item(e, &all, ABI_U16, t->dtype.lanes);
         item(e, &all, ABI_U32, t->n);
-        item(e, &all, ABI_U32, 0); /* flags */
+        item(e, &all, ABI_U32, is_dynamic(&io[i]) ? TVMCC_TENSOR_DYNAMIC : 0);
         item(e, &all, ABI_U32, io_align(&io[i], params[i].buffer));
         item(e, &all, ABI_F32, 0); /* scale */
         item(e, &all, ABI_I32, 0); /* zero point */

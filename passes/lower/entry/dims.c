@@ -1,0 +1,232 @@
+/* Dimensions that a run decides (docs/design/shapes.md): read from the caller's tensors, which are
+ * tvmcc_value where some dimension is symbolic, checked, and written to those of the results.
+ *
+ *     %dims[0] = %shape[1]                          the first input that has %N alone says what it
+ * is if %dims[0] < 1 || 64 < %dims[0] { return -4 } if %shape.1[0] != %dims[0]*2 { return -4 } the
+ * others have to agree %shape.2[0] = %dims[0]; %value.bytes = ..     results: their shape, and the
+ * bytes they take
+ *
+ * In main the dimensions are integers of that array, `read(%dims[0], 1, 64)`. */
+#include "passes/lower/entry/entry.h"
+
+bool is_dynamic(const PlanIO *io)
+{
+    return !type_static(io->type);
+}
+
+/* ---- main over an array ------------------------------------------------------------------------ */
+
+typedef struct {
+    uint32_t       n;
+    const Buffer **was, **now;
+} Renamed;
+
+static const Buffer *renamed(Ctx *c, void *user, const Buffer *b)
+{
+    const Renamed *r = user;
+
+    (void)c;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->was[i] == b)
+            return r->now[i];
+    return b;
+}
+
+static IdxSubst *dims_in(Entry *e, const Buffer *array)
+{
+    const AtomList *dims = &e->plan->symbols;
+    IdxSubst       *sub = subst_new(e->c->arith, e->c->arena);
+
+    for (uint32_t i = 0; i < dims->n; i++)
+        subst_bind(sub, dims->at[i],
+                   idx_load(e->c->arith, at(e, array, i), dims->at[i]->lo, dims->at[i]->hi));
+    return sub;
+}
+
+/* A plan that was read has other atoms in main than in its tensors. */
+static void bind_main(Entry *e, const Func *f, IdxSubst *sub)
+{
+    const AtomList *dims = &e->plan->symbols;
+
+    for (uint32_t i = 0; i < dims->n; i++)
+        if (f->params[i].scalar != dims->at[i])
+            subst_bind(sub, f->params[i].scalar,
+                       idx_load(e->c->arith, at(e, e->dims, i), dims->at[i]->lo, dims->at[i]->hi));
+}
+
+void use_dims(Entry *e)
+{
+    Ctx        *c = e->c;
+    const Func *f = e->main;
+    uint32_t    ndims = e->plan->symbols.n, n = f->nparams - ndims;
+    Renamed r = {n, NEW_ARRAY(c->arena, const Buffer *, n), NEW_ARRAY(c->arena, const Buffer *, n)};
+    Param  *params = DUP_ARRAY(c->arena, f->params + ndims, n);
+    TirMap  m = {.user = &r, .buffer = renamed};
+    Func    g = *f;
+
+    if (!ndims)
+        return;
+    e->dims = array_of(e, "dims", DT_I64, ndims);
+    for (uint32_t i = 0; i < n; i++) {
+        Buffer     b = *params[i].buffer;
+        const Idx *most = idx_const(c->arith, b.extent[0]->hi);
+
+        b.extent = DUP_ARRAY(c->arena, &most, 1);
+        r.was[i] = params[i].buffer;
+        params[i].buffer = r.now[i] = buffer_copy(c, params[i].buffer, b);
+    }
+    IdxSubst *sub = dims_in(e, e->dims);
+    bind_main(e, f, sub);
+    g.nparams = n;
+    g.params = params;
+    g.body = stmt_map(c, stmt_subst(c, f->body, sub), &m);
+    e->main = func_new(c, g);
+}
+
+/* ---- what the caller's tensors say ------------------------------------------------------------- */
+
+typedef struct {
+    const PlanIO *io;
+    const Buffer *value, *shape;
+} Given;
+
+static Given given(Entry *e, Code *code, const Buffer *list, uint32_t i, const PlanIO *io,
+                   const Buffer *b)
+{
+    Ctx  *c = e->c;
+    Given g = {.io = io};
+
+    fail_if(e, code, is_null(e, at(e, list, i)), TVMCC_E_NULL);
+    g.value = view_struct(e, code, "value", "value", at(e, list, i));
+    fail_if(e, code, is_null(e, get(e, g.value, "data")), TVMCC_E_NULL);
+    fail_if(e, code, is_null(e, get(e, g.value, "dims")), TVMCC_E_NULL);
+    check_aligned(e, code, get(e, g.value, "data"), io_align(io, b));
+    fail_if(e, code, prim_bin(c, PRIM_NE, get(e, g.value, "ndim"), num(e, DT_U32, io->type->n)),
+            TVMCC_E_SHAPE);
+    g.shape = view_array(e, code, "shape", DT_I64, io->type->n, get(e, g.value, "dims"));
+    return g;
+}
+
+static void check_type(Entry *e, Code *code, const Given *g)
+{
+    Ctx  *c = e->c;
+    DType t = g->io->type->dtype;
+
+    fail_if(e, code, prim_bin(c, PRIM_NE, get(e, g->value, "code"), num(e, DT_U8, t.code)),
+            TVMCC_E_SHAPE);
+    fail_if(e, code, prim_bin(c, PRIM_NE, get(e, g->value, "bits"), num(e, DT_U8, t.bits)),
+            TVMCC_E_SHAPE);
+}
+
+/* c0 + q*dim: which dimension, not found so far. */
+static bool says(const Entry *e, const Idx *x, const bool *found, uint32_t *dim)
+{
+    for (uint32_t i = 0; x->nterms == 1 && i < e->plan->symbols.n; i++)
+        if (x->t[0].atom == e->plan->symbols.at[i] && !found[i] && x->t[0].coef > 0)
+            return *dim = i, true;
+    return false;
+}
+
+static void find_dim(Entry *e, Code *code, const Buffer *dims, uint32_t dim, const Prim *size,
+                     const Idx *x)
+{
+    Ctx        *c = e->c;
+    const Atom *a = e->plan->symbols.at[dim];
+    const Idx  *cell = idx_const(c->arith, dim);
+    const Prim *q = num(e, DT_I64, x->t[0].coef), *v = prim_sub(c, size, num(e, DT_I64, x->c0)), *n;
+
+    if (x->t[0].coef > 1)
+        fail_if(e, code, prim_bin(c, PRIM_NE, prim_bin(c, PRIM_REM, v, q), num(e, DT_I64, 0)),
+                TVMCC_E_SHAPE);
+    add(e, code, stmt_store(c, dims, &cell, prim_div(c, v, q)));
+    n = at(e, dims, dim);
+    fail_if(e, code,
+            prim_or(c, prim_lt(c, n, num(e, DT_I64, a->lo)), prim_lt(c, num(e, DT_I64, a->hi), n)),
+            TVMCC_E_SHAPE);
+}
+
+static const Prim *size_of(Entry *e, IdxSubst *sub, const Idx *x)
+{
+    return prim_index(e->c, DT_I64, idx_subst(sub, x));
+}
+
+/* Its shape and the bytes it takes; `small` becomes 1 if the caller has less. */
+static void put_result(Entry *e, Code *code, const Given *g, IdxSubst *sub, const Buffer *small)
+{
+    Ctx        *c = e->c;
+    const Type *t = g->io->type;
+    const Prim *bytes =
+        size_of(e, sub, idx_mulc(c->arith, type_cells(c, t), dtype_bytes(t->dtype)));
+    Code less = {0};
+
+    for (uint32_t k = 0; k < t->n; k++) {
+        const Idx *cell = idx_const(c->arith, k);
+        add(e, code, stmt_store(c, g->shape, &cell, size_of(e, sub, t->dims[k])));
+    }
+    bytes = prim_cast(c, DT_U64, bytes);
+    set(e, &less, small, status(e, 1));
+    add(e, code,
+        stmt_if(c, prim_lt(c, get(e, g->value, "bytes"), bytes), code_end(e, &less), NULL));
+    put(e, code, g->value, "code", num(e, DT_U8, t->dtype.code));
+    put(e, code, g->value, "bits", num(e, DT_U8, t->dtype.bits));
+    put(e, code, g->value, "lanes", num(e, DT_U16, 1));
+    put(e, code, g->value, "bytes", bytes);
+}
+
+const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *out)
+{
+    Ctx          *c = e->c;
+    const Plan   *p = e->plan;
+    const Buffer *dims, *small;
+    bool         *found = NEW_ARRAY(c->scratch, bool, p->symbols.n + 1);
+    Given        *all = NEW_ARRAY(c->scratch, Given, p->nin + p->nout + 1);
+    Code          later = {0};
+    uint32_t      dim;
+
+    if (!p->symbols.n)
+        return NULL;
+    Buffer stack = *array_of(e, "found", DT_I64, p->symbols.n);
+    stack.scope = SCOPE_STACK;
+    dims = buffer_copy(c, &stack, stack);
+    add(e, code, stmt_alloc(c, dims, stmt_seq(c, 0, NULL)));
+    IdxSubst *sub = dims_in(e, dims);
+    for (uint32_t i = 0; i < p->nin; i++) {
+        const Type *t = p->in[i].type;
+
+        if (!is_dynamic(&p->in[i]))
+            continue;
+        all[i] = given(e, code, in, i, &p->in[i], e->main->params[i].buffer);
+        check_type(e, code, &all[i]);
+        for (uint32_t k = 0; k < t->n; k++) {
+            const Prim *size = at(e, all[i].shape, k);
+
+            if (says(e, t->dims[k], found, &dim)) {
+                find_dim(e, code, dims, dim, size, t->dims[k]);
+                found[dim] = true;
+            } else {
+                fail_if(e, &later, prim_bin(c, PRIM_NE, size, size_of(e, sub, t->dims[k])),
+                        TVMCC_E_SHAPE);
+            }
+        }
+    }
+    for (uint32_t i = 0; i < later.n; i++)
+        add(e, code, later.at[i]);
+    for (uint32_t i = 0; i < p->nout; i++)
+        if (is_dynamic(&p->out[i]))
+            all[p->nin + i] =
+                given(e, code, out, i, &p->out[i], e->main->params[p->nin + i].buffer);
+    small = variable(e, code, "small", DT_I32);
+    set(e, code, small, status(e, 0));
+    for (uint32_t i = 0; i < p->nout; i++)
+        if (is_dynamic(&p->out[i]))
+            put_result(e, code, &all[p->nin + i], sub, small);
+    fail_if(e, code, prim_eq(c, value_of(e, small), status(e, 1)), TVMCC_E_CAPACITY);
+    return dims;
+}
+
+const Prim *tensor_data(Entry *e, Code *code, const Buffer *list, uint32_t i, const PlanIO *io)
+{
+    if (!is_dynamic(io))
+        return at(e, list, i);
+    return get(e, view_struct(e, code, "value", "value", at(e, list, i)), "data");
+}
