@@ -18,7 +18,7 @@ double session_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static const NpyArray *npz_find(const NpyArray *at, uint32_t n, const char *name)
+const NpyArray *npz_find(const NpyArray *at, uint32_t n, const char *name)
 {
     for (uint32_t i = 0; i < n; i++)
         if (!strcmp(at[i].name, name))
@@ -337,7 +337,7 @@ bool session_open(Session *s)
     if (!(s->compiled ? open_model(s) : open_product(s, o->inputs.at[0])))
         return false;
     progress_end(driver->progress);
-    if (!session_bucket(s))
+    if (!session_bucket(s) || !session_dynamic(s))
         return false;
 
     const tvmcc_model_info *info = s->info;
@@ -440,7 +440,7 @@ bool session_run(Session *s)
     if (s->remote)
         return remote_run(s->remote, s->info, s->in, s->out);
 
-    int32_t rc = s->info->run(s->in, s->out, &s->params);
+    int32_t rc = s->dynamic ? session_run_dynamic(s) : s->info->run(s->in, s->out, &s->params);
 
     if (rc && s->device && *s->device->last_error(s->device->self))
         return diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d: %s",

@@ -28,9 +28,12 @@ typedef struct {
     void                  **in, **out;
     uint32_t                n_in_npz;
     NpyArray               *in_npz;
-    const tvmcc_model_info *whole;  /* of shape buckets: what `info` was chosen from; or NULL */
-    int64_t                *wanted; /* sizes of its dimensions */
-    TextList                labels; /* names of classes, of session_labels */
+    const tvmcc_model_info *whole;   /* of shape buckets: what `info` was chosen from; or NULL */
+    int64_t                *wanted;  /* sizes of its dimensions */
+    const tvmcc_model_info *dynamic; /* of sizes that a run decides: what `info` was; or NULL */
+    tvmcc_value            *in_values, *out_values;
+    void *const *in_args, *const *out_args;
+    TextList labels; /* names of classes, of session_labels */
 } Session;
 
 /* From the command line: the model is compiled or the product opened, memory, threads and device
@@ -75,8 +78,17 @@ bool session_pad(Session *s, uint32_t input, const NpyArray *v, void *to);
 /* Outputs lose what pads them, after the last run; s->info tells their shapes then. */
 void session_cut(Session *s);
 
+/* ---- dynamic.c: models with dimensions that a run decides; nothing to do for others ---- */
+
+/* s->info tells the sizes of the given inputs. */
+bool session_dynamic(Session *s);
+/* A run, with its status; s->info tells the sizes of the outputs then. */
+int32_t session_run_dynamic(Session *s);
+
 bool session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out);
-bool session_same_type(const tvmcc_tensor_info *t, const NpyArray *v);
+/* By name, or NULL. */
+const NpyArray *npz_find(const NpyArray *a, uint32_t n, const char *name);
+bool            session_same_type(const tvmcc_tensor_info *t, const NpyArray *v);
 /* `f32[1,4]`, of the model and of a file. */
 const char *session_tensor_text(Session *s, const tvmcc_tensor_info *t);
 const char *session_array_text(Session *s, const NpyArray *v);

@@ -533,6 +533,10 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
     if (!program_of_main(&p, f, m->out_info) || !kernels_finish(&kernels))
         return NULL;
+    if (p.device && p.dims.n)
+        return error_at(c, E_UNSUPPORTED, NO_LOC,
+                        "dimension '%s' is for a run to decide, which is for CPUs only yet",
+                        p.dims.at[0]->name);
     if (o->weights.bits == 16 && !narrow_weights(&p, o->weights))
         return NULL;
     plan_work(&p, &p.items);

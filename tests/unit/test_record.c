@@ -14,6 +14,7 @@ typedef struct {
     void    *params, *inputs, *outputs, *arena, *weights;
     uint32_t parts;
     int32_t  phase, stop;
+    void    *dims;
 } tvmcc_run;
 
 static void test_offsets(void)
