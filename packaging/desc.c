@@ -17,13 +17,6 @@ static uint32_t tensor_align(const PlanIO *io, const Param *param)
     return param->buffer->align > align ? param->buffer->align : align;
 }
 
-/* Dimensions have no `%`. */
-static const char *dim_name(void *user, const Atom *a)
-{
-    (void)user;
-    return a->name;
-}
-
 /* `N, 16`, and the bounds of what is named. */
 static const char *shape_text(Ctx *c, const Plan *p, const Type *t)
 {
@@ -31,7 +24,7 @@ static const char *shape_text(Ctx *c, const Plan *p, const Type *t)
 
     for (uint32_t i = 0; i < t->n; i++) {
         str_add(&s, i ? ", " : "");
-        idx_print(t->dims[i], &(IdxPrinter){.name = dim_name}, &s);
+        dim_print(t->dims[i], &s);
     }
     str_add(&s, "]");
     for (uint32_t i = 0; i < p->symbols.n; i++) {
@@ -73,7 +66,6 @@ static bool desc_tensor(Ctx *c, const Plan *p, const PlanIO *io, const Param *pa
         .dims = dims,
         .most = most,
         .shape = dynamic ? shape_text(c, p, t) : NULL,
-        .dynamic = dynamic,
         .bytes = bytes,
         .align = tensor_align(io, param),
         .layout = io->layout,

@@ -145,11 +145,11 @@ static void tensor_macros(Arena *a, StrBuf *s, const ModelDesc *m, const char *s
     add_plain(s, t->name);
     str_printf(s, ": %s [", dtype_name(a, t));
     for (uint32_t i = 0; i < t->ndim; i++) {
-        if (!t->dynamic)
+        if (!t->shape)
             str_printf(s, "%s%" PRId64, i ? ", " : "", t->dims[i]);
         elems *= (uint64_t)t->dims[i];
     }
-    str_printf(s, "%s */\n", t->dynamic ? t->shape : "]");
+    str_printf(s, "%s */\n", t->shape ? t->shape : "]");
     str_printf(s, "#define %s_INDEX %u\n", prefix, index);
     str_printf(s, "#define %s_NDIM %u\n", prefix, t->ndim);
     for (uint32_t i = 0; i < t->ndim; i++)
@@ -157,9 +157,9 @@ static void tensor_macros(Arena *a, StrBuf *s, const ModelDesc *m, const char *s
             str_printf(s, "#define %s_DIM%u_MAX %" PRId64 "\n", prefix, i, t->most[i]);
         else
             str_printf(s, "#define %s_DIM%u %" PRId64 "\n", prefix, i, t->dims[i]);
-    if (!t->dynamic)
+    if (!t->shape)
         str_printf(s, "#define %s_ELEMS %" PRIu64 "\n", prefix, elems);
-    str_printf(s, "#define %s_BYTES%s %" PRIu64 "\n", prefix, t->dynamic ? "_MAX" : "", t->bytes);
+    str_printf(s, "#define %s_BYTES%s %" PRIu64 "\n", prefix, t->shape ? "_MAX" : "", t->bytes);
     str_printf(s, "#define %s_DTYPE \"%s\"\n", prefix, dtype_name(a, t));
     str_printf(s, "#define %s_ALIGN %u\n", prefix, t->align);
     if (t->layout) {
@@ -295,7 +295,7 @@ static void tensor_struct(StrBuf *s, const ModelDesc *m, bool input)
     str_printf(s, "\ntypedef struct %s_%s {\n", m->entry, input ? "inputs" : "outputs");
     for (uint32_t i = 0; i < n; i++)
         str_printf(s, "    %s%s *%s;\n", input ? "const " : "",
-                   tensors[i].dynamic ? "tvmcc_value" : c_type(&tensors[i]), tensors[i].c_name);
+                   tensors[i].shape ? "tvmcc_value" : c_type(&tensors[i]), tensors[i].c_name);
     if (n == 0) /* C has no empty structs */
         str_add(s, "    const void *none;\n");
     str_printf(s, "} %s_%s;\n", m->entry, input ? "inputs" : "outputs");

@@ -38,11 +38,10 @@ typedef struct {
     uint8_t        code, bits; /* DLPack */
     uint16_t       lanes;      /* 1 */
     uint32_t       ndim;
-    const int64_t *dims;    /* -1: known at run time */
-    const int64_t *most;    /* ... then at most; NULL where that is not known */
-    const char    *shape;   /* `N, 16, N in 1..64`; NULL: dims say it */
-    bool           dynamic; /* some are: a tvmcc_value */
-    uint64_t       bytes;   /* at most */
+    const int64_t *dims;  /* -1: known at run time */
+    const int64_t *most;  /* ... then at most; NULL where that is not known */
+    const char    *shape; /* `N, 16], N in 1..64` of a tvmcc_value; NULL: dims say it */
+    uint64_t       bytes; /* at most */
     uint32_t       align;
     bool           quantized;
     double         scale;

@@ -44,13 +44,6 @@ uint32_t plan_kernels_tuned(const Plan *p)
 
 /* ---- writing ------------------------------------------------------------------------------------ */
 
-/* Dimensions have no `%`. */
-static const char *dim_name(void *user, const Atom *a)
-{
-    (void)user;
-    return a->name;
-}
-
 static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, StrBuf *out)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -59,7 +52,7 @@ static void print_io(Ctx *c, const char *what, uint32_t n, const PlanIO *io, Str
         str_printf(out, ": %s[", dtype_text(c, io[i].type->dtype));
         for (uint32_t k = 0; k < io[i].type->n; k++) {
             str_add(out, k ? "," : "");
-            idx_print(io[i].type->dims[k], &(IdxPrinter){.name = dim_name}, out);
+            dim_print(io[i].type->dims[k], out);
         }
         str_add(out, "]");
         if (io[i].layout) {

@@ -266,16 +266,21 @@ static const char *dim_name(void *user, const Atom *a)
     return a->name;
 }
 
-void type_print(Ctx *c, const Type *t, StrBuf *out)
+void dim_print(const Idx *x, StrBuf *out)
 {
     static const IdxPrinter plain = {.name = dim_name};
 
+    idx_print(x, &plain, out);
+}
+
+void type_print(Ctx *c, const Type *t, StrBuf *out)
+{
     switch (t->kind) {
     case TYPE_TENSOR:
         str_add(out, "Tensor[(");
         for (uint32_t i = 0; i < t->n; i++) {
             str_add(out, i ? ", " : "");
-            idx_print(t->dims[i], &plain, out);
+            dim_print(t->dims[i], out);
         }
         str_printf(out, "), %s]", dtype_text(c, t->dtype));
         if (t->halo)

@@ -59,13 +59,14 @@ void use_dims(Entry *e)
     Ctx        *c = e->c;
     const Func *f = e->main;
     uint32_t    ndims = e->plan->symbols.n, n = f->nparams - ndims;
+
+    if (!ndims)
+        return;
     Renamed r = {n, NEW_ARRAY(c->arena, const Buffer *, n), NEW_ARRAY(c->arena, const Buffer *, n)};
     Param  *params = DUP_ARRAY(c->arena, f->params + ndims, n);
     TirMap  m = {.user = &r, .buffer = renamed};
     Func    g = *f;
 
-    if (!ndims)
-        return;
     e->dims = array_of(e, "dims", DT_I64, ndims);
     for (uint32_t i = 0; i < n; i++) {
         Buffer     b = *params[i].buffer;
