@@ -218,29 +218,46 @@ bool convert_tile(Node *n)
     return node_done(n, once ? n->in[0] : build1(&n->b, "tile", n->in[0], a));
 }
 
-/* Periodic padding: what lies at the other end, as often as needed. */
+static const Expr *repeated(const Build *b, const Expr *x, uint32_t axis, int64_t times)
+{
+    TileAttrs *a = ATTRS(b, TileAttrs);
+    int64_t    reps[MAX_RANK];
+
+    if (times == 1)
+        return x;
+    for (uint32_t i = 0; i < expr_rank(x); i++)
+        reps[i] = i == axis ? times : 1;
+    a->reps = ints_dup(b->c, reps, expr_rank(x));
+    return build1(b, "tile", x, a);
+}
+
+/* Periodic padding of what is not cut off: a piece of its end, it as often as it fits, a piece of
+ * its beginning. */
 static const Expr *pad_wrap(Node *n, const Expr *x, const int64_t *pads)
 {
     const Build *b = &n->b;
     uint32_t     rank = expr_rank(x);
 
     for (uint32_t i = 0; i < rank && x; i++) {
-        int64_t     lo = pads[2 * i], hi = pads[2 * i + 1], d = expr_dim(x, i), k = 0;
+        int64_t     lo = pads[2 * i], hi = pads[2 * i + 1], d = expr_dim(x, i);
         const Expr *parts[3];
+        uint32_t    k = 0;
 
-        if (lo > d || hi > d)
-            return node_error(n, E_UNSUPPORTED, "wrap padding of more than the tensor");
         if (lo < 0 || hi < 0)
             x = build_slice(b, x, i, lo < 0 ? -lo : 0, hi < 0 ? d + hi : d);
-        if (!x)
-            return NULL;
-        d = expr_dim(x, i); /* what is cut off does not come back */
-        if (lo > 0)
-            parts[k++] = build_slice(b, x, i, d - lo, d);
-        parts[k++] = x;
-        if (hi > 0)
-            parts[k++] = build_slice(b, x, i, 0, hi);
-        x = build_concat(b, (uint32_t)k, parts, i);
+        lo = lo > 0 ? lo : 0;
+        hi = hi > 0 ? hi : 0;
+        if (!x || (!lo && !hi))
+            continue;
+        d = expr_dim(x, i);
+        if (!d)
+            return node_error(n, E_DIM, "nothing is left of dimension %u to pad it with", i);
+        if (lo % d)
+            parts[k++] = build_slice(b, x, i, d - lo % d, d);
+        parts[k++] = repeated(b, x, i, 1 + lo / d + hi / d);
+        if (hi % d)
+            parts[k++] = build_slice(b, x, i, 0, hi % d);
+        x = build_concat(b, k, parts, i);
     }
     return x;
 }

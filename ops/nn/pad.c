@@ -1,7 +1,7 @@
 /* nn.pad.                      %1 = nn.pad(%0, pad_width=[0, 0, 1, 1], pad_mode="reflect");
  *
  * Modes: a constant; the edge cell repeated; reflect, the inside mirrored at the edge cell (which
- * is not repeated).  Negative widths cut off. */
+ * is not repeated).  Negative widths cut off, and what is cut off does not come back. */
 #include "ops/common.h"
 
 #include <string.h>
@@ -31,14 +31,16 @@ const Type *rel_pad(Ctx *c, Loc loc, const void *attrs, const Type *const *in, u
         return NULL;
     for (uint32_t i = 0; i < in[0]->n; i++) {
         int64_t lo = a->pad_width.at[2 * i], hi = a->pad_width.at[2 * i + 1];
-        int64_t most = lo > hi ? lo : hi, least = in[0]->dims[i]->lo;
+        int64_t most = lo > hi ? lo : hi,
+                least = in[0]->dims[i]->lo + (lo < 0 ? lo : 0) + (hi < 0 ? hi : 0);
 
         if (most > 0 && mode != PAD_CONSTANT && least < 1)
-            return error_at(c, E_TYPE, loc, "padding of an empty dimension of %s",
-                            type_text(c, in[0]));
+            return error_at(c, E_TYPE, loc, "nothing is left of dimension %u of %s to pad it with",
+                            i, type_text(c, in[0]));
         if (mode == PAD_REFLECT && most >= least && most > 0)
-            return error_at(c, E_TYPE, loc, "%lld cells mirrored in dimension %u of %s",
-                            (long long)most, i, type_text(c, in[0]));
+            return error_at(c, E_TYPE, loc,
+                            "%lld cells mirrored in the %lld that are left of dimension %u of %s",
+                            (long long)most, (long long)least, i, type_text(c, in[0]));
         dims[i] = idx_addc(c->arith, in[0]->dims[i], lo + hi);
     }
     return rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims);

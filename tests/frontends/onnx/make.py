@@ -111,6 +111,9 @@ def bad():
                         [h.make_opsetid("local", 1)])
     save("bad_recursion", one(h.make_node("Again", ["x"], ["y"], "again", domain="local"),
                               domains=["local"], functions=[f]))
+    for mode in ("edge", "reflect", "wrap"):  # of what is cut off
+        save("bad_pad_" + mode, one(node("Pad", "x p", "y", mode=mode), opset=19,
+                                    inits=[init("p", np.array([0, 1, 0, -3 + (mode == "reflect")], np.int64))]))
     whole = one(node("Relu", "x", "y")).SerializeToString()
     save("bad_truncated", whole[:-9])
     save("bad_bytes", b"\x08\x08\x3a\x05hello")
@@ -479,6 +482,9 @@ def run():
     case("pad_corners", [node("Pad", "x w", "a", mode="wrap"), node("Pad", "i p v", "b"), node("Pad", "x p z", "c")],
          {"x": f(5), "i": small(1, 2), "z": np.array(0.5, np.float32)}, "a b c", opset=19, w=small(4, -1), p=small(1, 2),
          v=np.array(2**62 + 1, np.int64))
+    # more than the tensor, and of what is left when an end is cut off
+    case("pad_wrap", [node("Pad", "x a", "far", mode="wrap"), node("Pad", "x b", "cut", mode="wrap")], {"x": f(2, 3)}, "far cut",
+         opset=19, a=small(3, 7, 4, 2), b=small(0, 5, 2, -1))
 
 
 if __name__ == "__main__":
