@@ -162,9 +162,11 @@ def integer_log(node, ins, text):
 @known("ReduceLogSumExp")
 def integer_exponentials(node, ins, text):
     """onnxruntime rounds each exponential to an integer, so that only the largest numbers count; ours rounds
-    the result."""
-    if is_float(ins[0].dtype) or ins[0].size == 0:
+    the result.  The logarithm of nothing is -inf, which no integer is."""
+    if is_float(ins[0].dtype):
         return False
+    if ins[0].size == 0:
+        return " instead of np." in text
     x, axes = ins[0].astype(np.float64), reduced_axes(node, ins)
     top = x.max(axis=axes, keepdims=True)
     exact = to_integer(top + np.log(np.sum(np.exp(x - top), axis=axes, keepdims=True)), ins[0].dtype)
@@ -240,6 +242,21 @@ def same_and_cropped(node, ins, text):
     """With SAME_* and windows smaller than the stride the padding is below 0.  Ours is none; onnxruntime crops."""
     return "SAME" in str(attr(node, "auto_pad", "")) and any(
         k < s for k, s in zip(node.attrs["kernel_shape"], attr(node, "strides", [1] * 9)))
+
+
+@known("Pad")
+def nothing_to_copy(node, ins, text):
+    """Of an empty tensor, or one of which all is cut off, nothing is copied where nothing is added to its empty
+    axes; onnxruntime refuses that: periodic padding of empty tensors, all but constants of what is cut off."""
+    if not text.startswith("accepted") or attr(node, "mode", "constant") == "constant":
+        return False
+    pads, dims = np.array(node.attrs["pads"] if len(ins) < 2 else ins[1]).reshape(2, -1), ins[0].shape
+    axes = range(len(dims)) if len(ins) < 4 or ins[3] is None else ins[3]
+    left = {int(a) % len(dims): dims[a] + min(lo, 0) + min(hi, 0) for a, lo, hi in zip(axes, *pads)}
+    added = {int(a) % len(dims): max(lo, hi) for a, lo, hi in zip(axes, *pads)}
+    if any(left[a] < 1 and added[a] > 0 for a in left):
+        return False
+    return "Unexpected mode of 3" in text and ins[0].size == 0 or "zero effective input extent" in text and 0 in left.values()
 
 
 @known("CumSum")

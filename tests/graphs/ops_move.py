@@ -235,7 +235,9 @@ def pad(g):
     pads = []
     for end in range(2):
         for i in at:
-            most = 4 if mode == "constant" else max(s[i] - 1, 0)
+            most = 4 if mode == "constant" or g.chance(2) else max(s[i] - 1, 0)
+            if mode == "wrap" and s[i] and g.chance(20):
+                most = 3 * s[i]
             pads.append(g.between(max(lo, -(s[i] // 2)), min(most, 4)) if g.chance(70) else 0)
     attrs = {"mode": mode} if mode != "constant" or g.chance(30) else {}
     v = g.values(g.dtype(x), ())

@@ -365,7 +365,8 @@ def loss(op):
         ins = [x, g.hold(v.astype(g.pick(np.int64, np.int32)), g.chance(20))]
         if g.chance(40):
             ins.append(g.weight(F, (c,), "positive"))
-        return g.emit(op, ins, near(1e-5), outs=g.pick(1, 2) if op.startswith("Soft") else 1, **attrs)
+        # a likelihood has any sign here, so that a sum of them may cancel; a softmax's logarithms have one
+        return g.emit(op, ins, SUM if op.startswith("Neg") else near(1e-5), outs=g.pick(1, 2) if op.startswith("Soft") else 1, **attrs)
     return f
 
 
