@@ -1,6 +1,8 @@
 /* What the parts of the printer share.
  *
- *   clike.c  expressions, names for values, statements
+ *   clike.c  statements, functions
+ *   names.c  names for values used more than once
+ *   prim.c   expressions
  *   index.c  indices; numbers of loop variables and buffers */
 #ifndef TVMCC_BACKENDS_CLIKE_IMPL_H
 #define TVMCC_BACKENDS_CLIKE_IMPL_H
@@ -28,9 +30,27 @@ typedef struct {
     bool                failed;
 } Clike;
 
+/* ---- clike.c ---- */
+
+void        clike_indent(Clike *x);
+const char *clike_cell(const Clike *x, const Buffer *b); /* behind its name, without dimensions */
+
+/* ---- names.c ---- */
+
+void clike_fresh(Clike *x); /* a statement begins: no value has a name */
+/* p as text for one statement, its shared values declared before. */
+const char *clike_expression(Clike *x, const Prim *p);
+
+/* ---- prim.c ---- */
+
+const char *clike_type(Clike *x, DType t); /* E_CODEGEN if the language has none */
+void        clike_prim(Clike *x, const Prim *p, StrBuf *s);
+void        clike_node(Clike *x, const Prim *p, StrBuf *s); /* ... were it to have no name */
+
+/* ---- index.c ---- */
+
 uint32_t clike_var(Clike *x, const Atom *a);      /* i<n> */
 uint32_t clike_buffer(Clike *x, const Buffer *b); /* b<n> */
 void     clike_index(Clike *x, const Idx *i, StrBuf *s);
-void     clike_prim(Clike *x, const Prim *p, StrBuf *s);
 
 #endif
