@@ -283,7 +283,9 @@ const Stmt *loop_stmt(Ctx *c, const Atom *var, const Idx *n, uint32_t marks, con
                   .lo = idx_const(c->arith, 0),
                   .extent = n,
                   .kind = marks ? LOOP_SPATIAL : LOOP_SEQ,
-                  .marks = marks};
+                  .parallel = (marks & MARK_PARALLEL) != 0,
+                  .vector = (marks & MARK_VECTOR) != 0,
+                  .unroll = (marks & MARK_UNROLL) != 0};
 
     return stmt_for(c, l, body, NO_LOC);
 }

@@ -47,16 +47,16 @@ static void print_for(Clike *x, const Stmt *s)
 
     clike_fresh(x);
     clike_indent(x);
-    if (l->marks & MARK_BIND) {
+    if (l->bind) {
         str_printf(x->out, "const %s i%u = ", x->d->index_type, v);
         if (!idx_is_const(l->lo, NULL) || l->lo->lo)
             str_printf(x->out, "%s + ", index_text(x, l->lo));
-        str_printf(x->out, "%s;\n", x->d->axis(l->axis));
-        if (l->extent == x->axis[l->axis]) {
+        str_printf(x->out, "%s;\n", x->d->axis(l->bind));
+        if (l->extent == x->axis[l->bind]) {
             print_stmt(x, s->kids[0]);
         } else { /* the launch is sized by another loop */
             clike_indent(x);
-            str_printf(x->out, "if (%s < %s) ", x->d->axis(l->axis), index_text(x, l->extent));
+            str_printf(x->out, "if (%s < %s) ", x->d->axis(l->bind), index_text(x, l->extent));
             block(x, s->kids[0]);
         }
         return;
@@ -155,7 +155,7 @@ static void print_seq(Clike *x, const Stmt *s)
     for (uint32_t i = 0; i < s->nkids; i++) {
         const Stmt *k = s->kids[i];
 
-        if (k->kind == STMT_FOR && (k->u.loop.marks & MARK_BIND)) { /* its variable's scope */
+        if (k->kind == STMT_FOR && k->u.loop.bind) { /* its variable's scope */
             clike_indent(x);
             block(x, k);
         } else {

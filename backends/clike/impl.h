@@ -26,7 +26,7 @@ typedef struct {
     PrimList            named;   /* in the order of their names: those of a block are forgotten */
     Map                *numbers; /* of loop variables and buffers: id -> n + 1 */
     uint32_t            next_temp, next_var, next_buffer;
-    const Idx          *axis[6]; /* extents of the launch */
+    const Idx          *axis[AXIS_COUNT]; /* extents of the launch */
     bool                failed;
 } Clike;
 

@@ -222,7 +222,7 @@ const Func *step_cache_write(Work *w)
         found += in;
         if (in > 1)
             return refuse(w, "%%%s holds %u copies of '%s'", at->name, in, ba->name);
-        if (loop_at(w, loops.at[i])->marks & MARK_VECTOR)
+        if (loop_at(w, loops.at[i])->vector)
             return refuse(w, "%%%s is a vector loop", at->name);
         if (in && !cache_copy(w, loops.at[i], site, scope))
             return NULL;
@@ -272,8 +272,7 @@ static const Func *read_copy(Work *w, uint32_t loop, const Sites *blocks, const 
         Sites outer = loops_around_site(w, NO_SITE, loop);
         vec_push(c->scratch, &outer, loop);
         for (uint32_t i = 0; i < outer.n; i++)
-            if (loop_at(w, outer.at[i])->marks & MARK_BIND &&
-                loop_at(w, outer.at[i])->axis >= AXIS_THREAD_X)
+            if (loop_at(w, outer.at[i])->bind >= AXIS_THREAD_X)
                 atomset_add(inner, loop_at(w, outer.at[i])->var);
     }
     /* One block of the name per copy of L: their reads are hulled through a sequence. */
@@ -365,7 +364,7 @@ const Func *step_cache_read(Work *w)
             return refuse(w, "'%s' does not only read %%%s", ba->name, t->name);
     }
     for (uint32_t i = 0; i < loops.n; i++) {
-        if (loop_at(w, loops.at[i])->marks & MARK_VECTOR)
+        if (loop_at(w, loops.at[i])->vector)
             return refuse(w, "%%%s is a vector loop", at->name);
         for (uint32_t k = 0; k < all.n; k++)
             if (inside(w, all.at[k], loops.at[i]) && access_of(stmt_at(w, all.at[k]), t).stores)
@@ -403,7 +402,7 @@ const Func *step_set_scope(Work *w)
         if ((!a.loads && !a.stores) || is_halo_of(block_at(w, all.at[i]), t))
             continue;
         for (uint32_t p = all.at[i]; p != NO_SITE; p = w->nest.at[p].parent)
-            if (stmt_at(w, p)->kind == STMT_FOR && loop_at(w, p)->marks & MARK_PARALLEL)
+            if (stmt_at(w, p)->kind == STMT_FOR && loop_at(w, p)->parallel)
                 par = p;
         mixed |= any && par != home;
         home = par;

@@ -5,18 +5,13 @@
 
 #include <string.h>
 
-static const Func *mark(Work *w, const Sites *loops, uint32_t mark, BindAxis axis, const char *name)
+/* Gives the loops the marks of `with`. */
+static const Func *mark(Work *w, const Sites *loops, LoopData with)
 {
     for (uint32_t i = loops->n; i-- > 0;) { /* inner copies first: none lies in another */
         const Stmt *loop = stmt_at(w, loops->at[i]);
         LoopData    l = loop->u.loop;
-        l.marks |= mark;
-        if (mark == MARK_BIND)
-            l.axis = axis;
-        if (mark == MARK_OUTLINE)
-            l.outline = name;
-        if (mark == MARK_INTRIN)
-            l.intrin = name;
+        marks_add(&loop_mark_table, &l, &with);
         edit(w, loop, stmt_for(w->c, l, body_of(loop), loop->loc));
     }
     return finish(w);
@@ -137,16 +132,16 @@ const Func *step_parallel(Work *w)
     for (uint32_t i = 0; i < loops.n; i++) {
         Sites outer = loops_around_site(w, NO_SITE, loops.at[i]);
         for (uint32_t k = 0; k < outer.n; k++)
-            if (loop_at(w, outer.at[k])->marks & MARK_PARALLEL)
+            if (loop_at(w, outer.at[k])->parallel)
                 return refuse(w, "it lies inside the parallel loop %%%s",
                               loop_at(w, outer.at[k])->var->name);
         for (uint32_t k = loops.at[i] + 1; k < w->nest.at[loops.at[i]].end; k++)
-            if (stmt_at(w, k)->kind == STMT_FOR && loop_at(w, k)->marks & MARK_PARALLEL)
+            if (stmt_at(w, k)->kind == STMT_FOR && loop_at(w, k)->parallel)
                 return refuse(w, "the parallel loop %%%s lies inside it", loop_at(w, k)->var->name);
         if (!check_parallel(w, loops.at[i], &priv))
             return NULL;
     }
-    return make_private(w, mark(w, &loops, MARK_PARALLEL, 0, NULL), &priv);
+    return make_private(w, mark(w, &loops, (LoopData){.parallel = true}), &priv);
 }
 
 const Func *step_bind(Work *w)
@@ -156,16 +151,16 @@ const Func *step_bind(Work *w)
     const StepArg           *a = step_arg(w->st, 1);
     Sites                    loops;
     Buffers                  priv = {0};
-    uint32_t                 axis = 0;
+    BindAxis                 axis = AXIS_BLOCK_X;
     int64_t                  n;
 
     if (!a || !a->name || !one_loop(w, &loops))
         return a && a->name ? NULL : refuse(w, "write `bind %%x threadIdx.x`");
-    while (axis < COUNT(axes) && strcmp(axes[axis], a->name) != 0)
+    while (axis < AXIS_COUNT && strcmp(axes[axis - AXIS_BLOCK_X], a->name) != 0)
         axis++;
     if (!strcmp(a->name, "threadIdx"))
         axis = AXIS_THREAD_X;
-    if (axis == COUNT(axes))
+    if (axis == AXIS_COUNT)
         return refuse(w, "there is no axis %s", a->name);
     for (uint32_t i = 0; i < loops.n; i++) {
         if (!loop_extent_of(stmt_at(w, loops.at[i]), &n))
@@ -176,13 +171,12 @@ const Func *step_bind(Work *w)
                           w->s->target->max_threads);
         Sites outer = loops_around_site(w, NO_SITE, loops.at[i]);
         for (uint32_t k = 0; k < outer.n; k++)
-            if (loop_at(w, outer.at[k])->marks & MARK_BIND &&
-                loop_at(w, outer.at[k])->axis == (BindAxis)axis)
+            if (loop_at(w, outer.at[k])->bind == axis)
                 return refuse(w, "%%%s outside is bound to it", loop_at(w, outer.at[k])->var->name);
         if (!check_parallel(w, loops.at[i], &priv))
             return NULL;
     }
-    return mark(w, &loops, MARK_BIND, (BindAxis)axis, NULL);
+    return mark(w, &loops, (LoopData){.bind = axis});
 }
 
 /* ---- vectorize and unroll ------------------------------------------------------------------------ */
@@ -204,16 +198,16 @@ const Func *step_vectorize(Work *w)
             return refuse(w, "%lld lanes are too many; split it", (long long)n);
         if (l->kind != LOOP_SPATIAL)
             return refuse(w, "it is not spatial");
-        if (l->marks & (MARK_UNROLL | MARK_PARALLEL | MARK_BIND))
+        if (l->unroll || l->parallel || l->bind)
             return refuse(w, "it is already marked");
         for (uint32_t k = loops.at[i] + 1; k < w->nest.at[loops.at[i]].end; k++)
             if (stmt_at(w, k)->kind == STMT_ALLOC ||
-                (stmt_at(w, k)->kind == STMT_FOR && loop_at(w, k)->marks & MARK_VECTOR))
+                (stmt_at(w, k)->kind == STMT_FOR && loop_at(w, k)->vector))
                 return refuse(w, "it holds an alloc or another vector loop");
         if (has_opaque(w, loops.at[i]))
             return refuse(w, "it holds hand-written code");
     }
-    return mark(w, &loops, MARK_VECTOR, 0, NULL);
+    return mark(w, &loops, (LoopData){.vector = true});
 }
 
 /* Operations of a prim, one arm of a case. */
@@ -238,7 +232,7 @@ static uint64_t unrolled_size(const Stmt *s, const Map *more)
     uint64_t n = s->kind == STMT_STORE ? 1 + prim_size(s->u.store.value) : 0;
     for (uint32_t i = 0; i < s->nkids; i++)
         n += unrolled_size(s->kids[i], more);
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_UNROLL || map_get(more, PTR_KEY(s)))) {
+    if (s->kind == STMT_FOR && (s->u.loop.unroll || map_get(more, PTR_KEY(s)))) {
         int64_t e;
         if (loop_extent_of(s, &e) && n <= MAX_UNROLLED)
             n *= (uint64_t)(e < MAX_UNROLLED ? e : MAX_UNROLLED);
@@ -251,7 +245,7 @@ static const Stmt *mark_unroll(Ctx *c, void *user, const Stmt *was, const Stmt *
     if (was->kind != STMT_FOR || !map_get(user, PTR_KEY(was)))
         return now;
     LoopData l = now->u.loop;
-    l.marks |= MARK_UNROLL;
+    l.unroll = true;
     return stmt_for(c, l, now->kids[0], now->loc);
 }
 
@@ -269,7 +263,7 @@ const Func *step_unroll(Work *w)
         for (uint32_t k = 0; k < loops.n; k++) {
             if (!loop_extent_of(stmt_at(w, loops.at[k]), &e))
                 return refuse(w, "the extent of %%%s is not constant", name);
-            if (loop_at(w, loops.at[k])->marks & ~(uint32_t)MARK_UNROLL)
+            if (loop_marks(loop_at(w, loops.at[k])) & ~(uint32_t)MARK_UNROLL)
                 return refuse(w, "%%%s is already marked", name);
             if (has_opaque(w, loops.at[k]))
                 return refuse(w, "%%%s holds hand-written code", name);
@@ -300,7 +294,7 @@ static bool check_intrin(Work *w, uint32_t site, const char *text)
     IntrinMatch     m;
 
     for (; s->kind == STMT_FOR && n < INTRIN_AXES; s = body_of(s)) {
-        if (s->u.loop.marks)
+        if (loop_marks(&s->u.loop))
             return refuse(w, "%%%s is already marked", s->u.loop.var->name) != NULL;
         loops[n++] = &s->u.loop;
     }
@@ -332,7 +326,7 @@ const Func *step_tensorize(Work *w)
     for (uint32_t i = 0; i < loops.n; i++)
         if (!check_intrin(w, loops.at[i], with->name))
             return NULL;
-    return mark(w, &loops, MARK_INTRIN, 0, with->name);
+    return mark(w, &loops, (LoopData){.intrin = with->name});
 }
 
 /* ---- outline ------------------------------------------------------------------------------------- */
@@ -349,13 +343,13 @@ const Func *step_outline(Work *w)
         for (uint32_t k = loops.at[i]; k < w->nest.at[loops.at[i]].end; k++) {
             if (stmt_at(w, k)->kind != STMT_FOR)
                 continue;
-            uint32_t marks = loop_at(w, k)->marks;
-            if (marks & (MARK_BIND | MARK_PARALLEL) && (k != loops.at[i] || marks & MARK_BIND))
+            const LoopData *l = loop_at(w, k);
+            if (l->bind || (l->parallel && k != loops.at[i]))
                 return refuse(w, "%%%s inside is divided among threads", loop_at(w, k)->var->name);
-            if (k != loops.at[i] && marks & MARK_OUTLINE)
+            if (k != loops.at[i] && l->outline)
                 return refuse(w, "%%%s inside is outlined", loop_at(w, k)->var->name);
         }
-    return mark(w, &loops, MARK_OUTLINE, 0, w->st->out[0]);
+    return mark(w, &loops, (LoopData){.outline = w->st->out[0]});
 }
 
 /* ---- contract ------------------------------------------------------------------------------------ */

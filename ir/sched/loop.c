@@ -105,7 +105,7 @@ static const Func *split_copy(Work *w, uint32_t site, int64_t n, bool into, cons
         return refuse(w, "the extent of %%%s is not constant", l->var->name);
     if (has_opaque(w, site))
         return refuse(w, "%%%s holds hand-written code", l->var->name);
-    if (l->marks)
+    if (loop_marks(l))
         return refuse(w, "%%%s is already marked", l->var->name);
     if (!l->extent->hi)
         return refuse(w, "%%%s is empty", l->var->name);
@@ -189,7 +189,7 @@ const Func *step_partition(Work *w)
             return refuse(w, "the extent of %%%s is not constant", d->var->name);
         if (at->num <= 0 || at->num >= e)
             return refuse(w, "%%%s runs from 0 to %lld", d->var->name, (long long)e - 1);
-        if (has_opaque(w, loops.at[k]) || d->marks)
+        if (has_opaque(w, loops.at[k]) || loop_marks(d))
             return refuse(w, "%%%s is marked or holds hand-written code", d->var->name);
         const Stmt *parts[2];
         for (int side = 0; side < 2; side++) {
@@ -243,7 +243,7 @@ static const Func *fuse_copy(Work *w, const Stmt *first)
                           l->var->name);
         if (l->kind == LOOP_SEQ)
             return refuse(w, "%%%s is sequential", l->var->name);
-        if (l->marks)
+        if (loop_marks(l))
             return refuse(w, "%%%s is already marked", l->var->name);
         if (!extent[i])
             return refuse(w, "%%%s is empty", l->var->name);
@@ -388,7 +388,7 @@ static const Func *reorder_chain(Work *w, const Sites *named, const Stmt *top)
     if (was_red)
         w->exact = false;
     for (uint32_t k = 0; k < chain.n; k++)
-        if (order[k] != chain.at[k] && order[k]->u.loop.marks & MARK_OUTLINE)
+        if (order[k] != chain.at[k] && order[k]->u.loop.outline)
             return refuse(w, "%%%s is outlined", order[k]->u.loop.var->name);
     const Stmt *body = body_of(chain.at[chain.n - 1]);
     for (uint32_t k = chain.n; k-- > 0;)

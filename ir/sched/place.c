@@ -147,7 +147,7 @@ const Func *step_compute_at(Work *w)
             return refuse(w, "'%s' lies in %%%s already", ba->name, la->name);
     }
     for (uint32_t i = 0; i < loops.n; i++) {
-        if (loop_at(w, loops.at[i])->marks & MARK_VECTOR)
+        if (loop_at(w, loops.at[i])->vector)
             return refuse(w, "%%%s is a vector loop", la->name);
         for (uint32_t k = 0; k < blocks.n; k++)
             if (blocks.at[k] > loops.at[i])
@@ -173,9 +173,9 @@ const Func *step_compute_at(Work *w)
         return refuse(w, "nothing reads %%%s", t->name);
     for (uint32_t i = 0; i < loops.n; i++) {
         Sites outer = loops_around_site(w, NO_SITE, loops.at[i]);
-        parallel |= (loop_at(w, loops.at[i])->marks & MARK_PARALLEL) != 0;
+        parallel |= loop_at(w, loops.at[i])->parallel;
         for (uint32_t k = 0; k < outer.n; k++)
-            parallel |= (loop_at(w, outer.at[k])->marks & MARK_PARALLEL) != 0;
+            parallel |= loop_at(w, outer.at[k])->parallel;
         if (!compute_in(w, loops.at[i], block, t))
             return NULL;
     }
@@ -425,7 +425,7 @@ const Func *step_reverse_compute_at(Work *w)
         !is_movable(w, &blocks))
         return NULL;
     for (uint32_t i = 0; i < loops.n; i++)
-        if (loop_at(w, loops.at[i])->marks & MARK_VECTOR)
+        if (loop_at(w, loops.at[i])->vector)
             return refuse(w, "%%%s is a vector loop", la->name);
     const Buffer *t = tensor_between(w, stmt_at(w, blocks.at[0]), &loops, &writers);
     return t ? move_to(w, &blocks, t, &writers, &loops) : NULL;

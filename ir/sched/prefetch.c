@@ -143,7 +143,7 @@ const Func *step_prefetch_next(Work *w)
                 o = outer.at[k];
         if (o == NO_SITE)
             return refuse(w, "%%%s is not in %%%s", at->name, over->name);
-        if (loop_at(w, inner.at[i])->marks & MARK_VECTOR)
+        if (loop_at(w, inner.at[i])->vector)
             return refuse(w, "%%%s is a vector loop", at->name);
         if (!ask_in(w, t, inner.at[i], o))
             return NULL;

@@ -253,7 +253,7 @@ static const Func *factor(Work *w, uint32_t L, Partial *shared)
         const LoopData *d = loop_at(w, all.at[i]);
         if (!loop_extent_of(stmt_at(w, all.at[i]), NULL))
             return refuse(w, "the extent of %%%s is not constant", d->var->name);
-        if (d->marks)
+        if (loop_marks(d))
             return refuse(w, "%%%s is already marked", d->var->name);
         if (d->kind == LOOP_SPATIAL) {
             vec_push(c->scratch, &spatial, all.at[i]);

@@ -319,7 +319,7 @@ bool reduce_rank(Work *w, uint32_t site, const Stmt *block, Pred where, ReduceRa
             continue;
         if (!loop_extent_of(stmt_at(w, loops.at[i]), &n) || !checked_mul(cells, n, &cells))
             return refuse(w, "the extent of %%%s is not constant", l->var->name) != NULL;
-        if (l->marks & (MARK_PARALLEL | MARK_VECTOR | MARK_BIND))
+        if (l->parallel || l->vector || l->bind)
             return refuse(w, "the reduce loop %%%s outside is not serial", l->var->name) != NULL;
         for (uint32_t k = 0; k < w->s->cut.n; k++)
             if (w->s->cut.at[k] == l->var->name)

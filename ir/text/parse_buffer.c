@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { MAX_NDIM = 32, MAX_HALO = 1 << 24 };
+enum { MAX_HALO = 1 << 24 };
 
 /* One of n words, by its place; n after an error. */
 uint32_t parse_one_of(Parser *p, const char *const *words, uint32_t n, const char *what)
@@ -78,25 +78,6 @@ static const Idx *const *parse_list(Parser *p, const char *close, uint32_t *n)
     return v.at;
 }
 
-/* `1: 32+16)` */
-static const Pitch *parse_pitch(Parser *p, uint32_t ndim)
-{
-    Pitch   at;
-    int64_t dim = parse_int(p);
-
-    expect(p, ":");
-    at.factor = parse_int(p);
-    expect(p, "+");
-    at.offset = parse_int(p);
-    if (!p->failed && (dim < 0 || dim >= ndim || at.factor < 1 || at.factor > MAX_PITCH ||
-                       at.offset < 0 || at.offset >= at.factor))
-        parse_fail(p, "a pitch of %lld+%lld for dimension %lld", (long long)at.factor,
-                   (long long)at.offset, (long long)dim);
-    expect(p, ")");
-    at.dim = (uint32_t)dim;
-    return arena_dup(p->c->arena, &at, sizeof at);
-}
-
 const Buffer *parse_buffer(Parser *p, const char *name)
 {
     Buffer   b = {.name = name, .dtype = DT_U8};
@@ -120,21 +101,9 @@ const Buffer *parse_buffer(Parser *p, const char *name)
         if (n == 0) /* packed, as far as there is anything */
             b.stride = NULL;
     }
-    if (accept(p, "pitch("))
-        b.pitch = parse_pitch(p, b.ndim);
-    if (accept(p, "align")) {
-        int64_t align = parse_int(p);
-        if (!p->failed && (align < 1 || align > 4096 || (align & (align - 1))))
-            parse_fail(p, "an alignment of %lld", (long long)align);
-        b.align = (uint32_t)align;
-    }
-    if (accept(p, "ahead")) {
-        int64_t ahead = parse_int(p);
-        if (!p->failed && (ahead < 1 || ahead > MAX_AHEAD))
-            parse_fail(p, "prefetching %lld bytes ahead", (long long)ahead);
-        b.ahead = (uint32_t)ahead;
-    }
-    b.stream = accept(p, "stream");
+    parse_marks(p, &buffer_mark_table, &b);
+    if (!p->failed && b.pitch && b.pitch->dim >= b.ndim)
+        parse_fail(p, "a pitch of dimension %u of %u", b.pitch->dim, b.ndim);
     if (accept(p, "alias(")) {
         b.alias = parse_buffer_name(p);
         expect(p, ")");

@@ -20,17 +20,6 @@ static FuncKind parse_func_kind(Parser *p)
     return i < COUNT(words) ? (FuncKind)i : FUNC_KERNEL;
 }
 
-static BindAxis parse_axis(Parser *p)
-{
-    const char *words[AXIS_THREAD_Z + 1];
-    uint32_t    i;
-
-    for (i = 0; i < COUNT(words); i++)
-        words[i] = bind_axis_text((BindAxis)i);
-    i = parse_one_of(p, words, COUNT(words), "axis");
-    return i < COUNT(words) ? (BindAxis)i : AXIS_BLOCK_X;
-}
-
 static const char *local_name(Parser *p)
 {
     return expect(p, "%") ? parse_word(p) : "";
@@ -100,15 +89,6 @@ const Stmt *parse_braces(Parser *p)
     return s;
 }
 
-static void parse_intrin_mark(Parser *p, LoopData *l)
-{
-    for (uint32_t i = 0; i < INTRIN_COUNT && !l->intrin; i++)
-        if (accept(p, intrin_text((IntrinId)i)))
-            l->intrin = intrin_text((IntrinId)i);
-    if (l->intrin)
-        l->marks |= MARK_INTRIN;
-}
-
 static const Stmt *parse_for(Parser *p)
 {
     LoopData    l = {.kind = LOOP_SPATIAL};
@@ -140,24 +120,7 @@ static const Stmt *parse_for(Parser *p)
         l.kind = LOOP_REDUCE;
     else if (accept(p, "seq"))
         l.kind = LOOP_SEQ;
-    if (accept(p, "parallel"))
-        l.marks |= MARK_PARALLEL;
-    if (accept(p, "vector"))
-        l.marks |= MARK_VECTOR;
-    if (accept(p, "unroll"))
-        l.marks |= MARK_UNROLL;
-    parse_intrin_mark(p, &l);
-    if (accept(p, "bind")) {
-        l.marks |= MARK_BIND;
-        expect(p, "(");
-        l.axis = parse_axis(p);
-        expect(p, ")");
-    }
-    if (accept(p, "outline")) {
-        l.marks |= MARK_OUTLINE;
-        skip_blank(p);
-        l.outline = *p->at == '@' ? global_name(p) : NULL;
-    }
+    parse_marks(p, &loop_mark_table, &l);
     loc = parse_loc(p);
     declare_var(p, name, false, idx_atom(A, l.var));
     body = parse_braces(p);

@@ -6,7 +6,7 @@
 
 #include "ir/text/print_tir.h"
 
-enum { MAX_LANES = 1024 };
+enum { MAX_LANES = 1024, MAX_NDIM = 32 };
 
 /* A name in scope: `%x`, or bare for iterators and dims. */
 typedef struct {
@@ -80,6 +80,9 @@ Data             parse_data(Parser *p);                    /* after the word */
 uint32_t      parse_one_of(Parser *p, const char *const *words, uint32_t n, const char *what);
 const Buffer *parse_buffer(Parser     *p,
                            const char *name); /* f32[1,8] halo(..) @const; NULL: failed */
+
+/* mark_text.c: those that stand here, into a LoopData or a Buffer */
+void parse_marks(Parser *p, const MarkTable *t, void *of);
 
 /* parse_tir.c */
 const Stmt      *parse_braces(Parser *p);    /* { statements } */

@@ -31,7 +31,7 @@ const char *func_kind_text(FuncKind k)
 
 const char *bind_axis_text(BindAxis a)
 {
-    return axis_names[a];
+    return axis_names[a - AXIS_BLOCK_X];
 }
 
 const char *math_text(MathFn fn)

@@ -83,15 +83,7 @@ void print_buffer_type(Printer *p, const Buffer *b)
         print_indices(p, b->ndim, b->stride);
         str_add(out, ")");
     }
-    if (b->pitch)
-        str_printf(out, " pitch(%u: %" PRId64 "+%" PRId64 ")", b->pitch->dim, b->pitch->factor,
-                   b->pitch->offset);
-    if (b->align)
-        str_printf(out, " align %u", b->align);
-    if (b->ahead)
-        str_printf(out, " ahead %u", b->ahead);
-    if (b->stream)
-        str_add(out, " stream");
+    print_marks(p, &buffer_mark_table, b);
     if (b->alias)
         str_printf(out, " alias(%s)", print_buffer_name(p, b->alias));
     if (b->scope != SCOPE_ARENA)
@@ -137,20 +129,7 @@ static void print_for(Printer *p, const Stmt *s)
     }
     if (l->kind != LOOP_SPATIAL)
         str_add(p->out, l->kind == LOOP_REDUCE ? " reduce" : " seq");
-    if (l->marks & MARK_PARALLEL)
-        str_add(p->out, " parallel");
-    if (l->marks & MARK_VECTOR)
-        str_add(p->out, " vector");
-    if (l->marks & MARK_UNROLL)
-        str_add(p->out, " unroll");
-    if (l->marks & MARK_INTRIN)
-        str_printf(p->out, " %s", l->intrin);
-    if (l->marks & MARK_BIND)
-        str_printf(p->out, " bind(%s)", bind_axis_text(l->axis));
-    if (l->marks & MARK_OUTLINE)
-        str_add(p->out, " outline");
-    if ((l->marks & MARK_OUTLINE) && l->outline)
-        str_printf(p->out, " @%s", printer_clean_name(p, l->outline));
+    print_marks(p, &loop_mark_table, l);
     print_loc(p, s->loc);
     print_body(p, s->kids[0]);
     printer_end_scope(p, mark);

@@ -327,17 +327,16 @@ static bool note_axis(void *user, const Stmt *s)
     const Idx     **axis = user;
     const LoopData *l = &s->u.loop;
 
-    if (s->kind == STMT_FOR && (l->marks & MARK_BIND) &&
-        (!axis[l->axis] || axis[l->axis]->hi < l->extent->hi))
-        axis[l->axis] = l->extent;
+    if (s->kind == STMT_FOR && l->bind && (!axis[l->bind] || axis[l->bind]->hi < l->extent->hi))
+        axis[l->bind] = l->extent;
     return true;
 }
 
-void func_axes(const Func *f, const Idx *axis[6])
+void func_axes(const Func *f, const Idx *axis[AXIS_COUNT])
 {
     TirVisit v = {axis, note_axis, NULL, NULL, NULL};
 
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < AXIS_COUNT; i++)
         axis[i] = NULL;
     stmt_visit(f->body, &v);
 }

@@ -12,6 +12,7 @@
  *   prim.c       leaves, memory, vectors; prims are interned here
  *   prim_fold.c  the makers that fold
  *   intrin.def   instructions of targets, by what they compute: intrin.h, intrin.c, intrin_match.c
+ *   mark.def     what is said of loops and buffers: mark.h, mark.c
  *   tir.c        statements, functions, modules
  *   map.c        walk, rewrite
  *   free.c       variables that come from outside
@@ -22,6 +23,7 @@
 
 #include "ir/core.h"
 #include "ir/relay/relay.h"
+#include "ir/tir/mark.h"
 #include "ir/tir/record.h"
 
 /* ---- buffers -------------------------------------------------------------------------------------- */
@@ -36,11 +38,6 @@ typedef enum {
     SCOPE_LOCAL    /* GPU thread */
 } Scope;
 
-typedef struct {
-    uint32_t dim;
-    int64_t  factor, offset; /* elements */
-} Pitch;
-
 /* A buffer's pointer addresses cell 0 of the interior; legal read indices of dimension i run from
  * -halo->lo[i] to extent[i] + halo->hi[i] - 1. */
 struct Buffer {
@@ -48,21 +45,19 @@ struct Buffer {
     const char       *name;
     DType             dtype; /* lanes > 1 only for promoted `reg` variables */
     Scope             scope;
-    uint32_t          align;  /* bytes, of the interior's cell 0; 0: the element's own */
-    uint32_t          ahead;  /* bytes by which vector loads ask memory for more (`prefetch`); 0 */
-    bool              stream; /* vectors are stored past the caches */
-    uint32_t          ndim;   /* 0: one cell */
+    uint32_t          ndim; /* 0: one cell */
     const Idx *const *extent;
     const Idx *const *stride; /* in elements; NULL: packed row-major, halo included */
-    const Pitch      *pitch;  /* of one dimension the stride is k*factor + offset, or NULL */
     const Halo       *halo;   /* NULL: none */
     const Buffer     *alias;  /* shares the storage of this one (inplace), or NULL */
     const Const      *data;   /* SCOPE_CONST with known contents, or NULL */
     const AbiRecord
         *record; /* its cells are such structs (dtype u8, which nothing reads); or NULL */
+#define BUFFER_MARK(id, field, form, text, most, stage, by, reader) MarkOf##form field;
+#include "ir/tir/mark.def"
 };
 
-enum { CACHE_LINE = 64, MAX_LINES = 256, MAX_AHEAD = 65536, MAX_PITCH = 65536 };
+enum { CACHE_LINE = 64, MAX_LINES = 256 };
 
 const Buffer *buffer_new(Ctx *c, const char *name, DType t, Scope scope, uint32_t ndim,
                          const Idx *const *extent);
@@ -229,33 +224,15 @@ typedef enum {
 
 typedef enum { LOOP_SPATIAL, LOOP_REDUCE, LOOP_SEQ } LoopKind;
 
-/* Marks say how a loop is carried out; passes/tir does it. */
-enum {
-    MARK_PARALLEL = 1,
-    MARK_VECTOR = 2,
-    MARK_UNROLL = 4,
-    MARK_OUTLINE = 8,
-    MARK_BIND = 16,
-    MARK_INTRIN = 32
-};
-typedef enum {
-    AXIS_BLOCK_X,
-    AXIS_BLOCK_Y,
-    AXIS_BLOCK_Z,
-    AXIS_THREAD_X,
-    AXIS_THREAD_Y,
-    AXIS_THREAD_Z
-} BindAxis;
-
 typedef struct {
     const Atom *var; /* ATOM_VAR with the range lo .. lo+extent-1 */
     const Idx  *lo, *extent;
     LoopKind    kind;
-    uint32_t    marks;
-    BindAxis    axis;    /* MARK_BIND */
-    const char *outline; /* MARK_OUTLINE: name of the tile, or NULL */
-    const char *intrin;  /* MARK_INTRIN: the loops from here on are an instruction of that text */
+#define LOOP_MARK(id, field, form, text, most, stage, by, reader) MarkOf##form field;
+#include "ir/tir/mark.def"
 } LoopData;
+
+uint32_t loop_marks(const LoopData *l); /* MARK_PARALLEL | .. */
 
 typedef struct {
     const char        *name;
@@ -494,7 +471,7 @@ uint32_t    func_dims(const Func *f); /* how many parameters before the first po
 const Func *func_with_body(Ctx *c, const Func *f, const Stmt *body);
 /* What a launch of a device function needs: by BindAxis, the largest extent of the loops bound to
  * it, NULL where none is. */
-void             func_axes(const Func *f, const Idx *axis[6]);
+void             func_axes(const Func *f, const Idx *axis[AXIS_COUNT]);
 const TirModule *tirmod_new(Ctx *c, uint32_t n, const Func *const *funcs);
 /* The same functions with these data. */
 const TirModule *tirmod_data(Ctx *c, const TirModule *m, uint32_t n, const Data *data);
@@ -516,7 +493,6 @@ void func_canonical(Ctx *c, const Func *f, StrBuf *out);
 /* Hash of the canonical text. */
 Sha256 func_hash(Ctx *c, const Func *f);
 
-typedef enum { TIR_NEST, TIR_LOWERED, TIR_FLAT } TirStage;
 bool tir_verify(Ctx *c, const TirModule *m, TirStage stage); /* false with E_VERIFY recorded */
 
 /* Run a function.  buffers[i] is the memory of the i-th pointer parameter (cell 0 of the interior),

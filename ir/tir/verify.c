@@ -72,6 +72,12 @@ static void check_idx(void *user, const Idx *x)
     }
 }
 
+/* A mark that should have been carried out by now. */
+static bool is_late(const Verify *v, const Mark *m, const void *of)
+{
+    return v->stage > m->stage && mark_is_set(m, of);
+}
+
 static void check_buffer_form(Verify *v, const Buffer *b)
 {
     int64_t step;
@@ -80,8 +86,9 @@ static void check_buffer_form(Verify *v, const Buffer *b)
         complain(v, "buffer '%s' of vectors is not in scope reg", b->name);
     if (v->stage != TIR_FLAT)
         return;
-    if (b->pitch)
-        complain(v, "buffer '%s' has a pitch", b->name);
+    for (uint32_t i = 0; i < buffer_mark_table.n; i++)
+        if (is_late(v, &buffer_mark_table.at[i], b))
+            complain(v, "buffer '%s' has a %s", b->name, buffer_mark_table.at[i].text);
     if (b->ndim > 1)
         complain(v, "buffer '%s' has %u dimensions", b->name, b->ndim);
     if (b->ndim == 1 && b->stride && (!idx_is_const(b->stride[0], &step) || step != 1))
@@ -202,7 +209,6 @@ static void check_for(Verify *v, const Stmt *s)
     const LoopData *l = &s->u.loop;
     const char     *was = v->where;
     int64_t         lo, n;
-    bool            parallel = (l->marks & MARK_PARALLEL) != 0;
 
     v->where = arena_printf(v->c->scratch, ": loop '%s'", l->var->name);
     if (idx_is_const(l->lo, &lo) && idx_is_const(l->extent, &n) && n > 0 &&
@@ -210,16 +216,17 @@ static void check_for(Verify *v, const Stmt *s)
         complain(v,
                  "runs from %" PRId64 " to %" PRId64 ", its variable from %" PRId64 " to %" PRId64,
                  lo, lo + n - 1, l->var->lo, l->var->hi);
-    if (v->stage == TIR_FLAT && (l->marks & ~(uint32_t)MARK_BIND))
-        complain(v, "still has a mark");
-    if ((l->marks & MARK_VECTOR) && (!idx_is_const(l->extent, NULL) || l->kind != LOOP_SPATIAL))
+    for (uint32_t i = 0; i < loop_mark_table.n; i++)
+        if (is_late(v, &loop_mark_table.at[i], l))
+            complain(v, "still has a mark");
+    if (l->vector && (!idx_is_const(l->extent, NULL) || l->kind != LOOP_SPATIAL))
         complain(v, "a vector loop is spatial and of constant extent");
-    if ((l->marks & MARK_UNROLL) && !idx_is_const(l->extent, NULL))
+    if (l->unroll && !idx_is_const(l->extent, NULL))
         complain(v, "an unrolled loop has a constant extent");
     enter_atom(v, l->var);
-    v->parallel += parallel;
+    v->parallel += l->parallel;
     check_stmt(v, s->kids[0]);
-    v->parallel -= parallel;
+    v->parallel -= l->parallel;
     leave_atom(v, l->var);
     v->where = was;
 }
@@ -377,7 +384,7 @@ static void check_stmt(Verify *v, const Stmt *s)
     check_arms(v, s);
     switch (s->kind) {
     case STMT_FOR:
-        if ((s->u.loop.marks & (MARK_PARALLEL | MARK_VECTOR)) && v->stage == TIR_NEST) {
+        if ((s->u.loop.parallel || s->u.loop.vector) && v->stage == TIR_NEST) {
             LoopUse  use = {v, s};
             TirVisit visit = {&use, check_reduce_use, NULL, NULL, NULL};
             stmt_visit(s->kids[0], &visit);

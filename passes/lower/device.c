@@ -14,7 +14,7 @@
 const Stmt *launch_stmt(Ctx *c, const Func *f, const Arg *args, Loc loc)
 {
     LaunchData l = {.kernel = f->name, .nargs = f->nparams, .args = args};
-    const Idx *axis[6], *one = idx_const(c->arith, 1);
+    const Idx *axis[AXIS_COUNT], *one = idx_const(c->arith, 1);
 
     func_axes(f, axis);
     for (int i = 0; i < 3; i++) {

@@ -96,7 +96,7 @@ static const Stmt *walk(Coop *x, const Stmt *s)
 
     if (s->kind == STMT_IF)
         return stmt_map(c, s, &own);
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_BIND) && s->u.loop.axis >= AXIS_THREAD_X) {
+    if (s->kind == STMT_FOR && s->u.loop.bind >= AXIS_THREAD_X) {
         int64_t n = 1;
         if (!idx_is_const(s->u.loop.extent, &n))
             return stmt_map(c, s, &own);

@@ -39,11 +39,9 @@ static const Stmt *fill_side(Fill *x, const Buffer *b, uint32_t d, int64_t from,
             e = idx_sub(A, idx_div(A, idx_mul(A, e, idx_addc(A, x->tid, 1)), x->nt), first);
             shared = true;
         }
-        uint32_t marks =
-            i + 1 == b->ndim && i != d && extent <= 16 && extent > 1 && idx_is_const(e, NULL)
-                ? MARK_VECTOR
-                : 0;
-        loops[i] = (LoopData){.var = v, .lo = at, .extent = e, .marks = marks};
+        bool vector =
+            i + 1 == b->ndim && i != d && extent <= 16 && extent > 1 && idx_is_const(e, NULL);
+        loops[i] = (LoopData){.var = v, .lo = at, .extent = e, .vector = vector};
         index[i] = idx_atom(A, v);
     }
     const Stmt *s = stmt_store(c, b, index, prim_num(c, b->dtype, b->halo->value));

@@ -153,7 +153,7 @@ static const Stmt *flat_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *no
             return now;
         if (n <= 0)
             return stmt_seq(c, 0, NULL);
-        if (now->u.loop.marks & (MARK_OUTLINE | MARK_BIND))
+        if (now->u.loop.outline || now->u.loop.bind)
             return now;
         IdxSubst *sub = subst_new(c->arith, c->arena);
         subst_bind(sub, now->u.loop.var, now->u.loop.lo);

@@ -46,7 +46,7 @@ static bool has_large(Ctx *c, const Stmt *s)
 
 static bool is_bound(const Stmt *s)
 {
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_BIND))
+    if (s->kind == STMT_FOR && s->u.loop.bind)
         return true;
     for (uint32_t i = 0; i < s->nkids; i++)
         if (is_bound(s->kids[i]))
@@ -66,12 +66,13 @@ static const Stmt *share_alloc(Parts *x, const Stmt *s)
 /* Inside a thread: allocations are its own, and marks of CPUs mean nothing. */
 static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
-    const uint32_t cpu = MARK_PARALLEL | MARK_VECTOR | MARK_OUTLINE;
-
     (void)was;
-    if (now->kind == STMT_FOR && (now->u.loop.marks & cpu)) {
+    if (now->kind == STMT_FOR) {
         LoopData l = now->u.loop;
-        l.marks &= ~cpu;
+        if (!l.parallel && !l.vector && !l.outline)
+            return now;
+        l.parallel = l.vector = false;
+        l.outline = NULL;
         return stmt_for(c, l, now->kids[0], now->loc);
     }
     if (now->kind != STMT_ALLOC)
@@ -89,11 +90,8 @@ static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 
 static const Stmt *bound_loop(Ctx *c, const Atom *var, int64_t n, BindAxis axis, const Stmt *body)
 {
-    LoopData l = {.var = var,
-                  .lo = idx_const(c->arith, 0),
-                  .extent = idx_const(c->arith, n),
-                  .marks = MARK_BIND,
-                  .axis = axis};
+    LoopData l = {
+        .var = var, .lo = idx_const(c->arith, 0), .extent = idx_const(c->arith, n), .bind = axis};
 
     return stmt_for(c, l, body, NO_LOC);
 }

@@ -99,7 +99,7 @@ static const Stmt *init_copy(InitCopy *x, const Stmt *s)
         if (stmt_is_empty(body))
             return body;
         LoopData loop = s->u.loop;
-        loop.marks &= ~(uint32_t)MARK_OUTLINE;
+        loop.outline = NULL;
         loop.var = atom_like(c->arith, loop.var->name, loop.var);
         IdxSubst *fresh = subst_new(c->arith, c->arena);
         subst_bind(fresh, s->u.loop.var, idx_atom(c->arith, loop.var));

@@ -399,8 +399,7 @@ static const Stmt *outline_body(Tiles *t, const Stmt *loop)
     if (!g) {
         char hex[65];
         sha256_hex(h, hex);
-        f.name = intern_printf(c->strings, "%s.%.8s",
-                               loop->u.loop.outline ? loop->u.loop.outline : "tile", hex);
+        f.name = intern_printf(c->strings, "%s.%.8s", loop->u.loop.outline, hex);
         g = func_new(c, f);
         map_put(t->by_hash, key, (void *)(uintptr_t)g);
         vec_push(c->arena, &t->funcs, g);
@@ -412,9 +411,9 @@ static const Stmt *outline_stmt(Tiles *t, const Stmt *s)
 {
     Ctx *c = t->c;
 
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_OUTLINE)) {
+    if (s->kind == STMT_FOR && s->u.loop.outline) {
         LoopData loop = s->u.loop;
-        loop.marks &= ~(uint32_t)MARK_OUTLINE;
+        loop.outline = NULL;
         const Stmt *body = outline_body(t, s);
         int64_t     extent;
         if (!idx_is_const(loop.extent, &extent) || extent != 1)

@@ -28,7 +28,7 @@ enum { MAX_ROUNDS = 100000 }; /* of a loop whose rounds are phases */
 
 static bool has_parallel(const Stmt *s)
 {
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_PARALLEL))
+    if (s->kind == STMT_FOR && s->u.loop.parallel)
         return true;
     for (uint32_t i = 0; i < s->nkids; i++)
         if (has_parallel(s->kids[i]))
@@ -49,10 +49,10 @@ static const Stmt *drop_parallel(Ctx *c, void *user, const Stmt *was, const Stmt
 {
     (void)user;
     (void)was;
-    if (now->kind != STMT_FOR || !(now->u.loop.marks & MARK_PARALLEL))
+    if (now->kind != STMT_FOR || !now->u.loop.parallel)
         return now;
     LoopData loop = now->u.loop;
-    loop.marks &= ~(uint32_t)MARK_PARALLEL;
+    loop.parallel = false;
     return stmt_for(c, loop, now->kids[0], now->loc);
 }
 
@@ -98,7 +98,7 @@ static bool access_enter(void *user, const Stmt *s)
 {
     Accesses *x = user;
 
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_PARALLEL) && !x->par)
+    if (s->kind == STMT_FOR && s->u.loop.parallel && !x->par)
         x->par = &s->u.loop;
     if (s->kind == STMT_ALLOC && x->par)
         map_put(x->own, s->u.buffer->id, x);
@@ -217,13 +217,13 @@ static const Stmt *share(Spmd *x, const Stmt *s)
     Ctx   *c = x->c;
     Arith *A = c->arith;
 
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_PARALLEL)) {
+    if (s->kind == STMT_FOR && s->u.loop.parallel) {
         LoopData   loop = s->u.loop;
         const Idx *e = loop.extent;
         const Idx *from = idx_div(A, idx_mul(A, e, x->tid), x->nt);
         const Idx *to = idx_div(A, idx_mul(A, e, idx_addc(A, x->tid, 1)), x->nt);
         /* A share has no constant extent: nothing to unroll, and lanes need one. */
-        loop.marks &= ~(uint32_t)(MARK_PARALLEL | MARK_VECTOR | MARK_UNROLL);
+        loop.parallel = loop.vector = loop.unroll = false;
         loop.lo = idx_add(A, s->u.loop.lo, from);
         loop.extent = idx_sub(A, to, from);
         return to_and_fro(x, loop, serial(c, s->kids[0]), s->loc);

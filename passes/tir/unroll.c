@@ -18,8 +18,8 @@ static uint64_t unrolled_size(const Stmt *s)
     for (uint32_t i = 0; i < s->nkids; i++)
         n += unrolled_size(s->kids[i]);
     int64_t extent;
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_UNROLL) &&
-        idx_is_const(s->u.loop.extent, &extent) && extent > 0)
+    if (s->kind == STMT_FOR && s->u.loop.unroll && idx_is_const(s->u.loop.extent, &extent) &&
+        extent > 0)
         n = n > UNROLL_LIMIT || extent > UNROLL_LIMIT ? UNROLL_LIMIT + 1 : n * (uint64_t)extent;
     return n;
 }
@@ -29,11 +29,11 @@ static const Stmt *unroll_stmt(Ctx *c, const Stmt *s, bool *changed)
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);
     int64_t      extent;
 
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_UNROLL)) {
+    if (s->kind == STMT_FOR && s->u.loop.unroll) {
         *changed = true;
         if (!idx_is_const(s->u.loop.extent, &extent) || unrolled_size(s) > UNROLL_LIMIT) {
             LoopData loop = s->u.loop;
-            loop.marks &= ~(uint32_t)MARK_UNROLL;
+            loop.unroll = false;
             return stmt_for(c, loop, unroll_stmt(c, s->kids[0], changed), s->loc);
         }
         if (extent < 0)
@@ -44,13 +44,13 @@ static const Stmt *unroll_stmt(Ctx *c, const Stmt *s, bool *changed)
             IdxSubst *sub = subst_new(c->arith, c->arena);
             subst_bind(sub, s->u.loop.var, idx_addc(c->arith, s->u.loop.lo, i));
             all[i] = stmt_subst(c, body, sub);
-            if (s->u.loop.marks & MARK_OUTLINE) { /* each copy is a tile: a loop that runs once */
+            if (s->u.loop.outline) { /* each copy is a tile: a loop that runs once */
                 const Idx *at = idx_addc(c->arith, s->u.loop.lo, i);
                 LoopData   once = s->u.loop;
                 once.var = atom_var(c->arith, s->u.loop.var->name, at->lo, at->hi);
                 once.lo = at;
                 once.extent = idx_const(c->arith, 1);
-                once.marks = MARK_OUTLINE;
+                once.unroll = false;
                 all[i] = stmt_for(c, once, all[i], s->loc);
             }
         }

@@ -133,9 +133,9 @@ static const Stmt *split_nest(Ctx *c, const Stmt *nest, int depth)
 
 static const Stmt *visit(Ctx *c, const Stmt *s)
 {
-    const uint32_t threads = MARK_PARALLEL | MARK_BIND | MARK_OUTLINE;
+    const LoopData *l = &s->u.loop;
 
-    if (s->kind == STMT_FOR && !(s->u.loop.marks & threads)) {
+    if (s->kind == STMT_FOR && !l->parallel && !l->bind && !l->outline) {
         const Stmt *now = split_nest(c, s, 0);
         if (now != s)
             return now;

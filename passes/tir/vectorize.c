@@ -372,13 +372,14 @@ static const Stmt *intrin_loops(Ctx *c, LoopData loop, const Stmt *body, Loc loc
 {
     const LoopData *loops[INTRIN_AXES] = {&loop};
     const Stmt     *s = body;
+    const char     *text = loop.intrin;
     uint32_t        n = 1;
     IntrinMatch     m;
 
-    loop.marks &= ~(uint32_t)MARK_INTRIN;
+    loop.intrin = NULL;
     for (; s->kind == STMT_FOR && n < INTRIN_AXES; s = s->kids[0])
         loops[n++] = &s->u.loop;
-    if (s->kind == STMT_STORE && intrin_match(c, loop.intrin, n, loops, &s->u.store, &m))
+    if (s->kind == STMT_STORE && intrin_match(c, text, n, loops, &s->u.store, &m))
         return intrin_stmt(c, &m, &s->u.store);
     return stmt_for(c, loop, body, loc);
 }
@@ -390,11 +391,11 @@ static const Stmt *find_vector(Ctx *c, const Stmt *s)
 
     for (uint32_t i = 0; i < s->nkids; i++)
         kids[i] = find_vector(c, s->kids[i]);
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_INTRIN))
+    if (s->kind == STMT_FOR && s->u.loop.intrin)
         return intrin_loops(c, s->u.loop, kids[0], s->loc);
-    if (s->kind == STMT_FOR && (s->u.loop.marks & MARK_VECTOR)) {
+    if (s->kind == STMT_FOR && s->u.loop.vector) {
         LoopData loop = s->u.loop;
-        loop.marks &= ~(uint32_t)MARK_VECTOR;
+        loop.vector = false;
         if (!idx_is_const(loop.extent, &extent) || extent > 64)
             return stmt_for(c, loop, kids[0], s->loc);
         Vec1        v = {c, loop.var, loop.lo, (uint16_t)extent, false, map_new(c->scratch)};

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tables in docs/ that follow a .def file have a row for each of its rows, and say the same:
 #     docs/ir/schedule.md     every step of ir/sched/sched.def with its class
+#     docs/ir/tir.md          every mark of ir/tir/mark.def with the step that sets it, which is one
 #     docs/exit-status.md     every code of base/diag.def with its status, a warning's name, and its text
 cd "$(dirname "$0")/../.." || exit 2
 work=$(mktemp -d) || exit 2
@@ -20,6 +21,18 @@ understood() {
         class=$(echo "$class" | tr A-Z a-z)
         grep -E "^\|.*\`$step " docs/ir/schedule.md | grep -q "| $class" ||
             echo "docs/ir/schedule.md: no row for '$step' of class $class"
+    done <"$work/rows"
+
+    sed -n 's/^\(LOOP\|BUFFER\)_MARK([A-Z_]*, *[a-z_]*, *[A-Z]*, *"\([a-z]*\)",.* "\([a-z_]*\)", *"[^"]*")$/\1 \2. \3/p' \
+        ir/tir/mark.def | tr A-Z a-z >"$work/rows"
+    understood ir/tir/mark.def '\(LOOP\|BUFFER\)_MARK'
+    while read -r on mark step; do
+        mark=${mark%.}
+        [ "$step" = none ] || grep -q "\"$step\"" ir/sched/sched.def ||
+            echo "ir/tir/mark.def: '$step' is no step"
+        grep -E "^\| (\`$mark[\`( ]|an instruction)" docs/ir/tir.md |
+            grep -qE "\| $on \| \`?$step\`? \|" ||
+            echo "docs/ir/tir.md: no row for '$mark' on a $on, set by '$step'"
     done <"$work/rows"
 
     sed -n -e 's/^DIAG([A-Z_]*, *"\(E[0-9]*\)", *\([0-9]*\), *none, *"\(.*\)")$/| [\1](errors.md#\1) | \2 | \3 |/p' \

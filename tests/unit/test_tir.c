@@ -144,6 +144,13 @@ static const char *const canonical[] = {
     "    %z[0] = %z[0] + i32(%x[%d]) * i32(%y[%d])\n"
     "  }\n"
     "}\n",
+
+    /* all marks together */
+    "func @k kind(device) (%x: f32[6,8] pitch(1: 32+16) align 64 ahead 4096 stream @shared) {\n"
+    "  for %i < 4 parallel vector unroll mmla bind(threadIdx.z) outline @tile {\n"
+    "    %x[0,%i] = 1.0\n"
+    "  }\n"
+    "}\n",
 };
 
 static void test_round_trip(void)
@@ -251,6 +258,14 @@ static void test_parse_errors(void)
         {"func @f kind(kernel) (%x: f32[4]) { %x[0] = (1.0 as $1) }", "expected '$0', the next"},
         {"func @f kind(karnel) () { }", "did you mean 'kernel'?"},
         {"func @f kind(kernel) (%x: f33[4]) { }", "'f33' is no element type"},
+        {"func @f kind(kernel) (%x: f32[4] align 48) { }",
+         "'align' takes a power of two from 1 to 4096, not 48"},
+        {"func @f kind(kernel) (%x: f32[4] ahead 0) { }",
+         "'ahead' takes a number from 1 to 65536, not 0"},
+        {"func @f kind(kernel) (%x: f32[4] pitch(1: 8+0)) { }", "a pitch of dimension 1 of 1"},
+        {"func @f kind(kernel) () { for %i < 4 bind(threadIdx.w) { } }",
+         "'threadIdx.w' is no axis"},
+        {"func @f kind(kernel) () { for %i < 4 outline { } }", "expected '@'"},
         {"func @f kind(kernel) (%x: f32[4]) { if 1.0 { } }", "a condition of type f32"},
         {"func @f kind(kernel) (%x: f32[4]) { %x[0] = foo(1.0) }", "there is no function 'foo'"},
         {"func @f kind(kernel) (%x: f32[4]) { %x[%x[0]] = 1.0 }", "expected an index"},
