@@ -135,7 +135,7 @@ const Expr *build_reshape(const Build *b, const Expr *x, uint32_t n, const int64
     if (expr_elems(x) == 0) /* a dimension of 0 would say "as it was" */
         return build_zeros(b, expr_dtype(x), n, dims);
     a = ATTRS(b, ReshapeAttrs);
-    a->newshape = ints_dup(b->c, dims, n);
+    a->newshape = dims_of_i64(b->c, dims, n);
     return build1(b, "reshape", x, a);
 }
 
@@ -169,7 +169,7 @@ const Expr *build_broadcast(const Build *b, const Expr *x, uint32_t n, const int
 
     if (!x || dims_are(x, n, dims))
         return x;
-    a->shape = ints_dup(b->c, dims, n);
+    a->shape = dims_of_i64(b->c, dims, n);
     return build1(b, "broadcast_to", x, a);
 }
 
@@ -190,8 +190,8 @@ const Expr *build_slice(const Build *b, const Expr *x, int64_t axis, int64_t beg
 {
     StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
 
-    a->begin = ints_dup(b->c, &begin, 1);
-    a->end = ints_dup(b->c, &end, 1);
+    a->begin = dims_of_i64(b->c, &begin, 1);
+    a->end = dims_of_i64(b->c, &end, 1);
     a->axes = ints_dup(b->c, &axis, 1);
     return build1(b, "strided_slice", x, a);
 }

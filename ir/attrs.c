@@ -1,7 +1,7 @@
 /* Attribute records: one description (AttrRecord) gives defaults, text, equality and hash.
  *
  * The record itself is a plain C struct; a field is reached through its offset.  Text forms are
- * those of `.relay`: 3, true, 1e-05, "NCHW", f32, [1, 2]. */
+ * those of `.relay`: 3, true, 1e-05, "NCHW", f32, [1, 2], [N, 2*N+1]. */
 #include "ir/core.h"
 
 #include <errno.h>
@@ -33,6 +33,20 @@ bool ints_all(Ints v, int64_t want)
         if (v.at[i] != want)
             return false;
     return true;
+}
+
+Dims dims_dup(Ctx *c, const Idx *const *at, uint32_t n)
+{
+    return (Dims){n, n ? DUP_ARRAY(c->arena, at, n) : NULL};
+}
+
+Dims dims_of_i64(Ctx *c, const int64_t *at, uint32_t n)
+{
+    const Idx **v = NEW_ARRAY(c->arena, const Idx *, n ? n : 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = idx_const(c->arith, at[i]);
+    return (Dims){n, v};
 }
 
 /* ---- text to value ------------------------------------------------------------------------- */
@@ -99,7 +113,37 @@ static bool take_list(Ctx *c, const char *s, bool ints, uint32_t *n, const void 
     return true;
 }
 
-static bool set_field(Ctx *c, const AttrField *f, void *a, const char *text)
+static const Idx *no_name(UNUSED void *user, UNUSED const char *name, UNUSED size_t n)
+{
+    return NULL;
+}
+
+/* `[N, 2*N+1, 768]` */
+static bool take_dims(Ctx *c, const char *s, const IdxParser *names, Dims *out)
+{
+    static const IdxParser numbers = {.name = no_name};
+    VEC(const Idx *) v = {0};
+    char close = *s == '[' ? ']' : *s == '(' ? ')' : '\0';
+
+    if (!close)
+        return false;
+    for (s = skip_space(s + 1); *s != close;) {
+        const Idx *x = idx_parse(c->arith, &s, names ? names : &numbers);
+
+        if (!x)
+            return false;
+        vec_push(c->arena, &v, x);
+        s = skip_space(s);
+        if (*s == ',')
+            s = skip_space(s + 1);
+        else if (*s != close)
+            return false;
+    }
+    *out = (Dims){v.n, v.at};
+    return !*skip_space(s + 1);
+}
+
+static bool set_field(Ctx *c, const AttrField *f, void *a, const char *text, const IdxParser *dims)
 {
     void       *p = (char *)a + f->offset;
     const char *s = skip_space(text);
@@ -152,6 +196,7 @@ static bool set_field(Ctx *c, const AttrField *f, void *a, const char *text)
         *(Floats *)p = v;
         return true;
     }
+    case ATTR_DIMS: return take_dims(c, s, dims, p);
     }
     return false;
 }
@@ -163,7 +208,7 @@ void *attrs_new(Ctx *c, const AttrRecord *r)
     for (uint32_t i = 0; i < r->nfields; i++) {
         const AttrField *f = &r->fields[i];
 
-        if (f->fallback && !set_field(c, f, a, f->fallback))
+        if (f->fallback && !set_field(c, f, a, f->fallback, NULL))
             BUG("default '%s' of attribute '%s.%s' does not fit its type", f->fallback, r->name,
                 f->name);
         if (!f->fallback && f->type == ATTR_STR)
@@ -172,12 +217,32 @@ void *attrs_new(Ctx *c, const AttrRecord *r)
     return a;
 }
 
-bool attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, const char *text)
+bool attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, const char *text,
+                    const IdxParser *dims)
 {
     for (uint32_t i = 0; r && i < r->nfields; i++)
         if (!strcmp(r->fields[i].name, field))
-            return set_field(c, &r->fields[i], a, text);
+            return set_field(c, &r->fields[i], a, text, dims);
     return false;
+}
+
+Dims attrs_dims(const AttrRecord *r, const void *a, uint32_t i)
+{
+    const AttrField *f = &r->fields[i];
+
+    return f->type == ATTR_DIMS ? *(const Dims *)((const char *)a + f->offset) : (Dims){0};
+}
+
+bool attrs_static(const AttrRecord *r, const void *a)
+{
+    for (uint32_t i = 0; r && a && i < r->nfields; i++) {
+        Dims v = attrs_dims(r, a, i);
+
+        for (uint32_t k = 0; k < v.n; k++)
+            if (!idx_is_const(v.at[k], NULL))
+                return false;
+    }
+    return true;
 }
 
 /* ---- equality, hash, text ------------------------------------------------------------------- */
@@ -205,6 +270,11 @@ static bool field_equal(const AttrField *f, const void *a, const void *b)
         const Floats *x = p, *y = q;
 
         return x->n == y->n && (!x->n || !memcmp(x->at, y->at, x->n * sizeof *x->at));
+    }
+    case ATTR_DIMS: { /* equal forms are one */
+        const Dims *x = p, *y = q;
+
+        return x->n == y->n && (!x->n || !memcmp(x->at, y->at, x->n * sizeof(const Idx *)));
     }
     }
     return false;
@@ -251,6 +321,14 @@ uint64_t attrs_hash(const AttrRecord *r, const void *a)
             const Ints *v = p;
 
             h = hash_mix(hash_bytes(v->at, v->n * sizeof *v->at, h), v->n);
+            break;
+        }
+        case ATTR_DIMS: {
+            const Dims *v = p;
+
+            for (uint32_t k = 0; k < v->n; k++)
+                h = hash_mix(h, v->at[k]->id);
+            h = hash_mix(h, v->n);
             break;
         }
         }
@@ -322,6 +400,17 @@ static void print_field(Ctx *c, const AttrField *f, const void *p, StrBuf *out)
         for (uint32_t i = 0; i < v->n; i++) {
             str_add(out, i ? ", " : "");
             print_double(out, v->at[i]);
+        }
+        str_addc(out, ']');
+        break;
+    }
+    case ATTR_DIMS: {
+        const Dims *v = p;
+
+        str_addc(out, '[');
+        for (uint32_t i = 0; i < v->n; i++) {
+            str_add(out, i ? ", " : "");
+            dim_print(v->at[i], out);
         }
         str_addc(out, ']');
         break;

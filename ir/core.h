@@ -107,6 +107,10 @@ typedef struct {
     uint32_t      n;
     const double *at;
 } Floats;
+typedef struct {
+    uint32_t          n;
+    const Idx *const *at;
+} Dims;
 
 typedef enum {
     ATTR_INT,
@@ -115,7 +119,8 @@ typedef enum {
     ATTR_STR,
     ATTR_DTYPE,
     ATTR_INTS,
-    ATTR_FLOATS
+    ATTR_FLOATS,
+    ATTR_DIMS /* numbers, or forms over symbolic dimensions */
 } AttrType;
 
 typedef struct {
@@ -138,11 +143,19 @@ bool     attrs_equal(const AttrRecord *r, const void *a, const void *b);
 uint64_t attrs_hash(const AttrRecord *r, const void *a);
 /* Prints `, name=value` for every field that differs from its default (strings quoted). */
 void attrs_print(Ctx *c, const AttrRecord *r, const void *a, StrBuf *out);
-/* Set a field from its text; false: no such field or the text does not fit. */
-bool attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, const char *text);
+/* Set a field from its text; false: no such field or the text does not fit.  `dims` says what names
+ * of dimensions mean; NULL: there are none. */
+bool attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, const char *text,
+                    const IdxParser *dims);
+/* The dimensions that field i holds; none if it holds something else. */
+Dims attrs_dims(const AttrRecord *r, const void *a, uint32_t i);
+bool attrs_static(const AttrRecord *r, const void *a); /* no field has a symbolic dimension */
 Ints ints_dup(Ctx *c, const int64_t *at, uint32_t n);
 Ints ints_of(Ctx *c, uint32_t n, ...); /* n int arguments */
 bool ints_all(Ints v, int64_t want);   /* each of them is it */
+Dims dims_dup(Ctx *c, const Idx *const *at, uint32_t n);
+Dims dims_of_i64(Ctx *c, const int64_t *at, uint32_t n);
+void dim_print(const Idx *x, StrBuf *out); /* `2*N+1`: names of dimensions have no % */
 
 /* ---- the operator row ---------------------------------------------------------------------------- */
 

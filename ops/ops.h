@@ -12,6 +12,7 @@ typedef const char *AttrC_STR;
 typedef DType       AttrC_DTYPE;
 typedef Ints        AttrC_INTS;
 typedef Floats      AttrC_FLOATS;
+typedef Dims        AttrC_DIMS;
 
 #define RECORD(name) typedef struct name {
 #define FIELD(record, name, type, fallback) AttrC_##type name;
@@ -78,8 +79,8 @@ const Expr *dense_strassen(Ctx *c, const Expr *dense);
 
 /* Where a strided_slice begins, one position a dimension; false: its steps are not all 1. */
 bool slice_begin(Ctx *c, const Expr *slice, int64_t *begin);
-/* Part i of a split: its range along the axis. */
-void split_range(const Expr *split, uint32_t i, int64_t *lo, int64_t *hi);
+/* Part i of a split: its range along the axis; false: it depends on symbolic dimensions. */
+bool split_range(Ctx *c, const Expr *split, uint32_t i, int64_t *lo, int64_t *hi);
 
 /* ---- macs.c --------------------------------------------------------------------------------------- */
 

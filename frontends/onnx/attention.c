@@ -250,8 +250,8 @@ static const Expr *cells(const Build *b, const Expr *x, int64_t begin, int64_t e
 {
     StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
 
-    a->begin = ints_dup(b->c, &begin, 1);
-    a->end = ints_dup(b->c, &end, 1);
+    a->begin = dims_of_i64(b->c, &begin, 1);
+    a->end = dims_of_i64(b->c, &end, 1);
     a->strides = ints_dup(b->c, &step, 1);
     a->axes = ints_dup(b->c, (int64_t[]){3}, 1);
     return build1(b, "strided_slice", x, a);

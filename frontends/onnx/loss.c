@@ -36,7 +36,7 @@ static const Expr *nll(Node *n, const Expr *logp, uint32_t target, uint32_t weig
     if (skip && !w && loss) {
         InitAttrs *a = ATTRS(b, InitAttrs);
 
-        a->shape = ints_dup(b->c, dims, rank - 1);
+        a->shape = dims_of_i64(b->c, dims, rank - 1);
         a->dtype = expr_dtype(loss);
         w = build_call(b, "ones", 0, NULL, a);
     }

@@ -40,7 +40,7 @@ static const Expr *filled(const Build *b, const Expr *value, Ints shape)
     if (elems * size > FILL_BYTES) {
         InitAttrs *a = ATTRS(b, InitAttrs);
 
-        a->shape = ints_dup(b->c, shape.at, shape.n);
+        a->shape = dims_of_i64(b->c, shape.at, shape.n);
         a->dtype = t;
         return build1(b, "full", value, a);
     }

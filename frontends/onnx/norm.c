@@ -391,7 +391,7 @@ bool convert_dropout(Node *n)
         InitAttrs *a = ATTRS(b, InitAttrs);
 
         d = expr_dims(b->c, n->in[0]);
-        a->shape = d;
+        a->shape = dims_of_i64(b->c, d.at, d.n);
         a->dtype = n->opset >= 10 ? DT_BOOL : expr_dtype(n->in[0]);
         n->out[1] = build_call(b, "ones", 0, NULL, a);
     }

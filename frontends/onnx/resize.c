@@ -18,7 +18,7 @@ static const Expr *resize2d(Node *n, const Mode *m, const Expr *x, const int64_t
 {
     Resize2dAttrs *a = ATTRS(&n->b, Resize2dAttrs);
 
-    a->size = ints_dup(n->b.c, size, 2);
+    a->size = dims_of_i64(n->b.c, size, 2);
     if (!m->by_size)
         a->scales = (Floats){2, arena_dup(n->b.c->arena, scale, 2 * sizeof *scale)};
     a->method = m->method;

@@ -65,7 +65,7 @@ bool convert_split(Node *n)
     if (n->nout == 1)
         return node_done(n, n->in[0]);
     a->axis = axis;
-    a->indices = ints_dup(b->c, at, n->nout - 1);
+    a->indices = dims_of_i64(b->c, at, n->nout - 1);
     parts = build1(b, "split", n->in[0], a);
     for (uint32_t i = 0; i < n->nout; i++)
         if (!(n->out[i] = build_proj(b, parts, i)))
@@ -115,8 +115,8 @@ static bool slice(Node *n, Ints starts, Ints ends, Ints axes, Ints steps)
     if (all)
         return node_done(n, x);
     a->axes = ints_dup(b->c, ax, starts.n);
-    a->begin = ints_dup(b->c, begin, starts.n);
-    a->end = ints_dup(b->c, end, starts.n);
+    a->begin = dims_of_i64(b->c, begin, starts.n);
+    a->end = dims_of_i64(b->c, end, starts.n);
     a->strides = ints_dup(b->c, steps.at, steps.n);
     return node_done(n, build1(b, "strided_slice", x, a));
 }
@@ -214,7 +214,7 @@ bool convert_tile(Node *n)
             return node_error(n, E_IMPORT, "repeat %u is %lld", i, (long long)v.at[i]);
         once &= v.at[i] == 1;
     }
-    a->reps = v;
+    a->reps = dims_of_i64(n->b.c, v.at, v.n);
     return node_done(n, once ? n->in[0] : build1(&n->b, "tile", n->in[0], a));
 }
 

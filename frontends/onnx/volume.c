@@ -56,8 +56,8 @@ static const Expr *pictures(const Volume *v, int64_t k)
     Ints               d;
 
     a->axes = ints_dup(b->c, (int64_t[]){1}, 1);
-    a->begin = ints_dup(b->c, &begin, 1);
-    a->end = ints_dup(b->c, &end, 1);
+    a->begin = dims_of_i64(b->c, &begin, 1);
+    a->end = dims_of_i64(b->c, &end, 1);
     a->strides = ints_dup(b->c, &v->stride, 1);
     if (!(x = build1(b, "strided_slice", v->x, a)))
         return NULL;

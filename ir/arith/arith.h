@@ -15,6 +15,7 @@
  *   subst.c  substitution, evaluation
  *   bound.c  regions
  *   pred.c   predicates
+ *   exact.c  exact quotients
  *   text.c   print, parse
  */
 #ifndef TVMCC_IR_ARITH_ARITH_H
@@ -91,6 +92,12 @@ bool idx_is_const(const Idx *x, int64_t *v); /* v may be NULL */
 bool    idx_is_atom(const Idx *x, const Atom **atom);
 int64_t idx_coef(const Idx *x, const Atom *a); /* of the term itself, 0 if absent */
 bool    idx_uses(const Idx *x, const Atom *a); /* anywhere, inside Div and loads' indices too */
+
+/* ---- exact.c ------------------------------------------------------------------------------- */
+
+/* The q with q*y = x, as polynomials over the atoms; NULL: there is none.  768*N*T by 12*T is 64*N.
+ */
+const Idx *idx_div_exact(Arith *A, const Idx *x, const Idx *y);
 
 /* Text (docs/ir/tir.md): `%oc*2+%ov`, `%x//6`, `%x%6` (recognised from e - k*(e//k)); names through
  * `name`, which gives a variable's printed name (NULL callback: the atom's own name). */

@@ -29,6 +29,11 @@ void terms_range(int64_t c0, uint32_t n, const IdxTerm *t, int64_t *lo, int64_t 
 uint32_t terms_add(uint32_t nf, const IdxTerm *f, int64_t cf, uint32_t ng, const IdxTerm *g,
                    int64_t cg, IdxTerm *out, bool *ok);
 
+enum { MAX_FACTORS = 16 };
+
+/* The factors of a product from f[n] on, or the atom itself; how many f then has. */
+uint32_t factors_of(const Atom *a, uint32_t n, const Atom **f);
+
 /* 128-bit intermediate results, clamped: ranges saturate instead of overflowing. */
 __extension__ typedef __int128 Wide;
 static inline int64_t          clamp64(Wide v)

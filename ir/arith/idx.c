@@ -201,9 +201,7 @@ static void product_range(const Idx *a, const Idx *b, int64_t *lo, int64_t *hi)
     *hi = clamp64(h);
 }
 
-enum { MAX_FACTORS = 16 };
-
-static uint32_t factors_of(const Atom *a, uint32_t n, const Atom **f)
+uint32_t factors_of(const Atom *a, uint32_t n, const Atom **f)
 {
     /* PROD is left-nested: a is a product or an atom, b an atom. */
     while (a->kind == ATOM_PROD && n < MAX_FACTORS) {

@@ -63,8 +63,7 @@ const char *type_text(Ctx *c, const Type *t);              /* the same, in scrat
 
 /* A symbolic dimension: `dim N in 1..512 multiple 8`.  Same name, same atom, within one Ctx. */
 const Idx *dim_var(Ctx *c, const char *name, int64_t lo, int64_t hi);
-bool       is_dim(Ctx *c, const Atom *a);        /* made by dim_var */
-void       dim_print(const Idx *x, StrBuf *out); /* `2*N+1`: names of dimensions have no % */
+bool       is_dim(Ctx *c, const Atom *a); /* made by dim_var */
 
 /* ---- graph.c ---------------------------------------------------------------------------------------- */
 

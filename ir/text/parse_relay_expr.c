@@ -70,9 +70,14 @@ static const char *parse_attr_text(Parser *p)
     if (*s == '"')
         return rp_string(p);
     if (*s == '[' || *s == '(') {
-        while (*p->at && *p->at != ']' && *p->at != ')' && *p->at != '\n')
-            p->at++;
-        if (*p->at != ']' && *p->at != ')')
+        uint32_t open = 0;
+
+        for (; *p->at && *p->at != '\n'; p->at++) {
+            open += *p->at == '[' || *p->at == '(';
+            if ((*p->at == ']' || *p->at == ')') && !--open)
+                break;
+        }
+        if (open || *p->at == '\n')
             return FAIL(p, "the list does not end on its line");
         p->at++;
     } else {
@@ -88,6 +93,7 @@ static bool parse_attr(Parser *p, const Op *op, void *attrs, bool *given)
 {
     const char *was = p->at, *name = rp_ident(p), *text;
     uint32_t    i, n = op->attrs ? op->attrs->nfields : 0;
+    IdxParser   dims = rp_dims(p);
 
     for (i = 0; i < n && strcmp(op->attrs->fields[i].name, name) != 0; i++)
         ;
@@ -108,7 +114,7 @@ static bool parse_attr(Parser *p, const Op *op, void *attrs, bool *given)
     was = p->at;
     if (!(text = parse_attr_text(p)))
         return false;
-    if (!attrs_set_text(p->c, op->attrs, attrs, name, text)) {
+    if (!attrs_set_text(p->c, op->attrs, attrs, name, text, &dims)) {
         p->at = was;
         return FAIL(p, "'%s' is no value for attribute '%s'", text, name);
     }

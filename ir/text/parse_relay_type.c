@@ -196,9 +196,14 @@ static const Idx *dim_by_name(void *user, const char *name, size_t n)
     return map_get(p->dims, PTR_KEY(intern_n(p->c->strings, name, n)));
 }
 
+IdxParser rp_dims(Parser *p)
+{
+    return (IdxParser){.name = dim_by_name, .user = p};
+}
+
 static const Idx *parse_dim(Parser *p)
 {
-    IdxParser   how = {.name = dim_by_name, .user = p};
+    IdxParser   how = rp_dims(p);
     const Idx  *x;
     const char *was;
 

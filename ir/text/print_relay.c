@@ -170,6 +170,16 @@ static void note_type(Printer *p, const Type *t)
         note_type(p, t->ret);
 }
 
+static void note_attrs(Printer *p, const AttrRecord *r, const void *attrs)
+{
+    for (uint32_t i = 0; attrs && i < r->nfields; i++) {
+        Dims v = attrs_dims(r, attrs, i);
+
+        for (uint32_t k = 0; k < v.n; k++)
+            note_dims(p, v.at[k]);
+    }
+}
+
 static void print_type(Printer *p, const Type *t)
 {
     note_type(p, t);
@@ -413,6 +423,7 @@ static void print_call(Printer *p, const Expr *e)
     str_addc(p->out, '(');
     print_list(p, e->nkids - 1, e->kids + 1);
     if (op && op->attrs) {
+        note_attrs(p, op->attrs, e->u.attrs);
         StrBuf s = strbuf(p->c->scratch);
 
         attrs_print(p->c, op->attrs, e->u.attrs, &s);

@@ -16,11 +16,11 @@ typedef enum { NEAREST, LINEAR, CUBIC } Method;
 typedef enum { FLOOR, CEIL, PREFER_FLOOR, PREFER_CEIL } Rounding;
 
 typedef struct {
-    Method   method;
-    Rounding rounding;
-    double   alpha;
-    int64_t  in[2];
-    int64_t  a[2], b[2], d[2]; /* position of y: (a*y + b) / d */
+    Method     method;
+    Rounding   rounding;
+    double     alpha;
+    const Idx *in[2];
+    int64_t    a[2], b[2], d[2]; /* position of y: (a*y + b) / d */
 } Resize;
 
 static bool choice(Ctx *c, Loc loc, const char *what, const char *text, uint32_t n,
@@ -66,29 +66,50 @@ static bool fraction(double scale, int64_t *p, int64_t *q)
     return true;
 }
 
+/* size / in as a fraction, without scales: of numbers, or of forms of which one is a multiple of
+ * the other. */
+static bool ratio(Ctx *c, const Idx *size, const Idx *in, int64_t *p, int64_t *q)
+{
+    const Idx *k;
+
+    *p = *q = 1;
+    if (idx_is_const(size, p) && idx_is_const(in, q))
+        return true;
+    if ((k = idx_div_exact(c->arith, size, in)) && idx_is_const(k, p))
+        return (*q = 1) != 0;
+    return (k = idx_div_exact(c->arith, in, size)) && idx_is_const(k, q) && (*p = 1) != 0;
+}
+
 /* Fill in position forms: out cells of `size`, scale = p / q = out / in or as stated. */
-static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, int64_t size, Resize *r)
+static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, const Idx *size,
+                      Resize *r)
 {
     static const char *const modes[] = {"half_pixel",           "align_corners",
                                         "asymmetric",           "pytorch_half_pixel",
                                         "tf_half_pixel_for_nn", "half_pixel_symmetric"};
-    int64_t                  p = size, q = r->in[i];
+    int64_t                  p, q, cells = 2, in = 2;
+    bool                     numbers = idx_is_const(size, &cells);
     uint32_t                 mode;
 
+    numbers = idx_is_const(r->in[i], &in) && numbers;
     if (!choice(c, loc, "coordinate mode", a->coordinate_transformation_mode, COUNT(modes), modes,
                 &mode))
         return false;
     if (a->scales.n && !fraction(a->scales.at[i], &p, &q))
         return error_at(c, E_TYPE, loc, "a scale of %g", a->scales.at[i]);
+    if ((!a->scales.n && !ratio(c, size, r->in[i], &p, &q)) ||
+        (!numbers && (mode == 1 || mode == 5 || (mode == 3 && size->lo <= 1))))
+        return error_at(c, E_DIM, loc, "resizing %s cells to %s has no fixed scale",
+                        rel_dim_text(c, r->in[i]), rel_dim_text(c, size));
     if (mode == 1) { /* the first and last cells coincide */
-        r->a[i] = size > 1 ? r->in[i] - 1 : 0;
+        r->a[i] = cells > 1 ? in - 1 : 0;
         r->b[i] = 0;
-        r->d[i] = size > 1 ? size - 1 : 1;
+        r->d[i] = cells > 1 ? cells - 1 : 1;
     } else if (mode == 2) {
         r->a[i] = q;
         r->b[i] = 0;
         r->d[i] = p;
-    } else if (mode == 3 && size == 1) {
+    } else if (mode == 3 && cells == 1) {
         r->a[i] = 0;
         r->b[i] = 0;
         r->d[i] = 1;
@@ -97,7 +118,7 @@ static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, int64
         r->b[i] = mode == 4 ? q : q - p;
         r->d[i] = 2 * p;
         if (mode == 5)
-            r->b[i] += r->in[i] * p - size * q;
+            r->b[i] += in * p - cells * q;
     }
     return true;
 }
@@ -110,7 +131,7 @@ static bool resize_of(Ctx *c, Loc loc, const Resize2dAttrs *a, const Type *t, Re
     int64_t                  block;
     uint32_t                 method, rounding;
 
-    if (!rel_ints(c, loc, "size", a->size, 2, 1) ||
+    if (!rel_dims(c, loc, "size", a->size, 2, 1) ||
         !rel_layout(c, loc, a->layout, "NCHW", &block) ||
         !rel_rank(c, loc, t, block ? 5 : 4, "data") ||
         !choice(c, loc, "method", a->method, COUNT(methods), methods, &method) ||
@@ -123,9 +144,8 @@ static bool resize_of(Ctx *c, Loc loc, const Resize2dAttrs *a, const Type *t, Re
     *r =
         (Resize){.method = (Method)method, .rounding = (Rounding)rounding, .alpha = a->cubic_alpha};
     for (uint32_t i = 0; i < 2; i++) {
-        if (!rel_dim(c, loc, t, i + 2, &r->in[i]))
-            return false;
-        if (r->in[i] < 1 || r->in[i] > INT32_MAX)
+        r->in[i] = t->dims[i + 2];
+        if (r->in[i]->lo < 1 || r->in[i]->hi > INT32_MAX)
             return error_at(c, E_TYPE, loc, "resizing of %s", type_text(c, t));
         if (!positions(c, loc, a, i, a->size.at[i], r))
             return false;
@@ -142,7 +162,7 @@ const Type *rel_resize2d(Ctx *c, Loc loc, const void *attrs, const Type *const *
     if (!rel_tensors(c, loc, in, nin) || !resize_of(c, loc, a, in[0], &r))
         return NULL;
     for (uint32_t i = 0; i < in[0]->n; i++)
-        dims[i] = i == 2 || i == 3 ? idx_const(c->arith, a->size.at[i - 2]) : in[0]->dims[i];
+        dims[i] = i == 2 || i == 3 ? a->size.at[i - 2] : in[0]->dims[i];
     return rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims);
 }
 
@@ -157,7 +177,7 @@ static const Idx *numerator(Ctx *c, const Resize *r, uint32_t i, const Idx *y)
 static const Idx *clamped(Ctx *c, const Resize *r, uint32_t i, const Idx *x)
 {
     return idx_max(c->arith, idx_const(c->arith, 0),
-                   idx_min(c->arith, x, idx_const(c->arith, r->in[i] - 1)));
+                   idx_min(c->arith, x, idx_addc(c->arith, r->in[i], -1)));
 }
 
 static const Idx *nearest(Ctx *c, const Resize *r, uint32_t i, const Idx *y)

@@ -71,14 +71,9 @@ const Expr *expand_dropout(Ctx *c, const Expr *e)
 {
     const Expr *x = call_arg(e, 0);
     const Expr *one = expr_scalar(c, x->type->dtype, 1);
-    int64_t    *dims = NEW_ARRAY(c->scratch, int64_t, x->type->n + 1);
+    InitAttrs  *a = NEW_ATTRS(c, InitAttrs);
 
-    for (uint32_t i = 0; i < x->type->n; i++)
-        if (!rel_dim(c, e->loc, x->type, i, &dims[i]))
-            return NULL;
-    InitAttrs *a = NEW_ATTRS(c, InitAttrs);
-
-    a->shape = ints_dup(c, dims, x->type->n);
+    a->shape = dims_dup(c, x->type->dims, x->type->n);
     a->dtype = x->type->dtype;
     const Expr *mask = call1(c, "full", one, a, e->loc);
 

@@ -104,8 +104,8 @@ static const Expr *slice(const Layer *k, const Expr *x, int64_t axis, int64_t fr
 {
     StridedSliceAttrs *s = NEW_ATTRS(k->c, StridedSliceAttrs);
 
-    s->begin = ints_of(k->c, 1, from);
-    s->end = ints_of(k->c, 1, to);
+    s->begin = dims_of_i64(k->c, &from, 1);
+    s->end = dims_of_i64(k->c, &to, 1);
     s->axes = ints_of(k->c, 1, axis);
     return call1(k->c, "strided_slice", x, s, k->e->loc);
 }

@@ -74,50 +74,58 @@ const Type *rel_stack(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
     return rel_tensor(c, loc, first->dtype, first->n + 1, dims);
 }
 
-/* Begin of part i and of the one after it, in a dimension of n. */
-static void part(const SplitAttrs *a, int64_t n, uint32_t i, int64_t *lo, int64_t *hi)
+/* Begin of part i and of the one after it, in a dimension of n; `one`: of each of equal parts. */
+static void part(Ctx *c, const SplitAttrs *a, const Idx *n, const Idx *one, uint32_t i,
+                 const Idx **lo, const Idx **hi)
 {
     if (a->sections) {
-        *lo = n / a->sections * i;
-        *hi = n / a->sections * (i + 1);
+        *lo = idx_mulc(c->arith, one, i);
+        *hi = idx_mulc(c->arith, one, i + 1);
         return;
     }
-    *lo = i ? a->indices.at[i - 1] : 0;
+    *lo = i ? a->indices.at[i - 1] : idx_const(c->arith, 0);
     *hi = i < a->indices.n ? a->indices.at[i] : n;
 }
 
-void split_range(const Expr *split, uint32_t i, int64_t *lo, int64_t *hi)
+/* NULL: the parts that it asks for are not equal. */
+static const Idx *equal_part(Ctx *c, const SplitAttrs *a, const Idx *n)
+{
+    return a->sections ? idx_div_exact(c->arith, n, idx_const(c->arith, a->sections)) : n;
+}
+
+bool split_range(Ctx *c, const Expr *split, uint32_t i, int64_t *lo, int64_t *hi)
 {
     const SplitAttrs *a = ATTRS(SplitAttrs, split);
     const Type       *t = call_arg(split, 0)->type;
+    const Idx        *n = t->dims[axis_of(a->axis, t->n)], *begin, *end;
 
-    part(a, dim_of(t, axis_of(a->axis, t->n)), i, lo, hi);
+    part(c, a, n, equal_part(c, a, n), i, &begin, &end);
+    return idx_is_const(begin, lo) && idx_is_const(end, hi);
 }
 
 const Type *rel_split(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
 {
     const SplitAttrs *a = attrs;
-    const Idx        *dims[TE_MAX_AXES];
+    const Idx        *dims[TE_MAX_AXES], *n, *one, *lo, *hi;
     uint32_t          axis, parts;
-    int64_t           n, lo, hi;
 
-    if (!rel_tensors(c, loc, in, nin) || !rel_axis(c, loc, a->axis, in[0]->n, &axis) ||
-        !rel_dim(c, loc, in[0], axis, &n))
+    if (!rel_tensors(c, loc, in, nin) || !rel_axis(c, loc, a->axis, in[0]->n, &axis))
         return NULL;
-    if (a->sections < 0 || a->sections > 65536 || (a->sections && n % a->sections))
-        return error_at(c, E_TYPE, loc, "%lld parts do not divide %lld", (long long)a->sections,
-                        (long long)n);
+    n = in[0]->dims[axis];
+    if (a->sections < 0 || a->sections > 65536 || !(one = equal_part(c, a, n)))
+        return error_at(c, E_TYPE, loc, "%lld parts do not divide %s", (long long)a->sections,
+                        rel_dim_text(c, n));
     parts = a->sections ? (uint32_t)a->sections : a->indices.n + 1;
     const Type **t = NEW_ARRAY(c->scratch, const Type *, parts);
 
     for (uint32_t i = 0; i < in[0]->n; i++)
         dims[i] = in[0]->dims[i];
     for (uint32_t i = 0; i < parts; i++) {
-        part(a, n, i, &lo, &hi);
-        if (lo < 0 || hi < lo || hi > n)
-            return error_at(c, E_TYPE, loc, "part %u of %lld is from %lld to %lld", i, (long long)n,
-                            (long long)lo, (long long)hi);
-        dims[axis] = idx_const(c->arith, hi - lo);
+        part(c, a, n, one, i, &lo, &hi);
+        dims[axis] = idx_sub(c->arith, hi, lo);
+        if (lo->lo < 0 || dims[axis]->lo < 0 || idx_sub(c->arith, n, hi)->lo < 0)
+            return error_at(c, E_TYPE, loc, "part %u of %s is from %s to %s", i, rel_dim_text(c, n),
+                            rel_dim_text(c, lo), rel_dim_text(c, hi));
         if (!(t[i] = rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims)))
             return NULL;
     }
@@ -176,15 +184,15 @@ bool te_split(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor 
 {
     const SplitAttrs *attrs = call->attrs;
     uint32_t          axis = axis_of(attrs->axis, call->in[0]->n);
-    int64_t           n = dim_of(call->in[0], axis), lo, hi;
+    const Idx        *n = call->in[0]->dims[axis], *one = equal_part(c, attrs, n), *lo, *hi;
 
     for (uint32_t i = 0; i < call->nout; i++) {
         Axes       a = te_axes_of(c, call->out[i]);
         const Idx *at[TE_MAX_AXES];
 
-        part(attrs, n, i, &lo, &hi);
+        part(c, attrs, n, one, i, &lo, &hi);
         for (uint32_t k = 0; k < a.n; k++)
-            at[k] = k == axis ? idx_addc(c->arith, a.at[k], lo) : a.at[k];
+            at[k] = k == axis ? idx_add(c->arith, a.at[k], lo) : a.at[k];
         out[i] = te_compute(c, "out", call->out[i]->dtype, a, te_at(c, in[0], at));
     }
     return true;

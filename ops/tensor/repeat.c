@@ -9,7 +9,7 @@ const Type *rel_tile(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
     const TileAttrs *a = attrs;
     const Idx       *dims[TE_MAX_AXES];
 
-    if (!rel_tensors(c, loc, in, nin) || !rel_ints(c, loc, "reps", a->reps, a->reps.n, 0))
+    if (!rel_tensors(c, loc, in, nin) || !rel_dims(c, loc, "reps", a->reps, a->reps.n, 0))
         return NULL;
     uint32_t t = in[0]->n, n = a->reps.n > t ? a->reps.n : t;
 
@@ -17,10 +17,10 @@ const Type *rel_tile(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
         return error_at(c, E_TYPE, loc, "a tensor of %u dimensions; at most %u are supported", n,
                         TE_MAX_AXES);
     for (uint32_t i = 0; i < n; i++) {
-        int64_t reps = i < n - a->reps.n ? 1 : a->reps.at[i - (n - a->reps.n)];
+        const Idx *reps =
+            i < n - a->reps.n ? idx_const(c->arith, 1) : a->reps.at[i - (n - a->reps.n)];
 
-        dims[i] = i < n - t ? idx_const(c->arith, reps)
-                            : idx_mulc(c->arith, in[0]->dims[i - (n - t)], reps);
+        dims[i] = i < n - t ? reps : idx_mul(c->arith, in[0]->dims[i - (n - t)], reps);
     }
     return rel_tensor(c, loc, in[0]->dtype, n, dims);
 }

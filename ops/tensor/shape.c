@@ -6,83 +6,55 @@
  * the index arithmetic removes every division that the shapes make unnecessary. */
 #include "ops/common.h"
 
+/* newshape with its 0 filled in; *hole: where it has -1, or -1. */
+static bool new_dims(Ctx *c, Loc loc, Dims newshape, const Type *t, const Idx **dims, int32_t *hole)
+{
+    int64_t most = 1, d;
+
+    *hole = -1;
+    if (newshape.n > TE_MAX_AXES)
+        return error_at(c, E_TYPE, loc, "a tensor of %u dimensions; at most %u are supported",
+                        newshape.n, TE_MAX_AXES);
+    for (uint32_t i = 0; i < newshape.n; i++) {
+        bool number = idx_is_const(newshape.at[i], &d);
+
+        dims[i] = newshape.at[i];
+        if (number && d == 0 && i < t->n) {
+            dims[i] = t->dims[i];
+        } else if (number && d == -1 && *hole < 0) {
+            *hole = (int32_t)i;
+            continue;
+        } else if (number ? d <= 0 : dims[i]->lo < 0) {
+            return error_at(c, E_TYPE, loc, "newshape has %s at %u", rel_dim_text(c, dims[i]), i);
+        }
+        if (!checked_mul(most, dims[i]->hi, &most))
+            return error_at(c, E_TYPE, loc, "the result is too large");
+    }
+    return type_elems_most(t, &most) || error_at(c, E_TYPE, loc, "the operand is too large");
+}
+
 const Type *rel_reshape(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
 {
     const ReshapeAttrs *a = attrs;
-    const Idx          *dims[TE_MAX_AXES];
-    int64_t             elems, left, rest = 1, hole = -1;
+    const Idx          *dims[TE_MAX_AXES], *cells, *rest = idx_const(c->arith, 1);
+    int32_t             hole;
 
-    if (!rel_tensors(c, loc, in, nin))
+    if (!rel_tensors(c, loc, in, nin) || !new_dims(c, loc, a->newshape, in[0], dims, &hole))
         return NULL;
-    const Type *t = in[0];
-
-    if (a->newshape.n > TE_MAX_AXES)
-        return error_at(c, E_TYPE, loc, "a tensor of %u dimensions; at most %u are supported",
-                        a->newshape.n, TE_MAX_AXES);
-    /* Symbolic dimensions can be kept (0), not merged or cut. */
-    for (uint32_t i = 0; i < a->newshape.n; i++) {
-        int64_t d = a->newshape.at[i];
-
-        if (d == 0 && i < t->n) {
-            dims[i] = t->dims[i];
-        } else if (d == -1 && hole < 0) {
-            hole = i;
-            continue;
-        } else if (d < 0 || d == 0) {
-            return error_at(c, E_TYPE, loc, "newshape has %lld at %u", (long long)d, i);
-        } else {
-            dims[i] = idx_const(c->arith, d);
-        }
-        int64_t v;
-
-        if (idx_is_const(dims[i], &v) && !checked_mul(rest, v, &rest))
-            return error_at(c, E_TYPE, loc, "the result is too large");
-    }
-    if (type_elems(t, &elems)) {
-        if (hole >= 0) {
-            if (rest == 0 || elems % rest)
-                return error_at(c, E_TYPE, loc,
-                                "%s cannot take the new shape: %lld elements in rows of %lld",
-                                type_text(c, t), (long long)elems, (long long)rest);
-            dims[hole] = idx_const(c->arith, elems / rest);
-            rest = elems;
-        }
-        if (rest != elems)
-            return error_at(c, E_TYPE, loc, "%s cannot take a shape of %lld elements",
-                            type_text(c, t), (long long)rest);
-        return rel_tensor(c, loc, t->dtype, a->newshape.n, dims);
-    }
-    /* Dynamic: the symbolic dimensions must be the same on both sides, and so the rest. */
-    left = 1;
-    for (uint32_t i = 0; i < t->n; i++) {
-        int64_t v;
-        bool    found = idx_is_const(t->dims[i], &v);
-
-        if (found) {
-            if (!checked_mul(left, v, &left))
-                return error_at(c, E_TYPE, loc, "the operand is too large");
-            continue;
-        }
-        for (uint32_t k = 0; k < a->newshape.n && !found; k++)
-            found = k != hole && dims[k] == t->dims[i];
-        if (!found && hole >= 0 && left > 0) { /* the hole takes this one */
-            dims[hole] = t->dims[i];
-            hole = -1;
-            found = true;
-        }
-        if (!found)
-            return error_at(c, E_DIM, loc, "the symbolic dimension %u of %s must be kept (0)", i,
-                            type_text(c, t));
-    }
+    cells = type_cells(c, in[0]);
+    for (uint32_t i = 0; i < a->newshape.n; i++)
+        if ((int32_t)i != hole)
+            rest = idx_mul(c->arith, rest, dims[i]);
     if (hole >= 0) {
-        if (rest == 0 || left % rest)
-            return error_at(c, E_TYPE, loc, "%s cannot take the new shape", type_text(c, t));
-        dims[hole] = idx_const(c->arith, left / rest);
-        rest = left;
+        if (!(dims[hole] = idx_div_exact(c->arith, cells, rest)))
+            return error_at(c, E_TYPE, loc,
+                            "%s cannot take the new shape: %s elements in rows of %s",
+                            type_text(c, in[0]), rel_dim_text(c, cells), rel_dim_text(c, rest));
+    } else if (rest != cells) {
+        return error_at(c, E_TYPE, loc, "%s cannot take a shape of %s elements",
+                        type_text(c, in[0]), rel_dim_text(c, rest));
     }
-    if (rest != left)
-        return error_at(c, E_TYPE, loc, "%s cannot take the new shape", type_text(c, t));
-    return rel_tensor(c, loc, t->dtype, a->newshape.n, dims);
+    return rel_tensor(c, loc, in[0]->dtype, a->newshape.n, dims);
 }
 
 const Type *rel_squeeze(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
@@ -157,9 +129,9 @@ const Type *rel_broadcast_to(Ctx *c, Loc loc, const void *attrs, const Type *con
     const Idx              *dims[TE_MAX_AXES];
     uint32_t                n;
 
-    if (!rel_tensors(c, loc, in, nin) || !rel_ints(c, loc, "shape", a->shape, a->shape.n, 0))
+    if (!rel_tensors(c, loc, in, nin) || !rel_dims(c, loc, "shape", a->shape, a->shape.n, 0))
         return NULL;
-    const Type *want = rel_tensor_i64(c, loc, in[0]->dtype, a->shape.n, a->shape.at);
+    const Type *want = rel_tensor(c, loc, in[0]->dtype, a->shape.n, a->shape.at);
 
     if (!want || !rel_bcast_dims(c, loc, in[0], want, &n, dims))
         return NULL;

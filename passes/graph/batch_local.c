@@ -108,11 +108,11 @@ const Expr *batch_resized(Ctx *c, const Expr *e, const Expr *const *kids, int64_
     const Expr *now;
 
     if (call_is(e, "reshape") && ATTRS_OF(ReshapeAttrs, e)->newshape.n &&
-        ATTRS_OF(ReshapeAttrs, e)->newshape.at[0] == was) {
+        ATTRS_OF(ReshapeAttrs, e)->newshape.at[0] == idx_const(c->arith, was)) {
         ReshapeAttrs *a = ATTRS_COPY(c, ReshapeAttrs, e);
-        int64_t      *to = DUP_ARRAY(c->arena, a->newshape.at, a->newshape.n);
+        const Idx   **to = DUP_ARRAY(c->arena, a->newshape.at, a->newshape.n);
 
-        to[0] = n;
+        to[0] = idx_const(c->arith, n);
         a->newshape.at = to;
         now = expr_call(c, call_op(e), e->nkids - 1, kids + 1, a, e->loc);
     } else {

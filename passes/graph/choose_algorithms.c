@@ -38,7 +38,7 @@ const Expr *set_algorithm(Ctx *c, const Expr *call, const Algorithm *a)
     const AttrRecord *r = call_op(call)->attrs;
     void             *attrs = arena_dup(c->arena, call->u.attrs, r->size);
 
-    if (!attrs_set_text(c, r, attrs, "algorithm", a->name))
+    if (!attrs_set_text(c, r, attrs, "algorithm", a->name, NULL))
         BUG("%s has no attribute for its algorithm", a->op);
     return expr_call(c, call_op(call), call_nargs(call), call->kids + 1, attrs, call->loc);
 }

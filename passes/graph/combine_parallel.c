@@ -184,7 +184,7 @@ static bool make_group(Ctx *c, const State *s, Group *g, const Expr *x)
     if (g->at[0].end != call && !(e = make2(c, "nn.bias_add", e, join(c, g, true),
                                             g->at[0].end->u.attrs, g->at[0].end->loc)))
         return false;
-    split->indices = ints_dup(c, at, g->n - 1);
+    split->indices = dims_of_i64(c, at, g->n - 1);
     split->axis = s->conv ? 1 : e->type->n - 1;
     if (!(e = make1(c, "split", e, split, call->loc)))
         return false;

@@ -8,7 +8,8 @@
  * (c->eval), so that a compiling evaluator compiles once.  A result that is much larger than what
  * it was computed from (zeros, tile) is left as a call, because it would only fill the weights
  * (Winograd's weights are worth it, and quantized ones that floats are multiplied by).
- * `shape_of` a static type is a constant whatever its operand; `if` on a constant is its branch.
+ * `shape_of` is `dim_values` of the operand's type, a constant if that is static; `if` on a
+ * constant is its branch.
  *
  * Cost: two walks, and the evaluation. */
 #include "passes/graph/graph.h"
@@ -52,7 +53,8 @@ static bool can_evaluate(const Fold *f, const Expr *e)
 {
     const Op *op = call_op(e);
 
-    if (!e->type || !type_static(e->type) || (f->keep && call_is(e, f->keep)))
+    if (!e->type || !type_static(e->type) || (f->keep && call_is(e, f->keep)) ||
+        (op && !attrs_static(op->attrs, e->u.attrs)))
         return false;
     return e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ || (op && (op->compute || op->expand));
 }
@@ -154,29 +156,19 @@ static const Expr *replace(Ctx *c, void *user, const Expr *was, const Expr *now)
     return now;
 }
 
-/* shape_of a static type needs no operand. */
-static const Expr *fold_shape(Ctx *c, void *user, const Expr *was, const Expr *now)
+/* shape_of needs no operand. */
+static const Expr *fold_shape(Ctx *c, UNUSED void *user, UNUSED const Expr *was, const Expr *now)
 {
-    const Type *t;
-    uint8_t    *data;
-    uint32_t    size;
+    const Type     *t;
+    DimValuesAttrs *a;
 
-    (void)user;
-    (void)was;
     if (!call_is(now, "shape_of") || !now->type || !(t = call_arg(now, 0)->type) ||
-        t->kind != TYPE_TENSOR || !type_static(t))
+        t->kind != TYPE_TENSOR)
         return now;
-    size = dtype_bytes(now->type->dtype);
-    data = arena_alloc(c->arena, (size_t)t->n * size + 1);
-    for (uint32_t i = 0; i < t->n; i++) {
-        int64_t v;
-
-        type_dim(t, i, &v);
-        dtype_put_i(now->type->dtype, data + (size_t)i * size, v);
-    }
-    return expr_const(
-        c, const_new(c, NULL, type_plain(c, now->type), (Bytes){data, (size_t)t->n * size}),
-        now->loc);
+    a = ATTRS_NEW(c, DimValuesAttrs);
+    a->dims = (Dims){t->n, t->dims};
+    a->dtype = now->type->dtype;
+    return expr_call_name(c, "dim_values", 0, NULL, a, now->loc);
 }
 
 const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep)

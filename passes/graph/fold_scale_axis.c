@@ -141,7 +141,7 @@ static const Expr *whole_bias(Ctx *c, const Expr *k, const Type *t, uint32_t cha
     if (n == want)
         return k;
     a = ATTRS_NEW(c, BroadcastToAttrs);
-    a->shape = ints_dup(c, &want, 1);
+    a->shape = dims_of_i64(c, &want, 1);
     return make1(c, "broadcast_to", k, a, k->loc);
 }
 

@@ -233,13 +233,12 @@ static const Expr *field(Ctx *c, const Views *v, const Expr *was, const Expr *e)
 
     if (!some_cells(e) || !expr_is_tensor(x) || owner(x)->kind == EXPR_CONST ||
         map_get(v->results, PTR_KEY(was)) || map_get(v->results, PTR_KEY(was->kids[0])) ||
-        !is_range(x->type, e->type))
+        !is_range(x->type, e->type) || !split_range(c, s, e->u.index, &lo, &hi))
         return e;
-    split_range(s, e->u.index, &lo, &hi);
     axis = axis_from_front(ATTRS_OF(SplitAttrs, s)->axis, e->type->n);
     a = ATTRS_NEW(c, StridedSliceAttrs);
-    a->begin = ints_dup(c, &lo, 1);
-    a->end = ints_dup(c, &hi, 1);
+    a->begin = dims_of_i64(c, &lo, 1);
+    a->end = dims_of_i64(c, &hi, 1);
     a->axes = ints_dup(c, &axis, 1);
     a->view = true;
     return make1(c, "strided_slice", x, a, s->loc);

@@ -19,7 +19,7 @@ const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims,
 {
     ReshapeAttrs *a = ATTRS_NEW(c, ReshapeAttrs);
 
-    a->newshape = ints_dup(c, dims, n);
+    a->newshape = dims_of_i64(c, dims, n);
     return make1(c, "reshape", x, a, loc);
 }
 

@@ -447,6 +447,8 @@ def moving():
     case("ones", "ones(shape=[3], dtype=i32)", [], lambda: np.ones(3, np.int32))
     case("arange", "arange(start=1.0, stop=2.0, step=0.25)", [], lambda: np.arange(1, 2, 0.25, np.float32))
     case("arange", "arange(start=7.0, stop=-3.0, step=-3.0, dtype=i64)", [], lambda: np.arange(7, -3, -3))
+    case("arange", "arange(cells=[3], start=7.0, step=-3.0, dtype=i64)", [], lambda: np.arange(7, 0, -3))
+    case("dim_values", "dim_values(dims=[7, 0, 13])", [], lambda: np.array([7, 0, 13]))
     case("shape_of", "shape_of(%0)", [F(2, 3, 4)], lambda v: np.array(v.shape))
     case("broadcast_to", "broadcast_to(%0, shape=[2, 3, 4])", [F(3, 1)], lambda v: np.broadcast_to(v, (2, 3, 4)))
     case("reshape", "reshape(%0, newshape=[0, -1])", [F(2, 3, 4)], lambda v: v)

@@ -300,6 +300,25 @@ static void test_symbolic(void)
     symbolic(&rig);
 }
 
+/* Sizes of reshaped tensors: what is left of a product. */
+static void test_exact(void)
+{
+    Arena     *arena = arena_new(NULL);
+    Arith     *A = arith_new(arena, strings_new(arena));
+    const Idx *n = idx_atom(A, atom_var(A, "N", 1, 64)), *t = idx_atom(A, atom_var(A, "T", 0, 9));
+    const Idx *sum = idx_addc(A, idx_add(A, n, t), 3), *half = idx_divc(A, n, 2);
+    const Idx *zero = idx_const(A, 0), *x = idx_mul(A, idx_mul(A, sum, sum), idx_mulc(A, half, 12));
+
+    CHECK(idx_div_exact(A, idx_mulc(A, idx_mul(A, n, t), 768), idx_mulc(A, t, 12)) ==
+          idx_mulc(A, n, 64));
+    CHECK(idx_div_exact(A, x, idx_mulc(A, sum, 4)) == idx_mul(A, sum, idx_mulc(A, half, 3)));
+    CHECK(idx_div_exact(A, x, sum) == idx_mul(A, sum, idx_mulc(A, half, 12)));
+    CHECK(idx_div_exact(A, zero, n) == zero && !idx_div_exact(A, n, zero));
+    CHECK(!idx_div_exact(A, n, idx_const(A, 2)) && !idx_div_exact(A, n, t));
+    CHECK(!idx_div_exact(A, idx_addc(A, n, 1), n) && !idx_div_exact(A, x, idx_addc(A, sum, 1)));
+    arena_free(arena);
+}
+
 int main(void)
 {
     Arena *arena = arena_new(NULL);
@@ -308,6 +327,7 @@ int main(void)
     RUN(test_examples);
     RUN(test_predicates);
     RUN(test_symbolic);
+    RUN(test_exact);
     arena_free(arena);
     return check_result();
 }

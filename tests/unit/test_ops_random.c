@@ -112,6 +112,12 @@ static void *some_attrs(Ctx *c, const AttrRecord *r)
         case ATTR_STR: *(const char **)at = intern(c->strings, some_word()); break;
         case ATTR_DTYPE: *(DType *)at = some_dtype(); break;
         case ATTR_INTS: *(Ints *)at = some_ints(c); break;
+        case ATTR_DIMS: {
+            Ints v = some_ints(c);
+
+            *(Dims *)at = dims_of_i64(c, v.at, v.n);
+            break;
+        }
         case ATTR_FLOATS: {
             double   v[2] = {(double)(1 + rnd(5)) / 2, (double)(1 + rnd(5)) / 2};
             uint32_t n = chance(50) ? 0 : chance(90) ? 2 : 1;

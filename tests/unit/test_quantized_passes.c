@@ -177,7 +177,7 @@ static const Expr *classes(Net *n, const Expr *x, const Expr **q)
     ReshapeAttrs *a = attrs_new(n->c, &attrs_ReshapeAttrs);
 
     x = quantized(n, call(n, "nn.global_avg_pool2d", x, NULL, NULL), q);
-    a->newshape = ints_dup(n->c, flat, 2);
+    a->newshape = dims_of_i64(n->c, flat, 2);
     x = call(n, "reshape", x, NULL, a);
     return with_bias(n, call(n, "nn.dense", x, weight(n, 2, dims, 4), NULL), 7, -1);
 }

@@ -42,6 +42,29 @@ static const Case cases[] = {
                                     "  add(transpose(%x, axes=[1, 0]), %y)\n}\n"},
     {"put together", "fn @main(%x: Tensor[(N, 4), f32], %y: Tensor[(T, 4), f32]) {\n"
                      "  nn.relu(concatenate((%x, %y), axis=0))\n}\n"},
+    {"rows in one", "fn @main(%x: Tensor[(N, T, 8), f32]) {\n"
+                    "  %0 = nn.relu(reshape(%x, newshape=[N*T, 8]));\n"
+                    "  (%0, tanh(reshape(%0, newshape=[N, -1, 4, 2])))\n}\n"},
+    {"made", "fn @main(%x: Tensor[(T, 1), f32], %y: Tensor[(N), f32]) {\n"
+             "  %0 = broadcast_to(%x, shape=[N, T, 3]);\n"
+             "  %1 = tile(%y, reps=[T, 2]);\n"
+             "  (add(%0, ones(shape=[N, T, 1])), %1, arange(cells=[2*N+T], step=0.5))\n}\n"},
+    {"parts", "fn @main(%x: Tensor[(N, T+2), f32]) {\n"
+              "  %0 = strided_slice(%x, begin=[0, -3], end=[N, 1000000]);\n"
+              "  %1 = strided_slice(%x, begin=[T//2], end=[T+1], axes=[1]);\n"
+              "  %2 = strided_slice(%x, begin=[1], end=[9], strides=[3], axes=[1]);\n"
+              "  %3 = strided_slice(%x, begin=[-1], end=[-1000], strides=[-2], axes=[1]);\n"
+              "  (negative(%0), negative(%1), negative(%2), negative(%3))\n}\n"},
+    {"halves", "fn @main(%x: Tensor[(4*N, T), f32]) {\n"
+               "  %0 = split(%x, sections=2);\n  %1 = split(%x, indices=[N, 3*N]);\n"
+               "  (add(%0.0, %0.1), exp(%1.0), exp(%1.1), exp(%1.2))\n}\n"},
+    {"numbers",
+     "fn @main(%x: Tensor[(N, T), f32]) {\n"
+     "  (cast(dim_values(dims=[N, 2*N+T, 7]), dtype=f32),\n"
+     "   divide(%x, cast(reshape(dim_values(dims=[N*T]), newshape=[]), dtype=f32)))\n}\n"},
+    {"twice the size", "fn @main(%x: Tensor[(1, 2, N, T), f32]) {\n"
+                       "  (image.resize2d(%x, size=[2*N, 3*T], method=\"nearest_neighbor\"),\n"
+                       "   image.resize2d(%x, size=[2*N, 2*T], method=\"linear\"))\n}\n"},
     {"the input itself", "fn @main(%x: Tensor[(N, 4), f32]) { (%x, negative(%x)) }\n"},
 };
 

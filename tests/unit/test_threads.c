@@ -82,13 +82,13 @@ static const Expr *rows(Net *n, const Expr *x)
 
     t->axes = ints_of(n->c, 4, 0, 2, 3, 1);
     back->axes = ints_of(n->c, 4, 0, 3, 1, 2);
-    flat->newshape = ints_of(n->c, 2, (int)(dim(x, 0) * h * w), (int)c);
+    flat->newshape = dims_of_i64(n->c, (int64_t[]){dim(x, 0) * h * w, c}, 2);
     y = call(n, "reshape", call(n, "transpose", x, NULL, t), NULL, flat);
     if (pick(n, 2))
         y = call(n, "nn.dense", y, noise(n, 2, (int64_t[]){c = units, dim(x, 1)}), NULL);
     if (pick(n, 2))
         y = call(n, "nn.softmax", y, NULL, NULL);
-    image->newshape = ints_of(n->c, 4, (int)dim(x, 0), (int)h, (int)w, (int)c);
+    image->newshape = dims_of_i64(n->c, (int64_t[]){dim(x, 0), h, w, c}, 4);
     return call(n, "transpose", call(n, "reshape", y, NULL, image), NULL, back);
 }
 

@@ -74,19 +74,21 @@ static const Expr *cut(Net *n, const Expr *x)
 {
     StridedSliceAttrs *a = attrs_new(n->c, &attrs_StridedSliceAttrs);
     SplitAttrs        *s = attrs_new(n->c, &attrs_SplitAttrs);
-    int                axis = pick(n, 6) ? 1 : 2, size = (int)dim(x, (uint32_t)axis), from, to;
+    int                axis = pick(n, 6) ? 1 : 2;
+    int64_t            size = dim(x, (uint32_t)axis), from, to;
 
     if (size < 2)
         return x;
     if (pick(n, 2)) {
-        s->indices = ints_of(n->c, 1, 1 + (int)pick(n, (uint32_t)size - 1));
+        from = 1 + pick(n, (uint32_t)size - 1);
+        s->indices = dims_of_i64(n->c, &from, 1);
         s->axis = axis;
         return expr_proj(n->c, call(n, "split", x, NULL, s), pick(n, 2), NO_LOC);
     }
-    from = (int)pick(n, (uint32_t)size - 1);
-    to = from + 1 + (int)pick(n, (uint32_t)(size - from));
-    a->begin = ints_of(n->c, 1, from);
-    a->end = ints_of(n->c, 1, to);
+    from = pick(n, (uint32_t)size - 1);
+    to = from + 1 + pick(n, (uint32_t)(size - from));
+    a->begin = dims_of_i64(n->c, &from, 1);
+    a->end = dims_of_i64(n->c, &to, 1);
     a->axes = ints_of(n->c, 1, axis);
     return call(n, "strided_slice", x, NULL, a);
 }
@@ -95,7 +97,7 @@ static const Expr *turned(Net *n, const Expr *x)
 {
     ReshapeAttrs *a = attrs_new(n->c, &attrs_ReshapeAttrs);
 
-    a->newshape = ints_of(n->c, 4, (int)dim(x, 0), (int)dim(x, 1), (int)dim(x, 3), (int)dim(x, 2));
+    a->newshape = dims_of_i64(n->c, (int64_t[]){dim(x, 0), dim(x, 1), dim(x, 3), dim(x, 2)}, 4);
     return call(n, "reshape", x, NULL, a);
 }
 
