@@ -227,7 +227,7 @@ static const Expr *repeated(const Build *b, const Expr *x, uint32_t axis, int64_
         return x;
     for (uint32_t i = 0; i < expr_rank(x); i++)
         reps[i] = i == axis ? times : 1;
-    a->reps = ints_dup(b->c, reps, expr_rank(x));
+    a->reps = dims_of_i64(b->c, reps, expr_rank(x));
     return build1(b, "tile", x, a);
 }
 
