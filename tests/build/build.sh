@@ -9,7 +9,7 @@ tvmcc=$1 source=$2 work=$3 kills=${4:-${BUILD_KILLS:-3}}
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 command -v ninja >/dev/null || { echo "SKIP (no ninja)"; exit 77; }
-rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 work=$PWD
 unset XDG_CACHE_HOME TVMCC_CACHE_SIZE NINJA_STATUS
 export TVMCC_CACHE_DIR=$work/cache LC_ALL=C

@@ -6,7 +6,7 @@
 # of entries, a cache that is a file or that cannot be written.  Broken ones are replaced.
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
-rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 model=$source/examples/digits/digits.onnx
 export TVMCC_CACHE_DIR=$work/cache
 

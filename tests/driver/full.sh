@@ -6,7 +6,7 @@
 # On a small tmpfs where one can be mounted, within RLIMIT_FSIZE in any case.
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
-rm -rf "$work" && mkdir -p "$work/out" "$work/whole" && cd "$work" || exit 1
+"$(dirname "$0")/../fresh" "$work" && mkdir -p "$work/out" "$work/whole" && cd "$work" || exit 2
 model=$source/examples/digits/digits.onnx
 export TVMCC_CACHE_DIR=$work/cache
 options="-mtriple=x86_64-linux-gnu -mcpu=x86-64"

@@ -9,7 +9,7 @@ tvmcc=$1 source=$2 work=$3
 model=$source/examples/digits/digits.onnx
 failures=0
 fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
-rm -rf "$work" && mkdir -p "$work/out" "$work/empty" && cd "$work" || exit 1
+"$(dirname "$0")/../fresh" "$work" && mkdir -p "$work/out" "$work/empty" && cd "$work" || exit 2
 
 compile() { # file
     rm -f out/*

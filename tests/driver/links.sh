@@ -5,7 +5,7 @@
 # Unpacking over them, build folders, folders of archives, and a link that comes and goes meanwhile.
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
-rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 work=$PWD
 model=$source/examples/digits/digits.onnx
 export TVMCC_CACHE_DIR=$work/cache

@@ -7,8 +7,7 @@ set -e
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 tvmcc=$1 include=$2 work=$3
-rm -rf "$work"
-mkdir -p "$work"
+"$(dirname "$0")/../fresh" "$work" || exit 2
 cd "$work"
 
 cat >net.relay <<'END'

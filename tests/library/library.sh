@@ -8,7 +8,7 @@ set -e
 tvmcc=$1 build=$2 source=$3 work=$4
 . "$source/tests/lib.sh"
 
-rm -rf "$work" && mkdir -p "$work/out" "$work/driver" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && mkdir -p "$work/out" "$work/driver" && cd "$work" || exit 2
 library=$build/lib/libtvmcc.so
 cc=${CC:-$(command -v clang-19 || command -v cc)}
 cp "$source/examples/digits/digits.onnx" .

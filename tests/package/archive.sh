@@ -8,7 +8,7 @@ set -e
 tvmcc=$1 source=$2 work=$3 cmake=${4:-cmake}
 . "$(dirname "$0")/../lib.sh"
 
-rm -rf "$work" && mkdir -p "$work" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 digits=$source/examples/digits/digits.onnx
 cp "$digits" digits.onnx
 products() { # <folder> <entry> <options...>

@@ -16,7 +16,7 @@ refused() {
     grep -qF -- "$text" log || { cat log; die "no '$text': $*"; }
 }
 
-rm -rf "$work" && mkdir -p "$work" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 quiet "$tvmcc" "$source/examples/digits/digits.onnx" --entry=net -mcpu=x86-64 -mtriple=x86_64-linux-gnu \
     --emit=o,a,so,json,tar,zip -o net
 mkdir folder && tar xf net.tar -C folder

@@ -6,7 +6,7 @@
 # refuses them within MEMORY and SECONDS, and leaves nothing.
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
-rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 export TVMCC_CACHE_DIR=$work/cache
 quiet "$tvmcc" "$source/examples/digits/digits.onnx" -mcpu=x86-64 -o good.tar
 python3 - "$tvmcc" "$source" ${4:+-v} <<'END'

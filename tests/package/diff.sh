@@ -6,7 +6,7 @@
 set -e
 tvmcc=$1 work=$2
 . "$(dirname "$0")/../lib.sh"
-rm -rf "$work" && mkdir -p "$work" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 export TVMCC_CACHE_DIR=$work/cache
 
 net() { # <file> <first weight> <operator before> <behind> <height>

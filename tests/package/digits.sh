@@ -7,7 +7,7 @@ set -e
 cmake=$1 build=$2 source=$3 work=$4
 . "$(dirname "$0")/../lib.sh"
 
-rm -rf "$work" && mkdir -p "$work" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 export CTEST_OUTPUT_ON_FAILURE=1
 quiet "$cmake" --install "$build" --prefix "$work/prefix"
 tvmcc=$work/prefix/bin/tvmcc

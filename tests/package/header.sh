@@ -8,7 +8,7 @@ set -e
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
 
-rm -rf "$work" && mkdir -p "$work/1" "$work/4" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && mkdir -p "$work/1" "$work/4" && cd "$work" || exit 2
 rows=$source/tests/product/data/rows.onnx
 cc=${CC:-cc}
 flags="-std=c99 -Wall -Wextra -Werror -pedantic -I$source/include -ffunction-sections -Wl,--gc-sections $CFLAGS"

@@ -5,7 +5,7 @@
 # machine and stripped ones say what they hold, broken ones are refused, and hashes are compared.
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
-rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 1
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 export TVMCC_CACHE_DIR=$work/cache
 model=$source/examples/digits/digits.onnx
 here=$("$tvmcc" -print-targets 2>/dev/null | head -1) # only so that a broken driver is seen at once

@@ -7,7 +7,7 @@ set -e
 cmake=$1 build=$2 source=$3 work=$4
 . "$(dirname "$0")/../lib.sh"
 
-rm -rf "$work" && mkdir -p "$work" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 quiet "$cmake" --install "$build" --prefix "$work/first"
 for file in bin/tvmcc lib/libtvmcc_runtime.a include/tvmcc/abi.h include/tvmcc/runtime.h \
     lib/cmake/Tvmcc/{TvmccConfig,TvmccConfigVersion,AddTvmModel}.cmake \

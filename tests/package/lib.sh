@@ -5,7 +5,7 @@
 build=$1 work=$2
 export CTEST_OUTPUT_ON_FAILURE=1 TVMCC_CACHE_DIR=$work/cache
 cmake=${CMAKE:-cmake}
-rm -rf "$work" && mkdir -p "$work" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 
 die() { echo "FAILED: $*" >&2; exit 1; }
 # The output of a command goes to `log`, and is shown if it fails.

@@ -6,7 +6,7 @@
 cmake=$1 build=$2 source=$3 work=$4 status=0
 . "$(dirname "$0")/../lib.sh"
 
-rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 2
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 quiet "$cmake" --install "$build" --prefix "$work/prefix"
 export PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig" CC="${CC:-$(command -v cc || command -v clang-19)}"
 cp -r "$source/examples" examples

@@ -8,7 +8,7 @@ set -e
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
 
-rm -rf "$work" && mkdir -p "$work/new" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && mkdir -p "$work/new" && cd "$work" || exit 2
 cp "$source/examples/digits/digits.onnx" .
 python3 - <<'END'
 b = bytearray(open("digits.onnx", "rb").read())

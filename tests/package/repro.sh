@@ -7,7 +7,7 @@ set -e
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
 
-rm -rf "$work" && mkdir -p "$work/tmp" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && mkdir -p "$work/tmp" && cd "$work" || exit 2
 export TMPDIR=$work/tmp
 cp "$source/examples/digits/digits.onnx" .
 cat >manifest.yaml <<'END'

@@ -8,7 +8,7 @@ set -e
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
 
-rm -rf "$work" && mkdir -p "$work" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 digits=$source/examples/digits
 for entry in one two; do
     quiet "$tvmcc" "$digits/digits.onnx" --entry "$entry" --emit=a,h,so,o -mcpu=x86-64 -o $entry

@@ -3,7 +3,7 @@
 #
 # docs/compatibility.md: every reader refuses the next version of its format, and says so.
 tvmcc=$1 source=$2 work=$3 status=0
-rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 2
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 export TVMCC_CACHE_DIR=$work/cache
 cc=${CC:-$(command -v cc || command -v clang-19)}
 

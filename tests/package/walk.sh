@@ -8,7 +8,7 @@
 set -e
 cmake=$(command -v "$1") build=$2 source=$3 work=$4
 . "$(dirname "$0")/../lib.sh"
-rm -rf "$work" && mkdir -p "$work" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 export TVMCC_CACHE_DIR=$work/cache CTEST_OUTPUT_ON_FAILURE=1
 ctest=$(dirname "$cmake")/ctest
 says() { grep -qE -- "$1" log || { cat log; die "not said: $1"; }; }

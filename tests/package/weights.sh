@@ -17,7 +17,7 @@ refused() { # <words> <command>...
     grep -qF -- "$words" log || { cat log; die "no word of '$words'"; }
 }
 
-rm -rf "$work" && mkdir -p "$work" && cd "$work"
+"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
 [ "$(uname -m)" = x86_64 ] && command -v ld.bfd >/dev/null || { echo "an x86-64 machine with GNU ld is needed"; exit 77; }
 model=$source/examples/digits/digits.onnx
 x86="--entry=net -mtriple=x86_64-linux-gnu -mcpu=x86-64"

@@ -4,8 +4,7 @@
 #
 #     alternatives.sh TVMCC SOURCE WORK
 tvmcc=$1 data=$2/tests/product/data work=$3 root=$2
-rm -rf "$work"
-mkdir -p "$work"
+"$(dirname "$0")/../fresh" "$work" || exit 2
 cd "$work" || exit 2
 export TVMCC_CACHE_DIR="$work/cache"
 CC=${CC:-cc}

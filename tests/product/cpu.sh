@@ -4,8 +4,7 @@
 #
 #     cpu.sh TVMCC SOURCE WORK
 tvmcc=$1 root=$2 work=$3 model=$2/examples/digits/digits.onnx
-rm -rf "$work"
-mkdir -p "$work"
+"$(dirname "$0")/../fresh" "$work" || exit 2
 cd "$work" || exit 2
 export TVMCC_CACHE_DIR="$work/cache"
 CC=${CC:-cc}

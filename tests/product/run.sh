@@ -5,8 +5,7 @@
 set -e
 tvmcc=$1 data=$2/tests/product/data work=$3 runtime=$4
 root=$2
-rm -rf "$work"
-mkdir -p "$work"
+"$(dirname "$0")/../fresh" "$work" || exit 2
 bgr=data:nhwc,mean=103.939,116.779,123.68,std=57.375,57.12,58.395,channels=bgr
 model=$data/classifier.onnx
 
