@@ -310,11 +310,13 @@ static void add_dirs(const Options *o, StrBuf *out)
 
 static void add_passes(StrBuf *out)
 {
+    static const char *const levels[] = {
+        [LEVEL_GRAPH] = "graph", [LEVEL_TIR] = "tir", [LEVEL_PROGRAM] = "program"};
     Columns *table = columns_new(out->arena, "llll");
 
     for (uint32_t i = 0; i < pass_count; i++) {
         columns_add(table, "%s", pass_table[i].name);
-        columns_add(table, "%s", pass_table[i].level == LEVEL_TIR ? "tir" : "graph");
+        columns_add(table, "%s", levels[pass_table[i].level]);
         columns_add(table, "-O%d", pass_table[i].opt);
         columns_add(table, "%s", pass_table[i].about);
     }

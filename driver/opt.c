@@ -204,6 +204,11 @@ int cmd_opt(Driver *driver)
                    : o->decisions ? "--decisions"
                                   : "--kernel",
                    path);
+    const Pass *pass = first_pass(driver);
+    if (pass && pass->level == LEVEL_PROGRAM)
+        diag_error(driver->diags, E_USAGE, NO_LOC,
+                   "pass '%s' works on what calls the kernels, which 'opt' has none of",
+                   pass->name);
     if (diag_errors(driver->diags) || !file_map(driver->diags, path, &text))
         return 1;
     diag_source(driver->diags, path, text);

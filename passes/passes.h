@@ -6,20 +6,24 @@
 #include "ir/plan/code.h"
 #include "ir/sched/sched.h"
 
-/* Levels: GRAPH is Relay to Relay, TIR is flat-ward TIR to TIR. */
-typedef enum { LEVEL_GRAPH, LEVEL_TIR } PassLevel;
+/* Levels: GRAPH is Relay to Relay, TIR is flat-ward TIR to TIR, PROGRAM changes the program of
+ * calls and their finished kernels (passes/lower/lower.h). */
+typedef enum { LEVEL_GRAPH, LEVEL_TIR, LEVEL_PROGRAM } PassLevel;
 
 typedef const Module    *GraphPass(Ctx *c, const Module *m);
 typedef const TirModule *TirPass(Ctx *c, const TirModule *m);
+typedef struct Program   Program;
+typedef bool             ProgramPass(Program *p); /* false: an error */
 
 typedef struct {
-    const char *name;
-    PassLevel   level;
-    int         opt;   /* runs from this -O level */
-    GraphPass  *graph; /* by level; both NULL: an algorithm of choose_algorithms */
-    TirPass    *tir;
-    const char *about;
-    bool        code; /* runs when code is generated, not before a plan is made */
+    const char  *name;
+    PassLevel    level;
+    int          opt; /* runs from this -O level */
+    const char  *about;
+    GraphPass   *graph; /* by level; all NULL: an algorithm of choose_algorithms */
+    TirPass     *tir;
+    ProgramPass *program;
+    bool         code; /* runs when code is generated, not before a plan is made */
 } Pass;
 
 extern const Pass     pass_table[];
@@ -29,11 +33,13 @@ const Pass           *pass_find(const char *name);
 #define GRAPH_PASS(name, opt, about) GraphPass name;
 #define ALGORITHM(name, opt, about)
 #define TIR_PASS(name, opt, about) TirPass name;
+#define PROGRAM_PASS(name, opt, about) ProgramPass name;
 #define CODE_PASS(name, opt, about) TirPass name;
 #include "passes/passes.def"
 #undef GRAPH_PASS
 #undef ALGORITHM
 #undef TIR_PASS
+#undef PROGRAM_PASS
 #undef CODE_PASS
 
 /* How the runner runs (driver options). */
@@ -79,6 +85,8 @@ const Module *run_graph_passes(Ctx *c, const Module *m, const PassOptions *o);
  * there to what backends take, or both. */
 typedef enum { TIR_TO_PLAN = 1, TIR_TO_CODE = 2, TIR_TO_BOTH = 3 } TirPart;
 const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o, TirPart part);
+/* Those between the two parts; false: an error. */
+bool run_program_passes(Ctx *c, Program *p, const PassOptions *o);
 
 /* ---- passes/product: what the product does beside the model --------------------------------- */
 

@@ -4,7 +4,7 @@
  * own list.  --print-after and --time-passes write to stderr, with "unchanged" where a pass gave
  * back its argument.  --verify-each checks the module after each pass.  A pass that records an
  * error ends the run.  Between passes over graphs the scratch arena is emptied. */
-#include "passes/passes.h"
+#include "passes/lower/lower.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static void *unknown_pass(Ctx *c, const char *name, PassLevel level)
 
 static bool is_algorithm(const Pass *p)
 {
-    return !p->graph && !p->tir;
+    return !p->graph && !p->tir && !p->program;
 }
 
 static bool names_pass(Ctx *c, const char *name, PassLevel level)
@@ -243,6 +243,35 @@ static const TirModule *run_tir_pass(Ctx *c, const TirModule *m, const Pass *p,
         return NULL;
     }
     return next;
+}
+
+bool run_program_passes(Ctx *c, Program *program, const PassOptions *o)
+{
+    const Pass *last = o->stop_after ? pass_find(o->stop_after) : NULL;
+    PassList    list;
+
+    if (!choose(c, o, LEVEL_PROGRAM, &list))
+        return false;
+    for (uint32_t i = 0; i < list.n && !(last && last->tir && last < list.at[i]); i++) {
+        const Pass *p = list.at[i];
+        double      start = now_ms();
+
+        if (ctx_cancelled(c) || !p->program(program))
+            return false;
+        tell(o, p, now_ms() - start, false);
+        if (wanted(o->print_after, p->name)) {
+            StrBuf s = strbuf(c->scratch);
+
+            tir_print(c, kernels_module(program->kernels, 0, NULL), &s);
+            show(p, false, &s);
+        }
+        if (o->verify_each &&
+            !tir_verify(c, kernels_module(program->kernels, 0, NULL), TIR_LOWERED)) {
+            diag_note(c->diags, NO_LOC, "after the pass '%s'", p->name);
+            return false;
+        }
+    }
+    return true;
 }
 
 const TirModule *run_tir_passes(Ctx *c, const TirModule *m, const PassOptions *o, TirPart part)

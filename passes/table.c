@@ -4,14 +4,16 @@
 #include <string.h>
 
 const Pass pass_table[] = {
-#define GRAPH_PASS(name, opt, about) {#name, LEVEL_GRAPH, opt, name, NULL, about, false},
-#define ALGORITHM(name, opt, about) {#name, LEVEL_GRAPH, opt, NULL, NULL, about, false},
-#define TIR_PASS(name, opt, about) {#name, LEVEL_TIR, opt, NULL, name, about, false},
-#define CODE_PASS(name, opt, about) {#name, LEVEL_TIR, opt, NULL, name, about, true},
+#define GRAPH_PASS(name, opt, about) {#name, LEVEL_GRAPH, opt, about, .graph = name},
+#define ALGORITHM(name, opt, about) {#name, LEVEL_GRAPH, opt, about, .graph = NULL},
+#define TIR_PASS(name, opt, about) {#name, LEVEL_TIR, opt, about, .tir = name},
+#define PROGRAM_PASS(name, opt, about) {#name, LEVEL_PROGRAM, opt, about, .program = name},
+#define CODE_PASS(name, opt, about) {#name, LEVEL_TIR, opt, about, .tir = name, .code = true},
 #include "passes/passes.def"
 #undef GRAPH_PASS
 #undef ALGORITHM
 #undef TIR_PASS
+#undef PROGRAM_PASS
 #undef CODE_PASS
 };
 

@@ -537,8 +537,6 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         return error_at(c, E_UNSUPPORTED, NO_LOC,
                         "dimension '%s' is for a run to decide, which is for CPUs only yet",
                         p.dims.at[0]->name);
-    if (o->weights.bits == 16 && !narrow_weights(&p, o->weights))
-        return NULL;
     plan_work(&p, &p.items);
 
     Host  h = {.c = c, .p = &p};
@@ -551,7 +549,8 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     if (c->target && c->target->asks_cpu && !p.device)
         p.arena_first = CPU_NOTE_BYTES;
     h.arena_bytes = memory_plan(&p, &plan->arena_floor);
-    stream_results(&p);
+    if (!run_program_passes(c, &p, o))
+        return NULL;
     for (uint32_t i = 0; i < kernels.all.n; i++) {
         uint64_t need = private_need(c, kernels.all.at[i]);
         if (need > h.private_bytes)

@@ -3,9 +3,8 @@
  *   te_of_func.c  a primitive function as tensor expressions
  *   kernels.c     distinct kernels: schedule, TIR passes, names by content
  *   program.c     main as a list of kernel calls over values (control flow included)
- *   narrow.c      weights in 16 bits
  *   memory.c      where every value lies in the arena
- *   stream.c      large results past the caches
+ *   storage.c     weights in 16 bits, large results past the caches: the pass of programs
  *   device.c      launches
  *   host.c        main as TIR, and the plan
  *   entry/        what a caller calls, made of main and the plan */
@@ -98,7 +97,7 @@ struct Item {
     int64_t  rounds;
 };
 
-typedef struct Program {
+struct Program {
     Ctx          *c;
     const Module *m;
     Kernels      *kernels;
@@ -113,7 +112,7 @@ typedef struct Program {
     uint64_t     arena_first; /* bytes of the arena before the first slot */
     AtomList     dims;        /* symbolic dimensions of main's parameters */
     bool         device;      /* arena and constants lie in device memory */
-} Program;
+};
 
 /* `info`: of the results, or NULL. */
 bool  program_of_main(Program *p, const Expr *main_func, const ModuleIO *info);
@@ -121,22 +120,11 @@ Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const cha
 /* What s lies in at last, and where; s itself if it has memory of its own. */
 Slot *slot_root(const Slot *s, uint64_t *at);
 
-/* ---- narrow.c ---- */
-
-/* Constants that kernels load as f32 are stored as `to`, and widened by the
- * kernels. */
-bool narrow_weights(Program *p, DType to);
-
 /* ---- memory.c ---- */
 
 /* Offsets for all arena slots; returns the bytes needed, and the largest sum of simultaneously live
  * slots as `floor`. */
 uint64_t memory_plan(Program *p, uint64_t *floor);
-
-/* ---- stream.c ---- */
-
-/* Results that leave the caches before they are read are stored past them.  After memory_plan. */
-void stream_results(Program *p);
 
 /* ---- device.c ---- */
 
