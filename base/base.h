@@ -301,6 +301,13 @@ void file_remove_temporaries(void);
 const char *file_temporary(Diags *d, Arena *a, const char *path, unsigned mode);
 bool        file_commit(Diags *d, const char *temporary, const char *path);
 void        file_drop(const char *temporary);
+/* Where files go that lie beside nothing: $TMPDIR if that is a full path, else /tmp. */
+const char *file_temporary_place(void);
+/* A new folder there that nobody else may enter, so that what is written in it can be read and run
+ * by its name.  NULL after an error (E_IO).  It ends with file_drop_folder, and all that is in it;
+ * after a signal those files alone that file_temporary made. */
+const char *file_temporary_folder(Diags *d, Arena *a);
+bool        file_drop_folder(const char *folder);
 
 /* False, with the error (E_IO): no file of so many bytes could be written beside `path`.  For those
  * who must know why another program failed to. */

@@ -50,6 +50,10 @@ void file_remove_temporaries(void)
         if (atomic_load(&temporaries[i].state) == NAMED)
             unlink(temporaries[i].path);
     }
+    for (int i = 0; i < SLOTS; i++) { /* folders, which are empty by now */
+        if (atomic_load(&temporaries[i].state) == NAMED)
+            rmdir(temporaries[i].path);
+    }
 }
 
 static void on_signal(int sig)
@@ -322,6 +326,33 @@ void file_drop(const char *temporary)
 {
     unlink(temporary);
     forget(temporary);
+}
+
+const char *file_temporary_place(void)
+{
+    const char *place = getenv("TMPDIR");
+
+    return place && *place == '/' ? place : "/tmp";
+}
+
+const char *file_temporary_folder(Diags *d, Arena *a)
+{
+    char  resolved[PATH_MAX];
+    char *name = arena_printf(a, "%s/tvmcc-XXXXXX", file_temporary_place());
+
+    if (!mkdtemp(name) || !realpath(name, resolved)) {
+        io_error(d, name);
+        return NULL;
+    }
+    name = arena_printf(a, "%s", resolved);
+    remember(name);
+    return name;
+}
+
+bool file_drop_folder(const char *folder)
+{
+    forget(folder);
+    return tree_remove(folder);
 }
 
 /* Renames; after an error the temporary is gone. */

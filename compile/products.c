@@ -111,18 +111,20 @@ static bool link_so(Products *p, const char *path, const char *soname)
 static bool make_shared(Products *p, Bytes *out)
 {
     Ctx        *c = p->c;
-    const char *folder = getenv("TMPDIR");
-    const char *stem = p->stem;
+    const char *stem = p->stem, *folder = NULL, *so = NULL;
 
-    if (!stem)
-        stem = intern_printf(c->strings, "%s/%s", folder && *folder == '/' ? folder : "/tmp",
-                             p->k->entry);
-    const char *so = file_temporary(c->diags, c->arena, stem, 0666);
-    if (!so)
-        return false;
-    bool ok = link_so(p, so, intern_printf(c->strings, "lib%s.so", p->k->entry)) &&
+    if (stem && !product_has_place(stem)) /* "-" */
+        stem = NULL;
+    if (!stem && (folder = file_temporary_folder(c->diags, c->arena)))
+        stem = arena_printf(c->arena, "%s/%s", folder, p->k->entry);
+    if (stem)
+        so = file_temporary(c->diags, c->arena, stem, 0666);
+    bool ok = so && link_so(p, so, intern_printf(c->strings, "lib%s.so", p->k->entry)) &&
               file_read(c->diags, c->arena, so, out);
-    file_drop(so);
+    if (so)
+        file_drop(so);
+    if (folder)
+        file_drop_folder(folder);
     return ok;
 }
 
@@ -321,7 +323,7 @@ bool product_write(Products *p, Product kind, const char *path)
     BytesList content;
     Bytes     consts;
 
-    if (kind == PRODUCT_SHARED)
+    if (kind == PRODUCT_SHARED && product_has_place(path))
         return write_shared(p, path);
     if (!product_content(p, kind, &content))
         return false;

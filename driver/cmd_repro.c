@@ -257,13 +257,13 @@ static bool compare(Repro *r, const char *one, const char *two, uint32_t *count,
 
 /* ---- runs ------------------------------------------------------------------------------------------ */
 
-static void show_messages(Repro *r, const char *folder)
+static void show_messages(const Repro *r)
 {
-    Bytes text;
+    char    text[4096];
+    ssize_t n;
 
-    if (file_read(diags_new(r->driver->arena), r->driver->arena,
-                  arena_printf(r->driver->arena, "%s/.messages", folder), &text))
-        fprintf(stderr, "%.*s", (int)text.n, (const char *)text.at);
+    for (off_t at = 0; (n = pread(r->messages, text, sizeof text, at)) > 0; at += n)
+        fwrite(text, 1, (size_t)n, stderr);
 }
 
 /* A run that has to work, as the first did. */
@@ -273,7 +273,7 @@ static const char *run(Repro *r, uint32_t conditions, bool first)
     const char *folder = repro_run(r, conditions, &status);
 
     if (folder && status) {
-        show_messages(r, folder);
+        show_messages(r);
         diag_error(r->driver->diags, first ? E_PACK : E_REPRO, NO_LOC,
                    first ? "the command ends with status %d"
                          : "the same command ends with status %d under other conditions",
@@ -354,17 +354,15 @@ static void repeat(Repro *r)
 
 static bool make_work(Repro *r)
 {
-    const char *place = getenv("TMPDIR");
-    char       *name =
-        arena_printf(r->driver->arena, "%s/tvmcc-repro-XXXXXX", place && *place ? place : "/tmp");
-    char program[PATH_MAX], work[PATH_MAX];
+    char program[PATH_MAX];
 
-    if (!realpath("/proc/self/exe", program) || !mkdtemp(name) || chmod(name, 0755) != 0 ||
-        !realpath(name, work))
-        return diag_error(r->driver->diags, E_IO, (Loc){.file = name}, "cannot write '%s': %s",
-                          name, strerror(errno));
+    if (!(r->work = file_temporary_folder(r->driver->diags, r->driver->arena)))
+        return false;
+    /* the other user's way to a folder of his own */
+    if (!realpath("/proc/self/exe", program) || chmod(r->work, 0755) != 0)
+        return diag_error(r->driver->diags, E_IO, (Loc){.file = r->work}, "cannot write '%s': %s",
+                          r->work, strerror(errno));
     r->program = arena_printf(r->driver->arena, "%s", program);
-    r->work = arena_printf(r->driver->arena, "%s", work);
     return true;
 }
 
@@ -377,7 +375,7 @@ int cmd_repro(Driver *driver)
     find_possible(&r);
     repeat(&r);
     say_conditions(&r);
-    if (!tree_remove(r.work))
+    if (!file_drop_folder(r.work))
         diag_error(driver->diags, E_IO, NO_LOC, "cannot remove '%s': %s", r.work, strerror(errno));
     return 0;
 }

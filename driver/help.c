@@ -297,14 +297,13 @@ static void add_dirs(const Options *o, StrBuf *out)
     const Cache             *cache = o->compile.no_cache
                                          ? NULL
                                          : cache_open(out->arena, o->compile.cache_dir, o->compile.cache_size);
-    const char              *temporary = getenv("TMPDIR");
 
     str_printf(out, "programs: %s\n", environment(path, COUNT(path)));
     str_printf(out, "android: %s\n", environment(ndk, COUNT(ndk)));
     str_printf(out, "emulator: %s\n", environment(emulator, COUNT(emulator)));
     str_add(out, "libraries: /usr/<triple>/lib\n");
     str_printf(out, "cache: %s\n", cache ? cache_dir(cache) : "-");
-    str_printf(out, "temporary: %s\n", temporary && *temporary == '/' ? temporary : "/tmp");
+    str_printf(out, "temporary: %s\n", file_temporary_place());
     str_add(out, "template: in the compiler\nrunner: in the compiler\n");
 }
 

@@ -8,7 +8,7 @@
  * Compilers are tried in this order: --cc, this machine's own, the Android NDK's, <triple>-gcc,
  * clang with the C library that Debian's cross packages put under /usr/<triple>.  Code for Android
  * runs under a GNU C library where there is no NDK: models call nothing that differs.  Everything
- * written lies in temporary files that go when the run ends. */
+ * written lies in a folder that nobody else may enter and that goes when the run ends. */
 #include "driver/remote.h"
 
 #include <stdio.h>
@@ -27,7 +27,8 @@ struct Remote {
     const char      *product; /* the file that is linked */
     const char      *triple;  /* as Debian's packages are called */
     const char      *entry;
-    const char      *program, *in, *out; /* temporary files */
+    const char      *folder;             /* of our own, for temporary files */
+    const char      *program, *in, *out; /* such files */
     const char      *weights;            /* a weights file, or NULL */
     bool             shared, native;
     tvmcc_model_info info;
@@ -47,13 +48,13 @@ static Remote *remote_new(Driver *driver)
 
 static const char *temporary(Remote *r, unsigned mode)
 {
-    const char *folder = getenv("TMPDIR");
-    const char *path = file_temporary(
-        r->driver->diags, r->driver->arena,
-        arena_printf(r->driver->arena, "%s/tvmcc-run", folder && *folder == '/' ? folder : "/tmp"),
-        mode);
+    Diags      *d = r->driver->diags;
+    Arena      *a = r->driver->arena;
+    const char *path;
 
-    if (path)
+    if (!r->folder && !(r->folder = file_temporary_folder(d, a)))
+        return NULL;
+    if ((path = file_temporary(d, a, arena_printf(a, "%s/run", r->folder), mode)))
         vec_push(r->driver->arena, &r->temporary, path);
     return path;
 }
@@ -658,6 +659,9 @@ void remote_close(Remote *r)
     for (uint32_t i = 0; i < r->temporary.n; i++)
         file_drop(r->temporary.at[i]);
     r->temporary.n = 0;
+    if (r->folder)
+        file_drop_folder(r->folder);
+    r->folder = NULL;
 }
 
 /* ---- opening ---- */

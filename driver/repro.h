@@ -42,6 +42,7 @@ typedef struct {
     uint32_t    possible;        /* set of 1 << VARY_x that this machine can vary */
     const char *why[VARY_COUNT]; /* the others: why not */
     uint32_t    runs;
+    int         messages; /* what the last run said */
 } Repro;
 
 /* One run under these conditions, always in the same place: the folder that its products were moved

@@ -139,14 +139,25 @@ static void set_variables(const Repro *r, uint32_t conditions, const char *top)
     }
 }
 
-static void redirect(const char *path, int to)
+static void redirect(int fd, int to)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644);
-
     if (fd >= 0) {
         dup2(fd, to);
         close(fd);
     }
+}
+
+/* A file for what the command says, without a name: it could put a link in place of one. */
+static bool open_messages(Repro *r, uint32_t conditions, const char *top)
+{
+    const char *path = arena_printf(r->driver->arena, "%s/messages", top);
+
+    if (r->runs)
+        close(r->messages);
+    r->messages = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return (r->messages >= 0 && unlink(path) == 0 &&
+            (!on(conditions, VARY_USER) || fchown(r->messages, NOBODY, NOBODY) == 0)) ||
+           io_error(r, path);
 }
 
 /* Files among the words the other way round: only verbs for which their order means nothing. */
@@ -203,8 +214,9 @@ static NORETURN void become(const Repro *r, uint32_t conditions, const char *fol
     if (on(conditions, VARY_USER) &&
         (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
         _exit(CANNOT_START);
-    redirect("standard-output", STDOUT_FILENO);
-    redirect(".messages", STDERR_FILENO);
+    redirect(open("standard-output", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0644),
+             STDOUT_FILENO);
+    redirect(r->messages, STDERR_FILENO);
     execvp(argv[0], argv);
     _exit(CANNOT_START);
 }
@@ -226,7 +238,7 @@ const char *repro_run(Repro *r, uint32_t conditions, int *status)
     struct stat st;
     pid_t       pid;
 
-    if (!prepare(r, conditions, top, folder))
+    if (!prepare(r, conditions, top, folder) || !open_messages(r, conditions, top))
         return NULL;
     fflush(NULL);
     if ((pid = fork()) < 0)

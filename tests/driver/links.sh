@@ -79,4 +79,33 @@ END
     "$tvmcc" build -C build >log 2>&1 && die "a broken model"
     intact "a build that fails"
 fi
+
+# ---- temporary files ---------------------------------------------------------------------------------
+# A command that is repeated puts a link where its messages were: they are ours, what it points to is not.
+echo "a secret" >secret && cp "$model" digits.onnx
+cat >launcher.sh <<END
+#!/bin/sh
+for name in .messages messages ../messages; do ln -sf "$work/secret" \$name; done
+echo "what it says" >&2
+exit 3
+END
+chmod +x launcher.sh
+refused 1 "what it says" "$tvmcc" repro --launcher "$work/launcher.sh" -- digits.onnx -c
+grep -q "a secret" log && die "repro shows what a link points to"
+
+# What is linked, read again and run by its name lies where nobody else may write, whatever the umask.
+mkdir tmp bin
+cat >bin/cc <<END
+#!/bin/sh
+for f; do [ "\$last" != -o ] || stat -c %a "\$(dirname "\$f")" >>"$work/folders"; last=\$f; done
+exec $(command -v cc) "\$@"
+END
+chmod +x bin/cc
+quiet "$tvmcc" "$model" -c -mcpu=x86-64 -o digits.o
+(umask 0 && export TMPDIR=$work/tmp PATH=$work/bin:$PATH && quiet "$tvmcc" verify digits.o \
+    --inputs "$source/examples/digits/inputs.npz" --expect "$source/examples/digits/outputs.npz" --rtol 1e-4 &&
+    "$tvmcc" "$model" -mcpu=x86-64 --emit=so -o - >digits.so) || die "temporary files"
+quiet "$tvmcc" inspect digits.so
+[ "$(cat folders)" = "700
+700" ] && [ -z "$(ls -A tmp)" ] || die "temporary files in a folder of everybody: $(cat folders; ls -lA tmp)"
 cd / && rm -rf "$work"
