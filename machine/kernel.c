@@ -204,7 +204,8 @@ static void add_prim(void *user, const Prim *p)
     case PRIM_RAMP:
     case PRIM_SPLAT:
     case PRIM_ADDR:
-    case PRIM_SYMBOL: return;
+    case PRIM_SYMBOL:
+    case PRIM_SIZEOF: return;
     case PRIM_FMA:
     case PRIM_INTRIN:
         r->sums = true;

@@ -220,6 +220,7 @@ void clike_node(Clike *x, const Prim *p, StrBuf *s)
         return;
     case PRIM_ADDR:
     case PRIM_SYMBOL:
+    case PRIM_SIZEOF:
     case PRIM_INTRIN:
     case PRIM_SPLAT:
     case PRIM_RAMP:

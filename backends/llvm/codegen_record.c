@@ -192,6 +192,8 @@ static LLVMTypeRef item_type(Gen *g, const DataItem *x)
 
 static LLVMValueRef item_value(Gen *g, const DataItem *x)
 {
+    if (x->size_of)
+        return gen_int(g, abi_type(g, x->type), record_bytes(x->size_of, g->t->pointer_bits));
     switch (x->type) {
     case ABI_NONE:
     case ABI_SHA:

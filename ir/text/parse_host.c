@@ -24,6 +24,17 @@ const AbiRecord *parse_record(Parser *p)
     return r;
 }
 
+/* What stands behind `sizeof(`: params) */
+const AbiRecord *parse_sizeof(Parser *p)
+{
+    const AbiRecord *r = parse_record(p);
+
+    if (!p->failed && !r)
+        parse_fail(p, "expected a struct of the ABI");
+    expect(p, ")");
+    return r;
+}
+
 /* .member = prim */
 const Stmt *parse_put(Parser *p, const Buffer *b, const Idx *const *index)
 {
@@ -149,8 +160,11 @@ static DataItem parse_item(Parser *p)
         return (DataItem){.bytes = parse_hex(p)};
     for (size_t i = 0; i < COUNT(numbers); i++) {
         AbiType t = numbers[i];
-        if (accept(p, t == ABI_SIZE ? "size" : dtype_text(p->c, abi_dtype(t))))
-            return (DataItem){.type = t, .i = parse_int(p)};
+        if (!accept(p, t == ABI_SIZE ? "size" : dtype_text(p->c, abi_dtype(t))))
+            continue;
+        if (accept(p, "sizeof("))
+            return (DataItem){.type = t, .size_of = parse_sizeof(p)};
+        return (DataItem){.type = t, .i = parse_int(p)};
     }
     parse_fail(p, "expected an item of data");
     return (DataItem){0};
@@ -161,6 +175,8 @@ Data parse_data(Parser *p)
     Data d = {.name = parse_symbol(p)};
     VEC(DataItem) items = {0};
 
+    if (accept(p, ":") && !(d.record = parse_record(p)))
+        parse_fail(p, "expected a struct of the ABI");
     d.exported = accept(p, "exported");
     if (accept(p, "align")) {
         int64_t align = parse_int(p);
@@ -175,6 +191,8 @@ Data parse_data(Parser *p)
         while (accept(p, ",") && !p->failed);
         expect(p, "}");
     }
+    if (!p->failed && d.record && items.n % d.record->n)
+        parse_fail(p, "%u values for structs of %u members", items.n, d.record->n);
     d.nitems = items.n;
     d.items = items.at;
     return d;

@@ -426,6 +426,10 @@ static Value parse_named(Parser *p)
         return parse_read(p);
     if (!strcmp(word, "addr"))
         return parse_addr(p);
+    if (!strcmp(word, "sizeof")) {
+        const AbiRecord *r = parse_sizeof(p);
+        return p->failed ? nothing(p) : of_prim(prim_sizeof(p->c, r));
+    }
     if (!strcmp(word, "handle"))
         return parse_null(p);
     if (dtype_parse(word, &t) && t.lanes > 0 && t.lanes <= MAX_LANES)

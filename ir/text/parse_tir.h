@@ -68,6 +68,7 @@ const AbiMember *parse_member(Parser *p, const Buffer *b); /* .member; NULL: fai
 
 /* parse_host.c */
 const AbiRecord *parse_record(Parser *p); /* whose name stands here, or NULL */
+const AbiRecord *parse_sizeof(Parser *p); /* behind `sizeof(` */
 const Stmt      *parse_switch(Parser *p); /* after the word */
 const Stmt      *parse_return(Parser *p);
 const Stmt *parse_put(Parser *p, const Buffer *b, const Idx *const *index); /* .member = prim */

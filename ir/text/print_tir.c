@@ -23,6 +23,7 @@
  *       switch %code[] { < 1 { .. } < 9 { .. } }      // 0, and 1 to 8
  *     }
  *     data @names exported align 8 {@name, null, u32 7, size 64, "text", hex 00ff}
+ *     data @pool: pool_info {@name, size 64, u32 64, u32 1}
  *
  * Literals are f32; others are written f64(0.5), i32(7), bool as true, false; NaN by its bits,
  * nan(0x7fc00000).  i32(%o*2) is an index as a number, f32(..) of a number is a cast.  In an index,
@@ -470,6 +471,10 @@ static void print_item(Printer *p, const DataItem *x)
 {
     StrBuf *out = p->out;
 
+    if (x->size_of) {
+        str_printf(out, "%s sizeof(%s)", dtype_text(p->c, abi_dtype(x->type)), x->size_of->name);
+        return;
+    }
     switch (x->type) {
     case ABI_HANDLE:
         str_printf(out, x->symbol ? "@%s" : "null",
@@ -502,7 +507,10 @@ static void print_data(Printer *p, const Data *d)
 {
     StrBuf *out = p->out;
 
-    str_printf(out, "data @%s%s", printer_clean_name(p, d->name), d->exported ? " exported" : "");
+    str_printf(out, "data @%s", printer_clean_name(p, d->name));
+    if (d->record)
+        str_printf(out, ": %s", d->record->name);
+    str_add(out, d->exported ? " exported" : "");
     if (d->align)
         str_printf(out, " align %u", d->align);
     str_add(out, " {");

@@ -52,7 +52,7 @@ void        print_cell(Printer *p, const Buffer *b, const Idx *const *index, uin
 void        print_member(Printer *p, const Buffer *b, const Idx *const *index, const AbiMember *m);
 void        print_buffer_type(Printer *p, const Buffer *b);
 void        print_loc(Printer *p, Loc loc);
-void        print_body(Printer *p, const Stmt *s); /* { .. } */
+void        print_body(Printer *p, const Stmt *s);                       /* { .. } */
 void        print_marks(Printer *p, const MarkTable *t, const void *of); /* of a loop or buffer */
 
 /* The last value a loop variable can take, as ranges tell; `end` = lo + extent. */

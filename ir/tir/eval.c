@@ -380,6 +380,7 @@ static Scalar compute(Eval *e, const Prim *p, uint32_t lane)
             at += record_offset(l->buffer->record, l->member, HERE);
         return (Scalar){.i = (int64_t)(intptr_t)at};
     }
+    case PRIM_SIZEOF: return (Scalar){.i = record_bytes(p->u.record, HERE)};
     case PRIM_SYMBOL: fail(e, "@%s has no address here", p->u.symbol); return (Scalar){.i = 0};
     case PRIM_ADD:
     case PRIM_SUB:

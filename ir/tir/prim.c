@@ -44,6 +44,7 @@ static uint64_t prim_hash(const Prim *p)
             h = hash_mix(h, p->u.from[i]);
         return h;
     case PRIM_SYMBOL: return hash_ptr(h, p->u.symbol);
+    case PRIM_SIZEOF: return hash_ptr(h, p->u.record);
     case PRIM_ADD:
     case PRIM_SUB:
     case PRIM_MUL:
@@ -98,6 +99,7 @@ static bool prim_equal(const void *node, const void *key)
     case PRIM_CASE:
     case PRIM_RAMP: return a->u.index == b->u.index;
     case PRIM_SYMBOL: return a->u.symbol == b->u.symbol;
+    case PRIM_SIZEOF: return a->u.record == b->u.record;
     case PRIM_MATH: return a->u.math == b->u.math;
     case PRIM_INTRIN: return a->u.intrin == b->u.intrin;
     case PRIM_SHUFFLE: return memcmp(a->u.from, b->u.from, a->dtype.lanes * sizeof *a->u.from) == 0;
@@ -248,6 +250,13 @@ const Prim *prim_symbol(Ctx *c, const char *name)
 const Prim *prim_null(Ctx *c)
 {
     return prim_int(c, DT_HANDLE, 0);
+}
+
+const Prim *prim_sizeof(Ctx *c, const AbiRecord *r)
+{
+    Prim p = {.kind = PRIM_SIZEOF, .dtype = DT_U32, .u.record = r};
+
+    return prim_node(c, &p);
 }
 
 /* ---- vectors -------------------------------------------------------------------------------------- */
@@ -401,6 +410,7 @@ const Prim *prim_with_kids(Ctx *c, const Prim *p, const Prim *const *kids)
     case PRIM_LOAD:
     case PRIM_ADDR:
     case PRIM_SYMBOL:
+    case PRIM_SIZEOF:
     case PRIM_RAMP: return p;
     case PRIM_ADD:
     case PRIM_SUB:

@@ -104,6 +104,7 @@ typedef enum {
     PRIM_BITS,   /* reinterpret the bits as dtype of equal size */
     PRIM_ADDR,   /* u.load: the address of a cell or of a member, a handle */
     PRIM_SYMBOL, /* u.symbol: the address of a function or of data, a handle */
+    PRIM_SIZEOF, /* u.record: how many bytes one takes on the target, a u32 */
     PRIM_MATH,   /* u.math of the kids */
     PRIM_CASE,   /* kids: e0..en; u.index selects; only that arm is evaluated */
     /* vectors */
@@ -138,14 +139,15 @@ struct Prim {
     uint32_t           nkids;
     const Prim *const *kids;
     union {
-        int64_t         i;
-        double          f;
-        const Idx      *index;
-        LoadData        load;
-        MathFn          math;
-        const Intrin   *intrin;
-        const uint16_t *from;
-        const char     *symbol;
+        int64_t          i;
+        double           f;
+        const Idx       *index;
+        LoadData         load;
+        MathFn           math;
+        const Intrin    *intrin;
+        const uint16_t  *from;
+        const char      *symbol;
+        const AbiRecord *record;
     } u;
 };
 
@@ -162,6 +164,7 @@ const Prim *prim_member(Ctx *c, const Buffer *b, const Idx *const *index, const 
 const Prim *prim_addr(Ctx *c, const Buffer *b, const Idx *const *index, const AbiMember *m);
 const Prim *prim_symbol(Ctx *c, const char *name);
 const Prim *prim_null(Ctx *c);
+const Prim *prim_sizeof(Ctx *c, const AbiRecord *r);
 /* Makers fold constants exactly as the target would compute them (f32 in f32), and nothing that
  * could change bits: x*1, x/1, x-0 fold, x+0 and x*0 do not for floats.  A scalar operand of a
  * vector is splat.  Comparisons of indices take the one form `0 <= e`, `e == 0`, `e != 0`
@@ -441,22 +444,24 @@ struct Func {
 };
 
 /* A value of constant data: bytes (text with its final 0 is one, too), the address of a symbol
- * (NULL: no address), or a number. */
+ * (NULL: no address), or a number, which may be the size of a record. */
 typedef struct {
-    AbiType     type; /* ABI_NONE: bytes */
-    Bytes       bytes;
-    const char *symbol;
-    int64_t     i; /* floats: 0 is all there is */
+    AbiType          type; /* ABI_NONE: bytes */
+    Bytes            bytes;
+    const char      *symbol;
+    int64_t          i;       /* floats: 0 is all there is */
+    const AbiRecord *size_of; /* or NULL */
 } DataItem;
 
 /* Constant data: items one after the other, each aligned to its own size.  No items: it is defined
  * elsewhere. */
 typedef struct {
-    const char     *name;
-    bool            exported;
-    uint32_t        align; /* 0: its first item's own */
-    uint32_t        nitems;
-    const DataItem *items;
+    const char      *name;
+    const AbiRecord *record; /* items are the members of so many of these; or NULL */
+    bool             exported;
+    uint32_t         align; /* 0: its first item's own */
+    uint32_t         nitems;
+    const DataItem  *items;
 } Data;
 
 typedef struct TirModule {

@@ -227,15 +227,42 @@ void item_bytes(Entry *e, Items *items, const void *bytes, size_t n)
     vec_push(e->c->arena, items, ((DataItem){.bytes = {bytes, n}}));
 }
 
-const char *constant(Entry *e, const Items *items)
+void item_sizeof(Entry *e, Items *items, const char *record)
 {
-    Data d = {.nitems = items->n, .items = items->at};
+    vec_push(e->c->arena, items, ((DataItem){.type = ABI_U32, .size_of = record_find(record)}));
+}
+
+static const char *data_of(Entry *e, const Items *items, const AbiRecord *r)
+{
+    Data d = {.record = r, .nitems = items->n, .items = items->at};
 
     if (!items->n)
         return NULL;
     d.name = intern_printf(e->c->strings, "%s__const%u", e->o->entry, e->nconstants++);
     vec_push(e->c->arena, &e->data, d);
     return d.name;
+}
+
+const char *constant(Entry *e, const Items *items)
+{
+    return data_of(e, items, NULL);
+}
+
+/* Structs are written member by member, so that none is left out. */
+const char *records(Entry *e, const Items *items, const char *record)
+{
+    const AbiRecord *r = record_find(record);
+
+    if (items->n % r->n)
+        BUG("%u items for %s, which has %u members", items->n, record, r->n);
+    for (uint32_t i = 0; i < items->n; i++) {
+        const AbiMember *m = &r->members[i % r->n];
+
+        if (items->at[i].type != m->type &&
+            (m->type != ABI_SHA || items->at[i].bytes.n != abi_bytes(ABI_SHA, 0)))
+            BUG("%s.%s is of another type", record, m->name);
+    }
+    return data_of(e, items, r);
 }
 
 const char *text_constant(Entry *e, const char *text)

@@ -29,9 +29,8 @@ void check_aligned(Entry *e, Code *code, const Prim *handle, uint32_t align)
 
 void check_params(Entry *e, Code *code, const Buffer *params)
 {
-    uint32_t bytes = record_bytes(params->record, e->plan->target->pointer_bits);
-
-    fail_if(e, code, prim_lt(e->c, get(e, params, "struct_bytes"), num(e, DT_U32, bytes)),
+    fail_if(e, code,
+            prim_lt(e->c, get(e, params, "struct_bytes"), prim_sizeof(e->c, params->record)),
             TVMCC_E_MISMATCH);
 }
 

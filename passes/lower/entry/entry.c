@@ -116,8 +116,7 @@ void define_run(Entry *e, uint64_t arena)
     for (uint32_t i = 0; i < params->record->n; i++)
         put(e, &code, params, params->record->members[i].name,
             zero_of(e, params->record->members[i].type));
-    put(e, &code, params, "struct_bytes",
-        num(e, DT_U32, record_bytes(params->record, e->plan->target->pointer_bits)));
+    put(e, &code, params, "struct_bytes", prim_sizeof(e->c, params->record));
     put(e, &code, params, "threads", num(e, DT_U32, 1));
     put(e, &code, params, "arena", address(e, memory));
     put(e, &code, params, "arena_bytes", num(e, DT_U64, (int64_t)arena));

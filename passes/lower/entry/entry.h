@@ -87,7 +87,9 @@ typedef VEC(DataItem) Items;
 void        item(Entry *e, Items *items, AbiType t, int64_t v);
 void        item_symbol(Entry *e, Items *items, const char *symbol); /* NULL: a null pointer */
 void        item_bytes(Entry *e, Items *items, const void *bytes, size_t n);
-const char *constant(Entry *e, const Items *items); /* NULL if there are none */
+void        item_sizeof(Entry *e, Items *items, const char *record);   /* a u32 */
+const char *constant(Entry *e, const Items *items);                    /* NULL if there are none */
+const char *records(Entry *e, const Items *items, const char *record); /* ... as such structs */
 const char *text_constant(Entry *e, const char *text);
 
 /* ---- checks.c ---------------------------------------------------------------------------------- */

@@ -40,7 +40,7 @@ static const char *tensors(Entry *e, uint32_t n, const PlanIO *io, const Param *
         item_symbol(e, &all, io[i].layout ? text_constant(e, io[i].layout) : NULL);
         item(e, &all, ABI_SIZE, io[i].state);
     }
-    return constant(e, &all);
+    return records(e, &all, "tensor_info");
 }
 
 /* What device memory a run takes beside the weights. */
@@ -54,7 +54,7 @@ static const char *pools(Entry *e, const DeviceCode *d)
     item(e, &all, ABI_SIZE, (int64_t)d->arena_bytes);
     item(e, &all, ABI_U32, ARENA_ALIGN);
     item(e, &all, ABI_U32, TVMCC_POOL_DEVICE);
-    return constant(e, &all);
+    return records(e, &all, "pool_info");
 }
 
 static const char *section_of_weights(Entry *e)
@@ -80,21 +80,7 @@ static const char *weights(Entry *e)
     item(e, &all, ABI_U32, mode);
     item(e, &all, ABI_U32, WEIGHTS_ALIGN);
     item_bytes(e, &all, e->info->weights_sha, sizeof e->info->weights_sha);
-    return constant(e, &all);
-}
-
-/* Items are written member by member, so that none is left out. */
-static const char *checked(Entry *e, const Items *all, const char *record)
-{
-    const AbiRecord *r = record_find(record);
-
-    if (all->n != r->n)
-        BUG("%u items for %s, which has %u members", all->n, record, r->n);
-    for (uint32_t i = 0; i < r->n; i++)
-        if (all->at[i].type != r->members[i].type &&
-            (r->members[i].type != ABI_SHA || all->at[i].bytes.n != abi_bytes(ABI_SHA, 0)))
-            BUG("%s.%s is of another type", record, r->members[i].name);
-    return constant(e, all);
+    return records(e, &all, "weight_info");
 }
 
 const char *model_info(Entry *e, const char *run, const char *open, const char *close,
@@ -108,7 +94,7 @@ const char *model_info(Entry *e, const char *run, const char *open, const char *
     Items             all = {0};
 
     item(e, &all, ABI_U32, TVMCC_ABI);
-    item(e, &all, ABI_U32, record_bytes(record_find("model_info"), bits));
+    item_sizeof(e, &all, "model_info");
     item_symbol(e, &all, text_constant(e, e->o->entry));
     item_symbol(e, &all, text_constant(e, "tvmcc " TVMCC_VERSION));
     item_symbol(e, &all, text_constant(e, d ? d->target : p->target->text));
@@ -135,5 +121,5 @@ const char *model_info(Entry *e, const char *run, const char *open, const char *
     item_symbol(e, &all, b->infos);
     item_symbol(e, &all, b->names);
     item_symbol(e, &all, b->sizes);
-    return checked(e, &all, "model_info");
+    return records(e, &all, "model_info");
 }
