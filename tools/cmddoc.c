@@ -54,11 +54,13 @@ static const Word products[] = {
 static const Word passes[] = {
 #define GRAPH_PASS(name, opt, about) {#name, about},
 #define TIR_PASS(name, opt, about) {#name, about},
+#define PROGRAM_PASS(name, opt, about) {#name, about},
 #define CODE_PASS(name, opt, about) {#name, about},
 #define ALGORITHM(name, opt, about) {#name, about},
 #include "passes/passes.def"
 #undef GRAPH_PASS
 #undef TIR_PASS
+#undef PROGRAM_PASS
 #undef CODE_PASS
 #undef ALGORITHM
 };
