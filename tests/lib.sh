@@ -1,5 +1,11 @@
 # What shell tests share; they are bash.  Output goes to `log` in the folder they work in.
 
+# An empty folder to work in, with a cache of its own.
+enter() {
+    work=$1
+    "$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
+    export TVMCC_CACHE_DIR=$work/cache
+}
 die() { echo "FAILED: $*"; exit 1; }
 # The output of a command is shown if it fails.
 quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
@@ -11,3 +17,5 @@ refused() { # <status> <text> <command...>
     [ $got = "$status" ] || { cat log; die "status $got instead of $status: $*"; }
     grep -qF -- "$text" log || { cat log; die "no '$text': $*"; }
 }
+# Two files are equal.
+same() { cmp "$1" "$2" || die "$1 and $2 differ"; }

@@ -6,9 +6,8 @@
 # of entries, a cache that is a file or that cannot be written.  Broken ones are replaced.
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
-"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
+enter "$work"
 model=$source/examples/digits/digits.onnx
-export TVMCC_CACHE_DIR=$work/cache
 
 compile() { # <what is tested> <options...>
     rm -f m.o

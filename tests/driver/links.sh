@@ -5,10 +5,9 @@
 # Unpacking over them, build folders, folders of archives, and a link that comes and goes meanwhile.
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
-"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
+enter "$work"
 work=$PWD
 model=$source/examples/digits/digits.onnx
-export TVMCC_CACHE_DIR=$work/cache
 mkdir -p victim/sub && echo precious >victim/a.txt && echo more >victim/sub/b.txt && cp -r victim before
 intact() { diff -r victim before || die "$*: what the link points to changed"; }
 quiet "$tvmcc" "$model" -mcpu=x86-64 -o digits.tar

@@ -6,8 +6,7 @@
 set -e
 tvmcc=$1 work=$2
 . "$(dirname "$0")/../lib.sh"
-"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
-export TVMCC_CACHE_DIR=$work/cache
+enter "$work"
 cpu="-mcpu=znver4"
 
 # count <expected> <model> <option>...

@@ -4,19 +4,9 @@
 # `tvmcc audit`: every kind of product of a model passes; every breach that C can write is found in
 # objects, libraries and shared libraries; limits give status 6; the stamp appears only on success.
 set -e
-tvmcc=$1 source=$2 work=$3
-die() { echo "FAILED: $*"; exit 1; }
-quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
-# refused <status> <text> <command...>
-refused() {
-    local status=$1 text=$2 got=0
-    shift 2
-    "$@" >log 2>&1 || got=$?
-    [ $got = "$status" ] || { cat log; die "status $got instead of $status: $*"; }
-    grep -qF -- "$text" log || { cat log; die "no '$text': $*"; }
-}
-
-"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
+tvmcc=$1 source=$2
+. "$(dirname "$0")/../lib.sh"
+enter "$3"
 quiet "$tvmcc" "$source/examples/digits/digits.onnx" --entry=net -mcpu=x86-64 -mtriple=x86_64-linux-gnu \
     --emit=o,a,so,json,tar,zip -o net
 mkdir folder && tar xf net.tar -C folder

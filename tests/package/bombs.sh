@@ -6,8 +6,7 @@
 # refuses them within MEMORY and SECONDS, and leaves nothing.
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
-"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
-export TVMCC_CACHE_DIR=$work/cache
+enter "$work"
 quiet "$tvmcc" "$source/examples/digits/digits.onnx" -mcpu=x86-64 -o good.tar
 python3 - "$tvmcc" "$source" ${4:+-v} <<'END'
 import gzip, io, lzma, os, resource, struct, subprocess, sys, tarfile, zipfile, zlib

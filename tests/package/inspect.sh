@@ -5,8 +5,7 @@
 # machine and stripped ones say what they hold, broken ones are refused, and hashes are compared.
 tvmcc=$1 source=$2 work=$3
 . "$(dirname "$0")/../lib.sh"
-"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
-export TVMCC_CACHE_DIR=$work/cache
+enter "$work"
 model=$source/examples/digits/digits.onnx
 here=$("$tvmcc" -print-targets 2>/dev/null | head -1) # only so that a broken driver is seen at once
 [ -n "$here" ] || die "the driver"

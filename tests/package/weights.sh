@@ -4,20 +4,13 @@
 # Weights in a section that a linker script places, and weights that the caller defines: both in a
 # program, with the numbers of weights in the object; the same products from steps; refit.
 set -e
-tvmcc=$1 source=$2 work=$3
-die() { echo "FAILED: $*"; exit 1; }
-quiet() { "$@" >log 2>&1 || { cat log; die "$*"; }; }
+tvmcc=$1 source=$2
+. "$(dirname "$0")/../lib.sh"
 bytes() { # of the weights, by the metadata
     grep -o '"weights": {[^}]*"bytes": [0-9]*' $1.json | grep -o '[0-9]*$'
 }
-refused() { # <words> <command>...
-    local words=$1
-    shift
-    "$@" >log 2>&1 && die "not refused: $*"
-    grep -qF -- "$words" log || { cat log; die "no word of '$words'"; }
-}
 
-"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
+enter "$3"
 [ "$(uname -m)" = x86_64 ] && command -v ld.bfd >/dev/null || { echo "an x86-64 machine with GNU ld is needed"; exit 77; }
 model=$source/examples/digits/digits.onnx
 x86="--entry=net -mtriple=x86_64-linux-gnu -mcpu=x86-64"
@@ -37,7 +30,7 @@ grep -q '"mode": "extern"' given.json || die "metadata of the caller's weights"
 for file in usual placed; do quiet "$tvmcc" audit $file.a $file.o --entry=net; done
 quiet "$tvmcc" audit given.a given.o --entry=net -fweights=extern
 quiet "$tvmcc" audit given.a -fweights=extern
-refused "no member defines 'net_weights'" "$tvmcc" audit given.a
+refused 1 "no member defines 'net_weights'" "$tvmcc" audit given.a
 
 # Programs.  The script puts the weights between two symbols; the caller's weights come from the file.
 cat >main.c <<'END'
@@ -90,7 +83,7 @@ program embed
 program placed -DPLACED -fuse-ld=bfd -Wl,-T,flash.ld
 program given -DGIVEN
 cp given.h net.h
-refused net_weights "${CC:-cc}" -I"$source/include" -I. main.c given.a -lm -o none
+refused 1 net_weights "${CC:-cc}" -I"$source/include" -I. main.c given.a -lm -o none
 
 # The same from steps, as build systems run them.
 for mode in section extern; do
@@ -178,10 +171,10 @@ done
 quiet "$tvmcc" $model $x86 -fweights-dtype=float32 -c -o wide.o
 quiet "$tvmcc" $model $x86 -c -o usual.o
 cmp wide.o usual.o || die "float32 is the usual"
-refused "takes 'float32', 'float16' or 'bfloat16', not 'half'" "$tvmcc" $model -fweights-dtype=half -o a.a
+refused 2 "takes 'float32', 'float16' or 'bfloat16', not 'half'" "$tvmcc" $model -fweights-dtype=half -o a.a
 
-refused "'--weights-section' is for '-fweights=section'" "$tvmcc" $model --weights-section=.flash -o a.a
-refused "'a b' is no name of a section" "$tvmcc" $model -fweights=section "--weights-section=a b" -o a.a
-refused "-fweights=extern is for objects and static libraries" "$tvmcc" $model -fweights=extern -o a.so
-refused "in ELF files only" "$tvmcc" $model -mtriple=x86_64-windows-msvc -mcpu=x86-64 -fweights=section -o a.a
-refused "'-fweights' comes too late" "$tvmcc" step.plan -fweights=section --shard=0/1 -c -o a.o
+refused 2 "'--weights-section' is for '-fweights=section'" "$tvmcc" $model --weights-section=.flash -o a.a
+refused 2 "'a b' is no name of a section" "$tvmcc" $model -fweights=section "--weights-section=a b" -o a.a
+refused 2 "-fweights=extern is for objects and static libraries" "$tvmcc" $model -fweights=extern -o a.so
+refused 2 "in ELF files only" "$tvmcc" $model -mtriple=x86_64-windows-msvc -mcpu=x86-64 -fweights=section -o a.a
+refused 2 "'-fweights' comes too late" "$tvmcc" step.plan -fweights=section --shard=0/1 -c -o a.o

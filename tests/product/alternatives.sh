@@ -1,76 +1,57 @@
-#!/bin/sh
+#!/bin/bash
 # CPU variants and shape buckets (docs/abi.md): every level chosen, every bucket against recorded
 # values, weights shared, the same bytes in one command and in steps.
 #
 #     alternatives.sh TVMCC SOURCE WORK
-tvmcc=$1 data=$2/tests/product/data work=$3 root=$2
-"$(dirname "$0")/../fresh" "$work" || exit 2
-cd "$work" || exit 2
-export TVMCC_CACHE_DIR="$work/cache"
+tvmcc=$1 data=$2/tests/product/data root=$2
+. "$(dirname "$0")/../lib.sh"
+enter "$3"
 CC=${CC:-cc}
 
-fail() {
-    echo "FAILED: $*"
-    exit 1
-}
-run() {
-    "$tvmcc" "$@" >out 2>err || { cat out err; fail "tvmcc $*"; }
-}
-same() {
-    cmp "$1" "$2" || fail "$1 and $2 differ"
-}
-refused() {
-    status=$1 text=$2
-    shift 2
-    "$tvmcc" "$@" >out 2>err
-    [ $? = "$status" ] || { cat err; fail "another status than $status: tvmcc $*"; }
-    grep -qF -- "$text" err || { cat err; fail "not '$text': tvmcc $*"; }
-}
-
 echo "what cannot be"
-refused 2 "no CPU variant" "$data/rows.onnx" --cpu-variants=haswell -o x.o
-refused 2 "there twice" "$data/rows.onnx" --cpu-variants=x86-64-v2,x86-64-v2 -o x.o
-refused 2 "names the processors" "$data/rows.onnx" --cpu-variants=x86-64-v2 -mcpu=haswell -o x.o
-refused 2 "unknown CPU 'x86-64-v2' for aarch64" "$data/rows.onnx" --cpu-variants=x86-64-v2 \
+refused 2 "no CPU variant" "$tvmcc" "$data/rows.onnx" --cpu-variants=haswell -o x.o
+refused 2 "there twice" "$tvmcc" "$data/rows.onnx" --cpu-variants=x86-64-v2,x86-64-v2 -o x.o
+refused 2 "names the processors" "$tvmcc" "$data/rows.onnx" --cpu-variants=x86-64-v2 -mcpu=haswell -o x.o
+refused 2 "unknown CPU 'x86-64-v2' for aarch64" "$tvmcc" "$data/rows.onnx" --cpu-variants=x86-64-v2 \
     -mtriple=aarch64-linux-gnu -o x.o
-refused 2 "has buckets twice" "$data/rows.onnx" --shape-buckets=N=1 --shape-buckets=N=2 -o x.o
-refused 2 "is there twice" "$data/rows.onnx" --shape-buckets=N=4,4 -o x.o
-refused 2 "a dimension and its values" "$data/rows.onnx" --shape-buckets=N=0 -o x.o
-refused 1 "'M'" "$data/rows.onnx" --shape-buckets=M=1,2 -o x.o
+refused 2 "has buckets twice" "$tvmcc" "$data/rows.onnx" --shape-buckets=N=1 --shape-buckets=N=2 -o x.o
+refused 2 "is there twice" "$tvmcc" "$data/rows.onnx" --shape-buckets=N=4,4 -o x.o
+refused 2 "a dimension and its values" "$tvmcc" "$data/rows.onnx" --shape-buckets=N=0 -o x.o
+refused 1 "'M'" "$tvmcc" "$data/rows.onnx" --shape-buckets=M=1,2 -o x.o
 
 host=$("$tvmcc" -dumpmachine)
 echo "buckets of one CPU ($host)"
-run "$data/rows.onnx" --shape-buckets=N=8,1,4 -mcpu=native --entry=rows -o rows.o -v
-grep -E "weights of 3 plans" err || fail "no word about weights"
-shared=$(sed -n 's/.*weights of 3 plans: \([0-9]*\) bytes, \([0-9]*\) .*/\1 \2/p' err)
-[ "$((${shared% *} * 2))" -lt "${shared#* }" ] || fail "too little is shared: $shared"
-$CC -I. -I"$root/include" "$root/tests/product/rows.c" rows.o -lm -o rows || fail "rows.c"
-./rows "$data/rows.f32" "" || fail "buckets: $?"
-run "$data/rows.onnx" --shape-buckets=N=1,4,8 -mcpu=native --entry=rows -o again.o
+quiet "$tvmcc" "$data/rows.onnx" --shape-buckets=N=8,1,4 -mcpu=native --entry=rows -o rows.o -v
+grep -E "weights of 3 plans" log || die "no word about weights"
+shared=$(sed -n 's/.*weights of 3 plans: \([0-9]*\) bytes, \([0-9]*\) .*/\1 \2/p' log)
+[ "$((${shared% *} * 2))" -lt "${shared#* }" ] || die "too little is shared: $shared"
+$CC -I. -I"$root/include" "$root/tests/product/rows.c" rows.o -lm -o rows || die "rows.c"
+./rows "$data/rows.f32" "" || die "buckets: $?"
+quiet "$tvmcc" "$data/rows.onnx" --shape-buckets=N=1,4,8 -mcpu=native --entry=rows -o again.o
 same rows.o again.o
-run "$data/rows.onnx" --shape-buckets=N=1,4,8 -mcpu=native --entry=rows -o rows.so -fweights=file
-run "$data/rows.onnx" --shape-buckets=N=1,4,8 -mcpu=native --entry=rows -o rows.tar
+quiet "$tvmcc" "$data/rows.onnx" --shape-buckets=N=1,4,8 -mcpu=native --entry=rows -o rows.so -fweights=file
+quiet "$tvmcc" "$data/rows.onnx" --shape-buckets=N=1,4,8 -mcpu=native --entry=rows -o rows.tar
 for product in rows.so rows.tar; do
     for n in 1 4 3; do
-        run run $product -i "$data/rows$n.in.npz" --expect="$data/rows$n.out.npz" --rtol=1e-5
+        quiet "$tvmcc" run $product -i "$data/rows$n.in.npz" --expect="$data/rows$n.out.npz" --rtol=1e-5
     done
 done
-refused 1 "no bucket holds N=18" run rows.tar -i "$data/rows18.in.npz"
-refused 1 "of the model is f32[4,3,10,12], its value here is u8[2,18,20,3]" run rows.tar -i "$data/bgr.in.npz"
+refused 1 "no bucket holds N=18" "$tvmcc" run rows.tar -i "$data/rows18.in.npz"
+refused 1 "of the model is f32[4,3,10,12], its value here is u8[2,18,20,3]" "$tvmcc" run rows.tar -i "$data/bgr.in.npz"
 
-run inspect rows.tar
-grep -qF "bucket 1: N=4, arena" out || fail "inspect: $(cat out)"
-run inspect rows.tar --json
-grep -qF '"buckets": [{"N": 1}, {"N": 4}, {"N": 8}]' out || fail "inspect: $(cat out)"
+quiet "$tvmcc" inspect rows.tar
+grep -qF "bucket 1: N=4, arena" log || die "inspect: $(cat log)"
+quiet "$tvmcc" inspect rows.tar --json
+grep -qF '"buckets": [{"N": 1}, {"N": 4}, {"N": 8}]' log || die "inspect: $(cat log)"
 
 # A transformer: what stands behind the tokens does not change what stands at them, so 48 of them may
 # run in a bucket of 64.
 models=$root/../shared/models/onnx
 if [ -d "$models/stories260k-prefill" ]; then
     echo "buckets of a transformer"
-    run "$models/stories260k-prefill/model.onnx" --shape-buckets=T=16,40,64 -mcpu=native \
+    quiet "$tvmcc" "$models/stories260k-prefill/model.onnx" --shape-buckets=T=16,40,64 -mcpu=native \
         --entry=stories -o stories.tar
-    run run stories.tar -i "$models/stories260k-prefill/inputs.npz" \
+    quiet "$tvmcc" run stories.tar -i "$models/stories260k-prefill/inputs.npz" \
         --expect="$models/stories260k-prefill/outputs.npz" --rtol=1e-5
 else
     echo "SKIP (no ../shared/models/onnx/stories260k-prefill)"
@@ -84,12 +65,12 @@ for triple in aarch64-linux-gnu arm-linux-gnueabihf; do
     fi
     echo "buckets on $triple"
     mkdir -p $triple
-    run "$data/rows.onnx" --shape-buckets=N=1,4,8 -mtriple=$triple --entry=rows -o $triple/rows.o
+    quiet "$tvmcc" "$data/rows.onnx" --shape-buckets=N=1,4,8 -mtriple=$triple --entry=rows -o $triple/rows.o
     clang-19 --target=$triple -static -fuse-ld=lld -I$triple -I"$root/include" \
-        "$root/tests/product/rows.c" $triple/rows.o -lm -o $triple/rows || fail "$triple: rows.c"
-    $qemu $triple/rows "$data/rows.f32" "" || fail "$triple: $?"
+        "$root/tests/product/rows.c" $triple/rows.o -lm -o $triple/rows || die "$triple: rows.c"
+    $qemu $triple/rows "$data/rows.f32" "" || die "$triple: $?"
     for n in 1 3; do
-        run verify $triple/rows.o -i "$data/rows$n.in.npz" --expect="$data/rows$n.out.npz" --rtol=1e-5
+        quiet "$tvmcc" verify $triple/rows.o -i "$data/rows$n.in.npz" --expect="$data/rows$n.out.npz" --rtol=1e-5
     done
 done
 
@@ -97,44 +78,44 @@ set -- --cpu-variants=x86-64-v4,x86-64-v2,x86-64-v3 -mtriple=x86_64-linux-gnu
 echo "all of it in steps"
 for more in "" "--shape-buckets=N=1,4,8"; do
     [ -n "$more" ] || more=--dim=N=8
-    run -c "$data/rows.onnx" "$@" "$more" --entry=rows -o one.o
-    run "$data/rows.onnx" "$@" "$more" --entry=rows --emit=plan,id,weights -o S
-    run S.plan --emit=plan -o again.plan
+    quiet "$tvmcc" -c "$data/rows.onnx" "$@" "$more" --entry=rows -o one.o
+    quiet "$tvmcc" "$data/rows.onnx" "$@" "$more" --entry=rows --emit=plan,id,weights -o S
+    quiet "$tvmcc" S.plan --emit=plan -o again.plan
     same S.plan again.plan
-    for i in 0 1 2; do run S.plan --shard=$i/3 -c -o net.$i.o; done
-    run S.plan S.id --shard=host -c -o net.host.o
-    run S.plan S.weights --shard=weights -c -o net.weights.o
-    run net.0.o net.1.o net.2.o net.host.o net.weights.o -o librows.a
-    run S.plan --shard=0/1 -c -o net.0.o
-    run net.0.o net.host.o net.weights.o -o two.o
+    for i in 0 1 2; do quiet "$tvmcc" S.plan --shard=$i/3 -c -o net.$i.o; done
+    quiet "$tvmcc" S.plan S.id --shard=host -c -o net.host.o
+    quiet "$tvmcc" S.plan S.weights --shard=weights -c -o net.weights.o
+    quiet "$tvmcc" net.0.o net.1.o net.2.o net.host.o net.weights.o -o librows.a
+    quiet "$tvmcc" S.plan --shard=0/1 -c -o net.0.o
+    quiet "$tvmcc" net.0.o net.host.o net.weights.o -o two.o
     same one.o two.o
-    run S.plan S.id --emit=h,json -o two
+    quiet "$tvmcc" S.plan S.id --emit=h,json -o two
     same one.h two.h
 done
-grep -q '"alternatives": \[' two.json || fail "no alternatives in the metadata"
+grep -q '"alternatives": \[' two.json || die "no alternatives in the metadata"
 sed '/^tvmcc plan 1/,$!d' S.plan | awk '/^tvmcc plan 1/ { n++ } n < 9' >T.plan
-refused 4 "a bucket of some CPU is missing" T.plan --emit=plan -o x.plan
+refused 4 "a bucket of some CPU is missing" "$tvmcc" T.plan --emit=plan -o x.plan
 sed 's/^entry "rows"/entry "other"/' T.plan | cat S.plan - >U.plan
-refused 4 "different products" U.plan --emit=plan -o x.plan
+refused 4 "different products" "$tvmcc" U.plan --emit=plan -o x.plan
 
 [ "$(uname -m)" = x86_64 ] || { echo "all agree; SKIP (variants run on x86-64)"; exit 0; }
 echo "variants, each on a CPU of its level"
 cp two.o rows.o
 cp two.h rows.h
-$CC -I. -I"$root/include" "$root/tests/product/rows.c" rows.o -lm -o rows || fail "rows.c"
+$CC -I. -I"$root/include" "$root/tests/product/rows.c" rows.o -lm -o rows || die "rows.c"
 if grep -q avx512vl /proc/cpuinfo; then
-    ./rows "$data/rows.f32" x86-64-v4 || fail "x86-64-v4: $?"
+    ./rows "$data/rows.f32" x86-64-v4 || die "x86-64-v4: $?"
 elif grep -q avx2 /proc/cpuinfo; then
-    ./rows "$data/rows.f32" x86-64-v3 || fail "x86-64-v3: $?"
+    ./rows "$data/rows.f32" x86-64-v3 || die "x86-64-v3: $?"
 fi
-$CC -I. -I"$root/include" "$root/tests/product/rows.c" librows.a -lm -o lib || fail "librows.a"
-./lib "$data/rows.f32" "" || fail "librows.a: $?"
+$CC -I. -I"$root/include" "$root/tests/product/rows.c" librows.a -lm -o lib || die "librows.a"
+./lib "$data/rows.f32" "" || die "librows.a: $?"
 qemu=$(command -v qemu-x86_64-static || command -v qemu-x86_64) || {
     echo "all agree; SKIP (no qemu-x86_64 to force the other levels)"
     exit 0
 }
 for pair in Nehalem:x86-64-v2 Haswell:x86-64-v3 core2duo:none; do
     "$qemu" -cpu "${pair%:*}" ./rows "$data/rows.f32" "${pair#*:}" 2>err ||
-        { cat err; fail "$pair: $?"; }
+        { cat err; die "$pair: $?"; }
 done
 echo "all agree"

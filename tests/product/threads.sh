@@ -1,22 +1,17 @@
-#!/bin/sh
+#!/bin/bash
 # Which models have a parallel part (docs/design/schedules.md, "Small work"): not those whose second thread would save
 # less than it costs to call.  Structure only, nothing is timed.
 #
 #     threads.sh TVMCC SOURCE WORK
-tvmcc=$1 root=$2 work=$3
-"$(dirname "$0")/../fresh" "$work" || exit 2
-cd "$work" || exit 2
-export TVMCC_CACHE_DIR="$work/cache"
+tvmcc=$1 root=$2
+. "$(dirname "$0")/../lib.sh"
+enter "$3"
 
-fail() {
-    echo "FAILED: $*"
-    exit 1
-}
 # regions NUMBER MODEL
 regions() {
-    "$tvmcc" "$2" -mtriple=x86_64-linux-gnu -mcpu=haswell --emit=plan -o plan 2>log || { cat log; fail "$2"; }
+    quiet "$tvmcc" "$2" -mtriple=x86_64-linux-gnu -mcpu=haswell --emit=plan -o plan
     found=$(grep -c ' region ' plan)
-    [ "$found" = "$1" ] || fail "$2 has $found regions, not $1"
+    [ "$found" = "$1" ] || die "$2 has $found regions, not $1"
 }
 # lstm STEPS UNITS
 lstm() {
