@@ -8,6 +8,11 @@ Reader reader_at(Bytes b, uint64_t offset)
     return reader(offset <= b.n ? (Bytes){b.at + offset, b.n - offset} : (Bytes){0});
 }
 
+Bytes part_at(Bytes b, uint64_t offset, uint64_t n)
+{
+    return offset <= b.n && n <= b.n - offset ? (Bytes){b.at + offset, n} : (Bytes){0};
+}
+
 void add_le(StrBuf *s, uint64_t value, uint32_t bytes)
 {
     for (uint32_t i = 0; i < bytes; i++)

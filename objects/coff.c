@@ -19,8 +19,10 @@ enum {
     SHDR_BYTES = 40,
     SYMBOL_BYTES = 18,
     CNT_CODE = 0x20,
+    CNT_ZEROS = 0x80,
     LNK_INFO = 0x200,
     LNK_REMOVE = 0x800,
+    LNK_MANY_RELOCS = 0x01000000, /* the first says how many */
     MEM_DISCARDABLE = 0x02000000,
     MEM_EXECUTE = 0x20000000,
     CLASS_EXTERNAL = 2,
@@ -42,18 +44,30 @@ static const char *long_name(Bytes strings, uint64_t at)
                : "";
 }
 
-static ObjectSection section(Arena *a, Reader r, Bytes strings)
+static ObjectSection section(Arena *a, Bytes file, Reader r, Bytes strings)
 {
     Bytes         b = read_bytes(&r, 8);
     const char   *name = b.n ? arena_printf(a, "%.*s", 8, (const char *)b.at) : "";
     ObjectSection s = {.type = 1, .align = 1};
-    uint32_t      flags;
+    uint32_t      flags, relocs, nrelocs;
 
     s.name = *name == '/' ? long_name(strings, strtoul(name + 1, NULL, 10)) : name;
     read_u64(&r); /* size and address in memory */
     s.size = read_u32(&r);
-    read_bytes(&r, 16); /* places of bytes, relocations and line numbers */
+    s.offset = read_u32(&r);
+    relocs = read_u32(&r);
+    read_u32(&r); /* line numbers */
+    nrelocs = read_u16(&r);
+    read_u16(&r);
     flags = read_u32(&r);
+    if (!(flags & CNT_ZEROS))
+        s.data = part_at(file, s.offset, s.size);
+    if (flags & LNK_MANY_RELOCS && nrelocs == UINT16_MAX) {
+        Reader first = reader_at(file, relocs);
+
+        nrelocs = read_u32(&first);
+    }
+    s.relocs = part_at(file, relocs, (uint64_t)nrelocs * COFF_RELOC_BYTES);
     if (flags & (LNK_INFO | LNK_REMOVE | MEM_DISCARDABLE))
         return s;
     s.flags = SECTION_ALLOC | (flags & (CNT_CODE | MEM_EXECUTE) ? SECTION_EXEC : 0) |
@@ -105,6 +119,24 @@ static bool pooled(const char *name)
     return false;
 }
 
+/* | address | symbol | type | */
+ObjectReloc coff_reloc(const Object *o, const ObjectSection *s, uint32_t i)
+{
+    static const struct {
+        uint16_t machine, pointer;
+    } rows[] = {{MACHINE_X86_64, 1}, {MACHINE_AARCH64, 14}, {MACHINE_X86, 6}, {MACHINE_ARM, 1}};
+    Reader      r = reader_at(s->relocs, (uint64_t)i * COFF_RELOC_BYTES);
+    ObjectReloc out = {.at = read_u32(&r)};
+    uint32_t    number = read_u32(&r);
+
+    out.symbol = number < o->nnumbers ? o->numbers[number] : 0;
+    out.type = read_u16(&r);
+    for (size_t k = 0; k < COUNT(rows); k++)
+        if (rows[k].machine == o->target.machine && rows[k].pointer == out.type)
+            out.kind = RELOC_SYMBOL;
+    return out;
+}
+
 bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
 {
     Reader   r = reader(object);
@@ -121,7 +153,8 @@ bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
         return broken(d, file);
     if (at)
         strings = (Bytes){object.at + table, object.n - table};
-    *out = (Object){.target = target_of(machine),
+    *out = (Object){.format = OBJECT_COFF,
+                    .target = target_of(machine),
                     .relocatable = true,
                     .underscore = machine == I386,
                     .nsections = nsections + 1};
@@ -129,9 +162,11 @@ bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
     out->sections[0].name = "";
     for (uint32_t i = 0; i < nsections; i++)
         out->sections[i + 1] =
-            section(a, reader_at(object, headers + (uint64_t)i * SHDR_BYTES), strings);
+            section(a, object, reader_at(object, headers + (uint64_t)i * SHDR_BYTES), strings);
     out->symbols = NEW_ARRAY(a, ObjectSymbol, n + 1);
     out->nsymbols = 1;
+    out->numbers = NEW_ARRAY(a, uint32_t, n + 1);
+    out->nnumbers = n;
     for (uint32_t i = 0; at && i < n; i++) {
         Reader       e = reader_at(object, at + (uint64_t)i * SYMBOL_BYTES), name;
         Bytes        text = read_bytes(&e, 8);
@@ -151,6 +186,7 @@ bool coff_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
         s.bind = class == CLASS_EXTERNAL ? SYMBOL_GLOBAL
                  : class == CLASS_WEAK   ? SYMBOL_WEAK
                                          : SYMBOL_LOCAL;
+        out->numbers[i] = out->nsymbols;
         out->symbols[out->nsymbols++] = s;
         i += aux;
     }

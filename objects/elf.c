@@ -87,7 +87,7 @@ bool elf_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
 {
     ElfRaw r;
 
-    *out = (Object){0};
+    *out = (Object){.format = OBJECT_ELF};
     if (!elf_open(a, object, &r))
         return diag_error(d, E_PACK, (Loc){.file = file}, "not a valid ELF file");
     out->target = (ObjectTarget){.bits = r.l.wide ? 64 : 32,

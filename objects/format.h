@@ -6,6 +6,12 @@
 
 /* From a place in a file on; of nothing, if that lies outside. */
 Reader reader_at(Bytes b, uint64_t offset);
+/* `n` bytes from there on; none, if some lie outside. */
+Bytes part_at(Bytes b, uint64_t offset, uint64_t n);
+
+ObjectReloc macho_reloc(const Object *o, const ObjectSection *s, uint32_t i);
+ObjectReloc coff_reloc(const Object *o, const ObjectSection *s, uint32_t i);
+enum { MACHO_RELOC_BYTES = 8, COFF_RELOC_BYTES = 10 };
 
 void add_le(StrBuf *s, uint64_t value, uint32_t bytes); /* little endian */
 void add_zeros(StrBuf *s, uint64_t n);

@@ -16,6 +16,9 @@ enum {
     SEGMENT_BYTES = 72,
     SHDR_BYTES = 80,
     NLIST_BYTES = 16,
+    S_ZEROFILL = 1,
+    S_GB_ZEROFILL = 12,
+    S_THREAD_ZEROFILL = 0x12,
     S_MOD_INIT = 9,
     S_MOD_TERM = 10,
     S_THREAD_FIRST = 0x11,
@@ -41,19 +44,23 @@ static const char *name16(Arena *a, Reader *r)
     return b.n ? arena_printf(a, "%.*s", 16, (const char *)b.at) : "";
 }
 
-static ObjectSection section(Arena *a, Reader r)
+static ObjectSection section(Arena *a, Bytes file, Reader r)
 {
     const char   *name = name16(a, &r), *segment = name16(a, &r);
     ObjectSection s = {.name = arena_printf(a, "%s,%s", segment, name), .type = 1};
-    uint32_t      flags, type;
+    uint32_t      flags, type, relocs, nrelocs;
 
-    read_u64(&r); /* address */
+    s.address = read_u64(&r);
     s.size = read_u64(&r);
-    read_u32(&r); /* offset */
+    s.offset = read_u32(&r);
     s.align = (uint64_t)1 << (read_u32(&r) & 31);
-    read_u64(&r); /* relocations */
+    relocs = read_u32(&r);
+    nrelocs = read_u32(&r);
     flags = read_u32(&r);
     type = flags & 255;
+    if (type != S_ZEROFILL && type != S_GB_ZEROFILL && type != S_THREAD_ZEROFILL)
+        s.data = part_at(file, s.offset, s.size);
+    s.relocs = part_at(file, relocs, (uint64_t)nrelocs * MACHO_RELOC_BYTES);
     if (!strcmp(segment, "__DWARF") || !strcmp(segment, "__LD"))
         return s;
     s.flags = SECTION_ALLOC;
@@ -76,6 +83,8 @@ static bool symbols(Diags *d, Arena *a, const char *file, Bytes b, Reader r, Obj
         return broken(d, file);
     out->symbols = NEW_ARRAY(a, ObjectSymbol, n + 1);
     out->nsymbols = 1; /* the first of ELF is no symbol */
+    out->numbers = NEW_ARRAY(a, uint32_t, n + 1);
+    out->nnumbers = n;
     for (uint32_t i = 0; i < n; i++) {
         Reader       e = reader_at(b, at + (uint64_t)i * NLIST_BYTES);
         uint32_t     name = read_u32(&e), type = read_u8(&e), sect = read_u8(&e);
@@ -93,9 +102,32 @@ static bool symbols(Diags *d, Arena *a, const char *file, Bytes b, Reader r, Obj
                  : desc & (s.section ? N_WEAK_DEF : N_WEAK_REF) ? SYMBOL_WEAK
                                                                 : SYMBOL_GLOBAL;
         s.hidden = type & N_PEXT;
+        out->numbers[i] = out->nsymbols;
         out->symbols[out->nsymbols++] = s;
     }
     return true;
+}
+
+/* | address | symbol or section: 24, relative: 1, length: 2, symbol: 1, type: 4 | */
+ObjectReloc macho_reloc(const Object *o, const ObjectSection *s, uint32_t i)
+{
+    enum { UNSIGNED = 0, BYTES_8 = 3 };
+    Reader      r = reader_at(s->relocs, (uint64_t)i * MACHO_RELOC_BYTES);
+    ObjectReloc out = {.at = read_u32(&r)};
+    uint32_t    word = read_u32(&r), number = word & 0xffffff;
+
+    out.type = word >> 28;
+    if (out.type != UNSIGNED || (word >> 25 & 3) != BYTES_8 || word >> 24 & 1)
+        return out;
+    if (word >> 27 & 1) {
+        out.kind = RELOC_SYMBOL;
+        out.symbol = number < o->nnumbers ? o->numbers[number] : 0;
+    } else if (number < o->nsections) {
+        out.kind = RELOC_SECTION;
+        out.symbol = number;
+        out.addend = -o->sections[number].address;
+    }
+    return out;
 }
 
 bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
@@ -109,7 +141,8 @@ bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
     type = read_u32(&r);
     ncommands = read_u32(&r);
     *out =
-        (Object){.target = {.bits = 64, .machine = cpu == ARM64 ? MACHINE_AARCH64 : MACHINE_X86_64},
+        (Object){.format = OBJECT_MACHO,
+                 .target = {.bits = 64, .machine = cpu == ARM64 ? MACHINE_AARCH64 : MACHINE_X86_64},
                  .relocatable = type == 1,
                  .underscore = true};
     vec_push(a, &all, (ObjectSection){.name = ""});
@@ -126,9 +159,9 @@ bool macho_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
             if (bytes < SEGMENT_BYTES || sections > (bytes - SEGMENT_BYTES) / SHDR_BYTES)
                 return broken(d, file);
             for (uint32_t k = 0; k < sections; k++)
-                vec_push(
-                    a, &all,
-                    section(a, reader_at(object, at + SEGMENT_BYTES + (uint64_t)k * SHDR_BYTES)));
+                vec_push(a, &all,
+                         section(a, object,
+                                 reader_at(object, at + SEGMENT_BYTES + (uint64_t)k * SHDR_BYTES)));
         } else if (kind == LC_SYMTAB && !symbols(d, a, file, object, c, out))
             return false;
         at += bytes;

@@ -5,7 +5,7 @@
  *   elf_layout.c  ... the bytes of its tables
  *   elf_write.c   ... objects for read-only data
  *   elf_merge.c   ... several objects as one, without a linker
- *   relocs.c      ... relocations
+ *   relocs.c      relocations, of ELF and by format
  *   macho.c       Mach-O (macOS, iOS), both ways
  *   coff.c        COFF (Windows), both ways
  *   wasm.c        WebAssembly, both ways
@@ -71,16 +71,20 @@ typedef struct {
     Bytes       data;       /* empty for .bss, and where a format was not asked for it */
     uint32_t    link, info; /* other sections, as the type says */
     uint64_t    offset;     /* in the file */
-    uint64_t    address;    /* 0 in relocatable files */
+    uint64_t    address;    /* 0 in relocatable files, save Mach-O's, whose symbols count from 0 */
+    Bytes       relocs;     /* of it, where they are no section of their own */
 } ObjectSection;
 
 typedef struct {
+    ObjectFormat   format;
     ObjectTarget   target;
     bool           relocatable;         /* no library or program yet */
     bool           underscore;          /* C names have one in front (Mach-O, 32-bit COFF) */
     uint32_t       nsections, nsymbols; /* those numbered 0 are none */
     ObjectSection *sections;
     ObjectSymbol  *symbols;
+    uint32_t       nnumbers; /* symbols as relocations count them, where some are left out here */
+    uint32_t      *numbers;
     uint32_t       ndynamic; /* what a shared library offers and asks for */
     ObjectSymbol  *dynamic;
     const char    *soname; /* what the dynamic linker looks for; NULL: not said */
@@ -144,13 +148,14 @@ bool elf_unit_fits(Arena *a, Bytes object, Bytes like);
 typedef enum {
     RELOC_OTHER,
     RELOC_RELATIVE, /* data: an address in the same file */
-    RELOC_SYMBOL    /* data: the address of a symbol */
+    RELOC_SYMBOL,   /* data: the address of a symbol */
+    RELOC_SECTION   /* data: an address in the section `symbol` */
 } RelocKind;
 
 typedef struct {
-    uint64_t  at; /* in the section `info`, or an address */
+    uint64_t  at; /* in the section `info`, or that which has them, or an address */
     uint64_t  type, symbol, addend;
-    bool      has_addend; /* else it stands where the address goes */
+    bool      has_addend; /* else what stands where the address goes is added */
     RelocKind kind;
 } ObjectReloc;
 

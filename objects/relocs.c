@@ -1,4 +1,4 @@
-/* relocs.c: relocations of ELF files.
+/* relocs.c: relocations; those of ELF files here, others by format.
  *
  * Those of data are addresses, of a symbol or in the same file.  Code and constants are shared
  * between processes only if the dynamic linker writes nothing into them: what needs the final
@@ -6,6 +6,7 @@
  * ask for a "text relocation", which Android and hardened systems refuse in turn.
  */
 #include "objects/elf.h"
+#include "objects/format.h"
 
 /* Those that need the final address, by machine: ranges of types. */
 static const struct {
@@ -49,17 +50,26 @@ static RelocKind kind_of(const ObjectTarget *t, uint64_t type)
 
 static uint32_t entry_bytes(const Object *o, const ObjectSection *s)
 {
-    return (s->type == SHT_RELA ? 3 : 2) * o->target.bits / 8;
+    return o->format == OBJECT_MACHO  ? MACHO_RELOC_BYTES
+           : o->format == OBJECT_COFF ? COFF_RELOC_BYTES
+                                      : (s->type == SHT_RELA ? 3 : 2) * o->target.bits / 8;
+}
+
+static Bytes entries(const Object *o, const ObjectSection *s)
+{
+    if (o->format != OBJECT_ELF)
+        return s->relocs;
+    return s->kind == SECTION_RELOCS ? s->data : (Bytes){0};
 }
 
 uint32_t reloc_count(const Object *o, const ObjectSection *s)
 {
-    uint64_t n = s->kind == SECTION_RELOCS ? s->data.n / entry_bytes(o, s) : 0;
+    uint64_t n = entries(o, s).n / entry_bytes(o, s);
 
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
-ObjectReloc reloc_at(const Object *o, const ObjectSection *s, uint32_t i)
+static ObjectReloc elf_reloc(const Object *o, const ObjectSection *s, uint32_t i)
 {
     uint32_t       w = o->target.bits / 8;
     const uint8_t *p = s->data.at + (uint64_t)i * entry_bytes(o, s);
@@ -75,9 +85,16 @@ ObjectReloc reloc_at(const Object *o, const ObjectSection *s, uint32_t i)
     return r;
 }
 
+ObjectReloc reloc_at(const Object *o, const ObjectSection *s, uint32_t i)
+{
+    return o->format == OBJECT_MACHO  ? macho_reloc(o, s, i)
+           : o->format == OBJECT_COFF ? coff_reloc(o, s, i)
+                                      : elf_reloc(o, s, i);
+}
+
 const char *reloc_absolute(const Object *o, const ObjectReloc *r)
 {
-    for (size_t i = 0; i < COUNT(absolute); i++)
+    for (size_t i = 0; o->format == OBJECT_ELF && i < COUNT(absolute); i++)
         if (absolute[i].machine == o->target.machine && r->type >= absolute[i].first &&
             r->type <= absolute[i].last)
             return absolute[i].name;

@@ -221,7 +221,8 @@ bool wasm_read(Diags *d, Arena *a, const char *file, Bytes object, Object *out)
             return broken(d, file);
     }
     data_sizes(&w, reader(data));
-    *out = (Object){.target = {.bits = 32},
+    *out = (Object){.format = OBJECT_WASM,
+                    .target = {.bits = 32},
                     .relocatable = true,
                     .nsections = w.sections.n,
                     .nsymbols = w.symbols.n,

@@ -19,6 +19,7 @@
 enum {
     MAX_SECTIONS = 1 << 16,
     MAX_POINTERS = 1 << 20,
+    MAX_RELOCS = 1 << 24, /* that are looked at */
     MAX_TENSORS = 4096,
     MAX_NDIM = 32,
     MAX_BUCKETS = 512,
@@ -121,27 +122,34 @@ static void add_relocation(Image *im, uint32_t section, ObjectReloc r)
     if (f->relocatable)
         at += address_of(f, section);
     if (!r.has_addend && (place = memory_at(im, at)).n >= im->word)
-        value = number(im, place, im->word);
+        value += number(im, place, im->word);
+    if (r.kind == RELOC_SECTION) {
+        if (r.symbol == 0 || r.symbol >= f->nsections)
+            return;
+        value += address_of(f, (uint32_t)r.symbol);
+    }
     if (r.kind == RELOC_SYMBOL) {
         if (r.symbol >= n || s[r.symbol].section == 0 || s[r.symbol].section >= f->nsections)
             return;
         value += s[r.symbol].value;
         if (f->relocatable)
-            value += address_of(f, s[r.symbol].section);
+            value += address_of(f, s[r.symbol].section) - f->sections[s[r.symbol].section].address;
     }
     vec_push(im->a, &im->pointers, ((Pointer){at, value}));
 }
 
 static void read_relocations(Image *im)
 {
+    uint32_t left = MAX_RELOCS;
+
     for (uint32_t i = 1; i < im->f->nsections; i++) {
         const ObjectSection *s = &im->f->sections[i];
-        uint32_t             n = reloc_count(im->f, s);
+        uint32_t             n = reloc_count(im->f, s), of = s->relocs.n ? i : s->info;
 
-        if (im->f->relocatable && s->info >= im->f->nsections)
+        if (im->f->relocatable && of >= im->f->nsections)
             continue;
-        for (uint32_t k = 0; k < n && im->pointers.n < MAX_POINTERS; k++)
-            add_relocation(im, s->info, reloc_at(im->f, s, k));
+        for (uint32_t k = 0; k < n && left && im->pointers.n < MAX_POINTERS; k++, left--)
+            add_relocation(im, of, reloc_at(im->f, s, k));
     }
     if (im->pointers.n)
         qsort(im->pointers.at, im->pointers.n, sizeof *im->pointers.at, by_place);
@@ -291,7 +299,7 @@ static void read_buckets(Cursor *c, ModelInfo *m)
 
 static bool has_function(const Object *f, Arena *a, const char *name)
 {
-    const char *want = arena_printf(a, "%s_info", name);
+    const char *want = arena_printf(a, "%s%s_info", f->underscore ? "_" : "", name);
 
     for (uint32_t i = 0; i < f->nsymbols; i++)
         if (f->symbols[i].section && strcmp(f->symbols[i].name, want) == 0)
@@ -340,6 +348,8 @@ static bool read_info(Image *im, uint64_t at, ModelInfo *m)
     o->outputs = read_all(&c, out, o->noutputs, tensor, sizeof *o->outputs, read_tensor);
     o->weights =
         read_all(&c, weights, o->nweights, 40 + 3 * im->word, sizeof *o->weights, read_weight);
+    for (uint32_t i = 0; i < o->ninputs && !c.bad; i++)
+        c.bad = o->inputs[i].state_input != 0;
     for (uint32_t i = 0; i < o->noutputs && !c.bad; i++)
         c.bad = o->outputs[i].state_input > o->ninputs;
     if (o->struct_bytes > first)
@@ -415,13 +425,13 @@ bool model_infos(Diags *d, Arena *a, const char *file, Bytes content, ModelInfos
             model_infos(diags_new(a), a, m[i].path, m[i].data, out);
         return out->n > before || diag_error(d, E_PACK, (Loc){.file = file}, "no model is in it");
     }
-    if (object_format(content) != OBJECT_ELF) {
+    if (!object_read(d, a, file, content, &f))
+        return false;
+    if (f.format == OBJECT_WASM || (f.format != OBJECT_ELF && !f.relocatable)) {
         diag_error(d, E_PACK, (Loc){.file = file}, "what this says of a model cannot be read");
         diag_hint(d, "the metadata of its build (.json) can");
         return false;
     }
-    if (!elf_read(d, a, file, content, &f))
-        return false;
     find_infos(a, &f, &all);
     for (uint32_t i = 0; i < all.n; i++) {
         const tvmcc_model_info *info = &all.at[i].info;

@@ -4,6 +4,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void use_tensors(StrBuf *text, const tvmcc_model_info *info, const tvmcc_tensor_info *t,
+                        uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        str_add_json(text, t[i].name);
+        for (uint32_t k = 0; k < t[i].ndim; k++)
+            str_printf(text, "%lld", (long long)t[i].dims[k]);
+        if (t[i].state_input)
+            str_add_json(text, info->inputs[t[i].state_input - 1].name);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const files[] = {"object.o", "weights.o"};
@@ -27,9 +39,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         elf_unit_fits(a, two[1], two[0]);
     }
     model_infos(d, a, "object.o", m.data, &infos);
-    for (uint32_t i = 0; i < infos.n; i++) /* what is read is there */
-        for (uint32_t k = 0; k < infos.at[i]->ninputs; k++)
-            str_add_json(&text, infos.at[i]->inputs[k].name);
+    for (uint32_t i = 0; i < infos.n; i++) { /* what is read is there */
+        const tvmcc_model_info *info = infos.at[i];
+
+        use_tensors(&text, info, info->inputs, info->ninputs);
+        use_tensors(&text, info, info->outputs, info->noutputs);
+    }
     ar_library(d, a, &m, 1, &out);
     arena_free(a);
     return 0;

@@ -24,6 +24,23 @@ for triple in x86_64-linux-gnu i686-linux-gnu aarch64-linux-gnu arm-linux-gnueab
     fi
 done
 
+# ---- macOS and Windows: objects and static libraries, with other relocations and names ---------------------
+for triple in x86_64-apple-macos13 arm64-apple-macos13 x86_64-pc-windows-msvc aarch64-pc-windows-msvc; do
+    for suffix in o a; do
+        quiet "$tvmcc" "$model" -mtriple=$triple -Wno-baseline-cpu -c -o m.$suffix
+        quiet "$tvmcc" inspect m.$suffix
+        grep -q "^digits: ABI 1, .*-mtriple=${triple%%-*}" log && grep -q "^input  image: (1, 1, 16, 16), f32, 1024 bytes" log &&
+            grep -q "^output digit: (1, 10), f32, 40 bytes" log && grep -qE "^weights [0-9]{5} bytes, in the object" log ||
+            { cat log; die "$triple, .$suffix"; }
+    done
+done
+printf 'fn @main(%%x: Tensor[(1, 4), f32]) { nn.relu(%%x) }\n' >net.relay
+for triple in i686-pc-windows-msvc thumbv7-pc-windows-msvc; do
+    quiet "$tvmcc" net.relay -mtriple=$triple -mcpu=generic -c -o net.o
+    quiet "$tvmcc" inspect net.o
+    grep -q "^input  x: (1, 4), f32, 16 bytes" log || { cat log; die "$triple"; }
+done
+
 # ---- many tensors, at the end of their section: as many bytes as the machine's pointers make them ----------
 {
     printf 'fn @main(%%x0: Tensor[(2), f32]'
@@ -83,10 +100,12 @@ done
 refused 1 "member '$so' has other bytes" "$tvmcc" unpack wrong.tar -C at
 
 # ---- broken libraries ---------------------------------------------------------------------------------------------
+quiet "$tvmcc" "$model" -mtriple=arm64-apple-macos13 -c -o macos.o
+quiet "$tvmcc" "$model" -mtriple=x86_64-pc-windows-msvc -mcpu=x86-64 -c -o windows.o
 python3 - "$tvmcc" <<'END'
 import random, subprocess, sys
 random.seed(1)
-for name in ("libdigits.so", "digits.o"):
+for name in ("libdigits.so", "digits.o", "macos.o", "windows.o"):
     whole = open(name, "rb").read()
     at = whole.find(b"tvmcc 0.")
     for i in range(60):
