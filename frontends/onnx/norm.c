@@ -47,12 +47,22 @@ bool convert_batch_norm(Node *n)
     return node_done(n, build_proj(b, build_call(b, n->relay, 5, args, a), 0));
 }
 
+static const Expr *centered(const Build *b, const Expr *x, uint32_t naxes, const int64_t *axes)
+{
+    return build2(b, "subtract", x, build_reduce(b, "mean", x, naxes, axes, true), NULL);
+}
+
+/* Of what is centered. */
+static const Expr *variance(const Build *b, const Expr *d, uint32_t naxes, const int64_t *axes)
+{
+    return d ? build_reduce(b, "mean", square(b, d), naxes, axes, true) : NULL;
+}
+
 /* (x - mean) / sqrt(var + epsilon) over the axes. */
 static const Expr *standardize(const Build *b, const Expr *x, uint32_t naxes, const int64_t *axes,
                                double epsilon)
 {
-    const Expr *d = build2(b, "subtract", x, build_reduce(b, "mean", x, naxes, axes, true), NULL);
-    const Expr *var = d ? build_reduce(b, "mean", square(b, d), naxes, axes, true) : NULL;
+    const Expr *d = centered(b, x, naxes, axes), *var = variance(b, d, naxes, axes);
 
     return build2(b, "divide", d, build1(b, "sqrt", shift(b, var, epsilon), NULL), NULL);
 }
@@ -250,16 +260,22 @@ bool convert_lp_norm(Node *n)
     return node_done(n, build2(b, "divide", x, s, NULL));
 }
 
+/* (x - mean) / (sqrt(var) + 1e-9): here it is the deviation that is kept from 0. */
 bool convert_mean_variance_norm(Node *n)
 {
-    int64_t axes[MAX_RANK] = {0, 2, 3};
-    Ints    v = {3, (int64_t[]){0, 2, 3}};
+    const Build *b = &n->b;
+    const Expr  *d, *var;
+    int64_t      axes[MAX_RANK] = {0, 2, 3};
+    Ints         v = {3, (int64_t[]){0, 2, 3}};
 
     if (!node_need_rank(n, 0, 1, MAX_RANK))
         return false;
     node_ints(n, "axes", &v);
-    return node_axes(n, v, expr_rank(n->in[0]), axes) &&
-           node_done(n, standardize(&n->b, n->in[0], v.n, axes, 1e-9));
+    if (!node_axes(n, v, expr_rank(n->in[0]), axes))
+        return false;
+    d = centered(b, n->in[0], v.n, axes);
+    var = variance(b, d, v.n, axes);
+    return node_done(n, build2(b, "divide", d, shift(b, build1(b, "sqrt", var, NULL), 1e-9), NULL));
 }
 
 /* x / (bias + alpha/size * sum of squares over `size` channels)^beta: the sum as shifted slices of

@@ -320,7 +320,10 @@ def quantized_nan(node, ins, text):
 
 @known("Clip")
 def bound_of_nan(node, ins, text):
-    """A bound that is NaN gives NaN, as numpy's; onnxruntime takes it for none."""
+    """A bound that is NaN gives NaN, as numpy's; onnxruntime takes it for none where it is an input, and
+    refuses it as an attribute."""
+    if any(np.isnan(node.attrs.get(k, 0)) for k in ("min", "max")):
+        return "min_ <= max_ was false" in text
     return any(map(has_nan, ins[1:])) and "(nan) instead" in text
 
 

@@ -485,6 +485,8 @@ def run():
     # more than the tensor, and of what is left when an end is cut off
     case("pad_wrap", [node("Pad", "x a", "far", mode="wrap"), node("Pad", "x b", "cut", mode="wrap")], {"x": f(2, 3)}, "far cut",
          opset=19, a=small(3, 7, 4, 2), b=small(0, 5, 2, -1))
+    # deviations near what keeps them from 0
+    case("mean_variance_norm", [node("MeanVarianceNormalization", "x", "y", axes=[1])], {"x": f(4, 5) * np.float32(1e-4) + 0.25})
 
 
 if __name__ == "__main__":
