@@ -4,12 +4,15 @@
  *     -> %y[%i*8] = select(splat(0) > load f32x8 %x[%i*8], splat(0), load f32x8 %x[%i*8])
  *
  * Runs on flattened buffers, so one coefficient tells a load's form: 1 contiguous, 0 splat of a
- * scalar, anything else a vector built of scalar loads.  An `if` or `select` that depends on the
+ * scalar, lanes that read here and there in one aligned block a shuffle of it, anything else a
+ * vector built of scalar loads.  An `if` or `select` that depends on the
  * lane becomes a mask on the loads and stores under it; one that does not stays scalar.  A
  * statement that has no vector form (a call, a loop whose bounds depend on the lane) makes the loop
  * serial again. Cost: one walk. */
 #include "ir/tir/intrin.h"
 #include "passes/passes.h"
+
+enum { MOST_LANES = 64 };
 
 typedef struct {
     Ctx        *c;
@@ -181,6 +184,55 @@ static bool own_lanes(const Vec1 *v, const Buffer *b, const Idx *at)
            at->lo >= 0 && at->hi + v->lanes <= n;
 }
 
+/* All cells of the buffer lie in whole blocks of n, counted from cell 0. */
+static bool whole_blocks(const Buffer *b, int64_t n)
+{
+    int64_t cells;
+
+    return b->scope != SCOPE_REG && b->ndim == 1 && idx_is_const(b->extent[0], &cells) &&
+           cells % n == 0 && (!b->halo || (b->halo->lo[0] % n == 0 && b->halo->hi[0] % n == 0));
+}
+
+/* How far behind the begin of its block of n cells x lies, if that is always the same; else -1. */
+static int64_t place_in_block(const Idx *x, int64_t n)
+{
+    for (uint32_t i = 0; i < x->nterms; i++)
+        if (x->t[i].coef % n)
+            return -1;
+    return (x->c0 % n + n) % n;
+}
+
+/* Lanes that read here and there in one block of cells, no longer than the vector: those of a group
+ * of channels.  Where one cell of a block can be loaded, all can. */
+static const Prim *vec_block(Vec1 *v, const Prim *p)
+{
+    const LoadData *l = &p->u.load;
+    uint16_t        from[MOST_LANES];
+    const Idx      *first = at_lane(v, l->index[0], 0);
+    int64_t         lo = 0, hi = 0, d[MOST_LANES], n, at;
+
+    for (uint16_t i = 0; i < v->lanes; i++) {
+        if (!idx_is_const(idx_sub(v->c->arith, at_lane(v, l->index[0], i), first), &d[i]))
+            return NULL;
+        lo = d[i] < lo ? d[i] : lo;
+        hi = d[i] > hi ? d[i] : hi;
+    }
+    for (n = 2; n <= v->lanes; n *= 2) {
+        at = place_in_block(first, n);
+        if (at < 0 || !whole_blocks(l->buffer, n))
+            return NULL;
+        if (at + lo >= 0 && at + hi < n)
+            break;
+    }
+    if (n > v->lanes)
+        return NULL;
+    for (uint16_t i = 0; i < v->lanes; i++)
+        from[i] = (uint16_t)(at + d[i]);
+    first = idx_addc(v->c->arith, first, -at);
+    return prim_shuffle(v->c, prim_loadv(v->c, l->buffer, &first, (uint16_t)n, NULL), v->lanes,
+                        from);
+}
+
 static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
 {
     const LoadData *l = &p->u.load;
@@ -194,8 +246,11 @@ static const Prim *vec_load(Vec1 *v, const Prim *p, const Prim *mask)
         return prim_loadv(v->c, l->buffer, &at, v->lanes,
                           own_lanes(v, l->buffer, at) ? NULL : mask);
     }
-    if (!mask)
-        return lane_by_lane(v, p);
+    if (!mask) {
+        const Prim *block = l->n == 1 ? vec_block(v, p) : NULL;
+
+        return block ? block : lane_by_lane(v, p);
+    }
     v->failed = true; /* a guarded gather: leave it to a scalar loop */
     return p;
 }
@@ -396,7 +451,7 @@ static const Stmt *find_vector(Ctx *c, const Stmt *s)
     if (s->kind == STMT_FOR && s->u.loop.vector) {
         LoopData loop = s->u.loop;
         loop.vector = false;
-        if (!idx_is_const(loop.extent, &extent) || extent > 64)
+        if (!idx_is_const(loop.extent, &extent) || extent > MOST_LANES)
             return stmt_for(c, loop, kids[0], s->loc);
         Vec1        v = {c, loop.var, loop.lo, (uint16_t)extent, false, map_new(c->scratch)};
         const Stmt *out = extent == 1 ? NULL : vec_stmt(&v, kids[0], NULL);
