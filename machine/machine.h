@@ -109,6 +109,11 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
 /* Cycles of one step of the reduction of a convolution over these pixels by nv vectors, cut into
  * `tiles` equal tiles. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);
+/* ... of a tile of so many sums, one vector wide, of which each takes so many products, with as
+ * many vectors of weights; the numbers that these share are spread over all lanes, or, permuted,
+ * each over some. */
+double row_step_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t weights,
+                       int64_t numbers, bool permuted);
 /* ... of a matrix product: all tiles of a panel of nv vectors, none taller than `most` rows. */
 double panel_step_cycles(const Machine *m, int64_t rows, int64_t most, int64_t nv);
 /* ... of a sum of dot products of small integers, each of `ops` instructions (Target.intrin_ops).

@@ -116,6 +116,20 @@ double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t
     return (larger(larger(fma, load), m->latency) + waits(m, lanes, fma)) * (double)tiles;
 }
 
+/* A sum waits for itself once a weight.  A number is loaded and spread once; to permute lanes takes
+ * a unit that does nothing else, but of vectors of 64 bytes there are often two units in all. */
+double row_step_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t weights,
+                       int64_t numbers, bool permuted)
+{
+    double rate = fma_rate(m, lanes), units = (double)(sums * weights);
+    double load = (double)(numbers + weights) / m->loads, permutes = permuted ? (double)numbers : 0;
+
+    if (lanes * 4 >= 64 && rate > 1)
+        units += permutes;
+    return larger(larger(larger(units / rate, permutes), load), (double)weights * m->latency) +
+           0.5 + 0.025 * (double)(numbers + weights);
+}
+
 /* ---- matrix products ------------------------------------------------------------------------------ */
 
 /* Loads cost a little even where multiply-adds hide them, and vectors of weights, which come from

@@ -50,9 +50,13 @@ typedef struct {
     int64_t       k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
     int64_t       pad_value;
     bool          depthwise; /* one input channel a group */
+    bool          within;    /* more, but blocks of channels hold whole groups */
     int64_t       columns;   /* of the kernel as computed: k[1], or more with weights of zero */
     int64_t       part;      /* channels of an input block that the sum takes at a time */
 } Conv2d;
+/* Blocks of that many channels hold whole groups of so many, and what a block of outputs reads lies
+ * in one block of inputs. */
+bool conv2d_groups_within(int64_t group_in, int64_t group_out, int64_t block);
 
 /* Those of a typed call. */
 bool conv2d_of(Ctx *c, const Expr *conv, Conv2d *v);

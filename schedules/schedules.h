@@ -10,8 +10,11 @@
 /* The work of a convolution with its results in blocks of `lanes` channels, for passes that choose
  * among layouts. */
 typedef struct {
-    int64_t lanes, n, o, y, x; /* o in blocks */
-    int64_t sum;               /* steps of the reduction: channels and cells of the kernel */
+    int64_t lanes, n, o, y, x;    /* o in blocks */
+    int64_t sum;                  /* steps of the reduction: channels and cells of the kernel */
+    int64_t group;                /* blocks of outputs that read the same channels */
+    int64_t kw, stride, dilation; /* along the row */
+    bool    permuted;             /* a block holds several groups */
 } ConvWork;
 /* Cycles of one core in the register tiles that the rules choose (cpu/conv2d.c). */
 double cpu_conv_cycles(const Target *t, const ConvWork *w);

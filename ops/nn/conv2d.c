@@ -7,7 +7,8 @@
  * kw]
  *
  * Plain layouts have no i and j; a grouped convolution with one input channel a group (depthwise)
- * has no c and i.  Channels that do not divide the block leave surplus lanes: their weights read as
+ * has no c and i, one whose groups lie within a block no c: lane j reads lanes j/g*g + i, those of
+ * its group.  Channels that do not divide the block leave surplus lanes: their weights read as
  * zero, so what they add is zero and what they give is zero.  Most are not read at all: the sum may
  * take parts of a block, i < 4 say, so that c * 4 + i is a channel. */
 #include "ops/common.h"
@@ -47,6 +48,12 @@ static bool conv_attrs(Ctx *c, Loc loc, const Conv2dAttrs *a, Conv2d *v)
     v->groups = a->groups;
     v->pad_value = a->pad_value;
     return true;
+}
+
+bool conv2d_groups_within(int64_t group_in, int64_t group_out, int64_t block)
+{
+    return group_in > 1 && group_in < block && block % group_in == 0 && group_out % group_in == 0 &&
+           (block % group_out == 0 || group_out % block == 0);
 }
 
 /* Channels against groups and blocks, the kernel against the attributes. */
@@ -92,19 +99,23 @@ static bool conv_sizes(Ctx *c, Loc loc, const Conv2dAttrs *a, const Type *data, 
     if (v->in_block ? blocks != (v->in_c + v->in_block - 1) / v->in_block : blocks != v->in_c)
         return error_at(c, E_TYPE, loc, "the weight takes %lld channels, the data are %s",
                         (long long)v->in_c, type_text(c, data));
-    if (v->in_block && !v->depthwise && v->groups > 1 && v->group_in % v->in_block)
+    v->within = v->groups > 1 && v->in_block == v->out_block &&
+                conv2d_groups_within(v->group_in, v->group_out, v->in_block);
+    bool narrow = v->groups > 1 && !v->depthwise && !v->within;
+    if (v->in_block && narrow && v->group_in % v->in_block)
         return error_at(c, E_TYPE, loc, "blocks of %lld do not divide the %lld channels of a group",
                         (long long)v->in_block, (long long)v->group_in);
-    if (v->out_block && !v->depthwise && v->groups > 1 && v->group_out % v->out_block)
+    if (v->out_block && narrow && v->group_out % v->out_block)
         return error_at(c, E_TYPE, loc, "blocks of %lld do not divide the %lld channels of a group",
                         (long long)v->out_block, (long long)v->group_out);
     int64_t out_lanes =
         v->out_block ? (v->out_c + v->out_block - 1) / v->out_block * v->out_block : v->out_c;
 
     /* A surplus lane of the output reads the lane of the input that it belongs to. */
-    if (v->depthwise && (out_lanes - 1) / v->group_out >= blocks * (v->in_block ? v->in_block : 1))
-        return error_at(c, E_TYPE, loc, "a depthwise convolution from %s to %s", a->data_layout,
-                        layout_out(a));
+    if ((v->depthwise || v->within) && (out_lanes - 1) / v->group_out * v->group_in + v->group_in >
+                                           blocks * (v->in_block ? v->in_block : 1))
+        return error_at(c, E_TYPE, loc, "a convolution of %lld groups from %s to %s",
+                        (long long)v->groups, a->data_layout, layout_out(a));
     return true;
 }
 
@@ -230,6 +241,14 @@ static Channels channels(Ctx *c, const Conv2d *v, const Axes *a, const Axes *r)
         }
         return ch;
     }
+    if (v->within) {
+        const Idx *ch_in = idx_add(A, idx_mulc(A, group, v->group_in), r->at[2]);
+
+        ch.weight_c = r->at[2];
+        ch.data_c = idx_divc(A, ch_in, v->in_block);
+        ch.data_i = idx_modc(A, ch_in, v->in_block);
+        return ch;
+    }
     const Idx *rc = r->at[0];
 
     if (v->groups == 1)
@@ -276,7 +295,7 @@ static void take_parts(Conv2d *v)
     int64_t terms = v->algorithm == CONV_DOT4 ? 4 : v->algorithm == CONV_WORDS ? 2 : 1;
 
     v->columns = conv2d_by_columns(v) ? ceil_div(v->k[1], terms) * terms : v->k[1];
-    v->part = v->in_block ? sum_part(v) : 0;
+    v->part = v->within ? v->group_in : v->in_block ? sum_part(v) : 0;
 }
 
 static Axes reduce_axes(Ctx *c, const Conv2d *v)
@@ -285,8 +304,8 @@ static Axes reduce_axes(Ctx *c, const Conv2d *v)
     int64_t parts = v->in_block ? (v->group_in + v->part - 1) / v->part : v->group_in;
     int64_t extents[4] = {parts, v->k[0], v->columns, v->part};
 
-    if (v->depthwise)
-        return te_raxes(c, 2, extents + 1, all + 1);
+    if (v->depthwise || v->within)
+        return te_raxes(c, v->within ? 3 : 2, extents + 1, all + 1);
     return te_raxes(c, v->in_block ? 4 : 3, extents, all);
 }
 
@@ -353,7 +372,7 @@ bool te_conv2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
     const Idx    *tap[2], *at[5] = {a.at[0], ch.data_c, NULL, NULL, ch.data_i};
 
     for (uint32_t i = 0; i < 2; i++) {
-        tap[i] = r.at[v.depthwise ? i : i + 1];
+        tap[i] = r.at[v.depthwise || v.within ? i : i + 1];
         at[i + 2] = idx_add(c->arith, idx_mulc(c->arith, a.at[i + 2], v.stride[i]),
                             idx_mulc(c->arith, tap[i], v.dilation[i]));
     }
@@ -388,6 +407,8 @@ const Expr *block_conv2d(Ctx *c, const Expr *e, const Expr *const *args, uint32_
         return NULL;
     bool whole = v.group_out % block == 0 && (!blocked || v.group_in % block == 0);
 
+    if (blocked && conv2d_groups_within(v.group_in, v.group_out, block))
+        whole = true;
     if (v.groups > 1 && (in != block || (!v.depthwise && !whole)))
         return NULL;
     Conv2dAttrs *b = DUP_ARRAY(c->arena, a, 1);

@@ -66,7 +66,7 @@ static bool work_of(Ctx *c, const Expr *e, int64_t terms, Work *w)
         if (i != 1)
             cells *= (double)y->dims[i]->lo;
     w->macs = cells * w->weights;
-    if (s->out_block && (s->in_block || conv2d_by_columns(s)))
+    if (s->out_block && !s->within && (s->in_block || conv2d_by_columns(s)))
         w->ops = dot4_ops(c, w->data, w->weight);
     return true;
 }

@@ -94,7 +94,7 @@ static double moves(const Choice *s, double cells)
 }
 
 typedef struct {
-    int64_t in[4], out[4], group_in, kh, kw;
+    int64_t in[4], out[4], groups, group_in, kh, kw, stride, dilation;
     bool    depthwise, grouped, wino;
 } ConvDims;
 
@@ -108,6 +108,9 @@ static bool conv_dims(const Expr *e, ConvDims *d)
         w->kind != TYPE_TENSOR || w->n != 4 || !type_dim(w, 1, &d->group_in) ||
         !type_dim(w, 2, &d->kh) || !type_dim(w, 3, &d->kw))
         return false;
+    d->groups = a->groups;
+    d->stride = a->strides.n > 1 ? a->strides.at[1] : 1;
+    d->dilation = a->dilation.n > 1 ? a->dilation.at[1] : 1;
     d->grouped = a->groups > 1;
     d->depthwise = d->grouped && d->group_in == 1;
     d->wino = a->groups == 1 && d->kh == 3 && d->kw == 3 && is_float(e) &&
@@ -139,14 +142,21 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
     }
     if (d->depthwise)
         return moved + cells(p, d->out, l.out) * taps / lanes_a_cycle(s, l.out);
-    int64_t  width = p->width[l.out];
+    int64_t  width = p->width[l.out], group_out = d->out[1] / d->groups;
     ConvWork w = {.lanes = width,
                   .n = d->out[0],
                   .o = round_up(d->out[1], width) / width,
                   .y = d->out[2],
                   .x = d->out[3],
-                  .sum =
-                      d->kh * d->kw * (l.in ? summed(d->group_in, p->width[l.in]) : d->group_in)};
+                  .kw = d->kw,
+                  .stride = d->stride,
+                  .dilation = d->dilation,
+                  .sum = d->kh * d->kw * d->group_in};
+
+    w.permuted = d->grouped && d->group_in < width;
+    w.group = !d->grouped ? w.o : group_out > width ? group_out / width : 1;
+    if (l.in && !w.permuted)
+        w.sum = d->kh * d->kw * summed(d->group_in, p->width[l.in]);
 
     cost = cpu_conv_cycles(s->c->target, &w);
     if (s->c->target->winograd && d->wino && l.in == l.out && d->in[1] % width == 0 &&
@@ -245,8 +255,7 @@ static uint32_t widths_for(const Choice *s, const Expr *e)
 
 static void offer_conv(const Choice *s, Chooser *x)
 {
-    const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, x->e);
-    ConvDims           d;
+    ConvDims d;
 
     if (!conv_dims(x->e, &d))
         return;
@@ -256,9 +265,10 @@ static void offer_conv(const Choice *s, Chooser *x)
         return; /* blocked rules pack the weights */
     for (uint32_t o = 1; o < widths; o++)
         for (uint32_t i = 0; i < widths; i++) {
-            int64_t w = s->plan.width[o];
+            int64_t w = s->plan.width[o], group_out = d.out[1] / d.groups;
             Layouts l = {(uint8_t)i, (uint8_t)o};
-            bool    whole = d.group_in % w == 0 && d.out[1] / a->groups % w == 0;
+            bool    whole = (d.group_in % w == 0 && group_out % w == 0) ||
+                         (is_float(x->e) && conv2d_groups_within(d.group_in, group_out, w));
 
             /* Few channels, those of a picture, may be read as they are. */
             if (d.grouped ? i != o || (!whole && !d.depthwise)

@@ -45,18 +45,96 @@ bool has_block(const Sched *s, const char *block)
     return sched_block(s, block) != NULL;
 }
 
+/* How the block of a convolution reads its data, which are what has an iterator `y`. */
+typedef struct {
+    const Stmt     *block;
+    const LoadData *load; /* NULL: it does not, or plain ones */
+    const Atom     *at;   /* an iterator, at `value`; others are where they begin */
+    int64_t         value;
+} DataLoad;
+
+static const Atom *iter_of(const Stmt *block, const char *name)
+{
+    uint32_t n = block->u.block.nspatial + block->u.block.nreduce;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(block->u.block.iter[i]->name, name))
+            return block->u.block.iter[i];
+    return NULL;
+}
+
+static void find_load(void *user, const Prim *p)
+{
+    DataLoad   *d = user;
+    const Atom *y = iter_of(d->block, "y");
+
+    if (p->kind == PRIM_LOAD && p->u.load.n == 5 && y && idx_uses(p->u.load.index[2], y))
+        d->load = &p->u.load;
+}
+
+static DataLoad data_load(const Sched *s)
+{
+    DataLoad d = {.block = sched_block(s, "conv")};
+
+    if (d.block)
+        stmt_visit(d.block, &(TirVisit){.user = &d, .prim = find_load});
+    return d;
+}
+
+static int64_t iter_value(void *user, const Atom *a)
+{
+    const DataLoad *d = user;
+
+    return a == d->at ? d->value : a->lo;
+}
+
+/* Blocks of outputs, from the first one on, that read the same channels. */
+static int64_t group_blocks(const Sched *s, int64_t o)
+{
+    DataLoad d = data_load(s);
+    IdxEnv   env = {iter_value, &d};
+    int64_t  n;
+
+    if (!d.load || !(d.at = iter_of(d.block, "o")))
+        return o;
+    int64_t block = idx_eval(d.load->index[1], &env), lane = idx_eval(d.load->index[4], &env);
+    for (n = 1; n < o; n++) {
+        d.value = n;
+        if (idx_eval(d.load->index[1], &env) != block || idx_eval(d.load->index[4], &env) != lane)
+            break;
+    }
+    return n;
+}
+
+GroupRow group_row(const Sched *s)
+{
+    DataLoad    d = data_load(s);
+    const Atom *x = d.load ? iter_of(d.block, "x") : NULL, *kw = x ? iter_of(d.block, "kw") : NULL,
+               *j = x ? iter_of(d.block, "j") : NULL;
+    GroupRow r = {.lanes = inner_lanes(s, iter_extent(s, "conv", "j")),
+                  .kw = iter_extent(s, "conv", "kw"),
+                  .stride = x ? idx_coef(d.load->index[3], x) : 1,
+                  .dilation = kw ? idx_coef(d.load->index[3], kw) : 1,
+                  .permuted = j && idx_uses(d.load->index[4], j)};
+
+    r.stride = r.stride > 0 ? r.stride : 1;
+    r.dilation = r.dilation > 0 ? r.dilation : 1;
+    return r;
+}
+
 ConvSizes conv_sizes(const Sched *s)
 {
-    int64_t   block = iter_extent(s, "conv", "j");
+    int64_t   block = iter_extent(s, "conv", "j"), o = iter_extent(s, "conv", "o");
     ConvSizes z = {is_block(s, block) ? block : cpu_lanes(s),
                    iter_extent(s, "conv", "n"),
-                   iter_extent(s, "conv", "o"),
+                   o,
                    iter_extent(s, "conv", "y"),
                    iter_extent(s, "conv", "x"),
                    iter_extent(s, "conv", "c"),
                    iter_extent(s, "conv", "kh"),
                    iter_extent(s, "conv", "kw"),
-                   iter_extent(s, "conv", "i")};
+                   iter_extent(s, "conv", "i"),
+                   group_blocks(s, o)};
 
     return z;
 }

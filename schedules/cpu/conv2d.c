@@ -55,7 +55,7 @@ static int64_t chunk_blocks(const Sched *s, const ConvSizes *z, int64_t nv)
 static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
 {
     Machine m = machine_of(s->target);
-    int64_t nv = tile_best(&m, z->lanes, z->o, pixels, 0).nv;
+    int64_t nv = tile_best(&m, z->lanes, z->group, pixels, 0).nv;
 
     return tile_step_cycles(&m, z->lanes, pixels, nv) / (double)(pixels * nv);
 }
@@ -65,8 +65,6 @@ static double vector_madds(const ConvSizes *z)
 {
     return (double)(z->n * z->y * z->x * z->o) * (double)(z->c * (z->i ? z->i : 1) * z->kh * z->kw);
 }
-
-enum { LONG_CODE = 3000 };
 
 /* Multiply-adds that are written out of a step of the reduction over a group of rows. */
 static int64_t written(const ConvPlan *p)
@@ -83,13 +81,14 @@ static RegTile conv_tile(Sched *s, const ConvPlan *p)
 {
     const ConvSizes *z = &p->z;
     Machine          m = machine_of(s->target);
-    int64_t          line = p->rows * z->x, parts = !p->alone && p->rows == z->y ? 1 : 0;
-    int64_t          wide = parts ? tile_best(&m, z->lanes, z->o, line, parts).nv : 0;
+    int64_t          line = p->rows * z->x, groups = z->o / z->group;
+    int64_t          parts = !p->alone && p->rows == z->y ? groups : 0;
+    int64_t          wide = parts ? tile_best(&m, z->lanes, z->group, line, parts).nv : 0;
     Candidates       k = candidates(s);
 
     if (p->rows > 1 && line * wide * (z->i ? z->i : 1) > LONG_CODE)
         parts = 0;
-    tile_candidates(&k, &m, z->lanes, z->o, line, parts, vector_madds(z));
+    tile_candidates(&k, &m, z->lanes, z->group, line, parts, vector_madds(z));
     return pick_reg_tile(s, "tile", &k);
 }
 
@@ -173,7 +172,14 @@ double cpu_conv_cycles(const Target *t, const ConvWork *w)
 {
     Machine m = machine_of(t);
     int64_t rows = joined_rows(w->y, w->x), pixels = rows * w->x;
-    RegTile tile = tile_best(&m, w->lanes, w->o, pixels, 0);
+
+    if (w->permuted || (w->group == 1 && w->o > 1)) {
+        GroupRow r = {w->lanes, w->kw, w->stride, w->dilation, w->permuted};
+
+        return group_row_cycles(&m, &r, w->x) * (double)(w->n * w->o * w->y) *
+               (double)(w->sum / w->kw);
+    }
+    RegTile tile = tile_best(&m, w->lanes, w->group, pixels, 0);
     double  step = conv_step_cycles(&m, w->lanes, pixels, tile.nv, ceil_div(pixels, tile.pixels));
 
     return step * (double)(w->n * (w->y / rows) * (w->o / tile.nv)) * (double)w->sum;
@@ -197,12 +203,16 @@ void sched_conv2d(Sched *s)
         conv2d_planar(s);
         return;
     }
-    if (!z.c) {
+    if (!z.c && !z.i) {
         conv2d_depthwise(s);
         return;
     }
-    if (conv2d_dot(s))
+    if (z.c && conv2d_dot(s))
         return;
+    if (!z.c || (blocked && z.group == 1 && z.o > 1)) {
+        conv2d_groups(s);
+        return;
+    }
     out = prepare_anchor(s, "conv", true);
 
     ConvPlan p = {.z = z, .alone = is_tiny(s, z.n * z.y * z.x * weights_of(&z) / 4)};

@@ -1,6 +1,7 @@
 /* Rules for CPUs, and what they share (common.c).
  *
  *   conv2d.c     blocked direct convolution, 1x1 as GEMM, first layers   depthwise.c
+ *   groups.c     convolution in groups that are narrower than a vector
  *   pair.c       both of these as one
  *   planar.c     convolution without blocks, in groups
  *   dense.c      GEMM and GEMV
@@ -40,8 +41,17 @@ void pack_columns(Sched *s, const char *tensor, uint32_t batch, int64_t width);
 /* The iterators of a convolution's block; 0 for those that it has not. */
 typedef struct {
     int64_t lanes, n, o, y, x, c, kh, kw, i; /* o, c in blocks; i is 1 for planar input */
+    int64_t group;                           /* blocks of outputs that read the same channels */
 } ConvSizes;
 ConvSizes conv_sizes(const Sched *s);
+/* How a convolution in groups of at most a vector of outputs reads a row. */
+typedef struct {
+    int64_t lanes, kw, stride, dilation;
+    bool    permuted; /* a vector holds several groups */
+} GroupRow;
+GroupRow group_row(const Sched *s);
+/* Cycles of a step of its reduction, all columns of the kernel, over a line of so many pixels. */
+double group_row_cycles(const Machine *m, const GroupRow *r, int64_t line);
 enum { MOST_LINE = 128 }; /* pixels of joined rows */
 /* Rows that are walked as one line: short ones are joined until tiles are full. */
 int64_t joined_rows(int64_t y, int64_t x);
@@ -68,6 +78,7 @@ bool is_tiny_kernel(const Sched *s);
 
 /* Vectors of outputs of a register tile; sums of one, of which fewer wait for each other. */
 enum { MOST_VECTORS = 6, LEAST_SUMS = 4 };
+enum { LONG_CODE = 3000 }; /* multiply-adds that are written out */
 
 /* A register tile of sums (tile.c).  Loops are named without %, lists of them as a step takes them,
  * outermost first. */
@@ -111,6 +122,7 @@ bool dense_dot(Sched *s);
 
 /* Called from sched_conv2d and sched_dense for the forms they do not take themselves. */
 void conv2d_depthwise(Sched *s);
+void conv2d_groups(Sched *s);
 void conv2d_planar(Sched *s);
 void conv2d_pair(Sched *s);
 /* A reduction's loops outside, its innermost spatial loop as vectors, accumulators in registers. */
