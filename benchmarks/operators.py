@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tvmcc against ONNX Runtime on models of one operator each: one thread, taking turns, in one process.
+"""tvmcc against ONNX Runtime on models of one operator each, or of few: one thread, taking turns, in one process.
 
     operators.py WORK [WORD...] [--tvmcc FILE] [--mcpu CPU] [--than FILE] [--only-check]
 
@@ -47,6 +47,21 @@ def row(name, kind, *ins, weights=(), outs=1, domain="", opset=18, **attrs):
     return name, m, dict(zip(names, ins)), results
 
 
+def bottleneck(name, c, n, width, k=3, s=1):
+    """1x1, k x k in groups of `width` channels, 1x1: as networks have them."""
+    shape = (c, width, k, k)
+    weights = {"w1": f(c, c, 1, 1) / c**0.5, "w2": f(*shape) / (width * k * k) ** 0.5, "w3": f(c, c, 1, 1) / c**0.5}
+    nodes = [helper.make_node("Conv", ["x0", "w1"], ["a"]), helper.make_node("Relu", ["a"], ["b"]),
+             helper.make_node("Conv", ["b", "w2"], ["c"], group=c // width, pads=[k // 2] * 4, strides=[s, s]),
+             helper.make_node("Relu", ["c"], ["d"]), helper.make_node("Conv", ["d", "w3"], ["y0"])]
+    x = f(1, c, n, n)
+    graph = helper.make_graph(nodes, "one", [helper.make_tensor_value_info("x0", TP.FLOAT, x.shape)],
+                              [helper.make_empty_tensor_value_info("y0")],
+                              [numpy_helper.from_array(w.astype(np.float32), k) for k, w in weights.items()])
+    m = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=10)
+    return name, onnx.shape_inference.infer_shapes(m), {"x0": x}, ["y0"]
+
+
 def rows():
     def pool(name, kind, c, n, k, s, p, **attrs):
         return row(name, kind, f(1, c, n, n), kernel_shape=[k, k], strides=[s, s], pads=[p] * 4, **attrs)
@@ -87,6 +102,10 @@ def rows():
     yield conv("conv_1x1_64to64_56", 64, 64, 56, 1)
     yield conv("conv_1x1_256to19_32", 256, 19, 32, 1)
     yield conv("conv_3x3_33to67_28", 33, 67, 28, 3)
+    for c, n, width in ((128, 56, 2), (128, 56, 4), (256, 28, 8), (128, 56, 8), (512, 14, 16), (1024, 7, 32), (240, 28, 24)):
+        yield bottleneck(f"groups_{width}_{c}x{n}", c, n, width)
+    yield bottleneck("groups_4_128x56s2", 128, 56, 4, s=2)
+    yield bottleneck("groups_4_128x28_5x5", 128, 28, 4, k=5)
     for word, kind in (("softmax", "Softmax"), ("logsoftmax", "LogSoftmax")):
         for n, k in ((4096, 10), (1024, 21), (1024, 80), (1024, 128), (2364, 197), (256, 1000)):
             yield row(f"{word}_{n}x{k}", kind, f(n, k), axis=-1)
