@@ -84,6 +84,8 @@ LLVMValueRef gen_extended(Gen *g, LLVMValueRef v, bool sign, LLVMTypeRef elem)
     return sign ? LLVMBuildSExt(g->b, v, t, "") : LLVMBuildZExt(g->b, v, t, "");
 }
 
+enum { MAX_WORD = 512 };
+
 /* ---- operands ------------------------------------------------------------------------------------------ */
 
 /* The widest integers among the operands: narrower ones are widened first. */
@@ -96,7 +98,7 @@ static uint32_t widest(const Intrin *row)
     return bits;
 }
 
-/* An operand as n words. */
+/* An operand as n words; one of more than a register stays a vector. */
 static LLVMValueRef words(Gen *g, const Intrin *row, uint32_t i, const Prim *p, unsigned n)
 {
     LLVMValueRef v = gen_prim(g, p);
@@ -104,6 +106,8 @@ static LLVMValueRef words(Gen *g, const Intrin *row, uint32_t i, const Prim *p, 
 
     if (p->dtype.bits < bits)
         v = gen_extended(g, v, p->dtype.code == DT_INT, LLVMIntTypeInContext(g->lc, bits));
+    if (cells * bits > MAX_WORD && p->dtype.lanes == cells)
+        return v;
     v = gen_as(g, v, LLVMIntTypeInContext(g->lc, cells * bits), p->dtype.lanes / cells);
     if (p->dtype.lanes == cells && n > 1)
         v = LLVMBuildShuffleVector(g->b, v, LLVMGetPoison(LLVMTypeOf(v)),

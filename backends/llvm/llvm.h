@@ -52,7 +52,9 @@ enum {
     CAP_VEC64 = 4096,
     CAP_DOT = 8192,    /* dot products of bytes: avx512vnni, dotprod of aarch64 */
     CAP_DOT32 = 16384, /* ... in vectors of at most 32 bytes: avxvnni */
-    CAP_I8MM = 32768   /* aarch64: products of 2x8 matrices of bytes */
+    CAP_I8MM = 32768,  /* aarch64: products of 2x8 matrices of bytes */
+    CAP_BF16 = 65536,  /* sums of two products of bf16: avx512bf16 */
+    CAP_AMX = 131072   /* x86: tile registers, products of bytes */
 };
 
 const Target *llvm_parse_target(Ctx *c, const char *text);

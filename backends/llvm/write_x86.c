@@ -3,7 +3,10 @@
  *   dot4, u8 by i8, with VNNI   one instruction
  *   dot4 otherwise              even and odd bytes as i16, two pmaddwd (whose pair sums fit 32
  *                               bits), two adds; pmaddubsw would be shorter, but saturates
- *   dot2                        a pmaddwd and an add */
+ *   dot2                        a pmaddwd and an add
+ *   bfdot, with AVX512-BF16     one instruction
+ *   tile4, with AMX             one instruction on tile registers, whose configuration is LLVM's
+ * matter */
 #include "backends/llvm/llvm.h"
 
 static bool is_signed(const GenUnits *u, int i)
@@ -55,4 +58,34 @@ LLVMValueRef write_pmaddwd(Gen *g, const GenUnits *u)
 {
     return madd(g, u->operand[2], gen_as(g, u->operand[0], g->i16, 2 * u->n),
                 gen_as(g, u->operand[1], g->i16, 2 * u->n), u->n);
+}
+
+LLVMValueRef write_vdpbf16ps(Gen *g, const GenUnits *u)
+{
+    LLVMTypeRef  bf16 = LLVMBFloatTypeInContext(g->lc);
+    LLVMValueRef x[3] = {u->operand[2], gen_as(g, u->operand[0], bf16, 2 * u->n),
+                         gen_as(g, u->operand[1], bf16, 2 * u->n)};
+
+    return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.avx512bf16.dpbf16ps.%u", 32 * u->n), 0,
+                            NULL, 3, x);
+}
+
+/* 16 rows of 64 bytes. */
+static LLVMValueRef tile(Gen *g, LLVMValueRef v)
+{
+    LLVMValueRef words = gen_as(g, v, g->i32, 256);
+    LLVMTypeRef  t = LLVMTypeOf(words);
+
+    return gen_intrinsic_of(g, "llvm.x86.cast.vector.to.tile", 1, &t, 1, &words);
+}
+
+LLVMValueRef write_tdpbusd(Gen *g, const GenUnits *u)
+{
+    LLVMValueRef rows = LLVMConstInt(g->i16, 16, false), bytes = LLVMConstInt(g->i16, 64, false);
+    LLVMValueRef x[6] = {
+        rows, bytes, bytes, tile(g, u->operand[2]), tile(g, u->operand[0]), tile(g, u->operand[1])};
+    LLVMTypeRef  t = LLVMVectorType(g->i32, 256);
+    LLVMValueRef sum = gen_intrinsic_of(g, "llvm.x86.tdpbusd.internal", 0, NULL, 6, x);
+
+    return gen_intrinsic_of(g, "llvm.x86.cast.tile.to.vector", 1, &t, 1, &sum);
 }
