@@ -19,6 +19,13 @@ const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims,
 {
     ReshapeAttrs *a = ATTRS_NEW(c, ReshapeAttrs);
 
+    for (uint32_t i = 0; i < n && x; i++)
+        if (dims[i] == 0) { /* which would say "as it was" */
+            const Type *t = type_tensor_i64(c, x->type->dtype, n, dims);
+            Bytes       none = {arena_alloc(c->arena, 1), 0};
+
+            return expr_const(c, const_new(c, NULL, t, none), loc);
+        }
     a->newshape = dims_of_i64(c, dims, n);
     return make1(c, "reshape", x, a, loc);
 }
