@@ -4,25 +4,32 @@
 # (cmake/libtvmcc.map) and hides all else, LLVM too, of which a process may so have another version.
 # Sections that nothing reaches are left out, as in the driver.
 
-# tvmcc_add_library(<room>...): the rooms it is made of.
-function(tvmcc_add_library)
+# tvmcc_shared(<target> <folder> <room or source>...): the library of those rooms.
+function(tvmcc_shared target folder)
     file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/library/*.c")
-    add_library(tvmcc_compiler SHARED ${sources})
-    add_library(Tvmcc::Compiler ALIAS tvmcc_compiler)
     set(map "${PROJECT_SOURCE_DIR}/cmake/libtvmcc.map")
-    set_target_properties(tvmcc_compiler PROPERTIES EXPORT_NAME Compiler OUTPUT_NAME tvmcc
+    add_library(${target} SHARED ${sources})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME tvmcc
         VERSION "${PROJECT_VERSION}" SOVERSION "${PROJECT_VERSION_MAJOR}"
-        LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib" LINK_DEPENDS "${map}")
-    target_include_directories(tvmcc_compiler PUBLIC
+        LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}" LINK_DEPENDS "${map}")
+    target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    target_include_directories(tvmcc_compiler PRIVATE "${PROJECT_SOURCE_DIR}")
-    target_link_libraries(tvmcc_compiler PRIVATE ${ARGN})
-    target_link_options(tvmcc_compiler PRIVATE "-Wl,--version-script=${map}")
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+    target_link_libraries(${target} PRIVATE ${ARGN})
+    target_link_options(${target} PRIVATE "-Wl,--version-script=${map}")
+endfunction()
+
+# tvmcc_add_library(<room>...): the rooms it is made of.
+function(tvmcc_add_library)
+    tvmcc_shared(tvmcc_compiler lib ${ARGN})
+    set_target_properties(tvmcc_compiler PROPERTIES EXPORT_NAME Compiler)
+    add_library(Tvmcc::Compiler ALIAS tvmcc_compiler)
 endfunction()
 
 # The same as an archive for programs that want it inside them, libtvmcc.a: one object, in which all
-# but those functions are local.  LLVM and the libraries stay outside (tvmcc-compiler.pc has them).
+# but those functions are local.  LLVM and the libraries stay outside: Tvmcc::CompilerStatic links them,
+# and tvmcc-compiler.pc names them.
 function(tvmcc_add_static_library)
     if(NOT CMAKE_OBJCOPY OR TVMCC_SANITIZE)
         return()
@@ -44,7 +51,19 @@ function(tvmcc_add_static_library)
         COMMAND "${CMAKE_AR}" rcsD "${archive}" "${work}/tvmcc.o"
         DEPENDS tvmcc_compiler ${rooms} "${work}/symbols" VERBATIM COMMAND_EXPAND_LISTS)
     add_custom_target(tvmcc_compiler_archive ALL DEPENDS "${archive}")
+    add_library(tvmcc_compiler_static INTERFACE)
+    add_library(Tvmcc::CompilerStatic ALIAS tvmcc_compiler_static)
+    add_dependencies(tvmcc_compiler_static tvmcc_compiler_archive)
+    set_target_properties(tvmcc_compiler_static PROPERTIES EXPORT_NAME CompilerStatic)
+    target_include_directories(tvmcc_compiler_static INTERFACE
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    separate_arguments(llvm NATIVE_COMMAND "${llvm_linked}")
+    target_link_libraries(tvmcc_compiler_static INTERFACE $<BUILD_INTERFACE:${archive}>
+        "$<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/libtvmcc.a>"
+        ${llvm} archive jansson z -pthread dl m)
     if(TVMCC_INSTALL)
         install(FILES "${archive}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+        install(TARGETS tvmcc_compiler_static EXPORT TvmccCompilerStaticTargets)
     endif()
 endfunction()

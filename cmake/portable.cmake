@@ -1,4 +1,5 @@
-# tvmcc_portable: the driver as the tarball of `scripts/package` has it, in bin/portable/.
+# tvmcc_portable: the driver as the tarball of `scripts/package` has it, in bin/portable/, and
+# tvmcc_portable_library, libtvmcc.so, in lib/portable/.
 #
 # The same objects as the target tvmcc, linked otherwise: libraries statically, and what glibc changed
 # after 2.31 through cmake/old_glibc.c, so that one file runs on distributions from 2020 on.  Only
@@ -60,4 +61,17 @@ function(tvmcc_add_portable)
     target_link_libraries(tvmcc_portable PRIVATE ${room_libraries}
         -Wl,--no-as-needed "${TVMCC_LIBPTHREAD}" "${TVMCC_LIBDL}" -Wl,--as-needed)
     target_link_options(tvmcc_portable PRIVATE ${wraps} -static-libgcc)
+    if(NOT TARGET tvmcc_compiler)
+        return()
+    endif()
+    set(rooms ${room_libraries})
+    list(REMOVE_ITEM rooms tvmcc_driver)
+    tvmcc_shared(tvmcc_portable_library lib/portable ${rooms}
+        -Wl,--no-as-needed "${TVMCC_LIBPTHREAD}" "${TVMCC_LIBDL}" -Wl,--as-needed)
+    target_sources(tvmcc_portable_library PRIVATE "${source}" "${PROJECT_SOURCE_DIR}/cmake/no_nettle.c"
+        "${PROJECT_SOURCE_DIR}/cmake/streams.c")
+    list(APPEND wraps -Wl,--wrap=stdin -Wl,--wrap=stdout -Wl,--wrap=stderr)
+    set_target_properties(tvmcc_portable_library PROPERTIES TVMCC_PORTABLE ON EXCLUDE_FROM_ALL ON
+        SKIP_BUILD_RPATH ON)
+    target_link_options(tvmcc_portable_library PRIVATE ${wraps} -static-libgcc)
 endfunction()

@@ -126,6 +126,13 @@ END
     quiet by_library/compile digits/digits.onnx cpus haswell
     "$prefix/bin/tvmcc" -c digits/digits.onnx -mcpu=haswell -o cpus/driver.o
     cmp cpus/haswell.o cpus/driver.o
+    if [ -e "$prefix/lib/libtvmcc.a" ]; then # the same inside the program
+        sed -i 's/Tvmcc::Compiler/Tvmcc::CompilerStatic/' library/CMakeLists.txt
+        quiet "$cmake" --build by_library
+        readelf -d by_library/compile | grep -q 'NEEDED.*libtvmcc' && die "libtvmcc is outside of a program that has it inside"
+        rm cpus/haswell.o && quiet by_library/compile digits/digits.onnx cpus haswell
+        cmp cpus/haswell.o cpus/driver.o
+    fi
 fi
 
 # As a part of a project, by path or by FetchContent: what a program needs of it is built, no test,

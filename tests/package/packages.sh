@@ -86,5 +86,7 @@ inside bullseye '{ apt-get update || true; apt-get install -y --no-install-recom
     $bin digits.onnx -mcpu=native -o digits.tar.zst
     $bin run digits.tar.zst --inputs inputs.npz --expect outputs.npz --rtol 1e-4
     printf "#include <tvmcc/runtime.h>\nint main(void) { return tvmrt_pool_new(0, 0, 2) != 0; }\n" >pool.c
-    cc -I$top/include pool.c $top/lib/libtvmcc_runtime.a -o pool -pthread -ldl -lm; ./pool'
+    cc -I$top/include pool.c $top/lib/libtvmcc_runtime.a -o pool -pthread -ldl -lm; ./pool
+    cc -D_GNU_SOURCE -I$top/include $top/share/doc/tvmcc/examples/library/main.c -L$top/lib -ltvmcc -Wl,-rpath,$PWD/$top/lib \
+        -pthread -o compile; mkdir -p cpus; ./compile digits.onnx cpus haswell; test -s cpus/haswell.o'
 echo "the tarball works on Debian 11, $(chroot "$roots/bullseye" ldd --version | head -n 1)"
