@@ -6,11 +6,19 @@
 typedef struct {
     const Stmt   *block;
     const Buffer *t;
+    bool          filled; /* the block writes all cells */
+    bool          beyond; /* a load may be of a cell that it does not write */
 } Inline;
+
+/* The block's iterator has the value `x` in one of its rounds. */
+static bool in_domain(Arith *A, const Idx *x, const Atom *iter)
+{
+    return x->lo >= iter->lo && idx_sub(A, iter_last(A, iter), x)->lo >= 0;
+}
 
 static const Prim *inline_load(Ctx *c, void *user, const Prim *p)
 {
-    const Inline *in = user;
+    Inline *in = user;
     if (p->kind != PRIM_LOAD || p->u.load.buffer != in->t)
         return p;
     const Stmt      *store = store_of(in->block);
@@ -20,8 +28,10 @@ static const Prim *inline_load(Ctx *c, void *user, const Prim *p)
     if (!invert(c, in->t->ndim, store->u.store.index, p->u.load.index, b->nspatial, b->iter, at))
         BUG("compute_inline: the store of '%s' cannot be inverted", b->name);
     for (uint32_t i = 0; i < b->nspatial; i++)
-        if (at[i])
+        if (at[i]) {
+            in->beyond |= !in->filled && !in_domain(c->arith, at[i], b->iter[i]);
             subst_bind(sub, b->iter[i], at[i]);
+        }
     return prim_subst(c, store->u.store.value, sub);
 }
 
@@ -47,7 +57,7 @@ bool sources_live(Work *w, uint32_t block, uint32_t reader)
 }
 
 /* Iterations (those that `at` solves for) and cells are as many.  Otherwise somebody may copy cells
- * that were never written, and would then compute them from operands that are not there. */
+ * that were never written, and must not compute them from operands that are not there. */
 static bool fills(const Stmt *block, const Buffer *t, const Idx *const *at)
 {
     const BlockData *b = &block->u.block;
@@ -95,9 +105,7 @@ const Func *step_compute_inline(Work *w)
     if (b->nspatial > COUNT(at) || !invert(w->c, t->ndim, store->u.store.index,
                                            store->u.store.index, b->nspatial, b->iter, at))
         return refuse(w, "where '%s' writes cannot be inverted", b->name);
-    if (!fills(block, t, at))
-        return refuse(w, "'%s' does not write all cells of %%%s", b->name, t->name);
-    Inline in = {block, t};
+    Inline in = {block, t, fills(block, t, at), false};
     for (uint32_t i = 0; i < all.n; i++) {
         const Stmt *s = stmt_at(w, all.at[i]);
         Access      a = access_of(s, t);
@@ -113,6 +121,9 @@ const Func *step_compute_inline(Work *w)
             return NULL;
         used = true;
         const Stmt *now = stmt_map(w->c, s, &(TirMap){.user = &in, .prim = inline_load});
+        if (in.beyond)
+            return refuse(w, "'%s' may read cells of %%%s that '%s' does not write",
+                          s->u.block.name, t->name, b->name);
         for (uint32_t k = 0; k < now->nkids; k++)
             if (now->kids[k]->kind == STMT_STORE &&
                 count_prims(now->kids[k]->u.store.value, MAX_INLINED) >= MAX_INLINED)
