@@ -215,91 +215,127 @@ static bool is_cut(const Work *w, const char *loop)
     return false;
 }
 
-/* One copy of the loop, at L; refused: NULL. */
-static const Func *factor(Work *w, uint32_t L, Partial *shared)
+/* One copy of the loop that is factored, and of the reduction in it. */
+typedef struct {
+    Work            *w;
+    uint32_t         L, site, own; /* the loop, its block, the nest that is the block's own */
+    const Stmt      *s, *store;
+    const BlockData *b;
+    const LoopData  *l;
+    const Buffer    *t; /* the sum */
+    Combiner         comb;
+    int64_t          parts;
+    Sites            all, spatial, reduce; /* loops of its own; `reduce` without L */
+    const Partial   *to;
+    const Atom      *part; /* iterator of the partial tensor's first dimension */
+} Factor;
+
+/* The loop holds one reduction of a known kind. */
+static bool find_reduction(Factor *x)
 {
-    Ctx            *c = w->c;
-    Arith          *A = c->arith;
-    Combiner        comb;
-    int64_t         parts;
-    const LoopData *l = loop_at(w, L);
-    Sites           in = blocks_in(w, L);
-    if (l->kind != LOOP_REDUCE)
-        return refuse(w, "it is not a reduce loop");
-    if (!loop_extent_of(stmt_at(w, L), &parts) || !idx_is_const(l->lo, NULL) || l->lo->c0)
-        return refuse(w, "its extent is not constant");
+    Work *w = x->w;
+    Sites in = blocks_in(w, x->L);
+
+    if (x->l->kind != LOOP_REDUCE)
+        return refuse(w, "it is not a reduce loop") != NULL;
+    if (!loop_extent_of(stmt_at(w, x->L), &x->parts) || !idx_is_const(x->l->lo, NULL) ||
+        x->l->lo->c0)
+        return refuse(w, "its extent is not constant") != NULL;
     if (in.n != 1)
-        return refuse(w, "it holds %u blocks", in.n);
-    uint32_t         site = in.at[0];
-    const Stmt      *s = stmt_at(w, site), *store = store_of(s);
-    const BlockData *b = &s->u.block;
-    if (!store || b->nseq || !b->nreduce)
-        return refuse(w, "'%s' is not one reduction", b->name);
+        return refuse(w, "it holds %u blocks", in.n) != NULL;
+    x->site = in.at[0];
+    x->s = stmt_at(w, x->site);
+    x->store = store_of(x->s);
+    x->b = &x->s->u.block;
+    if (!x->store || x->b->nseq || !x->b->nreduce)
+        return refuse(w, "'%s' is not one reduction", x->b->name) != NULL;
     /* A block that may run more than once starts anew each time, as its parts will. */
-    if ((b->redundant && !b->has_init) || !names_no_loops(w, site))
-        return refuse(w, "'%s' depends on the loops around it", b->name);
-    const Buffer *t = store->u.store.buffer;
-    if (!combiner_of(store->u.store.value, t, &comb))
-        return refuse(w, "how '%s' combines is not known", b->name);
-    uint32_t own = own_nest(w, NO_SITE, site);
-    if (!inside(w, L, own) && L != own)
-        return refuse(w, "loops around '%s' hold other blocks", b->name);
-    for (uint32_t p = w->nest.at[site].parent; p != w->nest.at[own].parent;
+    if ((x->b->redundant && !x->b->has_init) || !names_no_loops(w, x->site))
+        return refuse(w, "'%s' depends on the loops around it", x->b->name) != NULL;
+    x->t = x->store->u.store.buffer;
+    if (!combiner_of(x->store->u.store.value, x->t, &x->comb))
+        return refuse(w, "how '%s' combines is not known", x->b->name) != NULL;
+    return true;
+}
+
+/* The loops of its own are plain, and hold the whole sum. */
+static bool find_loops(Factor *x, bool alone)
+{
+    Work *w = x->w;
+    Ctx  *c = w->c;
+
+    x->own = own_nest(w, NO_SITE, x->site);
+    if (!inside(w, x->L, x->own) && x->L != x->own)
+        return refuse(w, "loops around '%s' hold other blocks", x->b->name) != NULL;
+    for (uint32_t p = w->nest.at[x->site].parent; p != w->nest.at[x->own].parent;
          p = w->nest.at[p].parent)
         if (stmt_at(w, p)->kind != STMT_FOR)
-            return refuse(w, "loops around '%s' hold other blocks", b->name);
-    Sites all = loops_around_site(w, w->nest.at[own].parent, site), spatial = {0}, reduce = {0};
-    for (uint32_t i = 0; i < all.n; i++) {
-        const LoopData *d = loop_at(w, all.at[i]);
-        if (!loop_extent_of(stmt_at(w, all.at[i]), NULL))
-            return refuse(w, "the extent of %%%s is not constant", d->var->name);
+            return refuse(w, "loops around '%s' hold other blocks", x->b->name) != NULL;
+    x->all = loops_around_site(w, w->nest.at[x->own].parent, x->site);
+    for (uint32_t i = 0; i < x->all.n; i++) {
+        const LoopData *d = loop_at(w, x->all.at[i]);
+        if (!loop_extent_of(stmt_at(w, x->all.at[i]), NULL))
+            return refuse(w, "the extent of %%%s is not constant", d->var->name) != NULL;
         if (loop_marks(d))
-            return refuse(w, "%%%s is already marked", d->var->name);
+            return refuse(w, "%%%s is already marked", d->var->name) != NULL;
         if (d->kind == LOOP_SPATIAL) {
-            vec_push(c->scratch, &spatial, all.at[i]);
+            vec_push(c->scratch, &x->spatial, x->all.at[i]);
             continue;
         }
-        if (all.at[i] != L)
-            vec_push(c->scratch, &reduce, all.at[i]);
-        if (!shared->alone && is_cut(w, d->var->name)) /* no copy has the whole sum */
+        if (x->all.at[i] != x->L)
+            vec_push(c->scratch, &x->reduce, x->all.at[i]);
+        if (!alone && is_cut(w, d->var->name)) /* no copy has the whole sum */
             return refuse(w, "the reduce loop %%%s is cut in copies; split with tail=if",
-                          d->var->name);
+                          d->var->name) != NULL;
     }
-    Sites outside = loops_around_site(w, NO_SITE, own);
+    Sites outside = loops_around_site(w, NO_SITE, x->own);
     for (uint32_t i = 0; i < outside.n; i++)
         if (loop_at(w, outside.at[i])->kind == LOOP_REDUCE &&
-            reduces_over(s, loop_at(w, outside.at[i])->var))
-            return refuse(w, "loops around '%s' hold other blocks", b->name);
+            reduces_over(x->s, loop_at(w, outside.at[i])->var))
+            return refuse(w, "loops around '%s' hold other blocks", x->b->name) != NULL;
+    return true;
+}
 
-    /* The partial tensor: L's iterations first. */
-    const Atom *part = atom_var(A, l->var->name, 0, parts - 1);
+/* The tensor of partial results, L's iterations first; copies of the loop share it. */
+static bool find_partial(Factor *x, Partial *shared)
+{
+    Work *w = x->w;
+    Ctx  *c = w->c;
+
     if (!shared->rf)
-        *shared =
-            (Partial){.of = t,
-                      .rf = buffer_new(c, part_name(w, t->name), t->dtype, SCOPE_ARENA, t->ndim + 1,
-                                       prepend(c, idx_const(A, parts), t->ndim, t->extent)),
-                      .block = part_name(w, b->name),
-                      .parts = parts,
-                      .alone = shared->alone};
-    if (shared->of != t || shared->parts != parts)
-        return refuse(w, "copies of %%%s are not alike", l->var->name);
-    const char   *rfname = shared->block;
-    const Buffer *rf = shared->rf;
-    /* Its block: old reduce iterators are values of `part` and of one iterator for each other loop.
-     */
-    uint32_t     ns = b->nspatial + 1, nr = reduce.n;
-    const Atom **iter = NEW_ARRAY(c->arena, const Atom *, ns + nr);
-    const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, ns + nr);
-    IdxSubst    *loop_to_iter = subst_new(A, c->scratch), *old = subst_new(A, c->scratch);
-    iter[0] = part;
-    bind[0] = idx_atom(A, l->var);
-    subst_bind(loop_to_iter, l->var, idx_atom(A, part));
+        *shared = (Partial){
+            .of = x->t,
+            .rf = buffer_new(c, part_name(w, x->t->name), x->t->dtype, SCOPE_ARENA, x->t->ndim + 1,
+                             prepend(c, idx_const(c->arith, x->parts), x->t->ndim, x->t->extent)),
+            .block = part_name(w, x->b->name),
+            .parts = x->parts,
+            .alone = shared->alone};
+    x->to = shared;
+    return (shared->of == x->t && shared->parts == x->parts) ||
+           refuse(w, "copies of %%%s are not alike", x->l->var->name) != NULL;
+}
+
+/* The partial sums.  The block's old reduce iterators are values of `part` and of one iterator for
+ * each other loop. */
+static const Stmt *partial_nest(const Factor *x)
+{
+    Ctx             *c = x->w->c;
+    Arith           *A = c->arith;
+    const BlockData *b = x->b;
+    uint32_t         ns = b->nspatial + 1, nr = x->reduce.n;
+    const Atom     **iter = NEW_ARRAY(c->arena, const Atom *, ns + nr);
+    const Idx      **bind = NEW_ARRAY(c->arena, const Idx *, ns + nr);
+    IdxSubst        *loop_to_iter = subst_new(A, c->scratch), *old = subst_new(A, c->scratch);
+
+    iter[0] = x->part;
+    bind[0] = idx_atom(A, x->l->var);
+    subst_bind(loop_to_iter, x->l->var, idx_atom(A, x->part));
     for (uint32_t i = 0; i < b->nspatial; i++) {
         iter[i + 1] = b->iter[i];
         bind[i + 1] = b->bind[i];
     }
     for (uint32_t i = 0; i < nr; i++) {
-        const LoopData *d = loop_at(w, reduce.at[i]);
+        const LoopData *d = loop_at(x->w, x->reduce.at[i]);
         iter[ns + i] = atom_var(A, d->var->name, 0, d->var->hi - d->var->lo);
         bind[ns + i] = idx_sub(A, idx_atom(A, d->var), d->lo);
         subst_bind(loop_to_iter, d->var, idx_add(A, idx_atom(A, iter[ns + i]), d->lo));
@@ -307,72 +343,103 @@ static const Func *factor(Work *w, uint32_t L, Partial *shared)
     for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
         subst_bind(old, b->iter[i], idx_subst(loop_to_iter, b->bind[i]));
     BlockData rb = *b;
-    rb.name = rfname;
+    rb.name = x->to->block;
     rb.nspatial = ns;
     rb.nreduce = nr;
     rb.iter = iter;
     rb.bind = bind;
     rb.has_init = false;
-    const Stmt *update = retarget(c, stmt_subst(c, store, old), t, rf, prepend_index,
-                                  (void *)(uintptr_t)idx_atom(A, part));
-    const Stmt *rf_nest = with_spatial(w, own, site, L, stmt_block(c, rb, 1, &update, s->loc));
+    const Stmt *update = retarget(c, stmt_subst(c, x->store, old), x->t, x->to->rf, prepend_index,
+                                  (void *)(uintptr_t)idx_atom(A, x->part));
+    return with_spatial(x->w, x->own, x->site, x->L, stmt_block(c, rb, 1, &update, x->s->loc));
+}
 
-    /* Its start, everywhere: a part may have nothing to add. */
-    AtomSet *rvars = atomset_new(c->scratch);
-    for (uint32_t i = 0; i < all.n; i++)
-        if (loop_at(w, all.at[i])->kind == LOOP_REDUCE)
-            atomset_add(rvars, loop_at(w, all.at[i])->var);
-    IdxSubst   *fresh = subst_new(A, c->scratch);
-    FreshLoops  fl = loops_fresh(w, &spatial, fresh);
-    const Atom *pv = atom_var(A, l->var->name, 0, parts - 1);
-    const Idx **ibind = NEW_ARRAY(c->arena, const Idx *, ns);
-    BlockData   ib = *b;
-    ibind[0] = idx_atom(A, pv);
-    for (uint32_t i = 0; i < b->nspatial; i++)
-        ibind[i + 1] = idx_subst(fresh, b->bind[i]);
-    ib.name = intern_printf(c->strings, "%s.init", rfname);
-    ib.nspatial = ns;
-    ib.nreduce = 0;
-    ib.iter = iter;
-    ib.bind = ibind;
-    ib.has_init = false;
-    ib.where = pred_subst(fresh, c->arena, where_without(w, b->where, rvars));
-    const Idx *const *cell = prepend(c, idx_atom(A, part), t->ndim, store->u.store.index);
-    const Stmt       *zero = stmt_store(c, rf, cell, comb_identity(c, comb, t->dtype));
-    const Stmt       *init_nest = loops_wrap(c, fl, stmt_block(c, ib, 1, &zero, s->loc));
-    init_nest = loop_of(c, pv, LOOP_SPATIAL, init_nest, s->loc);
+/* The spatial iterators of the block, and one more: bound to fresh copies of the spatial loops, and
+ * to `var`. */
+typedef struct {
+    FreshLoops loops;
+    BlockData  block;
+} Around;
 
-    /* The rest: B over the parts, in order, from its own start or what is there already. */
-    IdxSubst   *fresh2 = subst_new(A, c->scratch);
-    FreshLoops  fl2 = loops_fresh(w, &spatial, fresh2);
-    const Atom *fv =
-        atom_var(A, intern_printf(c->strings, "%s.%s", b->name, l->var->name), 0, parts - 1);
-    const Atom **fiter = NEW_ARRAY(c->arena, const Atom *, ns);
-    const Idx  **fbind = NEW_ARRAY(c->arena, const Idx *, ns);
-    BlockData    fb = *b;
+static Around around(const Factor *x, bool part_first, const Atom *var)
+{
+    Ctx             *c = x->w->c;
+    const BlockData *b = x->b;
+    IdxSubst        *fresh = subst_new(c->arith, c->scratch);
+    AtomSet         *rvars = atomset_new(c->scratch);
+    const Atom     **iter = NEW_ARRAY(c->arena, const Atom *, b->nspatial + 1);
+    const Idx      **bind = NEW_ARRAY(c->arena, const Idx *, b->nspatial + 1);
+    uint32_t         own = part_first ? 0 : b->nspatial;
+    Around           a = {loops_fresh(x->w, &x->spatial, fresh), *b};
+
+    for (uint32_t i = 0; i < x->all.n; i++)
+        if (loop_at(x->w, x->all.at[i])->kind == LOOP_REDUCE)
+            atomset_add(rvars, loop_at(x->w, x->all.at[i])->var);
     for (uint32_t i = 0; i < b->nspatial; i++) {
-        fiter[i] = b->iter[i];
-        fbind[i] = idx_subst(fresh2, b->bind[i]);
+        iter[i + part_first] = b->iter[i];
+        bind[i + part_first] = idx_subst(fresh, b->bind[i]);
     }
-    fiter[b->nspatial] = part;
-    fbind[b->nspatial] = idx_atom(A, fv);
-    fb.nreduce = 1;
-    fb.iter = fiter;
-    fb.bind = fbind;
-    fb.where = pred_subst(fresh2, c->arena, where_without(w, b->where, rvars));
-    const Stmt *kids[2] = {b->has_init ? init_of(s) : NULL, NULL};
-    kids[b->has_init] = stmt_store(
-        c, t, store->u.store.index,
-        comb_apply(c, comb, prim_load(c, t, store->u.store.index), prim_load(c, rf, cell)));
-    const Stmt *last =
-        loop_of(c, fv, LOOP_REDUCE, stmt_block(c, fb, 1 + b->has_init, kids, s->loc), s->loc);
-    last = loops_wrap(c, fl2, last);
-    const Stmt *three[3] = {init_nest, rf_nest, last};
-    const Stmt *seq = stmt_seq(c, 3, three);
+    iter[own] = x->part;
+    bind[own] = idx_atom(c->arith, var);
+    a.block.iter = iter;
+    a.block.bind = bind;
+    a.block.nspatial = b->nspatial + part_first;
+    a.block.nreduce = !part_first;
+    a.block.where = pred_subst(fresh, c->arena, where_without(x->w, b->where, rvars));
+    return a;
+}
+
+/* Its start, everywhere: a part may have nothing to add. */
+static const Stmt *partial_start(const Factor *x, const Idx *const *cell)
+{
+    Ctx        *c = x->w->c;
+    const Atom *var = atom_var(c->arith, x->l->var->name, 0, x->parts - 1);
+    Around      a = around(x, true, var);
+    const Stmt *zero = stmt_store(c, x->to->rf, cell, comb_identity(c, x->comb, x->t->dtype));
+
+    a.block.name = intern_printf(c->strings, "%s.init", x->to->block);
+    a.block.has_init = false;
+    return loop_of(c, var, LOOP_SPATIAL,
+                   loops_wrap(c, a.loops, stmt_block(c, a.block, 1, &zero, x->s->loc)), x->s->loc);
+}
+
+/* The rest: the block over the parts, in order, from its own start or what is there already. */
+static const Stmt *sum_of_parts(const Factor *x, const Idx *const *cell)
+{
+    Ctx              *c = x->w->c;
+    const Idx *const *at = x->store->u.store.index;
+    const char       *name = intern_printf(c->strings, "%s.%s", x->b->name, x->l->var->name);
+    const Atom       *var = atom_var(c->arith, name, 0, x->parts - 1);
+    Around            a = around(x, false, var);
+    const Stmt       *kids[2] = {x->b->has_init ? init_of(x->s) : NULL, NULL};
+
+    kids[x->b->has_init] = stmt_store(
+        c, x->t, at, comb_apply(c, x->comb, prim_load(c, x->t, at), prim_load(c, x->to->rf, cell)));
+    return loops_wrap(c, a.loops,
+                      loop_of(c, var, LOOP_REDUCE,
+                              stmt_block(c, a.block, 1 + x->b->has_init, kids, x->s->loc),
+                              x->s->loc));
+}
+
+/* One copy of the loop, at L; false: refused. */
+static bool factor(Work *w, uint32_t L, Partial *shared)
+{
+    Factor x = {.w = w, .L = L, .l = loop_at(w, L)};
+
+    if (!find_reduction(&x) || !find_loops(&x, shared->alone) || !find_partial(&x, shared))
+        return false;
+    x.part = atom_var(w->c->arith, x.l->var->name, 0, x.parts - 1);
+    const Idx *const *cell =
+        prepend(w->c, idx_atom(w->c->arith, x.part), x.t->ndim, x.store->u.store.index);
+    const Stmt *parts[3];
+    parts[1] = partial_nest(&x);
+    parts[0] = partial_start(&x, cell);
+    parts[2] = sum_of_parts(&x, cell);
+    const Stmt *seq = stmt_seq(w->c, 3, parts);
     /* Of one copy it is the loops' around it; of several, the function's. */
-    shared->local = shared->alone && loops_around_site(w, NO_SITE, own).n > 0;
-    edit(w, stmt_at(w, own), shared->local ? stmt_alloc(c, rf, seq) : seq);
-    return w->f;
+    shared->local = shared->alone && loops_around_site(w, NO_SITE, x.own).n > 0;
+    edit(w, stmt_at(w, x.own), shared->local ? stmt_alloc(w->c, shared->rf, seq) : seq);
+    return true;
 }
 
 const Func *step_rfactor(Work *w)
