@@ -90,26 +90,37 @@ static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
     return true;
 }
 
-const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const char *name)
+/* The first two operands that heavy operators take second; NULL where there are fewer. */
+static void find_weights(const ExprList *list, const Expr **weight, const Expr **second)
 {
-    ExprList list = expr_post_order(c, func_body(primitive));
-    Map     *values = map_new(c->arena);
-    uint32_t np = func_nparams(primitive);
-    VEC(const Tensor *) params = {0};
-    const Expr *weight = NULL, *second = NULL; /* of the heavy calls */
-
-    for (uint32_t i = 0; i < list.n && !second; i++) {
-        const Op *op = call_op(list.at[i]);
-        if (op && op->fusion == FUSE_OUT_FUSABLE && call_nargs(list.at[i]) > 1)
-            *(weight ? &second : &weight) = call_arg(list.at[i], 1);
+    *weight = *second = NULL;
+    for (uint32_t i = 0; i < list->n && !*second; i++) {
+        const Op *op = call_op(list->at[i]);
+        if (op && op->fusion == FUSE_OUT_FUSABLE && call_nargs(list->at[i]) > 1)
+            *(*weight ? second : weight) = call_arg(list->at[i], 1);
     }
-    for (uint32_t i = 0; i < np; i++) {
+}
+
+static void keep(Ctx *c, Map *values, const Expr *e, Tensors v)
+{
+    map_put(values, e->id, arena_dup(c->arena, &v, sizeof v));
+}
+
+/* Tensors for the parameters, as `values` of them too. */
+static Tensors parameters(Ctx *c, const Expr *primitive, const Expr *call, const ExprList *list,
+                          Map *values)
+{
+    VEC(const Tensor *) params = {0};
+    const Expr *weight, *second;
+
+    find_weights(list, &weight, &second);
+    for (uint32_t i = 0; i < func_nparams(primitive); i++) {
         const Expr    *p = func_param(primitive, i);
         uint32_t       n = type_tensors(p->type), k = 0;
         const Type   **types = NEW_ARRAY(c->arena, const Type *, n + 1);
         const Tensor **at = NEW_ARRAY(c->arena, const Tensor *, n + 1);
+        bool           constant = call && call_arg(call, i)->kind == EXPR_CONST;
         type_flatten(p->type, types, &k);
-        bool constant = call && call_arg(call, i)->kind == EXPR_CONST;
         for (uint32_t j = 0; j < n; j++) {
             const char *label = p == weight   ? "w"
                                 : p == second ? "w2"
@@ -117,62 +128,78 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
             at[j] = te_param(c, label, types[j], constant, NULL);
             vec_push(c->arena, &params, at[j]);
         }
-        Tensors *v = NEW(c->arena, Tensors);
-        *v = (Tensors){n, at};
-        map_put(values, p->id, v);
+        keep(c, values, p, (Tensors){n, at});
     }
+    return (Tensors){params.n, params.at};
+}
+
+static Tensors tuple_tensors(Ctx *c, const Expr *e, const Map *values)
+{
+    VEC(const Tensor *) all = {0};
+
+    for (uint32_t i = 0; i < e->nkids; i++) {
+        const Tensors *k = map_get(values, e->kids[i]->id);
+        for (uint32_t j = 0; k && j < k->n; j++)
+            vec_push(c->arena, &all, k->at[j]);
+    }
+    return (Tensors){all.n, all.at};
+}
+
+/* Those of the tuple's part. */
+static bool part_tensors(Ctx *c, const Expr *e, const Map *values, Tensors *out)
+{
+    const Tensors *k = map_get(values, e->kids[0]->id);
+    uint32_t       at = 0;
+
+    if (!k)
+        return error_at(c, E_PASS, e->loc, "a projection of something that is no tuple");
+    for (uint32_t i = 0; i < e->u.index; i++)
+        at += type_tensors(e->kids[0]->type->parts[i]);
+    *out = (Tensors){type_tensors(e->type), k->at + at};
+    return true;
+}
+
+static bool tensors_of(Ctx *c, const Expr *e, Map *values, Tensors *out)
+{
+    const Tensor *t;
+
+    switch (e->kind) {
+    case EXPR_CONST:
+        if ((t = scalar_tensor(c, e)))
+            *out = one(c, t);
+        return t != NULL;
+    case EXPR_TUPLE: *out = tuple_tensors(c, e, values); return true;
+    case EXPR_PROJ: return part_tensors(c, e, values, out);
+    case EXPR_CALL: return call_tensors(c, e, values, out);
+    case EXPR_VAR:
+    case EXPR_GLOBAL:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_LET:
+    case EXPR_IF:
+    case EXPR_FUNC:
+    case EXPR_REF_NEW:
+    case EXPR_REF_READ:
+    case EXPR_REF_WRITE:
+    case EXPR_MATCH: break;
+    }
+    return error_at(c, E_PASS, e->loc, "a primitive function may hold only operator calls");
+}
+
+const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const char *name)
+{
+    ExprList list = expr_post_order(c, func_body(primitive));
+    Map     *values = map_new(c->arena);
+    Tensors  params = parameters(c, primitive, call, &list, values), v;
+
     for (uint32_t i = 0; i < list.n; i++) {
-        const Expr   *e = list.at[i];
-        Tensors       v = {0};
-        const Tensor *t;
+        const Expr *e = list.at[i];
+
         if (map_get(values, e->id) || e->kind == EXPR_OP)
             continue;
-        switch (e->kind) {
-        case EXPR_CONST:
-            if (!(t = scalar_tensor(c, e)))
-                return NULL;
-            v = one(c, t);
-            break;
-        case EXPR_TUPLE: {
-            VEC(const Tensor *) all = {0};
-            for (uint32_t j = 0; j < e->nkids; j++) {
-                const Tensors *k = map_get(values, e->kids[j]->id);
-                for (uint32_t x = 0; k && x < k->n; x++)
-                    vec_push(c->arena, &all, k->at[x]);
-            }
-            v = (Tensors){all.n, all.at};
-            break;
-        }
-        case EXPR_PROJ: {
-            const Tensors *k = map_get(values, e->kids[0]->id);
-            uint32_t       at = 0;
-            if (!k)
-                return error_at(c, E_PASS, e->loc, "a projection of something that is no tuple");
-            for (uint32_t j = 0; j < e->u.index; j++)
-                at += type_tensors(e->kids[0]->type->parts[j]);
-            v = (Tensors){type_tensors(e->type), k->at + at};
-            break;
-        }
-        case EXPR_CALL:
-            if (!call_tensors(c, e, values, &v))
-                return NULL;
-            break;
-        case EXPR_VAR:
-        case EXPR_GLOBAL:
-        case EXPR_OP:
-        case EXPR_CTOR:
-        case EXPR_LET:
-        case EXPR_IF:
-        case EXPR_FUNC:
-        case EXPR_REF_NEW:
-        case EXPR_REF_READ:
-        case EXPR_REF_WRITE:
-        case EXPR_MATCH:
-            return error_at(c, E_PASS, e->loc, "a primitive function may hold only operator calls");
-        }
-        Tensors *keep = NEW(c->arena, Tensors);
-        *keep = v;
-        map_put(values, e->id, keep);
+        if (!tensors_of(c, e, values, &v))
+            return NULL;
+        keep(c, values, e, v);
     }
     const Tensors *res = map_get(values, func_body(primitive)->id);
     TeFunc        *f = NEW(c->arena, TeFunc);
