@@ -26,22 +26,10 @@ static void declare(Free *f, const Atom *a)
     map_put(f->seen, a->id, f);
 }
 
-/* Operands of divisions and products are indices of their own. */
-static void extent_atoms(Free *f, const Idx *x)
-{
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        if (x->t[i].atom->a)
-            extent_atoms(f, x->t[i].atom->a);
-        if (x->t[i].atom->b)
-            extent_atoms(f, x->t[i].atom->b);
-    }
-    index_atoms(f, x);
-}
-
 static void buffer_atoms(Free *f, const Buffer *b)
 {
     for (uint32_t i = 0; i < b->ndim; i++)
-        extent_atoms(f, b->extent[i]);
+        idx_visit(b->extent[i], &(TirVisit){.user = f, .idx = index_atoms});
 }
 
 static bool enter(void *user, const Stmt *s)

@@ -360,7 +360,7 @@ void prim_visit(const Prim *p, const TirVisit *v)
         arena_free(s.arena);
 }
 
-static void visit_idx(const TirVisit *v, const Idx *i)
+void idx_visit(const Idx *i, const TirVisit *v)
 {
     Seen s;
 
@@ -373,37 +373,37 @@ static void visit_idx(const TirVisit *v, const Idx *i)
 static void visit_arg(const TirVisit *v, const Arg *a)
 {
     if (a->offset)
-        visit_idx(v, a->offset);
+        idx_visit(a->offset, v);
     if (a->scalar)
-        visit_idx(v, a->scalar);
+        idx_visit(a->scalar, v);
 }
 
 static void visit_arms(const Stmt *s, const TirVisit *v)
 {
     switch (s->kind) {
     case STMT_FOR:
-        visit_idx(v, s->u.loop.lo);
-        visit_idx(v, s->u.loop.extent);
+        idx_visit(s->u.loop.lo, v);
+        idx_visit(s->u.loop.extent, v);
         break;
     case STMT_WHILE:
     case STMT_IF: prim_visit(s->u.cond, v); break;
     case STMT_STORE:
         for (uint32_t i = 0; i < s->u.store.n; i++)
-            visit_idx(v, s->u.store.index[i]);
+            idx_visit(s->u.store.index[i], v);
         prim_visit(s->u.store.value, v);
         if (s->u.store.mask)
             prim_visit(s->u.store.mask, v);
         break;
     case STMT_PREFETCH:
         for (uint32_t i = 0; i < s->u.prefetch.n; i++)
-            visit_idx(v, s->u.prefetch.index[i]);
+            idx_visit(s->u.prefetch.index[i], v);
         break;
     case STMT_BLOCK: {
         const BlockData *b = &s->u.block;
         for (uint32_t i = 0; i < b->nspatial + b->nreduce + b->nseq; i++)
-            visit_idx(v, b->bind[i]);
+            idx_visit(b->bind[i], v);
         for (uint32_t i = 0; i < b->where.n; i++)
-            visit_idx(v, b->where.ge0[i]);
+            idx_visit(b->where.ge0[i], v);
         break;
     }
     case STMT_CALL:
@@ -413,9 +413,9 @@ static void visit_arms(const Stmt *s, const TirVisit *v)
     case STMT_LAUNCH:
         for (int i = 0; i < 3; i++) {
             if (s->u.launch.grid[i])
-                visit_idx(v, s->u.launch.grid[i]);
+                idx_visit(s->u.launch.grid[i], v);
             if (s->u.launch.block[i])
-                visit_idx(v, s->u.launch.block[i]);
+                idx_visit(s->u.launch.block[i], v);
         }
         for (uint32_t i = 0; i < s->u.launch.nargs; i++)
             visit_arg(v, &s->u.launch.args[i]);

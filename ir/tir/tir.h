@@ -392,6 +392,7 @@ typedef struct {
 } TirVisit;
 void stmt_visit(const Stmt *s, const TirVisit *v);
 void prim_visit(const Prim *p, const TirVisit *v);
+void idx_visit(const Idx *x, const TirVisit *v);
 
 /* free.c: variables that the extents of n buffers and s use and s does not declare, in the order of
  * their first use. */

@@ -1,10 +1,11 @@
 /* Dimensions that a run decides (docs/design/shapes.md): read from the caller's tensors, which are
  * tvmcc_value where some dimension is symbolic, checked, and written to those of the results.
  *
- *     %dims[0] = %shape[1]                          the first input that has %N alone says what it
- * is if %dims[0] < 1 || 64 < %dims[0] { return -4 } if %shape.1[0] != %dims[0]*2 { return -4 } the
- * others have to agree %shape.2[0] = %dims[0]; %value.bytes = ..     results: their shape, and the
- * bytes they take
+ *     %dims[0] = %shape[1]                     the first input that has %N alone says what it is
+ *     if %dims[0] < 1 || 64 < %dims[0] { return (i32(-4)) }
+ *     if %shape.1[0] != %dims[0]*2 { return (i32(-4)) }           the others have to agree
+ *     %shape.2[0] = %dims[0]                   results: their shape, and the bytes they take
+ *     %value.bytes = ..
  *
  * In main the dimensions are integers of that array, `read(%dims[0], 1, 64)`. */
 #include "passes/lower/entry/entry.h"
@@ -32,26 +33,20 @@ static const Buffer *renamed(Ctx *c, void *user, const Buffer *b)
     return b;
 }
 
-static IdxSubst *dims_in(Entry *e, const Buffer *array)
+/* The dimensions as cells of an array.  A plan that was read has other atoms in the parameters of
+ * main than in its tensors: both. */
+static IdxSubst *dims_in(Entry *e, const Buffer *array, const Param *params)
 {
     const AtomList *dims = &e->plan->symbols;
     IdxSubst       *sub = subst_new(e->c->arith, e->c->arena);
 
-    for (uint32_t i = 0; i < dims->n; i++)
-        subst_bind(sub, dims->at[i],
-                   idx_load(e->c->arith, at(e, array, i), dims->at[i]->lo, dims->at[i]->hi));
+    for (uint32_t i = 0; i < dims->n; i++) {
+        const Idx *n = idx_load(e->c->arith, at(e, array, i), dims->at[i]->lo, dims->at[i]->hi);
+        subst_bind(sub, dims->at[i], n);
+        if (params)
+            subst_bind(sub, params[i].scalar, n);
+    }
     return sub;
-}
-
-/* A plan that was read has other atoms in main than in its tensors. */
-static void bind_main(Entry *e, const Func *f, IdxSubst *sub)
-{
-    const AtomList *dims = &e->plan->symbols;
-
-    for (uint32_t i = 0; i < dims->n; i++)
-        if (f->params[i].scalar != dims->at[i])
-            subst_bind(sub, f->params[i].scalar,
-                       idx_load(e->c->arith, at(e, e->dims, i), dims->at[i]->lo, dims->at[i]->hi));
 }
 
 void use_dims(Entry *e)
@@ -76,8 +71,7 @@ void use_dims(Entry *e)
         r.was[i] = params[i].buffer;
         params[i].buffer = r.now[i] = buffer_copy(c, params[i].buffer, b);
     }
-    IdxSubst *sub = dims_in(e, e->dims);
-    bind_main(e, f, sub);
+    IdxSubst *sub = dims_in(e, e->dims, f->params);
     g.nparams = n;
     g.params = params;
     g.body = stmt_map(c, stmt_subst(c, f->body, sub), &m);
@@ -190,7 +184,7 @@ const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *o
     stack.scope = SCOPE_STACK;
     dims = buffer_copy(c, &stack, stack);
     add(e, code, stmt_alloc(c, dims, stmt_seq(c, 0, NULL)));
-    IdxSubst *sub = dims_in(e, dims);
+    IdxSubst *sub = dims_in(e, dims, NULL);
     for (uint32_t i = 0; i < p->nin; i++) {
         const Type *t = p->in[i].type;
 
