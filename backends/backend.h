@@ -34,6 +34,8 @@ typedef struct Jit Jit; /* loaded code of one plan or module, in this process */
 typedef struct Backend {
     const char   *name;
     const Device *device; /* NULL: for CPUs */
+    /* codegen gives text for another compiler (EMIT_SOURCE), and nothing else. */
+    bool is_source;
     /* The target of a string such as "llvm -mcpu=haswell -mattr=+fma"; NULL with E_TARGET recorded,
      * with a suggestion, if a word is unknown.  mcpu=native is this machine. */
     const Target *(*parse_target)(Ctx *c, const char *text);
@@ -65,6 +67,7 @@ const Backend *backend_at(uint32_t i, const char **about);
 
 #define BACKEND(name, about) extern const Backend backend_##name;
 #define DEVICE(name, about, product, text, suffix, what) extern const Backend backend_##name;
+#define SOURCE(name, about, product, text, suffix, what) extern const Backend backend_##name;
 #include "backends/backends.def"
 
 #endif

@@ -6,12 +6,14 @@
 static const Backend *const all[] = {
 #define BACKEND(name, about) &backend_##name,
 #define DEVICE(name, about, product, text, suffix, what) &backend_##name,
+#define SOURCE(name, about, product, text, suffix, what) &backend_##name,
 #include "backends/backends.def"
 };
 
 static const char *const abouts[] = {
 #define BACKEND(name, about) about,
 #define DEVICE(name, about, product, text, suffix, what) about,
+#define SOURCE(name, about, product, text, suffix, what) about,
 #include "backends/backends.def"
 };
 

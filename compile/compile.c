@@ -33,14 +33,41 @@ bool product_find(Diags *d, const char *text, Product *out)
     return false;
 }
 
+Product product_of_source(const char *target)
+{
+    const char *name = target ? target : "";
+    size_t      n = strcspn(name, " ,");
+
+#define SOURCE(backend, about, product, text, suffix, what)   \
+    if (strlen(#backend) == n && !strncmp(name, #backend, n)) \
+        return PRODUCT_##product;
+#include "backends/backends.def"
+    return PRODUCT_COUNT;
+}
+
+uint32_t product_sources(void)
+{
+    return 0
+#define SOURCE(name, about, product, text, suffix, what) | 1u << PRODUCT_##product
+#include "backends/backends.def"
+        ;
+}
+
+const char *product_owner(Product p)
+{
+#define DEVICE(name, about, product, text, suffix, what) \
+    if (p == PRODUCT_##product)                          \
+        return #name;
+#define SOURCE(name, about, product, text, suffix, what) \
+    if (p == PRODUCT_##product)                          \
+        return #name;
+#include "backends/backends.def"
+    return NULL;
+}
+
 bool product_is_program(Product p)
 {
-    const uint32_t set =
-#define DEVICE(name, about, product, text, suffix, what) 1u << PRODUCT_##product |
-#include "backends/backends.def"
-        0;
-
-    return set >> p & 1;
+    return product_owner(p) != NULL;
 }
 
 Product product_of_path(const char *path)
@@ -352,11 +379,12 @@ bool compile_desc(Ctx *c, Compiled *k)
 CodegenOptions compile_code_options(const Compiled *k)
 {
     return (CodegenOptions){.entry = k->entry,
+                            .header = k->header,
                             .opt_level = k->plan->code.opt_level,
                             .pic = k->plan->code.pic,
                             .embed_weights = k->plan->code.weights != WEIGHTS_FILE,
                             .extern_weights = k->plan->code.weights == WEIGHTS_EXTERN,
-                            .weights_section = k->plan->code.section};
+                            .weights_section = k->backend->is_source ? "" : k->plan->code.section};
 }
 
 bool compile_flat(Ctx *c, const Compiled *k, Plan *out)
@@ -410,7 +438,7 @@ static bool whole(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
     DeviceCode     code;
     Plan           flat;
 
-    if (object_format_of(host_of(k->plan->target)->triple) != OBJECT_ELF)
+    if (k->backend->is_source || object_format_of(host_of(k->plan->target)->triple) != OBJECT_ELF)
         o.weights = k->weights; /* else they are an object of their own */
     if (!compile_flat(c, k, &flat))
         return false;

@@ -34,8 +34,13 @@ typedef struct {
 
 extern const ProductRow product_table[];
 bool                    product_find(Diags *d, const char *text, Product *out);
-/* The program of a device. */
+/* The program of a device, or text for another compiler. */
 bool product_is_program(Product p);
+/* What takes the place of an object for a target whose code is text; PRODUCT_COUNT: nothing. */
+Product  product_of_source(const char *target);
+uint32_t product_sources(void); /* the set of these */
+/* The backend whose text it is; NULL: of none alone. */
+const char *product_owner(Product p);
 /* By the longest suffix that fits (".tar.gz" before ".gz"); PRODUCT_COUNT if none does. */
 Product product_of_path(const char *path);
 
@@ -62,7 +67,8 @@ typedef struct {
     double          narrow_error;   /* the largest of these, relative to its constant's largest */
     const char     *narrow_worst;   /* ... which is this one */
     ModelDesc      *desc;
-    const char     *entry; /* prefix of functions, a C identifier */
+    const char     *entry;  /* prefix of functions, a C identifier */
+    const char     *header; /* file that source text includes; NULL: <entry>.h */
     CodegenInfo     info;
     const Identity *id;                    /* of compile_read_id, or NULL */
     double          seconds[4];            /* import, graph, lower, code */

@@ -196,6 +196,7 @@ bool set_percent(OptionParser *p, const Option *row, void *field, const char *ar
 bool set_threads(OptionParser *p, const Option *row, void *field, const char *argument)
 {
     *(bool *)field = strcmp(argument, "none") == 0;
+    p->compile->threads_given = true;
     return *(bool *)field || strcmp(argument, "caller") == 0 || strcmp(argument, "pool") == 0 ||
            option_wrong(p, row, argument, "'none', 'caller' or 'pool'");
 }

@@ -47,7 +47,7 @@ typedef struct {
     /* how */
     bool        pic, fast_math, winograd, libm, cpu_check;
     bool        no_threads; /* -fthreads=none */
-    bool        opt_level_given, winograd_given;
+    bool        opt_level_given, winograd_given, threads_given;
     bool        size;          /* -Os */
     TextList    with, without; /* -fpass=, -fno-pass= */
     PassOptions passes;        /* -O, --passes, --stop-after, ..., -j */

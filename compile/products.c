@@ -280,6 +280,7 @@ static bool make_content(Products *p, Product kind, BytesList *out)
     case PRODUCT_LL:
     case PRODUCT_ASM:
 #define DEVICE(name, about, product, text, suffix, what) case PRODUCT_##product:
+#define SOURCE(name, about, product, text, suffix, what) case PRODUCT_##product:
 #include "backends/backends.def"
     case PRODUCT_HEADER:
     case PRODUCT_META: return make_text(p, kind, one);
@@ -317,6 +318,12 @@ static bool write_shared(Products *p, const char *path)
     return true;
 }
 
+/* Code as text, which a header and a weights file lie beside, as beside an object. */
+static bool is_source(const Products *p, Product kind)
+{
+    return p->k->backend->is_source && kind == product_of_source(p->k->plan->target->text);
+}
+
 bool product_write(Products *p, Product kind, const char *path)
 {
     Ctx      *c = p->c;
@@ -325,6 +332,10 @@ bool product_write(Products *p, Product kind, const char *path)
 
     if (kind == PRODUCT_SHARED && product_has_place(path))
         return write_shared(p, path);
+    if (is_source(p, kind) && product_has_place(path)) {
+        const char *slash = strrchr(p->stem, '/');
+        p->k->header = intern_printf(c->strings, "%s.h", slash ? slash + 1 : p->stem);
+    }
     if (!product_content(p, kind, &content))
         return false;
     if (kind == PRODUCT_RELAY && product_has_place(path)) {
@@ -332,10 +343,11 @@ bool product_write(Products *p, Product kind, const char *path)
         if (consts.n && !write_out(p, intern_printf(c->strings, "%s.consts", path), consts))
             return false;
     }
-    if (kind == PRODUCT_OBJECT && product_has_place(path) &&
+    if ((kind == PRODUCT_OBJECT || is_source(p, kind)) && product_has_place(path) &&
         !write_out(p, intern_printf(c->strings, "%s.h", p->stem), make_header(p)))
         return false;
-    if ((kind == PRODUCT_OBJECT || kind == PRODUCT_STATIC) && !write_weights(p, p->stem))
+    if ((kind == PRODUCT_OBJECT || kind == PRODUCT_STATIC || is_source(p, kind)) &&
+        product_has_place(path) && !write_weights(p, p->stem))
         return false;
     return product_put(p, path, content);
 }
@@ -357,7 +369,8 @@ static void note_baseline(Ctx *c, const CompileOptions *o, uint32_t set)
     uint32_t      text = 1u << PRODUCT_RELAY | 1u << PRODUCT_TE | 1u << PRODUCT_SCHED |
                     1u << PRODUCT_LOG | 1u << PRODUCT_TIR | 1u << PRODUCT_PLAN;
 
-    if (!(set & ~text) || t->host || o->mcpu || o->mattr || o->targets.n || o->variants.n)
+    if (!(set & ~text) || t->host || t->backend->is_source || o->mcpu || o->mattr || o->targets.n ||
+        o->variants.n)
         return;
     diag_warn(c->diags, W_BASELINE_CPU, NO_LOC, "code is for any processor of '%s': %s", t->triple,
               abilities(c, t));
@@ -373,10 +386,49 @@ static void note_baseline(Ctx *c, const CompileOptions *o, uint32_t set)
                   t->mcpu);
 }
 
+/* What only another backend writes; and a target whose code is text has no machine code, and places
+ * no weights. */
+static bool fits_backend(Diags *d, const CompileOptions *o, uint32_t set)
+{
+    const char   *target = o->target;
+    const Product source = product_of_source(target);
+
+    if (!target) /* that of a plan */
+        return true;
+    const int n = (int)strcspn(target, " ,");
+    for (int p = 0; p < PRODUCT_COUNT; p++) {
+        const char *owner = product_owner((Product)p);
+
+        if (!(set >> p & 1))
+            continue;
+        if (owner && (strncmp(owner, target, (size_t)n) || owner[n])) {
+            diag_error(d, E_USAGE, NO_LOC, "'%s' is %s: target '%.*s' has none",
+                       product_table[p].text, product_table[p].about, n, target);
+            diag_hint(d, "say --target=%s", owner);
+            return false;
+        }
+        if (source == PRODUCT_COUNT ||
+            (p != PRODUCT_LL && p != PRODUCT_ASM && !product_needs_object((Product)p)))
+            continue;
+        diag_error(d, E_USAGE, NO_LOC, "target '%.*s' gives text for another compiler, no '%s'", n,
+                   target, product_table[p].text);
+        diag_hint(d, "say '-o <file>%s', and compile that for the machine",
+                  product_table[source].suffix);
+        return false;
+    }
+    if (source == PRODUCT_COUNT || o->weights_mode != WEIGHTS_SECTION)
+        return true;
+    diag_error(d, E_USAGE, NO_LOC, "'-fweights=section' is for object files");
+    diag_hint(d, "the text has a macro for where its weights lie: <ENTRY>_WEIGHTS_PLACE");
+    return false;
+}
+
 bool products_fit(Diags *d, const CompileOptions *o, uint32_t set)
 {
     uint32_t left = o->passes.stop_after ? set & ~(1u << PRODUCT_RELAY | 1u << PRODUCT_TIR) : 0;
 
+    if (!fits_backend(d, o, set))
+        return false;
     if (set & 1u << PRODUCT_SHARED && o->weights_mode == WEIGHTS_EXTERN)
         return diag_error(d, E_USAGE, NO_LOC,
                           "-fweights=extern is for objects and static libraries");

@@ -17,11 +17,24 @@ static const char *device_example(void)
     return b ? b->name : "none";
 }
 
+static const Backend *backend_of(Arena *a, const char *target)
+{
+    return backend_find(arena_printf(a, "%.*s", (int)strcspn(target, " ,"), target));
+}
+
 static bool is_device(Arena *a, const char *target)
 {
-    const Backend *b = backend_find(arena_printf(a, "%.*s", (int)strcspn(target, " ,"), target));
+    const Backend *b = backend_of(a, target);
 
     return b && b->device;
+}
+
+/* Where threads are none unless somebody asks for them. */
+static bool is_source(Arena *a, const char *target)
+{
+    const Backend *b = backend_of(a, target);
+
+    return b && b->is_source;
 }
 
 /* -Os goes without, whose weights take more room, unless it is asked for. */
@@ -75,6 +88,8 @@ const char *compile_target_text(Diags *d, Arena *a, const CompileOptions *o, con
         str_add(&s, " -libm=0");
     if (o->no_threads)
         str_add(&s, " -threads=0");
+    else if (o->threads_given && is_source(a, s.at))
+        str_add(&s, " -threads=1");
     if (!o->cpu_check)
         str_add(&s, " -cpu-check=0");
     return s.at;

@@ -83,14 +83,20 @@ static bool choose(Build *b, uint32_t *set)
     Ctx           *c = b->job.c;
     const char    *out = o->output;
     Product        by = out ? product_of_path(out) : PRODUCT_COUNT;
+    const Product  source = product_of_source(b->job.options.target);
 
     *set = o->emit;
     if (!*set) {
         if (out && by == PRODUCT_COUNT)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "the suffix of '%s' names no product; say which with --emit=", out);
-        *set = 1u << (out ? by : o->compile.layout ? PRODUCT_TAR : PRODUCT_OBJECT);
+        *set = 1u << (out                       ? by
+                      : o->compile.layout       ? PRODUCT_TAR
+                      : source != PRODUCT_COUNT ? source
+                                                : PRODUCT_OBJECT);
     }
+    if (*set == 1u << PRODUCT_OBJECT && source != PRODUCT_COUNT && by != PRODUCT_OBJECT)
+        *set = 1u << source; /* -c */
     b->products.c = c;
     b->products.k = &b->job.k;
     b->products.layout = &layout_table[0];
@@ -136,7 +142,7 @@ static bool choose(Build *b, uint32_t *set)
     if (o->compile.epoch && !(*set >> PRODUCT_TAR))
         return diag_error(c->diags, E_USAGE, NO_LOC,
                           "'--epoch' does nothing where no archive is made");
-    return products_fit(c->diags, &o->compile, *set);
+    return products_fit(c->diags, &b->job.options, *set);
 }
 
 /* The kernels' way through the cache, for people and for tests of builds. */
@@ -316,7 +322,8 @@ static int show_plan(Build *b, uint32_t set)
         if (!(set >> p & 1))
             continue;
         fprintf(stderr, "product: %s\n", path);
-        if (p == PRODUCT_OBJECT && b->job.piece == PIECE_ALL && product_has_place(path))
+        if ((p == PRODUCT_OBJECT || p == (int)product_of_source(t->text)) &&
+            b->job.piece == PIECE_ALL && product_has_place(path))
             fprintf(stderr, "product: %s.h\n", b->products.stem);
     }
     if (set & weights && !weights_inside(o->compile.weights_mode))

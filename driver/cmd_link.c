@@ -58,7 +58,8 @@ bool job_start_plan(Driver *driver, Job *job)
 
 bool job_read_plan(Job *job, uint32_t set)
 {
-    const uint32_t code = 1u << PRODUCT_OBJECT | 1u << PRODUCT_STATIC | 1u << PRODUCT_SHARED;
+    const uint32_t code =
+        1u << PRODUCT_OBJECT | 1u << PRODUCT_STATIC | 1u << PRODUCT_SHARED | product_sources();
     const uint32_t plain = 1u << PRODUCT_PLAN | 1u << PRODUCT_TIR;
     Ctx           *c = job->c;
     const char    *plan = job->options.path;

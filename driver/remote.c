@@ -31,6 +31,7 @@ struct Remote {
     const char      *program, *in, *out; /* such files */
     const char      *weights;            /* a weights file, or NULL */
     bool             shared, native;
+    bool             source; /* the product is C, with all that it includes */
     tvmcc_model_info info;
     TextList         temporary;
 };
@@ -347,8 +348,11 @@ static bool build(Remote *r)
     vec_push(a, &args, arena_printf(a, "-DTVMCC_INFO=%s_info", r->entry));
     tool_words(a, &args, "-x c");
     vec_push(a, &args, source);
-    tool_words(a, &args, "-x none");
+    if (!r->source)
+        tool_words(a, &args, "-x none");
     vec_push(a, &args, r->product);
+    if (r->source)
+        tool_words(a, &args, "-x none");
     if (r->shared) {
         slash = strrchr(r->product, '/');
         vec_push(a, &args,
@@ -703,16 +707,34 @@ Remote *remote_product(Driver *driver, const char *path)
     return NULL;
 }
 
+/* The text and what it would include, as one file. */
+static Bytes with_header(Arena *a, const Compiled *k, Bytes text)
+{
+    Bytes  header = header_text(a, k->desc);
+    StrBuf s = strbuf(a);
+
+    str_add(&s, "#define TVMCC_PLAIN_NAMES\n");
+    str_addn(&s, (const char *)header.at, header.n);
+    str_addn(&s, (const char *)text.at, text.n);
+    return (Bytes){(const uint8_t *)s.at, s.n};
+}
+
 Remote *remote_model(Driver *driver, Job *job)
 {
     Remote   *r = remote_new(driver);
     Compiled *k = &job->k;
     Bytes     code;
 
-    r->triple = k->plan->target->triple;
+    r->source = k->backend->is_source;
+    if (!r->source)
+        r->triple = k->plan->target->triple;
+    else if (!r->triple)
+        r->triple = own_triple(job->c);
     r->entry = k->entry;
-    if (!compile_code(job->c, k, EMIT_OBJECT, &code))
+    if (!compile_code(job->c, k, r->source ? EMIT_SOURCE : EMIT_OBJECT, &code))
         return NULL;
+    if (r->source)
+        code = with_header(driver->arena, k, code);
     if (k->weights.n && !(r->weights = temporary_with(
                               r, weights_file(driver->arena, k->weights, k->desc->weights_sha))))
         return NULL;

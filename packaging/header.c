@@ -274,11 +274,14 @@ static void bucket_prototypes(StrBuf *s, const ModelDesc *m)
 
 static void asserts(StrBuf *s, const ModelDesc *m)
 {
-    str_printf(s,
-               "\nTVMCC_STATIC_ASSERT(TVMCC_ABI == %s_ABI, %s_abi);\n"
-               "TVMCC_STATIC_ASSERT(sizeof(void *) == %u, %s_pointer);\n"
-               "TVMCC_STATIC_ASSERT(sizeof(float) == 4 && FLT_MANT_DIG == 24, %s_float);\n",
-               m->upper, m->entry, m->pointer_bits / 8, m->entry, m->entry);
+    str_printf(s, "\nTVMCC_STATIC_ASSERT(TVMCC_ABI == %s_ABI, %s_abi);\n", m->upper, m->entry);
+    if (m->pointer_bits)
+        str_printf(s, "TVMCC_STATIC_ASSERT(sizeof(void *) == %u, %s_pointer);\n",
+                   m->pointer_bits / 8, m->entry);
+    str_printf(s, "TVMCC_STATIC_ASSERT(sizeof(float) == 4 && FLT_MANT_DIG == 24, %s_float);\n",
+               m->entry);
+    if (!m->pointer_bits && weights_inside(m->weights_mode))
+        return; /* weights have the order of bytes of their compiler */
     str_printf(s,
                "#if defined(__BYTE_ORDER__) && defined(__ORDER_LITTLE_ENDIAN__)\n"
                "TVMCC_STATIC_ASSERT((__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) == %d, "
@@ -344,7 +347,7 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
             "64 bytes\n * in %s.weights, aligned to %s_WEIGHTS_ALIGN. */\n"
             "extern const unsigned char %s_weights[%s_WEIGHTS_BYTES];\n",
             u, e, u, e, u);
-    else if (m->weights_mode != WEIGHTS_FILE && m->weights_bytes)
+    else if (m->weights_mode != WEIGHTS_FILE && m->weights_bytes && m->pointer_bits)
         str_printf(s, "\nextern const unsigned char %s_weights[];\n", e);
     str_printf(s,
                "\n/* %s_DEFINE_ARENA(memory); defines a static arena for one thread. */\n"
@@ -428,8 +431,12 @@ Bytes header_text(Arena *a, const ModelDesc *m)
     add_plain(&s, m->toolchain);
     str_printf(&s,
                " */\n#ifndef %s_MODEL_H\n#define %s_MODEL_H\n\n#include <float.h>\n"
-               "#include <stddef.h>\n#include <stdint.h>\n\n#include \"tvmcc/abi.h\"\n\n",
+               "#include <stddef.h>\n#include <stdint.h>\n\n",
                m->upper, m->upper);
+    if (m->pointer_bits)
+        str_add(&s, "#include \"tvmcc/abi.h\"\n\n");
+    else /* source text and its header are all that a project takes over */
+        str_addn(&s, (const char *)abi_header().at, abi_header().n);
     about_macros(&s, m);
     renames(&s, m, hash_of(a, &interface));
     str_addn(&s, interface.at, interface.n);

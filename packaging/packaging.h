@@ -96,7 +96,7 @@ typedef struct {
     const char *toolchain; /* "tvmcc 0.1.0, LLVM 19.1.7" */
     const char *machine;   /* SHA-256, in hex, of the figures of --machine; NULL: none */
     int64_t     macs;
-    uint32_t    pointer_bits; /* 32 or 64 */
+    uint32_t    pointer_bits; /* 32 or 64; 0: source text, for any */
     bool        big_endian;
     uint64_t    arena_floor;      /* for the metadata; 0: unknown */
     uint32_t    nalts, nvariants; /* buckets of the first variant first; 0: there is one plan */

@@ -1,9 +1,11 @@
 /* Statements, and the function around them.
  *
- * Loop variables are i<n>, buffers b<n>, numbered in order of appearance, so that equal functions
- * have equal text. */
+ * Where a dialect has no names for people, loop variables are i<n> and buffers b<n>, numbered in
+ * order of appearance, so that equal functions have equal text. */
 #include "backends/clike/impl.h"
 #include "ir/tir/intrin.h"
+
+#include <string.h>
 
 /* A buffer without dimensions is a variable, but a parameter is always a pointer. */
 const char *clike_cell(const Clike *x, const Buffer *b)
@@ -20,7 +22,7 @@ void clike_indent(Clike *x)
         str_add(x->out, "    ");
 }
 
-static const char *index_text(Clike *x, const Idx *i)
+const char *clike_index_text(Clike *x, const Idx *i)
 {
     StrBuf s = strbuf(x->c->arena);
 
@@ -28,50 +30,70 @@ static const char *index_text(Clike *x, const Idx *i)
     return s.at;
 }
 
-static void print_stmt(Clike *x, const Stmt *s);
+/* Without the parentheses around all of it, where texts are for people. */
+const char *clike_bare(const Clike *x, const char *text)
+{
+    size_t n = strlen(text), depth = 0;
+
+    if (!x->program || *text != '(' || text[n - 1] != ')')
+        return text;
+    for (size_t i = 0; i + 1 < n; i++) {
+        depth += text[i] == '(';
+        depth -= text[i] == ')';
+        if (!depth)
+            return text;
+    }
+    return arena_printf(x->c->arena, "%.*s", (int)n - 2, text + 1);
+}
 
 static void block(Clike *x, const Stmt *s)
 {
     str_add(x->out, "{\n");
     x->depth++;
-    print_stmt(x, s);
+    clike_stmt(x, s, true);
     x->depth--;
     clike_indent(x);
     str_add(x->out, "}\n");
 }
 
-static void print_for(Clike *x, const Stmt *s)
+static void print_bound(Clike *x, const Stmt *s)
 {
     const LoopData *l = &s->u.loop;
-    uint32_t        v = clike_var(x, l->var);
 
     clike_fresh(x);
     clike_indent(x);
-    if (l->bind) {
-        str_printf(x->out, "const %s i%u = ", x->d->index_type, v);
-        if (!idx_is_const(l->lo, NULL) || l->lo->lo)
-            str_printf(x->out, "%s + ", index_text(x, l->lo));
-        str_printf(x->out, "%s;\n", x->d->axis(l->bind));
-        if (l->extent == x->axis[l->bind]) {
-            print_stmt(x, s->kids[0]);
-        } else { /* the launch is sized by another loop */
-            clike_indent(x);
-            str_printf(x->out, "if (%s < %s) ", x->d->axis(l->bind), index_text(x, l->extent));
-            block(x, s->kids[0]);
-        }
+    str_printf(x->out, "const %s %s = ", x->index, clike_var(x, l->var));
+    if (!idx_is_const(l->lo, NULL) || l->lo->lo)
+        str_printf(x->out, "%s + ", clike_index_text(x, l->lo));
+    str_printf(x->out, "%s;\n", x->d->axis(l->bind));
+    if (l->extent == x->axis[l->bind]) {
+        clike_stmt(x, s->kids[0], true);
         return;
     }
-    const char *lo = index_text(x, l->lo);
-    bool        zero = idx_is_const(l->lo, NULL) && !l->lo->lo;
-    str_printf(x->out, "for (%s i%u = %s; i%u < %s%s%s; i%u++) ", x->d->index_type, v, lo, v,
-               zero ? "" : lo, zero ? "" : " + ", index_text(x, l->extent), v);
+    clike_indent(x); /* the launch is sized by another loop */
+    str_printf(x->out, "if (%s < %s) ", x->d->axis(l->bind), clike_index_text(x, l->extent));
     block(x, s->kids[0]);
+}
+
+static void print_for(Clike *x, const Stmt *s)
+{
+    const LoopData *l = &s->u.loop;
+    const char     *v = clike_var(x, l->var);
+
+    clike_fresh(x);
+    clike_indent(x);
+    const char *lo = clike_index_text(x, l->lo);
+    bool        zero = idx_is_const(l->lo, NULL) && !l->lo->lo;
+    str_printf(x->out, "for (%s %s = %s; %s < %s%s%s; %s++) ", x->index, v, lo, v, zero ? "" : lo,
+               zero ? "" : " + ", clike_index_text(x, l->extent), v);
+    block(x, s->kids[0]);
+    clike_forget(x, l->var);
 }
 
 static void print_if(Clike *x, const Stmt *s)
 {
     clike_fresh(x);
-    const char *cond = clike_expression(x, s->u.cond);
+    const char *cond = clike_bare(x, clike_expression(x, s->u.cond));
     clike_indent(x);
     str_printf(x->out, "if (%s) ", cond);
     block(x, s->kids[0]);
@@ -91,108 +113,144 @@ static void print_while(Clike *x, const Stmt *s)
     const char *cond = clike_expression(x, s->u.cond);
     clike_indent(x);
     str_printf(x->out, "if (!(%s)) break;\n", cond);
-    print_stmt(x, s->kids[0]);
+    clike_stmt(x, s->kids[0], true);
     x->depth--;
     clike_indent(x);
     str_add(x->out, "}\n");
 }
 
-static void print_array(Clike *x, const Buffer *b, uint32_t n, int64_t elems, int64_t origin)
+/* Memory of an array; its name is that of cell 0 of the interior. */
+static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin)
 {
-    const char *space = b->scope == SCOPE_SHARED ? x->d->space(SCOPE_SHARED, true) : "";
-    const char *type = clike_type(x, b->dtype), *gap = *space ? " " : "";
+    const char *space = b->scope == SCOPE_SHARED && !x->program ? x->d->space(b->scope, true) : "";
+    const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *gap = *space ? " " : "";
+    const char *cells = name;
 
-    str_printf(x->out, "{ %s%s%s %s%u[%lld];\n", space, gap, type, origin ? "s" : "b", n,
+    if (origin)
+        cells = x->program ? clike_name(x, "cells") : intern_printf(x->c->strings, "s%s", name + 1);
+    str_printf(x->out, "%s%s%s %s[%lld];\n", space, gap, type, cells,
                (long long)(elems > 0 ? elems : 1));
     if (!origin)
         return;
-    clike_indent(x); /* cell 0 of the interior */
-    str_printf(x->out, "  %s%s%s *b%u = s%u + %lld;\n", space, gap, type, n, n, (long long)origin);
+    clike_indent(x);
+    str_printf(x->out, "%s%s%s%s *%s = %s + %lld;\n", x->program ? "" : "  ", space, gap, type,
+               name, cells, (long long)origin);
 }
 
-static void print_alloc(Clike *x, const Stmt *s)
+static void print_local(Clike *x, const Stmt *s)
 {
     const Buffer *b = s->u.buffer;
     int64_t       elems = 1, origin = 0;
-    uint32_t      n = clike_buffer(x, b);
 
-    buffer_size(x->c, b, &elems, &origin);
-    clike_indent(x);
-    if (b->scope == SCOPE_SHARED && b->ndim) { /* at the outermost level of the kernel */
-        str_printf(x->out, "%s %s b%u[%lld];\n", x->d->space(SCOPE_SHARED, true),
-                   clike_type(x, b->dtype), n, (long long)elems);
-        print_stmt(x, s->kids[0]);
-        return;
+    if (b->ndim && !buffer_size(x->c, b, &elems, &origin)) {
+        error_at(x->c, E_CODEGEN, s->loc, "@%s: the size of %%%s is known only at run time",
+                 x->f->name, b->name);
+        x->failed = true;
     }
     if (b->ndim == 0)
-        str_printf(x->out, "{ %s b%u;\n", clike_type(x, b->dtype), n);
+        str_printf(x->out, "%s%s%s;\n", clike_cells(x, b), dtype_is_handle(b->dtype) ? "" : " ",
+                   clike_buffer(x, b));
     else
-        print_array(x, b, n, elems, origin);
-    x->depth++;
-    print_stmt(x, s->kids[0]);
-    x->depth--;
+        print_array(x, b, elems, origin);
+}
+
+static void print_alloc(Clike *x, const Stmt *s, bool tail)
+{
+    /* Behind declarations a block goes on to its end; shared memory is that of the kernel. */
+    bool braces = !(x->program ? tail : s->u.buffer->scope == SCOPE_SHARED && s->u.buffer->ndim);
+
+    clike_indent(x);
+    if (braces)
+        str_add(x->out, "{ ");
+    print_local(x, s);
+    x->depth += braces;
+    clike_stmt(x, s->kids[0], true);
+    x->depth -= braces;
+    if (!braces)
+        return;
     clike_indent(x);
     str_add(x->out, "}\n");
 }
 
 static void print_store(Clike *x, const StoreData *d)
 {
+    const char *name = clike_buffer(x, d->buffer);
+
     clike_fresh(x);
-    const char *value = clike_expression(x, d->value);
+    const char *value = clike_bare(x, clike_expression(x, d->value));
     clike_indent(x);
     if (d->mask)
         clike_type(x, dtype_lanes(d->value->dtype, 2)); /* records the error: no masks */
-    if (d->n == 0)
-        str_printf(x->out, "b%u%s = %s;\n", clike_buffer(x, d->buffer), clike_cell(x, d->buffer),
-                   value);
+    if (d->member)
+        str_printf(x->out, "%s%s%s = %s%s;\n", name, d->buffer->scope == SCOPE_STACK ? "." : "->",
+                   d->member->name, d->member->type == ABI_SIZE ? "(size_t)" : "", value);
+    else if (d->n == 0)
+        str_printf(x->out, "%s%s = %s;\n", name, clike_cell(x, d->buffer), value);
     else
-        str_printf(x->out, "b%u[%s] = %s;\n", clike_buffer(x, d->buffer),
-                   index_text(x, d->index[0]), value);
+        str_printf(x->out, "%s[%s] = %s;\n", name, clike_bare(x, clike_index_text(x, d->index[0])),
+                   value);
 }
 
-static void print_seq(Clike *x, const Stmt *s)
+static void print_return(Clike *x, const Stmt *s)
+{
+    const char *value = NULL;
+
+    if (s->u.cond) {
+        clike_fresh(x);
+        value = clike_bare(x, clike_expression(x, s->u.cond));
+    }
+    clike_indent(x);
+    str_printf(x->out, value ? "return %s;\n" : "return;\n", value);
+}
+
+static bool is_bound(const Stmt *s)
+{
+    return s->kind == STMT_FOR && s->u.loop.bind;
+}
+
+static void print_seq(Clike *x, const Stmt *s, bool tail)
 {
     for (uint32_t i = 0; i < s->nkids; i++) {
         const Stmt *k = s->kids[i];
 
-        if (k->kind == STMT_FOR && k->u.loop.bind) { /* its variable's scope */
+        if (is_bound(k)) { /* its variable's scope */
             clike_indent(x);
             block(x, k);
         } else {
-            print_stmt(x, k);
+            clike_stmt(x, k, tail && i + 1 == s->nkids);
         }
     }
 }
 
-static void print_stmt(Clike *x, const Stmt *s)
+void clike_stmt(Clike *x, const Stmt *s, bool tail)
 {
     switch (s->kind) {
-    case STMT_SEQ: print_seq(x, s); return;
-    case STMT_FOR: print_for(x, s); return;
+    case STMT_SEQ: print_seq(x, s, tail); return;
+    case STMT_FOR:
+        if (is_bound(s))
+            print_bound(x, s);
+        else
+            print_for(x, s);
+        return;
     case STMT_IF: print_if(x, s); return;
     case STMT_WHILE: print_while(x, s); return;
-    case STMT_ALLOC: print_alloc(x, s); return;
+    case STMT_ALLOC: print_alloc(x, s, tail); return;
     case STMT_STORE: print_store(x, &s->u.store); return;
-    case STMT_PREFETCH: return; /* threads of a device hide what they wait for */
+    case STMT_PREFETCH: return; /* a hint: devices hide what they wait for, C has no word for it */
     case STMT_BARRIER:
         clike_indent(x);
         str_printf(x->out, "%s\n", x->d->barrier);
         return;
-    case STMT_RETURN:
-        clike_indent(x);
-        str_add(x->out, "return;\n");
-        return;
+    case STMT_RETURN: print_return(x, s); return;
+    case STMT_CALL: clike_call(x, s); return;
+    case STMT_VIEW: clike_view(x, s, tail); return;
+    case STMT_INVOKE: clike_invoke(x, &s->u.invoke); return;
+    case STMT_SWITCH: clike_switch(x, s); return;
     case STMT_BLOCK:
-    case STMT_CALL:
     case STMT_REGION:
     case STMT_LAUNCH:
     case STMT_COPY:
-    case STMT_VIEW:
-    case STMT_INVOKE:
-    case STMT_SWITCH:
-    case STMT_FAIL:
-        BUG("%s: a statement of kind %d in device kernel '%s'", x->d->name, (int)s->kind,
-            x->f->name);
+    case STMT_FAIL: BUG("%s: a statement of kind %d in '%s'", x->d->name, (int)s->kind, x->f->name);
     }
 }
 
@@ -200,7 +258,13 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
 {
     f = intrins_expand(c, f); /* no dialect has instructions of its own */
 
-    Clike  x = {.c = c, .d = d, .f = f, .depth = 1, .numbers = map_new(c->arena)};
+    Clike  x = {.c = c,
+                .d = d,
+                .f = f,
+                .depth = 1,
+                .names = map_new(c->arena),
+                .taken = map_new(c->arena),
+                .index = d->index_type};
     StrBuf body = strbuf(c->arena);
 
     func_axes(f, x.axis);
@@ -210,20 +274,20 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
         if (i)
             str_add(out, ", ");
         if (p->scalar) {
-            str_printf(out, "const %s i%u", d->index_type, clike_var(&x, p->scalar));
+            str_printf(out, "const %s %s", d->index_type, clike_var(&x, p->scalar));
             continue;
         }
-        uint32_t    b = clike_buffer(&x, p->buffer);
+        const char *b = clike_buffer(&x, p->buffer), *n = b + 1;
         const char *space = d->space(p->buffer->scope, p->written),
                    *type = clike_type(&x, p->buffer->dtype);
-        str_printf(out, "%s %s *%s p%u, const %s o%u", space, type, d->noalias, b, d->index_type,
-                   b);
-        str_printf(&body, "    %s %s *b%u = (%s %s *)((%s char *)p%u + o%u);\n", space, type, b,
-                   space, type, space, b, b);
+        str_printf(out, "%s %s *%s p%s, const %s o%s", space, type, d->noalias, n, d->index_type,
+                   n);
+        str_printf(&body, "    %s %s *%s = (%s %s *)((%s char *)p%s + o%s);\n", space, type, b,
+                   space, type, space, n, n);
     }
     str_add(out, ")\n{\n");
     x.out = &body;
-    print_stmt(&x, f->body);
+    clike_stmt(&x, f->body, true);
     if (body.n)
         str_addn(out, body.at, body.n);
     str_add(out, "}\n\n");

@@ -1,7 +1,8 @@
 /* clike: flat TIR as the text of a C-like language, shared by all text backends.
  *
- * A dialect says how its language spells types, addresses, thread numbers and functions; the
- * printer does the rest.  Only scalar code: the schedules of text targets do not vectorize. */
+ * A dialect says how its language spells types, numbers, addresses, thread numbers and functions;
+ * the printer does the rest.  Only scalar code: schedules of text targets do not vectorize, and
+ * what is stored as a vector nevertheless becomes a loop over its lanes (lanes.c). */
 #ifndef TVMCC_BACKENDS_CLIKE_H
 #define TVMCC_BACKENDS_CLIKE_H
 
@@ -13,24 +14,56 @@ typedef struct ClikeDialect {
     const char *(*type)(DType t);
     /* "__global" and its kin, before a pointer's type. */
     const char *(*space)(Scope s, bool written);
-    /* Block and thread numbers, as an expression. */
+    /* Block and thread numbers, as an expression; NULL: functions are for a CPU. */
     const char *(*axis)(BindAxis a);
-    /* Function of MATH_x for f32, e.g. "exp"; NULL: none. */
+    /* Function of MATH_x, e.g. "exp"; NULL: none. */
     const char *(*math)(MathFn fn, DType t);
+    void (*integer)(StrBuf *s, DType t, int64_t v);
+    void (*real)(StrBuf *s, DType t, double v);
+    /* The prelude's version of `what` for values of a type: "min_float", "min_f32". */
+    const char *(*helper)(Ctx *c, const char *what, DType t);
+    /* A function that converts as PRIM_CAST does, one that takes bits as they are; of `convert`
+     * NULL: a C cast does. */
+    const char *(*convert)(Ctx *c, DType to, DType from);
+    const char *(*bits)(Ctx *c, DType to, DType from);
     const char *kernel_prefix; /* "__kernel void" */
     const char *noalias;       /* "restrict" */
     const char *barrier;       /* statement */
     const char *fma;           /* function */
-    const char *bits_prefix;   /* as_ of as_float(x) */
-    const char *index_type;    /* "long" or "int" */
-    /* The text's prelude defines floordiv on indices and, by type, min_float, max_int,
-     * minnum_float, maxnum_float, div_int, rem_int: what ir/tir/tir.h says of PRIM_MIN and its kin.
+    const char *index_type;    /* "long"; NULL: the smaller one of int32_t and int64_t that holds
+                                * every index of the function */
+    /* Integers are promoted as C has it, where an int may have 16 bits or 32. */
+    bool promotes;
+    /* Variables are called what people call them, unless the language needs the name: "i0", "b0".
      */
+    bool (*taken)(const char *name);
+    /* The text's prelude defines, through `helper`, floordiv on indices and min, max, minnum,
+     * maxnum, div, rem: what ir/tir/tir.h says of PRIM_MIN and its kin. */
 } ClikeDialect;
 
 /* One function, kind(device): a kernel whose pointer parameters are each followed by an offset in
  * bytes, since a device's API passes whole buffers.  False with E_CODEGEN recorded if the dialect
  * lacks something. */
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out);
+
+/* ---- cpu.c: functions that call each other, of one program ------------------------------------- */
+
+typedef struct ClikeProgram {
+    Ctx                *c;
+    const ClikeDialect *d;
+    void               *user;
+    /* What a function, or data whose address is taken, is called. */
+    const char *(*symbol)(void *user, const char *name);
+    const char *(*record)(void *user, const AbiRecord *r); /* type of a struct */
+    /* Of the cells of data, where these are addresses: "const tvmcc_model_info *". */
+    const char *(*cells)(void *user, const char *data);
+    Map *funcs; /* interned name -> ClikeFunc */
+} ClikeProgram;
+
+/* Makes f known, callees before callers: `head` is its declaration without storage and semicolon.
+ */
+bool clike_declare(ClikeProgram *p, const Func *f, StrBuf *head);
+/* The same with its body. */
+bool clike_define(ClikeProgram *p, const Func *f, StrBuf *out);
 
 #endif

@@ -1,9 +1,11 @@
 /* What the parts of the printer share.
  *
- *   clike.c  statements, functions
+ *   clike.c  statements; kernels of devices
+ *   cpu.c    functions of a CPU's program, and what host functions have beside loops
  *   names.c  names for values used more than once
  *   prim.c   expressions
- *   index.c  indices; numbers of loop variables and buffers */
+ *   index.c  indices; names of loop variables and buffers
+ *   lanes.c  vectors as loops */
 #ifndef TVMCC_BACKENDS_CLIKE_IMPL_H
 #define TVMCC_BACKENDS_CLIKE_IMPL_H
 
@@ -12,28 +14,54 @@
 typedef VEC(const Prim *) PrimList;
 
 typedef struct {
+    const Func *f;
+    bool       *written; /* by parameter: stored through, here or by what is called */
+} ClikeFunc;
+
+typedef struct {
     Ctx                *c;
     const ClikeDialect *d;
     const Func         *f;
+    ClikeProgram       *program; /* NULL: a kernel of a device */
+    Map                *written; /* ids of buffers that are stored to; of a program */
+    Map                *used;    /* ids of buffers, of atoms | ATOM_KEY; of a program */
     StrBuf             *out;
     int                 depth;
-    Map                *temps;   /* prim id -> name, within one statement */
-    Map                *uses;    /* prim id -> count, within one statement */
-    PrimList            shared;  /* prims used twice, within one statement: bits of `sure` */
-    Map                *bits;    /* prim id -> its place in `shared` + 1 */
-    Map                *sure;    /* prim id -> set of shared values that are computed when it is */
-    Map                *walked;  /* prims that `declare` has been at, in the block at hand */
-    PrimList            named;   /* in the order of their names: those of a block are forgotten */
-    Map                *numbers; /* of loop variables and buffers: id -> n + 1 */
+    Map                *temps;  /* prim id -> name, within one statement */
+    Map                *uses;   /* prim id -> count, within one statement */
+    PrimList            shared; /* prims used twice, within one statement: bits of `sure` */
+    Map                *bits;   /* prim id -> its place in `shared` + 1 */
+    Map                *sure;   /* prim id -> set of shared values that are computed when it is */
+    Map                *walked; /* prims that `declare` has been at, in the block at hand */
+    PrimList            named;  /* in the order of their names: those of a block are forgotten */
+    Map                *names;  /* of loop variables and buffers: id -> text */
+    Map                *taken;  /* interned names */
     uint32_t            next_temp, next_var, next_buffer;
+    const char         *index;            /* type of indices */
     const Idx          *axis[AXIS_COUNT]; /* extents of the launch */
     bool                failed;
 } Clike;
 
+#define ATOM_KEY (1ull << 32)
+
 /* ---- clike.c ---- */
 
 void        clike_indent(Clike *x);
+void        clike_stmt(Clike *x, const Stmt *s, bool tail); /* tail: a block ends behind it */
 const char *clike_cell(const Clike *x, const Buffer *b); /* behind its name, without dimensions */
+const char *clike_bare(const Clike *x, const char *text);
+const char *clike_index_text(Clike *x, const Idx *i);
+
+/* ---- cpu.c: statements of host functions, and calls ---- */
+
+void clike_call(Clike *x, const Stmt *s);
+void clike_view(Clike *x, const Stmt *s, bool tail);
+void clike_invoke(Clike *x, const InvokeData *d);
+void clike_switch(Clike *x, const Stmt *s);
+/* Type of a buffer's cells, of a handle as well. */
+const char *clike_cells(Clike *x, const Buffer *b);
+/* The address of a cell or a member, of a symbol. */
+void clike_address(Clike *x, const Prim *p, StrBuf *s);
 
 /* ---- names.c ---- */
 
@@ -49,8 +77,18 @@ void        clike_node(Clike *x, const Prim *p, StrBuf *s); /* ... were it to ha
 
 /* ---- index.c ---- */
 
-uint32_t clike_var(Clike *x, const Atom *a);      /* i<n> */
-uint32_t clike_buffer(Clike *x, const Buffer *b); /* b<n> */
-void     clike_index(Clike *x, const Idx *i, StrBuf *s);
+const char *clike_var(Clike *x, const Atom *a);
+/* The scope of a loop's variable ends: others may have its name. */
+void        clike_forget(Clike *x, const Atom *a);
+const char *clike_buffer(Clike *x, const Buffer *b);
+const char *clike_name(Clike *x, const char *wanted); /* that nothing else has */
+void        clike_index(Clike *x, const Idx *i, StrBuf *s);
+/* int32_t holds all indices of f, and what they are made of. */
+bool clike_index_fits(const Func *f);
+
+/* ---- lanes.c ---- */
+
+/* Stores of vectors as loops over their lanes. */
+const Func *clike_scalars(Ctx *c, const Func *f);
 
 #endif

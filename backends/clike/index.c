@@ -1,35 +1,72 @@
-/* Indices, and the numbers of what they are made of. */
+/* Indices, and the names of what they are made of. */
 #include "backends/clike/impl.h"
 
-static uint32_t number(Clike *x, uint64_t key, uint32_t *next)
-{
-    uintptr_t n = (uintptr_t)map_get(x->numbers, key);
+#include <math.h>
+#include <string.h>
 
-    if (!n) {
-        n = ++*next;
-        map_put(x->numbers, key, (void *)n);
-    }
-    return (uint32_t)n - 1;
+/* ---- names ------------------------------------------------------------------------------------- */
+
+const char *clike_name(Clike *x, const char *wanted)
+{
+    const char *base = c_identifier(x->c->arena, wanted);
+    const char *name = intern(x->c->strings, base);
+
+    for (uint32_t n = 1; map_get(x->taken, PTR_KEY(name)) || x->d->taken(name); n++)
+        name = intern_printf(x->c->strings, "%s_%u", base, n);
+    map_put(x->taken, PTR_KEY(name), x);
+    return name;
 }
 
-uint32_t clike_var(Clike *x, const Atom *a)
+void clike_forget(Clike *x, const Atom *a)
 {
-    return number(x, a->id, &x->next_var);
+    const char *name = x->taken ? map_get(x->names, a->id | ATOM_KEY) : NULL;
+
+    if (!name || !x->d->taken)
+        return;
+    map_del(x->taken, PTR_KEY(name));
+    map_del(x->names, a->id | ATOM_KEY);
 }
 
-uint32_t clike_buffer(Clike *x, const Buffer *b)
+static const char *name_of(Clike *x, uint64_t key, const char *name, char letter, uint32_t *next)
 {
-    return number(x, b->id | 1ull << 32, &x->next_buffer);
+    const char *text = map_get(x->names, key);
+
+    if (text)
+        return text;
+    text = x->d->taken && name ? clike_name(x, name)
+                               : intern_printf(x->c->strings, "%c%u", letter, (*next)++);
+    map_put(x->names, key, (void *)(uintptr_t)text);
+    return text;
+}
+
+const char *clike_var(Clike *x, const Atom *a)
+{
+    return name_of(x, a->id | ATOM_KEY, a->name, 'i', &x->next_var);
+}
+
+const char *clike_buffer(Clike *x, const Buffer *b)
+{
+    return name_of(x, b->id, b->name, 'b', &x->next_buffer);
+}
+
+/* ---- indices ----------------------------------------------------------------------------------- */
+
+static DType index_dtype(const Clike *x)
+{
+    return strcmp(x->index, "int32_t") ? DT_I64 : DT_I32;
 }
 
 static void print_atom(Clike *x, const Atom *a, StrBuf *s)
 {
     switch (a->kind) {
-    case ATOM_VAR: str_printf(s, "i%u", clike_var(x, a)); break;
+    case ATOM_VAR: str_add(s, clike_var(x, a)); break;
     case ATOM_DIV:
     case ATOM_SYMDIV: {
         bool safe = a->a->lo >= 0; /* C truncates: the same from 0 on */
-        str_add(s, safe ? "(" : "floordiv(");
+        if (safe)
+            str_add(s, "(");
+        else
+            str_printf(s, "%s(", x->d->helper(x->c, "floordiv", index_dtype(x)));
         clike_index(x, a->a, s);
         str_add(s, safe ? "/" : ", ");
         if (a->kind == ATOM_DIV)
@@ -47,41 +84,141 @@ static void print_atom(Clike *x, const Atom *a, StrBuf *s)
         str_add(s, ")");
         break;
     case ATOM_MIN:
-    case ATOM_MAX:
-        str_printf(s, "%s((%s)", a->kind == ATOM_MIN ? "min" : "max", x->d->index_type);
+    case ATOM_MAX: {
+        const char *fn = a->kind == ATOM_MIN ? "min" : "max";
+        str_printf(s, "%s((%s)", x->d->promotes ? x->d->helper(x->c, fn, index_dtype(x)) : fn,
+                   x->index);
         clike_index(x, a->a, s);
-        str_printf(s, ", (%s)", x->d->index_type);
+        str_printf(s, ", (%s)", x->index);
         clike_index(x, a->b, s);
         str_add(s, ")");
         break;
+    }
     case ATOM_LOAD:
-        str_printf(s, "(%s)", x->d->index_type);
+        str_printf(s, "(%s)", x->index);
         clike_prim(x, a->load, s);
         break;
     }
 }
 
+typedef struct {
+    int64_t     coef;
+    const char *text;
+} Term;
+
+static uint64_t most_of(int64_t coef)
+{
+    return coef < 0 ? 0 - (uint64_t)coef : (uint64_t)coef;
+}
+
+static bool comes_before(const Term *a, const Term *b)
+{
+    if (most_of(a->coef) != most_of(b->coef))
+        return most_of(a->coef) > most_of(b->coef);
+    return strcmp(a->text, b->text) < 0;
+}
+
+/* As they are; for people the largest steps first, which is also the same after a plan was read. */
+static Term *terms_of(Clike *x, const Idx *i)
+{
+    Term *t = NEW_ARRAY(x->c->arena, Term, i->nterms + 1);
+
+    for (uint32_t n = 0; n < i->nterms; n++) {
+        StrBuf text = strbuf(x->c->arena);
+
+        print_atom(x, i->t[n].atom, &text);
+        t[n] = (Term){i->t[n].coef, text.at};
+        for (uint32_t k = n; x->d->taken && k && comes_before(&t[k], &t[k - 1]); k--) {
+            Term swap = t[k];
+            t[k] = t[k - 1];
+            t[k - 1] = swap;
+        }
+    }
+    return t;
+}
+
 void clike_index(Clike *x, const Idx *i, StrBuf *s)
 {
-    bool one = i->nterms == 1 ? !i->c0 && i->t[0].coef == 1 : !i->nterms && i->c0 >= 0;
+    bool  one = i->nterms == 1 ? !i->c0 && i->t[0].coef == 1 : !i->nterms && i->c0 >= 0;
+    Term *t = terms_of(x, i);
 
     if (!one)
         str_add(s, "(");
-    for (uint32_t t = 0; t < i->nterms; t++) {
-        int64_t k = i->t[t].coef, most = k < 0 && k != INT64_MIN ? -k : k;
-        if (t)
-            str_add(s, k < 0 ? " - " : " + ");
-        else if (k < 0)
+    for (uint32_t n = 0; n < i->nterms; n++) {
+        if (n)
+            str_add(s, t[n].coef < 0 ? " - " : " + ");
+        else if (t[n].coef < 0)
             str_add(s, "-");
-        if (most != 1)
-            str_printf(s, "%lld*", (long long)most);
-        print_atom(x, i->t[t].atom, s);
+        if (most_of(t[n].coef) != 1)
+            str_printf(s, "%llu*", (unsigned long long)most_of(t[n].coef));
+        str_add(s, t[n].text);
     }
     if (i->nterms && i->c0)
-        str_printf(s, i->c0 < 0 ? " - %llu" : " + %llu",
-                   i->c0 < 0 ? -(unsigned long long)i->c0 : (unsigned long long)i->c0);
+        str_printf(s, i->c0 < 0 ? " - %llu" : " + %llu", (unsigned long long)most_of(i->c0));
     else if (!i->nterms)
         str_printf(s, "%lld", (long long)i->c0);
     if (!one)
         str_add(s, ")");
+}
+
+/* ---- their width ------------------------------------------------------------------------------- */
+
+typedef struct {
+    bool fits;
+} Width;
+
+static double largest(double lo, double hi)
+{
+    return -lo > hi ? -lo : hi;
+}
+
+/* No partial sum of x, in whatever order, leaves 31 bits; nor does one of its parts. */
+static bool idx_fits(const Idx *x)
+{
+    double sum = fabs((double)x->c0);
+
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        double      most = largest((double)a->lo, (double)a->hi);
+
+        if (most > INT32_MAX || (a->a && !idx_fits(a->a)) || (a->b && !idx_fits(a->b)) ||
+            a->k > INT32_MAX)
+            return false;
+        if (a->kind == ATOM_PROD && largest((double)a->a->lo, (double)a->a->hi) *
+                                            largest((double)a->b->lo, (double)a->b->hi) >
+                                        INT32_MAX)
+            return false;
+        sum += fabs((double)x->t[i].coef) * most;
+    }
+    return sum <= INT32_MAX;
+}
+
+static void visit_idx(void *user, const Idx *i)
+{
+    Width *w = user;
+
+    w->fits = w->fits && idx_fits(i);
+}
+
+static bool visit_stmt(void *user, const Stmt *s)
+{
+    Width *w = user;
+
+    if (s->kind == STMT_FOR)
+        w->fits = w->fits && idx_fits(s->u.loop.lo) && idx_fits(s->u.loop.extent) &&
+                  s->u.loop.lo->hi + s->u.loop.extent->hi <= INT32_MAX;
+    return w->fits;
+}
+
+bool clike_index_fits(const Func *f)
+{
+    Width    w = {true};
+    TirVisit v = {.user = &w, .enter = visit_stmt, .idx = visit_idx};
+
+    for (uint32_t i = 0; i < f->nparams; i++)
+        if (f->params[i].scalar &&
+            (f->params[i].scalar->lo < INT32_MIN || f->params[i].scalar->hi > INT32_MAX))
+            return false;
+    stmt_visit(f->body, &v);
+    return w.fits;
 }

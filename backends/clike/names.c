@@ -48,7 +48,7 @@ static void count_uses(Clike *x, const Prim *p)
 {
     uintptr_t n = (uintptr_t)map_get(x->uses, p->id) + 1;
 
-    if (p->kind == PRIM_INT || p->kind == PRIM_FLOAT)
+    if (p->kind == PRIM_INT || p->kind == PRIM_FLOAT || dtype_is_handle(p->dtype))
         return;
     map_put(x->uses, p->id, (void *)n);
     if (n == 2 && p->kind != PRIM_INDEX) {
@@ -113,7 +113,9 @@ static bool hides(Clike *x, const Prim *p, Map *seen)
 
 static const char *new_name(Clike *x)
 {
-    return intern_printf(x->c->strings, "t%u", x->next_temp++);
+    const char *name = intern_printf(x->c->strings, "t%u", x->next_temp++);
+
+    return x->d->taken ? clike_name(x, name) : name;
 }
 
 static void set_name(Clike *x, const Prim *p, const char *name)
@@ -206,7 +208,8 @@ static void declare(Clike *x, const Prim *p)
         const char *name = new_name(x);
         clike_node(x, p, &s);
         clike_indent(x);
-        str_printf(x->out, "const %s %s = %s;\n", clike_type(x, p->dtype), name, s.n ? s.at : "0");
+        str_printf(x->out, "const %s %s = %s;\n", clike_type(x, p->dtype), name,
+                   s.n ? clike_bare(x, s.at) : "0");
         set_name(x, p, name);
     }
 }

@@ -5,7 +5,6 @@
  * width. */
 #include "backends/clike/impl.h"
 
-#include <math.h>
 #include <string.h>
 
 /* More text than any kernel; only conditions within conditions that share their arms come near. */
@@ -45,20 +44,6 @@ static const char *binary_sign(PrimKind k)
     }
 }
 
-static void print_float(Clike *x, const Prim *p, StrBuf *s)
-{
-    double v = p->u.f;
-
-    if (isnan(v))
-        str_printf(s, "(%s)NAN", clike_type(x, p->dtype));
-    else if (isinf(v))
-        str_printf(s, "(%s)%sINFINITY", clike_type(x, p->dtype), v < 0 ? "-" : "");
-    else if (p->dtype.bits == 64)
-        str_printf(s, "%a", v);
-    else
-        str_printf(s, "%af", v);
-}
-
 static void print_call(Clike *x, const char *fn, const Prim *p, StrBuf *s)
 {
     str_printf(s, "%s(", fn);
@@ -73,8 +58,54 @@ static void print_call(Clike *x, const char *fn, const Prim *p, StrBuf *s)
 /* A function of the prelude: operands would otherwise stand in the text more than once. */
 static void print_helper(Clike *x, const char *name, const Prim *p, StrBuf *s)
 {
-    str_printf(s, "%s_%s", name, clike_type(x, p->dtype));
-    print_call(x, "", p, s);
+    clike_type(x, p->dtype); /* records the error if there is none */
+    print_call(x, x->d->helper(x->c, name, p->dtype), p, s);
+}
+
+/* A signed number of so many bits holds p; looks at few levels of it. */
+static int bits_of(const Prim *p, int levels)
+{
+    DType t = p->dtype;
+    int   all = t.bits + (t.code != DT_INT), a, b;
+
+    if (p->kind == PRIM_INT) {
+        for (a = 1; a < 64 && p->u.i != (int64_t)((uint64_t)p->u.i << (64 - a)) >> (64 - a);)
+            a++;
+        return a;
+    }
+    if (p->kind == PRIM_CAST && dtype_is_int(p->kids[0]->dtype) && levels) {
+        a = bits_of(p->kids[0], levels - 1);
+        return a < all ? a : all;
+    }
+    if ((p->kind != PRIM_ADD && p->kind != PRIM_SUB && p->kind != PRIM_MUL) || !levels)
+        return all;
+    a = bits_of(p->kids[0], levels - 1), b = bits_of(p->kids[1], levels - 1);
+    a = p->kind == PRIM_MUL ? a + b : (a > b ? a : b) + 1;
+    return a < all ? a : all;
+}
+
+/* a + b, a - b or a * b of 32 bits or more that leaves its type for no value of what it is made of:
+ * C's own arithmetic does. */
+static bool stays(const Prim *p)
+{
+    int a, b;
+
+    if (p->dtype.code != DT_INT || p->dtype.bits < 32)
+        return false;
+    a = bits_of(p->kids[0], 3), b = bits_of(p->kids[1], 3);
+    return (p->kind == PRIM_MUL ? a + b : (a > b ? a : b) + 1) <= p->dtype.bits;
+}
+
+/* By how many bits: modulo the width. */
+static void print_shift(Clike *x, const Prim *by, int most, StrBuf *s)
+{
+    if (x->d->promotes && by->kind == PRIM_INT) {
+        str_printf(s, "%d", (int)(by->u.i & most));
+        return;
+    }
+    str_add(s, "(");
+    clike_prim(x, by, s);
+    str_printf(s, " & %d)", most);
 }
 
 /* a OP b where whole numbers wrap and shift amounts are taken modulo the width. */
@@ -84,20 +115,73 @@ static void print_whole(Clike *x, const Prim *p, StrBuf *s)
     bool  shifts = p->kind == PRIM_SHL || p->kind == PRIM_SHR;
     bool  wraps = p->kind == PRIM_ADD || p->kind == PRIM_SUB || p->kind == PRIM_MUL;
 
+    if (wraps && x->d->promotes && stays(p)) {
+        str_add(s, "(");
+        clike_prim(x, p->kids[0], s);
+        str_printf(s, " %s ", binary_sign(p->kind));
+        clike_prim(x, p->kids[1], s);
+        str_add(s, ")");
+        return;
+    }
     u.code = t.code == DT_INT ? DT_UINT : t.code;
+    if (x->d->promotes && u.bits < 32) /* 65535 * 65535 is too large for an int */
+        u.bits = 32;
     const char *cast =
         wraps || p->kind == PRIM_SHL ? arena_printf(x->c->arena, "(%s)", clike_type(x, u)) : "";
-    if (!dtype_is_bool(p->dtype))
+    /* C has the result in the type of the operands, if that is not narrower than an int. */
+    bool plain = x->d->promotes && t.bits >= 32 && !*cast;
+    if (!dtype_is_bool(p->dtype) && !plain)
         str_printf(s, "(%s)", clike_type(x, p->dtype));
     str_printf(s, "(%s", cast);
     clike_prim(x, p->kids[0], s);
-    str_printf(s, " %s %s", binary_sign(p->kind), shifts ? "(" : cast);
-    clike_prim(x, p->kids[1], s);
-    str_printf(s, shifts ? " & %d))" : ")", t.bits - 1);
+    str_printf(s, " %s ", binary_sign(p->kind));
+    if (shifts)
+        print_shift(x, p->kids[1], t.bits - 1, s);
+    else
+        str_add(s, cast), clike_prim(x, p->kids[1], s);
+    str_add(s, ")");
+}
+
+static void print_side(Clike *x, const Idx *i, bool positive, StrBuf *s)
+{
+    const Idx *sum = idx_const(x->c->arith, 0);
+
+    for (uint32_t t = 0; t < i->nterms; t++)
+        if ((i->t[t].coef > 0) == positive)
+            sum = idx_add(x->c->arith, sum,
+                          idx_mulc(x->c->arith, idx_atom(x->c->arith, i->t[t].atom),
+                                   positive ? i->t[t].coef : -i->t[t].coef));
+    if ((i->c0 > 0) == positive && i->c0 != INT64_MIN && sum->nterms | (i->c0 != 0))
+        sum = idx_addc(x->c->arith, sum, positive ? i->c0 : -i->c0);
+    clike_index(x, sum, s);
+}
+
+/* 0 <= i - j and its kin as people write them: i >= j. */
+static bool print_condition(Clike *x, const Prim *p, StrBuf *s)
+{
+    const char *sign = p->kind == PRIM_LE   ? ">="
+                       : p->kind == PRIM_EQ ? "=="
+                       : p->kind == PRIM_NE ? "!="
+                                            : NULL;
+    const Prim *a = p->kids[0], *i = p->kids[1];
+
+    if (p->kind != PRIM_LE && a->kind == PRIM_INDEX)
+        a = p->kids[1], i = p->kids[0];
+    if (!x->d->promotes || !sign || a->kind != PRIM_INT || a->u.i || i->kind != PRIM_INDEX ||
+        i->dtype.bits != 64 || i->dtype.lanes != 1 || map_get(x->temps, i->id))
+        return false;
+    str_add(s, "(");
+    print_side(x, i->u.index, true, s);
+    str_printf(s, " %s ", sign);
+    print_side(x, i->u.index, false, s);
+    str_add(s, ")");
+    return true;
 }
 
 static void print_binary(Clike *x, const Prim *p, StrBuf *s)
 {
+    if (print_condition(x, p, s))
+        return;
     if (dtype_is_int(p->kids[0]->dtype)) {
         if (p->kind == PRIM_DIV || p->kind == PRIM_REM)
             print_helper(x, p->kind == PRIM_DIV ? "div" : "rem", p, s);
@@ -105,9 +189,12 @@ static void print_binary(Clike *x, const Prim *p, StrBuf *s)
             print_whole(x, p, s);
         return;
     }
+    const char *sign = binary_sign(p->kind);
+    if (x->d->promotes && (p->kind == PRIM_AND || p->kind == PRIM_OR)) /* of conditions */
+        sign = p->kind == PRIM_AND ? "&&" : "||";
     str_add(s, "(");
     clike_prim(x, p->kids[0], s);
-    str_printf(s, " %s ", binary_sign(p->kind));
+    str_printf(s, " %s ", sign);
     clike_prim(x, p->kids[1], s);
     str_add(s, ")");
 }
@@ -118,27 +205,92 @@ static void print_load(Clike *x, const Prim *p, StrBuf *s)
 
     if (p->u.load.mask)
         clike_type(x, dtype_lanes(p->dtype, 2)); /* records the error: no masks */
-    if (p->u.load.n == 0) {
-        str_printf(s, "b%u%s", clike_buffer(x, b), clike_cell(x, b));
+    if (p->u.load.member) {
+        bool local = b->scope == SCOPE_STACK;
+        str_printf(s, "%s%s%s", clike_buffer(x, b), local ? "." : "->", p->u.load.member->name);
         return;
     }
-    str_printf(s, "b%u[", clike_buffer(x, b));
-    clike_index(x, p->u.load.index[0], s);
-    str_add(s, "]");
+    if (p->u.load.n == 0) {
+        str_printf(s, "%s%s", clike_buffer(x, b), clike_cell(x, b));
+        return;
+    }
+    str_printf(s, "%s[%s]", clike_buffer(x, b),
+               clike_bare(x, clike_index_text(x, p->u.load.index[0])));
+}
+
+static void print_cast(Clike *x, const Prim *p, StrBuf *s)
+{
+    DType       from = p->kids[0]->dtype;
+    const char *fn;
+
+    if (dtype_is_bool(p->dtype)) {
+        str_add(s, "(");
+        clike_prim(x, p->kids[0], s);
+        str_add(s, " != 0)");
+        return;
+    }
+    if ((fn = x->d->convert(x->c, p->dtype, from))) {
+        clike_type(x, p->dtype); /* records the error if there is none */
+        str_printf(s, "%s(", fn);
+    } else {
+        str_printf(s, "(%s)%s(", clike_type(x, p->dtype),
+                   dtype_is_handle(from) ? "(uintptr_t)" : "");
+    }
+    clike_prim(x, p->kids[0], s);
+    str_add(s, ")");
+}
+
+static void print_select(Clike *x, const Prim *p, StrBuf *s)
+{
+    for (uint32_t i = 0; i < 3; i++) {
+        str_add(s, i == 0 ? "(" : i == 1 ? " ? " : " : ");
+        clike_prim(x, p->kids[i], s);
+    }
+    str_add(s, ")");
+}
+
+static void print_case(Clike *x, const Prim *p, StrBuf *s)
+{
+    for (uint32_t i = 0; i + 1 < p->nkids; i++) {
+        str_add(s, "(");
+        clike_index(x, p->u.index, s);
+        str_printf(s, " == %u ? ", i);
+        clike_prim(x, p->kids[i], s);
+        str_add(s, " : ");
+    }
+    clike_prim(x, p->kids[p->nkids - 1], s);
+    for (uint32_t i = 0; i + 1 < p->nkids; i++)
+        str_add(s, ")");
+}
+
+static void print_math(Clike *x, const Prim *p, StrBuf *s)
+{
+    const char *fn = x->d->math(p->u.math, p->dtype);
+
+    if (fn) {
+        print_call(x, fn, p, s);
+        return;
+    }
+    x->failed = true;
+    error_at(x->c, E_CODEGEN, x->f->loc, "%s has no function %u for kernel '%s'", x->d->name,
+             (unsigned)p->u.math, x->f->name);
 }
 
 void clike_node(Clike *x, const Prim *p, StrBuf *s)
 {
     switch (p->kind) {
     case PRIM_INT:
-        if (p->dtype.bits == 64)
-            str_printf(s, "%lldL", (long long)p->u.i);
+        if (dtype_is_handle(p->dtype))
+            str_add(s, "NULL");
         else
-            str_printf(s, "%lld", (long long)p->u.i);
+            x->d->integer(s, p->dtype, p->u.i);
         return;
-    case PRIM_FLOAT: print_float(x, p, s); return;
+    case PRIM_FLOAT:
+        clike_type(x, p->dtype); /* records the error if there is none */
+        x->d->real(s, p->dtype, p->u.f);
+        return;
     case PRIM_INDEX:
-        if (!p->u.index->nterms || strcmp(clike_type(x, p->dtype), x->d->index_type))
+        if (!p->u.index->nterms || strcmp(clike_type(x, p->dtype), x->index))
             str_printf(s, "(%s)", clike_type(x, p->dtype));
         clike_index(x, p->u.index, s);
         return;
@@ -163,64 +315,25 @@ void clike_node(Clike *x, const Prim *p, StrBuf *s)
     case PRIM_MAXNUM: print_helper(x, dtype_is_float(p->dtype) ? "maxnum" : "max", p, s); return;
     case PRIM_FMA: print_call(x, x->d->fma, p, s); return;
     case PRIM_NOT:
+        if (x->d->promotes && !dtype_is_bool(p->dtype))
+            str_printf(s, "(%s)", clike_type(x, p->dtype));
         str_add(s, dtype_is_bool(p->dtype) ? "(!" : "(~");
         clike_prim(x, p->kids[0], s);
         str_add(s, ")");
         return;
-    case PRIM_SELECT:
-        str_add(s, "(");
-        clike_prim(x, p->kids[0], s);
-        str_add(s, " ? ");
-        clike_prim(x, p->kids[1], s);
-        str_add(s, " : ");
-        clike_prim(x, p->kids[2], s);
-        str_add(s, ")");
-        return;
-    case PRIM_CAST:
-        if (dtype_is_bool(p->dtype)) {
-            str_add(s, "(");
-            clike_prim(x, p->kids[0], s);
-            str_add(s, " != 0)");
-            return;
-        }
-        if (dtype_is_float(p->kids[0]->dtype) && dtype_is_int(p->dtype))
-            str_printf(s, "convert_%s_sat_rtz(", clike_type(x, p->dtype));
-        else
-            str_printf(s, "(%s)(", clike_type(x, p->dtype));
-        clike_prim(x, p->kids[0], s);
-        str_add(s, ")");
-        return;
+    case PRIM_SELECT: print_select(x, p, s); return;
+    case PRIM_CAST: print_cast(x, p, s); return;
     case PRIM_BITS:
-        str_printf(s, "%s%s(", x->d->bits_prefix, clike_type(x, p->dtype));
-        clike_prim(x, p->kids[0], s);
-        str_add(s, ")");
+        clike_type(x, p->dtype); /* records the error if there is none */
+        print_call(x, x->d->bits(x->c, p->dtype, p->kids[0]->dtype), p, s);
         return;
-    case PRIM_MATH: {
-        const char *fn = x->d->math(p->u.math, p->dtype);
-        if (!fn) {
-            x->failed = true;
-            error_at(x->c, E_CODEGEN, x->f->loc, "%s has no function %u for kernel '%s'",
-                     x->d->name, (unsigned)p->u.math, x->f->name);
-            return;
-        }
-        print_call(x, fn, p, s);
-        return;
-    }
-    case PRIM_CASE:
-        for (uint32_t i = 0; i + 1 < p->nkids; i++) {
-            str_add(s, "(");
-            clike_index(x, p->u.index, s);
-            str_printf(s, " == %u ? ", i);
-            clike_prim(x, p->kids[i], s);
-            str_add(s, " : ");
-        }
-        clike_prim(x, p->kids[p->nkids - 1], s);
-        for (uint32_t i = 0; i + 1 < p->nkids; i++)
-            str_add(s, ")");
-        return;
+    case PRIM_MATH: print_math(x, p, s); return;
+    case PRIM_CASE: print_case(x, p, s); return;
     case PRIM_ADDR:
-    case PRIM_SYMBOL:
+    case PRIM_SYMBOL: clike_address(x, p, s); return;
     case PRIM_SIZEOF:
+        str_printf(s, "(uint32_t)sizeof(%s)", x->program->record(x->program->user, p->u.record));
+        return;
     case PRIM_INTRIN:
     case PRIM_SPLAT:
     case PRIM_RAMP:

@@ -4,6 +4,7 @@
 #include "backends/clike/clike.h"
 #include "backends/opencl/opencl.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char *cl_type(DType t)
@@ -54,10 +55,54 @@ static const char *cl_math(MathFn fn, DType t)
     return text[fn];
 }
 
-static const ClikeDialect dialect = {
-    "OpenCL C", cl_type,         cl_space,   cl_axis,
-    cl_math,    "__kernel void", "restrict", "barrier(CLK_LOCAL_MEM_FENCE);",
-    "fma",      "as_",           "long"};
+static void cl_integer(StrBuf *s, DType t, int64_t v)
+{
+    str_printf(s, t.bits == 64 ? "%lldL" : "%lld", (long long)v);
+}
+
+static void cl_real(StrBuf *s, DType t, double v)
+{
+    if (isnan(v))
+        str_printf(s, "(%s)NAN", cl_type(t));
+    else if (isinf(v))
+        str_printf(s, "(%s)%sINFINITY", cl_type(t), v < 0 ? "-" : "");
+    else
+        str_printf(s, t.bits == 64 ? "%a" : "%af", v);
+}
+
+static const char *cl_helper(Ctx *c, const char *what, DType t)
+{
+    return strcmp(what, "floordiv") ? arena_printf(c->arena, "%s_%s", what, cl_type(t)) : what;
+}
+
+static const char *cl_convert(Ctx *c, DType to, DType from)
+{
+    return dtype_is_float(from) && dtype_is_int(to)
+               ? arena_printf(c->arena, "convert_%s_sat_rtz", cl_type(to))
+               : NULL;
+}
+
+static const char *cl_bits(Ctx *c, DType to, DType from)
+{
+    (void)from;
+    return arena_printf(c->arena, "as_%s", cl_type(to));
+}
+
+static const ClikeDialect dialect = {.name = "OpenCL C",
+                                     .type = cl_type,
+                                     .space = cl_space,
+                                     .axis = cl_axis,
+                                     .math = cl_math,
+                                     .integer = cl_integer,
+                                     .real = cl_real,
+                                     .helper = cl_helper,
+                                     .convert = cl_convert,
+                                     .bits = cl_bits,
+                                     .kernel_prefix = "__kernel void",
+                                     .noalias = "restrict",
+                                     .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
+                                     .fma = "fma",
+                                     .index_type = "long"};
 
 const char *opencl_symbol(Ctx *c, const char *func)
 {

@@ -259,19 +259,26 @@ typedef struct tvmcc_weights_header {
 /* ---- helpers of generated headers ---------------------------------------------------------------
  */
 
+#ifndef TVMCC_ALIGNED /* what a compiler has its own words for may be defined before */
 #if defined(__cplusplus) && __cplusplus >= 201103L
 #define TVMCC_ALIGNED(n) alignas(n)
-#define TVMCC_STATIC_ASSERT(cond, name) static_assert(cond, #name)
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define TVMCC_ALIGNED(n) _Alignas(n)
-#define TVMCC_STATIC_ASSERT(cond, name) _Static_assert(cond, #name)
-#else
-#if defined(_MSC_VER)
+#elif defined(_MSC_VER)
 #define TVMCC_ALIGNED(n) __declspec(align(n))
 #else
 #define TVMCC_ALIGNED(n) __attribute__((aligned(n)))
 #endif
+#endif
+
+#ifndef TVMCC_STATIC_ASSERT
+#if defined(__cplusplus) && __cplusplus >= 201103L
+#define TVMCC_STATIC_ASSERT(cond, name) static_assert(cond, #name)
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define TVMCC_STATIC_ASSERT(cond, name) _Static_assert(cond, #name)
+#else
 #define TVMCC_STATIC_ASSERT(cond, name) typedef char tvmcc_assert_##name[(cond) ? 1 : -1]
+#endif
 #endif
 
 #ifdef __cplusplus
@@ -283,15 +290,19 @@ typedef struct tvmcc_weights_header {
 /* ---- the layout, asserted ----------------------------------------------------------------- */
 
 #if UINTPTR_MAX > 0xffffffffu
-#define TVMCC_LAYOUT(lp64, ilp32) (lp64)
-#else
-#define TVMCC_LAYOUT(lp64, ilp32) (ilp32)
+#define TVMCC_LAYOUT(lp64, ilp32, here) (lp64)
+#elif UINTPTR_MAX == 0xffffffffu
+#define TVMCC_LAYOUT(lp64, ilp32, here) (ilp32)
+#else /* no code but that of the same compiler */
+#define TVMCC_LAYOUT(lp64, ilp32, here) (here)
 #endif
-#define TVMCC_AT(type, member, lp64, ilp32)                                          \
-    TVMCC_STATIC_ASSERT(offsetof(tvmcc_##type, member) == TVMCC_LAYOUT(lp64, ilp32), \
+#define TVMCC_AT(type, member, lp64, ilp32)                                            \
+    TVMCC_STATIC_ASSERT(offsetof(tvmcc_##type, member) ==                              \
+                            TVMCC_LAYOUT(lp64, ilp32, offsetof(tvmcc_##type, member)), \
                         type##_##member)
-#define TVMCC_SIZE(type, lp64, ilp32) \
-    TVMCC_STATIC_ASSERT(sizeof(tvmcc_##type) == TVMCC_LAYOUT(lp64, ilp32), type##_size)
+#define TVMCC_SIZE(type, lp64, ilp32)                                                            \
+    TVMCC_STATIC_ASSERT(sizeof(tvmcc_##type) == TVMCC_LAYOUT(lp64, ilp32, sizeof(tvmcc_##type)), \
+                        type##_size)
 
 TVMCC_STATIC_ASSERT(sizeof(void *) == sizeof(size_t), pointer_is_size);
 TVMCC_STATIC_ASSERT(sizeof(void (*)(void)) == sizeof(void *), function_is_pointer);

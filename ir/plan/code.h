@@ -22,6 +22,7 @@ typedef struct {
 
 typedef struct {
     const char *entry;     /* prefix of exported symbols */
+    const char *header;    /* file that source text includes; NULL: <entry>.h */
     uint32_t    opt_level; /* 0..3 */
     bool        pic;
     bool        embed_weights; /* <entry>_weights is a symbol of another object, else from params */

@@ -49,6 +49,8 @@ const Prim *check_arena(Entry *e, Code *code, const Buffer *params, int64_t most
     if (p->arena_bytes || p->private_bytes)
         fail_if(e, code, is_null(e, arena), TVMCC_E_NULL);
     check_aligned(e, code, arena, ARENA_ALIGN);
+    if (!p->arena_bytes && !p->private_bytes)
+        return n;
     need = prim_mul(c, prim_cast(c, DT_U64, n), num(e, DT_U64, (int64_t)p->private_bytes));
     need = prim_add(c, need, num(e, DT_U64, (int64_t)p->arena_bytes));
     fail_if(e, code, prim_lt(c, get(e, params, "arena_bytes"), need), TVMCC_E_MISMATCH);

@@ -1,0 +1,420 @@
+/* A model as one file of C99 (docs/design/c.md): what it says of itself, the weights, helpers,
+ * kernels as functions of the file, and the functions that its header declares.
+ *
+ * All but those are `static`.  What nothing leads to from there is left out, so that compilers have
+ * nothing to complain of.  A function that the header declares has the header's own types and calls
+ * the one that TIR has, since addresses of that are given as tvmcc_run_fn. */
+#include "backends/c/c.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const char *name_of(Source *s, const char *name)
+{
+    return intern(s->c->strings, name);
+}
+
+/* ---- names ------------------------------------------------------------------------------------- */
+
+/* Kernels are net__relu_1f2e3d4c; net_run_ex is net__run_ex here. */
+const char *c_symbol(Source *s, const char *name)
+{
+    const Func *f = map_get(s->funcs, PTR_KEY(name_of(s, name)));
+    const Data *d = map_get(s->data, PTR_KEY(name_of(s, name)));
+    const char *entry = s->o->entry;
+    char       *text;
+
+    if (d && d->exported && c_has_weights(s))
+        return arena_printf(s->c->arena, "&%s", name);
+    if (f && f->kind != FUNC_ENTRY)
+        text = arena_printf(s->c->arena, "%s__%s", entry, name);
+    else if (f && f->exported)
+        text = arena_printf(s->c->arena, "%s_%s", entry, name + strlen(entry));
+    else
+        text = arena_printf(s->c->arena, "%s", name);
+    for (char *p = text; *p; p++)
+        if (!isalnum((unsigned char)*p))
+            *p = '_';
+    return text;
+}
+
+static const char *symbol(void *user, const char *name)
+{
+    return c_symbol(user, name);
+}
+
+static const char *record(void *user, const AbiRecord *r)
+{
+    Source *s = user;
+
+    return strcmp(r->name, "run") ? arena_printf(s->c->arena, "tvmcc_%s", r->name)
+                                  : arena_printf(s->c->arena, "struct %s__run", s->o->entry);
+}
+
+static const char *cells(void *user, const char *data)
+{
+    Source     *s = user;
+    const Data *d = map_get(s->data, PTR_KEY(name_of(s, data)));
+
+    return d ? c_cells(s, d) : NULL;
+}
+
+/* ---- what is there ----------------------------------------------------------------------------- */
+
+static void know(Source *s, const TirModule *m)
+{
+    for (uint32_t i = 0; i < m->nfuncs; i++)
+        if (m->funcs[i]->kind != FUNC_HOST)
+            map_put(s->funcs, PTR_KEY(name_of(s, m->funcs[i]->name)),
+                    (void *)(uintptr_t)m->funcs[i]);
+    for (uint32_t i = 0; i < m->ndata; i++)
+        map_put(s->data, PTR_KEY(name_of(s, m->data[i].name)), (void *)(uintptr_t)&m->data[i]);
+}
+
+static void reach(Source *s, const char *name);
+
+static void reach_prim(void *user, const Prim *p)
+{
+    if (p->kind == PRIM_SYMBOL)
+        reach(user, p->u.symbol);
+}
+
+static bool reach_stmt(void *user, const Stmt *st)
+{
+    if (st->kind == STMT_CALL)
+        reach(user, st->u.call.callee);
+    return true;
+}
+
+/* A chain is as long as functions and tables lie within each other: a few. */
+static void reach(Source *s, const char *name)
+{
+    const char *key = name_of(s, name);
+    const Func *f = map_get(s->funcs, PTR_KEY(key));
+    const Data *d = map_get(s->data, PTR_KEY(key));
+    TirVisit    v = {.user = s, .enter = reach_stmt, .prim = reach_prim};
+
+    if (map_get(s->live, PTR_KEY(key)))
+        return;
+    map_put(s->live, PTR_KEY(key), s);
+    if (f)
+        stmt_visit(f->body, &v);
+    for (uint32_t i = 0; d && i < d->nitems; i++)
+        if (d->items[i].symbol)
+            reach(s, d->items[i].symbol);
+}
+
+static bool is_live(Source *s, const Func *f)
+{
+    return map_get(s->live, PTR_KEY(name_of(s, f->name))) != NULL;
+}
+
+/* Without weights in the file or beside it that the linker finds, net_run has none. */
+static bool is_exported(const Source *s, const Func *f)
+{
+    return f->exported && (s->o->embed_weights ||
+                           strcmp(f->name, arena_printf(s->c->scratch, "%s_run", s->o->entry)));
+}
+
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+static const PlanKernel *kernel_of(const Source *s, const char *name, uint64_t *calls)
+{
+    const PlanKernel *found = NULL;
+
+    for (const Plan *p = s->plans; p; p = p->next)
+        for (uint32_t i = 0; i < p->nkernels; i++)
+            if (!strcmp(p->kernels[i].func->name, name)) {
+                found = &p->kernels[i];
+                *calls += found->calls;
+            }
+    return found;
+}
+
+/* Text for a comment, on one line. */
+static const char *plain(Source *s, const char *text)
+{
+    StrBuf out = strbuf(s->c->arena);
+
+    for (const char *p = text; *p; p++)
+        str_addc(&out, *p < ' ' || *p > '~' || (*p == '/' && p > text && p[-1] == '*') ||
+                               (*p == '*' && p > text && p[-1] == '/')
+                           ? '?'
+                           : *p);
+    return out.n ? out.at : "";
+}
+
+static void comment(Source *s, const Func *f, StrBuf *out)
+{
+    uint64_t          calls = 0;
+    const PlanKernel *k = kernel_of(s, f->name, &calls);
+
+    if (f->kind == FUNC_TILE) {
+        str_printf(out, "/* A part of the next kernel, which its loops call. */\n");
+        return;
+    }
+    str_printf(out, "/* %.*s", (int)strcspn(f->name, "."), f->name);
+    if (f->loc.name)
+        str_printf(out, " for '%s'", plain(s, f->loc.name));
+    if (k && calls > 1)
+        str_printf(out, " and others: %" PRIu64 " calls", calls);
+    if (k && k->macs > 0)
+        str_printf(out, "; %" PRId64 " multiply-adds", k->macs);
+    str_add(out, ". */\n");
+}
+
+/* With -fno-libm, nothing of libm may be called. */
+static bool check_libm(Source *s, const Func *f, const char *text)
+{
+    bool ok = true;
+
+    for (int fn = 0; fn < MATH_COUNT; fn++)
+        for (int wide = 0; wide < 2; wide++) {
+            const char *name = c_dialect.math((MathFn)fn, wide ? DT_F64 : DT_F32);
+            uint32_t    i = 0;
+
+            if (!name || c_is_helper(name) || !c_calls(text, name))
+                continue;
+            while (i < s->libm.n && strcmp(s->libm.at[i], name))
+                i++;
+            if (i == s->libm.n)
+                vec_push(s->c->arena, &s->libm, name);
+            if (!f->target->no_libm)
+                continue;
+            error_at(s->c, E_CODEGEN, f->loc, "kernel '%s' calls '%s' of libm", f->name, name);
+            diag_hint(s->c->diags, "leave '-fno-libm' out, and link the program with libm");
+            ok = false;
+        }
+    return ok;
+}
+
+static bool functions(Source *s, const TirModule *m, StrBuf *heads, StrBuf *out)
+{
+    bool ok = true;
+
+    for (uint32_t i = 0; i < m->nfuncs && ok; i++) {
+        const Func *f = m->funcs[i];
+        StrBuf      head = strbuf(s->c->arena), text = strbuf(s->c->arena);
+
+        if (f->kind == FUNC_HOST || !is_live(s, f) ||
+            map_get(s->program.funcs, PTR_KEY(name_of(s, f->name))))
+            continue; /* another shape bucket has it too */
+        ok = clike_declare(&s->program, f, &head) && clike_define(&s->program, f, &text) &&
+             check_libm(s, f, text.at);
+        if (!ok)
+            break;
+        if (f->kind == FUNC_ENTRY)
+            str_printf(heads, "static %s;\n", head.at);
+        else
+            comment(s, f, out);
+        str_printf(out, "static %s\n", text.at);
+    }
+    return ok;
+}
+
+/* ---- what the header declares ------------------------------------------------------------------ */
+
+/* Parameters with the header's types, and what the function of the file gets of them. */
+static void export_params(Source *s, const Func *f, StrBuf *params, StrBuf *args)
+{
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        const Buffer *b = f->params[i].buffer;
+        const char   *name = b ? b->name : f->params[i].scalar->name;
+        bool          list = b && dtype_is_handle(b->dtype);
+
+        str_add(params, i ? ", " : "");
+        if (list)
+            str_printf(params, "const %s_%s *%s", s->o->entry, name, name);
+        else if (b && b->record)
+            str_printf(params, "const tvmcc_%s *%s", b->record->name, name);
+        else if (b && b->dtype.bits == 64)
+            str_printf(params, "const int64_t *%s", name);
+        else
+            str_printf(params, b ? "void *%s" : "uint32_t %s", name);
+        str_add(args, i ? ", " : "");
+        if (list)
+            str_add(args, "(void *const *)");
+        else if (b && !b->record && b->dtype.bits == 64)
+            str_printf(args, "(const %s *)", c_type(b->dtype));
+        str_add(args, name);
+    }
+    if (!f->nparams)
+        str_add(params, "void");
+}
+
+static void exports(Source *s, const TirModule *host, StrBuf *out)
+{
+    for (uint32_t i = 0; i < host->nfuncs; i++) {
+        const Func *f = host->funcs[i];
+        StrBuf      params = strbuf(s->c->arena), args = strbuf(s->c->arena);
+        const char *type = f->sig->result == ABI_HANDLE ? "const tvmcc_model_info *" : "int32_t ";
+
+        if (!is_exported(s, f))
+            continue;
+        export_params(s, f, &params, &args);
+        for (int named = 0; named <= (s->header != NULL); named++) {
+            const char *name =
+                named ? arena_printf(s->c->arena, "%s_header_%s", f->name, s->header) : f->name;
+
+            if (named)
+                str_printf(out, "%s%s(%s);\n", type, name, params.at);
+            str_printf(out, "%s%s(%s)\n{\n    return %s(%s);\n}\n\n", type, name, params.at,
+                       c_symbol(s, f->name), args.n ? args.at : "");
+        }
+    }
+}
+
+/* ---- the file ---------------------------------------------------------------------------------- */
+
+/* `run`, with the types of what is stored in it. */
+static void run_struct(Source *s, StrBuf *out)
+{
+    static const struct {
+        const char *name, *type;
+    } types[] = {{"params", "const tvmcc_params *"}, {"inputs", "void *const *"},
+                 {"outputs", "void *const *"},       {"arena", "void *"},
+                 {"weights", "const void *"},        {"dims", "const int64_t *"}};
+    const AbiRecord *r = record_find("run");
+
+    str_printf(out, "/* What the parts of one run share. */\nstruct %s__run {\n", s->o->entry);
+    for (uint32_t i = 0; i < r->n; i++) {
+        const char *type = NULL;
+
+        for (size_t k = 0; k < COUNT(types); k++)
+            if (!strcmp(types[k].name, r->members[i].name))
+                type = types[k].type;
+        if (type)
+            str_printf(out, "    %s%s;\n", type, r->members[i].name);
+        else
+            str_printf(out, "    %s %s;\n", c_type(abi_dtype(r->members[i].type)),
+                       r->members[i].name);
+    }
+    str_add(out, "};\n\n");
+}
+
+static void head(Source *s, StrBuf *out)
+{
+    const Plan *p = s->plans;
+    const char *file = s->o->header ? s->o->header : arena_printf(s->c->arena, "%s.h", s->o->entry);
+
+    str_printf(
+        out,
+        "/* The model %s as C99, for any compiler: made by tvmcc " TVMCC_VERSION " for '%s'.\n"
+        " *\n"
+        " *     cc -std=c99 -O2 -c <this file>\n"
+        " *\n"
+        " * %s is how to call it.  A run takes %" PRIu64 " bytes of arena, which the caller "
+        "brings, and\n"
+        " * some of the stack; there are %" PRIu64 " bytes of weights%s.  Nothing is allocated"
+        ", nothing is\n"
+        " * written but arena and outputs.",
+        plain(s, p->model), plain(s, p->target->text), file, p->arena_bytes + p->private_bytes,
+        p->weights_bytes,
+        !p->weights_bytes || c_has_weights(s) ? "" : ", which are not in this file");
+    if (s->libm.n)
+        str_add(out, "\n * It calls of libm:");
+    for (uint32_t i = 0; i < s->libm.n; i++)
+        str_printf(out, "%s%s", i % 10 == 9 ? "\n *     " : " ", s->libm.at[i]);
+    str_add(out, s->libm.n ? ". */\n" : "  No library is needed. */\n");
+    str_printf(out,
+               "#ifndef TVMCC_PLAIN_NAMES\n#define TVMCC_PLAIN_NAMES\n#endif\n"
+               "#ifndef %s_MODEL_H\n#include \"%s\"\n#endif\n%s\n",
+               s->upper, file, s->libm.n || s->nans ? "#include <math.h>\n" : "");
+    if (!p->target->fast_math)
+        str_add(out,
+                "#ifdef __FAST_MATH__\n"
+                "#error \"this file needs floats as C has them: compile it without -ffast-math\"\n"
+                "#endif\n");
+    str_add(
+        out,
+        "#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD == 2\n"
+        "#error \"float is computed as long double here: with gcc, -msse2 -mfpmath=sse helps\"\n"
+        "#endif\n\n"
+        "#ifndef TVMCC_RESTRICT /* pointers that nothing else leads to */\n"
+        "#if defined(_MSC_VER) || defined(__cplusplus)\n"
+        "#define TVMCC_RESTRICT __restrict\n"
+        "#else\n"
+        "#define TVMCC_RESTRICT restrict\n"
+        "#endif\n"
+        "#endif\n\n");
+}
+
+/* Code, of which no line is longer than people like: what is too long goes on behind a space. */
+static void add_code(StrBuf *out, const char *text)
+{
+    enum { COLUMNS = 100, FURTHER = 4 };
+
+    while (text && *text) {
+        size_t n = strcspn(text, "\n"), blank = strspn(text, " "), at = 0, room = COLUMNS;
+
+        while (n - at > room) {
+            size_t to = at + room, comma = to;
+
+            while (comma > at + room / 2 && (text[comma] != ' ' || text[comma - 1] != ','))
+                comma--;
+            while (to > at + blank && text[to] != ' ')
+                to--;
+            if (comma > at + room / 2)
+                to = comma;
+            if (to <= at + blank)
+                to = at + room + strcspn(text + at + room, " \n");
+            if (to >= n)
+                break;
+            str_addn(out, text + at, to - at);
+            str_printf(out, "\n%*s", (int)blank + FURTHER, "");
+            at = to + 1;
+            room = COLUMNS - blank - FURTHER;
+        }
+        str_addn(out, text + at, n - at);
+        str_addc(out, '\n');
+        text += n + (text[n] == '\n');
+    }
+}
+
+static Source source_new(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info)
+{
+    Source s = {.c = c, .plans = p, .o = o, .header = info->header};
+    char  *upper = arena_printf(c->arena, "%s", o->entry);
+
+    for (char *at = upper; *at; at++)
+        *at = (char)toupper((unsigned char)*at);
+    s.upper = upper;
+    s.funcs = map_new(c->arena);
+    s.data = map_new(c->arena);
+    s.live = map_new(c->arena);
+    return s;
+}
+
+bool c_source(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info, StrBuf *out)
+{
+    Source s = source_new(c, p, o, info);
+    StrBuf heads = strbuf(c->arena), code = strbuf(c->arena), data = strbuf(c->arena),
+           weights = strbuf(c->arena), exported = strbuf(c->arena);
+
+    s.program = (ClikeProgram){c, &c_dialect, &s, symbol, record, cells, map_new(c->arena)};
+    for (const Plan *q = p; q; q = q->next)
+        know(&s, q->tir);
+    know(&s, o->host);
+    for (uint32_t i = 0; i < o->host->nfuncs; i++)
+        if (is_exported(&s, o->host->funcs[i]))
+            reach(&s, o->host->funcs[i]->name);
+    for (const Plan *q = p; q; q = q->next)
+        if (!functions(&s, q->tir, &heads, &code))
+            return false;
+    if (!functions(&s, o->host, &heads, &code) || !c_weights(&s, &weights))
+        return false;
+    s.nans = s.nans || strstr(code.at, "NAN") || strstr(code.at, "INFINITY");
+    c_data(&s, o->host, &data);
+    head(&s, out);
+    run_struct(&s, out);
+    str_add(out, weights.n ? weights.at : "");
+    c_prelude(c, code.at, out);
+    exports(&s, o->host, &exported);
+    str_add(out, "\n");
+    add_code(out, heads.at);
+    str_printf(out, "\n%s", data.at);
+    add_code(out, code.at);
+    add_code(out, exported.at);
+    return true;
+}

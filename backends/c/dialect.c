@@ -1,0 +1,174 @@
+/* How C99 spells what clike prints.
+ *
+ * All arithmetic is on types of <stdint.h>, with casts where C would promote to an int of whatever
+ * width; f16 and bf16 are uint16_t in memory and floats when they are computed with.  Numbers are
+ * decimal, the shortest that read back as the same. */
+#include "backends/c/c.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_half(DType t)
+{
+    return dtype_is_float(t) && t.bits == 16;
+}
+
+const char *c_type(DType t)
+{
+    switch (t.code) {
+    case DT_BOOLEAN: return "uint8_t";
+    case DT_INT:
+        return t.bits == 8    ? "int8_t"
+               : t.bits == 16 ? "int16_t"
+               : t.bits == 32 ? "int32_t"
+                              : "int64_t";
+    case DT_UINT:
+        return t.bits == 8    ? "uint8_t"
+               : t.bits == 16 ? "uint16_t"
+               : t.bits == 32 ? "uint32_t"
+                              : "uint64_t";
+    case DT_FLOAT: return t.bits == 16 ? "uint16_t" : t.bits == 32 ? "float" : "double";
+    case DT_BFLOAT: return "uint16_t";
+    default: return NULL;
+    }
+}
+
+static const char *c_math(MathFn fn, DType t)
+{
+    static const char *const text[MATH_COUNT][2] = {
+#define BOTH(name) {name "f", name}
+        [MATH_EXP] = BOTH("exp"),
+        [MATH_LOG] = BOTH("log"),
+        [MATH_TANH] = BOTH("tanh"),
+        [MATH_ERF] = BOTH("erf"),
+        [MATH_SQRT] = BOTH("sqrt"),
+        [MATH_FLOOR] = BOTH("floor"),
+        [MATH_CEIL] = BOTH("ceil"),
+        [MATH_TRUNC] = BOTH("trunc"),
+        [MATH_ROUND] = BOTH("rint"),
+        [MATH_POW] = BOTH("pow"),
+        [MATH_FMOD] = BOTH("fmod"),
+        [MATH_SIN] = BOTH("sin"),
+        [MATH_COS] = BOTH("cos"),
+        [MATH_TAN] = BOTH("tan"),
+        [MATH_ASIN] = BOTH("asin"),
+        [MATH_ACOS] = BOTH("acos"),
+        [MATH_ATAN] = BOTH("atan"),
+        [MATH_ATAN2] = BOTH("atan2"),
+        [MATH_SINH] = BOTH("sinh"),
+        [MATH_COSH] = BOTH("cosh"),
+        [MATH_ASINH] = BOTH("asinh"),
+        [MATH_ACOSH] = BOTH("acosh"),
+        [MATH_ATANH] = BOTH("atanh"),
+#undef BOTH
+        [MATH_ABS] = {"abs_f32", "abs_f64"},
+        [MATH_COPYSIGN] = {"copysign_f32", "copysign_f64"}};
+    static const char *const whole[] = {"abs_i8", "abs_i16", "abs_i32", "abs_i64"};
+
+    if (dtype_is_float(t))
+        return is_half(t) ? NULL : text[fn][t.bits == 64];
+    if (fn != MATH_ABS || t.code != DT_INT)
+        return NULL;
+    return whole[t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3];
+}
+
+static void c_integer(StrBuf *s, DType t, int64_t v)
+{
+    if (t.code == DT_UINT && t.bits == 64)
+        str_printf(s, (uint64_t)v > UINT32_MAX ? "UINT64_C(%" PRIu64 ")" : "%" PRIu64 "u",
+                   (uint64_t)v);
+    else if (t.code == DT_UINT)
+        str_printf(s, "%" PRId64 "u", v);
+    else if (v == INT64_MIN)
+        str_add(s, "INT64_MIN");
+    else if (v == INT32_MIN)
+        str_add(s, "INT32_MIN");
+    else
+        str_printf(s, v > INT32_MAX || v < INT32_MIN ? "INT64_C(%" PRId64 ")" : "%" PRId64, v);
+}
+
+void c_real(StrBuf *s, DType t, double v)
+{
+    bool single = t.bits == 32;
+    char text[40];
+
+    if (is_half(t)) {
+        uint16_t bits;
+        dtype_put_f(t, &bits, v);
+        str_printf(s, "0x%04xu", bits);
+        return;
+    }
+    if (v != v || v - v != 0) {
+        str_add(s, v != v ? "NAN" : v < 0 ? "-INFINITY" : "INFINITY");
+        return;
+    }
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (single ? strtof(text, NULL) == (float)v : strtod(text, NULL) == v)
+            break;
+    }
+    str_printf(s, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", single ? "f" : "");
+}
+
+/* Of a type, in names of helpers: bool is a byte there. */
+static const char *short_name(Ctx *c, DType t)
+{
+    return dtype_is_bool(t) ? "u8" : dtype_text(c, t);
+}
+
+static const char *c_helper(Ctx *c, const char *what, DType t)
+{
+    return arena_printf(c->arena, "%s_%s", what, short_name(c, t));
+}
+
+static const char *c_convert(Ctx *c, DType to, DType from)
+{
+    bool same = dtype_eq(to, from), saturates = dtype_is_float(from) && dtype_is_int(to);
+
+    if (same || dtype_is_handle(from) || !(saturates || is_half(to) || is_half(from)))
+        return NULL;
+    return arena_printf(c->arena, "%s_of_%s", short_name(c, to), short_name(c, from));
+}
+
+static const char *c_bits(Ctx *c, DType to, DType from)
+{
+    if (to.bits == 16 || dtype_is_float(to) == dtype_is_float(from))
+        return arena_printf(c->arena, "(%s)", c_type(to));
+    return arena_printf(c->arena, "%s_of_bits_%s", short_name(c, to), short_name(c, from));
+}
+
+/* What the text has other uses for: names of C, of headers, of the prelude. */
+static bool c_taken(const char *name)
+{
+    static const char *const all[] = {"int8_t",   "int16_t",   "int32_t",   "int64_t", "uint8_t",
+                                      "uint16_t", "uint32_t",  "uint64_t",  "size_t",  "ptrdiff_t",
+                                      "intptr_t", "uintptr_t", "offsetof",  "linux",   "unix",
+                                      "near",     "far",       "interrupt", "data",    "xdata",
+                                      "asm",      "memcpy",    "memset",    "fmaf"};
+
+    for (size_t i = 0; i < COUNT(all); i++)
+        if (!strcmp(all[i], name))
+            return true;
+    for (int fn = 0; fn < MATH_COUNT; fn++)
+        for (int wide = 0; wide < 2; wide++) {
+            const char *of = c_math((MathFn)fn, wide ? DT_F64 : DT_F32);
+            if (of && !strcmp(of, name))
+                return true;
+        }
+    return str_starts(name, "tvmcc_") || strstr(name, "__") || c_is_helper(name);
+}
+
+const ClikeDialect c_dialect = {.name = "C",
+                                .type = c_type,
+                                .math = c_math,
+                                .integer = c_integer,
+                                .real = c_real,
+                                .helper = c_helper,
+                                .convert = c_convert,
+                                .bits = c_bits,
+                                .noalias = "TVMCC_RESTRICT",
+                                .fma = "fmaf",
+                                .promotes = true,
+                                .taken = c_taken};
