@@ -34,6 +34,15 @@ static char *operand(const Idx *x, const IdxPrinter *p, Arena *a)
     return plain ? text_of(x, p, a) : arena_printf(a, "(%s)", text_of(x, p, a));
 }
 
+/* x on the right of `*`: `a*b//2` would be `(a*b)//2`. */
+static char *right_operand(const Idx *x, const IdxPrinter *p, Arena *a)
+{
+    bool divides =
+        x->nterms == 1 && (x->t[0].atom->kind == ATOM_DIV || x->t[0].atom->kind == ATOM_SYMDIV);
+
+    return divides ? arena_printf(a, "(%s)", text_of(x, p, a)) : operand(x, p, a);
+}
+
 static const char *atom_text(const Atom *v, const IdxPrinter *p, Arena *a)
 {
     StrBuf s = strbuf(a);
@@ -45,7 +54,7 @@ static const char *atom_text(const Atom *v, const IdxPrinter *p, Arena *a)
             str_printf(&s, "%%%s", v->name);
         break;
     case ATOM_DIV: str_printf(&s, "%s//%" PRId64, operand(v->a, p, a), v->k); break;
-    case ATOM_PROD: str_printf(&s, "%s*%s", operand(v->a, p, a), operand(v->b, p, a)); break;
+    case ATOM_PROD: str_printf(&s, "%s*%s", operand(v->a, p, a), right_operand(v->b, p, a)); break;
     case ATOM_SYMDIV: str_printf(&s, "%s//(%s)", operand(v->a, p, a), text_of(v->b, p, a)); break;
     case ATOM_MIN:
     case ATOM_MAX: {

@@ -300,6 +300,44 @@ static void test_symbolic(void)
     symbolic(&rig);
 }
 
+static const Idx *dim_by_name(void *user, const char *name, size_t n)
+{
+    const Idx *const *at = user;
+
+    return n == 1 && *name == 'N' ? at[0] : n == 1 && *name == 'T' ? at[1] : NULL;
+}
+
+/* Products and quotients of dimensions read back as what they are. */
+static void test_text_of_products(void)
+{
+    Arena     *arena = arena_new(NULL);
+    Arith     *A = arith_new(arena, strings_new(arena));
+    const Idx *n = idx_atom(A, atom_var(A, "N", 1, 64)), *t = idx_atom(A, atom_var(A, "T", 0, 9));
+    const Idx *at[] = {n, t}, *half = idx_divc(A, n, 2), *sum = idx_add(A, n, t);
+    const Idx *cases[] = {idx_mul(A, n, half),
+                          idx_mul(A, half, idx_mul(A, half, t)),
+                          idx_divc(A, idx_mul(A, n, t), 2),
+                          idx_mul(A, idx_divc(A, idx_mul(A, n, t), 3), idx_divc(A, t, 4)),
+                          idx_mul(A, n, idx_div(A, idx_mulc(A, t, 5), n)),
+                          idx_div(A, idx_mul(A, half, t), idx_addc(A, n, 1)),
+                          idx_mul(A, idx_min(A, n, t), idx_max(A, half, t)),
+                          idx_mul(A, sum, idx_modc(A, sum, 4)),
+                          idx_mulc(A, idx_mul(A, half, idx_modc(A, n, 7)), -3)};
+
+    for (uint32_t i = 0; i < COUNT(cases); i++) {
+        StrBuf      s = strbuf(arena);
+        IdxParser   how = {.name = dim_by_name, .user = at};
+        const char *end;
+
+        idx_print(cases[i], NULL, &s);
+        end = s.at;
+        CHECK(idx_parse(A, &end, &how) == cases[i] && !*end);
+        if (idx_parse(A, (end = s.at, &end), &how) != cases[i])
+            printf("%s\n", s.at);
+    }
+    arena_free(arena);
+}
+
 /* Sizes of reshaped tensors: what is left of a product. */
 static void test_exact(void)
 {
@@ -328,6 +366,7 @@ int main(void)
     RUN(test_predicates);
     RUN(test_symbolic);
     RUN(test_exact);
+    RUN(test_text_of_products);
     arena_free(arena);
     return check_result();
 }
