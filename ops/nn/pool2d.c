@@ -13,38 +13,30 @@
 #include <string.h>
 
 typedef struct {
-    int64_t k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
-    int64_t over[2]; /* cells past the padding that the last window covers */
-    int64_t out[2];
-    bool    known[2]; /* out and over are numbers */
+    int64_t    k[2], stride[2], dilation[2], pad_lo[2], pad_hi[2];
+    const Idx *over[2]; /* cells past the padding that the last window covers */
 } Pool;
 
 /* Output size of one dimension. */
 static const Idx *pool_dim(Ctx *c, Loc loc, const Pool2dAttrs *a, Pool *p, const Type *data,
                            uint32_t i)
 {
-    const Idx *n = data->dims[i + 2];
-    int64_t    reach = (p->k[i] - 1) * p->dilation[i], size;
-    const Idx *room = idx_addc(c->arith, n, p->pad_lo[i] + p->pad_hi[i] - reach - 1);
+    Arith     *A = c->arith;
+    const Idx *n = data->dims[i + 2], *out, *past;
+    int64_t    reach = (p->k[i] - 1) * p->dilation[i];
+    const Idx *room = idx_addc(A, n, p->pad_lo[i] + p->pad_hi[i] - reach - 1);
     bool       up = a->ceil_mode;
 
-    if (room->lo < 0 && (!up || idx_addc(c->arith, room, p->stride[i] - 1)->lo < 0))
+    if (room->lo < 0 && (!up || idx_addc(A, room, p->stride[i] - 1)->lo < 0))
         return error_at(c, E_TYPE, loc, "a window of %lld does not fit into dimension %u of %s",
                         (long long)reach + 1, i + 2, type_text(c, data));
-    const Idx *out = idx_addc(
-        c->arith,
-        idx_divc(c->arith, idx_addc(c->arith, room, up ? p->stride[i] - 1 : 0), p->stride[i]), 1);
-
-    p->known[i] = idx_is_const(out, &p->out[i]) && idx_is_const(n, &size);
-    if (!p->known[i])
-        return up ? error_at(c, E_DIM, loc, "ceil_mode needs dimension %u to be a number", i + 2)
-                  : out;
-    if (up && (p->out[i] - 1) * p->stride[i] >= size + p->pad_lo[i])
-        p->out[i]--;
-    p->over[i] = (p->out[i] - 1) * p->stride[i] + reach + 1 - size - p->pad_lo[i] - p->pad_hi[i];
-    if (p->over[i] < 0)
-        p->over[i] = 0;
-    return idx_const(c->arith, p->out[i]);
+    out = idx_addc(A, idx_divc(A, idx_addc(A, room, up ? p->stride[i] - 1 : 0), p->stride[i]), 1);
+    if (up) /* each window begins before the padding behind */
+        out = idx_min(A, out,
+                      idx_addc(A, idx_divc(A, idx_addc(A, n, p->pad_lo[i] - 1), p->stride[i]), 1));
+    past = idx_sub(A, idx_mulc(A, idx_addc(A, out, -1), p->stride[i]), room);
+    p->over[i] = idx_max(A, past, idx_const(A, 0));
+    return out;
 }
 
 static const Type *pool_sizes(Ctx *c, Loc loc, const Pool2dAttrs *a, const Type *data, Pool *p)
@@ -106,7 +98,8 @@ static const Tensor *padded(Ctx *c, const Pool *p, const Tensor *d, const Prim *
     for (uint32_t i = 0; i < nd; i++)
         dims[i] = d->buffer->extent[i];
     for (uint32_t i = 0; i < 2; i++)
-        dims[i + 2] = idx_addc(c->arith, dims[i + 2], p->pad_lo[i] + p->pad_hi[i] + p->over[i]);
+        dims[i + 2] = idx_addc(c->arith, idx_add(c->arith, dims[i + 2], p->over[i]),
+                               p->pad_lo[i] + p->pad_hi[i]);
     if (dims[2] == d->buffer->extent[2] && dims[3] == d->buffer->extent[3])
         return d;
     Axes a = te_axes(c, nd, dims, pool_axes);
@@ -210,7 +203,8 @@ static const Prim *count(Ctx *c, const OpCall *call, const Pool *p, const Axes *
         const Idx *lo = idx_const(c->arith, attrs->count_include_pad ? 0 : p->pad_lo[i]);
         const Idx *hi =
             idx_addc(c->arith, size, p->pad_lo[i] + (attrs->count_include_pad ? p->pad_hi[i] : 0));
-        bool whole = !p->over[i] && (attrs->count_include_pad || (!p->pad_lo[i] && !p->pad_hi[i]));
+        bool whole = p->over[i] == idx_const(c->arith, 0) &&
+                     (attrs->count_include_pad || (!p->pad_lo[i] && !p->pad_hi[i]));
 
         n[i] = whole ? prim_int(c, DT_I32, p->k[i]) : cells(c, p, i, a->at[i + 2], lo, hi);
     }
@@ -255,7 +249,7 @@ const Type *rel_global_pool2d(Ctx *c, Loc loc, const void *attrs, const Type *co
 {
     const GlobalPool2dAttrs *a = attrs;
     const Idx               *dims[5];
-    int64_t                  block, n;
+    int64_t                  block;
     DType                    t;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) ||
@@ -266,8 +260,8 @@ const Type *rel_global_pool2d(Ctx *c, Loc loc, const void *attrs, const Type *co
     for (uint32_t i = 0; i < in[0]->n; i++) {
         bool cell = i == 2 || i == 3;
 
-        if (cell && (!rel_dim(c, loc, in[0], i, &n) || n < 1))
-            return n < 1 ? error_at(c, E_TYPE, loc, "pooling of an empty image") : NULL;
+        if (cell && in[0]->dims[i]->lo < 1)
+            return error_at(c, E_TYPE, loc, "pooling of an empty image");
         dims[i] = cell ? idx_const(c->arith, 1) : in[0]->dims[i];
     }
     return rel_tensor(c, loc, t, in[0]->n, dims);
@@ -294,9 +288,9 @@ bool te_global_avg_pool2d(Ctx *c, const OpCall *call, const Tensor *const *in, c
     const Type   *t = call->out[0];
     const Tensor *sum = whole_image(c, call, in[0], COMB_SUM, sum_dtype(call->in[0]->dtype));
     Axes          a = te_axes(c, t->n, t->dims, pool_axes);
-    int64_t       n = dim_of(call->in[0], 2) * dim_of(call->in[0], 3);
+    const Idx    *n = idx_mul(c->arith, call->in[0]->dims[2], call->in[0]->dims[3]);
 
-    return average(c, call, sum, &a, prim_int(c, DT_I64, n), out);
+    return average(c, call, sum, &a, prim_index(c, DT_I64, n), out);
 }
 
 /* ---- blocked layout
