@@ -169,7 +169,8 @@ static CompileOptions options_of(Ctx *c, const CompileOptions *all, const Altern
     for (uint32_t i = 0; i < all->dims.n; i++)
         vec_push(c->arena, &o.dims, all->dims.at[i]);
     for (uint32_t i = 0; i < all->buckets.n; i++)
-        vec_push(c->arena, &o.dims, ((ImportDim){a->dims[i].name, a->dims[i].size}));
+        vec_push(c->arena, &o.dims,
+                 ((ImportDim){a->dims[i].name, a->dims[i].size, a->dims[i].size}));
     o.target = a->target;
     o.variants.n = o.buckets.n = 0;
     return o;

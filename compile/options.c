@@ -212,10 +212,11 @@ bool set_warning(OptionParser *p, UNUSED const Option *row, UNUSED void *field,
     return false;
 }
 
-/* One `name:[1,3,?]` at *text, which is moved behind it. */
+/* One `name:[1,3,?,2*N]` at *text, which is moved behind it. */
 static bool parse_shape(OptionParser *p, const char **text, ImportShape *out)
 {
     const char *open = strchr(*text, '['), *at = open ? open + 1 : NULL;
+    const char *forms[MAX_DIMS] = {NULL};
     int64_t     dims[MAX_DIMS];
     size_t      n;
 
@@ -235,6 +236,10 @@ static bool parse_shape(OptionParser *p, const char **text, ImportShape *out)
         if (*at == '?') {
             dims[out->ndim++] = -1;
             end = (char *)at + 1;
+        } else if (strspn(at, "0123456789 ") < strcspn(at, ",]")) {
+            end = (char *)at + strcspn(at, ",]");
+            forms[out->ndim] = arena_printf(p->a, "%.*s", (int)(end - at), at);
+            dims[out->ndim++] = -1;
         } else if (isdigit((unsigned char)*at)) {
             dims[out->ndim++] = strtoll(at, &end, 10);
         }
@@ -248,6 +253,7 @@ static bool parse_shape(OptionParser *p, const char **text, ImportShape *out)
     if (*at != ']')
         return false;
     out->dims = DUP_ARRAY(p->a, dims, out->ndim);
+    out->forms = DUP_ARRAY(p->a, forms, out->ndim);
     *text = at + 1;
     return true;
 }
@@ -271,20 +277,44 @@ bool set_shapes(OptionParser *p, const Option *row, UNUSED void *field, const ch
     return true;
 }
 
+/* `8`, or the bounds `1..64` */
+static bool parse_size(OptionParser *p, const char *text, ImportDim *out)
+{
+    const char *dots = strstr(text, "..");
+    const char *first = dots ? arena_printf(p->a, "%.*s", (int)(dots - text), text) : text;
+
+    return parse_int(first, 1, INT64_MAX, &out->lo) &&
+           parse_int(dots ? dots + 2 : first, out->lo, dots ? INT32_MAX : INT64_MAX, &out->hi);
+}
+
+static const char *size_text(OptionParser *p, const ImportDim *d)
+{
+    return d->lo == d->hi ? arena_printf(p->a, "%lld", (long long)d->lo)
+                          : arena_printf(p->a, "%lld..%lld", (long long)d->lo, (long long)d->hi);
+}
+
 bool set_dim(OptionParser *p, const Option *row, UNUSED void *field, const char *argument)
 {
     const char *equals = strrchr(argument, '=');
-    ImportDim   dim = {NULL, 0};
+    ImportDim   dim = {NULL, 0, 0};
 
-    if (!equals || equals == argument || !parse_int(equals + 1, 1, INT64_MAX, &dim.value))
-        return option_wrong(p, row, argument, "a name and a value from 1, such as 'N=8'");
+    if (!equals || equals == argument || !parse_size(p, equals + 1, &dim)) {
+        option_wrong(p, row, argument,
+                     "a name and a value from 1, such as 'N=8', or bounds, such as 'N=1..64'");
+        if (str_ends(argument, ".."))
+            diag_hint(p->d, "memory is made for the largest size: give one, such as '%s512'",
+                      argument);
+        return false;
+    }
     dim.name = arena_printf(p->a, "%.*s", (int)(equals - argument), argument);
-    for (uint32_t i = 0; i < p->compile->dims.n; i++)
-        if (strcmp(p->compile->dims.at[i].name, dim.name) == 0)
-            return p->compile->dims.at[i].value == dim.value ||
-                   diag_error(p->d, E_USAGE, NO_LOC, "'%s' gives '%s' two values, %lld and %lld",
-                              row->text, dim.name, (long long)p->compile->dims.at[i].value,
-                              (long long)dim.value);
+    for (uint32_t i = 0; i < p->compile->dims.n; i++) {
+        const ImportDim *was = &p->compile->dims.at[i];
+
+        if (strcmp(was->name, dim.name) == 0)
+            return (was->lo == dim.lo && was->hi == dim.hi) ||
+                   diag_error(p->d, E_USAGE, NO_LOC, "'%s' gives '%s' two values, %s and %s",
+                              row->text, dim.name, size_text(p, was), size_text(p, &dim));
+    }
     vec_push(p->a, &p->compile->dims, dim);
     return true;
 }

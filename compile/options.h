@@ -26,7 +26,7 @@ typedef struct {
     const char *format;      /* NULL: by the first bytes */
     const char *weights;     /* of a module in Relay text */
     VEC(ImportShape) shapes; /* `name:[1,3,224,224]`; name "" when only the shape was given */
-    VEC(ImportDim) dims;     /* `N=8` */
+    VEC(ImportDim) dims;     /* `N=8`, `N=1..64` */
     VEC(ImportValue) values; /* `sr=16000`, `mask=@mask.npy`; text alone */
 
     /* what the product does beside it */

@@ -115,18 +115,23 @@ static const char *file(Args *x, const ManText *path)
 
 /* ---- groups of options -------------------------------------------------------------------------- */
 
-/* The value of a dimension in a shape; -1: left to --dim. */
-static int64_t extent(Args *x, const ManExtent *e)
+/* A dimension in a shape: a number, the name of one with bounds, or what --dim or the model says.
+ */
+static const char *extent(Args *x, const ManExtent *e)
 {
     const ManDimList *dims = &x->b->model->dims;
 
     if (!e->name)
-        return e->value;
+        return number(x, e->value);
     for (uint32_t i = 0; i < dims->n; i++) {
-        if (strcmp(dims->at[i].key, e->name) == 0 && dims->at[i].value.given)
-            return dims->at[i].value.value;
+        if (strcmp(dims->at[i].key, e->name) != 0)
+            continue;
+        if (dims->at[i].value.given)
+            return number(x, dims->at[i].value.value);
+        if (dims->at[i].bounds.given)
+            return e->name;
     }
-    return -1;
+    return "?";
 }
 
 static void add_shape(Args *x, const ManInput *in)
@@ -134,11 +139,8 @@ static void add_shape(Args *x, const ManInput *in)
     StrBuf s = strbuf(x->driver->arena);
 
     str_printf(&s, "%s:[", in->key);
-    for (uint32_t i = 0; i < in->shape.n; i++) {
-        int64_t v = extent(x, &in->shape.at[i]);
-
-        str_printf(&s, v < 0 ? "%s?" : "%s%lld", i ? "," : "", (long long)v);
-    }
+    for (uint32_t i = 0; i < in->shape.n; i++)
+        str_printf(&s, "%s%s", i ? "," : "", extent(x, &in->shape.at[i]));
     str_add(&s, "]");
     LOWER(in->shape, "shape", "--shape=", s.at);
 }
@@ -208,6 +210,10 @@ static void add_tensors(Args *x)
         if (dim->value.given) {
             str_add(&s, number(x, dim->value.value));
             LOWER(dim->value, "value", "--dim=", s.at);
+        } else if (dim->bounds.given) {
+            str_printf(&s, "%lld..%lld", (long long)dim->bounds.at[0].value,
+                       (long long)dim->bounds.at[1].value);
+            LOWER(dim->bounds, "bounds", "--dim=", s.at);
         } else {
             for (uint32_t k = 0; k < dim->buckets.n; k++)
                 str_printf(&s, "%s%lld", k ? "," : "", (long long)dim->buckets.at[k].value);

@@ -55,7 +55,8 @@ static void shapes_from_inputs(Session *s)
             has = has || !input || !strcmp(input, v->name);
         }
         if (!has)
-            vec_push(s->driver->arena, &o->shapes, ((ImportShape){v->name, v->ndim, v->dims}));
+            vec_push(s->driver->arena, &o->shapes,
+                     ((ImportShape){v->name, v->ndim, v->dims, NULL, true}));
     }
 }
 

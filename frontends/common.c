@@ -5,17 +5,29 @@
 
 /* ---- what is known of an expression ------------------------------------------------------------ */
 
+bool expr_has_shape(const Expr *e)
+{
+    return e && e->type && e->type->kind == TYPE_TENSOR;
+}
+
+bool expr_empty(const Expr *e)
+{
+    for (uint32_t i = 0; i < e->type->n; i++)
+        if (e->type->dims[i]->hi == 0)
+            return true;
+    return false;
+}
+
+bool expr_single(const Expr *e)
+{
+    int64_t n;
+
+    return type_elems(e->type, &n) && n == 1;
+}
+
 uint32_t expr_rank(const Expr *e)
 {
     return e->type->n;
-}
-
-int64_t expr_dim(const Expr *e, uint32_t i)
-{
-    int64_t v = 0;
-
-    type_dim(e->type, i, &v);
-    return v;
 }
 
 DType expr_dtype(const Expr *e)
@@ -23,21 +35,57 @@ DType expr_dtype(const Expr *e)
     return e->type->dtype;
 }
 
-int64_t expr_elems(const Expr *e)
+const Idx *expr_form(const Expr *e, uint32_t i)
+{
+    return e->type->dims[i];
+}
+
+Dims expr_forms(const Expr *e)
+{
+    return (Dims){e->type->n, e->type->dims};
+}
+
+const char *build_text(const Build *b, const Idx *x)
+{
+    StrBuf t = strbuf(b->c->arena);
+
+    dim_print(x, &t);
+    return t.at;
+}
+
+static int64_t no_number(const Build *b, const Idx *x, const char *what)
+{
+    error_at(b->c, E_DIM, b->loc, "%s '%s': %s of an operand has to be a number, not %s",
+             b->what ? b->what : "node", b->loc.name ? b->loc.name : "", what, build_text(b, x));
+    diag_hint(b->c->diags, "give a value instead of bounds: --dim <name>=<number>");
+    return 1;
+}
+
+int64_t build_dim(const Build *b, const Expr *e, uint32_t i)
+{
+    int64_t v;
+
+    if (type_dim(e->type, i, &v))
+        return v;
+    return no_number(b, e->type->dims[i], arena_printf(b->c->arena, "dimension %u", i));
+}
+
+Ints build_dims(const Build *b, const Expr *e)
+{
+    int64_t *d = NEW_ARRAY(b->c->arena, int64_t, e->type->n + 1);
+
+    for (uint32_t i = 0; i < e->type->n; i++)
+        d[i] = build_dim(b, e, i);
+    return (Ints){e->type->n, d};
+}
+
+int64_t build_elems(const Build *b, const Expr *e)
 {
     int64_t n = 0;
 
-    type_elems(e->type, &n);
+    if (!type_elems(e->type, &n) && !type_static(e->type))
+        return no_number(b, type_cells(b->c, e->type), "the number of cells");
     return n;
-}
-
-Ints expr_dims(Ctx *c, const Expr *e)
-{
-    int64_t *d = NEW_ARRAY(c->arena, int64_t, e->type->n + 1);
-
-    for (uint32_t i = 0; i < e->type->n; i++)
-        d[i] = expr_dim(e, i);
-    return (Ints){e->type->n, d};
 }
 
 /* ---- builders --------------------------------------------------------------------------------- */
@@ -100,6 +148,21 @@ const Expr *build_zeros(const Build *b, DType t, uint32_t ndim, const int64_t *d
     return build_const(b, t, ndim, dims, NULL);
 }
 
+const Expr *build_zeros_of(const Build *b, DType t, uint32_t n, const Idx *const *dims)
+{
+    const Type *type = type_tensor(b->c, t, n, dims);
+    InitAttrs  *a = ATTRS(b, InitAttrs);
+    int64_t     at[MAX_RANK];
+
+    for (uint32_t i = 0; i < n && i < MAX_RANK; i++)
+        type_dim(type, i, &at[i]);
+    if (type_static(type))
+        return build_zeros(b, t, n, at);
+    a->shape = dims_dup(b->c, dims, n);
+    a->dtype = t;
+    return build_call(b, "zeros", 0, NULL, a);
+}
+
 const Expr *build_i64s(const Build *b, uint32_t n, const int64_t *v)
 {
     return build_const(b, DT_I64, 1, (int64_t[]){n}, v);
@@ -116,27 +179,32 @@ const Expr *build_cast(const Build *b, const Expr *x, DType t)
     return build1(b, "cast", x, a);
 }
 
-static bool dims_are(const Expr *x, uint32_t n, const int64_t *dims)
+static bool dims_are(const Expr *x, Dims dims)
 {
-    if (expr_rank(x) != n)
+    if (expr_rank(x) != dims.n)
         return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (expr_dim(x, i) != dims[i])
+    for (uint32_t i = 0; i < dims.n; i++)
+        if (expr_form(x, i) != dims.at[i])
             return false;
     return true;
 }
 
-const Expr *build_reshape(const Build *b, const Expr *x, uint32_t n, const int64_t *dims)
+const Expr *build_reshape_to(const Build *b, const Expr *x, uint32_t n, const Idx *const *dims)
 {
     ReshapeAttrs *a;
 
-    if (!x || dims_are(x, n, dims))
+    if (!x || dims_are(x, (Dims){n, dims}))
         return x;
-    if (expr_elems(x) == 0) /* a dimension of 0 would say "as it was" */
-        return build_zeros(b, expr_dtype(x), n, dims);
+    if (expr_empty(x)) /* a dimension of 0 would say "as it was" */
+        return build_zeros_of(b, expr_dtype(x), n, dims);
     a = ATTRS(b, ReshapeAttrs);
-    a->newshape = dims_of_i64(b->c, dims, n);
+    a->newshape = dims_dup(b->c, dims, n);
     return build1(b, "reshape", x, a);
+}
+
+const Expr *build_reshape(const Build *b, const Expr *x, uint32_t n, const int64_t *dims)
+{
+    return build_reshape_to(b, x, n, dims_of_i64(b->c, dims, n).at);
 }
 
 const Expr *build_transpose(const Build *b, const Expr *x, uint32_t n, const int64_t *axes)
@@ -163,14 +231,19 @@ const Expr *build_expand_dims(const Build *b, const Expr *x, int64_t axis, int64
     return build1(b, "expand_dims", x, a);
 }
 
-const Expr *build_broadcast(const Build *b, const Expr *x, uint32_t n, const int64_t *dims)
+const Expr *build_broadcast_to(const Build *b, const Expr *x, uint32_t n, const Idx *const *dims)
 {
     BroadcastToAttrs *a = ATTRS(b, BroadcastToAttrs);
 
-    if (!x || dims_are(x, n, dims))
+    if (!x || dims_are(x, (Dims){n, dims}))
         return x;
-    a->shape = dims_of_i64(b->c, dims, n);
+    a->shape = dims_dup(b->c, dims, n);
     return build1(b, "broadcast_to", x, a);
+}
+
+const Expr *build_broadcast(const Build *b, const Expr *x, uint32_t n, const int64_t *dims)
+{
+    return build_broadcast_to(b, x, n, dims_of_i64(b->c, dims, n).at);
 }
 
 const Expr *build_concat(const Build *b, uint32_t n, const Expr *const *xs, int64_t axis)
@@ -186,14 +259,20 @@ const Expr *build_concat(const Build *b, uint32_t n, const Expr *const *xs, int6
     return build1(b, "concatenate", expr_tuple(b->c, n, xs, b->loc), a);
 }
 
-const Expr *build_slice(const Build *b, const Expr *x, int64_t axis, int64_t begin, int64_t end)
+const Expr *build_slice_to(const Build *b, const Expr *x, int64_t axis, const Idx *begin,
+                           const Idx *end)
 {
     StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
 
-    a->begin = dims_of_i64(b->c, &begin, 1);
-    a->end = dims_of_i64(b->c, &end, 1);
+    a->begin = dims_dup(b->c, &begin, 1);
+    a->end = dims_dup(b->c, &end, 1);
     a->axes = ints_dup(b->c, &axis, 1);
     return build1(b, "strided_slice", x, a);
+}
+
+const Expr *build_slice(const Build *b, const Expr *x, int64_t axis, int64_t begin, int64_t end)
+{
+    return build_slice_to(b, x, axis, idx_const(b->c->arith, begin), idx_const(b->c->arith, end));
 }
 
 const Expr *build_take(const Build *b, const Expr *x, const Expr *indices, int64_t axis)
@@ -234,14 +313,14 @@ const Expr *build_pad(const Build *b, const Expr *x, const int64_t *pads, double
 
 const Expr *build_along(const Build *b, const Expr *x, uint32_t rank, uint32_t axis)
 {
-    int64_t dims[MAX_RANK];
+    const Idx *dims[MAX_RANK], *one = idx_const(b->c->arith, 1);
 
-    if (!x || expr_elems(x) == 1)
+    if (!x || type_cells(b->c, x->type) == one)
         return x ? build_reshape(b, x, 0, NULL) : NULL;
-    dims[0] = expr_elems(x);
+    dims[0] = type_cells(b->c, x->type);
     for (uint32_t i = 1; i < rank - axis; i++)
-        dims[i] = 1;
-    return build_reshape(b, x, rank - axis, dims);
+        dims[i] = one;
+    return build_reshape_to(b, x, rank - axis, dims);
 }
 
 /* ---- folding ---------------------------------------------------------------------------------- */
@@ -271,6 +350,8 @@ const Expr *build_fold(const Build *b, const Expr *e)
             bytes += (int64_t)k->u.constant->data.n;
         else if (k->kind != EXPR_CALL && k->kind != EXPR_OP && k->kind != EXPR_TUPLE &&
                  k->kind != EXPR_PROJ)
+            return NULL;
+        else if (call_op(k) && !attrs_static(call_op(k)->attrs, k->u.attrs))
             return NULL;
         else if (expr_is_tensor(k) &&
                  (!type_elems(k->type, &n) || n > FOLD_BYTES / dtype_bytes(k->type->dtype)))

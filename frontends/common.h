@@ -1,6 +1,7 @@
 /* What frontends share: the user's shapes and dimensions, and builders of Relay.
  *
- *   shapes.c   types of inputs        values.c   values for inputs        common.c   builders
+ *   shapes.c   types of inputs        values.c   values for inputs
+ *   common.c   builders               forms.c    arithmetic of shapes
  *
  * Builders take NULL operands and give NULL, so that a converter may nest them and look once: the
  * first failure has recorded its error. */
@@ -21,13 +22,18 @@ typedef struct {
     Ints        shape; /* of its input, -1 what is not known */
 } MissingDim;
 
+typedef struct {
+    const char *name;
+    const Idx  *value; /* a number, or a symbolic dimension */
+} KnownDim;
+
 /* The options, and what is learned while importing: a dimension's name used twice has one value. */
 typedef struct {
     Ctx                 *c;
     const ImportOptions *o;
     bool                *used, *used_dims; /* of o->shapes, o->dims */
     bool                 reshaped;         /* an input has another size than the model says */
-    VEC(ImportDim) dims;
+    VEC(KnownDim) dims;
     VEC(const char *) names;  /* of the model's dimensions */
     VEC(const char *) inputs; /* that were seen */
     VEC(MissingDim) missing;
@@ -37,7 +43,7 @@ Shapes shapes_new(Ctx *c, const ImportOptions *o);
 /* Look at each input before the first is asked for: a shape given for a later one may say what a
  * name is. */
 void shapes_see(Shapes *s, const char *input, uint32_t ndim, const InputDim *dims);
-/* The static type of an input; ndim UINT32_MAX: the model does not say its rank.  A batch without a
+/* The type of an input; ndim UINT32_MAX: the model does not say its rank.  A batch without a
  * value becomes 1 with a warning.  NULL: an error, or something is missing: go on with the others,
  * then call shapes_check. */
 const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_t ndim,
@@ -58,17 +64,27 @@ const Expr *value_expr(Ctx *c, Loc loc, const ImportValue *v, const Type *t);
 /* ---- builders --------------------------------------------------------------------------------- */
 
 typedef struct {
-    Ctx *c;
-    Loc  loc;
+    Ctx        *c;
+    Loc         loc;
+    const char *what; /* the kind of node, for messages: "Conv" */
 } Build;
 
 #define ATTRS(b, Record) ((Record *)attrs_new((b)->c, &attrs_##Record))
 
-uint32_t expr_rank(const Expr *e);            /* of a tensor */
-int64_t  expr_dim(const Expr *e, uint32_t i); /* static */
-DType    expr_dtype(const Expr *e);
-int64_t  expr_elems(const Expr *e);
-Ints     expr_dims(Ctx *c, const Expr *e);
+bool       expr_has_shape(const Expr *e); /* a tensor */
+bool       expr_empty(const Expr *e);     /* certainly without cells */
+bool       expr_single(const Expr *e);    /* of one cell */
+uint32_t   expr_rank(const Expr *e);
+DType      expr_dtype(const Expr *e);
+const Idx *expr_form(const Expr *e, uint32_t i); /* dimension i */
+Dims       expr_forms(const Expr *e);
+/* Dimensions that have to be numbers: where one is symbolic, an error is recorded and 1 returned.
+ */
+int64_t build_dim(const Build *b, const Expr *e, uint32_t i);
+Ints    build_dims(const Build *b, const Expr *e);
+int64_t build_elems(const Build *b, const Expr *e);
+
+const char *build_text(const Build *b, const Idx *x); /* for messages */
 
 const Expr *build_call(const Build *b, const char *op, uint32_t n, const Expr *const *args,
                        const void *attrs);
@@ -82,15 +98,20 @@ const Expr *build_scalar(const Build *b, const Expr *like, double v);
 const Expr *build_const(const Build *b, DType t, uint32_t ndim, const int64_t *dims,
                         const void *data);
 const Expr *build_zeros(const Build *b, DType t, uint32_t ndim, const int64_t *dims);
+const Expr *build_zeros_of(const Build *b, DType t, uint32_t n, const Idx *const *dims);
 const Expr *build_i64s(const Build *b, uint32_t n, const int64_t *v);
 
 const Expr *build_cast(const Build *b, const Expr *x, DType t); /* x itself if it has t */
 const Expr *build_reshape(const Build *b, const Expr *x, uint32_t n, const int64_t *dims);
+const Expr *build_reshape_to(const Build *b, const Expr *x, uint32_t n, const Idx *const *dims);
 const Expr *build_transpose(const Build *b, const Expr *x, uint32_t n, const int64_t *axes);
 const Expr *build_expand_dims(const Build *b, const Expr *x, int64_t axis, int64_t count);
 const Expr *build_broadcast(const Build *b, const Expr *x, uint32_t n, const int64_t *dims);
+const Expr *build_broadcast_to(const Build *b, const Expr *x, uint32_t n, const Idx *const *dims);
 const Expr *build_concat(const Build *b, uint32_t n, const Expr *const *xs, int64_t axis);
 const Expr *build_slice(const Build *b, const Expr *x, int64_t axis, int64_t begin, int64_t end);
+const Expr *build_slice_to(const Build *b, const Expr *x, int64_t axis, const Idx *begin,
+                           const Idx *end);
 const Expr *build_take(const Build *b, const Expr *x, const Expr *indices, int64_t axis);
 const Expr *build_reduce(const Build *b, const char *op, const Expr *x, uint32_t n,
                          const int64_t *axes, bool keepdims);
@@ -103,5 +124,13 @@ const Expr *build_along(const Build *b, const Expr *x, uint32_t rank, uint32_t a
 /* The value of a closed, small expression through the evaluator; NULL if it is not closed, too
  * large, or cannot be evaluated (no error is left behind). */
 const Expr *build_fold(const Build *b, const Expr *e);
+
+/* ---- forms.c ---------------------------------------------------------------------------------- */
+
+/* The cells of a closed, small expression of integers as forms over dimensions; false: not known.
+ */
+bool build_forms(const Build *b, const Expr *e, Dims *out);
+/* That expression as dim_values, or a constant; NULL: not known. */
+const Expr *build_fold_forms(const Build *b, const Expr *e);
 
 #endif

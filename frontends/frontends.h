@@ -15,13 +15,15 @@
 
 /* What the user says about a model. */
 typedef struct {
-    const char    *name; /* "": the model's only input */
-    uint32_t       ndim;
-    const int64_t *dims; /* -1: as the model has it */
+    const char        *name; /* "": the model's only input */
+    uint32_t           ndim;
+    const int64_t     *dims;  /* -1: as the model has it, or */
+    const char *const *forms; /* ... this form over named dimensions, "2*N"; NULL: none has one */
+    bool from_values; /* of values for a run: bounds that --dim gives a dimension count more */
 } ImportShape;
 typedef struct {
-    const char *name; /* of a symbolic dimension */
-    int64_t     value;
+    const char *name;   /* of a dimension; "*": all that have no value otherwise */
+    int64_t     lo, hi; /* equal: its value; else a run decides it, within these bounds */
 } ImportDim;
 typedef struct {
     const char  *name;  /* an input that becomes a constant */
@@ -88,7 +90,8 @@ extern const uint32_t        frontend_count;
 const Frontend *frontend_find(const char *name); /* NULL: there is none */
 
 /* Import the model at `path`; `format` names a frontend, NULL: the highest bid.  `o` and `files`
- * may be NULL.  The module is typed, all its shapes static, its weights views of the mapped file.
+ * may be NULL.  The module is typed, its weights views of the mapped file; its dimensions
+ * are numbers, but those that `o` gives bounds are symbolic.
  * NULL with errors recorded: status 4 bytes that do not parse, 3 something unsupported, 1 the model
  * is wrong or the options do not fit it, 74 the file cannot be read. */
 const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,

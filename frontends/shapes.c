@@ -1,12 +1,23 @@
 /* The shapes of a model's inputs: what the model says, the user's --shape and --dim, and defaults.
  *
  * A size given by --shape wins, over the model's own with a warning.  A name that dimensions share
- * has one value.  Names that exporters make up for what they do not know ("?", "unk__1") bind
- * nothing.  Only a batch that leads becomes 1 by itself.  All that is missing or misspelt is said
- * at once. */
+ * has one value, or is one symbolic dimension.  Names that exporters make up for what they do not
+ * know ("?", "unk__1") bind nothing; such a dimension is called by its place, "x.0".  Only a batch
+ * that leads becomes 1 by itself.  All that is missing or misspelt is said at once. */
 #include "frontends/common.h"
 
 #include <string.h>
+
+/* A symbolic dimension; names that are one in text ("a b", "a_b") are told apart. */
+static const Idx *new_dim(Shapes *s, const char *name, int64_t lo, int64_t hi)
+{
+    const Idx *x = dim_var(s->c, name, lo, hi);
+
+    for (uint32_t i = 0; lo < hi && i < s->dims.n; i++)
+        if (s->dims.at[i].value == x && strcmp(s->dims.at[i].name, name) != 0)
+            return new_dim(s, arena_printf(s->c->arena, "%s_", name), lo, hi);
+    return x;
+}
 
 Shapes shapes_new(Ctx *c, const ImportOptions *o)
 {
@@ -15,8 +26,12 @@ Shapes shapes_new(Ctx *c, const ImportOptions *o)
                 .used = NEW_ARRAY(c->arena, bool, o->nshapes + 1),
                 .used_dims = NEW_ARRAY(c->arena, bool, o->ndims + 1)};
 
-    for (uint32_t i = 0; i < o->ndims; i++)
-        vec_push(c->arena, &s.dims, o->dims[i]);
+    for (uint32_t i = 0; i < o->ndims; i++) {
+        const ImportDim *d = &o->dims[i];
+        KnownDim         k = {d->name, new_dim(&s, d->name, d->lo, d->hi)};
+
+        vec_push(c->arena, &s.dims, k);
+    }
     return s;
 }
 
@@ -58,7 +73,7 @@ static bool is_batch(uint32_t i, uint32_t ndim, const char *name)
 }
 
 /* The first s->o->ndims are the user's. */
-static const ImportDim *find_dim(Shapes *s, const char *name)
+static const KnownDim *find_dim(Shapes *s, const char *name)
 {
     for (uint32_t i = 0; name && i < s->dims.n; i++) {
         if (strcmp(s->dims.at[i].name, name) != 0)
@@ -71,10 +86,50 @@ static const ImportDim *find_dim(Shapes *s, const char *name)
 }
 
 /* From now on the dimension `name` is v, unless it is something already. */
-static void bind_dim(Shapes *s, const char *name, int64_t v)
+static void bind_dim(Shapes *s, const char *name, const Idx *v)
 {
     if (!shapes_placeholder(name) && !find_dim(s, name))
-        vec_push(s->c->arena, &s->dims, ((ImportDim){name, v}));
+        vec_push(s->c->arena, &s->dims, ((KnownDim){name, v}));
+}
+
+static const Idx *dim_by_name(void *user, const char *name, size_t n)
+{
+    Shapes         *s = user;
+    const KnownDim *d = find_dim(s, intern_n(s->c->strings, name, n));
+
+    return d ? d->value : NULL;
+}
+
+/* "N", "2*N+1": a form over dimensions that are known; NULL: it is none. */
+static const Idx *form_of(Shapes *s, const char *text)
+{
+    IdxParser   how = {.name = dim_by_name, .user = s};
+    const char *at = text;
+    const Idx  *x = idx_parse(s->c->arith, &at, &how);
+
+    return x && !*at ? x : NULL;
+}
+
+/* What --dim says of dimension i of an input: by its name, by its place, or of all that are left.
+ */
+static const Idx *dim_given(Shapes *s, const char *input, uint32_t i, const char *name)
+{
+    const char     *place = intern_printf(s->c->strings, "%s.%u", input, i);
+    const KnownDim *d = shapes_placeholder(name) ? NULL : find_dim(s, name);
+
+    if (d || (d = find_dim(s, place)))
+        return d->value;
+    if (!shapes_placeholder(name) && name[strcspn(name, "+-*/%")] && form_of(s, name))
+        return form_of(s, name); /* as exporters write what they know */
+    for (uint32_t k = 0; k < s->o->ndims; k++) {
+        const ImportDim *all = &s->o->dims[k];
+
+        if (strcmp(all->name, "*") != 0)
+            continue;
+        s->used_dims[k] = true;
+        return new_dim(s, shapes_placeholder(name) ? place : name, all->lo, all->hi);
+    }
+    return NULL;
 }
 
 /* The shape given for an input; one without a name is for the first input that asks. */
@@ -91,6 +146,15 @@ static const ImportShape *find_shape(Shapes *s, const char *input)
     return NULL;
 }
 
+/* The shape is that of values for a run, and --dim gives the dimension bounds. */
+static bool left_to_run(Shapes *s, const ImportShape *given, uint32_t i, const InputDim *dim)
+{
+    const Idx *d =
+        given->from_values && dim->value < 0 ? dim_given(s, given->name, i, dim->name) : NULL;
+
+    return d && !idx_is_const(d, NULL);
+}
+
 void shapes_see(Shapes *s, const char *input, uint32_t ndim, const InputDim *dims)
 {
     const ImportShape *given = NULL;
@@ -104,8 +168,9 @@ void shapes_see(Shapes *s, const char *input, uint32_t ndim, const InputDim *dim
     for (uint32_t i = 0; ndim != UINT32_MAX && i < ndim; i++) {
         if (dims[i].name && *dims[i].name)
             vec_push(s->c->arena, &s->names, dims[i].name);
-        if (given && given->ndim == ndim && given->dims[i] >= 0)
-            bind_dim(s, dims[i].name, given->dims[i]);
+        if (given && given->ndim == ndim && given->dims[i] >= 0 &&
+            !left_to_run(s, given, i, &dims[i]))
+            bind_dim(s, dims[i].name, idx_const(s->c->arith, given->dims[i]));
     }
 }
 
@@ -117,14 +182,42 @@ static const char *in_brackets(Shapes *s, const char *name)
     return name && *name ? arena_printf(s->c->arena, " ('%s')", name) : "";
 }
 
+static const char *size_text(Shapes *s, const Idx *x)
+{
+    StrBuf t = strbuf(s->c->scratch);
+
+    dim_print(x, &t);
+    return t.at;
+}
+
 /* What the user gives for a dimension that is something else already. */
 static void overridden(Shapes *s, Loc loc, const char *input, uint32_t i, const char *name,
-                       int64_t was, int64_t v)
+                       const Idx *was, const Idx *v)
 {
     diag_warn(s->c->diags, W_SHAPE_OVERRIDE, loc,
-              "dimension %u%s of input '%s' is %lld%s; the shape given makes it %lld", i,
-              in_brackets(s, name), input, (long long)was, name ? " elsewhere" : " in the model",
-              (long long)v);
+              "dimension %u%s of input '%s' is %s%s; the shape given makes it %s", i,
+              in_brackets(s, name), input, size_text(s, was), name ? " elsewhere" : " in the model",
+              size_text(s, v));
+}
+
+/* What --shape says of dimension i: a number, or a form over dimensions that --dim declares; true
+ * with NULL: nothing. */
+static bool size_given(Shapes *s, Loc loc, const ImportShape *given, const char *input, uint32_t i,
+                       const Idx **out)
+{
+    const char *text = given && given->forms ? given->forms[i] : NULL;
+
+    *out = text                           ? form_of(s, text)
+           : given && given->dims[i] >= 0 ? idx_const(s->c->arith, given->dims[i])
+                                          : NULL;
+    if (!text || *out)
+        return true;
+    error_at(s->c, E_DIM, loc, "dimension %u of the shape given for input '%s' is '%s'", i, input,
+             text);
+    text += strcspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz");
+    diag_hint(s->c->diags, "its names are to be declared: --dim %.*s=16, or with bounds, =1..64",
+              (int)strcspn(text, "+-*/%() "), text);
+    return false;
 }
 
 const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_t ndim,
@@ -132,7 +225,8 @@ const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_
 {
     Ctx               *c = s->c;
     const ImportShape *given = find_shape(s, input);
-    int64_t            out[MAX_RANK], n = 1;
+    const Idx         *out[MAX_RANK];
+    int64_t            known[MAX_RANK], n = 1;
     bool               any = ndim == UINT32_MAX;
     uint32_t           before = s->missing.n;
 
@@ -150,39 +244,44 @@ const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_
         return error_at(c, E_DIM, loc, "the shape given for input '%s' has %u dimensions, not %u",
                         input, given->ndim, ndim);
     for (uint32_t i = 0; i < ndim; i++) {
-        const char      *name = any ? NULL : dims[i].name;
-        const ImportDim *d = find_dim(s, name);
-        int64_t          fixed = any ? -1 : dims[i].value, user = given ? given->dims[i] : -1;
-        int64_t          v = user >= 0 ? user : fixed >= 0 ? fixed : d ? d->value : -1;
+        const char *name = any ? NULL : dims[i].name;
+        const Idx  *fixed = any || dims[i].value < 0 ? NULL : idx_const(c->arith, dims[i].value);
+        const Idx  *d = fixed ? NULL : dim_given(s, input, i, name), *user;
 
-        if (user == 0 && fixed) {
-            error_at(c, E_DIM, loc, "dimension %u of input '%s' is 0: it would be empty", i, input);
+        if (!size_given(s, loc, given, input, i, &user))
+            return NULL;
+        if (user && !any && left_to_run(s, given, i, &dims[i]))
+            user = NULL;
+        out[i] = user ? user : fixed ? fixed : d;
+        if (out[i] && out[i] != fixed && out[i]->lo < 1) {
+            error_at(c, E_DIM, loc, "dimension %u of input '%s' is %s: it would be empty", i, input,
+                     size_text(s, out[i]));
             diag_hint(c->diags, "the shape of an input has sizes from 1");
             return NULL;
         }
-        if (user >= 0 && fixed >= 0 && user != fixed) {
+        if (user && fixed && user != fixed) {
             s->reshaped = true;
             overridden(s, loc, input, i, NULL, fixed, user);
-        } else if (user >= 0 && d && d->value != user) {
-            overridden(s, loc, input, i, name, d->value, user);
-        } else if (v < 0 && is_batch(i, ndim, name)) {
-            v = 1;
+        } else if (user && d && d != user) {
+            overridden(s, loc, input, i, name, d, user);
+        } else if (!out[i] && is_batch(i, ndim, name)) {
+            out[i] = idx_const(c->arith, 1);
             diag_warn(c->diags, W_DIM_DEFAULT, loc,
                       "dimension %u%s of input '%s' is not known: 1 is taken", i,
                       in_brackets(s, name), input);
         }
-        out[i] = v;
-        if (v < 0) {
+        known[i] = out[i] ? out[i]->hi : -1;
+        if (!out[i]) {
             vec_push(c->arena, &s->missing, ((MissingDim){input, name, i, {0}}));
             continue;
         }
-        bind_dim(s, name, v);
-        if (!checked_mul(n, v, &n) || n > MAX_ELEMS)
+        bind_dim(s, name, out[i]);
+        if (!checked_mul(n, out[i]->hi, &n) || n > MAX_ELEMS)
             return error_at(c, E_DIM, loc, "input '%s' is too large", input);
     }
     for (uint32_t k = before; k < s->missing.n; k++)
-        s->missing.at[k].shape = ints_dup(c, out, ndim);
-    return s->missing.n == before ? type_tensor_i64(c, t, ndim, out) : NULL;
+        s->missing.at[k].shape = ints_dup(c, known, ndim);
+    return s->missing.n == before ? type_tensor(c, t, ndim, out) : NULL;
 }
 
 /* ---- what is missing or misspelt ---------------------------------------------------------------- */
@@ -294,7 +393,7 @@ static bool check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs
         hint_names(s->c, name, "input", n, inputs);
     }
     for (uint32_t i = 0; i < s->o->ndims; i++) {
-        if (s->used_dims[i])
+        if (s->used_dims[i] || !strcmp(s->o->dims[i].name, "*"))
             continue;
         ok = error_at(s->c, E_DIM, loc, "the model has no dimension '%s'", s->o->dims[i].name);
         hint_names(s->c, s->o->dims[i].name, "named dimension", s->names.n, s->names.at);
@@ -327,6 +426,11 @@ bool shapes_check_module(Ctx *c, const Module *m, const ImportOptions *o, Loc lo
                             x->u.var.name, type_text(c, x->type));
         for (uint32_t k = 0; k < given->ndim; k++) {
             int64_t v;
+
+            if (given->forms && given->forms[k] &&
+                strcmp(given->forms[k], size_text(&s, x->type->dims[k])) != 0)
+                return error_at(c, E_DIM, loc, "dimension %u of input '%s' is %s, not '%s'", k,
+                                x->u.var.name, size_text(&s, x->type->dims[k]), given->forms[k]);
             if (given->dims[k] >= 0 && type_dim(x->type, k, &v) && v != given->dims[k])
                 return error_at(c, E_DIM, loc, "dimension %u of input '%s' is %lld, not %lld", k,
                                 x->u.var.name, (long long)v, (long long)given->dims[k]);

@@ -141,11 +141,14 @@ static void check_pair(Diags *d, const Manifest *m, const ManPair *p)
 
 static void check_dim(Diags *d, const ManDim *dim)
 {
-    const ManInts *b = &dim->buckets;
+    const ManInts *b = &dim->buckets, *ends = &dim->bounds;
+    int            said = dim->value.given + b->given + ends->given;
 
-    if (dim->value.given == b->given)
-        UNFIT(d, dim->loc, "dimension '%s' has %s", dim->key,
-              b->given ? "both a value and buckets" : "neither a value nor buckets");
+    if (said != 1)
+        UNFIT(d, dim->loc, "dimension '%s' has %s value, buckets and bounds", dim->key,
+              said ? "more than one of" : "none of");
+    if (ends->given && (ends->n != 2 || ends->at[0].value > ends->at[1].value))
+        UNFIT(d, ends->loc, "'bounds' are not the smallest and the largest value");
     if (b->given && b->n == 0)
         UNFIT(d, b->loc, "'buckets' is empty");
     for (uint32_t i = 1; i < b->n; i++) {

@@ -18,7 +18,7 @@ static const Expr *scaled(const Build *b, const Expr *x, double v)
 static const Expr *split_heads(Node *n, const Expr *x, int64_t heads)
 {
     const Build *b = &n->b;
-    Ints         d = expr_dims(b->c, x);
+    Ints         d = build_dims(b, x);
 
     if (d.n == 4)
         return x;
@@ -34,7 +34,7 @@ static const Expr *repeat_heads(Node *n, const Expr *x, int64_t heads)
 {
     const Build *b = &n->b;
     RepeatAttrs *a = ATTRS(b, RepeatAttrs);
-    int64_t      have = expr_dim(x, 1);
+    int64_t      have = build_dim(b, x, 1);
 
     if (have == heads)
         return x;
@@ -100,8 +100,8 @@ static const Expr *additive(Node *n, const Expr *mask, DType t, int64_t keys)
         mask = build3(b, "where", mask, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, -INFINITY),
                       NULL);
     mask = mask ? build_cast(b, mask, t) : NULL;
-    if (mask && rank > 0 && expr_dim(mask, rank - 1) < keys) {
-        pads[2 * rank - 1] = keys - expr_dim(mask, rank - 1);
+    if (mask && rank > 0 && build_dim(b, mask, rank - 1) < keys) {
+        pads[2 * rank - 1] = keys - build_dim(b, mask, rank - 1);
         mask = build_pad(b, mask, pads, -INFINITY, "constant");
     }
     return mask;
@@ -117,7 +117,7 @@ static bool biases(Node *n, Parts *p, int64_t past)
 {
     const Build *b = &n->b;
     DType        t = expr_dtype(p->q);
-    int64_t      S = expr_dim(p->q, 2), T = expr_dim(p->k, 2), N = expr_dim(p->q, 0);
+    int64_t      S = build_dim(b, p->q, 2), T = build_dim(b, p->k, 2), N = build_dim(b, p->q, 0);
     int64_t      left = node_int(n, "left_window_size", -1);
     int64_t      right = node_int(n, "right_window_size", -1);
     bool         causal = node_int(n, "is_causal", 0) != 0;
@@ -197,7 +197,7 @@ bool convert_attention(Node *n)
     if (node_has(n, 4)) {
         if (!node_need_rank(n, 4, 4, 4) || !node_need_rank(n, 5, 4, 4))
             return false;
-        past = expr_dim(n->in[4], 2);
+        past = build_dim(b, n->in[4], 2);
         p.k = build_concat(b, 2, (const Expr *[]){n->in[4], p.k}, 2);
         p.v = build_concat(b, 2, (const Expr *[]){n->in[5], p.v}, 2);
     }
@@ -205,11 +205,11 @@ bool convert_attention(Node *n)
         return false;
     n->out[1] = p.k;
     n->out[2] = p.v;
-    heads = expr_dim(p.q, 1);
+    heads = build_dim(b, p.q, 1);
     if (!biases(n, &p, past) || !(p.k = repeat_heads(n, p.k, heads)) ||
         !(p.v = repeat_heads(n, p.v, heads)))
         return false;
-    root = sqrt(node_float(n, "scale", 1 / sqrt((double)expr_dim(p.q, 3))));
+    root = sqrt(node_float(n, "scale", 1 / sqrt((double)build_dim(b, p.q, 3))));
     s = build_transpose(b, scaled(b, p.k, root), 4, (int64_t[]){0, 1, 3, 2});
     p.q = scaled(b, p.q, root);
     if (!s || !p.q || !(s = onnx_matmul(n, p.q, s)))
@@ -236,7 +236,7 @@ bool convert_attention(Node *n)
     if (n->nout > 3)
         n->out[3] = mode == 3 ? s : shown;
     if (flat) {
-        Ints d = expr_dims(b->c, y);
+        Ints d = build_dims(b, y);
 
         y = build_transpose(b, y, 4, (int64_t[]){0, 2, 1, 3});
         y = build_reshape(b, y, 3, (int64_t[]){d.at[0], d.at[2], d.at[1] * d.at[3]});
@@ -274,7 +274,7 @@ bool convert_rotary_embedding(Node *n)
     if (!(x = split_heads(n, x, node_int(n, "num_heads", 0))) ||
         !(x = build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3})))
         return false;
-    N = expr_dim(x, 0), S = expr_dim(x, 1), D = expr_dim(x, 3);
+    N = build_dim(b, x, 0), S = build_dim(b, x, 1), D = build_dim(b, x, 3);
     dim = dim ? dim : D;
     if (dim < 2 || dim % 2 || dim > D)
         return node_error(n, E_IMPORT, "rotary_embedding_dim is %lld", (long long)dim);
@@ -282,7 +282,7 @@ bool convert_rotary_embedding(Node *n)
         angle[i] = node_has(n, 3) ? build_take(b, n->in[1 + i], n->in[3], 0) : n->in[1 + i];
         if (!angle[i])
             return false;
-        d = expr_dims(b->c, angle[i]);
+        d = build_dims(b, angle[i]);
         if (d.n != 3 || d.at[2] != dim / 2 || d.at[1] != S || (d.at[0] != N && d.at[0] != 1))
             return node_error(n, E_IMPORT, "the angles are %s", type_text(b->c, angle[i]->type));
         angle[i] = build_reshape(b, angle[i], 4, (int64_t[]){d.at[0], S, 1, dim / 2});
@@ -299,7 +299,7 @@ bool convert_rotary_embedding(Node *n)
     if (apart) {
         x = build_concat(b, 2, turned, 3);
     } else {
-        d = expr_dims(b->c, turned[0]);
+        d = build_dims(b, turned[0]);
         for (uint32_t i = 0; i < 2; i++)
             turned[i] = build_expand_dims(b, turned[i], 4, 1);
         x = build_reshape(b, build_concat(b, 2, turned, 4), 4,
@@ -308,6 +308,6 @@ bool convert_rotary_embedding(Node *n)
     if (rest)
         x = build_concat(b, 2, (const Expr *[]){x, rest}, 3);
     if (rank == 3)
-        return node_done(n, build_reshape(b, x, 3, expr_dims(b->c, n->in[0]).at));
+        return node_done(n, build_reshape(b, x, 3, build_dims(b, n->in[0]).at));
     return node_done(n, build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3}));
 }

@@ -129,9 +129,9 @@ static const Expr *unpack(Node *n, uint32_t i, int64_t rows, int64_t cells, int6
 
     if (!k || k->kind != EXPR_CONST || expr_dtype(k).bits != 8)
         return node_error(n, E_UNSUPPORTED, "input %u has to be a constant of bytes", i);
-    if (expr_elems(k) != rows * row)
+    if (build_elems(&n->b, k) != rows * row)
         return node_error(n, E_IMPORT, "input %u holds %lld bytes, not %lld", i,
-                          (long long)expr_elems(k), (long long)(rows * row));
+                          (long long)build_elems(&n->b, k), (long long)(rows * row));
     out = arena_array(n->b.c->arena, (size_t)rows + 1, (size_t)cells + 1);
     at = k->u.constant->data.at;
     for (int64_t r = 0; r < rows; r++)

@@ -31,7 +31,7 @@ bool convert_if(Node *n)
         return node_error(n, E_IMPORT, "its branches have %u and %u outputs, not %u",
                           g[0]->output.n, g[1]->output.n, n->nout);
     cond = n->in[0];
-    if (!dtype_is_bool(expr_dtype(cond)) || expr_elems(cond) != 1)
+    if (!dtype_is_bool(expr_dtype(cond)) || !expr_single(cond))
         return node_error(n, E_IMPORT, "the condition is %s, not one bool",
                           type_text(b->c, cond->type));
     for (uint32_t i = 0; i < 2; i++)
@@ -169,9 +169,9 @@ bool convert_scan(Node *n)
         if (!node_need_rank(n, states + i, 1, MAX_RANK) ||
             !node_axis(n, at_or(ia, has_ia, i, 0), expr_rank(n->in[states + i]), &axis[i]))
             return false;
-        if (steps >= 0 && expr_dim(n->in[states + i], axis[i]) != steps)
+        if (steps >= 0 && build_dim(b, n->in[states + i], axis[i]) != steps)
             return node_error(n, E_IMPORT, "scan inputs differ in length");
-        steps = expr_dim(n->in[states + i], axis[i]);
+        steps = build_dim(b, n->in[states + i], axis[i]);
     }
     if (steps > MAX_TRIPS)
         return node_error(n, E_UNSUPPORTED, "%lld steps: at most %d are unrolled", (long long)steps,
@@ -190,7 +190,7 @@ bool convert_scan(Node *n)
 
             for (uint32_t j = 0; j < expr_rank(x); j++)
                 if (j != axis[i])
-                    dims[k++] = expr_dim(x, j);
+                    dims[k++] = build_dim(b, x, j);
             x = build_reshape(b, build_slice(b, x, axis[i], at, at + 1), k, dims);
             if (!(in[states + i] = x))
                 return false;

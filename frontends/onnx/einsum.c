@@ -105,7 +105,8 @@ static bool sum_out(Node *n, Term *t, const Term *const *keep, uint32_t nkeep)
 /* The dimensions in the order of `labels`; those the term lacks become 1. */
 static const Expr *arrange(Node *n, const Term *t, const Term *order)
 {
-    int64_t     axes[MAX_LABELS], dims[MAX_LABELS];
+    int64_t     axes[MAX_LABELS];
+    const Idx  *dims[MAX_LABELS];
     uint32_t    k = 0;
     const Expr *x;
 
@@ -118,16 +119,17 @@ static const Expr *arrange(Node *n, const Term *t, const Term *order)
         return NULL;
     k = 0;
     for (uint32_t i = 0; i < order->n; i++)
-        dims[i] = has(t, order->at[i]) ? expr_dim(x, k++) : 1;
-    return build_reshape(&n->b, x, order->n, dims);
+        dims[i] = has(t, order->at[i]) ? expr_form(x, k++) : idx_const(n->b.c->arith, 1);
+    return build_reshape_to(&n->b, x, order->n, dims);
 }
 
-static int64_t extent(const Term *t, int label)
+/* Of a label that the term has. */
+static const Idx *extent(const Term *t, int label)
 {
     for (uint32_t i = 0; i < t->n; i++)
         if (t->at[i] == label)
-            return expr_dim(t->x, i);
-    return 1;
+            return expr_form(t->x, i);
+    return NULL;
 }
 
 /* x * y; labels of neither `out` nor of the terms still to come are summed. */
@@ -137,7 +139,8 @@ static bool multiply(Node *n, Term *x, Term *y, const Term *rest, uint32_t nrest
     const Build      *b = &n->b;
     const Term       *keep[32];
     Term              batch = {0}, fx = {0}, fy = {0}, k = {0}, order;
-    int64_t           dims[MAX_LABELS], m = 1, c = 1, w = 1;
+    Arith            *A = b->c->arith;
+    const Idx        *dims[MAX_LABELS], *m = idx_const(A, 1), *c = m, *w = m;
     uint32_t          nkeep = 0, r = 0;
     const Expr       *px, *py, *p;
     BatchMatmulAttrs *a = ATTRS(b, BatchMatmulAttrs);
@@ -170,14 +173,14 @@ static bool multiply(Node *n, Term *x, Term *y, const Term *rest, uint32_t nrest
         return node_error(n, E_UNSUPPORTED, "more than %d labels", MAX_LABELS);
     for (uint32_t i = 0; i < k.n; i++)
         if (extent(x, k.at[i]) != extent(y, k.at[i]))
-            return node_error(n, E_IMPORT, "label '%c' is %lld and %lld", k.at[i],
-                              (long long)extent(x, k.at[i]), (long long)extent(y, k.at[i]));
+            return node_error(n, E_IMPORT, "label '%c' is %s and %s", k.at[i],
+                              build_text(b, extent(x, k.at[i])), build_text(b, extent(y, k.at[i])));
     for (uint32_t i = 0; i < fx.n; i++)
-        m *= extent(x, fx.at[i]);
+        m = idx_mul(A, m, extent(x, fx.at[i]));
     for (uint32_t i = 0; i < fy.n; i++)
-        w *= extent(y, fy.at[i]);
+        w = idx_mul(A, w, extent(y, fy.at[i]));
     for (uint32_t i = 0; i < k.n; i++)
-        c *= extent(x, k.at[i]);
+        c = idx_mul(A, c, extent(x, k.at[i]));
 
     order = batch;
     for (uint32_t i = 0; i < fx.n; i++)
@@ -189,7 +192,7 @@ static bool multiply(Node *n, Term *x, Term *y, const Term *rest, uint32_t nrest
         dims[i] = extent(x, batch.at[i]);
     dims[batch.n] = m;
     dims[batch.n + 1] = c;
-    px = build_reshape(b, px, batch.n + 2, dims);
+    px = build_reshape_to(b, px, batch.n + 2, dims);
 
     order = batch;
     for (uint32_t i = 0; i < k.n; i++)
@@ -201,7 +204,7 @@ static bool multiply(Node *n, Term *x, Term *y, const Term *rest, uint32_t nrest
         dims[i] = extent(y, batch.at[i]);
     dims[batch.n] = c;
     dims[batch.n + 1] = w;
-    py = build_reshape(b, py, batch.n + 2, dims);
+    py = build_reshape_to(b, py, batch.n + 2, dims);
 
     a->transpose_b = false;
     p = build2(b, batch.n ? "nn.batch_matmul" : "nn.matmul", px, py, batch.n ? (void *)a : NULL);
@@ -209,7 +212,7 @@ static bool multiply(Node *n, Term *x, Term *y, const Term *rest, uint32_t nrest
         return false;
     *result = batch;
     for (uint32_t i = 0; i < batch.n; i++)
-        dims[r++] = expr_dim(p, i);
+        dims[r++] = expr_form(p, i);
     for (uint32_t i = 0; i < fx.n; i++) {
         dims[r++] = extent(x, fx.at[i]);
         result->at[result->n++] = fx.at[i];
@@ -218,7 +221,7 @@ static bool multiply(Node *n, Term *x, Term *y, const Term *rest, uint32_t nrest
         dims[r++] = extent(y, fy.at[i]);
         result->at[result->n++] = fy.at[i];
     }
-    return (result->x = build_reshape(b, p, r, dims)) != NULL;
+    return (result->x = build_reshape_to(b, p, r, dims)) != NULL;
 }
 
 bool convert_einsum(Node *n)

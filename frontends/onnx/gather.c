@@ -7,9 +7,9 @@
 /* Integers as a constant of the type of `like`. */
 static const Expr *ints_like(const Build *b, const Expr *like, const int64_t *v)
 {
-    int64_t  n = expr_elems(like);
+    int64_t  n = build_elems(b, like);
     DType    t = expr_dtype(like);
-    Ints     d = expr_dims(b->c, like);
+    Ints     d = build_dims(b, like);
     uint8_t *at = arena_array(b->c->arena, (size_t)n + 1, dtype_bytes(t));
 
     for (int64_t i = 0; i < n; i++)
@@ -18,13 +18,14 @@ static const Expr *ints_like(const Build *b, const Expr *like, const int64_t *v)
 }
 
 /* Constant indices along an extent, in 0 .. extent-1; NULL with an error if one is outside.  What
- * is not constant comes back as it is, and *known says which. */
-static const Expr *positive(Node *n, const Expr *indices, int64_t extent, bool *known)
+ * is not constant comes back as it is, and so does what counts from a symbolic end; *known says
+ * which. */
+static const Expr *positive(Node *n, const Expr *indices, const Idx *extent, bool *known)
 {
     const Build *b = &n->b;
     const Expr  *k = build_fold(b, indices);
-    int64_t     *v;
-    bool         same = true;
+    int64_t     *v, d;
+    bool         same = true, number = idx_is_const(extent, &d);
     Ints         at;
 
     *known = k && expr_ints(b->c, k, &at);
@@ -32,45 +33,71 @@ static const Expr *positive(Node *n, const Expr *indices, int64_t extent, bool *
         return indices;
     v = NEW_ARRAY(b->c->arena, int64_t, at.n + 1);
     for (uint32_t i = 0; i < at.n; i++) {
-        v[i] = at.at[i] < 0 ? at.at[i] + extent : at.at[i];
-        if (v[i] < 0 || v[i] >= extent)
-            return node_error(n, E_IMPORT, "index %lld is outside an extent of %lld",
-                              (long long)at.at[i], (long long)extent);
+        if (at.at[i] >= extent->hi || at.at[i] < -extent->hi)
+            return node_error(n, E_IMPORT, "index %lld is outside an extent of %s",
+                              (long long)at.at[i], build_text(b, extent));
+        if (!number && (at.at[i] < 0 || at.at[i] >= extent->lo)) {
+            *known = false;
+            return indices;
+        }
+        v[i] = at.at[i] < 0 ? at.at[i] + d : at.at[i];
         same &= v[i] == at.at[i];
     }
     return same ? k : ints_like(b, k, v);
 }
 
-/* One known index is a slice, which needs no copy. */
+/* Dimensions as integers of the type of `like`; a scalar if `one`. */
+static const Expr *extents(const Build *b, const Expr *like, uint32_t n, const Idx *const *dims,
+                           bool one)
+{
+    DimValuesAttrs *a = ATTRS(b, DimValuesAttrs);
+    const Expr     *v;
+
+    a->dims = dims_dup(b->c, dims, n);
+    a->dtype = expr_dtype(like);
+    v = build_call(b, "dim_values", 0, NULL, a);
+    if (one)
+        v = build_reshape(b, v, 0, NULL);
+    return v && attrs_static(&attrs_DimValuesAttrs, a) ? build_fold(b, v) : v;
+}
+
+/* One known index is a slice, which needs no copy; NULL: it is none. */
 static const Expr *one_of(Node *n, const Expr *index, uint32_t axis)
 {
-    int64_t  dims[MAX_RANK];
-    uint32_t k = 0;
-    Ints     at;
+    const Build *b = &n->b;
+    const Expr  *k = build_fold(b, index);
+    const Idx   *dims[MAX_RANK], *extent = expr_form(n->in[0], axis), *from;
+    uint32_t     r = 0;
+    Ints         at;
 
-    if (!expr_ints(n->b.c, index, &at))
+    if (expr_rank(index) != 0 || !k || !expr_ints(b->c, k, &at))
+        return NULL;
+    from = idx_const(b->c->arith, at.at[0]);
+    if (at.at[0] < 0)
+        from = idx_add(b->c->arith, extent, from);
+    if (from->lo < 0 || idx_sub(b->c->arith, extent, from)->lo < 1)
         return NULL;
     for (uint32_t i = 0; i < expr_rank(n->in[0]); i++)
         if (i != axis)
-            dims[k++] = expr_dim(n->in[0], i);
-    return build_reshape(&n->b, build_slice(&n->b, n->in[0], axis, at.at[0], at.at[0] + 1), k,
-                         dims);
+            dims[r++] = expr_form(n->in[0], i);
+    return build_reshape_to(
+        b, build_slice_to(b, n->in[0], axis, from, idx_addc(b->c->arith, from, 1)), r, dims);
 }
 
 bool convert_gather(Node *n)
 {
     TakeAttrs  *a = ATTRS(&n->b, TakeAttrs);
-    const Expr *indices;
+    const Expr *indices, *one;
     uint32_t    axis;
     bool        known;
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 0, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
         return false;
-    if (!(indices = positive(n, n->in[1], expr_dim(n->in[0], axis), &known)))
+    if (!(indices = positive(n, n->in[1], expr_form(n->in[0], axis), &known)))
         return false;
-    if (known && expr_rank(indices) == 0)
-        return node_done(n, one_of(n, indices, axis));
+    if ((one = one_of(n, indices, axis)))
+        return node_done(n, one);
     a->axis = axis;
     a->mode = known ? "clip" : "wrap";
     return node_done(n, build2(&n->b, n->relay, n->in[0], indices, a));
@@ -86,10 +113,10 @@ bool convert_gather_elements(Node *n)
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 1, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
         return false;
-    if (expr_elems(n->in[1]) == 0) /* no cell is read, not even of an empty tensor */
-        return node_done(n, build_zeros(&n->b, expr_dtype(n->in[0]), expr_rank(n->in[1]),
-                                        expr_dims(n->b.c, n->in[1]).at));
-    if (!(indices = positive(n, n->in[1], expr_dim(n->in[0], axis), &known)))
+    if (expr_empty(n->in[1])) /* no cell is read, not even of an empty tensor */
+        return node_done(n, build_zeros_of(&n->b, expr_dtype(n->in[0]), expr_rank(n->in[1]),
+                                           expr_forms(n->in[1]).at));
+    if (!(indices = positive(n, n->in[1], expr_form(n->in[0], axis), &known)))
         return false;
     a->axis = axis;
     a->mode = known ? "clip" : "wrap";
@@ -110,29 +137,30 @@ static const Expr *coordinates_first(const Build *b, const Expr *indices)
 /* Negative coordinates plus the extent of their dimension; constant ones have to lie inside. */
 static const Expr *wrap_coordinates(Node *n, uint32_t first)
 {
-    const Build *b = &n->b;
-    const Expr  *indices = n->in[1], *k = build_fold(b, indices), *extents;
-    uint32_t     m = (uint32_t)expr_dim(indices, expr_rank(indices) - 1);
-    int64_t      d[MAX_RANK], *wrapped;
-    Ints         v;
+    const Build      *b = &n->b;
+    const Expr       *indices = n->in[1], *k = build_fold(b, indices);
+    uint32_t          m = (uint32_t)build_dim(b, indices, expr_rank(indices) - 1);
+    const Idx *const *d = n->in[0]->type->dims + first;
+    int64_t          *wrapped;
+    bool              known = k != NULL;
+    Ints              v;
 
-    for (uint32_t i = 0; i < m; i++)
-        d[i] = expr_dim(n->in[0], first + i);
     if (k && expr_ints(b->c, k, &v)) {
         wrapped = NEW_ARRAY(b->c->arena, int64_t, v.n + 1);
         for (uint32_t i = 0; i < v.n; i++) {
-            int64_t extent = d[i % m];
+            const Idx *extent = d[i % m];
 
-            if (v.at[i] < -extent || v.at[i] >= extent)
-                return node_error(n, E_IMPORT, "index %lld is outside an extent of %lld",
-                                  (long long)v.at[i], (long long)extent);
-            wrapped[i] = v.at[i] < 0 ? v.at[i] + extent : v.at[i];
+            if (v.at[i] < -extent->hi || v.at[i] >= extent->hi)
+                return node_error(n, E_IMPORT, "index %lld is outside an extent of %s",
+                                  (long long)v.at[i], build_text(b, extent));
+            known &= v.at[i] >= 0 || idx_is_const(extent, NULL);
+            wrapped[i] = v.at[i] < 0 ? v.at[i] + extent->hi : v.at[i];
         }
-        return ints_like(b, k, wrapped);
+        if (known)
+            return ints_like(b, k, wrapped);
     }
-    extents = build_cast(b, build_i64s(b, m, d), expr_dtype(indices));
     return build3(b, "where", build2(b, "less", indices, build_scalar(b, indices, 0), NULL),
-                  build2(b, "add", indices, extents, NULL), indices, NULL);
+                  build2(b, "add", indices, extents(b, indices, m, d, false), NULL), indices, NULL);
 }
 
 static bool nd_operands(Node *n, uint32_t first)
@@ -141,7 +169,7 @@ static bool nd_operands(Node *n, uint32_t first)
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 1, MAX_RANK))
         return false;
-    m = expr_dim(n->in[1], expr_rank(n->in[1]) - 1);
+    m = build_dim(&n->b, n->in[1], expr_rank(n->in[1]) - 1);
     if (m < 0 || m + first > expr_rank(n->in[0]))
         return node_error(n, E_IMPORT, "indices of %lld numbers for a tensor of %u dimensions",
                           (long long)m, expr_rank(n->in[0]));
@@ -188,14 +216,14 @@ bool convert_scatter_elements(Node *n)
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
         return false;
     a->axis = axis;
-    if (!(at = positive(n, n->in[1], expr_dim(n->in[0], axis), &known)))
+    if (!(at = positive(n, n->in[1], expr_form(n->in[0], axis), &known)))
         return false;
     if (!known)
-        at = build3(
-            b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
-            build2(b, "add", at, build_scalar(b, at, (double)expr_dim(n->in[0], axis)), NULL), at,
-            NULL);
-    if (expr_elems(n->in[1]) == 0 && expr_elems(n->in[2]) == 0) /* nothing is written */
+        at =
+            build3(b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
+                   build2(b, "add", at, extents(b, at, 1, n->in[0]->type->dims + axis, true), NULL),
+                   at, NULL);
+    if (expr_empty(n->in[1]) && expr_empty(n->in[2])) /* nothing is written */
         return node_done(n, n->in[0]);
     return node_done(n, build3(b, n->relay, n->in[0], at, n->in[2], a));
 }
@@ -208,7 +236,7 @@ bool convert_scatter_nd(Node *n)
 
     if (!nd_operands(n, 0) || !node_need_rank(n, 2, 0, MAX_RANK) || !(a->mode = reduction(n)))
         return false;
-    if (expr_elems(n->in[2]) == 0)
+    if (expr_empty(n->in[2]))
         return node_done(n, n->in[0]);
     at = wrap_coordinates(n, 0);
     return node_done(n, at ? build3(b, n->relay, n->in[0], coordinates_first(b, at), n->in[2], a)
@@ -229,7 +257,7 @@ bool convert_one_hot(Node *n)
         !node_need_rank(n, 2, 1, 1) ||
         !node_axis(n, node_int(n, "axis", -1), expr_rank(n->in[0]) + 1, &axis))
         return false;
-    if (!(depth >= 0 && depth < (double)MAX_ELEMS) || expr_dim(n->in[2], 0) != 2)
+    if (!(depth >= 0 && depth < (double)MAX_ELEMS) || build_dim(b, n->in[2], 0) != 2)
         return node_error(n, E_IMPORT, "depth is %g, or values are not [off, on]", depth);
     v = n->in[2];
     a->depth = (int64_t)depth;
@@ -259,12 +287,12 @@ bool convert_compress(Node *n)
         return false;
     x = n->in[0];
     if (!node_attr(n, "axis"))
-        x = build_reshape(b, x, 1, (int64_t[]){expr_elems(x)});
+        x = build_reshape(b, x, 1, (int64_t[]){build_elems(b, x)});
     else if (!node_axis(n, node_int(n, "axis", 0), expr_rank(x), &axis))
         return false;
     if (!x)
         return false;
-    extent = expr_dim(x, axis);
+    extent = build_dim(b, x, axis);
     at = NEW_ARRAY(b->c->arena, int64_t, keep.n + 1);
     for (uint32_t i = 0; i < keep.n && i < extent; i++)
         if (keep.at[i])
@@ -272,7 +300,7 @@ bool convert_compress(Node *n)
     if (k == 0) {
         int64_t dims[MAX_RANK];
 
-        memcpy(dims, expr_dims(b->c, x).at, expr_rank(x) * sizeof *dims);
+        memcpy(dims, build_dims(b, x).at, expr_rank(x) * sizeof *dims);
         dims[axis] = 0;
         return node_done(n, build_zeros(b, expr_dtype(x), expr_rank(x), dims));
     }
@@ -295,8 +323,8 @@ bool convert_nonzero(Node *n)
                           "its input is not constant, so the result has no fixed shape");
     t = expr_dtype(k);
     rank = expr_rank(k);
-    elems = expr_elems(k);
-    d = expr_dims(b->c, k);
+    elems = build_elems(b, k);
+    d = build_dims(b, k);
     at = arena_array(b->c->arena, (size_t)elems * (rank ? rank : 1) + 1, sizeof *at);
     for (int64_t i = 0; i < elems; i++)
         found += dtype_get_f(t, k->u.constant->data.at + i * dtype_bytes(t)) != 0;
@@ -334,11 +362,11 @@ bool convert_reverse_sequence(Node *n)
     if (!((batch == 0 && time == 1) || (batch == 1 && time == 0)))
         return node_error(n, E_IMPORT, "batch_axis %lld and time_axis %lld", (long long)batch,
                           (long long)time);
-    T = expr_dim(x, (uint32_t)time);
-    N = expr_dim(x, (uint32_t)batch);
-    if (expr_dim(n->in[1], 0) != N)
+    T = build_dim(b, x, (uint32_t)time);
+    N = build_dim(b, x, (uint32_t)batch);
+    if (build_dim(b, n->in[1], 0) != N)
         return node_error(n, E_IMPORT, "%lld lengths for %lld sequences",
-                          (long long)expr_dim(n->in[1], 0), (long long)N);
+                          (long long)build_dim(b, n->in[1], 0), (long long)N);
     count = arena_array(b->c->arena, (size_t)T + 1, sizeof *count);
     for (int64_t k = 0; k < T; k++)
         count[k] = k;
@@ -354,6 +382,6 @@ bool convert_reverse_sequence(Node *n)
     at = build2(b, "subtract", build2(b, "subtract", len, build_scalar(b, len, 1), NULL), i, NULL);
     at = build3(b, "where", build2(b, "less", i, len, NULL), at, i, NULL);
     a->axis = time;
-    return node_done(
-        n, build2(b, "gather", x, build_broadcast(b, at, rank, expr_dims(b->c, x).at), a));
+    return node_done(n,
+                     build2(b, "gather", x, build_broadcast(b, at, rank, build_dims(b, x).at), a));
 }

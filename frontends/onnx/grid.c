@@ -176,8 +176,8 @@ bool convert_grid_sample(Node *n)
     g.padding = !strcmp(pad, "zeros") ? ZEROS : !strcmp(pad, "border") ? BORDER : REFLECTION;
     if (g.padding == REFLECTION && strcmp(pad, "reflection"))
         return node_error(n, E_UNSUPPORTED, "padding_mode '%s'", pad);
-    d = expr_dims(b->c, n->in[0]);
-    o = expr_dims(b->c, n->in[1]);
+    d = build_dims(b, n->in[0]);
+    o = build_dims(b, n->in[1]);
     if (o.at[0] != d.at[0] || o.at[3] != 2 || d.at[2] < 1 || d.at[3] < 1)
         return node_error(n, E_IMPORT, "the grid is %s", type_text(b->c, n->in[1]->type));
     g.N = d.at[0], g.C = d.at[1], g.P = o.at[1] * o.at[2];
@@ -205,7 +205,7 @@ bool convert_affine_grid(Node *n)
     if (!node_need_rank(n, 0, 3, 3) || !node_const_ints(n, 1, &size))
         return false;
     k = (int64_t)size.n - 2;
-    if ((k != 2 && k != 3) || expr_dim(n->in[0], 1) != k || expr_dim(n->in[0], 2) != k + 1)
+    if ((k != 2 && k != 3) || build_dim(b, n->in[0], 1) != k || build_dim(b, n->in[0], 2) != k + 1)
         return node_error(n, E_IMPORT, "theta is %s for a size of %u numbers",
                           type_text(b->c, n->in[0]->type), size.n);
     dims[0] = size.at[0];

@@ -130,10 +130,10 @@ static bool check_value(Node *n, uint32_t i)
     if (v->type->n > MAX_RANK)
         return node_error(n, E_UNSUPPORTED, "output %u has %u dimensions, more than %d", i,
                           v->type->n, MAX_RANK);
-    if (arith_overflow(n->b.c->arith) || !type_elems(v->type, &elems) || elems > MAX_ELEMS)
+    if (arith_overflow(n->b.c->arith) || !type_elems_most(v->type, &elems) || elems > MAX_ELEMS)
         return node_error(n, E_DIM, "output %u is too large", i);
     for (uint32_t k = 0; k < v->type->n; k++)
-        if (expr_dim(v, k) < 0)
+        if (expr_form(v, k)->lo < 0)
             return node_error(n, E_DIM, "dimension %u of output %u is below 0", k, i);
     return true;
 }
@@ -152,7 +152,7 @@ static void check_declared(const Node *n, const OnnxScope *s, const char *name, 
 
 static bool is_half(const Expr *e)
 {
-    return expr_is_tensor(e) && dtype_is_float(expr_dtype(e)) && expr_dtype(e).bits < 32;
+    return expr_has_shape(e) && dtype_is_float(expr_dtype(e)) && expr_dtype(e).bits < 32;
 }
 
 /* Would v, folded now, be rounded to 16 bits on the way?  Passes compute halves in f32 and round
@@ -177,6 +177,34 @@ static bool rounds_between(Ctx *c, const Expr *v)
     return false;
 }
 
+/* Dimensions as numbers, as Shape and Size make them. */
+static bool is_sizes(const Expr *v)
+{
+    return call_is(call_is(v, "reshape") ? call_arg(v, 0) : v, "dim_values");
+}
+
+/* What is computed from sizes and constants: sizes, too, if their forms are known.  Floats on the
+ * way stay calls. */
+static const Expr *fold_sizes(Node *n, const Expr *v)
+{
+    bool        sizes = false, closed = true;
+    const Expr *folded;
+
+    for (uint32_t i = 0; i < n->nin; i++) {
+        bool size = n->in[i] && map_get(n->im->sizes, PTR_KEY(n->in[i]));
+
+        sizes |= size;
+        closed &= size || !n->in[i] || n->in[i]->kind == EXPR_CONST;
+    }
+    if (!expr_is_tensor(v) || v->kind == EXPR_CONST || (!(sizes && closed) && !is_sizes(v)))
+        return v;
+    if ((folded = build_fold_forms(&n->b, v)))
+        v = folded;
+    if (v->kind != EXPR_CONST)
+        map_put(n->im->sizes, PTR_KEY(v), (void *)(uintptr_t)v);
+    return v;
+}
+
 static bool store_outputs(Node *n, OnnxScope *s)
 {
     bool closed = true;
@@ -197,6 +225,7 @@ static bool store_outputs(Node *n, OnnxScope *s)
         if (closed && v->kind != EXPR_CONST && !call_is(v, "qnn.dequantize") &&
             !rounds_between(n->b.c, v) && (folded = build_fold(&n->b, v)))
             v = folded;
+        v = fold_sizes(n, v);
         if (!scope_put(s, name, v))
             return node_error(n, E_IMPORT, "its output '%s' is computed twice", name);
         check_declared(n, s, name, v->type);
@@ -266,6 +295,7 @@ static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
 
         if (top)
             im->ordinal = i + 1;
+        n.b.what = onnx_op(p);
         n.b.loc = (Loc){im->path, im->ordinal, 0, intern(c->strings, onnx_node_name(p))};
         n.out = NEW_ARRAY(c->arena, const Expr *, n.nout < 4 ? 4 : n.nout);
         n.read = NEW_ARRAY(c->arena, bool, p->attribute.n + 1);
@@ -275,6 +305,7 @@ static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
         if (!find_inputs(&n, nodes) || !check_attributes(&n))
             return false;
         if (!convert(&n) || diag_errors(c->diags) != before || !store_outputs(&n, s)) {
+            diag_drop(c->diags, before + 1); /* what follows from the first */
             if (diag_errors(c->diags) == before)
                 BUG("%s '%s' failed to import without an error", onnx_op(p), n.b.loc.name);
             return false;
@@ -487,7 +518,7 @@ static bool import_tensors(Import *im, OnnxScope *s, const OnnxGraph *g, const I
         names[*n] = intern(im->c->strings, o->tensors[i]);
         if (!(outs[*n] = find_tensor(im, s, g, o->tensors[i], loc)))
             return false;
-        if (!expr_is_tensor(outs[*n]))
+        if (!expr_has_shape(outs[*n]))
             return error_at(im->c, E_UNSUPPORTED, loc, "'%s' is no tensor", o->tensors[i]);
         ++*n;
     }
@@ -519,7 +550,7 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
         names[n] = intern(c->strings, onnx_text(v->name));
         if (!(outs[n] = scope_get(&s, names[n])))
             return error_at(c, E_IMPORT, loc, "output '%s' is not computed", names[n]);
-        if (!expr_is_tensor(outs[n]))
+        if (!expr_has_shape(outs[n]))
             return error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", names[n]);
         onnx_check_declared(im, loc, arena_printf(c->arena, "output '%s'", names[n]),
                             v->type ? v->type->tensor : NULL, outs[n]->type);
@@ -552,6 +583,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
     if (!model.graph)
         return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
     im.four_bits = map_new(c->arena);
+    im.sizes = map_new(c->arena);
     im.contradicted = map_new(c->arena);
     return onnx_survey(&im) ? import_graph(&im, model.graph, o) : NULL;
 }

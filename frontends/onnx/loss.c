@@ -20,7 +20,7 @@ static const Expr *nll(Node *n, const Expr *logp, uint32_t target, uint32_t weig
     at = n->in[target];
     for (uint32_t i = 0; i < rank - 1; i++) {
         axes[i] = i;
-        dims[i] = expr_dim(at, i);
+        dims[i] = build_dim(b, at, i);
     }
     if (ignore) {
         double k = (double)node_int(n, "ignore_index", 0);

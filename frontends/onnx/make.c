@@ -28,26 +28,26 @@ bool convert_constant(Node *n)
 /* Above this many bytes a filled tensor is a call that fills it, not a constant. */
 #define FILL_BYTES (1 << 18)
 
-static const Expr *filled(const Build *b, const Expr *value, Ints shape)
+static const Expr *filled(const Build *b, const Expr *value, Dims shape)
 {
-    DType    t = expr_dtype(value);
-    uint32_t size = dtype_bytes(t);
-    int64_t  elems = 1;
-    uint8_t *cells;
+    DType      t = expr_dtype(value);
+    uint32_t   size = dtype_bytes(t);
+    InitAttrs *a = ATTRS(b, InitAttrs);
+    int64_t    elems;
+    uint8_t   *cells;
 
-    for (uint32_t i = 0; i < shape.n; i++)
-        elems *= shape.at[i];
-    if (elems * size > FILL_BYTES) {
-        InitAttrs *a = ATTRS(b, InitAttrs);
-
-        a->shape = dims_of_i64(b->c, shape.at, shape.n);
+    if (!type_elems(type_tensor(b->c, t, shape.n, shape.at), &elems) || elems * size > FILL_BYTES) {
+        a->shape = shape;
         a->dtype = t;
         return build1(b, "full", value, a);
     }
     cells = arena_array(b->c->arena, (size_t)elems + 1, size);
     for (int64_t i = 0; i < elems; i++)
         memcpy(cells + i * size, value->u.constant->data.at, size);
-    return build_const(b, t, shape.n, shape.at, cells);
+    return expr_const(b->c,
+                      const_new(b->c, NULL, type_tensor(b->c, t, shape.n, shape.at),
+                                (Bytes){cells, (size_t)elems * size}),
+                      b->loc);
 }
 
 bool convert_constant_of_shape(Node *n)
@@ -55,48 +55,87 @@ bool convert_constant_of_shape(Node *n)
     const Build    *b = &n->b;
     const OnnxAttr *a = node_attr(n, "value");
     const Expr     *value;
-    Ints            shape;
+    Dims            shape;
 
-    if (!node_const_shape(n, 0, &shape))
+    if (!node_shape(n, 0, &shape))
         return false;
     value = a && a->t ? onnx_constant(n->im, a->t, b->loc) : build_zeros(b, DT_F32, 0, NULL);
     if (!value)
         return false;
-    if (expr_elems(value) != 1)
+    if (!expr_single(value))
         return node_error(n, E_IMPORT, "value should be one number");
     value = build_const(b, expr_dtype(value), 0, NULL, value->u.constant->data.at);
     return node_done(n, filled(b, value, shape));
+}
+
+/* Dimensions as a tensor of i64. */
+static const Expr *values(const Build *b, uint32_t n, const Idx *const *dims)
+{
+    DimValuesAttrs *a = ATTRS(b, DimValuesAttrs);
+
+    a->dims = dims_dup(b->c, dims, n);
+    if (attrs_static(&attrs_DimValuesAttrs, a))
+        return build_fold(b, build_call(b, "dim_values", 0, NULL, a));
+    return build_call(b, "dim_values", 0, NULL, a);
 }
 
 /* The cells start .. end of a shape; negative numbers count from the end. */
 bool convert_shape(Node *n)
 {
     int64_t rank, start = node_int(n, "start", 0), end;
-    Ints    d;
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
-    d = expr_dims(n->b.c, n->in[0]);
-    rank = d.n;
+    rank = expr_rank(n->in[0]);
     end = node_int(n, "end", rank);
     start = start < -rank ? 0 : start < 0 ? start + rank : start > rank ? rank : start;
     end = end < -rank ? 0 : end < 0 ? end + rank : end > rank ? rank : end;
     if (end < start)
         end = start;
-    return node_done(n, build_i64s(&n->b, (uint32_t)(end - start), d.at + start));
+    return node_done(n, values(&n->b, (uint32_t)(end - start), n->in[0]->type->dims + start));
 }
 
 bool convert_size(Node *n)
 {
-    int64_t elems;
+    const Idx *cells;
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
-    elems = expr_elems(n->in[0]);
-    return node_done(n, build_const(&n->b, DT_I64, 0, NULL, &elems));
+    cells = type_cells(n->b.c, n->in[0]->type);
+    return node_done(n, build_reshape(&n->b, values(&n->b, 1, &cells), 0, NULL));
 }
 
 #define RANGE_MAX (1 << 24)
+
+/* start + i*delta over dimensions: a range from 0 by 1 of so many cells, scaled and shifted. */
+static bool range_of_forms(Node *n)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
+    const Idx   *at[3], *cells;
+    const Expr  *x;
+    int64_t      step;
+    Dims         v;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!node_forms(n, i, &v))
+            return false;
+        at[i] = v.at[0];
+    }
+    if (!idx_is_const(at[2], &step) || step == 0)
+        return node_error(n, E_UNSUPPORTED, "delta is %s, not a number", build_text(b, at[2]));
+    cells = step > 0 ? idx_addc(A, idx_sub(A, at[1], at[0]), step - 1)
+                     : idx_addc(A, idx_sub(A, at[0], at[1]), -step - 1);
+    cells = idx_max(A, idx_const(A, 0), idx_divc(A, cells, step > 0 ? step : -step));
+    if (cells->hi > RANGE_MAX)
+        return node_error(n, E_DIM, "the range has %s numbers", build_text(b, cells));
+    a->cells = dims_dup(b->c, &cells, 1);
+    a->dtype = expr_dtype(n->in[0]);
+    a->step = (double)step;
+    x = build_call(b, "arange", 0, NULL, a);
+    return node_done(n, build2(b, "add", x, build_reshape(b, n->in[0], 0, NULL), NULL));
+}
 
 bool convert_range(Node *n)
 {
@@ -108,7 +147,17 @@ bool convert_range(Node *n)
     DType        t;
 
     for (uint32_t i = 0; i < 3; i++) {
-        if (!node_need_rank(n, i, 0, 1) || !node_const_float(n, i, &v[i]))
+        if (!node_need_rank(n, i, 0, 1))
+            return false;
+        if (!expr_single(n->in[i]) || !dtype_eq(expr_dtype(n->in[i]), expr_dtype(n->in[0])))
+            return node_error(n, E_IMPORT,
+                              "start, limit and delta have to be of one type and cell");
+    }
+    for (uint32_t i = 0; i < 3; i++)
+        if (map_get(n->im->sizes, PTR_KEY(n->in[i])) && dtype_is_int(expr_dtype(n->in[0])))
+            return range_of_forms(n);
+    for (uint32_t i = 0; i < 3; i++) {
+        if (!node_const_float(n, i, &v[i]))
             return false;
         k[i] = build_fold(b, n->in[i]);
         iv[i] = dtype_get_i(expr_dtype(k[i]), k[i]->u.constant->data.at);
@@ -143,14 +192,14 @@ bool convert_eye_like(Node *n)
 
     if (!node_need_rank(n, 0, 2, 2))
         return false;
-    d = expr_dims(b->c, n->in[0]);
+    d = build_dims(b, n->in[0]);
     rows = d.at[0];
     columns = d.at[1];
     t = expr_dtype(n->in[0]);
     if (node_attr(n, "dtype") && !onnx_dtype(node_int(n, "dtype", 0), &t))
         return node_error(n, E_UNSUPPORTED, "element type %s",
                           onnx_dtype_text(node_int(n, "dtype", 0)));
-    if (expr_elems(n->in[0]) > RANGE_MAX || k < -RANGE_MAX || k > RANGE_MAX)
+    if (build_elems(b, n->in[0]) > RANGE_MAX || k < -RANGE_MAX || k > RANGE_MAX)
         return node_error(n, E_UNSUPPORTED, "a matrix of %lld x %lld", (long long)rows,
                           (long long)columns);
     at = arena_array(b->c->arena, (size_t)(rows * columns) + 1, dtype_bytes(t));

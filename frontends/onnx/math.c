@@ -167,10 +167,12 @@ bool convert_prelu(Node *n)
     rank = expr_rank(x);
     r = expr_rank(slope);
     channels = rank >= 2 && (r + 1 == rank || n->opset < 7) && r > 0 &&
-               expr_dim(slope, 0) == expr_dim(x, 1) && expr_elems(slope) == expr_dim(x, 1);
+               build_dim(b, slope, 0) == build_dim(b, x, 1) &&
+               build_elems(b, slope) == build_dim(b, x, 1);
     if (channels)
-        return node_done(n, build2(b, n->relay, x,
-                                   build_reshape(b, slope, 1, (int64_t[]){expr_dim(x, 1)}), NULL));
+        return node_done(n,
+                         build2(b, n->relay, x,
+                                build_reshape(b, slope, 1, (int64_t[]){build_dim(b, x, 1)}), NULL));
     return node_done(n, if_negative(b, x, build2(b, "multiply", x, slope, NULL)));
 }
 
@@ -367,7 +369,7 @@ bool convert_binary_axis(Node *n)
             return node_error(n, E_IMPORT, "axis %u for operands of %u and %u dimensions", axis,
                               rank, r);
         for (uint32_t i = 0; i < rank - axis; i++)
-            dims[i] = i < r ? expr_dim(y, i) : 1;
+            dims[i] = i < r ? build_dim(b, y, i) : 1;
         y = build_reshape(b, y, rank - axis, dims);
     }
     return node_done(n, build2(b, n->relay, n->in[0], y, NULL));
@@ -435,7 +437,7 @@ bool convert_pow(Node *n)
     x = n->in[0];
     y = n->in[1];
     t = expr_dtype(x);
-    if (expr_rank(y) <= expr_rank(x) && expr_elems(y) == 1 && (k = build_fold(b, y)) &&
+    if (expr_rank(y) <= expr_rank(x) && expr_single(y) && (k = build_fold(b, y)) &&
         expr_const_f(k, &v)) {
         if (v == 1)
             return node_done(n, x);

@@ -36,11 +36,16 @@ bool onnx_window(Node *n, const Expr *x, const int64_t *kernel, uint32_t dims, O
         return true;
     if (!strcmp(how, "SAME_UPPER") || !strcmp(how, "SAME_LOWER")) {
         for (uint32_t i = 0; i < dims; i++) {
-            int64_t in = expr_dim(x, 2 + i), out = (in + w->stride[i] - 1) / w->stride[i];
-            int64_t pad = (out - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1 - in;
+            Arith     *A = n->b.c->arith;
+            const Idx *in = expr_form(x, 2 + i);
+            const Idx *out = idx_divc(A, idx_addc(A, in, w->stride[i] - 1), w->stride[i]);
+            const Idx *rest = idx_sub(A, idx_mulc(A, idx_addc(A, out, -1), w->stride[i]), in);
+            int64_t    pad;
 
-            if (pad < 0)
-                pad = 0;
+            rest = idx_addc(A, rest, (w->kernel[i] - 1) * w->dilation[i] + 1);
+            if (!idx_is_const(idx_max(A, rest, idx_const(A, 0)), &pad))
+                return node_error(n, E_UNSUPPORTED, "auto_pad pads with %s, which is no number",
+                                  build_text(&n->b, rest));
             w->begin[i] = !strcmp(how, "SAME_LOWER") ? pad - pad / 2 : pad / 2;
             w->end[i] = pad - w->begin[i];
         }
@@ -74,18 +79,21 @@ static bool check_conv(Node *n, const Expr *x, const Expr *w, bool transposed, i
                           expr_rank(x));
     if (node_ints(n, "kernel_shape", &v))
         for (uint32_t i = 0; i < v.n || i < dims; i++)
-            if (v.n != dims || v.at[i] != expr_dim(w, 2 + i))
+            if (v.n != dims || v.at[i] != build_dim(&n->b, w, 2 + i))
                 return node_error(n, E_IMPORT, "kernel_shape is not that of the weight, %s",
                                   type_text(n->b.c, w->type));
-    if (*group < 1 || expr_dim(x, 1) % *group || expr_dim(w, 0) % *group)
+    if (*group < 1 || build_dim(&n->b, x, 1) % *group || build_dim(&n->b, w, 0) % *group)
         return node_error(n, E_IMPORT,
                           "group is %lld, which does not divide %lld channels of data "
                           "or %lld of the weight",
-                          (long long)*group, (long long)expr_dim(x, 1), (long long)expr_dim(w, 0));
-    if (transposed ? expr_dim(w, 0) != expr_dim(x, 1) : expr_dim(w, 1) * *group != expr_dim(x, 1)) {
-        node_error(n, E_IMPORT, "the weight is for %lld input channels, the data have %lld",
-                   (long long)(transposed ? expr_dim(w, 0) : expr_dim(w, 1) * *group),
-                   (long long)expr_dim(x, 1));
+                          (long long)*group, (long long)build_dim(&n->b, x, 1),
+                          (long long)build_dim(&n->b, w, 0));
+    if (transposed ? build_dim(&n->b, w, 0) != build_dim(&n->b, x, 1)
+                   : build_dim(&n->b, w, 1) * *group != build_dim(&n->b, x, 1)) {
+        node_error(
+            n, E_IMPORT, "the weight is for %lld input channels, the data have %lld",
+            (long long)(transposed ? build_dim(&n->b, w, 0) : build_dim(&n->b, w, 1) * *group),
+            (long long)build_dim(&n->b, x, 1));
         diag_note(n->b.c->diags, n->b.loc, "data %s, weight %s", type_text(n->b.c, x->type),
                   type_text(n->b.c, w->type));
         return false;
@@ -113,7 +121,7 @@ static const Expr *conv1d(const Build *b, const Expr *x, const Expr *w, const On
     a->dilation = ints_dup(b->c, win->dilation, 1);
     a->padding = ints_of(b->c, 2, (int)win->begin[0], (int)win->end[0]);
     a->groups = group;
-    a->channels = expr_dim(w, 0);
+    a->channels = build_dim(b, w, 0);
     a->kernel_size = ints_dup(b->c, win->kernel, 1);
     a->out_dtype = sum_dtype(x);
     return *a->out_dtype ? rounded(b, build2(b, "nn.conv1d", x, w, a), x)
@@ -130,7 +138,7 @@ const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const Onnx
     a->padding = ints_of(b->c, 4, (int)win->begin[0], (int)win->begin[1], (int)win->end[0],
                          (int)win->end[1]);
     a->groups = group;
-    a->channels = expr_dim(w, 0);
+    a->channels = build_dim(b, w, 0);
     a->kernel_size = ints_dup(b->c, win->kernel, 2);
     a->out_dtype = sum_dtype(x);
     return *a->out_dtype ? rounded(b, build2(b, "nn.conv2d", x, w, a), x)
@@ -141,9 +149,10 @@ const Expr *onnx_bias(Node *n, const Expr *x, const Expr *bias)
 {
     if (!x || !bias)
         return x;
-    if (!expr_is_tensor(bias) || expr_rank(bias) != 1 || expr_dim(bias, 0) != expr_dim(x, 1))
+    if (!expr_has_shape(bias) || expr_rank(bias) != 1 ||
+        build_dim(&n->b, bias, 0) != build_dim(&n->b, x, 1))
         return node_error(n, E_IMPORT, "the bias is %s, the result has %lld channels",
-                          type_text(n->b.c, bias->type), (long long)expr_dim(x, 1));
+                          type_text(n->b.c, bias->type), (long long)build_dim(&n->b, x, 1));
     return build2(&n->b, "nn.bias_add", x, bias, NULL);
 }
 
@@ -157,7 +166,7 @@ const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias)
     if (!check_conv(n, x, w, false, &group))
         return NULL;
     for (uint32_t i = 0; i < dims; i++)
-        kernel[i] = expr_dim(w, 2 + i);
+        kernel[i] = build_dim(&n->b, w, 2 + i);
     if (!onnx_window(n, x, kernel, dims, &win))
         return NULL;
     y = dims == 1   ? conv1d(&n->b, x, w, &win, group)
@@ -195,7 +204,7 @@ bool convert_conv_transpose(Node *n)
     if (!check_conv(n, x, w, true, &group))
         return false;
     for (uint32_t i = 0; i < dims; i++)
-        kernel[i] = expr_dim(w, 2 + i);
+        kernel[i] = build_dim(b, w, 2 + i);
     if (!onnx_window(n, x, kernel, dims, &win))
         return false;
     if (node_ints(n, "output_padding", &v)) {
@@ -209,7 +218,7 @@ bool convert_conv_transpose(Node *n)
         if (given && v.n != dims && v.n != dims + 2)
             return node_error(n, E_IMPORT, "output_shape has %u numbers, not %u", v.n, dims);
         for (uint32_t i = 0; i < dims; i++) {
-            int64_t in = expr_dim(x, 2 + i);
+            int64_t in = build_dim(b, x, 2 + i);
             int64_t out = given ? v.at[v.n - dims + i] : in * win.stride[i];
             int64_t total = win.stride[i] * (in - 1) + extra[i] +
                             (win.kernel[i] - 1) * win.dilation[i] + 1 - out;
@@ -224,8 +233,8 @@ bool convert_conv_transpose(Node *n)
         }
     }
     if (one) {
-        x = build_reshape(b, x, 4, (int64_t[]){expr_dim(x, 0), expr_dim(x, 1), 1, expr_dim(x, 2)});
-        w = build_reshape(b, w, 4, (int64_t[]){expr_dim(w, 0), expr_dim(w, 1), 1, expr_dim(w, 2)});
+        x = onnx_lift(b, x);
+        w = onnx_lift(b, w);
         if (!x || !w)
             return false;
     }
@@ -235,11 +244,11 @@ bool convert_conv_transpose(Node *n)
                          one ? 0 : (int)win.end[0], (int)win.end[dims - 1]);
     a->output_padding = ints_of(b->c, 2, one ? 0 : (int)extra[0], (int)extra[dims - 1]);
     a->groups = group;
-    a->channels = expr_dim(w, 1) * group;
+    a->channels = build_dim(b, w, 1) * group;
     a->kernel_size = ints_of(b->c, 2, one ? 1 : (int)win.kernel[0], (int)win.kernel[dims - 1]);
     y = build2(b, "nn.conv2d_transpose", x, w, a);
     if (one && y)
-        y = build_reshape(b, y, 3, (int64_t[]){expr_dim(y, 0), expr_dim(y, 1), expr_dim(y, 3)});
+        y = onnx_drop(b, y);
     return node_done(n, onnx_bias(n, y, node_has(n, 2) ? n->in[2] : NULL));
 }
 
@@ -270,49 +279,56 @@ static const Expr *matmul_batched(const Build *b, const Expr *x, const Expr *y, 
     return *a->out_dtype ? rounded(b, x, y) : x;
 }
 
+/* A product without its dimensions `rows` and `columns`, which a vector was given. */
+static const Expr *drop_ones(const Build *b, const Expr *r, bool rows, bool columns)
+{
+    const Idx *dims[MAX_RANK];
+    uint32_t   rank = expr_rank(r), k = 0;
+
+    for (uint32_t i = 0; i < rank; i++)
+        if (!(rows && i + 2 == rank) && !(columns && i + 1 == rank))
+            dims[k++] = expr_form(r, i);
+    return build_reshape_to(b, r, k, dims);
+}
+
 /* numpy.matmul: vectors get a dimension that is dropped again; leading dimensions broadcast.  Many
  * rows against one matrix are one product of two matrices. */
 const Expr *onnx_matmul(Node *n, const Expr *x, const Expr *y)
 {
     const Build *b = &n->b;
     uint32_t     rx = expr_rank(x), ry = expr_rank(y);
-    int64_t      dims[MAX_RANK], rows = 1;
+    const Idx   *dims[MAX_RANK], *one = idx_const(b->c->arith, 1), *rows = one, *k, *ky;
     const Expr  *r;
-    Ints         d;
 
     if (rx == 0 || ry == 0)
         return node_error(n, E_IMPORT, "an operand of a matrix product is a scalar");
-    if (expr_dim(x, rx - 1) != expr_dim(y, ry == 1 ? 0 : ry - 2)) {
-        node_error(n, E_IMPORT, "the operands do not fit: %lld columns against %lld rows",
-                   (long long)expr_dim(x, rx - 1), (long long)expr_dim(y, ry == 1 ? 0 : ry - 2));
+    k = expr_form(x, rx - 1);
+    ky = expr_form(y, ry == 1 ? 0 : ry - 2);
+    if (k != ky) {
+        node_error(n, E_IMPORT, "the operands do not fit: %s columns against %s rows",
+                   build_text(b, k), build_text(b, ky));
         diag_note(b->c->diags, b->loc, "%s times %s", type_text(b->c, x->type),
                   type_text(b->c, y->type));
         return NULL;
     }
     if (rx == 1 || ry == 1) {
-        const Expr *x2 = rx == 1 ? build_reshape(b, x, 2, (int64_t[]){1, expr_dim(x, 0)}) : x;
-        const Expr *y2 = ry == 1 ? build_reshape(b, y, 2, (int64_t[]){expr_dim(y, 0), 1}) : y;
-        uint32_t    k = 0;
+        const Expr *x2 = rx == 1 ? build_reshape_to(b, x, 2, (const Idx *[]){one, k}) : x;
+        const Expr *y2 = ry == 1 ? build_reshape_to(b, y, 2, (const Idx *[]){k, one}) : y;
 
         if (!x2 || !y2 || !(r = onnx_matmul(n, x2, y2)))
             return NULL;
-        d = expr_dims(b->c, r);
-        for (uint32_t i = 0; i < d.n; i++)
-            if (!(rx == 1 && i + 2 == d.n) && !(ry == 1 && i + 1 == d.n))
-                dims[k++] = d.at[i];
-        return build_reshape(b, r, k, dims);
+        return drop_ones(b, r, rx == 1, ry == 1);
     }
     if (rx == 2 && ry == 2)
         return matmul2(b, x, y, false, false);
     for (uint32_t i = 0; i + 2 < rx; i++)
-        rows *= expr_dim(x, i);
-    if (ry == 2 && rows != 1) {
-        d = expr_dims(b->c, x);
-        rows *= d.at[rx - 2];
-        r = matmul2(b, build_reshape(b, x, 2, (int64_t[]){rows, d.at[rx - 1]}), y, false, false);
-        memcpy(dims, d.at, d.n * sizeof *dims);
-        dims[rx - 1] = expr_dim(y, 1);
-        return build_reshape(b, r, rx, dims);
+        rows = idx_mul(b->c->arith, rows, expr_form(x, i));
+    if (ry == 2 && rows != one) {
+        rows = idx_mul(b->c->arith, rows, expr_form(x, rx - 2));
+        for (uint32_t i = 0; i < rx; i++)
+            dims[i] = i + 1 == rx ? expr_form(y, 1) : expr_form(x, i);
+        r = matmul2(b, build_reshape_to(b, x, 2, (const Idx *[]){rows, k}), y, false, false);
+        return build_reshape_to(b, r, rx, dims);
     }
     return matmul_batched(b, x, y, false, false);
 }
@@ -367,7 +383,7 @@ bool convert_gemm(Node *n)
     if (!node_need_rank(n, 2, 0, 2))
         return false;
     bias = times(b, n->in[2], beta);
-    if (expr_rank(bias) == 1 && expr_dim(bias, 0) == expr_dim(y, 1))
+    if (expr_rank(bias) == 1 && expr_form(bias, 0) == expr_form(y, 1))
         return node_done(n, build2(b, "nn.bias_add", y, bias, NULL));
     return node_done(n, build2(b, "add", y, bias, NULL));
 }

@@ -173,6 +173,12 @@ static const Expr *need_const(Node *n, uint32_t i)
     if (!node_has(n, i))
         return node_error(n, E_IMPORT, "input %u is missing", i);
     v = build_fold(&n->b, n->in[i]);
+    if (!v && map_get(n->im->sizes, PTR_KEY(n->in[i]))) {
+        node_error(n, E_DIM, "input %u ('%s') depends on dimensions that are left to the run", i,
+                   n->p->input.at[i]);
+        diag_hint(n->b.c->diags, "give a value instead of bounds: --dim <name>=<number>");
+        return NULL;
+    }
     if (!v) {
         node_error(n, E_UNSUPPORTED, "input %u ('%s') has to be a constant", i, n->p->input.at[i]);
         diag_hint(n->b.c->diags, "shapes, axes and the like may not depend on the inputs' values");
@@ -203,22 +209,44 @@ bool node_const_int(Node *n, uint32_t i, int64_t *out)
     return true;
 }
 
-bool node_const_shape(Node *n, uint32_t i, Ints *out)
+bool node_forms(Node *n, uint32_t i, Dims *out)
+{
+    Ints v;
+
+    if (node_has(n, i) && map_get(n->im->sizes, PTR_KEY(n->in[i])))
+        return build_forms(&n->b, n->in[i], out) ||
+               node_error(n, E_UNSUPPORTED,
+                          "input %u ('%s') is computed from dimensions, but is no form over them",
+                          i, n->p->input.at[i]);
+    if (!node_const_ints(n, i, &v))
+        return false;
+    *out = dims_of_i64(n->b.c, v.at, v.n);
+    return true;
+}
+
+bool node_shape(Node *n, uint32_t i, Dims *out)
 {
     int64_t elems = 1;
 
-    if (!node_const_ints(n, i, out))
+    if (!node_forms(n, i, out))
         return false;
     if (out->n > MAX_RANK)
         return node_error(n, E_UNSUPPORTED, "a shape of %u dimensions", out->n);
     for (uint32_t k = 0; k < out->n; k++) {
-        if (out->at[k] < 0)
-            return node_error(n, E_DIM, "dimension %u of the shape is %lld", k,
-                              (long long)out->at[k]);
-        if (!checked_mul(elems, out->at[k], &elems) || elems > MAX_ELEMS)
+        if (out->at[k]->lo < 0)
+            return node_error(n, E_DIM, "dimension %u of the shape is %s", k,
+                              build_text(&n->b, out->at[k]));
+        if (!checked_mul(elems, out->at[k]->hi, &elems) || elems > MAX_ELEMS)
             return node_error(n, E_DIM, "the shape is too large");
     }
     return true;
+}
+
+bool node_const_shape(Node *n, uint32_t i, Ints *out)
+{
+    Dims v;
+
+    return node_const_ints(n, i, out) && node_shape(n, i, &v);
 }
 
 bool node_const_float(Node *n, uint32_t i, double *out)
@@ -227,7 +255,7 @@ bool node_const_float(Node *n, uint32_t i, double *out)
 
     if (!v)
         return false;
-    if (expr_elems(v) != 1)
+    if (!expr_single(v))
         return node_error(n, E_IMPORT, "input %u ('%s') should be one number", i,
                           n->p->input.at[i]);
     return expr_const_f(v, out) ||
@@ -240,7 +268,7 @@ bool node_need_rank(Node *n, uint32_t i, uint32_t lo, uint32_t hi)
 
     if (!node_has(n, i))
         return node_error(n, E_IMPORT, "input %u is missing", i);
-    if (!expr_is_tensor(n->in[i]))
+    if (!expr_has_shape(n->in[i]))
         return node_error(n, E_IMPORT, "input %u ('%s') should be a tensor", i, n->p->input.at[i]);
     rank = expr_rank(n->in[i]);
     if (rank >= lo && rank <= hi)

@@ -38,9 +38,10 @@ bool convert_batch_norm(Node *n)
     for (uint32_t i = 1; i < 5; i++) {
         if (!node_need_rank(n, i, 1, 1))
             return false;
-        if (expr_dim(n->in[i], 0) != expr_dim(n->in[0], 1))
+        if (build_dim(b, n->in[i], 0) != build_dim(b, n->in[0], 1))
             return node_error(n, E_IMPORT, "input %u has %lld numbers for %lld channels", i,
-                              (long long)expr_dim(n->in[i], 0), (long long)expr_dim(n->in[0], 1));
+                              (long long)build_dim(b, n->in[i], 0),
+                              (long long)build_dim(b, n->in[0], 1));
         args[i] = build_cast(b, n->in[i], expr_dtype(n->in[0]));
     }
     a->epsilon = node_float(n, "epsilon", 1e-5f);
@@ -105,7 +106,8 @@ static const Expr *stashed(Node *n, const Expr *x, DType *stash)
 bool convert_group_norm(Node *n)
 {
     const Build *b = &n->b;
-    int64_t      groups = node_int(n, "num_groups", 0), dims[3], wide[MAX_RANK];
+    int64_t      groups = node_int(n, "num_groups", 0);
+    const Idx   *dims[3];
     double       eps = node_float(n, "epsilon", 1e-5f);
     const Expr  *x, *y;
     DType        stash;
@@ -114,22 +116,23 @@ bool convert_group_norm(Node *n)
         !node_need_rank(n, 2, 1, 1) || !(y = stashed(n, n->in[0], &stash)))
         return false;
     x = n->in[0];
-    if (groups < 1 || expr_dim(x, 1) % groups)
+    if (groups < 1 || build_dim(b, x, 1) % groups)
         return node_error(n, E_IMPORT, "num_groups is %lld, which does not divide %lld channels",
-                          (long long)groups, (long long)expr_dim(x, 1));
-    if (expr_elems(x) == 0)
+                          (long long)groups, (long long)build_dim(b, x, 1));
+    if (expr_empty(x))
         return node_done(n, x);
-    dims[0] = expr_dim(x, 0);
-    dims[1] = groups;
-    dims[2] = expr_elems(x) / dims[0] / groups;
-    y = build_reshape(b, y, 3, dims);
+    dims[0] = expr_form(x, 0);
+    dims[1] = idx_const(b->c->arith, groups);
+    dims[2] = idx_const(b->c->arith, build_dim(b, x, 1) / groups);
+    for (uint32_t i = 2; i < expr_rank(x); i++)
+        dims[2] = idx_mul(b->c->arith, dims[2], expr_form(x, i));
+    y = build_reshape_to(b, y, 3, dims);
     y = y ? standardize(b, y, 1, (int64_t[]){2}, eps) : NULL;
     y = y ? build_cast(b, y, expr_dtype(x)) : NULL;
-    if (expr_elems(n->in[1]) == groups && expr_dim(x, 1) != groups)
-        return node_done(n, build_reshape(b, scale_and_shift(b, y, n->in[1], n->in[2], 1),
-                                          expr_rank(x), expr_dims(b->c, x).at));
-    memcpy(wide, expr_dims(b->c, x).at, expr_rank(x) * sizeof *wide);
-    y = build_reshape(b, y, expr_rank(x), wide);
+    if (build_elems(b, n->in[1]) == groups && build_dim(b, x, 1) != groups)
+        return node_done(n, build_reshape_to(b, scale_and_shift(b, y, n->in[1], n->in[2], 1),
+                                             expr_rank(x), expr_forms(x).at));
+    y = build_reshape_to(b, y, expr_rank(x), expr_forms(x).at);
     return node_done(n, scale_and_shift(b, y, n->in[1], n->in[2], 1));
 }
 
@@ -154,16 +157,21 @@ static const Expr *layer_norm(Node *n, const Expr *x, const Expr *gamma, const E
 {
     const Build    *b = &n->b;
     LayerNormAttrs *a = ATTRS(b, LayerNormAttrs);
-    Ints            d = expr_dims(b->c, x);
+    Dims            d = expr_forms(x);
 
     a->axis = first;
     a->epsilon = epsilon;
-    if (!beta)
-        beta = build_zeros(b, expr_dtype(gamma), d.n - first, d.at + first);
-    if (expr_rank(gamma) != d.n - first || expr_elems(gamma) != expr_elems(beta))
-        gamma = build_broadcast(b, gamma, d.n - first, d.at + first);
-    if (expr_rank(beta) != d.n - first || (gamma && expr_elems(gamma) != expr_elems(beta)))
-        beta = build_broadcast(b, beta, d.n - first, d.at + first);
+    if (!beta) {
+        int64_t zeros[MAX_RANK];
+
+        for (uint32_t i = first; i < d.n; i++)
+            zeros[i - first] = build_dim(b, x, i);
+        beta = build_zeros(b, expr_dtype(gamma), d.n - first, zeros);
+    }
+    if (expr_rank(gamma) != d.n - first || gamma->type != beta->type)
+        gamma = build_broadcast_to(b, gamma, d.n - first, d.at + first);
+    if (expr_rank(beta) != d.n - first || (gamma && gamma->type != beta->type))
+        beta = build_broadcast_to(b, beta, d.n - first, d.at + first);
     return build3(b, "nn.layer_norm", x, build_cast(b, gamma, expr_dtype(x)),
                   build_cast(b, beta, expr_dtype(x)), a);
 }
@@ -293,7 +301,7 @@ bool convert_lrn(Node *n)
     if (size < 1 || size > 1024)
         return node_error(n, E_IMPORT, "size is %lld, not 1 to 1024", (long long)size);
     x = n->in[0];
-    channels = expr_dim(x, 1);
+    channels = build_dim(b, x, 1);
     pads[2] = (size - 1) / 2;
     pads[3] = size - 1 - pads[2];
     sq = square(b, x);
@@ -327,7 +335,7 @@ static const Expr *flat(Node *n, bool *last)
 {
     const Expr *x;
     uint32_t    rank, axis;
-    int64_t     rows = 1, columns = 1;
+    const Idx  *dims[2];
 
     if (!node_need_rank(n, 0, 1, MAX_RANK))
         return NULL;
@@ -335,10 +343,11 @@ static const Expr *flat(Node *n, bool *last)
     rank = expr_rank(x);
     if (!node_axis(n, node_int(n, "axis", 1), rank, &axis))
         return NULL;
+    dims[0] = dims[1] = idx_const(n->b.c->arith, 1);
     for (uint32_t i = 0; i < rank; i++)
-        *(i < axis ? &rows : &columns) *= expr_dim(x, i);
+        dims[i >= axis] = idx_mul(n->b.c->arith, dims[i >= axis], expr_form(x, i));
     *last = axis + 1 == rank; /* the matrix changes nothing */
-    return *last ? x : build_reshape(&n->b, x, 2, (int64_t[]){rows, columns});
+    return *last ? x : build_reshape_to(&n->b, x, 2, dims);
 }
 
 bool convert_softmax_flat(Node *n)
@@ -348,8 +357,7 @@ bool convert_softmax_flat(Node *n)
 
     if (!y || last)
         return node_done(n, y);
-    return node_done(n,
-                     build_reshape(&n->b, y, expr_rank(n->in[0]), expr_dims(n->b.c, n->in[0]).at));
+    return node_done(n, build_reshape_to(&n->b, y, expr_rank(n->in[0]), expr_forms(n->in[0]).at));
 }
 
 /* 1 where the largest number is for the first time, else 0. */
@@ -358,11 +366,11 @@ static const Expr *hardmax(const Build *b, const Expr *x, uint32_t axis)
     ArgReduceAttrs *r = ATTRS(b, ArgReduceAttrs);
     OneHotAttrs    *o = ATTRS(b, OneHotAttrs);
 
-    if (expr_elems(x) == 0)
+    if (expr_empty(x))
         return x;
     r->axis = axis;
     o->axis = axis;
-    o->depth = expr_dim(x, axis);
+    o->depth = build_dim(b, x, axis);
     o->dtype = expr_dtype(x);
     return build3(b, "one_hot", build1(b, "argmax", x, r), build_scalar(b, x, 1),
                   build_scalar(b, x, 0), o);
@@ -382,15 +390,15 @@ bool convert_hardmax_flat(Node *n)
     bool        last;
     const Expr *x = flat(n, &last), *y = x ? hardmax(&n->b, x, expr_rank(x) - 1) : NULL;
 
-    return node_done(
-        n, y ? build_reshape(&n->b, y, expr_rank(n->in[0]), expr_dims(n->b.c, n->in[0]).at) : NULL);
+    return node_done(n, y ? build_reshape_to(&n->b, y, expr_rank(n->in[0]), expr_forms(n->in[0]).at)
+                          : NULL);
 }
 
 /* At inference the data pass, and the mask is all true. */
 bool convert_dropout(Node *n)
 {
     const Build *b = &n->b;
-    Ints         d, mode;
+    Ints         mode;
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
@@ -406,8 +414,7 @@ bool convert_dropout(Node *n)
     if (n->nout > 1 && *n->p->output.at[1]) {
         InitAttrs *a = ATTRS(b, InitAttrs);
 
-        d = expr_dims(b->c, n->in[0]);
-        a->shape = dims_of_i64(b->c, d.at, d.n);
+        a->shape = expr_forms(n->in[0]);
         a->dtype = n->opset >= 10 ? DT_BOOL : expr_dtype(n->in[0]);
         n->out[1] = build_call(b, "ones", 0, NULL, a);
     }

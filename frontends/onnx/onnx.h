@@ -14,8 +14,10 @@
  *               converters by family
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
- * n->out.  It returns false after recording an error.  All shapes are static; shape arithmetic is
- * folded as it is met, so an operand that must be known (axes, a new shape) is a constant by then.
+ * n->out.  It returns false after recording an error.  Shape arithmetic is folded as it is met, so
+ * an operand that must be known (axes, a new shape) is a constant by then, or dim_values of forms
+ * over symbolic dimensions.  Where a converter asks for a number (build_dim) and there is none,
+ * that is an error.
  */
 #ifndef TVMCC_FRONTENDS_ONNX_H
 #define TVMCC_FRONTENDS_ONNX_H
@@ -167,6 +169,7 @@ struct Import {
     bool             reshaped;     /* an input has another size than the model says */
     Map             *contradicted; /* declared types of which that was said */
     Map             *four_bits;    /* constants of 4 bits, kept as bytes: only to be dequantized */
+    Map             *sizes;        /* values computed from symbolic dimensions alone */
     uint32_t         converted;    /* nodes so far, repeated ones too */
     ImportFiles     *files;
 };
@@ -251,7 +254,10 @@ bool node_has(const Node *n, uint32_t i); /* input i is given */
 /* Inputs that have to be constants: false with an error that says which is not. */
 bool node_const_ints(Node *n, uint32_t i, Ints *out);
 bool node_const_int(Node *n, uint32_t i, int64_t *out);
+/* Sizes or positions: numbers, or forms over symbolic dimensions. */
+bool node_forms(Node *n, uint32_t i, Dims *out);
 /* A list of dimensions: none below 0, not too large together. */
+bool node_shape(Node *n, uint32_t i, Dims *out);
 bool node_const_shape(Node *n, uint32_t i, Ints *out);
 bool node_const_float(Node *n, uint32_t i, double *out);
 bool node_need_rank(Node *n, uint32_t i, uint32_t lo, uint32_t hi); /* is a tensor of such a rank */
@@ -320,6 +326,9 @@ typedef struct {
 bool onnx_window(Node *n, const Expr *x, const int64_t *kernel, uint32_t dims, OnnxWindow *w);
 const Expr *onnx_bias(Node *n, const Expr *x,
                       const Expr *bias); /* [C] along dimension 1; or NULL */
+/* [N, C, W] -> [N, C, 1, W], and back. */
+const Expr *onnx_lift(const Build *b, const Expr *x);
+const Expr *onnx_drop(const Build *b, const Expr *y);
 const Expr *onnx_pool(Node *n, const char *op, const Expr *x);
 const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
                         int64_t group);

@@ -4,18 +4,20 @@
 #include <math.h>
 #include <string.h>
 
-/* [N, C, W] -> [N, C, 1, W], and back. */
-static const Expr *lift(const Build *b, const Expr *x)
+const Expr *onnx_lift(const Build *b, const Expr *x)
 {
-    return expr_rank(x) == 3
-               ? build_reshape(b, x, 4,
-                               (int64_t[]){expr_dim(x, 0), expr_dim(x, 1), 1, expr_dim(x, 2)})
-               : x;
+    const Idx *one = idx_const(b->c->arith, 1);
+
+    return expr_rank(x) == 3 ? build_reshape_to(b, x, 4,
+                                                (const Idx *[]){expr_form(x, 0), expr_form(x, 1),
+                                                                one, expr_form(x, 2)})
+                             : x;
 }
 
-static const Expr *drop(const Build *b, const Expr *y)
+const Expr *onnx_drop(const Build *b, const Expr *y)
 {
-    return y ? build_reshape(b, y, 3, (int64_t[]){expr_dim(y, 0), expr_dim(y, 1), expr_dim(y, 3)})
+    return y ? build_reshape_to(b, y, 3,
+                                (const Idx *[]){expr_form(y, 0), expr_form(y, 1), expr_form(y, 3)})
              : NULL;
 }
 
@@ -42,8 +44,8 @@ const Expr *onnx_pool(Node *n, const char *op, const Expr *x)
                          one ? 0 : (int)w.end[0], (int)w.end[last]);
     a->ceil_mode = node_int(n, "ceil_mode", 0);
     a->count_include_pad = node_int(n, "count_include_pad", 0);
-    y = build1(b, op, lift(b, x), a);
-    return one ? drop(b, y) : y;
+    y = build1(b, op, onnx_lift(b, x), a);
+    return one ? onnx_drop(b, y) : y;
 }
 
 bool convert_pool(Node *n)
@@ -72,7 +74,7 @@ bool convert_lp_pool(Node *n)
     x = p == 1 ? build1(b, "abs", x, NULL) : build2(b, "multiply", x, x, NULL);
     if (!x || !(y = onnx_pool(n, n->relay, x)) || !node_ints(n, "kernel_shape", &kernel))
         return false;
-    if (expr_elems(y) == 0)
+    if (expr_empty(y))
         return node_done(n, y);
     for (uint32_t i = 0; i < kernel.n; i++)
         cells *= kernel.at[i];
@@ -81,9 +83,9 @@ bool convert_lp_pool(Node *n)
         y = call_arg(y, 0);
     a = arena_dup(b->c->arena, y->u.attrs, sizeof *a);
     a->count_include_pad = true;
-    y = build1(b, n->relay, lift(b, x), a);
+    y = build1(b, n->relay, onnx_lift(b, x), a);
     if (y && expr_rank(x) == 3)
-        y = drop(b, y);
+        y = onnx_drop(b, y);
     y = build2(b, "multiply", y, build_scalar(b, y, (double)cells), NULL);
     return node_done(n, p == 1 ? y : build1(b, "sqrt", y, NULL));
 }

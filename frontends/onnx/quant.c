@@ -7,10 +7,10 @@
 /* A scale or zero point: [] and [1] are one number, [C] one for each channel. */
 static const Expr *param(Node *n, const Expr *p)
 {
-    if (!expr_is_tensor(p) || expr_rank(p) > 1)
+    if (!expr_has_shape(p) || expr_rank(p) > 1)
         return node_error(n, E_UNSUPPORTED, "scales or zero points of %u dimensions",
-                          expr_is_tensor(p) ? expr_rank(p) : 0);
-    return expr_elems(p) == 1 ? build_reshape(&n->b, p, 0, NULL) : p;
+                          expr_has_shape(p) ? expr_rank(p) : 0);
+    return expr_single(p) ? build_reshape(&n->b, p, 0, NULL) : p;
 }
 
 static const Expr *zero_or(Node *n, const Expr *zero, DType t)
@@ -29,9 +29,10 @@ static bool axis_of(Node *n, const Expr *x, const Expr *scale, int64_t *axis)
     }
     if (!node_axis(n, *axis, expr_rank(x), &at))
         return false;
-    if (expr_dim(x, at) != expr_dim(scale, 0))
+    if (build_dim(&n->b, x, at) != build_dim(&n->b, scale, 0))
         return node_error(n, E_IMPORT, "%lld scales for %lld channels",
-                          (long long)expr_dim(scale, 0), (long long)expr_dim(x, at));
+                          (long long)build_dim(&n->b, scale, 0),
+                          (long long)build_dim(&n->b, x, at));
     *axis = at;
     return true;
 }
@@ -109,14 +110,14 @@ static const Expr *dequantize_blocks(Node *n, int64_t size)
 
     if (!node_axis(n, node_int(n, "axis", 1), rank, &axis))
         return NULL;
-    if (size < 1 || expr_dim(x, axis) % size || expr_rank(scale) != rank || rank == MAX_RANK)
+    if (size < 1 || build_dim(b, x, axis) % size || expr_rank(scale) != rank || rank == MAX_RANK)
         return node_error(n, E_UNSUPPORTED, "blocks of %lld in %s", (long long)size,
                           type_text(b->c, x->type));
     for (uint32_t i = 0; i < rank; i++) {
-        if (expr_dim(scale, i) != (i == axis ? expr_dim(x, i) / size : expr_dim(x, i)))
+        if (build_dim(b, scale, i) != (i == axis ? build_dim(b, x, i) / size : build_dim(b, x, i)))
             return node_error(n, E_IMPORT, "scales of %s for blocks of %lld",
                               type_text(b->c, scale->type), (long long)size);
-        dims[i + (i > axis)] = expr_dim(scale, i);
+        dims[i + (i > axis)] = build_dim(b, scale, i);
     }
     dims[axis + 1] = size;
     x = build_cast(b, build_reshape(b, x, rank + 1, dims), t);
@@ -124,7 +125,7 @@ static const Expr *dequantize_blocks(Node *n, int64_t size)
         x = build2(b, "subtract", x, build_cast(b, build_expand_dims(b, zero, axis + 1, 1), t),
                    NULL);
     x = build2(b, "multiply", x, build_expand_dims(b, scale, axis + 1, 1), NULL);
-    return build_reshape(b, x, rank, expr_dims(b->c, n->in[0]).at);
+    return build_reshape(b, x, rank, build_dims(b, n->in[0]).at);
 }
 
 bool convert_dequantize(Node *n)

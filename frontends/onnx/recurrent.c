@@ -21,7 +21,7 @@ static bool need_dims(Node *n, uint32_t i, uint32_t rank, const int64_t *dims)
     if (!node_need_rank(n, i, rank, rank))
         return false;
     for (uint32_t k = 0; k < rank; k++)
-        if (expr_dim(n->in[i], k) != dims[k])
+        if (build_dim(&n->b, n->in[i], k) != dims[k])
             return node_error(n, E_IMPORT, "input %u ('%s') is %s, dimension %u should be %lld", i,
                               n->p->input.at[i], type_text(n->b.c, n->in[i]->type), k,
                               (long long)dims[k]);
@@ -52,10 +52,10 @@ static bool read_cell(Node *n, int64_t gates, Cell *k)
     k->D = !strcmp(k->direction, "bidirectional") ? 2 : 1;
     if (k->D == 1 && strcmp(k->direction, "forward") && strcmp(k->direction, "reverse"))
         return node_error(n, E_IMPORT, "direction '%s'", k->direction);
-    k->H = expr_dim(n->in[2], 2);
-    k->T = expr_dim(n->in[0], k->batch_first ? 1 : 0);
-    k->N = expr_dim(n->in[0], k->batch_first ? 0 : 1);
-    k->I = expr_dim(n->in[0], 2);
+    k->H = build_dim(b, n->in[2], 2);
+    k->T = build_dim(b, n->in[0], k->batch_first ? 1 : 0);
+    k->N = build_dim(b, n->in[0], k->batch_first ? 0 : 1);
+    k->I = build_dim(b, n->in[0], 2);
     if (node_int(n, "hidden_size", k->H) != k->H)
         return node_error(n, E_IMPORT, "hidden_size is %lld, the weight has %lld",
                           (long long)node_int(n, "hidden_size", 0), (long long)k->H);
@@ -169,7 +169,7 @@ static const Expr *part(const Build *b, const Expr *x, int64_t d, int64_t i, int
         return NULL;
     rank = expr_rank(x);
     for (uint32_t j = 1; j < rank; j++)
-        dims[j - 1] = expr_dim(x, j);
+        dims[j - 1] = build_dim(b, x, j);
     return build_reshape(b, x, rank - 1, dims);
 }
 

@@ -52,12 +52,12 @@ static const Expr *empty(const Build *b, const char *op, const Expr *like)
     else if (!strcmp(op, "mean"))
         k = NAN;
     v = expr_scalar(b->c, expr_dtype(like), k);
-    return build_broadcast(b, v, expr_rank(like), expr_dims(b->c, like).at);
+    return build_broadcast_to(b, v, expr_rank(like), expr_forms(like).at);
 }
 
 static const Expr *reduce(Node *n, const Reduced *a, const char *op, const Expr *x)
 {
-    if (a->noop || !x || expr_elems(x) > 0)
+    if (a->noop || !x || !expr_empty(x))
         return a->noop || !x ? x : build_reduce(&n->b, op, x, a->n, a->at, a->keepdims);
     return empty(&n->b, op, build_reduce(&n->b, op, x, a->n, a->at, a->keepdims));
 }
@@ -133,7 +133,7 @@ bool convert_reduce_log_sum_exp(Node *n)
     e = reduce(n, &a, "sum", build1(b, "exp", build2(b, "subtract", x, m, NULL), NULL));
     if (!e)
         return false;
-    m = a.noop ? m : build_reshape(b, m, expr_rank(e), expr_dims(b->c, e).at);
+    m = a.noop ? m : build_reshape_to(b, m, expr_rank(e), expr_forms(e).at);
     return node_done(n, build_cast(b, build2(b, "add", build1(b, "log", e, NULL), m, NULL),
                                    expr_dtype(n->in[0])));
 }
@@ -142,7 +142,8 @@ bool convert_arg_reduce(Node *n)
 {
     ArgReduceAttrs *a = ATTRS(&n->b, ArgReduceAttrs);
     uint32_t        axis, rank = 0;
-    int64_t         dims[MAX_RANK], cells = 1;
+    const Idx      *dims[MAX_RANK], *one = idx_const(n->b.c->arith, 1);
+    bool            none = false;
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
@@ -153,12 +154,11 @@ bool convert_arg_reduce(Node *n)
     a->dtype = DT_I64;
     for (uint32_t i = 0; i < expr_rank(n->in[0]); i++) {
         if (i != axis || a->keepdims)
-            dims[rank++] = i == axis ? 1 : expr_dim(n->in[0], i);
-        if (i != axis && expr_dim(n->in[0], i) == 0)
-            cells = 0;
+            dims[rank++] = i == axis ? one : expr_form(n->in[0], i);
+        none |= i != axis && expr_form(n->in[0], i)->hi == 0;
     }
-    if (cells == 0) /* no row, so that none is too short */
-        return node_done(n, build_zeros(&n->b, DT_I64, rank, dims));
+    if (none) /* no row, so that none is too short */
+        return node_done(n, build_zeros_of(&n->b, DT_I64, rank, dims));
     return node_done(n, build1(&n->b, n->relay, n->in[0], a));
 }
 
@@ -204,9 +204,9 @@ bool convert_topk(Node *n)
             return false;
         a->k = k.n == 1 ? k.at[0] : -1;
     }
-    if (a->k < 0 || a->k > expr_dim(n->in[0], axis))
-        return node_error(n, E_IMPORT, "k is not in 0 .. %lld",
-                          (long long)expr_dim(n->in[0], axis));
+    if (a->k < 0 || a->k > expr_form(n->in[0], axis)->lo)
+        return node_error(n, E_IMPORT, "k is not in 0 .. %s",
+                          build_text(b, expr_form(n->in[0], axis)));
     a->axis = axis;
     a->is_ascend = !node_int(n, "largest", 1);
     a->dtype = DT_I64;

@@ -13,12 +13,12 @@ typedef struct {
     bool        by_size; /* the scale is size / input, exactly */
 } Mode;
 
-static const Expr *resize2d(Node *n, const Mode *m, const Expr *x, const int64_t size[2],
+static const Expr *resize2d(Node *n, const Mode *m, const Expr *x, const Idx *const size[2],
                             const double scale[2])
 {
     Resize2dAttrs *a = ATTRS(&n->b, Resize2dAttrs);
 
-    a->size = dims_of_i64(n->b.c, size, 2);
+    a->size = dims_dup(n->b.c, size, 2);
     if (!m->by_size)
         a->scales = (Floats){2, arena_dup(n->b.c->arena, scale, 2 * sizeof *scale)};
     a->method = m->method;
@@ -28,57 +28,74 @@ static const Expr *resize2d(Node *n, const Mode *m, const Expr *x, const int64_t
     return build1(&n->b, "image.resize2d", x, a);
 }
 
-static const Expr *resize(Node *n, const Mode *m, const Expr *x, const int64_t *size,
+static const Expr *resize(Node *n, const Mode *m, const Expr *x, const Idx *const *size,
                           const double *scale)
 {
     const Build *b = &n->b;
+    Arith       *A = b->c->arith;
     uint32_t     rank = expr_rank(x);
-    int64_t      dims[MAX_RANK], out[MAX_RANK];
+    const Idx   *dims[MAX_RANK], *out[MAX_RANK], *one = idx_const(A, 1);
 
-    memcpy(dims, expr_dims(b->c, x).at, rank * sizeof *dims);
+    memcpy(dims, x->type->dims, rank * sizeof *dims);
     for (uint32_t i = 0; i < rank; i++)
-        if (size[i] == 0)
-            return build_zeros(b, expr_dtype(x), rank, size);
+        if (size[i]->hi == 0)
+            return build_zeros_of(b, expr_dtype(x), rank, size);
     for (uint32_t i = 0; i < rank && x; i++) {
-        bool    pair = i + 2 == rank;
-        int64_t before = 1, after = 1, channels = 1;
+        bool       pair = i + 2 == rank;
+        const Idx *before = one, *after = one, *channels = one;
 
         if (scale[i] == 1 && size[i] == dims[i] && !(pair && scale[i + 1] != 1))
             continue;
         for (uint32_t k = 0; k < rank; k++) {
             out[k] = dims[k];
             if (k < i)
-                before *= dims[k];
+                before = idx_mul(A, before, dims[k]);
             else if (k > i)
-                after *= dims[k];
+                after = idx_mul(A, after, dims[k]);
         }
         if (rank == 4 && pair) {
             before = dims[0];
             channels = dims[1];
         }
-        x = build_reshape(b, x, 4, (int64_t[]){before, channels, dims[i], after});
-        x = resize2d(n, m, x, (int64_t[]){size[i], pair ? size[i + 1] : after},
+        x = build_reshape_to(b, x, 4, (const Idx *[]){before, channels, dims[i], after});
+        x = resize2d(n, m, x, (const Idx *[]){size[i], pair ? size[i + 1] : after},
                      (double[]){scale[i], pair ? scale[i + 1] : 1});
         out[i] = dims[i] = size[i];
         if (pair)
             out[i + 1] = dims[i + 1] = size[i + 1];
-        x = build_reshape(b, x, rank, out);
+        x = build_reshape_to(b, x, rank, out);
         if (pair)
             break;
     }
     return x;
 }
 
-/* Sizes of the result from scales: in f32, in which 0.7 times 10 is 7. */
-static bool sizes_of(Node *n, const Expr *x, const double *scale, int64_t *size)
+/* floor(d * scale) in f32, in which 0.7 times 10 is 7; of a form, by a fraction that is exact. */
+static const Idx *scaled(Node *n, const Idx *d, double scale)
 {
-    for (uint32_t i = 0; i < expr_rank(x); i++) {
-        double d = floor((double)((float)expr_dim(x, i) * (float)scale[i]));
+    Arith  *A = n->b.c->arith;
+    int64_t v, q = 1;
 
-        if (!(scale[i] > 0) || !(d >= 0 && d < INT32_MAX))
-            return node_error(n, E_IMPORT, "scale %g of dimension %u", scale[i], i);
-        size[i] = (int64_t)d;
+    if (idx_is_const(d, &v)) {
+        double size = floor((double)((float)v * (float)scale));
+
+        return scale > 0 && size >= 0 && size < INT32_MAX ? idx_const(A, (int64_t)size) : NULL;
     }
+    while (q < 1 << 12 && scale * (double)q != floor(scale * (double)q))
+        q *= 2;
+    if (!(scale > 0 && scale < 1 << 12) || scale * (double)q != floor(scale * (double)q) ||
+        d->hi > 1 << 24)
+        return NULL;
+    return idx_divc(A, idx_mulc(A, d, (int64_t)(scale * (double)q)), q);
+}
+
+/* Sizes of the result from scales. */
+static bool sizes_of(Node *n, const Expr *x, const double *scale, const Idx **size)
+{
+    for (uint32_t i = 0; i < expr_rank(x); i++)
+        if (!(size[i] = scaled(n, expr_form(x, i), scale[i])))
+            return node_error(n, E_IMPORT, "scale %g of dimension %u, which is %s", scale[i], i,
+                              build_text(&n->b, expr_form(x, i)));
     return true;
 }
 
@@ -88,9 +105,9 @@ static bool const_floats(Node *n, uint32_t i, uint32_t count, double *out)
 
     if (!k)
         return node_error(n, E_UNSUPPORTED, "input %u has to be a constant", i);
-    if (expr_elems(k) != count)
+    if (build_elems(&n->b, k) != count)
         return node_error(n, E_IMPORT, "input %u holds %lld numbers, not %u", i,
-                          (long long)expr_elems(k), count);
+                          (long long)build_elems(&n->b, k), count);
     for (uint32_t j = 0; j < count; j++)
         out[j] = dtype_get_f(expr_dtype(k),
                              k->u.constant->data.at + (size_t)j * dtype_bytes(expr_dtype(k)));
@@ -116,10 +133,10 @@ static bool method(Node *n, Mode *m)
 /* Upsample, and Resize of opset 10: x_original = x_resized / scale. */
 bool convert_upsample(Node *n)
 {
-    Mode     m = {.coordinates = "asymmetric", .rounding = "floor"};
-    double   scale[MAX_RANK];
-    int64_t  size[MAX_RANK];
-    uint32_t rank;
+    Mode       m = {.coordinates = "asymmetric", .rounding = "floor"};
+    double     scale[MAX_RANK];
+    const Idx *size[MAX_RANK];
+    uint32_t   rank;
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !method(n, &m))
         return false;
@@ -141,6 +158,41 @@ bool convert_upsample(Node *n)
     return sizes_of(n, n->in[0], scale, size) && node_done(n, resize(n, &m, n->in[0], size, scale));
 }
 
+/* `want` of `axes`; of the others scale and size stand already. */
+static bool by_sizes(Node *n, Mode *m, const char *policy, const int64_t *axes, double *scale,
+                     const Idx **size, Dims want)
+{
+    const Expr *x = n->in[0];
+    double      part[MAX_RANK], all;
+    int64_t     to, from;
+
+    m->by_size = !strcmp(policy, "stretch");
+    for (uint32_t i = 0; i < want.n; i++) {
+        const Idx *d = expr_form(x, (uint32_t)axes[i]);
+
+        if (want.at[i]->lo < 1 || want.at[i]->hi > INT32_MAX || d->lo < 1)
+            return node_error(n, E_IMPORT, "size %s of axis %lld", build_text(&n->b, want.at[i]),
+                              (long long)axes[i]);
+        scale[axes[i]] = want.at[i] == d ? 1 : 2; /* not by scale: only whether it is 1 counts */
+        size[axes[i]] = want.at[i];
+        if (idx_is_const(want.at[i], &to) && idx_is_const(d, &from))
+            scale[axes[i]] = part[i] = (double)to / (double)from;
+        else if (!m->by_size)
+            return node_error(n, E_UNSUPPORTED, "keep_aspect_ratio_policy '%s' of symbolic sizes",
+                              policy);
+    }
+    all = part[0];
+    for (uint32_t i = 1; i < want.n && !m->by_size; i++)
+        all = !strcmp(policy, "not_larger") ? fmin(all, part[i]) : fmax(all, part[i]);
+    for (uint32_t i = 0; i < want.n && !m->by_size; i++) {
+        scale[axes[i]] = all;
+        size[axes[i]] =
+            idx_const(n->b.c->arith,
+                      (int64_t)floor(all * (double)build_dim(&n->b, x, (uint32_t)axes[i]) + 0.5));
+    }
+    return node_done(n, resize(n, m, x, size, scale));
+}
+
 /* Scales and sizes are for all axes, or those of the attribute `axes`. */
 bool convert_resize(Node *n)
 {
@@ -153,11 +205,13 @@ bool convert_resize(Node *n)
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
     Mode                     m = {0};
     double                   scale[MAX_RANK], part[MAX_RANK];
-    int64_t                  size[MAX_RANK], axes[MAX_RANK];
+    const Idx               *size[MAX_RANK];
+    int64_t                  axes[MAX_RANK];
     uint32_t                 rank, k;
     const Expr              *x;
     const char              *policy;
-    Ints                     ax, v;
+    Ints                     ax;
+    Dims                     v;
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !method(n, &m) ||
         !node_choice(n, "coordinate_transformation_mode", coordinates, &m.coordinates) ||
@@ -172,45 +226,23 @@ bool convert_resize(Node *n)
     for (uint32_t i = 0; i < rank; i++) {
         axes[i] = i;
         scale[i] = 1;
-        size[i] = expr_dim(x, i);
+        size[i] = expr_form(x, i);
     }
     if (node_ints(n, "axes", &ax)) {
         if (!node_axes(n, ax, rank, axes))
             return false;
         k = ax.n;
     }
-    if (node_has(n, 2) && expr_elems(n->in[2]) > 0) {
+    if (node_has(n, 2) && !expr_empty(n->in[2])) {
         if (!const_floats(n, 2, k, part))
             return false;
         for (uint32_t i = 0; i < k; i++)
             scale[axes[i]] = part[i];
         return sizes_of(n, x, scale, size) && node_done(n, resize(n, &m, x, size, scale));
     }
-    if (!node_const_ints(n, 3, &v))
+    if (!node_forms(n, 3, &v))
         return false;
     if (v.n != k)
         return node_error(n, E_IMPORT, "%u sizes for %u axes", v.n, k);
-    for (uint32_t i = 0; i < k; i++) {
-        if (v.at[i] < 1 || v.at[i] > INT32_MAX || expr_dim(x, (uint32_t)axes[i]) < 1)
-            return node_error(n, E_IMPORT, "size %lld of axis %lld", (long long)v.at[i],
-                              (long long)axes[i]);
-        part[i] = (double)v.at[i] / (double)expr_dim(x, (uint32_t)axes[i]);
-    }
-    if (strcmp(policy, "stretch")) {
-        double all = part[0];
-
-        for (uint32_t i = 1; i < k; i++)
-            all = !strcmp(policy, "not_larger") ? fmin(all, part[i]) : fmax(all, part[i]);
-        for (uint32_t i = 0; i < k; i++) {
-            scale[axes[i]] = all;
-            size[axes[i]] = (int64_t)floor(all * (double)expr_dim(x, (uint32_t)axes[i]) + 0.5);
-        }
-        return node_done(n, resize(n, &m, x, size, scale));
-    }
-    m.by_size = true;
-    for (uint32_t i = 0; i < k; i++) {
-        scale[axes[i]] = part[i];
-        size[axes[i]] = v.at[i];
-    }
-    return node_done(n, resize(n, &m, x, size, scale));
+    return by_sizes(n, &m, policy, axes, scale, size, v);
 }

@@ -107,7 +107,7 @@ bool convert_concat_from_sequence(Node *n)
         return false;
     if (count == 0)
         return node_error(n, E_IMPORT, "the sequence is empty");
-    if (!expr_is_tensor(xs[0]) ||
+    if (!expr_has_shape(xs[0]) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(xs[0]) + fresh, &axis))
         return false;
     for (uint32_t i = 0; fresh && i < count; i++)
@@ -135,10 +135,10 @@ bool convert_split_to_sequence(Node *n)
             return false;
         each = expr_rank(n->in[1]) == 0;
     }
-    extent = expr_dim(n->in[0], axis);
+    extent = build_dim(b, n->in[0], axis);
     for (uint32_t i = 0; i < expr_rank(n->in[0]); i++)
         if (i != axis)
-            dims[k++] = expr_dim(n->in[0], i);
+            dims[k++] = build_dim(b, n->in[0], i);
     for (uint32_t i = 0; each ? at < extent : i < sizes.n; i++) {
         int64_t     size = each ? sizes.at[0] : sizes.at[i];
         const Expr *x;

@@ -3,64 +3,82 @@
 
 #include <string.h>
 
+/* The product of dims but for one; false with an error: too large. */
+static bool cells_of(Node *n, uint32_t rank, const Idx *const *dims, uint32_t but, const Idx **out)
+{
+    int64_t most = 1;
+
+    *out = idx_const(n->b.c->arith, 1);
+    for (uint32_t i = 0; i < rank; i++) {
+        if (i == but)
+            continue;
+        if (dims[i]->lo < 0 || !checked_mul(most, dims[i]->hi, &most))
+            return node_error(n, E_IMPORT, "dimension %u of the shape is %s", i,
+                              build_text(&n->b, dims[i]));
+        *out = idx_mul(n->b.c->arith, *out, dims[i]);
+    }
+    return true;
+}
+
 /* 0 takes the input's dimension unless allowzero, -1 is what is left. */
 bool convert_reshape(Node *n)
 {
     bool        zero = node_int(n, "allowzero", 0);
-    int64_t     dims[MAX_RANK], known = 1, total;
-    int32_t     left = -1;
+    const Idx  *dims[MAX_RANK], *known, *total;
+    uint32_t    left = UINT32_MAX;
     const Expr *x;
-    Ints        v;
+    Dims        v;
+    Ints        attr;
+    int64_t     d;
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
     if (n->opset < 5) {
-        if (!node_ints(n, "shape", &v))
+        if (!node_ints(n, "shape", &attr))
             return node_error(n, E_IMPORT, "attribute 'shape' is missing");
-    } else if (!node_const_ints(n, 1, &v)) {
+        v = dims_of_i64(n->b.c, attr.at, attr.n);
+    } else if (!node_forms(n, 1, &v)) {
         return false;
     }
     x = n->in[0];
-    total = expr_elems(x);
+    total = type_cells(n->b.c, x->type);
     if (v.n > MAX_RANK)
         return node_error(n, E_UNSUPPORTED, "a shape of %u dimensions", v.n);
     for (uint32_t i = 0; i < v.n; i++) {
+        bool number = idx_is_const(v.at[i], &d);
+
         dims[i] = v.at[i];
-        if (dims[i] == 0 && !zero) {
-            if (i >= expr_rank(x))
-                return node_error(n, E_IMPORT, "dimension %u is to be copied, the input has %u", i,
-                                  expr_rank(x));
-            dims[i] = expr_dim(x, i);
-        }
-        if (dims[i] == -1 && left < 0) {
-            left = (int32_t)i;
+        if (number && d == -1 && left == UINT32_MAX)
+            left = i;
+        if (!number || d != 0 || zero)
             continue;
-        }
-        if (dims[i] < 0 || !checked_mul(known, dims[i], &known))
-            return node_error(n, E_IMPORT, "dimension %u of the shape is %lld", i,
-                              (long long)dims[i]);
+        if (i >= expr_rank(x))
+            return node_error(n, E_IMPORT, "dimension %u is to be copied, the input has %u", i,
+                              expr_rank(x));
+        dims[i] = expr_form(x, i);
     }
-    if (left >= 0) {
-        if (known == 0 || total % known)
-            return node_error(n, E_IMPORT, "%lld cells do not fill a shape with -1 and %lld else",
-                              (long long)total, (long long)known);
-        dims[left] = total / known;
+    if (!cells_of(n, v.n, dims, left, &known))
+        return false;
+    if (left < v.n) {
+        if (!(dims[left] = idx_div_exact(n->b.c->arith, total, known)))
+            return node_error(n, E_IMPORT, "%s cells do not fill a shape with -1 and %s else",
+                              build_text(&n->b, total), build_text(&n->b, known));
         known = total;
     }
     if (known != total) {
-        node_error(n, E_IMPORT, "%lld cells do not fit a shape of %lld", (long long)total,
-                   (long long)known);
+        node_error(n, E_IMPORT, "%s cells do not fit a shape of %s", build_text(&n->b, total),
+                   build_text(&n->b, known));
         diag_note(n->b.c->diags, n->b.loc, "the input is %s", type_text(n->b.c, x->type));
         return false;
     }
-    return node_done(n, build_reshape(&n->b, x, v.n, dims));
+    return node_done(n, build_reshape_to(&n->b, x, v.n, dims));
 }
 
 bool convert_flatten(Node *n)
 {
-    int64_t     axis = node_int(n, "axis", 1), dims[2] = {1, 1};
+    int64_t     axis = node_int(n, "axis", 1), rank;
+    const Idx  *dims[2];
     const Expr *x;
-    int64_t     rank;
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
@@ -71,14 +89,16 @@ bool convert_flatten(Node *n)
                           (long long)axis, (long long)rank);
     if (axis < 0)
         axis += rank;
+    dims[0] = dims[1] = idx_const(n->b.c->arith, 1);
     for (int64_t i = 0; i < rank; i++)
-        dims[i >= axis] *= expr_dim(x, (uint32_t)i);
-    return node_done(n, build_reshape(&n->b, x, 2, dims));
+        dims[i >= axis] = idx_mul(n->b.c->arith, dims[i >= axis], expr_form(x, (uint32_t)i));
+    return node_done(n, build_reshape_to(&n->b, x, 2, dims));
 }
 
 bool convert_squeeze(Node *n)
 {
-    int64_t     axes[MAX_RANK], dims[MAX_RANK];
+    int64_t     axes[MAX_RANK];
+    const Idx  *dims[MAX_RANK], *one = idx_const(n->b.c->arith, 1);
     uint32_t    naxes = 0, rank, k = 0;
     const Expr *x;
     bool        given, bad;
@@ -97,22 +117,23 @@ bool convert_squeeze(Node *n)
         naxes = v.n;
     }
     for (uint32_t i = 0; i < rank; i++) {
-        bool out = !given && expr_dim(x, i) == 1;
+        bool out = !given && expr_form(x, i) == one;
 
         for (uint32_t j = 0; j < naxes; j++)
             out |= axes[j] == i;
-        if (out && expr_dim(x, i) != 1)
-            return node_error(n, E_IMPORT, "dimension %u is %lld, not 1", i,
-                              (long long)expr_dim(x, i));
+        if (out && expr_form(x, i) != one)
+            return node_error(n, E_IMPORT, "dimension %u is %s, not 1", i,
+                              build_text(&n->b, expr_form(x, i)));
         if (!out)
-            dims[k++] = expr_dim(x, i);
+            dims[k++] = expr_form(x, i);
     }
-    return node_done(n, build_reshape(&n->b, x, k, dims));
+    return node_done(n, build_reshape_to(&n->b, x, k, dims));
 }
 
 bool convert_unsqueeze(Node *n)
 {
-    int64_t     axes[MAX_RANK], dims[MAX_RANK];
+    int64_t     axes[MAX_RANK];
+    const Idx  *dims[MAX_RANK];
     uint32_t    rank, k = 0;
     const Expr *x;
     bool        bad;
@@ -133,9 +154,9 @@ bool convert_unsqueeze(Node *n)
 
         for (uint32_t j = 0; j < v.n; j++)
             in |= axes[j] == i;
-        dims[i] = in ? 1 : expr_dim(x, k++);
+        dims[i] = in ? idx_const(n->b.c->arith, 1) : expr_form(x, k++);
     }
-    return node_done(n, build_reshape(&n->b, x, rank, dims));
+    return node_done(n, build_reshape_to(&n->b, x, rank, dims));
 }
 
 bool convert_transpose(Node *n)
@@ -173,45 +194,60 @@ static bool block_size(Node *n, int64_t *s, bool *crd)
     return (*s > 0 && *s < 65536) || node_error(n, E_IMPORT, "blocksize is %lld", (long long)*s);
 }
 
+/* A quotient that has no rest; NULL with an error. */
+static const Idx *blocks(Node *n, const Idx *x, int64_t s, const char *what)
+{
+    const Idx *q = idx_div_exact(n->b.c->arith, x, idx_const(n->b.c->arith, s));
+
+    return q ? q
+             : node_error(n, E_IMPORT, "%s %s do not divide into blocks of %lld",
+                          build_text(&n->b, x), what, (long long)s);
+}
+
 bool convert_depth_to_space(Node *n)
 {
     const Build *b = &n->b;
+    Arith       *A = b->c->arith;
     bool         crd;
-    int64_t      s, N, C, H, W;
+    int64_t      s;
+    const Idx   *N, *C, *H, *W, *k;
     const Expr  *x;
 
     if (!block_size(n, &s, &crd))
         return false;
     x = n->in[0];
-    N = expr_dim(x, 0), C = expr_dim(x, 1), H = expr_dim(x, 2), W = expr_dim(x, 3);
-    if (C % (s * s))
-        return node_error(n, E_IMPORT, "%lld channels do not hold blocks of %lld x %lld",
-                          (long long)C, (long long)s, (long long)s);
-    C /= s * s;
+    k = idx_const(A, s);
+    N = expr_form(x, 0), H = expr_form(x, 2), W = expr_form(x, 3);
+    if (!(C = blocks(n, expr_form(x, 1), s * s, "channels")))
+        return false;
     if (crd)
-        x = build_transpose(b, build_reshape(b, x, 6, (int64_t[]){N, C, s, s, H, W}), 6,
+        x = build_transpose(b, build_reshape_to(b, x, 6, (const Idx *[]){N, C, k, k, H, W}), 6,
                             (int64_t[]){0, 1, 4, 2, 5, 3});
     else
-        x = build_transpose(b, build_reshape(b, x, 6, (int64_t[]){N, s, s, C, H, W}), 6,
+        x = build_transpose(b, build_reshape_to(b, x, 6, (const Idx *[]){N, k, k, C, H, W}), 6,
                             (int64_t[]){0, 3, 4, 1, 5, 2});
-    return node_done(n, build_reshape(b, x, 4, (int64_t[]){N, C, H * s, W * s}));
+    return node_done(
+        n, build_reshape_to(b, x, 4, (const Idx *[]){N, C, idx_mulc(A, H, s), idx_mulc(A, W, s)}));
 }
 
 bool convert_space_to_depth(Node *n)
 {
     const Build *b = &n->b;
+    Arith       *A = b->c->arith;
     bool         crd;
-    int64_t      s, N, C, H, W;
+    int64_t      s;
+    const Idx   *N, *C, *H, *W, *k;
     const Expr  *x;
 
     if (!block_size(n, &s, &crd))
         return false;
     x = n->in[0];
-    N = expr_dim(x, 0), C = expr_dim(x, 1), H = expr_dim(x, 2), W = expr_dim(x, 3);
-    if (H % s || W % s)
-        return node_error(n, E_IMPORT, "%lld x %lld pixels do not divide into blocks of %lld",
-                          (long long)H, (long long)W, (long long)s);
-    x = build_transpose(b, build_reshape(b, x, 6, (int64_t[]){N, C, H / s, s, W / s, s}), 6,
+    k = idx_const(A, s);
+    N = expr_form(x, 0), C = expr_form(x, 1);
+    if (!(H = blocks(n, expr_form(x, 2), s, "rows")) ||
+        !(W = blocks(n, expr_form(x, 3), s, "columns")))
+        return false;
+    x = build_transpose(b, build_reshape_to(b, x, 6, (const Idx *[]){N, C, H, k, W, k}), 6,
                         crd ? (int64_t[]){0, 1, 3, 5, 2, 4} : (int64_t[]){0, 3, 5, 1, 2, 4});
-    return node_done(n, build_reshape(b, x, 4, (int64_t[]){N, C * s * s, H / s, W / s}));
+    return node_done(n, build_reshape_to(b, x, 4, (const Idx *[]){N, idx_mulc(A, C, s * s), H, W}));
 }

@@ -77,7 +77,7 @@ static const Expr *matrix(const Build *b, DType t, int64_t points, int64_t parts
 static const Expr *transform(Node *n, const Expr *x, int64_t length, bool onesided, bool inverse)
 {
     const Build *b = &n->b;
-    int64_t      rows = expr_dim(x, 0), points = expr_dim(x, 1), parts = expr_dim(x, 2);
+    int64_t      rows = build_dim(b, x, 0), points = build_dim(b, x, 1), parts = build_dim(b, x, 2);
     int64_t      bins = onesided ? length / 2 + 1 : length;
 
     if (length < 1 || length > MAX_POINTS)
@@ -113,11 +113,11 @@ bool convert_dft(Node *n)
     }
     if (!node_axis(n, axis, rank, &at))
         return false;
-    if (at + 1 == rank || expr_dim(x, rank - 1) < 1 || expr_dim(x, rank - 1) > 2)
+    if (at + 1 == rank || build_dim(b, x, rank - 1) < 1 || build_dim(b, x, rank - 1) > 2)
         return node_error(n, E_IMPORT, "the last dimension should be 1 or 2, real and imaginary");
     if (inverse && onesided)
         return node_error(n, E_UNSUPPORTED, "inverse and onesided together");
-    length = expr_dim(x, at);
+    length = build_dim(b, x, at);
     if (node_has(n, 1)) {
         if (!node_const_int(n, 1, &length))
             return false;
@@ -131,16 +131,16 @@ bool convert_dft(Node *n)
         return false;
     for (uint32_t i = 0; i < rank; i++) {
         back[perm[i]] = i;
-        dims[i] = expr_dim(x, i);
+        dims[i] = build_dim(b, x, i);
     }
-    if (expr_elems(x) == 0)
+    if (expr_empty(x))
         return node_error(n, E_UNSUPPORTED, "an empty signal");
     x = build_reshape(b, x, 3,
-                      (int64_t[]){expr_elems(x) / dims[rank - 2] / dims[rank - 1], dims[rank - 2],
-                                  dims[rank - 1]});
+                      (int64_t[]){build_elems(b, x) / dims[rank - 2] / dims[rank - 1],
+                                  dims[rank - 2], dims[rank - 1]});
     if (!x || !(x = transform(n, x, length, onesided, inverse)))
         return false;
-    dims[rank - 2] = expr_dim(x, 1);
+    dims[rank - 2] = build_dim(b, x, 1);
     dims[rank - 1] = 2;
     return node_done(n, build_transpose(b, build_reshape(b, x, rank, dims), rank, back));
 }
@@ -157,11 +157,11 @@ bool convert_stft(Node *n)
         return false;
     x = n->in[0];
     rank = expr_rank(x);
-    N = expr_dim(x, 0), L = expr_dim(x, 1), parts = rank == 3 ? expr_dim(x, 2) : 1;
+    N = build_dim(b, x, 0), L = build_dim(b, x, 1), parts = rank == 3 ? build_dim(b, x, 2) : 1;
     if (node_has(n, 2)) {
         if (!node_need_rank(n, 2, 1, 1))
             return false;
-        length = expr_dim(n->in[2], 0);
+        length = build_dim(b, n->in[2], 0);
     }
     if (node_has(n, 3)) {
         if (!node_const_int(n, 3, &length))
@@ -180,14 +180,14 @@ bool convert_stft(Node *n)
     x = build_take(b, x, build_const(b, DT_I64, 2, (int64_t[]){frames, length}, at), 1);
     x = build_reshape(b, x, 4, (int64_t[]){N, frames, length, parts});
     if (node_has(n, 2)) {
-        if (expr_dim(n->in[2], 0) != length)
+        if (build_dim(b, n->in[2], 0) != length)
             return node_error(n, E_IMPORT, "a window of %lld for frames of %lld",
-                              (long long)expr_dim(n->in[2], 0), (long long)length);
+                              (long long)build_dim(b, n->in[2], 0), (long long)length);
         w = build_reshape(b, n->in[2], 2, (int64_t[]){length, 1});
         x = build2(b, "multiply", x, w, NULL);
     }
     x = build_reshape(b, x, 3, (int64_t[]){N * frames, length, parts});
     if (!x || !(x = transform(n, x, length, onesided, false)))
         return false;
-    return node_done(n, build_reshape(b, x, 4, (int64_t[]){N, frames, expr_dim(x, 1), 2}));
+    return node_done(n, build_reshape(b, x, 4, (int64_t[]){N, frames, build_dim(b, x, 1), 2}));
 }

@@ -13,7 +13,7 @@ bool convert_concat(Node *n)
         if (!node_need_rank(n, i, 1, MAX_RANK))
             return false;
         /* An empty piece adds nothing; it may have another rank in old models. */
-        if (expr_elems(n->in[i]) > 0)
+        if (!expr_empty(n->in[i]))
             xs[k++] = n->in[i];
     }
     if (k == 0) /* none has cells: the result has a shape nevertheless */
@@ -22,50 +22,61 @@ bool convert_concat(Node *n)
            node_done(n, build_concat(&n->b, k, xs, axis));
 }
 
+/* Where the parts after the first begin: sizes that are given, or equal ones, the last one smaller
+ * if they do not divide. */
+static bool split_at(Node *n, const Idx *extent, bool given, Dims sizes, const Idx **at)
+{
+    Arith     *A = n->b.c->arith;
+    const Idx *sum = idx_const(A, 0);
+
+    for (uint32_t i = 0; i < n->nout; i++) {
+        const Idx *left = idx_sub(A, extent, sum);
+        const Idx *part =
+            given ? sizes.at[i] : idx_divc(A, idx_addc(A, extent, n->nout - 1), n->nout);
+
+        if (part->lo < 0 || part->lo > extent->hi)
+            return node_error(n, E_IMPORT, "part %u has %s of %s", i, build_text(&n->b, part),
+                              build_text(&n->b, extent));
+        if (!given)
+            part = i + 1 == n->nout ? left : idx_min(A, part, left);
+        at[i] = sum = idx_add(A, sum, part);
+    }
+    return sum == extent || node_error(n, E_IMPORT, "the parts hold %s of %s",
+                                       build_text(&n->b, sum), build_text(&n->b, extent));
+}
+
 bool convert_split(Node *n)
 {
     const Build *b = &n->b;
     SplitAttrs  *a = ATTRS(b, SplitAttrs);
-    int64_t     *at = NEW_ARRAY(b->c->arena, int64_t, n->nout + 1), sum = 0, extent;
+    const Idx  **at = NEW_ARRAY(b->c->arena, const Idx *, n->nout + 1);
     bool         given;
     const Expr  *parts;
     uint32_t     axis;
     Ints         v = {0};
+    Dims         sizes;
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
         return false;
-    extent = expr_dim(n->in[0], axis);
     given = node_ints(n, "split", &v);
+    sizes = dims_of_i64(b->c, v.at, v.n);
     if (node_has(n, 1)) {
-        if (!node_const_ints(n, 1, &v))
+        if (!node_forms(n, 1, &sizes))
             return false;
         given = true;
     }
-    if (n->nout == 0 || (given && v.n != n->nout))
-        return node_error(n, E_IMPORT, "%u sizes for %u outputs", v.n, n->nout);
+    if (n->nout == 0 || (given && sizes.n != n->nout))
+        return node_error(n, E_IMPORT, "%u sizes for %u outputs", sizes.n, n->nout);
     if (node_int(n, "num_outputs", n->nout) != n->nout)
         return node_error(n, E_IMPORT, "num_outputs is %lld, but it has %u outputs",
                           (long long)node_int(n, "num_outputs", 0), n->nout);
-    for (uint32_t i = 0; i < n->nout; i++) {
-        /* Equal parts, the last one smaller if it does not divide. */
-        int64_t part = given ? v.at[i] : (extent + n->nout - 1) / n->nout;
-
-        if (part < 0 || part > extent)
-            return node_error(n, E_IMPORT, "part %u has %lld of %lld", i, (long long)part,
-                              (long long)extent);
-        if (!given && part > extent - sum)
-            part = extent - sum;
-        sum += part;
-        at[i] = sum;
-    }
-    if (sum != extent)
-        return node_error(n, E_IMPORT, "the parts hold %lld of %lld", (long long)sum,
-                          (long long)extent);
+    if (!split_at(n, expr_form(n->in[0], axis), given, sizes, at))
+        return false;
     if (n->nout == 1)
         return node_done(n, n->in[0]);
     a->axis = axis;
-    a->indices = dims_of_i64(b->c, at, n->nout - 1);
+    a->indices = dims_dup(b->c, at, n->nout - 1);
     parts = build1(b, "split", n->in[0], a);
     for (uint32_t i = 0; i < n->nout; i++)
         if (!(n->out[i] = build_proj(b, parts, i)))
@@ -73,11 +84,27 @@ bool convert_split(Node *n)
     return true;
 }
 
-static bool slice(Node *n, Ints starts, Ints ends, Ints axes, Ints steps)
+/* Position x of a dimension: from its end if it is below 0, then clamped; NULL with an error if it
+ * may be either. */
+static const Idx *position(Node *n, const Idx *x, const Idx *dim, const Idx *lo, const Idx *hi)
+{
+    Arith  *A = n->b.c->arith;
+    int64_t v, far = INT64_C(1) << 40;
+
+    if (idx_is_const(x, &v) && (v < -far || v > far))
+        x = idx_const(A, v < 0 ? -far : far);
+    if (x->lo < 0 && x->hi >= 0)
+        return node_error(n, E_DIM, "position %s may be below 0 or not", build_text(&n->b, x));
+    return idx_max(A, lo, idx_min(A, x->hi < 0 ? idx_add(A, x, dim) : x, hi));
+}
+
+static bool slice(Node *n, Dims starts, Dims ends, Ints axes, Ints steps)
 {
     const Build       *b = &n->b;
+    Arith             *A = b->c->arith;
     StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
-    int64_t            ax[MAX_RANK], begin[MAX_RANK], end[MAX_RANK];
+    int64_t            ax[MAX_RANK];
+    const Idx         *begin[MAX_RANK], *end[MAX_RANK];
     bool               all = true;
     const Expr        *x = n->in[0];
 
@@ -86,37 +113,29 @@ static bool slice(Node *n, Ints starts, Ints ends, Ints axes, Ints steps)
     if (!node_axes(n, axes, expr_rank(x), ax))
         return false;
     for (uint32_t i = 0; i < starts.n; i++) {
-        int64_t d = expr_dim(x, (uint32_t)ax[i]), step = steps.at[i];
-        int64_t from = starts.at[i], to = ends.at[i];
+        const Idx *d = expr_form(x, (uint32_t)ax[i]), *last = idx_addc(A, d, -1);
+        const Idx *none = idx_const(A, -1), *first = idx_const(A, 0);
+        int64_t    step = steps.at[i];
+        bool       up = step > 0;
 
         if (step == 0 || step < -INT32_MAX || step > INT32_MAX)
             return node_error(n, E_IMPORT, "step %lld", (long long)step);
-        from = from < -d ? -d : from;
-        from = from < 0 ? from + d : from;
-        to = to < -d - 1 ? -d - 1 : to;
-        to = to < 0 ? to + d : to; /* -1: before the first, for negative steps */
-        if (step > 0) {
-            from = from > d ? d : from;
-            to = to > d ? d : to < 0 ? 0 : to;
-            to = to < from ? from : to;
-            all &= from == 0 && to == d && step == 1;
-        } else {
-            if (starts.at[i] < -d)
-                from = 0;
-            from = from > d - 1 ? d - 1 : from;
-            to = to > d - 1 ? d - 1 : to;
-            if (ends.at[i] < -d)
-                to = -1;
-            all = false;
-        }
-        begin[i] = from;
-        end[i] = to < 0 ? -d - 1 : to;
+        if (!(begin[i] = position(n, starts.at[i], d, first, up ? d : last)) ||
+            !(end[i] = position(n, ends.at[i], d, up ? first : none, up ? d : last)))
+            return false;
+        if (up)
+            end[i] = idx_max(A, begin[i], end[i]);
+        all &= begin[i] == first && end[i] == d && step == 1;
+        if (end[i] == none) /* before the first, which -1 does not say */
+            end[i] = idx_sub(A, none, d);
+        else if (end[i]->lo < 0)
+            return node_error(n, E_DIM, "position %s may be below 0 or not", build_text(b, end[i]));
     }
     if (all)
         return node_done(n, x);
     a->axes = ints_dup(b->c, ax, starts.n);
-    a->begin = dims_of_i64(b->c, begin, starts.n);
-    a->end = dims_of_i64(b->c, end, starts.n);
+    a->begin = dims_dup(b->c, begin, starts.n);
+    a->end = dims_dup(b->c, end, starts.n);
     a->strides = ints_dup(b->c, steps.at, steps.n);
     return node_done(n, build1(b, "strided_slice", x, a));
 }
@@ -140,15 +159,17 @@ bool convert_slice_attr(Node *n)
         return node_error(n, E_IMPORT, "starts or ends are missing");
     if (!node_ints(n, "axes", &axes))
         axes = counting(n->b.c, starts.n, 0, 1);
-    return slice(n, starts, ends, axes, counting(n->b.c, starts.n, 1, 0));
+    return slice(n, dims_of_i64(n->b.c, starts.at, starts.n), dims_of_i64(n->b.c, ends.at, ends.n),
+                 axes, counting(n->b.c, starts.n, 1, 0));
 }
 
 bool convert_slice(Node *n)
 {
-    Ints starts, ends, axes, steps;
+    Dims starts, ends;
+    Ints axes, steps;
 
-    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_const_ints(n, 1, &starts) ||
-        !node_const_ints(n, 2, &ends))
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_forms(n, 1, &starts) ||
+        !node_forms(n, 2, &ends))
         return false;
     axes = counting(n->b.c, starts.n, 0, 1);
     steps = counting(n->b.c, starts.n, 1, 0);
@@ -177,44 +198,44 @@ bool convert_trilu(Node *n)
 /* numpy's broadcast of the input's shape and the given one. */
 bool convert_expand(Node *n)
 {
-    int64_t     dims[MAX_RANK];
+    const Idx  *dims[MAX_RANK], *one = idx_const(n->b.c->arith, 1);
     const Expr *x;
     uint32_t    rank, r;
-    Ints        v;
+    Dims        v;
 
-    if (!node_need_rank(n, 0, 0, MAX_RANK) || !node_const_shape(n, 1, &v))
+    if (!node_need_rank(n, 0, 0, MAX_RANK) || !node_shape(n, 1, &v))
         return false;
     x = n->in[0];
     r = expr_rank(x);
     rank = v.n > r ? v.n : r;
     for (uint32_t i = 0; i < rank; i++) {
-        int64_t a = i + r >= rank ? expr_dim(x, i + r - rank) : 1;
-        int64_t b = i + v.n >= rank ? v.at[i + v.n - rank] : 1;
+        const Idx *a = i + r >= rank ? expr_form(x, i + r - rank) : one;
+        const Idx *b = i + v.n >= rank ? v.at[i + v.n - rank] : one;
 
-        if (a != b && a != 1 && b != 1)
-            return node_error(n, E_IMPORT, "%lld does not broadcast to %lld", (long long)a,
-                              (long long)b);
-        dims[i] = a == 1 ? b : a;
+        if (a != b && a != one && b != one)
+            return node_error(n, E_IMPORT, "%s does not broadcast to %s", build_text(&n->b, a),
+                              build_text(&n->b, b));
+        dims[i] = a == one ? b : a;
     }
-    return node_done(n, build_broadcast(&n->b, x, rank, dims));
+    return node_done(n, build_broadcast_to(&n->b, x, rank, dims));
 }
 
 bool convert_tile(Node *n)
 {
     TileAttrs *a = ATTRS(&n->b, TileAttrs);
     bool       once = true;
-    Ints       v;
+    Dims       v;
 
-    if (!node_need_rank(n, 0, 0, MAX_RANK) || !node_const_ints(n, 1, &v))
+    if (!node_need_rank(n, 0, 0, MAX_RANK) || !node_forms(n, 1, &v))
         return false;
     if (v.n != expr_rank(n->in[0]))
         return node_error(n, E_IMPORT, "%u repeats for %u dimensions", v.n, expr_rank(n->in[0]));
     for (uint32_t i = 0; i < v.n; i++) {
-        if (v.at[i] < 0 || v.at[i] > INT32_MAX)
-            return node_error(n, E_IMPORT, "repeat %u is %lld", i, (long long)v.at[i]);
-        once &= v.at[i] == 1;
+        if (v.at[i]->lo < 0 || v.at[i]->hi > INT32_MAX)
+            return node_error(n, E_IMPORT, "repeat %u is %s", i, build_text(&n->b, v.at[i]));
+        once &= v.at[i] == idx_const(n->b.c->arith, 1);
     }
-    a->reps = dims_of_i64(n->b.c, v.at, v.n);
+    a->reps = v;
     return node_done(n, once ? n->in[0] : build1(&n->b, "tile", n->in[0], a));
 }
 
@@ -239,17 +260,20 @@ static const Expr *pad_wrap(Node *n, const Expr *x, const int64_t *pads)
     uint32_t     rank = expr_rank(x);
 
     for (uint32_t i = 0; i < rank && x; i++) {
-        int64_t     lo = pads[2 * i], hi = pads[2 * i + 1], d = expr_dim(x, i);
+        int64_t     lo = pads[2 * i], hi = pads[2 * i + 1], d;
         const Expr *parts[3];
         uint32_t    k = 0;
 
+        if (!lo && !hi)
+            continue;
+        d = build_dim(b, x, i);
         if (lo < 0 || hi < 0)
             x = build_slice(b, x, i, lo < 0 ? -lo : 0, hi < 0 ? d + hi : d);
         lo = lo > 0 ? lo : 0;
         hi = hi > 0 ? hi : 0;
         if (!x || (!lo && !hi))
             continue;
-        d = expr_dim(x, i);
+        d = build_dim(b, x, i);
         if (!d)
             return node_error(n, E_DIM, "nothing is left of dimension %u to pad it with", i);
         if (lo % d)
@@ -268,7 +292,7 @@ static const Expr *pad_with(Node *n, const Expr *x, const int64_t *pads, const E
     const Build *b = &n->b;
     const Expr  *ones = expr_scalar(b->c, DT_U8, 1), *inside;
 
-    ones = build_broadcast(b, ones, expr_rank(x), expr_dims(b->c, x).at);
+    ones = build_broadcast_to(b, ones, expr_rank(x), expr_forms(x).at);
     inside = ones ? build_pad(b, ones, pads, 0, "constant") : NULL;
     if (!inside)
         return NULL;
@@ -307,7 +331,7 @@ bool convert_pad(Node *n)
     } else {
         if (!node_const_ints(n, 1, &v) || (node_has(n, 2) && !node_need_rank(n, 2, 0, 1)))
             return false;
-        if (node_has(n, 2) && expr_elems(n->in[2]) != 1)
+        if (node_has(n, 2) && !expr_single(n->in[2]))
             return node_error(n, E_IMPORT, "input 2 ('%s') should be one number",
                               n->p->input.at[2]);
         if (node_has(n, 3)) {
@@ -326,7 +350,7 @@ bool convert_pad(Node *n)
         int64_t lo = pads[2 * i], hi = pads[2 * i + 1];
 
         if (lo < -INT32_MAX || lo > INT32_MAX || hi < -INT32_MAX || hi > INT32_MAX ||
-            expr_dim(x, i) + lo + hi < 0)
+            expr_form(x, i)->hi + lo + hi < 0)
             return node_error(n, E_DIM, "pads %lld and %lld of dimension %u", (long long)lo,
                               (long long)hi, i);
     }
@@ -356,7 +380,8 @@ bool convert_center_crop_pad(Node *n)
     if (!node_axes(n, ax, expr_rank(x), axes))
         return false;
     for (uint32_t i = 0; i < v.n; i++) {
-        int64_t more = v.at[i] - expr_dim(x, (uint32_t)axes[i]), before = floor_div(more, 2);
+        int64_t more = v.at[i] - build_dim(&n->b, x, (uint32_t)axes[i]),
+                before = floor_div(more, 2);
 
         if (more < 0)
             before = -(-more / 2);

@@ -21,7 +21,7 @@ static bool volume(Node *n, const Expr *x, const OnnxWindow *w, double fill, boo
 {
     const Build *b = &n->b;
     int64_t      pads[10] = {0}, span = (w->kernel[0] - 1) * w->dilation[0] + 1;
-    int64_t      cells = expr_dim(x, 2) + w->begin[0] + w->end[0] - span, out, need;
+    int64_t      cells = build_dim(b, x, 2) + w->begin[0] + w->end[0] - span, out, need;
 
     *v = (Volume){.b = b, .stride = w->stride[0], .dilation = w->dilation[0], .taps = w->kernel[0]};
     for (uint32_t i = 0; i < 2; i++) {
@@ -33,14 +33,14 @@ static bool volume(Node *n, const Expr *x, const OnnxWindow *w, double fill, boo
     }
     if (cells < 0 || v->taps > 1024)
         return node_error(n, E_IMPORT, "a window of %lld for a depth of %lld", (long long)span,
-                          (long long)expr_dim(x, 2));
+                          (long long)build_dim(b, x, 2));
     out = cells / v->stride + 1;
     /* The last window of ceil_mode has to begin inside the data or the padding before them. */
-    if (ceil_mode && cells % v->stride && out * v->stride < expr_dim(x, 2) + w->begin[0])
+    if (ceil_mode && cells % v->stride && out * v->stride < build_dim(b, x, 2) + w->begin[0])
         out++;
     need = (out - 1) * v->stride + span;
     pads[2] = w->begin[0];
-    pads[3] = need - expr_dim(x, 2) - w->begin[0];
+    pads[3] = need - build_dim(b, x, 2) - w->begin[0];
     v->out = out;
     x = build_transpose(b, x, 5, (int64_t[]){0, 2, 1, 3, 4});
     v->x = x ? build_pad(b, x, pads, fill, "constant") : NULL;
@@ -61,7 +61,7 @@ static const Expr *pictures(const Volume *v, int64_t k)
     a->strides = ints_dup(b->c, &v->stride, 1);
     if (!(x = build1(b, "strided_slice", v->x, a)))
         return NULL;
-    d = expr_dims(b->c, x);
+    d = build_dims(b, x);
     return build_reshape(b, x, 4, (int64_t[]){d.at[0] * d.at[1], d.at[2], d.at[3], d.at[4]});
 }
 
@@ -72,9 +72,9 @@ static const Expr *stacked(const Volume *v, const Expr *y)
 
     if (!y)
         return NULL;
-    d = expr_dims(v->b->c, y);
+    d = build_dims(v->b, y);
     y = build_reshape(v->b, y, 5,
-                      (int64_t[]){expr_dim(v->x, 0), v->out, d.at[1], d.at[2], d.at[3]});
+                      (int64_t[]){build_dim(v->b, v->x, 0), v->out, d.at[1], d.at[2], d.at[3]});
     return build_transpose(v->b, y, 5, (int64_t[]){0, 2, 1, 3, 4});
 }
 
@@ -82,7 +82,7 @@ const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWi
                              int64_t group)
 {
     const Build *b = &n->b;
-    Ints         d = expr_dims(b->c, w);
+    Ints         d = build_dims(b, w);
     const Expr  *sum = NULL;
     Volume       v;
 
@@ -149,8 +149,8 @@ const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxW
     r = stacked(&v, r);
     if (!r || largest)
         return r;
-    return build2(
-        b, "multiply", r,
-        shares(&v, r, all ? 0 : w->begin[0], w->begin[0] + expr_dim(x, 2) + (all ? w->end[0] : 0)),
-        NULL);
+    return build2(b, "multiply", r,
+                  shares(&v, r, all ? 0 : w->begin[0],
+                         w->begin[0] + build_dim(b, x, 2) + (all ? w->end[0] : 0)),
+                  NULL);
 }

@@ -53,13 +53,12 @@ static bool read_args(Ctx *c, int argc, char **argv, Args *a)
             a->atol = atof(argv[++i]);
         } else if (!strcmp(s, "--dim") && eq) {
             ImportDim d = {intern_n(c->strings, argv[i + 1], (size_t)(eq - argv[i + 1])),
-                           atoll(eq + 1)};
+                           atoll(eq + 1), atoll(eq + 1)};
 
             vec_push(c->arena, &a->dims, d);
             i++;
         } else if (!strcmp(s, "--shape") && eq) {
-            ImportShape v = {intern_n(c->strings, argv[i + 1], (size_t)(eq - argv[i + 1])), 0,
-                             NULL};
+            ImportShape v = {.name = intern_n(c->strings, argv[i + 1], (size_t)(eq - argv[i + 1]))};
             int64_t    *at = NEW_ARRAY(c->arena, int64_t, strlen(eq) + 1);
             char       *p = (char *)eq + 1;
 

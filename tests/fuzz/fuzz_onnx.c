@@ -41,17 +41,17 @@ static void draw_options(Arena *a, Bytes file, ImportOptions *o)
 
             sizes[k] = (int64_t)draw(&seed, 5) - 1;
             if (d && d->param && o->ndims < MOST && !draw(&seed, 3))
-                dims[o->ndims++] = (ImportDim){d->param, 1 + draw(&seed, 4)};
+                dims[o->ndims++] = (ImportDim){d->param, 1, 1 + draw(&seed, 4)};
         }
         n += !draw(&seed, 20);
         if (v->name && o->nshapes < MOST && !draw(&seed, 3))
-            shapes[o->nshapes++] = (ImportShape){v->name, n, sizes};
+            shapes[o->nshapes++] = (ImportShape){.name = v->name, .ndim = n, .dims = sizes};
         else if (v->name && o->nvalues < MOST && !draw(&seed, 3))
             given[o->nvalues++] =
                 (ImportValue){.name = v->name, .text = values[draw(&seed, COUNT(values))]};
     }
     if (!draw(&seed, 30))
-        dims[o->ndims < MOST ? o->ndims++ : 0] = (ImportDim){"misspelt", 2};
+        dims[o->ndims < MOST ? o->ndims++ : 0] = (ImportDim){"misspelt", 2, 2};
     o->shapes = shapes;
     o->dims = dims;
     o->values = given;

@@ -100,7 +100,8 @@ static void read_inputs(const char *path, const char *folder, Inputs *in)
             continue;
         for (uint32_t d = 0; d < k->type->n; d++)
             type_dim(k->type, d, &dims[d]);
-        vec_push(c->arena, &in->shapes, ((ImportShape){name, k->type->n, dims}));
+        vec_push(c->arena, &in->shapes,
+                 ((ImportShape){.name = name, .ndim = k->type->n, .dims = dims}));
         vec_push(c->arena, &in->inputs, ((ImportValue){.name = name, .value = k}));
     }
 }
