@@ -48,7 +48,7 @@ bool has_block(const Sched *s, const char *block)
 /* How the block of a convolution reads its data, which are what has an iterator `y`. */
 typedef struct {
     const Stmt     *block;
-    const LoadData *load; /* NULL: it does not, or plain ones */
+    const LoadData *load; /* NULL: it does not */
     const Atom     *at;   /* an iterator, at `value`; others are where they begin */
     int64_t         value;
 } DataLoad;
@@ -65,10 +65,12 @@ static const Atom *iter_of(const Stmt *block, const char *name)
 
 static void find_load(void *user, const Prim *p)
 {
-    DataLoad   *d = user;
-    const Atom *y = iter_of(d->block, "y");
+    DataLoad     *d = user;
+    const Stmt   *store = d->block->kids[d->block->nkids - 1];
+    const Atom   *y = iter_of(d->block, "y");
+    const Buffer *b = p->kind == PRIM_LOAD ? p->u.load.buffer : NULL;
 
-    if (p->kind == PRIM_LOAD && p->u.load.n == 5 && y && idx_uses(p->u.load.index[2], y))
+    if (b && b != store->u.store.buffer && y && p->u.load.n >= 4 && idx_uses(p->u.load.index[2], y))
         d->load = &p->u.load;
 }
 
@@ -97,10 +99,11 @@ static int64_t group_blocks(const Sched *s, int64_t o)
 
     if (!d.load || !(d.at = iter_of(d.block, "o")))
         return o;
-    int64_t block = idx_eval(d.load->index[1], &env), lane = idx_eval(d.load->index[4], &env);
+    const Idx *block = d.load->index[1], *lane = d.load->index[d.load->n > 4 ? 4 : 1];
+    int64_t    first[] = {idx_eval(block, &env), idx_eval(lane, &env)};
     for (n = 1; n < o; n++) {
         d.value = n;
-        if (idx_eval(d.load->index[1], &env) != block || idx_eval(d.load->index[4], &env) != lane)
+        if (idx_eval(block, &env) != first[0] || idx_eval(lane, &env) != first[1])
             break;
     }
     return n;
@@ -115,7 +118,7 @@ GroupRow group_row(const Sched *s)
                   .kw = iter_extent(s, "conv", "kw"),
                   .stride = x ? idx_coef(d.load->index[3], x) : 1,
                   .dilation = kw ? idx_coef(d.load->index[3], kw) : 1,
-                  .permuted = j && idx_uses(d.load->index[4], j)};
+                  .permuted = j && d.load->n > 4 && idx_uses(d.load->index[4], j)};
 
     r.stride = r.stride > 0 ? r.stride : 1;
     r.dilation = r.dilation > 0 ? r.dilation : 1;
