@@ -1,11 +1,13 @@
 /* What the files of the LLVM backend share.  Only this folder sees LLVM's headers.
  *
- *   target.c cpu.def feature.def   target strings; CPUs, features and what they can do
+ *   target.c        target strings
+ *   cpus.c          CPUs, features and what they can do: cpu.def, feature.def
  *   native.c        caches of this machine
  *   cpuid.c cpuid.def  what code needs of an x86 CPU, and how it asks
  *   codegen.c       functions and statements
  *   codegen_idx.c   indices and addresses
- *   codegen_prim.c  scalar and vector expressions; math.def: which function each MATH is
+ *   codegen_prim.c  scalar and vector expressions
+ *   codegen_arith.c  their arithmetic; math.def: which function each MATH is
  *   codegen_memory.c  loads, stores and prefetches
  *   codegen_half.c  f16 and bf16
  *   codegen_mask.c  parts of vectors: masks, odd numbers of lanes
@@ -228,6 +230,12 @@ bool gen_reads(Gen *g, const Prim *p);
 LLVMValueRef gen_near(Gen *g, const Prim *p);
 void         gen_prefetch(Gen *g, const PrefetchData *d);
 void         gen_store(Gen *g, const StoreData *s);
+
+/* ---- codegen_arith.c ----------------------------------------------------------------------------- */
+
+LLVMValueRef gen_bin(Gen *g, const Prim *p);
+LLVMValueRef gen_fma(Gen *g, const Prim *p);
+LLVMValueRef gen_math(Gen *g, const Prim *p);
 
 /* ---- codegen_mask.c ------------------------------------------------------------------------------ */
 

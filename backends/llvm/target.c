@@ -8,113 +8,15 @@
  * is accepted, and what a CPU with these features can do (the CAP_ bits).  Without -mcpu the
  * triple's baseline is meant, never the machine of the compile.  The canonical text spells all of
  * it out: equal texts generate equal code. */
-#include "backends/llvm/llvm.h"
+#include "backends/llvm/target.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct {
-    Arch        arch;
-    const char *name, *llvm;
-    uint32_t    caps;
-} Cpu;
-
-static const Cpu cpus[] = {
-#define CPU(arch, name, llvm, caps) {ARCH_##arch, name, llvm, caps},
-#include "backends/llvm/cpu.def"
-#undef CPU
-};
-
-typedef struct {
-    Arch        arch;
-    const char *name;
-    uint32_t    on, off;
-} Feature;
-
-static const Feature features[] = {
-#define FEATURE(arch, name, on, off) {ARCH_##arch, name, on, off},
-#include "backends/llvm/feature.def"
-#undef FEATURE
-};
-
-static const char *const arch_names[] = {"x86", "aarch64", "arm", "riscv", "wasm", "unknown"};
-
-/* What a string says, before it is judged. */
-typedef struct {
-    Ctx        *c;
-    const char *text; /* the whole string, for messages */
-    const char *triple, *mcpu, *march, *mabi, *float_abi;
-    StrBuf      mattr; /* "+a,-b" */
-    bool        fast_math, winograd, no_libm, no_threads, no_cpu_check;
-} Words;
-
-/* ---- tables ------------------------------------------------------------------------------------ */
-
-static const Cpu *cpu_find(Arch arch, const char *name)
-{
-    for (size_t i = 0; i < COUNT(cpus); i++)
-        if (cpus[i].arch == arch && !strcmp(cpus[i].name, name))
-            return &cpus[i];
-    for (size_t i = 0; i < COUNT(cpus); i++)
-        if (cpus[i].arch == arch && !strcmp(cpus[i].llvm, name))
-            return &cpus[i];
-    return NULL;
-}
-
-static const Feature *feature_find(Arch arch, const char *name, size_t n)
-{
-    for (size_t i = 0; i < COUNT(features); i++)
-        if (features[i].arch == arch && strlen(features[i].name) == n &&
-            !memcmp(features[i].name, name, n))
-            return &features[i];
-    return NULL;
-}
-
-static void *bad(const Words *w, const char *what, const char *word)
-{
-    return error_at(w->c, E_TARGET, NO_LOC, "target '%s': %s '%s'", w->text, what, word);
-}
-
-static void did_you_mean(Ctx *c, const char *word, const char *const *list, size_t n)
-{
-    const char *near = str_closest(word, list, n);
-
-    if (near)
-        diag_hint(c->diags, "did you mean '%s'?", near);
-}
-
-static void *bad_cpu(const Words *w, Arch arch, const char *word)
-{
-    const char *names[COUNT(cpus)];
-    size_t      n = 0;
-
-    error_at(w->c, E_TARGET, NO_LOC, "target '%s': unknown CPU '%s' for %s", w->text, word,
-             arch_names[arch]);
-    for (size_t i = 0; i < COUNT(cpus); i++)
-        if (cpus[i].arch == arch)
-            names[n++] = cpus[i].name;
-    did_you_mean(w->c, word, names, n);
-    return NULL;
-}
-
-static void *bad_feature(const Words *w, Arch arch, const char *word)
-{
-    const char *names[COUNT(features)];
-    size_t      n = 0;
-
-    error_at(w->c, E_TARGET, NO_LOC, "target '%s': unknown feature '%s' for %s", w->text, word,
-             arch_names[arch]);
-    for (size_t i = 0; i < COUNT(features); i++)
-        if (features[i].arch == arch)
-            names[n++] = features[i].name;
-    did_you_mean(w->c, word, names, n);
-    return NULL;
-}
-
 /* ---- triples ------------------------------------------------------------------------------------- */
 
-static Arch arch_of(const char *triple)
+Arch arch_of(const char *triple)
 {
     static const struct {
         const char *prefix;
@@ -172,7 +74,7 @@ static bool names_system(Words *w, const char *given)
     }
     if (!word)
         return true;
-    bad(w, "unknown operating system", word);
+    bad_word(w, "unknown operating system", word);
     if (near)
         diag_hint(w->c->diags, "did you mean '%s'?", near);
     return false;
@@ -187,7 +89,7 @@ static bool check_triple(Words *w)
     const char *arch = arena_printf(w->c->scratch, "%.*s", (int)strcspn(w->triple, "-"), w->triple);
 
     if (arch_of(arena_printf(w->c->scratch, "%s-", arch)) == ARCH_NONE) {
-        bad(w, "no code generator for architecture", arch);
+        bad_word(w, "no code generator for architecture", arch);
         did_you_mean(w->c, arch, archs, COUNT(archs));
         return false;
     }
@@ -214,9 +116,9 @@ static bool apply_float_abi(Words *w, Arch arch)
     if (!abi)
         return true;
     if (!hard && strcmp(abi, "soft") && strcmp(abi, "softfp"))
-        return bad(w, "unknown -mfloat-abi", abi);
+        return bad_word(w, "unknown -mfloat-abi", abi);
     if (arch != ARCH_ARM)
-        return hard || bad(w, "only arm has -mfloat-abi", abi);
+        return hard || bad_word(w, "only arm has -mfloat-abi", abi);
     for (size_t i = 0; i < COUNT(envs); i++) {
         const char *hf = arena_printf(w->c->scratch, "%shf", envs[i]);
 
@@ -230,201 +132,9 @@ static bool apply_float_abi(Words *w, Arch arch)
     return true;
 }
 
-/* ---- architecture strings ---------------------------------------------------------------------- */
-
-static bool riscv_march(Words *w)
-{
-    const char *p = w->march;
-
-    if (!str_starts(p, "rv64") && !str_starts(p, "rv32"))
-        return bad(w, "unknown -march", p);
-    for (p += 4; *p && *p != '_'; p++) {
-        if (*p == 'g')
-            str_add(&w->mattr, ",+m,+a,+f,+d,+zicsr,+zifencei");
-        else if (*p == 'z')
-            break;
-        else if (*p != 'i')
-            str_printf(&w->mattr, ",+%c", *p);
-    }
-    while (*p) {
-        size_t n;
-
-        if (*p == '_')
-            p++;
-        n = strcspn(p, "_");
-        if (n)
-            str_printf(&w->mattr, ",+%.*s", (int)n, p);
-        p += n;
-    }
-    return true;
-}
-
-/* armv8.2-a+dotprod+fp16 */
-static bool arm_march(Words *w, Arch arch)
-{
-    const char *p = w->march;
-    size_t      n = strcspn(p, "+"), k = 0;
-    char        version[32];
-
-    if (!str_starts(p, "armv") || n >= sizeof version)
-        return bad(w, "unknown -march", p);
-    for (size_t i = 0; i < n; i++)
-        if (p[i] != '-')
-            version[k++] = p[i];
-    version[k] = 0;
-    if (arch == ARCH_AARCH64)
-        str_printf(&w->mattr, ",+%s", version + 3);
-    else
-        w->triple = intern_printf(w->c->strings, "%s%s", version, strchr(w->triple, '-'));
-    for (p += n; *p; p += n) {
-        p++;
-        n = strcspn(p, "+");
-        if (n)
-            str_printf(&w->mattr, ",+%.*s", (int)n, p);
-    }
-    return true;
-}
-
-static bool apply_march(Words *w, Arch arch)
-{
-    if (!w->march)
-        return true;
-    switch (arch) {
-    case ARCH_X86:
-        if (!w->mcpu)
-            w->mcpu = w->march;
-        return true;
-    case ARCH_RISCV: return riscv_march(w);
-    case ARCH_ARM:
-    case ARCH_AARCH64: return arm_march(w, arch);
-    case ARCH_WASM:
-    case ARCH_NONE: break;
-    }
-    return bad(w, "this architecture has no -march", w->march);
-}
-
-/* ---- features --------------------------------------------------------------------------------------- */
-
-/* Checks "+a,-b", sorts out repetitions (the last wins, in order of first appearance). */
-static const char *clean_features(Words *w, Arch arch, const char *text)
-{
-    VEC(const char *) names = {0};
-    VEC(char) signs = {0};
-    StrBuf out = strbuf(w->c->scratch);
-
-    for (const char *p = text; *p;) {
-        size_t         n = strcspn(p, ",");
-        char           sign = '+';
-        const Feature *f;
-        uint32_t       i;
-
-        if (n && (*p == '+' || *p == '-')) {
-            sign = *p++;
-            n--;
-        }
-        if (n) {
-            if (!(f = feature_find(arch, p, n)))
-                return bad_feature(w, arch, arena_printf(w->c->scratch, "%.*s", (int)n, p));
-            for (i = 0; i < names.n && names.at[i] != f->name; i++) {
-            }
-            if (i < names.n)
-                signs.at[i] = sign;
-            else {
-                vec_push(w->c->scratch, &names, f->name);
-                vec_push(w->c->scratch, &signs, sign);
-            }
-        }
-        p += n;
-        if (*p == ',')
-            p++;
-    }
-    for (uint32_t i = 0; i < names.n; i++)
-        str_printf(&out, "%s%c%s", i ? "," : "", signs.at[i], names.at[i]);
-    return intern(w->c->strings, out.at ? out.at : "");
-}
-
-static uint32_t caps_with(Arch arch, uint32_t caps, const char *text)
-{
-    for (const char *p = text; *p;) {
-        size_t         n = strcspn(p, ",");
-        const Feature *f = n ? feature_find(arch, p + 1, n - 1) : NULL;
-
-        if (f)
-            caps = *p == '-' ? caps & ~f->off : caps | f->on;
-        p += n;
-        if (*p == ',')
-            p++;
-    }
-    return caps;
-}
-
 Arch target_arch(const Target *t)
 {
     return arch_of(t->triple);
-}
-
-/* What the version in an arm triple brings along, as LLVM sees it. */
-static uint32_t triple_caps(Arch arch, const char *triple)
-{
-    if (arch == ARCH_ARM && (strstr(triple, "v7a") || strstr(triple, "v7-")))
-        return CAP_FP | CAP_F64 | CAP_VEC;
-    if (arch == ARCH_ARM && strstr(triple, "v8"))
-        return CAP_FP | CAP_F64 | CAP_VEC | CAP_FMA | CAP_F16C | CAP_F16D | CAP_ROUND;
-    return 0;
-}
-
-uint32_t target_caps(const Target *t)
-{
-    Arch       arch = target_arch(t);
-    const Cpu *cpu = cpu_find(arch, t->mcpu);
-
-    return caps_with(arch, (cpu ? cpu->caps : 0) | triple_caps(arch, t->triple), t->features);
-}
-
-/* ---- this machine ------------------------------------------------------------------------------------ */
-
-/* A feature whose absence on this machine is worth saying, since its CPU's name promises it
- * (virtual machines hide some): what capabilities hang on, and what LLVM makes instructions of. */
-static bool worth_denying(const Feature *f, const Cpu *cpu)
-{
-    return f->off & cpu->caps ||
-           (f->arch == ARCH_X86 && cpu_has(*cpu->llvm ? cpu->llvm : cpu->name, f->name));
-}
-
-static bool native_cpu(Words *w, Arch arch)
-{
-    char      *host = LLVMGetDefaultTargetTriple(), *name, *list;
-    bool       same = arch_of(host) == arch;
-    const Cpu *cpu;
-    StrBuf     own = strbuf(w->c->scratch);
-
-    LLVMDisposeMessage(host);
-    if (!same)
-        return bad(w, "the machine of the compile is not of architecture", arch_names[arch]);
-    name = LLVMGetHostCPUName();
-    list = LLVMGetHostCPUFeatures();
-    cpu = cpu_find(arch, name);
-    for (const char *p = list; *p;) {
-        size_t         n = strcspn(p, ",");
-        const Feature *f = n ? feature_find(arch, p + 1, n - 1) : NULL;
-
-        /* an unknown CPU is the baseline with what the machine reports */
-        if (f && (cpu ? *p == '-' && worth_denying(f, cpu) : *p == '+'))
-            str_printf(&own, ",%c%s", *p, f->name);
-        p += n;
-        if (*p == ',')
-            p++;
-    }
-    w->mcpu = cpu ? cpu->name : NULL;
-    if (own.n) {
-        char *given = arena_dup(w->c->scratch, w->mattr.at ? w->mattr.at : "", w->mattr.n + 1);
-
-        w->mattr = strbuf(w->c->scratch);
-        str_printf(&w->mattr, "%s,%s", own.at, given);
-    }
-    LLVMDisposeMessage(name);
-    LLVMDisposeMessage(list);
-    return true;
 }
 
 /* ---- limits -------------------------------------------------------------------------------------------- */
@@ -550,7 +260,7 @@ static const Target *make_target(Words *w)
     t.triple = w->triple;
     t.mcpu = intern(w->c->strings, *cpu->llvm ? cpu->llvm : cpu->name);
     t.abi = w->mabi ? w->mabi : "";
-    t.arch = arch_names[arch];
+    t.arch = arch_name(arch);
     t.cpu = cpu->name;
     set_limits(&t, arch);
     if (native)
@@ -615,12 +325,12 @@ static bool option(Words *w, const char *word)
     for (k = 0; k < COUNT(option_names) && strcmp(option_names[k], name); k++) {
     }
     if (k == COUNT(option_names)) {
-        bad(w, "unknown option", name);
+        bad_word(w, "unknown option", name);
         did_you_mean(w->c, name, option_names, COUNT(option_names));
         return false;
     }
     if (!*v && strcmp(name, "-fast-math") && strcmp(name, "-system-lib"))
-        return bad(w, "no value for option", name);
+        return bad_word(w, "no value for option", name);
     if (!strcmp(name, "-mtriple") || !strcmp(name, "-target"))
         w->triple = v;
     else if (!strcmp(name, "-mcpu"))
@@ -631,7 +341,7 @@ static bool option(Words *w, const char *word)
         str_printf(&w->mattr, ",%s", v);
     else if (!strcmp(name, "-mabi")) {
         if (!known_abi(v))
-            return bad(w, "unknown -mabi", v);
+            return bad_word(w, "unknown -mabi", v);
         w->mabi = v;
     } else if (!strcmp(name, "-mfloat-abi"))
         w->float_abi = v;
@@ -699,7 +409,7 @@ static bool json_words(Words *w, const char *p, StrBuf *out)
         str_add(out, p + 1); /* options that follow */
         return true;
     }
-    bad(w, "this JSON does not parse at", *p ? p : "its end");
+    bad_word(w, "this JSON does not parse at", *p ? p : "its end");
     return false;
 }
 
@@ -737,7 +447,7 @@ const Target *llvm_parse_target(Ctx *c, const char *text)
                    !cpu_find(ARCH_ARM, word)) {
             w.triple = word;
         } else {
-            bad(&w, first ? "unknown target" : "unexpected word", word);
+            bad_word(&w, first ? "unknown target" : "unexpected word", word);
             if (cpu_find(ARCH_X86, word) || cpu_find(ARCH_AARCH64, word) ||
                 cpu_find(ARCH_ARM, word))
                 diag_hint(c->diags, "did you mean '-mcpu=%s'?", word);
@@ -748,24 +458,4 @@ const Target *llvm_parse_target(Ctx *c, const char *text)
         first = false;
     }
     return make_target(&w);
-}
-
-/* ---- list ------------------------------------------------------------------------------------------------- */
-
-void llvm_list_targets(StrBuf *out)
-{
-    for (size_t i = 0; i < COUNT(cpus); i++) {
-        const Cpu *p = &cpus[i];
-        int        bytes = p->caps & (CAP_AVX512 | CAP_VEC64) ? 64
-                           : p->caps & (CAP_AVX | CAP_VEC32)  ? 32
-                           : p->caps & CAP_VEC                ? 16
-                                                              : 0;
-
-        str_printf(out, "%-8s -mcpu=%-16s", arch_names[p->arch], p->name);
-        if (bytes)
-            str_printf(out, " %d-byte vectors", bytes);
-        if (p->caps & CAP_FMA)
-            str_add(out, bytes ? ", fma" : " fma");
-        str_add(out, "\n");
-    }
 }
