@@ -181,7 +181,7 @@ static bool set_target(Ctx *c, Compiled *k, const Alternative *a)
 {
     if (!compile_target(c, k))
         return false;
-    if (c->target->cls != CLASS_CPU)
+    if (c->target->host)
         return error_at(c, E_USAGE, NO_LOC, "variants and buckets are for CPUs, not for '%s'",
                         c->target->text);
     if (a->level && !str_starts(c->target->triple, "x86_64"))

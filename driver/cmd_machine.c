@@ -17,12 +17,6 @@ static const char *const origins[] = {
     [FROM_SYSTEM] = "system", [FROM_FILE] = "file",
 };
 
-/* Figures that machines of the target's class have. */
-static bool has(const Target *t, const Figure *f)
-{
-    return f->of == FIGURE_OF_FEATURES || (f->of == FIGURE_OF_GPU) == (t->cls == CLASS_GPU);
-}
-
 static void print_table(Driver *driver, const Target *t, const Machine *m)
 {
     Columns *table = columns_new(driver->arena, "lrlll");
@@ -31,7 +25,7 @@ static void print_table(Driver *driver, const Target *t, const Machine *m)
     for (uint32_t i = 0; i < FIGURE_COUNT; i++) {
         const Figure *f = &figure_table[i];
 
-        if (!has(t, f))
+        if (!figure_counts(f, t))
             continue;
         columns_add(table, "%s", f->name);
         columns_add(table, "%s", figure_text(driver->arena, m, i));
@@ -53,7 +47,7 @@ static void print_json(Driver *driver, const Target *t, const Machine *m)
     for (uint32_t i = 0; i < FIGURE_COUNT; i++) {
         const Figure *f = &figure_table[i];
 
-        if (!has(t, f))
+        if (!figure_counts(f, t))
             continue;
         str_printf(&s, "%s\n  \"%s\": {\"value\": %s, \"unit\": \"%s\", \"from\": \"%s\"}",
                    first ? "" : ",", f->name, figure_text(driver->arena, m, i), f->unit,

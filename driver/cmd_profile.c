@@ -217,7 +217,7 @@ static bool open_prediction(Profile *p)
 
     if (!s->driver->opt.predict)
         return true;
-    if (!s->compiled || s->c->target->cls != CLASS_CPU || s->params.threads != 1)
+    if (!s->compiled || s->c->target->host || s->params.threads != 1)
         return diag_error(s->driver->diags, E_USAGE, NO_LOC,
                           "'--predict' is for a model on one thread of a CPU");
     p->machine = machine_of(s->c->target);

@@ -34,6 +34,11 @@ const Figure figure_table[] = {
 #undef MACHINE
 };
 
+bool figure_counts(const Figure *f, const Target *t)
+{
+    return f->of == FIGURE_OF_FEATURES || (f->of == FIGURE_OF_GPU) == (t->cls == CLASS_GPU);
+}
+
 double figure_get(const Machine *m, uint32_t figure)
 {
     const Figure *f = &figure_table[figure];

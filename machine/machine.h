@@ -55,9 +55,10 @@ typedef struct {
     double      least, most;
 } Figure;
 
-extern const Figure figure_table[]; /* by FigureId */
-double              figure_get(const Machine *m, uint32_t figure);
-void                figure_set(Machine *m, uint32_t figure, double value, Origin from);
+extern const Figure figure_table[];                     /* by FigureId */
+bool   figure_counts(const Figure *f, const Target *t); /* machines of its class have that */
+double figure_get(const Machine *m, uint32_t figure);
+void   figure_set(Machine *m, uint32_t figure, double value, Origin from);
 
 /* The machine of a target, which may be NULL: one without vectors and with small caches. */
 Machine machine_of(const Target *t);

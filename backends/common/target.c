@@ -49,6 +49,7 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
                      .vector_bytes = 4,
                      .vector_regs = b->device->registers,
                      .has_fma = true,
+                     .has_math = true,
                      .max_threads = b->device->threads,
                      .shared_bytes = b->device->shared_bytes};
 

@@ -413,7 +413,7 @@ static bool any_quantized(Ctx *c, const Module *m)
 
 const Module *quantized_to_integer(Ctx *c, const Module *m)
 {
-    if ((c->target && c->target->cls != CLASS_CPU) || !any_quantized(c, m))
+    if ((c->target && c->target->host) || !any_quantized(c, m))
         return m;
     m = fold_constant_but(c, m, "qnn.dequantize");
     return m ? module_rewrite(c, m, rewrite, NULL) : NULL;

@@ -467,7 +467,7 @@ static bool without_libm(const Target *t, MathFn fn)
 /* Functions that LLVM or libm serves as well on targets where vectors do not. */
 static bool is_expanded(const Target *t, MathFn fn)
 {
-    bool cpu = t && t->cls == CLASS_CPU;
+    bool ours = t && !t->has_math;
 
     switch (fn) {
     case MATH_EXP:
@@ -478,7 +478,7 @@ static bool is_expanded(const Target *t, MathFn fn)
     case MATH_SIN:
     case MATH_COS:
     case MATH_TAN: /* f64 in vectors */
-        return cpu && t->has_round && t->pointer_bits == 64 && t->vector_bytes >= 16;
+        return ours && t->has_round && t->pointer_bits == 64 && t->vector_bytes >= 16;
     case MATH_ASIN:
     case MATH_ACOS:
     case MATH_ATAN:
@@ -486,7 +486,7 @@ static bool is_expanded(const Target *t, MathFn fn)
     case MATH_COSH:
     case MATH_ASINH:
     case MATH_ACOSH:
-    case MATH_ATANH: return cpu;
+    case MATH_ATANH: return ours;
     default: return without_libm(t, fn);
     }
 }
