@@ -70,6 +70,18 @@ if [ -n "$bad" ]; then
     status=1
 fi
 
+# Limits of a target and the tables by its class say what is to be done; who else asks for its class or
+# for a name has a case of its own that the next target would need, too.
+bad=$(grep -rnE '\bCLASS_(CPU|GPU)\b|\b(target|t|s->target|c->target)->(cls|arch|cpu|mcpu|features|triple|abi)\b' \
+        --include='*.c' --include='*.h' ops schedules passes tune frontends |
+    grep -vE 'row->cls == (s->target|t)->cls|row->cls != t->cls')
+bad="$bad$(grep -rnE '\bCLASS_(CPU|GPU)\b' --include='*.c' --include='*.h' compile driver packaging)"
+if [ -n "$bad" ]; then
+    echo "a target is asked for its kind or name outside backends/ and machine/"
+    echo "$bad"
+    status=1
+fi
+
 # How object files are laid out is known in objects/ alone.  The run-time library, which has no room
 # below it, looks at a header of its own.
 bad=$(grep -rnE '\b(Elf(32|64)_|SH[TFN]_[A-Z]|ST[BTV]_[A-Z]|DT_(NEEDED|SONAME|TEXTREL)|R_(X86_64|386|AARCH64|ARM|RISCV)_|LC_S[EY]|IMAGE_SCN)|<elf\.h>|"\\(177|x7f)"? ?"?ELF|!<arch>|\\0asm|xfeedfac' \
@@ -86,6 +98,18 @@ fi
 bad=$(grep -rnE '(#define|enum \{|static const).*\b([A-Z]+_)*(NS|CYCLES|RATE|LATENCY|BANDWIDTH)\b' ops schedules passes)
 if [ -n "$bad" ]; then
     echo "a cost of the machine stands outside machine/"
+    echo "$bad"
+    status=1
+fi
+
+# A switch over the kind of a node names every kind, so that -Wswitch finds what a new one forgot.
+bad=$(find base formats objects manifest ir tune machine ops schedules passes frontends backends packaging compile driver -name '*.c' |
+    xargs awk '
+        FNR == 1 { split("", node) }
+        match($0, /^ *switch \(/) { node[index($0, "s")] = /switch \([a-z_>.-]*(->|\.)kind\)/ }
+        /^ *default:/ && node[index($0, "d")] { print FILENAME ":" FNR ":" $0 }')
+if [ -n "$bad" ]; then
+    echo "a switch over kinds of nodes has a default"
     echo "$bad"
     status=1
 fi

@@ -492,7 +492,17 @@ static bool leaf_value(Eval *ev, const Expr *e, Frame *f)
         v->frame = f;
         finish(ev, v);
         return true;
-    default: return error_at(ev->c, E_RUN, e->loc, "'%%%s' has no value here", e->u.var.name);
+    case EXPR_VAR:
+    case EXPR_TUPLE:
+    case EXPR_PROJ:
+    case EXPR_CALL:
+    case EXPR_LET:
+    case EXPR_IF:
+    case EXPR_REF_NEW:
+    case EXPR_REF_READ:
+    case EXPR_REF_WRITE:
+    case EXPR_MATCH:
+        return error_at(ev->c, E_RUN, e->loc, "'%%%s' has no value here", e->u.var.name);
     }
 }
 
@@ -532,7 +542,15 @@ static bool strict_value(Eval *ev, const Expr *e, Frame *f)
         }
         return true;
     case EXPR_CALL: return call_value(ev, e, f);
-    default: BUG("%d is no strict node", e->kind);
+    case EXPR_CONST:
+    case EXPR_VAR:
+    case EXPR_GLOBAL:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_LET:
+    case EXPR_IF:
+    case EXPR_FUNC:
+    case EXPR_MATCH: BUG("%d is no strict node", e->kind);
     }
 }
 

@@ -164,7 +164,7 @@ static const Type *ctor_type(Infer *s, const Ctor *k, const Type **fields)
 
 static bool equate_pattern(Infer *s, const Expr *match, const Pattern *p, const Type *t)
 {
-    const Type **parts = NEW_ARRAY(s->c->scratch, const Type *, p->nkids + 1), *whole;
+    const Type **parts = NEW_ARRAY(s->c->scratch, const Type *, p->nkids + 1), *whole = NULL;
 
     switch (p->kind) {
     case PAT_WILD: return true;
@@ -175,7 +175,6 @@ static bool equate_pattern(Infer *s, const Expr *match, const Pattern *p, const 
             parts[i] = fresh(s);
         whole = type_tuple(s->c, p->nkids, parts);
         break;
-    default: return false;
     }
     if (!equate(s, match, t, whole))
         return false;

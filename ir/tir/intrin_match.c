@@ -127,7 +127,35 @@ static bool same_formula(Match *x, const Prim *row, const Prim *p)
     case PRIM_CASE:
     case PRIM_INTRIN:
     case PRIM_SHUFFLE: return false;
-    default: break;
+    case PRIM_LOAD:
+    case PRIM_ADD:
+    case PRIM_SUB:
+    case PRIM_MUL:
+    case PRIM_DIV:
+    case PRIM_REM:
+    case PRIM_MIN:
+    case PRIM_MAX:
+    case PRIM_MINNUM:
+    case PRIM_MAXNUM:
+    case PRIM_FMA:
+    case PRIM_AND:
+    case PRIM_OR:
+    case PRIM_XOR:
+    case PRIM_SHL:
+    case PRIM_SHR:
+    case PRIM_NOT:
+    case PRIM_EQ:
+    case PRIM_NE:
+    case PRIM_LT:
+    case PRIM_LE:
+    case PRIM_SELECT:
+    case PRIM_CAST:
+    case PRIM_BITS:
+    case PRIM_ADDR:
+    case PRIM_SYMBOL:
+    case PRIM_SIZEOF:
+    case PRIM_SPLAT:
+    case PRIM_VEC: break;
     }
     for (uint32_t swap = 0; swap <= either; swap++) {
         bool same = true;

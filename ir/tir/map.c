@@ -77,7 +77,38 @@ static const Prim *map_prim(Mapper *x, const Prim *p)
     case PRIM_INDEX: now = prim_index(c, p->dtype, map_idx(x, p->u.index)); break;
     case PRIM_RAMP: now = prim_ramp(c, p->dtype, map_idx(x, p->u.index), p->dtype.lanes); break;
     case PRIM_CASE: now = prim_case(c, map_idx(x, p->u.index), p->nkids, kids); break;
-    default: now = p->nkids ? prim_with_kids(c, p, kids) : p; break;
+    case PRIM_INT:
+    case PRIM_FLOAT:
+    case PRIM_ADD:
+    case PRIM_SUB:
+    case PRIM_MUL:
+    case PRIM_DIV:
+    case PRIM_REM:
+    case PRIM_MIN:
+    case PRIM_MAX:
+    case PRIM_MINNUM:
+    case PRIM_MAXNUM:
+    case PRIM_FMA:
+    case PRIM_INTRIN:
+    case PRIM_AND:
+    case PRIM_OR:
+    case PRIM_XOR:
+    case PRIM_SHL:
+    case PRIM_SHR:
+    case PRIM_NOT:
+    case PRIM_EQ:
+    case PRIM_NE:
+    case PRIM_LT:
+    case PRIM_LE:
+    case PRIM_SELECT:
+    case PRIM_CAST:
+    case PRIM_BITS:
+    case PRIM_SYMBOL:
+    case PRIM_SIZEOF:
+    case PRIM_MATH:
+    case PRIM_SPLAT:
+    case PRIM_VEC:
+    case PRIM_SHUFFLE: now = p->nkids ? prim_with_kids(c, p, kids) : p; break;
     }
     if (x->m->prim)
         now = x->m->prim(c, x->m->user, now);

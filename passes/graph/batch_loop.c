@@ -162,7 +162,15 @@ static bool make_nodes(Batch *b, const Expr *main)
             /* fall through */
         case EXPR_TUPLE:
         case EXPR_PROJ: x->in_run = may_run(b, e); break;
-        default: return false;
+        case EXPR_GLOBAL:
+        case EXPR_CTOR:
+        case EXPR_LET:
+        case EXPR_IF:
+        case EXPR_FUNC:
+        case EXPR_REF_NEW:
+        case EXPR_REF_READ:
+        case EXPR_REF_WRITE:
+        case EXPR_MATCH: return false;
         }
     }
     cost_nodes(b);

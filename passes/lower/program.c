@@ -145,7 +145,16 @@ static uint32_t operands(const Expr *e, const Expr *const **at)
     case EXPR_PROJ: *at = e->kids; return e->nkids;
     case EXPR_IF: *at = e->kids; return 1;
     case EXPR_LET: *at = e->kids + 1; return 2;
-    default: *at = NULL; return 0;
+    case EXPR_CONST:
+    case EXPR_VAR:
+    case EXPR_GLOBAL:
+    case EXPR_OP:
+    case EXPR_CTOR:
+    case EXPR_FUNC:
+    case EXPR_REF_NEW:
+    case EXPR_REF_READ:
+    case EXPR_REF_WRITE:
+    case EXPR_MATCH: *at = NULL; return 0;
     }
 }
 

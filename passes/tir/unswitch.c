@@ -60,7 +60,20 @@ static const Idx *switched(Ctx *c, const Stmt *s, const AtomSet *vars)
         break;
     case STMT_SEQ:
     case STMT_FOR: break;
-    default: return NULL;
+    case STMT_WHILE:
+    case STMT_ALLOC:
+    case STMT_BLOCK:
+    case STMT_CALL:
+    case STMT_PREFETCH:
+    case STMT_BARRIER:
+    case STMT_REGION:
+    case STMT_LAUNCH:
+    case STMT_COPY:
+    case STMT_VIEW:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
+    case STMT_RETURN:
+    case STMT_FAIL: return NULL;
     }
     for (uint32_t i = 0; i < s->nkids; i++) {
         const Idx *f = switched(c, s->kids[i], vars);

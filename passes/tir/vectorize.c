@@ -337,7 +337,38 @@ static const Prim *vec_prim(Vec1 *v, const Prim *p, const Prim *mask)
         }
         return v->failed ? p : prim_select(c, cond, yes, no);
     }
-    default: break;
+    case PRIM_INT:
+    case PRIM_FLOAT:
+    case PRIM_ADD:
+    case PRIM_SUB:
+    case PRIM_MUL:
+    case PRIM_DIV:
+    case PRIM_REM:
+    case PRIM_MIN:
+    case PRIM_MAX:
+    case PRIM_MINNUM:
+    case PRIM_MAXNUM:
+    case PRIM_FMA:
+    case PRIM_AND:
+    case PRIM_OR:
+    case PRIM_XOR:
+    case PRIM_SHL:
+    case PRIM_SHR:
+    case PRIM_NOT:
+    case PRIM_EQ:
+    case PRIM_NE:
+    case PRIM_LT:
+    case PRIM_LE:
+    case PRIM_CAST:
+    case PRIM_BITS:
+    case PRIM_ADDR:
+    case PRIM_SYMBOL:
+    case PRIM_SIZEOF:
+    case PRIM_MATH:
+    case PRIM_SPLAT:
+    case PRIM_RAMP:
+    case PRIM_VEC:
+    case PRIM_SHUFFLE: break;
     }
     const Prim **kids = NEW_ARRAY(c->arena, const Prim *, p->nkids + 1);
     for (uint32_t i = 0; i < p->nkids; i++)

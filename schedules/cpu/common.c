@@ -227,7 +227,40 @@ static void cell_prim(void *user, const Prim *p)
     case PRIM_LOAD: t->ns += dtype_bytes(p->dtype) / t->machine.stream_ns; break;
     case PRIM_MATH: t->ns += 12 * t->scalar; break;
     case PRIM_DIV: t->ns += 4 * t->scalar; break;
-    default: t->ns += 0.25 * t->scalar; break;
+    case PRIM_INT:
+    case PRIM_FLOAT:
+    case PRIM_INDEX:
+    case PRIM_ADD:
+    case PRIM_SUB:
+    case PRIM_MUL:
+    case PRIM_REM:
+    case PRIM_MIN:
+    case PRIM_MAX:
+    case PRIM_MINNUM:
+    case PRIM_MAXNUM:
+    case PRIM_FMA:
+    case PRIM_INTRIN:
+    case PRIM_AND:
+    case PRIM_OR:
+    case PRIM_XOR:
+    case PRIM_SHL:
+    case PRIM_SHR:
+    case PRIM_NOT:
+    case PRIM_EQ:
+    case PRIM_NE:
+    case PRIM_LT:
+    case PRIM_LE:
+    case PRIM_SELECT:
+    case PRIM_CAST:
+    case PRIM_BITS:
+    case PRIM_ADDR:
+    case PRIM_SYMBOL:
+    case PRIM_SIZEOF:
+    case PRIM_CASE:
+    case PRIM_SPLAT:
+    case PRIM_RAMP:
+    case PRIM_VEC:
+    case PRIM_SHUFFLE: t->ns += 0.25 * t->scalar; break;
     }
 }
 
