@@ -24,14 +24,15 @@ bool c_calls(const char *text, const char *name)
     return false;
 }
 
-/* static <result> <name>(<params>) { <body> } */
+/* static <result> <name>(<params>) { <body> }; a body of several lines begins with one's end. */
 static void add(Ctx *c, Helpers *all, const char *result, const char *name, const char *params,
                 const char *body)
 {
-    Helper h = {name,
-                arena_printf(c->arena, "static %s %s(%s) { %s }\n", result, name, params, body)};
+    const char *form = *body == '\n' ? "static %s %s(%s)\n{%s}\n" : "static %s %s(%s) { %s }\n";
+    StrBuf      s = strbuf(c->arena);
 
-    vec_push(c->arena, all, h);
+    str_printf(&s, form, result, name, params, body);
+    vec_push(c->arena, all, ((Helper){name, s.at}));
 }
 
 typedef struct {

@@ -216,7 +216,8 @@ static void print_scalars(Clike *x)
 
 static const Func *prepared(Ctx *c, const Func *f)
 {
-    return clike_scalars(c, intrins_expand(c, f)); /* no dialect has instructions of its own */
+    /* No dialect has instructions of its own. */
+    return clike_halves(c, clike_scalars(c, intrins_expand(c, f)));
 }
 
 bool clike_declare(ClikeProgram *p, const Func *f, StrBuf *head)

@@ -5,7 +5,8 @@
  *   names.c  names for values used more than once
  *   prim.c   expressions
  *   index.c  indices; names of loop variables and buffers
- *   lanes.c  vectors as loops */
+ *   lanes.c  vectors as loops
+ *   halves.c f16 and bf16 through f32 */
 #ifndef TVMCC_BACKENDS_CLIKE_IMPL_H
 #define TVMCC_BACKENDS_CLIKE_IMPL_H
 
@@ -85,6 +86,11 @@ const char *clike_name(Clike *x, const char *wanted); /* that nothing else has *
 void        clike_index(Clike *x, const Idx *i, StrBuf *s);
 /* int32_t holds all indices of f, and what they are made of. */
 bool clike_index_fits(const Func *f);
+
+/* ---- halves.c ---- */
+
+/* Arithmetic on floats of 16 bits as that of f32. */
+const Func *clike_halves(Ctx *c, const Func *f);
 
 /* ---- lanes.c ---- */
 

@@ -133,7 +133,13 @@ macro(_tvm_steps)
         COMMENT "Writing the header of ${name}")
 
     set(objects "")
-    if(shards GREATER 0)
+    if(source)
+        _tvm_command(OUTPUT "${stem}.c"
+            COMMAND ${A_LAUNCHER} ${tvmcc} "${stem}.plan" "${stem}.id" "${stem}.weights" --emit=c -o "${stem}.c" -j1 ${say}
+            DEPENDS "${stem}.plan" "${stem}.id" "${stem}.weights" "${header}"
+            COMMENT "Writing ${name} as C" ${pool})
+        list(APPEND objects "${stem}.c")
+    elseif(shards GREATER 0)
         math(EXPR last "${shards} - 1")
         foreach(i RANGE ${last})
             _tvm_command(OUTPUT "${stem}.${i}.o"
@@ -144,15 +150,18 @@ macro(_tvm_steps)
             list(APPEND objects "${stem}.${i}.o")
         endforeach()
     endif()
-    _tvm_command(OUTPUT "${stem}.host.o"
-        COMMAND ${A_LAUNCHER} ${tvmcc} "${stem}.plan" "${stem}.id" --shard=host -c -o "${stem}.host.o" -j1 ${say} ${cache}
-        DEPENDS "${stem}.plan" "${stem}.id"
-        COMMENT "Compiling the entry of ${name}" ${pool})
-    list(APPEND objects "${stem}.host.o")
+    if(NOT source)
+        _tvm_command(OUTPUT "${stem}.host.o"
+            COMMAND ${A_LAUNCHER} ${tvmcc} "${stem}.plan" "${stem}.id" --shard=host -c -o "${stem}.host.o" -j1 ${say}
+                ${cache}
+            DEPENDS "${stem}.plan" "${stem}.id"
+            COMMENT "Compiling the entry of ${name}" ${pool})
+        list(APPEND objects "${stem}.host.o")
+    endif()
     set(weights "")
     if(A_WEIGHTS MATCHES "^(FILE|EXTERN)$")
         set(weights "${stem}.weights")
-    else()
+    elseif(NOT source)
         _tvm_command(OUTPUT "${stem}.weights.o"
             COMMAND ${tvmcc} "${stem}.plan" "${stem}.weights" --shard=weights -c -o "${stem}.weights.o"
             DEPENDS "${stem}.plan" "${stem}.weights"
@@ -162,7 +171,10 @@ macro(_tvm_steps)
     _tvm_ends(products "${header}" "${metadata}" ${objects} ${weights})
     foreach(config IN LISTS configs)
         string(REPLACE "$<CONFIG>" "${config}" places "${objects}")
-        set_source_files_properties(${places} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+        set_source_files_properties(${places} PROPERTIES GENERATED TRUE)
+        if(NOT source)
+            set_source_files_properties(${places} PROPERTIES EXTERNAL_OBJECT TRUE)
+        endif()
     endforeach()
 endmacro()
 
