@@ -24,14 +24,14 @@ typedef struct {
     Map                  *data;  /* interned name -> Data */
     Map                  *live;  /* names that what is exported leads to */
     TextList              libm;  /* what the text calls of it, sorted */
-    bool                  nans;  /* it names NAN or INFINITY */
+    bool                  nans;  /* the weights have NAN or INFINITY */
 } Source;
 
 const Target *c_parse_target(Ctx *c, const char *text);
 
 extern const ClikeDialect c_dialect;
 const char               *c_type(DType t);
-void                      c_real(StrBuf *s, DType t, double v); /* any value */
+void c_real(StrBuf *s, DType t, double v); /* a constant expression, perhaps of <math.h> */
 
 /* Definitions of the helpers that `body` calls; bool: their names are no one else's. */
 void c_prelude(Ctx *c, const char *body, StrBuf *out);

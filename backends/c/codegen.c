@@ -404,7 +404,6 @@ bool c_source(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo 
             return false;
     if (!functions(&s, o->host, &heads, &code) || !c_weights(&s, &weights))
         return false;
-    s.nans = s.nans || strstr(code.at, "NAN") || strstr(code.at, "INFINITY");
     c_data(&s, o->host, &data);
     head(&s, out);
     run_struct(&s, out);

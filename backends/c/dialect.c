@@ -112,6 +112,23 @@ void c_real(StrBuf *s, DType t, double v)
     str_printf(s, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", single ? "f" : "");
 }
 
+/* In code, where infinities and NaN need no <math.h>. */
+static void code_real(StrBuf *s, DType t, double v)
+{
+    if (is_half(t) || v - v == 0)
+        c_real(s, t, v);
+    else if (t.bits == 32)
+        str_printf(s, "f32_of_bits_u32(0x%su)",
+                   v != v  ? "7fc00000"
+                   : v < 0 ? "ff800000"
+                           : "7f800000");
+    else
+        str_printf(s, "f64_of_bits_u64(UINT64_C(0x%s000000000000))",
+                   v != v  ? "7ff8"
+                   : v < 0 ? "fff0"
+                           : "7ff0");
+}
+
 /* Of a type, in names of helpers: bool is a byte there. */
 static const char *short_name(Ctx *c, DType t)
 {
@@ -164,7 +181,7 @@ const ClikeDialect c_dialect = {.name = "C",
                                 .type = c_type,
                                 .math = c_math,
                                 .integer = c_integer,
-                                .real = c_real,
+                                .real = code_real,
                                 .helper = c_helper,
                                 .convert = c_convert,
                                 .bits = c_bits,
