@@ -292,6 +292,15 @@ const Prim *te_at_most(Ctx *c, const Prim *x, const Prim *k)
     return prim_select(c, prim_lt(c, k, x), k, x);
 }
 
+bool te_scan_done(Ctx *c, Scan *k)
+{
+    const char *fault = te_scan_end(c, k);
+
+    if (fault)
+        BUG("a scan: %s", fault);
+    return true;
+}
+
 const Atom *te_loop_var(Ctx *c, const char *name, const Idx *n)
 {
     return atom_upto(c->arith, intern(c->strings, name), n);

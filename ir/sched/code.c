@@ -173,6 +173,10 @@ const Func *step_bind(Work *w)
         for (uint32_t k = 0; k < outer.n; k++)
             if (loop_at(w, outer.at[k])->bind == axis)
                 return refuse(w, "%%%s outside is bound to it", loop_at(w, outer.at[k])->var->name);
+        for (uint32_t k = 0; k < outer.n; k++) /* nothing makes threads wait for each other there */
+            if (loop_at(w, outer.at[k])->kind == LOOP_SEQ)
+                return refuse(w, "it lies inside the sequential loop %%%s",
+                              loop_at(w, outer.at[k])->var->name);
         if (!check_parallel(w, loops.at[i], &priv))
             return NULL;
     }

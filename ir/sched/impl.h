@@ -176,6 +176,7 @@ typedef struct {
     const Prim       *forward; /* its value, or NULL: load it */
     Pred              where;
     bool              redundant;
+    const Atom       *round; /* of a sequential loop that it must stay in the round of; or NULL */
 } Placement;
 const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p);
 
@@ -183,8 +184,19 @@ const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p);
 
 bool sources_live(Work *w, uint32_t block, uint32_t reader);
 
-/* place.c: nobody else uses the storage that these copies of a block write before they do. */
-bool untouched_before(Work *w, const Sites *blocks);
+/* place.c: the innermost sequential loop around the site and all of these blocks, or NO_SITE: what
+ * moves from one to the other stays in its round. */
+uint32_t frame_of(const Work *w, uint32_t site, const Sites *blocks);
+/* No cell of b that one block writes is the one that the other reads: by their ranges, or in a
+ * round of the frame (NO_SITE: none). */
+bool reads_others(Work *w, uint32_t writer, uint32_t reader, const Buffer *b, uint32_t frame);
+/* Nobody else uses the storage that these copies of a block write before they
+ * do, from that site on. */
+bool untouched_before(Work *w, const Sites *blocks, uint32_t from);
+
+/* distribute.c: a tensor that is written in the loop, and of which two iterations touch one cell,
+ * whatever the loops inside of it do, and the variable `also` (NULL: none); NULL: there is none. */
+const Buffer *shared_cells(Work *w, uint32_t loop, const Atom *also);
 
 /* ---- steps ------------------------------------------------------------------------------------- */
 

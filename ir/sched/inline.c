@@ -38,7 +38,9 @@ static const Prim *inline_load(Ctx *c, void *user, const Prim *p)
 bool sources_live(Work *w, uint32_t block, uint32_t reader)
 {
     Buffers read = buffers_read(w->c, stmt_at(w, block));
-    Sites   all = blocks_in(w, NO_SITE);
+    Sites   all = blocks_in(w, NO_SITE), one = {0};
+    vec_push(w->c->scratch, &one, reader);
+    uint32_t frame = frame_of(w, block, &one);
     for (uint32_t i = 0; i < read.n; i++)
         for (uint32_t k = 0; k < all.n; k++) {
             if (block_at(w, all.at[k])->name == block_at(w, block)->name ||
@@ -50,7 +52,9 @@ bool sources_live(Work *w, uint32_t block, uint32_t reader)
                     !inside(w, reader, p))
                     return refuse(w, "%%%s is not complete where '%s' runs", read.at[i]->name,
                                   block_at(w, reader)->name) != NULL;
-            if (all.at[k] > block)
+            bool after = frame != NO_SITE && !inside(w, all.at[k], frame);
+            if (all.at[k] > block && !after &&
+                !reads_others(w, all.at[k], block, read.at[i], frame))
                 return refuse(w, "%%%s is written again", read.at[i]->name) != NULL;
         }
     return true;
@@ -257,7 +261,7 @@ const Func *step_fold_init(Work *w)
         if (top_of(w, cons.at[0]) == top_of(w, prod.at[i]))
             return refuse(w, "'%s' lies in the loops of '%s'", cb->name, bb->name);
     }
-    if (!untouched_before(w, &cons))
+    if (!untouched_before(w, &cons, 0))
         return NULL;
     IdxSubst *to_t = subst_new(c->arith, c->scratch), *to_u = subst_new(c->arith, c->scratch);
     for (uint32_t i = 0; i < cb->nspatial; i++) {

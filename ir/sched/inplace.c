@@ -52,6 +52,10 @@ static bool apart(Work *w, uint32_t common, uint32_t x, uint32_t y, uint32_t n,
     for (uint32_t i = common + 1; i < w->nest.at[common].end; i++)
         if (stmt_at(w, i)->kind == STMT_FOR)
             atomset_add(inner, loop_at(w, i)->var);
+    /* What one round leaves alone the next one may read. */
+    for (uint32_t p = common; p != NO_SITE; p = w->nest.at[p].parent)
+        if (stmt_at(w, p)->kind == STMT_FOR && loop_at(w, p)->kind == LOOP_SEQ)
+            atomset_add(inner, loop_at(w, p)->var);
     IdxSubst *sx = subst_new(A, w->c->scratch), *sy = subst_new(A, w->c->scratch);
     bind_iters(stmt_at(w, x), sx);
     bind_iters(stmt_at(w, y), sy);

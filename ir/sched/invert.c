@@ -160,6 +160,10 @@ const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p)
             extra[nextra] = atom_like(A, name, b.iter[i]);
             bind[i] = idx_atom(A, extra[nextra++]);
         }
+        if (p->round && idx_uses(b.bind[i], p->round) && bind[i] != b.bind[i]) {
+            refuse(w, "'%s' would run in another round", b.name);
+            return NULL;
+        }
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
         b.where = pred_and(A, c->arena, b.where, idx_sub(A, iter_last(A, b.iter[i]), bind[i]));
     }

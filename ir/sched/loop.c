@@ -347,6 +347,40 @@ static bool waits(Work *w, uint32_t top)
     return mixed && guarded;
 }
 
+static uint32_t place_in(const Stmt *const *order, const Stmt *loop)
+{
+    uint32_t i = 0;
+
+    while (order[i] != loop)
+        i++;
+    return i;
+}
+
+/* Sequential loops keep their places among each other and among reductions, and pass a spatial loop
+ * only if nothing goes from one of its iterations to another. */
+static bool keeps_rounds(Work *w, const Stmts *chain, const Stmt *const *order)
+{
+    for (uint32_t q = 0; q < chain->n; q++) {
+        const LoopData *seq = &chain->at[q]->u.loop;
+
+        for (uint32_t i = 0; i < chain->n && seq->kind == LOOP_SEQ && !is_unit(chain->at[q]); i++) {
+            const Stmt *s = chain->at[i];
+            bool        passes = (i < q) != (place_in(order, s) < place_in(order, chain->at[q]));
+
+            if (!passes || i == q || is_unit(s))
+                continue;
+            if (s->u.loop.kind != LOOP_SPATIAL)
+                return refuse(w, "%%%s is sequential", seq->var->name) != NULL;
+            const Buffer *shared = shared_cells(w, site_of(w, s), i > q ? seq->var : NULL);
+            if (shared)
+                return refuse(w,
+                              "%%%s is sequential: iterations of %%%s touch the same cells of %%%s",
+                              seq->var->name, s->u.loop.var->name, shared->name) != NULL;
+        }
+    }
+    return true;
+}
+
 /* The chain from the outermost named loop `top` down to the last named one. */
 static const Func *reorder_chain(Work *w, const Sites *named, const Stmt *top)
 {
@@ -379,9 +413,8 @@ static const Func *reorder_chain(Work *w, const Sites *named, const Stmt *top)
     for (uint32_t k = 0; k < chain.n; k++)
         order[k] = named_as(w, named, chain.at[k]) < n ? chain.at[at[next++]] : chain.at[k];
     const Stmt *was_red = moved(&chain, order, LOOP_REDUCE);
-    const Stmt *was_seq = moved(&chain, order, LOOP_SEQ);
-    if (was_seq)
-        return refuse(w, "%%%s is sequential", was_seq->u.loop.var->name);
+    if (!keeps_rounds(w, &chain, order))
+        return NULL;
     if (was_red && waits(w, site_of(w, top)))
         return refuse(w, "other blocks wait for the end of the reduction over %%%s",
                       was_red->u.loop.var->name);

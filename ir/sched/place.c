@@ -82,7 +82,7 @@ static const Stmt *box_nest(Work *w, uint32_t loop, const Stmt *block, const Idx
     vec_push(c->scratch, &outer, loop);
     for (uint32_t i = 0; i < outer.n; i++) {
         const LoopData *l = loop_at(w, outer.at[i]);
-        reduce |= l->kind != LOOP_SPATIAL && l->var->lo != l->var->hi;
+        reduce |= l->kind == LOOP_REDUCE && l->var->lo != l->var->hi;
         vec_push(c->scratch, &all, l->var);
     }
     b.redundant = reduce || !is_bijection(c, &b, all.n, all.at);
@@ -194,7 +194,78 @@ typedef struct {
     const Buffer *t;       /* what it reads */
     bool          dead;    /* nobody else reads t */
     bool          chunked; /* others do, but only between chunks of the same reduction */
+    uint32_t      frame;   /* frame_of */
 } Move;
+
+uint32_t frame_of(const Work *w, uint32_t site, const Sites *blocks)
+{
+    for (uint32_t p = w->nest.at[site].parent; p != NO_SITE; p = w->nest.at[p].parent) {
+        bool all = stmt_at(w, p)->kind == STMT_FOR && loop_at(w, p)->kind == LOOP_SEQ;
+
+        for (uint32_t i = 0; i < blocks->n && all; i++)
+            all = inside(w, blocks->at[i], p);
+        if (all)
+            return p;
+    }
+    return NO_SITE;
+}
+
+/* The topmost loop (or block) inside of the frame that a site lies in. */
+static uint32_t part_of(const Work *w, uint32_t frame, uint32_t site)
+{
+    uint32_t top = site;
+
+    for (uint32_t p = site; p != frame && p != NO_SITE; p = w->nest.at[p].parent)
+        if (stmt_at(w, p)->kind == STMT_FOR || stmt_at(w, p)->kind == STMT_BLOCK)
+            top = p;
+    return top;
+}
+
+typedef struct {
+    const Buffer     *b;
+    const Idx *const *at;
+} Cell;
+
+static bool store_cell(void *user, const Stmt *s)
+{
+    Cell *x = user;
+
+    if (s->kind == STMT_STORE && s->u.store.buffer == x->b)
+        x->at = s->u.store.index;
+    return true;
+}
+
+bool reads_others(Work *w, uint32_t writer, uint32_t reader, const Buffer *b, uint32_t frame)
+{
+    Arith    *A = w->c->arith;
+    Cell      cell = {.b = b};
+    IdxSubst *wrote = subst_new(A, w->c->scratch), *read = subst_new(A, w->c->scratch);
+    Access    a = access_of(stmt_at(w, reader), b);
+    AtomSet  *inner = atomset_new(w->c->scratch);
+    uint32_t  from = frame == NO_SITE ? 0 : frame + 1;
+    uint32_t  end = frame == NO_SITE ? w->nest.n : w->nest.at[frame].end;
+
+    stmt_visit(stmt_at(w, writer), &(TirVisit){.user = &cell, .enter = store_cell});
+    if (!cell.at || !a.same_load || a.in_index ||
+        (!store_of(stmt_at(w, writer)) && access_of(stmt_at(w, writer), b).stores > 1))
+        return false;
+    for (uint32_t i = from; i < end; i++)
+        if (stmt_at(w, i)->kind == STMT_FOR)
+            atomset_add(inner, loop_at(w, i)->var);
+    bind_iters(stmt_at(w, writer), wrote);
+    bind_iters(stmt_at(w, reader), read);
+    for (uint32_t d = 0; d < b->ndim; d++) {
+        const Idx *x = idx_subst(wrote, cell.at[d]), *y = idx_subst(read, a.load[d]);
+        int64_t    off = 0;
+
+        if (x->hi < y->lo || y->hi < x->lo)
+            return true;
+        if (!idx_uses_any(x, inner) && !idx_uses_any(y, inner) &&
+            idx_is_const(idx_sub(A, x, y), &off) && off)
+            return true;
+    }
+    return false;
+}
 
 /* Who reads t besides the consumer: nobody, or only blocks before the writer in its own loop. */
 static void other_readers(Work *w, Move *m, const Sites *writers, const Sites *loops)
@@ -234,6 +305,8 @@ static const Func *join(Work *w, uint32_t site, const Move *m, const ReduceRank 
     for (uint32_t d = 0; d < m->t->ndim; d++)
         value[d] = idx_subst(sub, store->u.store.index[d]);
     Placement p = {.tensor = m->t, .value = value, .where = b.where, .redundant = b.redundant};
+
+    p.round = m->frame == NO_SITE ? NULL : loop_at(w, m->frame)->var;
     p.where = pred_and(A, c->arena, p.where, idx_addc(A, r->rank, -r->last));
     if (forward)
         p.forward = prim_subst(c, v, sub);
@@ -284,6 +357,8 @@ static const Func *follow(Work *w, uint32_t site, uint32_t own, const Move *m, c
     where = pred_and(A, c->arena, where, idx_addc(A, r->rank, -r->last));
     Placement p = {
         .tensor = m->t, .value = value, .where = where, .redundant = s->u.block.redundant};
+
+    p.round = m->frame == NO_SITE ? NULL : loop_at(w, m->frame)->var;
     const Stmt *placed = place_consumer(w, m->consumer, &p);
     if (!placed)
         return NULL;
@@ -294,9 +369,9 @@ static const Func *follow(Work *w, uint32_t site, uint32_t own, const Move *m, c
 
 /* The tensor that the consumer reads and that is written inside the loops (or anywhere, if NULL).
  */
-static const Buffer *tensor_between(Work *w, const Stmt *consumer, const Sites *loops,
-                                    Sites *writers)
+static const Buffer *tensor_between(Work *w, uint32_t site, const Sites *loops, Sites *writers)
 {
+    const Stmt   *consumer = stmt_at(w, site);
     Buffers       read = buffers_read(w->c, consumer);
     Sites         all = blocks_in(w, NO_SITE);
     const Buffer *t = NULL;
@@ -309,7 +384,7 @@ static const Buffer *tensor_between(Work *w, const Stmt *consumer, const Sites *
                 continue;
             if (!loops || in_any(w, loops, all.at[k]))
                 vec_push(w->c->scratch, &in, all.at[k]);
-            else
+            else if (!reads_others(w, all.at[k], site, read.at[i], NO_SITE))
                 outside = true;
         }
         if (!in.n)
@@ -331,17 +406,29 @@ static const Buffer *tensor_between(Work *w, const Stmt *consumer, const Sites *
     return t;
 }
 
-/* What else the consumer reads is complete before `site` runs. */
-static bool inputs_ready(Work *w, const Stmt *consumer, const Buffer *t, uint32_t site)
+/* What a block writes of b is complete where `site` runs, or not what the consumer reads. */
+static bool is_complete(Work *w, uint32_t writer, uint32_t consumer, const Buffer *b, uint32_t site,
+                        uint32_t frame)
 {
-    Buffers read = buffers_read(w->c, consumer);
+    if (frame == NO_SITE)
+        return w->nest.at[top_of(w, writer)].end <= top_of(w, site);
+    if (!inside(w, writer, frame))
+        return writer < frame;
+    return w->nest.at[part_of(w, frame, writer)].end <= part_of(w, frame, site) ||
+           reads_others(w, writer, consumer, b, frame);
+}
+
+/* What else the consumer reads is complete before `site` runs. */
+static bool inputs_ready(Work *w, uint32_t consumer, const Buffer *t, uint32_t site, uint32_t frame)
+{
+    Buffers read = buffers_read(w->c, stmt_at(w, consumer));
     Sites   all = blocks_in(w, NO_SITE);
     for (uint32_t i = 0; i < read.n; i++)
         for (uint32_t k = 0; k < all.n && read.at[i] != t; k++)
             if (access_of(stmt_at(w, all.at[k]), read.at[i]).stores &&
-                w->nest.at[top_of(w, all.at[k])].end > top_of(w, site))
+                !is_complete(w, all.at[k], consumer, read.at[i], site, frame))
                 return refuse(w, "'%s' also reads %%%s, which is not complete there",
-                              consumer->u.block.name, read.at[i]->name) != NULL;
+                              block_at(w, consumer)->name, read.at[i]->name) != NULL;
     return true;
 }
 
@@ -361,14 +448,15 @@ static bool is_movable(Work *w, const Sites *blocks)
 }
 
 /* Nobody else uses the storage that the consumer writes before it does. */
-bool untouched_before(Work *w, const Sites *blocks)
+bool untouched_before(Work *w, const Sites *blocks, uint32_t from)
 {
     const Stmt *s = stmt_at(w, blocks->at[0]);
     Buffers     out = buffers_written(w->c, s);
     Sites       all = blocks_in(w, NO_SITE);
     for (uint32_t i = 0; i < all.n && all.at[i] < blocks->at[blocks->n - 1]; i++) {
         const Stmt *other = stmt_at(w, all.at[i]);
-        for (uint32_t k = 0; k < out.n && other->u.block.name != s->u.block.name; k++) {
+        for (uint32_t k = 0;
+             all.at[i] >= from && k < out.n && other->u.block.name != s->u.block.name; k++) {
             Access a = access_of(other, out.at[k]);
             if (a.loads || a.stores)
                 return refuse(w, "'%s' uses %%%s before", other->u.block.name, out.at[k]->name) !=
@@ -382,7 +470,8 @@ bool untouched_before(Work *w, const Sites *blocks)
 static const Func *move_to(Work *w, const Sites *blocks, const Buffer *t, const Sites *writers,
                            const Sites *loops)
 {
-    Move m = {.consumer = stmt_at(w, blocks->at[0]), .t = t};
+    Move     m = {.consumer = stmt_at(w, blocks->at[0]), .t = t};
+    uint32_t from = NO_SITE;
     other_readers(w, &m, writers, loops);
     for (uint32_t i = 0; i < writers->n; i++) {
         uint32_t         site = writers->at[i], outer = NO_SITE, own;
@@ -395,10 +484,13 @@ static const Func *move_to(Work *w, const Sites *blocks, const Buffer *t, const 
         own = own_nest(w, outer, site);
         if (!store_of(s))
             return refuse(w, "'%s' writes more than one cell", b->name);
-        if (!inputs_ready(w, m.consumer, t, site))
+        m.frame = frame_of(w, site, blocks);
+        if (!inputs_ready(w, blocks->at[0], t, site, m.frame))
             return NULL;
+        uint32_t part = part_of(w, m.frame, site);
+        from = m.frame == NO_SITE ? 0 : part < from ? part : from;
         for (uint32_t k = 0; k < blocks->n; k++)
-            if (top_of(w, blocks->at[k]) <= top_of(w, site))
+            if (part_of(w, m.frame, blocks->at[k]) <= part)
                 return refuse(w, "'%s' does not run after '%s'", m.consumer->u.block.name, b->name);
         if (b->redundant) /* nor need it compute every cell */
             return refuse(w, "'%s' computes only what the loops around it read", b->name);
@@ -407,7 +499,7 @@ static const Func *move_to(Work *w, const Sites *blocks, const Buffer *t, const 
         if (!(is_pointwise(s) ? join(w, site, &m, &rank) : follow(w, site, own, &m, &rank)))
             return NULL;
     }
-    if (!untouched_before(w, blocks))
+    if (!untouched_before(w, blocks, from))
         return NULL;
     for (uint32_t i = 0; i < blocks->n; i++)
         edit(w, stmt_at(w, blocks->at[i]), stmt_seq(w->c, 0, NULL));
@@ -427,7 +519,7 @@ const Func *step_reverse_compute_at(Work *w)
     for (uint32_t i = 0; i < loops.n; i++)
         if (loop_at(w, loops.at[i])->vector)
             return refuse(w, "%%%s is a vector loop", la->name);
-    const Buffer *t = tensor_between(w, stmt_at(w, blocks.at[0]), &loops, &writers);
+    const Buffer *t = tensor_between(w, blocks.at[0], &loops, &writers);
     return t ? move_to(w, &blocks, t, &writers, &loops) : NULL;
 }
 
@@ -440,7 +532,7 @@ const Func *step_reverse_compute_inline(Work *w)
         return refuse(w, "which block?");
     if (!blocks_named(w, ba->name, &blocks) || !is_movable(w, &blocks))
         return NULL;
-    const Buffer *t = tensor_between(w, stmt_at(w, blocks.at[0]), NULL, &writers);
+    const Buffer *t = tensor_between(w, blocks.at[0], NULL, &writers);
     if (!t)
         return NULL;
     if (is_param(w, t))

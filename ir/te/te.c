@@ -11,14 +11,14 @@
  * The block's iterators are the axes of the definition; the loop variables are fresh and named
  * after them.  Buffers that neither come in nor go out are allocated around everything; the pass
  * `compact` moves them inwards. */
-#include "ir/te/te.h"
+#include "ir/te/impl.h"
 
 #include <math.h>
 
 /* ---- tensors -----------------------------------------------------------------------------------
  */
 
-static Tensor *tensor_new(Ctx *c, TensorKind kind, const Buffer *b)
+Tensor *tensor_new(Ctx *c, TensorKind kind, const Buffer *b)
 {
     Tensor *t = NEW(c->arena, Tensor);
 
@@ -88,9 +88,9 @@ Axes te_raxes(Ctx *c, uint32_t n, const int64_t *extents, const char *const *nam
  */
 
 typedef struct {
-    Ctx *c;
-    Map *seen; /* prims by id */
-    VEC(const Tensor *) deps;
+    Ctx     *c;
+    Map     *seen; /* prims by id */
+    Tensors *deps;
 } DepWalk;
 
 static void deps_of_prim(DepWalk *w, const Prim *p);
@@ -111,10 +111,10 @@ static void deps_of_idx(DepWalk *w, const Idx *x)
 
 static void add_dep(DepWalk *w, const Tensor *t)
 {
-    for (uint32_t i = 0; i < w->deps.n; i++)
-        if (w->deps.at[i] == t)
+    for (uint32_t i = 0; i < w->deps->n; i++)
+        if (w->deps->at[i] == t)
             return;
-    vec_push(w->c->arena, &w->deps, t);
+    vec_push(w->c->arena, w->deps, t);
 }
 
 static void deps_of_prim(DepWalk *w, const Prim *p)
@@ -137,13 +137,11 @@ static void deps_of_prim(DepWalk *w, const Prim *p)
     add_dep(w, t);
 }
 
-static void set_deps(Ctx *c, Tensor *t)
+void add_loads(Ctx *c, const Prim *p, Tensors *to)
 {
-    DepWalk w = {.c = c, .seen = map_new(c->scratch)};
+    DepWalk w = {c, map_new(c->scratch), to};
 
-    deps_of_prim(&w, t->body);
-    t->ndeps = w.deps.n;
-    t->deps = w.deps.at;
+    deps_of_prim(&w, p);
 }
 
 /* ---- definitions
@@ -183,7 +181,10 @@ static Tensor *define(Ctx *c, TensorKind kind, const char *name, DType t, const 
     x->naxis = axes->n;
     x->axis = DUP_ARRAY(c->arena, axes->atom, axes->n);
     x->body = body;
-    set_deps(c, x);
+    Tensors deps = {0};
+    add_loads(c, body, &deps);
+    x->ndeps = deps.n;
+    x->deps = deps.at;
     return x;
 }
 
@@ -279,7 +280,17 @@ const Prim *comb_apply(Ctx *c, Combiner k, const Prim *a, const Prim *b)
 /* ---- a function's definitions
  * ------------------------------------------------------------------------ */
 
-/* Depth first with an explicit stack; an extern's results come together. */
+/* The tensors that are defined together with t. */
+static TensorList sisters(const Tensor *t)
+{
+    if (t->kind == TENSOR_EXTERN)
+        return (TensorList){t->ext->nout, (const Tensor *const *)t->ext->out};
+    if (t->kind == TENSOR_SCAN)
+        return (TensorList){t->scan->out.n, t->scan->out.at};
+    return (TensorList){0};
+}
+
+/* Depth first with an explicit stack; what an extern or a scan defines comes together. */
 TensorList te_defs(Ctx *c, const TeFunc *f)
 {
     typedef struct {
@@ -314,20 +325,36 @@ TensorList te_defs(Ctx *c, const TeFunc *f)
             stack.n--;
             if (t->kind == TENSOR_PARAM)
                 BUG("te @%s reads '%s', which is no parameter", f->name, t->buffer->name);
-            if (t->kind != TENSOR_EXTERN) {
-                vec_push(c->scratch, &order, t);
-                continue;
-            }
-            for (uint32_t i = 0; i < t->ext->nout; i++) {
-                const Tensor *sister = t->ext->out[i];
+            TensorList all = sisters(t);
 
-                if (sister == t || !map_find(seen, sister->id, NULL))
-                    vec_push(c->scratch, &order, sister);
-                map_put(seen, sister->id, c);
+            if (!all.n)
+                vec_push(c->scratch, &order, t);
+            for (uint32_t i = 0; i < all.n; i++) {
+                if (all.at[i] == t || !map_find(seen, all.at[i]->id, NULL))
+                    vec_push(c->scratch, &order, all.at[i]);
+                map_put(seen, all.at[i]->id, c);
             }
         }
     }
     return (TensorList){order.n, order.at};
+}
+
+/* Multiply-adds of a definition with those axes: of sums, the cells times the length. */
+static void add_macs(int64_t *total, uint32_t n, const Idx *const *extent, uint32_t nreduce,
+                     const Idx *const *rextent, const Idx *const *outer, uint32_t nouter,
+                     const Idx *rounds)
+{
+    int64_t cells = 1;
+    bool    known = !rounds || checked_mul(cells, rounds->hi, &cells);
+
+    for (uint32_t k = 0; known && k < nouter; k++) /* of a dynamic dimension: at most */
+        known = checked_mul(cells, outer[k]->hi, &cells);
+    for (uint32_t k = 0; known && k < n; k++)
+        known = checked_mul(cells, extent[k]->hi, &cells);
+    for (uint32_t k = 0; known && k < nreduce; k++)
+        known = checked_mul(cells, rextent[k]->hi, &cells);
+    if (known && !checked_add(*total, cells, total))
+        *total = INT64_MAX;
 }
 
 int64_t te_macs(Ctx *c, const TeFunc *f)
@@ -337,16 +364,17 @@ int64_t te_macs(Ctx *c, const TeFunc *f)
 
     for (uint32_t i = 0; i < defs.n; i++) {
         const Tensor *t = defs.at[i];
-        int64_t       n = 1;
-        bool          known = t->kind == TENSOR_REDUCE && t->comb == COMB_SUM;
+        const Scan   *k = t->scan;
 
-        for (uint32_t k = 0; known && k < t->naxis + t->nreduce; k++) {
-            const Idx *e = k < t->naxis ? t->buffer->extent[k] : t->rextent[k - t->naxis];
+        if (t->kind == TENSOR_REDUCE && t->comb == COMB_SUM)
+            add_macs(&total, t->naxis, t->buffer->extent, t->nreduce, t->rextent, NULL, 0, NULL);
+        for (uint32_t j = 0; k && t == k->out.at[0] && j < k->defs.n; j++) {
+            const ScanDef *d = &k->defs.at[j];
 
-            known = checked_mul(n, e->hi, &n); /* of a dynamic dimension: at most */
+            if (d->reduces && d->comb == COMB_SUM)
+                add_macs(&total, d->naxis, d->extent, d->nreduce, d->rextent, k->outer.extent,
+                         k->outer.n, d->part == SCAN_EACH ? k->rounds : NULL);
         }
-        if (known && !checked_add(total, n, &total))
-            total = INT64_MAX;
     }
     return total;
 }
@@ -369,41 +397,63 @@ static const Stmt *loops_around(Ctx *c, uint32_t n, const Atom *const *vars,
     return body;
 }
 
-static const Stmt *lower_def(Ctx *c, const Tensor *t, const char *name, Loc loc)
+const Stmt *nest_of(Ctx *c, const char *name, const ScanDef *d, const Axes *iters,
+                    const Atom *const *around, Loc loc)
 {
-    uint32_t     n = t->naxis + t->nreduce;
+    uint32_t     nspatial = iters->n + d->naxis, n = nspatial + d->nreduce;
     const Atom **iter = NEW_ARRAY(c->arena, const Atom *, n);
     const Atom **vars = NEW_ARRAY(c->arena, const Atom *, n);
     const Idx  **extent = NEW_ARRAY(c->arena, const Idx *, n);
     const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, n);
-    const Idx   *at[TE_MAX_AXES];
     BlockData    b = {.name = name,
-                      .nspatial = t->naxis,
-                      .nreduce = t->nreduce,
+                      .nspatial = nspatial,
+                      .nreduce = d->nreduce,
                       .iter = iter,
                       .bind = bind,
-                      .has_init = t->kind == TENSOR_REDUCE};
+                      .has_init = d->reduces};
 
     for (uint32_t i = 0; i < n; i++) {
-        iter[i] = i < t->naxis ? t->axis[i] : t->raxis[i - t->naxis];
-        extent[i] = i < t->naxis ? t->buffer->extent[i] : t->rextent[i - t->naxis];
-        vars[i] = atom_like(c->arith, iter[i]->name, iter[i]);
+        uint32_t k = i - iters->n, r = i - nspatial;
+
+        iter[i] = i < iters->n ? iters->atom[i] : i < nspatial ? d->axis[k] : d->raxis[r];
+        extent[i] = i < iters->n ? iters->extent[i] : i < nspatial ? d->extent[k] : d->rextent[r];
+        vars[i] = i < iters->n ? around[i] : atom_like(c->arith, iter[i]->name, iter[i]);
         bind[i] = idx_atom(c->arith, vars[i]);
-        if (i < t->naxis)
-            at[i] = idx_atom(c->arith, iter[i]);
     }
-    const Stmt *kids[2];
-    uint32_t    nkids = 0;
+    const Buffer *to = d->t->buffer;
+    const Stmt   *kids[2];
+    uint32_t      nkids = 0;
 
-    if (t->kind == TENSOR_REDUCE) {
-        const Prim *sum = comb_apply(c, t->comb, te_at(c, t, at), t->body);
+    if (d->reduces) {
+        const Prim *sum = comb_apply(c, d->comb, te_at(c, d->t, d->at), d->body);
 
-        kids[nkids++] = stmt_store(c, t->buffer, at, comb_identity(c, t->comb, t->buffer->dtype));
-        kids[nkids++] = stmt_store(c, t->buffer, at, sum);
+        kids[nkids++] = stmt_store(c, to, d->at, comb_identity(c, d->comb, to->dtype));
+        kids[nkids++] = stmt_store(c, to, d->at, sum);
     } else {
-        kids[nkids++] = stmt_store(c, t->buffer, at, t->body);
+        kids[nkids++] = stmt_store(c, to, d->at, d->body);
     }
-    return loops_around(c, n, vars, extent, t->naxis, stmt_block(c, b, nkids, kids, loc), loc);
+    return loops_around(c, n - iters->n, vars + iters->n, extent + iters->n, d->naxis,
+                        stmt_block(c, b, nkids, kids, loc), loc);
+}
+
+static const Stmt *lower_def(Ctx *c, const Tensor *t, const char *name, Loc loc)
+{
+    const Idx *at[TE_MAX_AXES];
+    ScanDef    d = {.t = t,
+                    .at = at,
+                    .naxis = t->naxis,
+                    .axis = t->axis,
+                    .extent = t->buffer->extent,
+                    .reduces = t->kind == TENSOR_REDUCE,
+                    .comb = t->comb,
+                    .nreduce = t->nreduce,
+                    .raxis = t->raxis,
+                    .rextent = t->rextent,
+                    .body = t->body};
+
+    for (uint32_t i = 0; i < t->naxis; i++)
+        at[i] = idx_atom(c->arith, t->axis[i]);
+    return nest_of(c, name, &d, &(Axes){0}, NULL, loc);
 }
 
 static const Stmt *lower_extern(Ctx *c, const Tensor *t, const char *name, Loc loc)
@@ -469,6 +519,11 @@ static const Buffer *renamed_buffer(Ctx *c, void *user, const Buffer *b)
     return now ? now : b;
 }
 
+static const char *name_of(void *user, const Tensor *t)
+{
+    return renamed_buffer(NULL, user, t->buffer)->name;
+}
+
 const Func *te_lower(Ctx *c, const TeFunc *given, const Target *target)
 {
     const TeFunc *f = with_own_outputs(c, given);
@@ -479,16 +534,25 @@ const Func *te_lower(Ctx *c, const TeFunc *given, const Target *target)
 
     for (uint32_t i = 0; i < f->nparams; i++)
         name_buffer(c, &names, f->params[i]->buffer);
+    for (uint32_t i = 0; i < defs.n; i++)
+        name_buffer(c, &names, defs.at[i]->buffer);
     for (uint32_t i = 0; i < defs.n; i++) {
         const Tensor *t = defs.at[i];
+        const char   *name = name_of(&names, t);
 
-        name_buffer(c, &names, t->buffer);
-        const char *name = renamed_buffer(c, &names, t->buffer)->name;
-
-        if (t->kind != TENSOR_EXTERN)
-            stmts[n++] = lower_def(c, t, name, f->loc);
-        else if (t == t->ext->out[0])
-            stmts[n++] = lower_extern(c, t, name, f->loc);
+        switch (t->kind) {
+        case TENSOR_PARAM: break;
+        case TENSOR_COMPUTE:
+        case TENSOR_REDUCE: stmts[n++] = lower_def(c, t, name, f->loc); break;
+        case TENSOR_SCAN:
+            if (t == t->scan->out.at[0])
+                stmts[n++] = scan_nest(c, t->scan, name_of, &names, f->loc);
+            break;
+        case TENSOR_EXTERN:
+            if (t == t->ext->out[0])
+                stmts[n++] = lower_extern(c, t, name, f->loc);
+            break;
+        }
     }
     const Stmt *body = stmt_seq(c, n, stmts);
 

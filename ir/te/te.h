@@ -13,13 +13,45 @@ typedef enum {
     TENSOR_PARAM,   /* an input of the function */
     TENSOR_COMPUTE, /* elementwise over its axes */
     TENSOR_REDUCE,  /* comb over the reduce axes of body */
+    TENSOR_SCAN,    /* one tensor of a scan */
     TENSOR_EXTERN   /* one result of a hand-written statement */
 } TensorKind;
 
 /* COMB_MAXNUM: the largest number; NaN is ignored. */
 typedef enum { COMB_SUM, COMB_PROD, COMB_MAX, COMB_MAXNUM, COMB_MIN, COMB_ANY, COMB_ALL } Combiner;
 
-/* A hand-written statement (sort, LSTM cell, scatter): stores to `out` buffers, loads from the
+/* A scan: rounds, one after the other, for each cell of some outer axes.  A definition of a round
+ * gives one cell for each of its own axes, and may read what stands before it, and what the round
+ * before left in tensors that are carried: those with a start as well.
+ *
+ *     scan d<2 {
+ *       %s[d<2,0<11,j<8]: f32 = %h0[d,j]                          start: cell 0 of 11
+ *       each t<10 {
+ *         %sum[d<2,t<10,j<8]: f32 = sum[k<8] %s[d,t,k] * %w[d,k,j]
+ *         %s[d<2,t+1<11,j<8]: f32 = tanh(%sum[d,t,j])             each: cells 1 to 10
+ *       }
+ *       %last[d<2,j<8]: f32 = %s[d,10,j]                          end
+ *     } */
+typedef enum { SCAN_START, SCAN_EACH, SCAN_END } ScanPart;
+
+typedef struct {
+    const Tensor      *t;
+    ScanPart           part;
+    const Idx *const  *at;    /* the cell, over the axes of the scan and its own */
+    uint32_t           naxis; /* its own */
+    const Atom *const *axis;
+    const Idx *const  *extent;
+    bool               reduces; /* comb, nreduce .. count, as in a tensor */
+    Combiner           comb;
+    uint32_t           nreduce;
+    const Atom *const *raxis;
+    const Idx *const  *rextent;
+    const Prim        *body;
+} ScanDef;
+
+typedef struct Scan Scan;
+
+/* A hand-written statement (sort, scatter): stores to `out` buffers, loads from the
  * buffers of `in`.  It may hold loops with marks; it becomes one opaque block. */
 typedef struct {
     const Stmt          *body;
@@ -39,6 +71,7 @@ struct Tensor {
     Combiner             comb;
     const Prim          *body; /* over axis and raxis, loads of other tensors' buffers */
     const Extern        *ext;
+    const Scan          *scan;
     uint32_t             ndeps; /* tensors that body loads, in order of first use */
     const Tensor *const *deps;
 };
@@ -79,6 +112,25 @@ const Tensor *te_extern_out(Ctx *c, const char *name,
                             const Type *t); /* its buffer is usable at once */
 void te_extern(Ctx *c, uint32_t nin, const Tensor *const *in, uint32_t nout, const Tensor **outs,
                const Stmt *body);
+/* A scan, piece by piece: its axes, its tensors, its definitions in order.  What is wrong with it,
+ * if anything, te_scan_end says; then its tensors are of no use. */
+struct Scan {
+    Axes        outer;
+    const Atom *round; /* the ordered axis */
+    const Idx  *t, *rounds;
+    VEC(ScanDef) defs;
+    VEC(const Tensor *) out, in; /* its tensors; those of others that it reads */
+};
+Scan         *te_scan(Ctx *c, Axes outer, const char *round, const Idx *rounds);
+const Tensor *te_scan_tensor(Ctx *c, Scan *k, const char *name, DType t, uint32_t n,
+                             const Idx *const *extents);
+void te_scan_def(Ctx *c, Scan *k, ScanPart part, const Tensor *t, const Idx *const *at, Axes own,
+                 const Prim *body);
+void te_scan_reduce(Ctx *c, Scan *k, ScanPart part, const Tensor *t, const Idx *const *at, Axes own,
+                    Combiner comb, Axes raxes, const Prim *body);
+const char *te_scan_end(Ctx *c, Scan *k);
+/* Its place in k->out; true if it has a start and an update in each round. */
+bool te_carried(const Scan *k, const Tensor *t);
 /* Give a definition's tensor a border; only before the function is lowered. */
 void        te_set_halo(const Tensor *t, const Halo *halo);
 const Prim *comb_identity(Ctx *c, Combiner k, DType t);

@@ -112,6 +112,18 @@ static Axes parse_axes(Parser *p)
     return a;
 }
 
+/* The body has the type of the definition's cells, and the combiner (COUNT(comb_names): none) takes
+ * it. */
+static bool has_type(Parser *p, const char *name, DType t, const Prim *body, uint32_t comb)
+{
+    if (!dtype_eq(body->dtype, t))
+        parse_fail(p, "'%%%s' is %s, its cells are %s", name, dtype_text(p->c, t),
+                   dtype_text(p->c, body->dtype));
+    else if (comb < COUNT(comb_names) && dtype_is_bool(t) != (comb == COMB_ANY || comb == COMB_ALL))
+        parse_fail(p, "'%%%s' is %s", name, dtype_text(p->c, t));
+    return !p->failed;
+}
+
 static void parse_def(Defs *d)
 {
     Parser     *p = d->p;
@@ -132,21 +144,174 @@ static void parse_def(Defs *d)
     const Prim *body = parse_prim(p, &t);
 
     p->names.n = mark;
-    if (p->failed)
+    if (p->failed || !has_type(p, name, t, body, comb))
         return;
-    if (!dtype_eq(body->dtype, t)) {
-        parse_fail(p, "'%%%s' is %s, its cells are %s", name, dtype_text(p->c, t),
-                   dtype_text(p->c, body->dtype));
-        return;
-    }
-    if (comb < COUNT(comb_names) && dtype_is_bool(t) != (comb == COMB_ANY || comb == COMB_ALL)) {
-        parse_fail(p, "'%%%s' is %s", name, dtype_text(p->c, t));
-        return;
-    }
     declare_tensor(d, name,
                    comb < COUNT(comb_names)
                        ? te_reduce(p->c, name, t, axes, (Combiner)comb, raxes, body)
                        : te_compute(p->c, name, t, axes, body));
+}
+
+/* ---- scans ---- */
+
+static bool is_scan_axis(const Scan *k, ScanPart part, const char *name)
+{
+    for (uint32_t i = 0; i < k->outer.n; i++)
+        if (k->outer.atom[i]->name == name)
+            return true;
+    return part == SCAN_EACH && k->round->name == name;
+}
+
+/* A dimension: `j<8`, an axis of the definition's own, or an index over axes that are there. */
+static const Idx *parse_scan_dim(Parser *p, const Scan *k, ScanPart part, Axes *own,
+                                 const Idx **extent)
+{
+    const char *at = p->at, *name = is_word(*at) && !starts_number(at) ? parse_word(p) : NULL;
+    bool        fresh = name && *p->at == '<' && !is_scan_axis(k, part, name);
+    const Idx  *x = NULL;
+
+    if (!fresh) {
+        p->at = at;
+        x = parse_idx(p);
+        name = "it";
+    }
+    expect(p, "<");
+    at = p->at;
+    *extent = parse_idx(p);
+    check_extent(p, at, name, *extent);
+    if (!p->failed && (*extent)->lo < 0)
+        parse_fail(p, "the extent of '%s' may be negative", name);
+    if (p->failed || !fresh)
+        return x;
+    Axes a = te_axes(p->c, 1, extent, &name);
+
+    own->atom[own->n] = a.atom[0];
+    own->at[own->n] = a.at[0];
+    own->extent[own->n++] = *extent;
+    declare_var(p, name, true, a.at[0]);
+    return a.at[0];
+}
+
+/* The tensor of that name that the scan has begun, with this type; else a new one. */
+static const Tensor *parse_scan_tensor(Defs *d, Scan *k, const char *name, DType t, uint32_t n,
+                                       const Idx *const *extent)
+{
+    Parser          *p = d->p;
+    const ParseName *known = find_name(p, name, false);
+
+    for (uint32_t i = 0; known && known->buffer && i < k->out.n; i++) {
+        const Buffer *b = k->out.at[i]->buffer;
+        bool          same = b->ndim == n && dtype_eq(b->dtype, t);
+
+        if (b != known->buffer)
+            continue;
+        for (uint32_t j = 0; same && j < n; j++)
+            same = b->extent[j] == extent[j];
+        if (!same)
+            parse_fail(p, "'%%%s' has another type above", name);
+        return k->out.at[i];
+    }
+    return te_scan_tensor(p->c, k, name, t, n, extent);
+}
+
+static void parse_scan_def(Defs *d, Scan *k, ScanPart part)
+{
+    Parser     *p = d->p;
+    const char *name = percent_name(p);
+    uint32_t    mark = p->names.n, n = 0, comb = 0;
+    const Idx  *at[TE_MAX_AXES], *extent[TE_MAX_AXES];
+    Axes        own = {0}, raxes = {0};
+
+    expect(p, "[");
+    while (!p->failed && !accept(p, "]")) {
+        if (n == TE_MAX_AXES) {
+            parse_fail(p, "more than %d axes", TE_MAX_AXES);
+            return;
+        }
+        at[n] = parse_scan_dim(p, k, part, &own, &extent[n]);
+        n++;
+        accept(p, ",");
+    }
+    expect(p, ":");
+    DType t = parse_dtype(p);
+
+    expect(p, "=");
+    while (comb < COUNT(comb_names) && !accept(p, comb_names[comb]))
+        comb++;
+    if (comb < COUNT(comb_names))
+        raxes = parse_axes(p);
+    const Prim *body = parse_prim(p, &t);
+
+    p->names.n = mark;
+    if (!p->failed && k->outer.n + own.n + 1 > TE_MAX_AXES)
+        parse_fail(p, "more than %d axes", TE_MAX_AXES);
+    if (p->failed || !has_type(p, name, t, body, comb))
+        return;
+    uint32_t      tensors = k->out.n;
+    const Tensor *x = parse_scan_tensor(d, k, name, t, n, extent);
+
+    if (comb < COUNT(comb_names))
+        te_scan_reduce(p->c, k, part, x, at, own, (Combiner)comb, raxes, body);
+    else
+        te_scan_def(p->c, k, part, x, at, own, body);
+    if (k->out.n > tensors)
+        declare_tensor(d, name, x);
+}
+
+/* Axes that were declared since `mark` go; tensors stay, from the one numbered `first` on. */
+static void end_axes(Defs *d, uint32_t mark, uint32_t first)
+{
+    d->p->names.n = mark;
+    for (uint32_t i = first; i < d->tensors.n; i++)
+        declare_buffer(d->p, d->tensors.at[i]->buffer->name, d->tensors.at[i]->buffer);
+}
+
+/* What follows the word `scan`: `t<10 [d<2] { start.. each { .. } end.. }`. */
+static void parse_scan(Defs *d)
+{
+    Parser     *p = d->p;
+    uint32_t    mark = p->names.n;
+    const char *at = p->at, *name = parse_word(p);
+    ScanPart    part = SCAN_START;
+
+    expect(p, "<");
+    const char *where = p->at;
+    const Idx  *rounds = parse_idx(p);
+    check_extent(p, where, name, rounds);
+    Axes outer = accept(p, "[") ? parse_axes(p) : (Axes){0};
+
+    if (!p->failed && rounds->lo < 0)
+        parse_fail(p, "the extent of '%s' may be negative", name);
+    if (!p->failed && outer.n >= TE_MAX_AXES)
+        parse_fail(p, "more than %d axes", TE_MAX_AXES);
+    if (!expect(p, "{"))
+        return;
+    Scan    *k = te_scan(p->c, outer, name, rounds);
+    uint32_t before = d->tensors.n;
+    while (!p->failed && !accept(p, "}")) {
+        if (part == SCAN_START && accept(p, "each")) {
+            uint32_t inner = p->names.n, first = d->tensors.n;
+
+            declare_var(p, name, true, k->t);
+            expect(p, "{");
+            while (!p->failed && !accept(p, "}"))
+                parse_scan_def(d, k, SCAN_EACH);
+            end_axes(d, inner, first);
+            part = SCAN_END;
+            continue;
+        }
+        parse_scan_def(d, k, part);
+        if (d->tensors.n > MAX_TENSORS)
+            parse_fail(p, "more than %d tensors", MAX_TENSORS);
+    }
+    if (!p->failed && !k->out.n)
+        parse_fail(p, "a scan without definitions");
+    const char *fault = p->failed ? NULL : te_scan_end(p->c, k);
+    if (fault) {
+        p->at = at;
+        parse_fail(p, "%s", fault);
+    }
+    end_axes(d, mark, before);
 }
 
 /* What follows the word `extern`. */
@@ -222,6 +387,8 @@ static const TeFunc *parse_func(Parser *p)
     while (!p->failed && !accept(p, "}")) {
         if (accept(p, "extern"))
             parse_extern(&d);
+        else if (accept(p, "scan"))
+            parse_scan(&d);
         else
             parse_def(&d);
         if (d.tensors.n > MAX_TENSORS)

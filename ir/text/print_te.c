@@ -3,6 +3,7 @@
  *     te @conv_relu(%d: f32[1,8,56,56,8], %w: f32[64,64,3,3] @const) -> (%out) loc("net.onnx":3) {
  *       %conv[n<1,o<8,y<54,x<54,j<8]: f32 = sum[c<8,kh<3,kw<3,i<8] %d[n,c,..] * %w[o*8+j,..]
  *       %out[i0<1,..]: f32 = select(%conv[..] < 0.0, 0.0, %conv[..])
+ *       scan t<9 [d<2] { %s[d<2,0<10,j<8]: f32 = 0.0  each { %s[d<2,t+1<10,j<8]: f32 = .. } }
  *       extern %y: f32[4], %h: f32[2] from (%x) { statements }
  *     }
  *
@@ -43,9 +44,70 @@ static void print_extern(Printer *p, const Extern *e)
     str_add(p->out, "\n");
 }
 
+/* `%s[d<2,t+1<11,j<8]: f32 = ..`; axes of its own are the names that are new. */
+static void print_scan_def(Printer *p, const ScanDef *d)
+{
+    const Buffer *b = d->t->buffer;
+    uint32_t      mark = p->names.n, own = d->naxis;
+    const Atom   *axis[TE_MAX_AXES] = {NULL}; /* by dimension; of unit axes, all of them 0, too */
+
+    for (uint32_t i = b->ndim; i-- > 0 && own;)
+        if (d->at[i] == idx_atom(p->c->arith, d->axis[own - 1]) &&
+            b->extent[i] == d->extent[own - 1])
+            axis[i] = d->axis[--own];
+    str_printf(p->out, "%s%s[", d->part == SCAN_EACH ? "      " : "    ", print_buffer_name(p, b));
+    for (uint32_t i = 0; i < b->ndim; i++) {
+        str_add(p->out, i ? "," : "");
+        if (axis[i])
+            str_add(p->out, printer_declare(p, axis[i], "", axis[i]->name));
+        else
+            print_idx(p, d->at[i]);
+        str_add(p->out, "<");
+        print_idx(p, b->extent[i]);
+    }
+    str_printf(p->out, "]: %s = ", dtype_text(p->c, b->dtype));
+    if (d->reduces) {
+        str_add(p->out, comb_names[d->comb]);
+        print_axes(p, d->nreduce, d->raxis, d->rextent);
+        str_add(p->out, " ");
+    }
+    print_prim(p, d->body, 0);
+    str_add(p->out, "\n");
+    printer_end_scope(p, mark);
+}
+
+static void print_scan(Printer *p, const Scan *k)
+{
+    uint32_t mark = p->names.n;
+
+    str_printf(p->out, "  scan %s<", printer_declare(p, k->round, "", k->round->name));
+    print_idx(p, k->rounds);
+    str_add(p->out, " ");
+    if (k->outer.n) {
+        print_axes(p, k->outer.n, k->outer.atom, k->outer.extent);
+        str_add(p->out, " ");
+    }
+    str_add(p->out, "{\n");
+    for (ScanPart part = SCAN_START; part <= SCAN_END; part++) {
+        str_add(p->out, part == SCAN_EACH ? "    each {\n" : "");
+        for (uint32_t i = 0; i < k->defs.n; i++)
+            if (k->defs.at[i].part == part)
+                print_scan_def(p, &k->defs.at[i]);
+        str_add(p->out, part == SCAN_EACH ? "    }\n" : "");
+    }
+    str_add(p->out, "  }\n");
+    printer_end_scope(p, mark);
+}
+
 static void print_def(Printer *p, const Tensor *t)
 {
     uint32_t mark = p->names.n;
+
+    if (t->kind == TENSOR_SCAN) {
+        if (t == t->scan->out.at[0])
+            print_scan(p, t->scan);
+        return;
+    }
 
     if (t->kind == TENSOR_EXTERN) {
         if (t == t->ext->out[0])

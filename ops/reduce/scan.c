@@ -1,10 +1,15 @@
 /* cumsum: running sums along an axis.                      %1 = cumsum(%0, axis=1);
  *
- * A statement of TIR.  Along the last axis a row's sum stays in a register:
+ * Along the last axis a number holds what was summed so far,
  *
- *     for i { %sum = 0;  for k { %sum = %sum + %x[i, k];  %out[i, k] = %sum } }
+ *     scan k<100 [i0<4] { %total[0<101,i0<4] = -0.0
+ *                         each { %total[k+1<101,i0<4] = %total[k,i0] + %x[i0,k]
+ *                                %out[i0<4,k<100] = %total[k+1,i0] } }
  *
- * Along another one a row of the result is the row before plus a row of the operand, as vectors. */
+ * along another one the row of the result before does:
+ *
+ *     scan k<99 { %out[0<100,j<8] = %x[0,j]  each { %out[k+1<100,j<8] = %out[k,j] + %x[k+1,j] } }
+ */
 #include "ops/common.h"
 
 const Type *rel_scan(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
@@ -20,127 +25,87 @@ const Type *rel_scan(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
 
 typedef struct {
     Ctx          *c;
-    const Tensor *x, *y;
+    const Tensor *x;
     const Type   *t;
     uint32_t      axis;
     bool          exclusive;
-    const Atom   *var[TE_MAX_AXES];
-    const Idx    *at[TE_MAX_AXES];
-} Scan;
-
-static Scan scan_of(Ctx *c, const OpCall *call, const Tensor *x)
-{
-    const ScanAttrs *a = call->attrs;
-    Scan             s = {.c = c, .x = x, .t = call->out[0], .exclusive = a->exclusive};
-
-    s.axis = axis_of(a->axis, s.t->n);
-    s.y = te_extern_out(c, "out", s.t);
-    for (uint32_t i = 0; i < s.t->n; i++) {
-        s.var[i] = te_loop_var(c, i == s.axis ? "k" : "i", s.t->dims[i]);
-        s.at[i] = idx_atom(c->arith, s.var[i]);
-    }
-    return s;
-}
+} Sums;
 
 /* The sum starts from -0, to which any number can be added unchanged; an exclusive one is seen. */
-static const Stmt *scan_row(const Scan *s)
-{
-    Ctx          *c = s->c;
-    const Idx    *one = idx_const(c->arith, 1), *at = idx_const(c->arith, 0);
-    const Buffer *sum = buffer_new(c, intern(c->strings, "sum"), s->t->dtype, SCOPE_REG, 1, &one);
-    bool          zero = s->exclusive || !dtype_is_float(s->t->dtype);
-    const Prim   *was = prim_load(c, sum, &at), *x = te_at(c, s->x, s->at);
-    const Stmt   *add = stmt_store(c, sum, &at, prim_add(c, was, x));
-    const Stmt   *put = stmt_store(c, s->y->buffer, s->at, was);
-    const Stmt   *step[2] = {s->exclusive ? put : add, s->exclusive ? add : put};
-    const Stmt   *kids[2] = {
-        stmt_store(c, sum, &at, prim_num(c, s->t->dtype, zero ? 0.0 : -0.0)),
-        loop_stmt(c, s->var[s->axis], s->t->dims[s->axis], 0, stmt_seq(c, 2, step))};
-
-    return stmt_alloc(c, sum, stmt_seq(c, 2, kids));
-}
-
-/* One cell at `k` of the axis: the first, or from the one before. */
-static const Stmt *scan_cell(const Scan *s, const Idx *const *where, const Idx *k)
+static const Tensor *along_rows(const Sums *s)
 {
     Ctx        *c = s->c;
-    const Idx  *at[TE_MAX_AXES], *before[TE_MAX_AXES];
-    const Prim *v = prim_num(c, s->t->dtype, 0);
+    uint32_t    n = s->axis;
+    bool        zero = s->exclusive || !dtype_is_float(s->t->dtype);
+    Axes        outer = te_axes(c, n, s->t->dims, NULL);
+    Scan       *k = te_scan(c, outer, "k", s->t->dims[n]);
+    const Idx  *extent[TE_MAX_AXES], *first[TE_MAX_AXES], *now[TE_MAX_AXES], *next[TE_MAX_AXES];
+    const Idx  *at[TE_MAX_AXES];
+    const Prim *start = prim_num(c, s->t->dtype, zero ? 0.0 : -0.0);
 
-    for (uint32_t i = 0; i < s->t->n; i++)
-        before[i] = at[i] = where[i];
-    at[s->axis] = k ? k : idx_const(c->arith, 0);
-    before[s->axis] = idx_addc(c->arith, at[s->axis], -1);
-    if (k)
-        v = prim_add(c, prim_load(c, s->y->buffer, before),
-                     te_at(c, s->x, s->exclusive ? before : at));
-    else if (!s->exclusive)
-        v = te_at(c, s->x, at);
-    return stmt_store(c, s->y->buffer, at, v);
+    for (uint32_t i = 0; i < n; i++) {
+        extent[i + 1] = outer.extent[i];
+        at[i] = first[i + 1] = now[i + 1] = next[i + 1] = outer.at[i];
+    }
+    extent[0] = idx_addc(c->arith, s->t->dims[n], 1);
+    first[0] = idx_const(c->arith, 0);
+    at[n] = now[0] = k->t;
+    next[0] = idx_addc(c->arith, k->t, 1);
+    const Tensor *total = te_scan_tensor(c, k, "total", s->t->dtype, n + 1, extent);
+    const Tensor *out = te_scan_tensor(c, k, "out", s->t->dtype, n + 1, s->t->dims);
+    const Prim   *sum = prim_add(c, te_at(c, total, now), te_at(c, s->x, at));
+
+    te_scan_def(c, k, SCAN_START, total, first, (Axes){0}, start);
+    if (s->exclusive)
+        te_scan_def(c, k, SCAN_EACH, out, at, (Axes){0}, te_at(c, total, now));
+    te_scan_def(c, k, SCAN_EACH, total, next, (Axes){0}, sum);
+    if (!s->exclusive)
+        te_scan_def(c, k, SCAN_EACH, out, at, (Axes){0}, te_at(c, total, next));
+    te_scan_done(c, k);
+    return out;
 }
 
-/* All cells at `k` of the dimensions behind the axis; the last in vectors and what is left. */
-static const Stmt *scan_cells(const Scan *s, const Idx *k)
+static const Tensor *row_by_row(const Sums *s)
 {
-    Ctx          *c = s->c;
-    Arith        *A = c->arith;
-    const Idx    *at[TE_MAX_AXES];
-    uint32_t      last = s->t->n - 1, n = 0;
-    int64_t       cells = 0, lanes = 1;
-    const Stmt   *kids[2];
-    const Target *t = c->target;
+    Ctx        *c = s->c;
+    uint32_t    n = s->axis, behind = s->t->n - n - 1;
+    Axes        outer = te_axes(c, n, s->t->dims, NULL);
+    Axes        own[2]; /* of the start, of each round */
+    const Idx  *first[TE_MAX_AXES], *now[TE_MAX_AXES], *next[TE_MAX_AXES];
+    Scan       *k = te_scan(c, outer, "k", idx_addc(c->arith, s->t->dims[n], -1));
+    const char *names[TE_MAX_AXES];
 
-    for (uint32_t i = 0; i <= last; i++)
-        at[i] = s->at[i];
-    if (idx_is_const(s->t->dims[last], &cells) && t &&
-        cells >= t->vector_bytes / dtype_bytes(s->t->dtype))
-        lanes = t->vector_bytes / dtype_bytes(s->t->dtype);
-    if (lanes > 1) {
-        const Atom *v = te_loop_var(c, "v", idx_const(A, cells / lanes));
-        const Atom *l = te_loop_var(c, "l", idx_const(A, lanes));
-
-        at[last] = idx_add(A, idx_mulc(A, idx_atom(A, v), lanes), idx_atom(A, l));
-        kids[n++] =
-            loop_stmt(c, v, idx_const(A, cells / lanes), 0,
-                      loop_stmt(c, l, idx_const(A, lanes), MARK_VECTOR, scan_cell(s, at, k)));
+    for (uint32_t i = 0; i < behind; i++)
+        names[i] = intern_printf(c->strings, "j%u", i);
+    for (int i = 0; i < 2; i++)
+        own[i] = te_axes(c, behind, s->t->dims + n + 1, names);
+    for (uint32_t i = 0; i < s->t->n; i++) {
+        first[i] = i < n ? outer.at[i] : i > n ? own[0].at[i - n - 1] : idx_const(c->arith, 0);
+        now[i] = next[i] = i < n ? outer.at[i] : i > n ? own[1].at[i - n - 1] : k->t;
     }
-    if (lanes <= 1 || cells % lanes) {
-        int64_t     first = lanes > 1 ? cells / lanes * lanes : 0;
-        const Atom *j = te_loop_var(c, "j", idx_addc(A, s->t->dims[last], -first));
+    next[n] = idx_addc(c->arith, k->t, 1);
+    const Tensor *out = te_scan_tensor(c, k, "out", s->t->dtype, s->t->n, s->t->dims);
+    const Prim   *more = te_at(c, s->x, s->exclusive ? now : next);
 
-        at[last] = idx_addc(A, idx_atom(A, j), first);
-        kids[n++] = loop_stmt(c, j, idx_addc(A, s->t->dims[last], -first), 0, scan_cell(s, at, k));
-    }
-    const Stmt *body = stmt_seq(c, n, kids);
-    for (uint32_t i = last; i-- > s->axis + 1;)
-        body = loop_stmt(c, s->var[i], s->t->dims[i], 0, body);
-    return body;
+    te_scan_def(c, k, SCAN_START, out, first, own[0],
+                s->exclusive ? prim_num(c, s->t->dtype, 0) : te_at(c, s->x, first));
+    te_scan_def(c, k, SCAN_EACH, out, next, own[1], prim_add(c, te_at(c, out, now), more));
+    te_scan_done(c, k);
+    return out;
 }
 
 bool te_cumsum(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
-    Scan        s = scan_of(c, call, in[0]);
-    const Stmt *body;
-    int64_t     cells = 1;
+    const ScanAttrs *a = call->attrs;
+    Sums             s = {c, in[0], call->out[0], axis_of(a->axis, call->out[0]->n), a->exclusive};
+    Axes             all = te_axes_of(c, s.t);
+    int64_t          cells = 1;
 
-    if (s.axis + 1 == s.t->n) {
-        body = scan_row(&s);
-    } else if (idx_is_const(s.t->dims[s.axis], &cells) && !cells) {
-        const Atom *k = te_loop_var(c, "k", s.t->dims[s.axis]); /* there is no first cell */
-
-        body = loop_stmt(c, k, s.t->dims[s.axis], 0, scan_cells(&s, idx_atom(c->arith, k)));
-    } else {
-        const Idx  *more = idx_addc(c->arith, s.t->dims[s.axis], -1);
-        const Atom *k = te_loop_var(c, "k", more);
-        const Stmt *kids[2] = {
-            scan_cells(&s, NULL),
-            loop_stmt(c, k, more, 0, scan_cells(&s, idx_addc(c->arith, idx_atom(c->arith, k), 1)))};
-
-        body = stmt_seq(c, 2, kids);
-    }
-    for (uint32_t i = s.axis; i-- > 0;)
-        body = loop_stmt(c, s.var[i], s.t->dims[i], 0, body);
-    out[0] = s.y;
-    te_extern(c, 1, in, 1, out, body);
+    if (s.axis + 1 == s.t->n)
+        out[0] = along_rows(&s);
+    else if (idx_is_const(s.t->dims[s.axis], &cells) && !cells) /* there is no first row */
+        return te_out(c, call, &all, te_at(c, in[0], all.at), out);
+    else
+        out[0] = row_by_row(&s);
     return true;
 }

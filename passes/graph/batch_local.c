@@ -70,7 +70,8 @@ static bool formula_is_local(Ctx *c, Local *l)
     for (uint32_t i = l->defs.n; i-- > 0 && !l->bad;) {
         const Tensor *t = l->defs.at[i];
 
-        if (t->kind == TENSOR_EXTERN || l->def[i] == MIXED || (l->def[i] == CUT && !t->naxis))
+        if (t->kind == TENSOR_EXTERN || t->kind == TENSOR_SCAN || l->def[i] == MIXED ||
+            (l->def[i] == CUT && !t->naxis))
             return false;
         l->n = l->def[i] == CUT ? t->axis[0] : NULL;
         prim_visit(t->body, &v);

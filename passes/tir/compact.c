@@ -8,8 +8,10 @@
  * An alloc sinks through spatial loops only, and others that run once: a reduce or sequential loop
  * may carry values from one iteration to the next.  The region of a dimension is the hull over all
  * accesses (ir/arith), exact where lower ends differ by constants; otherwise the dimension is kept
- * whole.  Buffers with a halo keep their shape. Cost: one walk an alloc. */
+ * whole.  Registers of which statements one after another use different cells are their own in
+ * each.  Buffers with a halo keep their shape. Cost: one walk an alloc. */
 #include "passes/passes.h"
+#include "passes/tir/util.h"
 
 typedef VEC(const Idx *const *) AccessList;
 
@@ -157,6 +159,56 @@ static bool is_independent(const Stmt *s)
            (s->u.loop.kind == LOOP_SPATIAL || (idx_is_const(s->u.loop.extent, &n) && n == 1));
 }
 
+/* In some dimension all cells that s uses of b lie before those of t, or behind. */
+static bool uses_others(Ctx *c, const Buffer *b, const Stmt *s, const Stmt *t)
+{
+    Accesses x = accesses(c, s, b, true), y = accesses(c, t, b, true);
+
+    for (uint32_t d = 0; d < b->ndim && !x.escapes && !y.escapes; d++) {
+        bool before = true, behind = true;
+
+        for (uint32_t i = 0; i < x.at.n; i++)
+            for (uint32_t k = 0; k < y.at.n && (before || behind); k++) {
+                const Idx *xl, *xh, *yl, *yh;
+
+                idx_bound(c->arith, x.at.at[i][d], x.inner, &xl, &xh);
+                idx_bound(c->arith, y.at.at[k][d], y.inner, &yl, &yh);
+                before = before && idx_sub(c->arith, yl, xh)->lo > 0;
+                behind = behind && idx_sub(c->arith, xl, yh)->lo > 0;
+            }
+        if (before || behind)
+            return true;
+    }
+    return false;
+}
+
+/* Nothing goes through b from one of these statements to another. */
+static bool is_divided(Ctx *c, const Buffer *b, const Stmt *seq)
+{
+    for (uint32_t i = 0; i < seq->nkids; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (uses(c, seq->kids[i], b) && uses(c, seq->kids[k], b) &&
+                !uses_others(c, b, seq->kids[i], seq->kids[k]))
+                return false;
+    return true;
+}
+
+static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s);
+
+/* Each of the statements with a buffer of its own. */
+static const Stmt *sink_each(Ctx *c, const Buffer *b, const Stmt *seq)
+{
+    const Stmt **kids = DUP_ARRAY(c->arena, seq->kids, seq->nkids);
+
+    for (uint32_t i = 0; i < seq->nkids; i++)
+        if (uses(c, kids[i], b)) {
+            const Buffer *own = buffer_copy(c, b, *b);
+
+            kids[i] = sink(c, own, buffer_replace(c, kids[i], b, own));
+        }
+    return stmt_with_kids(c, seq, kids);
+}
+
 static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s)
 {
     bool through = s->kind == STMT_ALLOC || is_independent(s) ||
@@ -178,6 +230,8 @@ static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s)
             kids[which] = sink(c, b, kids[which]);
             return stmt_with_kids(c, s, kids);
         }
+        if (b->scope == SCOPE_REG && is_divided(c, b, s))
+            return sink_each(c, b, s);
     }
     return shrink(c, b, s);
 }

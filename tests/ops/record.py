@@ -567,6 +567,9 @@ def reductions():
     case("cumsum", "cumsum(%0, axis=1)", [F(2, 4, 3)], lambda v: np.cumsum(v, 1), 1e-6)
     case("cumsum", "cumsum(%0, axis=-1, exclusive=true)", [In("i64", 2, 4, lo=-9, hi=9)], lambda v: np.cumsum(v, -1) - v)
     case("cumsum", "cumsum(%0, axis=0)", [F(1, 2)], lambda v: v)
+    case("cumsum", "cumsum(%0, axis=-1)", [F(3, 7, 5)], lambda v: np.cumsum(v, -1), 1e-6)
+    case("cumsum", "cumsum(%0, axis=1, exclusive=true)", [F(2, 3, 19)], lambda v: np.cumsum(v, 1) - v, 1e-6)
+    case("cumsum", "cumsum(%0, axis=0)", [In("i32", 5, 1, lo=-9, hi=9)], lambda v: np.cumsum(v, 0))
     for n in (1, 2, 7, 16, 33):
         x = In("f32", 2, n, lo=-5, hi=5)
         case("sort", "sort(%0)", [x], lambda v: np.sort(v, -1))

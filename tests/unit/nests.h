@@ -326,6 +326,56 @@ static inline const TeFunc *diamond(int64_t m, int64_t n)
     return func("diamond", 1, &a, te_compute(c, "half", DT_F32, x, te_at(c, z, zi)));
 }
 
+/* A recurrent cell of n units for d directions and T rounds: a product, two tensors that are
+ * carried, results in the order of the rounds and, for the second direction, backwards; its input
+ * is made before, and what it leaves is read behind. */
+static inline const TeFunc *cell(long long d, long long T, long long n)
+{
+    const char *text = arena_printf(
+        arena,
+        "te @cell(%%x: f32[%lld,%lld], %%w: f32[%lld,%lld,%lld] @const) -> (%%y, %%last) {\n"
+        "  %%p[t<%lld,j<%lld]: f32 = %%x[t,j] + 1.0\n"
+        "  scan t<%lld [d<%lld] {\n"
+        "    %%h[d<%lld,0<%lld,j<%lld]: f32 = 0.5\n"
+        "    %%c[d<%lld,0<%lld,j<%lld]: f32 = %%x[0,j]\n"
+        "    each {\n"
+        "      %%s[d<%lld,t<%lld,j<%lld]: f32 = sum[k<%lld] %%h[d,t,k] * %%w[d,k,j]\n"
+        "      %%g[d<%lld,t<%lld,j<%lld]: f32 = %%s[d,t,j] * 0.25 + "
+        "%%p[min(d*%lld+t,%lld-d*%lld-t),j]\n"
+        "      %%c[d<%lld,t+1<%lld,j<%lld]: f32 = %%c[d,t,j] * 0.5 + %%g[d,t,j]\n"
+        "      %%h[d<%lld,t+1<%lld,j<%lld]: f32 = max(%%c[d,t+1,j], %%h[d,t,j] * 0.5)\n"
+        "      %%y[min(d*%lld+t,%lld-d*%lld-t)<%lld,d<%lld,j<%lld]: f32 = %%h[d,t+1,j]\n"
+        "    }\n"
+        "    %%end[d<%lld,j<%lld]: f32 = %%h[d,%lld,j] + %%c[d,%lld,j]\n"
+        "  }\n"
+        "  %%last[d<%lld,j<%lld]: f32 = %%end[d,j] * 2.0\n"
+        "}\n",
+        T, n, d, n, n, T, n, T, d, d, T + 1, n, d, T + 1, n, d, T, n, n, d, T, n, T, 2 * T - 1, T,
+        d, T + 1, n, d, T + 1, n, T, 2 * T - 1, T, T, d, n, d, n, T, T, d, n);
+
+    return te_parse(c, "cell.te", (Bytes){(const uint8_t *)text, strlen(text)});
+}
+
+/* Running sums over columns of a matrix, and what they add up to. */
+static inline const TeFunc *running(long long n, long long m)
+{
+    const char *text =
+        arena_printf(arena,
+                     "te @running(%%x: f32[%lld,%lld]) -> (%%out, %%top) {\n"
+                     "  scan k<%lld [i<%lld] {\n"
+                     "    %%total[0<%lld,i<%lld]: f32 = 0.0\n"
+                     "    each {\n"
+                     "      %%out[i<%lld,k<%lld]: f32 = %%total[k,i]\n"
+                     "      %%total[k+1<%lld,i<%lld]: f32 = %%total[k,i] + %%x[i,k]\n"
+                     "    }\n"
+                     "    %%top[i<%lld]: f32 = %%total[%lld,i] * 2.0\n"
+                     "  }\n"
+                     "}\n",
+                     n, m, m, n, m + 1, n, n, m, m + 1, n, n, m);
+
+    return te_parse(c, "running.te", (Bytes){(const uint8_t *)text, strlen(text)});
+}
+
 typedef struct {
     const char *loop[200], *block[64], *tensor[64];
     uint32_t    nloops, nblocks, ntensors;
@@ -365,7 +415,7 @@ static inline void random_step(Sched *s, int serial)
     const char *L = n.loop[rnd(n.nloops)], *M = n.loop[rnd(n.nloops)], *N = n.loop[rnd(n.nloops)];
     const char *B = n.block[rnd(n.nblocks)], *D = n.block[rnd(n.nblocks)];
     const char *T = n.tensor[rnd(n.ntensors)], *U = n.tensor[rnd(n.ntensors)];
-    switch (rnd(34)) {
+    switch (rnd(36)) {
     case 0:
     case 1:
     case 2:
@@ -411,13 +461,17 @@ static inline void random_step(Sched *s, int serial)
     case 30: try_step(s, "partition %%%s at %u", L, 1 + rnd(4)); break;
     case 31: try_step(s, "parallel %%%s", L); break;
     case 32: try_step(s, rnd(2) ? "contract %s" : "set_scope %%%s private", rnd(2) ? B : T); break;
+    case 33:
+    case 34: try_step(s, "distribute %%%s", L); break;
     default: try_step(s, rnd(2) ? "unroll %%%s" : "vectorize %%%s", L); break;
     }
 }
 
 static inline const TeFunc *random_te(void)
 {
-    switch (rnd(5)) {
+    switch (rnd(7)) {
+    case 6: return cell(1 + rnd(2), 1 + rnd(4), 1 + rnd(5));
+    case 5: return running(1 + rnd(4), 1 + rnd(6));
     case 4: return diamond(1 + rnd(5), 1 + rnd(6));
     case 0: return matmul(1 + rnd(7), 1 + rnd(9), 1 + rnd(11), (int)rnd(4));
     case 1: return softmax(1 + rnd(5), 1 + rnd(9));

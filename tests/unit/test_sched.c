@@ -258,7 +258,8 @@ static void test_winograd(void)
 /* ---- each step, taken and refused ----------------------------------------------------------------------- */
 
 typedef struct {
-    char        te;     /* c conv, m matmul with bias, turn and flat, s softmax, t stencil */
+    char te; /* c conv, m matmul with bias, turn and flat, s softmax, t stencil, r cell, u running,
+                v and w rows */
     const char *before; /* steps that are taken */
     const char *step;
     const char *reason; /* NULL: taken, and the result is the same */
@@ -402,6 +403,45 @@ static const Case cases[] = {
     {'m', "", "prefetch_next %a at %mm.n over %mm.m", NULL},
     {'m', "", "prefetch_next %mm at %mm.n over %mm.m", "%mm is no parameter"},
     {'m', "parallel %mm.m", "set_scope %mm private", "%mm carries values between threads"},
+    /* sequential loops */
+    {'r', "", "distribute %d", NULL},
+    {'r', "", "distribute %t", "%t is not spatial"},
+    {'r', "", "distribute %s.k", "%s.k is not spatial"},
+    {'r', "parallel %d", "distribute %d", "%d is already marked"},
+    {'u', "", "distribute %i", NULL},
+    {'u', "split %i by 2 -> %o, %r; distribute %r", "unroll %r", NULL},
+    {'r', "", "reorder %t, %d", "%t is not in one chain of loops with %d"},
+    {'r', "distribute %d", "parallel %d", NULL},
+    {'w', "", "reorder %s.j, %k", NULL},
+    {'w', "reorder %s.j, %k", "vectorize %s.j", NULL},
+    {'w', "", "reorder %r, %k", "%s.k is sequential"},
+    {'v', "", "reorder %s.j, %k",
+     "%s.k is sequential: iterations of %s.j touch the same cells of %s"},
+    {'r', "", "parallel %t", "%t is not spatial"},
+    {'r', "", "vectorize %t", "it is not spatial"},
+    {'r', "", "bind %s.j threadIdx.x", "it lies inside the sequential loop %t"},
+    {'r', "", "bind %d threadIdx.x", NULL},
+    {'r', "", "parallel %d", NULL},
+    {'r', "", "parallel %s.j", NULL},
+    {'r', "", "split %t by 2 -> %o, %i", NULL},
+    {'r', "", "partition %t at 1", NULL},
+    {'r', "", "unroll %t", NULL},
+    {'r', "", "compute_at s %c.j", "'g' reads %s outside %c.j"},
+    {'r', "compute_inline g", "compute_at s %c.j", NULL},
+    {'r', "compute_inline g", "compute_inline s", "'s' is a reduction"},
+    {'r', "", "compute_at h %y.j", "'h' does not write a tensor cell by cell"},
+    {'r', "", "reverse_compute_at h %c.j", NULL},
+    {'r', "reverse_compute_at h %c.j", "reverse_compute_at y %c.j", NULL},
+    {'r', "compute_inline g; compute_at s %c.j", "reverse_compute_at h %c.j", "'s' uses %h before"},
+    {'r', "", "reverse_compute_at c %s.j", "'c' reads nothing that is written there"},
+    {'r', "", "reverse_compute_at end %h.j", "'end' also reads %c, which is not complete there"},
+    {'r', "", "inplace %c -> %h", "'c.init' uses %c after 'h.init'"},
+    {'r', "", "inplace %s -> %g", NULL},
+    {'r', "", "compute_at p %g.j", NULL},
+    {'r', "", "cache_write h reg at %h.j", "'h' reads other cells of %h"},
+    {'r', "", "cache_write s reg at %s.j", NULL},
+    {'r', "", "rfactor %s.k", NULL},
+    {'r', "", "transform_layout %w (d,k,j) -> (d, j//2, k, j%2)", NULL},
     /* marks */
     {'m', "", "parallel %k", "refused: parallel %k: 'mm' reduces over it; rfactor first"},
     {'m', "parallel %mm.m", "parallel %mm.n", "it lies inside the parallel loop %mm.m"},
@@ -419,6 +459,18 @@ static const Case cases[] = {
     {'m', "", "outline %mm.n -> @a", NULL},
 };
 
+/* Each row of a tensor is made of the row before. */
+static const TeFunc *row_by_row(const char *row)
+{
+    const char *text = arena_printf(
+        arena,
+        "te @rows(%%x: f32[2,3]) -> (%%s) {\n  scan k<4 {\n    %%s[0<5,j<3]: f32 = 1.0\n"
+        "    each {\n      %%s[k+1<5,j<3]: f32 = %s\n    }\n  }\n}\n",
+        row);
+
+    return te_parse(c, "rows.te", (Bytes){(const uint8_t *)text, strlen(text)});
+}
+
 static void test_cases(void)
 {
     for (uint32_t i = 0; i < COUNT(cases); i++) {
@@ -426,6 +478,10 @@ static void test_cases(void)
         const TeFunc *te = k->te == 'c'   ? conv_relu((ConvShape){1, 2, 3, 5, true})
                            : k->te == 'm' ? matmul(6, 7, 10, 3)
                            : k->te == 's' ? softmax(4, 7)
+                           : k->te == 'r' ? cell(2, 3, 4)
+                           : k->te == 'u' ? running(3, 5)
+                           : k->te == 'v' ? row_by_row("sum[r<2] %s[k,j*2-j*2//3*3] * %x[r,j]")
+                           : k->te == 'w' ? row_by_row("sum[r<2] %s[k,j] * %x[r,j]")
                                           : stencil(5, 6, 2, true);
         Sched        *s = sched_new(c, &cpu, te);
         take(s, k->before);

@@ -155,6 +155,79 @@ static void check_refused(const char *text, const char *message)
     room_free(r);
 }
 
+/* A scan of two directions: `first` stands before the rounds, `each` in them, `last` behind. */
+static const char *scan(Room r, const char *first, const char *each, const char *last)
+{
+    return arena_printf(
+        r.arena,
+        "te @f(%%x: f32[4,2]) -> (%%y) {\n  scan t<4 [d<2] {\n%s    each {\n%s    }\n%s"
+        "  }\n}\n",
+        first, each, last);
+}
+
+#define H0 "    %h[d<2,0<5,j<2]: f32 = %x[0,j]\n"
+#define H1 "      %h[d<2,t+1<5,j<2]: f32 = %h[d,t,j] + %x[t,j]\n"
+#define Y "      %y[min(-d*4-t+7, d*4+t)<4,d<2,j<2]: f32 = %h[d,t+1,j]\n"
+
+static void test_scan(void)
+{
+    Room          r = room();
+    const char   *text = scan(r, H0, H1 Y, "    %last[d<2,j<2]: f32 = %h[d,4,j]\n");
+    const TeFunc *f = parse(r, text);
+    StrBuf        out = strbuf(r.arena);
+
+    CHECK_STR(print(r, f), text);
+    CHECK_INT(te_defs(r.c, f).n, 3); /* together, though nobody reads %last */
+    func_print(r.c, te_lower(r.c, f, NULL), &out);
+    CHECK(strstr(out.at, "for %t < 4 seq {"));
+    CHECK(strstr(out.at, "block h.init [d<2=%d, j<2=%j] {"));
+    CHECK(strstr(out.at, "block h [d<2=%d, t<4=%t, j<2=%j] {"));
+    room_free(r);
+}
+
+static void check_scan(const char *first, const char *each, const char *last, const char *message)
+{
+    Room        r = room();
+    const char *text = scan(r, first, each, last);
+
+    CHECK(!parse(r, text));
+    if (!strstr(errors(r), message)) {
+        printf("%s\n  gives: %s", text, errors(r));
+        CHECK(!"another message");
+    }
+    room_free(r);
+}
+
+/* Every cell has one value, and nothing is read that is not there yet. */
+static void test_scan_refused(void)
+{
+    check_scan("", "      %y[t<4,d<2]: f32 = %h[d,t,0]\n", "", "'%h' is not declared");
+    check_scan("", H1 Y, "", "'%h' is not declared");
+    check_scan(H0, "      %y[t<4,d<2,j<2]: f32 = %h[d,t+1,j]\n" H1, "",
+               "'%h' is read at another round");
+    check_scan(H0, H1 "      %y[t<4,d<2,j<2]: f32 = %h[d,0,j]\n", "",
+               "'%h' is read at another round");
+    check_scan(H0, H1 "      %y[t<4,d<2,j<2]: f32 = %h[1-d,t,j]\n", "",
+               "'%h' is read where another outer cell is computed");
+    check_scan(H0, H1 "      %y[t<4,d<2]: f32 = %x[i64(%h[d,t,0]),0]\n", "", "expected");
+    check_scan(H0, H1 "      %y[d<2,j<2]: f32 = 0.0\n", "", "'%y' has no dimension for the rounds");
+    check_scan(H0, H1 "      %y[t<4,j<2]: f32 = 0.0\n", "",
+               "'%y' is not given one cell for each of the axes");
+    check_scan(H0, H1 "      %y[t+1<4,d<2]: f32 = 0.0\n", "",
+               "'%y' is not given a cell of its own by each round");
+    check_scan(H0, H1 "      %y[t//2<4,d<2]: f32 = 0.0\n", "",
+               "'%y' is not given a cell of its own by each round");
+    check_scan(H0, H1 "      %y[t<5,d<2]: f32 = 0.0\n", "", "'%y' is not given all of its cells");
+    check_scan(H0, "      %h[d<2,t<5,j<2]: f32 = 0.0\n" Y, "",
+               "'%h' is carried, and not from cell 0 to that after each round");
+    check_scan(H0, "      %h[d<2,t+1<6,j<2]: f32 = 0.0\n" Y, "", "'%h' has another type above");
+    check_scan(H0, H1 H1 Y, "", "'%h' is defined twice");
+    check_scan(H0 H0, H1 Y, "", "'%h' is defined twice");
+    check_scan("    %h[d<2,0<5,j<2]: f32 = 0.0\n", "      %y[t<4,d<2]: f32 = 0.0\n", "",
+               "'%h' is not given all of its cells");
+    check_refused("te @f() -> (%y) { scan t<4 { each { } } }", "a scan without definitions");
+}
+
 static void test_refused(void)
 {
     check_refused("te @f(%x: f32[2]) -> (%y) {\n  %z[i<2]: f32 = %x[i]\n}", "'%y' is not defined");
@@ -173,6 +246,8 @@ int main(void)
     RUN(test_text);
     RUN(test_nest);
     RUN(test_names);
+    RUN(test_scan);
+    RUN(test_scan_refused);
     RUN(test_refused);
     return check_result();
 }
