@@ -138,7 +138,7 @@ const Func *step_distribute(Work *w)
 
         if (d->kind != LOOP_SPATIAL)
             return refuse(w, "%%%s is not spatial", d->var->name);
-        if (d->marks)
+        if (loop_marks(d))
             return refuse(w, "%%%s is already marked", d->var->name);
         if (has_opaque(w, loops.at[i]))
             return refuse(w, "%%%s holds hand-written code", d->var->name);

@@ -236,7 +236,7 @@ static bool find_fold(const Accesses *a, Fold *f)
     for (uint32_t i = 0; i < a->all.n; i++)
         for (uint32_t l = 0; l < a->all.at[i].nloops; l++) {
             *f = (Fold){.loop = a->all.at[i].loops[l]};
-            if (f->loop->kind != LOOP_SEQ || f->loop->marks)
+            if (f->loop->kind != LOOP_SEQ || loop_marks(f->loop))
                 continue;
             for (f->dim = 0; f->dim < b->ndim; f->dim++)
                 if (idx_uses(a->all.at[i].index[f->dim], f->loop->var) && fits(a, f) &&
