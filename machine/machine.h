@@ -110,6 +110,9 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
 /* Cycles of one step of the reduction of a convolution over these pixels by nv vectors, cut into
  * `tiles` equal tiles. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);
+/* Cycles that a tile waits at its end for what is stored and read there, which takes `move`, while
+ * the next one, of `compute` cycles, begins. */
+double tile_end_cycles(double compute, double move);
 /* ... of a tile of so many sums, one vector wide, of which each takes so many products, with as
  * many vectors of weights; the numbers that these share are spread over all lanes, or, permuted,
  * each over some. */

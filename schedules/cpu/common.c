@@ -125,6 +125,43 @@ GroupRow group_row(const Sched *s)
     return r;
 }
 
+typedef struct {
+    const Buffer *seen[8];
+    uint32_t      n;
+} Operands;
+
+/* Values in blocks of channels are as large as the result: the sums, which it takes the place of,
+ * and what is read beside them. */
+static void add_operand(void *user, const Prim *p)
+{
+    Operands     *o = user;
+    const Buffer *b = p->kind == PRIM_LOAD ? p->u.load.buffer : NULL;
+
+    if (!b || p->u.load.n != 5 || b->scope != SCOPE_ARENA || o->n == COUNT(o->seen))
+        return;
+    for (uint32_t i = 0; i < o->n; i++)
+        if (o->seen[i] == b)
+            return;
+    o->seen[o->n++] = b;
+}
+
+TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out)
+{
+    Machine     m = machine_of(s->target);
+    Operands    reads = {0};
+    const Stmt *b = out ? sched_block(s, out) : NULL;
+    double      bytes = (double)(z->n * z->o * z->y * z->x * z->lanes * 4);
+
+    if (b)
+        stmt_visit(b, &(TirVisit){.user = &reads, .prim = add_operand});
+    TileEnd end = {.steps = (double)((z->c ? z->c : 1) * (z->i ? z->i : 1) * z->kh * z->kw),
+                   .streams = reads.n ? reads.n : 1};
+
+    end.rate = level_rate(&m, traffic_level(&m, TRAFFIC_VALUES, bytes * end.streams, 0)) / 2;
+    end.weights = end.steps * (double)(z->lanes * 4);
+    return end;
+}
+
 ConvSizes conv_sizes(const Sched *s)
 {
     int64_t   block = iter_extent(s, "conv", "j"), o = iter_extent(s, "conv", "o");

@@ -14,6 +14,8 @@
 /* What is decided, and from what. */
 typedef struct {
     ConvSizes z;
+    TileEnd   end;
+    bool      apart;              /* pixels of a row read no number twice */
     bool      alone;              /* one thread */
     int64_t   rows, chunk, block; /* rows of a group; input blocks of a chunk; groups of a block */
     RegTile   tile;
@@ -88,7 +90,7 @@ static RegTile conv_tile(Sched *s, const ConvPlan *p)
 
     if (p->rows > 1 && line * wide * (z->i ? z->i : 1) > LONG_CODE)
         parts = 0;
-    tile_candidates(&k, &m, z->lanes, z->group, line, parts, vector_madds(z));
+    tile_candidates(&k, &m, z->lanes, z->group, line, parts, vector_madds(z), &p->end);
     return pick_reg_tile(s, "tile", &k);
 }
 
@@ -163,8 +165,11 @@ static void decide_conv(Sched *s, void *plan)
     p->ahead = pick_bool(s, "ahead", streams_weights(s, z, p->tile));
     if (z->i)
         p->channels = pick_bool(s, "unroll.channels", true);
-    p->columns = z->i && p->chunk * z->kh * z->kw <= 4;
-    if (p->columns || (z->kw > 1 && written(p) * z->kw <= LONG_CODE))
+    p->columns =
+        z->i ? p->chunk * z->kh * z->kw <= 4 : p->apart && machine_of(s->target).fma_mem_splat;
+    bool fits = z->kw > 1 && written(p) * z->kw <= LONG_CODE;
+    p->columns &= fits || z->i;
+    if (p->columns || fits)
         p->columns = pick_bool(s, "unroll.columns", p->columns);
 }
 
@@ -215,7 +220,11 @@ void sched_conv2d(Sched *s)
     }
     out = prepare_anchor(s, "conv", true);
 
-    ConvPlan p = {.z = z, .alone = is_tiny(s, z.n * z.y * z.x * weights_of(&z) / 4)};
+    GroupRow row = group_row(s);
+    ConvPlan p = {.z = z,
+                  .end = tile_end(s, &z, out),
+                  .apart = row.stride > (z.kw - 1) * row.dilation,
+                  .alone = is_tiny(s, z.n * z.y * z.x * weights_of(&z) / 4)};
     sched_decide(s, decide_conv, &p);
     RegTile t = p.tile;
     int64_t oc = z.o / t.nv, yb = z.y / p.rows / p.block;

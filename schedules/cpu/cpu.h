@@ -69,7 +69,7 @@ void inline_prologue(Sched *s, const char *anchor);
 const char *prepare_anchor(Sched *s, const char *anchor, bool halo);
 /* Pixels of a row that a depthwise convolution sums at a time, as the decision `pixels`: one vector
  * of weights and one of what is between stay beside the sums. */
-int64_t pick_depthwise_pixels(Sched *s, int64_t x, int64_t lanes);
+int64_t pick_depthwise_pixels(Sched *s, int64_t x);
 /* Blocks that the y rows of an image are divided into before its channels are. */
 int64_t row_blocks(int64_t y);
 /* So few multiply-adds that a second thread costs more than it brings; the same of a kernel all of
@@ -100,10 +100,18 @@ typedef struct {
 } TileNest;
 /* The next lower height of tiles that makes more of a line of so many pixels; 0: there is none. */
 int64_t lower_tile(int64_t line, int64_t pixels);
+/* What happens when a tile's sums are complete. */
+typedef struct {
+    double steps;   /* of the reduction before */
+    double streams; /* values stored and read for each sum, */
+    double rate;    /* so many bytes of them a cycle */
+    double weights; /* bytes of them that a vector of sums takes */
+} TileEnd;
+TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out);
 /* Tiles of a convolution that are worth a choice, with the cycles of so many multiply-adds of
- * vectors (as tile_best). */
+ * vectors (as tile_best), and what is lost at their ends (NULL: not known). */
 void tile_candidates(Candidates *k, const Machine *m, int64_t lanes, int64_t vectors, int64_t line,
-                     int64_t parts, double madds);
+                     int64_t parts, double madds, const TileEnd *end);
 RegTile pick_reg_tile(Sched *s, const char *name, const Candidates *k);
 /* The divisors of n, none of them estimated. */
 void divisors(Candidates *k, int64_t n);

@@ -29,20 +29,20 @@ static bool converts(const Sched *s)
 
 /* What is decided, and from what. */
 typedef struct {
-    int64_t x, y, kh, taps, lanes; /* taps: steps of the kernel that may be written out at most */
-    int64_t cells;                 /* of the kernel */
-    int64_t pixels, rows;          /* of a tile; of a block */
-    bool    columns;               /* rows of the kernel are written out */
+    int64_t x, y, kh, taps; /* taps: steps of the kernel that may be written out at most */
+    int64_t cells;          /* of the kernel */
+    int64_t pixels, rows;   /* of a tile; of a block */
+    bool    columns;        /* rows of the kernel are written out */
 } DepthwisePlan;
 
-static int64_t depthwise_pixels(const Sched *s, int64_t lanes)
+static int64_t depthwise_pixels(const Sched *s)
 {
-    return s->target->vector_regs > 16 && lanes == cpu_lanes(s) ? 14 : 8;
+    return s->target->vector_regs > 16 ? 14 : 8;
 }
 
-int64_t pick_depthwise_pixels(Sched *s, int64_t x, int64_t lanes)
+int64_t pick_depthwise_pixels(Sched *s, int64_t x)
 {
-    int64_t    most = machine_of(s->target).regs - 2, best = depthwise_pixels(s, lanes);
+    int64_t    most = machine_of(s->target).regs - 2, best = depthwise_pixels(s);
     Candidates k = candidates(s);
 
     for (int64_t n = most; n >= LEAST_SUMS; n = lower_tile(x, n))
@@ -57,7 +57,7 @@ static void decide_depthwise(Sched *s, void *plan)
     DepthwisePlan *p = plan;
     Candidates     rows = candidates(s);
 
-    p->pixels = pick_depthwise_pixels(s, p->x, p->lanes);
+    p->pixels = pick_depthwise_pixels(s, p->x);
     divisors(&rows, p->y);
     usual(&rows, p->y / row_blocks(p->y), 0);
     p->rows = pick_factor(s, "rows", &rows);
@@ -85,8 +85,7 @@ void conv2d_depthwise(Sched *s)
         try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
                  (long long)lanes, (long long)lanes);
     }
-    DepthwisePlan p = {
-        .x = x, .y = y, .kh = kh, .cells = kh * kw, .taps = dot ? 256 : 128, .lanes = lanes};
+    DepthwisePlan p = {.x = x, .y = y, .kh = kh, .cells = kh * kw, .taps = dot ? 256 : 128};
     sched_decide(s, decide_depthwise, &p);
     step(s, "split %%conv.y by %lld -> %%yb, %%r", (long long)p.rows);
     step(s, "reorder %%conv.n, %%yb, %%conv.o, %%r, %%conv.x, %%conv.kh, %s, %%conv.j%s", k, four);

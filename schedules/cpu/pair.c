@@ -98,9 +98,9 @@ static void decide_pair(Sched *s, void *plan)
     p->rows = pick_factor(s, "rows", &rows);
     p->tile = tile_best(&m, w->lanes, w->o, p->rows * w->x, 0);
     p->line = p->rows > 1 && w->x < SHORT_ROW && p->rows * w->x * p->tile.nv * p->in <= LONG_CODE;
-    tile_candidates(&tiles, &m, w->lanes, w->o, (p->line ? p->rows : 1) * w->x, 0, madds);
+    tile_candidates(&tiles, &m, w->lanes, w->o, (p->line ? p->rows : 1) * w->x, 0, madds, NULL);
     p->tile = pick_reg_tile(s, "tile", &tiles);
-    p->pixels = pick_depthwise_pixels(s, w->x, p->first);
+    p->pixels = pick_depthwise_pixels(s, w->x);
 }
 
 void conv2d_pair(Sched *s)
