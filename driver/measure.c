@@ -5,11 +5,13 @@
  *   peak     sums in registers, nothing loaded             fma_bytes, macs_ns
  *   chain    one sum                                       latency
  *   read     what lies in L1, L2, L3 or memory, in order   loads, l2_rate, l3_rate, memory_rate
+ *   store    to L2, L3 or memory, in order                 l2_store, l3_store, memory_store
  *   copy     from L2 to L2                                 stream_ns
  *   barrier, launch: the pool of the runtime               sync_ns, launch_ns
  *
  * Others work on the machine too, so each kernel is a fraction of a millisecond, all of them take
- * turns for a second or two, and of each the shortest run counts. */
+ * turns for a second or two, and of each the shortest run counts.  What is to come from memory is a
+ * piece of a block that no cache holds, another one each time. */
 #include "driver/measure.h"
 
 #include "driver/session.h"
@@ -18,13 +20,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLOCK, PEAK, CHAIN, READ_L1, READ_L2, READ_L3, READ_MEMORY, COPY, KERNELS };
+enum {
+    CLOCK,
+    PEAK,
+    CHAIN,
+    READ_L1,
+    READ_L2,
+    READ_L3,
+    READ_MEMORY,
+    STORE_L2,
+    STORE_L3,
+    STORE_MEMORY,
+    COPY,
+    KERNELS
+};
 
 enum {
-    STEPS = 2000,  /* of the loops of clock, peak and chain */
-    LINKS = 32,    /* cycles of a step of `clock` */
-    ROUNDS = 1000, /* runs of each kernel ... */
-    LONG_RUNS = 25 /* ... and of what reads from memory */
+    STEPS = 2000, /* of the loops of clock, peak and chain */
+    LINKS = 32,   /* cycles of a step of `clock` */
+    ROUNDS = 1000 /* runs of each kernel */
 };
 
 typedef void Kernel(void *const *buffers, const int64_t *scalars);
@@ -35,6 +49,7 @@ typedef struct {
     const Target *t;
     uint32_t      lanes, sums;
     int64_t       bytes[KERNELS], rounds[KERNELS]; /* of those that read */
+    int64_t       block;                           /* that no cache holds */
     Kernel       *run[KERNELS];
     double        least[KERNELS]; /* nanoseconds */
     float        *memory;         /* operands, then results */
@@ -43,8 +58,9 @@ typedef struct {
     double sync_ns, launch_ns;
 } Bench;
 
-static const char *const names[KERNELS] = {"clock",   "peak",    "chain",       "read_l1",
-                                           "read_l2", "read_l3", "read_memory", "copy"};
+static const char *const names[KERNELS] = {"clock",    "peak",         "chain",       "read_l1",
+                                           "read_l2",  "read_l3",      "read_memory", "store_l2",
+                                           "store_l3", "store_memory", "copy"};
 
 /* ---- kernels ------------------------------------------------------------------------------------ */
 
@@ -99,6 +115,18 @@ static void add_read(const Bench *b, StrBuf *s, int kernel)
                sums, n);
 }
 
+static void add_stores(const Bench *b, StrBuf *s, int kernel)
+{
+    uint32_t  n = b->lanes;
+    long long steps = b->bytes[kernel] / (4 * n);
+
+    str_printf(s,
+               "func @%s kind(kernel) target(\"%s\") (%%x: f32[%u], %%y: f32[%lld] written) {\n"
+               "  for %%r < %lld seq { for %%k < %lld seq { for %%j < %u vector {\n"
+               "    %%y[%%k*%u+%%j] = %%x[%%j]\n  } } }\n}\n",
+               names[kernel], b->t->text, n, steps * n, (long long)b->rounds[kernel], steps, n, n);
+}
+
 static void add_copy(const Bench *b, StrBuf *s)
 {
     uint32_t  n = b->lanes;
@@ -114,20 +142,26 @@ static void add_copy(const Bench *b, StrBuf *s)
 /* Half of a cache is read, or of what is left of L3 beside L2; of memory what no cache holds. */
 static void choose_sizes(Bench *b, const Machine *m)
 {
-    enum { LEAST = 1 << 16, MOST_MEMORY = 192 << 20, RUN_BYTES = 4 << 20 };
-    int64_t l3 = m->l3 / 4 > 2 * m->l2 ? m->l3 / 4 : (m->l2 + m->l3) / 2;
+    enum { LEAST = 1 << 16, MOST_MEMORY = 192 << 20, RUN_BYTES = 4 << 20, PIECE = 1 << 20 };
+    int64_t l3 = m->l3 / 4 > 4 * m->l2   ? 4 * m->l2 /* others have L3 too */
+                 : m->l3 / 4 > 2 * m->l2 ? m->l3 / 4
+                                         : (m->l2 + m->l3) / 2;
     int64_t memory = 4 * m->l3 > MOST_MEMORY ? MOST_MEMORY : 4 * m->l3;
+
+    b->block = memory < LEAST ? LEAST : memory;
 
     b->bytes[READ_L1] = m->l1 / 2;
     b->bytes[READ_L2] = m->l2 / 2;
     b->bytes[READ_L3] = l3;
-    b->bytes[READ_MEMORY] = memory < LEAST ? LEAST : memory;
+    b->bytes[READ_MEMORY] = b->block < PIECE ? b->block : PIECE;
     b->bytes[COPY] = m->l2 / 2;
+    for (int i = STORE_L2; i <= STORE_MEMORY; i++)
+        b->bytes[i] = b->bytes[READ_L2 + i - STORE_L2];
     for (int i = READ_L1; i < KERNELS; i++) {
         int64_t block = 4 * (int64_t)b->sums * 2 * b->lanes;
 
         b->bytes[i] = b->bytes[i] < block ? block : b->bytes[i] / block * block;
-        b->rounds[i] = ceil_div(RUN_BYTES, b->bytes[i]);
+        b->rounds[i] = i == READ_MEMORY || i == STORE_MEMORY ? 1 : ceil_div(RUN_BYTES, b->bytes[i]);
     }
 }
 
@@ -142,6 +176,8 @@ static bool make_kernels(Bench *b)
     add_sums(b, &s, "chain", 1, false);
     for (int i = READ_L1; i <= READ_MEMORY; i++)
         add_read(b, &s, i);
+    for (int i = STORE_L2; i <= STORE_MEMORY; i++)
+        add_stores(b, &s, i);
     add_copy(b, &s);
     const TirModule *m = tir_parse(b->c, "measure", (Bytes){(const uint8_t *)s.at, s.n});
     if (!m || !(m = run_tir_passes(b->c, m, &o, TIR_TO_BOTH)) ||
@@ -159,15 +195,31 @@ static bool make_kernels(Bench *b)
 
 /* ---- runs --------------------------------------------------------------------------------------- */
 
-static void run_one(Bench *b, int kernel)
+/* The piece of a block that no cache holds, behind what others touch again and again; what is
+ * stored lies half a block from what is read. */
+static float *piece(const Bench *b, float *x, int kernel, int round)
+{
+    int64_t pieces = b->block / b->bytes[kernel];
+
+    return x + b->bytes[READ_L3] / 4 +
+           (round + (kernel == STORE_MEMORY ? pieces / 2 : 0)) % pieces * (b->bytes[kernel] / 4);
+}
+
+static void run_one(Bench *b, int kernel, int round)
 {
     int32_t *ints = (int32_t *)b->memory;                        /* a line */
     float   *y = b->memory + 16, *x = y + 64 * (size_t)b->lanes; /* of at most 64 vectors */
+    float   *at = kernel == READ_MEMORY || kernel == STORE_MEMORY ? piece(b, x, kernel, round) : x;
     size_t   half = (size_t)b->bytes[COPY] / 8;
-    void    *sums[4] = {x, ints, y, ints + 2}, *reads[2] = {x, y}, *copy[2] = {x, x + half};
+    void    *sums[4] = {x, ints, y, ints + 2}, *reads[2] = {at, y}, *stores[2] = {y, at},
+         *copy[2] = {x, x + half};
+    void *const *args = kernel <= CHAIN         ? sums
+                        : kernel <= READ_MEMORY ? reads
+                        : kernel == COPY        ? copy
+                                                : stores;
 
     double from = session_now();
-    b->run[kernel](kernel <= CHAIN ? sums : kernel == COPY ? copy : reads, NULL);
+    b->run[kernel](args, NULL);
     double ns = (session_now() - from) * 1e9;
 
     if (!b->least[kernel] || ns < b->least[kernel])
@@ -176,19 +228,18 @@ static void run_one(Bench *b, int kernel)
 
 static bool run_kernels(Bench *b)
 {
-    size_t floats = 0;
+    size_t floats = (size_t)b->block / 4;
 
     for (int i = READ_L1; i < KERNELS; i++)
         floats = (size_t)b->bytes[i] / 4 > floats ? (size_t)b->bytes[i] / 4 : floats;
-    floats += 64 * (size_t)b->lanes + 64;
+    floats += (size_t)b->bytes[READ_L3] / 4 + 64 * (size_t)b->lanes + 64;
     if (!(b->memory = aligned_alloc(64, (floats * 4 + 63) / 64 * 64)))
         return diag_error(b->driver->diags, E_IO, NO_LOC, "there is no memory to measure");
     for (size_t i = 0; i < floats; i++)
         b->memory[i] = 0.5f;
     for (int round = 0; round < ROUNDS; round++)
         for (int i = 0; i < KERNELS; i++)
-            if (i != READ_MEMORY || round % (ROUNDS / LONG_RUNS) == 0)
-                run_one(b, i);
+            run_one(b, i, round);
     return true;
 }
 
@@ -291,6 +342,9 @@ static void conclude(const Bench *b, const Machine *known, Machine *m)
     set(m, FIGURE_l2_rate, per_ns[READ_L2] / ghz);
     set(m, FIGURE_l3_rate, per_ns[READ_L3] / ghz);
     set(m, FIGURE_memory_rate, per_ns[READ_MEMORY] / ghz);
+    set(m, FIGURE_l2_store, per_ns[STORE_L2] / ghz);
+    set(m, FIGURE_l3_store, per_ns[STORE_L3] / ghz);
+    set(m, FIGURE_memory_store, per_ns[STORE_MEMORY] / ghz);
     set(m, FIGURE_macs_ns, USUAL_SHARE * b->lanes * sums / b->least[PEAK]);
     set(m, FIGURE_stream_ns, per_ns[COPY]);
     set(m, FIGURE_cores, (double)tvmrt_cpu_count());

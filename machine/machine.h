@@ -153,6 +153,8 @@ typedef enum { LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVELS } Level;
 
 /* Bytes a cycle that a core reads in order from there. */
 double level_rate(const Machine *m, Level level);
+/* ... and stores. */
+double level_store_rate(const Machine *m, Level level);
 /* Where `bytes` lie that are read again and again, beside `others` that are in use too ... */
 Level traffic_level(const Machine *m, Traffic kind, double bytes, double others);
 /* ... and how many bytes a cycle they come. */

@@ -19,6 +19,11 @@ double level_rate(const Machine *m, Level level)
     return level == LEVEL_L2 ? m->l2_rate : level == LEVEL_L3 ? m->l3_rate : m->memory_rate;
 }
 
+double level_store_rate(const Machine *m, Level level)
+{
+    return level == LEVEL_L2 ? m->l2_store : level == LEVEL_L3 ? m->l3_store : m->memory_store;
+}
+
 Level traffic_level(const Machine *m, Traffic kind, double bytes, double others)
 {
     if (bytes + others <= (double)m->l2 * rates[kind].l2_share)
