@@ -16,8 +16,7 @@
  * numbers and times alone.  Code of -fthreads=none tells of no steps: the run is one row.  What is
  * not known is NAN, and printed as `-` or null. */
 #include "driver/html.h"
-
-#include "machine/kernel.h"
+#include "driver/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,18 +36,18 @@ typedef struct {
     uint32_t    calls;
     double      median, min;  /* seconds of all calls of a run */
     double      predicted;    /* ... as the model of the machine says; NAN: not asked */
+    Time        of;           /* what it is made of, before that overlaps */
     double      flops, bytes; /* of all calls of a run; NAN: not known */
 } Row;
 
 typedef struct {
-    Session  s;
-    Watch    w;
-    uint32_t nrows;
-    Row     *rows;
-    double   total, wall;     /* seconds: sum of the steps, and a run without watching */
-    double   peak, bandwidth; /* flops and bytes a second of all threads */
-    Machine  machine;         /* of --predict */
-    Plan    *flat;            /* as code is generated from it; NULL: nothing is predicted */
+    Session   s;
+    Watch     w;
+    uint32_t  nrows;
+    Row      *rows;
+    double    total, wall;     /* seconds: sum of the steps, and a run without watching */
+    double    peak, bandwidth; /* flops and bytes a second of all threads */
+    Predictor predictor;
 } Profile;
 
 /* ---- watching ---- */
@@ -210,33 +209,6 @@ static void measure_bandwidth(Profile *p)
 
 /* ---- from steps to kernels ---- */
 
-/* The code of a plan, where --predict asks what it takes. */
-static bool open_prediction(Profile *p)
-{
-    Session *s = &p->s;
-
-    if (!s->driver->opt.predict)
-        return true;
-    if (!s->compiled || s->c->target->host || s->params.threads != 1)
-        return diag_error(s->driver->diags, E_USAGE, NO_LOC,
-                          "'--predict' is for a model on one thread of a CPU");
-    p->machine = machine_of(s->c->target);
-    p->flat = NEW(s->c->arena, Plan);
-    return compile_flat(s->c, &s->job.k, p->flat);
-}
-
-/* Seconds of a kernel. */
-static double predict(const Profile *p, const char *kernel)
-{
-    const Func *code = p->flat ? tirmod_find(p->flat->tir, kernel) : NULL;
-
-    if (!code)
-        return NAN;
-    return time_cycles(kernel_time(p->s.c, &p->machine, p->flat->tir, code,
-                                   (double)p->flat->weights_bytes)) /
-           p->machine.ghz * 1e-9;
-}
-
 static Row *add_step(Profile *p, uint32_t step, const char *name, uint32_t calls, double flops,
                      double bytes)
 {
@@ -251,7 +223,7 @@ static Row *add_step(Profile *p, uint32_t step, const char *name, uint32_t calls
     double *took = w->took + (size_t)step * w->nruns, median = session_median(w->nruns, took);
     r->calls += calls;
     r->median += median;
-    r->min += took[0];
+    r->min += predict_least(&p->predictor, step, took[0]);
     r->flops += flops;
     r->bytes += bytes;
     p->total += median;
@@ -302,11 +274,19 @@ static void make_rows(Profile *p)
                           known ? 2.0 * (double)t->macs * calls : NAN,
                           known ? (double)t->bytes * calls : NAN);
         r->kind = t ? t->kind : WORK_OTHER;
-        r->predicted += known && t->calls ? predict(p, t->kernel) * calls : 0;
+        if (p->predictor.n && known && t->calls) {
+            r->predicted += predict(&p->predictor, i) * calls;
+            r->of = time_beside(r->of, predict_parts(&p->predictor, i, calls));
+        }
     }
     if (!p->w.nsteps) {
-        p->rows[p->nrows++] = (Row){
-            "run", WORK_OTHER, 1, p->wall, p->wall, NAN, macs < 0 ? NAN : 2.0 * (double)macs, NAN};
+        p->rows[p->nrows++] = (Row){.name = "run",
+                                    .calls = 1,
+                                    .median = p->wall,
+                                    .min = p->wall,
+                                    .predicted = NAN,
+                                    .flops = macs < 0 ? NAN : 2.0 * (double)macs,
+                                    .bytes = NAN};
         p->total = p->wall;
     }
     qsort(p->rows, p->nrows, sizeof *p->rows, by_time);
@@ -349,7 +329,7 @@ static void print_row(const Profile *p, const Row *r, Columns *table)
     columns_add(table, "%s", figure(p, bound * 1e6, 2, ""));
     columns_add(table, "%s", limit);
     columns_add(table, "%s", figure(p, 100 * ratio(bound, r->median), 1, "%"));
-    if (p->flat) {
+    if (p->predictor.n) {
         columns_add(table, "%s", figure(p, r->predicted * 1e6, 2, ""));
         columns_add(table, "%s", figure(p, ratio(r->predicted, r->min), 2, ""));
     }
@@ -368,6 +348,7 @@ static Row total_row(const Profile *p)
         t.flops += r->flops;
         t.bytes += r->bytes;
         t.predicted += r->predicted;
+        t.of = time_beside(t.of, r->of);
     }
     return t;
 }
@@ -432,7 +413,8 @@ static void print_text(const Profile *p)
     static const char *const heads[] = {"share", "calls", "us",       "us/call", "GFLOP/s",
                                         "peak",  "GB/s",  "bound us", "by",      "of it"};
     Row                      t = total_row(p);
-    Columns *table = columns_new(p->s.driver->arena, p->flat ? "rrrrrrrrlrrrl" : "rrrrrrrrlrl");
+    Columns                 *table =
+        columns_new(p->s.driver->arena, p->predictor.n ? "rrrrrrrrlrrrl" : "rrrrrrrrlrl");
 
     say(p->s.driver,
         "%s, %u threads, %s: a run takes %.4f ms, its steps %.4f ms; the machine makes %.1f "
@@ -441,7 +423,7 @@ static void print_text(const Profile *p)
         p->total * 1e3, p->peak * 1e-9, p->bandwidth * 1e-9);
     for (size_t i = 0; i < COUNT(heads); i++)
         columns_add(table, "%s", heads[i]);
-    if (p->flat) {
+    if (p->predictor.n) {
         columns_add(table, "predicted");
         columns_add(table, "to least");
     }
@@ -451,7 +433,7 @@ static void print_text(const Profile *p)
     print_row(p, &t, table);
     say_table(p->s.driver, table);
     print_kinds(p);
-    if (p->flat)
+    if (p->predictor.n)
         say(p->s.driver, "predictions: half of the kernels within %.0f%%, of %.1f%% of the time\n",
             100 * median_error(p), 100 * within(p, median_error(p)));
 }
@@ -478,8 +460,13 @@ static void row_json(const Profile *p, const Row *r, StrBuf *out)
     add_number(out, "bytes", r->bytes, 0);
     add_number(out, "peak_share", peak_share(p, r), 5);
     add_number(out, "bound_us", bound_of(p, r) * 1e6, 3);
-    if (p->flat)
+    if (p->predictor.n) {
         add_number(out, "predicted_us", r->predicted * 1e6, 3);
+        add_number(out, "compute_us", r->of.compute * 1e6, 3);
+        add_number(out, "l2_us", r->of.traffic[LEVEL_L2] * 1e6, 3);
+        add_number(out, "l3_us", r->of.traffic[LEVEL_L3] * 1e6, 3);
+        add_number(out, "memory_us", r->of.traffic[LEVEL_MEMORY] * 1e6, 3);
+    }
     str_add(out, "}");
 }
 
@@ -542,10 +529,11 @@ int cmd_profile(Driver *driver)
 
     if (!driver->opt.repeat)
         driver->opt.repeat = 30;
+    driver->opt.compile.passes.one_by_one = driver->opt.predict;
     if (session_open(&p.s) && session_is_here(&p.s) && measure_steps(&p)) {
         session_check(&p.s);
         measure_bandwidth(&p);
-        if (measure_peak(&p) && open_prediction(&p)) {
+        if (measure_peak(&p) && predict_open(&p.predictor, &p.s, p.w.nsteps)) {
             make_rows(&p);
             if (driver->opt.html)
                 write_page(&p, driver->opt.html);

@@ -12,8 +12,7 @@
  *         %x covers 256 bytes in the loop over k, 2048 in all; %w 4096 in both: with the rest in
  * L1, 6144 bytes come from beyond
  *
- * What a kernel covers first comes from where its producer left it: values from L2 where they are
- * small, weights from wherever those of the whole network lie. */
+ * What a kernel covers first comes from where it was left: program.c. */
 #include "machine/kernel.h"
 
 #include <stdlib.h>
@@ -143,7 +142,7 @@ static double places(Walk *w, const Idx *at, const LoopData *loop, int64_t lo, i
     for (int64_t i = 1; i < k; i++)
         different += value[i] != value[i - 1];
     double more = (double)n / (double)k;
-    *range = (double)(value[k - 1] - value[0]) * more;
+    *range = (double)(value[k - 1] - value[0]) * ((double)(n - 1) / (double)(k - 1));
     return (double)different * more;
 }
 
@@ -411,37 +410,31 @@ static Cost stmt_cost(Walk *w, const Stmt *s)
 
 /* ---- the whole --------------------------------------------------------------------------------------- */
 
-/* Where the operands lie when the kernel begins. */
-static Level left_in(const Walk *w, const Group *g, double weights)
+KernelWork kernel_work(Ctx *c, const Machine *at, const TirModule *m, const Func *f)
 {
-    double bytes = g->buffer->scope == SCOPE_CONST ? weights : group_bytes(w, g);
+    Walk       w = {.c = c,
+                    .a = c->arena,
+                    .m = at,
+                    .module = m,
+                    .room = {CACHE_SHARE * (double)at->l1, CACHE_SHARE * (double)at->l2},
+                    .tiles = map_new(c->arena)};
+    Cost       cost = stmt_cost(&w, f->body);
+    double     first = 0;
+    KernelWork k = {.cycles = cost.cycles + at->start_cycles,
+                    .read = NEW_ARRAY(c->arena, double, f->nparams + 1),
+                    .stored = NEW_ARRAY(c->arena, double, f->nparams + 1)};
 
-    return bytes <= (double)w->m->l2 * CACHE_SHARE   ? LEVEL_L2
-           : bytes <= (double)w->m->l3 * CACHE_SHARE ? LEVEL_L3
-                                                     : LEVEL_MEMORY;
-}
-
-Time kernel_time(Ctx *c, const Machine *at, const TirModule *m, const Func *f, double weights)
-{
-    Walk   w = {.c = c,
-                .a = c->arena,
-                .m = at,
-                .module = m,
-                .room = {CACHE_SHARE * (double)at->l1, CACHE_SHARE * (double)at->l2},
-                .tiles = map_new(c->arena)};
-    Cost   cost = stmt_cost(&w, f->body);
-    Time   t = time_compute(cost.cycles + at->start_cycles);
-    double first = 0;
-
-    t = time_beside(t, level_time(at, LEVEL_L2, cost.into[NEAR]));
     for (uint32_t i = 0; i < cost.groups.n; i++) {
-        const Groups one = {.n = 1, .at = &cost.groups.at[i]};
-        Level        level = left_in(&w, one.at, weights);
-        double       bytes = covered(&w, &one);
+        const Group *g = &cost.groups.at[i];
+        uint32_t     p = 0;
 
-        first += bytes;
-        if (level != LEVEL_L2)
-            t = time_beside(t, level_time(at, level, bytes));
+        while (p < f->nparams && f->params[p].buffer != g->buffer)
+            p++;
+        double *bytes = g->stored ? &k.stored[p] : &k.read[p];
+        *bytes += group_bytes(&w, g);
+        first += covered(&w, &(Groups){.n = 1, .at = &cost.groups.at[i]});
     }
-    return time_beside(t, level_time(at, LEVEL_L3, larger(cost.into[FAR] - first, 0)));
+    k.near = cost.into[NEAR];
+    k.again = larger(cost.into[FAR] - first, 0);
+    return k;
 }

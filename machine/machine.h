@@ -3,12 +3,13 @@
  * Rules and passes choose among ways to compute the same thing by estimates.  What those are made
  * of stands here, so that a constant has one place and says what it was measured on.  Times of
  * computing are cycles of one core, times in which threads meet nanoseconds.  Nothing here knows an
- * operator, and kernel.c alone a loop.
+ * operator, and kernel.c and program.c alone a loop.
  *
  *   machine.c   the figures of a machine (machine.def), and what is known of CPUs (cpus.def)
  *   file.c      figures as a file, for a target
  *   tile.c      cycles of register tiles
  *   kernel.c    what a kernel takes, from its loops (kernel.h)
+ *   program.c   ... and from where its operands were left
  *   time.c      what work takes that computes and moves data at the same time
  *   traffic.c   bytes a cycle between the core and where data lie (traffic.def)
  *   product.c   cycles of whole products, by algorithm
@@ -183,6 +184,8 @@ Time time_beside(Time a, Time b);
 double time_traffic(Time t);
 /* All of it, with what overlaps. */
 double time_cycles(Time t);
+/* ... where the time from each level was told apart: that of a kernel as a whole. */
+double kernel_cycles(Time t);
 /* The longer of two that go on at the same time, though not wholly. */
 double overlap(double a, double b);
 /* What the work of `parts` equal parts takes of each thread, as thread_balance says, were it that

@@ -76,6 +76,21 @@ double time_cycles(Time t)
     return overlap(t.compute, time_traffic(t)) + t.sync;
 }
 
+/* Lines that come back from L2 meet loads in L1's ports, so a third of that shows (`overlap`).  The
+ * prefetchers of L2 run ahead of what is read in order, but stop at the ends of pages, where memory
+ * takes long: of L3's time a fifth shows beside other work, of the memory's most.  Kernels of
+ * three networks, each part left alone (Cascade Lake; docs/benchmarks.md). */
+#define L3_SHOWS 0.2
+#define MEMORY_SHOWS 0.7
+
+double kernel_cycles(Time t)
+{
+    double near = overlap(t.compute, t.traffic[LEVEL_L2]), l3 = t.traffic[LEVEL_L3],
+           beside = near + L3_SHOWS * l3, alone = l3 + 0.3 * near;
+
+    return (beside > alone ? beside : alone) + MEMORY_SHOWS * t.traffic[LEVEL_MEMORY] + t.sync;
+}
+
 double divided(double cycles, int64_t parts)
 {
     return cycles / thread_balance(parts);

@@ -75,6 +75,9 @@ typedef struct {
     /* Constants stay where they are in memory: the plan's offsets are distances between them.  For
      * code that runs once, in this process. */
     bool in_place;
+    /* One thread runs the parts of a kernel one after the other, so that they may share the memory
+     * that each thread has of its own. */
+    bool one_by_one;
 } PassOptions;
 
 /* Are there passes of the names that -fpass= and -fno-pass= give? */

@@ -31,6 +31,7 @@ typedef struct {
     VEC(const Func *) copies;
     Dirty dirty;
     bool  alone; /* threads would not pay: one runs it all, no region */
+    bool  one_by_one;
 } Host;
 
 typedef VEC(const Stmt *) StmtList;
@@ -111,7 +112,7 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
             int64_t elems = 0, origin = 0;
             buffer_size_most(c, p->buffer, &elems, &origin);
             const Idx *at = is_parallel(f) ? tid : idx_const(c->arith, 0);
-            at = idx_mulc(c->arith, at, (int64_t)h->private_bytes);
+            at = idx_mulc(c->arith, at, h->one_by_one ? 0 : (int64_t)h->private_bytes);
             uint64_t o =
                 h->arena_bytes + scratch + (uint64_t)origin * dtype_bytes(p->buffer->dtype);
             a[i] = (Arg){h->arena, idx_addc(c->arith, at, (int64_t)o), NULL};
@@ -539,7 +540,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
                         p.dims.at[0]->name);
     plan_work(&p, &p.items);
 
-    Host  h = {.c = c, .p = &p};
+    Host  h = {.c = c, .p = &p, .one_by_one = o->one_by_one};
     Plan *plan = NEW(c->arena, Plan);
     VEC(const Func *) funcs = {0};
     const char **names = NEW_ARRAY(c->arena, const char *, p.results.n + 1);

@@ -200,7 +200,7 @@ static void test_kernel(void)
         "  for %%t < 8 {\n    %%y[%%t*8 : 8] = splat(0.0, 8)\n    for %%k < %d {\n"
         "      %%y[%%t*8 : 8] = fma(splat(%%x[%%t*64 + %%k], 8), %%w[%%k*8 : 8], %%y[%%t*8 : 8])\n"
         "    }\n  }\n}\n";
-    Time near, far;
+    KernelWork near = {0}, far = {0};
 
     begin();
     Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=haswell");
@@ -211,20 +211,87 @@ static void test_kernel(void)
 
         CHECK(mod != NULL);
         if (mod)
-            *(i ? &far : &near) = kernel_time(c, &m, mod, mod->funcs[0], 1e6);
+            *(i ? &far : &near) = kernel_work(c, &m, mod, mod->funcs[0]);
     }
     CHECK_INT(diag_errors(c->diags), 0);
     /* a sum a step, which waits for the one before */
-    CHECK(near.compute > 8 * 64 * m.latency && near.compute < 1.2 * 8 * 64 * m.latency + 200);
+    CHECK(near.cycles > 8 * 64 * m.latency && near.cycles < 1.2 * 8 * 64 * m.latency + 200);
     /* x, w and y, which comes and goes, once */
-    CHECK_INT(near.traffic[LEVEL_L2] * m.l2_rate + 0.5, 512 * 4 + 64 * 8 * 4 + 2 * 64 * 4);
-    CHECK(far.traffic[LEVEL_L2] * m.l2_rate > 8 * 64 * 64 * 8 * 4);
+    CHECK_INT(near.near, 512 * 4 + 64 * 8 * 4 + 2 * 64 * 4);
+    CHECK_INT(near.read[0], 512 * 4);
+    CHECK_INT(near.read[1], 64 * 8 * 4);
+    CHECK_INT(near.read[2], 0);
+    CHECK_INT(near.stored[2], 64 * 4);
+    CHECK_INT(near.again, 0);
+    CHECK(far.near > 8 * 64 * 64 * 8 * 4);
     end();
+}
+
+/* A value of so many KiB that one kernel stores and the next one reads, with others in between. */
+static const Time *run_program(const Machine *m, int kib, int between, uint32_t *n)
+{
+    static const char text[] =
+        "func @f kind(kernel) target(\"llvm -mtriple=x86_64-linux-gnu -mcpu=haswell\")"
+        " (%%x: f32[%d], %%y: f32[%d] written) {\n"
+        "  for %%i < %d {\n    %%y[%%i*8 : 8] = %%x[%%i*8 : 8]\n  }\n}\n"
+        "func @main kind(host) target(\"llvm -mtriple=x86_64-linux-gnu -mcpu=haswell\")"
+        " (%%x: f32[%d], %%y: f32[%d] written, %%arena: u8[%d] written) {\n"
+        "  call @f(%%x, %%arena)\n";
+    StrBuf s = strbuf(arena);
+    int    cells = kib * 256;
+
+    str_printf(&s, text, cells, cells, cells / 8, cells, cells, (between + 2) * cells * 4);
+    for (int i = 0; i < between; i++)
+        str_printf(&s, "  call @f(%%y, %%arena + (%d))\n", (i + 1) * cells * 4);
+    str_add(&s, "  call @f(%arena, %y)\n}\n");
+    const TirModule *mod = tir_parse(c, "p", (Bytes){(const uint8_t *)s.at, s.n});
+    CHECK(mod != NULL);
+    return mod ? program_times(c, m, mod, mod->funcs[1], n) : NULL;
+}
+
+static void test_program(void)
+{
+    uint32_t    n = 0;
+    const Time *t;
+
+    begin();
+    Machine m =
+        machine("-mtriple=x86_64-linux-gnu -mcpu=haswell"); /* L2 of 256 KiB, L3 of 16 MiB */
+    t = run_program(&m, 16, 0, &n);
+    CHECK_INT(n, 2);
+    CHECK_INT(t[1].traffic[LEVEL_L2] * m.l2_rate + 0.5, 3 * 16 * 1024);
+    CHECK(t[1].traffic[LEVEL_L3] == 0 && t[1].traffic[LEVEL_MEMORY] == 0);
+    /* The end of a run is what the next one begins with. */
+    CHECK(t[0].traffic[LEVEL_L3] == 0 && t[0].traffic[LEVEL_MEMORY] == 0);
+    t = run_program(&m, 64, 6, &n);
+    CHECK_INT(n, 8);
+    CHECK(t[7].traffic[LEVEL_L3] > 0 && t[7].traffic[LEVEL_MEMORY] == 0);
+    CHECK(t[7].traffic[LEVEL_L3] <= 64 * 1024 / m.l3_rate + 64 * 1024 / m.l3_store + 1);
+    t = run_program(&m, 4096, 6, &n);
+    CHECK_INT(n, 8);
+    CHECK(t[7].traffic[LEVEL_L3] == 0);
+    CHECK_INT(t[7].traffic[LEVEL_MEMORY],
+              4096 * 1024 / m.memory_rate + 4096 * 1024 / m.memory_store);
+    CHECK_INT(diag_errors(c->diags), 0);
+    end();
+}
+
+static void test_kernel_cycles(void)
+{
+    Time t = {.compute = 100, .traffic = {10, 10, 10}};
+
+    /* L2 and L3 go on beside the work, memory mostly does not. */
+    CHECK(kernel_cycles(t) > 100 && kernel_cycles(t) < 120);
+    CHECK(kernel_cycles((Time){.compute = 100}) == 100);
+    CHECK(kernel_cycles((Time){.compute = 10, .traffic = {0, 100, 0}}) >= 100);
+    CHECK(kernel_cycles((Time){.compute = 10, .sync = 5}) == 15);
 }
 
 int main(void)
 {
     RUN(test_kernel);
+    RUN(test_program);
+    RUN(test_kernel_cycles);
     RUN(test_time);
     RUN(test_tables_agree);
     RUN(test_known);
