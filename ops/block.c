@@ -43,34 +43,34 @@ const Expr *block_clip(Ctx *c, const Expr *e, const Expr *const *args, uint32_t 
  * lanes may meet a number that is not zero. */
 static const Expr *beside(Ctx *c, const Expr *x, const Type *plain, uint32_t block, bool zero)
 {
+    Arith      *A = c->arith;
     const Type *t = x->type;
-    int64_t     n[4] = {1, 1, 1, 1}, channels;
+    const Idx  *one = idx_const(A, 1), *n[4] = {one, one, one, one};
+    int64_t     channels;
+    bool        single;
 
     if (t->n > 4 || !type_dim(plain, 1, &channels))
         return NULL;
     for (uint32_t i = 0; i < t->n; i++)
-        if (!type_dim(t, i, &n[4 - t->n + i]))
-            return NULL;
-    if (n[1] == 1) { /* broadcasts along the channel */
-        int64_t dims[5] = {n[0], 1, n[2], n[3], 1};
+        n[4 - t->n + i] = t->dims[i];
+    single = n[0] == one && n[2] == one && n[3] == one;
+    if (n[1] == one) { /* broadcasts along the channel */
+        const Idx *dims[5] = {n[0], one, n[2], n[3], one};
 
         if (zero && channels % block)
             return NULL;
-        return n[0] * n[2] * n[3] == 1 && t->n == 0 ? x : call_reshape(c, x, 5, dims, x->loc);
+        return single && t->n == 0 ? x : call_reshape_to(c, x, 5, dims, x->loc);
     }
-    if (n[1] != channels)
+    if (n[1] != plain->dims[1])
         return NULL;
     LayoutTransformAttrs *a = NEW_ATTRS(c, LayoutTransformAttrs);
 
     a->src_layout = "NCHW";
     a->dst_layout = intern_printf(c->strings, "NCHW%uc", block);
     if (t->n < 4)
-        x = call_reshape(c, x, 4, n, x->loc);
-    if (n[0] * n[2] * n[3] == 1 && channels % block == 0) {
-        int64_t dims[5] = {1, channels / block, 1, 1, block};
-
-        return call_reshape(c, x, 5, dims, x->loc);
-    }
+        x = call_reshape_to(c, x, 4, n, x->loc);
+    if (single && channels % block == 0)
+        return call_reshape(c, x, 5, (int64_t[]){1, channels / block, 1, 1, block}, x->loc);
     return call1(c, "layout_transform", x, a, x->loc);
 }
 

@@ -334,10 +334,15 @@ const Expr *call2(Ctx *c, const char *op, const Expr *x, const Expr *y, const vo
     return x && y ? expr_call_name(c, op, 2, args, attrs, loc) : NULL;
 }
 
-const Expr *call_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc)
+const Expr *call_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc)
 {
     ReshapeAttrs *a = NEW_ATTRS(c, ReshapeAttrs);
 
-    a->newshape = dims_of_i64(c, dims, n);
+    a->newshape = dims_dup(c, dims, n);
     return call1(c, "reshape", x, a, loc);
+}
+
+const Expr *call_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc)
+{
+    return call_reshape_to(c, x, n, dims_of_i64(c, dims, n).at, loc);
 }

@@ -73,6 +73,7 @@ const Stmt *loop_stmt(Ctx *c, const Atom *var, const Idx *n, uint32_t marks, con
 const Expr *call1(Ctx *c, const char *op, const Expr *x, const void *attrs, Loc loc);
 const Expr *call2(Ctx *c, const char *op, const Expr *x, const Expr *y, const void *attrs, Loc loc);
 const Expr *call_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc);
+const Expr *call_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc);
 /* Attributes of a call as its operator's struct. */
 #define ATTRS(T, e) ((const T *)(e)->u.attrs)
 #define NEW_ATTRS(c, T) ((T *)attrs_new((c), &attrs_##T))

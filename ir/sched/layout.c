@@ -413,7 +413,7 @@ const Func *step_elide_pad(Work *w)
     const StepArg *ba = step_arg(w->st, 0);
     Sites          blocks, all = blocks_in(w, NO_SITE);
     uint32_t       lo[MAX_DIMS] = {0}, hi[MAX_DIMS] = {0};
-    bool           covered = true, used = false;
+    bool           covered = true, used = false, symbolic = false;
     double         fill;
 
     if (!ba || !ba->name)
@@ -443,10 +443,9 @@ const Func *step_elide_pad(Work *w)
         if (!is_closed(w, blocks.at[i]) || !is_free(w, blocks.at[i]))
             return refuse(w, "'%s' depends on the loops around it", ba->name);
     for (uint32_t i = 0; i < d->ndim; i++) {
-        int64_t n, before = at[i]->lo < 0 ? -at[i]->lo : 0, after;
-        if (!idx_is_const(d->extent[i], &n))
-            return refuse(w, "the size of %%%s is not constant", d->name);
-        after = at[i]->hi >= n ? at[i]->hi - n + 1 : 0;
+        const Idx *past = idx_sub(c->arith, at[i], d->extent[i]);
+        int64_t before = at[i]->lo < 0 ? -at[i]->lo : 0, after = past->hi >= 0 ? past->hi + 1 : 0;
+        symbolic |= !idx_is_const(d->extent[i], NULL);
         if (before > INT32_MAX || after > INT32_MAX)
             return refuse(w, "the padding is too large");
         lo[i] = (uint32_t)before;
@@ -459,6 +458,8 @@ const Func *step_elide_pad(Work *w)
                       ba->name, fill);
     if (!covered && is_param(w, d))
         return refuse(w, "%%%s has no halo that covers it", d->name);
+    if (!covered && symbolic)
+        return refuse(w, "the size of %%%s is not constant", d->name);
     if (!covered && (d->stride || d->alias))
         return refuse(w, "%%%s shares its storage", d->name);
     for (uint32_t i = 0; i < all.n; i++) {

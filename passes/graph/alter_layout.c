@@ -40,16 +40,24 @@ static const char *layout_text(const Alter *a, uint32_t layout)
     return layout ? intern_printf(a->c->strings, "NCHW%uc", a->plan.width[layout]) : "NCHW";
 }
 
-static const Expr *transform(Alter *a, const Expr *x, const int64_t dims[4], uint32_t from,
-                             uint32_t to, Loc loc)
+static const Expr *transform(Alter *a, const Expr *x, const Type *plain, uint32_t from, uint32_t to,
+                             Loc loc)
 {
-    int64_t               ch = dims[1], b = to ? a->plan.width[to] : 1;
-    int64_t               blocked[5] = {dims[0], ch / b, dims[2], dims[3], b};
+    Arith                *A = a->c->arith;
+    int64_t               dims[4], ch, b = to ? a->plan.width[to] : 1;
     LayoutTransformAttrs *attrs;
-    bool                  surplus = from && ch % a->plan.width[from];
+    bool                  surplus;
 
-    if (!surplus && ch % b == 0 && dims[2] == 1 && dims[3] == 1) /* the same bytes */
-        return make_reshape(a->c, x, to ? 5 : 4, to ? blocked : dims, loc);
+    if (!image_dims(plain, dims))
+        BUG("a value without channels");
+    ch = dims[1];
+    surplus = from && ch % a->plan.width[from];
+    if (!surplus && ch % b == 0 && dims[2] == 1 && dims[3] == 1) { /* the same bytes */
+        const Idx *blocked[5] = {plain->dims[0], idx_const(A, ch / b), plain->dims[2],
+                                 plain->dims[3], idx_const(A, b)};
+
+        return make_reshape_to(a->c, x, to ? 5 : 4, to ? blocked : plain->dims, loc);
+    }
     attrs = ATTRS_NEW(a->c, LayoutTransformAttrs);
     attrs->src_layout = layout_text(a, from);
     attrs->dst_layout = layout_text(a, to);
@@ -62,7 +70,6 @@ static const Expr *transform(Alter *a, const Expr *x, const int64_t dims[4], uin
 static const Expr *version(Alter *a, const Expr *e, uint32_t layout)
 {
     Value   *v = value_of(a, e);
-    int64_t  dims[4];
     uint32_t from = 0;
 
     if (v->in[layout])
@@ -80,9 +87,9 @@ static const Expr *version(Alter *a, const Expr *e, uint32_t layout)
     }
     while (from < MAX_WIDTHS && !v->in[from])
         from++;
-    if (from == MAX_WIDTHS || !image_dims(e->type, dims))
+    if (from == MAX_WIDTHS)
         BUG("a value without versions");
-    return v->in[layout] = transform(a, v->in[from], dims, from, layout, e->loc);
+    return v->in[layout] = transform(a, v->in[from], e->type, from, layout, e->loc);
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */

@@ -47,15 +47,15 @@ static int64_t macs_of(const Expr *call)
     const Type *w = call_arg(call, 1)->type;
     int64_t     out, weights, channels, v;
 
-    if (!type_elems(call->type, &out) || !type_elems(w, &weights) || !type_dim(w, 0, &channels) ||
-        channels < 1 || !checked_mul(out, weights / channels, &v))
+    if (!type_elems_most(call->type, &out) || !type_elems(w, &weights) ||
+        !type_dim(w, 0, &channels) || channels < 1 || !checked_mul(out, weights / channels, &v))
         return INT64_MAX;
     return v;
 }
 
 static bool may_combine(const State *s, const Expr *e)
 {
-    if (!call_is(e, s->op) || !expr_is_tensor(e) || call_arg(e, 1)->kind != EXPR_CONST ||
+    if (!call_is(e, s->op) || !has_shape(e) || call_arg(e, 1)->kind != EXPR_CONST ||
         macs_of(e) > SMALL_MACS)
         return false;
     if (s->conv) {

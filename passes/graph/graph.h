@@ -9,6 +9,9 @@
 const Expr *make1(Ctx *c, const char *op, const Expr *x, const void *attrs, Loc loc);
 const Expr *make2(Ctx *c, const char *op, const Expr *x, const Expr *y, const void *attrs, Loc loc);
 const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc);
+const Expr *make_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc);
+bool        has_shape(const Expr *e);        /* a tensor, of any dimensions */
+bool        static_but_first(const Expr *e); /* ... of which all but the first are numbers */
 
 /* Attributes of a call as its operator's struct; a fresh record with defaults; a copy to change. */
 #define ATTRS_OF(T, e) ((const T *)(e)->u.attrs)
@@ -77,7 +80,8 @@ typedef struct {
 LayoutPlan choose_layouts(Ctx *c, const Expr *func);
 /* An operand that a call on blocked data reads blocked: an image with the result's channels. */
 bool is_blocked_operand(const Expr *call, const Expr *x);
-/* N, C, H, W of a static image of a type that may be blocked; false for others. */
+/* N, C, H, W of images of a type that may be blocked, the largest where a run decides; false for
+ * others, and where channels are no number. */
 bool image_dims(const Type *t, int64_t dims[4]);
 
 #endif

@@ -47,10 +47,12 @@ bool image_dims(const Type *t, int64_t dims[4])
 {
     if (!t || t->kind != TYPE_TENSOR || t->n != 4 || !blocks_well(t->dtype))
         return false;
-    for (uint32_t i = 0; i < 4; i++)
-        if (!type_dim(t, i, &dims[i]) || dims[i] < 1)
+    for (uint32_t i = 0; i < 4; i++) {
+        dims[i] = t->dims[i]->hi;
+        if (t->dims[i]->lo < 1)
             return false;
-    return true;
+    }
+    return idx_is_const(t->dims[1], NULL);
 }
 
 static int64_t round_up(int64_t n, int64_t to)
@@ -199,13 +201,15 @@ static void offer(Chooser *x, uint32_t in, uint32_t out, double cost)
 /* Blocked operands, for the operator to say whether it takes them: a variable of that type. */
 static const Expr *stand_in(const Choice *s, const Expr *e, uint32_t layout)
 {
-    int64_t d[5], w = s->plan.width[layout];
+    int64_t    d[4], w = s->plan.width[layout];
+    const Idx *dims[5];
 
     if (!image_dims(e->type, d))
         return NULL;
-    d[1] = (d[1] + w - 1) / w;
-    d[4] = w;
-    return expr_var(s->c, "x", type_tensor_i64(s->c, e->type->dtype, 5, d), NO_LOC);
+    memcpy(dims, e->type->dims, 4 * sizeof *dims);
+    dims[1] = idx_const(s->c->arith, (d[1] + w - 1) / w);
+    dims[4] = idx_const(s->c->arith, w);
+    return expr_var(s->c, "x", type_tensor(s->c, e->type->dtype, 5, dims), NO_LOC);
 }
 
 bool is_blocked_operand(const Expr *call, const Expr *x)

@@ -149,7 +149,7 @@ static bool padding_of(Ctx *c, const Expr *e, Padding *p)
 /* A value that a kernel of ours writes into a buffer of its own, or a view of such. */
 static bool can_have_halo(const Expr *e)
 {
-    if (!call_op(e) || is_view(e) || is_map(e) || !expr_is_tensor(e) || e->type->n < 4 ||
+    if (!call_op(e) || is_view(e) || is_map(e) || !static_but_first(e) || e->type->n < 4 ||
         e->type->halo)
         return false;
     return is_part_view(e) || (!call_is(e, "concatenate") && !call_is(e, "stack"));

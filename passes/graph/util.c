@@ -15,19 +15,36 @@ const Expr *make2(Ctx *c, const char *op, const Expr *x, const Expr *y, const vo
     return x && y ? expr_call_name(c, op, 2, args, attrs, loc) : NULL;
 }
 
-const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc)
+const Expr *make_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc)
 {
     ReshapeAttrs *a = ATTRS_NEW(c, ReshapeAttrs);
 
-    for (uint32_t i = 0; i < n && x; i++)
-        if (dims[i] == 0) { /* which would say "as it was" */
-            const Type *t = type_tensor_i64(c, x->type->dtype, n, dims);
-            Bytes       none = {arena_alloc(c->arena, 1), 0};
+    for (uint32_t i = 0; i < n && x; i++) {
+        const Type *t = type_tensor(c, x->type->dtype, n, dims);
 
-            return expr_const(c, const_new(c, NULL, t, none), loc);
-        }
-    a->newshape = dims_of_i64(c, dims, n);
+        if (dims[i]->hi == 0 && type_static(t)) /* 0 would say "as it was" */
+            return expr_const(c, const_new(c, NULL, t, (Bytes){arena_alloc(c->arena, 1), 0}), loc);
+    }
+    a->newshape = dims_dup(c, dims, n);
     return make1(c, "reshape", x, a, loc);
+}
+
+const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc)
+{
+    return make_reshape_to(c, x, n, dims_of_i64(c, dims, n).at, loc);
+}
+
+bool has_shape(const Expr *e)
+{
+    return e && e->type && e->type->kind == TYPE_TENSOR;
+}
+
+bool static_but_first(const Expr *e)
+{
+    for (uint32_t i = 1; has_shape(e) && i < e->type->n; i++)
+        if (!idx_is_const(e->type->dims[i], NULL))
+            return false;
+    return has_shape(e);
 }
 
 Map *count_uses(Ctx *c, const Module *m)

@@ -26,13 +26,18 @@ static const Stmt *fill_side(Fill *x, const Buffer *b, uint32_t d, int64_t from,
     bool        shared = !x->tid;
 
     for (uint32_t i = 0; i < b->ndim; i++) {
-        int64_t extent = b->extent[i]->hi, lo = 0;
+        const Idx *e = b->extent[i];
+        int64_t    lo = 0;
         if (i == d)
-            lo = from, extent = n;
-        if (i > d)
-            lo = -(int64_t)b->halo->lo[i], extent += (int64_t)b->halo->lo[i] + b->halo->hi[i];
-        const Atom *v = atom_var(A, "h", lo, lo + extent - 1);
-        const Idx  *e = idx_const(A, extent), *at = idx_const(A, lo);
+            lo = from, e = idx_const(A, n);
+        if (i > d) {
+            lo = -(int64_t)b->halo->lo[i];
+            e = idx_addc(A, e, (int64_t)b->halo->lo[i] + b->halo->hi[i]);
+        }
+        int64_t     extent = e->hi;
+        const Atom *v = !lo && !idx_is_const(e, NULL) ? atom_upto(A, "h", e)
+                                                      : atom_var(A, "h", lo, lo + extent - 1);
+        const Idx  *at = idx_const(A, lo);
         if (!shared && extent > 1) { /* the first loop worth it is divided */
             const Idx *first = idx_div(A, idx_mul(A, e, x->tid), x->nt);
             at = idx_add(A, at, first);

@@ -22,6 +22,25 @@ typedef struct {
     bool    failed;
 } Flatten;
 
+/* Cells from cell 0 of the interior to the end of the halo behind it, and those before it, whose
+ * strides are numbers (plan_halo). */
+static const Idx *symbolic_cells(Ctx *c, const Buffer *b, const Idx *const *stride, int64_t *before)
+{
+    const Idx *n = idx_const(c->arith, 1);
+    int64_t    step;
+
+    for (uint32_t i = 0; i < b->ndim; i++) {
+        const Idx *last = idx_addc(c->arith, b->extent[i], (int64_t)b->halo->hi[i] - 1);
+
+        n = idx_add(c->arith, n, idx_mul(c->arith, last, stride[i]));
+        if (b->halo->lo[i] && !idx_is_const(stride[i], &step))
+            BUG("halo of '%s' along a dimension without a fixed stride", b->name);
+        if (b->halo->lo[i])
+            *before += b->halo->lo[i] * step;
+    }
+    return n;
+}
+
 static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
 {
     const Buffer *f = map_get(x->flat, b->id);
@@ -44,16 +63,17 @@ static const Buffer *flat_buffer(Flatten *x, const Buffer *b)
     if (buffer_size(x->c, b, &elems, &origin)) {
         const Idx *extent = idx_const(x->c->arith, elems - origin);
         n.extent = DUP_ARRAY(x->c->arena, &extent, 1);
-        if (origin) {
-            Halo     *h = NEW(x->c->arena, Halo);
-            uint32_t *lo = NEW(x->c->arena, uint32_t), *hi = NEW(x->c->arena, uint32_t);
-            *lo = (uint32_t)origin;
-            *h = (Halo){1, b->halo->value, lo, hi};
-            n.halo = h;
-        }
     } else {
-        const Idx *total = idx_mul(x->c->arith, b->extent[0], stride[0]);
+        const Idx *total = b->halo ? symbolic_cells(x->c, b, stride, &origin)
+                                   : idx_mul(x->c->arith, b->extent[0], stride[0]);
         n.extent = DUP_ARRAY(x->c->arena, &total, 1);
+    }
+    if (origin) {
+        Halo     *h = NEW(x->c->arena, Halo);
+        uint32_t *lo = NEW(x->c->arena, uint32_t), *hi = NEW(x->c->arena, uint32_t);
+        *lo = (uint32_t)origin;
+        *h = (Halo){1, b->halo->value, lo, hi};
+        n.halo = h;
     }
     f = buffer_copy(x->c, b, n);
     map_put(x->flat, b->id, (void *)(uintptr_t)f);

@@ -36,6 +36,18 @@ static const Case cases[] = {
      "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 1, 1, 1]));\n"
      "  %1 = nn.max_pool2d(%0, pool_size=[3, 3], strides=[2, 2]);\n"
      "  nn.conv2d(%1, %v)\n}\n"},
+    {"a network of pictures",
+     "const @w: Tensor[(16, 3, 3, 3), f32] = splat(0.1)\n"
+     "const @u: Tensor[(16, 16, 3, 3), f32] = splat(0.02)\n"
+     "const @d: Tensor[(16, 1, 3, 3), f32] = splat(-0.3)\n"
+     "const @s: Tensor[(16), f32] = splat(0.5)\n"
+     "fn @main(%x: Tensor[(N, 3, 9, 8), f32], %v: Tensor[(8, 16), f32]) {\n"
+     "  %0 = nn.relu(nn.conv2d(%x, const @w, padding=[1, 1, 1, 1], strides=[2, 2]));\n"
+     "  %1 = nn.relu(nn.bias_add(nn.conv2d(%0, const @u, padding=[1, 1, 1, 1]), const @s));\n"
+     "  %2 = nn.conv2d(%1, const @d, padding=[1, 1, 1, 1], groups=16);\n"
+     "  %3 = add(nn.max_pool2d(%2, pool_size=[3, 3], padding=[1, 1, 1, 1]), %0);\n"
+     "  %4 = concatenate((%3, multiply(%1, sigmoid(nn.global_avg_pool2d(%3)))), axis=1);\n"
+     "  (%4, nn.dense(nn.relu(reshape(nn.global_avg_pool2d(%3), newshape=[N, 16])), %v))\n}\n"},
     {"products of a batch", "fn @main(%x: Tensor[(N, T, 8), f32], %y: Tensor[(N, T, 8), f32]) {\n"
                             "  nn.batch_matmul(%x, %y, transpose_b=true)\n}\n"},
     {"two dimensions of one input", "fn @main(%x: Tensor[(N, T), f32], %y: Tensor[(T, N), f32]) {\n"
