@@ -173,10 +173,13 @@ const Func *step_bind(Work *w)
         for (uint32_t k = 0; k < outer.n; k++)
             if (loop_at(w, outer.at[k])->bind == axis)
                 return refuse(w, "%%%s outside is bound to it", loop_at(w, outer.at[k])->var->name);
-        for (uint32_t k = 0; k < outer.n; k++) /* nothing makes threads wait for each other there */
-            if (loop_at(w, outer.at[k])->kind == LOOP_SEQ)
-                return refuse(w, "it lies inside the sequential loop %%%s",
-                              loop_at(w, outer.at[k])->var->name);
+        /* Nothing makes threads wait for each other in a launch, round by round. */
+        uint32_t top = top_of(w, loops.at[i]);
+        for (uint32_t k = top; k < w->nest.at[top].end; k++)
+            if (stmt_at(w, k)->kind == STMT_FOR && loop_at(w, k)->kind == LOOP_SEQ &&
+                !inside(w, k, loops.at[i]))
+                return refuse(w, "the sequential loop %%%s does not lie inside it",
+                              loop_at(w, k)->var->name);
         if (!check_parallel(w, loops.at[i], &priv))
             return NULL;
     }

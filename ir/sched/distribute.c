@@ -97,9 +97,14 @@ const Buffer *shared_cells(Work *w, uint32_t loop, const Atom *also)
 {
     Buffers out = buffers_written(w->c, stmt_at(w, loop));
 
-    for (uint32_t i = 0; i < out.n && loop_at(w, loop)->var->lo != loop_at(w, loop)->var->hi; i++)
-        if (!apart(w, loop, out.at[i], also))
+    if (loop_at(w, loop)->var->lo == loop_at(w, loop)->var->hi)
+        return NULL;
+    for (uint32_t i = 0; i < out.n; i++) {
+        const Stmt *alloc = alloc_of(w, out.at[i]); /* inside: each iteration has its own */
+
+        if (!(alloc && inside(w, site_of(w, alloc), loop)) && !apart(w, loop, out.at[i], also))
             return out.at[i];
+    }
     return NULL;
 }
 
