@@ -78,12 +78,6 @@ const Expr *call_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const 
 #define ATTRS(T, e) ((const T *)(e)->u.attrs)
 #define NEW_ATTRS(c, T) ((T *)attrs_new((c), &attrs_##T))
 
-/* ---- nn/recurrent.c ----------------------------------------------------------------------------- */
-
-/* Rows of a batch of n that share what was read of the weights: accumulators of so many vectors a
- * row fit into the registers. */
-int64_t recurrent_rows(const Ctx *c, int64_t n, int64_t vectors);
-
 /* ---- layout.c --------------------------------------------------------------------------------------- */
 
 /* NCHW8c: the block of the channel, 0 for a plain layout; false if it is neither. */

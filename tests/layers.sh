@@ -33,7 +33,7 @@ check manifest base backends/backends.def # the names of backends
 check ir base
 check tune ir base
 check machine ir base
-check ops machine ir base
+check ops ir base
 check schedules ops machine ir base
 check passes schedules ops machine ir base
 check frontends formats ops ir base
@@ -78,6 +78,14 @@ bad=$(grep -rnE '\bCLASS_(CPU|GPU)\b|\b(target|t|s->target|c->target)->(cls|arch
 bad="$bad$(grep -rnE '\bCLASS_(CPU|GPU)\b' --include='*.c' --include='*.h' compile driver packaging)"
 if [ -n "$bad" ]; then
     echo "a target is asked for its kind or name outside backends/ and machine/"
+    echo "$bad"
+    status=1
+fi
+
+# What an operator is does not depend on where it runs: rules and passes ask for the target.
+bad=$(grep -rnE -e '->target\b|\bTarget\b' ops)
+if [ -n "$bad" ]; then
+    echo "an operator asks for the target"
     echo "$bad"
     status=1
 fi

@@ -6,12 +6,8 @@
  * What does not depend on the step before is one matrix product for all steps and directions; the
  * rest is nn.recurrent:
  *
- *     %xw = x * w' + (the input's bias + the state's bias)      [T, N, D * tiles * gates * units]
- *     %6  = nn.recurrent(%xw, r, %h0, %c0, cell="lstm", units=32)
- *
- * Weights are cut into tiles of `units` hidden units, with zeros for surplus ones, so that
- * nn.recurrent reads them in order; constants are packed at compile time. */
-#include "machine/machine.h"
+ *     %xw = x * w' + (the input's bias + the state's bias)      [T, N, D * gates * H]
+ *     %6  = nn.recurrent(%xw, r, %h0, %c0, cell="lstm") */
 #include "ops/common.h"
 
 #include <string.h>
@@ -88,7 +84,7 @@ const Type *rel_rnn(Ctx *c, Loc loc, const void *attrs, const Type *const *in, u
 typedef struct {
     Ctx        *c;
     const Expr *e;
-    int64_t     T, N, I, D, H, gates, units, tiles;
+    int64_t     T, N, I, D, H, gates;
 } Layer;
 
 static const Expr *transposed(const Layer *k, const Expr *x, Ints axes)
@@ -110,46 +106,15 @@ static const Expr *slice(const Layer *k, const Expr *x, int64_t axis, int64_t fr
     return call1(k->c, "strided_slice", x, s, k->e->loc);
 }
 
-/* Gates [from, to) of w [D, G*H, K] as [D, to - from, tiles, units, K], surplus units 0. */
-static const Expr *in_tiles(const Layer *k, const Expr *w, int64_t from, int64_t to, int64_t depth)
-{
-    Loc     loc = k->e->loc;
-    int64_t all = k->tiles * k->units;
-
-    w = call_reshape(k->c, w, 4, (int64_t[]){k->D, k->gates, k->H, depth}, loc);
-    if (w && (from > 0 || to < k->gates))
-        w = slice(k, w, 1, from, to);
-    if (w && all > k->H) {
-        PadAttrs *p = NEW_ATTRS(k->c, PadAttrs);
-
-        p->pad_width = ints_of(k->c, 8, 0, 0, 0, 0, 0, all - k->H, 0, 0);
-        w = call1(k->c, "nn.pad", w, p, loc);
-    }
-    return w ? call_reshape(k->c, w, 5, (int64_t[]){k->D, to - from, k->tiles, k->units, depth},
-                            loc)
-             : NULL;
-}
-
-/* Recurrent weights of gates [from, to) as nn.recurrent reads them: [D, tiles, H, gates * units].
- */
+/* Gates [from, to) of w [D, G*H, H] as nn.recurrent reads them: [D, H, to - from, H]. */
 static const Expr *state_weight(const Layer *k, int64_t from, int64_t to)
 {
-    const Expr *r = in_tiles(k, call_arg(k->e, 2), from, to, k->H);
+    const Expr *w = call_reshape(k->c, call_arg(k->e, 2), 4,
+                                 (int64_t[]){k->D, k->gates, k->H, k->H}, k->e->loc);
 
-    r = r ? transposed(k, r, ints_of(k->c, 5, 0, 2, 4, 1, 3)) : NULL;
-    return r ? call_reshape(k->c, r, 4, (int64_t[]){k->D, k->tiles, k->H, (to - from) * k->units},
-                            k->e->loc)
-             : NULL;
-}
-
-/* w [D, G*H, K] as [D * tiles * gates * units, K]; of a bias K is 1 and left out. */
-static const Expr *input_weight(const Layer *k, const Expr *w, int64_t depth, bool bias)
-{
-    int64_t dims[2] = {k->D * k->tiles * k->gates * k->units, depth};
-
-    w = w ? in_tiles(k, w, 0, k->gates, depth) : NULL;
-    w = w ? transposed(k, w, ints_of(k->c, 5, 0, 2, 1, 3, 4)) : NULL;
-    return w ? call_reshape(k->c, w, bias ? 1 : 2, dims, k->e->loc) : NULL;
+    if (w && (from > 0 || to < k->gates))
+        w = slice(k, w, 1, from, to);
+    return w ? transposed(k, w, ints_of(k->c, 4, 0, 3, 1, 2)) : NULL;
 }
 
 /* The input's bias plus the state's, of all gates or all but the last: [D, G*H]. */
@@ -169,42 +134,22 @@ static const Expr *bias_sum(const Layer *k, bool all)
     return of_x && of_h ? call2(c, "add", of_x, of_h, NULL, k->e->loc) : NULL;
 }
 
-/* The state's bias of the last gate: [D, tiles * units]. */
+/* Of the last gate, weights as [D, H, H] and the state's bias, [D, H]. */
+static const Expr *last_weight(const Layer *k)
+{
+    const Expr *w = state_weight(k, k->gates - 1, k->gates);
+
+    return w ? call_reshape(k->c, w, 3, (int64_t[]){k->D, k->H, k->H}, k->e->loc) : NULL;
+}
+
 static const Expr *last_bias(const Layer *k)
 {
-    const Expr *b = slice(k, call_arg(k->e, 3), 1, k->gates * k->H, 2 * k->gates * k->H);
+    int64_t all = 2 * k->gates * k->H;
 
-    b = b ? in_tiles(k, b, k->gates - 1, k->gates, 1) : NULL;
-    return b ? call_reshape(k->c, b, 2, (int64_t[]){k->D, k->tiles * k->units}, k->e->loc) : NULL;
+    return slice(k, call_arg(k->e, 3), 1, all - k->H, all);
 }
 
-/* Units of a tile for `sums` gates: the fewest cycles for a step of the reduction, which loads
- * `vectors` vectors of weights and makes that many products for each row; eight
- * of them cover the latency.  Less where that leaves surplus units, or fewer than four tiles for
- * the threads. */
-static int64_t tile_units(const Layer *k, int64_t sums)
-{
-    Machine m = machine_of(k->c->target);
-    int64_t bytes = k->c->target ? m.vector_bytes : 32;
-    int64_t lanes = bytes / dtype_bytes(call_arg(k->e, 0)->type->dtype), best = 0;
-    double  cost = 1e30;
-
-    while (lanes > 1 && lanes / 2 >= k->H)
-        lanes /= 2;
-    lanes = lanes < 1 ? 1 : lanes > 16 ? 16 : lanes;
-    for (int64_t v = 1; v * sums <= 8 && v * lanes <= 128; v *= 2) {
-        int64_t vectors = v * sums, rows = recurrent_rows(k->c, k->N, vectors);
-        int64_t tiles = (k->H + v * lanes - 1) / (v * lanes);
-        double  now = state_step_cycles(&m, vectors, rows, bytes) / (double)rows * (double)tiles;
-
-        now *= tiles < 4 ? 1.1 : 1;
-        if (now < cost * 1.001)
-            cost = now, best = v * lanes;
-    }
-    return best ? best : lanes;
-}
-
-static Layer layer_of(Ctx *c, const Expr *e, int64_t gates, int64_t sums)
+static Layer layer_of(Ctx *c, const Expr *e, int64_t gates)
 {
     const Type *x = call_arg(e, 0)->type, *state = call_arg(e, 4)->type;
     Layer       k = {.c = c, .e = e, .gates = gates};
@@ -214,8 +159,6 @@ static Layer layer_of(Ctx *c, const Expr *e, int64_t gates, int64_t sums)
     k.I = dim_of(x, 2);
     k.D = dim_of(state, 0);
     k.H = dim_of(state, 2);
-    k.units = tile_units(&k, sums);
-    k.tiles = (k.H + k.units - 1) / k.units;
     return k;
 }
 
@@ -224,16 +167,16 @@ static const Expr *projection(const Layer *k, bool all_biases)
 {
     Ctx        *c = k->c;
     Loc         loc = k->e->loc;
+    int64_t     width = k->D * k->gates * k->H;
     const Expr *x = call_reshape(c, call_arg(k->e, 0), 2, (int64_t[]){k->T * k->N, k->I}, loc);
-    const Expr *w = input_weight(k, call_arg(k->e, 1), k->I, false);
-    const Expr *b = input_weight(k, bias_sum(k, all_biases), 1, true);
+    const Expr *w = call_reshape(c, call_arg(k->e, 1), 2, (int64_t[]){width, k->I}, loc);
+    const Expr *b = bias_sum(k, all_biases);
 
+    b = b ? call_reshape(c, b, 1, &width, loc) : NULL;
     if (!x || !w || !b)
         return NULL;
     x = call2(c, "nn.bias_add", call2(c, "nn.dense", x, w, NULL, loc), b, NULL, loc);
-    return x ? call_reshape(c, x, 3, (int64_t[]){k->T, k->N, k->D * k->tiles * k->gates * k->units},
-                            loc)
-             : NULL;
+    return x ? call_reshape(c, x, 3, (int64_t[]){k->T, k->N, width}, loc) : NULL;
 }
 
 static const Expr *recurrent(const Layer *k, const RecurrentAttrs *a, const Expr *xw, const Expr *r,
@@ -254,7 +197,6 @@ static RecurrentAttrs *attrs_of(const Layer *k, const char *cell, const char *di
 
     a->cell = cell;
     a->direction = direction;
-    a->units = k->units;
     a->f = f;
     a->g = g;
     return a;
@@ -262,7 +204,7 @@ static RecurrentAttrs *attrs_of(const Layer *k, const char *cell, const char *di
 
 const Expr *expand_lstm(Ctx *c, const Expr *e)
 {
-    Layer k = layer_of(c, e, 4, 4);
+    Layer k = layer_of(c, e, 4);
 
     return recurrent(&k, attrs_of(&k, "lstm", ATTRS(LstmAttrs, e)->direction, "sigmoid", "tanh"),
                      projection(&k, true), state_weight(&k, 0, 4), call_arg(e, 5), 4);
@@ -272,17 +214,17 @@ const Expr *expand_gru(Ctx *c, const Expr *e)
 {
     const GruAttrs *a = ATTRS(GruAttrs, e);
     bool            linear = a->linear_before_reset;
-    Layer           k = layer_of(c, e, 3, linear ? 3 : 2);
+    Layer           k = layer_of(c, e, 3);
 
     return recurrent(&k, attrs_of(&k, linear ? "gru_linear" : "gru", a->direction, a->f, a->g),
                      projection(&k, !linear), state_weight(&k, 0, linear ? 3 : 2),
-                     linear ? last_bias(&k) : state_weight(&k, 2, 3), 4);
+                     linear ? last_bias(&k) : last_weight(&k), 4);
 }
 
 const Expr *expand_rnn(Ctx *c, const Expr *e)
 {
     const RnnAttrs *a = ATTRS(RnnAttrs, e);
-    Layer           k = layer_of(c, e, 1, 1);
+    Layer           k = layer_of(c, e, 1);
 
     return recurrent(&k, attrs_of(&k, "rnn", a->direction, a->f, "tanh"), projection(&k, true),
                      state_weight(&k, 0, 1), NULL, 3);

@@ -9,7 +9,7 @@
  *   attention.c  two products with softmax between them
  *   pool.c       pooling
  *   reduce.c     softmax, norms, reductions
- *   scan.c       running sums
+ *   recurrent.c  LSTM, GRU, RNN                        scan.c  running sums
  *   transpose.c  what lies across its operand: tiles turned in registers
  *   tile.c       the register tile of all products
  *   injective.c  the rest */

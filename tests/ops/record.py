@@ -401,14 +401,11 @@ def lstm():
 
     sig = lambda v: 1 / (1 + np.exp(-v))
 
-    def cell(kind, direction, gates, sums, units):  # xw [T, N, D*tiles*gates*units], r [D, tiles, H, sums*units]
+    def cell(kind, direction, gates, sums):  # xw [T, N, D*gates*H], r [D, H, sums, H]
         def f(xw, r, h0, more=None):
-            (d, tiles, hid, _), steps = r.shape, xw.shape[0]
-            xw = xw.astype(np.float64).reshape(steps, xw.shape[1], d, tiles, gates, units).transpose(2, 0, 4, 1, 3, 5)
-            xw = xw.reshape(d, steps, gates, xw.shape[3], tiles * units)[..., :hid]
-            plain = lambda w, g: w.astype(np.float64).reshape(d, tiles, hid, g, units).transpose(0, 3, 2, 1, 4).reshape(
-                d, g, hid, tiles * units)[..., :hid]
-            w, ys, hs, cs = plain(r, sums), np.zeros((steps, d, h0.shape[1], hid)), [], []
+            (d, hid, _, _), steps = r.shape, xw.shape[0]
+            xw = xw.astype(np.float64).reshape(steps, xw.shape[1], d, gates, hid).transpose(2, 0, 3, 1, 4)
+            w, ys, hs, cs = r.astype(np.float64).transpose(0, 2, 1, 3), np.zeros((steps, d, h0.shape[1], hid)), [], []
             for k in range(d):
                 h, c = h0[k].astype(np.float64), more[k].astype(np.float64) if kind == "lstm" else None
                 back = direction == "reverse" or k == 1
@@ -422,7 +419,7 @@ def lstm():
                         h = np.tanh(x[0] + p[0])
                     else:
                         z, q = sig(x[0] + p[0]), sig(x[1] + p[1])
-                        n = q * (p[2] + more[k][:hid]) if kind == "gru_linear" else (q * h) @ plain(more, 1)[k, 0]
+                        n = q * (p[2] + more[k]) if kind == "gru_linear" else (q * h) @ more[k].astype(np.float64)
                         h = (1 - z) * np.tanh(x[2] + n) + z * h
                     ys[t, k] = h
                 hs.append(h)
@@ -431,14 +428,13 @@ def lstm():
             return tuple(v.astype(np.float32) for v in outs)
         return f
     for kind, gates, sums in (("lstm", 4, 4), ("gru", 3, 2), ("gru_linear", 3, 3), ("rnn", 1, 1)):
-        for direction, d, n, h, units in (("forward", 1, 2, 4, 8), ("reverse", 1, 1, 18, 8), ("bidirectional", 2, 3, 16, 8)):
-            tiles = -(-h // units)
-            more = {"lstm": [F(d, n, h)], "gru": [F(d, tiles, h, units, lo=-0.5, hi=0.5)], "gru_linear": [F(d, tiles * units)], "rnn": []}
+        for direction, d, n, h in (("forward", 1, 2, 4), ("reverse", 1, 1, 18), ("bidirectional", 2, 3, 16)):
+            more = {"lstm": [F(d, n, h)], "gru": [F(d, h, h, lo=-0.5, hi=0.5)], "gru_linear": [F(d, h)], "rnn": []}
             operands = ", ".join(f"%{i}" for i in range(3 + len(more[kind])))
             rnn_f = ', f="tanh"' if kind == "rnn" else ""
-            case("nn.recurrent", f'nn.recurrent({operands}, cell="{kind}", direction="{direction}", units={units}{rnn_f})',
-                 [F(3, n, d * tiles * gates * units), F(d, tiles, h, sums * units, lo=-0.5, hi=0.5), F(d, n, h)] + more[kind],
-                 cell(kind, direction, gates, sums, units), 1e-5)
+            case("nn.recurrent", f'nn.recurrent({operands}, cell="{kind}", direction="{direction}"{rnn_f})',
+                 [F(3, n, d * gates * h), F(d, h, sums, h, lo=-0.5, hi=0.5), F(d, n, h)] + more[kind],
+                 cell(kind, direction, gates, sums), 1e-5)
 
 
 def moving():

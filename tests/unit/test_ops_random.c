@@ -175,11 +175,9 @@ static bool tied_operands(Ctx *c, OpId op, const Type **in, uint32_t *n)
 
         for (*n = 0; *n < (op == OP_NN_LSTM ? 6 : 5); ++*n)
             in[*n] = type_tensor_i64(c, DT_F32, *n == 3 ? 2 : 3, dims[*n]);
-    } else if (op == OP_NN_RECURRENT) { /* an LSTM with 8 units in a tile */
-        int64_t tiles = (h + 7) / 8;
-
-        in[0] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){t, b, tiles * 32});
-        in[1] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){1, tiles, h, 32});
+    } else if (op == OP_NN_RECURRENT) { /* an LSTM */
+        in[0] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){t, b, 4 * h});
+        in[1] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){1, h, 4, h});
         in[2] = in[3] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){1, b, h});
         *n = 4;
     } else if (op == OP_NN_CONV2D_WINOGRAD) {

@@ -1,0 +1,192 @@
+/* Recurrent cells: nn.recurrent, a scan over steps.
+ *
+ *   cell, state, y as one nest of tiles     units of the state with all of their gates
+ *   %p1 (d, k, g, j) -> (d, j//32, k, g, j%32)     what a tile reads of the weights lies together
+ *   compute_at sum %cell.nb; cache_write sum reg   a tile's sums, for as many rows as registers
+ * hold
+ *
+ * A step is bound by the stream of the weights.  Threads take one direction each where half of L2
+ * holds its weights, so that they need not meet; else they divide the tiles of each step. */
+#include "schedules/cpu/cpu.h"
+
+#include <math.h>
+
+enum { MOST_UNITS = 128, MOST_SUMS = 8 };
+
+/* Products that are computed for a tile of a definition, and what follows from it. */
+typedef struct {
+    const char *host, *product[2], *follow[2];
+} Part;
+
+static const Part lstm_parts[] = {{"cell", {"sum"}, {"state", "y"}}, {0}};
+static const Part gru_parts[] = {
+    {"rh", {"reset"}, {0}}, {"state", {"update", "fresh"}, {"y"}}, {0}};
+static const Part other_parts[] = {{"state", {"sum"}, {"y"}}, {0}};
+
+typedef enum { DIVIDE_NOTHING, DIVIDE_DIRECTIONS, DIVIDE_UNITS, DIVISIONS } Division;
+
+typedef struct {
+    const Part *parts;
+    Machine     machine;
+    int64_t     steps, directions, rows, units, bytes; /* bytes: of the weights of a direction */
+    int64_t     gates;                                 /* that one product has */
+    int64_t     lanes, dtype;
+    int64_t     sums; /* of all products of a step */
+    Division    by;
+    int64_t     tile, together; /* units of a tile; rows */
+} RecurrentPlan;
+
+static int64_t rows_of(const RecurrentPlan *p, int64_t vectors)
+{
+    int64_t most = (p->machine.regs - 2) / vectors;
+    int64_t rows = most < p->rows ? most : p->rows;
+
+    while (rows > 1 && p->rows % rows)
+        rows--;
+    return rows < 1 ? 1 : rows;
+}
+
+/* Cycles of all steps, by tiles of so many units. */
+static double tile_cycles(const RecurrentPlan *p, int64_t units)
+{
+    int64_t full = p->units / units, left = p->units % units;
+    double  cycles = 0;
+
+    for (int i = 0; i < 2; i++) {
+        int64_t n = i ? left : units, vectors = ceil_div(n, p->lanes) * p->gates;
+        int64_t rows = n ? rows_of(p, vectors) : 1;
+
+        if (n)
+            cycles += (double)(i ? 1 : full) / (double)rows *
+                      state_step_cycles(&p->machine, vectors, rows, p->lanes * p->dtype);
+    }
+    return cycles * (double)(p->steps * p->directions * p->units * p->rows);
+}
+
+static void decide_recurrent(Sched *s, void *plan)
+{
+    static const char *const words[] = {"nothing", "directions", "units"};
+    RecurrentPlan           *p = plan;
+    int64_t                  ns = state_step_ns(p->bytes, p->sums * p->units * p->units * p->rows);
+    int64_t                  meets = p->parts == gru_parts ? 2 : 1;
+    double                   step = p->machine.ghz * (double)(p->directions * p->steps);
+    bool                     divides = !s->target->no_threads && p->steps > 1;
+    bool                     near = p->directions > 1 && p->bytes <= p->machine.l2 / 2;
+    Candidates               by = candidates(s), tiles = candidates(s);
+
+    candidate(&by, DIVIDE_NOTHING, 0, step * (double)ns);
+    if (divides && near)
+        candidate(&by, DIVIDE_DIRECTIONS, 0, step * (double)ns / 2 + p->machine.ghz * APART_NS);
+    if (divides && !near && p->units >= 2 * p->lanes && p->units % p->lanes == 0)
+        candidate(&by, DIVIDE_UNITS, 0,
+                  step * (double)(ns - ns / 2 + 2 * meets * (int64_t)p->machine.sync_ns));
+    p->by = (Division)pick_order(s, "divide", &by, words);
+    for (int64_t n = MOST_UNITS / p->lanes * p->lanes; n > 0; n -= p->lanes) {
+        /* Threads that divide tiles meet but once a step if all are alike. */
+        bool alike = p->by != DIVIDE_UNITS || (p->units % n == 0 && n < p->units);
+
+        if (alike && n <= p->units && (n / p->lanes * p->gates <= MOST_SUMS || n == p->lanes))
+            candidate(&tiles, n, 0, tile_cycles(p, n) * (p->units < 4 * n ? 1.1 : 1));
+    }
+    if (!tiles.of.n)
+        candidate(&tiles, p->units, 0, NAN);
+    p->tile = pick_factor(s, "units", &tiles);
+    p->together = rows_of(p, ceil_div(p->tile, p->lanes) * p->gates);
+}
+
+/* A product of a tile: its sums in registers, all that a unit of its reduction makes written out.
+ */
+static void product_tile(Sched *s, const RecurrentPlan *p, const char *product, const char *at)
+{
+    bool gates = loop_extent(s, intern_printf(s->c->strings, "%s.g", product)) > 0;
+
+    step(s, "compute_at %s %%%s", product, at);
+    if (gates)
+        step(s, "reorder %%%s.k, %%%s.g, %%%s.n, %%%s.j", product, product, product, product);
+    else
+        step(s, "reorder %%%s.k, %%%s.n, %%%s.j", product, product, product);
+    step(s, "cache_write %s reg at %%%s", product, at);
+    step(s, "split %%%s.j by %lld tail=peel -> %%%s.v, %%%s.l", product, (long long)p->lanes,
+         product, product);
+    step(s, "reorder %%%s.v, %%%s.n, %%%s.l", product, product, product);
+    step(s, "vectorize %%%s.l", product);
+    step(s, "unroll %%%s.v, %%%s.n", product, product);
+    if (gates)
+        step(s, "unroll %%%s.g", product);
+}
+
+static void part_tiles(Sched *s, const RecurrentPlan *p, const Part *part)
+{
+    const char *h = part->host, *at = intern_printf(s->c->strings, "%s.nb", h);
+
+    for (uint32_t i = 0; i < COUNT(part->product) && part->product[i] && s->target->has_fma; i++)
+        try_step(s, "contract %s", part->product[i]);
+    for (uint32_t i = 0; i < COUNT(part->follow) && part->follow[i]; i++)
+        step(s, "reverse_compute_at %s %%%s.j", part->follow[i], h);
+    step(s, "reorder %%%s.j, %%%s.n", h, h);
+    step(s, "split %%%s.j by %lld tail=peel -> %%%s.tile, %%%s.u", h, (long long)p->tile, h, h);
+    step(s, "split %%%s.n by %lld -> %%%s.nb, %%%s.r", h, (long long)p->together, h, h);
+    step(s, "reorder %%%s.tile, %%%s.nb, %%%s.r, %%%s.u", h, h, h, h);
+    for (uint32_t i = 0; i < COUNT(part->product) && part->product[i]; i++)
+        product_tile(s, p, part->product[i], at);
+    step(s, "split %%%s.u by %lld tail=peel -> %%%s.v, %%%s.l", h, (long long)p->lanes, h, h);
+    step(s, "vectorize %%%s.l", h);
+}
+
+/* What a tile reads of a constant lies together. */
+static void pack_weights(Sched *s, const RecurrentPlan *p)
+{
+    long long w = p->tile;
+
+    if (p->parts != gru_parts) {
+        try_step(s, "transform_layout %%p1 (d, k, g, j) -> (d, j//%lld, k, g, j%%%lld)", w, w);
+        return;
+    }
+    try_step(s, "transform_layout %%p1 (d, k, g, j) -> (d, g, j//%lld, k, j%%%lld)", w, w);
+    try_step(s, "transform_layout %%p3 (d, k, j) -> (d, j//%lld, k, j%%%lld)", w, w);
+}
+
+void sched_recurrent(Sched *s)
+{
+    static const char *const edges[] = {"state.init", "cell.init", "h", "c"};
+    const Stmt              *state = sched_block(s, "state");
+    int64_t                  lanes = cpu_lanes(s);
+
+    if (!state || !iter_extent(s, "state", "t")) {
+        s->refusal = "'state' is not that of a recurrent cell";
+        return;
+    }
+    RecurrentPlan p = {.parts = has_block(s, "cell") ? lstm_parts
+                                : has_block(s, "rh") ? gru_parts
+                                                     : other_parts,
+                       .machine = machine_of(s->target),
+                       .steps = iter_extent(s, "state", "t"),
+                       .directions = iter_extent(s, "state", "d"),
+                       .rows = iter_extent(s, "state", "n"),
+                       .units = iter_extent(s, "state", "j"),
+                       .dtype = dtype_bytes(state->kids[0]->u.store.buffer->dtype)};
+    p.gates = has_block(s, "sum") && iter_extent(s, "sum", "g") ? iter_extent(s, "sum", "g") : 1;
+    p.sums = p.parts == gru_parts ? 3 : p.gates;
+    p.bytes = p.sums * p.units * p.units * p.dtype;
+    p.lanes = lanes * 4 / p.dtype;
+    while (p.lanes > 1 && p.lanes > p.units)
+        p.lanes /= 2;
+    p.lanes = p.lanes < 1 ? 1 : p.lanes;
+    sched_decide(s, decide_recurrent, &p);
+    pack_weights(s, &p);
+    for (const Part *part = p.parts; part->host; part++)
+        part_tiles(s, &p, part);
+    for (uint32_t i = 0; i < COUNT(edges); i++)
+        if (has_block(s, edges[i]))
+            vector_marks(s, edges[i]);
+    if (p.by == DIVIDE_DIRECTIONS)
+        step(s, "parallel %%d");
+    if (p.by != DIVIDE_UNITS)
+        return;
+    /* One direction after the other: the weights of one stay in L2. */
+    for (int64_t d = 1; d < p.directions; d++)
+        step(s, "partition %%d at %lld", (long long)d);
+    step(s, "distribute %%d");
+    for (const Part *part = p.parts; part->host; part++)
+        step(s, "parallel %%%s.tile", part->host);
+}
