@@ -84,6 +84,10 @@ static void print_for(Clike *x, const Stmt *s)
     clike_indent(x);
     const char *lo = clike_index_text(x, l->lo);
     bool        zero = idx_is_const(l->lo, NULL) && !l->lo->lo;
+    if (l->rounds && x->d->axis) { /* of a device */
+        str_printf(x->out, "#pragma unroll %u\n", l->rounds);
+        clike_indent(x);
+    }
     str_printf(x->out, "for (%s %s = %s; %s < %s%s%s; %s++) ", x->index, v, lo, v, zero ? "" : lo,
                zero ? "" : " + ", clike_index_text(x, l->extent), v);
     block(x, s->kids[0]);

@@ -289,6 +289,22 @@ const Func *step_unroll(Work *w)
                           stmt_map(w->c, w->f->body, &(TirMap){.user = more, .stmt = mark_unroll}));
 }
 
+/* A loop whose rounds are too many, or not known, to be written out here. */
+const Func *step_unroll_hint(Work *w)
+{
+    const StepArg *by = step_option(w->st, "by");
+    Sites          loops;
+
+    if (!by || by->num < 2 || by->num > MAX_HINT)
+        return refuse(w, "write `unroll_hint %%k by 4`, rounds up to %d", MAX_HINT);
+    if (!one_loop(w, &loops))
+        return NULL;
+    for (uint32_t i = 0; i < loops.n; i++)
+        if (loop_marks(loop_at(w, loops.at[i])))
+            return refuse(w, "it is already marked");
+    return mark(w, &loops, (LoopData){.rounds = (uint32_t)by->num});
+}
+
 /* ---- tensorize ---------------------------------------------------------------------------------- */
 
 /* The loop and those in it, down to one block with one store, compute a row of the intrinsic. */
