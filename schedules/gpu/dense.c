@@ -10,28 +10,55 @@
  * Only where the sizes are multiples of the tile; sched_gpu takes the rest. */
 #include "schedules/schedules.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { TILE = 16 };
+static const char *const loops[] = {"dense.m", "dense.n", "dense.k"};
+
+/* Tiles of that side divide the product, and a block may have as many threads as it has cells. */
+static bool fits(const Sched *s, int64_t side)
+{
+    int64_t e = 0;
+
+    for (uint32_t i = 0; i < COUNT(loops); i++)
+        if (!sched_loop_extent(s, loops[i], &e) || e % side)
+            return false;
+    return s->target->max_threads >= side * side;
+}
+
+static int64_t usual_side(const Sched *s)
+{
+    return s->target->max_threads >= 16 * 16 ? 16 : 8;
+}
+
+static void decide(Sched *s, void *plan)
+{
+    int64_t   *side = plan;
+    Candidates k = candidates(s);
+
+    for (int64_t n = 4; n <= 32; n *= 2)
+        if (fits(s, n))
+            candidate(&k, n, 0, NAN);
+    usual(&k, usual_side(s), 0);
+    *side = pick_factor(s, "side", &k);
+}
 
 void sched_gpu_dense(Sched *s)
 {
     const char *names[64], *follow;
     uint32_t    n = sched_blocks(s, names, COUNT(names));
     const Stmt *b = sched_block(s, "dense");
-    int64_t     side = s->target->max_threads >= TILE * TILE ? TILE : TILE / 2, e = 0;
+    int64_t     side;
 
     for (uint32_t i = 0; i + 1 < n; i++)
         try_step(s, "compute_inline %s", names[i]);
     n = sched_blocks(s, names, COUNT(names));
     follow = n == 2 && !strcmp(names[0], "dense") ? names[1] : NULL;
-    for (uint32_t i = 0; i < 3; i++)
-        if (!b || (n != 1 && !follow) || s->target->max_threads < side * side ||
-            !sched_loop_extent(s, (const char *[]){"dense.m", "dense.n", "dense.k"}[i], &e) ||
-            e % side) {
-            sched_gpu(s);
-            return;
-        }
+    if (!b || (n != 1 && !follow) || !fits(s, usual_side(s))) {
+        sched_gpu(s);
+        return;
+    }
+    sched_decide(s, decide, &side);
     step(s, "split %%dense.m by %lld -> %%mb, %%mt", (long long)side);
     step(s, "split %%dense.n by %lld -> %%nb, %%nt", (long long)side);
     step(s, "split %%dense.k by %lld -> %%ko, %%ki", (long long)side);

@@ -2,7 +2,7 @@
  *
  *   inline every elementwise block        padding and scalars too: a value is cheaper than a launch
  *   for each block that is left
- *     fuse its spatial loops -> f         split f by 64 tail=if -> b, t
+ *     fuse its spatial loops -> f         split f by `threads` tail=if -> b, t
  *     bind b blockIdx.x                   bind t threadIdx.x
  *     cache_write block reg at t          the sum lives in a register, reduced in order
  *   reverse_compute_at last t             what follows the only reduction reads that register
@@ -11,9 +11,21 @@
  * neighbouring cells.  A step that does not fit is left out: the nest then runs as it is. */
 #include "schedules/schedules.h"
 
-#include <string.h>
+#include <math.h>
 
-enum { MAX_BLOCKS = 64, BLOCK_THREADS = 64 };
+enum { MAX_BLOCKS = 64, USUAL_THREADS = 64 };
+
+/* How many threads a block has, of those that the device allows: powers of two, or all. */
+static void decide(Sched *s, void *plan)
+{
+    int64_t   *threads = plan, most = s->target->max_threads;
+    Candidates k = candidates(s);
+
+    for (int64_t n = 32; n <= 256 && n <= most; n *= 2)
+        candidate(&k, n, 0, NAN);
+    usual(&k, most < USUAL_THREADS ? most : USUAL_THREADS, 0);
+    *threads = pick_factor(s, "threads", &k);
+}
 
 static const BlockData *block_data(const Sched *s, const char *name)
 {
@@ -23,14 +35,13 @@ static const BlockData *block_data(const Sched *s, const char *name)
 }
 
 /* The spatial loops of a block as one, by threads; the name of the loop over threads or NULL. */
-static const char *bind_block(Sched *s, const char *name)
+static const char *bind_block(Sched *s, const char *name, int64_t most)
 {
     const BlockData *d = block_data(s, name);
     StrBuf           loops = strbuf(s->c->arena);
     int64_t          cells = 1;
     uint32_t         n = 0;
     const char      *outer = NULL;
-    int64_t most = s->target->max_threads < BLOCK_THREADS ? s->target->max_threads : BLOCK_THREADS;
 
     if (!d || d->opaque || d->nseq)
         return NULL;
@@ -64,7 +75,9 @@ void sched_gpu(Sched *s)
 {
     const char *names[MAX_BLOCKS], *only = NULL;
     uint32_t    n = sched_blocks(s, names, COUNT(names)), reductions = 0;
+    int64_t     threads;
 
+    sched_decide(s, decide, &threads);
     for (uint32_t i = 0; i + 1 < n; i++)
         try_step(s, "compute_inline %s", names[i]);
     n = sched_blocks(s, names, COUNT(names));
@@ -77,10 +90,10 @@ void sched_gpu(Sched *s)
         if (names[i] == follow)
             continue;
         bool        sums = block_data(s, names[i])->nreduce;
-        const char *thread = bind_block(s, names[i]);
+        const char *thread = bind_block(s, names[i], threads);
         if (thread && sums)
             try_step(s, "cache_write %s reg at %%%s", names[i], thread);
         if (follow && (!thread || !try_step(s, "reverse_compute_at %s %%%s", follow, thread)))
-            bind_block(s, follow);
+            bind_block(s, follow, threads);
     }
 }
