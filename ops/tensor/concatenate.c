@@ -122,8 +122,10 @@ const Type *rel_split(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
         dims[i] = in[0]->dims[i];
     for (uint32_t i = 0; i < parts; i++) {
         part(c, a, n, one, i, &lo, &hi);
-        dims[axis] = idx_sub(c->arith, hi, lo);
-        if (lo->lo < 0 || dims[axis]->lo < 0 || idx_sub(c->arith, n, hi)->lo < 0)
+        bool out = lo->lo < 0 || hi->hi < 0; /* so far out that a difference might overflow */
+        if (!out)
+            dims[axis] = idx_sub(c->arith, hi, lo);
+        if (out || dims[axis]->lo < 0 || idx_sub(c->arith, n, hi)->lo < 0)
             return error_at(c, E_TYPE, loc, "part %u of %s is from %s to %s", i, rel_dim_text(c, n),
                             rel_dim_text(c, lo), rel_dim_text(c, hi));
         if (!(t[i] = rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims)))
