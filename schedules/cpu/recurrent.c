@@ -108,7 +108,7 @@ static void product_tile(Sched *s, const RecurrentPlan *p, const char *product, 
     step(s, "cache_write %s reg at %%%s", product, at);
     step(s, "split %%%s.j by %lld tail=peel -> %%%s.v, %%%s.l", product, (long long)p->lanes,
          product, product);
-    step(s, "reorder %%%s.v, %%%s.n, %%%s.l", product, product, product);
+    try_step(s, "reorder %%%s.v, %%%s.n, %%%s.l", product, product, product);
     step(s, "vectorize %%%s.l", product);
     step(s, "unroll %%%s.v, %%%s.n", product, product);
     if (gates)
@@ -169,9 +169,7 @@ void sched_recurrent(Sched *s)
     p.sums = p.parts == gru_parts ? 3 : p.gates;
     p.bytes = p.sums * p.units * p.units * p.dtype;
     p.lanes = lanes * 4 / p.dtype;
-    while (p.lanes > 1 && p.lanes > p.units)
-        p.lanes /= 2;
-    p.lanes = p.lanes < 1 ? 1 : p.lanes;
+    p.lanes = p.lanes < 1 ? 1 : p.lanes > p.units ? p.units : p.lanes;
     sched_decide(s, decide_recurrent, &p);
     pack_weights(s, &p);
     for (const Part *part = p.parts; part->host; part++)
