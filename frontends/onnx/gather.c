@@ -84,6 +84,24 @@ static const Expr *one_of(Node *n, const Expr *index, uint32_t axis)
         b, build_slice_to(b, n->in[0], axis, from, idx_addc(b->c->arith, from, 1)), r, dims);
 }
 
+/* Without indices no cell is read, not even of an empty tensor: the result has the dimensions of
+ * the data before `axis`, the first `ni` of the indices, and those of the data from `rest` on. */
+static bool nothing_chosen(Node *n, uint32_t axis, uint32_t ni, uint32_t rest)
+{
+    const Idx *dims[2 * MAX_RANK];
+    uint32_t   r = 0;
+
+    for (uint32_t i = 0; i < axis; i++)
+        dims[r++] = expr_form(n->in[0], i);
+    for (uint32_t i = 0; i < ni; i++)
+        dims[r++] = expr_form(n->in[1], i);
+    for (uint32_t i = rest; i < expr_rank(n->in[0]); i++)
+        dims[r++] = expr_form(n->in[0], i);
+    if (r > MAX_RANK)
+        return node_error(n, E_UNSUPPORTED, "a tensor of %u dimensions", r);
+    return node_done(n, build_zeros_of(&n->b, expr_dtype(n->in[0]), r, dims));
+}
+
 bool convert_gather(Node *n)
 {
     TakeAttrs  *a = ATTRS(&n->b, TakeAttrs);
@@ -94,6 +112,8 @@ bool convert_gather(Node *n)
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 0, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
         return false;
+    if (expr_empty(n->in[1]))
+        return nothing_chosen(n, axis, expr_rank(n->in[1]), axis + 1);
     if (!(indices = positive(n, n->in[1], expr_form(n->in[0], axis), &known)))
         return false;
     if ((one = one_of(n, indices, axis)))
@@ -187,6 +207,9 @@ bool convert_gather_nd(Node *n)
         return node_error(n, E_IMPORT, "batch_dims is %lld", (long long)batch);
     if (!nd_operands(n, (uint32_t)batch))
         return false;
+    if (expr_empty(n->in[1]) && expr_rank(n->in[1]) > batch)
+        return nothing_chosen(n, 0, expr_rank(n->in[1]) - 1,
+                              (uint32_t)(batch + build_dim(b, n->in[1], expr_rank(n->in[1]) - 1)));
     a->batch_dims = batch;
     at = wrap_coordinates(n, (uint32_t)batch);
     return node_done(n, at ? build2(b, n->relay, n->in[0], coordinates_first(b, at), a) : NULL);

@@ -307,13 +307,15 @@ bool convert_clip(Node *n)
         numbers &= (k = build_fold(b, n->in[2])) && expr_const_f(k, &hi);
     if (numbers && lo <= hi && (expr_dtype(x).bits < 64 || dtype_is_float(expr_dtype(x))))
         return node_done(n, clip(b, x, lo, hi));
-    if (dtype_is_float(expr_dtype(x)) && !(node_has(n, 1) && node_has(n, 2)))
-        x = clip(b, x, node_has(n, 1) ? -INFINITY : dtype_min(expr_dtype(x)),
-                 node_has(n, 2) ? INFINITY : dtype_max(expr_dtype(x)));
+    /* The upper bound wins, also one that is not given: all is finite in the end. */
     if (node_has(n, 1))
         x = build2(b, "maximum", x, n->in[1], NULL);
+    else if (dtype_is_float(expr_dtype(x)))
+        x = clip(b, x, lo, INFINITY);
     if (node_has(n, 2))
         x = build2(b, "minimum", x, n->in[2], NULL);
+    else if (dtype_is_float(expr_dtype(x)))
+        x = clip(b, x, -INFINITY, hi);
     return node_done(n, x);
 }
 

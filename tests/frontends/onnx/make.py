@@ -469,9 +469,11 @@ def run():
          {"x": ones(2, 3, 0), "z": ones(2, 4, 0), "w": f(3, 2), "p": ones(0, 1, 4)}, "a b c d g l", i=np.zeros((0, 2), np.int64), e=ones(0, 2),
          no=np.zeros(3, bool))
     case("gather_elements_empty", [node("GatherElements", "x i", "y", axis=0)], {"x": ones(0, 3)}, i=np.zeros((0, 2), np.int64))
+    case("gather_nothing", [node("Gather", "x i", "rows", axis=0), node("GatherND", "x i", "cells")], {"x": ones(0, 3)}, "rows cells",
+         i=np.zeros((0, 2), np.int64))
     case("shrink_integers", [node("Shrink", "x", "a", lambd=1.5, bias=1.0)], {"x": np.arange(8, dtype=np.uint8)}, "a")
-    case("clip_infinite", [node("Clip", "x lo", "a"), node("Clip", "x _ hi", "b"), node("Clip", "x", "c")],
-         {"x": np.array([-inf, inf, nan, 1], np.float32)}, "a b c", lo=np.float32(0), hi=np.float32(0.5))
+    case("clip_infinite", [node("Clip", "x lo", "a"), node("Clip", "x _ hi", "b"), node("Clip", "x", "c"), node("Clip", "x most", "d")],
+         {"x": np.array([-inf, inf, nan, 1], np.float32)}, "a b c d", lo=np.float32(0), hi=np.float32(0.5), most=np.float32(inf))
     case("softplus_small", [node("Softplus", "x", "a"), node("Mul", "a big", "y")], {"x": np.arange(-20, 0, 1.5, dtype=np.float32)},
          big=np.float32(1e6))
     case("layer_norm_stash", [node("LayerNormalization", "x w", "a b c")], {"x": f(3, 4).astype(np.float64)}, "a b c",
