@@ -112,15 +112,39 @@ static Axes parse_axes(Parser *p)
     return a;
 }
 
-/* The body has the type of the definition's cells, and the combiner (COUNT(comb_names): none) takes
- * it. */
-static bool has_type(Parser *p, const char *name, DType t, const Prim *body, uint32_t comb)
+/* What a cell is: `: f32 = sum[k<8] body`. */
+typedef struct {
+    DType       dtype;
+    uint32_t    comb; /* COUNT(comb_names): no reduction */
+    Axes        raxes;
+    const Prim *body;
+} CellValue;
+
+static CellValue parse_cell_value(Parser *p)
 {
-    if (!dtype_eq(body->dtype, t))
-        parse_fail(p, "'%%%s' is %s, its cells are %s", name, dtype_text(p->c, t),
-                   dtype_text(p->c, body->dtype));
-    else if (comb < COUNT(comb_names) && dtype_is_bool(t) != (comb == COMB_ANY || comb == COMB_ALL))
-        parse_fail(p, "'%%%s' is %s", name, dtype_text(p->c, t));
+    CellValue v = {0};
+
+    expect(p, ":");
+    v.dtype = parse_dtype(p);
+    expect(p, "=");
+    while (v.comb < COUNT(comb_names) && !accept(p, comb_names[v.comb]))
+        v.comb++;
+    if (v.comb < COUNT(comb_names))
+        v.raxes = parse_axes(p);
+    v.body = parse_prim(p, &v.dtype);
+    return v;
+}
+
+/* The body has the type of the definition's cells, and the combiner takes it. */
+static bool has_type(Parser *p, const char *name, const CellValue *v)
+{
+    bool logical = v->comb == COMB_ANY || v->comb == COMB_ALL;
+
+    if (!dtype_eq(v->body->dtype, v->dtype))
+        parse_fail(p, "'%%%s' is %s, its cells are %s", name, dtype_text(p->c, v->dtype),
+                   dtype_text(p->c, v->body->dtype));
+    else if (v->comb < COUNT(comb_names) && dtype_is_bool(v->dtype) != logical)
+        parse_fail(p, "'%%%s' is %s", name, dtype_text(p->c, v->dtype));
     return !p->failed;
 }
 
@@ -128,28 +152,20 @@ static void parse_def(Defs *d)
 {
     Parser     *p = d->p;
     const char *name = percent_name(p);
-    uint32_t    mark = p->names.n, comb = 0;
-    Axes        axes = {0}, raxes = {0};
+    uint32_t    mark = p->names.n;
+    Axes        axes = {0};
 
     if (expect(p, "["))
         axes = parse_axes(p);
-    expect(p, ":");
-    DType t = parse_dtype(p);
-
-    expect(p, "=");
-    while (comb < COUNT(comb_names) && !accept(p, comb_names[comb]))
-        comb++;
-    if (comb < COUNT(comb_names))
-        raxes = parse_axes(p);
-    const Prim *body = parse_prim(p, &t);
+    CellValue v = parse_cell_value(p);
 
     p->names.n = mark;
-    if (p->failed || !has_type(p, name, t, body, comb))
+    if (p->failed || !has_type(p, name, &v))
         return;
     declare_tensor(d, name,
-                   comb < COUNT(comb_names)
-                       ? te_reduce(p->c, name, t, axes, (Combiner)comb, raxes, body)
-                       : te_compute(p->c, name, t, axes, body));
+                   v.comb < COUNT(comb_names)
+                       ? te_reduce(p->c, name, v.dtype, axes, (Combiner)v.comb, v.raxes, v.body)
+                       : te_compute(p->c, name, v.dtype, axes, v.body));
 }
 
 /* ---- scans ---- */
@@ -218,9 +234,9 @@ static void parse_scan_def(Defs *d, Scan *k, ScanPart part)
 {
     Parser     *p = d->p;
     const char *name = percent_name(p);
-    uint32_t    mark = p->names.n, n = 0, comb = 0;
+    uint32_t    mark = p->names.n, n = 0;
     const Idx  *at[TE_MAX_AXES], *extent[TE_MAX_AXES];
-    Axes        own = {0}, raxes = {0};
+    Axes        own = {0};
 
     expect(p, "[");
     while (!p->failed && !accept(p, "]")) {
@@ -232,28 +248,20 @@ static void parse_scan_def(Defs *d, Scan *k, ScanPart part)
         n++;
         accept(p, ",");
     }
-    expect(p, ":");
-    DType t = parse_dtype(p);
-
-    expect(p, "=");
-    while (comb < COUNT(comb_names) && !accept(p, comb_names[comb]))
-        comb++;
-    if (comb < COUNT(comb_names))
-        raxes = parse_axes(p);
-    const Prim *body = parse_prim(p, &t);
+    CellValue v = parse_cell_value(p);
 
     p->names.n = mark;
     if (!p->failed && k->outer.n + own.n + 1 > TE_MAX_AXES)
         parse_fail(p, "more than %d axes", TE_MAX_AXES);
-    if (p->failed || !has_type(p, name, t, body, comb))
+    if (p->failed || !has_type(p, name, &v))
         return;
     uint32_t      tensors = k->out.n;
-    const Tensor *x = parse_scan_tensor(d, k, name, t, n, extent);
+    const Tensor *x = parse_scan_tensor(d, k, name, v.dtype, n, extent);
 
-    if (comb < COUNT(comb_names))
-        te_scan_reduce(p->c, k, part, x, at, own, (Combiner)comb, raxes, body);
+    if (v.comb < COUNT(comb_names))
+        te_scan_reduce(p->c, k, part, x, at, own, (Combiner)v.comb, v.raxes, v.body);
     else
-        te_scan_def(p->c, k, part, x, at, own, body);
+        te_scan_def(p->c, k, part, x, at, own, v.body);
     if (k->out.n > tensors)
         declare_tensor(d, name, x);
 }

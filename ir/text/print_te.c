@@ -44,6 +44,20 @@ static void print_extern(Printer *p, const Extern *e)
     str_add(p->out, "\n");
 }
 
+/* `: f32 = sum[k<8] body`; comb NULL: no reduction. */
+static void print_cell_value(Printer *p, const Buffer *b, const char *comb, uint32_t nreduce,
+                             const Atom *const *raxis, const Idx *const *rextent, const Prim *body)
+{
+    str_printf(p->out, ": %s = ", dtype_text(p->c, b->dtype));
+    if (comb) {
+        str_add(p->out, comb);
+        print_axes(p, nreduce, raxis, rextent);
+        str_add(p->out, " ");
+    }
+    print_prim(p, body, 0);
+    str_add(p->out, "\n");
+}
+
 /* `%s[d<2,t+1<11,j<8]: f32 = ..`; axes of its own are the names that are new. */
 static void print_scan_def(Printer *p, const ScanDef *d)
 {
@@ -65,14 +79,9 @@ static void print_scan_def(Printer *p, const ScanDef *d)
         str_add(p->out, "<");
         print_idx(p, b->extent[i]);
     }
-    str_printf(p->out, "]: %s = ", dtype_text(p->c, b->dtype));
-    if (d->reduces) {
-        str_add(p->out, comb_names[d->comb]);
-        print_axes(p, d->nreduce, d->raxis, d->rextent);
-        str_add(p->out, " ");
-    }
-    print_prim(p, d->body, 0);
-    str_add(p->out, "\n");
+    str_add(p->out, "]");
+    print_cell_value(p, b, d->reduces ? comb_names[d->comb] : NULL, d->nreduce, d->raxis,
+                     d->rextent, d->body);
     printer_end_scope(p, mark);
 }
 
@@ -116,14 +125,8 @@ static void print_def(Printer *p, const Tensor *t)
     }
     str_printf(p->out, "  %s", print_buffer_name(p, t->buffer));
     print_axes(p, t->naxis, t->axis, t->buffer->extent);
-    str_printf(p->out, ": %s = ", dtype_text(p->c, t->buffer->dtype));
-    if (t->kind == TENSOR_REDUCE) {
-        str_add(p->out, comb_names[t->comb]);
-        print_axes(p, t->nreduce, t->raxis, t->rextent);
-        str_add(p->out, " ");
-    }
-    print_prim(p, t->body, 0);
-    str_add(p->out, "\n");
+    print_cell_value(p, t->buffer, t->kind == TENSOR_REDUCE ? comb_names[t->comb] : NULL,
+                     t->nreduce, t->raxis, t->rextent, t->body);
     printer_end_scope(p, mark);
 }
 
