@@ -4,32 +4,10 @@
 #include "backends/backend.h"
 #include "ir/scalar.h"
 #include "ir/tir/intrin.h"
-#include "tests/unit/check.h"
+#include "tests/unit/context.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static Arena *arena;
-static Ctx   *c;
-
-static void begin(void)
-{
-    arena = arena_new(NULL);
-    c = ctx_new(arena, diags_new(arena), (OpTable){0, NULL});
-}
-
-static void end(void)
-{
-    StrBuf text = strbuf(arena);
-
-    if (diag_errors(c->diags)) {
-        diag_print(c->diags, DIAG_TEXT, &text);
-        printf("%s", text.at);
-    }
-    CHECK_INT(diag_errors(c->diags), 0);
-    ctx_free(c);
-    arena_free(arena);
-}
 
 static const Target *target(const char *text)
 {

@@ -1,28 +1,6 @@
 /* Instructions that the LLVM backend writes, also those that this machine cannot run. */
 #include "backends/backend.h"
-#include "tests/unit/check.h"
-
-static Arena *arena;
-static Ctx   *c;
-
-static void begin(void)
-{
-    arena = arena_new(NULL);
-    c = ctx_new(arena, diags_new(arena), (OpTable){0, NULL});
-}
-
-static void end(void)
-{
-    StrBuf text = strbuf(arena);
-
-    if (diag_errors(c->diags)) {
-        diag_print(c->diags, DIAG_TEXT, &text);
-        printf("%s", text.at);
-    }
-    CHECK_INT(diag_errors(c->diags), 0);
-    ctx_free(c);
-    arena_free(arena);
-}
+#include "tests/unit/context.h"
 
 /* Rows of backends/llvm/intrin.def: the assembly has the instruction where the CPU does, and is
  * without it elsewhere. */

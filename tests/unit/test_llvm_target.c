@@ -1,29 +1,7 @@
 /* The LLVM backend's target strings: what they mean, and what is said about wrong ones. */
 #include "backends/backend.h"
 #include "backends/llvm/llvm.h"
-#include "tests/unit/check.h"
-
-static Arena *arena;
-static Ctx   *c;
-
-static void begin(void)
-{
-    arena = arena_new(NULL);
-    c = ctx_new(arena, diags_new(arena), (OpTable){0, NULL});
-}
-
-static void end(void)
-{
-    StrBuf text = strbuf(arena);
-
-    if (diag_errors(c->diags)) {
-        diag_print(c->diags, DIAG_TEXT, &text);
-        printf("%s", text.at);
-    }
-    CHECK_INT(diag_errors(c->diags), 0);
-    ctx_free(c);
-    arena_free(arena);
-}
+#include "tests/unit/context.h"
 
 static const Target *x86(const char *words)
 {
