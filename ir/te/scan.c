@@ -326,15 +326,5 @@ const Stmt *scan_nest(Ctx *c, const Scan *k, const char *(*name)(void *user, con
     iters.n = n + 1;
     LoopData l = {.var = var[n], .lo = idx_const(A, 0), .extent = k->rounds, .kind = LOOP_SEQ};
     parts[1] = stmt_for(c, l, part_nest(c, k, SCAN_EACH, &iters, var, name, user, loc), loc);
-
-    const Stmt *s = stmt_seq(c, 3, parts);
-
-    for (uint32_t i = n; i-- > 0;) {
-        l = (LoopData){.var = var[i],
-                       .lo = idx_const(A, 0),
-                       .extent = k->outer.extent[i],
-                       .kind = LOOP_SPATIAL};
-        s = stmt_for(c, l, s, loc);
-    }
-    return s;
+    return loops_around(c, n, var, k->outer.extent, n, stmt_seq(c, 3, parts), loc);
 }

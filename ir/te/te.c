@@ -382,9 +382,8 @@ int64_t te_macs(Ctx *c, const TeFunc *f)
 /* ---- the first nest
  * -------------------------------------------------------------------------------------- */
 
-static const Stmt *loops_around(Ctx *c, uint32_t n, const Atom *const *vars,
-                                const Idx *const *extents, uint32_t nspatial, const Stmt *body,
-                                Loc loc)
+const Stmt *loops_around(Ctx *c, uint32_t n, const Atom *const *vars, const Idx *const *extents,
+                         uint32_t nspatial, const Stmt *body, Loc loc)
 {
     for (uint32_t i = n; i-- > 0;) {
         LoopData l = {.var = vars[i],
