@@ -339,20 +339,36 @@ TensorList te_defs(Ctx *c, const TeFunc *f)
     return (TensorList){order.n, order.at};
 }
 
-/* Multiply-adds of a definition with those axes: of sums, the cells times the length. */
-static void add_macs(int64_t *total, uint32_t n, const Idx *const *extent, uint32_t nreduce,
-                     const Idx *const *rextent, const Idx *const *outer, uint32_t nouter,
-                     const Idx *rounds)
+/* A tensor that is no scan's as a definition of no outer axes. */
+static ScanDef plain_def(const Tensor *t, const Idx *const *at)
+{
+    return (ScanDef){.t = t,
+                     .at = at,
+                     .naxis = t->naxis,
+                     .axis = t->axis,
+                     .extent = t->buffer->extent,
+                     .reduces = t->kind == TENSOR_REDUCE,
+                     .comb = t->comb,
+                     .nreduce = t->nreduce,
+                     .raxis = t->raxis,
+                     .rextent = t->rextent,
+                     .body = t->body};
+}
+
+/* Multiply-adds of a definition, of the scan k or none: of sums, the cells times the length. */
+static void add_macs(int64_t *total, const ScanDef *d, const Scan *k)
 {
     int64_t cells = 1;
-    bool    known = !rounds || checked_mul(cells, rounds->hi, &cells);
+    bool    known = d->reduces && d->comb == COMB_SUM;
 
-    for (uint32_t k = 0; known && k < nouter; k++) /* of a dynamic dimension: at most */
-        known = checked_mul(cells, outer[k]->hi, &cells);
-    for (uint32_t k = 0; known && k < n; k++)
-        known = checked_mul(cells, extent[k]->hi, &cells);
-    for (uint32_t k = 0; known && k < nreduce; k++)
-        known = checked_mul(cells, rextent[k]->hi, &cells);
+    if (known && k && d->part == SCAN_EACH) /* of a dynamic dimension: at most */
+        known = checked_mul(cells, k->rounds->hi, &cells);
+    for (uint32_t i = 0; known && k && i < k->outer.n; i++)
+        known = checked_mul(cells, k->outer.extent[i]->hi, &cells);
+    for (uint32_t i = 0; known && i < d->naxis; i++)
+        known = checked_mul(cells, d->extent[i]->hi, &cells);
+    for (uint32_t i = 0; known && i < d->nreduce; i++)
+        known = checked_mul(cells, d->rextent[i]->hi, &cells);
     if (known && !checked_add(*total, cells, total))
         *total = INT64_MAX;
 }
@@ -365,16 +381,12 @@ int64_t te_macs(Ctx *c, const TeFunc *f)
     for (uint32_t i = 0; i < defs.n; i++) {
         const Tensor *t = defs.at[i];
         const Scan   *k = t->scan;
+        ScanDef       plain = plain_def(t, NULL);
 
-        if (t->kind == TENSOR_REDUCE && t->comb == COMB_SUM)
-            add_macs(&total, t->naxis, t->buffer->extent, t->nreduce, t->rextent, NULL, 0, NULL);
-        for (uint32_t j = 0; k && t == k->out.at[0] && j < k->defs.n; j++) {
-            const ScanDef *d = &k->defs.at[j];
-
-            if (d->reduces && d->comb == COMB_SUM)
-                add_macs(&total, d->naxis, d->extent, d->nreduce, d->rextent, k->outer.extent,
-                         k->outer.n, d->part == SCAN_EACH ? k->rounds : NULL);
-        }
+        if (t->kind == TENSOR_REDUCE)
+            add_macs(&total, &plain, NULL);
+        for (uint32_t j = 0; k && t == k->out.at[0] && j < k->defs.n; j++)
+            add_macs(&total, &k->defs.at[j], k);
     }
     return total;
 }
@@ -438,17 +450,7 @@ const Stmt *nest_of(Ctx *c, const char *name, const ScanDef *d, const Axes *iter
 static const Stmt *lower_def(Ctx *c, const Tensor *t, const char *name, Loc loc)
 {
     const Idx *at[TE_MAX_AXES];
-    ScanDef    d = {.t = t,
-                    .at = at,
-                    .naxis = t->naxis,
-                    .axis = t->axis,
-                    .extent = t->buffer->extent,
-                    .reduces = t->kind == TENSOR_REDUCE,
-                    .comb = t->comb,
-                    .nreduce = t->nreduce,
-                    .raxis = t->raxis,
-                    .rextent = t->rextent,
-                    .body = t->body};
+    ScanDef    d = plain_def(t, at);
 
     for (uint32_t i = 0; i < t->naxis; i++)
         at[i] = idx_atom(c->arith, t->axis[i]);
