@@ -221,33 +221,18 @@ static uint32_t part_of(const Work *w, uint32_t frame, uint32_t site)
     return top;
 }
 
-typedef struct {
-    const Buffer     *b;
-    const Idx *const *at;
-} Cell;
-
-static bool store_cell(void *user, const Stmt *s)
-{
-    Cell *x = user;
-
-    if (s->kind == STMT_STORE && s->u.store.buffer == x->b)
-        x->at = s->u.store.index;
-    return true;
-}
-
 bool reads_others(Work *w, uint32_t writer, uint32_t reader, const Buffer *b, uint32_t frame)
 {
-    Arith    *A = w->c->arith;
-    Cell      cell = {.b = b};
-    IdxSubst *wrote = subst_new(A, w->c->scratch), *read = subst_new(A, w->c->scratch);
-    Access    a = access_of(stmt_at(w, reader), b);
-    AtomSet  *inner = atomset_new(w->c->scratch);
-    uint32_t  from = frame == NO_SITE ? 0 : frame + 1;
-    uint32_t  end = frame == NO_SITE ? w->nest.n : w->nest.at[frame].end;
+    Arith            *A = w->c->arith;
+    IdxSubst         *wrote = subst_new(A, w->c->scratch), *read = subst_new(A, w->c->scratch);
+    const Stmt       *store = store_of(stmt_at(w, writer));
+    Access            out = access_of(stmt_at(w, writer), b), a = access_of(stmt_at(w, reader), b);
+    const Idx *const *cell = store && store->u.store.buffer == b ? store->u.store.index : out.store;
+    AtomSet          *inner = atomset_new(w->c->scratch);
+    uint32_t          from = frame == NO_SITE ? 0 : frame + 1;
+    uint32_t          end = frame == NO_SITE ? w->nest.n : w->nest.at[frame].end;
 
-    stmt_visit(stmt_at(w, writer), &(TirVisit){.user = &cell, .enter = store_cell});
-    if (!cell.at || !a.same_load || a.in_index ||
-        (!store_of(stmt_at(w, writer)) && access_of(stmt_at(w, writer), b).stores > 1))
+    if (!out.stores || !a.same_load || a.in_index || (!store && out.stores > 1))
         return false;
     for (uint32_t i = from; i < end; i++)
         if (stmt_at(w, i)->kind == STMT_FOR)
@@ -255,7 +240,7 @@ bool reads_others(Work *w, uint32_t writer, uint32_t reader, const Buffer *b, ui
     bind_iters(stmt_at(w, writer), wrote);
     bind_iters(stmt_at(w, reader), read);
     for (uint32_t d = 0; d < b->ndim; d++) {
-        const Idx *x = idx_subst(wrote, cell.at[d]), *y = idx_subst(read, a.load[d]);
+        const Idx *x = idx_subst(wrote, cell[d]), *y = idx_subst(read, a.load[d]);
         int64_t    off = 0;
 
         if (x->hi < y->lo || y->hi < x->lo)
