@@ -312,14 +312,19 @@ static bool is_unit(const Stmt *loop)
     return loop->u.loop.var->lo == loop->u.loop.var->hi;
 }
 
-/* A loop of that kind (of more than one iteration) that `order` moves past another, or NULL. */
-static const Stmt *moved(const Stmts *chain, const Stmt *const *order, LoopKind kind)
+static bool reduces(const Stmt *loop)
+{
+    return loop->u.loop.kind == LOOP_REDUCE && !is_unit(loop);
+}
+
+/* A reduce loop (of more than one iteration) that `order` moves past another, or NULL. */
+static const Stmt *moved_reduction(const Stmts *chain, const Stmt *const *order)
 {
     uint32_t i = 0, k = 0;
     for (;; i++, k++) {
-        while (i < chain->n && (chain->at[i]->u.loop.kind != kind || is_unit(chain->at[i])))
+        while (i < chain->n && !reduces(chain->at[i]))
             i++;
-        while (k < chain->n && (order[k]->u.loop.kind != kind || is_unit(order[k])))
+        while (k < chain->n && !reduces(order[k]))
             k++;
         if (i == chain->n || k == chain->n)
             return NULL;
@@ -412,7 +417,7 @@ static const Func *reorder_chain(Work *w, const Sites *named, const Stmt *top)
     uint32_t     next = 0;
     for (uint32_t k = 0; k < chain.n; k++)
         order[k] = named_as(w, named, chain.at[k]) < n ? chain.at[at[next++]] : chain.at[k];
-    const Stmt *was_red = moved(&chain, order, LOOP_REDUCE);
+    const Stmt *was_red = moved_reduction(&chain, order);
     if (!keeps_rounds(w, &chain, order))
         return NULL;
     if (was_red && waits(w, site_of(w, top)))
