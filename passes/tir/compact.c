@@ -55,11 +55,16 @@ static Accesses accesses(Ctx *c, const Stmt *s, const Buffer *b, bool loops)
     return a;
 }
 
+static bool any(const Accesses *a)
+{
+    return a->at.n || a->escapes;
+}
+
 static bool uses(Ctx *c, const Stmt *s, const Buffer *b)
 {
     Accesses a = accesses(c, s, b, false);
 
-    return a.at.n || a.escapes;
+    return any(&a);
 }
 
 typedef struct {
@@ -159,20 +164,18 @@ static bool is_independent(const Stmt *s)
            (s->u.loop.kind == LOOP_SPATIAL || (idx_is_const(s->u.loop.extent, &n) && n == 1));
 }
 
-/* In some dimension all cells that s uses of b lie before those of t, or behind. */
-static bool uses_others(Ctx *c, const Buffer *b, const Stmt *s, const Stmt *t)
+/* In some dimension all cells of x lie before those of y, or behind. */
+static bool are_apart(Ctx *c, const Accesses *x, const Accesses *y)
 {
-    Accesses x = accesses(c, s, b, true), y = accesses(c, t, b, true);
-
-    for (uint32_t d = 0; d < b->ndim && !x.escapes && !y.escapes; d++) {
+    for (uint32_t d = 0; d < x->b->ndim && !x->escapes && !y->escapes; d++) {
         bool before = true, behind = true;
 
-        for (uint32_t i = 0; i < x.at.n; i++)
-            for (uint32_t k = 0; k < y.at.n && (before || behind); k++) {
+        for (uint32_t i = 0; i < x->at.n; i++)
+            for (uint32_t k = 0; k < y->at.n && (before || behind); k++) {
                 const Idx *xl, *xh, *yl, *yh;
 
-                idx_bound(c->arith, x.at.at[i][d], x.inner, &xl, &xh);
-                idx_bound(c->arith, y.at.at[k][d], y.inner, &yl, &yh);
+                idx_bound(c->arith, x->at.at[i][d], x->inner, &xl, &xh);
+                idx_bound(c->arith, y->at.at[k][d], y->inner, &yl, &yh);
                 before = before && idx_sub(c->arith, yl, xh)->lo > 0;
                 behind = behind && idx_sub(c->arith, xl, yh)->lo > 0;
             }
@@ -185,11 +188,14 @@ static bool uses_others(Ctx *c, const Buffer *b, const Stmt *s, const Stmt *t)
 /* Nothing goes through b from one of these statements to another. */
 static bool is_divided(Ctx *c, const Buffer *b, const Stmt *seq)
 {
-    for (uint32_t i = 0; i < seq->nkids; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if (uses(c, seq->kids[i], b) && uses(c, seq->kids[k], b) &&
-                !uses_others(c, b, seq->kids[i], seq->kids[k]))
+    Accesses *of = NEW_ARRAY(c->scratch, Accesses, seq->nkids + 1);
+
+    for (uint32_t i = 0; i < seq->nkids; i++) {
+        of[i] = accesses(c, seq->kids[i], b, true);
+        for (uint32_t k = 0; k < i && any(&of[i]); k++)
+            if (any(&of[k]) && !are_apart(c, &of[i], &of[k]))
                 return false;
+    }
     return true;
 }
 
