@@ -24,7 +24,8 @@ typedef struct {
     Ctx          *c;
     const Buffer *b;
     VEC(Access) all;
-    VEC(const LoopData *) loops;
+    VEC(const LoopData *) loops; /* around the statement at hand */
+    VEC(const LoopData *) seq;   /* those whose rounds a dimension may count */
     const Stmt *now;
     uint32_t    order;
     bool        escapes;
@@ -41,10 +42,13 @@ static void note(Accesses *a, const Idx *const *index, bool store)
 
 static bool enter(void *user, const Stmt *s)
 {
-    Accesses *a = user;
+    Accesses       *a = user;
+    const LoopData *l = &s->u.loop;
 
     if (s->kind == STMT_FOR)
-        vec_push(a->c->scratch, &a->loops, &s->u.loop);
+        vec_push(a->c->scratch, &a->loops, l);
+    if (s->kind == STMT_FOR && l->kind == LOOP_SEQ && l->var->lo != l->var->hi && !loop_marks(l))
+        vec_push(a->c->scratch, &a->seq, l);
     if (s->kind == STMT_CALL)
         for (uint32_t i = 0; i < s->u.call.nargs; i++)
             a->escapes |= s->u.call.args[i].buffer == a->b;
@@ -231,18 +235,14 @@ static bool find_fold(const Accesses *a, Fold *f)
     const Buffer *b = a->b;
     int64_t       n;
 
-    if (a->escapes || b->halo || b->stride || b->alias || b->pitch || !a->all.n)
+    if (a->escapes || b->halo || b->stride || b->alias || b->pitch)
         return false;
-    for (uint32_t i = 0; i < a->all.n; i++)
-        for (uint32_t l = 0; l < a->all.at[i].nloops; l++) {
-            *f = (Fold){.loop = a->all.at[i].loops[l]};
-            if (f->loop->kind != LOOP_SEQ || loop_marks(f->loop))
-                continue;
-            for (f->dim = 0; f->dim < b->ndim; f->dim++)
-                if (idx_uses(a->all.at[i].index[f->dim], f->loop->var) && fits(a, f) &&
-                    !(idx_is_const(b->extent[f->dim], &n) && n <= f->keep && !f->inside))
-                    return true;
-        }
+    for (uint32_t i = 0; i < a->seq.n; i++) {
+        *f = (Fold){.loop = a->seq.at[i]};
+        for (f->dim = 0; f->dim < b->ndim; f->dim++)
+            if (fits(a, f) && !(idx_is_const(b->extent[f->dim], &n) && n <= f->keep && !f->inside))
+                return true;
+    }
     return false;
 }
 
