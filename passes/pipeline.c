@@ -218,6 +218,21 @@ static TirStage stage_after(const Pass *p)
     return p == &pass_table[pass_count - 1] ? TIR_FLAT : TIR_LOWERED;
 }
 
+/* --print-after and --verify-each of what a pass left; false: it is not right. */
+static bool inspect(Ctx *c, const TirModule *m, const Pass *p, const PassOptions *o, bool same)
+{
+    if (wanted(o->print_after, p->name)) {
+        StrBuf s = strbuf(c->scratch);
+
+        tir_print(c, m, &s);
+        show(p, same, &s);
+    }
+    if (!o->verify_each || tir_verify(c, m, stage_after(p)))
+        return true;
+    diag_note(c->diags, NO_LOC, "after the pass '%s'", p->name);
+    return false;
+}
+
 static const TirModule *run_tir_pass(Ctx *c, const TirModule *m, const Pass *p,
                                      const PassOptions *o)
 {
@@ -232,17 +247,7 @@ static const TirModule *run_tir_pass(Ctx *c, const TirModule *m, const Pass *p,
     if (arith_overflow(c->arith))
         return error_at(c, E_PASS, NO_LOC, "an index does not fit 64 bits in '%s'", p->name);
     tell(o, p, now_ms() - start, next == m);
-    if (wanted(o->print_after, p->name)) {
-        StrBuf s = strbuf(c->scratch);
-
-        tir_print(c, next, &s);
-        show(p, next == m, &s);
-    }
-    if (o->verify_each && !tir_verify(c, next, stage_after(p))) {
-        diag_note(c->diags, NO_LOC, "after the pass '%s'", p->name);
-        return NULL;
-    }
-    return next;
+    return inspect(c, next, p, o, next == m) ? next : NULL;
 }
 
 bool run_program_passes(Ctx *c, Program *program, const PassOptions *o)
@@ -259,17 +264,8 @@ bool run_program_passes(Ctx *c, Program *program, const PassOptions *o)
         if (ctx_cancelled(c) || !p->program(program))
             return false;
         tell(o, p, now_ms() - start, false);
-        if (wanted(o->print_after, p->name)) {
-            StrBuf s = strbuf(c->scratch);
-
-            tir_print(c, kernels_module(program->kernels, 0, NULL), &s);
-            show(p, false, &s);
-        }
-        if (o->verify_each &&
-            !tir_verify(c, kernels_module(program->kernels, 0, NULL), TIR_LOWERED)) {
-            diag_note(c->diags, NO_LOC, "after the pass '%s'", p->name);
+        if (!inspect(c, kernels_module(program->kernels, 0, NULL), p, o, false))
             return false;
-        }
     }
     return true;
 }
