@@ -70,7 +70,6 @@ void marks_add(const MarkTable *t, void *to, const void *from);
 enum {
 #define LOOP_MARK(id, field, form, text, most, stage, by, reader) MARK_AT_##id,
 #include "ir/tir/mark.def"
-    LOOP_MARKS
 };
 enum {
 #define LOOP_MARK(id, field, form, text, most, stage, by, reader) MARK_##id = 1 << MARK_AT_##id,
