@@ -104,10 +104,7 @@ static void parse_mark(Parser *p, const Mark *m, void *of)
     case FORM_FLAG: *(bool *)field = true; return;
     case FORM_NUMBER:
     case FORM_POWER: *(uint32_t *)field = parse_number(p, m); return;
-    case FORM_NAME:
-        expect(p, "@");
-        *(const char **)field = parse_word(p);
-        return;
+    case FORM_NAME: *(const char **)field = parse_symbol(p); return;
     case FORM_AXIS:
         expect(p, "(");
         *(BindAxis *)field = parse_axis(p);

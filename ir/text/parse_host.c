@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static const char *parse_symbol(Parser *p)
+const char *parse_symbol(Parser *p)
 {
     return expect(p, "@") ? parse_word(p) : "";
 }

@@ -25,11 +25,6 @@ static const char *local_name(Parser *p)
     return expect(p, "%") ? parse_word(p) : "";
 }
 
-static const char *global_name(Parser *p)
-{
-    return expect(p, "@") ? parse_word(p) : "";
-}
-
 /* lo..hi, inclusive */
 static void parse_range(Parser *p, int64_t *lo, int64_t *hi)
 {
@@ -243,7 +238,7 @@ static const Arg *parse_args(Parser *p, uint32_t *n)
 
 static const Stmt *parse_call(Parser *p)
 {
-    const char *callee = global_name(p);
+    const char *callee = parse_symbol(p);
     uint32_t    n;
     const Arg  *args = parse_args(p, &n);
     bool        on0 = accept(p, "on0");
@@ -266,7 +261,7 @@ static void parse_three(Parser *p, const char *word, const Idx **x)
 
 static const Stmt *parse_launch(Parser *p)
 {
-    LaunchData l = {.kernel = global_name(p)};
+    LaunchData l = {.kernel = parse_symbol(p)};
     Loc        loc;
 
     parse_three(p, "grid", l.grid);
@@ -539,7 +534,7 @@ static const Target *parse_target(Parser *p)
 
 static const Func *parse_func(Parser *p)
 {
-    Func     f = {.name = global_name(p)};
+    Func     f = {.name = parse_symbol(p)};
     uint32_t mark = p->names.n;
     VEC(Param) params = {0};
 

@@ -67,6 +67,7 @@ const Idx *const *parse_cell(Parser *p, const Buffer *b, uint16_t *lanes);
 const AbiMember *parse_member(Parser *p, const Buffer *b); /* .member; NULL: failed */
 
 /* parse_host.c */
+const char      *parse_symbol(Parser *p); /* @name; "": failed */
 const AbiRecord *parse_record(Parser *p); /* whose name stands here, or NULL */
 const AbiRecord *parse_sizeof(Parser *p); /* behind `sizeof(` */
 const Stmt      *parse_switch(Parser *p); /* after the word */
