@@ -194,7 +194,7 @@ typedef struct {
     const Buffer *t;       /* what it reads */
     bool          dead;    /* nobody else reads t */
     bool          chunked; /* others do, but only between chunks of the same reduction */
-    uint32_t      frame;   /* frame_of */
+    const Atom   *round;   /* of the frame (frame_of), or NULL */
 } Move;
 
 uint32_t frame_of(const Work *w, uint32_t site, const Sites *blocks)
@@ -289,9 +289,11 @@ static const Func *join(Work *w, uint32_t site, const Move *m, const ReduceRank 
     bind_iters(s, sub);
     for (uint32_t d = 0; d < m->t->ndim; d++)
         value[d] = idx_subst(sub, store->u.store.index[d]);
-    Placement p = {.tensor = m->t, .value = value, .where = b.where, .redundant = b.redundant};
-
-    p.round = m->frame == NO_SITE ? NULL : loop_at(w, m->frame)->var;
+    Placement p = {.tensor = m->t,
+                   .value = value,
+                   .where = b.where,
+                   .redundant = b.redundant,
+                   .round = m->round};
     p.where = pred_and(A, c->arena, p.where, idx_addc(A, r->rank, -r->last));
     if (forward)
         p.forward = prim_subst(c, v, sub);
@@ -340,10 +342,11 @@ static const Func *follow(Work *w, uint32_t site, uint32_t own, const Move *m, c
         value[d] = idx_subst(fresh, idx_subst(sub, store->u.store.index[d]));
     Pred where = pred_subst(fresh, c->arena, where_without(w, s->u.block.where, reduce));
     where = pred_and(A, c->arena, where, idx_addc(A, r->rank, -r->last));
-    Placement p = {
-        .tensor = m->t, .value = value, .where = where, .redundant = s->u.block.redundant};
-
-    p.round = m->frame == NO_SITE ? NULL : loop_at(w, m->frame)->var;
+    Placement   p = {.tensor = m->t,
+                     .value = value,
+                     .where = where,
+                     .redundant = s->u.block.redundant,
+                     .round = m->round};
     const Stmt *placed = place_consumer(w, m->consumer, &p);
     if (!placed)
         return NULL;
@@ -469,13 +472,13 @@ static const Func *move_to(Work *w, const Sites *blocks, const Buffer *t, const 
         own = own_nest(w, outer, site);
         if (!store_of(s))
             return refuse(w, "'%s' writes more than one cell", b->name);
-        m.frame = frame_of(w, site, blocks);
-        if (!inputs_ready(w, blocks->at[0], t, site, m.frame))
+        uint32_t frame = frame_of(w, site, blocks), part = part_of(w, frame, site);
+        m.round = frame == NO_SITE ? NULL : loop_at(w, frame)->var;
+        if (!inputs_ready(w, blocks->at[0], t, site, frame))
             return NULL;
-        uint32_t part = part_of(w, m.frame, site);
-        from = m.frame == NO_SITE ? 0 : part < from ? part : from;
+        from = frame == NO_SITE ? 0 : part < from ? part : from;
         for (uint32_t k = 0; k < blocks->n; k++)
-            if (part_of(w, m.frame, blocks->at[k]) <= part)
+            if (part_of(w, frame, blocks->at[k]) <= part)
                 return refuse(w, "'%s' does not run after '%s'", m.consumer->u.block.name, b->name);
         if (b->redundant) /* nor need it compute every cell */
             return refuse(w, "'%s' computes only what the loops around it read", b->name);
