@@ -191,26 +191,22 @@ static bool check_libm(Source *s, const Func *f, const char *text)
 
 static bool functions(Source *s, const TirModule *m, StrBuf *heads, StrBuf *out)
 {
-    bool ok = true;
-
-    for (uint32_t i = 0; i < m->nfuncs && ok; i++) {
+    for (uint32_t i = 0; i < m->nfuncs; i++) {
         const Func *f = m->funcs[i];
         StrBuf      head = strbuf(s->c->arena), text = strbuf(s->c->arena);
 
         if (f->kind == FUNC_HOST || !is_live(s, f) ||
             map_get(s->program.funcs, PTR_KEY(name_of(s, f->name))))
             continue; /* another shape bucket has it too */
-        ok = clike_declare(&s->program, f, &head) && clike_define(&s->program, f, &text) &&
-             check_libm(s, f, text.at);
-        if (!ok)
-            break;
+        if (!clike_function(&s->program, f, &head, &text) || !check_libm(s, f, text.at))
+            return false;
         if (f->kind == FUNC_ENTRY)
             str_printf(heads, "static %s;\n", head.at);
         else
             comment(s, f, out);
         str_printf(out, "static %s\n", text.at);
     }
-    return ok;
+    return true;
 }
 
 /* ---- what the header declares ------------------------------------------------------------------ */

@@ -60,10 +60,8 @@ typedef struct ClikeProgram {
     Map *funcs; /* interned name -> ClikeFunc */
 } ClikeProgram;
 
-/* Makes f known, callees before callers: `head` is its declaration without storage and semicolon.
- */
-bool clike_declare(ClikeProgram *p, const Func *f, StrBuf *head);
-/* The same with its body. */
-bool clike_define(ClikeProgram *p, const Func *f, StrBuf *out);
+/* f, which its callers know from here on: `head` is its declaration without storage and semicolon,
+ * `out` the same with its body. */
+bool clike_function(ClikeProgram *p, const Func *f, StrBuf *head, StrBuf *out);
 
 #endif

@@ -220,7 +220,7 @@ static const Func *prepared(Ctx *c, const Func *f)
     return clike_halves(c, clike_scalars(c, intrins_expand(c, f)));
 }
 
-bool clike_declare(ClikeProgram *p, const Func *f, StrBuf *head)
+bool clike_function(ClikeProgram *p, const Func *f, StrBuf *head, StrBuf *out)
 {
     f = prepared(p->c, f);
 
@@ -233,19 +233,12 @@ bool clike_declare(ClikeProgram *p, const Func *f, StrBuf *head)
         known->written[i] = f->params[i].buffer && is_written(x.written, f->params[i].buffer);
     map_put(p->funcs, PTR_KEY(intern(p->c->strings, f->name)), known);
     print_head(&x, head);
-    return !x.failed;
-}
-
-bool clike_define(ClikeProgram *p, const Func *f, StrBuf *out)
-{
-    const ClikeFunc *known = map_get(p->funcs, PTR_KEY(intern(p->c->strings, f->name)));
-    Clike            x = begin(p, known->f);
-
+    if (x.failed)
+        return false;
     x.out = out;
-    print_head(&x, out);
-    str_add(out, "\n{\n");
+    str_printf(out, "%s\n{\n", head->at);
     print_scalars(&x);
-    clike_stmt(&x, known->f->body, true);
+    clike_stmt(&x, f->body, true);
     str_add(out, "}\n");
     return !x.failed;
 }
