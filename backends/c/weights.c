@@ -11,7 +11,7 @@
 #include "backends/c/c.h"
 
 #include <inttypes.h>
-#include <string.h>
+#include <stdlib.h>
 
 typedef struct {
     uint64_t    offset, bytes;
@@ -28,12 +28,14 @@ bool c_has_weights(const Source *s)
     return s->o->embed_weights && !s->o->extern_weights && s->plans->weights_bytes;
 }
 
-static int by_offset(const Field *a, const Field *b)
+static int by_offset(const void *a, const void *b)
 {
-    return a->offset < b->offset ? -1 : a->offset > b->offset;
+    const Field *x = a, *y = b;
+
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* The plans' constants in their order, each once. */
+/* The plans' constants in the order of their places, each once. */
 static Fields members_of(Source *s)
 {
     Fields all = {0};
@@ -48,12 +50,9 @@ static Fields members_of(Source *s)
                 continue;
             map_put(seen, k->offset + 1, seen);
             vec_push(s->c->arena, &all, m);
-            for (uint32_t at = all.n - 1; at && by_offset(&all.at[at], &all.at[at - 1]) < 0; at--) {
-                Field swap = all.at[at];
-                all.at[at] = all.at[at - 1];
-                all.at[at - 1] = swap;
-            }
         }
+    if (all.n)
+        qsort(all.at, all.n, sizeof *all.at, by_offset);
     return all;
 }
 
