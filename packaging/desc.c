@@ -17,11 +17,12 @@ static uint32_t tensor_align(const PlanIO *io, const Param *param)
     return param->buffer->align > align ? param->buffer->align : align;
 }
 
-/* `N, 16`, and the bounds of what is named. */
+/* `[N, 16], N in 1..64`: the bounds of what is named. */
 static const char *shape_text(Ctx *c, const Plan *p, const Type *t)
 {
     StrBuf s = strbuf(c->arena);
 
+    str_add(&s, "[");
     for (uint32_t i = 0; i < t->n; i++) {
         str_add(&s, i ? ", " : "");
         dim_print(t->dims[i], &s);

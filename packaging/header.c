@@ -134,6 +134,20 @@ static void add_plain(StrBuf *s, const char *text)
     }
 }
 
+/* `[1, 16]`, and how many elements these are. */
+static uint64_t add_dims(StrBuf *s, const TensorDesc *t)
+{
+    uint64_t elems = 1;
+
+    str_add(s, "[");
+    for (uint32_t i = 0; i < t->ndim; i++) {
+        str_printf(s, "%s%" PRId64, i ? ", " : "", t->dims[i]);
+        elems *= (uint64_t)t->dims[i];
+    }
+    str_add(s, "]");
+    return elems;
+}
+
 static void tensor_macros(Arena *a, StrBuf *s, const ModelDesc *m, const char *side,
                           const TensorDesc *t, uint32_t index)
 {
@@ -143,13 +157,12 @@ static void tensor_macros(Arena *a, StrBuf *s, const ModelDesc *m, const char *s
     str_addc(s, '\n');
     str_printf(s, "/* ");
     add_plain(s, t->name);
-    str_printf(s, ": %s [", dtype_name(a, t));
-    for (uint32_t i = 0; i < t->ndim; i++) {
-        if (!t->shape)
-            str_printf(s, "%s%" PRId64, i ? ", " : "", t->dims[i]);
-        elems *= (uint64_t)t->dims[i];
-    }
-    str_printf(s, "%s */\n", t->shape ? t->shape : "]");
+    str_printf(s, ": %s ", dtype_name(a, t));
+    if (t->shape)
+        str_add(s, t->shape);
+    else
+        elems = add_dims(s, t);
+    str_printf(s, " */\n");
     str_printf(s, "#define %s_INDEX %u\n", prefix, index);
     str_printf(s, "#define %s_NDIM %u\n", prefix, t->ndim);
     for (uint32_t i = 0; i < t->ndim; i++)

@@ -40,7 +40,7 @@ typedef struct {
     uint32_t       ndim;
     const int64_t *dims;  /* -1: known at run time */
     const int64_t *most;  /* ... then at most; NULL where that is not known */
-    const char    *shape; /* `N, 16], N in 1..64` of a tvmcc_value; NULL: dims say it */
+    const char    *shape; /* `[N, 16], N in 1..64` of a tvmcc_value; NULL: dims say it */
     uint64_t       bytes; /* at most */
     uint32_t       align;
     bool           quantized;
