@@ -1,7 +1,6 @@
 /* Debian's static libraries are made for programs: they take libc's streams to lie in the same
  * file, which a shared library cannot promise.  In the portable libtvmcc.so the linker sends them
- * here
- * (--wrap). */
+ * here (--wrap). */
 #include <stdio.h>
 
 extern FILE *__real_stdin, *__real_stdout, *__real_stderr;

@@ -23,7 +23,7 @@ typedef struct {
     Map                  *funcs; /* interned name -> Func */
     Map                  *data;  /* interned name -> Data */
     Map                  *live;  /* names that what is exported leads to */
-    TextList              libm;  /* what the text calls of it, sorted */
+    TextList              libm;  /* what the text calls of it */
     bool                  nans;  /* the weights have NAN or INFINITY */
 } Source;
 

@@ -53,10 +53,9 @@ static const Whole whole[] = {
     {"u64", "uint64_t", "uint64_t", "0", "UINT64_MAX", false, "0.0", "18446744073709551616.0"}};
 
 static const struct {
-    const char *name, *type, *suffix, *sign, *bits[2];
-    const char *mask;
-} reals[] = {{"f32", "float", "f", "i32", {"i32", "u32"}, "0x7fffffffu"},
-             {"f64", "double", "", "i64", {"i64", "u64"}, "UINT64_C(0x7fffffffffffffff)"}};
+    const char *name, *type, *suffix, *bits[2], *mask;
+} reals[] = {{"f32", "float", "f", {"i32", "u32"}, "0x7fffffffu"},
+             {"f64", "double", "", {"i64", "u64"}, "UINT64_C(0x7fffffffffffffff)"}};
 
 static const char *type_of(const char *name)
 {
@@ -80,7 +79,7 @@ static void of_reals(Ctx *c, Helpers *all)
     for (size_t i = 0; i < COUNT(reals); i++) {
         const char *f = reals[i].name, *t = reals[i].type, *bits = reals[i].bits[1];
         const char *one = TEXT("%s a", t), *two = TEXT("%s a, %s b", t, t);
-        const char *sign = TEXT("%s_of_bits_%s(a)", reals[i].sign, f);
+        const char *sign = TEXT("%s_of_bits_%s(a)", reals[i].bits[0], f);
 
         for (size_t k = 0; k < 2; k++) {
             pun(c, all, f, t, reals[i].bits[k], type_of(reals[i].bits[k]));
@@ -198,7 +197,7 @@ void c_prelude(Ctx *c, const char *body, StrBuf *out)
             str_add(out, all.at[i].text);
 }
 
-/* <word>_<type>, with one of the words that helpers begin with, or <type>_of_.. */
+/* Whatever ends like them, in _<type>. */
 bool c_is_helper(const char *name)
 {
     static const char *const types[] = {"i8",  "i16", "i32", "i64",  "u8",  "u16",

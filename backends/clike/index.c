@@ -19,7 +19,7 @@ const char *clike_name(Clike *x, const char *wanted)
 
 void clike_forget(Clike *x, const Atom *a)
 {
-    const char *name = x->taken ? map_get(x->names, a->id | ATOM_KEY) : NULL;
+    const char *name = map_get(x->names, a->id | ATOM_KEY);
 
     if (!name || !x->d->taken)
         return;
@@ -163,10 +163,6 @@ void clike_index(Clike *x, const Idx *i, StrBuf *s)
 
 /* ---- their width ------------------------------------------------------------------------------- */
 
-typedef struct {
-    bool fits;
-} Width;
-
 static double largest(double lo, double hi)
 {
     return -lo > hi ? -lo : hi;
@@ -195,30 +191,30 @@ static bool idx_fits(const Idx *x)
 
 static void visit_idx(void *user, const Idx *i)
 {
-    Width *w = user;
+    bool *fits = user;
 
-    w->fits = w->fits && idx_fits(i);
+    *fits = *fits && idx_fits(i);
 }
 
 static bool visit_stmt(void *user, const Stmt *s)
 {
-    Width *w = user;
+    bool *fits = user;
 
     if (s->kind == STMT_FOR)
-        w->fits = w->fits && idx_fits(s->u.loop.lo) && idx_fits(s->u.loop.extent) &&
-                  s->u.loop.lo->hi + s->u.loop.extent->hi <= INT32_MAX;
-    return w->fits;
+        *fits = *fits && idx_fits(s->u.loop.lo) && idx_fits(s->u.loop.extent) &&
+                s->u.loop.lo->hi + s->u.loop.extent->hi <= INT32_MAX;
+    return *fits;
 }
 
 bool clike_index_fits(const Func *f)
 {
-    Width    w = {true};
-    TirVisit v = {.user = &w, .enter = visit_stmt, .idx = visit_idx};
+    bool     fits = true;
+    TirVisit v = {.user = &fits, .enter = visit_stmt, .idx = visit_idx};
 
     for (uint32_t i = 0; i < f->nparams; i++)
         if (f->params[i].scalar &&
             (f->params[i].scalar->lo < INT32_MIN || f->params[i].scalar->hi > INT32_MAX))
             return false;
     stmt_visit(f->body, &v);
-    return w.fits;
+    return fits;
 }

@@ -16,8 +16,6 @@ typedef struct {
     bool          overlaps; /* the value reads other cells of `stored` */
 } Lanes;
 
-static const Prim *lane_of(Lanes *v, const Prim *p);
-
 static const Prim *load_lane(Lanes *v, const Prim *p)
 {
     const LoadData *l = &p->u.load;

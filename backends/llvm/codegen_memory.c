@@ -25,7 +25,6 @@ static LLVMValueRef safe_pointer(Gen *g, LLVMValueRef p)
 
 LLVMValueRef gen_from_memory(Gen *g, LLVMValueRef v, DType t)
 {
-    (void)g;
     if (!dtype_is_bool(t))
         return v;
     return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
