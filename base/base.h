@@ -107,6 +107,7 @@ bool str_ends(const char *text, const char *suffix);
 const char *str_closest(const char *word, const char *const *candidates, size_t n);
 /* Any text as a lower-case C identifier: letters, digits, '_'; never empty, never a keyword. */
 const char *c_identifier(Arena *a, const char *text);
+const char *str_upper(Arena *a, const char *text);
 
 /* ---- columns.c: tables for people ---------------------------------------------------------------- */
 

@@ -292,3 +292,12 @@ const char *c_identifier(Arena *a, const char *text)
         str_addc(&s, '_');
     return s.at;
 }
+
+const char *str_upper(Arena *a, const char *text)
+{
+    char *out = arena_printf(a, "%s", text);
+
+    for (char *p = out; *p; p++)
+        *p = (char)toupper((unsigned char)*p);
+    return out;
+}

@@ -36,15 +36,6 @@ static bool parse_real(const char *text, double *out)
     return !*end && *out - *out == 0; /* neither infinite nor NaN */
 }
 
-static const char *upper(Arena *a, const char *text)
-{
-    char *s = arena_printf(a, "%s", text);
-
-    for (char *p = s; *p; p++)
-        *p = (char)toupper((unsigned char)*p);
-    return s;
-}
-
 static bool is_layout(const char *text)
 {
     static const char *const all[] = {"nhwc", "nchw", "hwc", "chw"};
@@ -100,7 +91,7 @@ static bool image_word(ImageText *t, const char *word)
     t->list = NULL;
     if (!equals) {
         if (is_layout(word)) {
-            im->layout = upper(t->a, word);
+            im->layout = str_upper(t->a, word);
             return true;
         }
         return is_type(word, &im->dtype);
@@ -119,7 +110,7 @@ static bool image_word(ImageText *t, const char *word)
     if (n == 5 && !strncmp(word, "scale", n))
         return parse_real(value, &im->scale) && im->scale > 0;
     if (n == 5 && !strncmp(word, "model", n)) {
-        im->model_layout = upper(t->a, value);
+        im->model_layout = str_upper(t->a, value);
         return is_layout(value);
     }
     if (n == 8 && !strncmp(word, "channels", n))

@@ -11,21 +11,11 @@
  */
 #include "packaging/packaging.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
 
 /* ---- names ------------------------------------------------------------------------------------
  */
-
-static const char *upper_case(Arena *a, const char *text)
-{
-    char *out = arena_printf(a, "%s", text);
-
-    for (char *p = out; *p; p++)
-        *p = (char)toupper((unsigned char)*p);
-    return out;
-}
 
 static bool name_tensors(Diags *d, Arena *a, const char *what, TensorDesc *tensors, uint32_t n)
 {
@@ -70,7 +60,7 @@ bool desc_finish(Diags *d, Arena *a, ModelDesc *m)
     bool in, out;
 
     m->entry = c_identifier(a, m->entry);
-    m->upper = upper_case(a, m->entry);
+    m->upper = str_upper(a, m->entry);
     in = name_tensors(d, a, "input", m->in, m->nin);
     out = name_tensors(d, a, "output", m->out, m->nout);
     return name_dims(d, a, m) && in && out;
@@ -151,7 +141,7 @@ static uint64_t add_dims(StrBuf *s, const TensorDesc *t)
 static void tensor_macros(Arena *a, StrBuf *s, const ModelDesc *m, const char *side,
                           const TensorDesc *t, uint32_t index)
 {
-    const char *prefix = arena_printf(a, "%s_%s_%s", m->upper, side, upper_case(a, t->c_name));
+    const char *prefix = arena_printf(a, "%s_%s_%s", m->upper, side, str_upper(a, t->c_name));
     uint64_t    elems = 1;
 
     str_addc(s, '\n');
@@ -232,7 +222,7 @@ static void bucket_tensors(Arena *a, StrBuf *s, const char *bucket, const char *
     for (uint32_t i = 0; i < n; i++) {
         const TensorDesc *t = &tensors[i];
         const char       *prefix =
-            arena_printf(a, "%s_%s_%s", bucket, side, upper_case(a, named[i].c_name));
+            arena_printf(a, "%s_%s_%s", bucket, side, str_upper(a, named[i].c_name));
 
         for (uint32_t k = 0; k < t->ndim; k++)
             str_printf(s, "#define %s_DIM%u %" PRId64 "\n", prefix, k, t->dims[k]);
@@ -258,7 +248,7 @@ static void bucket_macros(Arena *a, StrBuf *s, const ModelDesc *m)
         }
         for (uint32_t k = 0; k < m->nbucket_dims; k++)
             str_printf(s, "#define %s_%s %" PRId64 "\n", u,
-                       upper_case(a, c_identifier(a, m->bucket_dims[k])), m->alts[b].sizes[k]);
+                       str_upper(a, c_identifier(a, m->bucket_dims[k])), m->alts[b].sizes[k]);
         str_printf(s,
                    "#define %s_ARENA_BYTES(threads) (TVMCC_SIZE_OF(%" PRIu64
                    ") + TVMCC_SIZE_OF(threads) * %" PRIu64 ")\n",

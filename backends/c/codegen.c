@@ -370,16 +370,14 @@ static void add_code(StrBuf *out, const char *text)
 
 static Source source_new(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info)
 {
-    Source s = {.c = c, .plans = p, .o = o, .header = info->header};
-    char  *upper = arena_printf(c->arena, "%s", o->entry);
-
-    for (char *at = upper; *at; at++)
-        *at = (char)toupper((unsigned char)*at);
-    s.upper = upper;
-    s.funcs = map_new(c->arena);
-    s.data = map_new(c->arena);
-    s.live = map_new(c->arena);
-    return s;
+    return (Source){.c = c,
+                    .plans = p,
+                    .o = o,
+                    .header = info->header,
+                    .upper = str_upper(c->arena, o->entry),
+                    .funcs = map_new(c->arena),
+                    .data = map_new(c->arena),
+                    .live = map_new(c->arena)};
 }
 
 bool c_source(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info, StrBuf *out)
