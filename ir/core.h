@@ -58,6 +58,10 @@ static inline bool dtype_is_float(DType t)
 {
     return t.code == DT_FLOAT || t.code == DT_BFLOAT;
 }
+static inline bool dtype_is_half(DType t)
+{
+    return dtype_is_float(t) && t.bits == 16;
+}
 static inline bool dtype_is_bool(DType t)
 {
     return t.code == DT_BOOLEAN;

@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_half(DType t)
-{
-    return dtype_is_float(t) && t.bits == 16;
-}
-
 const char *c_type(DType t)
 {
     switch (t.code) {
@@ -68,7 +63,7 @@ static const char *c_math(MathFn fn, DType t)
     static const char *const whole[] = {"abs_i8", "abs_i16", "abs_i32", "abs_i64"};
 
     if (dtype_is_float(t))
-        return is_half(t) ? NULL : text[fn][t.bits == 64];
+        return dtype_is_half(t) ? NULL : text[fn][t.bits == 64];
     if (fn != MATH_ABS || t.code != DT_INT)
         return NULL;
     return whole[t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3];
@@ -94,7 +89,7 @@ void c_real(StrBuf *s, DType t, double v)
     bool single = t.bits == 32;
     char text[40];
 
-    if (is_half(t)) {
+    if (dtype_is_half(t)) {
         uint16_t bits;
         dtype_put_f(t, &bits, v);
         str_printf(s, "0x%04xu", bits);
@@ -115,7 +110,7 @@ void c_real(StrBuf *s, DType t, double v)
 /* In code, where infinities and NaN need no <math.h>. */
 static void code_real(StrBuf *s, DType t, double v)
 {
-    if (is_half(t) || v - v == 0)
+    if (dtype_is_half(t) || v - v == 0)
         c_real(s, t, v);
     else if (t.bits == 32)
         str_printf(s, "f32_of_bits_u32(0x%su)",
@@ -144,7 +139,7 @@ static const char *c_convert(Ctx *c, DType to, DType from)
 {
     bool same = dtype_eq(to, from), saturates = dtype_is_float(from) && dtype_is_int(to);
 
-    if (same || dtype_is_handle(from) || !(saturates || is_half(to) || is_half(from)))
+    if (same || dtype_is_handle(from) || !(saturates || dtype_is_half(to) || dtype_is_half(from)))
         return NULL;
     return arena_printf(c->arena, "%s_of_%s", short_name(c, to), short_name(c, from));
 }

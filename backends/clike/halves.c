@@ -4,11 +4,6 @@
  *     max(%a[i], %b[i])     f16(max(f32(%a[i]), f32(%b[i]))) */
 #include "backends/clike/impl.h"
 
-static bool is_half(const Prim *p)
-{
-    return dtype_is_float(p->dtype) && p->dtype.bits == 16;
-}
-
 static const Prim *half_prim(Ctx *c, void *user, const Prim *p)
 {
     const Prim **kids = NEW_ARRAY(c->arena, const Prim *, p->nkids + 1);
@@ -54,7 +49,7 @@ static const Prim *half_prim(Ctx *c, void *user, const Prim *p)
     case PRIM_VEC:
     case PRIM_SHUFFLE: return p; /* bits stay what they are */
     }
-    if (!p->nkids || !is_half(p->kids[0]))
+    if (!p->nkids || !dtype_is_half(p->kids[0]->dtype))
         return p;
     for (uint32_t i = 0; i < p->nkids; i++)
         kids[i] = prim_cast(c, f32, p->kids[i]);

@@ -255,7 +255,7 @@ LLVMValueRef gen_bin(Gen *g, const Prim *p)
 
     if (!dtype_is_float(t))
         return int_bin(g, p->kind, t, x, y);
-    if (gen_is_half(t) && (p->kind == PRIM_MIN || p->kind == PRIM_MAX))
+    if (dtype_is_half(t) && (p->kind == PRIM_MIN || p->kind == PRIM_MAX))
         return half_minmax(g, p->kind == PRIM_MAX, t, x, y);
     v = float_bin(g, p, t, gen_widen(g, x, t), gen_widen(g, y, t));
     return dtype_is_bool(p->dtype) ? v : gen_round_half(g, v, t);
@@ -313,7 +313,7 @@ LLVMValueRef gen_math(Gen *g, const Prim *p)
             return x[0];
         return gen_call2(g, "llvm.abs", LLVMTypeOf(x[0]), x[0], LLVMConstInt(g->i1, 0, false));
     }
-    if (gen_is_half(t) && fn == MATH_ABS)
+    if (dtype_is_half(t) && fn == MATH_ABS)
         return LLVMBuildAnd(g->b, x[0], gen_splat_int(LLVMTypeOf(x[0]), 0x7fff), "");
     for (uint32_t i = 0; i < p->nkids && i < 2; i++)
         x[i] = gen_widen(g, x[i], t);

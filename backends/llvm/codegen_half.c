@@ -70,11 +70,6 @@ LLVMValueRef gen_call2(Gen *g, const char *name, LLVMTypeRef t, LLVMValueRef a, 
 
 /* ---- f16 and bf16 ------------------------------------------------------------------------------------- */
 
-bool gen_is_half(DType t)
-{
-    return dtype_is_float(t) && t.bits == 16;
-}
-
 /* f16 bits in i32 lanes to f32: the exponent is moved by a multiplication, exact for subnormals
  * too; infinities and NaNs get the exponent all ones again. */
 static LLVMValueRef soft_f16_to_f32(Gen *g, LLVMValueRef h, LLVMTypeRef i32t)
@@ -147,7 +142,7 @@ LLVMValueRef gen_widen(Gen *g, LLVMValueRef v, DType t)
     LLVMTypeRef i32t = gen_with_lanes_of(g->i32, LLVMTypeOf(v));
     LLVMTypeRef f32t = gen_with_lanes_of(g->f32, LLVMTypeOf(v));
 
-    if (!gen_is_half(t))
+    if (!dtype_is_half(t))
         return v;
     if (t.code == DT_FLOAT && (g->caps & CAP_F16C)) {
         LLVMTypeRef half = gen_with_lanes_of(LLVMHalfTypeInContext(g->lc), LLVMTypeOf(v));
@@ -166,7 +161,7 @@ LLVMValueRef gen_round_half(Gen *g, LLVMValueRef f, DType t)
     LLVMTypeRef i32t = gen_with_lanes_of(g->i32, LLVMTypeOf(f));
     LLVMTypeRef i16t = gen_with_lanes_of(g->i16, LLVMTypeOf(f));
 
-    if (!gen_is_half(t))
+    if (!dtype_is_half(t))
         return f;
     if (t.code == DT_FLOAT && (g->caps & CAP_F16C)) {
         LLVMTypeRef half = gen_with_lanes_of(LLVMHalfTypeInContext(g->lc), LLVMTypeOf(f));

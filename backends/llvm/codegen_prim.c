@@ -198,19 +198,19 @@ static LLVMValueRef gen_cast(Gen *g, const Prim *p)
     if (dtype_is_handle(from))
         return LLVMBuildPtrToInt(g->b, v, t, "");
     if (dtype_is_float(from)) {
-        if (gen_is_half(to) && from.bits == 64)
+        if (dtype_is_half(to) && from.bits == 64)
             return gen_round_half(g, gen_odd_f32(g, v), to);
         v = gen_widen(g, v, from);
         if (dtype_is_bool(to))
             return LLVMBuildFCmp(g->b, LLVMRealUNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
         if (!dtype_is_float(to))
             return float_to_int(g, v, to);
-        if (gen_is_half(to))
+        if (dtype_is_half(to))
             return gen_round_half(g, v, to);
         return LLVMTypeOf(v) == t ? v : LLVMBuildFPCast(g->b, v, t, "");
     }
     if (dtype_is_float(to)) {
-        LLVMTypeRef ft = gen_is_half(to) ? f32t : t;
+        LLVMTypeRef ft = dtype_is_half(to) ? f32t : t;
 
         v = from.code == DT_INT ? LLVMBuildSIToFP(g->b, v, ft, "")
                                 : LLVMBuildUIToFP(g->b, v, ft, "");
@@ -244,7 +244,7 @@ static LLVMValueRef gen_number(Gen *g, const Prim *p)
         return LLVMConstNull(t);
     if (p->kind == PRIM_INT && !dtype_is_float(p->dtype))
         return gen_splat_int(t, dtype_is_bool(p->dtype) ? p->u.i != 0 : (uint64_t)p->u.i);
-    if (!gen_is_half(p->dtype))
+    if (!dtype_is_half(p->dtype))
         return gen_splat_float(g, t, p->u.f);
     dtype_put_f(one, &cell, p->u.f);
     return gen_splat_int(t, cell & 0xffff);

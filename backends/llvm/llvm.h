@@ -212,7 +212,6 @@ LLVMValueRef gen_splat_float(Gen *g, LLVMTypeRef t, double v);
 LLVMValueRef gen_call1(Gen *g, const char *intrinsic, LLVMTypeRef t, LLVMValueRef a);
 LLVMValueRef gen_call2(Gen *g, const char *intrinsic, LLVMTypeRef t, LLVMValueRef a,
                        LLVMValueRef b);
-bool         gen_is_half(DType t);
 LLVMValueRef gen_widen(Gen *g, LLVMValueRef v, DType t); /* a half to f32; others as they are */
 LLVMValueRef gen_round_half(Gen *g, LLVMValueRef f, DType t); /* f32 to the half t; others as is */
 /* f64 to f32 rounding to odd: a second rounding to a half then gives what one would have given. */

@@ -15,7 +15,7 @@
 
 static bool is_half(const Type *t)
 {
-    return t && t->kind == TYPE_TENSOR && dtype_is_float(t->dtype) && t->dtype.bits == 16;
+    return t && t->kind == TYPE_TENSOR && dtype_is_half(t->dtype);
 }
 
 /* Its result's type stands in its attributes, or it only looks at shapes. */
