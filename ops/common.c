@@ -306,15 +306,9 @@ const Atom *te_loop_var(Ctx *c, const char *name, const Idx *n)
     return atom_upto(c->arith, intern(c->strings, name), n);
 }
 
-const Stmt *loop_stmt(Ctx *c, const Atom *var, const Idx *n, uint32_t marks, const Stmt *body)
+const Stmt *loop_stmt(Ctx *c, const Atom *var, const Idx *n, const Stmt *body)
 {
-    LoopData l = {.var = var,
-                  .lo = idx_const(c->arith, 0),
-                  .extent = n,
-                  .kind = marks ? LOOP_SPATIAL : LOOP_SEQ,
-                  .parallel = (marks & MARK_PARALLEL) != 0,
-                  .vector = (marks & MARK_VECTOR) != 0,
-                  .unroll = (marks & MARK_UNROLL) != 0};
+    LoopData l = {.var = var, .lo = idx_const(c->arith, 0), .extent = n, .kind = LOOP_SEQ};
 
     return stmt_for(c, l, body, NO_LOC);
 }

@@ -66,7 +66,7 @@ const Prim *te_at_most(Ctx *c, const Prim *x, const Prim *k);
 bool te_scan_done(Ctx *c, Scan *k); /* te_scan_end of a scan that is right */
 /* `for %name < n { body }` as part of an extern statement; the loop's variable first. */
 const Atom *te_loop_var(Ctx *c, const char *name, const Idx *n);
-const Stmt *loop_stmt(Ctx *c, const Atom *var, const Idx *n, uint32_t marks, const Stmt *body);
+const Stmt *loop_stmt(Ctx *c, const Atom *var, const Idx *n, const Stmt *body);
 
 /* ---- calls of operators, for expand and block functions --------------------------------------------- */
 

@@ -187,7 +187,7 @@ static const Stmt *merge(const Sort *s, int from, int64_t width, const Idx *pair
         step = stmt_if(c, pred_prim(c, within), step, NULL);
     const Stmt *kids[] = {set_cursor(s, 0, prim_index(c, DT_I32, lo)),
                           set_cursor(s, 1, prim_index(c, DT_I32, mid)),
-                          loop_stmt(c, t, idx_const(A, out), 0, step)};
+                          loop_stmt(c, t, idx_const(A, out), step)};
 
     return stmt_seq(c, 3, kids);
 }
@@ -203,13 +203,13 @@ static const Stmt *sorted(const Sort *s, int *last)
     int from = 0;
 
     vec_push(c->scratch, &stmts,
-             loop_stmt(c, r, n, 0, stmt_store(c, s->pos[0], &at, prim_index(c, DT_I32, at))));
+             loop_stmt(c, r, n, stmt_store(c, s->pos[0], &at, prim_index(c, DT_I32, at))));
     for (int64_t width = 1; width < s->n; width *= 2) {
         const Idx  *pairs = idx_const(c->arith, (s->n + 2 * width - 1) / (2 * width));
         const Atom *pair = te_loop_var(c, "pair", pairs);
         const Stmt *m = merge(s, from, width, idx_atom(c->arith, pair));
 
-        vec_push(c->scratch, &stmts, loop_stmt(c, pair, pairs, 0, m));
+        vec_push(c->scratch, &stmts, loop_stmt(c, pair, pairs, m));
         from = !from;
     }
     *last = from;
@@ -252,7 +252,7 @@ static const Stmt *insert(const Sort *s, const Idx *r, const Idx *n)
                                  prim_not(c, overtakes(s, carried.value, here.value)));
     const Prim *first = prim_or(c, overtakes(s, here.value, carried.value), equal);
     const Stmt *step = stmt_if(c, first, stmt_seq(c, 3, exchange), NULL);
-    const Stmt *kids[] = {put(s, &carried, &element_r), loop_stmt(c, j, n, 0, step)};
+    const Stmt *kids[] = {put(s, &carried, &element_r), loop_stmt(c, j, n, step)};
 
     return stmt_seq(c, 2, kids);
 }
@@ -273,8 +273,8 @@ static const Stmt *kept(const Sort *s)
     const Stmt *try = stmt_if(c, overtakes(s, last.value, x), insert(s, r, k), NULL);
 
     try = stmt_if(c, prim_not(c, behind), try, NULL);
-    const Stmt *kids[] = {loop_stmt(c, first, k, 0, stmt_seq(c, 2, fill)),
-                          loop_stmt(c, more, rest, 0, try)};
+    const Stmt *kids[] = {loop_stmt(c, first, k, stmt_seq(c, 2, fill)),
+                          loop_stmt(c, more, rest, try)};
 
     return stmt_seq(c, 2, kids);
 }
@@ -351,7 +351,7 @@ static const Stmt *sift(const Sort *s, const Idx *start, const Idx *end)
         stmt_if(c, prim_lt(c, child, stop), stmt_seq(c, 2, fits), NULL)};
     const Atom *level = te_loop_var(c, "level", idx_const(A, levels));
     const Stmt *kids[] = {set_cursor(s, 0, prim_index(c, DT_I32, start)),
-                          loop_stmt(c, level, idx_const(A, levels), 0, stmt_seq(c, 2, step))};
+                          loop_stmt(c, level, idx_const(A, levels), stmt_seq(c, 2, step))};
 
     return stmt_seq(c, 2, kids);
 }
@@ -397,12 +397,12 @@ static const Stmt *heaped(const Sort *s)
     const Stmt *try =
         stmt_if(c, prim_lt(c, key_of(s, r), key_at(s, zero)), stmt_seq(c, 3, enter), NULL);
     const Stmt *kids[] = {
-        loop_stmt(c, fill, k, 0, stmt_store(c, s->keys, &f, key_of(s, f))),
-        loop_stmt(c, build, half, 0, sift(s, parent, k)),
+        loop_stmt(c, fill, k, stmt_store(c, s->keys, &f, key_of(s, f))),
+        loop_stmt(c, build, half, sift(s, parent, k)),
         note_last(s),
-        loop_stmt(c, more, rest, 0, stmt_if(c, prim_not(c, behind), try, NULL)),
-        loop_stmt(c, sort, sorts, 0, stmt_seq(c, 2, take)),
-        loop_stmt(c, out, k, 0, stmt_store(c, s->pos[0], &o, key_position(s, key_at(s, o))))};
+        loop_stmt(c, more, rest, stmt_if(c, prim_not(c, behind), try, NULL)),
+        loop_stmt(c, sort, sorts, stmt_seq(c, 2, take)),
+        loop_stmt(c, out, k, stmt_store(c, s->pos[0], &o, key_position(s, key_at(s, o))))};
 
     return stmt_seq(c, 6, kids);
 }
@@ -455,12 +455,12 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
             c->scratch, &stores,
             stmt_store(c, indices->buffer, at, prim_cast(c, indices->buffer->dtype, position)));
     }
-    const Stmt *kids[] = {order, loop_stmt(c, r, kn, 0, stmt_seq(c, stores.n, stores.at))};
+    const Stmt *kids[] = {order, loop_stmt(c, r, kn, stmt_seq(c, stores.n, stores.at))};
     const Stmt *body = s.n ? stmt_seq(c, 2, kids) : stmt_seq(c, 0, NULL);
 
     for (uint32_t i = t->n; i-- > 0;)
         if (i != s.axis)
-            body = loop_stmt(c, s.var[i], t->dims[i], 0, body);
+            body = loop_stmt(c, s.var[i], t->dims[i], body);
     if (few || heap)
         body = stmt_alloc(c, s.best, body);
     else

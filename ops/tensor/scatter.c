@@ -67,7 +67,7 @@ static Cells cells_of(Ctx *c, const Type *t)
 static const Stmt *for_cells(const Cells *s, const Stmt *body)
 {
     for (uint32_t i = s->t->n; i-- > 0;)
-        body = loop_stmt(s->c, s->var[i], s->t->dims[i], 0, body);
+        body = loop_stmt(s->c, s->var[i], s->t->dims[i], body);
     return body;
 }
 
