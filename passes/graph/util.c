@@ -18,13 +18,14 @@ const Expr *make2(Ctx *c, const char *op, const Expr *x, const Expr *y, const vo
 const Expr *make_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc)
 {
     ReshapeAttrs *a = ATTRS_NEW(c, ReshapeAttrs);
+    const Type   *t;
+    int64_t       cells;
 
-    for (uint32_t i = 0; i < n && x; i++) {
-        const Type *t = type_tensor(c, x->type->dtype, n, dims);
-
-        if (dims[i]->hi == 0 && type_static(t)) /* 0 would say "as it was" */
-            return expr_const(c, const_new(c, NULL, t, (Bytes){arena_alloc(c->arena, 1), 0}), loc);
-    }
+    if (!x)
+        return NULL;
+    t = type_tensor(c, x->type->dtype, n, dims);
+    if (type_elems(t, &cells) && cells == 0) /* 0 would say "as it was" */
+        return expr_const(c, const_new(c, NULL, t, (Bytes){arena_alloc(c->arena, 1), 0}), loc);
     a->newshape = dims_dup(c, dims, n);
     return make1(c, "reshape", x, a, loc);
 }
