@@ -65,12 +65,12 @@ static const Expr *extents(const Build *b, const Expr *like, uint32_t n, const I
 static const Expr *one_of(Node *n, const Expr *index, uint32_t axis)
 {
     const Build *b = &n->b;
-    const Expr  *k = build_fold(b, index);
+    const Expr  *k;
     const Idx   *dims[MAX_RANK], *extent = expr_form(n->in[0], axis), *from;
     uint32_t     r = 0;
     Ints         at;
 
-    if (expr_rank(index) != 0 || !k || !expr_ints(b->c, k, &at))
+    if (expr_rank(index) != 0 || !(k = build_fold(b, index)) || !expr_ints(b->c, k, &at))
         return NULL;
     from = idx_const(b->c->arith, at.at[0]);
     if (at.at[0] < 0)
