@@ -116,11 +116,12 @@ static const Idx *dim_given(Shapes *s, const char *input, uint32_t i, const char
 {
     const char     *place = intern_printf(s->c->strings, "%s.%u", input, i);
     const KnownDim *d = shapes_placeholder(name) ? NULL : find_dim(s, name);
+    const Idx      *form;
 
     if (d || (d = find_dim(s, place)))
         return d->value;
-    if (!shapes_placeholder(name) && name[strcspn(name, "+-*/%")] && form_of(s, name))
-        return form_of(s, name); /* as exporters write what they know */
+    if (!shapes_placeholder(name) && name[strcspn(name, "+-*/%")] && (form = form_of(s, name)))
+        return form; /* as exporters write what they know */
     for (uint32_t k = 0; k < s->o->ndims; k++) {
         const ImportDim *all = &s->o->dims[k];
 
