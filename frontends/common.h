@@ -130,7 +130,9 @@ const Expr *build_fold(const Build *b, const Expr *e);
 /* The cells of a closed, small expression of integers as forms over dimensions; false: not known.
  */
 bool build_forms(const Build *b, const Expr *e, Dims *out);
-/* That expression as dim_values, or a constant; NULL: not known. */
+/* Forms as the cells of a tensor: a constant if they are numbers, or dim_values. */
+const Expr *build_values(const Build *b, const Type *t, Dims v);
+/* That of such an expression; NULL: not known. */
 const Expr *build_fold_forms(const Build *b, const Expr *e);
 
 #endif

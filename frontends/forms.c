@@ -464,27 +464,31 @@ bool build_forms(const Build *b, const Expr *e, Dims *out)
     return true;
 }
 
-const Expr *build_fold_forms(const Build *b, const Expr *e)
+const Expr *build_values(const Build *b, const Type *t, Dims v)
 {
-    DimValuesAttrs *a = ATTRS(b, DimValuesAttrs);
-    DType           t = expr_dtype(e);
+    uint32_t        size = dtype_bytes(t->dtype);
+    uint8_t        *at = arena_array(b->c->arena, v.n + 1, size);
     bool            numbers = true;
-    Dims            v;
-    uint8_t        *at;
+    DimValuesAttrs *a;
 
-    if (dtype_is_float(t) || !build_forms(b, e, &v))
-        return NULL;
-    at = arena_array(b->c->arena, v.n + 1, dtype_bytes(t));
     for (uint32_t i = 0; i < v.n; i++) {
         int64_t k = 0;
 
         numbers &= idx_is_const(v.at[i], &k);
-        dtype_put_i(t, at + i * dtype_bytes(t), k);
+        dtype_put_i(t->dtype, at + i * size, k);
     }
     if (numbers)
-        return expr_const(b->c, const_new(b->c, NULL, e->type, (Bytes){at, v.n * dtype_bytes(t)}),
-                          b->loc);
-    a->dims = v;
-    a->dtype = t;
-    return build_reshape_to(b, build_call(b, "dim_values", 0, NULL, a), e->type->n, e->type->dims);
+        return expr_const(b->c, const_new(b->c, NULL, t, (Bytes){at, v.n * size}), b->loc);
+    a = ATTRS(b, DimValuesAttrs);
+    a->dims = dims_dup(b->c, v.at, v.n);
+    a->dtype = t->dtype;
+    return build_reshape_to(b, build_call(b, "dim_values", 0, NULL, a), t->n, t->dims);
+}
+
+const Expr *build_fold_forms(const Build *b, const Expr *e)
+{
+    Dims v;
+
+    return !dtype_is_float(expr_dtype(e)) && build_forms(b, e, &v) ? build_values(b, e->type, v)
+                                                                   : NULL;
 }

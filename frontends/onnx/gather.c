@@ -46,21 +46,6 @@ static const Expr *positive(Node *n, const Expr *indices, const Idx *extent, boo
     return same ? k : ints_like(b, k, v);
 }
 
-/* Dimensions as integers of the type of `like`; a scalar if `one`. */
-static const Expr *extents(const Build *b, const Expr *like, uint32_t n, const Idx *const *dims,
-                           bool one)
-{
-    DimValuesAttrs *a = ATTRS(b, DimValuesAttrs);
-    const Expr     *v;
-
-    a->dims = dims_dup(b->c, dims, n);
-    a->dtype = expr_dtype(like);
-    v = build_call(b, "dim_values", 0, NULL, a);
-    if (one)
-        v = build_reshape(b, v, 0, NULL);
-    return v && attrs_static(&attrs_DimValuesAttrs, a) ? build_fold(b, v) : v;
-}
-
 /* One known index is a slice, which needs no copy; NULL: it is none. */
 static const Expr *one_of(Node *n, const Expr *index, uint32_t axis)
 {
@@ -162,6 +147,7 @@ static const Expr *wrap_coordinates(Node *n, uint32_t first)
     uint32_t          m = (uint32_t)build_dim(b, indices, expr_rank(indices) - 1);
     const Idx *const *d = n->in[0]->type->dims + first;
     int64_t          *wrapped;
+    const Type       *t = type_tensor_i64(b->c, expr_dtype(indices), 1, (int64_t[]){m});
     bool              known = k != NULL;
     Ints              v;
 
@@ -180,7 +166,7 @@ static const Expr *wrap_coordinates(Node *n, uint32_t first)
             return ints_like(b, k, wrapped);
     }
     return build3(b, "where", build2(b, "less", indices, build_scalar(b, indices, 0), NULL),
-                  build2(b, "add", indices, extents(b, indices, m, d, false), NULL), indices, NULL);
+                  build2(b, "add", indices, build_values(b, t, (Dims){m, d}), NULL), indices, NULL);
 }
 
 static bool nd_operands(Node *n, uint32_t first)
@@ -241,11 +227,13 @@ bool convert_scatter_elements(Node *n)
     a->axis = axis;
     if (!(at = positive(n, n->in[1], expr_form(n->in[0], axis), &known)))
         return false;
-    if (!known)
-        at =
-            build3(b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
-                   build2(b, "add", at, extents(b, at, 1, n->in[0]->type->dims + axis, true), NULL),
-                   at, NULL);
+    if (!known) {
+        const Type *t = type_tensor_i64(b->c, expr_dtype(at), 0, NULL);
+        const Expr *end = build_values(b, t, (Dims){1, n->in[0]->type->dims + axis});
+
+        at = build3(b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
+                    build2(b, "add", at, end, NULL), at, NULL);
+    }
     if (expr_empty(n->in[1]) && expr_empty(n->in[2])) /* nothing is written */
         return node_done(n, n->in[0]);
     return node_done(n, build3(b, n->relay, n->in[0], at, n->in[2], a));

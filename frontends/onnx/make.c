@@ -68,21 +68,10 @@ bool convert_constant_of_shape(Node *n)
     return node_done(n, filled(b, value, shape));
 }
 
-/* Dimensions as a tensor of i64. */
-static const Expr *values(const Build *b, uint32_t n, const Idx *const *dims)
-{
-    DimValuesAttrs *a = ATTRS(b, DimValuesAttrs);
-
-    a->dims = dims_dup(b->c, dims, n);
-    if (attrs_static(&attrs_DimValuesAttrs, a))
-        return build_fold(b, build_call(b, "dim_values", 0, NULL, a));
-    return build_call(b, "dim_values", 0, NULL, a);
-}
-
 /* The cells start .. end of a shape; negative numbers count from the end. */
 bool convert_shape(Node *n)
 {
-    int64_t rank, start = node_int(n, "start", 0), end;
+    int64_t rank, start = node_int(n, "start", 0), end, cells;
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
@@ -92,7 +81,9 @@ bool convert_shape(Node *n)
     end = end < -rank ? 0 : end < 0 ? end + rank : end > rank ? rank : end;
     if (end < start)
         end = start;
-    return node_done(n, values(&n->b, (uint32_t)(end - start), n->in[0]->type->dims + start));
+    cells = end - start;
+    return node_done(n, build_values(&n->b, type_tensor_i64(n->b.c, DT_I64, 1, &cells),
+                                     (Dims){(uint32_t)cells, n->in[0]->type->dims + start}));
 }
 
 bool convert_size(Node *n)
@@ -102,7 +93,8 @@ bool convert_size(Node *n)
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
     cells = type_cells(n->b.c, n->in[0]->type);
-    return node_done(n, build_reshape(&n->b, values(&n->b, 1, &cells), 0, NULL));
+    return node_done(
+        n, build_values(&n->b, type_tensor_i64(n->b.c, DT_I64, 0, NULL), (Dims){1, &cells}));
 }
 
 #define RANGE_MAX (1 << 24)
