@@ -5,11 +5,6 @@
 
 /* ---- what is known of an expression ------------------------------------------------------------ */
 
-bool expr_has_shape(const Expr *e)
-{
-    return e && e->type && e->type->kind == TYPE_TENSOR;
-}
-
 bool expr_empty(const Expr *e)
 {
     for (uint32_t i = 0; i < e->type->n; i++)

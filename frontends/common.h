@@ -71,9 +71,8 @@ typedef struct {
 
 #define ATTRS(b, Record) ((Record *)attrs_new((b)->c, &attrs_##Record))
 
-bool       expr_has_shape(const Expr *e); /* a tensor */
-bool       expr_empty(const Expr *e);     /* certainly without cells */
-bool       expr_single(const Expr *e);    /* of one cell */
+bool       expr_empty(const Expr *e);  /* certainly without cells */
+bool       expr_single(const Expr *e); /* of one cell */
 uint32_t   expr_rank(const Expr *e);
 DType      expr_dtype(const Expr *e);
 const Idx *expr_form(const Expr *e, uint32_t i); /* dimension i */

@@ -754,7 +754,12 @@ const Module *module_rewrite(Ctx *c, const Module *m, RewriteFn *fn, void *user)
     return changed ? module_new(c, m, m->nfuncs, defs) : m;
 }
 
+bool expr_has_shape(const Expr *e)
+{
+    return e && e->type && e->type->kind == TYPE_TENSOR;
+}
+
 bool expr_is_tensor(const Expr *e)
 {
-    return e && e->type && e->type->kind == TYPE_TENSOR && type_static(e->type);
+    return expr_has_shape(e) && type_static(e->type);
 }

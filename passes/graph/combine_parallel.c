@@ -55,7 +55,7 @@ static int64_t macs_of(const Expr *call)
 
 static bool may_combine(const State *s, const Expr *e)
 {
-    if (!call_is(e, s->op) || !has_shape(e) || call_arg(e, 1)->kind != EXPR_CONST ||
+    if (!call_is(e, s->op) || !expr_has_shape(e) || call_arg(e, 1)->kind != EXPR_CONST ||
         macs_of(e) > SMALL_MACS)
         return false;
     if (s->conv) {

@@ -41,7 +41,7 @@ static const Linear *foldable(const Expr *e, uint32_t *axis)
 {
     const Linear *l = linear_of(e);
 
-    if (!l || !has_shape(e) || !is_float(e) || !is_constant(call_arg(e, 1)) ||
+    if (!l || !expr_has_shape(e) || !is_float(e) || !is_constant(call_arg(e, 1)) ||
         !expr_is_tensor(call_arg(e, 1)) || !dtype_eq(e->type->dtype, call_arg(e, 1)->type->dtype))
         return NULL;
     *axis = l->weight_axis;

@@ -10,8 +10,7 @@ const Expr *make1(Ctx *c, const char *op, const Expr *x, const void *attrs, Loc 
 const Expr *make2(Ctx *c, const char *op, const Expr *x, const Expr *y, const void *attrs, Loc loc);
 const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims, Loc loc);
 const Expr *make_reshape_to(Ctx *c, const Expr *x, uint32_t n, const Idx *const *dims, Loc loc);
-bool        has_shape(const Expr *e);        /* a tensor, of any dimensions */
-bool        static_but_first(const Expr *e); /* ... of which all but the first are numbers */
+bool static_but_first(const Expr *e); /* a tensor whose dimensions are numbers, but the first */
 
 /* Attributes of a call as its operator's struct; a fresh record with defaults; a copy to change. */
 #define ATTRS_OF(T, e) ((const T *)(e)->u.attrs)

@@ -43,10 +43,11 @@ static const Expr *keep(Ctx *c, void *user, const Expr *was, const Expr *now)
     double      scale, zero, own;
     ClipAttrs  *a;
 
-    if (!call_is(now, "qnn.dequantize") || !is_tensor(now) || !dtype_eq(now->type->dtype, DT_F32) ||
-        uses_of(uses, call_arg(was, 0)) != 1 || !is_8bit(call_arg(now, 0)->type->dtype) ||
-        !known(call_arg(now, 1), &scale) || !known(call_arg(now, 2), &own) ||
-        !(x = steps_of(c, call_arg(now, 0), &zero)) || zero != own)
+    if (!call_is(now, "qnn.dequantize") || !expr_has_shape(now) ||
+        !dtype_eq(now->type->dtype, DT_F32) || uses_of(uses, call_arg(was, 0)) != 1 ||
+        !is_8bit(call_arg(now, 0)->type->dtype) || !known(call_arg(now, 1), &scale) ||
+        !known(call_arg(now, 2), &own) || !(x = steps_of(c, call_arg(now, 0), &zero)) ||
+        zero != own)
         return now;
     a = ATTRS_NEW(c, ClipAttrs);
     a->a_min = dtype_min(call_arg(now, 0)->type->dtype) - zero;

@@ -5,12 +5,6 @@
 
 #include "passes/graph/graph.h"
 
-/* Of a type that is known; dimensions may be symbolic. */
-static inline bool is_tensor(const Expr *e)
-{
-    return e->type && e->type->kind == TYPE_TENSOR;
-}
-
 /* A value in floats that is (q - zero) * scale. */
 typedef struct {
     const Expr *q, *scale, *zero;

@@ -261,9 +261,10 @@ const Expr *integer_sum(Ctx *c, const Expr *e)
     int64_t    *sums;
     double      zx = 0; /* the part of the zero point that is known */
 
-    if (!call_op(e) || !product_kind(e, &p) || !is_tensor(e) || !dtype_eq(e->type->dtype, DT_I32) ||
-        !(x = centred_data(c, call_arg(e, 0), &zero)) || !(p.k = const_value(c, call_arg(e, 1))) ||
-        !weight_sizes(&p) || (p.conv && zero->kind != EXPR_CONST))
+    if (!call_op(e) || !product_kind(e, &p) || !expr_has_shape(e) ||
+        !dtype_eq(e->type->dtype, DT_I32) || !(x = centred_data(c, call_arg(e, 0), &zero)) ||
+        !(p.k = const_value(c, call_arg(e, 1))) || !weight_sizes(&p) ||
+        (p.conv && zero->kind != EXPR_CONST))
         return e;
     if (zero->kind == EXPR_CONST) {
         zx = const_at(zero, 0);
@@ -373,7 +374,7 @@ const Expr *integer_bias(Ctx *c, const Expr *e)
     int64_t     n, *steps;
     bool        conv;
 
-    if (!(call_is(e, "nn.bias_add") || call_is(e, "add")) || !is_tensor(e))
+    if (!(call_is(e, "nn.bias_add") || call_is(e, "add")) || !expr_has_shape(e))
         return e;
     for (uint32_t i = 0; i < 2; i++) { /* the quicker test first */
         if (!quantized_of(call_arg(e, i), &q) || !is_sum(q.q, &product, &old))
@@ -403,7 +404,7 @@ const Expr *integer_scale(Ctx *c, const Expr *e)
     int64_t     n;
     float      *data;
 
-    if (!call_is(e, "multiply") || !is_tensor(e))
+    if (!call_is(e, "multiply") || !expr_has_shape(e))
         return e;
     for (uint32_t i = 0; i < 2; i++) {
         if (!quantized_of(call_arg(e, i), &q) || !is_sum(q.q, &product, &old))

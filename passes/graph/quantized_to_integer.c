@@ -41,7 +41,7 @@ bool is_8bit(DType t)
 
 bool quantized_of(const Expr *e, Quantized *v)
 {
-    if (!call_is(e, "qnn.dequantize") || !is_tensor(e) || !dtype_eq(e->type->dtype, DT_F32))
+    if (!call_is(e, "qnn.dequantize") || !expr_has_shape(e) || !dtype_eq(e->type->dtype, DT_F32))
         return false;
     *v = (Quantized){call_arg(e, 0), call_arg(e, 1), call_arg(e, 2),
                      ATTRS_OF(DequantizeAttrs, e)->axis};
@@ -195,7 +195,7 @@ static bool quantize_steps(const Expr *e, Steps *s)
 {
     double scale, zero;
 
-    if (!call_is(e, "qnn.quantize") || !is_tensor(e) ||
+    if (!call_is(e, "qnn.quantize") || !expr_has_shape(e) ||
         !dtype_eq(call_arg(e, 0)->type->dtype, DT_F32) || !is_8bit(e->type->dtype) ||
         !one_number(call_arg(e, 1), &scale) || !one_number(call_arg(e, 2), &zero) ||
         !isfinite(scale) || !(scale > 0))
@@ -403,7 +403,7 @@ static bool any_quantized(Ctx *c, const Module *m)
         for (uint32_t k = 0; k < list.n; k++) {
             const Expr *e = list.at[k];
 
-            if (call_op(e) && call_nargs(e) && is_tensor(call_arg(e, 0)) &&
+            if (call_op(e) && call_nargs(e) && expr_has_shape(call_arg(e, 0)) &&
                 is_8bit(call_arg(e, 0)->type->dtype))
                 return true;
         }

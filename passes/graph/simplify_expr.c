@@ -86,9 +86,9 @@ static const Expr *view(Ctx *c, const Expr *e)
 
     if (e->type == x->type)
         return x;
-    if (has_shape(e) && has_shape(x) && no_zero_dim(e->type) &&
+    if (expr_has_shape(e) && expr_has_shape(x) && no_zero_dim(e->type) &&
         (is_view(x) || !call_is(e, "reshape"))) {
-        while (is_view(x) && has_shape(call_arg(x, 0)))
+        while (is_view(x) && expr_has_shape(call_arg(x, 0)))
             x = call_arg(x, 0);
         return e->type == x->type ? x : reshape_to(c, x, e->type, e->loc);
     }
@@ -147,7 +147,7 @@ static const Expr *transpose(Ctx *c, const Expr *e)
         return x;
     if (call_is(x, "layout_transform"))
         return transposed_layout(c, e, x, outer);
-    if (units_only && has_shape(e) && no_zero_dim(e->type))
+    if (units_only && expr_has_shape(e) && no_zero_dim(e->type))
         return view(c, reshape_to(c, x, e->type, e->loc));
     if (x == call_arg(e, 0))
         return e;
@@ -162,7 +162,7 @@ static bool is_identity(const Expr *e)
 {
     const Expr *x = call_arg(e, 0);
 
-    if (!has_shape(e) || x->type != e->type)
+    if (!expr_has_shape(e) || x->type != e->type)
         return false;
     if (call_is(e, "cast") || call_is(e, "copy") || call_is(e, "broadcast_to") ||
         call_is(e, "tile") || (call_is(e, "nn.relu") && call_is(x, "nn.relu")))
@@ -196,10 +196,11 @@ static const Expr *bias_form(Ctx *c, const Expr *e)
         const Expr *x = call_arg(e, i), *k = call_arg(e, 1 - i);
         int64_t     n, channels, v;
 
-        if (!has_shape(e) || !has_shape(x) || !has_shape(k) || !is_float(e) || e->type->n != 4 ||
-            !same_dims(x->type, e->type) || k->kind != EXPR_CONST || k->type->n < 3 ||
-            !type_dim(k->type, k->type->n - 3, &n) || !type_dim(x->type, 1, &channels) ||
-            n != channels || n < 2 || !type_elems(k->type, &v) || v != n)
+        if (!expr_has_shape(e) || !expr_has_shape(x) || !expr_has_shape(k) || !is_float(e) ||
+            e->type->n != 4 || !same_dims(x->type, e->type) || k->kind != EXPR_CONST ||
+            k->type->n < 3 || !type_dim(k->type, k->type->n - 3, &n) ||
+            !type_dim(x->type, 1, &channels) || n != channels || n < 2 ||
+            !type_elems(k->type, &v) || v != n)
             continue;
         return make2(c, "nn.bias_add", x, make_reshape(c, k, 1, &n, k->loc),
                      ATTRS_NEW(c, BiasAddAttrs), e->loc);

@@ -35,17 +35,12 @@ const Expr *make_reshape(Ctx *c, const Expr *x, uint32_t n, const int64_t *dims,
     return make_reshape_to(c, x, n, dims_of_i64(c, dims, n).at, loc);
 }
 
-bool has_shape(const Expr *e)
-{
-    return e && e->type && e->type->kind == TYPE_TENSOR;
-}
-
 bool static_but_first(const Expr *e)
 {
-    for (uint32_t i = 1; has_shape(e) && i < e->type->n; i++)
+    for (uint32_t i = 1; expr_has_shape(e) && i < e->type->n; i++)
         if (!idx_is_const(e->type->dims[i], NULL))
             return false;
-    return has_shape(e);
+    return expr_has_shape(e);
 }
 
 Map *count_uses(Ctx *c, const Module *m)
