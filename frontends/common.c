@@ -40,18 +40,10 @@ Dims expr_forms(const Expr *e)
     return (Dims){e->type->n, e->type->dims};
 }
 
-const char *build_text(const Build *b, const Idx *x)
-{
-    StrBuf t = strbuf(b->c->arena);
-
-    dim_print(x, &t);
-    return t.at;
-}
-
 static int64_t no_number(const Build *b, const Idx *x, const char *what)
 {
     error_at(b->c, E_DIM, b->loc, "%s '%s': %s of an operand has to be a number, not %s",
-             b->what ? b->what : "node", b->loc.name ? b->loc.name : "", what, build_text(b, x));
+             b->what ? b->what : "node", b->loc.name ? b->loc.name : "", what, dim_text(b->c, x));
     diag_hint(b->c->diags, "give a value instead of bounds: --dim <name>=<number>");
     return 1;
 }

@@ -83,8 +83,6 @@ int64_t build_dim(const Build *b, const Expr *e, uint32_t i);
 Ints    build_dims(const Build *b, const Expr *e);
 int64_t build_elems(const Build *b, const Expr *e);
 
-const char *build_text(const Build *b, const Idx *x); /* for messages */
-
 const Expr *build_call(const Build *b, const char *op, uint32_t n, const Expr *const *args,
                        const void *attrs);
 const Expr *build1(const Build *b, const char *op, const Expr *x, const void *attrs);

@@ -183,22 +183,14 @@ static const char *in_brackets(Shapes *s, const char *name)
     return name && *name ? arena_printf(s->c->arena, " ('%s')", name) : "";
 }
 
-static const char *size_text(Shapes *s, const Idx *x)
-{
-    StrBuf t = strbuf(s->c->scratch);
-
-    dim_print(x, &t);
-    return t.at;
-}
-
 /* What the user gives for a dimension that is something else already. */
 static void overridden(Shapes *s, Loc loc, const char *input, uint32_t i, const char *name,
                        const Idx *was, const Idx *v)
 {
     diag_warn(s->c->diags, W_SHAPE_OVERRIDE, loc,
               "dimension %u%s of input '%s' is %s%s; the shape given makes it %s", i,
-              in_brackets(s, name), input, size_text(s, was), name ? " elsewhere" : " in the model",
-              size_text(s, v));
+              in_brackets(s, name), input, dim_text(s->c, was),
+              name ? " elsewhere" : " in the model", dim_text(s->c, v));
 }
 
 /* What --shape says of dimension i: a number, or a form over dimensions that --dim declares; true
@@ -256,7 +248,7 @@ const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_
         out[i] = user ? user : fixed ? fixed : d;
         if (out[i] && out[i] != fixed && out[i]->lo < 1) {
             error_at(c, E_DIM, loc, "dimension %u of input '%s' is %s: it would be empty", i, input,
-                     size_text(s, out[i]));
+                     dim_text(s->c, out[i]));
             diag_hint(c->diags, "the shape of an input has sizes from 1");
             return NULL;
         }
@@ -429,9 +421,9 @@ bool shapes_check_module(Ctx *c, const Module *m, const ImportOptions *o, Loc lo
             int64_t v;
 
             if (given->forms && given->forms[k] &&
-                strcmp(given->forms[k], size_text(&s, x->type->dims[k])) != 0)
+                strcmp(given->forms[k], dim_text(c, x->type->dims[k])) != 0)
                 return error_at(c, E_DIM, loc, "dimension %u of input '%s' is %s, not '%s'", k,
-                                x->u.var.name, size_text(&s, x->type->dims[k]), given->forms[k]);
+                                x->u.var.name, dim_text(c, x->type->dims[k]), given->forms[k]);
             if (given->dims[k] >= 0 && type_dim(x->type, k, &v) && v != given->dims[k])
                 return error_at(c, E_DIM, loc, "dimension %u of input '%s' is %lld, not %lld", k,
                                 x->u.var.name, (long long)v, (long long)given->dims[k]);

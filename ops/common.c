@@ -88,14 +88,6 @@ bool rel_ints(Ctx *c, Loc loc, const char *name, Ints v, uint32_t n, int64_t lea
     return true;
 }
 
-const char *rel_dim_text(Ctx *c, const Idx *x)
-{
-    StrBuf s = strbuf(c->scratch);
-
-    dim_print(x, &s);
-    return s.at;
-}
-
 bool rel_dims(Ctx *c, Loc loc, const char *name, Dims v, uint32_t n, int64_t least)
 {
     if (v.n != n)
@@ -103,7 +95,7 @@ bool rel_dims(Ctx *c, Loc loc, const char *name, Dims v, uint32_t n, int64_t lea
     for (uint32_t i = 0; i < n; i++)
         if (v.at[i]->lo < least || v.at[i]->hi > INT32_MAX)
             return error_at(c, E_TYPE, loc, "'%s' must be at least %lld, not %s", name,
-                            (long long)least, rel_dim_text(c, v.at[i]));
+                            (long long)least, dim_text(c, v.at[i]));
     return true;
 }
 
@@ -115,8 +107,8 @@ bool rel_dims_equal(Ctx *c, Loc loc, const Idx *a, const Idx *b, const char *wha
         return true;
     if (idx_is_const(a, &x) && idx_is_const(b, &y))
         return error_at(c, E_TYPE, loc, "%s: %lld and %lld", what, (long long)x, (long long)y);
-    return error_at(c, E_TYPE, loc, "%s: %s and %s are not known to be equal", what,
-                    rel_dim_text(c, a), rel_dim_text(c, b));
+    return error_at(c, E_TYPE, loc, "%s: %s and %s are not known to be equal", what, dim_text(c, a),
+                    dim_text(c, b));
 }
 
 const Type *rel_tensor(Ctx *c, Loc loc, DType t, uint32_t n, const Idx *const *dims)

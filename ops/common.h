@@ -23,9 +23,8 @@ bool rel_axis(Ctx *c, Loc loc, int64_t axis, uint32_t ndim, uint32_t *out);
 /* Axes as a bit set; [] is all of them. */
 bool rel_axes(Ctx *c, Loc loc, Ints axes, uint32_t ndim, uint32_t *set);
 /* An attribute of n numbers, each at least `least` and below 2^31. */
-bool        rel_ints(Ctx *c, Loc loc, const char *name, Ints v, uint32_t n, int64_t least);
-bool        rel_dims(Ctx *c, Loc loc, const char *name, Dims v, uint32_t n, int64_t least);
-const char *rel_dim_text(Ctx *c, const Idx *x); /* for messages */
+bool rel_ints(Ctx *c, Loc loc, const char *name, Ints v, uint32_t n, int64_t least);
+bool rel_dims(Ctx *c, Loc loc, const char *name, Dims v, uint32_t n, int64_t least);
 /* Do two dimensions agree; symbolic ones only if they are the same form. */
 bool rel_dims_equal(Ctx *c, Loc loc, const Idx *a, const Idx *b, const char *what);
 /* A tensor type, at most TE_MAX_AXES dimensions, fewer than 2^47 elements. */

@@ -174,7 +174,8 @@ static bool multiply(Node *n, Term *x, Term *y, const Term *rest, uint32_t nrest
     for (uint32_t i = 0; i < k.n; i++)
         if (extent(x, k.at[i]) != extent(y, k.at[i]))
             return node_error(n, E_IMPORT, "label '%c' is %s and %s", k.at[i],
-                              build_text(b, extent(x, k.at[i])), build_text(b, extent(y, k.at[i])));
+                              dim_text(b->c, extent(x, k.at[i])),
+                              dim_text(b->c, extent(y, k.at[i])));
     for (uint32_t i = 0; i < fx.n; i++)
         m = idx_mul(A, m, extent(x, fx.at[i]));
     for (uint32_t i = 0; i < fy.n; i++)

@@ -35,7 +35,7 @@ static const Expr *positive(Node *n, const Expr *indices, const Idx *extent, boo
     for (uint32_t i = 0; i < at.n; i++) {
         if (at.at[i] >= extent->hi || at.at[i] < -extent->hi)
             return node_error(n, E_IMPORT, "index %lld is outside an extent of %s",
-                              (long long)at.at[i], build_text(b, extent));
+                              (long long)at.at[i], dim_text(b->c, extent));
         if (!number && (at.at[i] < 0 || at.at[i] >= extent->lo)) {
             *known = false;
             return indices;
@@ -158,7 +158,7 @@ static const Expr *wrap_coordinates(Node *n, uint32_t first)
 
             if (v.at[i] < -extent->hi || v.at[i] >= extent->hi)
                 return node_error(n, E_IMPORT, "index %lld is outside an extent of %s",
-                                  (long long)v.at[i], build_text(b, extent));
+                                  (long long)v.at[i], dim_text(b->c, extent));
             known &= v.at[i] >= 0 || idx_is_const(extent, NULL);
             wrapped[i] = v.at[i] < 0 ? v.at[i] + extent->hi : v.at[i];
         }

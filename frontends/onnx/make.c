@@ -116,12 +116,12 @@ static bool range_of_forms(Node *n)
         at[i] = v.at[0];
     }
     if (!idx_is_const(at[2], &step) || step == 0)
-        return node_error(n, E_UNSUPPORTED, "delta is %s, not a number", build_text(b, at[2]));
+        return node_error(n, E_UNSUPPORTED, "delta is %s, not a number", dim_text(b->c, at[2]));
     cells = step > 0 ? idx_addc(A, idx_sub(A, at[1], at[0]), step - 1)
                      : idx_addc(A, idx_sub(A, at[0], at[1]), -step - 1);
     cells = idx_max(A, idx_const(A, 0), idx_divc(A, cells, step > 0 ? step : -step));
     if (cells->hi > RANGE_MAX)
-        return node_error(n, E_DIM, "the range has %s numbers", build_text(b, cells));
+        return node_error(n, E_DIM, "the range has %s numbers", dim_text(b->c, cells));
     a->cells = dims_dup(b->c, &cells, 1);
     a->dtype = expr_dtype(n->in[0]);
     a->step = (double)step;

@@ -45,7 +45,7 @@ bool onnx_window(Node *n, const Expr *x, const int64_t *kernel, uint32_t dims, O
             rest = idx_addc(A, rest, (w->kernel[i] - 1) * w->dilation[i] + 1);
             if (!idx_is_const(idx_max(A, rest, idx_const(A, 0)), &pad))
                 return node_error(n, E_UNSUPPORTED, "auto_pad pads with %s, which is no number",
-                                  build_text(&n->b, rest));
+                                  dim_text(n->b.c, rest));
             w->begin[i] = !strcmp(how, "SAME_LOWER") ? pad - pad / 2 : pad / 2;
             w->end[i] = pad - w->begin[i];
         }
@@ -306,7 +306,7 @@ const Expr *onnx_matmul(Node *n, const Expr *x, const Expr *y)
     ky = expr_form(y, ry == 1 ? 0 : ry - 2);
     if (k != ky) {
         node_error(n, E_IMPORT, "the operands do not fit: %s columns against %s rows",
-                   build_text(b, k), build_text(b, ky));
+                   dim_text(b->c, k), dim_text(b->c, ky));
         diag_note(b->c->diags, b->loc, "%s times %s", type_text(b->c, x->type),
                   type_text(b->c, y->type));
         return NULL;

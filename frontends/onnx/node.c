@@ -235,7 +235,7 @@ bool node_shape(Node *n, uint32_t i, Dims *out)
     for (uint32_t k = 0; k < out->n; k++) {
         if (out->at[k]->lo < 0)
             return node_error(n, E_DIM, "dimension %u of the shape is %s", k,
-                              build_text(&n->b, out->at[k]));
+                              dim_text(n->b.c, out->at[k]));
         if (!checked_mul(elems, out->at[k]->hi, &elems) || elems > MAX_ELEMS)
             return node_error(n, E_DIM, "the shape is too large");
     }

@@ -206,7 +206,7 @@ bool convert_topk(Node *n)
     }
     if (a->k < 0 || a->k > expr_form(n->in[0], axis)->lo)
         return node_error(n, E_IMPORT, "k is not in 0 .. %s",
-                          build_text(b, expr_form(n->in[0], axis)));
+                          dim_text(b->c, expr_form(n->in[0], axis)));
     a->axis = axis;
     a->is_ascend = !node_int(n, "largest", 1);
     a->dtype = DT_I64;

@@ -95,7 +95,7 @@ static bool sizes_of(Node *n, const Expr *x, const double *scale, const Idx **si
     for (uint32_t i = 0; i < expr_rank(x); i++)
         if (!(size[i] = scaled(n, expr_form(x, i), scale[i])))
             return node_error(n, E_IMPORT, "scale %g of dimension %u, which is %s", scale[i], i,
-                              build_text(&n->b, expr_form(x, i)));
+                              dim_text(n->b.c, expr_form(x, i)));
     return true;
 }
 
@@ -171,7 +171,7 @@ static bool by_sizes(Node *n, Mode *m, const char *policy, const int64_t *axes, 
         const Idx *d = expr_form(x, (uint32_t)axes[i]);
 
         if (want.at[i]->lo < 1 || want.at[i]->hi > INT32_MAX || d->lo < 1)
-            return node_error(n, E_IMPORT, "size %s of axis %lld", build_text(&n->b, want.at[i]),
+            return node_error(n, E_IMPORT, "size %s of axis %lld", dim_text(n->b.c, want.at[i]),
                               (long long)axes[i]);
         scale[axes[i]] = want.at[i] == d ? 1 : 2; /* not by scale: only whether it is 1 counts */
         size[axes[i]] = want.at[i];

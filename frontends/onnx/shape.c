@@ -14,7 +14,7 @@ static bool cells_of(Node *n, uint32_t rank, const Idx *const *dims, uint32_t bu
             continue;
         if (dims[i]->lo < 0 || !checked_mul(most, dims[i]->hi, &most))
             return node_error(n, E_IMPORT, "dimension %u of the shape is %s", i,
-                              build_text(&n->b, dims[i]));
+                              dim_text(n->b.c, dims[i]));
         *out = idx_mul(n->b.c->arith, *out, dims[i]);
     }
     return true;
@@ -62,12 +62,12 @@ bool convert_reshape(Node *n)
     if (left < v.n) {
         if (!(dims[left] = idx_div_exact(n->b.c->arith, total, known)))
             return node_error(n, E_IMPORT, "%s cells do not fill a shape with -1 and %s else",
-                              build_text(&n->b, total), build_text(&n->b, known));
+                              dim_text(n->b.c, total), dim_text(n->b.c, known));
         known = total;
     }
     if (known != total) {
-        node_error(n, E_IMPORT, "%s cells do not fit a shape of %s", build_text(&n->b, total),
-                   build_text(&n->b, known));
+        node_error(n, E_IMPORT, "%s cells do not fit a shape of %s", dim_text(n->b.c, total),
+                   dim_text(n->b.c, known));
         diag_note(n->b.c->diags, n->b.loc, "the input is %s", type_text(n->b.c, x->type));
         return false;
     }
@@ -123,7 +123,7 @@ bool convert_squeeze(Node *n)
             out |= axes[j] == i;
         if (out && expr_form(x, i) != one)
             return node_error(n, E_IMPORT, "dimension %u is %s, not 1", i,
-                              build_text(&n->b, expr_form(x, i)));
+                              dim_text(n->b.c, expr_form(x, i)));
         if (!out)
             dims[k++] = expr_form(x, i);
     }
@@ -201,7 +201,7 @@ static const Idx *blocks(Node *n, const Idx *x, int64_t s, const char *what)
 
     return q ? q
              : node_error(n, E_IMPORT, "%s %s do not divide into blocks of %lld",
-                          build_text(&n->b, x), what, (long long)s);
+                          dim_text(n->b.c, x), what, (long long)s);
 }
 
 bool convert_depth_to_space(Node *n)

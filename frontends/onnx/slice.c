@@ -35,14 +35,14 @@ static bool split_at(Node *n, const Idx *extent, bool given, Dims sizes, const I
             given ? sizes.at[i] : idx_divc(A, idx_addc(A, extent, n->nout - 1), n->nout);
 
         if (part->lo < 0 || part->lo > extent->hi)
-            return node_error(n, E_IMPORT, "part %u has %s of %s", i, build_text(&n->b, part),
-                              build_text(&n->b, extent));
+            return node_error(n, E_IMPORT, "part %u has %s of %s", i, dim_text(n->b.c, part),
+                              dim_text(n->b.c, extent));
         if (!given)
             part = i + 1 == n->nout ? left : idx_min(A, part, left);
         at[i] = sum = idx_add(A, sum, part);
     }
     return sum == extent || node_error(n, E_IMPORT, "the parts hold %s of %s",
-                                       build_text(&n->b, sum), build_text(&n->b, extent));
+                                       dim_text(n->b.c, sum), dim_text(n->b.c, extent));
 }
 
 bool convert_split(Node *n)
@@ -94,7 +94,7 @@ static const Idx *position(Node *n, const Idx *x, const Idx *dim, const Idx *lo,
     if (idx_is_const(x, &v) && (v < -far || v > far))
         x = idx_const(A, v < 0 ? -far : far);
     if (x->lo < 0 && x->hi >= 0)
-        return node_error(n, E_DIM, "position %s may be below 0 or not", build_text(&n->b, x));
+        return node_error(n, E_DIM, "position %s may be below 0 or not", dim_text(n->b.c, x));
     return idx_max(A, lo, idx_min(A, x->hi < 0 ? idx_add(A, x, dim) : x, hi));
 }
 
@@ -129,7 +129,8 @@ static bool slice(Node *n, Dims starts, Dims ends, Ints axes, Ints steps)
         if (end[i] == none) /* before the first, which -1 does not say */
             end[i] = idx_sub(A, none, d);
         else if (end[i]->lo < 0)
-            return node_error(n, E_DIM, "position %s may be below 0 or not", build_text(b, end[i]));
+            return node_error(n, E_DIM, "position %s may be below 0 or not",
+                              dim_text(b->c, end[i]));
     }
     if (all)
         return node_done(n, x);
@@ -213,8 +214,8 @@ bool convert_expand(Node *n)
         const Idx *b = i + v.n >= rank ? v.at[i + v.n - rank] : one;
 
         if (a != b && a != one && b != one)
-            return node_error(n, E_IMPORT, "%s does not broadcast to %s", build_text(&n->b, a),
-                              build_text(&n->b, b));
+            return node_error(n, E_IMPORT, "%s does not broadcast to %s", dim_text(n->b.c, a),
+                              dim_text(n->b.c, b));
         dims[i] = a == one ? b : a;
     }
     return node_done(n, build_broadcast_to(&n->b, x, rank, dims));
@@ -232,7 +233,7 @@ bool convert_tile(Node *n)
         return node_error(n, E_IMPORT, "%u repeats for %u dimensions", v.n, expr_rank(n->in[0]));
     for (uint32_t i = 0; i < v.n; i++) {
         if (v.at[i]->lo < 0 || v.at[i]->hi > INT32_MAX)
-            return node_error(n, E_IMPORT, "repeat %u is %s", i, build_text(&n->b, v.at[i]));
+            return node_error(n, E_IMPORT, "repeat %u is %s", i, dim_text(n->b.c, v.at[i]));
         once &= v.at[i] == idx_const(n->b.c->arith, 1);
     }
     a->reps = v;

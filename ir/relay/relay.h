@@ -60,6 +60,7 @@ bool       type_elems_most(const Type *t, int64_t *n);     /* ... of the largest
 const Idx *type_cells(Ctx *c, const Type *t);              /* ... as an index */
 void       type_print(Ctx *c, const Type *t, StrBuf *out); /* Tensor[(1, 8, 56), f32] */
 const char *type_text(Ctx *c, const Type *t);              /* the same, in scratch */
+const char *dim_text(Ctx *c, const Idx *x);                /* of dim_print, in scratch */
 
 /* A symbolic dimension: `dim N in 1..512 multiple 8`.  Same name, same atom, within one Ctx. */
 const Idx *dim_var(Ctx *c, const char *name, int64_t lo, int64_t hi);

@@ -273,6 +273,14 @@ void dim_print(const Idx *x, StrBuf *out)
     idx_print(x, &plain, out);
 }
 
+const char *dim_text(Ctx *c, const Idx *x)
+{
+    StrBuf s = strbuf(c->scratch);
+
+    dim_print(x, &s);
+    return s.at;
+}
+
 void type_print(Ctx *c, const Type *t, StrBuf *out)
 {
     switch (t->kind) {

@@ -100,7 +100,7 @@ static bool positions(Ctx *c, Loc loc, const Resize2dAttrs *a, uint32_t i, const
     if ((!a->scales.n && !ratio(c, size, r->in[i], &p, &q)) ||
         (!numbers && (mode == 1 || mode == 5 || (mode == 3 && size->lo <= 1))))
         return error_at(c, E_DIM, loc, "resizing %s cells to %s has no fixed scale",
-                        rel_dim_text(c, r->in[i]), rel_dim_text(c, size));
+                        dim_text(c, r->in[i]), dim_text(c, size));
     if (mode == 1) { /* the first and last cells coincide */
         r->a[i] = cells > 1 ? in - 1 : 0;
         r->b[i] = 0;

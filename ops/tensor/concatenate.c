@@ -114,7 +114,7 @@ const Type *rel_split(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
     n = in[0]->dims[axis];
     if (a->sections < 0 || a->sections > 65536 || !(one = equal_part(c, a, n)))
         return error_at(c, E_TYPE, loc, "%lld parts do not divide %s", (long long)a->sections,
-                        rel_dim_text(c, n));
+                        dim_text(c, n));
     parts = a->sections ? (uint32_t)a->sections : a->indices.n + 1;
     const Type **t = NEW_ARRAY(c->scratch, const Type *, parts);
 
@@ -126,8 +126,8 @@ const Type *rel_split(Ctx *c, Loc loc, const void *attrs, const Type *const *in,
         if (!out)
             dims[axis] = idx_sub(c->arith, hi, lo);
         if (out || dims[axis]->lo < 0 || idx_sub(c->arith, n, hi)->lo < 0)
-            return error_at(c, E_TYPE, loc, "part %u of %s is from %s to %s", i, rel_dim_text(c, n),
-                            rel_dim_text(c, lo), rel_dim_text(c, hi));
+            return error_at(c, E_TYPE, loc, "part %u of %s is from %s to %s", i, dim_text(c, n),
+                            dim_text(c, lo), dim_text(c, hi));
         if (!(t[i] = rel_tensor(c, loc, in[0]->dtype, in[0]->n, dims)))
             return NULL;
     }

@@ -25,7 +25,7 @@ static bool new_dims(Ctx *c, Loc loc, Dims newshape, const Type *t, const Idx **
             *hole = (int32_t)i;
             continue;
         } else if (number ? d <= 0 : dims[i]->lo < 0) {
-            return error_at(c, E_TYPE, loc, "newshape has %s at %u", rel_dim_text(c, dims[i]), i);
+            return error_at(c, E_TYPE, loc, "newshape has %s at %u", dim_text(c, dims[i]), i);
         }
         if (!checked_mul(most, dims[i]->hi, &most))
             return error_at(c, E_TYPE, loc, "the result is too large");
@@ -49,10 +49,10 @@ const Type *rel_reshape(Ctx *c, Loc loc, const void *attrs, const Type *const *i
         if (!(dims[hole] = idx_div_exact(c->arith, cells, rest)))
             return error_at(c, E_TYPE, loc,
                             "%s cannot take the new shape: %s elements in rows of %s",
-                            type_text(c, in[0]), rel_dim_text(c, cells), rel_dim_text(c, rest));
+                            type_text(c, in[0]), dim_text(c, cells), dim_text(c, rest));
     } else if (rest != cells) {
         return error_at(c, E_TYPE, loc, "%s cannot take a shape of %s elements",
-                        type_text(c, in[0]), rel_dim_text(c, rest));
+                        type_text(c, in[0]), dim_text(c, rest));
     }
     return rel_tensor(c, loc, in[0]->dtype, a->newshape.n, dims);
 }

@@ -32,7 +32,7 @@ static const Idx *position(Ctx *c, Loc loc, const Idx *x, const Idx *dim, const 
     x = near(c, x);
     if (x->lo < 0 && x->hi >= 0)
         return error_at(c, E_DIM, loc, "a slice at %s, which may be below 0 or not",
-                        rel_dim_text(c, x));
+                        dim_text(c, x));
     if (x->hi < 0)
         x = idx_add(c->arith, x, dim);
     return idx_max(c->arith, lo, idx_min(c->arith, x, hi));
