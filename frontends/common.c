@@ -194,6 +194,16 @@ const Expr *build_reshape(const Build *b, const Expr *x, uint32_t n, const int64
     return build_reshape_to(b, x, n, dims_of_i64(b->c, dims, n).at);
 }
 
+const Expr *build_matrix(const Build *b, const Expr *x, uint32_t axis)
+{
+    const Idx *dims[2];
+
+    dims[0] = dims[1] = idx_const(b->c->arith, 1);
+    for (uint32_t i = 0; i < expr_rank(x); i++)
+        dims[i >= axis] = idx_mul(b->c->arith, dims[i >= axis], expr_form(x, i));
+    return build_reshape_to(b, x, 2, dims);
+}
+
 const Expr *build_transpose(const Build *b, const Expr *x, uint32_t n, const int64_t *axes)
 {
     TransposeAttrs *a = ATTRS(b, TransposeAttrs);

@@ -101,6 +101,7 @@ const Expr *build_i64s(const Build *b, uint32_t n, const int64_t *v);
 const Expr *build_cast(const Build *b, const Expr *x, DType t); /* x itself if it has t */
 const Expr *build_reshape(const Build *b, const Expr *x, uint32_t n, const int64_t *dims);
 const Expr *build_reshape_to(const Build *b, const Expr *x, uint32_t n, const Idx *const *dims);
+const Expr *build_matrix(const Build *b, const Expr *x, uint32_t axis); /* before it, from it on */
 const Expr *build_transpose(const Build *b, const Expr *x, uint32_t n, const int64_t *axes);
 const Expr *build_expand_dims(const Build *b, const Expr *x, int64_t axis, int64_t count);
 const Expr *build_broadcast(const Build *b, const Expr *x, uint32_t n, const int64_t *dims);

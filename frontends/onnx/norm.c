@@ -335,7 +335,6 @@ static const Expr *flat(Node *n, bool *last)
 {
     const Expr *x;
     uint32_t    rank, axis;
-    const Idx  *dims[2];
 
     if (!node_need_rank(n, 0, 1, MAX_RANK))
         return NULL;
@@ -343,11 +342,8 @@ static const Expr *flat(Node *n, bool *last)
     rank = expr_rank(x);
     if (!node_axis(n, node_int(n, "axis", 1), rank, &axis))
         return NULL;
-    dims[0] = dims[1] = idx_const(n->b.c->arith, 1);
-    for (uint32_t i = 0; i < rank; i++)
-        dims[i >= axis] = idx_mul(n->b.c->arith, dims[i >= axis], expr_form(x, i));
     *last = axis + 1 == rank; /* the matrix changes nothing */
-    return *last ? x : build_reshape_to(&n->b, x, 2, dims);
+    return *last ? x : build_matrix(&n->b, x, axis);
 }
 
 bool convert_softmax_flat(Node *n)

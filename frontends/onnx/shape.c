@@ -76,23 +76,17 @@ bool convert_reshape(Node *n)
 
 bool convert_flatten(Node *n)
 {
-    int64_t     axis = node_int(n, "axis", 1), rank;
-    const Idx  *dims[2];
-    const Expr *x;
+    int64_t axis = node_int(n, "axis", 1), rank;
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
-    x = n->in[0];
-    rank = expr_rank(x);
+    rank = expr_rank(n->in[0]);
     if (axis < -rank || axis > rank)
         return node_error(n, E_IMPORT, "axis %lld is outside a tensor of %lld dimensions",
                           (long long)axis, (long long)rank);
     if (axis < 0)
         axis += rank;
-    dims[0] = dims[1] = idx_const(n->b.c->arith, 1);
-    for (int64_t i = 0; i < rank; i++)
-        dims[i >= axis] = idx_mul(n->b.c->arith, dims[i >= axis], expr_form(x, (uint32_t)i));
-    return node_done(n, build_reshape_to(&n->b, x, 2, dims));
+    return node_done(n, build_matrix(&n->b, n->in[0], (uint32_t)axis));
 }
 
 bool convert_squeeze(Node *n)
