@@ -18,19 +18,22 @@ int64_t inner_lanes(const Sched *s, int64_t n)
     return is_block(s, n) ? n : cpu_lanes(s);
 }
 
+static const Atom *iter_of(const Stmt *block, const char *name)
+{
+    uint32_t n = block->u.block.nspatial + block->u.block.nreduce + block->u.block.nseq;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (!strcmp(block->u.block.iter[i]->name, name))
+            return block->u.block.iter[i];
+    return NULL;
+}
+
 int64_t iter_extent(const Sched *s, const char *block, const char *iter)
 {
     const Stmt *b = sched_block(s, block);
+    const Atom *a = b ? iter_of(b, iter) : NULL;
 
-    if (!b)
-        return 0;
-    uint32_t n = b->u.block.nspatial + b->u.block.nreduce + b->u.block.nseq;
-    for (uint32_t i = 0; i < n; i++) {
-        const Atom *a = b->u.block.iter[i];
-        if (!strcmp(a->name, iter))
-            return a->hi - a->lo + 1;
-    }
-    return 0;
+    return a ? a->hi - a->lo + 1 : 0;
 }
 
 int64_t loop_extent(const Sched *s, const char *loop)
@@ -52,16 +55,6 @@ typedef struct {
     const Atom     *at;   /* an iterator, at `value`; others are where they begin */
     int64_t         value;
 } DataLoad;
-
-static const Atom *iter_of(const Stmt *block, const char *name)
-{
-    uint32_t n = block->u.block.nspatial + block->u.block.nreduce;
-
-    for (uint32_t i = 0; i < n; i++)
-        if (!strcmp(block->u.block.iter[i]->name, name))
-            return block->u.block.iter[i];
-    return NULL;
-}
 
 static void find_load(void *user, const Prim *p)
 {
