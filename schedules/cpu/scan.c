@@ -23,8 +23,7 @@ static void decide_scan(Sched *s, void *plan)
     Machine    m = machine_of(s->target);
 
     for (int64_t n = 1; n == 1 || (n <= MOST_ROWS && n <= p->rows); n *= 2)
-        candidate(&k, n, 0,
-                  (double)((p->rows + n - 1) / n * p->cells) * fmax((double)n, m.latency));
+        candidate(&k, n, 0, (double)(ceil_div(p->rows, n) * p->cells) * fmax((double)n, m.latency));
     p->together = pick_factor(s, "rows", &k);
 }
 
