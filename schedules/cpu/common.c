@@ -138,6 +138,11 @@ static void add_operand(void *user, const Prim *p)
     o->seen[o->n++] = b;
 }
 
+int64_t conv_steps(const ConvSizes *z)
+{
+    return (z->c ? z->c : 1) * (z->i ? z->i : 1) * z->kh * z->kw;
+}
+
 TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out)
 {
     Machine     m = machine_of(s->target);
@@ -147,11 +152,9 @@ TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out)
 
     if (b)
         stmt_visit(b, &(TirVisit){.user = &reads, .prim = add_operand});
-    TileEnd end = {.steps = (double)((z->c ? z->c : 1) * (z->i ? z->i : 1) * z->kh * z->kw),
-                   .streams = reads.n ? reads.n : 1};
+    TileEnd end = {.steps = (double)conv_steps(z), .streams = reads.n ? reads.n : 1};
 
     end.rate = level_rate(&m, traffic_level(&m, TRAFFIC_VALUES, bytes * end.streams, 0)) / 2;
-    end.weights = end.steps * (double)(z->lanes * 4);
     return end;
 }
 

@@ -28,7 +28,7 @@ static const char *const orders[] = {"rows.first", "outputs.first"};
 
 static int64_t weights_of(const ConvSizes *z)
 {
-    return z->c * (z->i ? z->i : 1) * z->kh * z->kw * z->o * z->lanes * 4;
+    return conv_steps(z) * z->o * z->lanes * 4;
 }
 
 /* Weights that do not stay in L2 and are used by few pixels: waiting for them would show. */
@@ -65,7 +65,7 @@ static double pixel_cycles(Sched *s, const ConvSizes *z, int64_t pixels)
 /* Multiply-adds of vectors. */
 static double vector_madds(const ConvSizes *z)
 {
-    return (double)(z->n * z->y * z->x * z->o) * (double)(z->c * (z->i ? z->i : 1) * z->kh * z->kw);
+    return (double)(z->n * z->y * z->x * z->o) * (double)conv_steps(z);
 }
 
 /* Multiply-adds that are written out of a step of the reduction over a group of rows. */

@@ -45,6 +45,8 @@ typedef struct {
     int64_t group;                           /* blocks of outputs that read the same channels */
 } ConvSizes;
 ConvSizes conv_sizes(const Sched *s);
+/* Steps of the reduction: channels and cells of the kernel. */
+int64_t conv_steps(const ConvSizes *z);
 /* How a convolution in groups of at most a vector of outputs reads a row. */
 typedef struct {
     int64_t lanes, kw, stride, dilation;
@@ -105,7 +107,6 @@ typedef struct {
     double steps;   /* of the reduction before */
     double streams; /* values stored and read for each sum, */
     double rate;    /* so many bytes of them a cycle */
-    double weights; /* bytes of them that a vector of sums takes */
 } TileEnd;
 TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out);
 /* Tiles of a convolution that are worth a choice, with the cycles of so many multiply-adds of

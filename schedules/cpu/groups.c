@@ -157,7 +157,7 @@ void conv2d_groups(Sched *s)
          tile.vectors);
     tile_sums(s, &tile);
     tile_marks(s, &tile);
-    if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * z.kh * z.kw * (z.c ? z.c : 1) * z.i)) {
+    if (!is_tiny(s, z.n * z.o * z.lanes * z.y * z.x * conv_steps(&z))) {
         step(s, "fuse %%yb, %%conv.o -> %%u");
         step(s, "parallel %%u");
     }

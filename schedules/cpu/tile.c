@@ -58,9 +58,9 @@ static double end_cycles(const Machine *m, int64_t lanes, int64_t line, RegTile 
                          const TileEnd *end)
 {
     double sums = (double)(line * t.nv) / (double)ceil_div(line, t.pixels);
-    double move = sums * (double)(lanes * 4) * end->streams / end->rate;
+    double vector = (double)(lanes * 4), move = sums * vector * end->streams / end->rate;
 
-    if (end->weights * 2 >= (double)m->l1 / 2)
+    if (end->steps * vector * 2 >= (double)m->l1 / 2)
         return 0;
     return tile_end_cycles(sums * end->steps / fma_rate(m, lanes), move) / (sums * end->steps);
 }
