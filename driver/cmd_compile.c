@@ -90,13 +90,11 @@ static bool choose(Build *b, uint32_t *set)
         if (out && by == PRODUCT_COUNT)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "the suffix of '%s' names no product; say which with --emit=", out);
-        *set = 1u << (out                       ? by
-                      : o->compile.layout       ? PRODUCT_TAR
-                      : source != PRODUCT_COUNT ? source
-                                                : PRODUCT_OBJECT);
+        *set = 1u << (out ? by : o->compile.layout ? PRODUCT_TAR : PRODUCT_OBJECT);
     }
+    /* Where nobody says -o FILE.o, an object is what the target has for one. */
     if (*set == 1u << PRODUCT_OBJECT && source != PRODUCT_COUNT && by != PRODUCT_OBJECT)
-        *set = 1u << source; /* -c */
+        *set = 1u << source;
     b->products.c = c;
     b->products.k = &b->job.k;
     b->products.layout = &layout_table[0];
