@@ -735,10 +735,10 @@ Remote *remote_model(Driver *driver, Job *job)
         return NULL;
     if (r->source)
         code = with_header(driver->arena, k, code);
-    if (k->weights.n && !(r->weights = temporary_with(
-                              r, weights_file(driver->arena, k->weights, k->desc->weights_sha))))
-        return NULL;
-    if ((r->product = temporary_with(r, code)))
+    bool ok =
+        !k->weights.n || (r->weights = temporary_with(
+                              r, weights_file(driver->arena, k->weights, k->desc->weights_sha)));
+    if (ok && (r->product = temporary_with(r, code)))
         return ready(r);
     remote_close(r);
     return NULL;
