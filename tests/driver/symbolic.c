@@ -1,4 +1,4 @@
-/* Calls the model of symbolic.sh at all sizes, and compares with plain loops. */
+/* Calls the model of symbolic.relay at all sizes, and compares with plain loops. */
 #include "net.h"
 
 #include <math.h>

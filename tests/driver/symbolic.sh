@@ -10,14 +10,7 @@ tvmcc=$1 include=$2 work=$3
 "$(dirname "$0")/../fresh" "$work" || exit 2
 cd "$work"
 
-cat >net.relay <<'END'
-dim N in 1..64
-const @w: Tensor[(32, 16), f32] = splat(0.5)
-fn @main(%x: Tensor[(N, 16), f32], %y: Tensor[(2*N, 4), f32], %v: Tensor[(8, 16), f32]) {
-  %0 = nn.relu(nn.dense(%x, %v));
-  (%0, sum(%x, axis=[0]), nn.softmax(%y, axis=-1), nn.dense(%x, const @w))
-}
-END
+cp "$here/symbolic.relay" net.relay
 
 for options in "-O0" "-O3 -mcpu=x86-64" "-O3 --cpu-variants=x86-64,x86-64-v3"; do
     "$tvmcc" -c net.relay $options -o net.o 2>messages || die "$options: $(cat messages)"

@@ -65,15 +65,7 @@ done
 echo "shape buckets, states, dimensions that a run decides"
 "$tvmcc" "$product/data/rows.onnx" --shape-buckets=N=1,4,8 --entry=rows --target=c -o rows.c
 "$tvmcc" "$product/data/states.onnx" --state=h_next=h --state=a_next=a --state=b_next=b --target=c -o states.c
-cat >net.relay <<'END'
-dim N in 1..64
-const @w: Tensor[(32, 16), f32] = splat(0.5)
-fn @main(%x: Tensor[(N, 16), f32], %y: Tensor[(2*N, 4), f32], %v: Tensor[(8, 16), f32]) {
-  %0 = nn.relu(nn.dense(%x, %v));
-  (%0, sum(%x, axis=[0]), nn.softmax(%y, axis=-1), nn.dense(%x, const @w))
-}
-END
-"$tvmcc" net.relay --target=c -o net.c
+"$tvmcc" "$source/tests/driver/symbolic.relay" --entry=net --target=c -o net.c
 for cc in $compilers; do
     checks=
     echo 'int main(void) { return 0; }' >check.c
