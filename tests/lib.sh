@@ -3,7 +3,7 @@
 # An empty folder to work in, with a cache of its own.
 enter() {
     work=$1
-    "$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
+    "$(dirname "${BASH_SOURCE[0]}")/fresh" "$work" && cd "$work" || exit 2
     export TVMCC_CACHE_DIR=$work/cache
 }
 die() { echo "FAILED: $*"; exit 1; }

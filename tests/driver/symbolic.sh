@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/bin/bash
 # symbolic.sh <tvmcc> <include folder> <work folder>
 #
 # Models with dimensions that a run decides: a program calls one at every size within the bounds and beyond them,
@@ -6,10 +6,8 @@
 set -e
 . "$(dirname "$0")/../lib.sh"
 here=$(cd "$(dirname "$0")" && pwd)
-tvmcc=$1 include=$2 work=$3
-"$(dirname "$0")/../fresh" "$work" || exit 2
-cd "$work"
-
+tvmcc=$1 include=$2
+enter "$3"
 cp "$here/symbolic.relay" net.relay
 
 for options in "-O0" "-O3 -mcpu=x86-64" "-O3 --cpu-variants=x86-64,x86-64-v3"; do

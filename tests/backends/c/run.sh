@@ -1,15 +1,13 @@
-#!/bin/sh
+#!/bin/bash
 # Models as C: their text through the C compilers of this machine, strictly, and what the programs
 # compute.
 #
 #     run.sh TVMCC SOURCE WORK RUNTIME       RUNTIME: libtvmcc_runtime.a, for the test of states
 set -e
 . "$(dirname "$0")/../../lib.sh"
-tvmcc=$1 source=$2 work=$3 runtime=$4
+tvmcc=$1 source=$2 runtime=$4
 digits=$source/examples/digits product=$source/tests/product quantized=$source/tests/models/quantized
-rm -rf "$work"
-mkdir -p "$work"
-cd "$work"
+enter "$3"
 strict="-O1 -Wall -Wextra -pedantic -Wconversion -Wcast-qual -Wshadow -Wmissing-prototypes -Werror"
 
 compilers=

@@ -1,21 +1,19 @@
-#!/bin/sh
+#!/bin/bash
 # sizes.sh <tvmcc> <folder> <work folder>
 #
 # Models whose dimensions a run decides (make_sizes.py): each is compiled for all sizes within the bounds, and run at several.
 set -e
 . "$(dirname "$0")/../../lib.sh"
-tvmcc=$1 folder=$2 work=$3
-rm -rf "$work"
-mkdir -p "$work"
-export TVMCC_CACHE_DIR="$work/cache"
+tvmcc=$1 folder=$2
+enter "$3"
 
 while read -r name sizes dims; do
     for options in "-O0" "-O3 -mcpu=x86-64-v3"; do
         k=0
         while [ $k -lt "$sizes" ]; do
             "$tvmcc" run "$folder/$name.onnx" $dims $options --inputs "$folder/$name.$k.in.npz" \
-                --expect "$folder/$name.$k.out.npz" --rtol 1e-4 --atol 1e-4 >"$work/messages" 2>&1 ||
-                die "$name, size $k, $options: $(cat "$work/messages")"
+                --expect "$folder/$name.$k.out.npz" --rtol 1e-4 --atol 1e-4 >messages 2>&1 ||
+                die "$name, size $k, $options: $(cat messages)"
             k=$((k + 1))
         done
     done
