@@ -309,8 +309,9 @@ static int show_plan(Build *b, uint32_t set)
 {
     const Options *o = &b->driver->opt;
     const Target  *t = b->job.c->target;
-    const uint32_t weights =
-        1u << PRODUCT_OBJECT | 1u << PRODUCT_STATIC | (uint32_t)1 << PRODUCT_SHARED;
+    const Product  source = product_of_source(t->text);
+    const uint32_t weights = 1u << PRODUCT_OBJECT | 1u << PRODUCT_STATIC | 1u << PRODUCT_SHARED |
+                             (source < PRODUCT_COUNT ? 1u << source : 0);
     const char *object = intern_printf(b->job.c->strings, "%s.o", b->products.stem);
 
     fprintf(stderr, "target: %s\n", t->text);
@@ -320,8 +321,8 @@ static int show_plan(Build *b, uint32_t set)
         if (!(set >> p & 1))
             continue;
         fprintf(stderr, "product: %s\n", path);
-        if ((p == PRODUCT_OBJECT || p == (int)product_of_source(t->text)) &&
-            b->job.piece == PIECE_ALL && product_has_place(path))
+        if ((p == PRODUCT_OBJECT || p == (int)source) && b->job.piece == PIECE_ALL &&
+            product_has_place(path))
             fprintf(stderr, "product: %s.h\n", b->products.stem);
     }
     if (set & weights && !weights_inside(o->compile.weights_mode))
