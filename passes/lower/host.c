@@ -29,9 +29,10 @@ typedef struct {
     uint64_t       arena_bytes, private_bytes;
     uint64_t       weights_bytes;
     VEC(const Func *) copies;
-    Dirty dirty;
-    bool  alone; /* threads would not pay: one runs it all, no region */
-    bool  one_by_one;
+    Dirty       dirty;
+    const Slot *asked; /* a condition that other threads may be about to read, or NULL */
+    bool        alone; /* threads would not pay: one runs it all, no region */
+    bool        one_by_one;
 } Host;
 
 typedef VEC(const Stmt *) StmtList;
@@ -55,15 +56,34 @@ static Arg slot_arg(Host *h, const Slot *part)
     BUG("place %d", (int)s->place);
 }
 
-static void barrier(Host *h, StmtList *out)
+static void meet(Host *h, StmtList *out)
 {
-    if (h->dirty != CLEAN && !h->p->device && !h->alone)
+    if (!h->p->device && !h->alone)
         vec_push(h->c->arena, out, stmt_barrier(h->c));
     h->dirty = CLEAN;
+    h->asked = NULL;
 }
 
-static void before(Host *h, StmtList *out, bool parallel)
+static void barrier(Host *h, StmtList *out)
 {
+    if (h->dirty != CLEAN)
+        meet(h, out);
+}
+
+static bool writes(const Item *it, const Slot *root)
+{
+    uint64_t at;
+
+    for (uint32_t i = 0; i < it->nout; i++)
+        if (slot_root(it->out[i].slot, &at) == root)
+            return true;
+    return false;
+}
+
+static void before(Host *h, StmtList *out, const Item *it, bool parallel)
+{
+    if (h->asked && writes(it, h->asked))
+        meet(h, out);
     if (h->dirty == DIRTY_ALL || (h->dirty == DIRTY_0 && parallel))
         barrier(h, out);
     if (parallel)
@@ -135,6 +155,8 @@ static uint64_t operand_bytes(const Slot *s, int64_t meets)
     return s->bytes * (meets > 2 && slot_root(s, &at)->place == PLACE_CONST ? (uint64_t)meets : 1);
 }
 
+enum { SOME_ROUNDS = 8 }; /* of a loop whose number a run decides */
+
 /* What a second thread saves in a run, in nanoseconds, with all barriers counted. */
 static double saved_ns(const Host *h, const ItemList *items)
 {
@@ -148,6 +170,8 @@ static double saved_ns(const Host *h, const ItemList *items)
             ns += saved_ns(h, &it->then) + saved_ns(h, &it->other);
         if (it->kind == ITEM_LOOP)
             ns += (double)it->rounds * saved_ns(h, &it->then);
+        if (it->kind == ITEM_WHILE)
+            ns += SOME_ROUNDS * saved_ns(h, &it->then);
         if (it->kind != ITEM_CALL || !is_parallel(it->kernel->flat))
             continue;
         int64_t  meets = phases(it->kernel->flat);
@@ -254,6 +278,96 @@ static void emit_loop(Host *h, const Item *it, StmtList *out)
     h->round = NULL;
 }
 
+/* Where the host keeps a condition that a device computes; NULL: it lies in memory anyway. */
+static const Buffer *device_condition(Host *h)
+{
+    const Idx *one = idx_const(h->c->arith, 1);
+
+    return h->p->device ? buffer_new(h->c, "cond", DT_U8, SCOPE_STACK, 1, &one) : NULL;
+}
+
+static const Stmt *fetch_condition(Host *h, const Item *it, const Buffer *here)
+{
+    Arg to = {here, idx_const(h->c->arith, 0), NULL};
+
+    return stmt_copy(h->c, (CopyData){to, slot_arg(h, it->in[0].slot), 1, false});
+}
+
+/* The condition of an item as the host sees it: in memory, or, of a device, in `here`. */
+static const Prim *condition(Host *h, const Item *it, const Buffer *here)
+{
+    Ctx        *c = h->c;
+    const Idx  *zero = idx_const(c->arith, 0);
+    Arg         at = slot_arg(h, it->in[0].slot);
+    const Prim *load = here ? prim_load(c, here, &zero) : prim_load(c, at.buffer, &at.offset);
+
+    if (!dtype_is_bool(load->dtype))
+        load = prim_not(c, prim_eq(c, load, prim_num(c, load->dtype, 0)));
+    return it->until ? prim_not(c, load) : load;
+}
+
+/* `s` with the condition of a device at hand. */
+static const Stmt *with_condition(Host *h, const Item *it, const Buffer *here, const Stmt *s)
+{
+    Ctx        *c = h->c;
+    const Stmt *two[2] = {NULL, s};
+
+    if (!here)
+        return s;
+    two[0] = fetch_condition(h, it, here);
+    return stmt_alloc(c, here, stmt_seq(c, 2, two));
+}
+
+static void emit_branch(Host *h, const ItemList *items, StmtList *out)
+{
+    h->asked = NULL;
+    emit_items(h, items, out);
+    /* Whatever comes next may be where the condition lay. */
+    if (out->n)
+        barrier(h, out);
+    else
+        meet(h, out);
+}
+
+static void emit_if(Host *h, const Item *it, StmtList *out)
+{
+    Ctx          *c = h->c;
+    StmtList      then = {0}, other = {0};
+    const Buffer *here = device_condition(h);
+
+    if (h->asked)
+        meet(h, out);
+    barrier(h, out);
+    emit_branch(h, &it->then, &then);
+    emit_branch(h, &it->other, &other);
+    const Stmt *s = stmt_if(c, condition(h, it, here), stmt_seq(c, then.n, then.at),
+                            stmt_seq(c, other.n, other.at));
+    vec_push(c->arena, out, with_condition(h, it, here, s));
+}
+
+/* All threads ask for the condition between two barriers: one behind all that a round wrote, and
+ * one before anybody writes it again. */
+static void emit_while(Host *h, const Item *it, StmtList *out)
+{
+    Ctx          *c = h->c;
+    StmtList      body = {0};
+    const Buffer *here = device_condition(h);
+    uint64_t      at;
+
+    if (h->asked)
+        meet(h, out);
+    barrier(h, out);
+    h->asked = slot_root(it->in[0].slot, &at);
+    emit_items(h, &it->then, &body);
+    barrier(h, &body);
+    if (here)
+        vec_push(c->arena, &body, fetch_condition(h, it, here));
+    const Stmt *s = stmt_while(c, condition(h, it, here), stmt_seq(c, body.n, body.at));
+    vec_push(c->arena, out, with_condition(h, it, here, s));
+    h->asked = NULL;
+    h->dirty = DIRTY_ALL; /* what comes next may be where the condition lay */
+}
+
 static void emit_items(Host *h, const ItemList *items, StmtList *out)
 {
     Ctx *c = h->c;
@@ -262,7 +376,7 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
         const Item *it = items->at[i];
         switch (it->kind) {
         case ITEM_CALL: {
-            before(h, out, is_parallel(it->kernel->flat));
+            before(h, out, it, is_parallel(it->kernel->flat));
             call_phases(h, out, it);
             break;
         }
@@ -270,7 +384,7 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
             const Idx *n = type_cells(c, it->in[0].type);
             if (n->hi == 0)
                 break;
-            before(h, out, false);
+            before(h, out, it, false);
             Arg all[3] = {
                 {NULL, NULL, n}, slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
             Arg *a = all + 1;
@@ -291,33 +405,8 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
             break;
         }
         case ITEM_LOOP: emit_loop(h, it, out); break;
-        case ITEM_IF: {
-            StmtList   then = {0}, other = {0};
-            const Idx *zero = idx_const(c->arith, 0), *one = idx_const(c->arith, 1);
-            Arg        at = slot_arg(h, it->in[0].slot);
-            barrier(h, out);
-            const Buffer *here =
-                h->p->device ? buffer_new(c, "cond", DT_U8, SCOPE_STACK, 1, &one) : NULL;
-            const Prim *load =
-                here ? prim_load(c, here, &zero) : prim_load(c, at.buffer, &at.offset);
-            const Prim *cond = dtype_is_bool(load->dtype)
-                                   ? load
-                                   : prim_not(c, prim_eq(c, load, prim_num(c, load->dtype, 0)));
-            emit_items(h, &it->then, &then);
-            barrier(h, &then);
-            emit_items(h, &it->other, &other);
-            barrier(h, &other);
-            /* The condition itself must not be overwritten before all threads read it. */
-            const Stmt *s =
-                stmt_if(c, cond, stmt_seq(c, then.n, then.at), stmt_seq(c, other.n, other.at));
-            if (here) {
-                const Stmt *two[2] = {stmt_copy(c, (CopyData){{here, zero, NULL}, at, 1, false}),
-                                      s};
-                s = stmt_alloc(c, here, stmt_seq(c, 2, two));
-            }
-            vec_push(c->arena, out, s);
-            break;
-        }
+        case ITEM_WHILE: emit_while(h, it, out); break;
+        case ITEM_IF: emit_if(h, it, out); break;
         }
     }
 }
@@ -425,7 +514,7 @@ static const PlanSlot *plan_slots(Program *p, uint32_t *n)
         const Slot *from = p->slots.at[i];
         uint64_t    at;
         const Slot *root = slot_root(from, &at);
-        if (root->place != PLACE_ARENA || (from->kind != SLOT_OWN && from->kind != SLOT_PART))
+        if (root->place != PLACE_ARENA || !slot_is_part(from))
             continue;
         s[(*n)++] = (PlanSlot){from->name, root->offset + at, from->bytes, from->first, from->last};
     }

@@ -2,7 +2,8 @@
  *
  *   te_of_func.c  a primitive function as tensor expressions
  *   kernels.c     distinct kernels: schedule, TIR passes, names by content
- *   program.c     main as a list of kernel calls over values (control flow included)
+ *   program.c     main as a list of kernel calls over values
+ *   flow.c        calls of functions, loops among them
  *   memory.c      where every value lies in the arena
  *   storage.c     weights in 16 bits, large results past the caches: the pass of programs
  *   device.c      launches
@@ -56,8 +57,9 @@ typedef enum { PLACE_INPUT, PLACE_OUTPUT, PLACE_ARENA, PLACE_CONST } Place;
 
 /* Storage of one tensor; reshapes share it.  Parts of a concatenation or of what is sliced lie in
  * another slot's storage: PART is written by a kernel of its own, SLICE is not; JOINED is written
- * part by part; a ROUND is the part of a batch that a round of a loop works on. */
-typedef enum { SLOT_OWN, SLOT_PART, SLOT_JOINED, SLOT_SLICE, SLOT_ROUND } SlotKind;
+ * part by part; a ROUND is the part of a batch that a round of a loop works on; CARRIED is the
+ * memory of its own of what a loop hands on from round to round. */
+typedef enum { SLOT_OWN, SLOT_PART, SLOT_JOINED, SLOT_SLICE, SLOT_ROUND, SLOT_CARRIED } SlotKind;
 
 typedef struct Slot Slot;
 struct Slot {
@@ -79,7 +81,7 @@ typedef struct {
     const Type *type;
 } Value;
 
-typedef enum { ITEM_CALL, ITEM_IF, ITEM_COPY, ITEM_LOOP } ItemKind;
+typedef enum { ITEM_CALL, ITEM_IF, ITEM_COPY, ITEM_LOOP, ITEM_WHILE } ItemKind;
 
 typedef struct Item Item;
 typedef VEC(Item *) ItemList;
@@ -89,12 +91,13 @@ struct Item {
     uint32_t at;     /* position */
     Kernel  *kernel; /* CALL */
     uint32_t nin, nout;
-    Value   *in, *out; /* COPY: in[0] -> out[0]; IF: in[0] is the condition */
+    Value   *in, *out; /* COPY: in[0] -> out[0]; IF, WHILE: in[0] is the condition */
     AtomList dims;     /* CALL: the kernel's dimensions here */
     Slot   **work;     /* CALL: storage of the kernel's shared scratch, in order */
     uint32_t nwork;
-    ItemList then, other; /* IF; LOOP: then, so many rounds */
+    ItemList then, other; /* IF; LOOP: then, so many rounds; WHILE: then, while it holds */
     int64_t  rounds;
+    bool     until; /* WHILE: .. while it does not hold */
 };
 
 struct Program {
@@ -108,10 +111,11 @@ struct Program {
     uint32_t     n_in;
     const Type **in_types;
     const char **in_names;
-    uint32_t     at;          /* next position */
-    uint64_t     arena_first; /* bytes of the arena before the first slot */
-    AtomList     dims;        /* symbolic dimensions of main's parameters */
-    bool         device;      /* arena and constants lie in device memory */
+    uint32_t     at;           /* next position */
+    uint64_t     arena_first;  /* bytes of the arena before the first slot */
+    AtomList     dims;         /* symbolic dimensions of main's parameters */
+    bool         device;       /* arena and constants lie in device memory */
+    VEC(const char *) calling; /* functions whose bodies are being walked, the innermost last */
 };
 
 /* `info`: of the results, or NULL. */
@@ -119,8 +123,38 @@ bool  program_of_main(Program *p, const Expr *main_func, const ModuleIO *info);
 Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name);
 /* What s lies in at last, and where; s itself if it has memory of its own. */
 Slot *slot_root(const Slot *s, uint64_t *at);
+/* s is used where the program is now.  Reading a slice keeps what it was cut from. */
+void slot_touch(Program *p, Slot *s);
+
+/* The values of expressions, a scope each for main and what else has items of its own. */
+typedef struct ValueScope {
+    Map               *values; /* expression's id -> Values * */
+    struct ValueScope *up;
+    ItemList          *items;
+} ValueScope;
+
+/* The tensors of a value, tuples in order. */
+typedef struct {
+    uint32_t n;
+    Value   *at;
+} Values;
+
+Values *values_new(Program *p, uint32_t n);
+Values *values_of(const ValueScope *s, const Expr *e); /* NULL: none yet */
+/* Give e a value in scope s: operands first, by an explicit stack. */
+bool  program_walk(Program *p, ValueScope *s, const Expr *e);
+Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc);
+void  item_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc);
+
+/* ---- flow.c ---- */
+
+/* A call of one of the module's functions, whose operands have values. */
+bool emit_apply(Program *p, ValueScope *s, const Expr *e, Values **out);
 
 /* ---- memory.c ---- */
+
+/* Memory that is written as itself, not as a part or whole of other slots' memory. */
+bool slot_is_part(const Slot *s);
 
 /* Offsets for all arena slots; returns the bytes needed, and the largest sum of simultaneously live
  * slots as `floor`. */

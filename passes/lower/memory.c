@@ -60,6 +60,11 @@ static int by_time(const void *a, const void *b)
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : by_size(a, b);
 }
 
+bool slot_is_part(const Slot *s)
+{
+    return s->kind == SLOT_OWN || s->kind == SLOT_PART || s->kind == SLOT_CARRIED;
+}
+
 static void to_root(Slot *s)
 {
     uint64_t at, step = 0;
@@ -100,7 +105,7 @@ static uint32_t find_pieces(Program *p, Piece **out)
             map_put(of, PTR_KEY(root), piece);
             out[n++] = piece;
         }
-        if (s->kind == SLOT_OWN || s->kind == SLOT_PART)
+        if (slot_is_part(s))
             vec_push(c->arena, &piece->parts, s);
         else
             vec_push(c->arena, &piece->views, s);

@@ -14,17 +14,6 @@
 
 #include "passes/graph/graph.h"
 
-typedef struct Scope {
-    Map          *values; /* expr id -> Values * */
-    struct Scope *up;
-    ItemList     *items;
-} ValueScope;
-
-typedef struct {
-    uint32_t n;
-    Value   *at;
-} Values;
-
 /* Bytes of a tensor with its halo, and from the first cell to cell 0 of the interior; for the
  * largest sizes of symbolic dimensions. */
 static void type_bytes(Ctx *c, const Type *t, uint64_t *bytes, uint64_t *origin)
@@ -57,8 +46,7 @@ Slot *slot_root(const Slot *s, uint64_t *at)
     return (Slot *)(uintptr_t)s;
 }
 
-/* Reading a slice keeps what it was cut from. */
-static void touch(Program *p, Slot *s)
+void slot_touch(Program *p, Slot *s)
 {
     for (;; s = s->in) {
         if (p->at < s->first)
@@ -70,7 +58,7 @@ static void touch(Program *p, Slot *s)
     }
 }
 
-static Values *values_new(Program *p, uint32_t n)
+Values *values_new(Program *p, uint32_t n)
 {
     Values *v = NEW(p->c->arena, Values);
 
@@ -78,7 +66,7 @@ static Values *values_new(Program *p, uint32_t n)
     return v;
 }
 
-static Values *lookup(const ValueScope *s, const Expr *e)
+Values *values_of(const ValueScope *s, const Expr *e)
 {
     for (; s; s = s->up) {
         Values *v = map_get(s->values, e->id);
@@ -158,7 +146,7 @@ static uint32_t operands(const Expr *e, const Expr *const **at)
     }
 }
 
-static Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc)
+Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc)
 {
     Item *it = NEW(p->c->arena, Item);
 
@@ -184,7 +172,7 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
             vec_push(c->arena, &in, const_value(p, a->u.constant, k, param++));
             continue;
         }
-        const Values *v = lookup(s, a);
+        const Values *v = values_of(s, a);
         if (!v)
             BUG("an operand of a kernel has no value");
         for (uint32_t j = 0; j < v->n; j++, param++) {
@@ -208,7 +196,7 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
     it->in = in.at;
     it->nin = in.n;
     for (uint32_t i = 0; i < in.n; i++)
-        touch(p, in.at[i].slot);
+        slot_touch(p, in.at[i].slot);
     *out = values_new(p, nout);
     for (uint32_t i = 0; i < nout; i++) {
         (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], k->nest->name), types[i]};
@@ -218,15 +206,15 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
     return true;
 }
 
-static void emit_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc)
+void item_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc)
 {
     Item *it = item_new(p, s, ITEM_COPY, loc);
 
     it->nin = it->nout = 1;
     it->in = DUP_ARRAY(p->c->arena, &from, 1);
     it->out = DUP_ARRAY(p->c->arena, &to, 1);
-    touch(p, from.slot);
-    touch(p, to.slot);
+    slot_touch(p, from.slot);
+    slot_touch(p, to.slot);
 }
 
 /* ---- parts of one memory: what plan_views left outside of kernels ---------------------------- */
@@ -238,12 +226,13 @@ static bool can_be_part(Ctx *c, const Value *v)
     uint64_t    bytes, origin;
 
     type_bytes(c, v->type, &bytes, &origin);
-    return s->place == PLACE_ARENA && !s->in && s->bytes == bytes && s->origin == origin;
+    return s->place == PLACE_ARENA && !s->in && s->kind != SLOT_CARRIED && s->bytes == bytes &&
+           s->origin == origin;
 }
 
 static bool emit_join(Program *p, ValueScope *s, const Expr *e, Value *out)
 {
-    const Values *v = lookup(s, call_arg(e, 0));
+    const Values *v = values_of(s, call_arg(e, 0));
     Slot         *whole = slot_new(p, PLACE_ARENA, 0, e->type, "concatenate");
     uint64_t      at = 0;
 
@@ -254,7 +243,7 @@ static bool emit_join(Program *p, ValueScope *s, const Expr *e, Value *out)
             if (v->at[i].type->halo)
                 return error_at(p->c, E_PASS, e->loc, "operand %u cannot lie in the result", i);
             part = slot_new(p, PLACE_ARENA, 0, v->at[i].type, "copy");
-            emit_copy(p, s, v->at[i], (Value){part, v->at[i].type}, e->loc);
+            item_copy(p, s, v->at[i], (Value){part, v->at[i].type}, e->loc);
             part->first = p->at;
         }
         if (part->kind == SLOT_OWN)
@@ -294,8 +283,6 @@ static bool emit_slice(Program *p, const Expr *e, Value from, Value *out)
     return true;
 }
 
-static bool walk(Program *p, ValueScope *s, const Expr *root);
-
 /* Nodes reachable from root without entering the branches of an `if`. */
 static Map *outside(Program *p, const Expr *root)
 {
@@ -318,20 +305,21 @@ static Map *outside(Program *p, const Expr *root)
 static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Values **out)
 {
     Ctx          *c = p->c;
-    const Values *cond = lookup(s, e->kids[0]);
+    const Values *cond = values_of(s, e->kids[0]);
 
     /* What the branches share with the code around them comes first. */
     for (uint32_t b = 1; b <= 2; b++) {
         ExprList list = expr_post_order(c, e->kids[b]);
         for (uint32_t i = 0; i < list.n; i++)
             if (map_get(around, list.at[i]->id) && list.at[i]->kind != EXPR_OP &&
-                list.at[i]->kind != EXPR_FUNC && !lookup(s, list.at[i]) && !walk(p, s, list.at[i]))
+                list.at[i]->kind != EXPR_FUNC && !values_of(s, list.at[i]) &&
+                !program_walk(p, s, list.at[i]))
                 return false;
     }
     Item *it = item_new(p, s, ITEM_IF, e->loc);
     it->nin = 1;
     it->in = DUP_ARRAY(c->arena, &cond->at[0], 1);
-    touch(p, cond->at[0].slot);
+    slot_touch(p, cond->at[0].slot);
     uint32_t     nout = type_tensors(e->type), n = 0;
     const Type **types = NEW_ARRAY(c->arena, const Type *, nout + 1);
     type_flatten(e->type, types, &n);
@@ -340,16 +328,18 @@ static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Value
         (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], "if"), types[i]};
     for (uint32_t b = 1; b <= 2; b++) {
         ValueScope in = {map_new(c->arena), s, b == 1 ? &it->then : &it->other};
-        if (!walk(p, &in, e->kids[b]))
+        if (!program_walk(p, &in, e->kids[b]))
             return false;
-        const Values *v = lookup(&in, e->kids[b]);
+        const Values *v = values_of(&in, e->kids[b]);
         for (uint32_t i = 0; i < nout; i++)
-            emit_copy(p, &in, v->at[i], (*out)->at[i], e->loc);
+            item_copy(p, &in, v->at[i], (*out)->at[i], e->loc);
     }
-    /* Alive from the first branch on: the other must not reuse the storage. */
+    /* Alive from the first branch on: the other must not reuse the storage.  A thread may be late
+     * to read the condition. */
+    slot_touch(p, cond->at[0].slot);
     for (uint32_t i = 0; i < nout; i++) {
         (*out)->at[i].slot->first = it->at;
-        touch(p, (*out)->at[i].slot);
+        slot_touch(p, (*out)->at[i].slot);
     }
     return true;
 }
@@ -383,7 +373,7 @@ static void emit_result(Program *p, ValueScope *in, Value from, Value whole, int
         s->step = s->bytes;
         return;
     }
-    emit_copy(p, in, from, part_of_round(p, whole, from.type, rounds), loc);
+    item_copy(p, in, from, part_of_round(p, whole, from.type, rounds), loc);
 }
 
 static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
@@ -402,10 +392,10 @@ static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
     ValueScope in = {map_new(c->arena), s, &it->then};
     it->rounds = whole / part;
     for (uint32_t i = 0; i < func_nparams(f); i++) {
-        Value  *x = lookup(s, call_arg(e, i + 1))->at;
+        Value  *x = values_of(s, call_arg(e, i + 1))->at;
         Values *v = values_new(p, 1);
         v->at[0] = part_of_round(p, *x, func_param(f, i)->type, it->rounds);
-        touch(p, x->slot);
+        slot_touch(p, x->slot);
         map_put(in.values, func_param(f, i)->id, v);
     }
     types = NEW_ARRAY(c->arena, const Type *, nout + 1);
@@ -416,9 +406,9 @@ static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
     uint64_t *calls = NEW_ARRAY(c->arena, uint64_t, from + 1);
     for (uint32_t i = 0; i < from; i++)
         calls[i] = p->kernels->all.at[i]->calls;
-    if (!walk(p, &in, func_body(f)))
+    if (!program_walk(p, &in, func_body(f)))
         return false;
-    const Values *v = lookup(&in, func_body(f));
+    const Values *v = values_of(&in, func_body(f));
     for (uint32_t i = 0; i < nout; i++)
         emit_result(p, &in, v->at[i], (*out)->at[i], it->rounds, e->loc);
     for (uint32_t i = 0; i < p->kernels->all.n; i++) {
@@ -429,9 +419,9 @@ static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
     /* Alive in all rounds. */
     ++p->at;
     for (uint32_t i = 0; i < func_nparams(f); i++)
-        touch(p, lookup(s, call_arg(e, i + 1))->at[0].slot);
+        slot_touch(p, values_of(s, call_arg(e, i + 1))->at[0].slot);
     for (uint32_t i = 0; i < nout; i++)
-        touch(p, (*out)->at[i].slot);
+        slot_touch(p, (*out)->at[i].slot);
     return true;
 }
 
@@ -448,18 +438,18 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
     case EXPR_TUPLE: {
         uint32_t n = 0;
         for (uint32_t i = 0; i < e->nkids; i++)
-            n += lookup(s, e->kids[i])->n;
+            n += values_of(s, e->kids[i])->n;
         v = values_new(p, n);
         n = 0;
         for (uint32_t i = 0; i < e->nkids; i++) {
-            const Values *k = lookup(s, e->kids[i]);
+            const Values *k = values_of(s, e->kids[i]);
             for (uint32_t j = 0; j < k->n; j++)
                 v->at[n++] = k->at[j];
         }
         break;
     }
     case EXPR_PROJ: {
-        const Values *k = lookup(s, e->kids[0]);
+        const Values *k = values_of(s, e->kids[0]);
         uint32_t      at = 0;
         for (uint32_t i = 0; i < e->u.index; i++)
             at += type_tensors(e->kids[0]->type->parts[i]);
@@ -468,7 +458,7 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
             v->at[i] = k->at[at + i];
         break;
     }
-    case EXPR_LET: v = lookup(s, let_body(e)); break;
+    case EXPR_LET: v = values_of(s, let_body(e)); break;
     case EXPR_IF:
         if (!emit_if(p, s, e, around, &v))
             return false;
@@ -481,14 +471,17 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
             if (!emit_map(p, s, e, &v))
                 return false;
         } else if (is_view(e)) {
-            Value from = lookup(s, call_arg(e, 0))->at[0];
+            Value from = values_of(s, call_arg(e, 0))->at[0];
             v = values_new(p, 1);
             v->at[0] = (Value){from.slot, e->type};
         } else if (is_part_view(e)) {
             v = values_new(p, 1);
             if (call_is(e, "concatenate")
                     ? !emit_join(p, s, e, v->at)
-                    : !emit_slice(p, e, lookup(s, call_arg(e, 0))->at[0], v->at))
+                    : !emit_slice(p, e, values_of(s, call_arg(e, 0))->at[0], v->at))
+                return false;
+        } else if (e->kids[0]->kind == EXPR_GLOBAL) {
+            if (!emit_apply(p, s, e, &v))
                 return false;
         } else {
             return error_at(c, E_PASS, e->loc, "a call that no kernel does is left in main");
@@ -510,8 +503,7 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
     return true;
 }
 
-/* Give root a value in scope s: operands first, by an explicit stack. */
-static bool walk(Program *p, ValueScope *s, const Expr *root)
+bool program_walk(Program *p, ValueScope *s, const Expr *root)
 {
     VEC(const Expr *) todo = {0};
     Map *around = outside(p, root);
@@ -521,18 +513,18 @@ static bool walk(Program *p, ValueScope *s, const Expr *root)
         const Expr        *e = todo.at[todo.n - 1];
         const Expr *const *kids;
         uint32_t           n = operands(e, &kids), missing = 0;
-        if (lookup(s, e)) {
+        if (values_of(s, e)) {
             todo.n--;
             continue;
         }
         if (e->kind == EXPR_LET) { /* value, then the name, then the body */
-            Values *value = lookup(s, let_value(e));
-            if (value && !lookup(s, let_var(e)))
+            Values *value = values_of(s, let_value(e));
+            if (value && !values_of(s, let_var(e)))
                 map_put(s->values, let_var(e)->id, value);
             n = value ? 2 : 1;
         }
         for (uint32_t i = n; i-- > 0;)
-            if (!lookup(s, kids[i]) &&
+            if (!values_of(s, kids[i]) &&
                 !(e->kind == EXPR_CALL && kids[i]->kind == EXPR_CONST && is_kernel_call(e))) {
                 vec_push(p->c->arena, &todo, kids[i]);
                 missing++;
@@ -564,7 +556,7 @@ static void save_inputs(Program *p, ValueScope *s, Value *out, uint32_t n, Loc l
         if (out[i].slot->place != PLACE_INPUT)
             continue;
         Value to = {slot_new(p, PLACE_ARENA, 0, out[i].type, "state"), out[i].type};
-        emit_copy(p, s, out[i], to, loc);
+        item_copy(p, s, out[i], to, loc);
         to.slot->first = p->at;
         out[i] = to;
     }
@@ -595,7 +587,7 @@ bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
         in->at[0] = (Value){slot_new(p, PLACE_INPUT, i, v->type, v->u.var.name), v->type};
         if (p->device) {
             Value at = {slot_new(p, PLACE_ARENA, 0, v->type, v->u.var.name), v->type};
-            emit_copy(p, &s, in->at[0], at, v->loc);
+            item_copy(p, &s, in->at[0], at, v->loc);
             at.slot->first = p->at;
             in->at[0] = at;
         }
@@ -607,9 +599,9 @@ bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
     p->n_in = types.n;
     p->in_types = types.at;
     p->in_names = names.at;
-    if (!walk(p, &s, func_body(f)))
+    if (!program_walk(p, &s, func_body(f)))
         return false;
-    Values *out = lookup(&s, func_body(f));
+    Values *out = values_of(&s, func_body(f));
     bool    states = false;
     for (uint32_t i = 0; i < out->n; i++)
         states = states || (info && info[i].state);
@@ -617,14 +609,15 @@ bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
         save_inputs(p, &s, out->at, out->n, f->loc);
     for (uint32_t i = 0; i < out->n; i++) {
         Value       v = out->at[i];
-        const Slot *state =
-            info && info[i].state ? lookup(&s, func_param(f, info[i].state - 1))->at[0].slot : NULL;
+        const Slot *state = info && info[i].state
+                                ? values_of(&s, func_param(f, info[i].state - 1))->at[0].slot
+                                : NULL;
         if (!p->device && can_be_output(v.slot, v.type, state)) {
             v.slot->place = PLACE_OUTPUT;
             v.slot->index = i;
         } else {
             Value to = {slot_new(p, PLACE_OUTPUT, i, v.type, "output"), v.type};
-            emit_copy(p, &s, v, to, f->loc);
+            item_copy(p, &s, v, to, f->loc);
             v = to;
         }
         vec_push(c->arena, &p->results, v);

@@ -13,6 +13,8 @@
  * to stop, the number of barriers passed plus one, and from there on every part skips its steps. */
 #include "passes/lower/entry/entry.h"
 
+enum { MOST_BARRIERS = 1 << 30 };
+
 /* ---- what every part invokes ------------------------------------------------------------------- */
 
 static const Prim *number(Entry *e, DType t, const Param *p)
@@ -124,6 +126,12 @@ static const Prim *part_number(Entry *e)
     return e->part ? prim_index(e->c, DT_U32, idx_atom(e->c->arith, e->part)) : num(e, DT_U32, 0);
 }
 
+/* Nobody watches the steps: they are not numbered, and cannot be stopped between them. */
+static bool unwatched(const Entry *e)
+{
+    return !e->part && (e->o->device || e->plan->target->no_threads);
+}
+
 static const Stmt *watched(Entry *e, const Stmt *s)
 {
     Ctx          *c = e->c;
@@ -133,7 +141,7 @@ static const Stmt *watched(Entry *e, const Stmt *s)
     const Buffer *go;
     const Stmt   *all;
 
-    if (!e->part && (e->o->device || e->plan->target->no_threads))
+    if (unwatched(e))
         return s;
     e->step++;
     go = variable(e, &code, "go", DT_I32);
@@ -161,16 +169,34 @@ static const Stmt *meet(Entry *e)
     return code_end(e, &code);
 }
 
-/* A round of a loop in a region: a part that has to stop has nothing more to do, and all stop
- * behind the same barrier. */
+/* A round of a loop: who has to stop has nothing more to do.  The parts of a region all stop behind
+ * the same barrier. */
 static const Stmt *round_of(Entry *e, const Stmt *s)
 {
     Ctx        *c = e->c;
-    const Stmt *inner = body(e, s), *two[2] = {NULL, inner};
+    const Stmt *two[2] = {NULL, body(e, s)};
+    const Prim *passed = e->passed ? value_of(e, e->passed) : status(e, 0);
 
-    if (e->part)
-        two[0] = stmt_if(c, prim_le(c, get(e, e->run, "stop"), value_of(e, e->passed)),
-                         stmt_return(c, NULL), NULL);
+    if (unwatched(e))
+        return two[1];
+    two[0] = stmt_if(c, prim_le(c, get(e, e->run, "stop"), passed),
+                     stmt_return(c, e->part ? NULL : status(e, TVMCC_E_CANCELLED)), NULL);
+    return stmt_seq(c, 2, two);
+}
+
+/* A round of a loop without an end that is known: barriers are counted anew before there are too
+ * many for an i32. */
+static const Stmt *endless_round(Entry *e, const Stmt *s)
+{
+    Ctx        *c = e->c;
+    Code        anew = {0};
+    const Stmt *two[2] = {NULL, round_of(e, s)};
+
+    if (!e->passed)
+        return two[1];
+    set(e, &anew, e->passed, status(e, 0));
+    two[0] = stmt_if(c, prim_le(c, status(e, MOST_BARRIERS), value_of(e, e->passed)),
+                     code_end(e, &anew), NULL);
     return stmt_seq(c, 2, two);
 }
 
@@ -184,7 +210,7 @@ const Stmt *body(Entry *e, const Stmt *s)
     case STMT_BARRIER: return meet(e);
     case STMT_REGION: return region(e, s);
     case STMT_FOR: return stmt_for(c, s->u.loop, round_of(e, s->kids[0]), s->loc);
-    case STMT_WHILE: return stmt_while(c, s->u.cond, round_of(e, s->kids[0]));
+    case STMT_WHILE: return stmt_while(c, s->u.cond, endless_round(e, s->kids[0]));
     case STMT_FAIL:
         if (e->part)
             BUG("@%s: a fail inside a region", e->main->name);
