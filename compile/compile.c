@@ -124,7 +124,7 @@ static bool read_values(Ctx *c, Compiled *k, ImportOptions *import)
     const CompileOptions *o = k->o;
     ImportValue          *values = NEW_ARRAY(c->arena, ImportValue, o->values.n + 1);
     const char           *path;
-    NpyArray              v;
+    Array                 v;
     Bytes                 file;
     DType                 t;
 
@@ -137,15 +137,10 @@ static bool read_values(Ctx *c, Compiled *k, ImportOptions *import)
             !npy_read(c->diags, c->arena, (Loc){.file = path}, file, &v))
             return false;
         vec_push(c->arena, &k->files, path);
-        t = (DType){v.kind == 'f'   ? DT_FLOAT
-                    : v.kind == 'i' ? DT_INT
-                    : v.kind == 'u' ? DT_UINT
-                    : v.kind == 'b' ? DT_BOOLEAN
-                                    : DT_BFLOAT,
-                    (uint8_t)(v.size * 8), 1};
-        if (t.code == DT_BFLOAT && t.bits != 16)
+        t = (DType){v.code == ARRAY_OPAQUE ? DT_BFLOAT : v.code, v.bits, 1};
+        if (!dtype_known(t))
             return error_at(c, E_DIM, (Loc){.file = path}, "elements of %u bytes without a type",
-                            v.size);
+                            v.bits / 8);
         values[i].value =
             const_new(c, values[i].name, type_tensor_i64(c, t, v.ndim, v.dims), v.data);
     }

@@ -42,8 +42,8 @@ bool session_bucket(Session *s)
     for (uint32_t i = 0; i < whole->ninputs; i++) {
         const tvmcc_tensor_info *t = &whole->inputs[i];
 
-        for (uint32_t j = 0; j < s->n_in_npz; j++) {
-            const NpyArray *v = &s->in_npz[j];
+        for (uint32_t j = 0; j < s->ngiven; j++) {
+            const Array *v = &s->given[j];
 
             if (strcmp(v->name, t->name) != 0 || v->ndim != t->ndim)
                 continue;
@@ -93,7 +93,7 @@ static void copy_corner(uint8_t *to, const uint8_t *from, uint32_t ndim, const i
     }
 }
 
-bool session_pad(Session *s, uint32_t input, const NpyArray *v, void *to)
+bool session_pad(Session *s, uint32_t input, const Array *v, void *to)
 {
     const tvmcc_tensor_info *t = &s->info->inputs[input];
 
@@ -105,7 +105,7 @@ bool session_pad(Session *s, uint32_t input, const NpyArray *v, void *to)
              bucket_dim(s->whole, true, input, d) == s->whole->nbucket_dims))
             return false;
     memset(to, 0, t->bytes);
-    copy_corner(to, v->data.at, t->ndim, v->dims, t->dims, v->size, true);
+    copy_corner(to, v->data.at, t->ndim, v->dims, t->dims, v->bits / 8u, true);
     return true;
 }
 

@@ -6,27 +6,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* ---- results ---- */
-
-static NpyArray array_of(Arena *a, const tvmcc_tensor_info *t, void *data)
-{
-    static const char kinds[] = {
-        [TVMCC_INT] = 'i', [TVMCC_UINT] = 'u', [TVMCC_FLOAT] = 'f', [TVMCC_BOOL] = 'b'};
-    int64_t *dims = DUP_ARRAY(a, t->dims, t->ndim);
-    char     kind = t->code < sizeof kinds && kinds[t->code] ? kinds[t->code] : 'V';
-
-    return (NpyArray){t->name, kind, t->bits / 8u, t->ndim, dims, {data, t->bytes}};
-}
-
-static bool write_outputs(Session *s, const char *path)
-{
-    NpyArray *all = NEW_ARRAY(s->driver->arena, NpyArray, s->info->noutputs + 1);
-
-    for (uint32_t i = 0; i < s->info->noutputs; i++)
-        all[i] = array_of(s->driver->arena, &s->info->outputs[i], s->out[i]);
-    return file_write(s->driver->diags, path, npz_write(s->driver->arena, s->info->noutputs, all));
-}
-
 /* ---- timing ---- */
 
 typedef struct {
@@ -82,17 +61,17 @@ int cmd_run(Driver *driver)
                 t.median, t.min, t.mean, t.p95, o->repeat * o->number, s.params.threads,
                 session_compiled_for(&s));
     }
-    bool quiet = o->json || o->print_top || o->print_time || o->out_npz || o->expect_npz;
+    bool quiet = o->json || o->print_top || o->print_time || o->out_path || o->expect_path;
     if (ok && (o->print_top || !quiet))
         ok = session_labels(&s);
     if (ok && o->print_top && s.info->noutputs)
         session_print_top(&s, 0, o->print_top);
     if (ok && !quiet)
         session_show(&s);
-    if (ok && o->out_npz)
-        ok = write_outputs(&s, o->out_npz);
-    if (ok && o->expect_npz)
-        session_compare(&s, o->expect_npz);
+    if (ok && o->out_path)
+        ok = session_write_outputs(&s, o->out_path);
+    if (ok && o->expect_path)
+        session_compare(&s, o->expect_path);
     if (ok && o->json)
         say(driver, "%s}\n", s.json.at);
     session_close(&s);

@@ -12,7 +12,7 @@ int cmd_verify(Driver *driver)
     Session        s = {.driver = driver};
     const Options *o = &driver->opt;
 
-    if (!o->in_npz || !o->expect_npz) {
+    if (!o->in_path || !o->expect_path) {
         diag_error(driver->diags, E_USAGE, NO_LOC,
                    "--inputs and --expect are needed: what goes in, and what should come out");
         return 0;
@@ -23,7 +23,7 @@ int cmd_verify(Driver *driver)
         if (!s.remote)
             session_check(&s);
         session_cut(&s);
-        session_compare(&s, o->expect_npz);
+        session_compare(&s, o->expect_path);
         if (o->per_layer)
             session_layers(&s);
         if (o->json)

@@ -96,7 +96,7 @@ static void blame(Session *s, const tvmcc_tensor_info *t, const Difference *d, d
 }
 
 /* Sizes of 1 aside. */
-static bool same_shape(const tvmcc_tensor_info *t, const NpyArray *v)
+static bool same_shape(const tvmcc_tensor_info *t, const Array *v)
 {
     uint32_t i = 0, k = 0;
 
@@ -113,7 +113,7 @@ static bool same_shape(const tvmcc_tensor_info *t, const NpyArray *v)
 }
 
 static bool compare_one(Session *s, uint32_t i, const tvmcc_tensor_info *t, const void *got,
-                        const NpyArray *want)
+                        const Array *want)
 {
     const Options *o = &s->driver->opt;
     Difference     d = difference(t, got, want->data.at);
@@ -139,10 +139,10 @@ bool session_compare(Session *s, const char *path)
 {
     const tvmcc_model_info *info = s->info;
     uint32_t                n;
-    NpyArray               *want;
+    Array                  *want;
     bool                    ok = true;
 
-    if (!session_read_npz(s, path, &n, &want))
+    if (!session_read_expected(s, path, &n, &want))
         return false;
     if (!n)
         return diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path}, "nothing is in it");
@@ -159,11 +159,11 @@ bool session_compare(Session *s, const char *path)
             continue;
         }
         if (t) {
-            ok = diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
+            ok = diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = want[i].file},
                             "output '%s' of the model is %s, expected here is %s", t->name,
                             session_tensor_text(s, t), session_array_text(s, &want[i]));
         } else {
-            ok = diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = path},
+            ok = diag_error(s->driver->diags, E_MISMATCH, (Loc){.file = want[i].file},
                             "the model has no output '%s'", want[i].name);
             diag_hint(s->driver->diags, "it has %s",
                       session_names(s, info->noutputs, info->outputs));

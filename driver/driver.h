@@ -90,7 +90,7 @@ typedef struct {
     const char *build_dir, *launcher, *ninja; /* NULL: the defaults */
 
     /* running */
-    const char *in_npz, *out_npz, *expect_npz;
+    const char *in_path, *out_path, *expect_path;
     double      rtol, atol;
     bool        judge_mean; /* --mean */
     const char *emulator, *cc;

@@ -15,9 +15,9 @@ static bool is_dynamic(const tvmcc_tensor_info *t)
 /* The sizes of input t, as the values have them. */
 static bool size_input(Session *s, tvmcc_tensor_info *t)
 {
-    Diags          *d = s->driver->diags;
-    const NpyArray *v = npz_find(s->in_npz, s->n_in_npz, t->name);
-    bool fits = v && session_same_type(t, v) && v->ndim == t->ndim && v->data.n <= t->bytes;
+    Diags       *d = s->driver->diags;
+    const Array *v = array_find(s->given, s->ngiven, t->name);
+    bool         fits = v && session_same_type(t, v) && v->ndim == t->ndim && v->data.n <= t->bytes;
 
     if (!v) {
         diag_error(d, E_RUN, NO_LOC, "the size of input '%s' is for the run to say: %s", t->name,
@@ -28,7 +28,7 @@ static bool size_input(Session *s, tvmcc_tensor_info *t)
     for (uint32_t i = 0; fits && i < t->ndim; i++)
         fits = t->dims[i] < 0 || t->dims[i] == v->dims[i];
     if (!fits)
-        return diag_error(d, E_RUN, (Loc){.file = s->driver->opt.in_npz},
+        return diag_error(d, E_RUN, (Loc){.file = v->file},
                           "input '%s' of the model is %s, its value here is %s", t->name,
                           session_tensor_text(s, t), session_array_text(s, v));
     t->dims = v->dims;

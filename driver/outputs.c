@@ -152,7 +152,7 @@ static void show_output(Session *s, uint32_t index)
 void session_show(Session *s)
 {
     static const char *const fills[] = {"random", "0", "1"}; /* as FillMode */
-    bool                     filled = s->n_in_npz < s->info->ninputs;
+    bool                     filled = s->ngiven < s->info->ninputs;
 
     say(s->driver, "%s, %u threads, %s%s%s\n", s->info->name, s->params.threads,
         session_compiled_for(s), filled ? ", inputs not given are " : "",

@@ -18,22 +18,6 @@ double session_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-const NpyArray *npz_find(const NpyArray *at, uint32_t n, const char *name)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (!strcmp(at[i].name, name))
-            return &at[i];
-    return NULL;
-}
-
-bool session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out)
-{
-    Bytes file;
-
-    return file_map(s->driver->diags, path, &file) &&
-           npz_read(s->driver->diags, s->driver->arena, (Loc){.file = path}, file, n, out);
-}
-
 /* ---- opening ---- */
 
 /* Shapes of the given values count where the command line names none. */
@@ -45,9 +29,9 @@ static void shapes_from_inputs(Session *s)
     memset(&o->shapes, 0, sizeof o->shapes); /* what is added is not for other models */
     for (uint32_t i = 0; i < given->shapes.n; i++)
         vec_push(s->driver->arena, &o->shapes, given->shapes.at[i]);
-    for (uint32_t i = 0; i < s->n_in_npz; i++) {
-        const NpyArray *v = &s->in_npz[i];
-        bool            has = false;
+    for (uint32_t i = 0; i < s->ngiven; i++) {
+        const Array *v = &s->given[i];
+        bool         has = false;
         for (uint32_t j = 0; j < given->shapes.n; j++)
             has = has || !strcmp(given->shapes.at[j].name, v->name);
         for (uint32_t j = 0; j < given->images.n; j++) { /* not the model's shape */
@@ -175,14 +159,6 @@ bool session_metadata(Session *s, ModelDesc *out)
     return file_map(d, json, &file) && metadata_fits(s, json, file, out);
 }
 
-bool session_same_type(const tvmcc_tensor_info *t, const NpyArray *v)
-{
-    static const char kinds[] = {
-        [TVMCC_INT] = 'i', [TVMCC_UINT] = 'u', [TVMCC_FLOAT] = 'f', [TVMCC_BOOL] = 'b'};
-
-    return t->code < sizeof kinds && kinds[t->code] == v->kind && t->bits == v->size * 8;
-}
-
 static const char *dims_text(Arena *a, uint32_t n, const int64_t *dims)
 {
     StrBuf s = strbuf(a);
@@ -200,24 +176,21 @@ const char *session_tensor_text(Session *s, const tvmcc_tensor_info *t)
                         dims_text(s->driver->arena, t->ndim, t->dims));
 }
 
-const char *session_array_text(Session *s, const NpyArray *v)
+const char *session_array_text(Session *s, const Array *v)
 {
-    static const uint8_t codes[] = {
-        ['i'] = TVMCC_INT, ['u'] = TVMCC_UINT, ['f'] = TVMCC_FLOAT, ['b'] = TVMCC_BOOL};
     const char *dims = dims_text(s->driver->arena, v->ndim, v->dims);
 
-    if (!strchr("iufb", v->kind))
-        return arena_printf(s->driver->arena, "'%c%u'%s", v->kind, v->size, dims);
-    return arena_printf(
-        s->driver->arena, "%s%s",
-        dtype_text(s->c, (DType){codes[(unsigned)v->kind], (uint8_t)(v->size * 8), 1}), dims);
+    if (v->code == ARRAY_OPAQUE)
+        return arena_printf(s->driver->arena, "'V%u'%s", v->bits / 8, dims);
+    return arena_printf(s->driver->arena, "%s%s", dtype_text(s->c, (DType){v->code, v->bits, 1}),
+                        dims);
 }
 
 /* The values of input t: those given by name, else filled. */
 static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
 {
     const tvmcc_tensor_info *t = &s->info->inputs[index];
-    const NpyArray          *v = npz_find(s->in_npz, s->n_in_npz, t->name);
+    const Array             *v = array_find(s->given, s->ngiven, t->name);
 
     if (v) {
         bool same = session_same_type(t, v) && v->ndim == t->ndim && v->data.n == t->bytes;
@@ -226,7 +199,7 @@ static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
         if (!same && session_pad(s, index, v, to))
             return true;
         if (!same)
-            return diag_error(s->driver->diags, E_RUN, (Loc){.file = s->driver->opt.in_npz},
+            return diag_error(s->driver->diags, E_RUN, (Loc){.file = v->file},
                               "input '%s' of the model is %s, its value here is %s", t->name,
                               session_tensor_text(s, t), session_array_text(s, v));
         memcpy(to, v->data.at, t->bytes);
@@ -327,17 +300,19 @@ bool session_open(Session *s)
     const Options *o = &driver->opt;
     uint64_t       seed = 1;
 
-    if (o->in_npz && !session_read_npz(s, o->in_npz, &s->n_in_npz, &s->in_npz))
-        return false;
     s->compiled = o->inputs.n != 1 || !job_is_product(o->inputs.at[0]);
     if ((!s->compiled && !o->per_layer &&
          !options_fit_product(driver->diags, o, o->inputs.at[0])) ||
         !job_start(driver, &s->job, "llvm -mcpu=native"))
         return false;
     s->c = s->job.c;
+    if (s->compiled && !session_read_inputs(s))
+        return false;
     if (!(s->compiled ? open_model(s) : open_product(s, o->inputs.at[0])))
         return false;
     progress_end(driver->progress);
+    if (!s->given && !session_read_inputs(s))
+        return false;
     if (!session_bucket(s) || !session_dynamic(s))
         return false;
 
@@ -378,14 +353,14 @@ bool session_open(Session *s)
         if (!fill_input(s, i, s->in[i], &seed))
             return false;
     }
-    for (uint32_t i = 0; i < s->n_in_npz; i++) {
+    for (uint32_t i = 0; i < s->ngiven; i++) {
         bool known = false;
         for (uint32_t j = 0; j < info->ninputs; j++)
-            known = known || !strcmp(info->inputs[j].name, s->in_npz[i].name);
+            known = known || !strcmp(info->inputs[j].name, s->given[i].name);
         if (known)
             continue;
-        diag_error(driver->diags, E_RUN, (Loc){.file = o->in_npz}, "the model has no input '%s'",
-                   s->in_npz[i].name);
+        diag_error(driver->diags, E_RUN, (Loc){.file = s->given[i].file},
+                   "the model has no input '%s'", s->given[i].name);
         if (info->ninputs)
             diag_hint(driver->diags, "it has %s", session_names(s, info->ninputs, info->inputs));
         return false;

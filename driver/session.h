@@ -26,8 +26,8 @@ typedef struct {
     const tvmcc_device     *device;
     bool                    open; /* info->open was called */
     void                  **in, **out;
-    uint32_t                n_in_npz;
-    NpyArray               *in_npz;
+    uint32_t                ngiven; /* values of inputs */
+    Array                  *given;
     const tvmcc_model_info *whole;   /* of shape buckets: what `info` was chosen from; or NULL */
     int64_t                *wanted;  /* sizes of its dimensions */
     const tvmcc_model_info *dynamic; /* of sizes that a run decides: what `info` was; or NULL */
@@ -60,6 +60,17 @@ void session_begin_json(Session *s);
 /* `compiled for this CPU (cascadelake; -mcpu=native)`: times mean nothing without it. */
 const char *session_compiled_for(const Session *s);
 
+/* ---- values.c: values of tensors in files: .npz, or folders of .pb ---- */
+
+/* --inputs into s->given: before a model is imported, if its file tells the inputs' names, else
+ * after it, or after the product was opened. */
+bool session_read_inputs(Session *s);
+/* Those expected of the outputs. */
+bool session_read_expected(Session *s, const char *path, uint32_t *n, Array **out);
+bool session_write_outputs(Session *s, const char *path);
+/* Is this the element type of t, as far as the file says it? */
+bool session_same_type(const tvmcc_tensor_info *t, const Array *v);
+
 /* ---- outputs.c: what came out of a run ---- */
 
 /* Names of classes: those of --labels, or those that a product brings along. */
@@ -74,7 +85,7 @@ void session_show(Session *s);
 /* s->info becomes the bucket for the given inputs. */
 bool session_bucket(Session *s);
 /* A value smaller than input `input` of the bucket; false if it does not fit. */
-bool session_pad(Session *s, uint32_t input, const NpyArray *v, void *to);
+bool session_pad(Session *s, uint32_t input, const Array *v, void *to);
 /* Outputs lose what pads them, after the last run; s->info tells their shapes then. */
 void session_cut(Session *s);
 
@@ -85,13 +96,11 @@ bool session_dynamic(Session *s);
 /* A run, with its status; s->info tells the sizes of the outputs then. */
 int32_t session_run_dynamic(Session *s);
 
-bool session_read_npz(Session *s, const char *path, uint32_t *n, NpyArray **out);
 /* By name, or NULL. */
-const NpyArray *npz_find(const NpyArray *a, uint32_t n, const char *name);
-bool            session_same_type(const tvmcc_tensor_info *t, const NpyArray *v);
+const Array *array_find(const Array *a, uint32_t n, const char *name);
 /* `f32[1,4]`, of the model and of a file. */
 const char *session_tensor_text(Session *s, const tvmcc_tensor_info *t);
-const char *session_array_text(Session *s, const NpyArray *v);
+const char *session_array_text(Session *s, const Array *v);
 /* `'a', 'b'`; the first eight. */
 const char *session_names(Session *s, uint32_t n, const tvmcc_tensor_info *t);
 double      session_now(void); /* seconds */

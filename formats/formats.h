@@ -4,13 +4,16 @@
  * hostile: every length is checked against what is left, nesting and counts are limited, sizes
  * multiply with checked_mul.  Errors are recorded as E_PARSE_MODEL at the `Loc` that is passed.
  *
- *   protobuf.c   messages by field tables      npy.c   NumPy's .npy and .npz
+ *   protobuf.c   messages by field tables      npy.c           NumPy's .npy and .npz
  *   zip.c        zip containers, read through libarchive, written stored
+ *   unpack.c     content of archives           onnx_tensor.c   ONNX's TensorProto, .pb
  */
 #ifndef TVMCC_FORMATS_H
 #define TVMCC_FORMATS_H
 
 #include "base/base.h"
+
+#include <tvmcc/abi.h>
 
 /* ---- protobuf.c: the wire format of protocol buffers ---------------------------------------- */
 
@@ -110,23 +113,73 @@ bool zip_read(Diags *d, Arena *a, Loc loc, Bytes file, uint64_t limit, uint32_t 
 /* A zip with stored entries and no times: the same entries give the same bytes. */
 Bytes zip_write(Arena *a, uint32_t n, const ZipEntry *entries);
 
-/* ---- npy.c ---------------------------------------------------------------------------------------- */
+/* ---- values of tensors in files ------------------------------------------------------------------ */
 
-#define NPY_MAX_DIMS 32
+#define ARRAY_MAX_DIMS 32
+
+enum { ARRAY_OPAQUE = 255 };
 
 typedef struct {
-    const char    *name; /* entry of the .npz without ".npy"; any text, ':' and '/' too */
-    char           kind; /* 'f' float, 'i' int, 'u' unsigned, 'b' bool, 'V' opaque (bf16 is V2) */
-    uint32_t       size; /* bytes an element: 1, 2, 4, 8 */
+    const char    *name;       /* any text, ':' and '/' too */
+    uint8_t        code, bits; /* of an element, as in abi.h; ARRAY_OPAQUE: the file has no type */
     uint32_t       ndim;
     const int64_t *dims;
     Bytes          data; /* row-major, little-endian */
-} NpyArray;
+    const char    *file; /* that it came from */
+} Array;
 
-/* The array's data is a view of `file` unless it is Fortran-ordered or big-endian. */
-bool  npy_read(Diags *d, Arena *a, Loc loc, Bytes file, NpyArray *out);
-Bytes npy_write(Arena *a, const NpyArray *array);
-bool  npz_read(Diags *d, Arena *a, Loc loc, Bytes file, uint32_t *n, NpyArray **out);
-Bytes npz_write(Arena *a, uint32_t n, const NpyArray *arrays);
+/* ---- array.c: elements of less than 8 bits ---- */
+
+/* One element a byte, in its low bits; the array's own data if its elements are larger. */
+Bytes array_unpacked(Arena *a, const Array *array);
+/* The opposite: 8 / bits cells a byte, the first in the low bits. */
+Bytes array_packed(Arena *a, Bytes cells, uint8_t bits);
+
+/* ---- onnx_tensor.c: TensorProto, a constant of a model or a file of its own, .pb ---------------- */
+
+typedef struct {
+    const char *key, *value;
+} OnnxEntry;
+typedef struct {
+    PbInts      dims;
+    int64_t     data_type;
+    PbPacked    float_data, double_data;
+    PbInts      int32_data, int64_data, uint64_data;
+    PbBlobs     string_data;
+    const char *name;
+    Bytes       raw_data;
+    bool        has_raw;
+    PbMsgs      external_data; /* OnnxEntry */
+    int64_t     data_location;
+} OnnxTensor;
+
+extern const PbMessage onnx_tensor;
+
+enum {
+#define ONNX_DTYPE(id, number, code, bits) ONNX_##id = (number),
+#include "formats/onnx_dtype.def"
+#undef ONNX_DTYPE
+};
+/* Number and abi.h's name of an element type; false, 0: there is none. */
+bool        onnx_dtype_code(int64_t number, uint8_t *code, uint8_t *bits);
+int64_t     onnx_dtype_number(uint8_t code, uint8_t bits);
+const char *onnx_dtype_text(int64_t number); /* "STRING" */
+/* The elements as the message has them, wherever; a view if they are there as bytes. */
+Bytes onnx_tensor_data(Arena *a, const OnnxTensor *t);
+
+/* The data are packed, and a view of `file` if they are there as bytes; the name may be "". */
+bool  tensor_pb_read(Diags *d, Arena *a, Loc loc, Bytes file, Array *out);
+Bytes tensor_pb_write(Arena *a, const Array *array);
+
+/* ---- npy.c: NumPy's files -------------------------------------------------------------------------
+ * Its own types are exact.  Those that ml_dtypes adds, from bf16 to int2, are opaque there: two
+ * bytes or one an element. */
+
+/* The array's data is a view of `file` unless it is Fortran-ordered or big-endian.  Names are the
+ * .npz's entries without ".npy". */
+bool  npy_read(Diags *d, Arena *a, Loc loc, Bytes file, Array *out);
+Bytes npy_write(Arena *a, const Array *array);
+bool  npz_read(Diags *d, Arena *a, Loc loc, Bytes file, uint32_t *n, Array **out);
+Bytes npz_write(Arena *a, uint32_t n, const Array *arrays);
 
 #endif

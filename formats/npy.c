@@ -3,7 +3,8 @@
  * A .npy file is "\x93NUMPY", a version, a length, and a Python dictionary as text:
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 224, 224), }
  * which is read here by a small scanner that accepts exactly that form, in any order of keys.
- * Structured, object and string arrays are refused. */
+ * Structured, object and string arrays are refused.  Types that NumPy itself does not have are
+ * 'V1' and 'V2', as ml_dtypes writes them; elements of 4 and 2 bits take a byte each. */
 #include "formats/formats.h"
 
 #include <ctype.h>
@@ -93,12 +94,12 @@ static bool text_is(Bytes b, const char *text)
     return b.n == strlen(text) && (b.n == 0 || !memcmp(b.at, text, b.n));
 }
 
-static void scan_shape(Scan *s, int64_t dims[NPY_MAX_DIMS], uint32_t *ndim)
+static void scan_shape(Scan *s, int64_t dims[ARRAY_MAX_DIMS], uint32_t *ndim)
 {
     *ndim = 0;
     expect(s, '(');
     while (!s->bad && !accept(s, ')')) {
-        if (*ndim == NPY_MAX_DIMS) {
+        if (*ndim == ARRAY_MAX_DIMS) {
             s->bad = true;
             return;
         }
@@ -111,27 +112,43 @@ static void scan_shape(Scan *s, int64_t dims[NPY_MAX_DIMS], uint32_t *ndim)
 }
 
 /* "<f4": byte order, kind, size. */
-static bool parse_descr(Bytes b, bool *big, char *kind, uint32_t *size)
+static bool parse_descr(Bytes b, bool *big, Array *v)
 {
-    if (b.n != 3 || !strchr("<>|=", (char)b.at[0]) || !strchr("fiubV", (char)b.at[1]))
+    uint32_t size;
+
+    if (b.n != 3 || !strchr("<>|=", (char)b.at[0]) || b.at[2] < '1' || b.at[2] > '8')
         return false;
     *big = b.at[0] == '>';
-    *kind = (char)b.at[1];
-    *size = (uint32_t)(b.at[2] - '0');
-    switch (*kind) {
-    case 'f': return *size == 2 || *size == 4 || *size == 8;
-    case 'b': return *size == 1;
-    case 'V': return *size == 1 || *size == 2;
-    default: return *size == 1 || *size == 2 || *size == 4 || *size == 8;
+    size = (uint32_t)(b.at[2] - '0');
+    v->bits = (uint8_t)(size * 8);
+    switch ((char)b.at[1]) {
+    case 'f': v->code = TVMCC_FLOAT; return size == 2 || size == 4 || size == 8;
+    case 'b': v->code = TVMCC_BOOL; return size == 1;
+    case 'V': v->code = ARRAY_OPAQUE; return size == 1 || size == 2;
+    case 'i': v->code = TVMCC_INT; break;
+    case 'u': v->code = TVMCC_UINT; break;
+    default: return false;
     }
+    return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
+static char kind_of(uint8_t code)
+{
+    switch (code) {
+    case TVMCC_FLOAT: return 'f';
+    case TVMCC_BOOL: return 'b';
+    case TVMCC_INT: return 'i';
+    case TVMCC_UINT: return 'u';
+    }
+    return 'V';
 }
 
 /* The same cells in row-major order and little-endian. */
-static Bytes reorder(Arena *a, const NpyArray *v, bool fortran, bool big)
+static Bytes reorder(Arena *a, const Array *v, bool fortran, bool big)
 {
-    size_t   n = v->data.n / v->size;
+    size_t   size = v->bits / 8u, n = v->data.n / size;
     uint8_t *out = arena_alloc(a, v->data.n ? v->data.n : 1);
-    int64_t  idx[NPY_MAX_DIMS] = {0};
+    int64_t  idx[ARRAY_MAX_DIMS] = {0};
 
     for (size_t i = 0; i < n; i++) {
         size_t from = i;
@@ -146,14 +163,14 @@ static Bytes reorder(Arena *a, const NpyArray *v, bool fortran, bool big)
                 idx[k] = 0;
             }
         }
-        for (uint32_t b = 0; b < v->size; b++)
-            out[i * v->size + b] = v->data.at[from * v->size + (big ? v->size - 1 - b : b)];
+        for (uint32_t b = 0; b < size; b++)
+            out[i * size + b] = v->data.at[from * size + (big ? size - 1 - b : b)];
     }
     return (Bytes){out, v->data.n};
 }
 
 /* The dictionary; false if it is not of the known form. */
-static bool read_header(Scan *s, NpyArray *v, int64_t dims[NPY_MAX_DIMS], bool *fortran, bool *big)
+static bool read_header(Scan *s, Array *v, int64_t dims[ARRAY_MAX_DIMS], bool *fortran, bool *big)
 {
     bool has_descr = false, has_order = false, has_shape = false;
 
@@ -163,7 +180,7 @@ static bool read_header(Scan *s, NpyArray *v, int64_t dims[NPY_MAX_DIMS], bool *
 
         expect(s, ':');
         if (text_is(key, "descr"))
-            has_descr = parse_descr(scan_text(s), big, &v->kind, &v->size);
+            has_descr = parse_descr(scan_text(s), big, v);
         else if (text_is(key, "fortran_order"))
             *fortran = scan_bool(s), has_order = true;
         else if (text_is(key, "shape"))
@@ -178,12 +195,12 @@ static bool read_header(Scan *s, NpyArray *v, int64_t dims[NPY_MAX_DIMS], bool *
     return !s->bad && has_descr && has_order && has_shape;
 }
 
-bool npy_read(Diags *d, Arena *a, Loc loc, Bytes file, NpyArray *out)
+bool npy_read(Diags *d, Arena *a, Loc loc, Bytes file, Array *out)
 {
     Reader   r = reader(file);
     Bytes    magic = read_bytes(&r, 6), head;
     uint8_t  major = read_u8(&r);
-    int64_t  dims[NPY_MAX_DIMS];
+    int64_t  dims[ARRAY_MAX_DIMS];
     bool     fortran = false, big = false;
     uint64_t n = 1;
     Scan     s;
@@ -200,21 +217,23 @@ bool npy_read(Diags *d, Arena *a, Loc loc, Bytes file, NpyArray *out)
     for (uint32_t i = 0; i < out->ndim; i++)
         if (!checked_mul(n, (uint64_t)dims[i], &n))
             return diag_error(d, E_PARSE_MODEL, loc, "the shape of the NumPy array is too large");
-    if (!checked_mul(n, (uint64_t)out->size, &n) || n > reader_left(&r))
+    if (!checked_mul(n, (uint64_t)out->bits / 8, &n) || n > reader_left(&r))
         return diag_error(d, E_PARSE_MODEL, loc, "the data of the NumPy array end early");
     out->data = read_bytes(&r, n);
-    if ((fortran && out->ndim > 1) || (big && out->size > 1))
+    out->file = loc.file;
+    if ((fortran && out->ndim > 1) || (big && out->bits > 8))
         out->data = reorder(a, out, fortran, big);
     return true;
 }
 
-Bytes npy_write(Arena *a, const NpyArray *v)
+Bytes npy_write(Arena *a, const Array *v)
 {
     StrBuf s = strbuf(a), h = strbuf(a);
+    Bytes  data = array_unpacked(a, v);
     size_t pad;
 
     str_printf(&h, "{'descr': '%c%c%u', 'fortran_order': False, 'shape': (",
-               v->size == 1 ? '|' : '<', v->kind, v->size);
+               v->bits <= 8 ? '|' : '<', v->bits < 8 ? 'V' : kind_of(v->code), (v->bits + 7) / 8);
     for (uint32_t i = 0; i < v->ndim; i++)
         str_printf(&h, "%s%lld%s", i ? " " : "", (long long)v->dims[i],
                    i + 1 < v->ndim || v->ndim == 1 ? "," : "");
@@ -227,18 +246,18 @@ Bytes npy_write(Arena *a, const NpyArray *v)
     str_addc(&s, (char)(h.n & 0xff));
     str_addc(&s, (char)(h.n >> 8));
     str_addn(&s, h.at, h.n);
-    str_addn(&s, (const char *)v->data.at, v->data.n);
+    str_addn(&s, (const char *)data.at, data.n);
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 
-bool npz_read(Diags *d, Arena *a, Loc loc, Bytes file, uint32_t *n, NpyArray **out)
+bool npz_read(Diags *d, Arena *a, Loc loc, Bytes file, uint32_t *n, Array **out)
 {
     ZipEntry *entries;
     uint32_t  count;
 
     if (!zip_read(d, a, loc, file, (uint64_t)1 << 34, &count, &entries))
         return false;
-    *out = NEW_ARRAY(a, NpyArray, count);
+    *out = NEW_ARRAY(a, Array, count);
     for (uint32_t i = 0; i < count; i++) {
         size_t len = strlen(entries[i].name);
         Loc    at = loc;
@@ -255,7 +274,7 @@ bool npz_read(Diags *d, Arena *a, Loc loc, Bytes file, uint32_t *n, NpyArray **o
     return true;
 }
 
-Bytes npz_write(Arena *a, uint32_t n, const NpyArray *arrays)
+Bytes npz_write(Arena *a, uint32_t n, const Array *arrays)
 {
     ZipEntry *e = NEW_ARRAY(a, ZipEntry, n + 1);
 

@@ -84,6 +84,7 @@ static inline DType dtype_lanes(DType t, uint16_t lanes)
     return t;
 }
 const char *dtype_text(Ctx *c, DType t); /* "f32", "f32x8"; interned */
+bool        dtype_known(DType t);        /* a row of dtype.def, of one lane */
 bool        dtype_parse(const char *text, DType *out);
 /* n f32 of any alignment rounded to f16 or bf16, to nearest even; may be the same memory.  What was
  * lost is added to `loss`. */

@@ -25,6 +25,14 @@ static const char *scalar_text(DType t)
     return dtype_is_handle(t) ? "handle" : "none";
 }
 
+bool dtype_known(DType t)
+{
+    for (size_t i = 0; i < COUNT(dtypes); i++)
+        if (dtype_eq(dtypes[i].t, t))
+            return true;
+    return false;
+}
+
 const char *dtype_text(Ctx *c, DType t)
 {
     const char *s = scalar_text(t);

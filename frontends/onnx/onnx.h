@@ -28,21 +28,6 @@
 /* ---- proto.c: the messages, with the fields that are used ----------------------------------------- */
 
 typedef struct {
-    const char *key, *value;
-} OnnxEntry;
-typedef struct {
-    PbInts      dims;
-    int64_t     data_type;
-    PbPacked    float_data, double_data;
-    PbInts      int32_data, int64_data, uint64_data;
-    PbBlobs     string_data;
-    const char *name;
-    Bytes       raw_data;
-    bool        has_raw;
-    PbMsgs      external_data; /* OnnxEntry */
-    int64_t     data_location;
-} OnnxTensor;
-typedef struct {
     int64_t     value;
     bool        has_value;
     const char *param;
@@ -123,30 +108,10 @@ typedef struct {
     PbMsgs     functions; /* OnnxFunction */
 } OnnxModel;
 
-extern const PbMessage onnx_model, onnx_tensor;
+extern const PbMessage onnx_model;
 
-enum {
-    ONNX_FLOAT = 1,
-    ONNX_UINT8,
-    ONNX_INT8,
-    ONNX_UINT16,
-    ONNX_INT16,
-    ONNX_INT32,
-    ONNX_INT64,
-    ONNX_STRING,
-    ONNX_BOOL,
-    ONNX_FLOAT16,
-    ONNX_DOUBLE,
-    ONNX_UINT32,
-    ONNX_UINT64,
-    ONNX_COMPLEX64,
-    ONNX_COMPLEX128,
-    ONNX_BFLOAT16,
-    ONNX_UINT4 = 21,
-    ONNX_INT4 = 22
-};
-bool        onnx_dtype(int64_t type, DType *out); /* false: none of ours */
-const char *onnx_dtype_text(int64_t type);        /* "STRING", for messages */
+/* The element type of that number; false: none of ours. */
+bool onnx_dtype(int64_t type, DType *out);
 
 /* ---- tensor.c ---------------------------------------------------------------------------------- */
 

@@ -8,30 +8,8 @@
 
 static const PbMessage onnx_graph;
 
-static const PbField entry_fields[] = {
-    F(1, PB_TEXT, OnnxEntry, key),
-    F(2, PB_TEXT, OnnxEntry, value),
-};
-static MESSAGE(onnx_entry, OnnxEntry, entry_fields);
-
 static const PbField   other_fields[] = {{0}};
 static const PbMessage onnx_other = {"OnnxOther", sizeof(OnnxOther), 0, other_fields};
-
-static const PbField tensor_fields[] = {
-    F(1, PB_INTS, OnnxTensor, dims),
-    F(2, PB_INT, OnnxTensor, data_type),
-    F(4, PB_FLOATS, OnnxTensor, float_data),
-    F(5, PB_INTS, OnnxTensor, int32_data),
-    F(6, PB_BLOBS, OnnxTensor, string_data),
-    F(7, PB_INTS, OnnxTensor, int64_data),
-    F(8, PB_TEXT, OnnxTensor, name),
-    H(9, PB_BYTES, OnnxTensor, raw_data, has_raw),
-    F(10, PB_DOUBLES, OnnxTensor, double_data),
-    F(11, PB_INTS, OnnxTensor, uint64_data),
-    M(13, PB_MSGS, OnnxTensor, external_data, onnx_entry),
-    F(14, PB_INT, OnnxTensor, data_location),
-};
-MESSAGE(onnx_tensor, OnnxTensor, tensor_fields);
 
 static const PbField dim_fields[] = {
     H(1, PB_INT, OnnxDim, value, has_value),
@@ -128,33 +106,6 @@ MESSAGE(onnx_model, OnnxModel, model_fields);
 
 bool onnx_dtype(int64_t type, DType *out)
 {
-    switch (type) {
-    case ONNX_FLOAT: *out = DT_F32; return true;
-    case ONNX_UINT8: *out = DT_U8; return true;
-    case ONNX_INT8: *out = DT_I8; return true;
-    case ONNX_UINT16: *out = DT_U16; return true;
-    case ONNX_INT16: *out = DT_I16; return true;
-    case ONNX_INT32: *out = DT_I32; return true;
-    case ONNX_INT64: *out = DT_I64; return true;
-    case ONNX_BOOL: *out = DT_BOOL; return true;
-    case ONNX_FLOAT16: *out = DT_F16; return true;
-    case ONNX_DOUBLE: *out = DT_F64; return true;
-    case ONNX_UINT32: *out = DT_U32; return true;
-    case ONNX_UINT64: *out = DT_U64; return true;
-    case ONNX_BFLOAT16: *out = DT_BF16; return true;
-    default: return false;
-    }
-}
-
-const char *onnx_dtype_text(int64_t type)
-{
-    static const char *const names[] = {
-        "UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
-        "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
-        "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
-        "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
-        "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1",     "FLOAT8E8M0",
-        "UINT2",          "INT2"};
-
-    return type >= 0 && type < (int64_t)COUNT(names) ? names[type] : "unknown";
+    *out = (DType){.lanes = 1};
+    return onnx_dtype_code(type, &out->code, &out->bits) && dtype_known(*out);
 }

@@ -69,18 +69,6 @@ static bool external(Import *im, const OnnxTensor *t, Loc loc, Bytes *out)
     return true;
 }
 
-/* Cells of the varint fields, narrowed. */
-static Bytes narrow(Import *im, const PbInts *v, DType t)
-{
-    uint32_t size = dtype_bytes(t);
-    uint8_t *out = arena_array(im->c->arena, (size_t)v->n + 1, size);
-
-    for (uint32_t i = 0; i < v->n; i++)
-        for (uint32_t k = 0; k < size; k++)
-            out[(size_t)i * size + k] = (uint8_t)((uint64_t)v->at[i] >> (8 * k));
-    return (Bytes){out, (size_t)v->n * size};
-}
-
 /* Two cells of 4 bits in a byte, the low one first, as bytes. */
 static Bytes unpack(Import *im, Bytes packed, int64_t n, bool sign)
 {
@@ -92,20 +80,6 @@ static Bytes unpack(Import *im, Bytes packed, int64_t n, bool sign)
         out[i] = sign && v > 7 ? (uint8_t)(v | 0xf0) : v;
     }
     return (Bytes){out, (size_t)n};
-}
-
-static Bytes cells(Import *im, const OnnxTensor *t, DType type)
-{
-    if (t->has_raw)
-        return t->raw_data;
-    switch (t->data_type) {
-    case ONNX_FLOAT: return t->float_data.data;
-    case ONNX_DOUBLE: return t->double_data.data;
-    case ONNX_INT64: return narrow(im, &t->int64_data, type);
-    case ONNX_UINT32:
-    case ONNX_UINT64: return narrow(im, &t->uint64_data, type);
-    default: return narrow(im, &t->int32_data, type);
-    }
 }
 
 enum { VIEW = 64 << 10 };
@@ -136,7 +110,7 @@ const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
         if (!external(im, t, loc, &data))
             return NULL;
     } else {
-        data = cells(im, t, type);
+        data = onnx_tensor_data(c->arena, t);
     }
     if (small && data.n == (size_t)(n + 1) / 2)
         data = unpack(im, data, n, t->data_type == ONNX_INT4);

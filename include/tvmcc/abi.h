@@ -62,7 +62,13 @@ enum {
     TVMCC_HANDLE = 3,
     TVMCC_BFLOAT = 4,
     TVMCC_COMPLEX = 5,
-    TVMCC_BOOL = 6
+    TVMCC_BOOL = 6,
+    TVMCC_FLOAT8_E4M3FN = 10,
+    TVMCC_FLOAT8_E4M3FNUZ = 11,
+    TVMCC_FLOAT8_E5M2 = 12,
+    TVMCC_FLOAT8_E5M2FNUZ = 13,
+    TVMCC_FLOAT8_E8M0FNU = 14,
+    TVMCC_FLOAT4_E2M1FN = 17
 };
 
 /* ---- devices: a table of functions, so that generated code knows no driver ---------------------

@@ -86,7 +86,7 @@ static void print_diags(Ctx *c)
 
 /* ---- running ------------------------------------------------------------------------------------ */
 
-static bool load(Ctx *c, const char *path, uint32_t *n, NpyArray **out)
+static bool load(Ctx *c, const char *path, uint32_t *n, Array **out)
 {
     Bytes file;
 
@@ -94,8 +94,8 @@ static bool load(Ctx *c, const char *path, uint32_t *n, NpyArray **out)
            npz_read(c->diags, c->arena, (Loc){.file = path}, file, n, out);
 }
 
-static const NpyArray *find(Ctx *c, const Args *a, const NpyArray *v, uint32_t n, const char *dot,
-                            const char *name)
+static const Array *find(Ctx *c, const Args *a, const Array *v, uint32_t n, const char *dot,
+                         const char *name)
 {
     if (a->prefix)
         name = arena_printf(c->arena, "%s%s", dot, name);
@@ -106,18 +106,12 @@ static const NpyArray *find(Ctx *c, const Args *a, const NpyArray *v, uint32_t n
     return NULL;
 }
 
-static DType dtype_of(const NpyArray *v)
+static DType dtype_of(const Array *v)
 {
-    uint8_t code = v->kind == 'f'   ? DT_FLOAT
-                   : v->kind == 'i' ? DT_INT
-                   : v->kind == 'u' ? DT_UINT
-                   : v->kind == 'V' ? DT_BFLOAT
-                                    : DT_BOOLEAN;
-
-    return (DType){code, (uint8_t)(v->size * 8), 1};
+    return (DType){v->code == ARRAY_OPAQUE ? DT_BFLOAT : v->code, v->bits, 1};
 }
 
-static const Const *as_const(Ctx *c, const NpyArray *v)
+static const Const *as_const(Ctx *c, const Array *v)
 {
     void *copy = arena_dup(c->arena, v->data.at, v->data.n);
 
@@ -126,10 +120,10 @@ static const Const *as_const(Ctx *c, const NpyArray *v)
 }
 
 /* The largest error as a multiple of what is allowed; below 1 is well. */
-static double difference(const Args *a, const Const *got, const NpyArray *want, const Const *w)
+static double difference(const Args *a, const Const *got, const Array *want, const Const *w)
 {
     double   worst = 0;
-    uint32_t size = dtype_bytes(got->type->dtype), wsize = want->size;
+    uint32_t size = dtype_bytes(got->type->dtype), wsize = want->bits / 8u;
 
     if (got->type != w->type)
         return INFINITY;
@@ -150,14 +144,14 @@ static int run(Ctx *c, const Args *a, const Module *m)
 {
     const Expr   *main = module_func(m, "main");
     const Const **in = NEW_ARRAY(c->arena, const Const *, main->nkids), *const * out;
-    NpyArray     *x, *y;
+    Array        *x, *y;
     uint32_t      nx, ny, nout;
     int           status = 0;
 
     if (!load(c, a->inputs, &nx, &x) || !load(c, a->outputs, &ny, &y))
         return 74;
     for (uint32_t i = 0; i < func_nparams(main); i++) {
-        const NpyArray *v = find(c, a, x, nx, "in.", func_param(main, i)->u.var.name);
+        const Array *v = find(c, a, x, nx, "in.", func_param(main, i)->u.var.name);
 
         if (!v)
             return 1;
@@ -171,9 +165,9 @@ static int run(Ctx *c, const Args *a, const Module *m)
     if (!relay_eval(c, m, func_nparams(main), in, &nout, &out))
         return 1;
     for (uint32_t i = 0; i < nout; i++) {
-        const NpyArray *v = find(c, a, y, ny, "out.", m->output_names[i]);
-        const Const    *w = v ? as_const(c, v) : NULL;
-        double          d = v ? difference(a, out[i], v, w) : INFINITY;
+        const Array *v = find(c, a, y, ny, "out.", m->output_names[i]);
+        const Const *w = v ? as_const(c, v) : NULL;
+        double       d = v ? difference(a, out[i], v, w) : INFINITY;
 
         printf("%s %s: %s\n", m->output_names[i], type_text(c, out[i]->type),
                d < 1 ? "as expected" : "DIFFERS");

@@ -224,26 +224,26 @@ static void test_pb_random(void)
 
 static const float cells[6] = {1, 2, 3, 4, 5, 6};
 
-static NpyArray array(const char *name, char kind, uint32_t size, uint32_t ndim,
-                      const int64_t *dims, const void *data, size_t n)
+static Array array(const char *name, uint8_t code, uint8_t bits, uint32_t ndim, const int64_t *dims,
+                   const void *data, size_t n)
 {
-    return (NpyArray){name, kind, size, ndim, dims, {data, n}};
+    return (Array){name, code, bits, ndim, dims, {data, n}, NULL};
 }
 
 static void test_npz_round_trip(void)
 {
     static const int64_t matrix[] = {2, 3}, none[1], empty[] = {0, 4};
-    const NpyArray       in[] = {
-        array("x:0", 'f', 4, 2, matrix, cells, 24),
-        array("a/b c", 'i', 8, 0, none, "\1\2\3\4\5\6\7\10", 8),
-        array("flag", 'b', 1, 2, matrix, "\1\0\1\0\1\1", 6),
-        array("half", 'f', 2, 2, matrix, cells, 12),
-        array("bf", 'V', 2, 2, matrix, cells, 12),
-        array("void", 'u', 1, 2, empty, "", 0),
+    const Array          in[] = {
+        array("x:0", TVMCC_FLOAT, 32, 2, matrix, cells, 24),
+        array("a/b c", TVMCC_INT, 64, 0, none, "\1\2\3\4\5\6\7\10", 8),
+        array("flag", TVMCC_BOOL, 8, 2, matrix, "\1\0\1\0\1\1", 6),
+        array("half", TVMCC_FLOAT, 16, 2, matrix, cells, 12),
+        array("bf", ARRAY_OPAQUE, 16, 2, matrix, cells, 12),
+        array("void", TVMCC_UINT, 8, 2, empty, "", 0),
     };
-    Bytes     one = npz_write(arena, COUNT(in), in), two = npz_write(arena, COUNT(in), in);
-    NpyArray *out;
-    uint32_t  n;
+    Bytes    one = npz_write(arena, COUNT(in), in), two = npz_write(arena, COUNT(in), in);
+    Array   *out;
+    uint32_t n;
 
     fresh();
     CHECK(one.n == two.n && !memcmp(one.at, two.at, one.n));
@@ -252,7 +252,7 @@ static void test_npz_round_trip(void)
     CHECK_INT(n, COUNT(in));
     for (uint32_t i = 0; i < n && i < COUNT(in); i++) {
         CHECK_STR(out[i].name, in[i].name);
-        CHECK(out[i].kind == in[i].kind && out[i].size == in[i].size && out[i].ndim == in[i].ndim);
+        CHECK(out[i].code == in[i].code && out[i].bits == in[i].bits && out[i].ndim == in[i].ndim);
         CHECK(!memcmp(out[i].dims, in[i].dims, in[i].ndim * sizeof *in[i].dims));
         CHECK(out[i].data.n == in[i].data.n &&
               (!out[i].data.n || !memcmp(out[i].data.at, in[i].data.at, out[i].data.n)));
@@ -266,7 +266,7 @@ static void test_npz_round_trip(void)
     }
 }
 
-static bool read_npy(const char *head, const void *data, size_t n, NpyArray *out)
+static bool read_npy(const char *head, const void *data, size_t n, Array *out)
 {
     StrBuf s = strbuf(arena);
 
@@ -276,20 +276,20 @@ static bool read_npy(const char *head, const void *data, size_t n, NpyArray *out
     str_addc(&s, (char)(strlen(head) >> 8));
     str_add(&s, head);
     str_addn(&s, data, n);
-    *out = (NpyArray){0};
+    *out = (Array){0};
     return npy_read(diags, arena, (Loc){.file = "x.npy"}, bytes(s.at, s.n), out);
 }
 
 static void test_npy_orders(void)
 {
-    NpyArray v;
+    Array v;
 
     /* [[1, 3, 5], [2, 4, 6]] by columns */
     CHECK(read_npy("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", cells, 24, &v));
     CHECK(v.ndim == 2 && ((const float *)v.data.at)[1] == 3 && ((const float *)v.data.at)[3] == 2);
     CHECK(
         read_npy("{'shape': (3,), 'fortran_order': False, 'descr': '>u2'}", "\0\1\0\2\1\0", 6, &v));
-    CHECK(v.kind == 'u' && ((const uint16_t *)v.data.at)[1] == 2 &&
+    CHECK(v.code == TVMCC_UINT && ((const uint16_t *)v.data.at)[1] == 2 &&
           ((const uint16_t *)v.data.at)[2] == 256);
     CHECK(read_npy("{'descr': '|b1', 'fortran_order': False, 'shape': ()}", "\1", 1, &v));
     CHECK(v.ndim == 0 && v.data.n == 1);
@@ -313,7 +313,7 @@ static void test_npy_broken(void)
         ("{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,"
          "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}"),
     };
-    NpyArray v;
+    Array v;
 
     for (uint32_t i = 0; i < COUNT(heads); i++) {
         CHECK(!read_npy(heads[i], cells, 24, &v));
@@ -340,6 +340,84 @@ static void test_zip_limit(void)
     CHECK_INT(diag_status(diags), 4);
 }
 
+/* ---- tensors of ONNX ---- */
+
+/* Every type there and back; cells of 4 bits lie in the low bits first. */
+static void test_tensor_pb_round_trip(void)
+{
+    static const int64_t three[] = {1, 3};
+    static const struct {
+        uint8_t     code, bits;
+        const char *data;
+        size_t      n;
+    } in[] = {{TVMCC_FLOAT, 32, "abcdefghijkl", 12},
+              {TVMCC_BOOL, 8, "\1\0\1", 3},
+              {TVMCC_INT, 64, "abcdefghijklmnopqrstuvwx", 24},
+              {TVMCC_BFLOAT, 16, "abcdef", 6},
+              {TVMCC_FLOAT8_E5M2FNUZ, 8, "abc", 3},
+              {TVMCC_UINT, 4, "\x21\x03", 2},
+              {TVMCC_FLOAT4_E2M1FN, 4, "\x21\x03", 2},
+              {TVMCC_INT, 2, "\x39", 1}};
+    Array v = {0};
+
+    for (uint32_t i = 0; i < COUNT(in); i++) {
+        Array a = {"x:0", in[i].code, in[i].bits, 2, three, bytes(in[i].data, in[i].n), NULL};
+        Bytes file = tensor_pb_write(arena, &a);
+
+        fresh();
+        CHECK(tensor_pb_read(diags, arena, (Loc){.file = "x.pb"}, file, &v));
+        CHECK_STR(said(), "");
+        CHECK_STR(v.name, "x:0");
+        CHECK_STR(v.file, "x.pb");
+        CHECK(v.code == a.code && v.bits == a.bits && v.ndim == 2 && v.dims[1] == 3);
+        CHECK(v.data.n == a.data.n && !memcmp(v.data.at, a.data.at, v.data.n));
+        for (size_t k = 0; k < file.n; k++) {
+            uint8_t *copy = tight(file.at, k);
+
+            fresh();
+            CHECK(!tensor_pb_read(diags, arena, NO_LOC, bytes(copy, k), &v));
+            free(copy);
+        }
+    }
+    v = (Array){"", TVMCC_INT, 2, 1, (int64_t[]){5}, bytes("\xe4\x01", 2), NULL};
+    Bytes cells = array_unpacked(arena, &v), packed = array_packed(arena, cells, 2);
+
+    CHECK(cells.n == 5 && !memcmp(cells.at, "\0\1\2\3\1", 5));
+    CHECK(packed.n == 2 && !memcmp(packed.at, "\xe4\x01", 2));
+}
+
+/* Typed fields; and what no tensor may say. */
+static void test_tensor_pb_fields(void)
+{
+    static const struct {
+        const char *bytes;
+        size_t      n;
+        const char *says;
+    } broken[] = {
+        {"\x8\3\x10\1\x4a\4abcd", 10, "has 4 bytes of data, but its shape needs 12"},
+        {"\x8\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\x10\1", 13, "a dimension below 0"},
+        {"\x10\x8", 2, "a tensor of element type STRING (8)"},
+        {"\x10\0", 2, "a tensor of element type UNDEFINED (0)"},
+        {"\x10\x63", 2, "a tensor of element type unknown (99)"},
+        {"\x10\1\x70\1", 4, "the data of the tensor are in another file"},
+        {"\x8\xff\xff\xff\xff\xff\xff\xff\x7f\x8\xff\xff\xff\xff\xff\xff\xff\x7f\x10\1", 20,
+         "too large"},
+    };
+    Array v = {0};
+
+    fresh(); /* dims 3, int8, int32_data -1, 2, 3 */
+    CHECK(tensor_pb_read(diags, arena, NO_LOC,
+                         bytes("\x8\3\x10\3\x2a\xc\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\2\3", 18),
+                         &v));
+    CHECK(v.data.n == 3 && !memcmp(v.data.at, "\xff\2\3", 3));
+    CHECK(v.ndim == 1 && v.code == TVMCC_INT && v.bits == 8 && !*v.name);
+    for (uint32_t i = 0; i < COUNT(broken); i++) {
+        fresh();
+        CHECK(!tensor_pb_read(diags, arena, NO_LOC, bytes(broken[i].bytes, broken[i].n), &v));
+        CHECK(strstr(said(), broken[i].says) != NULL);
+    }
+}
+
 int main(void)
 {
     arena = arena_new(NULL);
@@ -353,6 +431,8 @@ int main(void)
     RUN(test_npy_orders);
     RUN(test_npy_broken);
     RUN(test_zip_limit);
+    RUN(test_tensor_pb_round_trip);
+    RUN(test_tensor_pb_fields);
     arena_free(arena);
     return check_result();
 }
