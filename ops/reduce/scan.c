@@ -1,4 +1,4 @@
-/* cumsum: running sums along an axis.                      %1 = cumsum(%0, axis=1);
+/* cumsum, cumprod: running sums and products along an axis.    %1 = cumsum(%0, axis=1);
  *
  * Along the last axis a number holds what was summed so far,
  *
@@ -28,20 +28,31 @@ typedef struct {
     const Tensor *x;
     const Type   *t;
     uint32_t      axis;
-    bool          exclusive;
+    bool          exclusive, product;
 } Sums;
+
+static const Prim *more(const Sums *s, const Prim *so_far, const Prim *x)
+{
+    return (s->product ? prim_mul : prim_add)(s->c, so_far, x);
+}
+
+/* What an exclusive one begins with. */
+static const Prim *nothing(const Sums *s)
+{
+    return prim_num(s->c, s->t->dtype, s->product);
+}
 
 /* The sum starts from -0, to which any number can be added unchanged; an exclusive one is seen. */
 static const Tensor *along_rows(const Sums *s)
 {
     Ctx        *c = s->c;
     uint32_t    n = s->axis;
-    bool        zero = s->exclusive || !dtype_is_float(s->t->dtype);
+    bool        seen = s->exclusive || s->product || !dtype_is_float(s->t->dtype);
     Axes        outer = te_axes(c, n, s->t->dims, NULL);
     Scan       *k = te_scan(c, outer, "k", s->t->dims[n]);
     const Idx  *extent[TE_MAX_AXES], *first[TE_MAX_AXES], *now[TE_MAX_AXES], *next[TE_MAX_AXES];
     const Idx  *at[TE_MAX_AXES];
-    const Prim *start = prim_num(c, s->t->dtype, zero ? 0.0 : -0.0);
+    const Prim *start = seen ? nothing(s) : prim_num(c, s->t->dtype, -0.0);
 
     for (uint32_t i = 0; i < n; i++) {
         extent[i + 1] = outer.extent[i];
@@ -53,7 +64,7 @@ static const Tensor *along_rows(const Sums *s)
     next[0] = idx_addc(c->arith, k->t, 1);
     const Tensor *total = te_scan_tensor(c, k, "total", s->t->dtype, n + 1, extent);
     const Tensor *out = te_scan_tensor(c, k, "out", s->t->dtype, n + 1, s->t->dims);
-    const Prim   *sum = prim_add(c, te_at(c, total, now), te_at(c, s->x, at));
+    const Prim   *sum = more(s, te_at(c, total, now), te_at(c, s->x, at));
 
     te_scan_def(c, k, SCAN_START, total, first, (Axes){0}, start);
     if (s->exclusive)
@@ -85,21 +96,22 @@ static const Tensor *row_by_row(const Sums *s)
     }
     next[n] = idx_addc(c->arith, k->t, 1);
     const Tensor *out = te_scan_tensor(c, k, "out", s->t->dtype, s->t->n, s->t->dims);
-    const Prim   *more = te_at(c, s->x, s->exclusive ? now : next);
+    const Prim   *x = te_at(c, s->x, s->exclusive ? now : next);
 
     te_scan_def(c, k, SCAN_START, out, first, own[0],
-                s->exclusive ? prim_num(c, s->t->dtype, 0) : te_at(c, s->x, first));
-    te_scan_def(c, k, SCAN_EACH, out, next, own[1], prim_add(c, te_at(c, out, now), more));
+                s->exclusive ? nothing(s) : te_at(c, s->x, first));
+    te_scan_def(c, k, SCAN_EACH, out, next, own[1], more(s, te_at(c, out, now), x));
     te_scan_done(c, k);
     return out;
 }
 
-bool te_cumsum(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+static bool scan(Ctx *c, const OpCall *call, const Tensor *const *in, bool product,
+                 const Tensor **out)
 {
     const ScanAttrs *a = call->attrs;
-    Sums             s = {c, in[0], call->out[0], axis_of(a->axis, call->out[0]->n), a->exclusive};
-    Axes             all = te_axes_of(c, s.t);
-    int64_t          cells = 1;
+    Sums    s = {c, in[0], call->out[0], axis_of(a->axis, call->out[0]->n), a->exclusive, product};
+    Axes    all = te_axes_of(c, s.t);
+    int64_t cells = 1;
 
     if (s.axis + 1 == s.t->n)
         out[0] = along_rows(&s);
@@ -108,4 +120,14 @@ bool te_cumsum(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor
     else
         out[0] = row_by_row(&s);
     return true;
+}
+
+bool te_cumsum(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    return scan(c, call, in, false, out);
+}
+
+bool te_cumprod(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    return scan(c, call, in, true, out);
 }

@@ -45,6 +45,18 @@ const Type *rel_cast(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
     return rel_tensors(c, loc, in, nin) ? type_tensor(c, a->dtype, in[0]->n, in[0]->dims) : NULL;
 }
 
+const Type *rel_bitcast(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
+{
+    const BitcastAttrs *a = attrs;
+
+    if (!rel_tensors(c, loc, in, nin))
+        return NULL;
+    if (a->dtype.bits != in[0]->dtype.bits)
+        return error_at(c, E_TYPE, loc, "%s has not as many bits as %s", dtype_text(c, a->dtype),
+                        dtype_text(c, in[0]->dtype));
+    return type_tensor(c, a->dtype, in[0]->n, in[0]->dims);
+}
+
 /* ---- compute
  * ------------------------------------------------------------------------------------- */
 
@@ -255,6 +267,18 @@ bool te_cast(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor *
     Axes a = te_axes_of(c, call->out[0]);
 
     return te_out(c, call, &a, prim_cast(c, call->out[0]->dtype, te_in(c, in[0], &a)), out);
+}
+
+/* A bool is a byte 0 or 1 in memory only. */
+bool te_bitcast(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
+{
+    Axes        a = te_axes_of(c, call->out[0]);
+    DType       t = call->out[0]->dtype;
+    const Prim *x = te_in(c, in[0], &a);
+
+    if (dtype_is_bool(x->dtype))
+        x = prim_cast(c, DT_U8, x);
+    return te_out(c, call, &a, dtype_is_bool(t) ? prim_cast(c, t, x) : prim_bits(c, t, x), out);
 }
 
 /* A bound as a number of the element type; bounds outside its range do nothing. */

@@ -22,7 +22,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper
 
 DT = {"f32": np.float32, "f64": np.float64, "i8": np.int8, "u8": np.uint8, "i32": np.int32, "i64": np.int64,
-      "u32": np.uint32, "i16": np.int16, "bool": np.bool_, "f16": np.float16}
+      "u32": np.uint32, "i16": np.int16, "u16": np.uint16, "bool": np.bool_, "f16": np.float16}
 CASES = {}  # file name -> list of texts
 
 
@@ -176,6 +176,10 @@ def elementwise():
     for a, b in (("f32", "i32"), ("f32", "i64"), ("i64", "f32"), ("bool", "f32"), ("f32", "f64"), ("i32", "i8"), ("f32", "f16")):
         x = In(a, 6, vals=[0, 1, 1, 0, 1, 1]) if a == "bool" else In(a, 6, lo=-100, hi=100)
         case("cast", f"cast(%0, dtype={b})", [x], lambda v: v.astype(DT[b]))
+    for a, b in (("f32", "i32"), ("i32", "f32"), ("u16", "f16"), ("i8", "u8"), ("u8", "i8"), ("f64", "i64"), ("bool", "u8")):
+        x = In(a, 3, 4, lo=0 if a == "bool" else -100 if a[0] != "u" else 0, hi=2 if a == "bool" else 100)
+        case("bitcast", f"bitcast(%0, dtype={b})", [x], lambda v, b=b: v.view(DT[b]))
+    case("bitcast", "bitcast(%0, dtype=u32)", [V("f32", -0.0, INF, NAN, 1e-45)], lambda v: v.view(np.uint32))
     case("cast", "cast(%0, dtype=bool)", [V("f32", 0, 0.5, -2, NAN)], lambda v: v != 0)
     case("cast", "cast(%0, dtype=i32)", [F(1, 5, 3, 2, lo=-9, hi=9)], lambda v: v.astype(np.int32))
     case("clip", "clip(%0, a_min=0.0, a_max=6.0)", [F(1, 5, 3, 2, lo=-9, hi=9)], lambda v: np.clip(v, 0, 6))
@@ -566,6 +570,11 @@ def reductions():
     case("cumsum", "cumsum(%0, axis=-1)", [F(3, 7, 5)], lambda v: np.cumsum(v, -1), 1e-6)
     case("cumsum", "cumsum(%0, axis=1, exclusive=true)", [F(2, 3, 19)], lambda v: np.cumsum(v, 1) - v, 1e-6)
     case("cumsum", "cumsum(%0, axis=0)", [In("i32", 5, 1, lo=-9, hi=9)], lambda v: np.cumsum(v, 0))
+    case("cumprod", "cumprod(%0, axis=-1)", [F(3, 9)], lambda v: np.cumprod(v, -1), 1e-6)
+    case("cumprod", "cumprod(%0, axis=1)", [F(2, 5, 3)], lambda v: np.cumprod(v, 1), 1e-6)
+    shifted = lambda v, axis: np.insert(np.delete(np.cumprod(v, axis), -1, axis), 0, 1, axis)
+    case("cumprod", "cumprod(%0, axis=1, exclusive=true)", [In("i32", 2, 5, lo=-4, hi=4)], lambda v: shifted(v, 1))
+    case("cumprod", "cumprod(%0, axis=0, exclusive=true)", [In("i64", 4, 3, lo=-4, hi=4)], lambda v: shifted(v, 0))
     for n in (1, 2, 7, 16, 33):
         x = In("f32", 2, n, lo=-5, hi=5)
         case("sort", "sort(%0)", [x], lambda v: np.sort(v, -1))
