@@ -1,4 +1,5 @@
-/* Attention and rotary embedding of opset 23 on, spelled out in smaller operators. */
+/* Attention and rotary embedding of opset 23 on, FlexAttention: spelled out in smaller operators.
+ */
 #include "frontends/onnx/onnx.h"
 
 #include <math.h>
@@ -242,6 +243,59 @@ bool convert_attention(Node *n)
         y = build_reshape(b, y, 3, (int64_t[]){d.at[0], d.at[2], d.at[1] * d.at[3]});
     }
     return node_done(n, y);
+}
+
+/* ---- FlexAttention ----------------------------------------------------------------------------------- */
+
+/* A graph of one tensor, which keeps its type; without one the tensor itself. */
+static const Expr *modified(Node *n, const char *name, const Expr *x)
+{
+    const OnnxGraph *g;
+    const Expr      *y[1];
+
+    if (!x || !node_attr(n, name))
+        return x;
+    if (!(g = node_graph(n, name)))
+        return NULL;
+    if (g->output.n != 1)
+        return node_error(n, E_IMPORT, "%s has %u outputs, not 1", name, g->output.n);
+    if (!onnx_subgraph(n, g, 1, &x, y))
+        return NULL;
+    if (!expr_has_shape(y[0]) || y[0]->type != x->type)
+        return node_error(n, E_IMPORT, "%s gives %s for %s", name, type_text(n->b.c, y[0]->type),
+                          type_text(n->b.c, x->type));
+    return y[0];
+}
+
+/* prob_mod(softmax(score_mod(Q K' scale))) V, of four dimensions. */
+bool convert_flex_attention(Node *n)
+{
+    const Build  *b = &n->b;
+    DType         t, precise;
+    int64_t       heads;
+    const Expr   *q, *k, *v, *s;
+    SoftmaxAttrs *soft = ATTRS(b, SoftmaxAttrs);
+
+    for (uint32_t i = 0; i < 3; i++)
+        if (!node_need_rank(n, i, 4, 4))
+            return false;
+    t = expr_dtype(n->in[0]);
+    precise = dtype_eq(t, DT_F64) ? t : DT_F32;
+    if (node_attr(n, "softmax_precision") &&
+        !onnx_dtype(node_int(n, "softmax_precision", 0), &precise))
+        return node_error(n, E_UNSUPPORTED, "softmax_precision");
+    heads = build_dim(b, n->in[0], 1);
+    q = build_cast(b, n->in[0], precise);
+    k = build_cast(b, repeat_heads(n, n->in[1], heads), precise);
+    v = repeat_heads(n, n->in[2], heads);
+    k = k ? build_transpose(b, k, 4, (int64_t[]){0, 1, 3, 2}) : NULL;
+    if (!k || !v || !(s = onnx_matmul(n, q, k)))
+        return false;
+    s = scaled(b, s, node_float(n, "scale", 1 / sqrt((double)build_dim(b, q, 3))));
+    soft->axis = 3;
+    s = build1(b, "nn.softmax", modified(n, "score_mod", s), soft);
+    s = modified(n, "prob_mod", s);
+    return s && node_done(n, onnx_matmul(n, build_cast(b, s, t), v));
 }
 
 /* ---- rotary embedding -------------------------------------------------------------------------------- */

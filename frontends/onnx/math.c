@@ -249,6 +249,19 @@ bool convert_swish(Node *n)
                                NULL));
 }
 
+/* Swish of the first, times the second; their shapes have to be alike. */
+bool convert_swiglu(Node *n)
+{
+    if (!tensors(n, 2))
+        return false;
+    for (uint32_t i = 0; i < expr_rank(n->in[0]); i++)
+        if (expr_rank(n->in[1]) != expr_rank(n->in[0]) ||
+            expr_form(n->in[0], i) != expr_form(n->in[1], i))
+            return node_error(n, E_IMPORT, "the operands are %s and %s",
+                              type_text(n->b.c, n->in[0]->type), type_text(n->b.c, n->in[1]->type));
+    return convert_swish(n) && node_done(n, build2(&n->b, "multiply", n->out[0], n->in[1], NULL));
+}
+
 /* x < -lambd ? x + bias : x > lambd ? x - bias : 0; of integers too, by the same numbers */
 bool convert_shrink(Node *n)
 {
@@ -335,6 +348,17 @@ bool convert_cast(Node *n)
     if (!onnx_dtype(to, &t))
         return node_error(n, E_UNSUPPORTED, "a cast to %s", onnx_dtype_text(to));
     return tensors(n, 1) && node_done(n, build_cast(&n->b, n->in[0], t));
+}
+
+/* The same bytes as another type of their size. */
+bool convert_bit_cast(Node *n)
+{
+    int64_t       to = node_int(n, "to", 0);
+    BitcastAttrs *a = ATTRS(&n->b, BitcastAttrs);
+
+    if (!onnx_dtype(to, &a->dtype))
+        return node_error(n, E_UNSUPPORTED, "bits as %s", onnx_dtype_text(to));
+    return tensors(n, 1) && node_done(n, build1(&n->b, n->relay, n->in[0], a));
 }
 
 bool convert_cast_like(Node *n)

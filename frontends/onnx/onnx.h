@@ -10,7 +10,8 @@
  *   ops.def     operator, domain, versions, Relay operator, converter
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
- *   recurrent.c attention.c loss.c grid.c signal.c quant.c contrib.c sequence.c control.c
+ *   recurrent.c attention.c state.c loss.c grid.c patch.c signal.c quant.c contrib.c sequence.c
+ *   control.c det.c
  *               converters by family
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
@@ -297,6 +298,8 @@ const Expr *onnx_drop(const Build *b, const Expr *y);
 const Expr *onnx_pool(Node *n, const char *op, const Expr *x);
 const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
                         int64_t group);
+/* patch.c: where the cells of y, which is the largest of each window, are in x. */
+const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow *w);
 /* volume.c */
 const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
                              int64_t group);

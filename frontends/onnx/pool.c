@@ -50,11 +50,19 @@ const Expr *onnx_pool(Node *n, const char *op, const Expr *x)
 
 bool convert_pool(Node *n)
 {
+    const Expr *x;
+    OnnxWindow  w;
+    Ints        kernel;
+
     if (!node_need_rank(n, 0, 3, 5))
         return false;
-    if (node_int(n, "storage_order", 0))
-        return node_error(n, E_UNSUPPORTED, "storage_order 1");
-    return node_done(n, onnx_pool(n, n->relay, n->in[0]));
+    node_ignore(n, "storage_order"); /* of the indices */
+    x = n->in[0];
+    if (!node_done(n, onnx_pool(n, n->relay, x)) || n->nout < 2 || !*n->p->output.at[1])
+        return n->out[0] != NULL;
+    return node_ints(n, "kernel_shape", &kernel) &&
+           onnx_window(n, x, kernel.at, expr_rank(x) - 2, &w) &&
+           (n->out[1] = onnx_pool_indices(n, x, n->out[0], &w)) != NULL;
 }
 
 /* (sum of |x|^p over the window)^(1/p): an average that counts the padding, times its size. */

@@ -162,28 +162,45 @@ bool convert_arg_reduce(Node *n)
     return node_done(n, build1(&n->b, n->relay, n->in[0], a));
 }
 
-bool convert_cumsum(Node *n)
+/* Running sums or products along an axis. */
+static const Expr *running(Node *n, uint32_t axis)
 {
     const Build  *b = &n->b;
     ScanAttrs    *a = ATTRS(b, ScanAttrs);
     ReverseAttrs *r = ATTRS(b, ReverseAttrs);
     bool          back = node_int(n, "reverse", 0);
-    const Expr   *x;
-    uint32_t      axis;
-    Ints          v;
+    const Expr   *x = n->in[0];
 
-    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_const_ints(n, 1, &v))
-        return false;
-    if (v.n != 1)
-        return node_error(n, E_IMPORT, "the axis should be one number");
-    x = n->in[0];
-    if (!node_axis(n, v.at[0], expr_rank(x), &axis))
-        return false;
     a->axis = r->axis = axis;
     a->exclusive = node_int(n, "exclusive", 0);
     x = back ? build1(b, "reverse", x, r) : x;
     x = build1(b, n->relay, x, a);
-    return node_done(n, back ? build1(b, "reverse", x, r) : x);
+    return back ? build1(b, "reverse", x, r) : x;
+}
+
+/* An axis that only the run knows chooses among the results of all. */
+bool convert_cumsum(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *y, *at;
+    uint32_t     axis, rank;
+    Ints         v;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 0, 1))
+        return false;
+    if (!expr_single(n->in[1]))
+        return node_error(n, E_IMPORT, "the axis should be one number");
+    rank = expr_rank(n->in[0]);
+    if (build_fold(b, n->in[1]))
+        return node_const_ints(n, 1, &v) && node_axis(n, v.at[0], rank, &axis) &&
+               node_done(n, running(n, axis));
+    at = build_cast(b, build_reshape(b, n->in[1], 0, NULL), DT_I64);
+    at = build2(b, "floor_mod", at, build_scalar(b, at, rank), NULL);
+    y = running(n, 0);
+    for (uint32_t i = 1; i < rank; i++)
+        y = build3(b, "where", build2(b, "equal", at, build_scalar(b, at, i), NULL), running(n, i),
+                   y, NULL);
+    return node_done(n, y);
 }
 
 bool convert_topk(Node *n)

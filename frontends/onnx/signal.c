@@ -1,4 +1,4 @@
-/* Signals: windows, and Fourier transforms as products with constant matrices. */
+/* Signals: windows, bands of mel, and Fourier transforms as products with constant matrices. */
 #include "frontends/onnx/onnx.h"
 
 #include <math.h>
@@ -45,6 +45,69 @@ bool convert_hamming_window(Node *n)
 bool convert_blackman_window(Node *n)
 {
     return cosine_window(n, 0.42, 0.5, 0.08);
+}
+
+/* ---- mel scale: bins of a spectrum to bands of equal width in mel -------------------------------- */
+
+static double mel_of(double hertz)
+{
+    return 2595 * log1p(hertz / 700) / log(10);
+}
+
+static double hertz_of(double mel)
+{
+    return 700 * expm1(mel / 2595 * log(10));
+}
+
+/* Band `m` of `bands` rises from its left corner to its middle, and falls to its right one: corners
+ * are bins, at[row of the bin][m]. */
+static bool mel_band(const int64_t corner[3], int64_t bins, int64_t bands, int64_t m, double *at)
+{
+    int64_t left = corner[0], middle = corner[1], right = corner[2];
+
+    if (left < 0 || left > middle || middle > right || right > bins || middle >= bins)
+        return false;
+    if (left == middle)
+        at[middle * bands + m] = 1;
+    for (int64_t i = left; i <= middle && left < middle; i++)
+        at[i * bands + m] = (double)(i - left) / (double)(middle - left);
+    for (int64_t i = middle; i < right; i++)
+        at[i * bands + m] = (double)(right - i) / (double)(right - middle);
+    return true;
+}
+
+/* Matrix [bins, bands] of bands between two frequencies; everything is known when compiling. */
+bool convert_mel_weight_matrix(Node *n)
+{
+    const Build *b = &n->b;
+    int64_t      bands, length, rate, bins;
+    double       lower, upper, step, *at;
+    DType        t;
+
+    if (!node_const_int(n, 0, &bands) || !node_const_int(n, 1, &length) ||
+        !node_const_int(n, 2, &rate) || !node_const_float(n, 3, &lower) ||
+        !node_const_float(n, 4, &upper))
+        return false;
+    if (!onnx_dtype(node_int(n, "output_datatype", ONNX_FLOAT), &t))
+        return node_error(n, E_UNSUPPORTED, "output_datatype");
+    bins = length / 2 + 1;
+    if (bands < 1 || bands > 1 << 16 || length < 1 || length > 1 << 20 || rate < 1 ||
+        bins * bands > 1 << 24 || !(lower >= 0 && lower <= upper && upper < INT32_MAX))
+        return node_error(n, E_IMPORT, "%lld bands of %lld points at %lld Hz, from %g to %g Hz",
+                          (long long)bands, (long long)length, (long long)rate, lower, upper);
+    at = NEW_ARRAY(b->c->arena, double, (size_t)(bins * bands));
+    step = (mel_of(upper) - mel_of(lower)) / (double)(bands + 2);
+    for (int64_t m = 0; m < bands; m++) {
+        int64_t corner[3];
+
+        for (int i = 0; i < 3; i++)
+            corner[i] =
+                (int64_t)floor((double)(length + 1) *
+                               hertz_of(mel_of(lower) + (double)(m + i) * step) / (double)rate);
+        if (!mel_band(corner, bins, bands, m, at))
+            return node_error(n, E_IMPORT, "band %lld reaches beyond the spectrum", (long long)m);
+    }
+    return node_done(n, build_cast(b, build_const(b, DT_F64, 2, (int64_t[]){bins, bands}, at), t));
 }
 
 /* ---- transforms ------------------------------------------------------------------------------------ */

@@ -1,0 +1,299 @@
+/* Pieces of pictures, of one to three spatial dimensions: Col2Im puts columns of them together,
+ * MaxUnpool puts cells back to where MaxPool found them, and MaxPool tells where. */
+#include "frontends/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_SPATIAL 3
+#define MAX_TAPS 1024
+
+/* Tap number t of a kernel, a position in each dimension. */
+static void tap_at(int64_t t, uint32_t dims, const int64_t *kernel, int64_t *at)
+{
+    for (uint32_t i = dims; i-- > 0; t /= kernel[i])
+        at[i] = t % kernel[i];
+}
+
+static bool count_taps(Node *n, const OnnxWindow *w, uint32_t dims, int64_t *taps)
+{
+    *taps = 1;
+    for (uint32_t i = 0; i < dims; i++)
+        if (!checked_mul(*taps, w->kernel[i], taps) || *taps > MAX_TAPS)
+            return node_error(n, E_UNSUPPORTED, "a kernel of more than %d cells", MAX_TAPS);
+    return true;
+}
+
+/* ---- Col2Im ---------------------------------------------------------------------------------------- */
+
+/* x [rows, blocks ..] of tap `at`: each cell to its place in the picture, zeros elsewhere. */
+static const Expr *spread(const Build *b, const Expr *x, uint32_t dims, const OnnxWindow *w,
+                          const int64_t *at, const int64_t *size)
+{
+    int64_t apart[1 + 2 * MAX_SPATIAL], pads[2 * (1 + 2 * MAX_SPATIAL)] = {0},
+                                                          flat[1 + MAX_SPATIAL];
+
+    flat[0] = apart[0] = build_dim(b, x, 0);
+    for (uint32_t i = 0; i < dims; i++) {
+        int64_t cells = build_dim(b, x, 1 + i);
+
+        apart[1 + 2 * i] = cells;
+        apart[2 + 2 * i] = 1;
+        pads[2 * (2 + 2 * i) + 1] = w->stride[i] - 1; /* behind each cell */
+        flat[1 + i] = cells * w->stride[i];
+    }
+    x = build_pad(b, build_reshape(b, x, 1 + 2 * dims, apart), pads, 0, "constant");
+    x = build_reshape(b, x, 1 + dims, flat);
+    memset(pads, 0, sizeof pads);
+    for (uint32_t i = 0; i < dims; i++) {
+        int64_t first = at[i] * w->dilation[i] - w->begin[i];
+        int64_t lo = first < 0 ? -first : 0;
+        int64_t hi = size[i] - first < flat[1 + i] ? size[i] - first : flat[1 + i];
+
+        /* Pads that cut off are slices. */
+        if (hi <= lo)
+            return build_zeros(b, expr_dtype(x), 1 + dims,
+                               (int64_t[]){flat[0], size[0], size[1], size[2]});
+        x = build_slice(b, x, 1 + i, lo, hi);
+        pads[2 * (1 + i)] = first + lo;
+        pads[2 * (1 + i) + 1] = size[i] - first - hi;
+    }
+    return build_pad(b, x, pads, 0, "constant");
+}
+
+/* Blocks of the picture, the cells of each a column, [N, C * taps, blocks]: where they overlap
+ * they are added. */
+bool convert_col2im(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x, *sum = NULL;
+    int64_t      N, C, taps, blocks = 1, at[MAX_SPATIAL], dims[2 + MAX_SPATIAL];
+    int64_t      size[MAX_SPATIAL] = {1, 1, 1};
+    OnnxWindow   w;
+    Ints         image, block;
+    uint32_t     k;
+
+    if (!node_need_rank(n, 0, 3, 3) || !node_const_shape(n, 1, &image) ||
+        !node_const_shape(n, 2, &block))
+        return false;
+    x = n->in[0];
+    k = image.n;
+    if (k < 1 || k > MAX_SPATIAL || block.n != k)
+        return node_error(n, E_UNSUPPORTED, "%u dimensions of pictures, %u of blocks", k, block.n);
+    if (!onnx_window(n, x, block.at, k, &w) || !count_taps(n, &w, k, &taps))
+        return false;
+    N = dims[0] = build_dim(b, x, 0);
+    C = dims[1] = build_dim(b, x, 1) / taps;
+    for (uint32_t i = 0; i < k; i++) {
+        size[i] = image.at[i];
+        dims[2 + i] = (size[i] + w.begin[i] + w.end[i] - (w.kernel[i] - 1) * w.dilation[i] - 1) /
+                          w.stride[i] +
+                      1;
+        if (dims[2 + i] < 1 || !checked_mul(blocks, dims[2 + i], &blocks))
+            return node_error(n, E_IMPORT, "a block is larger than the picture");
+    }
+    if (build_dim(b, x, 1) != C * taps || build_dim(b, x, 2) != blocks)
+        return node_error(n, E_IMPORT, "the data are %s, not columns of %lld for %lld blocks",
+                          type_text(b->c, x->type), (long long)taps, (long long)blocks);
+    if (expr_empty(x) || image.at[0] == 0)
+        return node_error(n, E_UNSUPPORTED, "an empty tensor");
+    x = build_reshape(b, x, 3, (int64_t[]){N * C, taps, blocks});
+    dims[1] = N * C;
+    for (int64_t t = 0; t < taps; t++) {
+        const Expr *part = build_reshape(b, build_slice(b, x, 1, t, t + 1), 1 + k, dims + 1);
+
+        tap_at(t, k, w.kernel, at);
+        if (!part || !(part = spread(b, part, k, &w, at, size)))
+            return false;
+        sum = sum ? build2(b, "add", sum, part, NULL) : part;
+    }
+    dims[1] = C;
+    memcpy(dims + 2, size, k * sizeof *size);
+    return node_done(n, build_reshape(b, sum, 2 + k, dims));
+}
+
+/* ---- MaxPool's indices ------------------------------------------------------------------------------- */
+
+/* v[0 .. count) along spatial dimension i of `dims`. */
+static const Expr *along(const Build *b, DType t, uint32_t dims, uint32_t i, int64_t count,
+                         const void *v)
+{
+    int64_t shape[2 + MAX_SPATIAL];
+
+    for (uint32_t k = 0; k < 2 + dims; k++)
+        shape[k] = k == 2 + i ? count : 1;
+    return build_const(b, t, 2 + dims, shape, v);
+}
+
+typedef struct {
+    Node       *n;
+    OnnxWindow *w;
+    uint32_t    dims;
+    const Expr *x;                                 /* padded */
+    int64_t     in[MAX_SPATIAL], out[MAX_SPATIAL]; /* of the data, of the result */
+} Found;
+
+/* The cells of all windows at a tap. */
+static const Expr *cells_at(const Found *f, const int64_t *tap)
+{
+    const Build       *b = &f->n->b;
+    StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
+    int64_t            begin[MAX_SPATIAL], end[MAX_SPATIAL], axes[MAX_SPATIAL];
+
+    for (uint32_t i = 0; i < f->dims; i++) {
+        axes[i] = 2 + i;
+        begin[i] = tap[i] * f->w->dilation[i];
+        end[i] = begin[i] + (f->out[i] - 1) * f->w->stride[i] + 1;
+    }
+    a->begin = dims_of_i64(b->c, begin, f->dims);
+    a->end = dims_of_i64(b->c, end, f->dims);
+    a->strides = ints_dup(b->c, f->w->stride, f->dims);
+    a->axes = ints_dup(b->c, axes, f->dims);
+    return build1(b, "strided_slice", f->x, a);
+}
+
+/* Is the tap inside the data, window by window; NULL: everywhere. */
+static const Expr *inside(const Found *f, const int64_t *tap)
+{
+    const Build *b = &f->n->b;
+    const Expr  *all = NULL, *v;
+
+    for (uint32_t i = 0; i < f->dims; i++) {
+        bool *at = NEW_ARRAY(b->c->arena, bool, (size_t)f->out[i] + 1), every = true;
+
+        for (int64_t o = 0; o < f->out[i]; o++) {
+            int64_t p = o * f->w->stride[i] + tap[i] * f->w->dilation[i] - f->w->begin[i];
+
+            at[o] = p >= 0 && p < f->in[i];
+            every &= at[o];
+        }
+        if (every)
+            continue;
+        v = along(b, DT_BOOL, f->dims, i, f->out[i], at);
+        all = all ? build2(b, "logical_and", all, v, NULL) : v;
+    }
+    return all;
+}
+
+/* Where tap 0 of each window is, in the whole tensor. */
+static const Expr *bases(const Found *f, const int64_t *step)
+{
+    const Build *b = &f->n->b;
+    int64_t      N = build_dim(b, f->x, 0), C = build_dim(b, f->x, 1), picture = 1, *at;
+    int64_t      shape[2 + MAX_SPATIAL] = {N, C, 1, 1, 1};
+    const Expr  *sum;
+
+    for (uint32_t i = 0; i < f->dims; i++)
+        picture *= f->in[i];
+    at = NEW_ARRAY(b->c->arena, int64_t, (size_t)(N * C) + 1);
+    for (int64_t i = 0; i < N * C; i++)
+        at[i] = i * picture;
+    sum = build_const(b, DT_I64, 2 + f->dims, shape, at);
+    for (uint32_t i = 0; i < f->dims; i++) {
+        at = NEW_ARRAY(b->c->arena, int64_t, (size_t)f->out[i] + 1);
+        for (int64_t o = 0; o < f->out[i]; o++)
+            at[o] = (o * f->w->stride[i] - f->w->begin[i]) * step[i];
+        sum = build2(b, "add", sum, along(b, DT_I64, f->dims, i, f->out[i], at), NULL);
+    }
+    return sum;
+}
+
+/* y is the largest of each window: the first tap that has its value, as a place in the flat tensor;
+ * by storage_order 1 the first spatial dimension is the innermost. */
+const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow *w)
+{
+    const Build *b = &n->b;
+    Found        f = {.n = n, .w = w, .dims = expr_rank(x) - 2, .x = x};
+    DType        t = expr_dtype(x);
+    int64_t      taps, at[MAX_SPATIAL], pads[2 * (2 + MAX_SPATIAL)] = {0}, step[MAX_SPATIAL];
+    bool         columns = node_int(n, "storage_order", 0) != 0;
+    const Expr  *offset = NULL;
+
+    if (!count_taps(n, w, f.dims, &taps))
+        return NULL;
+    if (expr_empty(y))
+        return build_zeros_of(b, DT_I64, expr_rank(y), expr_forms(y).at);
+    for (uint32_t i = 0; i < f.dims; i++) {
+        int64_t reach;
+
+        f.in[i] = build_dim(b, x, 2 + i);
+        f.out[i] = build_dim(b, y, 2 + i);
+        reach = (f.out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+        pads[2 * (2 + i)] = w->begin[i];
+        pads[2 * (2 + i) + 1] = reach > w->begin[i] + f.in[i] ? reach - w->begin[i] - f.in[i] : 0;
+    }
+    for (uint32_t i = 0, k; i < f.dims; i++)
+        for (k = columns ? 0 : i + 1, step[i] = 1; k < (columns ? i : f.dims); k++)
+            step[i] *= f.in[k];
+    f.x = build_pad(b, x, pads, dtype_is_float(t) ? -INFINITY : dtype_min(t), "constant");
+    for (int64_t k = taps; f.x && k-- > 0;) {
+        const Expr *hit, *in;
+        int64_t     far = 0;
+
+        tap_at(k, f.dims, w->kernel, at);
+        for (uint32_t i = 0; i < f.dims; i++)
+            far += at[i] * w->dilation[i] * step[i];
+        hit = build2(b, "equal", cells_at(&f, at), y, NULL);
+        if ((in = inside(&f, at)))
+            hit = build2(b, "logical_and", hit, in, NULL);
+        offset = build3(b, "where", hit, expr_scalar(b->c, DT_I64, (double)far),
+                        offset ? offset : build_zeros(b, DT_I64, 0, NULL), NULL);
+        if (!offset)
+            return NULL;
+    }
+    return build2(b, "add", offset, bases(&f, step), NULL);
+}
+
+/* ---- MaxUnpool --------------------------------------------------------------------------------------- */
+
+/* Cells to the places that their indices name in a tensor of zeros; output_shape may be larger:
+ * more zeros at the end of each dimension. */
+bool convert_max_unpool(Node *n)
+{
+    const Build          *b = &n->b;
+    ScatterElementsAttrs *a = ATTRS(b, ScatterElementsAttrs);
+    int64_t               shape[MAX_RANK], cells = 1, count, pads[2 * MAX_RANK] = {0};
+    const Expr           *x, *y;
+    uint32_t              dims, rank;
+    OnnxWindow            w;
+    Ints                  v;
+
+    if (!node_need_rank(n, 0, 3, 2 + MAX_SPATIAL) || !node_need_rank(n, 1, 3, 2 + MAX_SPATIAL))
+        return false;
+    x = n->in[0];
+    rank = expr_rank(x);
+    dims = rank - 2;
+    if (!node_ints(n, "kernel_shape", &v) || v.n != dims)
+        return node_error(n, E_IMPORT, "kernel_shape is missing or not of %u numbers", dims);
+    if (!onnx_window(n, x, v.at, dims, &w))
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        shape[i] = build_dim(b, x, i);
+        if (expr_rank(n->in[1]) != rank || build_dim(b, n->in[1], i) != shape[i])
+            return node_error(n, E_IMPORT, "the indices are %s for data %s",
+                              type_text(b->c, n->in[1]->type), type_text(b->c, x->type));
+        if (i >= 2)
+            shape[i] =
+                (shape[i] - 1) * w.stride[i - 2] - w.begin[i - 2] - w.end[i - 2] + w.kernel[i - 2];
+        if (shape[i] < 1 || !checked_mul(cells, shape[i], &cells) || cells > MAX_ELEMS)
+            return node_error(n, E_IMPORT, "dimension %u of the result is %lld", i,
+                              (long long)shape[i]);
+    }
+    count = build_elems(b, x);
+    a->axis = 0;
+    y = build3(b, "scatter_elements", build_zeros(b, expr_dtype(x), 1, &cells),
+               build_reshape(b, n->in[1], 1, &count), build_reshape(b, x, 1, &count), a);
+    y = build_reshape(b, y, rank, shape);
+    if (!node_has(n, 2))
+        return node_done(n, y);
+    if (!node_const_shape(n, 2, &v))
+        return false;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (v.n != rank || v.at[i] < shape[i] || (i < 2 && v.at[i] != shape[i]))
+            return node_error(
+                n, E_UNSUPPORTED,
+                "output_shape is less than what the window gives, or of another rank");
+        pads[2 * i + 1] = v.at[i] - shape[i];
+    }
+    return node_done(n, build_pad(b, y, pads, 0, "constant"));
+}

@@ -1,0 +1,137 @@
+/* Operators whose outputs are inputs of the next run: convolution over what came before, a cache
+ * that is written at run-time positions. */
+#include "frontends/onnx/onnx.h"
+
+#include <string.h>
+
+/* ---- CausalConvWithState -------------------------------------------------------------------------- */
+
+/* [N, C, L] behind the k-1 cells of each channel that came before, or behind zeros. */
+static const Expr *with_past(Node *n, const Expr *x, int64_t before)
+{
+    const Build *b = &n->b;
+    int64_t      pads[6] = {0, 0, 0, 0, before, 0};
+
+    if (!node_has(n, 3))
+        return build_pad(b, x, pads, 0, "constant");
+    if (!node_need_rank(n, 3, 3, 3))
+        return NULL;
+    if (expr_form(n->in[3], 0) != expr_form(x, 0) || expr_form(n->in[3], 1) != expr_form(x, 1) ||
+        build_dim(b, n->in[3], 2) != before)
+        return node_error(n, E_IMPORT, "past_state is %s for data %s and a kernel of %lld",
+                          type_text(b->c, n->in[3]->type), type_text(b->c, x->type),
+                          (long long)before + 1);
+    return before ? build_concat(b, 2, (const Expr *[]){n->in[3], x}, 2) : x;
+}
+
+/* Each channel by its own kernel, over its past. */
+bool convert_causal_conv(Node *n)
+{
+    static const char *const activations[] = {"none", "silu", "swish", NULL};
+    const Build             *b = &n->b;
+    const Expr              *x, *w, *y;
+    const char              *activation;
+    int64_t                  k;
+    OnnxWindow               win = {.kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+
+    if (!node_need_rank(n, 0, 3, 3) || !node_need_rank(n, 1, 3, 3) ||
+        !node_choice(n, "activation", activations, &activation))
+        return false;
+    x = n->in[0];
+    w = n->in[1];
+    k = win.kernel[1] = build_dim(b, w, 2);
+    if (k < 1 || build_dim(b, w, 1) != 1 || expr_form(w, 0) != expr_form(x, 1))
+        return node_error(n, E_IMPORT, "the weight is %s for data %s", type_text(b->c, w->type),
+                          type_text(b->c, x->type));
+    if (!(x = with_past(n, x, k - 1)))
+        return false;
+    n->out[1] =
+        build_slice_to(b, x, 2, idx_addc(b->c->arith, expr_form(x, 2), 1 - k), expr_form(x, 2));
+    y = onnx_conv2d(b, onnx_lift(b, x), onnx_lift(b, w), &win, build_dim(b, x, 1));
+    y = onnx_bias(n, onnx_drop(b, y), node_has(n, 2) ? n->in[2] : NULL);
+    if (*activation == 's')
+        y = build2(b, "multiply", y, build1(b, "sigmoid", y, NULL), NULL);
+    return node_done(n, y) && n->out[1];
+}
+
+/* ---- TensorScatter -------------------------------------------------------------------------------- */
+
+/* 0, 1, .. along a dimension. */
+static const Expr *positions(const Build *b, const Idx *cells)
+{
+    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
+
+    a->cells = dims_dup(b->c, &cells, 1);
+    a->dtype = DT_I64;
+    return build_call(b, "arange", 0, NULL, a);
+}
+
+/* Position p of the cache is cell p - start of the update, if it has that one; circular, modulo the
+ * cache's length.  `start` is [N]. */
+static const Expr *written(Node *n, uint32_t axis, const Expr *start, bool circular)
+{
+    const Build *b = &n->b;
+    const Expr  *past = n->in[0], *update = n->in[1], *at, *hit;
+    const Idx   *cells = expr_form(past, axis), *length = expr_form(update, axis);
+    const Idx   *one = idx_const(b->c->arith, 1), *N = expr_form(past, 0), *dims[MAX_RANK];
+    const Type  *number = type_tensor_i64(b->c, DT_I64, 0, NULL);
+    TakeAttrs   *a = ATTRS(b, TakeAttrs);
+
+    at =
+        build2(b, "subtract", positions(b, cells),
+               build_reshape_to(b, build_cast(b, start, DT_I64), 2, (const Idx *[]){N, one}), NULL);
+    if (circular)
+        at = build2(b, "floor_mod", at, build_values(b, number, (Dims){1, &cells}), NULL);
+    hit =
+        build2(b, "logical_and", build2(b, "less_equal", build_zeros(b, DT_I64, 0, NULL), at, NULL),
+               build2(b, "less", at, build_values(b, number, (Dims){1, &length}), NULL), NULL);
+    for (uint32_t i = 0; i < expr_rank(past); i++)
+        dims[i] = i == 0 ? N : i == axis ? cells : one;
+    hit = build_reshape_to(b, hit, expr_rank(past), dims);
+    a->axis = axis;
+    a->batch_dims = 1;
+    a->mode = "clip";
+    return build3(b, "where", hit, build2(b, "take", update, at, a), past, NULL);
+}
+
+bool convert_tensor_scatter(Node *n)
+{
+    static const char *const modes[] = {"linear", "circular", NULL};
+    const Build             *b = &n->b;
+    const char              *mode;
+    const Expr              *past, *update, *rest;
+    const Idx               *length;
+    uint32_t                 axis;
+
+    if (!node_need_rank(n, 0, 2, MAX_RANK) || !node_need_rank(n, 1, 2, MAX_RANK) ||
+        !node_choice(n, "mode", modes, &mode))
+        return false;
+    past = n->in[0];
+    update = n->in[1];
+    if (!node_axis(n, node_int(n, "axis", -2), expr_rank(past), &axis))
+        return false;
+    if (axis == 0)
+        return node_error(n, E_IMPORT, "axis is that of the batch");
+    for (uint32_t i = 0; i < expr_rank(past); i++)
+        if (expr_rank(update) != expr_rank(past) ||
+            (i != axis && expr_form(update, i) != expr_form(past, i)))
+            return node_error(n, E_IMPORT, "the update is %s for a cache %s",
+                              type_text(b->c, update->type), type_text(b->c, past->type));
+    length = expr_form(update, axis);
+    if (length->hi > expr_form(past, axis)->lo)
+        return node_error(n, E_IMPORT, "an update of %s cells for a cache of %s",
+                          dim_text(b->c, length), dim_text(b->c, expr_form(past, axis)));
+    if (expr_empty(update))
+        return node_done(n, past);
+    if (node_has(n, 2)) {
+        if (!node_need_rank(n, 2, 1, 1))
+            return false;
+        if (expr_form(n->in[2], 0) != expr_form(past, 0))
+            return node_error(n, E_IMPORT, "%s write_indices for a batch of %s",
+                              dim_text(b->c, expr_form(n->in[2], 0)),
+                              dim_text(b->c, expr_form(past, 0)));
+        return node_done(n, written(n, axis, n->in[2], *mode == 'c'));
+    }
+    rest = build_slice_to(b, past, axis, length, expr_form(past, axis));
+    return node_done(n, build_concat(b, 2, (const Expr *[]){update, rest}, axis));
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Writes more of models/run_*.onnx: make_ops.py (needs onnx, numpy, onnxruntime).
+
+Operators of later opsets, other domains, and forms that few models have.  What ONNX Runtime lacks is
+recorded from the standard's own evaluator (onnx.reference).
+"""
+import os
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto as T, helper as h
+from make import HERE, SEEDS, F, I, init, model, node, save, value
+
+
+def evaluate(m, outs, feeds):
+    so = ort.SessionOptions()
+    so.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    so.log_severity_level = 4
+    return ort.InferenceSession(m.SerializeToString(), so, providers=["CPUExecutionProvider"]).run(outs, feeds)
+
+
+def refer(m, outs, feeds):
+    from onnx.reference import ReferenceEvaluator
+    return ReferenceEvaluator(m).run(outs, feeds)
+
+
+def case(name, nodes, feeds, outs="y", opset=17, domains=(), by=evaluate, **inits):
+    ins = [value(k, h.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()]
+    outs = outs.split()
+    m = model(nodes, ins, [onnx.ValueInfoProto(name=o) for o in outs], [init(k, v) for k, v in inits.items()], opset, domains)
+    save("run_" + name, m)
+    np.savez_compressed(os.path.join(HERE, "run_" + name + ".npz"), **{"in." + k: v for k, v in feeds.items()},
+                        **{"out." + k: v for k, v in zip(outs, by(m, outs, feeds))})
+
+
+rng = np.random.default_rng(2)
+
+
+def f(*s):
+    return rng.standard_normal(s).astype(np.float32)
+
+
+def ints(*v):
+    return np.array(v, np.int64)
+
+
+def elements():
+    case("bit_cast", [node("BitCast", "x", "a", to=T.INT32), node("BitCast", "a", "b", to=F), node("BitCast", "c", "d", to=T.UINT8)],
+         {"x": f(3, 2), "c": np.array([True, False])}, "a b d", opset=26, by=refer)
+    case("swiglu", [node("SwiGLU", "x z", "a"), node("SwiGLU", "x z", "b", alpha=1.5)], {"x": f(2, 5), "z": f(2, 5)}, "a b", opset=28,
+         by=refer)
+    case("cumprod", [node("CumProd", "x ax", "a"), node("CumProd", "x ax", "b", exclusive=1, reverse=1)], {"x": f(2, 5)}, "a b",
+         opset=26, by=refer, ax=np.array(-1, np.int64))
+    case("cumsum_axis", [node("CumSum", "x ax", "a", exclusive=1), node("CumSum", "x ax", "b", reverse=1)],
+         {"x": f(2, 3, 4), "ax": np.array(-2, np.int32)}, "a b")
+    case("det", [node("Det", "x", "a"), node("Det", "z", "b"), node("Det", "w", "c")],
+         {"x": f(2, 3, 4, 4), "z": f(1, 1), "w": np.array([[[0, 1, 2], [0, 0, 3], [4, 1, 1]], [[1, 2, 3], [2, 4, 6], [0, 1, 1]]], np.float32)},
+         "a b c")
+
+
+def state():
+    causal = lambda *k, **a: node("CausalConvWithState", *k, **a)
+    case("causal_conv", [causal("x w b p", "a s", activation="silu"), causal("x w", "c t"), causal("x one", "d u")],
+         {"x": f(2, 3, 4), "p": f(2, 3, 2)}, "a s c t d u", opset=27, by=refer, w=f(3, 1, 3), b=f(3), one=f(3, 1, 1))
+    case("causal_conv_short", [causal("x w", "a s")], {"x": f(1, 2, 2)}, "a s", opset=27, by=refer, w=f(2, 1, 5))
+    write = lambda *k, **a: node("TensorScatter", *k, **a)
+    case("tensor_scatter", [write("c u i", "a"), write("c u j", "b", mode="circular"), write("c u", "d"), write("e v i", "g", axis=1)],
+         {"c": f(2, 2, 5, 3), "u": f(2, 2, 2, 3), "e": f(2, 4), "v": f(2, 1), "i": ints(0, 3), "j": ints(4, 2)}, "a b d g", opset=24,
+         by=refer)
+
+
+def patches():
+    case("col2im", [node("Col2Im", "x size block", "a", strides=[2, 1], pads=[1, 0, 0, 1]),
+                    node("Col2Im", "z size2 block", "b", dilations=[1, 2])], {"x": f(1, 8, 12), "z": f(2, 4, 12)}, "a b", opset=18,
+         size=ints(5, 4), size2=ints(4, 6), block=ints(2, 2))
+    case("col2im_line", [node("Col2Im", "x size block", "y", strides=[2])], {"x": f(2, 6, 3)}, opset=18, size=ints(7), block=ints(3))
+    whole = np.round(f(1, 2, 5, 6) * 2)
+    case("max_pool_where", [node("MaxPool", "x", "a i", kernel_shape=[2, 3], strides=[2, 1], pads=[1, 0, 0, 2]),
+                            node("MaxPool", "x", "b j", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, storage_order=1),
+                            node("MaxPool", "x", "c k", kernel_shape=[2, 2], dilations=[2, 3])], {"x": whole}, "a i b j c k")
+    case("max_pool_where_line", [node("MaxPool", "x", "a i", kernel_shape=[2], pads=[1, 1]),
+                                 node("MaxPool", "z", "b j", kernel_shape=[2, 2, 2], strides=[1, 2, 1])],
+         {"x": np.array([[[-np.inf, -np.inf, 2, 2]]], np.float32), "z": f(1, 2, 3, 4, 3)}, "a i b j")
+    case("max_unpool", [node("MaxPool", "x", "p i", kernel_shape=[2, 2], strides=[2, 2]),
+                        node("MaxUnpool", "p i", "y", kernel_shape=[2, 2], strides=[2, 2])], {"x": f(1, 2, 4, 6)})
+    case("max_unpool_larger", [node("MaxUnpool", "p i s", "y", kernel_shape=[2, 2], strides=[2, 2])],
+         {"p": np.array([[[[1, 2], [3, 4]]]], np.float32), "i": ints(5, 7, 13, 15).reshape(1, 1, 2, 2)}, by=refer, s=ints(1, 1, 5, 5))
+
+
+def attention():
+    ref = lambda name, *nodes: h.make_graph(list(nodes), name, [value("s", F, None)], [value("t", F, None)])
+    flex = lambda ins, out, **a: node("FlexAttention", ins, out, domain="ai.onnx.preview", **a)
+    half = ref("half", node("Mul", "s k", "t"))
+    half.node.insert(0, node("Constant", "", "k", value=init("c", np.float32(0.5))))
+    case("flex_attention", [flex("q k v", "a"), flex("q k v", "b", scale=0.25, score_mod=ref("tanh", node("Tanh", "s", "t")),
+                                                    prob_mod=half)],
+         {"q": f(1, 4, 3, 5), "k": f(1, 2, 6, 5), "v": f(1, 2, 6, 2)}, "a b", opset=24, domains=["ai.onnx.preview"], by=refer)
+
+
+def signals():
+    case("mel", [node("MelWeightMatrix", "bands length rate lo hi", "m"), node("MatMul", "x m", "y")], {"x": f(2, 9)}, bands=ints(8)[0],
+         length=ints(16)[0], rate=ints(8192)[0], lo=np.float32(0), hi=np.float32(4096))
+
+
+if __name__ == "__main__":
+    for family in (elements, state, patches, attention, signals):
+        family()
