@@ -10,6 +10,8 @@
  * of their own (te_macs). */
 #include "ops/common.h"
 
+#include <string.h>
+
 static int64_t times(int64_t a, int64_t b)
 {
     int64_t v;
@@ -118,6 +120,16 @@ int64_t macs_recurrent(const Expr *call)
     const Type *x = operand(call, 0);
 
     return times(times(dim(x, 0), dim(x, 1)), cells(operand(call, 1)));
+}
+
+/* What is read for each query, added for each key, and what is found for one where beta is. */
+int64_t macs_linear_attention(const Expr *call)
+{
+    const LinearAttentionAttrs *a = ATTRS(LinearAttentionAttrs, call);
+    int64_t                     j = dim(operand(call, 2), 3);
+    int64_t keys = times(cells(operand(call, 1)), strstr(a->rule, "delta") ? 2 * j : j);
+
+    return times(cells(operand(call, 0)), j) + keys;
 }
 
 static int64_t macs_of_call(const Expr *e)

@@ -1,7 +1,8 @@
-/* Operators whose outputs are inputs of the next run: convolution over what came before, a cache
- * that is written at run-time positions. */
+/* Operators whose outputs are inputs of the next run: convolution over what came before, attention
+ * by a state, a cache that is written at run-time positions. */
 #include "frontends/onnx/onnx.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- CausalConvWithState -------------------------------------------------------------------------- */
@@ -52,6 +53,110 @@ bool convert_causal_conv(Node *n)
     if (*activation == 's')
         y = build2(b, "multiply", y, build1(b, "sigmoid", y, NULL), NULL);
     return node_done(n, y) && n->out[1];
+}
+
+/* ---- LinearAttention ------------------------------------------------------------------------------ */
+
+/* Input i, [N, T, heads * D], with D in a dimension of its own and heads as `n` dimensions; in the
+ * type that is computed in. */
+static const Expr *heads_of(Node *n, uint32_t i, const Expr *q, uint32_t k, const int64_t *heads,
+                            DType t)
+{
+    const Build *b = &n->b;
+    const Idx   *dims[5];
+    int64_t      all = 1, width;
+
+    if (!node_need_rank(n, i, 3, 3))
+        return NULL;
+    if (expr_form(n->in[i], 0) != expr_form(q, 0) || expr_form(n->in[i], 1) != expr_form(q, 1))
+        return node_error(n, E_IMPORT, "input %u is %s for queries %s", i,
+                          type_text(b->c, n->in[i]->type), type_text(b->c, q->type));
+    dims[0] = expr_form(q, 0);
+    dims[1] = expr_form(q, 1);
+    for (uint32_t j = 0; j < k; j++) {
+        all *= heads[j];
+        dims[2 + j] = idx_const(b->c->arith, heads[j]);
+    }
+    width = build_dim(b, n->in[i], 2);
+    if (width % all)
+        return node_error(n, E_IMPORT, "%lld heads for %lld columns of input %u", (long long)all,
+                          (long long)width, i);
+    dims[2 + k] = idx_const(b->c->arith, width / all);
+    return build_reshape_to(b, build_cast(b, n->in[i], t), 3 + k, dims);
+}
+
+/* decay and beta are given where the rule has them, and only there. */
+static bool gates_given(Node *n, const char *rule)
+{
+    static const char *const names[] = {"decay", "beta"};
+    bool                     has[2] = {strstr(rule, "gated"), strstr(rule, "delta")};
+
+    for (uint32_t i = 0; i < 2; i++)
+        if (node_has(n, 4 + i) != has[i])
+            return node_error(n, E_IMPORT, "update_rule '%s' %s %s", rule,
+                              has[i] ? "needs" : "has no", names[i]);
+    return true;
+}
+
+bool convert_linear_attention(Node *n)
+{
+    static const char *const rules[] = {"gated_delta", "linear", "gated", "delta", NULL};
+    const Build             *b = &n->b;
+    LinearAttentionAttrs    *a = ATTRS(b, LinearAttentionAttrs);
+    int64_t     heads[2] = {node_int(n, "kv_num_heads", 0), node_int(n, "q_num_heads", 0)};
+    const Expr *args[6], *q, *r;
+    uint32_t    k = 4;
+    double      scale;
+    DType       t, precise, kept;
+
+    node_ignore(n, "chunk_size"); /* of implementations that have chunks */
+    if (!node_need_rank(n, 0, 3, 3) || !node_choice(n, "update_rule", rules, &a->rule) ||
+        !gates_given(n, a->rule))
+        return false;
+    if (heads[0] < 1 || heads[0] > 1 << 20 || heads[1] < 1 || heads[1] % heads[0])
+        return node_error(n, E_IMPORT, "%lld query heads for %lld heads of keys",
+                          (long long)heads[1], (long long)heads[0]);
+    heads[1] /= heads[0];
+    q = n->in[0];
+    t = kept = expr_dtype(q);
+    precise = dtype_eq(t, DT_F64) ? t : DT_F32;
+    if (!(args[0] = heads_of(n, 0, q, 2, heads, precise)) ||
+        !(args[1] = heads_of(n, 1, q, 1, heads, precise)) ||
+        !(args[2] = heads_of(n, 2, q, 1, heads, precise)))
+        return false;
+    scale = node_float(n, "scale", 0);
+    scale = scale == 0 ? 1 / sqrt((double)build_dim(b, args[0], 4)) : scale;
+    args[0] = build2(b, "multiply", args[0], build_scalar(b, args[0], scale), NULL);
+    if (node_has(n, 3)) {
+        kept = expr_dtype(n->in[3]);
+        args[3] = build_cast(b, n->in[3], precise);
+    } else {
+        const Idx *dims[4] = {expr_form(q, 0), expr_form(args[1], 2), expr_form(args[1], 3),
+                              expr_form(args[2], 3)};
+
+        args[3] = build_zeros_of(b, precise, 4, dims);
+    }
+    if (node_has(n, 4)) {
+        if (!(args[k] = heads_of(n, 4, q, 1, heads, precise)))
+            return false;
+        args[k] = build1(b, "exp", args[k], NULL);
+        k++;
+    }
+    if (node_has(n, 5)) {
+        if (!node_need_rank(n, 5, 3, 3))
+            return false;
+        args[k++] = build_cast(b, n->in[5], precise);
+    }
+    r = build_call(b, n->relay, k, args, a);
+    n->out[1] = build_cast(b, build_proj(b, r, 1), kept);
+    r = build_cast(b, build_proj(b, r, 0), t);
+    if (!r)
+        return false;
+    return n->out[1] &&
+           node_done(n, build_reshape_to(b, r, 3,
+                                         (const Idx *[]){expr_form(q, 0), expr_form(q, 1),
+                                                         idx_mulc(b->c->arith, expr_form(r, 4),
+                                                                  heads[0] * heads[1])}));
 }
 
 /* ---- TensorScatter -------------------------------------------------------------------------------- */

@@ -540,6 +540,18 @@ def moving():
     case("layout_transform", L("NCHW", "NHWC"), [F(1, 3, 2, 4)], lambda v: v.transpose(0, 2, 3, 1))
 
 
+def linear_attention(rule, q, k, v, state, *more):
+    decay = more[0] if "gated" in rule else np.ones_like(k)
+    beta = more[-1] if "delta" in rule else None
+    y, state = np.zeros(q.shape[:4] + v.shape[3:]), state.astype(np.float64)
+    for t in range(q.shape[1]):
+        state = state * decay[:, t, :, :, None]
+        add = v[:, t] if beta is None else beta[:, t, :, None] * (v[:, t] - np.einsum("nhdj,nhd->nhj", state, k[:, t]))
+        state = state + k[:, t, :, :, None] * add[:, :, None]
+        y[:, t] = np.einsum("nhgd,nhdj->nhgj", q[:, t], state)
+    return y.astype(np.float32), state.astype(np.float32)
+
+
 def reductions():
     for name, fn, tol in (("sum", np.sum, 1e-6), ("mean", np.mean, 1e-6), ("max", np.max, 0), ("min", np.min, 0), ("prod", np.prod, 1e-5)):
         case(name, f"{name}(%0)", [F(3, 4)], fn, tol)
@@ -563,6 +575,17 @@ def reductions():
         case(name, f"{name}(%0, select_last_index=true)", [V("f32", 1, 0, 1, 0, 0.5)],
              lambda v: np.int32(4 - fn(v[::-1])))
         case(name, f"{name}(%0)", [V("f32", 1, NAN, 3, NAN)], lambda v: np.int32(fn(v)))
+    for rule, n in (("linear", 0), ("gated", 1), ("delta", 1), ("gated_delta", 2)):
+        q, k, v, first = F(2, 3, 2, 2, 5), F(2, 3, 2, 5), F(2, 3, 2, 9), F(2, 2, 5, 9)
+        decay, beta = F(2, 3, 2, 5, lo=0.5, hi=1), F(2, 3, 2, lo=0, hi=1)
+        more = ([decay] if "gated" in rule else []) + ([beta] if "delta" in rule else [])
+        args = ", ".join(f"%{i}" for i in range(4 + len(more)))
+        case("nn.linear_attention", f'nn.linear_attention({args}, rule="{rule}")', [q, k, v, first] + more,
+             lambda *a, rule=rule: linear_attention(rule, *a), 1e-5)
+    more = [F(1, 4, 1, 1, lo=0.5, hi=1), F(1, 4, 1, lo=0, hi=1)]
+    case("nn.linear_attention", 'nn.linear_attention(%0, %1, %2, %3, %4, %5, rule="gated_delta")',
+         [F(1, 4, 1, 1, 16), F(1, 4, 1, 16), F(1, 4, 1, 16), F(1, 1, 16, 16)] + more,
+         lambda *a: linear_attention("gated_delta", *a), 1e-5)
     case("cumsum", "cumsum(%0)", [F(5)], np.cumsum, 1e-6)
     case("cumsum", "cumsum(%0, axis=1)", [F(2, 4, 3)], lambda v: np.cumsum(v, 1), 1e-6)
     case("cumsum", "cumsum(%0, axis=-1, exclusive=true)", [In("i64", 2, 4, lo=-9, hi=9)], lambda v: np.cumsum(v, -1) - v)

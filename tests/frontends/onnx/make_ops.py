@@ -5,6 +5,7 @@ Operators of later opsets, other domains, and forms that few models have.  What 
 recorded from the standard's own evaluator (onnx.reference).
 """
 import os
+import zlib
 
 import numpy as np
 import onnx
@@ -64,6 +65,13 @@ def state():
     case("causal_conv", [causal("x w b p", "a s", activation="silu"), causal("x w", "c t"), causal("x one", "d u")],
          {"x": f(2, 3, 4), "p": f(2, 3, 2)}, "a s c t d u", opset=27, by=refer, w=f(3, 1, 3), b=f(3), one=f(3, 1, 1))
     case("causal_conv_short", [causal("x w", "a s")], {"x": f(1, 2, 2)}, "a s", opset=27, by=refer, w=f(2, 1, 5))
+    linear = lambda rule, ins, outs, **a: node("LinearAttention", ins, outs, update_rule=rule, kv_num_heads=2, **a)
+    qkv = {"q": f(1, 3, 8), "k": f(1, 3, 4), "v": f(1, 3, 6)}
+    case("linear_attention", [linear("linear", "q k v", "a s", q_num_heads=4), linear("gated", "q k v s d", "b t", q_num_heads=4, scale=0.5),
+                              linear("gated_delta", "q k v t e z", "c u", q_num_heads=4)], qkv | {"z": abs(f(1, 3, 1))}, "a b c u",
+         opset=27, by=refer, d=-abs(f(1, 3, 4)), e=-abs(f(1, 3, 2)))
+    case("linear_attention_half", [linear("delta", "q k v _ _ z", "a s", q_num_heads=4)],
+         {k: v.astype(np.float16) for k, v in (qkv | {"z": abs(f(1, 3, 2))}).items()}, "a s", opset=27, by=refer)
     write = lambda *k, **a: node("TensorScatter", *k, **a)
     case("tensor_scatter", [write("c u i", "a"), write("c u j", "b", mode="circular"), write("c u", "d"), write("e v i", "g", axis=1)],
          {"c": f(2, 2, 5, 3), "u": f(2, 2, 2, 3), "e": f(2, 4), "v": f(2, 1), "i": ints(0, 3), "j": ints(4, 2)}, "a b d g", opset=24,
@@ -105,4 +113,5 @@ def signals():
 
 if __name__ == "__main__":
     for family in (elements, state, patches, attention, signals):
+        rng = np.random.default_rng(zlib.crc32(family.__name__.encode()))
         family()
