@@ -6,7 +6,7 @@
  *   planar.c     convolution without blocks, in groups
  *   dense.c      GEMM and GEMV
  *   dot.c        both for 8-bit integers
- *   attention.c  two products with softmax between them
+ *   attention.c  two products with softmax between them  linear_attention.c  by a state
  *   pool.c       pooling
  *   reduce.c     softmax, norms, reductions
  *   recurrent.c  LSTM, GRU, RNN                        scan.c  running sums
