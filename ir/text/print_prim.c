@@ -439,27 +439,13 @@ static void print_expr(Printer *p, const Prim *e, int prec)
     }
 }
 
-/* ---- what a function writes down once ------------------------------------------------------------ */
+/* ---- what an expression writes down once ---------------------------------------------------------- */
 
 /* Equal expressions are one node, so a chain of formulas that use their operand twice is short as a
- * graph and doubles with each of them as text.  Large nodes with several uses have a label. */
+ * graph and doubles with each of them as text.  Large nodes that an expression has several times
+ * have a label.  It ends with the expression: what stands in another scope is made of other
+ * variables when it is read. */
 enum { LABEL_SIZE = 64, SHARED = 1, FIRST_LABEL = 2 };
-
-void print_prim(Printer *p, const Prim *e, int prec)
-{
-    uintptr_t label = p->shared ? (uintptr_t)map_get(p->shared, e->id) : 0;
-
-    if (label >= FIRST_LABEL) {
-        str_printf(p->out, "$%u", (unsigned)(label - FIRST_LABEL));
-    } else if (label == SHARED) {
-        str_add(p->out, "(");
-        print_expr(p, e, 0);
-        str_printf(p->out, " as $%u)", p->nlabels);
-        map_put(p->shared, e->id, (void *)(uintptr_t)(FIRST_LABEL + p->nlabels++));
-    } else {
-        print_expr(p, e, prec);
-    }
-}
 
 typedef struct {
     Map *size, *uses, *shared;
@@ -488,12 +474,50 @@ static void note_prim(void *user, const Prim *p)
     map_put(s->size, p->id, (void *)size);
 }
 
-void printer_share(Printer *p, const Stmt *body)
+static Map *sharing(Arena *a, const Prim *e)
 {
-    Arena  *a = p->c->scratch;
     Sharing s = {map_new(a), map_new(a), map_new(a)};
 
-    stmt_visit(body, &(TirVisit){.user = &s, .prim = note_prim});
-    p->shared = s.shared;
-    p->nlabels = 0;
+    prim_visit(e, &(TirVisit){.user = &s, .prim = note_prim});
+    return s.shared;
+}
+
+/* Nodes of e as a tree, counted up to `most`. */
+static uint32_t size_up_to(const Prim *e, uint32_t most)
+{
+    uint32_t n = 1;
+
+    for (uint32_t i = 0; i < e->nkids && n < most; i++)
+        n += size_up_to(e->kids[i], most - n);
+    return n;
+}
+
+static void print_labelled(Printer *p, const Prim *e, int prec)
+{
+    uintptr_t label = p->shared ? (uintptr_t)map_get(p->shared, e->id) : 0;
+
+    if (label >= FIRST_LABEL) {
+        str_printf(p->out, "$%u", (unsigned)(label - FIRST_LABEL));
+    } else if (label == SHARED) {
+        str_add(p->out, "(");
+        print_expr(p, e, 0);
+        str_printf(p->out, " as $%u)", p->nlabels);
+        map_put(p->shared, e->id, (void *)(uintptr_t)(FIRST_LABEL + p->nlabels++));
+    } else {
+        print_expr(p, e, prec);
+    }
+}
+
+void print_prim(Printer *p, const Prim *e, int prec)
+{
+    if (!p->labels || p->within) {
+        print_labelled(p, e, prec);
+        return;
+    }
+    if (size_up_to(e, LABEL_SIZE) == LABEL_SIZE)
+        p->shared = sharing(p->c->scratch, e);
+    p->within = true;
+    print_labelled(p, e, prec);
+    p->within = false;
+    p->shared = NULL;
 }

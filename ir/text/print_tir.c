@@ -451,8 +451,10 @@ static void print_func(Printer *p, const Func *f)
     if (f->macs && !p->positional)
         str_printf(out, " macs %" PRId64, f->macs);
     print_loc(p, f->loc);
-    printer_share(p, f->body);
+    p->labels = true;
+    p->nlabels = 0;
     print_body(p, f->body);
+    p->labels = false;
     str_add(out, "\n");
     printer_end_scope(p, mark);
 }

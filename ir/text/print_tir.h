@@ -29,7 +29,9 @@ typedef struct {
     VEC(Named) names; /* visible ones, for the end of a scope */
     VEC(const Atom *) dims;
     const Idx *now;     /* the index being printed */
-    Map       *shared;  /* prim to what print_prim.c knows of its label; NULL: no labels */
+    bool       labels;  /* what an expression has several times has one */
+    bool       within;  /* an expression is being printed */
+    Map       *shared;  /* prim to what print_prim.c knows of its label; NULL: there are none */
     uint32_t   nlabels; /* in this function */
 } Printer;
 
@@ -41,11 +43,10 @@ const char *printer_declare(Printer *p, const void *key, const char *sigil, cons
 void printer_end_scope(Printer *p, uint32_t mark); /* forget what came after names.n == mark */
 void printer_finish(Printer *p, StrBuf *out);      /* the dims, then what was printed */
 const char *print_buffer_name(Printer *p, const Buffer *b);
-void printer_share(Printer *p, const Stmt *body); /* labels for what body has several times */
-void print_idx(Printer *p, const Idx *x);
-void print_indices(Printer *p, uint32_t n, const Idx *const *x);
-void print_prim(Printer *p, const Prim *e, int prec);   /* prec 0: no parentheses */
-const char *print_atom_name(void *user, const Atom *a); /* user: the Printer */
+void        print_idx(Printer *p, const Idx *x);
+void        print_indices(Printer *p, uint32_t n, const Idx *const *x);
+void        print_prim(Printer *p, const Prim *e, int prec); /* prec 0: no parentheses */
+const char *print_atom_name(void *user, const Atom *a);      /* user: the Printer */
 const char *idx_text(Printer *p, const Idx *x);
 void        print_pred(Printer *p, Pred q);
 void        print_cell(Printer *p, const Buffer *b, const Idx *const *index, uint16_t lanes);

@@ -188,6 +188,33 @@ static void test_labels(void)
     end();
 }
 
+/* A label ends with its expression: variables of the next loop are others. */
+static void test_label_scopes(void)
+{
+    begin();
+    const char *e = "%x[%i] + %y[0]";
+    for (int i = 0; i < 10; i++)
+        e = arena_printf(arena, "min(%s, exp(%s))", e, e);
+    const TirModule *m = parse(
+        arena_printf(arena,
+                     "func @f kind(kernel) (%%x: f32[4] written) {\n  for %%i < 4 {\n"
+                     "    alloc %%y: f32[1] @stack\n    %%y[0] = 0.0\n    %%x[%%i] = %s\n  }\n}\n",
+                     e));
+    CHECK(m);
+    if (m) {
+        Func        twice = *m->funcs[0];
+        const Stmt *two[2] = {twice.body, twice.body};
+        twice.body = stmt_seq(c, 2, two);
+        const Func      *f = func_new(c, twice);
+        const TirModule *both = tirmod_new(c, 1, &f);
+        const char      *text = print(both);
+        const TirModule *again = parse(text);
+        CHECK(strlen(text) < 4000 && again && tir_verify(c, again, TIR_LOWERED));
+        CHECK(again && !strcmp(print(again), text));
+    }
+    end();
+}
+
 /* Names that clash, among scopes that end. */
 static void test_names(void)
 {
@@ -595,6 +622,7 @@ int main(void)
 {
     RUN(test_round_trip);
     RUN(test_labels);
+    RUN(test_label_scopes);
     RUN(test_names);
     RUN(test_hash);
     RUN(test_parse_errors);
