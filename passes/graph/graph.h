@@ -37,6 +37,8 @@ uint32_t axis_from_front(int64_t axis, uint32_t ndim);
 bool is_view(const Expr *e);
 /* A concatenation or slice that plan_views made a view: no kernel, its operands' memory. */
 bool is_part_view(const Expr *e);
+/* A call of update_slice: no kernel where its first operand can be overwritten. */
+bool is_update(const Expr *e);
 /* A call of map_batch: its first operand is a function, and it is no kernel either. */
 bool is_map(const Expr *e);
 

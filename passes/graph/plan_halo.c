@@ -149,8 +149,8 @@ static bool padding_of(Ctx *c, const Expr *e, Padding *p)
 /* A value that a kernel of ours writes into a buffer of its own, or a view of such. */
 static bool can_have_halo(const Expr *e)
 {
-    if (!call_op(e) || is_view(e) || is_map(e) || !static_but_first(e) || e->type->n < 4 ||
-        e->type->halo)
+    if (!call_op(e) || is_view(e) || is_map(e) || is_update(e) || !static_but_first(e) ||
+        e->type->n < 4 || e->type->halo)
         return false;
     return is_part_view(e) || (!call_is(e, "concatenate") && !call_is(e, "stack"));
 }
@@ -188,7 +188,8 @@ static void wish_view(Ctx *c, Map *wishes, const Expr *view)
 /* The fields of a view may have a border; those of other tuples may not. */
 static bool reads_borders(const Expr *user, const Map *views)
 {
-    return (call_op(user) && !is_view(user) && !is_map(user)) || map_get(views, PTR_KEY(user));
+    return (call_op(user) && !is_view(user) && !is_map(user) && !is_update(user)) ||
+           map_get(views, PTR_KEY(user));
 }
 
 static void wish(Ctx *c, Map *wishes, const Expr *user, const Map *views)

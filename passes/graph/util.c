@@ -110,6 +110,11 @@ bool is_part_view(const Expr *e)
            (call_is(e, "strided_slice") && ATTRS_OF(StridedSliceAttrs, e)->view);
 }
 
+bool is_update(const Expr *e)
+{
+    return call_is(e, "update_slice");
+}
+
 bool is_map(const Expr *e)
 {
     return call_is(e, "map_batch");

@@ -14,6 +14,7 @@
  * A parameter that every round passes on as it came stands for the argument.  Every other one is
  * carried: it has memory of its own, alive from before the loop until behind it.  A new value that
  * is made after the last read of the old one is made in its place, and nothing is copied. */
+#include "passes/graph/graph.h"
 #include "passes/lower/lower.h"
 
 enum { MAX_CALLS = 64 }; /* of functions in functions */
@@ -69,6 +70,69 @@ static bool find_loop(const Expr *f, const char *name, LoopForm *out)
     k = calls(body->kids[1], name) ? 1 : 2;
     *out = (LoopForm){body->kids[0], body->kids[k], body->kids[3 - k], k == 2};
     return calls(body->kids[k], name);
+}
+
+/* ---- memory that is overwritten ------------------------------------------------------------------ */
+
+Map *uses_below(Ctx *c, const Expr *e)
+{
+    ExprList list = expr_post_order(c, e);
+    Map     *uses = map_new(c->arena);
+
+    for (uint32_t i = 0; i < list.n; i++)
+        for (uint32_t k = 0; k < list.at[i]->nkids; k++) {
+            uint64_t  key = PTR_KEY(list.at[i]->kids[k]);
+            uintptr_t n = (uintptr_t)map_get(uses, key);
+
+            map_put(uses, key, (void *)(n + 1));
+        }
+    return uses;
+}
+
+bool is_last_use(const ValueScope *s, const Expr *e)
+{
+    Values *v = s->uses ? map_get(s->values, e->id) : NULL;
+    bool    of_round = false;
+
+    /* What a round gets in a place of its own it may also change there. */
+    if (s->uses && !v && s->up && e->kind == EXPR_VAR) {
+        v = map_get(s->up->values, e->id);
+        of_round = v && v->n == 1 && v->at[0].slot->kind == SLOT_CARRIED;
+    }
+    if (!v || v->n != 1 || (uintptr_t)map_get(s->uses, PTR_KEY(e)) != 1)
+        return false;
+    if (of_round)
+        return true;
+    /* Views share memory with others. */
+    return ((e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_FUNC) || is_update(e)) &&
+           v->at[0].slot->kind == SLOT_OWN && !v->at[0].slot->in &&
+           v->at[0].slot->place == PLACE_ARENA && !v->at[0].slot->type->halo;
+}
+
+void emit_update(Program *p, ValueScope *s, const Expr *e, Values **out)
+{
+    const Expr *x = call_arg(e, 0);
+    Value       to = values_of(s, x)->at[0], in[2];
+    Item       *it;
+
+    for (uint32_t i = 0; i < 2; i++)
+        in[i] = values_of(s, call_arg(e, i + 1))->at[0];
+    if (!is_last_use(s, x)) {
+        Value own = {slot_new(p, PLACE_ARENA, 0, e->type, "update"), e->type};
+        item_copy(p, s, to, own, e->loc);
+        own.slot->first = p->at;
+        to = own;
+    }
+    it = item_new(p, s, ITEM_UPDATE, e->loc);
+    it->nin = 2;
+    it->in = DUP_ARRAY(p->c->arena, in, 2);
+    it->nout = 1;
+    it->out = DUP_ARRAY(p->c->arena, &to, 1);
+    for (uint32_t i = 0; i < 2; i++)
+        slot_touch(p, in[i].slot);
+    slot_touch(p, to.slot);
+    *out = values_new(p, 1);
+    (*out)->at[0] = to;
 }
 
 /* ---- from round to round ------------------------------------------------------------------------- */
@@ -174,12 +238,18 @@ static bool passes_on(const Loop *l, uint32_t i)
     return call_arg(l->form.again, i) == func_param(l->f, i);
 }
 
-/* A place of its own for a tensor that the loop changes, with its value for the first round. */
-static Value carry(Loop *l, Value from, const char *name)
+/* A place of its own for a tensor that the loop changes, with its value for the first round: that
+ * value's, if nobody else reads it. */
+static Value carry(Loop *l, Value from, const char *name, bool taken)
 {
     Program *p = l->p;
-    Value    to = {slot_new(p, PLACE_ARENA, 0, from.type, name), from.type};
+    Value    to = from;
 
+    if (taken) {
+        to.slot->kind = SLOT_CARRIED;
+        return to;
+    }
+    to.slot = slot_new(p, PLACE_ARENA, 0, from.type, name);
     to.slot->kind = SLOT_CARRIED;
     item_copy(p, l->s, from, to, l->call->loc);
     to.slot->first = p->at;
@@ -198,10 +268,11 @@ static void begin_loop(Loop *l)
     for (uint32_t i = 0; i < func_nparams(l->f); i++) {
         const Expr *param = func_param(l->f, i);
         Values     *v = arg_values(l, i), *places = passes_on(l, i) ? v : values_new(p, v->n);
+        bool        taken = is_last_use(l->s, call_arg(l->call, i));
 
         for (uint32_t k = 0; places != v && k < v->n; k++) {
             Carried *x = &r->at[r->n++];
-            x->at = places->at[k] = carry(l, v->at[k], param->u.var.name);
+            x->at = places->at[k] = carry(l, v->at[k], param->u.var.name, taken);
             map_put(r->of, PTR_KEY(x->at.slot), x);
         }
         map_put(l->head.values, param->id, places);
@@ -215,7 +286,10 @@ static bool walk_round(Loop *l, ValueScope *in)
     Values     *v;
 
     all = expr_tuple(l->p->c, call_nargs(again), again->kids + 1, again->loc);
-    if (!all || !program_walk(l->p, in, all))
+    if (!all)
+        return false;
+    in->uses = uses_below(l->p->c, all);
+    if (!program_walk(l->p, in, all))
         return false;
     for (uint32_t i = 0, n = 0; i < func_nparams(l->f); i++) {
         v = values_of(in, call_arg(again, i));
@@ -228,7 +302,7 @@ static bool walk_round(Loop *l, ValueScope *in)
 /* What the condition is in a scope of its own, where the program is now. */
 static bool walk_cond(Loop *l, ItemList *items, Value *out)
 {
-    ValueScope in = {map_new(l->p->c->arena), &l->head, items};
+    ValueScope in = {map_new(l->p->c->arena), &l->head, items, NULL};
 
     if (!program_walk(l->p, &in, l->form.cond))
         return false;
@@ -260,12 +334,12 @@ static bool emit_loop(Loop *l)
     if (!walk_cond(l, l->s->items, &cond))
         return false;
     if (computed)
-        cond = carry(l, cond, "go");
+        cond = carry(l, cond, "go", false);
     Item *it = item_new(p, l->s, ITEM_WHILE, l->call->loc);
     it->nin = 1;
     it->in = DUP_ARRAY(p->c->arena, &cond, 1);
     it->until = l->form.until;
-    ValueScope in = {map_new(p->c->arena), &l->head, &it->then};
+    ValueScope in = {map_new(p->c->arena), &l->head, &it->then, NULL};
     if (!walk_round(l, &in))
         return false;
     move_all(&l->round, &in, it->at, l->call->loc);
@@ -283,7 +357,7 @@ bool emit_apply(Program *p, ValueScope *s, const Expr *e, Values **out)
     Ctx        *c = p->c;
     const char *name = e->kids[0]->u.name;
     const Expr *f = module_func(p->m, name), *body;
-    Loop     l = {.p = p, .s = s, .call = e, .f = f, .head = {map_new(c->arena), NULL, s->items}};
+    Loop l = {.p = p, .s = s, .call = e, .f = f, .head = {map_new(c->arena), NULL, s->items, NULL}};
     uint32_t uses;
 
     if (!f)
@@ -308,7 +382,7 @@ bool emit_apply(Program *p, ValueScope *s, const Expr *e, Values **out)
         for (uint32_t i = 0; i < func_nparams(f); i++)
             map_put(l.head.values, func_param(f, i)->id, arg_values(&l, i));
     }
-    ValueScope in = {map_new(c->arena), &l.head, s->items};
+    ValueScope in = {map_new(c->arena), &l.head, s->items, NULL};
     if (!program_walk(p, &in, body))
         return false;
     p->calling.n--;

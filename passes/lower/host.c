@@ -28,11 +28,11 @@ typedef struct {
     const Atom    *round; /* of the loop around, or NULL */
     uint64_t       arena_bytes, private_bytes;
     uint64_t       weights_bytes;
-    VEC(const Func *) copies;
-    Dirty       dirty;
-    const Slot *asked; /* a condition that other threads may be about to read, or NULL */
-    bool        alone; /* threads would not pay: one runs it all, no region */
-    bool        one_by_one;
+    Copies         copies;
+    Dirty          dirty;
+    const Slot    *asked; /* a condition that other threads may be about to read, or NULL */
+    bool           alone; /* threads would not pay: one runs it all, no region */
+    bool           one_by_one;
 } Host;
 
 typedef VEC(const Stmt *) StmtList;
@@ -218,44 +218,50 @@ static void call_phases(Host *h, StmtList *out, const Item *it)
     vec_push(c->arena, out, stmt_for(c, loop, stmt_seq(c, body.n, body.at), NO_LOC));
 }
 
-/* A kernel that copies n elements: a number, or as many as its first parameter says. */
-static const Func *copy_kernel(Host *h, DType t, const Idx *n)
+/* A call of a function of copies.c: scalars, if it takes any, and tensors. */
+static void call_copy(Host *h, const Item *it, const Func *k, const Arg *args, StmtList *out)
 {
-    Ctx        *c = h->c;
-    bool        device = h->p->device, dynamic = !idx_is_const(n, NULL);
-    const char *name = intern_printf(c->strings, "copy.%s.%s%lld", dtype_text(c, t),
-                                     dynamic ? "upto" : "", (long long)n->hi);
-    const char *last =
-        device ? intern_printf(c->strings, "%s.0", name) : name; /* its only launch */
+    Ctx *c = h->c;
 
-    for (uint32_t i = 0; i < h->copies.n; i++)
-        if (h->copies.at[i]->name == last)
-            return h->copies.at[i];
-    const Atom   *count = dynamic ? atom_var(c->arith, "n", 0, n->hi) : NULL;
-    const Idx    *extent = dynamic ? idx_atom(c->arith, count) : n;
-    const Buffer *src = buffer_new(c, "src", t, SCOPE_ARENA, 1, &extent);
-    const Buffer *dst = buffer_new(c, "dst", t, SCOPE_ARENA, 1, &extent);
-    const Atom   *i = atom_var(c->arith, "i", 0, n->hi - 1);
-    const Idx    *at = idx_atom(c->arith, i);
-    LoopData      loop = {.var = i, .lo = idx_const(c->arith, 0), .extent = extent};
-    Param        *params = NEW_ARRAY(c->arena, Param, 3);
-    uint32_t      nparams = 0;
-    if (dynamic)
-        params[nparams++] = (Param){NULL, count, false};
-    params[nparams++] = (Param){src, NULL, false};
-    params[nparams++] = (Param){dst, NULL, true};
-    const Stmt *body = stmt_for(c, loop, stmt_store(c, dst, &at, prim_load(c, src, &at)), NO_LOC);
-    Func        f = {.name = name,
-                     .kind = device ? FUNC_DEVICE : FUNC_KERNEL,
-                     .target = h->p->kernels->target,
-                     .nparams = nparams,
-                     .params = params,
-                     .body = body};
-    const Func *k = func_new(c, f);
-    if (device)
-        k = launches(c, tirmod_new(c, 1, &k))->funcs[0];
-    vec_push(c->arena, &h->copies, k);
-    return k;
+    if (h->p->device)
+        vec_push(c->arena, out, launch_stmt(c, k, args, it->loc));
+    else
+        vec_push(c->arena, out, stmt_call(c, k->name, k->nparams, args, !h->alone, it->loc));
+}
+
+static void emit_copy(Host *h, const Item *it, StmtList *out)
+{
+    const Idx *n = type_cells(h->c, it->in[0].type);
+    Arg        a[3] = {{NULL, NULL, n}, slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
+    bool up = it->in[0].slot->place == PLACE_INPUT, down = it->out[0].slot->place == PLACE_OUTPUT;
+
+    if (n->hi == 0)
+        return;
+    before(h, out, it, false);
+    if (h->p->device && (up || down)) {
+        CopyData d = {a[2], a[1], n->hi * dtype_bytes(it->in[0].type->dtype), up};
+        vec_push(h->c->arena, out, stmt_copy(h->c, d));
+        return;
+    }
+    const Func *k = copy_kernel(&h->copies, it->in[0].type->dtype, n);
+    call_copy(h, it, k, k->nparams == COUNT(a) ? a : a + 1, out);
+}
+
+static void emit_slice(Host *h, const Item *it, StmtList *out)
+{
+    const Idx *n = type_cells(h->c, it->in[0].type), *slices = it->out[0].type->dims[0];
+    Arg        a[5] = {{NULL, NULL, slices},
+                       {NULL, NULL, n},
+                       slot_arg(h, it->in[0].slot),
+                       slot_arg(h, it->in[1].slot),
+                       slot_arg(h, it->out[0].slot)};
+
+    if (n->hi == 0 || slices->hi == 0)
+        return;
+    before(h, out, it, false);
+    const Func *k =
+        update_kernel(&h->copies, it->in[0].type->dtype, it->in[1].type->dtype, slices, n);
+    call_copy(h, it, k, k->nparams == COUNT(a) ? a : a + 2, out);
 }
 
 static void emit_items(Host *h, const ItemList *items, StmtList *out);
@@ -370,8 +376,6 @@ static void emit_while(Host *h, const Item *it, StmtList *out)
 
 static void emit_items(Host *h, const ItemList *items, StmtList *out)
 {
-    Ctx *c = h->c;
-
     for (uint32_t i = 0; i < items->n; i++) {
         const Item *it = items->at[i];
         switch (it->kind) {
@@ -380,30 +384,8 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
             call_phases(h, out, it);
             break;
         }
-        case ITEM_COPY: {
-            const Idx *n = type_cells(c, it->in[0].type);
-            if (n->hi == 0)
-                break;
-            before(h, out, it, false);
-            Arg all[3] = {
-                {NULL, NULL, n}, slot_arg(h, it->in[0].slot), slot_arg(h, it->out[0].slot)};
-            Arg *a = all + 1;
-            bool up = it->in[0].slot->place == PLACE_INPUT,
-                 down = it->out[0].slot->place == PLACE_OUTPUT;
-            if (h->p->device && (up || down)) {
-                CopyData d = {a[1], a[0], n->hi * dtype_bytes(it->in[0].type->dtype), up};
-                vec_push(c->arena, out, stmt_copy(c, d));
-                break;
-            }
-            const Func *k = copy_kernel(h, it->in[0].type->dtype, n);
-            if (k->nparams == COUNT(all))
-                a = all;
-            if (h->p->device)
-                vec_push(c->arena, out, launch_stmt(c, k, a, it->loc));
-            else
-                vec_push(c->arena, out, stmt_call(c, k->name, k->nparams, a, !h->alone, it->loc));
-            break;
-        }
+        case ITEM_COPY: emit_copy(h, it, out); break;
+        case ITEM_UPDATE: emit_slice(h, it, out); break;
         case ITEM_LOOP: emit_loop(h, it, out); break;
         case ITEM_WHILE: emit_while(h, it, out); break;
         case ITEM_IF: emit_if(h, it, out); break;
@@ -629,7 +611,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
                         p.dims.at[0]->name);
     plan_work(&p, &p.items);
 
-    Host  h = {.c = c, .p = &p, .one_by_one = o->one_by_one};
+    Host  h = {.c = c, .p = &p, .one_by_one = o->one_by_one, .copies = {.c = c, .p = &p}};
     Plan *plan = NEW(c->arena, Plan);
     VEC(const Func *) funcs = {0};
     const char **names = NEW_ARRAY(c->arena, const char *, p.results.n + 1);
@@ -676,8 +658,8 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     h.nt = atom_var(c->arith, TIR_NT, 1, 1024);
     h.alone = !worth_threads(&h);
     const Func *host = main_func(&h, entry);
-    for (uint32_t i = 0; i < h.copies.n; i++)
-        vec_push(c->arena, &funcs, h.copies.at[i]);
+    for (uint32_t i = 0; i < h.copies.all.n; i++)
+        vec_push(c->arena, &funcs, h.copies.all.at[i]);
     vec_push(c->arena, &funcs, host);
 
     plan->name = entry;

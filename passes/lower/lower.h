@@ -6,6 +6,7 @@
  *   flow.c        calls of functions, loops among them
  *   memory.c      where every value lies in the arena
  *   storage.c     weights in 16 bits, large results past the caches: the pass of programs
+ *   copies.c      kernels that move values
  *   device.c      launches
  *   host.c        main as TIR, and the plan
  *   entry/        what a caller calls, made of main and the plan */
@@ -81,7 +82,7 @@ typedef struct {
     const Type *type;
 } Value;
 
-typedef enum { ITEM_CALL, ITEM_IF, ITEM_COPY, ITEM_LOOP, ITEM_WHILE } ItemKind;
+typedef enum { ITEM_CALL, ITEM_IF, ITEM_COPY, ITEM_LOOP, ITEM_WHILE, ITEM_UPDATE } ItemKind;
 
 typedef struct Item Item;
 typedef VEC(Item *) ItemList;
@@ -91,7 +92,8 @@ struct Item {
     uint32_t at;     /* position */
     Kernel  *kernel; /* CALL */
     uint32_t nin, nout;
-    Value   *in, *out; /* COPY: in[0] -> out[0]; IF, WHILE: in[0] is the condition */
+    Value   *in, *out; /* COPY: in[0] -> out[0]; UPDATE: in[0] becomes slice in[1] of out[0];
+                        * IF, WHILE: in[0] is the condition */
     AtomList dims;     /* CALL: the kernel's dimensions here */
     Slot   **work;     /* CALL: storage of the kernel's shared scratch, in order */
     uint32_t nwork;
@@ -131,6 +133,7 @@ typedef struct ValueScope {
     Map               *values; /* expression's id -> Values * */
     struct ValueScope *up;
     ItemList          *items;
+    Map               *uses; /* how often what is walked here uses each expression; NULL: unknown */
 } ValueScope;
 
 /* The tensors of a value, tuples in order. */
@@ -146,10 +149,17 @@ bool  program_walk(Program *p, ValueScope *s, const Expr *e);
 Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc);
 void  item_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc);
 
+/* How often all below e uses each node. */
+Map *uses_below(Ctx *c, const Expr *e);
+/* Can the only reader of e overwrite the memory of its value? */
+bool is_last_use(const ValueScope *s, const Expr *e);
+
 /* ---- flow.c ---- */
 
 /* A call of one of the module's functions, whose operands have values. */
 bool emit_apply(Program *p, ValueScope *s, const Expr *e, Values **out);
+/* update_slice: in place if nobody reads the tensor later, else in a copy of it. */
+void emit_update(Program *p, ValueScope *s, const Expr *e, Values **out);
 
 /* ---- memory.c ---- */
 
@@ -159,6 +169,20 @@ bool slot_is_part(const Slot *s);
 /* Offsets for all arena slots; returns the bytes needed, and the largest sum of simultaneously live
  * slots as `floor`. */
 uint64_t memory_plan(Program *p, uint64_t *floor);
+
+/* ---- copies.c ---- */
+
+typedef struct {
+    Ctx     *c;
+    Program *p;
+    VEC(const Func *) all;
+} Copies;
+
+/* Copies n cells, which is the first parameter where it is no number. */
+const Func *copy_kernel(Copies *x, DType t, const Idx *n);
+/* Copies n cells to a slice of so many, whose number is read from memory; both are the first
+ * parameters where one is no number. */
+const Func *update_kernel(Copies *x, DType t, DType position, const Idx *slices, const Idx *n);
 
 /* ---- device.c ---- */
 

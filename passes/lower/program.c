@@ -327,7 +327,7 @@ static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Value
     for (uint32_t i = 0; i < nout; i++)
         (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], "if"), types[i]};
     for (uint32_t b = 1; b <= 2; b++) {
-        ValueScope in = {map_new(c->arena), s, b == 1 ? &it->then : &it->other};
+        ValueScope in = {map_new(c->arena), s, b == 1 ? &it->then : &it->other, NULL};
         if (!program_walk(p, &in, e->kids[b]))
             return false;
         const Values *v = values_of(&in, e->kids[b]);
@@ -389,7 +389,7 @@ static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
     type_dim(func_param(f, 0)->type, 0, &part);
     type_dim(call_arg(e, 1)->type, 0, &whole);
     Item      *it = item_new(p, s, ITEM_LOOP, e->loc);
-    ValueScope in = {map_new(c->arena), s, &it->then};
+    ValueScope in = {map_new(c->arena), s, &it->then, NULL};
     it->rounds = whole / part;
     for (uint32_t i = 0; i < func_nparams(f); i++) {
         Value  *x = values_of(s, call_arg(e, i + 1))->at;
@@ -470,6 +470,8 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
         } else if (is_map(e)) {
             if (!emit_map(p, s, e, &v))
                 return false;
+        } else if (is_update(e)) {
+            emit_update(p, s, e, &v);
         } else if (is_view(e)) {
             Value from = values_of(s, call_arg(e, 0))->at[0];
             v = values_new(p, 1);
@@ -575,7 +577,7 @@ static AtomList types_dims(Ctx *c, uint32_t n, const Type *const *t)
 bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
 {
     Ctx       *c = p->c;
-    ValueScope s = {map_new(c->arena), NULL, &p->items};
+    ValueScope s = {map_new(c->arena), NULL, &p->items, uses_below(c, func_body(f))};
     VEC(const Type *) types = {0};
     VEC(const char *) names = {0};
 

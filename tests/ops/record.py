@@ -522,6 +522,14 @@ def moving():
          lambda v, i, u: run_ort("ScatterND", [v, first(i), u]))
     case("scatter_nd", 'scatter_nd(%0, %1, %2, mode="add")', [F(4, 3), In("i64", 2, 3, vals=[0, 0, 3, 1, 1, 2]), F(3)],
          lambda v, i, u: run_ort("ScatterND", [v, first(i), u], reduction="add"), 1e-6)
+    def update(v, s, i):
+        v = v.copy()
+        if 0 <= i < len(v):
+            v[i] = s
+        return v
+    case("update_slice", "update_slice(%0, %1, %2)", [F(4, 2, 3), F(2, 3), In("i64", vals=[2])], update)
+    case("update_slice", "update_slice(%0, %1, %2)", [F(4, 5), F(5), In("i32", vals=[-1])], update)
+    case("update_slice", "update_slice(%0, %1, %2)", [F(3), F(), In("u8", vals=[3])], update)
     case("one_hot", "one_hot(%0, %1, %2, depth=4)", [V("i64", 0, 3, -1, 7), In("f32", vals=[2]), In("f32", vals=[-1])],
          lambda i, on, off: run_ort("OneHot", [i, np.array(4), np.array([off, on], np.float32)]))
     case("one_hot", "one_hot(%0, %1, %2, depth=3, axis=0)", [In("i64", 2, 2, vals=[0, 1, 2, 0]), In("f32", vals=[1]), In("f32", vals=[0])],
