@@ -1,10 +1,12 @@
 /* Control flow.  A condition that is a constant chooses at import; another becomes Relay's `if`.
- * Loops whose number of trips is known are unrolled, as is Scan, whose length is a dimension. */
+ * Loops are functions of the module (loop.c); short ones, and those whose values change their sizes
+ * from round to round, are written out if the number of rounds is known. */
 #include "frontends/onnx/onnx.h"
 
 #include <string.h>
 
 #define MAX_TRIPS 1024
+#define UNROLLED_NODES 64 /* of all rounds of a short loop */
 
 /* One number of a constant; false if e is none. */
 static bool known(Node *n, const Expr *e, int64_t *v)
@@ -84,129 +86,224 @@ static const Expr *stack(Node *n, const Pieces *p, int64_t axis, bool reverse)
     return build_concat(b, p->n, xs, axis < 0 ? axis + rank : axis);
 }
 
-/* Body: (iteration, condition, state ..) -> (condition, state .., scan outputs ..). */
-bool convert_loop(Node *n)
-{
-    const Build     *b = &n->b;
-    const OnnxGraph *g = node_graph(n, "body");
-    int64_t          trips = INT64_MAX, go = 1;
-    uint32_t         states = n->nin > 2 ? n->nin - 2 : 0, nout;
-    const Expr     **in, **out;
-    Pieces          *pieces;
+/* ---- loops --------------------------------------------------------------------------------------- */
 
-    if (!g)
-        return false;
-    if (node_has(n, 0) && !known(n, n->in[0], &trips)) {
-        node_error(n, E_UNSUPPORTED, "a loop whose number of trips is known only at run time");
-        return false;
+static uint64_t count_nodes(const OnnxGraph *g)
+{
+    uint64_t n = g->node.n;
+
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const OnnxNode *p = g->node.at[i];
+
+        for (uint32_t k = 0; k < p->attribute.n; k++) {
+            const OnnxAttr *a = p->attribute.at[k];
+            n += a->g ? count_nodes(a->g) : 0;
+        }
     }
-    if (node_has(n, 1) && !known(n, n->in[1], &go))
+    return n;
+}
+
+/* What is computed across rounds counts for more than what each of them costs in itself. */
+static bool is_short(const OnnxGraph *g, int64_t trips)
+{
+    return trips <= 1 || (trips <= MAX_TRIPS && (uint64_t)trips * count_nodes(g) <= UNROLLED_NODES);
+}
+
+typedef bool Unroll(Node *n, const OnnxLoop *l, int64_t trips);
+
+/* As a function or, if it is short or cannot be one, written out.  `trips`: INT64_MAX if not known.
+ */
+static bool convert_rounds(Node *n, const OnnxLoop *l, int64_t trips, Unroll *unroll)
+{
+    Import  *im = n->im;
+    uint32_t before = diag_errors(n->b.c->diags), functions = im->functions.n;
+    bool     known = trips != INT64_MAX;
+
+    if (known && is_short(l->g, trips))
+        return unroll(n, l, trips);
+    if (onnx_loop(n, l, n->out))
+        return true;
+    if (!known || trips > MAX_TRIPS)
+        return false;
+    diag_drop(n->b.c->diags, before);
+    im->functions.n = functions;
+    return unroll(n, l, trips);
+}
+
+/* ---- Loop: (round, condition, state ..) -> (condition, state .., scan outputs ..) ---------------- */
+
+static bool unroll_loop(Node *n, const OnnxLoop *l, int64_t trips)
+{
+    const Build *b = &n->b;
+    int64_t      go = 1;
+    uint32_t     nout = l->g->output.n;
+    const Expr **in = NEW_ARRAY(b->c->arena, const Expr *, l->states + 2);
+    const Expr **out = NEW_ARRAY(b->c->arena, const Expr *, nout + 1);
+    Pieces      *pieces = NEW_ARRAY(b->c->arena, Pieces, nout + 1);
+
+    if (l->go && !known(n, l->go, &go))
         return node_error(n, E_UNSUPPORTED, "a loop whose condition is known only at run time");
-    nout = g->output.n;
-    if (nout < states + 1 || n->nout > nout - 1)
-        return node_error(n, E_IMPORT, "its body has %u outputs for %u states", nout, states);
-    in = NEW_ARRAY(b->c->arena, const Expr *, states + 2);
-    out = NEW_ARRAY(b->c->arena, const Expr *, nout + 1);
-    pieces = NEW_ARRAY(b->c->arena, Pieces, nout + 1);
-    for (uint32_t i = 0; i < states; i++)
-        if (!node_has(n, i + 2))
-            return node_error(n, E_IMPORT, "input %u is missing", i + 2);
-        else
-            in[i + 2] = n->in[i + 2];
+    for (uint32_t i = 0; i < l->states; i++)
+        in[i + 2] = l->first[i];
     for (int64_t t = 0; t < trips && go; t++) {
         uint8_t yes = 1;
 
-        if (t == MAX_TRIPS)
-            return node_error(n, E_UNSUPPORTED, "a loop of more than %d trips", MAX_TRIPS);
         in[0] = build_const(b, DT_I64, 0, NULL, &t);
         in[1] = build_const(b, DT_BOOL, 0, NULL, &yes);
-        if (!onnx_subgraph(n, g, states + 2, in, out))
+        if (!onnx_subgraph(n, l->g, l->states + 2, in, out))
             return false;
         if (!known(n, out[0], &go))
             return node_error(n, E_UNSUPPORTED, "a loop whose condition is known only at run time");
-        for (uint32_t i = 0; i < states; i++)
+        for (uint32_t i = 0; i < l->states; i++)
             in[i + 2] = out[1 + i];
-        for (uint32_t i = 1 + states; i < nout; i++)
+        for (uint32_t i = 1 + l->states; i < nout; i++)
             vec_push(b->c->arena, &pieces[i], out[i]);
     }
     for (uint32_t i = 0; i < n->nout; i++) {
-        n->out[i] = i < states ? in[i + 2] : stack(n, &pieces[i + 1], 0, false);
+        n->out[i] = i < l->states ? in[i + 2] : stack(n, &pieces[i + 1], 0, false);
         if (!n->out[i])
             return false;
     }
     return true;
 }
+
+/* The number of rounds, as a form if it is made of dimensions. */
+static const Idx *trips_form(const Build *b, const Expr *limit)
+{
+    Dims d;
+
+    return limit && build_forms(b, limit, &d) && d.n == 1 ? d.at[0] : NULL;
+}
+
+bool convert_loop(Node *n)
+{
+    const Build *b = &n->b;
+    OnnxLoop     l = {.g = node_graph(n, "body"), .states = n->nin > 2 ? n->nin - 2 : 0};
+    int64_t      trips = INT64_MAX, go;
+    uint32_t     nout;
+
+    if (!l.g)
+        return false;
+    nout = l.g->output.n;
+    if (nout < l.states + 1 || n->nout > nout - 1)
+        return node_error(n, E_IMPORT, "its body has %u outputs for %u states", nout, l.states);
+    for (uint32_t i = 0; i < l.states; i++)
+        if (!node_has(n, i + 2))
+            return node_error(n, E_IMPORT, "input %u is missing", i + 2);
+    for (uint32_t i = 0; i < 2; i++)
+        if (node_has(n, i) && (!expr_has_shape(n->in[i]) || !expr_single(n->in[i])))
+            return node_error(n, E_IMPORT, "input %u is %s, not one number", i,
+                              type_text(b->c, n->in[i]->type));
+    l.first = n->in + 2;
+    l.pieces = n->nout > l.states ? n->nout - l.states : 0;
+    l.go = node_has(n, 1) ? n->in[1] : NULL;
+    if (node_has(n, 0)) {
+        l.limit = build_reshape(b, n->in[0], 0, NULL);
+        l.trips = trips_form(b, n->in[0]);
+        if (known(n, n->in[0], &trips) && trips < 0)
+            trips = 0;
+    }
+    if (l.go && known(n, l.go, &go) && !go)
+        trips = 0;
+    return l.limit || !node_has(n, 0) ? convert_rounds(n, &l, trips, unroll_loop) : false;
+}
+
+/* ---- Scan: (state .., slice of each scan input ..) -> (state .., piece of each scan output ..) --- */
 
 static int64_t at_or(Ints v, bool given, uint32_t i, int64_t fallback)
 {
     return given && i < v.n ? v.at[i] : fallback;
 }
 
-/* Body: (state .., slice of each scan input ..) -> (state .., slice of each scan output ..). */
-bool convert_scan(Node *n)
+static bool unroll_scan(Node *n, const OnnxLoop *l, int64_t trips)
 {
-    const Build     *b = &n->b;
-    const OnnxGraph *g = node_graph(n, "body");
-    int64_t          scans = node_int(n, "num_scan_inputs", 0), steps = -1;
-    uint32_t         states, nout, axis[MAX_RANK * 4];
-    Ints             ia = {0}, id = {0}, oa = {0}, od = {0};
-    bool             has_ia = node_ints(n, "scan_input_axes", &ia);
-    bool             has_id = node_ints(n, "scan_input_directions", &id);
-    bool             has_oa = node_ints(n, "scan_output_axes", &oa);
-    bool             has_od = node_ints(n, "scan_output_directions", &od);
-    const Expr     **in, **out;
-    Pieces          *pieces;
+    const Build *b = &n->b;
+    uint32_t     nout = l->g->output.n;
+    const Expr **in = NEW_ARRAY(b->c->arena, const Expr *, n->nin + 1);
+    const Expr **out = NEW_ARRAY(b->c->arena, const Expr *, nout + 1);
+    Pieces      *pieces = NEW_ARRAY(b->c->arena, Pieces, nout + 1);
 
-    if (!g)
-        return false;
-    if (scans < 1 || scans > n->nin || scans > (int64_t)COUNT(axis))
-        return node_error(n, E_IMPORT, "num_scan_inputs is %lld", (long long)scans);
-    states = n->nin - (uint32_t)scans;
-    nout = g->output.n;
-    if (nout < states || n->nout > nout)
-        return node_error(n, E_IMPORT, "its body has %u outputs for %u states", nout, states);
-    for (uint32_t i = 0; i < scans; i++) {
-        if (!node_need_rank(n, states + i, 1, MAX_RANK) ||
-            !node_axis(n, at_or(ia, has_ia, i, 0), expr_rank(n->in[states + i]), &axis[i]))
-            return false;
-        if (steps >= 0 && build_dim(b, n->in[states + i], axis[i]) != steps)
-            return node_error(n, E_IMPORT, "scan inputs differ in length");
-        steps = build_dim(b, n->in[states + i], axis[i]);
-    }
-    if (steps > MAX_TRIPS)
-        return node_error(n, E_UNSUPPORTED, "%lld steps: at most %d are unrolled", (long long)steps,
-                          MAX_TRIPS);
-    in = NEW_ARRAY(b->c->arena, const Expr *, n->nin + 1);
-    out = NEW_ARRAY(b->c->arena, const Expr *, nout + 1);
-    pieces = NEW_ARRAY(b->c->arena, Pieces, nout + 1);
-    for (uint32_t i = 0; i < states; i++)
-        if (!(in[i] = node_has(n, i) ? n->in[i] : NULL))
-            return node_error(n, E_IMPORT, "input %u is missing", i);
-    for (int64_t t = 0; t < steps; t++) {
-        for (uint32_t i = 0; i < scans; i++) {
-            const Expr *x = n->in[states + i];
-            int64_t     at = at_or(id, has_id, i, 0) ? steps - 1 - t : t, dims[MAX_RANK];
+    for (uint32_t i = 0; i < l->states; i++)
+        in[i] = l->first[i];
+    for (int64_t t = 0; t < trips; t++) {
+        for (uint32_t i = 0; i < l->slices; i++) {
+            const Expr *x = l->x[i];
+            int64_t     at = l->x_reverse[i] ? trips - 1 - t : t, dims[MAX_RANK];
             uint32_t    k = 0;
 
             for (uint32_t j = 0; j < expr_rank(x); j++)
-                if (j != axis[i])
+                if (j != l->x_axis[i])
                     dims[k++] = build_dim(b, x, j);
-            x = build_reshape(b, build_slice(b, x, axis[i], at, at + 1), k, dims);
-            if (!(in[states + i] = x))
+            x = build_reshape(b, build_slice(b, x, l->x_axis[i], at, at + 1), k, dims);
+            if (!(in[l->states + i] = x))
                 return false;
         }
-        if (!onnx_subgraph(n, g, n->nin, in, out))
+        if (!onnx_subgraph(n, l->g, n->nin, in, out))
             return false;
-        memcpy(in, out, states * sizeof *in);
-        for (uint32_t i = states; i < nout; i++)
+        memcpy(in, out, l->states * sizeof *in);
+        for (uint32_t i = l->states; i < nout; i++)
             vec_push(b->c->arena, &pieces[i], out[i]);
     }
     for (uint32_t i = 0; i < n->nout; i++) {
-        n->out[i] = i < states ? in[i]
-                               : stack(n, &pieces[i], at_or(oa, has_oa, i - states, 0),
-                                       at_or(od, has_od, i - states, 0) != 0);
+        uint32_t k = i - l->states;
+
+        n->out[i] =
+            i < l->states ? in[i] : stack(n, &pieces[i], l->piece_axis[k], l->piece_reverse[k]);
         if (!n->out[i])
             return false;
     }
     return true;
+}
+
+bool convert_scan(Node *n)
+{
+    const Build *b = &n->b;
+    OnnxLoop     l = {.g = node_graph(n, "body"), .scan = true, .x = n->in, .first = n->in};
+    int64_t      scans = node_int(n, "num_scan_inputs", 0), trips = INT64_MAX, *axis;
+    uint32_t    *x_axis = NEW_ARRAY(b->c->arena, uint32_t, n->nin + 1), nout;
+    bool        *reverse = NEW_ARRAY(b->c->arena, bool, n->nin + 1), *backwards;
+    Ints         ia = {0}, id = {0}, oa = {0}, od = {0};
+    bool         has_ia = node_ints(n, "scan_input_axes", &ia);
+    bool         has_id = node_ints(n, "scan_input_directions", &id);
+    bool         has_oa = node_ints(n, "scan_output_axes", &oa);
+    bool         has_od = node_ints(n, "scan_output_directions", &od);
+
+    if (!l.g)
+        return false;
+    if (scans < 1 || scans > n->nin)
+        return node_error(n, E_IMPORT, "num_scan_inputs is %lld", (long long)scans);
+    l.slices = (uint32_t)scans;
+    l.states = n->nin - l.slices;
+    nout = l.g->output.n;
+    if (nout < l.states || n->nout > nout)
+        return node_error(n, E_IMPORT, "its body has %u outputs for %u states", nout, l.states);
+    l.x = n->in + l.states;
+    for (uint32_t i = 0; i < l.states; i++)
+        if (!node_has(n, i))
+            return node_error(n, E_IMPORT, "input %u is missing", i);
+    for (uint32_t i = 0; i < l.slices; i++) {
+        if (!node_need_rank(n, l.states + i, 1, MAX_RANK) ||
+            !node_axis(n, at_or(ia, has_ia, i, 0), expr_rank(l.x[i]), &x_axis[i]))
+            return false;
+        const Idx *length = expr_form(l.x[i], x_axis[i]);
+        if (l.trips && length != l.trips)
+            return node_error(n, E_IMPORT, "scan inputs differ in length");
+        l.trips = length;
+        reverse[i] = at_or(id, has_id, i, 0) != 0;
+    }
+    axis = NEW_ARRAY(b->c->arena, int64_t, nout + 1);
+    backwards = NEW_ARRAY(b->c->arena, bool, nout + 1);
+    l.pieces = n->nout > l.states ? n->nout - l.states : 0;
+    for (uint32_t i = 0; i < l.pieces; i++) {
+        axis[i] = at_or(oa, has_oa, i, 0);
+        backwards[i] = at_or(od, has_od, i, 0) != 0;
+    }
+    l.x_axis = x_axis;
+    l.x_reverse = reverse;
+    l.piece_axis = axis;
+    l.piece_reverse = backwards;
+    l.limit = build_values(b, type_tensor(b->c, DT_I64, 0, NULL), (Dims){1, &l.trips});
+    if (!idx_is_const(l.trips, &trips))
+        trips = INT64_MAX;
+    return l.limit && convert_rounds(n, &l, trips, unroll_scan);
 }

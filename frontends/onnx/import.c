@@ -534,7 +534,6 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
     const Expr **outs = NEW_ARRAY(c->arena, const Expr *, g->output.n + o->ntensors + 1);
     const char **names = NEW_ARRAY(c->arena, const char *, g->output.n + o->ntensors + 1);
     const Expr  *body, *func;
-    GlobalDef    def;
     Map         *seen = map_new(c->scratch);
     uint32_t     nparams, n = 0, before = diag_errors(c->diags);
     Module       like = {.file = im->path, .output_names = names};
@@ -567,8 +566,8 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
     func = expr_func(c, nparams, params, body, (FuncData){0}, loc);
     if (!func)
         return NULL;
-    def = (GlobalDef){intern(c->strings, "main"), func};
-    return module_new(c, &like, 1, &def);
+    vec_push(c->arena, &im->functions, ((GlobalDef){intern(c->strings, "main"), func}));
+    return module_new(c, &like, im->functions.n, im->functions.at);
 }
 
 const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,

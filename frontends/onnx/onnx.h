@@ -13,6 +13,7 @@
  *   recurrent.c attention.c state.c loss.c grid.c patch.c signal.c quant.c contrib.c sequence.c
  *   control.c det.c
  *               converters by family
+ *   loop.c      loops as functions of the module
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
  * n->out.  It returns false after recording an error.  Shape arithmetic is folded as it is met, so
@@ -137,7 +138,9 @@ struct Import {
     Map             *four_bits;    /* constants of 4 bits, kept as bytes: only to be dequantized */
     Map             *sizes;        /* values computed from symbolic dimensions alone */
     uint32_t         converted;    /* nodes so far, repeated ones too */
-    ImportFiles     *files;
+    VEC(GlobalDef) functions;      /* loops; those within others first */
+    uint32_t     loops;            /* .. and those that were given up */
+    ImportFiles *files;
 };
 
 /* Names of a graph: values by name; outer graphs are seen too. */
@@ -171,6 +174,28 @@ typedef bool OnnxConvert(Node *n);
  */
 bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
                    const Expr **out);
+
+/* ---- loop.c --------------------------------------------------------------------------------------- */
+
+/* A Loop or a Scan.  The body's graph takes (Loop: the number of the round, the condition,) states
+ * and (Scan:) slices, and gives (Loop: a condition,) states and pieces of the scan outputs. */
+typedef struct {
+    const OnnxGraph   *g;
+    bool               scan;
+    uint32_t           states, slices, pieces;
+    const Expr *const *first; /* states before the first round */
+    const Expr        *go;    /* does the first round run?  NULL: yes */
+    const Expr        *limit; /* of the number of rounds, a scalar i64; NULL: none */
+    const Idx         *trips; /* the number of rounds; NULL: a run decides it */
+    const Expr *const *x;     /* Scan: what the slices are of */
+    const uint32_t    *x_axis;
+    const bool        *x_reverse;
+    const int64_t     *piece_axis; /* Scan; may be negative */
+    const bool        *piece_reverse;
+} OnnxLoop;
+
+/* A function of the module, called once, whose rounds are those of the loop; its results to out. */
+bool onnx_loop(Node *n, const OnnxLoop *l, const Expr **out);
 
 /* ---- survey.c ------------------------------------------------------------------------------------ */
 

@@ -100,10 +100,17 @@ def bad():
         save("bad_external_" + name, one(node("Add", "x w", "y"), inits=[external("w", [2, 3], place)]))
     save("bad_external_length", one(node("Add", "x w", "y"),
                                     inits=[external("w", [2, 3], "weights.bin", 12, 24)]))
-    loop = h.make_graph([node("Identity", "c", "c2"), node("Add", "v v", "v2")], "body",
-                        [value("i", I, []), value("c", B, []), value("v", F, [2, 3])],
-                        [value("c2", B, []), value("v2", F, [2, 3])])
-    save("bad_loop", one(node("Loop", "n _ x", "y", body=loop), ins=[x, value("n", I, [])]))
+    def loop(*nodes, gives="v2"):
+        return h.make_graph(nodes, "body", [value("i", I, []), value("c", B, []), value("v", F, None)],
+                            [value("c2", B, None)] + [value(v, F, None) for v in gives.split()])
+    n, same = value("n", I, []), node("Identity", "c", "c2")
+    grow = loop(same, node("Concat", "v v", "v2", axis=0))
+    save("bad_loop", one(node("Loop", "n _ x", "y", body=grow), ins=[x, n]))
+    save("bad_loop_endless", one(node("Loop", "_ _ x", "y", body=loop(same, node("Add", "v v", "v2")))))
+    save("bad_loop_pieces", one(node("Loop", "n _ x", "y z", body=loop(same, node("Add", "v v", "v2"), gives="v2 v2")),
+                                ins=[x, n]))
+    save("bad_loop_condition", one(node("Loop", "n _ x", "y", body=loop(node("Less", "v v", "c2"), node("Add", "v v", "v2"))),
+                                   ins=[x, n]))
     arm = lambda name, shape: h.make_graph(
         [node("Constant", "", name, value=init("k", np.zeros(shape, np.float32)))], name, [],
         [value(name, F, shape)])
@@ -283,6 +290,10 @@ def ok():
                         [value("i", I, []), value("c", B, []), value("v", F, [2, 3])],
                         [value("c2", B, []), value("v2", F, [2, 3])])
     save("ok_loop", model([node("Loop", "n _ x", "y", body=loop)], [x], [y], [init("n", np.array(3))]))
+    save("ok_loop_trips", model([node("Transpose", "w", "wt"), node("Loop", "n _ x", "y", body=h.make_graph(
+        [node("Identity", "c", "c2"), node("MatMul", "v wt", "t"), node("Tanh", "t", "v2")], "body",
+        [value("i", I, []), value("c", B, []), value("v", F, [2, 3])], [value("c2", B, []), value("v2", F, [2, 3])]))],
+        [x, value("w", F, [3, 3]), value("n", I, [])], [y]))
     f = h.make_function("local", "Scale", ["a"], ["b"],
                         [node("LeakyRelu", "a", "t"), node("Add", "t t", "b")], [h.make_opsetid("", 17)], ["alpha"])
     f.node[0].attribute.append(h.make_attribute_ref("alpha", onnx.AttributeProto.FLOAT, "alpha"))
@@ -491,6 +502,38 @@ def run():
          opset=19, a=small(3, 7, 4, 2), b=small(0, 5, 2, -1))
     # deviations near what keeps them from 0
     case("mean_variance_norm", [node("MeanVarianceNormalization", "x", "y", axes=[1])], {"x": f(4, 5) * np.float32(1e-4) + 0.25})
+
+    # ---- loops
+    def body(nodes, ins, outs):
+        of = lambda names: [value(k, t, s) for k, t, s in names]
+        return h.make_graph(nodes, "body", of(ins), of(outs))
+    start, c2 = [("i", I, []), ("c", B, [])], ("c2", B, [])
+    v, v2, r = ("v", F, [3]), ("v2", F, [3]), ("r", F, [3])
+    again = node("Identity", "c", "c2")
+    number = lambda n: np.array(n, np.int64)
+    grown = body([node("Add", "v w", "t"), node("Add", "t v", "v2"), node("ReduceMax", "v2", "m", keepdims=0), node("Less", "m top", "c2")],
+                 start + [v], [c2, v2])
+    case("loop_while", [node("Loop", "_ c x", "a", body=grown), node("Loop", "n c x", "b", body=grown),
+                        node("Loop", "n d x", "e", body=grown)],
+         {"x": abs(f(3)), "n": number(2), "c": np.array(True), "d": np.array(False)}, "a b e", w=abs(f(3)), top=np.float32(50))
+    fib = body([again, node("Add", "v r", "v2"), node("Identity", "v", "r2")], start + [v, r], [c2, ("r2", F, [3]), v2])
+    case("loop_trips", [node("Loop", "n _ x z", "a b", body=fib), node("Loop", "none _ x z", "d e", body=fib)],
+         {"x": f(3), "z": f(3), "n": number(9), "none": number(0)}, "a b d e")
+    inner = body([node("Identity", "ic", "ic2"), node("Add", "iv v", "t"), node("Sin", "t", "iv2")],
+                 [("j", I, []), ("ic", B, []), ("iv", F, [3])], [("ic2", B, []), ("iv2", F, [3])])
+    arm = lambda op, out: h.make_graph([node(op, "r", out)], out, [], [value(out, F, [3])])
+    outer = body([again, node("Loop", "i _ v", "r", body=inner), node("Less", "i two", "few"),
+                  node("If", "few", "v2", then_branch=arm("Exp", "p"), else_branch=arm("Neg", "q"))], start + [v], [c2, v2])
+    case("loop_nested", [node("Loop", "n _ x", "y", body=outer)], {"x": f(3), "n": number(5)}, two=number(2))
+    case("loop_pieces", [node("Loop", "n _ x", "a b", body=body(
+        [again, node("Cast", "i", "k", to=F), node("Mul", "v w", "t"), node("Add", "t k", "v2"), node("Neg", "v2", "o")], start + [v],
+        [c2, v2, ("o", F, [3])]))], {"x": f(3)}, "a b", n=number(40), w=f(3) / 4)
+    for name, attrs in (("", {}), ("_axes", dict(scan_input_axes=[1], scan_output_axes=[-1])),
+                        ("_backwards", dict(scan_input_directions=[1], scan_output_directions=[1]))):
+        case("scan_long" + name, [node("Scan", "s x", "y o", body=h.make_graph(
+            [node("Add", "s e", "s2"), node("Mul", "s2 e", "o")], "body", [value("s", F, [2]), value("e", F, [2])],
+            [value("s2", F, [2]), value("o", F, [2])]), num_scan_inputs=1, **attrs)],
+             {"s": f(2), "x": f(2, 40) if name == "_axes" else f(40, 2)}, "y o")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,338 @@
+/* A loop as a function that calls itself at its end (docs/design/flow.md).
+ *
+ *     fn @loop0(%go, %i, %s, %x) { if %go { ..  @loop0(%go1, %i + 1, %s1, %x) } else { (%s,) } }
+ *
+ * A body is converted once, with variables for what changes from round to round.  What it uses and
+ * does not depend on them belongs to the code around it: it is computed there and passed on through
+ * all rounds as a parameter of its own.  Constants stay where they are used. */
+#include "frontends/onnx/onnx.h"
+
+/* What depends on the variables of a loop, what stays in its body, and what is brought in. */
+typedef struct {
+    Map *inside;  /* nodes that depend on a variable */
+    Map *brought; /* nodes that do not, but are used by one that does: the parameter */
+    VEC(const Expr *) params, args;
+} Lift;
+
+/* A leaf that is not worth a parameter, or cannot be one. */
+static bool stays(const Expr *e)
+{
+    return e->kind == EXPR_CONST || e->kind == EXPR_OP || e->kind == EXPR_GLOBAL ||
+           e->kind == EXPR_CTOR || e->kind == EXPR_FUNC;
+}
+
+/* Nodes that are made of constants alone. */
+static Map *closed_nodes(Ctx *c, ExprList list)
+{
+    Map *closed = map_new(c->scratch);
+
+    for (uint32_t i = 0; i < list.n; i++) {
+        const Expr *e = list.at[i];
+        bool        all = e->kind != EXPR_VAR;
+
+        for (uint32_t k = 0; k < e->nkids; k++)
+            all = all && map_get(closed, PTR_KEY(e->kids[k]));
+        if (all)
+            map_put(closed, PTR_KEY(e), closed);
+    }
+    return closed;
+}
+
+static void bring_in(Ctx *c, Lift *l, const Map *closed, const Expr *e)
+{
+    const Expr *v;
+
+    if (stays(e) || map_get(closed, PTR_KEY(e)) || map_get(l->inside, PTR_KEY(e)) ||
+        map_get(l->brought, PTR_KEY(e)))
+        return;
+    v = expr_var(c, e->kind == EXPR_VAR ? e->u.var.name : "x", e->type, e->loc);
+    map_put(l->brought, PTR_KEY(e), (void *)(uintptr_t)v);
+    vec_push(c->arena, &l->params, v);
+    vec_push(c->arena, &l->args, e);
+}
+
+static const Expr *replace(Ctx *c, void *user, const Expr *was, const Expr *now)
+{
+    const Lift *l = user;
+    const Expr *v = map_get(l->brought, PTR_KEY(was));
+
+    (void)c;
+    return v ? v : now;
+}
+
+/* The round's result with parameters for what it uses from outside. */
+static const Expr *lift(Ctx *c, Lift *l, const Expr *round, uint32_t n, const Expr *const *vars)
+{
+    ExprList list = expr_post_order(c, round);
+    Map     *closed = closed_nodes(c, list);
+
+    l->inside = map_new(c->scratch);
+    l->brought = map_new(c->scratch);
+    for (uint32_t i = 0; i < n; i++)
+        map_put(l->inside, PTR_KEY(vars[i]), l->inside);
+    map_put(l->inside, PTR_KEY(round), l->inside);
+    for (uint32_t i = 0; i < list.n; i++)
+        for (uint32_t k = 0; k < list.at[i]->nkids; k++)
+            if (map_get(l->inside, PTR_KEY(list.at[i]->kids[k])))
+                map_put(l->inside, PTR_KEY(list.at[i]), l->inside);
+    for (uint32_t i = 0; i < list.n; i++)
+        for (uint32_t k = 0; k < list.at[i]->nkids; k++)
+            if (map_get(l->inside, PTR_KEY(list.at[i])))
+                bring_in(c, l, closed, list.at[i]->kids[k]);
+    return expr_rewrite(c, round, replace, l);
+}
+
+/* ---- the function ------------------------------------------------------------------------------- */
+
+/* Variables of a function that is a loop, with their values in the first round, and, made of them,
+ * in the next one.  Rounds are run while the first of them holds. */
+typedef struct {
+    VEC(const Expr *) var, first, next;
+} Rounds;
+
+static void carry(Ctx *c, Rounds *r, const Expr *var, const Expr *first, const Expr *next)
+{
+    vec_push(c->arena, &r->var, var);
+    vec_push(c->arena, &r->first, first);
+    vec_push(c->arena, &r->next, next);
+}
+
+/* Its call; gives the last values of all variables but the first, as a tuple. */
+static const Expr *call_rounds(Node *n, Rounds *r)
+{
+    Ctx         *c = n->b.c;
+    Loc          loc = n->b.loc;
+    Lift         l = {0};
+    const char  *name = intern_printf(c->strings, "loop%u", n->im->loops++);
+    uint32_t     nvars = r->var.n, all;
+    const Expr  *round = expr_tuple(c, nvars, r->next.at, loc), *end, *again, *body, *func, *self;
+    const Expr **args;
+    const Type **types;
+
+    if (!round || !(round = lift(c, &l, round, nvars, r->var.at)) ||
+        !(end = expr_tuple(c, nvars - 1, r->var.at + 1, loc)))
+        return NULL;
+    all = nvars + l.params.n;
+    args = NEW_ARRAY(c->arena, const Expr *, all);
+    types = NEW_ARRAY(c->arena, const Type *, all);
+    for (uint32_t i = 0; i < all; i++) {
+        args[i] = i < nvars ? round->kids[i] : l.params.at[i - nvars];
+        types[i] = i < nvars ? r->var.at[i]->type : args[i]->type;
+    }
+    self = expr_global(c, name, type_func(c, all, types, end->type), loc);
+    if (!(again = expr_apply(c, self, all, args, loc)) ||
+        !(body = expr_if(c, r->var.at[0], again, end, loc)))
+        return NULL;
+    for (uint32_t i = 0; i < nvars; i++)
+        args[i] = r->var.at[i];
+    if (!(func = expr_func(c, all, args, body, (FuncData){.ret = end->type}, loc)))
+        return NULL;
+    vec_push(c->arena, &n->im->functions, ((GlobalDef){name, func}));
+    for (uint32_t i = 0; i < all; i++)
+        args[i] = i < nvars ? r->first.at[i] : l.args.at[i - nvars];
+    return expr_apply(c, self, all, args, loc);
+}
+
+/* ---- its round ---------------------------------------------------------------------------------- */
+
+static const Expr *i64(const Build *b, int64_t v)
+{
+    return build_const(b, DT_I64, 0, NULL, &v);
+}
+
+static const Expr *folded(const Build *b, const Expr *e)
+{
+    const Expr *k = e ? build_fold(b, e) : NULL;
+
+    return k ? k : e;
+}
+
+static const Expr *both(const Build *b, const Expr *x, const Expr *y)
+{
+    return !x ? y : !y ? x : folded(b, build2(b, "logical_and", x, y, NULL));
+}
+
+/* A constant that is not 0? */
+static bool is_true(const Expr *e)
+{
+    double v;
+
+    return e && expr_const_f(e, &v) && v != 0;
+}
+
+static const Expr *scalar(const Build *b, const Expr *x)
+{
+    return x && expr_rank(x) ? folded(b, build_reshape(b, x, 0, NULL)) : x;
+}
+
+static bool uses(Ctx *c, const Rounds *r, const Expr *var)
+{
+    for (uint32_t k = 0; k < r->next.n; k++) {
+        ExprList list = expr_post_order(c, r->next.at[k]);
+
+        for (uint32_t i = 0; i < list.n; i++)
+            if (list.at[i] == var)
+                return true;
+    }
+    return false;
+}
+
+/* The position of round i along something that is read or written from its end. */
+static const Expr *position(const Build *b, const OnnxLoop *l, const Expr *i, bool reverse)
+{
+    if (!reverse)
+        return i;
+    return build2(b, "subtract", build2(b, "subtract", l->limit, i64(b, 1), NULL), i, NULL);
+}
+
+/* The operands of the body: a variable for each state. */
+static bool bind_body(Node *n, const OnnxLoop *l, const Expr *i, const Expr **in)
+{
+    const Build *b = &n->b;
+    uint8_t      yes = 1;
+    uint32_t     at = 0;
+
+    if (!l->scan) {
+        in[at++] = i;
+        in[at++] = build_const(b, DT_BOOL, 0, NULL, &yes);
+    }
+    for (uint32_t k = 0; k < l->states; k++, at++) {
+        const OnnxValue *v = at < l->g->input.n ? l->g->input.at[at] : NULL;
+        const char      *name = v && v->name && *v->name ? v->name : "state";
+
+        if (l->first[k]->type->kind != TYPE_TENSOR)
+            return node_error(n, E_UNSUPPORTED, "state '%s' is no tensor", name);
+        in[at] = expr_var(b->c, name, l->first[k]->type, b->loc);
+    }
+    for (uint32_t k = 0; k < l->slices; k++, at++)
+        if (!(in[at] = build_take(b, l->x[k], position(b, l, i, l->x_reverse[k]), l->x_axis[k])))
+            return false;
+    return true;
+}
+
+static bool carry_states(Node *n, const OnnxLoop *l, Rounds *r, const Expr *const *in,
+                         const Expr *const *out)
+{
+    const Build *b = &n->b;
+
+    for (uint32_t k = 0; k < l->states; k++) {
+        if (in[k]->type != out[k]->type) {
+            node_error(n, E_UNSUPPORTED, "state '%s' has another type after a round",
+                       in[k]->u.var.name);
+            diag_note(b->c->diags, b->loc, "%s before it, %s after it",
+                      type_text(b->c, in[k]->type), type_text(b->c, out[k]->type));
+            return false;
+        }
+        carry(b->c, r, in[k], l->first[k], out[k]);
+    }
+    return true;
+}
+
+/* The pieces of a scan output as one tensor, which takes a piece a round, along its first
+ * dimension. */
+static bool carry_pieces(Node *n, const OnnxLoop *l, Rounds *r, const Expr *i,
+                         const Expr *const *piece)
+{
+    const Build *b = &n->b;
+
+    for (uint32_t k = 0; k < l->pieces; k++) {
+        const Expr *x = piece[k], *var, *args[3];
+        const Idx  *dims[MAX_RANK + 1];
+        InitAttrs  *zeros = ATTRS(b, InitAttrs);
+
+        if (!l->trips) {
+            node_error(n, E_UNSUPPORTED, "scan output %u has as many pieces as a run decides", k);
+            diag_hint(b->c->diags,
+                      "a loop has a known number of rounds if its trip count is known or "
+                      "made of dimensions, and its condition stays true");
+            return false;
+        }
+        if (x->type->kind != TYPE_TENSOR || x->type->n >= MAX_RANK)
+            return node_error(n, E_UNSUPPORTED, "pieces of scan output %u are %s", k,
+                              type_text(b->c, x->type));
+        dims[0] = l->trips;
+        for (uint32_t d = 0; d < x->type->n; d++)
+            dims[d + 1] = x->type->dims[d];
+        var =
+            expr_var(b->c, "scan", type_tensor(b->c, x->type->dtype, x->type->n + 1, dims), b->loc);
+        args[0] = var;
+        args[1] = x;
+        args[2] = position(b, l, i, l->scan && l->piece_reverse[k]);
+        zeros->shape = dims_dup(b->c, dims, x->type->n + 1);
+        zeros->dtype = x->type->dtype;
+        carry(b->c, r, var, build_call(b, "zeros", 0, NULL, zeros),
+              args[2] ? build_call(b, "update_slice", 3, args, NULL) : NULL);
+        if (!r->next.at[r->next.n - 1] || !r->first.at[r->first.n - 1])
+            return false;
+    }
+    return true;
+}
+
+/* The first dimension as dimension `axis`. */
+static const Expr *move_first(Node *n, const Expr *x, int64_t axis)
+{
+    int64_t  axes[MAX_RANK];
+    uint32_t to, rank = expr_rank(x);
+
+    if (!node_axis(n, axis, rank, &to))
+        return NULL;
+    for (uint32_t k = 0; k < rank; k++)
+        axes[k] = k < to ? k + 1 : k == to ? 0 : k;
+    return to ? build_transpose(&n->b, x, rank, axes) : x;
+}
+
+/* The first one, while i is below the limit and `go` holds; NULL: always. */
+static const Expr *condition(Node *n, const OnnxLoop *l, const Expr *i, const Expr *go)
+{
+    const Build *b = &n->b;
+
+    return both(b, is_true(go) ? NULL : go,
+                l->limit ? folded(b, build2(b, "less", i, l->limit, NULL)) : NULL);
+}
+
+bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
+{
+    const Build *b = &n->b;
+    Ctx         *c = b->c;
+    OnnxLoop     l = *of;
+    uint32_t     takes = l.scan ? 0 : 2, gives = l.scan ? 0 : 1; /* before the states */
+    uint32_t     nin = takes + l.states + l.slices;
+    const Expr **in = NEW_ARRAY(c->arena, const Expr *, nin + 1);
+    const Expr **made = NEW_ARRAY(c->arena, const Expr *, l.g->output.n + 1);
+    const Expr  *i = expr_var(c, "i", type_tensor(c, DT_I64, 0, NULL), b->loc);
+    const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *go, *first, *next, *all;
+    uint8_t      yes = 1;
+    Rounds       r = {0};
+
+    l.go = l.go ? scalar(b, l.go) : NULL;
+    if (!bind_body(n, &l, i, in) || !onnx_subgraph(n, l.g, nin, in, made))
+        return false;
+    if (!l.scan &&
+        (!expr_has_shape(made[0]) || !expr_single(made[0]) || !dtype_is_bool(expr_dtype(made[0]))))
+        return node_error(n, E_IMPORT, "the condition that its body gives is %s, not one bool",
+                          type_text(c, made[0]->type));
+    go = l.scan ? NULL : scalar(b, made[0]);
+    if ((go && !is_true(go)) || (l.go && !is_true(l.go)))
+        l.trips = NULL;
+    next = condition(n, &l, more, go);
+    first = condition(n, &l, i64(b, 0), l.go);
+    if (!next)
+        return node_error(n, E_IMPORT, "a loop without an end");
+    carry(c, &r, expr_var(c, "go", type_tensor(c, DT_BOOL, 0, NULL), b->loc),
+          first ? first : build_const(b, DT_BOOL, 0, NULL, &yes), next);
+    if (!carry_states(n, &l, &r, in + takes, made + gives) ||
+        !carry_pieces(n, &l, &r, i, made + gives + l.states))
+        return false;
+    if (uses(c, &r, i))
+        carry(c, &r, i, i64(b, 0), more);
+    if (!(all = call_rounds(n, &r)))
+        return false;
+    for (uint32_t k = 0; k < l.states + l.pieces; k++) {
+        out[k] = build_proj(b, all, k);
+        if (l.scan && k >= l.states)
+            out[k] = move_first(n, out[k], l.piece_axis[k - l.states]);
+        if (!out[k])
+            return false;
+    }
+    return true;
+}
