@@ -58,6 +58,8 @@ bool session_dynamic(Session *s)
 
     for (uint32_t i = 0; i < was->ninputs; i++)
         any = any || is_dynamic(&was->inputs[i]);
+    for (uint32_t i = 0; i < was->noutputs; i++)
+        any = any || is_dynamic(&was->outputs[i]);
     if (!any)
         return true;
     if (s->remote)

@@ -226,6 +226,9 @@ static bool find_plan(Layers *l)
     if (l->plan->next || l->plan->target->host)
         return diag_error(s->driver->diags, E_UNSUPPORTED, NO_LOC,
                           "variants, buckets and devices are not looked at kernel by kernel");
+    if (l->plan->ncells)
+        return diag_error(s->driver->diags, E_UNSUPPORTED, NO_LOC,
+                          "models whose values decide sizes are not looked at kernel by kernel");
     if (l->plan->nin != s->info->ninputs || l->plan->nout != s->info->noutputs ||
         l->plan->arena_bytes + l->plan->private_bytes != s->info->arena_shared)
         return diag_error(s->driver->diags, E_RUN, NO_LOC, "the product is not of this plan");

@@ -245,6 +245,22 @@ bool attrs_static(const AttrRecord *r, const void *a)
     return true;
 }
 
+const void *attrs_at(Ctx *c, const AttrRecord *r, const void *a, const IdxEnv *env)
+{
+    char *out = arena_dup(c->arena, a, r->size);
+
+    for (uint32_t i = 0; i < r->nfields; i++) {
+        Dims        v = attrs_dims(r, a, i);
+        const Idx **at = NEW_ARRAY(c->arena, const Idx *, v.n + 1);
+
+        for (uint32_t k = 0; k < v.n; k++)
+            at[k] = idx_const(c->arith, idx_eval(v.at[k], env));
+        if (v.n)
+            *(Dims *)(out + r->fields[i].offset) = (Dims){v.n, at};
+    }
+    return out;
+}
+
 /* ---- equality, hash, text ------------------------------------------------------------------- */
 
 static bool field_equal(const AttrField *f, const void *a, const void *b)

@@ -155,12 +155,14 @@ bool attrs_set_text(Ctx *c, const AttrRecord *r, void *a, const char *field, con
 /* The dimensions that field i holds; none if it holds something else. */
 Dims attrs_dims(const AttrRecord *r, const void *a, uint32_t i);
 bool attrs_static(const AttrRecord *r, const void *a); /* no field has a symbolic dimension */
-Ints ints_dup(Ctx *c, const int64_t *at, uint32_t n);
-Ints ints_of(Ctx *c, uint32_t n, ...); /* n int arguments */
-bool ints_all(Ints v, int64_t want);   /* each of them is it */
-Dims dims_dup(Ctx *c, const Idx *const *at, uint32_t n);
-Dims dims_of_i64(Ctx *c, const int64_t *at, uint32_t n);
-void dim_print(const Idx *x, StrBuf *out); /* `2*N+1`: names of dimensions have no % */
+/* The record with numbers for its forms. */
+const void *attrs_at(Ctx *c, const AttrRecord *r, const void *a, const IdxEnv *env);
+Ints        ints_dup(Ctx *c, const int64_t *at, uint32_t n);
+Ints        ints_of(Ctx *c, uint32_t n, ...); /* n int arguments */
+bool        ints_all(Ints v, int64_t want);   /* each of them is it */
+Dims        dims_dup(Ctx *c, const Idx *const *at, uint32_t n);
+Dims        dims_of_i64(Ctx *c, const int64_t *at, uint32_t n);
+void        dim_print(const Idx *x, StrBuf *out); /* `2*N+1`: names of dimensions have no % */
 
 /* ---- the operator row ---------------------------------------------------------------------------- */
 

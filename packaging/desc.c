@@ -28,8 +28,8 @@ static const char *shape_text(Ctx *c, const Plan *p, const Type *t)
         dim_print(t->dims[i], &s);
     }
     str_add(&s, "]");
-    for (uint32_t i = 0; i < p->symbols.n; i++) {
-        const Atom *a = p->symbols.at[i];
+    for (uint32_t i = 0; i < p->symbols.n + p->nbound; i++) {
+        const Atom *a = i < p->symbols.n ? p->symbols.at[i] : p->bound[i - p->symbols.n].dim;
 
         for (uint32_t k = 0; k < t->n; k++)
             if (idx_uses(t->dims[k], a)) {

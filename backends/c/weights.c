@@ -103,7 +103,7 @@ static void find_types(Source *s, Fields *all)
 {
     for (const Plan *p = s->plans; p; p = p->next) {
         const Func *host = p->tir->funcs[p->tir->nfuncs - 1];
-        Calls       calls = {s, all, host->params[func_dims(host) + p->nin + p->nout + 1].buffer};
+        Calls       calls = {s, all, host->params[plan_weights_param(p)].buffer};
         TirVisit    v = {.user = &calls, .enter = read_call};
 
         stmt_visit(host->body, &v);

@@ -104,10 +104,11 @@ static const Func *join_main(Join *j, const Func *f, uint64_t weights_bytes)
     Param     *params = DUP_ARRAY(c->arena, f->params, f->nparams);
     const Idx *extent = idx_const(c->arith, (int64_t)weights_bytes);
     TirMap     m = {.user = j, .stmt = move_call, .prim = move_load};
+    Param     *weights = &params[plan_weights_param(j->plan)];
 
-    j->was = params[f->nparams - 1].buffer;
+    j->was = weights->buffer;
     j->now = buffer_new(c, j->was->name, j->was->dtype, j->was->scope, 1, &extent);
-    params[f->nparams - 1].buffer = j->now;
+    weights->buffer = j->now;
     out.params = params;
     out.body = stmt_map(c, f->body, &m);
     return func_new(c, out);

@@ -110,6 +110,11 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
         const Atom *a = p->symbols.at[i];
         str_printf(out, "dim %s in %lld..%lld\n", a->name, (long long)a->lo, (long long)a->hi);
     }
+    for (uint32_t i = 0; i < p->nbound; i++) {
+        const Atom *a = p->bound[i].dim;
+        str_printf(out, "bound %s in %lld..%lld cell %u\n", a->name, (long long)a->lo,
+                   (long long)a->hi, p->bound[i].cell);
+    }
     print_io(c, "input", p->nin, p->in, out);
     print_io(c, "output", p->nout, p->out, out);
     for (uint32_t i = 0; i < p->nlabels; i++) {
@@ -193,6 +198,7 @@ static PlanIO parse_io(Parser *p)
 
 typedef struct {
     VEC(const Atom *) symbols;
+    VEC(BoundDim) bound;
     VEC(PlanIO) in, out;
     VEC(PlanKernel) kernels;
     VEC(const char *) names; /* of the kernels */
@@ -337,17 +343,37 @@ static void parse_rows(Parser *p, Rows *r)
     expect(p, "functions");
 }
 
+/* Main's last parameter: where values that decide dimensions are written. */
+static void check_cells(Parser *p, Plan *plan, const Buffer *b)
+{
+    int64_t n = 0;
+
+    if (!b || b->ndim != 1 || !dtype_eq(b->dtype, DT_I64) || !idx_is_const(b->extent[0], &n) ||
+        n < 1 || n > MAX_ROWS)
+        parse_fail(p, "the cells of dimensions are none");
+    plan->ncells = (uint32_t)n;
+    for (uint32_t i = 0; i < plan->nbound; i++)
+        if (plan->bound[i].cell >= plan->ncells)
+            parse_fail(p, "dimension '%s' has no cell", plan->bound[i].dim->name);
+}
+
 /* The functions must fit the lines before them; main's parameters are what code relies on. */
 static void check(Parser *p, Plan *plan, const Rows *r)
 {
     const TirModule *m = plan->tir;
     const Func      *main = m->nfuncs ? m->funcs[m->nfuncs - 1] : NULL;
 
+    uint32_t n = plan->symbols.n + plan->nin + plan->nout + 2;
+
     if (!main || main->kind != FUNC_HOST || func_dims(main) != plan->symbols.n ||
-        main->nparams != plan->symbols.n + plan->nin + plan->nout + 2) {
+        (main->nparams != n && main->nparams != n + 1)) {
         parse_fail(p, "the plan does not end in its host function");
         return;
     }
+    if (main->nparams == n + 1)
+        check_cells(p, plan, main->params[n].buffer);
+    else if (plan->nbound)
+        parse_fail(p, "the host function has no cells for its dimensions");
     for (uint32_t i = plan->symbols.n; i < main->nparams; i++)
         if (!main->params[i].buffer)
             parse_fail(p, "the host function takes only tensors");
@@ -359,6 +385,25 @@ static void check(Parser *p, Plan *plan, const Rows *r)
             parse_fail(p, "there is no function '@%s'", r->names.at[i]);
 }
 
+static const Atom *parse_run_dim(Parser *p)
+{
+    const Atom *dim = parse_dim(p);
+
+    if (!dim)
+        parse_fail(p, "a dimension that no run decides");
+    return dim;
+}
+
+static BoundDim parse_bound(Parser *p)
+{
+    const Atom *dim = parse_run_dim(p);
+    uint64_t    cell = expect(p, "cell") ? parse_size(p) : 0;
+
+    if (cell >= MAX_ROWS)
+        parse_fail(p, "cell %llu of dimensions", (ull)cell);
+    return (BoundDim){dim, (uint32_t)cell};
+}
+
 static Plan *read_one(Parser *p, PlanTarget *parse_target)
 {
     Ctx  *c = p->c;
@@ -368,7 +413,9 @@ static Plan *read_one(Parser *p, PlanTarget *parse_target)
     parse_head(p, plan, parse_target);
     plan->dims = parse_dims(p, &plan->ndims);
     while (accept(p, "dim") && r.symbols.n < MAX_ROWS)
-        vec_push(c->arena, &r.symbols, parse_dim(p));
+        vec_push(c->arena, &r.symbols, parse_run_dim(p));
+    while (accept(p, "bound") && r.bound.n < MAX_ROWS)
+        vec_push(c->arena, &r.bound, parse_bound(p));
     while (accept(p, "input") && r.in.n < MAX_ROWS)
         vec_push(c->arena, &r.in, parse_io(p));
     while (accept(p, "output") && r.out.n < MAX_ROWS)
@@ -381,6 +428,8 @@ static Plan *read_one(Parser *p, PlanTarget *parse_target)
     if (p->failed)
         return NULL;
     plan->symbols = (AtomList){r.symbols.n, r.symbols.at};
+    plan->nbound = r.bound.n;
+    plan->bound = r.bound.at;
     plan->nin = r.in.n;
     plan->in = r.in.at;
     plan->nout = r.out.n;

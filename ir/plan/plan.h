@@ -86,6 +86,12 @@ typedef struct {
     int64_t     size;
 } PlanDim;
 
+/* A dimension that a value of the run decides: a cell of main's last parameter. */
+typedef struct {
+    const Atom *dim;
+    uint32_t    cell;
+} BoundDim;
+
 typedef struct Plan {
     const char        *name;  /* entry: "resnet" */
     const char        *model; /* file name of the model, without its folder */
@@ -95,7 +101,9 @@ typedef struct Plan {
     uint32_t           nconsts, nin, nout, nslots, nkernels;
     const PlanConst   *consts;
     const PlanIO      *in, *out;
-    AtomList           symbols; /* dimensions that a run decides: main's first parameters */
+    AtomList           symbols;        /* dimensions that a run decides: main's first parameters */
+    uint32_t           nbound, ncells; /* .. and that its values decide */
+    const BoundDim    *bound;
     const PlanSlot    *slots;
     const PlanKernel  *kernels;
     uint32_t           nlabels; /* names of the classes, for people */
@@ -146,8 +154,13 @@ const Plan *plan_at(const Plan *p, uint32_t i);
 Plan plan_of_host(Ctx *c, const Plan *p);
 
 /* main's parameters, in order: one buffer per input, one per output, %arena (u8), %weights (u8),
- * and the scalars %tid, %nt inside its region.  Private scratch of thread t lies at
- * arena_bytes + t * private_bytes. */
+ * where values decide dimensions their cells %dims (i64), and the scalars %tid, %nt inside its
+ * region.  Private scratch of thread t lies at arena_bytes + t * private_bytes. */
+
+static inline uint32_t plan_weights_param(const Plan *p)
+{
+    return p->symbols.n + p->nin + p->nout + 1;
+}
 
 /* plan.c: the whole plan as text; print(read(print(p))) gives the same bytes. */
 void plan_print(Ctx *c, const Plan *p, StrBuf *out);

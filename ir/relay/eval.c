@@ -5,7 +5,8 @@
  * references and ADTs are values of this file.
  *
  * Every activation of a function is a Frame, which remembers the value of each node evaluated in
- * it, so that a shared node runs once, when first needed.  There is no recursion: pending nodes lie
+ * it, so that a shared node runs once, when first needed, and that of each dimension which its
+ * parameters or bind_dims decide.  There is no recursion: pending nodes lie
  * on a stack of tasks, and calls are limited in depth. */
 #include "ir/relay/relay.h"
 #include "ir/te/te.h"
@@ -51,6 +52,7 @@ typedef struct {
 typedef struct {
     uint32_t     nin;
     const Type **in;
+    const void  *attrs;
     const Func  *func;
     const Type  *out;
 } Kernel;
@@ -59,6 +61,7 @@ typedef struct {
     Ctx          *c;
     const Module *m; /* NULL: no globals */
     VEC(Task) stack;
+    Frame   *main;    /* NULL: an expression alone is evaluated */
     Map     *kernels; /* call node to Kernel */
     uint32_t maps;    /* map_batch under way */
 } Eval;
@@ -170,6 +173,63 @@ static Frame *frame_new(Eval *ev, const Frame *outer, uint32_t depth)
     return f;
 }
 
+/* ---- dimensions ----------------------------------------------------------------------------- */
+
+static void remember_dim(Eval *ev, Frame *f, const Atom *dim, int64_t v)
+{
+    map_put(f->memo, PTR_KEY(dim), arena_dup(ev->c->scratch, &v, sizeof v));
+}
+
+typedef struct {
+    const Eval  *ev;
+    const Frame *frame;
+    const Atom  *unknown; /* one that has no value, or NULL */
+} DimEnv;
+
+static int64_t dim_value(void *user, const Atom *dim)
+{
+    DimEnv        *env = user;
+    const int64_t *v = NULL;
+
+    for (const Frame *f = env->frame; f && !v; f = f->outer)
+        v = map_get(f->memo, PTR_KEY(dim));
+    if (!v && env->ev->main)
+        v = map_get(env->ev->main->memo, PTR_KEY(dim));
+    if (!v)
+        env->unknown = dim;
+    return v ? *v : dim->lo;
+}
+
+/* Attributes without names of dimensions. */
+static bool attrs_now(Eval *ev, const Expr *e, const Op *op, const Frame *f, const void **out)
+{
+    DimEnv env = {.ev = ev, .frame = f};
+    IdxEnv how = {dim_value, &env};
+
+    *out = e->u.attrs;
+    if (!attrs_static(op->attrs, e->u.attrs))
+        *out = attrs_at(ev->c, op->attrs, e->u.attrs, &how);
+    return !env.unknown ||
+           error_at(ev->c, E_RUN, e->loc, "dimension '%s' has no value here", env.unknown->name);
+}
+
+/* The cells of v become dimensions of the frame. */
+static bool bind_dims(Eval *ev, const Expr *e, Dims dims, const Value *v, Frame *f)
+{
+    for (uint32_t i = 0; i < dims.n; i++) {
+        int64_t     n = dtype_get_i(DT_I64, v->tensor->data.at + (size_t)i * dtype_bytes(DT_I64));
+        const Atom *dim;
+
+        if (n < dims.at[i]->lo || n > dims.at[i]->hi)
+            return error_at(ev->c, E_RUN, e->loc, "dimension %s is %lld, not in %lld..%lld",
+                            dim_text(ev->c, dims.at[i]), (long long)n, (long long)dims.at[i]->lo,
+                            (long long)dims.at[i]->hi);
+        if (idx_is_atom(dims.at[i], &dim))
+            remember_dim(ev, f, dim, n);
+    }
+    return true;
+}
+
 /* ---- operators ------------------------------------------------------------------------------ */
 
 typedef VEC(const Type *) TypeVec;
@@ -199,19 +259,21 @@ static const Func *make_kernel(Ctx *c, const Op *op, const void *attrs, const Ty
 }
 
 /* The kernel of a call whose operands have these types: the one made last time, or a new one. */
-static const Kernel *kernel_of(Eval *ev, const Expr *e, const Op *op, uint32_t nargs,
-                               const Type **in)
+static const Kernel *kernel_of(Eval *ev, const Expr *e, const Op *op, const void *attrs,
+                               uint32_t nargs, const Type **in)
 {
     Ctx    *c = ev->c;
     Kernel *k = map_get(ev->kernels, PTR_KEY(e));
     TypeVec fin = {0}, fout = {0};
 
-    if (k && k->nin == nargs && !memcmp(k->in, in, nargs * sizeof *in))
+    if (k && k->nin == nargs && !memcmp(k->in, in, nargs * sizeof *in) &&
+        (k->attrs == attrs || attrs_equal(op->attrs, k->attrs, attrs)))
         return k;
     k = NEW(c->scratch, Kernel);
     k->nin = nargs;
     k->in = in;
-    if (!(k->out = op_rel(c, op, e->loc, e->u.attrs, in, nargs)))
+    k->attrs = attrs;
+    if (!(k->out = op_rel(c, op, e->loc, attrs, in, nargs)))
         return NULL;
     for (uint32_t i = 0; i < nargs; i++)
         flatten_type(c, in[i], &fin);
@@ -220,7 +282,7 @@ static const Kernel *kernel_of(Eval *ev, const Expr *e, const Op *op, uint32_t n
         if (!type_static(fout.at[i]))
             return error_at(c, E_RUN, e->loc, "the size of the result of '%s' is not known: %s",
                             op->text, type_text(c, fout.at[i]));
-    if (!(k->func = make_kernel(c, op, e->u.attrs, &fin, &fout, e->loc)))
+    if (!(k->func = make_kernel(c, op, attrs, &fin, &fout, e->loc)))
         return NULL;
     map_put(ev->kernels, PTR_KEY(e), k);
     return k;
@@ -272,13 +334,16 @@ static const Value *run_kernel(Eval *ev, const Kernel *k, const ConstVec *args)
 
 /* Value of an operator call; for one that must be expanded, `expanded` is set instead. */
 static const Value *eval_op(Eval *ev, const Expr *e, const Op *op, uint32_t n, const Value **args,
-                            const Expr **expanded)
+                            const Frame *f, const Expr **expanded)
 {
     Ctx          *c = ev->c;
+    const void   *attrs;
     const Type  **in = NEW_ARRAY(c->scratch, const Type *, n ? n : 1);
     const Kernel *k;
     ConstVec      flat = {0};
 
+    if (!attrs_now(ev, e, op, f, &attrs))
+        return NULL;
     for (uint32_t i = 0; i < n; i++)
         if (!(in[i] = value_type(c, args[i])) || !value_flatten(c, args[i], &flat))
             return error_at(c, E_RUN, e->loc, "operand %u of '%s' is no tensor", i, op->text);
@@ -289,14 +354,14 @@ static const Value *eval_op(Eval *ev, const Expr *e, const Op *op, uint32_t n, c
             kids[i] = value_expr(c, args[i], false, e->loc);
         if (!op->expand)
             return error_at(c, E_RUN, e->loc, "'%s' cannot be evaluated", op->text);
-        if (!(call = expr_call(c, op, n, kids, e->u.attrs, e->loc)) ||
+        if (!(call = expr_call(c, op, n, kids, attrs, e->loc)) ||
             !(*expanded = op->expand(c, call)))
             return diag_errors(c->diags)
                        ? NULL
                        : error_at(c, E_RUN, e->loc, "'%s' cannot be evaluated", op->text);
         return NULL;
     }
-    k = kernel_of(ev, e, op, n, in);
+    k = kernel_of(ev, e, op, attrs, n, in);
     return k ? run_kernel(ev, k, &flat) : NULL;
 }
 
@@ -386,6 +451,7 @@ static bool call_value(Eval *ev, const Expr *e, Frame *f)
     const Value  *v;
     Value        *adt;
     Frame        *inner;
+    Dims          dims;
 
     for (uint32_t i = 0; i < n; i++)
         args[i] = lookup(f, e->kids[i + 1]);
@@ -396,7 +462,13 @@ static bool call_value(Eval *ev, const Expr *e, Frame *f)
                 finish(ev, v);
             return v;
         }
-        v = eval_op(ev, e, callee->op, n, args, &expanded);
+        if (expr_binds(e, &dims)) {
+            if (args[0]->kind != VAL_TENSOR || !bind_dims(ev, e, dims, args[0], f))
+                return false;
+            finish(ev, args[0]);
+            return true;
+        }
+        v = eval_op(ev, e, callee->op, n, args, f, &expanded);
         if (expanded)
             delegate(ev, expanded, frame_new(ev, NULL, f->depth));
         else if (v)
@@ -648,6 +720,27 @@ static bool fits(const Type *param, const Type *have)
     return true;
 }
 
+/* What the sizes of the inputs say about dimensions; then all have to agree. */
+static bool find_dims(Eval *ev, const Expr *main, uint32_t nin, const Const *const *in)
+{
+    DimEnv env = {.ev = ev, .frame = ev->main};
+    IdxEnv how = {dim_value, &env};
+
+    for (uint32_t pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < nin; i++)
+            for (uint32_t k = 0; func_param(main, i)->type && k < in[i]->type->n; k++) {
+                const Idx *x = func_param(main, i)->type->dims[k];
+                int64_t    n = in[i]->type->dims[k]->lo;
+
+                if (pass == 0 && x->nterms == 1 && x->t[0].atom->kind == ATOM_VAR)
+                    remember_dim(ev, ev->main, x->t[0].atom, (n - x->c0) / x->t[0].coef);
+                if (pass == 1 && idx_eval(x, &how) != n)
+                    return error_at(ev->c, E_RUN, main->loc, "dimension %u of input '%s' is %lld",
+                                    k, func_param(main, i)->u.var.name, (long long)n);
+            }
+    return true;
+}
+
 bool relay_eval(Ctx *c, const Module *m, uint32_t nin, const Const *const *in, uint32_t *nout,
                 const Const *const **out)
 {
@@ -671,7 +764,8 @@ bool relay_eval(Ctx *c, const Module *m, uint32_t nin, const Const *const *in, u
                             type_text(c, p->type), type_text(c, in[i]->type));
         remember(f, p, value_tensor(&ev, in[i]));
     }
-    if (!(v = run(&ev, func_body(main), f)))
+    ev.main = f;
+    if (!find_dims(&ev, main, nin, in) || !(v = run(&ev, func_body(main), f)))
         return false;
     if (!value_flatten(c, v, &flat))
         return error_at(c, E_RUN, main->loc, "the result of 'main' is not made of tensors");

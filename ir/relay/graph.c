@@ -759,6 +759,14 @@ bool expr_has_shape(const Expr *e)
     return e && e->type && e->type->kind == TYPE_TENSOR;
 }
 
+bool expr_binds(const Expr *e, Dims *out)
+{
+    if (!call_is(e, "bind_dims"))
+        return false;
+    *out = attrs_dims(call_op(e)->attrs, e->u.attrs, 0);
+    return true;
+}
+
 bool expr_is_tensor(const Expr *e)
 {
     return expr_has_shape(e) && type_static(e->type);

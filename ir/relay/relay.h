@@ -226,6 +226,8 @@ static inline const Expr *let_body(const Expr *e)
 bool call_is(const Expr *e, const char *op); /* a call of the operator of this name */
 bool expr_is_tensor(const Expr *e);          /* typed, of static shape; false for NULL */
 bool expr_has_shape(const Expr *e);          /* ... of any shape */
+/* What a call of bind_dims binds; false: it is another expression. */
+bool expr_binds(const Expr *e, Dims *out);
 /* The raw values of a constant expression as int64 / double; false if it is no constant. */
 bool expr_ints(Ctx *c, const Expr *e, Ints *out);
 bool expr_const_f(const Expr *e, double *v); /* a constant whose elements all equal v */

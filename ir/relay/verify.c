@@ -3,6 +3,7 @@
  *   - a variable is used only where its binder reaches (scope.c);
  *   - constants have as many bytes as their type;
  *   - what is typed is typed right: an operator call by its relation, now as when it was made;
+ *   - a dimension that a `let` binds is bound once, and used in the rest of that `let` alone;
  *   - a primitive function uses nothing but its parameters, operators, tuples and constants. */
 #include "ir/relay/relay.h"
 
@@ -14,6 +15,9 @@ typedef struct {
     Map          *info;   /* scope.c */
     Map          *binder; /* variable to the scope in which it has a value */
     Map          *self;   /* variables bound by let to a function, which may name itself */
+    Map          *bound;  /* dimensions, and calls of bind_dims in their place, to the scope of the
+                           * let that binds them */
+    bool bad;
 } Verify;
 
 #define BROKEN(v, e, ...) error_at((v)->c, E_VERIFY, (e)->loc, __VA_ARGS__)
@@ -31,6 +35,23 @@ static void bind_pattern(Verify *v, const Pattern *p, GraphScope *s)
         bind_pattern(v, p->kids[i], s);
 }
 
+static void bind_dims(Verify *v, const Expr *call, GraphScope *s)
+{
+    Dims        dims;
+    const Atom *dim;
+
+    if (!expr_binds(call, &dims))
+        return;
+    map_put(v->bound, PTR_KEY(call), s);
+    for (uint32_t k = 0; k < dims.n; k++) {
+        if (!idx_is_atom(dims.at[k], &dim))
+            continue;
+        if (map_get(v->bound, PTR_KEY(dim)))
+            v->bad = !BROKEN(v, call, "dimension '%s' is bound twice", dim->name);
+        map_put(v->bound, PTR_KEY(dim), s);
+    }
+}
+
 static void bind_node(Verify *v, const Expr *e, const NodeInfo *i)
 {
     if (e->kind == EXPR_FUNC) {
@@ -38,6 +59,7 @@ static void bind_node(Verify *v, const Expr *e, const NodeInfo *i)
             bind(v, func_param(e, k), i->sub[0]);
     } else if (e->kind == EXPR_LET) {
         bind(v, let_var(e), i->sub[0]);
+        bind_dims(v, let_value(e), i->sub[0]);
         if (let_value(e)->kind == EXPR_FUNC)
             map_put(v->self, PTR_KEY(let_var(e)), v->self);
     } else if (e->kind == EXPR_MATCH) {
@@ -64,6 +86,47 @@ static bool check_var(Verify *v, const Expr *e, const NodeInfo *i)
     return BROKEN(v, e, "'%%%s' is used where it has no value", e->u.var.name);
 }
 
+static bool check_form(Verify *v, const Expr *e, const NodeInfo *i, const Idx *x)
+{
+    for (uint32_t k = 0; k < x->nterms; k++) {
+        const Atom       *a = x->t[k].atom;
+        const GraphScope *s = map_get(v->bound, PTR_KEY(a));
+
+        if (s && !within(i->scope, s))
+            return BROKEN(v, e, "dimension '%s' is used where it has no value", a->name);
+        if ((a->a && !check_form(v, e, i, a->a)) || (a->b && !check_form(v, e, i, a->b)))
+            return false;
+    }
+    return true;
+}
+
+static bool check_type(Verify *v, const Expr *e, const NodeInfo *i, const Type *t)
+{
+    bool ok = true;
+
+    for (uint32_t k = 0; ok && k < t->n; k++)
+        ok = t->kind == TYPE_TENSOR ? check_form(v, e, i, t->dims[k])
+                                    : check_type(v, e, i, t->parts[k]);
+    return ok;
+}
+
+/* The type of a let or function is that of what is in it. */
+static bool check_bound(Verify *v, const Expr *e, const NodeInfo *i)
+{
+    const Op *op = call_op(e);
+
+    if (!map_count(v->bound) || e->kind == EXPR_LET || e->kind == EXPR_FUNC)
+        return true;
+    for (uint32_t k = 0; op && op->attrs && e->u.attrs && k < op->attrs->nfields; k++) {
+        Dims d = attrs_dims(op->attrs, e->u.attrs, k);
+
+        for (uint32_t j = 0; j < d.n && !map_get(v->bound, PTR_KEY(e)); j++)
+            if (!check_form(v, e, i, d.at[j]))
+                return false;
+    }
+    return !e->type || check_type(v, e, i, e->type);
+}
+
 static bool check_call(Verify *v, const Expr *e)
 {
     const Op    *op = call_op(e);
@@ -74,6 +137,8 @@ static bool check_call(Verify *v, const Expr *e)
         return true;
     if (n < op->min_in || n > op->max_in)
         return BROKEN(v, e, "'%s' has %u operands", op->text, n);
+    if (call_is(e, "bind_dims") && !map_get(v->bound, PTR_KEY(e)))
+        return BROKEN(v, e, "bind_dims is not the value of a let");
     for (uint32_t i = 0; i < n; i++) {
         if (!call_arg(e, i)->type || call_arg(e, i)->type->kind == TYPE_VAR)
             return true;
@@ -141,9 +206,14 @@ static bool check_node(Verify *v, const Expr *e, const NodeInfo *i)
     return false;
 }
 
-static bool verify_func(Ctx *c, const Module *m, const Expr *f)
+static bool verify_func(Ctx *c, const Module *m, const Expr *f, Map *bound)
 {
-    Verify   v = {c, m, map_new(c->scratch), map_new(c->scratch), map_new(c->scratch)};
+    Verify   v = {.c = c,
+                  .m = m,
+                  .info = map_new(c->scratch),
+                  .binder = map_new(c->scratch),
+                  .self = map_new(c->scratch),
+                  .bound = bound};
     ExprList list = expr_post_order(c, f);
     bool     ok = true;
 
@@ -158,13 +228,14 @@ static bool verify_func(Ctx *c, const Module *m, const Expr *f)
         const NodeInfo *n = map_get(v.info, PTR_KEY(list.at[i]));
 
         if (n)
-            ok &= check_node(&v, list.at[i], n);
+            ok &= check_node(&v, list.at[i], n) && check_bound(&v, list.at[i], n);
     }
-    return ok;
+    return ok && !v.bad;
 }
 
 bool relay_verify(Ctx *c, const Module *m)
 {
+    Map *bound = map_new(c->scratch);
     bool ok = true;
 
     for (uint32_t i = 0; i < m->nfuncs; i++) {
@@ -176,7 +247,7 @@ bool relay_verify(Ctx *c, const Module *m)
                                 m->funcs[i].name);
         if (f->kind != EXPR_FUNC)
             return error_at(c, E_VERIFY, f->loc, "'@%s' is no function", m->funcs[i].name);
-        ok &= verify_func(c, m, f);
+        ok &= verify_func(c, m, f, bound);
     }
     return ok;
 }

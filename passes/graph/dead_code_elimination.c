@@ -5,8 +5,8 @@
  *
  * A graph keeps only what its result needs, so nodes die by themselves; left are lets whose
  * variable nobody reads, if their value has no effect (no reference, no call of a function, which
- * might write one or not end), and functions that main does not reach.  Dropping a let may free
- * another, so that part repeats. */
+ * might write one or not end) and binds no dimension that something mentions, and functions that
+ * main does not reach.  Dropping a let may free another, so that part repeats. */
 #include "passes/graph/graph.h"
 
 /* Expressions without effects: node to itself. */
@@ -34,9 +34,55 @@ static Map *pure_nodes(Ctx *c, const Module *m)
 }
 
 typedef struct {
-    Map *reads; /* variables that are read somewhere */
+    Map *reads; /* variables that are read somewhere, dimensions that are mentioned */
     Map *pure;
 } State;
+
+static void mention_form(Map *reads, const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+
+        map_put(reads, PTR_KEY(a), reads);
+        if (a->a)
+            mention_form(reads, a->a);
+        if (a->b)
+            mention_form(reads, a->b);
+    }
+}
+
+static void mention_type(Map *reads, const Type *t)
+{
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->kind == TYPE_TENSOR)
+            mention_form(reads, t->dims[i]);
+        else
+            mention_type(reads, t->parts[i]);
+}
+
+static void mention_attrs(Map *reads, const Expr *e)
+{
+    const Op *op = call_op(e);
+
+    for (uint32_t i = 0; op && op->attrs && e->u.attrs && i < op->attrs->nfields; i++) {
+        Dims v = attrs_dims(op->attrs, e->u.attrs, i);
+
+        for (uint32_t k = 0; k < v.n; k++)
+            mention_form(reads, v.at[k]);
+    }
+}
+
+/* Is one of the dimensions mentioned, or a number to be checked, that a let binds? */
+static bool binds_read(const Map *reads, const Expr *value)
+{
+    Dims        dims;
+    const Atom *dim;
+
+    for (uint32_t i = 0; expr_binds(value, &dims) && i < dims.n; i++)
+        if (!idx_is_atom(dims.at[i], &dim) || map_get(reads, PTR_KEY(dim)))
+            return true;
+    return false;
+}
 
 static Map *read_vars(Ctx *c, const Module *m)
 {
@@ -50,6 +96,10 @@ static Map *read_vars(Ctx *c, const Module *m)
             uint32_t    first = e->kind == EXPR_LET ? 1 : 0;
             uint32_t    last = e->kind == EXPR_FUNC ? e->nkids - 1 : first;
 
+            if (!is_bind(e))
+                mention_attrs(reads, e);
+            if (e->type && e->kind != EXPR_LET)
+                mention_type(reads, e->type);
             for (uint32_t j = e->kind == EXPR_FUNC ? last : first; j < e->nkids; j++)
                 if (e->kids[j]->kind == EXPR_VAR)
                     map_put(reads, PTR_KEY(e->kids[j]), reads);
@@ -64,7 +114,7 @@ static const Expr *drop_let(Ctx *c, void *user, const Expr *was, const Expr *now
 
     (void)c;
     if (was->kind == EXPR_LET && !map_get(s->reads, PTR_KEY(let_var(was))) &&
-        map_get(s->pure, PTR_KEY(let_value(was))))
+        !binds_read(s->reads, let_value(was)) && map_get(s->pure, PTR_KEY(let_value(was))))
         return let_body(now);
     return now;
 }

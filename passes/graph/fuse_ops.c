@@ -129,7 +129,7 @@ static void make_nodes(Fuse *f, const Expr *func)
         n->parent = n->last = n;
         n->scope = at ? at->scope : NULL;
         n->groups = call_op(e) && e->type && !is_view(e) && !is_part_view(e) && !is_map(e) &&
-                    !is_update(e) && !map_get(primitive, PTR_KEY(e));
+                    !is_update(e) && !is_bind(e) && !map_get(primitive, PTR_KEY(e));
         n->kind = n->group_kind = n->groups ? kind_of(e) : FUSE_OPAQUE;
         n->anchor = n->kind > FUSE_INJECTIVE ? n : NULL;
         n->escapes = e == func_body(func);

@@ -41,6 +41,8 @@ bool is_part_view(const Expr *e);
 bool is_update(const Expr *e);
 /* A call of map_batch: its first operand is a function, and it is no kernel either. */
 bool is_map(const Expr *e);
+/* A call of bind_dims, which is none, too. */
+bool is_bind(const Expr *e);
 
 /* ---- batch_local.c ---- */
 

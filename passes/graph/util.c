@@ -119,3 +119,8 @@ bool is_map(const Expr *e)
 {
     return call_is(e, "map_batch");
 }
+
+bool is_bind(const Expr *e)
+{
+    return call_is(e, "bind_dims");
+}

@@ -302,7 +302,7 @@ static bool walk_round(Loop *l, ValueScope *in)
 /* What the condition is in a scope of its own, where the program is now. */
 static bool walk_cond(Loop *l, ItemList *items, Value *out)
 {
-    ValueScope in = {map_new(l->p->c->arena), &l->head, items, NULL};
+    ValueScope in = {.values = map_new(l->p->c->arena), .up = &l->head, .items = items};
 
     if (!program_walk(l->p, &in, l->form.cond))
         return false;
@@ -339,7 +339,7 @@ static bool emit_loop(Loop *l)
     it->nin = 1;
     it->in = DUP_ARRAY(p->c->arena, &cond, 1);
     it->until = l->form.until;
-    ValueScope in = {map_new(p->c->arena), &l->head, &it->then, NULL};
+    ValueScope in = {.values = map_new(p->c->arena), .up = &l->head, .items = &it->then};
     if (!walk_round(l, &in))
         return false;
     move_all(&l->round, &in, it->at, l->call->loc);
@@ -357,8 +357,12 @@ bool emit_apply(Program *p, ValueScope *s, const Expr *e, Values **out)
     Ctx        *c = p->c;
     const char *name = e->kids[0]->u.name;
     const Expr *f = module_func(p->m, name), *body;
-    Loop l = {.p = p, .s = s, .call = e, .f = f, .head = {map_new(c->arena), NULL, s->items, NULL}};
-    uint32_t uses;
+    Loop        l = {.p = p,
+                     .s = s,
+                     .call = e,
+                     .f = f,
+                     .head = {.values = map_new(c->arena), .items = s->items, .caller = s}};
+    uint32_t    uses;
 
     if (!f)
         return error_at(c, E_PASS, e->loc, "there is no function '@%s'", name);
@@ -382,7 +386,7 @@ bool emit_apply(Program *p, ValueScope *s, const Expr *e, Values **out)
         for (uint32_t i = 0; i < func_nparams(f); i++)
             map_put(l.head.values, func_param(f, i)->id, arg_values(&l, i));
     }
-    ValueScope in = {map_new(c->arena), &l.head, s->items, NULL};
+    ValueScope in = {.values = map_new(c->arena), .up = &l.head, .items = s->items};
     if (!program_walk(p, &in, body))
         return false;
     p->calling.n--;

@@ -15,6 +15,8 @@
 #include "machine/machine.h"
 #include "passes/lower/lower.h"
 
+#include "tvmcc/abi.h"
+
 #include <string.h>
 
 typedef enum { CLEAN, DIRTY_0, DIRTY_ALL } Dirty; /* who touched memory since the last barrier */
@@ -23,7 +25,7 @@ typedef struct {
     Ctx           *c;
     Program       *p;
     const Buffer **in, **out;
-    const Buffer  *arena, *weights;
+    const Buffer  *arena, *weights, *dims; /* dims NULL: no value decides one */
     const Atom    *tid, *nt;
     const Atom    *round; /* of the loop around, or NULL */
     uint64_t       arena_bytes, private_bytes;
@@ -52,6 +54,8 @@ static Arg slot_arg(Host *h, const Slot *part)
     case PLACE_ARENA: return (Arg){h->arena, idx_addc(A, at, (int64_t)s->offset), NULL};
     case PLACE_CONST:
         return (Arg){h->weights, idx_addc(A, at, (int64_t)h->p->consts.at[s->index].offset), NULL};
+    case PLACE_DIMS:
+        return (Arg){h->dims, idx_addc(A, at, (int64_t)s->index * dtype_bytes(DT_I64)), NULL};
     }
     BUG("place %d", (int)s->place);
 }
@@ -264,6 +268,43 @@ static void emit_slice(Host *h, const Item *it, StmtList *out)
     call_copy(h, it, k, k->nparams == COUNT(a) ? a : a + 2, out);
 }
 
+static const Prim *dim_cell(Host *h, uint32_t i)
+{
+    const Idx *at = idx_const(h->c->arith, i);
+
+    return prim_load(h->c, h->dims, &at);
+}
+
+/* Dimensions that were computed now are within their bounds, or the run ends: in all threads, which
+ * read the same. */
+static void emit_bound(Host *h, const Item *it, StmtList *out)
+{
+    Ctx        *c = h->c;
+    const Prim *bad = prim_int(c, DT_BOOL, 0);
+
+    barrier(h, out);
+    for (uint32_t i = 0; i < it->bound.n; i++) {
+        const Idx  *dim = it->bound.at[i];
+        const Prim *n = dim_cell(h, it->cell + i);
+        bad = prim_or(c, bad, prim_lt(c, n, prim_int(c, DT_I64, dim->lo)));
+        bad = prim_or(c, bad, prim_lt(c, prim_int(c, DT_I64, dim->hi), n));
+    }
+    vec_push(c->arena, out, stmt_if(c, bad, stmt_fail(c, TVMCC_E_SHAPE), NULL));
+}
+
+/* The dimensions that values decide as what is read of main's cells. */
+static const Stmt *with_bound_dims(Host *h, const Stmt *s)
+{
+    Ctx      *c = h->c;
+    IdxSubst *sub = subst_new(c->arith, c->arena);
+
+    for (uint32_t i = 0; i < h->p->bound.n; i++) {
+        BoundDim b = h->p->bound.at[i];
+        subst_bind(sub, b.dim, idx_load(c->arith, dim_cell(h, b.cell), b.dim->lo, b.dim->hi));
+    }
+    return h->p->bound.n ? stmt_subst(c, s, sub) : s;
+}
+
 static void emit_items(Host *h, const ItemList *items, StmtList *out);
 
 /* What stands in memory at the end of a round is not known at its begin. */
@@ -389,6 +430,7 @@ static void emit_items(Host *h, const ItemList *items, StmtList *out)
         case ITEM_LOOP: emit_loop(h, it, out); break;
         case ITEM_WHILE: emit_while(h, it, out); break;
         case ITEM_IF: emit_if(h, it, out); break;
+        case ITEM_BIND: emit_bound(h, it, out); break;
         }
     }
 }
@@ -439,10 +481,15 @@ static uint64_t private_need(Ctx *c, const Kernel *k)
     return n;
 }
 
-static const Buffer *io_buffer(Ctx *c, const char *name, const Type *t)
+/* A parameter of main.  It does not know dimensions that are computed later: room for the most. */
+static const Buffer *io_buffer(const Program *p, const char *name, const Type *t)
 {
+    Ctx       *c = p->c;
     const Idx *extent = type_cells(c, t);
 
+    for (uint32_t i = 0; i < p->bound.n; i++)
+        if (idx_uses(extent, p->bound.at[i].dim))
+            extent = idx_const(c->arith, extent->hi);
     return buffer_new(c, name, t->dtype, SCOPE_ARENA, 1, &extent);
 }
 
@@ -450,7 +497,7 @@ static const Func *main_func(Host *h, const char *entry)
 {
     Ctx     *c = h->c;
     Program *p = h->p;
-    uint32_t n = p->dims.n + p->n_in + p->results.n + 2, k = 0;
+    uint32_t n = p->dims.n + p->n_in + p->results.n + 2 + (h->dims != NULL), k = 0;
     Param   *params = NEW_ARRAY(c->arena, Param, n);
     StmtList body = {0};
 
@@ -462,9 +509,11 @@ static const Func *main_func(Host *h, const char *entry)
         params[k++] = (Param){h->out[i], NULL, true};
     params[k++] = (Param){h->arena, NULL, true};
     params[k++] = (Param){h->weights, NULL, false};
+    if (h->dims)
+        params[k++] = (Param){h->dims, NULL, true};
     emit_items(h, &p->items, &body);
     RegionData  r = {h->tid, h->nt};
-    const Stmt *s = stmt_seq(c, body.n, body.at);
+    const Stmt *s = with_bound_dims(h, stmt_seq(c, body.n, body.at));
     if (!p->device && !h->alone)
         s = stmt_region(c, r, s);
     Func f = {.name = entry,
@@ -605,10 +654,12 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
     if (!program_of_main(&p, f, m->out_info) || !kernels_finish(&kernels))
         return NULL;
-    if (p.device && p.dims.n)
+    if (p.device && (p.dims.n || p.ncells))
         return error_at(c, E_UNSUPPORTED, NO_LOC,
                         "dimension '%s' is for a run to decide, which is for CPUs only yet",
-                        p.dims.at[0]->name);
+                        p.dims.n    ? p.dims.at[0]->name
+                        : p.bound.n ? p.bound.at[0].dim->name
+                                    : "");
     plan_work(&p, &p.items);
 
     Host  h = {.c = c, .p = &p, .one_by_one = o->one_by_one, .copies = {.c = c, .p = &p}};
@@ -637,11 +688,11 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     h.in = NEW_ARRAY(c->arena, const Buffer *, p.n_in + 1);
     h.out = NEW_ARRAY(c->arena, const Buffer *, p.results.n + 1);
     for (uint32_t i = 0; i < p.n_in; i++)
-        h.in[i] = io_buffer(c, p.in_names[i], p.in_types[i]);
+        h.in[i] = io_buffer(&p, p.in_names[i], p.in_types[i]);
     for (uint32_t i = 0; i < p.results.n; i++) {
         types[i] = p.results.at[i].type;
         names[i] = i < m->noutputs ? m->output_names[i] : intern_printf(c->strings, "output%u", i);
-        h.out[i] = io_buffer(c, names[i], types[i]);
+        h.out[i] = io_buffer(&p, names[i], types[i]);
     }
     uint64_t all = o->in_place ? 0 : h.weights_bytes;
     add_bytes(&all, h.arena_bytes);
@@ -652,8 +703,12 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         return NULL;
     /* The first thread's private part is the arena's end. */
     const int64_t na = (int64_t)(h.arena_bytes + h.private_bytes), nw = (int64_t)h.weights_bytes;
-    h.arena = io_buffer(c, "arena", type_tensor_i64(c, DT_U8, 1, &na));
-    h.weights = io_buffer(c, "weights", type_tensor_i64(c, DT_U8, 1, &nw));
+    h.arena = io_buffer(&p, "arena", type_tensor_i64(c, DT_U8, 1, &na));
+    h.weights = io_buffer(&p, "weights", type_tensor_i64(c, DT_U8, 1, &nw));
+    if (p.ncells) {
+        const int64_t cells = p.ncells;
+        h.dims = io_buffer(&p, "dims", type_tensor_i64(c, DT_I64, 1, &cells));
+    }
     h.tid = atom_var(c->arith, TIR_TID, 0, 1023);
     h.nt = atom_var(c->arith, TIR_NT, 1, 1024);
     h.alone = !worth_threads(&h);
@@ -668,6 +723,9 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     plan->nconsts = p.consts.n;
     plan->consts = p.consts.at;
     plan->symbols = p.dims;
+    plan->ncells = p.ncells;
+    plan->nbound = p.bound.n;
+    plan->bound = p.bound.at;
     plan->nin = p.n_in;
     plan->in = plan_io(c, p.n_in, p.in_names, p.in_types, m->in_info);
     plan->nout = p.results.n;

@@ -54,7 +54,7 @@ const TirModule *kernels_module(const Kernels *k, uint32_t n, const Func *const 
 
 /* ---- program.c ---- */
 
-typedef enum { PLACE_INPUT, PLACE_OUTPUT, PLACE_ARENA, PLACE_CONST } Place;
+typedef enum { PLACE_INPUT, PLACE_OUTPUT, PLACE_ARENA, PLACE_CONST, PLACE_DIMS } Place;
 
 /* Storage of one tensor; reshapes share it.  Parts of a concatenation or of what is sliced lie in
  * another slot's storage: PART is written by a kernel of its own, SLICE is not; JOINED is written
@@ -65,7 +65,7 @@ typedef enum { SLOT_OWN, SLOT_PART, SLOT_JOINED, SLOT_SLICE, SLOT_ROUND, SLOT_CA
 typedef struct Slot Slot;
 struct Slot {
     Place       place; /* of a slot in another one: as if it were alone */
-    uint32_t    index; /* input, output; PLACE_CONST: of the plan's constants */
+    uint32_t    index; /* input, output; of the plan's constants; PLACE_DIMS: the first cell */
     const Type *type;  /* of what was stored first */
     const char *name;
     uint64_t    bytes, origin; /* with halo; bytes from the first cell to cell 0 of the interior */
@@ -82,7 +82,15 @@ typedef struct {
     const Type *type;
 } Value;
 
-typedef enum { ITEM_CALL, ITEM_IF, ITEM_COPY, ITEM_LOOP, ITEM_WHILE, ITEM_UPDATE } ItemKind;
+typedef enum {
+    ITEM_CALL,
+    ITEM_IF,
+    ITEM_COPY,
+    ITEM_LOOP,
+    ITEM_WHILE,
+    ITEM_UPDATE,
+    ITEM_BIND
+} ItemKind;
 
 typedef struct Item Item;
 typedef VEC(Item *) ItemList;
@@ -100,7 +108,15 @@ struct Item {
     ItemList then, other; /* IF; LOOP: then, so many rounds; WHILE: then, while it holds */
     int64_t  rounds;
     bool     until; /* WHILE: .. while it does not hold */
+    Dims     bound; /* BIND: what main's cells from `cell` on are */
+    uint32_t cell;
 };
+
+/* What a bind_dims binds, and the first of main's cells for it. */
+typedef struct {
+    Dims     dims;
+    uint32_t cell;
+} BoundDims;
 
 struct Program {
     Ctx          *c;
@@ -113,10 +129,13 @@ struct Program {
     uint32_t     n_in;
     const Type **in_types;
     const char **in_names;
-    uint32_t     at;           /* next position */
-    uint64_t     arena_first;  /* bytes of the arena before the first slot */
-    AtomList     dims;         /* symbolic dimensions of main's parameters */
-    bool         device;       /* arena and constants lie in device memory */
+    uint32_t     at;          /* next position */
+    uint64_t     arena_first; /* bytes of the arena before the first slot */
+    AtomList     dims;        /* symbolic dimensions of main's parameters */
+    uint32_t     ncells;      /* of the dimensions that values decide, numbers among them */
+    VEC(BoundDims) binds;
+    VEC(BoundDim) bound;       /* the dimensions among them */
+    bool device;               /* arena and constants lie in device memory */
     VEC(const char *) calling; /* functions whose bodies are being walked, the innermost last */
 };
 
@@ -134,6 +153,9 @@ typedef struct ValueScope {
     struct ValueScope *up;
     ItemList          *items;
     Map               *uses; /* how often what is walked here uses each expression; NULL: unknown */
+    /* Dimensions that have a value from here on; a function sees its caller's, too. */
+    VEC(const Atom *) bound;
+    const struct ValueScope *caller;
 } ValueScope;
 
 /* The tensors of a value, tuples in order. */

@@ -14,6 +14,8 @@
 
 #include "passes/graph/graph.h"
 
+#include <string.h>
+
 /* Bytes of a tensor with its halo, and from the first cell to cell 0 of the interior; for the
  * largest sizes of symbolic dimensions. */
 static void type_bytes(Ctx *c, const Type *t, uint64_t *bytes, uint64_t *origin)
@@ -146,6 +148,27 @@ static uint32_t operands(const Expr *e, const Expr *const **at)
     }
 }
 
+/* Of the caller's shapes, or bound before. */
+static bool has_dim(const Program *p, const ValueScope *s, const Atom *dim)
+{
+    for (uint32_t i = 0; i < p->dims.n; i++)
+        if (p->dims.at[i] == dim)
+            return true;
+    for (; s; s = s->up ? s->up : s->caller)
+        for (uint32_t i = 0; i < s->bound.n; i++)
+            if (s->bound.at[i] == dim)
+                return true;
+    return false;
+}
+
+static bool has_dims(Program *p, const ValueScope *s, AtomList dims, Loc loc)
+{
+    for (uint32_t i = 0; i < dims.n; i++)
+        if (!has_dim(p, s, dims.at[i]))
+            return error_at(p->c, E_DIM, loc, "dimension '%s' has no value here", dims.at[i]->name);
+    return true;
+}
+
 Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc)
 {
     Item *it = NEW(p->c->arena, Item);
@@ -163,7 +186,7 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
     Kernel  *k = kernel_of_call(p->kernels, e, &dims);
     VEC(Value) in = {0};
 
-    if (!k)
+    if (!k || !has_dims(p, s, dims, e->loc))
         return false;
     uint32_t param = 0;
     for (uint32_t i = 0; i < call_nargs(e); i++) {
@@ -327,7 +350,8 @@ static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Value
     for (uint32_t i = 0; i < nout; i++)
         (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], "if"), types[i]};
     for (uint32_t b = 1; b <= 2; b++) {
-        ValueScope in = {map_new(c->arena), s, b == 1 ? &it->then : &it->other, NULL};
+        ValueScope in = {
+            .values = map_new(c->arena), .up = s, .items = b == 1 ? &it->then : &it->other};
         if (!program_walk(p, &in, e->kids[b]))
             return false;
         const Values *v = values_of(&in, e->kids[b]);
@@ -389,7 +413,7 @@ static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
     type_dim(func_param(f, 0)->type, 0, &part);
     type_dim(call_arg(e, 1)->type, 0, &whole);
     Item      *it = item_new(p, s, ITEM_LOOP, e->loc);
-    ValueScope in = {map_new(c->arena), s, &it->then, NULL};
+    ValueScope in = {.values = map_new(c->arena), .up = s, .items = &it->then};
     it->rounds = whole / part;
     for (uint32_t i = 0; i < func_nparams(f); i++) {
         Value  *x = values_of(s, call_arg(e, i + 1))->at;
@@ -422,6 +446,71 @@ static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
         slot_touch(p, values_of(s, call_arg(e, i + 1))->at[0].slot);
     for (uint32_t i = 0; i < nout; i++)
         slot_touch(p, (*out)->at[i].slot);
+    return true;
+}
+
+/* ---- dimensions that a value decides ---------------------------------------------------------- */
+
+/* Cells of `t` that a kernel may write straight to where main has its dimensions. */
+static bool can_be_dims(const Program *p, const Value *v)
+{
+    const Slot *s = v->slot;
+
+    return !p->device && s->place == PLACE_ARENA && s->kind == SLOT_OWN && !s->in &&
+           !s->type->halo && dtype_eq(s->type->dtype, DT_I64);
+}
+
+/* Main's cells for these dimensions: of a function that is called again, the same. */
+static bool find_cells(Program *p, Dims dims, Loc loc, uint32_t *cell)
+{
+    const Atom *dim;
+
+    for (uint32_t i = 0; i < p->binds.n; i++) {
+        Dims was = p->binds.at[i].dims;
+        *cell = p->binds.at[i].cell;
+        if (was.n == dims.n && !memcmp(was.at, dims.at, dims.n * sizeof *dims.at))
+            return true;
+    }
+    *cell = p->ncells;
+    vec_push(p->c->arena, &p->binds, ((BoundDims){dims, p->ncells}));
+    for (uint32_t i = 0; i < dims.n; i++, p->ncells++) {
+        if (!idx_is_atom(dims.at[i], &dim))
+            continue;
+        for (uint32_t k = 0; k < p->bound.n; k++)
+            if (p->bound.at[k].dim == dim)
+                return error_at(p->c, E_DIM, loc, "dimension '%s' is bound twice", dim->name);
+        vec_push(p->c->arena, &p->bound, ((BoundDim){dim, p->ncells}));
+    }
+    return true;
+}
+
+static bool emit_bind(Program *p, ValueScope *s, const Expr *e, Value *v)
+{
+    Ctx     *c = p->c;
+    Dims     dims;
+    uint32_t cell;
+
+    expr_binds(e, &dims);
+    if (!find_cells(p, dims, e->loc, &cell))
+        return false;
+    if (can_be_dims(p, v)) {
+        v->slot->place = PLACE_DIMS;
+        v->slot->index = cell;
+    } else {
+        Value to = {slot_new(p, PLACE_DIMS, cell, v->type, "dims"), v->type};
+        item_copy(p, s, *v, to, e->loc);
+    }
+    Item *it = item_new(p, s, ITEM_BIND, e->loc);
+    it->bound = dims;
+    it->cell = cell;
+    for (uint32_t i = 0; i < dims.n; i++) {
+        const Atom *dim;
+        if (!idx_is_atom(dims.at[i], &dim))
+            continue;
+        if (has_dim(p, s, dim))
+            return error_at(c, E_DIM, e->loc, "dimension '%s' has a value already", dim->name);
+        vec_push(c->arena, &s->bound, dim);
+    }
     return true;
 }
 
@@ -472,6 +561,10 @@ static bool emit(Program *p, ValueScope *s, const Expr *e, Map *around)
                 return false;
         } else if (is_update(e)) {
             emit_update(p, s, e, &v);
+        } else if (is_bind(e)) {
+            v = values_of(s, call_arg(e, 0));
+            if (!emit_bind(p, s, e, &v->at[0]))
+                return false;
         } else if (is_view(e)) {
             Value from = values_of(s, call_arg(e, 0))->at[0];
             v = values_new(p, 1);
@@ -577,7 +670,8 @@ static AtomList types_dims(Ctx *c, uint32_t n, const Type *const *t)
 bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
 {
     Ctx       *c = p->c;
-    ValueScope s = {map_new(c->arena), NULL, &p->items, uses_below(c, func_body(f))};
+    ValueScope s = {
+        .values = map_new(c->arena), .items = &p->items, .uses = uses_below(c, func_body(f))};
     VEC(const Type *) types = {0};
     VEC(const char *) names = {0};
 

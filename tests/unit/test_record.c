@@ -15,6 +15,7 @@ typedef struct {
     uint32_t parts;
     int32_t  phase, stop;
     void    *dims;
+    int32_t  status;
 } tvmcc_run;
 
 static void test_offsets(void)

@@ -407,6 +407,37 @@ static void test_random(void)
     }
 }
 
+static void check_dims_broken(const char *main, const char *message)
+{
+    Room        r = room();
+    const char *text =
+        arena_printf(r.arena, "dim K in 0..9\nfn @main(%%n: Tensor[(1), i64]) { %s }", main);
+    const Module *m = relay_parse(r.c, "t.relay", bytes(text), (Bytes){0});
+
+    CHECK(m && !relay_verify(r.c, m));
+    CHECK(strstr(errors(r), message));
+    room_free(r);
+}
+
+/* Dimensions that a let binds. */
+static void test_bound_dims(void)
+{
+    check_canonical("dim K in 0..9\n\n"
+                    "fn @main(%n: Tensor[(1), i64]) {\n"
+                    "  let %k = bind_dims(%n, dims=[K]);\n"
+                    "  %0 = zeros(shape=[K]);\n"
+                    "  (%0, %k)\n"
+                    "}\n");
+    check_dims_broken("let %k = bind_dims(%n, dims=[K]); let %l = bind_dims(%n, dims=[K]); %l",
+                      "dimension 'K' is bound twice");
+    check_dims_broken("bind_dims(%n, dims=[K])", "bind_dims is not the value of a let");
+    check_dims_broken("let %k = bind_dims(dim_values(dims=[K]), dims=[K]); %k",
+                      "dimension 'K' is used where it has no value");
+    check_dims_broken("%0 = if true { let %k = bind_dims(%n, dims=[K]); zeros(shape=[2]) }"
+                      " else { zeros(shape=[2]) }; (%0, zeros(shape=[K]))",
+                      "dimension 'K' is used where it has no value");
+}
+
 /* A chain of 100,000 calls and one of as many lets: no walk recurses. */
 static void test_deep(void)
 {
@@ -505,6 +536,7 @@ int main(void)
     RUN(test_adt);
     RUN(test_refs_functions);
     RUN(test_dims);
+    RUN(test_bound_dims);
     RUN(test_side_file);
     RUN(test_errors);
     RUN(test_nesting);

@@ -89,6 +89,28 @@ static const Case cases[] = {
               "  %2 = nn.softmax(nn.batch_matmul(%0, %1, transpose_b=false));\n"
               "  %3 = nn.batch_matmul(%2, transpose(%y, axes=[0, 2, 1, 3]), transpose_b=false);\n"
               "  reshape(transpose(%3, axes=[0, 2, 1, 3]), newshape=[N*T, 8])\n}\n"},
+    {"rows that a value counts",
+     "dim K in 0..24\nfn @main(%x: Tensor[(N, 8), f32], %w: Tensor[(16, 8), f32]) {\n"
+     "  %0 = cast(greater(%x, 0.25), dtype=i64);\n"
+     "  %1 = sum(cast(greater(sum(%0, axis=[1]), 2_i64), dtype=i64));\n"
+     "  let %k = bind_dims(%1, dims=[K]);\n"
+     "  %2 = strided_slice(%x, begin=[0], end=[K], axes=[0]);\n"
+     "  (nn.relu(nn.dense(%2, %w)), sum(%2, axis=[0]), arange(cells=[2*K+1]), negative(%x),\n"
+     "   broadcast_to(cast(%k, dtype=f32), shape=[K, 3]))\n}\n"},
+    {"counted again",
+     "dim K in 0..24\ndim L in 0..37\ndim M in 1..8\n"
+     "fn @main(%x: Tensor[(N, T), f32]) {\n"
+     "  %0 = sum(cast(greater(max(%x, axis=[1]), 0.5), dtype=i64));\n"
+     "  %1 = reshape(%0, newshape=[1]);\n"
+     "  %2 = reshape(sum(cast(greater(min(%x, axis=[0]), -0.5), dtype=i64)), newshape=[1]);\n"
+     "  let %a = bind_dims(concatenate((%1, %2, dim_values(dims=[4])), axis=0), dims=[K, L, 4]);\n"
+     "  %4 = strided_slice(%x, begin=[0, 0], end=[K, L]);\n"
+     "  let %b = bind_dims(minimum(add(cast(any(greater(%x, 0.9)), dtype=i64), 1_i64), 8_i64),\n"
+     "                     dims=[M]);\n"
+     "  (nn.softmax(%4, axis=-1), tile(tanh(%4), reps=[M, 2]), zeros(shape=[L, M]), exp(%x))\n}\n"},
+    {"bound and given back", "dim K in 0..37\nfn @main(%x: Tensor[(N, T), f32]) {\n"
+                             "  let %k = bind_dims(dim_values(dims=[T]), dims=[K]);\n"
+                             "  (cast(%k, dtype=f32), ones(shape=[K, N]))\n}\n"},
     {"the input itself", "fn @main(%x: Tensor[(N, 4), f32]) { (%x, negative(%x)) }\n"},
 };
 
@@ -151,7 +173,7 @@ static void check_size(Ctx *c, const Case *k, const Plan *p, int64_t n, int64_t 
     const Const        *in[MAX_IO];
     const Const *const *want;
     uint32_t            nin = main ? func_nparams(main) : 0, nwant = 0, at = 0;
-    void               *args[2 * MAX_IO];
+    void               *args[2 * MAX_IO + 3];
     int64_t             dims[2];
 
     check_count++;
@@ -168,9 +190,11 @@ static void check_size(Ctx *c, const Case *k, const Plan *p, int64_t n, int64_t 
         args[at++] = memory(c, want[i]->data.n);
     args[at++] = memory(c, p->arena_bytes + p->private_bytes);
     args[at++] = memory(c, p->weights_bytes);
+    if (p->ncells)
+        args[at++] = memory(c, p->ncells * sizeof(int64_t));
     for (uint32_t i = 0; i < p->symbols.n; i++)
         dims[i] = *p->symbols.at[i]->name == 'N' ? n : t;
-    if (!fill_weights(c, p, args[at - 1]) ||
+    if (!fill_weights(c, p, args[first + nwant + 1]) ||
         !tir_eval(c, p->tir, p->tir->funcs[p->tir->nfuncs - 1], at, args, p->symbols.n, dims)) {
         report(c, k,
                arena_printf(c->arena, "%s, N = %lld, T = %lld: does not run", how, (long long)n,

@@ -7,7 +7,7 @@
  *                          invoke end @net__end(addr(%run[]), step, part) }
  *     barrier            invoke meet @net__meet(addr(%run[]), part)
  *                        %passed[] = %passed[] + 1
- *     fail -4            return (i32(-4))
+ *     fail -4            return (i32(-4))         in a region: %run[].status = i32(-4)  return
  *
  * A cancelled run has to leave all parts at the same barrier.  Part 0 therefore writes down *when*
  * to stop, the number of barriers passed plus one, and from there on every part skips its steps. */
@@ -109,11 +109,13 @@ void view_main(Entry *e, Code *code)
 
     if (e->dims)
         add(e, code, stmt_view(e->c, e->dims, get(e, e->run, "dims"), stmt_seq(e->c, 0, NULL)));
+    const Idx *computed = idx_const(e->c->arith, e->plan->symbols.n);
     for (uint32_t i = 0; i < f->nparams; i++) {
         const Prim *from = i < nin    ? tensor_data(e, code, in, i, &e->plan->in[i])
                            : i < nio  ? tensor_data(e, code, out, i - nin, &e->plan->out[i - nin])
                            : i == nio ? get(e, e->run, "arena")
-                                      : get(e, e->run, "weights");
+                           : i == nio + 1 ? get(e, e->run, "weights")
+                                          : prim_addr(e->c, e->dims, &computed, NULL);
 
         add(e, code, stmt_view(e->c, f->params[i].buffer, from, stmt_seq(e->c, 0, NULL)));
     }
@@ -200,6 +202,20 @@ static const Stmt *endless_round(Entry *e, const Stmt *s)
     return stmt_seq(c, 2, two);
 }
 
+/* All parts of a region come here together, and leave.  What a cancelled run skipped decides
+ * nothing. */
+static const Stmt *fail_of(Entry *e, int32_t code)
+{
+    Ctx        *c = e->c;
+    const Prim *on = prim_eq(c, get(e, e->run, "stop"), status(e, NEVER));
+    Code        leave = {0};
+
+    if (e->part)
+        put(e, &leave, e->run, "status", status(e, code));
+    add(e, &leave, stmt_return(c, e->part ? NULL : status(e, code)));
+    return stmt_if(c, on, code_end(e, &leave), NULL);
+}
+
 const Stmt *body(Entry *e, const Stmt *s)
 {
     Ctx         *c = e->c;
@@ -211,10 +227,7 @@ const Stmt *body(Entry *e, const Stmt *s)
     case STMT_REGION: return region(e, s);
     case STMT_FOR: return stmt_for(c, s->u.loop, round_of(e, s->kids[0]), s->loc);
     case STMT_WHILE: return stmt_while(c, s->u.cond, endless_round(e, s->kids[0]));
-    case STMT_FAIL:
-        if (e->part)
-            BUG("@%s: a fail inside a region", e->main->name);
-        return stmt_return(c, status(e, s->u.code));
+    case STMT_FAIL: return fail_of(e, s->u.code);
     case STMT_RETURN: return stmt_return(c, e->part ? NULL : status(e, 0));
     case STMT_LAUNCH: return device_launch(e, s);
     case STMT_COPY: return device_copy(e, s);

@@ -7,7 +7,9 @@
  *     %shape.2[0] = %dims[0]                   results: their shape, and the bytes they take
  *     %value.bytes = ..
  *
- * In main the dimensions are integers of that array, `read(%dims[0], 1, 64)`. */
+ * In main the dimensions are integers of that array, `read(%dims[0], 1, 64)`.  Behind them lie
+ * those that main computes; results whose shape has one get it when main is done, and need the room
+ * of the largest before. */
 #include "passes/lower/entry/entry.h"
 
 bool is_dynamic(const PlanIO *io)
@@ -33,6 +35,11 @@ static const Buffer *renamed(Ctx *c, void *user, const Buffer *b)
     return b;
 }
 
+static uint32_t dim_cells(const Entry *e)
+{
+    return e->plan->symbols.n + e->plan->ncells;
+}
+
 /* The dimensions as cells of an array.  A plan that was read has other atoms in the parameters of
  * main than in its tensors: both. */
 static IdxSubst *dims_in(Entry *e, const Buffer *array, const Param *params)
@@ -46,6 +53,11 @@ static IdxSubst *dims_in(Entry *e, const Buffer *array, const Param *params)
         if (params)
             subst_bind(sub, params[i].scalar, n);
     }
+    for (uint32_t i = 0; i < e->plan->nbound; i++) {
+        BoundDim   b = e->plan->bound[i];
+        const Idx *n = idx_load(e->c->arith, at(e, array, dims->n + b.cell), b.dim->lo, b.dim->hi);
+        subst_bind(sub, b.dim, n);
+    }
     return sub;
 }
 
@@ -55,6 +67,9 @@ void use_dims(Entry *e)
     const Func *f = e->main;
     uint32_t    ndims = e->plan->symbols.n, n = f->nparams - ndims;
 
+    if (!dim_cells(e))
+        return;
+    e->dims = array_of(e, "dims", DT_I64, dim_cells(e));
     if (!ndims)
         return;
     Renamed r = {n, NEW_ARRAY(c->arena, const Buffer *, n), NEW_ARRAY(c->arena, const Buffer *, n)};
@@ -62,7 +77,6 @@ void use_dims(Entry *e)
     TirMap  m = {.user = &r, .buffer = renamed};
     Func    g = *f;
 
-    e->dims = array_of(e, "dims", DT_I64, ndims);
     for (uint32_t i = 0; i < n; i++) {
         Buffer     b = *params[i].buffer;
         const Idx *most = idx_const(c->arith, b.extent[0]->hi);
@@ -145,20 +159,46 @@ static const Prim *size_of(Entry *e, IdxSubst *sub, const Idx *x)
     return prim_index(e->c, DT_I64, idx_subst(sub, x));
 }
 
-/* Its shape and the bytes it takes; `small` becomes 1 if the caller has less. */
+static const Prim *bytes_of(Entry *e, IdxSubst *sub, const Type *t)
+{
+    Ctx *c = e->c;
+
+    return prim_cast(c, DT_U64,
+                     size_of(e, sub, idx_mulc(c->arith, type_cells(c, t), dtype_bytes(t->dtype))));
+}
+
+static void put_shape(Entry *e, Code *code, const Given *g, IdxSubst *sub)
+{
+    const Type *t = g->io->type;
+
+    for (uint32_t k = 0; k < t->n; k++) {
+        const Idx *cell = idx_const(e->c->arith, k);
+        add(e, code, stmt_store(e->c, g->shape, &cell, size_of(e, sub, t->dims[k])));
+    }
+}
+
+/* Does main compute a dimension of this shape?  Then it may be any within its bounds. */
+static bool is_computed(const Entry *e, const Type *t)
+{
+    for (uint32_t i = 0; i < e->plan->nbound; i++)
+        for (uint32_t k = 0; k < t->n; k++)
+            if (idx_uses(t->dims[k], e->plan->bound[i].dim))
+                return true;
+    return false;
+}
+
+/* Its shape and the bytes it takes, of a computed one the most; `small` becomes 1 if the caller has
+ * less. */
 static void put_result(Entry *e, Code *code, const Given *g, IdxSubst *sub, const Buffer *small)
 {
     Ctx        *c = e->c;
     const Type *t = g->io->type;
-    const Prim *bytes =
-        size_of(e, sub, idx_mulc(c->arith, type_cells(c, t), dtype_bytes(t->dtype)));
-    Code less = {0};
+    bool        computed = is_computed(e, t);
+    const Prim *bytes = computed ? num(e, DT_U64, (int64_t)io_bytes(g->io)) : bytes_of(e, sub, t);
+    Code        less = {0};
 
-    for (uint32_t k = 0; k < t->n; k++) {
-        const Idx *cell = idx_const(c->arith, k);
-        add(e, code, stmt_store(c, g->shape, &cell, size_of(e, sub, t->dims[k])));
-    }
-    bytes = prim_cast(c, DT_U64, bytes);
+    if (!computed)
+        put_shape(e, code, g, sub);
     set(e, &less, small, status(e, 1));
     add(e, code,
         stmt_if(c, prim_lt(c, get(e, g->value, "bytes"), bytes), code_end(e, &less), NULL));
@@ -166,6 +206,23 @@ static void put_result(Entry *e, Code *code, const Given *g, IdxSubst *sub, cons
     put(e, code, g->value, "bits", num(e, DT_U8, t->dtype.bits));
     put(e, code, g->value, "lanes", num(e, DT_U16, 1));
     put(e, code, g->value, "bytes", bytes);
+}
+
+void put_computed(Entry *e, Code *code, const Buffer *dims, const Buffer *out)
+{
+    IdxSubst *sub = dims ? dims_in(e, dims, NULL) : NULL;
+
+    for (uint32_t i = 0; dims && i < e->plan->nout; i++) {
+        const PlanIO *io = &e->plan->out[i];
+        Given         g = {.io = io};
+
+        if (!is_computed(e, io->type))
+            continue;
+        g.value = view_struct(e, code, "value", "value", at(e, out, i));
+        g.shape = view_array(e, code, "shape", DT_I64, io->type->n, get(e, g.value, "dims"));
+        put_shape(e, code, &g, sub);
+        put(e, code, g.value, "bytes", bytes_of(e, sub, io->type));
+    }
 }
 
 const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *out)
@@ -178,12 +235,17 @@ const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *o
     Code          later = {0};
     uint32_t      dim;
 
-    if (!p->symbols.n)
+    if (!dim_cells(e))
         return NULL;
-    Buffer stack = *array_of(e, "found", DT_I64, p->symbols.n);
+    Buffer stack = *array_of(e, "found", DT_I64, dim_cells(e));
     stack.scope = SCOPE_STACK;
     dims = buffer_copy(c, &stack, stack);
     add(e, code, stmt_alloc(c, dims, stmt_seq(c, 0, NULL)));
+    /* A run that is cancelled may skip what computes them. */
+    for (uint32_t i = p->symbols.n; i < dim_cells(e); i++) {
+        const Idx *cell = idx_const(c->arith, i);
+        add(e, code, stmt_store(c, dims, &cell, num(e, DT_I64, 0)));
+    }
     IdxSubst *sub = dims_in(e, dims, NULL);
     for (uint32_t i = 0; i < p->nin; i++) {
         const Type *t = p->in[i].type;

@@ -15,7 +15,7 @@ void use_plan(Entry *e, const Plan *p)
     e->step = 0;
     e->dims = NULL;
     use_dims(e);
-    if (e->main->kind != FUNC_HOST || e->main->nparams != p->nin + p->nout + 2)
+    if (e->main->kind != FUNC_HOST || e->main->nparams != p->nin + p->nout + 2 + (p->ncells > 0))
         BUG("the plan of '%s' does not end in its host function", p->name);
 }
 
@@ -48,6 +48,8 @@ static void fill_run(Entry *e, Code *code, const Buffer *in, const Buffer *out,
     put(e, code, run, "parts", parts);
     put(e, code, run, "phase", status(e, 0));
     put(e, code, run, "stop", status(e, NEVER));
+    if (has_fail(e->main->body))
+        put(e, code, run, "status", status(e, 0));
     if (dims)
         put(e, code, run, "dims", address(e, dims));
 }
@@ -93,6 +95,7 @@ void define_run_ex(Entry *e, const char *suffix, bool exported)
     if (!nt && !p->target->no_threads) /* regions tell it themselves */
         fail_if(e, &code, prim_not(c, prim_eq(c, get(e, e->run, "stop"), status(e, NEVER))),
                 TVMCC_E_CANCELLED);
+    put_computed(e, &code, dims, out);
     give(e, &code, status(e, 0));
     define(e, suffix, "run", exported, 3, all, &code);
 }

@@ -110,6 +110,8 @@ bool is_dynamic(const PlanIO *io); /* a tvmcc_value: some dimension is symbolic 
 void use_dims(Entry *e);
 /* The dimensions from the caller's tensors, checked; results get their shapes.  NULL: none. */
 const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *out);
+/* The shapes of results that main's values decided. */
+void put_computed(Entry *e, Code *code, const Buffer *dims, const Buffer *out);
 /* Where the cells of the i-th tensor lie. */
 const Prim *tensor_data(Entry *e, Code *code, const Buffer *list, uint32_t i, const PlanIO *io);
 
@@ -122,6 +124,7 @@ const Stmt *body(Entry *e, const Stmt *s);   /* main's statement as a function o
 /* ---- region.c ---------------------------------------------------------------------------------- */
 
 const Stmt *region(Entry *e, const Stmt *s);
+bool        has_fail(const Stmt *s);
 
 /* ---- info.c ------------------------------------------------------------------------------------ */
 

@@ -40,6 +40,16 @@ static uint32_t loop_phases(const Stmt *s)
     return (uint32_t)n;
 }
 
+bool has_fail(const Stmt *s)
+{
+    if (s->kind == STMT_FAIL)
+        return true;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (has_fail(s->kids[i]))
+            return true;
+    return false;
+}
+
 /* The number of phases, 0 if a barrier stands inside other control flow. */
 static uint32_t count_phases(const Stmt *body)
 {
@@ -150,6 +160,10 @@ static void define_phases(Entry *e, const Stmt *region, const char *suffix)
 
     begin_part(e, &code, region, params);
     set(e, &code, e->passed, get(e, e->run, "phase"));
+    if (has_fail(region)) /* in an earlier phase */
+        add(e, &code,
+            stmt_if(e->c, prim_eq(e->c, get(e, e->run, "status"), status(e, 0)),
+                    stmt_seq(e->c, 0, NULL), stmt_return(e->c, NULL)));
     view_main(e, &code);
     for (uint32_t i = 0; i < count; i++) {
         bool loop = kid[i]->kind != STMT_BARRIER && has_barrier(kid[i]);
@@ -250,5 +264,12 @@ const Stmt *region(Entry *e, const Stmt *s)
                 code_end(e, &many)));
     fail_if(e, &code, prim_not(c, prim_eq(c, get(e, e->run, "stop"), status(e, NEVER))),
             TVMCC_E_CANCELLED);
+    if (has_fail(s)) {
+        const Prim *failed = get(e, e->run, "status");
+
+        add(e, &code,
+            stmt_if(c, prim_eq(c, failed, status(e, 0)), stmt_seq(c, 0, NULL),
+                    stmt_return(c, failed)));
+    }
     return code_end(e, &code);
 }
