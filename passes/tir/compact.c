@@ -6,10 +6,11 @@
  *     -> for %i<64 { alloc %e: f32[1,128] { .. %e[0,%j] .. } }
  *
  * An alloc sinks through spatial loops only, and others that run once: a reduce or sequential loop
- * may carry values from one iteration to the next.  The region of a dimension is the hull over all
- * accesses (ir/arith), exact where lower ends differ by constants; otherwise the dimension is kept
- * whole.  Registers of which statements one after another use different cells are their own in
- * each.  Buffers with a halo keep their shape. Cost: one walk an alloc. */
+ * may carry values from one iteration to the next.  In a parallel loop each thread has its own. The
+ * region of a dimension is the hull over all accesses (ir/arith), exact where lower ends differ by
+ * constants; otherwise the dimension is kept whole.  Registers of which statements one after
+ * another use different cells are their own in each.  Buffers with a halo keep their shape. Cost:
+ * one walk an alloc. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
@@ -221,7 +222,17 @@ static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s)
                    (s->kind == STMT_IF && s->nkids == 1 && !reads(c, s->u.cond, b));
 
     if (through) {
-        const Stmt *kid = sink(c, b, s->kids[0]);
+        const Stmt *kid = s->kids[0];
+
+        if (s->kind == STMT_FOR && s->u.loop.parallel && b->scope == SCOPE_ARENA) {
+            Buffer own = *b; /* each thread has its own */
+
+            own.scope = SCOPE_PRIVATE;
+            const Buffer *now = buffer_copy(c, b, own);
+            kid = buffer_replace(c, kid, b, now);
+            b = now;
+        }
+        kid = sink(c, b, kid);
         return stmt_with_kids(c, s, &kid);
     }
     if (s->kind == STMT_SEQ) {

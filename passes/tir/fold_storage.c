@@ -7,7 +7,8 @@
  * A scan gives every round cells of its own (ir/te/scan.c).  What is read in the round that writes
  * it only lies in the loop; of what is carried as many rounds lie in memory as there are between
  * the first read and the write, and one more, unless the write of a cell comes after all reads of
- * the cell that lay there.  Cost: one walk an alloc. */
+ * the cell that lay there.  Loops that touch different cells (directions one after the other) are
+ * folded apart, each with a buffer of its own.  Cost: one walk an alloc and such a loop. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
@@ -297,31 +298,120 @@ static const Stmt *alloc_in(Ctx *c, void *user, const Stmt *was, const Stmt *now
     return stmt_for(c, now->u.loop, stmt_alloc(c, p->b, now->kids[0]), now->loc);
 }
 
-static const Stmt *fold_alloc(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+/* The alloc of a->b around s, folded; NULL if it cannot be. */
+static const Stmt *fold_one(const Accesses *a, const Stmt *s)
 {
-    Accesses    a = {.c = c};
-    Fold        f;
-    const Stmt *s = now->nkids ? now->kids[0] : NULL;
+    Ctx *c = a->c;
+    Fold f;
 
-    (void)user;
-    (void)was;
-    if (now->kind != STMT_ALLOC)
-        return now;
-    a.b = now->u.buffer;
-    stmt_visit(s, &(TirVisit){.user = &a, .enter = enter, .leave = leave, .prim = load});
-    if (!find_fold(&a, &f))
-        return now;
-    Buffer      changed = *a.b;
-    const Idx **extent = DUP_ARRAY(c->arena, a.b->extent, a.b->ndim);
+    if (!find_fold(a, &f))
+        return NULL;
+    Buffer      changed = *a->b;
+    const Idx **extent = DUP_ARRAY(c->arena, a->b->extent, a->b->ndim);
 
     extent[f.dim] = idx_const(c->arith, f.keep);
     changed.extent = extent;
-    Rename r = {a.b, buffer_copy(c, a.b, changed), f.dim, f.keep};
+    Rename r = {a->b, buffer_copy(c, a->b, changed), f.dim, f.keep};
     s = stmt_map(c, s, &(TirMap){.user = &r, .stmt = fold_store, .prim = fold_load});
     if (!f.inside)
         return stmt_alloc(c, r.now, s);
     Place in = {f.loop, r.now};
     return stmt_map(c, s, &(TirMap){.user = &in, .stmt = alloc_in});
+}
+
+/* ---- loops that have nothing to do with each other --------------------------------------------------- */
+
+static Accesses accesses(Ctx *c, const Buffer *b, const Stmt *s)
+{
+    Accesses a = {.c = c, .b = b};
+
+    stmt_visit(s, &(TirVisit){.user = &a, .enter = enter, .leave = leave, .prim = load});
+    return a;
+}
+
+/* In some dimension all cells of x lie before those of y. */
+static bool is_ahead(const Accesses *x, const Accesses *y)
+{
+    for (uint32_t d = 0; d < x->b->ndim; d++) {
+        int64_t last = INT64_MIN, first = INT64_MAX;
+
+        for (uint32_t i = 0; i < x->all.n; i++)
+            last = x->all.at[i].index[d]->hi > last ? x->all.at[i].index[d]->hi : last;
+        for (uint32_t i = 0; i < y->all.n; i++)
+            first = y->all.at[i].index[d]->lo < first ? y->all.at[i].index[d]->lo : first;
+        if (last < first)
+            return true;
+    }
+    return false;
+}
+
+/* Which statements of seq touch b, and which of them the cells of the first that does, or those of
+ * another such one. */
+static void first_group(Ctx *c, const Buffer *b, const Stmt *seq, bool *touches, bool *in)
+{
+    Accesses *of = NEW_ARRAY(c->scratch, Accesses, seq->nkids + 1);
+    bool      begun = false, more = true;
+
+    for (uint32_t i = 0; i < seq->nkids; i++) {
+        of[i] = accesses(c, b, seq->kids[i]);
+        touches[i] = of[i].all.n > 0;
+        in[i] = touches[i] && !begun;
+        begun |= touches[i];
+    }
+    while (more) {
+        more = false;
+        for (uint32_t i = 0; i < seq->nkids; i++)
+            for (uint32_t k = 0; k < seq->nkids && touches[i] && !in[i]; k++)
+                if (in[k] && !is_ahead(&of[i], &of[k]) && !is_ahead(&of[k], &of[i]))
+                    in[i] = more = true;
+    }
+}
+
+static const Stmt *fold(Ctx *c, const Buffer *b, const Stmt *s);
+
+/* A folded buffer for the first of the statements in s and what shares cells with it, and one for
+ * the others; NULL if all share, or if those cannot be folded either. */
+static const Stmt *fold_each(Ctx *c, const Buffer *b, const Stmt *s)
+{
+    if (s->kind == STMT_ALLOC) {
+        const Stmt *in = fold_each(c, b, s->kids[0]);
+
+        return in ? stmt_with_kids(c, s, &in) : NULL;
+    }
+    if (s->kind != STMT_SEQ)
+        return NULL;
+    bool         *touches = NEW_ARRAY(c->scratch, bool, s->nkids + 1);
+    bool         *in = NEW_ARRAY(c->scratch, bool, s->nkids + 1), rest = false;
+    const Stmt  **kids = DUP_ARRAY(c->arena, s->kids, s->nkids);
+    const Buffer *own[2];
+
+    first_group(c, b, s, touches, in);
+    for (int i = 0; i < 2; i++)
+        own[i] = buffer_copy(c, b, *b);
+    for (uint32_t i = 0; i < s->nkids; i++) {
+        rest |= touches[i] && !in[i];
+        if (touches[i])
+            kids[i] = buffer_replace(c, kids[i], b, own[!in[i]]);
+    }
+    s = rest ? fold(c, own[0], stmt_with_kids(c, s, kids)) : NULL;
+    return s ? fold(c, own[1], s) : NULL;
+}
+
+static const Stmt *fold(Ctx *c, const Buffer *b, const Stmt *s)
+{
+    Accesses    a = accesses(c, b, s);
+    const Stmt *now = fold_one(&a, s);
+
+    return now || a.escapes || a.seq.n < 2 ? now : fold_each(c, b, s);
+}
+
+static const Stmt *fold_alloc(Ctx *c, void *user, const Stmt *was, const Stmt *now)
+{
+    const Stmt *s = now->kind == STMT_ALLOC ? fold(c, now->u.buffer, now->kids[0]) : NULL;
+
+    (void)user;
+    (void)was;
+    return s ? s : now;
 }
 
 static const Func *fold_func(Ctx *c, void *user, const Func *f)
