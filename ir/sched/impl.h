@@ -187,6 +187,10 @@ bool sources_live(Work *w, uint32_t block, uint32_t reader);
 /* place.c: the innermost sequential loop around the site and all of these blocks, or NO_SITE: what
  * moves from one to the other stays in its round. */
 uint32_t frame_of(const Work *w, uint32_t site, const Sites *blocks);
+/* The topmost loop (or block) inside of the frame that a site lies in. */
+uint32_t part_of(const Work *w, uint32_t frame, uint32_t site);
+/* What the consumer reads besides t is complete before `site` runs, or a refusal. */
+bool inputs_ready(Work *w, uint32_t consumer, const Buffer *t, uint32_t site, uint32_t frame);
 /* No cell of b that one block writes is the one that the other reads: by their ranges, or in a
  * round of the frame (NO_SITE: none). */
 bool reads_others(Work *w, uint32_t writer, uint32_t reader, const Buffer *b, uint32_t frame);

@@ -251,14 +251,11 @@ const Func *step_fold_init(Work *w)
         ok = citer[i] && uiter[i];
     if (!ok || nt != nu)
         return refuse(w, "'%s' does not read each cell of %%%s once", cb->name, t->name);
-    for (uint32_t i = 0; i < prod.n; i++) { /* what e reads is there before the reduction starts */
-        Buffers src = buffers_read(c, C);
-        for (uint32_t k = 0; k < src.n; k++)
-            for (uint32_t j = 0; j < all.n && src.at[k] != t; j++)
-                if (access_of(stmt_at(w, all.at[j]), src.at[k]).stores &&
-                    w->nest.at[top_of(w, all.at[j])].end > top_of(w, prod.at[i]))
-                    return refuse(w, "%%%s is not complete before '%s'", src.at[k]->name, bb->name);
-        if (top_of(w, cons.at[0]) == top_of(w, prod.at[i]))
+    uint32_t frame = frame_of(w, cons.at[0], &prod);
+    for (uint32_t i = 0; i < prod.n; i++) {
+        if (!inputs_ready(w, cons.at[0], t, prod.at[i], frame))
+            return NULL;
+        if (part_of(w, frame, cons.at[0]) == part_of(w, frame, prod.at[i]))
             return refuse(w, "'%s' lies in the loops of '%s'", cb->name, bb->name);
     }
     if (!untouched_before(w, &cons, 0))

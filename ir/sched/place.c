@@ -210,8 +210,7 @@ uint32_t frame_of(const Work *w, uint32_t site, const Sites *blocks)
     return NO_SITE;
 }
 
-/* The topmost loop (or block) inside of the frame that a site lies in. */
-static uint32_t part_of(const Work *w, uint32_t frame, uint32_t site)
+uint32_t part_of(const Work *w, uint32_t frame, uint32_t site)
 {
     uint32_t top = site;
 
@@ -406,8 +405,7 @@ static bool is_complete(Work *w, uint32_t writer, uint32_t consumer, const Buffe
            reads_others(w, writer, consumer, b, frame);
 }
 
-/* What else the consumer reads is complete before `site` runs. */
-static bool inputs_ready(Work *w, uint32_t consumer, const Buffer *t, uint32_t site, uint32_t frame)
+bool inputs_ready(Work *w, uint32_t consumer, const Buffer *t, uint32_t site, uint32_t frame)
 {
     Buffers read = buffers_read(w->c, stmt_at(w, consumer));
     Sites   all = blocks_in(w, NO_SITE);
