@@ -148,34 +148,57 @@ static const Prim *activation(Ctx *c, const char *f, const Prim *x)
 }
 
 /* What the input gives to a gate. */
-static const Prim *projected(const Cell *s, int64_t gate, const Idx *n, const Idx *j)
+static const Prim *projected(const Cell *s, const Idx *gate, const Idx *n, const Idx *j)
 {
     Arith     *A = s->c->arith;
     int64_t    width = cells[s->kind].gates * s->H;
-    const Idx *at[3] = {s->step, n, idx_addc(A, j, gate * s->H)};
+    const Idx *at[3] = {s->step, n, idx_add(A, idx_mulc(A, gate, s->H), j)};
 
     at[2] = idx_add(A, at[2], idx_mulc(A, s->k->outer.at[0], width));
     return te_at(s->c, s->xw, at);
 }
 
-/* sum[d,t,n,g,j] = sum[k] %h[d,t,n,k] * w[d,k,g,j]: all gates of w from `first` on, or that one
- * (gates 0), or a w that has none (first < 0). */
+/* sum[d,t,n,g,j] = sum[k] %h[d,t,n,k] * w[d,k,g,j]; no g where gates is 0, gate 1 of an h that has
+ * gates. */
 static const Tensor *product(const Cell *s, const char *name, const Tensor *h, const Tensor *w,
-                             int64_t first, int64_t gates)
+                             int64_t gates)
 {
     Ctx          *c = s->c;
-    Arith        *A = c->arith;
     Axes          own = own_axes(s, gates);
     Axes          k = te_raxes(c, 1, &s->H, (const char *[]){"k"});
     const Idx    *at[5] = {s->k->outer.at[0], s->k->t, own.at[0], own.at[1], own.at[own.n - 1]};
-    const Idx    *from[4] = {s->k->outer.at[0], s->k->t, own.at[0], k.at[0]};
-    const Idx    *wat[4] = {s->k->outer.at[0], k.at[0], NULL, own.at[own.n - 1]};
+    const Idx    *from[5] = {s->k->outer.at[0], s->k->t, own.at[0], k.at[0], k.at[0]};
+    const Idx    *wat[4] = {s->k->outer.at[0], k.at[0], own.at[1], own.at[own.n - 1]};
     const Tensor *sum = of_steps(s, name, 0, gates);
 
-    wat[2] = first < 0 ? wat[3] : gates ? own.at[1] : idx_const(A, first);
+    if (!gates && w->buffer->ndim == 4)
+        wat[2] = idx_const(c->arith, 0);
+    if (h->buffer->ndim == 5)
+        from[3] = idx_const(c->arith, 1);
     te_scan_reduce(c, s->k, SCAN_EACH, sum, at, own, COMB_SUM, k,
                    prim_mul(c, te_at(c, h, from), te_at(c, w, wat)));
     return sum;
+}
+
+/* Gates from `first` on before their activations: a product, and what is there before the step,
+ * which the sums can start from: the input's part, or [D, H] `last` for the last of them. */
+static const Tensor *gates_of(const Cell *s, const char *name, const Tensor *sum, int64_t first,
+                              int64_t gates, const Tensor *last)
+{
+    Ctx        *c = s->c;
+    Arith      *A = c->arith;
+    Axes        own = own_axes(s, gates);
+    const Idx  *d = s->k->outer.at[0], *j = own.at[own.n - 1];
+    const Idx  *at[5] = {d, s->k->t, own.at[0], own.at[1], j};
+    const Prim *x =
+        projected(s, idx_addc(A, gates ? own.at[1] : idx_const(A, 0), first), own.at[0], j);
+    const Tensor *t = of_steps(s, name, 0, gates);
+
+    if (last)
+        x = prim_select(c, te_between(c, idx_const(A, 0), own.at[1], idx_const(A, gates - 1)), x,
+                        te_at(c, last, (const Idx *[]){d, j}));
+    te_scan_def(c, s->k, SCAN_EACH, t, at, own, prim_add(c, te_at(c, sum, at), x));
+    return t;
 }
 
 /* A definition for each row and unit, `after` steps behind. */
@@ -198,69 +221,67 @@ static const Prim *blend(const Cell *s, const Prim *z, const Prim *fresh, const 
                     prim_mul(c, z, at_step(s, s->state, 0, own->at[0], -1, own->at[1])));
 }
 
-/* A gate before its activation: the product's part and the input's. */
-static const Prim *gate_of(const Cell *s, const Tensor *sum, int64_t gate, int64_t of_sum,
-                           const Axes *own)
+/* Gate `gate` of those that gates_of gave, activated; -1 of those that have none. */
+static const Prim *open_gate(const Cell *s, const char *f, const Tensor *gates, int64_t gate,
+                             const Axes *own)
 {
-    return prim_add(s->c, at_step(s, sum, 0, own->at[0], of_sum, own->at[1]),
-                    projected(s, gate, own->at[0], own->at[1]));
+    return activation(s->c, f, at_step(s, gates, 0, own->at[0], gate, own->at[1]));
 }
 
 static void step_lstm(const Cell *s, const Tensor *cell)
 {
     Ctx          *c = s->c;
-    const Tensor *sum = product(s, "sum", s->state, s->r, 0, 4);
+    const Tensor *gate = gates_of(s, "gate", product(s, "sum", s->state, s->r, 4), 0, 4, NULL);
     Axes          own = own_axes(s, 0), out = own_axes(s, 0);
-    const Prim   *i = activation(c, s->f, gate_of(s, sum, 0, 0, &own));
-    const Prim   *f = activation(c, s->f, gate_of(s, sum, 2, 2, &own));
-    const Prim   *fresh = activation(c, s->g, gate_of(s, sum, 3, 3, &own));
+    const Prim   *i = open_gate(s, s->f, gate, 0, &own), *f = open_gate(s, s->f, gate, 2, &own);
+    const Prim   *fresh = open_gate(s, s->g, gate, 3, &own);
     const Prim   *was = at_step(s, cell, 0, own.at[0], -1, own.at[1]);
 
     define_units(s, cell, 1, &own, prim_add(c, prim_mul(c, f, was), prim_mul(c, i, fresh)));
     const Prim *now = activation(c, s->g, at_step(s, cell, 1, out.at[0], -1, out.at[1]));
-    const Prim *o = activation(c, s->f, gate_of(s, sum, 1, 1, &out));
-    define_units(s, s->state, 1, &out, prim_mul(c, o, now));
+    define_units(s, s->state, 1, &out, prim_mul(c, open_gate(s, s->f, gate, 1, &out), now));
 }
 
-/* r*h of all units comes before h~ of any: what is reset first, then the rest. */
+/* r*h of all units comes before h~ of any: z and r*h as two gates of one tensor, then the rest. */
 static void step_gru(const Cell *s)
 {
     Ctx          *c = s->c;
-    const Tensor *reset = product(s, "reset", s->state, s->r, 1, 0);
-    const Tensor *rh = of_steps(s, "rh", 0, 0);
-    Axes          own = own_axes(s, 0), out = own_axes(s, 0);
-    const Prim   *r = activation(c, s->f, gate_of(s, reset, 1, -1, &own));
+    Arith        *A = c->arith;
+    const Tensor *gate = gates_of(s, "gate", product(s, "sum", s->state, s->r, 2), 0, 2, NULL);
+    const Tensor *reset = of_steps(s, "reset", 0, 2);
+    Axes          two = own_axes(s, 2), out = own_axes(s, 0);
+    const Idx    *at[5] = {s->k->outer.at[0], s->k->t, two.at[0], two.at[1], two.at[2]};
+    const Prim   *z = activation(c, s->f, te_at(c, gate, at));
+    const Prim   *rh = prim_mul(c, z, at_step(s, s->state, 0, at[2], -1, at[4]));
 
-    define_units(s, rh, 0, &own, prim_mul(c, r, at_step(s, s->state, 0, own.at[0], -1, own.at[1])));
-    const Tensor *update = product(s, "update", s->state, s->r, 0, 0);
-    const Tensor *fresh = product(s, "fresh", rh, s->more, -1, 0);
-    const Prim   *z = activation(c, s->f, gate_of(s, update, 0, -1, &out));
+    te_scan_def(c, s->k, SCAN_EACH, reset, at, two,
+                prim_select(c, te_between(c, idx_const(A, 0), at[3], idx_const(A, 1)), z, rh));
+    const Tensor *fresh = product(s, "fresh", reset, s->more, 0);
 
+    fresh = gates_of(s, "candidate", fresh, 2, 0, NULL);
     define_units(s, s->state, 1, &out,
-                 blend(s, z, activation(c, s->g, gate_of(s, fresh, 2, -1, &out)), &out));
+                 blend(s, at_step(s, reset, 0, out.at[0], 0, out.at[1]),
+                       open_gate(s, s->g, fresh, -1, &out), &out));
 }
 
 static void step_gru_linear(const Cell *s)
 {
     Ctx          *c = s->c;
-    const Tensor *sum = product(s, "sum", s->state, s->r, 0, 3);
+    const Tensor *gate = gates_of(s, "gate", product(s, "sum", s->state, s->r, 3), 0, 3, s->more);
     Axes          own = own_axes(s, 0);
-    const Idx    *bias[2] = {s->k->outer.at[0], own.at[1]};
-    const Prim   *z = activation(c, s->f, gate_of(s, sum, 0, 0, &own));
-    const Prim   *r = activation(c, s->f, gate_of(s, sum, 1, 1, &own));
-    const Prim   *fresh =
-        prim_add(c, at_step(s, sum, 0, own.at[0], 2, own.at[1]), te_at(c, s->more, bias));
+    const Prim   *z = open_gate(s, s->f, gate, 0, &own), *r = open_gate(s, s->f, gate, 1, &own);
+    const Prim   *fresh = prim_mul(c, r, at_step(s, gate, 0, own.at[0], 2, own.at[1]));
 
-    fresh = prim_add(c, projected(s, 2, own.at[0], own.at[1]), prim_mul(c, r, fresh));
+    fresh = prim_add(c, projected(s, idx_const(c->arith, 2), own.at[0], own.at[1]), fresh);
     define_units(s, s->state, 1, &own, blend(s, z, activation(c, s->g, fresh), &own));
 }
 
 static void step_rnn(const Cell *s)
 {
-    const Tensor *sum = product(s, "sum", s->state, s->r, 0, 0);
+    const Tensor *gate = gates_of(s, "gate", product(s, "sum", s->state, s->r, 0), 0, 0, NULL);
     Axes          own = own_axes(s, 0);
 
-    define_units(s, s->state, 1, &own, activation(s->c, s->f, gate_of(s, sum, 0, -1, &own)));
+    define_units(s, s->state, 1, &own, open_gate(s, s->f, gate, -1, &own));
 }
 
 /* What is carried begins with an operand, [D, N, H]. */

@@ -1,6 +1,7 @@
 /* Recurrent cells: nn.recurrent, a scan over steps.
  *
  *   cell, state, y as one nest of tiles     units of the state with all of their gates
+ *   fold_init gate -> sum                   sums start from the input's part
  *   %p1 (d, k, g, j) -> (d, j//32, k, g, j%32)     what a tile reads of the weights lies together
  *   compute_at sum %cell.nb; cache_write sum reg   a tile's sums, for as many rows as registers
  * hold
@@ -13,15 +14,23 @@
 
 enum { MOST_UNITS = 128, MOST_SUMS = 8 };
 
-/* Products that are computed for a tile of a definition, and what follows from it. */
+/* A product that is computed for a tile of a definition, the gates that it is a part of, and what
+ * follows from the definition. */
 typedef struct {
-    const char *host, *product[2], *follow[2];
+    const char *host, *product, *gates, *follow[2];
 } Part;
 
-static const Part lstm_parts[] = {{"cell", {"sum"}, {"state", "y"}}, {0}};
+enum { MOST_PARTS = 2 };
+
+static const Part lstm_parts[] = {{"cell", "sum", "gate", {"state", "y"}}, {0}};
 static const Part gru_parts[] = {
-    {"rh", {"reset"}, {0}}, {"state", {"update", "fresh"}, {"y"}}, {0}};
-static const Part other_parts[] = {{"state", {"sum"}, {"y"}}, {0}};
+    {"reset", "sum", "gate", {0}}, {"state", "fresh", "candidate", {"y"}}, {0}};
+static const Part other_parts[] = {{"state", "sum", "gate", {"y"}}, {0}};
+
+/* Of a part: gates that its product has, units of a tile, rows together. */
+typedef struct {
+    int64_t gates, tile, together;
+} PartPlan;
 
 typedef enum { DIVIDE_NOTHING, DIVIDE_DIRECTIONS, DIVIDE_UNITS, DIVISIONS } Division;
 
@@ -29,11 +38,10 @@ typedef struct {
     const Part *parts;
     Machine     machine;
     int64_t     steps, directions, rows, units, bytes; /* bytes: of the weights of a direction */
-    int64_t     gates;                                 /* that one product has */
     int64_t     lanes, dtype;
     int64_t     sums; /* of all products of a step */
     Division    by;
-    int64_t     tile, together; /* units of a tile; rows */
+    PartPlan    of[MOST_PARTS];
 } RecurrentPlan;
 
 static int64_t rows_of(const RecurrentPlan *p, int64_t vectors)
@@ -46,14 +54,14 @@ static int64_t rows_of(const RecurrentPlan *p, int64_t vectors)
     return rows < 1 ? 1 : rows;
 }
 
-/* Cycles of all steps, by tiles of so many units. */
-static double tile_cycles(const RecurrentPlan *p, int64_t units)
+/* Cycles of all steps of a product, by tiles of so many units. */
+static double tile_cycles(const RecurrentPlan *p, int64_t gates, int64_t units)
 {
     int64_t full = p->units / units, left = p->units % units;
     double  cycles = 0;
 
     for (int i = 0; i < 2; i++) {
-        int64_t n = i ? left : units, vectors = ceil_div(n, p->lanes) * p->gates;
+        int64_t n = i ? left : units, vectors = ceil_div(n, p->lanes) * gates;
         int64_t rows = n ? rows_of(p, vectors) : 1;
 
         if (n)
@@ -63,16 +71,34 @@ static double tile_cycles(const RecurrentPlan *p, int64_t units)
     return cycles * (double)(p->steps * p->directions * p->units * p->rows);
 }
 
+static void decide_tile(Sched *s, RecurrentPlan *p, PartPlan *of, const char *name)
+{
+    Candidates tiles = candidates(s);
+
+    for (int64_t n = MOST_UNITS / p->lanes * p->lanes; n > 0; n -= p->lanes) {
+        /* Threads that divide tiles meet but once a step if all are alike. */
+        bool alike = p->by != DIVIDE_UNITS || (p->units % n == 0 && n < p->units);
+
+        if (alike && n <= p->units && (n / p->lanes * of->gates <= MOST_SUMS || n == p->lanes))
+            candidate(&tiles, n, 0, tile_cycles(p, of->gates, n) * (p->units < 4 * n ? 1.1 : 1));
+    }
+    if (!tiles.of.n)
+        candidate(&tiles, p->units, 0, NAN);
+    of->tile = pick_factor(s, name, &tiles);
+    of->together = rows_of(p, ceil_div(of->tile, p->lanes) * of->gates);
+}
+
 static void decide_recurrent(Sched *s, void *plan)
 {
     static const char *const words[] = {"nothing", "directions", "units"};
+    static const char *const tile[MOST_PARTS] = {"units", "candidates"};
     RecurrentPlan           *p = plan;
     int64_t                  ns = state_step_ns(p->bytes, p->sums * p->units * p->units * p->rows);
     int64_t                  meets = p->parts == gru_parts ? 2 : 1;
     double                   step = p->machine.ghz * (double)(p->directions * p->steps);
     bool                     divides = !s->target->no_threads && p->steps > 1;
     bool                     near = p->directions > 1 && p->bytes <= p->machine.l2 / 2;
-    Candidates               by = candidates(s), tiles = candidates(s);
+    Candidates               by = candidates(s);
 
     candidate(&by, DIVIDE_NOTHING, 0, step * (double)ns);
     if (divides && near)
@@ -81,20 +107,18 @@ static void decide_recurrent(Sched *s, void *plan)
         candidate(&by, DIVIDE_UNITS, 0,
                   step * (double)(ns - ns / 2 + 2 * meets * (int64_t)p->machine.sync_ns));
     p->by = (Division)pick_order(s, "divide", &by, words);
-    for (int64_t n = MOST_UNITS / p->lanes * p->lanes; n > 0; n -= p->lanes) {
-        /* Threads that divide tiles meet but once a step if all are alike. */
-        bool alike = p->by != DIVIDE_UNITS || (p->units % n == 0 && n < p->units);
-
-        if (alike && n <= p->units && (n / p->lanes * p->gates <= MOST_SUMS || n == p->lanes))
-            candidate(&tiles, n, 0, tile_cycles(p, n) * (p->units < 4 * n ? 1.1 : 1));
-    }
-    if (!tiles.of.n)
-        candidate(&tiles, p->units, 0, NAN);
-    p->tile = pick_factor(s, "units", &tiles);
-    p->together = rows_of(p, ceil_div(p->tile, p->lanes) * p->gates);
+    for (uint32_t i = 0; p->parts[i].host; i++)
+        decide_tile(s, p, &p->of[i], tile[i]);
 }
 
-/* A product of a tile: its sums in registers, all that a unit of its reduction makes written out.
+static int64_t gates_of(Sched *s, const char *block)
+{
+    int64_t n = iter_extent(s, block, "g");
+
+    return n > 0 ? n : 1;
+}
+
+/* The product of a tile: its sums in registers, all that a unit of its reduction makes written out.
  */
 static void product_tile(Sched *s, const RecurrentPlan *p, const char *product, const char *at)
 {
@@ -115,35 +139,43 @@ static void product_tile(Sched *s, const RecurrentPlan *p, const char *product, 
         step(s, "unroll %%%s.g", product);
 }
 
-static void part_tiles(Sched *s, const RecurrentPlan *p, const Part *part)
+static void part_tiles(Sched *s, const RecurrentPlan *p, const Part *part, const PartPlan *of)
 {
     const char *h = part->host, *at = intern_printf(s->c->strings, "%s.nb", h);
+    bool        gates = loop_extent(s, intern_printf(s->c->strings, "%s.g", h)) > 0;
 
-    for (uint32_t i = 0; i < COUNT(part->product) && part->product[i] && s->target->has_fma; i++)
-        try_step(s, "contract %s", part->product[i]);
+    step(s, "fold_init %s -> %s", part->gates, part->product);
+    if (s->target->has_fma)
+        try_step(s, "contract %s", part->product);
     for (uint32_t i = 0; i < COUNT(part->follow) && part->follow[i]; i++)
         step(s, "reverse_compute_at %s %%%s.j", part->follow[i], h);
-    step(s, "reorder %%%s.j, %%%s.n", h, h);
-    step(s, "split %%%s.j by %lld tail=peel -> %%%s.tile, %%%s.u", h, (long long)p->tile, h, h);
-    step(s, "split %%%s.n by %lld -> %%%s.nb, %%%s.r", h, (long long)p->together, h, h);
-    step(s, "reorder %%%s.tile, %%%s.nb, %%%s.r, %%%s.u", h, h, h, h);
-    for (uint32_t i = 0; i < COUNT(part->product) && part->product[i]; i++)
-        product_tile(s, p, part->product[i], at);
+    if (gates)
+        step(s, "reorder %%%s.j, %%%s.n, %%%s.g", h, h, h);
+    else
+        step(s, "reorder %%%s.j, %%%s.n", h, h);
+    step(s, "split %%%s.j by %lld tail=peel -> %%%s.tile, %%%s.u", h, (long long)of->tile, h, h);
+    step(s, "split %%%s.n by %lld -> %%%s.nb, %%%s.r", h, (long long)of->together, h, h);
+    if (gates)
+        step(s, "reorder %%%s.tile, %%%s.nb, %%%s.r, %%%s.u, %%%s.g", h, h, h, h, h);
+    else
+        step(s, "reorder %%%s.tile, %%%s.nb, %%%s.r, %%%s.u", h, h, h, h);
+    product_tile(s, p, part->product, at);
     step(s, "split %%%s.u by %lld tail=peel -> %%%s.v, %%%s.l", h, (long long)p->lanes, h, h);
+    if (gates) {
+        step(s, "reorder %%%s.g, %%%s.l", h, h);
+        step(s, "unroll %%%s.g", h);
+    }
     step(s, "vectorize %%%s.l", h);
 }
 
 /* What a tile reads of a constant lies together. */
 static void pack_weights(Sched *s, const RecurrentPlan *p)
 {
-    long long w = p->tile;
+    long long w = p->of[0].tile, last = p->of[1].tile;
 
-    if (p->parts != gru_parts) {
-        try_step(s, "transform_layout %%p1 (d, k, g, j) -> (d, j//%lld, k, g, j%%%lld)", w, w);
-        return;
-    }
-    try_step(s, "transform_layout %%p1 (d, k, g, j) -> (d, g, j//%lld, k, j%%%lld)", w, w);
-    try_step(s, "transform_layout %%p3 (d, k, j) -> (d, j//%lld, k, j%%%lld)", w, w);
+    try_step(s, "transform_layout %%p1 (d, k, g, j) -> (d, j//%lld, k, g, j%%%lld)", w, w);
+    if (p->parts == gru_parts)
+        try_step(s, "transform_layout %%p3 (d, k, j) -> (d, j//%lld, k, j%%%lld)", last, last);
 }
 
 void sched_recurrent(Sched *s)
@@ -156,24 +188,26 @@ void sched_recurrent(Sched *s)
         s->refusal = "'state' is not that of a recurrent cell";
         return;
     }
-    RecurrentPlan p = {.parts = has_block(s, "cell") ? lstm_parts
-                                : has_block(s, "rh") ? gru_parts
-                                                     : other_parts,
+    RecurrentPlan p = {.parts = has_block(s, "cell")    ? lstm_parts
+                                : has_block(s, "reset") ? gru_parts
+                                                        : other_parts,
                        .machine = machine_of(s->target),
                        .steps = iter_extent(s, "state", "t"),
                        .directions = iter_extent(s, "state", "d"),
                        .rows = iter_extent(s, "state", "n"),
                        .units = iter_extent(s, "state", "j"),
                        .dtype = dtype_bytes(state->kids[0]->u.store.buffer->dtype)};
-    p.gates = has_block(s, "sum") && iter_extent(s, "sum", "g") ? iter_extent(s, "sum", "g") : 1;
-    p.sums = p.parts == gru_parts ? 3 : p.gates;
+    for (uint32_t i = 0; p.parts[i].host; i++) {
+        p.of[i].gates = gates_of(s, p.parts[i].product);
+        p.sums += p.of[i].gates;
+    }
     p.bytes = p.sums * p.units * p.units * p.dtype;
     p.lanes = lanes * 4 / p.dtype;
     p.lanes = p.lanes < 1 ? 1 : p.lanes > p.units ? p.units : p.lanes;
     sched_decide(s, decide_recurrent, &p);
     pack_weights(s, &p);
-    for (const Part *part = p.parts; part->host; part++)
-        part_tiles(s, &p, part);
+    for (uint32_t i = 0; p.parts[i].host; i++)
+        part_tiles(s, &p, &p.parts[i], &p.of[i]);
     for (uint32_t i = 0; i < COUNT(edges); i++)
         if (has_block(s, edges[i]))
             vector_marks(s, edges[i]);
