@@ -20,10 +20,12 @@
 
 enum { NEAR, FAR, CACHES }; /* L1, L2 */
 
-/* Cycles of a function that stays a call, of a division, of leaving a loop that was guessed to go
- * on, of a call; shares of a cache that are there for what is read again. */
+/* Cycles of a number of a function that stays a call, of a division or a root and of each number of
+ * one (16 take 10 cycles on Zen 4 and Cascade Lake), of leaving a loop that was guessed to go on,
+ * of a call; shares of a cache that are there for what is read again. */
 #define MATH_CALL 20.0
 #define DIVISION 4.0
+#define DIVISION_LANE 0.625
 #define LOOP_END 6.0
 #define CALL 4.0
 #define CACHE_SHARE 0.75
@@ -41,6 +43,7 @@ typedef VEC(Group) Groups;
 /* One execution of a statement. */
 typedef struct {
     double cycles;
+    double once;         /* ... of what is the same in every round of the loop around */
     double into[CACHES]; /* bytes that come into the cache */
     Groups groups;
 } Cost;
@@ -148,12 +151,22 @@ static double places(Walk *w, const Idx *at, const LoopData *loop, int64_t lo, i
 
 /* ---- statements between loops ------------------------------------------------------------------------ */
 
+/* The loop around them. */
 typedef struct {
-    Walk  *w;
-    Map   *seen; /* equal prims are one, and computed once */
-    double units, loads, stores, others, divisions;
-    bool   sums;
-    Groups groups;
+    Arena      *a;
+    const Atom *var;
+    bool        calls; /* others, which may store anything */
+    VEC(const Buffer *) stored;
+} Loop;
+
+typedef struct {
+    Walk       *w;
+    Map        *seen; /* equal prims are one, and computed once */
+    const Loop *loop; /* around; NULL: none */
+    double      units, loads, stores, others, divisions;
+    double      once;
+    bool        sums;
+    Groups      groups;
 } Run;
 
 static bool in_memory(const Buffer *b)
@@ -183,13 +196,84 @@ static double slots(const Run *r, DType t)
                : 1 / fma_rate(r->w->m, t.lanes * t.bits / 32 > 0 ? t.lanes * t.bits / 32 : 1);
 }
 
+static double division(DType t)
+{
+    return larger(DIVISION, DIVISION_LANE * t.lanes);
+}
+
+static bool index_moves(const Run *r, const Idx *x)
+{
+    return idx_uses(x, r->loop->var);
+}
+
+/* Is it the same in all rounds of the loop around?  Kids are seen first. */
+static bool is_fixed(const Run *r, const Prim *p)
+{
+    if (!r->loop || r->loop->calls)
+        return false;
+    if (p->kind == PRIM_LOAD) {
+        for (uint32_t i = 0; i < r->loop->stored.n; i++)
+            if (r->loop->stored.at[i] == p->u.load.buffer)
+                return false;
+        for (uint32_t i = 0; i < p->u.load.n; i++)
+            if (index_moves(r, p->u.load.index[i]))
+                return false;
+    }
+    if ((p->kind == PRIM_INDEX || p->kind == PRIM_RAMP || p->kind == PRIM_CASE) &&
+        index_moves(r, p->u.index))
+        return false;
+    for (uint32_t i = 0; i < p->nkids; i++)
+        if (map_get(r->seen, PTR_KEY(p->kids[i])) != r->loop)
+            return false;
+    return true;
+}
+
+static void add_cycles(Run *r, double *to, double cycles, bool fixed)
+{
+    *(fixed ? &r->once : to) += cycles;
+}
+
+static void add_math(Run *r, const Prim *p, bool fixed)
+{
+    switch (p->u.math) {
+    case MATH_ABS:
+    case MATH_FLOOR:
+    case MATH_CEIL:
+    case MATH_TRUNC:
+    case MATH_ROUND:
+    case MATH_COPYSIGN: r->units += slots(r, p->dtype); return;
+    case MATH_SQRT: add_cycles(r, &r->divisions, division(p->dtype), fixed); return;
+    case MATH_EXP:
+    case MATH_LOG:
+    case MATH_TANH:
+    case MATH_ERF:
+    case MATH_SIGMOID:
+    case MATH_POW:
+    case MATH_FMOD:
+    case MATH_SIN:
+    case MATH_COS:
+    case MATH_TAN:
+    case MATH_ASIN:
+    case MATH_ACOS:
+    case MATH_ATAN:
+    case MATH_ATAN2:
+    case MATH_SINH:
+    case MATH_COSH:
+    case MATH_ASINH:
+    case MATH_ACOSH:
+    case MATH_ATANH: add_cycles(r, &r->others, MATH_CALL * p->dtype.lanes, fixed); return;
+    case MATH_COUNT: break;
+    }
+}
+
 static void add_prim(void *user, const Prim *p)
 {
     Run *r = user;
 
     if (map_get(r->seen, PTR_KEY(p)))
         return;
-    map_put(r->seen, PTR_KEY(p), r);
+    bool fixed = is_fixed(r, p);
+    map_put(r->seen, PTR_KEY(p), fixed ? (void *)r->loop : r);
     switch (p->kind) {
     case PRIM_LOAD:
         if (in_memory(p->u.load.buffer)) {
@@ -210,8 +294,8 @@ static void add_prim(void *user, const Prim *p)
         r->sums = true;
         r->units += slots(r, p->dtype);
         return;
-    case PRIM_DIV: r->divisions += larger(DIVISION, p->dtype.lanes); return;
-    case PRIM_MATH: r->others += MATH_CALL; return;
+    case PRIM_DIV: add_cycles(r, &r->divisions, division(p->dtype), fixed); return;
+    case PRIM_MATH: add_math(r, p, fixed); return;
     case PRIM_VEC: r->others += p->nkids; return;
     case PRIM_ADD:
     case PRIM_SUB:
@@ -253,7 +337,8 @@ static void add_store(Run *r, const Stmt *s)
 static Cost run_cost(Walk *w, const Run *r)
 {
     double busy = larger(r->units, larger(r->loads / w->m->loads, r->stores));
-    Cost   cost = {.cycles = larger(busy, r->divisions) + r->others, .groups = r->groups};
+    Cost   cost = {
+          .cycles = larger(busy, r->divisions) + r->others, .once = r->once, .groups = r->groups};
 
     for (int i = 0; i < CACHES; i++)
         cost.into[i] = covered(w, &r->groups);
@@ -270,6 +355,7 @@ static void follow(Walk *w, Cost *first, const Cost *then)
     double parts[CACHES];
 
     first->cycles += then->cycles;
+    first->once += then->once;
     for (int i = 0; i < CACHES; i++)
         parts[i] = first->into[i] + then->into[i];
     for (uint32_t i = 0; i < then->groups.n; i++)
@@ -279,15 +365,15 @@ static void follow(Walk *w, Cost *first, const Cost *then)
         first->into[i] = all <= w->room[i] ? all : parts[i];
 }
 
-static Run run_new(Walk *w)
+static Run run_new(Walk *w, const Loop *around)
 {
-    return (Run){.w = w, .seen = map_new(w->a)};
+    return (Run){.w = w, .seen = map_new(w->a), .loop = around};
 }
 
-static Cost seq_cost(Walk *w, const Stmt *s, bool *sums)
+static Cost seq_cost(Walk *w, const Stmt *s, const Loop *around, bool *sums)
 {
     Cost cost = {0};
-    Run  run = run_new(w);
+    Run  run = run_new(w, around);
 
     for (uint32_t i = 0; i <= s->nkids; i++) {
         const Stmt *kid = i < s->nkids ? s->kids[i] : NULL;
@@ -299,7 +385,7 @@ static Cost seq_cost(Walk *w, const Stmt *s, bool *sums)
         Cost part = run_cost(w, &run);
         *sums |= run.sums;
         follow(w, &cost, &part);
-        run = run_new(w);
+        run = run_new(w, around);
         if (kid) {
             part = stmt_cost(w, kid);
             follow(w, &cost, &part);
@@ -308,22 +394,34 @@ static Cost seq_cost(Walk *w, const Stmt *s, bool *sums)
     return cost;
 }
 
+static bool see_stored(void *user, const Stmt *s)
+{
+    Loop *l = user;
+
+    l->calls |= s->kind == STMT_CALL;
+    if (s->kind == STMT_STORE)
+        vec_push(l->a, &l->stored, s->u.store.buffer);
+    return true;
+}
+
 static Cost loop_cost(Walk *w, const Stmt *s)
 {
     const LoopData *loop = &s->u.loop;
     int64_t         n = eval(w, loop->extent, NULL, 0), lo = eval(w, loop->lo, NULL, 0);
     bool            sums = false;
     const Stmt     *in = s->kids[0];
-    Cost            body = in->kind == STMT_SEQ || in->kind == STMT_STORE
-                               ? seq_cost(w, in->kind == STMT_SEQ ? in : s, &sums)
-                               : stmt_cost(w, in);
-    Cost            cost = {0};
+    Loop            around = {.a = w->a, .var = loop->var};
+    stmt_visit(in, &(TirVisit){.user = &around, .enter = see_stored});
+    Cost body = in->kind == STMT_SEQ || in->kind == STMT_STORE
+                    ? seq_cost(w, in->kind == STMT_SEQ ? in : s, &around, &sums)
+                    : stmt_cost(w, in);
+    Cost cost = {0};
 
     if (n < 1)
         return cost;
     if (sums)
         body.cycles = larger(body.cycles, w->m->latency);
-    cost.cycles = (double)n * larger(body.cycles, 1) + LOOP_END;
+    cost.cycles = (double)n * larger(body.cycles, 1) + body.once + LOOP_END;
     double once = covered(w, &body.groups);
     for (uint32_t i = 0; i < body.groups.n; i++) {
         Group  g = body.groups.at[i];
@@ -377,11 +475,11 @@ static Cost call_cost(Walk *w, const Stmt *s)
 static Cost stmt_cost(Walk *w, const Stmt *s)
 {
     Cost cost = {0}, part;
-    Run  run = run_new(w);
+    Run  run = run_new(w, NULL);
     bool sums = false;
 
     switch (s->kind) {
-    case STMT_SEQ: return seq_cost(w, s, &sums);
+    case STMT_SEQ: return seq_cost(w, s, NULL, &sums);
     case STMT_FOR: return loop_cost(w, s);
     case STMT_CALL: return call_cost(w, s);
     case STMT_STORE: add_store(&run, s); return run_cost(w, &run);

@@ -227,6 +227,34 @@ static void test_kernel(void)
     end();
 }
 
+/* A row that is divided by a root: the same number in all rounds (`whole`), or one in each. */
+static double norm_cycles(const Machine *m, bool whole)
+{
+    static const char text[] =
+        "func @f kind(kernel) target(\"llvm -mtriple=x86_64-linux-gnu -mcpu=haswell\")"
+        " (%%s: f32[128], %%x: f32[1024], %%y: f32[1024] written) {\n"
+        "  for %%i < 128 {\n    %%y[%%i*8 : 8] = %%x[%%i*8 : 8] / splat(sqrt(%%s[%s] / 8.0), 8)\n"
+        "  }\n}\n";
+    const char      *s = arena_printf(arena, text, whole ? "0" : "%i");
+    const TirModule *mod = tir_parse(c, "n", (Bytes){(const uint8_t *)s, strlen(s)});
+
+    CHECK(mod != NULL);
+    return mod ? kernel_work(c, m, mod, mod->funcs[0]).cycles : 0;
+}
+
+static void test_fixed(void)
+{
+    begin();
+    Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=haswell");
+    double  once = norm_cycles(&m, true), each = norm_cycles(&m, false);
+
+    /* A division of 8 numbers a round; beside it a root and a division of one. */
+    CHECK(once > 128 * 4 && once < 128 * 6 + m.start_cycles + 50);
+    CHECK(each > once + 128 * 7);
+    CHECK_INT(diag_errors(c->diags), 0);
+    end();
+}
+
 /* A value of so many KiB that one kernel stores and the next one reads, with others in between. */
 static const Time *run_program(const Machine *m, int kib, int between, uint32_t *n)
 {
@@ -290,6 +318,7 @@ static void test_kernel_cycles(void)
 int main(void)
 {
     RUN(test_kernel);
+    RUN(test_fixed);
     RUN(test_program);
     RUN(test_kernel_cycles);
     RUN(test_time);
