@@ -13,7 +13,8 @@
  *   time.c      what work takes that computes and moves data at the same time
  *   traffic.c   bytes a cycle between the core and where data lie (traffic.def)
  *   product.c   cycles of whole products, by algorithm
- *   threads.c   what threads gain and lose */
+ *   threads.c   what threads gain and lose
+ *   limits.c    thresholds, where there is no estimate (limits.def) */
 #ifndef TVMCC_MACHINE_H
 #define TVMCC_MACHINE_H
 
@@ -65,6 +66,8 @@ void   figure_set(Machine *m, uint32_t figure, double value, Origin from);
 Machine machine_of(const Target *t);
 /* Code for it is made of vectors of 16 bytes or more; never for GPUs, whose lanes are threads. */
 bool has_vectors(const Target *t);
+/* Lanes of the narrowest vector. */
+enum { LEAST_LANES = 4 };
 /* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */
 double fma_rate(const Machine *m, int64_t lanes);
 
@@ -222,6 +225,13 @@ double division_bytes(const Machine *m, double weights, double input, int64_t bl
                       int64_t panels);
 /* Work of so many nanoseconds is too short for a second thread. */
 bool too_short(const Machine *m, double ns);
+/* What a cell of a block reads and computes, and nanoseconds of that. */
+typedef struct {
+    int64_t bytes, math, divisions, others;
+} CellWork;
+double cell_ns(const Machine *m, const CellWork *w);
+/* ... of so many multiply-adds. */
+double products_ns(const Machine *m, int64_t macs);
 /* Nanoseconds that a second thread saves of a kernel with so many multiply-adds, which reads and
  * writes so many bytes and in which threads meet `meets` times. */
 double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets);
@@ -229,7 +239,15 @@ double second_thread_saves(const Machine *m, double macs, double bytes, int64_t 
  * many multiply-adds; what two threads that need not meet in it cost. */
 int64_t state_step_ns(int64_t bytes, int64_t macs);
 enum { APART_NS = 2000 };
+/* ... and of threads that meet so often in it: each waits for the other. */
+int64_t meeting_ns(const Machine *m, int64_t meets);
 /* A run of which so much is saved is worth calling other threads. */
 bool worth_launch(const Machine *m, double saved_ns);
+
+/* ---- limits.c ----------------------------------------------------------------------------------- */
+
+#define LIMIT(type, name, unit, value) type name(const Machine *m);
+#include "machine/limits.def"
+#undef LIMIT
 
 #endif

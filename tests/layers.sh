@@ -110,6 +110,25 @@ if [ -n "$bad" ]; then
     status=1
 fi
 
+# Nor do thresholds, shares of caches and factors: an estimate decides, or a row of machine/limits.def,
+# which says what was measured.  What is left are the sizes of
+known="LONG_CODE LONG_TAPS LONG_COLUMN FEW_CELLS MOST_LINE" # code: what is written out
+known="$known MAX_DIMS MAX_IN MAX_CHOICES MAX_SIBLINGS MAX_GROUP MAX_BLOCKS MAX_WIDTHS MOST_RUNS" # arrays,
+known="$known MAX_RUN MAX_CHAIN ROUNDS HASHED MOST_STRIDE MOST_PARTS MOST_REACH" # searches,
+known="$known MAX_HALO SMALL_RESULT"                                             # the product,
+known="$known LEAST LEAST_PANELS FEW_TILES"                                      # loops worth the name,
+known="$known LEAST_SIDE MOST_SIDE LEAST_THREADS MOST_THREADS"                   # a space of candidates;
+known="$known NEVER"                                                             # and what is no size.
+# Passes that rewrite formulas have numbers of these.
+bad=$(find schedules passes/graph -name '*.[ch]' ! -name 'quantized_*' ! -name 'simplify_*' ! -name 'keep_floats.c' \
+        ! -name space.c | sort | xargs awk -v known="$known" -f tests/numbers.awk
+    grep -rnE '(\.|->)(l[123](_rate|_store)?|memory_(rate|store)|[a-z]+_ns)\b' ops schedules passes --include='*.c' --include='*.h')
+if [ -n "$bad" ]; then
+    echo "a number that decides stands outside machine/"
+    echo "$bad"
+    status=1
+fi
+
 # A switch over the kind of a node names every kind, so that -Wswitch finds what a new one forgot.
 bad=$(find base formats objects manifest ir tune machine ops schedules passes frontends backends packaging compile driver -name '*.c' |
     xargs awk '

@@ -16,10 +16,6 @@
 #include "passes/graph/choose_algorithms.h"
 #include "schedules/schedules.h"
 
-/* Multiply-adds that read an element, weights that it pays to widen it for; pixels that read a
- * weight: with few, weights come from far, and bytes are half as many. */
-enum { MIN_USES = 64, WIDENED_PIXELS = 64 };
-
 /* Instructions of a sum of four products of bytes; 0: not quick, or no bytes.  Weights that were
  * widened to i16 count as bytes. */
 static uint32_t dot4_ops(Ctx *c, DType data, DType weight)
@@ -106,7 +102,8 @@ double time_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)
     (void)a;
     if (!work_of(c, call, 2, &w) || !w.ops || w.s.depthwise || !dot2_ops(c))
         return NEVER;
-    if (!w.wide && (w.ops < 2 * dot2_ops(c) || w.s.group_out * w.s.k[0] * w.s.k[1] < MIN_USES))
+    if (!w.wide && (w.ops < 2 * dot2_ops(c) ||
+                    w.s.group_out * w.s.k[0] * w.s.k[1] < limit_widened_uses(&w.machine)))
         return NEVER;
     return conv_words_cycles(&w.machine, w.macs, w.weights, w.lanes);
 }
@@ -127,9 +124,10 @@ const Expr *make_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)
 {
     const Expr       *e = set_algorithm(c, call, a), *w = call_arg(call, 1);
     const Idx *const *d = call->type->dims;
+    Machine           m = machine_of(c->target);
 
     if (!e || w->kind != EXPR_CONST || !dtype_eq(w->type->dtype, DT_I8) ||
-        d[2]->lo * d[3]->lo < WIDENED_PIXELS)
+        d[2]->lo * d[3]->lo < limit_widened_weight_pixels(&m))
         return e;
     CastAttrs *to = ATTRS_NEW(c, CastAttrs);
 
@@ -142,14 +140,16 @@ const Expr *make_conv2d_words(Ctx *c, const Expr *call, const Algorithm *a)
 
 double winograd_gain(const Ctx *c, const int64_t out[4], int64_t in, int64_t lanes)
 {
+    static const int64_t tiles[] = {2, 4};
+
     Conv3x3 s = {.n = out[0], .in = in, .out = out[1], .y = out[2], .x = out[3], .lanes = lanes};
     Machine at = machine_of(c->target);
-    double  weights = 9.0 * (double)(in * out[1]);
+    double  weights = 3 * 3 * (double)(in * out[1]);
     double  direct = conv_cycles(&at, (double)(out[0] * out[2] * out[3]) * weights, weights, lanes);
     double  best = direct;
 
-    for (int64_t m = 2; m <= 4; m += 2) {
-        double cycles = winograd_cycles(c->target, &s, m);
+    for (uint32_t i = 0; i < COUNT(tiles); i++) {
+        double cycles = winograd_cycles(c->target, &s, tiles[i]);
 
         best = cycles < best ? cycles : best;
     }

@@ -32,7 +32,8 @@ static Work work_of(const Ctx *c, const Expr *e)
     Work        w = {.machine = machine_of(c->target), .cells = cells_of(y), .turned = true};
     bool        across = false; /* x is [k, m] */
 
-    w.lanes = w.machine.vector_bytes < 4 ? 1 : w.machine.vector_bytes / 4;
+    w.lanes = w.machine.vector_bytes / 4;
+    w.lanes = w.lanes < 1 ? 1 : w.lanes;
     if (call_is(e, "nn.matmul")) {
         across = ATTRS_OF(MatmulAttrs, e)->transpose_a;
         w.turned = ATTRS_OF(MatmulAttrs, e)->transpose_b;
@@ -71,17 +72,6 @@ double time_product_panel(Ctx *c, const Expr *call, const Algorithm *a)
            panel_copy_cycles(&w.machine, w.cells);
 }
 
-#define MAX_ROWS 1536 /* more, and the products of a panel leave L2 */
-
-/* The weights of a panel come from memory while its first tile of rows is computed; the fewer tiles
- * follow, the more of their 7/4 shows.  Measured: with 32 registers 7 % faster from 64 rows on,
- * with 16, whose tiles have half as many vectors, as fast at 128 rows and 4 % faster at 384. */
-static int64_t least_rows(const Target *t)
-{
-    return t->vector_regs > 16 ? 64 : 256;
-}
-
-/* It has to be faster by 3 %. */
 double time_dense_strassen(Ctx *c, const Expr *call, const Algorithm *a)
 {
     int64_t n, k, rows = 1, d, lanes;
@@ -96,10 +86,12 @@ double time_dense_strassen(Ctx *c, const Expr *call, const Algorithm *a)
     for (uint32_t i = 0; i + 1 < x->n; i++)
         if (!type_dim(x, i, &d) || !checked_mul(rows, d, &rows))
             return NEVER;
-    if (n % (2 * lanes) || k % (2 * lanes) || rows < least_rows(c->target) || rows > MAX_ROWS)
-        return NEVER;
     Machine m = machine_of(c->target);
-    return strassen_cycles(&m, (double)rows, (double)n, (double)k, m.vector_bytes / 4) / 0.97;
+    if (n % (2 * lanes) || k % (2 * lanes) || rows < limit_strassen_least_rows(&m) ||
+        rows > limit_strassen_most_rows(&m))
+        return NEVER;
+    return strassen_cycles(&m, (double)rows, (double)n, (double)k, m.vector_bytes / 4) /
+           limit_strassen_share(&m);
 }
 
 const Expr *make_dense_strassen(Ctx *c, const Expr *call, const Algorithm *a)

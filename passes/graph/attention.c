@@ -11,15 +11,15 @@
  * Transposes of operands and of the result become axes: the kernel reads and writes any order as
  * fast, as long as columns of queries and of the result lie together.
  *
- * Keys are copied once a head, which only many rows of queries repay: fewer than LEAST_ROWS are
- * left alone.  Rounding differs from that of the separate operators: rows are divided by their sum
- * after the second product.  Cost: one walk and one rewrite. */
+ * Keys are copied once a head, which only many rows of queries repay: fewer than
+ * `limit_attention_queries` are left alone.  Rounding differs from that of the separate operators:
+ * rows are divided by their sum after the second product.  Cost: one walk and one rewrite. */
 #include "passes/graph/graph.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_ROWS = 8, MAX_DIMS = 6 };
+enum { MAX_DIMS = 6 };
 
 typedef struct {
     const Map *uses; /* of nodes of the old graph */
@@ -290,12 +290,13 @@ static const Expr *attention_of(Ctx *c, const State *s, const Expr *e)
 {
     const BatchMatmulAttrs *second = ATTRS_OF(BatchMatmulAttrs, e);
     Match                   m = {.scale = 1, .fill = -INFINITY};
+    Machine                 at = machine_of(c->target);
     Shape                   y;
     Operand                 q, k, v;
 
     if (second->transpose_a || !is_f32(e) || !shape_of(e->type, &y) ||
         !find_product(s, call_arg(e, 0), &m) || !is_f32(m.product) ||
-        row_dim(&m.scores) < LEAST_ROWS)
+        row_dim(&m.scores) < limit_attention_queries(&at))
         return e;
     const BatchMatmulAttrs *first = ATTRS_OF(BatchMatmulAttrs, m.product);
     if (!operand_of(c, call_arg(m.product, 0), first->transpose_a, &m.scores, QUERIES, &m.scale,

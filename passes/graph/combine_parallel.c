@@ -17,7 +17,6 @@
 
 #include <string.h>
 
-#define SMALL_MACS (INT64_C(1) << 17) /* a sibling with more work than this gains nothing */
 #define MAX_SIBLINGS 16
 
 typedef struct {
@@ -37,6 +36,7 @@ typedef struct Group {
 typedef struct {
     const char *op;
     bool        conv;
+    int64_t     most;    /* multiply-adds of a sibling */
     Map        *members; /* end of a sibling in the old graph to its Group */
 } State;
 
@@ -56,7 +56,7 @@ static int64_t macs_of(const Expr *call)
 static bool may_combine(const State *s, const Expr *e)
 {
     if (!call_is(e, s->op) || !expr_has_shape(e) || call_arg(e, 1)->kind != EXPR_CONST ||
-        macs_of(e) > SMALL_MACS)
+        macs_of(e) > s->most)
         return false;
     if (s->conv) {
         const Conv2dAttrs *a = ATTRS_OF(Conv2dAttrs, e);
@@ -216,7 +216,8 @@ static const Expr *combine(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 static const Module *combine_module(Ctx *c, const Module *m, const char *op, bool conv)
 {
-    State         s = {op, conv, map_new(c->scratch)};
+    Machine       at = machine_of(c->target);
+    State         s = {op, conv, limit_combined_macs(&at), map_new(c->scratch)};
     const Module *now;
 
     for (uint32_t i = 0; i < m->nfuncs; i++)

@@ -19,12 +19,13 @@ typedef struct Entry {
 
 static uint64_t key_of(const Expr *e)
 {
+    enum { HASHED = 4096 }; /* bytes of a constant */
     const Op *op = call_op(e);
     uint64_t  h = hash_mix((uint64_t)e->kind, e->nkids);
 
     if (e->kind == EXPR_CONST)
         return hash_bytes(e->u.constant->data.at,
-                          e->u.constant->data.n < 4096 ? e->u.constant->data.n : 4096, h);
+                          e->u.constant->data.n < HASHED ? e->u.constant->data.n : HASHED, h);
     if (e->kind == EXPR_PROJ)
         h = hash_mix(h, e->u.index);
     if (op)

@@ -413,7 +413,8 @@ LayoutPlan choose_layouts(Ctx *c, const Expr *func)
 
     s.plan.n = 1;
     s.plan.of = map_new(c->scratch);
-    for (uint32_t w = c->target->vector_bytes / 4; w >= 4 && s.plan.n < MAX_WIDTHS; w /= 2)
+    for (uint32_t w = c->target->vector_bytes / 4; w >= LEAST_LANES && s.plan.n < MAX_WIDTHS;
+         w /= 2)
         s.plan.width[s.plan.n++] = w;
     for (uint32_t i = 0; i < list.n; i++)
         add_chooser(&s, list.at[i]);

@@ -22,18 +22,10 @@
 
 #include <string.h>
 
-/* A window's products have to be so many times those of the taps for convolutions of their own:
- * these read the operand each, and start. */
-#define WORTH_PARTS 1.2
-/* Channels of zeros to have whole blocks: so many multiply-adds for a cell of the result, half a
- * cycle, cost less than moving the cells one by one. */
-#define MOST_FILLING 16.0
-
 enum {
     MOST_STRIDE = 16,
     MOST_PARTS = 16,
-    MOST_REACH = 256,   /* cells between the first and the last tap */
-    MOST_PRODUCTS = 16, /* times those of the formula: what plain loops are slower */
+    MOST_REACH = 256, /* cells between the first and the last tap */
 };
 
 typedef struct {
@@ -88,12 +80,13 @@ static bool find_window(Subpixel *p, Part *a, int i)
 /* Channels of a place, filled up to whole blocks of the widest vector for which that is little. */
 static int64_t filled_channels(Ctx *c, const Subpixel *p, const Part *all)
 {
-    double sum = (double)p->in * (double)(all->window[0] * all->window[1]);
+    double  sum = (double)p->in * (double)(all->window[0] * all->window[1]);
+    Machine m = machine_of(c->target);
 
-    for (int64_t w = c->target->vector_bytes / 4; w >= 4; w /= 2) {
+    for (int64_t w = c->target->vector_bytes / 4; w >= LEAST_LANES; w /= 2) {
         int64_t n = (p->out + w - 1) / w * w;
 
-        if (sum * (double)(n - p->out) <= MOST_FILLING * (double)p->out)
+        if (sum * (double)(n - p->out) <= limit_filling_macs(&m) * (double)p->out)
             return n;
     }
     return 0;
@@ -109,6 +102,7 @@ static bool subpixel_of(Ctx *c, const Expr *e, Subpixel *p, Part *all)
     const Conv2dTransposeAttrs *a = ATTRS_OF(Conv2dTransposeAttrs, e);
     const Type                 *x = call_arg(e, 0)->type, *w = call_arg(e, 1)->type;
     int64_t                     d[4], k[4], y[4];
+    Machine                     m = machine_of(c->target);
 
     if (a->groups < 1 || call_arg(e, 1)->kind != EXPR_CONST || !e->type || !x || x->n != 4 ||
         !dtype_eq(x->dtype, DT_F32) || !dtype_eq(e->type->dtype, DT_F32))
@@ -131,7 +125,7 @@ static bool subpixel_of(Ctx *c, const Expr *e, Subpixel *p, Part *all)
             return false;
     }
     p->filled = p->groups == 1 && p->s[0] * p->s[1] > 1 ? filled_channels(c, p, all) : 0;
-    return products(all) <= MOST_PRODUCTS * p->k[0] * p->k[1];
+    return products(all) <= limit_transposed_products(&m) * p->k[0] * p->k[1];
 }
 
 /* A convolution for each place, if that is cheaper than one for all; how many. */
@@ -140,6 +134,7 @@ static uint32_t parts_of(Ctx *c, Subpixel *p, const Part *all, Part *parts)
     int64_t  own = 0, lanes = c->target->vector_bytes / 4;
     double   one = (double)products(all);
     uint32_t n = 0;
+    Machine  m = machine_of(c->target);
 
     parts[0] = *all;
     if (!p->filled || p->n != 1 || p->s[0] * p->s[1] > MOST_PARTS)
@@ -161,7 +156,7 @@ static uint32_t parts_of(Ctx *c, Subpixel *p, const Part *all, Part *parts)
 
         one *= winograd_gain(c, out, p->in, lanes);
     }
-    if (one > WORTH_PARTS * (double)own)
+    if (one > limit_parts_gain(&m) * (double)own)
         return n;
     parts[0] = *all;
     return 1;

@@ -234,7 +234,8 @@ static void find_load(void *user, const Prim *p)
 
 static void stream_results(Storage *x)
 {
-    uint64_t most = (uint64_t)machine_of(x->p->kernels->target).l3 / 4;
+    Machine  m = machine_of(x->p->kernels->target);
+    uint64_t most = (uint64_t)room_shared(&m), least = (uint64_t)room_result(&m);
 
     for (uint32_t i = 0; i < x->n; i++)
         for (uint32_t j = 0; j < x->of[i].kernel->nout; j++) {
@@ -248,7 +249,7 @@ static void stream_results(Storage *x)
         const Item *it = x->items.at[i];
 
         for (uint32_t j = 0; it->kind == ITEM_CALL && j < it->nout; j++)
-            if (touched(it) <= most || it->out[j].slot->bytes <= most / 4 ||
+            if (touched(it) <= most || it->out[j].slot->bytes <= least ||
                 !on_a_line(it->out[j].slot))
                 find(x, it->kernel)->out[j].to = NULL;
     }

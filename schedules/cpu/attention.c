@@ -30,21 +30,19 @@ static const char *iter_name(const Sched *s, const char *block, uint32_t i)
  * though, are best in half of L1, and have to stay in a quarter of L2 beside keys and values. */
 static void cut_rows(const Sched *s, AttnSizes *z)
 {
-    enum { MANY = 24, FEW = 8 };
-    int64_t l1 = machine_of(s->target).l1;
-    int64_t l2 = machine_of(s->target).l2;
-    int64_t near = l1 / 2 / (4 * z->n), far = l2 / 4 / (4 * z->n);
-    int64_t most = near > MANY ? near : far < MANY ? far : MANY;
+    Machine m = machine_of(s->target);
+    int64_t row = 4 * z->n, near = room_scores(&m) / row, far = room_most_scores(&m) / row;
+    int64_t many = limit_attention_rows(&m), few = limit_attention_least_rows(&m);
+    int64_t most = near > many ? near : far < many ? far : many;
 
-    most = most < FEW ? FEW : most;
+    most = most < few ? few : most;
     z->rows = ceil_div(z->m, ceil_div(z->m, most));
     int64_t d = divisor_upto(z->m, most);
-    if (2 * d > most || (!z->by_head && d >= 4))
+    if (2 * d > most || (!z->by_head && d >= limit_least_parts(&m)))
         z->rows = d;
     /* Blocks of two sizes are two loops, whose sums are harder to make vectors of: rather all rows
      * at once, while their scores leave most of L3 to others. */
-    int64_t l3 = machine_of(s->target).l3 / 8 / (4 * z->n);
-    if (z->m % z->rows && (z->m <= 2 * far || z->m <= l3))
+    if (z->m % z->rows && (z->m <= 2 * far || z->m <= room_all_scores(&m) / row))
         z->rows = z->m;
     z->even = z->m % z->rows == 0;
 }
@@ -137,6 +135,7 @@ void sched_attention(Sched *s)
                      iter_extent(s, "context", "e"),
                      .rows = 0};
     int64_t     lanes = cpu_lanes(s);
+    Machine     m = machine_of(s->target);
 
     if (z.m < 1 || z.n < 1 || z.k < 1 || z.e < 1 || last->u.block.nspatial < 2) {
         s->refusal = "'score' and 'context' have not the iterators of attention";
@@ -145,7 +144,7 @@ void sched_attention(Sched *s)
     z.batch = last->u.block.nspatial - 2;
     for (uint32_t i = 0; i < z.batch; i++)
         z.heads *= iter_extent(s, "context", iter_name(s, "context", i));
-    z.by_head = z.batch && thread_balance(z.heads) >= 0.9;
+    z.by_head = z.batch && thread_balance(z.heads) >= limit_balance_heads(&m);
     cut_rows(s, &z);
     z.by_head |= z.batch && !z.even; /* blocks of two sizes are two loops */
     /* Less than a vector: as many lanes as there are columns. */

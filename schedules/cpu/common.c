@@ -10,7 +10,7 @@ int64_t cpu_lanes(const Sched *s)
 
 bool is_block(const Sched *s, int64_t n)
 {
-    return n >= 4 && n <= cpu_lanes(s) && (n & (n - 1)) == 0;
+    return n >= LEAST_LANES && n <= cpu_lanes(s) && (n & (n - 1)) == 0;
 }
 
 int64_t inner_lanes(const Sched *s, int64_t n)
@@ -175,13 +175,13 @@ ConvSizes conv_sizes(const Sched *s)
     return z;
 }
 
-int64_t joined_rows(int64_t y, int64_t x)
+int64_t joined_rows(const Machine *m, int64_t y, int64_t x)
 {
     int64_t rows = 1;
 
-    while (rows * x < 28 && rows < y && y % (rows * 2) == 0)
+    while (rows * x < limit_line_pixels(m) && rows < y && y % (rows * 2) == 0)
         rows *= 2;
-    if (x <= 7)
+    if (x <= limit_line_columns(m))
         rows = y;
     return rows * x > MOST_LINE ? 1 : rows;
 }
@@ -241,25 +241,17 @@ bool is_tiny(const Sched *s, int64_t work)
 {
     Machine m = machine_of(s->target);
 
-    return too_short(&m, (double)work / m.macs_ns);
+    return too_short(&m, products_ns(&m, work));
 }
 
-typedef struct {
-    double  ns;     /* of a cell */
-    double  scalar; /* of one operation */
-    Machine machine;
-} CellTime;
-
-/* Functions of libm are polynomials of a dozen multiply-adds, a division and some steps more, which
- * wait for each other: 4 cells a nanosecond with AVX2, as measured.  Loads come from L2. */
 static void cell_prim(void *user, const Prim *p)
 {
-    CellTime *t = user;
+    CellWork *w = user;
 
     switch (p->kind) {
-    case PRIM_LOAD: t->ns += dtype_bytes(p->dtype) / t->machine.stream_ns; break;
-    case PRIM_MATH: t->ns += 12 * t->scalar; break;
-    case PRIM_DIV: t->ns += 4 * t->scalar; break;
+    case PRIM_LOAD: w->bytes += dtype_bytes(p->dtype); break;
+    case PRIM_MATH: w->math++; break;
+    case PRIM_DIV: w->divisions++; break;
     case PRIM_INT:
     case PRIM_FLOAT:
     case PRIM_INDEX:
@@ -293,7 +285,7 @@ static void cell_prim(void *user, const Prim *p)
     case PRIM_SPLAT:
     case PRIM_RAMP:
     case PRIM_VEC:
-    case PRIM_SHUFFLE: t->ns += 0.25 * t->scalar; break;
+    case PRIM_SHUFFLE: w->others++; break;
     }
 }
 
@@ -306,10 +298,10 @@ bool is_tiny_kernel(const Sched *s)
 
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *b = sched_block(s, names[i]);
-        CellTime    t = {0, 1 / m.macs_ns, m};
+        CellWork    w = {0};
 
-        stmt_visit(b, &(TirVisit){.user = &t, .prim = cell_prim});
-        ns += (double)block_work(s, names[i]) * t.ns;
+        stmt_visit(b, &(TirVisit){.user = &w, .prim = cell_prim});
+        ns += (double)block_work(s, names[i]) * cell_ns(&m, &w);
     }
     return too_short(&m, ns);
 }

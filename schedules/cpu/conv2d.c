@@ -23,6 +23,7 @@ typedef struct {
     bool      ahead, channels, columns; /* weights asked for ahead; loops that are written out */
 } ConvPlan;
 
+enum { FEW_CELLS = 4 }; /* of a kernel and a chunk, written out beside the channels */
 enum { ROWS_FIRST, OUTPUTS_FIRST };
 static const char *const orders[] = {"rows.first", "outputs.first"};
 
@@ -36,21 +37,20 @@ static bool streams_weights(const Sched *s, const ConvSizes *z, RegTile t)
 {
     Machine m = machine_of(s->target);
 
-    return z->y * z->x < 256 && z->i && weights_of(z) > m.l2 / 2 &&
+    return z->y * z->x < limit_streamed_pixels(&m) && z->i && weights_of(z) > room_weights(&m) &&
            tile_feeds_lines(&m, z->lanes, t.pixels);
 }
 
-/* Input blocks of a chunk: its packed weights for one output block within an eighth of L2, or 20
- * KiB, but no fewer than 96 steps.  L2 delivers a vector of weights each time that a tile has used
- * one (11 bytes a cycle for 6x2 with AVX2, 5 to 9 for 14x2 with AVX-512); each further chunk would
- * load and store all sums once more. */
+/* Input blocks of a chunk: its packed weights for one output block are those of `room_chunk`, but
+ * of no fewer than `limit_chunk_steps`. */
 static int64_t chunk_blocks(const Sched *s, const ConvSizes *z, int64_t nv)
 {
     int64_t i = z->i ? z->i : 1, step = z->kh * z->kw * i, bytes = step * nv * z->lanes * 4;
-    int64_t l2 = machine_of(s->target).l2, most = l2 / 8 > 20480 ? l2 / 8 : 20480;
+    Machine m = machine_of(s->target);
+    int64_t most = room_chunk(&m), least = limit_chunk_steps(&m);
     int64_t kb = divisor_upto(z->c, bytes && most / bytes > 0 ? most / bytes : 1);
 
-    return kb < z->c && kb * step < 96 ? divisor_from(z->c, ceil_div(96, step)) : kb;
+    return kb < z->c && kb * step < least ? divisor_from(z->c, ceil_div(least, step)) : kb;
 }
 
 /* Cycles that a multiply-add of a vector takes in the best tiles for a line of that many pixels. */
@@ -99,10 +99,12 @@ static RegTile conv_tile(Sched *s, const ConvPlan *p)
  * threads would both read all of the image, which costs more than tiles that are less full. */
 static int64_t group_rows(Sched *s, const ConvSizes *z)
 {
-    int64_t rows = joined_rows(z->y, z->x);
+    Machine m = machine_of(s->target);
+    int64_t rows = joined_rows(&m, z->y, z->x);
+    double  alone = pixel_cycles(s, z, z->x), joined = pixel_cycles(s, z, rows * z->x);
 
-    if (z->x > 7 && (pixel_cycles(s, z, z->x) < 1.02 * pixel_cycles(s, z, rows * z->x) ||
-                     (z->y % 2 == 0 && z->y / rows % 2)))
+    if (z->x > limit_line_columns(&m) &&
+        (alone < limit_joined_gain(&m) * joined || (z->y % 2 == 0 && z->y / rows % 2)))
         rows = 1;
     return rows;
 }
@@ -128,7 +130,7 @@ static int64_t pick_block(Sched *s, const ConvPlan *p)
     int64_t          bytes = z->c * (z->i ? z->i : 1) * p->rows * z->x * 4, most = groups;
     Candidates       k = candidates(s);
 
-    while (most > 1 && most * bytes > m.l2 / 2)
+    while (most > 1 && most * bytes > room_image(&m))
         most = divisor_upto(groups, most - 1);
     for (int64_t gb = most; gb >= 1; gb = gb > 1 ? divisor_upto(groups, gb - 1) : 0)
         candidate(
@@ -165,8 +167,8 @@ static void decide_conv(Sched *s, void *plan)
     p->ahead = pick_bool(s, "ahead", streams_weights(s, z, p->tile));
     if (z->i)
         p->channels = pick_bool(s, "unroll.channels", true);
-    p->columns =
-        z->i ? p->chunk * z->kh * z->kw <= 4 : p->apart && machine_of(s->target).fma_mem_splat;
+    p->columns = z->i ? p->chunk * z->kh * z->kw <= FEW_CELLS
+                      : p->apart && machine_of(s->target).fma_mem_splat;
     bool fits = z->kw > 1 && written(p) * z->kw <= LONG_CODE;
     p->columns &= fits || z->i;
     if (p->columns || fits)
@@ -176,7 +178,7 @@ static void decide_conv(Sched *s, void *plan)
 double cpu_conv_cycles(const Target *t, const ConvWork *w)
 {
     Machine m = machine_of(t);
-    int64_t rows = joined_rows(w->y, w->x), pixels = rows * w->x;
+    int64_t rows = joined_rows(&m, w->y, w->x), pixels = rows * w->x;
 
     if (w->permuted || (w->group == 1 && w->o > 1)) {
         GroupRow r = {w->lanes, w->kw, w->stride, w->dilation, w->permuted};
@@ -221,6 +223,7 @@ void sched_conv2d(Sched *s)
     out = prepare_anchor(s, "conv", true);
 
     GroupRow row = group_row(s);
+    Machine  m = machine_of(s->target);
     ConvPlan p = {.z = z,
                   .end = tile_end(s, &z, out),
                   .apart = row.stride > (z.kw - 1) * row.dilation,
@@ -237,7 +240,7 @@ void sched_conv2d(Sched *s)
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
              (long long)(t.nv * z.lanes), (long long)(t.nv * z.lanes));
     if (p.ahead)
-        step(s, "prefetch %%w by 4096");
+        step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
     step(s, "split %%conv.o by %lld -> %%oc, %%ov", (long long)t.nv);
     step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)p.rows);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)p.block);

@@ -57,7 +57,7 @@ GroupRow group_row(const Sched *s);
 double group_row_cycles(const Machine *m, const GroupRow *r, int64_t line);
 enum { MOST_LINE = 128 }; /* pixels of joined rows */
 /* Rows that are walked as one line: short ones are joined until tiles are full. */
-int64_t joined_rows(int64_t y, int64_t x);
+int64_t joined_rows(const Machine *m, int64_t y, int64_t x);
 /* Cells that a block looks at; 0 if there is no such block. */
 int64_t block_work(const Sched *s, const char *block);
 
@@ -79,9 +79,8 @@ int64_t row_blocks(int64_t y);
 bool is_tiny(const Sched *s, int64_t work);
 bool is_tiny_kernel(const Sched *s);
 
-/* Vectors of outputs of a register tile; sums of one, of which fewer wait for each other. */
-enum { MOST_VECTORS = 6, LEAST_SUMS = 4 };
-enum { LONG_CODE = 3000 }; /* multiply-adds that are written out */
+/* Multiply-adds of a tile that are written out; of a depthwise one. */
+enum { LONG_CODE = 3000, LONG_TAPS = 128 };
 
 /* A register tile of sums (tile.c).  Loops are named without %, lists of them as a step takes them,
  * outermost first. */

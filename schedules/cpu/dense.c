@@ -38,17 +38,17 @@ RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, int64_t rows
     Machine    m = machine_of(s->target);
     Candidates tiles = candidates(s);
 
-    for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= vectors; nv++) {
+    for (int64_t nv = 1; nv <= limit_tile_most_vectors(&m) && nv <= vectors; nv++) {
         int64_t most = (m.regs - nv - 1) / nv;
         if (whole && vectors % nv)
             continue;
-        if (k * 4 % 4096 == 0 && most > 8)
-            most = 8;
+        if (k * 4 % limit_set_bytes(&m) == 0 && most > limit_set_lines(&m))
+            most = limit_set_lines(&m);
         for (int64_t p = most; p > 0; p = lower_tile(rows, p)) {
             double c = (double)(vectors / nv) * panel_step_cycles(&m, rows, p, nv);
             if (vectors % nv)
                 c += panel_step_cycles(&m, rows, p, vectors % nv);
-            if (p == most || p * nv >= LEAST_SUMS)
+            if (p == most || p * nv >= limit_tile_least_sums(&m))
                 candidate(&tiles, p, nv, c * (double)k * (double)times);
         }
     }
@@ -61,11 +61,11 @@ RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, int64_t rows
  * cover the latency of their multiply-adds, no more, so that panels balance among the threads. */
 static RegTile row_tile(Sched *s, int64_t vectors)
 {
-    enum { MOST = 8 };
-    int64_t    most = s->target->vector_regs > 16 ? MOST / 2 : MOST;
+    Machine    m = machine_of(s->target);
+    int64_t    most = limit_row_vectors(&m);
     Candidates k = candidates(s);
 
-    for (int64_t nv = 1; nv <= MOST && nv <= vectors; nv++)
+    for (int64_t nv = 1; nv <= limit_row_most_vectors(&m) && nv <= vectors; nv++)
         candidate(&k, 1, nv, NAN);
     usual(&k, 1, vectors < most ? vectors : most);
     return pick_reg_tile(s, "tile", &k);
@@ -76,8 +76,7 @@ static RegTile row_tile(Sched *s, int64_t vectors)
 int64_t pick_gemm_chunk(Sched *s, const char *name, RegTile t, int64_t width, int64_t k)
 {
     Machine    m = machine_of(s->target);
-    int64_t    l1 = m.l1, l2 = m.l2;
-    int64_t    tile = l1 * 3 / 4 / (t.pixels * 4), panel = l2 / 4 / (width * 4);
+    int64_t    tile = room_tile_rows(&m) / (t.pixels * 4), panel = room_panel(&m) / (width * 4);
     int64_t    most = tile < panel ? tile : panel, kb = divisor_upto(k, most < 1 ? 1 : most);
     Candidates chunks = candidates(s);
 
@@ -107,15 +106,18 @@ static const char *batch_loop(Sched *s)
 /* Blocks of rows that threads take where there are too few panels of columns to divide. */
 static int64_t pick_parts(Sched *s, const GemmSizes *z, RegTile t, int64_t width)
 {
+    enum { MOST_PARTS = 4 };
     Candidates k = candidates(s);
+    Machine    m = machine_of(s->target);
     int64_t    best = 1;
 
-    for (int64_t parts = 1; parts <= 4; parts *= 2)
-        if (parts == 1 || (z->b == 1 && z->m % parts == 0 && z->m / parts >= 4)) {
+    for (int64_t parts = 1; parts <= MOST_PARTS; parts *= 2)
+        if (parts == 1 ||
+            (z->b == 1 && z->m % parts == 0 && z->m / parts >= limit_tile_least_sums(&m))) {
             candidate(&k, parts, 0, NAN);
             best = z->m / parts >= t.pixels / 2 ? parts : best;
         }
-    usual(&k, thread_balance(ceil_div(z->n, width)) >= 0.8 ? 1 : best, 0);
+    usual(&k, thread_balance(ceil_div(z->n, width)) >= limit_balance_panels(&m) ? 1 : best, 0);
     return pick_factor(s, "row.blocks", &k);
 }
 
@@ -203,19 +205,21 @@ static void decide_gemm(Sched *s, void *plan)
 
 /* One row by columns of a matrix that is not packed and comes from L3 or memory: panels of a few
  * vectors would take pieces of rows that are far apart, which no prefetcher follows.  So a block of
- * a page's columns at a time, and in it STREAMS rows side by side; sums wait in L1. */
-static bool row_streams(Sched *s, const GemmSizes *z, int64_t lanes)
+ * a page's columns at a time, and in it `limit_row_streams` rows side by side; sums wait in L1. */
+static bool row_by_pages(Sched *s, const GemmSizes *z, int64_t lanes)
 {
-    enum { STREAMS = 8, PAGE = 1024, VECTORS = 4 };
-    long long block = divisor_upto(z->n, PAGE), width = VECTORS * lanes;
+    enum { LEAST_PANELS = 8 };
+    Machine   m = machine_of(s->target);
+    long long streams = limit_row_streams(&m), width = limit_row_byte_vectors(&m) * lanes;
+    long long block = divisor_upto(z->n, limit_page_bytes(&m) / 4);
 
-    if (z->k * z->n * 4 <= machine_of(s->target).l2 || block < 8 * width || block % width ||
-        z->k % STREAMS || z->b > 1 || is_packed(s))
+    if (z->k * z->n * 4 <= room_matrix(&m) || block < LEAST_PANELS * width || block % width ||
+        z->k % streams || z->b > 1 || is_packed(s))
         return false;
     const char *out = prepare_anchor(s, "dense", false);
     step(s, "split %%n by %lld -> %%nb, %%nr", block);
     step(s, "split %%nr by %lld -> %%nc, %%ni", width);
-    step(s, "split %%k by %d -> %%kc, %%kb", STREAMS);
+    step(s, "split %%k by %lld -> %%kc, %%kb", streams);
     step(s, "reorder %%nb, %%kc, %%nc, %%m, %%kb, %%ni");
     step(s, "cache_write dense reg at %%m");
     if (out)
@@ -233,6 +237,7 @@ void sched_dense(Sched *s)
 {
     GemmSizes   z = gemm_sizes(s);
     int64_t     lanes = cpu_lanes(s), rows = z.m ? z.m : 1, vectors = z.n / lanes;
+    Machine     m = machine_of(s->target);
     const char *out;
 
     if (z.n < 1 || z.k < 1) {
@@ -245,7 +250,7 @@ void sched_dense(Sched *s)
         row_products(s, &z);
         return;
     }
-    if (rows == 1 && row_streams(s, &z, lanes))
+    if (rows == 1 && row_by_pages(s, &z, lanes))
         return;
     out = prepare_anchor(s, "dense", false);
     /* Less than a vector: as many lanes as there are columns. */
@@ -265,7 +270,7 @@ void sched_dense(Sched *s)
     try_step(s, "transform_layout %%w (n, k) -> (n//%lld, k, n%%%lld)", (long long)width,
              (long long)width);
     if (p.ahead)
-        step(s, "prefetch %%w by 4096");
+        step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
     const char *batch = NULL;
     bool        own_panel = false;
     if (has_block(s, "panel")) {

@@ -35,17 +35,13 @@ typedef struct {
     bool    columns;        /* rows of the kernel are written out */
 } DepthwisePlan;
 
-static int64_t depthwise_pixels(const Sched *s)
-{
-    return s->target->vector_regs > 16 ? 14 : 8;
-}
-
 int64_t pick_depthwise_pixels(Sched *s, int64_t x)
 {
-    int64_t    most = machine_of(s->target).regs - 2, best = depthwise_pixels(s);
+    Machine    m = machine_of(s->target);
+    int64_t    most = m.regs - 2, best = limit_depthwise_pixels(&m);
     Candidates k = candidates(s);
 
-    for (int64_t n = most; n >= LEAST_SUMS; n = lower_tile(x, n))
+    for (int64_t n = most; n >= limit_tile_least_sums(&m); n = lower_tile(x, n))
         if (ceil_div(x, n) != ceil_div(x, best))
             candidate(&k, n, 0, NAN);
     usual(&k, best, 0);
@@ -74,6 +70,7 @@ void conv2d_depthwise(Sched *s)
     int64_t     kw = iter_extent(s, "conv", "kw");
     bool        dot = kw % 4 == 0 && depthwise_dot(s);
     bool        turned = converts(s);
+    Machine     m = machine_of(s->target);
     const char *out, *k = dot ? "%k4" : "%conv.kw", *four = dot ? ", %four" : "";
 
     out = prepare_anchor(s, "conv", true);
@@ -85,7 +82,8 @@ void conv2d_depthwise(Sched *s)
         try_step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)",
                  (long long)lanes, (long long)lanes);
     }
-    DepthwisePlan p = {.x = x, .y = y, .kh = kh, .cells = kh * kw, .taps = dot ? 256 : 128};
+    DepthwisePlan p = {
+        .x = x, .y = y, .kh = kh, .cells = kh * kw, .taps = dot ? 2 * LONG_TAPS : LONG_TAPS};
     sched_decide(s, decide_depthwise, &p);
     step(s, "split %%conv.y by %lld -> %%yb, %%r", (long long)p.rows);
     step(s, "reorder %%conv.n, %%yb, %%conv.o, %%r, %%conv.x, %%conv.kh, %s, %%conv.j%s", k, four);
@@ -109,7 +107,7 @@ void conv2d_depthwise(Sched *s)
         step(s, "unroll %%conv.kh");
     if (!is_tiny(s, o * lanes * y * x * kh * kw)) {
         step(s, "fuse %%yb, %%conv.o -> %%u");
-        if (thread_balance(y / p.rows * o) < 0.95)
+        if (thread_balance(y / p.rows * o) < limit_balance_rows(&m))
             step(s, "fuse %%u, %%r -> %%u");
         step(s, "parallel %%u");
     }

@@ -71,11 +71,9 @@ bool depthwise_dot(const Sched *s)
 
 /* Registers: sums, weights, one spread word, and what is between two instructions; where dot4 is
  * four, weights and words are split in even and odd bytes. */
-static int64_t most_pixels(const Sched *s, uint32_t ops, int64_t nv)
+static int64_t most_pixels(const Machine *m, uint32_t ops, int64_t nv)
 {
-    int64_t regs = s->target->vector_regs ? s->target->vector_regs : 16;
-
-    return (regs - (ops > 2 ? 2 : 1) * nv - (ops > 2 ? 3 : ops)) / nv;
+    return (m->regs - (ops > 2 ? 2 : 1) * nv - (ops > 2 ? 3 : ops)) / nv;
 }
 
 /* `whole`: all panels have nv vectors; else the last may have fewer. */
@@ -85,14 +83,14 @@ static RegTile dot_tile(Sched *s, uint32_t ops, int64_t vectors, int64_t pixels,
     Machine    m = machine_of(s->target);
     Candidates k = candidates(s);
 
-    for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= vectors; nv++) {
-        int64_t most = most_pixels(s, ops, nv), rest = vectors % nv;
+    for (int64_t nv = 1; nv <= limit_tile_most_vectors(&m) && nv <= vectors; nv++) {
+        int64_t most = most_pixels(&m, ops, nv), rest = vectors % nv;
 
         for (int64_t p = whole && rest ? 0 : most; p > 0; p = lower_tile(pixels, p)) {
             double c = (double)(vectors / nv) * dot_step_cycles(&m, ops, pixels, p, nv);
             if (rest)
                 c += dot_step_cycles(&m, ops, pixels, p, rest);
-            if (p == most || p * nv >= LEAST_SUMS)
+            if (p == most || p * nv >= limit_tile_least_sums(&m))
                 candidate(&k, p, nv, c * times);
         }
     }
@@ -101,30 +99,31 @@ static RegTile dot_tile(Sched *s, uint32_t ops, int64_t vectors, int64_t pixels,
     return pick_reg_tile(s, "tile", &k);
 }
 
-/* `of` n, where so many bytes of each are best within half of L2. */
+/* `of` n, where so many bytes of each are best within `room_weights`. */
 static int64_t pick_chunk(Sched *s, int64_t n, int64_t bytes)
 {
-    int64_t    l2 = machine_of(s->target).l2;
+    Machine    m = machine_of(s->target);
     Candidates k = candidates(s);
 
     divisors(&k, n);
-    usual(&k, divisor_upto(n, l2 / 2 / bytes + 1), 0);
+    usual(&k, divisor_upto(n, room_weights(&m) / bytes + 1), 0);
     return pick_factor(s, "chunk", &k);
 }
 
 /* Groups of rows of a pixel block: its input within a quarter of L2, beside the weights. */
 static int64_t pick_block(Sched *s, const ConvSizes *z, int64_t groups, int64_t rows, int64_t oc)
 {
-    int64_t    l2 = machine_of(s->target).l2;
+    Machine    m = machine_of(s->target);
     int64_t    bytes = z->c * (z->i ? z->i : 1) * rows * z->x, gb = groups, best;
     Candidates k = candidates(s);
 
-    while (gb > 1 && gb * bytes > l2 / 4)
+    while (gb > 1 && gb * bytes > room_image_bytes(&m))
         gb = divisor_upto(groups, gb - 1);
     best = gb;
-    while (gb > 1 && thread_balance(groups / best * oc) < 0.95) {
+    while (gb > 1 && thread_balance(groups / best * oc) < limit_balance_rows(&m)) {
         gb = divisor_upto(groups, gb - 1);
-        if (thread_balance(groups / gb * oc) > thread_balance(groups / best * oc) + 0.02)
+        if (thread_balance(groups / gb * oc) >
+            thread_balance(groups / best * oc) + limit_balance_gain(&m))
             best = gb;
     }
     divisors(&k, groups);
@@ -144,8 +143,9 @@ static void decide_conv(Sched *s, void *plan)
 {
     DotPlan         *p = plan;
     const ConvSizes *z = &p->z;
+    Machine          m = machine_of(s->target);
     int64_t          depth = z->i ? z->i : 1, cells = depth * z->kh * z->kw;
-    int64_t          best = joined_rows(z->y, z->x);
+    int64_t          best = joined_rows(&m, z->y, z->x);
     Candidates       rows = candidates(s);
 
     for (int64_t r = 1; r <= z->y && (r == 1 || r * z->x <= MOST_LINE); r++)
@@ -246,12 +246,14 @@ typedef struct {
 static void decide_dense(Sched *s, void *plan)
 {
     DotGemmPlan *p = plan;
+    Machine      m = machine_of(s->target);
+    int64_t      best = limit_row_byte_vectors(&m);
     Candidates   row = candidates(s);
 
     if (p->rows == 1) {
-        for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= p->vectors; nv++)
+        for (int64_t nv = 1; nv <= limit_tile_most_vectors(&m) && nv <= p->vectors; nv++)
             candidate(&row, 1, nv, NAN);
-        usual(&row, 1, p->vectors < 4 ? p->vectors : 4);
+        usual(&row, 1, p->vectors < best ? p->vectors : best);
         p->tile = pick_reg_tile(s, "tile", &row);
     } else {
         p->tile = dot_tile(s, p->ops, p->vectors, p->rows, false, (double)(p->times * (p->k / 4)));

@@ -71,7 +71,7 @@ static double line_cycles(const Machine *m, const GroupRow *r, int64_t line, int
 
 double group_row_cycles(const Machine *m, const GroupRow *r, int64_t line)
 {
-    double best = 1e30;
+    double best = INFINITY;
 
     for (int columns = 0; columns < 2; columns++) {
         int64_t most = most_pixels(m, r, columns);
@@ -83,11 +83,11 @@ double group_row_cycles(const Machine *m, const GroupRow *r, int64_t line)
 }
 
 /* Rows are joined until their sums hide each other's latency. */
-static int64_t joined_lines(const ConvSizes *z)
+static int64_t joined_lines(const Machine *m, const ConvSizes *z)
 {
     int64_t rows = 1;
 
-    while (rows * z->x < 7 && z->y % (2 * rows) == 0)
+    while (rows * z->x < limit_line_sums(m) && z->y % (2 * rows) == 0)
         rows *= 2;
     return rows;
 }
@@ -100,7 +100,7 @@ static void decide_groups(Sched *s, void *plan)
     Candidates       pixels = candidates(s), rows = candidates(s), inner = candidates(s);
     int64_t          line, steps = (z->c ? z->c : 1) * z->i * z->kh;
 
-    p->joined = joined_lines(z);
+    p->joined = joined_lines(&m, z);
     double lines = (double)(z->n * z->o * (z->y / p->joined)) * (double)steps;
     line = p->joined * z->x;
     for (int columns = 1; columns >= 0; columns--) {
@@ -112,7 +112,8 @@ static void decide_groups(Sched *s, void *plan)
     p->columns = pick_order(s, "inner", &inner, loops);
     int64_t most = most_pixels(&m, &p->row, p->columns);
     for (int64_t n = most; n > 0; n = lower_tile(line, n))
-        if ((n >= LEAST_SUMS || n == most) && (n * z->kw * z->i <= LONG_CODE || n == 1))
+        if ((n >= limit_tile_least_sums(&m) || n == most) &&
+            (n * z->kw * z->i <= LONG_CODE || n == 1))
             candidate(&pixels, n, 0, lines * line_cycles(&m, &p->row, line, n, p->columns));
     if (!pixels.of.n)
         candidate(&pixels, 1, 0, NAN);

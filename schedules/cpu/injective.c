@@ -2,8 +2,6 @@
  * divided among the threads. */
 #include "schedules/cpu/cpu.h"
 
-enum { LEAST_REST = 4 }; /* cells behind the last whole vector that are worth a part of one */
-
 /* The last block of the nest and its iterators' loops; everything before it inlined. */
 static const char *last_block(Sched *s)
 {
@@ -20,16 +18,18 @@ static const char *last_block(Sched *s)
 void vector_marks(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
+    Machine     m = machine_of(s->target);
 
     if (!b || b->u.block.opaque || !b->u.block.nspatial || b->u.block.nreduce || cpu_lanes(s) < 2)
         return;
     const char *inner = b->u.block.iter[b->u.block.nspatial - 1]->name;
     int64_t     last = iter_extent(s, block, inner), lanes = inner_lanes(s, last);
-    if (last == lanes || (last < lanes && last >= LEAST_REST))
+    if (last == lanes || (last < lanes && last >= limit_least_rest(&m)))
         try_step(s, "vectorize %%%s.%s", block, inner);
     else if (last > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vi",
                                       block, inner, (long long)lanes, block, block))
-        try_step(s, last % lanes >= LEAST_REST ? "vectorize %%%s.vi" : "vectorize %%%s.vi#0",
+        try_step(s,
+                 last % lanes >= limit_least_rest(&m) ? "vectorize %%%s.vi" : "vectorize %%%s.vi#0",
                  block);
 }
 
@@ -41,6 +41,7 @@ static void transpose_order(Sched *s, const char *block)
     const Stmt *b = sched_block(s, block);
     const Prim *v = b && b->kind == STMT_BLOCK ? b->kids[b->nkids - 1]->u.store.value : NULL;
     const Atom *a;
+    Machine     m = machine_of(s->target);
 
     if (!v || v->kind != PRIM_LOAD || b->u.block.nspatial < 3 || !v->u.load.n ||
         !idx_is_atom(v->u.load.index[v->u.load.n - 1], &a))
@@ -53,7 +54,8 @@ static void transpose_order(Sched *s, const char *block)
                     ? iter_extent(s, block, d->iter[i]->name)
                     : outer;
     /* The threads take a loop outside of both. */
-    if (a == beside && outer >= 4 && inner->hi + 1 > lanes && (inner->hi + 1) % lanes == 0)
+    if (a == beside && outer >= limit_least_parts(&m) && inner->hi + 1 > lanes &&
+        (inner->hi + 1) % lanes == 0)
         try_step(s, "reorder %%%s.vo, %%%s.%s", block, block, beside->name);
 }
 
@@ -79,6 +81,7 @@ void spatial_marks(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
     bool        alone = is_tiny_kernel(s);
+    Machine     m = machine_of(s->target);
 
     if (!b || b->u.block.opaque || !b->u.block.nspatial)
         return;
@@ -91,7 +94,8 @@ void spatial_marks(Sched *s, const char *block)
         return;
     for (uint32_t i = 0; i < d->nspatial; i++) {
         const char *name = d->iter[i]->name;
-        if (iter_extent(s, block, name) >= 4 && (i + 1 < d->nspatial || d->nreduce)) {
+        if (iter_extent(s, block, name) >= limit_least_parts(&m) &&
+            (i + 1 < d->nspatial || d->nreduce)) {
             try_step(s, "parallel %%%s.%s", block, name);
             return;
         }
@@ -130,18 +134,18 @@ static bool pad_interior(const Sched *s, int64_t *lo, int64_t *n)
     return *lo >= 0;
 }
 
-/* A copy without a border, widened: some pixels of a block of channels at a time, as one of 8 bytes
- * is two instructions beside five of a loop. */
+/* A copy without a border, widened: some pixels of a block of channels at a time. */
 static void widen_marks(Sched *s, const char *x)
 {
-    int64_t n = x ? divisor_upto(iter_extent(s, "pad", x), 8) : 1;
+    Machine m = machine_of(s->target);
+    int64_t n = x ? divisor_upto(iter_extent(s, "pad", x), limit_widened_pixels(&m)) : 1;
 
     if (n > 1 && try_step(s, "split %%pad.%s by %lld -> %%pad.xo, %%pad.xi", x, (long long)n))
         try_step(s, "unroll %%pad.xi");
 }
 
 /* The pixels' iterator of such a copy. */
-static const char *widened_pixels(const Stmt *b)
+static const char *pixels_of_widened(const Stmt *b)
 {
     const Prim *v = b->nkids ? b->kids[b->nkids - 1]->u.store.value : NULL;
 
@@ -155,7 +159,8 @@ void pad_marks(Sched *s, const char *at)
     int64_t     lo = 0, n = 0, lanes = cpu_lanes(s);
     const Stmt *b = sched_block(s, "pad");
     const char *x = b->u.block.iter[b->u.block.nspatial - 1]->name;
-    const char *middle = "", *pixels = widened_pixels(b);
+    Machine     m = machine_of(s->target);
+    const char *middle = "", *pixels = pixels_of_widened(b);
 
     if (at && !try_step(s, "compute_at pad %s", at))
         at = NULL;
@@ -174,7 +179,8 @@ void pad_marks(Sched *s, const char *at)
         middle = "#1";
     if (try_step(s, "split %%pad.%s%s by %lld tail=peel -> %%pad.vo, %%pad.vi", x, middle,
                  (long long)lanes))
-        try_step(s, n % lanes >= LEAST_REST ? "vectorize %%pad.vi" : "vectorize %%pad.vi#0");
+        try_step(s,
+                 n % lanes >= limit_least_rest(&m) ? "vectorize %%pad.vi" : "vectorize %%pad.vi#0");
     if (!at)
         try_step(s, "parallel %%pad.%s", b->u.block.iter[b->u.block.nspatial - 2]->name);
 }

@@ -9,8 +9,6 @@
 
 #include <math.h>
 
-enum { MOST_SUMS = 8 };
-
 typedef struct {
     int64_t columns, keys, lanes;
     int64_t vectors; /* of a tile */
@@ -24,7 +22,7 @@ static void decide_columns(Sched *s, void *plan)
     Machine     m = machine_of(s->target);
     int64_t     all = ceil_div(p->columns, p->lanes);
 
-    for (int64_t n = 1; n <= MOST_SUMS && n <= all && n + 2 <= m.regs; n++)
+    for (int64_t n = 1; n <= limit_recurrent_sums(&m) && n <= all && n + 2 <= m.regs; n++)
         candidate(&k, n, 0,
                   (double)(ceil_div(all, n) * p->keys) *
                       fmax((double)n / fma_rate(&m, p->lanes), m.latency));

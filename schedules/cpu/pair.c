@@ -11,19 +11,18 @@
 #include <math.h>
 #include <string.h>
 
-/* A value of twice L2 or less is there for the most part when two kernels pass it on, and each of
- * them has its own best tiles: measured, such pairs are between 0.95 and 1.1 times as fast as one.
- */
+/* A value that is there for the most part when two kernels pass it on leaves each of them its own
+ * best tiles. */
 int64_t cpu_pair_rows(const Target *t, const PairWork *w)
 {
     Machine m = machine_of(t);
     int64_t row = w->c * w->x * 4, weights = w->c * w->o * w->lanes * 4, rows = 1;
 
-    if (row + weights > m.l2 / 2 || row * w->y <= 2 * m.l2)
+    if (row + weights > room_weights(&m) || row * w->y <= room_value(&m))
         return 0;
-    while (rows * w->x < 28 && w->y % (2 * rows) == 0)
+    while (rows * w->x < limit_line_pixels(&m) && w->y % (2 * rows) == 0)
         rows *= 2;
-    while (2 * rows * row <= m.l1 / 2 && w->y % (2 * rows) == 0)
+    while (2 * rows * row <= room_rows(&m) && w->y % (2 * rows) == 0)
         rows *= 2;
     return rows;
 }
@@ -67,7 +66,7 @@ static void first_rows(Sched *s, const char *between, int64_t lanes, int64_t pix
     step(s, "vectorize %%%s.%s", between, axis(s, between, 4));
     step(s, "unroll %%conv.x, %%conv.kw");
     step(s, "unroll %%dp");
-    if (kernel * pixels <= 128)
+    if (kernel * pixels <= LONG_TAPS)
         step(s, "unroll %%conv.kh");
     step(s, "outline %%dt -> @dw");
 }
@@ -84,20 +83,20 @@ typedef struct {
 
 static void decide_pair(Sched *s, void *plan)
 {
-    enum { LONG_CODE = 3000, SHORT_ROW = 28 };
     PairPlan       *p = plan;
     const PairWork *w = &p->work;
     Machine         m = machine_of(s->target);
     Candidates      rows = candidates(s), tiles = candidates(s);
     double          madds = (double)(w->y * w->x * w->o) * (double)w->c;
 
-    for (int64_t r = 1; r <= w->y && (r == 1 || r * w->c * w->x * 4 <= m.l2 / 2); r++)
+    for (int64_t r = 1; r <= w->y && (r == 1 || r * w->c * w->x * 4 <= room_weights(&m)); r++)
         if (w->y % r == 0)
             candidate(&rows, r, 0, NAN);
     usual(&rows, p->most, 0);
     p->rows = pick_factor(s, "rows", &rows);
     p->tile = tile_best(&m, w->lanes, w->o, p->rows * w->x, 0);
-    p->line = p->rows > 1 && w->x < SHORT_ROW && p->rows * w->x * p->tile.nv * p->in <= LONG_CODE;
+    p->line = p->rows > 1 && w->x < limit_line_pixels(&m) &&
+              p->rows * w->x * p->tile.nv * p->in <= LONG_CODE;
     tile_candidates(&tiles, &m, w->lanes, w->o, (p->line ? p->rows : 1) * w->x, 0, madds, NULL);
     p->tile = pick_reg_tile(s, "tile", &tiles);
     p->pixels = pick_depthwise_pixels(s, w->x);

@@ -8,8 +8,6 @@
 
 #include <math.h>
 
-enum { TILE_OUTPUTS = 8, MOST_OUTPUTS = 12 };
-
 typedef struct {
     int64_t group, outputs; /* outputs of a group; of a tile */
 } PlanarPlan;
@@ -17,12 +15,13 @@ typedef struct {
 static void decide_planar(Sched *s, void *plan)
 {
     PlanarPlan *p = plan;
+    Machine     m = machine_of(s->target);
     Candidates  k = candidates(s);
 
-    for (int64_t n = 1; n <= MOST_OUTPUTS && n <= p->group; n++)
+    for (int64_t n = 1; n <= limit_planar_most_outputs(&m) && n <= p->group; n++)
         if (p->group % n == 0)
             candidate(&k, n, 0, NAN);
-    usual(&k, divisor_upto(p->group, TILE_OUTPUTS), 0);
+    usual(&k, divisor_upto(p->group, limit_planar_outputs(&m)), 0);
     p->outputs = pick_factor(s, "outputs", &k);
 }
 

@@ -3,22 +3,23 @@
  * The window's loops run outside the vector, whose accumulators stay in registers. */
 #include "schedules/cpu/cpu.h"
 
-enum { STORES_APART = 24 };
+enum { LONG_COLUMN = 8 }; /* cells of a window's column that are written out */
 
 /* Rows of the result that are made together: what comes before them in the kernel, padded rows and
  * maxima of rows, is stored a while before it is read across two stores, which a load cannot take
- * from the store queue.  All rows, where what they need is less than half of L1. */
+ * from the store queue.  All rows, where what they need stays in L1. */
 static int64_t row_group(const Sched *s, int64_t y, int64_t x, int64_t lanes)
 {
+    Machine m = machine_of(s->target);
     int64_t cells = 0, vectors = ceil_div(x > 0 ? x : 1, lanes);
 
     if (has_block(s, "pad"))
         cells += iter_extent(s, "pad", "y") * iter_extent(s, "pad", "x");
     if (has_block(s, "rows"))
         cells += y * iter_extent(s, "rows", "x");
-    if (cells * 4 <= machine_of(s->target).l1 / 2)
+    if (cells * 4 <= room_rows(&m))
         return y;
-    return divisor_from(y, ceil_div(STORES_APART, vectors));
+    return divisor_from(y, ceil_div(limit_stores_apart(&m), vectors));
 }
 
 /* Windows of a plain row: outputs side by side as vectors.  The padded copy stays, a group of rows
@@ -38,7 +39,7 @@ static void pool_rows(Sched *s, int64_t lanes)
         pad_marks(s, at);
     if (has_block(s, "rows")) {
         vector_accumulate(s, "rows");
-        if (iter_extent(s, "rows", "kh") <= 8)
+        if (iter_extent(s, "rows", "kh") <= LONG_COLUMN)
             try_step(s, "unroll %%rows.kh");
     }
     if (!tiny)
@@ -60,6 +61,7 @@ static void pool_rows(Sched *s, int64_t lanes)
 void sched_pool(Sched *s)
 {
     const char *out;
+    Machine     m = machine_of(s->target);
 
     inline_prologue(s, "pool");
     if (!sched_block(s, "pool")) {
@@ -86,7 +88,7 @@ void sched_pool(Sched *s)
     if (out && last)
         try_step(s, "reverse_compute_at %s %%pool.%s", out, last);
     if (first && !is_tiny(s, work)) {
-        if (second && thread_balance(iter_extent(s, "pool", first)) < 0.95 &&
+        if (second && thread_balance(iter_extent(s, "pool", first)) < limit_balance_rows(&m) &&
             try_step(s, "fuse %%pool.%s, %%pool.%s -> %%u", first, second))
             try_step(s, "parallel %%u");
         else

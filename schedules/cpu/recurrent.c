@@ -12,8 +12,6 @@
 
 #include <math.h>
 
-enum { MOST_UNITS = 128, MOST_SUMS = 8 };
-
 /* A product that is computed for a tile of a definition, the gates that it is a part of, and what
  * follows from the definition. */
 typedef struct {
@@ -73,14 +71,19 @@ static double tile_cycles(const RecurrentPlan *p, int64_t gates, int64_t units)
 
 static void decide_tile(Sched *s, RecurrentPlan *p, PartPlan *of, const char *name)
 {
-    Candidates tiles = candidates(s);
+    enum { FEW_TILES = 4 };
+    const Machine *m = &p->machine;
+    double         few = limit_recurrent_few_tiles(m);
+    Candidates     tiles = candidates(s);
 
-    for (int64_t n = MOST_UNITS / p->lanes * p->lanes; n > 0; n -= p->lanes) {
+    for (int64_t n = limit_recurrent_units(m) / p->lanes * p->lanes; n > 0; n -= p->lanes) {
         /* Threads that divide tiles meet but once a step if all are alike. */
         bool alike = p->by != DIVIDE_UNITS || (p->units % n == 0 && n < p->units);
 
-        if (alike && n <= p->units && (n / p->lanes * of->gates <= MOST_SUMS || n == p->lanes))
-            candidate(&tiles, n, 0, tile_cycles(p, of->gates, n) * (p->units < 4 * n ? 1.1 : 1));
+        if (alike && n <= p->units &&
+            (n / p->lanes * of->gates <= limit_recurrent_sums(m) || n == p->lanes))
+            candidate(&tiles, n, 0,
+                      tile_cycles(p, of->gates, n) * (p->units < FEW_TILES * n ? few : 1));
     }
     if (!tiles.of.n)
         candidate(&tiles, p->units, 0, NAN);
@@ -93,19 +96,19 @@ static void decide_recurrent(Sched *s, void *plan)
     static const char *const words[] = {"nothing", "directions", "units"};
     static const char *const tile[MOST_PARTS] = {"units", "candidates"};
     RecurrentPlan           *p = plan;
+    const Machine           *m = &p->machine;
     int64_t                  ns = state_step_ns(p->bytes, p->sums * p->units * p->units * p->rows);
     int64_t                  meets = p->parts == gru_parts ? 2 : 1;
     double                   step = p->machine.ghz * (double)(p->directions * p->steps);
     bool                     divides = !s->target->no_threads && p->steps > 1;
-    bool                     near = p->directions > 1 && p->bytes <= p->machine.l2 / 2;
+    bool                     near = p->directions > 1 && p->bytes <= room_weights(m);
     Candidates               by = candidates(s);
 
     candidate(&by, DIVIDE_NOTHING, 0, step * (double)ns);
     if (divides && near)
         candidate(&by, DIVIDE_DIRECTIONS, 0, step * (double)ns / 2 + p->machine.ghz * APART_NS);
     if (divides && !near && p->units >= 2 * p->lanes && p->units % p->lanes == 0)
-        candidate(&by, DIVIDE_UNITS, 0,
-                  step * (double)(ns - ns / 2 + 2 * meets * (int64_t)p->machine.sync_ns));
+        candidate(&by, DIVIDE_UNITS, 0, step * (double)(ns - ns / 2 + meeting_ns(m, meets)));
     p->by = (Division)pick_order(s, "divide", &by, words);
     for (uint32_t i = 0; p->parts[i].host; i++)
         decide_tile(s, p, &p->of[i], tile[i]);

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { SHORT_ROW = 15 };
-
 /* Leading iterators that two blocks share by extent, with nothing but unit extents after them in
  * the reduction. */
 static uint32_t shared_rows(const Sched *s, const char *red, const char *last)
@@ -24,6 +22,7 @@ static uint32_t shared_rows(const Sched *s, const char *red, const char *last)
 void vector_accumulate(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
+    Machine     m = machine_of(s->target);
 
     if (!b || !b->u.block.nspatial || cpu_lanes(s) < 2)
         return;
@@ -35,7 +34,8 @@ void vector_accumulate(Sched *s, const char *block)
         lanes = n;
     if (lanes < 2)
         return;
-    int64_t width = n >= 4 * lanes ? 4 * lanes : lanes; /* chains hide each other's latency */
+    int64_t chains = limit_sum_chains(&m); /* hide each other's latency */
+    int64_t width = n >= chains * lanes ? chains * lanes : lanes;
     if (n > lanes && !try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vw", block,
                                inner, (long long)width, block, block))
         return;
@@ -169,8 +169,9 @@ void vector_sum(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
     int64_t     lanes = cpu_lanes(s), n;
+    Machine     m = machine_of(s->target);
 
-    if (!b || b->u.block.nreduce < 1 || lanes < 4)
+    if (!b || b->u.block.nreduce < 1 || lanes < LEAST_LANES)
         return;
     uint32_t    first = b->u.block.nspatial;
     const char *k = b->u.block.iter[first]->name;
@@ -185,27 +186,28 @@ void vector_sum(Sched *s, const char *block)
     }
     /* So short a row is no vector of partial sums, or hardly one: its cells one by one, which lie
      * in a register; those of other rows run meanwhile. */
-    if (n <= SHORT_ROW && (n < lanes || n % lanes) && !has_math(b)) {
+    if (n <= limit_short_row(&m) && (n < lanes || n % lanes) && !has_math(b)) {
         try_step(s, "unroll %%%s.%s", block, k);
         return;
     }
-    int64_t width = n >= 16 * lanes ? 4 * lanes : lanes;
+    int64_t chains = limit_sum_chains(&m), steps = limit_chain_steps(&m);
+    int64_t width = n >= chains * steps * lanes ? chains * lanes : lanes;
     while (width > n)
         width /= 2;
-    if (width < 4 || !partial_sums(s, block, k, width, 0))
+    if (width < LEAST_LANES || !partial_sums(s, block, k, width, 0))
         return;
     if (n % width)
         try_step(s, "partition %%%s.o0 at %lld", block, (long long)(n / width));
     try_step(s, "vectorize %%%s.p0", block);
-    for (int level = 1; width > 4; level++) {
-        int64_t     next = width > lanes ? lanes : 4;
+    for (int level = 1; width > LEAST_LANES; level++) {
+        int64_t     next = width > lanes ? lanes : LEAST_LANES;
         const char *parts = intern_printf(s->c->strings, "%s.p%d", block, level - 1);
         if (!partial_sums(s, block, parts, next, level))
             return;
         try_step(s, "vectorize %%%s.p%d", block, level);
         try_step(s, "unroll %%%s.o%d", block, level);
         width = next;
-        if (width == 4)
+        if (width == LEAST_LANES)
             try_step(s, "unroll %%%s.%s.p%d", block, block, level);
     }
 }
@@ -216,8 +218,9 @@ static void sum_of_rows(Sched *s, const char *block)
     const BlockData *d = &sched_block(s, block)->u.block;
     const char      *first = d->iter[0]->name, *row = d->iter[d->nspatial - 1]->name;
     int64_t          work = block_work(s, block), rows = iter_extent(s, block, first);
+    Machine          m = machine_of(s->target);
 
-    for (uint32_t i = 1; i < d->nspatial && rows < 4; i++) {
+    for (uint32_t i = 1; i < d->nspatial && rows < limit_least_parts(&m); i++) {
         try_step(s, "fuse %%%s.%s, %%%s.%s -> %%%s.rows", block, first, block, d->iter[i]->name,
                  block);
         rows *= iter_extent(s, block, d->iter[i]->name);
@@ -250,7 +253,7 @@ static void column_stages(Sched *s, const char *const *names, uint32_t n)
 void sched_rows(Sched *s)
 {
     const char *names[64];
-    uint32_t    n = sched_blocks(s, names, COUNT(names)), rows = 64;
+    uint32_t    n = sched_blocks(s, names, COUNT(names)), rows = COUNT(names);
     const char *last;
 
     if (!n)
@@ -293,7 +296,7 @@ void sched_rows(Sched *s)
     const BlockData *l = &sched_block(s, last)->u.block;
     if (rows >= l->nspatial)
         rows = l->nspatial - 1;
-    if (rows && rows < 64) {
+    if (rows && rows < COUNT(names)) {
         const char *row = l->iter[rows - 1]->name;
         for (uint32_t i = n - 1; i-- > 0;)
             try_step(s, "compute_at %s %%%s.%s", names[i], last, row);

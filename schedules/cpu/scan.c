@@ -8,8 +8,6 @@
 
 #include <math.h>
 
-enum { MOST_ROWS = 8 };
-
 typedef struct {
     int64_t rows, cells; /* of a row */
     int64_t together;
@@ -22,7 +20,7 @@ static void decide_scan(Sched *s, void *plan)
     Candidates k = candidates(s);
     Machine    m = machine_of(s->target);
 
-    for (int64_t n = 1; n == 1 || (n <= MOST_ROWS && n <= p->rows); n *= 2)
+    for (int64_t n = 1; n == 1 || (n <= limit_scan_most_rows(&m) && n <= p->rows); n *= 2)
         candidate(&k, n, 0, (double)(ceil_div(p->rows, n) * p->cells) * fmax((double)n, m.latency));
     p->together = pick_factor(s, "rows", &k);
 }

@@ -60,7 +60,7 @@ static double end_cycles(const Machine *m, int64_t lanes, int64_t line, RegTile 
     double sums = (double)(line * t.nv) / (double)ceil_div(line, t.pixels);
     double vector = (double)(lanes * 4), move = sums * vector * end->streams / end->rate;
 
-    if (end->steps * vector * 2 >= (double)m->l1 / 2)
+    if (end->steps * vector * 2 >= (double)room_two_vectors(m))
         return 0;
     return tile_end_cycles(sums * end->steps / fma_rate(m, lanes), move) / (sums * end->steps);
 }
@@ -68,7 +68,7 @@ static double end_cycles(const Machine *m, int64_t lanes, int64_t line, RegTile 
 void tile_candidates(Candidates *k, const Machine *m, int64_t lanes, int64_t vectors, int64_t line,
                      int64_t parts, double madds, const TileEnd *end)
 {
-    for (int64_t nv = 1; nv <= MOST_VECTORS && nv <= vectors; nv++) {
+    for (int64_t nv = 1; nv <= limit_tile_most_vectors(m) && nv <= vectors; nv++) {
         int64_t most = tile_pixels_most(m, lanes, nv);
 
         for (int64_t p = most; p > 0 && vectors % nv == 0; p = lower_tile(line, p)) {
@@ -77,7 +77,7 @@ void tile_candidates(Candidates *k, const Machine *m, int64_t lanes, int64_t vec
 
             if (end)
                 c += end_cycles(m, lanes, line, t, end);
-            if (p == most || p * nv >= LEAST_SUMS)
+            if (p == most || p * nv >= limit_tile_least_sums(m))
                 candidate(k, p, nv, madds * c);
         }
     }

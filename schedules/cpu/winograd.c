@@ -30,9 +30,6 @@ static void spread_cells(Sched *s, const char *tensor, long long bytes)
     step(s, "storage_align %%%s dim=1 by %lld offset=%lld", tensor, 2 * line, line);
 }
 
-/* Bytes that weights are asked for ahead: a page, since at its end hardware begins anew. */
-enum { AHEAD = 4096 };
-
 static const char *name_of(const Sched *s, const char *block, uint32_t k)
 {
     return sched_block(s, block)->u.block.iter[k]->name;
@@ -41,6 +38,7 @@ static const char *name_of(const Sched *s, const char *block, uint32_t k)
 /* The products as register tiles; weights lie as they are read. */
 static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
 {
+    Machine  m = machine_of(s->target);
     int64_t  width = t.nv * z->lanes;
     TileNest tile = {.block = "m",
                      .line = "m.t",
@@ -63,7 +61,7 @@ static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
         step(s, "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c, o%%%lld)",
              (long long)width, (long long)width);
     }
-    step(s, "prefetch %%w by %d", AHEAD);
+    step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
     step(s, "split %%m.o by %lld -> %%mc, %%mo", (long long)width);
     step(s, "split %%mo by %lld -> %%mv, %%mj", (long long)z->lanes);
     step(s, "reorder %%m.r, %%m.q, %%mc, %%m.t, %s, %s%s", tile.sums, tile.vectors,
@@ -131,7 +129,7 @@ static int64_t most_tiles(const Machine *m, const WinoSizes *z, int64_t nv)
 {
     int64_t most = tile_pixels_most(m, z->lanes, nv);
 
-    while (z->ints && most > 1 && most * nv + nv + 2 > (m->regs > 16 ? 32 : 16))
+    while (z->ints && most > 1 && most * nv + nv + 2 > m->regs)
         most--;
     return most;
 }
@@ -144,9 +142,9 @@ static RegTile wino_tile(const Machine *m, const WinoSizes *z, int64_t nv)
     return (RegTile){most > 0 ? most : 0, nv};
 }
 
-static int64_t most_wide(const WinoSizes *z)
+static int64_t most_wide(const Machine *m, const WinoSizes *z)
 {
-    return z->ints ? 2 : 4;
+    return z->ints ? limit_winograd_int_vectors(m) : limit_winograd_vectors(m);
 }
 
 /* Parts of a row, then groups of rows; false: that was all. */
@@ -178,9 +176,9 @@ static Cut cut_for(const Machine *m, const WinoSizes *z, RegTile t, double *cycl
 static Cut best_cut(const Machine *m, const WinoSizes *z)
 {
     Cut    best = {z->rows, z->cols, {1, 1}};
-    double least = 1e300, cycles;
+    double least = INFINITY, cycles;
 
-    for (int64_t nv = 1; nv <= most_wide(z); nv++) {
+    for (int64_t nv = 1; nv <= most_wide(m, z); nv++) {
         RegTile t = wino_tile(m, z, nv);
         if (!t.pixels)
             continue;
@@ -205,7 +203,7 @@ static void decide_cut(Sched *s, void *plan)
     Cut              cut = {1, 1, {1, 1}};
     double           cycles;
 
-    for (int64_t nv = 1; nv <= most_wide(z); nv++) {
+    for (int64_t nv = 1; nv <= most_wide(&m, z); nv++) {
         RegTile t = wino_tile(&m, z, nv);
         if (!t.pixels)
             continue;
@@ -249,6 +247,7 @@ static bool sums_ints(const Sched *s)
 
 typedef struct {
     const Sched *s;
+    Machine      m;
     const char  *name[4];
     uint32_t     n;
 } Large;
@@ -264,7 +263,7 @@ static void add_large(void *user, const Prim *p)
     for (uint32_t i = 0; b && i < l->n; i++)
         known |= !strcmp(l->name[i], b->name);
     if (known || l->n == COUNT(l->name) || !buffer_size(l->s->c, b, &cells, &origin) ||
-        cells * dtype_bytes(b->dtype) <= machine_of(l->s->target).l2 / 4)
+        cells * dtype_bytes(b->dtype) <= room_next(&l->m))
         return;
     l->name[l->n++] = b->name;
 }
@@ -274,7 +273,7 @@ static void add_large(void *user, const Prim *p)
 static void ask_early(Sched *s, const char *block, const char *round)
 {
     const Stmt *reader = sched_block(s, block);
-    Large       l = {.s = s};
+    Large       l = {.s = s, .m = machine_of(s->target)};
 
     if (reader)
         stmt_visit(reader, &(TirVisit){.user = &l, .prim = add_large});

@@ -26,9 +26,13 @@ static bool fits(const Sched *s, int64_t side)
     return s->target->max_threads >= side * side;
 }
 
+enum { LEAST_SIDE = 4, MOST_SIDE = 32 };
+
 static int64_t usual_side(const Sched *s)
 {
-    return s->target->max_threads >= 16 * 16 ? 16 : 8;
+    Machine m = machine_of(s->target);
+
+    return limit_gpu_side(&m);
 }
 
 static void decide(Sched *s, void *plan)
@@ -36,7 +40,7 @@ static void decide(Sched *s, void *plan)
     int64_t   *side = plan;
     Candidates k = candidates(s);
 
-    for (int64_t n = 4; n <= 32; n *= 2)
+    for (int64_t n = LEAST_SIDE; n <= MOST_SIDE; n *= 2)
         if (fits(s, n))
             candidate(&k, n, 0, NAN);
     usual(&k, usual_side(s), 0);

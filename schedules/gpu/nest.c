@@ -13,17 +13,18 @@
 
 #include <math.h>
 
-enum { MAX_BLOCKS = 64, USUAL_THREADS = 64 };
+enum { MAX_BLOCKS = 64, LEAST_THREADS = 32, MOST_THREADS = 256 };
 
 /* How many threads a block has, of those that the device allows: powers of two, or all. */
 static void decide(Sched *s, void *plan)
 {
-    int64_t   *threads = plan, most = s->target->max_threads;
+    Machine    m = machine_of(s->target);
+    int64_t   *threads = plan, most = s->target->max_threads, best = limit_gpu_threads(&m);
     Candidates k = candidates(s);
 
-    for (int64_t n = 32; n <= 256 && n <= most; n *= 2)
+    for (int64_t n = LEAST_THREADS; n <= MOST_THREADS && n <= most; n *= 2)
         candidate(&k, n, 0, NAN);
-    usual(&k, most < USUAL_THREADS ? most : USUAL_THREADS, 0);
+    usual(&k, most < best ? most : best, 0);
     *threads = pick_factor(s, "threads", &k);
 }
 
