@@ -170,6 +170,7 @@ double memory_rate(const Machine *m, Traffic kind);
 typedef struct {
     double compute;         /* cycles of a core's units */
     double traffic[LEVELS]; /* cycles of waiting for data from there, were there nothing else */
+    double ahead;           /* ... for data that are asked for ahead, wherever they lie */
     double sync;            /* cycles of waiting for other threads */
 } Time;
 
@@ -180,17 +181,15 @@ Time tile_time(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
 Time level_time(const Machine *m, Level level, double bytes);
 Time stream_time(const Machine *m, Traffic kind, double bytes, double others);
 Time memory_time(const Machine *m, Traffic kind, double bytes);
+/* The same for data that the code asks for ahead. */
+Time time_ahead(Time t);
 /* The same n times; two that go on side by side. */
 Time time_times(double n, Time t);
 Time time_beside(Time a, Time b);
-/* Waiting for data, all levels together. */
+/* Waiting for data, all of it. */
 double time_traffic(Time t);
 /* All of it, with what overlaps. */
 double time_cycles(Time t);
-/* ... where the time from each level was told apart: that of a kernel as a whole. */
-double kernel_cycles(Time t);
-/* The longer of two that go on at the same time, though not wholly. */
-double overlap(double a, double b);
 /* What the work of `parts` equal parts takes of each thread, as thread_balance says, were it that
  * of one. */
 double divided(double cycles, int64_t parts);

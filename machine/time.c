@@ -2,7 +2,8 @@
  *
  * Computing and waiting for data go on at the same time, though not wholly (`overlap`), so a Time
  * keeps them apart until work that runs side by side has been added up; `time_cycles` then says how
- * long all of it takes.  What comes one after the other is a sum of such cycles. */
+ * long all of it takes: rules choose by it, and profile --predict promises it.  What comes one
+ * after the other is a sum of such cycles. */
 #include "machine/machine.h"
 
 Time time_compute(double cycles)
@@ -39,9 +40,18 @@ Time memory_time(const Machine *m, Traffic kind, double bytes)
     return t;
 }
 
+Time time_ahead(Time t)
+{
+    t.ahead = time_traffic(t);
+    for (int i = 0; i < LEVELS; i++)
+        t.traffic[i] = 0;
+    return t;
+}
+
 Time time_times(double n, Time t)
 {
     t.compute *= n;
+    t.ahead *= n;
     t.sync *= n;
     for (int i = 0; i < LEVELS; i++)
         t.traffic[i] *= n;
@@ -51,41 +61,39 @@ Time time_times(double n, Time t)
 Time time_beside(Time a, Time b)
 {
     a.compute += b.compute;
+    a.ahead += b.ahead;
     a.sync += b.sync;
     for (int i = 0; i < LEVELS; i++)
         a.traffic[i] += b.traffic[i];
     return a;
 }
 
-double overlap(double a, double b)
-{
-    return a > b ? a + 0.3 * b : b + 0.3 * a;
-}
-
 double time_traffic(Time t)
 {
-    double sum = 0;
+    double sum = t.ahead;
 
     for (int i = 0; i < LEVELS; i++)
         sum += t.traffic[i];
     return sum;
 }
 
-double time_cycles(Time t)
+/* The longer of two that go on at the same time, though not wholly. */
+static double overlap(double a, double b)
 {
-    return overlap(t.compute, time_traffic(t)) + t.sync;
+    return a > b ? a + 0.3 * b : b + 0.3 * a;
 }
 
-/* Lines that come back from L2 meet loads in L1's ports, so a third of that shows (`overlap`).  The
- * prefetchers of L2 run ahead of what is read in order, but stop at the ends of pages, where memory
- * takes long: of L3's time a fifth shows beside other work, of the memory's most.  Kernels of
- * three networks, each part left alone (Cascade Lake; docs/benchmarks.md). */
+/* Lines that come back from L2 meet loads in L1's ports, so a third of that shows (`overlap`), and
+ * of data that the code asks for early enough no more, from wherever they come.  The prefetchers of
+ * L2 run ahead of what is read in order, but stop at the ends of pages, where memory takes long: of
+ * L3's time a fifth shows beside other work, of the memory's most.  Kernels of three networks, each
+ * part left alone (Cascade Lake; docs/benchmarks.md). */
 #define L3_SHOWS 0.2
 #define MEMORY_SHOWS 0.7
 
-double kernel_cycles(Time t)
+double time_cycles(Time t)
 {
-    double near = overlap(t.compute, t.traffic[LEVEL_L2]), l3 = t.traffic[LEVEL_L3],
+    double near = overlap(t.compute, t.traffic[LEVEL_L2] + t.ahead), l3 = t.traffic[LEVEL_L3],
            beside = near + L3_SHOWS * l3, alone = l3 + 0.3 * near;
 
     return (beside > alone ? beside : alone) + MEMORY_SHOWS * t.traffic[LEVEL_MEMORY] + t.sync;

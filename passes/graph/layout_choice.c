@@ -78,7 +78,7 @@ static double repack(const Choice *s, const Type *t, const int64_t dims[4], uint
         return 0;
     double bytes =
         (cells(&s->plan, dims, from) + cells(&s->plan, dims, to)) * dtype_bytes(t->dtype);
-    return s->machine.start_cycles + time_cycles(level_time(&s->machine, LEVEL_MEMORY, bytes));
+    return s->machine.start_cycles + time_traffic(level_time(&s->machine, LEVEL_MEMORY, bytes));
 }
 
 /* Vectors of that many lanes multiplied and added a cycle, in lanes; plain rows take the widest. */
@@ -92,7 +92,7 @@ static double lanes_a_cycle(const Choice *s, uint32_t layout)
 /* Values of so many cells, read or written mostly while others are computed. */
 static double moves(const Choice *s, double cells)
 {
-    return time_cycles(level_time(&s->machine, LEVEL_L2, cells * 4));
+    return time_traffic(level_time(&s->machine, LEVEL_L2, cells * 4));
 }
 
 typedef struct {

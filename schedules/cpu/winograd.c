@@ -119,6 +119,7 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut, const Pac
                                 time_times(2 * n, stream_time(at, p->traffic, m, panel)));
     double transforms = (double)tiles * a2 / (double)z->lanes * (in * p->input + wide * p->output);
 
+    first = time_ahead(first);
     first.compute = products / passes;
     others.compute = time_cycles(first) + (products - first.compute) + transforms;
     return divided((double)blocks * time_cycles(others), blocks > 1 ? blocks : groups);

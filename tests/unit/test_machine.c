@@ -304,15 +304,19 @@ static void test_program(void)
     end();
 }
 
-static void test_kernel_cycles(void)
+static void test_time_cycles(void)
 {
     Time t = {.compute = 100, .traffic = {10, 10, 10}};
 
     /* L2 and L3 go on beside the work, memory mostly does not. */
-    CHECK(kernel_cycles(t) > 100 && kernel_cycles(t) < 120);
-    CHECK(kernel_cycles((Time){.compute = 100}) == 100);
-    CHECK(kernel_cycles((Time){.compute = 10, .traffic = {0, 100, 0}}) >= 100);
-    CHECK(kernel_cycles((Time){.compute = 10, .sync = 5}) == 15);
+    CHECK(time_cycles(t) > 100 && time_cycles(t) < 120);
+    CHECK(time_cycles((Time){.compute = 100}) == 100);
+    CHECK(time_cycles((Time){.compute = 10, .traffic = {0, 100, 0}}) >= 100);
+    CHECK(time_cycles((Time){.compute = 10, .sync = 5}) == 15);
+    /* What is asked for ahead hides behind the work, wherever it comes from. */
+    t = (Time){.compute = 100, .traffic = {0, 0, 100}};
+    CHECK(time_cycles(time_ahead(t)) == 130 && time_cycles(t) == 170);
+    CHECK(time_traffic(time_ahead(t)) == time_traffic(t));
 }
 
 int main(void)
@@ -320,7 +324,7 @@ int main(void)
     RUN(test_kernel);
     RUN(test_fixed);
     RUN(test_program);
-    RUN(test_kernel_cycles);
+    RUN(test_time_cycles);
     RUN(test_time);
     RUN(test_tables_agree);
     RUN(test_known);
