@@ -83,20 +83,10 @@ static bool is_whole(const WinoSizes *z, Cut cut)
     return cut.rows == z->rows && cut.cols == z->cols;
 }
 
-/* What an estimate counts beside the products: how data come, and what the transforms cost, which
- * is the same for all cuts. */
-typedef struct {
-    Traffic traffic;
-    double  input, output; /* cycles of a vector's cell of a tile */
-} Pace;
-
-static const Pace cutting = {TRAFFIC_WINOGRAD_CUT, 0, 0};
-static const Pace choosing = {TRAFFIC_WINOGRAD, WINOGRAD_INPUT, WINOGRAD_OUTPUT};
-
 /* Cycles of one core for all blocks.  The weights stream by once a block, the transformed input
  * once a group of outputs, and both this and the products are written once and read.  Weights come
  * from afar only for the first register tile of a panel. */
-static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut, const Pace *p)
+static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
     double  a2 = (double)(z->a * z->a), in = (double)(z->c * z->i);
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
@@ -112,12 +102,13 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut, const Pac
     double panel = in * width * bytes, w = a2 * in * wide * bytes;
     double steps = (z->ints ? PAIR_STEP / 2 : 1) * a2 * in * (double)groups;
     double products = steps * tile_time(at, z->lanes, tiles, cut.tile.nv).compute;
-    Time   first =
-        blocks == 1 ? memory_time(at, p->traffic, w) : stream_time(at, p->traffic, w, v + m);
+    Time   first = blocks == 1 ? memory_time(at, TRAFFIC_WINOGRAD, w)
+                               : stream_time(at, TRAFFIC_WINOGRAD, w, v + m);
     double n = (double)groups;
-    Time   others = time_beside(time_times(n + 1, stream_time(at, p->traffic, v, m + w / n)),
-                                time_times(2 * n, stream_time(at, p->traffic, m, panel)));
-    double transforms = (double)tiles * a2 / (double)z->lanes * (in * p->input + wide * p->output);
+    Time   others = time_beside(time_times(n + 1, stream_time(at, TRAFFIC_WINOGRAD, v, m + w / n)),
+                                time_times(2 * n, stream_time(at, TRAFFIC_WINOGRAD, m, panel)));
+    double transforms =
+        (double)tiles * a2 / (double)z->lanes * (in * WINOGRAD_INPUT + wide * WINOGRAD_OUTPUT);
 
     first = time_ahead(first);
     first.compute = products / passes;
@@ -165,9 +156,9 @@ static Cut cut_for(const Machine *m, const WinoSizes *z, RegTile t, double *cycl
 {
     Cut cut = {1, 1, t}, best = cut;
 
-    *cycles = cut_cost(m, z, cut, &cutting);
+    *cycles = cut_cost(m, z, cut);
     while (next_cut(z, &cut)) {
-        double c = cut_cost(m, z, cut, &cutting);
+        double c = cut_cost(m, z, cut);
         if (c < *cycles)
             *cycles = c, best = cut;
     }
@@ -215,7 +206,7 @@ static void decide_cut(Sched *s, void *plan)
         candidate(&tiles, 1, 1, NAN);
     cut.tile = pick_reg_tile(s, "tile", &tiles);
     do
-        candidate(&blocks, cut.rows, cut.cols, cut_cost(&m, z, cut, &cutting));
+        candidate(&blocks, cut.rows, cut.cols, cut_cost(&m, z, cut));
     while (next_cut(z, &cut));
     const Candidate *block = pick_tile(s, "block", &blocks);
     p->cut = (Cut){block->v[0], block->v[1], cut.tile};
@@ -236,7 +227,7 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
                    .rows = ceil_div(shape->y, m),
                    .cols = ceil_div(shape->x, m)};
 
-    return cut_cost(&at, &z, best_cut(&at, &z), &choosing);
+    return cut_cost(&at, &z, best_cut(&at, &z));
 }
 
 static bool sums_ints(const Sched *s)
