@@ -1,4 +1,4 @@
-/* Sampling a picture at computed places: GridSample, AffineGrid. */
+/* Sampling a picture at computed places: GridSample, AffineGrid, DeformConv. */
 #include "frontends/onnx/onnx.h"
 
 #include <math.h>
@@ -233,4 +233,114 @@ bool convert_affine_grid(Node *n)
     y = build_expand_dims(b, y, 0, 1);
     y = y ? onnx_matmul(n, y, build_transpose(b, n->in[0], 3, (int64_t[]){0, 2, 1})) : NULL;
     return node_done(n, build_reshape(b, y, (uint32_t)(k + 2), dims));
+}
+
+/* ---- DeformConv ---------------------------------------------------------------------------------------- */
+
+/* Where tap k of the window of each result is along an axis, without its offset: [1, taps, H', W'].
+ */
+static const Expr *regular(const Build *b, const Expr *like, const OnnxWindow *w, uint32_t axis,
+                           const int64_t *out)
+{
+    DType    t = expr_dtype(like);
+    int64_t  taps = w->kernel[0] * w->kernel[1], dims[4] = {1, taps, 1, 1};
+    uint8_t *at = arena_array(b->c->arena, (size_t)(taps * out[axis]), dtype_bytes(t));
+
+    dims[2 + axis] = out[axis];
+    for (int64_t k = 0; k < taps; k++)
+        for (int64_t o = 0; o < out[axis]; o++) {
+            int64_t tap = axis == 0 ? k / w->kernel[1] : k % w->kernel[1];
+
+            dtype_put_f(t, at + (k * out[axis] + o) * dtype_bytes(t),
+                        (double)(o * w->stride[axis] + tap * w->dilation[axis] - w->begin[axis]));
+        }
+    return build_const(b, t, 4, dims, at);
+}
+
+typedef struct {
+    int64_t    N, C, taps, group, parts, out[2];
+    OnnxWindow w;
+} Deformed;
+
+static bool deformed(Node *n, Deformed *d)
+{
+    const Build *b = &n->b;
+    Ints         x, w;
+    int64_t      kernel[2];
+
+    for (uint32_t i = 0; i < 3; i++)
+        if (!node_need_rank(n, i, 4, 4))
+            return false;
+    x = build_dims(b, n->in[0]);
+    w = build_dims(b, n->in[1]);
+    d->N = x.at[0], d->C = x.at[1];
+    d->group = node_int(n, "group", 1), d->parts = node_int(n, "offset_group", 1);
+    kernel[0] = w.at[2], kernel[1] = w.at[3];
+    node_ignore(n, "kernel_shape"); /* the weight has it */
+    if (!onnx_window(n, n->in[0], kernel, 2, &d->w))
+        return false;
+    d->taps = kernel[0] * kernel[1];
+    if (d->group < 1 || d->parts < 1 || d->C % d->group || d->C % d->parts || w.at[0] % d->group ||
+        w.at[1] * d->group != d->C || x.at[2] < 1 || x.at[3] < 1)
+        return node_error(n, E_IMPORT, "weight %s, group %lld and offset_group %lld for data %s",
+                          type_text(b->c, n->in[1]->type), (long long)d->group, (long long)d->parts,
+                          type_text(b->c, n->in[0]->type));
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t reach = (kernel[i] - 1) * d->w.dilation[i] + 1;
+
+        d->out[i] = (x.at[2 + i] + d->w.begin[i] + d->w.end[i] - reach) / d->w.stride[i] + 1;
+    }
+    for (uint32_t i = 2; i < 5; i += 2) {
+        int64_t want[4] = {d->N, d->parts * d->taps * (i == 2 ? 2 : 1), d->out[0], d->out[1]};
+
+        if (!node_has(n, i))
+            continue;
+        if (!node_need_rank(n, i, 4, 4))
+            return false;
+        for (uint32_t k = 0; k < 4; k++)
+            if (build_dim(b, n->in[i], k) != want[k] || want[k] < 1)
+                return node_error(n, E_IMPORT, "input %u is %s, dimension %u should be %lld", i,
+                                  type_text(b->c, n->in[i]->type), k, (long long)want[k]);
+    }
+    return true;
+}
+
+/* The cells that each result sees, sampled beside their places by the offsets and times the mask,
+ * are columns of a matrix product with the weight: [N, group, C/group * taps, H'*W']. */
+bool convert_deform_conv(Node *n)
+{
+    const Build *b = &n->b;
+    Deformed     d;
+    Grid         g = {.b = b, .padding = ZEROS};
+    const Expr  *at[2], *offset, *x, *w, *mask;
+    int64_t      places, out;
+
+    if (!deformed(n, &d))
+        return false;
+    places = d.out[0] * d.out[1];
+    g.N = d.N * d.parts, g.C = d.C / d.parts, g.P = d.taps * places;
+    g.size[0] = build_dim(b, n->in[0], 2), g.size[1] = build_dim(b, n->in[0], 3);
+    g.x = build_reshape(b, n->in[0], 3, (int64_t[]){g.N, g.C, g.size[0] * g.size[1]});
+    offset = build_reshape(b, n->in[2], 5, (int64_t[]){g.N, d.taps, 2, d.out[0], d.out[1]});
+    for (uint32_t i = 0; i < 2; i++) {
+        at[i] = build_reshape(b, build_slice(b, offset, 2, i, i + 1), 4,
+                              (int64_t[]){g.N, d.taps, d.out[0], d.out[1]});
+        at[i] = build2(b, "add", at[i], at[i] ? regular(b, at[i], &d.w, i, d.out) : NULL, NULL);
+        at[i] = build_reshape(b, at[i], 3, (int64_t[]){g.N, 1, g.P});
+    }
+    if (!at[0] || !at[1] || !g.x)
+        return false;
+    x = sample(&g, "linear", at[0], at[1]);
+    if (node_has(n, 4)) {
+        mask = build_reshape(b, n->in[4], 3, (int64_t[]){g.N, 1, g.P});
+        x = build2(b, "multiply", x, mask, NULL);
+    }
+    out = build_dim(b, n->in[1], 0);
+    x = build_reshape(b, x, 4, (int64_t[]){d.N, d.group, d.C / d.group * d.taps, places});
+    w = build_reshape(b, n->in[1], 4,
+                      (int64_t[]){1, d.group, out / d.group, d.C / d.group * d.taps});
+    if (!x || !w || !(x = onnx_matmul(n, w, x)))
+        return false;
+    x = build_reshape(b, x, 4, (int64_t[]){d.N, out, d.out[0], d.out[1]});
+    return node_done(n, onnx_bias(n, x, node_has(n, 3) ? n->in[3] : NULL));
 }

@@ -1,5 +1,6 @@
 /* Pieces of pictures, of one to three spatial dimensions: Col2Im puts columns of them together,
- * MaxUnpool puts cells back to where MaxPool found them, and MaxPool tells where. */
+ * MaxUnpool puts cells back to where MaxPool found them, and MaxPool tells where; boxes as grids of
+ * one size, RoiAlign. */
 #include "frontends/onnx/onnx.h"
 
 #include <math.h>
@@ -296,4 +297,27 @@ bool convert_max_unpool(Node *n)
         pads[2 * i + 1] = v.at[i] - shape[i];
     }
     return node_done(n, build_pad(b, y, pads, 0, "constant"));
+}
+
+/* ---- RoiAlign ----------------------------------------------------------------------------------------- */
+
+/* Before opset 16 boxes were not moved by half a cell. */
+bool convert_roi_align(Node *n)
+{
+    static const char *const coordinates[] = {"half_pixel", "output_half_pixel", NULL};
+    static const char *const modes[] = {"avg", "max", NULL};
+    const Build             *b = &n->b;
+    RoiAlignAttrs           *a = ATTRS(b, RoiAlignAttrs);
+    const char              *how;
+    int64_t size[2] = {node_int(n, "output_height", 1), node_int(n, "output_width", 1)};
+
+    if (!node_need_rank(n, 0, 4, 4) || !node_need_rank(n, 1, 2, 2) || !node_need_rank(n, 2, 1, 1) ||
+        !node_choice(n, "mode", modes, &a->mode) ||
+        !node_choice(n, "coordinate_transformation_mode", coordinates, &how))
+        return false;
+    a->aligned = n->opset >= 16 && *how == 'h';
+    a->pooled_size = ints_dup(b->c, size, 2);
+    a->spatial_scale = node_float(n, "spatial_scale", 1);
+    a->sample_ratio = node_int(n, "sampling_ratio", 0);
+    return node_done(n, build3(b, n->relay, n->in[0], n->in[1], n->in[2], a));
 }

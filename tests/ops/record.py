@@ -656,6 +656,17 @@ def resize():
     one("cubic", "half_pixel", "floor", (1, 1, 4, 5), (8, 7))
 
 
+def vision():
+    boxes = V("f32", -3, 1, 9, 5, 0.5, 0.5, 4.25, 6, 2, 2, 2.5, 2.2, 5, 5, 30, 40)
+    boxes.shape = (4, 4)
+    for ratio, mode, aligned in ((2, "avg", True), (0, "avg", False), (0, "avg", True), (3, "max", False), (0, "max", True)):
+        text = f'pooled_size=[3, 2], spatial_scale=0.75, sample_ratio={ratio}, mode="{mode}", aligned={str(aligned).lower()}'
+        fn = lambda x, r, i: run_ort("RoiAlign", [x, r, i], output_height=3, output_width=2, spatial_scale=0.75,
+                                     sampling_ratio=ratio, mode=mode,
+                                     coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel")
+        case("vision.roi_align", f"vision.roi_align(%0, %1, %2, {text})", [F(2, 3, 7, 6), boxes, V("i64", 1, 0, 1, 0)], fn, 1e-5)
+
+
 def quantized():
     Q = lambda *s: In("i8", *s, lo=-128, hi=128)
     s0, z0 = In("f32", vals=[0.0625]), In("i8", vals=[3])
@@ -679,7 +690,7 @@ def quantized():
 
 
 def main():
-    for family in (elementwise, normalization, convolution, winograd, pooling, products, strassen, attention, lstm, moving, reductions, resize, quantized):
+    for family in (elementwise, normalization, convolution, winograd, pooling, products, strassen, attention, lstm, moving, reductions, resize, vision, quantized):
         family()
     here = os.path.dirname(os.path.abspath(__file__))
     for name, cases in CASES.items():

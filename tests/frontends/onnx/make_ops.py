@@ -96,6 +96,18 @@ def patches():
          {"p": np.array([[[[1, 2], [3, 4]]]], np.float32), "i": ints(5, 7, 13, 15).reshape(1, 1, 2, 2)}, by=refer, s=ints(1, 1, 5, 5))
 
 
+def deformed():
+    roi = lambda *k, **a: node("RoiAlign", *k, output_height=2, output_width=3, **a)
+    boxes = {"r": np.array([[0, 1, 4, 5], [-2, -1, 3.5, 2]], np.float32)}
+    case("roi_align", [roi("x r i", "a", sampling_ratio=2, spatial_scale=0.5), roi("x r i", "b", mode="max")], {"x": f(2, 2, 5, 6)} | boxes,
+         "a b", i=ints(1, 0))
+    case("roi_align_10", [roi("x r i", "y")], {"x": f(2, 2, 5, 6)} | boxes, opset=10, i=ints(1, 0))
+    conv = lambda *k, **a: node("DeformConv", *k, **a)
+    case("deform_conv", [conv("x w o b m", "y", group=2, offset_group=2, strides=[2, 1], pads=[1, 0, 1, 1])],
+         {"x": f(1, 4, 5, 6), "o": f(1, 16, 3, 6), "m": f(1, 8, 3, 6)}, opset=19, w=f(4, 2, 2, 2), b=f(4))
+    case("deform_conv_plain", [conv("x w o", "y", dilations=[1, 2])], {"x": f(2, 3, 4, 5), "o": f(2, 8, 3, 3)}, opset=19, w=f(2, 3, 2, 2))
+
+
 def attention():
     ref = lambda name, *nodes: h.make_graph(list(nodes), name, [value("s", F, None)], [value("t", F, None)])
     flex = lambda ins, out, **a: node("FlexAttention", ins, out, domain="ai.onnx.preview", **a)
@@ -112,6 +124,6 @@ def signals():
 
 
 if __name__ == "__main__":
-    for family in (elements, state, patches, attention, signals):
+    for family in (elements, state, patches, deformed, attention, signals):
         rng = np.random.default_rng(zlib.crc32(family.__name__.encode()))
         family()
