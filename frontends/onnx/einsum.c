@@ -55,12 +55,57 @@ static bool read_term(Node *n, const char **s, uint32_t rank, bool operand, uint
         }
         if (!isalpha((unsigned char)**s) || t->n == MAX_LABELS)
             return node_error(n, E_IMPORT, "equation: '%c' is no label", **s);
-        if (has(t, **s))
-            return node_error(n, E_UNSUPPORTED, "equation: label '%c' twice in a term", **s);
+        if (!operand && has(t, **s))
+            return node_error(n, E_IMPORT, "equation: label '%c' twice in the result", **s);
         t->at[t->n++] = **s;
     }
     if (operand && t->n != rank)
         return node_error(n, E_IMPORT, "equation: %u labels for %u dimensions", t->n, rank);
+    return true;
+}
+
+/* Dimensions of one label become one, its diagonal: they are moved behind the others and taken as a
+ * line of cells, of which it is every (extent + 1)-th. */
+static bool diagonal(Node *n, Term *t)
+{
+    const Build *b = &n->b;
+
+    for (uint32_t i = 0; i < t->n; i++)
+        for (uint32_t j = i + 1; j < t->n; j++) {
+            StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
+            int64_t            axes[MAX_LABELS], extent, begin = 0, step, end;
+            const Idx         *dims[MAX_LABELS];
+            int                label = t->at[i];
+            uint32_t           k = 0;
+
+            if (t->at[j] != label)
+                continue;
+            extent = build_dim(b, t->x, i);
+            if (build_dim(b, t->x, j) != extent)
+                return node_error(n, E_IMPORT, "label '%c' is %lld and %lld", label,
+                                  (long long)extent, (long long)build_dim(b, t->x, j));
+            for (uint32_t r = 0; r < t->n; r++)
+                if (r != i && r != j) {
+                    dims[k] = expr_form(t->x, r);
+                    t->at[k] = t->at[r];
+                    axes[k++] = r;
+                }
+            axes[k] = i;
+            axes[k + 1] = j;
+            end = extent * extent;
+            dims[k] = idx_const(b->c->arith, end);
+            t->x = build_reshape_to(b, build_transpose(b, t->x, t->n, axes), k + 1, dims);
+            step = extent + 1;
+            a->begin = dims_of_i64(b->c, &begin, 1);
+            a->end = dims_of_i64(b->c, &end, 1);
+            a->strides = ints_dup(b->c, &step, 1);
+            a->axes = ints_dup(b->c, (int64_t[]){k}, 1);
+            if (!(t->x = build1(b, "strided_slice", t->x, a)))
+                return false;
+            t->at[k] = label;
+            t->n = k + 1;
+            return diagonal(n, t);
+        }
     return true;
 }
 
@@ -74,7 +119,8 @@ static void implied(const Term *terms, uint32_t n, uint32_t dots, Term *out)
         uint32_t count = 0;
 
         for (uint32_t i = 0; i < n; i++)
-            count += has(&terms[i], label);
+            for (uint32_t k = 0; k < terms[i].n; k++)
+                count += terms[i].at[k] == label;
         if (count == 1)
             out->at[out->n++] = label;
     }
@@ -260,6 +306,9 @@ bool convert_einsum(Node *n)
             return node_error(n, E_IMPORT, "equation: label '%c' of the result is unknown",
                               out.at[i]);
     }
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (!diagonal(n, &terms[i]))
+            return false;
     now = terms[0];
     for (uint32_t i = 1; i < n->nin; i++) {
         Term next;

@@ -8,8 +8,9 @@ typedef enum { ZEROS, BORDER, REFLECTION } Padding;
 
 typedef struct {
     const Build *b;
-    const Expr  *x;                /* [N, C, H*W] */
-    int64_t      N, C, P, size[2]; /* P places in each picture; H, W */
+    const Expr  *x;                /* [N, C, H*W], or of volumes */
+    int64_t      N, C, P, size[3]; /* P places in each picture; H, W, or D, H, W */
+    uint32_t     dims;
     Padding      padding;
     bool         align;
 } Grid;
@@ -69,25 +70,24 @@ static const Expr *inside(const Grid *g, const Expr *at, uint32_t axis)
     return at;
 }
 
-/* The cells at whole coordinates y, x of [N, 1, P]: [N, C, P]. */
-static const Expr *tap(const Grid *g, const Expr *y, const Expr *x)
+/* The cells at whole coordinates of [N, 1, P] each: [N, C, P]. */
+static const Expr *tap(const Grid *g, const Expr *const *place)
 {
     const Build *b = g->b;
-    double       H = (double)g->size[0], W = (double)g->size[1];
-    const Expr  *cy, *cx, *at, *v, *in = NULL;
+    const Expr  *at = NULL, *v, *in = NULL;
     GatherAttrs *a = ATTRS(b, GatherAttrs);
 
-    if (g->padding == REFLECTION) {
-        y = inside(g, y, 0);
-        x = inside(g, x, 1);
+    for (uint32_t i = 0; i < g->dims; i++) {
+        const Expr *x = g->padding == REFLECTION ? inside(g, place[i], i) : place[i];
+        const Expr *cell = clip(b, x, 0, (double)g->size[i] - 1), *hit;
+
+        if (g->padding == ZEROS) {
+            hit = build2(b, "equal", cell, x, NULL);
+            in = in ? build2(b, "logical_and", in, hit, NULL) : hit;
+        }
+        cell = cell ? build_cast(b, cell, DT_I64) : NULL;
+        at = i ? build2(b, "add", op2(b, "multiply", at, (double)g->size[i]), cell, NULL) : cell;
     }
-    cy = clip(b, y, 0, H - 1);
-    cx = clip(b, x, 0, W - 1);
-    if (g->padding == ZEROS)
-        in = build2(b, "logical_and", build2(b, "equal", cy, y, NULL),
-                    build2(b, "equal", cx, x, NULL), NULL);
-    at = build2(b, "add", op2(b, "multiply", build_cast(b, cy, DT_I64), W),
-                build_cast(b, cx, DT_I64), NULL);
     a->axis = 2;
     a->mode = "clip";
     at = build_broadcast(b, at, 3, (int64_t[]){g->N, g->C, g->P});
@@ -118,78 +118,100 @@ static void cubic(const Build *b, const Expr *t, const Expr **w)
     }
 }
 
-static const Expr *sample(const Grid *g, const char *mode, const Expr *y, const Expr *x)
+/* Interpolation along the axes from `axis` on; `at` holds the whole coordinates before it. */
+typedef struct {
+    const Grid *g;
+    int         taps, first;
+    const Expr *floor[3], *w[3][4];
+} Taps;
+
+static const Expr *interpolated(const Taps *t, uint32_t axis, const Expr **at)
 {
-    const Build *b = g->b;
-    const Expr  *fy, *fx, *wy[4], *wx[4], *sum = NULL;
-    int          taps = *mode == 'c' ? 4 : 2, first = *mode == 'c' ? -1 : 0;
+    const Build *b = t->g->b;
+    const Expr  *sum = NULL;
 
-    if (*mode == 'n')
-        return tap(g, inside(g, build1(b, "round", y, NULL), 0),
-                   inside(g, build1(b, "round", x, NULL), 1));
-    if (taps == 2) { /* cubic folds back each tap instead, as PyTorch does */
-        y = inside(g, y, 0);
-        x = inside(g, x, 1);
-    }
-    fy = build1(b, "floor", y, NULL);
-    fx = build1(b, "floor", x, NULL);
-    if (!fy || !fx)
-        return NULL;
-    wy[1] = build2(b, "subtract", y, fy, NULL);
-    wx[1] = build2(b, "subtract", x, fx, NULL);
-    if (taps == 4) {
-        cubic(b, wy[1], wy);
-        cubic(b, wx[1], wx);
-    } else {
-        wy[0] = build2(b, "subtract", build_scalar(b, y, 1), wy[1], NULL);
-        wx[0] = build2(b, "subtract", build_scalar(b, x, 1), wx[1], NULL);
-    }
-    for (int i = 0; i < taps; i++) {
-        const Expr *row = NULL;
+    if (axis == t->g->dims)
+        return tap(t->g, at);
+    for (int i = 0; i < t->taps; i++) {
+        const Expr *v;
 
-        for (int j = 0; j < taps; j++) {
-            const Expr *v = tap(g, op2(b, "add", fy, first + i), op2(b, "add", fx, first + j));
-
-            if (!(row = sum2(b, row, build2(b, "multiply", v, wx[j], NULL))))
-                return NULL;
-        }
-        if (!(sum = sum2(b, sum, build2(b, "multiply", row, wy[i], NULL))))
+        if (!(at[axis] = op2(b, "add", t->floor[axis], t->first + i)))
+            return NULL;
+        v = build2(b, "multiply", interpolated(t, axis + 1, at), t->w[axis][i], NULL);
+        if (!(sum = sum2(b, sum, v)))
             return NULL;
     }
     return sum;
 }
 
-/* X [N, C, H, W] at grid [N, H', W', 2] of (x, y) from -1 to 1. */
+static const Expr *sample(const Grid *g, const char *mode, const Expr *const *place)
+{
+    const Build *b = g->b;
+    const Expr  *at[3];
+    Taps         t = {g, *mode == 'c' ? 4 : 2, *mode == 'c' ? -1 : 0, {0}, {{0}}};
+
+    for (uint32_t i = 0; i < g->dims; i++) {
+        at[i] = place[i];
+        if (*mode == 'n') {
+            at[i] = inside(g, build1(b, "round", at[i], NULL), i);
+            continue;
+        }
+        if (t.taps == 2) /* cubic folds back each tap instead, as PyTorch does */
+            at[i] = inside(g, at[i], i);
+        if (!(t.floor[i] = build1(b, "floor", at[i], NULL)))
+            return NULL;
+        t.w[i][1] = build2(b, "subtract", at[i], t.floor[i], NULL);
+        if (t.taps == 4)
+            cubic(b, t.w[i][1], t.w[i]);
+        else
+            t.w[i][0] = build2(b, "subtract", build_scalar(b, at[i], 1), t.w[i][1], NULL);
+    }
+    return *mode == 'n' ? tap(g, at) : interpolated(&t, 0, at);
+}
+
+/* X [N, C, H, W] at grid [N, H', W', 2] of (x, y) from -1 to 1; or [N, C, D, H, W] at
+ * [N, D', H', W', 3] of (x, y, z). */
 bool convert_grid_sample(Node *n)
 {
     const Build *b = &n->b;
     const char  *mode = node_str(n, "mode", "linear"), *pad = node_str(n, "padding_mode", "zeros");
     Grid         g = {.b = b, .align = node_int(n, "align_corners", 0) != 0};
-    const Expr  *at[2], *y;
+    const Expr  *at[3], *y;
+    int64_t      cells = 1, dims[5];
     Ints         d, o;
 
-    if (!node_need_rank(n, 0, 4, 4) || !node_need_rank(n, 1, 4, 4))
+    if (!node_need_rank(n, 0, 4, 5) ||
+        !node_need_rank(n, 1, expr_rank(n->in[0]), expr_rank(n->in[0])))
         return false;
+    g.dims = expr_rank(n->in[0]) - 2;
     mode = !strncmp(mode, "bi", 2) ? mode + 2 : mode;
-    if (strcmp(mode, "linear") && strcmp(mode, "cubic") && strcmp(mode, "nearest"))
-        return node_error(n, E_UNSUPPORTED, "mode '%s'", mode);
+    if ((strcmp(mode, "linear") && strcmp(mode, "cubic") && strcmp(mode, "nearest")) ||
+        (g.dims == 3 && *mode == 'c'))
+        return node_error(n, E_UNSUPPORTED, "mode '%s' of %u dimensions", mode, g.dims);
     g.padding = !strcmp(pad, "zeros") ? ZEROS : !strcmp(pad, "border") ? BORDER : REFLECTION;
     if (g.padding == REFLECTION && strcmp(pad, "reflection"))
         return node_error(n, E_UNSUPPORTED, "padding_mode '%s'", pad);
     d = build_dims(b, n->in[0]);
     o = build_dims(b, n->in[1]);
-    if (o.at[0] != d.at[0] || o.at[3] != 2 || d.at[2] < 1 || d.at[3] < 1)
-        return node_error(n, E_IMPORT, "the grid is %s", type_text(b->c, n->in[1]->type));
-    g.N = d.at[0], g.C = d.at[1], g.P = o.at[1] * o.at[2];
-    g.size[0] = d.at[2], g.size[1] = d.at[3];
-    g.x = build_reshape(b, n->in[0], 3, (int64_t[]){g.N, g.C, g.size[0] * g.size[1]});
-    for (uint32_t i = 0; i < 2; i++) {
-        at[i] = build_reshape(b, build_slice(b, n->in[1], 3, 1 - i, 2 - i), 3,
-                              (int64_t[]){g.N, 1, g.P});
-        at[i] = place(&g, at[i], i);
+    dims[0] = g.N = d.at[0], dims[1] = g.C = d.at[1], g.P = 1;
+    for (uint32_t i = 0; i < g.dims; i++) {
+        g.size[i] = d.at[2 + i];
+        g.P *= dims[2 + i] = o.at[1 + i];
+        cells *= g.size[i];
     }
-    y = sample(&g, mode, at[0], at[1]);
-    return node_done(n, build_reshape(b, y, 4, (int64_t[]){g.N, g.C, o.at[1], o.at[2]}));
+    if (o.at[0] != d.at[0] || o.at[g.dims + 1] != g.dims || cells < 1)
+        return node_error(n, E_IMPORT, "the grid is %s", type_text(b->c, n->in[1]->type));
+    g.x = build_reshape(b, n->in[0], 3, (int64_t[]){g.N, g.C, cells});
+    for (uint32_t i = 0; i < g.dims; i++) {
+        int64_t k = g.dims - 1 - i; /* x comes first, and is the last axis */
+
+        at[i] = build_reshape(b, build_slice(b, n->in[1], g.dims + 1, k, k + 1), 3,
+                              (int64_t[]){g.N, 1, g.P});
+        if (!at[i] || !(at[i] = place(&g, at[i], i)))
+            return false;
+    }
+    y = sample(&g, mode, at);
+    return node_done(n, build_reshape(b, y, g.dims + 2, dims));
 }
 
 /* theta [N, 2, 3] times the places of a picture of size [N, C, H, W]; or [N, 3, 4] of a volume. */
@@ -311,7 +333,7 @@ bool convert_deform_conv(Node *n)
 {
     const Build *b = &n->b;
     Deformed     d;
-    Grid         g = {.b = b, .padding = ZEROS};
+    Grid         g = {.b = b, .padding = ZEROS, .dims = 2};
     const Expr  *at[2], *offset, *x, *w, *mask;
     int64_t      places, out;
 
@@ -330,7 +352,7 @@ bool convert_deform_conv(Node *n)
     }
     if (!at[0] || !at[1] || !g.x)
         return false;
-    x = sample(&g, "linear", at[0], at[1]);
+    x = sample(&g, "linear", at);
     if (node_has(n, 4)) {
         mask = build_reshape(b, n->in[4], 3, (int64_t[]){g.N, 1, g.P});
         x = build2(b, "multiply", x, mask, NULL);

@@ -188,14 +188,14 @@ bool convert_conv_transpose(Node *n)
     const Build          *b = &n->b;
     const char           *how = node_str(n, "auto_pad", "NOTSET");
     Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
-    int64_t               group, kernel[2], extra[2] = {0, 0};
+    int64_t               group, kernel[3], extra[3] = {0};
     uint32_t              dims;
     bool                  one;
     const Expr           *x, *w, *y;
     OnnxWindow            win;
     Ints                  v;
 
-    if (!node_need_rank(n, 0, 3, 4) || !node_need_rank(n, 1, 3, 4))
+    if (!node_need_rank(n, 0, 3, 5) || !node_need_rank(n, 1, 3, 5))
         return false;
     x = n->in[0];
     w = n->in[1];
@@ -232,6 +232,9 @@ bool convert_conv_transpose(Node *n)
             win.end[i] = total - win.begin[i];
         }
     }
+    if (dims == 3)
+        return node_done(n, onnx_bias(n, onnx_conv_transpose_volume(n, x, w, &win, extra, group),
+                                      node_has(n, 2) ? n->in[2] : NULL));
     if (one) {
         x = onnx_lift(b, x);
         w = onnx_lift(b, w);

@@ -19,6 +19,48 @@ static const Expr *square(const Build *b, const Expr *x)
     return build2(b, "multiply", x, x, NULL);
 }
 
+/* [C] along dimension 1 of x. */
+static const Expr *channelwise(const Build *b, const Expr *x, const Expr *v)
+{
+    return build_along(b, build_cast(b, v, expr_dtype(x)), expr_rank(x), 1);
+}
+
+/* was * momentum + now * (1 - momentum), in the type of `was`. */
+static const Expr *moved(const Build *b, const Expr *was, const Expr *now, double momentum)
+{
+    now = build_cast(b, build_reshape_to(b, now, 1, expr_forms(was).at), expr_dtype(was));
+    was = build2(b, "multiply", was, build_scalar(b, was, momentum), NULL);
+    return build2(b, "add", was,
+                  build2(b, "multiply", now, build_scalar(b, was, 1 - momentum), NULL), NULL);
+}
+
+/* By the mean and the variance of the data themselves, which move the running ones. */
+static bool batch_norm_training(Node *n)
+{
+    const Build *b = &n->b;
+    double       momentum = node_float(n, "momentum", 0.9f);
+    int64_t      axes[MAX_RANK];
+    const Expr  *x = n->in[0], *mean, *var, *y;
+    uint32_t     rank = expr_rank(x), k = 0;
+    DType        t = expr_dtype(x);
+
+    for (uint32_t i = 0; i < rank; i++)
+        if (i != 1)
+            axes[k++] = i;
+    x = build_cast(b, x, dtype_eq(t, DT_F64) ? t : DT_F32);
+    mean = build_reduce(b, "mean", x, k, axes, true);
+    y = build2(b, "subtract", x, mean, NULL);
+    if (!y || !(var = build_reduce(b, "mean", square(b, y), k, axes, true)))
+        return false;
+    n->out[1] = moved(b, n->in[3], mean, momentum);
+    n->out[2] = moved(b, n->in[4], var, momentum);
+    var = build2(b, "add", var, build_scalar(b, x, node_float(n, "epsilon", 1e-5f)), NULL);
+    y = build2(b, "multiply", y, build1(b, "rsqrt", var, NULL), NULL);
+    y = build2(b, "multiply", y, channelwise(b, x, n->in[1]), NULL);
+    y = build2(b, "add", y, channelwise(b, x, n->in[2]), NULL);
+    return n->out[1] && n->out[2] && y && node_done(n, build_cast(b, y, t));
+}
+
 bool convert_batch_norm(Node *n)
 {
     const Build    *b = &n->b;
@@ -27,8 +69,6 @@ bool convert_batch_norm(Node *n)
 
     if (!node_need_rank(n, 0, 2, MAX_RANK))
         return false;
-    if (node_int(n, "training_mode", 0))
-        return node_error(n, E_UNSUPPORTED, "training_mode 1");
     /* What is compiled infers; exporters leave is_test out, which would mean training. */
     node_ignore(n, "is_test");
     node_ignore(n, "momentum");
@@ -44,6 +84,8 @@ bool convert_batch_norm(Node *n)
                               (long long)build_dim(b, n->in[0], 1));
         args[i] = build_cast(b, n->in[i], expr_dtype(n->in[0]));
     }
+    if (node_int(n, "training_mode", 0))
+        return batch_norm_training(n);
     a->epsilon = node_float(n, "epsilon", 1e-5f);
     return node_done(n, build_proj(b, build_call(b, n->relay, 5, args, a), 0));
 }

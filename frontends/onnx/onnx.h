@@ -10,8 +10,8 @@
  *   ops.def     operator, domain, versions, Relay operator, converter
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
- *   recurrent.c attention.c state.c loss.c grid.c patch.c signal.c quant.c contrib.c sequence.c
- *   control.c det.c
+ *   resize_matrix.c recurrent.c attention.c state.c loss.c grid.c patch.c signal.c quant.c contrib.c
+ *   sequence.c control.c det.c
  *               converters by family
  *   loop.c      loops as functions of the module
  *
@@ -320,15 +320,35 @@ const Expr *onnx_bias(Node *n, const Expr *x,
 /* [N, C, W] -> [N, C, 1, W], and back. */
 const Expr *onnx_lift(const Build *b, const Expr *x);
 const Expr *onnx_drop(const Build *b, const Expr *y);
-const Expr *onnx_pool(Node *n, const char *op, const Expr *x);
+/* With the node's window; how it counts the padding and what hangs over it. */
+typedef struct {
+    bool ceil_mode, count_include_pad;
+} OnnxPooling;
+const Expr *onnx_pool(Node *n, const char *op, const Expr *x, OnnxPooling how);
+OnnxPooling onnx_pooling(Node *n); /* as the node says */
 const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
                         int64_t group);
 /* patch.c: where the cells of y, which is the largest of each window, are in x. */
 const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow *w);
+/* resize_matrix.c: by matrices of weights */
+typedef struct {
+    const char *method, *coordinates, *rounding; /* method: nearest, linear, cubic by its letter */
+    double      cubic, extrapolation;
+    bool        antialias, exclude_outside;
+} OnnxResizeForm;
+typedef struct {
+    int64_t in, out;
+    double  scale, roi[2]; /* roi of tf_crop_and_resize */
+} OnnxResizeAxis;
+const Expr *onnx_resize_by_weights(Node *n, const OnnxResizeForm *f, const Expr *x,
+                                   const OnnxResizeAxis *axes);
 /* volume.c */
 const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
                              int64_t group);
-const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxWindow *w);
+const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxWindow *w,
+                             OnnxPooling how);
+const Expr *onnx_conv_transpose_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
+                                       const int64_t *extra, int64_t group);
 /* Convolution of float operands with the node's attributes; bias may be NULL. */
 const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias);
 

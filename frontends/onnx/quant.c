@@ -81,6 +81,50 @@ static bool need(Node *n, uint32_t from, uint32_t to)
     return true;
 }
 
+/* A scale or zero point of each block of cells along the axis, for each cell of x. */
+static const Expr *of_cells(Node *n, const Expr *p, uint32_t axis, int64_t size)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0];
+    RepeatAttrs *a = ATTRS(b, RepeatAttrs);
+
+    for (uint32_t i = 0; i < expr_rank(x); i++) {
+        int64_t cells = build_dim(b, x, i);
+
+        if (expr_rank(p) != expr_rank(x) || size < 1 ||
+            build_dim(b, p, i) != (i == axis ? (cells + size - 1) / size : cells))
+            return node_error(n, E_IMPORT, "scales or zero points of %s for blocks of %lld of %s",
+                              type_text(b->c, p->type), (long long)size, type_text(b->c, x->type));
+    }
+    a->repeats = size;
+    a->axis = axis;
+    return build_slice(b, build1(b, "repeat", p, a), axis, 0, build_dim(b, x, axis));
+}
+
+/* round(x / scale) + zero, cut to the range of the type. */
+static const Expr *quantize_blocks(Node *n, int64_t size, DType t)
+{
+    const Build *b = &n->b;
+    ClipAttrs   *a = ATTRS(b, ClipAttrs);
+    const Expr  *x = build_cast(b, n->in[0], DT_F32), *scale, *zero;
+    uint32_t     axis;
+
+    if (!node_axis(n, node_int(n, "axis", 1), expr_rank(x), &axis) ||
+        !(scale = of_cells(n, n->in[1], axis, size)))
+        return NULL;
+    x = build1(b, "round", build2(b, "divide", x, build_cast(b, scale, DT_F32), NULL), NULL);
+    if (node_has(n, 2)) {
+        if (!(zero = of_cells(n, n->in[2], axis, size)))
+            return NULL;
+        x = build2(b, "add", x, build_cast(b, zero, DT_F32), NULL);
+    }
+    if (!dtype_is_int(t) || t.bits > 16)
+        return node_error(n, E_UNSUPPORTED, "blocks quantized to %s", dtype_text(b->c, t));
+    a->a_min = dtype_min(t);
+    a->a_max = dtype_max(t);
+    return build_cast(b, build1(b, "clip", x, a), t);
+}
+
 bool convert_quantize(Node *n)
 {
     DType t = DT_U8;
@@ -88,13 +132,13 @@ bool convert_quantize(Node *n)
     if (!need(n, 0, 2))
         return false;
     node_ignore(n, "saturate"); /* of 8-bit floats, which are not supported */
-    if (node_int(n, "block_size", 0))
-        return node_error(n, E_UNSUPPORTED, "block_size");
     if (node_int(n, "output_dtype", 0) && !onnx_dtype(node_int(n, "output_dtype", 0), &t))
         return node_error(n, E_UNSUPPORTED, "output_dtype %s",
                           onnx_dtype_text(node_int(n, "output_dtype", 0)));
     if (node_has(n, 2))
         t = expr_dtype(n->in[2]);
+    if (node_int(n, "block_size", 0))
+        return node_done(n, quantize_blocks(n, node_int(n, "block_size", 0), t));
     return node_done(n,
                      onnx_quantize(n, n->in[0], n->in[1], input(n, 2), node_int(n, "axis", 1), t));
 }
@@ -289,7 +333,7 @@ bool convert_qlinear_unary(Node *n)
     if (!strcmp(n->relay, "nn.avg_pool2d")) {
         if (!node_need_rank(n, 0, 3, 4))
             return false;
-        return quantized(n, onnx_pool(n, n->relay, x), 3);
+        return quantized(n, onnx_pool(n, n->relay, x, onnx_pooling(n)), 3);
     }
     if (!strcmp(n->relay, "nn.leaky_relu")) {
         LeakyReluAttrs *a = ATTRS(b, LeakyReluAttrs);

@@ -11,6 +11,9 @@ typedef struct {
     const char *method, *coordinates, *rounding;
     double      cubic;
     bool        by_size; /* the scale is size / input, exactly */
+    bool        antialias, exclude_outside;
+    double      extrapolation;
+    double      roi[2 * MAX_RANK]; /* of tf_crop_and_resize: from, to of each axis */
 } Mode;
 
 static const Expr *resize2d(Node *n, const Mode *m, const Expr *x, const Idx *const size[2],
@@ -28,6 +31,36 @@ static const Expr *resize2d(Node *n, const Mode *m, const Expr *x, const Idx *co
     return build1(&n->b, "image.resize2d", x, a);
 }
 
+static bool needs_weights(const Mode *m)
+{
+    return m->antialias || m->exclude_outside || !strcmp(m->coordinates, "tf_crop_and_resize");
+}
+
+static const Expr *by_weights(Node *n, const Mode *m, const Expr *x, const Idx *const *size,
+                              const double *scale)
+{
+    OnnxResizeForm f = {.method = m->method,
+                        .coordinates = m->coordinates,
+                        .rounding = m->rounding,
+                        .cubic = m->cubic,
+                        .extrapolation = m->extrapolation,
+                        .antialias = m->antialias,
+                        .exclude_outside = m->exclude_outside};
+    OnnxResizeAxis axes[MAX_RANK];
+
+    for (uint32_t i = 0; i < expr_rank(x); i++) {
+        axes[i] = (OnnxResizeAxis){
+            build_dim(&n->b, x, i), 0, scale[i], {m->roi[2 * i], m->roi[2 * i + 1]}};
+        if (!idx_is_const(size[i], &axes[i].out))
+            return node_error(n, E_UNSUPPORTED,
+                              "antialias, exclude_outside or tf_crop_and_resize "
+                              "to a size that only the run knows");
+        if (m->by_size && axes[i].in)
+            axes[i].scale = (double)axes[i].out / (double)axes[i].in;
+    }
+    return onnx_resize_by_weights(n, &f, x, axes);
+}
+
 static const Expr *resize(Node *n, const Mode *m, const Expr *x, const Idx *const *size,
                           const double *scale)
 {
@@ -40,6 +73,8 @@ static const Expr *resize(Node *n, const Mode *m, const Expr *x, const Idx *cons
     for (uint32_t i = 0; i < rank; i++)
         if (size[i]->hi == 0)
             return build_zeros_of(b, expr_dtype(x), rank, size);
+    if (needs_weights(m))
+        return by_weights(n, m, x, size, scale);
     for (uint32_t i = 0; i < rank && x; i++) {
         bool       pair = i + 2 == rank;
         const Idx *before = one, *after = one, *channels = one;
@@ -193,13 +228,30 @@ static bool by_sizes(Node *n, Mode *m, const char *policy, const int64_t *axes, 
     return node_done(n, resize(n, m, x, size, scale));
 }
 
+/* From and to of each axis, as parts of its extent; of the axes that are named, or all. */
+static bool crop_of(Node *n, uint32_t rank, const int64_t *axes, uint32_t k, double *roi)
+{
+    double given[2 * MAX_RANK];
+
+    for (uint32_t i = 0; i < rank; i++) {
+        roi[2 * i] = 0;
+        roi[2 * i + 1] = 1;
+    }
+    if (!const_floats(n, 1, 2 * k, given))
+        return false;
+    for (uint32_t i = 0; i < k; i++) {
+        roi[2 * axes[i]] = given[i];
+        roi[2 * axes[i] + 1] = given[k + i];
+    }
+    return true;
+}
+
 /* Scales and sizes are for all axes, or those of the attribute `axes`. */
 bool convert_resize(Node *n)
 {
     static const char *const coordinates[] = {
-        "half_pixel", "pytorch_half_pixel",   "align_corners",
-        "asymmetric", "tf_half_pixel_for_nn", "half_pixel_symmetric",
-        NULL};
+        "half_pixel",           "pytorch_half_pixel",   "align_corners",      "asymmetric",
+        "tf_half_pixel_for_nn", "half_pixel_symmetric", "tf_crop_and_resize", NULL};
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil", NULL};
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
@@ -218,9 +270,9 @@ bool convert_resize(Node *n)
         !node_choice(n, "nearest_mode", roundings, &m.rounding) ||
         !node_choice(n, "keep_aspect_ratio_policy", policies, &policy))
         return false;
-    node_ignore(n, "extrapolation_value"); /* of tf_crop_and_resize, which is refused */
-    if (node_int(n, "antialias", 0) || node_int(n, "exclude_outside", 0))
-        return node_error(n, E_UNSUPPORTED, "antialias or exclude_outside");
+    m.extrapolation = node_float(n, "extrapolation_value", 0);
+    m.exclude_outside = node_int(n, "exclude_outside", 0) && *m.method == 'c';
+    m.antialias = node_int(n, "antialias", 0) && *m.method != 'n';
     x = n->in[0];
     k = rank = expr_rank(x);
     for (uint32_t i = 0; i < rank; i++) {
@@ -233,6 +285,8 @@ bool convert_resize(Node *n)
             return false;
         k = ax.n;
     }
+    if (!strcmp(m.coordinates, "tf_crop_and_resize") && !crop_of(n, rank, axes, k, m.roi))
+        return false;
     if (node_has(n, 2) && !expr_empty(n->in[2])) {
         if (!const_floats(n, 2, k, part))
             return false;

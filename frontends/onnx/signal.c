@@ -136,6 +136,40 @@ static const Expr *matrix(const Build *b, DType t, int64_t points, int64_t parts
     return build_const(b, t, 2, (int64_t[]){points * parts, bins * 2}, at);
 }
 
+/* The matrix [bins * 2, length] that takes the first half of a spectrum, whose rest mirrors it,
+ * back to real numbers: the bins between the first and the middle count twice. */
+static const Expr *half_matrix(const Build *b, DType t, int64_t bins, int64_t length)
+{
+    uint32_t size = dtype_bytes(t);
+    uint8_t *at = arena_array(b->c->arena, (size_t)(bins * 2 * length), size);
+
+    for (int64_t k = 0; k < bins; k++)
+        for (int64_t i = 0; i < length; i++) {
+            double phase = 2 * M_PI * (double)(i * k % length) / (double)length;
+            double s = (k == 0 || 2 * k == length ? 1 : 2) / (double)length;
+
+            dtype_put_f(t, at + (2 * k * length + i) * size, s * cos(phase));
+            dtype_put_f(t, at + ((2 * k + 1) * length + i) * size, -s * sin(phase));
+        }
+    return build_const(b, t, 2, (int64_t[]){bins * 2, length}, at);
+}
+
+/* x [rows, bins, 2] -> [rows, length, 1] */
+static const Expr *back_to_real(Node *n, const Expr *x, int64_t length)
+{
+    const Build *b = &n->b;
+    int64_t      rows = build_dim(b, x, 0), bins = build_dim(b, x, 1), most = length / 2 + 1;
+
+    if (length < 1 || length > MAX_POINTS)
+        return node_error(n, E_UNSUPPORTED, "a transform of %lld points", (long long)length);
+    if (build_dim(b, x, 2) != 2)
+        return node_error(n, E_IMPORT, "the last dimension of a spectrum should be 2");
+    bins = bins < most ? bins : most;
+    x = build_reshape(b, build_slice(b, x, 1, 0, bins), 2, (int64_t[]){rows, bins * 2});
+    x = x ? onnx_matmul(n, x, half_matrix(b, expr_dtype(x), bins, length)) : NULL;
+    return build_reshape(b, x, 3, (int64_t[]){rows, length, 1});
+}
+
 /* x [rows, points, parts] -> [rows, bins, 2] */
 static const Expr *transform(Node *n, const Expr *x, int64_t length, bool onesided, bool inverse)
 {
@@ -178,9 +212,9 @@ bool convert_dft(Node *n)
         return false;
     if (at + 1 == rank || build_dim(b, x, rank - 1) < 1 || build_dim(b, x, rank - 1) > 2)
         return node_error(n, E_IMPORT, "the last dimension should be 1 or 2, real and imaginary");
-    if (inverse && onesided)
-        return node_error(n, E_UNSUPPORTED, "inverse and onesided together");
     length = build_dim(b, x, at);
+    if (inverse && onesided)
+        length = 2 * (length - 1);
     if (node_has(n, 1)) {
         if (!node_const_int(n, 1, &length))
             return false;
@@ -201,10 +235,14 @@ bool convert_dft(Node *n)
     x = build_reshape(b, x, 3,
                       (int64_t[]){build_elems(b, x) / dims[rank - 2] / dims[rank - 1],
                                   dims[rank - 2], dims[rank - 1]});
-    if (!x || !(x = transform(n, x, length, onesided, inverse)))
+    if (x && inverse && onesided)
+        x = back_to_real(n, x, length);
+    else
+        x = x ? transform(n, x, length, onesided, inverse) : NULL;
+    if (!x)
         return false;
     dims[rank - 2] = build_dim(b, x, 1);
-    dims[rank - 1] = 2;
+    dims[rank - 1] = build_dim(b, x, 2);
     return node_done(n, build_transpose(b, build_reshape(b, x, rank, dims), rank, back));
 }
 

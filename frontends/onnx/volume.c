@@ -100,6 +100,68 @@ const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWi
     return stacked(&v, sum);
 }
 
+/* [N, D, C, H, W], the slices apart by `stride`, `before` zeros before and `behind` behind them;
+ * cells beyond either end are cut off where these are below 0. */
+static const Expr *apart(const Build *b, const Expr *x, int64_t stride, int64_t before,
+                         int64_t behind)
+{
+    Ints    d = build_dims(b, x);
+    int64_t between[12] = {0, 0, 0, 0, 0, stride - 1}, around[10] = {0}, depth = d.at[1] * stride;
+
+    x = build_reshape(b, x, 6, (int64_t[]){d.at[0], d.at[1], 1, d.at[2], d.at[3], d.at[4]});
+    x = build_pad(b, x, between, 0, "constant");
+    x = build_reshape(b, x, 5, (int64_t[]){d.at[0], depth, d.at[2], d.at[3], d.at[4]});
+    if (before < 0 || behind < 0)
+        x = build_slice(b, x, 1, before < 0 ? -before : 0, behind < 0 ? depth + behind : depth);
+    around[2] = before > 0 ? before : 0;
+    around[3] = behind > 0 ? behind : 0;
+    return build_pad(b, x, around, 0, "constant");
+}
+
+/* y[i*stride + k*dilation - begin] += conv2d_transpose(x[i], w[k]) */
+const Expr *onnx_conv_transpose_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
+                                       const int64_t *extra, int64_t group)
+{
+    const Build          *b = &n->b;
+    Ints                  d = build_dims(b, x), dw = build_dims(b, w);
+    Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
+    const Expr           *sum = NULL;
+    int64_t depth = (d.at[2] - 1) * win->stride[0] + (win->kernel[0] - 1) * win->dilation[0] + 1 +
+                    extra[0] - win->begin[0] - win->end[0];
+
+    if (depth < 1 || d.at[2] < 1 || win->kernel[0] > 1024)
+        return node_error(n, E_IMPORT, "the result has a depth of %lld", (long long)depth);
+    a->strides = ints_dup(b->c, win->stride + 1, 2);
+    a->dilation = ints_dup(b->c, win->dilation + 1, 2);
+    a->padding = ints_of(b->c, 4, (int)win->begin[1], (int)win->begin[2], (int)win->end[1],
+                         (int)win->end[2]);
+    a->output_padding = ints_dup(b->c, extra + 1, 2);
+    a->groups = group;
+    a->channels = dw.at[1] * group;
+    a->kernel_size = ints_dup(b->c, win->kernel + 1, 2);
+    x = build_transpose(b, x, 5, (int64_t[]){0, 2, 1, 3, 4});
+    x = build_reshape(b, x, 4, (int64_t[]){d.at[0] * d.at[2], d.at[1], d.at[3], d.at[4]});
+    for (int64_t k = 0; k < win->kernel[0]; k++) {
+        int64_t     first = k * win->dilation[0] - win->begin[0];
+        const Expr *wk = build_reshape(b, build_slice(b, w, 2, k, k + 1), 4,
+                                       (int64_t[]){dw.at[0], dw.at[1], dw.at[3], dw.at[4]});
+        const Expr *y = build2(b, "nn.conv2d_transpose", x, wk, a);
+
+        if (!y)
+            return NULL;
+        if (first >= depth || first + d.at[2] * win->stride[0] <= 0)
+            continue;
+        y = build_reshape(b, y, 5,
+                          (int64_t[]){d.at[0], d.at[2], build_dim(b, y, 1), build_dim(b, y, 2),
+                                      build_dim(b, y, 3)});
+        y = apart(b, y, win->stride[0], first, depth - first - d.at[2] * win->stride[0]);
+        sum = sum ? build2(b, "add", sum, y, NULL) : y;
+    }
+    if (!sum)
+        return node_error(n, E_UNSUPPORTED, "pads that leave nothing");
+    return build_transpose(b, sum, 5, (int64_t[]){0, 2, 1, 3, 4});
+}
+
 /* 1 / how many taps of each output slice count, [D', 1, 1]. */
 static const Expr *shares(const Volume *v, const Expr *like, int64_t first, int64_t last)
 {
@@ -120,17 +182,18 @@ static const Expr *shares(const Volume *v, const Expr *like, int64_t first, int6
     return build_const(b, t, 3, (int64_t[]){v->out, 1, 1}, at);
 }
 
-const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxWindow *w)
+const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxWindow *w,
+                             OnnxPooling how)
 {
     const Build *b = &n->b;
-    bool        largest = strstr(op, "max") != NULL, all = node_int(n, "count_include_pad", 0) != 0;
-    DType       t = expr_dtype(x);
-    double      fill = !largest ? 0 : dtype_is_float(t) ? -INFINITY : dtype_min(t);
-    const Expr *r = NULL;
+    bool         largest = strstr(op, "max") != NULL, all = how.count_include_pad;
+    DType        t = expr_dtype(x);
+    double       fill = !largest ? 0 : dtype_is_float(t) ? -INFINITY : dtype_min(t);
+    const Expr  *r = NULL;
     Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
     Volume       v;
 
-    a->ceil_mode = node_int(n, "ceil_mode", 0);
+    a->ceil_mode = how.ceil_mode;
     a->count_include_pad = all;
     if (!volume(n, x, w, fill, a->ceil_mode, &v))
         return NULL;

@@ -123,7 +123,41 @@ def signals():
          length=ints(16)[0], rate=ints(8192)[0], lo=np.float32(0), hi=np.float32(4096))
 
 
+def forms():
+    crop = dict(coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0)
+    case("resize_crop", [node("Resize", "x r _ z", "a", mode="linear", **crop), node("Resize", "x r _ z", "b", **crop),
+                         node("Resize", "x q s", "c", mode="cubic", **crop)], {"x": f(1, 1, 4, 5)}, "a b c", opset=13,
+         r=np.array([0, 0, 0.15, -0.3, 1, 1, 0.8, 1.1], np.float32), q=np.array([0, 0, 0.1, 0, 1, 1, 1, 1], np.float32),
+         z=ints(1, 1, 3, 6), s=np.array([1, 1, 0.5, 1.5], np.float32))
+    case("resize_exclude", [node("Resize", "x _ s", "y", mode="cubic", exclude_outside=1, cubic_coeff_a=-0.5)], {"x": f(1, 2, 4, 5)}, opset=13,
+         s=np.array([1, 1, 0.8, 1.7], np.float32))
+    smooth = lambda *k, **a: node("Resize", *k, antialias=1, **a)
+    case("resize_antialias", [smooth("x _ s", "a", mode="linear"), smooth("x _ s", "b", mode="cubic", exclude_outside=1),
+                              smooth("x _ _ z", "c", mode="linear", axes=[3, 2])], {"x": f(1, 2, 8, 9)}, "a b c", opset=18, by=refer,
+         s=np.array([1, 1, 0.6, 0.4], np.float32), z=ints(4, 11))
+    case("grid_sample_volume", [node("GridSample", "x g", "a", align_corners=1), node("GridSample", "x g", "b", mode="nearest"),
+                                node("GridSample", "x g", "c", padding_mode="border")],
+         {"x": f(1, 2, 3, 4, 2), "g": f(1, 2, 2, 3, 3)}, "a b c", opset=20, by=refer)
+    case("lp_pool", [node("LpPool", "x", "a", kernel_shape=[2, 3], p=3, pads=[1, 0, 0, 1]), node("LpPool", "z", "b", kernel_shape=[2], p=4),
+                     node("LpPool", "v", "c", kernel_shape=[2, 2, 2], p=1, strides=[1, 2, 1]), node("GlobalLpPool", "x", "d", p=3)],
+         {"x": f(1, 2, 4, 5), "z": f(1, 2, 6), "v": f(1, 1, 3, 4, 3)}, "a b c d", opset=18)
+    case("lp_pool_hangs_over", [node("LpPool", "x", "y", kernel_shape=[3], strides=[2], ceil_mode=1, p=1)], {"x": f(1, 2, 6)}, opset=18)
+    case("batch_norm_training", [node("BatchNormalization", "x s b m v", "y rm rv", training_mode=1, momentum=0.8)], {"x": f(3, 2, 4)},
+         "y rm rv", opset=15, by=refer, s=f(2), b=f(2), m=f(2), v=abs(f(2)))
+    case("conv_transpose_volume", [node("ConvTranspose", "x w b", "a", strides=[2, 1, 2], pads=[1, 0, 1, 0, 1, 0], output_padding=[1, 0, 1]),
+                                   node("ConvTranspose", "x w", "c", dilations=[3, 1, 1])],
+         {"x": f(1, 2, 3, 3, 2)}, "a c", w=f(2, 1, 2, 2, 3), b=f(1))
+    case("dft_real", [node("DFT", "x _ ax", "s", onesided=1), node("DFT", "s _ ax", "a", onesided=1, inverse=1),
+                      node("DFT", "s n ax", "b", onesided=1, inverse=1)], {"x": f(2, 6, 1)}, "s a b", opset=20, by=refer, ax=ints(1)[0],
+         n=ints(5)[0])
+    case("einsum_diagonal", [node("Einsum", "x", "a", equation="ii->i"), node("Einsum", "x", "b", equation="ii"),
+                             node("Einsum", "z x", "c", equation="bikij,ii->bk")], {"x": f(3, 3), "z": f(2, 3, 2, 3, 2)}, "a b c")
+    case("quantize_blocks", [node("QuantizeLinear", "x s z", "a", axis=1, block_size=2), node("QuantizeLinear", "x t", "b", axis=0, block_size=3,
+                                                                                             output_dtype=T.INT8)],
+         {"x": f(3, 4) * 9}, "a b", opset=21, s=abs(f(3, 2)), z=np.arange(6, dtype=np.uint8).reshape(3, 2), t=abs(f(1, 4)))
+
+
 if __name__ == "__main__":
-    for family in (elements, state, patches, deformed, attention, signals):
+    for family in (elements, state, patches, deformed, attention, signals, forms):
         rng = np.random.default_rng(zlib.crc32(family.__name__.encode()))
         family()

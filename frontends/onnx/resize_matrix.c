@@ -1,0 +1,168 @@
+/* Resize in its rarer forms, antialias, exclude_outside and tf_crop_and_resize: along each axis a
+ * product with a matrix of weights, which is known when compiling.
+ *
+ *     y[o] = sum over i of w[o][i] * x[i]
+ *
+ * A row of the matrix holds the weights of the cells around the place of a result.  Where places
+ * lie outside of the data, tf_crop_and_resize gives extrapolation_value. */
+#include "frontends/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_WEIGHTS (1 << 24)
+
+/* Where cell i of the result lies among the cells. */
+static double place_of(const OnnxResizeAxis *a, const char *how, int64_t i)
+{
+    double in = (double)a->in, out = (double)a->out, x = (double)i;
+
+    if (!strcmp(how, "tf_crop_and_resize"))
+        return a->out > 1
+                   ? a->roi[0] * (in - 1) + x * (a->roi[1] - a->roi[0]) * (in - 1) / (out - 1)
+                   : 0.5 * (a->roi[0] + a->roi[1]) * (in - 1);
+    if (!strcmp(how, "align_corners"))
+        return a->out > 1 ? x * (in - 1) / (out - 1) : 0;
+    if (!strcmp(how, "asymmetric"))
+        return x / a->scale;
+    if (!strcmp(how, "tf_half_pixel_for_nn"))
+        return (x + 0.5) / a->scale;
+    if (!strcmp(how, "pytorch_half_pixel") && a->out == 1)
+        return 0;
+    x = (x + 0.5) / a->scale - 0.5;
+    if (!strcmp(how, "half_pixel_symmetric"))
+        x += in / 2 * (1 - out / (a->scale * in));
+    return x;
+}
+
+/* The cell that a place is nearest to. */
+static double nearest_of(const char *how, double x)
+{
+    if (!strcmp(how, "floor"))
+        return floor(x);
+    if (!strcmp(how, "ceil"))
+        return ceil(x);
+    return !strcmp(how, "round_prefer_ceil") ? floor(x + 0.5) : ceil(x - 0.5);
+}
+
+/* The weight of a cell at distance d. */
+static double kernel_at(const OnnxResizeForm *f, double d)
+{
+    double a = f->cubic;
+
+    d = fabs(d);
+    if (*f->method == 'l')
+        return d < 1 ? 1 - d : 0;
+    if (d <= 1)
+        return ((a + 2) * d - (a + 3)) * d * d + 1;
+    return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+/* The weights of one result; with antialias a smaller result sees as many more cells. */
+static void weights_of(const OnnxResizeForm *f, const OnnxResizeAxis *a, double x, double *row)
+{
+    double s = f->antialias && a->scale < 1 ? a->scale : 1, sum = 0;
+    double reach = (*f->method == 'l' ? 1 : 2) / s;
+
+    if (*f->method == 'n') {
+        double at = nearest_of(f->rounding, x);
+
+        row[(int64_t)fmin(fmax(at, 0), (double)a->in - 1)] = 1;
+        return;
+    }
+    for (double i = floor(x - reach) + 1; i < x + reach; i++) {
+        double w = kernel_at(f, (i - x) * s);
+
+        if (f->exclude_outside && (i < 0 || i >= (double)a->in))
+            continue;
+        row[(int64_t)fmin(fmax(i, 0), (double)a->in - 1)] += w;
+        sum += w;
+    }
+    for (int64_t i = 0; i < a->in && (f->exclude_outside || s < 1) && sum != 0; i++)
+        row[i] /= sum;
+}
+
+static const Expr *along_axis(Node *n, const OnnxResizeForm *f, const OnnxResizeAxis *a,
+                              const Expr *x, uint32_t axis)
+{
+    const Build *b = &n->b;
+    Ints         d = build_dims(b, x);
+    int64_t      before = 1, after = 1, dims[MAX_RANK];
+    double      *w;
+    const Expr  *m;
+
+    if (a->in * a->out > MAX_WEIGHTS)
+        return node_error(n, E_UNSUPPORTED, "%lld cells made of %lld by weights", (long long)a->out,
+                          (long long)a->in);
+    w = NEW_ARRAY(b->c->arena, double, (size_t)(a->in * a->out));
+    for (int64_t o = 0; o < a->out; o++) {
+        double at = place_of(a, f->coordinates, o);
+
+        if (!isfinite(at) || fabs(at) > 1e9)
+            return node_error(n, E_IMPORT, "cell %lld of axis %u lies at %g", (long long)o, axis,
+                              at);
+        weights_of(f, a, at, w + o * a->in);
+    }
+    m = build_cast(b, build_const(b, DT_F64, 2, (int64_t[]){a->out, a->in}, w), expr_dtype(x));
+    for (uint32_t i = 0; i < d.n; i++) {
+        dims[i] = i == axis ? a->out : d.at[i];
+        before *= i < axis ? d.at[i] : 1;
+        after *= i > axis ? d.at[i] : 1;
+    }
+    if (after == 1) {
+        x = build_reshape(b, x, 2, (int64_t[]){before, a->in});
+        m = build_transpose(b, m, 2, (int64_t[]){1, 0});
+        x = x && m ? onnx_matmul(n, x, m) : NULL;
+    } else {
+        x = build_reshape(b, x, 3, (int64_t[]){before, a->in, after});
+        x = x && m ? onnx_matmul(n, m, x) : NULL;
+    }
+    return build_reshape(b, x, d.n, dims);
+}
+
+/* Is the place of each cell along the axis outside of the data?  NULL: none is. */
+static const Expr *outside(Node *n, const OnnxResizeForm *f, const OnnxResizeAxis *a, uint32_t rank,
+                           uint32_t axis)
+{
+    const Build *b = &n->b;
+    bool        *at = NEW_ARRAY(b->c->arena, bool, (size_t)a->out + 1), any = false;
+    int64_t      dims[MAX_RANK];
+
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = i == axis ? a->out : 1;
+    for (int64_t o = 0; o < a->out; o++) {
+        double x = place_of(a, f->coordinates, o);
+
+        at[o] = x < 0 || x > (double)a->in - 1;
+        any |= at[o];
+    }
+    return any ? build_const(b, DT_BOOL, rank, dims, at) : NULL;
+}
+
+const Expr *onnx_resize_by_weights(Node *n, const OnnxResizeForm *f, const Expr *x,
+                                   const OnnxResizeAxis *axes)
+{
+    const Build *b = &n->b;
+    DType        t = expr_dtype(x);
+    uint32_t     rank = expr_rank(x);
+    bool         crop = !strcmp(f->coordinates, "tf_crop_and_resize");
+    const Expr  *out = NULL, *o;
+
+    if (!dtype_is_float(t))
+        return node_error(n, E_UNSUPPORTED,
+                          "antialias, exclude_outside or tf_crop_and_resize of %s",
+                          dtype_text(b->c, t));
+    x = build_cast(b, x, dtype_eq(t, DT_F64) ? t : DT_F32);
+    for (uint32_t i = 0; i < rank && x; i++) {
+        const OnnxResizeAxis *a = &axes[i];
+
+        if (a->in == a->out && a->scale == 1 && (!crop || (a->roi[0] == 0 && a->roi[1] == 1)))
+            continue;
+        x = along_axis(n, f, a, x, i);
+        if (crop && (o = outside(n, f, a, rank, i)))
+            out = out ? build2(b, "logical_or", out, o, NULL) : o;
+    }
+    if (out)
+        x = build3(b, "where", out, build_scalar(b, x, f->extrapolation), x, NULL);
+    return x ? build_cast(b, x, t) : NULL;
+}
