@@ -118,6 +118,43 @@ bool node_ints(const Node *n, const char *name, Ints *out)
     return true;
 }
 
+static void copy_floats(const PbPacked *from, double *v)
+{
+    for (size_t i = 0; i < from->data.n / sizeof(float); i++) {
+        float f;
+
+        memcpy(&f, from->data.at + i * sizeof f, sizeof f);
+        v[i] = f;
+    }
+}
+
+bool node_numbers(Node *n, const char *name, uint32_t *count, const double **out)
+{
+    Ctx            *c = n->b.c;
+    const OnnxAttr *a = node_attr(n, name), *t;
+    const Expr     *k = NULL;
+    double         *v;
+
+    if ((!a || !(a->t || a->floats.data.n)) &&
+        (t = node_attr(n, arena_printf(c->scratch, "%s_as_tensor", name))))
+        a = t;
+    if (a && a->t && !(k = onnx_constant(n->im, a->t, n->b.loc)))
+        return false;
+    *count = (uint32_t)(k   ? build_elems(&n->b, k)
+                        : a ? (int64_t)(a->floats.data.n / sizeof(float))
+                            : 0);
+    *out = v = NEW_ARRAY(c->arena, double, *count + 1);
+    for (uint32_t i = 0; i < *count && k; i++) {
+        DType          type = expr_dtype(k);
+        const uint8_t *at = k->u.constant->data.at + (size_t)i * dtype_bytes(type);
+
+        v[i] = dtype_is_float(type) ? dtype_get_f(type, at) : (double)dtype_get_i(type, at);
+    }
+    if (a && !k)
+        copy_floats(&a->floats, v);
+    return true;
+}
+
 const OnnxGraph *node_graph(const Node *n, const char *name)
 {
     const OnnxAttr *a = node_attr(n, name);

@@ -656,6 +656,30 @@ def resize():
     one("cubic", "half_pixel", "floor", (1, 1, 4, 5), (8, 7))
 
 
+def trees():
+    def walk(x, feature, split, way, root, target, weight, targets=2, how="sum"):
+        first = {"min": np.inf, "max": -np.inf}.get(how, 0)
+        y = np.full((len(x), targets), first, np.float32)
+        for n, row in enumerate(x):
+            for at in root:
+                while at >= 0:
+                    v = row[feature[at]]
+                    at = way[at, 2] if np.isnan(v) and way.shape[1] > 2 else way[at, 1 if v <= split[at] else 0]
+                for k, w in zip(target[-1 - at], weight[-1 - at]):
+                    y[n, k] = {"min": min, "max": max}.get(how, lambda a, b: a + b)(y[n, k], w)
+        return (y / len(root)).astype(np.float32) if how == "average" else y
+    shaped = lambda t, shape, *v: In(t, *shape, vals=list(v))
+    x = shaped("f32", (4, 3), 1, 2, 3, -1, NAN, 0.5, 0, 0.25, -3, 5, -5, NAN)
+    ways = shaped("i32", (4, 3), 1, 2, 2, -1, -2, -2, -3, 3, -1, -2, -4, -3)
+    ins = [x, V("i32", 0, 1, 2, 1), V("f32", 0.5, 0.25, 1, -1), ways, V("i32", 0, 2, -1),
+           shaped("i32", (4, 2), 0, 1, 1, 0, 0, 0, 1, 1), shaped("f32", (4, 2), 1, 2, 0.5, -1, 3, 0, 0.125, 0)]
+    for how in ("sum", "average", "min", "max"):
+        case("tree_ensemble", f'tree_ensemble(%0, %1, %2, %3, %4, %5, %6, targets=2, depth=3, aggregate="{how}")', ins,
+             lambda *a, how=how: walk(*a, how=how), 1e-6)
+    two = shaped("i32", (4, 2), 1, 2, -1, -2, -3, 3, -2, -4)
+    case("tree_ensemble", "tree_ensemble(%0, %1, %2, %3, %4, %5, %6, targets=2, depth=3)", ins[:3] + [two] + ins[4:], walk, 1e-6)
+
+
 def vision():
     boxes = V("f32", -3, 1, 9, 5, 0.5, 0.5, 4.25, 6, 2, 2, 2.5, 2.2, 5, 5, 30, 40)
     boxes.shape = (4, 4)
@@ -690,7 +714,7 @@ def quantized():
 
 
 def main():
-    for family in (elementwise, normalization, convolution, winograd, pooling, products, strassen, attention, lstm, moving, reductions, resize, vision, quantized):
+    for family in (elementwise, normalization, convolution, winograd, pooling, products, strassen, attention, lstm, moving, reductions, resize, vision, trees, quantized):
         family()
     here = os.path.dirname(os.path.abspath(__file__))
     for name, cases in CASES.items():

@@ -157,7 +157,64 @@ def forms():
          {"x": f(3, 4) * 9}, "a b", opset=21, s=abs(f(3, 2)), z=np.arange(6, dtype=np.uint8).reshape(3, 2), t=abs(f(1, 4)))
 
 
+def trees():
+    ml = lambda op, ins, outs, **a: node(op, ins, outs, domain="ai.onnx.ml", **a)
+    modes = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"]
+
+    def forest(count, depth, features, kinds=modes):
+        """Nodes of full trees, cut at random, and their leaves."""
+        lists = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids",
+                                 "missing_value_tracks_true")}
+        leaves = []
+        for t in range(count):
+            for i in range(2 ** (depth + 1) - 1):
+                leaf = i >= 2 ** depth - 1 or (i > 1 and rng.random() < 0.2)
+                row = (t, i, int(rng.integers(features)), float(np.round(rng.standard_normal(), 1)),
+                       "LEAF" if leaf else kinds[rng.integers(len(kinds))], 0 if leaf else 2 * i + 1, 0 if leaf else 2 * i + 2,
+                       int(rng.integers(2)))
+                for k, v in zip(lists, row):
+                    lists[k].append(v)
+                if leaf:
+                    leaves.append((t, i))
+        keep, alive = [], set()
+        for j, (t, i, m) in enumerate(zip(lists["treeids"], lists["nodeids"], lists["modes"])):
+            if i == 0 or (t, i) in alive:
+                keep.append(j)
+                if m != "LEAF":
+                    alive |= {(t, 2 * i + 1), (t, 2 * i + 2)}
+        number = {}
+        for j in keep:  # from 0 on in each tree
+            t = lists["treeids"][j]
+            number[t, lists["nodeids"][j]] = sum(k[0] == t for k in number)
+        for k in ("truenodeids", "falsenodeids", "nodeids"):
+            lists[k] = [number.get((t, i), 0) for t, i in zip(lists["treeids"], lists[k])]
+        return ({"nodes_" + k: [v[j] for j in keep] for k, v in lists.items()}, [(t, number[t, i]) for t, i in leaves if (t, i) in number])
+
+    x = np.round(f(7, 4), 1)
+    x[2, 1] = np.nan
+    def regress(name, feeds, targets=1, depth=2, count=2, opset_ml=1, **a):
+        nodes, leaves = forest(count, depth, 4)
+        w = [float(v) for v in np.round(rng.standard_normal(len(leaves)), 2)]
+        case(name, [ml("TreeEnsembleRegressor", "x", "y", n_targets=targets, target_treeids=[l[0] for l in leaves],
+                       target_nodeids=[l[1] for l in leaves], target_ids=[int(rng.integers(targets)) for _ in leaves],
+                       target_weights=w, **nodes, **a)], feeds, domains=["ai.onnx.ml"])
+
+    def classify(name, labels, ids, weights, depth=1, count=3, by=evaluate, **a):
+        nodes, leaves = forest(count, depth, 4, modes[:1])
+        case(name, [ml("TreeEnsembleClassifier", "x", "y z", classlabels_int64s=labels, class_treeids=[l[0] for l in leaves],
+                       class_nodeids=[l[1] for l in leaves], class_ids=[ids(i) for i in range(len(leaves))],
+                       class_weights=[float(weights()) for _ in leaves], **nodes, **a)], {"x": x}, "y z", domains=["ai.onnx.ml"], by=by)
+
+    regress("trees", {"x": x}, base_values=[0.5])
+    regress("trees_average", {"x": x}, targets=3, aggregate_function="AVERAGE", post_transform="SOFTMAX")
+    regress("trees_max", {"x": x}, aggregate_function="MAX", count=1, depth=3)
+    classify("trees_classes", [5, -2, 9], lambda i: i % 3, rng.standard_normal, post_transform="SOFTMAX")
+    classify("trees_probability", [3, 8], lambda i: 0, lambda: rng.random() / 3)
+    classify("trees_logistic", [0, 1], lambda i: 0, rng.standard_normal, post_transform="LOGISTIC")
+    classify("trees_two", [3, 8], lambda i: i % 2, rng.random, by=refer)  # onnxruntime knows one class by its score alone
+
+
 if __name__ == "__main__":
-    for family in (elements, state, patches, deformed, attention, signals, forms):
+    for family in (elements, state, patches, deformed, attention, signals, forms, trees):
         rng = np.random.default_rng(zlib.crc32(family.__name__.encode()))
         family()
