@@ -12,9 +12,9 @@ BUILD_PACKAGES="cmake ninja-build pkg-config clang-19 lld-19 llvm-19-dev libzstd
     libxml2-dev zlib1g-dev libarchive-dev libyaml-dev libjansson-dev"
 
 # More for scripts/test: sanitizer libraries, a second build tool, the ordinary tools that products
-# are read with, OpenCL on the CPU, a browser for pages.
+# are read with, OpenCL on the CPU, a browser for pages, packages from PyPI.
 TEST_PACKAGES="libclang-rt-19-dev clang-format-19 libbz2-dev liblzma-dev make gcc libc6-dev python3
-    meson tar zstd xz-utils faketime ocl-icd-libopencl1 pocl-opencl-icd chromium"
+    python3-venv meson tar zstd xz-utils faketime ocl-icd-libopencl1 pocl-opencl-icd chromium"
 
 # More for scripts/test: products for other machines run under emulators.  C libraries to link them
 # with (clang and lld are there already), qemu for programs and for a bare Cortex-M, WebAssembly.
@@ -26,8 +26,8 @@ CROSS_PACKAGES="qemu-user-static qemu-system-arm libc6-dev-arm64-cross libgcc-12
 # driver contains comes as static libraries.
 PACKAGE_PACKAGES="dpkg-dev binutils xz-utils libbz2-dev liblzma-dev"
 
-# More for scripts/test-long: a bare system to try the demo in, reference results.
-LONG_PACKAGES="debootstrap git python3-venv"
+# More for scripts/test-long: a bare system to try the demo in.
+LONG_PACKAGES="debootstrap git"
 
 install_packages() {
     packages_missing=

@@ -5,10 +5,11 @@
 #     bench.sh TVMCC [NAME]...     all models unless named
 #
 # The writer is ../shared/bench/make_models.py; Python with numpy, onnx and onnxruntime is made in
-# build/venv from PyPI unless PYTHON names one.  Skipped, saying so, where one cannot be had.
+# build/python from PyPI unless PYTHON names one.  Skipped, saying so, where one cannot be had.
 tvmcc=$(realpath "$1") || exit 2
 shift
 cd "$(dirname "$0")/../.." || exit 2
+. scripts/lib/python.sh
 writer=../shared/bench/make_models.py
 models=build/bench-models
 
@@ -16,14 +17,9 @@ if [ ! -f "$writer" ]; then
     echo "SKIP (no $writer)"
     exit 0
 fi
-if [ -z "$PYTHON" ]; then
-    PYTHON=build/venv/bin/python
-    if ! "$PYTHON" -c 'import numpy, onnx, onnxruntime' 2>/dev/null &&
-        ! { python3 -m venv build/venv &&
-            "$PYTHON" -m pip install -q numpy onnx onnxruntime; } >build/venv.log 2>&1; then
-        echo "SKIP (python3 with onnx and onnxruntime cannot be had: build/venv.log)"
-        exit 0
-    fi
+if ! need_python tests/graphs/requirements.txt; then
+    echo "SKIP (python3 with onnx and onnxruntime cannot be had: build/python.log)"
+    exit 0
 fi
 "$PYTHON" "$writer" "$models" "$@" || exit
 "$PYTHON" - "$models" <<'PY' || exit
