@@ -217,7 +217,7 @@ static void print_scalars(Clike *x)
 static const Func *prepared(Ctx *c, const Func *f)
 {
     /* No dialect has instructions of its own. */
-    return clike_halves(c, clike_scalars(c, intrins_expand(c, f)));
+    return clike_drop_unread(c, clike_halves(c, clike_scalars(c, intrins_expand(c, f))));
 }
 
 bool clike_function(ClikeProgram *p, const Func *f, StrBuf *head, StrBuf *out)
@@ -338,10 +338,6 @@ void clike_view(Clike *x, const Stmt *s, bool tail)
     const Prim   *at = s->u.view.at;
     StrBuf        from = strbuf(x->c->arena);
 
-    if (!map_get(x->used, b->id)) {
-        clike_stmt(x, s->kids[0], tail);
-        return;
-    }
     clike_fresh(x);
     clike_prim(x, at, &from);
     if (!tail) {

@@ -6,7 +6,8 @@
  *   prim.c   expressions
  *   index.c  indices; names of loop variables and buffers
  *   lanes.c  vectors as loops
- *   halves.c f16 and bf16 through f32 */
+ *   halves.c f16 and bf16 through f32
+ *   unread.c memory and views that nothing reads */
 #ifndef TVMCC_BACKENDS_CLIKE_IMPL_H
 #define TVMCC_BACKENDS_CLIKE_IMPL_H
 
@@ -96,5 +97,10 @@ const Func *clike_halves(Ctx *c, const Func *f);
 
 /* Stores of vectors as loops over their lanes. */
 const Func *clike_scalars(Ctx *c, const Func *f);
+
+/* ---- unread.c ---- */
+
+/* Without local memory and views that nothing reads. */
+const Func *clike_drop_unread(Ctx *c, const Func *f);
 
 #endif

@@ -175,7 +175,7 @@ static void declare_choice(Clike *x, const Prim *p)
             clike_index(x, p->u.index, &cond);
             str_printf(&cond, " == %u", i);
         }
-        str_printf(x->out, "if (%s) ", cond.n ? cond.at : "0");
+        str_printf(x->out, "if (%s) ", cond.n ? clike_bare(x, cond.at) : "0");
         print_arm(x, p->kids[i], result);
         str_add(x->out, " else ");
     }

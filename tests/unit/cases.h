@@ -49,7 +49,7 @@ static double rand_value(uint64_t i, uint64_t seed, double lo, double hi)
     return lo + (hi - lo) * ((double)(x >> 8) / 16777216.0);
 }
 
-static void put(DType t, void *p, const char **text)
+static void put_number(DType t, void *p, const char **text)
 {
     char *end;
 
@@ -76,7 +76,7 @@ static const Const *operand(Ctx *c, const Type *t, const char *spec)
         if (!random) {
             if (!i)
                 spec += strlen("vals");
-            put(t->dtype, data + i * size, &spec);
+            put_number(t->dtype, data + i * size, &spec);
             continue;
         }
         double v = rand_value((uint64_t)i, seed, lo, hi);
@@ -134,7 +134,7 @@ static bool close_enough(double got, double want, double tol)
     return got == want || fabs(got - want) <= tol + tol * fabs(want);
 }
 
-static bool same_numbers(const Case *k, const char *how, uint32_t o, const Const *got)
+static inline bool same_numbers(const Case *k, const char *how, uint32_t o, const Const *got)
 {
     const char *text = k->out[o];
     DType       t = got->type->dtype;

@@ -1,0 +1,108 @@
+#!/bin/bash
+# The goldens as C (`--target=c`): recorded values of operators and models, through compilers for
+# several machines, strictly, and under emulators.
+#
+#     goldens.sh WRITE_GOLDENS SOURCE WORK quick|all [COMPILER]...
+#
+# quick: the first case of each operator and the quantized models, through this machine's compiler.
+# A compiler, C library or emulator that is not installed is skipped, saying so.
+set -u
+. "$(dirname "$0")/../../lib.sh"
+write=$(realpath "$1") source=$(realpath "$2") here=$(realpath "$(dirname "$0")") much=$4
+enter "$3"
+shift 4
+strict="-std=c99 -O1 -Wall -Wextra -pedantic -Wconversion -Wcast-qual -Wshadow -Wmissing-prototypes -Werror"
+failed=0
+
+# ---- the programs: a folder of sources each -------------------------------------------------------
+
+program() { # name, models, what write_goldens takes
+    local name=$1 folder=$work/$sources/$1 models=$2
+    shift 2
+    mkdir -p "$folder"
+    if ! (cd "$source" && "$write" --target="$target" "$@" "$folder" "$name" $models) >log 2>&1; then
+        echo "FAIL $name, target $target"
+        head -40 log
+        failed=1
+    fi
+    cp "$here/golden.h" "$folder"
+}
+
+operators=$(cd "$source/tests/ops" && ls *.case | sed 's/\.case$//')
+quantized=$source/tests/models/quantized
+[ "$much" = quick ] || python3 -c 'import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall("recorded")' \
+    "$source/tests/graphs/recorded.zip" || die "recorded.zip"
+
+# For `target`, once, into the folder `sources`.
+write_sources() {
+    [ -d "$sources" ] && return
+    if [ "$much" = quick ]; then
+        program operators "$operators" --most=1
+    else
+        program operators "$operators"
+        program recorded "$work/recorded/*.onnx"
+        program recorded0 "$work/recorded/*.onnx" -O0
+        program onnx "$source/tests/frontends/onnx/models/run_*.onnx" --atol=1e-5 --rtol=1e-3
+    fi
+    program quantized "$quantized/[!i]*.onnx" --atol=1 # a step of quantization
+    program integers "$quantized/integer*.onnx"
+}
+
+# ---- compilers ------------------------------------------------------------------------------------
+
+cat >wasi.js <<'END'
+const { WASI } = require('node:wasi'), fs = require('node:fs');
+const wasi = new WASI({ version: 'preview1', args: [] });
+WebAssembly.instantiate(fs.readFileSync(process.argv[2]), wasi.getImportObject())
+  .then((w) => { process.exitCode = wasi.start(w.instance); });
+END
+
+# What the text is made for; cc, what it says to compile and to link; what runs the program.
+choose() {
+    target=c sources=scalars compile= link= run=
+    case $1 in
+    gcc | clang-19) cc=$1 ;;
+    aarch64) cc=aarch64-linux-gnu-gcc link=-static run=qemu-aarch64-static ;;
+    s390x) cc=s390x-linux-gnu-gcc link=-static run=qemu-s390x-static ;; # big-endian
+    cortex-m3)
+        cc=arm-none-eabi-gcc compile="-mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections"
+        link="-mcpu=cortex-m3 -mthumb --specs=rdimon.specs -T $here/board.ld -Wl,--gc-sections"
+        run="qemu-system-arm -M mps2-an385 -nographic -semihosting-config enable=on,target=native -kernel"
+        ;;
+    wasm32)
+        cc=clang-19 compile=--target=wasm32-wasi link=--target=wasm32-wasi run="node --no-warnings $work/wasi.js"
+        ;;
+    *) die "no compiler '$1'" ;;
+    esac
+    if ! command -v $cc >/dev/null || { [ -n "$run" ] && ! command -v ${run%% *} >/dev/null; }; then
+        echo "SKIP (no $cc${run:+ or no ${run%% *}})"
+        return 1
+    fi
+    echo 'int main(void) { return 0; }' >try.c
+    $cc $compile $link try.c -o try 2>log && return
+    echo "SKIP ($cc does not link: $(head -1 log))"
+    return 1
+}
+
+build() { # compiler, program
+    local out=$work/$1/$2
+    mkdir -p "$out"
+    (cd "$out" && printf '%s\0' "$work/$sources/$2"/*.c | xargs -0 -P2 -n8 $cc $strict $compile -c) >log 2>&1 &&
+        (cd "$out" && $cc $link *.o -lm -o program) >>log 2>&1
+}
+
+[ $# -gt 0 ] || set -- gcc
+for name; do
+    choose "$name" || continue
+    write_sources
+    for program in $(ls "$sources"); do
+        if build "$name" "$program" && timeout 300 $run "$name/$program/program" >log 2>&1; then
+            echo "ok   $name, $program: $(tail -1 log)"
+        else
+            echo "FAIL $name, $program"
+            head -40 log
+            failed=1
+        fi
+    done
+done
+exit $failed
