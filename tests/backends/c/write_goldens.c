@@ -179,7 +179,7 @@ static void write_case(const Case *k)
 
 typedef struct {
     uint32_t    n;
-    NpyArray   *at;
+    Array      *at;
     const char *prefix;
 } Arrays;
 
@@ -208,8 +208,8 @@ static const Const *array(Ctx *c, const Arrays *a, const char *name, const Type 
 
     type_elems(t, &n);
     for (uint32_t i = 0; i < a->n; i++)
-        if (!strcmp(a->at[i].name, full) && a->at[i].size == dtype_bytes(t->dtype) &&
-            a->at[i].data.n == (uint64_t)n * a->at[i].size)
+        if (!strcmp(a->at[i].name, full) && a->at[i].bits == dtype_bytes(t->dtype) * 8 &&
+            a->at[i].data.n == (uint64_t)n * dtype_bytes(t->dtype))
             return const_new(c, NULL, t, a->at[i].data);
     return NULL;
 }
