@@ -53,43 +53,78 @@ static int64_t most_pixels(const Machine *m, const GroupRow *r, bool columns)
     return columns ? m->regs - r->kw - reach : m->regs - 2;
 }
 
-static double tile_cycles(const Machine *m, const GroupRow *r, int64_t n, bool columns)
+static double tile_cycles(const Machine *m, const GroupRow *r, int64_t n, int64_t numbers)
 {
-    return row_step_cycles(m, r->lanes, n, r->kw, columns ? numbers(r, n) : n * r->kw, r->permuted);
+    return row_step_cycles(m, r->lanes, n, r->kw, numbers, r->permuted);
 }
 
-/* Cycles of a step of the reduction, all columns of the kernel, over a line in tiles of at most so
- * many pixels. */
-static double line_cycles(const Machine *m, const GroupRow *r, int64_t line, int64_t most,
-                          bool columns)
+/* Cycles of a step of the reduction, all columns of the kernel, over lines of so many rows of x
+ * pixels in tiles of at most `most`.  What two rows of a tile read they do not share. */
+static double line_cycles(const Machine *m, const GroupRow *r, int64_t rows, int64_t x,
+                          int64_t most, bool columns)
 {
-    int64_t tiles = ceil_div(line, most), q = line / tiles, more = line % tiles;
+    int64_t line = rows * x, tiles = ceil_div(line, most), q = line / tiles, more = line % tiles;
+    double  cycles = 0;
 
-    return (double)more * tile_cycles(m, r, q + 1, columns) +
-           (double)(tiles - more) * tile_cycles(m, r, q, columns);
+    if (rows == 1) {
+        int64_t wide = columns ? numbers(r, q + 1) : (q + 1) * r->kw;
+        int64_t slim = columns ? numbers(r, q) : q * r->kw;
+
+        return (double)more * tile_cycles(m, r, q + 1, wide) +
+               (double)(tiles - more) * tile_cycles(m, r, q, slim);
+    }
+    for (int64_t i = 0, at = 0; i < tiles; i++) {
+        int64_t n = q + (i < more), end = at + n, all = columns ? 0 : n * r->kw;
+
+        for (int64_t next; at < end && columns; at = next) {
+            next = (at / x + 1) * x;
+            next = next < end ? next : end;
+            all += numbers(r, next - at);
+        }
+        at = end;
+        cycles += tile_cycles(m, r, n, all);
+    }
+    return cycles;
 }
 
-double group_row_cycles(const Machine *m, const GroupRow *r, int64_t line)
+/* ... with what is best inside of a tile. */
+static double best_line_cycles(const Machine *m, const GroupRow *r, int64_t rows, int64_t x)
 {
     double best = INFINITY;
 
     for (int columns = 0; columns < 2; columns++) {
         int64_t most = most_pixels(m, r, columns);
-        double  c = most > 0 ? line_cycles(m, r, line, most, columns) : best;
+        double  c = most > 0 ? line_cycles(m, r, rows, x, most, columns) : best;
 
         best = c < best ? c : best;
     }
     return best;
 }
 
-/* Rows are joined until their sums hide each other's latency. */
-static int64_t joined_lines(const Machine *m, const ConvSizes *z)
+double group_row_cycles(const Machine *m, const GroupRow *r, int64_t line)
 {
-    int64_t rows = 1;
+    return best_line_cycles(m, r, 1, line);
+}
 
-    while (rows * z->x < limit_line_sums(m) && z->y % (2 * rows) == 0)
-        rows *= 2;
-    return rows;
+/* Rows that may be one line: enough for sums that hide each other's latency, and more where that is
+ * not many. */
+static void joined_lines(Candidates *k, const Machine *m, const GroupsPlan *p, double steps)
+{
+    const ConvSizes *z = &p->z;
+    int64_t          least = 1;
+
+    while (least * z->x < limit_line_sums(m) && z->y % (2 * least) == 0)
+        least *= 2;
+    for (int64_t rows = least;
+         rows == least || (rows * z->x <= limit_line_pixels(m) && z->y % rows == 0 &&
+                           rows * z->x * z->kw * z->i <= LONG_CODE);
+         rows *= 2) {
+        double c = best_line_cycles(m, &p->row, rows, z->x);
+
+        if (rows > least)
+            c *= limit_joined_gain(m);
+        candidate(k, rows, 0, c * (double)(z->n * z->o * (z->y / rows)) * steps);
+    }
 }
 
 static void decide_groups(Sched *s, void *plan)
@@ -97,24 +132,27 @@ static void decide_groups(Sched *s, void *plan)
     GroupsPlan      *p = plan;
     const ConvSizes *z = &p->z;
     Machine          m = machine_of(s->target);
-    Candidates       pixels = candidates(s), rows = candidates(s), inner = candidates(s);
-    int64_t          line, steps = (z->c ? z->c : 1) * z->i * z->kh;
+    Candidates       joined = candidates(s), pixels = candidates(s), rows = candidates(s),
+               inner = candidates(s);
+    double steps = (double)((z->c ? z->c : 1) * z->i * z->kh);
 
-    p->joined = joined_lines(&m, z);
-    double lines = (double)(z->n * z->o * (z->y / p->joined)) * (double)steps;
-    line = p->joined * z->x;
+    joined_lines(&joined, &m, p, steps);
+    p->joined = pick_factor(s, "joined", &joined);
+    double lines = (double)(z->n * z->o * (z->y / p->joined)) * steps;
     for (int columns = 1; columns >= 0; columns--) {
         int64_t n = most_pixels(&m, &p->row, columns);
 
         if (n > 0 && (z->kw > 1 || !columns))
-            candidate(&inner, columns, 0, lines * line_cycles(&m, &p->row, line, n, columns));
+            candidate(&inner, columns, 0,
+                      lines * line_cycles(&m, &p->row, p->joined, z->x, n, columns));
     }
     p->columns = pick_order(s, "inner", &inner, loops);
     int64_t most = most_pixels(&m, &p->row, p->columns);
-    for (int64_t n = most; n > 0; n = lower_tile(line, n))
+    for (int64_t n = most, line = p->joined * z->x; n > 0; n = lower_tile(line, n))
         if ((n >= limit_tile_least_sums(&m) || n == most) &&
             (n * z->kw * z->i <= LONG_CODE || n == 1))
-            candidate(&pixels, n, 0, lines * line_cycles(&m, &p->row, line, n, p->columns));
+            candidate(&pixels, n, 0,
+                      lines * line_cycles(&m, &p->row, p->joined, z->x, n, p->columns));
     if (!pixels.of.n)
         candidate(&pixels, 1, 0, NAN);
     p->pixels = pick_factor(s, "pixels", &pixels);
@@ -138,22 +176,20 @@ void conv2d_groups(Sched *s)
              lanes, i, i, lanes);
     step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)p.joined);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)p.rows);
-    TileNest tile = {
-        .block = "conv",
-        .line = "conv.x",
-        .joined = p.joined > 1 ? "r" : NULL,
-        .tiles = "t",
-        .pixel = "p",
-        .pixels = p.pixels,
-        .sums = !p.columns
-                    ? (z.c ? "%conv.c, %conv.i, %conv.kh, %conv.kw" : "%conv.i, %conv.kh, %conv.kw")
-                : z.c ? "%conv.c, %conv.i, %conv.kh"
-                      : "%conv.i, %conv.kh",
-        .vectors = p.columns ? "%conv.kw, %conv.j" : "%conv.j",
-        .lane = "conv.j",
-        .unroll = p.columns || z.kw * p.pixels * z.i <= LONG_CODE ? "%conv.i, %p, %conv.kw"
-                                                                  : "%conv.i, %p",
-        .out = out};
+    TileNest tile = {.block = "conv",
+                     .line = "conv.x",
+                     .joined = p.joined > 1 ? "r" : NULL,
+                     .tiles = "t",
+                     .pixel = "p",
+                     .pixels = p.pixels,
+                     .sums = !p.columns ? (z.c ? "%conv.c, %conv.i, %conv.kh, %conv.kw"
+                                               : "%conv.i, %conv.kh, %conv.kw")
+                             : z.c      ? "%conv.c, %conv.i, %conv.kh"
+                                        : "%conv.i, %conv.kh",
+                     .vectors = p.columns ? "%conv.kw, %conv.j" : "%conv.j",
+                     .lane = "conv.j",
+                     .unroll = p.columns ? "%conv.i, %p, %conv.kw" : "%conv.i, %p",
+                     .out = out};
     step(s, "reorder %%conv.n, %%yb, %%conv.o, %%g, %%r, %%conv.x, %s, %s", tile.sums,
          tile.vectors);
     tile_sums(s, &tile);
