@@ -147,7 +147,7 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 /* ---- traffic.c ---------------------------------------------------------------------------------- */
 
 typedef enum {
-#define TRAFFIC(id, l2_share, l2, l3_share, l3, memory) TRAFFIC_##id,
+#define TRAFFIC(id, l2, l3, memory) TRAFFIC_##id,
 #include "machine/traffic.def"
 #undef TRAFFIC
     TRAFFIC_COUNT
@@ -160,7 +160,9 @@ double level_rate(const Machine *m, Level level);
 /* ... and stores. */
 double level_store_rate(const Machine *m, Level level);
 /* Where `bytes` lie that are read again and again, beside `others` that are in use too ... */
-Level traffic_level(const Machine *m, Traffic kind, double bytes, double others);
+Level traffic_level(const Machine *m, double bytes, double others);
+/* Of L3, since other programs have it too. */
+#define L3_SHARE 0.25
 /* ... and how many bytes a cycle they come. */
 double traffic_rate(const Machine *m, Traffic kind, double bytes, double others);
 /* ... of what is never read again. */

@@ -13,8 +13,6 @@
  * comes back after KEPT * C, between them a share: reading 5/8 of L2 again and again takes as long
  * as reading half of it, 7/8 1.5 times as long, and only twice L2 as long as L3 (Cascade Lake). */
 #define KEPT 1.68
-/* Other programs have L3 too. */
-#define L3_SHARE 0.25
 
 typedef struct {
     const Buffer *memory;

@@ -28,7 +28,7 @@ Time stream_time(const Machine *m, Traffic kind, double bytes, double others)
 {
     Time t = {0};
 
-    t.traffic[traffic_level(m, kind, bytes, others)] = bytes / traffic_rate(m, kind, bytes, others);
+    t.traffic[traffic_level(m, bytes, others)] = bytes / traffic_rate(m, kind, bytes, others);
     return t;
 }
 

@@ -154,7 +154,7 @@ TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out)
         stmt_visit(b, &(TirVisit){.user = &reads, .prim = add_operand});
     TileEnd end = {.steps = (double)conv_steps(z), .streams = reads.n ? reads.n : 1};
 
-    end.rate = level_rate(&m, traffic_level(&m, TRAFFIC_VALUES, bytes * end.streams, 0)) / 2;
+    end.rate = level_rate(&m, traffic_level(&m, bytes * end.streams, 0)) / 2;
     return end;
 }
 
