@@ -114,7 +114,7 @@ fi
 # which says what was measured.  What is left are the sizes of
 known="LONG_CODE LONG_TAPS LONG_COLUMN FEW_CELLS MOST_LINE" # code: what is written out
 known="$known MAX_DIMS MAX_IN MAX_CHOICES MAX_SIBLINGS MAX_GROUP MAX_BLOCKS MAX_WIDTHS MOST_RUNS" # arrays,
-known="$known MAX_RUN MAX_CHAIN ROUNDS HASHED MOST_STRIDE MOST_PARTS MOST_REACH" # searches,
+known="$known MAX_RUN MAX_CHAIN ROUNDS HASHED MOST_STRIDE MOST_PARTS MOST_REACH MAX_NESTING" # searches,
 known="$known MAX_HALO SMALL_RESULT"                                             # the product,
 known="$known LEAST LEAST_PANELS FEW_TILES"                                      # loops worth the name,
 known="$known LEAST_SIDE MOST_SIDE LEAST_THREADS MOST_THREADS"                   # a space of candidates;

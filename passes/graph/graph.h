@@ -44,6 +44,18 @@ bool is_map(const Expr *e);
 /* A call of bind_dims, which is none, too. */
 bool is_bind(const Expr *e);
 
+/* A function that calls itself once, at its end: a loop (docs/design/flow.md). */
+typedef struct {
+    const Expr *cond, *again, *end; /* again: the call at the end of a round */
+    bool        until;              /* a round for the condition false */
+} LoopForm;
+bool is_loop(Ctx *c, const Expr *f, const char *name, LoopForm *out);
+/* Does every round pass on parameter i as it came? */
+static inline bool passes_on(const Expr *f, const LoopForm *l, uint32_t i)
+{
+    return call_arg(l->again, i) == func_param(f, i);
+}
+
 /* ---- batch_local.c ---- */
 
 /* Does each image's part of a call's result depend on this image alone?  `cut[i]` tells which

@@ -124,3 +124,36 @@ bool is_bind(const Expr *e)
 {
     return call_is(e, "bind_dims");
 }
+
+static bool calls(const Expr *e, const char *name)
+{
+    return e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_GLOBAL && e->kids[0]->u.name == name;
+}
+
+/* How often a function names itself. */
+static uint32_t self_uses(Ctx *c, const Expr *f, const char *name)
+{
+    ExprList list = expr_post_order(c, f);
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < list.n; i++)
+        for (uint32_t k = 0; k < list.at[i]->nkids; k++) {
+            const Expr *kid = list.at[i]->kids[k];
+
+            n += kid->kind == EXPR_GLOBAL && kid->u.name == name;
+        }
+    return n;
+}
+
+bool is_loop(Ctx *c, const Expr *f, const char *name, LoopForm *out)
+{
+    const Expr *body = func_body(f);
+    uint32_t    k;
+
+    name = intern(c->strings, name);
+    if (body->kind != EXPR_IF)
+        return false;
+    k = calls(body->kids[1], name) ? 1 : 2;
+    *out = (LoopForm){body->kids[0], body->kids[k], body->kids[3 - k], k == 2};
+    return calls(body->kids[k], name) && self_uses(c, f, name) == 1;
+}

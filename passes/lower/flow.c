@@ -17,7 +17,8 @@
 #include "passes/graph/graph.h"
 #include "passes/lower/lower.h"
 
-enum { MAX_CALLS = 64 }; /* of functions in functions */
+/* Of functions in functions, and of functions at all: each call is written out. */
+enum { MAX_DEPTH = 64, MAX_CALLS = 100000 };
 
 /* A tensor that a round hands on to the next one. */
 typedef struct Carried {
@@ -34,43 +35,6 @@ typedef struct {
     Carried *at;
     Map     *of; /* a place -> its Carried */
 } Round;
-
-typedef struct {
-    const Expr *cond, *again, *end; /* again: the call at the end of a round */
-    bool        until;              /* a round for the condition false */
-} LoopForm;
-
-static bool calls(const Expr *e, const char *name)
-{
-    return e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_GLOBAL && e->kids[0]->u.name == name;
-}
-
-/* How often a function names itself. */
-static uint32_t self_uses(Ctx *c, const Expr *f, const char *name)
-{
-    ExprList list = expr_post_order(c, f);
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < list.n; i++)
-        for (uint32_t k = 0; k < list.at[i]->nkids; k++) {
-            const Expr *kid = list.at[i]->kids[k];
-
-            n += kid->kind == EXPR_GLOBAL && kid->u.name == name;
-        }
-    return n;
-}
-
-static bool find_loop(const Expr *f, const char *name, LoopForm *out)
-{
-    const Expr *body = func_body(f);
-    uint32_t    k;
-
-    if (body->kind != EXPR_IF)
-        return false;
-    k = calls(body->kids[1], name) ? 1 : 2;
-    *out = (LoopForm){body->kids[0], body->kids[k], body->kids[3 - k], k == 2};
-    return calls(body->kids[k], name);
-}
 
 /* ---- memory that is overwritten ------------------------------------------------------------------ */
 
@@ -232,12 +196,6 @@ static Values *arg_values(const Loop *l, uint32_t i)
     return values_of(l->s, call_arg(l->call, i));
 }
 
-/* Does every round pass on this parameter as it came? */
-static bool passes_on(const Loop *l, uint32_t i)
-{
-    return call_arg(l->form.again, i) == func_param(l->f, i);
-}
-
 /* A place of its own for a tensor that the loop changes, with its value for the first round: that
  * value's, if nobody else reads it. */
 static Value carry(Loop *l, Value from, const char *name, bool taken)
@@ -263,12 +221,13 @@ static void begin_loop(Loop *l)
     uint32_t most = 0;
 
     for (uint32_t i = 0; i < func_nparams(l->f); i++)
-        most += passes_on(l, i) ? 0 : arg_values(l, i)->n;
+        most += passes_on(l->f, &l->form, i) ? 0 : arg_values(l, i)->n;
     *r = (Round){p, 0, NEW_ARRAY(p->c->arena, Carried, most + 1), map_new(p->c->arena)};
     for (uint32_t i = 0; i < func_nparams(l->f); i++) {
         const Expr *param = func_param(l->f, i);
-        Values     *v = arg_values(l, i), *places = passes_on(l, i) ? v : values_new(p, v->n);
-        bool        taken = is_last_use(l->s, call_arg(l->call, i));
+        Values     *v = arg_values(l, i),
+               *places = passes_on(l->f, &l->form, i) ? v : values_new(p, v->n);
+        bool taken = is_last_use(l->s, call_arg(l->call, i));
 
         for (uint32_t k = 0; places != v && k < v->n; k++) {
             Carried *x = &r->at[r->n++];
@@ -293,7 +252,7 @@ static bool walk_round(Loop *l, ValueScope *in)
         return false;
     for (uint32_t i = 0, n = 0; i < func_nparams(l->f); i++) {
         v = values_of(in, call_arg(again, i));
-        for (uint32_t k = 0; !passes_on(l, i) && k < v->n; k++)
+        for (uint32_t k = 0; !passes_on(l->f, &l->form, i) && k < v->n; k++)
             l->round.at[n++].next = v->at[k];
     }
     return true;
@@ -362,7 +321,6 @@ bool emit_apply(Program *p, ValueScope *s, const Expr *e, Values **out)
                      .call = e,
                      .f = f,
                      .head = {.values = map_new(c->arena), .items = s->items, .caller = s}};
-    uint32_t    uses;
 
     if (!f)
         return error_at(c, E_PASS, e->loc, "there is no function '@%s'", name);
@@ -372,13 +330,15 @@ bool emit_apply(Program *p, ValueScope *s, const Expr *e, Values **out)
                             "'@%s' calls itself otherwise than as the last thing that it does, "
                             "which needs a stack at run time",
                             name);
-    if (p->calling.n == MAX_CALLS)
-        return error_at(c, E_UNSUPPORTED, e->loc, "functions call each other more than %d deep",
+    if (++p->calls > MAX_CALLS)
+        return error_at(c, E_UNSUPPORTED, e->loc, "functions are called in more than %d places",
                         MAX_CALLS);
-    uses = self_uses(c, f, name);
+    if (p->calling.n == MAX_DEPTH)
+        return error_at(c, E_UNSUPPORTED, e->loc, "functions call each other more than %d deep",
+                        MAX_DEPTH);
     vec_push(c->arena, &p->calling, name);
     body = func_body(f);
-    if (uses == 1 && find_loop(f, name, &l.form)) {
+    if (is_loop(c, f, name, &l.form)) {
         if (!emit_loop(&l))
             return false;
         body = l.form.end;

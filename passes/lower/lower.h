@@ -137,6 +137,7 @@ struct Program {
     VEC(BoundDim) bound;       /* the dimensions among them */
     bool device;               /* arena and constants lie in device memory */
     VEC(const char *) calling; /* functions whose bodies are being walked, the innermost last */
+    uint32_t calls;            /* of functions, so far */
 };
 
 /* `info`: of the results, or NULL. */
