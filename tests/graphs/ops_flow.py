@@ -84,35 +84,72 @@ def if_(g):
     return g.snippet("If", [node], [c, x], [out])
 
 
+def body(g, nodes, ins, outs):
+    return h.make_graph(nodes, "body", [info(*i) for i in ins], [info(*o) for o in outs])
+
+
+def states(g, names, after):
+    """Nodes that make new values of states, which read each other, and an outer tensor, at will."""
+    nodes, made = [], list(names)
+    for i in range(g.between(len(names), 2 * len(names) + 1)):
+        a, b = g.pick(*made), g.pick(*made, after)
+        op = g.pick("Add", "Sub", "Max", "Tanh", "Neg", "Abs")
+        nodes.append(h.make_node(op, [a] if op in ("Tanh", "Neg", "Abs") else [a, b], [f"e{i}"]))
+        made.append(f"e{i}")
+    out = [g.pick(*made) for _ in names]
+    nodes += [h.make_node("Identity", [v], [f"n{k}"]) for k, v in enumerate(out)]
+    if g.chance(30):  # a branch in the round
+        arm = lambda op, y: h.make_graph([h.make_node(op, ["n0"], [y])], y, [], [info(y, g.value(after))])
+        nodes += [h.make_node("ReduceSum", ["n0"], ["total"], keepdims=0), h.make_node("Cast", ["total"], ["odd"], to=T.BOOL),
+                  h.make_node("If", ["odd"], ["m0"], then_branch=arm("Neg", "ya"), else_branch=arm("Identity", "yb"))]
+        return nodes, ["m0"] + [f"n{k}" for k in range(1, len(names))]
+    return nodes, [f"n{k}" for k in range(len(names))]
+
+
 def loop(g):
-    """A state that is doubled or negated, and what is scanned out."""
-    x = g.new(np.float32, g.shape(0, 2), "mild")
-    n = g.upto(4)
-    v = g.value(x)
-    body = h.make_graph(
-        [h.make_node("Identity", ["c"], ["c2"]), h.make_node("Add", ["v", "v"], ["v2"]),
-         h.make_node("Neg", ["v2"], ["o"])], "body",
-        [h.make_tensor_value_info("i", T.INT64, []), h.make_tensor_value_info("c", T.BOOL, []), info("v", v)],
-        [h.make_tensor_value_info("c2", T.BOOL, []), info("v2", v), info("o", v)])
-    count, go = g.const(n, np.int64), g.const(True, bool)
-    outs = [g.name(), g.name()]
-    return g.snippet("Loop", [h.make_node("Loop", [count, go if g.chance(50) else "", x], outs, body=body)],
-                     [count, go, x], outs)
+    """States that are made of each other, in a few or many rounds, which a run may decide; what is scanned out."""
+    shape = g.shape(0, 2)
+    first = [g.new(np.float32, shape, "mild") for _ in range(g.between(1, 3))]
+    outer = g.new(np.float32, shape, "mild")
+    v, names = g.value(outer), [f"v{k}" for k in range(len(first))]
+    nodes, after = states(g, names, outer)
+    known = g.chance(50)
+    pieces = known and g.chance(60)
+    n = g.pick(g.upto(4), g.between(5, 40))
+    count, go = g.hold(np.array(n, np.int64), known), g.hold(np.array(g.chance(90)), known)
+    outs = [g.name() for _ in first]
+    yes, none = np.array(True), np.array(0, np.int64)
+    if pieces:
+        nodes.append(h.make_node("Neg", [after[0]], ["o"]))
+    if not known and g.chance(50):
+        nodes += [h.make_node("Mul", ["i", "i"], ["ii"]), h.make_node("Less", ["ii", count], ["c2"])]
+    else:
+        nodes.append(h.make_node("Identity", ["c"], ["c2"]))
+    b = body(g, nodes, [("i", none), ("c", yes)] + [(k, v) for k in names],
+             [("c2", yes)] + [(k, v) for k in after] + ([("o", v)] if pieces else []))
+    used = go if not pieces and g.chance(50) else ""
+    ins = [count, used] + first
+    if pieces:
+        outs.append(g.name())
+    return g.snippet("Loop", [h.make_node("Loop", ins, outs, body=b)], [count] + ([go] if used else []) + first + [outer], outs,
+                     near(1e-5))
 
 
 def scan(g):
-    n, s = g.between(1, 4), g.shape(0, 2)
+    n, s = g.pick(g.between(1, 4), g.between(5, 40)), g.shape(0, 2)
     x, start = g.new(np.float32, (n,) + s, "mild"), g.new(np.float32, s, "mild")
     v = g.value(start)
-    body = h.make_graph([h.make_node("Sub", ["st", "e"], ["st2"]), h.make_node("Abs", ["st2"], ["o"])], "body",
-                        [info("st", v), info("e", v)], [info("st2", v), info("o", v)])
+    b = body(g, [h.make_node("Sub", ["st", "e"], ["st2"]), h.make_node("Abs", ["st2"], ["o"])], [("st", v), ("e", v)],
+             [("st2", v), ("o", v)])
     attrs = {}
     if g.chance(40):
         attrs["scan_input_directions"] = [g.upto(1)]
     if g.chance(40):
         attrs["scan_output_directions"] = [g.upto(1)]
+    if g.chance(30):
+        attrs["scan_output_axes"] = [g.between(-1 - len(s), len(s))]
     outs = [g.name(), g.name()]
-    return g.snippet("Scan", [h.make_node("Scan", [start, x], outs, body=body, num_scan_inputs=1, **attrs)],
+    return g.snippet("Scan", [h.make_node("Scan", [start, x], outs, body=b, num_scan_inputs=1, **attrs)],
                      [start, x], outs, near(1e-5))
 
 
