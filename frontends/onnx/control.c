@@ -219,7 +219,7 @@ static bool unroll_scan(Node *n, const OnnxLoop *l, int64_t trips)
 {
     const Build *b = &n->b;
     uint32_t     nout = l->g->output.n;
-    const Expr **in = NEW_ARRAY(b->c->arena, const Expr *, n->nin + 1);
+    const Expr **in = NEW_ARRAY(b->c->arena, const Expr *, l->states + l->slices + 1);
     const Expr **out = NEW_ARRAY(b->c->arena, const Expr *, nout + 1);
     Pieces      *pieces = NEW_ARRAY(b->c->arena, Pieces, nout + 1);
 
@@ -238,7 +238,7 @@ static bool unroll_scan(Node *n, const OnnxLoop *l, int64_t trips)
             if (!(in[l->states + i] = x))
                 return false;
         }
-        if (!onnx_subgraph(n, l->g, n->nin, in, out))
+        if (!onnx_subgraph(n, l->g, l->states + l->slices, in, out))
             return false;
         memcpy(in, out, l->states * sizeof *in);
         for (uint32_t i = l->states; i < nout; i++)
@@ -306,4 +306,68 @@ bool convert_scan(Node *n)
     if (!idx_is_const(l.trips, &trips))
         trips = INT64_MAX;
     return l.limit && convert_rounds(n, &l, trips, unroll_scan);
+}
+
+/* Opset 8: (lengths, state .., x ..), of which each but the first has a batch as its first
+ * dimension, and x the steps as its second one. */
+static bool scan_element(Node *n, void *user, const Expr *const *in, const Expr **out)
+{
+    OnnxLoop *l = user;
+    int64_t   trips;
+
+    l->first = in;
+    l->x = in + l->states;
+    for (uint32_t i = 0; i < l->slices; i++) {
+        if (expr_rank(l->x[i]) < 1 || (l->trips && expr_form(l->x[i], 0) != l->trips))
+            return node_error(n, E_IMPORT, "scan inputs differ in length");
+        l->trips = expr_form(l->x[i], 0);
+    }
+    l->limit = build_values(&n->b, type_tensor(n->b.c, DT_I64, 0, NULL), (Dims){1, &l->trips});
+    if (!idx_is_const(l->trips, &trips))
+        trips = INT64_MAX;
+    if (!l->limit || !convert_rounds(n, l, trips, unroll_scan))
+        return false;
+    memcpy(out, n->out, (l->states + l->pieces) * sizeof *out);
+    return true;
+}
+
+bool convert_scan_batches(Node *n)
+{
+    const Build *b = &n->b;
+    OnnxLoop     l = {.g = node_graph(n, "body"), .scan = true};
+    int64_t      scans = node_int(n, "num_scan_inputs", 0);
+    bool        *reverse = NEW_ARRAY(b->c->arena, bool, n->nin + 1);
+    Ints         directions = {0};
+    bool         has = node_ints(n, "directions", &directions);
+    const Expr **out = NEW_ARRAY(b->c->arena, const Expr *, n->nout + 1);
+    uint32_t     all = n->nin - 1;
+
+    if (!l.g)
+        return false;
+    if (node_has(n, 0))
+        return node_error(n, E_UNSUPPORTED, "elements of a batch with lengths of their own");
+    if (n->nin < 2 || scans < 1 || scans > all)
+        return node_error(n, E_IMPORT, "num_scan_inputs is %lld", (long long)scans);
+    l.slices = (uint32_t)scans;
+    l.states = all - l.slices;
+    if (l.g->output.n < n->nout || n->nout < l.states)
+        return node_error(n, E_IMPORT, "its body has %u outputs for %u states", l.g->output.n,
+                          l.states);
+    l.pieces = n->nout - l.states;
+    for (uint32_t i = 1; i < n->nin; i++) {
+        if (!node_need_rank(n, i, 1, MAX_RANK))
+            return false;
+        if (expr_form(n->in[i], 0) != expr_form(n->in[1], 0))
+            return node_error(n, E_IMPORT, "inputs differ in their batch");
+    }
+    for (uint32_t i = 0; i < l.slices; i++)
+        reverse[i] = at_or(directions, has, i, 0) != 0;
+    l.x_reverse = reverse;
+    l.x_axis = NEW_ARRAY(b->c->arena, uint32_t, n->nin + 1);
+    l.piece_axis = NEW_ARRAY(b->c->arena, int64_t, l.pieces + 1);
+    l.piece_reverse = NEW_ARRAY(b->c->arena, bool, l.pieces + 1);
+    if (!onnx_each(n, expr_form(n->in[1], 0), all, n->in + 1, scan_element, &l, n->nout, out))
+        return false;
+    memcpy(n->out, out, n->nout * sizeof *out);
+    return true;
 }

@@ -228,41 +228,43 @@ static bool carry_states(Node *n, const OnnxLoop *l, Rounds *r, const Expr *cons
     return true;
 }
 
-/* The pieces of a scan output as one tensor, which takes a piece a round, along its first
- * dimension. */
+/* All pieces x as one tensor, which gets one at position `at` of its first dimension each round. */
+static bool carry_piece(Node *n, Rounds *r, const Expr *x, const Idx *count, const Expr *at)
+{
+    const Build *b = &n->b;
+    const Expr  *var, *first, *next, *args[3] = {NULL, x, at};
+    const Idx   *dims[MAX_RANK + 1] = {count};
+    InitAttrs   *zeros = ATTRS(b, InitAttrs);
+
+    if (x->type->kind != TYPE_TENSOR || x->type->n >= MAX_RANK)
+        return node_error(n, E_UNSUPPORTED, "a piece of a scan output is %s",
+                          type_text(b->c, x->type));
+    for (uint32_t d = 0; d < x->type->n; d++)
+        dims[d + 1] = x->type->dims[d];
+    var = expr_var(b->c, "scan", type_tensor(b->c, x->type->dtype, x->type->n + 1, dims), b->loc);
+    args[0] = var;
+    zeros->shape = dims_dup(b->c, dims, x->type->n + 1);
+    zeros->dtype = x->type->dtype;
+    first = build_call(b, "zeros", 0, NULL, zeros);
+    next = at ? build_call(b, "update_slice", 3, args, NULL) : NULL;
+    if (!first || !next)
+        return false;
+    carry(b->c, r, var, first, next);
+    return true;
+}
+
 static bool carry_pieces(Node *n, const OnnxLoop *l, Rounds *r, const Expr *i,
                          const Expr *const *piece)
 {
-    const Build *b = &n->b;
-
     for (uint32_t k = 0; k < l->pieces; k++) {
-        const Expr *x = piece[k], *var, *args[3];
-        const Idx  *dims[MAX_RANK + 1];
-        InitAttrs  *zeros = ATTRS(b, InitAttrs);
-
         if (!l->trips) {
             node_error(n, E_UNSUPPORTED, "scan output %u has as many pieces as a run decides", k);
-            diag_hint(b->c->diags,
-                      "a loop has a known number of rounds if its trip count is known or "
-                      "made of dimensions, and its condition stays true");
+            diag_hint(n->b.c->diags, "a loop has a known number of rounds if its trip count is "
+                                     "known or made of dimensions, and its condition stays true");
             return false;
         }
-        if (x->type->kind != TYPE_TENSOR || x->type->n >= MAX_RANK)
-            return node_error(n, E_UNSUPPORTED, "pieces of scan output %u are %s", k,
-                              type_text(b->c, x->type));
-        dims[0] = l->trips;
-        for (uint32_t d = 0; d < x->type->n; d++)
-            dims[d + 1] = x->type->dims[d];
-        var =
-            expr_var(b->c, "scan", type_tensor(b->c, x->type->dtype, x->type->n + 1, dims), b->loc);
-        args[0] = var;
-        args[1] = x;
-        args[2] = position(b, l, i, l->scan && l->piece_reverse[k]);
-        zeros->shape = dims_dup(b->c, dims, x->type->n + 1);
-        zeros->dtype = x->type->dtype;
-        carry(b->c, r, var, build_call(b, "zeros", 0, NULL, zeros),
-              args[2] ? build_call(b, "update_slice", 3, args, NULL) : NULL);
-        if (!r->next.at[r->next.n - 1] || !r->first.at[r->first.n - 1])
+        if (!carry_piece(n, r, piece[k], l->trips,
+                         position(&n->b, l, i, l->scan && l->piece_reverse[k])))
             return false;
     }
     return true;
@@ -334,5 +336,37 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
         if (!out[k])
             return false;
     }
+    return true;
+}
+
+bool onnx_each(Node *n, const Idx *count, uint32_t nin, const Expr *const *x, OnnxEach *fn,
+               void *user, uint32_t nout, const Expr **out)
+{
+    const Build *b = &n->b;
+    Ctx         *c = b->c;
+    OnnxLoop     l = {.limit = build_values(b, type_tensor(c, DT_I64, 0, NULL), (Dims){1, &count})};
+    const Expr  *i = expr_var(c, "n", type_tensor(c, DT_I64, 0, NULL), b->loc), *all;
+    const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *first, *next;
+    const Expr **in = NEW_ARRAY(c->arena, const Expr *, nin + 1);
+    uint8_t      yes = 1;
+    Rounds       r = {0};
+
+    for (uint32_t k = 0; k < nin; k++)
+        if (!(in[k] = build_take(b, x[k], i, 0)))
+            return false;
+    if (!l.limit || !fn(n, user, in, out) || !(next = condition(n, &l, more, NULL)) ||
+        !(first = condition(n, &l, i64(b, 0), NULL)))
+        return false;
+    carry(c, &r, expr_var(c, "go", type_tensor(c, DT_BOOL, 0, NULL), b->loc),
+          is_true(first) ? build_const(b, DT_BOOL, 0, NULL, &yes) : first, next);
+    for (uint32_t k = 0; k < nout; k++)
+        if (!carry_piece(n, &r, out[k], count, i))
+            return false;
+    carry(c, &r, i, i64(b, 0), more);
+    if (!(all = call_rounds(n, &r)))
+        return false;
+    for (uint32_t k = 0; k < nout; k++)
+        if (!(out[k] = build_proj(b, all, k)))
+            return false;
     return true;
 }

@@ -10,10 +10,9 @@
  *   ops.def     operator, domain, versions, Relay operator, converter
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
- *   resize_matrix.c recurrent.c attention.c state.c loss.c grid.c patch.c signal.c quant.c contrib.c
- *   sequence.c control.c det.c trees.c
- *               converters by family
- *   loop.c      loops as functions of the module
+ *   resize_matrix.c recurrent.c attention.c state.c loss.c grid.c patch.c signal.c quant.c
+ * contrib.c sequence.c control.c det.c trees.c converters by family loop.c      loops as functions
+ * of the module
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
  * n->out.  It returns false after recording an error.  Shape arithmetic is folded as it is met, so
@@ -196,6 +195,11 @@ typedef struct {
 
 /* A function of the module, called once, whose rounds are those of the loop; its results to out. */
 bool onnx_loop(Node *n, const OnnxLoop *l, const Expr **out);
+/* What `fn` makes of element i of each of x, along their first dimension, for all i below count;
+ * its nout results put together likewise. */
+typedef bool OnnxEach(Node *n, void *user, const Expr *const *in, const Expr **out);
+bool         onnx_each(Node *n, const Idx *count, uint32_t nin, const Expr *const *x, OnnxEach *fn,
+                       void *user, uint32_t nout, const Expr **out);
 
 /* ---- survey.c ------------------------------------------------------------------------------------ */
 
@@ -235,9 +239,9 @@ const char     *node_str(const Node *n, const char *name, const char *fallback);
 /* One of these words, the first unless given; NULL ends them.  False: an error says it is none. */
 bool node_choice(Node *n, const char *name, const char *const *allowed, const char **out);
 bool node_ints(const Node *n, const char *name, Ints *out); /* false: not there */
-/* Numbers of a list of floats, of a tensor, or of the tensor NAME_as_tensor; none if there is none of
- * these.  False with an error. */
-bool node_numbers(Node *n, const char *name, uint32_t *count, const double **out);
+/* Numbers of a list of floats, of a tensor, or of the tensor NAME_as_tensor; none if there is none
+ * of these.  False with an error. */
+bool             node_numbers(Node *n, const char *name, uint32_t *count, const double **out);
 const OnnxGraph *node_graph(const Node *n, const char *name);
 /* This attribute changes nothing here, whatever it says. */
 void node_ignore(const Node *n, const char *name);

@@ -535,6 +535,10 @@ def run():
             [value("s2", F, [2]), value("o", F, [2])]), num_scan_inputs=1, **attrs)],
              {"s": f(2), "x": f(2, 40) if name == "_axes" else f(40, 2)}, "y o")
 
+    case("scan_batches", [node("Scan", "_ s x", "y o", body=h.make_graph(
+        [node("Add", "s e", "s2"), node("Mul", "s2 e", "o")], "body", [value("s", F, [2]), value("e", F, [2])],
+        [value("s2", F, [2]), value("o", F, [2])]), num_scan_inputs=1, directions=[1])], {"s": f(3, 2), "x": f(3, 40, 2)}, "y o", opset=8)
+
 
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
