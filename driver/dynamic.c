@@ -40,12 +40,15 @@ static tvmcc_value *values(Arena *a, uint32_t n, const tvmcc_tensor_info *t)
 {
     tvmcc_value *v = NEW_ARRAY(a, tvmcc_value, n + 1);
 
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         v[i] = (tvmcc_value){.code = t[i].code,
                              .bits = t[i].bits,
                              .lanes = t[i].lanes,
                              .ndim = t[i].ndim,
-                             .dims = DUP_ARRAY(a, t[i].dims, t[i].ndim + !t[i].ndim)};
+                             .dims = NEW_ARRAY(a, int64_t, t[i].ndim + 1)};
+        for (uint32_t k = 0; k < t[i].ndim; k++) /* a number has no dims to copy */
+            v[i].dims[k] = t[i].dims[k];
+    }
     return v;
 }
 

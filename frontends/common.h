@@ -32,6 +32,7 @@ typedef struct {
     Ctx                 *c;
     const ImportOptions *o;
     bool                *used, *used_dims; /* of o->shapes, o->dims */
+    bool                *later;            /* of o->dims: they may be of what nodes make */
     bool                 reshaped;         /* an input has another size than the model says */
     VEC(KnownDim) dims;
     VEC(const char *) names;  /* of the model's dimensions */
@@ -50,6 +51,10 @@ const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_
                          const InputDim *dims);
 /* Dimensions without a value, and shapes and dimensions that do not exist: E_DIM. */
 bool shapes_check(Shapes *s, Loc loc, uint32_t n, const char *const *inputs);
+/* The bounds that --dim gives a dimension that no input has; false: none. */
+bool shapes_given(Shapes *s, const char *name, int64_t *lo, int64_t *hi);
+/* The same of dimensions that were left for later. */
+bool shapes_check_dims(Shapes *s, Loc loc);
 /* A name that says no more than that the size is not known. */
 bool shapes_placeholder(const char *name);
 /* For a module whose types are known: do the shapes given for its inputs agree with them? */

@@ -24,7 +24,8 @@ Shapes shapes_new(Ctx *c, const ImportOptions *o)
     Shapes s = {.c = c,
                 .o = o,
                 .used = NEW_ARRAY(c->arena, bool, o->nshapes + 1),
-                .used_dims = NEW_ARRAY(c->arena, bool, o->ndims + 1)};
+                .used_dims = NEW_ARRAY(c->arena, bool, o->ndims + 1),
+                .later = NEW_ARRAY(c->arena, bool, o->ndims + 1)};
 
     for (uint32_t i = 0; i < o->ndims; i++) {
         const ImportDim *d = &o->dims[i];
@@ -385,8 +386,29 @@ static bool check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs
         ok = error_at(s->c, E_DIM, loc, "the model has no input '%s'", name);
         hint_names(s->c, name, "input", n, inputs);
     }
+    return ok;
+}
+
+bool shapes_given(Shapes *s, const char *name, int64_t *lo, int64_t *hi)
+{
     for (uint32_t i = 0; i < s->o->ndims; i++) {
-        if (s->used_dims[i] || !strcmp(s->o->dims[i].name, "*"))
+        if (strcmp(s->o->dims[i].name, name) != 0)
+            continue;
+        s->used_dims[i] = true;
+        *lo = s->o->dims[i].lo;
+        *hi = s->o->dims[i].hi;
+        return true;
+    }
+    return false;
+}
+
+/* `all`: also those of what nodes make. */
+static bool check_dims(Shapes *s, Loc loc, bool all)
+{
+    bool ok = true;
+
+    for (uint32_t i = 0; i < s->o->ndims; i++) {
+        if (s->used_dims[i] || (!all && s->later[i]) || !strcmp(s->o->dims[i].name, "*"))
             continue;
         ok = error_at(s->c, E_DIM, loc, "the model has no dimension '%s'", s->o->dims[i].name);
         hint_names(s->c, s->o->dims[i].name, "named dimension", s->names.n, s->names.at);
@@ -394,10 +416,16 @@ static bool check_used(Shapes *s, Loc loc, uint32_t n, const char *const *inputs
     return ok;
 }
 
+bool shapes_check_dims(Shapes *s, Loc loc)
+{
+    return check_dims(s, loc, true);
+}
+
 bool shapes_check(Shapes *s, Loc loc, uint32_t n, const char *const *inputs)
 {
     bool used = check_used(s, loc, n, inputs);
 
+    used = check_dims(s, loc, s->missing.n > 0) && used;
     return check_missing(s, loc) && used;
 }
 
@@ -429,5 +457,5 @@ bool shapes_check_module(Ctx *c, const Module *m, const ImportOptions *o, Loc lo
                                 x->u.var.name, (long long)v, (long long)given->dims[k]);
         }
     }
-    return check_used(&s, loc, names.n, names.at);
+    return check_used(&s, loc, names.n, names.at) && shapes_check_dims(&s, loc);
 }

@@ -45,9 +45,12 @@ bool convert_if(Node *n)
         return true;
     }
     for (uint32_t i = 0; i < 2; i++) {
+        uint32_t bound = n->im->binds.n;
+
         if (!onnx_subgraph(n, g[i], 0, NULL, out[i]))
             return false;
         both[i] = n->nout == 1 ? out[i][0] : expr_tuple(b->c, n->nout, out[i], b->loc);
+        both[i] = onnx_bound_around(n->im, bound, both[i]);
     }
     for (uint32_t i = 0; i < n->nout; i++)
         if (out[0][i]->type != out[1][i]->type) {

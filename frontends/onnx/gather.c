@@ -286,6 +286,29 @@ bool convert_one_hot(Node *n)
 
 /* Rows whose condition holds; the condition has to be a constant, as the result's shape hangs on
  * it. */
+static bool compress_at_run(Node *n)
+{
+    const Build *b = &n->b;
+    const Idx   *cells = type_cells(b->c, n->in[0]->type), *most;
+    const Expr  *x = n->in[0], *keep = n->in[1];
+    uint32_t     axis = 0;
+
+    if (!node_need_rank(n, 1, 1, 1))
+        return false;
+    if (!node_attr(n, "axis"))
+        x = build_reshape_to(b, x, 1, &cells);
+    else if (!node_axis(n, node_int(n, "axis", 0), expr_rank(x), &axis))
+        return false;
+    if (!x)
+        return false;
+    most = expr_form(x, axis); /* flags behind the end choose nothing */
+    if (expr_form(keep, 0)->hi > most->lo)
+        keep = build_slice_to(b, keep, 0, idx_const(b->c->arith, 0),
+                              idx_min(b->c->arith, expr_form(keep, 0), most));
+    return node_done(
+        n, build_take(b, x, onnx_positions(n, build_cast(b, keep, DT_BOOL), 0, axis, NULL), axis));
+}
+
 bool convert_compress(Node *n)
 {
     const Build *b = &n->b;
@@ -294,7 +317,11 @@ bool convert_compress(Node *n)
     uint32_t     axis = 0, k = 0;
     Ints         keep;
 
-    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_const_ints(n, 1, &keep))
+    if (!node_need_rank(n, 0, 1, MAX_RANK))
+        return false;
+    if (!node_known(n, 1))
+        return compress_at_run(n);
+    if (!node_const_ints(n, 1, &keep))
         return false;
     x = n->in[0];
     if (!node_attr(n, "axis"))
@@ -318,6 +345,34 @@ bool convert_compress(Node *n)
     return node_done(n, build_take(b, x, build_i64s(b, k, at), axis));
 }
 
+/* The coordinates of the cells that are not 0: a row for each dimension. */
+static bool nonzero_at_run(Node *n)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+    const Expr  *x = n->in[0], *flags, *at, *rows[MAX_RANK];
+    const Idx   *cells = type_cells(b->c, x->type), *step = idx_const(A, 1);
+
+    flags =
+        dtype_is_bool(expr_dtype(x)) ? x : build2(b, "not_equal", x, build_scalar(b, x, 0), NULL);
+    at = onnx_positions(n, build_reshape_to(b, flags, 1, &cells), 0, 1, NULL);
+    if (!at)
+        return false;
+    for (uint32_t i = expr_rank(x); i-- > 0;) {
+        const Idx *d = expr_form(x, i);
+
+        rows[i] = build2(b, "floor_divide", at, cell_form(b, step), NULL);
+        if (i > 0)
+            rows[i] = build2(b, "floor_mod", rows[i], cell_form(b, d), NULL);
+        rows[i] = build_expand_dims(b, rows[i], 0, 1);
+        step = idx_mul(A, step, d);
+    }
+    if (expr_rank(x) == 0)
+        return node_done(
+            n, build_zeros_of(b, DT_I64, 2, (const Idx *[]){idx_const(A, 0), expr_form(at, 0)}));
+    return node_done(n, build_concat(b, expr_rank(x), rows, 0));
+}
+
 bool convert_nonzero(Node *n)
 {
     const Build *b = &n->b;
@@ -330,8 +385,7 @@ bool convert_nonzero(Node *n)
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
     if (!(k = build_fold(b, n->in[0])))
-        return node_error(n, E_UNSUPPORTED,
-                          "its input is not constant, so the result has no fixed shape");
+        return nonzero_at_run(n);
     t = expr_dtype(k);
     rank = expr_rank(k);
     elems = build_elems(b, k);

@@ -425,25 +425,54 @@ static const Expr *import_array(Import *im, const OnnxValue *v, const ImportValu
     return expr_const(im->c, value->value, loc);
 }
 
+/* May --dim NAME be of a dimension that nodes make?  By its place in a tensor, or as the model
+ * calls it. */
+static bool is_made(Import *im, const OnnxScope *s, const OnnxGraph *g, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    const char *tensor = dot ? intern_n(im->c->strings, name, (size_t)(dot - name)) : NULL;
+
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const OnnxNode *p = g->node.at[i];
+
+        for (uint32_t k = 0; k < p->output.n; k++) {
+            const char           *made = intern(im->c->strings, p->output.at[k]);
+            const OnnxTensorType *t = map_get(s->declared, PTR_KEY(made));
+
+            if (made == tensor)
+                return true;
+            for (uint32_t d = 0; t && t->shape && d < t->shape->dims.n; d++) {
+                const OnnxDim *dim = t->shape->dims.at[d];
+
+                if (dim->param && !strcmp(dim->param, name))
+                    return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* What is to be given for the inputs is said of all of them at once. */
 static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
                           Loc loc, const Expr **params, uint32_t *nparams)
 {
     Ctx         *c = im->c;
     const char **names = NEW_ARRAY(c->arena, const char *, g->input.n + 1);
-    Shapes       shapes = shapes_new(c, o);
+    Shapes      *shapes = NEW(c->arena, Shapes);
     const Expr  *had;
     InputDim     dims[MAX_RANK];
 
     const ImportValue *value;
     uint32_t           n = 0, nnames = 0;
 
+    *shapes = shapes_new(c, o);
+    im->shapes = shapes;
     for (uint32_t i = 0; i < g->input.n; i++) {
         OnnxValue *v = g->input.at[i];
         uint32_t   ndim = input_dims(im, v, dims);
 
         v->name = intern(c->strings, onnx_text(v->name));
-        shapes_see(&shapes, v->name, ndim, dims);
+        shapes_see(shapes, v->name, ndim, dims);
     }
     for (uint32_t i = 0; i < g->input.n; i++) {
         OnnxValue *v = g->input.at[i];
@@ -464,7 +493,7 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
             continue;
         }
         names[nnames++] = v->name;
-        if (!(params[n] = import_input(im, &shapes, v, loc)))
+        if (!(params[n] = import_input(im, shapes, v, loc)))
             continue;
         if (!value) {
             scope_put(s, v->name, params[n++]);
@@ -476,8 +505,13 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
         scope_put(s, v->name, had);
     }
     *nparams = n;
-    im->reshaped = shapes.reshaped;
-    return shapes_check(&shapes, loc, nnames, names) && n == nnames;
+    im->reshaped = shapes->reshaped;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < params[i]->type->n; k++)
+            onnx_note_dims(im, params[i]->type->dims[k]);
+    for (uint32_t i = 0; i < o->ndims; i++)
+        shapes->later[i] = is_made(im, s, g, o->dims[i].name);
+    return shapes_check(shapes, loc, nnames, names) && n == nnames;
 }
 
 /* A tensor anywhere in the graph: by its name, or by that of the node that computes it. */
@@ -562,7 +596,9 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
     if (diag_errors(c->diags) != before)
         return NULL;
     like.noutputs = n;
-    body = n == 1 ? outs[0] : expr_tuple(c, n, outs, loc);
+    if (!shapes_check_dims(im->shapes, loc))
+        return NULL;
+    body = onnx_bound_around(im, 0, n == 1 ? outs[0] : expr_tuple(c, n, outs, loc));
     func = expr_func(c, nparams, params, body, (FuncData){0}, loc);
     if (!func)
         return NULL;
@@ -583,6 +619,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
         return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
     im.four_bits = map_new(c->arena);
     im.sizes = map_new(c->arena);
+    im.dim_names = map_new(c->arena);
     im.contradicted = map_new(c->arena);
     return onnx_survey(&im) ? import_graph(&im, model.graph, o) : NULL;
 }

@@ -138,7 +138,10 @@ struct Import {
     Map             *sizes;        /* values computed from symbolic dimensions alone */
     uint32_t         converted;    /* nodes so far, repeated ones too */
     VEC(GlobalDef) functions;      /* loops; those within others first */
-    uint32_t     loops;            /* .. and those that were given up */
+    uint32_t loops;                /* .. and those that were given up */
+    Shapes  *shapes;
+    Map     *dim_names;      /* of dimensions that there are */
+    VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
     ImportFiles *files;
 };
 
@@ -268,6 +271,34 @@ bool node_axes(Node *n, Ints axes, uint32_t rank, int64_t *out);
 bool  node_axes_arg(Node *n, uint32_t i, Ints *out, bool *bad);
 void *node_error(const Node *n, DiagId id, const char *fmt, ...) PRINTF_LIKE(3, 4);
 bool  node_done(Node *n, const Expr *result); /* n->out[0] = result; false if NULL */
+
+/* ---- bound.c: sizes that values of the run decide ------------------------------------------------- */
+
+bool node_known(const Node *n, uint32_t i); /* a constant, or computed from dimensions; left out */
+/* Input i, one number or a list, as Tensor[(k), i64]; cell i of such a list, a form, a number as
+ * Tensor[(1), i64]. */
+const Expr *node_cells(Node *n, uint32_t i);
+const Expr *cell_of(const Build *b, const Expr *cells, uint32_t i);
+const Expr *cell_form(const Build *b, const Idx *x);
+const Expr *cell_number(const Build *b, int64_t v);
+const Expr *cell_clamp(const Build *b, const Expr *x, const Expr *lo, const Expr *hi);
+
+typedef struct {
+    const Expr *cell;   /* Tensor[(1), i64] */
+    int64_t     lo, hi; /* as can be proved; INT64_MAX: nothing can */
+    uint32_t    at;     /* a dimension of the output: `times` as much */
+    int64_t     times;
+} RunDim;
+
+/* Such cells as dimensions; false with an error. */
+bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx **dims);
+/* Where flags [n] are true, in order, [K] of i64; K is dimension `at` of output `out`.  *rank (may
+ * be NULL): how many are true up to each cell, less 1. */
+const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at,
+                           const Expr **rank);
+/* What was bound since there were `from` of them, around e. */
+const Expr *onnx_bound_around(Import *im, uint32_t from, const Expr *e);
+void        onnx_note_dims(Import *im, const Idx *x); /* names that are taken */
 
 /* ---- converters ------------------------------------------------------------------------------------ */
 

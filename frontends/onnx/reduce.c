@@ -203,6 +203,50 @@ bool convert_cumsum(Node *n)
     return node_done(n, y);
 }
 
+/* Rows as long as they may be, by a cell that comes behind all others, as often as it takes. */
+static const Expr *longest_rows(const Build *b, const Expr *x, uint32_t axis, bool ascending)
+{
+    const Idx   *dims[MAX_RANK], *n = expr_form(x, axis), *most = idx_const(b->c->arith, n->hi);
+    DType        t = expr_dtype(x);
+    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
+    const Expr  *both[2] = {x, NULL}, *at;
+    double       last = dtype_is_float(t) ? (ascending ? NAN : -INFINITY)
+                        : ascending       ? dtype_max(t)
+                                          : dtype_min(t);
+
+    if (n == most)
+        return x;
+    for (uint32_t i = 0; i < expr_rank(x); i++)
+        dims[i] = i == axis ? idx_const(b->c->arith, 1) : expr_form(x, i);
+    both[1] = build_broadcast_to(b, expr_scalar(b->c, t, last), expr_rank(x), dims);
+    a->cells = dims_dup(b->c, &most, 1);
+    a->dtype = DT_I64;
+    at = build2(b, "minimum", build_call(b, "arange", 0, NULL, a), cell_form(b, n), NULL);
+    return build_take(b, build_concat(b, 2, both, axis), at, axis);
+}
+
+/* All in order, and the first k of them. */
+static bool topk_at_run(Node *n, TopKAttrs *a)
+{
+    const Build *b = &n->b;
+    uint32_t     axis = (uint32_t)a->axis;
+    const Expr  *k = node_cells(n, 1), *over, *both;
+    const Idx   *extent = expr_form(n->in[0], axis), *at[2];
+
+    over = k ? build2(b, "maximum", build2(b, "subtract", k, cell_form(b, extent), NULL),
+                      cell_number(b, 0), NULL)
+             : NULL;
+    RunDim d[2] = {{k, 0, extent->hi, axis, 1}, {over, 0, 0, axis, 1}};
+    if (!onnx_bind(n, 0, idx_is_const(extent, NULL) ? 1 : 2, d, at))
+        return false;
+    a->k = extent->hi;
+    both = build1(b, n->relay, longest_rows(b, n->in[0], axis, a->is_ascend), a);
+    for (uint32_t i = 0; i < n->nout && i < 2; i++)
+        n->out[i] =
+            build_slice_to(b, build_proj(b, both, i), axis, idx_const(b->c->arith, 0), at[0]);
+    return n->out[0] != NULL;
+}
+
 bool convert_topk(Node *n)
 {
     const Build *b = &n->b;
@@ -216,6 +260,11 @@ bool convert_topk(Node *n)
         return false;
     node_ignore(n, "sorted"); /* in order is one of any order */
     a->k = node_int(n, "k", -1);
+    a->axis = axis;
+    a->is_ascend = !node_int(n, "largest", 1);
+    a->dtype = DT_I64;
+    if (n->opset >= 10 && !node_known(n, 1))
+        return topk_at_run(n, a);
     if (n->opset >= 10) {
         if (!node_const_ints(n, 1, &k))
             return false;
@@ -224,9 +273,6 @@ bool convert_topk(Node *n)
     if (a->k < 0 || a->k > expr_form(n->in[0], axis)->lo)
         return node_error(n, E_IMPORT, "k is not in 0 .. %s",
                           dim_text(b->c, expr_form(n->in[0], axis)));
-    a->axis = axis;
-    a->is_ascend = !node_int(n, "largest", 1);
-    a->dtype = DT_I64;
     both = build1(b, n->relay, n->in[0], a);
     n->out[0] = build_proj(b, both, 0);
     n->out[1] = build_proj(b, both, 1);

@@ -1,7 +1,7 @@
 #!/bin/bash
 # sizes.sh <tvmcc> <folder> <work folder>
 #
-# Models whose dimensions a run decides (make_sizes.py): each is compiled for all sizes within the bounds, and run at several.
+# Models whose dimensions a run decides (make_sizes.py, and make_counted.py by its values): each is compiled for all sizes within the bounds, and run at several.
 set -e
 . "$(dirname "$0")/../../lib.sh"
 tvmcc=$1 folder=$2

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Writes the models of counted/: make_counted.py (needs onnx, numpy, onnxruntime).
+
+counted/NAME.onnx      a small network with results whose sizes its inputs' values decide
+counted/NAME.K.in.npz  the K-th inputs; NAME.K.out.npz what ONNX Runtime makes of them
+counted/cases.txt      NAME, how many inputs, the options for the model
+"""
+import os
+
+import numpy as np
+import onnxruntime as ort
+from make import B, F, I, init, model, node, value
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "counted")
+rng = np.random.default_rng(11)
+lines = []
+
+
+def f(*s):
+    return rng.standard_normal(s).astype(np.float32)
+
+
+def ints(*v):
+    return np.array(v, np.int64)
+
+
+def flags(share, *s):
+    return rng.random(s) < share
+
+
+def case(name, options, feeds, nodes, ins, outs, **inits):
+    m = model(nodes, ins, [value(o, F, None) if isinstance(o, str) else o for o in outs],
+              [init(k, v) for k, v in inits.items()]).SerializeToString()
+    with open(os.path.join(HERE, name + ".onnx"), "wb") as out:
+        out.write(m)
+    so = ort.SessionOptions()
+    so.log_severity_level = 3
+    session = ort.InferenceSession(m, so, providers=["CPUExecutionProvider"])
+    for k, feed in enumerate(feeds):
+        np.savez_compressed(os.path.join(HERE, f"{name}.{k}.in.npz"), **feed)
+        np.savez_compressed(os.path.join(HERE, f"{name}.{k}.out.npz"),
+                            **dict(zip([o.name for o in session.get_outputs()], session.run(None, feed))))
+    lines.append(f"{name} {len(feeds)} {options}".strip())
+
+
+def masked():
+    """Rows that a mask chooses, in a network of their own; none, some, all."""
+    case("masked", "", [dict(x=f(9, 6), m=flags(d, 9)) for d in (0, 0.5, 1)],
+         [node("NonZero", "m", "i"), node("Transpose", "i", "it", perm=[1, 0]), node("GatherND", "x it", "s"),
+          node("MatMul", "s w", "d"), node("Softmax", "d", "y", axis=-1), node("Shape", "s", "sh"), node("Expand", "one sh", "e"),
+          node("ReduceSum", "s", "z", keepdims=0), node("Add", "s e", "a")],
+         [value("x", F, [9, 6]), value("m", B, [9])], [value("y", F, ["chosen", 8]), value("sh", I, [2]), "a", "z"],
+         w=f(6, 8), one=f(1))
+
+
+def chosen():
+    """Compress along an axis and of all cells, the k largest, and those again."""
+    case("chosen", "--dim N=1..8",
+         [dict(x=f(n, 7), c=flags(d, n), d=flags(d, 5), k=ints(k)) for n, d, k in ((1, 0, 0), (8, 0.5, 3), (5, 1, 7), (8, 0, 1))],
+         [node("Compress", "x c", "y", axis=0), node("Compress", "x d", "z"), node("TopK", "x k", "v i", axis=1),
+          node("TopK", "v k", "w j", axis=1, largest=0), node("Relu", "y", "r")],
+         [value("x", F, ["N", 7]), value("c", B, ["N"]), value("d", B, [5]), value("k", I, [1])],
+         ["r", "z", value("i", I, None), "w", value("j", I, None)])
+
+
+def counted():
+    """Coordinates of what is not zero, in three dimensions."""
+    case("counted", "", [dict(x=(f(3, 4, 5) * flags(d, 3, 4, 5)).astype(np.float32)) for d in (0, 0.1, 0.9)],
+         [node("NonZero", "x", "y"), node("Shape", "y", "s"), node("ReduceMax", "x", "m")],
+         [value("x", F, [3, 4, 5])], [value("y", I, [3, None]), value("s", I, [2]), "m"])
+
+
+if __name__ == "__main__":
+    os.makedirs(HERE, exist_ok=True)
+    masked()
+    chosen()
+    counted()
+    with open(os.path.join(HERE, "cases.txt"), "w") as out:
+        out.write("\n".join(lines) + "\n")
+    print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
