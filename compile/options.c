@@ -283,7 +283,7 @@ static bool parse_size(OptionParser *p, const char *text, ImportDim *out)
     const char *dots = strstr(text, "..");
     const char *first = dots ? arena_printf(p->a, "%.*s", (int)(dots - text), text) : text;
 
-    return parse_int(first, 1, INT64_MAX, &out->lo) &&
+    return parse_int(first, dots ? 0 : 1, INT64_MAX, &out->lo) &&
            parse_int(dots ? dots + 2 : first, out->lo, dots ? INT32_MAX : INT64_MAX, &out->hi);
 }
 

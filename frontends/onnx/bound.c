@@ -105,6 +105,10 @@ static bool find_bounds(Node *n, uint32_t out, const RunDim *d, const char **nam
     int64_t        low = d->lo, high = d->hi, most;
     bool           named = said && !said->has_value && !shapes_placeholder(said->param), given;
 
+    if (d->lo == d->hi) { /* it is no dimension, but has to be that */
+        *name = "", *lo = *hi = d->lo;
+        return true;
+    }
     *name = named ? said->param : place;
     given = (named && shapes_given(n->im->shapes, said->param, &low, &high)) ||
             shapes_given(n->im->shapes, place, &low, &high);

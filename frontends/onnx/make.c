@@ -57,7 +57,7 @@ bool convert_constant_of_shape(Node *n)
     const Expr     *value;
     Dims            shape;
 
-    if (!node_shape(n, 0, &shape))
+    if (!(node_known(n, 0) ? node_shape(n, 0, &shape) : shape_at_run(n, 0, &shape)))
         return false;
     value = a && a->t ? onnx_constant(n->im, a->t, b->loc) : build_zeros(b, DT_F32, 0, NULL);
     if (!value)
@@ -145,6 +145,9 @@ bool convert_range(Node *n)
             return node_error(n, E_IMPORT,
                               "start, limit and delta have to be of one type and cell");
     }
+    for (uint32_t i = 0; i < 3; i++)
+        if (!node_known(n, i))
+            return range_at_run(n);
     for (uint32_t i = 0; i < 3; i++)
         if (map_get(n->im->sizes, PTR_KEY(n->in[i])) && dtype_is_int(expr_dtype(n->in[0])))
             return range_of_forms(n);

@@ -300,6 +300,15 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
 const Expr *onnx_bound_around(Import *im, uint32_t from, const Expr *e);
 void        onnx_note_dims(Import *im, const Idx *x); /* names that are taken */
 
+/* ---- at_run.c: where an operand that says a shape or positions is known only at run time ---------- */
+
+bool slice_at_run(Node *n);
+bool range_at_run(Node *n);
+bool shape_at_run(Node *n, uint32_t i, Dims *out); /* input i: the shape of the result */
+bool reshape_at_run(Node *n);
+bool expand_at_run(Node *n);
+bool tile_at_run(Node *n);
+
 /* ---- converters ------------------------------------------------------------------------------------ */
 
 typedef struct {

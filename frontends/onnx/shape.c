@@ -37,6 +37,8 @@ bool convert_reshape(Node *n)
         if (!node_ints(n, "shape", &attr))
             return node_error(n, E_IMPORT, "attribute 'shape' is missing");
         v = dims_of_i64(n->b.c, attr.at, attr.n);
+    } else if (!node_known(n, 1)) {
+        return reshape_at_run(n);
     } else if (!node_forms(n, 1, &v)) {
         return false;
     }

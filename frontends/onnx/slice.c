@@ -169,8 +169,12 @@ bool convert_slice(Node *n)
     Dims starts, ends;
     Ints axes, steps;
 
-    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_forms(n, 1, &starts) ||
-        !node_forms(n, 2, &ends))
+    if (!node_need_rank(n, 0, 1, MAX_RANK))
+        return false;
+    for (uint32_t i = 1; i < 5; i++)
+        if (!node_known(n, i))
+            return slice_at_run(n);
+    if (!node_forms(n, 1, &starts) || !node_forms(n, 2, &ends))
         return false;
     axes = counting(n->b.c, starts.n, 0, 1);
     steps = counting(n->b.c, starts.n, 1, 0);
@@ -204,7 +208,11 @@ bool convert_expand(Node *n)
     uint32_t    rank, r;
     Dims        v;
 
-    if (!node_need_rank(n, 0, 0, MAX_RANK) || !node_shape(n, 1, &v))
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    if (!node_known(n, 1))
+        return expand_at_run(n);
+    if (!node_shape(n, 1, &v))
         return false;
     x = n->in[0];
     r = expr_rank(x);
@@ -227,7 +235,11 @@ bool convert_tile(Node *n)
     bool       once = true;
     Dims       v;
 
-    if (!node_need_rank(n, 0, 0, MAX_RANK) || !node_forms(n, 1, &v))
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    if (!node_known(n, 1))
+        return tile_at_run(n);
+    if (!node_forms(n, 1, &v))
         return false;
     if (v.n != expr_rank(n->in[0]))
         return node_error(n, E_IMPORT, "%u repeats for %u dimensions", v.n, expr_rank(n->in[0]));

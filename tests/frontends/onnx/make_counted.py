@@ -70,11 +70,49 @@ def counted():
          [value("x", F, [3, 4, 5])], [value("y", I, [3, None]), value("s", I, [2]), "m"])
 
 
+def sliced():
+    """Ends alone, starts and ends from both sides, and all operands: to the left, in steps, of axes in any order."""
+    case("sliced", "--dim N=1..9", [dict(x=f(n, 7), e=ints(e)) for n, e in ((9, 0), (9, 3), (4, -2), (1, 99))],
+         [node("Slice", "x axis e second", "y"), node("Slice", "x axis e axis", "r"), node("Relu", "r", "z")],
+         [value("x", F, ["N", 7]), value("e", I, [1])], ["y", "z"], axis=ints(0), second=ints(1))
+    least = -(2**63)
+    case("steps", "",
+         [dict(x=f(5, 7), s=ints(*s), e=ints(*e), a=ints(*a), t=ints(*t)) for s, e, a, t in (
+             ((0, 0), (5, 7), (0, 1), (1, 1)), ((6, 4), (-100, 0), (1, 0), (-2, -1)), ((1, 1), (4, 9), (-1, -2), (2, 3)),
+             ((0, -1), (9, least + 1), (0, 1), (2**63 - 1, -3)), ((3, 2), (1, 2), (0, 1), (1, 1)))],
+         [node("Slice", "x s e", "y"), node("Slice", "x s e a t", "z")],
+         [value("x", F, [5, 7])] + [value(k, I, [2]) for k in "seat"], ["y", "z"])
+
+
+def shaped():
+    """Shapes as they come: ranges, a reshape with 0 and -1, and what grows."""
+    case("ranges", "--dim y.0=0..20 --dim count=0..20",
+         [dict(s=np.array(s), l=np.array(l), d=np.array(d), fs=np.array(s / 2, np.float32), fl=np.array(l / 2, np.float32),
+               fd=np.array(d / 2, np.float32))
+          for s, l, d in ((0, 5, 1), (10, -3, -4), (3, 3, 1), (-5, 7, 3))],
+         [node("Range", "s l d", "y"), node("Range", "fs fl fd", "z")],
+         [value(k, I, []) for k in "sld"] + [value(k, F, []) for k in ("fs", "fl", "fd")],
+         [value("y", I, None), value("z", F, ["count"])])
+    case("reshaped", "--dim a=1..24 --dim b=1..24 --dim c=1..24",
+         [dict(x=f(4, 6), s=ints(*s), t=ints(*t)) for s, t in (((2, 3, 4), (24,)), ((-1, 2, 2), (-1,)), ((0, 0, 1), (24,)))],
+         [node("Reshape", "x s", "y"), node("Reshape", "x t", "z0"), node("Neg", "z0", "z")],
+         [value("x", F, [4, 6]), value("s", I, [3]), value("t", I, [1])], [value("y", F, ["a", "b", "c"]), "z"])
+    case("declared", "", [dict(x=f(4, 6), s=ints(*s), t=ints(2, 1)) for s in ((8, 3), (-1, 3))],
+         [node("Reshape", "x s", "y"), node("Tile", "x t", "z")],
+         [value("x", F, [4, 6]), value("s", I, [2]), value("t", I, [2])], [value("y", F, [8, 3]), value("z", F, [8, 6])])
+    case("grown", "--dim *=0..5",
+         [dict(x=f(3, 1), s=ints(*s), t=ints(*t)) for s, t in (((2, 3, 4), (1, 1)), ((1, 1, 1), (2, 5)), ((5, 3, 1), (4, 0)))],
+         [node("Expand", "x s", "y"), node("Tile", "x t", "z"), node("ConstantOfShape", "s", "c"), node("Shape", "z", "n")],
+         [value("x", F, [3, 1]), value("s", I, [3]), value("t", I, [2])], ["y", "z", "c", value("n", I, [2])])
+
+
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     masked()
     chosen()
     counted()
+    sliced()
+    shaped()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
