@@ -440,15 +440,18 @@ bool convert_dropout(Node *n)
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
+    if (node_has(n, 2) && expr_single(n->in[2])) {
+        const Expr *training = build_reshape(b, n->in[2], 0, NULL);
+        const Expr *known = build_fold(b, training);
+
+        if (!known || (expr_ints(b->c, known, &mode) && mode.at[0]))
+            return onnx_dropout_training(n, training);
+    }
     node_ignore(n, "is_test"); /* these are all about training */
     node_ignore(n, "ratio");
     node_ignore(n, "seed");
-    if (node_has(n, 2)) {
-        if (!node_const_ints(n, 2, &mode))
-            return false;
-        if (mode.n == 1 && mode.at[0])
-            return node_error(n, E_UNSUPPORTED, "training_mode 1");
-    }
+    if (node_has(n, 2) && !expr_single(n->in[2]))
+        return node_error(n, E_IMPORT, "training_mode should be one number");
     if (n->nout > 1 && *n->p->output.at[1]) {
         InitAttrs *a = ATTRS(b, InitAttrs);
 

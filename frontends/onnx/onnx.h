@@ -11,8 +11,9 @@
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
  *   resize_matrix.c recurrent.c attention.c state.c loss.c grid.c patch.c signal.c quant.c
- * contrib.c sequence.c control.c det.c trees.c converters by family loop.c      loops as functions
- * of the module
+ *   contrib.c sequence.c control.c det.c trees.c learned.c random.c
+ *               converters by family
+ *   loop.c      loops as functions of the module
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
  * n->out.  It returns false after recording an error.  Shape arithmetic is folded as it is met, so
@@ -242,8 +243,8 @@ const char     *node_str(const Node *n, const char *name, const char *fallback);
 /* One of these words, the first unless given; NULL ends them.  False: an error says it is none. */
 bool node_choice(Node *n, const char *name, const char *const *allowed, const char **out);
 bool node_ints(const Node *n, const char *name, Ints *out); /* false: not there */
-/* Numbers of a list of floats, of a tensor, or of the tensor NAME_as_tensor; none if there is none
- * of these.  False with an error. */
+/* Numbers of a list of floats, of a tensor, or of the tensor NAME_as_tensor; none if there is none.
+ * False with an error. */
 bool             node_numbers(Node *n, const char *name, uint32_t *count, const double **out);
 const OnnxGraph *node_graph(const Node *n, const char *name);
 /* This attribute changes nothing here, whatever it says. */
@@ -377,6 +378,8 @@ const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const Onnx
                         int64_t group);
 /* patch.c: where the cells of y, which is the largest of each window, are in x. */
 const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow *w);
+/* random.c: Dropout where the scalar `training` may be true */
+bool onnx_dropout_training(Node *n, const Expr *training);
 /* trees.c: what operators of ai.onnx.ml do with scores [N, K] */
 extern const char *const onnx_post_transforms[]; /* NULL ends them */
 const Expr              *onnx_post_transform(Node *n, const char *how, const Expr *x);

@@ -10,7 +10,7 @@ import zlib
 import numpy as np
 import onnx
 import onnxruntime as ort
-from onnx import TensorProto as T, helper as h
+from onnx import TensorProto as T, helper as h, numpy_helper as nh
 from make import HERE, SEEDS, F, I, init, model, node, save, value
 
 
@@ -26,10 +26,12 @@ def refer(m, outs, feeds):
     return ReferenceEvaluator(m).run(outs, feeds)
 
 
-def case(name, nodes, feeds, outs="y", opset=17, domains=(), by=evaluate, **inits):
+def case(name, nodes, feeds, outs="y", opset=17, domains=(), by=evaluate, version=1, **inits):
     ins = [value(k, h.np_dtype_to_tensor_dtype(v.dtype), v.shape) for k, v in feeds.items()]
     outs = outs.split()
     m = model(nodes, ins, [onnx.ValueInfoProto(name=o) for o in outs], [init(k, v) for k, v in inits.items()], opset, domains)
+    for i in m.opset_import:
+        i.version = version if i.domain == "ai.onnx.ml" else i.version
     save("run_" + name, m)
     np.savez_compressed(os.path.join(HERE, "run_" + name + ".npz"), **{"in." + k: v for k, v in feeds.items()},
                         **{"out." + k: v for k, v in zip(outs, by(m, outs, feeds))})
@@ -212,9 +214,57 @@ def trees():
     classify("trees_probability", [3, 8], lambda i: 0, lambda: rng.random() / 3)
     classify("trees_logistic", [0, 1], lambda i: 0, rng.standard_normal, post_transform="LOGISTIC")
     classify("trees_two", [3, 8], lambda i: i % 2, rng.random, by=refer)  # onnxruntime knows one class by its score alone
+    number = lambda name, v, t=np.float32: nh.from_array(np.array(v, t), name)
+    case("trees_members", [ml("TreeEnsemble", "x", "y", n_targets=3, aggregate_function=1, post_transform=0, tree_roots=[0],
+                              nodes_modes=number("m", [0, 6, 6], np.uint8), nodes_featureids=[0, 0, 0],
+                              nodes_splits=number("s", [11, 232344.0, np.nan]), nodes_truenodeids=[1, 0, 1], nodes_trueleafs=[0, 1, 1],
+                              nodes_falsenodeids=[2, 2, 3], nodes_falseleafs=[0, 1, 1], leaf_targetids=[0, 1, 2, 0],
+                              leaf_weights=number("w", [1, 10, 1000, 100]),
+                              membership_values=number("v", [1.2, 3.7, 8, 9, np.nan, 12, 7, np.nan]))],
+         {"x": np.array([[1.2], [3.4], [-0.12], [np.nan], [12], [7]], np.float32)}, domains=["ai.onnx.ml"], version=5, by=refer)
+
+
+def learned():
+    def ml(name, op, feeds, outs="y", version=1, **a):
+        case(name, [node(op, " ".join(feeds), outs, domain="ai.onnx.ml", **a)], feeds, outs, domains=["ai.onnx.ml"], version=version)
+
+    x = np.round(f(4, 3), 1)
+    holes = x.copy()
+    holes[1, 2] = holes[0, 0] = np.nan
+    w = lambda n: [float(v) for v in np.round(rng.standard_normal(n), 2)]
+    ml("ml_features", "ArrayFeatureExtractor", {"x": x, "i": ints(2, 0)})
+    ml("ml_binarizer", "Binarizer", {"x": x}, threshold=0.3)
+    ml("ml_scaler", "Scaler", {"x": x}, offset=w(3), scale=w(3))
+    for norm in ("MAX", "L1", "L2"):
+        ml("ml_normalizer_" + norm.lower(), "Normalizer", {"x": np.concatenate([x, 0 * x[:1]])}, norm=norm)
+    ml("ml_imputer", "Imputer", {"x": holes}, replaced_value_float=float("nan"), imputed_value_floats=[1.0, 2.0, 3.0])
+    ml("ml_imputer_integers", "Imputer", {"x": ints(1, 0, 2)}, replaced_value_int64=0, imputed_value_int64s=[7])
+    ml("ml_regressor", "LinearRegressor", {"x": x}, targets=2, coefficients=w(6), intercepts=w(2))
+    ml("ml_classifier", "LinearClassifier", {"x": x}, "y z", coefficients=w(9), intercepts=w(3), classlabels_ints=[4, 7, -1],
+       post_transform="SOFTMAX")
+    ml("ml_classifier_two", "LinearClassifier", {"x": x}, "y z", coefficients=w(6), intercepts=w(2), classlabels_ints=[4, 7],
+       post_transform="LOGISTIC")
+    for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID"):
+        ml("ml_svm_" + kernel.lower(), "SVMRegressor", {"x": x}, kernel_type=kernel, kernel_params=[0.4, 1.0, 2.0], n_supports=2,
+           support_vectors=w(6), coefficients=w(2), rho=w(1))
+    ml("ml_svm_plain", "SVMRegressor", {"x": x}, kernel_type="LINEAR", kernel_params=[0.0, 0.0, 0.0],
+       coefficients=w(3), rho=w(1), one_class=1)
+    ml("ml_one_hot", "OneHotEncoder", {"x": ints(3, 1, 9)}, cats_int64s=[1, 2, 3])
+    ml("ml_labels", "LabelEncoder", {"x": ints(3, 1, 9)}, version=2, keys_int64s=[1, 2, 3], values_floats=[0.5, 1.5, 2.5], default_float=-7.0)
+    ml("ml_vectorizer", "FeatureVectorizer", {"x": x, "z": f(4, 2)}, inputdimensions=[3, 2])
+
+
+def chance():
+    case("dropout_nothing", [node("Dropout", "x r t", "y m")], {"x": f(2, 3), "r": np.array(0.25, np.float32), "t": np.array(False)}, "y m")
+    # numbers are the compiler's own; what holds whatever they are
+    case("random", [node("RandomUniform", "", "u", shape=[400], low=2.0, high=3.0, seed=1.0), node("Floor", "u", "a"),
+                    node("RandomNormalLike", "u", "n", seed=2.0, mean=5.0, scale=1e-20),
+                    node("Multinomial", "z", "c", sample_size=9)], {"z": np.array([[-1e9, 0, -1e9]], np.float32)}, "a n c")
+    # onnxruntime has 1 with the probability 1 - p
+    case("bernoulli", [node("Bernoulli", "p", "y", seed=3.0)], {"p": np.array([0, 1, 1, 0], np.float32)}, by=refer)
 
 
 if __name__ == "__main__":
-    for family in (elements, state, patches, deformed, attention, signals, forms, trees):
+    for family in (elements, state, patches, deformed, attention, signals, forms, trees, learned, chance):
         rng = np.random.default_rng(zlib.crc32(family.__name__.encode()))
         family()

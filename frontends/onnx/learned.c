@@ -1,0 +1,365 @@
+/* Models and encoders of ai.onnx.ml that are no trees: linear models, support vectors, scaling,
+ * encoding of numbers. */
+#include "frontends/onnx/onnx.h"
+
+#include <math.h>
+#include <string.h>
+
+static const Expr *op2(const Build *b, const char *op, const Expr *x, double v)
+{
+    return build2(b, op, x, build_scalar(b, x, v), NULL);
+}
+
+/* rows x columns of f32; one dimension if columns is 0. */
+static const Expr *floats(const Build *b, int64_t rows, int64_t columns, const double *v)
+{
+    int64_t n = columns ? rows * columns : rows;
+    float  *at = NEW_ARRAY(b->c->arena, float, (size_t)n + 1);
+
+    for (int64_t i = 0; i < n; i++)
+        at[i] = (float)v[i];
+    return build_const(b, DT_F32, columns ? 2 : 1, (int64_t[]){rows, columns}, at);
+}
+
+/* The data [N, F] in f32; one dimension is one row. */
+static const Expr *rows_of(Node *n)
+{
+    const Expr *x;
+
+    if (!node_need_rank(n, 0, 1, 2))
+        return NULL;
+    x = build_cast(&n->b, n->in[0], DT_F32);
+    return expr_rank(x) == 1 ? build_expand_dims(&n->b, x, 0, 1) : x;
+}
+
+bool convert_array_feature_extractor(Node *n)
+{
+    const Build *b = &n->b;
+    TakeAttrs   *a = ATTRS(b, TakeAttrs);
+    const Expr  *x, *at;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 0, MAX_RANK))
+        return false;
+    x = expr_rank(n->in[0]) == 1 ? build_expand_dims(b, n->in[0], 0, 1) : n->in[0];
+    at = build_reshape(b, n->in[1], 1, (int64_t[]){build_elems(b, n->in[1])});
+    a->axis = (int64_t)expr_rank(x) - 1;
+    return node_done(n, build2(b, "take", x, at, a));
+}
+
+bool convert_binarizer(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *y;
+
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    y = op2(b, "greater", n->in[0], node_float(n, "threshold", 0));
+    return y && node_done(n, build_cast(b, y, expr_dtype(n->in[0])));
+}
+
+/* (x - offset) * scale, for each feature or all */
+bool convert_scaler(Node *n)
+{
+    const Build  *b = &n->b;
+    const char   *names[] = {"offset", "scale"};
+    const Expr   *x;
+    const double *v;
+    uint32_t      count;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK))
+        return false;
+    x = build_cast(b, n->in[0], DT_F32);
+    for (uint32_t i = 0; i < 2 && x; i++) {
+        if (!node_numbers(n, names[i], &count, &v))
+            return false;
+        if (count == 0)
+            continue;
+        if (count != 1 && count != build_dim(b, x, expr_rank(x) - 1))
+            return node_error(n, E_IMPORT, "%s has %u numbers for %lld features", names[i], count,
+                              (long long)build_dim(b, x, expr_rank(x) - 1));
+        x = build2(b, i ? "multiply" : "subtract", x, floats(b, count, 0, v), NULL);
+    }
+    return node_done(n, x);
+}
+
+/* Each row by its largest cell, its sum of magnitudes or its length; a row of zeros stays. */
+bool convert_normalizer(Node *n)
+{
+    static const char *const norms[] = {"MAX", "L1", "L2", NULL};
+    const Build             *b = &n->b;
+    const char              *norm;
+    const Expr              *x, *s;
+    int64_t                  last;
+
+    if (!node_need_rank(n, 0, 1, 2) || !node_choice(n, "norm", norms, &norm))
+        return false;
+    x = build_cast(b, n->in[0], DT_F32);
+    last = (int64_t)expr_rank(x) - 1;
+    if (norm[1] == '2')
+        s = build_reduce(b, "sum", build2(b, "multiply", x, x, NULL), 1, &last, true);
+    else if (norm[1] == '1')
+        s = build_reduce(b, "sum", build1(b, "abs", x, NULL), 1, &last, true);
+    else
+        s = build_reduce(b, "max", x, 1, &last, true);
+    if (s && norm[1] == '2')
+        s = build1(b, "sqrt", s, NULL);
+    if (!s)
+        return false;
+    s = build3(b, "where", op2(b, "equal", s, 0), build_scalar(b, s, 1), s, NULL);
+    return node_done(n, build2(b, "divide", x, s, NULL));
+}
+
+/* A value, which may be NaN, is replaced: by one number, or one for each feature. */
+bool convert_imputer(Node *n)
+{
+    const Build  *b = &n->b;
+    const Expr   *x, *hit, *by;
+    const double *v;
+    uint32_t      count;
+    double        was;
+    Ints          k;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK))
+        return false;
+    x = n->in[0];
+    was = node_float(n, "replaced_value_float", 0);
+    if (dtype_is_float(expr_dtype(x))) {
+        if (!node_numbers(n, "imputed_value_floats", &count, &v))
+            return false;
+        by = build_cast(b, floats(b, count, 0, v), expr_dtype(x));
+    } else {
+        if (!node_ints(n, "imputed_value_int64s", &k))
+            k.n = 0;
+        count = k.n;
+        was = (double)node_int(n, "replaced_value_int64", 0);
+        by = k.n ? build_cast(b, build_i64s(b, k.n, k.at), expr_dtype(x)) : NULL;
+    }
+    node_ignore(n, "replaced_value_int64"); /* of data of the other kind */
+    node_ignore(n, "imputed_value_int64s");
+    node_ignore(n, "imputed_value_floats");
+    if (count != 1 && count != build_dim(b, x, expr_rank(x) - 1))
+        return node_error(n, E_IMPORT, "%u imputed values for %s", count, type_text(b->c, x->type));
+    hit = isnan(was) ? build1(b, "isnan", x, NULL) : op2(b, "equal", x, was);
+    return node_done(n, build3(b, "where", hit, by, x, NULL));
+}
+
+/* x [N, F] times `targets` rows of coefficients, plus intercepts. */
+static const Expr *linear(Node *n, int64_t targets)
+{
+    const Build  *b = &n->b;
+    const Expr   *x = rows_of(n), *y;
+    const double *w, *base;
+    uint32_t      count, more;
+    int64_t       F;
+
+    if (!x || !node_numbers(n, "coefficients", &count, &w) ||
+        !node_numbers(n, "intercepts", &more, &base))
+        return NULL;
+    F = build_dim(b, x, 1);
+    if (targets < 1 || F < 1 || count / F != targets || count % F || (more && more != targets))
+        return node_error(n, E_IMPORT,
+                          "%u coefficients and %u intercepts for %lld targets of %lld "
+                          "features",
+                          count, more, (long long)targets, (long long)F);
+    y = build2(b, "nn.dense", x, floats(b, targets, F, w), NULL);
+    return more ? build2(b, "add", y, floats(b, targets, 0, base), NULL) : y;
+}
+
+bool convert_linear_regressor(Node *n)
+{
+    const char *after;
+
+    return node_choice(n, "post_transform", onnx_post_transforms, &after) &&
+           node_done(n, onnx_post_transform(n, after, linear(n, node_int(n, "targets", 1))));
+}
+
+/* The class of the highest score; of two classes with one score, which side of 0. */
+bool convert_linear_classifier(Node *n)
+{
+    const Build    *b = &n->b;
+    ArgReduceAttrs *top = ATTRS(b, ArgReduceAttrs);
+    const char     *after;
+    const double   *base;
+    const Expr     *s, *at, *label;
+    uint32_t        classes;
+    Ints            labels;
+    bool            single;
+
+    node_ignore(n, "multi_class"); /* how it was trained */
+    if (!node_ints(n, "classlabels_ints", &labels))
+        return node_error(n, E_UNSUPPORTED, "labels that are strings");
+    if (!node_choice(n, "post_transform", onnx_post_transforms, &after) ||
+        !node_numbers(n, "intercepts", &classes, &base))
+        return false;
+    single = labels.n == 2 && classes == 1;
+    if (!(s = linear(n, single ? 1 : labels.n)))
+        return false;
+    if (single) { /* the other class has the opposite score */
+        bool logistic = !strcmp(after, "LOGISTIC");
+
+        if (!logistic && strcmp(after, "NONE"))
+            return node_error(n, E_UNSUPPORTED, "post_transform '%s' of one score", after);
+        at = build_cast(b, op2(b, "greater", s, 0), DT_I32);
+        at = build_reshape_to(b, at, 1, expr_forms(s).at);
+        s = build_concat(b, 2, (const Expr *[]){build1(b, "negative", s, NULL), s}, 1);
+        s = logistic ? build1(b, "sigmoid", s, NULL) : s;
+    } else {
+        top->axis = 1;
+        at = build1(b, "argmax", s, top);
+        s = onnx_post_transform(n, after, s);
+    }
+    label = build_i64s(b, labels.n, labels.at);
+    n->out[1] = s;
+    return s && at && node_done(n, build_take(b, label, at, 0));
+}
+
+/* Sums over the support vectors of a kernel of each with the data, or a linear model. */
+bool convert_svm_regressor(Node *n)
+{
+    static const char *const kernels[] = {"LINEAR", "POLY", "RBF", "SIGMOID", NULL};
+    const Build             *b = &n->b;
+    const char              *kernel, *after;
+    int64_t                  count = node_int(n, "n_supports", 0), last = 1, F;
+    const double            *v, *w, *rho, *p;
+    uint32_t                 nv, nw, nrho, np;
+    double                   none[3] = {0};
+    const Expr              *x = rows_of(n), *s, *y;
+
+    if (!x || !node_choice(n, "kernel_type", kernels, &kernel) ||
+        !node_choice(n, "post_transform", onnx_post_transforms, &after) ||
+        !node_numbers(n, "support_vectors", &nv, &v) || !node_numbers(n, "coefficients", &nw, &w) ||
+        !node_numbers(n, "rho", &nrho, &rho) || !node_numbers(n, "kernel_params", &np, &p))
+        return false;
+    F = build_dim(b, x, 1);
+    p = np == 3 ? p : none; /* gamma, coef0, degree */
+    if (nrho != 1 || (count > 0 ? nw != count || nv != count * F : nw != F) || (np && np != 3))
+        return node_error(n, E_IMPORT,
+                          "%u coefficients, %u numbers of %lld support vectors, %u "
+                          "rho",
+                          nw, nv, (long long)count, nrho);
+    if (count <= 0) {
+        y = build2(b, "nn.dense", x, floats(b, 1, F, w), NULL);
+    } else {
+        const Expr *vectors = floats(b, count, F, v);
+
+        s = build2(b, "nn.dense", x, vectors, NULL);
+        if (*kernel == 'R') { /* exp(-gamma |x - v|^2), as |x|^2 - 2 x v + |v|^2 would cancel */
+            const Expr *xs = build_expand_dims(b, x, 1, 1);
+
+            s = build2(b, "subtract", xs, vectors, NULL);
+            last = 2;
+            s = build_reduce(b, "sum", build2(b, "multiply", s, s, NULL), 1, &last, false);
+            s = build1(b, "exp", s ? op2(b, "multiply", s, -p[0]) : NULL, NULL);
+        } else if (*kernel != 'L') {
+            s = s ? op2(b, "add", op2(b, "multiply", s, p[0]), p[1]) : NULL;
+            s = *kernel == 'S' ? build1(b, "tanh", s, NULL) : s ? op2(b, "power", s, p[2]) : NULL;
+        }
+        y = build2(b, "nn.dense", s, floats(b, 1, count, w), NULL);
+    }
+    if (!(y = y ? op2(b, "add", y, rho[0]) : NULL))
+        return false;
+    if (node_int(n, "one_class", 0))
+        y = build3(b, "where", op2(b, "greater", y, 0), build_scalar(b, y, 1),
+                   build_scalar(b, y, -1), NULL);
+    return node_done(n, onnx_post_transform(n, after, y));
+}
+
+/* [..] -> [.., categories] */
+bool convert_ml_one_hot(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x, *y;
+    Ints         cats;
+
+    if (!node_ints(n, "cats_int64s", &cats))
+        return node_error(n, E_UNSUPPORTED, "categories that are strings");
+    if (!node_int(n, "zeros", 1))
+        return node_error(n, E_UNSUPPORTED,
+                          "zeros 0: a category that is not there would be an "
+                          "error of the run");
+    if (!node_need_rank(n, 0, 0, MAX_RANK - 1))
+        return false;
+    x = build_expand_dims(b, build_cast(b, n->in[0], DT_I64), expr_rank(n->in[0]), 1);
+    y = build2(b, "equal", x, build_i64s(b, cats.n, cats.at), NULL);
+    return y && node_done(n, build_cast(b, y, DT_F32));
+}
+
+/* Numbers for numbers, by two lists. */
+bool convert_label_encoder(Node *n)
+{
+    const Build  *b = &n->b;
+    const char   *kinds[] = {"int64s", "floats", "tensor"};
+    const Expr   *lists[2] = {0}, *y;
+    const double *v;
+    uint32_t      count;
+    DType         t;
+    Ints          k;
+
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        for (uint32_t j = 0; j < 3; j++) {
+            const char *name = arena_printf(b->c->arena, "%s_%s", i ? "values" : "keys", kinds[j]);
+            const OnnxAttr *a = node_attr(n, name);
+
+            if (!a || lists[i])
+                continue;
+            if (j == 0)
+                lists[i] = node_ints(n, name, &k) ? build_i64s(b, k.n, k.at) : NULL;
+            else if (j == 1)
+                lists[i] = node_numbers(n, name, &count, &v) ? floats(b, count, 0, v) : NULL;
+            else
+                lists[i] = a->t ? onnx_constant(n->im, a->t, b->loc) : NULL;
+            if (!lists[i])
+                return false;
+        }
+    if (!lists[0] || !lists[1] || expr_rank(lists[0]) != 1 || expr_rank(lists[1]) != 1 ||
+        build_dim(b, lists[0], 0) != build_dim(b, lists[1], 0))
+        return node_error(n, E_UNSUPPORTED, "keys or values that are strings, or not as many");
+    if (build_dim(b, lists[0], 0) > 1 << 12)
+        return node_error(n, E_UNSUPPORTED, "%lld keys; at most 4096 are supported",
+                          (long long)build_dim(b, lists[0], 0));
+    t = expr_dtype(lists[1]);
+    y = expr_scalar(b->c, t,
+                    dtype_is_float(t) ? node_float(n, "default_float", -0.0)
+                                      : (double)node_int(n, "default_int64", -1));
+    if (node_attr(n, "default_tensor") && node_attr(n, "default_tensor")->t)
+        y = build_reshape(b, onnx_constant(n->im, node_attr(n, "default_tensor")->t, b->loc), 0,
+                          NULL);
+    node_ignore(n, "default_int64"); /* of values of another type */
+    node_ignore(n, "default_float");
+    node_ignore(n, "default_string");
+    y = build_broadcast_to(b, y, expr_rank(n->in[0]), expr_forms(n->in[0]).at);
+    for (int64_t i = build_dim(b, lists[0], 0); y && i-- > 0;) {
+        const Expr *key = build_reshape(b, build_slice(b, lists[0], 0, i, i + 1), 0, NULL), *hit;
+
+        key = build_fold(b, build_cast(b, key, expr_dtype(n->in[0])));
+        hit = build2(b, "equal", n->in[0], key, NULL);
+        if (key && dtype_is_float(expr_dtype(key))) {
+            double f;
+
+            if (expr_const_f(key, &f) && isnan(f))
+                hit = build1(b, "isnan", n->in[0], NULL);
+        }
+        y = build3(b, "where", hit,
+                   build_reshape(b, build_slice(b, lists[1], 0, i, i + 1), 0, NULL), y, NULL);
+    }
+    return node_done(n, y);
+}
+
+bool convert_feature_vectorizer(Node *n)
+{
+    const Expr **xs = NEW_ARRAY(n->b.c->arena, const Expr *, n->nin + 1);
+
+    node_ignore(n, "inputdimensions"); /* the inputs have them */
+    for (uint32_t i = 0; i < n->nin; i++) {
+        if (!node_need_rank(n, i, 1, 2))
+            return false;
+        xs[i] = build_cast(&n->b, n->in[i], DT_F32);
+        if (expr_rank(xs[i]) == 1)
+            xs[i] = build_expand_dims(&n->b, xs[i], 0, 1);
+    }
+    if (!n->nin)
+        return node_error(n, E_IMPORT, "nothing to put together");
+    return node_done(n, build_concat(&n->b, n->nin, xs, 1));
+}
