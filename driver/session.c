@@ -211,7 +211,7 @@ static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
         *seed = *seed * 6364136223846793005u + 1442695040888963407u;
         double   u = (double)(*seed >> 40) / (double)(1 << 24);
         FillMode m = s->driver->opt.fill;
-        if (dtype_is_float(type))
+        if (dtype_is_real(type))
             dtype_put_f(type, (char *)to + i, m == FILL_RANDOM ? u * 2 - 1 : m == FILL_ONES);
         else
             dtype_put_i(type, (char *)to + i, m == FILL_ONES);

@@ -20,9 +20,18 @@ const Array *array_find(const Array *at, uint32_t n, const char *name)
 
 bool session_same_type(const tvmcc_tensor_info *t, const Array *v)
 {
+    DType type = {t->code, t->bits, 1};
+
     if (v->code == ARRAY_OPAQUE) /* of ml_dtypes: NumPy itself has the others */
-        return t->code == TVMCC_BFLOAT && v->bits == t->bits;
+        return (t->code == TVMCC_BFLOAT || dtype_stored(type)) && v->bits == dtype_bytes(type) * 8;
     return v->code == t->code && v->bits == t->bits;
+}
+
+/* As models have them: an element of less than 8 bits has a byte of its own. */
+static void unpack(Session *s, uint32_t n, Array *v)
+{
+    for (uint32_t i = 0; i < n; i++)
+        v[i].data = array_unpacked(s->driver->arena, &v[i]);
 }
 
 static bool is_folder(const char *path)
@@ -64,6 +73,7 @@ static bool read_folder(Session *s, const char *folder, const char *what, uint32
             v->name = names[i];
         ++*n;
     }
+    unpack(s, *n, *out);
     path = arena_printf(a, "%s/%s_%u.pb", folder, what, i);
     return access(path, F_OK) || diag_error(d, E_RUN, (Loc){.file = path}, "the model has %u %s%s",
                                             nnames, what, nnames == 1 ? "" : "s");
@@ -142,14 +152,13 @@ bool session_write_outputs(Session *s, const char *path)
 
     for (uint32_t i = 0; i < n; i++) {
         const tvmcc_tensor_info *t = &s->info->outputs[i];
+        Bytes                    cells = {s->out[i], t->bytes};
 
-        all[i] = (Array){t->name,
-                         t->code,
-                         t->bits,
-                         t->ndim,
-                         DUP_ARRAY(a, t->dims, t->ndim),
-                         {s->out[i], t->bytes},
-                         NULL};
+        if (t->bits < 8)
+            cells = array_packed(a, cells, t->bits);
+
+        all[i] = (Array){t->name, t->code, t->bits, t->ndim, DUP_ARRAY(a, t->dims, t->ndim),
+                         cells,   NULL};
     }
     if (!is_folder(path) && !str_ends(path, "/") &&
         (str_ends(path, ".npz") || !o->in_path || !is_folder(o->in_path)))

@@ -76,7 +76,7 @@ static inline bool dtype_is_int(DType t)
 }
 static inline uint32_t dtype_bytes(DType t)
 {
-    return (uint32_t)t.bits / 8 * t.lanes;
+    return (t.bits + 7u) / 8 * t.lanes;
 }
 static inline DType dtype_lanes(DType t, uint16_t lanes)
 {
@@ -84,7 +84,7 @@ static inline DType dtype_lanes(DType t, uint16_t lanes)
     return t;
 }
 const char *dtype_text(Ctx *c, DType t); /* "f32", "f32x8"; interned */
-bool        dtype_known(DType t);        /* a row of dtype.def, of one lane */
+bool        dtype_known(DType t);        /* a row of dtype.def or stored.def, of one lane */
 bool        dtype_parse(const char *text, DType *out);
 /* n f32 of any alignment rounded to f16 or bf16, to nearest even; may be the same memory.  What was
  * lost is added to `loss`. */
@@ -101,6 +101,27 @@ double  dtype_get_f(DType t, const void *p);
 int64_t dtype_get_i(DType t, const void *p);
 void    dtype_put_f(DType t, void *p, double v);
 void    dtype_put_i(DType t, void *p, int64_t v);
+
+/* ---- stored.c: types that only memory has (ir/stored.def) ---- */
+
+typedef enum { STORED_NONE, STORED_IEEE, STORED_FN, STORED_FNUZ } StoredSpecial;
+typedef struct {
+    const char   *text;
+    DType         type, cell, number;
+    uint8_t       exponent, mantissa; /* bits; 0, 0: an integer */
+    int           bias;
+    StoredSpecial special;
+} StoredType;
+const StoredType *dtype_stored(DType t);  /* NULL: it is one to compute with */
+const StoredType *stored_at(uint32_t i);  /* row i; NULL: there are no more */
+bool              dtype_is_real(DType t); /* a float, to compute with or stored */
+DType             dtype_cell(DType t);    /* of an element in memory; t itself if not stored */
+DType             dtype_number(DType t);  /* what is computed in; the same */
+uint32_t          stored_largest(const StoredType *s); /* code of the largest finite float */
+uint32_t          stored_nan(const StoredType *s);     /* of NaN, or what it becomes */
+/* The value of a cell; and the nearest code, saturated, of an integer the low bits. */
+double  stored_get(const StoredType *s, uint8_t cell);
+uint8_t stored_put(const StoredType *s, double v);
 
 /* ---- attrs.c: attribute records of operators -------------------------------------------------- */
 

@@ -19,6 +19,10 @@ static const struct {
 
 static const char *scalar_text(DType t)
 {
+    const StoredType *s = dtype_stored(t);
+
+    if (s)
+        return s->text;
     for (size_t i = 0; i < COUNT(dtypes); i++)
         if (dtypes[i].t.code == t.code && dtypes[i].t.bits == t.bits)
             return dtypes[i].text;
@@ -30,7 +34,7 @@ bool dtype_known(DType t)
     for (size_t i = 0; i < COUNT(dtypes); i++)
         if (dtype_eq(dtypes[i].t, t))
             return true;
-    return false;
+    return t.lanes == 1 && dtype_stored(t);
 }
 
 const char *dtype_text(Ctx *c, DType t)
@@ -42,6 +46,13 @@ const char *dtype_text(Ctx *c, DType t)
 
 bool dtype_parse(const char *text, DType *out)
 {
+    const StoredType *s;
+
+    for (uint32_t i = 0; (s = stored_at(i)); i++)
+        if (!strcmp(text, s->text)) {
+            *out = s->type;
+            return true;
+        }
     for (size_t i = 0; i < COUNT(dtypes); i++) {
         size_t n = strlen(dtypes[i].text);
 
@@ -200,10 +211,13 @@ static void put_int(DType t, void *p, uint64_t v)
 
 double dtype_get_f(DType t, const void *p)
 {
-    uint16_t h;
-    float    f;
-    double   d;
+    const StoredType *s = dtype_stored(t);
+    uint16_t          h;
+    float             f;
+    double            d;
 
+    if (s)
+        return stored_get(s, *(const uint8_t *)p);
     if (t.code == DT_BFLOAT || (t.code == DT_FLOAT && t.bits == 16)) {
         memcpy(&h, p, 2);
         return t.code == DT_BFLOAT ? unpack_float(h, 8, 7) : unpack_float(h, 5, 10);
@@ -240,6 +254,8 @@ static uint64_t int_of_double(DType t, double v)
 
 int64_t dtype_get_i(DType t, const void *p)
 {
+    if (dtype_stored(t))
+        return (int64_t)int_of_double(DT_I64, dtype_get_f(t, p));
     if (dtype_is_float(t))
         return (int64_t)int_of_double(DT_I64, dtype_get_f(t, p));
     return get_int(t, p);
@@ -247,9 +263,14 @@ int64_t dtype_get_i(DType t, const void *p)
 
 void dtype_put_f(DType t, void *p, double v)
 {
-    uint16_t h;
-    float    f = (float)v;
+    const StoredType *s = dtype_stored(t);
+    uint16_t          h;
+    float             f = (float)v;
 
+    if (s) {
+        *(uint8_t *)p = stored_put(s, v);
+        return;
+    }
     if (t.code == DT_BFLOAT || (t.code == DT_FLOAT && t.bits == 16)) {
         h = t.code == DT_BFLOAT ? pack_float(v, 8, 7) : pack_float(v, 5, 10);
         memcpy(p, &h, 2);
@@ -264,7 +285,7 @@ void dtype_put_f(DType t, void *p, double v)
 
 void dtype_put_i(DType t, void *p, int64_t v)
 {
-    if (dtype_is_float(t))
+    if (dtype_is_float(t) || dtype_stored(t))
         dtype_put_f(t, p, (double)v);
     else
         put_int(t, p, t.code == DT_BOOLEAN ? v != 0 : (uint64_t)v);

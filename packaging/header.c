@@ -86,6 +86,19 @@ static const char *c_type(const TensorDesc *t)
     }
 }
 
+const char *small_float_name(uint8_t code)
+{
+    switch (code) {
+    case TVMCC_FLOAT8_E4M3FN: return "float8_e4m3fn";
+    case TVMCC_FLOAT8_E4M3FNUZ: return "float8_e4m3fnuz";
+    case TVMCC_FLOAT8_E5M2: return "float8_e5m2";
+    case TVMCC_FLOAT8_E5M2FNUZ: return "float8_e5m2fnuz";
+    case TVMCC_FLOAT8_E8M0FNU: return "float8_e8m0fnu";
+    case TVMCC_FLOAT4_E2M1FN: return "float4_e2m1fn";
+    }
+    return "opaque";
+}
+
 static const char *dtype_name(Arena *a, const TensorDesc *t)
 {
     const char *base = "opaque";
@@ -96,7 +109,7 @@ static const char *dtype_name(Arena *a, const TensorDesc *t)
     case 2: base = "float"; break;
     case 4: base = "bfloat"; break;
     case 6: return "bool";
-    default: break;
+    default: return small_float_name(t->code);
     }
     return t->lanes > 1 ? arena_printf(a, "%s%ux%u", base, t->bits, t->lanes)
                         : arena_printf(a, "%s%u", base, t->bits);

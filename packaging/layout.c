@@ -104,6 +104,8 @@ static const char *mlf_dtype(Arena *a, const TensorDesc *t)
 {
     static const char *const names[] = {"int", "uint", "float", "handle", "bfloat"};
 
+    if (t->code > 6)
+        return small_float_name(t->code);
     return t->code == 6 ? "bool"
                         : arena_printf(a, "%s%u", names[t->code < 5 ? t->code : 3], t->bits);
 }

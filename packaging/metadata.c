@@ -102,6 +102,12 @@ static void dtype_of(Read *r, json_t *o, TensorDesc *t)
         t->bits = 8;
         return;
     }
+    for (uint8_t code = TVMCC_FLOAT8_E4M3FN; code <= TVMCC_FLOAT4_E2M1FN; code++)
+        if (!strcmp(text, small_float_name(code))) {
+            t->code = code;
+            t->bits = code == TVMCC_FLOAT4_E2M1FN ? 4 : 8;
+            return;
+        }
     for (size_t i = 0; i < COUNT(rows); i++) {
         size_t n = strlen(rows[i].base);
 

@@ -269,6 +269,8 @@ Bytes bundle_manifest(Arena *a, const Bundle *b, const Member *members, uint32_t
 bool  bundle_wants(const Bundle *b, Content c); /* is it in the contents? */
 bool  bundle_several_triples(const Bundle *b);
 
+/* An element type of abi.h that is neither integer nor IEEE's float: "float8_e5m2". */
+const char *small_float_name(uint8_t code);
 /* The text of tvmcc/abi.h this compiler was built with. */
 Bytes abi_header(void);
 Bytes license_text(void); /* of this compiler, for what it puts into archives */

@@ -274,10 +274,6 @@ static bool convert(Node *n)
 
         n->nin = n->nin < most ? n->nin : most;
     }
-    for (uint32_t i = 0; i < n->nin && map_count(n->im->four_bits); i++)
-        if (n->in[i] && map_get(n->im->four_bits, PTR_KEY(n->in[i])) &&
-            strcmp(op, "DequantizeLinear") != 0)
-            return node_error(n, E_UNSUPPORTED, "input %u is of 4 bits", i);
     n->relay = row->relay;
     node_ignore(n, "consumed_inputs"); /* of the first opsets, about memory */
     return row->convert(n) && node_check_read(n, schema);
@@ -617,7 +613,6 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
         return NULL;
     if (!model.graph)
         return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
-    im.four_bits = map_new(c->arena);
     im.sizes = map_new(c->arena);
     im.dim_names = map_new(c->arena);
     im.contradicted = map_new(c->arena);

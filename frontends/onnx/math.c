@@ -332,11 +332,17 @@ bool convert_clip(Node *n)
     return node_done(n, x);
 }
 
-/* These are about 8-bit floats, which are not supported. */
-static void ignore_float8(const Node *n)
+/* How to round to 8-bit floats is said by attributes. */
+static bool cast_to(Node *n, DType t)
 {
-    node_ignore(n, "saturate");
-    node_ignore(n, "round_mode");
+    static const char *const rounds[] = {"up", "down", "nearest", NULL};
+    CastAttrs               *a = ATTRS(&n->b, CastAttrs);
+
+    a->dtype = t;
+    a->saturate = node_int(n, "saturate", 1);
+    return node_choice(n, "round_mode", rounds, &a->round_mode) && tensors(n, 1) &&
+           node_done(n, dtype_eq(expr_dtype(n->in[0]), t) ? n->in[0]
+                                                          : build1(&n->b, "cast", n->in[0], a));
 }
 
 bool convert_cast(Node *n)
@@ -344,10 +350,9 @@ bool convert_cast(Node *n)
     int64_t to = node_int(n, "to", 0);
     DType   t;
 
-    ignore_float8(n);
     if (!onnx_dtype(to, &t))
         return node_error(n, E_UNSUPPORTED, "a cast to %s", onnx_dtype_text(to));
-    return tensors(n, 1) && node_done(n, build_cast(&n->b, n->in[0], t));
+    return cast_to(n, t);
 }
 
 /* The same bytes as another type of their size. */
@@ -356,15 +361,14 @@ bool convert_bit_cast(Node *n)
     int64_t       to = node_int(n, "to", 0);
     BitcastAttrs *a = ATTRS(&n->b, BitcastAttrs);
 
-    if (!onnx_dtype(to, &a->dtype))
+    if (!onnx_dtype(to, &a->dtype) || dtype_stored(a->dtype))
         return node_error(n, E_UNSUPPORTED, "bits as %s", onnx_dtype_text(to));
     return tensors(n, 1) && node_done(n, build1(&n->b, n->relay, n->in[0], a));
 }
 
 bool convert_cast_like(Node *n)
 {
-    ignore_float8(n);
-    return tensors(n, 2) && node_done(n, build_cast(&n->b, n->in[0], expr_dtype(n->in[1])));
+    return tensors(n, 2) && cast_to(n, expr_dtype(n->in[1]));
 }
 
 /* ---- two and more operands ------------------------------------------------------------------------ */

@@ -135,7 +135,6 @@ struct Import {
     bool             surplus;      /* some node has more inputs than its operator takes */
     bool             reshaped;     /* an input has another size than the model says */
     Map             *contradicted; /* declared types of which that was said */
-    Map             *four_bits;    /* constants of 4 bits, kept as bytes: only to be dequantized */
     Map             *sizes;        /* values computed from symbolic dimensions alone */
     uint32_t         converted;    /* nodes so far, repeated ones too */
     VEC(GlobalDef) functions;      /* loops; those within others first */

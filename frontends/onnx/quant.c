@@ -101,28 +101,65 @@ static const Expr *of_cells(Node *n, const Expr *p, uint32_t axis, int64_t size)
     return build_slice(b, build1(b, "repeat", p, a), axis, 0, build_dim(b, x, axis));
 }
 
-/* round(x / scale) + zero, cut to the range of the type. */
-static const Expr *quantize_blocks(Node *n, int64_t size, DType t)
+/* x / scale + zero as t, where scale and zero have x's shape or one that goes with it.  Integers
+ * are rounded before the zero point, which 8-bit floats do not have, and cut to the type's range.
+ */
+static const Expr *quantize_numbers(Node *n, const Expr *x, const Expr *scale, const Expr *zero,
+                                    DType t)
 {
     const Build *b = &n->b;
-    ClipAttrs   *a = ATTRS(b, ClipAttrs);
-    const Expr  *x = build_cast(b, n->in[0], DT_F32), *scale, *zero;
-    uint32_t     axis;
+    CastAttrs   *a = ATTRS(b, CastAttrs);
+    ClipAttrs   *range = ATTRS(b, ClipAttrs);
 
-    if (!node_axis(n, node_int(n, "axis", 1), expr_rank(x), &axis) ||
-        !(scale = of_cells(n, n->in[1], axis, size)))
-        return NULL;
-    x = build1(b, "round", build2(b, "divide", x, build_cast(b, scale, DT_F32), NULL), NULL);
-    if (node_has(n, 2)) {
-        if (!(zero = of_cells(n, n->in[2], axis, size)))
-            return NULL;
-        x = build2(b, "add", x, build_cast(b, zero, DT_F32), NULL);
+    a->dtype = t;
+    a->saturate = node_int(n, "saturate", 1);
+    x = build2(b, "divide", build_cast(b, x, DT_F32), build_cast(b, scale, DT_F32), NULL);
+    if (dtype_is_int(t)) {
+        x = build1(b, "round", x, NULL);
+        if (zero)
+            x = build2(b, "add", x, build_cast(b, zero, DT_F32), NULL);
+        range->a_min = dtype_min(t);
+        range->a_max = dtype_max(t);
+        x = build1(b, "clip", x, range);
     }
-    if (!dtype_is_int(t) || t.bits > 16)
-        return node_error(n, E_UNSUPPORTED, "blocks quantized to %s", dtype_text(b->c, t));
-    a->a_min = dtype_min(t);
-    a->a_max = dtype_max(t);
-    return build_cast(b, build1(b, "clip", x, a), t);
+    return build1(b, "cast", x, a);
+}
+
+static const Expr *quantize_blocks(Node *n, int64_t size, DType t)
+{
+    const Expr *scale, *zero = NULL;
+    uint32_t    axis;
+
+    if (!node_axis(n, node_int(n, "axis", 1), expr_rank(n->in[0]), &axis) ||
+        !(scale = of_cells(n, n->in[1], axis, size)) ||
+        (node_has(n, 2) && !(zero = of_cells(n, n->in[2], axis, size))))
+        return NULL;
+    if (!dtype_stored(t) && (!dtype_is_int(t) || t.bits > 16))
+        return node_error(n, E_UNSUPPORTED, "blocks quantized to %s", dtype_text(n->b.c, t));
+    return quantize_numbers(n, n->in[0], scale, zero, t);
+}
+
+/* Scales or zero points for x along its axis: of shape [C], or a number. */
+static const Expr *along(Node *n, const Expr *p, const Expr *x, int64_t axis)
+{
+    int64_t dims[MAX_RANK];
+
+    if (!p || axis < 0)
+        return p;
+    for (uint32_t i = 0; i < expr_rank(x); i++)
+        dims[i] = i == axis ? build_dim(&n->b, x, i) : 1;
+    return build_reshape(&n->b, p, expr_rank(x), dims);
+}
+
+/* To types that only memory has. */
+static const Expr *quantize_stored(Node *n, DType t)
+{
+    const Expr *x = n->in[0], *scale = param(n, n->in[1]), *zero = input(n, 2);
+    int64_t     axis = node_int(n, "axis", 1);
+
+    if (!scale || (zero && !(zero = param(n, zero))) || !axis_of(n, x, scale, &axis))
+        return NULL;
+    return quantize_numbers(n, x, along(n, scale, x, axis), along(n, zero, x, axis), t);
 }
 
 bool convert_quantize(Node *n)
@@ -131,7 +168,7 @@ bool convert_quantize(Node *n)
 
     if (!need(n, 0, 2))
         return false;
-    node_ignore(n, "saturate"); /* of 8-bit floats, which are not supported */
+    node_ignore(n, "saturate"); /* of 8-bit floats alone */
     if (node_int(n, "output_dtype", 0) && !onnx_dtype(node_int(n, "output_dtype", 0), &t))
         return node_error(n, E_UNSUPPORTED, "output_dtype %s",
                           onnx_dtype_text(node_int(n, "output_dtype", 0)));
@@ -139,6 +176,8 @@ bool convert_quantize(Node *n)
         t = expr_dtype(n->in[2]);
     if (node_int(n, "block_size", 0))
         return node_done(n, quantize_blocks(n, node_int(n, "block_size", 0), t));
+    if (dtype_stored(t))
+        return node_done(n, quantize_stored(n, t));
     return node_done(n,
                      onnx_quantize(n, n->in[0], n->in[1], input(n, 2), node_int(n, "axis", 1), t));
 }
@@ -172,6 +211,23 @@ static const Expr *dequantize_blocks(Node *n, int64_t size)
     return build_reshape(b, x, rank, build_dims(b, n->in[0]).at);
 }
 
+/* Integers of 4 and 2 bits as bytes, which the passes know; 8-bit floats have no zero point. */
+static const Expr *dequantize_stored(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *scale = n->in[1], *zero = input(n, 2);
+    int64_t      axis = node_int(n, "axis", 1);
+    DType        t = dtype_cell(expr_dtype(x));
+
+    if (dtype_is_int(expr_dtype(x)))
+        return onnx_dequantize(n, build_cast(b, x, t), scale, build_cast(b, zero, t), axis);
+    if (!(scale = param(n, scale)) || !axis_of(n, x, scale, &axis))
+        return NULL;
+    x = build2(b, "multiply", build_cast(b, x, DT_F32),
+               build_cast(b, along(n, scale, x, axis), DT_F32), NULL);
+    return build_cast(b, x, expr_dtype(scale));
+}
+
 bool convert_dequantize(Node *n)
 {
     int64_t block = node_int(n, "block_size", 0), to = node_int(n, "output_dtype", 0);
@@ -184,6 +240,8 @@ bool convert_dequantize(Node *n)
                           onnx_dtype_text(to));
     if (block)
         return node_done(n, dequantize_blocks(n, block));
+    if (dtype_stored(expr_dtype(n->in[0])))
+        return node_done(n, dequantize_stored(n));
     return node_done(n,
                      onnx_dequantize(n, n->in[0], n->in[1], input(n, 2), node_int(n, "axis", 1)));
 }

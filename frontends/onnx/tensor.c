@@ -69,19 +69,6 @@ static bool external(Import *im, const OnnxTensor *t, Loc loc, Bytes *out)
     return true;
 }
 
-/* Two cells of 4 bits in a byte, the low one first, as bytes. */
-static Bytes unpack(Import *im, Bytes packed, int64_t n, bool sign)
-{
-    uint8_t *out = arena_alloc(im->c->arena, (size_t)n + 1);
-
-    for (int64_t i = 0; i < n; i++) {
-        uint8_t v = packed.at[i / 2] >> (i % 2 * 4) & 15;
-
-        out[i] = sign && v > 7 ? (uint8_t)(v | 0xf0) : v;
-    }
-    return (Bytes){out, (size_t)n};
-}
-
 enum { VIEW = 64 << 10 };
 
 const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
@@ -90,11 +77,8 @@ const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
     int64_t n = 1, bytes;
     DType   type;
     Bytes   data;
-    bool    small = t->data_type == ONNX_UINT4 || t->data_type == ONNX_INT4;
 
-    if (small)
-        type = t->data_type == ONNX_INT4 ? DT_I8 : DT_U8;
-    else if (!onnx_dtype(t->data_type, &type))
+    if (!onnx_dtype(t->data_type, &type))
         return error_at(c, t->data_type <= 0 || t->data_type > 26 ? E_IMPORT : E_UNSUPPORTED, loc,
                         "tensor '%s' has element type %s (%lld), which is not supported", label(t),
                         onnx_dtype_text(t->data_type), (long long)t->data_type);
@@ -112,8 +96,11 @@ const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
     } else {
         data = onnx_tensor_data(c->arena, t);
     }
-    if (small && data.n == (size_t)(n + 1) / 2)
-        data = unpack(im, data, n, t->data_type == ONNX_INT4);
+    if (type.bits < 8 && data.n == ((size_t)n * type.bits + 7) / 8) {
+        Array packed = {.bits = type.bits, .ndim = 1, .dims = &n, .data = data};
+
+        data = array_unpacked(c->arena, &packed);
+    }
     if (data.n != (size_t)bytes)
         return error_at(c, E_IMPORT, loc,
                         "tensor '%s' has %zu bytes of data, but its shape needs %lld", label(t),
@@ -133,13 +120,8 @@ const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
         memcpy(copy, data.at, data.n);
         data.at = copy;
     }
-    const Expr *e =
-        expr_const(c,
-                   const_new(c, t->name && *t->name ? intern(c->strings, t->name) : NULL,
-                             type_tensor_i64(c, type, t->dims.n, t->dims.at), data),
-                   loc);
-
-    if (small && im->four_bits)
-        map_put(im->four_bits, PTR_KEY(e), (void *)e);
-    return e;
+    return expr_const(c,
+                      const_new(c, t->name && *t->name ? intern(c->strings, t->name) : NULL,
+                                type_tensor_i64(c, type, t->dims.n, t->dims.at), data),
+                      loc);
 }

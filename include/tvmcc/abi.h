@@ -53,7 +53,7 @@ static inline const char *tvmcc_strerror(int32_t code)
 }
 
 /* ---- element types: the codes of DLPack -------------------------------------------------------
- */
+ * An element of less than 8 bits has a byte of its own, its bits the low ones. */
 
 enum {
     TVMCC_INT = 0,

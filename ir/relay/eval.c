@@ -253,7 +253,7 @@ static const Func *make_kernel(Ctx *c, const Op *op, const void *attrs, const Ty
 
     for (uint32_t i = 0; i < in->n; i++)
         params[i] = te_param(c, intern_printf(c->strings, "p%u", i), in->at[i], false, NULL);
-    if (!op->compute(c, &call, params, outs))
+    if (!te_of_call(c, &call, params, outs))
         return NULL;
     return te_lower(c, &te, c->target);
 }

@@ -33,7 +33,7 @@ Tensor *tensor_new(Ctx *c, TensorKind kind, const Buffer *b)
 
 const Tensor *te_param(Ctx *c, const char *name, const Type *t, bool constant, const Const *data)
 {
-    const Buffer *b = buffer_new(c, intern(c->strings, name), t->dtype,
+    const Buffer *b = buffer_new(c, intern(c->strings, name), dtype_cell(t->dtype),
                                  constant ? SCOPE_CONST : SCOPE_ARENA, t->n, t->dims);
 
     if (t->halo || data) {

@@ -87,6 +87,9 @@ typedef struct {
 /* ---- makers: an operator's compute function in a few lines -------------------------------------------- */
 
 const Tensor *te_param(Ctx *c, const char *name, const Type *t, bool constant, const Const *data);
+/* An operator's compute function, which sees numbers where its operands or results are stored as
+ * something else (stored.c). */
+bool te_of_call(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out);
 /* Begin a definition: fresh axes named "i0".. (or names[i]) over the given extents. */
 enum { TE_MAX_AXES = 8 };
 typedef struct {

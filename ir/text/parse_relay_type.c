@@ -437,7 +437,7 @@ static bool put_number(Parser *p, DType t, const char *s, void *out)
         dtype_put_i((DType){DT_UINT, t.bits, 1}, out, (int64_t)bits);
         return true;
     }
-    if (dtype_is_float(t)) {
+    if (dtype_is_real(t)) {
         double v = strtod(s, &end);
 
         if (*end)

@@ -220,7 +220,7 @@ static void print_number(Printer *p, DType t, const uint8_t *at, bool marked)
         str_add(out, *at ? "true" : "false");
         return;
     }
-    if (dtype_is_float(t)) {
+    if (dtype_is_real(t)) {
         double v = dtype_get_f(t, at);
 
         if (isnan(v)) {

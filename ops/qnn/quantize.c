@@ -58,7 +58,7 @@ static bool rel_params(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, Alo
 
 static bool rel_out_int(Ctx *c, Loc loc, DType t)
 {
-    if (dtype_is_int(t) && t.bits <= 32)
+    if (dtype_is_int(t) && t.bits <= 32 && !dtype_stored(t))
         return true;
     return error_at(c, E_TYPE, loc, "quantization to %s", dtype_text(c, t));
 }

@@ -51,6 +51,9 @@ const Type *rel_bitcast(Ctx *c, Loc loc, const void *attrs, const Type *const *i
 
     if (!rel_tensors(c, loc, in, nin))
         return NULL;
+    if (dtype_stored(a->dtype) || dtype_stored(in[0]->dtype))
+        return error_at(c, E_TYPE, loc, "a bitcast of %s to %s", dtype_text(c, in[0]->dtype),
+                        dtype_text(c, a->dtype));
     if (a->dtype.bits != in[0]->dtype.bits)
         return error_at(c, E_TYPE, loc, "%s has not as many bits as %s", dtype_text(c, a->dtype),
                         dtype_text(c, in[0]->dtype));

@@ -60,9 +60,10 @@ static const Stmt *for_all(Ctx *c, const Atom *i, const Idx *n, const Stmt *body
     return stmt_for(c, loop, body, NO_LOC);
 }
 
-const Func *copy_kernel(Copies *x, DType t, const Idx *n)
+const Func *copy_kernel(Copies *x, DType dtype, const Idx *n)
 {
     Ctx        *c = x->c;
+    DType       t = dtype_cell(dtype);
     const char *name = intern_printf(c->strings, "copy.%s.%s%lld", dtype_text(c, t),
                                      idx_is_const(n, NULL) ? "" : "upto", (long long)n->hi);
     const Func *had = find_copy(x, last_name(x, name));
@@ -83,9 +84,10 @@ const Func *copy_kernel(Copies *x, DType t, const Idx *n)
                     for_all(c, i, extent, stmt_store(c, dst, &at, prim_load(c, src, &at))));
 }
 
-const Func *update_kernel(Copies *x, DType t, DType position, const Idx *slices, const Idx *n)
+const Func *update_kernel(Copies *x, DType dtype, DType position, const Idx *slices, const Idx *n)
 {
     Ctx        *c = x->c;
+    DType       t = dtype_cell(dtype);
     bool        fixed = idx_is_const(slices, NULL) && idx_is_const(n, NULL);
     const char *name = intern_printf(c->strings, "update.%s.%s.%s%lldx%lld", dtype_text(c, t),
                                      dtype_text(c, position), fixed ? "" : "upto",

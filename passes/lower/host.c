@@ -490,7 +490,7 @@ static const Buffer *io_buffer(const Program *p, const char *name, const Type *t
     for (uint32_t i = 0; i < p->bound.n; i++)
         if (idx_uses(extent, p->bound.at[i].dim))
             extent = idx_const(c->arith, extent->hi);
-    return buffer_new(c, name, t->dtype, SCOPE_ARENA, 1, &extent);
+    return buffer_new(c, name, dtype_cell(t->dtype), SCOPE_ARENA, 1, &extent);
 }
 
 static const Func *main_func(Host *h, const char *entry)

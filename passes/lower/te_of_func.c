@@ -49,9 +49,10 @@ static const Tensor *scalar_tensor(Ctx *c, const Expr *e)
     if (!type_elems(t, &n) || n != 1)
         return error_at(c, E_PASS, e->loc,
                         "a constant of %lld elements inside a primitive function", (long long)n);
-    const Prim *v = dtype_is_float(t->dtype) ? prim_float(c, t->dtype, dtype_get_f(t->dtype, p))
-                                             : prim_int(c, t->dtype, dtype_get_i(t->dtype, p));
-    return te_compute(c, "k", t->dtype, te_axes_of(c, t), v);
+    DType       cell = dtype_cell(t->dtype);
+    const Prim *v = dtype_is_float(cell) ? prim_float(c, cell, dtype_get_f(cell, p))
+                                         : prim_int(c, cell, dtype_get_i(cell, p));
+    return te_compute(c, "k", cell, te_axes_of(c, t), v);
 }
 
 static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
@@ -84,7 +85,7 @@ static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
                    n,     nout,
                    tin,   to,
                    e->loc};
-    if (!op->compute(c, &call, in, res))
+    if (!te_of_call(c, &call, in, res))
         return false;
     *out = (Tensors){nout, res};
     return true;

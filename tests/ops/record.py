@@ -16,6 +16,7 @@ nothing to this project: keep it so.
 import os
 import sys
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime as ort
@@ -182,6 +183,7 @@ def elementwise():
     case("bitcast", "bitcast(%0, dtype=u32)", [V("f32", -0.0, INF, NAN, 1e-45)], lambda v: v.view(np.uint32))
     case("cast", "cast(%0, dtype=bool)", [V("f32", 0, 0.5, -2, NAN)], lambda v: v != 0)
     case("cast", "cast(%0, dtype=i32)", [F(1, 5, 3, 2, lo=-9, hi=9)], lambda v: v.astype(np.int32))
+    stored_casts()
     case("clip", "clip(%0, a_min=0.0, a_max=6.0)", [F(1, 5, 3, 2, lo=-9, hi=9)], lambda v: np.clip(v, 0, 6))
     case("clip", "clip(%0, a_min=1.0, a_max=2.5)", [V("f32", 0, 1, 2, 3, NAN, INF, -INF)], lambda v: np.clip(v, 1, 2.5))
     case("clip", "clip(%0, a_min=1.0, a_max=2.0)", [F(1, 5, 3, 2)], lambda v: np.clip(v, 1, 2))
@@ -193,6 +195,39 @@ def elementwise():
     case("nn.bias_add", "nn.bias_add(%0, %1)", [F(1, 5, 3, 2), F(5)], lambda v, b: v + b[:, None, None])
     case("nn.bias_add", "nn.bias_add(%0, %1)", [F(2, 16, 3, 2), F(16)], lambda v, b: v + b[:, None, None])
     case("nn.bias_add", "nn.bias_add(%0, %1, axis=-1)", [F(2, 5), F(5)], lambda v, b: v + b)
+
+
+def stored_casts():
+    """Through types that only memory has: the largest numbers and beyond, the smallest, ties, all codes of 4 bits."""
+    ties = [m * 2.0**e for e in (-18, -17, -16, -11, -10, -9, -8, -7, -1, 0, 3) for m in (0.75, 1.0, 1.0625, 1.125, 1.5, 1.875)]
+    edges = [0.0, -0.0, 240, 248, 249, 448, 464, 465, 480, 57344, 61439, 61440, 1e9, 3e38, INF, NAN]
+    x = In("f32", 2 * len(edges) + 2 * len(ties), vals=[s * v for v in edges + ties for s in (1, -1)])
+    for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"):
+        t = getattr(ml_dtypes, "float8_" + name)
+        case("cast", f"cast(cast(%0, dtype=f8{name}), dtype=f32)", [x],
+             lambda v, t=t: onnx.numpy_helper.saturate_cast(v, t).astype(np.float32))
+        case("cast", f"cast(cast(%0, dtype=f8{name}, saturate=false), dtype=f32)", [x],
+             lambda v, t=t: v.astype(t).astype(np.float32))
+    case("cast", "cast(cast(%0, dtype=f4e2m1fn), dtype=f32)", [x],
+         lambda v: v.astype(ml_dtypes.float4_e2m1fn).astype(np.float32))
+    positive = In("f32", 12, vals=[1e-45, 2.0**-127, 2.0**-126, 1.5 * 2.0**-126, 0.75, 1, 1.4, 1.5, 1.6, 3, 3e38, NAN])
+    for mode in ("up", "down", "nearest"):
+        case("cast", f'cast(cast(%0, dtype=f8e8m0fnu, round_mode="{mode}"), dtype=f32)', [positive],
+             lambda v, mode=mode: onnx.numpy_helper.to_float8e8m0(v, True, mode).astype(np.float32))
+    for name, t in (("i4", ml_dtypes.int4), ("u4", ml_dtypes.uint4), ("i2", ml_dtypes.int2), ("u2", ml_dtypes.uint2)):
+        case("cast", f"cast(cast(%0, dtype={name}), dtype=i32)", [In("i32", 20, vals=list(range(-10, 10)))],
+             lambda v, t=t: v.astype(t).astype(np.int32))
+        case("cast", f"cast(cast(%0, dtype={name}), dtype=f32)", [F(20, lo=-9, hi=9)],
+             lambda v, t=t: v.astype(np.int32).astype(t).astype(np.float32))
+    # other operators: numbers in between, cells where they only move
+    fp8 = lambda v: v.astype(ml_dtypes.float8_e4m3fn).astype(np.float32)
+    case("cast", "cast(transpose(cast(%0, dtype=f8e4m3fn), axes=[1, 0]), dtype=f32)", [F(3, 5)], lambda v: fp8(v).T)
+    case("cast", "cast(concatenate((cast(%0, dtype=i4), cast(%1, dtype=i4)), axis=0), dtype=i32)",
+         [In("i32", 3, lo=-8, hi=8), In("i32", 4, lo=-8, hi=8)], lambda a, b: np.concatenate([a, b]))
+    case("cast", "cast(strided_slice(cast(%0, dtype=u2), begin=[1], end=[9], strides=[3]), dtype=i32)",
+         [In("i32", 10, lo=0, hi=4)], lambda v: v[1:9:3])
+    case("cast", "cast(where(%0, cast(%1, dtype=f8e4m3fn), cast(%2, dtype=f8e4m3fn)), dtype=f32)",
+         [In("bool", 4, vals=[0, 1, 1, 0]), F(4), F(4)], lambda m, a, b: np.where(m, fp8(a), fp8(b)))
 
 
 def normalization():

@@ -53,7 +53,7 @@ static void put_number(DType t, void *p, const char **text)
 {
     char *end;
 
-    if (dtype_is_float(t))
+    if (dtype_is_real(t))
         dtype_put_f(t, p, strtod(*text, &end));
     else
         dtype_put_i(t, p, strtoll(*text, &end, 10));
@@ -81,7 +81,7 @@ static const Const *operand(Ctx *c, const Type *t, const char *spec)
         }
         double v = rand_value((uint64_t)i, seed, lo, hi);
 
-        if (dtype_is_float(t->dtype))
+        if (dtype_is_real(t->dtype))
             dtype_put_f(t->dtype, data + i * size, v);
         else
             dtype_put_i(t->dtype, data + i * size, (int64_t)floor(v));
@@ -146,7 +146,7 @@ static inline bool same_numbers(const Case *k, const char *how, uint32_t o, cons
         const uint8_t *p = got->data.at + (size_t)i * dtype_bytes(t);
         char          *end;
 
-        if (dtype_is_float(t)) {
+        if (dtype_is_real(t)) {
             double want = rounded(t, strtod(text, &end)), v = dtype_get_f(t, p);
 
             snprintf(what, sizeof what, "result %u, number %lld is %.9g, not %.9g", o, (long long)i,
