@@ -6,7 +6,7 @@ static void list_targets(StrBuf *out)
 {
     str_add(out,
             "c        any compiler of C99; -mtriple= and -mcpu= say for which machine loops are "
-            "arranged\n");
+            "arranged, -mattr= which vectors of GNU C the text has\n");
 }
 
 static bool codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,

@@ -174,7 +174,7 @@ static bool check_libm(Source *s, const Func *f, const char *text)
             const char *name = c_dialect.math((MathFn)fn, wide ? DT_F64 : DT_F32);
             uint32_t    i = 0;
 
-            if (!name || c_is_helper(name) || !c_calls(text, name))
+            if (!name || c_is_helper(name) || !(c_calls(text, name) || c_calls_lanes(text, name)))
                 continue;
             while (i < s->libm.n && strcmp(s->libm.at[i], name))
                 i++;
@@ -289,6 +289,37 @@ static void run_struct(Source *s, StrBuf *out)
     str_add(out, "};\n\n");
 }
 
+/* The compiler has been told of the vectors that the loops are arranged for. */
+static void needs(Source *s, StrBuf *out)
+{
+    const Target *t = s->plans->target;
+    static const struct {
+        const char *arch;
+        uint32_t    bytes;
+        const char *macro, *option;
+    } rows[] = {{"x86", 64, "__AVX512F__", "-mavx512f"},
+                {"x86", 32, "__AVX2__", "-mavx2"},
+                {"arm", 16, "__ARM_NEON", "-mfpu=neon"},
+                {"aarch64", 16, "__ARM_NEON", "-march="},
+                {"wasm", 16, "__wasm_simd128__", "-msimd128"}};
+
+    if (t->vector_bytes <= 4)
+        return;
+    str_add(out,
+            "#ifndef __GNUC__\n"
+            "#error \"this file has vectors of GNU C: --target=c without -mattr= does without\"\n"
+            "#endif\n"
+            "#pragma GCC diagnostic ignored \"-Wpsabi\" /* functions of this file alone */\n");
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (!strcmp(rows[i].arch, t->arch) && rows[i].bytes == t->vector_bytes)
+            str_printf(out,
+                       "#ifndef %s\n#error \"this file is for vectors of %u bytes: %s\"\n#endif\n",
+                       rows[i].macro, t->vector_bytes, rows[i].option);
+    if (t->has_fma && !strcmp(t->arch, "x86"))
+        str_add(out,
+                "#ifndef __FMA__\n#error \"this file has fused multiply-adds: -mfma\"\n#endif\n");
+}
+
 static void head(Source *s, StrBuf *out)
 {
     const Plan *p = s->plans;
@@ -317,6 +348,7 @@ static void head(Source *s, StrBuf *out)
                "#ifndef TVMCC_PLAIN_NAMES\n#define TVMCC_PLAIN_NAMES\n#endif\n"
                "#ifndef %s_MODEL_H\n#include \"%s\"\n#endif\n%s\n",
                s->upper, file, s->libm.n || s->nans ? "#include <math.h>\n" : "");
+    needs(s, out);
     if (!p->target->fast_math)
         str_add(out,
                 "#ifdef __FAST_MATH__\n"
@@ -324,8 +356,9 @@ static void head(Source *s, StrBuf *out)
                 "#endif\n");
     str_add(
         out,
-        "#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD == 2\n"
-        "#error \"float is computed as long double here: with gcc, -msse2 -mfpmath=sse helps\"\n"
+        "#if defined(FLT_EVAL_METHOD) && (FLT_EVAL_METHOD == 1 || FLT_EVAL_METHOD == 2)\n"
+        "#error \"float is computed as a wider type: with gcc, -fexcess-precision=fast helps, or "
+        "-msse2 -mfpmath=sse\"\n"
         "#endif\n\n"
         "#ifndef TVMCC_RESTRICT /* pointers that nothing else leads to */\n"
         "#if defined(_MSC_VER) || defined(__cplusplus)\n"
@@ -386,7 +419,8 @@ bool c_source(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo 
     StrBuf heads = strbuf(c->arena), code = strbuf(c->arena), data = strbuf(c->arena),
            weights = strbuf(c->arena), exported = strbuf(c->arena);
 
-    s.program = (ClikeProgram){c, &c_dialect, &s, symbol, record, cells, map_new(c->arena)};
+    s.program = (ClikeProgram){
+        c, &c_dialect, &s, symbol, record, cells, map_new(c->arena), p->target->vector_bytes > 4};
     for (const Plan *q = p; q; q = q->next)
         know(&s, q->tir);
     know(&s, o->host);

@@ -127,7 +127,7 @@ static void code_real(StrBuf *s, DType t, double v)
 /* Of a type, in names of helpers: bool is a byte there. */
 static const char *short_name(Ctx *c, DType t)
 {
-    return dtype_is_bool(t) ? "u8" : dtype_text(c, t);
+    return dtype_is_bool(t) && t.lanes == 1 ? "u8" : dtype_text(c, t);
 }
 
 static const char *c_helper(Ctx *c, const char *what, DType t)
@@ -181,6 +181,5 @@ const ClikeDialect c_dialect = {.name = "C",
                                 .convert = c_convert,
                                 .bits = c_bits,
                                 .noalias = "TVMCC_RESTRICT",
-                                .fma = "fmaf",
                                 .promotes = true,
                                 .taken = c_taken};

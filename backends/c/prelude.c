@@ -24,6 +24,20 @@ bool c_calls(const char *text, const char *name)
     return false;
 }
 
+bool c_calls_lanes(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = text; (p = strstr(p, name)); p += n)
+        if (p[n] == '_' && (p == text || !(isalnum((unsigned char)p[-1]) || p[-1] == '_'))) {
+            size_t      rest = strcspn(p + n + 1, "(");
+            const char *x = memchr(p + n + 1, 'x', rest);
+            if (x && strspn(x + 1, "0123456789") == (size_t)(p + n + 1 + rest - x - 1))
+                return true;
+        }
+    return false;
+}
+
 /* static <result> <name>(<params>) { <body> }; a body of several lines begins with one's end. */
 static void add(Ctx *c, Helpers *all, const char *result, const char *name, const char *params,
                 const char *body)
@@ -90,6 +104,8 @@ static void of_reals(Ctx *c, Helpers *all)
             TEXT("return a < b || a != a || (a == b && %s < 0) ? a : b;", sign));
         add(c, all, t, TEXT("max_%s", f), two,
             TEXT("return a > b || a != a || (a == b && %s >= 0) ? a : b;", sign));
+        add(c, all, t, TEXT("fma_%s", f), TEXT("%s a, %s b, %s c", t, t, t),
+            TEXT("return __builtin_fma%s(a, b, c);", reals[i].suffix)); /* GNU's, as vectors are */
         add(c, all, t, TEXT("minnum_%s", f), two, "return b < a || a != a ? b : a;");
         add(c, all, t, TEXT("maxnum_%s", f), two, "return b > a || a != a ? b : a;");
         add(c, all, t, TEXT("abs_%s", f), one,
@@ -179,13 +195,17 @@ static void of_halves(Ctx *c, Helpers *all)
     }
 }
 
-void c_prelude(Ctx *c, const char *body, StrBuf *out)
+void c_prelude(Ctx *c, const char *code, StrBuf *out)
 {
-    Helpers all = {0};
+    StrBuf      vectors = strbuf(c->arena);
+    Helpers     all = {0};
+    const char *body;
 
     of_reals(c, &all);
     of_whole(c, &all);
     of_halves(c, &all);
+    c_vectors(c, code, out, &vectors);
+    body = vectors.n ? TEXT("%s%s", vectors.at, code) : code;
     bool *wanted = NEW_ARRAY(c->arena, bool, all.n);
     for (uint32_t i = all.n; i-- > 0;) {
         wanted[i] = c_calls(body, all.at[i].name);
@@ -195,9 +215,10 @@ void c_prelude(Ctx *c, const char *body, StrBuf *out)
     for (uint32_t i = 0; i < all.n; i++)
         if (wanted[i])
             str_add(out, all.at[i].text);
+    str_add(out, vectors.n ? vectors.at : "");
 }
 
-/* Whatever ends like them, in _<type>. */
+/* Whatever ends like them, in _<type>; types of vectors. */
 bool c_is_helper(const char *name)
 {
     static const char *const types[] = {"i8",  "i16", "i32", "i64",  "u8",  "u16",
@@ -207,5 +228,5 @@ bool c_is_helper(const char *name)
     for (size_t i = 0; last && i < COUNT(types); i++)
         if (!strcmp(last + 1, types[i]))
             return true;
-    return false;
+    return c_is_vector(name);
 }

@@ -1,20 +1,18 @@
 /* Target strings of C: `c`, any machine; `c -mtriple=.. -mcpu=..`, loops arranged as for that one.
  *
- * A machine lends its caches and registers.  Its vectors, instructions of several operations and
- * fused multiply-adds are left to the compiler of the text, which knows them better than a text can
- * say. */
+ * A machine lends its caches and registers.  Its vectors and fused multiply-adds are left to the
+ * compiler of the text unless -mattr= names them: then they are GNU's. */
 #include "backends/c/c.h"
 
 #include <string.h>
 
-static const char *const words[] = {"-mtriple",  "-mcpu", "-march",   "-fast-math",
+static const char *const words[] = {"-mtriple",  "-mcpu", "-march",   "-mattr",    "-fast-math",
                                     "-winograd", "-libm", "-threads", "-cpu-check"};
+enum { ATTRIBUTES = 3 }; /* place in `words`; up to here they say which machine */
 
 static const struct {
     const char *word, *why, *hint;
 } refused[] = {
-    {"-mattr", "vectors and instructions are chosen by the compiler of the C file",
-     "give it what it wants for them, such as -mavx2"},
     {"-mabi", "the compiler of the C file decides how functions are called", NULL},
     {"-mfloat-abi", "the compiler of the C file decides how functions are called", NULL},
     {"-threads=1", "C code runs on one thread", "leave '-fthreads' out, or say '-fthreads=none'"},
@@ -27,8 +25,9 @@ static bool is_word(const char *text, size_t n, const char *word)
     return n >= w && !strncmp(text, word, w) && (n == w || text[w] == '=');
 }
 
-/* False with an error if the word is none of C's; `names`: it says which machine. */
-static bool check_word(Ctx *c, const char *at, size_t n, bool *names)
+/* False with an error if the word is none of C's.  `names`: it says which machine; `attributes`:
+ * which of its vectors the text is to have. */
+static bool check_word(Ctx *c, const char *at, size_t n, bool *names, const char **attributes)
 {
     const char *word = arena_printf(c->scratch, "%.*s", (int)n, at), *near;
 
@@ -42,7 +41,9 @@ static bool check_word(Ctx *c, const char *at, size_t n, bool *names)
     }
     for (size_t i = 0; i < COUNT(words); i++)
         if (is_word(at, n, words[i])) {
-            *names = *names || i < 3;
+            *names = *names || i <= ATTRIBUTES;
+            if (i == ATTRIBUTES)
+                *attributes = intern(c->strings, word);
             return true;
         }
     error_at(c, E_TARGET, NO_LOC, "target 'c': unknown option '%s'", word);
@@ -55,14 +56,15 @@ const Target *c_parse_target(Ctx *c, const char *text)
 {
     StrBuf        rest = strbuf(c->scratch), canon = strbuf(c->scratch);
     bool          first = true, named = false;
+    const char   *attributes = NULL;
     const Target *like;
     Target        t;
 
     for (const char *p = text; *p;) {
-        size_t n = strcspn(p, " \t\n,");
+        size_t n = strcspn(p, str_starts(p, "-mattr") ? " \t\n" : " \t\n,");
 
         if (n && *p == '-') {
-            if (!check_word(c, p, n, &named))
+            if (!check_word(c, p, n, &named, &attributes))
                 return NULL;
             str_printf(&rest, "%s%.*s", rest.n ? " " : "", (int)n, p);
         } else if (n && !(first && n == 1 && *p == 'c')) {
@@ -75,7 +77,8 @@ const Target *c_parse_target(Ctx *c, const char *text)
         return NULL;
     str_add(&canon, "c");
     if (named)
-        str_printf(&canon, " -mtriple=%s -mcpu=%s", like->triple, like->mcpu);
+        str_printf(&canon, " -mtriple=%s -mcpu=%s%s%s", like->triple, like->mcpu,
+                   attributes ? " " : "", attributes ? attributes : "");
     t = (Target){.backend = &backend_c,
                  .cls = CLASS_CPU,
                  .triple = "any",
@@ -91,6 +94,11 @@ const Target *c_parse_target(Ctx *c, const char *text)
                  .winograd = like->winograd,
                  .no_libm = like->no_libm,
                  .no_threads = true};
+    if (attributes) {
+        t.vector_bytes = like->vector_bytes;
+        t.vector_regs = like->vector_regs;
+        t.has_fma = like->has_fma;
+    }
     if (t.fast_math)
         str_add(&canon, " -fast-math=1");
     if (!t.winograd)

@@ -181,6 +181,10 @@ static void print_store(Clike *x, const StoreData *d)
     const char *name = clike_buffer(x, d->buffer);
 
     clike_fresh(x);
+    if (d->n && clike_has_vectors(x, d->value->dtype)) {
+        clike_vector_store(x, d);
+        return;
+    }
     const char *value = clike_bare(x, clike_expression(x, d->value));
     clike_indent(x);
     if (d->mask)

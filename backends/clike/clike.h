@@ -1,8 +1,8 @@
 /* clike: flat TIR as the text of a C-like language, shared by all text backends.
  *
  * A dialect says how its language spells types, numbers, addresses, thread numbers and functions;
- * the printer does the rest.  Only scalar code: schedules of text targets do not vectorize, and
- * what is stored as a vector nevertheless becomes a loop over its lanes (lanes.c). */
+ * the printer does the rest.  Most have scalars alone: schedules of text targets do not vectorize,
+ * and what is stored as a vector nevertheless becomes a loop over its lanes (lanes.c). */
 #ifndef TVMCC_BACKENDS_CLIKE_H
 #define TVMCC_BACKENDS_CLIKE_H
 
@@ -29,7 +29,7 @@ typedef struct ClikeDialect {
     const char *kernel_prefix; /* "__kernel void" */
     const char *noalias;       /* "restrict" */
     const char *barrier;       /* statement */
-    const char *fma;           /* function */
+    const char *fma;           /* function; NULL: the helper of the type */
     const char *index_type;    /* "long"; NULL: the smaller one of int32_t and int64_t that holds
                                 * every index of the function */
     /* Integers are promoted as C has it, where an int may have 16 bits or 32. */
@@ -57,7 +57,8 @@ typedef struct ClikeProgram {
     const char *(*record)(void *user, const AbiRecord *r); /* type of a struct */
     /* Of the cells of data, where these are addresses: "const tvmcc_model_info *". */
     const char *(*cells)(void *user, const char *data);
-    Map *funcs; /* interned name -> ClikeFunc */
+    Map *funcs;   /* interned name -> ClikeFunc */
+    bool vectors; /* the text has GNU's vectors */
 } ClikeProgram;
 
 /* f, which its callers know from here on: `head` is its declaration without storage and semicolon,

@@ -214,15 +214,19 @@ static void print_scalars(Clike *x)
     }
 }
 
-static const Func *prepared(Ctx *c, const Func *f)
+static const Func *prepared(const ClikeProgram *p, const Func *f)
 {
-    /* No dialect has instructions of its own. */
-    return clike_drop_unread(c, clike_halves(c, clike_scalars(c, intrins_expand(c, f))));
+    Ctx *c = p->c;
+
+    f = intrins_expand(c, f); /* no dialect has instructions of its own */
+    if (!p->vectors)
+        f = clike_scalars(c, f);
+    return clike_drop_unread(c, clike_halves(c, f));
 }
 
 bool clike_function(ClikeProgram *p, const Func *f, StrBuf *head, StrBuf *out)
 {
-    f = prepared(p->c, f);
+    f = prepared(p, f);
 
     Clike      x = begin(p, f);
     ClikeFunc *known = NEW(p->c->arena, ClikeFunc);

@@ -6,6 +6,7 @@
  *   prim.c   expressions
  *   index.c  indices; names of loop variables and buffers
  *   lanes.c  vectors as loops
+ *   vector.c vectors, where the language has them
  *   halves.c f16 and bf16 through f32
  *   unread.c memory and views that nothing reads */
 #ifndef TVMCC_BACKENDS_CLIKE_IMPL_H
@@ -87,6 +88,16 @@ const char *clike_name(Clike *x, const char *wanted); /* that nothing else has *
 void        clike_index(Clike *x, const Idx *i, StrBuf *s);
 /* int32_t holds all indices of f, and what they are made of. */
 bool clike_index_fits(const Func *f);
+
+/* What only one arm of is computed. */
+void clike_case(Clike *x, const Prim *p, StrBuf *s);
+
+/* ---- vector.c ---- */
+
+/* Does the text have vectors of that type? */
+bool clike_has_vectors(const Clike *x, DType t);
+void clike_vector(Clike *x, const Prim *p, StrBuf *s); /* clike_node of one */
+void clike_vector_store(Clike *x, const StoreData *d); /* to cells of memory */
 
 /* ---- halves.c ---- */
 

@@ -64,6 +64,8 @@ static const Prim *lane_of(Lanes *v, const Prim *p)
         return prim_index(v->c, dtype_lanes(p->dtype, 1), p->u.index);
     for (uint32_t i = 0; i < p->nkids; i++)
         kids[i] = lane_of(v, p->kids[i]);
+    if (!v->alike)
+        return p;
     if (p->kind == PRIM_CAST)
         return prim_cast(v->c, dtype_lanes(p->dtype, 1), kids[0]);
     if (p->kind == PRIM_BITS)

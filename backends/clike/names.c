@@ -13,7 +13,9 @@
 /* Only one of the operands from here on is computed: the last one if nothing says another. */
 static uint32_t first_arm(const Prim *p)
 {
-    return p->kind == PRIM_SELECT ? 1 : p->kind == PRIM_CASE ? 0 : p->nkids;
+    if (p->kind == PRIM_SELECT && p->kids[0]->dtype.lanes == 1)
+        return 1; /* lanes of both arms are computed where lanes choose */
+    return p->kind == PRIM_CASE ? 0 : p->nkids;
 }
 
 static void add_loads(Clike *x, const Idx *at, PrimList *out)
@@ -60,6 +62,8 @@ static void count_uses(Clike *x, const Prim *p)
     PrimList of = operands(x, p);
     for (uint32_t i = 0; i < of.n; i++)
         count_uses(x, of.at[i]);
+    if (p->kind == PRIM_SHUFFLE) /* once a lane */
+        count_uses(x, p->kids[0]);
     for (uint32_t i = first_arm(p); i < p->nkids; i++)
         count_uses(x, p->kids[i]);
 }

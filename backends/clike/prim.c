@@ -12,7 +12,9 @@ enum { MAX_TEXT = 1 << 24 };
 
 const char *clike_type(Clike *x, DType t)
 {
-    const char *s = t.lanes == 1 ? x->d->type(t) : NULL;
+    const char *s = t.lanes == 1              ? x->d->type(t)
+                    : clike_has_vectors(x, t) ? dtype_text(x->c, t)
+                                              : NULL;
 
     if (s)
         return s;
@@ -249,7 +251,7 @@ static void print_select(Clike *x, const Prim *p, StrBuf *s)
     str_add(s, ")");
 }
 
-static void print_case(Clike *x, const Prim *p, StrBuf *s)
+void clike_case(Clike *x, const Prim *p, StrBuf *s)
 {
     for (uint32_t i = 0; i + 1 < p->nkids; i++) {
         str_add(s, "(");
@@ -278,6 +280,10 @@ static void print_math(Clike *x, const Prim *p, StrBuf *s)
 
 void clike_node(Clike *x, const Prim *p, StrBuf *s)
 {
+    if (clike_has_vectors(x, p->dtype)) {
+        clike_vector(x, p, s);
+        return;
+    }
     switch (p->kind) {
     case PRIM_INT:
         if (dtype_is_handle(p->dtype))
@@ -313,7 +319,12 @@ void clike_node(Clike *x, const Prim *p, StrBuf *s)
     case PRIM_MAX: print_helper(x, "max", p, s); return;
     case PRIM_MINNUM: print_helper(x, dtype_is_float(p->dtype) ? "minnum" : "min", p, s); return;
     case PRIM_MAXNUM: print_helper(x, dtype_is_float(p->dtype) ? "maxnum" : "max", p, s); return;
-    case PRIM_FMA: print_call(x, x->d->fma, p, s); return;
+    case PRIM_FMA:
+        if (x->d->fma)
+            print_call(x, x->d->fma, p, s);
+        else
+            print_helper(x, "fma", p, s);
+        return;
     case PRIM_NOT:
         if (x->d->promotes && !dtype_is_bool(p->dtype))
             str_printf(s, "(%s)", clike_type(x, p->dtype));
@@ -328,7 +339,7 @@ void clike_node(Clike *x, const Prim *p, StrBuf *s)
         print_call(x, x->d->bits(x->c, p->dtype, p->kids[0]->dtype), p, s);
         return;
     case PRIM_MATH: print_math(x, p, s); return;
-    case PRIM_CASE: print_case(x, p, s); return;
+    case PRIM_CASE: clike_case(x, p, s); return;
     case PRIM_ADDR:
     case PRIM_SYMBOL: clike_address(x, p, s); return;
     case PRIM_SIZEOF:

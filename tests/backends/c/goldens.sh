@@ -59,21 +59,33 @@ END
 
 # What the text is made for; cc, what it says to compile and to link; what runs the program.
 choose() {
+    local x86="-mtriple=x86_64-linux-gnu" simd="-mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma"
     target=c sources=scalars compile= link= run=
     case $1 in
     gcc | clang-19) cc=$1 ;;
+    gcc-avx2) cc=gcc compile="-mavx2 -mfma" target="c $x86 -mcpu=haswell -mattr=+avx2,+fma" ;;
+    clang-avx2) cc=clang-19 compile="-mavx2 -mfma" target="c $x86 -mcpu=haswell -mattr=+avx2,+fma" ;;
+    gcc-avx512) cc=gcc compile=$simd target="c $x86 -mcpu=cascadelake -mattr=+avx512f,+fma" ;;
     aarch64) cc=aarch64-linux-gnu-gcc link=-static run=qemu-aarch64-static ;;
-    s390x) cc=s390x-linux-gnu-gcc link=-static run=qemu-s390x-static ;; # big-endian
+    aarch64-neon)
+        cc=aarch64-linux-gnu-gcc link=-static run=qemu-aarch64-static
+        target="c -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -mattr=+neon"
+        ;;
+    s390x) # big-endian; in C99 its floats are doubles in between
+        cc=s390x-linux-gnu-gcc compile=-fexcess-precision=fast link=-static run=qemu-s390x-static
+        ;;
     cortex-m3)
         cc=arm-none-eabi-gcc compile="-mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections"
         link="-mcpu=cortex-m3 -mthumb --specs=rdimon.specs -T $here/board.ld -Wl,--gc-sections"
         run="qemu-system-arm -M mps2-an385 -nographic -semihosting-config enable=on,target=native -kernel"
         ;;
-    wasm32)
+    wasm32 | wasm32-simd)
         cc=clang-19 compile=--target=wasm32-wasi link=--target=wasm32-wasi run="node --no-warnings $work/wasi.js"
+        [ $1 = wasm32 ] || target="c -mtriple=wasm32-wasi -mattr=+simd128" compile="$compile -msimd128"
         ;;
     *) die "no compiler '$1'" ;;
     esac
+    [ "$target" = c ] || sources=$(echo "$target" | tr -c 'a-z0-9\n' _)
     if ! command -v $cc >/dev/null || { [ -n "$run" ] && ! command -v ${run%% *} >/dev/null; }; then
         echo "SKIP (no $cc${run:+ or no ${run%% *}})"
         return 1
