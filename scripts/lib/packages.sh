@@ -28,7 +28,7 @@ PACKAGE_PACKAGES="dpkg-dev binutils xz-utils libbz2-dev liblzma-dev"
 
 # More for scripts/test-long: a bare system to try the demo in, other compilers of C.
 LONG_PACKAGES="debootstrap git gcc-aarch64-linux-gnu gcc-arm-none-eabi libnewlib-arm-none-eabi
-    gcc-s390x-linux-gnu libc6-dev-s390x-cross nodejs"
+    gcc-s390x-linux-gnu libc6-dev-s390x-cross gcc-avr avr-libc nodejs"
 
 install_packages() {
     packages_missing=

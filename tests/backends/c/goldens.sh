@@ -5,7 +5,8 @@
 #     goldens.sh WRITE_GOLDENS SOURCE WORK quick|all [COMPILER]...
 #
 # quick: the first case of each operator and the quantized models, through this machine's compiler.
-# A compiler, C library or emulator that is not installed is skipped, saying so.
+# A compiler, C library or emulator that is not installed is skipped, saying so.  avr (an int of 16
+# bits), msvc (clang in that dialect) and short-enums only read the text, and must not complain.
 set -u
 . "$(dirname "$0")/../../lib.sh"
 write=$(realpath "$1") source=$(realpath "$2") here=$(realpath "$(dirname "$0")") much=$4
@@ -60,7 +61,7 @@ END
 # What the text is made for; cc, what it says to compile and to link; what runs the program.
 choose() {
     local x86="-mtriple=x86_64-linux-gnu" simd="-mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma"
-    target=c sources=scalars compile= link= run=
+    target=c sources=scalars compile= link= run= reads= lacks='@nothing@'
     case $1 in
     gcc | clang-19) cc=$1 ;;
     gcc-avx2) cc=gcc compile="-mavx2 -mfma" target="c $x86 -mcpu=haswell -mattr=+avx2,+fma" ;;
@@ -83,6 +84,15 @@ choose() {
         cc=clang-19 compile=--target=wasm32-wasi link=--target=wasm32-wasi run="node --no-warnings $work/wasi.js"
         [ $1 = wasm32 ] || target="c -mtriple=wasm32-wasi -mattr=+simd128" compile="$compile -msimd128"
         ;;
+    avr) cc=avr-gcc reads="$strict -mmcu=atmega2560" lacks='rintf\?(\|[0-9]\{5,\} bytes' ;; # no rint, 64 KiB
+    short-enums) cc=gcc reads="$strict -fshort-enums" ;;
+    msvc)
+        cc=clang-19 reads="--driver-mode=cl --target=x86_64-pc-windows-msvc /std:c11 /W4 /WX /I $work"
+        for f in sqrt floor ceil trunc rint sin cos tan asin acos atan sinh cosh asinh acosh atanh; do
+            echo "double $f(double); float ${f}f(float);"
+        done >math.h
+        for f in pow fmod atan2; do echo "double $f(double, double); float ${f}f(float, float);"; done >>math.h
+        ;;
     *) die "no compiler '$1'" ;;
     esac
     [ "$target" = c ] || sources=$(echo "$target" | tr -c 'a-z0-9\n' _)
@@ -90,6 +100,7 @@ choose() {
         echo "SKIP (no $cc${run:+ or no ${run%% *}})"
         return 1
     fi
+    [ -z "$reads" ] || return 0
     echo 'int main(void) { return 0; }' >try.c
     $cc $compile $link try.c -o try 2>log && return
     echo "SKIP ($cc does not link: $(head -1 log))"
@@ -103,12 +114,26 @@ build() { # compiler, program
         (cd "$out" && $cc $link *.o -lm -o program) >>log 2>&1
 }
 
+# All models of a program, but for those that want what the machine or its library lacks.
+read_all() { # compiler, program
+    local all
+    all=$(grep -L "$lacks" "$work/$sources/$2"/m*.c)
+    echo "$all" | xargs -r -P2 -n16 $cc $reads -fsyntax-only >log 2>&1 || return
+    echo "$(echo "$all" | grep -c .) of $(ls "$work/$sources/$2"/m*.c | wc -l) models read" >log
+}
+
+compute() { # compiler, program
+    build "$1" "$2" && timeout 300 $run "$1/$2/program" >log 2>&1
+}
+
 [ $# -gt 0 ] || set -- gcc
 for name; do
     choose "$name" || continue
     write_sources
     for program in $(ls "$sources"); do
-        if build "$name" "$program" && timeout 300 $run "$name/$program/program" >log 2>&1; then
+        how=compute
+        [ -z "$reads" ] || how=read_all
+        if $how "$name" "$program"; then
             echo "ok   $name, $program: $(tail -1 log)"
         else
             echo "FAIL $name, $program"
