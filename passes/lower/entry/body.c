@@ -171,8 +171,8 @@ static const Stmt *meet(Entry *e)
     return code_end(e, &code);
 }
 
-/* A round of a loop: who has to stop has nothing more to do.  The parts of a region all stop behind
- * the same barrier. */
+/* A round of a loop that a run that is cancelled should not go on with: who has to stop has nothing
+ * more to do.  The parts of a region all stop behind the same barrier. */
 static const Stmt *round_of(Entry *e, const Stmt *s)
 {
     Ctx        *c = e->c;
@@ -225,7 +225,9 @@ const Stmt *body(Entry *e, const Stmt *s)
     case STMT_CALL: return watched(e, s);
     case STMT_BARRIER: return meet(e);
     case STMT_REGION: return region(e, s);
-    case STMT_FOR: return stmt_for(c, s->u.loop, round_of(e, s->kids[0]), s->loc);
+    case STMT_FOR:
+        kids[0] = e->part ? round_of(e, s->kids[0]) : body(e, s->kids[0]);
+        return stmt_for(c, s->u.loop, kids[0], s->loc);
     case STMT_WHILE: return stmt_while(c, s->u.cond, endless_round(e, s->kids[0]));
     case STMT_FAIL: return fail_of(e, s->u.code);
     case STMT_RETURN: return stmt_return(c, e->part ? NULL : status(e, 0));
