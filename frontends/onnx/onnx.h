@@ -11,7 +11,7 @@
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
  *   resize_matrix.c recurrent.c attention.c state.c loss.c grid.c patch.c signal.c quant.c
- *   contrib.c sequence.c control.c det.c trees.c learned.c random.c
+ *   contrib.c sequence.c control.c det.c trees.c learned.c random.c fused_attention.c
  *               converters by family
  *   loop.c      loops as functions of the module
  *

@@ -264,7 +264,27 @@ def chance():
     case("bernoulli", [node("Bernoulli", "p", "y", seed=3.0)], {"p": np.array([0, 1, 1, 0], np.float32)}, by=refer)
 
 
+def contrib():
+    def ms(name, op, ins, feeds, outs="y", inits=None, **a):
+        case(name, [node(op, ins, outs, domain="com.microsoft", **a)], feeds, outs, domains=["com.microsoft"], **(inits or {}))
+
+    i32 = lambda v: np.array(v, np.int32)
+    qkv = {"q": f(2, 3, 8), "k": f(2, 4, 8), "v": f(2, 4, 6)}
+    ms("multi_head", "MultiHeadAttention", "q k v b m", qkv | {"m": i32([[1, 1, 1, 0], [1, 0, 1, 1]])}, inits={"b": f(22)}, num_heads=2)
+    ms("multi_head_past", "MultiHeadAttention", "q k v _ _ a p r", {"q": f(1, 2, 4), "k": f(1, 2, 4), "v": f(1, 2, 4), "a": f(1, 1, 2, 5),
+                                                                  "p": f(1, 2, 3, 2), "r": f(1, 2, 3, 2)}, "y pk pv", num_heads=2,
+       unidirectional=1, scale=0.5)
+    ms("multi_head_lengths", "MultiHeadAttention", "q k v _ m", qkv | {"m": i32([2, 4])}, num_heads=2, mask_filter_value=-50.0)
+    ms("fused_attention", "Attention", "x w b m", {"x": f(2, 3, 4), "m": i32([[1, 1, 0], [1, 1, 1]])}, inits={"w": f(4, 12), "b": f(12)},
+       num_heads=2)
+    ms("fused_attention_past", "Attention", "x w b _ p", {"x": f(1, 2, 4), "p": f(2, 1, 2, 3, 2)}, "y t",
+       inits={"w": f(4, 12), "b": f(12)}, num_heads=2, unidirectional=1)
+    tables = {"w": f(5, 4), "p": f(6, 4), "s": f(2, 4), "g": f(4), "b": f(4)}
+    ids = {"i": i32([[4, 0, 1], [2, 2, 3]]), "t": i32([[0, 1, 1], [0, 0, 0]]), "m": i32([[1, 1, 0], [1, 1, 1]])}
+    ms("embed_layer_norm", "EmbedLayerNormalization", "i t w p s g b m", ids, "y c", inits=tables)
+
+
 if __name__ == "__main__":
-    for family in (elements, state, patches, deformed, attention, signals, forms, trees, learned, chance):
+    for family in (elements, state, patches, deformed, attention, signals, forms, trees, learned, chance, contrib):
         rng = np.random.default_rng(zlib.crc32(family.__name__.encode()))
         family()
