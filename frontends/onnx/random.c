@@ -2,12 +2,13 @@
  * in training mode.
  *
  * What is compiled has no state, so the numbers are constants: the same in each run, on each
- * machine and for each target.  Number i of a node is made of its seed alone (docs/compatibility.md):
+ * machine and for each target.  Number i of a node is made of its seed alone:
  *
- *     z = (bits of the seed as f32) * 2^32 + i, times 0x9e3779b97f4a7c15, through the last steps of
- * SplitMix64 uniform: (z >> 11) / 2^53 in [0, 1)     normal: by Box and Muller, from numbers 2 i
- * and 2 i + 1
+ *     z = (bits of the seed as f32 << 32) + i, mixed as SplitMix64 does
+ *     uniform in [0, 1): (z >> 11) / 2^53
+ *     normal: by Box and Muller, from the numbers 2 i and 2 i + 1
  *
+ * docs/compatibility.md promises it to users.
  * A node without a seed has its place among the model's nodes as its seed. */
 #include "frontends/onnx/onnx.h"
 
