@@ -119,7 +119,7 @@ typedef bool Unroll(Node *n, const OnnxLoop *l, int64_t trips);
 static bool convert_rounds(Node *n, const OnnxLoop *l, int64_t trips, Unroll *unroll)
 {
     Import  *im = n->im;
-    uint32_t before = diag_errors(n->b.c->diags), functions = im->functions.n;
+    uint32_t before = diag_errors(n->b.c->diags), functions = im->functions.n, bound = im->binds.n;
     bool     known = trips != INT64_MAX;
 
     if (known && is_short(l->g, trips))
@@ -130,6 +130,7 @@ static bool convert_rounds(Node *n, const OnnxLoop *l, int64_t trips, Unroll *un
         return false;
     diag_drop(n->b.c->diags, before);
     im->functions.n = functions;
+    im->binds.n = bound;
     return unroll(n, l, trips);
 }
 

@@ -303,12 +303,15 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     const Expr **made = NEW_ARRAY(c->arena, const Expr *, l.g->output.n + 1);
     const Expr  *i = expr_var(c, "i", type_tensor(c, DT_I64, 0, NULL), b->loc);
     const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *go, *first, *next, *all;
+    uint32_t     bound = n->im->binds.n;
     uint8_t      yes = 1;
     Rounds       r = {0};
 
     l.go = l.go ? scalar(b, l.go) : NULL;
     if (!bind_body(n, &l, i, in) || !onnx_subgraph(n, l.g, nin, in, made))
         return false;
+    if (n->im->binds.n != bound)
+        return node_error(n, E_UNSUPPORTED, "values of its body decide sizes in every round");
     if (!l.scan &&
         (!expr_has_shape(made[0]) || !expr_single(made[0]) || !dtype_is_bool(expr_dtype(made[0]))))
         return node_error(n, E_IMPORT, "the condition that its body gives is %s, not one bool",

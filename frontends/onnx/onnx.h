@@ -309,6 +309,17 @@ bool reshape_at_run(Node *n);
 bool expand_at_run(Node *n);
 bool tile_at_run(Node *n);
 
+/* ---- axes.c: axes that values of the run say ------------------------------------------------------- */
+
+/* Is d among the axes, of a tensor of that rank?  Tensor[(1), bool] */
+const Expr *axis_flag(const Build *b, const Expr *axes, uint32_t d, uint32_t rank);
+/* A reduction that leaves dimensions as they are, of equal cells; those that it should have left;
+ * both. */
+const Expr *reduce_along(Node *n, const Expr *axes, const char *op, const Expr *x);
+const Expr *reduced_cells(Node *n, const Expr *axes, bool keepdims, const Expr *x);
+const Expr *reduce_at_run(Node *n, const Expr *axes, bool keepdims, const char *op, const Expr *x);
+bool        trilu_at_run(Node *n, bool upper);
+
 /* ---- converters ------------------------------------------------------------------------------------ */
 
 typedef struct {

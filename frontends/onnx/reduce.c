@@ -7,9 +7,10 @@
 /* Which axes: an attribute, or an input of newer opsets; none given means all, or nothing at all
  * with noop_with_empty_axes. */
 typedef struct {
-    uint32_t n;
-    int64_t  at[MAX_RANK];
-    bool     keepdims, noop;
+    uint32_t    n;
+    int64_t     at[MAX_RANK];
+    bool        keepdims, noop;
+    const Expr *run; /* axes that the run says, or NULL */
 } Reduced;
 
 static bool read_axes(Node *n, Reduced *a)
@@ -21,8 +22,17 @@ static bool read_axes(Node *n, Reduced *a)
                    .noop = node_int(n, "noop_with_empty_axes", 0) != 0};
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
-    if (!node_axes_arg(n, 1, &v, &bad) && bad)
+    if (!node_known(n, 1)) {
+        if (!(a->run = node_cells(n, 1)))
+            return false;
+        if (build_elems(&n->b, a->run) > 0) {
+            a->noop = false;
+            return true;
+        }
+        a->run = NULL; /* none, whatever it is */
+    } else if (!node_axes_arg(n, 1, &v, &bad) && bad) {
         return false;
+    }
     if (v.n == 0) {
         a->n = expr_rank(n->in[0]);
         for (uint32_t i = 0; i < a->n; i++)
@@ -57,6 +67,8 @@ static const Expr *empty(const Build *b, const char *op, const Expr *like)
 
 static const Expr *reduce(Node *n, const Reduced *a, const char *op, const Expr *x)
 {
+    if (a->run)
+        return reduce_at_run(n, a->run, a->keepdims, op, x);
     if (a->noop || !x || !expr_empty(x))
         return a->noop || !x ? x : build_reduce(&n->b, op, x, a->n, a->at, a->keepdims);
     return empty(&n->b, op, build_reduce(&n->b, op, x, a->n, a->at, a->keepdims));
@@ -114,6 +126,21 @@ bool convert_reduce_log_sum(Node *n)
     return read_axes(n, &a) && reduced_by(n, "log", reduce(n, &a, "sum", n->in[0]));
 }
 
+/* The same with all cells of every dimension, until the run says which are left. */
+static bool log_sum_exp_at_run(Node *n, const Reduced *a)
+{
+    const Build *b = &n->b;
+    const Expr  *x = floats(b, n->in[0]), *m = reduce_along(n, a->run, "max", x), *e;
+
+    if (!m)
+        return false;
+    m = build3(b, "where", build1(b, "isinf", m, NULL), build_scalar(b, m, 0), m, NULL);
+    e = reduce_along(n, a->run, "sum", build1(b, "exp", build2(b, "subtract", x, m, NULL), NULL));
+    e = build2(b, "add", build1(b, "log", e, NULL), m, NULL);
+    return node_done(n,
+                     build_cast(b, reduced_cells(n, a->run, a->keepdims, e), expr_dtype(n->in[0])));
+}
+
 /* log(sum(exp(x - m))) + m with the largest m, which does not overflow; with 0 where that is
  * infinite, as inf - inf is none.  Integers are rounded once, at the end. */
 bool convert_reduce_log_sum_exp(Node *n)
@@ -124,6 +151,8 @@ bool convert_reduce_log_sum_exp(Node *n)
 
     if (!read_axes(n, &a))
         return false;
+    if (a.run)
+        return log_sum_exp_at_run(n, &a);
     kept = a;
     kept.keepdims = true;
     x = floats(b, n->in[0]);

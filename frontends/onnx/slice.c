@@ -191,6 +191,8 @@ bool convert_trilu(Node *n)
     if (!node_need_rank(n, 0, 2, MAX_RANK))
         return false;
     a->upper = node_int(n, "upper", 1);
+    if (!node_known(n, 1))
+        return trilu_at_run(n, a->upper);
     if (node_has(n, 1)) {
         if (!node_const_int(n, 1, &a->k))
             return false;

@@ -28,9 +28,9 @@ def flags(share, *s):
     return rng.random(s) < share
 
 
-def case(name, options, feeds, nodes, ins, outs, **inits):
+def case(name, options, feeds, nodes, ins, outs, opset=17, **inits):
     m = model(nodes, ins, [value(o, F, None) if isinstance(o, str) else o for o in outs],
-              [init(k, v) for k, v in inits.items()]).SerializeToString()
+              [init(k, v) for k, v in inits.items()], opset=opset).SerializeToString()
     with open(os.path.join(HERE, name + ".onnx"), "wb") as out:
         out.write(m)
     so = ort.SessionOptions()
@@ -106,6 +106,17 @@ def shaped():
          [value("x", F, [3, 1]), value("s", I, [3]), value("t", I, [2])], ["y", "z", "c", value("n", I, [2])])
 
 
+def axes():
+    """Axes of reductions, and which diagonal."""
+    ops = ("Sum", "Max", "LogSumExp", "L2")
+    nodes = [node("Reduce" + op, f"x {a}", f"{op}_{a}{k}", keepdims=k) for op in ops for a in "ac" for k in (0, 1)]
+    case("axes", "", [dict(x=f(3, 2, 4), a=ints(a), c=ints(*c)) for a, c in ((0, (0, 1)), (1, (-1, 0)), (-1, (2, 1)))],
+         nodes, [value("x", F, [3, 2, 4]), value("a", I, [1]), value("c", I, [2])], [n.output[0] for n in nodes], opset=18)
+    case("diagonal", "--dim N=1..5", [dict(x=f(2, n, 4), k=np.array(k)) for n, k in ((1, 0), (5, -2), (4, 1), (3, 9))],
+         [node("Trilu", "x k", "y"), node("Trilu", "x k", "z", upper=0)],
+         [value("x", F, [2, "N", 4]), value("k", I, [])], ["y", "z"])
+
+
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     masked()
@@ -113,6 +124,7 @@ if __name__ == "__main__":
     counted()
     sliced()
     shaped()
+    axes()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")

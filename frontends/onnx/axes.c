@@ -1,0 +1,154 @@
+/* Axes that values of the run say: of reductions, running sums and triangles.
+ *
+ * Along each dimension both is computed, what holds if it is one of the axes and what if not, and a
+ * flag chooses; a reduced dimension keeps its cells, which are all the same then.  At the end the
+ * first of them are taken, as many as the run says. */
+#include "frontends/onnx/onnx.h"
+
+static const Expr *equals(const Build *b, const Expr *x, int64_t v)
+{
+    return build2(b, "equal", x, cell_number(b, v), NULL);
+}
+
+const Expr *axis_flag(const Build *b, const Expr *axes, uint32_t d, uint32_t rank)
+{
+    const Expr *is =
+        build2(b, "logical_or", equals(b, axes, d), equals(b, axes, (int64_t)d - rank), NULL);
+
+    return build_reduce(b, "any", is, 1, (int64_t[]){0}, true);
+}
+
+static const Expr *numbers(const Build *b, uint32_t rank, uint32_t d, const Idx *n)
+{
+    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
+    const Idx   *dims[MAX_RANK];
+
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = i == d ? n : idx_const(b->c->arith, 1);
+    a->cells = dims_dup(b->c, &n, 1);
+    a->dtype = DT_I64;
+    return build_reshape_to(b, build_call(b, "arange", 0, NULL, a), rank, dims);
+}
+
+/* The dimensions that are not reduced in their order: result dimension k is the one that has k
+ * before it.  Cells of the result are found by the distances of those. */
+static const Expr *without(Node *n, const Expr *x, const Expr *const *is, uint32_t left)
+{
+    const Build *b = &n->b;
+    uint32_t     rank = expr_rank(x);
+    const Idx   *total = type_cells(b->c, x->type), *dims[MAX_RANK],
+              *step = idx_const(b->c->arith, 1);
+    const Expr *size[MAX_RANK], *apart[MAX_RANK], *before = cell_number(b, 0), *at = NULL;
+    const Expr *zero = cell_number(b, 0), *one = cell_number(b, 1);
+    RunDim      d[MAX_RANK];
+    int64_t     most = 0;
+
+    for (uint32_t k = 0; k < left; k++)
+        size[k] = apart[k] = zero;
+    for (uint32_t i = 0; i < rank; i++)
+        most = expr_form(x, i)->hi > most ? expr_form(x, i)->hi : most;
+    for (uint32_t i = rank; i-- > 0;) { /* from the last, so that distances are known */
+        const Expr *n_i = cell_form(b, expr_form(x, i)), *far = cell_form(b, step);
+
+        for (uint32_t k = 0; k < left; k++) {
+            const Expr *here = build2(b, "logical_and", build1(b, "logical_not", is[i], NULL),
+                                      equals(b, before, left - 1 - k), NULL);
+
+            size[k] = build3(b, "where", here, n_i, size[k], NULL);
+            apart[k] = build3(b, "where", here, far, apart[k], NULL);
+        }
+        before = build2(b, "add", before, build3(b, "where", is[i], zero, one, NULL), NULL);
+        step = idx_mul(b->c->arith, step, expr_form(x, i));
+    }
+    for (uint32_t k = 0; k < left; k++)
+        d[k] = (RunDim){size[k], 0, most, k, 1};
+    if (!onnx_bind(n, 0, left, d, dims))
+        return NULL;
+    x = build_reshape_to(b, x, 1, &total);
+    if (left == 0)
+        return build_reshape_to(b, build_slice(b, x, 0, 0, 1), 0, NULL);
+    for (uint32_t k = 0; k < left; k++) {
+        const Expr *by = build2(b, "multiply", numbers(b, left, k, dims[k]), apart[k], NULL);
+
+        at = at ? build2(b, "add", at, by, NULL) : by;
+    }
+    return build_take(b, x, at, 0);
+}
+
+/* Of each reduced dimension the first cell. */
+static const Expr *with_ones(Node *n, const Expr *x, const Expr *const *is)
+{
+    const Build *b = &n->b;
+    uint32_t     rank = expr_rank(x);
+    const Idx   *dims[MAX_RANK];
+    RunDim       d[MAX_RANK];
+
+    for (uint32_t i = 0; i < rank; i++) {
+        const Expr *all = cell_form(b, expr_form(x, i));
+
+        d[i] = (RunDim){build3(b, "where", is[i], cell_number(b, 1), all, NULL), 1,
+                        expr_form(x, i)->hi, i, 1};
+    }
+    if (!onnx_bind(n, 0, rank, d, dims))
+        return NULL;
+    for (uint32_t i = 0; i < rank; i++)
+        x = build_slice_to(b, x, i, idx_const(b->c->arith, 0), dims[i]);
+    return x;
+}
+
+const Expr *reduce_along(Node *n, const Expr *axes, const char *op, const Expr *x)
+{
+    const Build *b = &n->b;
+    uint32_t     rank = x ? expr_rank(x) : 0;
+
+    for (uint32_t i = 0; i < rank; i++) {
+        int64_t axis = i;
+
+        if (expr_form(x, i)->lo < 1)
+            return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", i);
+        x = build3(b, "where", axis_flag(b, axes, i, rank), build_reduce(b, op, x, 1, &axis, true),
+                   x, NULL);
+        if (!x)
+            return NULL;
+    }
+    return x;
+}
+
+const Expr *reduced_cells(Node *n, const Expr *axes, bool keepdims, const Expr *x)
+{
+    const Expr *is[MAX_RANK];
+    uint32_t    rank = x ? expr_rank(x) : 0;
+    int64_t     k;
+
+    if (!x)
+        return NULL;
+    type_dim(axes->type, 0, &k);
+    if (k > rank)
+        return node_error(n, E_IMPORT, "%lld axes for %u dimensions", (long long)k, rank);
+    for (uint32_t i = 0; i < rank; i++)
+        is[i] = axis_flag(&n->b, axes, i, rank);
+    return keepdims ? with_ones(n, x, is) : without(n, x, is, rank - (uint32_t)k);
+}
+
+const Expr *reduce_at_run(Node *n, const Expr *axes, bool keepdims, const char *op, const Expr *x)
+{
+    return reduced_cells(n, axes, keepdims, reduce_along(n, axes, op, x));
+}
+
+/* ---- no sizes --------------------------------------------------------------------------------- */
+
+bool trilu_at_run(Node *n, bool upper)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *k = node_cells(n, 1), *row, *column, *beyond;
+    uint32_t     rank = expr_rank(x);
+
+    if (!k || !expr_single(k))
+        return k && node_error(n, E_IMPORT, "k is not one number");
+    row = numbers(b, 2, 0, expr_form(x, rank - 2));
+    column = numbers(b, 2, 1, expr_form(x, rank - 1));
+    beyond = build2(b, "subtract", column, row, NULL);
+    beyond =
+        upper ? build2(b, "less_equal", k, beyond, NULL) : build2(b, "less_equal", beyond, k, NULL);
+    return node_done(n, build3(b, "where", beyond, x, build_scalar(b, x, 0), NULL));
+}
