@@ -135,6 +135,36 @@ bool slice_at_run(Node *n)
     return node_done(n, x);
 }
 
+/* ---- Split: the sizes of the parts ------------------------------------------------------------ */
+
+bool split_at_run(Node *n, uint32_t axis)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *sizes = node_cells(n, 1), *begin = cell_number(b, 0), *rest;
+    const Idx   *extent = expr_form(x, axis), *k, *none;
+    int64_t      parts;
+
+    if (!sizes)
+        return false;
+    type_dim(sizes->type, 0, &parts);
+    if (parts != n->nout)
+        return node_error(n, E_IMPORT, "%lld sizes for %u outputs", (long long)parts, n->nout);
+    if (extent->lo < 1)
+        return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", axis);
+    for (uint32_t i = 0; i < n->nout; i++) {
+        RunDim d = {cell_of(b, sizes, i), 0, extent->hi, axis, 1};
+
+        if (!onnx_bind(n, i, 1, &d, &k))
+            return false;
+        n->out[i] = build_take(b, x, build2(b, "add", numbers(b, k, DT_I64), begin, NULL), axis);
+        begin = build2(b, "add", begin, d.cell, NULL);
+    }
+    /* They are all of it, or the run ends. */
+    rest = build2(b, "subtract", cell_form(b, extent), begin, NULL);
+    RunDim d = {rest, 0, 0, axis, 1};
+    return onnx_bind(n, 0, 1, &d, &none) && n->out[n->nout - 1];
+}
+
 /* ---- Range ------------------------------------------------------------------------------------ */
 
 bool range_at_run(Node *n)
@@ -201,7 +231,7 @@ bool shape_at_run(Node *n, uint32_t i, Dims *out)
 }
 
 /* Cells in another shape, of which nobody knows but the run that it has as many. */
-static const Expr *in_shape(Node *n, const Expr *x, uint32_t k, const Idx *const *dims)
+const Expr *in_shape_at_run(Node *n, const Expr *x, uint32_t k, const Idx *const *dims)
 {
     const Build *b = &n->b;
     const Idx   *total = type_cells(b->c, x->type), *cells = idx_const(b->c->arith, 1);
@@ -249,7 +279,7 @@ bool reshape_at_run(Node *n)
     d[0] =
         (RunDim){k ? build2(b, "subtract", product, cell_form(b, total), NULL) : cell_number(b, 0),
                  0, 0, 0, 1};
-    return onnx_bind(n, 0, 1, d, dims + k) && node_done(n, in_shape(n, x, k, dims));
+    return onnx_bind(n, 0, 1, d, dims + k) && node_done(n, in_shape_at_run(n, x, k, dims));
 }
 
 /* Dimensions of x that are not 1 stay; the run says the others. */

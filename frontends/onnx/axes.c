@@ -152,3 +152,43 @@ bool trilu_at_run(Node *n, bool upper)
         upper ? build2(b, "less_equal", k, beyond, NULL) : build2(b, "less_equal", beyond, k, NULL);
     return node_done(n, build3(b, "where", beyond, x, build_scalar(b, x, 0), NULL));
 }
+
+/* ---- Squeeze, Unsqueeze ----------------------------------------------------------------------- */
+
+bool squeeze_at_run(Node *n)
+{
+    const Expr *axes = node_cells(n, 1);
+
+    return axes && node_done(n, reduced_cells(n, axes, false, n->in[0]));
+}
+
+/* A dimension of the result is 1, or that of the operand which has as many before it. */
+bool unsqueeze_at_run(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *axes = node_cells(n, 1), *before = cell_number(b, 0);
+    const Expr  *zero = before, *one = cell_number(b, 1);
+    uint32_t     rank, had = expr_rank(x);
+    const Idx   *dims[MAX_RANK];
+    RunDim       d[MAX_RANK];
+    int64_t      most = 1, k;
+
+    if (!axes)
+        return false;
+    type_dim(axes->type, 0, &k);
+    if (k > MAX_RANK - (int64_t)had)
+        return node_error(n, E_UNSUPPORTED, "a tensor of more than %d dimensions", MAX_RANK);
+    rank = had + (uint32_t)k;
+    for (uint32_t j = 0; j < had; j++)
+        most = expr_form(x, j)->hi > most ? expr_form(x, j)->hi : most;
+    for (uint32_t i = 0; i < rank; i++) {
+        const Expr *is = axis_flag(b, axes, i, rank), *size = one;
+
+        for (uint32_t j = 0; j < had; j++)
+            size =
+                build3(b, "where", equals(b, before, j), cell_form(b, expr_form(x, j)), size, NULL);
+        d[i] = (RunDim){build3(b, "where", is, one, size, NULL), 0, most, i, 1};
+        before = build2(b, "add", before, build3(b, "where", is, zero, one, NULL), NULL);
+    }
+    return onnx_bind(n, 0, rank, d, dims) && node_done(n, in_shape_at_run(n, x, rank, dims));
+}

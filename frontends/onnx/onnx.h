@@ -307,7 +307,10 @@ bool range_at_run(Node *n);
 bool shape_at_run(Node *n, uint32_t i, Dims *out); /* input i: the shape of the result */
 bool reshape_at_run(Node *n);
 bool expand_at_run(Node *n);
-bool tile_at_run(Node *n);
+bool split_at_run(Node *n, uint32_t axis);
+/* The cells of x in a shape of which only the run knows that it has as many. */
+const Expr *in_shape_at_run(Node *n, const Expr *x, uint32_t k, const Idx *const *dims);
+bool        tile_at_run(Node *n);
 
 /* ---- axes.c: axes that values of the run say ------------------------------------------------------- */
 
@@ -319,6 +322,8 @@ const Expr *reduce_along(Node *n, const Expr *axes, const char *op, const Expr *
 const Expr *reduced_cells(Node *n, const Expr *axes, bool keepdims, const Expr *x);
 const Expr *reduce_at_run(Node *n, const Expr *axes, bool keepdims, const char *op, const Expr *x);
 bool        trilu_at_run(Node *n, bool upper);
+bool        squeeze_at_run(Node *n);
+bool        unsqueeze_at_run(Node *n);
 
 /* ---- converters ------------------------------------------------------------------------------------ */
 

@@ -102,6 +102,8 @@ bool convert_squeeze(Node *n)
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
+    if (!node_known(n, 1))
+        return squeeze_at_run(n);
     x = n->in[0];
     rank = expr_rank(x);
     given = node_axes_arg(n, 1, &v, &bad);
@@ -137,6 +139,8 @@ bool convert_unsqueeze(Node *n)
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
+    if (!node_known(n, 1))
+        return unsqueeze_at_run(n);
     if (!node_axes_arg(n, 1, &v, &bad))
         return bad ? false : node_error(n, E_IMPORT, "axes are missing") != NULL;
     x = n->in[0];

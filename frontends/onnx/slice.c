@@ -59,6 +59,8 @@ bool convert_split(Node *n)
     if (!node_need_rank(n, 0, 1, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
         return false;
+    if (!node_known(n, 1))
+        return split_at_run(n, axis);
     given = node_ints(n, "split", &v);
     sizes = dims_of_i64(b->c, v.at, v.n);
     if (node_has(n, 1)) {

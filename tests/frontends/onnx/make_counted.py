@@ -112,6 +112,11 @@ def axes():
     nodes = [node("Reduce" + op, f"x {a}", f"{op}_{a}{k}", keepdims=k) for op in ops for a in "ac" for k in (0, 1)]
     case("axes", "", [dict(x=f(3, 2, 4), a=ints(a), c=ints(*c)) for a, c in ((0, (0, 1)), (1, (-1, 0)), (-1, (2, 1)))],
          nodes, [value("x", F, [3, 2, 4]), value("a", I, [1]), value("c", I, [2])], [n.output[0] for n in nodes], opset=18)
+    case("split", "", [dict(x=f(3, 7), s=ints(*s), a=ints(*a), d=ints(d), q=f(1, 3, 1, 4)) for s, a, d in (
+             ((1, 2, 4), (0, 1), 0), ((0, 7, 0), (1, 3), 2), ((3, 3, 1), (-1, -3), -2))],
+         [node("Split", "x s", "b c e", axis=1), node("Unsqueeze", "x a", "y"), node("Squeeze", "q d", "z")],
+         [value("x", F, [3, 7]), value("s", I, [3]), value("a", I, [2]), value("d", I, [1]), value("q", F, [1, 3, 1, 4])],
+         ["b", "c", "e", "y", "z"])
     case("diagonal", "--dim N=1..5", [dict(x=f(2, n, 4), k=np.array(k)) for n, k in ((1, 0), (5, -2), (4, 1), (3, 9))],
          [node("Trilu", "x k", "y"), node("Trilu", "x k", "z", upper=0)],
          [value("x", F, [2, "N", 4]), value("k", I, [])], ["y", "z"])
