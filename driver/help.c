@@ -316,7 +316,7 @@ static void add_passes(StrBuf *out)
     for (uint32_t i = 0; i < pass_count; i++) {
         columns_add(table, "%s", pass_table[i].name);
         columns_add(table, "%s", levels[pass_table[i].level]);
-        columns_add(table, "-O%d", pass_table[i].opt);
+        columns_add(table, "-O%d", pass_table[i].opt > 0 ? pass_table[i].opt : 0);
         columns_add(table, "%s", pass_table[i].about);
     }
     columns_print(table, 0, out);

@@ -141,7 +141,7 @@ static void check_passes(Check *k, const ManTexts *list, bool disabled)
         if (!first_time(k, t))
             continue;
         if (pass_find(t->text)) {
-            if (disabled && !pass_find(t->text)->opt)
+            if (disabled && pass_find(t->text)->opt == NEEDED)
                 diag_error(k->d, E_MANIFEST_REF, t->loc, "nothing is compiled without pass '%s'",
                            t->text);
             continue;

@@ -10,6 +10,8 @@
  * calls and their finished kernels (passes/lower/lower.h). */
 typedef enum { LEVEL_GRAPH, LEVEL_TIR, LEVEL_PROGRAM } PassLevel;
 
+enum { NEEDED = -1 };
+
 typedef const Module    *GraphPass(Ctx *c, const Module *m);
 typedef const TirModule *TirPass(Ctx *c, const TirModule *m);
 typedef struct Program   Program;
@@ -18,7 +20,7 @@ typedef bool             ProgramPass(Program *p); /* false: an error */
 typedef struct {
     const char  *name;
     PassLevel    level;
-    int          opt; /* runs from this -O level */
+    int          opt; /* runs from this -O level, or NEEDED */
     const char  *about;
     GraphPass   *graph; /* by level; all NULL: an algorithm of choose_algorithms */
     TirPass     *tir;

@@ -63,7 +63,7 @@ static bool check_lists(Ctx *c, const PassOptions *o, PassLevel level)
             return unknown_pass(c, name, level);
         if (i < o->nwith && listed(name, o->nwithout, o->without))
             return error_at(c, E_USAGE, NO_LOC, "pass '%s' is asked for and left out", name);
-        if (i >= o->nwith && !pass_find(name)->opt)
+        if (i >= o->nwith && pass_find(name)->opt == NEEDED)
             return error_at(c, E_USAGE, NO_LOC, "nothing is compiled without pass '%s'", name);
     }
     return true;

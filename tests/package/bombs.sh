@@ -93,7 +93,8 @@ runs = [(["unpack", x, "-C", "out"], 1) for x in archives] + [
     (["inspect", "many.tar.xz"], 1), (["diff", "one.tar.gz", "many.tar.gz"], 2), (["diff", "many.tar.gz", "many.tar.xz"], 2),
     (["diff", "nests.tar", "nests2.tar"], 1), (["refit", "one.tar.gz", digits, "-o", "out/x.tar"], 1),
     (["cache", "import", "many.tar.gz"], 1), (["run", digits, "--inputs", "one.npz"], 4),
-    (["run", digits, "--inputs", "many.npz"], 4), (["verify", "one.tar.gz", "--inputs", "one.npz", "--expect", "one.npz"], 4)]
+    (["run", digits, "--inputs", "many.npz"], 4), (["verify", "one.tar.gz", "--inputs", "one.npz", "--expect", "one.npz"], 1),
+    (["verify", "good.tar", "--inputs", "one.npz", "--expect", "one.npz"], 4)]
 os.mkdir("out")
 for words, want in runs:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

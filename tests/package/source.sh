@@ -52,5 +52,3 @@ for generator in Ninja "Unix Makefiles"; do
 done
 refuse "THREADS POOL does not go with TARGETS c" "add_tvm_model(m MODEL $digits/digits.onnx TARGETS c THREADS POOL)"
 refuse "CODE_LIMIT is about machine code" "add_tvm_model(m MODEL $digits/digits.onnx TARGETS c CODE_LIMIT 64KiB)"
-refuse "vectors and instructions are chosen by the compiler of the C file" \
-    "add_tvm_model(m MODEL $digits/digits.onnx TARGETS c COMPILE_OPTIONS -mattr=+avx2)"

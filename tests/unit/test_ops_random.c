@@ -40,38 +40,13 @@ static int64_t some_int(void)
 
 static const char *some_word(void)
 {
-    static const char *const words[] = {"",
-                                        "NCHW",
-                                        "NCHW4c",
-                                        "NCHW8c",
-                                        "OIHW",
-                                        "f32",
-                                        "clip",
-                                        "wrap",
-                                        "update",
-                                        "add",
-                                        "max",
-                                        "constant",
-                                        "edge",
-                                        "reflect",
-                                        "forward",
-                                        "reverse",
-                                        "both",
-                                        "values",
-                                        "linear",
-                                        "cubic",
-                                        "nearest_neighbor",
-                                        "floor",
-                                        "half_pixel",
-                                        "asymmetric",
-                                        "NHWC",
-                                        "bidirectional",
-                                        "indices",
-                                        "align_corners",
-                                        "x7c",
-                                        "i32",
-                                        "ceil",
-                                        "mul"};
+    static const char *const words[] = {
+        "",       "NCHW",          "NCHW4c",           "NCHW8c",        "OIHW",       "f32",
+        "clip",   "wrap",          "update",           "add",           "max",        "constant",
+        "edge",   "reflect",       "forward",          "reverse",       "both",       "values",
+        "linear", "cubic",         "nearest_neighbor", "floor",         "half_pixel", "asymmetric",
+        "NHWC",   "bidirectional", "indices",          "align_corners", "x7c",        "i32",
+        "ceil",   "mul",           "gated_delta",      "avg",           "average"};
 
     return words[rnd(COUNT(words))];
 }
@@ -159,6 +134,38 @@ static const Type *like(Ctx *c, const Type *t)
     return type_tensor(c, dtype, n, dims);
 }
 
+static bool tied_tables(Ctx *c, OpId op, const Type **in, uint32_t *n)
+{
+    int64_t a = 1 + rnd(3), b = 1 + rnd(2), d = 1 + rnd(4), e = 1 + rnd(4);
+
+    if (op == OP_NN_LINEAR_ATTENTION) {
+        in[0] = type_tensor_i64(c, DT_F32, 5, (int64_t[]){b, a, 2, 1 + rnd(2), d});
+        in[1] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){b, a, 2, d});
+        in[2] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){b, a, 2, e});
+        in[3] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){b, 2, d, e});
+        in[4] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){b, a, 2, chance(50) ? d : 1});
+        in[5] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){b, a, chance(50) ? 2 : 1});
+        *n = chance(50) ? 6 : 4;
+    } else if (op == OP_VISION_ROI_ALIGN) {
+        in[0] = type_tensor_i64(c, DT_F32, 4, (int64_t[]){b, d, 1 + rnd(6), 1 + rnd(6)});
+        in[1] = type_tensor_i64(c, DT_F32, 2, (int64_t[]){a, 4});
+        in[2] = type_tensor_i64(c, chance(50) ? DT_I64 : DT_I32, 1, &a);
+        *n = 3;
+    } else if (op == OP_TREE_ENSEMBLE) { /* d nodes, e leaves, b trees */
+        in[0] = type_tensor_i64(c, DT_F32, 2, (int64_t[]){a, 1 + rnd(3)});
+        in[1] = type_tensor_i64(c, DT_I32, 1, &d);
+        in[2] = type_tensor_i64(c, DT_F32, 1, &d);
+        in[3] = type_tensor_i64(c, DT_I32, 2, (int64_t[]){d, 2 + rnd(2)});
+        in[4] = type_tensor_i64(c, DT_I32, 1, &b);
+        in[5] = type_tensor_i64(c, DT_I32, 2, (int64_t[]){e, 1 + rnd(2)});
+        in[6] = type_tensor(c, DT_F32, 2, in[5]->dims);
+        *n = 7;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* Operands that a chain of equal dimensions ties together are too rare by chance. */
 static bool tied_operands(Ctx *c, OpId op, const Type **in, uint32_t *n)
 {
@@ -208,7 +215,7 @@ static bool tied_operands(Ctx *c, OpId op, const Type **in, uint32_t *n)
                                  vector ? &in[0]->dims[in[0]->n - 1] : NULL);
         }
     } else {
-        return false;
+        return tied_tables(c, op, in, n);
     }
     return true;
 }
