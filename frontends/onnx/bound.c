@@ -1,7 +1,9 @@
 /* Sizes that values of the run decide (docs/design/shapes.md).
  *
- *     y = Slice(x, [0], k)       ->     let %y.0 = bind_dims(minimum(maximum(%k, 0), 24),
- * dims=[y_0]); strided_slice(%x, begin=[0], end=[y_0])
+ *     y = Slice(x, [0], k)
+ *
+ *     let %y.0 = bind_dims(minimum(maximum(%k, 0), 24), dims=[y_0]);
+ *     strided_slice(%x, begin=[0], end=[y_0])
  *
  * A converter computes such a size as a cell of i64, with operators of the graph, and asks for the
  * dimension.  Its bounds are what the converter proves and what --dim says of it; else the model
