@@ -235,21 +235,16 @@ static void depend(Expansion *x, const char *path)
     vec_push(x->a, &x->files, path);
 }
 
+static void depend_on_file(void *user, const ManText *path)
+{
+    depend(user, path->text);
+}
+
 /* The lock speaks of these too. */
 static void depend_on_inputs(Expansion *x, const ManBuild *b)
 {
-    const ManModel *m = b->model;
-
-    depend(x, m->source.path.text);
-    for (uint32_t i = 0; i < m->source.external_data.n; i++)
-        depend(x, m->source.external_data.at[i].text);
-    for (uint32_t i = 0; i < m->outputs.n; i++)
-        depend(x, m->outputs.at[i].labels.text);
-    for (uint32_t i = 0; i < b->tuning.logs.n; i++)
-        depend(x, b->tuning.logs.at[i].path.text);
-    depend(x, b->pair->machine.text);
-    depend(x, m->verify.inputs.text);
-    depend(x, m->verify.outputs.text);
+    depend(x, b->model->source.path.text);
+    manifest_build_files(b, depend_on_file, x);
 }
 
 /* How many shards a product is worth, by the model's size; 0 where the target allows none.

@@ -77,22 +77,11 @@ static void check_source(Check *k, const ManSource *s)
         diag_adopt(k->d, quiet, E_MANIFEST_FILE, s->path.loc, s->path.text);
         file_unmap_all(quiet);
     }
-    for (uint32_t i = 0; i < s->external_data.n; i++)
-        check_file(k, &s->external_data.at[i]);
 }
 
-static void check_files(Check *k, const ManBuild *b)
+static void check_one(void *user, const ManText *path)
 {
-    const ManModel *m = b->model;
-
-    check_source(k, &m->source);
-    for (uint32_t i = 0; i < m->outputs.n; i++)
-        check_file(k, &m->outputs.at[i].labels);
-    for (uint32_t i = 0; i < b->tuning.logs.n; i++)
-        check_file(k, &b->tuning.logs.at[i].path);
-    check_file(k, &b->pair->machine);
-    check_file(k, &m->verify.inputs);
-    check_file(k, &m->verify.outputs);
+    check_file(user, path);
 }
 
 /* ---- targets --------------------------------------------------------------------------------------- */
@@ -201,7 +190,8 @@ bool manifest_check(Driver *driver, const Manifest *m)
         check_pair(&k, &m->pairs.at[i]);
     check_warnings(&k, &m->defaults.diagnostics);
     for (uint32_t i = 0; i < builds.n; i++) {
-        check_files(&k, &builds.at[i]);
+        check_source(&k, &builds.at[i].model->source);
+        manifest_build_files(&builds.at[i], check_one, &k);
         check_passes(&k, &builds.at[i].model->passes.disabled, true);
         check_passes(&k, &builds.at[i].model->passes.required, false);
         check_flags(&k, &builds.at[i]);

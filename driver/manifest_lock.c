@@ -18,6 +18,7 @@ typedef struct {
     Map        *seen; /* paths */
     Strings    *names;
     const char *folder; /* of the manifest: names of inputs are relative to it */
+    bool        failed; /* of the product at hand: a file cannot be read */
 } Rows;
 
 const char *manifest_lock_path(const Driver *driver)
@@ -73,23 +74,18 @@ static bool add_model(Rows *r, const ManBuild *b)
     return ok;
 }
 
+static void add_file(void *user, const ManText *path)
+{
+    Rows *r = user;
+
+    r->failed = !add_input(r, path->text) || r->failed;
+}
+
 static bool add_build(Rows *r, const ManBuild *b)
 {
-    const ManModel *m = b->model;
-    bool            ok = add_model(r, b);
-
-    for (uint32_t i = 0; i < m->source.external_data.n; i++)
-        ok = add_input(r, m->source.external_data.at[i].text) && ok;
-    for (uint32_t i = 0; i < m->outputs.n; i++)
-        if (m->outputs.at[i].labels.given)
-            ok = add_input(r, m->outputs.at[i].labels.text) && ok;
-    for (uint32_t i = 0; i < b->tuning.logs.n; i++)
-        ok = add_input(r, b->tuning.logs.at[i].path.text) && ok;
-    if (b->pair->machine.given)
-        ok = add_input(r, b->pair->machine.text) && ok;
-    if (m->verify.given)
-        ok = add_input(r, m->verify.inputs.text) && add_input(r, m->verify.outputs.text) && ok;
-    return ok;
+    r->failed = !add_model(r, b);
+    manifest_build_files(b, add_file, r);
+    return !r->failed;
 }
 
 static void add_target(Rows *r, const Manifest *m, const ManPair *p)

@@ -172,6 +172,10 @@ typedef VEC(ManBuild) ManBuilds;
 /* All products in the order of the file, with ${model}, ${target} and ${version} replaced in all
  * texts of `model`, `tuning` and `product`.  ${target} is the name of the pair. */
 ManBuilds manifest_builds(const Manifest *m, Arena *a);
+/* Each file beside the model's own that a product is built from or compared with, in the order of
+ * the manifest: whoever checks, locks or depends on them asks here. */
+typedef void ManFileFn(void *user, const ManText *path);
+void         manifest_build_files(const ManBuild *b, ManFileFn *fn, void *user);
 /* The pairs of a bundle: its own, or those that all of its models have. */
 ManTexts manifest_bundle_pairs(const Manifest *m, Arena *a, const ManBundle *b);
 /* "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a53": host and target as one target string; of a

@@ -554,3 +554,28 @@ const char *manifest_target_text(Arena *a, const ManHost *h, const ManTarget *t)
     }
     return s.at;
 }
+
+/* ---- files of a product -------------------------------------------------------------------------- */
+
+static void file_of(const ManText *path, ManFileFn *fn, void *user)
+{
+    if (path->given)
+        fn(user, path);
+}
+
+void manifest_build_files(const ManBuild *b, ManFileFn *fn, void *user)
+{
+    const ManModel *m = b->model;
+
+    for (uint32_t i = 0; i < m->source.external_data.n; i++)
+        fn(user, &m->source.external_data.at[i]);
+    for (uint32_t i = 0; i < m->inputs.n; i++)
+        file_of(&m->inputs.at[i].value_file, fn, user);
+    for (uint32_t i = 0; i < m->outputs.n; i++)
+        file_of(&m->outputs.at[i].labels, fn, user);
+    for (uint32_t i = 0; i < b->tuning.logs.n; i++)
+        file_of(&b->tuning.logs.at[i].path, fn, user);
+    file_of(&b->pair->machine, fn, user);
+    file_of(&m->verify.inputs, fn, user);
+    file_of(&m->verify.outputs, fn, user);
+}
