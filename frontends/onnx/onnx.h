@@ -10,8 +10,8 @@
  *   ops.def     operator, domain, versions, Relay operator, converter
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
- *   resize_matrix.c recurrent.c attention.c state.c loss.c grid.c patch.c signal.c quant.c
- *   contrib.c sequence.c control.c det.c trees.c learned.c random.c fused_attention.c
+ *   resize_matrix.c resize_run.c recurrent.c attention.c state.c loss.c grid.c patch.c signal.c
+ *   quant.c contrib.c sequence.c control.c det.c trees.c learned.c random.c fused_attention.c
  *               converters by family
  *   loop.c      loops as functions of the module
  *
@@ -410,6 +410,9 @@ typedef struct {
 } OnnxResizeAxis;
 const Expr *onnx_resize_by_weights(Node *n, const OnnxResizeForm *f, const Expr *x,
                                    const OnnxResizeAxis *axes);
+/* resize_run.c: k axes by input `scales`, sizes or a crop that the run gives */
+bool onnx_resize_at_run(Node *n, const OnnxResizeForm *f, uint32_t scales, const char *policy,
+                        const int64_t *axes, uint32_t k);
 /* volume.c */
 const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
                              int64_t group);

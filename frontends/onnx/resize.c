@@ -36,16 +36,30 @@ static bool needs_weights(const Mode *m)
     return m->antialias || m->exclude_outside || !strcmp(m->coordinates, "tf_crop_and_resize");
 }
 
+static OnnxResizeForm form_of(const Mode *m)
+{
+    return (OnnxResizeForm){.method = m->method,
+                            .coordinates = m->coordinates,
+                            .rounding = m->rounding,
+                            .cubic = m->cubic,
+                            .extrapolation = m->extrapolation,
+                            .antialias = m->antialias,
+                            .exclude_outside = m->exclude_outside};
+}
+
+/* With scales, sizes or a crop that the run gives. */
+static bool at_run(Node *n, const Mode *m, uint32_t scales, const char *policy, const int64_t *axes,
+                   uint32_t k)
+{
+    OnnxResizeForm f = form_of(m);
+
+    return onnx_resize_at_run(n, &f, scales, policy, axes, k);
+}
+
 static const Expr *by_weights(Node *n, const Mode *m, const Expr *x, const Idx *const *size,
                               const double *scale)
 {
-    OnnxResizeForm f = {.method = m->method,
-                        .coordinates = m->coordinates,
-                        .rounding = m->rounding,
-                        .cubic = m->cubic,
-                        .extrapolation = m->extrapolation,
-                        .antialias = m->antialias,
-                        .exclude_outside = m->exclude_outside};
+    OnnxResizeForm f = form_of(m);
     OnnxResizeAxis axes[MAX_RANK];
 
     for (uint32_t i = 0; i < expr_rank(x); i++) {
@@ -171,6 +185,7 @@ bool convert_upsample(Node *n)
     Mode       m = {.coordinates = "asymmetric", .rounding = "floor"};
     double     scale[MAX_RANK];
     const Idx *size[MAX_RANK];
+    int64_t    axes[MAX_RANK];
     uint32_t   rank;
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !method(n, &m))
@@ -187,6 +202,10 @@ bool convert_upsample(Node *n)
             memcpy(&f, a->floats.data.at + i * sizeof f, sizeof f);
             scale[i] = f;
         }
+    } else if (!node_known(n, 1)) {
+        for (uint32_t i = 0; i < rank; i++)
+            axes[i] = i;
+        return at_run(n, &m, 1, "stretch", axes, rank);
     } else if (!const_floats(n, 1, rank, scale)) {
         return false;
     }
@@ -262,6 +281,7 @@ bool convert_resize(Node *n)
     uint32_t                 rank, k;
     const Expr              *x;
     const char              *policy;
+    bool                     crop;
     Ints                     ax;
     Dims                     v;
 
@@ -285,7 +305,10 @@ bool convert_resize(Node *n)
             return false;
         k = ax.n;
     }
-    if (!strcmp(m.coordinates, "tf_crop_and_resize") && !crop_of(n, rank, axes, k, m.roi))
+    crop = !strcmp(m.coordinates, "tf_crop_and_resize");
+    if ((crop && !node_known(n, 1)) || !node_known(n, 2) || !node_known(n, 3))
+        return at_run(n, &m, 2, policy, axes, k);
+    if (crop && !crop_of(n, rank, axes, k, m.roi))
         return false;
     if (node_has(n, 2) && !expr_empty(n->in[2])) {
         if (!const_floats(n, 2, k, part))

@@ -122,6 +122,30 @@ def axes():
          [value("x", F, [2, "N", 4]), value("k", I, [])], ["y", "z"])
 
 
+def resized():
+    """Scales, sizes and crops: each method, each kind of coordinates, one axis or all, up and down."""
+    ways = [dict(mode="linear"), dict(mode="nearest", nearest_mode="ceil", coordinate_transformation_mode="asymmetric"),
+            dict(mode="cubic", exclude_outside=1), dict(mode="linear", coordinate_transformation_mode="pytorch_half_pixel"),
+            dict(mode="nearest", coordinate_transformation_mode="half_pixel_symmetric")]
+    nodes = [node("Resize", "x _ s", f"y{k}", **w) for k, w in enumerate(ways)]
+    nodes += [node("Resize", "x _ _ n", f"z{k}", axes=[3, 2], **w) for k, w in enumerate((
+        dict(mode="cubic", coordinate_transformation_mode="align_corners", cubic_coeff_a=-0.5),
+        dict(mode="nearest", keep_aspect_ratio_policy="not_larger"),
+        dict(mode="nearest", nearest_mode="round_prefer_ceil", keep_aspect_ratio_policy="not_smaller")))]
+    nodes.append(node("Resize", "x r _ n", "c", axes=[2, 3], mode="linear",
+                      coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0))
+    case("resized", "--dim *=1..12",
+         [dict(x=f(1, 2, 4, 5), s=np.array((1, 1, h, w), np.float32), n=ints(*n), r=np.array(r, np.float32))
+          for h, w, n, r in ((2, 1.5, (7, 9), (0.1, 0.2, 0.8, 0.9)), (0.5, 0.8, (3, 2), (-0.3, 0.4, 0.6, 1.4)),
+                             (1, 2.25, (1, 1), (0.5, 0, 0.25, 1)), (0.25, 1, (12, 4), (0, 0, 1, 1)))],
+         nodes, [value("x", F, [1, 2, 4, 5]), value("s", F, [4]), value("n", I, [2]), value("r", F, [4])],
+         [n.output[0] for n in nodes], opset=19)
+    case("upsampled", "--dim H=1..8 --dim *=0..24", [dict(x=f(1, 2, h, 3), s=np.array(s, np.float32)) for h, s in (
+             (8, (1, 1, 2, 3)), (1, (1, 1, 1.5, 1)))],
+         [node("Upsample", "x s", "y", mode="nearest"), node("Upsample", "x s", "z", mode="linear")],
+         [value("x", F, [1, 2, "H", 3]), value("s", F, [4])], ["y", "z"], opset=9)
+
+
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     masked()
@@ -130,6 +154,7 @@ if __name__ == "__main__":
     sliced()
     shaped()
     axes()
+    resized()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
