@@ -114,24 +114,22 @@ static bool is_short(const OnnxGraph *g, int64_t trips)
 
 typedef bool Unroll(Node *n, const OnnxLoop *l, int64_t trips);
 
-/* As a function or, if it is short or cannot be one, written out.  `trips`: INT64_MAX if not known.
- */
+/* As a function, or written out: first as suits its length, then the other way.  `trips`: INT64_MAX
+ * if not known. */
 static bool convert_rounds(Node *n, const OnnxLoop *l, int64_t trips, Unroll *unroll)
 {
     Import  *im = n->im;
     uint32_t before = diag_errors(n->b.c->diags), functions = im->functions.n, bound = im->binds.n;
-    bool     known = trips != INT64_MAX;
+    bool     is_known = trips != INT64_MAX, brief = is_known && is_short(l->g, trips);
 
-    if (known && is_short(l->g, trips))
-        return unroll(n, l, trips);
-    if (onnx_loop(n, l, n->out))
+    if (brief ? unroll(n, l, trips) : onnx_loop(n, l, n->out))
         return true;
-    if (!known || trips > MAX_TRIPS)
+    if (!is_known || trips > MAX_TRIPS)
         return false;
     diag_drop(n->b.c->diags, before);
     im->functions.n = functions;
     im->binds.n = bound;
-    return unroll(n, l, trips);
+    return brief ? onnx_loop(n, l, n->out) : unroll(n, l, trips);
 }
 
 /* ---- Loop: (round, condition, state ..) -> (condition, state .., scan outputs ..) ---------------- */

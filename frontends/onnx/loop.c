@@ -259,8 +259,8 @@ static bool carry_pieces(Node *n, const OnnxLoop *l, Rounds *r, const Expr *i,
     for (uint32_t k = 0; k < l->pieces; k++) {
         if (!l->trips) {
             node_error(n, E_UNSUPPORTED, "scan output %u has as many pieces as a run decides", k);
-            diag_hint(n->b.c->diags, "a loop has a known number of rounds if its trip count is "
-                                     "known or made of dimensions, and its condition stays true");
+            diag_hint(n->b.c->diags, "a loop has a known number of rounds if its condition stays "
+                                     "true");
             return false;
         }
         if (!carry_piece(n, r, piece[k], l->trips,
@@ -292,6 +292,24 @@ static const Expr *condition(Node *n, const OnnxLoop *l, const Expr *i, const Ex
                 l->limit ? folded(b, build2(b, "less", i, l->limit, NULL)) : NULL);
 }
 
+/* Of a loop that ends at its limit, if it runs at all, the number of rounds as a dimension. */
+static bool bind_trips(Node *n, OnnxLoop *l)
+{
+    const Build *b = &n->b;
+    int64_t      one = 1;
+    uint32_t     out = l->states;
+    const Expr  *count = build_reshape(b, l->limit, 1, &one);
+
+    while (out + 1 < l->states + l->pieces && !*n->p->output.at[out])
+        out++;
+    count = build2(b, "maximum", count, cell_number(b, 0), NULL);
+    if (l->go)
+        count =
+            build3(b, "where", build_reshape(b, l->go, 1, &one), count, cell_number(b, 0), NULL);
+    RunDim d = {count, 0, l->trips && l->trips->hi > 0 ? l->trips->hi : INT64_MAX, 0, 1};
+    return onnx_bind(n, out, 1, &d, &l->trips);
+}
+
 bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
 {
     const Build *b = &n->b;
@@ -317,8 +335,11 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
         return node_error(n, E_IMPORT, "the condition that its body gives is %s, not one bool",
                           type_text(c, made[0]->type));
     go = l.scan ? NULL : scalar(b, made[0]);
-    if ((go && !is_true(go)) || (l.go && !is_true(l.go)))
+    if (go && !is_true(go))
         l.trips = NULL;
+    else if (!l.scan && l.limit && l.pieces && (!l.trips || (l.go && !is_true(l.go))) &&
+             !bind_trips(n, &l))
+        return false;
     next = condition(n, &l, more, go);
     first = condition(n, &l, i64(b, 0), l.go);
     if (!next)

@@ -9,7 +9,7 @@ import os
 
 import numpy as np
 import onnxruntime as ort
-from make import B, F, I, init, model, node, value
+from make import B, F, I, h, init, model, node, value
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "counted")
 rng = np.random.default_rng(11)
@@ -146,6 +146,19 @@ def resized():
          [value("x", F, [1, 2, "H", 3]), value("s", F, [4])], ["y", "z"], opset=9)
 
 
+def rounds():
+    """Results of as many rounds as the run says, of none, and of a loop that runs or does not."""
+    body = h.make_graph([node("Mul", "s w", "sw"), node("Add", "sw x", "s1"), node("Identity", "s1", "p"), node("Identity", "c", "c1")],
+                        "body", [value("i", I, []), value("c", B, []), value("s", F, [3])],
+                        [value("c1", B, []), value("s1", F, [3]), value("p", F, [3])])
+    case("rounds", "--dim z.0=0..9 --dim u.0=0..9",
+         [dict(x=f(3), m=np.array(m), c=np.array(c)) for m, c in ((4, True), (0, True), (9, False), (-3, True), (9, True))],
+         [node("Loop", "m _ x", "y z", body=body), node("ReduceSum", "z", "t", keepdims=0), node("Loop", "m c x", "v u", body=body),
+          node("Loop", "three c x", "a b", body=body)],
+         [value("x", F, [3]), value("m", I, []), value("c", B, [])], ["y", "z", "t", "v", "u", "a", "b"],
+         w=np.array((0.5, 1, -2), np.float32), three=np.array(3))
+
+
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     masked()
@@ -155,6 +168,7 @@ if __name__ == "__main__":
     shaped()
     axes()
     resized()
+    rounds()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
