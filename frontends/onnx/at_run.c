@@ -12,8 +12,7 @@ static const Expr *where(const Build *b, const Expr *c, const Expr *x, const Exp
     return build3(b, "where", c, x, y, NULL);
 }
 
-/* 0, 1, .. along a dimension of n cells. */
-static const Expr *numbers(const Build *b, const Idx *n, DType t)
+const Expr *onnx_numbers(const Build *b, const Idx *n, DType t)
 {
     ArangeAttrs *a = ATTRS(b, ArangeAttrs);
 
@@ -76,15 +75,13 @@ static const Expr *cut(Node *n, const Expr *x, uint32_t d, const Range *r)
         return build_slice_to(b, x, d, from, idx_add(A, from, count));
     if (extent->lo < 1)
         return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", d);
-    by = build2(b, "multiply", numbers(b, count, DT_I64),
+    by = build2(b, "multiply", onnx_numbers(b, count, DT_I64),
                 where(b, up, by, build1(b, "negative", by, NULL)), NULL);
     return build_take(b, x, build2(b, "add", begin, by, NULL), d);
 }
 
-/* What a list says of dimension d: its cell j where the axes are known, else that of the axis which
- * is d, or `otherwise`. */
-static const Expr *said(const Build *b, const Expr *list, const Expr *is, uint32_t j,
-                        const Expr *otherwise)
+const Expr *cell_said(const Build *b, const Expr *list, const Expr *is, uint32_t j,
+                      const Expr *otherwise)
 {
     const Expr *zero = cell_number(b, 0), *v;
 
@@ -119,16 +116,11 @@ bool slice_at_run(Node *n)
     }
     for (uint32_t i = 0; i < (axes ? rank : (uint32_t)k); i++) {
         uint32_t    d = axes ? i : (uint32_t)axis[i];
-        const Expr *is = NULL, *from_end;
+        const Expr *is = axes ? axis_matches(b, axes, d, rank) : NULL;
 
-        if (axes) {
-            from_end = build2(b, "equal", axes, cell_number(b, (int64_t)d - rank), NULL);
-            is = build2(b, "logical_or", from_end,
-                        build2(b, "equal", axes, cell_number(b, d), NULL), NULL);
-        }
-        Range r = {said(b, starts, is, i, cell_number(b, 0)),
-                   said(b, ends, is, i, cell_number(b, INT64_MAX)),
-                   said(b, steps, is, i, cell_number(b, 1))};
+        Range r = {cell_said(b, starts, is, i, cell_number(b, 0)),
+                   cell_said(b, ends, is, i, cell_number(b, INT64_MAX)),
+                   cell_said(b, steps, is, i, cell_number(b, 1))};
         if (!(x = cut(n, x, d, &r)))
             return false;
     }
@@ -156,7 +148,8 @@ bool split_at_run(Node *n, uint32_t axis)
 
         if (!onnx_bind(n, i, 1, &d, &k))
             return false;
-        n->out[i] = build_take(b, x, build2(b, "add", numbers(b, k, DT_I64), begin, NULL), axis);
+        n->out[i] =
+            build_take(b, x, build2(b, "add", onnx_numbers(b, k, DT_I64), begin, NULL), axis);
         begin = build2(b, "add", begin, d.cell, NULL);
     }
     /* They are all of it, or the run ends. */
@@ -191,7 +184,8 @@ bool range_at_run(Node *n)
     RunDim d = {build2(b, "maximum", count, cell_number(b, 0), NULL), 0, INT64_MAX, 0, 1};
     if (!d.cell || !onnx_bind(n, 0, 1, &d, &cells))
         return false;
-    count = build_cast(b, numbers(b, cells, floats ? DT_F64 : DT_I64), floats ? DT_F64 : DT_I64);
+    count =
+        build_cast(b, onnx_numbers(b, cells, floats ? DT_F64 : DT_I64), floats ? DT_F64 : DT_I64);
     return node_done(
         n,
         build_cast(b, build2(b, "add", v[0], build2(b, "multiply", count, step, NULL), NULL), t));
@@ -243,7 +237,7 @@ const Expr *in_shape_at_run(Node *n, const Expr *x, uint32_t k, const Idx *const
     if (total->lo < 1 || cells->hi > MAX_ELEMS)
         return node_error(n, E_UNSUPPORTED, "%s cells in a shape of %s", dim_text(b->c, total),
                           dim_text(b->c, cells));
-    x = build_take(b, build_reshape_to(b, x, 1, &total), numbers(b, cells, DT_I64), 0);
+    x = build_take(b, build_reshape_to(b, x, 1, &total), onnx_numbers(b, cells, DT_I64), 0);
     return build_reshape_to(b, x, k, dims);
 }
 

@@ -10,12 +10,14 @@ static const Expr *equals(const Build *b, const Expr *x, int64_t v)
     return build2(b, "equal", x, cell_number(b, v), NULL);
 }
 
+const Expr *axis_matches(const Build *b, const Expr *axes, uint32_t d, uint32_t rank)
+{
+    return build2(b, "logical_or", equals(b, axes, d), equals(b, axes, (int64_t)d - rank), NULL);
+}
+
 const Expr *axis_flag(const Build *b, const Expr *axes, uint32_t d, uint32_t rank)
 {
-    const Expr *is =
-        build2(b, "logical_or", equals(b, axes, d), equals(b, axes, (int64_t)d - rank), NULL);
-
-    return build_reduce(b, "any", is, 1, (int64_t[]){0}, true);
+    return build_reduce(b, "any", axis_matches(b, axes, d, rank), 1, (int64_t[]){0}, true);
 }
 
 static const Expr *numbers(const Build *b, uint32_t rank, uint32_t d, const Idx *n)

@@ -254,6 +254,31 @@ bool convert_scatter_nd(Node *n)
                            : NULL);
 }
 
+/* The same for a depth that the run says: where the number of a cell is the index. */
+static bool one_hot_at_run(Node *n, uint32_t axis)
+{
+    const Build *b = &n->b;
+    const Expr  *depth = node_cells(n, 1), *at = build_cast(b, n->in[0], DT_I64), *v = n->in[2];
+    uint32_t     rank = expr_rank(n->in[0]) + 1;
+    const Idx   *cells;
+
+    if (!depth || !at)
+        return false;
+    if (!expr_single(depth) || build_dim(b, v, 0) != 2)
+        return node_error(n, E_IMPORT, "depth is not one number, or values are not [off, on]");
+    RunDim d = {depth, 0, INT64_MAX, axis, 1};
+    if (!onnx_bind(n, 0, 1, &d, &cells))
+        return false;
+    depth = build_reshape(b, depth, 0, NULL);
+    at = build3(b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
+                build2(b, "add", at, depth, NULL), at, NULL);
+    at = build2(b, "equal", build_expand_dims(b, at, axis, 1),
+                build_along(b, onnx_numbers(b, cells, DT_I64), rank, axis), NULL);
+    return node_done(n,
+                     build3(b, "where", at, build_reshape(b, build_slice(b, v, 0, 1, 2), 0, NULL),
+                            build_reshape(b, build_slice(b, v, 0, 0, 1), 0, NULL), NULL));
+}
+
 /* values [off, on] may be known only at run time; indices below 0 count from the end, as Relay has
  * it, and those outside give a row of off. */
 bool convert_one_hot(Node *n)
@@ -264,9 +289,12 @@ bool convert_one_hot(Node *n)
     double       depth;
     uint32_t     axis;
 
-    if (!node_need_rank(n, 0, 0, MAX_RANK - 1) || !node_const_float(n, 1, &depth) ||
-        !node_need_rank(n, 2, 1, 1) ||
+    if (!node_need_rank(n, 0, 0, MAX_RANK - 1) || !node_need_rank(n, 2, 1, 1) ||
         !node_axis(n, node_int(n, "axis", -1), expr_rank(n->in[0]) + 1, &axis))
+        return false;
+    if (!build_fold(b, n->in[1]))
+        return one_hot_at_run(n, axis);
+    if (!node_const_float(n, 1, &depth))
         return false;
     if (!(depth >= 0 && depth < (double)MAX_ELEMS) || build_dim(b, n->in[2], 0) != 2)
         return node_error(n, E_IMPORT, "depth is %g, or values are not [off, on]", depth);

@@ -9,9 +9,10 @@
  *   node.c      what converters ask of a node: attributes, constant inputs
  *   ops.def     operator, domain, versions, Relay operator, converter
  *   schema.def  operator, domain, version, what a node of it may have
- *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c gather.c resize.c
- *   resize_matrix.c resize_run.c recurrent.c attention.c state.c loss.c grid.c patch.c signal.c
- *   quant.c contrib.c sequence.c control.c det.c trees.c learned.c random.c fused_attention.c
+ *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
+ *   resize.c resize_matrix.c resize_run.c recurrent.c attention.c state.c loss.c grid.c patch.c
+ *   signal.c quant.c contrib.c sequence.c control.c det.c trees.c learned.c random.c
+ *   fused_attention.c
  *               converters by family
  *   loop.c      loops as functions of the module
  *
@@ -282,6 +283,11 @@ const Expr *cell_of(const Build *b, const Expr *cells, uint32_t i);
 const Expr *cell_form(const Build *b, const Idx *x);
 const Expr *cell_number(const Build *b, int64_t v);
 const Expr *cell_clamp(const Build *b, const Expr *x, const Expr *lo, const Expr *hi);
+const Expr *onnx_numbers(const Build *b, const Idx *n, DType t); /* 0, 1, .. of n cells */
+/* What a list says of a dimension: its cell j where the axes are known (`is` is NULL), else that of
+ * the axis which is the dimension, or `otherwise`. */
+const Expr *cell_said(const Build *b, const Expr *list, const Expr *is, uint32_t j,
+                      const Expr *otherwise);
 
 typedef struct {
     const Expr *cell;   /* Tensor[(1), i64] */
@@ -314,7 +320,9 @@ bool        tile_at_run(Node *n);
 
 /* ---- axes.c: axes that values of the run say ------------------------------------------------------- */
 
-/* Is d among the axes, of a tensor of that rank?  Tensor[(1), bool] */
+/* Which of the axes is d, of a tensor of that rank?  Tensor[(k), bool] */
+const Expr *axis_matches(const Build *b, const Expr *axes, uint32_t d, uint32_t rank);
+/* Is d among them?  Tensor[(1), bool] */
 const Expr *axis_flag(const Build *b, const Expr *axes, uint32_t d, uint32_t rank);
 /* A reduction that leaves dimensions as they are, of equal cells; those that it should have left;
  * both. */
@@ -324,6 +332,11 @@ const Expr *reduce_at_run(Node *n, const Expr *axes, bool keepdims, const char *
 bool        trilu_at_run(Node *n, bool upper);
 bool        squeeze_at_run(Node *n);
 bool        unsqueeze_at_run(Node *n);
+
+/* ---- pad.c: borders of sizes that values of the run say -------------------------------------------- */
+
+bool pad_at_run(Node *n, const char *mode);
+bool center_crop_pad_at_run(Node *n);
 
 /* ---- converters ------------------------------------------------------------------------------------ */
 

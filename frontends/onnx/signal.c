@@ -8,6 +8,34 @@
 
 /* ---- windows: a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n) --------------------------------------- */
 
+static const Expr *times(const Build *b, const Expr *x, double v)
+{
+    return build2(b, "multiply", x, build_scalar(b, x, v), NULL);
+}
+
+/* A size that the run says. */
+static bool window_at_run(Node *n, DType t, double a0, double a1, double a2)
+{
+    const Build *b = &n->b;
+    const Expr  *size = node_cells(n, 0), *span, *phase, *y;
+    const Idx   *cells;
+
+    if (!size)
+        return false;
+    if (!expr_single(size))
+        return node_error(n, E_IMPORT, "the size is not one number");
+    RunDim d = {size, 1, INT64_MAX, 0, 1};
+    if (!onnx_bind(n, 0, 1, &d, &cells))
+        return false;
+    span = node_int(n, "periodic", 1) ? size : build2(b, "subtract", size, cell_number(b, 1), NULL);
+    span = build_cast(b, build2(b, "maximum", span, cell_number(b, 1), NULL), DT_F64);
+    phase = build2(b, "divide", times(b, onnx_numbers(b, cells, DT_F64), 2 * M_PI), span, NULL);
+    y = times(b, build1(b, "cos", phase, NULL), -a1);
+    if (a2 != 0)
+        y = build2(b, "add", y, times(b, build1(b, "cos", times(b, phase, 2), NULL), a2), NULL);
+    return node_done(n, build_cast(b, build2(b, "add", y, build_scalar(b, y, a0), NULL), t));
+}
+
 static bool cosine_window(Node *n, double a0, double a1, double a2)
 {
     const Build *b = &n->b;
@@ -15,12 +43,14 @@ static bool cosine_window(Node *n, double a0, double a1, double a2)
     Ints         size;
     DType        t;
 
+    if (!onnx_dtype(node_int(n, "output_datatype", ONNX_FLOAT), &t))
+        return node_error(n, E_UNSUPPORTED, "output_datatype");
+    if (!build_fold(b, n->in[0]))
+        return window_at_run(n, t, a0, a1, a2);
     if (!node_const_ints(n, 0, &size))
         return false;
     if (size.n != 1 || size.at[0] < 1 || size.at[0] > 1 << 20)
         return node_error(n, E_IMPORT, "the size is not one number in 1 .. 2^20");
-    if (!onnx_dtype(node_int(n, "output_datatype", ONNX_FLOAT), &t))
-        return node_error(n, E_UNSUPPORTED, "output_datatype");
     span = (double)size.at[0] - (node_int(n, "periodic", 1) ? 0 : 1);
     at = NEW_ARRAY(b->c->arena, double, (size_t)size.at[0]);
     for (int64_t i = 0; i < size.at[0]; i++) {

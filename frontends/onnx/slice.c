@@ -340,17 +340,24 @@ bool convert_pad(Node *n)
         return false;
     x = n->in[0];
     k = rank = expr_rank(x);
+    if (strcmp(mode, "constant") && strcmp(mode, "edge") && strcmp(mode, "reflect") &&
+        strcmp(mode, "wrap"))
+        return node_error(n, E_UNSUPPORTED, "mode '%s'", mode);
     for (uint32_t i = 0; i < rank; i++)
         axes[i] = i;
     if (n->opset < 11) {
         if (!node_ints(n, "pads", &v) && !node_ints(n, "paddings", &v))
             return node_error(n, E_IMPORT, "attribute 'pads' is missing");
     } else {
-        if (!node_const_ints(n, 1, &v) || (node_has(n, 2) && !node_need_rank(n, 2, 0, 1)))
+        if (node_has(n, 2) && !node_need_rank(n, 2, 0, 1))
             return false;
         if (node_has(n, 2) && !expr_single(n->in[2]))
             return node_error(n, E_IMPORT, "input 2 ('%s') should be one number",
                               n->p->input.at[2]);
+        if (!node_known(n, 1) || !node_known(n, 3))
+            return pad_at_run(n, mode);
+        if (!node_const_ints(n, 1, &v))
+            return false;
         if (node_has(n, 3)) {
             if (!node_const_ints(n, 3, &ax) || !node_axes(n, ax, rank, axes))
                 return false;
@@ -373,8 +380,6 @@ bool convert_pad(Node *n)
     }
     if (!strcmp(mode, "wrap"))
         return node_done(n, pad_wrap(n, x, pads));
-    if (strcmp(mode, "constant") && strcmp(mode, "edge") && strcmp(mode, "reflect"))
-        return node_error(n, E_UNSUPPORTED, "mode '%s'", mode);
     if (n->opset >= 11 && node_has(n, 2) && !strcmp(mode, "constant") && !is_double(n, 2, &value))
         return node_done(n, pad_with(n, x, pads, n->in[2]));
     return node_done(n, build_pad(&n->b, x, pads, value, mode));
@@ -387,7 +392,11 @@ bool convert_center_crop_pad(Node *n)
     const Expr *x;
     Ints        v, ax;
 
-    if (!node_need_rank(n, 0, 0, MAX_RANK) || !node_const_shape(n, 1, &v))
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    if (!node_known(n, 1))
+        return center_crop_pad_at_run(n);
+    if (!node_const_shape(n, 1, &v))
         return false;
     x = n->in[0];
     if (!node_ints(n, "axes", &ax))

@@ -159,6 +159,24 @@ def rounds():
          w=np.array((0.5, 1, -2), np.float32), three=np.array(3))
 
 
+def grown():
+    """Borders in every mode, of axes in any order; crops; one-hot codes; windows."""
+    modes = ("constant", "edge", "reflect", "wrap")
+    nodes = [node("Pad", "x p v" if m == "constant" else "x p", m, mode=m) for m in modes]
+    case("padded", "--dim N=3..6 --dim *=0..24",
+         [dict(x=f(n, 5), p=ints(*p), v=f(), a=ints(*a), q=ints(*p[1:3]), s=ints(*s)) for n, p, a, s in (
+             (3, (0, 0, 0, 0), (1,), (3, 5)), (6, (2, 1, 3, 4), (0,), (4, 8)), (4, (-1, 2, 2, -2), (-2,), (9, 2)))],
+         nodes + [node("Pad", "x q v a", "axis"), node("CenterCropPad", "x s", "crop"), node("CenterCropPad", "x s", "swap", axes=[-1, 0])],
+         [value("x", F, ["N", 5]), value("p", I, [4]), value("v", F, []), value("a", I, [1]), value("q", I, [2]), value("s", I, [2])],
+         [*modes, "axis", "crop", "swap"], opset=18)
+    nodes = [node(w + "Window", "d", f"{w}{p}", periodic=p) for w in ("Hann", "Hamming", "Blackman") for p in (0, 1)]
+    case("coded", "--dim *=0..16",
+         [dict(i=ints(*i).reshape(2, 3), d=np.array(d), v=f(2)) for i, d in (
+             ((0, 1, 2, -1, -3, 5), 2), ((0, 6, 7, -7, -8, 3), 7), ((15, -16, 16, 2, 1, 0), 16))],
+         [node("OneHot", "i d v", "y"), node("OneHot", "i d v", "z", axis=0)] + nodes,
+         [value("i", I, [2, 3]), value("d", I, []), value("v", F, [2])], ["y", "z"] + [n.output[0] for n in nodes])
+
+
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     masked()
@@ -169,6 +187,7 @@ if __name__ == "__main__":
     axes()
     resized()
     rounds()
+    grown()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
