@@ -1,6 +1,6 @@
 /* Pieces of pictures, of one to three spatial dimensions: Col2Im puts columns of them together,
  * MaxUnpool puts cells back to where MaxPool found them, and MaxPool tells where; boxes as grids of
- * one size, RoiAlign. */
+ * one size, RoiAlign, and which of them are left, NonMaxSuppression. */
 #include "frontends/onnx/onnx.h"
 
 #include <math.h>
@@ -320,4 +320,79 @@ bool convert_roi_align(Node *n)
     a->spatial_scale = node_float(n, "spatial_scale", 1);
     a->sample_ratio = node_int(n, "sampling_ratio", 0);
     return node_done(n, build3(b, n->relay, n->in[0], n->in[1], n->in[2], a));
+}
+
+/* ---- NonMaxSuppression: (picture, class, box) of what is left, [K, 3] --------------------------- */
+
+/* Input i as a scalar, `otherwise` if it is left out; NULL with an error. */
+static const Expr *one_of(Node *n, uint32_t i, const Expr *otherwise)
+{
+    if (!node_has(n, i))
+        return otherwise;
+    if (!node_need_rank(n, i, 0, 1))
+        return NULL;
+    if (!expr_single(n->in[i]))
+        return node_error(n, E_IMPORT, "input %u ('%s') should be one number", i,
+                          n->p->input.at[i]);
+    return build_reshape(&n->b, n->in[i], 0, NULL);
+}
+
+/* Scores in order, NaN as the least of them; lists of boxes for each class, and the cells that are
+ * boxes. */
+bool convert_non_max_suppression(Node *n)
+{
+    const Build            *b = &n->b;
+    NonMaxSuppressionAttrs *a = ATTRS(b, NonMaxSuppressionAttrs);
+    SortAttrs              *by = ATTRS(b, SortAttrs);
+    const Expr             *in[6], *scores, *left, *at, *class, *column[3];
+    const Idx              *total, *shape[2];
+    int64_t                 boxes, most;
+
+    if (!node_need_rank(n, 0, 3, 3) || !node_need_rank(n, 1, 3, 3))
+        return false;
+    boxes = a->room = build_dim(b, n->in[0], 1);
+    a->center = node_int(n, "center_point_box", 0) != 0;
+    in[0] = n->in[0];
+    scores = n->in[1];
+    in[3] = one_of(n, 2, expr_scalar(b->c, DT_I64, 0));
+    in[4] = one_of(n, 3, expr_scalar(b->c, DT_F32, 0));
+    in[5] = one_of(n, 4, in[4]);
+    if (!in[3] || !in[4] || !in[5])
+        return false;
+    if (node_known(n, 2)) {
+        if (node_has(n, 2) && !node_const_int(n, 2, &most))
+            return false;
+        most = node_has(n, 2) && most > 0 ? most : 0;
+        a->room = most < boxes ? most : boxes;
+    }
+    scores = build3(b, "where", build1(b, "isnan", scores, NULL),
+                    build_scalar(b, scores, -INFINITY), scores, NULL);
+    by->axis = -1;
+    by->is_ascend = false;
+    by->dtype = DT_I64;
+    in[1] = scores;
+    in[2] = build1(b, "argsort", scores, by);
+    if (!in[2])
+        return false;
+    left = build_call(b, n->relay, node_has(n, 4) ? 6 : 5, in, a);
+    if (!left)
+        return false;
+    total = type_cells(b->c, left->type);
+    if (total->hi == 0)
+        return node_done(n, build_zeros(b, DT_I64, 2, (int64_t[]){0, 3}));
+    left = build_reshape_to(b, left, 1, &total);
+    at = onnx_positions(n, build2(b, "less_equal", build_scalar(b, left, 0), left, NULL), 0, 0,
+                        NULL);
+    if (!at)
+        return false;
+    shape[0] = expr_form(at, 0);
+    shape[1] = idx_const(b->c->arith, 1);
+    column[2] = build_take(b, left, at, 0);
+    class = build2(b, "floor_divide", at, build_scalar(b, at, (double)a->room), NULL);
+    left = build_reshape(b, cell_form(b, expr_form(scores, 1)), 0, NULL); /* as many classes */
+    column[0] = build2(b, "floor_divide", class, left, NULL);
+    column[1] = build2(b, "floor_mod", class, left, NULL);
+    for (uint32_t i = 0; i < 3; i++)
+        column[i] = build_reshape_to(b, column[i], 2, shape);
+    return node_done(n, build_concat(b, 3, column, 1));
 }

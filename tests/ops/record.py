@@ -724,6 +724,25 @@ def vision():
                                      sampling_ratio=ratio, mode=mode,
                                      coordinate_transformation_mode="half_pixel" if aligned else "output_half_pixel")
         case("vision.roi_align", f"vision.roi_align(%0, %1, %2, {text})", [F(2, 3, 7, 6), boxes, V("i64", 1, 0, 1, 0)], fn, 1e-5)
+    boxes = V("f32", 0, 0, 4, 4, 4, 5, 0, 1, 9, 9, 6, 6, 8, 8, 5, 5, 2, 2, 2, 9, 0, 0, 4, 4)
+    boxes.shape = (1, 6, 4)
+    scores = V("f32", 0.5, 0.5, 0.25, 0.75, 1, 0.5, -INF, 0.125, 0.25, 0.5, 0.75, 1)
+    order = V("i64", 4, 3, 0, 1, 5, 2, 5, 4, 3, 2, 1, 0)
+    scores.shape = order.shape = (1, 2, 6)
+
+    def left(x, s, order, most, overlap, least=(), room=6, center=0):
+        extra = [np.atleast_1d(least)] if np.size(least) else []
+        chosen = run_ort("NonMaxSuppression", [x, s, np.atleast_1d(most), np.atleast_1d(overlap), *extra], center_point_box=center)
+        out = np.full((1, 2, room), -1, np.int64)
+        for k in range(2):
+            of = chosen[chosen[:, 1] == k][:room, 2]
+            out[0, k, :len(of)] = of
+        return out
+    for most, overlap, least, room, center in ((6, 0.25, 0.375, 6, 0), (1, 0.5, 0, 6, 0), (9, 0, None, 2, 0), (0, 0, None, 6, 0), (6, 0.125, None, 6, 1)):
+        ins = [boxes, scores, order] + [In(t, vals=[v]) for t, v in (("i64", most), ("f32", overlap), ("f32", least)) if v is not None]
+        case("vision.non_max_suppression",
+             f"vision.non_max_suppression({', '.join('%' + str(i) for i in range(len(ins)))}, room={room}, center={str(bool(center)).lower()})",
+             ins, lambda *a, room=room, center=center: left(*a, room=room, center=center))
 
 
 def quantized():

@@ -177,6 +177,19 @@ def grown():
          [value("i", I, [2, 3]), value("d", I, []), value("v", F, [2])], ["y", "z"] + [n.output[0] for n in nodes])
 
 
+def boxed():
+    """Boxes without those that overlap a better one: corners and centers, few wanted and all, with and without a threshold."""
+    def feed(n, most, overlap, least):
+        x = np.concatenate([rng.integers(0, 9, (n, 12, 2)), rng.integers(0, 9, (n, 12, 2))], 2).astype(np.float32)
+        scores = (rng.integers(0, 8, (n, 3, 12)) / 8).astype(np.float32)
+        return dict(x=x, s=scores, m=ints(most), t=np.array([overlap], np.float32), l=np.array([least], np.float32))
+    case("boxed", "--dim N=1..3", [feed(1, 4, 0.5, 0.25), feed(3, 100, 0.125, 0.875), feed(2, 0, 0, 0), feed(2, 1, 0, 1)],
+         [node("NonMaxSuppression", "x s m t l", "y"), node("NonMaxSuppression", "x s m", "c", center_point_box=1),
+          node("NonMaxSuppression", "x s five t", "z"), node("NonMaxSuppression", "x s", "e")],
+         [value("x", F, ["N", 12, 4]), value("s", F, ["N", 3, 12]), value("m", I, [1]), value("t", F, [1]), value("l", F, [1])],
+         [value(o, I, None) for o in "ycze"], five=ints(5))
+
+
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     masked()
@@ -188,6 +201,7 @@ if __name__ == "__main__":
     resized()
     rounds()
     grown()
+    boxed()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
