@@ -141,13 +141,16 @@ bool split_at_run(Node *n, uint32_t axis)
     type_dim(sizes->type, 0, &parts);
     if (parts != n->nout)
         return node_error(n, E_IMPORT, "%lld sizes for %u outputs", (long long)parts, n->nout);
-    if (extent->lo < 1)
+    if (extent->lo < 1 && extent->hi > 0)
         return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", axis);
     for (uint32_t i = 0; i < n->nout; i++) {
         RunDim d = {cell_of(b, sizes, i), 0, extent->hi, axis, 1};
 
         if (!onnx_bind(n, i, 1, &d, &k))
             return false;
+        n->out[i] = x;
+        if (extent->hi == 0) /* parts of nothing */
+            continue;
         n->out[i] =
             build_take(b, x, build2(b, "add", onnx_numbers(b, k, DT_I64), begin, NULL), axis);
         begin = build2(b, "add", begin, d.cell, NULL);

@@ -202,6 +202,8 @@ if __name__ == "__main__":
     rounds()
     grown()
     boxed()
+    case("nothing", "", [dict(x=f(2, 0), s=ints(0, 0))], [node("Split", "x s", "y z", axis=1)],
+         [value("x", F, [2, 0]), value("s", I, [2])], ["y", "z"])
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
