@@ -141,7 +141,9 @@ bool te_tree_ensemble(Ctx *c, const OpCall *call, const Tensor *const *in, const
     const Atom              *row = te_loop_var(c, "n", t->dims[0]);
     const Atom              *tree = te_loop_var(c, "t", call->in[4]->dims[0]);
     const Atom *target[2] = {te_loop_var(c, "k", t->dims[1]), te_loop_var(c, "m", t->dims[1])};
-    const Atom *step = te_loop_var(c, "d", idx_const(A, a->depth));
+    int64_t     nodes = call->in[1]->dims[0]->hi; /* no way is longer than all of them */
+    const Idx  *depth = idx_const(A, a->depth < nodes ? a->depth : nodes);
+    const Atom *step = te_loop_var(c, "d", depth);
     const Idx  *first = idx_atom(A, tree), *cell[2], *last[2];
     const Stmt *kids[3];
     double      start;
@@ -155,7 +157,7 @@ bool te_tree_ensemble(Ctx *c, const OpCall *call, const Tensor *const *in, const
                       (const Idx *[]){idx_const(A, 1)});
     start = w.how == AGGREGATE_MIN ? INFINITY : w.how == AGGREGATE_MAX ? -INFINITY : 0;
     kids[0] = go(&w, te_at(c, in[4], &first));
-    kids[1] = loop_stmt(c, step, idx_const(A, a->depth), ask(&w));
+    kids[1] = loop_stmt(c, step, depth, ask(&w));
     kids[2] = take_leaf(&w);
     kids[1] = loop_stmt(c, tree, call->in[4]->dims[0], stmt_seq(c, 3, kids));
     kids[0] = loop_stmt(c, target[0], t->dims[1],

@@ -151,6 +151,13 @@ static bool tied_tables(Ctx *c, OpId op, const Type **in, uint32_t *n)
         in[1] = type_tensor_i64(c, DT_F32, 2, (int64_t[]){a, 4});
         in[2] = type_tensor_i64(c, chance(50) ? DT_I64 : DT_I32, 1, &a);
         *n = 3;
+    } else if (op == OP_VISION_NON_MAX_SUPPRESSION) {
+        in[0] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){b, d, 4});
+        in[1] = type_tensor_i64(c, DT_F32, 3, (int64_t[]){b, a, d});
+        in[2] = type_tensor_i64(c, DT_I64, 3, (int64_t[]){b, a, d});
+        in[3] = type_tensor_i64(c, DT_I64, 0, NULL);
+        in[4] = in[5] = type_tensor_i64(c, DT_F32, 0, NULL);
+        *n = chance(50) ? 6 : 5;
     } else if (op == OP_TREE_ENSEMBLE) { /* d nodes, e leaves, b trees */
         in[0] = type_tensor_i64(c, DT_F32, 2, (int64_t[]){a, 1 + rnd(3)});
         in[1] = type_tensor_i64(c, DT_I32, 1, &d);
