@@ -102,6 +102,34 @@ const Expr *build3(const Build *b, const char *op, const Expr *x, const Expr *y,
     return build_call(b, op, 3, (const Expr *[]){x, y, z}, attrs);
 }
 
+const Expr *build_where(const Build *b, const Expr *cond, const Expr *x, const Expr *y)
+{
+    return build3(b, "where", cond, x, y, NULL);
+}
+
+const Expr *build_clip(const Build *b, const Expr *x, double lo, double hi)
+{
+    ClipAttrs *a = ATTRS(b, ClipAttrs);
+
+    a->a_min = lo;
+    a->a_max = hi;
+    return build1(b, "clip", x, a);
+}
+
+const Expr *build_by(const Build *b, const char *op, const Expr *x, double v)
+{
+    return build2(b, op, x, build_scalar(b, x, v), NULL);
+}
+
+const Expr *build_arange(const Build *b, const Idx *n, DType t)
+{
+    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
+
+    a->cells = dims_dup(b->c, &n, 1);
+    a->dtype = t;
+    return build_call(b, "arange", 0, NULL, a);
+}
+
 const Expr *build_proj(const Build *b, const Expr *tuple, uint32_t i)
 {
     return tuple ? expr_proj(b->c, tuple, i, b->loc) : NULL;

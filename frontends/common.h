@@ -94,6 +94,12 @@ const Expr *build1(const Build *b, const char *op, const Expr *x, const void *at
 const Expr *build2(const Build *b, const char *op, const Expr *x, const Expr *y, const void *attrs);
 const Expr *build3(const Build *b, const char *op, const Expr *x, const Expr *y, const Expr *z,
                    const void *attrs);
+const Expr *build_where(const Build *b, const Expr *cond, const Expr *x, const Expr *y);
+const Expr *build_clip(const Build *b, const Expr *x, double lo, double hi);
+/* x op v, where v has x's element type. */
+const Expr *build_by(const Build *b, const char *op, const Expr *x, double v);
+/* 0, 1, .. of n cells. */
+const Expr *build_arange(const Build *b, const Idx *n, DType t);
 const Expr *build_proj(const Build *b, const Expr *tuple, uint32_t i);
 /* Constants: a scalar of x's element type; n cells of memory (copied); all cells 0. */
 const Expr *build_scalar(const Build *b, const Expr *like, double v);

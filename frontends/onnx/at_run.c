@@ -7,20 +7,6 @@
 
 #include <string.h>
 
-static const Expr *where(const Build *b, const Expr *c, const Expr *x, const Expr *y)
-{
-    return build3(b, "where", c, x, y, NULL);
-}
-
-const Expr *onnx_numbers(const Build *b, const Idx *n, DType t)
-{
-    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
-
-    a->cells = dims_dup(b->c, &n, 1);
-    a->dtype = t;
-    return build_call(b, "arange", 0, NULL, a);
-}
-
 /* The only form that a cell may be. */
 static const Idx *known_cell(const Build *b, const Expr *cell)
 {
@@ -42,7 +28,7 @@ static const Expr *clamped(const Build *b, const Expr *x, const Expr *extent, co
 {
     const Expr *below = build2(b, "less", x, cell_number(b, 0), NULL);
 
-    return cell_clamp(b, where(b, below, build2(b, "add", x, extent, NULL), x), lo, hi);
+    return cell_clamp(b, build_where(b, below, build2(b, "add", x, extent, NULL), x), lo, hi);
 }
 
 static const Expr *cut(Node *n, const Expr *x, uint32_t d, const Range *r)
@@ -55,10 +41,10 @@ static const Expr *cut(Node *n, const Expr *x, uint32_t d, const Range *r)
     const Expr  *up = build2(b, "less", zero, r->step, NULL), *begin, *end, *way, *by;
     int64_t      v;
 
-    begin = clamped(b, r->start, all, zero, where(b, up, all, last));
-    end = clamped(b, r->end, all, where(b, up, zero, none), where(b, up, all, last));
-    way = build2(b, "multiply", build2(b, "subtract", end, begin, NULL), where(b, up, one, none),
-                 NULL);
+    begin = clamped(b, r->start, all, zero, build_where(b, up, all, last));
+    end = clamped(b, r->end, all, build_where(b, up, zero, none), build_where(b, up, all, last));
+    way = build2(b, "multiply", build2(b, "subtract", end, begin, NULL),
+                 build_where(b, up, one, none), NULL);
     /* A step over all cells is as good as a longer one. */
     by = cell_clamp(b, build1(b, "abs", r->step, NULL), one, build2(b, "maximum", all, one, NULL));
     way = build2(b, "add", way, build2(b, "subtract", by, one, NULL), NULL);
@@ -75,8 +61,8 @@ static const Expr *cut(Node *n, const Expr *x, uint32_t d, const Range *r)
         return build_slice_to(b, x, d, from, idx_add(A, from, count));
     if (extent->lo < 1)
         return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", d);
-    by = build2(b, "multiply", onnx_numbers(b, count, DT_I64),
-                where(b, up, by, build1(b, "negative", by, NULL)), NULL);
+    by = build2(b, "multiply", build_arange(b, count, DT_I64),
+                build_where(b, up, by, build1(b, "negative", by, NULL)), NULL);
     return build_take(b, x, build2(b, "add", begin, by, NULL), d);
 }
 
@@ -87,8 +73,8 @@ const Expr *cell_said(const Build *b, const Expr *list, const Expr *is, uint32_t
 
     if (!is || !list)
         return list ? cell_of(b, list, j) : otherwise;
-    v = build_reduce(b, "sum", where(b, is, list, zero), 1, (int64_t[]){0}, true);
-    return where(b, build_reduce(b, "any", is, 1, (int64_t[]){0}, true), v, otherwise);
+    v = build_reduce(b, "sum", build_where(b, is, list, zero), 1, (int64_t[]){0}, true);
+    return build_where(b, build_reduce(b, "any", is, 1, (int64_t[]){0}, true), v, otherwise);
 }
 
 bool slice_at_run(Node *n)
@@ -152,7 +138,7 @@ bool split_at_run(Node *n, uint32_t axis)
         if (extent->hi == 0) /* parts of nothing */
             continue;
         n->out[i] =
-            build_take(b, x, build2(b, "add", onnx_numbers(b, k, DT_I64), begin, NULL), axis);
+            build_take(b, x, build2(b, "add", build_arange(b, k, DT_I64), begin, NULL), axis);
         begin = build2(b, "add", begin, d.cell, NULL);
     }
     /* They are all of it, or the run ends. */
@@ -188,7 +174,7 @@ bool range_at_run(Node *n)
     if (!d.cell || !onnx_bind(n, 0, 1, &d, &cells))
         return false;
     count =
-        build_cast(b, onnx_numbers(b, cells, floats ? DT_F64 : DT_I64), floats ? DT_F64 : DT_I64);
+        build_cast(b, build_arange(b, cells, floats ? DT_F64 : DT_I64), floats ? DT_F64 : DT_I64);
     return node_done(
         n,
         build_cast(b, build2(b, "add", v[0], build2(b, "multiply", count, step, NULL), NULL), t));
@@ -240,7 +226,7 @@ const Expr *in_shape_at_run(Node *n, const Expr *x, uint32_t k, const Idx *const
     if (total->lo < 1 || cells->hi > MAX_ELEMS)
         return node_error(n, E_UNSUPPORTED, "%s cells in a shape of %s", dim_text(b->c, total),
                           dim_text(b->c, cells));
-    x = build_take(b, build_reshape_to(b, x, 1, &total), onnx_numbers(b, cells, DT_I64), 0);
+    x = build_take(b, build_reshape_to(b, x, 1, &total), build_arange(b, cells, DT_I64), 0);
     return build_reshape_to(b, x, k, dims);
 }
 
@@ -260,14 +246,15 @@ bool reshape_at_run(Node *n)
         const Expr *none = build2(b, "equal", cells[i], cell_number(b, 0), NULL);
 
         if (copy && !zero)
-            cells[i] = where(b, none, copy, cells[i]);
+            cells[i] = build_where(b, none, copy, cells[i]);
         left[i] = build2(b, "equal", cells[i], cell_number(b, -1), NULL);
-        rest = where(b, left[i], cell_number(b, 1), cells[i]);
+        rest = build_where(b, left[i], cell_number(b, 1), cells[i]);
         product = product ? build2(b, "multiply", product, rest, NULL) : rest;
     }
     rest = k ? build2(b, "divide", cell_form(b, total), product, NULL) : NULL;
     for (uint32_t i = 0; i < k; i++)
-        d[i] = (RunDim){where(b, left[i], rest, cells[i]), 0, k == 1 ? total->hi : INT64_MAX, i, 1};
+        d[i] = (RunDim){build_where(b, left[i], rest, cells[i]), 0, k == 1 ? total->hi : INT64_MAX,
+                        i, 1};
     if (!onnx_bind(n, 0, k, d, dims))
         return false;
     /* It has as many cells, or the run ends. */

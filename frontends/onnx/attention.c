@@ -10,17 +10,14 @@ static const Expr *add(const Build *b, const Expr *x, const Expr *y)
     return x ? build2(b, "add", x, y, NULL) : y;
 }
 
-static const Expr *scaled(const Build *b, const Expr *x, double v)
-{
-    return build2(b, "multiply", x, build_scalar(b, x, v), NULL);
-}
-
-/* [N, S, H*D] -> [N, H, S, D]; four dimensions stay. */
-static const Expr *split_heads(Node *n, const Expr *x, int64_t heads)
+const Expr *onnx_split_heads(Node *n, const Expr *x, int64_t heads)
 {
     const Build *b = &n->b;
-    Ints         d = build_dims(b, x);
+    Ints         d;
 
+    if (!x)
+        return NULL;
+    d = build_dims(b, x);
     if (d.n == 4)
         return x;
     if (heads < 1 || d.at[2] % heads)
@@ -80,14 +77,13 @@ static const Expr *window_dynamic(const Build *b, DType t, const Expr *length, i
     far = build2(b, "subtract", p, length, NULL);
     zero = expr_scalar(b->c, t, 0);
     none = expr_scalar(b->c, t, -INFINITY);
-    seen =
-        right >= 0 ? build2(b, "less_equal", far, build_scalar(b, far, (double)right), NULL) : NULL;
+    seen = right >= 0 ? build_by(b, "less_equal", far, (double)right) : NULL;
     if (left >= 0) {
-        const Expr *l = build2(b, "greater_equal", far, build_scalar(b, far, (double)-left), NULL);
+        const Expr *l = build_by(b, "greater_equal", far, (double)-left);
 
         seen = seen ? build2(b, "logical_and", seen, l, NULL) : l;
     }
-    return build3(b, "where", seen, zero, none, NULL);
+    return build_where(b, seen, zero, none);
 }
 
 /* The mask as numbers that are added, its last dimension padded to all keys. */
@@ -98,8 +94,7 @@ static const Expr *additive(Node *n, const Expr *mask, DType t, int64_t keys)
     int64_t      pads[2 * MAX_RANK] = {0};
 
     if (dtype_is_bool(expr_dtype(mask)))
-        mask = build3(b, "where", mask, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, -INFINITY),
-                      NULL);
+        mask = build_where(b, mask, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, -INFINITY));
     mask = mask ? build_cast(b, mask, t) : NULL;
     if (mask && rank > 0 && build_dim(b, mask, rank - 1) < keys) {
         pads[2 * rank - 1] = keys - build_dim(b, mask, rank - 1);
@@ -154,8 +149,7 @@ static bool biases(Node *n, Parts *p, int64_t past)
             at[j] = j;
         more =
             build2(b, "less", build_const(b, DT_I64, 4, (int64_t[]){1, 1, 1, T}, at), length, NULL);
-        more = build3(b, "where", more, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, -INFINITY),
-                      NULL);
+        more = build_where(b, more, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, -INFINITY));
         if (!(p->bias = add(b, p->bias, more)))
             return false;
     }
@@ -169,7 +163,7 @@ static const Expr *guarded(const Build *b, const Expr *weights, const Expr *bias
     const Expr *top = build_reduce(b, "max", bias, 1, &last, true), *none;
 
     none = build2(b, "equal", top, build_scalar(b, bias, -INFINITY), NULL);
-    return build3(b, "where", none, build_scalar(b, weights, 0), weights, NULL);
+    return build_where(b, none, build_scalar(b, weights, 0), weights);
 }
 
 bool convert_attention(Node *n)
@@ -189,9 +183,9 @@ bool convert_attention(Node *n)
                               "queries, keys and values have to be of 3 or 4 dimensions");
     t = precise = expr_dtype(n->in[0]);
     flat = expr_rank(n->in[0]) == 3;
-    if (!(p.q = split_heads(n, n->in[0], node_int(n, "q_num_heads", 0))) ||
-        !(p.k = split_heads(n, n->in[1], node_int(n, "kv_num_heads", 0))) ||
-        !(p.v = split_heads(n, n->in[2], node_int(n, "kv_num_heads", 0))))
+    if (!(p.q = onnx_split_heads(n, n->in[0], node_int(n, "q_num_heads", 0))) ||
+        !(p.k = onnx_split_heads(n, n->in[1], node_int(n, "kv_num_heads", 0))) ||
+        !(p.v = onnx_split_heads(n, n->in[2], node_int(n, "kv_num_heads", 0))))
         return false;
     if (node_has(n, 4) != node_has(n, 5))
         return node_error(n, E_IMPORT, "past_key and past_value have to be given together");
@@ -211,13 +205,14 @@ bool convert_attention(Node *n)
         !(p.v = repeat_heads(n, p.v, heads)))
         return false;
     root = sqrt(node_float(n, "scale", 1 / sqrt((double)build_dim(b, p.q, 3))));
-    s = build_transpose(b, scaled(b, p.k, root), 4, (int64_t[]){0, 1, 3, 2});
-    p.q = scaled(b, p.q, root);
+    s = build_transpose(b, build_by(b, "multiply", p.k, root), 4, (int64_t[]){0, 1, 3, 2});
+    p.q = build_by(b, "multiply", p.q, root);
     if (!s || !p.q || !(s = onnx_matmul(n, p.q, s)))
         return false;
     shown = s;
     if (softcap > 0) {
-        s = scaled(b, build1(b, "tanh", scaled(b, s, 1 / softcap), NULL), softcap);
+        s = build_by(b, "multiply",
+                     build1(b, "tanh", build_by(b, "multiply", s, 1 / softcap), NULL), softcap);
         shown = mode == 1 ? s : shown;
     }
     if (p.bias)
@@ -291,7 +286,7 @@ bool convert_flex_attention(Node *n)
     k = k ? build_transpose(b, k, 4, (int64_t[]){0, 1, 3, 2}) : NULL;
     if (!k || !v || !(s = onnx_matmul(n, q, k)))
         return false;
-    s = scaled(b, s, node_float(n, "scale", 1 / sqrt((double)build_dim(b, q, 3))));
+    s = build_by(b, "multiply", s, node_float(n, "scale", 1 / sqrt((double)build_dim(b, q, 3))));
     soft->axis = 3;
     s = build1(b, "nn.softmax", modified(n, "score_mod", s), soft);
     s = modified(n, "prob_mod", s);
@@ -325,7 +320,7 @@ bool convert_rotary_embedding(Node *n)
         return false;
     x = n->in[0];
     rank = expr_rank(x);
-    if (!(x = split_heads(n, x, node_int(n, "num_heads", 0))) ||
+    if (!(x = onnx_split_heads(n, x, node_int(n, "num_heads", 0))) ||
         !(x = build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3})))
         return false;
     N = build_dim(b, x, 0), S = build_dim(b, x, 1), D = build_dim(b, x, 3);

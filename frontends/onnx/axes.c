@@ -22,14 +22,11 @@ const Expr *axis_flag(const Build *b, const Expr *axes, uint32_t d, uint32_t ran
 
 static const Expr *numbers(const Build *b, uint32_t rank, uint32_t d, const Idx *n)
 {
-    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
-    const Idx   *dims[MAX_RANK];
+    const Idx *dims[MAX_RANK];
 
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = i == d ? n : idx_const(b->c->arith, 1);
-    a->cells = dims_dup(b->c, &n, 1);
-    a->dtype = DT_I64;
-    return build_reshape_to(b, build_call(b, "arange", 0, NULL, a), rank, dims);
+    return build_reshape_to(b, build_arange(b, n, DT_I64), rank, dims);
 }
 
 /* The dimensions that are not reduced in their order: result dimension k is the one that has k
@@ -56,10 +53,10 @@ static const Expr *without(Node *n, const Expr *x, const Expr *const *is, uint32
             const Expr *here = build2(b, "logical_and", build1(b, "logical_not", is[i], NULL),
                                       equals(b, before, left - 1 - k), NULL);
 
-            size[k] = build3(b, "where", here, n_i, size[k], NULL);
-            apart[k] = build3(b, "where", here, far, apart[k], NULL);
+            size[k] = build_where(b, here, n_i, size[k]);
+            apart[k] = build_where(b, here, far, apart[k]);
         }
-        before = build2(b, "add", before, build3(b, "where", is[i], zero, one, NULL), NULL);
+        before = build2(b, "add", before, build_where(b, is[i], zero, one), NULL);
         step = idx_mul(b->c->arith, step, expr_form(x, i));
     }
     for (uint32_t k = 0; k < left; k++)
@@ -88,8 +85,8 @@ static const Expr *with_ones(Node *n, const Expr *x, const Expr *const *is)
     for (uint32_t i = 0; i < rank; i++) {
         const Expr *all = cell_form(b, expr_form(x, i));
 
-        d[i] = (RunDim){build3(b, "where", is[i], cell_number(b, 1), all, NULL), 1,
-                        expr_form(x, i)->hi, i, 1};
+        d[i] =
+            (RunDim){build_where(b, is[i], cell_number(b, 1), all), 1, expr_form(x, i)->hi, i, 1};
     }
     if (!onnx_bind(n, 0, rank, d, dims))
         return NULL;
@@ -108,8 +105,7 @@ const Expr *reduce_along(Node *n, const Expr *axes, const char *op, const Expr *
 
         if (expr_form(x, i)->lo < 1)
             return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", i);
-        x = build3(b, "where", axis_flag(b, axes, i, rank), build_reduce(b, op, x, 1, &axis, true),
-                   x, NULL);
+        x = build_where(b, axis_flag(b, axes, i, rank), build_reduce(b, op, x, 1, &axis, true), x);
         if (!x)
             return NULL;
     }
@@ -152,7 +148,7 @@ bool trilu_at_run(Node *n, bool upper)
     beyond = build2(b, "subtract", column, row, NULL);
     beyond =
         upper ? build2(b, "less_equal", k, beyond, NULL) : build2(b, "less_equal", beyond, k, NULL);
-    return node_done(n, build3(b, "where", beyond, x, build_scalar(b, x, 0), NULL));
+    return node_done(n, build_where(b, beyond, x, build_scalar(b, x, 0)));
 }
 
 /* ---- Squeeze, Unsqueeze ----------------------------------------------------------------------- */
@@ -187,10 +183,9 @@ bool unsqueeze_at_run(Node *n)
         const Expr *is = axis_flag(b, axes, i, rank), *size = one;
 
         for (uint32_t j = 0; j < had; j++)
-            size =
-                build3(b, "where", equals(b, before, j), cell_form(b, expr_form(x, j)), size, NULL);
-        d[i] = (RunDim){build3(b, "where", is, one, size, NULL), 0, most, i, 1};
-        before = build2(b, "add", before, build3(b, "where", is, zero, one, NULL), NULL);
+            size = build_where(b, equals(b, before, j), cell_form(b, expr_form(x, j)), size);
+        d[i] = (RunDim){build_where(b, is, one, size), 0, most, i, 1};
+        before = build2(b, "add", before, build_where(b, is, zero, one), NULL);
     }
     return onnx_bind(n, 0, rank, d, dims) && node_done(n, in_shape_at_run(n, x, rank, dims));
 }

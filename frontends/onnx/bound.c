@@ -185,7 +185,6 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
     const Build          *b = &n->b;
     Arith                *A = b->c->arith;
     const Idx            *cells = expr_form(flags, 0), *k, *room = idx_addc(A, cells, 1);
-    ArangeAttrs          *count = ATTRS(b, ArangeAttrs);
     ScatterElementsAttrs *first = ATTRS(b, ScatterElementsAttrs);
     const Expr           *sum, *to, *all, *number;
 
@@ -197,14 +196,12 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
     RunDim d = {build_slice_to(b, sum, 0, idx_addc(A, cells, -1), cells), 0, cells->hi, at, 1};
     if (!onnx_bind(n, out, 1, &d, &k))
         return NULL;
-    count->cells = dims_dup(b->c, &cells, 1);
-    count->dtype = DT_I64;
-    number = build_call(b, "arange", 0, NULL, count);
-    sum = build2(b, "subtract", sum, build_scalar(b, sum, 1), NULL);
+    number = build_arange(b, cells, DT_I64);
+    sum = build_by(b, "subtract", sum, 1);
     if (rank)
         *rank = sum;
     /* Those without a flag go behind the end. */
-    to = build3(b, "where", flags, sum, cell_form(b, cells), NULL);
+    to = build_where(b, flags, sum, cell_form(b, cells));
     all = build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &room), to, number, first);
     return build_slice_to(b, all, 0, idx_const(A, 0), k);
 }

@@ -58,11 +58,6 @@ bool convert_fused_gemm(Node *n)
                                                     node_float(n, "activation_beta", 0)));
 }
 
-static const Expr *scaled(const Build *b, const Expr *x, double v)
-{
-    return build2(b, "multiply", x, build_scalar(b, x, v), NULL);
-}
-
 /* x + bias, then Gelu, exact or by tanh. */
 static bool bias_gelu(Node *n, bool exact)
 {
@@ -75,15 +70,15 @@ static bool bias_gelu(Node *n, bool exact)
     if (node_has(n, 1) && !(x = build2(b, "add", x, n->in[1], NULL)))
         return false;
     if (exact) {
-        t = build1(b, "erf", scaled(b, x, M_SQRT1_2), NULL);
+        t = build1(b, "erf", build_by(b, "multiply", x, M_SQRT1_2), NULL);
     } else {
         const Expr *cube = build2(b, "multiply", x, build2(b, "multiply", x, x, NULL), NULL);
 
-        t = build2(b, "add", x, scaled(b, cube, 0.044715), NULL);
-        t = build1(b, "tanh", scaled(b, t, sqrt(2 / M_PI)), NULL);
+        t = build2(b, "add", x, build_by(b, "multiply", cube, 0.044715), NULL);
+        t = build1(b, "tanh", build_by(b, "multiply", t, sqrt(2 / M_PI)), NULL);
     }
     t = build2(b, "add", t, build_scalar(b, x, 1), NULL);
-    return node_done(n, build2(b, "multiply", scaled(b, x, 0.5), t, NULL));
+    return node_done(n, build2(b, "multiply", build_by(b, "multiply", x, 0.5), t, NULL));
 }
 
 bool convert_bias_gelu(Node *n)

@@ -15,13 +15,12 @@ static const Expr *eliminated(const Build *b, const Expr *A, const Expr *row, co
 
     for (int64_t i = 1; i < m; i++)
         at[i - 1] = i;
-    below =
-        build3(b, "where",
-               build2(b, "equal", p, build_const(b, DT_I64, 3, (int64_t[]){1, m - 1, 1}, at), NULL),
-               first, below, NULL);
+    below = build_where(
+        b, build2(b, "equal", p, build_const(b, DT_I64, 3, (int64_t[]){1, m - 1, 1}, at), NULL),
+        first, below);
     /* Under a pivot of 0 are only zeros. */
-    pivot = build3(b, "where", build2(b, "equal", pivot, build_scalar(b, A, 0), NULL),
-                   build_scalar(b, A, 1), pivot, NULL);
+    pivot = build_where(b, build2(b, "equal", pivot, build_scalar(b, A, 0), NULL),
+                        build_scalar(b, A, 1), pivot);
     times = build2(b, "divide", build_slice(b, below, 2, 0, 1), pivot, NULL);
     return build2(b, "subtract", build_slice(b, below, 2, 1, m),
                   build2(b, "multiply", times, build_slice(b, row, 2, 1, m), NULL), NULL);
@@ -70,8 +69,8 @@ bool convert_det(Node *n)
         if (m == 1 || !det)
             break;
         /* Two rows changed places. */
-        det = build3(b, "where", build2(b, "equal", p, build_zeros(b, DT_I64, 0, NULL), NULL), det,
-                     build1(b, "negative", det, NULL), NULL);
+        det = build_where(b, build2(b, "equal", p, build_zeros(b, DT_I64, 0, NULL), NULL), det,
+                          build1(b, "negative", det, NULL));
         A = eliminated(b, A, row, p, pivot, m);
     }
     return node_done(n, build_cast(b, build_reshape(b, det, rank - 2, d.at), t));

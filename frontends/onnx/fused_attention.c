@@ -11,27 +11,6 @@ typedef struct {
     int64_t     past;        /* keys before those of this node */
 } Operands;
 
-static const Expr *op2(const Build *b, const char *op, const Expr *x, double v)
-{
-    return build2(b, op, x, build_scalar(b, x, v), NULL);
-}
-
-/* [N, L, H*D] -> [N, H, L, D] */
-static const Expr *split_heads(Node *n, const Expr *x, int64_t heads)
-{
-    const Build *b = &n->b;
-    Ints         d;
-
-    if (!x)
-        return NULL;
-    d = build_dims(b, x);
-    if (heads < 1 || d.at[2] % heads)
-        return node_error(n, E_IMPORT, "%lld heads for %lld columns", (long long)heads,
-                          (long long)d.at[2]);
-    x = build_reshape(b, x, 4, (int64_t[]){d.at[0], d.at[1], heads, d.at[2] / heads});
-    return build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3});
-}
-
 /* Numbers that are added to the products: 0 where a key is seen, `masked` where it is not.  A mask
  * has a cell for each key, [N, T], or for each query and key, [N, S, T], or the length of each
  * row's keys, [N]. */
@@ -57,9 +36,9 @@ static const Expr *additive(Node *n, const Expr *mask, const Operands *o, double
             build2(b, "less", build_const(b, DT_I64, 4, (int64_t[]){1, 1, 1, T}, at), mask, NULL);
     } else {
         mask = build_reshape(b, mask, 4, (int64_t[]){N, 1, expr_rank(mask) == 3 ? S : 1, T});
-        seen = mask ? op2(b, "greater", mask, 0) : NULL;
+        seen = mask ? build_by(b, "greater", mask, 0) : NULL;
     }
-    return build3(b, "where", seen, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, masked), NULL);
+    return build_where(b, seen, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, masked));
 }
 
 /* Query i sees keys up to i + past. */
@@ -89,7 +68,7 @@ static const Expr *attend(Node *n, const Operands *o)
                           (long long)T);
     scale = scale == 0 ? 1 / sqrt((double)q.at[3]) : scale;
     s = build_transpose(b, o->k, 4, (int64_t[]){0, 1, 3, 2});
-    s = s ? onnx_matmul(n, op2(b, "multiply", o->q, scale), s) : NULL;
+    s = s ? onnx_matmul(n, build_by(b, "multiply", o->q, scale), s) : NULL;
     if (!s)
         return NULL;
     if (o->mask) {
@@ -134,7 +113,7 @@ bool convert_multi_head_attention(Node *n)
                           "shared buffers of past keys, beams, or keys without "
                           "values");
     width = build_dim(b, n->in[0], 2);
-    o.q = split_heads(n, with_part(b, n->in[0], bias, 0), heads);
+    o.q = onnx_split_heads(n, with_part(b, n->in[0], bias, 0), heads);
     if (expr_rank(n->in[1]) == 4) {
         o.k = n->in[1];
         o.v = n->in[2];
@@ -142,8 +121,8 @@ bool convert_multi_head_attention(Node *n)
         columns = build_dim(b, n->in[2], 2);
         if (bias && build_dim(b, bias, 0) != 2 * width + columns)
             return node_error(n, E_IMPORT, "the bias is %s", type_text(b->c, bias->type));
-        o.k = split_heads(n, with_part(b, n->in[1], bias, width), heads);
-        o.v = split_heads(n, with_part(b, n->in[2], bias, 2 * width), heads);
+        o.k = onnx_split_heads(n, with_part(b, n->in[1], bias, width), heads);
+        o.v = onnx_split_heads(n, with_part(b, n->in[2], bias, 2 * width), heads);
     }
     if (node_has(n, 6)) {
         if (!node_need_rank(n, 6, 4, 4) || !node_need_rank(n, 7, 4, 4))
@@ -190,7 +169,7 @@ bool convert_fused_attention(Node *n)
     if (node_has(n, 2))
         x = build2(b, "add", x, n->in[2], NULL);
     for (uint32_t i = 0; i < 3 && x; from += width[i++])
-        if (!(part[i] = split_heads(n, build_slice(b, x, 2, from, from + width[i]), heads)))
+        if (!(part[i] = onnx_split_heads(n, build_slice(b, x, 2, from, from + width[i]), heads)))
             return false;
     if (!x)
         return false;

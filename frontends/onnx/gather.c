@@ -165,8 +165,8 @@ static const Expr *wrap_coordinates(Node *n, uint32_t first)
         if (known)
             return ints_like(b, k, wrapped);
     }
-    return build3(b, "where", build2(b, "less", indices, build_scalar(b, indices, 0), NULL),
-                  build2(b, "add", indices, build_values(b, t, (Dims){m, d}), NULL), indices, NULL);
+    return build_where(b, build_by(b, "less", indices, 0),
+                       build2(b, "add", indices, build_values(b, t, (Dims){m, d}), NULL), indices);
 }
 
 static bool nd_operands(Node *n, uint32_t first)
@@ -231,8 +231,7 @@ bool convert_scatter_elements(Node *n)
         const Type *t = type_tensor_i64(b->c, expr_dtype(at), 0, NULL);
         const Expr *end = build_values(b, t, (Dims){1, n->in[0]->type->dims + axis});
 
-        at = build3(b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
-                    build2(b, "add", at, end, NULL), at, NULL);
+        at = build_where(b, build_by(b, "less", at, 0), build2(b, "add", at, end, NULL), at);
     }
     if (expr_empty(n->in[1]) && expr_empty(n->in[2])) /* nothing is written */
         return node_done(n, n->in[0]);
@@ -270,13 +269,11 @@ static bool one_hot_at_run(Node *n, uint32_t axis)
     if (!onnx_bind(n, 0, 1, &d, &cells))
         return false;
     depth = build_reshape(b, depth, 0, NULL);
-    at = build3(b, "where", build2(b, "less", at, build_scalar(b, at, 0), NULL),
-                build2(b, "add", at, depth, NULL), at, NULL);
+    at = build_where(b, build_by(b, "less", at, 0), build2(b, "add", at, depth, NULL), at);
     at = build2(b, "equal", build_expand_dims(b, at, axis, 1),
-                build_along(b, onnx_numbers(b, cells, DT_I64), rank, axis), NULL);
-    return node_done(n,
-                     build3(b, "where", at, build_reshape(b, build_slice(b, v, 0, 1, 2), 0, NULL),
-                            build_reshape(b, build_slice(b, v, 0, 0, 1), 0, NULL), NULL));
+                build_along(b, build_arange(b, cells, DT_I64), rank, axis), NULL);
+    return node_done(n, build_where(b, at, build_reshape(b, build_slice(b, v, 0, 1, 2), 0, NULL),
+                                    build_reshape(b, build_slice(b, v, 0, 0, 1), 0, NULL)));
 }
 
 /* values [off, on] may be known only at run time; indices below 0 count from the end, as Relay has
@@ -381,8 +378,7 @@ static bool nonzero_at_run(Node *n)
     const Expr  *x = n->in[0], *flags, *at, *rows[MAX_RANK];
     const Idx   *cells = type_cells(b->c, x->type), *step = idx_const(A, 1);
 
-    flags =
-        dtype_is_bool(expr_dtype(x)) ? x : build2(b, "not_equal", x, build_scalar(b, x, 0), NULL);
+    flags = dtype_is_bool(expr_dtype(x)) ? x : build_by(b, "not_equal", x, 0);
     at = onnx_positions(n, build_reshape_to(b, flags, 1, &cells), 0, 1, NULL);
     if (!at)
         return false;
@@ -472,8 +468,8 @@ bool convert_reverse_sequence(Node *n)
     len = build_reshape(b, build_cast(b, n->in[1], DT_I64), rank, dims);
     if (!i || !len)
         return false;
-    at = build2(b, "subtract", build2(b, "subtract", len, build_scalar(b, len, 1), NULL), i, NULL);
-    at = build3(b, "where", build2(b, "less", i, len, NULL), at, i, NULL);
+    at = build2(b, "subtract", build_by(b, "subtract", len, 1), i, NULL);
+    at = build_where(b, build2(b, "less", i, len, NULL), at, i);
     a->axis = time;
     return node_done(n,
                      build2(b, "gather", x, build_broadcast(b, at, rank, build_dims(b, x).at), a));

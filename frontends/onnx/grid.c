@@ -15,20 +15,6 @@ typedef struct {
     bool         align;
 } Grid;
 
-static const Expr *op2(const Build *b, const char *op, const Expr *x, double v)
-{
-    return build2(b, op, x, build_scalar(b, x, v), NULL);
-}
-
-static const Expr *clip(const Build *b, const Expr *x, double lo, double hi)
-{
-    ClipAttrs *a = ATTRS(b, ClipAttrs);
-
-    a->a_min = lo;
-    a->a_max = hi;
-    return build1(b, "clip", x, a);
-}
-
 /* Mirrored into lo .. hi as often as needed. */
 static const Expr *reflect(const Build *b, const Expr *x, double lo, double hi)
 {
@@ -36,15 +22,15 @@ static const Expr *reflect(const Build *b, const Expr *x, double lo, double hi)
     const Expr *t, *turns;
 
     if (range <= 0)
-        return op2(b, "multiply", x, 0);
-    t = op2(b, "subtract", x, lo);
-    turns = build1(b, "floor", op2(b, "divide", t, 2 * range), NULL);
-    t = build2(b, "subtract", t, op2(b, "multiply", turns, 2 * range), NULL);
+        return build_by(b, "multiply", x, 0);
+    t = build_by(b, "subtract", x, lo);
+    turns = build1(b, "floor", build_by(b, "divide", t, 2 * range), NULL);
+    t = build2(b, "subtract", t, build_by(b, "multiply", turns, 2 * range), NULL);
     /* min(t, 2 range - t) */
     t = t ? build2(b, "minimum", t, build2(b, "subtract", build_scalar(b, t, 2 * range), t, NULL),
                    NULL)
           : NULL;
-    return op2(b, "add", t, lo);
+    return build_by(b, "add", t, lo);
 }
 
 /* A coordinate -1 .. 1 as a cell of `size`, folded back in as the padding says. */
@@ -53,9 +39,10 @@ static const Expr *place(const Grid *g, const Expr *at, uint32_t axis)
     const Build *b = g->b;
     double       size = (double)g->size[axis];
 
-    at = op2(b, "add", at, 1);
-    at = g->align ? op2(b, "multiply", at, (size - 1) / 2)
-                  : op2(b, "divide", op2(b, "subtract", op2(b, "multiply", at, size), 1), 2);
+    at = build_by(b, "add", at, 1);
+    at = g->align ? build_by(b, "multiply", at, (size - 1) / 2)
+                  : build_by(b, "divide",
+                             build_by(b, "subtract", build_by(b, "multiply", at, size), 1), 2);
     return at;
 }
 
@@ -64,7 +51,7 @@ static const Expr *inside(const Grid *g, const Expr *at, uint32_t axis)
     double size = (double)g->size[axis];
 
     if (g->padding == BORDER)
-        return clip(g->b, at, 0, size - 1);
+        return build_clip(g->b, at, 0, size - 1);
     if (g->padding == REFLECTION)
         return reflect(g->b, at, g->align ? 0 : -0.5, g->align ? size - 1 : size - 0.5);
     return at;
@@ -79,20 +66,21 @@ static const Expr *tap(const Grid *g, const Expr *const *place)
 
     for (uint32_t i = 0; i < g->dims; i++) {
         const Expr *x = g->padding == REFLECTION ? inside(g, place[i], i) : place[i];
-        const Expr *cell = clip(b, x, 0, (double)g->size[i] - 1), *hit;
+        const Expr *cell = build_clip(b, x, 0, (double)g->size[i] - 1), *hit;
 
         if (g->padding == ZEROS) {
             hit = build2(b, "equal", cell, x, NULL);
             in = in ? build2(b, "logical_and", in, hit, NULL) : hit;
         }
         cell = cell ? build_cast(b, cell, DT_I64) : NULL;
-        at = i ? build2(b, "add", op2(b, "multiply", at, (double)g->size[i]), cell, NULL) : cell;
+        at = i ? build2(b, "add", build_by(b, "multiply", at, (double)g->size[i]), cell, NULL)
+               : cell;
     }
     a->axis = 2;
     a->mode = "clip";
     at = build_broadcast(b, at, 3, (int64_t[]){g->N, g->C, g->P});
     v = build2(b, "gather", g->x, at, a);
-    return in ? build3(b, "where", in, v, v ? build_scalar(b, v, 0) : NULL, NULL) : v;
+    return in ? build_where(b, in, v, v ? build_scalar(b, v, 0) : NULL) : v;
 }
 
 static const Expr *sum2(const Build *b, const Expr *x, const Expr *y)
@@ -106,15 +94,15 @@ static void cubic(const Build *b, const Expr *t, const Expr **w)
     const double a = -0.75;
 
     for (int i = 0; i < 4; i++) {
-        const Expr *d = i < 2 ? op2(b, "add", t, 1 - i)
+        const Expr *d = i < 2 ? build_by(b, "add", t, 1 - i)
                               : build2(b, "subtract", build_scalar(b, t, i - 1), t, NULL);
         bool        outer = i == 0 || i == 3;
         double      k3 = outer ? a : a + 2, k2 = outer ? -5 * a : -(a + 3), k1 = outer ? 8 * a : 0;
         double      k0 = outer ? -4 * a : 1;
 
-        w[i] = op2(b, "add", op2(b, "multiply", d, k3), k2);
-        w[i] = op2(b, "add", build2(b, "multiply", w[i], d, NULL), k1);
-        w[i] = op2(b, "add", build2(b, "multiply", w[i], d, NULL), k0);
+        w[i] = build_by(b, "add", build_by(b, "multiply", d, k3), k2);
+        w[i] = build_by(b, "add", build2(b, "multiply", w[i], d, NULL), k1);
+        w[i] = build_by(b, "add", build2(b, "multiply", w[i], d, NULL), k0);
     }
 }
 
@@ -135,7 +123,7 @@ static const Expr *interpolated(const Taps *t, uint32_t axis, const Expr **at)
     for (int i = 0; i < t->taps; i++) {
         const Expr *v;
 
-        if (!(at[axis] = op2(b, "add", t->floor[axis], t->first + i)))
+        if (!(at[axis] = build_by(b, "add", t->floor[axis], t->first + i)))
             return NULL;
         v = build2(b, "multiply", interpolated(t, axis + 1, at), t->w[axis][i], NULL);
         if (!(sum = sum2(b, sum, v)))

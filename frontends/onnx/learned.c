@@ -5,11 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static const Expr *op2(const Build *b, const char *op, const Expr *x, double v)
-{
-    return build2(b, op, x, build_scalar(b, x, v), NULL);
-}
-
 /* rows x columns of f32; one dimension if columns is 0. */
 static const Expr *floats(const Build *b, int64_t rows, int64_t columns, const double *v)
 {
@@ -53,7 +48,7 @@ bool convert_binarizer(Node *n)
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
-    y = op2(b, "greater", n->in[0], node_float(n, "threshold", 0));
+    y = build_by(b, "greater", n->in[0], node_float(n, "threshold", 0));
     return y && node_done(n, build_cast(b, y, expr_dtype(n->in[0])));
 }
 
@@ -105,7 +100,7 @@ bool convert_normalizer(Node *n)
         s = build1(b, "sqrt", s, NULL);
     if (!s)
         return false;
-    s = build3(b, "where", op2(b, "equal", s, 0), build_scalar(b, s, 1), s, NULL);
+    s = build_where(b, build_by(b, "equal", s, 0), build_scalar(b, s, 1), s);
     return node_done(n, build2(b, "divide", x, s, NULL));
 }
 
@@ -139,8 +134,8 @@ bool convert_imputer(Node *n)
     node_ignore(n, "imputed_value_floats");
     if (count != 1 && count != build_dim(b, x, expr_rank(x) - 1))
         return node_error(n, E_IMPORT, "%u imputed values for %s", count, type_text(b->c, x->type));
-    hit = isnan(was) ? build1(b, "isnan", x, NULL) : op2(b, "equal", x, was);
-    return node_done(n, build3(b, "where", hit, by, x, NULL));
+    hit = isnan(was) ? build1(b, "isnan", x, NULL) : build_by(b, "equal", x, was);
+    return node_done(n, build_where(b, hit, by, x));
 }
 
 /* x [N, F] times `targets` rows of coefficients, plus intercepts. */
@@ -199,7 +194,7 @@ bool convert_linear_classifier(Node *n)
 
         if (!logistic && strcmp(after, "NONE"))
             return node_error(n, E_UNSUPPORTED, "post_transform '%s' of one score", after);
-        at = build_cast(b, op2(b, "greater", s, 0), DT_I32);
+        at = build_cast(b, build_by(b, "greater", s, 0), DT_I32);
         at = build_reshape_to(b, at, 1, expr_forms(s).at);
         s = build_concat(b, 2, (const Expr *[]){build1(b, "negative", s, NULL), s}, 1);
         s = logistic ? build1(b, "sigmoid", s, NULL) : s;
@@ -249,18 +244,20 @@ bool convert_svm_regressor(Node *n)
             s = build2(b, "subtract", xs, vectors, NULL);
             last = 2;
             s = build_reduce(b, "sum", build2(b, "multiply", s, s, NULL), 1, &last, false);
-            s = build1(b, "exp", s ? op2(b, "multiply", s, -p[0]) : NULL, NULL);
+            s = build1(b, "exp", s ? build_by(b, "multiply", s, -p[0]) : NULL, NULL);
         } else if (*kernel != 'L') {
-            s = s ? op2(b, "add", op2(b, "multiply", s, p[0]), p[1]) : NULL;
-            s = *kernel == 'S' ? build1(b, "tanh", s, NULL) : s ? op2(b, "power", s, p[2]) : NULL;
+            s = s ? build_by(b, "add", build_by(b, "multiply", s, p[0]), p[1]) : NULL;
+            s = *kernel == 'S' ? build1(b, "tanh", s, NULL)
+                : s            ? build_by(b, "power", s, p[2])
+                               : NULL;
         }
         y = build2(b, "nn.dense", s, floats(b, 1, count, w), NULL);
     }
-    if (!(y = y ? op2(b, "add", y, rho[0]) : NULL))
+    if (!(y = y ? build_by(b, "add", y, rho[0]) : NULL))
         return false;
     if (node_int(n, "one_class", 0))
-        y = build3(b, "where", op2(b, "greater", y, 0), build_scalar(b, y, 1),
-                   build_scalar(b, y, -1), NULL);
+        y = build_where(b, build_by(b, "greater", y, 0), build_scalar(b, y, 1),
+                        build_scalar(b, y, -1));
     return node_done(n, onnx_post_transform(n, after, y));
 }
 
@@ -341,8 +338,8 @@ bool convert_label_encoder(Node *n)
             if (expr_const_f(key, &f) && isnan(f))
                 hit = build1(b, "isnan", n->in[0], NULL);
         }
-        y = build3(b, "where", hit,
-                   build_reshape(b, build_slice(b, lists[1], 0, i, i + 1), 0, NULL), y, NULL);
+        y = build_where(b, hit, build_reshape(b, build_slice(b, lists[1], 0, i, i + 1), 0, NULL),
+                        y);
     }
     return node_done(n, y);
 }

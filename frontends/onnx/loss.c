@@ -25,8 +25,8 @@ static const Expr *nll(Node *n, const Expr *logp, uint32_t target, uint32_t weig
     if (ignore) {
         double k = (double)node_int(n, "ignore_index", 0);
 
-        skip = build2(b, "equal", at, build_scalar(b, at, k), NULL);
-        at = build3(b, "where", skip, build_scalar(b, at, 0), at, NULL);
+        skip = build_by(b, "equal", at, k);
+        at = build_where(b, skip, build_scalar(b, at, 0), at);
     }
     g->axis = 1;
     loss = build2(b, "gather", logp, build_expand_dims(b, at, 1, 1), g);
@@ -41,7 +41,7 @@ static const Expr *nll(Node *n, const Expr *logp, uint32_t target, uint32_t weig
         w = build_call(b, "ones", 0, NULL, a);
     }
     if (skip)
-        w = build3(b, "where", skip, w ? build_scalar(b, w, 0) : NULL, w, NULL);
+        w = build_where(b, skip, w ? build_scalar(b, w, 0) : NULL, w);
     if (w)
         loss = build2(b, "multiply", loss, w, NULL);
     if (!loss || !strcmp(how, "none"))

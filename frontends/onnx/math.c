@@ -36,9 +36,9 @@ bool convert_isinf(Node *n)
     x = n->in[0];
     r = build1(b, "isinf", x, NULL);
     if (!neg)
-        r = build2(b, "logical_and", r, build2(b, "greater", x, build_scalar(b, x, 0), NULL), NULL);
+        r = build2(b, "logical_and", r, build_by(b, "greater", x, 0), NULL);
     if (!pos)
-        r = build2(b, "logical_and", r, build2(b, "less", x, build_scalar(b, x, 0), NULL), NULL);
+        r = build2(b, "logical_and", r, build_by(b, "less", x, 0), NULL);
     return node_done(n, r);
 }
 
@@ -52,29 +52,10 @@ bool convert_reciprocal(Node *n)
 
 /* ---- activations ------------------------------------------------------------------------------- */
 
-static const Expr *scale(const Build *b, const Expr *x, double v)
-{
-    return build2(b, "multiply", x, build_scalar(b, x, v), NULL);
-}
-
-static const Expr *shift(const Build *b, const Expr *x, double v)
-{
-    return build2(b, "add", x, build_scalar(b, x, v), NULL);
-}
-
-static const Expr *clip(const Build *b, const Expr *x, double lo, double hi)
-{
-    ClipAttrs *a = ATTRS(b, ClipAttrs);
-
-    a->a_min = lo;
-    a->a_max = hi;
-    return build1(b, "clip", x, a);
-}
-
 /* x < 0 ? y : x */
 static const Expr *if_negative(const Build *b, const Expr *x, const Expr *y)
 {
-    return build3(b, "where", build2(b, "less", x, build_scalar(b, x, 0), NULL), y, x, NULL);
+    return build_where(b, build_by(b, "less", x, 0), y, x);
 }
 
 /* log(1 + exp(x)), as max(x, 0) + log(1 + e) with e = exp(-|x|), which does not overflow.  What is
@@ -83,13 +64,13 @@ static const Expr *if_negative(const Build *b, const Expr *x, const Expr *y)
 static const Expr *softplus(const Build *b, const Expr *x)
 {
     const Expr *e = build1(b, "exp", build1(b, "negative", build1(b, "abs", x, NULL), NULL), NULL);
-    const Expr *u = shift(b, e, 1), *kept = shift(b, u, -1);
+    const Expr *u = build_by(b, "add", e, 1), *kept = build_by(b, "add", u, -1);
     const Expr *log = build1(b, "log", u, NULL);
 
     if (!log || !kept)
         return NULL;
     log = build2(b, "multiply", log, build2(b, "divide", e, kept, NULL), NULL);
-    log = build3(b, "where", build2(b, "equal", kept, build_scalar(b, x, 0), NULL), e, log, NULL);
+    log = build_where(b, build2(b, "equal", kept, build_scalar(b, x, 0), NULL), e, log);
     return build2(b, "add", build1(b, "nn.relu", x, NULL), log, NULL);
 }
 
@@ -103,8 +84,8 @@ bool convert_softsign(Node *n)
     const Build *b = &n->b;
 
     return tensors(n, 1) &&
-           node_done(n, build2(b, "divide", n->in[0], shift(b, build1(b, "abs", n->in[0], NULL), 1),
-                               NULL));
+           node_done(n, build2(b, "divide", n->in[0],
+                               build_by(b, "add", build1(b, "abs", n->in[0], NULL), 1), NULL));
 }
 
 bool convert_elu(Node *n)
@@ -112,8 +93,10 @@ bool convert_elu(Node *n)
     const Build *b = &n->b;
 
     return tensors(n, 1) &&
-           node_done(n, if_negative(b, n->in[0],
-                                    scale(b, shift(b, build1(b, "exp", n->in[0], NULL), -1),
+           node_done(n,
+                     if_negative(b, n->in[0],
+                                 build_by(b, "multiply",
+                                          build_by(b, "add", build1(b, "exp", n->in[0], NULL), -1),
                                           node_float(n, "alpha", 1))));
 }
 
@@ -124,11 +107,14 @@ bool convert_selu(Node *n)
     double       gamma = node_float(n, "gamma", 1.05070102214813232421875);
 
     return tensors(n, 1) &&
-           node_done(n, scale(b,
-                              if_negative(
-                                  b, n->in[0],
-                                  scale(b, shift(b, build1(b, "exp", n->in[0], NULL), -1), alpha)),
-                              gamma));
+           node_done(
+               n, build_by(
+                      b, "multiply",
+                      if_negative(b, n->in[0],
+                                  build_by(b, "multiply",
+                                           build_by(b, "add", build1(b, "exp", n->in[0], NULL), -1),
+                                           alpha)),
+                      gamma));
 }
 
 bool convert_celu(Node *n)
@@ -140,8 +126,12 @@ bool convert_celu(Node *n)
            node_done(
                n, if_negative(
                       b, n->in[0],
-                      scale(b, shift(b, build1(b, "exp", scale(b, n->in[0], 1 / alpha), NULL), -1),
-                            alpha)));
+                      build_by(b, "multiply",
+                               build_by(b, "add",
+                                        build1(b, "exp",
+                                               build_by(b, "multiply", n->in[0], 1 / alpha), NULL),
+                                        -1),
+                               alpha)));
 }
 
 bool convert_leaky_relu(Node *n)
@@ -185,8 +175,7 @@ bool convert_thresholded_relu(Node *n)
     if (!tensors(n, 1))
         return false;
     x = n->in[0];
-    return node_done(n, build3(b, "where", build2(b, "greater", x, build_scalar(b, x, alpha), NULL),
-                               x, build_scalar(b, x, 0), NULL));
+    return node_done(n, build_where(b, build_by(b, "greater", x, alpha), x, build_scalar(b, x, 0)));
 }
 
 bool convert_hard_sigmoid(Node *n)
@@ -194,7 +183,10 @@ bool convert_hard_sigmoid(Node *n)
     const Build *b = &n->b;
     double       alpha = node_float(n, "alpha", 0.2f), beta = node_float(n, "beta", 0.5);
 
-    return tensors(n, 1) && node_done(n, clip(b, shift(b, scale(b, n->in[0], alpha), beta), 0, 1));
+    return tensors(n, 1) &&
+           node_done(
+               n, build_clip(b, build_by(b, "add", build_by(b, "multiply", n->in[0], alpha), beta),
+                             0, 1));
 }
 
 bool convert_hard_swish(Node *n)
@@ -202,8 +194,12 @@ bool convert_hard_swish(Node *n)
     const Build *b = &n->b;
 
     return tensors(n, 1) &&
-           node_done(n, build2(b, "multiply", n->in[0],
-                               clip(b, shift(b, scale(b, n->in[0], 1.0 / 6), 0.5), 0, 1), NULL));
+           node_done(
+               n, build2(b, "multiply", n->in[0],
+                         build_clip(
+                             b, build_by(b, "add", build_by(b, "multiply", n->in[0], 1.0 / 6), 0.5),
+                             0, 1),
+                         NULL));
 }
 
 bool convert_mish(Node *n)
@@ -227,14 +223,15 @@ bool convert_gelu(Node *n)
     if (!strcmp(how, "tanh")) {
         const Expr *cube = build2(b, "multiply", x, build2(b, "multiply", x, x, NULL), NULL);
 
-        t = build2(b, "add", x, scale(b, cube, 0.044715), NULL);
-        t = build1(b, "tanh", scale(b, t, sqrt(2 / M_PI)), NULL);
+        t = build2(b, "add", x, build_by(b, "multiply", cube, 0.044715), NULL);
+        t = build1(b, "tanh", build_by(b, "multiply", t, sqrt(2 / M_PI)), NULL);
     } else if (!strcmp(how, "none")) {
-        t = build1(b, "erf", scale(b, x, M_SQRT1_2), NULL);
+        t = build1(b, "erf", build_by(b, "multiply", x, M_SQRT1_2), NULL);
     } else {
         return node_error(n, E_UNSUPPORTED, "approximate is '%s'", how);
     }
-    return node_done(n, build2(b, "multiply", scale(b, x, 0.5), shift(b, t, 1), NULL));
+    return node_done(
+        n, build2(b, "multiply", build_by(b, "multiply", x, 0.5), build_by(b, "add", t, 1), NULL));
 }
 
 bool convert_swish(Node *n)
@@ -243,10 +240,12 @@ bool convert_swish(Node *n)
     double       alpha = node_float(n, "alpha", str_starts(n->p->op_type, "Quick") ? 1.702f : 1);
 
     return tensors(n, 1) &&
-           node_done(n, build2(b, "multiply", n->in[0],
-                               build1(b, "sigmoid",
-                                      alpha == 1 ? n->in[0] : scale(b, n->in[0], alpha), NULL),
-                               NULL));
+           node_done(n,
+                     build2(b, "multiply", n->in[0],
+                            build1(b, "sigmoid",
+                                   alpha == 1 ? n->in[0] : build_by(b, "multiply", n->in[0], alpha),
+                                   NULL),
+                            NULL));
 }
 
 /* Swish of the first, times the second; their shapes have to be alike. */
@@ -276,10 +275,9 @@ bool convert_shrink(Node *n)
     t = expr_dtype(x);
     if (!dtype_is_float(t))
         x = build_cast(b, x, DT_F64);
-    r = build3(b, "where", build2(b, "greater", x, build_scalar(b, x, lambd), NULL),
-               shift(b, x, -bias), build_scalar(b, x, 0), NULL);
-    r = build3(b, "where", build2(b, "less", x, build_scalar(b, x, -lambd), NULL),
-               shift(b, x, bias), r, NULL);
+    r = build_where(b, build_by(b, "greater", x, lambd), build_by(b, "add", x, -bias),
+                    build_scalar(b, x, 0));
+    r = build_where(b, build_by(b, "less", x, -lambd), build_by(b, "add", x, bias), r);
     return node_done(n, build_cast(b, r, t));
 }
 
@@ -298,7 +296,7 @@ bool convert_clip_attr(Node *n)
     }
     lo = node_float(n, "min", lo);
     hi = node_float(n, "max", hi);
-    return node_done(n, clip(&n->b, n->in[0], lo, hi));
+    return node_done(n, build_clip(&n->b, n->in[0], lo, hi));
 }
 
 /* Bounds are numbers almost always; then this is `clip`. */
@@ -319,16 +317,16 @@ bool convert_clip(Node *n)
     if (node_has(n, 2))
         numbers &= (k = build_fold(b, n->in[2])) && expr_const_f(k, &hi);
     if (numbers && lo <= hi && (expr_dtype(x).bits < 64 || dtype_is_float(expr_dtype(x))))
-        return node_done(n, clip(b, x, lo, hi));
+        return node_done(n, build_clip(b, x, lo, hi));
     /* The upper bound wins, also one that is not given: all is finite in the end. */
     if (node_has(n, 1))
         x = build2(b, "maximum", x, n->in[1], NULL);
     else if (dtype_is_float(expr_dtype(x)))
-        x = clip(b, x, lo, INFINITY);
+        x = build_clip(b, x, lo, INFINITY);
     if (node_has(n, 2))
         x = build2(b, "minimum", x, n->in[2], NULL);
     else if (dtype_is_float(expr_dtype(x)))
-        x = clip(b, x, -INFINITY, hi);
+        x = build_clip(b, x, -INFINITY, hi);
     return node_done(n, x);
 }
 
@@ -429,12 +427,12 @@ bool convert_bit_shift(Node *n)
         if (fits)
             return node_done(n, build2(b, left ? "left_shift" : "right_shift", x, by, NULL));
     }
-    out = build2(b, "logical_or", build2(b, "less", by, build_scalar(b, by, 0), NULL),
-                 build2(b, "greater_equal", by, build_scalar(b, by, bits), NULL), NULL);
-    by = build3(b, "where", out, build_scalar(b, by, bits - 1), by, NULL);
+    out = build2(b, "logical_or", build_by(b, "less", by, 0),
+                 build_by(b, "greater_equal", by, bits), NULL);
+    by = build_where(b, out, build_scalar(b, by, bits - 1), by);
     r = build2(b, left ? "left_shift" : "right_shift", x, by, NULL);
     if (left || expr_dtype(x).code == DT_UINT)
-        r = build3(b, "where", out, build_scalar(b, x, 0), r, NULL);
+        r = build_where(b, out, build_scalar(b, x, 0), r);
     return node_done(n, r);
 }
 
@@ -450,8 +448,8 @@ static const Expr *root(const Build *b, const Expr *x)
 {
     const Expr *least = build_scalar(b, x, -INFINITY);
 
-    return build3(b, "where", build2(b, "equal", x, least, NULL), build_scalar(b, x, INFINITY),
-                  build1(b, "sqrt", x, NULL), NULL);
+    return build_where(b, build2(b, "equal", x, least, NULL), build_scalar(b, x, INFINITY),
+                       build1(b, "sqrt", x, NULL));
 }
 
 /* Small whole powers are products; the exponent may have another type than the base. */
@@ -504,11 +502,10 @@ bool convert_variadic(Node *n)
 
 bool convert_mean(Node *n)
 {
-    return tensors(n, 1) && node_done(n, scale(&n->b, fold_all(n), 1.0 / n->nin));
+    return tensors(n, 1) && node_done(n, build_by(&n->b, "multiply", fold_all(n), 1.0 / n->nin));
 }
 
 bool convert_where(Node *n)
 {
-    return tensors(n, 3) &&
-           node_done(n, build3(&n->b, "where", n->in[0], n->in[1], n->in[2], NULL));
+    return tensors(n, 3) && node_done(n, build_where(&n->b, n->in[0], n->in[1], n->in[2]));
 }

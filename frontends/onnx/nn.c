@@ -348,7 +348,7 @@ bool convert_matmul(Node *n)
 
 static const Expr *times(const Build *b, const Expr *x, double v)
 {
-    return v == 1 ? x : build2(b, "multiply", x, build_scalar(b, x, v), NULL);
+    return v == 1 ? x : build_by(b, "multiply", x, v);
 }
 
 bool convert_fused_matmul(Node *n)

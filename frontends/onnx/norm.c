@@ -4,16 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static const Expr *scale(const Build *b, const Expr *x, double v)
-{
-    return build2(b, "multiply", x, build_scalar(b, x, v), NULL);
-}
-
-static const Expr *shift(const Build *b, const Expr *x, double v)
-{
-    return build2(b, "add", x, build_scalar(b, x, v), NULL);
-}
-
 static const Expr *square(const Build *b, const Expr *x)
 {
     return build2(b, "multiply", x, x, NULL);
@@ -29,7 +19,7 @@ static const Expr *channelwise(const Build *b, const Expr *x, const Expr *v)
 static const Expr *moved(const Build *b, const Expr *was, const Expr *now, double momentum)
 {
     now = build_cast(b, build_reshape_to(b, now, 1, expr_forms(was).at), expr_dtype(was));
-    was = build2(b, "multiply", was, build_scalar(b, was, momentum), NULL);
+    was = build_by(b, "multiply", was, momentum);
     return build2(b, "add", was,
                   build2(b, "multiply", now, build_scalar(b, was, 1 - momentum), NULL), NULL);
 }
@@ -107,7 +97,7 @@ static const Expr *standardize(const Build *b, const Expr *x, uint32_t naxes, co
 {
     const Expr *d = centered(b, x, naxes, axes), *var = variance(b, d, naxes, axes);
 
-    return build2(b, "divide", d, build1(b, "sqrt", shift(b, var, epsilon), NULL), NULL);
+    return build2(b, "divide", d, build1(b, "sqrt", build_by(b, "add", var, epsilon), NULL), NULL);
 }
 
 static const Expr *scale_and_shift(const Build *b, const Expr *x, const Expr *gamma,
@@ -241,7 +231,7 @@ bool convert_layer_norm(Node *n)
         n->out[1] = build_cast(b, mean, stash);
         n->out[2] = build_cast(b,
                                build2(b, "divide", build_scalar(b, x, 1),
-                                      build1(b, "sqrt", shift(b, var, eps), NULL), NULL),
+                                      build1(b, "sqrt", build_by(b, "add", var, eps), NULL), NULL),
                                stash);
     }
     x = layer_norm(n, x, n->in[1], node_has(n, 2) ? n->in[2] : NULL, first, eps);
@@ -279,7 +269,7 @@ bool convert_rms_norm(Node *n)
         !(x = stashed(n, n->in[0], &stash)))
         return false;
     s = build_reduce(b, "mean", square(b, x), naxes, axes, true);
-    s = build1(b, "rsqrt", shift(b, s, node_float(n, "epsilon", 1e-5f)), NULL);
+    s = build1(b, "rsqrt", build_by(b, "add", s, node_float(n, "epsilon", 1e-5f)), NULL);
     x = build_cast(b, build2(b, "multiply", x, s, NULL), expr_dtype(n->in[0]));
     return node_done(n, build2(b, "multiply", x, n->in[1], NULL));
 }
@@ -305,8 +295,7 @@ bool convert_lp_norm(Node *n)
     if (!s)
         return false;
     /* A norm of 0 gives 0, not 0 / 0. */
-    s = build3(b, "where", build2(b, "equal", s, build_scalar(b, s, 0), NULL),
-               build_scalar(b, s, 1), s, NULL);
+    s = build_where(b, build_by(b, "equal", s, 0), build_scalar(b, s, 1), s);
     return node_done(n, build2(b, "divide", x, s, NULL));
 }
 
@@ -325,7 +314,8 @@ bool convert_mean_variance_norm(Node *n)
         return false;
     d = centered(b, n->in[0], v.n, axes);
     var = variance(b, d, v.n, axes);
-    return node_done(n, build2(b, "divide", d, shift(b, build1(b, "sqrt", var, NULL), 1e-9), NULL));
+    return node_done(
+        n, build2(b, "divide", d, build_by(b, "add", build1(b, "sqrt", var, NULL), 1e-9), NULL));
 }
 
 /* x / (bias + alpha/size * sum of squares over `size` channels)^beta: the sum as shifted slices of
@@ -353,7 +343,7 @@ bool convert_lrn(Node *n)
 
         sum = sum ? build2(b, "add", sum, part, NULL) : part;
     }
-    sum = shift(b, scale(b, sum, alpha / (double)size), bias);
+    sum = build_by(b, "add", build_by(b, "multiply", sum, alpha / (double)size), bias);
     return node_done(
         n, build2(b, "divide", x, build2(b, "power", sum, build_scalar(b, x, beta), NULL), NULL));
 }

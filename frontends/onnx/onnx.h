@@ -283,7 +283,6 @@ const Expr *cell_of(const Build *b, const Expr *cells, uint32_t i);
 const Expr *cell_form(const Build *b, const Idx *x);
 const Expr *cell_number(const Build *b, int64_t v);
 const Expr *cell_clamp(const Build *b, const Expr *x, const Expr *lo, const Expr *hi);
-const Expr *onnx_numbers(const Build *b, const Idx *n, DType t); /* 0, 1, .. of n cells */
 /* What a list says of a dimension: its cell j where the axes are known (`is` is NULL), else that of
  * the axis which is the dimension, or `otherwise`. */
 const Expr *cell_said(const Build *b, const Expr *list, const Expr *is, uint32_t j,
@@ -435,5 +434,10 @@ const Expr *onnx_conv_transpose_volume(Node *n, const Expr *x, const Expr *w, co
                                        const int64_t *extra, int64_t group);
 /* Convolution of float operands with the node's attributes; bias may be NULL. */
 const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias);
+
+/* ---- attention.c ----------------------------------------------------------------------------------- */
+
+/* [N, S, H*D] -> [N, H, S, D]; four dimensions stay. */
+const Expr *onnx_split_heads(Node *n, const Expr *x, int64_t heads);
 
 #endif

@@ -37,7 +37,7 @@ static const Expr *padded(Node *n, const Expr *x, uint32_t d, const Expr *begin,
     if (!onnx_bind(n, 0, 2, k, dims))
         return NULL;
     last = build2(b, "subtract", left, one, NULL);
-    at = from = build2(b, "subtract", onnx_numbers(b, dims[0], DT_I64),
+    at = from = build2(b, "subtract", build_arange(b, dims[0], DT_I64),
                        build2(b, "maximum", begin, zero, NULL), NULL);
     if (!strcmp(border->mode, "wrap")) {
         from = build2(b, "floor_mod", at, build2(b, "maximum", left, one, NULL), NULL);
@@ -54,7 +54,7 @@ static const Expr *padded(Node *n, const Expr *x, uint32_t d, const Expr *begin,
         return x;
     from = build2(b, "logical_and", build2(b, "less_equal", zero, at, NULL),
                   build2(b, "less", at, left, NULL), NULL);
-    return build3(b, "where", build_along(b, from, expr_rank(x), d), x, border->value, NULL);
+    return build_where(b, build_along(b, from, expr_rank(x), d), x, border->value);
 }
 
 /* The axes of a list of k: known ones to `axis`, others as cells; false with an error. */

@@ -237,8 +237,8 @@ const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow 
         hit = build2(b, "equal", cells_at(&f, at), y, NULL);
         if ((in = inside(&f, at)))
             hit = build2(b, "logical_and", hit, in, NULL);
-        offset = build3(b, "where", hit, expr_scalar(b->c, DT_I64, (double)far),
-                        offset ? offset : build_zeros(b, DT_I64, 0, NULL), NULL);
+        offset = build_where(b, hit, expr_scalar(b->c, DT_I64, (double)far),
+                             offset ? offset : build_zeros(b, DT_I64, 0, NULL));
         if (!offset)
             return NULL;
     }
@@ -365,8 +365,8 @@ bool convert_non_max_suppression(Node *n)
         most = node_has(n, 2) && most > 0 ? most : 0;
         a->room = most < boxes ? most : boxes;
     }
-    scores = build3(b, "where", build1(b, "isnan", scores, NULL),
-                    build_scalar(b, scores, -INFINITY), scores, NULL);
+    scores = build_where(b, build1(b, "isnan", scores, NULL), build_scalar(b, scores, -INFINITY),
+                         scores);
     by->axis = -1;
     by->is_ascend = false;
     by->dtype = DT_I64;
@@ -388,7 +388,7 @@ bool convert_non_max_suppression(Node *n)
     shape[0] = expr_form(at, 0);
     shape[1] = idx_const(b->c->arith, 1);
     column[2] = build_take(b, left, at, 0);
-    class = build2(b, "floor_divide", at, build_scalar(b, at, (double)a->room), NULL);
+    class = build_by(b, "floor_divide", at, (double)a->room);
     left = build_reshape(b, cell_form(b, expr_form(scores, 1)), 0, NULL); /* as many classes */
     column[0] = build2(b, "floor_divide", class, left, NULL);
     column[1] = build2(b, "floor_mod", class, left, NULL);

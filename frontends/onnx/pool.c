@@ -77,15 +77,14 @@ static const Expr *to_power(const Build *b, const Expr *x, int64_t p)
     if (p == 2)
         return build2(b, "multiply", x, x, NULL);
     x = build1(b, "abs", x, NULL);
-    return p == 1 ? x : build2(b, "power", x, build_scalar(b, x, (double)p), NULL);
+    return p == 1 ? x : build_by(b, "power", x, (double)p);
 }
 
 static const Expr *root_of(const Build *b, const Expr *x, int64_t p)
 {
     if (!x || p == 1)
         return x;
-    return p == 2 ? build1(b, "sqrt", x, NULL)
-                  : build2(b, "power", x, build_scalar(b, x, 1 / (double)p), NULL);
+    return p == 2 ? build1(b, "sqrt", x, NULL) : build_by(b, "power", x, 1 / (double)p);
 }
 
 /* Zeros behind the data for what a window of ceil_mode hangs over. */
@@ -128,8 +127,7 @@ bool convert_lp_pool(Node *n)
         return false;
     for (uint32_t i = 0; i < kernel.n; i++)
         cells *= kernel.at[i];
-    return node_done(
-        n, root_of(b, build2(b, "multiply", y, build_scalar(b, y, (double)cells), NULL), p));
+    return node_done(n, root_of(b, build_by(b, "multiply", y, (double)cells), p));
 }
 
 static const Expr *spatial(const Build *b, const char *op, const Expr *x)

@@ -267,8 +267,8 @@ bool convert_dynamic_quantize(Node *n)
     range = build2(b, "subtract", hi, lo, NULL);
     if (!range)
         return false;
-    range = build3(b, "where", build2(b, "equal", range, build_scalar(b, x, 0), NULL),
-                   build_scalar(b, x, 255), range, NULL);
+    range = build_where(b, build2(b, "equal", range, build_scalar(b, x, 0), NULL),
+                        build_scalar(b, x, 255), range);
     scale = build2(b, "divide", range, build_scalar(b, x, 255), NULL);
     a->a_min = 0;
     a->a_max = 255;

@@ -195,11 +195,11 @@ bool onnx_dropout_training(Node *n, const Expr *training)
     keep = build2(b, "less_equal", ratio, keep, NULL);
     keep = build2(b, "logical_or", keep, build1(b, "logical_not", training, NULL), NULL);
     ratio = build2(b, "subtract", build_scalar(b, ratio, 1), ratio, NULL);
-    ratio = build3(b, "where", training, ratio, build_scalar(b, ratio, 1), NULL);
+    ratio = build_where(b, training, ratio, build_scalar(b, ratio, 1));
     if (!ratio)
         return false;
     y = build2(b, "divide", x, build_cast(b, ratio, expr_dtype(x)), NULL);
-    y = build3(b, "where", keep, y, build_scalar(b, x, 0), NULL);
+    y = build_where(b, keep, y, build_scalar(b, x, 0));
     n->out[1] = build2(b, "logical_and", keep, all, NULL);
     return n->out[1] && node_done(n, y);
 }

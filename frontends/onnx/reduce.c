@@ -134,7 +134,7 @@ static bool log_sum_exp_at_run(Node *n, const Reduced *a)
 
     if (!m)
         return false;
-    m = build3(b, "where", build1(b, "isinf", m, NULL), build_scalar(b, m, 0), m, NULL);
+    m = build_where(b, build1(b, "isinf", m, NULL), build_scalar(b, m, 0), m);
     e = reduce_along(n, a->run, "sum", build1(b, "exp", build2(b, "subtract", x, m, NULL), NULL));
     e = build2(b, "add", build1(b, "log", e, NULL), m, NULL);
     return node_done(n,
@@ -158,7 +158,7 @@ bool convert_reduce_log_sum_exp(Node *n)
     x = floats(b, n->in[0]);
     m = reduce(n, &kept, "max", x);
     if (m)
-        m = build3(b, "where", build1(b, "isinf", m, NULL), build_scalar(b, m, 0), m, NULL);
+        m = build_where(b, build1(b, "isinf", m, NULL), build_scalar(b, m, 0), m);
     e = reduce(n, &a, "sum", build1(b, "exp", build2(b, "subtract", x, m, NULL), NULL));
     if (!e)
         return false;
@@ -224,33 +224,29 @@ bool convert_cumsum(Node *n)
         return node_const_ints(n, 1, &v) && node_axis(n, v.at[0], rank, &axis) &&
                node_done(n, running(n, axis));
     at = build_cast(b, build_reshape(b, n->in[1], 0, NULL), DT_I64);
-    at = build2(b, "floor_mod", at, build_scalar(b, at, rank), NULL);
+    at = build_by(b, "floor_mod", at, rank);
     y = running(n, 0);
     for (uint32_t i = 1; i < rank; i++)
-        y = build3(b, "where", build2(b, "equal", at, build_scalar(b, at, i), NULL), running(n, i),
-                   y, NULL);
+        y = build_where(b, build_by(b, "equal", at, i), running(n, i), y);
     return node_done(n, y);
 }
 
 /* Rows as long as they may be, by a cell that comes behind all others, as often as it takes. */
 static const Expr *longest_rows(const Build *b, const Expr *x, uint32_t axis, bool ascending)
 {
-    const Idx   *dims[MAX_RANK], *n = expr_form(x, axis), *most = idx_const(b->c->arith, n->hi);
-    DType        t = expr_dtype(x);
-    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
-    const Expr  *both[2] = {x, NULL}, *at;
-    double       last = dtype_is_float(t) ? (ascending ? NAN : -INFINITY)
-                        : ascending       ? dtype_max(t)
-                                          : dtype_min(t);
+    const Idx  *dims[MAX_RANK], *n = expr_form(x, axis), *most = idx_const(b->c->arith, n->hi);
+    DType       t = expr_dtype(x);
+    const Expr *both[2] = {x, NULL}, *at;
+    double      last = dtype_is_float(t) ? (ascending ? NAN : -INFINITY)
+                       : ascending       ? dtype_max(t)
+                                         : dtype_min(t);
 
     if (n == most)
         return x;
     for (uint32_t i = 0; i < expr_rank(x); i++)
         dims[i] = i == axis ? idx_const(b->c->arith, 1) : expr_form(x, i);
     both[1] = build_broadcast_to(b, expr_scalar(b->c, t, last), expr_rank(x), dims);
-    a->cells = dims_dup(b->c, &most, 1);
-    a->dtype = DT_I64;
-    at = build2(b, "minimum", build_call(b, "arange", 0, NULL, a), cell_form(b, n), NULL);
+    at = build2(b, "minimum", build_arange(b, most, DT_I64), cell_form(b, n), NULL);
     return build_take(b, build_concat(b, 2, both, axis), at, axis);
 }
 

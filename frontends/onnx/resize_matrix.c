@@ -163,6 +163,6 @@ const Expr *onnx_resize_by_weights(Node *n, const OnnxResizeForm *f, const Expr 
             out = out ? build2(b, "logical_or", out, o, NULL) : o;
     }
     if (out)
-        x = build3(b, "where", out, build_scalar(b, x, f->extrapolation), x, NULL);
+        x = build_where(b, out, build_scalar(b, x, f->extrapolation), x);
     return x ? build_cast(b, x, t) : NULL;
 }

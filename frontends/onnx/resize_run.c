@@ -47,11 +47,6 @@ static const Expr *less(const Build *b, const Expr *x, const Expr *y)
     return build2(b, "less", x, y, NULL);
 }
 
-static const Expr *where(const Build *b, const Expr *c, const Expr *x, const Expr *y)
-{
-    return build3(b, "where", c, x, y, NULL);
-}
-
 static const Expr *form_f64(const Build *b, const Idx *x)
 {
     return build_cast(b, cell_form(b, x), DT_F64);
@@ -67,23 +62,20 @@ static bool is(const OnnxResizeForm *f, const char *coordinates)
 /* Where the cells of the result lie among those of the data, [out] of f64. */
 static const Expr *places(const Build *b, const OnnxResizeForm *f, const Axis *a)
 {
-    ArangeAttrs *count = ATTRS(b, ArangeAttrs);
-    const Expr  *in = form_f64(b, a->in), *out = form_f64(b, a->out), *one = number(b, 1),
+    const Expr *in = form_f64(b, a->in), *out = form_f64(b, a->out), *one = number(b, 1),
                *zero = number(b, 0), *half = number(b, 0.5), *many = less(b, one, out), *x, *last,
                *apart;
 
-    count->cells = dims_dup(b->c, &a->out, 1);
-    count->dtype = DT_I64;
-    x = build_cast(b, build_call(b, "arange", 0, NULL, count), DT_F64);
+    x = build_cast(b, build_arange(b, a->out, DT_I64), DT_F64);
     last = sub(b, in, one);
     apart = build2(b, "maximum", sub(b, out, one), one, NULL);
     if (is(f, "tf_crop_and_resize")) {
         x = quotient(b, mul(b, mul(b, x, sub(b, a->to, a->from)), last), apart);
-        return where(b, many, add(b, mul(b, a->from, last), x),
-                     mul(b, mul(b, half, add(b, a->from, a->to)), last));
+        return build_where(b, many, add(b, mul(b, a->from, last), x),
+                           mul(b, mul(b, half, add(b, a->from, a->to)), last));
     }
     if (is(f, "align_corners"))
-        return where(b, many, quotient(b, mul(b, x, last), apart), zero);
+        return build_where(b, many, quotient(b, mul(b, x, last), apart), zero);
     if (is(f, "asymmetric"))
         return quotient(b, x, a->scale);
     x = quotient(b, add(b, x, half), a->scale);
@@ -91,7 +83,7 @@ static const Expr *places(const Build *b, const OnnxResizeForm *f, const Axis *a
         return x;
     x = sub(b, x, half);
     if (is(f, "pytorch_half_pixel"))
-        return where(b, many, x, zero);
+        return build_where(b, many, x, zero);
     if (is(f, "half_pixel_symmetric"))
         x = add(b, x,
                 mul(b, quotient(b, in, number(b, 2)),
@@ -153,7 +145,7 @@ static void taps_of(const Build *b, const OnnxResizeForm *f, const Axis *a, cons
         const Expr *inside =
             build2(b, "logical_and", less(b, number(b, -1), t->at[i]), less(b, t->at[i], in), NULL);
 
-        t->weight[i] = where(b, inside, t->weight[i], zero);
+        t->weight[i] = build_where(b, inside, t->weight[i], zero);
         sum = sum ? add(b, sum, t->weight[i]) : t->weight[i];
     }
     for (uint32_t i = 0; i < 4; i++)
@@ -272,7 +264,7 @@ static const Expr *resized(Node *n, const OnnxResizeForm *f, const Axis *of)
         out = out ? build2(b, "logical_or", out, in, NULL) : in;
     }
     if (out && x)
-        x = where(b, out, build_scalar(b, x, f->extrapolation), x);
+        x = build_where(b, out, build_scalar(b, x, f->extrapolation), x);
     return x ? build_cast(b, x, t) : NULL;
 }
 

@@ -8,11 +8,6 @@
 
 /* ---- windows: a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n) --------------------------------------- */
 
-static const Expr *times(const Build *b, const Expr *x, double v)
-{
-    return build2(b, "multiply", x, build_scalar(b, x, v), NULL);
-}
-
 /* A size that the run says. */
 static bool window_at_run(Node *n, DType t, double a0, double a1, double a2)
 {
@@ -29,11 +24,15 @@ static bool window_at_run(Node *n, DType t, double a0, double a1, double a2)
         return false;
     span = node_int(n, "periodic", 1) ? size : build2(b, "subtract", size, cell_number(b, 1), NULL);
     span = build_cast(b, build2(b, "maximum", span, cell_number(b, 1), NULL), DT_F64);
-    phase = build2(b, "divide", times(b, onnx_numbers(b, cells, DT_F64), 2 * M_PI), span, NULL);
-    y = times(b, build1(b, "cos", phase, NULL), -a1);
+    phase = build2(b, "divide", build_by(b, "multiply", build_arange(b, cells, DT_F64), 2 * M_PI),
+                   span, NULL);
+    y = build_by(b, "multiply", build1(b, "cos", phase, NULL), -a1);
     if (a2 != 0)
-        y = build2(b, "add", y, times(b, build1(b, "cos", times(b, phase, 2), NULL), a2), NULL);
-    return node_done(n, build_cast(b, build2(b, "add", y, build_scalar(b, y, a0), NULL), t));
+        y = build2(
+            b, "add", y,
+            build_by(b, "multiply", build1(b, "cos", build_by(b, "multiply", phase, 2), NULL), a2),
+            NULL);
+    return node_done(n, build_cast(b, build_by(b, "add", y, a0), t));
 }
 
 static bool cosine_window(Node *n, double a0, double a1, double a2)

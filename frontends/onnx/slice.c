@@ -313,8 +313,8 @@ static const Expr *pad_with(Node *n, const Expr *x, const int64_t *pads, const E
     inside = ones ? build_pad(b, ones, pads, 0, "constant") : NULL;
     if (!inside)
         return NULL;
-    return build3(b, "where", build_cast(b, inside, DT_BOOL), build_pad(b, x, pads, 0, "constant"),
-                  build_reshape(b, value, 0, NULL), NULL);
+    return build_where(b, build_cast(b, inside, DT_BOOL), build_pad(b, x, pads, 0, "constant"),
+                       build_reshape(b, value, 0, NULL));
 }
 
 /* Is input i a number that a double holds? */

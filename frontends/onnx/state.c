@@ -126,7 +126,7 @@ bool convert_linear_attention(Node *n)
         return false;
     scale = node_float(n, "scale", 0);
     scale = scale == 0 ? 1 / sqrt((double)build_dim(b, args[0], 4)) : scale;
-    args[0] = build2(b, "multiply", args[0], build_scalar(b, args[0], scale), NULL);
+    args[0] = build_by(b, "multiply", args[0], scale);
     if (node_has(n, 3)) {
         kept = expr_dtype(n->in[3]);
         args[3] = build_cast(b, n->in[3], precise);
@@ -161,16 +161,6 @@ bool convert_linear_attention(Node *n)
 
 /* ---- TensorScatter -------------------------------------------------------------------------------- */
 
-/* 0, 1, .. along a dimension. */
-static const Expr *positions(const Build *b, const Idx *cells)
-{
-    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
-
-    a->cells = dims_dup(b->c, &cells, 1);
-    a->dtype = DT_I64;
-    return build_call(b, "arange", 0, NULL, a);
-}
-
 /* Position p of the cache is cell p - start of the update, if it has that one; circular, modulo the
  * cache's length.  `start` is [N]. */
 static const Expr *written(Node *n, uint32_t axis, const Expr *start, bool circular)
@@ -183,7 +173,7 @@ static const Expr *written(Node *n, uint32_t axis, const Expr *start, bool circu
     TakeAttrs   *a = ATTRS(b, TakeAttrs);
 
     at =
-        build2(b, "subtract", positions(b, cells),
+        build2(b, "subtract", build_arange(b, cells, DT_I64),
                build_reshape_to(b, build_cast(b, start, DT_I64), 2, (const Idx *[]){N, one}), NULL);
     if (circular)
         at = build2(b, "floor_mod", at, build_values(b, number, (Dims){1, &cells}), NULL);
@@ -196,7 +186,7 @@ static const Expr *written(Node *n, uint32_t axis, const Expr *start, bool circu
     a->axis = axis;
     a->batch_dims = 1;
     a->mode = "clip";
-    return build3(b, "where", hit, build2(b, "take", update, at, a), past, NULL);
+    return build_where(b, hit, build2(b, "take", update, at, a), past);
 }
 
 bool convert_tensor_scatter(Node *n)

@@ -269,32 +269,27 @@ static const Expr *grow(Node *n, Forest *f, const char *aggregate)
     y = build_call(b, "tree_ensemble", 7, args, a);
     /* A target that no tree names. */
     if (extremes && y)
-        y = build3(b, "where", build1(b, "isinf", y, NULL), build_scalar(b, y, 0), y, NULL);
+        y = build_where(b, build1(b, "isinf", y, NULL), build_scalar(b, y, 0), y);
     return y;
 }
 
 /* ---- what is done with the scores ------------------------------------------------------------------- */
 
-static const Expr *op2(const Build *b, const char *op, const Expr *x, double v)
-{
-    return build2(b, op, x, build_scalar(b, x, v), NULL);
-}
-
 /* sqrt(2) * erf^-1(2 x - 1), by Winitzki's approximation, as engines have it. */
 static const Expr *probit(const Build *b, const Expr *x)
 {
-    const Expr *u = op2(b, "subtract", op2(b, "multiply", x, 2), 1), *l, *v;
+    const Expr *u = build_by(b, "subtract", build_by(b, "multiply", x, 2), 1), *l, *v;
 
     if (!u)
         return NULL;
     l = build2(b, "multiply", build2(b, "subtract", build_scalar(b, u, 1), u, NULL),
-               op2(b, "add", u, 1), NULL);
+               build_by(b, "add", u, 1), NULL);
     l = build1(b, "log", l, NULL);
-    v = op2(b, "add", op2(b, "multiply", l, 0.5), 2 / (M_PI * 0.147));
-    l = build2(b, "subtract", build2(b, "multiply", v, v, NULL), op2(b, "multiply", l, 1 / 0.147),
-               NULL);
+    v = build_by(b, "add", build_by(b, "multiply", l, 0.5), 2 / (M_PI * 0.147));
+    l = build2(b, "subtract", build2(b, "multiply", v, v, NULL),
+               build_by(b, "multiply", l, 1 / 0.147), NULL);
     v = build1(b, "sqrt", build2(b, "subtract", build1(b, "sqrt", l, NULL), v, NULL), NULL);
-    return build2(b, "multiply", build1(b, "sign", u, NULL), op2(b, "multiply", v, 1.41421356),
+    return build2(b, "multiply", build1(b, "sign", u, NULL), build_by(b, "multiply", v, 1.41421356),
                   NULL);
 }
 
@@ -309,12 +304,12 @@ static const Expr *softmax_zero(const Build *b, const Expr *x)
     zero = build2(b, "less_equal", build1(b, "abs", x, NULL), build_scalar(b, x, 1e-7), NULL);
     e = build1(b, "exp", build2(b, "subtract", x, top, NULL), NULL);
     s = build2(b, "multiply", x, build1(b, "exp", build1(b, "negative", top, NULL), NULL), NULL);
-    e = build3(b, "where", zero, s, e, NULL);
+    e = build_where(b, zero, s, e);
     s = build_reduce(b, "sum", e, 1, &last, true);
     if (!e || !s)
         return NULL;
-    return build3(b, "where", build2(b, "equal", s, build_scalar(b, s, 0), NULL),
-                  build_scalar(b, e, 0.5), build2(b, "divide", e, s, NULL), NULL);
+    return build_where(b, build_by(b, "equal", s, 0), build_scalar(b, e, 0.5),
+                       build2(b, "divide", e, s, NULL));
 }
 
 const Expr *onnx_post_transform(Node *n, const char *how, const Expr *x)
@@ -543,7 +538,7 @@ static bool one_of_two(Node *n, const Expr *s, bool positive, const char *after,
     const Build *b = &n->b;
     const Expr  *other;
 
-    *label = build2(b, "greater", s, build_scalar(b, s, positive ? 0.5 : 0), NULL);
+    *label = build_by(b, "greater", s, positive ? 0.5 : 0);
     if (positive)
         other = build2(b, "subtract", build_scalar(b, s, 1), s, NULL);
     else
