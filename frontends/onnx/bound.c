@@ -75,18 +75,11 @@ static const Idx *new_dim(Import *im, const char *name, int64_t lo, int64_t hi)
     }
 }
 
-void onnx_note_dims(Import *im, const Idx *x)
+void onnx_note_dim(void *user, const Atom *dim)
 {
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
+    Import *im = user;
 
-        if (a->kind == ATOM_VAR)
-            map_put(im->dim_names, PTR_KEY(a->name), im);
-        if (a->a)
-            onnx_note_dims(im, a->a);
-        if (a->b)
-            onnx_note_dims(im, a->b);
-    }
+    map_put(im->dim_names, PTR_KEY(dim->name), im);
 }
 
 /* Dimension `at` of output `out` as the model declares it, or NULL. */

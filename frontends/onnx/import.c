@@ -503,8 +503,7 @@ static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const Im
     *nparams = n;
     im->reshaped = shapes->reshaped;
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < params[i]->type->n; k++)
-            onnx_note_dims(im, params[i]->type->dims[k]);
+        type_mentions(params[i]->type, onnx_note_dim, im);
     for (uint32_t i = 0; i < o->ndims; i++)
         shapes->later[i] = is_made(im, s, g, o->dims[i].name);
     return shapes_check(shapes, loc, nnames, names) && n == nnames;

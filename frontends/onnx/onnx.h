@@ -303,7 +303,7 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
                            const Expr **rank);
 /* What was bound since there were `from` of them, around e. */
 const Expr *onnx_bound_around(Import *im, uint32_t from, const Expr *e);
-void        onnx_note_dims(Import *im, const Idx *x); /* names that are taken */
+void        onnx_note_dim(void *import, const Atom *dim); /* its name is taken */
 
 /* ---- at_run.c: where an operand that says a shape or positions is known only at run time ---------- */
 

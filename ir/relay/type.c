@@ -377,3 +377,38 @@ bool is_dim(Ctx *c, const Atom *a)
 
     return idx_is_atom(dim_var(c, a->name, a->lo, a->hi), &dim) && dim == a;
 }
+
+void form_mentions(const Idx *x, DimFn *fn, void *user)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+
+        if (a->kind == ATOM_VAR)
+            fn(user, a);
+        if (a->a)
+            form_mentions(a->a, fn, user);
+        if (a->b)
+            form_mentions(a->b, fn, user);
+    }
+}
+
+void type_mentions(const Type *t, DimFn *fn, void *user)
+{
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->kind == TYPE_TENSOR)
+            form_mentions(t->dims[i], fn, user);
+        else
+            type_mentions(t->parts[i], fn, user);
+    if (t->ret)
+        type_mentions(t->ret, fn, user);
+}
+
+void attrs_mentions(const AttrRecord *r, const void *attrs, DimFn *fn, void *user)
+{
+    for (uint32_t i = 0; r && attrs && i < r->nfields; i++) {
+        Dims v = attrs_dims(r, attrs, i);
+
+        for (uint32_t k = 0; k < v.n; k++)
+            form_mentions(v.at[k], fn, user);
+    }
+}

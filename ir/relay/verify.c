@@ -86,45 +86,37 @@ static bool check_var(Verify *v, const Expr *e, const NodeInfo *i)
     return BROKEN(v, e, "'%%%s' is used where it has no value", e->u.var.name);
 }
 
-static bool check_form(Verify *v, const Expr *e, const NodeInfo *i, const Idx *x)
+typedef struct {
+    Verify           *v;
+    const Expr       *e;
+    const GraphScope *scope; /* of e */
+    bool              broken;
+} Mention;
+
+static void check_mention(void *user, const Atom *dim)
 {
-    for (uint32_t k = 0; k < x->nterms; k++) {
-        const Atom       *a = x->t[k].atom;
-        const GraphScope *s = map_get(v->bound, PTR_KEY(a));
+    Mention          *m = user;
+    const GraphScope *s = map_get(m->v->bound, PTR_KEY(dim));
 
-        if (s && !within(i->scope, s))
-            return BROKEN(v, e, "dimension '%s' is used where it has no value", a->name);
-        if ((a->a && !check_form(v, e, i, a->a)) || (a->b && !check_form(v, e, i, a->b)))
-            return false;
-    }
-    return true;
-}
-
-static bool check_type(Verify *v, const Expr *e, const NodeInfo *i, const Type *t)
-{
-    bool ok = true;
-
-    for (uint32_t k = 0; ok && k < t->n; k++)
-        ok = t->kind == TYPE_TENSOR ? check_form(v, e, i, t->dims[k])
-                                    : check_type(v, e, i, t->parts[k]);
-    return ok;
+    if (m->broken || !s || within(m->scope, s))
+        return;
+    BROKEN(m->v, m->e, "dimension '%s' is used where it has no value", dim->name);
+    m->broken = true;
 }
 
 /* The type of a let or function is that of what is in it. */
 static bool check_bound(Verify *v, const Expr *e, const NodeInfo *i)
 {
     const Op *op = call_op(e);
+    Mention   m = {v, e, i->scope, false};
 
     if (!map_count(v->bound) || e->kind == EXPR_LET || e->kind == EXPR_FUNC)
         return true;
-    for (uint32_t k = 0; op && op->attrs && e->u.attrs && k < op->attrs->nfields; k++) {
-        Dims d = attrs_dims(op->attrs, e->u.attrs, k);
-
-        for (uint32_t j = 0; j < d.n && !map_get(v->bound, PTR_KEY(e)); j++)
-            if (!check_form(v, e, i, d.at[j]))
-                return false;
-    }
-    return !e->type || check_type(v, e, i, e->type);
+    if (op && !map_get(v->bound, PTR_KEY(e)))
+        attrs_mentions(op->attrs, e->u.attrs, check_mention, &m);
+    if (e->type)
+        type_mentions(e->type, check_mention, &m);
+    return !m.broken;
 }
 
 static bool check_call(Verify *v, const Expr *e)

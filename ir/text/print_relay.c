@@ -140,49 +140,19 @@ static void print_var(Printer *p, const Expr *v)
 
 /* ---- types, places -------------------------------------------------------------------------- */
 
-static void note_dims(Printer *p, const Idx *x)
+static void note_dim(void *user, const Atom *dim)
 {
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
+    Printer *p = user;
 
-        if (a->kind == ATOM_VAR) {
-            if (!map_get(p->dims_seen, PTR_KEY(a))) {
-                map_put(p->dims_seen, PTR_KEY(a), p);
-                vec_push(p->c->scratch, &p->dims, a);
-            }
-            continue;
-        }
-        if (a->a)
-            note_dims(p, a->a);
-        if (a->b)
-            note_dims(p, a->b);
-    }
-}
-
-static void note_type(Printer *p, const Type *t)
-{
-    for (uint32_t i = 0; i < t->n; i++)
-        if (t->kind == TYPE_TENSOR)
-            note_dims(p, t->dims[i]);
-        else
-            note_type(p, t->parts[i]);
-    if (t->ret)
-        note_type(p, t->ret);
-}
-
-static void note_attrs(Printer *p, const AttrRecord *r, const void *attrs)
-{
-    for (uint32_t i = 0; attrs && i < r->nfields; i++) {
-        Dims v = attrs_dims(r, attrs, i);
-
-        for (uint32_t k = 0; k < v.n; k++)
-            note_dims(p, v.at[k]);
-    }
+    if (map_get(p->dims_seen, PTR_KEY(dim)))
+        return;
+    map_put(p->dims_seen, PTR_KEY(dim), p);
+    vec_push(p->c->scratch, &p->dims, dim);
 }
 
 static void print_type(Printer *p, const Type *t)
 {
-    note_type(p, t);
+    type_mentions(t, note_dim, p);
     type_print(p->c, t, p->out);
 }
 
@@ -423,7 +393,7 @@ static void print_call(Printer *p, const Expr *e)
     str_addc(p->out, '(');
     print_list(p, e->nkids - 1, e->kids + 1);
     if (op && op->attrs) {
-        note_attrs(p, op->attrs, e->u.attrs);
+        attrs_mentions(op->attrs, e->u.attrs, note_dim, p);
         StrBuf s = strbuf(p->c->scratch);
 
         attrs_print(p->c, op->attrs, e->u.attrs, &s);
@@ -634,7 +604,7 @@ void relay_print(Ctx *c, const Module *m, RelayPrint how, StrBuf *out)
         str_add(out, i + 1 == m->noutputs ? "\n" : "");
     }
     for (uint32_t i = 0; i < p.consts.n; i++)
-        note_type(&p, p.consts.at[i]->type);
+        type_mentions(p.consts.at[i]->type, note_dim, &p);
     for (uint32_t i = 0; i < p.dims.n; i++)
         str_printf(out, "dim %s in %lld..%lld\n", p.dims.at[i]->name, (long long)p.dims.at[i]->lo,
                    (long long)p.dims.at[i]->hi);

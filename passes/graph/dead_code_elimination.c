@@ -38,38 +38,11 @@ typedef struct {
     Map *pure;
 } State;
 
-static void mention_form(Map *reads, const Idx *x)
+static void mention(void *user, const Atom *dim)
 {
-    for (uint32_t i = 0; i < x->nterms; i++) {
-        const Atom *a = x->t[i].atom;
+    Map *reads = user;
 
-        map_put(reads, PTR_KEY(a), reads);
-        if (a->a)
-            mention_form(reads, a->a);
-        if (a->b)
-            mention_form(reads, a->b);
-    }
-}
-
-static void mention_type(Map *reads, const Type *t)
-{
-    for (uint32_t i = 0; i < t->n; i++)
-        if (t->kind == TYPE_TENSOR)
-            mention_form(reads, t->dims[i]);
-        else
-            mention_type(reads, t->parts[i]);
-}
-
-static void mention_attrs(Map *reads, const Expr *e)
-{
-    const Op *op = call_op(e);
-
-    for (uint32_t i = 0; op && op->attrs && e->u.attrs && i < op->attrs->nfields; i++) {
-        Dims v = attrs_dims(op->attrs, e->u.attrs, i);
-
-        for (uint32_t k = 0; k < v.n; k++)
-            mention_form(reads, v.at[k]);
-    }
+    map_put(reads, PTR_KEY(dim), reads);
 }
 
 /* Is one of the dimensions mentioned, or a number to be checked, that a let binds? */
@@ -93,13 +66,14 @@ static Map *read_vars(Ctx *c, const Module *m)
 
         for (uint32_t k = 0; k < list.n; k++) {
             const Expr *e = list.at[k];
+            const Op   *op = call_op(e);
             uint32_t    first = e->kind == EXPR_LET ? 1 : 0;
             uint32_t    last = e->kind == EXPR_FUNC ? e->nkids - 1 : first;
 
-            if (!is_bind(e))
-                mention_attrs(reads, e);
+            if (op && !is_bind(e))
+                attrs_mentions(op->attrs, e->u.attrs, mention, reads);
             if (e->type && e->kind != EXPR_LET)
-                mention_type(reads, e->type);
+                type_mentions(e->type, mention, reads);
             for (uint32_t j = e->kind == EXPR_FUNC ? last : first; j < e->nkids; j++)
                 if (e->kids[j]->kind == EXPR_VAR)
                     map_put(reads, PTR_KEY(e->kids[j]), reads);
