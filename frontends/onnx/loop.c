@@ -292,6 +292,15 @@ static const Expr *condition(Node *n, const OnnxLoop *l, const Expr *i, const Ex
                 l->limit ? folded(b, build2(b, "less", i, l->limit, NULL)) : NULL);
 }
 
+/* The condition is what rounds hand on first; NULL for that of the first round: it holds. */
+static void carry_condition(const Build *b, Rounds *r, const Expr *first, const Expr *next)
+{
+    uint8_t yes = 1;
+
+    carry(b->c, r, expr_var(b->c, "go", type_tensor(b->c, DT_BOOL, 0, NULL), b->loc),
+          first ? first : build_const(b, DT_BOOL, 0, NULL, &yes), next);
+}
+
 /* Of a loop that ends at its limit, if it runs at all, the number of rounds as a dimension. */
 static bool bind_trips(Node *n, OnnxLoop *l)
 {
@@ -321,7 +330,6 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     const Expr  *i = expr_var(c, "i", type_tensor(c, DT_I64, 0, NULL), b->loc);
     const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *go, *first, *next, *all;
     uint32_t     bound = n->im->binds.n;
-    uint8_t      yes = 1;
     Rounds       r = {0};
 
     l.go = l.go ? scalar(b, l.go) : NULL;
@@ -343,8 +351,7 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     first = condition(n, &l, i64(b, 0), l.go);
     if (!next)
         return node_error(n, E_IMPORT, "a loop without an end");
-    carry(c, &r, expr_var(c, "go", type_tensor(c, DT_BOOL, 0, NULL), b->loc),
-          first ? first : build_const(b, DT_BOOL, 0, NULL, &yes), next);
+    carry_condition(b, &r, first, next);
     if (!carry_states(n, &l, &r, in + takes, made + gives) ||
         !carry_pieces(n, &l, &r, i, made + gives + l.states))
         return false;
@@ -371,7 +378,6 @@ bool onnx_each(Node *n, const Idx *count, uint32_t nin, const Expr *const *x, On
     const Expr  *i = expr_var(c, "n", type_tensor(c, DT_I64, 0, NULL), b->loc), *all;
     const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *first, *next;
     const Expr **in = NEW_ARRAY(c->arena, const Expr *, nin + 1);
-    uint8_t      yes = 1;
     Rounds       r = {0};
 
     for (uint32_t k = 0; k < nin; k++)
@@ -380,8 +386,7 @@ bool onnx_each(Node *n, const Idx *count, uint32_t nin, const Expr *const *x, On
     if (!l.limit || !fn(n, user, in, out) || !(next = condition(n, &l, more, NULL)) ||
         !(first = condition(n, &l, i64(b, 0), NULL)))
         return false;
-    carry(c, &r, expr_var(c, "go", type_tensor(c, DT_BOOL, 0, NULL), b->loc),
-          is_true(first) ? build_const(b, DT_BOOL, 0, NULL, &yes) : first, next);
+    carry_condition(b, &r, is_true(first) ? NULL : first, next);
     for (uint32_t k = 0; k < nout; k++)
         if (!carry_piece(n, &r, out[k], count, i))
             return false;

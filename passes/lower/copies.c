@@ -2,8 +2,8 @@
  *
  *     func @copy.f32.4 (%src: f32[4], %dst: f32[4] written) { for %i < 4 { %dst[%i] = %src[%i] } }
  *     func @update.f32.i64.8x4 (%src: f32[4], %at: i64[1], %dst: f32[32] written) {
- *       if 0 <= %at[0] && %at[0] < 8 { for %i < 4 { %dst[4*read(%at[0], 0, 7) + %i] = %src[%i] } }
- * }
+ *       if 0 <= %at[0] && %at[0] < 8 {
+ *         for %i < 4 { %dst[4*read(%at[0], 0, 7) + %i] = %src[%i] } } }
  *
  * Where sizes are symbolic, they are the first parameters. */
 #include "passes/lower/lower.h"
