@@ -91,7 +91,7 @@ static const Expr *along_axis(Node *n, const OnnxResizeForm *f, const OnnxResize
     double      *w;
     const Expr  *m;
 
-    if (a->in * a->out > MAX_WEIGHTS)
+    if (!a->in || a->out > MAX_WEIGHTS / a->in)
         return node_error(n, E_UNSUPPORTED, "%lld cells made of %lld by weights", (long long)a->out,
                           (long long)a->in);
     w = NEW_ARRAY(b->c->arena, double, (size_t)(a->in * a->out));
@@ -159,7 +159,7 @@ const Expr *onnx_resize_by_weights(Node *n, const OnnxResizeForm *f, const Expr 
         if (a->in == a->out && a->scale == 1 && (!crop || (a->roi[0] == 0 && a->roi[1] == 1)))
             continue;
         x = along_axis(n, f, a, x, i);
-        if (crop && (o = outside(n, f, a, rank, i)))
+        if (x && crop && (o = outside(n, f, a, rank, i)))
             out = out ? build2(b, "logical_or", out, o, NULL) : o;
     }
     if (out)
