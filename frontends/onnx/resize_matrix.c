@@ -12,37 +12,88 @@
 
 #define MAX_WEIGHTS (1 << 24)
 
-/* Where cell i of the result lies among the cells. */
-static double place_of(const OnnxResizeAxis *a, const char *how, int64_t i)
-{
-    double in = (double)a->in, out = (double)a->out, x = (double)i;
+/* Where cell x of the result lies among the cells of the data. */
+typedef double Place(const OnnxResizeAxis *a, double x);
 
-    if (!strcmp(how, "tf_crop_and_resize"))
-        return a->out > 1
-                   ? a->roi[0] * (in - 1) + x * (a->roi[1] - a->roi[0]) * (in - 1) / (out - 1)
-                   : 0.5 * (a->roi[0] + a->roi[1]) * (in - 1);
-    if (!strcmp(how, "align_corners"))
-        return a->out > 1 ? x * (in - 1) / (out - 1) : 0;
-    if (!strcmp(how, "asymmetric"))
-        return x / a->scale;
-    if (!strcmp(how, "tf_half_pixel_for_nn"))
-        return (x + 0.5) / a->scale;
-    if (!strcmp(how, "pytorch_half_pixel") && a->out == 1)
-        return 0;
-    x = (x + 0.5) / a->scale - 0.5;
-    if (!strcmp(how, "half_pixel_symmetric"))
-        x += in / 2 * (1 - out / (a->scale * in));
-    return x;
+static double crop_place(const OnnxResizeAxis *a, double x)
+{
+    double last = (double)a->in - 1;
+
+    return a->out > 1 ? a->roi[0] * last + x * (a->roi[1] - a->roi[0]) * last / ((double)a->out - 1)
+                      : 0.5 * (a->roi[0] + a->roi[1]) * last;
 }
 
-/* The cell that a place is nearest to. */
-static double nearest_of(const char *how, double x)
+static double corner_place(const OnnxResizeAxis *a, double x)
 {
-    if (!strcmp(how, "floor"))
-        return floor(x);
-    if (!strcmp(how, "ceil"))
-        return ceil(x);
-    return !strcmp(how, "round_prefer_ceil") ? floor(x + 0.5) : ceil(x - 0.5);
+    return a->out > 1 ? x * ((double)a->in - 1) / ((double)a->out - 1) : 0;
+}
+
+static double start_place(const OnnxResizeAxis *a, double x)
+{
+    return x / a->scale;
+}
+
+static double middle_place(const OnnxResizeAxis *a, double x)
+{
+    return (x + 0.5) / a->scale;
+}
+
+static double half_place(const OnnxResizeAxis *a, double x)
+{
+    return (x + 0.5) / a->scale - 0.5;
+}
+
+static double pytorch_place(const OnnxResizeAxis *a, double x)
+{
+    return a->out == 1 ? 0 : half_place(a, x);
+}
+
+static double symmetric_place(const OnnxResizeAxis *a, double x)
+{
+    double in = (double)a->in;
+
+    return half_place(a, x) + in / 2 * (1 - (double)a->out / (a->scale * in));
+}
+
+static Place *place_of(const OnnxResizeForm *f)
+{
+    static const struct {
+        const char *name;
+        Place      *place;
+    } known[] = {{"tf_crop_and_resize", crop_place},
+                 {"align_corners", corner_place},
+                 {"asymmetric", start_place},
+                 {"tf_half_pixel_for_nn", middle_place},
+                 {"pytorch_half_pixel", pytorch_place},
+                 {"half_pixel", half_place},
+                 {"half_pixel_symmetric", symmetric_place}};
+
+    for (size_t i = 0; i < COUNT(known); i++)
+        if (!strcmp(known[i].name, f->coordinates))
+            return known[i].place;
+    BUG("no coordinates '%s'", f->coordinates);
+}
+
+static double half_up(double x)
+{
+    return floor(x + 0.5);
+}
+
+static double half_down(double x)
+{
+    return ceil(x - 0.5);
+}
+
+/* The cell that a place is nearest to, as a function of the place. */
+typedef double Nearest(double x);
+
+static Nearest *nearest_of(const OnnxResizeForm *f)
+{
+    if (!strcmp(f->rounding, "floor"))
+        return floor;
+    if (!strcmp(f->rounding, "ceil"))
+        return ceil;
+    return !strcmp(f->rounding, "round_prefer_ceil") ? half_up : half_down;
 }
 
 /* The weight of a cell at distance d. */
@@ -59,13 +110,14 @@ static double kernel_at(const OnnxResizeForm *f, double d)
 }
 
 /* The weights of one result; with antialias a smaller result sees as many more cells. */
-static void weights_of(const OnnxResizeForm *f, const OnnxResizeAxis *a, double x, double *row)
+static void weights_of(const OnnxResizeForm *f, Nearest *nearest, const OnnxResizeAxis *a, double x,
+                       double *row)
 {
     double s = f->antialias && a->scale < 1 ? a->scale : 1, sum = 0;
     double reach = (*f->method == 'l' ? 1 : 2) / s;
 
     if (*f->method == 'n') {
-        double at = nearest_of(f->rounding, x);
+        double at = nearest(x);
 
         row[(int64_t)fmin(fmax(at, 0), (double)a->in - 1)] = 1;
         return;
@@ -90,18 +142,20 @@ static const Expr *along_axis(Node *n, const OnnxResizeForm *f, const OnnxResize
     int64_t      before = 1, after = 1, dims[MAX_RANK];
     double      *w;
     const Expr  *m;
+    Place       *place = place_of(f);
+    Nearest     *nearest = nearest_of(f);
 
     if (!a->in || a->out > MAX_WEIGHTS / a->in)
         return node_error(n, E_UNSUPPORTED, "%lld cells made of %lld by weights", (long long)a->out,
                           (long long)a->in);
     w = NEW_ARRAY(b->c->arena, double, (size_t)(a->in * a->out));
     for (int64_t o = 0; o < a->out; o++) {
-        double at = place_of(a, f->coordinates, o);
+        double at = place(a, (double)o);
 
         if (!isfinite(at) || fabs(at) > 1e9)
             return node_error(n, E_IMPORT, "cell %lld of axis %u lies at %g", (long long)o, axis,
                               at);
-        weights_of(f, a, at, w + o * a->in);
+        weights_of(f, nearest, a, at, w + o * a->in);
     }
     m = build_cast(b, build_const(b, DT_F64, 2, (int64_t[]){a->out, a->in}, w), expr_dtype(x));
     for (uint32_t i = 0; i < d.n; i++) {
@@ -127,11 +181,12 @@ static const Expr *outside(Node *n, const OnnxResizeForm *f, const OnnxResizeAxi
     const Build *b = &n->b;
     bool        *at = NEW_ARRAY(b->c->arena, bool, (size_t)a->out + 1), any = false;
     int64_t      dims[MAX_RANK];
+    Place       *place = place_of(f);
 
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = i == axis ? a->out : 1;
     for (int64_t o = 0; o < a->out; o++) {
-        double x = place_of(a, f->coordinates, o);
+        double x = place(a, (double)o);
 
         at[o] = x < 0 || x > (double)a->in - 1;
         any |= at[o];
