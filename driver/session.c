@@ -202,7 +202,8 @@ static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
             return diag_error(s->driver->diags, E_RUN, (Loc){.file = v->file},
                               "input '%s' of the model is %s, its value here is %s", t->name,
                               session_tensor_text(s, t), session_array_text(s, v));
-        memcpy(to, v->data.at, t->bytes);
+        if (t->bytes) /* an empty tensor has no memory */
+            memcpy(to, v->data.at, t->bytes);
         return true;
     }
     DType    type = {t->code, t->bits, 1};

@@ -217,6 +217,7 @@ const Idx *te_index(Ctx *c, const Prim *load, const Idx *n, IndexMode mode)
     int64_t    hi = t.bits >= 64 ? INT64_MAX / 2 : (INT64_C(1) << t.bits) - 1;
     const Idx *x = idx_load(c->arith, load, lo, hi);
 
+    n = idx_max(c->arith, n, idx_const(c->arith, 1));
     if (mode == INDEX_WRAP)
         return idx_mod(c->arith, x, n);
     return idx_max(c->arith, idx_const(c->arith, 0),

@@ -59,8 +59,8 @@ static const Expr *cut(Node *n, const Expr *x, uint32_t d, const Range *r)
         return NULL;
     if (from && step && idx_is_const(step, &v) && v == 1)
         return build_slice_to(b, x, d, from, idx_add(A, from, count));
-    if (extent->lo < 1)
-        return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", d);
+    if (extent->hi < 1)
+        return node_error(n, E_UNSUPPORTED, "dimension %u is empty", d);
     by = build2(b, "multiply", build_arange(b, count, DT_I64),
                 build_where(b, up, by, build1(b, "negative", by, NULL)), NULL);
     return build_take(b, x, build2(b, "add", begin, by, NULL), d);
@@ -127,8 +127,6 @@ bool split_at_run(Node *n, uint32_t axis)
     type_dim(sizes->type, 0, &parts);
     if (parts != n->nout)
         return node_error(n, E_IMPORT, "%lld sizes for %u outputs", (long long)parts, n->nout);
-    if (extent->lo < 1 && extent->hi > 0)
-        return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", axis);
     for (uint32_t i = 0; i < n->nout; i++) {
         RunDim d = {cell_of(b, sizes, i), 0, extent->hi, axis, 1};
 
@@ -223,7 +221,7 @@ const Expr *in_shape_at_run(Node *n, const Expr *x, uint32_t k, const Idx *const
         cells = idx_mul(b->c->arith, cells, dims[i]);
     if (cells == total)
         return build_reshape_to(b, x, k, dims);
-    if (total->lo < 1 || cells->hi > MAX_ELEMS)
+    if (total->hi < 1 || cells->hi > MAX_ELEMS)
         return node_error(n, E_UNSUPPORTED, "%s cells in a shape of %s", dim_text(b->c, total),
                           dim_text(b->c, cells));
     x = build_take(b, build_reshape_to(b, x, 1, &total), build_arange(b, cells, DT_I64), 0);

@@ -75,6 +75,20 @@ static const Idx *new_dim(Import *im, const char *name, int64_t lo, int64_t hi)
     }
 }
 
+static void look(void *user, const Atom *dim)
+{
+    const Import **im = user;
+
+    if (*im && map_get((*im)->decided, PTR_KEY(dim)))
+        *im = NULL;
+}
+
+bool onnx_decided(const Import *im, const Idx *x)
+{
+    form_mentions(x, look, &im);
+    return !im;
+}
+
 void onnx_note_dim(void *user, const Atom *dim)
 {
     Import *im = user;
@@ -134,21 +148,27 @@ bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx
 
     for (uint32_t i = 0; i < count; i++) {
         const char *name;
+        const Atom *atom;
         int64_t     lo, hi;
         Dims        form;
 
         if (!d[i].cell)
             return false;
         if (build_forms(b, d[i].cell, &form)) {
-            if (form.at[0]->lo < d[i].lo || form.at[0]->hi > d[i].hi)
+            bool inside = form.at[0]->lo >= d[i].lo && form.at[0]->hi <= d[i].hi;
+
+            if (!inside && !onnx_decided(n->im, form.at[0]))
                 return node_error(n, E_DIM, "dimension %u of output '%s' is %s", d[i].at,
                                   n->p->output.at[out], dim_text(b->c, form.at[0]));
             dims[i] = form.at[0];
-            continue;
+            if (inside)
+                continue;
         }
         if (!find_bounds(n, out, &d[i], &name, &lo, &hi))
             return false;
         dims[i] = bound[k] = new_dim(n->im, name, lo, hi);
+        if (idx_is_atom(dims[i], &atom))
+            map_put(n->im->decided, PTR_KEY(atom), n->im);
         cells[k++] = d[i].cell;
     }
     if (k == 0)
@@ -179,14 +199,16 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
     Arith                *A = b->c->arith;
     const Idx            *cells = expr_form(flags, 0), *k, *room = idx_addc(A, cells, 1);
     ScatterElementsAttrs *first = ATTRS(b, ScatterElementsAttrs);
-    const Expr           *sum, *to, *all, *number;
+    const Expr           *ones, *sum, *total, *to, *all, *number;
 
     if (cells->hi == 0) /* nothing to count */
         return build_zeros(b, DT_I64, 1, (int64_t[]){0});
-    if (cells->lo == 0)
-        return node_error(n, E_UNSUPPORTED, "what is counted may have no cells");
-    sum = build1(b, "cumsum", build_cast(b, flags, DT_I64), NULL);
-    RunDim d = {build_slice_to(b, sum, 0, idx_addc(A, cells, -1), cells), 0, cells->hi, at, 1};
+    ones = build_cast(b, flags, DT_I64);
+    sum = build1(b, "cumsum", ones, NULL);
+    /* The sum of all is the last cell, where there is one. */
+    total = cells->lo > 0 ? build_slice_to(b, sum, 0, idx_addc(A, cells, -1), cells)
+                          : build_reduce(b, "sum", ones, 1, (int64_t[]){0}, true);
+    RunDim d = {total, 0, cells->hi, at, 1};
     if (!onnx_bind(n, out, 1, &d, &k))
         return NULL;
     number = build_arange(b, cells, DT_I64);
@@ -197,4 +219,55 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
     to = build_where(b, flags, sum, cell_form(b, cells));
     all = build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &room), to, number, first);
     return build_slice_to(b, all, 0, idx_const(A, 0), k);
+}
+
+/* ---- operands that broadcast ------------------------------------------------------------------ */
+
+/* Dimension `at`, counted from the end, of what the operands broadcast to; rather one that the
+ * caller or the model says than one that values decide.  NULL: it is 1, or there is none. */
+static const Idx *common_dim(const Node *n, uint32_t at)
+{
+    const Idx *best = NULL;
+
+    for (uint32_t i = 0; i < n->nin; i++) {
+        uint32_t   rank = expr_rank(n->in[i]);
+        const Idx *d = at < rank ? expr_form(n->in[i], rank - 1 - at) : NULL;
+        int64_t    v;
+
+        if (d && !(idx_is_const(d, &v) && v == 1) &&
+            (!best || (onnx_decided(n->im, best) && !onnx_decided(n->im, d))))
+            best = d;
+    }
+    return best;
+}
+
+bool node_agree(Node *n)
+{
+    const Build *b = &n->b;
+    const Idx   *common[MAX_RANK], *none[MAX_RANK];
+
+    for (uint32_t i = 0; i < MAX_RANK; i++)
+        common[i] = common_dim(n, i);
+    for (uint32_t i = 0; i < n->nin; i++) {
+        uint32_t   rank = expr_rank(n->in[i]), k = 0;
+        RunDim     d[MAX_RANK];
+        const Idx *dims[MAX_RANK];
+
+        for (uint32_t j = 0; j < rank; j++) {
+            const Idx *want = common[rank - 1 - j];
+            int64_t    v;
+
+            dims[j] = expr_form(n->in[i], j);
+            if (!want || dims[j] == want || (idx_is_const(dims[j], &v) && v == 1) ||
+                (!onnx_decided(n->im, dims[j]) && !onnx_decided(n->im, want)))
+                continue;
+            d[k++] = (RunDim){
+                build2(b, "subtract", cell_form(b, dims[j]), cell_form(b, want), NULL), 0, 0, j, 1};
+            dims[j] = want;
+        }
+        if (k && (!onnx_bind(n, 0, k, d, none) ||
+                  !(n->in[i] = in_shape_at_run(n, n->in[i], rank, dims))))
+            return false;
+    }
+    return true;
 }

@@ -614,6 +614,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
         return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
     im.sizes = map_new(c->arena);
     im.dim_names = map_new(c->arena);
+    im.decided = map_new(c->arena);
     im.contradicted = map_new(c->arena);
     return onnx_survey(&im) ? import_graph(&im, model.graph, o) : NULL;
 }

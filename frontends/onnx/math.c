@@ -373,7 +373,8 @@ bool convert_cast_like(Node *n)
 
 bool convert_binary(Node *n)
 {
-    return tensors(n, 2) && node_done(n, build2(&n->b, n->relay, n->in[0], n->in[1], NULL));
+    return tensors(n, 2) && node_agree(n) &&
+           node_done(n, build2(&n->b, n->relay, n->in[0], n->in[1], NULL));
 }
 
 /* Before opset 7 the second operand's shape is a part of the first's, which begins at `axis`. */
@@ -497,15 +498,17 @@ static const Expr *fold_all(Node *n)
 
 bool convert_variadic(Node *n)
 {
-    return tensors(n, 1) && node_done(n, fold_all(n));
+    return tensors(n, 1) && node_agree(n) && node_done(n, fold_all(n));
 }
 
 bool convert_mean(Node *n)
 {
-    return tensors(n, 1) && node_done(n, build_by(&n->b, "multiply", fold_all(n), 1.0 / n->nin));
+    return tensors(n, 1) && node_agree(n) &&
+           node_done(n, build_by(&n->b, "multiply", fold_all(n), 1.0 / n->nin));
 }
 
 bool convert_where(Node *n)
 {
-    return tensors(n, 3) && node_done(n, build_where(&n->b, n->in[0], n->in[1], n->in[2]));
+    return tensors(n, 3) && node_agree(n) &&
+           node_done(n, build_where(&n->b, n->in[0], n->in[1], n->in[2]));
 }

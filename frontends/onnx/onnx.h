@@ -142,6 +142,7 @@ struct Import {
     uint32_t loops;                /* .. and those that were given up */
     Shapes  *shapes;
     Map     *dim_names;      /* of dimensions that there are */
+    Map     *decided;        /* their atoms, where values of the run decide them */
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
     ImportFiles *files;
 };
@@ -304,6 +305,11 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
 /* What was bound since there were `from` of them, around e. */
 const Expr *onnx_bound_around(Import *im, uint32_t from, const Expr *e);
 void        onnx_note_dim(void *import, const Atom *dim); /* its name is taken */
+/* Does a dimension of the form depend on what values of the run decide? */
+bool onnx_decided(const Import *im, const Idx *x);
+/* Operands of an operator that broadcasts: where one has a dimension that values decide and another
+ * has a different one, neither of them 1, the run has to find them equal. */
+bool node_agree(Node *n);
 
 /* ---- at_run.c: where an operand that says a shape or positions is known only at run time ---------- */
 

@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_WEIGHTS (1 << 24)
+/* Of all axes together. */
+#define MAX_WEIGHTS (1 << 23)
 
 /* Where cell x of the result lies among the cells of the data. */
 typedef double Place(const OnnxResizeAxis *a, double x);
@@ -145,9 +146,6 @@ static const Expr *along_axis(Node *n, const OnnxResizeForm *f, const OnnxResize
     Place       *place = place_of(f);
     Nearest     *nearest = nearest_of(f);
 
-    if (!a->in || a->out > MAX_WEIGHTS / a->in)
-        return node_error(n, E_UNSUPPORTED, "%lld cells made of %lld by weights", (long long)a->out,
-                          (long long)a->in);
     w = NEW_ARRAY(b->c->arena, double, (size_t)(a->in * a->out));
     for (int64_t o = 0; o < a->out; o++) {
         double at = place(a, (double)o);
@@ -202,6 +200,7 @@ const Expr *onnx_resize_by_weights(Node *n, const OnnxResizeForm *f, const Expr 
     uint32_t     rank = expr_rank(x);
     bool         crop = !strcmp(f->coordinates, "tf_crop_and_resize");
     const Expr  *out = NULL, *o;
+    int64_t      weights = 0;
 
     if (!dtype_is_float(t))
         return node_error(n, E_UNSUPPORTED,
@@ -213,6 +212,10 @@ const Expr *onnx_resize_by_weights(Node *n, const OnnxResizeForm *f, const Expr 
 
         if (a->in == a->out && a->scale == 1 && (!crop || (a->roi[0] == 0 && a->roi[1] == 1)))
             continue;
+        if (!a->in || a->out > (MAX_WEIGHTS - weights) / a->in)
+            return node_error(n, E_UNSUPPORTED, "%lld cells made of %lld by weights",
+                              (long long)a->out, (long long)a->in);
+        weights += a->in * a->out;
         x = along_axis(n, f, a, x, i);
         if (x && crop && (o = outside(n, f, a, rank, i)))
             out = out ? build2(b, "logical_or", out, o, NULL) : o;

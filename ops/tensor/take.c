@@ -18,12 +18,13 @@ static bool index_mode(Ctx *c, Loc loc, const char *text, IndexMode *m)
     return error_at(c, E_TYPE, loc, "there is no index mode '%s'", text);
 }
 
-/* Something must be there to be chosen. */
+/* Something must be there to be chosen: of a dimension that may be empty there is the room of its
+ * largest size, so that cell 0 can always be read. */
 static bool not_empty(Ctx *c, Loc loc, const Type *t, uint32_t axis)
 {
-    if (t->dims[axis]->lo > 0)
+    if (t->dims[axis]->hi > 0)
         return true;
-    return error_at(c, E_TYPE, loc, "dimension %u of %s may be empty", axis, type_text(c, t));
+    return error_at(c, E_TYPE, loc, "dimension %u of %s is empty", axis, type_text(c, t));
 }
 
 /* ---- take ------------------------------------------------------------------------------------------ */

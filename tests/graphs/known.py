@@ -111,6 +111,12 @@ def grid_of_one(node, ins, text):
     return attr(node, "align_corners", 0) == 1 and 1 in ins[1][2:]
 
 
+@known("Col2Im")
+def columns_of_volumes(node, ins, text):
+    """Of three axes and more with dilations onnxruntime takes other cells than the standard's reference; ours are the latter's."""
+    return len(ins[1]) > 2 and max(attr(node, "dilations", [1])) > 1
+
+
 @known("MeanVarianceNormalization")
 def no_variance(node, ins, text):
     """The standard's function adds 1e-9, so that cells that are all equal give 0; onnxruntime does not."""

@@ -350,6 +350,14 @@ def stft(g):
     return g.emit("STFT", ins, near(1e-4), **({"onesided": g.upto(1)} if g.chance(60) else {}))
 
 
+def mel_weights(g):
+    bins, n, rate = g.between(1, 8), g.pick(8, 16, 64, 257), g.pick(8000, 16000)
+    lower = float(g.pick(0.0, 20.0, 300.0))
+    t = g.pick(np.int64, np.int32)
+    ins = [g.const(bins, t), g.const(n, t), g.const(rate, t), g.const(lower, F), g.const(float(g.pick(rate / 2, 3000.0)), F)]
+    return g.emit("MelWeightMatrix", ins, near(1e-5), **({"output_datatype": g.pick(1, 11)} if g.chance(40) else {}))
+
+
 def loss(op):
     def f(g):
         c, n = g.between(1, 6), g.between(1, 4)
@@ -412,5 +420,6 @@ OPS = {"Conv": conv("Conv"), "ConvTranspose": conv("ConvTranspose"), "com.micros
        "GridSample": grid_sample, "AffineGrid": affine_grid,
        "LSTM": recurrent("LSTM", 4), "GRU": recurrent("GRU", 3), "RNN": recurrent("RNN", 1),
        **{o: window_fn(o) for o in ("HannWindow", "HammingWindow", "BlackmanWindow")}, "DFT": dft, "STFT": stft,
+       "MelWeightMatrix": mel_weights,
        **{o: loss(o) for o in ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")},
        "Attention": attention, "RotaryEmbedding": rotary}

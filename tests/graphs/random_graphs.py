@@ -33,10 +33,11 @@ import ops_move
 import ops_nn
 import ops_quant
 import ops_reduce
+import ops_vision
 from graph import EXACT, Graph, Made, Refused, Tensor, Unfit, is_float
 
 OPS = {}
-for family in (ops_element, ops_reduce, ops_move, ops_nn, ops_quant, ops_flow):
+for family in (ops_element, ops_reduce, ops_move, ops_nn, ops_quant, ops_flow, ops_vision):
     OPS.update(family.OPS)
 NAMES = sorted(OPS)
 NEWEST = 24  # the newest opset that this onnxruntime takes

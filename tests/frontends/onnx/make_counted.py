@@ -190,6 +190,17 @@ def boxed():
          [value(o, I, None) for o in "ycze"], five=ints(5))
 
 
+def agreeing():
+    """Rows chosen twice by equal masks, which meet again; of those chosen some are chosen."""
+    case("agreeing", "", [dict(x=f(16, 3), w=f(16, 3), m=flags(d, 16)) for d in (0, 0.5, 1)],
+         [node("Compress", "x m", "a", axis=0), node("NonZero", "m", "i"), node("Transpose", "i", "it", perm=[1, 0]),
+          node("GatherND", "w it", "b"), node("Add", "a b", "c"), node("Max", "b c a", "y"), node("Greater", "a b", "q"),
+          node("Where", "q a c", "v"), node("ReduceSum", "c axis", "s", keepdims=0), node("Greater", "s zero", "p"),
+          node("NonZero", "p", "j"), node("Squeeze", "j zeroth", "js"), node("Gather", "c js", "z", axis=0)],
+         [value("x", F, [16, 3]), value("w", F, [16, 3]), value("m", B, [16])], ["y", "v", "z"],
+         axis=ints(1), zero=np.float32([0]), zeroth=ints(0))
+
+
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     masked()
@@ -204,6 +215,8 @@ if __name__ == "__main__":
     boxed()
     case("nothing", "", [dict(x=f(2, 0), s=ints(0, 0))], [node("Split", "x s", "y z", axis=1)],
          [value("x", F, [2, 0]), value("s", I, [2])], ["y", "z"])
+    rng = np.random.default_rng(12)
+    agreeing()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
