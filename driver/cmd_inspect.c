@@ -420,7 +420,9 @@ static void say_open_names(Driver *driver, Ctx *c, const ModelSignature *m)
             map_put(had, PTR_KEY(name), (void *)(uintptr_t)name);
             str_printf(&names, " --dim %s=..", name);
         }
-        if (nameless)
+        if (t->kind == SIGNATURE_SEQUENCE || t->kind == SIGNATURE_OPTIONAL_SEQUENCE)
+            str_printf(&names, " --dim %s=..", t->name);
+        else if (nameless)
             str_printf(&shapes, " --shape '%s:[..]'", t->name);
     }
     say(driver, "open:%s%s\n", names.n ? names.at : "", shapes.n ? shapes.at : "");

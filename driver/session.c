@@ -42,6 +42,16 @@ static void shapes_from_inputs(Session *s)
             vec_push(s->driver->arena, &o->shapes,
                      ((ImportShape){v->name, v->ndim, v->dims, NULL, true}));
     }
+    memset(&o->dims, 0, sizeof o->dims);
+    for (uint32_t i = 0; i < given->dims.n; i++)
+        vec_push(s->driver->arena, &o->dims, given->dims.at[i]);
+    for (uint32_t i = 0; i < s->lengths.n; i++) {
+        bool has = false;
+        for (uint32_t j = 0; j < given->dims.n; j++)
+            has = has || !strcmp(given->dims.at[j].name, s->lengths.at[i].name);
+        if (!has)
+            vec_push(s->driver->arena, &o->dims, s->lengths.at[i]);
+    }
 }
 
 /* A program of its own, though the model could run in this process. */

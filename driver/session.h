@@ -28,9 +28,11 @@ typedef struct {
     void                  **in, **out;
     uint32_t                ngiven; /* values of inputs */
     Array                  *given;
-    const tvmcc_model_info *whole;   /* of shape buckets: what `info` was chosen from; or NULL */
-    int64_t                *wanted;  /* sizes of its dimensions */
-    const tvmcc_model_info *dynamic; /* of sizes that a run decides: what `info` was; or NULL */
+    VEC(ImportDim) lengths;            /* of sequences among them */
+    const ModelSignature   *signature; /* of a model file whose format tells it; or NULL */
+    const tvmcc_model_info *whole;     /* of shape buckets: what `info` was chosen from; or NULL */
+    int64_t                *wanted;    /* sizes of its dimensions */
+    const tvmcc_model_info *dynamic;   /* of sizes that a run decides: what `info` was; or NULL */
     tvmcc_value            *in_values, *out_values;
     void *const *in_args, *const *out_args;
     TextList labels; /* names of classes, of session_labels */
@@ -60,7 +62,8 @@ void session_begin_json(Session *s);
 /* `compiled for this CPU (cascadelake; -mcpu=native)`: times mean nothing without it. */
 const char *session_compiled_for(const Session *s);
 
-/* ---- values.c: values of tensors in files: .npz, or folders of .pb ---- */
+/* ---- values.c: values of tensors in files: .npz, or folders of .pb ----
+ * A sequence x is the tensors x.0, x.1, ..; an optional value the bool x.given and x itself. */
 
 /* --inputs into s->given: before a model is imported, if its file tells the inputs' names, else
  * after it, or after the product was opened. */

@@ -2,7 +2,8 @@
  *
  * An .npz has them by name.  A folder has files as ONNX's own test cases do: input_0.pb is the
  * value of the input that it names, or, without a name, of the model's first; output_0.pb the same
- * of the outputs. */
+ * of the outputs.  What a sequence or an optional value is made of has names of its own, which are
+ * those of the compiled model's tensors (frontends/onnx/values.c). */
 #include "driver/session.h"
 
 #include <errno.h>
@@ -49,90 +50,189 @@ static bool read_npz(Session *s, const char *path, uint32_t *n, Array **out)
            npz_read(s->driver->diags, s->driver->arena, (Loc){.file = path}, file, n, out);
 }
 
-/* The tensors of a folder; names[i] is that of tensor i, NULL: it is none. */
-static bool read_folder(Session *s, const char *folder, const char *what, uint32_t nnames,
-                        const char *const *names, uint32_t *n, Array **out)
+/* An input or output of a model, as files have it. */
+typedef struct {
+    const char   *name; /* NULL: nothing that can be read */
+    SignatureKind kind;
+} Slot;
+
+static bool is_optional(SignatureKind k)
+{
+    return k == SIGNATURE_OPTIONAL || k == SIGNATURE_OPTIONAL_SEQUENCE;
+}
+
+static bool is_sequence(SignatureKind k)
+{
+    return k == SIGNATURE_SEQUENCE || k == SIGNATURE_OPTIONAL_SEQUENCE;
+}
+
+typedef VEC(Array) Arrays;
+
+/* The tensors of a value that was read. */
+static void add_value(Session *s, const Slot *slot, FileValue *v, Arrays *out)
+{
+    Arena      *a = s->driver->arena;
+    const char *name = *v->name ? v->name : slot->name;
+
+    if (v->optional) {
+        uint8_t *given = NEW(a, uint8_t);
+
+        *given = v->given;
+        vec_push(a, out,
+                 ((Array){.name = arena_printf(a, "%s.given", name),
+                          .code = TVMCC_BOOL,
+                          .bits = 8,
+                          .dims = NEW(a, int64_t),
+                          .data = {given, 1}}));
+    }
+    for (uint32_t i = 0; i < v->n; i++) {
+        v->at[i].name = v->sequence ? arena_printf(a, "%s.%u", name, i) : name;
+        vec_push(a, out, v->at[i]);
+    }
+    if (v->sequence)
+        vec_push(a, &s->lengths, ((ImportDim){name, v->n, v->n}));
+}
+
+/* The values in a folder; an optional one without a file is not there. */
+static bool read_folder(Session *s, const char *folder, const char *what, uint32_t nslots,
+                        const Slot *slots, uint32_t *n, Array **out)
 {
     Diags      *d = s->driver->diags;
     Arena      *a = s->driver->arena;
+    Arrays      all = {0};
     const char *path;
     Bytes       file;
     uint32_t    i;
 
-    *out = NEW_ARRAY(a, Array, nnames + 1);
-    *n = 0;
-    for (i = 0; i < nnames; i++) {
-        Array *v = &(*out)[*n];
+    for (i = 0; i < nslots; i++) {
+        FileValue v = {is_optional(slots[i].kind), is_sequence(slots[i].kind), .name = ""};
 
         path = arena_printf(a, "%s/%s_%u.pb", folder, what, i);
-        if (!names[i] || access(path, F_OK))
+        if (!slots[i].name)
             continue;
-        if (!file_map(d, path, &file) || !tensor_pb_read(d, a, (Loc){.file = path}, file, v))
+        if (access(path, F_OK)) {
+            if (v.optional)
+                add_value(s, &slots[i], &v, &all);
+            continue;
+        }
+        if (!file_map(d, path, &file) || !value_pb_read(d, a, (Loc){.file = path}, file, &v))
             return false;
-        if (!*v->name)
-            v->name = names[i];
-        ++*n;
+        add_value(s, &slots[i], &v, &all);
     }
+    *n = all.n;
+    *out = all.at;
     unpack(s, *n, *out);
     path = arena_printf(a, "%s/%s_%u.pb", folder, what, i);
     return access(path, F_OK) || diag_error(d, E_RUN, (Loc){.file = path}, "the model has %u %s%s",
-                                            nnames, what, nnames == 1 ? "" : "s");
+                                            nslots, what, nslots == 1 ? "" : "s");
 }
 
-static const char **names_of(Arena *a, uint32_t n, const tvmcc_tensor_info *t)
+/* Of a compiled model: its tensors. */
+static const Slot *slots_of_info(Arena *a, uint32_t n, const tvmcc_tensor_info *t)
 {
-    const char **names = NEW_ARRAY(a, const char *, n + 1);
+    Slot *slots = NEW_ARRAY(a, Slot, n + 1);
 
     for (uint32_t i = 0; i < n; i++)
-        names[i] = t[i].name;
-    return names;
+        slots[i] = (Slot){t[i].name, SIGNATURE_TENSOR};
+    return slots;
 }
 
-/* Those of the model as its file has them, before it is compiled.  What is no tensor of numbers is
- * for the import to refuse. */
-static const char **model_names(Session *s, uint32_t *n)
+/* Of a model as its file has it. */
+static Slot *slots_of_file(Arena *a, uint32_t n, const SignatureTensor *t)
+{
+    Slot *slots = NEW_ARRAY(a, Slot, n + 1);
+
+    for (uint32_t i = 0; i < n; i++)
+        slots[i] = (Slot){t[i].name, t[i].kind};
+    return slots;
+}
+
+/* What is no tensor of numbers is for the import to refuse. */
+static const Slot *slots_of_inputs(Arena *a, uint32_t n, const SignatureTensor *t)
+{
+    Slot *slots = slots_of_file(a, n, t);
+    DType type;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (t[i].kind == SIGNATURE_OTHER ||
+            (t[i].kind == SIGNATURE_TENSOR && !dtype_parse(t[i].type, &type)))
+            slots[i].name = NULL;
+    return slots;
+}
+
+/* What the model's file says of its inputs and outputs; false with an error. */
+static bool read_signature(Session *s)
 {
     const CompileOptions *o = &s->job.options;
-    ModelSignature        sig = {0};
-    const char          **names;
-    DType                 type;
+    ModelSignature       *sig = NEW(s->driver->arena, ModelSignature);
 
-    *n = 0;
-    if (!frontend_describe(s->c, o->path, o->format, &sig))
-        return NULL;
-    names = NEW_ARRAY(s->driver->arena, const char *, sig.ninputs + 1);
-    for (uint32_t i = 0; i < sig.ninputs; i++)
-        names[i] = dtype_parse(sig.inputs[i].type, &type) ? sig.inputs[i].name : NULL;
-    *n = sig.ninputs;
-    return names;
+    if (s->compiled && !s->signature && frontend_describe(s->c, o->path, o->format, sig))
+        s->signature = sig;
+    return !diag_errors(s->driver->diags);
+}
+
+/* How many elements of each sequence an .npz has. */
+static void count_elements(Session *s)
+{
+    Arena *a = s->driver->arena;
+
+    for (uint32_t i = 0; s->signature && i < s->signature->ninputs; i++) {
+        const SignatureTensor *t = &s->signature->inputs[i];
+        uint32_t               n = 0;
+
+        while (array_find(s->given, s->ngiven, arena_printf(a, "%s.%u", t->name, n)))
+            n++;
+        if (is_sequence(t->kind))
+            vec_push(a, &s->lengths, ((ImportDim){t->name, n, n}));
+    }
 }
 
 bool session_read_inputs(Session *s)
 {
-    const char  *path = s->driver->opt.in_path;
-    const char **names;
-    uint32_t     n = 0;
+    const char *path = s->driver->opt.in_path;
+    Arena      *a = s->driver->arena;
 
     if (!path)
         return true;
-    if (!is_folder(path))
-        return read_npz(s, path, &s->ngiven, &s->given);
+    if (!read_signature(s))
+        return false;
+    if (!is_folder(path)) {
+        if (!read_npz(s, path, &s->ngiven, &s->given))
+            return false;
+        count_elements(s);
+        return true;
+    }
+    if (s->signature)
+        return read_folder(s, path, "input", s->signature->ninputs,
+                           slots_of_inputs(a, s->signature->ninputs, s->signature->inputs),
+                           &s->ngiven, &s->given);
     if (s->info)
-        n = s->info->ninputs, names = names_of(s->driver->arena, n, s->info->inputs);
-    else if (!(names = model_names(s, &n)) && !diag_errors(s->driver->diags))
-        return true; /* a format that tells no names: once it is imported */
-    return !diag_errors(s->driver->diags) &&
-           read_folder(s, path, "input", n, names, &s->ngiven, &s->given);
+        return read_folder(s, path, "input", s->info->ninputs,
+                           slots_of_info(a, s->info->ninputs, s->info->inputs), &s->ngiven,
+                           &s->given);
+    return true; /* a format that tells no names: once it is imported */
+}
+
+/* Are the outputs those of the model's file? */
+static bool has_all_outputs(const Session *s)
+{
+    return s->signature && !s->job.options.tensors.n;
 }
 
 bool session_read_expected(Session *s, const char *path, uint32_t *n, Array **out)
 {
     const tvmcc_model_info *info = s->info;
+    Arena                  *a = s->driver->arena;
 
     if (!is_folder(path))
         return read_npz(s, path, n, out);
+    if (!read_signature(s))
+        return false;
+    if (has_all_outputs(s))
+        return read_folder(s, path, "output", s->signature->noutputs,
+                           slots_of_file(a, s->signature->noutputs, s->signature->outputs), n, out);
     return read_folder(s, path, "output", info->noutputs,
-                       names_of(s->driver->arena, info->noutputs, info->outputs), n, out);
+                       slots_of_info(a, info->noutputs, info->outputs), n, out);
 }
 
 static bool make_folder(Diags *d, const char *path)
@@ -140,6 +240,52 @@ static bool make_folder(Diags *d, const char *path)
     return mkdir(path, 0777) == 0 || errno == EEXIST ||
            diag_error(d, E_IO, (Loc){.file = path}, "cannot make the folder '%s': %s", path,
                       strerror(errno));
+}
+
+/* Takes the tensors of a value off the list, in the order of the model's outputs. */
+static FileValue next_value(Arena *a, const Slot *slot, uint32_t *n, Array **at)
+{
+    FileValue v = {is_optional(slot->kind), is_sequence(slot->kind), true, slot->name, 0, NULL};
+
+    if (v.optional && *n) {
+        v.given = *(const uint8_t *)(*at)->data.at != 0;
+        ++*at, --*n;
+    }
+    v.at = *at;
+    while (*n && !strcmp((*at)->name,
+                         v.sequence ? arena_printf(a, "%s.%u", slot->name, v.n) : slot->name)) {
+        v.n++;
+        ++*at, --*n;
+        if (!v.sequence)
+            break;
+    }
+    for (uint32_t i = 0; v.sequence && i < v.n; i++)
+        v.at[i].name = "";
+    return v;
+}
+
+static bool write_folder(Session *s, const char *path, uint32_t n, Array *all)
+{
+    Arena      *a = s->driver->arena;
+    Diags      *d = s->driver->diags;
+    uint32_t    files = has_all_outputs(s) ? s->signature->noutputs : n;
+    const Slot *slots = has_all_outputs(s) ? slots_of_file(a, files, s->signature->outputs)
+                                           : slots_of_info(a, n, s->info->outputs);
+
+    if (!make_folder(d, path))
+        return false;
+    for (uint32_t i = 0; i < files || n; i++) {
+        Slot      one = i < files ? slots[i] : (Slot){all->name, SIGNATURE_TENSOR};
+        FileValue v = next_value(a, &one, &n, &all);
+
+        if (!v.n && one.kind != SIGNATURE_SEQUENCE && !v.optional)
+            continue;
+        if (!file_write(
+                d, arena_printf(a, "%s%soutput_%u.pb", path, str_ends(path, "/") ? "" : "/", i),
+                value_pb_write(a, &v)))
+            return false;
+    }
+    return true;
 }
 
 bool session_write_outputs(Session *s, const char *path)
@@ -163,12 +309,5 @@ bool session_write_outputs(Session *s, const char *path)
     if (!is_folder(path) && !str_ends(path, "/") &&
         (str_ends(path, ".npz") || !o->in_path || !is_folder(o->in_path)))
         return file_write(d, path, npz_write(a, n, all));
-    if (!make_folder(d, path))
-        return false;
-    for (uint32_t i = 0; i < n; i++)
-        if (!file_write(
-                d, arena_printf(a, "%s%soutput_%u.pb", path, str_ends(path, "/") ? "" : "/", i),
-                tensor_pb_write(a, &all[i])))
-            return false;
-    return true;
+    return write_folder(s, path, n, all);
 }

@@ -171,6 +171,19 @@ Bytes onnx_tensor_data(Arena *a, const OnnxTensor *t);
 bool  tensor_pb_read(Diags *d, Arena *a, Loc loc, Bytes file, Array *out);
 Bytes tensor_pb_write(Arena *a, const Array *array);
 
+/* A value in a file of its own: TensorProto, SequenceProto or OptionalProto of either, as the first
+ * two members say before it is read. */
+typedef struct {
+    bool        optional, sequence;
+    bool        given; /* an optional value is there */
+    const char *name;
+    uint32_t    n; /* elements of a sequence; else 1, or 0 if it is not there */
+    Array      *at;
+} FileValue;
+
+bool  value_pb_read(Diags *d, Arena *a, Loc loc, Bytes file, FileValue *out);
+Bytes value_pb_write(Arena *a, const FileValue *v);
+
 /* ---- npy.c: NumPy's files -------------------------------------------------------------------------
  * Its own types are exact.  Those that ml_dtypes adds, from bf16 to int2, are opaque there: two
  * bytes or one an element. */

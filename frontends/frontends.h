@@ -51,10 +51,18 @@ typedef struct {
 } InputDim;
 
 /* What a model takes and gives as its file says it, before sizes are known. */
+typedef enum {
+    SIGNATURE_TENSOR,
+    SIGNATURE_SEQUENCE,
+    SIGNATURE_OPTIONAL, /* a tensor or nothing */
+    SIGNATURE_OPTIONAL_SEQUENCE,
+    SIGNATURE_OTHER
+} SignatureKind;
 typedef struct {
-    const char     *name, *type; /* "f32", "string", "sequence" */
+    const char     *name, *type; /* "f32", "string", "sequence(f32)" */
     uint32_t        ndim;        /* UINT32_MAX: not said */
     const InputDim *dims;
+    SignatureKind   kind;
 } SignatureTensor;
 typedef struct {
     const char *name;

@@ -10,17 +10,32 @@ static const char *type_name(Ctx *c, const OnnxType *t)
     DType dtype;
     char *text;
 
+    if (t && t->optional)
+        return arena_printf(c->arena, "optional(%s)", type_name(c, t->optional->type));
+    if (t && t->sequence)
+        return arena_printf(c->arena, "sequence(%s)", type_name(c, t->sequence->type));
     if (!t || !t->tensor)
-        return t && t->sequence   ? "sequence"
-               : t && t->map      ? "map"
-               : t && t->optional ? "optional"
-                                  : "?";
+        return t && t->map ? "map" : "?";
     if (onnx_dtype(t->tensor->elem_type, &dtype))
         return dtype_text(c, dtype);
     text = arena_printf(c->arena, "%s", onnx_dtype_text(t->tensor->elem_type));
     for (char *p = text; *p; p++)
         *p = (char)tolower((unsigned char)*p);
     return text;
+}
+
+/* A tensor that is an input or output, or of which there are several or perhaps none. */
+static SignatureKind kind_of(const OnnxType *t)
+{
+    const OnnxType *of = t && t->optional ? t->optional->type : t;
+    const OnnxType *each = of && of->sequence ? of->sequence->type : of;
+
+    if (!each || !each->tensor)
+        return SIGNATURE_OTHER;
+    return t == each     ? SIGNATURE_TENSOR
+           : t->sequence ? SIGNATURE_SEQUENCE
+           : of == each  ? SIGNATURE_OPTIONAL
+                         : SIGNATURE_OPTIONAL_SEQUENCE;
 }
 
 static void describe_tensor(Ctx *c, const OnnxValue *v, SignatureTensor *out)
@@ -37,7 +52,7 @@ static void describe_tensor(Ctx *c, const OnnxValue *v, SignatureTensor *out)
                              known || shapes_placeholder(d->param) ? NULL : d->param};
     }
     *out = (SignatureTensor){onnx_text(v->name), type_name(c, v->type),
-                             t && t->shape ? n : UINT32_MAX, dims};
+                             t && t->shape ? n : UINT32_MAX, dims, kind_of(v->type)};
 }
 
 static SignatureTensor *describe_tensors(Ctx *c, const PbMsgs *values, Map *constants, uint32_t *n)

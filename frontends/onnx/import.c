@@ -33,7 +33,7 @@ int onnx_bid(const char *path, Bytes file)
 
 /* ---- scopes ----------------------------------------------------------------------------------- */
 
-static bool scope_put(OnnxScope *s, const char *name, const Expr *value)
+bool onnx_scope_put(OnnxScope *s, const char *name, const Expr *value)
 {
     name = intern(s->im->c->strings, name);
     if (map_get(s->values, PTR_KEY(name)))
@@ -42,7 +42,7 @@ static bool scope_put(OnnxScope *s, const char *name, const Expr *value)
     return true;
 }
 
-static const Expr *scope_get(const OnnxScope *s, const char *name)
+const Expr *onnx_scope_get(const OnnxScope *s, const char *name)
 {
     name = intern(s->im->c->strings, name);
     for (; s; s = s->up) {
@@ -103,7 +103,7 @@ static bool find_inputs(Node *n, const PbMsgs *nodes)
         const char     *name = n->p->input.at[i];
         const OnnxNode *by;
 
-        if (!*name || (n->in[i] = scope_get(n->scope, name)))
+        if (!*name || (n->in[i] = onnx_scope_get(n->scope, name)))
             continue;
         node_error(n, E_IMPORT, "its input '%s' is not computed before it", name);
         if ((by = producer_of(nodes, name)))
@@ -226,7 +226,7 @@ static bool store_outputs(Node *n, OnnxScope *s)
             !rounds_between(n->b.c, v) && (folded = build_fold(&n->b, v)))
             v = folded;
         v = fold_sizes(n, v);
-        if (!scope_put(s, name, v))
+        if (!onnx_scope_put(s, name, v))
             return node_error(n, E_IMPORT, "its output '%s' is computed twice", name);
         check_declared(n, s, name, v->type);
     }
@@ -245,13 +245,13 @@ static bool inline_function(Node *n, const OnnxFunction *f)
         return node_error(n, E_UNSUPPORTED, "functions are nested more than %d deep",
                           ONNX_MAX_NESTING);
     for (uint32_t i = 0; i < f->input.n; i++)
-        if (node_has(n, i) && !scope_put(&s, f->input.at[i], n->in[i]))
+        if (node_has(n, i) && !onnx_scope_put(&s, f->input.at[i], n->in[i]))
             return node_error(n, E_IMPORT, "function parameter '%s' is there twice",
                               f->input.at[i]);
     if (!import_nodes(&s, &f->node, false))
         return false;
     for (uint32_t i = 0; i < n->nout && i < f->output.n; i++)
-        n->out[i] = scope_get(&s, f->output.at[i]);
+        n->out[i] = onnx_scope_get(&s, f->output.at[i]);
     return true;
 }
 
@@ -325,7 +325,7 @@ static bool import_constants(OnnxScope *s, const OnnxGraph *g, Loc loc)
             continue;
         if (!(v = onnx_constant(s->im, t, loc)))
             return false;
-        if (!scope_put(s, onnx_text(t->name), v))
+        if (!onnx_scope_put(s, onnx_text(t->name), v))
             return error_at(s->im->c, E_IMPORT, loc, "constant '%s' is there twice",
                             onnx_text(t->name));
     }
@@ -345,7 +345,7 @@ bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *co
     for (uint32_t i = 0; i < ninputs; i++) {
         const OnnxValue *v = g->input.at[i];
 
-        if (!scope_put(&s, onnx_text(v->name), inputs[i]))
+        if (!onnx_scope_put(&s, onnx_text(v->name), inputs[i]))
             return node_error(n, E_IMPORT, "input '%s' of its graph is there twice",
                               onnx_text(v->name));
     }
@@ -354,166 +354,18 @@ bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *co
     for (uint32_t i = 0; i < g->output.n; i++) {
         const OnnxValue *v = g->output.at[i];
 
-        if (!(out[i] = scope_get(&s, onnx_text(v->name))))
+        if (!(out[i] = onnx_scope_get(&s, onnx_text(v->name))))
             return node_error(n, E_IMPORT, "output '%s' of its graph is not computed",
                               onnx_text(v->name));
     }
     return true;
 }
 
-/* The dimensions of an input as the model has them; UINT32_MAX: it does not say how many. */
-static uint32_t input_dims(Import *im, const OnnxValue *v, InputDim dims[MAX_RANK])
-{
-    const OnnxTensorType *t = v->type ? v->type->tensor : NULL;
-
-    for (uint32_t i = 0; t && t->shape && i < t->shape->dims.n && i < MAX_RANK; i++) {
-        const OnnxDim *d = t->shape->dims.at[i];
-        bool           named = !d->has_value && d->param && *d->param;
-
-        dims[i].value = d->has_value && d->value >= 0 ? d->value : -1;
-        dims[i].name = named ? intern(im->c->strings, d->param) : NULL;
-    }
-    return t && t->shape ? t->shape->dims.n : UINT32_MAX;
-}
-
-/* One input of the model as a parameter of main. */
-static const Expr *import_input(Import *im, Shapes *shapes, const OnnxValue *v, Loc loc)
-{
-    Ctx            *c = im->c;
-    OnnxTensorType *t = v->type ? v->type->tensor : NULL;
-    InputDim        dims[MAX_RANK];
-    const Type     *type;
-    DType           dtype;
-
-    if (!t)
-        return error_at(c,
-                        v->type && (v->type->sequence || v->type->map || v->type->optional)
-                            ? E_UNSUPPORTED
-                            : E_IMPORT,
-                        loc, "input '%s' is no tensor", v->name);
-    if (!onnx_dtype(t->elem_type, &dtype))
-        return error_at(c, E_UNSUPPORTED, loc,
-                        "input '%s' has element type %s, which is not supported", v->name,
-                        onnx_dtype_text(t->elem_type));
-    type = shapes_input(shapes, loc, v->name, dtype, input_dims(im, v, dims), dims);
-    return type ? expr_var(c, v->name, type, loc) : NULL;
-}
-
-/* An array that the user gave for an input; it has to fit what the model says. */
-static const Expr *import_array(Import *im, const OnnxValue *v, const ImportValue *value, Loc loc)
-{
-    OnnxTensorType *t = v->type ? v->type->tensor : NULL;
-    const Type     *given = value->value->type;
-    DType           dtype;
-    bool            fits = t && given->n <= MAX_RANK && onnx_dtype(t->elem_type, &dtype) &&
-                dtype_eq(dtype, given->dtype) && (!t->shape || t->shape->dims.n == given->n);
-
-    for (uint32_t k = 0; fits && t->shape && k < given->n; k++) {
-        const OnnxDim *d = t->shape->dims.at[k];
-        int64_t        have;
-
-        fits = type_dim(given, k, &have) && (!d->has_value || d->value < 0 || d->value == have);
-    }
-    if (!fits)
-        return error_at(im->c, E_DIM, loc,
-                        "the value given for input '%s' is %s, which does not fit", v->name,
-                        type_text(im->c, given));
-    return expr_const(im->c, value->value, loc);
-}
-
-/* May --dim NAME be of a dimension that nodes make?  By its place in a tensor, or as the model
- * calls it. */
-static bool is_made(Import *im, const OnnxScope *s, const OnnxGraph *g, const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    const char *tensor = dot ? intern_n(im->c->strings, name, (size_t)(dot - name)) : NULL;
-
-    for (uint32_t i = 0; i < g->node.n; i++) {
-        const OnnxNode *p = g->node.at[i];
-
-        for (uint32_t k = 0; k < p->output.n; k++) {
-            const char           *made = intern(im->c->strings, p->output.at[k]);
-            const OnnxTensorType *t = map_get(s->declared, PTR_KEY(made));
-
-            if (made == tensor)
-                return true;
-            for (uint32_t d = 0; t && t->shape && d < t->shape->dims.n; d++) {
-                const OnnxDim *dim = t->shape->dims.at[d];
-
-                if (dim->param && !strcmp(dim->param, name))
-                    return true;
-            }
-        }
-    }
-    return false;
-}
-
-/* What is to be given for the inputs is said of all of them at once. */
-static bool import_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
-                          Loc loc, const Expr **params, uint32_t *nparams)
-{
-    Ctx         *c = im->c;
-    const char **names = NEW_ARRAY(c->arena, const char *, g->input.n + 1);
-    Shapes      *shapes = NEW(c->arena, Shapes);
-    const Expr  *had;
-    InputDim     dims[MAX_RANK];
-
-    const ImportValue *value;
-    uint32_t           n = 0, nnames = 0;
-
-    *shapes = shapes_new(c, o);
-    im->shapes = shapes;
-    for (uint32_t i = 0; i < g->input.n; i++) {
-        OnnxValue *v = g->input.at[i];
-        uint32_t   ndim = input_dims(im, v, dims);
-
-        v->name = intern(c->strings, onnx_text(v->name));
-        shapes_see(shapes, v->name, ndim, dims);
-    }
-    for (uint32_t i = 0; i < g->input.n; i++) {
-        OnnxValue *v = g->input.at[i];
-
-        if ((had = map_get(s->values, PTR_KEY(v->name)))) {
-            if (had->kind == EXPR_VAR)
-                return error_at(c, E_IMPORT, loc, "input '%s' is there twice", v->name);
-            /* A constant that is listed as an input too, as before IR version 4. */
-            onnx_check_declared(im, loc, arena_printf(c->arena, "constant '%s'", v->name),
-                                v->type ? v->type->tensor : NULL, had->type);
-            continue;
-        }
-        value = value_given(o, v->name);
-        if (value && value->value) {
-            if (!(had = import_array(im, v, value, loc)))
-                return false;
-            scope_put(s, v->name, had);
-            continue;
-        }
-        names[nnames++] = v->name;
-        if (!(params[n] = import_input(im, shapes, v, loc)))
-            continue;
-        if (!value) {
-            scope_put(s, v->name, params[n++]);
-            continue;
-        }
-        nnames--;
-        if (!(had = value_expr(c, loc, value, params[n]->type)))
-            return false;
-        scope_put(s, v->name, had);
-    }
-    *nparams = n;
-    im->reshaped = shapes->reshaped;
-    for (uint32_t i = 0; i < n; i++)
-        type_mentions(params[i]->type, onnx_note_dim, im);
-    for (uint32_t i = 0; i < o->ndims; i++)
-        shapes->later[i] = is_made(im, s, g, o->dims[i].name);
-    return shapes_check(shapes, loc, nnames, names) && n == nnames;
-}
-
 /* A tensor anywhere in the graph: by its name, or by that of the node that computes it. */
 static const Expr *find_tensor(Import *im, OnnxScope *s, const OnnxGraph *g, const char *name,
                                Loc loc)
 {
-    const Expr *v = scope_get(s, intern(im->c->strings, name));
+    const Expr *v = onnx_scope_get(s, intern(im->c->strings, name));
     VEC(const char *) names = {0};
     const char *near;
 
@@ -521,7 +373,7 @@ static const Expr *find_tensor(Import *im, OnnxScope *s, const OnnxGraph *g, con
         const OnnxNode *p = g->node.at[i];
 
         if (p->name && !strcmp(p->name, name) && p->output.n)
-            v = scope_get(s, intern(im->c->strings, p->output.at[0]));
+            v = onnx_scope_get(s, intern(im->c->strings, p->output.at[0]));
         for (uint32_t k = 0; k < p->output.n; k++)
             vec_push(im->c->scratch, &names, p->output.at[k]);
     }
@@ -535,69 +387,76 @@ static const Expr *find_tensor(Import *im, OnnxScope *s, const OnnxGraph *g, con
 
 /* The results that the options ask for, after those that are there. */
 static bool import_tensors(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
-                           Loc loc, uint32_t *n, const Expr **outs, const char **names)
+                           Loc loc, OnnxTensors *r)
 {
-    for (uint32_t i = 0; i < o->ntensors; i++) {
-        bool have = false;
+    Ctx *c = im->c;
 
-        for (uint32_t k = 0; k < *n; k++)
-            have = have || !strcmp(names[k], o->tensors[i]);
+    for (uint32_t i = 0; i < o->ntensors; i++) {
+        const Expr *v;
+        bool        have = false;
+
+        for (uint32_t k = 0; k < r->names.n; k++)
+            have = have || !strcmp(r->names.at[k], o->tensors[i]);
         if (have)
             continue;
-        names[*n] = intern(im->c->strings, o->tensors[i]);
-        if (!(outs[*n] = find_tensor(im, s, g, o->tensors[i], loc)))
+        if (!(v = find_tensor(im, s, g, o->tensors[i], loc)))
             return false;
-        if (!expr_has_shape(outs[*n]))
-            return error_at(im->c, E_UNSUPPORTED, loc, "'%s' is no tensor", o->tensors[i]);
-        ++*n;
+        if (!expr_has_shape(v))
+            return error_at(c, E_UNSUPPORTED, loc, "'%s' is no tensor", o->tensors[i]);
+        vec_push(c->arena, &r->names, intern(c->strings, o->tensors[i]));
+        vec_push(c->arena, &r->at, v);
     }
     return true;
 }
 
-static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOptions *o)
+/* The results of main, in the order of the model's outputs. */
+static bool import_outputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o,
+                           Loc loc, OnnxTensors *r)
 {
-    Ctx         *c = im->c;
-    Loc          loc = {.file = im->path};
-    OnnxScope    s = scope_new(im, NULL, onnx_declared(im, &g->value_info, &g->output));
-    const Expr **params = NEW_ARRAY(c->arena, const Expr *, g->input.n + 1);
-    const Expr **outs = NEW_ARRAY(c->arena, const Expr *, g->output.n + o->ntensors + 1);
-    const char **names = NEW_ARRAY(c->arena, const char *, g->output.n + o->ntensors + 1);
-    const Expr  *body, *func;
-    Map         *seen = map_new(c->scratch);
-    uint32_t     nparams, n = 0, before = diag_errors(c->diags);
-    Module       like = {.file = im->path, .output_names = names};
+    Ctx *c = im->c;
+    Map *seen = map_new(c->scratch);
 
-    if (!import_constants(&s, g, loc) || !import_inputs(im, &s, g, o, loc, params, &nparams) ||
-        !import_nodes(&s, &g->node, true))
-        return NULL;
     if (g->output.n == 0)
         return error_at(c, E_IMPORT, loc, "the model has no outputs");
-    for (; n < g->output.n && !o->only_tensors; n++) {
-        const OnnxValue *v = g->output.at[n];
+    for (uint32_t i = 0; i < g->output.n && !o->only_tensors; i++) {
+        const OnnxValue *v = g->output.at[i];
+        const Expr      *value = onnx_scope_get(s, onnx_text(v->name));
 
-        names[n] = intern(c->strings, onnx_text(v->name));
-        if (!(outs[n] = scope_get(&s, names[n])))
-            return error_at(c, E_IMPORT, loc, "output '%s' is not computed", names[n]);
-        if (!expr_has_shape(outs[n]))
-            return error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", names[n]);
-        onnx_check_declared(im, loc, arena_printf(c->arena, "output '%s'", names[n]),
-                            v->type ? v->type->tensor : NULL, outs[n]->type);
-        if (map_find(seen, PTR_KEY(names[n]), NULL))
-            return error_at(c, E_IMPORT, loc, "output '%s' is there twice", names[n]);
-        map_put(seen, PTR_KEY(names[n]), (void *)names[n]);
+        if (!value)
+            return error_at(c, E_IMPORT, loc, "output '%s' is not computed", onnx_text(v->name));
+        if (!onnx_result(im, r, loc, v, value))
+            return false;
     }
-    if (!import_tensors(im, &s, g, o, loc, &n, outs, names))
+    if (!import_tensors(im, s, g, o, loc, r))
+        return false;
+    for (uint32_t i = 0; i < r->names.n; i++) {
+        if (map_get(seen, PTR_KEY(r->names.at[i])))
+            return error_at(c, E_IMPORT, loc, "output '%s' is there twice", r->names.at[i]);
+        map_put(seen, PTR_KEY(r->names.at[i]), seen);
+    }
+    return r->at.n > 0 || error_at(c, E_UNSUPPORTED, loc, "the outputs are empty sequences");
+}
+
+static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOptions *o)
+{
+    Ctx        *c = im->c;
+    Loc         loc = {.file = im->path};
+    OnnxScope   s = scope_new(im, NULL, onnx_declared(im, &g->value_info, &g->output));
+    OnnxTensors params = {0}, r = {0};
+    const Expr *body, *func;
+    uint32_t    before = diag_errors(c->diags);
+
+    if (!import_constants(&s, g, loc) || !onnx_inputs(im, &s, g, o, loc, &params) ||
+        !import_nodes(&s, &g->node, true) || !import_outputs(im, &s, g, o, loc, &r) ||
+        diag_errors(c->diags) != before || !shapes_check_dims(im->shapes, loc))
         return NULL;
-    if (diag_errors(c->diags) != before)
-        return NULL;
-    like.noutputs = n;
-    if (!shapes_check_dims(im->shapes, loc))
-        return NULL;
-    body = onnx_bound_around(im, 0, n == 1 ? outs[0] : expr_tuple(c, n, outs, loc));
-    func = expr_func(c, nparams, params, body, (FuncData){0}, loc);
+    body = r.at.n == 1 ? r.at.at[0] : expr_tuple(c, r.at.n, r.at.at, loc);
+    func =
+        expr_func(c, params.at.n, params.at.at, onnx_bound_around(im, 0, body), (FuncData){0}, loc);
     if (!func)
         return NULL;
     vec_push(c->arena, &im->functions, ((GlobalDef){intern(c->strings, "main"), func}));
+    Module like = {.file = im->path, .output_names = r.names.at, .noutputs = r.names.n};
     return module_new(c, &like, im->functions.n, im->functions.at);
 }
 
@@ -613,6 +472,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
     if (!model.graph)
         return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
     im.sizes = map_new(c->arena);
+    im.optionals = map_new(c->arena);
     im.dim_names = map_new(c->arena);
     im.decided = map_new(c->arena);
     im.contradicted = map_new(c->arena);

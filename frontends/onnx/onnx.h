@@ -3,6 +3,7 @@
  *   proto.c     the messages of onnx.proto as field tables
  *   survey.c    all nodes before anything is built: what is not supported, what should not be there
  *   import.c    model, graphs, inputs and outputs; one node after another
+ *   values.c    inputs and outputs, of which sequences and optional values are several tensors
  *   declared.c  types that the model declares, against those that its values have
  *   tensor.c    TensorProto: raw data, typed fields, external files
  *   describe.c  inputs, outputs and operators as the file has them
@@ -11,8 +12,8 @@
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c attention.c state.c loss.c grid.c patch.c
- *   signal.c quant.c contrib.c sequence.c control.c det.c trees.c learned.c random.c
- *   fused_attention.c
+ *   signal.c quant.c contrib.c sequence.c optional.c control.c det.c trees.c learned.c
+ *   random.c fused_attention.c
  *               converters by family
  *   loop.c      loops as functions of the module
  *
@@ -45,10 +46,15 @@ typedef struct {
 typedef struct {
     int64_t unused;
 } OnnxOther;
+typedef struct OnnxType OnnxType;
 typedef struct {
+    OnnxType *type; /* NULL: not said */
+} OnnxOfType;
+struct OnnxType {
     OnnxTensorType *tensor;
-    OnnxOther      *sequence, *map, *optional, *sparse;
-} OnnxType;
+    OnnxOfType     *sequence, *optional;
+    OnnxOther      *map, *sparse;
+};
 typedef struct {
     const char *name;
     OnnxType   *type;
@@ -137,6 +143,7 @@ struct Import {
     bool             reshaped;     /* an input has another size than the model says */
     Map             *contradicted; /* declared types of which that was said */
     Map             *sizes;        /* values computed from symbolic dimensions alone */
+    Map             *optionals;    /* values that may not be there: OnnxOptional * */
     uint32_t         converted;    /* nodes so far, repeated ones too */
     VEC(GlobalDef) functions;      /* loops; those within others first */
     uint32_t loops;                /* .. and those that were given up */
@@ -178,6 +185,40 @@ typedef bool OnnxConvert(Node *n);
  */
 bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
                    const Expr **out);
+
+/* ---- optional.c ------------------------------------------------------------------------------------ */
+
+/* A value that a run may not have.  Those that are certainly there are themselves. */
+typedef struct {
+    const Expr *given; /* is it there?  Tensor[(), bool] */
+    const Expr *value; /* anything where it is not; NULL: nothing says what it would be */
+} OnnxOptional;
+
+const Expr         *onnx_optional_new(Import *im, Loc loc, OnnxOptional o);
+const OnnxOptional *onnx_optional(const Import *im, const Expr *e); /* NULL: it is there */
+
+/* ---- sequence.c ----------------------------------------------------------------------------------- */
+
+/* A sequence is a tuple of as many elements. */
+bool        is_sequence(const Import *im, const Expr *e);
+const Expr *sequence_element(const Build *b, const Expr *sequence, uint32_t i);
+
+/* ---- values.c ------------------------------------------------------------------------------------- */
+
+/* Tensors that main takes or gives. */
+typedef struct {
+    VEC(const Expr *) at;
+    VEC(const char *) names;
+} OnnxTensors;
+/* The inputs of the model's graph, in its scope, as parameters of main; what is missing is said at
+ * once. */
+bool onnx_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o, Loc loc,
+                 OnnxTensors *params);
+/* The tensors of an output. */
+bool onnx_result(Import *im, OnnxTensors *r, Loc loc, const OnnxValue *v, const Expr *value);
+
+bool        onnx_scope_put(OnnxScope *s, const char *name, const Expr *value);
+const Expr *onnx_scope_get(const OnnxScope *s, const char *name);
 
 /* ---- loop.c --------------------------------------------------------------------------------------- */
 

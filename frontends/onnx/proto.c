@@ -28,10 +28,19 @@ static const PbField tensor_type_fields[] = {
 };
 static MESSAGE(onnx_tensor_type, OnnxTensorType, tensor_type_fields);
 
+static const PbMessage onnx_type;
+
+static const PbField of_type_fields[] = {
+    M(1, PB_MSG, OnnxOfType, type, onnx_type),
+};
+static MESSAGE(onnx_of_type, OnnxOfType, of_type_fields);
+
 static const PbField type_fields[] = {
-    M(1, PB_MSG, OnnxType, tensor, onnx_tensor_type), M(4, PB_MSG, OnnxType, sequence, onnx_other),
-    M(5, PB_MSG, OnnxType, map, onnx_other),          M(8, PB_MSG, OnnxType, sparse, onnx_other),
-    M(9, PB_MSG, OnnxType, optional, onnx_other),
+    M(1, PB_MSG, OnnxType, tensor, onnx_tensor_type),
+    M(4, PB_MSG, OnnxType, sequence, onnx_of_type),
+    M(5, PB_MSG, OnnxType, map, onnx_other),
+    M(8, PB_MSG, OnnxType, sparse, onnx_other),
+    M(9, PB_MSG, OnnxType, optional, onnx_of_type),
 };
 static MESSAGE(onnx_type, OnnxType, type_fields);
 

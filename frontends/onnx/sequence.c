@@ -1,17 +1,27 @@
-/* Sequences and optionals.  A sequence has a known length everywhere here, so it is a tuple. */
+/* Sequences.  One has a known length everywhere here, so it is a tuple. */
 #include "frontends/onnx/onnx.h"
+
+bool is_sequence(const Import *im, const Expr *e)
+{
+    return e->type->kind == TYPE_TUPLE && !onnx_optional(im, e);
+}
+
+const Expr *sequence_element(const Build *b, const Expr *s, uint32_t i)
+{
+    return s->kind == EXPR_TUPLE ? s->kids[i] : build_proj(b, s, i);
+}
 
 static bool items(Node *n, uint32_t i, uint32_t *count, const Expr ***out)
 {
     const Expr *s;
 
-    if (!node_has(n, i) || n->in[i]->type->kind != TYPE_TUPLE)
+    if (!node_has(n, i) || !is_sequence(n->im, n->in[i]))
         return node_error(n, E_IMPORT, "input %u should be a sequence", i);
     s = n->in[i];
     *count = s->type->n;
     *out = NEW_ARRAY(n->b.c->arena, const Expr *, *count + 2);
     for (uint32_t k = 0; k < *count; k++)
-        if (!((*out)[k] = s->kind == EXPR_TUPLE ? s->kids[k] : build_proj(&n->b, s, k)))
+        if (!((*out)[k] = sequence_element(&n->b, s, k)))
             return false;
     return true;
 }
@@ -159,10 +169,39 @@ bool convert_split_to_sequence(Node *n)
     return sequence(n, out.n, out.at);
 }
 
-/* Whether a value is there is known when the model is imported. */
-bool convert_has_element(Node *n)
-{
-    uint8_t yes = node_has(n, 0);
+/* ---- SequenceMap --------------------------------------------------------------------------------- */
 
-    return node_done(n, build_const(&n->b, DT_BOOL, 0, NULL, &yes));
+/* The body once for each element; what is no sequence is the same for all. */
+bool convert_sequence_map(Node *n)
+{
+    const Build     *b = &n->b;
+    const OnnxGraph *g = node_graph(n, "body");
+    const Expr     **in = NEW_ARRAY(b->c->arena, const Expr *, n->nin + 1), **made, ***out;
+    uint32_t         count = 0;
+
+    if (!g)
+        return false;
+    if (g->output.n != n->nout)
+        return node_error(n, E_IMPORT, "its body has %u outputs, not %u", g->output.n, n->nout);
+    if (!node_has(n, 0) || !is_sequence(n->im, n->in[0]))
+        return node_error(n, E_IMPORT, "input 0 should be a sequence");
+    count = n->in[0]->type->n;
+    made = NEW_ARRAY(b->c->arena, const Expr *, n->nout + 1);
+    out = NEW_ARRAY(b->c->arena, const Expr **, n->nout + 1);
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (!node_has(n, i) || (is_sequence(n->im, n->in[i]) && n->in[i]->type->n != count))
+            return node_error(n, E_IMPORT, "input %u should be there, with %u elements", i, count);
+    for (uint32_t k = 0; k < n->nout; k++)
+        out[k] = NEW_ARRAY(b->c->arena, const Expr *, count + 1);
+    for (uint32_t j = 0; j < count; j++) {
+        for (uint32_t i = 0; i < n->nin; i++)
+            in[i] = is_sequence(n->im, n->in[i]) ? sequence_element(b, n->in[i], j) : n->in[i];
+        if (!onnx_subgraph(n, g, n->nin, in, made))
+            return false;
+        for (uint32_t k = 0; k < n->nout; k++)
+            out[k][j] = made[k];
+    }
+    for (uint32_t k = 0; k < n->nout; k++)
+        n->out[k] = expr_tuple(b->c, count, out[k], b->loc);
+    return true;
 }
