@@ -13,7 +13,7 @@
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c attention.c state.c loss.c grid.c patch.c
  *   signal.c quant.c contrib.c sequence.c optional.c control.c det.c trees.c learned.c
- *   random.c fused_attention.c
+ *   random.c fused_attention.c training.c
  *               converters by family
  *   loop.c      loops as functions of the module
  *
