@@ -204,13 +204,15 @@ bool te_of_call(Ctx *c, const OpCall *call, const Tensor *const *in, const Tenso
     inner.out = with_dtypes(c, call->nout, call->out, moves ? dtype_cell : dtype_number);
     if (moves)
         return call->op->compute(c, &inner, in, out);
-    numbers = DUP_ARRAY(c->arena, in, call->nin + 1);
-    for (uint32_t i = 0; i < call->nin; i++)
+    numbers = NEW_ARRAY(c->arena, const Tensor *, call->nin + 1);
+    for (uint32_t i = 0; i < call->nin; i++) {
+        numbers[i] = in[i];
         if ((s = dtype_stored(call->in[i]->dtype))) {
             Axes a = te_axes_of(c, inner.in[i]);
 
             numbers[i] = te_compute(c, "number", s->number, a, decode(c, s, te_at(c, in[i], a.at)));
         }
+    }
     if (!call->op->compute(c, &inner, numbers, out))
         return false;
     r = rounding_of(call);

@@ -76,6 +76,7 @@ class Graph:
         self.tensors, self.nodes, self.count = {}, [], 0
         self.refused = None  # the last node, where onnxruntime calls it wrong
         self.wild = self.chance(50)  # infinities, NaN and the like among the values
+        self.given, self.sizes = (), {}  # constants that only the run has; sizes that are names for it
 
     # ---- chance
     def pick(self, *choices):
@@ -259,15 +260,30 @@ class Graph:
         same = Made(node.op, node.ins, node.outs, protos, node.domain)
         return self.model([same], [n for n in node.outs if n], typed=False, open_=open_, opset=opset)
 
+    def open(self):
+        """Some of what is known when compiling becomes known to the run alone: constants that decide shapes, axes and
+        counts, or a size.  Gives what the driver has to be told."""
+        fixed = [n for n, t in self.tensors.items() if t.fixed and t.value.ndim < 2 and t.value.dtype in (np.int64, np.int32, bool)]
+        inputs = [n for n, t in self.tensors.items() if not t.fixed and t.node is None]
+        sizes = sorted({d for n in inputs for d in self.dims(n)})
+        if self.chance(50) and fixed:
+            self.given = [n for n in fixed if self.chance(60)]
+        elif sizes:
+            d = self.pick(*sizes)
+            self.sizes = {d: "N"}
+            return [f"--dim=N={min(d, self.pick(0, 1, 2))}..{d + self.pick(0, 1, 5)}"]
+        return []
+
     def model(self, nodes, outs, typed=True, open_=False, opset=None):
         """open_: floats that are constants become inputs."""
-        known = lambda n: self.tensors[n].fixed and not (open_ and is_float(self.dtype(n)))
+        known = lambda n: self.tensors[n].fixed and not (open_ and is_float(self.dtype(n))) and not (typed and n in self.given)
         made = {o for n in nodes for o in n.outs}
         used = list(dict.fromkeys(i for n in nodes for i in n.ins if i and i not in made))
-        info = lambda n: h.make_tensor_value_info(n, h.np_dtype_to_tensor_dtype(self.value(n).dtype), self.dims(n))
+        named = lambda n: [self.sizes.get(d, d) if typed and not self.tensors[n].fixed else d for d in self.dims(n)]
+        info = lambda n: h.make_tensor_value_info(n, h.np_dtype_to_tensor_dtype(self.value(n).dtype), named(n))
         inits = [nh.from_array(self.value(n), n) for n in used if known(n)]
         ins = [info(n) for n in used if not known(n)]
-        outs = [info(o) if typed and o in self.tensors else onnx.ValueInfoProto(name=o) for o in outs]
+        outs = [info(o) if typed and o in self.tensors and not self.sizes else onnx.ValueInfoProto(name=o) for o in outs]
         domains = {n.domain for n in nodes if n.domain}
         g = h.make_graph([p for n in nodes for p in n.protos], "g", ins, outs, inits)
         return h.make_model(g, ir_version=10 if self.opset < 26 else 13, opset_imports=[
