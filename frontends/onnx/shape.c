@@ -115,17 +115,30 @@ bool convert_squeeze(Node *n)
         naxes = v.n;
     }
     for (uint32_t i = 0; i < rank; i++) {
-        bool out = !given && expr_form(x, i) == one;
+        const Idx *d = expr_form(x, i);
+        bool       out = !given && d == one;
 
         for (uint32_t j = 0; j < naxes; j++)
             out |= axes[j] == i;
-        if (out && expr_form(x, i) != one)
-            return node_error(n, E_IMPORT, "dimension %u is %s, not 1", i,
-                              dim_text(n->b.c, expr_form(x, i)));
+        if (!given && !out && d->lo <= 1 && d->hi >= 1 && !idx_is_const(d, NULL)) {
+            node_error(n, E_DIM, "dimension %u is %s, which may be 1 and then goes, or stays", i,
+                       dim_text(n->b.c, d));
+            diag_hint(n->b.c->diags, "exclude 1 by --dim, or give the operator axes");
+            return false;
+        }
+        if (out && d != one && onnx_decided(n->im, d)) {
+            RunDim     is = {cell_form(&n->b, d), 1, 1, i, 1};
+            const Idx *bound;
+
+            if (!onnx_bind(n, 0, 1, &is, &bound))
+                return false;
+        } else if (out && d != one) {
+            return node_error(n, E_IMPORT, "dimension %u is %s, not 1", i, dim_text(n->b.c, d));
+        }
         if (!out)
-            dims[k++] = expr_form(x, i);
+            dims[k++] = d;
     }
-    return node_done(n, build_reshape_to(&n->b, x, k, dims));
+    return node_done(n, in_shape_at_run(n, x, k, dims));
 }
 
 bool convert_unsqueeze(Node *n)

@@ -262,17 +262,21 @@ class Graph:
 
     def open(self):
         """Some of what is known when compiling becomes known to the run alone: constants that decide shapes, axes and
-        counts, or a size.  Gives what the driver has to be told."""
+        counts, or a size of inputs, N."""
         fixed = [n for n, t in self.tensors.items() if t.fixed and t.value.ndim < 2 and t.value.dtype in (np.int64, np.int32, bool)]
         inputs = [n for n, t in self.tensors.items() if not t.fixed and t.node is None]
-        sizes = sorted({d for n in inputs for d in self.dims(n)})
+        sizes = sorted({d for n in inputs for d in self.dims(n) if d})
         if self.chance(50) and fixed:
             self.given = [n for n in fixed if self.chance(60)]
         elif sizes:
             d = self.pick(*sizes)
             self.sizes = {d: "N"}
-            return [f"--dim=N={min(d, self.pick(0, 1, 2))}..{d + self.pick(0, 1, 5)}"]
-        return []
+            self.bounds = f"{self.pick(1, 1, d)}..{d + self.pick(0, 1, 5)}"
+
+    def flags(self, model):
+        """What the driver has to be told of the model's dimensions."""
+        named = any(d.dim_param for i in model.graph.input for d in i.type.tensor_type.shape.dim)
+        return [f"--dim=N={self.bounds}"] if named else []
 
     def model(self, nodes, outs, typed=True, open_=False, opset=None):
         """open_: floats that are constants become inputs."""
