@@ -102,6 +102,31 @@ const Expr *build3(const Build *b, const char *op, const Expr *x, const Expr *y,
     return build_call(b, op, 3, (const Expr *[]){x, y, z}, attrs);
 }
 
+const Expr *build_add(const Build *b, const Expr *x, const Expr *y)
+{
+    return build2(b, "add", x, y, NULL);
+}
+
+const Expr *build_sub(const Build *b, const Expr *x, const Expr *y)
+{
+    return build2(b, "subtract", x, y, NULL);
+}
+
+const Expr *build_mul(const Build *b, const Expr *x, const Expr *y)
+{
+    return build2(b, "multiply", x, y, NULL);
+}
+
+const Expr *build_div(const Build *b, const Expr *x, const Expr *y)
+{
+    return build2(b, "divide", x, y, NULL);
+}
+
+const Expr *build_less(const Build *b, const Expr *x, const Expr *y)
+{
+    return build2(b, "less", x, y, NULL);
+}
+
 const Expr *build_where(const Build *b, const Expr *cond, const Expr *x, const Expr *y)
 {
     return build3(b, "where", cond, x, y, NULL);
@@ -141,6 +166,11 @@ const Expr *build_scalar(const Build *b, const Expr *like, double v)
 }
 
 #define MAX_MADE ((int64_t)1 << 28) /* bytes of a constant that an import makes up */
+
+const Expr *build_f64(const Build *b, double v)
+{
+    return build_const(b, DT_F64, 0, NULL, &v);
+}
 
 const Expr *build_const(const Build *b, DType t, uint32_t ndim, const int64_t *dims,
                         const void *data)

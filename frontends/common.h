@@ -94,6 +94,11 @@ const Expr *build1(const Build *b, const char *op, const Expr *x, const void *at
 const Expr *build2(const Build *b, const char *op, const Expr *x, const Expr *y, const void *attrs);
 const Expr *build3(const Build *b, const char *op, const Expr *x, const Expr *y, const Expr *z,
                    const void *attrs);
+const Expr *build_add(const Build *b, const Expr *x, const Expr *y);
+const Expr *build_sub(const Build *b, const Expr *x, const Expr *y);
+const Expr *build_mul(const Build *b, const Expr *x, const Expr *y);
+const Expr *build_div(const Build *b, const Expr *x, const Expr *y);
+const Expr *build_less(const Build *b, const Expr *x, const Expr *y);
 const Expr *build_where(const Build *b, const Expr *cond, const Expr *x, const Expr *y);
 const Expr *build_clip(const Build *b, const Expr *x, double lo, double hi);
 /* x op v, where v has x's element type. */
@@ -101,8 +106,9 @@ const Expr *build_by(const Build *b, const char *op, const Expr *x, double v);
 /* 0, 1, .. of n cells. */
 const Expr *build_arange(const Build *b, const Idx *n, DType t);
 const Expr *build_proj(const Build *b, const Expr *tuple, uint32_t i);
-/* Constants: a scalar of x's element type; n cells of memory (copied); all cells 0. */
+/* Constants: a scalar of x's element type, of f64; n cells of memory (copied); all cells 0. */
 const Expr *build_scalar(const Build *b, const Expr *like, double v);
+const Expr *build_f64(const Build *b, double v);
 const Expr *build_const(const Build *b, DType t, uint32_t ndim, const int64_t *dims,
                         const void *data);
 const Expr *build_zeros(const Build *b, DType t, uint32_t ndim, const int64_t *dims);

@@ -60,7 +60,7 @@ static const Expr *cut(Node *n, const Expr *x, uint32_t d, const Range *r)
     if (from && step && idx_is_const(step, &v) && v == 1)
         return build_slice_to(b, x, d, from, idx_add(A, from, count));
     if (extent->hi < 1)
-        return node_error(n, E_UNSUPPORTED, "dimension %u is empty", d);
+        x = with_a_cell(b, x, d, 0);
     by = build2(b, "multiply", build_arange(b, count, DT_I64),
                 build_where(b, up, by, build1(b, "negative", by, NULL)), NULL);
     return build_take(b, x, build2(b, "add", begin, by, NULL), d);
@@ -196,21 +196,6 @@ static bool shape_cells(Node *n, uint32_t i, const Expr **cells, uint32_t *k)
     return true;
 }
 
-bool shape_at_run(Node *n, uint32_t i, Dims *out)
-{
-    const Expr *cells[MAX_RANK];
-    RunDim      d[MAX_RANK];
-    const Idx **dims = NEW_ARRAY(n->b.c->arena, const Idx *, MAX_RANK);
-    uint32_t    k;
-
-    if (!shape_cells(n, i, cells, &k))
-        return false;
-    for (uint32_t j = 0; j < k; j++)
-        d[j] = (RunDim){cells[j], 0, INT64_MAX, j, 1};
-    *out = (Dims){k, dims};
-    return onnx_bind(n, 0, k, d, dims);
-}
-
 /* Cells in another shape, of which nobody knows but the run that it has as many. */
 const Expr *in_shape_at_run(Node *n, const Expr *x, uint32_t k, const Idx *const *dims)
 {
@@ -221,10 +206,13 @@ const Expr *in_shape_at_run(Node *n, const Expr *x, uint32_t k, const Idx *const
         cells = idx_mul(b->c->arith, cells, dims[i]);
     if (cells == total)
         return build_reshape_to(b, x, k, dims);
-    if (total->hi < 1 || cells->hi > MAX_ELEMS)
+    if (cells->hi > MAX_ELEMS)
         return node_error(n, E_UNSUPPORTED, "%s cells in a shape of %s", dim_text(b->c, total),
                           dim_text(b->c, cells));
-    x = build_take(b, build_reshape_to(b, x, 1, &total), build_arange(b, cells, DT_I64), 0);
+    x = build_reshape_to(b, x, 1, &total);
+    if (total->hi < 1)
+        x = with_a_cell(b, x, 0, 0);
+    x = build_take(b, x, build_arange(b, cells, DT_I64), 0);
     return build_reshape_to(b, x, k, dims);
 }
 

@@ -1,9 +1,11 @@
 /* Axes that values of the run say: of reductions, running sums and triangles.
  *
  * Along each dimension both is computed, what holds if it is one of the axes and what if not, and a
- * flag chooses; a reduced dimension keeps its cells, which are all the same then.  At the end the
- * first of them are taken, as many as the run says. */
+ * flag chooses; a reduced dimension keeps its cells, which are all the same then, and has one even
+ * if it was empty.  At the end the first of them are taken, as many as the run says. */
 #include "frontends/onnx/onnx.h"
+
+#include <string.h>
 
 static const Expr *equals(const Build *b, const Expr *x, int64_t v)
 {
@@ -29,9 +31,10 @@ static const Expr *numbers(const Build *b, uint32_t rank, uint32_t d, const Idx 
     return build_reshape_to(b, build_arange(b, n, DT_I64), rank, dims);
 }
 
-/* The dimensions that are not reduced in their order: result dimension k is the one that has k
- * before it.  Cells of the result are found by the distances of those. */
-static const Expr *without(Node *n, const Expr *x, const Expr *const *is, uint32_t left)
+/* The dimensions of `like` that are not reduced in their order: result dimension k is the one that
+ * has k before it.  Cells of the result are found by the distances of those in x. */
+static const Expr *without(Node *n, const Expr *like, const Expr *x, const Expr *const *is,
+                           uint32_t left)
 {
     const Build *b = &n->b;
     uint32_t     rank = expr_rank(x);
@@ -45,9 +48,9 @@ static const Expr *without(Node *n, const Expr *x, const Expr *const *is, uint32
     for (uint32_t k = 0; k < left; k++)
         size[k] = apart[k] = zero;
     for (uint32_t i = 0; i < rank; i++)
-        most = expr_form(x, i)->hi > most ? expr_form(x, i)->hi : most;
+        most = expr_form(like, i)->hi > most ? expr_form(like, i)->hi : most;
     for (uint32_t i = rank; i-- > 0;) { /* from the last, so that distances are known */
-        const Expr *n_i = cell_form(b, expr_form(x, i)), *far = cell_form(b, step);
+        const Expr *n_i = cell_form(b, expr_form(like, i)), *far = cell_form(b, step);
 
         for (uint32_t k = 0; k < left; k++) {
             const Expr *here = build2(b, "logical_and", build1(b, "logical_not", is[i], NULL),
@@ -74,8 +77,8 @@ static const Expr *without(Node *n, const Expr *x, const Expr *const *is, uint32
     return build_take(b, x, at, 0);
 }
 
-/* Of each reduced dimension the first cell. */
-static const Expr *with_ones(Node *n, const Expr *x, const Expr *const *is)
+/* Of each reduced dimension the first cell, of the others as many as `like` has. */
+static const Expr *with_ones(Node *n, const Expr *like, const Expr *x, const Expr *const *is)
 {
     const Build *b = &n->b;
     uint32_t     rank = expr_rank(x);
@@ -83,10 +86,11 @@ static const Expr *with_ones(Node *n, const Expr *x, const Expr *const *is)
     RunDim       d[MAX_RANK];
 
     for (uint32_t i = 0; i < rank; i++) {
-        const Expr *all = cell_form(b, expr_form(x, i));
+        const Idx  *extent = expr_form(like, i);
+        const Expr *all = cell_form(b, extent);
 
-        d[i] =
-            (RunDim){build_where(b, is[i], cell_number(b, 1), all), 1, expr_form(x, i)->hi, i, 1};
+        d[i] = (RunDim){build_where(b, is[i], cell_number(b, 1), all), extent->lo < 1 ? 0 : 1,
+                        extent->hi > 1 ? extent->hi : 1, i, 1};
     }
     if (!onnx_bind(n, 0, rank, d, dims))
         return NULL;
@@ -95,24 +99,64 @@ static const Expr *with_ones(Node *n, const Expr *x, const Expr *const *is)
     return x;
 }
 
-const Expr *reduce_along(Node *n, const Expr *axes, const char *op, const Expr *x)
+const Expr *with_a_cell(const Build *b, const Expr *x, uint32_t d, double v)
+{
+    const Idx  *dims[MAX_RANK];
+    const Expr *both[2] = {x, NULL};
+
+    if (!x || expr_form(x, d)->lo > 0)
+        return x;
+    for (uint32_t k = 0; k < expr_rank(x); k++)
+        dims[k] = k == d ? idx_const(b->c->arith, 1) : expr_form(x, k);
+    both[1] = build_broadcast_to(b, expr_scalar(b->c, expr_dtype(x), v), expr_rank(x), dims);
+    return expr_form(x, d)->hi == 0 ? both[1] : build_concat(b, 2, both, d);
+}
+
+const Expr *never_empty(const Build *b, const char *op, const Expr *x)
+{
+    for (uint32_t i = 0; x && i < expr_rank(x); i++)
+        x = with_a_cell(b, x, i, reduced_none(op, expr_dtype(x)));
+    return x;
+}
+
+static const Expr *along(Node *n, const Expr *axes, const char *op, const Expr *x)
 {
     const Build *b = &n->b;
-    uint32_t     rank = x ? expr_rank(x) : 0;
 
-    for (uint32_t i = 0; i < rank; i++) {
+    for (uint32_t i = 0; x && i < expr_rank(x); i++) {
         int64_t axis = i;
 
-        if (expr_form(x, i)->lo < 1)
-            return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", i);
-        x = build_where(b, axis_flag(b, axes, i, rank), build_reduce(b, op, x, 1, &axis, true), x);
-        if (!x)
-            return NULL;
+        x = build_where(b, axis_flag(b, axes, i, expr_rank(x)),
+                        build_reduce(b, op, x, 1, &axis, true), x);
     }
     return x;
 }
 
-const Expr *reduced_cells(Node *n, const Expr *axes, bool keepdims, const Expr *x)
+/* How many cells of x come to one, as one cell. */
+static const Expr *reduced_count(Node *n, const Expr *axes, const Expr *x)
+{
+    const Build *b = &n->b;
+    const Expr  *count = cell_number(b, 1);
+
+    for (uint32_t i = 0; i < expr_rank(x); i++) {
+        const Expr *cells = build2(b, "multiply", count, cell_form(b, expr_form(x, i)), NULL);
+
+        count = build_where(b, axis_flag(b, axes, i, expr_rank(x)), cells, count);
+    }
+    return build_reshape(b, build_cast(b, count, expr_dtype(x)), 0, NULL);
+}
+
+const Expr *reduce_along(Node *n, const Expr *axes, const char *op, const Expr *x)
+{
+    const Build *b = &n->b;
+    const Expr  *all = x ? never_empty(b, op, x) : NULL;
+
+    if (all == x || strcmp(op, "mean") != 0)
+        return along(n, axes, op, all);
+    return build2(b, "divide", along(n, axes, "sum", all), reduced_count(n, axes, x), NULL);
+}
+
+const Expr *reduced_cells(Node *n, const Expr *axes, bool keepdims, const Expr *like, const Expr *x)
 {
     const Expr *is[MAX_RANK];
     uint32_t    rank = x ? expr_rank(x) : 0;
@@ -125,12 +169,12 @@ const Expr *reduced_cells(Node *n, const Expr *axes, bool keepdims, const Expr *
         return node_error(n, E_IMPORT, "%lld axes for %u dimensions", (long long)k, rank);
     for (uint32_t i = 0; i < rank; i++)
         is[i] = axis_flag(&n->b, axes, i, rank);
-    return keepdims ? with_ones(n, x, is) : without(n, x, is, rank - (uint32_t)k);
+    return keepdims ? with_ones(n, like, x, is) : without(n, like, x, is, rank - (uint32_t)k);
 }
 
 const Expr *reduce_at_run(Node *n, const Expr *axes, bool keepdims, const char *op, const Expr *x)
 {
-    return reduced_cells(n, axes, keepdims, reduce_along(n, axes, op, x));
+    return reduced_cells(n, axes, keepdims, x, reduce_along(n, axes, op, x));
 }
 
 /* ---- no sizes --------------------------------------------------------------------------------- */
@@ -157,7 +201,7 @@ bool squeeze_at_run(Node *n)
 {
     const Expr *axes = node_cells(n, 1);
 
-    return axes && node_done(n, reduced_cells(n, axes, false, n->in[0]));
+    return axes && node_done(n, reduced_cells(n, axes, false, n->in[0], n->in[0]));
 }
 
 /* A dimension of the result is 1, or that of the operand which has as many before it. */

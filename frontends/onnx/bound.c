@@ -7,8 +7,9 @@
  *
  * A converter computes such a size as a cell of i64, with operators of the graph, and asks for the
  * dimension.  Its bounds are what the converter proves and what --dim says of it; else the model
- * may declare a number, which the cell then has to be, or it is an error that asks for bounds.
- * What was bound stands around what is made of it as `let`, in the order of the nodes. */
+ * may declare a number, which the cell then has to be, or it is as large as the largest dimension
+ * in sight, with a warning.  Equal cells are one dimension. What was bound stands around what is
+ * made of it as `let`, in the order of the nodes. */
 #include "frontends/onnx/onnx.h"
 
 #include <string.h>
@@ -43,6 +44,11 @@ const Expr *cell_form(const Build *b, const Idx *x)
     int64_t one = 1;
 
     return build_values(b, type_tensor_i64(b->c, DT_I64, 1, &one), (Dims){1, &x});
+}
+
+const Expr *cell_f64(const Build *b, const Idx *x)
+{
+    return build_cast(b, cell_form(b, x), DT_F64);
 }
 
 const Expr *cell_number(const Build *b, int64_t v)
@@ -105,9 +111,49 @@ static const OnnxDim *declared(const Node *n, uint32_t out, uint32_t at)
     return t && t->shape && at < t->shape->dims.n ? t->shape->dims.at[at] : NULL;
 }
 
+/* The largest dimension of the model's inputs and outputs, and of what the node works on. */
+static int64_t largest_in_sight(const Node *n)
+{
+    const Import    *im = n->im;
+    const OnnxGraph *g = im->model->graph;
+    int64_t          most = 1;
+
+    for (uint32_t side = 0; side < 2; side++) {
+        const PbMsgs *values = side ? &g->output : &g->input;
+
+        for (uint32_t i = 0; i < values->n; i++) {
+            const OnnxValue *v = values->at[i];
+            const OnnxShape *shape = v->type && v->type->tensor ? v->type->tensor->shape : NULL;
+
+            for (uint32_t k = 0; shape && k < shape->dims.n; k++) {
+                const OnnxDim *d = shape->dims.at[k];
+
+                most = d->has_value && d->value > most ? d->value : most;
+            }
+        }
+    }
+    for (uint32_t i = 0; i < im->shapes->dims.n; i++) {
+        int64_t hi = im->shapes->dims.at[i].value->hi;
+
+        most = hi > most ? hi : most;
+    }
+    for (uint32_t i = 0; i < n->nin; i++)
+        for (uint32_t k = 0; n->in[i] && expr_is_tensor(n->in[i]) && k < expr_rank(n->in[i]); k++) {
+            int64_t hi = expr_form(n->in[i], k)->hi;
+
+            most = hi > most ? hi : most;
+        }
+    return most;
+}
+
+typedef struct {
+    const char *name;
+    int64_t     lo, hi;
+    bool        guessed; /* nothing says what they are */
+} Bounds;
+
 /* The bounds of what the run decides, so that dimension d->at of the output is d->times as much. */
-static bool find_bounds(Node *n, uint32_t out, const RunDim *d, const char **name, int64_t *lo,
-                        int64_t *hi)
+static bool find_bounds(Node *n, uint32_t out, const RunDim *d, Bounds *r)
 {
     const OnnxDim *said = declared(n, out, d->at);
     const char    *place = arena_printf(n->b.c->arena, "%s.%u", n->p->output.at[out], d->at);
@@ -115,28 +161,67 @@ static bool find_bounds(Node *n, uint32_t out, const RunDim *d, const char **nam
     bool           named = said && !said->has_value && !shapes_placeholder(said->param), given;
 
     if (d->lo == d->hi) { /* it is no dimension, but has to be that */
-        *name = "", *lo = *hi = d->lo;
+        *r = (Bounds){"", d->lo, d->hi, false};
         return true;
     }
-    *name = named ? said->param : place;
+    r->name = named ? said->param : place;
     given = (named && shapes_given(n->im->shapes, said->param, &low, &high)) ||
             shapes_given(n->im->shapes, place, &low, &high);
     if (!given && d->hi == INT64_MAX && said && said->has_value && said->value % d->times == 0)
         low = high = said->value / d->times;
     else if (!given && d->hi == INT64_MAX)
         given = shapes_given(n->im->shapes, "*", &low, &high);
-    *lo = low > d->lo ? low : d->lo;
-    *hi = high < d->hi ? high : d->hi;
-    if (*hi == INT64_MAX) {
-        node_error(n, E_DIM, "values of the run decide dimension %u of output '%s'", d->at,
-                   n->p->output.at[out]);
-        diag_hint(n->b.c->diags, "give it bounds: --dim %s=0..64", *name);
-        return false;
+    r->lo = low > d->lo ? low : d->lo;
+    r->hi = high < d->hi ? high : d->hi;
+    r->guessed = r->hi == INT64_MAX;
+    if (r->guessed) {
+        most = (largest_in_sight(n) - 1) / d->times + 1;
+        r->hi = most > r->lo ? most : r->lo + 1;
     }
-    if (*lo > *hi || !checked_mul(*hi, d->times, &most) || most > MAX_ELEMS)
+    if (r->lo > r->hi || !checked_mul(r->hi, d->times, &most) || most > MAX_ELEMS)
         return node_error(n, E_DIM, "dimension %u of output '%s' cannot be %lld to %lld", d->at,
                           n->p->output.at[out], (long long)low, (long long)high);
     return true;
+}
+
+static void say_guess(const Node *n, uint32_t out, const RunDim *d, const Bounds *r)
+{
+    diag_warn(
+        n->b.c->diags, W_DIM_BOUND, n->b.loc,
+        "%s '%s': values of the run decide dimension %u of output '%s': at most %lld is taken",
+        n->p->op_type, onnx_node_name(n->p), d->at, n->p->output.at[out], (long long)r->hi);
+    diag_hint(n->b.c->diags, "--dim %s=%lld..%lld says what it may be", r->name, (long long)r->lo,
+              (long long)r->hi);
+}
+
+/* The dimension that stands for an equal cell already, if it keeps these bounds; or NULL. */
+static const Idx *bound_already(const Node *n, const Expr *cell, const Bounds *r)
+{
+    const Import *im = n->im;
+
+    for (uint32_t i = im->binds.n; i-- > 0;) {
+        const Expr *cells = call_arg(im->binds.at[i], 0);
+        Dims        dims = ((const BindDimsAttrs *)im->binds.at[i]->u.attrs)->dims;
+
+        for (uint32_t k = 0; k < dims.n; k++)
+            if (dims.at[k]->lo >= r->lo && (r->guessed || dims.at[k]->hi <= r->hi) &&
+                expr_same(n->b.c, cell, dims.n > 1 ? call_arg(cells, 0)->kids[k] : cells))
+                return dims.at[k];
+    }
+    return NULL;
+}
+
+/* What a cell comes to, if that is known when compiling; or NULL. */
+static const Idx *known_form(const Build *b, const Expr *cell)
+{
+    const Expr *k;
+    Dims        d;
+    Ints        v;
+
+    if (build_forms(b, cell, &d))
+        return d.at[0];
+    return (k = build_fold(b, cell)) && expr_ints(b->c, k, &v) ? idx_const(b->c->arith, v.at[0])
+                                                               : NULL;
 }
 
 bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx **dims)
@@ -147,26 +232,29 @@ bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx
     uint32_t     k = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        const char *name;
+        int64_t     most = MAX_ELEMS / d[i].times;
+        const Idx  *form;
         const Atom *atom;
-        int64_t     lo, hi;
-        Dims        form;
+        Bounds      r;
 
         if (!d[i].cell)
             return false;
-        if (build_forms(b, d[i].cell, &form)) {
-            bool inside = form.at[0]->lo >= d[i].lo && form.at[0]->hi <= d[i].hi;
-
-            if (!inside && !onnx_decided(n->im, form.at[0]))
-                return node_error(n, E_DIM, "dimension %u of output '%s' is %s", d[i].at,
-                                  n->p->output.at[out], dim_text(b->c, form.at[0]));
-            dims[i] = form.at[0];
-            if (inside)
-                continue;
+        most = most < d[i].hi ? most : d[i].hi;
+        form = known_form(b, d[i].cell);
+        if (form && form->lo >= d[i].lo && form->hi <= most) {
+            dims[i] = form;
+            continue;
         }
-        if (!find_bounds(n, out, &d[i], &name, &lo, &hi))
+        if (form && (form->lo > most || form->hi < d[i].lo))
+            return node_error(n, E_DIM, "dimension %u of output '%s' is %s", d[i].at,
+                              n->p->output.at[out], dim_text(b->c, form));
+        if (!find_bounds(n, out, &d[i], &r))
             return false;
-        dims[i] = bound[k] = new_dim(n->im, name, lo, hi);
+        if ((dims[i] = bound_already(n, d[i].cell, &r)))
+            continue;
+        if (r.guessed)
+            say_guess(n, out, &d[i], &r);
+        dims[i] = bound[k] = new_dim(n->im, r.name, r.lo, r.hi);
         if (idx_is_atom(dims[i], &atom))
             map_put(n->im->decided, PTR_KEY(atom), n->im);
         cells[k++] = d[i].cell;
@@ -179,6 +267,39 @@ bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx
         return false;
     vec_push(b->c->arena, &n->im->binds, call);
     return true;
+}
+
+bool node_sizes(Node *n, uint32_t i, int64_t lo, uint32_t at, Dims *out)
+{
+    const Build *b = &n->b;
+    const Expr  *list = node_cells(n, i);
+    const Idx  **dims = NEW_ARRAY(b->c->arena, const Idx *, MAX_RANK);
+    RunDim       d[MAX_RANK];
+    int64_t      elems = 1;
+
+    if (!list)
+        return false;
+    *out = (Dims){(uint32_t)build_elems(b, list), dims};
+    if (build_elems(b, list) > MAX_RANK)
+        return node_error(n, E_UNSUPPORTED, "a shape of more than %d dimensions", MAX_RANK);
+    for (uint32_t j = 0; j < out->n; j++)
+        d[j] = (RunDim){cell_of(b, list, j), lo, INT64_MAX, at + j, 1};
+    if (!onnx_bind(n, 0, out->n, d, dims))
+        return false;
+    for (uint32_t j = 0; j < out->n; j++)
+        if (!checked_mul(elems, dims[j]->hi, &elems) || elems > MAX_ELEMS)
+            return node_error(n, E_DIM, "the shape is too large");
+    return true;
+}
+
+bool onnx_require(Node *n, const Expr *zero, const char *otherwise)
+{
+    RunDim     d = {zero, 0, 0, 0, 1};
+    const Idx *k = zero ? known_form(&n->b, zero) : NULL;
+
+    if (k && (k->lo > 0 || k->hi < 0))
+        return node_error(n, E_IMPORT, "%s", otherwise);
+    return zero && onnx_bind(n, 0, 1, &d, &k);
 }
 
 const Expr *onnx_bound_around(Import *im, uint32_t from, const Expr *e)

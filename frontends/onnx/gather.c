@@ -108,6 +108,28 @@ bool convert_gather(Node *n)
     return node_done(n, build2(&n->b, n->relay, n->in[0], indices, a));
 }
 
+/* x, of no more cells than the data have along other dimensions than the axis. */
+static const Expr *not_beyond(Node *n, const Expr *x, uint32_t axis)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+
+    if (expr_rank(x) != expr_rank(n->in[0]))
+        return x; /* which the relation says */
+    for (uint32_t i = 0; x && i < expr_rank(x); i++) {
+        const Idx  *has = expr_form(x, i), *all = expr_form(n->in[0], i);
+        const Expr *more = build_sub(b, cell_form(b, has), cell_form(b, all));
+
+        if (i == axis || idx_sub(A, has, all)->hi <= 0)
+            continue;
+        more = build2(b, "maximum", more, cell_number(b, 0), NULL);
+        if (!onnx_require(n, more, "the indices have a larger dimension than the data"))
+            return NULL;
+        x = build_slice_to(b, x, i, idx_const(A, 0), idx_min(A, has, all));
+    }
+    return x;
+}
+
 bool convert_gather_elements(Node *n)
 {
     GatherAttrs *a = ATTRS(&n->b, GatherAttrs);
@@ -122,6 +144,8 @@ bool convert_gather_elements(Node *n)
         return node_done(n, build_zeros_of(&n->b, expr_dtype(n->in[0]), expr_rank(n->in[1]),
                                            expr_forms(n->in[1]).at));
     if (!(indices = positive(n, n->in[1], expr_form(n->in[0], axis), &known)))
+        return false;
+    if (!(indices = not_beyond(n, indices, axis)))
         return false;
     a->axis = axis;
     a->mode = known ? "clip" : "wrap";
@@ -235,7 +259,8 @@ bool convert_scatter_elements(Node *n)
     }
     if (expr_empty(n->in[1]) && expr_empty(n->in[2])) /* nothing is written */
         return node_done(n, n->in[0]);
-    return node_done(n, build3(b, n->relay, n->in[0], at, n->in[2], a));
+    at = not_beyond(n, at, axis);
+    return at && node_done(n, build3(b, n->relay, n->in[0], at, not_beyond(n, n->in[2], axis), a));
 }
 
 bool convert_scatter_nd(Node *n)

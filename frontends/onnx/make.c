@@ -57,7 +57,7 @@ bool convert_constant_of_shape(Node *n)
     const Expr     *value;
     Dims            shape;
 
-    if (!(node_known(n, 0) ? node_shape(n, 0, &shape) : shape_at_run(n, 0, &shape)))
+    if (!node_sizes(n, 0, 0, 0, &shape))
         return false;
     value = a && a->t ? onnx_constant(n->im, a->t, b->loc) : build_zeros(b, DT_F32, 0, NULL);
     if (!value)

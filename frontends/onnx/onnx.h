@@ -12,7 +12,7 @@
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c attention.c state.c loss.c grid.c patch.c
- *   signal.c quant.c contrib.c sequence.c optional.c control.c det.c trees.c learned.c
+ *   signal.c fourier.c quant.c contrib.c sequence.c optional.c control.c det.c trees.c learned.c
  *   random.c fused_attention.c training.c
  *               converters by family
  *   loop.c      loops as functions of the module
@@ -319,11 +319,12 @@ bool  node_done(Node *n, const Expr *result); /* n->out[0] = result; false if NU
 
 bool node_known(const Node *n, uint32_t i); /* a constant, or computed from dimensions; left out */
 /* Input i, one number or a list, as Tensor[(k), i64]; cell i of such a list, a form, a number as
- * Tensor[(1), i64]. */
+ * Tensor[(1), i64], a form as Tensor[(1), f64]. */
 const Expr *node_cells(Node *n, uint32_t i);
 const Expr *cell_of(const Build *b, const Expr *cells, uint32_t i);
 const Expr *cell_form(const Build *b, const Idx *x);
 const Expr *cell_number(const Build *b, int64_t v);
+const Expr *cell_f64(const Build *b, const Idx *x);
 const Expr *cell_clamp(const Build *b, const Expr *x, const Expr *lo, const Expr *hi);
 /* What a list says of a dimension: its cell j where the axes are known (`is` is NULL), else that of
  * the axis which is the dimension, or `otherwise`. */
@@ -339,6 +340,10 @@ typedef struct {
 
 /* Such cells as dimensions; false with an error. */
 bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx **dims);
+/* Input i, a list, as dimensions from `at` on of output 0, none below lo. */
+bool node_sizes(Node *n, uint32_t i, int64_t lo, uint32_t at, Dims *out);
+/* A cell that is 0, or the run ends; if it is known not to be, an error that says why. */
+bool onnx_require(Node *n, const Expr *zero, const char *otherwise);
 /* Where flags [n] are true, in order, [K] of i64; K is dimension `at` of output `out`.  *rank (may
  * be NULL): how many are true up to each cell, less 1. */
 const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at,
@@ -356,7 +361,6 @@ bool node_agree(Node *n);
 
 bool slice_at_run(Node *n);
 bool range_at_run(Node *n);
-bool shape_at_run(Node *n, uint32_t i, Dims *out); /* input i: the shape of the result */
 bool reshape_at_run(Node *n);
 bool expand_at_run(Node *n);
 bool split_at_run(Node *n, uint32_t axis);
@@ -370,19 +374,27 @@ bool        tile_at_run(Node *n);
 const Expr *axis_matches(const Build *b, const Expr *axes, uint32_t d, uint32_t rank);
 /* Is d among them?  Tensor[(1), bool] */
 const Expr *axis_flag(const Build *b, const Expr *axes, uint32_t d, uint32_t rank);
-/* A reduction that leaves dimensions as they are, of equal cells; those that it should have left;
- * both. */
+/* x with one cell more, v, behind dimension d if that may be empty; with one that changes nothing
+ * behind each of its dimensions. */
+const Expr *with_a_cell(const Build *b, const Expr *x, uint32_t d, double v);
+const Expr *never_empty(const Build *b, const char *op, const Expr *x);
+/* A reduction that leaves dimensions as they are, of equal cells, but never empty; what it should
+ * have left of `like`; both. */
 const Expr *reduce_along(Node *n, const Expr *axes, const char *op, const Expr *x);
-const Expr *reduced_cells(Node *n, const Expr *axes, bool keepdims, const Expr *x);
+const Expr *reduced_cells(Node *n, const Expr *axes, bool keepdims, const Expr *like,
+                          const Expr *x);
 const Expr *reduce_at_run(Node *n, const Expr *axes, bool keepdims, const char *op, const Expr *x);
 bool        trilu_at_run(Node *n, bool upper);
 bool        squeeze_at_run(Node *n);
 bool        unsqueeze_at_run(Node *n);
+double      reduced_none(const char *op, DType t); /* reduce.c: what nothing is reduced to */
 
 /* ---- pad.c: borders of sizes that values of the run say -------------------------------------------- */
 
 bool pad_at_run(Node *n, const char *mode);
 bool center_crop_pad_at_run(Node *n);
+/* Dimension d with as many zeros before and behind it; below 0: so many cells less. */
+const Expr *padded_at_run(Node *n, const Expr *x, uint32_t d, const Expr *begin, const Expr *end);
 
 /* ---- converters ------------------------------------------------------------------------------------ */
 

@@ -23,8 +23,6 @@ static const Expr *padded(Node *n, const Expr *x, uint32_t d, const Expr *begin,
     const Expr *zero = cell_number(b, 0), *one = cell_number(b, 1), *all, *size, *cut, *left, *last;
     const Expr *at, *from;
 
-    if (extent->lo < 1)
-        return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", d);
     all = cell_form(b, extent);
     size = build2(b, "add", build2(b, "add", all, begin, NULL), end, NULL);
     cut = build2(b, "minimum", begin, zero, NULL);
@@ -48,6 +46,8 @@ static const Expr *padded(Node *n, const Expr *x, uint32_t d, const Expr *begin,
         from = build2(b, "minimum", from, build2(b, "subtract", period, from, NULL), NULL);
     }
     from = build2(b, "subtract", cell_clamp(b, from, zero, last), cut, NULL);
+    if (extent->hi < 1)
+        x = with_a_cell(b, x, d, 0);
     from = cell_clamp(b, from, zero, cell_form(b, idx_addc(b->c->arith, extent, -1)));
     x = build_take(b, x, from, d);
     if (!x || !constant)
@@ -55,6 +55,13 @@ static const Expr *padded(Node *n, const Expr *x, uint32_t d, const Expr *begin,
     from = build2(b, "logical_and", build2(b, "less_equal", zero, at, NULL),
                   build2(b, "less", at, left, NULL), NULL);
     return build_where(b, build_along(b, from, expr_rank(x), d), x, border->value);
+}
+
+const Expr *padded_at_run(Node *n, const Expr *x, uint32_t d, const Expr *begin, const Expr *end)
+{
+    Border zeros = {"constant", build_scalar(&n->b, x, 0)};
+
+    return padded(n, x, d, begin, end, &zeros);
 }
 
 /* The axes of a list of k: known ones to `axis`, others as cells; false with an error. */
@@ -117,7 +124,6 @@ bool center_crop_pad_at_run(Node *n)
     const Expr  *x = n->in[0], *sizes = node_cells(n, 1), *two = cell_number(b, 2);
     int64_t      axis[MAX_RANK], k;
     uint32_t     rank = expr_rank(x);
-    Border       border = {"constant", build_scalar(b, x, 0)};
     Ints         axes;
 
     if (!sizes)
@@ -135,7 +141,7 @@ bool center_crop_pad_at_run(Node *n)
 
         more = build2(b, "subtract", cell_of(b, sizes, i), cell_form(b, expr_form(x, d)), NULL);
         begin = build2(b, "divide", more, two, NULL);
-        x = padded(n, x, d, begin, build2(b, "subtract", more, begin, NULL), &border);
+        x = padded_at_run(n, x, d, begin, build_sub(b, more, begin));
     }
     return node_done(n, x);
 }

@@ -45,24 +45,26 @@ static bool read_axes(Node *n, Reduced *a)
     return node_axes(n, v, expr_rank(n->in[0]), a->at);
 }
 
-/* A reduction over nothing is the operation's neutral value; nothing is left to compute. */
+/* A reduction over nothing is the operation's neutral value. */
+double reduced_none(const char *op, DType t)
+{
+    if (!strcmp(op, "max"))
+        return dtype_is_float(t) ? -INFINITY : dtype_min(t);
+    if (!strcmp(op, "min"))
+        return dtype_is_float(t) ? INFINITY : dtype_max(t);
+    return !strcmp(op, "prod") || !strcmp(op, "all") ? 1 : 0;
+}
+
+/* Nothing is left to compute. */
 static const Expr *empty(const Build *b, const char *op, const Expr *like)
 {
-    const Expr *v;
-    double      k = 0;
+    double k;
 
     if (!like)
         return NULL;
-    if (!strcmp(op, "max"))
-        k = dtype_is_float(expr_dtype(like)) ? -INFINITY : dtype_min(expr_dtype(like));
-    else if (!strcmp(op, "min"))
-        k = dtype_is_float(expr_dtype(like)) ? INFINITY : dtype_max(expr_dtype(like));
-    else if (!strcmp(op, "prod") || !strcmp(op, "all"))
-        k = 1;
-    else if (!strcmp(op, "mean"))
-        k = NAN;
-    v = expr_scalar(b->c, expr_dtype(like), k);
-    return build_broadcast_to(b, v, expr_rank(like), expr_forms(like).at);
+    k = !strcmp(op, "mean") ? NAN : reduced_none(op, expr_dtype(like));
+    return build_broadcast_to(b, expr_scalar(b->c, expr_dtype(like), k), expr_rank(like),
+                              expr_forms(like).at);
 }
 
 static const Expr *reduce(Node *n, const Reduced *a, const char *op, const Expr *x)
@@ -130,15 +132,16 @@ bool convert_reduce_log_sum(Node *n)
 static bool log_sum_exp_at_run(Node *n, const Reduced *a)
 {
     const Build *b = &n->b;
-    const Expr  *x = floats(b, n->in[0]), *m = reduce_along(n, a->run, "max", x), *e;
+    const Expr  *x = never_empty(b, "max", floats(b, n->in[0])), *e;
+    const Expr  *m = reduce_along(n, a->run, "max", x);
 
     if (!m)
         return false;
     m = build_where(b, build1(b, "isinf", m, NULL), build_scalar(b, m, 0), m);
     e = reduce_along(n, a->run, "sum", build1(b, "exp", build2(b, "subtract", x, m, NULL), NULL));
     e = build2(b, "add", build1(b, "log", e, NULL), m, NULL);
-    return node_done(n,
-                     build_cast(b, reduced_cells(n, a->run, a->keepdims, e), expr_dtype(n->in[0])));
+    e = reduced_cells(n, a->run, a->keepdims, n->in[0], e);
+    return e && node_done(n, build_cast(b, e, expr_dtype(n->in[0])));
 }
 
 /* log(sum(exp(x - m))) + m with the largest m, which does not overflow; with 0 where that is

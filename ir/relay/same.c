@@ -15,6 +15,7 @@ typedef struct {
     VEC(Pair) todo;
     Map *seen;  /* pairs, by hash, with the pair to be sure */
     Map *bound; /* variable of a to variable of b */
+    bool binds; /* there is one */
 } Compare;
 
 static const Type *plain(Ctx *c, const Type *t)
@@ -25,6 +26,7 @@ static const Type *plain(Ctx *c, const Type *t)
 static bool bind_var(Compare *s, const Expr *a, const Expr *b)
 {
     map_put(s->bound, PTR_KEY(a), (void *)(uintptr_t)b);
+    s->binds = true;
     return a->type == b->type || plain(s->c, a->type) == plain(s->c, b->type);
 }
 
@@ -124,6 +126,8 @@ bool expr_same(Ctx *c, const Expr *a, const Expr *b)
     while (s.todo.n) {
         Pair p = s.todo.at[--s.todo.n];
 
+        if (p.a == p.b && !s.binds)
+            continue;
         /* A bound variable is looked up each time: its partner may have changed. */
         if (p.a->kind != EXPR_VAR && seen_before(&s, p.a, p.b))
             continue;

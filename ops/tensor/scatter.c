@@ -103,8 +103,8 @@ const Type *rel_scatter_elements(Ctx *c, Loc loc, const void *attrs, const Type 
     for (uint32_t i = 0; i < in[0]->n; i++) {
         if (!rel_dims_equal(c, loc, in[1]->dims[i], in[2]->dims[i], "indices and updates"))
             return NULL;
-        if (in[1]->dims[i]->hi > (i == axis ? INT64_MAX : in[0]->dims[i]->lo) ||
-            in[0]->dims[i]->lo < 1)
+        if (i == axis ? in[0]->dims[i]->lo < 1
+                      : idx_sub(c->arith, in[1]->dims[i], in[0]->dims[i])->hi > 0)
             return error_at(c, E_TYPE, loc, "indices %s reach out of %s", type_text(c, in[1]),
                             type_text(c, in[0]));
     }

@@ -101,7 +101,7 @@ const Type *rel_gather(Ctx *c, Loc loc, const void *attrs, const Type *const *in
         !rel_rank(c, loc, in[1], in[0]->n, "indices") || !not_empty(c, loc, in[0], axis))
         return NULL;
     for (uint32_t i = 0; i < in[0]->n; i++)
-        if (i != axis && in[1]->dims[i]->hi > in[0]->dims[i]->lo)
+        if (i != axis && idx_sub(c->arith, in[1]->dims[i], in[0]->dims[i])->hi > 0)
             return error_at(c, E_TYPE, loc, "indices %s reach out of %s", type_text(c, in[1]),
                             type_text(c, in[0]));
     return rel_tensor(c, loc, in[0]->dtype, in[1]->n, in[1]->dims);

@@ -77,7 +77,7 @@ def bad():
                          inits=[init("w", np.zeros((8, 6, 1, 1), np.float32))]))
     save("bad_axis", one(node("Softmax", "x", "y", axis=5)))
     save("bad_reshape", one(node("Reshape", "x s", "y"), inits=[init("s", np.array([4, -1], np.int64))]))
-    save("bad_shape_input", one(node("Reshape", "x s", "y"), ins=[x, value("s", I, [2])]))
+    save("dim_shape_input", one(node("Reshape", "x s", "y"), ins=[x, value("s", I, [2])]))
     save("bad_index", one(node("Gather", "x i", "y"), inits=[init("i", np.array([0, 2], np.int64))]))
     save("bad_huge", one(node("Expand", "x s", "y"),
                          inits=[init("s", np.array([1 << 40, 1 << 20, 2, 3], np.int64))]))
@@ -107,7 +107,7 @@ def bad():
     grow = loop(same, node("Concat", "v v", "v2", axis=0))
     save("bad_loop", one(node("Loop", "n _ x", "y", body=grow), ins=[x, n]))
     save("bad_loop_endless", one(node("Loop", "_ _ x", "y", body=loop(same, node("Add", "v v", "v2")))))
-    save("bad_loop_pieces", one(node("Loop", "n _ x", "y z", body=loop(same, node("Add", "v v", "v2"), gives="v2 v2")),
+    save("dim_loop_pieces", one(node("Loop", "n _ x", "y z", body=loop(same, node("Add", "v v", "v2"), gives="v2 v2")),
                                 ins=[x, n]))
     save("bad_loop_condition", one(node("Loop", "n _ x", "y", body=loop(node("Less", "v v", "c2"), node("Add", "v v", "v2"))),
                                    ins=[x, n]))
