@@ -202,47 +202,60 @@ bool convert_grid_sample(Node *n)
     return node_done(n, build_reshape(b, y, g.dims + 2, dims));
 }
 
+/* The middles of `cells` cells between -1 and 1, or places from -1 to 1, of f64. */
+static const Expr *linear_places(const Build *b, const Idx *cells, bool align)
+{
+    const Expr *at = build_arange(b, cells, DT_F64), *size = cell_f64(b, cells),
+               *one = build_f64(b, 1), *apart;
+
+    at = build_mul(b, at, build_f64(b, 2));
+    if (!align)
+        return build_sub(b, build_div(b, build_add(b, at, one), size), one);
+    apart = build2(b, "maximum", build_sub(b, size, one), one, NULL);
+    /* A single place is in the middle. */
+    return build_where(b, build_less(b, one, size), build_sub(b, build_div(b, at, apart), one),
+                       build_f64(b, 0));
+}
+
 /* theta [N, 2, 3] times the places of a picture of size [N, C, H, W]; or [N, 3, 4] of a volume. */
 bool convert_affine_grid(Node *n)
 {
     const Build *b = &n->b;
     bool         align = node_int(n, "align_corners", 0) != 0;
-    int64_t      k, P = 1, dims[MAX_RANK];
-    const Expr  *y;
-    double      *at;
-    Ints         size;
+    const Expr  *theta = n->in[0], *size, *y = NULL;
+    const Idx   *dims[5], *column[5], *one = idx_const(b->c->arith, 1);
+    RunDim       d[3];
+    int64_t      k;
 
-    if (!node_need_rank(n, 0, 3, 3) || !node_const_ints(n, 1, &size))
+    if (!node_need_rank(n, 0, 3, 3) || !(size = node_cells(n, 1)))
         return false;
-    k = (int64_t)size.n - 2;
-    if ((k != 2 && k != 3) || build_dim(b, n->in[0], 1) != k || build_dim(b, n->in[0], 2) != k + 1)
-        return node_error(n, E_IMPORT, "theta is %s for a size of %u numbers",
-                          type_text(b->c, n->in[0]->type), size.n);
-    dims[0] = size.at[0];
-    for (int64_t i = 0; i < k; i++) {
-        dims[1 + i] = size.at[2 + i];
-        if (size.at[2 + i] < 1 || !checked_mul(P, size.at[2 + i], &P) || P > 1 << 24)
-            return node_error(n, E_DIM, "the size is too large, or below 1");
+    k = build_elems(b, size) - 2;
+    if ((k != 2 && k != 3) || build_dim(b, theta, 1) != k || build_dim(b, theta, 2) != k + 1)
+        return node_error(n, E_IMPORT, "theta is %s for a size of %lld numbers",
+                          type_text(b->c, theta->type), (long long)k + 2);
+    dims[0] = column[0] = expr_form(theta, 0);
+    column[k + 1] = dims[k + 1] = idx_const(b->c->arith, k);
+    for (uint32_t i = 0; i < k; i++) {
+        d[i] = (RunDim){cell_of(b, size, 2 + i), 1, INT64_MAX, 1 + i, 1};
+        column[1 + i] = one;
     }
-    dims[1 + k] = k;
-    at = arena_array(b->c->arena, (size_t)(P * (k + 1)), sizeof *at);
-    for (int64_t p = 0; p < P; p++) {
-        int64_t left = p;
+    if (!onnx_require(n, build_sub(b, cell_of(b, size, 0), cell_form(b, dims[0])),
+                      "size has another batch than theta") ||
+        !onnx_bind(n, 0, (uint32_t)k, d, dims + 1))
+        return false;
+    for (uint32_t i = 0; i <= k; i++) {         /* the last column is added as it is */
+        int64_t     at = i < k ? k - 1 - i : k; /* x comes first, and is the last axis */
+        const Expr *v = build_reshape_to(b, build_slice(b, theta, 2, at, at + 1), (uint32_t)k + 2,
+                                         column),
+                   *place = i < k ? linear_places(b, dims[1 + i], align) : NULL;
 
-        at[p * (k + 1) + k] = 1;
-        for (int64_t i = k; i-- > 0;) {
-            int64_t s = size.at[2 + i], c = left % s;
-            double  v = align ? (s > 1 ? -1 + 2.0 * (double)c / (double)(s - 1) : 0)
-                              : -1 + (2.0 * (double)c + 1) / (double)s;
-
-            at[p * (k + 1) + (k - 1 - i)] = v; /* x first */
-            left /= s;
+        if (place) {
+            place = build_cast(b, place, expr_dtype(theta));
+            v = build_mul(b, v, build_along(b, place, (uint32_t)k + 2, 1 + i));
         }
+        y = y ? build_add(b, y, v) : v;
     }
-    y = build_cast(b, build_const(b, DT_F64, 2, (int64_t[]){P, k + 1}, at), expr_dtype(n->in[0]));
-    y = build_expand_dims(b, y, 0, 1);
-    y = y ? onnx_matmul(n, y, build_transpose(b, n->in[0], 3, (int64_t[]){0, 2, 1})) : NULL;
-    return node_done(n, build_reshape(b, y, (uint32_t)(k + 2), dims));
+    return node_done(n, y);
 }
 
 /* ---- DeformConv ---------------------------------------------------------------------------------------- */

@@ -62,6 +62,82 @@ static const Expr *spread(const Build *b, const Expr *x, uint32_t dims, const On
     return build_pad(b, x, pads, 0, "constant");
 }
 
+/* Sizes that the run gives: each cell is added to the one that it is of, or to one behind them all.
+ */
+static bool col2im_at_run(Node *n)
+{
+    const Build          *b = &n->b;
+    Arith                *A = b->c->arith;
+    ScatterElementsAttrs *to = ATTRS(b, ScatterElementsAttrs);
+    const Expr           *x = n->in[0], *block = node_cells(n, 2), *taps = cell_number(b, 1), *at,
+               *blocks = taps, *inside = NULL, *flat = NULL, *one = taps, *cell;
+    const Idx *many[2 + 2 * MAX_SPATIAL], *dims[2 + MAX_SPATIAL], *step = idx_const(A, 1);
+    RunDim     d[2 * MAX_SPATIAL + 1];
+    OnnxWindow w;
+    Dims       image;
+    uint32_t   k;
+
+    if (!block || !node_sizes(n, 1, 1, 2, &image))
+        return false;
+    k = image.n;
+    if (k < 1 || k > MAX_SPATIAL || build_elems(b, block) != k)
+        return node_error(n, E_UNSUPPORTED, "%u dimensions of pictures, %lld of blocks", k,
+                          (long long)build_elems(b, block));
+    if (!onnx_window(n, x, (int64_t[]){1, 1, 1}, k, &w))
+        return false;
+    for (uint32_t i = 0; i < k; i++) {
+        const Expr *size = cell_of(b, block, i), *reach, *count;
+
+        reach = build_by(b, "multiply", build_sub(b, size, one), (double)w.dilation[i]);
+        count = cell_form(b, idx_addc(A, image.at[i], w.begin[i] + w.end[i] - 1));
+        count = build2(b, "floor_divide", build_sub(b, count, reach), cell_number(b, w.stride[i]),
+                       NULL);
+        d[i] = (RunDim){size, 1, expr_form(x, 1)->hi, 2 + i, 1};
+        d[k + i] = (RunDim){build_add(b, count, one), 1, expr_form(x, 2)->hi, 2 + i, 1};
+        taps = build_mul(b, taps, size);
+        blocks = build_mul(b, blocks, d[k + i].cell);
+    }
+    cell = build2(b, "maximum", taps, one, NULL);
+    cell = build2(b, "floor_divide", cell_form(b, expr_form(x, 1)), cell, NULL);
+    d[2 * k] = (RunDim){cell, 0, expr_form(x, 1)->hi, 1, 1};
+    if (!onnx_require(n, build_sub(b, build_mul(b, taps, cell), cell_form(b, expr_form(x, 1))),
+                      "the data are no columns of blocks of that size") ||
+        !onnx_require(n, build_sub(b, blocks, cell_form(b, expr_form(x, 2))),
+                      "the data have another number of blocks") ||
+        !onnx_bind(n, 0, 2 * k + 1, d, many + 1))
+        return false;
+    /* [rows, taps .., blocks ..] */
+    dims[0] = expr_form(x, 0), dims[1] = many[1 + 2 * k];
+    many[0] = idx_mul(A, dims[0], dims[1]);
+    for (uint32_t i = k; i-- > 0; step = idx_mul(A, step, image.at[i])) {
+        const Expr *tap = build_along(b, build_arange(b, many[1 + i], DT_I64), 2 * k, i);
+        const Expr *in, *last = cell_form(b, idx_addc(A, image.at[i], -1));
+
+        at = build_along(b, build_arange(b, many[1 + k + i], DT_I64), 2 * k, k + i);
+        at = build_add(b, build_by(b, "multiply", at, (double)w.stride[i]),
+                       build_by(b, "multiply", tap, (double)w.dilation[i]));
+        at = build_by(b, "subtract", at, (double)w.begin[i]);
+        in = build2(b, "equal", at, cell_clamp(b, at, cell_number(b, 0), last), NULL);
+        inside = inside ? build2(b, "logical_and", inside, in, NULL) : in;
+        at = build_mul(b, at, cell_form(b, step));
+        flat = flat ? build_add(b, flat, at) : at;
+        dims[2 + i] = image.at[i];
+    }
+    at = build_where(b, inside, flat, cell_form(b, step));
+    at = build_broadcast_to(b, at, 1 + 2 * k, many);
+    x = in_shape_at_run(n, x, 1 + 2 * k, many);
+    for (uint32_t i = 2; i < 1 + 2 * k; i++)
+        many[1] = idx_mul(A, many[1], many[i]);
+    x = build_reshape_to(b, x, 2, many);
+    at = build_reshape_to(b, at, 2, many);
+    to->axis = 1;
+    to->reduction = "add";
+    many[1] = idx_addc(A, step, 1);
+    x = build3(b, "scatter_elements", build_zeros_of(b, expr_dtype(x), 2, many), at, x, to);
+    x = build_slice_to(b, x, 1, idx_const(A, 0), step);
+    return node_done(n, build_reshape_to(b, x, 2 + k, dims));
+}
+
 /* Blocks of the picture, the cells of each a column, [N, C * taps, blocks]: where they overlap
  * they are added. */
 bool convert_col2im(Node *n)
@@ -74,8 +150,11 @@ bool convert_col2im(Node *n)
     Ints         image, block;
     uint32_t     k;
 
-    if (!node_need_rank(n, 0, 3, 3) || !node_const_shape(n, 1, &image) ||
-        !node_const_shape(n, 2, &block))
+    if (!node_need_rank(n, 0, 3, 3))
+        return false;
+    if (!node_known(n, 1) || !node_known(n, 2))
+        return col2im_at_run(n);
+    if (!node_const_shape(n, 1, &image) || !node_const_shape(n, 2, &block))
         return false;
     x = n->in[0];
     k = image.n;
@@ -247,6 +326,25 @@ const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow 
 
 /* ---- MaxUnpool --------------------------------------------------------------------------------------- */
 
+/* y with zeros behind it, up to the size that the run gives. */
+static bool enlarged_at_run(Node *n, const Expr *y)
+{
+    const Build *b = &n->b;
+    const Expr  *size = node_cells(n, 2), *zero = cell_number(b, 0), *less = NULL;
+
+    if (!size || build_elems(b, size) != expr_rank(y))
+        return size && node_error(n, E_IMPORT, "output_shape is of another rank");
+    for (uint32_t i = 0; y && i < expr_rank(y); i++) {
+        const Expr *more = build_sub(b, cell_of(b, size, i), cell_form(b, expr_form(y, i)));
+
+        less = i < 2 ? more : build2(b, "minimum", more, zero, NULL);
+        if (!onnx_require(n, less, "output_shape is less than what the window gives"))
+            return false;
+        y = i < 2 ? y : padded_at_run(n, y, i, zero, more);
+    }
+    return node_done(n, y);
+}
+
 /* Cells to the places that their indices name in a tensor of zeros; output_shape may be larger:
  * more zeros at the end of each dimension. */
 bool convert_max_unpool(Node *n)
@@ -287,6 +385,8 @@ bool convert_max_unpool(Node *n)
     y = build_reshape(b, y, rank, shape);
     if (!node_has(n, 2))
         return node_done(n, y);
+    if (!node_known(n, 2))
+        return enlarged_at_run(n, y);
     if (!node_const_shape(n, 2, &v))
         return false;
     for (uint32_t i = 0; i < rank; i++) {

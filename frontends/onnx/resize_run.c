@@ -17,41 +17,6 @@ typedef struct {
     const Expr *scale, *from, *to; /* Tensor[(1), f64]; from and to: of tf_crop_and_resize */
 } Axis;
 
-static const Expr *number(const Build *b, double v)
-{
-    return build_const(b, DT_F64, 0, NULL, &v);
-}
-
-static const Expr *add(const Build *b, const Expr *x, const Expr *y)
-{
-    return build2(b, "add", x, y, NULL);
-}
-
-static const Expr *sub(const Build *b, const Expr *x, const Expr *y)
-{
-    return build2(b, "subtract", x, y, NULL);
-}
-
-static const Expr *mul(const Build *b, const Expr *x, const Expr *y)
-{
-    return build2(b, "multiply", x, y, NULL);
-}
-
-static const Expr *quotient(const Build *b, const Expr *x, const Expr *y)
-{
-    return build2(b, "divide", x, y, NULL);
-}
-
-static const Expr *less(const Build *b, const Expr *x, const Expr *y)
-{
-    return build2(b, "less", x, y, NULL);
-}
-
-static const Expr *form_f64(const Build *b, const Idx *x)
-{
-    return build_cast(b, cell_form(b, x), DT_F64);
-}
-
 static bool is(const OnnxResizeForm *f, const char *coordinates)
 {
     return !strcmp(f->coordinates, coordinates);
@@ -62,32 +27,32 @@ static bool is(const OnnxResizeForm *f, const char *coordinates)
 /* Where the cells of the result lie among those of the data, [out] of f64. */
 static const Expr *places(const Build *b, const OnnxResizeForm *f, const Axis *a)
 {
-    const Expr *in = form_f64(b, a->in), *out = form_f64(b, a->out), *one = number(b, 1),
-               *zero = number(b, 0), *half = number(b, 0.5), *many = less(b, one, out), *x, *last,
-               *apart;
+    const Expr *in = cell_f64(b, a->in), *out = cell_f64(b, a->out), *one = build_f64(b, 1),
+               *zero = build_f64(b, 0), *half = build_f64(b, 0.5), *many = build_less(b, one, out),
+               *x, *last, *apart;
 
     x = build_cast(b, build_arange(b, a->out, DT_I64), DT_F64);
-    last = sub(b, in, one);
-    apart = build2(b, "maximum", sub(b, out, one), one, NULL);
+    last = build_sub(b, in, one);
+    apart = build2(b, "maximum", build_sub(b, out, one), one, NULL);
     if (is(f, "tf_crop_and_resize")) {
-        x = quotient(b, mul(b, mul(b, x, sub(b, a->to, a->from)), last), apart);
-        return build_where(b, many, add(b, mul(b, a->from, last), x),
-                           mul(b, mul(b, half, add(b, a->from, a->to)), last));
+        x = build_div(b, build_mul(b, build_mul(b, x, build_sub(b, a->to, a->from)), last), apart);
+        return build_where(b, many, build_add(b, build_mul(b, a->from, last), x),
+                           build_mul(b, build_mul(b, half, build_add(b, a->from, a->to)), last));
     }
     if (is(f, "align_corners"))
-        return build_where(b, many, quotient(b, mul(b, x, last), apart), zero);
+        return build_where(b, many, build_div(b, build_mul(b, x, last), apart), zero);
     if (is(f, "asymmetric"))
-        return quotient(b, x, a->scale);
-    x = quotient(b, add(b, x, half), a->scale);
+        return build_div(b, x, a->scale);
+    x = build_div(b, build_add(b, x, half), a->scale);
     if (is(f, "tf_half_pixel_for_nn"))
         return x;
-    x = sub(b, x, half);
+    x = build_sub(b, x, half);
     if (is(f, "pytorch_half_pixel"))
         return build_where(b, many, x, zero);
     if (is(f, "half_pixel_symmetric"))
-        x = add(b, x,
-                mul(b, quotient(b, in, number(b, 2)),
-                    sub(b, one, quotient(b, out, mul(b, a->scale, in)))));
+        x = build_add(b, x,
+                      build_mul(b, build_div(b, in, build_f64(b, 2)),
+                                build_sub(b, one, build_div(b, out, build_mul(b, a->scale, in)))));
     return x;
 }
 
@@ -95,8 +60,9 @@ static const Expr *nearest(const Build *b, const char *how, const Expr *x)
 {
     if (!strcmp(how, "floor") || !strcmp(how, "ceil"))
         return build1(b, how, x, NULL);
-    return !strcmp(how, "round_prefer_ceil") ? build1(b, "floor", add(b, x, number(b, 0.5)), NULL)
-                                             : build1(b, "ceil", sub(b, x, number(b, 0.5)), NULL);
+    return !strcmp(how, "round_prefer_ceil")
+               ? build1(b, "floor", build_add(b, x, build_f64(b, 0.5)), NULL)
+               : build1(b, "ceil", build_sub(b, x, build_f64(b, 0.5)), NULL);
 }
 
 /* The cubic kernel at distance d, which is at most 1, or between 1 and 2. */
@@ -104,10 +70,10 @@ static const Expr *cubic(const Build *b, double k, const Expr *d, bool far)
 {
     const double  near_c[] = {k + 2, -(k + 3), 0, 1}, far_c[] = {k, -5 * k, 8 * k, -4 * k};
     const double *c = far ? far_c : near_c;
-    const Expr   *y = number(b, c[0]);
+    const Expr   *y = build_f64(b, c[0]);
 
     for (uint32_t i = 1; i < 4; i++)
-        y = add(b, mul(b, y, d), number(b, c[i]));
+        y = build_add(b, build_mul(b, y, d), build_f64(b, c[i]));
     return y;
 }
 
@@ -119,59 +85,130 @@ typedef struct {
 static void taps_of(const Build *b, const OnnxResizeForm *f, const Axis *a, const Expr *place,
                     Taps *t)
 {
-    const Expr *low, *up, *zero = number(b, 0), *one = number(b, 1), *in, *sum = NULL;
+    const Expr *low, *up, *zero = build_f64(b, 0), *one = build_f64(b, 1), *in, *sum = NULL;
 
     if (*f->method == 'n') {
         *t = (Taps){1, {nearest(b, f->rounding, place)}, {NULL}};
         return;
     }
     low = build1(b, "floor", place, NULL);
-    up = sub(b, place, low);
+    up = build_sub(b, place, low);
     if (*f->method == 'l') {
-        *t = (Taps){2, {low, add(b, low, one)}, {sub(b, one, up), up}};
+        *t = (Taps){2, {low, build_add(b, low, one)}, {build_sub(b, one, up), up}};
         return;
     }
     t->n = 4;
     for (uint32_t i = 0; i < 4; i++) {
-        const Expr *d = i < 2 ? add(b, up, number(b, 1 - i)) : sub(b, number(b, i - 1), up);
+        const Expr *d =
+            i < 2 ? build_add(b, up, build_f64(b, 1 - i)) : build_sub(b, build_f64(b, i - 1), up);
 
-        t->at[i] = add(b, low, number(b, (double)i - 1));
+        t->at[i] = build_add(b, low, build_f64(b, (double)i - 1));
         t->weight[i] = cubic(b, f->cubic, d, i == 0 || i == 3);
     }
     if (!f->exclude_outside)
         return;
-    in = form_f64(b, a->in);
+    in = cell_f64(b, a->in);
     for (uint32_t i = 0; i < 4; i++) {
-        const Expr *inside =
-            build2(b, "logical_and", less(b, number(b, -1), t->at[i]), less(b, t->at[i], in), NULL);
+        const Expr *inside = build2(b, "logical_and", build_less(b, build_f64(b, -1), t->at[i]),
+                                    build_less(b, t->at[i], in), NULL);
 
         t->weight[i] = build_where(b, inside, t->weight[i], zero);
-        sum = sum ? add(b, sum, t->weight[i]) : t->weight[i];
+        sum = sum ? build_add(b, sum, t->weight[i]) : t->weight[i];
     }
     for (uint32_t i = 0; i < 4; i++)
-        t->weight[i] = quotient(b, t->weight[i], sum);
+        t->weight[i] = build_div(b, t->weight[i], sum);
 }
 
 static const Expr *along_axis(const Build *b, const OnnxResizeForm *f, const Axis *a, const Expr *x,
                               uint32_t axis, const Expr *place)
 {
-    const Expr *last = sub(b, form_f64(b, a->in), number(b, 1)), *y = NULL;
+    const Expr *last = build_sub(b, cell_f64(b, a->in), build_f64(b, 1)), *y = NULL;
     Taps        t;
 
     taps_of(b, f, a, place, &t);
     for (uint32_t i = 0; i < t.n; i++) {
-        const Expr *at = build_cast(b, cell_clamp(b, t.at[i], number(b, 0), last), DT_I64), *tap;
+        const Expr *at = build_cast(b, cell_clamp(b, t.at[i], build_f64(b, 0), last), DT_I64), *tap;
 
         if (!at || !(tap = build_take(b, x, at, axis)))
             return NULL;
         if (t.weight[i]) {
             const Expr *w = build_cast(b, t.weight[i], expr_dtype(x));
 
-            tap = w ? mul(b, tap, build_along(b, w, expr_rank(x), axis)) : NULL;
+            tap = w ? build_mul(b, tap, build_along(b, w, expr_rank(x), axis)) : NULL;
         }
-        y = y ? add(b, y, tap) : tap;
+        y = y ? build_add(b, y, tap) : tap;
     }
     return y;
+}
+
+/* ---- with antialias: all cells under a kernel that is as much wider as the result is smaller ------ */
+
+/* The kernel at places apart [.., ..] of f64. */
+static const Expr *kernel_at(const Build *b, const OnnxResizeForm *f, const Expr *d)
+{
+    const Expr *one = build_f64(b, 1), *zero = build_f64(b, 0), *y;
+
+    d = build1(b, "abs", d, NULL);
+    if (*f->method == 'l')
+        return build2(b, "maximum", build_sub(b, one, d), zero, NULL);
+    y = build_where(b, build_less(b, d, build_f64(b, 2)), cubic(b, f->cubic, d, true), zero);
+    return build_where(b, build_less(b, one, d), y, cubic(b, f->cubic, d, false));
+}
+
+/* What the cells from `first` on, as many, weigh in each result: [out, cells]. */
+static const Expr *weights_from(const Build *b, const OnnxResizeForm *f, const Expr *place,
+                                const Expr *scale, const Expr *first, const Idx *cells)
+{
+    const Expr *at = build_add(b, build_arange(b, cells, DT_F64), first);
+
+    at = build_sub(b, build_along(b, at, 2, 1), build_along(b, place, 2, 0));
+    return kernel_at(b, f, build_mul(b, at, scale));
+}
+
+/* Weights [out, in]; cells outside count as those at the ends, or not at all. */
+static const Expr *weights(const Build *b, const OnnxResizeForm *f, const Axis *a,
+                           const Expr *place)
+{
+    Arith      *A = b->c->arith;
+    int64_t     across[] = {1};
+    const Expr *in = cell_f64(b, a->in), *zero = build_f64(b, 0), *one = build_f64(b, 1), *w, *sum;
+    const Expr *scale = build2(b, "minimum", a->scale, one, NULL), *last = build_sub(b, in, one);
+    const Expr *at = build_along(b, build_arange(b, a->in, DT_F64), 2, 1);
+
+    w = weights_from(b, f, place, scale, zero, a->in);
+    if (!f->exclude_outside) { /* a kernel reaches no farther than over two results */
+        const Idx  *reach = idx_addc(A, idx_mulc(A, a->in, 3), 3);
+        const Expr *before = build_sub(b, zero, cell_f64(b, reach)), *left, *right;
+
+        left = build_reduce(b, "sum", weights_from(b, f, place, scale, before, reach), 1, across,
+                            true);
+        right =
+            build_reduce(b, "sum", weights_from(b, f, place, scale, in, reach), 1, across, true);
+        left = build_where(b, build2(b, "equal", at, zero, NULL), left, zero);
+        right = build_where(b, build2(b, "equal", at, last, NULL), right, zero);
+        w = build_add(b, w, build_add(b, left, right));
+    }
+    sum = build_reduce(b, "sum", w, 1, across, true);
+    return build_div(b, w, sum);
+}
+
+static const Expr *by_weights(Node *n, const OnnxResizeForm *f, const Axis *a, const Expr *x,
+                              uint32_t axis, const Expr *place)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+    const Expr  *w = build_cast(b, weights(b, f, a, place), expr_dtype(x));
+    const Idx   *three[3] = {idx_const(A, 1), a->in, idx_const(A, 1)}, *dims[MAX_RANK];
+    uint32_t     rank = expr_rank(x);
+
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = i == axis ? a->out : expr_form(x, i);
+        if (i != axis)
+            three[i < axis ? 0 : 2] = idx_mul(A, three[i < axis ? 0 : 2], dims[i]);
+    }
+    x = build_reshape_to(b, x, 3, three);
+    x = w && x ? onnx_matmul(n, w, x) : NULL;
+    return build_reshape_to(b, x, rank, dims);
 }
 
 /* ---- all axes --------------------------------------------------------------------------------- */
@@ -200,7 +237,7 @@ static bool from_scales(Node *n, uint32_t i, const int64_t *axes, uint32_t k, Ax
         const Expr *s = cell_of(b, scale, j);
         const Expr *in = build_cast(b, cell_form(b, of[axes[j]].in), DT_F32);
 
-        d[j] = (RunDim){build_cast(b, build1(b, "floor", mul(b, in, s), NULL), DT_I64), 0,
+        d[j] = (RunDim){build_cast(b, build1(b, "floor", build_mul(b, in, s), NULL), DT_I64), 0,
                         INT64_MAX, (uint32_t)axes[j], 1};
         of[axes[j]].scale = build_cast(b, s, DT_F64);
     }
@@ -222,14 +259,14 @@ static bool from_sizes(Node *n, const char *policy, const int64_t *axes, uint32_
         Axis *a = &of[axes[j]];
 
         d[j] = (RunDim){cell_of(b, size, j), 1, INT64_MAX, (uint32_t)axes[j], 1};
-        a->scale = quotient(b, build_cast(b, d[j].cell, DT_F64), form_f64(b, a->in));
+        a->scale = build_div(b, build_cast(b, d[j].cell, DT_F64), cell_f64(b, a->in));
         all = !all ? a->scale
                    : build2(b, !strcmp(policy, "not_larger") ? "minimum" : "maximum", all, a->scale,
                             NULL);
     }
     for (uint32_t j = 0; j < k && !stretch; j++) {
         Axis       *a = &of[axes[j]];
-        const Expr *whole = add(b, mul(b, all, form_f64(b, a->in)), number(b, 0.5));
+        const Expr *whole = build_add(b, build_mul(b, all, cell_f64(b, a->in)), build_f64(b, 0.5));
 
         a->scale = all;
         d[j].cell = build_cast(b, build1(b, "floor", whole, NULL), DT_I64);
@@ -256,10 +293,14 @@ static const Expr *resized(Node *n, const OnnxResizeForm *f, const Axis *of)
                           now == 1 && !crop))
             continue;
         place = places(b, f, a);
-        if (!place || !(x = along_axis(b, f, a, x, i, place)) || !crop)
+        x = !place         ? NULL
+            : f->antialias ? by_weights(n, f, a, x, i, place)
+                           : along_axis(b, f, a, x, i, place);
+        if (!x || !crop)
             continue;
-        in = sub(b, form_f64(b, a->in), number(b, 1));
-        in = build2(b, "logical_or", less(b, place, number(b, 0)), less(b, in, place), NULL);
+        in = build_sub(b, cell_f64(b, a->in), build_f64(b, 1));
+        in = build2(b, "logical_or", build_less(b, place, build_f64(b, 0)),
+                    build_less(b, in, place), NULL);
         in = in ? build_along(b, in, rank, i) : NULL;
         out = out ? build2(b, "logical_or", out, in, NULL) : in;
     }
@@ -280,11 +321,6 @@ bool onnx_resize_at_run(Node *n, const OnnxResizeForm *f, uint32_t scales, const
     RunDim       d[MAX_RANK];
     const Idx   *dims[MAX_RANK];
 
-    if (f->antialias) {
-        node_error(n, E_UNSUPPORTED, "antialias with scales or sizes that the run gives");
-        diag_hint(b->c->diags, "make them constants, or export it without antialias");
-        return false;
-    }
     if (!dtype_is_float(expr_dtype(x)) && !whole)
         return node_error(n, E_UNSUPPORTED, "%s of %s by scales or sizes that the run gives",
                           crop ? "tf_crop_and_resize" : "interpolation",

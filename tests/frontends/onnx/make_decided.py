@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Writes the models of decided/: make_decided.py (needs onnx, numpy, onnxruntime).
+
+Operators whose sizes, axes and lengths are inputs; files as make_counted.py writes them.  Each case has random
+numbers of its own, so that a new one changes no other.
+"""
+import os
+import zlib
+
+import numpy as np
+import onnxruntime as ort
+from onnx.reference import ReferenceEvaluator
+
+from make import F, I, init, model, node, value
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "decided")
+lines = []
+
+
+def ints(*v):
+    return np.array(v, np.int64)
+
+
+def one(v, t=np.int64):
+    return np.array(v, t)
+
+
+def case(name, options, feeds, nodes, ins, outs, opset=20, by_reference=False, **inits):
+    """A feed is a function of a generator; outs are names, or values with the shape that the model declares."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    m = model(nodes, ins, [value(o, F, None) if isinstance(o, str) else o for o in outs],
+              [init(k, v) for k, v in inits.items()], opset=opset).SerializeToString()
+    with open(os.path.join(HERE, name + ".onnx"), "wb") as out:
+        out.write(m)
+    made = [o if isinstance(o, str) else o.name for o in outs]
+    so = ort.SessionOptions()
+    so.log_severity_level = 3
+    session = None if by_reference else ort.InferenceSession(m, so, providers=["CPUExecutionProvider"])
+    for k, feed in enumerate(feeds):
+        feed = feed(lambda *s: rng.standard_normal(s).astype(np.float32))
+        np.savez_compressed(os.path.join(HERE, f"{name}.{k}.in.npz"), **feed)
+        got = ReferenceEvaluator(m).run(None, feed) if by_reference else session.run(None, feed)
+        np.savez_compressed(os.path.join(HERE, f"{name}.{k}.out.npz"), **dict(zip(made, got)))
+    lines.append(f"{name} {len(feeds)} {options}".strip())
+
+
+def grids():
+    """Of pictures and volumes, with the ends and with the middles of cells; the picture's sizes are declared, the others not."""
+    feed = lambda N, h, w, d: lambda f: dict(t=f(N, 2, 3), s=ints(N, 3, h, w), u=f(1, 3, 4), v=ints(1, 2, d, h, w))
+    case("grids", "--dim N=1..3 --dim h=1..9 --dim w=1..9 --dim z.1=1..4 --dim z.2=1..9 --dim z.3=1..9",
+         [feed(1, 4, 5, 3), feed(3, 9, 2, 4), feed(2, 7, 9, 2)],
+         [node("AffineGrid", "t s", "y"), node("AffineGrid", "u v", "z", align_corners=1)],
+         [value("t", F, ["N", 2, 3]), value("s", I, [4]), value("u", F, [1, 3, 4]), value("v", I, [5])],
+         [value("y", F, ["N", "h", "w", 2]), "z"])
+
+
+def columns():
+    """Blocks that overlap, with gaps in them, beyond the borders, and of one dimension."""
+    def feed(N, C, picture, block, row):
+        tall = [(p + 1 - (b - 1) * 2 - 1) // s + 1 for p, b, s in zip(picture, block, (2, 1))]
+        return lambda f: dict(x=f(N, C * block[0] * block[1], tall[0] * tall[1]), p=ints(*picture), b=ints(*block),
+                              r=f(1, 4, row - 1), q=ints(row), c=ints(2))
+    case("columns", "--dim N=1..2 --dim C=1..12 --dim L=1..64 --dim R=1..9 --dim y.2=1..9 --dim y.3=1..9 --dim z.2=1..9",
+         [feed(1, 1, (7, 6), (2, 2), 5), feed(2, 3, (9, 9), (1, 3), 9), feed(1, 2, (5, 8), (3, 1), 3)],
+         [node("Col2Im", "x p b", "y", dilations=[2, 2], pads=[0, 1, 1, 0], strides=[2, 1]), node("Col2Im", "r q c", "z")],
+         [value("x", F, ["N", "C", "L"]), value("p", I, [2]), value("b", I, [2]), value("r", F, [1, 4, "R"]), value("q", I, [1]),
+          value("c", I, [1])], ["y", "z"])
+
+
+def spectra():
+    """Axes and lengths of the run: longer and shorter than the signal, one side, and back."""
+    feed = lambda axis, length: lambda f: dict(x=f(2, 7, 5, 1), a=one(axis), n=one(length), h=f(2, 4, 5, 2))
+    case("spectra", "--dim *=1..12", [feed(1, 7), feed(2, 12), feed(-2, 3), feed(0, 2)],
+         [node("DFT", "x _ a", "y"), node("DFT", "x n a", "z"), node("DFT", "x n a", "one", onesided=1),
+          node("DFT", "h _ a", "back", inverse=1), node("DFT", "x n axis", "long")],
+         [value("x", F, [2, 7, 5, 1]), value("a", I, []), value("n", I, []), value("h", F, [2, 4, 5, 2])],
+         ["y", "z", "one", "back", "long"], axis=one(1))
+
+
+def frames():
+    """Steps and lengths of frames; windows of the run."""
+    feed = lambda step, length: lambda f: dict(x=f(2, 40), s=one(step), n=one(length), w=one(16))
+    case("frames", "--dim window.0=1..16", [feed(4, 16), feed(7, 9), feed(1, 40)],
+         [node("HannWindow", "w", "window"), node("STFT", "x s window", "y"), node("STFT", "x s _ n", "z", onesided=0)],
+         [value("x", F, [2, 40]), value("s", I, []), value("n", I, []), value("w", I, [])], ["y", "z", "window"])
+
+
+def bands():
+    feed = lambda m, n, rate, lo, hi: lambda f: dict(m=one(m), n=one(n), r=one(rate), lo=one(lo, np.float32), hi=one(hi, np.float32))
+    case("bands", "--dim y.0=1..40 --dim y.1=1..16", [feed(8, 16, 8192, 0, 4000), feed(16, 64, 16000, 100, 7000), feed(3, 8, 8000, 0, 3000)],
+         [node("MelWeightMatrix", "m n r lo hi", "y")],
+         [value("m", I, []), value("n", I, []), value("r", I, []), value("lo", F, []), value("hi", F, [])], ["y"])
+
+
+def nothing():
+    """Reductions along axes of the run, of dimensions that may be empty."""
+    feed = lambda n, m, axis: lambda f: dict(all=f(4, 3, 5), k=ints(n, m), a=ints(axis))
+    case("nothing", "", [feed(0, 5, 0), feed(4, 0, 2), feed(3, 2, -2), feed(0, 0, 2)],
+         [node("Slice", "all begin k ends", "x"), node("ReduceSum", "x a", "s"), node("ReduceProd", "x a", "p", keepdims=0), node("ReduceL2", "x a", "l"),
+          node("ReduceSumSquare", "x a", "q", keepdims=0), node("ReduceMin", "x a", "least"),
+          node("ReduceLogSumExp", "x a", "e")],
+         [value("all", F, [4, 3, 5]), value("k", I, [2]), value("a", I, [1])], ["s", "p", "l", "q", "least", "e"],
+         begin=ints(0, 0), ends=ints(0, 2))
+
+
+def smooth():
+    """Resize with antialias, by scales and by sizes."""
+    feed = lambda s, n: lambda f: dict(x=f(1, 2, 9, 8), s=np.array(s, np.float32), n=ints(*n))
+    case("smooth", "--dim *=1..20", [feed((0.5, 0.6), (3, 8)), feed((0.3, 1), (9, 2)), feed((1.5, 0.25), (1, 13))],
+         [node("Resize", "x _ s", "l", mode="linear", antialias=1, axes=[2, 3]),
+          node("Resize", "x _ s", "c", mode="cubic", antialias=1, axes=[2, 3]),
+          node("Resize", "x _ _ n", "o", mode="cubic", antialias=1, axes=[2, 3], exclude_outside=1)],
+         [value("x", F, [1, 2, 9, 8]), value("s", F, [2]), value("n", I, [2])], ["l", "c", "o"])
+
+
+def larger():
+    """MaxUnpool into a size of the run, which ONNX Runtime takes the indices to be of."""
+    feed = lambda *s: lambda f: dict(x=f(1, 1, 4, 6), s=ints(1, 1, *s))
+    case("larger", "--dim y.2=4..8 --dim y.3=6..9", [feed(4, 6), feed(5, 9), feed(8, 7)],
+         [node("MaxPool", "x", "p i", kernel_shape=[2, 2], strides=[2, 2]), node("MaxUnpool", "p i s", "y", kernel_shape=[2, 2], strides=[2, 2])],
+         [value("x", F, [1, 1, 4, 6]), value("s", I, [4])], ["y"], opset=11, by_reference=True)
+
+
+def unsaid():
+    """No bounds at all, and sizes that are equal since their values are; indices of fewer rows than the data."""
+    feed = lambda n, m: lambda f: dict(n=one(n), m=ints(m), x=f(9, 3))
+    case("unsaid", "-Wno-dim-bound", [feed(3, 2), feed(9, 9), feed(1, 5), feed(4, 0)],
+         [node("Range", "zero n step", "r"), node("ConstantOfShape", "m", "c"), node("Slice", "x begin m", "h"),
+          node("Expand", "x0 m", "e"), node("Add", "c e", "a"), node("Concat", "m three", "shape", axis=0),
+          node("ConstantOfShape", "shape", "i", value=init("v", ints(1))), node("GatherElements", "x i", "g"),
+          node("Pad", "h pads", "p")],
+         [value("n", I, []), value("m", I, [1]), value("x", F, [9, 3])],
+         [value("r", I, None), "a", "g", "p"], zero=one(0), step=one(1), begin=ints(0), x0=np.float32([2]), three=ints(3), pads=ints(0, 1, 1, 0))
+
+
+def main():
+    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid):
+        make()
+    with open(os.path.join(HERE, "cases.txt"), "w") as out:
+        out.write("".join(line + "\n" for line in lines))
+
+
+main()
