@@ -275,8 +275,9 @@ def yolov3_tiny():
     return g
 
 
-def bert_base(layers=12, d=768, heads=12, seq=128, vocab=30522):
-    g = G("bert_base")
+def bert_base(layers=12, d=768, heads=12, seq=128, vocab=30522, length=None):
+    """With a `length`, the name of a dimension, for any sequence up to `seq`."""
+    g, many = G("bert_base"), 0 if length else seq  # 0: as before
     w = lambda *s: g.init(g.randn(*s, std=0.02))
 
     def norm(x):
@@ -294,7 +295,7 @@ def bert_base(layers=12, d=768, heads=12, seq=128, vocab=30522):
         return g.op("Mul", g.op("Mul", x, g.op("Add", e, g.const(1.0))), g.const(0.5))
 
     def split(x, perm):
-        return g.op("Transpose", g.op("Reshape", x, g.ints(1, seq, heads, d // heads)), perm=perm)
+        return g.op("Transpose", g.op("Reshape", x, g.ints(1, many, heads, d // heads)), perm=perm)
 
     ids = g.input("input_ids", g.rng.integers(0, vocab, (1, seq)))
     types = g.input("token_type_ids", np.repeat(np.array([[0, 1]], np.int64), seq // 2, axis=1))
@@ -302,13 +303,16 @@ def bert_base(layers=12, d=768, heads=12, seq=128, vocab=30522):
     mask = g.op("Cast", g.op("Unsqueeze", mask, g.ints(1, 2)), to=TP.FLOAT)
     mask = g.op("Mul", g.op("Sub", g.const(1.0), mask), g.const(-10000.0))
     x = g.op("Add", g.op("Gather", w(vocab, d), ids), g.op("Gather", w(2, d), types))
-    x = norm(g.op("Add", x, w(1, seq, d)))
+    places = w(1, seq, d)
+    if length:
+        places = g.op("Slice", places, g.ints(0), g.op("Slice", g.op("Shape", ids), g.ints(1), g.ints(2)), g.ints(1))
+    x = norm(g.op("Add", x, places))
     for _ in range(layers):
         q, k, v = (linear(x, d, d) for _ in range(3))
         s = g.op("MatMul", split(q, [0, 2, 1, 3]), split(k, [0, 2, 3, 1]))
         s = g.op("Add", g.op("Div", s, g.const((d / heads) ** 0.5)), mask)
         s = g.op("MatMul", g.op("Softmax", s, axis=-1), split(v, [0, 2, 1, 3]))
-        s = g.op("Reshape", g.op("Transpose", s, perm=[0, 2, 1, 3]), g.ints(1, seq, d))
+        s = g.op("Reshape", g.op("Transpose", s, perm=[0, 2, 1, 3]), g.ints(1, many, d))
         x = norm(g.op("Add", linear(s, d, d), x))
         x = norm(g.op("Add", linear(gelu(linear(x, d, 4 * d)), 4 * d, d), x))
     g.output(x, "last_hidden_state")

@@ -402,21 +402,23 @@ static const Value *part_of(Eval *ev, const Const *k, const Type *t, int64_t rou
     return value_tensor(ev, const_new(ev->c, NULL, t, (Bytes){k->data.at + (size_t)round * n, n}));
 }
 
-/* map_batch: the closure for all parts of the operands, one after the other. */
+/* map_batch: the closure for all parts of the operands, one after the other; there is one. */
 static const Value *map_value(Eval *ev, const Expr *e, const Value *fn, uint32_t n,
                               const Value *const *args, const Frame *f)
 {
     Ctx     *c = ev->c;
-    int64_t  whole, part;
     ConstVec flat = {0};
+    int64_t  rounds = 0;
 
-    if (fn->kind != VAL_CLOSURE || func_nparams(fn->func) != n || n == 0 ||
-        args[0]->kind != VAL_TENSOR || !type_dim(args[0]->tensor->type, 0, &whole) ||
-        !type_dim(func_param(fn->func, 0)->type, 0, &part) || part < 1 || whole % part)
+    if (fn->kind == VAL_CLOSURE && func_nparams(fn->func) == n && n &&
+        args[0]->kind == VAL_TENSOR) {
+        const Idx *x = type_rounds(c, args[0]->tensor->type, func_param(fn->func, 0)->type);
+        rounds = x ? x->lo : 0;
+    }
+    if (rounds < 1)
         return error_at(c, E_RUN, e->loc, "this cannot be mapped over the batch");
     if (++ev->maps > MAX_MAPS)
         return error_at(c, E_RUN, e->loc, "maps nest deeper than %d", MAX_MAPS);
-    int64_t rounds = whole / part;
     for (int64_t r = 0; r < rounds; r++) {
         Frame *inner = frame_new(ev, fn->frame, f->depth + 1);
         for (uint32_t i = 0; i < n; i++)
@@ -428,17 +430,17 @@ static const Value *map_value(Eval *ev, const Expr *e, const Value *fn, uint32_t
     }
     ev->maps--;
     uint32_t      nout = flat.n / (uint32_t)rounds;
-    const Type   *t = e->type;
     const Value **fields = NEW_ARRAY(c->scratch, const Value *, nout + 1);
     for (uint32_t i = 0; i < nout; i++) {
-        size_t   bytes = flat.at[i]->data.n;
-        uint8_t *at = arena_alloc(c->scratch, bytes * (size_t)rounds + 1);
+        size_t      bytes = flat.at[i]->data.n;
+        uint8_t    *at = arena_alloc(c->scratch, bytes * (size_t)rounds + 1);
+        const Type *t = flat.at[i]->type;
         for (int64_t r = 0; r < rounds; r++)
             memcpy(at + (size_t)r * bytes, flat.at[(uint32_t)r * nout + i]->data.at, bytes);
-        fields[i] = value_tensor(ev, const_new(c, NULL, t->kind == TYPE_TUPLE ? t->parts[i] : t,
-                                               (Bytes){at, bytes * (size_t)rounds}));
+        t = type_with_first(c, t, idx_mulc(c->arith, t->dims[0], rounds));
+        fields[i] = value_tensor(ev, const_new(c, NULL, t, (Bytes){at, bytes * (size_t)rounds}));
     }
-    return t->kind == TYPE_TUPLE ? value_tuple(ev, nout, fields) : fields[0];
+    return e->type->kind == TYPE_TUPLE ? value_tuple(ev, nout, fields) : fields[0];
 }
 
 static bool call_value(Eval *ev, const Expr *e, Frame *f)

@@ -52,6 +52,8 @@ const Type *type_var(Ctx *c, const char *name);
 const Type *type_plain(Ctx *c, const Type *t); /* without halos, in parts too */
 /* A tensor type with that as its first dimension; NULL: it has none. */
 const Type *type_with_first(Ctx *c, const Type *t, const Idx *n);
+/* How many tensors like `part`, whose first dimension is a number, make `whole` along it, or NULL. */
+const Idx *type_rounds(Ctx *c, const Type *whole, const Type *part);
 /* Dimension i as a number; false if symbolic. */
 bool       type_dim(const Type *t, uint32_t i, int64_t *v);
 bool       type_static(const Type *t);            /* every dim a number, tuples too */

@@ -172,6 +172,16 @@ const Type *type_with_first(Ctx *c, const Type *t, const Idx *n)
     return type_tensor(c, t->dtype, t->n, dims);
 }
 
+const Idx *type_rounds(Ctx *c, const Type *whole, const Type *part)
+{
+    int64_t n;
+
+    if (whole->kind != TYPE_TENSOR || part->kind != TYPE_TENSOR || !whole->n ||
+        !type_dim(part, 0, &n) || n < 1)
+        return NULL;
+    return idx_div_exact(c->arith, whole->dims[0], part->dims[0]);
+}
+
 bool type_dim(const Type *t, uint32_t i, int64_t *v)
 {
     return i < t->n && idx_is_const(t->dims[i], v);

@@ -79,17 +79,19 @@ static bool formula_is_local(Ctx *c, Local *l)
     return !l->bad;
 }
 
-/* The type with n in front instead of `was`; NULL: it has something else there. */
-static const Type *with_images(Ctx *c, const Type *t, int64_t was, int64_t n)
+/* The type with n in front instead of `was`; NULL: it has something else there, or another
+ * dimension that is no number. */
+static const Type *with_images(Ctx *c, const Type *t, const Idx *was, const Idx *n)
 {
-    int64_t have;
-
-    if (!t || t->kind != TYPE_TENSOR || !type_static(t) || !type_dim(t, 0, &have) || have != was)
+    if (!t || t->kind != TYPE_TENSOR || !t->n || t->dims[0] != was)
         return NULL;
-    return type_with_first(c, t, idx_const(c->arith, n));
+    for (uint32_t i = 1; i < t->n; i++)
+        if (!idx_is_const(t->dims[i], NULL))
+            return NULL;
+    return type_with_first(c, t, n);
 }
 
-static bool same_but_images(Ctx *c, const Type *t, const Type *now, int64_t was, int64_t n)
+static bool same_but_images(Ctx *c, const Type *t, const Type *now, const Idx *was, const Idx *n)
 {
     if (!t || !now || t->kind != now->kind)
         return false;
@@ -103,17 +105,19 @@ static bool same_but_images(Ctx *c, const Type *t, const Type *now, int64_t was,
     return true;
 }
 
-const Expr *batch_resized(Ctx *c, const Expr *e, const Expr *const *kids, int64_t was, int64_t n)
+const Expr *batch_resized(Ctx *c, const Expr *e, const Expr *const *kids, const Idx *was,
+                          int64_t images)
 {
     uint32_t    errors = diag_errors(c->diags);
+    const Idx  *n = idx_const(c->arith, images);
     const Expr *now;
 
     if (call_is(e, "reshape") && ATTRS_OF(ReshapeAttrs, e)->newshape.n &&
-        ATTRS_OF(ReshapeAttrs, e)->newshape.at[0] == idx_const(c->arith, was)) {
+        ATTRS_OF(ReshapeAttrs, e)->newshape.at[0] == was) {
         ReshapeAttrs *a = ATTRS_COPY(c, ReshapeAttrs, e);
         const Idx   **to = DUP_ARRAY(c->arena, a->newshape.at, a->newshape.n);
 
-        to[0] = idx_const(c->arith, n);
+        to[0] = n;
         a->newshape.at = to;
         now = expr_call(c, call_op(e), e->nkids - 1, kids + 1, a, e->loc);
     } else {
@@ -125,19 +129,20 @@ const Expr *batch_resized(Ctx *c, const Expr *e, const Expr *const *kids, int64_
 }
 
 /* A fresh variable for an operand, or a tuple of them, for one image where it can be cut. */
-static const Expr *variable(Ctx *c, const Expr *like, int64_t n, bool one)
+static const Expr *variable(Ctx *c, const Expr *like, const Idx *n, bool one)
 {
     const Type *t = like->type, *cut;
+    const Idx  *image = idx_const(c->arith, 1);
 
     if (t->kind == TYPE_TUPLE) {
         const Expr **fields = NEW_ARRAY(c->scratch, const Expr *, t->n + 1);
         for (uint32_t i = 0; i < t->n; i++) {
-            cut = one ? with_images(c, t->parts[i], n, 1) : NULL;
+            cut = one ? with_images(c, t->parts[i], n, image) : NULL;
             fields[i] = expr_var(c, "x", cut ? cut : t->parts[i], like->loc);
         }
         return expr_tuple(c, t->n, fields, like->loc);
     }
-    cut = one ? with_images(c, t, n, 1) : NULL;
+    cut = one ? with_images(c, t, n, image) : NULL;
     return expr_var(c, "x", cut ? cut : t, like->loc);
 }
 
@@ -152,7 +157,7 @@ static const TeFunc *formula(Ctx *c, const Expr *call)
         int64_t elems = 0;
         if (kids[i]->kind == EXPR_CONST && type_elems(kids[i]->type, &elems) && elems == 1)
             continue; /* a number of the formula */
-        kids[i] = variable(c, kids[i], 0, false);
+        kids[i] = variable(c, kids[i], NULL, false);
         for (uint32_t k = 0; kids[i]->kind == EXPR_TUPLE && k < kids[i]->nkids; k++)
             vec_push(c->scratch, &params, kids[i]->kids[k]);
         if (kids[i]->kind == EXPR_VAR)
@@ -164,7 +169,7 @@ static const TeFunc *formula(Ctx *c, const Expr *call)
     return te_of_func(c, f, NULL, "formula");
 }
 
-bool batch_local(Ctx *c, const Expr *call, int64_t n, bool *cut)
+bool batch_local(Ctx *c, const Expr *call, const Idx *n, bool *cut)
 {
     uint32_t     errors = diag_errors(c->diags), param = 0;
     Local        l = {0};

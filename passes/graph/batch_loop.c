@@ -12,7 +12,12 @@
  * are those which save most cycles, by a cost of bytes moved (`Cost`), found by dynamic
  * programming.  Later passes then see a network of these few pictures.  Only calls that work on
  * each picture alone may be in a run (batch_local.c).  Cost: one walk, and a square of the calls in
- * a run, which is at most MAX_RUN long. */
+ * a run, which is at most MAX_RUN long.
+ *
+ * Of a batch whose size a run decides, a round takes one picture, all of whose sizes are numbers:
+ *
+ *   fn @main(%x: (N, 3, 224, 224))  ->  fn @main.batch0(%x: (1, 3, 224, 224)), mapped over N
+ */
 #include "passes/graph/graph.h"
 
 #include <string.h>
@@ -24,6 +29,8 @@ typedef struct {
     bool        in_run;  /* may be: it is local, or holds nothing */
     bool        outside; /* a parameter or a constant, never in a run */
     double      weights; /* bytes of constants that it loads */
+    double      again;   /* cycles for them in each round of one picture; */
+    double      fixed;   /* ... that it saves since its sizes are numbers: of a symbolic batch */
     double      bytes;   /* of its result for one picture */
     bool        stored;  /* else it is a part of a kernel with its reader */
     bool        kernel;
@@ -31,14 +38,15 @@ typedef struct {
 } Node;
 
 typedef struct {
-    Ctx     *c;
-    Machine  machine;
-    int64_t  n; /* pictures */
-    ExprList list;
-    Node    *node;
-    Map     *index; /* expression to its number, plus one */
-    uint32_t nchoices;
-    int64_t  choice[MAX_CHOICES]; /* pictures a round */
+    Ctx       *c;
+    Machine    machine;
+    const Idx *size; /* of the batch, */
+    int64_t    n;    /* at most */
+    ExprList   list;
+    Node      *node;
+    Map       *index; /* expression to its number, plus one */
+    uint32_t   nchoices;
+    int64_t    choice[MAX_CHOICES]; /* pictures a round */
 } Batch;
 
 /* A run of nodes, and its pictures a round. */
@@ -62,15 +70,22 @@ static double value_cycles(const Batch *b, double n, double bytes)
     return n / traffic_rate(&b->machine, TRAFFIC_VALUES, bytes, 0);
 }
 
-static double bytes_of(const Type *t)
+static bool is_symbolic(const Batch *b)
+{
+    return !idx_is_const(b->size, NULL);
+}
+
+static double bytes_of(const Batch *b, const Type *t)
 {
     int64_t n = 0;
     double  sum = 0;
 
     if (t->kind == TYPE_TENSOR)
-        return type_elems(t, &n) ? (double)n * dtype_bytes(t->dtype) : 0;
+        return (is_symbolic(b) ? type_elems_most(t, &n) : type_elems(t, &n))
+                   ? (double)n * dtype_bytes(t->dtype)
+                   : 0;
     for (uint32_t i = 0; t->kind == TYPE_TUPLE && i < t->n; i++)
-        sum += bytes_of(t->parts[i]);
+        sum += bytes_of(b, t->parts[i]);
     return sum;
 }
 
@@ -80,6 +95,20 @@ static bool joins(const Expr *e)
     const Op *op = call_op(e);
 
     return !op || is_view(e) || op->fusion == FUSE_ELEMWISE || op->fusion == FUSE_BROADCAST;
+}
+
+/* A kernel of a symbolic batch takes the pictures one by one as well, so weights come as often;
+ * what counts is the time that they take beyond that of the products of one picture, since rows of
+ * a product would share them. */
+static void cost_of_picture(const Batch *b, Node *x)
+{
+    const Op *op = call_op(x->e);
+    int64_t   lanes = b->c->target->vector_bytes / 4;
+    double    macs = op && op->macs ? (double)op->macs(x->e) / (double)b->n : 0;
+    double    alone = dense_cycles(&b->machine, macs, 0, lanes);
+
+    x->again = dense_cycles(&b->machine, macs, x->weights / 4, lanes) - alone;
+    x->fixed = alone * limit_fixed_share(&b->machine);
 }
 
 static void cost_nodes(Batch *b)
@@ -95,13 +124,15 @@ static void cost_nodes(Batch *b)
             readers[y - b->node]++;
             alone[y - b->node] |= !joins(x->e);
             if (x->e->kind == EXPR_CALL && x->e->kids[k]->kind == EXPR_CONST)
-                x->weights += bytes_of(x->e->kids[k]->type);
+                x->weights += bytes_of(b, x->e->kids[k]->type);
         }
         x->kernel = call_op(x->e) && !joins(x->e);
+        if (is_symbolic(b))
+            cost_of_picture(b, x);
     }
     for (uint32_t i = 0; i < b->list.n; i++) {
         Node *x = &b->node[i];
-        x->bytes = x->outside ? 0 : bytes_of(x->e->type) / (double)b->n;
+        x->bytes = x->outside ? 0 : bytes_of(b, x->e->type) / (double)b->n;
         x->stored = x->e->kind == EXPR_CALL && !is_view(x->e) && (alone[i] || readers[i] > 1);
     }
 }
@@ -110,15 +141,12 @@ static void cost_nodes(Batch *b)
 
 static bool has_pictures(const Batch *b, const Type *t)
 {
-    int64_t n;
-
     if (!t)
         return false;
     for (uint32_t i = 0; t->kind == TYPE_TUPLE && i < t->n; i++)
         if (!has_pictures(b, t->parts[i]))
             return false;
-    return t->kind == TYPE_TUPLE ||
-           (t->kind == TYPE_TENSOR && t->n && type_dim(t, 0, &n) && n == b->n);
+    return t->kind == TYPE_TUPLE || (t->kind == TYPE_TENSOR && t->n && t->dims[0] == b->size);
 }
 
 /* Operands that are cut are values of the batch; others are constants. */
@@ -126,11 +154,11 @@ static bool may_run(Batch *b, const Expr *e)
 {
     bool *cut = NEW_ARRAY(b->c->scratch, bool, e->nkids + 1);
 
-    if (!type_static(e->type))
+    if (!is_symbolic(b) && !type_static(e->type))
         return false;
     if (e->kind == EXPR_TUPLE || e->kind == EXPR_PROJ)
         return has_pictures(b, e->type);
-    if (!batch_local(b->c, e, b->n, cut))
+    if (!batch_local(b->c, e, b->size, cut))
         return false;
     for (uint32_t i = 0; i < call_nargs(e); i++)
         if (cut[i] ? !has_pictures(b, call_arg(e, i)->type) : call_arg(e, i)->kind != EXPR_CONST)
@@ -189,6 +217,7 @@ static bool make_nodes(Batch *b, const Expr *main)
 typedef struct {
     double saved[MAX_CHOICES]; /* by values that stay within */
     double weights;            /* bytes */
+    double again, fixed;       /* of a symbolic batch */
     double kernels;
     double across; /* cycles lost where values cross the ends of the run */
 } Gain;
@@ -196,10 +225,12 @@ typedef struct {
 static double gain_of(const Batch *b, const Gain *g, uint32_t choice)
 {
     double rounds = 1.0 / (double)b->choice[choice] - 1.0 / (double)b->n;
+    double weights = is_symbolic(b)
+                         ? g->again
+                         : time_traffic(stream_time(&b->machine, TRAFFIC_WEIGHTS, g->weights, 0));
 
-    return g->saved[choice] - g->across -
-           rounds * (time_traffic(stream_time(&b->machine, TRAFFIC_WEIGHTS, g->weights, 0)) +
-                     g->kernels * b->machine.again_cycles);
+    return g->saved[choice] + g->fixed - g->across -
+           rounds * (weights + g->kernels * b->machine.again_cycles);
 }
 
 /* A value from one run to another, or to main, is stored though its reader could have been fused,
@@ -228,6 +259,8 @@ static void dies_within(const Batch *b, const Node *x, Gain *g)
 static void add_node(const Batch *b, uint32_t from, const Node *x, Gain *g)
 {
     g->weights += x->weights;
+    g->again += x->again;
+    g->fixed += x->fixed;
     g->kernels += x->kernel;
     g->across += crossing(b, x); /* until it dies */
     for (uint32_t k = 0; k < x->e->nkids; k++) {
@@ -267,7 +300,7 @@ static Best *best_runs(const Batch *b)
     for (uint32_t i = 0; i <= n; i++)
         best[i] = (Best){0, i, 0};
     for (uint32_t from = 0; from < n; from++) {
-        Gain g = {{0}, 0, 0, 0};
+        Gain g = {.across = 0};
         if (best[from + 1].gain < best[from].gain)
             best[from + 1] = (Best){best[from].gain, from + 1, 0};
         if (b->node[from].outside)
@@ -337,7 +370,7 @@ static bool build_run(Build *w, Run run)
         for (uint32_t k = 0; k < e->nkids; k++)
             if (!(kids[k] = within(w, inner, e->kids[k], run.pictures, &params, &args)))
                 return false;
-        if (!(now = batch_resized(c, e, kids, b->n, run.pictures)))
+        if (!(now = batch_resized(c, e, kids, b->size, run.pictures)))
             return false;
         map_put(inner, PTR_KEY(e), (void *)(uintptr_t)now);
         if (b->node[i].last >= run.to) {
@@ -399,19 +432,33 @@ static const Module *build(Batch *b, const Module *m, const Expr *main, uint32_t
     return module_with_func(c, w.m, "main", expr_with_kids(c, main, kids));
 }
 
-/* The batch: the first dimension that all parameters of main share. */
-static int64_t pictures_of(const Expr *main)
+/* The batch: the first dimension that all parameters of main share, the only one that may be no
+ * number; NULL: there is none. */
+static const Idx *pictures_of(const Expr *main)
 {
-    int64_t n = 0, have;
+    const Idx *n = NULL;
 
     for (uint32_t i = 0; i < func_nparams(main); i++) {
         const Type *t = func_param(main, i)->type;
-        if (!t || t->kind != TYPE_TENSOR || !t->n || !type_static(t) || !type_dim(t, 0, &have) ||
-            (n && n != have))
-            return 0;
-        n = have;
+        if (!t || t->kind != TYPE_TENSOR || !t->n || (n && n != t->dims[0]))
+            return NULL;
+        n = t->dims[0];
+        for (uint32_t k = 1; k < t->n; k++)
+            if (!idx_is_const(t->dims[k], NULL))
+                return NULL;
     }
-    return n;
+    return n && n->lo > 0 ? n : NULL;
+}
+
+/* Pictures a round that can be tried: divisors of the batch, the least ones; one where it has none.
+ */
+static void make_choices(Batch *b)
+{
+    if (is_symbolic(b))
+        b->choice[b->nchoices++] = 1;
+    else
+        for (int64_t k = 1; k < b->n && b->nchoices < MAX_CHOICES; k = divisor_from(b->n, k + 1))
+            b->choice[b->nchoices++] = k;
 }
 
 const Module *batch_loop(Ctx *c, const Module *m)
@@ -420,11 +467,10 @@ const Module *batch_loop(Ctx *c, const Module *m)
     Batch       b = {.c = c, .machine = machine_of(c->target)};
     VEC(Run) runs = {0};
 
-    if (!main || !main->type || !has_vectors(c->target) || (b.n = pictures_of(main)) < 2 ||
-        !make_nodes(&b, main))
+    if (!main || !main->type || !has_vectors(c->target) || !(b.size = pictures_of(main)) ||
+        (b.n = b.size->hi) < 2 || !make_nodes(&b, main))
         return m;
-    for (int64_t k = 1; k < b.n && b.nchoices < MAX_CHOICES; k = divisor_from(b.n, k + 1))
-        b.choice[b.nchoices++] = k;
+    make_choices(&b);
     const Best *best = best_runs(&b);
     for (uint32_t i = b.list.n; i > 0;) {
         if (best[i].from == i) {

@@ -59,11 +59,13 @@ static inline bool passes_on(const Expr *f, const LoopForm *l, uint32_t i)
 /* ---- batch_local.c ---- */
 
 /* Does each image's part of a call's result depend on this image alone?  `cut[i]` tells which
- * operands are cut with it, along their first dimension of `n`; the others are read whole. */
-bool batch_local(Ctx *c, const Expr *call, int64_t n, bool *cut);
+ * operands are cut with it, along their first dimension of `n`, a number or a form; the others are
+ * read whole.  All other dimensions are numbers. */
+bool batch_local(Ctx *c, const Expr *call, const Idx *n, bool *cut);
 /* The call for `n` images: on the operands `kids`, with its type as they give it; NULL if it is not
  * what it was but for the first dimension. */
-const Expr *batch_resized(Ctx *c, const Expr *e, const Expr *const *kids, int64_t was, int64_t n);
+const Expr *batch_resized(Ctx *c, const Expr *e, const Expr *const *kids, const Idx *was,
+                          int64_t n);
 
 /* pbqp.c: one choice a node, so that the costs of all nodes and edges are least. */
 typedef struct Pbqp Pbqp;

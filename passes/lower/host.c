@@ -173,7 +173,7 @@ static double saved_ns(const Host *h, const ItemList *items)
         if (it->kind == ITEM_IF)
             ns += saved_ns(h, &it->then) + saved_ns(h, &it->other);
         if (it->kind == ITEM_LOOP)
-            ns += (double)it->rounds * saved_ns(h, &it->then);
+            ns += (double)it->rounds->hi * saved_ns(h, &it->then);
         if (it->kind == ITEM_WHILE)
             ns += SOME_ROUNDS * saved_ns(h, &it->then);
         if (it->kind != ITEM_CALL || !is_parallel(it->kernel->flat))
@@ -314,13 +314,11 @@ static void emit_loop(Host *h, const Item *it, StmtList *out)
     StmtList body = {0};
 
     barrier(h, out);
-    h->round = atom_var(c->arith, "round", 0, it->rounds - 1);
+    h->round = atom_upto(c->arith, "round", it->rounds);
     h->dirty = DIRTY_ALL;
     emit_items(h, &it->then, &body);
-    LoopData loop = {.var = h->round,
-                     .lo = idx_const(c->arith, 0),
-                     .extent = idx_const(c->arith, it->rounds),
-                     .kind = LOOP_SEQ};
+    LoopData loop = {
+        .var = h->round, .lo = idx_const(c->arith, 0), .extent = it->rounds, .kind = LOOP_SEQ};
     vec_push(c->arena, out, stmt_for(c, loop, stmt_seq(c, body.n, body.at), NO_LOC));
     h->round = NULL;
 }

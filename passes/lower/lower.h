@@ -102,14 +102,14 @@ struct Item {
     uint32_t nin, nout;
     Value   *in, *out; /* COPY: in[0] -> out[0]; UPDATE: in[0] becomes slice in[1] of out[0];
                         * IF, WHILE: in[0] is the condition */
-    AtomList dims;     /* CALL: the kernel's dimensions here */
-    Slot   **work;     /* CALL: storage of the kernel's shared scratch, in order */
-    uint32_t nwork;
-    ItemList then, other; /* IF; LOOP: then, so many rounds; WHILE: then, while it holds */
-    int64_t  rounds;
-    bool     until; /* WHILE: .. while it does not hold */
-    Dims     bound; /* BIND: what main's cells from `cell` on are */
-    uint32_t cell;
+    AtomList   dims;   /* CALL: the kernel's dimensions here */
+    Slot     **work;   /* CALL: storage of the kernel's shared scratch, in order */
+    uint32_t   nwork;
+    ItemList   then, other; /* IF; LOOP: then, so many rounds; WHILE: then, while it holds */
+    const Idx *rounds;
+    bool       until; /* WHILE: .. while it does not hold */
+    Dims       bound; /* BIND: what main's cells from `cell` on are */
+    uint32_t   cell;
 };
 
 /* What a bind_dims binds, and the first of main's cells for it. */

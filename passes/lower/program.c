@@ -371,27 +371,27 @@ static bool emit_if(Program *p, ValueScope *s, const Expr *e, Map *around, Value
 /* ---- a function mapped over a batch: a loop --------------------------------------------------- */
 
 /* What one of `rounds` rounds has of a value, as a value of type t. */
-static Value part_of_round(Program *p, Value whole, const Type *t, int64_t rounds)
+static Value part_of_round(Program *p, Value whole, const Type *t, const Idx *rounds)
 {
     Slot *s = slot_new(p, PLACE_ARENA, 0, t, whole.slot->name);
 
     s->kind = SLOT_ROUND;
     s->in = whole.slot;
     s->step = s->bytes;
-    if (s->bytes * (uint64_t)rounds != whole.slot->bytes)
+    if (s->bytes * (uint64_t)rounds->hi != whole.slot->bytes)
         BUG("the parts of a batch are not its rounds");
     return (Value){s, t};
 }
 
 /* The result of the rounds: written in place by the kernel that makes it, if it has memory of its
  * own, else copied there. */
-static void emit_result(Program *p, ValueScope *in, Value from, Value whole, int64_t rounds,
+static void emit_result(Program *p, ValueScope *in, Value from, Value whole, const Idx *rounds,
                         Loc loc)
 {
     Slot *s = from.slot;
 
     if (s->place == PLACE_ARENA && s->kind == SLOT_OWN && !s->in && !s->type->halo &&
-        s->bytes * (uint64_t)rounds == whole.slot->bytes) {
+        s->bytes * (uint64_t)rounds->hi == whole.slot->bytes) {
         s->kind = SLOT_ROUND;
         s->in = whole.slot;
         s->step = s->bytes;
@@ -406,19 +406,18 @@ static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
     const Expr  *f = module_func(p->m, call_arg(e, 0)->u.name);
     const Type **types;
     uint32_t     nout = type_tensors(e->type), n = 0, from = p->kernels->all.n;
-    int64_t      whole, part;
+    const Idx   *rounds;
 
-    if (!f || s->up || p->device)
+    if (!f || s->up || p->device ||
+        !(rounds = type_rounds(c, call_arg(e, 1)->type, func_param(f, 0)->type)))
         return error_at(c, E_UNSUPPORTED, e->loc, "this map cannot be compiled to an object");
-    type_dim(func_param(f, 0)->type, 0, &part);
-    type_dim(call_arg(e, 1)->type, 0, &whole);
     Item      *it = item_new(p, s, ITEM_LOOP, e->loc);
     ValueScope in = {.values = map_new(c->arena), .up = s, .items = &it->then};
-    it->rounds = whole / part;
+    it->rounds = rounds;
     for (uint32_t i = 0; i < func_nparams(f); i++) {
         Value  *x = values_of(s, call_arg(e, i + 1))->at;
         Values *v = values_new(p, 1);
-        v->at[0] = part_of_round(p, *x, func_param(f, i)->type, it->rounds);
+        v->at[0] = part_of_round(p, *x, func_param(f, i)->type, rounds);
         slot_touch(p, x->slot);
         map_put(in.values, func_param(f, i)->id, v);
     }
@@ -434,11 +433,11 @@ static bool emit_map(Program *p, ValueScope *s, const Expr *e, Values **out)
         return false;
     const Values *v = values_of(&in, func_body(f));
     for (uint32_t i = 0; i < nout; i++)
-        emit_result(p, &in, v->at[i], (*out)->at[i], it->rounds, e->loc);
+        emit_result(p, &in, v->at[i], (*out)->at[i], rounds, e->loc);
     for (uint32_t i = 0; i < p->kernels->all.n; i++) {
         Kernel  *k = p->kernels->all.at[i];
         uint64_t before = i < from ? calls[i] : 0;
-        k->calls = before + (k->calls - before) * (uint64_t)it->rounds;
+        k->calls = before + (k->calls - before) * (uint64_t)rounds->hi;
     }
     /* Alive in all rounds. */
     ++p->at;
