@@ -198,15 +198,19 @@ static void say_guess(const Node *n, uint32_t out, const RunDim *d, const Bounds
 static const Idx *bound_already(const Node *n, const Expr *cell, const Bounds *r)
 {
     const Import *im = n->im;
+    uint64_t      hash = expr_hash(n->b.c, cell, im->hashes);
 
     for (uint32_t i = im->binds.n; i-- > 0;) {
         const Expr *cells = call_arg(im->binds.at[i], 0);
         Dims        dims = ((const BindDimsAttrs *)im->binds.at[i]->u.attrs)->dims;
 
-        for (uint32_t k = 0; k < dims.n; k++)
+        for (uint32_t k = 0; k < dims.n; k++) {
+            const Expr *was = dims.n > 1 ? call_arg(cells, 0)->kids[k] : cells;
+
             if (dims.at[k]->lo >= r->lo && (r->guessed || dims.at[k]->hi <= r->hi) &&
-                expr_same(n->b.c, cell, dims.n > 1 ? call_arg(cells, 0)->kids[k] : cells))
+                expr_hash(n->b.c, was, im->hashes) == hash && expr_same(n->b.c, cell, was))
                 return dims.at[k];
+        }
     }
     return NULL;
 }

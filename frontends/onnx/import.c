@@ -475,6 +475,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
     im.optionals = map_new(c->arena);
     im.dim_names = map_new(c->arena);
     im.decided = map_new(c->arena);
+    im.hashes = map_new(c->arena);
     im.contradicted = map_new(c->arena);
     return onnx_survey(&im) ? import_graph(&im, model.graph, o) : NULL;
 }

@@ -52,7 +52,8 @@ const Type *type_var(Ctx *c, const char *name);
 const Type *type_plain(Ctx *c, const Type *t); /* without halos, in parts too */
 /* A tensor type with that as its first dimension; NULL: it has none. */
 const Type *type_with_first(Ctx *c, const Type *t, const Idx *n);
-/* How many tensors like `part`, whose first dimension is a number, make `whole` along it, or NULL. */
+/* How many tensors like `part`, whose first dimension is a number, make `whole` along it, or NULL.
+ */
 const Idx *type_rounds(Ctx *c, const Type *whole, const Type *part);
 /* Dimension i as a number; false if symbolic. */
 bool       type_dim(const Type *t, uint32_t i, int64_t *v);
@@ -308,8 +309,10 @@ GraphScope *scopes_of(Ctx *c, const Expr *root, Map *info);
 
 /* ---- same.c: equality up to names of bound variables; constants by content ----------------------- */
 
-bool     expr_same(Ctx *c, const Expr *a, const Expr *b);
-uint64_t expr_hash(Ctx *c, const Expr *e);
+bool expr_same(Ctx *c, const Expr *a, const Expr *b);
+/* Equal graphs have equal hashes.  `known` (may be NULL) keeps those of all nodes for the next
+ * call, so that hashes of many nodes of one graph take the time of one. */
+uint64_t expr_hash(Ctx *c, const Expr *e, Map *known);
 bool     module_same(Ctx *c, const Module *a, const Module *b);
 
 /* ---- text ------------------------------------------------------------------------------------------- */

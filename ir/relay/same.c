@@ -188,21 +188,34 @@ static uint64_t hash_node(Ctx *c, const Expr *e)
     return h;
 }
 
-uint64_t expr_hash(Ctx *c, const Expr *root)
+uint64_t expr_hash(Ctx *c, const Expr *root, Map *known)
 {
-    ExprList  list = expr_post_order(c, root);
-    Map      *index = map_new(c->scratch);
-    uint64_t *h = NEW_ARRAY(c->scratch, uint64_t, list.n ? list.n : 1);
+    VEC(const Expr *) todo = {0};
 
-    for (uint32_t i = 0; i < list.n; i++) {
-        const Expr *e = list.at[i];
+    known = known ? known : map_new(c->scratch);
+    vec_push(c->scratch, &todo, root);
+    while (todo.n) {
+        const Expr *e = todo.at[todo.n - 1];
+        uint64_t   *h;
+        bool        ready = true;
 
-        h[i] = hash_node(c, e);
+        for (uint32_t k = e->nkids; k-- > 0;)
+            if (!map_get(known, PTR_KEY(e->kids[k]))) {
+                vec_push(c->scratch, &todo, e->kids[k]);
+                ready = false;
+            }
+        if (!ready)
+            continue;
+        todo.n--;
+        if (map_get(known, PTR_KEY(e)))
+            continue;
+        h = NEW(c->arena, uint64_t);
+        *h = hash_node(c, e);
         for (uint32_t k = 0; k < e->nkids; k++)
-            h[i] = hash_mix(h[i], *(uint64_t *)map_get(index, PTR_KEY(e->kids[k])));
-        map_put(index, PTR_KEY(e), &h[i]);
+            *h = hash_mix(*h, *(uint64_t *)map_get(known, PTR_KEY(e->kids[k])));
+        map_put(known, PTR_KEY(e), h);
     }
-    return list.n ? h[list.n - 1] : 0;
+    return *(uint64_t *)map_get(known, PTR_KEY(root));
 }
 
 /* ---- modules -------------------------------------------------------------------------------- */

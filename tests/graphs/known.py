@@ -304,6 +304,16 @@ def large_products(node, ins, text):
     return not is_float(x.dtype) and int(np.prod(np.abs(x.astype(object))[x != 0])) > np.iinfo(x.dtype).max
 
 
+@known("ReduceProd")
+def products_in_order(node, ins, text):
+    """Where factors multiplied in one order overflow and in another vanish, the result is left open."""
+    x = ins[0]
+    if not is_float(x.dtype) or not x.size:
+        return False
+    size, f = np.log2(np.abs(x[np.isfinite(x) & (x != 0)].astype(np.float64))), np.finfo(x.dtype)
+    return size[size > 0].sum() > f.maxexp - 1 and (size[size < 0].sum() < f.minexp or not x.all())
+
+
 @known("Clip")
 def clipped_halves(node, ins, text):
     """A bound that is not given is the type's largest number.  onnxruntime clips halves in f32, whose largest

@@ -74,8 +74,10 @@ for cc in $compilers; do
     done
     $cc $checks -I. -I"$source/include" "$product/rows.c" rows.o -lm -o rows
     ./rows "$product/data/rows.f32" "" || die "$cc: rows: $?"
-    $cc $checks -I. -I"$source/include" "$product/states.c" states.o "$runtime" -lm -lpthread -ldl -o states
-    ./states "$product/data/states.f32" || die "$cc: states: $?"
     $cc $checks -std=c11 -I. -I"$source/include" "$source/tests/driver/symbolic.c" net.o -lm -o net
     ./net || die "$cc: dimensions: $?"
+    # A runtime that has clang's own checks links with clang alone.
+    case $cc in *clang*) ;; *) nm "$runtime" | grep -q __ubsan_handle_function && continue ;; esac
+    $cc $checks -I. -I"$source/include" "$product/states.c" states.o "$runtime" -lm -lpthread -ldl -o states
+    ./states "$product/data/states.f32" || die "$cc: states: $?"
 done
