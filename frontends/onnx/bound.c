@@ -348,51 +348,71 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
 
 /* ---- operands that broadcast ------------------------------------------------------------------ */
 
-/* Dimension `at`, counted from the end, of what the operands broadcast to; rather one that the
- * caller or the model says than one that values decide.  NULL: it is 1, or there is none. */
-static const Idx *common_dim(const Node *n, uint32_t at)
+/* Of dimensions that should be one rather one that the caller or the model says than one that
+ * values decide. */
+static const Idx *rather(const Node *n, const Idx *best, const Idx *d)
 {
-    const Idx *best = NULL;
+    return !best || (onnx_decided(n->im, best) && !onnx_decided(n->im, d)) ? d : best;
+}
 
-    for (uint32_t i = 0; i < n->nin; i++) {
-        uint32_t   rank = expr_rank(n->in[i]);
-        const Idx *d = at < rank ? expr_form(n->in[i], rank - 1 - at) : NULL;
-        int64_t    v;
+static bool is_one(const Idx *d)
+{
+    int64_t v;
 
-        if (d && !(idx_is_const(d, &v) && v == 1) &&
-            (!best || (onnx_decided(n->im, best) && !onnx_decided(n->im, d))))
-            best = d;
+    return idx_is_const(d, &v) && v == 1;
+}
+
+/* Operand i in the dimensions `want`, where it has others that the run decides; NULL: any. */
+static bool agree(Node *n, uint32_t i, const Idx *const *want)
+{
+    const Build *b = &n->b;
+    uint32_t     rank = expr_rank(n->in[i]), k = 0;
+    RunDim       d[MAX_RANK];
+    const Idx   *dims[MAX_RANK], *none[MAX_RANK];
+
+    for (uint32_t j = 0; j < rank; j++) {
+        dims[j] = expr_form(n->in[i], j);
+        if (!want[j] || dims[j] == want[j] ||
+            (!onnx_decided(n->im, dims[j]) && !onnx_decided(n->im, want[j])))
+            continue;
+        d[k++] = (RunDim){build_sub(b, cell_form(b, dims[j]), cell_form(b, want[j])), 0, 0, j, 1};
+        dims[j] = want[j];
     }
-    return best;
+    return k == 0 ||
+           (onnx_bind(n, 0, k, d, none) && (n->in[i] = in_shape_at_run(n, n->in[i], rank, dims)));
 }
 
 bool node_agree(Node *n)
 {
-    const Build *b = &n->b;
-    const Idx   *common[MAX_RANK], *none[MAX_RANK];
+    const Idx *common[MAX_RANK] = {NULL}; /* from the last dimension; NULL: it is 1 */
 
-    for (uint32_t i = 0; i < MAX_RANK; i++)
-        common[i] = common_dim(n, i);
+    for (uint32_t i = 0; i < n->nin; i++)
+        for (uint32_t k = expr_rank(n->in[i]), at = 0; k-- > 0; at++)
+            if (!is_one(expr_form(n->in[i], k)))
+                common[at] = rather(n, common[at], expr_form(n->in[i], k));
     for (uint32_t i = 0; i < n->nin; i++) {
-        uint32_t   rank = expr_rank(n->in[i]), k = 0;
-        RunDim     d[MAX_RANK];
-        const Idx *dims[MAX_RANK];
+        uint32_t   rank = expr_rank(n->in[i]);
+        const Idx *want[MAX_RANK];
 
-        for (uint32_t j = 0; j < rank; j++) {
-            const Idx *want = common[rank - 1 - j];
-            int64_t    v;
-
-            dims[j] = expr_form(n->in[i], j);
-            if (!want || dims[j] == want || (idx_is_const(dims[j], &v) && v == 1) ||
-                (!onnx_decided(n->im, dims[j]) && !onnx_decided(n->im, want)))
-                continue;
-            d[k++] = (RunDim){
-                build2(b, "subtract", cell_form(b, dims[j]), cell_form(b, want), NULL), 0, 0, j, 1};
-            dims[j] = want;
-        }
-        if (k && (!onnx_bind(n, 0, k, d, none) ||
-                  !(n->in[i] = in_shape_at_run(n, n->in[i], rank, dims))))
+        for (uint32_t k = 0; k < rank; k++)
+            want[k] = is_one(expr_form(n->in[i], k)) ? NULL : common[rank - 1 - k];
+        if (!agree(n, i, want))
             return false;
     }
+    return true;
+}
+
+bool node_agree_beside(Node *n, uint32_t axis)
+{
+    uint32_t   rank = expr_rank(n->in[0]);
+    const Idx *common[MAX_RANK] = {NULL};
+
+    for (uint32_t i = 0; i < n->nin; i++)
+        for (uint32_t k = 0; k < rank && expr_rank(n->in[i]) == rank; k++)
+            if (k != axis)
+                common[k] = rather(n, common[k], expr_form(n->in[i], k));
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (expr_rank(n->in[i]) == rank && !agree(n, i, common))
+            return false;
     return true;
 }

@@ -369,32 +369,62 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     return true;
 }
 
-bool onnx_each(Node *n, const Idx *count, uint32_t nin, const Expr *const *x, OnnxEach *fn,
-               void *user, uint32_t nout, const Expr **out)
+bool onnx_rounds(Node *n, const Idx *count, uint32_t states, const Expr *const *first,
+                 uint32_t pieces, OnnxRound *fn, void *user, const Expr **out)
 {
     const Build *b = &n->b;
     Ctx         *c = b->c;
     OnnxLoop     l = {.limit = build_values(b, type_tensor(c, DT_I64, 0, NULL), (Dims){1, &count})};
     const Expr  *i = expr_var(c, "n", type_tensor(c, DT_I64, 0, NULL), b->loc), *all;
-    const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *first, *next;
-    const Expr **in = NEW_ARRAY(c->arena, const Expr *, nin + 1);
+    const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *begins, *next;
+    const Expr **in = NEW_ARRAY(c->arena, const Expr *, states + 1);
+    uint32_t     bound = n->im->binds.n;
     Rounds       r = {0};
 
-    for (uint32_t k = 0; k < nin; k++)
-        if (!(in[k] = build_take(b, x[k], i, 0)))
-            return false;
-    if (!l.limit || !fn(n, user, in, out) || !(next = condition(n, &l, more, NULL)) ||
-        !(first = condition(n, &l, i64(b, 0), NULL)))
+    for (uint32_t k = 0; k < states; k++)
+        in[k] = expr_var(c, "state", first[k]->type, b->loc);
+    if (!l.limit || !fn(n, user, i, in, out, out + states) ||
+        !(next = condition(n, &l, more, NULL)) || !(begins = condition(n, &l, i64(b, 0), NULL)))
         return false;
-    carry_condition(b, &r, is_true(first) ? NULL : first, next);
-    for (uint32_t k = 0; k < nout; k++)
-        if (!carry_piece(n, &r, out[k], count, i))
+    if (n->im->binds.n != bound)
+        return node_error(n, E_UNSUPPORTED, "values of its body decide sizes in every round");
+    carry_condition(b, &r, is_true(begins) ? NULL : begins, next);
+    for (uint32_t k = 0; k < states; k++)
+        carry(c, &r, in[k], first[k], out[k]);
+    for (uint32_t k = 0; k < pieces; k++)
+        if (!carry_piece(n, &r, out[states + k], count, i))
             return false;
     carry(c, &r, i, i64(b, 0), more);
     if (!(all = call_rounds(n, &r)))
         return false;
-    for (uint32_t k = 0; k < nout; k++)
+    for (uint32_t k = 0; k < states + pieces; k++)
         if (!(out[k] = build_proj(b, all, k)))
             return false;
     return true;
+}
+
+typedef struct {
+    OnnxEach          *fn;
+    void              *user;
+    uint32_t           nin;
+    const Expr *const *x;
+} Each;
+
+static bool element(Node *n, void *user, const Expr *i, const Expr *const *state, const Expr **next,
+                    const Expr **piece)
+{
+    const Each  *e = user;
+    const Expr **in = NEW_ARRAY(n->b.c->arena, const Expr *, e->nin + 1);
+
+    (void)state, (void)next;
+    for (uint32_t k = 0; k < e->nin; k++)
+        if (!(in[k] = build_take(&n->b, e->x[k], i, 0)))
+            return false;
+    return e->fn(n, e->user, in, piece);
+}
+
+bool onnx_each(Node *n, const Idx *count, uint32_t nin, const Expr *const *x, OnnxEach *fn,
+               void *user, uint32_t nout, const Expr **out)
+{
+    return onnx_rounds(n, count, 0, NULL, nout, element, &(Each){fn, user, nin, x}, out);
 }

@@ -12,10 +12,9 @@
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c attention.c state.c loss.c grid.c patch.c
- *   signal.c fourier.c quant.c contrib.c sequence.c optional.c control.c det.c trees.c learned.c
- *   random.c fused_attention.c training.c
- *               converters by family
- *   loop.c      loops as functions of the module
+ *   signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c control.c det.c trees.c
+ * learned.c random.c fused_attention.c training.c converters by family loop.c      loops as
+ * functions of the module
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
  * n->out.  It returns false after recording an error.  Shape arithmetic is folded as it is met, so
@@ -244,6 +243,12 @@ typedef struct {
 bool onnx_loop(Node *n, const OnnxLoop *l, const Expr **out);
 /* What `fn` makes of element i of each of x, along their first dimension, for all i below count;
  * its nout results put together likewise. */
+/* Rounds below count: of the number of a round, i, a scalar i64, and the states `fn` makes the next
+ * states and pieces, which are put together along a new first dimension.  Both to out. */
+typedef bool OnnxRound(Node *n, void *user, const Expr *i, const Expr *const *state,
+                       const Expr **next, const Expr **piece);
+bool         onnx_rounds(Node *n, const Idx *count, uint32_t states, const Expr *const *first,
+                         uint32_t pieces, OnnxRound *fn, void *user, const Expr **out);
 typedef bool OnnxEach(Node *n, void *user, const Expr *const *in, const Expr **out);
 bool         onnx_each(Node *n, const Idx *count, uint32_t nin, const Expr *const *x, OnnxEach *fn,
                        void *user, uint32_t nout, const Expr **out);
@@ -357,6 +362,8 @@ bool onnx_decided(const Import *im, const Idx *x);
 /* Operands of an operator that broadcasts: where one has a dimension that values decide and another
  * has a different one, neither of them 1, the run has to find them equal. */
 bool node_agree(Node *n);
+/* The same of operands that are put together along the axis. */
+bool node_agree_beside(Node *n, uint32_t axis);
 
 /* ---- at_run.c: where an operand that says a shape or positions is known only at run time ---------- */
 

@@ -7,18 +7,23 @@
 bool convert_concat(Node *n)
 {
     const Expr **xs = NEW_ARRAY(n->b.c->arena, const Expr *, n->nin + 1);
+    int64_t      along = node_int(n, "axis", n->opset < 4 ? 1 : 0);
     uint32_t     axis, k = 0;
 
-    for (uint32_t i = 0; i < n->nin || i == 0; i++) {
+    for (uint32_t i = 0; i < n->nin || i == 0; i++)
         if (!node_need_rank(n, i, 1, MAX_RANK))
             return false;
+    if (along >= -(int64_t)expr_rank(n->in[0]) &&
+        !node_agree_beside(n, (uint32_t)(along < 0 ? along + expr_rank(n->in[0]) : along)))
+        return false;
+    for (uint32_t i = 0; i < n->nin; i++) {
         /* An empty piece adds nothing; it may have another rank in old models. */
         if (!expr_empty(n->in[i]))
             xs[k++] = n->in[i];
     }
     if (k == 0) /* none has cells: the result has a shape nevertheless */
         memcpy(xs, n->in, (k = n->nin) * sizeof *xs);
-    return node_axis(n, node_int(n, "axis", n->opset < 4 ? 1 : 0), expr_rank(xs[0]), &axis) &&
+    return node_axis(n, along, expr_rank(xs[0]), &axis) &&
            node_done(n, build_concat(&n->b, k, xs, axis));
 }
 

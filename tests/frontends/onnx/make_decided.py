@@ -133,8 +133,24 @@ def unsaid():
          [value("r", I, None), "a", "g", "p"], zero=one(0), step=one(1), begin=ints(0), x0=np.float32([2]), three=ints(3), pads=ints(0, 1, 1, 0))
 
 
+def groups():
+    """What is there once: cells, rows, columns of more dimensions; in order and as they come; put together again."""
+    def feed(n):
+        few = lambda f, *s: np.round(f(*s)).astype(np.float32)
+        return lambda f: dict(x=few(f, n, 3), z=few(f, 3, n), i=np.array([3, 1, -2, 1, 3, 3, 1, 7]))
+    outs = lambda k: " ".join(f"{name}{k}" for name in ("v", "at", "inv", "many"))
+    whole = [f"{name}{k}" for name in ("at", "inv", "many") for k in range(5)] + ["v4", "back4"]
+    case("groups", "--dim N=1..9", [feed(1), feed(9), feed(6)],
+         [node("Unique", "x", outs(0)), node("Unique", "x", outs(1), sorted=0), node("Unique", "x", outs(2), axis=0),
+          node("Unique", "z", outs(3), axis=-1, sorted=0), node("Unique", "i", outs(4)), node("Gather", "v4 inv4", "back4"),
+          node("Transpose", "v3", "t3"), node("Concat", "v2 t3", "both", axis=0),
+          node("Gather", "v2 inv2", "back2"), node("Concat", "back2 x", "beside", axis=1)],
+         [value("x", F, ["N", 3]), value("z", F, [3, "N"]), value("i", I, [8])],
+         ["v0", "v1", "v2", "v3", "both", "beside"] + [value(o, I, None) for o in whole])
+
+
 def main():
-    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid):
+    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups):
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("".join(line + "\n" for line in lines))
