@@ -71,6 +71,8 @@ bool session_read_inputs(Session *s);
 /* Those expected of the outputs. */
 bool session_read_expected(Session *s, const char *path, uint32_t *n, Array **out);
 bool session_write_outputs(Session *s, const char *path);
+/* What came out, an element of less than 8 bits a byte; sequences as their elements. */
+bool session_results(Session *s, uint32_t *n, Array **out);
 /* Is this the element type of t, as far as the file says it? */
 bool session_same_type(const tvmcc_tensor_info *t, const Array *v);
 

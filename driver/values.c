@@ -235,6 +235,88 @@ bool session_read_expected(Session *s, const char *path, uint32_t *n, Array **ou
                        slots_of_info(a, info->noutputs, info->outputs), n, out);
 }
 
+/* ---- outputs ---- */
+
+/* Element k of a list, cut out of the room of the largest; `sizes` NULL: all have that. */
+static Array element_of(Arena *a, const Array *list, const Array *sizes, uint32_t k)
+{
+    uint32_t step = list->bits < 8 ? 1 : list->bits / 8, rank = list->ndim - 1;
+    int64_t  n = 1, room = 1, *dims = NEW_ARRAY(a, int64_t, rank + 1);
+    uint8_t *to;
+    Array    e = *list;
+
+    for (uint32_t i = 0; i < rank; i++) {
+        dims[i] = list->dims[i + 1];
+        if (sizes)
+            memcpy(&dims[i], sizes->data.at + ((size_t)k * rank + i) * sizeof *dims, sizeof *dims);
+        n *= dims[i];
+        room *= list->dims[i + 1];
+    }
+    to = arena_array(a, (size_t)n + 1, step);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = 0, rest = i, stride = 1;
+
+        for (uint32_t d = rank; d-- > 0; stride *= list->dims[d + 1]) {
+            at += rest % dims[d] * stride;
+            rest /= dims[d];
+        }
+        memcpy(to + i * step, list->data.at + (k * room + at) * step, step);
+    }
+    e.name = arena_printf(a, "%s.%u", list->name, k);
+    e.ndim = rank;
+    e.dims = dims;
+    e.data = (Bytes){to, (size_t)n * step};
+    return e;
+}
+
+/* Is it what the model's file calls a sequence? */
+static bool is_list(const Session *s, const char *name)
+{
+    for (uint32_t i = 0; s->signature && i < s->signature->noutputs; i++)
+        if (!strcmp(s->signature->outputs[i].name, name))
+            return is_sequence(s->signature->outputs[i].kind);
+    return false;
+}
+
+bool session_results(Session *s, uint32_t *n, Array **out)
+{
+    const tvmcc_model_info *m = s->info;
+    Arena                  *a = s->driver->arena;
+    Arrays                  all = {0}, now = {0};
+
+    if (!read_signature(s))
+        return false;
+    for (uint32_t i = 0; i < m->noutputs; i++) {
+        const tvmcc_tensor_info *t = &m->outputs[i];
+
+        vec_push(a, &all,
+                 ((Array){t->name,
+                          t->code,
+                          t->bits,
+                          t->ndim,
+                          DUP_ARRAY(a, t->dims, t->ndim),
+                          {s->out[i], t->bytes},
+                          NULL}));
+    }
+    for (uint32_t i = 0; i < all.n; i++) {
+        const Array *v = &all.at[i], *sizes = v + 1;
+        const char  *name = arena_printf(a, "%s.sizes", v->name);
+
+        if (!is_list(s, v->name) || !v->ndim) {
+            vec_push(a, &now, *v);
+            continue;
+        }
+        if (i + 1 == all.n || strcmp(sizes->name, name) != 0)
+            sizes = NULL;
+        for (uint32_t k = 0; k < v->dims[0]; k++)
+            vec_push(a, &now, element_of(a, v, sizes, k));
+        i += sizes != NULL;
+    }
+    *n = now.n;
+    *out = now.at;
+    return true;
+}
+
 static bool make_folder(Diags *d, const char *path)
 {
     return mkdir(path, 0777) == 0 || errno == EEXIST ||
@@ -293,19 +375,14 @@ bool session_write_outputs(Session *s, const char *path)
     const Options *o = &s->driver->opt;
     Arena         *a = s->driver->arena;
     Diags         *d = s->driver->diags;
-    uint32_t       n = s->info->noutputs;
-    Array         *all = NEW_ARRAY(a, Array, n + 1);
+    uint32_t       n;
+    Array         *all;
 
-    for (uint32_t i = 0; i < n; i++) {
-        const tvmcc_tensor_info *t = &s->info->outputs[i];
-        Bytes                    cells = {s->out[i], t->bytes};
-
-        if (t->bits < 8)
-            cells = array_packed(a, cells, t->bits);
-
-        all[i] = (Array){t->name, t->code, t->bits, t->ndim, DUP_ARRAY(a, t->dims, t->ndim),
-                         cells,   NULL};
-    }
+    if (!session_results(s, &n, &all))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (all[i].bits < 8)
+            all[i].data = array_packed(a, all[i].data, all[i].bits);
     if (!is_folder(path) && !str_ends(path, "/") &&
         (str_ends(path, ".npz") || !o->in_path || !is_folder(o->in_path)))
         return file_write(d, path, npz_write(a, n, all));

@@ -115,34 +115,44 @@ bool slice_at_run(Node *n)
 
 /* ---- Split: the sizes of the parts ------------------------------------------------------------ */
 
-bool split_at_run(Node *n, uint32_t axis)
+bool parts_at_run(Node *n, uint32_t axis, uint32_t parts, const Expr **out)
 {
     const Build *b = &n->b;
     const Expr  *x = n->in[0], *sizes = node_cells(n, 1), *begin = cell_number(b, 0), *rest;
     const Idx   *extent = expr_form(x, axis), *k, *none;
-    int64_t      parts;
+
+    if (!sizes)
+        return false;
+    for (uint32_t i = 0; i < parts; i++) {
+        RunDim d = {cell_of(b, sizes, i), 0, extent->hi, axis, 1};
+
+        if (!onnx_bind(n, i < n->nout ? i : 0, 1, &d, &k))
+            return false;
+        out[i] = x;
+        if (extent->hi == 0) /* parts of nothing */
+            continue;
+        out[i] = build_take(b, x, build2(b, "add", build_arange(b, k, DT_I64), begin, NULL), axis);
+        if (!out[i])
+            return false;
+        begin = build2(b, "add", begin, d.cell, NULL);
+    }
+    /* They are all of it, or the run ends. */
+    rest = build2(b, "subtract", cell_form(b, extent), begin, NULL);
+    RunDim d = {rest, 0, 0, axis, 1};
+    return onnx_bind(n, 0, 1, &d, &none);
+}
+
+bool split_at_run(Node *n, uint32_t axis)
+{
+    const Expr *sizes = node_cells(n, 1);
+    int64_t     parts;
 
     if (!sizes)
         return false;
     type_dim(sizes->type, 0, &parts);
     if (parts != n->nout)
         return node_error(n, E_IMPORT, "%lld sizes for %u outputs", (long long)parts, n->nout);
-    for (uint32_t i = 0; i < n->nout; i++) {
-        RunDim d = {cell_of(b, sizes, i), 0, extent->hi, axis, 1};
-
-        if (!onnx_bind(n, i, 1, &d, &k))
-            return false;
-        n->out[i] = x;
-        if (extent->hi == 0) /* parts of nothing */
-            continue;
-        n->out[i] =
-            build_take(b, x, build2(b, "add", build_arange(b, k, DT_I64), begin, NULL), axis);
-        begin = build2(b, "add", begin, d.cell, NULL);
-    }
-    /* They are all of it, or the run ends. */
-    rest = build2(b, "subtract", cell_form(b, extent), begin, NULL);
-    RunDim d = {rest, 0, 0, axis, 1};
-    return onnx_bind(n, 0, 1, &d, &none) && n->out[n->nout - 1];
+    return parts_at_run(n, axis, n->nout, n->out);
 }
 
 /* ---- Range ------------------------------------------------------------------------------------ */

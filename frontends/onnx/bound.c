@@ -306,14 +306,31 @@ bool onnx_require(Node *n, const Expr *zero, const char *otherwise)
     return zero && onnx_bind(n, 0, 1, &d, &k);
 }
 
-const Expr *onnx_bound_around(Import *im, uint32_t from, const Expr *e)
+OnnxBinds onnx_binds_taken(Import *im, uint32_t from)
 {
-    while (e && im->binds.n > from) {
-        const Expr *bind = im->binds.at[--im->binds.n];
+    OnnxBinds taken = {0};
+
+    for (uint32_t i = from; i < im->binds.n; i++)
+        vec_push(im->c->arena, &taken, im->binds.at[i]);
+    im->binds.n = from;
+    return taken;
+}
+
+const Expr *onnx_binds_around(Import *im, const OnnxBinds *binds, const Expr *e)
+{
+    for (uint32_t i = binds->n; e && i-- > 0;) {
+        const Expr *bind = binds->at[i];
 
         e = expr_let(im->c, expr_var(im->c, "dims", bind->type, bind->loc), bind, e, bind->loc);
     }
     return e;
+}
+
+const Expr *onnx_bound_around(Import *im, uint32_t from, const Expr *e)
+{
+    OnnxBinds binds = onnx_binds_taken(im, from);
+
+    return onnx_binds_around(im, &binds, e);
 }
 
 /* ---- counted cells ---------------------------------------------------------------------------- */

@@ -20,11 +20,51 @@ static bool known(Node *n, const Expr *e, int64_t *v)
     return true;
 }
 
+/* One branch, as the tensors that hold what either gives. */
+static const Expr *branch_tuple(Node *n, OnnxPack *const *packs, const Expr *const *out,
+                                const OnnxBinds *binds)
+{
+    const Build *b = &n->b;
+    OnnxParts    parts = {0};
+
+    for (uint32_t i = 0; i < n->nout; i++)
+        pack_value(n->im, b, packs[i], out[i], &parts);
+    for (uint32_t i = 0; i < parts.n; i++)
+        if (!parts.at[i])
+            return NULL;
+    return onnx_binds_around(
+        n->im, binds, parts.n == 1 ? parts.at[0] : expr_tuple(b->c, parts.n, parts.at, b->loc));
+}
+
+/* Of outputs that differ in their sizes: what holds both. */
+static bool join_branches(Node *n, const Expr *const *const *out, const Map *const *inner,
+                          OnnxPack **packs)
+{
+    const Build *b = &n->b;
+
+    for (uint32_t i = 0; i < n->nout; i++) {
+        packs[i] = pack_join(b->c, pack_of(n->im, out[0][i], inner[0]),
+                             pack_of(n->im, out[1][i], inner[1]));
+        if (packs[i])
+            continue;
+        node_error(n, E_UNSUPPORTED, "output %u has another type in each branch", i);
+        diag_note(b->c->diags, b->loc, "%s, or else %s", type_text(b->c, out[0][i]->type),
+                  type_text(b->c, out[1][i]->type));
+        return false;
+    }
+    return true;
+}
+
 bool convert_if(Node *n)
 {
     const Build     *b = &n->b;
     const OnnxGraph *g[2] = {node_graph(n, "then_branch"), node_graph(n, "else_branch")};
     const Expr     **out[2], *cond, *both[2], *result;
+    const Map       *inner[2];
+    OnnxBinds        binds[2];
+    OnnxPack       **packs = NEW_ARRAY(b->c->arena, OnnxPack *, n->nout + 1);
+    OnnxParts        parts = {0};
+    uint32_t         bound = n->im->binds.n, count;
     int64_t          v;
 
     if (!g[0] || !g[1] || !node_need_rank(n, 0, 0, MAX_RANK))
@@ -45,26 +85,27 @@ bool convert_if(Node *n)
         return true;
     }
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t bound = n->im->binds.n;
-
         if (!onnx_subgraph(n, g[i], 0, NULL, out[i]))
             return false;
-        both[i] = n->nout == 1 ? out[i][0] : expr_tuple(b->c, n->nout, out[i], b->loc);
-        both[i] = onnx_bound_around(n->im, bound, both[i]);
+        inner[i] = onnx_bound_since(n->im, bound);
+        binds[i] = onnx_binds_taken(n->im, bound);
     }
-    for (uint32_t i = 0; i < n->nout; i++)
-        if (out[0][i]->type != out[1][i]->type) {
-            node_error(n, E_UNSUPPORTED, "output %u has another type in each branch", i);
-            diag_note(b->c->diags, b->loc, "%s, or else %s", type_text(b->c, out[0][i]->type),
-                      type_text(b->c, out[1][i]->type));
+    if (!join_branches(n, (const Expr *const *const *)out, inner, packs))
+        return false;
+    for (uint32_t i = 0; i < 2; i++)
+        if (!(both[i] = branch_tuple(n, packs, out[i], &binds[i])))
             return false;
-        }
     cond = build_reshape(b, cond, 0, NULL);
     result = cond ? expr_if(b->c, cond, both[0], both[1], b->loc) : NULL;
-    if (!result || n->nout == 1)
-        return node_done(n, result);
+    if (!result)
+        return false;
+    count = result->type->kind == TYPE_TUPLE ? result->type->n : 1;
+    for (uint32_t i = 0; i < count; i++)
+        vec_push(b->c->arena, &parts,
+                 result->type->kind == TYPE_TUPLE ? build_proj(b, result, i) : result);
+    const Expr *const *at = parts.at;
     for (uint32_t i = 0; i < n->nout; i++)
-        if (!(n->out[i] = build_proj(b, result, i)))
+        if (!(n->out[i] = pack_back(n, packs[i], &at, i)))
             return false;
     return true;
 }
@@ -121,6 +162,10 @@ static bool convert_rounds(Node *n, const OnnxLoop *l, int64_t trips, Unroll *un
     Import  *im = n->im;
     uint32_t before = diag_errors(n->b.c->diags), functions = im->functions.n, bound = im->binds.n;
     bool     is_known = trips != INT64_MAX, brief = is_known && is_short(l->g, trips);
+
+    /* Elements of a sequence keep their own shapes where it is written out. */
+    for (uint32_t i = 0; is_known && trips <= MAX_TRIPS && i < l->states; i++)
+        brief |= is_sequence(im, l->first[i]);
 
     if (brief ? unroll(n, l, trips) : onnx_loop(n, l, n->out))
         return true;

@@ -424,7 +424,7 @@ static bool import_outputs(Import *im, OnnxScope *s, const OnnxGraph *g, const I
 
         if (!value)
             return error_at(c, E_IMPORT, loc, "output '%s' is not computed", onnx_text(v->name));
-        if (!onnx_result(im, r, loc, v, value))
+        if (!onnx_result(im, s, r, loc, v, value))
             return false;
     }
     if (!import_tensors(im, s, g, o, loc, r))
@@ -473,6 +473,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
         return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
     im.sizes = map_new(c->arena);
     im.optionals = map_new(c->arena);
+    im.lists = map_new(c->arena);
     im.dim_names = map_new(c->arena);
     im.decided = map_new(c->arena);
     im.hashes = map_new(c->arena);

@@ -4,7 +4,8 @@
  *
  * A body is converted once, with variables for what changes from round to round.  What it uses and
  * does not depend on them belongs to the code around it: it is computed there and passed on through
- * all rounds as a parameter of its own.  Constants stay where they are used. */
+ * all rounds as a parameter of its own.  Constants stay where they are used.  A state whose sizes
+ * change from round to round is carried with the room of the largest, and its sizes (packed.c). */
 #include "frontends/onnx/onnx.h"
 
 /* What depends on the variables of a loop, what stays in its body, and what is brought in. */
@@ -51,6 +52,30 @@ static void bring_in(Ctx *c, Lift *l, const Map *closed, const Expr *e)
     vec_push(c->arena, &l->args, e);
 }
 
+typedef struct {
+    const Map *dims;
+    bool       found;
+} Mention;
+
+static void note_mention(void *user, const Atom *dim)
+{
+    Mention *m = user;
+
+    m->found |= map_get(m->dims, PTR_KEY(dim->name)) != NULL;
+}
+
+/* Does e bind such a dimension, or is it made with one? */
+static bool mentions(const Expr *e, const Map *dims)
+{
+    Mention m = {dims, false};
+
+    if (e->type)
+        type_mentions(e->type, note_mention, &m);
+    if (e->kind == EXPR_CALL && call_op(e) && e->u.attrs)
+        attrs_mentions(call_op(e)->attrs, e->u.attrs, note_mention, &m);
+    return m.found;
+}
+
 static const Expr *replace(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
     const Lift *l = user;
@@ -60,17 +85,26 @@ static const Expr *replace(Ctx *c, void *user, const Expr *was, const Expr *now)
     return v ? v : now;
 }
 
-/* The round's result with parameters for what it uses from outside. */
+/* The round's result with parameters for what it uses from outside.  What mentions a dimension that
+ * it binds is none of that. */
 static const Expr *lift(Ctx *c, Lift *l, const Expr *round, uint32_t n, const Expr *const *vars)
 {
     ExprList list = expr_post_order(c, round);
-    Map     *closed = closed_nodes(c, list);
+    Map     *closed = closed_nodes(c, list), *dims = map_new(c->scratch);
 
+    for (uint32_t i = 0; i < list.n; i++)
+        onnx_note_bound(dims, list.at[i]);
     l->inside = map_new(c->scratch);
     l->brought = map_new(c->scratch);
     for (uint32_t i = 0; i < n; i++)
         map_put(l->inside, PTR_KEY(vars[i]), l->inside);
     map_put(l->inside, PTR_KEY(round), l->inside);
+    for (uint32_t i = 0; i < list.n; i++) {
+        if (mentions(list.at[i], dims) || list.at[i]->kind == EXPR_LET)
+            map_put(l->inside, PTR_KEY(list.at[i]), l->inside);
+        if (list.at[i]->kind == EXPR_LET) /* and its variable */
+            map_put(l->inside, PTR_KEY(list.at[i]->kids[0]), l->inside);
+    }
     for (uint32_t i = 0; i < list.n; i++)
         for (uint32_t k = 0; k < list.at[i]->nkids; k++)
             if (map_get(l->inside, PTR_KEY(list.at[i]->kids[k])))
@@ -88,6 +122,8 @@ static const Expr *lift(Ctx *c, Lift *l, const Expr *round, uint32_t n, const Ex
  * in the next one.  Rounds are run while the first of them holds. */
 typedef struct {
     VEC(const Expr *) var, first, next;
+    OnnxBinds  binds; /* that values of a round decide */
+    const Map *dims;  /* of those: their names */
 } Rounds;
 
 static void carry(Ctx *c, Rounds *r, const Expr *var, const Expr *first, const Expr *next)
@@ -109,14 +145,17 @@ static const Expr *call_rounds(Node *n, Rounds *r)
     const Expr **args;
     const Type **types;
 
-    if (!round || !(round = lift(c, &l, round, nvars, r->var.at)) ||
+    if (!round || !(round = onnx_binds_around(n->im, &r->binds, round)) ||
+        !(round = lift(c, &l, round, nvars, r->var.at)) ||
         !(end = expr_tuple(c, nvars - 1, r->var.at + 1, loc)))
         return NULL;
     all = nvars + l.params.n;
     args = NEW_ARRAY(c->arena, const Expr *, all);
     types = NEW_ARRAY(c->arena, const Type *, all);
     for (uint32_t i = 0; i < all; i++) {
-        args[i] = i < nvars ? round->kids[i] : l.params.at[i - nvars];
+        args[i] = i >= nvars                  ? l.params.at[i - nvars]
+                  : round->kind == EXPR_TUPLE ? round->kids[i]
+                                              : build_proj(&n->b, round, i);
         types[i] = i < nvars ? r->var.at[i]->type : args[i]->type;
     }
     self = expr_global(c, name, type_func(c, all, types, end->type), loc);
@@ -185,24 +224,48 @@ static const Expr *position(const Build *b, const OnnxLoop *l, const Expr *i, bo
     return build2(b, "subtract", build2(b, "subtract", l->limit, i64(b, 1), NULL), i, NULL);
 }
 
-/* The operands of the body: a variable for each state. */
-static bool bind_body(Node *n, const OnnxLoop *l, const Expr *i, const Expr **in)
+/* The states of a loop: how each is carried, and the variables and first values of all. */
+typedef struct {
+    OnnxPack **pack;
+    OnnxParts  var, first;
+    uint32_t   widened; /* so often */
+} States;
+
+static const char *state_name(const OnnxLoop *l, uint32_t k)
+{
+    uint32_t         at = k + (l->scan ? 0 : 2);
+    const OnnxValue *v = at < l->g->input.n ? l->g->input.at[at] : NULL;
+
+    return v && v->name && *v->name ? v->name : "state";
+}
+
+/* The operands of the body: a variable for each tensor of a state. */
+static bool bind_body(Node *n, const OnnxLoop *l, const Expr *i, States *s, const Expr **in)
 {
     const Build *b = &n->b;
     uint8_t      yes = 1;
     uint32_t     at = 0;
 
+    s->var.n = s->first.n = 0;
     if (!l->scan) {
         in[at++] = i;
         in[at++] = build_const(b, DT_BOOL, 0, NULL, &yes);
     }
     for (uint32_t k = 0; k < l->states; k++, at++) {
-        const OnnxValue *v = at < l->g->input.n ? l->g->input.at[at] : NULL;
-        const char      *name = v && v->name && *v->name ? v->name : "state";
+        const Expr *const *parts;
+        uint32_t           from = s->first.n;
 
-        if (l->first[k]->type->kind != TYPE_TENSOR)
-            return node_error(n, E_UNSUPPORTED, "state '%s' is no tensor", name);
-        in[at] = expr_var(b->c, name, l->first[k]->type, b->loc);
+        pack_value(n->im, b, s->pack[k], l->first[k], &s->first);
+        for (uint32_t j = from; j < s->first.n; j++) {
+            if (!s->first.at[j])
+                return false;
+            vec_push(b->c->arena, &s->var,
+                     expr_var(b->c, state_name(l, k), s->first.at[j]->type, b->loc));
+        }
+        parts = s->var.at + from;
+        if (!(in[at] = pack_back(n, s->pack[k], &parts, k)))
+            return false;
+        list_fix(n->im, in[at]);
     }
     for (uint32_t k = 0; k < l->slices; k++, at++)
         if (!(in[at] = build_take(b, l->x[k], position(b, l, i, l->x_reverse[k]), l->x_axis[k])))
@@ -210,20 +273,108 @@ static bool bind_body(Node *n, const OnnxLoop *l, const Expr *i, const Expr **in
     return true;
 }
 
-static bool carry_states(Node *n, const OnnxLoop *l, Rounds *r, const Expr *const *in,
-                         const Expr *const *out)
+#define DEFAULT_ELEMENTS 64 /* of a sequence that a loop of unknown length makes */
+#define MAX_ELEMENTS (1 << 20)
+
+/* A list that rounds make longer has room for all of them. */
+static bool leave_room(Node *n, const OnnxLoop *l, uint32_t k, const OnnxPack *had, OnnxPack *now)
+{
+    int64_t before, more, lo, hi, trips;
+
+    had = had->kind == PACK_OPTIONAL ? had->of : had;
+    now = now->kind == PACK_OPTIONAL ? now->of : now;
+    if (!had || !now || now->kind != PACK_LIST)
+        return true;
+    before = had->kind == PACK_LIST ? had->most : had->n;
+    if ((more = now->most - before) <= 0)
+        return true;
+    trips = l->trips ? l->trips->hi : INT64_MAX;
+    if (k < n->nout && shapes_given(n->im->shapes, n->p->output.at[k], &lo, &hi)) {
+        now->most = hi;
+    } else if (trips == INT64_MAX) {
+        now->most = before + DEFAULT_ELEMENTS;
+        diag_warn(n->b.c->diags, W_DIM_BOUND, n->b.loc,
+                  "Loop '%s': the run decides how many elements state '%s' has: at most %lld are "
+                  "taken",
+                  onnx_node_name(n->p), state_name(l, k), (long long)now->most);
+        if (k < n->nout)
+            diag_hint(n->b.c->diags, "--dim %s=0..%lld says how many it may have",
+                      n->p->output.at[k], (long long)now->most);
+    } else if (!checked_mul(more, trips, &more) || !checked_add(before, more, &now->most)) {
+        now->most = INT64_MAX;
+    }
+    return (now->most > 0 && now->most <= MAX_ELEMENTS) ||
+           node_error(n, E_DIM, "state '%s' may have %lld elements", state_name(l, k),
+                      (long long)now->most);
+}
+
+#define MAX_WIDENINGS 4
+
+/* What holds the states before and after a round; *same if nothing had to be widened. */
+static bool widen_states(Node *n, const OnnxLoop *l, const Expr *const *out, const Map *inner,
+                         States *s, bool *same)
 {
     const Build *b = &n->b;
 
+    *same = true;
     for (uint32_t k = 0; k < l->states; k++) {
-        if (in[k]->type != out[k]->type) {
+        OnnxPack *had = s->pack[k], *now = pack_join(b->c, had, pack_of(n->im, out[k], inner));
+
+        if (now && pack_same(had, now))
+            continue;
+        if (!now || s->widened == MAX_WIDENINGS) {
             node_error(n, E_UNSUPPORTED, "state '%s' has another type after a round",
-                       in[k]->u.var.name);
+                       state_name(l, k));
             diag_note(b->c->diags, b->loc, "%s before it, %s after it",
-                      type_text(b->c, in[k]->type), type_text(b->c, out[k]->type));
+                      type_text(b->c, l->first[k]->type), type_text(b->c, out[k]->type));
             return false;
         }
-        carry(b->c, r, in[k], l->first[k], out[k]);
+        if (!leave_room(n, l, k, had, now))
+            return false;
+        s->pack[k] = now;
+        *same = false;
+    }
+    s->widened++;
+    return true;
+}
+
+/* The body's results, with states that are carried as each round leaves them.  Sizes that grow
+ * without a bound are refused. */
+static bool convert_body(Node *n, const OnnxLoop *l, const Expr *i, States *s, uint32_t nin,
+                         const Expr **made, Rounds *r)
+{
+    Import      *im = n->im;
+    Map         *none = map_new(n->b.c->scratch);
+    const Expr **in = NEW_ARRAY(n->b.c->arena, const Expr *, nin + 1);
+    uint32_t     bound = im->binds.n, functions = im->functions.n;
+    bool         same = false;
+
+    s->pack = NEW_ARRAY(n->b.c->arena, OnnxPack *, l->states + 1);
+    for (uint32_t k = 0; k < l->states; k++)
+        s->pack[k] = pack_of(im, l->first[k], none);
+    while (!same) {
+        im->binds.n = bound;
+        im->functions.n = functions;
+        if (!bind_body(n, l, i, s, in) || !onnx_subgraph(n, l->g, nin, in, made))
+            return false;
+        r->dims = onnx_bound_since(im, bound);
+        if (!widen_states(n, l, made + !l->scan, r->dims, s, &same))
+            return false;
+    }
+    return true;
+}
+
+static bool carry_states(Node *n, const OnnxLoop *l, Rounds *r, const States *s,
+                         const Expr *const *out)
+{
+    OnnxParts next = {0};
+
+    for (uint32_t k = 0; k < l->states; k++)
+        pack_value(n->im, &n->b, s->pack[k], out[k], &next);
+    for (uint32_t k = 0; k < next.n; k++) {
+        if (!next.at[k])
+            return false;
+        carry(n->b.c, r, s->var.at[k], s->first.at[k], next.at[k]);
     }
     return true;
 }
@@ -239,6 +390,8 @@ static bool carry_piece(Node *n, Rounds *r, const Expr *x, const Idx *count, con
     if (x->type->kind != TYPE_TENSOR || x->type->n >= MAX_RANK)
         return node_error(n, E_UNSUPPORTED, "a piece of a scan output is %s",
                           type_text(b->c, x->type));
+    if (r->dims && mentions(x, r->dims))
+        return node_error(n, E_UNSUPPORTED, "values of a round decide the size of a scan output");
     for (uint32_t d = 0; d < x->type->n; d++)
         dims[d + 1] = x->type->dims[d];
     var = expr_var(b->c, "scan", type_tensor(b->c, x->type->dtype, x->type->n + 1, dims), b->loc);
@@ -324,19 +477,18 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     Ctx         *c = b->c;
     OnnxLoop     l = *of;
     uint32_t     takes = l.scan ? 0 : 2, gives = l.scan ? 0 : 1; /* before the states */
-    uint32_t     nin = takes + l.states + l.slices;
-    const Expr **in = NEW_ARRAY(c->arena, const Expr *, nin + 1);
+    uint32_t     nin = takes + l.states + l.slices, bound = n->im->binds.n;
     const Expr **made = NEW_ARRAY(c->arena, const Expr *, l.g->output.n + 1);
     const Expr  *i = expr_var(c, "i", type_tensor(c, DT_I64, 0, NULL), b->loc);
     const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *go, *first, *next, *all;
-    uint32_t     bound = n->im->binds.n;
+    OnnxParts    parts = {0};
     Rounds       r = {0};
+    States       s = {0};
 
     l.go = l.go ? scalar(b, l.go) : NULL;
-    if (!bind_body(n, &l, i, in) || !onnx_subgraph(n, l.g, nin, in, made))
+    if (!convert_body(n, &l, i, &s, nin, made, &r))
         return false;
-    if (n->im->binds.n != bound)
-        return node_error(n, E_UNSUPPORTED, "values of its body decide sizes in every round");
+    r.binds = onnx_binds_taken(n->im, bound);
     if (!l.scan &&
         (!expr_has_shape(made[0]) || !expr_single(made[0]) || !dtype_is_bool(expr_dtype(made[0]))))
         return node_error(n, E_IMPORT, "the condition that its body gives is %s, not one bool",
@@ -352,17 +504,21 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     if (!next)
         return node_error(n, E_IMPORT, "a loop without an end");
     carry_condition(b, &r, first, next);
-    if (!carry_states(n, &l, &r, in + takes, made + gives) ||
+    if (!carry_states(n, &l, &r, &s, made + gives) ||
         !carry_pieces(n, &l, &r, i, made + gives + l.states))
         return false;
     if (uses(c, &r, i))
         carry(c, &r, i, i64(b, 0), more);
     if (!(all = call_rounds(n, &r)))
         return false;
+    for (uint32_t k = 0; k < s.var.n + l.pieces; k++)
+        vec_push(c->arena, &parts, build_proj(b, all, k));
+    const Expr *const *at = parts.at;
     for (uint32_t k = 0; k < l.states + l.pieces; k++) {
-        out[k] = build_proj(b, all, k);
-        if (l.scan && k >= l.states)
-            out[k] = move_first(n, out[k], l.piece_axis[k - l.states]);
+        if (k < l.states)
+            out[k] = pack_back(n, s.pack[k], &at, k);
+        else
+            out[k] = l.scan ? move_first(n, *at++, l.piece_axis[k - l.states]) : *at++;
         if (!out[k])
             return false;
     }

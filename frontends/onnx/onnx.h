@@ -13,8 +13,11 @@
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c attention.c state.c loss.c grid.c patch.c
  *   signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c control.c det.c trees.c
- * learned.c random.c fused_attention.c training.c converters by family loop.c      loops as
- * functions of the module
+ *   learned.c random.c fused_attention.c training.c
+ *               converters by family
+ *   packed.c    values of different sizes as tensors of one type: branches, states of loops
+ *   list.c      sequences whose length a run decides
+ *   loop.c      loops as functions of the module
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
  * n->out.  It returns false after recording an error.  Shape arithmetic is folded as it is met, so
@@ -143,6 +146,7 @@ struct Import {
     Map             *contradicted; /* declared types of which that was said */
     Map             *sizes;        /* values computed from symbolic dimensions alone */
     Map             *optionals;    /* values that may not be there: OnnxOptional * */
+    Map             *lists;        /* sequences of lengths that a run decides: OnnxList * */
     uint32_t         converted;    /* nodes so far, repeated ones too */
     VEC(GlobalDef) functions;      /* loops; those within others first */
     uint32_t loops;                /* .. and those that were given up */
@@ -199,9 +203,74 @@ const OnnxOptional *onnx_optional(const Import *im, const Expr *e); /* NULL: it 
 
 /* ---- sequence.c ----------------------------------------------------------------------------------- */
 
-/* A sequence is a tuple of as many elements. */
+/* A sequence is a tuple of as many elements, or a list. */
 bool        is_sequence(const Import *im, const Expr *e);
 const Expr *sequence_element(const Build *b, const Expr *sequence, uint32_t i);
+
+/* ---- packed.c ------------------------------------------------------------------------------------- */
+
+typedef enum { PACK_TENSOR, PACK_SEQUENCE, PACK_LIST, PACK_OPTIONAL } PackKind;
+
+/* How a value is laid out as tensors that have one type wherever it comes from. */
+typedef struct OnnxPack OnnxPack;
+struct OnnxPack {
+    PackKind   kind;
+    DType      dtype;
+    uint32_t   n;               /* dimensions of a tensor, elements of a sequence */
+    const Idx *room[MAX_RANK];  /* numbers where open */
+    bool       open[MAX_RANK];  /* each value has a size of its own .. */
+    int64_t    least[MAX_RANK]; /* .. from this one on */
+    OnnxPack **at;              /* elements of a sequence */
+    int64_t    most;            /* elements of a list */
+    OnnxPack  *of;              /* an element of a list; an optional value, or NULL */
+};
+
+/* A sequence whose length, or order, a run decides (list.c). */
+typedef struct {
+    OnnxPack   *element; /* PACK_TENSOR */
+    int64_t     most;
+    bool        fixed; /* a loop's state, which has room for all that its rounds may add */
+    const Expr *count; /* Tensor[(), i64] */
+    const Expr *cells; /* [most, room ..] */
+    const Expr *sizes; /* [most, rank] of i64; NULL: all have those of the room */
+} OnnxList;
+
+typedef VEC(const Expr *) OnnxParts;
+
+/* The dimensions that e, if it is bind_dims, binds, by name; those bound since there were `from`.
+ */
+void onnx_note_bound(Map *names, const Expr *e);
+Map *onnx_bound_since(Import *im, uint32_t from);
+/* Of one value; dimensions of `inner` are others elsewhere, NULL: all that are no numbers. */
+OnnxPack *pack_of(Import *im, const Expr *e, const Map *inner);
+OnnxPack *pack_join(Ctx *c, OnnxPack *a, OnnxPack *b); /* NULL: nothing holds both */
+bool      pack_same(const OnnxPack *a, const OnnxPack *b);
+/* The tensors of a value, which the pack holds, and a value of tensors, from *parts on; dimensions
+ * of output `out` are bound for it. */
+void pack_value(Import *im, const Build *b, const OnnxPack *p, const Expr *e, OnnxParts *out);
+const Expr *pack_back(Node *n, const OnnxPack *p, const Expr *const **parts, uint32_t out);
+/* Of tensors: has it sizes of its own?  those; x with the room of all; and back. */
+bool        pack_open(const OnnxPack *p);
+const Expr *pack_sizes(const Build *b, const Expr *x);
+const Expr *pack_padded(const Build *b, const OnnxPack *p, const Expr *x);
+const Expr *pack_cut(Node *n, const OnnxPack *p, const Expr *x, const Expr *sizes, uint32_t out);
+
+/* ---- list.c --------------------------------------------------------------------------------------- */
+
+const Expr     *onnx_list_new(Import *im, Loc loc, OnnxList l);
+const OnnxList *onnx_list(const Import *im, const Expr *e); /* NULL: e is none */
+void            list_fix(const Import *im, const Expr *e);
+OnnxList        list_of_elements(const Build *b, OnnxPack *of, int64_t most, uint32_t count,
+                                 const Expr *const *at);
+/* A sequence or list as a list of that room. */
+OnnxList list_fitted(Import *im, const Build *b, OnnxPack *of, int64_t most, const Expr *e);
+bool     list_of(Node *n, uint32_t i, OnnxList *out); /* input i */
+bool     list_at(Node *n, const OnnxList *l);
+bool     list_insert(Node *n, const OnnxList *l);
+bool     list_erase(Node *n, const OnnxList *l);
+bool     list_concat(Node *n, const OnnxList *l, uint32_t axis, bool fresh);
+/* The number of its elements as a dimension. */
+bool list_count(Node *n, const OnnxList *l, uint32_t out, const Idx **count);
 
 /* ---- values.c ------------------------------------------------------------------------------------- */
 
@@ -215,7 +284,8 @@ typedef struct {
 bool onnx_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptions *o, Loc loc,
                  OnnxTensors *params);
 /* The tensors of an output. */
-bool onnx_result(Import *im, OnnxTensors *r, Loc loc, const OnnxValue *v, const Expr *value);
+bool onnx_result(Import *im, const OnnxScope *s, OnnxTensors *r, Loc loc, const OnnxValue *v,
+                 const Expr *value);
 
 bool        onnx_scope_put(OnnxScope *s, const char *name, const Expr *value);
 const Expr *onnx_scope_get(const OnnxScope *s, const char *name);
@@ -356,6 +426,10 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
                            const Expr **rank);
 /* What was bound since there were `from` of them, around e. */
 const Expr *onnx_bound_around(Import *im, uint32_t from, const Expr *e);
+/* Those, taken off the list; and around e, which is made later. */
+typedef VEC(const Expr *) OnnxBinds;
+OnnxBinds   onnx_binds_taken(Import *im, uint32_t from);
+const Expr *onnx_binds_around(Import *im, const OnnxBinds *binds, const Expr *e);
 void        onnx_note_dim(void *import, const Atom *dim); /* its name is taken */
 /* Does a dimension of the form depend on what values of the run decide? */
 bool onnx_decided(const Import *im, const Idx *x);
@@ -372,6 +446,8 @@ bool range_at_run(Node *n);
 bool reshape_at_run(Node *n);
 bool expand_at_run(Node *n);
 bool split_at_run(Node *n, uint32_t axis);
+/* Input 0 in parts along an axis, whose sizes are input 1. */
+bool parts_at_run(Node *n, uint32_t axis, uint32_t parts, const Expr **out);
 /* The cells of x in a shape of which only the run knows that it has as many. */
 const Expr *in_shape_at_run(Node *n, const Expr *x, uint32_t k, const Idx *const *dims);
 bool        tile_at_run(Node *n);

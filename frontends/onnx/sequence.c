@@ -1,4 +1,4 @@
-/* Sequences.  One has a known length everywhere here, so it is a tuple. */
+/* Sequences.  One whose length and order are known is a tuple; another one is a list (list.c). */
 #include "frontends/onnx/onnx.h"
 
 bool is_sequence(const Import *im, const Expr *e)
@@ -11,12 +11,24 @@ const Expr *sequence_element(const Build *b, const Expr *s, uint32_t i)
     return s->kind == EXPR_TUPLE ? s->kids[i] : build_proj(b, s, i);
 }
 
+static bool need_sequence(Node *n, uint32_t i)
+{
+    return (node_has(n, i) && is_sequence(n->im, n->in[i])) ||
+           node_error(n, E_IMPORT, "input %u should be a sequence", i);
+}
+
+/* Is input 0 a list, or does the run say the position, input i? */
+static bool wants_list(const Node *n, uint32_t i)
+{
+    return onnx_list(n->im, n->in[0]) || (node_has(n, i) && !build_fold(&n->b, n->in[i]));
+}
+
 static bool items(Node *n, uint32_t i, uint32_t *count, const Expr ***out)
 {
     const Expr *s;
 
-    if (!node_has(n, i) || !is_sequence(n->im, n->in[i]))
-        return node_error(n, E_IMPORT, "input %u should be a sequence", i);
+    if (!need_sequence(n, i))
+        return false;
     s = n->in[i];
     *count = s->type->n;
     *out = NEW_ARRAY(n->b.c->arena, const Expr *, *count + 2);
@@ -62,7 +74,12 @@ bool convert_sequence_at(Node *n)
 {
     const Expr **xs;
     uint32_t     count, at;
+    OnnxList     l;
 
+    if (!need_sequence(n, 0))
+        return false;
+    if (wants_list(n, 1))
+        return list_of(n, 0, &l) && list_at(n, &l);
     return items(n, 0, &count, &xs) && position(n, 1, count, count, 0, &at) &&
            (count > 0 || node_error(n, E_IMPORT, "the sequence is empty")) && node_done(n, xs[at]);
 }
@@ -71,9 +88,13 @@ bool convert_sequence_insert(Node *n)
 {
     const Expr **xs;
     uint32_t     count, at;
+    OnnxList     l;
 
-    if (!items(n, 0, &count, &xs) || !node_need_rank(n, 1, 0, MAX_RANK) ||
-        !position(n, 2, count, count + 1, count, &at))
+    if (!need_sequence(n, 0) || !node_need_rank(n, 1, 0, MAX_RANK))
+        return false;
+    if (wants_list(n, 2) && n->in[0]->type->n > 0)
+        return list_of(n, 0, &l) && list_insert(n, &l);
+    if (!items(n, 0, &count, &xs) || !position(n, 2, count, count + 1, count, &at))
         return false;
     for (uint32_t i = count; i > at; i--)
         xs[i] = xs[i - 1];
@@ -85,11 +106,18 @@ bool convert_sequence_erase(Node *n)
 {
     const Expr **xs;
     uint32_t     count, at;
+    OnnxList     l;
 
-    if (!items(n, 0, &count, &xs) || !position(n, 1, count, count, count - 1, &at))
+    if (!need_sequence(n, 0))
+        return false;
+    if (wants_list(n, 1))
+        return list_of(n, 0, &l) && list_erase(n, &l);
+    if (!items(n, 0, &count, &xs))
         return false;
     if (count == 0)
         return node_error(n, E_IMPORT, "the sequence is empty");
+    if (!position(n, 1, count, count, count - 1, &at))
+        return false;
     for (uint32_t i = at; i + 1 < count; i++)
         xs[i] = xs[i + 1];
     return sequence(n, count - 1, xs);
@@ -97,13 +125,14 @@ bool convert_sequence_erase(Node *n)
 
 bool convert_sequence_length(Node *n)
 {
-    const Expr **xs;
-    uint32_t     count;
-    int64_t      v;
+    const OnnxList *l;
+    int64_t         v;
 
-    if (!items(n, 0, &count, &xs))
+    if (!need_sequence(n, 0))
         return false;
-    v = count;
+    if ((l = onnx_list(n->im, n->in[0])))
+        return node_done(n, l->count);
+    v = n->in[0]->type->n;
     return node_done(n, build_const(&n->b, DT_I64, 0, NULL, &v));
 }
 
@@ -113,6 +142,12 @@ bool convert_concat_from_sequence(Node *n)
     const Expr **xs;
     uint32_t     count, axis;
 
+    if (!need_sequence(n, 0))
+        return false;
+    const OnnxList *l = onnx_list(n->im, n->in[0]);
+    if (l)
+        return node_axis(n, node_int(n, "axis", 0), l->element->n + fresh, &axis) &&
+               list_concat(n, l, axis, fresh);
     if (!items(n, 0, &count, &xs))
         return false;
     if (count == 0)
@@ -127,6 +162,66 @@ bool convert_concat_from_sequence(Node *n)
 
 #define MAX_PIECES 65536
 
+/* Pieces of sizes that the run says. */
+static bool split_by_run(Node *n, uint32_t axis)
+{
+    int64_t      count;
+    const Expr **out;
+
+    if (!type_dim(n->in[1]->type, 0, &count) || count > MAX_PIECES)
+        return node_error(n, E_UNSUPPORTED, "a number of pieces that a run decides");
+    out = NEW_ARRAY(n->b.c->arena, const Expr *, (size_t)count + 1);
+    return parts_at_run(n, axis, (uint32_t)count, out) && sequence(n, (uint32_t)count, out);
+}
+
+/* Equal pieces, but for the last one, of a size that the run says: piece j has the cells from
+ * j * size on. */
+static bool split_evenly_by_run(Node *n, uint32_t axis)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+    const Expr  *x = n->in[0], *size, *at, *j, *left, *all = cell_form(b, expr_form(x, axis));
+    const Idx   *room = idx_const(A, expr_form(x, axis)->hi), *one = idx_const(A, 1), *yes;
+    OnnxPack    *of = pack_of(n->im, x, NULL);
+    OnnxList     l = {.element = of, .most = room->hi};
+    int64_t      axes[MAX_RANK + 1], unit = 1;
+    uint32_t     rank = expr_rank(x);
+
+    if (expr_form(x, axis)->lo < 1 || rank >= MAX_RANK)
+        return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", axis);
+    for (uint32_t i = 0; i < rank; i++)
+        if (i != axis)
+            build_dim(b, x, i); /* has to be a number */
+    size = build_reshape(b, build_cast(b, n->in[1], DT_I64), 1, &unit);
+    RunDim d = {build2(b, "minimum", size, cell_number(b, 1), NULL), 1, 1, axis, 1};
+    if (!onnx_bind(n, 0, 1, &d, &yes)) /* it is 1 at least, or the run ends */
+        return false;
+    size = build2(b, "minimum", build2(b, "maximum", size, cell_number(b, 1), NULL), all, NULL);
+    of->open[axis] = true;
+    of->room[axis] = room;
+    of->least[axis] = 1;
+    l.count = build2(b, "add", all, build2(b, "subtract", size, cell_number(b, 1), NULL), NULL);
+    l.count = build_reshape(b, build2(b, "divide", l.count, size, NULL), 0, NULL);
+    j = build2(b, "multiply", build_arange(b, room, DT_I64), size, NULL);
+    left = build2(b, "maximum", build2(b, "subtract", all, j, NULL), cell_number(b, 0), NULL);
+    left = build2(b, "minimum", left, size, NULL);
+    at = build2(b, "add", build_reshape_to(b, j, 2, (const Idx *[]){room, one}),
+                build_reshape_to(b, build_arange(b, room, DT_I64), 2, (const Idx *[]){one, room}),
+                NULL);
+    at = build2(b, "minimum", at, build2(b, "subtract", all, cell_number(b, 1), NULL), NULL);
+    for (uint32_t i = 0; i <= rank; i++)
+        axes[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
+    l.cells = build_transpose(b, build_take(b, x, at, axis), rank + 1, axes);
+    for (uint32_t i = 0; i < rank; i++) { /* the other dimensions are those of x */
+        const Expr *column = i == axis ? left : cell_form(b, expr_form(x, i));
+
+        column = i == axis ? column : build_broadcast_to(b, column, 1, &room);
+        column = build_expand_dims(b, column, 1, 1);
+        l.sizes = l.sizes ? build_concat(b, 2, (const Expr *[]){l.sizes, column}, 1) : column;
+    }
+    return node_done(n, onnx_list_new(n->im, b->loc, l));
+}
+
 bool convert_split_to_sequence(Node *n)
 {
     const Build *b = &n->b;
@@ -140,8 +235,14 @@ bool convert_split_to_sequence(Node *n)
     if (!node_need_rank(n, 0, 1, MAX_RANK) ||
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
         return false;
+    if (node_has(n, 1) && !node_need_rank(n, 1, 0, 1))
+        return false;
+    if (!node_known(n, 1)) {
+        node_ignore(n, "keepdims");
+        return expr_rank(n->in[1]) ? split_by_run(n, axis) : split_evenly_by_run(n, axis);
+    }
     if (node_has(n, 1)) {
-        if (!node_need_rank(n, 1, 0, 1) || !node_const_ints(n, 1, &sizes))
+        if (!node_const_ints(n, 1, &sizes))
             return false;
         each = expr_rank(n->in[1]) == 0;
     }
@@ -183,8 +284,11 @@ bool convert_sequence_map(Node *n)
         return false;
     if (g->output.n != n->nout)
         return node_error(n, E_IMPORT, "its body has %u outputs, not %u", g->output.n, n->nout);
-    if (!node_has(n, 0) || !is_sequence(n->im, n->in[0]))
-        return node_error(n, E_IMPORT, "input 0 should be a sequence");
+    if (!need_sequence(n, 0))
+        return false;
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (node_has(n, i) && onnx_list(n->im, n->in[i]))
+            return node_error(n, E_UNSUPPORTED, "a run decides how many elements input %u has", i);
     count = n->in[0]->type->n;
     made = NEW_ARRAY(b->c->arena, const Expr *, n->nout + 1);
     out = NEW_ARRAY(b->c->arena, const Expr **, n->nout + 1);

@@ -164,8 +164,8 @@ static const Expr *import_array(Import *im, const Leaf *l, const ImportValue *va
     return expr_const(im->c, value->value, loc);
 }
 
-/* May --dim NAME be of a dimension that nodes make?  By its place in a tensor, or as the model
- * calls it. */
+/* May --dim NAME be of a dimension that nodes make?  By its place in a tensor, as the model calls it,
+ * or the number of elements of a sequence. */
 static bool is_made(Import *im, const OnnxScope *s, const OnnxGraph *g, const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -178,7 +178,7 @@ static bool is_made(Import *im, const OnnxScope *s, const OnnxGraph *g, const ch
             const char           *made = intern(im->c->strings, p->output.at[k]);
             const OnnxTensorType *t = map_get(s->declared, PTR_KEY(made));
 
-            if (made == tensor)
+            if (made == tensor || !strcmp(made, name))
                 return true;
             for (uint32_t d = 0; t && t->shape && d < t->shape->dims.n; d++) {
                 const OnnxDim *dim = t->shape->dims.at[d];
@@ -285,43 +285,61 @@ bool onnx_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptio
 
 /* ---- outputs ---------------------------------------------------------------------------------------- */
 
-static bool add_result(Import *im, OnnxTensors *r, Loc loc, const char *name, const OnnxType *t,
+/* The tensors of an output of the graph, whose scope is s. */
+static bool add_result(Node *n, OnnxTensors *r, const char *name, const OnnxType *t,
                        const Expr *value)
 {
-    Ctx                *c = im->c;
-    const OnnxOptional *o = onnx_optional(im, value);
+    const Build        *b = &n->b;
+    Ctx                *c = b->c;
+    const OnnxOptional *o = onnx_optional(n->im, value);
+    const OnnxList     *l = onnx_list(n->im, value);
     const OnnxType     *inner = t && t->optional ? t->optional->type : t;
-    Build               b = {c, loc, "output"};
     OnnxOptional        there = {NULL, value};
-    uint8_t             yes = 1;
+    const Idx          *count, *zero = idx_const(c->arith, 0);
 
     if (!o && t && t->optional) {
-        there.given = build_const(&b, DT_BOOL, 0, NULL, &yes);
+        there.given = build_const(b, DT_BOOL, 0, NULL, &(uint8_t){1});
         o = &there;
     }
     if (o) {
         vec_push(c->arena, &r->names, intern_printf(c->strings, "%s.given", name));
         vec_push(c->arena, &r->at, o->given);
-        return !o->value || add_result(im, r, loc, name, inner, o->value);
+        return !o->value || add_result(n, r, name, inner, o->value);
+    }
+    if (l) {
+        if (!list_count(n, l, 0, &count))
+            return false;
+        vec_push(c->arena, &r->names, name);
+        vec_push(c->arena, &r->at, build_slice_to(b, l->cells, 0, zero, count));
+        if (l->sizes) {
+            vec_push(c->arena, &r->names, intern_printf(c->strings, "%s.sizes", name));
+            vec_push(c->arena, &r->at, build_slice_to(b, l->sizes, 0, zero, count));
+        }
+        return r->at.at[r->at.n - 1] != NULL;
     }
     if (value->type->kind == TYPE_TUPLE) {
         for (uint32_t i = 0; i < value->type->n; i++)
-            if (!add_result(im, r, loc, intern_printf(c->strings, "%s.%u", name, i),
+            if (!add_result(n, r, intern_printf(c->strings, "%s.%u", name, i),
                             t && t->sequence ? t->sequence->type : NULL,
-                            sequence_element(&b, value, i)))
+                            sequence_element(b, value, i)))
                 return false;
         return true;
     }
     if (!expr_has_shape(value))
-        return error_at(c, E_UNSUPPORTED, loc, "output '%s' is no tensor", name);
-    onnx_check_declared(im, loc, arena_printf(c->arena, "output '%s'", name), t ? t->tensor : NULL,
-                        value->type);
+        return error_at(c, E_UNSUPPORTED, b->loc, "output '%s' is no tensor", name);
+    onnx_check_declared(n->im, b->loc, arena_printf(c->arena, "output '%s'", name),
+                        t ? t->tensor : NULL, value->type);
     vec_push(c->arena, &r->names, name);
     vec_push(c->arena, &r->at, value);
     return true;
 }
 
-bool onnx_result(Import *im, OnnxTensors *r, Loc loc, const OnnxValue *v, const Expr *value)
+bool onnx_result(Import *im, const OnnxScope *s, OnnxTensors *r, Loc loc, const OnnxValue *v,
+                 const Expr *value)
 {
-    return add_result(im, r, loc, intern(im->c->strings, onnx_text(v->name)), v->type, value);
+    const char *name = intern(im->c->strings, onnx_text(v->name));
+    OnnxNode    p = {.output = {.n = 1, .at = &name}};
+    Node        n = {.b = {im->c, loc, "output"}, .im = im, .scope = s, .p = &p, .nout = 1};
+
+    return add_result(&n, r, name, v->type, value);
 }

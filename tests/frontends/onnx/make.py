@@ -114,7 +114,7 @@ def bad():
     arm = lambda name, shape: h.make_graph(
         [node("Constant", "", name, value=init("k", np.zeros(shape, np.float32)))], name, [],
         [value(name, F, shape)])
-    save("bad_branches", one(node("If", "c", "y", then_branch=arm("a", [1]), else_branch=arm("b", [2])),
+    save("bad_branches", one(node("If", "c", "y", then_branch=arm("a", [1]), else_branch=arm("b", [1, 2])),
                              ins=[value("c", B, [])]))
     f = h.make_function("local", "Again", ["x"], ["y"], [h.make_node("Again", ["x"], ["y"], domain="local")],
                         [h.make_opsetid("local", 1)])

@@ -108,6 +108,61 @@ def maybe():
          [value("has", B, [])], opset=18)
 
 
+def moved():
+    """Positions that a run says, in a sequence whose elements differ."""
+    case("moved", "", [dict(s=[f(2, 3), f(1, 3), f(4, 3)], x=f(3, 3), p=np.array(p), q=ints(q)) for p, q in ((0, -1), (2, 0), (-1, 3))],
+         [node("SequenceInsert", "s x p", "t"), node("SequenceAt", "t q", "a"), node("SequenceErase", "t q", "u"),
+          node("SequenceInsert", "u a", "v"), node("SequenceErase", "v", "w"), node("ConcatFromSequence", "w", "c", axis=0), node("SequenceLength", "v", "n"),
+          node("ReduceSum", "a zero", "r", keepdims=0), node("Sub", "c r", "d")],
+         [seq("s"), value("x", F, [3, 3]), value("p", I, []), value("q", I, [1])],
+         [seq("v"), value("a", F, None), value("d", F, None), value("n", I, [])], zero=ints(0))
+
+
+def stacked():
+    """Equal elements by a position of the run, one behind the other and in a dimension of their own."""
+    case("stacked", "", [dict(x=f(4, 6), p=np.array(p)) for p in (0, 3)],
+         [node("SplitToSequence", "x", "s", axis=1), node("SequenceErase", "s p", "t"),
+          node("ConcatFromSequence", "t", "y", axis=1), node("ConcatFromSequence", "t", "z", axis=-1, new_axis=1)],
+         [value("x", F, [4, 6]), value("p", I, [])], [value("y", F, None), value("z", F, None)])
+
+
+def pieces():
+    """SplitToSequence by sizes that a run says, each or one for all."""
+    case("pieces", "", [dict(x=f(5, 4), n=np.array(n), k=ints(*k)) for n, k in ((2, (1, 4)), (5, (0, 5)), (1, (3, 2)), (9, (5, 0)))],
+         [node("SplitToSequence", "x n", "s", axis=0), node("SplitToSequence", "x k", "t", axis=0),
+          node("SequenceLength", "s", "m"), node("ConcatFromSequence", "s", "y", axis=0), node("SequenceAt", "t one", "z")],
+         [value("x", F, [5, 4]), value("n", I, []), value("k", I, [2])],
+         [seq("s"), seq("t"), value("m", I, []), value("y", F, None), value("z", F, None)], one=np.array(1))
+
+
+def branches():
+    """Branches of other sizes: by number, by values of the run, in sequences, of other lengths."""
+    then = h.make_graph([node("Slice", "x zero two zero", "a"), node("SequenceConstruct", "x a", "s"), node("NonZero", "a", "b")], "then", [],
+                        [value("a", F, None), seq("s"), value("b", I, None)])
+    other = h.make_graph([node("Concat", "x x", "c", axis=0), node("SequenceConstruct", "c", "t"), node("NonZero", "c", "d")], "other", [],
+                         [value("c", F, None), seq("t"), value("d", I, None)])
+    case("branches", "", [dict(x=f(3, 2) * (rng.random((3, 2)) < 0.5), go=np.array(g)) for g in (True, False)],
+         [node("If", "go", "y s i", then_branch=then, else_branch=other), node("Relu", "y", "r"), node("Shape", "y", "n"),
+          node("ReduceSum", "i zero", "j"), node("ConcatFromSequence", "s", "k", axis=0)],
+         [value("x", F, [3, 2]), value("go", B, [])],
+         [value("r", F, None), value("n", I, [2]), seq("s"), value("i", I, None), value("j", I, None), value("k", F, None)],
+         zero=ints(0), two=ints(2))
+
+
+def grown():
+    """A loop that makes a sequence of elements of other sizes, and one that keeps what is largest so far."""
+    body = h.make_graph(
+        [node("Add", "i one", "e"), node("Slice", "x zero e zero", "part"), node("SequenceInsert", "s part", "t"),
+         node("SequenceLength", "t", "k"), node("Cast", "k", "kf", to=F), node("Mul", "a kf", "b"),
+         node("Less", "k most", "go")], "body",
+        [value("i", I, []), value("c", B, []), seq("s"), value("a", F, [2])], [value("go", B, []), seq("t"), value("b", F, [2])])
+    case("grown", "--dim s=0..9", [dict(x=f(4, 2), n=np.array(n), most=np.array(k)) for n, k in ((3, 9), (7, 9), (0, 9), (9, 2))],
+         [node("SequenceEmpty", "", "none"), node("Loop", "n _ none start", "s a", body=body),
+          node("SequenceInsert", "s x", "u"), node("ConcatFromSequence", "u", "y", axis=0), node("SequenceLength", "s", "k")],
+         [value("x", F, [4, 2]), value("n", I, []), value("most", I, [])],
+         [seq("s"), value("a", F, [2]), value("y", F, None), value("k", I, [])], one=ints(1), zero=ints(0), start=f(2))
+
+
 def optimizers():
     """A step of each optimizer for two parameters, the first one and a later one."""
     def step(name, op, states, **attrs):
@@ -132,7 +187,8 @@ def optimizers():
 
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
-    for make in edited, mapped, maybe, optimizers:
+    for make in edited, mapped, maybe, moved, stacked, pieces, branches, grown, optimizers:
+        rng = np.random.default_rng(19)
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
