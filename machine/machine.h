@@ -8,6 +8,7 @@
  *   machine.c   the figures of a machine (machine.def), and what is known of CPUs (cpus.def)
  *   file.c      figures as a file, for a target
  *   tile.c      cycles of register tiles
+ *   loops.c     ... of sums, windows, and cells that are moved
  *   kernel.c    what a kernel takes, from its loops (kernel.h)
  *   program.c   ... and from where its operands were left
  *   time.c      what work takes that computes and moves data at the same time
@@ -144,6 +145,31 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define PLANAR_ROWS 5.0
 #define NARROW_BLOCKS 1.04
 
+/* ---- loops.c ------------------------------------------------------------------------------------- */
+
+/* Cycles of the sum of a row of so many vectors, as so many sums side by side; of the sums of
+ * columns of so many vectors, that many of them at a time. */
+double row_sum_cycles(const Machine *m, double vectors, int64_t chains);
+double column_sum_cycles(const Machine *m, double vectors, double steps, int64_t chains);
+/* A window that moves along a row, and which of its loops are written out. */
+typedef struct {
+    int64_t kh, kw, stride;
+    bool    maximum; /* of floats, not their sum */
+} Window;
+typedef enum { WRITTEN_NONE, WRITTEN_COLUMNS, WRITTEN_ALL } Written;
+/* Cycles of a tile of so many pixels, a vector each. */
+double window_cycles(const Machine *m, int64_t lanes, const Window *w, int64_t pixels,
+                     Written written);
+/* Cycles of counting rounds; of cells that lie apart, loaded one by one; as tiles that are turned
+ * in registers; as rows by turns that are shuffled together. */
+double rounds_cycles(double rounds);
+double gather_cycles(const Machine *m, double cells);
+double turn_cycles(const Machine *m, int64_t lanes, double cells);
+double weave_cycles(const Machine *m, int64_t lanes, double cells, int64_t rows);
+/* Cycles that a stage takes to read so many vectors that the one before stored, a group of so many
+ * vectors and bytes at a time. */
+double handed_cycles(const Machine *m, double vectors, double group, double bytes);
+
 /* ---- traffic.c ---------------------------------------------------------------------------------- */
 
 typedef enum {
@@ -231,6 +257,8 @@ typedef struct {
     int64_t bytes, math, divisions, others;
 } CellWork;
 double cell_ns(const Machine *m, const CellWork *w);
+/* Instructions of it as a vector, about. */
+int64_t cell_operations(const CellWork *w);
 /* ... of so many multiply-adds. */
 double products_ns(const Machine *m, int64_t macs);
 /* Nanoseconds that a second thread saves of a kernel with so many multiply-adds, which reads and

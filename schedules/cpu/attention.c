@@ -213,8 +213,8 @@ void sched_attention(Sched *s)
     if (!tiny)
         step(s, "parallel %%%s", z.by_head ? head : part);
     copy_marks(s, "keys", !z.by_head && !tiny);
-    vector_sum(s, "max");
+    vector_sum(s, "max", best_sums(s, "max", true));
     exp_marks(s, &z);
     if (try_step(s, "cache_write sum reg at %%sum.m"))
-        vector_sum(s, "sum");
+        vector_sum(s, "sum", best_sums(s, "sum", true));
 }

@@ -289,6 +289,14 @@ static void cell_prim(void *user, const Prim *p)
     }
 }
 
+CellWork cell_work(const Stmt *block)
+{
+    CellWork w = {0};
+
+    stmt_visit(block, &(TirVisit){.user = &w, .prim = cell_prim});
+    return w;
+}
+
 bool is_tiny_kernel(const Sched *s)
 {
     const char *names[64];
@@ -298,9 +306,8 @@ bool is_tiny_kernel(const Sched *s)
 
     for (uint32_t i = 0; i < n; i++) {
         const Stmt *b = sched_block(s, names[i]);
-        CellWork    w = {0};
+        CellWork    w = cell_work(b);
 
-        stmt_visit(b, &(TirVisit){.user = &w, .prim = cell_prim});
         ns += (double)block_work(s, names[i]) * cell_ns(&m, &w);
     }
     return too_short(&m, ns);

@@ -78,6 +78,8 @@ int64_t row_blocks(int64_t y);
  * whose blocks are estimated by what a cell loads and computes. */
 bool is_tiny(const Sched *s, int64_t work);
 bool is_tiny_kernel(const Sched *s);
+/* What a cell of the block loads and computes. */
+CellWork cell_work(const Stmt *block);
 
 /* Multiply-adds of a tile that are written out; of a depthwise one. */
 enum { LONG_CODE = 3000, LONG_TAPS = 128 };
@@ -134,17 +136,33 @@ void conv2d_depthwise(Sched *s);
 void conv2d_groups(Sched *s);
 void conv2d_planar(Sched *s);
 void conv2d_pair(Sched *s);
-/* A reduction's loops outside, its innermost spatial loop as vectors, accumulators in registers. */
-void vector_accumulate(Sched *s, const char *block);
+/* What a reduction adds up (reduce.c): rows of `wide` cells, or columns, `wide` of them side by
+ * side.
+ */
+typedef struct {
+    bool   along;
+    double times, steps, wide; /* columns: of so many steps */
+} SumSizes;
+SumSizes sum_sizes(const Sched *s, const char *block, bool along);
+/* Vectors of sums that go on at a time in all of these, as the decision `sums`; the best by
+ * estimate for a block. */
+int64_t pick_sums(Sched *s, const SumSizes *all, uint32_t n);
+int64_t best_sums(const Sched *s, const char *block, bool along);
+/* A reduction's loops outside, its innermost spatial loop as vectors, so many of them accumulators
+ * in registers. */
+void vector_accumulate(Sched *s, const char *block, int64_t chains);
 /* A reduction along the row as partial sums side by side, then their sum (reduce.c). */
-void vector_sum(Sched *s, const char *block);
+void vector_sum(Sched *s, const char *block, int64_t chains);
 /* A block's inner loop as vectors, with a remainder. */
 void vector_marks(Sched *s, const char *block);
 /* The block `pad`: computed in the loop `at` (NULL: where it is, divided among the threads), its
  * rows as a border and an interior that is a plain copy. */
 void pad_marks(Sched *s, const char *at);
-/* A block whose result lies across its operand: tiles that are turned in registers; false, and
- * nothing done, for other blocks (transpose.c). */
+/* How cells come that do not lie side by side in the operand: one by one; as tiles that are turned
+ * in registers; from a few rows by turns.  False, and nothing done, for blocks that are not of that
+ * kind (transpose.c); turn_marks takes either of the latter. */
+typedef enum { CELLS_AS_THEY_LIE, CELLS_TURNED, CELLS_BY_TURNS } Cells;
+bool cells_marks(Sched *s, const char *block, Cells how, bool parallel);
 bool turn_marks(Sched *s, const char *block, bool parallel);
 /* The last block's inner loop as vectors, its first loop divided among the threads. */
 void spatial_marks(Sched *s, const char *block);

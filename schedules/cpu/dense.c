@@ -152,7 +152,7 @@ static void row_products(Sched *s, const GemmSizes *z)
     step(s, "cache_write dense reg at %%dense.n");
     if (out)
         step(s, "reverse_compute_at %s %%dense.n", out);
-    vector_sum(s, "dense");
+    vector_sum(s, "dense", best_sums(s, "dense", true));
     if (!alone)
         step(s, "parallel %%%s", loop);
 }

@@ -2,6 +2,8 @@
  * divided among the threads. */
 #include "schedules/cpu/cpu.h"
 
+#include <math.h>
+
 /* The last block of the nest and its iterators' loops; everything before it inlined. */
 static const char *last_block(Sched *s)
 {
@@ -36,7 +38,7 @@ void vector_marks(Sched *s, const char *block)
 /* A transpose reads a cell a row; the row's next cells are those of another dimension.  That one
  * goes inside the loop over vectors, so that the few lines one vector touches serve the next,
  * before rows at equal distances push them out of their set of L1. */
-static void transpose_order(Sched *s, const char *block)
+static bool transpose_order(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
     const Prim *v = b && b->kind == STMT_BLOCK ? b->kids[b->nkids - 1]->u.store.value : NULL;
@@ -45,7 +47,7 @@ static void transpose_order(Sched *s, const char *block)
 
     if (!v || v->kind != PRIM_LOAD || b->u.block.nspatial < 3 || !v->u.load.n ||
         !idx_is_atom(v->u.load.index[v->u.load.n - 1], &a))
-        return;
+        return false;
     const BlockData *d = &b->u.block;
     const Atom      *inner = d->iter[d->nspatial - 1], *beside = d->iter[d->nspatial - 2];
     int64_t          outer = 1, lanes = cpu_lanes(s);
@@ -54,9 +56,9 @@ static void transpose_order(Sched *s, const char *block)
                     ? iter_extent(s, block, d->iter[i]->name)
                     : outer;
     /* The threads take a loop outside of both. */
-    if (a == beside && outer >= limit_least_parts(&m) && inner->hi + 1 > lanes &&
-        (inner->hi + 1) % lanes == 0)
-        try_step(s, "reorder %%%s.vo, %%%s.%s", block, block, beside->name);
+    return a == beside && outer >= limit_least_parts(&m) && inner->hi + 1 > lanes &&
+           (inner->hi + 1) % lanes == 0 &&
+           try_step(s, "reorder %%%s.vo, %%%s.%s", block, block, beside->name);
 }
 
 /* An image in blocks of channels is divided by rows before channels, as convolutions do. */
@@ -77,19 +79,25 @@ static bool parallel_rows(Sched *s, const char *block)
            try_step(s, "parallel %%%s.u", block);
 }
 
-void spatial_marks(Sched *s, const char *block)
+/* The loop over vectors of a block, as `vector_marks` left it; `name` of it with so many of them
+ * written out. */
+static const char *vectors_loop(Sched *s, const char *block, int64_t vectors)
 {
-    const Stmt *b = sched_block(s, block);
-    bool        alone = is_tiny_kernel(s);
-    Machine     m = machine_of(s->target);
+    if (vectors > 1 && step(s, "split %%%s.vo by %lld -> %%%s.vs, %%%s.vu", block,
+                            (long long)vectors, block, block)) {
+        step(s, "unroll %%%s.vu", block);
+        return "vs";
+    }
+    return "vo";
+}
 
-    if (!b || b->u.block.opaque || !b->u.block.nspatial)
-        return;
-    const BlockData *d = &b->u.block;
-    if (turn_marks(s, block, !alone))
-        return;
+static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    Machine          m = machine_of(s->target);
+
     vector_marks(s, block);
-    transpose_order(s, block);
+    const char *outer = transpose_order(s, block) ? "vo" : vectors_loop(s, block, vectors);
     if (alone || parallel_rows(s, block))
         return;
     for (uint32_t i = 0; i < d->nspatial; i++) {
@@ -100,7 +108,97 @@ void spatial_marks(Sched *s, const char *block)
             return;
         }
     }
-    try_step(s, "parallel %%%s.vo", block);
+    try_step(s, "parallel %%%s.%s", block, outer);
+}
+
+/* ---- what is decided ------------------------------------------------------------------------------ */
+
+static const char *const cells_words[] = {"as.they.lie", "turned", "by.turns"};
+
+typedef struct {
+    const char *block;
+    double      cells;       /* of the result */
+    bool        can[3];      /* by Cells */
+    double      estimate[3]; /* cycles */
+    int64_t     trips;       /* whole vectors of the innermost loop; 0: there is none */
+    int64_t     operations;  /* of a vector */
+    Cells       how;
+    int64_t     vectors; /* written out */
+} CellsPlan;
+
+static void decide_cells(Sched *s, void *plan)
+{
+    CellsPlan *p = plan;
+    Machine    m = machine_of(s->target);
+    Candidates how = candidates(s), vectors = candidates(s);
+
+    for (Cells i = CELLS_AS_THEY_LIE; i <= CELLS_BY_TURNS; i++)
+        if (p->can[i])
+            candidate(&how, i, 0, p->estimate[i]);
+    p->how = (Cells)pick_order(s, "cells", &how, cells_words);
+    p->vectors = 1;
+    if (p->how != CELLS_AS_THEY_LIE || p->trips < 1)
+        return;
+    double rounds = p->cells / (double)cpu_lanes(s);
+    for (int64_t n = 1; n == 1 || (n <= limit_round_vectors(&m) &&
+                                   n * p->operations <= limit_round_operations(&m));
+         n *= 2)
+        if (p->trips % n == 0)
+            candidate(&vectors, n, 0,
+                      rounds * (double)p->operations + rounds_cycles(rounds / (double)n));
+    p->vectors = pick_factor(s, "vectors", &vectors);
+}
+
+/* Whole vectors of the loop that `vector_marks` makes, whose rest is a round of its own. */
+static int64_t vector_trips(const Sched *s, const char *block, const BlockData *d)
+{
+    const char *inner = d->iter[d->nspatial - 1]->name;
+    int64_t     n = loop_extent(s, intern_printf(s->c->strings, "%s.%s", block, inner));
+    int64_t     lanes = n > 0 ? inner_lanes(s, n) : 1;
+
+    return lanes > 1 && n > lanes ? n / lanes : 0;
+}
+
+static CellsPlan cells_plan(Sched *s, const char *block)
+{
+    const Stmt      *b = sched_block(s, block);
+    const BlockData *d = &b->u.block;
+    Machine          m = machine_of(s->target);
+    CellWork         w = cell_work(b);
+    int64_t          lanes = cpu_lanes(s);
+    CellsPlan        p = {.block = block,
+                          .cells = (double)block_work(s, block),
+                          .can = {[CELLS_AS_THEY_LIE] = true},
+                          .trips = d->nreduce ? 0 : vector_trips(s, block, d)};
+
+    p.operations = cell_operations(&w);
+    if (d->nreduce || lanes < LEAST_LANES)
+        return p;
+    Sched before = *s; /* steps are only tried */
+    for (Cells i = CELLS_TURNED; i <= CELLS_BY_TURNS; i++) {
+        p.can[i] = cells_marks(s, block, i, false);
+        *s = before;
+    }
+    p.estimate[CELLS_AS_THEY_LIE] =
+        p.can[CELLS_TURNED] || p.can[CELLS_BY_TURNS] ? gather_cycles(&m, p.cells) : NAN;
+    p.estimate[CELLS_TURNED] = turn_cycles(&m, lanes, p.cells);
+    p.estimate[CELLS_BY_TURNS] = weave_cycles(&m, lanes, p.cells, LEAST_LANES);
+    return p;
+}
+
+static bool has_cells(const Sched *s, const char *block)
+{
+    const Stmt *b = sched_block(s, block);
+
+    return b && !b->u.block.opaque && b->u.block.nspatial;
+}
+
+void spatial_marks(Sched *s, const char *block)
+{
+    bool alone = is_tiny_kernel(s);
+
+    if (has_cells(s, block) && !turn_marks(s, block, !alone))
+        rows_marks(s, block, 1, alone);
 }
 
 typedef struct {
@@ -189,6 +287,12 @@ void sched_injective(Sched *s)
 {
     const char *block = last_block(s);
 
-    if (block)
-        spatial_marks(s, block);
+    if (!block || !has_cells(s, block))
+        return;
+    bool      alone = is_tiny_kernel(s);
+    CellsPlan p = cells_plan(s, block);
+
+    sched_decide(s, decide_cells, &p);
+    if (p.how == CELLS_AS_THEY_LIE || !cells_marks(s, block, p.how, !alone))
+        rows_marks(s, block, p.vectors, alone);
 }

@@ -19,10 +19,80 @@ static uint32_t shared_rows(const Sched *s, const char *red, const char *last)
     return k;
 }
 
-void vector_accumulate(Sched *s, const char *block)
+/* ---- how many sums go on at a time --------------------------------------------------------------- */
+
+SumSizes sum_sizes(const Sched *s, const char *block, bool along)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    SumSizes         z = {.along = along, .times = 1, .steps = 1, .wide = 1};
+
+    for (uint32_t i = 0; i < d->nspatial + d->nreduce; i++) {
+        double n = (double)(d->iter[i]->hi - d->iter[i]->lo + 1);
+
+        if (i >= d->nspatial)
+            *(along ? &z.wide : &z.steps) *= n;
+        else if (!along && i + 1 == d->nspatial)
+            z.wide = n;
+        else
+            z.times *= n;
+    }
+    return z;
+}
+
+/* Sums of n vectors at a time: there are as many cells, and more than are added one by one. */
+static bool has_sums(const Machine *m, const SumSizes *z, int64_t lanes, int64_t n)
+{
+    return z->wide >= (double)(n * lanes) && (!z->along || z->wide > (double)limit_short_row(m));
+}
+
+static void sum_candidates(Candidates *k, const Sched *s, const SumSizes *all, uint32_t n)
+{
+    Machine m = machine_of(s->target);
+    int64_t lanes = cpu_lanes(s);
+
+    for (int64_t chains = 1; chains <= limit_most_sums(&m); chains *= 2) {
+        double cycles = 0;
+        bool   any = chains == 1;
+
+        for (uint32_t i = 0; i < n; i++) {
+            const SumSizes *z = &all[i];
+            double          vectors = z->wide / (double)lanes;
+            bool            fits = has_sums(&m, z, lanes, chains);
+
+            any |= fits;
+            cycles +=
+                z->times * (z->along ? row_sum_cycles(&m, vectors, fits ? chains : 1)
+                                     : column_sum_cycles(&m, vectors, z->steps, fits ? chains : 1));
+        }
+        if (any)
+            candidate(k, chains, 0, cycles);
+    }
+}
+
+int64_t pick_sums(Sched *s, const SumSizes *all, uint32_t n)
+{
+    Candidates k = candidates(s);
+
+    sum_candidates(&k, s, all, n);
+    return pick_factor(s, "sums", &k);
+}
+
+int64_t best_sums(const Sched *s, const char *block, bool along)
+{
+    SumSizes   z = sum_sizes(s, block, along);
+    Candidates k = {.arena = s->c->scratch};
+    uint32_t   best = 0;
+
+    sum_candidates(&k, s, &z, 1);
+    for (uint32_t i = 1; i < k.of.n; i++)
+        if (k.of.at[i].cycles < k.of.at[best].cycles)
+            best = i;
+    return k.of.at[best].v[0];
+}
+
+void vector_accumulate(Sched *s, const char *block, int64_t chains)
 {
     const Stmt *b = sched_block(s, block);
-    Machine     m = machine_of(s->target);
 
     if (!b || !b->u.block.nspatial || cpu_lanes(s) < 2)
         return;
@@ -34,7 +104,6 @@ void vector_accumulate(Sched *s, const char *block)
         lanes = n;
     if (lanes < 2)
         return;
-    int64_t chains = limit_sum_chains(&m); /* hide each other's latency */
     int64_t width = n >= chains * lanes ? chains * lanes : lanes;
     if (n > lanes && !try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vw", block,
                                inner, (long long)width, block, block))
@@ -165,7 +234,7 @@ static bool has_math(const Stmt *block)
 /* A sum along the row: partial sums in vectors, then their sum.  A long row has several vectors of
  * them, which hide the latency; what is left of the last ones is masked.  They are added up as
  * vectors, then as four numbers. */
-void vector_sum(Sched *s, const char *block)
+void vector_sum(Sched *s, const char *block, int64_t chains)
 {
     const Stmt *b = sched_block(s, block);
     int64_t     lanes = cpu_lanes(s), n;
@@ -190,8 +259,7 @@ void vector_sum(Sched *s, const char *block)
         try_step(s, "unroll %%%s.%s", block, k);
         return;
     }
-    int64_t chains = limit_sum_chains(&m), steps = limit_chain_steps(&m);
-    int64_t width = n >= chains * steps * lanes ? chains * lanes : lanes;
+    int64_t width = n >= chains * lanes ? chains * lanes : lanes;
     while (width > n)
         width /= 2;
     if (width < LEAST_LANES || !partial_sums(s, block, k, width, 0))
@@ -213,7 +281,7 @@ void vector_sum(Sched *s, const char *block)
 }
 
 /* The only block sums along rows: one row at a time, rows divided among the threads. */
-static void sum_of_rows(Sched *s, const char *block)
+static void sum_of_rows(Sched *s, const char *block, int64_t chains)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
     const char      *first = d->iter[0]->name, *row = d->iter[d->nspatial - 1]->name;
@@ -228,14 +296,14 @@ static void sum_of_rows(Sched *s, const char *block)
         row = i + 1 < d->nspatial ? row : "rows";
     }
     if (try_step(s, "cache_write %s reg at %%%s.%s", block, block, row))
-        vector_sum(s, block);
+        vector_sum(s, block, chains);
     if (rows > 1 && !is_tiny(s, work))
         try_step(s, "parallel %%%s.%s", block, first);
 }
 
 /* The first dimension is reduced: no loop is shared, and stages follow one another, those that
  * reduce it with sums of columns side by side. */
-static void column_stages(Sched *s, const char *const *names, uint32_t n)
+static void column_stages(Sched *s, const char *const *names, uint32_t n, int64_t chains)
 {
     bool alone = is_tiny_kernel(s);
 
@@ -244,10 +312,37 @@ static void column_stages(Sched *s, const char *const *names, uint32_t n)
             spatial_marks(s, names[i]);
             continue;
         }
-        vector_accumulate(s, names[i]);
+        vector_accumulate(s, names[i], chains);
         if (!alone)
             try_step(s, "parallel %%%s.vo", names[i]);
     }
+}
+
+/* The reductions of a kernel, and what is decided of them. */
+typedef struct {
+    SumSizes at[64];
+    uint32_t n;
+    int64_t  chains;
+} SumsPlan;
+
+static void decide_sums(Sched *s, void *plan)
+{
+    SumsPlan *p = plan;
+
+    p->chains = p->n ? pick_sums(s, p->at, p->n) : 1;
+}
+
+/* Stages share so many loops over rows. */
+static int64_t chains_of(Sched *s, const char *const *names, uint32_t n, uint32_t rows)
+{
+    SumsPlan p = {0};
+
+    for (uint32_t i = 0; i < n; i++)
+        if (sched_block(s, names[i])->u.block.nreduce && p.n < COUNT(p.at))
+            p.at[p.n++] = sum_sizes(
+                s, names[i], n == 1 ? sums_rows(s, names[i]) : !sums_columns(s, names[i], rows));
+    sched_decide(s, decide_sums, &p);
+    return p.chains;
 }
 
 void sched_rows(Sched *s)
@@ -277,38 +372,39 @@ void sched_rows(Sched *s)
         if (k < rows)
             rows = k;
     }
+    const BlockData *l = &sched_block(s, last)->u.block;
+    if (n > 1 && rows >= l->nspatial && l->nspatial)
+        rows = l->nspatial - 1;
+    int64_t chains = chains_of(s, names, n, n == 1 ? 0 : rows);
     if (n == 1 && sums_rows(s, last)) {
-        sum_of_rows(s, last);
+        sum_of_rows(s, last, chains);
         return;
     }
     if (!sched_block(s, last)->u.block.nspatial) { /* one number of all cells */
         for (uint32_t i = 0; i < n; i++)
             if (sched_block(s, names[i])->u.block.nreduce)
-                vector_sum(s, names[i]);
+                vector_sum(s, names[i], chains);
         return;
     }
     if (n == 1) {
         if (sched_block(s, last)->u.block.nreduce)
-            vector_accumulate(s, last);
+            vector_accumulate(s, last, chains);
         spatial_marks(s, last);
         return;
     }
-    const BlockData *l = &sched_block(s, last)->u.block;
-    if (rows >= l->nspatial)
-        rows = l->nspatial - 1;
     if (rows && rows < COUNT(names)) {
         const char *row = l->iter[rows - 1]->name;
         for (uint32_t i = n - 1; i-- > 0;)
             try_step(s, "compute_at %s %%%s.%s", names[i], last, row);
         for (uint32_t i = 0; i + 1 < n; i++)
             if (sums_columns(s, names[i], rows))
-                vector_accumulate(s, names[i]);
+                vector_accumulate(s, names[i], chains);
             else if (sched_block(s, names[i])->u.block.nreduce)
-                vector_sum(s, names[i]);
+                vector_sum(s, names[i], chains);
             else
                 vector_marks(s, names[i]);
     } else if (!rows) {
-        column_stages(s, names, n);
+        column_stages(s, names, n, chains);
     }
     spatial_marks(s, last);
 }

@@ -302,16 +302,19 @@ static bool by_turns(Turn *t, bool parallel)
     return !s->refusal;
 }
 
-bool turn_marks(Sched *s, const char *block, bool parallel)
+bool cells_marks(Sched *s, const char *block, Cells how, bool parallel)
 {
     Turn  t = {.s = s, .block = block};
     Sched before = *s;
 
-    if (is_turned(&t) && tile(&t, parallel))
-        return true;
-    *s = before;
-    if (by_turns(&t, parallel))
+    if (how == CELLS_TURNED ? is_turned(&t) && tile(&t, parallel) : by_turns(&t, parallel))
         return true;
     *s = before;
     return false;
+}
+
+bool turn_marks(Sched *s, const char *block, bool parallel)
+{
+    return cells_marks(s, block, CELLS_TURNED, parallel) ||
+           cells_marks(s, block, CELLS_BY_TURNS, parallel);
 }

@@ -134,8 +134,16 @@ static const char *point_text(const Sched *s)
     return text.n ? text.at : "";
 }
 
-/* SPACE_POINTS=200: so many points of each space. */
-static bool check_kernel(const TeFunc *te, const Target *t, uint64_t number)
+static bool offers(const Sched *s)
+{
+    for (uint32_t i = 0; i < s->decisions.n; i++)
+        if (s->decisions.at[i].n > 1)
+            return true;
+    return false;
+}
+
+/* SPACE_POINTS=200: so many points of each space.  `chosen`: rules that had a choice. */
+static bool check_kernel(const TeFunc *te, const Target *t, uint64_t number, Map *chosen)
 {
     const ScheduleRow *row = schedule_of_te(c, te, t);
     Sched             *best = point_of(te, t, row, NULL);
@@ -159,13 +167,30 @@ static bool check_kernel(const TeFunc *te, const Target *t, uint64_t number)
         CHECK(sched_replay(again, row->rule, text));
         CHECK_STR(steps_of(again), steps_of(s));
     }
+    if (!best->refusal && offers(best))
+        map_put(chosen, PTR_KEY(intern(c->strings, row->name)), chosen);
     return !best->refusal && best->decisions.n > 0;
+}
+
+/* No rule of a CPU computes one number: each has a kernel here for which it has a choice. */
+static void check_rules(const Map *chosen)
+{
+    for (uint32_t i = 0; i < schedule_count; i++) {
+        const ScheduleRow *row = &schedule_table[i];
+
+        if (row->cls != CLASS_CPU)
+            continue;
+        if (!map_get(chosen, PTR_KEY(intern(c->strings, row->name))))
+            printf("%s offers no choice\n", row->name);
+        CHECK(map_get(chosen, PTR_KEY(intern(c->strings, row->name))) != NULL);
+    }
 }
 
 static void test_points(void)
 {
     Bytes   text;
     TeFuncs te = {0};
+    Map    *chosen = map_new(arena);
 
     CHECK(file_map(c->diags, "tests/schedules/space/kernels.te", &text));
     CHECK(te_parse_all(c, "kernels.te", text, &te));
@@ -174,11 +199,12 @@ static void test_points(void)
 
         for (uint32_t k = 0; k < COUNT(targets); k++) {
             c->target = &targets[k];
-            decided += check_kernel(te.at[i], &targets[k], i * COUNT(targets) + k);
+            decided += check_kernel(te.at[i], &targets[k], i * COUNT(targets) + k, chosen);
             arena_reset(c->scratch);
         }
         CHECK(decided > 0);
     }
+    check_rules(chosen);
 }
 
 int main(void)

@@ -1,0 +1,124 @@
+/* Cycles of loops without products: sums of rows and columns, windows, cells that are moved.
+ *
+ * What they add up waits for itself.  A core hides that behind whatever else it finds among the
+ * next instructions: other sums of the same loop, or the next row's. */
+#include "machine/machine.h"
+
+/* Instructions that are under way at a time (Cascade Lake 224, Zen 4 320). */
+#define UNDER_WAY 224.0
+/* Of one operation and what feeds it. */
+#define FEEDING 1.5
+/* Counting and jumping, beside what a round does. */
+#define ROUND 0.5
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* A chain of that many cycles, of work of so many instructions that repeats: as many go on at a
+ * time as are under way. */
+static double hidden(double chain, double instructions)
+{
+    return chain / larger(UNDER_WAY / instructions, 1);
+}
+
+/* ---- sums ----------------------------------------------------------------------------------------- */
+
+/* Vectors add up to one, that to four numbers, these to one: four more operations that wait.  64
+ * rows of 512 numbers took 1.46, 1.0, 0.92, 1.0 with 1, 2, 4, 8 vectors of 64 bytes, of 128 all the
+ * same (Cascade Lake). */
+double row_sum_cycles(const Machine *m, double vectors, int64_t chains)
+{
+    enum { FOLDING = 4 };
+    double tail = FOLDING * 2 + (double)chains, rounds = vectors / (double)chains, depth = FOLDING;
+
+    for (int64_t n = chains; n > 1; n /= 2)
+        depth++;
+    return larger(vectors / m->loads,
+                  hidden((rounds + depth) * m->latency, FEEDING * vectors + tail)) +
+           tail / 2;
+}
+
+/* A round adds to all of them.  256 rows of 256 numbers took 2.4, 1.4, 1.0 and 1.0 with 1, 2, 4 and
+ * 8 vectors. */
+double column_sum_cycles(const Machine *m, double vectors, double steps, int64_t chains)
+{
+    double n = (double)chains, sums = steps * n / m->loads;
+
+    return vectors / n *
+           (larger(sums, hidden(steps * m->latency, FEEDING * steps * n)) + ROUND * (steps + 1));
+}
+
+/* ---- windows -------------------------------------------------------------------------------------- */
+
+/* The larger of two numbers with what NaN and zeros ask for, and where a cell outside counts as
+ * none. */
+#define MAXIMUM 4.0
+
+/* What is not written out is a loop: its sums wait for themselves, since a core that guesses when
+ * it ends finds little behind it.  3x3 on 28x28 took 6.5 cycles a cell as loops, 2.5 written out, 2
+ * in tiles of 2 and 4 pixels (Cascade Lake). */
+double window_cycles(const Machine *m, int64_t lanes, const Window *w, int64_t pixels,
+                     Written written)
+{
+    double  cells = (double)(w->kh * w->kw), p = (double)pixels;
+    double  op = w->maximum ? MAXIMUM : 1, units = p * cells * op / fma_rate(m, lanes);
+    int64_t columns = pixels * w->kw, line = (pixels - 1) * w->stride + w->kw;
+    double  loads = p * cells, chain = cells * m->latency;
+    double  rounds = written == WRITTEN_ALL ? 1 : (double)(written ? w->kh : w->kh * w->kw);
+
+    if (written)
+        loads = (double)(w->kh * (line < columns ? line : columns));
+    if (written == WRITTEN_ALL)
+        chain = hidden(chain, p * cells * (op + 0.5));
+    double over = p * (op + 1) - (double)m->regs; /* sums that do not stay in registers */
+    units += over > 0 ? over * cells / 2 : 0;
+    return larger(larger(units, loads / m->loads), chain) + rounds;
+}
+
+/* ---- cells that are moved, or computed each for itself ------------------------------------------------ */
+
+double rounds_cycles(double rounds)
+{
+    return ROUND * rounds;
+}
+
+/* A number is loaded, then put in its lane. */
+double gather_cycles(const Machine *m, double cells)
+{
+    return cells * larger(1, 1 / m->loads);
+}
+
+/* Rows are loaded, turned in as many steps as halve a vector, and stored. */
+double turn_cycles(const Machine *m, int64_t lanes, double cells)
+{
+    double steps = 1 / m->loads + 1; /* loads, stores */
+
+    for (int64_t n = lanes; n > 1; n /= 2)
+        steps++;
+    return steps * cells / (double)lanes;
+}
+
+/* A load and a store, and a shuffle for each row that is there by turns. */
+double weave_cycles(const Machine *m, int64_t lanes, double cells, int64_t rows)
+{
+    return (1 / m->loads + 1 + (double)rows) * cells / (double)lanes;
+}
+
+/* ---- stages --------------------------------------------------------------------------------------- */
+
+/* Cycles of a load across two stores that have not left the store queue, on the average. */
+#define ACROSS 2.0
+
+/* Beside what else goes through L1 the more of it is gone the larger a group is: 5x5 on 64x64 takes
+ * 1.15, 1.0 and 1.15 with groups of 2, 8 and 64 rows, 3x3 on 512x512 1.0, 1.03 and 1.2 of 1, 2 and
+ * 64 (Cascade Lake). */
+double handed_cycles(const Machine *m, double vectors, double group, double bytes)
+{
+    double wait = group < (double)limit_stores_apart(m) ? ACROSS : 0;
+    double gone = bytes < (double)m->l1 ? bytes / (double)m->l1 : 1;
+    double back = 2 * (double)m->vector_bytes / level_rate(m, LEVEL_L2);
+
+    return vectors * (1 / m->loads + wait + gone * back);
+}
