@@ -119,10 +119,10 @@ double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t
  * the next one, of `compute` cycles, begins. */
 double tile_end_cycles(double compute, double move);
 /* ... of a tile of so many sums, one vector wide, of which each takes so many products, with as
- * many vectors of weights; the numbers that these share are spread over all lanes, or, permuted,
- * each over some. */
+ * many vectors of weights; the numbers that these share are spread over all lanes (`spread` 0),
+ * or several over so many each. */
 double row_step_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t weights,
-                       int64_t numbers, bool permuted);
+                       int64_t numbers, int64_t spread);
 /* ... of a matrix product: all tiles of a panel of nv vectors, none taller than `most` rows. */
 double panel_step_cycles(const Machine *m, int64_t rows, int64_t most, int64_t nv);
 /* ... of a sum of dot products of small integers, each of `ops` instructions (Target.intrin_ops).
@@ -139,6 +139,9 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define DIRECT_3X3 1.4
 #define WINOGRAD_INPUT 1.25
 #define WINOGRAD_OUTPUT 1.0
+/* ... in groups of at most a vector, each way; in loops over rows (Cascade Lake, 28x28). */
+#define WINOGRAD_GROUP 3.0
+#define WINOGRAD_GROUP_LOOPS 3.75
 
 /* Convolutions on plain rows to blocked ones: they reload what those keep in registers.  Blocks
  * narrower than the widest vector: they must be worth it, being twice as many instructions. */

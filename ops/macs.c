@@ -60,13 +60,10 @@ int64_t macs_conv_transpose(const Expr *call)
     return times(cells(operand(call, 0)), cells_of_channel(operand(call, 1)));
 }
 
-/* NCHW or NCHW8c, 3x3 in one group. */
+/* 3x3; the transformed weight is [a, a, O, I of a group]. */
 int64_t macs_winograd(const Expr *call)
 {
-    const Type *x = operand(call, 0);
-    int64_t     channels = times(dim(x, 1), x->n > 4 ? dim(x, 4) : 1);
-
-    return times(cells(call->type), times(channels, 9));
+    return times(cells(call->type), times(dim(operand(call, 1), 3), 9));
 }
 
 int64_t macs_dense(const Expr *call)

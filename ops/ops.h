@@ -69,8 +69,9 @@ bool conv2d_sums_are_whole(const Conv2d *v, DType data, DType weight);
  * that a step of a sum of bytes is whole: it reads that many more cells at the end of a row. */
 int64_t conv2d_surplus_columns(Ctx *c, const Expr *conv);
 
-/* nn.conv2d as Winograd's, with tiles of 2 or 4, if it is 3x3 with stride 1 in one group and blocks
- * divide its channels.  The weight's transform is a call of its own, to be folded. */
+/* nn.conv2d as Winograd's, with tiles of 2 or 4, if it is 3x3 with stride 1, and blocks divide its
+ * channels, and its groups or the other way round.  The weight's transform is a call of its own, to
+ * be folded. */
 bool        conv2d_suits_winograd(const Expr *conv, int64_t tile);
 const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile);
 

@@ -14,7 +14,7 @@ typedef struct {
     int64_t sum;                  /* steps of the reduction: channels and cells of the kernel */
     int64_t group;                /* blocks of outputs that read the same channels */
     int64_t kw, stride, dilation; /* along the row */
-    bool    permuted;             /* a block holds several groups */
+    int64_t spread;               /* channels of a group where a block holds several, else 0 */
 } ConvWork;
 /* Cycles of one core in the register tiles that the rules choose (cpu/conv2d.c). */
 double cpu_conv_cycles(const Target *t, const ConvWork *w);
@@ -50,6 +50,7 @@ bool space_print(Ctx *c, const TeFunc *te, const Target *t, const ScheduleRow *r
  * outputs, as sched_winograd would cut it (cpu/winograd.c). */
 typedef struct {
     int64_t n, in, out, y, x; /* images, channels, size of the result */
+    int64_t groups;           /* 0: one */
     int64_t lanes;            /* of a block of channels */
     bool    ints;             /* 8-bit integers, two products of i16 a step */
 } Conv3x3;

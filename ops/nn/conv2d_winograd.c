@@ -13,6 +13,10 @@
  *     %y1[t, a, q, o] = case(a; A' rows over k of %m[k, q, t, o])
  *     %y[n, o, y, x, j] = case(x % m; A' rows over k of %y1[tile of (y, x), y % m, k, o*8 + j])
  *
+ * In groups the sum of o is over the channels of its group.  Where a block holds whole groups, all
+ * first channels lie side by side in %v, then all second ones, and in %m the outputs likewise: a
+ * number for each group, read over and over, is then what a vector of outputs takes of %v.
+ *
  * The transforms keep their factored forms: unrolled arms of one case share their sums.  The
  * weights are transformed in double precision.  Error: the products are exact to rounding, but the
  * transforms grow numbers by up to 4*5*5/4 for m = 4: about 1e-6 of the largest output, measured on
@@ -37,7 +41,9 @@ typedef struct {
     int64_t m, a;  /* output and input cells of a tile */
     int64_t block; /* 0: plain */
     int64_t in_c, out_c;
-    int64_t n, th, tw; /* images; rows and columns of tiles */
+    int64_t groups, group_in, group_out; /* channels of one */
+    bool    within;                      /* groups lie within a block */
+    int64_t n, th, tw;                   /* images; rows and columns of tiles */
     int64_t pad_lo[2], pad_hi[2], pad_value;
     DType   data, sum; /* types of the transformed data and of the products' sums */
 } Winograd;
@@ -187,6 +193,13 @@ const Type *rel_winograd_weight(Ctx *c, Loc loc, const void *attrs, const Type *
     return rel_tensor(c, loc, t, 4, dims);
 }
 
+/* A group is whole blocks on both sides, or blocks hold whole groups. */
+static bool are_blocks(const Winograd *w)
+{
+    return w->groups == 1 || !w->block || w->within ||
+           (w->group_in % w->block == 0 && w->group_out % w->block == 0);
+}
+
 /* Sizes; `out` gets the dimensions of the result. */
 static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const Type *data,
                            const Type *u, Winograd *w, int64_t *out)
@@ -209,10 +222,18 @@ static bool winograd_sizes(Ctx *c, Loc loc, const Conv2dWinogradAttrs *a, const 
     w->n = d[0];
     w->in_c = d[1] * (w->block ? w->block : 1);
     w->out_c = ud[2];
-    if (ud[0] != w->a || ud[1] != w->a || ud[3] != w->in_c || w->out_c < 1 || w->in_c < 1 ||
-        w->n < 1 || (w->block && w->out_c % w->block))
+    w->group_in = ud[3];
+    w->groups = a->groups;
+    if (ud[0] != w->a || ud[1] != w->a || w->groups < 1 || w->group_in < 1 ||
+        w->in_c / w->group_in != w->groups || w->in_c % w->group_in || w->out_c < 1 ||
+        w->in_c < 1 || w->n < 1 || w->out_c % w->groups || (w->block && w->out_c % w->block))
         return error_at(c, E_TYPE, loc, "a transformed weight %s for data %s", type_text(c, u),
                         type_text(c, data));
+    w->group_out = w->out_c / w->groups;
+    w->within = w->groups > 1 && conv2d_groups_within(w->group_in, w->group_out, w->block);
+    if (!are_blocks(w))
+        return error_at(c, E_TYPE, loc, "blocks of %lld and groups of %lld to %lld channels",
+                        (long long)w->block, (long long)w->group_in, (long long)w->group_out);
     for (uint32_t i = 0; i < 2; i++) {
         w->pad_lo[i] = a->padding.at[i];
         w->pad_hi[i] = a->padding.at[i + 2];
@@ -320,6 +341,18 @@ static Axes axes(Ctx *c, uint32_t n, const int64_t *extents, const char *const *
     return te_axes(c, n, dims, names);
 }
 
+/* Places of a block that are groups of n channels, by the channels' order in their groups, and
+ * back.
+ */
+static const Idx *beside(Ctx *c, const Winograd *w, const Idx *at, int64_t n)
+{
+    Arith *A = c->arith;
+
+    if (n >= w->block || n < 1)
+        return at;
+    return idx_add(A, idx_mulc(A, idx_modc(A, at, n), w->block / n), idx_divc(A, at, n));
+}
+
 /* One transform of the input: cells along k by `at[along]`, the result's place by `which`. */
 static const Prim *input_rows(Ctx *c, const Winograd *w, const Tensor *x, const Idx **at,
                               uint32_t along, const Idx *first, const Idx *which)
@@ -359,6 +392,9 @@ static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *
     const Idx *t = a.at[1], *tx = idx_modc(A, t, w->tw);
     const Idx *ty = idx_modc(A, idx_divc(A, t, w->tw), w->th), *n = idx_divc(A, t, w->th * w->tw);
     const Idx *at[5] = {n, a.at[0], idx_add(A, idx_mulc(A, ty, w->m), a.at[2]), NULL, a.at[4]};
+
+    if (w->within)
+        at[4] = beside(c, w, a.at[4], w->block / w->group_in);
     const Tensor *v1 =
         te_compute(c, "v1", w->data, a, input_rows(c, w, x, at, 3, idx_mulc(A, tx, w->m), a.at[3]));
 
@@ -370,15 +406,36 @@ static const Tensor *transformed_input(Ctx *c, const Winograd *w, const Tensor *
 
 static const Tensor *products(Ctx *c, const Winograd *w, const Tensor *v, const Tensor *u)
 {
-    static const char *const names[] = {"r", "q", "t", "o"}, *const rnames[] = {"c", "i"};
+    static const char *const names[] = {"r", "q", "t", "o", "l"}, *const rnames[] = {"c", "i"};
     Arith     *A = c->arith;
     int64_t    tiles = w->n * w->th * w->tw;
-    Axes       a = axes(c, 4, (int64_t[]){w->a, w->a, tiles, w->out_c}, names);
-    Axes       k = axes(c, w->block ? 2 : 1,
-                        (int64_t[]){w->block ? w->in_c / w->block : w->in_c, w->block}, rnames);
-    const Idx *vat[5] = {a.at[0], a.at[1], k.at[0], a.at[2], k.at[1]};
-    const Idx *ch = w->block ? idx_add(A, idx_mulc(A, k.at[0], w->block), k.at[1]) : k.at[0];
-    const Idx *uat[4] = {a.at[0], a.at[1], a.at[3], ch};
+    int64_t    whole[] = {w->a, w->a, tiles, w->out_c}, block = w->block;
+    int64_t    parts[] = {w->a, w->a, tiles, w->within ? w->out_c / block : 0, block};
+    Axes       a = axes(c, w->within ? 5 : 4, w->within ? parts : whole, names);
+    bool       blocks = w->block && !w->within;
+    Axes       k = axes(c, blocks ? 2 : 1,
+                        (int64_t[]){blocks ? w->group_in / w->block : w->group_in, w->block},
+                        rnames + w->within);
+    const Idx *ch = blocks ? idx_add(A, idx_mulc(A, k.at[0], w->block), k.at[1]) : k.at[0];
+    const Idx *out = a.at[3];
+
+    if (w->within) /* each lane's channel */
+        out = idx_add(A, idx_mulc(A, a.at[3], block), beside(c, w, a.at[4], block / w->group_out));
+    const Idx *group = idx_divc(A, out, w->group_out);
+    const Idx *uat[4] = {a.at[0], a.at[1], out, ch};
+    const Idx *vat[5] = {a.at[0], a.at[1], NULL, a.at[2]};
+
+    if (w->within) {
+        int64_t n = w->block / w->group_in; /* groups of a block */
+
+        vat[2] = idx_divc(A, group, n);
+        vat[4] = idx_add(A, idx_mulc(A, ch, n), idx_modc(A, group, n));
+    } else if (w->block) {
+        vat[2] = idx_add(A, idx_mulc(A, group, w->group_in / w->block), k.at[0]);
+        vat[4] = k.at[1];
+    } else {
+        vat[2] = idx_add(A, idx_mulc(A, group, w->group_in), ch);
+    }
 
     return te_reduce(c, "m", w->sum, a, COMB_SUM, k,
                      prim_mul(c, prim_cast(c, w->sum, te_at(c, v, vat)),
@@ -398,7 +455,12 @@ bool te_conv2d_winograd(Ctx *c, const OpCall *call, const Tensor *const *in, con
         return false;
     const Tensor *m = products(c, &w, transformed_input(c, &w, in[0]), in[1]);
     Axes          a = axes(c, 4, (int64_t[]){w.n * w.th * w.tw, w.m, w.a, w.out_c}, names);
-    const Idx    *mat[4] = {NULL, a.at[2], a.at[0], a.at[3]};
+    const Idx    *mat[5] = {NULL, a.at[2], a.at[0], a.at[3]};
+
+    if (w.within) {
+        mat[3] = idx_divc(A, a.at[3], w.block);
+        mat[4] = beside(c, &w, idx_modc(A, a.at[3], w.block), w.group_out);
+    }
     const Tensor *y1 = te_compute(c, "y1", type->dtype, a, output_rows(c, &w, m, mat, 0, a.at[1]));
 
     a = te_axes(c, type->n, type->dims, out_names);
@@ -449,12 +511,20 @@ bool conv2d_suits_winograd(const Expr *conv, int64_t tile)
     if (!data || !weight ||
         !(ints || (dtype_eq(data->dtype, weight->dtype) && dtype_is_float(data->dtype) &&
                    !*a->out_dtype)) ||
-        a->groups != 1 || !layout_block(a->data_layout, "NCHW", &block) ||
+        (ints && a->groups != 1) || !layout_block(a->data_layout, "NCHW", &block) ||
         (*a->out_layout && strcmp(a->out_layout, a->data_layout)))
         return false;
     for (uint32_t i = 0; i < 4; i++)
-        if (!type_dim(weight, i, &k[i]) || (i < 2 && block && k[i] % block))
+        if (!type_dim(weight, i, &k[i]))
             return false;
+    Winograd w = {.block = block,
+                  .groups = a->groups,
+                  .group_in = k[1],
+                  .group_out = k[0] / a->groups,
+                  .within = a->groups > 1 && conv2d_groups_within(k[1], k[0] / a->groups, block)};
+
+    if (block && (k[0] % block || k[1] * a->groups % block || !are_blocks(&w)))
+        return false;
     if (ints && k[1] > MAX_INT_CHANNELS)
         return false;
     for (uint32_t i = 0; i < data->n; i++)
@@ -476,6 +546,7 @@ const Expr *conv2d_winograd(Ctx *c, const Expr *conv, int64_t tile)
     v->padding = a->padding;
     v->pad_value = a->pad_value;
     v->data_layout = a->data_layout;
+    v->groups = a->groups;
     return call2(
         c, "nn.contrib_conv2d_winograd_without_weight_transform", call_arg(conv, 0),
         call1(c, "nn.contrib_conv2d_winograd_weight_transform", call_arg(conv, 1), u, conv->loc), v,

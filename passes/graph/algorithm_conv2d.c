@@ -2,8 +2,10 @@
  *
  * Winograd's tiles of m by m outputs take (m+2)^2 products instead of 9*m^2, but transforms of
  * input and output come on top, and the weights grow by (m+2)^2/9.  Weights are transformed when
- * the model is compiled, in double precision, so they must be constant.  8-bit integers go so too,
- * exactly, where no instruction adds four products.  -fno-winograd turns it off.
+ * the model is compiled, in double precision, so they must be constant.  In groups of channels the
+ * direct algorithm has fewer products to save, and both are estimated by their rules.  8-bit
+ * integers go so too, exactly, where no instruction adds four products.  -fno-winograd turns it
+ * off.
  *
  * Bytes are multiplied four a step where the target adds four products.  Where that takes more
  * instructions than twice two of i16 (`words`), the data are widened as they are padded: once,
@@ -67,6 +69,25 @@ static bool work_of(Ctx *c, const Expr *e, int64_t terms, Work *w)
     return true;
 }
 
+/* Groups of at most a vector of outputs have a rule of their own. */
+static double group_cycles(Ctx *c, const Type *y, const Work *w)
+{
+    const Conv2d *s = &w->s;
+    ConvWork      work = {.lanes = s->out_block,
+                          .n = y->dims[0]->lo,
+                          .o = y->dims[1]->lo,
+                          .y = y->dims[2]->lo,
+                          .x = y->dims[3]->lo,
+                          .sum = s->k[0] * s->k[1] * s->group_in,
+                          .group = ceil_div(s->group_out, s->out_block),
+                          .kw = s->k[1],
+                          .stride = s->stride[1],
+                          .dilation = s->dilation[1],
+                          .spread = s->within ? s->group_in : 0};
+
+    return cpu_conv_cycles(c->target, &work);
+}
+
 double time_conv2d(Ctx *c, const Expr *call, const Algorithm *a)
 {
     Work w;
@@ -74,6 +95,8 @@ double time_conv2d(Ctx *c, const Expr *call, const Algorithm *a)
     (void)a;
     if (!work_of(c, call, 1, &w))
         return NEVER;
+    if (w.s.groups > 1 && !w.s.depthwise && w.s.out_block && dtype_eq(w.data, DT_F32))
+        return group_cycles(c, call->type, &w);
     return dtype_is_int(w.data) ? conv_bytes_cycles(&w.machine, w.macs, w.weights, w.lanes)
                                 : conv_cycles(&w.machine, w.macs, w.weights, w.lanes);
 }
@@ -178,8 +201,9 @@ double time_conv2d_winograd(Ctx *c, const Expr *call, const Algorithm *a)
         if (!type_dim(y, i, &d[i]))
             return NEVER;
     Conv3x3 s = {.n = d[0],
-                 .in = v.group_in,
+                 .in = v.in_c,
                  .out = v.out_c,
+                 .groups = v.groups,
                  .y = d[2],
                  .x = d[3],
                  .lanes = d[4],

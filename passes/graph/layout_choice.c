@@ -155,9 +155,9 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
                   .dilation = d->dilation,
                   .sum = d->kh * d->kw * d->group_in};
 
-    w.permuted = d->grouped && d->group_in < width;
+    w.spread = d->grouped && d->group_in < width ? d->group_in : 0;
     w.group = !d->grouped ? w.o : group_out > width ? group_out / width : 1;
-    if (l.in && !w.permuted)
+    if (l.in && !w.spread)
         w.sum = d->kh * d->kw * summed(d->group_in, p->width[l.in]);
 
     cost = cpu_conv_cycles(s->c->target, &w);

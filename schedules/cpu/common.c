@@ -110,9 +110,10 @@ GroupRow group_row(const Sched *s)
     GroupRow r = {.lanes = inner_lanes(s, iter_extent(s, "conv", "j")),
                   .kw = iter_extent(s, "conv", "kw"),
                   .stride = x ? idx_coef(d.load->index[3], x) : 1,
-                  .dilation = kw ? idx_coef(d.load->index[3], kw) : 1,
-                  .permuted = j && d.load->n > 4 && idx_uses(d.load->index[4], j)};
+                  .dilation = kw ? idx_coef(d.load->index[3], kw) : 1};
 
+    if (j && d.load->n > 4 && idx_uses(d.load->index[4], j))
+        r.spread = iter_extent(s, "conv", "i");
     r.stride = r.stride > 0 ? r.stride : 1;
     r.dilation = r.dilation > 0 ? r.dilation : 1;
     return r;

@@ -180,8 +180,8 @@ double cpu_conv_cycles(const Target *t, const ConvWork *w)
     Machine m = machine_of(t);
     int64_t rows = joined_rows(&m, w->y, w->x), pixels = rows * w->x;
 
-    if (w->permuted || (w->group == 1 && w->o > 1)) {
-        GroupRow r = {w->lanes, w->kw, w->stride, w->dilation, w->permuted};
+    if (w->spread || (w->group == 1 && w->o > 1)) {
+        GroupRow r = {w->lanes, w->kw, w->stride, w->dilation, w->spread};
 
         return group_row_cycles(&m, &r, w->x) * (double)(w->n * w->o * w->y) *
                (double)(w->sum / w->kw);

@@ -50,7 +50,7 @@ int64_t conv_steps(const ConvSizes *z);
 /* How a convolution in groups of at most a vector of outputs reads a row. */
 typedef struct {
     int64_t lanes, kw, stride, dilation;
-    bool    permuted; /* a vector holds several groups */
+    int64_t spread; /* channels of a group where a vector holds several, else 0 */
 } GroupRow;
 GroupRow group_row(const Sched *s);
 /* Cycles of a step of its reduction, all columns of the kernel, over a line of so many pixels. */

@@ -55,7 +55,7 @@ static int64_t most_pixels(const Machine *m, const GroupRow *r, bool columns)
 
 static double tile_cycles(const Machine *m, const GroupRow *r, int64_t n, int64_t numbers)
 {
-    return row_step_cycles(m, r->lanes, n, r->kw, numbers, r->permuted);
+    return row_step_cycles(m, r->lanes, n, r->kw, numbers, r->spread);
 }
 
 /* Cycles of a step of the reduction, all columns of the kernel, over lines of so many rows of x
@@ -169,7 +169,7 @@ void conv2d_groups(Sched *s)
     long long   lanes = z.lanes, i = z.i;
 
     sched_decide(s, decide_groups, &p);
-    if (p.row.permuted)
+    if (p.row.spread)
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c, h, v, o%%%lld)", lanes, lanes);
     else
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, c%%%lld, h, v, o%%%lld)",

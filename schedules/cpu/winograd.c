@@ -9,6 +9,9 @@
  * phases: threads divide the making of %v, then the groups of outputs, so that each weight is read
  * once.  The block and the register tile are chosen by what is moved (`cut_cost`).
  *
+ * In groups, which read no channels of another, a group takes its blocks by turns: a block's v and
+ * m and the group's weights stay in L1.
+ *
  * 8-bit integers take two channels a step, as in dot.c: %v and %u are i16. */
 #include "schedules/cpu/cpu.h"
 
@@ -19,6 +22,9 @@ typedef struct {
     int64_t lanes, a, m, c, i, o; /* o: channels */
     int64_t n, rows, cols;        /* images; tiles of one */
     bool    ints;                 /* sums of i32, of products of i16 by dot2 */
+    int64_t group;                /* vectors of outputs that read the same c blocks */
+    bool    within;               /* blocks hold whole groups, of i channels and `out` outputs */
+    int64_t out;
 } WinoSizes;
 
 /* The 36 cells of a tile are used together: a line's odd number apart they lie in 36 sets of the
@@ -35,6 +41,11 @@ static const char *name_of(const Sched *s, const char *block, uint32_t k)
     return sched_block(s, block)->u.block.iter[k]->name;
 }
 
+static bool is_grouped(const WinoSizes *z)
+{
+    return z->within || z->group < z->o / z->lanes;
+}
+
 /* The products as register tiles; weights lie as they are read. */
 static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
 {
@@ -45,11 +56,13 @@ static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
                      .tiles = "mt",
                      .pixel = "mp",
                      .pixels = t.pixels,
-                     .sums = z->ints ? "%m.c, %k2" : "%m.c, %m.i",
-                     .vectors = "%mv, %mj",
+                     .sums = z->ints     ? "%m.c, %k2"
+                             : z->within ? "%m.i"
+                                         : "%m.c, %m.i",
+                     .vectors = z->within ? "%mv, %m.l" : "%mv, %mj",
                      .four = z->ints ? "two" : NULL,
                      .instruction = "dot2",
-                     .lane = "mj",
+                     .lane = z->within ? "m.l" : "mj",
                      /* Of integers not the steps: dot.c. */
                      .unroll = z->ints ? "%mp, %mv" : "%m.i, %mp, %mv"};
 
@@ -57,13 +70,24 @@ static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
         step(s, "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c//2, o%%%lld, c%%2)",
              (long long)width, (long long)width);
         step(s, "split %%m.i by 2 -> %%k2, %%two");
+    } else if (z->within && z->out < z->lanes) {
+        step(s,
+             "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c, o%%%lld//%lld, o%%%lld, "
+             "o%%%lld//%lld)",
+             (long long)width, (long long)width, (long long)z->lanes, (long long)z->out,
+             (long long)z->lanes, (long long)z->out);
     } else {
         step(s, "transform_layout %%w (r, q, o, c) -> (o//%lld, r, q, c, o%%%lld)",
              (long long)width, (long long)width);
     }
-    step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
-    step(s, "split %%m.o by %lld -> %%mc, %%mo", (long long)width);
-    step(s, "split %%mo by %lld -> %%mv, %%mj", (long long)z->lanes);
+    if (!is_grouped(z))
+        step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
+    if (z->within) {
+        step(s, "split %%m.o by %lld -> %%mc, %%mv", (long long)t.nv);
+    } else {
+        step(s, "split %%m.o by %lld -> %%mc, %%mo", (long long)width);
+        step(s, "split %%mo by %lld -> %%mv, %%mj", (long long)z->lanes);
+    }
     step(s, "reorder %%m.r, %%m.q, %%mc, %%m.t, %s, %s%s", tile.sums, tile.vectors,
          z->ints ? ", %two" : "");
     tile_sums(s, &tile);
@@ -80,7 +104,41 @@ typedef struct {
 
 static bool is_whole(const WinoSizes *z, Cut cut)
 {
-    return cut.rows == z->rows && cut.cols == z->cols;
+    return !is_grouped(z) && cut.rows == z->rows && cut.cols == z->cols;
+}
+
+/* Bytes. */
+static double group_weights(const WinoSizes *z)
+{
+    return (double)(z->a * z->a * z->c * z->i * z->group * z->lanes * 4);
+}
+
+/* ... in groups: one after the other, all blocks of it.  Transforms are most of the work, and wait
+ * for L2 where a block's v and m do not stay in L1 beside the weights. */
+static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
+{
+    double  cells = (double)(cut.rows * cut.cols * z->a * z->a), c = (double)z->c;
+    int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
+    int64_t groups = z->o / z->lanes / z->group, tiles = cut.rows * cut.cols;
+    double  vectors = (double)z->group, parts = vectors / (double)cut.tile.nv;
+    double  bytes = (double)(z->lanes * 4), v = cells * c * bytes;
+    double  m = cells * (double)cut.tile.nv * bytes;
+    double  steps = (double)(z->a * z->a * z->i) * c, w = group_weights(z);
+    double  cell = WINOGRAD_GROUP;
+    Time    t = {0};
+
+    if (w / parts + v + m > (double)room_stages(at))
+        t = time_beside(stream_time(at, TRAFFIC_WINOGRAD, w, v + m),
+                        stream_time(at, TRAFFIC_WINOGRAD, v * (1 + parts) + 2 * m * parts, w));
+    if (at->regs <= limit_transform_registers(at))
+        cell = WINOGRAD_GROUP_LOOPS;
+    t.compute =
+        steps * parts *
+            conv_step_cycles(at, z->lanes, tiles, cut.tile.nv, ceil_div(tiles, cut.tile.pixels)) +
+        cells * (c + vectors) * cell;
+    Time all = stream_time(at, TRAFFIC_WINOGRAD, w * (double)groups, 0);
+    return divided((double)(blocks * groups) * (t.compute + time_traffic(t)), groups) +
+           time_traffic(all);
 }
 
 /* Cycles of one core for all blocks.  The weights stream by once a block, the transformed input
@@ -92,7 +150,10 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
     int64_t tiles = cut.rows * cut.cols;
     int64_t groups = z->o / z->lanes / cut.tile.nv;
-    double  width = (double)(cut.tile.nv * z->lanes), wide = (double)z->o;
+
+    if (is_grouped(z))
+        return grouped_cost(at, z, cut);
+    double width = (double)(cut.tile.nv * z->lanes), wide = (double)z->o;
 
     if (is_whole(z, cut)) /* one block of all images */
         blocks = 1, tiles = z->n * z->rows * z->cols;
@@ -121,6 +182,8 @@ static int64_t most_tiles(const Machine *m, const WinoSizes *z, int64_t nv)
 {
     int64_t most = tile_pixels_most(m, z->lanes, nv);
 
+    if (z->within)
+        most = (m->regs - nv - 1) / nv;
     while (z->ints && most > 1 && most * nv + nv + 2 > m->regs)
         most--;
     return most;
@@ -129,7 +192,7 @@ static int64_t most_tiles(const Machine *m, const WinoSizes *z, int64_t nv)
 /* The tile of nv vectors; without pixels: there is none. */
 static RegTile wino_tile(const Machine *m, const WinoSizes *z, int64_t nv)
 {
-    int64_t most = z->o / z->lanes % nv ? 0 : most_tiles(m, z, nv);
+    int64_t most = z->group % nv ? 0 : most_tiles(m, z, nv);
 
     return (RegTile){most > 0 ? most : 0, nv};
 }
@@ -184,6 +247,7 @@ static Cut best_cut(const Machine *m, const WinoSizes *z)
 typedef struct {
     WinoSizes z;
     Cut       cut;
+    bool      loops; /* over the rows of transforms */
 } WinoPlan;
 
 static void decide_cut(Sched *s, void *plan)
@@ -210,6 +274,8 @@ static void decide_cut(Sched *s, void *plan)
     while (next_cut(z, &cut));
     const Candidate *block = pick_tile(s, "block", &blocks);
     p->cut = (Cut){block->v[0], block->v[1], cut.tile};
+    if (is_grouped(z))
+        p->loops = pick_bool(s, "transform.loops", m.regs <= limit_transform_registers(&m));
 }
 
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
@@ -227,6 +293,17 @@ double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
                    .rows = ceil_div(shape->y, m),
                    .cols = ceil_div(shape->x, m)};
 
+    z.group = z.o / lanes;
+    if (shape->groups > 1 && shape->in / shape->groups < lanes) {
+        z.within = true;
+        z.c = 1;
+        z.i = shape->in / shape->groups;
+        z.out = shape->out / shape->groups;
+        z.group = shape->out / shape->in;
+    } else if (shape->groups > 1) {
+        z.c /= shape->groups;
+        z.group /= shape->groups;
+    }
     return cut_cost(&at, &z, best_cut(&at, &z));
 }
 
@@ -273,25 +350,96 @@ static void ask_early(Sched *s, const char *block, const char *round)
         try_step(s, "prefetch_next %%%s at %%m.q over %%%s", l.name[i], round);
 }
 
+/* Written out: arms of one case share their sums.  Both ways at once, unless `loops`. */
+static void transform_marks(Sched *s, const WinoSizes *z, bool loops, const char *out,
+                            const char *lane)
+{
+    const char *scope = loops ? "stack" : "reg";
+
+    spread_cells(s, "v", z->ints ? 2 : 4);
+    spread_cells(s, "m", 4);
+    step(s, "set_scope %%v1 %s", scope);
+    step(s, "set_scope %%y1 %s", scope);
+    if (loops) {
+        step(s, "reorder %%v.q, %%v.r, %%v.i");
+        step(s, "reorder %%y1.q, %%y1.a, %%y1.o");
+    }
+    step(s, "vectorize %%v1.i");
+    step(s, "vectorize %%v.i");
+    step(s, loops ? "unroll %%v1.q" : "unroll %%v1.r, %%v1.q");
+    step(s, loops ? "unroll %%v.r" : "unroll %%v.r, %%v.q");
+    step(s, "vectorize %%y1.o");
+    step(s, loops ? "unroll %%y1.a" : "unroll %%y1.a, %%y1.q");
+    step(s, "vectorize %%%s.%s", out, lane);
+    step(s, loops ? "unroll %%xx" : "unroll %%yy, %%xx");
+}
+
+/* A group reads no channels of another, so all of its blocks come first, whose v and m are small;
+ * its weights stay near.  Threads divide rows before groups, as other convolutions, unless all
+ * weights would come from afar once more for each part of the rows. */
+static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
+{
+    const WinoSizes *z = &p->z;
+    Cut              cut = p->cut;
+    const char      *n = name_of(s, out, 0), *o = name_of(s, out, 1), *j = name_of(s, out, 4);
+    int64_t          rows = z->rows / cut.rows, parts = row_blocks(rows);
+    Machine          m = machine_of(s->target);
+
+    if (group_weights(z) * (double)(z->o / z->lanes / z->group) > (double)room_weights(&m))
+        parts = 1;
+
+    step(s, "split %%%s.%s by %lld -> %%grp, %%og", out, o, (long long)z->group);
+    step(s, "split %%og by %lld -> %%oc, %%ov", (long long)cut.tile.nv);
+    step(s, "split %%ty by %lld -> %%yb, %%tr", (long long)cut.rows);
+    step(s, "split %%yb by %lld -> %%part, %%blk", (long long)(rows / parts));
+    step(s, "split %%tx by %lld -> %%xb, %%tc", (long long)cut.cols);
+    step(s,
+         "reorder %%%s.%s, %%part, %%grp, %%blk, %%xb, %%oc, %%tr, %%tc, %%ov, %%yy, %%xx, %%%s.%s",
+         out, n, out, j);
+    step(s, "compute_at y1 %%ov");
+    step(s, "compute_at m %%oc");
+    step(s, "set_scope %%m private");
+    step(s, "compute_at v %%xb");
+    step(s, "set_scope %%v private");
+    step(s, "reorder %%v.c, %%v.t, %%v.r, %%v.q, %%v.i");
+    step(s, "compute_at v1 %%v.t");
+    product_tiles(s, z, cut.tile);
+    transform_marks(s, z, p->loops, out, j);
+    step(s, "fuse %%part, %%grp -> %%u");
+    step(s, "parallel %%u");
+    if (!s->refusal && has_block(s, "pad"))
+        pad_marks(s, NULL);
+}
+
 void sched_winograd(Sched *s)
 {
-    WinoSizes   z = {.lanes = iter_extent(s, "m", "i"),
-                     .a = iter_extent(s, "m", "r"),
+    WinoSizes   z = {.a = iter_extent(s, "m", "r"),
                      .m = iter_extent(s, "y1", "a"),
                      .c = iter_extent(s, "m", "c"),
                      .i = iter_extent(s, "m", "i"),
                      .o = iter_extent(s, "m", "o"),
-                     .ints = sums_ints(s)};
+                     .ints = sums_ints(s),
+                     .within = !iter_extent(s, "m", "c")};
     const char *out;
+
+    z.c = z.within ? 1 : z.c;
 
     if (z.a < 1 || z.m < 1 || z.c < 1 || z.o < 1) {
         s->refusal = "'m' and 'y1' have not the iterators of Winograd's convolution";
         return;
     }
-    if (!is_block(s, z.i)) {
+    z.lanes = iter_extent(s, "v", "i");
+    if (!is_block(s, z.lanes)) {
         s->refusal = "the data are not in blocks";
         return;
     }
+    int64_t groups = iter_extent(s, "v", "c") / z.c;
+
+    if (z.within)
+        z.o *= z.lanes;
+    z.group = z.o / z.lanes / (groups > 0 ? groups : 1);
+    if (z.within)
+        z.out = z.i * z.group;
     try_step(s, "elide_pad pad");
     out = inline_epilogue(s, "y1");
     if (s->target->has_fma && !z.ints) {
@@ -318,6 +466,10 @@ void sched_winograd(Sched *s)
 
     step(s, "split %%%s.%s by %lld tail=if -> %%ty, %%yy", out, y, (long long)z.m);
     step(s, "split %%%s.%s by %lld tail=if -> %%tx, %%xx", out, x, (long long)z.m);
+    if (is_grouped(&z)) {
+        grouped_nest(s, &p, out);
+        return;
+    }
     step(s, "split %%%s.%s by %lld -> %%oc, %%ov", out, o, (long long)cut.tile.nv);
     step(s, "split %%ty by %lld -> %%blk, %%tr", (long long)cut.rows);
     if (whole) {
@@ -345,18 +497,7 @@ void sched_winograd(Sched *s)
         step(s, "fuse %%v.c, %%v.t -> %%vt");
     step(s, "compute_at v1 %%%s", whole ? "vt" : "v.t");
     product_tiles(s, &z, cut.tile);
-    spread_cells(s, "v", z.ints ? 2 : 4);
-    spread_cells(s, "m", 4);
-    step(s, "set_scope %%v1 reg");
-    step(s, "set_scope %%y1 reg");
-    step(s, "vectorize %%v1.i");
-    step(s, "vectorize %%v.i");
-    step(s, "unroll %%v1.r, %%v1.q");
-    step(s, "unroll %%v.r, %%v.q");
-    step(s, "vectorize %%y1.o");
-    step(s, "unroll %%y1.a, %%y1.q");
-    step(s, "vectorize %%%s.%s", out, j);
-    step(s, "unroll %%yy, %%xx");
+    transform_marks(s, &z, false, out, j);
     if (whole) {
         step(s, "parallel %%vt");
     } else {

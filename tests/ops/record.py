@@ -296,23 +296,31 @@ def convolution():
 
 
 def winograd():
-    def wino(n, c, h, w, o, m, p=(1, 1, 1, 1), block=0):
+    def wino(n, c, h, w, o, m, p=(1, 1, 1, 1), block=0, groups=1):
         shape = (n, c // block, h, w, block) if block else (n, c, h, w)
         attrs = f"tile_size={m}, padding={list(p)}" + (f', data_layout="NCHW{block}c"' if block else "")
+        attrs += f", groups={groups}" if groups > 1 else ""
         name = "nn.contrib_conv2d_winograd_without_weight_transform"
 
         def f(x, k):
             if block:
                 x = x.transpose(0, 1, 4, 2, 3).reshape(n, c, h, w)
-            y = run_ort("Conv", [x, k], pads=p)
+            y = run_ort("Conv", [x, k], pads=p, group=groups)
             return y.reshape(n, -1, block, *y.shape[2:]).transpose(0, 1, 3, 4, 2) if block else y
         case(name, f"{name}(%0, nn.contrib_conv2d_winograd_weight_transform(%1, tile_size={m}), {attrs})",
-             [F(*shape), F(o, c, 3, 3)], f, 1e-4)
+             [F(*shape), F(o, c // groups, 3, 3)], f, 1e-4)
     for m in (2, 4):
         wino(1, 3, 8, 8, 4, m)
         wino(2, 2, 7, 5, 3, m, p=(0, 1, 2, 0))
         wino(1, 8, 6, 9, 16, m, block=8)
     wino(1, 2, 6, 6, 2, 4, p=(0, 0, 0, 0))
+    for m in (2, 4):
+        wino(1, 6, 5, 6, 6, m, groups=3)
+        wino(1, 16, 5, 6, 16, m, block=8, groups=4)
+        wino(1, 8, 5, 6, 32, m, block=8, groups=4)
+        wino(1, 8, 5, 6, 64, m, block=8, groups=2)
+        wino(1, 16, 5, 6, 16, m, block=8, groups=2)
+        wino(1, 16, 3, 3, 32, m, block=4, groups=2)
 
     def weight(w, m):
         G = {2: [[1, 0, 0], [.5, .5, .5], [.5, -.5, .5], [0, 0, 1]],
