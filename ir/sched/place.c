@@ -102,11 +102,8 @@ static const Func *compute_in(Work *w, uint32_t loop, const Stmt *block, const B
     int64_t    *extent = NEW_ARRAY(c->scratch, int64_t, t->ndim + 1);
 
     for (uint32_t k = loop + 1; k < w->nest.at[loop].end; k++)
-        if (stmt_at(w, k)->kind == STMT_FOR) {
-            if (!loop_extent_of(stmt_at(w, k), NULL))
-                return refuse(w, "the extent of %%%s is not constant", loop_at(w, k)->var->name);
+        if (stmt_at(w, k)->kind == STMT_FOR)
             atomset_add(inner, loop_at(w, k)->var);
-        }
     if (!region_of_reads(c, body, t, inner, lo, extent))
         return w->f; /* this copy does not need it */
     const Stmt *both[2] = {box_nest(w, loop, block, lo, extent), body};

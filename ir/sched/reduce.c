@@ -274,8 +274,8 @@ static bool find_loops(Factor *x, bool alone)
     x->all = loops_around_site(w, w->nest.at[x->own].parent, x->site);
     for (uint32_t i = 0; i < x->all.n; i++) {
         const LoopData *d = loop_at(w, x->all.at[i]);
-        if (!loop_extent_of(stmt_at(w, x->all.at[i]), NULL))
-            return refuse(w, "the extent of %%%s is not constant", d->var->name) != NULL;
+        if (!idx_is_const(d->lo, NULL))
+            return refuse(w, "the first round of %%%s is not constant", d->var->name) != NULL;
         if (loop_marks(d))
             return refuse(w, "%%%s is already marked", d->var->name) != NULL;
         if (d->kind == LOOP_SPATIAL) {
@@ -336,7 +336,7 @@ static const Stmt *partial_nest(const Factor *x)
     }
     for (uint32_t i = 0; i < nr; i++) {
         const LoopData *d = loop_at(x->w, x->reduce.at[i]);
-        iter[ns + i] = atom_var(A, d->var->name, 0, d->var->hi - d->var->lo);
+        iter[ns + i] = atom_upto(A, d->var->name, d->extent);
         bind[ns + i] = idx_sub(A, idx_atom(A, d->var), d->lo);
         subst_bind(loop_to_iter, d->var, idx_add(A, idx_atom(A, iter[ns + i]), d->lo));
     }

@@ -8,9 +8,10 @@
  * An alloc sinks through spatial loops only, and others that run once: a reduce or sequential loop
  * may carry values from one iteration to the next.  In a parallel loop each thread has its own. The
  * region of a dimension is the hull over all accesses (ir/arith), exact where lower ends differ by
- * constants; otherwise the dimension is kept whole.  Registers of which statements one after
- * another use different cells are their own in each.  Buffers with a halo keep their shape. Cost:
- * one walk an alloc. */
+ * constants; otherwise the dimension is kept whole.  A symbolic one shrinks to a number, or what
+ * lay on the stack moves to the thread's scratch, which has room for the largest.  Registers of
+ * which statements one after another use different cells are their own in each.  Buffers with a
+ * halo keep their shape. Cost: one walk an alloc. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
@@ -102,7 +103,21 @@ static const Stmt *shift_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *n
     return stmt_storev(c, x->to, shifted(c, x, d->index), d->value, d->mask);
 }
 
-/* The alloc of b around s, shrunk to what s uses of it. */
+/* The alloc of b around s; the stack has no room of unknown size. */
+static const Stmt *alloc_of(Ctx *c, const Buffer *b, const Stmt *s)
+{
+    Buffer now = *b;
+
+    for (uint32_t d = 0; b->scope == SCOPE_STACK && d < b->ndim; d++)
+        if (!idx_is_const(b->extent[d], NULL))
+            now.scope = SCOPE_PRIVATE;
+    if (now.scope == b->scope)
+        return stmt_alloc(c, b, s);
+    const Buffer *own = buffer_copy(c, b, now);
+    return stmt_alloc(c, own, buffer_replace(c, s, b, own));
+}
+
+/* ... shrunk to what s uses of it. */
 static const Stmt *shrink(Ctx *c, const Buffer *b, const Stmt *s)
 {
     Accesses    a = accesses(c, s, b, true);
@@ -111,11 +126,11 @@ static const Stmt *shrink(Ctx *c, const Buffer *b, const Stmt *s)
     bool        changed = false;
 
     if (!a.at.n || a.escapes || b->halo || b->stride || b->alias)
-        return stmt_alloc(c, b, s);
+        return alloc_of(c, b, s);
     for (uint32_t d = 0; d < b->ndim; d++) {
         const Idx *base = NULL;
-        int64_t    below = 0, above = 0, whole;
-        bool       known = idx_is_const(b->extent[d], &whole);
+        int64_t    below = 0, above = 0, whole = b->extent[d]->hi;
+        bool       known = whole > 0;
         for (uint32_t i = 0; known && i < a.at.n; i++) {
             const Idx *l, *h;
             int64_t    off = 0;
@@ -138,12 +153,12 @@ static const Stmt *shrink(Ctx *c, const Buffer *b, const Stmt *s)
         changed = true;
     }
     if (!changed)
-        return stmt_alloc(c, b, s);
+        return alloc_of(c, b, s);
     Buffer now = *b;
     now.extent = extent;
     Shift  x = {b, buffer_copy(c, b, now), lo};
     TirMap map = {&x, shift_stmt, shift_prim, NULL, NULL};
-    return stmt_alloc(c, x.to, stmt_map(c, s, &map));
+    return alloc_of(c, x.to, stmt_map(c, s, &map));
 }
 
 /* An `if` on what the buffer holds keeps the alloc outside. */
