@@ -36,6 +36,14 @@ int64_t iter_extent(const Sched *s, const char *block, const char *iter)
     return a ? a->hi - a->lo + 1 : 0;
 }
 
+bool is_symbolic(const Sched *s, const char *block, const char *iter)
+{
+    const Stmt *b = sched_block(s, block);
+    const Atom *a = b ? iter_of(b, iter) : NULL;
+
+    return a && a->below;
+}
+
 int64_t loop_extent(const Sched *s, const char *loop)
 {
     int64_t n = 0;

@@ -24,16 +24,22 @@ int64_t cpu_lanes(const Sched *s);
 bool is_block(const Sched *s, int64_t n);
 /* Lanes for an innermost dimension of n: all of it where that is a vector, else the widest. */
 int64_t inner_lanes(const Sched *s, int64_t n);
-/* Domain of a block's iterator by name, 0 if it has none. */
+/* Domain of a block's iterator by name, 0 if it has none; of a symbolic one the largest. */
 int64_t iter_extent(const Sched *s, const char *block, const char *iter);
+bool    is_symbolic(const Sched *s, const char *block, const char *iter);
 /* Extent of a loop by its name, 0 if there is none. */
 int64_t loop_extent(const Sched *s, const char *loop);
 bool    has_block(const Sched *s, const char *block);
 
+/* The rows of a matrix product: symbolic ones at most so many. */
+typedef struct {
+    int64_t n;
+    bool    symbolic;
+} Rows;
 /* The tile of a matrix product, and how much of k a panel `width` columns wide takes at a time
  * (dense.c), as decisions of these names.  `whole`: only vectors of a panel that divide all;
  * `times`: how many such products there are. */
-RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, int64_t rows, int64_t k,
+RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, int64_t k,
                        bool whole, int64_t times);
 int64_t pick_gemm_chunk(Sched *s, const char *name, RegTile t, int64_t width, int64_t k);
 /* A tensor [.., k, n], with `batch` dimensions before, in panels as a product reads them. */

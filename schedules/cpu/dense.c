@@ -29,10 +29,39 @@ static GemmSizes gemm_sizes(const Sched *s)
     return z;
 }
 
+/* Cycles of a step of a tile or piece, whose weights L2 delivers. */
+static double piece_step_cycles(const Machine *m, int64_t rows, int64_t nv)
+{
+    double weights = (double)(nv * m->vector_bytes) / level_rate(m, LEVEL_L2);
+    double sums = panel_step_cycles(m, rows, rows, nv);
+
+    return sums > weights ? sums : weights;
+}
+
+/* Cycles of a step over all rows.  What is left of symbolic rows goes in pieces of powers of two
+ * (split); their numbers are mostly such ones, too, or the largest, of all of which that is the
+ * mean. */
+static double rows_step_cycles(const Machine *m, Rows rows, int64_t p, int64_t nv)
+{
+    double whole, cycles = 0, all = 0;
+
+    if (!rows.symbolic)
+        return panel_step_cycles(m, rows.n, p, nv);
+    whole = piece_step_cycles(m, p, nv);
+    for (int64_t n = 1; n; n = 2 * n <= rows.n ? 2 * n : n < rows.n ? rows.n : 0) {
+        cycles += (double)(n / p) * whole;
+        for (int64_t piece = 1; piece <= n % p; piece *= 2)
+            if (n % p & piece)
+                cycles += piece_step_cycles(m, piece, nv);
+        all += (double)n;
+    }
+    return cycles / all * (double)rows.n;
+}
+
 /* Rows and vectors of a tile: P*NV accumulators, NV vectors of weights and a number of x, spread
  * over a vector, lie in registers.  Rows whose cells are a multiple of 4 KiB apart fall on one set
  * of L1, of 8 lines in most machines.  The last panel may have fewer vectors, unless `whole`. */
-RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, int64_t rows, int64_t k,
+RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, Rows rows, int64_t k,
                        bool whole, int64_t times)
 {
     Machine    m = machine_of(s->target);
@@ -44,10 +73,10 @@ RegTile pick_gemm_tile(Sched *s, const char *name, int64_t vectors, int64_t rows
             continue;
         if (k * 4 % limit_set_bytes(&m) == 0 && most > limit_set_lines(&m))
             most = limit_set_lines(&m);
-        for (int64_t p = most; p > 0; p = lower_tile(rows, p)) {
-            double c = (double)(vectors / nv) * panel_step_cycles(&m, rows, p, nv);
+        for (int64_t p = most; p > 0; p = rows.symbolic ? p - 1 : lower_tile(rows.n, p)) {
+            double c = (double)(vectors / nv) * rows_step_cycles(&m, rows, p, nv);
             if (vectors % nv)
-                c += panel_step_cycles(&m, rows, p, vectors % nv);
+                c += rows_step_cycles(&m, rows, p, vectors % nv);
             if (p == most || p * nv >= limit_tile_least_sums(&m))
                 candidate(&tiles, p, nv, c * (double)k * (double)times);
         }
@@ -179,6 +208,7 @@ static bool asks_ahead(const Sched *s, int64_t lanes, int64_t rows, RegTile t)
 typedef struct {
     GemmSizes z;
     int64_t   rows, lanes, vectors; /* vectors of columns */
+    bool      any_rows, any_sums;   /* m, k are symbolic: neither is cut into blocks */
     bool      alone, packed;
     RegTile   tile;
     int64_t   parts, chunk; /* blocks of rows; of k */
@@ -190,15 +220,18 @@ static void decide_gemm(Sched *s, void *plan)
     GemmPlan        *p = plan;
     const GemmSizes *z = &p->z;
 
+    Rows rows = {p->rows, p->any_rows};
+
     p->tile = p->rows == 1 ? row_tile(s, p->vectors)
-                           : pick_gemm_tile(s, "tile", p->vectors, p->rows, z->k, false, z->b);
-    p->parts = p->alone ? 1 : pick_parts(s, z, p->tile, p->tile.nv * p->lanes);
+                           : pick_gemm_tile(s, "tile", p->vectors, rows, z->k, false, z->b);
+    p->parts = p->alone || p->any_rows ? 1 : pick_parts(s, z, p->tile, p->tile.nv * p->lanes);
     if (p->parts > 1) {
         int64_t rows = p->rows / p->parts;
         p->tile.pixels = ceil_div(rows, ceil_div(rows, p->tile.pixels));
     }
-    p->chunk =
-        p->rows == 1 ? z->k : pick_gemm_chunk(s, "chunk", p->tile, p->tile.nv * p->lanes, z->k);
+    p->chunk = p->rows == 1 || p->any_sums
+                   ? z->k
+                   : pick_gemm_chunk(s, "chunk", p->tile, p->tile.nv * p->lanes, z->k);
     p->ahead =
         p->packed && pick_bool(s, "ahead", asks_ahead(s, p->lanes, p->rows / p->parts, p->tile));
 }
@@ -214,7 +247,8 @@ static bool row_by_pages(Sched *s, const GemmSizes *z, int64_t lanes)
     long long block = divisor_upto(z->n, limit_page_bytes(&m) / 4);
 
     if (z->k * z->n * 4 <= room_matrix(&m) || block < LEAST_PANELS * width || block % width ||
-        z->k % streams || z->b > 1 || is_packed(s))
+        z->k % streams || z->b > 1 || is_packed(s) || is_symbolic(s, "dense", "n") ||
+        is_symbolic(s, "dense", "k"))
         return false;
     const char *out = prepare_anchor(s, "dense", false);
     step(s, "split %%n by %lld -> %%nb, %%nr", block);
@@ -261,6 +295,8 @@ void sched_dense(Sched *s)
                   .rows = rows,
                   .lanes = lanes,
                   .vectors = vectors,
+                  .any_rows = is_symbolic(s, "dense", "m"),
+                  .any_sums = is_symbolic(s, "dense", "k"),
                   .alone = is_tiny(s, z.b * rows * z.n * z.k),
                   .packed = is_packed(s)};
     sched_decide(s, decide_gemm, &p);
@@ -285,14 +321,18 @@ void sched_dense(Sched *s)
         step(s, "reorder %%n, %%m");
     }
     step(s, "split %%n by %lld tail=peel -> %%nc, %%ni", (long long)width);
-    step(s, "split %%k by %lld -> %%kc, %%kb", (long long)kb);
-    step(s, "reorder %%kc, %s, %%kb, %%ni", parts > 1 ? "%rows" : "%m");
+    if (p.any_sums) {
+        step(s, "reorder %%m, %%k, %%ni");
+    } else {
+        step(s, "split %%k by %lld -> %%kc, %%kb", (long long)kb);
+        step(s, "reorder %%kc, %s, %%kb, %%ni", parts > 1 ? "%rows" : "%m");
+    }
     TileNest tile = {.block = "dense",
                      .line = parts > 1 ? "rows" : "m",
                      .tiles = "t",
                      .pixel = "p",
                      .pixels = t.pixels,
-                     .sums = "%kb",
+                     .sums = p.any_sums ? "%k" : "%kb",
                      .vectors = "%ni",
                      .lane = "j",
                      .unroll = "%p, %nv",
