@@ -11,9 +11,10 @@
  * Transposes of operands and of the result become axes: the kernel reads and writes any order as
  * fast, as long as columns of queries and of the result lie together.
  *
- * Keys are copied once a head, which only many rows of queries repay: fewer than
- * `limit_attention_queries` are left alone.  Rounding differs from that of the separate operators:
- * rows are divided by their sum after the second product.  Cost: one walk and one rewrite. */
+ * Rows and columns may be symbolic, what is before them may not.  Keys are copied once a head,
+ * which only many rows of queries repay: fewer than `limit_attention_queries` are left alone.
+ * Rounding differs from that of the separate operators: rows are divided by their sum after the
+ * second product.  Cost: one walk and one rewrite. */
 #include "passes/graph/graph.h"
 
 #include <math.h>
@@ -27,8 +28,8 @@ typedef struct {
 } State;
 
 typedef struct {
-    uint32_t n; /* dimensions of the scores: batch, rows, columns */
-    int64_t  dims[MAX_DIMS];
+    uint32_t   n; /* dimensions of the scores: batch, rows, columns */
+    const Idx *dims[MAX_DIMS];
 } Shape;
 
 static bool shape_of(const Type *t, Shape *s)
@@ -36,9 +37,11 @@ static bool shape_of(const Type *t, Shape *s)
     if (!t || t->kind != TYPE_TENSOR || t->n < 2 || t->n > MAX_DIMS)
         return false;
     s->n = t->n;
-    for (uint32_t i = 0; i < t->n; i++)
-        if (!type_dim(t, i, &s->dims[i]) || s->dims[i] < 1)
+    for (uint32_t i = 0; i < t->n; i++) {
+        s->dims[i] = t->dims[i];
+        if (t->dims[i]->lo < 1 || (i + 2 < t->n && !idx_is_const(t->dims[i], NULL)))
             return false;
+    }
     return true;
 }
 
@@ -47,12 +50,12 @@ static bool same_shape(const Shape *a, const Shape *b)
     return a->n == b->n && !memcmp(a->dims, b->dims, a->n * sizeof *a->dims);
 }
 
-static int64_t row_dim(const Shape *s)
+static const Idx *row_dim(const Shape *s)
 {
     return s->dims[s->n - 2];
 }
 
-static int64_t column_dim(const Shape *s)
+static const Idx *column_dim(const Shape *s)
 {
     return s->dims[s->n - 1];
 }
@@ -100,21 +103,21 @@ static const Expr *with_batch(Ctx *c, const Expr *e, const Shape *scores, bool b
     if (!shape_of(e->type, &s))
         return NULL;
     for (uint32_t i = 0; i + 2 < s.n; i++)
-        have *= s.dims[i];
+        have *= s.dims[i]->lo;
     for (uint32_t i = 0; i + 2 < want.n; i++)
-        all *= want.dims[i];
+        all *= want.dims[i]->lo;
     want.dims[want.n - 2] = row_dim(&s);
     want.dims[want.n - 1] = column_dim(&s);
     if (have != all) {
         if (!broadcasts || (have != 1 && s.n != want.n))
             return NULL;
         for (uint32_t i = 0; i + 2 < want.n; i++) {
-            if (have != 1 && s.dims[i] != want.dims[i] && s.dims[i] != 1)
+            if (have != 1 && s.dims[i] != want.dims[i] && s.dims[i]->lo != 1)
                 return NULL;
-            want.dims[i] = have == 1 ? 1 : s.dims[i];
+            want.dims[i] = have == 1 ? idx_const(c->arith, 1) : s.dims[i];
         }
     }
-    return same_shape(&s, &want) ? e : make_reshape(c, e, want.n, want.dims, e->loc);
+    return same_shape(&s, &want) ? e : make_reshape_to(c, e, want.n, want.dims, e->loc);
 }
 
 /* Dimension i of a transpose's result comes from this one of its operand. */
@@ -285,6 +288,14 @@ static bool is_f32(const Expr *e)
     return is_float(e) && e->type->dtype.bits == 32;
 }
 
+/* Symbolic rows are not cut into blocks: the loop over heads is what all stages lie in. */
+static bool has_heads(const Shape *scores)
+{
+    bool symbolic = !idx_is_const(row_dim(scores), NULL) || !idx_is_const(column_dim(scores), NULL);
+
+    return !symbolic || scores->n > 2;
+}
+
 /* The product e = softmax(..) * v as nn.attention; e itself if it is none. */
 static const Expr *attention_of(Ctx *c, const State *s, const Expr *e)
 {
@@ -296,7 +307,7 @@ static const Expr *attention_of(Ctx *c, const State *s, const Expr *e)
 
     if (second->transpose_a || !is_f32(e) || !shape_of(e->type, &y) ||
         !find_product(s, call_arg(e, 0), &m) || !is_f32(m.product) ||
-        row_dim(&m.scores) < limit_attention_queries(&at))
+        row_dim(&m.scores)->hi < limit_attention_queries(&at) || !has_heads(&m.scores))
         return e;
     const BatchMatmulAttrs *first = ATTRS_OF(BatchMatmulAttrs, m.product);
     if (!operand_of(c, call_arg(m.product, 0), first->transpose_a, &m.scores, QUERIES, &m.scale,
@@ -316,7 +327,7 @@ static const Expr *attention_of(Ctx *c, const State *s, const Expr *e)
     a->axes_v = axes_ints(c, v.axes, m.scores.n);
     const Expr *now = expr_call_name(c, "nn.attention", m.mask ? 4 : 3, args, a, e->loc);
     if (now && now->type != e->type)
-        now = make_reshape(c, now, y.n, y.dims, e->loc);
+        now = make_reshape_to(c, now, y.n, y.dims, e->loc);
     return now;
 }
 

@@ -10,15 +10,19 @@
  *
  * The scores of a block are as many rows as stay in the caches, and always whole rows: a row's
  * score costs K + E multiply-adds and moves 16 bytes, which is a fraction of what even L3 delivers
- * meanwhile; so sums over blocks of keys (online softmax) would gain nothing. */
+ * meanwhile; so sums over blocks of keys (online softmax) would gain nothing.
+ *
+ * Symbolic rows are one block, and of symbolic keys there are no panels: loops over them are cut
+ * into tiles and pieces of powers of two (`split`). */
 #include "schedules/cpu/cpu.h"
 
 typedef struct {
     int64_t  heads, m, n, k, e;
-    uint32_t batch;   /* leading dimensions */
-    int64_t  rows;    /* of a block */
-    bool     even;    /* blocks are of one size */
-    bool     by_head; /* threads take heads */
+    uint32_t batch;              /* leading dimensions */
+    int64_t  rows;               /* of a block */
+    bool     even;               /* blocks are of one size */
+    bool     by_head;            /* threads take heads */
+    bool     any_rows, any_keys; /* m, n are symbolic */
 } AttnSizes;
 
 static const char *iter_name(const Sched *s, const char *block, uint32_t i)
@@ -35,6 +39,10 @@ static void cut_rows(const Sched *s, AttnSizes *z)
     int64_t many = limit_attention_rows(&m), few = limit_attention_least_rows(&m);
     int64_t most = near > many ? near : far < many ? far : many;
 
+    if (z->any_rows) {
+        z->rows = z->m;
+        return;
+    }
     most = most < few ? few : most;
     z->rows = ceil_div(z->m, ceil_div(z->m, most));
     int64_t d = divisor_upto(z->m, most);
@@ -48,7 +56,7 @@ static void cut_rows(const Sched *s, AttnSizes *z)
 }
 
 /* A product's register tiles inside the loop over blocks: `c` is walked in panels of `width`, `r`
- * in chunks of kb. */
+ * in chunks of kb, or as a whole (0). */
 static void product_tiles(Sched *s, const TileNest *n, const char *c, const char *r, int64_t width,
                           int64_t kb)
 {
@@ -56,8 +64,12 @@ static void product_tiles(Sched *s, const TileNest *n, const char *c, const char
 
     step(s, "reorder %%%s.%s, %%%s", b, c, n->line);
     step(s, "split %%%s.%s by %lld tail=peel -> %%%s.c, %%%s.i", b, c, (long long)width, b, b);
-    step(s, "split %%%s.%s by %lld -> %%%s.rc, %%%s.rb", b, r, (long long)kb, b, b);
-    step(s, "reorder %%%s.rc, %%%s, %s, %s", b, n->line, n->sums, n->vectors);
+    if (kb) {
+        step(s, "split %%%s.%s by %lld -> %%%s.rc, %%%s.rb", b, r, (long long)kb, b, b);
+        step(s, "reorder %%%s.rc, %%%s, %s, %s", b, n->line, n->sums, n->vectors);
+    } else {
+        step(s, "reorder %%%s, %s, %s", n->line, n->sums, n->vectors);
+    }
     tile_sums(s, n);
 }
 
@@ -97,12 +109,13 @@ static void exp_marks(Sched *s, const AttnSizes *z)
 {
     long long lanes = cpu_lanes(s);
 
-    if (z->n < lanes || z->n % lanes == 0) {
+    if (!z->any_keys && (z->n < lanes || z->n % lanes == 0)) {
         vector_marks(s, "exp");
         return;
     }
     step(s, "split %%exp.n by %lld tail=mask -> %%exp.vo, %%exp.vi", lanes);
-    step(s, "partition %%exp.vo at %lld", (long long)(z->n / lanes));
+    if (!z->any_keys)
+        step(s, "partition %%exp.vo at %lld", (long long)(z->n / lanes));
     step(s, "vectorize %%exp.vi");
 }
 
@@ -120,9 +133,12 @@ static void decide_attention(Sched *s, void *plan)
     const AttnSizes *z = p->z;
     int64_t          blocks = z->heads * ceil_div(z->m, z->rows);
 
-    p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, z->rows, z->k, false, blocks);
-    p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, z->rows, z->n, false, blocks);
-    p->chunk = pick_gemm_chunk(s, "chunk", p->context, p->context.nv * p->lanes2, z->n);
+    Rows rows = {z->rows, z->any_rows};
+
+    p->score = pick_gemm_tile(s, "score.tile", z->n / p->lanes1, rows, z->k, false, blocks);
+    p->context = pick_gemm_tile(s, "context.tile", z->e / p->lanes2, rows, z->n, false, blocks);
+    p->chunk =
+        z->any_keys ? 0 : pick_gemm_chunk(s, "chunk", p->context, p->context.nv * p->lanes2, z->n);
 }
 
 void sched_attention(Sched *s)
@@ -133,7 +149,8 @@ void sched_attention(Sched *s)
                      iter_extent(s, "score", "n"),
                      iter_extent(s, "score", "k"),
                      iter_extent(s, "context", "e"),
-                     .rows = 0};
+                     .any_rows = is_symbolic(s, "context", "m"),
+                     .any_keys = is_symbolic(s, "score", "n")};
     int64_t     lanes = cpu_lanes(s);
     Machine     m = machine_of(s->target);
 
@@ -146,7 +163,12 @@ void sched_attention(Sched *s)
         z.heads *= iter_extent(s, "context", iter_name(s, "context", i));
     z.by_head = z.batch && thread_balance(z.heads) >= limit_balance_heads(&m);
     cut_rows(s, &z);
-    z.by_head |= z.batch && !z.even; /* blocks of two sizes are two loops */
+    /* Blocks of two sizes are two loops. */
+    z.by_head |= z.batch && (!z.even || z.any_rows || z.any_keys);
+    if (z.any_rows && !z.batch) {
+        s->refusal = "rows that a run decides without heads";
+        return;
+    }
     /* Less than a vector: as many lanes as there are columns. */
     int64_t     lanes1 = z.n < lanes ? z.n : lanes, lanes2 = z.e < lanes ? z.e : lanes;
     AttnPlan    p = {.z = &z, .lanes1 = lanes1, .lanes2 = lanes2};
@@ -167,8 +189,9 @@ void sched_attention(Sched *s)
     if (!out)
         return;
     head = one_head(s, "context", z.batch);
-    step(s, "split %%context.m by %lld tail=even -> %%mb, %%mi", (long long)z.rows);
-    part = "mb";
+    if (!z.any_rows)
+        step(s, "split %%context.m by %lld tail=even -> %%mb, %%mi", (long long)z.rows);
+    part = z.any_rows ? head : "mb";
     if (head && !z.by_head && step(s, "fuse %%%s, %%mb -> %%part", head))
         part = "part";
     TileNest score = {.block = "score",
@@ -181,16 +204,16 @@ void sched_attention(Sched *s)
                       .lane = "score.j",
                       .unroll = "%score.p, %score.v"};
     TileNest context = {.block = "context",
-                        .line = "mi",
+                        .line = z.any_rows ? "context.m" : "mi",
                         .tiles = "context.t",
                         .pixel = "context.p",
                         .pixels = t2.pixels,
-                        .sums = "%context.rb",
+                        .sums = chunk ? "%context.rb" : "%context.n",
                         .vectors = "%context.i",
                         .lane = "context.j",
                         .unroll = "%context.p, %context.v",
                         .out = out,
-                        .chunks = chunk < z.n};
+                        .chunks = chunk && chunk < z.n};
     product_tiles(s, &context, "e", "n", t2.nv * lanes2, chunk);
     step(s, "compute_at sum %%%s", part);
     step(s, "compute_at exp %%%s", part);
@@ -205,7 +228,8 @@ void sched_attention(Sched *s)
         step(s, "compute_at keys %%%s", head);
         step(s, "set_scope %%keys private");
     }
-    pack_columns(s, "keys", z.batch, t1.nv * lanes1);
+    if (!z.any_keys)
+        pack_columns(s, "keys", z.batch, t1.nv * lanes1);
     product_tiles(s, &score, "n", "k", t1.nv * lanes1, z.k);
     product_marks(s, &context, lanes2);
     product_marks(s, &score, lanes1);

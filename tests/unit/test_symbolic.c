@@ -89,6 +89,29 @@ static const Case cases[] = {
               "  %2 = nn.softmax(nn.batch_matmul(%0, %1, transpose_b=false));\n"
               "  %3 = nn.batch_matmul(%2, transpose(%y, axes=[0, 2, 1, 3]), transpose_b=false);\n"
               "  reshape(transpose(%3, axes=[0, 2, 1, 3]), newshape=[N*T, 8])\n}\n"},
+    {"heads of one sequence",
+     "fn @main(%x: Tensor[(1, T, 2, 20), f32], %y: Tensor[(1, T, 2, 20), f32],\n"
+     "         %m: Tensor[(1, 1, 1, T), f32]) {\n"
+     "  %0 = transpose(%x, axes=[0, 2, 1, 3]);\n  %1 = transpose(%y, axes=[0, 2, 3, 1]);\n"
+     "  %2 = multiply(nn.batch_matmul(%0, %1, transpose_b=false), 0.3);\n"
+     "  %3 = nn.softmax(add(%2, %m));\n"
+     "  %4 = nn.batch_matmul(%3, transpose(%y, axes=[0, 2, 1, 3]), transpose_b=false);\n"
+     "  reshape(transpose(%4, axes=[0, 2, 1, 3]), newshape=[T, 40])\n}\n"},
+    {"a sequence and what was before",
+     "fn @main(%x: Tensor[(3, T, 8), f32], %y: Tensor[(3, N, 8), f32], %z: Tensor[(3, T, 8), f32]) "
+     "{\n"
+     "  %0 = concatenate((%y, %z), axis=1);\n"
+     "  %1 = nn.softmax(nn.batch_matmul(%x, %0, transpose_b=true));\n"
+     "  (nn.batch_matmul(%1, %0, transpose_b=false), %0)\n}\n"},
+    {"one row by what was before", "fn @main(%x: Tensor[(3, 1, 8), f32], %y: Tensor[(3, N+T, 8), "
+                                   "f32], %z: Tensor[(3, 8, T), f32]) {\n"
+                                   "  %0 = nn.softmax(nn.batch_matmul(%x, %y, transpose_b=true));\n"
+                                   "  (nn.batch_matmul(%0, %y, transpose_b=false), "
+                                   "nn.batch_matmul(%x, %z, transpose_b=false))\n}\n"},
+    {"norm with two sums", "fn @main(%x: Tensor[(1, T, 40), f32], %g: Tensor[(40), f32]) {\n"
+                           "  %0 = subtract(%x, mean(%x, axis=[-1], keepdims=true));\n"
+                           "  %1 = mean(multiply(%0, %0), axis=[-1], keepdims=true);\n"
+                           "  multiply(divide(%0, sqrt(add(%1, 0.001))), %g)\n}\n"},
     {"rows that a value counts",
      "dim K in 0..24\nfn @main(%x: Tensor[(N, 8), f32], %w: Tensor[(16, 8), f32]) {\n"
      "  %0 = cast(greater(%x, 0.25), dtype=i64);\n"
@@ -210,7 +233,7 @@ static void check_size(Ctx *c, const Case *k, const Plan *p, int64_t n, int64_t 
 
 static void check_case(const Case *k, uint32_t level, const Target *target)
 {
-    static const int64_t sizes[][2] = {{1, 1}, {2, 37}, {7, 5}, {24, 3}, {16, 19}};
+    static const int64_t sizes[][2] = {{1, 1}, {2, 37}, {7, 5}, {24, 3}, {16, 19}, {9, 16}};
     Arena               *arena = arena_new(NULL);
     Ctx                 *c = ctx_new(arena, diags_new(arena), op_table);
     PassOptions          o = {.opt_level = level, .verify_each = true};
