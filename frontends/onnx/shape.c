@@ -91,6 +91,21 @@ bool convert_flatten(Node *n)
     return node_done(n, build_matrix(&n->b, n->in[0], (uint32_t)axis));
 }
 
+/* A dimension stays where no axes are given and it is not 1, which bounds say or the run finds. */
+static bool not_one(Node *n, uint32_t i, const Idx *d)
+{
+    const Build *b = &n->b;
+
+    if (onnx_decided(n->im, d))
+        return onnx_require(
+            n, build_cast(b, build2(b, "equal", cell_form(b, d), cell_number(b, 1), NULL), DT_I64),
+            "the dimension is 1");
+    node_error(n, E_DIM, "dimension %u is %s, which may be 1 and then goes, or stays", i,
+               dim_text(b->c, d));
+    diag_hint(b->c->diags, "exclude 1 by --dim, or give the operator axes");
+    return false;
+}
+
 bool convert_squeeze(Node *n)
 {
     int64_t     axes[MAX_RANK];
@@ -120,17 +135,11 @@ bool convert_squeeze(Node *n)
 
         for (uint32_t j = 0; j < naxes; j++)
             out |= axes[j] == i;
-        if (!given && !out && d->lo <= 1 && d->hi >= 1 && !idx_is_const(d, NULL)) {
-            node_error(n, E_DIM, "dimension %u is %s, which may be 1 and then goes, or stays", i,
-                       dim_text(n->b.c, d));
-            diag_hint(n->b.c->diags, "exclude 1 by --dim, or give the operator axes");
+        if (!given && !out && d->lo <= 1 && d->hi >= 1 && !not_one(n, i, d))
             return false;
-        }
         if (out && d != one && onnx_decided(n->im, d)) {
-            RunDim     is = {cell_form(&n->b, d), 1, 1, i, 1};
-            const Idx *bound;
-
-            if (!onnx_bind(n, 0, 1, &is, &bound))
+            if (!onnx_require(n, build_sub(&n->b, cell_form(&n->b, d), cell_number(&n->b, 1)),
+                              "the dimension is not 1"))
                 return false;
         } else if (out && d != one) {
             return node_error(n, E_IMPORT, "dimension %u is %s, not 1", i, dim_text(n->b.c, d));

@@ -164,8 +164,8 @@ static const Expr *import_array(Import *im, const Leaf *l, const ImportValue *va
     return expr_const(im->c, value->value, loc);
 }
 
-/* May --dim NAME be of a dimension that nodes make?  By its place in a tensor, as the model calls it,
- * or the number of elements of a sequence. */
+/* May --dim NAME be of a dimension that nodes make?  By its place in a tensor, as the model calls
+ * it, or the number of elements of a sequence. */
 static bool is_made(Import *im, const OnnxScope *s, const OnnxGraph *g, const char *name)
 {
     const char *dot = strrchr(name, '.');
