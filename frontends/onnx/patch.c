@@ -126,6 +126,8 @@ static bool col2im_at_run(Node *n)
     at = build_where(b, inside, flat, cell_form(b, step));
     at = build_broadcast_to(b, at, 1 + 2 * k, many);
     x = in_shape_at_run(n, x, 1 + 2 * k, many);
+    if (!x || !at)
+        return false;
     for (uint32_t i = 2; i < 1 + 2 * k; i++)
         many[1] = idx_mul(A, many[1], many[i]);
     x = build_reshape_to(b, x, 2, many);

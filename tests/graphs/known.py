@@ -113,8 +113,8 @@ def grid_of_one(node, ins, text):
 
 @known("Col2Im")
 def columns_of_volumes(node, ins, text):
-    """Of three axes and more with dilations onnxruntime takes other cells than the standard's reference; ours are the latter's."""
-    return len(ins[1]) > 2 and max(attr(node, "dilations", [1])) > 1
+    """Of one axis, or three and more, with dilations onnxruntime takes other cells than the standard's reference; ours are the latter's."""
+    return len(ins[1]) != 2 and max(attr(node, "dilations", [1])) > 1
 
 
 @known("MeanVarianceNormalization")
@@ -312,6 +312,23 @@ def products_in_order(node, ins, text):
         return False
     size, f = np.log2(np.abs(x[np.isfinite(x) & (x != 0)].astype(np.float64))), np.finfo(x.dtype)
     return size[size > 0].sum() > f.maxexp - 1 and (size[size < 0].sum() < f.minexp or not x.all())
+
+
+@known("Resize")
+def cropped_ties(node, ins, text):
+    """A place in the middle of two cells but for the rounding of f32, in which onnxruntime computes it; ours is f64."""
+    if attr(node, "coordinate_transformation_mode", "") != "tf_crop_and_resize" or attr(node, "mode", "nearest") != "nearest":
+        return False
+    axes, n = [a % ins[0].ndim for a in attr(node, "axes", range(ins[0].ndim))], len(ins[1]) // 2
+    for k, a in enumerate(axes):
+        size = ins[0].shape[a]
+        out = int(ins[3][k]) if len(ins) > 3 and ins[3] is not None and ins[3].size else int(np.floor(size * ins[2][k]))
+        first, last = float(ins[1][k]), float(ins[1][n + k])
+        if out > 1:
+            at = first * (size - 1) + np.arange(out) * (last - first) * (size - 1) / (out - 1)
+            if (np.abs(at - np.floor(at) - 0.5) < 1e-5).any():
+                return True
+    return False
 
 
 @known("Clip")
