@@ -11,9 +11,9 @@
  *   ops.def     operator, domain, versions, Relay operator, converter
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
- *   resize.c resize_matrix.c resize_run.c recurrent.c attention.c state.c loss.c grid.c patch.c
- *   signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c control.c det.c trees.c
- *   learned.c random.c fused_attention.c training.c
+ *   resize.c resize_matrix.c resize_run.c recurrent.c recurrent_loop.c attention.c state.c loss.c
+ *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c control.c
+ *   det.c trees.c learned.c random.c fused_attention.c training.c
  *               converters by family
  *   packed.c    values of different sizes as tensors of one type: branches, states of loops
  *   list.c      sequences whose length a run decides
@@ -546,6 +546,19 @@ const Expr *onnx_pool(Node *n, const char *op, const Expr *x, OnnxPooling how);
 OnnxPooling onnx_pooling(Node *n); /* as the node says */
 const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
                         int64_t group);
+/* recurrent_loop.c: a recurrent layer as ONNX has it, layout 0; its results [T, D, N, H], [D, N,
+ * H], and of an LSTM [D, N, H] */
+typedef struct {
+    const Expr *x, *w, *r, *bias, *h, *c; /* c: of an LSTM */
+    const Expr *lens;                     /* of the sequences, [N] of i64; NULL: all are T */
+    const Expr *peephole;                 /* [D, 3*H], or NULL */
+    const Idx  *T, *N;
+    int64_t     I, H, D, gates; /* 4 LSTM, 3 GRU, 1 RNN */
+    bool        batch_first, input_forget, linear_before_reset;
+    double      clip; /* 0: none */
+    const char *direction, *f[6];
+} OnnxRecurrent;
+bool onnx_recurrent_loop(Node *n, const OnnxRecurrent *k, const Expr **out);
 /* patch.c: where the cells of y, which is the largest of each window, are in x. */
 const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow *w);
 /* random.c: Dropout where the scalar `training` may be true */

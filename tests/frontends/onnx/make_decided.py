@@ -8,6 +8,7 @@ import os
 import zlib
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 from onnx.reference import ReferenceEvaluator
 
@@ -149,8 +150,27 @@ def groups():
          ["v0", "v1", "v2", "v3", "both", "beside"] + [value(o, I, None) for o in whole])
 
 
+def recurrent():
+    """Sequences of lengths of their own, back and forth, with all that a cell may have; sizes of the run."""
+    H, I = 3, 2
+    feed = lambda T, *lens: lambda f: dict(x=f(T, len(lens), I), n=np.array(lens, np.int32), p=f(2, 3 * H))
+    weights = np.random.default_rng(5)
+    w = lambda *s: weights.standard_normal(s).astype(np.float32)
+    case("recurrent", "--dim T=1..9 --dim N=1..4", [feed(1, 1), feed(9, 3, 9, 1, 6), feed(5, 5, 2)],
+         [node("LSTM", "x wl rl bl n _ _ p", "yl hl cl", hidden_size=H, direction="bidirectional", clip=0.7),
+          node("LSTM", "x wl rl", "yp hp cp", hidden_size=H, direction="bidirectional"),
+          node("LSTM", "x w1 r1 _ n", "ys", hidden_size=H, direction="reverse", activations=["Sigmoid", "Relu", "Tanh"]),
+          node("GRU", "x wg rg bg n", "yg hg", hidden_size=H, direction="bidirectional"),
+          node("GRU", "x wg rg bg n", "yz hz", hidden_size=H, direction="bidirectional", linear_before_reset=1),
+          node("RNN", "x wr rr br n", "yr hr", hidden_size=H, direction="bidirectional", activations=["Tanh", "Relu"])],
+         [value("x", F, ["T", "N", I]), value("n", onnx.TensorProto.INT32, ["N"]), value("p", F, [2, 3 * H])],
+         ["yl", "hl", "cl", "yp", "hp", "cp", "ys", "yg", "hg", "yz", "hz", "yr", "hr"],
+         wl=w(2, 4 * H, I), rl=w(2, 4 * H, H), bl=w(2, 8 * H), w1=w(1, 4 * H, I), r1=w(1, 4 * H, H),
+         wg=w(2, 3 * H, I), rg=w(2, 3 * H, H), bg=w(2, 6 * H), wr=w(2, H, I), rr=w(2, H, H), br=w(2, 2 * H))
+
+
 def main():
-    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups):
+    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent):
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("".join(line + "\n" for line in lines))
