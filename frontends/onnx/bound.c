@@ -379,24 +379,29 @@ static bool is_one(const Idx *d)
     return idx_is_const(d, &v) && v == 1;
 }
 
-/* Operand i in the dimensions `want`, where it has others that the run decides; NULL: any. */
-static bool agree(Node *n, uint32_t i, const Idx *const *want)
+const Expr *node_sized(Node *n, const Expr *x, const Idx *const *want)
 {
     const Build *b = &n->b;
-    uint32_t     rank = expr_rank(n->in[i]), k = 0;
+    uint32_t     rank = expr_rank(x), k = 0;
     RunDim       d[MAX_RANK];
     const Idx   *dims[MAX_RANK], *none[MAX_RANK];
 
     for (uint32_t j = 0; j < rank; j++) {
-        dims[j] = expr_form(n->in[i], j);
+        dims[j] = expr_form(x, j);
         if (!want[j] || dims[j] == want[j] ||
             (!onnx_decided(n->im, dims[j]) && !onnx_decided(n->im, want[j])))
             continue;
         d[k++] = (RunDim){build_sub(b, cell_form(b, dims[j]), cell_form(b, want[j])), 0, 0, j, 1};
         dims[j] = want[j];
     }
-    return k == 0 ||
-           (onnx_bind(n, 0, k, d, none) && (n->in[i] = in_shape_at_run(n, n->in[i], rank, dims)));
+    if (k == 0)
+        return x;
+    return onnx_bind(n, 0, k, d, none) ? in_shape_at_run(n, x, rank, dims) : NULL;
+}
+
+static bool agree(Node *n, uint32_t i, const Idx *const *want)
+{
+    return (n->in[i] = node_sized(n, n->in[i], want)) != NULL;
 }
 
 bool node_agree(Node *n)

@@ -198,9 +198,11 @@ static bool signal_at_run(Node *n, Signal *s)
         size[2] = build_where(b, past, build_mul(b, size[2], cells), size[2]);
         past = build2(b, "logical_or", past, s->is[i], NULL);
         size[0] = build_where(b, past, size[0], build_mul(b, size[0], cells));
-        most[0] *= hi;
+        if (!checked_mul(most[0], hi, &most[0]) || most[0] > MAX_ELEMS)
+            return node_error(n, E_UNSUPPORTED, "a signal of more than %lld cells",
+                              (long long)MAX_ELEMS);
         most[1] = hi > most[1] ? hi : most[1];
-        most[2] *= hi;
+        most[2] = most[0];
     }
     for (uint32_t i = 0; i < 3; i++)
         d[i] = (RunDim){size[i], 1, most[i], 0, 1};

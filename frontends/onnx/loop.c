@@ -338,6 +338,32 @@ static bool widen_states(Node *n, const OnnxLoop *l, const Expr *const *out, con
     return true;
 }
 
+/* The pieces of a scan output are of one size: where values of a round decide it, of the one that
+ * the body declares, or the run ends. */
+static bool size_pieces(Node *n, const OnnxLoop *l, const Map *dims, const Expr **made)
+{
+    for (uint32_t k = l->states + !l->scan; k < l->states + !l->scan + l->pieces; k++) {
+        const OnnxValue *v = l->g->output.at[k];
+        const OnnxShape *shape = v->type && v->type->tensor ? v->type->tensor->shape : NULL;
+        const Idx       *want[MAX_RANK] = {NULL};
+
+        if (!expr_has_shape(made[k]) || !mentions(made[k], dims) || !shape ||
+            shape->dims.n != expr_rank(made[k]))
+            continue;
+        for (uint32_t i = 0; i < shape->dims.n; i++) {
+            const OnnxDim *d = shape->dims.at[i];
+            Mention        m = {dims, false};
+
+            form_mentions(expr_form(made[k], i), note_mention, &m);
+            if (m.found && d->has_value && d->value >= 0)
+                want[i] = idx_const(n->b.c->arith, d->value);
+        }
+        if (!(made[k] = node_sized(n, made[k], want)))
+            return false;
+    }
+    return true;
+}
+
 /* The body's results, with states that are carried as each round leaves them.  Sizes that grow
  * without a bound are refused. */
 static bool convert_body(Node *n, const OnnxLoop *l, const Expr *i, States *s, uint32_t nin,
@@ -361,7 +387,7 @@ static bool convert_body(Node *n, const OnnxLoop *l, const Expr *i, States *s, u
         if (!widen_states(n, l, made + !l->scan, r->dims, s, &same))
             return false;
     }
-    return true;
+    return size_pieces(n, l, r->dims, made);
 }
 
 static bool carry_states(Node *n, const OnnxLoop *l, Rounds *r, const States *s,
@@ -542,8 +568,8 @@ bool onnx_rounds(Node *n, const Idx *count, uint32_t states, const Expr *const *
     if (!l.limit || !fn(n, user, i, in, out, out + states) ||
         !(next = condition(n, &l, more, NULL)) || !(begins = condition(n, &l, i64(b, 0), NULL)))
         return false;
-    if (n->im->binds.n != bound)
-        return node_error(n, E_UNSUPPORTED, "values of its body decide sizes in every round");
+    r.dims = onnx_bound_since(n->im, bound);
+    r.binds = onnx_binds_taken(n->im, bound);
     carry_condition(b, &r, is_true(begins) ? NULL : begins, next);
     for (uint32_t k = 0; k < states; k++)
         carry(c, &r, in[k], first[k], out[k]);

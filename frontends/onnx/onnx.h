@@ -436,6 +436,8 @@ bool onnx_decided(const Import *im, const Idx *x);
 /* Operands of an operator that broadcasts: where one has a dimension that values decide and another
  * has a different one, neither of them 1, the run has to find them equal. */
 bool node_agree(Node *n);
+/* x in the dimensions `want`, where it has others that values decide; NULL: any. */
+const Expr *node_sized(Node *n, const Expr *x, const Idx *const *want);
 /* The same of operands that are put together along the axis. */
 bool node_agree_beside(Node *n, uint32_t axis);
 

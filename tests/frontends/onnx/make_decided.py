@@ -12,7 +12,7 @@ import onnx
 import onnxruntime as ort
 from onnx.reference import ReferenceEvaluator
 
-from make import F, I, init, model, node, value
+from make import F, I, h, init, model, node, value
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "decided")
 lines = []
@@ -169,8 +169,21 @@ def recurrent():
          wg=w(2, 3 * H, I), rg=w(2, 3 * H, H), bg=w(2, 6 * H), wr=w(2, H, I), rr=w(2, H, H), br=w(2, 2 * H))
 
 
+def rounds():
+    """What a round slices has a size of its own, the pieces that it gives are of the one that the body declares."""
+    body = h.make_graph(
+        [node("Identity", "go", "on"), node("Unsqueeze", "i axis", "at"), node("Add", "at m", "to"), node("Slice", "x at to", "part"),
+         node("ReduceSum", "part", "sum", keepdims=0), node("Add", "s sum", "t"), node("Mul", "part m0", "piece")], "body",
+        [value("i", I, []), value("go", onnx.TensorProto.BOOL, []), value("s", F, [])],
+        [value("on", onnx.TensorProto.BOOL, []), value("t", F, []), value("piece", F, [2])])
+    feed = lambda *_: lambda f: dict(x=f(7), m=ints(2), s=one(1, np.float32))
+    case("rounds", "", [feed()],
+         [node("Cast", "m", "m0", to=F), node("Loop", "n _ s", "y z", body=body)],
+         [value("x", F, [7]), value("m", I, [1]), value("s", F, [])], ["y", "z"], n=one(5), axis=ints(0))
+
+
 def main():
-    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent):
+    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds):
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("".join(line + "\n" for line in lines))
