@@ -296,6 +296,15 @@ static const Expr *drop_ones(const Build *b, const Expr *r, bool rows, bool colu
 
 /* numpy.matmul: vectors get a dimension that is dropped again; leading dimensions broadcast.  Many
  * rows against one matrix are one product of two matrices. */
+/* x with `at` as dimension d; NULL with an error. */
+static const Expr *sized_along(Node *n, const Expr *x, uint32_t d, const Idx *at)
+{
+    const Idx *want[MAX_RANK] = {NULL};
+
+    want[d] = at;
+    return node_sized(n, x, want);
+}
+
 const Expr *onnx_matmul(Node *n, const Expr *x, const Expr *y)
 {
     const Build *b = &n->b;
@@ -307,6 +316,15 @@ const Expr *onnx_matmul(Node *n, const Expr *x, const Expr *y)
         return node_error(n, E_IMPORT, "an operand of a matrix product is a scalar");
     k = expr_form(x, rx - 1);
     ky = expr_form(y, ry == 1 ? 0 : ry - 2);
+    if (k != ky && onnx_decided(n->im, ky)) { /* the run finds them equal */
+        y = sized_along(n, y, ry == 1 ? 0 : ry - 2, k);
+        ky = k;
+    } else if (k != ky && onnx_decided(n->im, k)) {
+        x = sized_along(n, x, rx - 1, ky);
+        k = ky;
+    }
+    if (!x || !y)
+        return NULL;
     if (k != ky) {
         node_error(n, E_IMPORT, "the operands do not fit: %s columns against %s rows",
                    dim_text(b->c, k), dim_text(b->c, ky));

@@ -182,8 +182,18 @@ def rounds():
          [value("x", F, [7]), value("m", I, [1]), value("s", F, [])], ["y", "z"], n=one(5), axis=ints(0))
 
 
+def products():
+    """Columns and rows that masks of their own choose, as many of both; a column and a row that the model knows."""
+    feed = lambda *m: lambda f: dict(x=f(3, 6), y=f(6, 4), m=np.array(m, bool), k=np.array(m[::-1], bool), w=f(2, 3))
+    case("products", "", [feed(1, 0, 1, 1, 0, 0), feed(1, 1, 1, 0, 0, 0)],
+         [node("Compress", "x m", "a", axis=1), node("Compress", "y k", "b", axis=0), node("MatMul", "a b", "p"),
+          node("MatMul", "w b", "q"), node("Transpose", "b", "t"), node("MatMul", "t v", "r")],
+         [value("x", F, [3, 6]), value("y", F, [6, 4]), value("m", onnx.TensorProto.BOOL, [6]), value("k", onnx.TensorProto.BOOL, [6]),
+          value("w", F, [2, 3])], ["p", "q", "r"], v=np.float32([[1], [-2], [3]]))
+
+
 def main():
-    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds):
+    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds, products):
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("".join(line + "\n" for line in lines))
