@@ -180,7 +180,7 @@ static bool count_macs(Ctx *c, Compiled *k)
 
     if (!typed)
         return false;
-    k->macs = relay_macs(c, module_func(typed, "main"));
+    k->macs = relay_macs(c, typed);
     arena_reset(c->scratch);
     return true;
 }
@@ -206,19 +206,23 @@ static const char *base_name(const char *path)
 static DType weights_type(Ctx *c, const Module *m)
 {
     enum { LARGE = 1024 };
-    DType    found = {0};
-    int64_t  n;
-    ExprList list = expr_post_order(c, module_func(m, "main"));
+    DType      found = {0};
+    int64_t    n;
+    GlobalList reached = module_reached(c, m);
 
-    for (uint32_t i = 0; i < list.n; i++) {
-        const Expr *e = list.at[i];
+    for (uint32_t k = 0; k < reached.n; k++) {
+        ExprList list = expr_post_order(c, reached.at[k].func);
 
-        if (e->kind != EXPR_CONST || !dtype_is_float(e->type->dtype) || !type_elems(e->type, &n) ||
-            n < LARGE)
-            continue;
-        if (e->type->dtype.bits != 16 || (found.bits && !dtype_eq(found, e->type->dtype)))
-            return DT_F32;
-        found = e->type->dtype;
+        for (uint32_t i = 0; i < list.n; i++) {
+            const Expr *e = list.at[i];
+
+            if (e->kind != EXPR_CONST || !dtype_is_float(e->type->dtype) ||
+                !type_elems(e->type, &n) || n < LARGE)
+                continue;
+            if (e->type->dtype.bits != 16 || (found.bits && !dtype_eq(found, e->type->dtype)))
+                return DT_F32;
+            found = e->type->dtype;
+        }
     }
     return found;
 }
@@ -321,15 +325,11 @@ static Sha256 model_sha(Ctx *c, const Compiled *k)
 }
 
 /* The operators of main as it was imported, in order of the table. */
-static void count_operators(Ctx *c, const Expr *main, ModelDesc *d)
+static void list_operators(Ctx *c, const Module *m, ModelDesc *d)
 {
-    ExprList  list = expr_post_order(c, main);
-    uint32_t *n = NEW_ARRAY(c->scratch, uint32_t, c->ops.n + 1);
+    uint32_t *n = count_operators(c, m);
     OpCount  *ops = NEW_ARRAY(c->arena, OpCount, c->ops.n + 1);
 
-    for (uint32_t i = 0; i < list.n; i++)
-        if (call_op(list.at[i]))
-            n[call_op(list.at[i])->id]++;
     for (uint32_t i = 0; i < c->ops.n; i++)
         if (n[i])
             ops[d->nops++] = (OpCount){c->ops.at[i].text, n[i]};
@@ -360,7 +360,7 @@ bool compile_desc(Ctx *c, Compiled *k)
         d->model_sha = model_sha(c, k);
         d->build_id = build_id(k);
         if (k->imported)
-            count_operators(c, module_func(k->imported, "main"), d);
+            list_operators(c, k->imported, d);
     }
     memcpy(k->info.model_sha, d->model_sha.b, sizeof d->model_sha.b);
     memcpy(k->info.build_id, d->build_id.b, sizeof d->build_id.b);

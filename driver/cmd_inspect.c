@@ -309,18 +309,6 @@ static void json_value(Job *job, StrBuf *s, bool first, const char *name, const 
                 t->kind == TYPE_TENSOR ? dtype_text(job->c, t->dtype) : type_text(job->c, t));
 }
 
-/* Operators of main, with how often each occurs, in order of the table. */
-static uint32_t *count_ops(Ctx *c, const Expr *f)
-{
-    ExprList  list = expr_post_order(c, f);
-    uint32_t *n = NEW_ARRAY(c->arena, uint32_t, c->ops.n + 1);
-
-    for (uint32_t i = 0; i < list.n; i++)
-        if (call_op(list.at[i]))
-            n[call_op(list.at[i])->id]++;
-    return n;
-}
-
 void job_signature_json(Job *job, StrBuf *s)
 {
     const Module *m = job->k.imported;
@@ -337,7 +325,7 @@ void job_signature_json(Job *job, StrBuf *s)
 
 static void model_json(Driver *driver, Job *job)
 {
-    uint32_t *n = count_ops(job->c, module_func(job->k.imported, "main"));
+    uint32_t *n = count_operators(job->c, job->k.imported);
     StrBuf    s = strbuf(driver->arena);
     bool      first = true;
 
@@ -357,7 +345,7 @@ static void model_text(Driver *driver, Job *job)
 {
     const Module *m = job->k.imported;
     const Expr   *f = module_func(m, "main");
-    uint32_t     *n = count_ops(job->c, f);
+    uint32_t     *n = count_operators(job->c, m);
 
     for (uint32_t i = 0; i < func_nparams(f); i++)
         say(driver, "input  %s: %s\n", func_param(f, i)->u.var.name,

@@ -5,7 +5,8 @@
  *
  * Counted on the graph as it was imported, so that the number says what the model is, not how it is
  * compiled: the same with Winograd's or Strassen's algorithm, at every -O, and for a batch that is
- * walked in a loop.  Convolutions count products with their padding too, transposed ones the
+ * walked in a loop; of a function's body for each of its calls, of a loop's for each round.
+ * Convolutions count products with their padding too, transposed ones the
  * products of their data; what is made of constants alone costs a run nothing.  Kernels have counts
  * of their own (te_macs). */
 #include "ops/common.h"
@@ -169,9 +170,85 @@ static int64_t runs_of(const Map *runs, const Expr *e)
     return map_find(runs, PTR_KEY(e), &n) ? (int64_t)(uintptr_t)n : 1;
 }
 
-int64_t relay_macs(Ctx *c, const Expr *main)
+/* ---- loops: functions that call themselves at their end -------------------------------------------- */
+
+static bool is_call_of(const Expr *e, OpId op)
 {
-    ExprList list = expr_post_order(c, main);
+    return call_op(e) == &op_table.at[op];
+}
+
+static bool number(const Expr *e, double *v)
+{
+    return e->kind == EXPR_CONST && expr_const_f(e, v);
+}
+
+/* Its position among the parameters, or n. */
+static uint32_t param_at(const Expr *func, const Expr *e)
+{
+    uint32_t n = func_nparams(func), i = 0;
+
+    while (i < n && func_param(func, i) != e)
+        i++;
+    return i;
+}
+
+/* The number behind that of `i`. */
+static bool counts(const Expr *next, const Expr *i)
+{
+    double one;
+
+    return is_call_of(next, OP_ADD) && call_arg(next, 0) == i && number(call_arg(next, 1), &one) &&
+           one == 1;
+}
+
+/* Rounds of a loop that counts up by one to a number, as this call of it begins; else 1.
+ *
+ *     fn @f(%go, %i, ..) { if %go { @f(less(add(%i, 1), 5), add(%i, 1), ..) } else { .. } }  */
+static int64_t rounds_of(const Expr *func, const Expr *call)
+{
+    const Expr *body = func_body(func), *again = body->kind == EXPR_IF ? body->kids[1] : NULL;
+    uint32_t    n = func_nparams(func), go = again ? param_at(func, body->kids[0]) : n;
+    double      go_first, first, end;
+
+    if (go == n || again->kind != EXPR_CALL || again->kids[0]->kind != EXPR_GLOBAL ||
+        strcmp(again->kids[0]->u.name, call->kids[0]->u.name) != 0 || again->nkids != n + 1 ||
+        call->nkids != n + 1)
+        return 1;
+    const Expr *test = again->kids[1 + go];
+    if (!is_call_of(test, OP_LESS) || !is_call_of(call_arg(test, 0), OP_ADD))
+        return 1;
+    const Expr *next = call_arg(test, 0), *limit = call_arg(test, 1);
+    uint32_t    i = param_at(func, call_arg(next, 0)), passed = param_at(func, limit);
+    if (i == n || !counts(again->kids[1 + i], func_param(func, i)) ||
+        !counts(next, func_param(func, i)))
+        return 1;
+    if (passed < n)
+        limit = again->kids[1 + passed] == limit ? call->kids[1 + passed] : limit;
+    if (!number(call->kids[1 + go], &go_first) || go_first == 0 ||
+        !number(call->kids[1 + i], &first) || !number(limit, &end) || end - first < 1 ||
+        end - first > (double)INT32_MAX)
+        return 1;
+    return (int64_t)(end - first);
+}
+
+/* Of a call of a function of the module. */
+static int64_t macs_of_global(const Module *m, const Expr *e, const Map *of)
+{
+    void *macs;
+
+    if (e->kind != EXPR_CALL || e->kids[0]->kind != EXPR_GLOBAL)
+        return 0;
+    const Expr *f = module_func(m, e->kids[0]->u.name);
+    return f && map_find(of, PTR_KEY(f), &macs) ? times((int64_t)(uintptr_t)macs, rounds_of(f, e))
+                                                : 0;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------- */
+
+/* Of a function's body; `of` has those of the functions that it calls. */
+static int64_t macs_of_func(Ctx *c, const Module *m, const Expr *func, const Map *of)
+{
+    ExprList list = expr_post_order(c, func);
     Map     *vary = map_new(c->scratch), *runs = map_new(c->scratch);
     int64_t  total = 0;
 
@@ -188,8 +265,38 @@ int64_t relay_macs(Ctx *c, const Expr *main)
             if (kid > runs_of(runs, e->kids[k]))
                 map_put(runs, PTR_KEY(e->kids[k]), (void *)(uintptr_t)kid);
         }
-        if (map_get(vary, PTR_KEY(e)) && !checked_add(total, times(macs_of_call(e), n), &total))
+        if (map_get(vary, PTR_KEY(e)) &&
+            !checked_add(total, times(call_op(e) ? macs_of_call(e) : macs_of_global(m, e, of), n),
+                         &total))
             total = INT64_MAX;
     }
     return total;
+}
+
+int64_t relay_macs(Ctx *c, const Module *m)
+{
+    GlobalList reached = module_reached(c, m);
+    Map       *of = map_new(c->scratch);
+    int64_t    macs = 0;
+
+    for (uint32_t i = 0; i < reached.n; i++) { /* main last */
+        macs = macs_of_func(c, m, reached.at[i].func, of);
+        map_put(of, PTR_KEY(reached.at[i].func), (void *)(uintptr_t)macs);
+    }
+    return macs;
+}
+
+uint32_t *count_operators(Ctx *c, const Module *m)
+{
+    GlobalList reached = module_reached(c, m);
+    uint32_t  *n = NEW_ARRAY(c->arena, uint32_t, c->ops.n + 1);
+
+    for (uint32_t k = 0; k < reached.n; k++) {
+        ExprList list = expr_post_order(c, reached.at[k].func);
+
+        for (uint32_t i = 0; i < list.n; i++)
+            if (call_op(list.at[i]))
+                n[call_op(list.at[i])->id]++;
+    }
+    return n;
 }

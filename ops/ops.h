@@ -89,8 +89,11 @@ bool split_range(Ctx *c, const Expr *split, uint32_t i, int64_t *lo, int64_t *hi
 
 /* ---- macs.c --------------------------------------------------------------------------------------- */
 
-/* Multiply-adds of a run of `main`, which is typed: those that the model asks for, whatever its
- * compiled code does; at most, where dimensions are dynamic. */
-int64_t relay_macs(Ctx *c, const Expr *main);
+/* Multiply-adds of a run of the module, which is typed: those that the model asks for, whatever its
+ * compiled code does; at most, where dimensions are dynamic; of one round, where a run decides how
+ * many a loop has. */
+int64_t relay_macs(Ctx *c, const Module *m);
+/* Calls of each operator, by its id, in all functions that a run may come to; in c->arena. */
+uint32_t *count_operators(Ctx *c, const Module *m);
 
 #endif

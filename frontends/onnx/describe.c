@@ -70,7 +70,7 @@ static SignatureTensor *describe_tensors(Ctx *c, const PbMsgs *values, Map *cons
 }
 
 /* In the order in which they are met; those of subgraphs count with the node around them. */
-static void count_operators(Ctx *c, const OnnxGraph *g, ModelSignature *out)
+static void graph_operators(Ctx *c, const OnnxGraph *g, ModelSignature *out)
 {
     Map     *index = map_new(c->scratch); /* name to number, plus one */
     OpTally *ops = NEW_ARRAY(c->arena, OpTally, g->node.n + 1);
@@ -110,6 +110,6 @@ bool onnx_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     }
     out->inputs = describe_tensors(c, &g->input, constants, &out->ninputs);
     out->outputs = describe_tensors(c, &g->output, none, &out->noutputs);
-    count_operators(c, g, out);
+    graph_operators(c, g, out);
     return true;
 }

@@ -271,6 +271,13 @@ typedef struct {
     const Expr *const *at;
 } ExprList;
 ExprList expr_post_order(Ctx *c, const Expr *root);
+/* Functions that a run of `main` may come to, what a function calls before it, main last, in
+ * scratch; calls of what has not ended, as loops make them, are not followed. */
+typedef struct {
+    uint32_t         n;
+    const GlobalDef *at;
+} GlobalList;
+GlobalList module_reached(Ctx *c, const Module *m);
 
 /* Rebuild bottom-up: `fn` sees each node with its kids already rewritten (`now`, equal to `was` if
  * nothing below changed) and gives the node to use; NULL stops with an error.  Shared nodes once.

@@ -95,27 +95,15 @@ static const Expr *drop_let(Ctx *c, void *user, const Expr *was, const Expr *now
 
 static const Module *drop_functions(Ctx *c, const Module *m)
 {
-    VEC(const char *) todo = {0};
     Map       *live = map_new(c->scratch);
     GlobalDef *kept = NEW_ARRAY(c->scratch, GlobalDef, m->nfuncs ? m->nfuncs : 1);
+    GlobalList reached = module_reached(c, m);
     uint32_t   n = 0;
 
     if (!module_func(m, "main"))
         return m;
-    vec_push(c->scratch, &todo, intern(c->strings, "main"));
-    while (todo.n) {
-        const char *name = todo.at[--todo.n];
-        const Expr *f = module_func(m, name);
-        ExprList    list;
-
-        if (!f || map_get(live, PTR_KEY(name)))
-            continue;
-        map_put(live, PTR_KEY(name), live);
-        list = expr_post_order(c, f);
-        for (uint32_t i = 0; i < list.n; i++)
-            if (list.at[i]->kind == EXPR_GLOBAL)
-                vec_push(c->scratch, &todo, intern(c->strings, list.at[i]->u.name));
-    }
+    for (uint32_t i = 0; i < reached.n; i++)
+        map_put(live, PTR_KEY(intern(c->strings, reached.at[i].name)), live);
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (map_get(live, PTR_KEY(intern(c->strings, m->funcs[i].name))))
             kept[n++] = m->funcs[i];
