@@ -8,6 +8,7 @@
  *
  *   type.c    types
  *   graph.c   makers, walk, rewrite
+ *   reach.c   functions that a run may come to
  *   scope.c   where a node must be computed
  *   same.c    equality and hash
  *   infer.c   types of a whole module
