@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Products with dimensions that a run decides, against those made for one size and against ONNX Runtime.
 
-    dynamic.py WORK [WORD...] [--tvmcc FILE] [--mcpu CPU] [--threads N] [--turns N] [--profile] [--only-check]
+    dynamic.py WORK [WORD...] [--tvmcc FILE] [--mcpu CPU] [--threads N] [--turns N] [--sizes N..] [--profile] [--only-check]
 
 WORDs choose the rows whose name contains one of them.  Each model has dimensions with names.  tvmcc compiles it once
 with bounds (`--dim N=1..8`) and once for each size that is measured (`--dim N=4`); ONNX Runtime takes it as it is.  Results
@@ -195,6 +195,7 @@ def main():
     p.add_argument("--mcpu", default="native")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--turns", type=int, default=9)
+    p.add_argument("--sizes", type=int, nargs="+", help="others than those of the row")
     p.add_argument("--profile", action="store_true")
     p.add_argument("--only-check", action="store_true", help="compile and compare results, measure nothing")
     a = p.parse_intermixed_args()
@@ -215,7 +216,7 @@ def main():
         session = ort.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         names = [o.name for o in session.get_outputs()]
         dynamic = Product(compiled(a, source, dim), a.threads)
-        for size in sizes:
+        for size in a.sizes or sizes:
             fixed = dim.split("=")[0] + f"={size}"
             feeds = feeds_of(size)
             want = dict(zip(names, session.run(names, feeds)))
