@@ -177,7 +177,7 @@ bool list_at(Node *n, const OnnxList *l)
     const Build *b = &n->b;
     const Expr  *p = position(n, 1, l, l->count);
 
-    return p && node_done(n, pack_cut(n, l->element, build_take(b, l->cells, p, 0),
+    return p && node_done(n, pack_cut(n, l->element, build_take(b, l->cells, p, 0), 0,
                                       l->sizes ? build_take(b, l->sizes, p, 0) : NULL, 0));
 }
 
@@ -240,6 +240,15 @@ bool list_erase(Node *n, const OnnxList *had)
     }
     l.count = build2(b, "subtract", l.count, number(b, 1), NULL);
     return node_done(n, onnx_list_new(n->im, b->loc, l));
+}
+
+bool list_keeps(Node *n, const OnnxList *l)
+{
+    const Build *b = &n->b;
+    const Expr  *over = build2(b, "subtract", as_cell(b, l->count), cell_number(b, l->most), NULL);
+
+    return onnx_require(n, build2(b, "maximum", over, cell_number(b, 0), NULL),
+                        "the sequence is too long");
 }
 
 bool list_count(Node *n, const OnnxList *l, uint32_t out, const Idx **count)

@@ -310,6 +310,28 @@ static bool leave_room(Node *n, const OnnxLoop *l, uint32_t k, const OnnxPack *h
 
 #define MAX_WIDENINGS 4
 
+/* A tensor that rounds still make larger has room for all of them, too. */
+static bool leave_cells(Node *n, const OnnxLoop *l, uint32_t k, const OnnxPack *had, OnnxPack *now)
+{
+    for (uint32_t i = 0; now->kind == PACK_TENSOR && i < now->n; i++) {
+        int64_t     most = now->room[i]->hi, more = most - had->room[i]->hi, lo, all;
+        const char *out = k < n->nout ? n->p->output.at[k] : "";
+
+        if (!now->open[i] || more <= 0)
+            continue;
+        if (shapes_given(n->im->shapes, arena_printf(n->b.c->arena, "%s.%u", out, i), &lo, &all))
+            most = all > most ? all : most;
+        else if (!l->trips || !checked_mul(more, l->trips->hi, &all) ||
+                 !checked_add(most, all, &most))
+            return true; /* widened once more */
+        if (most > MAX_ELEMS)
+            return node_error(n, E_DIM, "state '%s' is too large", state_name(l, k));
+        now->grows[i] = more;
+        now->room[i] = idx_const(n->b.c->arith, most);
+    }
+    return true;
+}
+
 /* What holds the states before and after a round; *same if nothing had to be widened. */
 static bool widen_states(Node *n, const OnnxLoop *l, const Expr *const *out, const Map *inner,
                          States *s, bool *same)
@@ -327,9 +349,12 @@ static bool widen_states(Node *n, const OnnxLoop *l, const Expr *const *out, con
                        state_name(l, k));
             diag_note(b->c->diags, b->loc, "%s before it, %s after it",
                       type_text(b->c, l->first[k]->type), type_text(b->c, out[k]->type));
+            if (now && now->kind == PACK_TENSOR && k < n->nout)
+                diag_hint(b->c->diags, "say how large it may become: --dim %s.0=0..64",
+                          n->p->output.at[k]);
             return false;
         }
-        if (!leave_room(n, l, k, had, now))
+        if (!leave_room(n, l, k, had, now) || (s->widened && !leave_cells(n, l, k, had, now)))
             return false;
         s->pack[k] = now;
         *same = false;
@@ -405,35 +430,40 @@ static bool carry_states(Node *n, const OnnxLoop *l, Rounds *r, const States *s,
     return true;
 }
 
-/* All pieces x as one tensor, which gets one at position `at` of its first dimension each round. */
-static bool carry_piece(Node *n, Rounds *r, const Expr *x, const Idx *count, const Expr *at)
+/* All pieces x as one tensor, which gets one at position `at` of its first dimension each round; if
+ * values of a round decide their size, with that of the last one behind it. */
+static bool carry_piece(Node *n, Rounds *r, const Expr *x, const Idx *count, const Expr *at,
+                        const OnnxPack **pack)
 {
     const Build *b = &n->b;
-    const Expr  *var, *first, *next, *args[3] = {NULL, x, at};
+    const Expr  *var, *next, *args[3] = {NULL, NULL, at};
     const Idx   *dims[MAX_RANK + 1] = {count};
-    InitAttrs   *zeros = ATTRS(b, InitAttrs);
+    OnnxPack    *p;
+    int64_t      rank;
 
     if (x->type->kind != TYPE_TENSOR || x->type->n >= MAX_RANK)
         return node_error(n, E_UNSUPPORTED, "a piece of a scan output is %s",
                           type_text(b->c, x->type));
-    if (r->dims && mentions(x, r->dims))
-        return node_error(n, E_UNSUPPORTED, "values of a round decide the size of a scan output");
-    for (uint32_t d = 0; d < x->type->n; d++)
-        dims[d + 1] = x->type->dims[d];
-    var = expr_var(b->c, "scan", type_tensor(b->c, x->type->dtype, x->type->n + 1, dims), b->loc);
+    *pack = p = pack_of(n->im, x, r->dims ? r->dims : map_new(b->c->scratch));
+    for (uint32_t d = 0; d < p->n; d++)
+        dims[d + 1] = p->room[d];
+    var = expr_var(b->c, "scan", type_tensor(b->c, p->dtype, p->n + 1, dims), b->loc);
     args[0] = var;
-    zeros->shape = dims_dup(b->c, dims, x->type->n + 1);
-    zeros->dtype = x->type->dtype;
-    first = build_call(b, "zeros", 0, NULL, zeros);
+    args[1] = pack_padded(b, p, x);
     next = at ? build_call(b, "update_slice", 3, args, NULL) : NULL;
-    if (!first || !next)
+    if (!next)
         return false;
-    carry(b->c, r, var, first, next);
+    carry(b->c, r, var, build_zeros_of(b, p->dtype, p->n + 1, dims), next);
+    if (pack_open(p)) {
+        rank = p->n;
+        var = expr_var(b->c, "sizes", type_tensor_i64(b->c, DT_I64, 1, &rank), b->loc);
+        carry(b->c, r, var, build_i64s(b, p->n, p->least), pack_sizes(b, x));
+    }
     return true;
 }
 
 static bool carry_pieces(Node *n, const OnnxLoop *l, Rounds *r, const Expr *i,
-                         const Expr *const *piece)
+                         const Expr *const *piece, const OnnxPack **packs)
 {
     for (uint32_t k = 0; k < l->pieces; k++) {
         if (!l->trips) {
@@ -443,7 +473,7 @@ static bool carry_pieces(Node *n, const OnnxLoop *l, Rounds *r, const Expr *i,
             return false;
         }
         if (!carry_piece(n, r, piece[k], l->trips,
-                         position(&n->b, l, i, l->scan && l->piece_reverse[k])))
+                         position(&n->b, l, i, l->scan && l->piece_reverse[k]), &packs[k]))
             return false;
     }
     return true;
@@ -497,19 +527,29 @@ static bool bind_trips(Node *n, OnnxLoop *l)
     return onnx_bind(n, out, 1, &d, &l->trips);
 }
 
+/* A list that rounds made longer than there is room for ends the run. */
+static bool keeps(Node *n, const Expr *state)
+{
+    const OnnxOptional *o = onnx_optional(n->im, state);
+    const OnnxList     *l = onnx_list(n->im, o && o->value ? o->value : state);
+
+    return !l || list_keeps(n, l);
+}
+
 bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
 {
-    const Build *b = &n->b;
-    Ctx         *c = b->c;
-    OnnxLoop     l = *of;
-    uint32_t     takes = l.scan ? 0 : 2, gives = l.scan ? 0 : 1; /* before the states */
-    uint32_t     nin = takes + l.states + l.slices, bound = n->im->binds.n;
-    const Expr **made = NEW_ARRAY(c->arena, const Expr *, l.g->output.n + 1);
-    const Expr  *i = expr_var(c, "i", type_tensor(c, DT_I64, 0, NULL), b->loc);
-    const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *go, *first, *next, *all;
-    OnnxParts    parts = {0};
-    Rounds       r = {0};
-    States       s = {0};
+    const Build     *b = &n->b;
+    Ctx             *c = b->c;
+    OnnxLoop         l = *of;
+    uint32_t         takes = l.scan ? 0 : 2, gives = l.scan ? 0 : 1; /* before the states */
+    uint32_t         nin = takes + l.states + l.slices, bound = n->im->binds.n;
+    const Expr     **made = NEW_ARRAY(c->arena, const Expr *, l.g->output.n + 1);
+    const Expr      *i = expr_var(c, "i", type_tensor(c, DT_I64, 0, NULL), b->loc);
+    const Expr      *more = build2(b, "add", i, i64(b, 1), NULL), *go, *first, *next, *all;
+    const OnnxPack **pieces = NEW_ARRAY(c->arena, const OnnxPack *, l.pieces + 1);
+    OnnxParts        parts = {0};
+    Rounds           r = {0};
+    States           s = {0};
 
     l.go = l.go ? scalar(b, l.go) : NULL;
     if (!convert_body(n, &l, i, &s, nin, made, &r))
@@ -531,21 +571,25 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
         return node_error(n, E_IMPORT, "a loop without an end");
     carry_condition(b, &r, first, next);
     if (!carry_states(n, &l, &r, &s, made + gives) ||
-        !carry_pieces(n, &l, &r, i, made + gives + l.states))
+        !carry_pieces(n, &l, &r, i, made + gives + l.states, pieces))
         return false;
     if (uses(c, &r, i))
         carry(c, &r, i, i64(b, 0), more);
     if (!(all = call_rounds(n, &r)))
         return false;
-    for (uint32_t k = 0; k < s.var.n + l.pieces; k++)
+    for (uint32_t k = 0; k + 1 < r.var.n; k++)
         vec_push(c->arena, &parts, build_proj(b, all, k));
     const Expr *const *at = parts.at;
-    for (uint32_t k = 0; k < l.states + l.pieces; k++) {
-        if (k < l.states)
-            out[k] = pack_back(n, s.pack[k], &at, k);
-        else
-            out[k] = l.scan ? move_first(n, *at++, l.piece_axis[k - l.states]) : *at++;
-        if (!out[k])
+    for (uint32_t k = 0; k < l.states; k++)
+        if (!(out[k] = pack_back(n, s.pack[k], &at, k)) || !keeps(n, out[k]))
+            return false;
+    for (uint32_t k = 0; k < l.pieces; k++) {
+        const Expr *x = *at++;
+
+        if (pack_open(pieces[k]))
+            x = pack_cut(n, pieces[k], x, 1, *at++, l.states + k);
+        x = x && l.scan ? move_first(n, x, l.piece_axis[k]) : x;
+        if (!(out[l.states + k] = x))
             return false;
     }
     return true;
@@ -563,6 +607,8 @@ bool onnx_rounds(Node *n, const Idx *count, uint32_t states, const Expr *const *
     uint32_t     bound = n->im->binds.n;
     Rounds       r = {0};
 
+    const OnnxPack *pack;
+
     for (uint32_t k = 0; k < states; k++)
         in[k] = expr_var(c, "state", first[k]->type, b->loc);
     if (!l.limit || !fn(n, user, i, in, out, out + states) ||
@@ -574,7 +620,7 @@ bool onnx_rounds(Node *n, const Idx *count, uint32_t states, const Expr *const *
     for (uint32_t k = 0; k < states; k++)
         carry(c, &r, in[k], first[k], out[k]);
     for (uint32_t k = 0; k < pieces; k++)
-        if (!carry_piece(n, &r, out[states + k], count, i))
+        if (!carry_piece(n, &r, out[states + k], count, i, &pack))
             return false;
     carry(c, &r, i, i64(b, 0), more);
     if (!(all = call_rounds(n, &r)))

@@ -220,6 +220,7 @@ struct OnnxPack {
     const Idx *room[MAX_RANK];  /* numbers where open */
     bool       open[MAX_RANK];  /* each value has a size of its own .. */
     int64_t    least[MAX_RANK]; /* .. from this one on */
+    int64_t    grows[MAX_RANK]; /* it has room for rounds that add so many cells each; 0: not */
     OnnxPack **at;              /* elements of a sequence */
     int64_t    most;            /* elements of a list */
     OnnxPack  *of;              /* an element of a list; an optional value, or NULL */
@@ -253,7 +254,9 @@ const Expr *pack_back(Node *n, const OnnxPack *p, const Expr *const **parts, uin
 bool        pack_open(const OnnxPack *p);
 const Expr *pack_sizes(const Build *b, const Expr *x);
 const Expr *pack_padded(const Build *b, const OnnxPack *p, const Expr *x);
-const Expr *pack_cut(Node *n, const OnnxPack *p, const Expr *x, const Expr *sizes, uint32_t out);
+/* Its dimensions are those of x from `axis` on. */
+const Expr *pack_cut(Node *n, const OnnxPack *p, const Expr *x, uint32_t axis, const Expr *sizes,
+                     uint32_t out);
 
 /* ---- list.c --------------------------------------------------------------------------------------- */
 
@@ -269,7 +272,10 @@ bool     list_at(Node *n, const OnnxList *l);
 bool     list_insert(Node *n, const OnnxList *l);
 bool     list_erase(Node *n, const OnnxList *l);
 bool     list_concat(Node *n, const OnnxList *l, uint32_t axis, bool fresh);
-/* The number of its elements as a dimension. */
+/* The number of its elements as a dimension; it has no more than there is room for, or the run
+ * ends.
+ */
+bool list_keeps(Node *n, const OnnxList *l);
 bool list_count(Node *n, const OnnxList *l, uint32_t out, const Idx **count);
 
 /* ---- values.c ------------------------------------------------------------------------------------- */

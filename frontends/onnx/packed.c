@@ -112,6 +112,10 @@ static OnnxPack *join_tensors(Ctx *c, const OnnxPack *a, const OnnxPack *b)
             continue;
         p->open[i] = true;
         p->least[i] = a->least[i] < b->least[i] ? a->least[i] : b->least[i];
+        if (a->grows[i] && y->hi - x->hi > a->grows[i])
+            return NULL;
+        if (a->grows[i])
+            continue;
         p->room[i] = idx_const(c->arith, x->hi > y->hi ? x->hi : y->hi);
     }
     return p;
@@ -210,6 +214,13 @@ const Expr *pack_padded(const Build *b, const OnnxPack *p, const Expr *x)
 
         if (!p->open[i] || have == p->room[i])
             continue;
+        if (have->hi > p->room[i]->hi) { /* of a state that has grown beyond it */
+            have = idx_min(b->c->arith, have, p->room[i]);
+            both[0] = x = build_slice_to(b, x, i, idx_const(b->c->arith, 0), have);
+            if (!x)
+                return NULL;
+            have = expr_form(x, i);
+        }
         for (uint32_t d = 0; d < p->n; d++)
             dims[d] = expr_form(x, d);
         dims[i] = idx_sub(b->c->arith, p->room[i], have);
@@ -224,20 +235,21 @@ const Expr *pack_padded(const Build *b, const OnnxPack *p, const Expr *x)
     return x;
 }
 
-const Expr *pack_cut(Node *n, const OnnxPack *p, const Expr *x, const Expr *sizes, uint32_t out)
+const Expr *pack_cut(Node *n, const OnnxPack *p, const Expr *x, uint32_t axis, const Expr *sizes,
+                     uint32_t out)
 {
     const Build *b = &n->b;
     const Idx   *zero = idx_const(b->c->arith, 0), *size;
 
     for (uint32_t i = 0; x && i < p->n; i++) {
-        RunDim d = {NULL, p->least[i], p->room[i]->hi, i, 1};
+        RunDim d = {NULL, p->least[i], p->room[i]->hi, axis + i, 1};
 
         if (!p->open[i])
             continue;
         d.cell = cell_of(b, sizes, i);
         if (!onnx_bind(n, out < n->nout ? out : n->nout - 1, 1, &d, &size))
             return NULL;
-        x = build_slice_to(b, x, i, zero, size);
+        x = build_slice_to(b, x, axis + i, zero, size);
     }
     return x;
 }
@@ -325,7 +337,7 @@ const Expr *pack_back(Node *n, const OnnxPack *p, const Expr *const **parts, uin
     case PACK_TENSOR: {
         const Expr *x = *(*parts)++;
 
-        return pack_open(p) ? pack_cut(n, p, x, *(*parts)++, out) : x;
+        return pack_open(p) ? pack_cut(n, p, x, 0, *(*parts)++, out) : x;
     }
     case PACK_SEQUENCE:
         for (uint32_t i = 0; i < p->n; i++) {

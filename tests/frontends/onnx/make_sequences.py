@@ -163,6 +163,24 @@ def grown():
          [seq("s"), value("a", F, [2]), value("y", F, None), value("k", I, [])], one=ints(1), zero=ints(0), start=f(2))
 
 
+def growing():
+    """States that get a row more in each round, and scan outputs whose width the run says."""
+    body = h.make_graph(
+        [node("Slice", "v last end zero", "row"), node("Mul", "row half", "half_row"), node("Concat", "v half_row", "w", axis=0),
+         node("ReduceSum", "v zero", "sum", keepdims=0), node("Slice", "sum zero k zero", "part"), node("Identity", "c", "d")], "body",
+        [value("i", I, []), value("c", B, []), value("v", F, None)], [value("d", B, []), value("w", F, None), value("part", F, None)])
+    for name, options in ("growing", "--dim y.0=1..12"), ("growing_known", ""):
+        known = name == "growing_known"
+        sizes = ((12, 2),) if known else ((1, 3), (4, 0), (9, 1))
+        ins = [value("x", F, [1, 3]), value("k", I, [1])] + ([] if known else [value("n", I, [])])
+        more = dict(n=np.array(12)) if known else {}
+        case(name, options,
+             [dict(x=f(1, 3), k=ints(k), **({} if known else dict(n=np.array(t)))) for t, k in sizes],
+             [node("Loop", "n _ x", "y z", body=body), node("Relu", "y", "r")], ins,
+             [value("y", F, None), value("z", F, [12 if known else None, None]), value("r", F, None)], zero=ints(0), last=ints(-1),
+             end=ints(2**31), half=np.float32(0.5), **more)
+
+
 def optimizers():
     """A step of each optimizer for two parameters, the first one and a later one."""
     def step(name, op, states, **attrs):
@@ -187,7 +205,7 @@ def optimizers():
 
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
-    for make in edited, mapped, maybe, moved, stacked, pieces, branches, grown, optimizers:
+    for make in edited, mapped, maybe, moved, stacked, pieces, branches, grown, growing, optimizers:
         rng = np.random.default_rng(19)
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:

@@ -23,3 +23,11 @@ while read -r name cases dims; do
         done
     done
 done <"$folder/cases.txt"
+
+# More elements, or a larger state, than there is room for.
+for dims in "grown.1 s=0..4" "growing.2 y.0=1..4"; do
+    set -- $dims
+    ! "$tvmcc" run "$folder/${1%.?}.onnx" --dim "$2" --inputs "$folder/$1" >messages 2>&1 ||
+        die "$dims: the run did not end"
+    grep -q "status -4" messages || die "$dims: $(cat messages)"
+done
