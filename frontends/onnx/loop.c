@@ -319,11 +319,13 @@ static bool leave_cells(Node *n, const OnnxLoop *l, uint32_t k, const OnnxPack *
 
         if (!now->open[i] || more <= 0)
             continue;
-        if (shapes_given(n->im->shapes, arena_printf(n->b.c->arena, "%s.%u", out, i), &lo, &all))
+        if (shapes_given(n->im->shapes, arena_printf(n->b.c->arena, "%s.%u", out, i), &lo, &all)) {
             most = all > most ? all : most;
-        else if (!l->trips || !checked_mul(more, l->trips->hi, &all) ||
-                 !checked_add(most, all, &most))
+            more = MAX_ELEMS; /* however it grows */
+        } else if (!l->trips || !checked_mul(more, l->trips->hi, &all) ||
+                   !checked_add(most, all, &most)) {
             return true; /* widened once more */
+        }
         if (most > MAX_ELEMS)
             return node_error(n, E_DIM, "state '%s' is too large", state_name(l, k));
         now->grows[i] = more;
@@ -605,9 +607,8 @@ bool onnx_rounds(Node *n, const Idx *count, uint32_t states, const Expr *const *
     const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *begins, *next;
     const Expr **in = NEW_ARRAY(c->arena, const Expr *, states + 1);
     uint32_t     bound = n->im->binds.n;
-    Rounds       r = {0};
-
     const OnnxPack *pack;
+    Rounds          r = {0};
 
     for (uint32_t k = 0; k < states; k++)
         in[k] = expr_var(c, "state", first[k]->type, b->loc);
