@@ -90,8 +90,9 @@ const Buffer *parse_buffer(Parser *p, const char *name)
         return NULL;
     b.extent = parse_list(p, "]", &b.ndim);
     for (uint32_t i = 0; i < b.ndim && !p->failed; i++)
-        if (b.extent[i]->lo < 0)
-            parse_fail(p, "extent %u of '%s' may be negative", i, name);
+        /* Of a product of dimensions that was multiplied out the least is not known. */
+        if (b.extent[i]->hi < 0)
+            parse_fail(p, "extent %u of '%s' is negative", i, name);
     if (accept(p, "halo("))
         b.halo = parse_halo(p, b.ndim);
     if (accept(p, "strides(")) {

@@ -146,11 +146,12 @@ static bool padding_of(Ctx *c, const Expr *e, Padding *p)
     return false;
 }
 
-/* A value that a kernel of ours writes into a buffer of its own, or a view of such. */
+/* A value that a kernel of ours writes into a buffer of its own, or a view of such.  Without cells
+ * there is nothing that a border could lie around. */
 static bool can_have_halo(const Expr *e)
 {
     if (!call_op(e) || is_view(e) || is_map(e) || is_update(e) || !static_but_first(e) ||
-        e->type->n < 4 || e->type->halo)
+        e->type->n < 4 || e->type->halo || e->type->dims[0]->lo < 1)
         return false;
     return is_part_view(e) || (!call_is(e, "concatenate") && !call_is(e, "stack"));
 }
