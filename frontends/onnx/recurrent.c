@@ -151,8 +151,7 @@ static bool activations(Node *n, Cell *k, uint32_t count, const char *const *nam
 /* Is it what an operator of Relay computes? */
 static bool usual(const Cell *k)
 {
-    return idx_is_const(k->T, NULL) && idx_is_const(k->N, NULL) && k->T->hi > 0 && !k->lens &&
-           !k->peephole && !k->input_forget && k->clip == 0;
+    return k->T->lo > 0 && !k->lens && !k->peephole && !k->input_forget && k->clip == 0;
 }
 
 static bool by_loop(Node *n, const Cell *k)

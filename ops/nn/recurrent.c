@@ -56,7 +56,7 @@ const Type *rel_recurrent(Ctx *c, Loc loc, const void *attrs, const Type *const 
 {
     const RecurrentAttrs *a = attrs;
     CellKind              k;
-    int64_t               t, n, h, d;
+    int64_t               h, d;
 
     if (!rel_tensors(c, loc, in, nin) || !cell_kind(c, loc, a->cell, &k) ||
         !known_activation(c, loc, a->f) || !known_activation(c, loc, a->g) ||
@@ -66,15 +66,17 @@ const Type *rel_recurrent(Ctx *c, Loc loc, const void *attrs, const Type *const 
         return error_at(c, E_TYPE, loc, "cell '%s' has %u operands, not %u", a->cell,
                         cells[k].operands, nin);
     if (!rel_rank(c, loc, in[0], 3, "projected data") || !rel_rank(c, loc, in[2], 3, "state") ||
-        !rel_dim(c, loc, in[0], 0, &t) || !rel_dim(c, loc, in[0], 1, &n) ||
         !rel_dim(c, loc, in[2], 2, &h))
         return NULL;
     DType dt = in[0]->dtype;
     if (!dtype_is_float(dt) || h < 1 || h > INT32_MAX / 8)
         return error_at(c, E_TYPE, loc, "a recurrent cell of %s with %lld units", dtype_text(c, dt),
                         (long long)h);
-    const Type *state = type_tensor_i64(c, dt, 3, (int64_t[]){d, n, h});
-    const Type *want[4] = {type_tensor_i64(c, dt, 3, (int64_t[]){t, n, d * cells[k].gates * h}),
+    const Idx  *xw[3] = {in[0]->dims[0], in[0]->dims[1],
+                         idx_const(c->arith, d * cells[k].gates * h)};
+    const Idx  *y[4] = {xw[0], idx_const(c->arith, d), xw[1], in[2]->dims[2]};
+    const Type *state = type_tensor(c, dt, 3, y + 1);
+    const Type *want[4] = {type_tensor(c, dt, 3, xw),
                            type_tensor_i64(c, dt, 4, (int64_t[]){d, h, cells[k].sums, h}), state,
                            k == CELL_LSTM  ? state
                            : k == CELL_GRU ? type_tensor_i64(c, dt, 3, (int64_t[]){d, h, h})
@@ -84,9 +86,9 @@ const Type *rel_recurrent(Ctx *c, Loc loc, const void *attrs, const Type *const 
         if (want[i] != in[i])
             return error_at(c, E_TYPE, loc, "operand %u must be %s, not %s", i,
                             type_text(c, want[i]), type_text(c, in[i]));
-    const Type *fields[3] = {type_tensor_i64(c, dt, 4, (int64_t[]){t, d, n, h}), state, state};
+    const Type *fields[3] = {rel_tensor(c, loc, dt, 4, y), state, state};
 
-    return type_tuple(c, cells[k].results, fields);
+    return fields[0] ? type_tuple(c, cells[k].results, fields) : NULL;
 }
 
 /* ---- compute ------------------------------------------------------------------------------------- */
@@ -313,14 +315,14 @@ static const Tensor *last_of(const Cell *s, const char *name, const Tensor *t)
  * both, one after the other. */
 static const Idx *stored_step(Arith *A, const Scan *k, const char *direction)
 {
-    int64_t T = k->rounds->hi;
+    const Idx *T = k->rounds, *last = idx_addc(A, T, -1);
 
     if (!strcmp(direction, "forward"))
         return k->t;
     if (!strcmp(direction, "reverse"))
-        return idx_sub(A, idx_const(A, T - 1), k->t);
-    const Idx *i = idx_add(A, idx_mulc(A, k->outer.at[0], T), k->t);
-    return idx_min(A, i, idx_sub(A, idx_const(A, 2 * T - 1), i));
+        return idx_sub(A, last, k->t);
+    const Idx *i = idx_add(A, idx_mul(A, k->outer.at[0], T), k->t);
+    return idx_min(A, i, idx_sub(A, idx_add(A, T, last), i));
 }
 
 bool te_recurrent(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)

@@ -21,7 +21,7 @@ static const Type *rel_cell(Ctx *c, Loc loc, const char *direction, int64_t hidd
     static const char *const what[] = {"data", "weight",      "recurrent weight",
                                        "bias", "first state", "first cell"};
     static const uint32_t    rank[] = {3, 3, 3, 2, 3, 3};
-    int64_t                  d, h, n, units, nd[3];
+    int64_t                  d, h, units, width;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_direction(c, loc, direction, &d))
         return NULL;
@@ -30,18 +30,17 @@ static const Type *rel_cell(Ctx *c, Loc loc, const char *direction, int64_t hidd
             return NULL;
     if (!dtype_is_float(in[0]->dtype))
         return error_at(c, E_TYPE, loc, "a recurrent layer of %s", dtype_text(c, in[0]->dtype));
-    for (uint32_t i = 0; i < 3; i++)
-        if (!rel_dim(c, loc, in[0], i, &nd[i]))
-            return NULL;
-    if (!rel_dim(c, loc, in[2], 2, &h) || !rel_dim(c, loc, in[0], 1, &n))
+    if (!rel_dim(c, loc, in[0], 2, &width) || !rel_dim(c, loc, in[2], 2, &h))
         return NULL;
     units = hidden ? hidden : h;
     if (h != units || h < 1 || h > INT32_MAX / 8)
         return error_at(c, E_TYPE, loc, "hidden_size is %lld, the recurrent weight is %s",
                         (long long)units, type_text(c, in[2]));
-    const Type *state = type_tensor_i64(c, in[0]->dtype, 3, (int64_t[]){d, n, h});
+    const Idx  *y[4] = {in[0]->dims[0], idx_const(c->arith, d), in[0]->dims[1],
+                        idx_const(c->arith, h)};
+    const Type *state = type_tensor(c, in[0]->dtype, 3, y + 1);
     const Type *want[6] = {in[0],
-                           type_tensor_i64(c, in[0]->dtype, 3, (int64_t[]){d, gates * h, nd[2]}),
+                           type_tensor_i64(c, in[0]->dtype, 3, (int64_t[]){d, gates * h, width}),
                            type_tensor_i64(c, in[0]->dtype, 3, (int64_t[]){d, gates * h, h}),
                            type_tensor_i64(c, in[0]->dtype, 2, (int64_t[]){d, 2 * gates * h}),
                            state,
@@ -51,8 +50,6 @@ static const Type *rel_cell(Ctx *c, Loc loc, const char *direction, int64_t hidd
         if (want[i] != in[i])
             return error_at(c, E_TYPE, loc, "the %s must be %s, not %s", what[i],
                             type_text(c, want[i]), type_text(c, in[i]));
-    const Idx  *y[4] = {in[0]->dims[0], idx_const(c->arith, d), in[0]->dims[1],
-                        idx_const(c->arith, h)};
     const Type *fields[3] = {rel_tensor(c, loc, in[0]->dtype, 4, y), state, state};
 
     return fields[0] ? type_tuple(c, nin > 5 ? 3 : 2, fields) : NULL;
@@ -84,7 +81,8 @@ const Type *rel_rnn(Ctx *c, Loc loc, const void *attrs, const Type *const *in, u
 typedef struct {
     Ctx        *c;
     const Expr *e;
-    int64_t     T, N, I, D, H, gates;
+    const Idx  *T, *N;
+    int64_t     I, D, H, gates;
 } Layer;
 
 static const Expr *transposed(const Layer *k, const Expr *x, Ints axes)
@@ -154,8 +152,8 @@ static Layer layer_of(Ctx *c, const Expr *e, int64_t gates)
     const Type *x = call_arg(e, 0)->type, *state = call_arg(e, 4)->type;
     Layer       k = {.c = c, .e = e, .gates = gates};
 
-    k.T = dim_of(x, 0);
-    k.N = dim_of(x, 1);
+    k.T = x->dims[0];
+    k.N = x->dims[1];
     k.I = dim_of(x, 2);
     k.D = dim_of(state, 0);
     k.H = dim_of(state, 2);
@@ -168,7 +166,9 @@ static const Expr *projection(const Layer *k, bool all_biases)
     Ctx        *c = k->c;
     Loc         loc = k->e->loc;
     int64_t     width = k->D * k->gates * k->H;
-    const Expr *x = call_reshape(c, call_arg(k->e, 0), 2, (int64_t[]){k->T * k->N, k->I}, loc);
+    const Idx  *rows[3] = {k->T, k->N, idx_const(c->arith, width)};
+    const Idx  *flat[2] = {idx_mul(c->arith, k->T, k->N), idx_const(c->arith, k->I)};
+    const Expr *x = call_reshape_to(c, call_arg(k->e, 0), 2, flat, loc);
     const Expr *w = call_reshape(c, call_arg(k->e, 1), 2, (int64_t[]){width, k->I}, loc);
     const Expr *b = bias_sum(k, all_biases);
 
@@ -176,7 +176,7 @@ static const Expr *projection(const Layer *k, bool all_biases)
     if (!x || !w || !b)
         return NULL;
     x = call2(c, "nn.bias_add", call2(c, "nn.dense", x, w, NULL, loc), b, NULL, loc);
-    return x ? call_reshape(c, x, 3, (int64_t[]){k->T, k->N, width}, loc) : NULL;
+    return x ? call_reshape_to(c, x, 3, rows, loc) : NULL;
 }
 
 static const Expr *recurrent(const Layer *k, const RecurrentAttrs *a, const Expr *xw, const Expr *r,
