@@ -24,24 +24,25 @@
 /* ---- type relations ------------------------------------------------------------------------------ */
 
 static bool rel_row(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, int64_t axis, DType index,
-                    int64_t *n)
+                    const Idx **n)
 {
     uint32_t at;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_number(c, loc, in[0]) ||
-        !rel_axis(c, loc, axis, in[0]->n, &at) || !rel_dim(c, loc, in[0], at, n))
+        !rel_axis(c, loc, axis, in[0]->n, &at))
         return false;
     if (!dtype_is_int(index))
         return error_at(c, E_TYPE, loc, "indices of type %s", dtype_text(c, index));
-    if (*n > 1 << 24)
-        return error_at(c, E_TYPE, loc, "sorting rows of %lld", (long long)*n);
+    *n = in[0]->dims[at];
+    if ((*n)->hi > 1 << 24)
+        return error_at(c, E_TYPE, loc, "sorting rows of %s", dim_text(c, *n));
     return true;
 }
 
 const Type *rel_sort(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
 {
     const SortAttrs *a = attrs;
-    int64_t          n;
+    const Idx       *n;
 
     return rel_row(c, loc, in, nin, a->axis, DT_I32, &n) ? in[0] : NULL;
 }
@@ -49,7 +50,7 @@ const Type *rel_sort(Ctx *c, Loc loc, const void *attrs, const Type *const *in, 
 const Type *rel_argsort(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
 {
     const SortAttrs *a = attrs;
-    int64_t          n;
+    const Idx       *n;
 
     if (!rel_row(c, loc, in, nin, a->axis, a->dtype, &n))
         return NULL;
@@ -64,13 +65,12 @@ static bool wants(const TopKAttrs *a, const char *what)
 const Type *rel_topk(Ctx *c, Loc loc, const void *attrs, const Type *const *in, uint32_t nin)
 {
     const TopKAttrs *a = attrs;
-    const Idx       *dims[TE_MAX_AXES];
-    int64_t          n;
+    const Idx       *dims[TE_MAX_AXES], *n;
 
     if (!rel_row(c, loc, in, nin, a->axis, a->dtype, &n))
         return NULL;
-    if (a->k < 0 || a->k > n)
-        return error_at(c, E_TYPE, loc, "the first %lld of %lld", (long long)a->k, (long long)n);
+    if (a->k < 0 || a->k > n->lo)
+        return error_at(c, E_TYPE, loc, "the first %lld of %s", (long long)a->k, dim_text(c, n));
     if (!wants(a, "values") && !wants(a, "indices"))
         return error_at(c, E_TYPE, loc, "ret_type '%s' is not both, values or indices",
                         a->ret_type);
@@ -99,7 +99,8 @@ typedef struct {
     Ctx          *c;
     const Tensor *x;
     uint32_t      ndim, axis;
-    int64_t       n, k; /* of the row; wanted */
+    const Idx    *cells; /* of the row */
+    int64_t       n, k;  /* the most of them; wanted */
     bool          ascend;
     const Atom   *var[TE_MAX_AXES]; /* of the row; [axis] unused */
     const Idx    *at[TE_MAX_AXES];
@@ -158,7 +159,7 @@ static const Stmt *merge(const Sort *s, int from, int64_t width, const Idx *pair
 {
     Ctx        *c = s->c;
     Arith      *A = c->arith;
-    const Idx  *n = idx_const(A, s->n);
+    const Idx  *n = s->cells;
     const Idx  *lo = idx_mulc(A, pair, 2 * width);
     int64_t     run = width < s->k ? width : s->k, out = 2 * width < s->k ? 2 * width : s->k;
     const Idx  *mid = idx_min(A, idx_addc(A, lo, width), n);
@@ -196,7 +197,7 @@ static const Stmt *merge(const Sort *s, int from, int64_t width, const Idx *pair
 static const Stmt *sorted(const Sort *s, int *last)
 {
     Ctx        *c = s->c;
-    const Idx  *n = idx_const(c->arith, s->n);
+    const Idx  *n = s->cells;
     const Atom *r = te_loop_var(c, "r", n);
     const Idx  *at = idx_atom(c->arith, r);
     VEC(const Stmt *) stmts = {0};
@@ -205,7 +206,7 @@ static const Stmt *sorted(const Sort *s, int *last)
     vec_push(c->scratch, &stmts,
              loop_stmt(c, r, n, stmt_store(c, s->pos[0], &at, prim_index(c, DT_I32, at))));
     for (int64_t width = 1; width < s->n; width *= 2) {
-        const Idx  *pairs = idx_const(c->arith, (s->n + 2 * width - 1) / (2 * width));
+        const Idx  *pairs = idx_divc(c->arith, idx_addc(c->arith, n, 2 * width - 1), 2 * width);
         const Atom *pair = te_loop_var(c, "pair", pairs);
         const Stmt *m = merge(s, from, width, idx_atom(c->arith, pair));
 
@@ -262,7 +263,7 @@ static const Stmt *kept(const Sort *s)
 {
     Ctx        *c = s->c;
     Arith      *A = c->arith;
-    const Idx  *k = idx_const(A, s->k), *rest = idx_const(A, s->n - s->k);
+    const Idx  *k = idx_const(A, s->k), *rest = idx_addc(A, s->cells, -s->k);
     const Atom *first = te_loop_var(c, "f", k), *more = te_loop_var(c, "r", rest);
     const Idx  *r0 = idx_atom(A, first), *r = idx_addc(A, idx_atom(A, more), s->k);
     Place       carried = place(s, k), next = place(s, r0), last = place(s, idx_const(A, s->k - 1));
@@ -377,9 +378,10 @@ static const Stmt *note_last(const Sort *s)
 /* Positions of the first k in order, in pos[0]. */
 static const Stmt *heaped(const Sort *s)
 {
-    Ctx        *c = s->c;
-    Arith      *A = c->arith;
-    const Idx  *k = idx_const(A, s->k), *zero = idx_const(A, 0), *rest = idx_const(A, s->n - s->k);
+    Ctx       *c = s->c;
+    Arith     *A = c->arith;
+    const Idx *k = idx_const(A, s->k), *zero = idx_const(A, 0),
+              *rest = idx_addc(A, s->cells, -s->k);
     const Idx  *half = idx_const(A, s->k / 2), *sorts = idx_const(A, s->k - 1);
     const Atom *fill = te_loop_var(c, "f", k), *build = te_loop_var(c, "b", half);
     const Atom *more = te_loop_var(c, "r", rest), *sort = te_loop_var(c, "s", sorts);
@@ -408,18 +410,21 @@ static const Stmt *heaped(const Sort *s)
 }
 
 /* Values or indices (NULL: not wanted) of the first k. */
-static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis, int64_t k,
+static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis, const Idx *wanted,
                       bool ascend, const Tensor *values, const Tensor *indices)
 {
     const Type   *t = call->in[0];
     Sort          s = {.c = c, .x = x, .ndim = t->n, .axis = axis_of(axis, t->n), .ascend = ascend};
-    const Idx    *three = idx_const(c->arith, 3), *kn = idx_const(c->arith, k), *at[TE_MAX_AXES];
+    const Idx    *three = idx_const(c->arith, 3), *at[TE_MAX_AXES];
     const Tensor *outs[2];
     VEC(const Stmt *) stores = {0};
     uint32_t nouts = 0;
     int      last = 0;
 
-    s.n = dim_of(t, s.axis);
+    int64_t k = wanted->hi;
+
+    s.cells = t->dims[s.axis];
+    s.n = s.cells->hi;
     s.k = k > 0 ? k : 1;
     bool heap = k > LIST && s.n / k >= HALF && has_key(t->dtype);
     bool few = !heap && k > 0 && k <= FEW && s.n / k >= MANY;
@@ -427,7 +432,7 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
         s.var[i] = te_loop_var(c, "i", t->dims[i]);
         s.at[i] = idx_atom(c->arith, s.var[i]);
     }
-    const Idx *cells = few || heap ? idx_const(c->arith, k + 2) : t->dims[s.axis];
+    const Idx *cells = few || heap ? idx_const(c->arith, k + 2) : idx_const(c->arith, s.n);
     s.pos[0] = buffer_new(c, intern(c->strings, "pos0"), DT_I32, SCOPE_PRIVATE, 1, &cells);
     s.pos[1] = buffer_new(c, intern(c->strings, "pos1"), DT_I32, SCOPE_PRIVATE, 1, &cells);
     s.cursor = buffer_new(c, intern(c->strings, "cursor"), DT_I32, SCOPE_PRIVATE, 1, &three);
@@ -436,7 +441,7 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
     s.keys = buffer_new(c, intern(c->strings, "keys"), DT_I64, SCOPE_PRIVATE, 1, &cells);
 
     const Stmt *order = heap ? heaped(&s) : few ? kept(&s) : sorted(&s, &last);
-    const Atom *r = te_loop_var(c, "r", kn);
+    const Atom *r = te_loop_var(c, "r", wanted);
     const Idx  *rank = idx_atom(c->arith, r);
     const Prim *position = prim_load(c, s.pos[last], &rank);
 
@@ -455,7 +460,7 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
             c->scratch, &stores,
             stmt_store(c, indices->buffer, at, prim_cast(c, indices->buffer->dtype, position)));
     }
-    const Stmt *kids[] = {order, loop_stmt(c, r, kn, stmt_seq(c, stores.n, stores.at))};
+    const Stmt *kids[] = {order, loop_stmt(c, r, wanted, stmt_seq(c, stores.n, stores.at))};
     const Stmt *body = s.n ? stmt_seq(c, 2, kids) : stmt_seq(c, 0, NULL);
 
     for (uint32_t i = t->n; i-- > 0;)
@@ -478,7 +483,7 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
 bool te_sort(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     const SortAttrs *a = call->attrs;
-    int64_t          n = dim_of(call->in[0], axis_of(a->axis, call->in[0]->n));
+    const Idx       *n = call->in[0]->dims[axis_of(a->axis, call->in[0]->n)];
 
     out[0] = te_extern_out(c, "out", call->out[0]);
     sort_rows(c, call, in[0], a->axis, n, a->is_ascend, out[0], NULL);
@@ -488,7 +493,7 @@ bool te_sort(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor *
 bool te_argsort(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     const SortAttrs *a = call->attrs;
-    int64_t          n = dim_of(call->in[0], axis_of(a->axis, call->in[0]->n));
+    const Idx       *n = call->in[0]->dims[axis_of(a->axis, call->in[0]->n)];
 
     out[0] = te_extern_out(c, "out", call->out[0]);
     sort_rows(c, call, in[0], a->axis, n, a->is_ascend, NULL, out[0]);
@@ -505,6 +510,6 @@ bool te_topk(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor *
         values = out[n] = te_extern_out(c, "values", call->out[n]), n++;
     if (wants(a, "indices"))
         indices = out[n] = te_extern_out(c, "indices", call->out[n]), n++;
-    sort_rows(c, call, in[0], a->axis, a->k, a->is_ascend, values, indices);
+    sort_rows(c, call, in[0], a->axis, idx_const(c->arith, a->k), a->is_ascend, values, indices);
     return true;
 }

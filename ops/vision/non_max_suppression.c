@@ -19,12 +19,12 @@ const Type *rel_non_max_suppression(Ctx *c, Loc loc, const void *attrs, const Ty
                                     uint32_t nin)
 {
     const NonMaxSuppressionAttrs *a = attrs;
-    int64_t                       four, cells;
+    int64_t                       four;
 
     if (!rel_tensors(c, loc, in, nin) || !rel_rank(c, loc, in[0], 3, "boxes") ||
         !rel_rank(c, loc, in[1], 3, "scores") || !rel_rank(c, loc, in[2], 3, "order") ||
         !rel_int_dtype(c, loc, in[2], "order") || !rel_int_dtype(c, loc, in[3], "most") ||
-        !rel_dim(c, loc, in[0], 2, &four) || !rel_dim(c, loc, in[0], 1, &cells) ||
+        !rel_dim(c, loc, in[0], 2, &four) ||
         !rel_dims_equal(c, loc, in[0]->dims[0], in[1]->dims[0], "boxes and scores") ||
         !rel_dims_equal(c, loc, in[0]->dims[1], in[1]->dims[2], "boxes and scores"))
         return NULL;
@@ -39,9 +39,11 @@ const Type *rel_non_max_suppression(Ctx *c, Loc loc, const void *attrs, const Ty
             return error_at(c, E_TYPE, loc, "operand %u of type %s", i, type_text(c, in[i]));
     if (four != 4)
         return error_at(c, E_TYPE, loc, "boxes %s", type_text(c, in[0]));
-    if (a->room < 0 || a->room > cells || cells > 1 << 24)
-        return error_at(c, E_TYPE, loc, "the first %lld of %lld boxes", (long long)a->room,
-                        (long long)cells);
+    const Idx *boxes = in[0]->dims[1];
+
+    if (a->room < 0 || a->room > boxes->hi || boxes->hi > 1 << 24)
+        return error_at(c, E_TYPE, loc, "the first %lld of %s boxes", (long long)a->room,
+                        dim_text(c, boxes));
     return rel_tensor(
         c, loc, DT_I64, 3,
         (const Idx *[]){in[1]->dims[0], in[1]->dims[1], idx_const(c->arith, a->room)});
@@ -53,8 +55,8 @@ typedef struct {
     Ctx                 *c;
     bool                 center;
     const Tensor *const *in;
-    const Idx           *picture;
-    int64_t              cells, room;
+    const Idx           *picture, *boxes;
+    int64_t              room;
     const Buffer        *list;  /* i32[room]: boxes that are left */
     const Buffer        *state; /* i32[2] */
 } Nms;
@@ -132,7 +134,7 @@ static const Stmt *consider(const Nms *s, const Prim *box, const Idx *at)
     const Idx  *chosen = idx_atom(A, j);
 
     other = prim_load(c, s->list, &chosen);
-    Box         a = box_at(s, at), b = box_at(s, idx_load(A, other, 0, s->cells - 1));
+    Box         a = box_at(s, at), b = box_at(s, te_index(c, other, s->boxes, INDEX_CLIP));
     const Stmt *compare = stmt_if(c, overlap(s, &a, &b), set_state(s, APART, none), NULL);
     const Stmt *put[] = {stmt_store(c, s->list, &next, box),
                          set_state(s, COUNT, prim_add(c, state(s, COUNT), one))};
@@ -154,7 +156,7 @@ bool te_non_max_suppression(Ctx *c, const OpCall *call, const Tensor *const *in,
     Nms         s = {.c = c, .center = a->center, .in = in, .room = a->room};
 
     out[0] = te_extern_out(c, "out", t);
-    s.cells = dim_of(call->in[0], 1);
+    s.boxes = boxes;
     s.list = buffer_new(c, "list", DT_I32, SCOPE_PRIVATE, 1, &room);
     s.state = buffer_new(c, "state", DT_I32, SCOPE_PRIVATE, 1, &two);
     for (uint32_t d = 0; d < 2; d++) {
