@@ -69,6 +69,20 @@ static const Expr *one_of(Node *n, const Expr *index, uint32_t axis)
         b, build_slice_to(b, n->in[0], axis, from, idx_addc(b->c->arith, from, 1)), r, dims);
 }
 
+/* What indices choose of a dimension that may be empty is there, or the run ends. */
+static bool is_there(Node *n, uint32_t axis, const Expr *indices)
+{
+    const Build *b = &n->b;
+    const Idx   *extent = expr_form(n->in[0], axis), *many = type_cells(b->c, indices->type), *none;
+    const Expr  *empty;
+
+    if (extent->lo > 0 || extent->hi < 1 || many->hi == 0)
+        return true;
+    empty = build2(b, "equal", cell_form(b, extent), cell_number(b, 0), NULL);
+    RunDim d = {build_where(b, empty, cell_form(b, many), cell_number(b, 0)), 0, 0, axis, 1};
+    return onnx_bind(n, 0, 1, &d, &none);
+}
+
 /* Without indices no cell is read, not even of an empty tensor: the result has the dimensions of
  * the data before `axis`, the first `ni` of the indices, and those of the data from `rest` on. */
 static bool nothing_chosen(Node *n, uint32_t axis, uint32_t ni, uint32_t rest)
@@ -105,7 +119,8 @@ bool convert_gather(Node *n)
         return node_done(n, one);
     a->axis = axis;
     a->mode = known ? "clip" : "wrap";
-    return node_done(n, build2(&n->b, n->relay, n->in[0], indices, a));
+    return is_there(n, axis, indices) &&
+           node_done(n, build2(&n->b, n->relay, n->in[0], indices, a));
 }
 
 /* x, of no more cells than the data have along other dimensions than the axis. */
@@ -149,7 +164,8 @@ bool convert_gather_elements(Node *n)
         return false;
     a->axis = axis;
     a->mode = known ? "clip" : "wrap";
-    return node_done(n, build2(&n->b, n->relay, n->in[0], indices, a));
+    return is_there(n, axis, indices) &&
+           node_done(n, build2(&n->b, n->relay, n->in[0], indices, a));
 }
 
 /* Relay wants the coordinates in front: [.., M] -> [M, ..]. */
@@ -203,6 +219,9 @@ static bool nd_operands(Node *n, uint32_t first)
     if (m < 0 || m + first > expr_rank(n->in[0]))
         return node_error(n, E_IMPORT, "indices of %lld numbers for a tensor of %u dimensions",
                           (long long)m, expr_rank(n->in[0]));
+    for (uint32_t i = 0; i < m; i++)
+        if (!is_there(n, first + i, n->in[1]))
+            return false;
     return true;
 }
 
@@ -236,6 +255,30 @@ static const char *reduction(Node *n)
     return node_error(n, E_UNSUPPORTED, "reduction '%s'", how);
 }
 
+/* Along the other axes there are at most as many indices as cells; where values decide how many,
+ * the run sees to it. */
+static bool fit_indices(Node *n, uint32_t axis)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+
+    for (uint32_t i = 0; i < expr_rank(n->in[1]) && i < expr_rank(n->in[0]); i++) {
+        const Idx *have = expr_form(n->in[0], i), *want = expr_form(n->in[1], i), *least, *none;
+
+        if (i == axis || idx_sub(A, have, want)->lo >= 0 ||
+            (!onnx_decided(n->im, have) && !onnx_decided(n->im, want)))
+            continue;
+        least = idx_min(A, have, want);
+        RunDim d = {cell_form(b, idx_sub(A, want, least)), 0, 0, i, 1};
+        if (!onnx_bind(n, 0, 1, &d, &none))
+            return false;
+        for (uint32_t k = 1; k < 3; k++)
+            if (!(n->in[k] = build_slice_to(b, n->in[k], i, idx_const(A, 0), least)))
+                return false;
+    }
+    return true;
+}
+
 bool convert_scatter_elements(Node *n)
 {
     const Build          *b = &n->b;
@@ -249,7 +292,11 @@ bool convert_scatter_elements(Node *n)
         !node_axis(n, node_int(n, "axis", 0), expr_rank(n->in[0]), &axis))
         return false;
     a->axis = axis;
-    if (!(at = positive(n, n->in[1], expr_form(n->in[0], axis), &known)))
+    for (uint32_t i = 0; i < expr_rank(n->in[1]) && i < expr_rank(n->in[2]); i++)
+        if (!(n->in[2] = onnx_agreed(n, n->in[2], i, expr_form(n->in[1], i))))
+            return false;
+    if (!fit_indices(n, axis) || !is_there(n, axis, n->in[1]) ||
+        !(at = positive(n, n->in[1], expr_form(n->in[0], axis), &known)))
         return false;
     if (!known) {
         const Type *t = type_tensor_i64(b->c, expr_dtype(at), 0, NULL);
@@ -273,6 +320,9 @@ bool convert_scatter_nd(Node *n)
         return false;
     if (expr_empty(n->in[2]))
         return node_done(n, n->in[0]);
+    for (uint32_t i = 0; i + 1 < expr_rank(n->in[1]) && i < expr_rank(n->in[2]); i++)
+        if (!(n->in[2] = onnx_agreed(n, n->in[2], i, expr_form(n->in[1], i))))
+            return false;
     at = wrap_coordinates(n, 0);
     return node_done(n, at ? build3(b, n->relay, n->in[0], coordinates_first(b, at), n->in[2], a)
                            : NULL);

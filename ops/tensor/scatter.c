@@ -78,11 +78,17 @@ static bool scatter(Ctx *c, const OpCall *call, CombineFn *fn, const Cells *upda
     const Tensor *y = te_extern_out(c, "out", call->out[0]);
     Cells         all = cells_of(c, call->out[0]);
     const Prim   *update = te_at(c, in[2], updates->at);
+    const Type   *t = call->out[0];
+    Pred          cells = PRED_TRUE; /* to be indexed */
     const Stmt   *kids[2];
 
     kids[0] = for_cells(&all, stmt_store(c, y->buffer, all.at, te_at(c, in[0], all.at)));
     kids[1] = for_cells(updates,
                         stmt_store(c, y->buffer, to, fn(c, prim_load(c, y->buffer, to), update)));
+    for (uint32_t i = 0; i < t->n; i++)
+        cells = pred_and(c->arith, c->arena, cells, idx_addc(c->arith, t->dims[i], -1));
+    if (cells.n)
+        kids[1] = stmt_if(c, pred_prim(c, cells), kids[1], NULL);
     out[0] = y;
     te_extern(c, 3, in, 1, out, stmt_seq(c, 2, kids));
     return true;
@@ -103,8 +109,8 @@ const Type *rel_scatter_elements(Ctx *c, Loc loc, const void *attrs, const Type 
     for (uint32_t i = 0; i < in[0]->n; i++) {
         if (!rel_dims_equal(c, loc, in[1]->dims[i], in[2]->dims[i], "indices and updates"))
             return NULL;
-        if (i == axis ? in[0]->dims[i]->lo < 1
-                      : idx_sub(c->arith, in[1]->dims[i], in[0]->dims[i])->hi > 0)
+        if ((i != axis && idx_sub(c->arith, in[0]->dims[i], in[1]->dims[i])->lo < 0) ||
+            in[0]->dims[i]->hi < 1)
             return error_at(c, E_TYPE, loc, "indices %s reach out of %s", type_text(c, in[1]),
                             type_text(c, in[0]));
     }
