@@ -247,10 +247,11 @@ const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_
         if (user && !any && left_to_run(s, given, i, &dims[i]))
             user = NULL;
         out[i] = user ? user : fixed ? fixed : d;
-        if (out[i] && out[i] != fixed && out[i]->lo < 1 && !(user && given->from_values)) {
-            error_at(c, E_DIM, loc, "dimension %u of input '%s' is %s: it would be empty", i, input,
-                     dim_text(s->c, out[i]));
-            diag_hint(c->diags, "the shape of an input has sizes from 1");
+        if (out[i] && out[i] != fixed && (out[i]->lo < 0 || out[i]->hi < 1) &&
+            !(user && given->from_values)) {
+            error_at(c, E_DIM, loc, "dimension %u of input '%s' is %s: it would be %s", i, input,
+                     dim_text(s->c, out[i]), out[i]->lo < 0 ? "negative" : "empty");
+            diag_hint(c->diags, "the shape of an input has sizes from 1, or bounds from 0");
             return NULL;
         }
         if (user && fixed && user != fixed) {
