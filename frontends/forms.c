@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_CELLS = 64, MAX_NODES = 256 };
+enum { MAX_CELLS = 64, MAX_NODES = 256, PICK_RANK = 4 };
 
 typedef struct {
     const Idx *x; /* NULL: not known */
@@ -292,24 +292,77 @@ static bool elementwise(const Eval *ev, const Expr *e, Cells out)
     return true;
 }
 
-/* Vectors and scalars: begin, step of a slice; the fields of a concatenation. */
+/* The cells of x that lie `begin` and so many steps from there along each axis of x, in the order
+ * of the result, whose axis k is axis `of[k]` of x. */
+static bool pick(const Type *t, const Type *from, const Cells *x, const uint32_t *of,
+                 const int64_t *begin, const int64_t *step, Cells out)
+{
+    int64_t stride[PICK_RANK], cells = 1, extent, n;
+
+    for (uint32_t k = from->n; k-- > 0; cells *= extent) {
+        stride[k] = cells;
+        if (!type_dim(from, k, &extent))
+            return false;
+    }
+    for (uint32_t i = 0; i < out.n; i++) {
+        int64_t rest = i, at = 0;
+        bool    inside = true;
+
+        for (uint32_t k = t->n; k-- > 0;) {
+            if (!type_dim(t, k, &n) || !type_dim(from, of[k], &extent) || n < 1)
+                return false;
+            int64_t where = begin[of[k]] + rest % n * step[of[k]];
+
+            inside &= where >= 0 && where < extent;
+            at += where * stride[of[k]];
+            rest /= n;
+        }
+        out.at[i] = inside && at < (int64_t)x->n ? x->at[at] : unknown;
+    }
+    return true;
+}
+
 static bool slice(const Eval *ev, const Expr *e, Cells out)
 {
     const StridedSliceAttrs *a = e->u.attrs;
+    const Type              *from = call_arg(e, 0)->type;
     const Cells             *x = known(ev, call_arg(e, 0));
-    int64_t                  begin, step;
+    int64_t                  begin[PICK_RANK], step[PICK_RANK], extent;
+    uint32_t                 of[PICK_RANK];
 
-    if (!x || e->type->n != 1 || a->begin.n != 1 || !idx_is_const(a->begin.at[0], &begin))
+    if (!x || from->n > PICK_RANK || from->n != e->type->n)
         return false;
-    step = a->strides.n ? a->strides.at[0] : 1;
-    begin = begin < 0 ? begin + x->n : begin;
-    begin = begin < 0 ? 0 : begin >= x->n ? (int64_t)x->n - (step < 0) : begin;
-    for (uint32_t i = 0; i < out.n; i++) {
-        int64_t at = begin + i * step;
+    for (uint32_t k = 0; k < from->n; k++)
+        of[k] = k, begin[k] = 0, step[k] = 1;
+    for (uint32_t i = 0; i < a->begin.n; i++) {
+        int64_t axis = a->axes.n ? a->axes.at[i] : i;
+        int64_t k = axis < 0 ? axis + from->n : axis;
 
-        out.at[i] = at >= 0 && at < x->n ? x->at[at] : unknown;
+        if (!type_dim(from, (uint32_t)k, &extent) || !idx_is_const(a->begin.at[i], &begin[k]))
+            return false;
+        step[k] = a->strides.n ? a->strides.at[i] : 1;
+        begin[k] += begin[k] < 0 ? extent : 0;
+        begin[k] = begin[k] < 0 ? 0 : begin[k] >= extent ? extent - (step[k] < 0) : begin[k];
     }
-    return true;
+    return pick(e->type, from, x, of, begin, step, out);
+}
+
+static bool transpose(const Eval *ev, const Expr *e, Cells out)
+{
+    static const int64_t  zeros[PICK_RANK], ones[PICK_RANK] = {1, 1, 1, 1};
+    const TransposeAttrs *a = e->u.attrs;
+    const Type           *from = call_arg(e, 0)->type;
+    const Cells          *x = known(ev, call_arg(e, 0));
+    uint32_t              of[PICK_RANK];
+
+    if (!x || from->n > PICK_RANK)
+        return false;
+    for (uint32_t k = 0; k < from->n; k++) {
+        int64_t axis = a->axes.n ? a->axes.at[k] : from->n - 1 - k;
+
+        of[k] = (uint32_t)(axis < 0 ? axis + from->n : axis);
+    }
+    return pick(e->type, from, x, of, zeros, ones, out);
 }
 
 static bool concatenate(const Eval *ev, const Expr *e, Cells out)
@@ -400,13 +453,21 @@ static bool call(const Eval *ev, const Expr *e, Cells out)
     static const struct {
         const char *op;
         bool (*fn)(const Eval *ev, const Expr *e, Cells out);
-    } rows[] = {{"dim_values", list},    {"strided_slice", slice},
-                {"take", take},          {"concatenate", concatenate},
-                {"prod", reduce},        {"sum", reduce},
-                {"max", reduce},         {"min", reduce},
-                {"reshape", same_cells}, {"expand_dims", same_cells},
-                {"squeeze", same_cells}, {"full", fill},
-                {"zeros", fill},         {"ones", fill}};
+    } rows[] = {{"dim_values", list},
+                {"strided_slice", slice},
+                {"take", take},
+                {"concatenate", concatenate},
+                {"prod", reduce},
+                {"sum", reduce},
+                {"max", reduce},
+                {"min", reduce},
+                {"transpose", transpose},
+                {"reshape", same_cells},
+                {"expand_dims", same_cells},
+                {"squeeze", same_cells},
+                {"full", fill},
+                {"zeros", fill},
+                {"ones", fill}};
 
     for (uint32_t i = 0; i < COUNT(rows); i++)
         if (call_is(e, rows[i].op))
