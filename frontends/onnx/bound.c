@@ -16,10 +16,17 @@
 
 /* ---- cells ------------------------------------------------------------------------------------ */
 
+bool node_constant(const Node *n, uint32_t i)
+{
+    return !node_has(n, i) || build_fold(&n->b, n->in[i]);
+}
+
 bool node_known(const Node *n, uint32_t i)
 {
-    return !node_has(n, i) || map_get(n->im->sizes, PTR_KEY(n->in[i])) ||
-           build_fold(&n->b, n->in[i]);
+    Dims forms;
+
+    return node_constant(n, i) ||
+           (map_get(n->im->sizes, PTR_KEY(n->in[i])) && build_forms(&n->b, n->in[i], &forms));
 }
 
 const Expr *node_cells(Node *n, uint32_t i)
@@ -228,6 +235,11 @@ static const Idx *known_form(const Build *b, const Expr *cell)
                                                                : NULL;
 }
 
+static bool may_be(const Idx *x, int64_t v)
+{
+    return x->lo <= v && v <= x->hi;
+}
+
 bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx **dims)
 {
     const Build *b = &n->b;
@@ -271,6 +283,20 @@ bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx
         return false;
     vec_push(b->c->arena, &n->im->binds, call);
     return true;
+}
+
+const Expr *onnx_agreed(Node *n, const Expr *x, uint32_t axis, const Idx *want)
+{
+    const Build *b = &n->b;
+    const Idx   *is = expr_form(x, axis), *none;
+    RunDim       d = {.at = axis};
+
+    if (is == want || !may_be(idx_sub(b->c->arith, is, want), 0) ||
+        (!onnx_decided(n->im, is) && !onnx_decided(n->im, want)))
+        return x; /* or the operator says what is wrong */
+    d.cell = cell_form(b, idx_sub(b->c->arith, is, want));
+    return onnx_bind(n, 0, 1, &d, &none) ? build_take(b, x, build_arange(b, want, DT_I64), axis)
+                                         : NULL;
 }
 
 bool node_sizes(Node *n, uint32_t i, int64_t lo, uint32_t at, Dims *out)
@@ -360,7 +386,9 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
     /* Those without a flag go behind the end. */
     to = build_where(b, flags, sum, cell_form(b, cells));
     all = build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &room), to, number, first);
-    return build_slice_to(b, all, 0, idx_const(A, 0), k);
+    /* The first k; a slice would be of min(cells + 1, k). */
+    return idx_min(A, room, k) == k ? build_slice_to(b, all, 0, idx_const(A, 0), k)
+                                    : build_take(b, all, build_arange(b, k, DT_I64), 0);
 }
 
 /* ---- operands that broadcast ------------------------------------------------------------------ */

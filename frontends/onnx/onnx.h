@@ -164,9 +164,9 @@ typedef struct OnnxScope {
     const struct OnnxScope *up;
     Map                    *values;   /* interned name -> const Expr * */
     Map                    *declared; /* interned name -> OnnxTensorType * */
-    uint32_t                depth;
-    const OnnxFunction     *body;     /* the function being inlined, or NULL */
-    const struct Node      *function; /* its call: gives ref_attr_name its value */
+    uint32_t            depth;
+    const OnnxFunction *body;     /* the function being inlined, or NULL */
+    const struct Node  *function; /* its call: gives ref_attr_name its value */
 } OnnxScope;
 
 typedef struct Node {
@@ -400,6 +400,7 @@ bool  node_done(Node *n, const Expr *result); /* n->out[0] = result; false if NU
 /* ---- bound.c: sizes that values of the run decide ------------------------------------------------- */
 
 bool node_known(const Node *n, uint32_t i); /* a constant, or computed from dimensions; left out */
+bool node_constant(const Node *n, uint32_t i); /* a constant; left out */
 /* Input i, one number or a list, as Tensor[(k), i64]; cell i of such a list, a form, a number as
  * Tensor[(1), i64], a form as Tensor[(1), f64]. */
 const Expr *node_cells(Node *n, uint32_t i);
@@ -430,6 +431,8 @@ bool onnx_require(Node *n, const Expr *zero, const char *otherwise);
  * be NULL): how many are true up to each cell, less 1. */
 const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at,
                            const Expr **rank);
+/* x whose dimension has to be `want`, or the run ends, if values decide one of them. */
+const Expr *onnx_agreed(Node *n, const Expr *x, uint32_t axis, const Idx *want);
 /* What was bound since there were `from` of them, around e. */
 const Expr *onnx_bound_around(Import *im, uint32_t from, const Expr *e);
 /* Those, taken off the list; and around e, which is made later. */

@@ -75,7 +75,7 @@ static bool axes_of(Node *n, uint32_t i, uint32_t k, int64_t *axis, const Expr *
         axis[j] = j;
     if (!node_has(n, i))
         return k == rank || node_error(n, E_IMPORT, "sizes of %u dimensions, of %u", k, rank);
-    if (!node_known(n, i)) {
+    if (!node_constant(n, i)) {
         *cells = node_cells(n, i);
         return *cells && (build_elems(&n->b, *cells) == k ||
                           node_error(n, E_IMPORT, "%u axes are expected", k));
@@ -85,6 +85,13 @@ static bool axes_of(Node *n, uint32_t i, uint32_t k, int64_t *axis, const Expr *
     if (v.n != k)
         return node_error(n, E_IMPORT, "%u axes, %u are expected", v.n, k);
     return node_axes(n, v, rank, axis);
+}
+
+static bool is_zero(const Build *b, const Expr *cell)
+{
+    Dims v;
+
+    return cell && build_forms(b, cell, &v) && v.n == 1 && v.at[0]->lo == 0 && v.at[0]->hi == 0;
 }
 
 bool pad_at_run(Node *n, const char *mode)
@@ -113,7 +120,8 @@ bool pad_at_run(Node *n, const char *mode)
         const Expr *begin = cell_said(b, first, is, i, zero),
                    *end = cell_said(b, rest, is, i, zero);
 
-        x = padded(n, x, d, begin, end, &border);
+        if (!is_zero(b, begin) || !is_zero(b, end))
+            x = padded(n, x, d, begin, end, &border);
     }
     return node_done(n, x);
 }

@@ -417,6 +417,9 @@ bool convert_roi_align(Node *n)
         !node_choice(n, "mode", modes, &a->mode) ||
         !node_choice(n, "coordinate_transformation_mode", coordinates, &how))
         return false;
+    n->in[2] = onnx_agreed(n, n->in[2], 0, expr_form(n->in[1], 0));
+    if (!n->in[2])
+        return false;
     a->aligned = n->opset >= 16 && *how == 'h';
     a->pooled_size = ints_dup(b->c, size, 2);
     a->spatial_scale = node_float(n, "spatial_scale", 1);
@@ -452,7 +455,10 @@ bool convert_non_max_suppression(Node *n)
 
     if (!node_need_rank(n, 0, 3, 3) || !node_need_rank(n, 1, 3, 3))
         return false;
-    boxes = a->room = build_dim(b, n->in[0], 1);
+    n->in[1] = onnx_agreed(n, n->in[1], 2, expr_form(n->in[0], 1));
+    if (!n->in[1])
+        return false;
+    boxes = a->room = expr_form(n->in[0], 1)->hi;
     a->center = node_int(n, "center_point_box", 0) != 0;
     in[0] = n->in[0];
     scores = n->in[1];
@@ -461,7 +467,7 @@ bool convert_non_max_suppression(Node *n)
     in[5] = one_of(n, 4, in[4]);
     if (!in[3] || !in[4] || !in[5])
         return false;
-    if (node_known(n, 2)) {
+    if (node_constant(n, 2)) {
         if (node_has(n, 2) && !node_const_int(n, 2, &most))
             return false;
         most = node_has(n, 2) && most > 0 ? most : 0;

@@ -291,12 +291,14 @@ bool convert_topk(Node *n)
     a->axis = axis;
     a->is_ascend = !node_int(n, "largest", 1);
     a->dtype = DT_I64;
-    if (n->opset >= 10 && !node_known(n, 1))
+    if (n->opset >= 10 && !node_constant(n, 1))
         return topk_at_run(n, a);
     if (n->opset >= 10) {
         if (!node_const_ints(n, 1, &k))
             return false;
         a->k = k.n == 1 ? k.at[0] : -1;
+        if (a->k > expr_form(n->in[0], axis)->lo && a->k <= expr_form(n->in[0], axis)->hi)
+            return topk_at_run(n, a);
     }
     if (a->k < 0 || a->k > expr_form(n->in[0], axis)->lo)
         return node_error(n, E_IMPORT, "k is not in 0 .. %s",

@@ -138,13 +138,21 @@ static const Idx *scaled(Node *n, const Idx *d, double scale)
     return idx_divc(A, idx_mulc(A, d, (int64_t)(scale * (double)q)), q);
 }
 
-/* Sizes of the result from scales. */
-static bool sizes_of(Node *n, const Expr *x, const double *scale, const Idx **size)
+/* Sizes of the result from scales; *known: no form is missing. */
+static bool sizes_of(Node *n, const Expr *x, const double *scale, const Idx **size, bool *known)
 {
-    for (uint32_t i = 0; i < expr_rank(x); i++)
-        if (!(size[i] = scaled(n, expr_form(x, i), scale[i])))
+    int64_t v;
+
+    *known = true;
+    for (uint32_t i = 0; i < expr_rank(x); i++) {
+        const Idx *d = expr_form(x, i);
+
+        size[i] = scale[i] == 1 ? d : scaled(n, d, scale[i]);
+        if (!size[i] && (idx_is_const(d, &v) || !(scale[i] > 0)))
             return node_error(n, E_IMPORT, "scale %g of dimension %u, which is %s", scale[i], i,
-                              dim_text(n->b.c, expr_form(x, i)));
+                              dim_text(n->b.c, d));
+        *known &= size[i] != NULL;
+    }
     return true;
 }
 
@@ -179,14 +187,23 @@ static bool method(Node *n, Mode *m)
     return true;
 }
 
+static bool all_at_run(Node *n, const Mode *m)
+{
+    int64_t axes[MAX_RANK];
+
+    for (uint32_t i = 0; i < expr_rank(n->in[0]); i++)
+        axes[i] = i;
+    return at_run(n, m, 1, "stretch", axes, expr_rank(n->in[0]));
+}
+
 /* Upsample, and Resize of opset 10: x_original = x_resized / scale. */
 bool convert_upsample(Node *n)
 {
     Mode       m = {.coordinates = "asymmetric", .rounding = "floor"};
     double     scale[MAX_RANK];
     const Idx *size[MAX_RANK];
-    int64_t    axes[MAX_RANK];
     uint32_t   rank;
+    bool       known;
 
     if (!node_need_rank(n, 0, 1, MAX_RANK) || !method(n, &m))
         return false;
@@ -203,13 +220,42 @@ bool convert_upsample(Node *n)
             scale[i] = f;
         }
     } else if (!node_known(n, 1)) {
-        for (uint32_t i = 0; i < rank; i++)
-            axes[i] = i;
-        return at_run(n, &m, 1, "stretch", axes, rank);
+        return all_at_run(n, &m);
     } else if (!const_floats(n, 1, rank, scale)) {
         return false;
     }
-    return sizes_of(n, n->in[0], scale, size) && node_done(n, resize(n, &m, n->in[0], size, scale));
+    if (!sizes_of(n, n->in[0], scale, size, &known))
+        return false;
+    if (!known && n->opset >= 9)
+        return all_at_run(n, &m);
+    return node_done(n, resize(n, &m, n->in[0], size, scale));
+}
+
+/* May cell o of the result come from (a*o + b) / d with numbers a, b, d?  Else the run computes
+ * where from. */
+static bool has_fixed_places(Node *n, const Mode *m, const Idx *want, const Idx *d)
+{
+    Arith     *A = n->b.c->arith;
+    const Idx *k;
+    int64_t    v;
+
+    if (idx_is_const(want, &v) && idx_is_const(d, &v))
+        return true;
+    if (needs_weights(m) || !strcmp(m->coordinates, "align_corners") ||
+        !strcmp(m->coordinates, "half_pixel_symmetric") ||
+        (!strcmp(m->coordinates, "pytorch_half_pixel") && want->lo <= 1))
+        return false;
+    return !m->by_size || ((k = idx_div_exact(A, want, d)) && idx_is_const(k, &v)) ||
+           ((k = idx_div_exact(A, d, want)) && idx_is_const(k, &v));
+}
+
+static bool have_fixed_places(Node *n, const Mode *m, const Idx *const *size)
+{
+    bool fixed = true;
+
+    for (uint32_t i = 0; i < expr_rank(n->in[0]); i++)
+        fixed &= !size[i] || has_fixed_places(n, m, size[i], expr_form(n->in[0], i));
+    return fixed;
 }
 
 /* `want` of `axes`; of the others scale and size stand already. */
@@ -232,9 +278,10 @@ static bool by_sizes(Node *n, Mode *m, const char *policy, const int64_t *axes, 
         if (idx_is_const(want.at[i], &to) && idx_is_const(d, &from))
             scale[axes[i]] = part[i] = (double)to / (double)from;
         else if (!m->by_size)
-            return node_error(n, E_UNSUPPORTED, "keep_aspect_ratio_policy '%s' of symbolic sizes",
-                              policy);
+            return at_run(n, m, 2, policy, axes, want.n);
     }
+    if (m->by_size && !have_fixed_places(n, m, size))
+        return at_run(n, m, 2, policy, axes, want.n);
     all = part[0];
     for (uint32_t i = 1; i < want.n && !m->by_size; i++)
         all = !strcmp(policy, "not_larger") ? fmin(all, part[i]) : fmax(all, part[i]);
@@ -281,7 +328,7 @@ bool convert_resize(Node *n)
     uint32_t                 rank, k;
     const Expr              *x;
     const char              *policy;
-    bool                     crop;
+    bool                     crop, known;
     Ints                     ax;
     Dims                     v;
 
@@ -315,7 +362,11 @@ bool convert_resize(Node *n)
             return false;
         for (uint32_t i = 0; i < k; i++)
             scale[axes[i]] = part[i];
-        return sizes_of(n, x, scale, size) && node_done(n, resize(n, &m, x, size, scale));
+        if (!sizes_of(n, x, scale, size, &known))
+            return false;
+        if (!known || !have_fixed_places(n, &m, size))
+            return at_run(n, &m, 2, policy, axes, k);
+        return node_done(n, resize(n, &m, x, size, scale));
     }
     if (!node_forms(n, 3, &v))
         return false;

@@ -23,8 +23,13 @@ bool convert_concat(Node *n)
     }
     if (k == 0) /* none has cells: the result has a shape nevertheless */
         memcpy(xs, n->in, (k = n->nin) * sizeof *xs);
-    return node_axis(n, along, expr_rank(xs[0]), &axis) &&
-           node_done(n, build_concat(&n->b, k, xs, axis));
+    if (!node_axis(n, along, expr_rank(xs[0]), &axis))
+        return false;
+    for (uint32_t i = 1; i < k; i++)
+        for (uint32_t d = 0; d < expr_rank(xs[0]) && d < expr_rank(xs[i]); d++)
+            if (d != axis && !(xs[i] = onnx_agreed(n, xs[i], d, expr_form(xs[0], d))))
+                return false;
+    return node_done(n, build_concat(&n->b, k, xs, axis));
 }
 
 /* Where the parts after the first begin: sizes that are given, or equal ones, the last one smaller
@@ -359,7 +364,7 @@ bool convert_pad(Node *n)
         if (node_has(n, 2) && !expr_single(n->in[2]))
             return node_error(n, E_IMPORT, "input 2 ('%s') should be one number",
                               n->p->input.at[2]);
-        if (!node_known(n, 1) || !node_known(n, 3))
+        if (!node_constant(n, 1) || !node_constant(n, 3))
             return pad_at_run(n, mode);
         if (!node_const_ints(n, 1, &v))
             return false;
@@ -399,7 +404,7 @@ bool convert_center_crop_pad(Node *n)
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
-    if (!node_known(n, 1))
+    if (!node_constant(n, 1))
         return center_crop_pad_at_run(n);
     if (!node_const_shape(n, 1, &v))
         return false;
