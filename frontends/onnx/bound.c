@@ -289,7 +289,7 @@ const Expr *onnx_agreed(Node *n, const Expr *x, uint32_t axis, const Idx *want)
 {
     const Build *b = &n->b;
     const Idx   *is = expr_form(x, axis), *none;
-    RunDim       d = {.at = axis};
+    RunDim       d = {.at = axis, .times = 1};
 
     if (is == want || !may_be(idx_sub(b->c->arith, is, want), 0) ||
         (!onnx_decided(n->im, is) && !onnx_decided(n->im, want)))

@@ -164,9 +164,9 @@ typedef struct OnnxScope {
     const struct OnnxScope *up;
     Map                    *values;   /* interned name -> const Expr * */
     Map                    *declared; /* interned name -> OnnxTensorType * */
-    uint32_t            depth;
-    const OnnxFunction *body;     /* the function being inlined, or NULL */
-    const struct Node  *function; /* its call: gives ref_attr_name its value */
+    uint32_t                depth;
+    const OnnxFunction     *body;     /* the function being inlined, or NULL */
+    const struct Node      *function; /* its call: gives ref_attr_name its value */
 } OnnxScope;
 
 typedef struct Node {

@@ -23,13 +23,8 @@ bool convert_concat(Node *n)
     }
     if (k == 0) /* none has cells: the result has a shape nevertheless */
         memcpy(xs, n->in, (k = n->nin) * sizeof *xs);
-    if (!node_axis(n, along, expr_rank(xs[0]), &axis))
-        return false;
-    for (uint32_t i = 1; i < k; i++)
-        for (uint32_t d = 0; d < expr_rank(xs[0]) && d < expr_rank(xs[i]); d++)
-            if (d != axis && !(xs[i] = onnx_agreed(n, xs[i], d, expr_form(xs[0], d))))
-                return false;
-    return node_done(n, build_concat(&n->b, k, xs, axis));
+    return node_axis(n, along, expr_rank(xs[0]), &axis) &&
+           node_done(n, build_concat(&n->b, k, xs, axis));
 }
 
 /* Where the parts after the first begin: sizes that are given, or equal ones, the last one smaller
