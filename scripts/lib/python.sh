@@ -3,7 +3,7 @@
 #     . scripts/lib/python.sh
 #     need_python tests/suite/requirements.txt || exit     # "$PYTHON" has them; build/python.log says why not
 need_python() {
-    [ -z "$PYTHON" ] || return 0
+    [ -z "$PYTHON" ] || [ "$PYTHON" = "$PWD/build/python/bin/python" ] || return 0
     PYTHON=$PWD/build/python/bin/python
     python_has=build/python/$(echo "$1" | tr / .) # what was installed of that list
     cmp -s "$1" "$python_has" && return 0

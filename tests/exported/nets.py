@@ -306,15 +306,3 @@ def ssdlite():
     net = torchvision.models.detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=5)
     return Case(Detections(vivid(net, 0.9)), [Input("picture", [3, "height", "width"], uniform)], PICTURE,
                 ["boxes", "scores", "labels"], detections=True)
-
-
-@model
-def maskrcnn():
-    """torch.export does not follow its loops over boxes of several levels.  Masks are those of the boxes, 28 x 28: the
-    loop that pastes them into the picture has sizes of its own in every round, which tvmcc does not compile yet."""
-    net = torchvision.models.detection.maskrcnn_resnet50_fpn(weights=None, weights_backbone=None, num_classes=4,
-                                                             min_size=96, max_size=160)
-    net.transform.postprocess = lambda result, *sizes: result
-    return Case(Detections(vivid(net, 0.7)), [Input("picture", [3, "height", "width"], uniform)], PICTURE,
-                ["boxes", "labels", "scores", "masks"], detections=True,
-                exporters=("script",), options=("--dim=*=0..160",))
