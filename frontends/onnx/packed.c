@@ -2,9 +2,9 @@
  *
  *     if c { x [2, 3] } else { y [4, 3] }
  *
- *     let %dims = bind_dims(%0.1, dims=[K]);           // dim K in 2..4
- *     strided_slice(%0.0, begin=[0], end=[K])          // %0 = if c { (x padded to [4, 3], [2, 3])
- * } ..
+ *     %0 = if c { (x padded to [4, 3], [2, 3]) } else { (y, [4, 3]) }
+ *     let %dims = bind_dims(%0.1, dims=[K]); // dim K in 2..4
+ *     strided_slice(%0.0, begin=[0], end=[K])
  *
  * The branches of an If, the rounds of a Loop and the elements of a list give values whose sizes
  * differ.  They leave it with the room of the largest and, if a dimension is open, their own sizes;

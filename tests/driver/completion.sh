@@ -56,7 +56,7 @@ offers "tvmcc net.onnx --passes=infer_type,fuse" infer_type,fuse_ops
 offers "tvmcc net.onnx -x on" onnx
 offers "tvmcc net.onnx -fweights=f" file
 offers "tvmcc net.onnx -O" -O0 -O1 -O2 -O3 -Os
-offers "tvmcc net.onnx -Wno-dim" -Wno-dim-default
+offers "tvmcc net.onnx -Wno-dim" -Wno-dim-bound -Wno-dim-default
 offers "tvmcc net.onnx -o ne" net.onnx
 offers "tvmcc run net.onnx --inputs in" in.npz
 offers "tvmcc run net.onnx --inputs=in" in.npz
