@@ -262,7 +262,7 @@ static bool bind_body(Node *n, const OnnxLoop *l, const Expr *i, States *s, cons
             vec_push(b->c->arena, &s->var,
                      expr_var(b->c, state_name(l, k), s->first.at[j]->type, b->loc));
         }
-        parts = s->var.at + from;
+        parts = from < s->var.n ? s->var.at + from : NULL; /* an empty sequence has none */
         if (!(in[at] = pack_back(n, s->pack[k], &parts, k)))
             return false;
         list_fix(n->im, in[at]);
