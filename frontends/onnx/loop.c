@@ -168,7 +168,8 @@ static const Expr *call_rounds(Node *n, Rounds *r)
         return NULL;
     vec_push(c->arena, &n->im->functions, ((GlobalDef){name, func}));
     for (uint32_t i = 0; i < all; i++)
-        args[i] = i < nvars ? r->first.at[i] : l.args.at[i - nvars];
+        if (!(args[i] = i < nvars ? r->first.at[i] : l.args.at[i - nvars]))
+            return NULL;
     return expr_apply(c, self, all, args, loc);
 }
 
