@@ -306,26 +306,28 @@ bool convert_clip(Node *n)
     double       lo, hi;
     const Expr  *x, *k;
     bool         numbers = true;
+    DType        t;
 
     if (!node_need_rank(n, 0, 0, MAX_RANK))
         return false;
     x = n->in[0];
-    lo = dtype_min(expr_dtype(x));
-    hi = dtype_max(expr_dtype(x));
+    t = expr_dtype(x);
+    lo = dtype_min(t);
+    hi = dtype_max(t);
     if (node_has(n, 1))
         numbers &= (k = build_fold(b, n->in[1])) && expr_const_f(k, &lo);
     if (node_has(n, 2))
         numbers &= (k = build_fold(b, n->in[2])) && expr_const_f(k, &hi);
-    if (numbers && lo <= hi && (expr_dtype(x).bits < 64 || dtype_is_float(expr_dtype(x))))
+    if (numbers && lo <= hi && (t.bits < 64 || dtype_is_float(t)))
         return node_done(n, build_clip(b, x, lo, hi));
     /* The upper bound wins, also one that is not given: all is finite in the end. */
     if (node_has(n, 1))
         x = build2(b, "maximum", x, n->in[1], NULL);
-    else if (dtype_is_float(expr_dtype(x)))
+    else if (x && dtype_is_float(t))
         x = build_clip(b, x, lo, INFINITY);
     if (node_has(n, 2))
         x = build2(b, "minimum", x, n->in[2], NULL);
-    else if (dtype_is_float(expr_dtype(x)))
+    else if (x && dtype_is_float(t))
         x = build_clip(b, x, -INFINITY, hi);
     return node_done(n, x);
 }
