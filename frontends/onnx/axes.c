@@ -151,7 +151,8 @@ const Expr *reduce_along(Node *n, const Expr *axes, const char *op, const Expr *
     const Build *b = &n->b;
     const Expr  *all = x ? never_empty(b, op, x) : NULL;
 
-    if (all == x || strcmp(op, "mean") != 0)
+    /* The mean of means is that of all, but for integers, which would be rounded in between. */
+    if (strcmp(op, "mean") != 0 || (all == x && x && dtype_is_float(expr_dtype(x))))
         return along(n, axes, op, all);
     return build2(b, "divide", along(n, axes, "sum", all), reduced_count(n, axes, x), NULL);
 }

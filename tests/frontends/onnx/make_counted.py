@@ -201,6 +201,14 @@ def agreeing():
          axis=ints(1), zero=np.float32([0]), zeroth=ints(0))
 
 
+def averaged():
+    """Means of integers along axes that the run says, rounded once."""
+    x = rng.integers(-9, 9, (5, 4, 7)).astype(np.int64)
+    case("averaged", "", [dict(x=x, a=ints(0, 2)), dict(x=x, a=ints(1, -1)), dict(x=x + 4, a=ints(2, 0))],
+         [node("ReduceMean", "x a", "y"), node("ReduceMean", "x a", "z", keepdims=0)],
+         [value("x", I, [5, 4, 7]), value("a", I, [2])], [value(o, I, None) for o in "yz"], opset=18)
+
+
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
     masked()
@@ -217,6 +225,8 @@ if __name__ == "__main__":
          [value("x", F, [2, 0]), value("s", I, [2])], ["y", "z"])
     rng = np.random.default_rng(12)
     agreeing()
+    rng = np.random.default_rng(13)
+    averaged()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
     print(len(os.listdir(HERE)), "files,", sum(os.path.getsize(os.path.join(HERE, n)) for n in os.listdir(HERE)), "bytes")
