@@ -52,27 +52,15 @@ static void bring_in(Ctx *c, Lift *l, const Map *closed, const Expr *e)
     vec_push(c->arena, &l->args, e);
 }
 
-typedef struct {
-    const Map *dims;
-    bool       found;
-} Mention;
-
-static void note_mention(void *user, const Atom *dim)
-{
-    Mention *m = user;
-
-    m->found |= map_get(m->dims, PTR_KEY(dim->name)) != NULL;
-}
-
 /* Does e bind such a dimension, or is it made with one? */
 static bool mentions(const Expr *e, const Map *dims)
 {
-    Mention m = {dims, false};
+    OnnxMention m = {dims, false};
 
     if (e->type)
-        type_mentions(e->type, note_mention, &m);
+        type_mentions(e->type, onnx_note_mention, &m);
     if (e->kind == EXPR_CALL && call_op(e) && e->u.attrs)
-        attrs_mentions(call_op(e)->attrs, e->u.attrs, note_mention, &m);
+        attrs_mentions(call_op(e)->attrs, e->u.attrs, onnx_note_mention, &m);
     return m.found;
 }
 
@@ -380,9 +368,9 @@ static bool size_pieces(Node *n, const OnnxLoop *l, const Map *dims, const Expr 
             continue;
         for (uint32_t i = 0; i < shape->dims.n; i++) {
             const OnnxDim *d = shape->dims.at[i];
-            Mention        m = {dims, false};
+            OnnxMention    m = {dims, false};
 
-            form_mentions(expr_form(made[k], i), note_mention, &m);
+            form_mentions(expr_form(made[k], i), onnx_note_mention, &m);
             if (m.found && d->has_value && d->value >= 0)
                 want[i] = idx_const(n->b.c->arith, d->value);
         }

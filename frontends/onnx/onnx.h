@@ -242,6 +242,12 @@ typedef VEC(const Expr *) OnnxParts;
  */
 void onnx_note_bound(Map *names, const Expr *e);
 Map *onnx_bound_since(Import *im, uint32_t from);
+/* Is one of these dimensions mentioned?  A DimFn for form_mentions and the like. */
+typedef struct {
+    const Map *names;
+    bool       found;
+} OnnxMention;
+void onnx_note_mention(void *mention, const Atom *dim);
 /* Of one value; dimensions of `inner` are others elsewhere, NULL: all that are no numbers. */
 OnnxPack *pack_of(Import *im, const Expr *e, const Map *inner);
 OnnxPack *pack_join(Ctx *c, OnnxPack *a, OnnxPack *b); /* NULL: nothing holds both */

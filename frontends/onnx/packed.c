@@ -37,27 +37,22 @@ Map *onnx_bound_since(Import *im, uint32_t from)
     return inner;
 }
 
-typedef struct {
-    const Map *inner;
-    bool       found;
-} Search;
-
-static void look(void *user, const Atom *dim)
+void onnx_note_mention(void *mention, const Atom *dim)
 {
-    Search *s = user;
+    OnnxMention *m = mention;
 
-    s->found |= map_get(s->inner, PTR_KEY(dim->name)) != NULL;
+    m->found |= map_get(m->names, PTR_KEY(dim->name)) != NULL;
 }
 
 /* Is it another one elsewhere?  `inner` NULL: every one that is no number may be. */
 static bool is_inner(const Map *inner, const Idx *x)
 {
-    Search s = {inner, false};
+    OnnxMention m = {inner, false};
 
     if (!inner || idx_is_const(x, NULL))
         return !idx_is_const(x, NULL);
-    form_mentions(x, look, &s);
-    return s.found;
+    form_mentions(x, onnx_note_mention, &m);
+    return m.found;
 }
 
 /* ---- packs ------------------------------------------------------------------------------------------ */
@@ -261,6 +256,14 @@ static const Expr *zeros_of(const Build *b, const OnnxPack *p)
     return build_zeros_of(b, p->dtype, p->n, p->room);
 }
 
+static void push_list(const Build *b, const OnnxList *l, OnnxParts *out)
+{
+    vec_push(b->c->arena, out, l->count);
+    vec_push(b->c->arena, out, l->cells);
+    if (l->sizes)
+        vec_push(b->c->arena, out, l->sizes);
+}
+
 /* What stands where an optional value is not. */
 static void pack_nothing(const Build *b, const OnnxPack *p, OnnxParts *out)
 {
@@ -282,10 +285,7 @@ static void pack_nothing(const Build *b, const OnnxPack *p, OnnxParts *out)
     case PACK_LIST: {
         OnnxList l = list_of_elements(b, p->of, p->most, 0, NULL);
 
-        vec_push(b->c->arena, out, l.count);
-        vec_push(b->c->arena, out, l.cells);
-        if (l.sizes)
-            vec_push(b->c->arena, out, l.sizes);
+        push_list(b, &l, out);
         return;
     }
     case PACK_OPTIONAL:
@@ -313,10 +313,7 @@ void pack_value(Import *im, const Build *b, const OnnxPack *p, const Expr *e, On
         return;
     case PACK_LIST:
         l = list_fitted(im, b, p->of, p->most, e);
-        vec_push(b->c->arena, out, l.count);
-        vec_push(b->c->arena, out, l.cells);
-        if (l.sizes)
-            vec_push(b->c->arena, out, l.sizes);
+        push_list(b, &l, out);
         return;
     case PACK_OPTIONAL:
         vec_push(b->c->arena, out, o ? o->given : build_const(b, DT_BOOL, 0, NULL, &(uint8_t){1}));

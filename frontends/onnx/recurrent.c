@@ -1,4 +1,4 @@
-/* LSTM, GRU and RNN: operators of Relay where sizes are numbers and the cell is the usual one, else
+/* LSTM, GRU and RNN: operators of Relay where there is a step and the cell is the usual one, else
  * loops (recurrent_loop.c).
  *
  * Shapes as in ONNX, layout 0: X [T, N, I], W [D, G*H, I], R [D, G*H, H], B [D, 2*G*H], states

@@ -1,5 +1,5 @@
-/* Recurrent layers as loops: of sizes and lengths that the run says, with peepholes, limits, or
- * other activations than those of Relay's operators.
+/* Recurrent layers as loops: of lengths that each row has its own of, of perhaps no step, with
+ * peepholes, limits, or other activations than those of Relay's operators.
  *
  *     xw[t] = x[t] W + b        of all steps at once
  *     h, c  = cell(xw[t], h, c)    a round each
