@@ -304,6 +304,8 @@ bool        file_commit(Diags *d, const char *temporary, const char *path);
 void        file_drop(const char *temporary);
 /* Where files go that lie beside nothing: $TMPDIR if that is a full path, else /tmp. */
 const char *file_temporary_place(void);
+/* The folder `path` and those around it, where they are missing; false after an error (E_IO). */
+bool file_make_folder(Diags *d, const char *path);
 /* A new folder there that nobody else may enter, so that what is written in it can be read and run
  * by its name.  NULL after an error (E_IO).  It ends with file_drop_folder, and all that is in it;
  * after a signal those files alone that file_temporary made. */
@@ -348,6 +350,9 @@ int tree_open_at(int folder, const char *name);
 int tree_open_parent(Arena *a, const char *path, const char **name);
 /* The folder `path` below `folder`, "" for itself; with `make` what is missing is made. */
 int tree_open_below(int folder, const char *path, bool make);
+/* The folder `path`, through links as the user wrote it, and those around it where they are
+ * missing; false with errno. */
+bool tree_make(const char *path);
 /* What is in it; NULL with errno.  (A DIR: <dirent.h>.) */
 void *tree_list(int folder);
 /* Removes it with all below; of a link the link.  False, with errno: something is left. */

@@ -92,29 +92,6 @@ static int open_shard(const Cache *cache, Sha256 key, bool make, char name[HEX +
     return folder;
 }
 
-static bool make_folder(const char *path)
-{
-    return mkdir(path, 0777) == 0 || errno == EEXIST;
-}
-
-/* `path` and the folders above it. */
-static bool make_folders(const char *path)
-{
-    Path p;
-
-    if (!*path || !path_set(&p, "%s", path))
-        return false;
-    for (char *s = p.at + 1; *s; s++) {
-        if (*s == '/') {
-            *s = '\0';
-            if (!make_folder(p.at))
-                return false;
-            *s = '/';
-        }
-    }
-    return make_folder(p.at);
-}
-
 /* ---- opening ---------------------------------------------------------------------------------- */
 
 static const char *default_dir(Arena *a)
@@ -525,7 +502,7 @@ static bool make_store(const Cache *cache)
     Path              path;
     int               fd;
 
-    if (!make_folders(cache->dir) || !path_set(&path, "%s/tvmcc-tmp", cache->dir))
+    if (!tree_make(cache->dir) || !path_set(&path, "%s/tvmcc-tmp", cache->dir))
         return false;
     if (mkdir(path.at, 0777) != 0)
         return errno == EEXIST;

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,6 +71,26 @@ int tree_open_below(int folder, const char *path, bool make)
         path += n + (path[n] == '/');
     }
     return at;
+}
+
+bool tree_make(const char *path)
+{
+    char   part[PATH_MAX];
+    size_t n = strlen(path);
+
+    if (!n || n >= sizeof part) {
+        errno = n ? ENAMETOOLONG : ENOENT;
+        return false;
+    }
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] && path[i] != '/')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return false;
+    }
+    return true;
 }
 
 void *tree_list(int folder)

@@ -335,6 +335,12 @@ const char *file_temporary_place(void)
     return place && *place == '/' ? place : "/tmp";
 }
 
+bool file_make_folder(Diags *d, const char *path)
+{
+    return tree_make(path) || diag_error(d, E_IO, (Loc){.file = path},
+                                         "cannot make the folder '%s': %s", path, strerror(errno));
+}
+
 const char *file_temporary_folder(Diags *d, Arena *a)
 {
     char  resolved[PATH_MAX];

@@ -8,7 +8,6 @@
 #include "driver/build.h"
 #include "driver/job.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -284,9 +283,8 @@ static bool save_temps(Build *b, uint32_t set)
     if (o->output && !product_has_place(o->output))
         stem = b->job.k.entry, slash = NULL;
     if (*o->save_temps) {
-        if (mkdir(o->save_temps, 0777) && errno != EEXIST)
-            return diag_error(b->driver->diags, E_IO, (Loc){.file = o->save_temps},
-                              "cannot make the folder '%s': %s", o->save_temps, strerror(errno));
+        if (!file_make_folder(b->driver->diags, o->save_temps))
+            return false;
         stem = intern_printf(b->job.c->strings, "%s/%s", o->save_temps, slash ? slash + 1 : stem);
     }
     for (uint32_t i = 0; i < COUNT(kinds); i++) {

@@ -16,7 +16,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -116,22 +115,6 @@ static void add_path(StrBuf *s, const char *path)
 
 /* ---- places ------------------------------------------------------------------------------------ */
 
-bool make_folders(Driver *driver, const char *path)
-{
-    char *p = arena_printf(driver->arena, "%s/", path);
-
-    for (char *s = p + 1; *s; s++) {
-        if (*s != '/')
-            continue;
-        *s = '\0';
-        if (mkdir(p, 0777) != 0 && errno != EEXIST)
-            return diag_error(driver->diags, E_IO, (Loc){.file = p},
-                              "cannot make the folder '%s': %s", p, strerror(errno));
-        *s = '/';
-    }
-    return true;
-}
-
 static const char *real_path(Driver *driver, const char *path)
 {
     char real[PATH_MAX];
@@ -192,7 +175,7 @@ bool build_place(Driver *driver, const char *output, BuildPlace *out)
     out->manifest = manifest_path(driver);
     out->output = output ? output : arena_printf(a, "%s/build.ninja", builddir);
     slash = strrchr(out->output, '/');
-    if (!make_folders(driver, builddir) || !(real = real_path(driver, builddir)) ||
+    if (!file_make_folder(driver->diags, builddir) || !(real = real_path(driver, builddir)) ||
         !(out->folder = real_path(
               driver, slash ? arena_printf(a, "%.*s", (int)(slash - out->output + 1), out->output)
                             : ".")) ||

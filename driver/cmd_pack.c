@@ -290,7 +290,7 @@ static bool unpack(Driver *driver, const char *path)
     for (uint32_t i = 0; i < n; i++)
         m[i].path += strlen(top);
     if (o->output) {
-        if (!make_folders(driver, o->output))
+        if (!file_make_folder(driver->diags, o->output))
             return false;
         folder = arena_printf(a, "%s/%s", o->output, folder);
     }

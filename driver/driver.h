@@ -159,9 +159,6 @@ void progress_end(Progress *p); /* wipes the line */
 
 /* ---- cmd_cache.c ----------------------------------------------------------------------------------- */
 
-/* The folder and all around it, where they are not there (cmd_ninja.c). */
-bool make_folders(Driver *driver, const char *path);
-
 /* --stamp, of commands that judge: the file is written anew, but not after errors (cmd_audit.c). */
 void write_stamp(Driver *driver);
 

@@ -37,26 +37,13 @@ static bool io_error(Repro *r, const char *path)
 
 /* ---- the folder -------------------------------------------------------------------------------- */
 
-static bool make_folder(Repro *r, const char *path)
-{
-    return mkdir(path, 0755) == 0 || errno == EEXIST || io_error(r, path);
-}
-
-/* The folders of `path` below `folder`. */
-static bool make_parents(Repro *r, const char *folder, const char *path)
-{
-    for (const char *s = strchr(path, '/'); s; s = strchr(s + 1, '/'))
-        if (!make_folder(r,
-                         arena_printf(r->driver->arena, "%s/%.*s", folder, (int)(s - path), path)))
-            return false;
-    return true;
-}
-
 static bool copy_input(Repro *r, const char *folder, const ReproInput *in)
 {
     const char *full = arena_printf(r->driver->arena, "%s/%s", folder, in->path);
+    const char *parent =
+        arena_printf(r->driver->arena, "%.*s", (int)(strrchr(full, '/') - full), full);
 
-    return make_parents(r, folder, in->path) &&
+    return file_make_folder(r->driver->diags, parent) &&
            file_write_mode(r->driver->diags, full, in->data, in->executable ? 0755 : 0644);
 }
 
@@ -97,13 +84,13 @@ static bool prepare(Repro *r, uint32_t conditions, const char *top, const char *
     bool        user = on(conditions, VARY_USER);
     uint32_t    n = r->inputs.n;
     const char *cache = arena_printf(a, "%s/cache", top);
+    Diags      *d = r->driver->diags;
 
-    if (!make_folder(r, top) || !make_parents(r, "", folder) || !make_folder(r, folder) ||
-        !make_folder(r, arena_printf(a, "%s/home", top)))
+    if (!file_make_folder(d, folder) || !file_make_folder(d, arena_printf(a, "%s/home", top)))
         return false;
     if (!on(conditions, VARY_CACHE) ||
         rename(arena_printf(a, "%s/%u/cache", r->work, r->runs), cache) != 0)
-        if (!make_folder(r, cache))
+        if (!file_make_folder(d, cache))
             return false;
     for (uint32_t i = 0; i < n; i++)
         if (!copy_input(r, folder, &r->inputs.at[on(conditions, VARY_ORDER) ? n - 1 - i : i]))

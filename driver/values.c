@@ -6,7 +6,6 @@
  * those of the compiled model's tensors (frontends/onnx/values.c). */
 #include "driver/session.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -317,13 +316,6 @@ bool session_results(Session *s, uint32_t *n, Array **out)
     return true;
 }
 
-static bool make_folder(Diags *d, const char *path)
-{
-    return mkdir(path, 0777) == 0 || errno == EEXIST ||
-           diag_error(d, E_IO, (Loc){.file = path}, "cannot make the folder '%s': %s", path,
-                      strerror(errno));
-}
-
 /* Takes the tensors of a value off the list, in the order of the model's outputs. */
 static FileValue next_value(Arena *a, const Slot *slot, uint32_t *n, Array **at)
 {
@@ -354,7 +346,7 @@ static bool write_folder(Session *s, const char *path, uint32_t n, Array *all)
     const Slot *slots = has_all_outputs(s) ? slots_of_file(a, files, s->signature->outputs)
                                            : slots_of_info(a, n, s->info->outputs);
 
-    if (!make_folder(d, path))
+    if (!file_make_folder(d, path))
         return false;
     for (uint32_t i = 0; i < files || n; i++) {
         Slot      one = i < files ? slots[i] : (Slot){all->name, SIGNATURE_TENSOR};
