@@ -420,13 +420,39 @@ const Idx *idx_mod(Arith *A, const Idx *x, const Idx *y)
     return idx_sub(A, x, idx_mul(A, y, idx_div(A, x, y)));
 }
 
-static const Idx *min_max(Arith *A, AtomKind kind, const Idx *x, const Idx *y)
+/* min(x, y) or max(x, y) where it is known which; NULL. */
+static const Idx *known_end(Arith *A, AtomKind kind, const Idx *x, const Idx *y)
 {
     const Idx *d = idx_sub(A, x, y);
-    if (d->hi <= 0)
-        return kind == ATOM_MIN ? x : y;
-    if (d->lo >= 0)
-        return kind == ATOM_MIN ? y : x;
+
+    return d->hi <= 0 ? (kind == ATOM_MIN ? x : y) : d->lo >= 0 ? (kind == ATOM_MIN ? y : x) : NULL;
+}
+
+static const Idx *min_max(Arith *A, AtomKind kind, const Idx *x, const Idx *y);
+
+/* min(x, min(a, b) + c) where x need not be compared with both, likewise max; NULL. */
+static const Idx *absorb(Arith *A, AtomKind kind, const Idx *x, const Idx *pair)
+{
+    if (pair->nterms != 1 || pair->t[0].coef != 1 || pair->t[0].atom->kind != kind)
+        return NULL;
+    for (int side = 0; side < 2; side++) {
+        const Atom *v = pair->t[0].atom;
+        const Idx  *one = idx_addc(A, side ? v->b : v->a, pair->c0);
+        const Idx  *other = idx_addc(A, side ? v->a : v->b, pair->c0);
+        const Idx  *end = known_end(A, kind, x, one);
+
+        if (end)
+            return end == one ? pair : min_max(A, kind, x, other);
+    }
+    return NULL;
+}
+
+static const Idx *min_max(Arith *A, AtomKind kind, const Idx *x, const Idx *y)
+{
+    const Idx *end = known_end(A, kind, x, y);
+
+    if (end || (end = absorb(A, kind, x, y)) || (end = absorb(A, kind, y, x)))
+        return end;
     bool    swap = x->id > y->id, min = kind == ATOM_MIN;
     int64_t lo = (x->lo < y->lo) == min ? x->lo : y->lo;
     int64_t hi = (x->hi < y->hi) == min ? x->hi : y->hi;

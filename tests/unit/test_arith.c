@@ -307,6 +307,26 @@ static const Idx *dim_by_name(void *user, const char *name, size_t n)
     return n == 1 && *name == 'N' ? at[0] : n == 1 && *name == 'T' ? at[1] : NULL;
 }
 
+/* What is bounded twice is bounded once. */
+static void test_nested_ends(void)
+{
+    Arena     *arena = arena_new(NULL);
+    Arith     *A = arith_new(arena, strings_new(arena));
+    const Idx *n = idx_atom(A, atom_var(A, "N", 1, 64)), *t = idx_atom(A, atom_var(A, "T", 0, 99));
+    const Idx *ten = idx_const(A, 10), *twenty = idx_const(A, 20), *least = idx_min(A, n, ten);
+
+    CHECK(idx_min(A, n, least) == least);
+    CHECK(idx_min(A, least, ten) == least);
+    CHECK(idx_min(A, least, twenty) == least);
+    CHECK(idx_min(A, idx_min(A, n, twenty), ten) == least);
+    CHECK(idx_min(A, idx_addc(A, least, 3), idx_addc(A, n, 3)) == idx_addc(A, least, 3));
+    CHECK(idx_max(A, idx_max(A, t, ten), twenty) == idx_max(A, t, twenty));
+    CHECK(idx_max(A, ten, idx_max(A, t, twenty)) == idx_max(A, t, twenty));
+    CHECK(idx_max(A, least, t) != least);
+    CHECK(idx_min(A, least, t) != least);
+    arena_free(arena);
+}
+
 /* Products and quotients of dimensions read back as what they are. */
 static void test_text_of_products(void)
 {
@@ -368,6 +388,7 @@ int main(void)
     RUN(test_symbolic);
     RUN(test_exact);
     RUN(test_text_of_products);
+    RUN(test_nested_ends);
     arena_free(arena);
     return check_result();
 }
