@@ -26,6 +26,15 @@ function(_tvm_runtime variable)
     set(${variable} ${runtime} PARENT_SCOPE)
 endfunction()
 
+# _tvm_link(<target> PUBLIC|INTERFACE <item>...): as target_link_libraries(), which would take from a project the choice
+# to write it without keywords for that target.
+function(_tvm_link target scope)
+    if(scope STREQUAL "PUBLIC")
+        set_property(TARGET ${target} APPEND PROPERTY LINK_LIBRARIES ${ARGN})
+    endif()
+    set_property(TARGET ${target} APPEND PROPERTY INTERFACE_LINK_LIBRARIES ${ARGN})
+endfunction()
+
 macro(_tvm_library)
     # Sources of a library are known to one folder only; consumers elsewhere wait for this target.
     set(all ALL)
@@ -63,18 +72,20 @@ macro(_tvm_library)
     target_sources(${name} ${scope} FILE_SET HEADERS BASE_DIRS "${dir}"
         FILES "${header}" "${dir}/tvmcc/abi.h")
     if(UNIX AND NOT A_NO_LIBM)
-        target_link_libraries(${name} ${scope} -lm) # by option: a model may be called m
+        _tvm_link(${name} ${scope} -lm) # by option: a model may be called m
     endif()
     if(A_THREADS STREQUAL "POOL")
         # Installed, the model brings the library along: who uses it needs no package of ours.
         _tvm_runtime(runtime)
         include(GNUInstallDirs)
-        target_link_libraries(${name} ${scope} "$<BUILD_INTERFACE:${runtime}>"
+        _tvm_link(${name} ${scope} "$<BUILD_INTERFACE:${runtime}>"
             "$<INSTALL_INTERFACE:$<INSTALL_PREFIX>/${CMAKE_INSTALL_LIBDIR}/lib${name}_runtime.a>"
             "$<INSTALL_INTERFACE:-pthread>" ${CMAKE_DL_LIBS})
         set_target_properties(${name} PROPERTIES TVM_RUNTIME "${runtime}")
     endif()
-    target_link_libraries(${name} ${scope} ${A_LINK_LIBRARIES})
+    if(A_LINK_LIBRARIES)
+        target_link_libraries(${name} ${scope} ${A_LINK_LIBRARIES})
+    endif()
     set_target_properties(${name} PROPERTIES TVM_HEADER "${header}" TVM_OBJECTS "${objects}"
         TVM_METADATA "${metadata}" TVM_WEIGHTS_FILE "${weights}" TVM_ARCHIVE ""
         TVM_TUNING_COVERAGE "${metadata}" TVM_TARGETS "${targets}"

@@ -94,6 +94,7 @@ add_library(friend INTERFACE)
 target_compile_definitions(friend INTERFACE FRIEND=1)
 add_tvm_model(made MODEL ${CMAKE_CURRENT_BINARY_DIR}/made.relay DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/made.relay
     LINK_LIBRARIES friend)
+target_link_libraries(digits friend) # a project may write it without PUBLIC or PRIVATE
 
 add_tvm_model(exported MODEL net.relay EXPORT_SET keywordsTargets)
 install(EXPORT keywordsTargets NAMESPACE keywords:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/keywords

@@ -21,7 +21,7 @@ target_sources(app PRIVATE first.relay)
 target_compile_options(app PRIVATE $<$<COMPILE_LANGUAGE:TVMMODEL>:-v> $<$<COMPILE_LANGUAGE:C>:-Wall>)
 target_link_libraries(app PRIVATE models)
 add_executable(app_shared main.c first.relay)
-target_link_libraries(app_shared PRIVATE shared_models)
+target_link_libraries(app_shared shared_models) # without keywords, as older projects write it
 END
 cat >models/CMakeLists.txt <<'END'
 add_library(models second.onnx)
