@@ -107,9 +107,10 @@ endfunction()
 # Says once for each option which of them, written for every language, models are compiled without.
 function(_tvm_say_foreign options)
     set(unknown "")
+    string(GENEX_STRIP "${options}" options) # what is under a condition was meant for some language
     foreach(option IN LISTS options)
         get_property(asked GLOBAL PROPERTY "TVM_ASKED ${option}")
-        if(NOT asked AND option MATCHES "^-[^$]*$")
+        if(NOT asked AND option MATCHES "^-")
             set_property(GLOBAL PROPERTY "TVM_ASKED ${option}" ON)
             execute_process(COMMAND "${CMAKE_TVMMODEL_COMPILER}" --version "${option}"
                 OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE status)

@@ -95,7 +95,8 @@ target_compile_options(warnings INTERFACE -Wshadow)
 add_executable(app main.c rows.onnx)
 target_compile_definitions(app PRIVATE HEADER="rows.h" UPPER=ROWS LOWER=rows SIZE=2)
 target_link_libraries(app PRIVATE warnings)
-target_compile_options(app PRIVATE -pedantic "$<$<COMPILE_LANGUAGE:TVMMODEL>:--dim=N=2;${OURS}>")
+target_compile_options(app PRIVATE -pedantic $<$<COMPILE_LANGUAGE:C>:-Wundef;-Wvla>
+    "$<$<COMPILE_LANGUAGE:TVMMODEL>:--dim=N=2;${OURS}>")
 add_library(alone STATIC alone.onnx)
 target_compile_options(alone PRIVATE --dim=N=2 ${ALONE})
 END_OF_CMAKE
