@@ -84,8 +84,13 @@ const Expr *dense_strassen(Ctx *c, const Expr *dense);
 
 /* Where a strided_slice begins, one position a dimension; false: its steps are not all 1. */
 bool slice_begin(Ctx *c, const Expr *slice, int64_t *begin);
+/* Where a strided_slice begins along a dimension, and its step; false: it takes all of it. */
+bool slice_along(Ctx *c, const Expr *slice, uint32_t axis, const Idx **begin, int64_t *step);
 /* Part i of a split: its range along the axis; false: it depends on symbolic dimensions. */
 bool split_range(Ctx *c, const Expr *split, uint32_t i, int64_t *lo, int64_t *hi);
+
+/* Can it be differentiated (ops/gradient/adjoints.def)?  What expands into others need not. */
+bool op_has_adjoint(const Op *op);
 
 /* ---- macs.c --------------------------------------------------------------------------------------- */
 

@@ -34,11 +34,11 @@ static void row(StrBuf *s, const Op *op)
         str_printf(s, " to %u", op->max_in);
     str_add(s, " | ");
     attributes(s, op->attrs);
-    str_printf(s, " | %s | %s | %s |\n", fusion[op->fusion],
+    str_printf(s, " | %s | %s | %s | %s |\n", fusion[op->fusion],
                op->compute  ? "compute"
                : op->expand ? "expand"
                             : "**none**",
-               op->block ? "yes" : "");
+               op->block ? "yes" : "", op_has_adjoint(op) ? "yes" : "");
 }
 
 static void page(StrBuf *s)
@@ -54,9 +54,13 @@ static void page(StrBuf *s)
         "by the\n"
         "  elementwise ones that read its result; one that stands *alone* is a kernel of its own.\n"
         "- *Defined by* a tensor expression (compute), or through simpler operators (expand).\n"
-        "- *Blocked*: runs on layouts NCHW<b>c as well.\n\n"
-        "| Operator | Operands | Attributes | Fusion | Defined by | Blocked |\n"
-        "|---|---|---|---|---|---|\n");
+        "- *Blocked*: runs on layouts NCHW<b>c as well.\n"
+        "- *Adjoint*: `gradient` goes through it (docs/design/autodiff.md); through what expands, "
+        "too, if "
+        "it goes\n"
+        "  through what comes out.\n\n"
+        "| Operator | Operands | Attributes | Fusion | Defined by | Blocked | Adjoint |\n"
+        "|---|---|---|---|---|---|---|\n");
     for (uint32_t i = 0; i < op_table.n; i++)
         row(s, &op_table.at[i]);
 }

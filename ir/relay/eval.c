@@ -341,20 +341,19 @@ static const Value *eval_op(Eval *ev, const Expr *e, const Op *op, uint32_t n, c
     const Type  **in = NEW_ARRAY(c->scratch, const Type *, n ? n : 1);
     const Kernel *k;
     ConstVec      flat = {0};
+    bool of_func = n && !op->compute && args[0]->kind == VAL_CLOSURE; /* expanded where it stands */
 
     if (!attrs_now(ev, e, op, f, &attrs))
         return NULL;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n && !of_func; i++)
         if (!(in[i] = value_type(c, args[i])) || !value_flatten(c, args[i], &flat))
             return error_at(c, E_RUN, e->loc, "operand %u of '%s' is no tensor", i, op->text);
     if (!op->compute) {
-        const Expr **kids = NEW_ARRAY(c->scratch, const Expr *, n ? n : 1), *call;
+        const Expr **kids = NEW_ARRAY(c->scratch, const Expr *, n ? n : 1), *call = e;
 
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; i < n && !of_func; i++)
             kids[i] = value_expr(c, args[i], false, e->loc);
-        if (!op->expand)
-            return error_at(c, E_RUN, e->loc, "'%s' cannot be evaluated", op->text);
-        if (!(call = expr_call(c, op, n, kids, attrs, e->loc)) ||
+        if (!op->expand || (!of_func && !(call = expr_call(c, op, n, kids, attrs, e->loc))) ||
             !(*expanded = op->expand(c, call)))
             return diag_errors(c->diags)
                        ? NULL
@@ -472,7 +471,7 @@ static bool call_value(Eval *ev, const Expr *e, Frame *f)
         }
         v = eval_op(ev, e, callee->op, n, args, f, &expanded);
         if (expanded)
-            delegate(ev, expanded, frame_new(ev, NULL, f->depth));
+            delegate(ev, expanded, f);
         else if (v)
             finish(ev, v);
         return v || expanded;

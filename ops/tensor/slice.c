@@ -106,6 +106,18 @@ bool slice_begin(Ctx *c, const Expr *slice, int64_t *begin)
     return true;
 }
 
+bool slice_along(Ctx *c, const Expr *slice, uint32_t axis, const Idx **begin, int64_t *step)
+{
+    Slice s;
+
+    if (!slice_of(c, slice->loc, slice->u.attrs, type_plain(c, call_arg(slice, 0)->type), &s) ||
+        !s.cut[axis])
+        return false;
+    *begin = s.start[axis];
+    *step = s.step[axis];
+    return true;
+}
+
 bool te_strided_slice(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
 {
     Axes       a = te_axes_of(c, call->out[0]);

@@ -181,10 +181,10 @@ static void run_case(const char *file, uint32_t number, char *text, void (*fn)(c
     arena_free(arena);
 }
 
-/* map_batch alone takes a function; tests/unit/test_views.c has its cases. */
+/* map_batch and gradient take functions; test_views.c and test_gradient.c have their cases. */
 static inline bool on_tensors(const Op *op)
 {
-    return op->compute || op->expand;
+    return (op->compute || op->expand) && op->id != OP_GRADIENT;
 }
 
 /* All cases of an operator, each in an arena of its own; at most `most` of them. */

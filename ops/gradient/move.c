@@ -1,0 +1,306 @@
+/* Adjoints of what moves cells: each gives its gradient to the cell that it came from. */
+#include "ops/gradient/gradient.h"
+
+#include <string.h>
+
+/* The gradient is summed over what was broadcast (grad_fit). */
+void adjoint_broadcast(const Adjoint *a)
+{
+    a->dx[0] = a->dy[0];
+}
+
+void adjoint_reshape(const Adjoint *a)
+{
+    a->dx[0] = grad_like(a, a->dy[0], a->x[0]);
+}
+
+void adjoint_transpose(const Adjoint *a)
+{
+    Ints     axes = ATTRS(TransposeAttrs, a->call)->axes;
+    uint32_t n = a->x[0]->type->n;
+    int64_t  back[TE_MAX_AXES];
+
+    for (uint32_t i = 0; i < n; i++)
+        back[axes.n ? axis_of(axes.at[i], n) : n - 1 - i] = i;
+    a->dx[0] = grad_transpose(a, a->dy[0], n, back);
+}
+
+void adjoint_reverse(const Adjoint *a)
+{
+    a->dx[0] = grad1(a, "reverse", a->dy[0], a->call->u.attrs);
+}
+
+void adjoint_trilu(const Adjoint *a)
+{
+    a->dx[0] = grad1(a, "trilu", a->dy[0], a->call->u.attrs);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------- */
+
+void adjoint_concatenate(const Adjoint *a)
+{
+    const Type *parts = call_arg(a->call, 0)->type;
+    uint32_t    axis = axis_of(ATTRS(ConcatenateAttrs, a->call)->axis, a->call->type->n);
+    const Idx  *at = idx_const(a->c->arith, 0), *end;
+
+    for (uint32_t i = 0; i < parts->n; i++, at = end) {
+        end = idx_add(a->c->arith, at, a->x[i]->type->dims[axis]);
+        a->dx[i] = grad_slice(a, a->dy[0], axis, at, end);
+    }
+}
+
+void adjoint_stack(const Adjoint *a)
+{
+    const Type *parts = call_arg(a->call, 0)->type;
+    uint32_t    axis = axis_of(ATTRS(StackAttrs, a->call)->axis, a->call->type->n);
+
+    for (uint32_t i = 0; i < parts->n; i++) {
+        const Idx *at = idx_const(a->c->arith, i), *end = idx_const(a->c->arith, i + 1);
+
+        a->dx[i] = grad_like(a, grad_slice(a, a->dy[0], axis, at, end), a->x[i]);
+    }
+}
+
+void adjoint_split(const Adjoint *a)
+{
+    const SplitAttrs *attrs = ATTRS(SplitAttrs, a->call);
+    ConcatenateAttrs *whole = NEW_ATTRS(a->c, ConcatenateAttrs);
+
+    whole->axis = attrs->axis;
+    a->dx[0] = grad1(a, "concatenate", expr_tuple(a->c, a->call->type->n, a->dy, a->loc), whole);
+}
+
+/* Widths below 0 cut cells off, which then have no gradient: the same with the signs turned. */
+void adjoint_pad(const Adjoint *a)
+{
+    const PadAttrs *attrs = ATTRS(PadAttrs, a->call);
+    int64_t         back[2 * TE_MAX_AXES];
+
+    if (strcmp(attrs->pad_mode, "constant")) {
+        adjoint_refuse(a, arena_printf(a->c->arena, "pad_mode=\"%s\"", attrs->pad_mode));
+        return;
+    }
+    for (uint32_t i = 0; i < attrs->pad_width.n; i++)
+        back[i] = -attrs->pad_width.at[i];
+    a->dx[0] = grad_pad(a, a->dy[0], back);
+}
+
+/* x with zeros before and behind along the axis, [begin, begin + its own) of n. */
+static const Expr *placed(const Adjoint *a, const Expr *x, uint32_t axis, const Idx *begin,
+                          const Idx *n)
+{
+    Arith            *A = a->c->arith;
+    ConcatenateAttrs *attrs = NEW_ATTRS(a->c, ConcatenateAttrs);
+    const Idx        *dims[TE_MAX_AXES], *rest;
+    const Expr       *zeros[2];
+    int64_t           widths[2 * TE_MAX_AXES] = {0};
+
+    if (!x)
+        return NULL;
+    rest = idx_sub(A, idx_sub(A, n, begin), x->type->dims[axis]);
+    if (idx_is_const(begin, &widths[2 * axis]) && idx_is_const(rest, &widths[2 * axis + 1]))
+        return grad_pad(a, x, widths);
+    for (uint32_t i = 0; i < x->type->n; i++)
+        dims[i] = x->type->dims[i];
+    for (uint32_t i = 0; i < 2; i++) {
+        dims[axis] = i ? rest : begin;
+        zeros[i] = grad_zeros(a, type_tensor(a->c, x->type->dtype, x->type->n, dims));
+    }
+    attrs->axis = axis;
+    if (!zeros[0] || !zeros[1])
+        return NULL;
+    return grad1(a, "concatenate",
+                 expr_tuple(a->c, 3, (const Expr *[]){zeros[0], x, zeros[1]}, a->loc), attrs);
+}
+
+/* n cells along the axis as n * step, zeros behind each. */
+static const Expr *stretched(const Adjoint *a, const Expr *x, uint32_t axis, int64_t step)
+{
+    const Idx *dims[TE_MAX_AXES + 1];
+    int64_t    widths[2 * (TE_MAX_AXES + 1)] = {0};
+    uint32_t   n = x->type->n;
+
+    for (uint32_t i = 0; i <= n; i++)
+        dims[i] = i == axis + 1 ? idx_const(a->c->arith, 1) : x->type->dims[i - (i > axis)];
+    widths[2 * (axis + 1) + 1] = step - 1;
+    x = grad_pad(a, grad_reshape(a, x, n + 1, dims), widths);
+    dims[axis] = idx_mulc(a->c->arith, dims[axis], step);
+    for (uint32_t i = axis + 1; i < n; i++)
+        dims[i] = dims[i + 1];
+    return grad_reshape(a, x, n, dims);
+}
+
+void adjoint_strided_slice(const Adjoint *a)
+{
+    Arith      *A = a->c->arith;
+    const Type *t = a->x[0]->type;
+    const Expr *dx = a->dy[0];
+
+    for (uint32_t i = 0; dx && i < t->n; i++) {
+        const Idx *begin, *n = dx->type->dims[i];
+        int64_t    step;
+
+        if (!slice_along(a->c, a->call, i, &begin, &step))
+            continue; /* all of it */
+        if (n->hi == 0) {
+            dx = grad_zeros(a, t);
+            break;
+        }
+        if (step < 0) {
+            dx = grad_reverse(a, dx, i);
+            begin = idx_add(A, begin, idx_mulc(A, idx_addc(A, n, -1), step));
+            step = -step;
+        }
+        if (step > 1 && dx) /* what it is longer than x is cut off again */
+            dx = stretched(a, dx, i, step);
+        dx = placed(a, dx, i, begin, t->dims[i]);
+    }
+    a->dx[0] = dx;
+}
+
+/* ---- copies of cells --------------------------------------------------------------------------------- */
+
+/* Dimension `axis`, in which `times` parts lie, one behind the other or, `inner`, cell by cell:
+ * summed over them. */
+static const Expr *summed(const Adjoint *a, const Expr *x, uint32_t axis, const Idx *part,
+                          const Idx *times, bool inner)
+{
+    const Idx *dims[TE_MAX_AXES + 1];
+    uint32_t   n;
+
+    if (!x || times == idx_const(a->c->arith, 1))
+        return x;
+    n = x->type->n;
+    for (uint32_t i = 0; i <= n; i++)
+        dims[i] = x->type->dims[i - (i > axis)];
+    dims[axis + inner] = times;
+    dims[axis + !inner] = part;
+    x = grad_reduce(a, "sum", grad_reshape(a, x, n + 1, dims), 1u << (axis + inner));
+    dims[axis] = part;
+    for (uint32_t i = axis + 1; i < n; i++)
+        dims[i] = dims[i + 1];
+    return grad_reshape(a, x, n, dims);
+}
+
+void adjoint_tile(const Adjoint *a)
+{
+    Dims        reps = ATTRS(TileAttrs, a->call)->reps;
+    const Type *t = a->x[0]->type;
+    const Expr *dx = a->dy[0];
+    uint32_t    n = dx->type->n;
+
+    for (uint32_t i = 0; i < reps.n; i++) {
+        uint32_t   axis = n - reps.n + i;
+        const Idx *part = axis < n - t->n ? idx_const(a->c->arith, 1) : t->dims[axis - (n - t->n)];
+
+        dx = summed(a, dx, axis, part, reps.at[i], false);
+    }
+    a->dx[0] = grad_like(a, dx, a->x[0]);
+}
+
+void adjoint_repeat(const Adjoint *a)
+{
+    const RepeatAttrs *attrs = ATTRS(RepeatAttrs, a->call);
+    const Type        *t = a->x[0]->type;
+    uint32_t           axis = axis_of(attrs->axis, t->n);
+
+    a->dx[0] =
+        summed(a, a->dy[0], axis, t->dims[axis], idx_const(a->c->arith, attrs->repeats), true);
+}
+
+/* ---- cells by index ----------------------------------------------------------------------------------- */
+
+/* Indices into a dimension of n cells as scatters take them, which wrap. */
+static const Expr *wrapped(const Adjoint *a, const Expr *indices, const char *mode, const Idx *n)
+{
+    ClipAttrs *attrs;
+    int64_t    cells;
+
+    if (strcmp(mode, "clip"))
+        return indices;
+    if (!idx_is_const(n, &cells)) {
+        adjoint_refuse(a, "indices that are clipped to a size of the run");
+        return NULL;
+    }
+    attrs = NEW_ATTRS(a->c, ClipAttrs);
+    attrs->a_min = 0;
+    attrs->a_max = (double)(cells - 1);
+    return grad1(a, "clip", indices, attrs);
+}
+
+/* The indices lie along one dimension, and are the same for all others. */
+void adjoint_take(const Adjoint *a)
+{
+    const TakeAttrs *attrs = ATTRS(TakeAttrs, a->call);
+    const Type      *t = a->x[0]->type, *ids = a->x[1]->type;
+    uint32_t         axis = axis_of(attrs->axis, t->n);
+    const Idx       *flat[TE_MAX_AXES], *dims[TE_MAX_AXES];
+    const Expr      *at;
+
+    if (attrs->batch_dims) {
+        adjoint_refuse(a, "batch_dims");
+        return;
+    }
+    for (uint32_t i = 0; i < t->n; i++) {
+        flat[i] = i == axis ? type_cells(a->c, ids) : idx_const(a->c->arith, 1);
+        dims[i] = i == axis ? flat[i] : t->dims[i];
+    }
+    at = grad_reshape(a, wrapped(a, a->x[1], attrs->mode, t->dims[axis]), t->n, flat);
+    at = grad_fit(a, at, type_tensor(a->c, ids->dtype, t->n, dims));
+    a->dx[0] = grad_scatter(a, a->x[0], at, grad_reshape(a, a->dy[0], t->n, dims), axis);
+}
+
+void adjoint_gather(const Adjoint *a)
+{
+    const GatherAttrs *attrs = ATTRS(GatherAttrs, a->call);
+    uint32_t           axis = axis_of(attrs->axis, a->x[0]->type->n);
+    const Expr        *at = wrapped(a, a->x[1], attrs->mode, a->x[0]->type->dims[axis]);
+
+    a->dx[0] = grad_scatter(a, a->x[0], at, a->dy[0], axis);
+}
+
+void adjoint_gather_nd(const Adjoint *a)
+{
+    ScatterNdAttrs *attrs = NEW_ATTRS(a->c, ScatterNdAttrs);
+
+    if (ATTRS(GatherNdAttrs, a->call)->batch_dims) {
+        adjoint_refuse(a, "batch_dims");
+        return;
+    }
+    attrs->mode = intern(a->c->strings, "add");
+    a->dx[0] = grad3(a, "scatter_nd", grad_zeros(a, a->x[0]->type), a->x[1], a->dy[0], attrs);
+}
+
+/* Data keep their gradient where nothing was written over them; false: they are combined in a way
+ * that has none here. */
+static bool scattered(const Adjoint *a, const char *op, const char *mode)
+{
+    const Expr *none = grad_zeros(a, a->x[2]->type);
+
+    if (!strcmp(mode, "add")) {
+        a->dx[0] = a->dy[0];
+        return true;
+    }
+    if (!strcmp(mode, "update")) {
+        a->dx[0] = grad3(a, op, a->dy[0], a->x[1], none, a->call->u.attrs);
+        return true;
+    }
+    adjoint_refuse(a, arena_printf(a->c->arena, "updates by \"%s\"", mode));
+    return false;
+}
+
+void adjoint_scatter_elements(const Adjoint *a)
+{
+    const ScatterElementsAttrs *attrs = ATTRS(ScatterElementsAttrs, a->call);
+    GatherAttrs                *at = NEW_ATTRS(a->c, GatherAttrs);
+
+    at->axis = attrs->axis;
+    if (scattered(a, "scatter_elements", attrs->reduction))
+        a->dx[2] = grad2(a, "gather", a->dy[0], a->x[1], at);
+}
+
+void adjoint_scatter_nd(const Adjoint *a)
+{
+    if (scattered(a, "scatter_nd", ATTRS(ScatterNdAttrs, a->call)->mode))
+        a->dx[2] = grad2(a, "gather_nd", a->dy[0], a->x[1], NULL);
+}
