@@ -284,6 +284,7 @@ static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
     Import *im = s->im;
     Ctx    *c = im->c;
 
+    s->nodes = s->nodes ? s->nodes : nodes;
     for (uint32_t i = 0; i < nodes->n; i++) {
         const OnnxNode *p = nodes->at[i];
         uint32_t        before = diag_errors(c->diags);
@@ -358,6 +359,23 @@ bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *co
             return node_error(n, E_IMPORT, "output '%s' of its graph is not computed",
                               onnx_text(v->name));
     }
+    return true;
+}
+
+bool onnx_again(Node *n, const PbMsgs *nodes, uint32_t count, const char *const *names,
+                const Expr *const *values, const char *name, const Expr **out)
+{
+    OnnxScope s = scope_new(n->im, n->scope, map_new(n->b.c->arena));
+
+    if (s.depth > ONNX_MAX_NESTING)
+        return node_error(n, E_UNSUPPORTED, "graphs are nested more than %d deep",
+                          ONNX_MAX_NESTING);
+    s.nodes = n->scope->nodes; /* a Gradient among them looks for its own */
+    for (uint32_t i = 0; i < count; i++)
+        onnx_scope_put(&s, names[i], values[i]);
+    if (!import_nodes(&s, nodes, false))
+        return false;
+    *out = onnx_scope_get(&s, name);
     return true;
 }
 

@@ -13,7 +13,7 @@
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c recurrent_loop.c attention.c state.c loss.c
  *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c control.c
- *   det.c trees.c learned.c random.c fused_attention.c training.c
+ *   det.c trees.c learned.c random.c fused_attention.c training.c gradient.c
  *               converters by family
  *   packed.c    values of different sizes as tensors of one type: branches, states of loops
  *   list.c      sequences whose length a run decides
@@ -165,6 +165,7 @@ typedef struct OnnxScope {
     Map                    *values;   /* interned name -> const Expr * */
     Map                    *declared; /* interned name -> OnnxTensorType * */
     uint32_t                depth;
+    const PbMsgs           *nodes;    /* of the graph or function */
     const OnnxFunction     *body;     /* the function being inlined, or NULL */
     const struct Node      *function; /* its call: gives ref_attr_name its value */
 } OnnxScope;
@@ -189,6 +190,11 @@ typedef bool OnnxConvert(Node *n);
  */
 bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *const *inputs,
                    const Expr **out);
+
+/* Convert nodes of the graph of n in a new scope in which these names have other values; what is
+ * then computed for `name` to *out. */
+bool onnx_again(Node *n, const PbMsgs *nodes, uint32_t count, const char *const *names,
+                const Expr *const *values, const char *name, const Expr **out);
 
 /* ---- optional.c ------------------------------------------------------------------------------------ */
 

@@ -29,10 +29,17 @@ bool op_has_adjoint(const Op *op)
     return adjoints[op->id] != NULL;
 }
 
+/* There is no gradient of this; names the model's node, as it may be far from the call. */
+static void *refuse(Ctx *c, Loc loc, const char *what)
+{
+    if (!loc.name || !*loc.name)
+        return error_at(c, E_UNSUPPORTED, loc, "there is no gradient of %s", what);
+    return error_at(c, E_UNSUPPORTED, loc, "'%s': there is no gradient of %s", loc.name, what);
+}
+
 void adjoint_refuse(const Adjoint *a, const char *why)
 {
-    error_at(a->c, E_UNSUPPORTED, a->loc, "there is no gradient of '%s' with %s",
-             call_op(a->call)->text, why);
+    refuse(a->c, a->loc, arena_printf(a->c->arena, "'%s' with %s", call_op(a->call)->text, why));
 }
 
 /* ---- type relation ------------------------------------------------------------------------------------ */
@@ -149,11 +156,9 @@ static bool through_call(Reverse *r, const Expr *e, const Expr *const *sums)
     Adjoint      a = {.c = c, .loc = e->loc, .call = e};
 
     if (!op)
-        return error_at(c, E_UNSUPPORTED, e->loc, "there is no gradient of the call of a function");
-    if (!adjoints[op->id]) {
-        error_at(c, E_UNSUPPORTED, e->loc, "there is no gradient of '%s'", op->text);
-        return false;
-    }
+        return refuse(c, e->loc, "the call of a function");
+    if (!adjoints[op->id])
+        return refuse(c, e->loc, arena_printf(c->arena, "'%s'", op->text));
     for (uint32_t i = 0; i < call_nargs(e); i++)
         n += fields_of(call_arg(e, i)->type);
     x = NEW_ARRAY(c->scratch, const Expr *, n + 1);
@@ -210,8 +215,7 @@ static bool through(Reverse *r, const Expr *e)
     case EXPR_REF_READ:
     case EXPR_REF_WRITE: break;
     }
-    return error_at(r->c, E_UNSUPPORTED, e->loc.file ? e->loc : r->loc,
-                    "there is no gradient of control flow");
+    return refuse(r->c, e->loc.file ? e->loc : r->loc, "control flow");
 }
 
 static bool depends(const Reverse *r, const Expr *e)
