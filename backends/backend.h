@@ -36,6 +36,8 @@ typedef struct Backend {
     const Device *device; /* NULL: for CPUs */
     /* codegen gives text for another compiler (EMIT_SOURCE), and nothing else. */
     bool is_source;
+    /* ... whose compiler, where it speaks GNU's options, must be told `-mavx2 -mfma`, or "". */
+    const char *(*compiler_options)(Ctx *c, const Target *t);
     /* The target of a string such as "llvm -mcpu=haswell -mattr=+fma"; NULL with E_TARGET recorded,
      * with a suggestion, if a word is unknown.  mcpu=native is this machine. */
     const Target *(*parse_target)(Ctx *c, const char *text);

@@ -57,6 +57,8 @@ int check_args(Driver *driver, Job *job)
     str_add_json(&s, job->k.entry);
     pair(&s, "target", t->text);
     pair(&s, "triple", t->host ? t->host->triple : t->triple);
+    if (t->backend->compiler_options)
+        pair(&s, "compiler_options", t->backend->compiler_options(job->c, t));
     str_printf(&s, ", \"device\": %s, \"nodes\": %u, \"shards\": %u, \"weights_bytes\": %llu, ",
                t->host ? "true" : "false", nodes, shards(&job->k, t, nodes),
                (unsigned long long)weights);

@@ -25,6 +25,7 @@ static bool codegen(Ctx *c, const Plan *p, const CodegenOptions *o, const Codege
 const Backend backend_c = {
     .name = "c",
     .is_source = true,
+    .compiler_options = c_compiler_options,
     .parse_target = c_parse_target,
     .list_targets = list_targets,
     .codegen = codegen,

@@ -29,6 +29,7 @@ typedef struct {
 } Source;
 
 const Target *c_parse_target(Ctx *c, const char *text);
+const char   *c_compiler_options(Ctx *c, const Target *t);
 
 extern const ClikeDialect c_dialect;
 const char               *c_type(DType t);

@@ -145,6 +145,8 @@ static const char *plain(Source *s, const char *text)
     return out.n ? out.at : "";
 }
 
+/* Nothing that is not in the plan's text, such as names of layers: a build in steps has the same.
+ */
 static void comment(Source *s, const Func *f, StrBuf *out)
 {
     uint64_t          calls = 0;
@@ -155,10 +157,8 @@ static void comment(Source *s, const Func *f, StrBuf *out)
         return;
     }
     str_printf(out, "/* %.*s", (int)strcspn(f->name, "."), f->name);
-    if (f->loc.name)
-        str_printf(out, " for '%s'", plain(s, f->loc.name));
     if (k && calls > 1)
-        str_printf(out, " and others: %" PRIu64 " calls", calls);
+        str_printf(out, ", %" PRIu64 " calls", calls);
     if (k && k->macs > 0)
         str_printf(out, "; %" PRId64 " multiply-adds", k->macs);
     str_add(out, ". */\n");
@@ -289,19 +289,47 @@ static void run_struct(Source *s, StrBuf *out)
     str_add(out, "};\n\n");
 }
 
+/* What compilers have to be told of vectors, and the macro that says that they were. */
+typedef struct {
+    const char *arch;
+    uint32_t    bytes;
+    const char *macro, *option;
+    bool        always; /* every processor has them */
+} VectorNeed;
+
+static const VectorNeed *vector_need(const Target *t)
+{
+    static const VectorNeed rows[] = {{"x86", 64, "__AVX512F__", "-mavx512f", false},
+                                      {"x86", 32, "__AVX2__", "-mavx2", false},
+                                      {"arm", 16, "__ARM_NEON", "-mfpu=neon", false},
+                                      {"aarch64", 16, "__ARM_NEON", "-march=", true},
+                                      {"wasm", 16, "__wasm_simd128__", "-msimd128", false}};
+
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (!strcmp(rows[i].arch, t->arch) && rows[i].bytes == t->vector_bytes)
+            return &rows[i];
+    return NULL;
+}
+
+static bool needs_fma(const Target *t)
+{
+    return t->has_fma && t->vector_bytes > 4 && !strcmp(t->arch, "x86");
+}
+
+const char *c_compiler_options(Ctx *c, const Target *t)
+{
+    const VectorNeed *need = vector_need(t);
+    const char       *vectors = need && !need->always ? need->option : "";
+
+    return needs_fma(t) ? intern_printf(c->strings, "%s%s-mfma", vectors, *vectors ? " " : "")
+                        : vectors;
+}
+
 /* The compiler has been told of the vectors that the loops are arranged for. */
 static void needs(Source *s, StrBuf *out)
 {
-    const Target *t = s->plans->target;
-    static const struct {
-        const char *arch;
-        uint32_t    bytes;
-        const char *macro, *option;
-    } rows[] = {{"x86", 64, "__AVX512F__", "-mavx512f"},
-                {"x86", 32, "__AVX2__", "-mavx2"},
-                {"arm", 16, "__ARM_NEON", "-mfpu=neon"},
-                {"aarch64", 16, "__ARM_NEON", "-march="},
-                {"wasm", 16, "__wasm_simd128__", "-msimd128"}};
+    const Target     *t = s->plans->target;
+    const VectorNeed *need = vector_need(t);
 
     if (t->vector_bytes <= 4)
         return;
@@ -310,12 +338,10 @@ static void needs(Source *s, StrBuf *out)
             "#error \"this file has vectors of GNU C: --target=c without -mattr= does without\"\n"
             "#endif\n"
             "#pragma GCC diagnostic ignored \"-Wpsabi\" /* functions of this file alone */\n");
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (!strcmp(rows[i].arch, t->arch) && rows[i].bytes == t->vector_bytes)
-            str_printf(out,
-                       "#ifndef %s\n#error \"this file is for vectors of %u bytes: %s\"\n#endif\n",
-                       rows[i].macro, t->vector_bytes, rows[i].option);
-    if (t->has_fma && !strcmp(t->arch, "x86"))
+    if (need)
+        str_printf(out, "#ifndef %s\n#error \"this file is for vectors of %u bytes: %s\"\n#endif\n",
+                   need->macro, t->vector_bytes, need->option);
+    if (needs_fma(t))
         str_add(out,
                 "#ifndef __FMA__\n#error \"this file has fused multiply-adds: -mfma\"\n#endif\n");
 }
@@ -324,20 +350,21 @@ static void head(Source *s, StrBuf *out)
 {
     const Plan *p = s->plans;
     const char *file = s->o->header ? s->o->header : arena_printf(s->c->arena, "%s.h", s->o->entry);
+    const char *options = c_compiler_options(s->c, p->target);
 
     str_printf(
         out,
         "/* The model %s as C99, for any compiler: made by tvmcc " TVMCC_VERSION " for '%s'.\n"
         " *\n"
-        " *     cc -std=c99 -O2 -c <this file>\n"
+        " *     cc -std=c99 -O2%s%s -c <this file>\n"
         " *\n"
         " * %s is how to call it.  A run takes %" PRIu64 " bytes of arena, which the caller "
         "brings, and\n"
         " * some of the stack; there are %" PRIu64 " bytes of weights%s.  Nothing is allocated"
         ", nothing is\n"
         " * written but arena and outputs.",
-        plain(s, p->model), plain(s, p->target->text), file, p->arena_bytes + p->private_bytes,
-        p->weights_bytes,
+        plain(s, p->model), plain(s, p->target->text), *options ? " " : "", options, file,
+        p->arena_bytes + p->private_bytes, p->weights_bytes,
         !p->weights_bytes || c_has_weights(s) ? "" : ", which are not in this file");
     if (s->libm.n)
         str_add(out, "\n * It calls of libm:");
