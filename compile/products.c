@@ -144,10 +144,11 @@ static bool make_bundle(Products *p, Product kind, Bytes *out)
                                          [PRODUCT_ZIP] = PACK_ZIP};
 
     part.header = make_header(p);
-    if (!make_library(p, &part.library))
+    if (k->backend->is_source ? !compile_code(c, k, EMIT_SOURCE, &part.source)
+                              : !make_library(p, &part.library))
         return false;
-    if (shared_possible(k->desc->triple) && k->plan->code.weights != WEIGHTS_EXTERN &&
-        !make_shared(p, &part.shared))
+    if (!k->backend->is_source && shared_possible(k->desc->triple) &&
+        k->plan->code.weights != WEIGHTS_EXTERN && !make_shared(p, &part.shared))
         return false;
     if (!weights_inside(k->plan->code.weights))
         part.weights = weights_file(c->arena, k->weights, k->desc->weights_sha);
@@ -256,7 +257,7 @@ static bool make_content(Products *p, Product kind, BytesList *out)
     Bytes    *one = NEW(c->arena, Bytes);
 
     *out = (BytesList){1, one};
-    if (product_needs_object(kind) && !product_object(p))
+    if (product_needs_object(kind) && !k->backend->is_source && !product_object(p))
         return false;
     switch (kind) {
     case PRODUCT_OBJECT: *out = p->object; return true;
@@ -408,12 +409,15 @@ static bool fits_backend(Diags *d, const CompileOptions *o, uint32_t set)
             return false;
         }
         if (source == PRODUCT_COUNT ||
-            (p != PRODUCT_LL && p != PRODUCT_ASM && !product_needs_object((Product)p)))
+            (p != PRODUCT_LL && p != PRODUCT_ASM && !product_needs_object((Product)p)) ||
+            p >= PRODUCT_TAR)
             continue;
         diag_error(d, E_USAGE, NO_LOC, "target '%.*s' gives text for another compiler, no '%s'", n,
                    target, product_table[p].text);
-        diag_hint(d, "say '-o <file>%s', and compile that for the machine",
-                  product_table[source].suffix);
+        diag_hint(d,
+                  "say '-o <file>%s', and compile that for the machine; in CMake, "
+                  "add_tvm_model(.. TARGETS %.*s) does both",
+                  product_table[source].suffix, n, target);
         return false;
     }
     if (source == PRODUCT_COUNT || o->weights_mode != WEIGHTS_SECTION)

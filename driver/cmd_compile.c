@@ -130,7 +130,7 @@ static bool choose(Build *b, uint32_t *set)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "say with -MF where the dependencies of '%s' go", out);
     }
-    if (o->compile.max_code && !b->job.piece && !makes_object(*set))
+    if (o->compile.max_code && !b->job.piece && (!makes_object(*set) || source != PRODUCT_COUNT))
         return diag_error(c->diags, E_USAGE, NO_LOC,
                           "'--max-code' does nothing where no machine code is made");
     if ((o->compile.max_weights || o->compile.max_arena) && !(*set & ~(1u << PRODUCT_RELAY)))

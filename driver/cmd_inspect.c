@@ -256,6 +256,7 @@ static void inspect_product(Driver *driver, const char *path)
     ModelInfos  infos = {0};
     struct stat st;
     Bytes       file;
+    SourceInfo  source;
     Member     *m;
     uint32_t    n;
 
@@ -266,6 +267,11 @@ static void inspect_product(Driver *driver, const char *path)
         if (pack_looks(file) || pack_format(path) != PACK_NONE) {
             if (bundle_read(d, driver->arena, path, file, &m, &n))
                 inspect_members(driver, path, m, n);
+        } else if (source_read(driver->arena, file, &source)) {
+            diag_error(d, E_UNSUPPORTED, (Loc){.file = path},
+                       "this is the model '%s' as C, for '%s'", source.entry, source.target);
+            diag_hint(d, "its header lists inputs and outputs; its archive, or an object that a "
+                         "compiler makes of it, can be inspected");
         } else if (model_infos(d, driver->arena, path, file, &infos)) {
             say_infos(driver, path, &infos);
         }

@@ -23,7 +23,8 @@ typedef struct {
     ModelDesc   was;
     const char *file; /* the new model; NULL: it stays */
     Refit       refit;
-    Bytes       relay; /* text of the new model */
+    Bytes       relay;  /* text of the new model */
+    Bytes       source; /* ... as C, where that is what its target gives */
 } Part;
 
 typedef struct {
@@ -217,7 +218,7 @@ static bool compile_new(Driver *driver, Part *part)
     relay_print(c, k->imported, (RelayPrint){0}, &relay);
     part->relay = (Bytes){(const uint8_t *)relay.at, relay.n};
     part->refit = (Refit){&part->was, k->desc, k->weights};
-    return true;
+    return !k->backend->is_source || compile_code(c, k, EMIT_SOURCE, &part->source);
 }
 
 /* All models that get other weights, each with the options of the command line and its own. */
@@ -290,6 +291,7 @@ static void same_bundle(Refitting *r, Bundle *b)
         b->contents |= str_starts(path, "lib/cmake/")  ? 1u << CONTENT_CMAKE
                        : str_ends(path, ".pc")         ? 1u << CONTENT_PKGCONFIG
                        : str_starts(path, "lib/")      ? 1u << CONTENT_LIB
+                       : str_starts(path, "src/")      ? 1u << CONTENT_LIB
                        : str_starts(path, "include/")  ? 1u << CONTENT_HEADER
                        : str_starts(path, "reports/")  ? 1u << CONTENT_REPORTS
                        : str_starts(path, "licenses/") ? 1u << CONTENT_LICENSES
@@ -321,6 +323,7 @@ static Bytes *place_of(Arena *a, const char *rest, const ModelDesc *d, bool seve
         {arena_printf(a, "include/%s%s.h", own, d->entry), &part->header},
         {arena_printf(a, "lib/%s/lib%s.a", d->triple, d->entry), &part->library},
         {arena_printf(a, "lib/%s/lib%s.so", d->triple, d->entry), &part->shared},
+        {arena_printf(a, "src/%s.c", d->entry), &part->source},
         {arena_printf(a, "share/%s/%s%s.json", d->entry, own, d->entry), &part->metadata},
         {arena_printf(a, "share/%s/%smodel.relay", d->entry, own), &part->relay},
         {arena_printf(a, "share/%s/%s%s.labels", d->entry, own, d->entry), &part->labels},
@@ -352,6 +355,8 @@ static bool sort_member(Refitting *r, const Member *m, bool several, BundlePart 
             *to = m->data;
         else if (to == &parts[i].relay) /* the graph is the new one's */
             *to = p->relay;
+        else if (to == &parts[i].source)
+            *to = p->source;
         else
             return refit_file(r->driver->diags, a, m->path, m->data, &p->refit, to);
         return true;

@@ -97,12 +97,20 @@ const char *job_product_entry(Driver *driver, const char *path)
     return found;
 }
 
+const char *job_target_word(Arena *a, const char *target, const char *word)
+{
+    const char *at = strstr(target, word);
+
+    return at ? arena_printf(a, "%.*s", (int)strcspn(at + strlen(word), " "), at + strlen(word))
+              : NULL;
+}
+
 bool job_is_product(const char *path)
 {
     struct stat st;
 
     if (str_ends(path, ".so") || str_ends(path, ".o") || str_ends(path, ".a") ||
-        pack_format(path) != PACK_NONE)
+        str_ends(path, ".c") || pack_format(path) != PACK_NONE)
         return true;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !str_ends(path, ".mlpackage");
 }

@@ -33,6 +33,8 @@ int link_objects(Driver *driver);
 bool show_link(Driver *driver, const LinkJob *job);
 /* The target string of the command line, `fallback` if it says nothing about the target. */
 const char *job_target(Driver *driver, const char *fallback);
+/* The value of a word such as `-mtriple=` in a target string; NULL: it is not there. */
+const char *job_target_word(Arena *a, const char *target, const char *word);
 /* A library or an archive, rather than a model file. */
 bool job_is_product(const char *path);
 /* Prefix of the functions of a product: --entry, or of a shared library with one model that

@@ -4,6 +4,7 @@
  * (needs.def), and what says how a model is compiled comes too late for a product, a plan or an
  * object.  Options that only say how the work is done, such as -j and -v, fit everything. */
 #include "driver/driver.h"
+#include "packaging/packaging.h"
 
 #include <string.h>
 
@@ -83,9 +84,12 @@ bool options_fit_product(Diags *d, const Options *o, const char *input)
                                          "cache", NULL};
     static const char *const more[] = {"-fweights-dtype=", NULL};
     static const char *const but[] = {"--labels", "-j", NULL};
+    static const char *const but_text[] = {"--labels", "-j", "-mtriple", NULL};
+    const bool               text = str_ends(input, ".c") || pack_format(input) != PACK_NONE;
 
-    return none_of(d, o, groups, more, but, "'%s' does nothing for '%s', which is compiled already",
-                   input, "give the model in its place, or compile it like that");
+    return none_of(d, o, groups, more, text ? but_text : but,
+                   "'%s' does nothing for '%s', which is compiled already", input,
+                   "give the model in its place, or compile it like that");
 }
 
 bool options_fit_plan(Diags *d, const Options *o, const char *input)

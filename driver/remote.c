@@ -31,7 +31,8 @@ struct Remote {
     const char      *program, *in, *out; /* such files */
     const char      *weights;            /* a weights file, or NULL */
     bool             shared, native;
-    bool             source; /* the product is C, with all that it includes */
+    bool             source;  /* the product is C, with all that it includes */
+    const char      *options; /* that its compiler needs */
     tvmcc_model_info info;
     TextList         temporary;
 };
@@ -156,6 +157,72 @@ static bool read_code(Remote *r, const char *file, Bytes b)
     return true;
 }
 
+/* A model as C.  It runs anywhere, unless it has vectors. */
+static bool read_source(Remote *r, const char *file, Bytes text)
+{
+    SourceInfo info;
+
+    if (!source_read(r->driver->arena, text, &info))
+        return no(r, file, "this is no model that '--target=c' wrote");
+    r->source = true;
+    r->entry = info.entry;
+    r->options = info.options;
+    if (!r->triple && strstr(info.target, " -mattr="))
+        r->triple = job_target_word(r->driver->arena, info.target, "-mtriple=");
+    if (!r->triple)
+        r->triple = own_triple(r->driver->c);
+    return true;
+}
+
+/* Text that includes its header, with the header in front. */
+static Bytes with_header(Arena *a, Bytes header, Bytes text)
+{
+    StrBuf s = strbuf(a);
+
+    str_add(&s, "#define TVMCC_PLAIN_NAMES\n");
+    str_addn(&s, (const char *)header.at, header.n);
+    str_addn(&s, (const char *)text.at, text.n);
+    return (Bytes){(const uint8_t *)s.at, s.n};
+}
+
+/* A weights file in the archive. */
+static bool read_weights(Remote *r, const Member *m, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && r->product; i++)
+        if (r->entry &&
+            str_ends(m[i].path, arena_printf(r->driver->arena, "/%s.weights", r->entry)) &&
+            !(r->weights = temporary_with(r, m[i].data)))
+            return false;
+    return r->product != NULL;
+}
+
+/* `net/src/net.c` and its header. */
+static bool read_archived_source(Remote *r, const char *file, const Member *m, uint32_t n)
+{
+    Arena        *a = r->driver->arena;
+    const Member *source = NULL, *header = NULL;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (!str_ends(m[i].path, ".c") || !strstr(m[i].path, "src/"))
+            continue;
+        if (source)
+            return no(r, file, "it holds several models: give one of their C files");
+        source = &m[i];
+    }
+    if (!source)
+        return no(r, file, "it holds no static library");
+    if (!read_source(r, file, source->data))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (strstr(m[i].path, "include/") &&
+            str_ends(m[i].path, arena_printf(a, "/%s.h", r->entry)))
+            header = &m[i];
+    if (!header)
+        return no(r, file, "the header of its model is not in it");
+    r->product = temporary_with(r, with_header(a, header->data, source->data));
+    return read_weights(r, m, n);
+}
+
 /* `net/lib/<triple>/libnet.a` and `net/share/net/net.weights`. */
 static bool read_archive(Remote *r, const char *file, const Member *m, uint32_t n)
 {
@@ -174,15 +241,11 @@ static bool read_archive(Remote *r, const char *file, const Member *m, uint32_t 
             r->triple = arena_printf(a, "%.*s", (int)(slash - lib - 4), lib + 4);
     }
     if (!library)
-        return no(r, file, "it holds no static library");
+        return read_archived_source(r, file, m, n);
     if (!read_code(r, file, library->data))
         return false;
     r->product = temporary_with(r, library->data);
-    for (uint32_t i = 0; i < n && r->product; i++)
-        if (r->entry && str_ends(m[i].path, arena_printf(a, "/%s.weights", r->entry)) &&
-            !(r->weights = temporary_with(r, m[i].data)))
-            return false;
-    return r->product != NULL;
+    return read_weights(r, m, n);
 }
 
 static bool is_folder(const char *path)
@@ -209,7 +272,7 @@ static bool read_product(Remote *r, const char *path)
                read_archive(r, path, m, n);
     r->shared = str_ends(path, ".so");
     r->product = path;
-    if (!read_code(r, path, b))
+    if (str_ends(path, ".c") ? !read_source(r, path, b) : !read_code(r, path, b))
         return false;
     if (r->entry) { /* weights beside it */
         const char *slash = strrchr(path, '/');
@@ -228,7 +291,8 @@ bool remote_wants(const char *path)
 {
     PackFormat f = pack_format(path);
 
-    return str_ends(path, ".o") || str_ends(path, ".a") || (f != PACK_NONE && f != PACK_TAR);
+    return str_ends(path, ".o") || str_ends(path, ".a") || str_ends(path, ".c") ||
+           (f != PACK_NONE && f != PACK_TAR);
 }
 
 bool remote_foreign_product(Driver *driver, const char *path)
@@ -245,7 +309,7 @@ bool remote_foreign_product(Driver *driver, const char *path)
     else if (!str_ends(path, ".so"))
         read_product(r, path);
     foreign = diag_errors(driver->diags) == errors && r->triple &&
-              !same_machine(driver->arena, r->triple, own_triple(driver->c));
+              (r->source || !same_machine(driver->arena, r->triple, own_triple(driver->c)));
     remote_close(r);
     return foreign;
 }
@@ -345,6 +409,8 @@ static bool build(Remote *r)
     if (!source || !r->program || !r->in || !r->out || !choose_compiler(r, &args))
         return false;
     tool_words(a, &args, "-O1 -w");
+    if (r->options)
+        tool_words(a, &args, r->options);
     vec_push(a, &args, arena_printf(a, "-DTVMCC_INFO=%s_info", r->entry));
     tool_words(a, &args, "-x c");
     vec_push(a, &args, source);
@@ -456,155 +522,18 @@ static bool start(Remote *r, const char *verb, const char *x, const char *y, con
 
 /* ---- what it says of itself ---- */
 
-/* The next number of a line; -1 if there is none. */
-static int64_t number(char **at)
-{
-    char     *end;
-    long long v = strtoll(*at, &end, 10);
-
-    if (end == *at)
-        return -1;
-    *at = end;
-    return v;
-}
-
-/* A space and so many characters; NULL if there are fewer. */
-static const char *counted_text(Arena *a, char **at, int64_t length)
-{
-    const char *text;
-
-    if (length < 0 || **at != ' ' || memchr(*at, 0, (size_t)length + 1))
-        return NULL;
-    text = arena_printf(a, "%.*s", (int)length, *at + 1);
-    *at += 1 + length;
-    return text;
-}
-
-/* ` <code> <bits> <ndim> <bytes> <length of name> <dims> <name>` */
-static bool read_tensor(Arena *a, char **at, tvmcc_tensor_info *t)
-{
-    int64_t     v[5];
-    int64_t    *dims;
-    const char *name;
-
-    for (int i = 0; i < 5; i++)
-        if ((v[i] = number(at)) < 0)
-            return false;
-    if (v[0] > TVMCC_BOOL || v[1] > 64 || v[1] < 8 || v[2] > 64)
-        return false;
-    dims = NEW_ARRAY(a, int64_t, v[2] + 1);
-    for (int64_t i = 0; i < v[2]; i++)
-        dims[i] = number(at);
-    if (!(name = counted_text(a, at, v[4])) || **at != '\n')
-        return false;
-    ++*at;
-    *t = (tvmcc_tensor_info){.name = name,
-                             .dims = dims,
-                             .bytes = (size_t)v[3],
-                             .code = (uint8_t)v[0],
-                             .bits = (uint8_t)v[1],
-                             .lanes = 1,
-                             .ndim = (uint32_t)v[2],
-                             .align = 64};
-    return true;
-}
-
-/* The inputs and outputs of `info`, whose numbers are known. */
-static bool read_tensors(Arena *a, char **at, tvmcc_model_info *info)
-{
-    uint32_t n[2] = {info->ninputs, info->noutputs};
-
-    for (int side = 0; side < 2; side++) {
-        tvmcc_tensor_info *t = NEW_ARRAY(a, tvmcc_tensor_info, n[side] + 1);
-
-        for (uint32_t i = 0; i < n[side]; i++) {
-            *at += str_starts(*at, side ? "out" : "in") ? 2 + side : 0;
-            if (!read_tensor(a, at, &t[i]))
-                return false;
-        }
-        *(side ? &info->outputs : &info->inputs) = t;
-    }
-    return true;
-}
-
-/* `buckets <n> <dims>`, the names of the dimensions, then sizes and tensors of each bucket. */
-static bool read_buckets(Arena *a, char **at, tvmcc_model_info *info)
-{
-    int64_t n, nd;
-
-    if (!str_starts(*at, "buckets "))
-        return true;
-    *at += strlen("buckets ");
-    n = number(at);
-    nd = number(at);
-    if (n < 1 || n > 4096 || nd < 1 || nd > 4096)
-        return false;
-    const tvmcc_model_info **all = NEW_ARRAY(a, const tvmcc_model_info *, n);
-    const char             **names = NEW_ARRAY(a, const char *, nd);
-    int64_t                 *sizes = NEW_ARRAY(a, int64_t, n *nd);
-
-    for (int64_t k = 0; k < nd; k++) {
-        if (!(names[k] = counted_text(a, at, number(at))))
-            return false;
-    }
-    for (int64_t b = 0; b < n; b++) {
-        tvmcc_model_info *bucket = arena_dup(a, info, sizeof *info);
-
-        for (int64_t k = 0; k < nd; k++)
-            sizes[b * nd + k] = number(at);
-        *at += **at == '\n';
-        if (!read_tensors(a, at, bucket))
-            return false;
-        all[b] = bucket;
-    }
-    info->nbuckets = (uint32_t)n;
-    info->nbucket_dims = (uint32_t)nd;
-    info->buckets = all;
-    info->bucket_dims = names;
-    info->bucket_sizes = sizes;
-    return true;
-}
-
-static bool read_targets(Arena *a, char **at, tvmcc_model_info *info)
-{
-    *at += **at == '\n';
-    if (!str_starts(*at, "targets "))
-        return false;
-    *at += strlen("targets ");
-    info->targets = counted_text(a, at, number(at));
-    return info->targets != NULL;
-}
-
 static bool read_info(Remote *r)
 {
-    Arena  *a = r->driver->arena;
-    Bytes   b;
-    char   *at;
-    int64_t abi, n[2], weights;
+    Bytes b;
+    bool  weights;
 
-    if (!start(r, "info", r->out, NULL, NULL, NULL) || !file_read(r->driver->diags, a, r->out, &b))
+    if (!start(r, "info", r->out, NULL, NULL, NULL) ||
+        !file_read(r->driver->diags, r->driver->arena, r->out, &b))
         return false;
-    at = arena_printf(a, "%.*s", (int)b.n, (const char *)b.at);
-    if (!str_starts(at, "tvmcc-runner 1 "))
-        return no(r, r->product, "its program says nothing of the model");
-    at += strlen("tvmcc-runner 1 ");
-    abi = number(&at);
-    n[0] = number(&at);
-    n[1] = number(&at);
-    r->info.arena_shared = (size_t)number(&at);
-    weights = number(&at);
-    if (abi != TVMCC_ABI || n[0] < 0 || n[1] < 0 || n[0] > 4096 || n[1] > 4096)
-        return no(r, r->product, "it was compiled for another version of the ABI");
-    at += *at == '\n';
-    r->info.abi = TVMCC_ABI;
-    r->info.struct_bytes = sizeof r->info;
     r->info.name = r->entry;
-    r->info.device = TVMCC_DEVICE_CPU;
-    r->info.ninputs = (uint32_t)n[0];
-    r->info.noutputs = (uint32_t)n[1];
-    if (!read_tensors(a, &at, &r->info) || !read_buckets(a, &at, &r->info) ||
-        !read_targets(a, &at, &r->info))
-        return no(r, r->product, "what its program says of the model makes no sense");
+    const char *wrong = remote_parse(r->driver->arena, b, &r->info, &weights);
+    if (wrong)
+        return no(r, r->product, wrong);
     if (weights && !r->weights)
         return no(r, r->product, "its weights file is not beside it");
     if (!weights)
@@ -707,18 +636,6 @@ Remote *remote_product(Driver *driver, const char *path)
     return NULL;
 }
 
-/* The text and what it would include, as one file. */
-static Bytes with_header(Arena *a, const Compiled *k, Bytes text)
-{
-    Bytes  header = header_text(a, k->desc);
-    StrBuf s = strbuf(a);
-
-    str_add(&s, "#define TVMCC_PLAIN_NAMES\n");
-    str_addn(&s, (const char *)header.at, header.n);
-    str_addn(&s, (const char *)text.at, text.n);
-    return (Bytes){(const uint8_t *)s.at, s.n};
-}
-
 Remote *remote_model(Driver *driver, Job *job)
 {
     Remote   *r = remote_new(driver);
@@ -726,15 +643,19 @@ Remote *remote_model(Driver *driver, Job *job)
     Bytes     code;
 
     r->source = k->backend->is_source;
+    if (r->source)
+        r->options = k->backend->compiler_options(job->c, k->plan->target);
     if (!r->source)
         r->triple = k->plan->target->triple;
+    else if (!r->triple && strstr(k->plan->target->text, " -mattr=")) /* of one machine */
+        r->triple = job_target_word(driver->arena, k->plan->target->text, "-mtriple=");
     else if (!r->triple)
         r->triple = own_triple(job->c);
     r->entry = k->entry;
     if (!compile_code(job->c, k, r->source ? EMIT_SOURCE : EMIT_OBJECT, &code))
         return NULL;
     if (r->source)
-        code = with_header(driver->arena, k, code);
+        code = with_header(driver->arena, header_text(driver->arena, k->desc), code);
     bool ok =
         !k->weights.n || (r->weights = temporary_with(
                               r, weights_file(driver->arena, k->weights, k->desc->weights_sha)));

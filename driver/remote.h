@@ -26,4 +26,7 @@ bool remote_run(Remote *r, const tvmcc_model_info *info, void *const *in, void *
 bool remote_steps(Remote *r, void *const *in, Bytes *out);
 void remote_close(Remote *r);
 
+/* remote_info.c: what the program says of its model.  NULL, or what is wrong with it. */
+const char *remote_parse(Arena *a, Bytes text, tvmcc_model_info *info, bool *weights);
+
 #endif

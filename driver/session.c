@@ -456,20 +456,11 @@ void session_begin_json(Session *s)
     str_printf(&s->json, ", \"native\": %s", is_native(s) ? "true" : "false");
 }
 
-/* The value of a word such as `-mcpu=` in a target string; NULL: it is not there. */
-static const char *target_word(Arena *a, const char *target, const char *word)
-{
-    const char *at = strstr(target, word);
-
-    return at ? arena_printf(a, "%.*s", (int)strcspn(at + strlen(word), " "), at + strlen(word))
-              : NULL;
-}
-
 const char *session_compiled_for(const Session *s)
 {
     Arena      *a = s->driver->arena;
-    const char *targets = s->info->targets, *cpu = target_word(a, targets, "-mcpu=");
-    const char *triple = target_word(a, targets, "-mtriple=");
+    const char *targets = s->info->targets, *cpu = job_target_word(a, targets, "-mcpu=");
+    const char *triple = job_target_word(a, targets, "-mtriple=");
 
     if (strchr(targets, ',') && !str_starts(targets, "llvm "))
         return arena_printf(a, "compiled for '%s'", targets);

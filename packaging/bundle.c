@@ -3,7 +3,8 @@
  *   net/manifest.json                 what it is: models, targets, members with their hashes
  *   net/sbom.spdx.json                what it was built from, with hashes
  *   net/SHA256SUMS                    `sha256sum -c SHA256SUMS` in the top folder checks all of it
- *   net/lib/<triple>/libnet.a .so     net/include/net.h, net/include/tvmcc/abi.h
+ *   net/lib/<triple>/libnet.a .so     net/src/net.c in their place where the target gives C
+ *                                     net/include/net.h, net/include/tvmcc/abi.h
  *   net/share/net/net.json            the metadata; net.weights and model.relay beside it
  *   net/lib/cmake/net/                find_package(net) gives the target net::net
  *   net/lib/pkgconfig/net.pc          the same for pkg-config
@@ -89,8 +90,9 @@ static void add_part(Arena *a, Members *m, const Bundle *b, const BundlePart *p)
         add(a, m, arena_printf(a, "lib/%s/lib%s.so", triple, e), p->shared);
         if (p->shared.n)
             m->at[m->n - 1].executable = true;
+        add(a, m, arena_printf(a, "src/%s.c", e), p->source);
     }
-    if (bundle_wants(b, CONTENT_PKGCONFIG) && (p->library.n || p->shared.n))
+    if (bundle_wants(b, CONTENT_PKGCONFIG) && (p->library.n || p->shared.n || p->source.n))
         add(a, m,
             several ? arena_printf(a, "lib/%s/pkgconfig/%s.pc", triple, e)
                     : arena_printf(a, "lib/pkgconfig/%s.pc", e),

@@ -96,22 +96,27 @@ static void add_condition(StrBuf *s, const char *triple, bool alone)
 static void add_choice(StrBuf *s, const Bundle *b)
 {
     const char *name = name_of(b);
-    bool        alone = !bundle_several_triples(b);
+    bool        alone = !bundle_several_triples(b), any = false;
 
     str_add(s, "unset(_triple)\n");
     for (uint32_t i = 0; i < b->nparts; i++)
-        if (first_of_triple(b, i))
+        if (first_of_triple(b, i) && !b->parts[i].source.n)
             str_printf(s,
                        "if(CMAKE_C_COMPILER_TARGET STREQUAL \"%s\" OR CMAKE_CXX_COMPILER_TARGET "
                        "STREQUAL \"%s\")\n    set(_triple \"%s\")\nendif()\n",
                        b->parts[i].desc->triple, b->parts[i].desc->triple,
                        b->parts[i].desc->triple);
     for (uint32_t i = 0; i < b->nparts; i++) {
-        if (!first_of_triple(b, i))
+        any = any || b->parts[i].source.n;
+        if (!first_of_triple(b, i) || b->parts[i].source.n)
             continue;
         str_add(s, "if(NOT _triple AND ");
         add_condition(s, b->parts[i].desc->triple, alone);
         str_printf(s, ")\n    set(_triple \"%s\")\nendif()\n", b->parts[i].desc->triple);
+    }
+    if (any) { /* C is for all that have no library */
+        str_add(s, "if(NOT _triple)\n    set(_triple \"any\")\nendif()\n");
+        return;
     }
     str_printf(s,
                "if(NOT _triple)\n    set(_bits \"\")\n    if(CMAKE_SIZEOF_VOID_P)\n"
@@ -146,14 +151,75 @@ static void add_target(StrBuf *s, const Bundle *b, const BundlePart *p, const ch
         str_add(s, "        INTERFACE_LINK_LIBRARIES \"$<$<NOT:$<PLATFORM_ID:Windows>>:m>\")\n"
                    "endif()\n");
     }
+}
+
+/* The text as a library of the project's own, by its compiler: once, whoever asks first. */
+static void add_source(StrBuf *s, const Bundle *b, const BundlePart *p, const char *include)
+{
+    const char *e = p->desc->entry, *name = name_of(b);
+    SourceInfo  info;
+
+    str_printf(s, "if(NOT TARGET %s::%s)\n", name, e);
+    str_printf(
+        s,
+        "    get_property(_languages GLOBAL PROPERTY ENABLED_LANGUAGES)\n"
+        "    if(NOT \"C\" IN_LIST _languages)\n"
+        "        set(%s_FOUND FALSE)\n"
+        "        set(%s_NOT_FOUND_MESSAGE \"the model comes as C, which the project does not "
+        "compile: enable_language(C)\")\n"
+        "        return()\n    endif()\n    unset(_languages)\n",
+        name, name);
+    str_printf(s,
+               "    add_library(%s_%s_source STATIC EXCLUDE_FROM_ALL \"${_root}/src/%s.c\")\n"
+               "    set_target_properties(%s_%s_source PROPERTIES OUTPUT_NAME \"%s\"\n"
+               "        POSITION_INDEPENDENT_CODE ON)\n"
+               "    target_compile_features(%s_%s_source PRIVATE c_std_99)\n",
+               name, e, e, name, e, e, name, e);
+    if (source_read(s->arena, p->source, &info) && *info.options) {
+        str_printf(s, "    target_compile_options(%s_%s_source PRIVATE ", name, e);
+        for (const char *c = info.options; *c; c++)
+            str_addc(s, *c == ' ' ? ';' : *c);
+        str_add(s, ")\n");
+    }
+    if (bundle_wants(b, CONTENT_HEADER))
+        str_printf(s, "    target_include_directories(%s_%s_source PUBLIC \"%s\")\n", name, e,
+                   include);
+    str_printf(s,
+               "    target_link_libraries(%s_%s_source INTERFACE "
+               "\"$<$<NOT:$<PLATFORM_ID:Windows>>:m>\")\n"
+               "    add_library(%s::%s ALIAS %s_%s_source)\nendif()\n",
+               name, e, name, e, name, e);
+}
+
+static void add_weights(StrBuf *s, const Bundle *b, const BundlePart *p, const char *own)
+{
+    const char *e = p->desc->entry;
+
     if (p->weights.n && bundle_wants(b, CONTENT_WEIGHTS))
         str_printf(s, "set(%s_WEIGHTS \"${_root}/share/%s/%s%s.weights\")\n", e, e,
-                   bundle_several_triples(b) ? "${_triple}/" : "", e);
+                   bundle_several_triples(b) ? own : "", e);
+}
+
+/* C is for those machines that the model has no library for. */
+static bool begin_source(StrBuf *s, const Bundle *b, const BundlePart *source)
+{
+    bool found = false;
+
+    for (uint32_t i = 0; i < b->nparts; i++) {
+        const ModelDesc *d = b->parts[i].desc;
+
+        if (b->parts[i].source.n || strcmp(d->entry, source->desc->entry) != 0)
+            continue;
+        str_printf(s, "%sNOT _triple STREQUAL \"%s\"", found ? " AND " : "if(", d->triple);
+        found = true;
+    }
+    str_add(s, found ? ")\n" : "");
+    return found;
 }
 
 Bytes bundle_cmake(Arena *a, const Bundle *b)
 {
-    bool        several = bundle_several_triples(b);
+    bool        several = bundle_several_triples(b), closed;
     const char *include =
         several ? "${_root}/include/${_triple};${_root}/include" : "${_root}/include";
     StrBuf s = strbuf(a);
@@ -173,7 +239,20 @@ Bytes bundle_cmake(Arena *a, const Bundle *b)
         if (several)
             str_printf(&s, "if(_triple STREQUAL \"%s\")\n", p->desc->triple);
         add_target(&s, b, p, include);
+        add_weights(&s, b, p, "${_triple}/");
         if (several)
+            str_add(&s, "endif()\n");
+    }
+    for (uint32_t i = 0; i < b->nparts; i++) {
+        const BundlePart *p = &b->parts[i];
+
+        if (!p->source.n)
+            continue;
+        closed = begin_source(&s, b, p);
+        add_source(&s, b, p,
+                   several ? "${_root}/include/any;${_root}/include" : "${_root}/include");
+        add_weights(&s, b, p, "any/");
+        if (closed)
             str_add(&s, "endif()\n");
     }
     str_add(&s, "unset(_root)\nunset(_triple)\n");
@@ -207,15 +286,20 @@ Bytes bundle_pkg_config(Arena *a, const Bundle *b, const BundlePart *p)
     const char *triple = p ? p->desc->triple : "";
     StrBuf      s = strbuf(a);
 
-    str_printf(&s, "prefix=${pcfiledir}/../..%s\n\n", several ? "/.." : "");
+    str_printf(&s, "prefix=${pcfiledir}/../..%s\n", several ? "/.." : "");
+    if (p && p->source.n) /* pkg-config --variable=source net */
+        str_printf(&s, "source=${prefix}/src/%s.c\n", p->desc->entry);
+    str_addc(&s, '\n');
     str_printf(&s, "Name: %s\nDescription: %s compiled by tvmcc\nVersion: %s\n",
                p ? p->desc->entry : name_of(b), p ? "a model" : "models", version_of(b));
     if (p) {
         str_add(&s, "Cflags:");
         if (several)
             str_printf(&s, " -I${prefix}/include/%s", triple);
-        str_printf(&s, " -I${prefix}/include\nLibs: -L${prefix}/lib/%s -l%s -lm\n", triple,
-                   p->desc->entry);
+        str_add(&s, " -I${prefix}/include\nLibs:");
+        if (!p->source.n)
+            str_printf(&s, " -L${prefix}/lib/%s -l%s", triple, p->desc->entry);
+        str_add(&s, " -lm\n");
         return text_bytes(&s);
     }
     str_add(&s, "Requires:");
@@ -380,6 +464,8 @@ Bytes bundle_size_report(Arena *a, const Bundle *b)
         str_printf(&s, ", \"macs\": %" PRId64, p->desc->macs);
         add_sizes(a, &s, "library", p->library);
         add_sizes(a, &s, "shared", p->shared);
+        if (p->source.n)
+            str_printf(&s, ",\n     \"source\": {\"bytes\": %" PRIu64 "}", (uint64_t)p->source.n);
         if (p->weights.n)
             str_printf(&s, ",\n     \"weights\": {\"bytes\": %" PRIu64 "}", (uint64_t)p->weights.n);
         str_addc(&s, '}');

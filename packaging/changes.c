@@ -356,7 +356,7 @@ static bool is_told(const char *path)
         "SHA256SUMS",          "manifest.json",     "sbom.spdx.json", "reports/coverage.json",
         "reports/memory.json", "reports/size.json",
     };
-    static const char *const folders[] = {"lib/", "include/", "share/"};
+    static const char *const folders[] = {"lib/", "src/", "include/", "share/"};
 
     for (size_t i = 0; i < COUNT(names); i++)
         if (strcmp(path, names[i]) == 0)

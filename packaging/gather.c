@@ -4,6 +4,7 @@
  * model brings its metadata; every other file says itself where it belongs:
  *
  *   libraries             hold the build id of the metadata, in the model's info
+ *   models as C           do, too
  *   header                gives its functions the names of the metadata's interface
  *   weights               hold the hash that the metadata names
  *   objects               are members of the library of the only model
@@ -117,6 +118,32 @@ static bool add_library(Gather *g, const Member *f, bool shared)
     return nobodys(g, f);
 }
 
+/* Under the name that the archive gives it. */
+static bool includes_header(Gather *g, const Member *f, const BundlePart *p)
+{
+    const char *line = arena_printf(g->a, "#include \"%s.h\"\n", p->desc->entry);
+
+    if (memmem(f->data.at, f->data.n, line, strlen(line)))
+        return true;
+    diag_error(g->d, E_PACK, (Loc){.file = f->path}, "it does not include '%s.h', its header here",
+               p->desc->entry);
+    diag_hint(g->d, "write it with -o %s.c", p->desc->entry);
+    return false;
+}
+
+static bool add_source(Gather *g, const Member *f)
+{
+    SourceInfo info;
+
+    for (uint32_t i = 0; source_read(g->a, f->data, &info) && i < g->parts.n; i++) {
+        BundlePart *p = &g->parts.at[i];
+
+        if (memcmp(p->desc->build_id.b, info.build_id.b, sizeof info.build_id.b) == 0)
+            return includes_header(g, f, p) && set(g, &p->source, f, "C file", p);
+    }
+    return nobodys(g, f);
+}
+
 /* A model for several machines may have the same interface on all of them. */
 static bool add_header(Gather *g, const Member *f)
 {
@@ -204,6 +231,8 @@ static bool add_file(Gather *g, const Member *f)
     }
     if (str_ends(name, ".h"))
         return add_header(g, f);
+    if (str_ends(name, ".c"))
+        return add_source(g, f);
     if (str_ends(name, ".relay"))
         return add_by_name(g, f, ".relay", offsetof(BundlePart, relay));
     if (str_ends(name, ".labels"))
@@ -258,8 +287,9 @@ static bool complete(Gather *g)
     for (uint32_t i = 0; i < g->parts.n; i++) {
         const BundlePart *p = &g->parts.at[i];
 
-        if (!p->library.n && !p->shared.n)
-            return diag_error(g->d, E_PACK, NO_LOC, "the library of '%s' for '%s' is not there",
+        if (!p->library.n && !p->shared.n && !p->source.n)
+            return diag_error(g->d, E_PACK, NO_LOC, "the %s of '%s' for '%s' is not there",
+                              strcmp(p->desc->triple, "any") == 0 ? "C file" : "library",
                               p->desc->entry, p->desc->triple);
         if (!p->header.n)
             return diag_error(g->d, E_PACK, NO_LOC, "the header of '%s' for '%s' is not there",

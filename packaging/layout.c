@@ -3,6 +3,7 @@
  *   Model Library Format (MLF)            what `tvmc compile` packs (TVMC)
  *     metadata.json     version 7           mod.so       the shared library
  *     codegen/host/lib/lib0.o ..            mod.json     a graph of one operator, <entry>_run
+ *       (src/lib0.c of target c)
  *     codegen/host/include/net.h            mod.params   the constants
  *     parameters/net.params
  *     src/net.relay
@@ -172,7 +173,7 @@ static Bytes mlf_metadata(Arena *a, const Bundle *b)
 bool mlf_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t *n)
 {
     Members  m = {0};
-    uint32_t objects = 0;
+    uint32_t objects = 0, sources = 0;
 
     for (uint32_t i = 0; i < b->nparts; i++) {
         const BundlePart *p = &b->parts[i];
@@ -184,12 +185,15 @@ bool mlf_members(Diags *d, Arena *a, const Bundle *b, Member **members, uint32_t
             if (strcmp(b->parts[k].desc->entry, e) == 0)
                 return diag_error(d, E_PACK, NO_LOC, "the layout holds '%s' once, for one triple",
                                   e);
-        if (!p->library.n)
+        if (p->source.n)
+            add(a, &m, arena_printf(a, "codegen/host/src/lib%u.c", sources++), p->source);
+        else if (!p->library.n)
             return diag_error(d, E_PACK, NO_LOC, "the layout needs the static library of '%s'", e);
-        if (!ar_members(d, a, e, p->library, &o, &count))
+        else if (!ar_members(d, a, e, p->library, &o, &count))
             return false;
-        for (uint32_t k = 0; k < count; k++)
-            add(a, &m, arena_printf(a, "codegen/host/lib/lib%u.o", objects++), o[k].data);
+        else
+            for (uint32_t k = 0; k < count; k++)
+                add(a, &m, arena_printf(a, "codegen/host/lib/lib%u.o", objects++), o[k].data);
         add(a, &m, arena_printf(a, "codegen/host/include/%s.h", e), p->header);
         add(a, &m, arena_printf(a, "parameters/%s.params", e), params_of(a, p));
         add(a, &m, arena_printf(a, "src/%s.relay", e), p->relay);

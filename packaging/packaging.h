@@ -14,6 +14,7 @@
  *   diff.c      where two products differ first
  *   release.c   what a release says about itself; changes.c, changes_text.c: and two of them
  *   refit.c     other weights in finished products
+ *   source.c    what a model as C says of itself
  *   so.c        shared libraries, through the toolchain's linker
  *   tool.c      compilers, linkers and emulators: where they are, and running them
  *   depfile.c   what a build system must watch
@@ -222,6 +223,7 @@ bool folder_write(Diags *d, Arena *a, const char *path, const Member *members, u
 typedef struct {
     const ModelDesc *desc;
     Bytes            library, shared; /* lib<m>.a, lib<m>.so; may be empty */
+    Bytes            source;          /* <m>.c, in their place */
     Bytes            header, metadata;
     Bytes            weights; /* a weights file; empty when embedded */
     Bytes            relay;   /* text of the model; may be empty */
@@ -419,6 +421,18 @@ typedef VEC(const tvmcc_model_info *) ModelInfos;
 /* Adds the models of an ELF object or library of any machine, or of a static library.  Error: there
  * is none, or the file is broken. */
 bool model_infos(Diags *d, Arena *a, const char *file, Bytes content, ModelInfos *out);
+
+/* ---- source.c: a model as C ------------------------------------------------------------------------ */
+
+typedef struct {
+    const char *entry;
+    const char *target;  /* `c -mtriple=..` */
+    const char *options; /* that a compiler with GNU's options needs, or "" */
+    Sha256      build_id;
+} SourceInfo;
+
+/* False: this is no text that `--target=c` wrote. */
+bool source_read(Arena *a, Bytes text, SourceInfo *out);
 
 /* ---- tool.c --------------------------------------------------------------------------------- */
 

@@ -340,10 +340,15 @@ static void judge(Diags *d, Arena *a, const char *file, Bytes content, AuditRule
 static bool audit_one(Diags *d, Arena *a, const char *file, Bytes content, const AuditRules *rules,
                       AuditFile *out)
 {
-    uint32_t before = diag_errors(d);
+    uint32_t   before = diag_errors(d);
+    SourceInfo source;
 
     *out = (AuditFile){.path = file, .kind = "metadata"};
-    if (content.n && content.at[0] == '{')
+    if (source_read(a, content, &source)) {
+        diag_error(d, E_PACK, (Loc){.file = file},
+                   "this is the model '%s' as C, and has no code yet", source.entry);
+        diag_hint(d, "audit the object or library that its compiler makes of it");
+    } else if (content.n && content.at[0] == '{')
         audit_metadata(d, a, file, content, rules, out);
     else
         judge(d, a, file, content, *rules, out);

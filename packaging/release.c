@@ -42,6 +42,10 @@ static void add_sizes(Arena *a, const Release *r, ReleasePart *p)
 
     if (!m)
         m = pack_find(r->members, r->n, arena_printf(a, "%s.so", stem));
+    if (!m && (m = pack_find(r->members, r->n, arena_printf(a, "src/%s.c", d->entry)))) {
+        p->library = strcmp(d->triple, "any") == 0 ? m->data.n : 0;
+        return;
+    }
     if (!m)
         return;
     audit_file(diags_new(a), a, m->path, m->data, &rules, &f);
