@@ -288,6 +288,13 @@ static void add_tuning(Args *x)
               "--tuning-min-coverage=", number(x, t->min_coverage.value));
 }
 
+static void no_limit(Args *x, const ManInt *limit, const char *key)
+{
+    if (limit->given)
+        diag_error(x->driver->diags, E_MANIFEST_REF, limit->loc,
+                   "'%s' is known of machine code, and pair '%s' makes none", key, x->b->pair->key);
+}
+
 /* Limits of what is known before code generation hold at once, the others at the audit. */
 static void add_limits(Args *x)
 {
@@ -297,6 +304,11 @@ static void add_limits(Args *x)
         LOWER(l->weights, "weights", "--max-weights=", number(x, l->weights.value));
     if (l->arena.given)
         LOWER(l->arena, "arena", "--max-arena=", number(x, l->arena.value));
+    if (manifest_source_suffix(x->b->target)) {
+        no_limit(x, &l->code, "code");
+        no_limit(x, &l->stack, "stack");
+        return;
+    }
     if (l->code.given)
         give(x, &x->out->audit, 'a', l->code.loc, "code", "--max-code=", number(x, l->code.value));
     if (l->stack.given)
@@ -355,7 +367,7 @@ static void add_target(Args *x)
         LOWER(b->opt_level, "opt_level", "-O", number(x, b->opt_level.value));
     if (b->fast_math.given && b->fast_math.value)
         LOWER(b->fast_math, "fast_math", "-ffast-math", "");
-    if (is(&b->product.type, "shared"))
+    if (is(&b->product.type, "shared") && !manifest_source_suffix(b->target))
         give(x, &x->out->link, 'c', h->loc, "triple", "-mtriple=", h->triple.text);
 }
 
@@ -394,6 +406,8 @@ static void add_verify(Args *x)
              "--atol=", arena_printf(x->driver->arena, "%.9g", v->atol.value));
     if (v->per_layer.given && v->per_layer.value)
         give(x, list, 'v', v->per_layer.loc, "per_layer", "--per-layer", "");
+    if (manifest_source_suffix(x->b->target) && strcmp(x->b->host->triple.text, ANY_TRIPLE) != 0)
+        give(x, list, 'v', x->b->host->triple.loc, "triple", "-mtriple=", x->b->host->triple.text);
     if (x->b->host->emulator.given) {
         StrBuf s = strbuf(x->driver->arena);
 

@@ -294,6 +294,10 @@ static void set_shards(Expansion *x, const ManBuild *b, TemplateScope *s, const 
 
 static const char *product_path(Expansion *x, const ManBuild *b, const char *folder)
 {
+    const char *suffix = manifest_source_suffix(b->target);
+
+    if (suffix)
+        return arena_printf(x->a, "%s/%s%s", folder, b->entry, suffix);
     if (is(&b->product.type, "object"))
         return arena_printf(x->a, "%s/%s.o", folder, b->entry);
     return arena_printf(x->a, "%s/lib%s.%s", folder, b->entry,
@@ -331,6 +335,8 @@ static bool add_product(Expansion *x, const ManBuild *b)
     add_path(&objects, arena_printf(a, "%s.host.o", step));
     if (embed)
         add_path(&objects, arena_printf(a, "%s.weights.o", step));
+    scope_set(a, s, "SOURCE", manifest_source_suffix(b->target));
+    scope_set(a, s, "MACHINE", manifest_source_suffix(b->target) ? "" : "machine");
     scope_set(a, s, "EMBED", embed ? "embed" : "");
     scope_set(a, s, "OBJECTS", objects.at);
     scope_set(a, s, "PRODUCT", product);

@@ -178,9 +178,14 @@ typedef void ManFileFn(void *user, const ManText *path);
 void         manifest_build_files(const ManBuild *b, ManFileFn *fn, void *user);
 /* The pairs of a bundle: its own, or those that all of its models have. */
 ManTexts manifest_bundle_pairs(const Manifest *m, Arena *a, const ManBundle *b);
+/* ---- target.c -------------------------------------------------------------------------------------- */
+
+#define ANY_TRIPLE "any" /* of a host: no machine in particular, for targets that give text */
 /* "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a53": host and target as one target string; of a
  * device, the host's follows behind a comma. */
 const char *manifest_target_text(Arena *a, const ManHost *h, const ManTarget *t);
+/* ".c": of products that are text for another compiler; NULL: they are machine code. */
+const char *manifest_source_suffix(const ManTarget *t);
 
 /* ---- json.c: for build systems that read no YAML --------------------------------------------------- */
 

@@ -105,18 +105,38 @@ static void check_target(Diags *d, const ManTarget *t)
         UNFIT(d, t->text.loc, "target '%s' has a target string and other keys", t->key);
     else if (!t->text.given && !t->kind.given)
         UNFIT(d, t->loc, "target '%s' has neither 'kind' nor a target string", t->key);
-    if (t->kind.given && strcmp(t->kind.text, "llvm") == 0) {
+    if (!t->kind.given)
+        return;
+    if (target_class(t) != TARGET_DEVICE) {
         if (t->device.given)
-            UNFIT(d, t->device.loc, "'device' is for kinds other than llvm");
+            UNFIT(d, t->device.loc, "'device' is for devices, and '%s' is none", t->kind.text);
         if (t->max_threads_per_block.given)
             UNFIT(d, t->max_threads_per_block.loc,
-                  "'max_threads_per_block' is for kinds other than llvm");
-    } else if (t->kind.given) {
+                  "'max_threads_per_block' is for devices, and '%s' is none", t->kind.text);
+    } else {
         if (t->mcpu.given)
-            UNFIT(d, t->mcpu.loc, "'mcpu' is for kind llvm; the host has its own");
+            UNFIT(d, t->mcpu.loc, "'mcpu' is for CPUs; the host has its own");
         if (t->mattr.given)
-            UNFIT(d, t->mattr.loc, "'mattr' is for kind llvm; the host has its own");
+            UNFIT(d, t->mattr.loc, "'mattr' is for CPUs; the host has its own");
     }
+}
+
+/* What is left to the compiler of the text, and what a host that is no machine does not have. */
+static void check_source(Diags *d, const ManHost *h, const ManTarget *t)
+{
+    const ManAny *cpu = h->mcpu.given ? (const void *)&h->mcpu : (const void *)&t->mcpu;
+    const ManAny *features = h->mattr.given ? (const void *)&h->mattr : (const void *)&t->mattr;
+
+    if (h->variants.given)
+        UNFIT(d, h->variants.loc,
+              "host '%s' has variants, which '%s' leaves to the compiler of its text", h->key,
+              target_word(d, t));
+    if (strcmp(h->triple.text, ANY_TRIPLE) != 0)
+        return;
+    if (cpu->given)
+        UNFIT(d, cpu->loc, "host '%s' is any machine, so no 'mcpu'", h->key);
+    if (features->given)
+        UNFIT(d, features->loc, "host '%s' is any machine, so no 'mattr'", h->key);
 }
 
 static void check_pair(Diags *d, const Manifest *m, const ManPair *p)
@@ -131,6 +151,12 @@ static void check_pair(Diags *d, const Manifest *m, const ManPair *p)
         diag_note(d, h->mcpu.loc, "the host's is %s", h->mcpu.text);
         diag_note(d, t->mcpu.loc, "the target's is %s", t->mcpu.text);
     }
+    if (target_class(t) == TARGET_SOURCE) {
+        check_source(d, h, t);
+        return;
+    }
+    if (strcmp(h->triple.text, ANY_TRIPLE) == 0)
+        UNFIT(d, p->loc, "pair '%s' needs a machine, and host '%s' is any", p->key, h->key);
     if (h->variants.given && (h->mcpu.given || t->mcpu.given))
         UNFIT(d, h->variants.loc, "host '%s' of pair '%s' has variants, so no 'mcpu'", h->key,
               p->key);
@@ -494,65 +520,6 @@ ManTexts manifest_bundle_pairs(const Manifest *m, Arena *a, const ManBundle *b)
             out.at[out.n++] = first->pairs.at[i];
     }
     return out;
-}
-
-/* ---- target strings --------------------------------------------------------------------------------- */
-
-static void add_features(StrBuf *s, const ManTexts *host, const ManTexts *target)
-{
-    uint32_t n = 0;
-
-    for (int k = 0; k < 2; k++) {
-        const ManTexts *list = k == 0 ? host : target;
-
-        for (uint32_t i = 0; list && i < list->n; i++)
-            str_printf(s, "%s%s", n++ ? "," : " -mattr=", list->at[i].text);
-    }
-}
-
-static const char *host_text(Arena *a, const ManHost *h, const ManTarget *t)
-{
-    StrBuf s = strbuf(a);
-
-    str_printf(&s, "llvm -mtriple=%s", h->triple.text);
-    if (h->mcpu.given || (t && t->mcpu.given))
-        str_printf(&s, " -mcpu=%s", h->mcpu.given ? h->mcpu.text : t->mcpu.text);
-    add_features(&s, &h->mattr, t ? &t->mattr : NULL);
-    if (h->float_abi.given)
-        str_printf(&s, " -mfloat-abi=%s", h->float_abi.text);
-    return s.at;
-}
-
-static bool is_cpu_text(const char *text)
-{
-    size_t n = strcspn(text, " ");
-
-    return n == 4 && strncmp(text, "llvm", 4) == 0;
-}
-
-const char *manifest_target_text(Arena *a, const ManHost *h, const ManTarget *t)
-{
-    StrBuf s = strbuf(a);
-
-    if (t->text.given && strchr(t->text.text, ',') && !is_cpu_text(t->text.text))
-        return t->text.text; /* a device with a host of its own */
-    if (t->text.given && is_cpu_text(t->text.text)) {
-        /* the host's words first: of two the last counts */
-        str_printf(&s, "%s%s", host_text(a, h, NULL), t->text.text + 4);
-    } else if (t->text.given) {
-        str_printf(&s, "%s, %s", t->text.text, host_text(a, h, NULL));
-    } else if (strcmp(t->kind.text, "llvm") == 0) {
-        return host_text(a, h, t);
-    } else {
-        str_add(&s, t->kind.text);
-        if (t->device.given)
-            str_printf(&s, " -device=%s", t->device.text);
-        if (t->max_threads_per_block.given)
-            str_printf(&s, " -max_threads_per_block=%lld",
-                       (long long)t->max_threads_per_block.value);
-        str_printf(&s, ", %s", host_text(a, h, NULL));
-    }
-    return s.at;
 }
 
 /* ---- files of a product -------------------------------------------------------------------------- */

@@ -135,6 +135,13 @@ bool value_extent(const Values *v, const Field *f, const Node *n, ManExtent *out
 bool value_key(const Values *v, const Node *n);
 bool name_ok(const char *text); /* of hosts, targets, pairs, models, bundles */
 
+/* ---- target.c -------------------------------------------------------------------------------------- */
+
+/* What a target's kind, or the first word of its text, asks for. */
+typedef enum { TARGET_CPU, TARGET_DEVICE, TARGET_SOURCE } TargetClass;
+TargetClass target_class(const ManTarget *t);
+const char *target_word(Diags *d, const ManTarget *t); /* that kind */
+
 /* ---- refs.c ---------------------------------------------------------------------------------------- */
 
 typedef struct {
