@@ -52,8 +52,8 @@ function(add_tvm_model name)
     _tvm_places()
     _tvm_steps()
     _tvm_library()
-    if(NOT source) # which libraries are made of, and audits are about, is code of ours
-        _tvm_package()
+    _tvm_package()
+    if(NOT source) # audits are about code of ours
         _tvm_audit()
     endif()
     _tvm_emit()

@@ -97,6 +97,18 @@ endmacro()
 
 # What archives are packed from, by <name>.package: made only when something asks for it.
 macro(_tvm_package)
+    set(package "${metadata}" "${stem}.h" ${objects} ${weights})
+    if(NOT source)
+        _tvm_package_libraries()
+    endif()
+    _tvm_ends(packaged ${package})
+    add_custom_target(${name}.package DEPENDS ${packaged})
+    add_dependencies(${name}.package ${name}.compile)
+    set_target_properties(${name} PROPERTIES TVM_PACKAGE "${package}")
+endmacro()
+
+# Libraries in place of the objects.
+macro(_tvm_package_libraries)
     _tvm_command(OUTPUT "${stem}.a"
         COMMAND ${tvmcc} ${objects} -o "${stem}.a"
         DEPENDS ${objects}
@@ -110,10 +122,6 @@ macro(_tvm_package)
             COMMENT "Linking ${name} for archives")
         list(APPEND package "${dir}/lib${A_ENTRY}.so")
     endif()
-    _tvm_ends(packaged ${package})
-    add_custom_target(${name}.package DEPENDS ${packaged})
-    add_dependencies(${name}.package ${name}.compile)
-    set_target_properties(${name} PROPERTIES TVM_PACKAGE "${package}")
 endmacro()
 
 # The promises of docs/archive.md and CODE_LIMIT, beside what uses the library.  Sets `subject`, what is
