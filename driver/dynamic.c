@@ -119,3 +119,132 @@ int32_t session_run_dynamic(Session *s)
         }
     return rc;
 }
+
+/* ---- what was wrong with a run's sizes ---------------------------------------------------------- */
+
+/* The dimensions of a plan's inputs, as the values of a run have them. */
+typedef struct {
+    Session    *s;
+    const Plan *p;
+    bool       *found;
+    int64_t    *size; /* of each of p->symbols */
+} Sizes;
+
+static int64_t size_of(void *user, const Atom *a)
+{
+    const Sizes *z = user;
+
+    for (uint32_t i = 0; i < z->p->symbols.n; i++)
+        if (z->p->symbols.at[i] == a)
+            return z->size[i];
+    return 0;
+}
+
+/* c0 + q*dim of a dimension that no size before said; its number, or the number of them. */
+static uint32_t dim_said(const Sizes *z, const Idx *x)
+{
+    uint32_t i = 0;
+
+    if (x->nterms != 1 || x->t[0].coef <= 0)
+        return z->p->symbols.n;
+    while (i < z->p->symbols.n && (z->found[i] || z->p->symbols.at[i] != x->t[0].atom))
+        i++;
+    return i;
+}
+
+static Loc place_of(const Sizes *z, uint32_t input)
+{
+    const Array *v = array_find(z->s->given, z->s->ngiven, z->p->in[input].name);
+
+    return v ? (Loc){.file = v->file} : NO_LOC;
+}
+
+/* False with an error: the size is none that the dimension can have. */
+static bool take_size(Sizes *z, uint32_t input, uint32_t k, int64_t size, uint32_t dim)
+{
+    const Idx  *x = z->p->in[input].type->dims[k];
+    const Atom *a = z->p->symbols.at[dim];
+    int64_t     rest = size - x->c0, n = rest / x->t[0].coef;
+
+    z->found[dim] = true;
+    z->size[dim] = n;
+    if (rest % x->t[0].coef == 0 && n >= a->lo && n <= a->hi)
+        return true;
+    return diag_error(z->s->driver->diags, E_RUN, place_of(z, input),
+                      "dimension %u of input '%s' is %lld, which is no %s with %s in %lld..%lld", k,
+                      z->p->in[input].name, (long long)size, dim_text(z->s->c, x), a->name,
+                      (long long)a->lo, (long long)a->hi);
+}
+
+/* What follows from those: `N = 3, T = 5`. */
+static const char *known_text(const Sizes *z, const Idx *x)
+{
+    StrBuf s = strbuf(z->s->driver->arena);
+
+    for (uint32_t i = 0; i < z->p->symbols.n; i++)
+        if (idx_uses(x, z->p->symbols.at[i]))
+            str_printf(&s, "%s%s = %lld", s.n ? ", " : "", z->p->symbols.at[i]->name,
+                       (long long)z->size[i]);
+    return s.n ? s.at : "";
+}
+
+/* The checks of the entry function (passes/lower/entry/dims.c) once more, with words. */
+static bool sizes_fit(Sizes *z)
+{
+    const tvmcc_model_info *info = z->s->info;
+    IdxEnv                  env = {size_of, z};
+
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < z->p->nin; i++)
+            for (uint32_t k = 0; k < z->p->in[i].type->n; k++) {
+                const Idx *x = z->p->in[i].type->dims[k];
+                int64_t    size = info->inputs[i].dims[k], want;
+                uint32_t   dim = pass ? z->p->symbols.n : dim_said(z, x);
+
+                if (!pass && dim < z->p->symbols.n && !take_size(z, i, k, size, dim))
+                    return false;
+                if (pass && (want = idx_eval(x, &env)) != size)
+                    return diag_error(z->s->driver->diags, E_RUN, place_of(z, i),
+                                      "dimension %u of input '%s' is %lld, but %s is %lld (%s)", k,
+                                      z->p->in[i].name, (long long)size, dim_text(z->s->c, x),
+                                      (long long)want, known_text(z, x));
+            }
+    return true;
+}
+
+/* The inputs are as they should be: a value of the run made something too large. */
+static bool bounds_error(Session *s, const Plan *p)
+{
+    StrBuf text = strbuf(s->driver->arena);
+
+    for (uint32_t i = 0; i < p->nbound; i++)
+        str_printf(&text, "%s%s in %lld..%lld", i ? ", " : "", p->bound[i].dim->name,
+                   (long long)p->bound[i].dim->lo, (long long)p->bound[i].dim->hi);
+    diag_error(s->driver->diags, E_RUN, NO_LOC,
+               "values of the run ask for a size beyond its bounds, or for sizes that do not go "
+               "together%s%s",
+               text.n ? ": " : "", text.n ? text.at : "");
+    if (text.n)
+        diag_hint(s->driver->diags, "--dim <name>=<least>..<most> gives others");
+    return false;
+}
+
+bool session_shape_error(Session *s)
+{
+    const Plan *p = s->compiled && !s->remote ? s->job.k.plan : NULL;
+    Arena      *a = s->driver->arena;
+    StrBuf      text = strbuf(a);
+
+    if (s->dynamic && p && p->nin == s->info->ninputs) {
+        Sizes z = {s, p, NEW_ARRAY(a, bool, p->symbols.n + 1),
+                   NEW_ARRAY(a, int64_t, p->symbols.n + 1)};
+
+        return sizes_fit(&z) && bounds_error(s, p);
+    }
+    for (uint32_t i = 0; s->dynamic && i < s->dynamic->ninputs; i++)
+        if (is_dynamic(&s->dynamic->inputs[i]))
+            str_printf(&text, "%s'%s' is %s", text.n ? ", " : "; ", s->info->inputs[i].name,
+                       session_tensor_text(s, &s->info->inputs[i]));
+    return diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d: %s%s",
+                      TVMCC_E_SHAPE, tvmcc_strerror(TVMCC_E_SHAPE), text.n ? text.at : "");
+}

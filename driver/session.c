@@ -436,8 +436,10 @@ bool session_run(Session *s)
         return diag_error(s->driver->diags, E_RUN, NO_LOC,
                           "this CPU has not all that '%s' was compiled for: %s", s->info->name,
                           s->info->targets);
-    return rc == 0 ||
-           diag_error(s->driver->diags, E_RUN, NO_LOC, "the run ended with status %d", (int)rc);
+    if (rc == TVMCC_E_SHAPE)
+        return session_shape_error(s);
+    return rc == 0 || diag_error(s->driver->diags, E_RUN, NO_LOC,
+                                 "the run ended with status %d: %s", (int)rc, tvmcc_strerror(rc));
 }
 
 /* `run`, `bench` and `profile` take this machine's processor where none is named. */

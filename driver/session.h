@@ -100,6 +100,8 @@ void session_cut(Session *s);
 bool session_dynamic(Session *s);
 /* A run, with its status; s->info tells the sizes of the outputs then. */
 int32_t session_run_dynamic(Session *s);
+/* False, with an error: which of the sizes that a run was given, or made, is none it can have. */
+bool session_shape_error(Session *s);
 
 /* By name, or NULL. */
 const Array *array_find(const Array *a, uint32_t n, const char *name);

@@ -31,3 +31,7 @@ grep -q "for CPUs only yet" messages || die "$(cat messages)"
 printf 'dim K in 0..9\nfn @main(%%x: Tensor[(9), f32]) { strided_slice(%%x, begin=[0], end=[K]) }\n' >loose.relay
 if "$tvmcc" -c loose.relay -o loose.o >messages 2>&1; then die "compiled with a dimension that nothing says"; fi
 grep -q "dimension 'K' has no value here" messages || die "$(cat messages)"
+printf 'outputs "x"\n\nfn @main(%%a: Tensor[(60, 256), f32]) { nn.relu(%%a) }\n' >ones.relay
+quiet "$tvmcc" run ones.relay --fill-mode=ones -o ones.npz
+refused 1 "values of the run ask for a size beyond its bounds, or for sizes that do not go together: K in 0..48" \
+    "$tvmcc" run net.relay --inputs ones.npz

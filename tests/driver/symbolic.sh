@@ -24,3 +24,19 @@ if "$tvmcc" run net.relay >messages 2>&1; then die "ran without a size"; fi
 grep -q "the size of input 'x' is for the run to say" messages || die "$(cat messages)"
 if "$tvmcc" -c net.relay --target=opencl -o d.o >messages 2>&1; then die "compiled for a device"; fi
 grep -q "for CPUs only yet" messages || die "$(cat messages)"
+
+# Sizes that do not go together, or are beyond the bounds: which one, by name; of a product all.
+sizes() { # <rows of x> <rows of y>
+    printf 'outputs "x", "y", "v"\n\nfn @main(%%a: Tensor[(%s, 16), f32], %%b: Tensor[(%s, 4), f32], ' $1 $2 >sizes.relay
+    echo '%c: Tensor[(8, 16), f32]) { (nn.relu(%a), nn.relu(%b), nn.relu(%c)) }' >>sizes.relay
+    quiet "$tvmcc" run sizes.relay -o $1x$2.npz
+}
+for pair in "3 6" "3 5" "64 6" "60 128"; do sizes $pair; done
+quiet "$tvmcc" run net.relay --inputs 3x6.npz
+refused 1 "3x5.npz: error: dimension 0 of input 'y' is 5, but N*2 is 6 (N = 3)" "$tvmcc" run net.relay --inputs 3x5.npz
+refused 1 "dimension 0 of input 'y' is 6, but N*2 is 128 (N = 64)" "$tvmcc" bench net.relay --inputs 64x6.npz
+sed 's/1\.\.64/1..8/' net.relay >few.relay
+quiet "$tvmcc" few.relay -mcpu=x86-64 -o few.so
+refused 1 "status -4: a shape that was not compiled; 'x' is f32[3,16], 'y' is f32[5,4]" "$tvmcc" run few.so --inputs 3x5.npz
+sed 's/(N, 16)/(N*2+1, 16)/; s/(2\*N, 4)/(N, 4)/' net.relay >odd.relay
+refused 1 "dimension 0 of input 'x' is 64, which is no N*2+1 with N in 1..64" "$tvmcc" run odd.relay --inputs 64x6.npz
