@@ -37,12 +37,15 @@ static const Expr *branch_tuple(Node *n, OnnxPack *const *packs, const Expr *con
 }
 
 /* Of outputs that differ in their sizes: what holds both. */
-static bool join_branches(Node *n, const Expr *const *const *out, const Map *const *inner,
-                          OnnxPack **packs)
+static bool join_branches(Node *n, const Expr **const *out, const Map *const *inner,
+                          OnnxPack **packs, bool *ranks)
 {
     const Build *b = &n->b;
 
     for (uint32_t i = 0; i < n->nout; i++) {
+        bool noted = onnx_has_ranks(n->im, out[0][i]) || onnx_has_ranks(n->im, out[1][i]);
+
+        ranks[i] = onnx_join_ranks(n, &out[0][i], &out[1][i]) || noted;
         packs[i] = pack_join(b->c, pack_of(n->im, out[0][i], inner[0]),
                              pack_of(n->im, out[1][i], inner[1]));
         if (packs[i])
@@ -64,6 +67,7 @@ bool convert_if(Node *n)
     OnnxBinds        binds[2];
     OnnxPack       **packs = NEW_ARRAY(b->c->arena, OnnxPack *, n->nout + 1);
     OnnxParts        parts = {0};
+    bool            *ranks = NEW_ARRAY(b->c->arena, bool, n->nout + 1);
     uint32_t         bound = n->im->binds.n, count;
     int64_t          v;
 
@@ -90,7 +94,7 @@ bool convert_if(Node *n)
         inner[i] = onnx_bound_since(n->im, bound);
         binds[i] = onnx_binds_taken(n->im, bound);
     }
-    if (!join_branches(n, (const Expr *const *const *)out, inner, packs))
+    if (!join_branches(n, out, inner, packs, ranks))
         return false;
     for (uint32_t i = 0; i < 2; i++)
         if (!(both[i] = branch_tuple(n, packs, out[i], &binds[i])))
@@ -104,9 +108,12 @@ bool convert_if(Node *n)
         vec_push(b->c->arena, &parts,
                  result->type->kind == TYPE_TUPLE ? build_proj(b, result, i) : result);
     const Expr *const *at = parts.at;
-    for (uint32_t i = 0; i < n->nout; i++)
+    for (uint32_t i = 0; i < n->nout; i++) {
         if (!(n->out[i] = pack_back(n, packs[i], &at, i)))
             return false;
+        if (ranks[i])
+            onnx_note_ranks(n->im, n->out[i]);
+    }
     return true;
 }
 

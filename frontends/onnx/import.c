@@ -261,6 +261,7 @@ static bool convert(Node *n)
     const OnnxFunction *f = onnx_function_of(n->im, domain, op);
     const OnnxRow      *row, *other;
     const OnnxSchema   *schema;
+    bool                ranks;
 
     if (f)
         return inline_function(n, f);
@@ -276,7 +277,11 @@ static bool convert(Node *n)
     }
     n->relay = row->relay;
     node_ignore(n, "consumed_inputs"); /* of the first opsets, about memory */
-    return row->convert(n) && node_check_read(n, schema);
+    if (!node_ranks(n, row->relay, &ranks) || !row->convert(n) || !node_check_read(n, schema))
+        return false;
+    for (uint32_t i = 0; ranks && i < n->nout; i++)
+        onnx_note_ranks(n->im, n->out[i]);
+    return true;
 }
 
 static bool import_nodes(OnnxScope *s, const PbMsgs *nodes, bool top)
@@ -357,6 +362,10 @@ bool onnx_subgraph(Node *n, const OnnxGraph *g, uint32_t ninputs, const Expr *co
 
         if (!(out[i] = onnx_scope_get(&s, onnx_text(v->name))))
             return node_error(n, E_IMPORT, "output '%s' of its graph is not computed",
+                              onnx_text(v->name));
+        if (onnx_has_ranks(n->im, out[i]) && strcmp(onnx_op(n->p), "If"))
+            return node_error(n, E_UNSUPPORTED,
+                              "the run decides how many dimensions output '%s' of its graph has",
                               onnx_text(v->name));
     }
     return true;
@@ -447,6 +456,11 @@ static bool import_outputs(Import *im, OnnxScope *s, const OnnxGraph *g, const I
     }
     if (!import_tensors(im, s, g, o, loc, r))
         return false;
+    for (uint32_t i = 0; i < r->at.n; i++)
+        if (onnx_has_ranks(im, r->at.at[i]))
+            return error_at(c, E_UNSUPPORTED, loc,
+                            "the run decides how many dimensions output '%s' has, at most %u",
+                            r->names.at[i], expr_rank(r->at.at[i]));
     for (uint32_t i = 0; i < r->names.n; i++) {
         if (map_get(seen, PTR_KEY(r->names.at[i])))
             return error_at(c, E_IMPORT, loc, "output '%s' is there twice", r->names.at[i]);
@@ -496,5 +510,6 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
     im.decided = map_new(c->arena);
     im.hashes = map_new(c->arena);
     im.contradicted = map_new(c->arena);
+    im.ranks = map_new(c->arena);
     return onnx_survey(&im) ? import_graph(&im, model.graph, o) : NULL;
 }

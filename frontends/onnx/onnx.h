@@ -16,6 +16,7 @@
  *   det.c trees.c learned.c random.c fused_attention.c training.c gradient.c
  *               converters by family
  *   packed.c    values of different sizes as tensors of one type: branches, states of loops
+ *   ranks.c     values of which a run decides how many dimensions they have
  *   list.c      sequences whose length a run decides
  *   loop.c      loops as functions of the module
  *
@@ -147,6 +148,7 @@ struct Import {
     Map             *sizes;        /* values computed from symbolic dimensions alone */
     Map             *optionals;    /* values that may not be there: OnnxOptional * */
     Map             *lists;        /* sequences of lengths that a run decides: OnnxList * */
+    Map             *ranks;        /* values whose rank a run decides */
     uint32_t         converted;    /* nodes so far, repeated ones too */
     VEC(GlobalDef) functions;      /* loops; those within others first */
     uint32_t loops;                /* .. and those that were given up */
@@ -269,6 +271,16 @@ const Expr *pack_padded(const Build *b, const OnnxPack *p, const Expr *x);
 /* Its dimensions are those of x from `axis` on. */
 const Expr *pack_cut(Node *n, const OnnxPack *p, const Expr *x, uint32_t axis, const Expr *sizes,
                      uint32_t out);
+
+/* ---- ranks.c -------------------------------------------------------------------------------------- */
+
+/* Tensors of one cell that differ in their rank get the larger one; false: nothing was done. */
+bool onnx_join_ranks(Node *n, const Expr **x, const Expr **y);
+void onnx_note_ranks(Import *im, const Expr *e);
+bool onnx_has_ranks(const Import *im, const Expr *e);
+/* May the node, which becomes that operator, have the inputs it has?  *noted: its outputs are such
+ * values, too.  False with an error. */
+bool node_ranks(Node *n, const char *relay, bool *noted);
 
 /* ---- list.c --------------------------------------------------------------------------------------- */
 
