@@ -153,6 +153,7 @@ static void decide_conv(Sched *s, void *plan)
 {
     ConvPlan        *p = plan;
     const ConvSizes *z = &p->z;
+    Machine          m = machine_of(s->target);
     Candidates       order = candidates(s);
 
     p->channels = z->i > 0;
@@ -166,7 +167,7 @@ static void decide_conv(Sched *s, void *plan)
     p->order = pick_order(s, "order", &order, orders);
     p->ahead = pick_bool(s, "ahead", streams_weights(s, z, p->tile));
     if (z->i)
-        p->channels = pick_bool(s, "unroll.channels", true);
+        p->channels = pick_bool(s, "unroll.channels", written(p) <= limit_written_madds(&m));
     p->columns = z->i ? p->chunk * z->kh * z->kw <= FEW_CELLS
                       : p->apart && machine_of(s->target).fma_mem_splat;
     bool fits = z->kw > 1 && written(p) * z->kw <= LONG_CODE;
