@@ -115,7 +115,8 @@ def aligned(n):
     return memory[-memory.ctypes.data % 64:][:n]
 
 
-def load_tvmcc(path, feeds, outs, threads):
+def load_tvmcc(path, feeds, outs, threads, arena=None, instrument=None):
+    """instrument: a callback and what it is called with."""
     import numpy as np
     rt, model = ctypes.CDLL(os.environ["TVMCC_RUNTIME"]), Model()
     for name in ("tvmrt_arena_bytes", "tvmrt_pool_bytes"):
@@ -124,8 +125,11 @@ def load_tvmcc(path, feeds, outs, threads):
     if rt.tvmrt_model_open(ctypes.byref(model), path.encode(), None):
         raise RuntimeError(model.error.decode())
     info = model.info.contents
-    arena = aligned(rt.tvmrt_arena_bytes(model.info, threads))
+    if arena is None or arena.nbytes < rt.tvmrt_arena_bytes(model.info, threads):
+        arena = aligned(rt.tvmrt_arena_bytes(model.info, threads))
     params = Params(ctypes.sizeof(Params), threads, arena.ctypes.data, arena.nbytes, model.weights, model.weights_bytes)
+    if instrument:
+        params.instrument, params.instrument_user = instrument[0], ctypes.addressof(instrument[1])
     if threads > 1:
         size = rt.tvmrt_pool_bytes(threads)
         pool = aligned(size)
