@@ -135,6 +135,44 @@ static bool compare_one(Session *s, uint32_t i, const tvmcc_tensor_info *t, cons
     return fits;
 }
 
+static bool same_text(const Array *a, size_t i, const Array *b)
+{
+    Bytes x = array_string(a, i), y = array_string(b, i);
+
+    return x.n == y.n && !memcmp(x.at, y.at, x.n);
+}
+
+/* Strings of one shape: all have to be equal. */
+static bool compare_text(Session *s, uint32_t i, const Array *got, const Array *want)
+{
+    size_t n = array_strings(got), at = 0;
+
+    while (at < n && same_text(got, at, want))
+        at++;
+    if (at < n) {
+        Bytes             x = array_string(got, at), y = array_string(want, at);
+        tvmcc_tensor_info t = {.ndim = got->ndim - 1, .dims = got->dims};
+
+        diag_error(s->driver->diags, E_MISMATCH, NO_LOC,
+                   "output '%s' is '%.*s' at %s, expected is '%.*s'", got->name, (int)x.n,
+                   (const char *)x.at, place(s->driver->arena, &t, at), (int)y.n,
+                   (const char *)y.at);
+    }
+    if (s->driver->opt.json) {
+        begin_row(s, i, got->name);
+        str_printf(&s->json, ", \"agrees\": %s}", at == n ? "true" : "false");
+    } else if (at == n) {
+        say(s->driver, "output '%s' agrees: %zu strings\n", got->name, n);
+    }
+    return at == n;
+}
+
+static bool is_text_alike(const Array *a, const Array *b)
+{
+    return a && a->text && b->text && a->ndim == b->ndim &&
+           !memcmp(a->dims, b->dims, (a->ndim - 1) * sizeof *a->dims);
+}
+
 /* A result as the model would tell of it. */
 static tvmcc_tensor_info info_of(const Array *v)
 {
@@ -162,8 +200,12 @@ bool session_compare(Session *s, const char *path)
         tvmcc_tensor_info        is = got ? info_of(got) : (tvmcc_tensor_info){0};
         const tvmcc_tensor_info *t = got ? &is : NULL;
 
-        if (t && session_same_type(t, &want[i]) && same_shape(t, &want[i]) &&
-            t->bytes == want[i].data.n) {
+        if (is_text_alike(got, &want[i])) {
+            ok = compare_text(s, i, got, &want[i]) && ok;
+            continue;
+        }
+        if (t && got->text == want[i].text && session_same_type(t, &want[i]) &&
+            same_shape(t, &want[i]) && t->bytes == want[i].data.n) {
             ok = compare_one(s, i, t, got->data.at, &want[i]) && ok;
             continue;
         }

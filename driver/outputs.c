@@ -123,6 +123,21 @@ static bool looks_like_classes(const Session *s, const tvmcc_tensor_info *t, con
            (s->info->noutputs == 1 || (r->min >= 0 && fabs(r->sum - 1) < 1e-3));
 }
 
+static void show_text(Session *s, uint32_t index)
+{
+    const tvmcc_tensor_info *t = &s->info->outputs[index];
+    Array  v = {.ndim = t->ndim, .dims = t->dims, .data = {s->out[index], t->bytes}, .text = true};
+    size_t n = array_strings(&v);
+
+    say(s->driver, "%s: %zu strings\n ", t->name, n);
+    for (size_t i = 0; i < n && i < FIRST; i++) {
+        Bytes b = array_string(&v, i);
+
+        say(s->driver, " '%.*s'", (int)b.n, (const char *)b.at);
+    }
+    say(s->driver, n > FIRST ? " ..\n" : "\n");
+}
+
 static void show_output(Session *s, uint32_t index)
 {
     const tvmcc_tensor_info *t = &s->info->outputs[index];
@@ -158,5 +173,8 @@ void session_show(Session *s)
         session_compiled_for(s), filled ? ", inputs not given are " : "",
         filled ? fills[s->driver->opt.fill] : "");
     for (uint32_t i = 0; i < s->info->noutputs; i++)
-        show_output(s, i);
+        if (s->info->outputs[i].ndim && session_is_text(s, s->info->outputs[i].name))
+            show_text(s, i);
+        else
+            show_output(s, i);
 }

@@ -324,6 +324,7 @@ bool session_open(Session *s)
     progress_end(driver->progress);
     if (!s->given && !session_read_inputs(s))
         return false;
+    session_fit_text(s);
     if (!session_bucket(s) || !session_dynamic(s))
         return false;
 

@@ -73,6 +73,10 @@ bool session_read_expected(Session *s, const char *path, uint32_t *n, Array **ou
 bool session_write_outputs(Session *s, const char *path);
 /* What came out, an element of less than 8 bits a byte; sequences as their elements. */
 bool session_results(Session *s, uint32_t *n, Array **out);
+/* Does the model's file call this output one of strings? */
+bool session_is_text(Session *s, const char *output);
+/* Strings among s->given get the room that the model has for them. */
+void session_fit_text(Session *s);
 /* Is this the element type of t, as far as the file says it? */
 bool session_same_type(const tvmcc_tensor_info *t, const Array *v);
 

@@ -3,7 +3,8 @@
  * An .npz has them by name.  A folder has files as ONNX's own test cases do: input_0.pb is the
  * value of the input that it names, or, without a name, of the model's first; output_0.pb the same
  * of the outputs.  What a sequence or an optional value is made of has names of its own, which are
- * those of the compiled model's tensors (frontends/onnx/values.c). */
+ * those of the compiled model's tensors (frontends/onnx/values.c).  Strings are bytes in a model,
+ * with room for so many each; files have them as they are (formats/text.c). */
 #include "driver/session.h"
 
 #include <string.h>
@@ -146,7 +147,13 @@ static Slot *slots_of_file(Arena *a, uint32_t n, const SignatureTensor *t)
     return slots;
 }
 
-/* What is no tensor of numbers is for the import to refuse. */
+/* "string", "sequence(string)" */
+static bool holds_text(const char *type)
+{
+    return strstr(type, "string") != NULL;
+}
+
+/* What is no tensor of numbers or strings is for the import to refuse. */
 static const Slot *slots_of_inputs(Arena *a, uint32_t n, const SignatureTensor *t)
 {
     Slot *slots = slots_of_file(a, n, t);
@@ -154,7 +161,8 @@ static const Slot *slots_of_inputs(Arena *a, uint32_t n, const SignatureTensor *
 
     for (uint32_t i = 0; i < n; i++)
         if (t[i].kind == SIGNATURE_OTHER ||
-            (t[i].kind == SIGNATURE_TENSOR && !dtype_parse(t[i].type, &type)))
+            (t[i].kind == SIGNATURE_TENSOR && !holds_text(t[i].type) &&
+             !dtype_parse(t[i].type, &type)))
             slots[i].name = NULL;
     return slots;
 }
@@ -210,6 +218,31 @@ bool session_read_inputs(Session *s)
                            slots_of_info(a, s->info->ninputs, s->info->inputs), &s->ngiven,
                            &s->given);
     return true; /* a format that tells no names: once it is imported */
+}
+
+/* The same strings with room for `room` bytes each. */
+static void widen(Arena *a, Array *v, int64_t room)
+{
+    size_t   n = array_strings(v), had = (size_t)v->dims[v->ndim - 1];
+    int64_t *dims = DUP_ARRAY(a, v->dims, v->ndim);
+    uint8_t *to = arena_array(a, n * (size_t)room + 1, 1);
+
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + i * (size_t)room, v->data.at + i * had, had);
+    dims[v->ndim - 1] = room;
+    v->dims = dims;
+    v->data = (Bytes){to, n * (size_t)room};
+}
+
+void session_fit_text(Session *s)
+{
+    for (uint32_t i = 0; i < s->info->ninputs; i++) {
+        const tvmcc_tensor_info *t = &s->info->inputs[i];
+        Array                   *v = (Array *)(uintptr_t)array_find(s->given, s->ngiven, t->name);
+
+        if (v && v->text && v->ndim == t->ndim && v->dims[t->ndim - 1] < t->dims[t->ndim - 1])
+            widen(s->driver->arena, v, t->dims[t->ndim - 1]);
+    }
 }
 
 /* Are the outputs those of the model's file? */
@@ -277,6 +310,23 @@ static bool is_list(const Session *s, const char *name)
     return false;
 }
 
+bool session_is_text(Session *s, const char *output)
+{
+    if (!read_signature(s))
+        return false;
+    for (uint32_t i = 0; s->signature && i < s->signature->noutputs; i++) {
+        const SignatureTensor *t = &s->signature->outputs[i];
+        size_t                 n = strlen(t->name);
+
+        if (!strncmp(t->name, output, n) && holds_text(t->type) &&
+            (!output[n] || /* or an element of a sequence */
+             (is_sequence(t->kind) && output[n] == '.' &&
+              !output[n + 1 + strspn(output + n + 1, "0123456789")])))
+            return true;
+    }
+    return false;
+}
+
 bool session_results(Session *s, uint32_t *n, Array **out)
 {
     const tvmcc_model_info *m = s->info;
@@ -295,7 +345,8 @@ bool session_results(Session *s, uint32_t *n, Array **out)
                           t->ndim,
                           DUP_ARRAY(a, t->dims, t->ndim),
                           {s->out[i], t->bytes},
-                          NULL}));
+                          NULL,
+                          t->ndim && t->code == TVMCC_UINT && session_is_text(s, t->name)}));
     }
     for (uint32_t i = 0; i < all.n; i++) {
         const Array *v = &all.at[i], *sizes = v + 1;

@@ -7,6 +7,7 @@
  *   protobuf.c   messages by field tables      npy.c           NumPy's .npy and .npz
  *   zip.c        zip containers, read through libarchive, written stored
  *   unpack.c     content of archives           onnx_tensor.c   ONNX's TensorProto, .pb
+ *   array.c      packed elements               text.c          arrays of strings
  */
 #ifndef TVMCC_FORMATS_H
 #define TVMCC_FORMATS_H
@@ -126,6 +127,7 @@ typedef struct {
     const int64_t *dims;
     Bytes          data; /* row-major, little-endian */
     const char    *file; /* that it came from */
+    bool           text; /* strings: u8, of which the last dimension is the bytes of one */
 } Array;
 
 /* ---- array.c: elements of less than 8 bits ---- */
@@ -134,6 +136,23 @@ typedef struct {
 Bytes array_unpacked(Arena *a, const Array *array);
 /* The opposite: 8 / bits cells a byte, the first in the low bits. */
 Bytes array_packed(Arena *a, Bytes cells, uint8_t bits);
+
+/* ---- text.c: strings of one size, with zero bytes behind them ---- */
+
+/* The room for each of n strings, at least 1, and their bytes; false with an error: one has a zero
+ * byte in it, or they are too large together. */
+bool text_cells(Diags *d, Arena *a, Loc loc, size_t n, const Bytes *strings, int64_t *room,
+                Bytes *out);
+/* The same as an array: one dimension more than `ndim`, of which there are `n` cells. */
+bool array_of_text(Diags *d, Arena *a, Loc loc, size_t n, const Bytes *strings, uint32_t ndim,
+                   const int64_t *dims, Array *out);
+/* String i, up to its first zero byte; how many there are; all with the least room. */
+Bytes  array_string(const Array *array, size_t i);
+size_t array_strings(const Array *array);
+Array  array_text_tight(Arena *a, const Array *array);
+/* One code point off the bytes at *p; UINT32_MAX: they are not UTF-8, one byte is taken. */
+uint32_t utf8_next(const uint8_t **p, const uint8_t *end);
+void     utf8_add(StrBuf *s, uint32_t point);
 
 /* ---- onnx_tensor.c: TensorProto, a constant of a model or a file of its own, .pb ---------------- */
 

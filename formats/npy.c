@@ -3,8 +3,9 @@
  * A .npy file is "\x93NUMPY", a version, a length, and a Python dictionary as text:
  *     {'descr': '<f4', 'fortran_order': False, 'shape': (1, 3, 224, 224), }
  * which is read here by a small scanner that accepts exactly that form, in any order of keys.
- * Structured, object and string arrays are refused.  Types that NumPy itself does not have are
- * 'V1' and 'V2', as ml_dtypes writes them; elements of 4 and 2 bits take a byte each. */
+ * Strings, 'U5' of code points and 'S12' of bytes, become UTF-8 (text.c); structured arrays and
+ * those of Python's objects are refused.  Types that NumPy itself does not have are 'V1' and 'V2',
+ * as ml_dtypes writes them; elements of 4 and 2 bits take a byte each. */
 #include "formats/formats.h"
 
 #include <ctype.h>
@@ -111,6 +112,24 @@ static void scan_shape(Scan *s, int64_t dims[ARRAY_MAX_DIMS], uint32_t *ndim)
     }
 }
 
+/* The type of an array of strings, as the header has it. */
+typedef struct {
+    char    kind; /* U, S; 0: numbers */
+    int64_t cells;
+} Text;
+
+/* "<U5" */
+static bool parse_text(Bytes b, bool *big, Text *t)
+{
+    Scan s = {(const char *)b.at + 2, (const char *)b.at + b.n, false};
+
+    if (b.n < 3 || !strchr("<>|=", (char)b.at[0]) || (b.at[1] != 'U' && b.at[1] != 'S'))
+        return false;
+    *big = b.at[0] == '>';
+    *t = (Text){(char)b.at[1], scan_int(&s)};
+    return !s.bad && s.at == s.end && t->cells <= INT32_MAX;
+}
+
 /* "<f4": byte order, kind, size. */
 static bool parse_descr(Bytes b, bool *big, Array *v)
 {
@@ -143,10 +162,10 @@ static char kind_of(uint8_t code)
     return 'V';
 }
 
-/* The same cells in row-major order and little-endian. */
-static Bytes reorder(Arena *a, const Array *v, bool fortran, bool big)
+/* The same cells, of so many bytes, in row-major order and little-endian. */
+static Bytes reorder(Arena *a, const Array *v, size_t size, bool fortran, bool big)
 {
-    size_t   size = v->bits / 8u, n = v->data.n / size;
+    size_t   n = v->data.n / size;
     uint8_t *out = arena_alloc(a, v->data.n ? v->data.n : 1);
     int64_t  idx[ARRAY_MAX_DIMS] = {0};
 
@@ -170,9 +189,11 @@ static Bytes reorder(Arena *a, const Array *v, bool fortran, bool big)
 }
 
 /* The dictionary; false if it is not of the known form. */
-static bool read_header(Scan *s, Array *v, int64_t dims[ARRAY_MAX_DIMS], bool *fortran, bool *big)
+static bool read_header(Scan *s, Array *v, int64_t dims[ARRAY_MAX_DIMS], bool *fortran, bool *big,
+                        Text *text)
 {
-    bool has_descr = false, has_order = false, has_shape = false;
+    bool  has_descr = false, has_order = false, has_shape = false;
+    Bytes descr;
 
     expect(s, '{');
     while (!s->bad && !accept(s, '}')) {
@@ -180,7 +201,8 @@ static bool read_header(Scan *s, Array *v, int64_t dims[ARRAY_MAX_DIMS], bool *f
 
         expect(s, ':');
         if (text_is(key, "descr"))
-            has_descr = parse_descr(scan_text(s), big, v);
+            descr = scan_text(s),
+            has_descr = parse_text(descr, big, text) || parse_descr(descr, big, v);
         else if (text_is(key, "fortran_order"))
             *fortran = scan_bool(s), has_order = true;
         else if (text_is(key, "shape"))
@@ -195,6 +217,41 @@ static bool read_header(Scan *s, Array *v, int64_t dims[ARRAY_MAX_DIMS], bool *f
     return !s->bad && has_descr && has_order && has_shape;
 }
 
+static uint32_t code_point(const uint8_t *p, bool big)
+{
+    return big ? (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3]
+               : (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+/* Cells of code points or bytes, with zeros behind each string, as UTF-8. */
+static bool read_text(Diags *d, Arena *a, Loc loc, Text t, bool big, uint64_t n, Array *v)
+{
+    Bytes *strings = NEW_ARRAY(a, Bytes, (size_t)n + 1);
+    size_t unit = t.kind == 'U' ? 4 : 1, room = (size_t)t.cells * unit;
+
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *at = v->data.at + i * room;
+        size_t         cells = (size_t)t.cells;
+        StrBuf         s = strbuf(a);
+
+        while (cells && !memcmp(at + (cells - 1) * unit, "\0\0\0\0", unit))
+            cells--;
+        strings[i] = (Bytes){at, cells};
+        if (unit == 1)
+            continue;
+        for (size_t k = 0; k < cells; k++) {
+            uint32_t point = code_point(at + k * 4, big);
+
+            if (point > 0x10ffff)
+                return diag_error(d, E_PARSE_MODEL, loc, "string %zu has a code point %u", i,
+                                  point);
+            utf8_add(&s, point);
+        }
+        strings[i] = (Bytes){(const uint8_t *)s.at, s.n};
+    }
+    return array_of_text(d, a, loc, (size_t)n, strings, v->ndim, v->dims, v);
+}
+
 bool npy_read(Diags *d, Arena *a, Loc loc, Bytes file, Array *out)
 {
     Reader   r = reader(file);
@@ -202,41 +259,83 @@ bool npy_read(Diags *d, Arena *a, Loc loc, Bytes file, Array *out)
     uint8_t  major = read_u8(&r);
     int64_t  dims[ARRAY_MAX_DIMS];
     bool     fortran = false, big = false;
-    uint64_t n = 1;
+    uint64_t n = 1, bytes, size;
+    Text     text = {0};
     Scan     s;
 
+    *out = (Array){0};
     read_u8(&r);
     head = read_bytes(&r, major == 1 ? read_u16(&r) : read_u32(&r));
     if (r.bad || memcmp(magic.at, "\x93NUMPY", 6) || major < 1 || major > 3)
         return diag_error(d, E_PARSE_MODEL, loc, "not a NumPy array");
     s = (Scan){(const char *)head.at, (const char *)head.at + head.n, false};
-    if (!read_header(&s, out, dims, &fortran, &big))
-        return diag_error(d, E_PARSE_MODEL, loc,
-                          "the header of the NumPy array is broken, or of a kind not supported");
+    if (!read_header(&s, out, dims, &fortran, &big, &text)) {
+        diag_error(d, E_PARSE_MODEL, loc,
+                   "the header of the NumPy array is broken, or of a kind not supported");
+        if (head.n && memmem(head.at, head.n, "'|O'", 4))
+            diag_hint(d, "it holds Python's objects: numpy.asarray(x, dtype=str) makes strings");
+        return false;
+    }
     out->dims = arena_dup(a, dims, (out->ndim ? out->ndim : 1) * sizeof *dims);
     for (uint32_t i = 0; i < out->ndim; i++)
         if (!checked_mul(n, (uint64_t)dims[i], &n))
             return diag_error(d, E_PARSE_MODEL, loc, "the shape of the NumPy array is too large");
-    if (!checked_mul(n, (uint64_t)out->bits / 8, &n) || n > reader_left(&r))
+    size = text.kind ? (uint64_t)text.cells * (text.kind == 'U' ? 4 : 1) : out->bits / 8u;
+    if (!checked_mul(n, size, &bytes) || bytes > reader_left(&r) || n > reader_left(&r) + 1024)
         return diag_error(d, E_PARSE_MODEL, loc, "the data of the NumPy array end early");
-    out->data = read_bytes(&r, n);
+    out->data = read_bytes(&r, bytes);
     out->file = loc.file;
-    if ((fortran && out->ndim > 1) || (big && out->bits > 8))
-        out->data = reorder(a, out, fortran, big);
-    return true;
+    if (size && ((fortran && out->ndim > 1) || (big && size > 1 && !text.kind)))
+        out->data = reorder(a, out, size, fortran, big && !text.kind);
+    return !text.kind || read_text(d, a, loc, text, big, n, out);
+}
+
+/* Strings as code points, as NumPy has them; those that are not UTF-8 as bytes. */
+static Bytes text_data(Arena *a, const Array *v, const char **descr)
+{
+    size_t   n = array_strings(v), most = 1;
+    uint8_t *to = NULL;
+    Array    tight;
+
+    for (uint32_t write = 0; write < 2; write++) {
+        if (write)
+            to = arena_array(a, n * most + 1, 4);
+        for (size_t i = 0; i < n; i++) {
+            Bytes          b = array_string(v, i);
+            const uint8_t *at = b.at;
+            size_t         k = 0;
+
+            for (; at < b.at + b.n; k++) {
+                uint32_t point = utf8_next(&at, b.at + b.n);
+
+                if (point == UINT32_MAX) {
+                    tight = array_text_tight(a, v);
+                    *descr = arena_printf(a, "|S%lld", (long long)tight.dims[v->ndim - 1]);
+                    return tight.data;
+                }
+                for (uint32_t j = 0; write && j < 4; j++)
+                    to[(i * most + k) * 4 + j] = (uint8_t)(point >> (8 * j));
+            }
+            most = k > most ? k : most;
+        }
+    }
+    *descr = arena_printf(a, "<U%zu", most);
+    return (Bytes){to, n * most * 4};
 }
 
 Bytes npy_write(Arena *a, const Array *v)
 {
-    StrBuf s = strbuf(a), h = strbuf(a);
-    Bytes  data = array_unpacked(a, v);
-    size_t pad;
+    StrBuf      s = strbuf(a), h = strbuf(a);
+    const char *descr = arena_printf(a, "%c%c%u", v->bits <= 8 ? '|' : '<',
+                                     v->bits < 8 ? 'V' : kind_of(v->code), (v->bits + 7) / 8);
+    Bytes       data = v->text ? text_data(a, v, &descr) : array_unpacked(a, v);
+    uint32_t    ndim = v->ndim - v->text;
+    size_t      pad;
 
-    str_printf(&h, "{'descr': '%c%c%u', 'fortran_order': False, 'shape': (",
-               v->bits <= 8 ? '|' : '<', v->bits < 8 ? 'V' : kind_of(v->code), (v->bits + 7) / 8);
-    for (uint32_t i = 0; i < v->ndim; i++)
+    str_printf(&h, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+    for (uint32_t i = 0; i < ndim; i++)
         str_printf(&h, "%s%lld%s", i ? " " : "", (long long)v->dims[i],
-                   i + 1 < v->ndim || v->ndim == 1 ? "," : "");
+                   i + 1 < ndim || ndim == 1 ? "," : "");
     str_add(&h, "), }");
     pad = (64 - (10 + h.n + 1) % 64) % 64;
     while (pad--)

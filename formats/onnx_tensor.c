@@ -111,7 +111,8 @@ static bool array_of(Diags *d, Arena *a, Loc loc, const OnnxTensor *t, Array *ou
 {
     uint64_t n = 1;
 
-    if (!onnx_dtype_code(t->data_type, &out->code, &out->bits))
+    *out = (Array){0};
+    if (t->data_type != ONNX_STRING && !onnx_dtype_code(t->data_type, &out->code, &out->bits))
         return diag_error(d, E_UNSUPPORTED, loc, "a tensor of element type %s (%lld)",
                           onnx_dtype_text(t->data_type), (long long)t->data_type);
     if (t->data_location)
@@ -123,9 +124,15 @@ static bool array_of(Diags *d, Arena *a, Loc loc, const OnnxTensor *t, Array *ou
         if (t->dims.at[i] < 0 || !checked_mul(n, (uint64_t)t->dims.at[i], &n))
             return diag_error(d, E_PARSE_MODEL, loc,
                               "the tensor is too large or has a dimension below 0");
+    out->name = t->name ? t->name : "";
+    if (t->data_type == ONNX_STRING && t->string_data.n != n)
+        return diag_error(d, E_PARSE_MODEL, loc,
+                          "the tensor has %u strings, but its shape needs %llu", t->string_data.n,
+                          (unsigned long long)n);
+    if (t->data_type == ONNX_STRING)
+        return array_of_text(d, a, loc, n, t->string_data.at, t->dims.n, t->dims.at, out);
     if (!checked_mul(n, (uint64_t)out->bits, &n) || n > UINT64_MAX - 7)
         return diag_error(d, E_PARSE_MODEL, loc, "the tensor is too large");
-    out->name = t->name ? t->name : "";
     out->ndim = t->dims.n;
     out->dims = DUP_ARRAY(a, t->dims.at, t->dims.n);
     out->data = onnx_tensor_data(a, t);
@@ -171,14 +178,17 @@ Bytes tensor_pb_write(Arena *a, const Array *v)
 {
     StrBuf s = strbuf(a);
 
-    for (uint32_t i = 0; i < v->ndim; i++) {
+    for (uint32_t i = 0; i + v->text < v->ndim; i++) {
         add_tag(&s, 1, PB_WIRE_VARINT);
         add_varint(&s, (uint64_t)v->dims[i]);
     }
     add_tag(&s, 2, PB_WIRE_VARINT);
-    add_varint(&s, (uint64_t)onnx_dtype_number(v->code, v->bits));
+    add_varint(&s, (uint64_t)(v->text ? ONNX_STRING : onnx_dtype_number(v->code, v->bits)));
+    for (size_t i = 0; v->text && i < array_strings(v); i++)
+        add_bytes(&s, 6, array_string(v, i));
     add_text(&s, 8, v->name);
-    add_bytes(&s, 9, v->data);
+    if (!v->text)
+        add_bytes(&s, 9, v->data);
     return (Bytes){(const uint8_t *)s.at, s.n};
 }
 

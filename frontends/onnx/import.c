@@ -224,11 +224,11 @@ static bool store_outputs(Node *n, OnnxScope *s)
         /* quantized_to_integer wants to see the integers. */
         if (closed && v->kind != EXPR_CONST && !call_is(v, "qnn.dequantize") &&
             !rounds_between(n->b.c, v) && (folded = build_fold(&n->b, v)))
-            v = folded;
+            v = onnx_is_string(n->im, v) ? onnx_string(n->im, folded) : folded;
         v = fold_sizes(n, v);
         if (!onnx_scope_put(s, name, v))
             return node_error(n, E_IMPORT, "its output '%s' is computed twice", name);
-        check_declared(n, s, name, v->type);
+        check_declared(n, s, name, onnx_value_type(n->im, v));
     }
     return true;
 }
@@ -277,7 +277,9 @@ static bool convert(Node *n)
     }
     n->relay = row->relay;
     node_ignore(n, "consumed_inputs"); /* of the first opsets, about memory */
-    if (!node_ranks(n, row->relay, &ranks) || !row->convert(n) || !node_check_read(n, schema))
+    if (!node_ranks(n, row->relay, &ranks) ||
+        !(onnx_takes_strings(n) ? onnx_convert_strings(n, row) : row->convert(n)) ||
+        !node_check_read(n, schema))
         return false;
     for (uint32_t i = 0; ranks && i < n->nout; i++)
         onnx_note_ranks(n->im, n->out[i]);
@@ -326,9 +328,6 @@ static bool import_constants(OnnxScope *s, const OnnxGraph *g, Loc loc)
         const OnnxTensor *t = g->initializer.at[i];
         const Expr       *v;
 
-        /* Strings serve only operators that are not supported; leave them out. */
-        if (t->data_type == ONNX_STRING)
-            continue;
         if (!(v = onnx_constant(s->im, t, loc)))
             return false;
         if (!onnx_scope_put(s, onnx_text(t->name), v))
@@ -506,6 +505,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
     im.sizes = map_new(c->arena);
     im.optionals = map_new(c->arena);
     im.lists = map_new(c->arena);
+    im.strings = map_new(c->arena);
     im.dim_names = map_new(c->arena);
     im.decided = map_new(c->arena);
     im.hashes = map_new(c->arena);

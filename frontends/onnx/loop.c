@@ -577,8 +577,7 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     for (uint32_t k = 0; k < l.pieces; k++) {
         const Expr *x = *at++;
 
-        if (pack_open(pieces[k]))
-            x = pack_cut(n, pieces[k], x, 1, *at++, l.states + k);
+        x = pack_cut(n, pieces[k], x, 1, pack_open(pieces[k]) ? *at++ : NULL, l.states + k);
         x = x && l.scan ? move_first(n, x, l.piece_axis[k]) : x;
         if (!(out[l.states + k] = x))
             return false;

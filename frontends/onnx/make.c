@@ -22,6 +22,11 @@ bool convert_constant(Node *n)
     }
     if ((a = node_attr(n, "value_ints")))
         return node_done(n, build_i64s(b, a->ints.n, a->ints.at));
+    if ((a = node_attr(n, "value_strings")))
+        return node_done(n, onnx_strings_of(n, a->strings.n, a->strings.at));
+    if ((a = node_attr(n, "value_string")))
+        return node_done(n, onnx_string(n->im, build_take(b, onnx_strings_of(n, 1, &a->s),
+                                                          cell_number(b, 0), 0)));
     return node_error(n, E_UNSUPPORTED, "a constant that is no dense tensor of numbers");
 }
 

@@ -15,6 +15,8 @@
  *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c control.c
  *   det.c trees.c learned.c random.c fused_attention.c training.c gradient.c
  *               converters by family
+ *   string.c    strings as bytes, and operators that only move them    strings.def  who takes them
+ *   string_ops.c  operators that look at them
  *   packed.c    values of different sizes as tensors of one type: branches, states of loops
  *   ranks.c     values of which a run decides how many dimensions they have
  *   list.c      sequences whose length a run decides
@@ -149,6 +151,7 @@ struct Import {
     Map             *optionals;    /* values that may not be there: OnnxOptional * */
     Map             *lists;        /* sequences of lengths that a run decides: OnnxList * */
     Map             *ranks;        /* values whose rank a run decides */
+    Map             *strings;      /* tensors of strings: anything but NULL */
     uint32_t         converted;    /* nodes so far, repeated ones too */
     VEC(GlobalDef) functions;      /* loops; those within others first */
     uint32_t loops;                /* .. and those that were given up */
@@ -223,6 +226,7 @@ typedef enum { PACK_TENSOR, PACK_SEQUENCE, PACK_LIST, PACK_OPTIONAL } PackKind;
 typedef struct OnnxPack OnnxPack;
 struct OnnxPack {
     PackKind   kind;
+    bool       string; /* of a tensor: it is one of strings */
     DType      dtype;
     uint32_t   n;               /* dimensions of a tensor, elements of a sequence */
     const Idx *room[MAX_RANK];  /* numbers where open */
@@ -301,6 +305,39 @@ bool     list_concat(Node *n, const OnnxList *l, uint32_t axis, bool fresh);
  */
 bool list_keeps(Node *n, const OnnxList *l);
 bool list_count(Node *n, const OnnxList *l, uint32_t out, const Idx **count);
+
+/* ---- string.c: [S] strings are [S, room] bytes, with zeros behind each ----------------------------- */
+
+/* Notes that these bytes are strings, and gives them back. */
+const Expr *onnx_string(Import *im, const Expr *cells);
+bool        onnx_is_string(const Import *im, const Expr *e);
+/* Its type, of strings without the room. */
+const Type *onnx_value_type(Import *im, const Expr *e);
+/* Strings whose bytes a caller gives: what is behind the first zero byte counts as zero. */
+const Expr *onnx_string_input(Import *im, const Expr *x);
+const Expr *onnx_string_constant(Import *im, const OnnxTensor *t, Loc loc);
+const Expr *onnx_strings_of(Node *n, uint32_t count, const Bytes *strings); /* [count] */
+/* Does it take strings, and if so, its converter for them; false with an error. */
+bool onnx_takes_strings(const Node *n);
+struct OnnxRow;
+bool onnx_convert_strings(Node *n, const struct OnnxRow *row);
+
+const Idx *string_room(const Expr *x);
+/* [S, 1] of i64 */
+const Expr *string_length(const Build *b, const Expr *x);
+/* With more room; the least that all have; the bytes from..from+length-1, [.., 1] of i64. */
+const Expr *string_fitted(const Build *b, const Expr *x, const Idx *room);
+const Idx  *string_common_room(const Build *b, uint32_t n, const Expr *const *xs);
+const Expr *string_parts(const Build *b, const Expr *x, const Expr *from, const Expr *length,
+                         const Idx *room);
+/* Which are equal, broadcast; without the room. */
+const Expr *string_equal(const Build *b, const Expr *x, const Expr *y);
+
+/* Of strings.def; `as_numbers` is the operator's own converter. */
+bool convert_strings_moved(Node *n, OnnxConvert *as_numbers);
+bool convert_strings_reshaped(Node *n, OnnxConvert *as_numbers);
+bool convert_strings_counted(Node *n, OnnxConvert *as_numbers);
+bool convert_strings_equal(Node *n, OnnxConvert *as_numbers);
 
 /* ---- values.c ------------------------------------------------------------------------------------- */
 
@@ -517,7 +554,7 @@ const Expr *padded_at_run(Node *n, const Expr *x, uint32_t d, const Expr *begin,
 
 /* ---- converters ------------------------------------------------------------------------------------ */
 
-typedef struct {
+typedef struct OnnxRow {
     const char  *name, *domain;
     int64_t      lo, hi; /* versions of the domain, inclusive */
     const char  *relay;

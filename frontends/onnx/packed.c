@@ -57,11 +57,14 @@ static bool is_inner(const Map *inner, const Idx *x)
 
 /* ---- packs ------------------------------------------------------------------------------------------ */
 
-static OnnxPack *of_tensor(Ctx *c, const Type *t, const Map *inner)
+static OnnxPack *of_tensor(Import *im, const Expr *e, const Map *inner)
 {
-    OnnxPack *p = NEW(c->arena, OnnxPack);
+    Ctx        *c = im->c;
+    const Type *t = e->type;
+    OnnxPack   *p = NEW(c->arena, OnnxPack);
 
-    *p = (OnnxPack){.kind = PACK_TENSOR, .dtype = t->dtype, .n = t->n};
+    *p = (OnnxPack){
+        .kind = PACK_TENSOR, .string = onnx_is_string(im, e), .dtype = t->dtype, .n = t->n};
     for (uint32_t i = 0; i < t->n; i++) {
         p->open[i] = is_inner(inner, t->dims[i]);
         p->least[i] = t->dims[i]->lo;
@@ -89,7 +92,7 @@ OnnxPack *pack_of(Import *im, const Expr *e, const Map *inner)
         for (uint32_t i = 0; i < p->n; i++)
             p->at[i] = pack_of(im, sequence_element(&b, e, i), inner);
     } else {
-        return of_tensor(c, e->type, inner);
+        return of_tensor(im, e, inner);
     }
     return p;
 }
@@ -98,7 +101,7 @@ static OnnxPack *join_tensors(Ctx *c, const OnnxPack *a, const OnnxPack *b)
 {
     OnnxPack *p = DUP_ARRAY(c->arena, a, 1);
 
-    if (a->n != b->n || !dtype_eq(a->dtype, b->dtype))
+    if (a->n != b->n || a->string != b->string || !dtype_eq(a->dtype, b->dtype))
         return NULL;
     for (uint32_t i = 0; i < a->n; i++) {
         const Idx *x = a->room[i], *y = b->room[i];
@@ -176,7 +179,8 @@ bool pack_same(const OnnxPack *a, const OnnxPack *b)
     if (!a || !b || a->kind != b->kind || a->n != b->n || a->most != b->most)
         return a == b;
     if (a->kind == PACK_TENSOR)
-        return dtype_eq(a->dtype, b->dtype) && !memcmp(a->room, b->room, a->n * sizeof *a->room) &&
+        return dtype_eq(a->dtype, b->dtype) && a->string == b->string &&
+               !memcmp(a->room, b->room, a->n * sizeof *a->room) &&
                !memcmp(a->open, b->open, a->n * sizeof *a->open);
     for (uint32_t i = 0; i < a->n; i++)
         if (!pack_same(a->at[i], b->at[i]))
@@ -246,7 +250,7 @@ const Expr *pack_cut(Node *n, const OnnxPack *p, const Expr *x, uint32_t axis, c
             return NULL;
         x = build_slice_to(b, x, axis + i, zero, size);
     }
-    return x;
+    return p->string ? onnx_string(n->im, x) : x;
 }
 
 /* ---- any value -------------------------------------------------------------------------------------- */
@@ -334,7 +338,7 @@ const Expr *pack_back(Node *n, const OnnxPack *p, const Expr *const **parts, uin
     case PACK_TENSOR: {
         const Expr *x = *(*parts)++;
 
-        return pack_open(p) ? pack_cut(n, p, x, 0, *(*parts)++, out) : x;
+        return pack_cut(n, p, x, 0, pack_open(p) ? *(*parts)++ : NULL, out);
     }
     case PACK_SEQUENCE:
         for (uint32_t i = 0; i < p->n; i++) {

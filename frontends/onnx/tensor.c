@@ -78,6 +78,8 @@ const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
     DType   type;
     Bytes   data;
 
+    if (t->data_type == ONNX_STRING)
+        return onnx_string_constant(im, t, loc);
     if (!onnx_dtype(t->data_type, &type))
         return error_at(c, t->data_type <= 0 || t->data_type > 26 ? E_IMPORT : E_UNSUPPORTED, loc,
                         "tensor '%s' has element type %s (%lld), which is not supported", label(t),

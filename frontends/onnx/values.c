@@ -20,11 +20,33 @@ typedef VEC(Leaf) Leaves;
 
 /* ---- what an input is made of --------------------------------------------------------------------- */
 
+#define DEFAULT_ROOM 64 /* bytes of a string */
+
+static const char *room_name(Import *im, const Leaf *l)
+{
+    return intern_printf(im->c->strings, "%s.bytes", l->name);
+}
+
+/* Does the user say how many bytes the strings of an input of n dimensions may have? */
+static bool room_given(Import *im, const Leaf *l, uint32_t n)
+{
+    const ImportOptions *o = im->shapes->o;
+    const char          *place = intern_printf(im->c->strings, "%s.%u", l->name, n);
+    int64_t              lo, hi;
+
+    for (uint32_t i = 0; i < o->nshapes; i++)
+        if (!strcmp(o->shapes[i].name, l->name))
+            return true;
+    return shapes_given(im->shapes, room_name(im, l), &lo, &hi) ||
+           shapes_given(im->shapes, place, &lo, &hi) || shapes_given(im->shapes, "*", &lo, &hi);
+}
+
 /* The dimensions of an input as the model has them; UINT32_MAX: it does not say how many.  Names in
  * elements of a sequence are not those of one size: each element has its own. */
 static uint32_t leaf_dims(Import *im, const Leaf *l, InputDim dims[MAX_RANK])
 {
     const OnnxTensorType *t = l->type;
+    uint32_t              n = t && t->shape ? t->shape->dims.n : UINT32_MAX;
 
     for (uint32_t i = 0; t && t->shape && i < t->shape->dims.n && i < MAX_RANK; i++) {
         const OnnxDim *d = t->shape->dims.at[i];
@@ -33,7 +55,11 @@ static uint32_t leaf_dims(Import *im, const Leaf *l, InputDim dims[MAX_RANK])
         dims[i].value = d->has_value && d->value >= 0 ? d->value : -1;
         dims[i].name = named ? intern(im->c->strings, d->param) : NULL;
     }
-    return t && t->shape ? t->shape->dims.n : UINT32_MAX;
+    if (n == UINT32_MAX || t->elem_type != ONNX_STRING)
+        return n;
+    if (n < MAX_RANK)
+        dims[n] = (InputDim){room_given(im, l, n) ? -1 : DEFAULT_ROOM, room_name(im, l)};
+    return n + 1;
 }
 
 /* How many elements an input has. */
@@ -97,6 +123,11 @@ static bool add_leaves(Import *im, const ImportOptions *o, Leaves *out, const ch
                     "input '%s' is no tensor", name);
 }
 
+static const Expr *of_leaf(Import *im, const Leaf *l)
+{
+    return l->type->elem_type == ONNX_STRING ? onnx_string_input(im, l->value) : l->value;
+}
+
 /* What the graph sees of an input whose tensors begin at *at. */
 static const Expr *of_leaves(Import *im, const Leaves *l, uint32_t *at, const char *name,
                              const OnnxType *t, Loc loc)
@@ -106,7 +137,7 @@ static const Expr *of_leaves(Import *im, const Leaves *l, uint32_t *at, const ch
     OnnxOptional o;
 
     if (t->tensor)
-        return l->at[(*at)++].value;
+        return of_leaf(im, &l->at[(*at)++]);
     if (t->optional) {
         o.given = l->at[(*at)++].value;
         t = t->optional->type;
@@ -120,9 +151,15 @@ static const Expr *of_leaves(Import *im, const Leaves *l, uint32_t *at, const ch
 
         if (!e->element || e->name != intern_printf(c->strings, "%s.%u", name, elements.n))
             break;
-        vec_push(c->arena, &elements, e->value);
+        vec_push(c->arena, &elements, of_leaf(im, e));
     }
     return expr_tuple(c, elements.n, elements.at, loc);
+}
+
+/* The elements of a tensor, of strings their bytes. */
+static bool leaf_dtype(const OnnxTensorType *t, DType *out)
+{
+    return onnx_dtype(t->elem_type == ONNX_STRING ? ONNX_UINT8 : t->elem_type, out);
 }
 
 /* ---- one tensor ----------------------------------------------------------------------------------- */
@@ -134,12 +171,24 @@ static const Expr *new_param(Import *im, const Leaf *l, Loc loc)
     const Type *type;
     DType       dtype;
 
-    if (!onnx_dtype(l->type->elem_type, &dtype))
+    if (!leaf_dtype(l->type, &dtype))
         return error_at(c, E_UNSUPPORTED, loc,
                         "input '%s' has element type %s, which is not supported", l->name,
                         onnx_dtype_text(l->type->elem_type));
-    type = shapes_input(im->shapes, loc, l->name, dtype, leaf_dims(im, l, dims), dims);
-    return type ? expr_var(c, l->name, type, loc) : NULL;
+    uint32_t n = leaf_dims(im, l, dims);
+    type = shapes_input(im->shapes, loc, l->name, dtype, n, dims);
+    if (!type || l->type->elem_type != ONNX_STRING)
+        return type ? expr_var(c, l->name, type, loc) : NULL;
+    if (type->n == 0 || type->dims[type->n - 1]->lo < 1)
+        return error_at(c, E_DIM, loc, "the strings of input '%s' need room for 1 byte at least",
+                        l->name);
+    if (n != UINT32_MAX && !room_given(im, l, n - 1)) {
+        diag_warn(c->diags, W_DIM_DEFAULT, loc,
+                  "how many bytes the strings of input '%s' may have is not known: %d is taken",
+                  l->name, DEFAULT_ROOM);
+        diag_hint(c->diags, "--dim %s.bytes=256 gives them more", l->name);
+    }
+    return expr_var(c, l->name, type, loc);
 }
 
 /* An array that the user gave for an input; it has to fit what the model says. */
@@ -148,10 +197,11 @@ static const Expr *import_array(Import *im, const Leaf *l, const ImportValue *va
     const OnnxTensorType *t = l->type;
     const Type           *given = value->value->type;
     DType                 dtype;
-    bool                  fits = given->n <= MAX_RANK && onnx_dtype(t->elem_type, &dtype) &&
-                dtype_eq(dtype, given->dtype) && (!t->shape || t->shape->dims.n == given->n);
+    uint32_t              n = given->n - (given->n && t->elem_type == ONNX_STRING);
+    bool fits = given->n <= MAX_RANK && leaf_dtype(t, &dtype) && dtype_eq(dtype, given->dtype) &&
+                (!t->shape || t->shape->dims.n == n);
 
-    for (uint32_t k = 0; fits && t->shape && k < given->n; k++) {
+    for (uint32_t k = 0; fits && t->shape && k < n; k++) {
         const OnnxDim *d = t->shape->dims.at[k];
         int64_t        have;
 
@@ -220,7 +270,7 @@ static bool is_constant(Import *im, const OnnxScope *s, const OnnxValue *v, Loc 
 
     if (had)
         onnx_check_declared(im, loc, arena_printf(im->c->arena, "constant '%s'", v->name),
-                            v->type ? v->type->tensor : NULL, had->type);
+                            v->type ? v->type->tensor : NULL, onnx_value_type(im, had));
     return had != NULL;
 }
 
@@ -328,7 +378,7 @@ static bool add_result(Node *n, OnnxTensors *r, const char *name, const OnnxType
     if (!expr_has_shape(value))
         return error_at(c, E_UNSUPPORTED, b->loc, "output '%s' is no tensor", name);
     onnx_check_declared(n->im, b->loc, arena_printf(c->arena, "output '%s'", name),
-                        t ? t->tensor : NULL, value->type);
+                        t ? t->tensor : NULL, onnx_value_type(n->im, value));
     vec_push(c->arena, &r->names, name);
     vec_push(c->arena, &r->at, value);
     return true;

@@ -227,7 +227,7 @@ static const float cells[6] = {1, 2, 3, 4, 5, 6};
 static Array array(const char *name, uint8_t code, uint8_t bits, uint32_t ndim, const int64_t *dims,
                    const void *data, size_t n)
 {
-    return (Array){name, code, bits, ndim, dims, {data, n}, NULL};
+    return (Array){name, code, bits, ndim, dims, {data, n}, NULL, false};
 }
 
 static void test_npz_round_trip(void)
@@ -304,7 +304,8 @@ static void test_npy_broken(void)
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }",
         "{'descr': '<f4', 'fortran_order': False, }",
         "{'descr': '|O', 'fortran_order': False, 'shape': (1,)}",
-        "{'descr': '<U4', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<U7', 'fortran_order': False, 'shape': (1,)}",
+        "{'descr': '<U99999999999', 'fortran_order': False, 'shape': (1,)}",
         "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}",
         "{'descr': '<f3', 'fortran_order': False, 'shape': (1,)}",
         "{'descr': '<f4",
@@ -361,7 +362,8 @@ static void test_tensor_pb_round_trip(void)
     Array v = {0};
 
     for (uint32_t i = 0; i < COUNT(in); i++) {
-        Array a = {"x:0", in[i].code, in[i].bits, 2, three, bytes(in[i].data, in[i].n), NULL};
+        Array a = {"x:0", in[i].code, in[i].bits, 2, three, bytes(in[i].data, in[i].n),
+                   NULL,  false};
         Bytes file = tensor_pb_write(arena, &a);
 
         fresh();
@@ -379,11 +381,47 @@ static void test_tensor_pb_round_trip(void)
             free(copy);
         }
     }
-    v = (Array){"", TVMCC_INT, 2, 1, (int64_t[]){5}, bytes("\xe4\x01", 2), NULL};
+    v = (Array){"", TVMCC_INT, 2, 1, (int64_t[]){5}, bytes("\xe4\x01", 2), NULL, false};
     Bytes cells = array_unpacked(arena, &v), packed = array_packed(arena, cells, 2);
 
     CHECK(cells.n == 5 && !memcmp(cells.at, "\0\1\2\3\1", 5));
     CHECK(packed.n == 2 && !memcmp(packed.at, "\xe4\x01", 2));
+}
+
+/* Strings, in .pb and .npy: with room for the longest; code points and bytes, of either order. */
+static void test_strings(void)
+{
+    static const int64_t dims[] = {2, 2};
+    static const char    cat[] = "cat\0\0\0f\xc3\xbcnf\0abcdef\0\0\0\0\0\0";
+    Array v = {"s", TVMCC_UINT, 8, 3, (int64_t[]){2, 2, 6}, bytes(cat, 24), NULL, true}, w;
+    Bytes file[2] = {tensor_pb_write(arena, &v), npy_write(arena, &v)};
+
+    for (uint32_t i = 0; i < 2; i++)
+        for (size_t k = 0; k <= file[i].n; k++) {
+            uint8_t *copy = tight(file[i].at, k);
+            bool     ok = i ? npy_read(diags, arena, NO_LOC, bytes(copy, k), &w)
+                            : tensor_pb_read(diags, arena, NO_LOC, bytes(copy, k), &w);
+
+            if (k == file[i].n)
+                CHECK(ok && w.text && w.ndim == 3 && !memcmp(w.dims, dims, sizeof dims) &&
+                      w.dims[2] == 6 && !memcmp(w.data.at, cat, 24));
+            free(copy);
+        }
+    CHECK(read_npy("{'descr': '>U2', 'fortran_order': True, 'shape': (1, 2)}",
+                   "\0\0\0a\0\0\0b\0\0\x20\xac\0\0\0\0", 16, &v));
+    CHECK(v.text && v.dims[2] == 3 && !memcmp(v.data.at, "ab\0\xe2\x82\xac", 6));
+    CHECK(
+        read_npy("{'descr': '|S3', 'fortran_order': False, 'shape': (2,)}", "ab\0\xff\0\0", 6, &v));
+    CHECK(v.dims[1] == 2 && !memcmp(v.data.at, "ab\xff\0", 4));
+    file[0] = npy_write(arena, &v); /* no UTF-8: bytes again */
+    CHECK(memmem(file[0].at, file[0].n, "'|S2'", 5) != NULL);
+    CHECK(read_npy("{'descr': '<U0', 'fortran_order': False, 'shape': (2,)}", "", 0, &v));
+    CHECK(v.dims[1] == 1 && v.data.n == 2);
+    CHECK(
+        !read_npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", "\0\0\x11\0", 4, &v));
+    CHECK(!read_npy("{'descr': '|S3', 'fortran_order': False, 'shape': (1,)}", "a\0b", 3, &v));
+    CHECK(!read_npy("{'descr': '<U0', 'fortran_order': False, 'shape': (1152921504606846976,)}", "",
+                    0, &v));
 }
 
 /* Typed fields; and what no tensor may say. */
@@ -396,7 +434,8 @@ static void test_tensor_pb_fields(void)
     } broken[] = {
         {"\x8\3\x10\1\x4a\4abcd", 10, "has 4 bytes of data, but its shape needs 12"},
         {"\x8\xff\xff\xff\xff\xff\xff\xff\xff\xff\1\x10\1", 13, "a dimension below 0"},
-        {"\x10\x8", 2, "a tensor of element type STRING (8)"},
+        {"\x10\x8", 2, "the tensor has 0 strings, but its shape needs 1"},
+        {"\x10\x8\x32\3a\0b", 7, "string 0 has a zero byte in it"},
         {"\x10\0", 2, "a tensor of element type UNDEFINED (0)"},
         {"\x10\x63", 2, "a tensor of element type unknown (99)"},
         {"\x10\1\x70\1", 4, "the data of the tensor are in another file"},
@@ -433,6 +472,7 @@ int main(void)
     RUN(test_zip_limit);
     RUN(test_tensor_pb_round_trip);
     RUN(test_tensor_pb_fields);
+    RUN(test_strings);
     arena_free(arena);
     return check_result();
 }

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Writes the models of strings/: make_strings.py (needs onnx, numpy, onnxruntime).
+
+strings/NAME.onnx    a small network with strings
+strings/NAME.K/      the K-th inputs, input_0.pb .., and what they give, output_0.pb ..: what ONNX Runtime makes of them, or,
+                     where it has no kernel or another opinion than the standard, what is written here
+strings/cases.txt    NAME, how many inputs, the options for the model
+"""
+import os
+import shutil
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from make import B, F, I, SEEDS, h, init, node, value
+from onnx import numpy_helper as nh
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strings")
+S = onnx.TensorProto.STRING
+lines = []
+
+
+def words(*v):
+    return np.array(v, dtype=object)
+
+
+def ints(*v):
+    return np.array(v, np.int64)
+
+
+def case(name, feeds, nodes, ins, outs, options="", opset=20, ml=4, want=None, **inits):
+    graph = h.make_graph(nodes, "g", ins, outs, [init(k, v) for k, v in inits.items()])
+    m = h.make_model(graph, opset_imports=[h.make_opsetid("", opset), h.make_opsetid("ai.onnx.ml", ml)], ir_version=9)
+    data = m.SerializeToString()
+    for path in os.path.join(HERE, name + ".onnx"), os.path.join(SEEDS, f"string_{name}"):
+        with open(path, "wb") as out:
+            out.write(data)
+    so = ort.SessionOptions()
+    so.log_severity_level = 3
+    session = None if want else ort.InferenceSession(data, so, providers=["CPUExecutionProvider"])
+    for k, feed in enumerate(feeds):
+        folder = os.path.join(HERE, f"{name}.{k}")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        got = want[k] if want else session.run(None, feed)
+        for what, infos, values in ("input", ins, [feed[v.name] for v in ins]), ("output", outs, got):
+            for i, (info, v) in enumerate(zip(infos, values)):
+                sequence = info.type.WhichOneof("value") == "sequence_type"
+                proto = nh.from_list(list(v)) if sequence else nh.from_array(np.asarray(v))
+                with open(f"{folder}/{what}_{i}.pb", "wb") as out:
+                    out.write(proto.SerializeToString())
+    lines.append(f"{name} {len(feeds)} {options}".strip())
+
+
+def moved():
+    """Strings in other places, in twos of different rooms, and chosen."""
+    grid = words("one", "two", "three", "vier", "fünf", "").reshape(2, 3)
+    feeds = [dict(x=grid, y=words("seventeen", "a", "b"), i=ints(2, 0, -1)),
+             dict(x=grid[::-1], y=words("x", "yy", "zzz"), i=ints(1, 1, 0))]
+    case("moved", feeds,
+         [node("Unsqueeze", "y zero", "row"), node("Concat", "x row", "all", axis=0),
+          node("Gather", "all i", "picked", axis=-1), node("Transpose", "picked", "turned"),
+          node("Slice", "turned zero two zero", "top"), node("Reshape", "top flat", "line"),
+          node("Equal", "line word", "same"), node("Not", "same", "other"), node("Where", "same word line", "kept"),
+          node("Compress", "kept other", "rest"), node("Expand", "line wide", "lines"), node("Size", "rest", "count"),
+          node("Shape", "turned", "shape"), node("Split", "y", "a b c", num_outputs=3), node("StringConcat", "a c", "ac")],
+         [value("x", S, [2, 3]), value("y", S, [3]), value("i", I, [3])],
+         [value("kept", S, [6]), value("rest", S, None), value("lines", S, [2, 6]), value("count", I, []),
+          value("shape", I, [2]), value("ac", S, [1])],
+         zero=ints(0), two=ints(2), flat=ints(-1), wide=ints(2, 6), word=words("three"))
+
+
+def chosen():
+    """Strings out of branches, sequences and a loop, in which they become longer."""
+    then = h.make_graph([node("StringConcat", "x dot", "t")], "then", [], [value("t", S, [2])])
+    other = h.make_graph([node("Identity", "y", "e")], "else", [], [value("e", S, [2])])
+    body = h.make_graph([node("StringConcat", "s dot", "longer"), node("Identity", "go", "still")], "body",
+                        [value("n", I, []), value("go", B, []), value("s", S, [2])],
+                        [value("still", B, []), value("longer", S, [2]), ])
+    x, y = words("a", "bcd"), words("many", "more words")
+    case("chosen", [dict(x=x, y=y, c=np.array(True)), dict(x=x, y=y, c=np.array(False))],
+         [node("If", "c", "v", then_branch=then, else_branch=other),
+          node("SequenceConstruct", "x v y", "seq"), node("SequenceAt", "seq one", "at"),
+          node("Loop", "three _ at", "grown", body=body), node("SequenceLength", "seq", "length")],
+         [value("x", S, [2]), value("y", S, [2]), value("c", B, [])],
+         [value("v", S, [2]), value("grown", S, [2]), value("length", I, [])],
+         dot=words("."), one=np.array(1), three=np.array(3))
+
+
+def constants():
+    """Strings that are not inputs are folded; `--dim` leaves their room to the run."""
+    case("constants", [dict(x=words("yes", "no"))],
+         [node("Constant", "", "k", value_strings=["y", "n"]), node("Constant", "", "one", value_string="es"),
+          node("StringConcat", "k one", "made"), node("Equal", "x made", "y"), node("Identity", "made", "z")],
+         [value("x", S, [2])], [value("y", B, [2]), value("z", S, [2])], options="--dim x.bytes=1..40")
+
+
+def main():
+    os.makedirs(HERE, exist_ok=True)
+    for make in moved, chosen, constants:
+        make()
+    with open(os.path.join(HERE, "cases.txt"), "w") as out:
+        out.write("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,2 @@
+2many2
+more words

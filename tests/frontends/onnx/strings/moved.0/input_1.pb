@@ -1,0 +1,1 @@
+2	seventeen2a2b

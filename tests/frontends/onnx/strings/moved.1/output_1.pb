@@ -1,0 +1,1 @@
+2fünf2two2yy2fünf2two2yy
