@@ -16,7 +16,7 @@
  *   det.c trees.c learned.c random.c fused_attention.c training.c gradient.c
  *               converters by family
  *   string.c    strings as bytes, and operators that only move them    strings.def  who takes them
- *   string_ops.c  operators that look at them
+ *   string_ops.c tfidf.c  operators that look at them      regex.h  regular expressions
  *   packed.c    values of different sizes as tensors of one type: branches, states of loops
  *   ranks.c     values of which a run decides how many dimensions they have
  *   list.c      sequences whose length a run decides
@@ -325,11 +325,21 @@ bool onnx_convert_strings(Node *n, const struct OnnxRow *row);
 const Idx *string_room(const Expr *x);
 /* [S, 1] of i64 */
 const Expr *string_length(const Build *b, const Expr *x);
-/* With more room; the least that all have; the bytes from..from+length-1, [.., 1] of i64. */
+/* With more room; the least that all have. */
 const Expr *string_fitted(const Build *b, const Expr *x, const Idx *room);
 const Idx  *string_common_room(const Build *b, uint32_t n, const Expr *const *xs);
-const Expr *string_parts(const Build *b, const Expr *x, const Expr *from, const Expr *length,
-                         const Idx *room);
+/* All in one dimension, [N, room]; these with a zero byte behind each; of each of those K parts of
+ * `length` bytes from `from` on, [N, K, 1] of i64. */
+const Expr *string_rows(const Build *b, const Expr *x);
+const Expr *string_ended(const Build *b, const Expr *rows);
+const Expr *string_parts(const Build *b, const Expr *rows, const Expr *from, const Expr *length);
+/* An automaton over bytes goes along each row: its last states [N], or all [N, room], as i32. */
+typedef struct {
+    int32_t        states, classes, start;
+    const uint8_t *class_of; /* [256] */
+    const int32_t *next;     /* [states * classes] */
+} StringAutomaton;
+const Expr *string_walk(Node *n, const Expr *rows, const StringAutomaton *a, bool all);
 /* Which are equal, broadcast; without the room. */
 const Expr *string_equal(const Build *b, const Expr *x, const Expr *y);
 

@@ -113,26 +113,80 @@ const Idx *string_common_room(const Build *b, uint32_t n, const Expr *const *xs)
     return room;
 }
 
-const Expr *string_parts(const Build *b, const Expr *x, const Expr *from, const Expr *length,
-                         const Idx *room)
+const Expr *string_rows(const Build *b, const Expr *x)
 {
-    Arith       *A = b->c->arith;
-    GatherAttrs *a = ATTRS(b, GatherAttrs);
-    uint32_t     last = expr_rank(x) - 1;
-    const Idx   *dims[MAX_RANK], *had = string_room(x);
-    const Expr  *j = build_arange(b, room, DT_I64), *at, *zero;
+    const Idx *dims[2] = {idx_const(b->c->arith, 1), string_room(x)};
 
-    for (uint32_t i = 0; i < last; i++)
-        dims[i] = expr_form(x, i);
-    dims[last] = idx_const(A, 1);
-    zero = build_zeros_of(b, DT_U8, last + 1, dims); /* the cell behind the last */
-    x = build_concat(b, 2, (const Expr *[]){x, zero}, last);
-    dims[last] = room;
-    at = build_add(b, from, j);
-    at = cell_clamp(b, at, cell_number(b, 0), cell_form(b, had));
-    at = build_where(b, build_less(b, j, length), at, cell_form(b, had));
-    a->axis = last;
-    return build2(b, "gather", x, build_broadcast_to(b, at, last + 1, dims), a);
+    for (uint32_t i = 0; i + 1 < expr_rank(x); i++)
+        dims[0] = idx_mul(b->c->arith, dims[0], expr_form(x, i));
+    return build_reshape_to(b, x, 2, dims);
+}
+
+const Expr *string_ended(const Build *b, const Expr *rows)
+{
+    const Idx *dims[2] = {expr_form(rows, 0), idx_const(b->c->arith, 1)};
+
+    return build_concat(b, 2, (const Expr *[]){rows, build_zeros_of(b, DT_U8, 2, dims)}, 1);
+}
+
+const Expr *string_parts(const Build *b, const Expr *rows, const Expr *from, const Expr *length)
+{
+    Arith      *A = b->c->arith;
+    const Idx  *n = expr_form(rows, 0), *room = string_room(rows), *one = idx_const(A, 1), *all;
+    const Expr *j = build_arange(b, room, DT_I64), *base, *at;
+
+    all = idx_mul(A, n, idx_addc(A, room, 1)); /* with a zero behind each row */
+    rows = build_reshape_to(b, string_ended(b, rows), 1, &all);
+    base =
+        build2(b, "multiply", build_arange(b, n, DT_I64), cell_form(b, idx_addc(A, room, 1)), NULL);
+    base = build_reshape_to(b, base, 3, (const Idx *[]){n, one, one});
+    at = cell_clamp(b, build_add(b, from, j), cell_number(b, 0), cell_form(b, room));
+    at = build_where(b, build_less(b, j, length), at, cell_form(b, room));
+    return build_take(b, rows, build_add(b, base, at), 0);
+}
+
+/* ---- automata --------------------------------------------------------------------------------------- */
+
+typedef struct {
+    const Expr *bytes, *class_of, *next; /* [N, W]; [256] and [states * classes] of i32 */
+    int64_t     classes;
+} Walk;
+
+static bool walk_on(Node *n, void *user, const Expr *i, const Expr *const *state, const Expr **next,
+                    const Expr **piece)
+{
+    const Walk  *w = user;
+    const Build *b = &n->b;
+    const Expr  *byte = build_cast(b, build_take(b, w->bytes, i, 1), DT_I64), *at;
+
+    at = build_add(b, build_by(b, "multiply", state[0], (double)w->classes),
+                   build_take(b, w->class_of, byte, 0));
+    next[0] = build_take(b, w->next, at, 0);
+    if (piece)
+        piece[0] = next[0];
+    return next[0] != NULL;
+}
+
+const Expr *string_walk(Node *n, const Expr *rows, const StringAutomaton *a, bool all)
+{
+    const Build *b = &n->b;
+    int64_t      count = 256, cells = (int64_t)a->states * a->classes, swap[2] = {1, 0};
+    int32_t     *class_of = NEW_ARRAY(b->c->arena, int32_t, 256);
+    const Idx   *N = expr_form(rows, 0);
+    InitAttrs   *fill = ATTRS(b, InitAttrs);
+    const Expr  *first, *out[2];
+    Walk         w = {.bytes = rows, .classes = a->classes};
+
+    for (uint32_t i = 0; i < 256; i++)
+        class_of[i] = a->class_of[i];
+    w.class_of = build_const(b, DT_I32, 1, &count, class_of);
+    w.next = build_const(b, DT_I32, 1, &cells, a->next);
+    fill->shape = dims_dup(b->c, &N, 1);
+    fill->dtype = DT_I32;
+    first = build1(b, "full", build_const(b, DT_I32, 0, NULL, &a->start), fill);
+    if (!first || !onnx_rounds(n, string_room(rows), 1, &first, all, walk_on, &w, out))
+        return NULL;
+    return all ? build_transpose(b, out[1], 2, swap) : out[0];
 }
 
 const Expr *onnx_string_input(Import *im, const Expr *x)

@@ -95,9 +95,49 @@ def constants():
          [value("x", S, [2])], [value("y", B, [2]), value("z", S, [2])], options="--dim x.bytes=1..40")
 
 
+def split():
+    """By what overlaps itself, by letters of several bytes, by spaces; at most so often."""
+    feeds = [dict(x=words("aaaa", "baab", "", "a\u00e9b\u00e9", " one  two\tthree ", "x").reshape(2, 3)),
+             dict(x=words("a", "\u00e9", "\u00e9\u00e9", "aaaaaaa", "   ", " y ").reshape(2, 3))]
+    nodes = [node("StringSplit", "x", "aa naa", delimiter="aa"), node("StringSplit", "x", "e ne", delimiter="\u00e9"),
+             node("StringSplit", "x", "s ns"), node("StringSplit", "x", "s1 ns1", maxsplit=1),
+             node("StringSplit", "x", "a2 na2", delimiter="a", maxsplit=2)]
+
+    def parts(t, *how):
+        lists = [[v.split(*how) for v in row] for row in t]
+        most = max(len(v) for row in lists for v in row)
+        return (np.array([[v + [""] * (most - len(v)) for v in row] for row in lists], dtype=object),
+                np.array([[len(v) for v in row] for row in lists]))
+
+    want = [sum((parts(f["x"], *how) for how in (("aa",), ("\u00e9",), (), (None, 1), ("a", 2))), ()) for f in feeds]
+    outs = [v for k in ("aa", "e", "s", "s1", "a2") for v in (value(k, S, None), value("n" + k, I, [2, 3]))]
+    case("split", feeds, nodes, [value("x", S, [2, 3])], outs, want=want)
+
+
+def matched():
+    """Patterns of all kinds, as RE2 has them in ONNX Runtime."""
+    patterns = [r"(a|b)*abb", r"[^a-c\d]{2,3}", r"\bfoo\b.*", r"(?i)straSSe|CAT", r"^a.c$", r"(?s)a.c", r"\x61[[:alpha:]]+\w",
+                r"x*", r"(?:ab){2}(?P<n>c)??", r".", r"\Qa.c\E", r"[\x{e0}-\x{ff}]+\W?", r"(?m)a$\n^b", r"\D+\B.", r"a{,2}",
+                r"(\d+|[a-f-]+){3}", r"[^\n]+@[^@]+", r"(\d|x)*?[^\x00-\x7f]\x{4e2D}?"]
+    feeds = [dict(x=words("abb", "babb", "xy", "foo", "foo bar", "STRASSE", "a.c", "a\nc", "", "ababc", "\u00e9", "\u4e2d",
+                          "\U0001f600", "a\nb", "a{,2}", "12-3", "joe@x", "cat", "food", "\u00e9\u00fc!"))]
+    case("matched", feeds, [node("RegexFullMatch", "x", f"y{k}", pattern=p) for k, p in enumerate(patterns)],
+         [value("x", S, [20])], [value(f"y{k}", B, [20]) for k in range(len(patterns))])
+
+
+def normalized():
+    """Words that are left out, in both ways of looking at case; all of them."""
+    feeds = [dict(x=words("The", "CAT", "sat", "the", "Mat")), dict(x=words("the", "the", "THE", "the", "tHe"))]
+    case("normalized", feeds,
+         [node("StringNormalizer", "x", "y", locale="C", case_change_action="LOWER", is_case_sensitive=1, stopwords=["the", "mat"]),
+          node("StringNormalizer", "x", "z", locale="C", case_change_action="UPPER", stopwords=["the", "sat"]),
+          node("StringNormalizer", "x", "w", locale="C", case_change_action="UPPER")],
+         [value("x", S, [5])], [value("y", S, None), value("z", S, None), value("w", S, [5])], options="--dim x.bytes=1..9")
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
-    for make in moved, chosen, constants:
+    for make in moved, chosen, constants, split, matched, normalized:
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")

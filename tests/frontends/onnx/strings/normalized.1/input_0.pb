@@ -1,0 +1,1 @@
+2the2the2THE2the2tHe
