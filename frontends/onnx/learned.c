@@ -1,5 +1,5 @@
 /* Models and encoders of ai.onnx.ml that are no trees: linear models, support vectors, scaling,
- * encoding of numbers. */
+ * features put together. */
 #include "frontends/onnx/onnx.h"
 
 #include <math.h>
@@ -175,19 +175,18 @@ bool convert_linear_classifier(Node *n)
     ArgReduceAttrs *top = ATTRS(b, ArgReduceAttrs);
     const char     *after;
     const double   *base;
-    const Expr     *s, *at, *label;
+    const Expr     *s, *at, *labels;
     uint32_t        classes;
-    Ints            labels;
+    int64_t         count;
     bool            single;
 
     node_ignore(n, "multi_class"); /* how it was trained */
-    if (!node_ints(n, "classlabels_ints", &labels))
-        return node_error(n, E_UNSUPPORTED, "labels that are strings");
-    if (!node_choice(n, "post_transform", onnx_post_transforms, &after) ||
+    if (!(labels = onnx_class_labels(n, "classlabels_ints", &count)) ||
+        !node_choice(n, "post_transform", onnx_post_transforms, &after) ||
         !node_numbers(n, "intercepts", &classes, &base))
         return false;
-    single = labels.n == 2 && classes == 1;
-    if (!(s = linear(n, single ? 1 : labels.n)))
+    single = count == 2 && classes == 1;
+    if (!(s = linear(n, single ? 1 : count)))
         return false;
     if (single) { /* the other class has the opposite score */
         bool logistic = !strcmp(after, "LOGISTIC");
@@ -203,9 +202,8 @@ bool convert_linear_classifier(Node *n)
         at = build1(b, "argmax", s, top);
         s = onnx_post_transform(n, after, s);
     }
-    label = build_i64s(b, labels.n, labels.at);
     n->out[1] = s;
-    return s && at && node_done(n, build_take(b, label, at, 0));
+    return s && node_done(n, onnx_labelled(n, labels, at));
 }
 
 /* Sums over the support vectors of a kernel of each with the data, or a linear model. */
@@ -259,89 +257,6 @@ bool convert_svm_regressor(Node *n)
         y = build_where(b, build_by(b, "greater", y, 0), build_scalar(b, y, 1),
                         build_scalar(b, y, -1));
     return node_done(n, onnx_post_transform(n, after, y));
-}
-
-/* [..] -> [.., categories] */
-bool convert_ml_one_hot(Node *n)
-{
-    const Build *b = &n->b;
-    const Expr  *x, *y;
-    Ints         cats;
-
-    if (!node_ints(n, "cats_int64s", &cats))
-        return node_error(n, E_UNSUPPORTED, "categories that are strings");
-    if (!node_int(n, "zeros", 1))
-        return node_error(n, E_UNSUPPORTED,
-                          "zeros 0: a category that is not there would be an "
-                          "error of the run");
-    if (!node_need_rank(n, 0, 0, MAX_RANK - 1))
-        return false;
-    x = build_expand_dims(b, build_cast(b, n->in[0], DT_I64), expr_rank(n->in[0]), 1);
-    y = build2(b, "equal", x, build_i64s(b, cats.n, cats.at), NULL);
-    return y && node_done(n, build_cast(b, y, DT_F32));
-}
-
-/* Numbers for numbers, by two lists. */
-bool convert_label_encoder(Node *n)
-{
-    const Build  *b = &n->b;
-    const char   *kinds[] = {"int64s", "floats", "tensor"};
-    const Expr   *lists[2] = {0}, *y;
-    const double *v;
-    uint32_t      count;
-    DType         t;
-    Ints          k;
-
-    if (!node_need_rank(n, 0, 0, MAX_RANK))
-        return false;
-    for (uint32_t i = 0; i < 2; i++)
-        for (uint32_t j = 0; j < 3; j++) {
-            const char *name = arena_printf(b->c->arena, "%s_%s", i ? "values" : "keys", kinds[j]);
-            const OnnxAttr *a = node_attr(n, name);
-
-            if (!a || lists[i])
-                continue;
-            if (j == 0)
-                lists[i] = node_ints(n, name, &k) ? build_i64s(b, k.n, k.at) : NULL;
-            else if (j == 1)
-                lists[i] = node_numbers(n, name, &count, &v) ? floats(b, count, 0, v) : NULL;
-            else
-                lists[i] = a->t ? onnx_constant(n->im, a->t, b->loc) : NULL;
-            if (!lists[i])
-                return false;
-        }
-    if (!lists[0] || !lists[1] || expr_rank(lists[0]) != 1 || expr_rank(lists[1]) != 1 ||
-        build_dim(b, lists[0], 0) != build_dim(b, lists[1], 0))
-        return node_error(n, E_UNSUPPORTED, "keys or values that are strings, or not as many");
-    if (build_dim(b, lists[0], 0) > 1 << 12)
-        return node_error(n, E_UNSUPPORTED, "%lld keys; at most 4096 are supported",
-                          (long long)build_dim(b, lists[0], 0));
-    t = expr_dtype(lists[1]);
-    y = expr_scalar(b->c, t,
-                    dtype_is_float(t) ? node_float(n, "default_float", -0.0)
-                                      : (double)node_int(n, "default_int64", -1));
-    if (node_attr(n, "default_tensor") && node_attr(n, "default_tensor")->t)
-        y = build_reshape(b, onnx_constant(n->im, node_attr(n, "default_tensor")->t, b->loc), 0,
-                          NULL);
-    node_ignore(n, "default_int64"); /* of values of another type */
-    node_ignore(n, "default_float");
-    node_ignore(n, "default_string");
-    y = build_broadcast_to(b, y, expr_rank(n->in[0]), expr_forms(n->in[0]).at);
-    for (int64_t i = build_dim(b, lists[0], 0); y && i-- > 0;) {
-        const Expr *key = build_reshape(b, build_slice(b, lists[0], 0, i, i + 1), 0, NULL), *hit;
-
-        key = build_fold(b, build_cast(b, key, expr_dtype(n->in[0])));
-        hit = build2(b, "equal", n->in[0], key, NULL);
-        if (key && dtype_is_float(expr_dtype(key))) {
-            double f;
-
-            if (expr_const_f(key, &f) && isnan(f))
-                hit = build1(b, "isnan", n->in[0], NULL);
-        }
-        y = build_where(b, hit, build_reshape(b, build_slice(b, lists[1], 0, i, i + 1), 0, NULL),
-                        y);
-    }
-    return node_done(n, y);
 }
 
 bool convert_feature_vectorizer(Node *n)

@@ -13,7 +13,7 @@
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c recurrent_loop.c attention.c state.c loss.c
  *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c control.c
- *   det.c trees.c learned.c random.c fused_attention.c training.c gradient.c
+ *   det.c trees.c learned.c labels.c random.c fused_attention.c training.c gradient.c
  *               converters by family
  *   string.c    strings as bytes, and operators that only move them    strings.def  who takes them
  *   string_ops.c tfidf.c  operators that look at them      regex.h  regular expressions
@@ -648,6 +648,10 @@ bool onnx_dropout_training(Node *n, const Expr *training);
 /* trees.c: what operators of ai.onnx.ml do with scores [N, K] */
 extern const char *const onnx_post_transforms[]; /* NULL ends them */
 const Expr              *onnx_post_transform(Node *n, const char *how, const Expr *x);
+/* labels.c: the labels of a classifier's classes, numbers in the attribute `numbers` or strings;
+ * those of the classes `at` */
+const Expr *onnx_class_labels(Node *n, const char *numbers, int64_t *count);
+const Expr *onnx_labelled(Node *n, const Expr *labels, const Expr *at);
 /* resize_matrix.c: by matrices of weights */
 typedef struct {
     const char *method, *coordinates, *rounding; /* method: nearest, linear, cubic by its letter */

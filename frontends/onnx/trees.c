@@ -560,14 +560,11 @@ bool convert_tree_classifier(Node *n)
     const char     *after;
     Forest          f = {0};
     Listed          l;
-    Ints            labels;
-    const Expr     *y, *label, *scores;
+    const Expr     *y, *labels, *label, *scores;
     bool            positive = true, single = true;
 
-    if (!node_ints(n, "classlabels_int64s", &labels))
-        return node_error(n, E_UNSUPPORTED, "labels that are strings");
-    f.targets = labels.n;
-    if (!node_choice(n, "post_transform", onnx_post_transforms, &after) || !read_lists(n, &l) ||
+    if (!(labels = onnx_class_labels(n, "classlabels_int64s", &f.targets)) ||
+        !node_choice(n, "post_transform", onnx_post_transforms, &after) || !read_lists(n, &l) ||
         !listed_forest(n, &l, &f) || !listed_shares(n, &l, "class", &f))
         return false;
     for (uint32_t i = 0; i < f.shares.n; i++) {
@@ -589,8 +586,7 @@ bool convert_tree_classifier(Node *n)
         scores = onnx_post_transform(n, after, y);
     }
     n->out[1] = scores ? build_cast(b, scores, DT_F32) : NULL;
-    return label && n->out[1] &&
-           node_done(n, build_take(b, build_i64s(b, labels.n, labels.at), label, 0));
+    return label && n->out[1] && node_done(n, onnx_labelled(n, labels, label));
 }
 
 /* ---- TreeEnsemble of version 5 ---------------------------------------------------------------------- */

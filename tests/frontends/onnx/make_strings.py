@@ -135,9 +135,47 @@ def normalized():
          [value("x", S, [5])], [value("y", S, None), value("z", S, None), value("w", S, [5])], options="--dim x.bytes=1..9")
 
 
+def encoded():
+    """Strings from and to strings and numbers, and as labels of classes."""
+    ml = dict(domain="ai.onnx.ml")
+    feeds = [dict(x=words("red", "blue", "gr\u00fcn", "").reshape(2, 2), i=ints(0, 7, 2), f=np.array([1.5, np.nan], np.float32),
+                  d=np.array([[1, 2], [-3, 1], [0.5, -2]], np.float32))]
+    nodes = [node("LabelEncoder", "x", "ss", keys_strings=["blue", "red"], values_strings=["sky", "strawberry"], **ml),
+             node("LabelEncoder", "x", "sf", keys_strings=["", "gr\u00fcn"], values_floats=[2.5, -1.0], default_float=9.0, **ml),
+             node("LabelEncoder", "i", "ns", keys_int64s=[0, 2, 5], values_strings=["zero", "two", "five"],
+                  default_string="?", **ml),
+             node("LabelEncoder", "f", "fs", keys_floats=[np.nan, 1.5], values_strings=["none", "some"], **ml),
+             node("CategoryMapper", "x", "cn", cats_int64s=[3, 4], cats_strings=["red", "blue"], default_int64=-7, **ml),
+             node("CategoryMapper", "i", "cs", cats_int64s=[7, 2], cats_strings=["seven", "two"], default_string="no", **ml),
+             node("OneHotEncoder", "x", "hot", cats_strings=["red", "gr\u00fcn", "x"], **ml),
+             node("LinearClassifier", "d", "linear p", classlabels_strings=["low", "middle", "high"],
+                  coefficients=[1.0, 0.0, -1.0, 0.5, 0.0, 1.0], intercepts=[0.0, 0.1, -0.2], **ml),
+             node("TreeEnsembleClassifier", "d", "tree q", classlabels_strings=["left", "right", "none"], nodes_treeids=[0, 0, 0],
+                  nodes_nodeids=[0, 1, 2], nodes_featureids=[0, 0, 0], nodes_values=[0.0, 0.0, 0.0],
+                  nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0],
+                  class_treeids=[0, 0], class_nodeids=[1, 2], class_ids=[0, 1], class_weights=[1.0, 1.0],
+                  post_transform="NONE", **ml)]
+    case("encoded", feeds, nodes,
+         [value("x", S, [2, 2]), value("i", I, [3]), value("f", F, [2]), value("d", F, [3, 2])],
+         [value("ss", S, [2, 2]), value("sf", F, [2, 2]), value("ns", S, [3]), value("fs", S, [2]), value("cn", I, [2, 2]),
+          value("cs", S, [3]), value("hot", F, [2, 2, 3]), value("linear", S, [3]), value("tree", S, [3])])
+
+
+def weighed():
+    """Runs of words in rows of them, some left out between, weighed; a row length that the run decides."""
+    pool = ["a", "bb", "c", "a", "bb", "bb", "c", "\u00e9", "a"]
+    how = dict(min_gram_length=1, max_gram_length=2, max_skip_count=1, ngram_counts=[0, 3], ngram_indexes=[2, 0, 1, 5, 3, 4],
+               pool_strings=pool, weights=[0.5, 2.0, 1.5, 1.0, 3.0, 0.25])
+    feeds = [dict(x=words("a", "bb", "c", "a", "bb", "d", "\u00e9", "a", "x", "", "bb", "c").reshape(2, 6)),
+             dict(x=words("a", "c").reshape(1, 2))]
+    case("weighed", feeds, [node("TfIdfVectorizer", "x", m, mode=m, **how) for m in ("TF", "IDF", "TFIDF")],
+         [value("x", S, ["N", "C"])], [value(m, F, ["N", 6]) for m in ("TF", "IDF", "TFIDF")],
+         options="--dim N=1..3 --dim C=1..8 --dim x.bytes=1..8")
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
-    for make in moved, chosen, constants, split, matched, normalized:
+    for make in moved, chosen, constants, split, matched, normalized, encoded, weighed:
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")

@@ -1,0 +1,1 @@
+2high2middle2low
