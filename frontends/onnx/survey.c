@@ -140,6 +140,9 @@ static void report(const Survey *s)
         error_at(c, E_UNSUPPORTED_OP, loc, "%s", t.at);
         if (m->other && m->version < m->other->lo)
             diag_hint(c->diags, "it is from opset %lld on", (long long)m->other->lo);
+        else if (!*m->domain && !strcmp(m->op, "ImageDecoder"))
+            diag_hint(c->diags, "compiled models hold no decoders: begin the model behind it, with "
+                                "pixels as an input (--input-image)");
     }
     for (uint32_t i = 0; i < s->findings.n; i++) {
         const Finding *f = &s->findings.at[i];

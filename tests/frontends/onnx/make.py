@@ -60,6 +60,7 @@ def bad():
         [node("Frobnicate", "x", "a"), node("Celu", "a", "b"), node("Frobnicate", "b", "c", "second"),
          node("Relu", "c", "d"), node("Fancy", "d", "e", domain="org.example"), node("Unique", "e", "y")],
         [x], [y], opset=11, domains=["org.example"]))
+    save("bad_decoder", model([node("ImageDecoder", "x", "y")], [value("x", T.UINT8, ["n"])], [value("y", T.UINT8, [4, 4, 3])], opset=20))
     save("bad_dim", one(node("Relu", "x", "y"), ins=[value("x", F, [1, "T", 3])]))
     save("bad_rank", one(node("Relu", "x", "y"), ins=[value("x", F, None)]))
     save("bad_order", one(node("Relu", "a", "y"), node("Abs", "x", "a")))
