@@ -1,8 +1,8 @@
 /* Adjoints of what slides a window: convolutions and pooling.
  *
- * A convolution's operand gets the transposed convolution of the gradient with the same weights.
- * Its weights get a convolution, too, in which pictures are channels: the gradient is the kernel,
- * strides and dilation change places. */
+ * A convolution's operand gets the transposed convolution of the gradient with the same weights,
+ * which is a convolution where steps are 1. Its weights get a convolution, too, in which pictures
+ * are channels: the gradient is the kernel, strides and dilation change places. */
 #include "ops/gradient/gradient.h"
 
 #include <math.h>
@@ -25,12 +25,37 @@ static const Expr *conv(const Adjoint *a, const Window *w, const Expr *x, const 
     return grad2(a, "nn.conv2d", x, k, attrs);
 }
 
+/* With steps of 1 the transposed convolution is one with the kernel turned round, channels of each
+ * group exchanged: there are better schedules for that.  NULL: it is not, or not within its
+ * padding. */
+static const Expr *conv_turned(const Adjoint *a, const Window *w, const Expr *y, const Expr *k)
+{
+    static const int64_t swap[] = {0, 2, 1, 3, 4};
+    const Type          *t = k->type;
+    Arith               *A = a->c->arith;
+    const Idx           *g = idx_const(A, w->groups), *out = idx_divc(A, t->dims[0], w->groups);
+    Window               v = *w;
+    int64_t              pad[4];
+
+    for (uint32_t i = 0; i < 4; i++) {
+        pad[i] = (dim_of(t, i % 2 + 2) - 1) * w->dilation.at[i % 2] - w->padding.at[i];
+        if (w->strides.at[i % 2] != 1 || pad[i] < 0)
+            return NULL;
+    }
+    v.padding = ints_dup(a->c, pad, 4);
+    k = grad_reshape(a, k, 5, (const Idx *[]){g, out, t->dims[1], t->dims[2], t->dims[3]});
+    k = grad_reshape(a, grad_transpose(a, k, 5, swap), 4,
+                     (const Idx *[]){idx_mul(A, g, t->dims[1]), out, t->dims[2], t->dims[3]});
+    return conv(a, &v, y, grad_reverse(a, grad_reverse(a, k, 2), 3));
+}
+
 /* The cells that read y, as many as `like` has. */
 static const Expr *conv_back(const Adjoint *a, const Window *w, const Expr *y, const Expr *k,
                              const Type *like)
 {
     Conv2dTransposeAttrs *attrs = NEW_ATTRS(a->c, Conv2dTransposeAttrs);
     int64_t               extra[2], in, out, size;
+    const Expr           *turned;
 
     if (!y || !k)
         return NULL;
@@ -42,6 +67,8 @@ static const Expr *conv_back(const Adjoint *a, const Window *w, const Expr *y, c
         extra[i] = in + w->padding.at[i] + w->padding.at[i + 2] -
                    ((out - 1) * w->strides.at[i] + (size - 1) * w->dilation.at[i] + 1);
     }
+    if (!extra[0] && !extra[1] && (turned = conv_turned(a, w, y, k)))
+        return turned;
     attrs->strides = w->strides;
     attrs->dilation = w->dilation;
     attrs->padding = w->padding;
@@ -51,7 +78,7 @@ static const Expr *conv_back(const Adjoint *a, const Window *w, const Expr *y, c
 }
 
 /* [N, groups * C, ..] -> [C, groups * N, ..], or with `within` [groups * C, N, ..]. */
-static const Expr *turned(const Adjoint *a, const Expr *x, int64_t groups, bool within)
+static const Expr *as_channels(const Adjoint *a, const Expr *x, int64_t groups, bool within)
 {
     static const int64_t out[] = {2, 1, 0, 3, 4}, in[] = {1, 2, 0, 3, 4};
     Arith               *A = a->c->arith;
@@ -72,7 +99,7 @@ static const Expr *conv_weight(const Adjoint *a, const Window *w, const Expr *x,
     Window               v = {w->dilation, w->strides, w->padding, w->groups};
     const Idx           *none = idx_const(a->c->arith, 0);
 
-    x = conv(a, &v, turned(a, x, w->groups, false), turned(a, dy, w->groups, true));
+    x = conv(a, &v, as_channels(a, x, w->groups, false), as_channels(a, dy, w->groups, true));
     for (uint32_t i = 2; x && i < 4; i++) /* rows and columns that no window reached */
         if (x->type->dims[i] != like->dims[i])
             x = grad_slice(a, x, i, none, like->dims[i]);

@@ -135,6 +135,14 @@ static const GradientCase cases[] = {
      "fn @main(%x: Tensor[(A, 4, 7, 6), f64], %w: Tensor[(6, 2, 3, 3), f64]) {"
      " nn.conv2d(%x, %w, strides=[1, 2], padding=[1, 1, 1, 1], dilation=[2, 1], groups=2) }",
      -2, 2},
+    {"nn.conv2d",
+     "fn @main(%x: Tensor[(A, 4, 5, 4), f64], %w: Tensor[(6, 2, 3, 2), f64]) {"
+     " nn.conv2d(%x, %w, padding=[1, 0, 2, 1], dilation=[1, 2], groups=2) }",
+     -2, 2},
+    {"nn.conv2d", /* padding that whole windows lie in */
+     "fn @main(%x: Tensor[(A, B, 3, 2), f64], %w: Tensor[(C, B, 2, 1), f64]) {"
+     " nn.conv2d(%x, %w, padding=[2, 1, 2, 1]) }",
+     -2, 2},
     {"nn.conv2d_transpose",
      "fn @main(%x: Tensor[(A, 4, 4, 3), f64], %w: Tensor[(4, B, 3, 2), f64]) {"
      " nn.conv2d_transpose(%x, %w, strides=[2, 1], padding=[1, 0, 0, 1], output_padding=[1, 0],"
