@@ -218,9 +218,14 @@ static bool through(Reverse *r, const Expr *e)
     return refuse(r->c, e->loc.file ? e->loc : r->loc, "control flow");
 }
 
+/* Numbers that are no floats change by steps: nothing depends on a parameter through them. */
 static bool depends(const Reverse *r, const Expr *e)
 {
-    for (uint32_t i = 0; i < e->nkids; i++)
+    bool floats = false;
+
+    for (uint32_t i = 0; e->type && i < fields_of(e->type); i++)
+        floats |= is_float_tensor(field_type(e->type, i));
+    for (uint32_t i = 0; floats && i < e->nkids; i++)
         if (map_get(r->active, PTR_KEY(e->kids[i])))
             return true;
     return false;

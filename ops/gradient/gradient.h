@@ -2,7 +2,7 @@
  *
  *   gradient.c     the operator: its type, and its expansion
  *   adjoints.def   one row an operator
- *   elementwise.c reduce.c product.c window.c move.c
+ *   elementwise.c reduce.c product.c window.c image.c move.c
  *                  adjoints by family
  *   build.c        calls of operators, for adjoints
  *

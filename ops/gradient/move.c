@@ -70,19 +70,61 @@ void adjoint_split(const Adjoint *a)
     a->dx[0] = grad1(a, "concatenate", expr_tuple(a->c, a->call->type->n, a->dy, a->loc), whole);
 }
 
+/* Where cell i of a dimension of n cells with such a border comes from. */
+static int64_t pad_source(bool reflect, int64_t i, int64_t lo, int64_t hi, int64_t n)
+{
+    int64_t at = i - lo, last = n - 1;
+
+    if (!reflect)
+        return at < 0 ? 0 : at > last ? last : at;
+    at = lo > 0 && at < 0 ? -at : at;
+    return hi > 0 && at > last ? 2 * last - at : at;
+}
+
+/* A border of copies: their gradients are added to those of the cells. */
+static const Expr *gathered(const Adjoint *a, const PadAttrs *attrs, const Expr *dy)
+{
+    const Type *t = a->x[0]->type;
+
+    for (uint32_t i = 0; dy && i < t->n; i++) {
+        int64_t    n, cells, lo = attrs->pad_width.at[2 * i], hi = attrs->pad_width.at[2 * i + 1];
+        const Idx *dims[TE_MAX_AXES], *along[TE_MAX_AXES];
+        int64_t   *from;
+
+        if (!lo && !hi)
+            continue;
+        if (!rel_dim(a->c, a->loc, t, i, &n))
+            return NULL;
+        cells = n + lo + hi;
+        from = NEW_ARRAY(a->c->scratch, int64_t, (size_t)cells + 1);
+        for (int64_t k = 0; k < cells; k++)
+            from[k] = pad_source(!strcmp(attrs->pad_mode, "reflect"), k, lo, hi, n);
+        for (uint32_t d = 0; d < t->n; d++) {
+            dims[d] = dy->type->dims[d];
+            along[d] = d == i ? dims[d] : idx_const(a->c->arith, 1);
+        }
+        const Expr *at = expr_const_i64s(a->c, from, (uint32_t)cells);
+        const Type *all = type_tensor(a->c, DT_I64, t->n, dims);
+
+        dims[i] = t->dims[i];
+        const Expr *zeros = grad_zeros(a, type_tensor(a->c, t->dtype, t->n, dims));
+
+        at = grad_fit(a, grad_reshape(a, at, t->n, along), all);
+        dy = zeros ? grad_scatter(a, zeros, at, dy, i) : NULL;
+    }
+    return dy;
+}
+
 /* Widths below 0 cut cells off, which then have no gradient: the same with the signs turned. */
 void adjoint_pad(const Adjoint *a)
 {
     const PadAttrs *attrs = ATTRS(PadAttrs, a->call);
     int64_t         back[2 * TE_MAX_AXES];
 
-    if (strcmp(attrs->pad_mode, "constant")) {
-        adjoint_refuse(a, arena_printf(a->c->arena, "pad_mode=\"%s\"", attrs->pad_mode));
-        return;
-    }
     for (uint32_t i = 0; i < attrs->pad_width.n; i++)
         back[i] = -attrs->pad_width.at[i];
-    a->dx[0] = grad_pad(a, a->dy[0], back);
+    a->dx[0] = strcmp(attrs->pad_mode, "constant") ? gathered(a, attrs, a->dy[0])
+                                                   : grad_pad(a, a->dy[0], back);
 }
 
 /* x with zeros before and behind along the axis, [begin, begin + its own) of n. */
@@ -228,22 +270,20 @@ static const Expr *wrapped(const Adjoint *a, const Expr *indices, const char *mo
     return grad1(a, "clip", indices, attrs);
 }
 
-/* The indices lie along one dimension, and are the same for all others. */
+/* The indices lie along one dimension, and are the same for all others but those of the batch. */
 void adjoint_take(const Adjoint *a)
 {
     const TakeAttrs *attrs = ATTRS(TakeAttrs, a->call);
     const Type      *t = a->x[0]->type, *ids = a->x[1]->type;
-    uint32_t         axis = axis_of(attrs->axis, t->n);
-    const Idx       *flat[TE_MAX_AXES], *dims[TE_MAX_AXES];
+    uint32_t         axis = axis_of(attrs->axis, t->n), batch = (uint32_t)attrs->batch_dims;
+    const Idx       *flat[TE_MAX_AXES], *dims[TE_MAX_AXES], *n = idx_const(a->c->arith, 1);
     const Expr      *at;
 
-    if (attrs->batch_dims) {
-        adjoint_refuse(a, "batch_dims");
-        return;
-    }
+    for (uint32_t i = batch; i < ids->n; i++)
+        n = idx_mul(a->c->arith, n, ids->dims[i]);
     for (uint32_t i = 0; i < t->n; i++) {
-        flat[i] = i == axis ? type_cells(a->c, ids) : idx_const(a->c->arith, 1);
-        dims[i] = i == axis ? flat[i] : t->dims[i];
+        flat[i] = i < batch ? t->dims[i] : i == axis ? n : idx_const(a->c->arith, 1);
+        dims[i] = i == axis ? n : t->dims[i];
     }
     at = grad_reshape(a, wrapped(a, a->x[1], attrs->mode, t->dims[axis]), t->n, flat);
     at = grad_fit(a, at, type_tensor(a->c, ids->dtype, t->n, dims));
@@ -257,6 +297,17 @@ void adjoint_gather(const Adjoint *a)
     const Expr        *at = wrapped(a, a->x[1], attrs->mode, a->x[0]->type->dims[axis]);
 
     a->dx[0] = grad_scatter(a, a->x[0], at, a->dy[0], axis);
+}
+
+/* Its values where it is on, and where it is off. */
+void adjoint_one_hot(const Adjoint *a)
+{
+    const OneHotAttrs *attrs = ATTRS(OneHotAttrs, a->call);
+    const Expr        *one = expr_scalar(a->c, a->call->type->dtype, 1);
+    const Expr        *zero = expr_scalar(a->c, a->call->type->dtype, 0);
+
+    a->dx[1] = grad_mul(a, a->dy[0], grad3(a, "one_hot", a->x[0], one, zero, attrs));
+    a->dx[2] = grad_mul(a, a->dy[0], grad3(a, "one_hot", a->x[0], zero, one, attrs));
 }
 
 void adjoint_gather_nd(const Adjoint *a)

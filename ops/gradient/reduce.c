@@ -59,6 +59,43 @@ void adjoint_extremum(const Adjoint *a)
     a->dx[0] = grad_of_extremum(a, a->x[0], axes_of_call(a));
 }
 
+/* Each cell's share is the product of the others: of those before it times those behind it, so that
+ * one may be 0.  For that the axes that are reduced come last, as one. */
+void adjoint_prod(const Adjoint *a)
+{
+    uint32_t    axes = axes_of_call(a), rank = a->x[0]->type->n, n = 0;
+    int64_t     last[TE_MAX_AXES], back[TE_MAX_AXES];
+    const Idx  *dims[TE_MAX_AXES + 1];
+    ScanAttrs  *others = NEW_ATTRS(a->c, ScanAttrs);
+    const Expr *x, *before, *behind;
+
+    for (uint32_t k = 0; k < 2; k++)
+        for (uint32_t i = 0; i < rank; i++)
+            if ((axes >> i & 1) == k)
+                last[n++] = i;
+    n = 0;
+    for (uint32_t i = 0; i < rank; i++) {
+        back[last[i]] = i;
+        if (!(axes >> i & 1))
+            dims[n++] = a->x[0]->type->dims[i];
+    }
+    dims[n] = idx_const(a->c->arith, 1);
+    const Expr *dy = grad_reshape(a, a->dy[0], n + 1, dims);
+    for (uint32_t i = 0; i < rank; i++)
+        if (axes >> i & 1)
+            dims[n] = idx_mul(a->c->arith, dims[n], a->x[0]->type->dims[i]);
+    const Expr *turned = grad_transpose(a, a->x[0], rank, last);
+
+    if (!(x = grad_reshape(a, turned, n + 1, dims)))
+        return;
+    others->axis = n;
+    others->exclusive = true;
+    before = grad1(a, "cumprod", x, others);
+    behind = grad_reverse(a, grad1(a, "cumprod", grad_reverse(a, x, n), others), n);
+    x = grad_like(a, grad_mul(a, dy, grad_mul(a, before, behind)), turned);
+    a->dx[0] = grad_transpose(a, x, rank, back);
+}
+
 /* sum (x - mean)^2 / n, where the mean is an operand, too. */
 void adjoint_variance(const Adjoint *a)
 {

@@ -95,6 +95,10 @@ static const GradientCase cases[] = {
     X2("mean", ", axis=[-1], keepdims=true"),
     X2("max", ", axis=[0]"),
     X2("min", ""),
+    X2("prod", ", axis=[1]"),
+    {"prod", "fn @main(%x: Tensor[(A, 2, B, 3), f64]) { prod(%x, axis=[3, 1], keepdims=true) }", -2,
+     2},
+    {"prod", "fn @main(%x: Tensor[(A, B), f64]) { prod(nn.relu(%x), axis=[0]) }", -2, 2},
     {"variance",
      "fn @main(%x: Tensor[(A, 3, B), f64], %m: Tensor[(A, 1, B), f64]) {"
      " variance(%x, %m, axis=[1], unbiased=true) }",
@@ -155,7 +159,21 @@ static const GradientCase cases[] = {
                         " count_include_pad=true"),
     X4("nn.global_avg_pool2d", ""),
     X4("nn.global_max_pool2d", ""),
+    X4("image.resize2d", ", size=[7, 4]"),
+    X4("image.resize2d", ", size=[10, 9], method=\"cubic\","
+                         " coordinate_transformation_mode=\"align_corners\""),
+    X4("image.resize2d",
+       ", size=[10, 9], scales=[2, 1.5], method=\"nearest_neighbor\","
+       " coordinate_transformation_mode=\"asymmetric\", rounding_method=\"floor\""),
     X2("nn.pad", ", pad_width=[1, 0, 2, -1], pad_value=3"),
+    {"nn.pad",
+     "fn @main(%x: Tensor[(A, 3, 4), f64]) {"
+     " nn.pad(%x, pad_width=[0, 0, 2, 1, -1, 2], pad_mode=\"edge\") }",
+     -2, 2},
+    {"nn.pad",
+     "fn @main(%x: Tensor[(A, 3, 4), f64]) {"
+     " nn.pad(%x, pad_width=[0, 0, 2, 1, 2, -1], pad_mode=\"reflect\") }",
+     -2, 2},
     {"full", "fn @main(%x: f64) { full(%x, shape=[A, B], dtype=f64) }", -2, 2},
     {"broadcast_to", "fn @main(%x: Tensor[(A, 1), f64]) { broadcast_to(%x, shape=[C, A, B]) }", -2,
      2},
@@ -190,6 +208,14 @@ static const GradientCase cases[] = {
      "fn @main(%x: Tensor[(A, 3, B), f64], %i: Tensor[(2, C), i64]) { take(%x, %i, axis=1) }", -2,
      2},
     {"take", "fn @main(%x: Tensor[(3, B), f64], %i: i32) { take(%x, %i, axis=0, mode=\"wrap\") }",
+     -2, 2},
+    {"take",
+     "fn @main(%x: Tensor[(2, A, 3, B), f64], %i: Tensor[(2, C), i64]) {"
+     " take(%x, %i, axis=2, batch_dims=1) }",
+     -2, 2},
+    {"one_hot",
+     "fn @main(%x: f64, %y: f64, %i: Tensor[(A, B), i64]) {"
+     " one_hot(%i, %x, %y, depth=3, axis=1, dtype=f64) }",
      -2, 2},
     {"gather",
      "fn @main(%x: Tensor[(A, 3), f64], %i: Tensor[(A, 4), i64]) { gather(%x, %i, axis=1) }", -2,
