@@ -81,11 +81,11 @@ bool set_number(OptionParser *p, const Option *row, void *field, const char *arg
     return true;
 }
 
-bool set_int64(OptionParser *p, const Option *row, void *field, const char *argument)
+/* What the header of a tar member holds: to the year 2242. */
+bool set_epoch(OptionParser *p, const Option *row, void *field, const char *argument)
 {
-    if (!parse_int(argument, row->value, INT64_MAX, field))
-        return option_wrong(p, row, argument, "a number");
-    return true;
+    return parse_int(argument, 0, (1LL << 33) - 1, field) ||
+           option_wrong(p, row, argument, "seconds since 1970, at most 8589934591");
 }
 
 bool set_bytes(OptionParser *p, const Option *row, void *field, const char *argument)

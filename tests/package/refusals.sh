@@ -144,6 +144,8 @@ tvm_model_archive(a MODELS m)"
 refuse "LAYOUT is 'ZIP', not one of BUNDLE, MLF, TVMC" "add_tvm_model(m MODEL $model)
 tvm_model_archive(a MODELS m LAYOUT ZIP)"
 no "ARCHIVE_CONTENTS needs ARCHIVE" "ARCHIVE_CONTENTS lib"
+(export SOURCE_DATE_EPOCH=today && no "SOURCE_DATE_EPOCH is 'today', not a number of seconds since 1970, at most 8589934591" "ARCHIVE m.tar")
+(export SOURCE_DATE_EPOCH=99999999999999999999 && no "SOURCE_DATE_EPOCH is '9999" "ARCHIVE m.tar")
 refuse "tvm_install_model(m): there is no model of that name" "tvm_install_model(m)"
 refuse "tvm_install_model(m): unknown keyword 'EXPORTS' (did you mean 'EXPORT'?)" "add_tvm_model(m MODEL $model)
 tvm_install_model(m EXPORTS x)"
