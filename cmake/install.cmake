@@ -102,6 +102,14 @@ install(FILES cmake/copyright DESTINATION "${doc}")
 install(DIRECTORY docs DESTINATION "${doc}" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
 install(DIRECTORY examples DESTINATION "${doc}" PATTERN "build" EXCLUDE)
 
+# All that is installed, and no test: for who builds to install.
+add_custom_target(tvmcc_installed DEPENDS tvmcc_manual)
+foreach(target IN ITEMS tvmcc tvmcc_runtime tvmcc_compiler tvmcc_compiler_archive)
+    if(TARGET ${target})
+        add_dependencies(tvmcc_installed ${target})
+    endif()
+endforeach()
+
 # ---- the package ------------------------------------------------------------------------------------
 
 set(CPACK_GENERATOR DEB)

@@ -17,6 +17,16 @@ for file in bin/tvmcc lib/libtvmcc_runtime.a include/tvmcc/abi.h include/tvmcc/r
     lib/cmake/Tvmcc/CMakeTVMMODELCompiler.cmake.in share/bash-completion/completions/tvmcc share/zsh/site-functions/_tvmcc; do
     [ -s "first/$file" ] || die "$file is not installed"
 done
+# The target tvmcc_installed builds all of it, which scripts/demo relies on.
+if [ -f "$build/build.ninja" ]; then
+    ninja -C "$build" -t graph tvmcc_installed >graph || die "no target tvmcc_installed"
+    sed -n "s|.*\"$build/\([^\"]*\)\".*|\1|p" "$build/cmake_install.cmake" | sort -u >files
+    while read -r file; do
+        [ -L "$build/$file" ] || grep -qF "[label=\"$file\"" graph || ! ninja -C "$build" -t query "$file" >log 2>&1 ||
+            die "tvmcc_installed does not build $file"
+    done <files
+    grep -qxF bin/tvmcc files || die "nothing is installed?"
+fi
 # The driver of a release is stripped, its build id kept; pictures of the documents are there.
 if grep -q '^CMAKE_BUILD_TYPE:STRING=Release' "$build/CMakeCache.txt" && command -v readelf >/dev/null; then
     ! readelf -SW first/bin/tvmcc | grep -q ' \.symtab ' || die "the driver is not stripped"
