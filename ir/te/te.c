@@ -408,20 +408,31 @@ const Stmt *loops_around(Ctx *c, uint32_t n, const Atom *const *vars, const Idx 
     return body;
 }
 
+/* Does it reduce nothing?  Then it is its start value: no loop of no rounds would store that. */
+static bool of_nothing(const ScanDef *d)
+{
+    for (uint32_t i = 0; d->reduces && i < d->nreduce; i++)
+        if (d->rextent[i]->hi <= 0)
+            return true;
+    return false;
+}
+
 const Stmt *nest_of(Ctx *c, const char *name, const ScanDef *d, const Axes *iters,
                     const Atom *const *around, Loc loc)
 {
-    uint32_t     nspatial = iters->n + d->naxis, n = nspatial + d->nreduce;
+    bool         reduces = d->reduces && !of_nothing(d);
+    uint32_t     nreduce = reduces ? d->nreduce : 0;
+    uint32_t     nspatial = iters->n + d->naxis, n = nspatial + nreduce;
     const Atom **iter = NEW_ARRAY(c->arena, const Atom *, n);
     const Atom **vars = NEW_ARRAY(c->arena, const Atom *, n);
     const Idx  **extent = NEW_ARRAY(c->arena, const Idx *, n);
     const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, n);
     BlockData    b = {.name = name,
                       .nspatial = nspatial,
-                      .nreduce = d->nreduce,
+                      .nreduce = nreduce,
                       .iter = iter,
                       .bind = bind,
-                      .has_init = d->reduces};
+                      .has_init = reduces};
 
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k = i - iters->n, r = i - nspatial;
@@ -435,14 +446,13 @@ const Stmt *nest_of(Ctx *c, const char *name, const ScanDef *d, const Axes *iter
     const Stmt   *kids[2];
     uint32_t      nkids = 0;
 
-    if (d->reduces) {
-        const Prim *sum = comb_apply(c, d->comb, te_at(c, d->t, d->at), d->body);
-
+    if (d->reduces)
         kids[nkids++] = stmt_store(c, to, d->at, comb_identity(c, d->comb, to->dtype));
-        kids[nkids++] = stmt_store(c, to, d->at, sum);
-    } else {
+    if (reduces)
+        kids[nkids++] =
+            stmt_store(c, to, d->at, comb_apply(c, d->comb, te_at(c, d->t, d->at), d->body));
+    else if (!d->reduces)
         kids[nkids++] = stmt_store(c, to, d->at, d->body);
-    }
     return loops_around(c, n - iters->n, vars + iters->n, extent + iters->n, d->naxis,
                         stmt_block(c, b, nkids, kids, loc), loc);
 }
