@@ -22,13 +22,15 @@ typedef struct {
     const Expr *start, *end, *step;
 } Range;
 
-/* A position from the end if it is below 0, then within lo .. hi. */
+/* A position from the end if it is below 0, then within lo .. hi; hi where that is below lo, as the
+ * last cell of none is, so that a step backwards takes nothing there. */
 static const Expr *clamped(const Build *b, const Expr *x, const Expr *extent, const Expr *lo,
                            const Expr *hi)
 {
     const Expr *below = build2(b, "less", x, cell_number(b, 0), NULL);
 
-    return cell_clamp(b, build_where(b, below, build2(b, "add", x, extent, NULL), x), lo, hi);
+    x = build_where(b, below, build2(b, "add", x, extent, NULL), x);
+    return build2(b, "minimum", build2(b, "maximum", x, lo, NULL), hi, NULL);
 }
 
 static const Expr *cut(Node *n, const Expr *x, uint32_t d, const Range *r)
@@ -295,9 +297,9 @@ bool tile_at_run(Node *n)
     const Build *b = &n->b;
     TileAttrs   *a = ATTRS(b, TileAttrs);
     const Expr  *x = n->in[0], *cells[MAX_RANK];
-    const Idx  **reps = NEW_ARRAY(b->c->arena, const Idx *, MAX_RANK);
+    const Idx  **reps = NEW_ARRAY(b->c->arena, const Idx *, MAX_RANK), *bound[MAX_RANK];
     RunDim       d[MAX_RANK];
-    uint32_t     k;
+    uint32_t     k, at[MAX_RANK], asked = 0;
 
     if (!shape_cells(n, 1, cells, &k))
         return false;
@@ -306,8 +308,16 @@ bool tile_at_run(Node *n)
     for (uint32_t i = 0; i < k; i++) {
         int64_t times = expr_form(x, i)->hi;
 
-        d[i] = (RunDim){cells[i], 0, INT64_MAX, i, times > 0 ? times : 1};
+        reps[i] = idx_const(b->c->arith, 1); /* of a dimension of nothing, however often */
+        if (times <= 0)
+            continue;
+        at[asked] = i;
+        d[asked++] = (RunDim){cells[i], 0, INT64_MAX, i, times};
     }
+    if (!onnx_bind(n, 0, asked, d, bound))
+        return false;
+    for (uint32_t i = 0; i < asked; i++)
+        reps[at[i]] = bound[i];
     a->reps = (Dims){k, reps};
-    return onnx_bind(n, 0, k, d, reps) && node_done(n, build1(b, "tile", x, a));
+    return node_done(n, build1(b, "tile", x, a));
 }

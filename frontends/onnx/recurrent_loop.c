@@ -110,16 +110,24 @@ static bool step(Node *n, void *user, const Expr *i, const Expr *const *state, c
     return piece[0] != NULL;
 }
 
+/* The numbers of the steps, [T, 1]: of one step, too. */
+static const Expr *steps(const Build *b, const OnnxRecurrent *k)
+{
+    const Idx *dims[2] = {k->T, idx_const(b->c->arith, 1)};
+
+    return build_reshape_to(b, build_arange(b, k->T, DT_I64), 2, dims);
+}
+
 /* x [T, N, ..] from the end of each sequence; what lies behind its end is anything. */
 static const Expr *reversed(const Build *b, const OnnxRecurrent *k, const Expr *x)
 {
     Arith      *A = b->c->arith;
-    const Expr *at = build_arange(b, k->T, DT_I64), *last = cell_form(b, idx_addc(A, k->T, -1));
+    const Expr *last = cell_form(b, idx_addc(A, k->T, -1)), *at;
     const Idx  *flat[2] = {idx_mul(A, k->T, k->N), expr_form(x, 2)};
 
     if (!k->lens)
-        return build_take(b, x, build_sub(b, last, at), 0);
-    at = build_sub(b, build_by(b, "subtract", k->lens, 1), build_along(b, at, 2, 0));
+        return build_take(b, x, build_sub(b, last, build_arange(b, k->T, DT_I64)), 0);
+    at = build_sub(b, build_by(b, "subtract", k->lens, 1), steps(b, k));
     at = cell_clamp(b, at, cell_number(b, 0), last); /* [T, N] */
     at = build_add(b, build_mul(b, at, cell_form(b, k->N)), build_arange(b, k->N, DT_I64));
     return build_take(b, build_reshape_to(b, x, 2, flat), at, 0);
@@ -159,8 +167,7 @@ static bool run(Node *n, const OnnxRecurrent *k, int64_t d, bool reverse, const 
         return false;
     y = out[count];
     if (reverse && (y = reversed(b, k, y)) && k->lens) {
-        on = build_along(b, build_arange(b, k->T, DT_I64), 2, 0);
-        on = build_expand_dims(b, build_less(b, on, k->lens), 2, 1);
+        on = build_expand_dims(b, build_less(b, steps(b, k), k->lens), 2, 1);
         y = build_where(b, on, y, build_scalar(b, y, 0));
     }
     out[count] = y;

@@ -192,8 +192,33 @@ def products():
           value("w", F, [2, 3])], ["p", "q", "r"], v=np.float32([[1], [-2], [3]]))
 
 
+def one_step():
+    """Rows read backwards, each of its own length, where there is one step."""
+    H, C = 2, 3
+    w = lambda *s: np.random.default_rng(s).standard_normal(s).astype(np.float32)
+    feed = lambda *n: lambda f: dict(x=f(1, 2, C), n=np.array(n, np.int32))
+    case("one_step", "", [feed(1, 1)],
+         [node("LSTM", "x wl rl _ n", "yl hl cl", hidden_size=H, direction="bidirectional"),
+          node("GRU", "x wg rg _ n", "yg hg", hidden_size=H, direction="reverse"),
+          node("RNN", "x wr rr _ n", "yr hr", hidden_size=H, direction="bidirectional")],
+         [value("x", F, [1, 2, C]), value("n", onnx.TensorProto.INT32, [2])], ["yl", "hl", "cl", "yg", "hg", "yr", "hr"],
+         wl=w(2, 4 * H, C), rl=w(2, 4 * H, H), wg=w(1, 3 * H, C), rg=w(1, 3 * H, H), wr=w(2, H, C), rr=w(2, H, H))
+
+
+def of_nothing():
+    """A tensor without cells repeated and cut backwards, and axes of which there are none."""
+    feed = lambda a, b, step: lambda f: dict(x=f(2, 0), r=ints(a, b), c=ints(step), s=f(3, 5), a=ints())
+    case("of_nothing", "--dim m=0..9", [feed(3, 2, -1), feed(0, 1, 1), feed(1, 0, -2)],
+         [node("Tile", "x r", "y"), node("Slice", "x from to last c", "z"), node("Unsqueeze", "s a", "t"),
+          node("ReduceProd", "x first", "p", keepdims=0)],
+         [value("x", F, [2, 0]), value("r", I, [2]), value("c", I, [1]), value("s", F, [3, 5]), value("a", I, [0])],
+         [value("y", F, ["m", 0]), value("z", F, [2, 0]), value("t", F, [3, 5]), value("p", F, [2])],
+         **{"from": ints(0), "to": ints(-9), "last": ints(1), "first": ints(1)})
+
+
 def main():
-    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds, products):
+    for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds, products,
+                 one_step, of_nothing):
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("".join(line + "\n" for line in lines))
