@@ -188,6 +188,9 @@ typedef enum { LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVELS } Level;
 double level_rate(const Machine *m, Level level);
 /* ... and stores. */
 double level_store_rate(const Machine *m, Level level);
+/* Shares by level of what is touched again after so many other bytes; of L1, which costs nothing.
+ */
+double cache_shares(const Machine *m, double between, double share[LEVELS]);
 /* Where `bytes` lie that are read again and again, beside `others` that are in use too ... */
 Level traffic_level(const Machine *m, double bytes, double others);
 /* Of L3, since other programs have it too. */
@@ -210,6 +213,8 @@ Time time_compute(double cycles);
 Time tile_time(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
 /* Reading in order: from a level; what is read again and again; what never is. */
 Time level_time(const Machine *m, Level level, double bytes);
+/* ... and storing, of what was touched so many bytes ago. */
+Time moved_time(const Machine *m, double read, double stored, double between);
 Time stream_time(const Machine *m, Traffic kind, double bytes, double others);
 Time memory_time(const Machine *m, Traffic kind, double bytes);
 /* The same for data that the code asks for ahead. */

@@ -9,11 +9,6 @@
  *     @g(%arena + (0), %weights, ..)       .. and found behind the rest of what @f touched */
 #include "machine/kernel.h"
 
-/* A cache of C bytes keeps all of what is touched again after (KEPT - 1) * C bytes, nothing of what
- * comes back after KEPT * C, between them a share: reading 5/8 of L2 again and again takes as long
- * as reading half of it, 7/8 1.5 times as long, and only twice L2 as long as L3 (Cascade Lake). */
-#define KEPT 1.68
-
 typedef struct {
     const Buffer *memory;
     int64_t       lo, hi; /* bytes */
@@ -30,14 +25,6 @@ typedef struct {
     Map *works; /* KernelWork, by Func */
     bool last;  /* this time counts */
 } Run;
-
-/* The share of a cache that is still there after so many bytes. */
-static double kept(double cache, double bytes)
-{
-    double share = KEPT - bytes / cache;
-
-    return share < 0 ? 0 : share > 1 ? 1 : share;
-}
 
 static const KernelWork *work_of(Run *r, const Func *f)
 {
@@ -72,12 +59,11 @@ static void add_shares(const Run *r, double bytes, double since, double then, do
     enum { STEPS = 8 };
 
     for (int i = 0; i < STEPS; i++) {
-        double at = (i + 0.5) / STEPS, behind = since + (1 - at) * then + at * now;
-        double l2 = kept((double)r->m->l2, behind), l3 = kept((double)r->m->l3 * L3_SHARE, behind);
+        double at = (i + 0.5) / STEPS, behind = since + (1 - at) * then + at * now, share[LEVELS];
 
-        level[LEVEL_L2] += bytes / STEPS * l2;
-        level[LEVEL_L3] += bytes / STEPS * (1 - l2) * l3;
-        level[LEVEL_MEMORY] += bytes / STEPS * (1 - l2) * (1 - l3);
+        cache_shares(r->m, behind, share);
+        for (int l = 0; l < LEVELS; l++)
+            level[l] += bytes / STEPS * share[l];
     }
 }
 

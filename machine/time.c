@@ -24,6 +24,17 @@ Time level_time(const Machine *m, Level level, double bytes)
     return t;
 }
 
+Time moved_time(const Machine *m, double read, double stored, double between)
+{
+    double share[LEVELS];
+    Time   t = {0};
+
+    cache_shares(m, between, share);
+    for (int i = 0; i < LEVELS; i++)
+        t.traffic[i] = share[i] * (read / level_rate(m, i) + stored / level_store_rate(m, i));
+    return t;
+}
+
 Time stream_time(const Machine *m, Traffic kind, double bytes, double others)
 {
     Time t = {0};

@@ -141,9 +141,12 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
            time_traffic(all);
 }
 
-/* Cycles of one core for all blocks.  The weights stream by once a block, the transformed input
- * once a group of outputs, and both this and the products are written once and read.  Weights come
- * from afar only for the first register tile of a panel. */
+/* Cycles of one core for all blocks: v is made, then by groups m, which becomes the result.  Each
+ * of these finds what the one before stored where the bytes that passed between have left it.  What
+ * comes beside the products they hide, for the most part; transforms compute little and wait.
+ * Weights come once a block, to the first one from memory, during the first register tiles, and
+ * each panel again for the tiles that follow.  What reading the image and storing the result takes
+ * is the same for all cuts. */
 static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
     double  a2 = (double)(z->a * z->a), in = (double)(z->c * z->i);
@@ -153,28 +156,33 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
 
     if (is_grouped(z))
         return grouped_cost(at, z, cut);
-    double width = (double)(cut.tile.nv * z->lanes), wide = (double)z->o;
+    double width = (double)(cut.tile.nv * z->lanes), wide = (double)z->o, n = (double)groups;
 
     if (is_whole(z, cut)) /* one block of all images */
         blocks = 1, tiles = z->n * z->rows * z->cols;
     double passes = (double)ceil_div(tiles, cut.tile.pixels), cells = (double)tiles * a2;
-    double bytes = z->ints ? 2 : 4;
+    double bytes = z->ints ? 2 : 4, image = (double)(tiles * z->m * z->m) * (in + wide) * 4;
     double v = cells * in * bytes, m = cells * width * 4;
     double panel = in * width * bytes, w = a2 * in * wide * bytes;
-    double steps = (z->ints ? PAIR_STEP / 2 : 1) * a2 * in * (double)groups;
+    double rows = (double)(cut.tile.pixels * CACHE_LINE);
+    double group = v + m + w / n, block = v + m + w + image;
+    double steps = (z->ints ? PAIR_STEP / 2 : 1) * a2 * in * n;
     double products = steps * tile_time(at, z->lanes, tiles, cut.tile.nv).compute;
-    Time   first = blocks == 1 ? memory_time(at, TRAFFIC_WINOGRAD, w)
-                               : stream_time(at, TRAFFIC_WINOGRAD, w, v + m);
-    double n = (double)groups;
-    Time   others = time_beside(time_times(n + 1, stream_time(at, TRAFFIC_WINOGRAD, v, m + w / n)),
-                                time_times(2 * n, stream_time(at, TRAFFIC_WINOGRAD, m, panel)));
-    double transforms =
-        (double)tiles * a2 / (double)z->lanes * (in * WINOGRAD_INPUT + wide * WINOGRAD_OUTPUT);
+    double transforms = cells / (double)z->lanes * (in * WINOGRAD_INPUT + wide * WINOGRAD_OUTPUT);
+    double once = w / (double)blocks; /* of a block, on the average */
+    Time   weights =
+        time_beside(moved_time(at, once, 0, INFINITY), moved_time(at, w - once, 0, block));
+    Time first = time_ahead(weights);
+    Time waits = time_beside(moved_time(at, 0, v, block), moved_time(at, n * m, 0, group));
+    Time reads =
+        time_beside(moved_time(at, v, 0, v + panel), moved_time(at, (n - 1) * v, 0, group));
+    Time beside = time_beside(reads, moved_time(at, 0, n * m, group));
 
-    first = time_ahead(first);
+    beside = time_beside(beside, moved_time(at, (passes - 1) * w, 0, panel + rows));
     first.compute = products / passes;
-    others.compute = time_cycles(first) + (products - first.compute) + transforms;
-    return divided((double)blocks * time_cycles(others), blocks > 1 ? blocks : groups);
+    beside.compute = time_cycles(first) + (products - first.compute);
+    return divided((double)blocks * (time_cycles(beside) + transforms + time_traffic(waits)),
+                   blocks > 1 ? blocks : groups);
 }
 
 /* Integers need a register for what is between two instructions. */

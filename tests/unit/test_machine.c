@@ -191,6 +191,32 @@ static void test_time(void)
     end();
 }
 
+/* What passes between two uses decides where data lie, by shares; stores have rates of their own.
+ */
+static void test_moved_time(void)
+{
+    begin();
+    Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=znver4");
+    double  l2 = (double)m.l2, share[LEVELS];
+    Time    near = moved_time(&m, 4800, 2400, l2 / 2), far = moved_time(&m, 4000, 52, 1e12),
+         l3 = moved_time(&m, 2000, 0, 2 * l2), some = moved_time(&m, 4800, 0, l2);
+
+    CHECK(near.traffic[LEVEL_L2] == 200 && !near.traffic[LEVEL_L3] && !near.compute);
+    CHECK(far.traffic[LEVEL_MEMORY] == 510 && !far.traffic[LEVEL_L2] && !far.traffic[LEVEL_L3]);
+    CHECK(l3.traffic[LEVEL_L3] == 100 && !l3.traffic[LEVEL_L2] && !l3.traffic[LEVEL_MEMORY]);
+    CHECK(some.traffic[LEVEL_L2] > 50 && some.traffic[LEVEL_L2] < 100);
+    CHECK(some.traffic[LEVEL_L3] > 0 && !some.traffic[LEVEL_MEMORY]);
+    CHECK(time_traffic(moved_time(&m, 4800, 2400, (double)m.l1 / 2)) == 0);
+    for (double between = 1; between < 1e12; between *= 1.5) {
+        double sum = cache_shares(&m, between, share);
+
+        for (int i = 0; i < LEVELS; i++)
+            sum += share[i];
+        CHECK(sum > 1 - 1e-9 && sum < 1 + 1e-9);
+    }
+    end();
+}
+
 /* The example of machine/kernel.c, and one whose operand leaves L1 between two rounds. */
 static void test_kernel(void)
 {
@@ -326,6 +352,7 @@ int main(void)
     RUN(test_program);
     RUN(test_time_cycles);
     RUN(test_time);
+    RUN(test_moved_time);
     RUN(test_tables_agree);
     RUN(test_known);
     RUN(test_file);
