@@ -3,6 +3,7 @@
  *     split m by 16 -> mb, mt;  split n by 16 -> nb, nt;  split k by 16 -> ko, ki
  *     reorder mb, nb, mt, nt, ko, ki        a block of 16 x 16 threads, one cell each
  *     bind mb blockIdx.y, nb blockIdx.x, mt threadIdx.y, nt threadIdx.x
+ *     bind b blockIdx.z                     of a batch, a product each
  *     cache_write dense reg at nt           the sum in a register, in the order of k
  *     cache_read both operands shared at ko each element is fetched once a block, not once a thread
  *     reverse_compute_at last nt
@@ -26,13 +27,22 @@ static bool fits(const Sched *s, int64_t side)
     return s->target->max_threads >= side * side;
 }
 
-enum { LEAST_SIDE = 4, MOST_SIDE = 32 };
+enum { LEAST_SIDE = 4, MOST_SIDE = 32, MOST_BATCH = 65535 };
 
 static int64_t usual_side(const Sched *s)
 {
     Machine m = machine_of(s->target);
 
     return limit_gpu_side(&m);
+}
+
+/* Several products: as many blocks above each other as devices can count. */
+static bool fits_batch(const Sched *s, bool *several)
+{
+    int64_t e = 0;
+
+    *several = sched_loop_extent(s, "dense.b", &e);
+    return !*several || e <= MOST_BATCH;
 }
 
 static void decide(Sched *s, void *plan)
@@ -53,12 +63,13 @@ void sched_gpu_dense(Sched *s)
     uint32_t    n = sched_blocks(s, names, COUNT(names));
     const Stmt *b = sched_block(s, "dense");
     int64_t     side;
+    bool        batch;
 
     for (uint32_t i = 0; i + 1 < n; i++)
         try_step(s, "compute_inline %s", names[i]);
     n = sched_blocks(s, names, COUNT(names));
     follow = n == 2 && !strcmp(names[0], "dense") ? names[1] : NULL;
-    if (!b || (n != 1 && !follow) || !fits(s, usual_side(s))) {
+    if (!b || (n != 1 && !follow) || !fits(s, usual_side(s)) || !fits_batch(s, &batch)) {
         sched_gpu(s);
         return;
     }
@@ -66,7 +77,9 @@ void sched_gpu_dense(Sched *s)
     step(s, "split %%dense.m by %lld -> %%mb, %%mt", (long long)side);
     step(s, "split %%dense.n by %lld -> %%nb, %%nt", (long long)side);
     step(s, "split %%dense.k by %lld -> %%ko, %%ki", (long long)side);
-    step(s, "reorder %%mb, %%nb, %%mt, %%nt, %%ko, %%ki");
+    step(s, "reorder %s%%mb, %%nb, %%mt, %%nt, %%ko, %%ki", batch ? "%dense.b, " : "");
+    if (batch)
+        step(s, "bind %%dense.b blockIdx.z");
     step(s, "bind %%mb blockIdx.y");
     step(s, "bind %%nb blockIdx.x");
     step(s, "bind %%mt threadIdx.y");

@@ -27,8 +27,15 @@ fn @main(%x: Tensor[(32, 64), f32], %w: Tensor[(48, 64), f32], %b: Tensor[(48,),
   nn.relu(nn.bias_add(nn.dense(%x, %w), %b))
 }
 RELAY
-"$tvmcc" run dense.relay --fill-mode=random --outputs dense.npz || exit 1
-"$tvmcc" run dense.relay --fill-mode=random --target=opencl --expect dense.npz | grep agrees || exit 1
+cat >batch.relay <<'RELAY'
+fn @main(%x: Tensor[(3, 32, 48), f32], %y: Tensor[(3, 64, 48), f32], %z: Tensor[(64, 16), f32]) {
+  (nn.relu(nn.batch_matmul(%x, %y)), nn.matmul(reshape(nn.batch_matmul(%x, %y), newshape=[96, 64]), %z))
+}
+RELAY
+for product in dense batch; do
+    "$tvmcc" run $product.relay --fill-mode=random --outputs $product.npz || exit 1
+    "$tvmcc" run $product.relay --fill-mode=random --target=opencl --expect $product.npz | grep agrees || exit 1
+done
 
 "$tvmcc" compile "$model/digits.onnx" --target=opencl --emit=so -o libdigits.so || exit 1
 check ./libdigits.so
