@@ -131,14 +131,12 @@ static bool includes_header(Gather *g, const Member *f, const BundlePart *p)
     return false;
 }
 
-static bool add_source(Gather *g, const Member *f)
+static bool add_source(Gather *g, const Member *f, const SourceInfo *info)
 {
-    SourceInfo info;
-
-    for (uint32_t i = 0; source_read(g->a, f->data, &info) && i < g->parts.n; i++) {
+    for (uint32_t i = 0; i < g->parts.n; i++) {
         BundlePart *p = &g->parts.at[i];
 
-        if (memcmp(p->desc->build_id.b, info.build_id.b, sizeof info.build_id.b) == 0)
+        if (memcmp(p->desc->build_id.b, info->build_id.b, sizeof info->build_id.b) == 0)
             return includes_header(g, f, p) && set(g, &p->source, f, "C file", p);
     }
     return nobodys(g, f);
@@ -218,6 +216,7 @@ static void add_extra(Gather *g, const char *folder, const Member *f)
 static bool add_file(Gather *g, const Member *f)
 {
     const char *name = file_name(f->path);
+    SourceInfo  source;
 
     if (ar_is_library(f->data))
         return add_library(g, f, false);
@@ -231,8 +230,8 @@ static bool add_file(Gather *g, const Member *f)
     }
     if (str_ends(name, ".h"))
         return add_header(g, f);
-    if (str_ends(name, ".c"))
-        return add_source(g, f);
+    if (source_read(g->a, f->data, &source))
+        return add_source(g, f, &source);
     if (str_ends(name, ".relay"))
         return add_by_name(g, f, ".relay", offsetof(BundlePart, relay));
     if (str_ends(name, ".labels"))

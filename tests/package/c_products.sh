@@ -63,7 +63,9 @@ refused 1 "needs the shared library" "$tvmcc" digits.onnx --target=c --layout=tv
 refused 2 "no machine code is made" "$tvmcc" digits.onnx --target=c --max-code=64KiB -o x.tar
 refused 1 "has no code yet" "$tvmcc" audit digits.c
 refused 3 "this is the model 'digits' as C" "$tvmcc" inspect digits.c
-refused 1 "belongs to none of the models" "$tvmcc" pack digits.json digits.h "$source/driver/main.c" -o x.tar
+quiet "$tvmcc" new/digits.onnx --target=c -o foreign.c --entry=digits
+refused 1 "belongs to none of the models" "$tvmcc" pack digits.json digits.h foreign.c -o x.tar
+refused 1 "no part of an archive" "$tvmcc" pack digits.json digits.h "$source/driver/main.c" -o x.tar
 refused 1 "the C file of 'digits' for 'any' is not there" "$tvmcc" pack digits.json digits.h digits.weights -o x.tar
 quiet "$tvmcc" digits.onnx --target=c -fweights=file -o other.c --entry=digits
 refused 1 "does not include 'digits.h'" "$tvmcc" pack digits.json digits.h other.c digits.weights -o x.tar
