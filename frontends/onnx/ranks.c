@@ -13,8 +13,9 @@ bool onnx_join_ranks(Node *n, const Expr **x, const Expr **y)
 {
     const Expr **few = x, *many = *y;
 
-    if (!expr_has_shape(*x) || !expr_has_shape(*y) || expr_rank(*x) == expr_rank(*y) ||
-        !expr_single(*x) || !expr_single(*y) || !dtype_eq(expr_dtype(*x), expr_dtype(*y)))
+    if (onnx_is_string(n->im, *x) || onnx_is_string(n->im, *y) || !expr_has_shape(*x) ||
+        !expr_has_shape(*y) || expr_rank(*x) == expr_rank(*y) || !expr_single(*x) ||
+        !expr_single(*y) || !dtype_eq(expr_dtype(*x), expr_dtype(*y)))
         return false;
     if (expr_rank(*x) > expr_rank(*y)) {
         few = y;
