@@ -123,18 +123,28 @@ typedef VEC(const Expr *) Pieces;
 static const Expr *stack(Node *n, const Pieces *p, int64_t axis, bool reverse)
 {
     const Build *b = &n->b;
-    const Expr **xs = NEW_ARRAY(b->c->arena, const Expr *, p->n + 1);
+    const Expr **xs = NEW_ARRAY(b->c->arena, const Expr *, p->n + 1), *all;
+    const Idx   *room;
     int64_t      rank;
+    bool         text;
 
     if (p->n == 0)
         return node_error(n, E_UNSUPPORTED, "a loop that never runs has a scan output");
-    rank = expr_rank(p->at[0]) + 1;
+    text = onnx_is_string(n->im, p->at[0]);
+    room = text ? string_common_room(b, p->n, p->at) : NULL;
+    rank = expr_rank(p->at[0]) + 1 - text;
     if (axis < -rank || axis >= rank)
         return node_error(n, E_IMPORT, "scan output axis %lld", (long long)axis);
-    for (uint32_t i = 0; i < p->n; i++)
-        xs[reverse ? p->n - 1 - i : i] =
-            build_expand_dims(b, p->at[i], axis < 0 ? axis + rank : axis, 1);
-    return build_concat(b, p->n, xs, axis < 0 ? axis + rank : axis);
+    axis = axis < 0 ? axis + rank : axis;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const Expr *x = text ? string_fitted(b, p->at[i], room) : p->at[i];
+
+        if (!x)
+            return NULL;
+        xs[reverse ? p->n - 1 - i : i] = build_expand_dims(b, x, axis, 1);
+    }
+    all = build_concat(b, p->n, xs, axis);
+    return text ? onnx_string(n->im, all) : all;
 }
 
 /* ---- loops --------------------------------------------------------------------------------------- */

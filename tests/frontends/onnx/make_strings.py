@@ -74,16 +74,17 @@ def chosen():
     """Strings out of branches, sequences and a loop, in which they become longer."""
     then = h.make_graph([node("StringConcat", "x dot", "t")], "then", [], [value("t", S, [2])])
     other = h.make_graph([node("Identity", "y", "e")], "else", [], [value("e", S, [2])])
-    body = h.make_graph([node("StringConcat", "s dot", "longer"), node("Identity", "go", "still")], "body",
+    body = h.make_graph([node("StringConcat", "s dot", "longer"), node("Identity", "go", "still"),
+                         node("Identity", "longer", "each")], "body",
                         [value("n", I, []), value("go", B, []), value("s", S, [2])],
-                        [value("still", B, []), value("longer", S, [2]), ])
+                        [value("still", B, []), value("longer", S, [2]), value("each", S, [2])])
     x, y = words("a", "bcd"), words("many", "more words")
     case("chosen", [dict(x=x, y=y, c=np.array(True)), dict(x=x, y=y, c=np.array(False))],
          [node("If", "c", "v", then_branch=then, else_branch=other),
           node("SequenceConstruct", "x v y", "seq"), node("SequenceAt", "seq one", "at"),
-          node("Loop", "three _ at", "grown", body=body), node("SequenceLength", "seq", "length")],
+          node("Loop", "three _ at", "grown all", body=body), node("SequenceLength", "seq", "length")],
          [value("x", S, [2]), value("y", S, [2]), value("c", B, [])],
-         [value("v", S, [2]), value("grown", S, [2]), value("length", I, [])],
+         [value("v", S, [2]), value("grown", S, [2]), value("all", S, [3, 2]), value("length", I, [])],
          dot=words("."), one=np.array(1), three=np.array(3))
 
 
