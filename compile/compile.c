@@ -476,6 +476,7 @@ bool compile_host(Ctx *c, Compiled *k, Bytes *out)
         return whole(c, k, EMIT_OBJECT, out);
     o.host_only = true;
     o.host = entry_functions(c, k->plan, &o, &k->info);
+    o.opt_level = host_level(o.host, o.opt_level);
     return k->backend->codegen(c, k->plan, &o, &k->info, EMIT_OBJECT, out);
 }
 

@@ -4,6 +4,7 @@
  *   compile.c         import, graph passes, lowering, description, code
  *   weights.c         constants as the kernels want them
  *   alternatives.c    all of that for CPU variants and shape buckets, joined to one product
+ *   host.c            host programs of very many steps
  *   units.c           kernels one by one: cache, threads, shards
  *   identity.c        S.id: which model and weights a plan goes with
  *   tuning.c          schedules from tuning logs
@@ -159,5 +160,8 @@ const char *compiler_version(void); /* "tvmcc 0.1.0" */
 
 /* Constants through compiled code where that is faster than the interpreter. */
 extern const Evaluator eval_jit;
+
+/* The level at which to compile a host program that is asked for at `level`. */
+uint32_t host_level(const TirModule *host, uint32_t level);
 
 #endif

@@ -52,7 +52,7 @@ static const Expr *const_of(Ctx *c, const Type *t, void *data)
 static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
 {
     const Backend *b = backend_cpu();
-    CodegenOptions o = {.entry = "fold", .opt_level = 1, .pic = true};
+    CodegenOptions o = {.entry = "fold", .pic = true};
     CodegenInfo    none = {0};
     PassOptions    po = {.opt_level = 0};
     Plan           flat = *p;
@@ -65,6 +65,8 @@ static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
     if (!flat.tir)
         return NULL;
     o.host = entry_functions(c, &flat, &o, &none);
+    o.opt_level = host_level(o.host, o.opt_level);
+    o.opt_level = host_level(o.host, 1);
     if (!b->codegen(c, &flat, &o, &none, EMIT_OBJECT, &object) ||
         !(j = b->jit_load(c, p->target, object)))
         return NULL;
