@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
+
+    mutated.py TVMCC [--sanitized TVMCC] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py --write SEED FILE      the model of that seed
+
+A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
+model; numbers become those that break things; names become other names of the model, so edges lead elsewhere and attributes
+have other types; bytes of weights change; files end early.  The bytes are taken apart as any protobuf is, without a schema.
+Each may take 5 s of processor time and 1 GiB, must not die of a signal, and fails with an error message only; the sanitized
+tvmcc has the time and memory that it needs.  What breaks this is kept in --keep (build/mutated).
+"""
+import argparse
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "../..")
+MODELS = ["tests/frontends/onnx", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
+LARGEST = 100_000  # bytes of a model
+DEEPEST = 40
+SECONDS, BYTES = 5, 1 << 30
+VARINT, FIXED64, LEN, FIXED32 = 0, 1, 2, 5
+NUMBERS = [0, 1, 2, 3, 7, 8, 11, 16, 127, 128, 255, 65535, 1 << 20, 1 << 31, (1 << 31) - 1, (1 << 32) - 1, 1 << 32, 1 << 40,
+           1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, (1 << 64) - 2, (1 << 64) - 128]
+
+
+def varint(data, at):
+    value = shift = 0
+    while at < len(data) and shift < 70:
+        value |= (data[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+        if data[at - 1] < 128:
+            return value & (1 << 64) - 1, at
+    raise ValueError
+
+
+def put_varint(value):
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def parse(data, depth=0):
+    """The fields as lists [number, wire type, value]; the value of bytes that are fields themselves is such a list."""
+    fields, at = [], 0
+    while at < len(data):
+        key, at = varint(data, at)
+        number, wire = key >> 3, key & 7
+        if not 0 < number < 1000:
+            raise ValueError
+        if wire == VARINT:
+            value, at = varint(data, at)
+        elif wire in (FIXED64, FIXED32):
+            size = 8 if wire == FIXED64 else 4
+            value, at = data[at:at + size], at + size
+        elif wire == LEN:
+            size, at = varint(data, at)
+            value, at = data[at:at + size], at + size
+            if len(value) < size:
+                raise ValueError
+            value = nested(value, depth)
+        else:
+            raise ValueError
+        if at > len(data):
+            raise ValueError
+        fields.append([number, wire, value])
+    return fields
+
+
+def nested(value, depth):
+    """Names look like fields, too: letters only are a name.."""
+    if not value or depth == DEEPEST or all(32 <= c < 127 for c in value):
+        return value
+    try:
+        return parse(value, depth + 1)
+    except ValueError:
+        return value
+
+
+def unparse(fields):
+    out = bytearray()
+    for number, wire, value in fields:
+        out += put_varint(number << 3 | wire)
+        if wire == VARINT:
+            out += put_varint(value)
+        elif wire == LEN:
+            value = unparse(value) if isinstance(value, list) else value
+            out += put_varint(len(value)) + value
+        else:
+            out += value
+    return bytes(out)
+
+
+def messages(fields, found):
+    found.append(fields)
+    for field in fields:
+        if isinstance(field[2], list):
+            messages(field[2], found)
+    return found
+
+
+def change_value(rng, field, strings):
+    if field[1] == VARINT:
+        field[2] = rng.choice(NUMBERS + [field[2] + 1, max(0, field[2] - 1)])
+    elif isinstance(field[2], list):
+        field[2] = [] if rng.random() < 0.2 else rng.sample(field[2], len(field[2]))
+    elif field[1] == LEN and field[2] and rng.random() < 0.3:
+        value = bytearray(field[2])
+        value[rng.randrange(len(value))] = rng.choice([0, 1, 127, 128, 255, rng.randrange(256)])
+        field[2] = bytes(value)[:rng.choice([len(value), len(value), rng.randrange(len(value) + 1)])]
+    elif field[1] == LEN:
+        field[2] = rng.choice(strings)
+    else:
+        field[2] = bytes(rng.choice([0, 127, 128, 255, 192]) for _ in field[2])
+
+
+def mutate(rng, data):
+    tree = parse(data)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        # The deeper ones are many; each depth has its turn by the kind of the parent.
+        every = [m for m in messages(tree, []) if m]
+        if not every:
+            break
+        here = rng.choice(every)
+        field = rng.choice(here)
+        at = here.index(field)
+        kind = rng.randrange(7)
+        if kind == 0:
+            del here[at]
+        elif kind == 1:
+            here.insert(rng.randrange(len(here) + 1), parse(unparse([field]))[0])
+        elif kind == 2:
+            other = rng.choice(here)
+            if other[1] == field[1]:
+                other[2], field[2] = field[2], other[2]
+        elif kind == 3:  # what lies elsewhere in the same kind of field
+            same = [f for m in every for f in m if f[:2] == field[:2]]
+            field[2] = parse(unparse([rng.choice(same)]))[0][2]
+        elif kind == 4:
+            field[0] = rng.choice([field[0] + 1, max(1, field[0] - 1), rng.randrange(1, 30)])
+        else:
+            names = [f[2] for m in every for f in m if f[1] == LEN and isinstance(f[2], bytes) and len(f[2]) < 100]
+            change_value(rng, field, names + [b"", b"x" * 300])
+    data = unparse(tree)
+    return data[:rng.randrange(len(data) + 1)] if rng.random() < 0.03 else data
+
+
+def find_models(folders):
+    found = []
+    for folder in folders:
+        for at, dirs, files in os.walk(folder, followlinks=True):
+            dirs.sort()
+            found += [os.path.join(at, f) for f in sorted(files) if f.endswith(".onnx") and
+                      os.path.getsize(os.path.join(at, f)) <= LARGEST]
+    return found
+
+
+def damaged(models, seed):
+    rng = random.Random(seed)
+    path = rng.choice(models)
+    with open(path, "rb") as f:
+        data = f.read()
+    try:
+        return path, mutate(rng, data)
+    except ValueError:  # a model that is broken as it stands
+        return path, data[:rng.randrange(len(data) + 1)]
+
+
+def run(tvmcc, model, out, plain):
+    """What is wrong with what it did, or None."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1) if plain else (20 * SECONDS, 20 * SECONDS + 1))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if plain:
+            resource.setrlimit(resource.RLIMIT_AS, (4 * BYTES, 4 * BYTES))
+    command = [tvmcc, "-c", "-O1", "-fno-cache", "-mcpu=x86-64-v3", model, "-o", out]
+    with tempfile.TemporaryFile() as log:
+        child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=limit)
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+        log.seek(0)
+        text = log.read().decode(errors="replace")
+    if child.returncode < 0:
+        return f"signal {-child.returncode} after {usage.ru_utime:.1f} s" if child.returncode != -24 else "too long"
+    if "Sanitizer" in text or "runtime error:" in text or "internal error" in text or child.returncode == 70:
+        return f"status {child.returncode}: " + text.strip()[-2000:]
+    if child.returncode and "error" not in text:
+        return f"status {child.returncode} without an error"
+    if plain and usage.ru_utime + usage.ru_stime > SECONDS:
+        return f"{usage.ru_utime + usage.ru_stime:.1f} s"
+    if plain and usage.ru_maxrss * 1024 > BYTES:
+        return f"{usage.ru_maxrss / 1024:.0f} MiB"
+    return None
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("tvmcc", nargs="?")
+    p.add_argument("--sanitized", metavar="TVMCC")
+    p.add_argument("--count", type=int, default=10000)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--models", nargs="*", default=[os.path.join(ROOT, m) for m in MODELS])
+    p.add_argument("--keep", default=os.path.join(ROOT, "build/mutated"))
+    p.add_argument("--write", nargs=2, metavar=("SEED", "FILE"))
+    a = p.parse_args()
+    models = find_models(a.models)
+    if a.write:
+        with open(a.write[1], "wb") as f:
+            return f.write(damaged(models, int(a.write[0]))[1]) and 0
+    failed = 0
+    with tempfile.TemporaryDirectory() as work:
+        model, out = os.path.join(work, "m.onnx"), os.path.join(work, "m.o")
+        for seed in range(a.seed, a.seed + a.count):
+            path, data = damaged(models, seed)
+            with open(model, "wb") as f:
+                f.write(data)
+            for tvmcc in filter(None, (a.tvmcc, a.sanitized)):
+                wrong = run(tvmcc, model, out, tvmcc == a.tvmcc)
+                if wrong:
+                    os.makedirs(a.keep, exist_ok=True)
+                    with open(os.path.join(a.keep, f"{seed}.onnx"), "wb") as f:
+                        f.write(data)
+                    print(f"FAILED: {seed} of {os.path.relpath(path, ROOT)}: {wrong}", flush=True)
+                    failed += 1
+                    break
+    print(f"{a.count} damaged models of {len(models)}, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
