@@ -306,8 +306,9 @@ static const Expr *cells(const Build *b, const Expr *x, int64_t begin, int64_t e
     return build1(b, "strided_slice", x, a);
 }
 
-/* Pairs of cells are turned by an angle: (c*x1 - s*x2, s*x1 + c*x2).  Inside, x is [N, S, H, D]. */
-bool convert_rotary_embedding(Node *n)
+/* Pairs of cells are turned by an angle: (c*x1 - s*x2, s*x1 + c*x2).  Inside, x is [N, S, H, D].
+ * `table` of cosines and sines; `at` their rows by position, NULL: the tables are the angles. */
+static bool rotate(Node *n, const Expr *const table[2], const Expr *at, int64_t heads)
 {
     const Build *b = &n->b;
     bool         apart = node_int(n, "interleaved", 0) == 0;
@@ -316,11 +317,9 @@ bool convert_rotary_embedding(Node *n)
     uint32_t     rank;
     Ints         d;
 
-    if (!node_need_rank(n, 0, 3, 4) || !node_need_rank(n, 1, 2, 3) || !node_need_rank(n, 2, 2, 3))
-        return false;
     x = n->in[0];
     rank = expr_rank(x);
-    if (!(x = onnx_split_heads(n, x, node_int(n, "num_heads", 0))) ||
+    if (!(x = onnx_split_heads(n, x, heads)) ||
         !(x = build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3})))
         return false;
     N = build_dim(b, x, 0), S = build_dim(b, x, 1), D = build_dim(b, x, 3);
@@ -328,7 +327,7 @@ bool convert_rotary_embedding(Node *n)
     if (dim < 2 || dim % 2 || dim > D)
         return node_error(n, E_IMPORT, "rotary_embedding_dim is %lld", (long long)dim);
     for (uint32_t i = 0; i < 2; i++) {
-        angle[i] = node_has(n, 3) ? build_take(b, n->in[1 + i], n->in[3], 0) : n->in[1 + i];
+        angle[i] = at ? build_take(b, table[i], at, 0) : table[i];
         if (!angle[i])
             return false;
         d = build_dims(b, angle[i]);
@@ -359,4 +358,37 @@ bool convert_rotary_embedding(Node *n)
     if (rank == 3)
         return node_done(n, build_reshape(b, x, 3, build_dims(b, n->in[0]).at));
     return node_done(n, build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3}));
+}
+
+bool convert_rotary_embedding(Node *n)
+{
+    if (!node_need_rank(n, 0, 3, 4) || !node_need_rank(n, 1, 2, 3) || !node_need_rank(n, 2, 2, 3))
+        return false;
+    return rotate(n, n->in + 1, node_has(n, 3) ? n->in[3] : NULL, node_int(n, "num_heads", 0));
+}
+
+/* That of com.microsoft has the positions first; a single one is that of the first row.  Of three
+ * dimensions without num_heads, a head is as wide as the tables tell. */
+bool convert_fused_rotary_embedding(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *at;
+    int64_t      heads = node_int(n, "num_heads", 0), wide;
+
+    if (!node_need_rank(n, 0, 3, 4) || !node_need_rank(n, 1, 1, 2) || !node_need_rank(n, 2, 2, 2) ||
+        !node_need_rank(n, 3, 2, 2))
+        return false;
+    if (node_int(n, "is_packed_batching", 0) || node_float(n, "scale", 1) != 1)
+        return node_error(n, E_UNSUPPORTED, "is_packed_batching or a scale");
+    at = n->in[1];
+    if (expr_rank(at) == 1) {
+        const Idx *rows = expr_form(n->in[0], expr_rank(n->in[0]) - 2);
+
+        at = build2(b, "add", build_arange(b, rows, expr_dtype(at)), at, NULL);
+        at = at ? build_expand_dims(b, at, 0, 1) : NULL;
+    }
+    wide = 2 * build_dim(b, n->in[2], 1);
+    if (!heads && expr_rank(n->in[0]) == 3 && wide > 0)
+        heads = build_dim(b, n->in[0], 2) / wide;
+    return at && rotate(n, n->in + 2, at, heads);
 }

@@ -248,16 +248,14 @@ bool convert_dequantize(Node *n)
 
 /* scale = (max(x, 0) - min(x, 0)) / 255, zero = round(-min / scale); the scale of zeros is 1, where
  * the standard would divide 0 by 0. */
-bool convert_dynamic_quantize(Node *n)
+/* x in bytes, its scale and its zero point, by the range of its values. */
+static bool quantize_by_range(Node *n, const Expr *x, const Expr *out[3])
 {
     const Build *b = &n->b;
     ClipAttrs   *a = ATTRS(b, ClipAttrs);
-    const Expr  *x, *lo, *hi, *range, *scale, *zero;
+    const Expr  *lo, *hi, *range, *scale, *zero;
     int64_t      axes[MAX_RANK];
 
-    if (!need(n, 0, 1))
-        return false;
-    x = n->in[0];
     for (uint32_t i = 0; i < expr_rank(x); i++)
         axes[i] = i;
     lo = build2(b, "minimum", build_reduce(b, "min", x, expr_rank(x), axes, false),
@@ -274,10 +272,15 @@ bool convert_dynamic_quantize(Node *n)
     a->a_max = 255;
     zero = build2(b, "divide", build1(b, "negative", lo, NULL), scale, NULL);
     zero = build_cast(b, build1(b, "round", build1(b, "clip", zero, a), NULL), DT_U8);
-    n->out[0] = scale && zero ? onnx_quantize(n, x, scale, zero, 0, DT_U8) : NULL;
-    n->out[1] = scale;
-    n->out[2] = zero;
-    return n->out[0] != NULL;
+    out[0] = scale && zero ? onnx_quantize(n, x, scale, zero, 0, DT_U8) : NULL;
+    out[1] = scale;
+    out[2] = zero;
+    return out[0] != NULL;
+}
+
+bool convert_dynamic_quantize(Node *n)
+{
+    return need(n, 0, 1) && quantize_by_range(n, n->in[0], n->out);
 }
 
 /* x, its scale and zero point from input i on. */
@@ -331,18 +334,23 @@ bool convert_qlinear_matmul(Node *n)
     return x && y && quantized(n, onnx_matmul(n, x, y), 6);
 }
 
-/* x - zero point, in i32; the zero point of an axis is a vector. */
-static const Expr *centred(Node *n, uint32_t i, uint32_t zero, int64_t axis)
+/* x - zero (NULL: none), in i32; the zero point of an axis is a vector. */
+static const Expr *less(Node *n, const Expr *x, const Expr *zero, int64_t axis)
 {
     const Build *b = &n->b;
-    const Expr  *x = build_cast(b, n->in[i], DT_I32), *z;
 
-    if (!node_has(n, zero))
+    x = build_cast(b, x, DT_I32);
+    if (!zero)
         return x;
-    if (!(z = param(n, n->in[zero])))
+    if (!(zero = param(n, zero)))
         return NULL;
-    z = build_cast(b, build_along(b, z, expr_rank(x), (uint32_t)axis), DT_I32);
-    return build2(b, "subtract", x, z, NULL);
+    zero = build_cast(b, build_along(b, zero, expr_rank(x), (uint32_t)axis), DT_I32);
+    return build2(b, "subtract", x, zero, NULL);
+}
+
+static const Expr *centred(Node *n, uint32_t i, uint32_t zero, int64_t axis)
+{
+    return less(n, n->in[i], node_has(n, zero) ? n->in[zero] : NULL, axis);
 }
 
 bool convert_conv_integer(Node *n)
@@ -367,6 +375,47 @@ bool convert_matmul_integer(Node *n)
     x = centred(n, 0, 2, r > 1 ? r - 2 : 0);
     y = centred(n, 1, 3, expr_rank(n->in[1]) - 1);
     return x && y && node_done(n, onnx_matmul(n, x, y));
+}
+
+/* A product of integers in floats: y, scaled along its columns by input i, plus input `bias`. */
+static bool scaled(Node *n, const Expr *y, const Expr *x_scale, uint32_t i, uint32_t bias)
+{
+    const Build *b = &n->b;
+    const Expr  *s;
+
+    if (!y || !node_need_rank(n, i, 0, 1) || !(s = param(n, n->in[i])))
+        return false;
+    s = build2(b, "multiply", x_scale, s, NULL);
+    y = build2(b, "multiply", build_cast(b, y, DT_F32), s, NULL);
+    return node_done(n, y && node_has(n, bias) ? build2(b, "add", y, n->in[bias], NULL) : y);
+}
+
+/* A, quantized by its range, times B. */
+bool convert_dynamic_quantize_matmul(Node *n)
+{
+    const Expr *a[3], *x, *y;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 2, MAX_RANK) ||
+        !quantize_by_range(n, n->in[0], a))
+        return false;
+    x = less(n, a[0], a[2], 0);
+    y = centred(n, 1, 3, expr_rank(n->in[1]) - 1);
+    return x && y && scaled(n, onnx_matmul(n, x, y), a[1], 2, 4);
+}
+
+/* A and B with their scales, then their zero points. */
+bool convert_matmul_integer_to_float(Node *n)
+{
+    const Expr *x, *y;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 2, MAX_RANK) ||
+        !node_need_rank(n, 2, 0, 1))
+        return false;
+    if (build_elems(&n->b, n->in[2]) != 1)
+        return node_error(n, E_UNSUPPORTED, "a scale for each row");
+    x = centred(n, 0, 4, 0);
+    y = centred(n, 1, 5, expr_rank(n->in[1]) - 1);
+    return x && y && scaled(n, onnx_matmul(n, x, y), param(n, n->in[2]), 3, 6);
 }
 
 /* ---- what ONNX Runtime's tools add ------------------------------------------------------------------- */
