@@ -88,7 +88,7 @@ choose() {
     short-enums) cc=gcc reads="$strict -fshort-enums" ;;
     msvc)
         cc=clang-19 reads="--driver-mode=cl --target=x86_64-pc-windows-msvc /std:c11 /W4 /WX /I $work"
-        for f in sqrt floor ceil trunc rint sin cos tan asin acos atan sinh cosh asinh acosh atanh; do
+        for f in sqrt floor ceil trunc rint exp log sin cos tan asin acos atan sinh cosh asinh acosh atanh; do
             echo "double $f(double); float ${f}f(float);"
         done >math.h
         for f in pow fmod atan2; do echo "double $f(double, double); float ${f}f(float, float);"; done >>math.h
