@@ -169,7 +169,7 @@ static void decide_conv(Sched *s, void *plan)
     if (z->i)
         p->channels = pick_bool(s, "unroll.channels", written(p) <= limit_written_madds(&m));
     p->columns = z->i ? p->chunk * z->kh * z->kw <= FEW_CELLS
-                      : p->apart && machine_of(s->target).fma_mem_splat;
+                      : p->apart && m.fma_mem_splat && p->tile.nv == 1;
     bool fits = z->kw > 1 && written(p) * z->kw <= LONG_CODE;
     p->columns &= fits || z->i;
     if (p->columns || fits)
