@@ -27,8 +27,6 @@ static bool fits(const Sched *s, int64_t side)
     return s->target->max_threads >= side * side;
 }
 
-enum { LEAST_SIDE = 4, MOST_SIDE = 32, MOST_BATCH = 65535 };
-
 static int64_t usual_side(const Sched *s)
 {
     Machine m = machine_of(s->target);
@@ -39,18 +37,20 @@ static int64_t usual_side(const Sched *s)
 /* Several products: as many blocks above each other as devices can count. */
 static bool fits_batch(const Sched *s, bool *several)
 {
+    Machine m = machine_of(s->target);
     int64_t e = 0;
 
     *several = sched_loop_extent(s, "dense.b", &e);
-    return !*several || e <= MOST_BATCH;
+    return !*several || e <= limit_gpu_batch(&m);
 }
 
 static void decide(Sched *s, void *plan)
 {
     int64_t   *side = plan;
+    Machine    m = machine_of(s->target);
     Candidates k = candidates(s);
 
-    for (int64_t n = LEAST_SIDE; n <= MOST_SIDE; n *= 2)
+    for (int64_t n = limit_gpu_least_side(&m); n <= limit_gpu_most_side(&m); n *= 2)
         if (fits(s, n))
             candidate(&k, n, 0, NAN);
     usual(&k, usual_side(s), 0);
