@@ -5,8 +5,8 @@
  *
  * Runs after unroll and vectorize.  Every access must have a constant offset and the accesses of
  * one offset the same number of lanes, without overlap between offsets; a buffer that breaks this
- * (its loop was too large to unroll) goes to the stack, which is right but slow. Cost: one walk a
- * buffer. */
+ * (its loop was too large to unroll) goes to the stack, which is right but slow.  What is left of
+ * `%a[0] = %a[0] + (nothing)` goes: C compilers warn of `a = a`.  Cost: one walk a buffer. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
@@ -92,7 +92,10 @@ static const Stmt *to_var_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *
     if (now->kind != STMT_STORE || now->u.store.buffer != x->b)
         return now;
     const StoreData *d = &now->u.store;
-    return stmt_storev(c, cell_of(x, d->n, d->index), NULL, d->value, NULL);
+    const Buffer    *var = cell_of(x, d->n, d->index);
+    if (d->value->kind == PRIM_LOAD && d->value->u.load.buffer == var)
+        return stmt_seq(c, 0, NULL);
+    return stmt_storev(c, var, NULL, d->value, NULL);
 }
 
 static const Stmt *promote_stmt(Ctx *c, void *user, const Stmt *was, const Stmt *now)
