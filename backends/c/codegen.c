@@ -396,6 +396,28 @@ static void head(Source *s, StrBuf *out)
         "#endif\n\n");
 }
 
+static bool has_word(const char *text, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *p = text; p && (p = strstr(p, word)); p += n)
+        if ((p == text || !(isalnum((unsigned char)p[-1]) || p[-1] == '_')) &&
+            !(isalnum((unsigned char)p[n]) || p[n] == '_'))
+            return true;
+    return false;
+}
+
+/* Small machines and their compilers' options have doubles of four bytes. */
+static void need_doubles(const char *code, const char *weights, StrBuf *out)
+{
+    if (has_word(code, "double") || has_word(weights, "double"))
+        str_add(out, "#include <float.h>\n"
+                     "#if DBL_MANT_DIG != 53\n"
+                     "#error \"this model computes with numbers of 64 bits, double has fewer here: "
+                     "convert it to float32\"\n"
+                     "#endif\n\n");
+}
+
 /* Code, of which no line is longer than people like: what is too long goes on behind a space. */
 static void add_code(StrBuf *out, const char *text)
 {
@@ -461,6 +483,7 @@ bool c_source(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo 
         return false;
     c_data(&s, o->host, &data);
     head(&s, out);
+    need_doubles(code.at, weights.at, out);
     run_struct(&s, out);
     str_add(out, weights.n ? weights.at : "");
     c_prelude(c, code.at, out);

@@ -84,7 +84,7 @@ choose() {
         cc=clang-19 compile=--target=wasm32-wasi link=--target=wasm32-wasi run="node --no-warnings $work/wasi.js"
         [ $1 = wasm32 ] || target="c -mtriple=wasm32-wasi -mattr=+simd128" compile="$compile -msimd128"
         ;;
-    avr) cc=avr-gcc reads="$strict -mmcu=atmega2560" lacks='rintf\?(\|[0-9]\{5,\} bytes' ;; # no rint, 64 KiB
+    avr) cc=avr-gcc reads="$strict -mmcu=atmega2560" lacks='rintf\?(\|[0-9]\{5,\} bytes\|DBL_MANT_DIG' ;; # no rint, 64 KiB
     short-enums) cc=gcc reads="$strict -fshort-enums" ;;
     msvc)
         cc=clang-19 reads="--driver-mode=cl --target=x86_64-pc-windows-msvc /std:c11 /W4 /WX /I $work"
