@@ -65,7 +65,6 @@ static const Expr *run_plan(Ctx *c, const Plan *p, const Expr *e, Bytes weights)
     if (!flat.tir)
         return NULL;
     o.host = entry_functions(c, &flat, &o, &none);
-    o.opt_level = host_level(o.host, o.opt_level);
     o.opt_level = host_level(o.host, 1);
     if (!b->codegen(c, &flat, &o, &none, EMIT_OBJECT, &object) ||
         !(j = b->jit_load(c, p->target, object)))
