@@ -117,8 +117,13 @@ static uint32_t emit_tree(Program *g, const RegexTree *t, uint32_t next)
             at = emit(g, (Op){.kind = OP_FORK, .next = body, .other = next});
         }
         next = at == UINT32_MAX ? next : at;
-        for (uint32_t i = 0; i < t->min && g->ops.n < MAX_PROGRAM; i++)
+        for (uint32_t i = 0; i < t->min; i++) {
+            uint32_t before = g->ops.n;
+
             next = emit_tree(g, t->kids.at[0], next);
+            if (g->ops.n == before) /* of nothing, or no more room */
+                break;
+        }
         return next;
     case REGEX_LOOK:
         g->looks = true;

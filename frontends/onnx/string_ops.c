@@ -135,8 +135,9 @@ bool convert_regex_full_match(Node *n)
     if (!pattern)
         return node_error(n, E_IMPORT, "attribute 'pattern' is missing");
     if (!regex_compile(b->c->arena, pattern->s, &r, &why))
-        return node_error(n, E_UNSUPPORTED, "the pattern '%.*s' is not supported: %s",
-                          (int)pattern->s.n, (const char *)pattern->s.at, why);
+        return node_error(n, E_UNSUPPORTED, "the pattern '%.*s'%s is not supported: %s",
+                          (int)(pattern->s.n < 60 ? pattern->s.n : 60), (const char *)pattern->s.at,
+                          pattern->s.n > 60 ? " .." : "", why);
     StringAutomaton a = {(int32_t)r.states, (int32_t)r.classes, REGEX_START, r.class_of, r.next};
     x = string_rows(b, n->in[0]);
     if (expr_empty(x))

@@ -53,6 +53,8 @@ static void test_matches(void)
         {"\\Aa\\z", "a", "aa"},
         {"\\101\\x42", "AB", "ab"},
         {"a{x", "a{x", "a"},
+        {"((((){1000}){1000}){1000}){1000}a", "a", ""},
+        {"((^|){10}){0,10}a", "a", "aa"},
     };
     const char *why;
     Regex       r;
