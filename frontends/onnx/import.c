@@ -375,9 +375,11 @@ bool onnx_again(Node *n, const PbMsgs *nodes, uint32_t count, const char *const 
 {
     OnnxScope s = scope_new(n->im, n->scope, map_new(n->b.c->arena));
 
+    /* Each order of derivatives doubles what is computed. */
+    s.depth = n->scope->depth + 3;
     if (s.depth > ONNX_MAX_NESTING)
-        return node_error(n, E_UNSUPPORTED, "graphs are nested more than %d deep",
-                          ONNX_MAX_NESTING);
+        return node_error(n, E_UNSUPPORTED, "gradients of gradients are more than %d deep",
+                          ONNX_MAX_NESTING / 3);
     s.nodes = n->scope->nodes; /* a Gradient among them looks for its own */
     for (uint32_t i = 0; i < count; i++)
         onnx_scope_put(&s, names[i], values[i]);
