@@ -89,6 +89,11 @@ bool slice_along(Ctx *c, const Expr *slice, uint32_t axis, const Idx **begin, in
 /* Part i of a split: its range along the axis; false: it depends on symbolic dimensions. */
 bool split_range(Ctx *c, const Expr *split, uint32_t i, int64_t *lo, int64_t *hi);
 
+/* What a call of an operator that is simpler ones becomes, and a field of a tuple that is written;
+ * `e` where it is neither.  NULL after an error. */
+const Expr *op_expand(Ctx *c, const Expr *e);
+#define MAX_EXPANSIONS 8 /* one within the other */
+
 /* Can it be differentiated (ops/gradient/adjoints.def)?  What expands into others need not. */
 bool op_has_adjoint(const Op *op);
 

@@ -54,3 +54,16 @@ static const Op rows[] = {
 #undef none
 
 const OpTable op_table = {COUNT(rows), rows};
+
+const Expr *op_expand(Ctx *c, const Expr *e)
+{
+    const Op   *op = call_op(e);
+    const Expr *to;
+
+    if (e->kind == EXPR_PROJ && e->kids[0]->kind == EXPR_TUPLE)
+        return e->kids[0]->kids[e->u.index];
+    if (!op || !op->expand || !e->type)
+        return e;
+    to = op->expand(c, e);
+    return to || diag_errors(c->diags) ? to : e;
+}

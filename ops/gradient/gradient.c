@@ -86,22 +86,13 @@ const Type *rel_gradient(Ctx *c, Loc loc, const void *attrs, const Type *const *
 
 /* ---- the function, of operators that have adjoints ---------------------------------------------------- */
 
-#define MAX_ROUNDS 8 /* of expansions */
-
 static const Expr *expand_node(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
-    const Op   *op = call_op(now);
-    const Expr *e;
+    const Op *op = call_op(now);
 
     (void)user;
     (void)was;
-    if (now->kind == EXPR_PROJ && now->kids[0]->kind == EXPR_TUPLE)
-        return now->kids[0]->kids[now->u.index];
-    if (!op || !op->expand || adjoints[op->id] || !now->type)
-        return now;
-    if (!(e = op->expand(c, now)))
-        return diag_errors(c->diags) ? NULL : now;
-    return e;
+    return op && adjoints[op->id] ? now : op_expand(c, now);
 }
 
 /* ---- from the result to the parameters ----------------------------------------------------------------- */
@@ -243,7 +234,7 @@ const Expr *expand_gradient(Ctx *c, const Expr *call)
         return error_at(c, E_UNSUPPORTED, call->loc,
                         "gradient takes a function that is written in the call");
     body = func_body(f);
-    for (uint32_t i = 0; i < MAX_ROUNDS; i++) {
+    for (uint32_t i = 0; i < MAX_EXPANSIONS; i++) {
         const Expr *next = expr_rewrite(c, body, expand_node, NULL);
 
         if (!next || next == body)

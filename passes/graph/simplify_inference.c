@@ -11,27 +11,18 @@
  * each time is one rewrite of the module. */
 #include "passes/graph/graph.h"
 
-#define MAX_ROUNDS 8
-
 static const Expr *expand(Ctx *c, void *user, const Expr *was, const Expr *now)
 {
-    const Op   *op = call_op(now);
-    const Expr *e;
+    const Op *op = call_op(now);
 
     (void)user;
     (void)was;
-    if (now->kind == EXPR_PROJ && now->kids[0]->kind == EXPR_TUPLE)
-        return now->kids[0]->kids[now->u.index];
-    if (!op || !op->expand || op->compute || !now->type)
-        return now;
-    if (!(e = op->expand(c, now)))
-        return diag_errors(c->diags) ? NULL : now;
-    return e;
+    return op && op->compute ? now : op_expand(c, now);
 }
 
 const Module *simplify_inference(Ctx *c, const Module *m)
 {
-    for (int i = 0; i < MAX_ROUNDS; i++) {
+    for (int i = 0; i < MAX_EXPANSIONS; i++) {
         const Module *next = module_rewrite(c, m, expand, NULL);
 
         if (!next || next == m)
