@@ -19,3 +19,12 @@ refused() { # <status> <text> <command...>
 }
 # Two files are equal.
 same() { cmp "$1" "$2" || die "$1 and $2 differ"; }
+# A model with other weights: in the middle of digits.onnx there is nothing else.
+other_weights() { # <model> <new model>
+    python3 - "$1" "$2" <<'END'
+import sys
+b = bytearray(open(sys.argv[1], "rb").read())
+for at in range(len(b) // 3, 2 * len(b) // 3, 97): b[at] ^= 1
+open(sys.argv[2], "wb").write(b)
+END
+}

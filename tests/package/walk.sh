@@ -53,13 +53,8 @@ refused 74 "no.onnx" tvmcc -c no.onnx -o x.o
 [ ! -e x.o ] || die "a product in spite of an error"
 cd ..
 
-# The same with other weights: in the middle of the file there is nothing else.
-python3 - "$example/digits.onnx" other.onnx <<'END'
-import sys
-b = bytearray(open(sys.argv[1], "rb").read())
-for at in range(len(b) // 3, 2 * len(b) // 3, 97): b[at] ^= 1
-open(sys.argv[2], "wb").write(b)
-END
+# The same with other weights.
+other_weights "$example/digits.onnx" other.onnx
 
 step "a project: libraries and sources, three generators"
 mkdir app && cp "$example/digits.onnx" "$example/inputs.npz" "$example/outputs.npz" app

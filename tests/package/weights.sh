@@ -109,12 +109,7 @@ for mode in section extern; do
 done
 
 # Archives, and other weights in them.
-python3 - "$model" <<'END'
-import sys
-b = bytearray(open(sys.argv[1], "rb").read())
-for at in range(len(b) // 3, 2 * len(b) // 3, 97): b[at] ^= 1 # in the middle there are only weights
-open("digits.onnx", "wb").write(b)
-END
+other_weights "$model" digits.onnx
 for options in "-fweights=section --weights-section=.model_flash" -fweights=extern; do
     quiet "$tvmcc" $model $x86 $options -o old.tar
     quiet "$tvmcc" digits.onnx $x86 $options -o new.tar
