@@ -291,11 +291,14 @@ size_t   reader_left(const Reader *r);
  * (status 74).  `mode` is masked by umask. */
 bool file_write(Diags *d, const char *path, Bytes content);
 bool file_write_mode(Diags *d, const char *path, Bytes content, unsigned mode);
-/* From now on SIGINT, SIGTERM and SIGHUP remove temporaries before they end the process, and a
- * write beyond RLIMIT_FSIZE fails instead; for programs (the driver calls it first), not for the
- * library. */
+/* From now on SIGINT, SIGTERM and SIGHUP end tools and remove temporaries before they end the
+ * process, and a write beyond RLIMIT_FSIZE fails instead; for programs (the driver calls it first),
+ * not for the library. */
 void file_handle_signals(void);
 void file_remove_temporaries(void);
+/* Runs a program that writes temporaries, found in PATH, and waits for it: `words` end with NULL.
+ * An errno value if it cannot be started; `status` is 128+n for signals. */
+int file_run_tool(const char *const *words, int *status);
 /* A temporary name beside `path` that the two functions above know of; the file exists, empty.
  * NULL after an error (E_IO).  End it with file_commit (rename if the bytes differ) or file_drop.
  */

@@ -13,20 +13,15 @@
  * one later, the temporary name is there from the start, as it is for files that other programs
  * write (linkers).  Such names that a killed process left an hour ago are removed by the next one
  * that needs a temporary for the same product.
- *
- * Names of temporaries stand in a table, with their counter the only mutable globals of the
- * compiler: a signal handler has nothing else to find them by.  A slot is claimed with one atomic
- * step, so that threads may write at the same time; a thread that finds no free slot writes all the
- * same, unprotected.
  */
 #include "base/base.h"
+#include "base/temporary.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,73 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOTS = 32, FREE = 0, CLAIMED = 1, NAMED = 2, LEFT_SECONDS = 3600 };
-
-static struct {
-    atomic_int state;
-    char       path[PATH_MAX];
-} temporaries[SLOTS];
-
-static atomic_uint last_number; /* keeps the temporaries of two threads apart */
-
-void file_remove_temporaries(void)
-{
-    for (int i = 0; i < SLOTS; i++) {
-        if (atomic_load(&temporaries[i].state) == NAMED)
-            unlink(temporaries[i].path);
-    }
-    for (int i = 0; i < SLOTS; i++) { /* folders, which are empty by now */
-        if (atomic_load(&temporaries[i].state) == NAMED)
-            rmdir(temporaries[i].path);
-    }
-}
-
-static void on_signal(int sig)
-{
-    file_remove_temporaries();
-    signal(sig, SIG_DFL);
-    raise(sig);
-}
-
-void file_handle_signals(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-
-    for (size_t i = 0; i < COUNT(signals); i++) {
-        struct sigaction old, sa = {0};
-
-        sa.sa_handler = on_signal;
-        sigemptyset(&sa.sa_mask);
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(signals[i], &sa, NULL);
-    }
-    signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE is an error like a full disk */
-}
-
-static void remember(const char *path)
-{
-    if (strlen(path) >= PATH_MAX)
-        return;
-    for (int i = 0; i < SLOTS; i++) {
-        int expected = FREE;
-
-        if (atomic_compare_exchange_strong(&temporaries[i].state, &expected, CLAIMED)) {
-            strcpy(temporaries[i].path, path);
-            atomic_store(&temporaries[i].state, NAMED);
-            return;
-        }
-    }
-}
-
-static void forget(const char *path)
-{
-    for (int i = 0; i < SLOTS; i++) {
-        if (atomic_load(&temporaries[i].state) == NAMED && strcmp(temporaries[i].path, path) == 0) {
-            atomic_store(&temporaries[i].state, FREE);
-            return;
-        }
-    }
-}
+enum { LEFT_SECONDS = 3600 };
 
 static bool io_error(Diags *d, const char *path)
 {
@@ -231,15 +160,21 @@ static const char *create_temporary(Diags *d, Arena *a, const char *path, unsign
     bool nameless = *fd >= 0;
 
     for (int try = 0; try < 100; try++) {
-        const char *name = arena_printf(a, "%s.tmp-%ld-%u", path, (long)getpid(),
-                                        atomic_fetch_add(&last_number, 1u));
+        const char *name =
+            arena_printf(a, "%s.tmp-%ld-%u", path, (long)getpid(), temporary_number());
+        sigset_t before = temporary_begin();
+        int      error = 0;
 
-        remember(name);
         if (nameless ? link_nameless(*fd, name)
                      : (*fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode)) >= 0)
+            temporary_remember(name);
+        else
+            error = errno;
+        temporary_end(before);
+        if (!error)
             return name;
-        forget(name);
-        if (errno != EEXIST)
+        errno = error;
+        if (error != EEXIST)
             break;
     }
     if (!nameless)
@@ -325,7 +260,7 @@ const char *file_temporary(Diags *d, Arena *a, const char *path, unsigned mode)
 void file_drop(const char *temporary)
 {
     unlink(temporary);
-    forget(temporary);
+    temporary_forget(temporary);
 }
 
 const char *file_temporary_place(void)
@@ -343,22 +278,30 @@ bool file_make_folder(Diags *d, const char *path)
 
 const char *file_temporary_folder(Diags *d, Arena *a)
 {
-    char  resolved[PATH_MAX];
-    char *name = arena_printf(a, "%s/tvmcc-XXXXXX", file_temporary_place());
+    char     resolved[PATH_MAX];
+    char    *name = arena_printf(a, "%s/tvmcc-XXXXXX", file_temporary_place());
+    sigset_t before = temporary_begin();
+    bool     made = mkdtemp(name) && realpath(name, resolved);
+    int      error = errno;
 
-    if (!mkdtemp(name) || !realpath(name, resolved)) {
-        io_error(d, name);
-        return NULL;
-    }
-    name = arena_printf(a, "%s", resolved);
-    remember(name);
-    return name;
+    if (made)
+        temporary_remember(resolved);
+    temporary_end(before);
+    if (made)
+        return arena_printf(a, "%s", resolved);
+    errno = error;
+    io_error(d, name);
+    return NULL;
 }
 
 bool file_drop_folder(const char *folder)
 {
-    forget(folder);
-    return tree_remove(folder);
+    sigset_t before = temporary_begin();
+    bool     ok = tree_remove(folder);
+
+    temporary_forget(folder);
+    temporary_end(before);
+    return ok;
 }
 
 /* Renames; after an error the temporary is gone. */
@@ -373,7 +316,7 @@ static bool replace(Diags *d, const char *temporary, const char *path)
         errno = error;
         return io_error(d, path);
     }
-    forget(temporary);
+    temporary_forget(temporary);
     return true;
 }
 

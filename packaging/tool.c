@@ -4,22 +4,13 @@
  * (aarch64-linux-gnu), which is what compilers and library folders are called by, while LLVM says
  * aarch64-unknown-linux-gnu.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* posix_spawn */
-#endif
 #include "packaging/packaging.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 static bool executable(const char *path)
 {
@@ -67,8 +58,7 @@ void tool_words(Arena *a, ToolArgs *args, const char *command)
 bool tool_run(Diags *d, Arena *a, const ToolArgs *args, bool verbose, int *status)
 {
     ToolArgs all = {0};
-    pid_t    pid;
-    int      raw = 0, rc;
+    int      rc;
 
     for (uint32_t i = 0; i < args->n; i++) {
         vec_push(a, &all, args->at[i]);
@@ -78,13 +68,9 @@ bool tool_run(Diags *d, Arena *a, const ToolArgs *args, bool verbose, int *statu
     if (verbose)
         fputc('\n', stderr);
     vec_push(a, &all, (const char *)NULL);
-    rc = posix_spawnp(&pid, all.at[0], NULL, NULL, (char *const *)(uintptr_t)all.at, environ);
-    if (rc)
-        return diag_error(d, E_NO_TOOL, NO_LOC, "cannot run '%s': %s", all.at[0], strerror(rc));
-    while (waitpid(pid, &raw, 0) < 0 && errno == EINTR)
-        continue;
-    *status = WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
-    return true;
+    rc = file_run_tool(all.at, status);
+    return rc == 0 ||
+           diag_error(d, E_NO_TOOL, NO_LOC, "cannot run '%s': %s", all.at[0], strerror(rc));
 }
 
 const char *tool_triple(Arena *a, const char *triple)

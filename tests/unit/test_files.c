@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -190,6 +191,83 @@ static void test_signal(void)
     arena_free(a);
 }
 
+static void *write_for_ever(void *unused)
+{
+    Arena *a = arena_new(NULL);
+    Diags *d = diags_new(a);
+
+    for (;;) {
+        const char *temporary = file_temporary(d, a, arena_printf(a, "%s/product", folder), 0666);
+
+        if (temporary)
+            file_drop(temporary);
+    }
+    return unused;
+}
+
+/* As `timeout` sends them: to the process, and once more to its group, while threads write. */
+static void test_signal_threads(void)
+{
+    enum { ROUNDS = 60, THREADS = 4 };
+
+    for (int i = 0; i < ROUNDS; i++) {
+        pid_t child = fork();
+        int   status = 0;
+
+        if (child == 0) {
+            pthread_t thread;
+
+            file_handle_signals();
+            for (int t = 0; t < THREADS; t++)
+                if (pthread_create(&thread, NULL, write_for_ever, NULL) != 0)
+                    _exit(1);
+            write_for_ever(NULL);
+        }
+        usleep(2000 + 100 * (unsigned)i);
+        kill(child, SIGTERM);
+        kill(child, SIGTERM);
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+        if (entries() != 2) {
+            CHECK_INT(entries(), 2);
+            return;
+        }
+    }
+}
+
+/* A tool that writes ends before us, with what it wrote. */
+static void test_signal_tool(void)
+{
+    Arena *a = arena_new(NULL);
+    char  *script = arena_printf(a,
+                                 "trap 'rm %s/half; exit 1' TERM; echo > %s/half;"
+                                  "while :; do sleep 0.01; done",
+                                 folder, folder),
+         *half = arena_printf(a, "%s/half", folder);
+    const char *words[] = {"sh", "-c", script, NULL};
+    const char *quick[] = {"sh", "-c", "exit 3", NULL},
+               *killed[] = {"sh", "-c", "kill -9 $$", NULL}, *missing[] = {"/nowhere/tool", NULL};
+    pid_t child;
+    int   status = 0;
+
+    CHECK(file_run_tool(quick, &status) == 0 && status == 3);
+    CHECK(file_run_tool(killed, &status) == 0 && status == 128 + SIGKILL);
+    CHECK_INT(file_run_tool(missing, &status), ENOENT);
+    if ((child = fork()) == 0) {
+        file_handle_signals();
+        file_run_tool(words, &status);
+        _exit(2);
+    }
+    for (int i = 0; i < 500 && access(half, F_OK) != 0; i++)
+        usleep(10000);
+    CHECK(access(half, F_OK) == 0);
+    kill(child, SIGTERM);
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    CHECK_INT(entries(), 2);
+    arena_free(a);
+}
+
 /* Killed in the middle, by a signal that nobody hears. */
 static void test_killed(void)
 {
@@ -327,6 +405,8 @@ int main(void)
     RUN(test_forget);
     RUN(test_file_errors);
     RUN(test_signal);
+    RUN(test_signal_threads);
+    RUN(test_signal_tool);
     RUN(test_killed);
     RUN(test_left);
     test_refused(REFUSE_TMPFILE);
