@@ -12,42 +12,44 @@ void adjoint_add(const Adjoint *a)
 void adjoint_subtract(const Adjoint *a)
 {
     a->dx[0] = a->dy[0];
-    a->dx[1] = grad_neg(a, a->dy[0]);
+    a->dx[1] = build1(a->b, "negative", a->dy[0], NULL);
 }
 
 void adjoint_multiply(const Adjoint *a)
 {
-    a->dx[0] = grad_mul(a, a->dy[0], a->x[1]);
-    a->dx[1] = grad_mul(a, a->dy[0], a->x[0]);
+    a->dx[0] = build_mul(a->b, a->dy[0], a->x[1]);
+    a->dx[1] = build_mul(a->b, a->dy[0], a->x[0]);
 }
 
 void adjoint_divide(const Adjoint *a)
 {
-    a->dx[0] = grad_div(a, a->dy[0], a->x[1]);
-    a->dx[1] = grad_neg(a, grad_div(a, grad_mul(a, a->dy[0], a->call), a->x[1]));
+    a->dx[0] = build_div(a->b, a->dy[0], a->x[1]);
+    a->dx[1] = build1(a->b, "negative",
+                      build_div(a->b, build_mul(a->b, a->dy[0], a->call), a->x[1]), NULL);
 }
 
 /* y x^(y-1), 0 for y = 0; x^y log(x), 0 for x = 0 where the power is a number. */
 void adjoint_power(const Adjoint *a)
 {
-    const Expr *x = a->x[0], *y = a->x[1], *none = grad_number(a, x, 0);
-    const Expr *slope = grad_mul(a, y, grad2(a, "power", x, grad_plus(a, y, -1), NULL));
-    const Expr *flat = grad2(a, "logical_and", grad_compare(a, "equal", x, 0),
-                             grad_compare(a, "greater_equal", y, 0), NULL);
-    const Expr *log = grad_mul(a, a->call, grad1(a, "log", x, NULL));
+    const Expr *x = a->x[0], *y = a->x[1], *none = build_scalar(a->b, x, 0);
+    const Expr *slope =
+        build_mul(a->b, y, build2(a->b, "power", x, build_by(a->b, "add", y, -1), NULL));
+    const Expr *flat = build2(a->b, "logical_and", build_by(a->b, "equal", x, 0),
+                              build_by(a->b, "greater_equal", y, 0), NULL);
+    const Expr *log = build_mul(a->b, a->call, build1(a->b, "log", x, NULL));
 
-    slope = grad_where(a, grad_compare(a, "equal", y, 0), none, slope);
-    a->dx[0] = grad_mul(a, a->dy[0], slope);
-    a->dx[1] = grad_mul(a, a->dy[0], grad_where(a, flat, none, log));
+    slope = build_where(a->b, build_by(a->b, "equal", y, 0), none, slope);
+    a->dx[0] = build_mul(a->b, a->dy[0], slope);
+    a->dx[1] = build_mul(a->b, a->dy[0], build_where(a->b, flat, none, log));
 }
 
 /* x - q*y, where q, the quotient as it is rounded, is flat. */
 static void remainder_of(const Adjoint *a, const char *rounding)
 {
-    const Expr *q = grad1(a, rounding, grad_div(a, a->x[0], a->x[1]), NULL);
+    const Expr *q = build1(a->b, rounding, build_div(a->b, a->x[0], a->x[1]), NULL);
 
     a->dx[0] = a->dy[0];
-    a->dx[1] = grad_neg(a, grad_mul(a, a->dy[0], q));
+    a->dx[1] = build1(a->b, "negative", build_mul(a->b, a->dy[0], q), NULL);
 }
 
 void adjoint_mod(const Adjoint *a)
@@ -64,10 +66,10 @@ void adjoint_floor_mod(const Adjoint *a)
  */
 static const Expr *chosen(const Adjoint *a, const Expr *x, const Expr *other, const char *loses)
 {
-    const Expr *same = grad2(a, "equal", x, other, NULL);
-    const Expr *dy = grad_where(a, same, grad_times(a, a->dy[0], 0.5), a->dy[0]);
+    const Expr *same = build2(a->b, "equal", x, other, NULL);
+    const Expr *dy = build_where(a->b, same, build_by(a->b, "multiply", a->dy[0], 0.5), a->dy[0]);
 
-    return grad_where(a, grad2(a, loses, x, other, NULL), grad_number(a, x, 0), dy);
+    return build_where(a->b, build2(a->b, loses, x, other, NULL), build_scalar(a->b, x, 0), dy);
 }
 
 void adjoint_maximum(const Adjoint *a)
@@ -84,10 +86,10 @@ void adjoint_minimum(const Adjoint *a)
 
 void adjoint_where(const Adjoint *a)
 {
-    const Expr *none = grad_number(a, a->dy[0], 0);
+    const Expr *none = build_scalar(a->b, a->dy[0], 0);
 
-    a->dx[1] = grad_where(a, a->x[0], a->dy[0], none);
-    a->dx[2] = grad_where(a, a->x[0], none, a->dy[0]);
+    a->dx[1] = build_where(a->b, a->x[0], a->dy[0], none);
+    a->dx[2] = build_where(a->b, a->x[0], none, a->dy[0]);
 }
 
 /* ---- one operand: dy times the slope ------------------------------------------------------------------- */
@@ -104,127 +106,130 @@ void adjoint_copy(const Adjoint *a)
 
 void adjoint_cast(const Adjoint *a)
 {
-    a->dx[0] = grad_cast(a, a->dy[0], a->x[0]->type->dtype);
+    a->dx[0] = build_cast(a->b, a->dy[0], a->x[0]->type->dtype);
 }
 
 void adjoint_negative(const Adjoint *a)
 {
-    a->dx[0] = grad_neg(a, a->dy[0]);
+    a->dx[0] = build1(a->b, "negative", a->dy[0], NULL);
 }
 
 void adjoint_abs(const Adjoint *a)
 {
-    a->dx[0] = grad_mul(a, a->dy[0], grad1(a, "sign", a->x[0], NULL));
+    a->dx[0] = build_mul(a->b, a->dy[0], build1(a->b, "sign", a->x[0], NULL));
 }
 
 void adjoint_sqrt(const Adjoint *a)
 {
-    a->dx[0] = grad_div(a, grad_times(a, a->dy[0], 0.5), a->call);
+    a->dx[0] = build_div(a->b, build_by(a->b, "multiply", a->dy[0], 0.5), a->call);
 }
 
 void adjoint_rsqrt(const Adjoint *a)
 {
-    const Expr *cube = grad_mul(a, grad_mul(a, a->call, a->call), a->call);
+    const Expr *cube = build_mul(a->b, build_mul(a->b, a->call, a->call), a->call);
 
-    a->dx[0] = grad_mul(a, grad_times(a, a->dy[0], -0.5), cube);
+    a->dx[0] = build_mul(a->b, build_by(a->b, "multiply", a->dy[0], -0.5), cube);
 }
 
 void adjoint_exp(const Adjoint *a)
 {
-    a->dx[0] = grad_mul(a, a->dy[0], a->call);
+    a->dx[0] = build_mul(a->b, a->dy[0], a->call);
 }
 
 void adjoint_log(const Adjoint *a)
 {
-    a->dx[0] = grad_div(a, a->dy[0], a->x[0]);
+    a->dx[0] = build_div(a->b, a->dy[0], a->x[0]);
 }
 
 /* 1 - x^2 */
 static const Expr *less_square(const Adjoint *a, const Expr *x)
 {
-    return grad_sub(a, grad_number(a, x, 1), grad_mul(a, x, x));
+    return build_sub(a->b, build_scalar(a->b, x, 1), build_mul(a->b, x, x));
 }
 
 /* x^2 + v */
 static const Expr *square_plus(const Adjoint *a, const Expr *x, double v)
 {
-    return grad_plus(a, grad_mul(a, x, x), v);
+    return build_by(a->b, "add", build_mul(a->b, x, x), v);
 }
 
 void adjoint_tanh(const Adjoint *a)
 {
-    a->dx[0] = grad_mul(a, a->dy[0], less_square(a, a->call));
+    a->dx[0] = build_mul(a->b, a->dy[0], less_square(a, a->call));
 }
 
 /* 2 / sqrt(pi) * exp(-x^2) */
 void adjoint_erf(const Adjoint *a)
 {
-    const Expr *x = a->x[0], *bell = grad1(a, "exp", grad_neg(a, grad_mul(a, x, x)), NULL);
+    const Expr *x = a->x[0],
+               *bell =
+                   build1(a->b, "exp", build1(a->b, "negative", build_mul(a->b, x, x), NULL), NULL);
 
-    a->dx[0] = grad_mul(a, a->dy[0], grad_times(a, bell, 1.1283791670955126));
+    a->dx[0] = build_mul(a->b, a->dy[0], build_by(a->b, "multiply", bell, 1.1283791670955126));
 }
 
 void adjoint_sigmoid(const Adjoint *a)
 {
-    const Expr *y = a->call, *other = grad_sub(a, grad_number(a, y, 1), y);
+    const Expr *y = a->call, *other = build_sub(a->b, build_scalar(a->b, y, 1), y);
 
-    a->dx[0] = grad_mul(a, a->dy[0], grad_mul(a, y, other));
+    a->dx[0] = build_mul(a->b, a->dy[0], build_mul(a->b, y, other));
 }
 
 void adjoint_sin(const Adjoint *a)
 {
-    a->dx[0] = grad_mul(a, a->dy[0], grad1(a, "cos", a->x[0], NULL));
+    a->dx[0] = build_mul(a->b, a->dy[0], build1(a->b, "cos", a->x[0], NULL));
 }
 
 void adjoint_cos(const Adjoint *a)
 {
-    a->dx[0] = grad_neg(a, grad_mul(a, a->dy[0], grad1(a, "sin", a->x[0], NULL)));
+    a->dx[0] = build1(a->b, "negative",
+                      build_mul(a->b, a->dy[0], build1(a->b, "sin", a->x[0], NULL)), NULL);
 }
 
 void adjoint_tan(const Adjoint *a)
 {
-    a->dx[0] = grad_mul(a, a->dy[0], square_plus(a, a->call, 1));
+    a->dx[0] = build_mul(a->b, a->dy[0], square_plus(a, a->call, 1));
 }
 
 void adjoint_asin(const Adjoint *a)
 {
-    a->dx[0] = grad_div(a, a->dy[0], grad1(a, "sqrt", less_square(a, a->x[0]), NULL));
+    a->dx[0] = build_div(a->b, a->dy[0], build1(a->b, "sqrt", less_square(a, a->x[0]), NULL));
 }
 
 void adjoint_acos(const Adjoint *a)
 {
     adjoint_asin(a);
-    a->dx[0] = grad_neg(a, a->dx[0]);
+    a->dx[0] = build1(a->b, "negative", a->dx[0], NULL);
 }
 
 void adjoint_atan(const Adjoint *a)
 {
-    a->dx[0] = grad_div(a, a->dy[0], square_plus(a, a->x[0], 1));
+    a->dx[0] = build_div(a->b, a->dy[0], square_plus(a, a->x[0], 1));
 }
 
 void adjoint_sinh(const Adjoint *a)
 {
-    a->dx[0] = grad_mul(a, a->dy[0], grad1(a, "cosh", a->x[0], NULL));
+    a->dx[0] = build_mul(a->b, a->dy[0], build1(a->b, "cosh", a->x[0], NULL));
 }
 
 void adjoint_cosh(const Adjoint *a)
 {
-    a->dx[0] = grad_mul(a, a->dy[0], grad1(a, "sinh", a->x[0], NULL));
+    a->dx[0] = build_mul(a->b, a->dy[0], build1(a->b, "sinh", a->x[0], NULL));
 }
 
 void adjoint_asinh(const Adjoint *a)
 {
-    a->dx[0] = grad_div(a, a->dy[0], grad1(a, "sqrt", square_plus(a, a->x[0], 1), NULL));
+    a->dx[0] = build_div(a->b, a->dy[0], build1(a->b, "sqrt", square_plus(a, a->x[0], 1), NULL));
 }
 
 void adjoint_acosh(const Adjoint *a)
 {
-    a->dx[0] = grad_div(a, a->dy[0], grad1(a, "sqrt", square_plus(a, a->x[0], -1), NULL));
+    a->dx[0] = build_div(a->b, a->dy[0], build1(a->b, "sqrt", square_plus(a, a->x[0], -1), NULL));
 }
 
 void adjoint_atanh(const Adjoint *a)
 {
-    a->dx[0] = grad_div(a, a->dy[0], less_square(a, a->x[0]));
+    a->dx[0] = build_div(a->b, a->dy[0], less_square(a, a->x[0]));
 }
 
 /* ---- activations ------------------------------------------------------------------------------------------ */
@@ -234,23 +239,23 @@ void adjoint_clip(const Adjoint *a)
     const ClipAttrs *attrs = ATTRS(ClipAttrs, a->call);
     const Expr      *x = a->x[0], *inside;
 
-    inside = grad2(a, "logical_and", grad_compare(a, "greater_equal", x, attrs->a_min),
-                   grad_compare(a, "less_equal", x, attrs->a_max), NULL);
-    a->dx[0] = grad_where(a, inside, a->dy[0], grad_number(a, x, 0));
+    inside = build2(a->b, "logical_and", build_by(a->b, "greater_equal", x, attrs->a_min),
+                    build_by(a->b, "less_equal", x, attrs->a_max), NULL);
+    a->dx[0] = build_where(a->b, inside, a->dy[0], build_scalar(a->b, x, 0));
 }
 
 void adjoint_relu(const Adjoint *a)
 {
-    a->dx[0] = grad_where(a, grad_compare(a, "less_equal", a->x[0], 0), grad_number(a, a->dy[0], 0),
-                          a->dy[0]);
+    a->dx[0] = build_where(a->b, build_by(a->b, "less_equal", a->x[0], 0),
+                           build_scalar(a->b, a->dy[0], 0), a->dy[0]);
 }
 
 void adjoint_leaky_relu(const Adjoint *a)
 {
     double slope = ATTRS(LeakyReluAttrs, a->call)->alpha;
 
-    a->dx[0] = grad_where(a, grad_compare(a, "greater", a->x[0], 0), a->dy[0],
-                          grad_times(a, a->dy[0], slope));
+    a->dx[0] = build_where(a->b, build_by(a->b, "greater", a->x[0], 0), a->dy[0],
+                           build_by(a->b, "multiply", a->dy[0], slope));
 }
 
 /* A vector along the axis of a tensor of `rank` dimensions. */
@@ -260,25 +265,25 @@ static const Expr *along(const Adjoint *a, const Expr *v, uint32_t axis, uint32_
 
     dims[0] = v->type->dims[0];
     for (uint32_t i = 1; i < rank - axis; i++)
-        dims[i] = idx_const(a->c->arith, 1);
-    return grad_reshape(a, v, rank - axis, dims);
+        dims[i] = idx_const(a->b->c->arith, 1);
+    return build_reshape_to(a->b, v, rank - axis, dims);
 }
 
 /* .. and back: what is left of the others is summed. */
 static const Expr *onto(const Adjoint *a, const Expr *x, uint32_t axis, const Expr *v)
 {
-    return grad_like(a, x ? grad_reduce(a, "sum", x, ~(1u << axis)) : NULL, v);
+    return grad_like(a->b, x ? grad_reduce(a->b, "sum", x, ~(1u << axis)) : NULL, v);
 }
 
 void adjoint_prelu(const Adjoint *a)
 {
-    const Expr *x = a->x[0], *dy = a->dy[0], *over = grad_compare(a, "greater", x, 0);
+    const Expr *x = a->x[0], *dy = a->dy[0], *over = build_by(a->b, "greater", x, 0);
     uint32_t    axis = axis_of(ATTRS(PReluAttrs, a->call)->axis, x->type->n);
     const Expr *slope = along(a, a->x[1], axis, x->type->n);
 
-    a->dx[0] = grad_where(a, over, dy, grad_mul(a, dy, slope));
-    a->dx[1] =
-        onto(a, grad_where(a, over, grad_number(a, x, 0), grad_mul(a, dy, x)), axis, a->x[1]);
+    a->dx[0] = build_where(a->b, over, dy, build_mul(a->b, dy, slope));
+    a->dx[1] = onto(a, build_where(a->b, over, build_scalar(a->b, x, 0), build_mul(a->b, dy, x)),
+                    axis, a->x[1]);
 }
 
 void adjoint_bias_add(const Adjoint *a)

@@ -39,7 +39,8 @@ static void *refuse(Ctx *c, Loc loc, const char *what)
 
 void adjoint_refuse(const Adjoint *a, const char *why)
 {
-    refuse(a->c, a->loc, arena_printf(a->c->arena, "'%s' with %s", call_op(a->call)->text, why));
+    refuse(a->b->c, a->b->loc,
+           arena_printf(a->b->c->arena, "'%s' with %s", call_op(a->call)->text, why));
 }
 
 /* ---- type relation ------------------------------------------------------------------------------------ */
@@ -127,15 +128,15 @@ static const Expr **sums_of(Reverse *r, const Expr *e)
 
 static void add_to(Reverse *r, const Expr *e, uint32_t field, const Expr *g)
 {
-    Adjoint      at = {.c = r->c, .loc = e->loc};
+    Build        b = {.c = r->c, .loc = e->loc, .what = "gradient"};
     const Expr **sums;
     const Type  *t = field_type(e->type, field);
 
     if (!g || !map_get(r->active, PTR_KEY(e)) || !is_float_tensor(t))
         return;
     sums = sums_of(r, e);
-    if ((g = grad_fit(&at, g, type_plain(r->c, t))))
-        sums[field] = sums[field] ? grad_add(&at, sums[field], g) : g;
+    if ((g = grad_fit(&b, g, type_plain(r->c, t))))
+        sums[field] = sums[field] ? build_add(&b, sums[field], g) : g;
 }
 
 static bool through_call(Reverse *r, const Expr *e, const Expr *const *sums)
@@ -144,7 +145,8 @@ static bool through_call(Reverse *r, const Expr *e, const Expr *const *sums)
     const Op    *op = call_op(e);
     uint32_t     n = 0, ny = fields_of(e->type), k = 0, errors = diag_errors(c->diags);
     const Expr **x, **dx, **dy = NEW_ARRAY(c->scratch, const Expr *, ny + 1);
-    Adjoint      a = {.c = c, .loc = e->loc, .call = e};
+    Build        b = {.c = c, .loc = e->loc, .what = "gradient"};
+    Adjoint      a = {.b = &b, .call = e};
 
     if (!op)
         return refuse(c, e->loc, "the call of a function");
@@ -165,7 +167,7 @@ static bool through_call(Reverse *r, const Expr *e, const Expr *const *sums)
     for (uint32_t i = 0; i < ny; i++) {
         const Type *t = type_plain(c, field_type(e->type, i));
 
-        dy[i] = sums[i] || !is_float_tensor(t) ? sums[i] : grad_zeros(&a, t);
+        dy[i] = sums[i] || !is_float_tensor(t) ? sums[i] : grad_zeros(&b, t);
     }
     a.x = x;
     a.dx = dx;
@@ -227,7 +229,7 @@ const Expr *expand_gradient(Ctx *c, const Expr *call)
     const Expr *f = call_arg(call, 0), *body, **result;
     uint32_t    n = fields_of(call->type), nparams = f->nkids - 1, errors = diag_errors(c->diags);
     Reverse     r = {.c = c, .loc = call->loc, .active = map_new(c->scratch)};
-    Adjoint     at = {.c = c, .loc = call->loc};
+    Build       b = {.c = c, .loc = call->loc, .what = "gradient"};
     ExprList    nodes;
 
     if (f->kind != EXPR_FUNC)
@@ -250,7 +252,7 @@ const Expr *expand_gradient(Ctx *c, const Expr *call)
     for (uint32_t i = 0; i < nodes.n; i++)
         if (depends(&r, nodes.at[i]))
             map_put(r.active, PTR_KEY(nodes.at[i]), r.active);
-    add_to(&r, body, 0, grad_ones(&at, type_plain(c, body->type)));
+    add_to(&r, body, 0, grad_ones(&b, type_plain(c, body->type)));
     for (uint32_t i = nodes.n; i-- > 0;)
         if (!through(&r, nodes.at[i]))
             return NULL;
@@ -258,7 +260,7 @@ const Expr *expand_gradient(Ctx *c, const Expr *call)
     for (uint32_t i = 0; i < n; i++) {
         const Expr *const *sums = map_get(r.sums, PTR_KEY(func_param(f, i)));
 
-        result[i] = sums && sums[0] ? sums[0] : grad_zeros(&at, func_param(f, i)->type);
+        result[i] = sums && sums[0] ? sums[0] : grad_zeros(&b, func_param(f, i)->type);
     }
     return expr_bind(c, expr_tuple(c, n, result, call->loc), nparams, f->kids, call->kids + 2);
 }

@@ -11,7 +11,7 @@ void adjoint_broadcast(const Adjoint *a)
 
 void adjoint_reshape(const Adjoint *a)
 {
-    a->dx[0] = grad_like(a, a->dy[0], a->x[0]);
+    a->dx[0] = grad_like(a->b, a->dy[0], a->x[0]);
 }
 
 void adjoint_transpose(const Adjoint *a)
@@ -22,17 +22,17 @@ void adjoint_transpose(const Adjoint *a)
 
     for (uint32_t i = 0; i < n; i++)
         back[axes.n ? axis_of(axes.at[i], n) : n - 1 - i] = i;
-    a->dx[0] = grad_transpose(a, a->dy[0], n, back);
+    a->dx[0] = build_transpose(a->b, a->dy[0], n, back);
 }
 
 void adjoint_reverse(const Adjoint *a)
 {
-    a->dx[0] = grad1(a, "reverse", a->dy[0], a->call->u.attrs);
+    a->dx[0] = build1(a->b, "reverse", a->dy[0], a->call->u.attrs);
 }
 
 void adjoint_trilu(const Adjoint *a)
 {
-    a->dx[0] = grad1(a, "trilu", a->dy[0], a->call->u.attrs);
+    a->dx[0] = build1(a->b, "trilu", a->dy[0], a->call->u.attrs);
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------- */
@@ -41,11 +41,11 @@ void adjoint_concatenate(const Adjoint *a)
 {
     const Type *parts = call_arg(a->call, 0)->type;
     uint32_t    axis = axis_of(ATTRS(ConcatenateAttrs, a->call)->axis, a->call->type->n);
-    const Idx  *at = idx_const(a->c->arith, 0), *end;
+    const Idx  *at = idx_const(a->b->c->arith, 0), *end;
 
     for (uint32_t i = 0; i < parts->n; i++, at = end) {
-        end = idx_add(a->c->arith, at, a->x[i]->type->dims[axis]);
-        a->dx[i] = grad_slice(a, a->dy[0], axis, at, end);
+        end = idx_add(a->b->c->arith, at, a->x[i]->type->dims[axis]);
+        a->dx[i] = build_slice_to(a->b, a->dy[0], axis, at, end);
     }
 }
 
@@ -55,19 +55,20 @@ void adjoint_stack(const Adjoint *a)
     uint32_t    axis = axis_of(ATTRS(StackAttrs, a->call)->axis, a->call->type->n);
 
     for (uint32_t i = 0; i < parts->n; i++) {
-        const Idx *at = idx_const(a->c->arith, i), *end = idx_const(a->c->arith, i + 1);
+        const Idx *at = idx_const(a->b->c->arith, i), *end = idx_const(a->b->c->arith, i + 1);
 
-        a->dx[i] = grad_like(a, grad_slice(a, a->dy[0], axis, at, end), a->x[i]);
+        a->dx[i] = grad_like(a->b, build_slice_to(a->b, a->dy[0], axis, at, end), a->x[i]);
     }
 }
 
 void adjoint_split(const Adjoint *a)
 {
     const SplitAttrs *attrs = ATTRS(SplitAttrs, a->call);
-    ConcatenateAttrs *whole = NEW_ATTRS(a->c, ConcatenateAttrs);
+    ConcatenateAttrs *whole = NEW_ATTRS(a->b->c, ConcatenateAttrs);
 
     whole->axis = attrs->axis;
-    a->dx[0] = grad1(a, "concatenate", expr_tuple(a->c, a->call->type->n, a->dy, a->loc), whole);
+    a->dx[0] =
+        build1(a->b, "concatenate", expr_tuple(a->b->c, a->call->type->n, a->dy, a->b->loc), whole);
 }
 
 /* Where cell i of a dimension of n cells with such a border comes from. */
@@ -93,24 +94,24 @@ static const Expr *gathered(const Adjoint *a, const PadAttrs *attrs, const Expr 
 
         if (!lo && !hi)
             continue;
-        if (!rel_dim(a->c, a->loc, t, i, &n))
+        if (!rel_dim(a->b->c, a->b->loc, t, i, &n))
             return NULL;
         cells = n + lo + hi;
-        from = NEW_ARRAY(a->c->scratch, int64_t, (size_t)cells + 1);
+        from = NEW_ARRAY(a->b->c->scratch, int64_t, (size_t)cells + 1);
         for (int64_t k = 0; k < cells; k++)
             from[k] = pad_source(!strcmp(attrs->pad_mode, "reflect"), k, lo, hi, n);
         for (uint32_t d = 0; d < t->n; d++) {
             dims[d] = dy->type->dims[d];
-            along[d] = d == i ? dims[d] : idx_const(a->c->arith, 1);
+            along[d] = d == i ? dims[d] : idx_const(a->b->c->arith, 1);
         }
-        const Expr *at = expr_const_i64s(a->c, from, (uint32_t)cells);
-        const Type *all = type_tensor(a->c, DT_I64, t->n, dims);
+        const Expr *at = expr_const_i64s(a->b->c, from, (uint32_t)cells);
+        const Type *all = type_tensor(a->b->c, DT_I64, t->n, dims);
 
         dims[i] = t->dims[i];
-        const Expr *zeros = grad_zeros(a, type_tensor(a->c, t->dtype, t->n, dims));
+        const Expr *zeros = grad_zeros(a->b, type_tensor(a->b->c, t->dtype, t->n, dims));
 
-        at = grad_fit(a, grad_reshape(a, at, t->n, along), all);
-        dy = zeros ? grad_scatter(a, zeros, at, dy, i) : NULL;
+        at = grad_fit(a->b, build_reshape_to(a->b, at, t->n, along), all);
+        dy = zeros ? grad_scatter(a->b, zeros, at, dy, i) : NULL;
     }
     return dy;
 }
@@ -124,15 +125,15 @@ void adjoint_pad(const Adjoint *a)
     for (uint32_t i = 0; i < attrs->pad_width.n; i++)
         back[i] = -attrs->pad_width.at[i];
     a->dx[0] = strcmp(attrs->pad_mode, "constant") ? gathered(a, attrs, a->dy[0])
-                                                   : grad_pad(a, a->dy[0], back);
+                                                   : build_pad(a->b, a->dy[0], back, 0, NULL);
 }
 
 /* x with zeros before and behind along the axis, [begin, begin + its own) of n. */
 static const Expr *placed(const Adjoint *a, const Expr *x, uint32_t axis, const Idx *begin,
                           const Idx *n)
 {
-    Arith            *A = a->c->arith;
-    ConcatenateAttrs *attrs = NEW_ATTRS(a->c, ConcatenateAttrs);
+    Arith            *A = a->b->c->arith;
+    ConcatenateAttrs *attrs = NEW_ATTRS(a->b->c, ConcatenateAttrs);
     const Idx        *dims[TE_MAX_AXES], *rest;
     const Expr       *zeros[2];
     int64_t           widths[2 * TE_MAX_AXES] = {0};
@@ -141,18 +142,19 @@ static const Expr *placed(const Adjoint *a, const Expr *x, uint32_t axis, const 
         return NULL;
     rest = idx_sub(A, idx_sub(A, n, begin), x->type->dims[axis]);
     if (idx_is_const(begin, &widths[2 * axis]) && idx_is_const(rest, &widths[2 * axis + 1]))
-        return grad_pad(a, x, widths);
+        return build_pad(a->b, x, widths, 0, NULL);
     for (uint32_t i = 0; i < x->type->n; i++)
         dims[i] = x->type->dims[i];
     for (uint32_t i = 0; i < 2; i++) {
         dims[axis] = i ? rest : begin;
-        zeros[i] = grad_zeros(a, type_tensor(a->c, x->type->dtype, x->type->n, dims));
+        zeros[i] = grad_zeros(a->b, type_tensor(a->b->c, x->type->dtype, x->type->n, dims));
     }
     attrs->axis = axis;
     if (!zeros[0] || !zeros[1])
         return NULL;
-    return grad1(a, "concatenate",
-                 expr_tuple(a->c, 3, (const Expr *[]){zeros[0], x, zeros[1]}, a->loc), attrs);
+    return build1(a->b, "concatenate",
+                  expr_tuple(a->b->c, 3, (const Expr *[]){zeros[0], x, zeros[1]}, a->b->loc),
+                  attrs);
 }
 
 /* n cells along the axis as n * step, zeros behind each. */
@@ -163,18 +165,18 @@ static const Expr *stretched(const Adjoint *a, const Expr *x, uint32_t axis, int
     uint32_t   n = x->type->n;
 
     for (uint32_t i = 0; i <= n; i++)
-        dims[i] = i == axis + 1 ? idx_const(a->c->arith, 1) : x->type->dims[i - (i > axis)];
+        dims[i] = i == axis + 1 ? idx_const(a->b->c->arith, 1) : x->type->dims[i - (i > axis)];
     widths[2 * (axis + 1) + 1] = step - 1;
-    x = grad_pad(a, grad_reshape(a, x, n + 1, dims), widths);
-    dims[axis] = idx_mulc(a->c->arith, dims[axis], step);
+    x = build_pad(a->b, build_reshape_to(a->b, x, n + 1, dims), widths, 0, NULL);
+    dims[axis] = idx_mulc(a->b->c->arith, dims[axis], step);
     for (uint32_t i = axis + 1; i < n; i++)
         dims[i] = dims[i + 1];
-    return grad_reshape(a, x, n, dims);
+    return build_reshape_to(a->b, x, n, dims);
 }
 
 void adjoint_strided_slice(const Adjoint *a)
 {
-    Arith      *A = a->c->arith;
+    Arith      *A = a->b->c->arith;
     const Type *t = a->x[0]->type;
     const Expr *dx = a->dy[0];
 
@@ -182,14 +184,14 @@ void adjoint_strided_slice(const Adjoint *a)
         const Idx *begin, *n = dx->type->dims[i];
         int64_t    step;
 
-        if (!slice_along(a->c, a->call, i, &begin, &step))
+        if (!slice_along(a->b->c, a->call, i, &begin, &step))
             continue; /* all of it */
         if (n->hi == 0) {
-            dx = grad_zeros(a, t);
+            dx = grad_zeros(a->b, t);
             break;
         }
         if (step < 0) {
-            dx = grad_reverse(a, dx, i);
+            dx = grad_reverse(a->b, dx, i);
             begin = idx_add(A, begin, idx_mulc(A, idx_addc(A, n, -1), step));
             step = -step;
         }
@@ -210,18 +212,18 @@ static const Expr *summed(const Adjoint *a, const Expr *x, uint32_t axis, const 
     const Idx *dims[TE_MAX_AXES + 1];
     uint32_t   n;
 
-    if (!x || times == idx_const(a->c->arith, 1))
+    if (!x || times == idx_const(a->b->c->arith, 1))
         return x;
     n = x->type->n;
     for (uint32_t i = 0; i <= n; i++)
         dims[i] = x->type->dims[i - (i > axis)];
     dims[axis + inner] = times;
     dims[axis + !inner] = part;
-    x = grad_reduce(a, "sum", grad_reshape(a, x, n + 1, dims), 1u << (axis + inner));
+    x = grad_reduce(a->b, "sum", build_reshape_to(a->b, x, n + 1, dims), 1u << (axis + inner));
     dims[axis] = part;
     for (uint32_t i = axis + 1; i < n; i++)
         dims[i] = dims[i + 1];
-    return grad_reshape(a, x, n, dims);
+    return build_reshape_to(a->b, x, n, dims);
 }
 
 void adjoint_tile(const Adjoint *a)
@@ -233,11 +235,12 @@ void adjoint_tile(const Adjoint *a)
 
     for (uint32_t i = 0; i < reps.n; i++) {
         uint32_t   axis = n - reps.n + i;
-        const Idx *part = axis < n - t->n ? idx_const(a->c->arith, 1) : t->dims[axis - (n - t->n)];
+        const Idx *part =
+            axis < n - t->n ? idx_const(a->b->c->arith, 1) : t->dims[axis - (n - t->n)];
 
         dx = summed(a, dx, axis, part, reps.at[i], false);
     }
-    a->dx[0] = grad_like(a, dx, a->x[0]);
+    a->dx[0] = grad_like(a->b, dx, a->x[0]);
 }
 
 void adjoint_repeat(const Adjoint *a)
@@ -247,7 +250,7 @@ void adjoint_repeat(const Adjoint *a)
     uint32_t           axis = axis_of(attrs->axis, t->n);
 
     a->dx[0] =
-        summed(a, a->dy[0], axis, t->dims[axis], idx_const(a->c->arith, attrs->repeats), true);
+        summed(a, a->dy[0], axis, t->dims[axis], idx_const(a->b->c->arith, attrs->repeats), true);
 }
 
 /* ---- cells by index ----------------------------------------------------------------------------------- */
@@ -264,10 +267,10 @@ static const Expr *wrapped(const Adjoint *a, const Expr *indices, const char *mo
         adjoint_refuse(a, "indices that are clipped to a size of the run");
         return NULL;
     }
-    attrs = NEW_ATTRS(a->c, ClipAttrs);
+    attrs = NEW_ATTRS(a->b->c, ClipAttrs);
     attrs->a_min = 0;
     attrs->a_max = (double)(cells - 1);
-    return grad1(a, "clip", indices, attrs);
+    return build1(a->b, "clip", indices, attrs);
 }
 
 /* The indices lie along one dimension, and are the same for all others but those of the batch. */
@@ -276,18 +279,18 @@ void adjoint_take(const Adjoint *a)
     const TakeAttrs *attrs = ATTRS(TakeAttrs, a->call);
     const Type      *t = a->x[0]->type, *ids = a->x[1]->type;
     uint32_t         axis = axis_of(attrs->axis, t->n), batch = (uint32_t)attrs->batch_dims;
-    const Idx       *flat[TE_MAX_AXES], *dims[TE_MAX_AXES], *n = idx_const(a->c->arith, 1);
+    const Idx       *flat[TE_MAX_AXES], *dims[TE_MAX_AXES], *n = idx_const(a->b->c->arith, 1);
     const Expr      *at;
 
     for (uint32_t i = batch; i < ids->n; i++)
-        n = idx_mul(a->c->arith, n, ids->dims[i]);
+        n = idx_mul(a->b->c->arith, n, ids->dims[i]);
     for (uint32_t i = 0; i < t->n; i++) {
-        flat[i] = i < batch ? t->dims[i] : i == axis ? n : idx_const(a->c->arith, 1);
+        flat[i] = i < batch ? t->dims[i] : i == axis ? n : idx_const(a->b->c->arith, 1);
         dims[i] = i == axis ? n : t->dims[i];
     }
-    at = grad_reshape(a, wrapped(a, a->x[1], attrs->mode, t->dims[axis]), t->n, flat);
-    at = grad_fit(a, at, type_tensor(a->c, ids->dtype, t->n, dims));
-    a->dx[0] = grad_scatter(a, a->x[0], at, grad_reshape(a, a->dy[0], t->n, dims), axis);
+    at = build_reshape_to(a->b, wrapped(a, a->x[1], attrs->mode, t->dims[axis]), t->n, flat);
+    at = grad_fit(a->b, at, type_tensor(a->b->c, ids->dtype, t->n, dims));
+    a->dx[0] = grad_scatter(a->b, a->x[0], at, build_reshape_to(a->b, a->dy[0], t->n, dims), axis);
 }
 
 void adjoint_gather(const Adjoint *a)
@@ -296,62 +299,63 @@ void adjoint_gather(const Adjoint *a)
     uint32_t           axis = axis_of(attrs->axis, a->x[0]->type->n);
     const Expr        *at = wrapped(a, a->x[1], attrs->mode, a->x[0]->type->dims[axis]);
 
-    a->dx[0] = grad_scatter(a, a->x[0], at, a->dy[0], axis);
+    a->dx[0] = grad_scatter(a->b, a->x[0], at, a->dy[0], axis);
 }
 
 /* Its values where it is on, and where it is off. */
 void adjoint_one_hot(const Adjoint *a)
 {
     const OneHotAttrs *attrs = ATTRS(OneHotAttrs, a->call);
-    const Expr        *one = expr_scalar(a->c, a->call->type->dtype, 1);
-    const Expr        *zero = expr_scalar(a->c, a->call->type->dtype, 0);
+    const Expr        *one = expr_scalar(a->b->c, a->call->type->dtype, 1);
+    const Expr        *zero = expr_scalar(a->b->c, a->call->type->dtype, 0);
 
-    a->dx[1] = grad_mul(a, a->dy[0], grad3(a, "one_hot", a->x[0], one, zero, attrs));
-    a->dx[2] = grad_mul(a, a->dy[0], grad3(a, "one_hot", a->x[0], zero, one, attrs));
+    a->dx[1] = build_mul(a->b, a->dy[0], build3(a->b, "one_hot", a->x[0], one, zero, attrs));
+    a->dx[2] = build_mul(a->b, a->dy[0], build3(a->b, "one_hot", a->x[0], zero, one, attrs));
 }
 
 void adjoint_gather_nd(const Adjoint *a)
 {
-    ScatterNdAttrs *attrs = NEW_ATTRS(a->c, ScatterNdAttrs);
+    ScatterNdAttrs *attrs = NEW_ATTRS(a->b->c, ScatterNdAttrs);
 
     if (ATTRS(GatherNdAttrs, a->call)->batch_dims) {
         adjoint_refuse(a, "batch_dims");
         return;
     }
-    attrs->mode = intern(a->c->strings, "add");
-    a->dx[0] = grad3(a, "scatter_nd", grad_zeros(a, a->x[0]->type), a->x[1], a->dy[0], attrs);
+    attrs->mode = intern(a->b->c->strings, "add");
+    a->dx[0] =
+        build3(a->b, "scatter_nd", grad_zeros(a->b, a->x[0]->type), a->x[1], a->dy[0], attrs);
 }
 
 /* Data keep their gradient where nothing was written over them; false: they are combined in a way
  * that has none here. */
 static bool scattered(const Adjoint *a, const char *op, const char *mode)
 {
-    const Expr *none = grad_zeros(a, a->x[2]->type);
+    const Expr *none = grad_zeros(a->b, a->x[2]->type);
 
     if (!strcmp(mode, "add")) {
         a->dx[0] = a->dy[0];
         return true;
     }
     if (!strcmp(mode, "update")) {
-        a->dx[0] = grad3(a, op, a->dy[0], a->x[1], none, a->call->u.attrs);
+        a->dx[0] = build3(a->b, op, a->dy[0], a->x[1], none, a->call->u.attrs);
         return true;
     }
-    adjoint_refuse(a, arena_printf(a->c->arena, "updates by \"%s\"", mode));
+    adjoint_refuse(a, arena_printf(a->b->c->arena, "updates by \"%s\"", mode));
     return false;
 }
 
 void adjoint_scatter_elements(const Adjoint *a)
 {
     const ScatterElementsAttrs *attrs = ATTRS(ScatterElementsAttrs, a->call);
-    GatherAttrs                *at = NEW_ATTRS(a->c, GatherAttrs);
+    GatherAttrs                *at = NEW_ATTRS(a->b->c, GatherAttrs);
 
     at->axis = attrs->axis;
     if (scattered(a, "scatter_elements", attrs->reduction))
-        a->dx[2] = grad2(a, "gather", a->dy[0], a->x[1], at);
+        a->dx[2] = build2(a->b, "gather", a->dy[0], a->x[1], at);
 }
 
 void adjoint_scatter_nd(const Adjoint *a)
 {
     if (scattered(a, "scatter_nd", ATTRS(ScatterNdAttrs, a->call)->mode))
-        a->dx[2] = grad2(a, "gather_nd", a->dy[0], a->x[1], NULL);
+        a->dx[2] = build2(a->b, "gather_nd", a->dy[0], a->x[1], NULL);
 }

@@ -5,18 +5,18 @@
 static const Expr *matmul(const Adjoint *a, const char *op, const Expr *x, const Expr *y, bool tx,
                           bool ty)
 {
-    if (op_find(a->c, op)->id == OP_NN_MATMUL) {
-        MatmulAttrs *attrs = NEW_ATTRS(a->c, MatmulAttrs);
+    if (op_find(a->b->c, op)->id == OP_NN_MATMUL) {
+        MatmulAttrs *attrs = NEW_ATTRS(a->b->c, MatmulAttrs);
 
         attrs->transpose_a = tx;
         attrs->transpose_b = ty;
-        return grad2(a, op, x, y, attrs);
+        return build2(a->b, op, x, y, attrs);
     }
-    BatchMatmulAttrs *attrs = NEW_ATTRS(a->c, BatchMatmulAttrs);
+    BatchMatmulAttrs *attrs = NEW_ATTRS(a->b->c, BatchMatmulAttrs);
 
     attrs->transpose_a = tx;
     attrs->transpose_b = ty;
-    return grad2(a, op, x, y, attrs);
+    return build2(a->b, op, x, y, attrs);
 }
 
 static void product(const Adjoint *a, const char *op, bool tx, bool ty)
@@ -47,11 +47,11 @@ static const Expr *rows(const Adjoint *a, const Expr *x)
     const Idx *dims[2];
     uint32_t   n = x->type->n;
 
-    dims[0] = idx_const(a->c->arith, 1);
+    dims[0] = idx_const(a->b->c->arith, 1);
     for (uint32_t i = 0; i + 1 < n; i++)
-        dims[0] = idx_mul(a->c->arith, dims[0], x->type->dims[i]);
+        dims[0] = idx_mul(a->b->c->arith, dims[0], x->type->dims[i]);
     dims[1] = x->type->dims[n - 1];
-    return grad_reshape(a, x, 2, dims);
+    return build_reshape_to(a->b, x, 2, dims);
 }
 
 /* The weight is [units, k]. */
@@ -59,6 +59,6 @@ void adjoint_dense(const Adjoint *a)
 {
     const Expr *dy = rows(a, a->dy[0]);
 
-    a->dx[0] = grad_like(a, matmul(a, "nn.matmul", dy, a->x[1], false, false), a->x[0]);
+    a->dx[0] = grad_like(a->b, matmul(a, "nn.matmul", dy, a->x[1], false, false), a->x[0]);
     a->dx[1] = matmul(a, "nn.matmul", dy, rows(a, a->x[0]), true, false);
 }

@@ -26,8 +26,8 @@ static const Expr *kept(const Adjoint *a, const Expr *y, uint32_t axes)
     const Idx  *dims[TE_MAX_AXES];
 
     for (uint32_t i = 0; i < t->n; i++)
-        dims[i] = axes >> i & 1 ? idx_const(a->c->arith, 1) : t->dims[i];
-    return grad_reshape(a, y, t->n, dims);
+        dims[i] = axes >> i & 1 ? idx_const(a->b->c->arith, 1) : t->dims[i];
+    return build_reshape_to(a->b, y, t->n, dims);
 }
 
 void adjoint_sum(const Adjoint *a)
@@ -39,19 +39,19 @@ void adjoint_mean(const Adjoint *a)
 {
     uint32_t axes = axes_of_call(a);
 
-    a->dx[0] = kept(a, grad_div(a, a->dy[0], grad_count(a, a->x[0], axes)), axes);
+    a->dx[0] = kept(a, build_div(a->b, a->dy[0], grad_count(a->b, a->x[0], axes)), axes);
 }
 
 const Expr *grad_of_extremum(const Adjoint *a, const Expr *x, uint32_t axes)
 {
-    const Expr *is = grad2(a, "equal", x, kept(a, a->call, axes), NULL);
+    const Expr *is = build2(a->b, "equal", x, kept(a, a->call, axes), NULL);
     const Expr *share, *dy = kept(a, a->dy[0], axes);
 
     if (!is)
         return NULL;
-    is = grad_cast(a, is, x->type->dtype);
-    share = grad_div(a, dy, grad_reduce(a, "sum", is, axes));
-    return grad_mul(a, share, is);
+    is = build_cast(a->b, is, x->type->dtype);
+    share = build_div(a->b, dy, grad_reduce(a->b, "sum", is, axes));
+    return build_mul(a->b, share, is);
 }
 
 void adjoint_extremum(const Adjoint *a)
@@ -66,7 +66,7 @@ void adjoint_prod(const Adjoint *a)
     uint32_t    axes = axes_of_call(a), rank = a->x[0]->type->n, n = 0;
     int64_t     last[TE_MAX_AXES], back[TE_MAX_AXES];
     const Idx  *dims[TE_MAX_AXES + 1];
-    ScanAttrs  *others = NEW_ATTRS(a->c, ScanAttrs);
+    ScanAttrs  *others = NEW_ATTRS(a->b->c, ScanAttrs);
     const Expr *x, *before, *behind;
 
     for (uint32_t k = 0; k < 2; k++)
@@ -79,21 +79,21 @@ void adjoint_prod(const Adjoint *a)
         if (!(axes >> i & 1))
             dims[n++] = a->x[0]->type->dims[i];
     }
-    dims[n] = idx_const(a->c->arith, 1);
-    const Expr *dy = grad_reshape(a, a->dy[0], n + 1, dims);
+    dims[n] = idx_const(a->b->c->arith, 1);
+    const Expr *dy = build_reshape_to(a->b, a->dy[0], n + 1, dims);
     for (uint32_t i = 0; i < rank; i++)
         if (axes >> i & 1)
-            dims[n] = idx_mul(a->c->arith, dims[n], a->x[0]->type->dims[i]);
-    const Expr *turned = grad_transpose(a, a->x[0], rank, last);
+            dims[n] = idx_mul(a->b->c->arith, dims[n], a->x[0]->type->dims[i]);
+    const Expr *turned = build_transpose(a->b, a->x[0], rank, last);
 
-    if (!(x = grad_reshape(a, turned, n + 1, dims)))
+    if (!(x = build_reshape_to(a->b, turned, n + 1, dims)))
         return;
     others->axis = n;
     others->exclusive = true;
-    before = grad1(a, "cumprod", x, others);
-    behind = grad_reverse(a, grad1(a, "cumprod", grad_reverse(a, x, n), others), n);
-    x = grad_like(a, grad_mul(a, dy, grad_mul(a, before, behind)), turned);
-    a->dx[0] = grad_transpose(a, x, rank, back);
+    before = build1(a->b, "cumprod", x, others);
+    behind = grad_reverse(a->b, build1(a->b, "cumprod", grad_reverse(a->b, x, n), others), n);
+    x = grad_like(a->b, build_mul(a->b, dy, build_mul(a->b, before, behind)), turned);
+    a->dx[0] = build_transpose(a->b, x, rank, back);
 }
 
 /* sum (x - mean)^2 / n, where the mean is an operand, too. */
@@ -101,13 +101,13 @@ void adjoint_variance(const Adjoint *a)
 {
     const VarianceAttrs *attrs = ATTRS(VarianceAttrs, a->call);
     uint32_t             axes = axes_reduced(attrs->axis, attrs->exclude, a->x[0]->type->n);
-    const Expr          *n = grad_count(a, a->x[0], axes);
-    const Expr          *from_mean = grad_times(a, grad_sub(a, a->x[0], a->x[1]), 2);
+    const Expr          *n = grad_count(a->b, a->x[0], axes);
+    const Expr *from_mean = build_by(a->b, "multiply", build_sub(a->b, a->x[0], a->x[1]), 2);
 
     if (attrs->unbiased)
-        n = grad_plus(a, n, -1);
-    a->dx[0] = grad_mul(a, kept(a, grad_div(a, a->dy[0], n), axes), from_mean);
-    a->dx[1] = grad_neg(a, a->dx[0]);
+        n = build_by(a->b, "add", n, -1);
+    a->dx[0] = build_mul(a->b, kept(a, build_div(a->b, a->dy[0], n), axes), from_mean);
+    a->dx[1] = build1(a->b, "negative", a->dx[0], NULL);
 }
 
 /* ---- softmax, normalization ------------------------------------------------------------------------------ */
@@ -115,18 +115,18 @@ void adjoint_variance(const Adjoint *a)
 void adjoint_softmax(const Adjoint *a)
 {
     uint32_t    axis = axis_of(ATTRS(SoftmaxAttrs, a->call)->axis, a->x[0]->type->n);
-    const Expr *part = grad_mul(a, a->dy[0], a->call);
+    const Expr *part = build_mul(a->b, a->dy[0], a->call);
 
-    part = grad_sub(a, a->dy[0], grad_reduce(a, "sum", part, 1u << axis));
-    a->dx[0] = grad_mul(a, part, a->call);
+    part = build_sub(a->b, a->dy[0], grad_reduce(a->b, "sum", part, 1u << axis));
+    a->dx[0] = build_mul(a->b, part, a->call);
 }
 
 void adjoint_log_softmax(const Adjoint *a)
 {
     uint32_t    axis = axis_of(ATTRS(SoftmaxAttrs, a->call)->axis, a->x[0]->type->n);
-    const Expr *sum = grad_reduce(a, "sum", a->dy[0], 1u << axis);
+    const Expr *sum = grad_reduce(a->b, "sum", a->dy[0], 1u << axis);
 
-    a->dx[0] = grad_sub(a, a->dy[0], grad_mul(a, grad1(a, "exp", a->call, NULL), sum));
+    a->dx[0] = build_sub(a->b, a->dy[0], build_mul(a->b, build1(a->b, "exp", a->call, NULL), sum));
 }
 
 void adjoint_layer_norm(const Adjoint *a)
@@ -136,15 +136,15 @@ void adjoint_layer_norm(const Adjoint *a)
     uint32_t              n = x->type->n, axis = axis_of(attrs->axis, n);
     uint32_t              axes = ((1u << n) - 1) & ~((1u << axis) - 1);
 
-    d = grad_sub(a, x, grad_reduce(a, "mean", x, axes));
-    rate = grad_reduce(a, "mean", grad_mul(a, d, d), axes);
-    rate = grad1(a, "rsqrt", grad_plus(a, rate, attrs->epsilon), NULL);
-    at = grad_mul(a, d, rate); /* normalized */
-    g = attrs->scale ? grad_mul(a, dy, a->x[1]) : dy;
-    a->dx[0] = grad_sub(a, g, grad_reduce(a, "mean", g, axes));
-    g = grad_mul(a, at, grad_reduce(a, "mean", grad_mul(a, g, at), axes));
-    a->dx[0] = grad_mul(a, rate, grad_sub(a, a->dx[0], g));
-    a->dx[1] = attrs->scale ? grad_mul(a, dy, at) : NULL;
+    d = build_sub(a->b, x, grad_reduce(a->b, "mean", x, axes));
+    rate = grad_reduce(a->b, "mean", build_mul(a->b, d, d), axes);
+    rate = build1(a->b, "rsqrt", build_by(a->b, "add", rate, attrs->epsilon), NULL);
+    at = build_mul(a->b, d, rate); /* normalized */
+    g = attrs->scale ? build_mul(a->b, dy, a->x[1]) : dy;
+    a->dx[0] = build_sub(a->b, g, grad_reduce(a->b, "mean", g, axes));
+    g = build_mul(a->b, at, grad_reduce(a->b, "mean", build_mul(a->b, g, at), axes));
+    a->dx[0] = build_mul(a->b, rate, build_sub(a->b, a->dx[0], g));
+    a->dx[1] = attrs->scale ? build_mul(a->b, dy, at) : NULL;
     a->dx[2] = attrs->center ? dy : NULL;
 }
 
@@ -155,28 +155,29 @@ void adjoint_cumsum(const Adjoint *a)
 {
     const ScanAttrs *attrs = ATTRS(ScanAttrs, a->call);
     uint32_t         axis = axis_of(attrs->axis, a->x[0]->type->n);
-    const Expr      *back = grad1(a, "cumsum", grad_reverse(a, a->dy[0], axis), attrs);
+    const Expr      *back = build1(a->b, "cumsum", grad_reverse(a->b, a->dy[0], axis), attrs);
 
-    a->dx[0] = grad_reverse(a, back, axis);
+    a->dx[0] = grad_reverse(a->b, back, axis);
 }
 
 void adjoint_topk(const Adjoint *a)
 {
-    TopKAttrs  *both = arena_dup(a->c->arena, a->call->u.attrs, sizeof *both);
+    TopKAttrs  *both = arena_dup(a->b->c->arena, a->call->u.attrs, sizeof *both);
     uint32_t    axis = axis_of(both->axis, a->x[0]->type->n);
     const Expr *top;
 
     if (!strcmp(both->ret_type, "indices"))
         return;
-    both->ret_type = intern(a->c->strings, "both");
-    if ((top = grad1(a, "topk", a->x[0], both)))
-        a->dx[0] = grad_scatter(a, a->x[0], expr_proj(a->c, top, 1, a->loc), a->dy[0], axis);
+    both->ret_type = intern(a->b->c->strings, "both");
+    if ((top = build1(a->b, "topk", a->x[0], both)))
+        a->dx[0] =
+            grad_scatter(a->b, a->x[0], expr_proj(a->b->c, top, 1, a->b->loc), a->dy[0], axis);
 }
 
 void adjoint_sort(const Adjoint *a)
 {
     const SortAttrs *attrs = ATTRS(SortAttrs, a->call);
 
-    a->dx[0] = grad_scatter(a, a->x[0], grad1(a, "argsort", a->x[0], attrs), a->dy[0],
+    a->dx[0] = grad_scatter(a->b, a->x[0], build1(a->b, "argsort", a->x[0], attrs), a->dy[0],
                             axis_of(attrs->axis, a->x[0]->type->n));
 }

@@ -1,5 +1,6 @@
-/* What frontends share: builders of Relay. */
-#include "frontends/common.h"
+/* Builders of Relay. */
+#include "ops/build.h"
+#include "ops/common.h"
 
 #include <string.h>
 
@@ -38,6 +39,15 @@ const Idx *expr_form(const Expr *e, uint32_t i)
 Dims expr_forms(const Expr *e)
 {
     return (Dims){e->type->n, e->type->dims};
+}
+
+bool expr_has_forms(const Expr *e, uint32_t n, const Idx *const *dims)
+{
+    bool same = expr_rank(e) == n;
+
+    for (uint32_t i = 0; i < n && same; i++)
+        same = expr_form(e, i) == dims[i];
+    return same;
 }
 
 static int64_t no_number(const Build *b, const Idx *x, const char *what)
@@ -134,7 +144,7 @@ const Expr *build_where(const Build *b, const Expr *cond, const Expr *x, const E
 
 const Expr *build_clip(const Build *b, const Expr *x, double lo, double hi)
 {
-    ClipAttrs *a = ATTRS(b, ClipAttrs);
+    ClipAttrs *a = NEW_ATTRS(b->c, ClipAttrs);
 
     a->a_min = lo;
     a->a_max = hi;
@@ -148,7 +158,7 @@ const Expr *build_by(const Build *b, const char *op, const Expr *x, double v)
 
 const Expr *build_arange(const Build *b, const Idx *n, DType t)
 {
-    ArangeAttrs *a = ATTRS(b, ArangeAttrs);
+    ArangeAttrs *a = NEW_ATTRS(b->c, ArangeAttrs);
 
     a->cells = dims_dup(b->c, &n, 1);
     a->dtype = t;
@@ -196,7 +206,7 @@ const Expr *build_zeros(const Build *b, DType t, uint32_t ndim, const int64_t *d
 const Expr *build_zeros_of(const Build *b, DType t, uint32_t n, const Idx *const *dims)
 {
     const Type *type = type_tensor(b->c, t, n, dims);
-    InitAttrs  *a = ATTRS(b, InitAttrs);
+    InitAttrs  *a = NEW_ATTRS(b->c, InitAttrs);
     int64_t     at[MAX_RANK];
 
     for (uint32_t i = 0; i < n && i < MAX_RANK; i++)
@@ -219,30 +229,20 @@ const Expr *build_cast(const Build *b, const Expr *x, DType t)
 
     if (!x || dtype_eq(expr_dtype(x), t))
         return x;
-    a = ATTRS(b, CastAttrs);
+    a = NEW_ATTRS(b->c, CastAttrs);
     a->dtype = t;
     return build1(b, "cast", x, a);
-}
-
-static bool dims_are(const Expr *x, Dims dims)
-{
-    if (expr_rank(x) != dims.n)
-        return false;
-    for (uint32_t i = 0; i < dims.n; i++)
-        if (expr_form(x, i) != dims.at[i])
-            return false;
-    return true;
 }
 
 const Expr *build_reshape_to(const Build *b, const Expr *x, uint32_t n, const Idx *const *dims)
 {
     ReshapeAttrs *a;
 
-    if (!x || dims_are(x, (Dims){n, dims}))
+    if (!x || expr_has_forms(x, n, dims))
         return x;
     if (expr_empty(x)) /* a dimension of 0 would say "as it was" */
         return build_zeros_of(b, expr_dtype(x), n, dims);
-    a = ATTRS(b, ReshapeAttrs);
+    a = NEW_ATTRS(b->c, ReshapeAttrs);
     a->newshape = dims_dup(b->c, dims, n);
     return build1(b, "reshape", x, a);
 }
@@ -264,7 +264,7 @@ const Expr *build_matrix(const Build *b, const Expr *x, uint32_t axis)
 
 const Expr *build_transpose(const Build *b, const Expr *x, uint32_t n, const int64_t *axes)
 {
-    TransposeAttrs *a = ATTRS(b, TransposeAttrs);
+    TransposeAttrs *a = NEW_ATTRS(b->c, TransposeAttrs);
     bool            moves = false;
 
     for (uint32_t i = 0; i < n; i++)
@@ -277,7 +277,7 @@ const Expr *build_transpose(const Build *b, const Expr *x, uint32_t n, const int
 
 const Expr *build_expand_dims(const Build *b, const Expr *x, int64_t axis, int64_t count)
 {
-    ExpandDimsAttrs *a = ATTRS(b, ExpandDimsAttrs);
+    ExpandDimsAttrs *a = NEW_ATTRS(b->c, ExpandDimsAttrs);
 
     if (count == 0)
         return x;
@@ -288,9 +288,9 @@ const Expr *build_expand_dims(const Build *b, const Expr *x, int64_t axis, int64
 
 const Expr *build_broadcast_to(const Build *b, const Expr *x, uint32_t n, const Idx *const *dims)
 {
-    BroadcastToAttrs *a = ATTRS(b, BroadcastToAttrs);
+    BroadcastToAttrs *a = NEW_ATTRS(b->c, BroadcastToAttrs);
 
-    if (!x || dims_are(x, (Dims){n, dims}))
+    if (!x || expr_has_forms(x, n, dims))
         return x;
     a->shape = dims_dup(b->c, dims, n);
     return build1(b, "broadcast_to", x, a);
@@ -303,7 +303,7 @@ const Expr *build_broadcast(const Build *b, const Expr *x, uint32_t n, const int
 
 const Expr *build_concat(const Build *b, uint32_t n, const Expr *const *xs, int64_t axis)
 {
-    ConcatenateAttrs *a = ATTRS(b, ConcatenateAttrs);
+    ConcatenateAttrs *a = NEW_ATTRS(b->c, ConcatenateAttrs);
 
     for (uint32_t i = 0; i < n; i++)
         if (!xs[i])
@@ -317,7 +317,7 @@ const Expr *build_concat(const Build *b, uint32_t n, const Expr *const *xs, int6
 const Expr *build_slice_to(const Build *b, const Expr *x, int64_t axis, const Idx *begin,
                            const Idx *end)
 {
-    StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
+    StridedSliceAttrs *a = NEW_ATTRS(b->c, StridedSliceAttrs);
 
     a->begin = dims_dup(b->c, &begin, 1);
     a->end = dims_dup(b->c, &end, 1);
@@ -332,7 +332,7 @@ const Expr *build_slice(const Build *b, const Expr *x, int64_t axis, int64_t beg
 
 const Expr *build_take(const Build *b, const Expr *x, const Expr *indices, int64_t axis)
 {
-    TakeAttrs *a = ATTRS(b, TakeAttrs);
+    TakeAttrs *a = NEW_ATTRS(b->c, TakeAttrs);
 
     a->axis = axis;
     return build2(b, "take", x, indices, a);
@@ -341,7 +341,7 @@ const Expr *build_take(const Build *b, const Expr *x, const Expr *indices, int64
 const Expr *build_reduce(const Build *b, const char *op, const Expr *x, uint32_t n,
                          const int64_t *axes, bool keepdims)
 {
-    ReduceAttrs *a = ATTRS(b, ReduceAttrs);
+    ReduceAttrs *a = NEW_ATTRS(b->c, ReduceAttrs);
 
     a->axis = ints_dup(b->c, axes, n);
     a->keepdims = keepdims;
@@ -351,7 +351,7 @@ const Expr *build_reduce(const Build *b, const char *op, const Expr *x, uint32_t
 const Expr *build_pad(const Build *b, const Expr *x, const int64_t *pads, double value,
                       const char *mode)
 {
-    PadAttrs *a = ATTRS(b, PadAttrs);
+    PadAttrs *a = NEW_ATTRS(b->c, PadAttrs);
     bool      any = false;
 
     if (!x)
@@ -362,7 +362,8 @@ const Expr *build_pad(const Build *b, const Expr *x, const int64_t *pads, double
         return x;
     a->pad_width = ints_dup(b->c, pads, 2 * expr_rank(x));
     a->pad_value = value;
-    a->pad_mode = mode;
+    if (mode)
+        a->pad_mode = mode;
     return build1(b, "nn.pad", x, a);
 }
 
