@@ -71,9 +71,10 @@ def main():
     with open(path) as f:
         head = f.read().split(MARK)[0]
     with open(path, "w") as f:
-        f.write(re.sub(r"^ONNX_NEWEST.*", f"ONNX_NEWEST({onnx.defs.onnx_opset_version()}, {onnx.IR_VERSION})", head,
-                       flags=re.M))
-        f.write(MARK + "-" * (105 - len(MARK)) + " */\n" + "".join(out))
+        f.write(head + MARK + "-" * (105 - len(MARK)) + " */\n" + f"ONNX_NEWEST_IR({onnx.IR_VERSION})\n")
+        for domain in sorted({domain for _, domain in rows()}):
+            f.write(f'ONNX_NEWEST("{domain}", {max(v for op in known if op[1] == domain for v in known[op])})\n')
+        f.write("".join(out))
     print(f"{len(out)} rows; onnx {onnx.__version__} knows opset {onnx.defs.onnx_opset_version()}, "
           f"IR version {onnx.IR_VERSION}")
 

@@ -589,12 +589,14 @@ typedef struct {
 } OnnxWord;
 bool onnx_next_word(Arena *a, const char **at, OnnxWord *w);
 
-#define ONNX_NEWEST(opset, ir_version) \
-    enum { ONNX_NEWEST_OPSET = (opset), ONNX_NEWEST_IR = (ir_version) };
+int64_t onnx_newest(const char *domain); /* the newest version known; 0: no operator of it is */
+#define ONNX_NEWEST_IR(version) enum { ONNX_IR_KNOWN = (version) };
+#define ONNX_NEWEST(domain, version)
 #define SCHEMA(name, domain, since, inputs, outputs, attributes)
 #include "frontends/onnx/schema.def"
 #undef SCHEMA
 #undef ONNX_NEWEST
+#undef ONNX_NEWEST_IR
 
 #define none NULL
 #define ONNX(name, domain, lo, hi, relay, convert) bool convert(Node *n);

@@ -410,12 +410,14 @@ static void check_opsets(Import *im, const OnnxFunction *body, const char *whose
     for (uint32_t i = 0; i < list->n; i++) {
         const OnnxOpset *o = list->at[i];
         const char      *domain = onnx_domain(o->domain);
+        int64_t          newest = onnx_newest(domain);
 
         if (o->version < 1)
             error_at(c, E_IMPORT, loc, "%s is of opset %lld", whose, (long long)o->version);
-        else if (!*domain && o->version > ONNX_NEWEST_OPSET)
-            diag_warn(c->diags, W_MODEL_VERSION, loc, "%s is of opset %lld; the newest known is %d",
-                      whose, (long long)o->version, ONNX_NEWEST_OPSET);
+        else if (newest && o->version > newest)
+            diag_warn(c->diags, W_MODEL_VERSION, loc,
+                      "%s is of opset %lld%s%s; the newest known is %lld", whose,
+                      (long long)o->version, *domain ? " of " : "", domain, (long long)newest);
         for (uint32_t k = 0; k < i; k++) {
             const OnnxOpset *had = list->at[k];
 
@@ -433,10 +435,10 @@ static void check_opsets(Import *im, const OnnxFunction *body, const char *whose
 
 static void check_versions(Import *im)
 {
-    if (im->model->ir_version > ONNX_NEWEST_IR)
+    if (im->model->ir_version > ONNX_IR_KNOWN)
         diag_warn(im->c->diags, W_MODEL_VERSION, (Loc){.file = im->path},
                   "the model is of IR version %lld; the newest known is %d",
-                  (long long)im->model->ir_version, ONNX_NEWEST_IR);
+                  (long long)im->model->ir_version, ONNX_IR_KNOWN);
     check_opsets(im, NULL, "the model");
     for (uint32_t i = 0; i < im->model->functions.n; i++) {
         const OnnxFunction *f = im->model->functions.at[i];

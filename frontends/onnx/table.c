@@ -17,7 +17,8 @@ const OnnxRow onnx_rows[] = {
 
 const uint32_t onnx_nrows = COUNT(onnx_rows);
 
-#define ONNX_NEWEST(opset, ir_version)
+#define ONNX_NEWEST_IR(version)
+#define ONNX_NEWEST(domain, version)
 #define SCHEMA(name, domain, since, inputs, outputs, attributes) \
     {#name, domain, since, inputs, outputs, attributes},
 const OnnxSchema onnx_schemas[] = {
@@ -27,6 +28,26 @@ const OnnxSchema onnx_schemas[] = {
 #undef ONNX_NEWEST
 
 const uint32_t onnx_nschemas = COUNT(onnx_schemas);
+
+int64_t onnx_newest(const char *domain)
+{
+#define ONNX_NEWEST(name, version) {name, version},
+#define SCHEMA(name, domain, since, inputs, outputs, attributes)
+    static const struct {
+        const char *domain;
+        int64_t     version;
+    } newest[] = {
+#include "frontends/onnx/schema.def"
+    };
+#undef SCHEMA
+#undef ONNX_NEWEST
+#undef ONNX_NEWEST_IR
+
+    for (uint32_t i = 0; i < COUNT(newest); i++)
+        if (!strcmp(newest[i].domain, domain))
+            return newest[i].version;
+    return 0;
+}
 
 const OnnxRow *onnx_row(const char *domain, const char *op, int64_t version, const OnnxRow **other)
 {

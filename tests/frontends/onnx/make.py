@@ -194,6 +194,9 @@ def strict():
     save("strict_outputs", one(node("Relu", "x", "y z")))
     save("strict_trailing", one(h.make_node("Relu", ["x", "", ""], ["y", ""])))
     save("strict_opset", one(relu, opset=99))
+    learned = one(node("Scaler", "x", "y", domain="ai.onnx.ml", offset=[0.0], scale=[1.0]), domains=["ai.onnx.ml"])
+    learned.opset_import[-1].version = 99
+    save("strict_opset_domain", learned)
     twice = one(relu)
     twice.opset_import.add(domain="ai.onnx", version=13)
     save("strict_opset_twice", twice)
