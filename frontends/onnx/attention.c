@@ -13,18 +13,30 @@ static const Expr *add(const Build *b, const Expr *x, const Expr *y)
 const Expr *onnx_split_heads(Node *n, const Expr *x, int64_t heads)
 {
     const Build *b = &n->b;
-    Ints         d;
+    int64_t      width;
 
+    if (!x || expr_rank(x) == 4)
+        return x;
+    width = build_dim(b, x, 2);
+    if (heads < 1 || width % heads)
+        return node_error(n, E_IMPORT, "%lld heads for %lld columns", (long long)heads,
+                          (long long)width);
+    x = build_reshape_to(b, x, 4,
+                         (const Idx *[]){expr_form(x, 0), expr_form(x, 1),
+                                         idx_const(b->c->arith, heads),
+                                         idx_const(b->c->arith, width / heads)});
+    return build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3});
+}
+
+const Expr *onnx_join_heads(const Build *b, const Expr *x)
+{
     if (!x)
         return NULL;
-    d = build_dims(b, x);
-    if (d.n == 4)
-        return x;
-    if (heads < 1 || d.at[2] % heads)
-        return node_error(n, E_IMPORT, "%lld heads for %lld columns", (long long)heads,
-                          (long long)d.at[2]);
-    x = build_reshape(b, x, 4, (int64_t[]){d.at[0], d.at[1], heads, d.at[2] / heads});
-    return build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3});
+    x = build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3});
+    return build_reshape_to(
+        b, x, 3,
+        (const Idx *[]){expr_form(x, 0), expr_form(x, 1),
+                        idx_mul(b->c->arith, expr_form(x, 2), expr_form(x, 3))});
 }
 
 /* Each head of keys or values serves a group of query heads. */
@@ -44,50 +56,45 @@ static const Expr *repeat_heads(Node *n, const Expr *x, int64_t heads)
     return build1(b, "repeat", x, a);
 }
 
-/* Cells 0 where a query may look, -inf elsewhere: key j for query i iff
- *     i + offset - left <= j <= i + offset + right,   a bound below 0 is none. */
-static const Expr *window(const Build *b, DType t, int64_t rows, int64_t columns, int64_t offset,
-                          int64_t left, int64_t right)
+const Expr *onnx_visible(const Build *b, const Idx *S, const Idx *T, const Expr *first,
+                         int64_t left, int64_t right)
 {
-    uint32_t size = dtype_bytes(t);
-    uint8_t *at = arena_array(b->c->arena, (size_t)(rows * columns) + 1, size);
+    const Expr *rows = build_expand_dims(b, build_arange(b, S, DT_I64), 1, 1), *far, *seen = NULL;
 
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++) {
-            int64_t p = i + offset;
-            bool    seen = (left < 0 || j >= p - left) && (right < 0 || j <= p + right);
-
-            if (!seen)
-                dtype_put_f(t, at + (i * columns + j) * size, -INFINITY);
-        }
-    return build_const(b, t, 2, (int64_t[]){rows, columns}, at);
-}
-
-/* The same with another offset in each batch, which is known only at run time: [N, 1, S, T]. */
-static const Expr *window_dynamic(const Build *b, DType t, const Expr *length, int64_t rows,
-                                  int64_t columns, int64_t left, int64_t right)
-{
-    int64_t    *v = NEW_ARRAY(b->c->arena, int64_t, (size_t)(rows * columns) + 1);
-    const Expr *far, *seen, *p, *zero, *none;
-
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            v[i * columns + j] = j - i + rows; /* seen iff -left <= v - length <= right */
-    p = build_const(b, DT_I64, 4, (int64_t[]){1, 1, rows, columns}, v);
-    far = build2(b, "subtract", p, length, NULL);
-    zero = expr_scalar(b->c, t, 0);
-    none = expr_scalar(b->c, t, -INFINITY);
-    seen = right >= 0 ? build_by(b, "less_equal", far, (double)right) : NULL;
+    far = build2(b, "subtract", build_arange(b, T, DT_I64), rows, NULL);
+    far = first ? build2(b, "subtract", far, first, NULL) : far;
+    if (right >= 0)
+        seen = build_by(b, "less_equal", far, (double)right);
     if (left >= 0) {
         const Expr *l = build_by(b, "greater_equal", far, (double)-left);
 
         seen = seen ? build2(b, "logical_and", seen, l, NULL) : l;
     }
-    return build_where(b, seen, zero, none);
+    return seen;
+}
+
+const Expr *onnx_below(const Build *b, const Idx *T, const Expr *length)
+{
+    return build2(b, "less", build_arange(b, T, DT_I64), length, NULL);
+}
+
+const Expr *onnx_added(const Build *b, DType t, const Expr *seen, double masked)
+{
+    const Expr *x = build_where(b, seen, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, masked));
+    const Expr *known = x ? build_fold(b, x) : NULL;
+
+    return known ? known : x;
+}
+
+const Expr *onnx_lengths(const Build *b, const Expr *x, const Idx *N)
+{
+    const Idx *one = idx_const(b->c->arith, 1);
+
+    return build_reshape_to(b, build_cast(b, x, DT_I64), 4, (const Idx *[]){N, one, one, one});
 }
 
 /* The mask as numbers that are added, its last dimension padded to all keys. */
-static const Expr *additive(Node *n, const Expr *mask, DType t, int64_t keys)
+static const Expr *additive(Node *n, const Expr *mask, DType t, const Idx *keys)
 {
     const Build *b = &n->b;
     uint32_t     rank = expr_rank(mask);
@@ -96,11 +103,13 @@ static const Expr *additive(Node *n, const Expr *mask, DType t, int64_t keys)
     if (dtype_is_bool(expr_dtype(mask)))
         mask = build_where(b, mask, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, -INFINITY));
     mask = mask ? build_cast(b, mask, t) : NULL;
-    if (mask && rank > 0 && build_dim(b, mask, rank - 1) < keys) {
-        pads[2 * rank - 1] = keys - build_dim(b, mask, rank - 1);
-        mask = build_pad(b, mask, pads, -INFINITY, "constant");
-    }
-    return mask;
+    if (!mask || rank == 0 || expr_form(mask, rank - 1) == keys)
+        return mask;
+    if (!idx_is_const(keys, &pads[2 * rank - 1]))
+        return node_error(n, E_UNSUPPORTED, "a mask %s for %s keys", type_text(b->c, mask->type),
+                          dim_text(b->c, keys));
+    pads[2 * rank - 1] -= build_dim(b, mask, rank - 1);
+    return pads[2 * rank - 1] > 0 ? build_pad(b, mask, pads, -INFINITY, "constant") : mask;
 }
 
 typedef struct {
@@ -108,48 +117,42 @@ typedef struct {
     bool        guard; /* a row may be masked as a whole */
 } Parts;
 
-/* All that is added to the products: mask, causality, window, lengths. */
-static bool biases(Node *n, Parts *p, int64_t past)
+/* All that is added to the products: mask, causality, window, lengths.  `past`: keys before those
+ * of this node, NULL: none. */
+static bool biases(Node *n, Parts *p, const Idx *past)
 {
     const Build *b = &n->b;
     DType        t = expr_dtype(p->q);
-    int64_t      S = build_dim(b, p->q, 2), T = build_dim(b, p->k, 2), N = build_dim(b, p->q, 0);
+    const Idx   *S = expr_form(p->q, 2), *T = expr_form(p->k, 2);
     int64_t      left = node_int(n, "left_window_size", -1);
     int64_t      right = node_int(n, "right_window_size", -1);
-    bool         causal = node_int(n, "is_causal", 0) != 0;
-    const Expr  *length = NULL, *more;
+    const Expr  *length = NULL, *first, *more;
 
-    if (causal)
+    if (node_int(n, "is_causal", 0))
         right = right < 0 ? 0 : right;
-    if (S * T > (1 << 24))
-        return node_error(n, E_UNSUPPORTED, "%lld queries for %lld keys", (long long)S,
-                          (long long)T);
     if (node_has(n, 3)) {
         if (!node_need_rank(n, 3, 0, 4) || !(p->bias = additive(n, n->in[3], t, T)))
             return false;
         p->guard = true;
     }
     if (node_has(n, 6)) {
-        if (!node_need_rank(n, 6, 1, 1))
+        if (!node_need_rank(n, 6, 1, 1) ||
+            !(length = onnx_lengths(b, n->in[6], expr_form(p->q, 0))))
             return false;
-        length = build_reshape(b, build_cast(b, n->in[6], DT_I64), 4, (int64_t[]){N, 1, 1, 1});
         p->guard = true;
     }
     if (left >= 0 || right >= 0) {
-        more = length && past == 0 ? window_dynamic(b, t, length, S, T, left, right)
-                                   : window(b, t, S, T, past, left, right);
+        /* Of so many keys the last are those of the queries. */
+        first = past     ? cell_form(b, past)
+                : length ? build2(b, "subtract", length, cell_form(b, S), NULL)
+                         : NULL;
+        more = onnx_added(b, t, onnx_visible(b, S, T, first, left, right), -INFINITY);
         if (!(p->bias = add(b, p->bias, more)))
             return false;
         p->guard |= left >= 0;
     }
     if (length) {
-        int64_t *at = NEW_ARRAY(b->c->arena, int64_t, (size_t)T + 1);
-
-        for (int64_t j = 0; j < T; j++)
-            at[j] = j;
-        more =
-            build2(b, "less", build_const(b, DT_I64, 4, (int64_t[]){1, 1, 1, T}, at), length, NULL);
-        more = build_where(b, more, expr_scalar(b->c, t, 0), expr_scalar(b->c, t, -INFINITY));
+        more = onnx_added(b, t, onnx_below(b, T, length), -INFINITY);
         if (!(p->bias = add(b, p->bias, more)))
             return false;
     }
@@ -169,7 +172,8 @@ static const Expr *guarded(const Build *b, const Expr *weights, const Expr *bias
 bool convert_attention(Node *n)
 {
     const Build  *b = &n->b;
-    int64_t       mode = node_int(n, "qk_matmul_output_mode", 0), heads, past = 0;
+    int64_t       mode = node_int(n, "qk_matmul_output_mode", 0), heads;
+    const Idx    *past = NULL;
     double        softcap = node_float(n, "softcap", 0), root;
     bool          flat;
     DType         t, precise;
@@ -192,7 +196,7 @@ bool convert_attention(Node *n)
     if (node_has(n, 4)) {
         if (!node_need_rank(n, 4, 4, 4) || !node_need_rank(n, 5, 4, 4))
             return false;
-        past = build_dim(b, n->in[4], 2);
+        past = expr_form(n->in[4], 2);
         p.k = build_concat(b, 2, (const Expr *[]){n->in[4], p.k}, 2);
         p.v = build_concat(b, 2, (const Expr *[]){n->in[5], p.v}, 2);
     }
@@ -231,13 +235,7 @@ bool convert_attention(Node *n)
         return false;
     if (n->nout > 3)
         n->out[3] = mode == 3 ? s : shown;
-    if (flat) {
-        Ints d = build_dims(b, y);
-
-        y = build_transpose(b, y, 4, (int64_t[]){0, 2, 1, 3});
-        y = build_reshape(b, y, 3, (int64_t[]){d.at[0], d.at[2], d.at[1] * d.at[3]});
-    }
-    return node_done(n, y);
+    return node_done(n, flat ? onnx_join_heads(b, y) : y);
 }
 
 /* ---- FlexAttention ----------------------------------------------------------------------------------- */
@@ -306,58 +304,64 @@ static const Expr *cells(const Build *b, const Expr *x, int64_t begin, int64_t e
     return build1(b, "strided_slice", x, a);
 }
 
-/* Pairs of cells are turned by an angle: (c*x1 - s*x2, s*x1 + c*x2).  Inside, x is [N, S, H, D].
- * `table` of cosines and sines; `at` their rows by position, NULL: the tables are the angles. */
-static bool rotate(Node *n, const Expr *const table[2], const Expr *at, int64_t heads)
+const Expr *onnx_rotate(Node *n, const Expr *x, const Expr *const table[2], const Expr *at,
+                        bool interleaved, int64_t dim)
 {
     const Build *b = &n->b;
-    bool         apart = node_int(n, "interleaved", 0) == 0;
-    int64_t      dim = node_int(n, "rotary_embedding_dim", 0), D, N, S;
-    const Expr  *x, *x1, *x2, *turned[2], *rest, *angle[2];
-    uint32_t     rank;
-    Ints         d;
+    const Expr  *x1, *x2, *turned[2], *rest, *angle[2];
+    const Idx   *one = idx_const(b->c->arith, 1), *half, *N = expr_form(x, 0), *S = expr_form(x, 1);
+    int64_t      D = build_dim(b, x, 3);
 
-    x = n->in[0];
-    rank = expr_rank(x);
-    if (!(x = onnx_split_heads(n, x, heads)) ||
-        !(x = build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3})))
-        return false;
-    N = build_dim(b, x, 0), S = build_dim(b, x, 1), D = build_dim(b, x, 3);
     dim = dim ? dim : D;
     if (dim < 2 || dim % 2 || dim > D)
         return node_error(n, E_IMPORT, "rotary_embedding_dim is %lld", (long long)dim);
+    half = idx_const(b->c->arith, dim / 2);
     for (uint32_t i = 0; i < 2; i++) {
-        angle[i] = at ? build_take(b, table[i], at, 0) : table[i];
-        if (!angle[i])
-            return false;
-        d = build_dims(b, angle[i]);
-        if (d.n != 3 || d.at[2] != dim / 2 || d.at[1] != S || (d.at[0] != N && d.at[0] != 1))
-            return node_error(n, E_IMPORT, "the angles are %s", type_text(b->c, angle[i]->type));
-        angle[i] = build_reshape(b, angle[i], 4, (int64_t[]){d.at[0], S, 1, dim / 2});
+        const Expr *a = angle[i] = at ? build_take(b, table[i], at, 0) : table[i];
+
+        if (!a)
+            return NULL;
+        if (expr_rank(a) != 3 || expr_form(a, 2) != half || expr_form(a, 1) != S ||
+            (expr_form(a, 0) != N && expr_form(a, 0) != one))
+            return node_error(n, E_IMPORT, "the angles are %s for %s", type_text(b->c, a->type),
+                              type_text(b->c, x->type));
+        angle[i] = build_reshape_to(b, a, 4, (const Idx *[]){expr_form(a, 0), S, one, half});
     }
-    x1 = apart ? cells(b, x, 0, dim / 2, 1) : cells(b, x, 0, dim, 2);
-    x2 = apart ? cells(b, x, dim / 2, dim, 1) : cells(b, x, 1, dim, 2);
+    x1 = interleaved ? cells(b, x, 0, dim, 2) : cells(b, x, 0, dim / 2, 1);
+    x2 = interleaved ? cells(b, x, 1, dim, 2) : cells(b, x, dim / 2, dim, 1);
     rest = dim < D ? cells(b, x, dim, D, 1) : NULL;
     turned[0] = build2(b, "subtract", build2(b, "multiply", angle[0], x1, NULL),
                        build2(b, "multiply", angle[1], x2, NULL), NULL);
     turned[1] = build2(b, "add", build2(b, "multiply", angle[1], x1, NULL),
                        build2(b, "multiply", angle[0], x2, NULL), NULL);
     if (!turned[0] || !turned[1])
-        return false;
-    if (apart) {
-        x = build_concat(b, 2, turned, 3);
-    } else {
-        d = build_dims(b, turned[0]);
+        return NULL;
+    if (interleaved) {
+        Dims d = expr_forms(turned[0]);
+
         for (uint32_t i = 0; i < 2; i++)
             turned[i] = build_expand_dims(b, turned[i], 4, 1);
-        x = build_reshape(b, build_concat(b, 2, turned, 4), 4,
-                          (int64_t[]){d.at[0], d.at[1], d.at[2], dim});
+        x = build_reshape_to(
+            b, build_concat(b, 2, turned, 4), 4,
+            (const Idx *[]){d.at[0], d.at[1], d.at[2], idx_const(b->c->arith, dim)});
+    } else {
+        x = build_concat(b, 2, turned, 3);
     }
-    if (rest)
-        x = build_concat(b, 2, (const Expr *[]){x, rest}, 3);
-    if (rank == 3)
-        return node_done(n, build_reshape(b, x, 3, build_dims(b, n->in[0]).at));
-    return node_done(n, build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3}));
+    return rest && x ? build_concat(b, 2, (const Expr *[]){x, rest}, 3) : x;
+}
+
+/* Input 0 in its own form, [N, S, H*D] or [N, H, S, D]. */
+static bool rotate(Node *n, const Expr *const table[2], const Expr *at, int64_t heads)
+{
+    const Build *b = &n->b;
+    const Expr  *x = onnx_split_heads(n, n->in[0], heads);
+
+    x = build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3});
+    x = x ? onnx_rotate(n, x, table, at, node_int(n, "interleaved", 0) != 0,
+                        node_int(n, "rotary_embedding_dim", 0))
+          : NULL;
+    x = build_transpose(b, x, 4, (int64_t[]){0, 2, 1, 3});
+    return node_done(n, x && expr_rank(n->in[0]) == 3 ? onnx_join_heads(b, x) : x);
 }
 
 bool convert_rotary_embedding(Node *n)

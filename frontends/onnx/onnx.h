@@ -12,8 +12,9 @@
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c recurrent_loop.c attention.c state.c loss.c
- *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c control.c
- *   det.c trees.c learned.c labels.c random.c fused_attention.c training.c gradient.c
+ *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c
+ *   control.c det.c trees.c learned.c labels.c random.c fused_attention.c group_attention.c
+ *   training.c gradient.c
  *               converters by family
  *   string.c    strings as bytes, and operators that only move them    strings.def  who takes them
  *   string_ops.c tfidf.c  operators that look at them      regex.h  regular expressions
@@ -679,9 +680,39 @@ const Expr *onnx_conv_transpose_volume(Node *n, const Expr *x, const Expr *w, co
 /* Convolution of float operands with the node's attributes; bias may be NULL. */
 const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias);
 
+/* state.c: a cache with `update` from cell start[n] of its axis on, [N] of integers; circular,
+ * modulo the cache's length.  Cells of the update that have no place are left out. */
+const Expr *onnx_written(const Build *b, const Expr *past, const Expr *update, uint32_t axis,
+                         const Expr *start, bool circular);
+
 /* ---- attention.c ----------------------------------------------------------------------------------- */
 
-/* [N, S, H*D] -> [N, H, S, D]; four dimensions stay. */
+/* [N, S, H*D] -> [N, H, S, D]; four dimensions stay.  And back. */
 const Expr *onnx_split_heads(Node *n, const Expr *x, int64_t heads);
+const Expr *onnx_join_heads(const Build *b, const Expr *x);
+/* May query i of S, at position first + i, look at key j of T?  [.., S, T] of bool:
+ *     -left <= j - (first + i) <= right,   where a bound below 0 is none (not both are).
+ * `first`: i64 that broadcasts, NULL: 0. */
+const Expr *onnx_visible(const Build *b, const Idx *S, const Idx *T, const Expr *first,
+                         int64_t left, int64_t right);
+/* Keys below a length, [.., T] of bool; lengths [N] as i64 [N, 1, 1, 1]. */
+const Expr *onnx_below(const Build *b, const Idx *T, const Expr *length);
+const Expr *onnx_lengths(const Build *b, const Expr *x, const Idx *N);
+/* What is added to products: 0 where a key is seen, else `masked`. */
+const Expr *onnx_added(const Build *b, DType t, const Expr *seen, double masked);
+/* Pairs of the first `dim` cells (0: all) of x [N, S, H, D] turned by an angle: (c*x1 - s*x2,
+ * s*x1 + c*x2).  `table` of cosines and sines; `at` their rows by position, NULL: the tables are
+ * the angles. */
+const Expr *onnx_rotate(Node *n, const Expr *x, const Expr *const table[2], const Expr *at,
+                        bool interleaved, int64_t dim);
+
+/* ---- fused_attention.c ----------------------------------------------------------------------------- */
+
+/* Attention by queries, keys and values side by side, x [N, S, 3*H*D]; where the node has the rest.
+ */
+typedef struct {
+    uint32_t mask, past, bias, past_length;
+} OnnxAttentionInputs;
+bool onnx_attention_of(Node *n, const Expr *x, const OnnxAttentionInputs *in);
 
 #endif

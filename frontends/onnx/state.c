@@ -161,16 +161,14 @@ bool convert_linear_attention(Node *n)
 
 /* ---- TensorScatter -------------------------------------------------------------------------------- */
 
-/* Position p of the cache is cell p - start of the update, if it has that one; circular, modulo the
- * cache's length.  `start` is [N]. */
-static const Expr *written(Node *n, uint32_t axis, const Expr *start, bool circular)
+const Expr *onnx_written(const Build *b, const Expr *past, const Expr *update, uint32_t axis,
+                         const Expr *start, bool circular)
 {
-    const Build *b = &n->b;
-    const Expr  *past = n->in[0], *update = n->in[1], *at, *hit;
-    const Idx   *cells = expr_form(past, axis), *length = expr_form(update, axis);
-    const Idx   *one = idx_const(b->c->arith, 1), *N = expr_form(past, 0), *dims[MAX_RANK];
-    const Type  *number = type_tensor_i64(b->c, DT_I64, 0, NULL);
-    TakeAttrs   *a = ATTRS(b, TakeAttrs);
+    const Expr *at, *hit;
+    const Idx  *cells = expr_form(past, axis), *length = expr_form(update, axis);
+    const Idx  *one = idx_const(b->c->arith, 1), *N = expr_form(past, 0), *dims[MAX_RANK];
+    const Type *number = type_tensor_i64(b->c, DT_I64, 0, NULL);
+    TakeAttrs  *a = ATTRS(b, TakeAttrs);
 
     at =
         build2(b, "subtract", build_arange(b, cells, DT_I64),
@@ -225,7 +223,7 @@ bool convert_tensor_scatter(Node *n)
             return node_error(n, E_IMPORT, "%s write_indices for a batch of %s",
                               dim_text(b->c, expr_form(n->in[2], 0)),
                               dim_text(b->c, expr_form(past, 0)));
-        return node_done(n, written(n, axis, n->in[2], *mode == 'c'));
+        return node_done(n, onnx_written(b, past, update, axis, n->in[2], *mode == 'c'));
     }
     rest = build_slice_to(b, past, axis, length, expr_form(past, axis));
     return node_done(n, build_concat(b, 2, (const Expr *[]){update, rest}, axis));
