@@ -12,7 +12,7 @@
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c recurrent_loop.c attention.c state.c loss.c
- *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c sequence.c optional.c
+ *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c nbits.c sequence.c optional.c
  *   control.c det.c trees.c learned.c labels.c random.c fused_attention.c group_attention.c
  *   training.c gradient.c
  *               converters by family
