@@ -53,7 +53,7 @@ echo "states in the memory of the inputs"
 "$tvmcc" "$data/states.onnx" -mcpu=native --state=h_next=h --state=a_next=a --state=b_next=b \
     -o "$work/states.o"
 ${CC:-cc} ${CFLAGS-} -I"$work" -I"$root/include" "$root/tests/product/states.c" "$work/states.o" "$runtime" \
-    -lm -lpthread -ldl -o "$work/states"
+    ${LDFLAGS-} -lm -lpthread -ldl -o "$work/states"
 "$work/states" "$data/states.f32"
 silero=$root/../shared/models/onnx/silero-vad-16k-op15
 if [ -d "$silero" ]; then
