@@ -262,6 +262,8 @@ NORETURN void base_bug(const char *file, int line, const char *fmt, ...) PRINTF_
  * once: by the same name it is the same bytes again.  Devices are refused.  Error: E_IO. */
 bool file_map(Diags *d, const char *path, Bytes *out);
 void file_unmap_all(Diags *d);
+/* Where it lies, symbolic links followed; NULL: nowhere. */
+const char *file_real(Arena *a, const char *path);
 void file_adopt_mapping(Diags *d, void *at, size_t n); /* one made elsewhere, with that lifetime */
 /* A file of that name is these bytes, which live as long as the Diags, whatever is on disk. */
 void file_pretend(Diags *d, const char *path, Bytes content);

@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -166,6 +168,13 @@ bool file_map(Diags *d, const char *path, Bytes *out)
         ok = map_all(d, fd, (size_t)st.st_size, path, out);
     close(fd);
     return ok;
+}
+
+const char *file_real(Arena *a, const char *path)
+{
+    char real[PATH_MAX];
+
+    return realpath(path, real) ? arena_printf(a, "%s", real) : NULL;
 }
 
 void file_unmap_all(Diags *d)

@@ -95,14 +95,13 @@ static void graph_operators(Ctx *c, const OnnxGraph *g, ModelSignature *out)
 
 bool onnx_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
 {
-    OnnxModel  model = {0};
+    OnnxModel  model;
     Map       *constants = map_new(c->scratch), *none = map_new(c->scratch);
     OnnxGraph *g;
 
-    if (!pb_read(c->diags, c->arena, (Loc){.file = path}, &onnx_model, file, &model))
+    if (!onnx_read(c, path, file, &model))
         return false;
-    if (!(g = model.graph))
-        return error_at(c, E_PARSE_MODEL, ((Loc){.file = path}), "the file holds no ONNX graph");
+    g = model.graph;
     for (uint32_t i = 0; i < g->initializer.n; i++) {
         const OnnxTensor *t = g->initializer.at[i];
 

@@ -493,17 +493,32 @@ static const Module *import_graph(Import *im, const OnnxGraph *g, const ImportOp
     return module_new(c, &like, im->functions.n, im->functions.at);
 }
 
+/* Of protobuf no message is larger than 2 GiB. */
+bool onnx_read(Ctx *c, const char *path, Bytes file, OnnxModel *out)
+{
+    Loc loc = {.file = path};
+
+    *out = (OnnxModel){0};
+    if (file.n > INT32_MAX) {
+        error_at(c, E_PARSE_MODEL, loc,
+                 "the file has %zu bytes, but as protobuf a model has less than 2 GiB", file.n);
+        diag_hint(c->diags, "weights go into files beside it: onnx.save(model, path, "
+                            "save_as_external_data=True)");
+        return false;
+    }
+    if (!pb_read(c->diags, c->arena, loc, &onnx_model, file, out))
+        return false;
+    return out->graph || error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
+}
+
 const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
                           ImportFiles *files)
 {
-    OnnxModel model = {0};
+    OnnxModel model;
     Import    im = {.c = c, .path = path, .model = &model, .files = files};
-    Loc       loc = {.file = path};
 
-    if (!pb_read(c->diags, c->arena, loc, &onnx_model, file, &model))
+    if (!onnx_read(c, path, file, &model))
         return NULL;
-    if (!model.graph)
-        return error_at(c, E_PARSE_MODEL, loc, "the file holds no ONNX graph");
     im.sizes = map_new(c->arena);
     im.optionals = map_new(c->arena);
     im.lists = map_new(c->arena);
@@ -513,5 +528,6 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
     im.hashes = map_new(c->arena);
     im.contradicted = map_new(c->arena);
     im.ranks = map_new(c->arena);
+    im.mapped = map_new(c->arena);
     return onnx_survey(&im) ? import_graph(&im, model.graph, o) : NULL;
 }

@@ -5,7 +5,8 @@
  *   import.c    model, graphs, inputs and outputs; one node after another
  *   values.c    inputs and outputs, of which sequences and optional values are several tensors
  *   declared.c  types that the model declares, against those that its values have
- *   tensor.c    TensorProto: raw data, typed fields, external files
+ *   tensor.c    TensorProto: raw data, typed fields
+ *   external.c  .. and data in files beside the model
  *   describe.c  inputs, outputs and operators as the file has them
  *   node.c      what converters ask of a node: attributes, constant inputs
  *   ops.def     operator, domain, versions, Relay operator, converter
@@ -135,6 +136,13 @@ typedef struct Import Import;
 /* A constant: a view of the model file where it is aligned.  NULL with an error. */
 const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc);
 
+/* ---- external.c -------------------------------------------------------------------------------- */
+
+/* The data of tensor `name` in another file, a view of it; where the model does not say how many
+ * bytes, `need` of them. */
+bool onnx_external(Import *im, const OnnxTensor *t, const char *name, Loc loc, uint64_t need,
+                   Bytes *out);
+
 /* ---- import.c ------------------------------------------------------------------------------------ */
 
 #define ONNX_MAX_NESTING 24    /* of subgraphs and functions */
@@ -162,6 +170,7 @@ struct Import {
     Map     *hashes;         /* of expr_hash */
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
     ImportFiles *files;
+    Map         *mapped; /* files beside the model that have been read: Bytes * by path */
 };
 
 /* Names of a graph: values by name; outer graphs are seen too. */
@@ -191,6 +200,9 @@ typedef struct Node {
 } Node;
 
 typedef bool OnnxConvert(Node *n);
+
+/* The model in the file; true: it has a graph. */
+bool onnx_read(Ctx *c, const char *path, Bytes file, OnnxModel *out);
 
 /* Convert a subgraph in a new scope whose first names are `inputs`; its outputs to out[noutputs].
  */

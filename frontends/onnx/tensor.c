@@ -1,72 +1,14 @@
 /* TensorProto: a constant of the model.
  *
  * Cells come as raw_data (a view of the file), as one of the typed fields, or from a file beside
- * the model, whose path must be relative and stay below the model's folder.  Whatever it is, the
- * number of cells must fit the shape. */
+ * the model (external.c).  Whatever it is, the number of cells must fit the shape. */
 #include "frontends/onnx/onnx.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *label(const OnnxTensor *t)
 {
     return t->name && *t->name ? t->name : "(unnamed)";
-}
-
-/* The bytes of a tensor in another file. */
-static bool external(Import *im, const OnnxTensor *t, Loc loc, Bytes *out)
-{
-    Ctx        *c = im->c;
-    const char *location = NULL, *offset = "0", *length = NULL, *slash, *path;
-    uint64_t    from, n;
-    char       *end;
-    Bytes       file;
-
-    for (uint32_t i = 0; i < t->external_data.n; i++) {
-        const OnnxEntry *e = t->external_data.at[i];
-
-        if (!e->key || !e->value)
-            continue;
-        if (!strcmp(e->key, "location"))
-            location = e->value;
-        else if (!strcmp(e->key, "offset"))
-            offset = e->value;
-        else if (!strcmp(e->key, "length"))
-            length = e->value;
-    }
-    if (!location || !*location)
-        return error_at(c, E_IMPORT, loc, "tensor '%s' does not say where its data are", label(t));
-    if (location[0] == '/' || strchr(location, '\\') || !strcmp(location, "..") ||
-        str_starts(location, "../") || strstr(location, "/../") || str_ends(location, "/.."))
-        return error_at(c, E_IMPORT, loc,
-                        "tensor '%s': its data may not lie outside the model's "
-                        "folder, in '%s'",
-                        label(t), location);
-    slash = strrchr(im->path, '/');
-    path = slash ? intern_printf(c->strings, "%.*s/%s", (int)(slash - im->path), im->path, location)
-                 : intern(c->strings, location);
-    for (uint32_t i = 0;; i++) {
-        if (i == im->files->n) {
-            vec_push(c->arena, im->files, path);
-            break;
-        }
-        if (!strcmp(im->files->at[i], path))
-            break;
-    }
-    if (!file_map(c->diags, path, &file)) {
-        diag_note(c->diags, loc, "it should hold the data of tensor '%s'", label(t));
-        return false;
-    }
-    from = strtoull(offset, &end, 10);
-    if (*end || *offset == '-' || from > file.n)
-        return error_at(c, E_IMPORT, loc, "tensor '%s': offset %s lies outside '%s'", label(t),
-                        offset, location);
-    n = length ? strtoull(length, &end, 10) : file.n - from;
-    if ((length && (*end || *length == '-')) || n > file.n - from)
-        return error_at(c, E_IMPORT, loc, "tensor '%s': '%s' holds %zu bytes, not %s from %s",
-                        label(t), location, file.n, length, offset);
-    *out = (Bytes){file.at + from, n};
-    return true;
 }
 
 enum { VIEW = 64 << 10 };
@@ -93,7 +35,7 @@ const Expr *onnx_constant(Import *im, const OnnxTensor *t, Loc loc)
                             label(t));
     bytes = n * dtype_bytes(type);
     if (t->data_location == 1) {
-        if (!external(im, t, loc, &data))
+        if (!onnx_external(im, t, label(t), loc, ((uint64_t)n * type.bits + 7) / 8, &data))
             return NULL;
     } else {
         data = onnx_tensor_data(c->arena, t);

@@ -101,6 +101,9 @@ def bad():
         save("bad_external_" + name, one(node("Add", "x w", "y"), inits=[external("w", [2, 3], place)]))
     save("bad_external_length", one(node("Add", "x w", "y"),
                                     inits=[external("w", [2, 3], "weights.bin", 12, 24)]))
+    for name, place in (("offset", (33, None)), ("number", ("1e3", None)), ("negative", (-4, 24)), ("end", (12, None)),
+                        ("size", (0, 20)), ("huge", (4, 1 << 64)), ("wraps", ((1 << 64) - 4, 24))):
+        save("bad_external_" + name, one(node("Add", "x w", "y"), inits=[external("w", [2, 3], "weights.bin", *place)]))
     def loop(*nodes, gives="v2"):
         return h.make_graph(nodes, "body", [value("i", I, []), value("c", B, []), value("v", F, None)],
                             [value("c2", B, None)] + [value(v, F, None) for v in gives.split()])
@@ -276,6 +279,10 @@ def ok():
     with open(os.path.join(HERE, "weights.bin"), "wb") as f:
         f.write(np.arange(8, dtype=np.float32).tobytes())
     save("ok_external", model([node("Add", "x w", "y")], [x], [y], [external("w", [2, 3], "weights.bin", 4, 24)]))
+    save("ok_external_rest", model([node("Add", "x w", "y")], [x], [y], [external("w", [3], "weights.bin", 4)]))
+    # at the end of a file of 7 TiB that external.sh makes: twenty views of it would have no room
+    save("external_far", model([node("Sum", " ".join(f"x{i}" for i in range(20)), "y")], [], [y],
+                               [external(f"x{i}", [2], "far.bin", (7 << 40) - 8 * (i + 1), 8) for i in range(20)]))
     save("ok_batch", model([node("Relu", "x", "y")], [value("x", F, ["N", 3])], [y]))
     save("ok_dims", model([node("Add", "x z", "y")], [value("x", F, ["N", "T"]), value("z", F, ["T"])], [y]))
     save("ok_softmax_12", model([node("Softmax", "x", "y")], [value("x", F, [2, 3, 4])], [y], opset=12))

@@ -28,7 +28,8 @@ static const Const *input(const char *folder, uint32_t i)
 {
     const char *path = arena_printf(c->arena, "%s/input_%u.pb", folder, i);
     OnnxTensor  t = {0};
-    Import      im = {.c = c, .path = path, .files = NEW(c->arena, ImportFiles)};
+    Import      im = {
+             .c = c, .path = path, .files = NEW(c->arena, ImportFiles), .mapped = map_new(c->arena)};
     const Expr *e;
     Bytes       file;
 
