@@ -227,6 +227,20 @@ static DType weights_type(Ctx *c, const Module *m)
     return found;
 }
 
+/* Said before they are packed, and by us: linkers only count relocations that do not reach. */
+static bool weights_fit(Ctx *c, const Plan *p)
+{
+    const char *triple = host_of(p->target)->triple;
+    uint64_t    most = weights_inside(p->code.weights) ? object_blob_most(triple) : UINT64_MAX;
+
+    if (p->weights_bytes <= most)
+        return true;
+    error_at(c, E_PACK, NO_LOC, "programs for '%s' hold at most %llu bytes of weights, not %llu",
+             triple, (unsigned long long)most, (unsigned long long)p->weights_bytes);
+    diag_hint(c->diags, "-fweights=file keeps them in a file of their own");
+    return false;
+}
+
 bool compile_plan(Ctx *c, Compiled *k)
 {
     double      from = now();
@@ -267,7 +281,7 @@ bool compile_plan(Ctx *c, Compiled *k)
         own->code.section = k->o->weights_section ? k->o->weights_section : ".tvmcc_weights";
     }
     k->plan = own;
-    return true;
+    return weights_fit(c, own);
 }
 
 /* ---- description ---- */
@@ -512,16 +526,13 @@ bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
 bool compile_join(Ctx *c, Compiled *k, Bytes code, BytesList *out)
 {
     const char *symbol = intern_printf(c->strings, "%s_weights", k->entry);
-    const char *section = k->plan->code.section;
 
     if (!weights_inside(k->plan->code.weights) || !k->weights.n ||
         object_format_of(host_of(k->plan->target)->triple) != OBJECT_ELF) { /* has them already */
         *out = (BytesList){1, DUP_ARRAY(c->arena, &code, 1)};
         return true;
     }
-    if (!section)
-        section = intern_printf(c->strings, ".rodata.%s", symbol);
-    return elf_join(c->diags, c->arena, code, section, symbol, k->weights, out);
+    return elf_join(c->diags, c->arena, code, k->plan->code.section, symbol, k->weights, out);
 }
 
 bool compile_blob(Ctx *c, Compiled *k, Bytes *out)

@@ -79,14 +79,24 @@ static bool overlap(Bytes x, Bytes y)
     return x.at < y.at + y.n && y.at < x.at + x.n;
 }
 
-/* Constant i has been packed: if no later one is made of the same bytes, they need no memory. */
-static void weights_forget(Ctx *c, const WeightsOut *w, const Plan *p, uint32_t i)
+/* Is a constant after number i made of the same bytes? */
+static bool needed_later(const Plan *p, uint32_t i)
 {
     Bytes from = p->consts[i].data->data;
 
     for (uint32_t k = i + 1; k < p->nconsts; k++)
         if (overlap(from, p->consts[k].data->data))
-            return;
+            return true;
+    return false;
+}
+
+/* Constant i has been packed: if no later one is made of the same bytes, they need no memory. */
+static void weights_forget(Ctx *c, const WeightsOut *w, const Plan *p, uint32_t i)
+{
+    Bytes from = p->consts[i].data->data;
+
+    if (needed_later(p, i))
+        return;
     file_forget(c->diags, from);
     if (w->file) /* else somebody may still print them */
         arena_forget(c->arena, (void *)(uintptr_t)from.at, from.n);
@@ -113,11 +123,29 @@ static bool narrow(Ctx *c, Compiled *k, const PlanConst *q, const uint8_t *from,
     return true;
 }
 
-static bool weights_add(Ctx *c, Compiled *k, WeightsOut *w, const PlanConst *q, JitFn *prepack)
+/* Bytes of the model as they are.  A slice of a file that is mapped leaves memory when it has been
+ * copied, so that a tensor of gigabytes is never there as a whole. */
+static bool put_slices(Ctx *c, FileOut *file, uint64_t at, Bytes from, bool forget)
 {
-    const uint8_t *from = q->data->data.at;
-    bool           thin = is_narrowed(q);
-    uint8_t       *to = w->file || thin ? w->one : w->all + q->offset;
+    enum { SLICE = 16 << 20 };
+
+    for (size_t done = 0; done < from.n; done += SLICE) {
+        Bytes slice = {from.at + done, from.n - done < SLICE ? from.n - done : SLICE};
+
+        if (!file_out_put(file, at + done, slice))
+            return false;
+        if (forget)
+            file_forget(c->diags, slice);
+    }
+    return true;
+}
+
+static bool weights_add(Ctx *c, Compiled *k, WeightsOut *w, uint32_t i, JitFn *prepack)
+{
+    const PlanConst *q = &k->plan->consts[i];
+    const uint8_t   *from = q->data->data.at;
+    bool             thin = is_narrowed(q);
+    uint8_t         *to = w->file || thin ? w->one : w->all + q->offset;
 
     if (prepack) {
         void *buffers[2] = {(void *)(uintptr_t)from, to};
@@ -131,7 +159,8 @@ static bool weights_add(Ctx *c, Compiled *k, WeightsOut *w, const PlanConst *q, 
     if (thin)
         from = to;
     if (w->file)
-        return file_out_put(w->file, WEIGHTS_AT + q->offset, (Bytes){from, q->bytes});
+        return put_slices(c, w->file, WEIGHTS_AT + q->offset, (Bytes){from, q->bytes},
+                          from == q->data->data.at && !needed_later(k->plan, i));
     if (from != w->all + q->offset && q->bytes)
         memcpy(w->all + q->offset, from, q->bytes);
     return true;
@@ -188,7 +217,7 @@ bool compile_weights(Ctx *c, Compiled *k)
         if (q->prepack && !sym)
             BUG("a prepack function was lost");
         memcpy(&fn, &sym, sizeof sym);
-        ok = !ctx_cancelled(c) && weights_add(c, k, &out, q, fn);
+        ok = !ctx_cancelled(c) && weights_add(c, k, &out, i, fn);
         weights_forget(c, &out, p, i);
     }
     if (j)

@@ -43,12 +43,25 @@ static bool elf_data(Diags *d, Arena *a, const char *triple, const char *abi, co
     return true;
 }
 
+uint64_t object_blob_most(const char *triple)
+{
+    static const struct {
+        const char *prefix;
+        uint64_t    most;
+    } rows[] = {{"x86_64", UINT64_MAX}, {"aarch64", 7ull << 29}, {"arm64", 7ull << 29}};
+
+    for (size_t i = 0; i < COUNT(rows) && object_format_of(triple) == OBJECT_ELF; i++)
+        if (str_starts(triple, rows[i].prefix))
+            return rows[i].most;
+    return INT32_MAX;
+}
+
 bool object_blob(Diags *d, Arena *a, const char *triple, const char *abi, const char *section,
                  const char *symbol, Bytes data, Bytes *out)
 {
     ObjectFormat f = object_format_of(triple);
 
-    if (f != OBJECT_ELF && data.n >= (uint64_t)1 << 31)
+    if (data.n > object_blob_most(triple))
         return diag_error(d, E_PACK, NO_LOC, "an object for '%s' cannot hold %zu bytes", triple,
                           data.n);
     switch (f) {

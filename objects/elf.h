@@ -27,6 +27,7 @@ enum {
     SHF_ALLOC = 2,
     SHF_EXECINSTR = 4,
     SHF_LINK_ORDER = 0x80,
+    SHF_X86_64_LARGE = 0x10000000, /* may lie beyond the 2 GiB that code reaches */
     STB_GLOBAL = 1,
     STT_OBJECT = 1,
     STT_FILE = 4,
@@ -84,9 +85,14 @@ ElfSym   elf_table_at(const ElfRaw *r, uint32_t table, uint32_t i);
 
 /* ---- elf_write.c ------------------------------------------------------------------------------ */
 
+/* The section of read-only data, and its flags: linkers put large ones of x86-64 behind everything
+ * else, so that code still reaches what is not large. */
+const char *elf_data_section(Arena *a, uint16_t machine, const char *symbol, uint64_t n);
+uint64_t    elf_data_flags(uint16_t machine, uint64_t n);
+
 /* The target for another -mabi=; "" is the usual one. */
 void elf_target_abi(ObjectTarget *t, const char *abi);
-/* elf_blob in a section of that name instead of .rodata.<symbol>. */
+/* elf_blob in a section of that name instead of the usual one. */
 Bytes elf_blob_in(Arena *a, const ObjectTarget *t, const char *section, const char *symbol,
                   Bytes data);
 
