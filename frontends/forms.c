@@ -6,7 +6,7 @@
  * Exporters compute shapes with operators of the model.  An expression of constants and dim_values
  * is evaluated here cell by cell, as build_fold does with numbers.  A cell is a quotient of a form
  * and a number, since sizes are scaled as floats, or not known: then nothing is said of it, and it
- * is data of the run like any other. */
+ * is data of the run like any other.  So are cells beside it: [1, h] is known by half. */
 #include "frontends/common.h"
 
 #include <math.h>
@@ -477,36 +477,75 @@ static bool call(const Eval *ev, const Expr *e, Cells out)
 
 /* ---- expressions ------------------------------------------------------------------------------------ */
 
-static bool evaluate(const Eval *ev, const Expr *e)
+static bool is_small(const Expr *e)
+{
+    int64_t n;
+
+    return expr_is_tensor(e) && type_elems(e->type, &n) && n <= MAX_CELLS;
+}
+
+/* Cells of what is no operator of shapes are data of the run. */
+static void evaluate(const Eval *ev, const Expr *e)
 {
     int64_t n;
     Cells  *out;
 
-    if (!expr_is_tensor(e) || !type_elems(e->type, &n) || n > MAX_CELLS)
-        return e->kind == EXPR_TUPLE || e->kind == EXPR_OP;
+    if (!is_small(e))
+        return;
+    type_elems(e->type, &n);
     out = NEW(ev->c->scratch, Cells);
     *out = (Cells){(uint32_t)n, NEW_ARRAY(ev->c->scratch, Cell, (size_t)n + 1)};
     if (e->kind == EXPR_CONST)
         for (uint32_t i = 0; i < out->n; i++)
             out->at[i] = cell_of_const(ev, e->u.constant, i);
     else if (!call_op(e) || !call(ev, e, *out))
-        return false;
+        for (uint32_t i = 0; i < out->n; i++)
+            out->at[i] = unknown;
     map_put(ev->known, PTR_KEY(e), out);
-    return true;
 }
 
+/* The next operand of e that is worth a look: small, or a list of such. */
+static const Expr *next_operand(const Expr *e, uint32_t *at)
+{
+    bool open = e->kind == EXPR_TUPLE || call_op(e);
+
+    while (open && *at < e->nkids) {
+        const Expr *kid = e->kids[(*at)++];
+
+        if (is_small(kid) || kid->kind == EXPR_TUPLE)
+            return kid;
+    }
+    return NULL;
+}
+
+typedef struct {
+    const Expr *e;
+    uint32_t    next;
+} Visit;
+
+/* Operands first, no farther than over so many nodes. */
 static const Cells *cells_of(Ctx *c, const Expr *e)
 {
-    Eval     ev = {c, map_new(c->scratch)};
-    ExprList list;
-    int64_t  n;
+    Eval ev = {c, map_new(c->scratch)};
+    Map *seen = map_new(c->scratch);
+    VEC(Visit) stack = {0};
+    uint32_t nodes = 0;
 
-    if (!expr_is_tensor(e) || !type_elems(e->type, &n) || n > MAX_CELLS)
-        return NULL;
-    list = expr_post_order(c, e);
-    for (uint32_t i = 0; i < list.n; i++)
-        if (i == MAX_NODES || !evaluate(&ev, list.at[i]))
-            return NULL;
+    if (is_small(e))
+        vec_push(c->scratch, &stack, ((Visit){e, 0}));
+    while (stack.n > 0) {
+        Visit      *top = &stack.at[stack.n - 1];
+        const Expr *kid = next_operand(top->e, &top->next);
+
+        if (!kid) {
+            evaluate(&ev, top->e);
+            stack.n--;
+        } else if (nodes < MAX_NODES && !map_get(seen, PTR_KEY(kid))) {
+            map_put(seen, PTR_KEY(kid), seen);
+            nodes++;
+            vec_push(c->scratch, &stack, ((Visit){kid, 0}));
+        }
+    }
     return known(&ev, e);
 }
 

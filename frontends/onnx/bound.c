@@ -191,8 +191,14 @@ static bool find_bounds(Node *n, uint32_t out, const RunDim *d, Bounds *r)
     return true;
 }
 
+/* Once, however often the body of a loop is converted. */
 static void say_guess(const Node *n, uint32_t out, const RunDim *d, const Bounds *r)
 {
+    const char *place = intern_printf(n->b.c->strings, "%s.%u", n->p->output.at[out], d->at);
+
+    if (map_get(n->im->guessed, PTR_KEY(place)))
+        return;
+    map_put(n->im->guessed, PTR_KEY(place), n->im);
     diag_warn(
         n->b.c->diags, W_DIM_BOUND, n->b.loc,
         "%s '%s': values of the run decide dimension %u of output '%s': at most %lld is taken",

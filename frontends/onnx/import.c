@@ -525,6 +525,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
     im.strings = map_new(c->arena);
     im.dim_names = map_new(c->arena);
     im.decided = map_new(c->arena);
+    im.guessed = map_new(c->arena);
     im.hashes = map_new(c->arena);
     im.contradicted = map_new(c->arena);
     im.ranks = map_new(c->arena);

@@ -167,6 +167,7 @@ struct Import {
     Shapes  *shapes;
     Map     *dim_names;      /* of dimensions that there are */
     Map     *decided;        /* their atoms, where values of the run decide them */
+    Map     *guessed;        /* places in tensors, of which that was said already */
     Map     *hashes;         /* of expr_hash */
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
     ImportFiles *files;

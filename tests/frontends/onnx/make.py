@@ -305,6 +305,17 @@ def ok():
         [node("Identity", "c", "c2"), node("MatMul", "v wt", "t"), node("Tanh", "t", "v2")], "body",
         [value("i", I, []), value("c", B, []), value("v", F, [2, 3])], [value("c2", B, []), value("v2", F, [2, 3])]))],
         [x, value("w", F, [3, 3]), value("n", I, [])], [y]))
+    # A count that a branch before the loop has for itself stays there: of the loop it is an argument.
+    counted = h.make_graph([node("NonZero", "x", "at"), node("Cast", "at", "f", to=F), node("ReduceSum", "f", "t", keepdims=0)],
+                           "then", [], [value("t", F, [])])
+    most = h.make_graph([node("ReduceMax", "x", "u", keepdims=0)], "else", [], [value("u", F, [])])
+    save("ok_loop_around", model([node("If", "b", "w", then_branch=counted, else_branch=most), node("Loop", "n _ x", "y", body=h.make_graph(
+        [node("Identity", "c", "c2"), node("Mul", "v w", "v2")], "body",
+        [value("i", I, []), value("c", B, []), value("v", F, [2, 3])], [value("c2", B, []), value("v2", F, [2, 3])]))],
+        [x, value("b", B, []), value("n", I, [])], [y]))
+    # of four sizes the model knows two
+    save("dim_sizes_beside", model([node("Shape", "x", "s"), node("Slice", "s zero two", "t"), node("Concat", "t n", "to", axis=0), node("Resize", "x _ _ to", "y")],
+                                   [value("x", F, [1, 3, 4, 4]), value("n", I, [2])], [y], [init("zero", [0]), init("two", [2])]))
     f = h.make_function("local", "Scale", ["a"], ["b"],
                         [node("LeakyRelu", "a", "t"), node("Add", "t t", "b")], [h.make_opsetid("", 17)], ["alpha"])
     f.node[0].attribute.append(h.make_attribute_ref("alpha", onnx.AttributeProto.FLOAT, "alpha"))
