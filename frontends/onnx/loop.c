@@ -12,6 +12,7 @@
 typedef struct {
     Map *inside;  /* nodes that depend on a variable */
     Map *brought; /* nodes that do not, but are used by one that does: the parameter */
+    uint32_t since; /* the id of the first node that the loop made: older ones stand before it */
     VEC(const Expr *) params, args;
 } Lift;
 
@@ -74,20 +75,23 @@ static const Expr *replace(Ctx *c, void *user, const Expr *was, const Expr *now)
 }
 
 /* The round's result with parameters for what it uses from outside.  What mentions a dimension that
- * it binds is none of that. */
+ * it binds is none of that; a node from before the loop is, whatever is bound within it. */
 static const Expr *lift(Ctx *c, Lift *l, const Expr *round, uint32_t n, const Expr *const *vars)
 {
     ExprList list = expr_post_order(c, round);
     Map     *closed = closed_nodes(c, list), *dims = map_new(c->scratch);
 
     for (uint32_t i = 0; i < list.n; i++)
-        onnx_note_bound(dims, list.at[i]);
+        if (list.at[i]->id >= l->since)
+            onnx_note_bound(dims, list.at[i]);
     l->inside = map_new(c->scratch);
     l->brought = map_new(c->scratch);
     for (uint32_t i = 0; i < n; i++)
         map_put(l->inside, PTR_KEY(vars[i]), l->inside);
     map_put(l->inside, PTR_KEY(round), l->inside);
     for (uint32_t i = 0; i < list.n; i++) {
+        if (list.at[i]->id < l->since)
+            continue;
         if (mentions(list.at[i], dims) || list.at[i]->kind == EXPR_LET)
             map_put(l->inside, PTR_KEY(list.at[i]), l->inside);
         if (list.at[i]->kind == EXPR_LET) /* and its variable */
@@ -112,6 +116,7 @@ typedef struct {
     VEC(const Expr *) var, first, next;
     OnnxBinds  binds; /* that values of a round decide */
     const Map *dims;  /* of those: their names */
+    uint32_t   since; /* the id of the first node of the loop */
 } Rounds;
 
 static void carry(Ctx *c, Rounds *r, const Expr *var, const Expr *first, const Expr *next)
@@ -126,7 +131,7 @@ static const Expr *call_rounds(Node *n, Rounds *r)
 {
     Ctx         *c = n->b.c;
     Loc          loc = n->b.loc;
-    Lift         l = {0};
+    Lift         l = {.since = r->since};
     const char  *name = intern_printf(c->strings, "loop%u", n->im->loops++);
     uint32_t     nvars = r->var.n, all;
     const Expr  *round = expr_tuple(c, nvars, r->next.at, loc), *end, *again, *body, *func, *self;
@@ -532,6 +537,7 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     const Build     *b = &n->b;
     Ctx             *c = b->c;
     OnnxLoop         l = *of;
+    Rounds           r = {.since = c->next_expr};
     uint32_t         takes = l.scan ? 0 : 2, gives = l.scan ? 0 : 1; /* before the states */
     uint32_t         nin = takes + l.states + l.slices, bound = n->im->binds.n;
     const Expr     **made = NEW_ARRAY(c->arena, const Expr *, l.g->output.n + 1);
@@ -539,7 +545,6 @@ bool onnx_loop(Node *n, const OnnxLoop *of, const Expr **out)
     const Expr      *more = build2(b, "add", i, i64(b, 1), NULL), *go, *first, *next, *all;
     const OnnxPack **pieces = NEW_ARRAY(c->arena, const OnnxPack *, l.pieces + 1);
     OnnxParts        parts = {0};
-    Rounds           r = {0};
     States           s = {0};
 
     l.go = l.go ? scalar(b, l.go) : NULL;
@@ -590,13 +595,13 @@ bool onnx_rounds(Node *n, const Idx *count, uint32_t states, const Expr *const *
 {
     const Build *b = &n->b;
     Ctx         *c = b->c;
+    Rounds       r = {.since = c->next_expr};
     OnnxLoop     l = {.limit = build_values(b, type_tensor(c, DT_I64, 0, NULL), (Dims){1, &count})};
     const Expr  *i = expr_var(c, "n", type_tensor(c, DT_I64, 0, NULL), b->loc), *all;
     const Expr  *more = build2(b, "add", i, i64(b, 1), NULL), *begins, *next;
     const Expr **in = NEW_ARRAY(c->arena, const Expr *, states + 1);
     uint32_t     bound = n->im->binds.n;
     const OnnxPack *pack;
-    Rounds          r = {0};
 
     for (uint32_t k = 0; k < states; k++)
         in[k] = expr_var(c, "state", first[k]->type, b->loc);
