@@ -58,17 +58,12 @@ bool convert_fused_gemm(Node *n)
                                                     node_float(n, "activation_beta", 0)));
 }
 
-/* x + bias, then Gelu, exact or by tanh. */
-static bool bias_gelu(Node *n, bool exact)
+static const Expr *gelu(const Build *b, const Expr *x, bool exact)
 {
-    const Build *b = &n->b;
-    const Expr  *x, *t;
+    const Expr *t;
 
-    if (!node_need_rank(n, 0, 0, MAX_RANK))
-        return false;
-    x = n->in[0];
-    if (node_has(n, 1) && !(x = build2(b, "add", x, n->in[1], NULL)))
-        return false;
+    if (!x)
+        return NULL;
     if (exact) {
         t = build1(b, "erf", build_by(b, "multiply", x, M_SQRT1_2), NULL);
     } else {
@@ -78,7 +73,20 @@ static bool bias_gelu(Node *n, bool exact)
         t = build1(b, "tanh", build_by(b, "multiply", t, sqrt(2 / M_PI)), NULL);
     }
     t = build2(b, "add", t, build_scalar(b, x, 1), NULL);
-    return node_done(n, build2(b, "multiply", build_by(b, "multiply", x, 0.5), t, NULL));
+    return build2(b, "multiply", build_by(b, "multiply", x, 0.5), t, NULL);
+}
+
+/* x + bias, then Gelu, exact or by tanh. */
+static bool bias_gelu(Node *n, bool exact)
+{
+    const Expr *x;
+
+    if (!node_need_rank(n, 0, 0, MAX_RANK))
+        return false;
+    x = n->in[0];
+    if (node_has(n, 1))
+        x = build2(&n->b, "add", x, n->in[1], NULL);
+    return node_done(n, gelu(&n->b, x, exact));
 }
 
 bool convert_bias_gelu(Node *n)
@@ -89,6 +97,117 @@ bool convert_bias_gelu(Node *n)
 bool convert_fast_gelu(Node *n)
 {
     return bias_gelu(n, false);
+}
+
+/* Half of x + bias times Gelu of the other half. */
+bool convert_bias_split_gelu(Node *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x;
+    uint32_t     last;
+    int64_t      wide;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 1, 1) ||
+        !(x = build2(b, "add", n->in[0], n->in[1], NULL)))
+        return false;
+    last = expr_rank(x) - 1;
+    wide = build_dim(b, x, last);
+    return node_done(n, build2(b, "multiply", build_slice(b, x, last, 0, wide / 2),
+                               gelu(b, build_slice(b, x, last, wide / 2, wide), true), NULL));
+}
+
+bool convert_gemm_fast_gelu(Node *n)
+{
+    const Expr *x;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 1, MAX_RANK) ||
+        !(x = onnx_matmul(n, n->in[0], n->in[1])))
+        return false;
+    if (node_has(n, 2))
+        x = build2(&n->b, "add", x, n->in[2], NULL);
+    return node_done(n, gelu(&n->b, x, false));
+}
+
+/* All inputs added up. */
+bool convert_bias_add(Node *n)
+{
+    const Expr *x = node_need_rank(n, 0, 0, MAX_RANK) ? n->in[0] : NULL;
+
+    for (uint32_t i = 1; i < n->nin; i++)
+        x = node_has(n, i) ? build2(&n->b, "add", x, n->in[i], NULL) : x;
+    return node_done(n, x);
+}
+
+/* softmax(x + bias), of all dimensions from the axis on. */
+bool convert_bias_softmax(Node *n)
+{
+    const Build  *b = &n->b;
+    SoftmaxAttrs *a = ATTRS(b, SoftmaxAttrs);
+    const Expr   *x, *y, *bias;
+    const Idx    *dims[MAX_RANK];
+    uint32_t      axis, r;
+
+    if (!node_need_rank(n, 0, 1, MAX_RANK) || !node_need_rank(n, 1, 0, expr_rank(n->in[0])) ||
+        !node_axis(n, node_int(n, "axis", 1), expr_rank(n->in[0]), &axis))
+        return false;
+    x = n->in[0];
+    bias = n->in[1];
+    r = expr_rank(bias);
+    if (node_int(n, "is_inner_broadcast", 1) && r < expr_rank(x) && r >= expr_rank(x) - axis) {
+        /* Its leading dimensions are the first ones of x. */
+        uint32_t lead = r - (expr_rank(x) - axis);
+
+        for (uint32_t i = 0; i < expr_rank(x); i++)
+            dims[i] = i < lead   ? expr_form(bias, i)
+                      : i < axis ? idx_const(b->c->arith, 1)
+                                 : expr_form(bias, lead + i - axis);
+        bias = build_reshape_to(b, bias, expr_rank(x), dims);
+    }
+    a->axis = 1;
+    y = build2(b, "add", x, bias, NULL);
+    y = y ? build1(b, "nn.softmax", build_matrix(b, y, axis), a) : NULL;
+    return node_done(n, build_reshape_to(b, y, expr_rank(x), expr_forms(x).at));
+}
+
+/* x + y * gate. */
+bool convert_gated_add(Node *n)
+{
+    return node_need_rank(n, 0, 0, MAX_RANK) && node_need_rank(n, 1, 0, MAX_RANK) &&
+           node_need_rank(n, 2, 0, MAX_RANK) &&
+           node_done(n, build2(&n->b, "add", n->in[0],
+                               build2(&n->b, "multiply", n->in[1], n->in[2], NULL), NULL));
+}
+
+/* Distances of all rows of A from all of B. */
+bool convert_cdist(Node *n)
+{
+    static const char *const metrics[] = {"sqeuclidean", "euclidean", NULL};
+    const Build             *b = &n->b;
+    const char              *metric;
+    const Expr              *d;
+    int64_t                  last = 2;
+
+    if (!node_need_rank(n, 0, 2, 2) || !node_need_rank(n, 1, 2, 2) ||
+        !node_choice(n, "metric", metrics, &metric))
+        return false;
+    d = build2(b, "subtract", build_expand_dims(b, n->in[0], 1, 1),
+               build_expand_dims(b, n->in[1], 0, 1), NULL);
+    d = d ? build_reduce(b, "sum", build2(b, "multiply", d, d, NULL), 1, &last, false) : NULL;
+    return node_done(n, *metric == 'e' ? build1(b, "sqrt", d, NULL) : d);
+}
+
+/* Distinct numbers in the order in which they come, where each is among them, how many there are.
+ */
+bool convert_unique_in_order(Node *n)
+{
+    const Expr *inverse;
+
+    if (!node_need_rank(n, 0, 1, 1) || !onnx_unique(n, false))
+        return false;
+    inverse = n->out[2];
+    n->out[1] = inverse;
+    n->out[2] = n->out[3];
+    return true;
 }
 
 bool convert_skip_rms_norm(Node *n)

@@ -23,6 +23,18 @@ static const Expr *lengths(const Build *b, const Expr *mask, const Idx *from, co
     return onnx_lengths(b, build_slice_to(b, mask, 0, from, idx_add(b->c->arith, from, N)), N);
 }
 
+/* A mask of the keys that there are, for all that a buffer has room for. */
+static const Expr *padded(const Build *b, const Expr *mask, const Idx *T)
+{
+    uint32_t rank = expr_rank(mask);
+    int64_t  pads[2 * MAX_RANK] = {0}, have, all;
+
+    if (!idx_is_const(expr_form(mask, rank - 1), &have) || !idx_is_const(T, &all) || have > all)
+        return mask;
+    pads[2 * rank - 1] = all - have;
+    return build_pad(b, mask, pads, 0, "constant");
+}
+
 /* Numbers that are added to the products: 0 where a key is seen, `masked` where it is not.  A mask
  * has a cell for each key, [N, T], or for each query and key, [N, S, T], or is a list: where the
  * keys of each row end, [N]; and where they begin, [2N]; or that and sums of these, [3N + 2]. */
@@ -46,6 +58,8 @@ static const Expr *additive(Node *n, const Expr *mask, const Operands *o, double
     }
     if (rank == 2)
         dims[1] = T;
+    if (o->shared && !(mask = padded(b, mask, T)))
+        return NULL;
     for (uint32_t i = 0; i < rank; i++)
         if (rank < 2 || rank > 3 || expr_form(mask, i) != dims[i])
             return node_error(n, E_UNSUPPORTED, "a mask %s for %s queries and %s keys",

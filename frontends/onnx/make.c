@@ -182,6 +182,20 @@ bool convert_range(Node *n)
     return node_done(n, build_const(b, t, 1, &cells, at));
 }
 
+/* Without a delta, which may be left out, in steps of 1. */
+bool convert_range_by_one(Node *n)
+{
+    const Expr **in = NEW_ARRAY(n->b.c->arena, const Expr *, 3);
+
+    for (uint32_t i = 0; i < n->nin && i < 3; i++)
+        in[i] = n->in[i];
+    if (!in[2])
+        in[2] = build_scalar(&n->b, in[0], 1);
+    n->in = in;
+    n->nin = 3;
+    return convert_range(n);
+}
+
 bool convert_eye_like(Node *n)
 {
     const Build *b = &n->b;

@@ -371,13 +371,22 @@ static const Expr *times(const Build *b, const Expr *x, double v)
 
 bool convert_fused_matmul(Node *n)
 {
-    bool        tx = node_int(n, "transA", 0), ty = node_int(n, "transB", 0);
-    const Expr *r;
+    static const char *const batches[] = {"transBatchA", "transBatchB"};
+    bool                     tx = node_int(n, "transA", 0), ty = node_int(n, "transB", 0);
+    const Expr              *r;
 
-    if (node_int(n, "transBatchA", 0) || node_int(n, "transBatchB", 0))
-        return node_error(n, E_UNSUPPORTED, "transBatchA and transBatchB");
     if (!operands(n))
         return false;
+    for (uint32_t i = 0; i < 2; i++) { /* the first dimension behind the others of the batch */
+        int64_t  perm[MAX_RANK];
+        uint32_t rank = expr_rank(n->in[i]);
+
+        if (!node_int(n, batches[i], 0) || rank < 3)
+            continue;
+        for (uint32_t k = 0; k < rank; k++)
+            perm[k] = k + 2 < rank ? k + 1 : k + 2 == rank ? 0 : k;
+        n->in[i] = build_transpose(&n->b, n->in[i], rank, perm);
+    }
     if (!tx && !ty)
         r = onnx_matmul(n, n->in[0], n->in[1]);
     else if (expr_rank(n->in[0]) == 2 && expr_rank(n->in[1]) == 2)

@@ -427,14 +427,12 @@ bool convert_qlinear_binary(Node *n)
     return y && quantized(n, build2(&n->b, n->relay, x, y, NULL), 6);
 }
 
-bool convert_qlinear_unary(Node *n)
+static bool qlinear_unary(Node *n)
 {
     const Build *b = &n->b;
     const Expr  *x;
     const void  *attrs = NULL;
 
-    if (node_int(n, "channels_last", 0))
-        return node_error(n, E_UNSUPPORTED, "channels_last 1");
     if (!(x = dequantized(n, 0, 0)))
         return false;
     if (!strcmp(n->relay, "nn.avg_pool2d")) {
@@ -450,14 +448,63 @@ bool convert_qlinear_unary(Node *n)
     } else if (!strcmp(n->relay, "nn.softmax")) {
         SoftmaxAttrs *a = ATTRS(b, SoftmaxAttrs);
 
-        if (node_int(n, "opset", 13) < 13)
-            return node_error(n, E_UNSUPPORTED, "opset below 13");
         a->axis = node_int(n, "axis", -1);
         attrs = a;
+        if (node_int(n, "opset", 13) < 13) { /* of all dimensions from the axis on */
+            uint32_t axis;
+
+            if (!node_axis(n, a->axis, expr_rank(x), &axis))
+                return false;
+            a->axis = 1;
+            x = build1(b, n->relay, build_matrix(b, x, axis), a);
+            return quantized(
+                n, build_reshape_to(b, x, expr_rank(n->in[0]), expr_forms(n->in[0]).at), 3);
+        }
     } else if (!strcmp(n->relay, "nn.global_avg_pool2d") && !node_need_rank(n, 0, 4, 4)) {
         return false;
     }
     return quantized(n, build1(b, n->relay, x, attrs), 3);
+}
+
+bool convert_qlinear_unary(Node *n)
+{
+    return node_int(n, "channels_last", 0)
+               ? onnx_channels_last(n, 1, (const uint32_t[]){0}, qlinear_unary)
+               : qlinear_unary(n);
+}
+
+bool convert_qlinear_reduce_mean(Node *n)
+{
+    const Expr *x;
+    int64_t     axes[MAX_RANK];
+    Ints        given;
+    uint32_t    rank;
+
+    if (!(x = dequantized(n, 0, 0)))
+        return false;
+    rank = expr_rank(x);
+    for (uint32_t i = 0; i < rank; i++)
+        axes[i] = i;
+    if (node_ints(n, "axes", &given) && given.n) {
+        if (!node_axes(n, given, rank, axes))
+            return false;
+        rank = given.n;
+    }
+    return quantized(n, build_reduce(&n->b, "mean", x, rank, axes, node_int(n, "keepdims", 1) != 0),
+                     3);
+}
+
+/* Of X and Y, each with scale and zero point. */
+bool convert_qlinear_where(Node *n)
+{
+    const Expr *x, *y;
+    DType       t;
+
+    if (!need(n, 0, 9) || !(x = dequantized(n, 1, 0)) || !(y = dequantized(n, 4, 0)))
+        return false;
+    t = expr_dtype(n->in[1]);
+    return node_done(
+        n, onnx_quantize(n, build_where(&n->b, n->in[0], x, y), n->in[7], n->in[8], 1, t));
 }
 
 bool convert_qlinear_concat(Node *n)
@@ -495,7 +542,81 @@ bool convert_qgemm(Node *n)
         y = build2(b, "add", y, build2(b, "multiply", build_cast(b, n->in[6], DT_F32), scale, NULL),
                    NULL);
     }
-    if (node_float(n, "alpha", 1) != 1)
-        return node_error(n, E_UNSUPPORTED, "alpha other than 1");
+    if (y && node_float(n, "alpha", 1) != 1)
+        y = build_by(b, "multiply", y, node_float(n, "alpha", 1));
     return node_has(n, 7) ? quantized(n, y, 7) : node_done(n, y);
+}
+
+/* The product of input 0 and its weights in floats, then attention by it. */
+bool convert_qattention(Node *n)
+{
+    const Expr *x, *w;
+
+    node_ignore(n, "past_present_share_buffer");
+    if (!node_need_rank(n, 0, 3, 3) || !node_need_rank(n, 1, 2, 2) || !node_need_rank(n, 3, 0, 1))
+        return false;
+    if (build_elems(&n->b, n->in[3]) != 1)
+        return node_error(n, E_UNSUPPORTED, "a scale for each row");
+    x = centred(n, 0, 6, 0);
+    w = centred(n, 1, 7, 1);
+    if (!x || !w || !scaled(n, onnx_matmul(n, x, w), param(n, n->in[3]), 4, 2))
+        return false;
+    return onnx_attention_of(
+        n, n->out[0],
+        &(OnnxAttentionInputs){
+            .mask = 5, .past = 8, .bias = UINT32_MAX, .past_length = UINT32_MAX});
+}
+
+/* Tables, gamma and beta in bytes, with scales from input 8 and zero points from input 13 on. */
+bool convert_qembed_layer_norm(Node *n)
+{
+    for (uint32_t i = 2; i < 7; i++) {
+        const Expr *zero;
+
+        if (!node_has(n, i))
+            continue;
+        if (!need(n, i, i + 1) || !need(n, i + 6, i + 7))
+            return false;
+        zero = node_has(n, i + 11) ? n->in[i + 11] : NULL;
+        if (!(n->in[i] = onnx_dequantize(n, n->in[i], n->in[i + 6], zero, 0)))
+            return false;
+    }
+    if (node_has(n, 8))
+        n->in[8] = NULL; /* where EmbedLayerNormalization has its positions */
+    return convert_embed_layer_norm(n);
+}
+
+/* Weights [D, I, 4*H] in bytes, with a scale for each direction or each of its columns: as LSTM has
+ * them. */
+static const Expr *gates(Node *n, uint32_t i, uint32_t scale)
+{
+    const Build *b = &n->b;
+    const Expr  *w, *p[2] = {0};
+    const Idx   *one = idx_const(b->c->arith, 1);
+
+    if (!node_need_rank(n, i, 3, 3))
+        return NULL;
+    for (uint32_t k = 0; k < 2; k++) {
+        if (!node_need_rank(n, scale + k, 1, 2))
+            return NULL;
+        p[k] = n->in[scale + k];
+        p[k] = build_reshape_to(b, build_cast(b, p[k], DT_F32), 3,
+                                (const Idx *[]){expr_form(p[k], 0), one,
+                                                expr_rank(p[k]) == 2 ? expr_form(p[k], 1) : one});
+    }
+    w = build2(b, "subtract", build_cast(b, n->in[i], DT_F32), p[1], NULL);
+    return build_transpose(b, build2(b, "multiply", w, p[0], NULL), 3, (int64_t[]){0, 2, 1});
+}
+
+/* Input and state are not rounded to bytes in each step: that is a shortcut of processors, not
+ * what the model was made for. */
+bool convert_dynamic_quantize_lstm(Node *n)
+{
+    const Expr *w = gates(n, 1, 8), *r = w ? gates(n, 2, 10) : NULL;
+
+    if (!r)
+        return false;
+    n->in[1] = w;
+    n->in[2] = r;
+    return convert_lstm(n);
 }

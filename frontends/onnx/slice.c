@@ -390,6 +390,13 @@ bool convert_pad(Node *n)
     return node_done(n, build_pad(&n->b, x, pads, value, mode));
 }
 
+/* That of com.microsoft, whatever its version. */
+bool convert_pad_by_inputs(Node *n)
+{
+    n->opset = 11;
+    return convert_pad(n);
+}
+
 /* Crop or pad around the middle. */
 bool convert_center_crop_pad(Node *n)
 {

@@ -92,7 +92,7 @@ static const Expr *scattered(const Build *b, const Idx *n, const Expr *at, const
 }
 
 /* Rows [n, columns]; x in which they lie along `axis`. */
-static bool unique_rows(Node *n, const Expr *x, uint32_t axis, const Expr *rows)
+static bool unique_rows(Node *n, const Expr *x, uint32_t axis, const Expr *rows, bool sorted)
 {
     const Build *b = &n->b;
     const Idx   *count = expr_form(rows, 0), *groups;
@@ -108,7 +108,7 @@ static bool unique_rows(Node *n, const Expr *x, uint32_t axis, const Expr *rows)
     end = build_where(b, build2(b, "equal", end, cell_form(b, groups), NULL), cell_form(b, count),
                       build_take(b, at, end, 0));
     sizes = build_sub(b, end, at);
-    if (!node_int(n, "sorted", 1)) { /* groups in the order of their first rows */
+    if (!sorted) { /* groups in the order of their first rows */
         const Expr *number = build_arange(b, count, DT_I64), *first, *place, *from;
 
         first = build2(b, "equal", build_take(b, indices, inverse, 0), number, NULL);
@@ -129,6 +129,11 @@ static bool unique_rows(Node *n, const Expr *x, uint32_t axis, const Expr *rows)
 }
 
 bool convert_unique(Node *n)
+{
+    return onnx_unique(n, node_int(n, "sorted", 1) != 0);
+}
+
+bool onnx_unique(Node *n, bool sorted)
 {
     const Build *b = &n->b;
     const Expr  *x, *rows;
@@ -165,5 +170,5 @@ bool convert_unique(Node *n)
     for (uint32_t i = 0; rows && i < rank; i++)
         flat[i > 0] = idx_mul(b->c->arith, flat[i > 0], expr_form(rows, i));
     rows = build_reshape_to(b, rows, 2, flat);
-    return rows && unique_rows(n, x, axis, rows);
+    return rows && unique_rows(n, x, axis, rows, sorted);
 }
