@@ -417,9 +417,9 @@ static void print_text(const Profile *p)
         columns_new(p->s.driver->arena, p->predictor.n ? "rrrrrrrrlrrrl" : "rrrrrrrrlrl");
 
     say(p->s.driver,
-        "%s, %u threads, %s: a run takes %.4f ms, its steps %.4f ms; the machine makes %.1f "
+        "%s, %s, %s: a run takes %.4f ms, its steps %.4f ms; the machine makes %.1f "
         "GFLOP/s and reads %.1f GB/s\n",
-        p->s.info->name, p->s.params.threads, session_compiled_for(&p->s), p->wall * 1e3,
+        p->s.info->name, session_threads(&p->s), session_compiled_for(&p->s), p->wall * 1e3,
         p->total * 1e3, p->peak * 1e-9, p->bandwidth * 1e-9);
     for (size_t i = 0; i < COUNT(heads); i++)
         columns_add(table, "%s", heads[i]);

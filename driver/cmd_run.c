@@ -54,11 +54,13 @@ int cmd_run(Driver *driver)
         session_cut(&s);
     }
     if (ok && o->print_time) {
+        uint32_t runs = o->repeat * o->number;
+
         if (o->json)
             add_times(&s.json, &t);
         else
-            say(driver, "%.4f ms median, %.4f min, %.4f mean, %.4f p95; %u runs, %u threads, %s\n",
-                t.median, t.min, t.mean, t.p95, o->repeat * o->number, s.params.threads,
+            say(driver, "%.4f ms median, %.4f min, %.4f mean, %.4f p95; %u run%s, %s, %s\n",
+                t.median, t.min, t.mean, t.p95, runs, runs == 1 ? "" : "s", session_threads(&s),
                 session_compiled_for(&s));
     }
     bool quiet = o->json || o->print_top || o->print_time || o->out_path || o->expect_path;
@@ -129,8 +131,8 @@ static void report(Session *s, const Times *t)
         say(driver, "%s", s->json.at);
         return;
     }
-    say(driver, "%s, %u threads: %.4f ms min, %.4f median, %.4f mean, %.4f p95\n", s->info->name,
-        s->params.threads, t->min, t->median, t->mean, t->p95);
+    say(driver, "%s, %s: %.4f ms min, %.4f median, %.4f mean, %.4f p95\n", s->info->name,
+        session_threads(s), t->min, t->median, t->mean, t->p95);
     say(driver, "%s", session_compiled_for(s));
     if (s->compiled)
         say(driver, " in %.3f s", compile);

@@ -169,9 +169,8 @@ void session_show(Session *s)
     static const char *const fills[] = {"random", "0", "1"}; /* as FillMode */
     bool                     filled = s->ngiven < s->info->ninputs;
 
-    say(s->driver, "%s, %u threads, %s%s%s\n", s->info->name, s->params.threads,
-        session_compiled_for(s), filled ? ", inputs not given are " : "",
-        filled ? fills[s->driver->opt.fill] : "");
+    say(s->driver, "%s, %s, %s%s%s\n", s->info->name, session_threads(s), session_compiled_for(s),
+        filled ? ", inputs not given are " : "", filled ? fills[s->driver->opt.fill] : "");
     for (uint32_t i = 0; i < s->info->noutputs; i++)
         if (s->info->outputs[i].ndim && session_is_text(s, s->info->outputs[i].name))
             show_text(s, i);

@@ -459,6 +459,12 @@ void session_begin_json(Session *s)
     str_printf(&s->json, ", \"native\": %s", is_native(s) ? "true" : "false");
 }
 
+const char *session_threads(const Session *s)
+{
+    return s->params.threads == 1 ? "1 thread"
+                                  : arena_printf(s->driver->arena, "%u threads", s->params.threads);
+}
+
 const char *session_compiled_for(const Session *s)
 {
     Arena      *a = s->driver->arena;

@@ -58,7 +58,8 @@ bool session_compare(Session *s, const char *path);
 /* --per-layer: every kernel of the product against the interpreter (layers.c). */
 bool session_layers(Session *s);
 /* `{"model": .., "threads": .., "target": ..`, to be gone on with. */
-void session_begin_json(Session *s);
+void        session_begin_json(Session *s);
+const char *session_threads(const Session *s); /* "2 threads" */
 /* `compiled for this CPU (cascadelake; -mcpu=native)`: times mean nothing without it. */
 const char *session_compiled_for(const Session *s);
 
