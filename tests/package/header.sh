@@ -95,6 +95,19 @@ if command -v llvm-nm-19 >/dev/null; then
     quiet "$tvmcc" -c "$rows" --dim=N=1 --entry=net -fweights=file --target=aarch64-linux-gnu -o file.o
     both file.h file.o "" 2
 fi
+# Projects in C++ that are careful about warnings take all of them, and those of runtime and compiler.
+for cxx in c++ clang++-19; do
+    command -v $cxx >/dev/null || continue
+    for header in 4/net.h buckets.h file.h bounds.h tvmcc/runtime.h tvmcc/compiler.h; do
+        [ "$header" != bounds.h ] || quiet "$tvmcc" -c "$rows" --dim=N=1..4 --entry=net -mcpu=x86-64 -o bounds.o
+        echo "#include \"$header\"" >careful.cc
+        for std in c++98 c++20; do
+            quiet $cxx -std=$std -I. -I"$source/include" -Wall -Wextra -pedantic -Wconversion -Wsign-conversion -Wshadow \
+                -Wundef -Wold-style-cast -Wzero-as-null-pointer-constant -Wno-long-long -Wno-variadic-macros -Werror \
+                -c careful.cc -o careful.o
+        done
+    done
+done
 # Linkers of other systems.
 if command -v clang-19 ld64.lld-19 >/dev/null; then
     for n in 1 4; do
