@@ -121,10 +121,11 @@ typedef struct {
 /* "<U5" */
 static bool parse_text(Bytes b, bool *big, Text *t)
 {
-    Scan s = {(const char *)b.at + 2, (const char *)b.at + b.n, false};
+    Scan s;
 
     if (b.n < 3 || !strchr("<>|=", (char)b.at[0]) || (b.at[1] != 'U' && b.at[1] != 'S'))
         return false;
+    s = (Scan){(const char *)b.at + 2, (const char *)b.at + b.n, false};
     *big = b.at[0] == '>';
     *t = (Text){(char)b.at[1], scan_int(&s)};
     return !s.bad && s.at == s.end && t->cells <= INT32_MAX;
