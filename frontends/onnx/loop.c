@@ -10,9 +10,9 @@
 
 /* What depends on the variables of a loop, what stays in its body, and what is brought in. */
 typedef struct {
-    Map *inside;  /* nodes that depend on a variable */
-    Map *brought; /* nodes that do not, but are used by one that does: the parameter */
-    uint32_t since; /* the id of the first node that the loop made: older ones stand before it */
+    Map     *inside;  /* nodes that depend on a variable */
+    Map     *brought; /* nodes that do not, but are used by one that does: the parameter */
+    uint32_t since;   /* the id of the first node that the loop made: older ones stand before it */
     VEC(const Expr *) params, args;
 } Lift;
 
