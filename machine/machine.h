@@ -101,6 +101,9 @@ typedef struct {
 int64_t tile_pixels_most(const Machine *m, int64_t lanes, int64_t nv);
 /* Cycles of one step of the reduction over tiles of all these pixels by nv vectors. */
 double tile_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
+/* ... of tiles that ask for their weights ahead, and whose numbers and weights come from L2 or
+ * beyond, in order. */
+double fed_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
 /* ... and pixels, per multiply-add of a vector, in tiles of at most t.pixels; with what tile_best
  * counts beside it for `parts`. */
 double tile_madd_cycles(const Machine *m, int64_t lanes, int64_t vectors, int64_t pixels,
@@ -209,7 +212,7 @@ typedef struct {
 } Time;
 
 Time time_compute(double cycles);
-/* tile_step_cycles. */
+/* fed_step_cycles. */
 Time tile_time(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
 /* Reading in order: from a level; what is read again and again; what never is. */
 Time level_time(const Machine *m, Level level, double bytes);

@@ -6,6 +6,8 @@
  * agree on that and differ in what else was measured for them. */
 #include "machine/machine.h"
 
+enum { LINE = 64 }; /* bytes, of the first cache */
+
 static double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -109,9 +111,24 @@ RegTile tile_best(const Machine *m, int64_t lanes, int64_t vectors, int64_t pixe
  * four, 5 % slower (8 rows, Zen 4). */
 bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels)
 {
-    enum { LINE = 64, LEAST = 6 };
+    enum { LEAST = 6 };
 
     return (double)(pixels * LINE) >= LEAST * fma_rate(m, lanes) * (double)(lanes * 4);
+}
+
+/* Two pixels of a tile ask for each line of weights that comes later (codegen_prim.c), which is a
+ * load, and while a line comes in, L1 serves none.  25x1 takes 16.5 cycles where units take 12.5,
+ * 12x2 no more than those (Winograd's products, 128 and 256 channels, Cascade Lake). */
+double fed_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv)
+{
+    enum { ASKS = 2 };
+    int64_t most = tile_pixels_most(m, lanes, nv), tiles = most < 1 ? 0 : ceil_div(pixels, most);
+    double  step = tile_step_cycles(m, lanes, pixels, nv), p = (double)pixels;
+    double  weights = (double)(tiles * nv), lines = weights * (double)(lanes * 4) / LINE;
+    double  loads = (p + weights + ASKS * lines) / m->loads + lines + p * 4 / LINE;
+    double  units = p * (double)nv / fma_rate(m, lanes);
+
+    return step + larger(loads - larger(units, step), 0);
 }
 
 /* tile_step_cycles chooses for two multiply-adds a cycle; this counts those there are. */

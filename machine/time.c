@@ -13,7 +13,7 @@ Time time_compute(double cycles)
 
 Time tile_time(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv)
 {
-    return time_compute(tile_step_cycles(m, lanes, pixels, nv));
+    return time_compute(fed_step_cycles(m, lanes, pixels, nv));
 }
 
 Time level_time(const Machine *m, Level level, double bytes)

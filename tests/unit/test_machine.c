@@ -26,6 +26,21 @@ static Machine machine(const char *words)
     return machine_of(backend_llvm.parse_target(c, arena_printf(arena, "llvm %s", words)));
 }
 
+/* A tile of one vector loads nearly as often as it may; two vectors leave room for lines that come
+ * in. */
+static void test_fed(void)
+{
+    begin();
+    Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=cascadelake");
+    CHECK(fed_step_cycles(&m, 16, 25, 1) > 1.25 * tile_step_cycles(&m, 16, 25, 1));
+    CHECK(fed_step_cycles(&m, 16, 12, 2) == tile_step_cycles(&m, 16, 12, 2));
+    CHECK(fed_step_cycles(&m, 16, 6, 4) > tile_step_cycles(&m, 16, 6, 4));
+    /* units that are half as fast leave twice as much */
+    m = machine("-mtriple=x86_64-linux-gnu -mcpu=znver4");
+    CHECK(fed_step_cycles(&m, 16, 25, 1) == tile_step_cycles(&m, 16, 25, 1));
+    end();
+}
+
 /* Each CPU of the backend is known here, by the same name, and the other way round. */
 static void test_tables_agree(void)
 {
@@ -63,6 +78,8 @@ static void test_known(void)
     CHECK_INT(m.from[FIGURE_l2], FROM_CPU);
     CHECK_INT(m.from[FIGURE_vector_bytes], FROM_FEATURES);
     CHECK_INT(m.from[FIGURE_latency], FROM_RULE);
+    CHECK(m.l3_rate == 10.6);
+    CHECK_INT(m.from[FIGURE_memory_store], FROM_CPU);
     /* units as wide as vectors may be */
     CHECK_INT(machine("-mtriple=x86_64-linux-gnu -mcpu=cascadelake -mattr=-avx512f").fma_bytes, 64);
     CHECK_INT(machine("-mtriple=x86_64-linux-gnu -mcpu=znver4").fma_bytes, 64);
@@ -355,6 +372,7 @@ int main(void)
     RUN(test_moved_time);
     RUN(test_tables_agree);
     RUN(test_known);
+    RUN(test_fed);
     RUN(test_file);
     RUN(test_faults);
     RUN(test_other_machine);
