@@ -5,6 +5,7 @@
  * multiply with checked_mul.  Errors are recorded as E_PARSE_MODEL at the `Loc` that is passed.
  *
  *   protobuf.c   messages by field tables      npy.c           NumPy's .npy and .npz
+ *   flatbuffer.c tables by field tables
  *   zip.c        zip containers, read through libarchive, written stored
  *   unpack.c     content of archives           onnx_tensor.c   ONNX's TensorProto, .pb
  *   array.c      packed elements               text.c          arrays of strings
@@ -81,6 +82,76 @@ typedef struct {
     Bytes    bytes; /* LEN */
 } PbItem;
 bool pb_next(Reader *r, PbItem *out);
+
+/* ---- flatbuffer.c: FlatBuffers ------------------------------------------------------------------ */
+
+/* What a field of a table is, and how it lands in its C struct; integers are int64_t there. */
+typedef enum {
+    FB_BOOL,
+    FB_I8,
+    FB_U8,
+    FB_I16,
+    FB_U16,
+    FB_I32,
+    FB_U32,
+    FB_I64,
+    FB_U64,
+    FB_F32,    /* float */
+    FB_TEXT,   /* const char *: NUL-terminated copy; NULL when absent */
+    FB_BYTES,  /* Bytes: a view of the file */
+    FB_VECTOR, /* FbVector: of numbers, a view */
+    FB_ANY,    /* FbTable, as it is: what it holds hangs on another field */
+    FB_TABLE,  /* T *: NULL when absent */
+    FB_TABLES  /* FbTables */
+} FbKind;
+
+typedef struct {
+    uint32_t       n;
+    const uint8_t *at; /* little-endian cells, perhaps misaligned; NULL: the field is absent */
+} FbVector;
+typedef struct {
+    uint32_t n;
+    void   **at;
+} FbTables;
+
+typedef struct FbType FbType;
+typedef struct {
+    uint32_t      slot; /* its place in the schema */
+    FbKind        kind;
+    size_t        offset;   /* of the member */
+    int64_t       fallback; /* of an integer that is absent */
+    FbKind        cell;     /* FB_VECTOR */
+    const FbType *sub;      /* FB_TABLE, FB_TABLES */
+} FbField;
+/* A table: its struct's size and the fields that are wanted. */
+struct FbType {
+    const char    *name;
+    size_t         size;
+    uint32_t       nfields;
+    const FbField *fields;
+};
+
+#define FB_MAX_DEPTH 64
+
+/* Parse `file` as a table into `out` (type->size bytes, zeroed).  False with E_PARSE_MODEL. */
+bool fb_read(Diags *d, Arena *a, Loc loc, const FbType *type, Bytes file, void *out);
+
+/* One field at a time, of tables whose type is found out later.  False: it leads out of the file.
+ */
+typedef struct {
+    Bytes    file; /* at NULL: there is no such table */
+    size_t   at, vtable;
+    uint32_t slots, bytes;
+} FbTable;
+bool fb_root(Bytes file, FbTable *out);
+bool fb_has(const FbTable *t, uint32_t slot);
+bool fb_int(const FbTable *t, uint32_t slot, FbKind kind, int64_t fallback, int64_t *out);
+bool fb_float(const FbTable *t, uint32_t slot, double fallback, double *out);
+bool fb_vector(const FbTable *t, uint32_t slot, FbKind kind, FbVector *out);
+bool fb_table(const FbTable *t, uint32_t slot, FbTable *out);
+
+int64_t fb_int_at(FbVector v, FbKind kind, uint32_t i);
+double  fb_float_at(FbVector v, uint32_t i);
 
 /* ---- unpack.c: content of archives, within bounds ---------------------------------------------- */
 
