@@ -76,5 +76,9 @@ bool build_forms(const Build *b, const Expr *e, Dims *out);
 const Expr *build_values(const Build *b, const Type *t, Dims v);
 /* That of such an expression; NULL: not known. */
 const Expr *build_fold_forms(const Build *b, const Expr *e);
+/* v, which is computed from `in`.  Where these are sizes and constants it is sizes, too, if its
+ * forms are known; `known` has the sizes so far.  Floats on the way stay calls. */
+const Expr *build_fold_sizes(const Build *b, Map *known, uint32_t nin, const Expr *const *in,
+                             const Expr *v);
 
 #endif

@@ -592,3 +592,30 @@ const Expr *build_fold_forms(const Build *b, const Expr *e)
     return !dtype_is_float(expr_dtype(e)) && build_forms(b, e, &v) ? build_values(b, e->type, v)
                                                                    : NULL;
 }
+
+/* Dimensions as numbers, as dim_values makes them. */
+static bool is_sizes(const Expr *v)
+{
+    return call_is(call_is(v, "reshape") ? call_arg(v, 0) : v, "dim_values");
+}
+
+const Expr *build_fold_sizes(const Build *b, Map *known, uint32_t nin, const Expr *const *in,
+                             const Expr *v)
+{
+    bool        sizes = false, closed = true;
+    const Expr *folded;
+
+    for (uint32_t i = 0; i < nin; i++) {
+        bool size = in[i] && map_get(known, PTR_KEY(in[i]));
+
+        sizes |= size;
+        closed &= size || !in[i] || in[i]->kind == EXPR_CONST;
+    }
+    if (!expr_is_tensor(v) || v->kind == EXPR_CONST || (!(sizes && closed) && !is_sizes(v)))
+        return v;
+    if ((folded = build_fold_forms(b, v)))
+        v = folded;
+    if (v->kind != EXPR_CONST)
+        map_put(known, PTR_KEY(v), (void *)(uintptr_t)v);
+    return v;
+}

@@ -177,34 +177,6 @@ static bool rounds_between(Ctx *c, const Expr *v)
     return false;
 }
 
-/* Dimensions as numbers, as Shape and Size make them. */
-static bool is_sizes(const Expr *v)
-{
-    return call_is(call_is(v, "reshape") ? call_arg(v, 0) : v, "dim_values");
-}
-
-/* What is computed from sizes and constants: sizes, too, if their forms are known.  Floats on the
- * way stay calls. */
-static const Expr *fold_sizes(Node *n, const Expr *v)
-{
-    bool        sizes = false, closed = true;
-    const Expr *folded;
-
-    for (uint32_t i = 0; i < n->nin; i++) {
-        bool size = n->in[i] && map_get(n->im->sizes, PTR_KEY(n->in[i]));
-
-        sizes |= size;
-        closed &= size || !n->in[i] || n->in[i]->kind == EXPR_CONST;
-    }
-    if (!expr_is_tensor(v) || v->kind == EXPR_CONST || (!(sizes && closed) && !is_sizes(v)))
-        return v;
-    if ((folded = build_fold_forms(&n->b, v)))
-        v = folded;
-    if (v->kind != EXPR_CONST)
-        map_put(n->im->sizes, PTR_KEY(v), (void *)(uintptr_t)v);
-    return v;
-}
-
 static bool store_outputs(Node *n, OnnxScope *s)
 {
     bool closed = true;
@@ -225,7 +197,7 @@ static bool store_outputs(Node *n, OnnxScope *s)
         if (closed && v->kind != EXPR_CONST && !call_is(v, "qnn.dequantize") &&
             !rounds_between(n->b.c, v) && (folded = build_fold(&n->b, v)))
             v = onnx_is_string(n->im, v) ? onnx_string(n->im, folded) : folded;
-        v = fold_sizes(n, v);
+        v = build_fold_sizes(&n->b, n->im->sizes, n->nin, n->in, v);
         if (!onnx_scope_put(s, name, v))
             return node_error(n, E_IMPORT, "its output '%s' is computed twice", name);
         check_declared(n, s, name, onnx_value_type(n->im, v));
