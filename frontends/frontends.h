@@ -6,7 +6,7 @@
  *
  *   import.c the table, bids   common.c options, shapes, builders
  *   looks.c looks.def          what a file seems to be that is no model
- *   relay/ text modules        onnx/ ONNX
+ *   relay/ text modules        onnx/ ONNX        tflite/ TensorFlow Lite
  */
 #ifndef TVMCC_FRONTENDS_H
 #define TVMCC_FRONTENDS_H

@@ -1,0 +1,208 @@
+/* Arithmetic, cell by cell, and activations. */
+#include "frontends/tflite/tflite.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- one operand ---------------------------------------------------------------------------------- */
+
+bool tflite_unary(TfliteNode *n)
+{
+    return tflite_done(n, build1(&n->b, n->row->relay, n->in[0], NULL));
+}
+
+bool tflite_square(TfliteNode *n)
+{
+    return tflite_done(n, build_mul(&n->b, n->in[0], n->in[0]));
+}
+
+bool tflite_relu_n(TfliteNode *n)
+{
+    bool six = !strcmp(n->row->name, "RELU6"), minus = !strcmp(n->row->name, "RELU_N1_TO_1");
+
+    return tflite_done(n, build_clip(&n->b, n->in[0], minus ? -1 : 0, six ? 6 : 1));
+}
+
+bool tflite_leaky_relu(TfliteNode *n)
+{
+    LeakyReluAttrs *a = ATTRS(&n->b, LeakyReluAttrs);
+
+    a->alpha = tflite_float(n, "alpha");
+    return tflite_done(n, build1(&n->b, "nn.leaky_relu", n->in[0], a));
+}
+
+bool tflite_prelu(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0];
+
+    return tflite_done(
+        n, build_where(b, build_less(b, x, build_scalar(b, x, 0)), build_mul(b, x, n->in[1]), x));
+}
+
+/* x below 0: e^x - 1, which never overflows. */
+bool tflite_elu(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *zero = build_scalar(b, x, 0);
+    const Expr  *low = build1(b, "exp", build2(b, "minimum", x, zero, NULL), NULL);
+
+    return tflite_done(n,
+                       build_where(b, build_less(b, x, zero), build_by(b, "subtract", low, 1), x));
+}
+
+bool tflite_hard_swish(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0];
+    const Expr  *gate = build_clip(b, build_by(b, "add", x, 3), 0, 6);
+
+    return tflite_done(n, build_by(b, "multiply", build_mul(b, x, gate), 1.0 / 6));
+}
+
+/* x times the normal distribution up to x, or its approximation by tanh. */
+bool tflite_gelu(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *y;
+
+    if (tflite_int(n, "approximate")) {
+        y = build_by(b, "multiply", build_mul(b, build_mul(b, x, x), x), 0.044715);
+        y = build_by(b, "multiply", build_add(b, x, y), sqrt(2 / M_PI));
+        y = build1(b, "tanh", y, NULL);
+    } else {
+        y = build1(b, "erf", build_by(b, "multiply", x, sqrt(0.5)), NULL);
+    }
+    y = build_by(b, "multiply", build_by(b, "add", y, 1), 0.5);
+    return tflite_done(n, build_mul(b, x, y));
+}
+
+/* ---- two operands --------------------------------------------------------------------------------- */
+
+/* With a fused activation. */
+bool tflite_arithmetic(TfliteNode *n)
+{
+    return tflite_done(n,
+                       tflite_activate(n, build2(&n->b, n->row->relay, n->in[0], n->in[1], NULL)));
+}
+
+/* Integers are divided towards zero. */
+bool tflite_binary(TfliteNode *n)
+{
+    return tflite_done(n, build2(&n->b, n->row->relay, n->in[0], n->in[1], NULL));
+}
+
+bool tflite_squared_difference(TfliteNode *n)
+{
+    const Expr *d = build_sub(&n->b, n->in[0], n->in[1]);
+
+    return tflite_done(n, build_mul(&n->b, d, d));
+}
+
+bool tflite_atan2(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *y = n->in[0], *x = n->in[1], *zero = build_scalar(b, x, 0), *a, *turn;
+
+    /* The angle of (|x|, y) or, where that is steep, of (y, |x|), then by the sign of x. */
+    const Expr *ax = build1(b, "abs", x, NULL), *ay = build1(b, "abs", y, NULL);
+    const Expr *most = build2(b, "maximum", ax, ay, NULL),
+               *least = build2(b, "minimum", ax, ay, NULL);
+    const Expr *none = build2(b, "equal", most, zero, NULL);
+
+    a = build1(b, "atan", build_div(b, least, build_where(b, none, build_scalar(b, x, 1), most)),
+               NULL);
+    a = build_where(b, build_less(b, ax, ay), build_sub(b, build_scalar(b, x, M_PI / 2), a), a);
+    a = build_where(b, build_less(b, x, zero), build_sub(b, build_scalar(b, x, M_PI), a), a);
+    turn = build1(b, "negative", a, NULL);
+    return tflite_done(n, build_where(b, build_less(b, y, zero), turn, a));
+}
+
+bool tflite_add_n(TfliteNode *n)
+{
+    const Expr *y = n->in[0];
+
+    for (uint32_t i = 1; i < n->nin; i++)
+        y = build_add(&n->b, y, n->in[i]);
+    return tflite_done(n, y);
+}
+
+/* ---- choices, types ------------------------------------------------------------------------------- */
+
+/* SELECT's condition of one dimension picks whole rows. */
+bool tflite_select(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *cond = n->in[0], *x = n->in[1];
+
+    if (expr_rank(cond) == 1 && expr_rank(x) > 1 && !n->moved)
+        cond = build_along(b, cond, expr_rank(x), 0);
+    return tflite_done(n, build_where(b, cond, x, n->in[2]));
+}
+
+bool tflite_select_v2(TfliteNode *n)
+{
+    return tflite_done(n, build_where(&n->b, n->in[0], n->in[1], n->in[2]));
+}
+
+bool tflite_cast(TfliteNode *n)
+{
+    DType t;
+
+    if (!tflite_dtype(tflite_out(n, 0)->type, &t))
+        return tflite_error(n, E_UNSUPPORTED, "a cast to %s",
+                            tflite_dtype_name(tflite_out(n, 0)->type));
+    return tflite_done(n, build_cast(&n->b, n->in[0], t));
+}
+
+bool tflite_bitcast(TfliteNode *n)
+{
+    BitcastAttrs *a = ATTRS(&n->b, BitcastAttrs);
+
+    if (!tflite_dtype(tflite_out(n, 0)->type, &a->dtype))
+        return tflite_error(n, E_UNSUPPORTED, "a cast to %s",
+                            tflite_dtype_name(tflite_out(n, 0)->type));
+    if (a->dtype.bits != expr_dtype(n->in[0]).bits)
+        return tflite_error(n, E_UNSUPPORTED, "a type of another size");
+    return tflite_done(n, build1(&n->b, "bitcast", n->in[0], a));
+}
+
+/* Values of 16-bit floats, or quantized ones: these are floats by now. */
+bool tflite_dequantized(TfliteNode *n)
+{
+    return tflite_done(n, build_cast(&n->b, n->in[0], DT_F32));
+}
+
+/* What follows an operator quantizes its result. */
+bool tflite_quantized(TfliteNode *n)
+{
+    return tflite_done(n, build_cast(&n->b, n->in[0], DT_F32));
+}
+
+/* Sparse constants are filled up when they are read. */
+bool tflite_same_value(TfliteNode *n)
+{
+    return tflite_done(n, n->in[0]);
+}
+
+/* To a grid of 2^bits numbers from min to max, of which one is 0. */
+bool tflite_fake_quant(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    double       lo = tflite_float(n, "min"), hi = tflite_float(n, "max");
+    int64_t      bits = tflite_int(n, "num_bits"), least = tflite_int(n, "narrow_range");
+    double       most, scale, zero;
+    const Expr  *x = n->in[0];
+
+    if (bits < 2 || bits > 16 || !(lo <= 0) || !(hi >= 0) || !(lo < hi))
+        return tflite_error(n, E_IMPORT, "%lld bits for %g to %g", (long long)bits, lo, hi);
+    most = (double)((1 << bits) - 1);
+    scale = (float)((float)(hi - lo) / (float)(most - (double)least));
+    zero = (double)least - lo / scale;
+    zero = zero < (double)least ? (double)least : zero > most ? most : floor(zero + 0.5);
+    lo = ((double)least - zero) * scale;
+    hi = (most - zero) * scale;
+    x = build_by(b, "subtract", build_clip(b, x, lo, hi), lo);
+    x = build1(b, "floor", build_by(b, "add", build_by(b, "multiply", x, 1 / scale), 0.5), NULL);
+    return tflite_done(n, build_by(b, "add", build_by(b, "multiply", x, scale), lo));
+}

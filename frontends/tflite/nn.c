@@ -1,0 +1,329 @@
+/* Convolutions, matrix products, and what normalizes. */
+#include "frontends/tflite/tflite.h"
+
+#include <string.h>
+
+/* ---- windows -------------------------------------------------------------------------------------- */
+
+/* Cells before and after a dimension of `in` cells: SAME gives in / stride, rounded up. */
+bool tflite_same(const TfliteNode *n, const Idx *in, int64_t kernel, int64_t stride,
+                 int64_t dilation, int64_t *begin, int64_t *end)
+{
+    Arith     *A = n->b.c->arith;
+    const Idx *out = idx_divc(A, idx_addc(A, in, stride - 1), stride);
+    const Idx *rest = idx_sub(A, idx_mulc(A, idx_addc(A, out, -1), stride), in);
+    int64_t    pad;
+
+    rest = idx_addc(A, rest, (kernel - 1) * dilation + 1);
+    if (!idx_is_const(idx_max(A, rest, idx_const(A, 0)), &pad))
+        return tflite_error(n, E_UNSUPPORTED, "its padding is %s, which is no number",
+                            dim_text(n->b.c, rest));
+    *begin = pad / 2;
+    *end = pad - pad / 2;
+    return true;
+}
+
+/* padding, stride_h and stride_w of the options for an image in NCHW. */
+bool tflite_window(const TfliteNode *n, const Expr *x, const int64_t *kernel,
+                   const int64_t *dilation, TfliteWindow *w)
+{
+    int64_t padding = tflite_int(n, "padding");
+
+    *w = (TfliteWindow){.kernel = {kernel[0], kernel[1]},
+                        .dilation = {dilation[0], dilation[1]},
+                        .stride = {tflite_int(n, "stride_h"), tflite_int(n, "stride_w")}};
+    for (uint32_t i = 0; i < 2; i++) {
+        if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1 ||
+            w->kernel[i] > INT32_MAX || w->stride[i] > INT32_MAX || w->dilation[i] > INT32_MAX)
+            return tflite_error(n, E_IMPORT, "kernel, strides and dilations have to be above 0");
+        if (padding == 0 && !tflite_same(n, expr_form(x, 2 + i), w->kernel[i], w->stride[i],
+                                         w->dilation[i], &w->begin[i], &w->end[i]))
+            return false;
+    }
+    return padding == 0 || padding == 1 ||
+           tflite_error(n, E_UNSUPPORTED, "padding %lld", (long long)padding);
+}
+
+Ints tflite_pads(const Build *b, const TfliteWindow *w)
+{
+    return ints_of(b->c, 4, (int)w->begin[0], (int)w->begin[1], (int)w->end[0], (int)w->end[1]);
+}
+
+/* ---- products and their bias ---------------------------------------------------------------------- */
+
+/* Weights of four dimensions in another order, in floats; `channels` is the axis of their scales.
+ */
+static const Expr *weight(TfliteNode *n, uint32_t i, const int64_t *axes, int64_t *channels)
+{
+    const TfliteTensor *t = tflite_in(n, i);
+    const Expr         *w = build_transpose(&n->b, n->in[i], 4, axes);
+
+    for (uint32_t k = 0; t->quant && k < 4; k++)
+        if (axes[k] == t->quant->axis)
+            *channels = k;
+    if (w && n->in[i]->kind == EXPR_CONST)
+        w = tflite_folded(n, i, w);
+    return tflite_is_quantized(t) ? tflite_dequantize(&n->b, t, w, *channels) : w;
+}
+
+/* The bias of a quantized product has the product's scale, whatever the file says. */
+static const Expr *bias_of(TfliteNode *n, uint32_t x, uint32_t w, uint32_t i, int64_t units)
+{
+    const Build        *b = &n->b;
+    const TfliteTensor *tx = tflite_in(n, x), *tw = tflite_in(n, w);
+    const Expr         *bias = n->in[i];
+    int64_t             scales = tflite_scales(tw), cells = build_elems(b, bias);
+    float              *scale;
+    DequantizeAttrs    *a = ATTRS(b, DequantizeAttrs);
+
+    if (cells != units)
+        return tflite_error(n, E_IMPORT, "the bias is %s, the result has %lld channels",
+                            type_text(b->c, bias->type), (long long)units);
+    bias = build_reshape(b, bias, 1, &units);
+    if (!dtype_is_int(expr_dtype(bias)))
+        return build_cast(b, bias, DT_F32);
+    if (!tflite_is_quantized(tx) || scales < 1)
+        return tflite_error(n, E_IMPORT, "a bias of integers, and data that are not quantized");
+    scale = NEW_ARRAY(b->c->arena, float, (size_t)scales);
+    for (int64_t k = 0; k < scales; k++)
+        scale[k] = (float)tflite_scale(tx, 0) * (float)tflite_scale(tw, k);
+    if (expr_dtype(bias).bits > 32) /* of 16-bit data: 40 bits at most */
+        return build_mul(b, build_cast(b, bias, DT_F32),
+                         build_const(b, DT_F32, scales > 1, &scales, scale));
+    a->axis = scales > 1 ? 0 : -1;
+    return build3(b, "qnn.dequantize", bias, build_const(b, DT_F32, scales > 1, &scales, scale),
+                  expr_scalar(b->c, DT_I32, 0), a);
+}
+
+static const Expr *with_bias(TfliteNode *n, const Expr *y, uint32_t x, uint32_t w, uint32_t i,
+                             int64_t axis)
+{
+    BiasAddAttrs *a = ATTRS(&n->b, BiasAddAttrs);
+
+    if (!y || !tflite_has(n, i))
+        return y;
+    a->axis = axis;
+    return build2(&n->b, "nn.bias_add", y, bias_of(n, x, w, i, build_dim(&n->b, y, (uint32_t)axis)),
+                  a);
+}
+
+static const Expr *conv2d(TfliteNode *n, const Expr *x, const Expr *w, const TfliteWindow *win,
+                          int64_t groups)
+{
+    const Build *b = &n->b;
+    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
+
+    if (!x || !w)
+        return NULL;
+    a->strides = ints_dup(b->c, win->stride, 2);
+    a->dilation = ints_dup(b->c, win->dilation, 2);
+    a->padding = tflite_pads(b, win);
+    a->groups = groups;
+    a->channels = build_dim(b, w, 0);
+    a->kernel_size = ints_dup(b->c, win->kernel, 2);
+    return build2(b, "nn.conv2d", x, w, a);
+}
+
+/* Data NHWC and weights OHWI; fewer channels of the weights than of the data mean groups. */
+bool tflite_conv(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    int64_t      kernel[2], in, of, channels = 0;
+    int64_t dilation[2] = {tflite_int(n, "dilation_h_factor"), tflite_int(n, "dilation_w_factor")};
+    const Expr  *x = tflite_image(n, 0), *w;
+    TfliteWindow win;
+
+    if (!x || !tflite_rank(n, 1, 4, 4) || !(w = weight(n, 1, (int64_t[]){0, 3, 1, 2}, &channels)))
+        return false;
+    kernel[0] = build_dim(b, w, 2);
+    kernel[1] = build_dim(b, w, 3);
+    in = build_dim(b, x, 1);
+    of = build_dim(b, w, 1);
+    if (of < 1 || in % of || build_dim(b, w, 0) % (in / of))
+        return tflite_error(n, E_IMPORT,
+                            "the weight is for %lld input channels, the data have %lld",
+                            (long long)of, (long long)in);
+    return tflite_window(n, x, kernel, dilation, &win) &&
+           tflite_image_done(n, with_bias(n, conv2d(n, x, w, &win, in / of), 0, 1, 2, 1));
+}
+
+/* Weights [1, H, W, C * multiplier]. */
+bool tflite_depthwise_conv(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    int64_t      kernel[2], in, out, channels = 0;
+    int64_t dilation[2] = {tflite_int(n, "dilation_h_factor"), tflite_int(n, "dilation_w_factor")};
+    const Expr  *x = tflite_image(n, 0), *w;
+    TfliteWindow win;
+
+    if (!x || !tflite_rank(n, 1, 4, 4) || !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, &channels)))
+        return false;
+    kernel[0] = build_dim(b, w, 2);
+    kernel[1] = build_dim(b, w, 3);
+    in = build_dim(b, x, 1);
+    out = build_dim(b, w, 0);
+    if (build_dim(b, w, 1) != 1 || in < 1 || out % in)
+        return tflite_error(n, E_IMPORT, "the weight is %s, the data have %lld channels",
+                            type_text(b->c, w->type), (long long)in);
+    return tflite_window(n, x, kernel, dilation, &win) &&
+           tflite_image_done(n, with_bias(n, conv2d(n, x, w, &win, in), 0, 1, 2, 1));
+}
+
+/* Input 0 is the shape of the result, 1 the weights [O, H, W, I], 2 the data. */
+bool tflite_transpose_conv(TfliteNode *n)
+{
+    const Build          *b = &n->b;
+    Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
+    int64_t               kernel[2], channels = 0, extra[2], ones[2] = {1, 1};
+    const Expr           *x, *w;
+    TfliteWindow          win;
+    Ints                  shape;
+
+    if (!tflite_ints(n, 0, &shape) || !(x = tflite_image(n, 2)) || !tflite_rank(n, 1, 4, 4) ||
+        !(w = weight(n, 1, (int64_t[]){3, 0, 1, 2}, &channels)))
+        return false;
+    if (shape.n != 4 || build_dim(b, w, 0) != build_dim(b, x, 1))
+        return tflite_error(n, E_IMPORT,
+                            "the weight is for %lld input channels, the data have %lld",
+                            (long long)build_dim(b, w, 0), (long long)build_dim(b, x, 1));
+    kernel[0] = build_dim(b, w, 2);
+    kernel[1] = build_dim(b, w, 3);
+    if (!tflite_window(n, x, kernel, ones, &win))
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t full = (build_dim(b, x, 2 + i) - 1) * win.stride[i] + kernel[i];
+        int64_t total = full - shape.at[1 + i];
+
+        if (shape.at[1 + i] < 1)
+            return tflite_error(n, E_IMPORT, "the result has %lld rows or columns",
+                                (long long)shape.at[1 + i]);
+        extra[i] = total < 0 ? -total : 0;
+        total = total < 0 ? 0 : total;
+        win.begin[i] = total / 2;
+        win.end[i] = total - total / 2;
+    }
+    a->strides = ints_dup(b->c, win.stride, 2);
+    a->padding = tflite_pads(b, &win);
+    a->output_padding = ints_dup(b->c, extra, 2);
+    a->channels = build_dim(b, w, 1);
+    a->kernel_size = ints_dup(b->c, kernel, 2);
+    return tflite_image_done(n,
+                             with_bias(n, build2(b, "nn.conv2d_transpose", x, w, a), 2, 1, 3, 1));
+}
+
+/* Rows of k cells times weights [units, k]; what the rows are of is flattened unless keep_num_dims.
+ */
+bool tflite_fully_connected(TfliteNode *n)
+{
+    const Build        *b = &n->b;
+    const TfliteTensor *t = tflite_in(n, 1);
+    const Idx          *dims[MAX_RANK], *rows;
+    const Expr         *x = tflite_value(n, 0), *w = n->in[1], *y;
+    uint32_t            rank;
+    int64_t             k;
+
+    if (!x || !tflite_rank(n, 1, 2, 2))
+        return false;
+    if (tflite_int(n, "weights_format"))
+        return tflite_error(n, E_UNSUPPORTED, "weights_format %lld",
+                            (long long)tflite_int(n, "weights_format"));
+    rank = expr_rank(x);
+    k = build_dim(b, w, 1);
+    rows = k > 0 ? idx_div_exact(b->c->arith, type_cells(b->c, x->type), idx_const(b->c->arith, k))
+                 : NULL;
+    if (!rows)
+        return tflite_error(n, E_IMPORT, "the data are %s, the weight %s", type_text(b->c, x->type),
+                            type_text(b->c, w->type));
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = expr_form(x, i);
+    if (tflite_is_quantized(t) && !(w = tflite_dequantize(b, t, w, t->quant->axis)))
+        return false;
+    y = build_reshape_to(b, x, 2, (const Idx *[]){rows, idx_const(b->c->arith, k)});
+    y = with_bias(n, build2(b, "nn.dense", y, w, NULL), 0, 1, 2, 1);
+    if (y && tflite_int(n, "keep_num_dims") && rank > 0) {
+        dims[rank - 1] = expr_form(y, 1);
+        y = build_reshape_to(b, y, rank, dims);
+    }
+    return tflite_done(n, tflite_activate(n, y));
+}
+
+bool tflite_batch_matmul(TfliteNode *n)
+{
+    const Build      *b = &n->b;
+    BatchMatmulAttrs *a = ATTRS(b, BatchMatmulAttrs);
+    MatmulAttrs      *m = ATTRS(b, MatmulAttrs);
+
+    if (!tflite_rank(n, 0, 2, MAX_RANK) || !tflite_rank(n, 1, 2, MAX_RANK))
+        return false;
+    a->transpose_a = m->transpose_a = tflite_int(n, "adj_x");
+    a->transpose_b = m->transpose_b = tflite_int(n, "adj_y");
+    if (expr_rank(n->in[0]) == 2 && expr_rank(n->in[1]) == 2)
+        return tflite_done(n, build2(b, "nn.matmul", n->in[0], n->in[1], m));
+    for (uint32_t i = 0; i < 2; i++)
+        if (expr_rank(n->in[i]) == 2)
+            n->in[i] = build_expand_dims(b, n->in[i], 0, 1);
+    return tflite_done(n, build2(b, "nn.batch_matmul", n->in[0], n->in[1], a));
+}
+
+/* ---- softmax and norms ---------------------------------------------------------------------------- */
+
+bool tflite_softmax(TfliteNode *n)
+{
+    const Build  *b = &n->b;
+    SoftmaxAttrs *a = ATTRS(b, SoftmaxAttrs);
+    const Expr   *x = n->in[0];
+    double        beta = n->row->options ? tflite_float(n, "beta") : 1;
+    uint32_t      axis;
+
+    if (!tflite_rank(n, 0, 1, MAX_RANK) || !tflite_axis(n, -1, expr_rank(x), &axis))
+        return false;
+    a->axis = axis;
+    if (beta != 1 && beta != 0) /* 0 is what files without options have */
+        x = build_by(b, "multiply", x, beta);
+    return tflite_done(n, build1(b, n->row->relay, x, a));
+}
+
+/* x / sqrt(max(sum of x^2, least)) along the channels. */
+bool tflite_l2_norm(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *sum;
+    uint32_t     axis;
+
+    if (!tflite_rank(n, 0, 1, MAX_RANK) || !tflite_axis(n, -1, expr_rank(x), &axis))
+        return false;
+    sum = build_reduce(b, "sum", build_mul(b, x, x), 1, (int64_t[]){axis}, true);
+    sum = sum ? build2(b, "maximum", sum, build_scalar(b, sum, 1e-12), NULL) : NULL;
+    return tflite_done(n, tflite_activate(n, build_div(b, x, build1(b, "sqrt", sum, NULL))));
+}
+
+/* x * (bias + alpha * sum of x^2 over neighbouring channels)^-beta; the sum as a pooling of rows.
+ */
+bool tflite_lrn(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    int64_t      radius = tflite_int(n, "radius"), size = 2 * radius + 1;
+    double       bias = tflite_float(n, "bias"), alpha = tflite_float(n, "alpha"),
+           beta = tflite_float(n, "beta");
+    const Expr  *x = tflite_image(n, 0), *y;
+    Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
+    const Idx   *dims[4];
+
+    if (!x)
+        return false;
+    if (radius < 0 || radius > 4096)
+        return tflite_error(n, E_IMPORT, "radius %lld", (long long)radius);
+    a->pool_size = ints_of(b->c, 2, (int)size, 1);
+    a->padding = ints_of(b->c, 4, (int)radius, 0, (int)radius, 0);
+    a->count_include_pad = true;
+    dims[0] = expr_form(x, 0);
+    dims[1] = idx_const(b->c->arith, 1);
+    dims[2] = expr_form(x, 1);
+    dims[3] = idx_mul(b->c->arith, expr_form(x, 2), expr_form(x, 3));
+    y = build1(b, "nn.avg_pool2d", build_reshape_to(b, build_mul(b, x, x), 4, dims), a);
+    if (!y)
+        return false;
+    y = build_reshape_to(b, y, 4, expr_forms(x).at);
+    y = build_by(b, "add", build_by(b, "multiply", y, alpha * (double)size), bias);
+    return tflite_done(n, build_mul(b, x, build_by(b, "power", y, -beta)));
+}

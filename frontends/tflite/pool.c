@@ -1,0 +1,34 @@
+/* Pooling. */
+#include "frontends/tflite/tflite.h"
+
+#include <string.h>
+
+static const Expr *pool(TfliteNode *n, const char *op, const Expr *x)
+{
+    const Build *b = &n->b;
+    int64_t      kernel[2] = {tflite_int(n, "filter_height"), tflite_int(n, "filter_width")};
+    int64_t      ones[2] = {1, 1};
+    Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
+    TfliteWindow w;
+
+    if (!x || !tflite_window(n, x, kernel, ones, &w))
+        return NULL;
+    a->pool_size = ints_dup(b->c, w.kernel, 2);
+    a->strides = ints_dup(b->c, w.stride, 2);
+    a->padding = tflite_pads(b, &w);
+    return build1(b, op, x, a);
+}
+
+bool tflite_pool(TfliteNode *n)
+{
+    return tflite_image_done(n, pool(n, n->row->relay, tflite_image(n, 0)));
+}
+
+/* The root of the mean of squares, of cells that are there. */
+bool tflite_l2_pool(TfliteNode *n)
+{
+    const Expr *x = tflite_image(n, 0);
+
+    x = pool(n, "nn.avg_pool2d", x ? build_mul(&n->b, x, x) : NULL);
+    return tflite_image_done(n, build1(&n->b, "sqrt", x, NULL));
+}

@@ -1,0 +1,126 @@
+/* Reductions, and what orders. */
+#include "frontends/tflite/tflite.h"
+
+#include <string.h>
+
+/* Axes as they lie; dimensions that stay keep their order as the model has it. */
+static bool read_axes(TfliteNode *n, int64_t *axes, uint32_t *count)
+{
+    uint32_t rank = expr_rank(n->in[0]), at;
+    bool     seen[MAX_RANK] = {false};
+    Ints     v;
+
+    *count = 0;
+    if (!tflite_ints(n, 1, &v))
+        return false;
+    for (uint32_t i = 0; i < v.n; i++) {
+        if (!tflite_axis(n, v.at[i], rank, &at))
+            return false;
+        if (!seen[at])
+            axes[(*count)++] = at;
+        seen[at] = true;
+    }
+    return true;
+}
+
+/* y, whose axes have one cell each, without them. */
+static const Expr *dropped(TfliteNode *n, const Expr *y, const int64_t *axes, uint32_t count)
+{
+    const Build *b = &n->b;
+    const Idx   *dims[MAX_RANK];
+    bool         gone[MAX_RANK] = {false};
+    uint32_t     rank = expr_rank(n->in[0]), k = 0;
+
+    for (uint32_t i = 0; i < count; i++)
+        gone[axes[i]] = true;
+    if (n->moved) { /* in the order of NHWC */
+        static const uint32_t to_last[] = {0, 2, 3, 1};
+        bool                  was[MAX_RANK];
+
+        memcpy(was, gone, sizeof was);
+        y = tflite_channels_last(b, y);
+        for (uint32_t i = 0; i < rank; i++)
+            gone[i] = was[to_last[i]];
+        n->moved = false;
+    }
+    for (uint32_t i = 0; y && i < rank; i++)
+        if (!gone[i])
+            dims[k++] = expr_form(y, i);
+    return build_reshape_to(b, y, k, dims);
+}
+
+bool tflite_reduce(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    int64_t      axes[MAX_RANK];
+    uint32_t     count;
+    const Expr  *x = n->in[0], *y;
+    bool         keep = tflite_int(n, "keep_dims");
+
+    if (!read_axes(n, axes, &count))
+        return false;
+    if (count == 0)
+        return tflite_done(n, x);
+    if (!strcmp(n->row->relay, "mean") && !dtype_is_float(expr_dtype(x)))
+        return tflite_error(n, E_UNSUPPORTED, "the mean of %s", dtype_text(b->c, expr_dtype(x)));
+    if (!n->moved)
+        return tflite_done(n, build_reduce(b, n->row->relay, x, count, axes, keep));
+    y = build_reduce(b, n->row->relay, x, count, axes, true);
+    return tflite_done(n, keep || !y ? y : dropped(n, y, axes, count));
+}
+
+bool tflite_arg_reduce(TfliteNode *n)
+{
+    ArgReduceAttrs *a = ATTRS(&n->b, ArgReduceAttrs);
+    uint32_t        axis;
+    int64_t         v;
+
+    if (!tflite_number(n, 1, &v) || !tflite_axis(n, v, expr_rank(n->in[0]), &axis))
+        return false;
+    a->axis = axis;
+    if (!tflite_dtype(tflite_out(n, 0)->type, &a->dtype))
+        return tflite_error(n, E_UNSUPPORTED, "positions as %s",
+                            tflite_dtype_name(tflite_out(n, 0)->type));
+    return tflite_done(n, build1(&n->b, n->row->relay, n->in[0], a));
+}
+
+bool tflite_cumsum(TfliteNode *n)
+{
+    const Build  *b = &n->b;
+    ScanAttrs    *a = ATTRS(b, ScanAttrs);
+    ReverseAttrs *r = ATTRS(b, ReverseAttrs);
+    const Expr   *x = n->in[0];
+    uint32_t      axis;
+    int64_t       v;
+    bool          back = tflite_int(n, "reverse");
+
+    if (!tflite_number(n, 1, &v) || !tflite_axis(n, v, expr_rank(x), &axis))
+        return false;
+    a->axis = r->axis = axis;
+    a->exclusive = tflite_int(n, "exclusive");
+    x = build1(b, "cumsum", back ? build1(b, "reverse", x, r) : x, a);
+    return tflite_done(n, back ? build1(b, "reverse", x, r) : x);
+}
+
+bool tflite_topk(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    TopKAttrs   *a = ATTRS(b, TopKAttrs);
+    const Expr  *both;
+    uint32_t     axis;
+
+    if (!tflite_number(n, 1, &a->k) || !tflite_axis(n, -1, expr_rank(n->in[0]), &axis))
+        return false;
+    if (a->k < 1 || a->k > build_dim(b, n->in[0], axis))
+        return tflite_error(n, E_IMPORT, "the best %lld of %lld", (long long)a->k,
+                            (long long)build_dim(b, n->in[0], axis));
+    a->axis = axis;
+    if (n->nout > 1 && !tflite_dtype(tflite_out(n, 1)->type, &a->dtype))
+        return tflite_error(n, E_UNSUPPORTED, "positions as %s",
+                            tflite_dtype_name(tflite_out(n, 1)->type));
+    both = build1(b, "topk", n->in[0], a);
+    n->out[0] = build_proj(b, both, 0);
+    if (n->nout > 1)
+        n->out[1] = build_proj(b, both, 1);
+    return n->out[0] != NULL;
+}

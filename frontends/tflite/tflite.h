@@ -1,0 +1,286 @@
+/* TensorFlow Lite: a .tflite file to a Relay module.
+ *
+ *   schema.c     the tables of the file as field tables, and what they refer to
+ *   table.c      the tables below           describe.c  inputs, outputs, operators as the file has
+ * them ops.def      operator, version, inputs, options, how it takes values, Relay operator,
+ * converter options.def  the options of operators, field by field survey.c     all operators before
+ * anything is built: what is not supported or not known import.c     inputs, outputs and names; one
+ * operator after another tensor.c     constants, quantization node.c       what converters ask of
+ * an operator: options, values, images, axes math.c nn.c pool.c shape.c slice.c reduce.c gather.c
+ * make.c image.c converters by family
+ *
+ * A converter reads n->in, Relay expressions, and stores such in n->out; false after an error.
+ *
+ * Quantization.  Tensors of 8 and 16 bits with a scale are integers in Relay, too.  An operator is
+ * written as qnn.dequantize of its inputs, the operator in floats, and qnn.quantize of its result;
+ * the passes make integers of it.  What only moves cells takes the integers as they are.  Weights
+ * of 8 bits of an operator in floats are dequantized when the model is compiled.
+ *
+ * Layout.  Images are NHWC in the file, and NCHW for Relay's convolutions.  A value that a
+ * convolution or pooling gives is transpose(y, [0, 2, 3, 1]), of which the next one takes y: the
+ * two transposes never come to be.  What lies between and goes cell by cell, or along axes, does
+ * its work on y as well (TFLITE_CELLS, TFLITE_AXES; n->moved), so that transposes stay only where
+ * an image comes in or goes out, or is reshaped. */
+#ifndef TVMCC_FRONTENDS_TFLITE_H
+#define TVMCC_FRONTENDS_TFLITE_H
+
+#include "formats/formats.h"
+#include "frontends/common.h"
+
+/* ---- schema.c: the file, with the fields that are used -------------------------------------------- */
+
+typedef struct {
+    FbVector scale, zero_point; /* f32, i64 */
+    int64_t  details, axis;
+} TfliteQuant;
+typedef struct {
+    int64_t format, dense_size; /* format 0: all cells, 1: those that are listed */
+    int64_t segments_type, indices_type;
+    FbTable segments, indices;
+} TfliteSparseDim;
+typedef struct {
+    FbVector order, blocks; /* i32 */
+    FbTables dims;          /* TfliteSparseDim */
+} TfliteSparsity;
+typedef struct {
+    FbVector        shape, signature; /* i32; signature: -1 is not known */
+    int64_t         type, buffer, is_variable, has_rank, external;
+    const char     *name; /* interned, never empty */
+    TfliteQuant    *quant;
+    TfliteSparsity *sparsity;
+} TfliteTensor;
+typedef struct {
+    int64_t  opcode, options_type, options2_type;
+    FbVector in, out; /* i32; -1: left out */
+    FbTable  options, options2;
+    Bytes    custom;
+} TfliteOperator;
+typedef struct {
+    FbTables    tensors, operators; /* TfliteTensor, TfliteOperator */
+    FbVector    in, out;            /* i32 */
+    const char *name;
+} TfliteGraph;
+typedef struct {
+    int64_t     deprecated, code, version; /* of both codes the larger one counts */
+    const char *custom;
+} TfliteOpcode;
+typedef struct {
+    const char *name;
+    int64_t     tensor;
+} TfliteName;
+typedef struct {
+    FbTables in, out; /* TfliteName */
+    int64_t  graph;
+} TfliteSignature;
+typedef struct {
+    Bytes   data;
+    int64_t offset, size; /* of data behind the FlatBuffer; 0: there are none */
+} TfliteBuffer;
+typedef struct {
+    int64_t  version;
+    FbTables opcodes, graphs, buffers, signatures;
+    Bytes    file;
+} TfliteModel;
+
+#define TFLITE_CUSTOM 32 /* code of operators that have a name only */
+
+/* All references lead to something; false with errors. */
+bool tflite_read(Ctx *c, Loc loc, Bytes file, TfliteModel *out);
+
+static inline const TfliteTensor *tflite_tensor(const TfliteGraph *g, int64_t i)
+{
+    return g->tensors.at[i];
+}
+static inline int64_t tflite_in_index(const TfliteOperator *p, uint32_t i)
+{
+    return fb_int_at(p->in, FB_I32, i);
+}
+static inline int64_t tflite_out_index(const TfliteOperator *p, uint32_t i)
+{
+    return fb_int_at(p->out, FB_I32, i);
+}
+const TfliteOpcode *tflite_opcode(const TfliteModel *m, const TfliteOperator *p);
+/* The element type of that number, in memory; false: none of ours. */
+bool        tflite_dtype(int64_t type, DType *out);
+const char *tflite_dtype_name(int64_t type); /* "f32", "string" */
+/* The name of input or output tensor i of graph 0 as its only signature has it, else its own. */
+const char *tflite_port_name(Ctx *c, const TfliteModel *m, int64_t tensor, bool output);
+
+/* ---- table.c --------------------------------------------------------------------------------------- */
+
+typedef struct TfliteNode TfliteNode;
+typedef bool              TfliteConvert(TfliteNode *n);
+
+/* How an operator takes its values. */
+typedef enum {
+    TFLITE_AS_IS,  /* integers stay integers */
+    TFLITE_PLAIN,  /* quantized values as floats */
+    TFLITE_CELLS,  /* .. cell by cell, which broadcast */
+    TFLITE_AXES,   /* .. along axes (tflite_axis) */
+    TFLITE_IMAGE,  /* .. as the converter asks for them (tflite_image) */
+    TFLITE_MOVES,  /* what only moves cells: integers where all are quantized alike, along axes */
+    TFLITE_RESHAPE /* the same, of which the order of dimensions is to stay */
+} TfliteHow;
+
+typedef struct {
+    uint8_t     set, type; /* the union of the file, the number there */
+    const char *name;
+    const char
+        *fields; /* "padding:i8 stride_w:i32 dilation_w_factor:i32=1", in the order of slots */
+} TfliteOptions;
+
+typedef struct {
+    int32_t              code;
+    const char          *name, *custom; /* custom: the code's name in the file, NULL: builtin */
+    int32_t              version;       /* the newest that is known */
+    uint32_t             least, most;   /* inputs */
+    const TfliteOptions *options;       /* NULL: none */
+    TfliteHow            how;
+    const char          *relay;
+    TfliteConvert       *convert;
+} TfliteRow;
+
+extern const TfliteRow tflite_rows[];
+extern const uint32_t  tflite_nrows;
+
+const TfliteRow     *tflite_row(const TfliteOpcode *code);             /* NULL: there is none */
+const char          *tflite_op_name(Ctx *c, const TfliteOpcode *code); /* "CONV_2D" */
+const TfliteOptions *tflite_options(uint32_t set, int64_t type);       /* NULL: not known */
+/* The fields that there are, and the one at or called so; false: there is none. */
+typedef struct {
+    const char *name;
+    uint32_t    n; /* bytes of its name */
+    uint32_t    slot;
+    FbKind      kind;
+    bool        vector;
+    double      fallback;
+} TfliteField;
+uint32_t tflite_count_fields(const TfliteOptions *o);
+bool     tflite_field(const TfliteOptions *o, const char *name, TfliteField *out);
+bool     tflite_field_at(const TfliteOptions *o, uint32_t slot, TfliteField *out);
+/* The table of an operator's options, of that union. */
+const FbTable *tflite_options_of(const TfliteOperator *p, uint32_t set, int64_t *type);
+
+/* ---- import.c -------------------------------------------------------------------------------------- */
+
+#define TFLITE_MAX_NESTING 24
+
+typedef struct TfliteImport {
+    Ctx               *c;
+    const char        *path;
+    const TfliteModel *model;
+    uint32_t           ordinal; /* of the top-level operator */
+    Shapes             shapes;
+    Map               *sizes; /* values computed from symbolic dimensions alone */
+    VEC(GlobalDef) functions; /* loops; those within others first */
+} TfliteImport;
+
+/* Values of a graph's tensors, NULL: not computed. */
+typedef struct {
+    TfliteImport      *im;
+    const TfliteGraph *g;
+    const Expr       **values;
+    uint32_t           depth;
+} TfliteScope;
+
+struct TfliteNode {
+    Build                 b;
+    TfliteImport         *im;
+    TfliteScope          *scope;
+    const TfliteOperator *p;
+    const TfliteRow      *row;
+    uint32_t              nin, nout;
+    const Expr          **in; /* NULL: left out */
+    const Expr          **out;
+    bool                  moved; /* images of four dimensions are NCHW */
+    bool                  raw;   /* quantized values are integers */
+};
+
+/* A graph's operators with its inputs being these; its outputs to out. */
+bool tflite_subgraph(TfliteNode *n, int64_t graph, uint32_t nin, const Expr *const *in,
+                     const Expr **out);
+/* The graph of that number; NULL with an error. */
+const TfliteGraph *tflite_graph(TfliteNode *n, int64_t graph);
+
+/* ---- survey.c -------------------------------------------------------------------------------------- */
+
+/* False with errors, all at once, if some operator cannot be what it says. */
+bool        tflite_survey(TfliteImport *im);
+const char *tflite_node_name(const TfliteGraph *g, const TfliteOperator *p);
+
+/* ---- tensor.c -------------------------------------------------------------------------------------- */
+
+/* The value of a tensor that has one in the file; NULL without an error: it has none. */
+const Expr *tflite_constant(TfliteImport *im, const TfliteTensor *t, Loc loc);
+bool        tflite_is_constant(const TfliteModel *m, const TfliteTensor *t);
+bool        tflite_is_quantized(const TfliteTensor *t);
+bool        tflite_same_quantization(const TfliteTensor *a, const TfliteTensor *b);
+/* Of values of that tensor; `axis` is where its channels are now. */
+const Expr *tflite_dequantize(const Build *b, const TfliteTensor *t, const Expr *q, int64_t axis);
+const Expr *tflite_quantize(const Build *b, const TfliteTensor *t, const Expr *x, int64_t axis);
+int64_t     tflite_scales(const TfliteTensor *t);
+double      tflite_scale(const TfliteTensor *t, int64_t i);
+int64_t     tflite_zero(const TfliteTensor *t, int64_t i);
+
+/* ---- node.c ---------------------------------------------------------------------------------------- */
+
+void *tflite_error(const TfliteNode *n, DiagId id, const char *fmt, ...) PRINTF_LIKE(3, 4);
+#define tflite_error(...) null_of(tflite_error(__VA_ARGS__))
+
+const TfliteTensor *tflite_in(const TfliteNode *n, uint32_t i);
+const TfliteTensor *tflite_out(const TfliteNode *n, uint32_t i);
+bool                tflite_has(const TfliteNode *n, uint32_t i);
+/* Fields of the options. */
+int64_t      tflite_int(const TfliteNode *n, const char *name);
+double       tflite_float(const TfliteNode *n, const char *name);
+Ints         tflite_int_list(const TfliteNode *n, const char *name);
+const float *tflite_float_list(const TfliteNode *n, const char *name, int64_t *count);
+/* What row->how says of the values, and their results: n->in, n->moved, n->raw. */
+bool tflite_prepare(TfliteNode *n);
+bool tflite_finish(TfliteNode *n);
+bool tflite_done(TfliteNode *n, const Expr *y); /* is the first output */
+/* Input i in floats, NCHW; of four dimensions, or an error. */
+const Expr *tflite_image(TfliteNode *n, uint32_t i);
+/* Input i in floats as it lies. */
+const Expr *tflite_value(TfliteNode *n, uint32_t i);
+/* e, computed from the constant that input i is, as a constant of its name where it is small. */
+const Expr *tflite_folded(const TfliteNode *n, uint32_t i, const Expr *e);
+/* The first output as NCHW, behind the fused activation. */
+bool        tflite_image_done(TfliteNode *n, const Expr *y);
+const Expr *tflite_activate(TfliteNode *n, const Expr *y);
+const Expr *tflite_channels_first(const Build *b, const Expr *x);
+const Expr *tflite_channels_last(const Build *b, const Expr *x);
+bool        tflite_is_moved(const Expr *x);
+bool        tflite_rank(const TfliteNode *n, uint32_t i, uint32_t least, uint32_t most);
+/* An axis of input i, which may be negative, in its dimensions as they lie now. */
+bool tflite_axis(const TfliteNode *n, int64_t axis, uint32_t rank, uint32_t *out);
+/* The numbers of an input that has to be known; as forms over dimensions. */
+bool tflite_ints(const TfliteNode *n, uint32_t i, Ints *out);
+bool tflite_number(const TfliteNode *n, uint32_t i, int64_t *out);
+bool tflite_forms(const TfliteNode *n, uint32_t i, Dims *out);
+
+/* ---- nn.c ------------------------------------------------------------------------------------------ */
+
+/* Rows, columns. */
+typedef struct {
+    int64_t kernel[2], stride[2], dilation[2], begin[2], end[2];
+} TfliteWindow;
+
+bool tflite_same(const TfliteNode *n, const Idx *in, int64_t kernel, int64_t stride,
+                 int64_t dilation, int64_t *begin, int64_t *end);
+/* As the options `padding`, `stride_h` and `stride_w` have it, of an image in NCHW. */
+bool tflite_window(const TfliteNode *n, const Expr *x, const int64_t *kernel,
+                   const int64_t *dilation, TfliteWindow *w);
+Ints tflite_pads(const Build *b, const TfliteWindow *w);
+
+/* The converters of ops.def. */
+#define none NULL
+#define TFLITE(code, name, version, least, most, options, how, relay, convert) \
+    TfliteConvert convert;
+#define TFLITE_CUSTOM_OP(name, version, least, most, how, relay, convert) TfliteConvert convert;
+#include "frontends/tflite/ops.def"
+#undef TFLITE
+#undef TFLITE_CUSTOM_OP
+#undef none
+
+#endif
