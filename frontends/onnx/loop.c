@@ -94,8 +94,8 @@ static const Expr *lift(Ctx *c, Lift *l, const Expr *round, uint32_t n, const Ex
             continue;
         if (mentions(list.at[i], dims) || list.at[i]->kind == EXPR_LET)
             map_put(l->inside, PTR_KEY(list.at[i]), l->inside);
-        if (list.at[i]->kind == EXPR_LET) /* and its variable */
-            map_put(l->inside, PTR_KEY(list.at[i]->kids[0]), l->inside);
+        for (uint32_t k = 0; list.at[i]->kind == EXPR_LET && k < 2; k++) /* with variable, value */
+            map_put(l->inside, PTR_KEY(list.at[i]->kids[k]), l->inside);
     }
     for (uint32_t i = 0; i < list.n; i++)
         for (uint32_t k = 0; k < list.at[i]->nkids; k++)

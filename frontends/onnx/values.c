@@ -214,19 +214,58 @@ static const Expr *import_array(Import *im, const Leaf *l, const ImportValue *va
     return expr_const(im->c, value->value, loc);
 }
 
+/* Nodes of a graph or function, and what it declares of their outputs. */
+typedef struct {
+    const PbMsgs *nodes;
+    const Map    *declared;
+} Body;
+
+typedef VEC(Body) Bodies;
+
+/* The graph, what its nodes have within them, and functions. */
+static Bodies all_bodies(Import *im, const OnnxScope *s, const OnnxGraph *g)
+{
+    Arena *a = im->c->arena;
+    Bodies all = {0};
+
+    vec_push(a, &all, ((Body){&g->node, s->declared}));
+    for (uint32_t i = 0; i < im->model->functions.n; i++) {
+        const OnnxFunction *f = im->model->functions.at[i];
+
+        vec_push(a, &all, ((Body){&f->node, onnx_declared(im, &f->value_info, NULL)}));
+    }
+    for (uint32_t at = 0; at < all.n; at++) {
+        const PbMsgs *nodes = all.at[at].nodes;
+
+        for (uint32_t i = 0; i < nodes->n; i++) {
+            const OnnxNode *p = nodes->at[i];
+
+            for (uint32_t k = 0; k < p->attribute.n; k++) {
+                const OnnxAttr *attr = p->attribute.at[k];
+
+                if (attr->g)
+                    vec_push(a, &all,
+                             ((Body){&attr->g->node,
+                                     onnx_declared(im, &attr->g->value_info, &attr->g->output)}));
+            }
+        }
+    }
+    return all;
+}
+
 /* May --dim NAME be of a dimension that nodes make?  By its place in a tensor, as the model calls
  * it, or the number of elements of a sequence. */
-static bool is_made(Import *im, const OnnxScope *s, const OnnxGraph *g, const char *name)
+static bool is_made(Import *im, const Body *body, const char *name)
 {
     const char *dot = strrchr(name, '.');
     const char *tensor = dot ? intern_n(im->c->strings, name, (size_t)(dot - name)) : NULL;
 
-    for (uint32_t i = 0; i < g->node.n; i++) {
-        const OnnxNode *p = g->node.at[i];
+    for (uint32_t i = 0; i < body->nodes->n; i++) {
+        const OnnxNode *p = body->nodes->at[i];
 
         for (uint32_t k = 0; k < p->output.n; k++) {
             const char           *made = intern(im->c->strings, p->output.at[k]);
-            const OnnxTensorType *t = map_get(s->declared, PTR_KEY(made));
+            const OnnxTensorType *t = map_get(body->declared, PTR_KEY(made));
 
             if (made == tensor || !strcmp(made, name))
                 return true;
@@ -303,6 +342,7 @@ bool onnx_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptio
 {
     Ctx     *c = im->c;
     Leaves   leaves = {0};
+    Bodies   bodies = {0};
     uint32_t at = 0, before = diag_errors(c->diags);
 
     im->shapes = NEW(c->arena, Shapes);
@@ -319,8 +359,10 @@ bool onnx_inputs(Import *im, OnnxScope *s, const OnnxGraph *g, const ImportOptio
     im->reshaped = im->shapes->reshaped;
     for (uint32_t i = 0; i < params->at.n; i++)
         type_mentions(params->at.at[i]->type, onnx_note_dim, im);
+    bodies = o->ndims ? all_bodies(im, s, g) : bodies;
     for (uint32_t i = 0; i < o->ndims; i++)
-        im->shapes->later[i] = is_made(im, s, g, o->dims[i].name);
+        for (uint32_t k = 0; k < bodies.n && !im->shapes->later[i]; k++)
+            im->shapes->later[i] = is_made(im, &bodies.at[k], o->dims[i].name);
     if (!shapes_check(im->shapes, loc, params->names.n, params->names.at) ||
         diag_errors(c->diags) != before)
         return false;

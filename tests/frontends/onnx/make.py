@@ -313,6 +313,10 @@ def ok():
         [node("Identity", "c", "c2"), node("Mul", "v w", "v2")], "body",
         [value("i", I, []), value("c", B, []), value("v", F, [2, 3])], [value("c2", B, []), value("v2", F, [2, 3])]))],
         [x, value("b", B, []), value("n", I, [])], [y]))
+    save("dim_in_body", model([node("Loop", "n _ x", "y", body=h.make_graph(
+        [node("Identity", "c", "c2"), node("ConstantOfShape", "m", "t"), node("ReduceSum", "t", "s", keepdims=0), node("Add", "v s", "v2")], "body",
+        [value("i", I, []), value("c", B, []), value("v", F, [2, 3])], [value("c2", B, []), value("v2", F, [2, 3])]))],
+        [x, value("m", I, [1]), value("n", I, [])], [y]))
     # of four sizes the model knows two
     save("dim_sizes_beside", model([node("Shape", "x", "s"), node("Slice", "s zero two", "t"), node("Concat", "t n", "to", axis=0), node("Resize", "x _ _ to", "y")],
                                    [value("x", F, [1, 3, 4, 4]), value("n", I, [2])], [y], [init("zero", [0]), init("two", [2])]))
