@@ -195,3 +195,12 @@ const Expr *onnx_labelled(Node *n, const Expr *labels, const Expr *at)
 
     return onnx_is_string(n->im, labels) ? onnx_string(n->im, y) : y;
 }
+
+/* A map from labels to scores for each row.  A product has no maps, and the labels are constants of
+ * the model: the scores in their order are the result, [N, K]. */
+bool convert_zip_map(Node *n)
+{
+    node_ignore(n, "classlabels_int64s");
+    node_ignore(n, "classlabels_strings");
+    return node_need_rank(n, 0, 1, 2) && node_done(n, n->in[0]);
+}

@@ -1,12 +1,11 @@
-/* Models and encoders of ai.onnx.ml that are no trees: linear models, support vectors, scaling,
- * features put together. */
+/* Models and encoders of ai.onnx.ml that are no trees: linear models, scaling, features put
+ * together. */
 #include "frontends/onnx/onnx.h"
 
 #include <math.h>
 #include <string.h>
 
-/* rows x columns of f32; one dimension if columns is 0. */
-static const Expr *floats(const Build *b, int64_t rows, int64_t columns, const double *v)
+const Expr *onnx_floats(const Build *b, int64_t rows, int64_t columns, const double *v)
 {
     int64_t n = columns ? rows * columns : rows;
     float  *at = NEW_ARRAY(b->c->arena, float, (size_t)n + 1);
@@ -16,8 +15,7 @@ static const Expr *floats(const Build *b, int64_t rows, int64_t columns, const d
     return build_const(b, DT_F32, columns ? 2 : 1, (int64_t[]){rows, columns}, at);
 }
 
-/* The data [N, F] in f32; one dimension is one row. */
-static const Expr *rows_of(Node *n)
+const Expr *onnx_data_rows(Node *n)
 {
     const Expr *x;
 
@@ -72,7 +70,7 @@ bool convert_scaler(Node *n)
         if (count != 1 && count != build_dim(b, x, expr_rank(x) - 1))
             return node_error(n, E_IMPORT, "%s has %u numbers for %lld features", names[i], count,
                               (long long)build_dim(b, x, expr_rank(x) - 1));
-        x = build2(b, i ? "multiply" : "subtract", x, floats(b, count, 0, v), NULL);
+        x = build2(b, i ? "multiply" : "subtract", x, onnx_floats(b, count, 0, v), NULL);
     }
     return node_done(n, x);
 }
@@ -121,7 +119,7 @@ bool convert_imputer(Node *n)
     if (dtype_is_float(expr_dtype(x))) {
         if (!node_numbers(n, "imputed_value_floats", &count, &v))
             return false;
-        by = build_cast(b, floats(b, count, 0, v), expr_dtype(x));
+        by = build_cast(b, onnx_floats(b, count, 0, v), expr_dtype(x));
     } else {
         if (!node_ints(n, "imputed_value_int64s", &k))
             k.n = 0;
@@ -142,7 +140,7 @@ bool convert_imputer(Node *n)
 static const Expr *linear(Node *n, int64_t targets)
 {
     const Build  *b = &n->b;
-    const Expr   *x = rows_of(n), *y;
+    const Expr   *x = onnx_data_rows(n), *y;
     const double *w, *base;
     uint32_t      count, more;
     int64_t       F;
@@ -156,8 +154,8 @@ static const Expr *linear(Node *n, int64_t targets)
                           "%u coefficients and %u intercepts for %lld targets of %lld "
                           "features",
                           count, more, (long long)targets, (long long)F);
-    y = build2(b, "nn.dense", x, floats(b, targets, F, w), NULL);
-    return more ? build2(b, "add", y, floats(b, targets, 0, base), NULL) : y;
+    y = build2(b, "nn.dense", x, onnx_floats(b, targets, F, w), NULL);
+    return more ? build2(b, "add", y, onnx_floats(b, targets, 0, base), NULL) : y;
 }
 
 bool convert_linear_regressor(Node *n)
@@ -204,59 +202,6 @@ bool convert_linear_classifier(Node *n)
     }
     n->out[1] = s;
     return s && node_done(n, onnx_labelled(n, labels, at));
-}
-
-/* Sums over the support vectors of a kernel of each with the data, or a linear model. */
-bool convert_svm_regressor(Node *n)
-{
-    static const char *const kernels[] = {"LINEAR", "POLY", "RBF", "SIGMOID", NULL};
-    const Build             *b = &n->b;
-    const char              *kernel, *after;
-    int64_t                  count = node_int(n, "n_supports", 0), last = 1, F;
-    const double            *v, *w, *rho, *p;
-    uint32_t                 nv, nw, nrho, np;
-    double                   none[3] = {0};
-    const Expr              *x = rows_of(n), *s, *y;
-
-    if (!x || !node_choice(n, "kernel_type", kernels, &kernel) ||
-        !node_choice(n, "post_transform", onnx_post_transforms, &after) ||
-        !node_numbers(n, "support_vectors", &nv, &v) || !node_numbers(n, "coefficients", &nw, &w) ||
-        !node_numbers(n, "rho", &nrho, &rho) || !node_numbers(n, "kernel_params", &np, &p))
-        return false;
-    F = build_dim(b, x, 1);
-    p = np == 3 ? p : none; /* gamma, coef0, degree */
-    if (nrho != 1 || (count > 0 ? nw != count || nv != count * F : nw != F) || (np && np != 3))
-        return node_error(n, E_IMPORT,
-                          "%u coefficients, %u numbers of %lld support vectors, %u "
-                          "rho",
-                          nw, nv, (long long)count, nrho);
-    if (count <= 0) {
-        y = build2(b, "nn.dense", x, floats(b, 1, F, w), NULL);
-    } else {
-        const Expr *vectors = floats(b, count, F, v);
-
-        s = build2(b, "nn.dense", x, vectors, NULL);
-        if (*kernel == 'R') { /* exp(-gamma |x - v|^2), as |x|^2 - 2 x v + |v|^2 would cancel */
-            const Expr *xs = build_expand_dims(b, x, 1, 1);
-
-            s = build2(b, "subtract", xs, vectors, NULL);
-            last = 2;
-            s = build_reduce(b, "sum", build2(b, "multiply", s, s, NULL), 1, &last, false);
-            s = build1(b, "exp", s ? build_by(b, "multiply", s, -p[0]) : NULL, NULL);
-        } else if (*kernel != 'L') {
-            s = s ? build_by(b, "add", build_by(b, "multiply", s, p[0]), p[1]) : NULL;
-            s = *kernel == 'S' ? build1(b, "tanh", s, NULL)
-                : s            ? build_by(b, "power", s, p[2])
-                               : NULL;
-        }
-        y = build2(b, "nn.dense", s, floats(b, 1, count, w), NULL);
-    }
-    if (!(y = y ? build_by(b, "add", y, rho[0]) : NULL))
-        return false;
-    if (node_int(n, "one_class", 0))
-        y = build_where(b, build_by(b, "greater", y, 0), build_scalar(b, y, 1),
-                        build_scalar(b, y, -1));
-    return node_done(n, onnx_post_transform(n, after, y));
 }
 
 bool convert_feature_vectorizer(Node *n)

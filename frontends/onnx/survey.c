@@ -421,7 +421,8 @@ static void check_opsets(Import *im, const OnnxFunction *body, const char *whose
         for (uint32_t k = 0; k < i; k++) {
             const OnnxOpset *had = list->at[k];
 
-            if (!strcmp(onnx_domain(had->domain), domain))
+            /* The same by both names of a domain is what some exporters write. */
+            if (!strcmp(onnx_domain(had->domain), domain) && had->version != o->version)
                 diag_warn(c->diags, W_MODEL_VERSION, loc,
                           "%s imports the opset of domain '%s' twice: %lld and %lld", whose,
                           *domain ? domain : "ai.onnx", (long long)had->version,
