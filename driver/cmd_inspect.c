@@ -171,6 +171,18 @@ static void say_members(Driver *driver, const Member *m, uint32_t n)
             say_manifest(driver, m[i].data);
         return;
     }
+    if (driver->opt.json) {
+        StrBuf s = strbuf(driver->arena);
+
+        str_add(&s, "{\"files\": [");
+        for (uint32_t i = 0; i < n; i++) {
+            str_printf(&s, "%s{\"bytes\": %zu, \"path\": ", i ? ", " : "", m[i].data.n);
+            str_add_json(&s, m[i].path);
+            str_add(&s, "}");
+        }
+        say(driver, "%s]}\n", s.at);
+        return;
+    }
     for (uint32_t i = 0; i < n; i++)
         say(driver, "%12zu %s\n", m[i].data.n, m[i].path);
 }
@@ -239,7 +251,9 @@ static void inspect_members(Driver *driver, const char *path, const Member *m, u
     const Member *library;
     ModelInfos    infos = {0};
 
-    if (pack_format(path) != PACK_NONE && pack_format(path) != PACK_TAR) {
+    if (!n)
+        diag_error(driver->diags, E_PACK, (Loc){.file = path}, "nothing is in it");
+    else if (pack_format(path) != PACK_NONE && pack_format(path) != PACK_TAR) {
         say_members(driver, m, n);
     } else if (!(library = own_library(driver, m, n))) {
         say_members(driver, m, n);
@@ -264,7 +278,7 @@ static void inspect_product(Driver *driver, const char *path)
         if (bundle_read(d, driver->arena, path, (Bytes){0}, &m, &n))
             inspect_members(driver, path, m, n);
     } else if (file_map(d, path, &file)) {
-        if (pack_looks(file) || pack_format(path) != PACK_NONE) {
+        if (pack_means(path, file)) {
             if (bundle_read(d, driver->arena, path, file, &m, &n))
                 inspect_members(driver, path, m, n);
         } else if (source_read(driver->arena, file, &source)) {

@@ -98,7 +98,7 @@ static bool open_product(Refitting *r)
         return open_folder(r);
     if (!file_map(driver->diags, r->product, &file))
         return false;
-    if (pack_looks(file))
+    if (pack_means(r->product, file))
         return bundle_read(driver->diags, driver->arena, r->product, file, &r->m, &r->n) &&
                find_parts(r);
     return add_part(r, r->product, file);

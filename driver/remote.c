@@ -201,8 +201,10 @@ static bool read_archived_source(Remote *r, const char *file, const Member *m, u
 {
     Arena        *a = r->driver->arena;
     const Member *source = NULL, *header = NULL;
+    bool          shared = false;
 
     for (uint32_t i = 0; i < n; i++) {
+        shared |= str_ends(m[i].path, ".so");
         if (!str_ends(m[i].path, ".c") || !strstr(m[i].path, "src/"))
             continue;
         if (source)
@@ -210,7 +212,7 @@ static bool read_archived_source(Remote *r, const char *file, const Member *m, u
         source = &m[i];
     }
     if (!source)
-        return no(r, file, "it holds no static library");
+        return no(r, file, shared ? "it holds no static library" : "no model is in it");
     if (!read_source(r, file, source->data))
         return false;
     for (uint32_t i = 0; i < n; i++)

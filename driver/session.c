@@ -115,8 +115,9 @@ static bool open_product(Session *s, const char *path)
 {
     if (!job_readable(s->driver, path))
         return false;
-    int32_t rc = TVMCC_E_MISMATCH;
-    bool    whole = remote_wants(path) || as_program(s);
+    int32_t  rc = TVMCC_E_MISMATCH;
+    uint32_t errors = diag_errors(s->driver->diags);
+    bool     whole = remote_wants(path) || as_program(s);
 
     if (!whole && !hashes_fit(s->driver, path))
         return false;
@@ -127,6 +128,8 @@ static bool open_product(Session *s, const char *path)
         s->info = s->remote ? remote_info(s->remote) : NULL;
         return s->remote != NULL;
     }
+    if (rc && diag_errors(s->driver->diags) > errors)
+        return false; /* what is wrong with the file has been said */
     if (rc)
         return diag_error(s->driver->diags, E_RUN, (Loc){.file = path}, "%s", s->model.error);
     s->info = s->model.info;

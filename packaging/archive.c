@@ -230,6 +230,11 @@ bool pack_looks(Bytes f)
     return false;
 }
 
+bool pack_means(const char *path, Bytes file)
+{
+    return pack_looks(file) || pack_format(path) != PACK_NONE;
+}
+
 /* Names that some file systems cannot tell apart: errors before anything is written. */
 static int by_folded_path(const void *a, const void *b)
 {
@@ -347,7 +352,9 @@ bool pack_read(Diags *d, Arena *a, const char *file, Bytes archive, uint64_t lim
     archive_read_support_filter_xz(ar);
     archive_read_support_format_tar(ar);
     archive_read_support_format_zip(ar);
-    if (archive_read_open_memory(ar, archive.at, archive.n) == ARCHIVE_OK)
+    if (!archive.n)
+        diag_error(d, E_PACK, loc, "not an archive: the file is empty");
+    else if (archive_read_open_memory(ar, archive.at, archive.n) == ARCHIVE_OK)
         ok = read_members(d, a, loc, &u, &list);
     else
         diag_error(d, E_PACK, loc, "not an archive: %s", archive_error_string(ar));

@@ -18,6 +18,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 extern const unsigned char abi_header_text[]; /* made by the build from include/tvmcc/abi.h */
 extern const size_t        abi_header_text_bytes;
@@ -255,10 +256,12 @@ bool bundle_intact(Diags *d, Arena *a, const char *file, const Member *members, 
 
 bool bundle_read(Diags *d, Arena *a, const char *path, Bytes content, Member **members, uint32_t *n)
 {
-    bool ok = content.n ? pack_read(d, a, path, content, PACK_LIMIT, members, n)
-                        : folder_read(d, a, path, members, n);
+    struct stat st;
+    bool        folder = !content.n && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    bool        ok = folder ? folder_read(d, a, path, members, n)
+                            : pack_read(d, a, path, content, PACK_LIMIT, members, n);
 
-    return ok && bundle_intact(d, a, path, *members, *n, !content.n);
+    return ok && bundle_intact(d, a, path, *members, *n, folder);
 }
 
 /* ---- the weights file --------------------------------------------------------------------- */

@@ -190,9 +190,10 @@ void audit_json(const AuditFile *f, StrBuf *out);
 
 typedef enum { PACK_TAR, PACK_TGZ, PACK_TZST, PACK_TXZ, PACK_ZIP, PACK_NONE } PackFormat;
 
-PackFormat  pack_format(const char *path);         /* by suffix; PACK_NONE if it is none of these */
-bool        pack_looks(Bytes file);                /* by its first bytes, is it one of these? */
-const char *pack_stem(Arena *a, const char *path); /* file name without folder and suffix */
+PackFormat  pack_format(const char *path); /* by suffix; PACK_NONE if it is none of these */
+bool        pack_looks(Bytes file);        /* by its first bytes, is it one of these? */
+bool        pack_means(const char *path, Bytes file); /* ... or by its suffix, if it is broken */
+const char *pack_stem(Arena *a, const char *path);    /* file name without folder and suffix */
 /* Members in any order; folders are added.  `epoch` is the time of all (SOURCE_DATE_EPOCH or 0). */
 bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Member *members,
                   uint32_t n, Bytes *out);

@@ -426,7 +426,7 @@ bool audit_file(Diags *d, Arena *a, const char *file, Bytes content, const Audit
     uint32_t before = diag_errors(d), n;
     Member  *m;
 
-    if (!pack_looks(content))
+    if (!pack_means(file, content))
         return audit_one(d, a, file, content, rules, out);
     *out = (AuditFile){.path = file, .kind = "archive"};
     if (pack_read(d, a, file, content, PACK_LIMIT, &m, &n))
