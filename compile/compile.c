@@ -279,6 +279,10 @@ bool compile_plan(Ctx *c, Compiled *k)
             return diag_error(c->diags, E_USAGE, NO_LOC,
                               "weights have sections of their own in ELF files only");
         own->code.section = k->o->weights_section ? k->o->weights_section : ".tvmcc_weights";
+    } else if (k->o->weights_mode == WEIGHTS_EMBED && !k->backend->is_source &&
+               object_data_is_large(host_of(own->target)->triple, own->weights_bytes)) {
+        own->code.weights = WEIGHTS_SECTION;
+        own->code.section = intern_printf(c->strings, ".lrodata.%s_weights", k->entry);
     }
     k->plan = own;
     return weights_fit(c, own);
@@ -526,13 +530,16 @@ bool compile_code(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
 bool compile_join(Ctx *c, Compiled *k, Bytes code, BytesList *out)
 {
     const char *symbol = intern_printf(c->strings, "%s_weights", k->entry);
+    const char *section = k->plan->code.section;
 
     if (!weights_inside(k->plan->code.weights) || !k->weights.n ||
         object_format_of(host_of(k->plan->target)->triple) != OBJECT_ELF) { /* has them already */
         *out = (BytesList){1, DUP_ARRAY(c->arena, &code, 1)};
         return true;
     }
-    return elf_join(c->diags, c->arena, code, k->plan->code.section, symbol, k->weights, out);
+    if (!section)
+        section = intern_printf(c->strings, ".rodata.%s", symbol);
+    return elf_join(c->diags, c->arena, code, section, symbol, k->weights, out);
 }
 
 bool compile_blob(Ctx *c, Compiled *k, Bytes *out)

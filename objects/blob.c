@@ -43,6 +43,13 @@ static bool elf_data(Diags *d, Arena *a, const char *triple, const char *abi, co
     return true;
 }
 
+bool object_data_is_large(const char *triple, uint64_t n)
+{
+    enum { LARGE = 1 << 30 }; /* half of what code reaches: it may not be alone in its program */
+
+    return n >= LARGE && object_format_of(triple) == OBJECT_ELF && str_starts(triple, "x86_64");
+}
+
 uint64_t object_blob_most(const char *triple)
 {
     static const struct {

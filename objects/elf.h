@@ -85,14 +85,12 @@ ElfSym   elf_table_at(const ElfRaw *r, uint32_t table, uint32_t i);
 
 /* ---- elf_write.c ------------------------------------------------------------------------------ */
 
-/* The section of read-only data, and its flags: linkers put large ones of x86-64 behind everything
+/* The flags of a section of read-only data: linkers put large ones of x86-64 behind everything
  * else, so that code still reaches what is not large. */
-const char *elf_data_section(Arena *a, uint16_t machine, const char *symbol, uint64_t n);
-uint64_t    elf_data_flags(uint16_t machine, uint64_t n);
-
+uint64_t elf_data_flags(uint16_t machine, const char *section);
 /* The target for another -mabi=; "" is the usual one. */
 void elf_target_abi(ObjectTarget *t, const char *abi);
-/* elf_blob in a section of that name instead of the usual one. */
+/* elf_blob in a section of that name instead of .rodata.<symbol>. */
 Bytes elf_blob_in(Arena *a, const ObjectTarget *t, const char *section, const char *symbol,
                   Bytes data);
 

@@ -465,20 +465,18 @@ bool elf_join(Diags *d, Arena *a, Bytes code, const char *section, const char *s
               BytesList *out)
 {
     Merge   m;
-    Section sections[] = {
-        {.name = ""},
-        {.h = {.type = SHT_PROGBITS, .align = DATA_ALIGN, .size = data.n}, .data = data.at}};
-    Symbol   symbols[] = {{.name = ""},
-                          {.y = {.info = STB_GLOBAL << 4 | STT_OBJECT, .section = 1, .size = data.n},
-                           .name = symbol}};
-    uint16_t machine;
+    Section sections[] = {{.name = ""},
+                          {.h = {.type = SHT_PROGBITS, .align = DATA_ALIGN, .size = data.n},
+                           .name = section,
+                           .data = data.at}};
+    Symbol  symbols[] = {{.name = ""},
+                         {.y = {.info = STB_GLOBAL << 4 | STT_OBJECT, .section = 1, .size = data.n},
+                          .name = symbol}};
 
     merge_start(&m, d, a, 1);
     if (!read_all(&m, &code, NULL, NULL))
         return merge_end(&m, false, out);
-    machine = elf_get_machine(m.in->header.at, &m.in->l);
-    sections[1].h.flags = elf_data_flags(machine, data.n);
-    sections[1].name = section ? section : elf_data_section(m.scratch, machine, symbol, data.n);
+    sections[1].h.flags = elf_data_flags(elf_get_machine(m.in->header.at, &m.in->l), section);
     m.in[1] = (Input){.l = m.in->l,
                       .header = m.in->header,
                       .nsections = 2,

@@ -75,22 +75,15 @@ static uint32_t add_name(StrBuf *s, const char *name)
     return at;
 }
 
-enum { LARGE = 1 << 30 }; /* half of what code reaches: it may not be alone in its program */
-
-const char *elf_data_section(Arena *a, uint16_t machine, const char *symbol, uint64_t n)
+uint64_t elf_data_flags(uint16_t machine, const char *section)
 {
-    return arena_printf(a, ".%srodata.%s", elf_data_flags(machine, n) & SHF_X86_64_LARGE ? "l" : "",
-                        symbol);
-}
-
-uint64_t elf_data_flags(uint16_t machine, uint64_t n)
-{
-    return SHF_ALLOC | (machine == MACHINE_X86_64 && n >= LARGE ? SHF_X86_64_LARGE : 0);
+    return SHF_ALLOC |
+           (machine == MACHINE_X86_64 && str_starts(section, ".lrodata") ? SHF_X86_64_LARGE : 0);
 }
 
 Bytes elf_blob(Arena *a, const ObjectTarget *t, const char *symbol, Bytes data)
 {
-    return elf_blob_in(a, t, elf_data_section(a, t->machine, symbol, data.n), symbol, data);
+    return elf_blob_in(a, t, arena_printf(a, ".rodata.%s", symbol), symbol, data);
 }
 
 Bytes elf_blob_in(Arena *a, const ObjectTarget *t, const char *section, const char *symbol,
@@ -109,7 +102,7 @@ Bytes elf_blob_in(Arena *a, const ObjectTarget *t, const char *section, const ch
     sym.name = add_name(&strings, symbol);
     s[DATA] = (ElfShdr){.name = add_name(&names, section),
                         .type = SHT_PROGBITS,
-                        .flags = elf_data_flags(t->machine, data.n),
+                        .flags = elf_data_flags(t->machine, section),
                         .size = data.n,
                         .align = DATA_ALIGN};
     s[STACK] =

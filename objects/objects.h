@@ -120,12 +120,13 @@ const char *object_symbol(Arena *a, const char *prefix, const char *name);
 
 enum { DATA_ALIGN = 64 };
 
+/* Data so large are to lie in a section that begins with .lrodata, where there are such. */
+bool object_data_is_large(const char *triple, uint64_t n);
 /* The most bytes of data that a program for that triple can hold in an object: what the format
  * counts, and what code reaches from anywhere. */
 uint64_t object_blob_most(const char *triple);
 /* A relocatable object with one read-only symbol of these bytes, aligned to DATA_ALIGN.  `abi` is
- * that of -mabi=, "" the usual one; `section` is ELF's, NULL: .rodata.<symbol>, or that of large
- * data. */
+ * that of -mabi=, "" the usual one; `section` is ELF's, NULL: .rodata.<symbol>. */
 bool object_blob(Diags *d, Arena *a, const char *triple, const char *abi, const char *section,
                  const char *symbol, Bytes data, Bytes *out);
 /* The header fields objects of that triple have.  Error: no ELF target. */
@@ -140,7 +141,7 @@ Bytes elf_blob(Arena *a, const ObjectTarget *t, const char *symbol, Bytes data);
 bool elf_merge(Diags *d, Arena *a, uint32_t n, const Bytes *objects, const char *const *names,
                const char *const *files, BytesList *out);
 /* An object of code and data of the caller, which it knows as `symbol`: as if the data were an
- * object_blob.  Large data are a piece of their own, the same memory. */
+ * elf_blob_in.  Large data are a piece of their own, the same memory. */
 bool elf_join(Diags *d, Arena *a, Bytes code, const char *section, const char *symbol, Bytes data,
               BytesList *out);
 /* Whether bytes that were kept somewhere are an object that can be merged, whose only global symbol

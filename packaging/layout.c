@@ -41,23 +41,16 @@ static void add_le(StrBuf *s, uint64_t value, int bytes)
         str_addc(s, (char)(value >> 8 * i));
 }
 
-/* The section of the constants in an object: the usual one, that of large data, or as told. */
-static bool has_constants(Arena *a, const ModelDesc *d, const char *section)
-{
-    const char *usual = arena_printf(a, "rodata.%s_weights", d->entry);
-
-    if (d->weights_section)
-        return !strcmp(section, d->weights_section);
-    return section[0] == '.' && !strcmp(section + 1 + (section[1] == 'l'), usual);
-}
-
 /* The constants of a product: the data of its weights file, or of its object's section. */
 static Bytes constants_of(Arena *a, const BundlePart *p)
 {
     enum { HEADER = 64 }; /* of a weights file */
-    Diags   *quiet = diags_new(a);
-    Member  *m;
-    uint32_t n;
+    const char *section = p->desc->weights_section
+                              ? p->desc->weights_section
+                              : arena_printf(a, ".rodata.%s_weights", p->desc->entry);
+    Diags      *quiet = diags_new(a);
+    Member     *m;
+    uint32_t    n;
 
     if (p->weights.n > HEADER)
         return (Bytes){p->weights.at + HEADER, p->weights.n - HEADER};
@@ -69,7 +62,7 @@ static Bytes constants_of(Arena *a, const BundlePart *p)
         if (!elf_read(quiet, a, "", m[i].data, &f))
             continue;
         for (uint32_t k = 1; k < f.nsections; k++)
-            if (has_constants(a, p->desc, f.sections[k].name))
+            if (strcmp(f.sections[k].name, section) == 0)
                 return f.sections[k].data;
     }
     return (Bytes){0};

@@ -73,6 +73,34 @@ static void test_blobs(void)
     }
 }
 
+/* Gigabytes lie behind what code of x86-64 reaches; other programs hold no more than that. */
+static void test_large(void)
+{
+    enum { SHF_LARGE = 0x10000000 };
+    const uint64_t gib = (uint64_t)1 << 30;
+    Bytes          data = {(const uint8_t *)content, sizeof content}, out;
+    Object         f;
+
+    CHECK(object_data_is_large("x86_64-linux-gnu", gib));
+    CHECK(!object_data_is_large("x86_64-linux-gnu", gib - 1));
+    CHECK(!object_data_is_large("x86_64-pc-windows-msvc", gib));
+    CHECK(!object_data_is_large("aarch64-linux-gnu", gib));
+    CHECK(object_blob_most("x86_64-linux-gnu") > 1000 * gib);
+    CHECK(object_blob_most("aarch64-linux-gnu") > 3 * gib);
+    CHECK(object_blob_most("aarch64-linux-gnu") < 4 * gib);
+    CHECK_INT(object_blob_most("x86_64-pc-windows-msvc"), 2 * gib - 1);
+    CHECK_INT(object_blob_most("riscv32-unknown-elf"), 2 * gib - 1);
+    for (uint32_t large = 0; large < 2; large++) {
+        const char *section = large ? ".lrodata.net_weights" : ".model_flash";
+
+        CHECK(
+            object_blob(diags, arena, "x86_64-linux-gnu", "", section, "net_weights", data, &out));
+        CHECK(object_read(diags, arena, "net.o", out, &f));
+        CHECK_STR(f.sections[1].name, section);
+        CHECK_INT((f.sections[1].flags & SHF_LARGE) != 0, large);
+    }
+}
+
 /* Every truncation and many single changes: an error or a result, never a crash. */
 static void test_hostile(void)
 {
@@ -160,6 +188,7 @@ int main(void)
     if (!mkdtemp(folder))
         return 2;
     RUN(test_blobs);
+    RUN(test_large);
     RUN(test_hostile);
     RUN(test_refusals);
     RUN(test_linkers);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # external.sh <tvmcc> <folder of models> <work folder>
 #
-# Data of tensors in other files: what links lead to, files of terabytes, and models that protobuf cannot hold.
+# Data of tensors in other files: what links lead to, files of terabytes, models that protobuf cannot hold, and weights that
+# no program of the machine can.
 set -e
 . "$(dirname "$0")/../../lib.sh"
 tvmcc=$1 models=$2
@@ -45,4 +46,13 @@ if truncate -s 2G large.onnx 2>log; then
     refused 4 "the file has 2147483648 bytes, but as protobuf a model has less than 2 GiB" "$tvmcc" -E large.onnx -o out.relay
     grep -q "hint: .*save_as_external_data" log || die "$(cat log)"
     rm large.onnx
+fi
+
+# beyond what a program of 32 bits holds: said before anything is packed
+cp "$models/external_large.onnx" .
+if truncate -s 2400000000 large.bin 2>log; then
+    refused 1 "hold at most 2147483647 bytes of weights, not 2400000000" \
+        "$tvmcc" -c external_large.onnx -mtriple=riscv32-unknown-elf -o large.o
+    grep -q "hint: -fweights=file" log || die "$(cat log)"
+    rm large.bin
 fi
