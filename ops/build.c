@@ -384,6 +384,30 @@ const Expr *build_along(const Build *b, const Expr *x, uint32_t rank, uint32_t a
 #define FOLD_BYTES 65536 /* of operands and result */
 #define FOLD_NODES 256
 
+/* It is made of at most so many nodes.  No more are looked at: what is asked of each node of a
+ * model takes as long in a large one. */
+static bool is_small(Ctx *c, const Expr *e, uint32_t most)
+{
+    Map     *seen = map_new(c->scratch);
+    uint32_t n = 1;
+    VEC(const Expr *) todo = {0};
+
+    vec_push(c->scratch, &todo, e);
+    while (todo.n) {
+        const Expr *x = todo.at[--todo.n];
+
+        for (uint32_t i = 0; i < x->nkids; i++) {
+            if (map_get(seen, PTR_KEY(x->kids[i])))
+                continue;
+            if (n++ == most)
+                return false;
+            map_put(seen, PTR_KEY(x->kids[i]), seen);
+            vec_push(c->scratch, &todo, x->kids[i]);
+        }
+    }
+    return true;
+}
+
 const Expr *build_fold(const Build *b, const Expr *e)
 {
     Ctx        *c = b->c;
@@ -396,9 +420,9 @@ const Expr *build_fold(const Build *b, const Expr *e)
         return expr_is_tensor(e) ? e : NULL;
     if (!type_elems(e->type, &n) || n > FOLD_BYTES / dtype_bytes(e->type->dtype))
         return NULL;
-    list = expr_post_order(c, e);
-    if (list.n > FOLD_NODES)
+    if (!is_small(c, e, FOLD_NODES))
         return NULL;
+    list = expr_post_order(c, e);
     for (uint32_t i = 0; i < list.n; i++) {
         const Expr *k = list.at[i];
 

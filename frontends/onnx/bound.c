@@ -207,25 +207,52 @@ static void say_guess(const Node *n, uint32_t out, const RunDim *d, const Bounds
               (long long)r->hi);
 }
 
+/* Variables of one type hash alike; these, which nothing binds before the end, each have a hash of
+ * their own, so that the same of many of them is found at once. */
+const Expr *onnx_var(Import *im, const char *name, const Type *type, Loc loc)
+{
+    const Expr *v = expr_var(im->c, name, type, loc);
+    uint64_t   *h = NEW(im->c->arena, uint64_t);
+
+    *h = hash_mix(EXPR_VAR, ++im->vars);
+    map_put(im->hashes, PTR_KEY(v), h);
+    return v;
+}
+
+/* A cell that was bound, as one of those of im->binds.at[bind], if that is still `call`: what a
+ * branch or a loop bound is gone after it. */
+typedef struct BoundCell BoundCell;
+struct BoundCell {
+    BoundCell  *before; /* with the same hash */
+    const Expr *cell, *call;
+    const Idx  *dim;
+    uint32_t    bind;
+};
+
 /* The dimension that stands for an equal cell already, if it keeps these bounds; or NULL. */
 static const Idx *bound_already(const Node *n, const Expr *cell, const Bounds *r)
 {
-    const Import *im = n->im;
-    uint64_t      hash = expr_hash(n->b.c, cell, im->hashes);
+    const Import    *im = n->im;
+    const BoundCell *x = map_get(im->cells, expr_hash(n->b.c, cell, im->hashes));
 
-    for (uint32_t i = im->binds.n; i-- > 0;) {
-        const Expr *cells = call_arg(im->binds.at[i], 0);
-        Dims        dims = ((const BindDimsAttrs *)im->binds.at[i]->u.attrs)->dims;
-
-        for (uint32_t k = 0; k < dims.n; k++) {
-            const Expr *was = dims.n > 1 ? call_arg(cells, 0)->kids[k] : cells;
-
-            if (dims.at[k]->lo >= r->lo && (r->guessed || dims.at[k]->hi <= r->hi) &&
-                expr_hash(n->b.c, was, im->hashes) == hash && expr_same(n->b.c, cell, was))
-                return dims.at[k];
-        }
-    }
+    for (; x; x = x->before)
+        if (x->bind < im->binds.n && im->binds.at[x->bind] == x->call && x->dim->lo >= r->lo &&
+            (r->guessed || x->dim->hi <= r->hi) && expr_same(n->b.c, cell, x->cell))
+            return x->dim;
     return NULL;
+}
+
+static void note_bound(Import *im, const Expr *call, uint32_t n, const Expr *const *cells,
+                       const Idx *const *dims)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t   hash = expr_hash(im->c, cells[i], im->hashes);
+        BoundCell *x = NEW(im->c->arena, BoundCell);
+
+        *x = (BoundCell){map_get(im->cells, hash), cells[i], call, dims[i], im->binds.n};
+        map_put(im->cells, hash, x);
+    }
+    vec_push(im->c->arena, &im->binds, call);
 }
 
 /* What a cell comes to, if that is known when compiling; or NULL. */
@@ -287,7 +314,7 @@ bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx
     a->dims = (Dims){k, bound};
     if (!(call = build1(b, "bind_dims", k == 1 ? cells[0] : build_concat(b, k, cells, 0), a)))
         return false;
-    vec_push(b->c->arena, &n->im->binds, call);
+    note_bound(n->im, call, k, cells, bound);
     return true;
 }
 

@@ -177,6 +177,26 @@ static bool rounds_between(Ctx *c, const Expr *v)
     return false;
 }
 
+typedef struct {
+    const Expr *of, *value; /* NULL: it cannot be folded */
+} Folded;
+
+/* Many nodes may compute the same of the same constants, such as a transposed weight for each of
+ * its uses: they have one constant. */
+static const Expr *fold_once(Node *n, const Expr *v)
+{
+    Import  *im = n->im;
+    uint64_t hash = expr_hash(n->b.c, v, im->hashes);
+    Folded  *f = map_get(im->folds, hash);
+
+    if (f && expr_same(n->b.c, f->of, v))
+        return f->value;
+    f = NEW(n->b.c->arena, Folded);
+    *f = (Folded){v, build_fold(&n->b, v)};
+    map_put(im->folds, hash, f);
+    return f->value;
+}
+
 static bool store_outputs(Node *n, OnnxScope *s)
 {
     bool closed = true;
@@ -195,7 +215,7 @@ static bool store_outputs(Node *n, OnnxScope *s)
             return false;
         /* quantized_to_integer wants to see the integers. */
         if (closed && v->kind != EXPR_CONST && !call_is(v, "qnn.dequantize") &&
-            !rounds_between(n->b.c, v) && (folded = build_fold(&n->b, v)))
+            !rounds_between(n->b.c, v) && (folded = fold_once(n, v)))
             v = onnx_is_string(n->im, v) ? onnx_string(n->im, folded) : folded;
         v = build_fold_sizes(&n->b, n->im->sizes, n->nin, n->in, v);
         if (!onnx_scope_put(s, name, v))
@@ -502,5 +522,7 @@ const Module *onnx_import(Ctx *c, const char *path, Bytes file, const ImportOpti
     im.contradicted = map_new(c->arena);
     im.ranks = map_new(c->arena);
     im.mapped = map_new(c->arena);
+    im.folds = map_new(c->arena);
+    im.cells = map_new(c->arena);
     return onnx_survey(&im) ? import_graph(&im, model.graph, o) : NULL;
 }

@@ -169,6 +169,9 @@ struct Import {
     Map     *decided;        /* their atoms, where values of the run decide them */
     Map     *guessed;        /* places in tensors, of which that was said already */
     Map     *hashes;         /* of expr_hash */
+    uint32_t vars;           /* whose hashes are their own */
+    Map     *folds;          /* what was folded, by its hash: import.c */
+    Map     *cells;          /* that were bound, by their hash: bound.c */
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
     ImportFiles *files;
     Map         *mapped; /* files beside the model that have been read: Bytes * by path */
@@ -505,6 +508,9 @@ typedef struct {
     uint32_t    at;     /* a dimension of the output: `times` as much */
     int64_t     times;
 } RunDim;
+
+/* A variable that is a value of the model: a parameter of main. */
+const Expr *onnx_var(Import *im, const char *name, const Type *type, Loc loc);
 
 /* Such cells as dimensions; false with an error. */
 bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx **dims);

@@ -178,7 +178,7 @@ static const Expr *new_param(Import *im, const Leaf *l, Loc loc)
     uint32_t n = leaf_dims(im, l, dims);
     type = shapes_input(im->shapes, loc, l->name, dtype, n, dims);
     if (!type || l->type->elem_type != ONNX_STRING)
-        return type ? expr_var(c, l->name, type, loc) : NULL;
+        return type ? onnx_var(im, l->name, type, loc) : NULL;
     if (type->n == 0 || type->dims[type->n - 1]->lo < 1)
         return error_at(c, E_DIM, loc, "the strings of input '%s' need room for 1 byte at least",
                         l->name);
@@ -188,7 +188,7 @@ static const Expr *new_param(Import *im, const Leaf *l, Loc loc)
                   l->name, DEFAULT_ROOM);
         diag_hint(c->diags, "--dim %s.bytes=256 gives them more", l->name);
     }
-    return expr_var(c, l->name, type, loc);
+    return onnx_var(im, l->name, type, loc);
 }
 
 /* An array that the user gave for an input; it has to fit what the model says. */

@@ -5,7 +5,8 @@
  *
  * A node is foldable if it is a constant, or a call, tuple or field of foldable ones; the pass
  * evaluates the largest foldable expressions, all of a module in one call of the evaluator
- * (c->eval), so that a compiling evaluator compiles once.  A result that is much larger than what
+ * (c->eval), so that a compiling evaluator compiles once, and equal ones once: a weight may be
+ * transposed for each of its uses.  A result that is much larger than what
  * it was computed from (zeros, tile) is left as a call, because it would only fill the weights
  * (Winograd's weights are worth it, and quantized ones that floats are multiplied by).
  * `shape_of` is `dim_values` of the operand's type, a constant if that is static; `if` on a
@@ -27,11 +28,20 @@ typedef struct {
     uint64_t    largest;
 } Known;
 
+/* A node that computes what root number `of` does. */
+typedef struct {
+    const Expr *e;
+    uint32_t    of;
+} Again;
+
 typedef struct {
     Map        *known;  /* node to Known */
     Map        *values; /* node to the constant that replaces it */
     const char *keep;   /* calls of this operator stay; NULL: none */
+    Map        *hashes; /* of expr_hash */
+    Map        *first;  /* of a hash: the first root that has it, plus one */
     VEC(const Expr *) roots;
+    VEC(Again) again;
 } Fold;
 
 static uint64_t type_bytes(const Type *t)
@@ -85,6 +95,20 @@ static void know(Ctx *c, Fold *f, const Expr *e)
     }
 }
 
+static void add_root(Ctx *c, Fold *f, const Expr *e)
+{
+    uint64_t  hash = expr_hash(c, e, f->hashes);
+    uintptr_t at = (uintptr_t)map_get(f->first, hash);
+
+    if (at && expr_same(c, f->roots.at[at - 1], e)) {
+        vec_push(c->scratch, &f->again, ((Again){e, (uint32_t)at - 1}));
+        return;
+    }
+    vec_push(c->scratch, &f->roots, e);
+    if (!at)
+        map_put(f->first, hash, (void *)(uintptr_t)f->roots.n);
+}
+
 /* Parents first: what is wanted as a value, and worth it, is a root; the rest wants its kids. */
 static void choose(Ctx *c, Fold *f, const Expr *e)
 {
@@ -100,7 +124,7 @@ static void choose(Ctx *c, Fold *f, const Expr *e)
         if (bytes <= SMALL_RESULT || bytes / 2 <= k->bytes ||
             call_is(e, "nn.contrib_conv2d_winograd_weight_transform") ||
             call_is(e, "qnn.dequantize")) {
-            vec_push(c->scratch, &f->roots, e);
+            add_root(c, f, e);
             return;
         }
     }
@@ -136,6 +160,11 @@ static bool evaluate(Ctx *c, Fold *f)
 
         map_put(f->values, PTR_KEY(e),
                 (void *)(uintptr_t)rename_const(c, values->kids[i], k->name, e->loc));
+    }
+    for (uint32_t i = 0; i < f->again.n; i++) {
+        const Expr *root = f->roots.at[f->again.at[i].of];
+
+        map_put(f->values, PTR_KEY(f->again.at[i].e), map_get(f->values, PTR_KEY(root)));
     }
     return true;
 }
@@ -173,7 +202,11 @@ static const Expr *fold_shape(Ctx *c, UNUSED void *user, UNUSED const Expr *was,
 
 const Module *fold_constant_but(Ctx *c, const Module *m, const char *keep)
 {
-    Fold f = {.known = map_new(c->scratch), .values = map_new(c->scratch), .keep = keep};
+    Fold f = {.known = map_new(c->scratch),
+              .values = map_new(c->scratch),
+              .keep = keep,
+              .hashes = map_new(c->scratch),
+              .first = map_new(c->scratch)};
 
     if (!(m = module_rewrite(c, m, fold_shape, NULL)))
         return NULL;

@@ -279,7 +279,13 @@ def ok():
     with open(os.path.join(HERE, "weights.bin"), "wb") as f:
         f.write(np.arange(8, dtype=np.float32).tobytes())
     save("ok_external", model([node("Add", "x w", "y")], [x], [y], [external("w", [2, 3], "weights.bin", 4, 24)]))
+    save("ok_fold_once", model([node("Transpose", "w", "a", perm=[1, 0]), node("Transpose", "w", "b", perm=[1, 0]),
+                                node("MatMul", "x a", "t"), node("MatMul", "t b", "y")], [value("x", F, [2, 3])], [y],
+                               [init("w", np.arange(9, dtype=np.float32).reshape(3, 3))]))
     save("ok_external_rest", model([node("Add", "x w", "y")], [x], [y], [external("w", [3], "weights.bin", 4)]))
+    # of files that external.sh makes: of 2.4 GB
+    save("external_large", model([node("Gather", "w i", "y")], [value("i", I, [2])], [y],
+                                 [external("w", [600_000_000], "large.bin")]))
     # at the end of a file of 7 TiB that external.sh makes: twenty views of it would have no room
     save("external_far", model([node("Sum", " ".join(f"x{i}" for i in range(20)), "y")], [], [y],
                                [external(f"x{i}", [2], "far.bin", (7 << 40) - 8 * (i + 1), 8) for i in range(20)]))
