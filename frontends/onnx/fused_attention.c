@@ -50,7 +50,7 @@ static const Expr *additive(Node *n, const Expr *mask, const Operands *o, double
     if (is_list(mask, N) || is_list(mask, idx_mulc(A, N, 2)) ||
         is_list(mask, idx_addc(A, idx_mulc(A, N, 3), 2))) {
         seen = onnx_below(b, T, lengths(b, mask, zero, N));
-        if (is_list(mask, idx_mulc(A, N, 2)) && N != zero)
+        if (is_list(mask, idx_mulc(A, N, 2)))
             seen = build2(b, "logical_and", seen,
                           build1(b, "logical_not", onnx_below(b, T, lengths(b, mask, N, N)), NULL),
                           NULL);

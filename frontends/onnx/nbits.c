@@ -36,6 +36,9 @@ static const Expr *of_blocks(Node *n, const Expr *p, int64_t N, int64_t blocks, 
         return p && expr_rank(p) > 0 ? build_reshape(b, p, 3, (int64_t[]){N, blocks, 1}) : p;
     if (!node_need_rank(n, 4, 1, 1))
         return NULL;
+    if (build_dim(b, n->in[4], 0) != node_int(n, "K", 0))
+        return node_error(n, E_IMPORT, "groups for %lld columns",
+                          (long long)build_dim(b, n->in[4], 0));
     p = build_take(b, build_reshape(b, p, 2, (int64_t[]){N, blocks}), n->in[4], 1);
     pads[3] = p ? blocks * size - build_dim(b, p, 1) : 0;
     return build_reshape(b, p ? build_pad(b, p, pads, 0, "constant") : NULL, 3,

@@ -69,8 +69,9 @@ bool convert_svm_regressor(Node *n)
 
     if (!read_machine(n, &m) || !node_choice(n, "post_transform", onnx_post_transforms, &after))
         return false;
-    if (m.nrho != 1 || count > 1 << 24 ||
-        (count > 0 ? m.nweights != count || m.nvectors != count * m.F : m.nweights != m.F))
+    if (m.nrho != 1 ||
+        (count > 0 ? m.nweights != count || m.nvectors % m.F || m.nvectors / m.F != count
+                   : m.nweights != m.F))
         return node_error(n, E_IMPORT,
                           "%u coefficients, %u numbers of %lld support vectors, %u "
                           "rho",
@@ -192,11 +193,10 @@ static const Expr *probabilities(Node *n, const Pairs *p, const Expr *s, const d
 {
     const Build *b = &n->b;
     int64_t      K = p->classes, row = 0, kk = K * K;
-    double      *first = NEW_ARRAY(b->c->arena, double, (size_t)(kk * p->pairs) + 1);
-    double      *second = NEW_ARRAY(b->c->arena, double, (size_t)(kk * p->pairs) + 1);
+    int64_t     *at = NEW_ARRAY(b->c->arena, int64_t, (size_t)kk + 1);
     double      *eye = NEW_ARRAY(b->c->arena, double, (size_t)kk + 1);
     const Idx   *N = expr_form(s, 0), *k = idx_const(b->c->arith, K);
-    const Expr  *r, *other, *rt, *Q, *start, *out[1];
+    const Expr  *r, *other, *zero, *rt, *Q, *start, *out[1];
     Coupling     c = {.K = K};
     int64_t      axis = 1;
 
@@ -207,14 +207,18 @@ static const Expr *probabilities(Node *n, const Pairs *p, const Expr *s, const d
     other = r ? build2(b, "subtract", build_scalar(b, r, 1), r, NULL) : NULL;
     if (!other)
         return NULL;
-    for (int64_t i = 0; i < K; i++)
-        for (int64_t j = i + 1; j < K; j++, row++)
-            first[(i * K + j) * p->pairs + row] = second[(j * K + i) * p->pairs + row] = 1;
-    for (int64_t i = 0; i < K; i++)
+    for (int64_t i = 0; i < K; i++) {
+        for (int64_t j = i + 1; j < K; j++, row++) {
+            at[i * K + j] = row;
+            at[j * K + i] = p->pairs + row;
+        }
+        at[i * K + i] = 2 * p->pairs; /* 0 */
         eye[i * K + i] = 1;
-    r = build2(b, "add", build2(b, "nn.dense", r, onnx_floats(b, kk, p->pairs, first), NULL),
-               build2(b, "nn.dense", other, onnx_floats(b, kk, p->pairs, second), NULL), NULL);
-    r = build_reshape_to(b, r, 3, (const Idx *[]){N, k, k}); /* 0 where i = j */
+    }
+    zero = build_zeros_of(b, DT_F32, 2, (const Idx *[]){N, idx_const(b->c->arith, 1)});
+    r = build_concat(b, 3, (const Expr *[]){r, other, zero}, 1);
+    r = build_take(b, r, build_i64s(b, (uint32_t)kk, at), 1);
+    r = build_reshape_to(b, r, 3, (const Idx *[]){N, k, k});
     rt = build_transpose(b, r, 3, (int64_t[]){0, 2, 1});
     Q = build_reduce(b, "sum", build2(b, "multiply", r, r, NULL), 1, &axis, true);
     Q = build2(b, "multiply", Q, onnx_floats(b, K, K, eye), NULL);
@@ -262,8 +266,9 @@ bool convert_svm_classifier(Node *n)
             return node_error(n, E_IMPORT, "%lld support vectors of a class", (long long)per.at[i]);
         p.vectors += per.at[i];
     }
-    fits = m.nvectors == p.vectors * m.F && m.nweights == (p.classes - 1) * p.vectors &&
-           m.nrho == p.pairs && na == nb && (na == 0 || na == p.pairs);
+    fits = m.nvectors % m.F == 0 && m.nvectors / m.F == p.vectors &&
+           m.nweights == (p.classes - 1) * p.vectors && m.nrho == p.pairs && na == nb &&
+           (na == 0 || na == p.pairs);
     if (!fits || p.vectors < 1)
         return node_error(n, E_IMPORT,
                           "%u coefficients, %u numbers of %lld support vectors, %u rho, %u "
