@@ -13,16 +13,14 @@
  *   schema.def  operator, domain, version, what a node of it may have
  *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c recurrent_loop.c attention.c state.c loss.c
- *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c nbits.c nhwc.c sequence.c
- *   optional.c control.c det.c trees.c learned.c svm.c labels.c random.c fused_attention.c
- *   group_attention.c training.c gradient.c
- *               converters by family
- *   string.c    strings as bytes, and operators that only move them    strings.def  who takes them
- *   string_ops.c tfidf.c  operators that look at them      regex.h  regular expressions
- *   packed.c    values of different sizes as tensors of one type: branches, states of loops
- *   ranks.c     values of which a run decides how many dimensions they have
- *   list.c      sequences whose length a run decides
- *   loop.c      loops as functions of the module
+ *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c nbits.c nhwc.c nchwc.c
+ *   sequence.c optional.c control.c det.c trees.c learned.c svm.c labels.c random.c
+ * fused_attention.c group_attention.c training.c gradient.c converters by family string.c strings
+ * as bytes, and operators that only move them    strings.def  who takes them string_ops.c tfidf.c
+ * operators that look at them      regex.h  regular expressions packed.c    values of different
+ * sizes as tensors of one type: branches, states of loops ranks.c     values of which a run decides
+ * how many dimensions they have list.c      sequences whose length a run decides loop.c      loops
+ * as functions of the module
  *
  * A converter reads a Node, whose inputs are Relay expressions, and stores Relay expressions in
  * n->out.  It returns false after recording an error.  Shape arithmetic is folded as it is met, so

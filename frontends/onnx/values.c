@@ -254,12 +254,14 @@ static Bodies all_bodies(Import *im, const OnnxScope *s, const OnnxGraph *g)
 }
 
 /* May --dim NAME be of a dimension that nodes make?  By its place in a tensor, as the model calls
- * it, or the number of elements of a sequence. */
+ * it, or the number of elements of a sequence; or that of blocks of channels (nchwc.c). */
 static bool is_made(Import *im, const Body *body, const char *name)
 {
     const char *dot = strrchr(name, '.');
     const char *tensor = dot ? intern_n(im->c->strings, name, (size_t)(dot - name)) : NULL;
 
+    if (!strcmp(name, "nchwc") && onnx_opset_of(im, NULL, "com.microsoft.nchwc"))
+        return true;
     for (uint32_t i = 0; i < body->nodes->n; i++) {
         const OnnxNode *p = body->nodes->at[i];
 

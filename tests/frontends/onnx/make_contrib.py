@@ -193,7 +193,14 @@ def recurrent():
        direction="bidirectional", by=lstm)
 
 
+def blocks():
+    """Channels in blocks, of which neither weights nor --dim say how wide they are."""
+    m = make.model([node("Conv", "x w", "y", domain="com.microsoft.nchwc")], [make.value("x", make.F, [1, 16, 2, 2])],
+                   [make.value("y", make.F, None)], [make.init("w", np.zeros((16, 16, 1, 1), np.float32))], domains=["com.microsoft.nchwc"])
+    make.save("dim_blocks", m)
+
+
 if __name__ == "__main__":
-    for family in (rotary, products, attention, tables, elements, channels_last, recurrent):
+    for family in (rotary, products, attention, tables, elements, channels_last, recurrent, blocks):
         make_ops.rng = np.random.default_rng(zlib.crc32(family.__name__.encode()))
         family()
