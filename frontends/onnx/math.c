@@ -348,11 +348,14 @@ static bool cast_to(Node *n, DType t)
 bool convert_cast(Node *n)
 {
     int64_t to = node_int(n, "to", 0);
+    bool    text = n->in[0] && onnx_is_string(n->im, n->in[0]);
     DType   t;
 
+    if (to == ONNX_STRING)
+        return text ? node_done(n, n->in[0]) : onnx_cast_to_string(n);
     if (!onnx_dtype(to, &t))
         return node_error(n, E_UNSUPPORTED, "a cast to %s", onnx_dtype_text(to));
-    return cast_to(n, t);
+    return text ? onnx_cast_string(n, t) : cast_to(n, t);
 }
 
 /* The same bytes as another type of their size. */
@@ -368,7 +371,14 @@ bool convert_bit_cast(Node *n)
 
 bool convert_cast_like(Node *n)
 {
-    return tensors(n, 2) && cast_to(n, expr_dtype(n->in[1]));
+    bool text;
+
+    if (!tensors(n, 2))
+        return false;
+    text = onnx_is_string(n->im, n->in[0]);
+    if (onnx_is_string(n->im, n->in[1]))
+        return text ? node_done(n, n->in[0]) : onnx_cast_to_string(n);
+    return text ? onnx_cast_string(n, expr_dtype(n->in[1])) : cast_to(n, expr_dtype(n->in[1]));
 }
 
 /* ---- two and more operands ------------------------------------------------------------------------ */

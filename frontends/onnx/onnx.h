@@ -358,6 +358,10 @@ const Expr *string_walk(Node *n, const Expr *rows, const StringAutomaton *a, boo
 /* Which are equal, broadcast; without the room. */
 const Expr *string_equal(const Build *b, const Expr *x, const Expr *y);
 
+/* string_cast.c: input 0, strings, as numbers of t; integers as strings. */
+bool onnx_cast_string(Node *n, DType t);
+bool onnx_cast_to_string(Node *n);
+
 /* Of strings.def; `as_numbers` is the operator's own converter. */
 bool convert_strings_moved(Node *n, OnnxConvert *as_numbers);
 bool convert_strings_reshaped(Node *n, OnnxConvert *as_numbers);

@@ -174,9 +174,22 @@ def weighed():
          options="--dim N=1..3 --dim C=1..8 --dim x.bytes=1..8")
 
 
+def cast():
+    """Strings as numbers, and back."""
+    big = str(2**63 - 1), str(-(2**63))
+    feeds = [dict(x=words("12", "-7", "+003", "0", *big), f=words("3.25", "-1e-3", ".5", "7.", "INF", "-0"), i=ints(0, -12, 9, 10, 2**63 - 1, -(2**63))),
+             dict(x=words("1", "22", "333", "-4444", "5", "6"), f=words("1e38", "-NaN", "2.5E+2", "-INF", "0.1", "123456789"), i=ints(1, 2, 3, -4, 99, 100))]
+    case("cast", feeds,
+         [node("Cast", "x", "a", to=I), node("Cast", "x", "b", to=F), node("Cast", "f", "c", to=F), node("CastLike", "f d", "e"),
+          node("Cast", "i", "g", to=S), node("Cast", "i", "u", to=onnx.TensorProto.UINT8), node("Cast", "u", "k", to=S)],
+         [value("x", S, [6]), value("f", S, [6]), value("i", I, [6])],
+         [value("a", I, [6]), value("b", F, [6]), value("c", F, [6]), value("e", onnx.TensorProto.DOUBLE, [6]), value("g", S, [6]),
+          value("k", S, [6])], d=np.float64(0))
+
+
 def main():
     os.makedirs(HERE, exist_ok=True)
-    for make in moved, chosen, constants, split, matched, normalized, encoded, weighed:
+    for make in moved, chosen, constants, split, matched, normalized, encoded, weighed, cast:
         make()
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("\n".join(lines) + "\n")
