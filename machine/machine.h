@@ -142,9 +142,8 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define DIRECT_3X3 1.4
 #define WINOGRAD_INPUT 1.25
 #define WINOGRAD_OUTPUT 1.0
-/* ... in groups of at most a vector, each way; in loops over rows (Cascade Lake, 28x28). */
+/* ... in groups of at most a vector, each way (Cascade Lake, 28x28). */
 #define WINOGRAD_GROUP 3.0
-#define WINOGRAD_GROUP_LOOPS 3.75
 
 /* Convolutions on plain rows to blocked ones: they reload what those keep in registers.  Blocks
  * narrower than the widest vector: they must be worth it, being twice as many instructions. */

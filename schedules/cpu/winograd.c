@@ -28,11 +28,14 @@ typedef struct {
 } WinoSizes;
 
 /* The 36 cells of a tile are used together: a line's odd number apart they lie in 36 sets of the
- * first cache; 16 tiles of 64 channels would lie in one, which holds 8 lines. */
-static void spread_cells(Sched *s, const char *tensor, long long bytes)
+ * first cache; 16 tiles of 64 channels would lie in one, which holds 8 lines.  Cells that are half
+ * a line longer than whole ones (7 tiles of 8 channels) lie apart by themselves. */
+static void spread_cells(Sched *s, const char *tensor, long long bytes, long long cell)
 {
     long long line = CACHE_LINE / bytes;
 
+    if (cell * bytes % CACHE_LINE)
+        return;
     step(s, "storage_align %%%s dim=1 by %lld offset=%lld", tensor, 2 * line, line);
 }
 
@@ -46,10 +49,29 @@ static bool is_grouped(const WinoSizes *z)
     return z->within || z->group < z->o / z->lanes;
 }
 
+/* How the image is cut: a block is some rows of tiles, or a part of one row; and the register tile.
+ */
+typedef struct {
+    int64_t rows, cols;
+    RegTile tile;
+} Cut;
+
+static bool is_whole(const WinoSizes *z, Cut cut)
+{
+    return !is_grouped(z) && cut.rows == z->rows && cut.cols == z->cols;
+}
+
+/* Of a block. */
+static int64_t cut_tiles(const WinoSizes *z, Cut cut)
+{
+    return is_whole(z, cut) ? z->n * z->rows * z->cols : cut.rows * cut.cols;
+}
+
 /* The products as register tiles; weights lie as they are read. */
-static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
+static void product_tiles(Sched *s, const WinoSizes *z, Cut cut)
 {
     Machine  m = machine_of(s->target);
+    RegTile  t = cut.tile;
     int64_t  width = t.nv * z->lanes;
     TileNest tile = {.block = "m",
                      .line = "m.t",
@@ -92,19 +114,9 @@ static void product_tiles(Sched *s, const WinoSizes *z, RegTile t)
          z->ints ? ", %two" : "");
     tile_sums(s, &tile);
     tile_marks(s, &tile);
-    step(s, "outline %%mt -> @tile");
-}
-
-/* How the image is cut: a block is some rows of tiles, or a part of one row; and the register tile.
- */
-typedef struct {
-    int64_t rows, cols;
-    RegTile tile;
-} Cut;
-
-static bool is_whole(const WinoSizes *z, Cut cut)
-{
-    return !is_grouped(z) && cut.rows == z->rows && cut.cols == z->cols;
+    /* Few products of one tile are not worth a call. */
+    if (!is_grouped(z) || cut_tiles(z, cut) > t.pixels)
+        step(s, "outline %%mt -> @tile");
 }
 
 /* Bytes. */
@@ -124,18 +136,15 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
     double  bytes = (double)(z->lanes * 4), v = cells * c * bytes;
     double  m = cells * (double)cut.tile.nv * bytes;
     double  steps = (double)(z->a * z->a * z->i) * c, w = group_weights(z);
-    double  cell = WINOGRAD_GROUP;
     Time    t = {0};
 
     if (w / parts + v + m > (double)room_stages(at))
         t = time_beside(stream_time(at, TRAFFIC_WINOGRAD, w, v + m),
                         stream_time(at, TRAFFIC_WINOGRAD, v * (1 + parts) + 2 * m * parts, w));
-    if (at->regs <= limit_transform_registers(at))
-        cell = WINOGRAD_GROUP_LOOPS;
     t.compute =
         steps * parts *
             conv_step_cycles(at, z->lanes, tiles, cut.tile.nv, ceil_div(tiles, cut.tile.pixels)) +
-        cells * (c + vectors) * cell;
+        cells * (c + vectors) * WINOGRAD_GROUP;
     Time all = stream_time(at, TRAFFIC_WINOGRAD, w * (double)groups, 0);
     return divided((double)(blocks * groups) * (t.compute + time_traffic(t)), groups) +
            time_traffic(all);
@@ -162,15 +171,14 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
     double  a2 = (double)(z->a * z->a), in = (double)(z->c * z->i);
     int64_t blocks = z->n * (z->rows / cut.rows) * (z->cols / cut.cols);
-    int64_t tiles = cut.rows * cut.cols;
-    int64_t groups = z->o / z->lanes / cut.tile.nv;
+    int64_t tiles = cut_tiles(z, cut), groups = z->o / z->lanes / cut.tile.nv;
 
     if (is_grouped(z))
         return grouped_cost(at, z, cut);
     double width = (double)(cut.tile.nv * z->lanes), wide = (double)z->o, n = (double)groups;
 
     if (is_whole(z, cut)) /* one block of all images */
-        blocks = 1, tiles = z->n * z->rows * z->cols;
+        blocks = 1;
     double passes = (double)ceil_div(tiles, cut.tile.pixels), cells = (double)tiles * a2;
     double bytes = z->ints ? 2 : 4, image = (double)(tiles * z->m * z->m) * (in + wide) * 4;
     double v = cells * in * bytes, m = cells * width * 4;
@@ -268,7 +276,6 @@ static Cut best_cut(const Machine *m, const WinoSizes *z)
 typedef struct {
     WinoSizes z;
     Cut       cut;
-    bool      loops; /* over the rows of transforms */
 } WinoPlan;
 
 static void decide_cut(Sched *s, void *plan)
@@ -295,8 +302,6 @@ static void decide_cut(Sched *s, void *plan)
     while (next_cut(z, &cut));
     const Candidate *block = pick_tile(s, "block", &blocks);
     p->cut = (Cut){block->v[0], block->v[1], cut.tile};
-    if (is_grouped(z))
-        p->loops = pick_bool(s, "transform.loops", m.regs <= limit_transform_registers(&m));
 }
 
 double winograd_cycles(const Target *t, const Conv3x3 *shape, int64_t m)
@@ -371,28 +376,27 @@ static void ask_early(Sched *s, const char *block, const char *round)
         try_step(s, "prefetch_next %%%s at %%m.q over %%%s", l.name[i], round);
 }
 
-/* Written out: arms of one case share their sums.  Both ways at once, unless `loops`. */
-static void transform_marks(Sched *s, const WinoSizes *z, bool loops, const char *out,
+/* Written out: arms of one case share their sums.  A transform ends with one column of cells after
+ * the other, each of which needs 6 of the 36 numbers between its two ways: row after row would need
+ * all of them for each row, of which 16 registers hold few. */
+static void transform_marks(Sched *s, const WinoSizes *z, Cut cut, const char *out,
                             const char *lane)
 {
-    const char *scope = loops ? "stack" : "reg";
+    int64_t tiles = cut_tiles(z, cut);
 
-    spread_cells(s, "v", z->ints ? 2 : 4);
-    spread_cells(s, "m", 4);
-    step(s, "set_scope %%v1 %s", scope);
-    step(s, "set_scope %%y1 %s", scope);
-    if (loops) {
-        step(s, "reorder %%v.q, %%v.r, %%v.i");
-        step(s, "reorder %%y1.q, %%y1.a, %%y1.o");
-    }
+    spread_cells(s, "v", z->ints ? 2 : 4, z->c * tiles * z->lanes);
+    spread_cells(s, "m", 4, tiles * cut.tile.nv * z->lanes);
+    step(s, "set_scope %%v1 reg");
+    step(s, "set_scope %%y1 reg");
+    step(s, "reorder %%y1.q, %%y1.a, %%y1.o");
     step(s, "vectorize %%v1.i");
     step(s, "vectorize %%v.i");
-    step(s, loops ? "unroll %%v1.q" : "unroll %%v1.r, %%v1.q");
-    step(s, loops ? "unroll %%v.r" : "unroll %%v.r, %%v.q");
+    step(s, "unroll %%v1.r, %%v1.q");
+    step(s, "unroll %%v.r, %%v.q");
     step(s, "vectorize %%y1.o");
-    step(s, loops ? "unroll %%y1.a" : "unroll %%y1.a, %%y1.q");
+    step(s, "unroll %%y1.a, %%y1.q");
     step(s, "vectorize %%%s.%s", out, lane);
-    step(s, loops ? "unroll %%xx" : "unroll %%yy, %%xx");
+    step(s, "unroll %%yy, %%xx");
 }
 
 /* A group reads no channels of another, so all of its blocks come first, whose v and m are small;
@@ -422,10 +426,10 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
     step(s, "set_scope %%m private");
     step(s, "compute_at v %%xb");
     step(s, "set_scope %%v private");
-    step(s, "reorder %%v.c, %%v.t, %%v.r, %%v.q, %%v.i");
+    step(s, "reorder %%v.c, %%v.t, %%v.q, %%v.r, %%v.i");
     step(s, "compute_at v1 %%v.t");
-    product_tiles(s, z, cut.tile);
-    transform_marks(s, z, p->loops, out, j);
+    product_tiles(s, z, cut);
+    transform_marks(s, z, cut, out, j);
     step(s, "fuse %%part, %%grp -> %%u");
     step(s, "parallel %%u");
     if (!s->refusal && has_block(s, "pad"))
@@ -513,12 +517,12 @@ void sched_winograd(Sched *s)
         step(s, "fuse %%%s.%s, %%blk -> %%all", out, n);
     const char *round = whole ? "oc" : z.n > 1 ? "all" : "blk";
     step(s, "parallel %%%s", round);
-    step(s, "reorder %%v.c, %%v.t, %%v.r, %%v.q, %%v.i");
+    step(s, "reorder %%v.c, %%v.t, %%v.q, %%v.r, %%v.i");
     if (whole)
         step(s, "fuse %%v.c, %%v.t -> %%vt");
     step(s, "compute_at v1 %%%s", whole ? "vt" : "v.t");
-    product_tiles(s, &z, cut.tile);
-    transform_marks(s, &z, false, out, j);
+    product_tiles(s, &z, cut);
+    transform_marks(s, &z, cut, out, j);
     if (whole) {
         step(s, "parallel %%vt");
     } else {
