@@ -190,7 +190,7 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
     double transforms = cells / (double)z->lanes * (in * WINOGRAD_INPUT + wide * WINOGRAD_OUTPUT);
     double once = w / (double)blocks; /* of a block, on the average */
     Time   weights =
-        time_beside(moved_time(at, once, 0, INFINITY), moved_time(at, w - once, 0, block));
+        time_beside(memory_time(at, TRAFFIC_WINOGRAD, once), moved_time(at, w - once, 0, block));
     Time first = time_ahead(weights);
     Time waits = time_beside(moved_time(at, 0, v, block), moved_time(at, n * m, 0, group));
     Time reads =
