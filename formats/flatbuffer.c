@@ -1,9 +1,11 @@
 /* FlatBuffers: tables by field tables, as protobuf.c has it for its messages.
  *
  *     table    i32: how far before it its vtable lies; then its fields
- *     vtable   u16: its bytes, u16: those of the table, then u16 a slot: where the field is, 0:
- * absent vector   u32: how many cells, then these; strings are vectors of bytes what a field or
- * cell refers to lies u32 bytes behind it
+ *     vtable   u16: its bytes, u16: those of the table, then u16 a slot:
+ *              where the field is, 0: absent
+ *     vector   u32: how many cells, then these; strings are vectors of bytes
+ *
+ * What a field or cell refers to lies as many bytes behind it as its u32 says.
  *
  * Nothing says where a part ends or that it is referred to once, so each position is checked
  * against the file, nesting is limited to FB_MAX_DEPTH, and a file holds no more tables than bytes.

@@ -113,6 +113,9 @@ static bool import_operators(TfliteScope *s, bool top)
 
         if (top)
             im->ordinal = i + 1;
+        if (++im->converted > TFLITE_MAX_OPERATORS)
+            return error_at(c, E_UNSUPPORTED, (Loc){.file = im->path},
+                            "the model comes to more than %d operators", TFLITE_MAX_OPERATORS);
         n.row = tflite_row(code);
         n.b.what = tflite_op_name(c, code);
         n.b.loc = (Loc){im->path, im->ordinal, 0, intern(c->strings, tflite_node_name(s->g, p))};

@@ -84,6 +84,16 @@ Ints tflite_int_list(const TfliteNode *n, const char *name)
     return (Ints){v.n, at};
 }
 
+const char *tflite_text(const TfliteNode *n, const char *name)
+{
+    const FbTable *t;
+    TfliteField    f = field_of(n, name, &t);
+    FbVector       v;
+
+    fb_vector(t, f.slot, FB_U8, &v);
+    return v.n ? intern_n(n->b.c->strings, (const char *)v.at, v.n) : "";
+}
+
 const float *tflite_float_list(const TfliteNode *n, const char *name, int64_t *count)
 {
     const FbTable *t;
@@ -260,7 +270,7 @@ bool tflite_finish(TfliteNode *n)
         if (!y)
             return tflite_error(n, E_UNSUPPORTED, "its output %u ('%s') is not supported", i,
                                 t->name);
-        if (!expr_has_shape(y))
+        if (!expr_has_shape(y) || t->type == TFLITE_RESOURCE)
             continue;
         if (tflite_is_quantized(t) && dtype_is_float(expr_dtype(y)))
             y = tflite_quantize(&n->b, t, y, moved_axis(n, t->quant->axis, expr_rank(y)));

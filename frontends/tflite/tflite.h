@@ -1,13 +1,17 @@
 /* TensorFlow Lite: a .tflite file to a Relay module.
  *
- *   schema.c     the tables of the file as field tables, and what they refer to
- *   table.c      the tables below           describe.c  inputs, outputs, operators as the file has
- * them ops.def      operator, version, inputs, options, how it takes values, Relay operator,
- * converter options.def  the options of operators, field by field survey.c     all operators before
- * anything is built: what is not supported or not known import.c     inputs, outputs and names; one
- * operator after another tensor.c     constants, quantization node.c       what converters ask of
- * an operator: options, values, images, axes math.c nn.c pool.c shape.c slice.c reduce.c gather.c
- * make.c image.c converters by family
+ *   schema.c     the tables of the file, and whether they refer to each other rightly
+ *   survey.c     all operators before anything is built: what is not supported or not known
+ *   import.c     inputs, outputs and names; one operator after another
+ *   tensor.c     constants, quantization
+ *   node.c       what converters ask of an operator: options, values, images, axes
+ *   table.c      the tables: ops.def, options.def, names.def
+ *   describe.c   inputs, outputs and operators as the file has them
+ *   ops.def      operator, version, inputs, options, how it takes values, converter
+ *   options.def  the options of operators, field by field
+ *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
+ *   detect.c recurrent.c control.c
+ *                converters by family
  *
  * A converter reads n->in, Relay expressions, and stores such in n->out; false after an error.
  *
@@ -82,7 +86,8 @@ typedef struct {
     Bytes    file;
 } TfliteModel;
 
-#define TFLITE_CUSTOM 32 /* code of operators that have a name only */
+#define TFLITE_RESOURCE 13 /* element type: a handle of a variable */
+#define TFLITE_CUSTOM 32   /* code of operators that have a name only */
 
 /* All references lead to something; false with errors. */
 bool tflite_read(Ctx *c, Loc loc, Bytes file, TfliteModel *out);
@@ -165,6 +170,13 @@ const FbTable *tflite_options_of(const TfliteOperator *p, uint32_t set, int64_t 
 
 #define TFLITE_MAX_NESTING 24
 
+#define TFLITE_MAX_OPERATORS 1000000 /* converted, as graphs are called again */
+
+typedef struct {
+    const char *name;
+    const Expr *value; /* NULL: none yet */
+} TfliteVariable;
+
 typedef struct TfliteImport {
     Ctx               *c;
     const char        *path;
@@ -173,6 +185,10 @@ typedef struct TfliteImport {
     Shapes             shapes;
     Map               *sizes; /* values computed from symbolic dimensions alone */
     VEC(GlobalDef) functions; /* loops; those within others first */
+    uint32_t loops;
+    uint32_t converted; /* operators so far */
+    VEC(TfliteVariable) variables;
+    bool once; /* within what runs before the first run */
 } TfliteImport;
 
 /* Values of a graph's tensors, NULL: not computed. */
@@ -234,6 +250,7 @@ bool                tflite_has(const TfliteNode *n, uint32_t i);
 int64_t      tflite_int(const TfliteNode *n, const char *name);
 double       tflite_float(const TfliteNode *n, const char *name);
 Ints         tflite_int_list(const TfliteNode *n, const char *name);
+const char  *tflite_text(const TfliteNode *n, const char *name); /* "" for none */
 const float *tflite_float_list(const TfliteNode *n, const char *name, int64_t *count);
 /* What row->how says of the values, and their results: n->in, n->moved, n->raw. */
 bool tflite_prepare(TfliteNode *n);

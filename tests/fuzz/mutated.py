@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
 model; numbers become those that break things; names become other names of the model, so edges lead elsewhere and attributes
-have other types; bytes of weights change; files end early.  The bytes are taken apart as any protobuf is, without a schema.
+have other types; bytes of weights change; files end early.  The bytes are taken apart as any protobuf is, without a schema;
+those of .tflite files change as words or bytes, wherever they are, as FlatBuffers lead anywhere.
 Each may take 5 s of processor time and 1 GiB, must not die of a signal, and fails with an error message only; the sanitized
 tvmcc has the time and memory that it needs.  What breaks this is kept in --keep (build/mutated).
 """
@@ -20,7 +21,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
-MODELS = ["tests/frontends/onnx", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
+MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
 LARGEST = 100_000  # bytes of a model
 DEEPEST = 40
 SECONDS, BYTES = 5, 1 << 30
@@ -152,12 +153,29 @@ def mutate(rng, data):
     return data[:rng.randrange(len(data) + 1)] if rng.random() < 0.03 else data
 
 
-def find_models(folders):
+def mutate_words(rng, data):
+    data = bytearray(data)
+    for _ in range(rng.choice([1, 1, 1, 2, 3, 8])):
+        at = rng.randrange(max(1, len(data) // 4)) * 4
+        kind = rng.randrange(5)
+        if kind == 0:
+            data[at:at + 4] = (rng.choice(NUMBERS) & 0xffffffff).to_bytes(4, "little")
+        elif kind == 1:  # a neighbour of what it was
+            data[at:at + 4] = (int.from_bytes(data[at:at + 4], "little") + rng.choice([-4, -1, 1, 4]) & 0xffffffff).to_bytes(4, "little")
+        elif kind == 2:  # a word from elsewhere
+            other = rng.randrange(max(1, len(data) // 4)) * 4
+            data[at:at + 4] = data[other:other + 4]
+        else:
+            data[at + rng.randrange(min(4, len(data) - at))] = rng.choice([0, 1, 2, 3, 7, 127, 128, 255, rng.randrange(256)])
+    return bytes(data[:rng.randrange(len(data) + 1)] if rng.random() < 0.03 else data)
+
+
+def find_models(folders, ending):
     found = []
     for folder in folders:
         for at, dirs, files in os.walk(folder, followlinks=True):
             dirs.sort()
-            found += [os.path.join(at, f) for f in sorted(files) if f.endswith(".onnx") and
+            found += [os.path.join(at, f) for f in sorted(files) if f.endswith(ending) and
                       os.path.getsize(os.path.join(at, f)) <= LARGEST]
     return found
 
@@ -168,7 +186,7 @@ def damaged(models, seed):
     with open(path, "rb") as f:
         data = f.read()
     try:
-        return path, mutate(rng, data)
+        return path, mutate_words(rng, data) if path.endswith(".tflite") else mutate(rng, data)
     except ValueError:  # a model that is broken as it stands
         return path, data[:rng.randrange(len(data) + 1)]
 
@@ -204,19 +222,20 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("tvmcc", nargs="?")
     p.add_argument("--sanitized", metavar="TVMCC")
+    p.add_argument("--format", default="onnx")
     p.add_argument("--count", type=int, default=10000)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--models", nargs="*", default=[os.path.join(ROOT, m) for m in MODELS])
     p.add_argument("--keep", default=os.path.join(ROOT, "build/mutated"))
     p.add_argument("--write", nargs=2, metavar=("SEED", "FILE"))
     a = p.parse_args()
-    models = find_models(a.models)
+    models = find_models(a.models, "." + a.format)
     if a.write:
         with open(a.write[1], "wb") as f:
             return f.write(damaged(models, int(a.write[0]))[1]) and 0
     failed = 0
     with tempfile.TemporaryDirectory() as work:
-        model, out = os.path.join(work, "m.onnx"), os.path.join(work, "m.o")
+        model, out = os.path.join(work, "m." + a.format), os.path.join(work, "m.o")
         for seed in range(a.seed, a.seed + a.count):
             path, data = damaged(models, seed)
             with open(model, "wb") as f:
@@ -225,7 +244,7 @@ def main():
                 wrong = run(tvmcc, model, out, tvmcc == a.tvmcc)
                 if wrong:
                     os.makedirs(a.keep, exist_ok=True)
-                    with open(os.path.join(a.keep, f"{seed}.onnx"), "wb") as f:
+                    with open(os.path.join(a.keep, f"{seed}.{a.format}"), "wb") as f:
                         f.write(data)
                     print(f"FAILED: {seed} of {os.path.relpath(path, ROOT)}: {wrong}", flush=True)
                     failed += 1

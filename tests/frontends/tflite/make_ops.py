@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from make_model import Model
+from make_model import Graph, Model, S
 
 MODELS = {}
 
@@ -579,6 +579,188 @@ def run_signature(r):
     m.op("FULLY_CONNECTED", [x, m.const(f32(r, 4, 6)), -1], y, "FullyConnectedOptions")
     m.signature({"picture": x}, {"digit": y})
     return m, f32(r, 1, 6)
+
+
+# ---- weights of another form ----
+
+@model
+def run_dynamic_range(r):
+    """Weights of 8 bits in floats; the reference rounds the data, too."""
+    m = Model()
+    x = m.input("x", [3, 8])
+    w = r.integers(-127, 128, (5, 8)).astype(np.int8)
+    q = f32(r, 3, 8)
+    m.op("FULLY_CONNECTED", [x, m.const(w, scale=0.01), m.const(np.zeros(5, np.float32))], m.output("y", [3, 5]), "FullyConnectedOptions",
+         version=3)
+    m.results = {"y": (q.astype(np.float64) @ (w * float(np.float32(0.01))).T).astype(np.float32)}
+    return m, q
+
+
+def sparse(m, name, w, block=None):
+    """w of two dimensions by rows of columns that are not 0, in blocks of `block` columns."""
+    rows, columns = w.shape
+    at, cells, segments = [], [], [0]
+    size = block or 1
+    for row in w:
+        for j in range(0, columns, size):
+            if row[j:j + size].any():
+                at.append(j // size)
+                cells.extend(row[j:j + size])
+        segments.append(len(at))
+    t = m.tensor(name, w.shape, data=np.float32(cells))
+
+    def vector(v):
+        k = S.Int32VectorT()
+        k.values = v
+        return k
+
+    def level(dense=0, listed=None):
+        d = S.DimensionMetadataT()
+        d.format, d.denseSize = (1, 0) if listed else (0, dense)
+        if listed:
+            d.arraySegmentsType = d.arrayIndicesType = 1
+            d.arraySegments, d.arrayIndices = vector(listed[0]), vector(listed[1])
+        return d
+    p = S.SparsityParametersT()
+    p.traversalOrder = [0, 1, 2] if block else [0, 1]
+    p.blockMap = [1] if block else []
+    p.dimMetadata = [level(rows), level(listed=(segments, at))] + ([level(block)] if block else [])
+    m.graph.tensors[t].sparsity = p
+    return t
+
+
+@model
+def run_sparse(r):
+    m = Model()
+    x = m.input("x", [3, 8])
+    q = f32(r, 3, 8)
+    w = f32(r, 5, 8) * (r.random((5, 8)) < 0.3)
+    v = f32(r, 5, 8) * np.repeat(r.random((5, 2)) < 0.6, 4, axis=1)
+    d = m.tensor("d", [5, 8])
+    m.op("DENSIFY", [sparse(m, "w", w)], d, "DensifyOptions")
+    m.op("FULLY_CONNECTED", [x, d, -1], m.output("y", [3, 5]), "FullyConnectedOptions")
+    m.op("FULLY_CONNECTED", [x, sparse(m, "v", v, 4), -1], m.output("z", [3, 5]), "FullyConnectedOptions", version=8)
+    m.results = {"y": q @ w.astype(np.float32).T, "z": q @ v.astype(np.float32).T}
+    return m, q
+
+
+# ---- recurrent ----
+
+@model
+def run_lstm(r):
+    m = Model()
+    n, t, i, h = 2, 4, 3, 5
+    x = m.input("x", [n, t, i])
+    w = [m.const(f32(r, h, i)) for _ in range(4)]
+    u = [m.const(f32(r, h, h)) for _ in range(4)]
+    b = [m.const(f32(r, h)) for _ in range(4)]
+    ins = [x, *w, *u, -1, -1, -1, *b, -1, -1, m.tensor("h", [n, h], variable=True), m.tensor("c", [n, h], variable=True), -1, -1, -1, -1]
+    m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, m.output("y", [n, t, h]), "UnidirectionalSequenceLSTMOptions", fusedActivationFunction=4)
+    return m, f32(r, n, t, i)
+
+
+@model
+def run_rnn(r):
+    m = Model()
+    n, t, i, h = 2, 4, 3, 5
+    x = m.input("x", [t, n, i])
+    ins = [x, m.const(f32(r, h, i)), m.const(f32(r, h, h)), m.const(f32(r, h)), m.tensor("h", [n, h], variable=True)]
+    m.op("UNIDIRECTIONAL_SEQUENCE_RNN", ins, m.output("y", [t, n, h]), "SequenceRNNOptions", fusedActivationFunction=1, timeMajor=True)
+    return m, f32(r, t, n, i)
+
+
+# ---- boxes ----
+
+@model
+def run_suppression(r):
+    m = Model()
+    boxes, scores = m.input("boxes", [20, 4]), m.input("scores", [20])
+    same = [m.const(np.int32(6)), m.const(np.float32(0.3)), m.const(np.float32(0.2))]
+    m.op("NON_MAX_SUPPRESSION_V4", [boxes, scores, *same], [m.output("at", [6], "int32"), m.output("count", [], "int32")])
+    m.op("NON_MAX_SUPPRESSION_V5", [boxes, scores, *same, m.const(np.float32(0))],
+         [m.output("at5", [6], "int32"), m.output("scores5", [6]), m.output("count5", [], "int32")])
+    corner = f32(r, 20, 2, lo=0, hi=4)
+    return m, np.concatenate([corner, corner + f32(r, 20, 2, lo=1, hi=2)], 1), f32(r, 20, lo=0, hi=1)
+
+
+@model
+def run_detection(r):
+    from flatbuffers import flexbuffers
+    m = Model()
+    boxes, scores = m.input("boxes", [1, 12, 4]), m.input("scores", [1, 12, 4])
+    anchors = np.concatenate([f32(r, 12, 2, lo=0, hi=1), f32(r, 12, 2, lo=0.2, hi=0.4)], 1)
+    b = flexbuffers.Builder()
+    with b.Map():
+        for key, v in dict(max_detections=5, max_classes_per_detection=1, detections_per_class=100, num_classes=3).items():
+            b.Int(key, v)
+        b.Bool("use_regular_nms", False)
+        for key, v in dict(nms_score_threshold=0.1, nms_iou_threshold=0.4, y_scale=10.0, x_scale=10.0, h_scale=5.0, w_scale=5.0).items():
+            b.Float(key, v)
+    m.op("TFLite_Detection_PostProcess", [boxes, scores, m.const(anchors)],
+         [m.output("b", [1, 5, 4]), m.output("c", [1, 5]), m.output("s", [1, 5]), m.output("n", [1])], custom=bytes(b.Finish()))
+    return m, f32(r, 1, 12, 4, lo=-2, hi=2), f32(r, 1, 12, 4, lo=0, hi=1)
+
+
+# ---- control flow ----
+
+@model
+def run_if(r):
+    m = Model()
+    x, y = m.input("x", [3]), m.input("y", [3])
+    total, go = m.tensor("total", []), m.tensor("go", [], "bool")
+    m.op("SUM", [x, m.const(np.int32([0]))], total, "ReducerOptions")
+    m.op("GREATER", [total, m.const(np.float32(0))], go)
+    branches = []
+    for op, options in [("ADD", "AddOptions"), ("MUL", "MulOptions")]:
+        g = Graph(m, op)
+        a, b = g.input("a", [3]), g.input("b", [3])
+        g.op(op, [a, b], g.output("c", [3]), options)
+        g.op("ABS", [a], g.output("d", [3]))
+        branches.append(g.number)
+    m.op("IF", [go, x, y], [m.output("c", [3]), m.output("d", [3])], "IfOptions", thenSubgraphIndex=branches[0], elseSubgraphIndex=branches[1])
+    return m, f32(r, 3), f32(r, 3)
+
+
+@model
+def run_while(r):
+    """Rounds until the state is large; one state stays as it is."""
+    m = Model()
+    x = m.input("x", [3])
+    test, body = Graph(m, "test"), Graph(m, "body")
+    s, i, k = test.input("s", [3]), test.input("i", [], "int32"), test.input("k", [1], "int32")
+    large, few = test.tensor("large", [], "bool"), test.tensor("few", [], "bool")
+    most = test.tensor("most", [])
+    test.op("REDUCE_MAX", [s, test.const(np.int32([0]))], most, "ReducerOptions")
+    test.op("LESS", [most, test.const(np.float32(50))], large)
+    test.op("LESS", [i, test.const(np.int32(20))], few)
+    test.op("LOGICAL_AND", [large, few], test.output("go", [], "bool"))
+    s, i, k = body.input("s", [3]), body.input("i", [], "int32"), body.input("k", [1], "int32")
+    flat, t = body.tensor("flat", [3]), body.tensor("t", [3])
+    body.op("RESHAPE", [s, k], flat)
+    body.op("ADD", [flat, flat], t, "AddOptions")
+    body.op("ADD", [t, body.const(np.float32(1))], body.output("s1", [3]), "AddOptions")
+    body.op("ADD", [i, body.const(np.int32(1))], body.output("i1", [], "int32"), "AddOptions")
+    body.graph.outputs.append(k)
+    m.op("WHILE", [x, m.const(np.int32(0)), m.const(np.int32([3]))],
+         [m.output("y", [3]), m.output("rounds", [], "int32"), m.output("k", [1], "int32")], "WhileOptions", condSubgraphIndex=test.number,
+         bodySubgraphIndex=body.number)
+    return m, f32(r, 3, lo=0, hi=2)
+
+
+@model
+def run_variables(r):
+    m = Model()
+    x = m.input("x", [3])
+    once = Graph(m, "once")
+    h = once.tensor("h", [], "resource")
+    once.op("VAR_HANDLE", [], h, "VarHandleOptions", sharedName="w", container="")
+    once.op("ASSIGN_VARIABLE", [h, once.const(f32(r, 3))], [], "AssignVariableOptions")
+    m.op("CALL_ONCE", [], [], "CallOnceOptions", initSubgraphIndex=once.number)
+    h, w = m.tensor("h", [], "resource"), m.tensor("w", [3])
+    m.op("VAR_HANDLE", [], h, "VarHandleOptions", sharedName="w", container="")
+    m.op("READ_VARIABLE", [h], w, "ReadVariableOptions")
+    m.op("MUL", [x, w], m.output("y", [3]), "MulOptions")
+    return m, f32(r, 3)
 
 
 def main():

@@ -1,0 +1,251 @@
+/* Control flow, and variables.
+ *
+ * Graphs of branches and loops see nothing but their inputs.  A loop is a function of the module
+ * that calls itself at its end (docs/design/flow.md):
+ *
+ *     fn @while0(%go, %a, %b) { if %go { .. @while0(%go1, %a1, %b1) } else { (%a, %b) } }
+ *
+ * States that the body hands on as they came, and that are constants before the loop, stay
+ * constants in it, as sizes often do.
+ *
+ * Variables have the values that CALL_ONCE gives them; those that a run changes would have to last
+ * until the next one, which the caller has no part in. */
+#include "frontends/tflite/tflite.h"
+
+#include <string.h>
+
+static const Expr *condition(TfliteNode *n, const Expr *e)
+{
+    const Expr *k;
+
+    if (!dtype_is_bool(expr_dtype(e)) || !expr_single(e))
+        return tflite_error(n, E_IMPORT, "the condition is %s, not one bool",
+                            type_text(n->b.c, e->type));
+    e = build_reshape(&n->b, e, 0, NULL);
+    k = e ? build_fold(&n->b, e) : NULL;
+    return k ? k : e;
+}
+
+/* ---- branches ------------------------------------------------------------------------------------- */
+
+static bool branch(TfliteNode *n, const char *option, const Expr **out)
+{
+    const TfliteGraph *g = tflite_graph(n, tflite_int(n, option));
+
+    if (!g)
+        return false;
+    if (g->out.n != n->nout)
+        return tflite_error(n, E_IMPORT, "a branch has %u outputs, not %u", g->out.n, n->nout);
+    return tflite_subgraph(n, tflite_int(n, option), n->nin - 1, n->in + 1, out);
+}
+
+bool tflite_if(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    const Expr **out[2], *cond = condition(n, n->in[0]), *result;
+    double       v;
+
+    for (uint32_t i = 0; i < 2; i++)
+        out[i] = NEW_ARRAY(b->c->arena, const Expr *, n->nout + 1);
+    if (!cond)
+        return false;
+    if (expr_const_f(cond, &v))
+        return branch(n, v != 0 ? "then_subgraph_index" : "else_subgraph_index", n->out);
+    if (!branch(n, "then_subgraph_index", out[0]) || !branch(n, "else_subgraph_index", out[1]))
+        return false;
+    for (uint32_t i = 0; i < n->nout; i++)
+        if (out[0][i]->type != out[1][i]->type)
+            return tflite_error(n, E_UNSUPPORTED,
+                                "output %u is %s in one branch and %s in the other", i,
+                                type_text(b->c, out[0][i]->type), type_text(b->c, out[1][i]->type));
+    if (n->nout == 1)
+        return tflite_done(n, expr_if(b->c, cond, out[0][0], out[1][0], b->loc));
+    result = expr_if(b->c, cond, expr_tuple(b->c, n->nout, out[0], b->loc),
+                     expr_tuple(b->c, n->nout, out[1], b->loc), b->loc);
+    for (uint32_t i = 0; i < n->nout; i++)
+        if (!(n->out[i] = build_proj(b, result, i)))
+            return false;
+    return true;
+}
+
+/* ---- loops ---------------------------------------------------------------------------------------- */
+
+/* The states of a loop: those that change are variables of its function. */
+typedef struct {
+    uint32_t     n, nvars;
+    const Expr **value; /* of all, in a round */
+    uint32_t    *var;   /* the numbers of those that are variables */
+} States;
+
+static bool goes_on(TfliteNode *n, const Expr *const *states, const Expr **go)
+{
+    const TfliteGraph *g = tflite_graph(n, tflite_int(n, "cond_subgraph_index"));
+    const Expr        *e;
+
+    if (!g)
+        return false;
+    if (g->out.n != 1)
+        return tflite_error(n, E_IMPORT, "its condition has %u outputs", g->out.n);
+    return tflite_subgraph(n, tflite_int(n, "cond_subgraph_index"), n->nin, states, &e) &&
+           (*go = condition(n, e)) != NULL;
+}
+
+static States states_of(TfliteNode *n, const TfliteGraph *body)
+{
+    Arena *a = n->b.c->arena;
+    States s = {n->nin, 0, NEW_ARRAY(a, const Expr *, n->nin + 1),
+                NEW_ARRAY(a, uint32_t, n->nin + 1)};
+
+    for (uint32_t i = 0; i < s.n; i++) {
+        bool same = fb_int_at(body->in, FB_I32, i) == fb_int_at(body->out, FB_I32, i);
+
+        s.value[i] = n->in[i];
+        if (same && n->in[i]->kind == EXPR_CONST)
+            continue;
+        s.value[i] = expr_var(n->b.c, tflite_tensor(body, fb_int_at(body->in, FB_I32, i))->name,
+                              n->in[i]->type, n->b.loc);
+        s.var[s.nvars++] = i;
+    }
+    return s;
+}
+
+/* Rounds while %go; its call with the first values, which gives the last values of the variables.
+ */
+static const Expr *rounds(TfliteNode *n, const States *s, const Expr *first_go, const Expr *next_go,
+                          const Expr *const *next)
+{
+    Ctx         *c = n->b.c;
+    Loc          loc = n->b.loc;
+    uint32_t     all = s->nvars + 1;
+    const char  *name = intern_printf(c->strings, "while%u", n->im->loops++);
+    const Expr **vars = NEW_ARRAY(c->arena, const Expr *, all),
+               **args = NEW_ARRAY(c->arena, const Expr *, all);
+    const Type **types = NEW_ARRAY(c->arena, const Type *, all);
+    const Expr  *end, *again, *body, *func, *self;
+
+    vars[0] = expr_var(c, "go", type_tensor(c, DT_BOOL, 0, NULL), loc);
+    args[0] = next_go;
+    types[0] = vars[0]->type;
+    for (uint32_t i = 1; i < all; i++) {
+        vars[i] = s->value[s->var[i - 1]];
+        args[i] = next[s->var[i - 1]];
+        types[i] = vars[i]->type;
+    }
+    if (!(end = expr_tuple(c, all - 1, vars + 1, loc)))
+        return NULL;
+    self = expr_global(c, name, type_func(c, all, types, end->type), loc);
+    if (!(again = expr_apply(c, self, all, args, loc)) ||
+        !(body = expr_if(c, vars[0], again, end, loc)) ||
+        !(func = expr_func(c, all, vars, body, (FuncData){.ret = end->type}, loc)))
+        return NULL;
+    vec_push(c->arena, &n->im->functions, ((GlobalDef){name, func}));
+    args[0] = first_go;
+    for (uint32_t i = 1; i < all; i++)
+        args[i] = n->in[s->var[i - 1]];
+    return expr_apply(c, self, all, args, loc);
+}
+
+bool tflite_while(TfliteNode *n)
+{
+    const Build       *b = &n->b;
+    const TfliteGraph *body = tflite_graph(n, tflite_int(n, "body_subgraph_index"));
+    const Expr       **next = NEW_ARRAY(b->c->arena, const Expr *, n->nin + 1);
+    const Expr        *first_go, *next_go, *result;
+    States             s;
+    double             v;
+
+    if (!body)
+        return false;
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (!tflite_has(n, i))
+            return tflite_error(n, E_IMPORT, "input %u is missing", i);
+    if (n->nout != n->nin || body->out.n != n->nin || body->in.n != n->nin)
+        return tflite_error(n, E_IMPORT, "%u inputs and %u outputs, its body has %u and %u", n->nin,
+                            n->nout, body->in.n, body->out.n);
+    s = states_of(n, body);
+    if (!goes_on(n, n->in, &first_go) ||
+        !tflite_subgraph(n, tflite_int(n, "body_subgraph_index"), n->nin, s.value, next) ||
+        !goes_on(n, next, &next_go))
+        return false;
+    for (uint32_t i = 0; i < n->nin; i++)
+        if (next[i]->type != s.value[i]->type) {
+            tflite_error(n, E_UNSUPPORTED, "state %u has another type after a round", i);
+            diag_note(b->c->diags, b->loc, "%s before it, %s after it",
+                      type_text(b->c, s.value[i]->type), type_text(b->c, next[i]->type));
+            return false;
+        }
+    if (expr_const_f(next_go, &v) && v != 0)
+        return tflite_error(n, E_IMPORT, "a loop without an end");
+    memcpy(n->out, n->in, n->nin * sizeof *n->in);
+    if (s.nvars == 0)
+        return true;
+    if (!(result = rounds(n, &s, first_go, next_go, next)))
+        return false;
+    for (uint32_t i = 0; i < s.nvars; i++)
+        if (!(n->out[s.var[i]] = build_proj(b, result, i)))
+            return false;
+    return true;
+}
+
+/* ---- variables ------------------------------------------------------------------------------------ */
+
+/* Handles are numbers of variables. */
+bool tflite_var_handle(TfliteNode *n)
+{
+    const char *name = tflite_text(n, "shared_name");
+
+    for (uint32_t i = 0; i < n->im->variables.n; i++)
+        if (!strcmp(n->im->variables.at[i].name, name))
+            return tflite_done(n, expr_scalar(n->b.c, DT_I32, i));
+    vec_push(n->b.c->arena, &n->im->variables, ((TfliteVariable){name, NULL}));
+    return tflite_done(n, expr_scalar(n->b.c, DT_I32, n->im->variables.n - 1));
+}
+
+/* The variable of a handle; NULL with an error. */
+static TfliteVariable *variable(TfliteNode *n)
+{
+    double v;
+
+    if (tflite_in(n, 0)->type != TFLITE_RESOURCE || !expr_const_f(n->in[0], &v) || v < 0 ||
+        v >= n->im->variables.n)
+        return tflite_error(n, E_UNSUPPORTED, "a handle that is not known when it is compiled");
+    return &n->im->variables.at[(uint32_t)v];
+}
+
+bool tflite_read_variable(TfliteNode *n)
+{
+    TfliteVariable *v = variable(n);
+
+    if (v && !v->value)
+        return tflite_error(n, E_UNSUPPORTED, "variable '%s' has no value before the first run",
+                            v->name);
+    return v && tflite_done(n, v->value);
+}
+
+bool tflite_assign_variable(TfliteNode *n)
+{
+    TfliteVariable *v = variable(n);
+
+    if (v && !n->im->once)
+        return tflite_error(n, E_UNSUPPORTED, "variable '%s' changes from run to run", v->name);
+    if (v)
+        v->value = n->in[1];
+    return v != NULL;
+}
+
+bool tflite_call_once(TfliteNode *n)
+{
+    const Expr       **out;
+    int64_t            at = tflite_int(n, "init_subgraph_index");
+    const TfliteGraph *g = tflite_graph(n, at);
+    bool               had = n->im->once;
+
+    if (!g)
+        return false;
+    out = NEW_ARRAY(n->b.c->arena, const Expr *, g->out.n + 1);
+    n->im->once = true;
+    if (!tflite_subgraph(n, at, 0, NULL, out))
+        return false;
+    n->im->once = had;
+    return true;
+}
