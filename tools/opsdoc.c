@@ -1,8 +1,10 @@
-/* docs/ops.md from the operator table.
+/* docs/ops.md from the operator table, and the list of a model format's operators from its frontend's.
  *
- *     opsdoc                      print it
- *     opsdoc docs/ops.md          write it, if it differs
- *     opsdoc --check docs/ops.md  fail if the file is not what the table says */
+ *     opsdoc                             print it
+ *     opsdoc docs/ops.md                 write it, if it differs
+ *     opsdoc --check docs/ops.md         fail if the file is not what the table says
+ *     opsdoc --format=tflite [--check] docs/tflite-ops.md */
+#include "frontends/frontends.h"
 #include "ops/ops.h"
 
 #include <stdio.h>
@@ -65,6 +67,32 @@ static void page(StrBuf *s)
         row(s, &op_table.at[i]);
 }
 
+/* Lines of list_ops: name, versions, domain, Relay operator. */
+static void format_page(StrBuf *s, const Frontend *f)
+{
+    StrBuf      list = strbuf(s->arena);
+    const char *at;
+    uint32_t    n = 0;
+
+    f->list_ops(&list);
+    for (at = list.at; *at; at++)
+        n += *at == '\n';
+    str_printf(s,
+               "# Operators of %s\n\n"
+               "Written by `tools/opsdoc.c` from `frontends/%s/ops.def`; do not edit. %u operators, "
+               "with the versions\n"
+               "that are known and the operator of Relay that stands in their place; -: several.\n\n"
+               "| Operator | Versions | | Relay |\n|---|---|---|---|\n",
+               f->text, f->name, n);
+    for (at = list.at; *at; at += strcspn(at, "\n") + 1) {
+        char name[64], versions[64], domain[64], relay[64];
+
+        if (sscanf(at, "%63s %63s %63s %63s", name, versions, domain, relay) != 4)
+            BUG("-print-ops=%s: %s", f->name, at);
+        str_printf(s, "| %s | %s | %s | %s |\n", name, versions, domain, relay);
+    }
+}
+
 static int finish(Arena *a, const Diags *d)
 {
     StrBuf s = strbuf(a);
@@ -79,23 +107,39 @@ static int finish(Arena *a, const Diags *d)
 
 int main(int argc, char **argv)
 {
-    Arena *a = arena_new(NULL);
-    Diags *d = diags_new(a);
-    StrBuf s = strbuf(a);
-    bool   check = argc == 3 && !strcmp(argv[1], "--check");
-    Bytes  was;
+    Arena          *a = arena_new(NULL);
+    Diags          *d = diags_new(a);
+    StrBuf          s = strbuf(a);
+    const Frontend *f = NULL;
+    const char     *file = NULL, *format = "";
+    bool            check = false, wrong = false;
+    Bytes           was;
 
-    page(&s);
-    if (argc == 1) {
+    for (int i = 1; i < argc; i++) {
+        if (str_starts(argv[i], "--format="))
+            wrong |= !(f = frontend_find(format = argv[i] + strlen("--format=")));
+        else if (!strcmp(argv[i], "--check"))
+            check = true;
+        else
+            file = argv[i];
+    }
+    if (wrong || (check && !file)) {
+        diag_error(d, E_USAGE, NO_LOC, "opsdoc [--format=<format>] [[--check] <file>]");
+        return finish(a, d);
+    }
+    if (f)
+        format_page(&s, f);
+    else
+        page(&s);
+    if (!file) {
         fputs(s.at, stdout);
     } else if (check) {
-        if (file_read(d, a, argv[2], &was) && (was.n != s.n || memcmp(was.at, s.at, s.n)))
-            diag_error(d, E_VERIFY, (Loc){.file = argv[2]},
-                       "this is not what the operator table says; run opsdoc %s", argv[2]);
-    } else if (argc == 2) {
-        file_write(d, argv[1], (Bytes){(const uint8_t *)s.at, s.n});
+        if (file_read(d, a, file, &was) && (was.n != s.n || memcmp(was.at, s.at, s.n)))
+            diag_error(d, E_VERIFY, (Loc){.file = file},
+                       "this is not what the operator table says; run opsdoc %s%s %s",
+                       f ? "--format=" : "", format, file);
     } else {
-        diag_error(d, E_USAGE, NO_LOC, "opsdoc [[--check] <file>]");
+        file_write(d, file, (Bytes){(const uint8_t *)s.at, s.n});
     }
     return finish(a, d);
 }

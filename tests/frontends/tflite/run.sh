@@ -20,5 +20,13 @@ for model in *.tflite; do
         failed=$((failed + 1))
     fi
 done
+# Between convolutions images stay as these have them: one transpose where the picture comes in, one
+# each where rows of columns and all cells go out in the model's order.
+transposes=$("$tvmcc" -c run_between_convs.tflite -mcpu=haswell --print-after=fuse_ops -o /dev/null 2>&1 |
+    grep -cE 'transpose\(|layout_transform\(.*NHWC')
+if [ "$transposes" != 3 ]; then
+    echo "FAIL run_between_convs.tflite: $transposes transposes, not 3"
+    failed=$((failed + 1))
+fi
 echo "$count models, $failed failures"
 [ $count -gt 0 ] && [ $failed = 0 ]
