@@ -235,6 +235,7 @@ bool onnx_attention_of(Node *n, const Expr *x, const OnnxAttentionInputs *in)
         (o.bias && !node_need_rank(n, in->bias, 4, 4)) ||
         (node_has(n, in->past) && !node_need_rank(n, in->past, 5, 5)))
         return false;
+    node_ignore(n, "rotary_embedding_dim"); /* without do_rotary */
     if (node_int(n, "do_rotary", 0))
         return node_error(n, E_UNSUPPORTED, "do_rotary 1");
     all = build_dim(b, x, 2);

@@ -25,6 +25,9 @@ static bool supported(Node *n)
 {
     const char *k = node_str(n, "k_quant_type", "NONE"), *v = node_str(n, "v_quant_type", "NONE");
 
+    node_ignore(n, "kv_cache_bit_width"); /* these change nothing without the inputs they are for */
+    node_ignore(n, "qk_norm_epsilon");
+    node_ignore(n, "smooth_softmax"); /* where there are sinks */
     if (strcmp(k, "NONE") != 0 != node_has(n, K_SCALE) ||
         strcmp(v, "NONE") != 0 != node_has(n, V_SCALE))
         return node_error(n, E_IMPORT, "keys and values are quantized by k_scale and v_scale");

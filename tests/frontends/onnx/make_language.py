@@ -119,6 +119,8 @@ def groups():
           inits={i: rng.uniform(0.03, 0.1, (1, K, 1, D)).astype(np.float32) for i in ("ks", "vs")})
     group("biased", "--dim N=1..3", [feed(2, 1, 6, [2, 5], bias=f(2, 1, 1, 6)), feed(1, 1, 6, [5], bias=f(1, 1, 1, 6))],
           "_ _ _ bias", [("bias", F, ["N", 1, 1, 6])])
+    group("empty", "--dim N=1..3 --dim S=1..8 --dim P=0..16", [feed(1, 3, 0, [0]), feed(1, 2, 4, [4])], "cos sin", inits=angles(32, D),
+          do_rotary=1)
 
 
 def model_of_words():
