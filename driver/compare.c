@@ -80,9 +80,9 @@ static void blame(Session *s, const tvmcc_tensor_info *t, const Difference *d, d
 
     if (d->nans) {
         diag_error(diags, E_MISMATCH, NO_LOC,
-                   "output '%s', %s, is %s at %s, expected is %s; %zu elements are NaN on one "
+                   "output '%s', %s, is %s at %s, expected is %s; %zu element%s NaN on one "
                    "side only",
-                   t->name, what, got, at, want, d->nans);
+                   t->name, what, got, at, want, d->nans, d->nans == 1 ? " is" : "s are");
         return;
     }
     diag_error(diags, E_MISMATCH, NO_LOC,

@@ -251,7 +251,8 @@ void changes_text(const Changes *c, StrBuf *out)
     add_size(&s, &content);
     add_text(&s, "licence", c->was->license, c->now->license);
     if (c->packages.n) {
-        add(&s, "made from", "%u other entries of the bill of materials", c->packages.n);
+        add(&s, "made from", "%u other entr%s of the bill of materials", c->packages.n,
+            c->packages.n == 1 ? "y" : "ies");
         add_list(&s, "", &c->packages);
     } else if (c->now->npackages) {
         add_same(&s, "bill of materials");
