@@ -8,6 +8,7 @@
 
 #define MAX_SPATIAL 3
 #define MAX_TAPS 1024
+#define MAX_TABLES (1 << 26) /* cells of constants that say where windows are */
 
 /* Tap number t of a kernel, a position in each dimension. */
 static void tap_at(int64_t t, uint32_t dims, const int64_t *kernel, int64_t *at)
@@ -288,6 +289,7 @@ const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow 
     Found        f = {.n = n, .w = w, .dims = expr_rank(x) - 2, .x = x};
     DType        t = expr_dtype(x);
     int64_t      taps, at[MAX_SPATIAL], pads[2 * (2 + MAX_SPATIAL)] = {0}, step[MAX_SPATIAL];
+    int64_t      pictures, cells = 0; /* of the tables that tell where windows are */
     bool         columns = node_int(n, "storage_order", 0) != 0;
     const Expr  *offset = NULL;
 
@@ -300,6 +302,7 @@ const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow 
 
         f.in[i] = build_dim(b, x, 2 + i);
         f.out[i] = build_dim(b, y, 2 + i);
+        cells += f.out[i];
         reach = (f.out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
         pads[2 * (2 + i)] = w->begin[i];
         pads[2 * (2 + i) + 1] = reach > w->begin[i] + f.in[i] ? reach - w->begin[i] - f.in[i] : 0;
@@ -307,6 +310,10 @@ const Expr *onnx_pool_indices(Node *n, const Expr *x, const Expr *y, OnnxWindow 
     for (uint32_t i = 0, k; i < f.dims; i++)
         for (k = columns ? 0 : i + 1, step[i] = 1; k < (columns ? i : f.dims); k++)
             step[i] *= f.in[k];
+    if (!checked_mul(build_dim(b, x, 0), build_dim(b, x, 1), &pictures) || pictures > MAX_TABLES ||
+        !checked_mul(cells, taps, &cells) || cells > MAX_TABLES)
+        return node_error(n, E_UNSUPPORTED, "indices of so many windows in %s",
+                          type_text(b->c, x->type));
     f.x = build_pad(b, x, pads, dtype_is_float(t) ? -INFINITY : dtype_min(t), "constant");
     for (int64_t k = taps; f.x && k-- > 0;) {
         const Expr *hit, *in;

@@ -93,6 +93,7 @@ def bad():
     save("bad_reference", one(refers))
     save("bad_mask", one(node("BatchNormalization", "x s s s s", "y i"), ins=image,
                          inits=[init("s", np.ones(6, np.float32))], opset=8))
+    save("bad_pool_indices", one(node("MaxPool", "x", "y i", kernel_shape=[2, 3]), ins=[value("x", F, [1, 2, (1 << 32) - 1, 6])]))
     w = init("w", np.zeros(6, np.float32))
     w.raw_data = w.raw_data[:-3]
     save("bad_data", one(node("Add", "x w", "y"), inits=[w]))
