@@ -118,6 +118,22 @@ typedef struct {
     int64_t         epoch;
 } Pack;
 
+/* libarchive takes no more than INT_MAX bytes at once. */
+static bool write_content(struct archive *ar, Bytes content)
+{
+    enum { MOST = 1 << 30 };
+
+    while (content.n) {
+        size_t n = content.n < MOST ? content.n : MOST;
+
+        if (archive_write_data(ar, content.at, n) != (la_ssize_t)n)
+            return false;
+        content.at += n;
+        content.n -= n;
+    }
+    return true;
+}
+
 static bool write_entry(Pack *p, const char *path, const Member *m)
 {
     struct archive_entry *e = archive_entry_new();
@@ -133,8 +149,7 @@ static bool write_entry(Pack *p, const char *path, const Member *m)
         archive_entry_set_mtime(e, p->epoch, 0);
     rc = archive_write_header(p->ar, e);
     archive_entry_free(e);
-    if (rc == ARCHIVE_OK && m && m->data.n &&
-        archive_write_data(p->ar, m->data.at, m->data.n) != (la_ssize_t)m->data.n)
+    if (rc == ARCHIVE_OK && m && !write_content(p->ar, m->data))
         rc = ARCHIVE_FATAL;
     if (rc != ARCHIVE_OK)
         return diag_error(p->d, E_PACK, NO_LOC, "cannot pack '%s': %s", path,
@@ -175,20 +190,27 @@ static bool write_members(Pack *p, const Member *const *sorted, uint32_t n)
     return true;
 }
 
+enum { TAR_BLOCKS = 2048 }; /* a member's header and padding, and a folder's header */
+
 bool pack_archive(Diags *d, Arena *a, PackFormat format, int64_t epoch, const Member *members,
                   uint32_t n, Bytes *out)
 {
     StrBuf         s = strbuf(a);
     const Member **sorted = NEW_ARRAY(a, const Member *, n ? n : 1);
     Pack           p = {d, a, NULL, format, epoch};
+    size_t         room = 0;
     bool           ok;
 
     if (n > MAX_MEMBERS) /* which nothing could read again */
         return diag_error(d, E_PACK, NO_LOC, "more than %d members", MAX_MEMBERS);
     if (!(p.ar = archive_write_new()))
         return diag_error(d, E_PACK, NO_LOC, "no memory for the archive");
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         sorted[i] = &members[i];
+        room += members[i].data.n + TAR_BLOCKS;
+    }
+    if (format == PACK_TAR) /* a buffer that grows is there several times */
+        str_reserve(&s, room);
     qsort(sorted, n, sizeof *sorted, by_path);
     if (set_format(p.ar, format) != ARCHIVE_OK ||
         archive_write_open(p.ar, &s, NULL, to_buffer, NULL) != ARCHIVE_OK) {
