@@ -13,10 +13,14 @@
 
 enum { CHUNK = 1 << 16 };
 
+/* What is stored as it is counts as read only when all of it was: content that is no larger than
+ * the archive is always let out. */
 static uint64_t most_of(const Unpack *u, uint64_t in)
 {
     uint64_t most = UNPACK_FREE + in * UNPACK_RATIO;
 
+    if (most < u->bytes)
+        most = u->bytes;
     return u->any_ratio || most > u->limit ? u->limit : most;
 }
 

@@ -1,5 +1,6 @@
 /* Packaging: headers, metadata, objects, libraries, archives, depfiles.  What the project writes is
  * read back by our own readers and, where they are installed, by the tools of the machine. */
+#include "formats/formats.h"
 #include "packaging/packaging.h"
 #include "tests/unit/check.h"
 
@@ -518,6 +519,21 @@ static void test_archives(void)
     CHECK(pack_format("net.onnx") == PACK_NONE);
 }
 
+/* Weights are stored as they are, and may be larger than what is let out of any archive. */
+static void test_large_member(void)
+{
+    Arena   *own = arena_new(NULL);
+    Member   w = {.path = "w", .data = {arena_alloc(own, UNPACK_FREE + 1), UNPACK_FREE + 1}}, *m;
+    uint32_t n = 0;
+    Bytes    tar;
+
+    CHECK(pack_archive(diags, own, PACK_TAR, 0, &w, 1, &tar));
+    CHECK(tar.n < UNPACK_FREE + 8192);
+    CHECK(pack_read(diags, own, "w.tar", tar, PACK_LIMIT, &m, &n));
+    CHECK(n == 1 && m->data.n == w.data.n);
+    arena_free(own);
+}
+
 static void test_bad_paths(void)
 {
     static const char *const paths[] = {"/etc/passwd", "../x", "a/../../x", "a//b", "",
@@ -688,6 +704,7 @@ int main(void)
     RUN(test_audit);
     RUN(test_library);
     RUN(test_archives);
+    RUN(test_large_member);
     RUN(test_bad_paths);
     RUN(test_bundle);
     RUN(test_shared_cross);
