@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 import torchvision
 from torch import nn
+from torchvision.models import detection
 
 MODELS = {}
 BATCH = {"batch": (1, 4)}
@@ -57,6 +58,9 @@ class Case:
     options: tuple = ()  # of tvmcc
     detections: bool = False  # boxes, of which each has a score
     varying: bool = False  # forward(first, *others)
+    bounds: dict = dataclasses.field(default_factory=dict)  # of an exporter: of what values decide
+    suits: object = None  # sizes that are compared
+    example: dict = None  # sizes of the export
 
 
 def model(make):
@@ -303,6 +307,60 @@ class Detections(nn.Module):
 
 @model
 def ssdlite():
-    net = torchvision.models.detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=5)
+    net = detection.ssdlite320_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=5)
     return Case(Detections(vivid(net, 0.9)), [Input("picture", [3, "height", "width"], uniform)], PICTURE,
                 ["boxes", "scores", "labels"], detections=True)
+
+
+def pyramid():
+    """A small backbone of three levels, and its anchors."""
+    stages, width = [], 3
+    for strides in ([8, 16], [24], [32]):
+        layers = []
+        for out in strides:
+            layers += [nn.Conv2d(width, out, 3, 2, 1), nn.ReLU()]
+            width = out
+        stages.append(nn.Sequential(*layers))
+    backbone = detection.backbone_utils.BackboneWithFPN(nn.Sequential(*stages), {"0": "0", "1": "1", "2": "2"},
+                                                        [16, 24, 32], 16)
+    return backbone, detection.anchor_utils.AnchorGenerator(((16,), (32,), (64,), (128,)), ((0.5, 1.0, 2.0),) * 4)
+
+
+def scales_exactly(sizes):
+    """Pictures are scaled to 96 pixels, or 160 at most: in f32 by what is exported, in double by Python.  Where the
+    factor has more digits, rounding takes a pixel from one of them alone, and makes another picture."""
+    return (64 * min(96 / min(sizes.values()), 160 / max(sizes.values()))).is_integer()
+
+
+def rcnn(kind, outputs, script=None, **heads):
+    """Of torchvision's own code, with a small backbone, few proposals and small heads.  torch.export does not follow
+    it: proposals are counted with len(), pictures padded to the example's size, masks pasted in a Python loop."""
+    script = {f"/net/transform/Resize_output_0.{k}": (1, 160) for k in (2, 3)} | (script or {})
+    backbone, anchors = pyramid()
+    net = kind(backbone, min_size=96, max_size=160, rpn_anchor_generator=anchors, rpn_pre_nms_top_n_test=100,
+               rpn_post_nms_top_n_test=40, box_detections_per_img=12,
+               box_head=detection.faster_rcnn.TwoMLPHead(16 * 49, 32),
+               box_predictor=detection.faster_rcnn.FastRCNNPredictor(32, 5), **heads)
+    return Case(Detections(vivid(net, 0.8)), [Input("picture", [3, "height", "width"], uniform)], PICTURE,
+                ["boxes", "labels", "scores"] + outputs, detections=True, suits=scales_exactly,
+                exporters=("script",), bounds={"script": script}, example={"height": 100, "width": 130})
+
+
+@model
+def faster_rcnn():
+    return rcnn(detection.FasterRCNN, [])
+
+
+@model
+def mask_rcnn():
+    # A mask is pasted with a border around it: 30 cells for 28.
+    return rcnn(detection.MaskRCNN, ["masks"], {f"mask.3.{k}": (1, 176) for k in (2, 3)},
+                mask_head=detection.mask_rcnn.MaskRCNNHeads(16, (16, 16), 1),
+                mask_predictor=detection.mask_rcnn.MaskRCNNPredictor(16, 16, 5))
+
+
+@model
+def keypoint_rcnn():
+    return rcnn(detection.KeypointRCNN, ["keypoints", "keypoint_scores"],
+                keypoint_head=detection.keypoint_rcnn.KeypointRCNNHeads(16, (16, 16)),
+                keypoint_predictor=detection.keypoint_rcnn.KeypointRCNNPredictor(16, 3))
