@@ -142,8 +142,10 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define DIRECT_3X3 1.4
 #define WINOGRAD_INPUT 1.25
 #define WINOGRAD_OUTPUT 1.0
-/* ... in groups of at most a vector, each way (Cascade Lake, 28x28). */
-#define WINOGRAD_GROUP 3.0
+/* ... in groups, 32 bytes of a cell each way, with what L1 does not hold: tiles of 2x2 and of 4x4
+ * (Cascade Lake, AVX2 and AVX-512, 8 to 32 channels a group, 28x28 to 7x7: 0.83 to 1.1 of it). */
+#define WINOGRAD_GROUP_2X2 2.0
+#define WINOGRAD_GROUP_4X4 4.2
 
 /* Convolutions on plain rows to blocked ones: they reload what those keep in registers.  Blocks
  * narrower than the widest vector: they must be worth it, being twice as many instructions. */

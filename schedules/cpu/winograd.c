@@ -136,6 +136,7 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
     double  bytes = (double)(z->lanes * 4), v = cells * c * bytes;
     double  m = cells * (double)cut.tile.nv * bytes;
     double  steps = (double)(z->a * z->a * z->i) * c, w = group_weights(z);
+    double  cell = (z->m == 2 ? WINOGRAD_GROUP_2X2 : WINOGRAD_GROUP_4X4) * bytes / 32;
     Time    t = {0};
 
     if (w / parts + v + m > (double)room_stages(at))
@@ -144,10 +145,9 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
     t.compute =
         steps * parts *
             conv_step_cycles(at, z->lanes, tiles, cut.tile.nv, ceil_div(tiles, cut.tile.pixels)) +
-        cells * (c + vectors) * WINOGRAD_GROUP;
+        cells * (c + vectors) * cell;
     Time all = stream_time(at, TRAFFIC_WINOGRAD, w * (double)groups, 0);
-    return divided((double)(blocks * groups) * (t.compute + time_traffic(t)), groups) +
-           time_traffic(all);
+    return divided((double)(blocks * groups) * time_cycles(t), groups) + time_traffic(all);
 }
 
 /* What comes from beyond L2, taken away from `t`. */
