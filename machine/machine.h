@@ -118,8 +118,8 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
 /* Cycles of one step of the reduction of a convolution over these pixels by nv vectors, cut into
  * `tiles` equal tiles. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);
-/* Cycles that a tile waits at its end for what is stored and read there, which takes `move`, while
- * the next one, of `compute` cycles, begins. */
+/* Cycles that a tile takes at its end: to turn to the next one, of `compute` cycles, and to wait
+ * for what is stored and read there, which takes `move`, while that begins. */
 double tile_end_cycles(double compute, double move);
 /* ... of a tile of so many sums, one vector wide, of which each takes so many products, with as
  * many vectors of weights; the numbers that these share are spread over all lanes (`spread` 0),
@@ -223,6 +223,8 @@ Time stream_time(const Machine *m, Traffic kind, double bytes, double others);
 Time memory_time(const Machine *m, Traffic kind, double bytes);
 /* The same for data that the code asks for ahead. */
 Time time_ahead(Time t);
+/* What comes from beyond L2, taken away from `t`. */
+Time time_take_far(Time *t);
 /* The same n times; two that go on side by side. */
 Time time_times(double n, Time t);
 Time time_beside(Time a, Time b);

@@ -59,6 +59,15 @@ Time time_ahead(Time t)
     return t;
 }
 
+Time time_take_far(Time *t)
+{
+    Time far = {0};
+
+    for (int i = LEVEL_L2 + 1; i < LEVELS; i++)
+        far.traffic[i] = t->traffic[i], t->traffic[i] = 0;
+    return far;
+}
+
 Time time_times(double n, Time t)
 {
     t.compute *= n;

@@ -161,10 +161,10 @@ TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out)
 
     if (b)
         stmt_visit(b, &(TirVisit){.user = &reads, .prim = add_operand});
-    TileEnd end = {.steps = (double)conv_steps(z), .streams = reads.n ? reads.n : 1};
+    double streams = reads.n ? reads.n : 1, vector = (double)(z->lanes * 4);
+    Time   moved = moved_time(&m, (streams - 1) * vector, vector, bytes * streams);
 
-    end.rate = level_rate(&m, traffic_level(&m, bytes * end.streams, 0)) / 2;
-    return end;
+    return (TileEnd){.steps = (double)conv_steps(z), .move = time_traffic(time_take_far(&moved))};
 }
 
 ConvSizes conv_sizes(const Sched *s)

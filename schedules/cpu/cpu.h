@@ -111,9 +111,8 @@ typedef struct {
 int64_t lower_tile(int64_t line, int64_t pixels);
 /* What happens when a tile's sums are complete. */
 typedef struct {
-    double steps;   /* of the reduction before */
-    double streams; /* values stored and read for each sum, */
-    double rate;    /* so many bytes of them a cycle */
+    double steps; /* of the reduction before */
+    double move;  /* cycles for what is stored and read of a vector of sums, beyond L2 */
 } TileEnd;
 TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out);
 /* Tiles of a convolution that are worth a choice, with the cycles of so many multiply-adds of

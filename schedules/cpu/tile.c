@@ -58,11 +58,11 @@ static double end_cycles(const Machine *m, int64_t lanes, int64_t line, RegTile 
                          const TileEnd *end)
 {
     double sums = (double)(line * t.nv) / (double)ceil_div(line, t.pixels);
-    double vector = (double)(lanes * 4), move = sums * vector * end->streams / end->rate;
+    double compute = sums * end->steps / fma_rate(m, lanes);
 
-    if (end->steps * vector * 2 >= (double)room_two_vectors(m))
+    if (end->steps * (double)(lanes * 4) * 2 >= (double)room_two_vectors(m))
         return 0;
-    return tile_end_cycles(sums * end->steps / fma_rate(m, lanes), move) / (sums * end->steps);
+    return tile_end_cycles(compute, sums * end->move) / (sums * end->steps);
 }
 
 void tile_candidates(Candidates *k, const Machine *m, int64_t lanes, int64_t vectors, int64_t line,

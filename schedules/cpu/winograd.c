@@ -150,16 +150,6 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
     return divided((double)(blocks * groups) * time_cycles(t), groups) + time_traffic(all);
 }
 
-/* What comes from beyond L2, taken away from `t`. */
-static Time take_far(Time *t)
-{
-    Time far = {0};
-
-    for (int i = LEVEL_L2 + 1; i < LEVELS; i++)
-        far.traffic[i] = t->traffic[i], t->traffic[i] = 0;
-    return far;
-}
-
 /* Cycles of one core for all blocks: v is made, then by groups m, which becomes the result.  Each
  * of these finds what the one before stored where the bytes that passed between have left it.  What
  * comes beside the products they hide, for the most part; transforms compute little and wait, and
@@ -196,7 +186,7 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
     Time reads =
         time_beside(moved_time(at, v, 0, v + panel), moved_time(at, (n - 1) * v, 0, group));
 
-    waits = time_beside(waits, take_far(&reads));
+    waits = time_beside(waits, time_take_far(&reads));
     Time beside = time_beside(reads, moved_time(at, 0, n * m, group));
 
     beside = time_beside(beside, moved_time(at, (passes - 1) * w, 0, panel + rows));
