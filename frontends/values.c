@@ -43,13 +43,15 @@ static bool parse_cell(DType t, const char *text, uint8_t *cell)
     return !*end && !errno && dtype_get_i(t, cell) == v;
 }
 
+#define MOST_BYTES ((int64_t)1 << 30) /* of a number for all cells */
+
 static const Const *filled(Ctx *c, Loc loc, const ImportValue *v, const Type *t)
 {
     uint32_t size = dtype_bytes(t->dtype);
     int64_t  n;
     uint8_t  cell[16], *data;
 
-    if (!type_elems(t, &n) || n > MAX_ELEMS / 16)
+    if (!type_elems(t, &n) || n > MOST_BYTES / size)
         return error_at(c, E_DIM, loc, "input '%s' is too large for a value", v->name);
     if (!parse_cell(t->dtype, v->text, cell)) {
         error_at(c, E_DIM, loc, "'%s' is no value of input '%s', which is %s", v->text, v->name,

@@ -1,4 +1,5 @@
-/* docs/ops.md from the operator table, and the list of a model format's operators from its frontend's.
+/* docs/ops.md from the operator table, and the list of a model format's operators from its
+ * frontend's.
  *
  *     opsdoc                             print it
  *     opsdoc docs/ops.md                 write it, if it differs
@@ -77,13 +78,14 @@ static void format_page(StrBuf *s, const Frontend *f)
     f->list_ops(&list);
     for (at = list.at; *at; at++)
         n += *at == '\n';
-    str_printf(s,
-               "# Operators of %s\n\n"
-               "Written by `tools/opsdoc.c` from `frontends/%s/ops.def`; do not edit. %u operators, "
-               "with the versions\n"
-               "that are known and the operator of Relay that stands in their place; -: several.\n\n"
-               "| Operator | Versions | | Relay |\n|---|---|---|---|\n",
-               f->text, f->name, n);
+    str_printf(
+        s,
+        "# Operators of %s\n\n"
+        "Written by `tools/opsdoc.c` from `frontends/%s/ops.def`; do not edit. %u operators, "
+        "with the versions\n"
+        "that are known and the operator of Relay that stands in their place; -: several.\n\n"
+        "| Operator | Versions | | Relay |\n|---|---|---|---|\n",
+        f->text, f->name, n);
     for (at = list.at; *at; at += strcspn(at, "\n") + 1) {
         char name[64], versions[64], domain[64], relay[64];
 

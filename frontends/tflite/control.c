@@ -156,9 +156,6 @@ bool tflite_while(TfliteNode *n)
 
     if (!body)
         return false;
-    for (uint32_t i = 0; i < n->nin; i++)
-        if (!tflite_has(n, i))
-            return tflite_error(n, E_IMPORT, "input %u is missing", i);
     if (n->nout != n->nin || body->out.n != n->nin || body->in.n != n->nin)
         return tflite_error(n, E_IMPORT, "%u inputs and %u outputs, its body has %u and %u", n->nin,
                             n->nout, body->in.n, body->out.n);

@@ -30,11 +30,13 @@ static bool find_inputs(TfliteNode *n)
         int64_t             at = tflite_in_index(n->p, i);
         const TfliteTensor *t;
 
+        if (at < 0 && n->row->most == UINT32_MAX)
+            return tflite_error(n, E_IMPORT, "input %u is missing", i);
         if (at < 0)
             continue;
         t = tflite_in(n, i);
         n->in[i] = n->scope->values[at];
-        if (!n->in[i] && !tflite_is_constant(n->im->model, t) && t->is_variable)
+        if (!n->in[i] && t->is_variable && i >= n->row->least)
             continue; /* a state, which the converter begins */
         if (!n->in[i] && !tflite_is_constant(n->im->model, t))
             return tflite_error(n, E_IMPORT, "its input '%s' is not computed before it", t->name);
@@ -225,6 +227,20 @@ static bool import_input(TfliteImport *im, TfliteScope *s, int64_t at, const Imp
     return x != NULL;
 }
 
+/* May --dim NAME be of a dimension that a run decides, NAME.0 of an operator's output? */
+static bool is_made(const TfliteGraph *g, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (uint32_t i = 0; n > 2 && !strcmp(name + n - 2, ".0") && i < g->operators.n; i++) {
+        const char *is = tflite_node_name(g, g->operators.at[i]);
+
+        if (strlen(is) == n - 2 && !strncmp(is, name, n - 2))
+            return true;
+    }
+    return false;
+}
+
 static bool import_inputs(TfliteImport *im, TfliteScope *s, const ImportOptions *o, Loc loc,
                           Tensors *params)
 {
@@ -243,6 +259,8 @@ static bool import_inputs(TfliteImport *im, TfliteScope *s, const ImportOptions 
         dims_of(tflite_tensor(s->g, at), dims);
         shapes_see(&im->shapes, name, tflite_tensor(s->g, at)->shape.n, dims);
     }
+    for (uint32_t i = 0; i < o->ndims; i++)
+        im->shapes.later[i] = is_made(s->g, o->dims[i].name);
     for (uint32_t i = 0; i < s->g->in.n; i++)
         if (!import_input(im, s, fb_int_at(s->g->in, FB_I32, i), o, loc, params))
             return false;
@@ -322,6 +340,13 @@ static const Module *import_main(TfliteImport *im, const ImportOptions *o)
         !shapes_check_dims(&im->shapes, loc))
         return NULL;
     body = r.at.n == 1 ? r.at.at[0] : expr_tuple(c, r.at.n, r.at.at, loc);
+    for (uint32_t i = im->binds.n; body && i-- > 0;) {
+        const Expr *bind = im->binds.at[i];
+
+        body = expr_let(c, expr_var(c, "dims", bind->type, bind->loc), bind, body, bind->loc);
+    }
+    if (!body)
+        return NULL;
     if (!(func = expr_func(c, params.at.n, params.at.at, body, (FuncData){0}, loc)))
         return NULL;
     vec_push(c->arena, &im->functions, ((GlobalDef){intern(c->strings, "main"), func}));

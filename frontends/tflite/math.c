@@ -135,7 +135,7 @@ bool tflite_select(TfliteNode *n)
     const Build *b = &n->b;
     const Expr  *cond = n->in[0], *x = n->in[1];
 
-    if (expr_rank(cond) == 1 && expr_rank(x) > 1 && !n->moved)
+    if (expr_rank(cond) == 1 && expr_rank(x) > 1)
         cond = build_along(b, cond, expr_rank(x), 0);
     return tflite_done(n, build_where(b, cond, x, n->in[2]));
 }

@@ -139,7 +139,7 @@ bool tflite_conv(TfliteNode *n)
     kernel[1] = build_dim(b, w, 3);
     in = build_dim(b, x, 1);
     of = build_dim(b, w, 1);
-    if (of < 1 || in % of || build_dim(b, w, 0) % (in / of))
+    if (of < 1 || in < 1 || in % of || build_dim(b, w, 0) % (in / of))
         return tflite_error(n, E_IMPORT,
                             "the weight is for %lld input channels, the data have %lld",
                             (long long)of, (long long)in);

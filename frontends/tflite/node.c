@@ -170,7 +170,7 @@ static const Expr *cells_moved(const TfliteNode *n, uint32_t i, const Expr *x)
 
     if (rank == 0 || rank > IMAGE_RANK)
         return x;
-    if (expr_single(x))
+    if (expr_single(x) && rank < IMAGE_RANK)
         return build_reshape(b, x, 0, NULL);
     for (uint32_t k = 0; k < IMAGE_RANK; k++)
         dims[k] = k < IMAGE_RANK - rank ? one : expr_form(x, k - (IMAGE_RANK - rank));

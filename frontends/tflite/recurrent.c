@@ -1,4 +1,4 @@
-/* Recurrent layers forwards in time, as nn.lstm and nn.rnn have them.
+/* Recurrent layers, as nn.lstm and nn.rnn have them.
  *
  * Inputs of an LSTM, 0 the data:
  *     1 .. 4    weights of the gates i f c o, [H, I]        5 .. 8   those of the state, [H, H]
@@ -96,39 +96,79 @@ static const Expr *steps_of(const Build *b, const Expr *y, bool time_major)
     return time_major ? y : build_transpose(b, y, 3, (int64_t[]){1, 0, 2});
 }
 
-bool tflite_sequence_lstm(TfliteNode *n)
-{
-    static const uint32_t w[] = {1, 4, 2, 3}, r[] = {5, 8, 6, 7}, bias[] = {12, 15, 13, 14};
-    const Build          *b = &n->b;
-    bool                  time_major = tflite_int(n, "time_major");
-    LstmAttrs            *a = ATTRS(b, LstmAttrs);
-    const Expr           *in[6], *gates;
-    int64_t               zeros[2];
-    Cell                  k;
+/* Where the inputs of one direction are. */
+typedef struct {
+    uint32_t weights, cell, biases, projection, state, memory;
+    bool     reverse;
+} LstmInputs;
 
+/* All steps [T, 1, N, H] in one direction. */
+static const Expr *lstm(TfliteNode *n, const LstmInputs *at, bool time_major)
+{
+    const uint32_t w = at->weights, bias = at->biases;
+    const Build   *b = &n->b;
+    LstmAttrs     *a = ATTRS(b, LstmAttrs);
+    const Expr    *in[6], *gates;
+    int64_t        cells;
+    Cell           k;
+
+    if (!without(n, at->cell, at->cell + 2, "weights from the cell to the gates") ||
+        !without(n, at->projection, at->projection + 1, "a projection") ||
+        !read_cell(n, w + 5, time_major, &k))
+        return NULL;
+    cells = 4 * k.H;
+    in[0] = k.x;
+    in[1] =
+        lifted(b, stacked(n, 4, (uint32_t[]){w, w + 3, w + 1, w + 2}, 2, (int64_t[]){k.H, k.I}));
+    in[2] = lifted(
+        b, stacked(n, 4, (uint32_t[]){w + 4, w + 7, w + 5, w + 6}, 2, (int64_t[]){k.H, k.H}));
+    gates = stacked(n, 4, (uint32_t[]){bias, bias + 3, bias + 1, bias + 2}, 1, &k.H);
+    if (!in[1] || !in[2] || !gates)
+        return NULL;
+    in[3] = lifted(
+        b, build_concat(b, 2, (const Expr *[]){gates, build_zeros(b, DT_F32, 1, &cells)}, 0));
+    in[4] = state(n, at->state, &k);
+    in[5] = state(n, at->memory, &k);
+    a->direction = at->reverse ? "reverse" : "forward";
+    return build_proj(b, build_call(b, "nn.lstm", 6, in, a), 0);
+}
+
+static bool plain_lstm(TfliteNode *n)
+{
     if (tflite_int(n, "fused_activation_function") != 4)
         return tflite_error(n, E_UNSUPPORTED, "an activation other than tanh");
-    if (tflite_float(n, "cell_clip") != 0 || tflite_float(n, "proj_clip") != 0)
-        return tflite_error(n, E_UNSUPPORTED, "cell_clip or proj_clip");
+    return (tflite_float(n, "cell_clip") == 0 && tflite_float(n, "proj_clip") == 0) ||
+           tflite_error(n, E_UNSUPPORTED, "cell_clip or proj_clip");
+}
+
+bool tflite_sequence_lstm(TfliteNode *n)
+{
+    static const LstmInputs at = {1, 9, 12, 16, 18, 19, false};
+    bool                    time_major = tflite_int(n, "time_major");
+
     if (tflite_int(n, "diagonal_recurrent_tensors"))
         return tflite_error(n, E_UNSUPPORTED, "diagonal_recurrent_tensors");
-    if (!without(n, 9, 11, "weights from the cell to the gates") ||
-        !without(n, 16, 17, "a projection") || !without(n, 20, 23, "normalized gates") ||
-        !read_cell(n, 6, time_major, &k))
+    return plain_lstm(n) && without(n, 20, 23, "normalized gates") &&
+           tflite_done(n, steps_of(&n->b, lstm(n, &at, time_major), time_major));
+}
+
+/* The same for a second layer, from input 18 on, that goes backwards; states from 35 on. */
+bool tflite_bidirectional_lstm(TfliteNode *n)
+{
+    static const LstmInputs at[] = {{1, 9, 12, 16, 35, 36, false}, {18, 26, 29, 33, 37, 38, true}};
+    bool                    time_major = tflite_int(n, "time_major");
+    const Expr             *y[2];
+
+    if (!plain_lstm(n) || !without(n, 39, 47, "auxiliary data"))
         return false;
-    zeros[0] = 4 * k.H;
-    in[0] = k.x;
-    in[1] = lifted(b, stacked(n, 4, w, 2, (int64_t[]){k.H, k.I}));
-    in[2] = lifted(b, stacked(n, 4, r, 2, (int64_t[]){k.H, k.H}));
-    gates = stacked(n, 4, bias, 1, &k.H);
-    if (!in[1] || !in[2] || !gates)
-        return false;
-    in[3] =
-        lifted(b, build_concat(b, 2, (const Expr *[]){gates, build_zeros(b, DT_F32, 1, zeros)}, 0));
-    in[4] = state(n, 18, &k);
-    in[5] = state(n, 19, &k);
-    gates = build_call(b, "nn.lstm", 6, in, a);
-    return tflite_done(n, steps_of(b, build_proj(b, gates, 0), time_major));
+    for (uint32_t i = 0; i < 2; i++)
+        if (!(y[i] = steps_of(&n->b, lstm(n, &at[i], time_major), time_major)))
+            return false;
+    if (tflite_int(n, "merge_outputs"))
+        return tflite_done(n, build_concat(&n->b, 2, y, 2));
+    n->out[0] = y[0];
+    n->out[1] = y[1];
+    return true;
 }
 
 /* Inputs: data, weights [H, I], those of the state [H, H], bias, first state. */

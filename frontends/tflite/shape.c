@@ -293,9 +293,6 @@ bool tflite_concat(TfliteNode *n)
 
     if (!tflite_axis(n, tflite_int(n, "axis"), expr_rank(n->in[0]), &axis))
         return false;
-    for (uint32_t i = 0; i < n->nin; i++)
-        if (!tflite_has(n, i))
-            return tflite_error(n, E_IMPORT, "input %u is missing", i);
     y = build_concat(&n->b, n->nin, n->in, axis);
     if (tflite_int(n, "fused_activation_function") && y && dtype_is_int(expr_dtype(y)) &&
         tflite_is_quantized(tflite_out(n, 0))) {
@@ -308,19 +305,14 @@ bool tflite_concat(TfliteNode *n)
 
 bool tflite_pack(TfliteNode *n)
 {
-    StackAttrs *a = ATTRS(&n->b, StackAttrs);
-    uint32_t    axis;
+    uint32_t axis;
 
-    for (uint32_t i = 0; i < n->nin; i++)
-        if (!tflite_has(n, i))
-            return tflite_error(n, E_IMPORT, "input %u is missing", i);
     if (!tflite_axis(n, tflite_int(n, "axis"), expr_rank(n->in[0]) + 1, &axis))
         return false;
     /* One at a time as parts of a concatenation, whose sizes are then followed. */
     for (uint32_t i = 0; i < n->nin; i++)
         if (!(n->in[i] = build_expand_dims(&n->b, n->in[i], axis, 1)))
             return false;
-    (void)a;
     return tflite_done(n, build_concat(&n->b, n->nin, n->in, axis));
 }
 

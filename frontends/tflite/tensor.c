@@ -120,11 +120,15 @@ static bool sparse_cell(Sparse *s, const int64_t *position, int64_t from)
 static bool sparse_fill(Sparse *s, uint32_t level, int64_t *position, int64_t before)
 {
     int64_t from = 0, to;
+    bool    listed;
 
+    if (before > INT32_MAX)
+        return bad_sparse(s);
     if (level == s->levels)
         return sparse_cell(s, position, before);
+    listed = s->listed[level];
     to = s->size[level];
-    if (s->listed[level]) {
+    if (listed) {
         if (before + 1 >= s->segments[level].n)
             return bad_sparse(s);
         from = fb_int_at(s->segments[level], s->segments_kind[level], (uint32_t)before);
@@ -133,18 +137,13 @@ static bool sparse_fill(Sparse *s, uint32_t level, int64_t *position, int64_t be
             return bad_sparse(s);
     }
     for (int64_t i = from; i < to; i++) {
-        int64_t at = i;
+        int64_t at = listed ? fb_int_at(s->indices[level], s->indices_kind[level], (uint32_t)i) : i;
 
-        if (s->left-- <= 0)
+        if (s->left-- <= 0 || at < 0)
             return bad_sparse(s);
-        if (s->listed[level])
-            at = fb_int_at(s->indices[level], s->indices_kind[level], (uint32_t)i);
         position[s->order[level]] = at;
-        if (at < 0 || at > INT32_MAX ||
-            !sparse_fill(s, level + 1, position,
-                         s->listed[level] ? i : before * s->size[level] + i) ||
-            before > INT32_MAX)
-            return before > INT32_MAX ? bad_sparse(s) : false;
+        if (!sparse_fill(s, level + 1, position, listed ? i : before * s->size[level] + i))
+            return false;
     }
     return true;
 }

@@ -10,7 +10,7 @@
  *   ops.def      operator, version, inputs, options, how it takes values, converter
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
- *   detect.c recurrent.c control.c
+ *   where.c detect.c recurrent.c control.c
  *                converters by family
  *
  * A converter reads n->in, Relay expressions, and stores such in n->out; false after an error.
@@ -188,7 +188,8 @@ typedef struct TfliteImport {
     uint32_t loops;
     uint32_t converted; /* operators so far */
     VEC(TfliteVariable) variables;
-    bool once; /* within what runs before the first run */
+    VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
+    bool once;               /* within what runs before the first run */
 } TfliteImport;
 
 /* Values of a graph's tensors, NULL: not computed. */

@@ -581,6 +581,18 @@ def run_signature(r):
     return m, f32(r, 1, 6)
 
 
+@model
+def run_where(r):
+    m = Model()
+    x = m.input("x", [3, 4])
+    c = m.tensor("c", [3, 4], "bool")
+    m.op("GREATER", [x, m.const(np.float32(0))], c)
+    y = m.output("y", [0, 2], "int64", signature=[-1, 2])
+    m.op("WHERE", [c], y)
+    m.op("GATHER_ND", [x, y], m.output("z", [0], signature=[-1]))
+    return m, f32(r, 3, 4)
+
+
 # ---- weights of another form ----
 
 @model
@@ -657,6 +669,33 @@ def run_lstm(r):
     ins = [x, *w, *u, -1, -1, -1, *b, -1, -1, m.tensor("h", [n, h], variable=True), m.tensor("c", [n, h], variable=True), -1, -1, -1, -1]
     m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, m.output("y", [n, t, h]), "UnidirectionalSequenceLSTMOptions", fusedActivationFunction=4)
     return m, f32(r, n, t, i)
+
+
+@model
+def run_lstm_both(r):
+    m = Model()
+    n, t, i, h = 2, 4, 3, 5
+    x = m.input("x", [t, n, i])
+    ins = [x]
+    for _ in range(2):
+        ins += [m.const(f32(r, h, i)) for _ in range(4)] + [m.const(f32(r, h, h)) for _ in range(4)] + [-1, -1, -1]
+        ins += [m.const(f32(r, h)) for _ in range(4)] + [-1, -1]
+    ins += [m.tensor(f"s{k}", [n, h], variable=True) for k in range(4)] + [-1] * 9
+    m.op("BIDIRECTIONAL_SEQUENCE_LSTM", ins, m.output("y", [t, n, 2 * h]), "BidirectionalSequenceLSTMOptions", fusedActivationFunction=4,
+         mergeOutputs=True, timeMajor=True)
+    return m, f32(r, t, n, i)
+
+
+@model
+def run_one_cell(r):
+    """An image of one cell keeps its four dimensions."""
+    m = Model()
+    x = m.input("x", [1, 3, 3, 2])
+    y, _ = conv(m, r, "a", x, [1, 3, 3, 2], 1, (3, 3), padding=1, to=m.tensor)
+    z = m.tensor("z", [1, 1, 1, 1])
+    m.op("LOGISTIC", [y], z)
+    m.op("ADD", [z, m.const(np.float32([[[[2]]]]))], m.output("out", [1, 1, 1, 1]), "AddOptions")
+    return m, f32(r, 1, 3, 3, 2)
 
 
 @model
