@@ -7,6 +7,7 @@
  *   protobuf.c   messages by field tables      npy.c           NumPy's .npy and .npz
  *   flatbuffer.c tables by field tables
  *   zip.c        zip containers, read through libarchive, written stored
+ *   zip_dir.c    zip containers by their directory: stored entries as views
  *   unpack.c     content of archives           onnx_tensor.c   ONNX's TensorProto, .pb
  *   array.c      packed elements               text.c          arrays of strings
  */
@@ -184,6 +185,25 @@ typedef struct {
 bool zip_read(Diags *d, Arena *a, Loc loc, Bytes file, uint64_t limit, uint32_t *n, ZipEntry **out);
 /* A zip with stored entries and no times: the same entries give the same bytes. */
 Bytes zip_write(Arena *a, uint32_t n, const ZipEntry *entries);
+
+/* ---- zip_dir.c: one entry at a time, for bids and for large files ------------------------------- */
+
+typedef struct {
+    Bytes    file;
+    uint64_t at, end, left; /* of the directory */
+    bool     bad;
+} ZipDir;
+typedef struct {
+    Bytes    name, packed; /* views of the file */
+    uint64_t size;
+    uint32_t method, crc;
+    bool     encrypted;
+} ZipMember;
+
+bool zip_open(Bytes file, ZipDir *out);   /* false: it is no zip */
+bool zip_next(ZipDir *d, ZipMember *out); /* false at the end, and where d->bad */
+/* A view of the file, of which the checksum is not asked, or else unpacked into the arena. */
+bool zip_data(Diags *d, Arena *a, Loc loc, const ZipMember *m, Bytes *out);
 
 /* ---- values of tensors in files ------------------------------------------------------------------ */
 
