@@ -50,6 +50,9 @@ const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_
 bool shapes_check(Shapes *s, Loc loc, uint32_t n, const char *const *inputs);
 /* The bounds that --dim gives a dimension that no input has; false: none. */
 bool shapes_given(Shapes *s, const char *name, int64_t *lo, int64_t *hi);
+/* The bounds that the model itself gives a dimension, for which the user's go; call it after all
+ * inputs were seen. */
+void shapes_bound(Shapes *s, Loc loc, const char *name, int64_t lo, int64_t hi);
 /* The same of dimensions that were left for later. */
 bool shapes_check_dims(Shapes *s, Loc loc);
 /* A name that says no more than that the size is not known. */

@@ -417,6 +417,20 @@ static bool check_dims(Shapes *s, Loc loc, bool all)
     return ok;
 }
 
+void shapes_bound(Shapes *s, Loc loc, const char *name, int64_t lo, int64_t hi)
+{
+    const KnownDim *d = find_dim(s, name);
+
+    if (!d && hi <= MAX_ELEMS && lo <= hi)
+        bind_dim(s, name, new_dim(s, name, lo, hi));
+    else if (d && (d->value->lo < lo || d->value->hi > hi))
+        diag_warn(s->c->diags, W_SHAPE_OVERRIDE, loc,
+                  "dimension '%s' is %s; the model was made for %s", name, dim_text(s->c, d->value),
+                  hi <= MAX_ELEMS
+                      ? arena_printf(s->c->arena, "%lld to %lld", (long long)lo, (long long)hi)
+                      : arena_printf(s->c->arena, "%lld and more", (long long)lo));
+}
+
 bool shapes_check_dims(Shapes *s, Loc loc)
 {
     return check_dims(s, loc, true);

@@ -1,0 +1,277 @@
+/* Pooling over one or two dimensions, and images of other sizes. */
+#include "frontends/pytorch/pytorch.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    const Expr *x;
+    uint32_t    dims;
+    int64_t     kernel[2], stride[2], dilation[2], pad[2];
+    bool        ceil_mode, include_pad, batch;
+} Pool;
+
+static bool read_data(PtNode *n, uint32_t dims, Pool *k)
+{
+    const Build *b = &n->b;
+
+    k->dims = dims;
+    if (!(k->x = pt_tensor(n, "self")))
+        return false;
+    k->batch = expr_rank(k->x) == dims + 2;
+    if (!k->batch && expr_rank(k->x) != dims + 1)
+        return pt_error(n, E_IMPORT, "the data are %s", type_text(b->c, k->x->type));
+    if (!k->batch)
+        k->x = build_expand_dims(b, k->x, 0, 1);
+    return k->x != NULL;
+}
+
+static bool read_window(PtNode *n, Pool *k)
+{
+    if (!pt_numbers(n, "kernel_size", k->dims, 0, k->kernel) ||
+        !pt_numbers(n, "stride", k->dims, 0, k->stride) ||
+        !pt_numbers(n, "padding", k->dims, 0, k->pad) ||
+        !pt_numbers(n, "dilation", k->dims, 1, k->dilation))
+        return false;
+    for (uint32_t i = 0; i < k->dims; i++) {
+        k->stride[i] = k->stride[i] ? k->stride[i] : k->kernel[i]; /* left out */
+        if (k->kernel[i] < 1 || k->stride[i] < 1 || k->dilation[i] < 1 || k->pad[i] < 0 ||
+            k->pad[i] > k->kernel[i] / 2)
+            return pt_error(n, E_IMPORT, "a window of %lld by steps of %lld, padded by %lld",
+                            (long long)k->kernel[i], (long long)k->stride[i], (long long)k->pad[i]);
+    }
+    k->ceil_mode = pt_bool(n, "ceil_mode", false);
+    return true;
+}
+
+/* The result without the dimensions that were added. */
+static const Expr *finished(const Build *b, const Pool *k, const Expr *y)
+{
+    const Idx *dims[4];
+    uint32_t   d = 0;
+
+    if (!y)
+        return NULL;
+    for (uint32_t i = 0; i < expr_rank(y); i++)
+        if (!(i == 0 && !k->batch) && !(i == 2 && k->dims == 1 && expr_rank(y) == 4))
+            dims[d++] = expr_form(y, i);
+    return build_reshape_to(b, y, d, dims);
+}
+
+static const Expr *pooled(PtNode *n, const char *op, const Pool *k)
+{
+    const Build *b = &n->b;
+    Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
+    bool         one = k->dims == 1;
+    uint32_t     last = k->dims - 1;
+    const Expr  *x = one ? build_expand_dims(b, k->x, 2, 1) : k->x;
+
+    a->pool_size = ints_of(b->c, 2, one ? 1 : (int)k->kernel[0], (int)k->kernel[last]);
+    a->strides = ints_of(b->c, 2, one ? 1 : (int)k->stride[0], (int)k->stride[last]);
+    a->dilation = ints_of(b->c, 2, one ? 1 : (int)k->dilation[0], (int)k->dilation[last]);
+    a->padding = ints_of(b->c, 4, one ? 0 : (int)k->pad[0], (int)k->pad[last],
+                         one ? 0 : (int)k->pad[0], (int)k->pad[last]);
+    a->ceil_mode = k->ceil_mode;
+    a->count_include_pad = k->include_pad;
+    return finished(b, k, build1(b, op, x, a));
+}
+
+static uint32_t spatial(const PtNode *n)
+{
+    return strstr(n->p->target, "pool1d") ? 1 : 2;
+}
+
+bool aten_max_pool(PtNode *n)
+{
+    Pool k = {0};
+
+    return read_data(n, spatial(n), &k) && read_window(n, &k) &&
+           pt_done(n, pooled(n, "nn.max_pool2d", &k));
+}
+
+bool aten_avg_pool(PtNode *n)
+{
+    Pool    k = {0};
+    double  cells = 1;
+    int64_t divisor = pt_int(n, "divisor_override", 0);
+
+    k.include_pad = pt_bool(n, "count_include_pad", true);
+    if (!read_data(n, spatial(n), &k) || !read_window(n, &k))
+        return false;
+    for (uint32_t i = 0; i < k.dims; i++)
+        cells *= (double)k.kernel[i];
+    if (divisor && k.ceil_mode)
+        return pt_error(n, E_UNSUPPORTED, "divisor_override with ceil_mode");
+    k.include_pad |= divisor != 0;
+    const Expr *y = pooled(n, "nn.avg_pool2d", &k);
+    return pt_done(n, divisor ? build_by(&n->b, "multiply", y, cells / (double)divisor) : y);
+}
+
+/* ---- adaptive ------------------------------------------------------------------------------------------ */
+
+/* Row o of the matrix has 1/n for the cells of window o, from o*in/out to ceil((o+1)*in/out). */
+static const Expr *averages(const Build *b, DType t, int64_t in, int64_t out)
+{
+    int64_t  dims[2] = {out, in}, cells;
+    uint32_t size = dtype_bytes(t);
+    uint8_t *at;
+
+    if (!checked_mul(in, out, &cells) || cells > 1 << 24)
+        return NULL;
+    at = arena_array(b->c->arena, (size_t)cells + 1, size);
+    for (int64_t o = 0; o < out; o++) {
+        int64_t from = o * in / out, to = ((o + 1) * in + out - 1) / out;
+
+        for (int64_t i = from; i < to; i++)
+            dtype_put_f(t, at + (o * in + i) * size, 1 / (double)(to - from));
+    }
+    return build_const(b, t, 2, dims, at);
+}
+
+/* Uneven windows as products with matrices: rows, then columns. */
+static const Expr *by_averages(PtNode *n, const Expr *x, const int64_t *want, uint32_t dims)
+{
+    const Build *b = &n->b;
+    DType        t = expr_dtype(x);
+
+    for (uint32_t i = 0; i < dims && x; i++) {
+        uint32_t    axis = expr_rank(x) - 1 - i;
+        const Expr *m = averages(b, t, build_dim(b, x, axis), want[dims - 1 - i]);
+
+        if (!m)
+            return pt_error(n, E_UNSUPPORTED, "windows of %s", type_text(b->c, x->type));
+        if (i == 0) {
+            x = pt_linear(n, x, m, NULL);
+        } else {
+            x = build_transpose(b, x, 4, (int64_t[]){0, 1, 3, 2});
+            x = build_transpose(b, pt_linear(n, x, m, NULL), 4, (int64_t[]){0, 1, 3, 2});
+        }
+    }
+    return x;
+}
+
+static const Expr *whole(PtNode *n, const char *op, const Pool *k)
+{
+    int64_t axes[2] = {2, 3};
+
+    if (k->dims == 2)
+        return build1(&n->b, !strcmp(op, "max") ? "nn.global_max_pool2d" : "nn.global_avg_pool2d",
+                      k->x, NULL);
+    return build_reduce(&n->b, op, k->x, k->dims, axes, true);
+}
+
+static bool adaptive(PtNode *n, const char *op)
+{
+    const Build *b = &n->b;
+    Pool         k = {0};
+    int64_t      want[2];
+    bool         all = true, even = true;
+    Dims         size;
+
+    if (!read_data(n, spatial(n), &k) || !pt_forms(n, "output_size", &size))
+        return false;
+    if (size.n != k.dims)
+        return pt_error(n, E_IMPORT, "output_size has %u numbers, not %u", size.n, k.dims);
+    for (uint32_t i = 0; i < k.dims; i++) {
+        if (!idx_is_const(size.at[i], &want[i]) || want[i] < 1)
+            return pt_error(n, E_UNSUPPORTED, "output_size is %s", dim_text(b->c, size.at[i]));
+        all &= want[i] == 1;
+    }
+    if (all)
+        return pt_done(n, finished(b, &(Pool){.dims = 2, .batch = k.batch}, whole(n, op, &k)));
+    for (uint32_t i = 0; i < k.dims; i++) {
+        int64_t in = build_dim(b, k.x, 2 + i);
+
+        even &= in % want[i] == 0;
+        k.kernel[i] = k.stride[i] = in / want[i];
+        k.dilation[i] = 1;
+    }
+    if (even)
+        return pt_done(n, pooled(n, !strcmp(op, "max") ? "nn.max_pool2d" : "nn.avg_pool2d", &k));
+    if (!strcmp(op, "max"))
+        return pt_error(n, E_UNSUPPORTED, "windows of different sizes, %s to [%lld, %lld]",
+                        type_text(b->c, k.x->type), (long long)want[0],
+                        (long long)want[k.dims - 1]);
+    return pt_done(
+        n, finished(b, &(Pool){.dims = 2, .batch = k.batch}, by_averages(n, k.x, want, k.dims)));
+}
+
+bool aten_adaptive_avg_pool(PtNode *n)
+{
+    return adaptive(n, "mean");
+}
+
+bool aten_adaptive_max_pool(PtNode *n)
+{
+    return adaptive(n, "max");
+}
+
+/* ---- other sizes ---------------------------------------------------------------------------------------- */
+
+/* Sizes, or factors; cells lie as half_pixel or align_corners has them. */
+static bool resized(PtNode *n, const char *method, const char *coordinates, const char *rounding)
+{
+    const Build   *b = &n->b;
+    Resize2dAttrs *a = ATTRS(b, Resize2dAttrs);
+    const Expr    *x = pt_tensor(n, pt_has(n, "self") ? "self" : "input");
+    const PtArg   *f = pt_arg(n, "scale_factors");
+    double         scale[2] = {pt_float(n, "scales_h", 0), pt_float(n, "scales_w", 0)};
+    const Idx     *size[2];
+    Dims           given;
+
+    if (!x)
+        return false;
+    if (expr_rank(x) != 4)
+        return pt_error(n, E_UNSUPPORTED, "an image of %u dimensions", expr_rank(x));
+    if (f && f->kind == PT_LIST && f->n == 2)
+        for (uint32_t i = 0; i < 2; i++)
+            scale[i] = f->at[i].f;
+    if (pt_has(n, "output_size")) {
+        if (!pt_forms(n, "output_size", &given) || given.n != 2)
+            return pt_error(n, E_IMPORT, "output_size should have 2 numbers");
+        size[0] = given.at[0], size[1] = given.at[1];
+    } else {
+        for (uint32_t i = 0; i < 2; i++) {
+            const Idx *d = expr_form(x, 2 + i);
+            int64_t    in;
+
+            if (!(scale[i] > 0) || scale[i] > 1e6)
+                return pt_error(n, E_IMPORT, "a factor of %g", scale[i]);
+            if (idx_is_const(d, &in))
+                size[i] = idx_const(b->c->arith, (int64_t)floor((double)in * scale[i]));
+            else if (scale[i] == floor(scale[i]))
+                size[i] = idx_mulc(b->c->arith, d, (int64_t)scale[i]);
+            else
+                return pt_error(n, E_UNSUPPORTED, "a factor of %g for %s", scale[i],
+                                dim_text(b->c, d));
+        }
+    }
+    a->size = dims_dup(b->c, size, 2);
+    if (scale[0] > 0 && scale[1] > 0 && strcmp(coordinates, "align_corners") != 0) {
+        double *s = NEW_ARRAY(b->c->arena, double, 2);
+
+        memcpy(s, scale, sizeof scale);
+        a->scales = (Floats){2, s};
+    }
+    a->method = method;
+    a->coordinate_transformation_mode = coordinates;
+    a->rounding_method = rounding;
+    return pt_done(n, build1(b, "image.resize2d", x, a));
+}
+
+bool aten_upsample_nearest(PtNode *n)
+{
+    return resized(n, "nearest_neighbor", "asymmetric", "floor");
+}
+
+bool aten_upsample_bilinear(PtNode *n)
+{
+    return resized(n, "linear", pt_bool(n, "align_corners", false) ? "align_corners" : "half_pixel",
+                   "round_prefer_floor");
+}
+
+bool aten_upsample_bicubic(PtNode *n)
+{
+    return resized(n, "cubic", pt_bool(n, "align_corners", false) ? "align_corners" : "half_pixel",
+                   "round_prefer_floor");
+}

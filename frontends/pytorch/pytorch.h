@@ -1,0 +1,320 @@
+/* PyTorch: what torch.export saves, a .pt2 archive, to a Relay module.
+ *
+ *   archive.c   the zip: the program as JSON, and the payloads that its names lead to
+ *   program.c   the JSON as structs: graphs, their values, the signature
+ *   symbols.c   sizes as the program writes them: Symbol('s77', ..), Mul(Integer(2), ..)
+ *   table.c     the rows of ops.def           survey.c    all nodes before anything is built
+ *   describe.c  inputs, outputs, operators    constant.c  payloads as constants
+ *   import.c    the signature, and one node after another
+ *   alias.c     views, and what changes a tensor in place
+ *   node.c      what converters ask of a node: arguments by name
+ *   math.c reduce.c nn.c pool.c norm.c shape.c index.c make.c attention.c recurrent.c size.c
+ *               converters by family
+ *
+ * A .pt2 archive is a zip with a folder in which lie
+ *
+ *     archive_format                              "pt2"
+ *     models/NAME.json                            the program
+ *     data/weights/NAME_weights_config.json       name of a parameter -> entry, type, shape,
+ * strides data/weights/weight_0 ..                    cells, stored, of one or many parameters
+ *     data/constants/NAME_constants_config.json   the same of tensors that the code has
+ *
+ * Weights are views of the mapped file.  Pickles (sample inputs, custom objects) are never read.
+ *
+ * Sizes.  A size of an input that is a symbol is a symbolic dimension with the bounds of the
+ * program's range constraints; --dim and --shape win over them.  Nodes that compute sizes
+ * (aten.sym_size.int, _operator.mul) are forms over them (Idx) and never become code.
+ *
+ * Values.  What torch.export gives may still change tensors in place, views of others too.  A value
+ * is a PtTensor, which several names share after an operation in place; a view knows what it is a
+ * view of and the node that made it, so a change of the view is written back to its base, and a
+ * change of the base makes the view anew when it is read next (alias.c).  A buffer of the model
+ * that the graph changes is an error that names it.
+ *
+ * Names.  Inputs are called as the program does, after the arguments of forward(); results by the
+ * key of the dictionary that they are in, or by their place: output_0.
+ *
+ * A converter asks for arguments by the names of the operator's schema and stores Relay expressions
+ * in n->out; false after an error.  Types of operands are promoted as PyTorch does it: a scalar or
+ * a tensor without dimensions does not widen others of its kind. */
+#ifndef TVMCC_FRONTENDS_PYTORCH_H
+#define TVMCC_FRONTENDS_PYTORCH_H
+
+#include "formats/formats.h"
+#include "frontends/common.h"
+
+/* ---- archive.c ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const char *name; /* "conv1.weight", as the program has it */
+    const char *path; /* of an entry of the archive */
+    bool        pickled;
+    DType       dtype;
+    bool        known; /* dtype is one of ours */
+    int64_t     dtype_number;
+    Ints        sizes, strides;
+    int64_t     offset; /* in cells */
+    Bytes       data;   /* of the whole entry */
+} PtPayload;
+
+typedef struct {
+    Bytes program; /* JSON */
+    VEC(PtPayload *) payloads;
+} PtArchive;
+
+bool pt_is_archive(Bytes file);
+bool pt_read_archive(Ctx *c, Loc loc, Bytes file, PtArchive *out);
+bool pt_dtype(int64_t number, DType *out); /* of ScalarType */
+
+/* ---- program.c ------------------------------------------------------------------------------------- */
+
+typedef struct PtGraph PtGraph;
+typedef struct PtArg   PtArg;
+typedef enum {
+    PT_NONE,
+    PT_TENSOR, /* of that name */
+    PT_SYMBOL, /* a number that is a value of the graph, of that name */
+    PT_INT,
+    PT_FLOAT,
+    PT_BOOL,
+    PT_STRING,
+    PT_DTYPE,
+    PT_FORMAT,
+    PT_LAYOUT,
+    PT_DEVICE,
+    PT_LIST,
+    PT_GRAPH,
+    PT_OTHER /* text: its name in the file */
+} PtKind;
+struct PtArg {
+    PtKind      kind;
+    const char *text;
+    int64_t     i; /* also of a float that is one */
+    double      f;
+    uint32_t    n;
+    PtArg      *at;
+    PtGraph    *graph;
+};
+
+typedef struct PtRow PtRow;
+typedef struct {
+    const char  *target, *name; /* "aten.conv2d.default", "conv2d_1" */
+    uint32_t     ordinal, nin, nout;
+    const char **names; /* of its arguments */
+    PtArg       *in, *out;
+    const PtRow *row;
+    bool         in_place; /* it changes its first argument */
+} PtOp;
+
+typedef struct {
+    DType     dtype;
+    bool      known; /* dtype and the layout are among ours */
+    int64_t   dtype_number;
+    uint32_t  ndim;
+    InputDim *dims;
+} PtMeta;
+
+struct PtGraph {
+    uint32_t nin, nout, nops;
+    PtArg   *in, *out;
+    PtOp    *ops;
+    Map     *metas; /* interned name -> PtMeta */
+};
+
+typedef enum { PT_USER, PT_PARAMETER, PT_CONSTANT, PT_UNUSED, PT_UNKNOWN } PtInputKind;
+typedef struct {
+    PtInputKind kind;
+    PtArg       arg;
+    const char *name; /* of the payload; PT_UNKNOWN: of the kind in the file */
+} PtInput;
+typedef enum { PT_RESULT, PT_CHANGED, PT_OTHER_OUTPUT } PtOutputKind;
+typedef struct {
+    PtOutputKind kind;
+    PtArg        arg;
+    const char  *name; /* of the result; of what is changed; of the kind in the file */
+} PtOutput;
+typedef struct {
+    const char *name;
+    int64_t     lo, hi;
+} PtRange;
+
+typedef struct {
+    PtGraph graph;
+    int64_t major, minor; /* of the schema */
+    VEC(PtInput) inputs;
+    VEC(PtOutput) outputs;
+    VEC(PtRange) ranges;
+} PtProgram;
+
+#define PT_SCHEMA_MAJOR 8
+#define PT_MAX_NESTING 24
+
+bool pt_read_program(Ctx *c, Loc loc, Bytes json, PtProgram *out);
+
+/* ---- symbols.c -------------------------------------------------------------------------------------- */
+
+/* A size as the program writes it, as "2*s77+1"; NULL: it is no such form. */
+const char *pt_symbol_text(Arena *a, const char *srepr);
+
+/* ---- table.c ---------------------------------------------------------------------------------------- */
+
+typedef struct PtNode PtNode;
+typedef bool          PtConvert(PtNode *n);
+
+/* Has the result the memory of the first argument?  If so, how a change of it goes back. */
+typedef enum {
+    PLAIN,    /* no */
+    MAYBE,    /* it hangs on strides */
+    VIEW,     /* yes, and there is no way back */
+    RESHAPED, /* the same cells in another shape */
+    SWAPPED,  /* the same operator undoes it */
+    PERMUTED, /* .. with the inverse order */
+    SLICED,   /* a part: SCATTER of the same arguments */
+    SELECTED
+} PtAlias;
+
+struct PtRow {
+    const char *name;      /* "aten.add" */
+    const char *overloads; /* "Tensor Scalar" */
+    const char *args;      /* in order; ~name: without meaning here */
+    PtAlias     alias;
+    const char *relay;
+    PtConvert  *convert;
+};
+extern const PtRow    pt_rows[];
+extern const uint32_t pt_nrows;
+
+/* The row of "aten.relu_.default", too, which changes its first argument. */
+const PtRow *pt_row(const char *target, bool *in_place);
+bool         pt_row_has(const PtRow *row, const char *arg, bool *ignored);
+
+/* ---- import.c --------------------------------------------------------------------------------------- */
+
+typedef struct PtTensor PtTensor;
+struct PtTensor {
+    const Expr *e; /* NULL: it is read from its base first */
+    PtTensor   *base;
+    const PtOp *made;     /* of a view: by this node */
+    uint32_t    out;      /* .. as this output */
+    uint32_t    version;  /* how often it was changed */
+    uint32_t    of_base;  /* the base's version when it was read */
+    bool        maybe;    /* of the base: it has its memory or not */
+    bool        spoilt;   /* what may be its memory was changed by another name */
+    const char *constant; /* the buffer or parameter that it is */
+    const char *input;    /* the user's input that it is */
+};
+
+typedef struct PtValue PtValue;
+struct PtValue {
+    PtTensor   *t;    /* a tensor */
+    const Idx  *form; /* a number that is known as a form over dimensions */
+    const Expr *e;    /* a number that is not: a tensor of no dimension */
+    bool        list;
+    uint32_t    n; /* a list */
+    PtValue    *at;
+};
+
+typedef struct PtImport {
+    Ctx             *c;
+    const char      *path;
+    const PtProgram *program;
+    Shapes           shapes;
+    Map             *values; /* interned name -> PtValue */
+    Map             *sizes;
+} PtImport;
+
+struct PtNode {
+    Build       b;
+    PtImport   *im;
+    const PtOp *p;
+    const char *relay;
+    PtValue    *out;
+    uint32_t    nout;
+    bool       *read; /* of each of its arguments */
+    uint32_t    errors;
+    const Expr *self; /* instead of the first argument: a view is made anew */
+};
+
+PtValue *pt_value(PtImport *im, const char *name);
+PtNode   pt_node(PtImport *im, const PtOp *p);
+bool     pt_convert(PtNode *n); /* without what it does to other values */
+
+/* ---- survey.c --------------------------------------------------------------------------------------- */
+
+bool pt_survey(PtImport *im, PtGraph *g); /* the rows of all nodes; false with errors */
+
+/* ---- alias.c ---------------------------------------------------------------------------------------- */
+
+PtValue pt_tensor_value(Ctx *c, const Expr *e);
+/* What it is now; NULL with an error at the node that reads it. */
+const Expr *pt_read(PtNode *n, PtTensor *t);
+/* t becomes e, and so does what it is a view of. */
+bool pt_write(PtNode *n, PtTensor *t, const Expr *e);
+/* The results of n as views of its first argument, if they are. */
+void pt_note_views(PtNode *n);
+/* shape.c: x with `part` where a slice or selection of it was. */
+const Expr *pt_scattered(PtNode *n, bool slice, const Expr *x, const Expr *part);
+
+/* ---- constant.c ------------------------------------------------------------------------------------- */
+
+const Expr *pt_constant(Ctx *c, Loc loc, const PtPayload *p);
+
+/* ---- node.c ----------------------------------------------------------------------------------------- */
+
+void        *pt_error(const PtNode *n, DiagId id, const char *fmt, ...) PRINTF_LIKE(3, 4);
+const PtArg *pt_arg(PtNode *n, const char *name); /* NULL: left out, or None */
+bool         pt_has(PtNode *n, const char *name);
+/* NULL with an error, or without one where the argument may be left out (`maybe`). */
+const Expr *pt_tensor(PtNode *n, const char *name);
+bool        pt_maybe(PtNode *n, const char *name, const Expr **out);
+bool        pt_tensors(PtNode *n, const char *name, uint32_t *count, const Expr ***out);
+int64_t     pt_int(PtNode *n, const char *name, int64_t fallback);
+double      pt_float(PtNode *n, const char *name, double fallback);
+bool        pt_bool(PtNode *n, const char *name, bool fallback);
+const char *pt_string(PtNode *n, const char *name, const char *fallback);
+bool        pt_ints(PtNode *n, const char *name, Ints *out); /* false: left out, or an error */
+/* `count` numbers: as many, one for all, or none: the fallback for all. */
+bool       pt_numbers(PtNode *n, const char *name, uint32_t count, int64_t fallback, int64_t *out);
+bool       pt_forms(PtNode *n, const char *name, Dims *out);
+const Idx *pt_form(PtNode *n, const char *name, const Idx *fallback); /* NULL with an error */
+bool       pt_type(PtNode *n, const char *name, DType fallback, DType *out);
+/* An axis that counts from the end if it is below 0. */
+bool pt_axis(PtNode *n, int64_t at, uint32_t rank, uint32_t *out);
+bool pt_axes(PtNode *n, Ints v, uint32_t rank, int64_t *out); /* each once */
+bool pt_done(PtNode *n, const Expr *e);
+bool pt_done_at(PtNode *n, uint32_t i, const Expr *e);
+bool pt_done_list(PtNode *n, uint32_t count, const Expr *const *es);
+bool pt_done_form(PtNode *n, const Idx *form);
+
+/* A tensor or a scalar, as an operand of arithmetic. */
+typedef struct {
+    const Expr *e;      /* of a scalar: NULL until its type is known */
+    int         kind;   /* of its type: 0 bool, 1 integers, 2 floats */
+    bool        scalar; /* a number of the program */
+    double      v;
+    int64_t     i;
+} PtOperand;
+bool  pt_operand(PtNode *n, const char *name, PtOperand *out);
+DType pt_promoted(uint32_t count, const PtOperand *v);
+/* The operand in that type. */
+const Expr *pt_as(PtNode *n, const PtOperand *v, DType t);
+int         pt_dtype_kind(DType t);
+DType       pt_join(DType a, DType b); /* torch.promote_types */
+
+/* ---- converters ------------------------------------------------------------------------------------- */
+
+#define none NULL
+#define ATEN(name, overloads, args, alias, relay, convert) PtConvert convert;
+#include "frontends/pytorch/ops.def"
+#undef ATEN
+#undef none
+
+/* Shared between families. */
+const Expr *pt_matmul(PtNode *n, const Expr *x, const Expr *y);
+const Expr *pt_linear(PtNode *n, const Expr *x, const Expr *w, const Expr *bias);
+const Expr *pt_reshape(PtNode *n, const Expr *x, Dims size); /* one of them may be -1 */
+const Expr *pt_softmax(PtNode *n, const char *op, const Expr *x, int64_t axis);
+const Expr *pt_expand(PtNode *n, const Expr *x, Dims size);
+const char *pt_sum_dtype(const Expr *x); /* halves are summed in f32 */
+
+#endif

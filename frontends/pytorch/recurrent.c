@@ -1,0 +1,186 @@
+/* LSTM, GRU and RNN layers, by the names of their weights: for each layer and direction
+ *
+ *     weight_ih [G*H, I], weight_hh [G*H, H], and bias_ih, bias_hh [G*H]
+ *
+ * nn.lstm and its like have the gates in ONNX's order, i o f c and z r h; PyTorch has i f g o and
+ * r z n. */
+#include "frontends/pytorch/pytorch.h"
+
+#include <string.h>
+
+typedef struct {
+    uint32_t        gates;
+    const uint32_t *order; /* of PyTorch's gates */
+    const char     *op;
+    uint32_t        nparams, at; /* weights, and which one is next */
+    const Expr    **params;
+    const Expr     *x, *h, *c; /* states of all layers */
+    bool            biases, two;
+    int64_t         layers, H;
+} Layers;
+
+/* Rows of [G*H, ..] in the other order, as [1, G*H, ..]. */
+static const Expr *reordered(PtNode *n, const Layers *k, const Expr *w, uint32_t rank)
+{
+    const Build *b = &n->b;
+    const Expr  *parts[4];
+
+    if (!w || expr_rank(w) != rank || build_dim(b, w, 0) != k->gates * k->H)
+        return pt_error(n, E_IMPORT, "a weight is %s for %lld cells",
+                        w ? type_text(b->c, w->type) : "None", (long long)k->H);
+    for (uint32_t i = 0; i < k->gates; i++)
+        parts[i] = build_slice(b, w, 0, k->order[i] * k->H, (k->order[i] + 1) * k->H);
+    w = build_concat(b, k->gates, parts, 0);
+    w = w ? build_fold(b, w) ? build_fold(b, w) : w : NULL;
+    return build_expand_dims(b, w, 0, 1);
+}
+
+/* Weights of all directions of a layer together, member `i` of each direction's. */
+static const Expr *weights(PtNode *n, const Layers *k, uint32_t i, uint32_t rank)
+{
+    uint32_t    each = k->biases ? 4 : 2;
+    const Expr *parts[2];
+
+    for (uint32_t d = 0; d <= k->two; d++)
+        if (!(parts[d] = reordered(n, k, k->params[k->at + d * each + i], rank)))
+            return NULL;
+    return build_concat(&n->b, 1 + k->two, parts, 0);
+}
+
+static const Expr *bias_of(PtNode *n, const Layers *k)
+{
+    const Build *b = &n->b;
+    int64_t      dims[2] = {1 + k->two, 2 * k->gates * k->H};
+
+    if (!k->biases)
+        return build_zeros(b, expr_dtype(k->x), 2, dims);
+    return build_concat(b, 2, (const Expr *[]){weights(n, k, 2, 1), weights(n, k, 3, 1)}, 1);
+}
+
+/* States of one layer. */
+static const Expr *states(PtNode *n, const Layers *k, const Expr *all, int64_t layer)
+{
+    int64_t d = 1 + k->two;
+
+    return build_slice(&n->b, all, 0, layer * d, (layer + 1) * d);
+}
+
+static const void *attrs_of(PtNode *n, const Layers *k)
+{
+    const char *direction = k->two ? "bidirectional" : "forward";
+
+    if (k->gates == 4) {
+        LstmAttrs *a = ATTRS(&n->b, LstmAttrs);
+
+        a->hidden_size = k->H;
+        a->direction = direction;
+        return a;
+    }
+    if (k->gates == 3) {
+        GruAttrs *a = ATTRS(&n->b, GruAttrs);
+
+        a->hidden_size = k->H;
+        a->direction = direction;
+        a->linear_before_reset = true;
+        return a;
+    }
+    RnnAttrs *a = ATTRS(&n->b, RnnAttrs);
+    a->hidden_size = k->H;
+    a->direction = direction;
+    a->f = strstr(n->p->target, "relu") ? "relu" : "tanh";
+    return a;
+}
+
+/* x [T, N, I] to [T, N, D*H], and the last states. */
+static const Expr *layer(PtNode *n, Layers *k, int64_t i, const Expr **h, const Expr **c)
+{
+    const Build *b = &n->b;
+    const Expr  *args[6] = {k->x, weights(n, k, 0, 2), weights(n, k, 1, 2), bias_of(n, k),
+                            states(n, k, k->h, i)};
+    const Expr  *r, *y;
+    const Idx   *dims[3];
+
+    if (k->c)
+        args[5] = states(n, k, k->c, i);
+    r = build_call(b, k->op, k->c ? 6 : 5, args, attrs_of(n, k));
+    if (!r)
+        return NULL;
+    *h = build_proj(b, r, 1);
+    *c = k->c ? build_proj(b, r, 2) : NULL;
+    y = build_transpose(b, build_proj(b, r, 0), 4, (int64_t[]){0, 2, 1, 3}); /* [T, N, D, H] */
+    if (!y)
+        return NULL;
+    dims[0] = expr_form(y, 0), dims[1] = expr_form(y, 1);
+    dims[2] = idx_const(b->c->arith, (1 + k->two) * k->H);
+    return build_reshape_to(b, y, 3, dims);
+}
+
+static bool read_layers(PtNode *n, Layers *k)
+{
+    uint32_t     count;
+    const Expr **hx;
+
+    k->biases = pt_bool(n, "has_biases", true);
+    k->layers = pt_int(n, "num_layers", 1);
+    k->two = pt_bool(n, "bidirectional", false);
+    if (pt_bool(n, "train", false) && pt_float(n, "dropout", 0) != 0)
+        return pt_error(n, E_UNSUPPORTED, "dropout is for training");
+    (void)pt_float(n, "dropout", 0);
+    if (!(k->x = pt_tensor(n, "input")) || !pt_tensors(n, "params", &k->nparams, &k->params))
+        return false;
+    if (k->gates == 4) {
+        if (!pt_tensors(n, "hx", &count, &hx) || count != 2 || !hx[0] || !hx[1])
+            return pt_error(n, E_IMPORT, "hx should be two tensors");
+        k->h = hx[0];
+        k->c = hx[1];
+    } else if (!(k->h = pt_tensor(n, "hx"))) {
+        return false;
+    }
+    if (k->layers < 1 || k->layers > 1 << 10 ||
+        k->nparams != (uint64_t)k->layers * (1 + k->two) * (k->biases ? 4 : 2))
+        return pt_error(n, E_UNSUPPORTED, "%u weights for %lld layers", k->nparams,
+                        (long long)k->layers);
+    if (expr_rank(k->x) != 3 || expr_rank(k->h) != 3 || (k->c && k->c->type != k->h->type))
+        return pt_error(n, E_UNSUPPORTED, "data of %s with states of %s",
+                        type_text(n->b.c, k->x->type), type_text(n->b.c, k->h->type));
+    k->H = build_dim(&n->b, k->h, 2);
+    return true;
+}
+
+static bool recurrent(PtNode *n, Layers k)
+{
+    const Build *b = &n->b;
+    const Expr **h, **c;
+    bool         first = pt_bool(n, "batch_first", false);
+
+    if (!read_layers(n, &k))
+        return false;
+    h = NEW_ARRAY(b->c->arena, const Expr *, (size_t)k.layers);
+    c = NEW_ARRAY(b->c->arena, const Expr *, (size_t)k.layers);
+    if (first)
+        k.x = build_transpose(b, k.x, 3, (int64_t[]){1, 0, 2});
+    for (int64_t i = 0; i < k.layers; i++) {
+        if (!(k.x = layer(n, &k, i, &h[i], &c[i])))
+            return false;
+        k.at += (1 + k.two) * (k.biases ? 4 : 2);
+    }
+    if (first)
+        k.x = build_transpose(b, k.x, 3, (int64_t[]){1, 0, 2});
+    return pt_done_at(n, 0, k.x) && pt_done_at(n, 1, build_concat(b, (uint32_t)k.layers, h, 0)) &&
+           (!k.c || pt_done_at(n, 2, build_concat(b, (uint32_t)k.layers, c, 0)));
+}
+
+bool aten_lstm(PtNode *n)
+{
+    return recurrent(n, (Layers){.gates = 4, .op = "nn.lstm", .order = (uint32_t[]){0, 3, 1, 2}});
+}
+
+bool aten_gru(PtNode *n)
+{
+    return recurrent(n, (Layers){.gates = 3, .op = "nn.gru", .order = (uint32_t[]){1, 0, 2}});
+}
+
+bool aten_rnn(PtNode *n)
+{
+    return recurrent(n, (Layers){.gates = 1, .op = "nn.rnn", .order = (uint32_t[]){0}});
+}

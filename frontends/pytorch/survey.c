@@ -1,0 +1,95 @@
+/* All nodes before anything is built: operators that have no row, and arguments that their row does
+ * not have, all at once. */
+#include "frontends/pytorch/pytorch.h"
+
+#include <string.h>
+
+typedef struct {
+    const char *text, *first, *hint;
+    DiagId      id;
+    uint32_t    ordinal, count;
+} Finding;
+
+typedef struct {
+    PtImport *im;
+    VEC(Finding) findings;
+} Survey;
+
+static void found(Survey *s, DiagId id, const PtOp *p, const char *text, const char *hint)
+{
+    for (uint32_t i = 0; i < s->findings.n; i++)
+        if (!strcmp(s->findings.at[i].text, text)) {
+            s->findings.at[i].count++;
+            return;
+        }
+    vec_push(s->im->c->arena, &s->findings, ((Finding){text, p->name, hint, id, p->ordinal, 1}));
+}
+
+static const char *nearest(Survey *s, const PtRow *row, const char *name)
+{
+    Arena *a = s->im->c->arena;
+    VEC(const char *) names = {0};
+    const char *near;
+
+    for (const char *at = row->args; *at; at += strspn(at, " ")) {
+        size_t len = strcspn(at, " ");
+
+        vec_push(a, &names, arena_printf(a, "%.*s", (int)len, at));
+        at += len;
+    }
+    near = str_closest(name, names.at, names.n);
+    return near ? arena_printf(a, "did you mean '%s'?", near)
+                : arena_printf(a, "its arguments are %s", row->args);
+}
+
+static void look_at(Survey *s, PtOp *p)
+{
+    Arena *a = s->im->c->arena;
+    bool   ignored;
+
+    p->row = pt_row(p->target, &p->in_place);
+    if (!p->row) {
+        found(s, E_UNSUPPORTED_OP, p, arena_printf(a, "operator %s is not supported", p->target),
+              str_starts(p->target, "aten.") || str_starts(p->target, "_operator.")
+                  ? NULL
+                  : "only operators of aten are known, which run_decompositions() leaves");
+        return;
+    }
+    for (uint32_t i = 0; i < p->nin; i++) {
+        const char *name = p->names[i];
+
+        if (!pt_row_has(p->row, name, &ignored))
+            found(s, E_UNSUPPORTED, p,
+                  arena_printf(a, "argument '%s' of %s is not known", name, p->target),
+                  nearest(s, p->row, name));
+        for (uint32_t k = 0; k < i; k++)
+            if (!strcmp(p->names[k], name))
+                found(s, E_IMPORT, p,
+                      arena_printf(a, "argument '%s' of %s is there twice", name, p->target), NULL);
+    }
+}
+
+static void report(Survey *s)
+{
+    Ctx *c = s->im->c;
+
+    for (uint32_t i = 0; i < s->findings.n; i++) {
+        const Finding *f = &s->findings.at[i];
+        Loc            loc = {s->im->path, f->ordinal, 0, intern(c->strings, f->first)};
+
+        error_at(c, f->id, loc, "%s: %u node%s, first '%s'", f->text, f->count,
+                 f->count > 1 ? "s" : "", f->first);
+        if (f->hint)
+            diag_hint(c->diags, "%s", f->hint);
+    }
+}
+
+bool pt_survey(PtImport *im, PtGraph *g)
+{
+    Survey s = {.im = im};
+
+    for (uint32_t i = 0; i < g->nops; i++)
+        look_at(&s, &g->ops[i]);
+    report(&s);
+    return s.findings.n == 0;
+}
