@@ -62,7 +62,7 @@ bool pt_convert(PtNode *n)
 /* A tensor against what the program says of it. */
 static bool check_tensor(PtNode *n, const char *name, const Expr *e)
 {
-    const PtMeta *m = map_get(n->im->program->graph.metas, PTR_KEY(name));
+    const PtMeta *m = map_get(n->im->metas, PTR_KEY(name));
     int64_t       elems, v;
 
     if (!expr_has_shape(e))
@@ -158,6 +158,37 @@ static bool import_op(PtImport *im, const PtOp *p)
     }
     diag_drop(im->c->diags, before + 1);
     return diag_errors(im->c->diags) == before;
+}
+
+bool pt_region(PtNode *n, const PtGraph *g, uint32_t nin, PtValue *const *in, PtValue *out)
+{
+    PtImport *im = n->im;
+    Map      *values = im->values, *metas = im->metas;
+    bool      ok = g->nin == nin && im->depth < PT_MAX_NESTING;
+
+    if (!ok)
+        return pt_error(n, E_IMPORT, "its graph has %u inputs, not %u", g->nin, nin);
+    im->values = map_new(im->c->arena);
+    im->metas = g->metas;
+    im->depth++;
+    for (uint32_t i = 0; i < nin && ok; i++) {
+        ok = g->in[i].kind == PT_TENSOR || pt_error(n, E_UNSUPPORTED, "an input of its graph");
+        if (ok)
+            map_put(im->values, PTR_KEY(g->in[i].text), in[i]);
+    }
+    for (uint32_t i = 0; i < g->nops && ok; i++)
+        ok = import_op(im, &g->ops[i]);
+    for (uint32_t i = 0; i < g->nout && ok; i++) {
+        const PtValue *v = g->out[i].kind == PT_TENSOR ? pt_value(im, g->out[i].text) : NULL;
+
+        ok = v || pt_error(n, E_UNSUPPORTED, "output %u of its graph", i);
+        if (v)
+            out[i] = *v;
+    }
+    im->depth--;
+    im->values = values;
+    im->metas = metas;
+    return ok;
 }
 
 /* ---- inputs ------------------------------------------------------------------------------------------- */
@@ -434,6 +465,6 @@ const Module *pytorch_import(Ctx *c, const char *path, Bytes file, const ImportO
         return NULL;
     im.shapes = shapes_new(c, o);
     im.values = map_new(c->arena);
-    im.sizes = map_new(c->arena);
+    im.metas = program.graph.metas;
     return import_program(&im, &archive, o, loc);
 }

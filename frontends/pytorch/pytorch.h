@@ -8,16 +8,19 @@
  *   import.c    the signature, and one node after another
  *   alias.c     views, and what changes a tensor in place
  *   node.c      what converters ask of a node: arguments by name
- *   math.c reduce.c nn.c pool.c norm.c shape.c index.c make.c attention.c recurrent.c size.c
+ *   math.c reduce.c nn.c einsum.c pool.c norm.c shape.c part.c index.c make.c attention.c
+ *   recurrent.c size.c region.c
  *               converters by family
  *
  * A .pt2 archive is a zip with a folder in which lie
  *
- *     archive_format                              "pt2"
- *     models/NAME.json                            the program
- *     data/weights/NAME_weights_config.json       name of a parameter -> entry, type, shape,
- * strides data/weights/weight_0 ..                    cells, stored, of one or many parameters
- *     data/constants/NAME_constants_config.json   the same of tensors that the code has
+ *     archive_format                   "pt2"
+ *     models/NAME.json                 the program
+ *     data/weights/NAME_weights_config.json
+ *                                      name of a parameter: its entry, type, shape, strides
+ *     data/weights/weight_0 ..         cells, stored, of one or many parameters
+ *     data/constants/NAME_constants_config.json
+ *                                      the same of tensors that the code has
  *
  * Weights are views of the mapped file.  Pickles (sample inputs, custom objects) are never read.
  *
@@ -220,7 +223,8 @@ typedef struct PtImport {
     const PtProgram *program;
     Shapes           shapes;
     Map             *values; /* interned name -> PtValue */
-    Map             *sizes;
+    Map             *metas;  /* of the graph that is read */
+    uint32_t         depth;  /* of graphs in graphs */
 } PtImport;
 
 struct PtNode {
@@ -238,6 +242,8 @@ struct PtNode {
 PtValue *pt_value(PtImport *im, const char *name);
 PtNode   pt_node(PtImport *im, const PtOp *p);
 bool     pt_convert(PtNode *n); /* without what it does to other values */
+/* A graph whose inputs are these values; its outputs to out. */
+bool pt_region(PtNode *n, const PtGraph *g, uint32_t nin, PtValue *const *in, PtValue *out);
 
 /* ---- survey.c --------------------------------------------------------------------------------------- */
 
@@ -252,7 +258,7 @@ const Expr *pt_read(PtNode *n, PtTensor *t);
 bool pt_write(PtNode *n, PtTensor *t, const Expr *e);
 /* The results of n as views of its first argument, if they are. */
 void pt_note_views(PtNode *n);
-/* shape.c: x with `part` where a slice or selection of it was. */
+/* part.c: x with `part` where a slice or selection of it was. */
 const Expr *pt_scattered(PtNode *n, bool slice, const Expr *x, const Expr *part);
 
 /* ---- constant.c ------------------------------------------------------------------------------------- */

@@ -193,6 +193,24 @@ bool aten_norm(PtNode *n)
            pt_done(n, norm_of(n, build_cast(&n->b, x, t), p));
 }
 
+/* mse_loss, l1_loss; reduction 0: none, 1: the mean, 2: the sum */
+bool aten_distance(PtNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = pt_tensor(n, "self"), *y = x ? pt_tensor(n, "target") : NULL;
+    int64_t      how = pt_int(n, "reduction", 1), axes[MAX_RANK];
+
+    if (!y || how < 0 || how > 2)
+        return y && pt_error(n, E_IMPORT, "reduction %lld", (long long)how);
+    x = build_sub(b, x, y);
+    x = strstr(n->p->target, "mse") ? x ? build_mul(b, x, x) : NULL : build1(b, "abs", x, NULL);
+    for (uint32_t i = 0; x && i < expr_rank(x); i++)
+        axes[i] = i;
+    if (x && how && expr_rank(x))
+        x = build_reduce(b, how == 1 ? "mean" : "sum", x, expr_rank(x), axes, false);
+    return pt_done(n, x);
+}
+
 /* x . y / (|x| |y|), where no norm counts less than eps */
 bool aten_cosine_similarity(PtNode *n)
 {

@@ -42,6 +42,8 @@ static const char *nearest(Survey *s, const PtRow *row, const char *name)
                 : arena_printf(a, "its arguments are %s", row->args);
 }
 
+static void look_at_all(Survey *s, PtGraph *g);
+
 static void look_at(Survey *s, PtOp *p)
 {
     Arena *a = s->im->c->arena;
@@ -53,6 +55,12 @@ static void look_at(Survey *s, PtOp *p)
               str_starts(p->target, "aten.") || str_starts(p->target, "_operator.")
                   ? NULL
                   : "only operators of aten are known, which run_decompositions() leaves");
+        return;
+    }
+    if (!strcmp(p->row->args, "*")) { /* they have no names */
+        for (uint32_t i = 0; i < p->nin; i++)
+            if (p->in[i].kind == PT_GRAPH)
+                look_at_all(s, p->in[i].graph);
         return;
     }
     for (uint32_t i = 0; i < p->nin; i++) {
@@ -67,6 +75,13 @@ static void look_at(Survey *s, PtOp *p)
                 found(s, E_IMPORT, p,
                       arena_printf(a, "argument '%s' of %s is there twice", name, p->target), NULL);
     }
+}
+
+/* Graphs in graphs were read PT_MAX_NESTING deep at most. */
+static void look_at_all(Survey *s, PtGraph *g)
+{
+    for (uint32_t i = 0; i < g->nops; i++)
+        look_at(s, &g->ops[i]);
 }
 
 static void report(Survey *s)
@@ -88,8 +103,7 @@ bool pt_survey(PtImport *im, PtGraph *g)
 {
     Survey s = {.im = im};
 
-    for (uint32_t i = 0; i < g->nops; i++)
-        look_at(&s, &g->ops[i]);
+    look_at_all(&s, g);
     report(&s);
     return s.findings.n == 0;
 }

@@ -69,11 +69,18 @@ bool pt_row_has(const PtRow *row, const char *arg, bool *ignored)
     return false;
 }
 
+/* -print-ops=pytorch, in the order of the table: operator, overloads, namespace. */
 void pytorch_list_ops(StrBuf *out)
 {
     for (uint32_t i = 0; i < pt_nrows; i++) {
         const PtRow *r = &pt_rows[i];
+        const char  *dot = strchr(r->name, '.');
+        uint32_t     from = out->n;
 
-        str_printf(out, "%-36s %-24s %s\n", r->name, r->overloads, r->relay ? r->relay : "-");
+        str_printf(out, "%-32s ", dot + 1);
+        for (const char *p = r->overloads; *p; p++)
+            str_addc(out, *p == ' ' ? ',' : *p);
+        str_printf(out, "%*s %-14.*s %s\n", out->n - from < 56 ? (int)(56 - (out->n - from)) : 0,
+                   "", (int)(dot - r->name), r->name, r->relay ? r->relay : "-");
     }
 }

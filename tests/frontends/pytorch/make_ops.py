@@ -51,11 +51,11 @@ def results(module, inputs):
     return {n: numpy.asarray(x.detach() if torch.is_tensor(x) else x) for n, x in want.items()}
 
 
-def record(name, module, inputs, core=False, more=(), **options):
+def record(name, module, inputs, core=False, more=(), grad=False, **options):
     """Export, save, and results.  `more` inputs of other sizes: into sizes/, a file for each."""
     module.eval()
     names = [k for k in module.forward.__code__.co_varnames[1:1 + len(inputs)]]
-    with torch.no_grad():
+    with torch.set_grad_enabled(grad):
         program = torch.export.export(module, tuple(inputs), **options)
         if core:
             program = program.run_decompositions()
@@ -245,6 +245,32 @@ def products():
         "bmm": torch.bmm(x, y), "vm": z[0] @ y, "dot": z[0] @ z[1], "addmm": torch.addmm(z @ y[0], z, y[0], beta=0.5, alpha=2),
         "baddbmm": torch.baddbmm(x @ y, x, y, beta=0.5), "bil": F.linear(x, s.lin.weight)},
         lin=nn.Linear(4, 3)), [random(2, 3, 4), random(2, 4, 5), random(6, 4)])
+
+
+@family
+def sums():
+    record("einsum", Of3(lambda s, x, y, z: {
+        "batch": torch.einsum("bij,bjk->bik", x, y), "one": torch.einsum("bij,kj->bik", x, z), "outer": torch.einsum("i,j->ij", x[0, 0], z[0]),
+        "sum": torch.einsum("bij->i", x), "turn": torch.einsum("bij->jbi", x), "three": torch.einsum("bij,bjk,lj->bkl", x, y, z),
+        "dot": torch.einsum("ij,ij->", z, z), "inner": torch.einsum("bij,bjk->kb", x, y), "times": torch.einsum("bij,bij->bij", x, x)}),
+        [random(2, 3, 4), random(2, 4, 5), random(6, 4)])
+    record("grids", Of2(lambda s, x, y: {
+        "x": torch.meshgrid(x, y, indexing="ij")[0], "y": torch.meshgrid(x, y, indexing="xy")[1], "T": (x.unsqueeze(1) * y).T,
+        "bx": torch.broadcast_tensors(x.unsqueeze(1), y)[0], "mse": F.mse_loss(x[:3], y), "l1": F.l1_loss(x[:3], y, reduction="sum")}),
+        [random(4), random(3)])
+
+
+class Quiet(nn.Module):
+    def forward(self, x):
+        with torch.no_grad():
+            y = x * 2
+            z = y.sin()
+        return y + x, z
+
+
+@family
+def regions():
+    record("no_grad", Quiet(), [random(2, 3)], grad=True)
 
 
 @family
