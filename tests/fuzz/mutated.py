@@ -1,27 +1,31 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pt2] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
 model; numbers become those that break things; names become other names of the model, so edges lead elsewhere and attributes
 have other types; bytes of weights change; files end early.  The bytes are taken apart as any protobuf is, without a schema;
-those of .tflite files change as words or bytes, wherever they are, as FlatBuffers lead anywhere.
+those of .tflite files change as words or bytes, wherever they are, as FlatBuffers lead anywhere.  Of .pt2 archives the JSON
+changes, in the same ways, or else bytes of the zip.
 Each may take 5 s of processor time and 1 GiB, must not die of a signal, and fails with an error message only; the sanitized
 tvmcc has the time and memory that it needs.  What breaks this is kept in --keep (build/mutated).
 """
 import argparse
+import io
+import json
 import os
 import random
 import resource
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
-MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
+MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/frontends/pytorch", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
 LARGEST = 100_000  # bytes of a model
 DEEPEST = 40
 SECONDS, BYTES = 5, 1 << 30
@@ -170,6 +174,61 @@ def mutate_words(rng, data):
     return bytes(data[:rng.randrange(len(data) + 1)] if rng.random() < 0.03 else data)
 
 
+def containers(tree, found):
+    """Objects and lists of JSON that have something in them."""
+    if isinstance(tree, (dict, list)) and tree:
+        found.append(tree)
+        for x in tree.values() if isinstance(tree, dict) else tree:
+            containers(x, found)
+    return found
+
+
+def mutate_json(rng, tree):
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        every = containers(tree, [])
+        if not every:
+            break
+        here = rng.choice(every)
+        key = rng.choice(list(here)) if isinstance(here, dict) else rng.randrange(len(here))
+        other = rng.choice(every)
+        there = rng.choice(list(other.values())) if isinstance(other, dict) else rng.choice(other)
+        kind = rng.randrange(6)
+        if kind == 0:
+            del here[key]
+        elif kind == 1 and isinstance(here, list):
+            here.insert(rng.randrange(len(here) + 1), here[key])
+        elif kind == 2 and isinstance(here, dict):
+            here[rng.choice(["as_int", "as_none", "as_tensors", "as_expr", "as_name", "x"])] = here.pop(key)
+        elif kind == 3:
+            here[key] = json.loads(json.dumps(there))
+        elif isinstance(here[key], (int, float)):
+            here[key] = rng.choice([v for v in NUMBERS if v < 1 << 63] + [-1, -2, -(1 << 63), here[key] + 1, 0.5, True])
+        elif isinstance(here[key], str):
+            same = [v for m in every for v in (m.values() if isinstance(m, dict) else m) if isinstance(v, str)]
+            here[key] = rng.choice(same + ["", "x" * 300, "Add(" * 40, "Infinity"])
+        else:
+            here[key] = rng.choice([None, [], {}, 0, "x", [here[key]]])
+    return tree
+
+
+def mutate_archive(rng, data):
+    if rng.random() < 0.25:
+        return mutate_words(rng, data)
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        names = old.namelist()
+        program = [n for n in names if "/models/" in n]
+        chosen = rng.choice(program if program and rng.random() < 0.8 else names)
+        for name in names:
+            content = old.read(name)
+            if name == chosen and name.endswith(".json"):
+                content = json.dumps(mutate_json(rng, json.loads(content)))
+            elif name == chosen:
+                content = content[:rng.randrange(len(content) + 1)]
+            new.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+    return out.getvalue()
+
+
 def find_models(folders, ending):
     found = []
     for folder in folders:
@@ -186,8 +245,9 @@ def damaged(models, seed):
     with open(path, "rb") as f:
         data = f.read()
     try:
-        return path, mutate_words(rng, data) if path.endswith(".tflite") else mutate(rng, data)
-    except ValueError:  # a model that is broken as it stands
+        change = mutate_words if path.endswith(".tflite") else mutate_archive if path.endswith(".pt2") else mutate
+        return path, change(rng, data)
+    except (ValueError, zipfile.BadZipFile, NotImplementedError, RecursionError):  # a model that is broken as it stands
         return path, data[:rng.randrange(len(data) + 1)]
 
 
