@@ -4,7 +4,7 @@
  *     opsdoc                             print it
  *     opsdoc docs/ops.md                 write it, if it differs
  *     opsdoc --check docs/ops.md         fail if the file is not what the table says
- *     opsdoc --format=tflite [--check] docs/tflite-ops.md */
+ *     opsdoc --format=tflite [--check] docs/tflite-ops.md, and pytorch */
 #include "frontends/frontends.h"
 #include "ops/ops.h"
 
@@ -75,6 +75,8 @@ static void format_page(StrBuf *s, const Frontend *f)
     const char *at;
     uint32_t    n = 0;
 
+    bool overloads = !strcmp(f->name, "pytorch");
+
     f->list_ops(&list);
     for (at = list.at; *at; at++)
         n += *at == '\n';
@@ -82,10 +84,11 @@ static void format_page(StrBuf *s, const Frontend *f)
         s,
         "# Operators of %s\n\n"
         "Written by `tools/opsdoc.c` from `frontends/%s/ops.def`; do not edit. %u operators, "
-        "with the versions\n"
+        "with the %s\n"
         "that are known and the operator of Relay that stands in their place; -: several.\n\n"
-        "| Operator | Versions | | Relay |\n|---|---|---|---|\n",
-        f->text, f->name, n);
+        "| Operator | %s | | Relay |\n|---|---|---|---|\n",
+        f->text, f->name, n, overloads ? "overloads" : "versions",
+        overloads ? "Overloads" : "Versions");
     for (at = list.at; *at; at += strcspn(at, "\n") + 1) {
         char name[64], versions[64], domain[64], relay[64];
 
