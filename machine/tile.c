@@ -161,8 +161,9 @@ double row_step_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t we
 /* A tile's sums are stored all at once, and what is read beside them comes at once.  A core goes on
  * with the next tile meanwhile, as far as it looks ahead: 224 instructions on a Cascade Lake, two
  * and more a cycle.  1x1 from 64 to 256 channels at 56x56 with a residual takes 1 in tiles of 14x2,
- * 0.92 of 10x2, 0.87 of 7x2, 0.8 of 4x2; 16 to 16 channels at 112x112 1.29 of 28x1, 1 of 14x1,
- * without one 1 of 28x1, 1.07 of 13x1: to call a tile and to leave its loop takes a turn, too. */
+ * 0.92 of 10x2, 0.87 of 7x2, 0.8 of 4x2; 16 to 16 channels at 112x112 1.03 to 1.29 of 28x1, 1 of
+ * 13x1, without one 1 of 28x1, 1.07 of 13x1: to call a tile and to leave its loop takes a turn,
+ * too. */
 double tile_end_cycles(double compute, double move)
 {
     enum { AHEAD = 100, TURN = 10 };
