@@ -284,7 +284,7 @@ def shapes():
         "split": x.split(2, 1)[1], "splits": x.split([1, 2], 1)[1], "chunk": x.chunk(2, 1)[0], "unbind": x.unbind(1)[2],
         "cat": torch.cat([x, x + 1], 1), "stack": torch.stack([x, x + 1], -1), "flip": x.flip(0, 2), "roll": x.roll((1, -2), (0, 2)),
         "pad": F.pad(x, (1, 2, 0, 1), value=3.0), "padn": F.pad(x, (-1, 1)), "reflect": F.pad(x, (1, 1), mode="reflect"),
-        "edge": F.pad(x, (1, 2), mode="replicate"), "tril": x.tril(), "triu": x.triu(1), "narrow": x.narrow(2, 1, 2),
+        "edge": F.pad(x, (1, 2), mode="replicate"), "drop": F.dropout(x + 1, 0.2, False, inplace=True), "tril": x.tril(), "triu": x.triu(1), "narrow": x.narrow(2, 1, 2),
         "mixed": torch.cat([x, torch.ones(2, 1, 4, dtype=torch.int64)], 1)}),
         [random(2, 3, 4)])
     record("shuffle", Of1(lambda s, x: {"shuffle": F.pixel_shuffle(x, 2), "un": F.pixel_unshuffle(x, 2),
