@@ -275,12 +275,15 @@ static bool write_program(const char *name)
 {
     Ctx   *c = ctx_new(kept, diags_new(kept), op_table);
     StrBuf all = strbuf(kept);
+    bool   ok;
 
     str_printf(&all,
                "%s#include \"golden.h\"\n\n%s\nstatic const struct golden all[] = {\n%s};\n\n"
                "int main(void)\n{\n    return golden_run_all(all, %u);\n}\n",
                headers.at, program.at, table.at, count);
-    return put(c, name, "c", (Bytes){(const uint8_t *)all.at, all.n});
+    ok = put(c, name, "c", (Bytes){(const uint8_t *)all.at, all.n});
+    ctx_free(c);
+    return ok;
 }
 
 int main(int argc, char **argv)
