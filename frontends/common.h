@@ -1,8 +1,8 @@
-/* What frontends share: the user's shapes and dimensions, and arithmetic of shapes.
+/* What frontends share, beside the calls of operators, which are made with ops/build.h.
  *
- *   shapes.c   types of inputs        values.c   values for inputs        forms.c   arithmetic
- *
- * Calls of operators are made with ops/build.h. */
+ *   shapes.c     types of inputs                  values.c   values for inputs
+ *   findings.c   faults of nodes, all at once     forms.c    arithmetic of shapes
+ */
 #ifndef TVMCC_FRONTENDS_COMMON_H
 #define TVMCC_FRONTENDS_COMMON_H
 
@@ -65,6 +65,29 @@ bool shapes_check_module(Ctx *c, const Module *m, const ImportOptions *o, Loc lo
 const ImportValue *value_given(const ImportOptions *o, const char *input); /* NULL: none */
 /* The constant that an input of type t becomes. */
 const Expr *value_expr(Ctx *c, Loc loc, const ImportValue *v, const Type *t);
+
+/* ---- findings.c: a look at all nodes before anything is built ------------------------------------- */
+
+typedef struct {
+    DiagId      id;
+    const char *op; /* "Conv": the fault is one of nodes; NULL: of their kind, which `text` names */
+    const char *text, *hint,
+        *first;              /* hint: may be NULL; first: the name of the first node with it */
+    uint32_t ordinal, count; /* of that node, 0: none; how many nodes have it */
+} Finding;
+
+typedef struct {
+    const char *path, *noun; /* of the model; what the format calls a node */
+    VEC(Finding) list;
+} Findings;
+
+/* One node more has it: the same fault of the same kind of node is said once. */
+void finding_add(Ctx *c, Findings *f, Finding x);
+/* "Conv 'y': text (and 2 more nodes)", or of a kind: "text: 3 nodes, first 'y'". */
+void findings_report(Ctx *c, const Findings *f);
+
+/* One operator more of that name; `ops` has room for all, `index` is the map of one signature. */
+void signature_count(Ctx *c, Map *index, ModelSignature *s, OpTally *ops, const char *name);
 
 /* ---- builders: ops/build.h ---------------------------------------------------------------------- */
 

@@ -78,19 +78,11 @@ static void graph_operators(Ctx *c, const OnnxGraph *g, ModelSignature *out)
     for (uint32_t i = 0; i < g->node.n; i++) {
         const OnnxNode *p = g->node.at[i];
         const char     *domain = onnx_domain(onnx_text(p->domain));
-        const char     *name = intern(
-            c->strings, *domain ? arena_printf(c->arena, "%s.%s", domain, onnx_text(p->op_type))
-                                    : onnx_text(p->op_type));
-        uintptr_t at = (uintptr_t)map_get(index, PTR_KEY(name));
+        const char     *op = onnx_text(p->op_type);
 
-        if (!at) {
-            ops[out->nops] = (OpTally){name, 0};
-            at = ++out->nops;
-            map_put(index, PTR_KEY(name), (void *)at);
-        }
-        ops[at - 1].count++;
+        signature_count(c, index, out, ops,
+                        *domain ? arena_printf(c->arena, "%s.%s", domain, op) : op);
     }
-    out->ops = ops;
 }
 
 bool onnx_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)

@@ -71,25 +71,9 @@ int64_t onnx_opset_of(const Import *im, const OnnxFunction *body, const char *do
 
 /* ---- what was found -------------------------------------------------------------------------------- */
 
-/* A fault, of the first node that has it; how many have. */
 typedef struct {
-    DiagId      id;
-    const char *op, *text, *hint, *first;
-    uint32_t    ordinal, count;
-} Finding;
-
-/* Operators without a row, each once. */
-typedef struct {
-    const char    *domain, *op, *first;
-    int64_t        version;
-    uint32_t       ordinal, count;
-    const OnnxRow *other; /* the row of another version */
-} Missing;
-
-typedef struct {
-    Import *im;
-    VEC(Missing) missing;
-    VEC(Finding) findings;
+    Import  *im;
+    Findings missing, findings; /* operators without a row; faults of nodes */
     /* the node that is looked at */
     const OnnxFunction *body; /* the function that it is of, NULL: of the model's graphs */
     const OnnxNode     *node;
@@ -99,66 +83,39 @@ typedef struct {
 static void found(Survey *s, DiagId id, const char *hint, const char *fmt, ...) PRINTF_LIKE(4, 5);
 static void found(Survey *s, DiagId id, const char *hint, const char *fmt, ...)
 {
-    Arena  *a = s->im->c->arena;
-    StrBuf  text = strbuf(a);
-    Finding f = {id, onnx_op(s->node), NULL, hint, onnx_node_name(s->node), s->ordinal, 1};
+    StrBuf  text = strbuf(s->im->c->arena);
     va_list ap;
 
     va_start(ap, fmt);
     str_vprintf(&text, fmt, ap);
     va_end(ap);
+    finding_add(s->im->c, &s->findings,
+                (Finding){.id = id,
+                          .op = onnx_op(s->node),
+                          .text = text.at,
+                          .hint = hint,
+                          .first = onnx_node_name(s->node),
+                          .ordinal = s->ordinal});
+}
+
+/* `other`: the row of another version, NULL: there is none. */
+static void no_row(Survey *s, const char *domain, int64_t version, const OnnxRow *other)
+{
+    Ctx        *c = s->im->c;
+    const char *op = onnx_op(s->node);
+    StrBuf      text = strbuf(c->arena);
+    Finding f = {.id = E_UNSUPPORTED_OP, .first = onnx_node_name(s->node), .ordinal = s->ordinal};
+
+    str_printf(&text, "operator %s%s%s is not supported", domain, *domain ? "." : "", op);
+    if (other)
+        str_printf(&text, " in opset %lld", (long long)version);
     f.text = text.at;
-    for (uint32_t i = 0; i < s->findings.n; i++) {
-        Finding *had = &s->findings.at[i];
-
-        if (had->id == id && !strcmp(had->op, f.op) && !strcmp(had->text, f.text)) {
-            had->count++;
-            return;
-        }
-    }
-    vec_push(a, &s->findings, f);
-}
-
-static bool is_warning(DiagId id)
-{
-    return diag_flag_of(diag_code(id)) != NULL;
-}
-
-static void report(const Survey *s)
-{
-    Ctx *c = s->im->c;
-
-    for (uint32_t i = 0; i < s->missing.n; i++) {
-        const Missing *m = &s->missing.at[i];
-        Loc            loc = {s->im->path, m->ordinal, 0, intern(c->strings, m->first)};
-        StrBuf         t = strbuf(c->arena);
-
-        str_printf(&t, "operator %s%s%s is not supported", m->domain, *m->domain ? "." : "", m->op);
-        if (m->other)
-            str_printf(&t, " in opset %lld", (long long)m->version);
-        str_printf(&t, ": %u node%s, first '%s'", m->count, m->count > 1 ? "s" : "", loc.name);
-        error_at(c, E_UNSUPPORTED_OP, loc, "%s", t.at);
-        if (m->other && m->version < m->other->lo)
-            diag_hint(c->diags, "it is from opset %lld on", (long long)m->other->lo);
-        else if (!*m->domain && !strcmp(m->op, "ImageDecoder"))
-            diag_hint(c->diags, "compiled models hold no decoders: begin the model behind it, with "
-                                "pixels as an input (--input-image)");
-    }
-    for (uint32_t i = 0; i < s->findings.n; i++) {
-        const Finding *f = &s->findings.at[i];
-        Loc            loc = {s->im->path, f->ordinal, 0, intern(c->strings, f->first)};
-        StrBuf         t = strbuf(c->arena);
-
-        str_printf(&t, "%s '%s': %s", f->op, f->first, f->text);
-        if (f->count > 1)
-            str_printf(&t, " (and %u more node%s)", f->count - 1, f->count > 2 ? "s" : "");
-        if (is_warning(f->id))
-            diag_warn(c->diags, f->id, loc, "%s", t.at);
-        else
-            error_at(c, f->id, loc, "%s", t.at);
-        if (f->hint)
-            diag_hint(c->diags, "%s", f->hint);
-    }
+    if (other && version < other->lo)
+        f.hint = arena_printf(c->arena, "it is from opset %lld on", (long long)other->lo);
+    else if (!*domain && !strcmp(op, "ImageDecoder"))
+        f.hint = "compiled models hold no decoders: begin the model behind it, with pixels as an "
+                 "input (--input-image)";
+    finding_add(c, &s->missing, f);
 }
 
 /* ---- a node against its schema --------------------------------------------------------------------- */
@@ -344,14 +301,14 @@ static void survey_node(Survey *s)
     const char         *domain = onnx_domain(p->domain), *op = onnx_op(p);
     int64_t             version = onnx_opset_of(im, s->body, domain);
     const OnnxFunction *f = onnx_function_of(im, domain, op);
-    Missing             m = {domain, op, onnx_node_name(p), version, s->ordinal, 1, NULL};
+    const OnnxRow      *other = NULL;
     const OnnxSchema   *schema;
 
     if (f) {
         check_call(s, f);
         return;
     }
-    if (version > 0 && onnx_row(domain, op, version, &m.other)) {
+    if (version > 0 && onnx_row(domain, op, version, &other)) {
         if (!(schema = onnx_schema(domain, op, version)))
             BUG("%s has no schema for opset %lld", op, (long long)version);
         check_inputs(s, schema->inputs);
@@ -361,14 +318,8 @@ static void survey_node(Survey *s)
             *domain ? "" : arena_printf(im->c->arena, " in opset %lld", (long long)version));
         return;
     }
-    if (version == 0)
-        return; /* check_versions says it */
-    for (uint32_t i = 0; i < s->missing.n; i++)
-        if (!strcmp(s->missing.at[i].op, op) && !strcmp(s->missing.at[i].domain, domain)) {
-            s->missing.at[i].count++;
-            return;
-        }
-    vec_push(im->c->arena, &s->missing, m);
+    if (version > 0) /* check_versions says it otherwise */
+        no_row(s, domain, version, other);
 }
 
 /* `ordinal` 0: the nodes are those of the model's graph. */
@@ -450,7 +401,8 @@ static void check_versions(Import *im)
 
 bool onnx_survey(Import *im)
 {
-    Survey   s = {.im = im};
+    Findings none = {.path = im->path, .noun = "node"};
+    Survey   s = {.im = im, .missing = none, .findings = none};
     uint32_t before = diag_errors(im->c->diags);
 
     check_versions(im);
@@ -459,6 +411,7 @@ bool onnx_survey(Import *im)
         s.body = im->model->functions.at[i];
         survey_nodes(&s, &s.body->node, 0);
     }
-    report(&s);
+    findings_report(im->c, &s.missing);
+    findings_report(im->c, &s.findings);
     return diag_errors(im->c->diags) == before;
 }

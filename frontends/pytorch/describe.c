@@ -42,19 +42,9 @@ bool pytorch_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
         if (x->kind == PT_RESULT && x->arg.kind == PT_TENSOR)
             res[out->noutputs++] = tensor_of(c, &p.graph, &x->arg, x->name);
     }
-    for (uint32_t i = 0; i < p.graph.nops; i++) {
-        const char *name = p.graph.ops[i].target;
-        uintptr_t   at = (uintptr_t)map_get(index, PTR_KEY(name = intern(c->strings, name)));
-
-        if (!at) {
-            ops[out->nops] = (OpTally){name, 0};
-            at = ++out->nops;
-            map_put(index, PTR_KEY(name), (void *)at);
-        }
-        ops[at - 1].count++;
-    }
+    for (uint32_t i = 0; i < p.graph.nops; i++)
+        signature_count(c, index, out, ops, p.graph.ops[i].target);
     out->inputs = in;
     out->outputs = res;
-    out->ops = ops;
     return true;
 }

@@ -5,24 +5,15 @@
 #include <string.h>
 
 typedef struct {
-    const char *text, *first, *hint;
-    DiagId      id;
-    uint32_t    ordinal, count;
-} Finding;
-
-typedef struct {
     PtImport *im;
-    VEC(Finding) findings;
+    Findings  findings;
 } Survey;
 
 static void found(Survey *s, DiagId id, const PtOp *p, const char *text, const char *hint)
 {
-    for (uint32_t i = 0; i < s->findings.n; i++)
-        if (!strcmp(s->findings.at[i].text, text)) {
-            s->findings.at[i].count++;
-            return;
-        }
-    vec_push(s->im->c->arena, &s->findings, ((Finding){text, p->name, hint, id, p->ordinal, 1}));
+    finding_add(
+        s->im->c, &s->findings,
+        (Finding){.id = id, .text = text, .hint = hint, .first = p->name, .ordinal = p->ordinal});
 }
 
 static const char *nearest(Survey *s, const PtRow *row, const char *name)
@@ -84,26 +75,11 @@ static void look_at_all(Survey *s, PtGraph *g)
         look_at(s, &g->ops[i]);
 }
 
-static void report(Survey *s)
-{
-    Ctx *c = s->im->c;
-
-    for (uint32_t i = 0; i < s->findings.n; i++) {
-        const Finding *f = &s->findings.at[i];
-        Loc            loc = {s->im->path, f->ordinal, 0, intern(c->strings, f->first)};
-
-        error_at(c, f->id, loc, "%s: %u node%s, first '%s'", f->text, f->count,
-                 f->count > 1 ? "s" : "", f->first);
-        if (f->hint)
-            diag_hint(c->diags, "%s", f->hint);
-    }
-}
-
 bool pt_survey(PtImport *im, PtGraph *g)
 {
-    Survey s = {.im = im};
+    Survey s = {.im = im, .findings = {.path = im->path, .noun = "node"}};
 
     look_at_all(&s, g);
-    report(&s);
-    return s.findings.n == 0;
+    findings_report(im->c, &s.findings);
+    return s.findings.list.n == 0;
 }

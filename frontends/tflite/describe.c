@@ -30,19 +30,9 @@ static void describe_operators(Ctx *c, const TfliteModel *m, ModelSignature *out
     Map               *index = map_new(c->scratch); /* name to number, plus one */
     OpTally           *ops = NEW_ARRAY(c->arena, OpTally, g->operators.n + 1);
 
-    for (uint32_t i = 0; i < g->operators.n; i++) {
-        const char *name =
-            intern(c->strings, tflite_op_name(c, tflite_opcode(m, g->operators.at[i])));
-        uintptr_t at = (uintptr_t)map_get(index, PTR_KEY(name));
-
-        if (!at) {
-            ops[out->nops] = (OpTally){name, 0};
-            at = ++out->nops;
-            map_put(index, PTR_KEY(name), (void *)at);
-        }
-        ops[at - 1].count++;
-    }
-    out->ops = ops;
+    for (uint32_t i = 0; i < g->operators.n; i++)
+        signature_count(c, index, out, ops,
+                        tflite_op_name(c, tflite_opcode(m, g->operators.at[i])));
 }
 
 bool tflite_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)

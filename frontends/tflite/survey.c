@@ -8,20 +8,13 @@
 
 #define MODEL_VERSION 3
 
-/* A fault, of the first operator that has it; how many have. */
-typedef struct {
-    DiagId      id;
-    const char *op, *text, *hint, *first;
-    uint32_t    ordinal, count;
-} Finding;
-
 typedef struct {
     TfliteImport         *im;
     const TfliteGraph    *g;
     const TfliteOperator *p;
     const char           *op;
     uint32_t              ordinal; /* 0: in another graph than the main one */
-    VEC(Finding) findings;
+    Findings              findings;
 } Survey;
 
 const char *tflite_node_name(const TfliteGraph *g, const TfliteOperator *p)
@@ -32,50 +25,19 @@ const char *tflite_node_name(const TfliteGraph *g, const TfliteOperator *p)
 static void found(Survey *s, DiagId id, const char *hint, const char *fmt, ...) PRINTF_LIKE(4, 5);
 static void found(Survey *s, DiagId id, const char *hint, const char *fmt, ...)
 {
-    Arena  *a = s->im->c->arena;
-    StrBuf  text = strbuf(a);
-    Finding f = {id, s->op, NULL, hint, tflite_node_name(s->g, s->p), s->ordinal, 1};
+    StrBuf  text = strbuf(s->im->c->arena);
     va_list ap;
 
     va_start(ap, fmt);
     str_vprintf(&text, fmt, ap);
     va_end(ap);
-    f.text = text.at;
-    for (uint32_t i = 0; i < s->findings.n; i++) {
-        Finding *had = &s->findings.at[i];
-
-        if (had->id == id && !strcmp(had->op, f.op) && !strcmp(had->text, f.text)) {
-            had->count++;
-            return;
-        }
-    }
-    vec_push(a, &s->findings, f);
-}
-
-static void report(const Survey *s)
-{
-    Ctx *c = s->im->c;
-
-    for (uint32_t i = 0; i < s->findings.n; i++) {
-        const Finding *f = &s->findings.at[i];
-        Loc            loc = {s->im->path, f->ordinal, 0, intern(c->strings, f->first)};
-        StrBuf         t = strbuf(c->arena);
-
-        if (f->id == E_UNSUPPORTED_OP) {
-            str_printf(&t, "operator %s is not supported: %u operator%s, first '%s'", f->op,
-                       f->count, f->count > 1 ? "s" : "", f->first);
-        } else {
-            str_printf(&t, "%s '%s': %s", f->op, f->first, f->text);
-            if (f->count > 1)
-                str_printf(&t, " (and %u more operator%s)", f->count - 1, f->count > 2 ? "s" : "");
-        }
-        if (diag_flag_of(diag_code(f->id)))
-            diag_warn(c->diags, f->id, loc, "%s", t.at);
-        else
-            error_at(c, f->id, loc, "%s", t.at);
-        if (f->hint)
-            diag_hint(c->diags, "%s", f->hint);
-    }
+    finding_add(s->im->c, &s->findings,
+                (Finding){.id = id,
+                          .op = id == E_UNSUPPORTED_OP ? NULL : s->op,
+                          .text = text.at,
+                          .hint = hint,
+                          .first = tflite_node_name(s->g, s->p),
+                          .ordinal = s->ordinal});
 }
 
 /* ---- options -------------------------------------------------------------------------------------- */
@@ -162,7 +124,7 @@ static void survey_operator(Survey *s)
               !strncmp(s->op, "Flex", 4)
                   ? "it is TensorFlow's own: convert the model with builtin operators only"
                   : NULL,
-              "not supported");
+              "operator %s is not supported", s->op);
         return;
     }
     if (code->version > row->version)
@@ -174,7 +136,7 @@ static void survey_operator(Survey *s)
 
 bool tflite_survey(TfliteImport *im)
 {
-    Survey   s = {.im = im};
+    Survey   s = {.im = im, .findings = {.path = im->path, .noun = "operator"}};
     uint32_t before = diag_errors(im->c->diags);
 
     if (im->model->version > MODEL_VERSION)
@@ -189,6 +151,6 @@ bool tflite_survey(TfliteImport *im)
             survey_operator(&s);
         }
     }
-    report(&s);
+    findings_report(im->c, &s.findings);
     return diag_errors(im->c->diags) == before;
 }
