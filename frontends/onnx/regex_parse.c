@@ -485,7 +485,8 @@ static const RegexTree *alternatives(Parser *p)
 
 const RegexTree *regex_parse(Arena *a, Bytes pattern, const char **why)
 {
-    Parser           p = {.a = a, .at = pattern.at, .end = pattern.at + pattern.n};
+    const uint8_t   *at = pattern.n ? pattern.at : (const uint8_t *)"";
+    Parser           p = {.a = a, .at = at, .end = at + pattern.n};
     const RegexTree *t = alternatives(&p);
 
     if (t && p.at < p.end)
