@@ -21,17 +21,18 @@ static const Expr *padded(Node *n, const Expr *x, uint32_t d, const Expr *begin,
     bool         constant = !strcmp(border->mode, "constant");
     const Idx   *extent = expr_form(x, d), *dims[2];
     const Expr *zero = cell_number(b, 0), *one = cell_number(b, 1), *all, *size, *cut, *left, *last;
-    const Expr *at, *from;
+    const Expr *at, *from, *enough;
 
     all = cell_form(b, extent);
     size = build2(b, "add", build2(b, "add", all, begin, NULL), end, NULL);
     cut = build2(b, "minimum", begin, zero, NULL);
     left = build2(b, "add", all, cut, NULL);
     left = build2(b, "add", left, build2(b, "minimum", end, zero, NULL), NULL);
-    /* Something is left to repeat, or the run ends. */
-    RunDim k[2] = {
-        {size, 0, INT64_MAX, d, 1},
-        {build2(b, "minimum", left, constant ? zero : one, NULL), !constant, !constant, d, 1}};
+    /* Something is left to repeat, or nothing is to be repeated, or the run ends. */
+    enough = build2(b, "subtract", one, build2(b, "subtract", size, left, NULL), NULL);
+    enough = constant ? build2(b, "minimum", left, zero, NULL)
+                      : build2(b, "minimum", build2(b, "maximum", left, enough, NULL), one, NULL);
+    RunDim k[2] = {{size, 0, INT64_MAX, d, 1}, {enough, !constant, !constant, d, 1}};
     if (!onnx_bind(n, 0, 2, k, dims))
         return NULL;
     last = build2(b, "subtract", left, one, NULL);
