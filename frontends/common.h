@@ -83,6 +83,7 @@ typedef struct {
 
 /* One node more has it: the same fault of the same kind of node is said once. */
 void finding_add(Ctx *c, Findings *f, Finding x);
+void finding_addv(Ctx *c, Findings *f, Finding x, const char *fmt, va_list ap); /* its text */
 /* "Conv 'y': text (and 2 more nodes)", or of a kind: "text: 3 nodes, first 'y'". */
 void findings_report(Ctx *c, const Findings *f);
 

@@ -22,6 +22,15 @@ void finding_add(Ctx *c, Findings *f, Finding x)
     vec_push(c->arena, &f->list, x);
 }
 
+void finding_addv(Ctx *c, Findings *f, Finding x, const char *fmt, va_list ap)
+{
+    StrBuf text = strbuf(c->arena);
+
+    str_vprintf(&text, fmt, ap);
+    x.text = text.at;
+    finding_add(c, f, x);
+}
+
 void findings_report(Ctx *c, const Findings *f)
 {
     for (uint32_t i = 0; i < f->list.n; i++) {

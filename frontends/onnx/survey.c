@@ -83,19 +83,16 @@ typedef struct {
 static void found(Survey *s, DiagId id, const char *hint, const char *fmt, ...) PRINTF_LIKE(4, 5);
 static void found(Survey *s, DiagId id, const char *hint, const char *fmt, ...)
 {
-    StrBuf  text = strbuf(s->im->c->arena);
+    Finding f = {.id = id,
+                 .op = onnx_op(s->node),
+                 .hint = hint,
+                 .first = onnx_node_name(s->node),
+                 .ordinal = s->ordinal};
     va_list ap;
 
     va_start(ap, fmt);
-    str_vprintf(&text, fmt, ap);
+    finding_addv(s->im->c, &s->findings, f, fmt, ap);
     va_end(ap);
-    finding_add(s->im->c, &s->findings,
-                (Finding){.id = id,
-                          .op = onnx_op(s->node),
-                          .text = text.at,
-                          .hint = hint,
-                          .first = onnx_node_name(s->node),
-                          .ordinal = s->ordinal});
 }
 
 /* `other`: the row of another version, NULL: there is none. */

@@ -25,19 +25,16 @@ const char *tflite_node_name(const TfliteGraph *g, const TfliteOperator *p)
 static void found(Survey *s, DiagId id, const char *hint, const char *fmt, ...) PRINTF_LIKE(4, 5);
 static void found(Survey *s, DiagId id, const char *hint, const char *fmt, ...)
 {
-    StrBuf  text = strbuf(s->im->c->arena);
+    Finding f = {.id = id,
+                 .op = id == E_UNSUPPORTED_OP ? NULL : s->op,
+                 .hint = hint,
+                 .first = tflite_node_name(s->g, s->p),
+                 .ordinal = s->ordinal};
     va_list ap;
 
     va_start(ap, fmt);
-    str_vprintf(&text, fmt, ap);
+    finding_addv(s->im->c, &s->findings, f, fmt, ap);
     va_end(ap);
-    finding_add(s->im->c, &s->findings,
-                (Finding){.id = id,
-                          .op = id == E_UNSUPPORTED_OP ? NULL : s->op,
-                          .text = text.at,
-                          .hint = hint,
-                          .first = tflite_node_name(s->g, s->p),
-                          .ordinal = s->ordinal});
 }
 
 /* ---- options -------------------------------------------------------------------------------------- */
