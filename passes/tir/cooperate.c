@@ -3,15 +3,15 @@
  *   for %t<16 bind(threadIdx.x) { for %ko<4 { alloc %s: f32[64] @shared {
  *     for %i<64 { %s[%i] = %x[%ko*64+%i] }  for %ki<64 { .. %s[%ki] } } } }
  *     -> alloc %s: f32[64] @shared { for %t<16 bind(threadIdx.x) { for %ko<4 {
- *          barrier  for %i<4 { %s[%i*16+%t] = %x[..] }  barrier  for %ki<64 { .. %s[%ki] } } } }
+ *          for %i<4 { %s[%i*16+%t] = %x[..] }  for %ki<64 { .. %s[%ki] } } } }
  *
  * As it stands, every thread fills a copy of its own; where all copies are equal one does, of which
- * each thread fills a share.  The first barrier keeps it until all threads have read the last one.
+ * each thread fills a share.  `thread_sync` places the barriers.
  *
- * Where a condition lies around the allocation, a barrier could leave threads waiting, and where
- * threads fill in different values, the copies differ: such buffers become each thread's own (scope
- * `local`), which is what the text says.  Used by `launches`.
- * Cost: one walk. */
+ * Where a condition lies around the allocation, a barrier could leave threads waiting; where
+ * threads fill in different values or go on storing, the copies differ: such buffers become each
+ * thread's own (scope `local`), which is what the text says.  Used by `launches`. Cost: one walk.
+ */
 #include "passes/tir/util.h"
 
 typedef struct {
@@ -60,14 +60,47 @@ static void use(void *user, const Idx *i)
     u->found = u->found || idx_uses_any(i, u->axes);
 }
 
+/* What a thread keeps for itself is another value in each. */
+static void use_own(void *user, const Prim *p)
+{
+    Uses *u = user;
+    Scope s = p->kind == PRIM_LOAD ? p->u.load.buffer->scope : SCOPE_ARENA;
+
+    u->found =
+        u->found || s == SCOPE_LOCAL || s == SCOPE_REG || s == SCOPE_STACK || s == SCOPE_PRIVATE;
+}
+
 /* Threads would fill it with different values. */
 static bool differs(const Coop *x, const Stmt *s)
 {
     Uses     u = {x->axes, false};
-    TirVisit v = {&u, NULL, NULL, NULL, use};
+    TirVisit v = {&u, NULL, NULL, use_own, use};
 
     stmt_visit(s, &v);
     return u.found;
+}
+
+typedef struct {
+    const Stmt *allocs, *inside; /* a chain of allocations and what it holds */
+    bool        found;
+} Stores;
+
+static bool find_store(void *user, const Stmt *s)
+{
+    Stores *x = user;
+
+    for (const Stmt *a = x->allocs; s->kind == STMT_STORE && a != x->inside; a = a->kids[0])
+        x->found = x->found || s->u.store.buffer == a->u.buffer;
+    return !x->found;
+}
+
+/* s stores to what was allocated: each thread what it has computed. */
+static bool stores(const Stmt *s, const Stmt *allocs, const Stmt *inside)
+{
+    Stores x = {allocs, inside, false};
+
+    stmt_visit(s, &(TirVisit){&x, find_store, NULL, NULL, NULL});
+    return x.found;
 }
 
 /* This thread's share of a nest that fills. */
@@ -116,19 +149,15 @@ static const Stmt *walk(Coop *x, const Stmt *s)
         for (; i < n && fills(kid[i]); i++)
             if (differs(x, kid[i]))
                 return stmt_map(c, whole, &own);
+        for (; i < n; i++)
+            if (stores(kid[i], whole, s))
+                return stmt_map(c, whole, &own);
         for (const Stmt *a = whole; a != s; a = a->kids[0])
             vec_push(c->arena, &x->shared, a->u.buffer);
-        vec_push(c->arena, &all, stmt_barrier(c));
         for (i = 0; i < n && fills(kid[i]); i++)
             vec_push(c->arena, &all, fill_share(x, kid[i]));
-        vec_push(c->arena, &all, stmt_barrier(c));
-        for (; i < n; i++) {
-            const Stmt *now = walk(x, kid[i]);
-            if (now->kind == STMT_SEQ && now->nkids && now->kids[0]->kind == STMT_BARRIER &&
-                all.at[all.n - 1]->kind == STMT_BARRIER)
-                all.n--; /* the next buffer's own will do */
-            vec_push(c->arena, &all, now);
-        }
+        for (; i < n; i++)
+            vec_push(c->arena, &all, walk(x, kid[i]));
         return stmt_seq(c, all.n, all.at);
     }
     const Stmt **kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids + 1);

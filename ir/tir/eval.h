@@ -1,0 +1,100 @@
+/* The interpreter's own: what its files share.  The interface is tir_eval in ir/tir/tir.h. */
+#ifndef TVMCC_IR_TIR_EVAL_H
+#define TVMCC_IR_TIR_EVAL_H
+
+#include "ir/scalar.h"
+#include "ir/tir/intrin.h"
+
+enum { MAX_LANES = 1024 };
+
+/* A buffer's memory. */
+typedef struct {
+    uint8_t *at;          /* cell 0 of the interior */
+    uint8_t *first, *end; /* what may be touched at all */
+    int64_t *extent, *stride;
+    uint8_t *own; /* storage of an alloc */
+    size_t   bytes;
+    bool     one; /* of one thread of a launch: no other can see it */
+} Mem;
+
+typedef struct {
+    uint64_t stamp; /* of the evaluation that computed it */
+    uint32_t lane;
+    Scalar   v;
+} Memo;
+
+typedef struct {
+    uint32_t lo, hi; /* ids seen; lo > hi: none */
+} Range;
+
+/* What variables and buffers are, by id: of the program, or of one thread of a launch. */
+typedef struct {
+    Range    atoms, buffers;
+    int64_t *var;
+    bool    *bound;
+    Mem    **mem;
+} Names;
+
+typedef struct Launch Launch; /* eval_launch.c */
+
+typedef struct {
+    Ctx             *c;
+    Arena           *arena; /* of the program, or of the launch */
+    const TirModule *m;
+    Map             *measured; /* functions -> Names without tables: their ids */
+    Map             *expanded; /* instructions: prim id -> what they compute */
+    Range            prims;
+    Names            n;
+    Memo            *memo;
+    uint64_t         stamp;
+    const Func      *f;      /* for messages */
+    const char      *block;  /* "" outside */
+    Launch          *launch; /* NULL outside */
+    bool             bad, left;
+    Scalar           result; /* of the function that was left */
+    int              depth;
+    IdxEnv           env;
+    Scalar           lanes[MAX_LANES];
+    bool             on[MAX_LANES];
+} Eval;
+
+/* The first error of a run; later ones are dropped. */
+void eval_fail(Eval *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* How many ids there are, at least 1. */
+size_t eval_span(Range r);
+
+int64_t eval_idx(Eval *e, const Idx *x);
+bool    eval_pred(Eval *e, Pred p);
+void    eval_set_var(Eval *e, const Atom *a, int64_t v);
+
+/* The value of a lane; memos hold until the stamp changes. */
+Scalar eval_prim(Eval *e, const Prim *p, uint32_t lane);
+bool   eval_cond(Eval *e, const Prim *p);
+
+/* Memory of b where it is known now, else NULL with an error. */
+Mem *eval_mem(Eval *e, const Buffer *b);
+void eval_set_mem(Eval *e, const Buffer *b, uint8_t *at, uint8_t *first, uint8_t *end);
+/* Fresh memory, full of 0xff. */
+void eval_alloc(Eval *e, const Buffer *b);
+/* As much memory as the buffer says there is, from cell 0 at `at`. */
+void eval_view(Eval *e, const Buffer *b, uint8_t *at);
+/* Address of a lane of a cell or of its member, or NULL with an error if that may not be touched.
+ */
+uint8_t *eval_address(Eval *e, const Buffer *b, const Idx *const *index, const AbiMember *member,
+                      uint32_t lane);
+
+void eval_stmt(Eval *e, const Stmt *s);
+
+/* A loop bound to a number of the launch: the round of this thread, if it is one. */
+void eval_bound(Eval *e, const Stmt *s);
+
+/* Run the body of a device function, whose parameters are set, by all threads of all blocks. */
+void eval_launch(Eval *e, const Func *f, const int64_t grid[3], const int64_t block[3]);
+
+/* A thread is about to read a cell, or to store the n bytes at `value` there: an error if another
+ * one may do so at the same time. */
+void launch_read(Eval *e, const Buffer *b, const uint8_t *at);
+void launch_write(Eval *e, const Buffer *b, const uint8_t *at, const uint8_t *value, uint32_t n);
+
+#endif

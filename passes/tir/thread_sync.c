@@ -1,0 +1,367 @@
+/* thread_sync: barriers where threads of a block meet in shared memory.
+ *
+ *   for %k < 4 seq { %s[%t] = %x[%k*8+%t]   for %i < 8 reduce { .. %s[%i] } }
+ *     -> for %k < 4 seq { barrier   %s[%t] = ..   barrier   for %i < 8 reduce { .. %s[%i] } }
+ *
+ * Walks a function of a device in the order in which it runs and keeps what has touched shared
+ * memory since the last barrier.  A statement that reads what was stored, or stores what was read
+ * or stored, gets a barrier before it, unless both are at the same index, which is a cell of the
+ * thread's own. What a round of a loop leaves behind meets the next round, so a loop with both
+ * kinds of access is walked a second time with that.  A barrier is for all threads: none stands
+ * under a condition that threads may answer differently, nor in a loop whose rounds they may count
+ * differently; `cooperate` leaves no memory shared that would need one there, and where a
+ * schedule's does, that is an error. Cost: a walk for each level of loops. */
+#include "passes/passes.h"
+#include "passes/tir/util.h"
+
+#include <stdlib.h>
+
+enum { MOST_CELLS = 16 }; /* of a buffer, that are known apart */
+
+typedef struct {
+    const Buffer     *buffer;
+    const Idx *const *index; /* NULL: any */
+    bool              read, written;
+} Touch;
+
+typedef struct {
+    VEC(Touch) at;
+} Touches;
+
+typedef struct {
+    Ctx        *c;
+    const Func *f;
+    const Idx  *axis[AXIS_COUNT];
+    AtomSet    *uneven;            /* variables that differ among the threads of a block */
+    VEC(const LoopData *) threads; /* loops bound to their numbers */
+    bool failed;
+} Sync;
+
+/* ---- what a statement touches -------------------------------------------------------------------- */
+
+static bool same_index(const Touch *a, const Touch *b)
+{
+    for (uint32_t i = 0; a->index && b->index && i < a->buffer->ndim; i++)
+        if (a->index[i] != b->index[i])
+            return false;
+    return a->index && b->index;
+}
+
+static int64_t common_factor(int64_t g, const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++)
+        g = gcd_i64(g, x->t[i].coef);
+    return g;
+}
+
+/* No two threads meet there: ranges apart, or remainders by what all steps are multiples of. */
+static bool other_cells(const Touch *a, const Touch *b)
+{
+    for (uint32_t i = 0; a->index && b->index && i < a->buffer->ndim; i++) {
+        const Idx *x = a->index[i], *y = b->index[i];
+        int64_t    g = common_factor(common_factor(0, x), y);
+        if (x->hi < y->lo || y->hi < x->lo || (g > 1 && (x->c0 - y->c0) % g))
+            return true;
+    }
+    return false;
+}
+
+static void touch(Ctx *c, Touches *t, Touch one)
+{
+    uint32_t n = 0;
+
+    if (one.buffer->scope != SCOPE_SHARED)
+        return;
+    for (uint32_t i = 0; i < t->at.n; i++) {
+        Touch *known = &t->at.at[i];
+        if (known->buffer != one.buffer)
+            continue;
+        if (same_index(known, &one) || !known->index || ++n == MOST_CELLS) {
+            known->index = same_index(known, &one) ? one.index : NULL;
+            known->read |= one.read;
+            known->written |= one.written;
+            return;
+        }
+    }
+    vec_push(c->arena, &t->at, one);
+}
+
+typedef struct {
+    Ctx     *c;
+    Touches *into;
+} Collect;
+
+static bool collect_store(void *user, const Stmt *s)
+{
+    Collect *x = user;
+
+    if (s->kind == STMT_STORE)
+        touch(x->c, x->into, (Touch){s->u.store.buffer, s->u.store.index, false, true});
+    return true;
+}
+
+static void collect_load(void *user, const Prim *p)
+{
+    Collect *x = user;
+
+    if (p->kind == PRIM_LOAD)
+        touch(x->c, x->into, (Touch){p->u.load.buffer, p->u.load.index, true, false});
+}
+
+static Touches touched(Ctx *c, const Stmt *s)
+{
+    Touches  t = {0};
+    Collect  x = {c, &t};
+    TirVisit v = {&x, collect_store, NULL, collect_load, NULL};
+
+    stmt_visit(s, &v);
+    return t;
+}
+
+/* By how much the numbers of a block's threads move the index: the loops over them in steps, the
+ * largest last; false if a term is of another form. */
+static bool thread_terms(const Sync *x, const Idx *at, uint32_t *n, int64_t step[], int64_t count[],
+                         uint32_t *axes)
+{
+    for (uint32_t i = 0; i < at->nterms; i++) {
+        const Atom     *a = at->t[i].atom;
+        const LoopData *l = NULL;
+        int64_t         e;
+        uint32_t        k = *n;
+        for (uint32_t j = 0; j < x->threads.n; j++)
+            if (x->threads.at[j]->var == a)
+                l = x->threads.at[j];
+        if (!l && a->kind == ATOM_VAR && !atomset_has(x->uneven, a))
+            continue;
+        if (!l || *n == AXIS_COUNT || !idx_is_const(l->extent, &e) || *axes & 1u << l->bind)
+            return false;
+        for (; k > 0 && step[k - 1] > llabs(at->t[i].coef); k--)
+            step[k] = step[k - 1], count[k] = count[k - 1];
+        step[k] = llabs(at->t[i].coef);
+        count[k] = e;
+        *axes |= 1u << l->bind;
+        ++*n;
+    }
+    return true;
+}
+
+/* Each thread of a block comes to another cell. */
+static bool cell_a_thread(const Sync *x, const Touch *t)
+{
+    uint32_t axes = 0;
+
+    for (uint32_t i = 0; i < t->buffer->ndim; i++) {
+        int64_t  step[AXIS_COUNT + 1], count[AXIS_COUNT + 1], below = 0;
+        uint32_t n = 0;
+        if (!thread_terms(x, t->index[i], &n, step, count, &axes))
+            return false;
+        for (uint32_t k = 0; k < n; k++) { /* the smaller steps together do not reach the next */
+            if (step[k] <= below)
+                return false;
+            below += step[k] * (count[k] - 1);
+        }
+    }
+    for (int a = AXIS_THREAD_X; a <= AXIS_THREAD_Z; a++) {
+        int64_t e = 0;
+        if (x->axis[a] && !(axes & 1u << a) && !(idx_is_const(x->axis[a], &e) && e == 1))
+            return false;
+    }
+    return true;
+}
+
+static bool meets(const Sync *x, const Touches *before, const Touches *now)
+{
+    for (uint32_t i = 0; i < before->at.n; i++)
+        for (uint32_t k = 0; k < now->at.n; k++) {
+            const Touch *a = &before->at.at[i], *b = &now->at.at[k];
+            if (a->buffer == b->buffer && (a->written || b->written) && !other_cells(a, b) &&
+                !(same_index(a, b) && cell_a_thread(x, a)))
+                return true;
+        }
+    return false;
+}
+
+static void join(Ctx *c, Touches *to, const Touches *more)
+{
+    for (uint32_t i = 0; i < more->at.n; i++)
+        touch(c, to, more->at.at[i]);
+}
+
+static Touches copy_of(Ctx *c, const Touches *t)
+{
+    Touches to = {0};
+
+    join(c, &to, t);
+    return to;
+}
+
+/* In the next round of the loop over v, what v chose is another cell. */
+static void move_on(Touches *t, const Atom *v)
+{
+    for (uint32_t i = 0; i < t->at.n; i++) {
+        Touch *k = &t->at.at[i];
+        bool   moves = false;
+        for (uint32_t d = 0; k->index && d < k->buffer->ndim; d++)
+            moves = moves || idx_uses(k->index[d], v);
+        if (moves)
+            k->index = NULL;
+    }
+}
+
+/* A barrier belongs inside of s, whatever is around it. */
+static bool waits_within(Sync *x, const Stmt *s)
+{
+    Touches before = {0}, now;
+    bool    waits = false;
+
+    for (uint32_t i = 0; i < s->nkids && !waits; i++) {
+        now = touched(x->c, s->kids[i]);
+        waits = waits_within(x, s->kids[i]) || (s->kind == STMT_SEQ && meets(x, &before, &now));
+        join(x->c, &before, &now);
+    }
+    if (s->kind == STMT_FOR && !s->u.loop.bind && !waits) { /* a round and the next */
+        now = copy_of(x->c, &before);
+        move_on(&before, s->u.loop.var);
+        waits = meets(x, &before, &now);
+    }
+    return waits;
+}
+
+/* ---- who takes part ------------------------------------------------------------------------------ */
+
+typedef struct {
+    const AtomSet *uneven;
+    bool           found;
+} Uneven;
+
+static void find_uneven(void *user, const Idx *x)
+{
+    Uneven *u = user;
+
+    u->found = u->found || idx_uses_any(x, u->uneven);
+}
+
+/* What memory holds may differ by thread. */
+static void find_load(void *user, const Prim *p)
+{
+    Uneven *u = user;
+
+    u->found = u->found || p->kind == PRIM_LOAD;
+}
+
+static bool even_idx(const Sync *x, const Idx *i)
+{
+    Uneven u = {x->uneven, false};
+
+    idx_visit(i, &(TirVisit){&u, NULL, NULL, find_load, find_uneven});
+    return !u.found;
+}
+
+static bool even_prim(const Sync *x, const Prim *p)
+{
+    Uneven u = {x->uneven, false};
+
+    prim_visit(p, &(TirVisit){&u, NULL, NULL, find_load, find_uneven});
+    return !u.found;
+}
+
+/* All threads of a block take the rounds, or the arm, together. */
+static bool is_even(const Sync *x, const Stmt *s)
+{
+    const LoopData *l = &s->u.loop;
+
+    if (s->kind == STMT_FOR && l->bind)
+        return l->bind < AXIS_THREAD_X || l->extent == x->axis[l->bind];
+    if (s->kind == STMT_FOR)
+        return even_idx(x, l->extent);
+    if (s->kind == STMT_IF)
+        return even_prim(x, s->u.cond);
+    return s->kind == STMT_SEQ || s->kind == STMT_ALLOC;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------------- */
+
+static const Stmt *walk(Sync *x, const Stmt *s, Touches *before);
+
+/* All of s between two barriers. */
+static const Stmt *whole(Sync *x, const Stmt *s, const Touches *now, Touches *before)
+{
+    const Stmt *both[2] = {stmt_barrier(x->c), s};
+    bool        wait = meets(x, before, now);
+
+    if (wait)
+        *before = (Touches){0};
+    join(x->c, before, now);
+    return wait ? stmt_seq(x->c, 2, both) : s;
+}
+
+static const Stmt *loop(Sync *x, const Stmt *s, Touches *before)
+{
+    Touches     after = copy_of(x->c, before);
+    const Stmt *body = walk(x, s->kids[0], &after);
+
+    if (!s->u.loop.bind) { /* what a round leaves meets the next */
+        move_on(&after, s->u.loop.var);
+        join(x->c, &after, before);
+        body = walk(x, s->kids[0], &after);
+        move_on(&after, s->u.loop.var);
+    }
+    join(x->c, before, &after); /* or there is no round at all */
+    return stmt_with_kids(x->c, s, &body);
+}
+
+static const Stmt *kids(Sync *x, const Stmt *s, Touches *before)
+{
+    const Stmt **to = NEW_ARRAY(x->c->arena, const Stmt *, s->nkids + 1);
+    Touches      first = copy_of(x->c, before);
+
+    for (uint32_t i = 0; i < s->nkids; i++) {
+        Touches arm = copy_of(x->c, &first);
+        to[i] = walk(x, s->kids[i], s->kind == STMT_IF ? &arm : before);
+        if (s->kind == STMT_IF)
+            join(x->c, before, &arm);
+    }
+    return stmt_with_kids(x->c, s, to);
+}
+
+static const Stmt *walk(Sync *x, const Stmt *s, Touches *before)
+{
+    Touches now = touched(x->c, s);
+    bool    around =
+        s->kind == STMT_SEQ || s->kind == STMT_ALLOC || (s->kind == STMT_FOR && s->u.loop.bind);
+
+    if (s->kind == STMT_FOR && (s->u.loop.bind >= AXIS_THREAD_X || !even_idx(x, s->u.loop.lo)))
+        atomset_add(x->uneven, s->u.loop.var);
+    if (s->kind == STMT_FOR && s->u.loop.bind >= AXIS_THREAD_X)
+        vec_push(x->c->arena, &x->threads, &s->u.loop);
+    if (!now.at.n)
+        return s;
+    if (!waits_within(x, s) && !(is_even(x, s) && around))
+        return whole(x, s, &now, before);
+    if (is_even(x, s))
+        return s->kind == STMT_FOR ? loop(x, s, before) : kids(x, s, before);
+    if (!x->failed)
+        error_at(x->c, E_SCHEDULE, s->loc,
+                 "@%s: shared memory is stored and read where the threads of a block part",
+                 x->f->name);
+    x->failed = true;
+    return s;
+}
+
+static const Func *sync_func(Ctx *c, void *user, const Func *f)
+{
+    Sync    x = {.c = c, .f = f, .uneven = atomset_new(c->arena)};
+    Touches none = {0};
+
+    (void)user;
+    if (f->kind != FUNC_DEVICE)
+        return f;
+    func_axes(f, x.axis);
+    const Stmt *body = walk(&x, f->body, &none);
+    return x.failed ? NULL : body == f->body ? f : func_with_body(c, f, body);
+}
+
+const TirModule *thread_sync(Ctx *c, const TirModule *m)
+{
+    return tirmod_map(c, m, sync_func, NULL);
+}

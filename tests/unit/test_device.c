@@ -1,0 +1,145 @@
+/* Device code without a device: lowered for OpenCL and run by the interpreter, which carries out
+ * launches thread by thread and reports races, barriers that not all threads come to, and accesses
+ * out of bounds.  Every operator by its tests/ops/<operator>.case, and networks whose kernels share
+ * memory among threads, against the same network evaluated as a graph.
+ *
+ *     test_device [operator] */
+#include "tests/unit/cases.h"
+#include "tests/unit/net.h"
+
+#include "compile/compile.h"
+
+static uint32_t level;
+
+static size_t type_bytes(const Type *t)
+{
+    int64_t elems = 0;
+
+    type_elems(t, &elems);
+    return (size_t)elems * dtype_bytes(t->dtype);
+}
+
+/* What is wrong, or NULL: the results are in `out`. */
+static const char *run_launches(Ctx *c, const Module *m, uint32_t nin, const Const *const *in,
+                                uint32_t most, const Const **out)
+{
+    CompileOptions o = {.path = "model", .target = "opencl", .entry = "model"};
+    Compiled       x;
+    void          *args[2 * MAX_OPERANDS + 2];
+    uint32_t       n = 0;
+
+    o.passes.opt_level = level;
+    o.passes.jobs = 1;
+    o.weights_mode = WEIGHTS_FILE;
+    compile_start(c, &x, &o);
+    x.imported = m;
+    if (!compile_target(c, &x) || !compile_graph(c, &x) || !compile_plan(c, &x) ||
+        !compile_weights(c, &x))
+        return "does not compile";
+    const Plan *p = x.plan;
+    for (uint32_t i = 0; i < nin; i++)
+        args[n++] = (void *)(uintptr_t)in[i]->data.at;
+    if (p->nout > most)
+        return "another number of results";
+    for (uint32_t i = 0; i < p->nout; i++)
+        args[n++] = memory(c, type_bytes(p->out[i].type));
+    args[n++] = memory(c, p->arena_bytes + p->private_bytes);
+    args[n++] = (void *)(uintptr_t)x.weights.at;
+    if (!tir_eval(c, p->tir, p->tir->funcs[p->tir->nfuncs - 1], n, args, 0, NULL))
+        return "does not run";
+    for (uint32_t i = 0; i < p->nout; i++)
+        out[i] =
+            const_new(c, NULL, p->out[i].type, (Bytes){args[nin + i], type_bytes(p->out[i].type)});
+    return NULL;
+}
+
+static void check_operator(const Case *k)
+{
+    const char  *how = level ? "launches, -O3" : "launches, -O0", *wrong;
+    const Const *out[MAX_OPERANDS];
+
+    check_count++;
+    if ((wrong = run_launches(k->c, k->m, k->nin, k->in, k->nout, out))) {
+        failed(k, how, wrong);
+        return;
+    }
+    for (uint32_t i = 0; i < k->nout; i++)
+        if (!same_numbers(k, how, i, out[i]))
+            return;
+}
+
+/* ---- networks ------------------------------------------------------------------------------------ */
+
+static const char *const networks[] = {
+    /* tiles of products in shared memory */
+    "fn @main(%x: Tensor[(32, 64), f32], %w: Tensor[(48, 64), f32], %b: Tensor[(48,), f32]) {\n"
+    "  nn.relu(nn.bias_add(nn.dense(%x, %w), %b))\n}\n",
+    "fn @main(%x: Tensor[(3, 32, 48), f32], %y: Tensor[(3, 64, 48), f32],\n"
+    "         %z: Tensor[(64, 16), f32]) {\n"
+    "  (nn.relu(nn.batch_matmul(%x, %y)), nn.matmul(reshape(%x, newshape=[72, 64]), %z),\n"
+    "   nn.matmul(reshape(%x, newshape=[16, 288]), reshape(%y, newshape=[288, 32])))\n}\n",
+    "const @w: Tensor[(32, 32), f32] = splat(0.125)\n"
+    "fn @main(%x: Tensor[(16, 32), f32]) {\n"
+    "  tanh(nn.dense(nn.softmax(nn.dense(%x, const @w), axis=-1), const @w))\n}\n",
+    /* halos, pools, several launches */
+    "const @u: Tensor[(8, 8, 3, 3), f32] = splat(0.02)\n"
+    "fn @main(%x: Tensor[(1, 3, 12, 11), f32], %w: Tensor[(8, 3, 3, 3), f32],\n"
+    "         %d: Tensor[(8, 1, 3, 3), f32], %v: Tensor[(16, 8), f32]) {\n"
+    "  %0 = nn.relu(nn.conv2d(%x, %w, padding=[1, 1, 1, 1], strides=[2, 2]));\n"
+    "  %1 = nn.conv2d(%0, const @u, padding=[1, 1, 1, 1]);\n"
+    "  %2 = add(nn.conv2d(%1, %d, padding=[1, 1, 1, 1], groups=8), %0);\n"
+    "  %3 = concatenate((nn.max_pool2d(%2, pool_size=[3, 3], padding=[1, 1, 1, 1]), %1), axis=1);\n"
+    "  (%3, nn.dense(reshape(nn.global_avg_pool2d(%2), newshape=[1, 8]), %v))\n}\n",
+    "fn @main(%x: Tensor[(2, 16, 32), f32], %g: Tensor[(32), f32], %b: Tensor[(32), f32]) {\n"
+    "  %0 = nn.layer_norm(%x, %g, %b, axis=-1);\n"
+    "  %1 = nn.softmax(nn.batch_matmul(%0, %0, transpose_b=true), axis=-1);\n"
+    "  (nn.batch_matmul(%1, %0, transpose_b=false), cumsum(%x, axis=1), sort(%x, axis=1))\n}\n",
+};
+
+static void check_network(const char *text)
+{
+    Arena              *arena = arena_new(NULL);
+    Diags              *diags = diags_new(arena);
+    Ctx                *c = ctx_new(arena, diags, op_table);
+    Net                 net = {.c = c, .seed = 7};
+    const Const        *in[MAX_OPERANDS], *out[MAX_OPERANDS];
+    const Const *const *want;
+    const char         *wrong = "does not parse";
+    uint32_t            nin = 0, nwant = 0;
+    StrBuf              said = strbuf(arena);
+    const Module       *m =
+        relay_parse(c, "net", (Bytes){(const uint8_t *)text, strlen(text)}, (Bytes){0});
+    const Expr *f = m ? module_func(m, "main") : NULL;
+
+    check_count++;
+    for (nin = 0; f && nin < func_nparams(f); nin++)
+        in[nin] = float_noise(&net, func_param(f, nin)->type, -1, 1);
+    if (f && !relay_eval(c, m, nin, in, &nwant, &want))
+        wrong = "the graph is not evaluated";
+    else if (f)
+        wrong = run_launches(c, m, nin, in, nwant, out);
+    for (uint32_t i = 0; !wrong && i < nwant; i++)
+        for (size_t k = 0; !wrong && k < want[i]->data.n; k += 4)
+            if (!close_enough(dtype_get_f(DT_F32, out[i]->data.at + k),
+                              dtype_get_f(DT_F32, want[i]->data.at + k), 1e-4))
+                wrong = arena_printf(arena, "number %zu of result %u differs", k / 4, i);
+    if (wrong) {
+        diag_print(diags, DIAG_TEXT, &said);
+        printf("%s\n-O%u: %s\n%s\n", text, level, wrong, said.at ? said.at : "");
+        check_failures++;
+    }
+    ctx_free(c);
+    arena_free(arena);
+}
+
+int main(int argc, char **argv)
+{
+    for (level = 0; level < 4; level += 3) {
+        for (uint32_t i = 0; argc < 2 && i < COUNT(networks); i++)
+            check_network(networks[i]);
+        for (uint32_t i = 0; i < op_table.n; i++)
+            if (on_tensors(&op_table.at[i]) && (argc < 2 || !strcmp(argv[1], op_table.at[i].text)))
+                run_file(op_table.at[i].text, UINT32_MAX, check_operator);
+    }
+    return check_result();
+}
