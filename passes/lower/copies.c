@@ -1,6 +1,8 @@
 /* Kernels that move values from one place to another: no operator's, they are made as flat TIR.
  *
  *     func @copy.f32.4 (%src: f32[4], %dst: f32[4] written) { for %i < 4 { %dst[%i] = %src[%i] } }
+ *     func @state.f32.4 (%src: f32[4], %dst: f32[4] written) {
+ *       if addr(%src[0]) != addr(%dst[0]) { for %i < 4 { %dst[%i] = %src[%i] } } }
  *     func @update.f32.i64.8x4 (%src: f32[4], %at: i64[1], %dst: f32[32] written) {
  *       if 0 <= %at[0] && %at[0] < 8 {
  *         for %i < 4 { %dst[4*read(%at[0], 0, 7) + %i] = %src[%i] } } }
@@ -60,12 +62,21 @@ static const Stmt *for_all(Ctx *c, const Atom *i, const Idx *n, const Stmt *body
     return stmt_for(c, loop, body, NO_LOC);
 }
 
-const Func *copy_kernel(Copies *x, DType dtype, const Idx *n)
+/* Does b begin elsewhere than a? */
+static const Prim *elsewhere(Ctx *c, const Buffer *a, const Buffer *b)
+{
+    const Idx *zero = idx_const(c->arith, 0);
+
+    return prim_not(c, prim_eq(c, prim_addr(c, a, &zero, NULL), prim_addr(c, b, &zero, NULL)));
+}
+
+const Func *copy_kernel(Copies *x, DType dtype, const Idx *n, bool unless_there)
 {
     Ctx        *c = x->c;
     DType       t = dtype_cell(dtype);
-    const char *name = intern_printf(c->strings, "copy.%s.%s%lld", dtype_text(c, t),
-                                     idx_is_const(n, NULL) ? "" : "upto", (long long)n->hi);
+    const char *name =
+        intern_printf(c->strings, "%s.%s.%s%lld", unless_there ? "state" : "copy", dtype_text(c, t),
+                      idx_is_const(n, NULL) ? "" : "upto", (long long)n->hi);
     const Func *had = find_copy(x, last_name(x, name));
     Param       params[3];
     uint32_t    nparams = 0;
@@ -80,8 +91,10 @@ const Func *copy_kernel(Copies *x, DType dtype, const Idx *n)
 
     params[nparams++] = (Param){src, NULL, false};
     params[nparams++] = (Param){dst, NULL, true};
-    return add_copy(x, name, nparams, params,
-                    for_all(c, i, extent, stmt_store(c, dst, &at, prim_load(c, src, &at))));
+    const Stmt *copy = for_all(c, i, extent, stmt_store(c, dst, &at, prim_load(c, src, &at)));
+    if (unless_there)
+        copy = stmt_if(c, elsewhere(c, src, dst), copy, NULL);
+    return add_copy(x, name, nparams, params, copy);
 }
 
 const Func *update_kernel(Copies *x, DType dtype, DType position, const Idx *slices, const Idx *n)

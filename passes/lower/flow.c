@@ -81,12 +81,8 @@ void emit_update(Program *p, ValueScope *s, const Expr *e, Values **out)
 
     for (uint32_t i = 0; i < 2; i++)
         in[i] = values_of(s, call_arg(e, i + 1))->at[0];
-    if (!is_last_use(s, x)) {
-        Value own = {slot_new(p, PLACE_ARENA, 0, e->type, "update"), e->type};
-        item_copy(p, s, to, own, e->loc);
-        own.slot->first = p->at;
-        to = own;
-    }
+    if (!is_last_use(s, x))
+        to = copied(p, s, (Value){to.slot, e->type}, "update", e->loc);
     it = item_new(p, s, ITEM_UPDATE, e->loc);
     it->nin = 2;
     it->in = DUP_ARRAY(p->c->arena, in, 2);
@@ -162,10 +158,7 @@ static void move_all(Round *r, ValueScope *s, uint32_t begin, Loc loc)
             while (r->at[next].moved)
                 next++;
             Carried *x = &r->at[next];
-            Value aside = {slot_new(p, PLACE_ARENA, 0, x->at.type, x->at.slot->name), x->at.type};
-            item_copy(p, s, x->at, aside, loc);
-            aside.slot->first = p->at;
-            r->at[x->readers].next = aside;
+            r->at[x->readers].next = copied(p, s, x->at, x->at.slot->name, loc);
             x->reads = 0;
             vec_push(p->c->scratch, &ready, x);
         }
@@ -200,18 +193,10 @@ static Values *arg_values(const Loop *l, uint32_t i)
  * value's, if nobody else reads it. */
 static Value carry(Loop *l, Value from, const char *name, bool taken)
 {
-    Program *p = l->p;
-    Value    to = from;
+    Value at = taken ? from : copied(l->p, l->s, from, name, l->call->loc);
 
-    if (taken) {
-        to.slot->kind = SLOT_CARRIED;
-        return to;
-    }
-    to.slot = slot_new(p, PLACE_ARENA, 0, from.type, name);
-    to.slot->kind = SLOT_CARRIED;
-    item_copy(p, l->s, from, to, l->call->loc);
-    to.slot->first = p->at;
-    return to;
+    at.slot->kind = SLOT_CARRIED;
+    return at;
 }
 
 static void begin_loop(Loop *l)

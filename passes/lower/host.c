@@ -233,6 +233,16 @@ static void call_copy(Host *h, const Item *it, const Func *k, const Arg *args, S
         vec_push(c->arena, out, stmt_call(c, k->name, k->nparams, args, !h->alone, it->loc));
 }
 
+/* From a state's input to its output: the caller may have given one memory for both. */
+static bool copies_state(const Host *h, const Item *it)
+{
+    uint64_t    i, o;
+    const Slot *from = slot_root(it->in[0].slot, &i), *to = slot_root(it->out[0].slot, &o);
+
+    return from->place == PLACE_INPUT && to->place == PLACE_OUTPUT && i == 0 && o == 0 &&
+           is_state(h->p, to->index, from->index);
+}
+
 static void emit_copy(Host *h, const Item *it, StmtList *out)
 {
     const Idx *n = type_cells(h->c, it->in[0].type);
@@ -247,7 +257,7 @@ static void emit_copy(Host *h, const Item *it, StmtList *out)
         vec_push(h->c->arena, out, stmt_copy(h->c, d));
         return;
     }
-    const Func *k = copy_kernel(&h->copies, it->in[0].type->dtype, n);
+    const Func *k = copy_kernel(&h->copies, it->in[0].type->dtype, n, copies_state(h, it));
     call_copy(h, it, k, k->nparams == COUNT(a) ? a : a + 1, out);
 }
 
@@ -650,7 +660,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
 
     if (!f)
         return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
-    if (!program_of_main(&p, f, m->out_info) || !kernels_finish(&kernels))
+    if (!program_of_main(&p, f) || !kernels_finish(&kernels))
         return NULL;
     if (p.device && (p.dims.n || p.ncells))
         return error_at(c, E_UNSUPPORTED, NO_LOC,

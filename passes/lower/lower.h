@@ -2,7 +2,8 @@
  *
  *   te_of_func.c  a primitive function as tensor expressions
  *   kernels.c     distinct kernels: schedule, TIR passes, names by content
- *   program.c     main as a list of kernel calls over values
+ *   main.c        what main takes and gives; states
+ *   program.c     its body as a list of kernel calls over values
  *   flow.c        calls of functions, loops among them
  *   memory.c      where every value lies in the arena
  *   storage.c     weights in 16 bits, large results past the caches: the pass of programs
@@ -52,7 +53,7 @@ bool kernels_finish(Kernels *k);
 /* Their functions as they are now, and n more. */
 const TirModule *kernels_module(const Kernels *k, uint32_t n, const Func *const *more);
 
-/* ---- program.c ---- */
+/* ---- main as a list of items ---- */
 
 typedef enum { PLACE_INPUT, PLACE_OUTPUT, PLACE_ARENA, PLACE_CONST, PLACE_DIMS } Place;
 
@@ -72,9 +73,10 @@ struct Slot {
     uint32_t    first, last;   /* positions of the program */
     uint64_t    offset;        /* PLACE_ARENA, decided by memory.c: of the first cell */
     SlotKind    kind;
-    Slot       *in;   /* the slot that this one lies in, or NULL */
-    uint64_t    at;   /* ... and where, in bytes */
-    uint64_t    step; /* ... and how much further each round of the loop around it */
+    Slot       *in;      /* the slot that this one lies in, or NULL */
+    uint64_t    at;      /* ... and where, in bytes */
+    uint64_t    step;    /* ... and how much further each round of the loop around it */
+    const Slot *copy_of; /* what it is a copy of when its life begins, or NULL */
 };
 
 typedef struct {
@@ -140,8 +142,14 @@ struct Program {
     uint32_t calls;            /* of functions, so far */
 };
 
-/* `info`: of the results, or NULL. */
-bool  program_of_main(Program *p, const Expr *main_func, const ModuleIO *info);
+/* ---- main.c ---- */
+
+bool program_of_main(Program *p, const Expr *main_func);
+/* Is result `out` of main the next run's input `in`, which the caller may give in one memory? */
+bool is_state(const Program *p, uint32_t out, uint32_t in);
+
+/* ---- program.c ---- */
+
 Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name);
 /* What s lies in at last, and where; s itself if it has memory of its own. */
 Slot *slot_root(const Slot *s, uint64_t *at);
@@ -171,6 +179,8 @@ Values *values_of(const ValueScope *s, const Expr *e); /* NULL: none yet */
 bool  program_walk(Program *p, ValueScope *s, const Expr *e);
 Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc);
 void  item_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc);
+/* A copy in memory of its own. */
+Value copied(Program *p, ValueScope *s, Value from, const char *name, Loc loc);
 
 /* How often all below e uses each node. */
 Map *uses_below(Ctx *c, const Expr *e);
@@ -201,8 +211,9 @@ typedef struct {
     VEC(const Func *) all;
 } Copies;
 
-/* Copies n cells, which is the first parameter where it is no number. */
-const Func *copy_kernel(Copies *x, DType t, const Idx *n);
+/* Copies n cells, which is the first parameter where it is no number; `unless_there`: if they do
+ * not lie there already. */
+const Func *copy_kernel(Copies *x, DType t, const Idx *n, bool unless_there);
 /* Copies n cells to a slice of so many, whose number is read from memory; both are the first
  * parameters where one is no number. */
 const Func *update_kernel(Copies *x, DType t, DType position, const Idx *slices, const Idx *n);

@@ -6,10 +6,7 @@
  * plan_views chose are parts of one (docs/design/views.md); `if` becomes two nested lists that
  * write the same result slots, and a node needed by both a branch and the code around it is
  * computed before the `if`.  Every slot records the first and last position that touches it: its
- * life.
- *
- * A result of main is written straight into the caller's output where its storage allows.  On a
- * device, inputs and outputs are copies to and from values in the arena. */
+ * life.  What main takes and gives is in main.c. */
 #include "passes/lower/lower.h"
 
 #include "passes/graph/graph.h"
@@ -240,6 +237,16 @@ void item_copy(Program *p, ValueScope *s, Value from, Value to, Loc loc)
     slot_touch(p, to.slot);
 }
 
+Value copied(Program *p, ValueScope *s, Value from, const char *name, Loc loc)
+{
+    Value to = {slot_new(p, PLACE_ARENA, 0, from.type, name), from.type};
+
+    item_copy(p, s, from, to, loc);
+    to.slot->first = p->at;
+    to.slot->copy_of = from.slot;
+    return to;
+}
+
 /* ---- parts of one memory: what plan_views left outside of kernels ---------------------------- */
 
 /* Can all of a value's memory become a part of another? */
@@ -265,9 +272,7 @@ static bool emit_join(Program *p, ValueScope *s, const Expr *e, Value *out)
         if (!can_be_part(p->c, &v->at[i])) {
             if (v->at[i].type->halo)
                 return error_at(p->c, E_PASS, e->loc, "operand %u cannot lie in the result", i);
-            part = slot_new(p, PLACE_ARENA, 0, v->at[i].type, "copy");
-            item_copy(p, s, v->at[i], (Value){part, v->at[i].type}, e->loc);
-            part->first = p->at;
+            part = copied(p, s, v->at[i], "copy", e->loc).slot;
         }
         if (part->kind == SLOT_OWN)
             part->kind = SLOT_PART;
@@ -628,94 +633,6 @@ bool program_walk(Program *p, ValueScope *s, const Expr *root)
         todo.n--;
         if (!emit(p, s, e, around))
             return false;
-    }
-    return true;
-}
-
-/* ---- main ---- */
-
-/* Storage that can be the caller's output instead of the arena: a kernel or an `if` made all of it,
- * it has no border, and no other output took it.  `state`: the input that may lie in the same
- * memory has been read for the last time before. */
-static bool can_be_output(const Slot *s, const Type *t, const Slot *state)
-{
-    return s->place == PLACE_ARENA && !s->in && !t->halo && !s->type->halo &&
-           (!state || s->first > state->last);
-}
-
-/* Results that are inputs as they came, before any output that may lie on an input is written. */
-static void save_inputs(Program *p, ValueScope *s, Value *out, uint32_t n, Loc loc)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (out[i].slot->place != PLACE_INPUT)
-            continue;
-        Value to = {slot_new(p, PLACE_ARENA, 0, out[i].type, "state"), out[i].type};
-        item_copy(p, s, out[i], to, loc);
-        to.slot->first = p->at;
-        out[i] = to;
-    }
-}
-
-/* The symbolic dimensions of main's parameters, in order. */
-static AtomList types_dims(Ctx *c, uint32_t n, const Type *const *t)
-{
-    const Buffer **b = NEW_ARRAY(c->scratch, const Buffer *, n + 1);
-
-    for (uint32_t i = 0; i < n; i++)
-        b[i] = buffer_new(c, "x", t[i]->dtype, SCOPE_ARENA, t[i]->n, t[i]->dims);
-    return stmt_free(c, n, b, stmt_seq(c, 0, NULL));
-}
-
-bool program_of_main(Program *p, const Expr *f, const ModuleIO *info)
-{
-    Ctx       *c = p->c;
-    ValueScope s = {
-        .values = map_new(c->arena), .items = &p->items, .uses = uses_below(c, func_body(f))};
-    VEC(const Type *) types = {0};
-    VEC(const char *) names = {0};
-
-    for (uint32_t i = 0; i < func_nparams(f); i++) {
-        const Expr *v = func_param(f, i);
-        if (!v->type || v->type->kind != TYPE_TENSOR)
-            return error_at(c, E_DIM, v->loc, "input '%s' is no tensor", v->u.var.name);
-        Values *in = values_new(p, 1);
-        in->at[0] = (Value){slot_new(p, PLACE_INPUT, i, v->type, v->u.var.name), v->type};
-        if (p->device) {
-            Value at = {slot_new(p, PLACE_ARENA, 0, v->type, v->u.var.name), v->type};
-            item_copy(p, &s, in->at[0], at, v->loc);
-            at.slot->first = p->at;
-            in->at[0] = at;
-        }
-        map_put(s.values, v->id, in);
-        vec_push(c->arena, &types, v->type);
-        vec_push(c->arena, &names, v->u.var.name);
-    }
-    p->dims = types_dims(c, types.n, types.at);
-    p->n_in = types.n;
-    p->in_types = types.at;
-    p->in_names = names.at;
-    if (!program_walk(p, &s, func_body(f)))
-        return false;
-    Values *out = values_of(&s, func_body(f));
-    bool    states = false;
-    for (uint32_t i = 0; i < out->n; i++)
-        states = states || (info && info[i].state);
-    if (states)
-        save_inputs(p, &s, out->at, out->n, f->loc);
-    for (uint32_t i = 0; i < out->n; i++) {
-        Value       v = out->at[i];
-        const Slot *state = info && info[i].state
-                                ? values_of(&s, func_param(f, info[i].state - 1))->at[0].slot
-                                : NULL;
-        if (!p->device && can_be_output(v.slot, v.type, state)) {
-            v.slot->place = PLACE_OUTPUT;
-            v.slot->index = i;
-        } else {
-            Value to = {slot_new(p, PLACE_OUTPUT, i, v.type, "output"), v.type};
-            item_copy(p, &s, v, to, f->loc);
-            v = to;
-        }
-        vec_push(c->arena, &p->results, v);
     }
     return true;
 }

@@ -1,7 +1,8 @@
 /* Control flow (docs/design/flow.md): functions that call themselves, as loops.  Each program is
  * evaluated as Relay; then it is lowered at -O0 and -O3, run by the interpreter, and compiled for
  * this machine and run on 1, 2 and 3 threads that meet at barriers, and, without a barrier, phase
- * by phase. All give the same values.  Memory is full of NaN each time. */
+ * by phase. All give the same values.  Memory is full of NaN each time.  Then with results of an
+ * input's type as states, in memory of their own and in that of the inputs. */
 #include "backends/backend.h"
 #include "machine/machine.h"
 #include "passes/passes.h"
@@ -15,6 +16,7 @@ enum { MOST_RESULTS = 4, MOST_INPUTS = 4 };
 
 typedef struct {
     const char *name, *text;
+    int         copies; /* that are left with states; -1: whatever is needed */
 } Case;
 
 #define F4 "Tensor[(4), f32]"
@@ -23,8 +25,11 @@ typedef struct {
 #define B "Tensor[(), bool]"
 
 static const Case cases[] = {
-#define CASE(name, text) {name, text},
+#define CASE(name, text) {name, text, -1},
+#define STATES(name, copies, text) {name, text, copies},
 #include "tests/unit/flow_cases.def"
+#include "tests/unit/state_cases.def"
+#undef STATES
 #undef CASE
 };
 
@@ -80,15 +85,22 @@ static void check_results(Test *t, const char *how, void *const *got)
         }
 }
 
-static void interpret(Test *t, const Plan *p)
+/* Memory of inputs and results; `shared`: states lie in that of their inputs. */
+static void tensors(Test *t, const Plan *p, bool shared, void **at, void **to)
+{
+    for (uint32_t i = 0; i < t->nin; i++)
+        at[i] = memcpy(memory(t->c, t->in[i]->data.n), t->in[i]->data.at, t->in[i]->data.n);
+    for (uint32_t i = 0; i < p->nout; i++)
+        to[i] =
+            shared && p->out[i].state ? at[p->out[i].state - 1] : result_memory(t, p->out[i].type);
+}
+
+static void interpret(Test *t, const Plan *p, bool shared)
 {
     void    *args[MOST_INPUTS + MOST_RESULTS + 2];
-    uint32_t n = 0;
+    uint32_t n = t->nin + p->nout;
 
-    for (uint32_t i = 0; i < t->nin; i++)
-        args[n++] = (void *)(uintptr_t)t->in[i]->data.at;
-    for (uint32_t i = 0; i < p->nout; i++)
-        args[n++] = result_memory(t, p->out[i].type);
+    tensors(t, p, shared, args, args + t->nin);
     args[n++] = memory(t->c, p->arena_bytes + p->private_bytes);
     args[n++] = memory(t->c, p->weights_bytes);
     if (!fill_weights(t->c, p, args[n - 1]) ||
@@ -117,17 +129,16 @@ static tvmcc_params params_of(Test *t, const Plan *p, uint32_t threads, Gang *ga
     return params;
 }
 
-static void run_compiled(Test *t, const Plan *p, Run *run, uint32_t threads, bool barrier)
+static void run_compiled(Test *t, const Plan *p, Run *run, uint32_t threads, bool barrier,
+                         bool shared)
 {
-    void       *at[MOST_INPUTS], *to[MOST_RESULTS];
-    const char *how = arena_printf(t->c->arena, "%u threads%s", threads, barrier ? "" : ", phases");
-    Gang        gang;
+    void        *at[MOST_INPUTS], *to[MOST_RESULTS];
+    const char  *how = arena_printf(t->c->arena, "%u threads%s%s", threads,
+                                   barrier ? "" : ", phases", shared ? ", states" : "");
+    Gang         gang;
     tvmcc_params params = params_of(t, p, threads, &gang);
 
-    for (uint32_t i = 0; i < t->nin; i++)
-        at[i] = memcpy(memory(t->c, t->in[i]->data.n), t->in[i]->data.at, t->in[i]->data.n);
-    for (uint32_t i = 0; i < p->nout; i++)
-        to[i] = result_memory(t, p->out[i].type);
+    tensors(t, p, shared, at, to);
     if (!barrier)
         params.barrier = NULL;
     if (run(at, to, &params))
@@ -154,15 +165,16 @@ static Jit *compile(Ctx *c, const Plan *p, const PassOptions *o, Run **run)
     return j;
 }
 
-static void compile_and_run(Test *t, const Plan *p, const PassOptions *o)
+static void compile_and_run(Test *t, const Plan *p, const PassOptions *o, bool states)
 {
     Run *run;
     Jit *j = compile(t->c, p, o, &run);
 
-    for (uint32_t threads = 1; run && threads <= 3; threads++) {
-        run_compiled(t, p, run, threads, true);
-        run_compiled(t, p, run, threads, false);
-    }
+    for (uint32_t threads = 1; run && threads <= 3; threads++)
+        for (int shared = 0; shared <= states; shared++) {
+            run_compiled(t, p, run, threads, true, shared);
+            run_compiled(t, p, run, threads, false, shared);
+        }
     if (!run)
         report(t, "compiled", "not compiled");
     if (j)
@@ -186,7 +198,22 @@ static const Const *input(Net *n, const Type *t)
     return const_new(n->c, "in", t, (Bytes){v, (size_t)elems * size});
 }
 
-static void check_level(Test *t, const Module *m, int level)
+static void count_copy(void *user, const Stmt *s)
+{
+    *(int *)user += s->kind == STMT_CALL && !strncmp(s->u.call.callee, "copy.f32.", 9);
+}
+
+/* Those of floats that main always carries out. */
+static int copies(const Plan *p)
+{
+    int n = 0;
+
+    stmt_visit(p->tir->funcs[p->tir->nfuncs - 1]->body,
+               &(TirVisit){.user = &n, .leave = count_copy});
+    return n;
+}
+
+static void check_level(Test *t, const Module *m, int level, bool states)
 {
     PassOptions   o = {.opt_level = level, .verify_each = true, .jobs = 1};
     const Module *now = run_graph_passes(t->c, m, &o);
@@ -196,8 +223,34 @@ static void check_level(Test *t, const Module *m, int level)
         report(t, level ? "-O3" : "-O0", "not lowered");
         return;
     }
-    interpret(t, p);
-    compile_and_run(t, p, &o);
+    for (int shared = 0; shared <= states; shared++)
+        interpret(t, p, shared);
+    compile_and_run(t, p, &o, states);
+    if (states && t->k->copies >= 0 && copies(p) != t->k->copies)
+        report(t, level ? "-O3" : "-O0",
+               arena_printf(t->c->arena, "%d copies, not %d", copies(p), t->k->copies));
+}
+
+/* The module with each result as the state of the first input of its type that is left. */
+static const Module *with_states(Ctx *c, const Module *m)
+{
+    const Expr *f = module_func(m, "main"), *body = func_body(f);
+    uint32_t    n = body->type->kind == TYPE_TENSOR ? 1 : body->type->n;
+    ModuleIO   *out = NEW_ARRAY(c->arena, ModuleIO, n);
+    bool        taken[MOST_INPUTS] = {false};
+    Module     *now = DUP_ARRAY(c->arena, m, 1);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const Type *t = body->type->kind == TYPE_TENSOR ? body->type : body->type->parts[i];
+
+        for (uint32_t k = 0; k < func_nparams(f) && !out[i].state; k++)
+            if (!taken[k] && func_param(f, k)->type == t) {
+                out[i].state = k + 1;
+                taken[k] = true;
+            }
+    }
+    now->out_info = out;
+    return now;
 }
 
 /* Everything is worth a second thread. */
@@ -241,8 +294,11 @@ static void check_case(const Case *k, uint32_t seed)
     if (!m || !relay_eval(c, m, t.nin, t.in, &t.nwant, &t.want)) {
         report(&t, "Relay", "is not evaluated");
     } else {
-        check_level(&t, m, 0);
-        check_level(&t, m, 3);
+        bool states = k->copies >= 0;
+
+        check_level(&t, states ? with_states(c, m) : m, 0, states);
+        states = states || seed % 2;
+        check_level(&t, states ? with_states(c, m) : m, 3, states);
     }
     ctx_free(c);
     arena_free(arena);
@@ -262,7 +318,7 @@ static void check_cancel(const char *text)
 {
     Arena        *arena = arena_new(NULL);
     Ctx          *c = ctx_new(arena, diags_new(arena), op_table);
-    Case          k = {"endless", text};
+    Case          k = {"endless", text, -1};
     Test          t = {.c = c, .k = &k};
     Target        target = slow_target(c, "llvm");
     PassOptions   o = {.opt_level = 3, .jobs = 1};
