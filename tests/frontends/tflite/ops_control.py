@@ -1,0 +1,98 @@
+"""Boxes, and control flow."""
+import numpy as np
+
+from cases import f32, model
+from make_model import Graph, Model
+
+# ---- boxes ----
+
+@model
+def run_suppression(r):
+    m = Model()
+    boxes, scores = m.input("boxes", [20, 4]), m.input("scores", [20])
+    same = [m.const(np.int32(6)), m.const(np.float32(0.3)), m.const(np.float32(0.2))]
+    m.op("NON_MAX_SUPPRESSION_V4", [boxes, scores, *same], [m.output("at", [6], "int32"), m.output("count", [], "int32")])
+    m.op("NON_MAX_SUPPRESSION_V5", [boxes, scores, *same, m.const(np.float32(0))],
+         [m.output("at5", [6], "int32"), m.output("scores5", [6]), m.output("count5", [], "int32")])
+    corner = f32(r, 20, 2, lo=0, hi=4)
+    return m, np.concatenate([corner, corner + f32(r, 20, 2, lo=1, hi=2)], 1), f32(r, 20, lo=0, hi=1)
+
+
+@model
+def run_detection(r):
+    from flatbuffers import flexbuffers
+    m = Model()
+    boxes, scores = m.input("boxes", [1, 12, 4]), m.input("scores", [1, 12, 4])
+    anchors = np.concatenate([f32(r, 12, 2, lo=0, hi=1), f32(r, 12, 2, lo=0.2, hi=0.4)], 1)
+    b = flexbuffers.Builder()
+    with b.Map():
+        for key, v in dict(max_detections=5, max_classes_per_detection=1, detections_per_class=100, num_classes=3).items():
+            b.Int(key, v)
+        b.Bool("use_regular_nms", False)
+        for key, v in dict(nms_score_threshold=0.1, nms_iou_threshold=0.4, y_scale=10.0, x_scale=10.0, h_scale=5.0, w_scale=5.0).items():
+            b.Float(key, v)
+    m.op("TFLite_Detection_PostProcess", [boxes, scores, m.const(anchors)],
+         [m.output("b", [1, 5, 4]), m.output("c", [1, 5]), m.output("s", [1, 5]), m.output("n", [1])], custom=bytes(b.Finish()))
+    return m, f32(r, 1, 12, 4, lo=-2, hi=2), f32(r, 1, 12, 4, lo=0, hi=1)
+
+
+# ---- control flow ----
+
+@model
+def run_if(r):
+    m = Model()
+    x, y = m.input("x", [3]), m.input("y", [3])
+    total, go = m.tensor("total", []), m.tensor("go", [], "bool")
+    m.op("SUM", [x, m.const(np.int32([0]))], total, "ReducerOptions")
+    m.op("GREATER", [total, m.const(np.float32(0))], go)
+    branches = []
+    for op, options in [("ADD", "AddOptions"), ("MUL", "MulOptions")]:
+        g = Graph(m, op)
+        a, b = g.input("a", [3]), g.input("b", [3])
+        g.op(op, [a, b], g.output("c", [3]), options)
+        g.op("ABS", [a], g.output("d", [3]))
+        branches.append(g.number)
+    m.op("IF", [go, x, y], [m.output("c", [3]), m.output("d", [3])], "IfOptions", thenSubgraphIndex=branches[0], elseSubgraphIndex=branches[1])
+    return m, f32(r, 3), f32(r, 3)
+
+
+@model
+def run_while(r):
+    """Rounds until the state is large; one state stays as it is."""
+    m = Model()
+    x = m.input("x", [3])
+    test, body = Graph(m, "test"), Graph(m, "body")
+    s, i, k = test.input("s", [3]), test.input("i", [], "int32"), test.input("k", [1], "int32")
+    large, few = test.tensor("large", [], "bool"), test.tensor("few", [], "bool")
+    most = test.tensor("most", [])
+    test.op("REDUCE_MAX", [s, test.const(np.int32([0]))], most, "ReducerOptions")
+    test.op("LESS", [most, test.const(np.float32(50))], large)
+    test.op("LESS", [i, test.const(np.int32(20))], few)
+    test.op("LOGICAL_AND", [large, few], test.output("go", [], "bool"))
+    s, i, k = body.input("s", [3]), body.input("i", [], "int32"), body.input("k", [1], "int32")
+    flat, t = body.tensor("flat", [3]), body.tensor("t", [3])
+    body.op("RESHAPE", [s, k], flat)
+    body.op("ADD", [flat, flat], t, "AddOptions")
+    body.op("ADD", [t, body.const(np.float32(1))], body.output("s1", [3]), "AddOptions")
+    body.op("ADD", [i, body.const(np.int32(1))], body.output("i1", [], "int32"), "AddOptions")
+    body.graph.outputs.append(k)
+    m.op("WHILE", [x, m.const(np.int32(0)), m.const(np.int32([3]))],
+         [m.output("y", [3]), m.output("rounds", [], "int32"), m.output("k", [1], "int32")], "WhileOptions", condSubgraphIndex=test.number,
+         bodySubgraphIndex=body.number)
+    return m, f32(r, 3, lo=0, hi=2)
+
+
+@model
+def run_variables(r):
+    m = Model()
+    x = m.input("x", [3])
+    once = Graph(m, "once")
+    h = once.tensor("h", [], "resource")
+    once.op("VAR_HANDLE", [], h, "VarHandleOptions", sharedName="w", container="")
+    once.op("ASSIGN_VARIABLE", [h, once.const(f32(r, 3))], [], "AssignVariableOptions")
+    m.op("CALL_ONCE", [], [], "CallOnceOptions", initSubgraphIndex=once.number)
+    h, w = m.tensor("h", [], "resource"), m.tensor("w", [3])
+    m.op("VAR_HANDLE", [], h, "VarHandleOptions", sharedName="w", container="")
+    m.op("READ_VARIABLE", [h], w, "ReadVariableOptions")
+    m.op("MUL", [x, w], m.output("y", [3]), "MulOptions")
+    return m, f32(r, 3)

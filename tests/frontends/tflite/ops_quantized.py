@@ -1,0 +1,221 @@
+"""Quantized values, and weights of another form than floats."""
+import numpy as np
+
+from cases import f32, model
+from make_model import Model, S
+
+# ---- quantized ----
+
+def steps(r, shape, dtype):
+    i = np.iinfo(dtype)
+    return r.integers(i.min, i.max + 1, shape).astype(dtype)
+
+
+def quantized_conv(m, r, x, sx, dtype, cin, cout, name, out_scale, out_zero, per_channel, op="CONV_2D", act=0):
+    kernel = (cout, 3, 3, cin) if op == "CONV_2D" else (1, 3, 3, cout)
+    axis = 0 if op == "CONV_2D" else 3
+    n = cout if per_channel else 1
+    scale = r.uniform(0.01, 0.03, n).astype(np.float32)
+    wide = dtype == "int16"
+    if dtype == "uint8":
+        w = m.const(r.integers(0, 256, kernel).astype(np.uint8), scale=scale, zero=120)
+    else:
+        w = m.const(r.integers(-127, 128, kernel).astype(np.int8), scale=scale, zero=0, axis=axis)
+    b = m.const(r.integers(-900, 900, cout).astype(np.int64 if wide else np.int32), scale=np.float32(sx) * scale, zero=0)
+    y = m.output(name, [1, 6, 5, cout], dtype, scale=out_scale, zero=out_zero)
+    options = dict(padding=0, strideH=1, strideW=1, fusedActivationFunction=act)
+    if op == "CONV_2D":
+        m.op(op, [x, w, b], y, "Conv2DOptions", version=4 if wide else 3, **options)
+    else:
+        m.op(op, [x, w, b], y, "DepthwiseConv2DOptions", version=5 if wide else 3, depthMultiplier=cout // cin, **options)
+
+
+def quantized_convs(r, dtype, zero, out_zero, per_channel):
+    m = Model()
+    scale = 0.0002 if dtype == "int16" else 0.05
+    out = 0.001 if dtype == "int16" else 0.2
+    x = m.input("x", [1, 6, 5, 4], dtype, scale=scale, zero=zero)
+    quantized_conv(m, r, x, scale, dtype, 4, 6, "conv", out, out_zero, per_channel)
+    quantized_conv(m, r, x, scale, dtype, 4, 6, "relu6", out / 4, out_zero if dtype == "int16" else out_zero - 100 if dtype == "int8" else 10,
+                   per_channel, act=3)
+    quantized_conv(m, r, x, scale, dtype, 4, 8, "depthwise", out / 2, out_zero, per_channel, "DEPTHWISE_CONV_2D", act=1)
+    return m, steps(r, (1, 6, 5, 4), dtype)
+
+
+@model
+def step_conv_channels(r):
+    return quantized_convs(r, "int8", -3, 11, True)
+
+
+@model
+def step_conv_tensor(r):
+    return quantized_convs(r, "int8", 5, -7, False)
+
+
+@model
+def step_conv_u8(r):
+    return quantized_convs(r, "uint8", 128, 117, False)
+
+
+@model
+def step_conv_16(r):
+    return quantized_convs(r, "int16", 0, 0, True)
+
+
+@model
+def step_dense(r):
+    m = Model()
+    x = m.input("x", [3, 8], "int8", scale=0.05, zero=4)
+    w = m.const(r.integers(-127, 128, (5, 8)).astype(np.int8), scale=0.02)
+    b = m.const(r.integers(-500, 500, 5).astype(np.int32), scale=0.001)
+    m.op("FULLY_CONNECTED", [x, w, b], m.output("tensor", [3, 5], "int8", scale=0.1, zero=-9), "FullyConnectedOptions", version=4)
+    s = np.float32([0.01, 0.02, 0.03, 0.015, 0.025])
+    w = m.const(r.integers(-127, 128, (5, 8)).astype(np.int8), scale=s)
+    b = m.const(r.integers(-500, 500, 5).astype(np.int32), scale=s * np.float32(0.05))
+    m.op("FULLY_CONNECTED", [x, w, b], m.output("channels", [3, 5], "int8", scale=0.1, zero=-9), "FullyConnectedOptions", version=4,
+         fusedActivationFunction=1)
+    y = m.const(r.integers(-127, 128, (8, 4)).astype(np.int8), scale=0.03, zero=2)
+    m.op("BATCH_MATMUL", [x, y], m.output("product", [3, 4], "int8", scale=0.2, zero=1), "BatchMatMulOptions", version=2)
+    return m, steps(r, (3, 8), "int8")
+
+
+def cells_quantized(r, dtype, zero):
+    m = Model()
+    scale = 0.001 if dtype == "int16" else 0.07
+    z = 0 if dtype == "int16" else zero
+    x, y = m.input("x", [2, 3, 4, 5], dtype, scale=scale, zero=z), m.input("y", [4, 5], dtype, scale=scale / 2, zero=z)
+    shape = [2, 3, 4, 5]
+    v = {"int8": 2, "int16": 3, "uint8": 1}[dtype]
+    for op, options, by in [("ADD", "AddOptions", 1.6), ("SUB", "SubOptions", 1.6), ("MUL", "MulOptions", 90 if dtype == "int16" else 5)]:
+        m.op(op, [x, y], m.output(op, shape, dtype, scale=scale * by if op != "MUL" or dtype != "int16" else scale * 16, zero=z), options, version=v)
+        m.op(op, [x, y], m.output(op + "_relu", shape, dtype, scale=scale * by if op != "MUL" or dtype != "int16" else scale * 16, zero=z), options,
+             version=v, fusedActivationFunction=1)
+    lo = {"int8": -128, "int16": 0, "uint8": 0}[dtype]
+    m.op("LOGISTIC", [x], m.output("LOGISTIC", shape, dtype, scale=1 / 32768 if dtype == "int16" else 1 / 256, zero=lo), version=v)
+    if dtype != "int16":  # of 16 bits the reference is a table, itself steps away: step_functions_16
+        m.op("TANH", [x], m.output("TANH", shape, dtype, scale=1 / 128, zero=lo + 128), version=v)
+        m.op("SOFTMAX", [x], m.output("SOFTMAX", shape, dtype, scale=1 / 256, zero=lo), "SoftmaxOptions", beta=1.0, version=v)
+    m.op("LEAKY_RELU", [x], m.output("LEAKY_RELU", shape, dtype, scale=scale, zero=z), "LeakyReluOptions", alpha=0.2, version=2)
+    m.op("QUANTIZE", [x], m.output("QUANTIZE", shape, dtype, scale=scale * 1.3, zero=z if dtype == "int16" else z + 5),
+         version=2 if dtype != "int16" else 4)
+    m.op("DEQUANTIZE", [x], m.output("DEQUANTIZE", shape), version={"int8": 2, "int16": 3, "uint8": 1}[dtype])
+    if dtype != "int16":
+        for op in ["RELU", "RELU6", "HARD_SWISH"]:
+            m.op(op, [x], m.output(op, shape, dtype, scale=scale, zero=z), version=1 if op == "HARD_SWISH" else 2)
+        m.op("MEAN", [x, m.const(np.int32([1, 2]))], m.output("MEAN", [2, 5], dtype, scale=scale / 2, zero=z), "ReducerOptions", version=v)
+        m.op("AVERAGE_POOL_2D", [x], m.output("AVERAGE", [2, 2, 2, 5], dtype, scale=scale, zero=z), "Pool2DOptions", padding=0, strideH=2, strideW=2,
+             filterHeight=2, filterWidth=3, version=v)
+        m.op("MAX_POOL_2D", [x], m.output("MAX_POOL", [2, 2, 2, 5], dtype, scale=scale, zero=z), "Pool2DOptions", padding=1, strideH=1, strideW=2,
+             filterHeight=2, filterWidth=2, version=v, fusedActivationFunction=1)
+        m.op("RESIZE_BILINEAR", [x, m.const(np.int32([6, 8]))], m.output("RESIZE", [2, 6, 8, 5], dtype, scale=scale, zero=z), "ResizeBilinearOptions",
+             halfPixelCenters=True, version=3)
+        m.op("PAD", [x, m.const(np.int32([[0, 0], [1, 1], [0, 2], [0, 0]]))], m.output("PAD", [2, 5, 6, 5], dtype, scale=scale, zero=z), version=v)
+        m.op("L2_NORMALIZATION", [x], m.output("L2", shape, dtype, scale=1 / 128, zero=lo + 128), "L2NormOptions", version=v)
+        m.op("LESS", [x, m.const(steps(r, (5,), dtype), scale=0.05, zero=z)], m.output("LESS", shape, "bool"), version=2 if dtype == "int8" else 1)
+    m.op("CONCATENATION", [x, x], m.output("CONCATENATION", [2, 3, 8, 5], dtype, scale=scale, zero=z), "ConcatenationOptions", axis=2, version=v)
+    m.op("RESHAPE", [x, m.const(np.int32([6, 20]))], m.output("RESHAPE", [6, 20], dtype, scale=scale, zero=z), "ReshapeOptions")
+    return m, steps(r, (2, 3, 4, 5), dtype), steps(r, (4, 5), dtype)
+
+
+@model
+def step_cells(r):
+    return cells_quantized(r, "int8", -6)
+
+
+@model
+def step_cells_u8(r):
+    return cells_quantized(r, "uint8", 121)
+
+
+@model
+def step_cells_16(r):
+    return cells_quantized(r, "int16", 0)
+
+
+@model
+def step_functions_16(r):
+    """Results in exact arithmetic, rounded once."""
+    m = Model()
+    q = steps(r, (6, 5), "int16")
+    x = m.input("x", [6, 5], "int16", scale=0.0002)
+    for op, name in [("TANH", "tanh"), ("SOFTMAX", "softmax")]:
+        m.op(op, [x], m.output(name, [6, 5], "int16", scale=1 / 32768), "SoftmaxOptions" if op == "SOFTMAX" else None, version=3,
+             **({"beta": 1.0} if op == "SOFTMAX" else {}))
+    v = q * float(np.float32(0.0002))
+    e = np.exp(v - v.max(-1, keepdims=True))
+    exact = {"tanh": np.tanh(v), "softmax": e / e.sum(-1, keepdims=True)}
+    m.results = {k: np.clip(np.rint(y * 32768), -32768, 32767).astype(np.int16) for k, y in exact.items()}
+    return m, q
+
+
+@model
+def run_half_weights(r):
+    m = Model()
+    x = m.input("x", [1, 4, 4, 3])
+    w = m.tensor("w", [5, 3, 3, 3])
+    m.op("DEQUANTIZE", [m.const(f32(r, 5, 3, 3, 3).astype(np.float16))], w, "DequantizeOptions", version=3)
+    m.op("CONV_2D", [x, w, m.const(f32(r, 5))], m.output("y", [1, 4, 4, 5]), "Conv2DOptions", padding=0, strideH=1, strideW=1)
+    return m, f32(r, 1, 4, 4, 3)
+
+
+# ---- weights of another form ----
+
+@model
+def run_dynamic_range(r):
+    """Weights of 8 bits in floats; the reference rounds the data, too."""
+    m = Model()
+    x = m.input("x", [3, 8])
+    w = r.integers(-127, 128, (5, 8)).astype(np.int8)
+    q = f32(r, 3, 8)
+    m.op("FULLY_CONNECTED", [x, m.const(w, scale=0.01), m.const(np.zeros(5, np.float32))], m.output("y", [3, 5]), "FullyConnectedOptions",
+         version=3)
+    m.results = {"y": (q.astype(np.float64) @ (w * float(np.float32(0.01))).T).astype(np.float32)}
+    return m, q
+
+
+def sparse(m, name, w, block=None):
+    """w of two dimensions by rows of columns that are not 0, in blocks of `block` columns."""
+    rows, columns = w.shape
+    at, cells, segments = [], [], [0]
+    size = block or 1
+    for row in w:
+        for j in range(0, columns, size):
+            if row[j:j + size].any():
+                at.append(j // size)
+                cells.extend(row[j:j + size])
+        segments.append(len(at))
+    t = m.tensor(name, w.shape, data=np.float32(cells))
+
+    def vector(v):
+        k = S.Int32VectorT()
+        k.values = v
+        return k
+
+    def level(dense=0, listed=None):
+        d = S.DimensionMetadataT()
+        d.format, d.denseSize = (1, 0) if listed else (0, dense)
+        if listed:
+            d.arraySegmentsType = d.arrayIndicesType = 1
+            d.arraySegments, d.arrayIndices = vector(listed[0]), vector(listed[1])
+        return d
+    p = S.SparsityParametersT()
+    p.traversalOrder = [0, 1, 2] if block else [0, 1]
+    p.blockMap = [1] if block else []
+    p.dimMetadata = [level(rows), level(listed=(segments, at))] + ([level(block)] if block else [])
+    m.graph.tensors[t].sparsity = p
+    return t
+
+
+@model
+def run_sparse(r):
+    m = Model()
+    x = m.input("x", [3, 8])
+    q = f32(r, 3, 8)
+    w = f32(r, 5, 8) * (r.random((5, 8)) < 0.3)
+    v = f32(r, 5, 8) * np.repeat(r.random((5, 2)) < 0.6, 4, axis=1)
+    d = m.tensor("d", [5, 8])
+    m.op("DENSIFY", [sparse(m, "w", w)], d, "DensifyOptions")
+    m.op("FULLY_CONNECTED", [x, d, -1], m.output("y", [3, 5]), "FullyConnectedOptions")
+    m.op("FULLY_CONNECTED", [x, sparse(m, "v", v, 4), -1], m.output("z", [3, 5]), "FullyConnectedOptions", version=8)
+    m.results = {"y": q @ w.astype(np.float32).T, "z": q @ v.astype(np.float32).T}
+    return m, q
