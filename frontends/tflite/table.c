@@ -13,6 +13,13 @@ enum {
     OPTIONS_COUNT
 };
 
+/* The newest versions, likewise. */
+enum {
+#define TFLITE_NAME(code, name, version) VERSION_##name = version,
+#include "frontends/tflite/names.def"
+#undef TFLITE_NAME
+};
+
 #define OPTIONS(set, type, name, fields) {set, type, #name, fields},
 static const TfliteOptions options[] = {
 #include "frontends/tflite/options.def"
@@ -22,11 +29,11 @@ static const TfliteOptions options[] = {
 #define none NULL
 #define MANY UINT32_MAX
 #define AT_none OPTIONS_COUNT
-#define TFLITE(code, name, version, least, most, record, how, relay, convert)              \
+#define TFLITE(code, name, least, most, record, how, relay, convert)                       \
     {code,                                                                                 \
      #name,                                                                                \
      NULL,                                                                                 \
-     version,                                                                              \
+     VERSION_##name ? VERSION_##name : 1,                                                  \
      least,                                                                                \
      most,                                                                                 \
      (int)AT_##record < (int)OPTIONS_COUNT ? &options[AT_##record % OPTIONS_COUNT] : NULL, \
@@ -66,7 +73,7 @@ const TfliteRow *tflite_row(const TfliteOpcode *code)
 const char *tflite_op_name(Ctx *c, const TfliteOpcode *code)
 {
     static const char *const names[] = {
-#define TFLITE_NAME(code, name) [code] = #name,
+#define TFLITE_NAME(code, name, version) [code] = #name,
 #include "frontends/tflite/names.def"
 #undef TFLITE_NAME
     };

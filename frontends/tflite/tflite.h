@@ -293,8 +293,7 @@ Ints tflite_pads(const Build *b, const TfliteWindow *w);
 
 /* The converters of ops.def. */
 #define none NULL
-#define TFLITE(code, name, version, least, most, options, how, relay, convert) \
-    TfliteConvert convert;
+#define TFLITE(code, name, least, most, options, how, relay, convert) TfliteConvert convert;
 #define TFLITE_CUSTOM_OP(name, version, least, most, how, relay, convert) TfliteConvert convert;
 #include "frontends/tflite/ops.def"
 #undef TFLITE
