@@ -182,4 +182,6 @@ const ClikeDialect c_dialect = {.name = "C",
                                 .bits = c_bits,
                                 .noalias = "TVMCC_RESTRICT",
                                 .promotes = true,
+                                .wide = "int64_t",
+                                .narrow = "int32_t",
                                 .taken = c_taken};

@@ -18,8 +18,8 @@ const char *clike_cell(const Clike *x, const Buffer *b)
 
 void clike_indent(Clike *x)
 {
-    for (int i = 0; i < x->depth; i++)
-        str_add(x->out, "    ");
+    for (int i = 0; i < x->depth; i++) /* nobody reads the text of a device, but it is shipped */
+        str_add(x->out, x->program ? "    " : " ");
 }
 
 const char *clike_index_text(Clike *x, const Idx *i)
@@ -30,12 +30,12 @@ const char *clike_index_text(Clike *x, const Idx *i)
     return s.at;
 }
 
-/* Without the parentheses around all of it, where texts are for people. */
+/* Without the parentheses around all of it. */
 const char *clike_bare(const Clike *x, const char *text)
 {
     size_t n = strlen(text), depth = 0;
 
-    if (!x->program || *text != '(' || text[n - 1] != ')')
+    if (*text != '(' || text[n - 1] != ')')
         return text;
     for (size_t i = 0; i + 1 < n; i++) {
         depth += text[i] == '(';
@@ -160,8 +160,11 @@ static void print_local(Clike *x, const Stmt *s)
 
 static void print_alloc(Clike *x, const Stmt *s, bool tail)
 {
-    /* Behind declarations a block goes on to its end; shared memory is that of the kernel. */
-    bool braces = !(x->program ? tail : s->u.buffer->scope == SCOPE_SHARED && s->u.buffer->ndim);
+    /* Behind declarations a block goes on to its end; shared memory is that of the kernel.  No two
+     * variables of a kernel have one name, and compilers of devices know when each is read last:
+     * hundreds of blocks in each other are more than some of them parse. */
+    bool braces =
+        !tail && (x->program || (s->u.buffer->ndim && s->u.buffer->scope != SCOPE_SHARED));
 
     clike_indent(x);
     if (braces)
@@ -272,9 +275,10 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
                 .depth = 1,
                 .names = map_new(c->arena),
                 .taken = map_new(c->arena),
-                .index = d->index_type};
+                .narrow = !func_dims(f) && clike_index_fits(f)};
     StrBuf body = strbuf(c->arena);
 
+    x.index = x.narrow ? d->narrow : d->wide;
     func_axes(f, x.axis);
     str_printf(out, "%s %s(", d->kernel_prefix, name);
     for (uint32_t i = 0; i < f->nparams; i++) {
@@ -282,16 +286,15 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
         if (i)
             str_add(out, ", ");
         if (p->scalar) {
-            str_printf(out, "const %s %s", d->index_type, clike_var(&x, p->scalar));
+            str_printf(out, "const %s %s", d->wide, clike_var(&x, p->scalar));
             continue;
         }
         const char *b = clike_buffer(&x, p->buffer), *n = b + 1;
         const char *space = d->space(p->buffer->scope, p->written),
                    *type = clike_type(&x, p->buffer->dtype);
-        str_printf(out, "%s %s *%s p%s, const %s o%s", space, type, d->noalias, n, d->index_type,
-                   n);
-        str_printf(&body, "    %s %s *%s = (%s %s *)((%s char *)p%s + o%s);\n", space, type, b,
-                   space, type, space, n, n);
+        str_printf(out, "%s %s *%s p%s, const %s o%s", space, type, d->noalias, n, d->wide, n);
+        str_printf(&body, " %s %s *%s = (%s %s *)((%s char *)p%s + o%s);\n", space, type, b, space,
+                   type, space, n, n);
     }
     str_add(out, ")\n{\n");
     x.out = &body;

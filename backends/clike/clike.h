@@ -30,8 +30,8 @@ typedef struct ClikeDialect {
     const char *noalias;       /* "restrict" */
     const char *barrier;       /* statement */
     const char *fma;           /* function; NULL: the helper of the type */
-    const char *index_type;    /* "long"; NULL: the smaller one of int32_t and int64_t that holds
-                                * every index of the function */
+    /* Types of indices: of 64 bits, and of 32 where these hold every index of the function. */
+    const char *wide, *narrow;
     /* Integers are promoted as C has it, where an int may have 16 bits or 32. */
     bool promotes;
     /* Variables are called what people call them, unless the language needs the name: "i0", "b0".

@@ -156,10 +156,9 @@ static Clike begin(ClikeProgram *p, const Func *f)
                .depth = 1,
                .names = map_new(p->c->arena),
                .taken = map_new(p->c->arena),
-               .index = p->d->index_type};
+               .narrow = clike_index_fits(f)};
 
-    if (!x.index)
-        x.index = clike_index_fits(f) ? "int32_t" : "int64_t";
+    x.index = x.narrow ? p->d->narrow : p->d->wide;
     find_written(p, f->body, x.written);
     x.used = find_used(p->c, f->body);
     return x;
@@ -180,8 +179,7 @@ static void print_param(Clike *x, uint32_t i, StrBuf *out)
     else if (f->kind == FUNC_ENTRY)
         str_printf(out, "%s %s_given", abi_text(x, f->sig->param[i]), clike_var(x, p->scalar));
     else /* whatever indices the function has, its callers agree */
-        str_printf(out, "int64_t %s%s", clike_var(x, p->scalar),
-                   strcmp(x->index, "int64_t") ? "_given" : "");
+        str_printf(out, "%s %s%s", x->d->wide, clike_var(x, p->scalar), x->narrow ? "_given" : "");
 }
 
 static void print_head(Clike *x, StrBuf *out)
@@ -205,7 +203,7 @@ static void print_scalars(Clike *x)
         const Param *p = &f->params[i];
         const char  *name = p->buffer ? clike_buffer(x, p->buffer) : clike_var(x, p->scalar);
         bool used = map_get(x->used, p->buffer ? p->buffer->id : p->scalar->id | ATOM_KEY) != NULL;
-        bool other = p->scalar && (f->kind == FUNC_ENTRY || strcmp(x->index, "int64_t") != 0);
+        bool other = p->scalar && (f->kind == FUNC_ENTRY || x->narrow);
 
         if (!used)
             str_printf(x->out, "    (void)%s%s;\n", name, other ? "_given" : "");

@@ -40,6 +40,7 @@ typedef struct {
     Map                *names;  /* of loop variables and buffers: id -> text */
     Map                *taken;  /* interned names */
     uint32_t            next_temp, next_var, next_buffer;
+    bool                narrow;           /* 32 bits hold all indices */
     const char         *index;            /* type of indices */
     const Idx          *axis[AXIS_COUNT]; /* extents of the launch */
     bool                failed;

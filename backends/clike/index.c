@@ -53,7 +53,7 @@ const char *clike_buffer(Clike *x, const Buffer *b)
 
 static DType index_dtype(const Clike *x)
 {
-    return strcmp(x->index, "int32_t") ? DT_I64 : DT_I32;
+    return x->narrow ? DT_I32 : DT_I64;
 }
 
 static void print_atom(Clike *x, const Atom *a, StrBuf *s)

@@ -169,8 +169,8 @@ static bool print_condition(Clike *x, const Prim *p, StrBuf *s)
 
     if (p->kind != PRIM_LE && a->kind == PRIM_INDEX)
         a = p->kids[1], i = p->kids[0];
-    if (!x->d->promotes || !sign || a->kind != PRIM_INT || a->u.i || i->kind != PRIM_INDEX ||
-        i->dtype.bits != 64 || i->dtype.lanes != 1 || map_get(x->temps, i->id))
+    if (!sign || a->kind != PRIM_INT || a->u.i || i->kind != PRIM_INDEX || i->dtype.bits != 64 ||
+        i->dtype.lanes != 1 || map_get(x->temps, i->id))
         return false;
     str_add(s, "(");
     print_side(x, i->u.index, true, s);

@@ -72,7 +72,7 @@ static void cl_real(StrBuf *s, DType t, double v)
 
 static const char *cl_helper(Ctx *c, const char *what, DType t)
 {
-    return strcmp(what, "floordiv") ? arena_printf(c->arena, "%s_%s", what, cl_type(t)) : what;
+    return arena_printf(c->arena, "%s_%s", what, cl_type(t));
 }
 
 static const char *cl_convert(Ctx *c, DType to, DType from)
@@ -102,7 +102,8 @@ static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .noalias = "restrict",
                                      .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
                                      .fma = "fma",
-                                     .index_type = "long"};
+                                     .wide = "long",
+                                     .narrow = "int"};
 
 const char *opencl_symbol(Ctx *c, const char *func)
 {
@@ -128,16 +129,15 @@ static void helper(Ctx *c, const char *body, const char *name, const char *type,
 
 static void prelude(Ctx *c, const char *body, StrBuf *out)
 {
-    static const char *const floats[] = {"float", "double"}, *const whole[] = {"char",  "short",
-                                                                               "int",   "long",
-                                                                               "uchar", "ushort",
-                                                                               "uint",  "ulong"};
+    static const char *const floats[] = {"float", "double"}, *const floors[] = {"int", "long"},
+                             *const whole[] = {"char",  "short",  "int",  "long",
+                                               "uchar", "ushort", "uint", "ulong"};
 
     str_add(out, "#pragma OPENCL FP_CONTRACT OFF\n");
     if (strstr(body, "double"))
         str_add(out, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
-    if (strstr(body, "floordiv("))
-        str_add(out, "long floordiv(long a, long b) { long q = a / b; return q - (a % b < 0); }\n");
+    for (size_t i = 0; i < COUNT(floors); i++)
+        helper(c, body, "floordiv", floors[i], "a / b - (a % b < 0)", out);
     for (size_t i = 0; i < COUNT(floats);
          i++) { /* NaN wins in min and max, loses in minnum; -0 < +0 */
         helper(c, body, "min", floats[i], "a < b || isnan(a) || (a == b && signbit(a)) ? a : b",
