@@ -40,7 +40,7 @@ done
 refused() { # status, text, arguments
     local status=$1 text=$2
     shift 2
-    timeout 10 "$tvmcc" "$@" -mcpu=x86-64 -o out/m.o >log 2>&1
+    timeout 60 "$tvmcc" "$@" -mcpu=x86-64 -o out/m.o >log 2>&1
     [ $? = "$status" ] && grep -qF -- "$text" log || fail "$*: no '$text' with status $status: $(head -1 log)"
 }
 refused 74 "cannot read '/dev/zero': it is a device" -c /dev/zero

@@ -39,7 +39,7 @@ intact "a link in place of the hidden folder"
 # A folder that turns into a link and back while it is replaced.
 rm -rf out && mkdir -p out/digits
 (while [ ! -e stop ]; do
-    mv out/digits out/moved; ln -sn ../victim out/digits; rm -f out/digits; mv -T out/moved out/digits
+    mv -T out/digits out/moved; ln -sn ../victim out/digits; rm -f out/digits; mv -T out/moved out/digits
 done) 2>log.swap &
 for ((i = 0; i < 20; i++)); do "$tvmcc" unpack digits.tar -C out --force >log 2>&1; done
 touch stop && wait

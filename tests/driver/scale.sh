@@ -18,6 +18,10 @@ spent() {
     TIMEFORMAT='%U'
     { time "$tvmcc" -c -O2 -fno-cache -mcpu=x86-64 "pools$1.relay" -o "pools$1.o"; } 2>&1 | awk '{ print int($1 * 1000) }'
 }
-few=$(spent 1000) many=$(spent 8000)
-[ -s pools8000.o ] || die "8,000 steps do not compile"
-[ "$many" -lt $((15 * few)) ] || die "8,000 steps take $many ms, 1,000 take $few"
+# Who shares the processor slows one of the two down, but not each time.
+for try in 1 2 3; do
+    few=$(spent 1000) many=$(spent 8000)
+    [ -s pools8000.o ] || die "8,000 steps do not compile"
+    [ "$many" -ge $((15 * few)) ] || exit 0
+done
+die "8,000 steps take $many ms, 1,000 take $few"

@@ -119,7 +119,7 @@ for name in ("libdigits.so", "digits.o", "macos.o", "windows.o"):
                 b[place] = random.choice((0, 1, 255, 128, random.randrange(256)))
         open("broken." + name.rsplit(".", 1)[1], "wb").write(b)
         for command in (["inspect"], ["inspect", "--json"], ["audit"]):
-            done = subprocess.run([sys.argv[1]] + command + ["broken." + name.rsplit(".", 1)[1]], capture_output=True, timeout=20)
+            done = subprocess.run([sys.argv[1]] + command + ["broken." + name.rsplit(".", 1)[1]], capture_output=True, timeout=60)
             assert done.returncode in (0, 1), (name, i, command, done)
 END
 [ $? = 0 ] || die "a broken library"

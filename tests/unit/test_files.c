@@ -258,7 +258,7 @@ static void test_signal_tool(void)
         file_run_tool(words, &status);
         _exit(2);
     }
-    for (int i = 0; i < 500 && access(half, F_OK) != 0; i++)
+    for (int i = 0; i < 6000 && access(half, F_OK) != 0; i++)
         usleep(10000);
     CHECK(access(half, F_OK) == 0);
     kill(child, SIGTERM);

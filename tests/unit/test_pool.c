@@ -90,21 +90,24 @@ static void test_together(void)
     CHECK(all);
 }
 
-/* A job shorter than it takes to wake a thread is done without those that sleep. */
+/* A job shorter than it takes to wake a thread is done without those that sleep; on a busy machine
+ * one may be kept from it. */
 static void test_short(tvmrt_pool *pool)
 {
-    uint32_t counts[THREADS] = {0}, before;
+    uint32_t counts[THREADS] = {0}, launches = LAUNCHES, alone = 0;
 
     for (uint32_t i = 0; i < LAUNCHES; i++)
         CHECK(tvmrt_launch(pool, add_part, counts, THREADS) == TVMCC_OK);
-    CHECK_INT(counts[0], LAUNCHES);
-    before = counts[1] + counts[2] + counts[3] + counts[4];
-    for (int i = 0; i < 3; i++) {
+    while (alone < 3 && launches < 2 * LAUNCHES) {
+        uint32_t before = counts[1] + counts[2] + counts[3] + counts[4];
+
         nanosleep(&(struct timespec){.tv_nsec = 30000000}, NULL);
         CHECK(tvmrt_launch(pool, add_part, counts, THREADS) == TVMCC_OK);
+        launches++;
+        alone += counts[1] + counts[2] + counts[3] + counts[4] == before;
     }
-    CHECK_INT(counts[0], LAUNCHES + 3);
-    CHECK_INT(counts[1] + counts[2] + counts[3] + counts[4], before);
+    CHECK_INT(counts[0], launches);
+    CHECK_INT(alone, 3);
 }
 
 /* Meets itself, for which other parts would be waited for. */
