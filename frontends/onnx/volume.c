@@ -65,6 +65,14 @@ static const Expr *pictures(const Volume *v, int64_t k)
     return build_reshape(b, x, 4, (int64_t[]){d.at[0] * d.at[1], d.at[2], d.at[3], d.at[4]});
 }
 
+/* Is one of the slices that tap k sees not padding, of which there are `before` before the data? */
+static bool is_live(const Volume *v, int64_t k, int64_t before, int64_t depth)
+{
+    int64_t at = k * v->dilation, skip = at < before ? ceil_div(before - at, v->stride) : 0;
+
+    return skip < v->out && at + skip * v->stride < before + depth;
+}
+
 /* [N*D', C, H, W] -> [N, C, D', H, W] */
 static const Expr *stacked(const Volume *v, const Expr *y)
 {
@@ -89,6 +97,9 @@ const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWi
     if (!volume(n, x, win, 0, false, &v))
         return NULL;
     for (int64_t k = 0; k < v.taps; k++) {
+        if (!is_live(&v, k, win->begin[0], build_dim(b, x, 2)) && (sum || k < v.taps - 1))
+            continue;
+
         const Expr *wk = build_reshape(b, build_slice(b, w, 2, k, k + 1), 4,
                                        (int64_t[]){d.at[0], d.at[1], d.at[3], d.at[4]});
         const Expr *xk = pictures(&v, k), *y;
