@@ -2,8 +2,8 @@
 
 # An empty folder to work in, with a cache of its own.
 enter() {
-    work=$1
-    "$(dirname "${BASH_SOURCE[0]}")/fresh" "$work" && cd "$work" || exit 2
+    "$(dirname "${BASH_SOURCE[0]}")/fresh" "$1" && cd "$1" || exit 2
+    work=$PWD
     export TVMCC_CACHE_DIR=$work/cache
 }
 die() { echo "FAILED: $*"; exit 1; }

@@ -2,10 +2,11 @@
 #
 #     . lib.sh <build of tvmcc> <work folder>           enters the empty work folder
 
-build=$1 work=$2
-export CTEST_OUTPUT_ON_FAILURE=1 TVMCC_CACHE_DIR=$work/cache
+build=$(realpath "$1")
 cmake=${CMAKE:-cmake}
-"$(dirname "$0")/../fresh" "$work" && cd "$work" || exit 2
+"$(dirname "$0")/../fresh" "$2" && cd "$2" || exit 2
+work=$PWD
+export CTEST_OUTPUT_ON_FAILURE=1 TVMCC_CACHE_DIR=$work/cache
 
 die() { echo "FAILED: $*" >&2; exit 1; }
 # The output of a command goes to `log`, and is shown if it fails.
