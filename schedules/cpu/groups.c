@@ -6,7 +6,8 @@
  * columns of the kernel alone: these are innermost, pixel after pixel, and a tile is one vector
  * wide.  Where groups are narrower than the vector, it holds whole ones.  Channel i of each group,
  * spread over its lanes, is one permutation of a vector of the input, and one multiply-add by a
- * vector of weights serves them all. */
+ * vector of weights serves them all.  Small images use a group's weights for a moment, then read
+ * the next one's from afar: these are asked for a page ahead. */
 #include "schedules/cpu/cpu.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ typedef struct {
     int64_t   joined;       /* rows that are one line */
     int64_t   pixels, rows; /* of a tile; of a block */
     bool      columns;      /* are innermost */
+    bool      ahead;        /* weights are asked for before */
 } GroupsPlan;
 
 /* Pixel p, at column k of the kernel, reads a number that no pixel before it has read. */
@@ -159,6 +161,9 @@ static void decide_groups(Sched *s, void *plan)
     divisors(&rows, z->y / p->joined);
     usual(&rows, z->y / p->joined / row_blocks(z->y / p->joined), 0);
     p->rows = pick_factor(s, "rows", &rows);
+    p->ahead = pick_bool(s, "ahead",
+                         z->y * z->x < limit_streamed_pixels(&m) &&
+                             tile_feeds_lines(&m, z->lanes, p->pixels));
 }
 
 void conv2d_groups(Sched *s)
@@ -166,6 +171,7 @@ void conv2d_groups(Sched *s)
     const char *out = prepare_anchor(s, "conv", true);
     GroupsPlan  p = {.z = conv_sizes(s), .row = group_row(s)};
     ConvSizes   z = p.z;
+    Machine     m = machine_of(s->target);
     long long   lanes = z.lanes, i = z.i;
 
     sched_decide(s, decide_groups, &p);
@@ -174,6 +180,8 @@ void conv2d_groups(Sched *s)
     else
         step(s, "transform_layout %%w (o, c, h, v) -> (o//%lld, c//%lld, c%%%lld, h, v, o%%%lld)",
              lanes, i, i, lanes);
+    if (p.ahead)
+        step(s, "prefetch %%w by %lld", (long long)limit_page_bytes(&m));
     step(s, "split %%conv.y by %lld -> %%gg, %%r", (long long)p.joined);
     step(s, "split %%gg by %lld -> %%yb, %%g", (long long)p.rows);
     TileNest tile = {.block = "conv",
