@@ -158,6 +158,11 @@ int64_t best_sums(const Sched *s, const char *block, bool along);
 void vector_accumulate(Sched *s, const char *block, int64_t chains);
 /* A reduction along the row as partial sums side by side, then their sum (reduce.c). */
 void vector_sum(Sched *s, const char *block, int64_t chains);
+/* A load's position in memory. */
+const Idx *flat_index(Sched *s, const LoadData *l);
+/* How many innermost dimensions of an elementwise block are one line in memory, for all that it
+ * reads and writes; 1 where rows end with whole vectors as they are (injective.c). */
+uint32_t line_dims(Sched *s, const char *block);
 /* A block's inner loop as vectors, with a remainder. */
 void vector_marks(Sched *s, const char *block);
 /* The block `pad`: computed in the loop `at` (NULL: where it is, divided among the threads), its

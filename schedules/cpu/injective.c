@@ -17,22 +17,132 @@ static const char *last_block(Sched *s)
     return names[n - 1];
 }
 
+/* The loop of a row, of so many cells, as vectors. */
+static void row_vectors(Sched *s, const char *block, const char *inner, int64_t cells)
+{
+    Machine m = machine_of(s->target);
+    int64_t lanes = inner_lanes(s, cells);
+
+    if (cells == lanes || (cells < lanes && cells >= limit_least_rest(&m)))
+        try_step(s, "vectorize %%%s.%s", block, inner);
+    else if (cells > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vi",
+                                       block, inner, (long long)lanes, block, block))
+        try_step(
+            s, cells % lanes >= limit_least_rest(&m) ? "vectorize %%%s.vi" : "vectorize %%%s.vi#0",
+            block);
+}
+
 void vector_marks(Sched *s, const char *block)
 {
     const Stmt *b = sched_block(s, block);
-    Machine     m = machine_of(s->target);
 
     if (!b || b->u.block.opaque || !b->u.block.nspatial || b->u.block.nreduce || cpu_lanes(s) < 2)
         return;
     const char *inner = b->u.block.iter[b->u.block.nspatial - 1]->name;
-    int64_t     last = iter_extent(s, block, inner), lanes = inner_lanes(s, last);
-    if (last == lanes || (last < lanes && last >= limit_least_rest(&m)))
-        try_step(s, "vectorize %%%s.%s", block, inner);
-    else if (last > lanes && try_step(s, "split %%%s.%s by %lld tail=peel -> %%%s.vo, %%%s.vi",
-                                      block, inner, (long long)lanes, block, block))
-        try_step(s,
-                 last % lanes >= limit_least_rest(&m) ? "vectorize %%%s.vi" : "vectorize %%%s.vi#0",
-                 block);
+    row_vectors(s, block, inner, iter_extent(s, block, inner));
+}
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    Sched      *s;
+    const Atom *inner, *outer; /* the line's first dimension with more than a cell; its next one */
+    int64_t     cells;         /* of the line without it */
+    bool        one;           /* everything goes on along it */
+} Line;
+
+/* Does a position go on from one row to the next as within a row, or does it not change at all? */
+static bool goes_on(const Line *l, const Idx *x)
+{
+    Arith  *A = l->s->c->arith;
+    int64_t step = idx_coef(x, l->inner);
+
+    if (idx_coef(x, l->outer) != step * l->cells)
+        return false;
+    x = idx_sub(A, x, idx_mulc(A, idx_atom(A, l->inner), step));
+    x = idx_sub(A, x, idx_mulc(A, idx_atom(A, l->outer), step * l->cells));
+    return !idx_uses(x, l->inner) && !idx_uses(x, l->outer);
+}
+
+static void see_access(void *user, const Prim *p)
+{
+    Line *l = user;
+
+    if (p->kind == PRIM_LOAD)
+        l->one &= goes_on(l, flat_index(l->s, &p->u.load));
+    else if (p->kind == PRIM_INDEX || p->kind == PRIM_CASE)
+        l->one &= !idx_uses(p->u.index, l->inner) && !idx_uses(p->u.index, l->outer);
+    else if (p->kind == PRIM_INTRIN || p->kind == PRIM_ADDR)
+        l->one = false;
+}
+
+/* The dimension behind it goes on in everything that the block, a single store, touches. */
+static bool line_goes_on(Line *l, const Stmt *store)
+{
+    const StoreData *d = &store->u.store;
+    LoadData         to = {.buffer = d->buffer, .n = d->n, .index = d->index};
+
+    l->one = goes_on(l, flat_index(l->s, &to));
+    if (l->one)
+        stmt_visit(store, &(TirVisit){.user = l, .prim = see_access});
+    return l->one;
+}
+
+static int64_t cells_of(const Atom *iter)
+{
+    return iter->hi - iter->lo + 1;
+}
+
+uint32_t line_dims(Sched *s, const char *block)
+{
+    const Stmt      *b = sched_block(s, block);
+    const BlockData *d = &b->u.block;
+    uint32_t         n = 0;
+    Line             l = {.s = s, .cells = 1};
+    int64_t          last = cells_of(d->iter[d->nspatial - 1]);
+
+    /* Blocks of channels are divided among threads as convolutions are. */
+    if (d->nreduce || d->nseq || last % cpu_lanes(s) == 0 ||
+        (d->nspatial == 5 && is_block(s, last)) || b->nkids != 1 || b->kids[0]->kind != STMT_STORE)
+        return 1;
+    for (; n < d->nspatial; n++) {
+        l.outer = d->iter[d->nspatial - n - 1];
+        if (l.outer->below || l.outer->lo)
+            break;
+        if (cells_of(l.outer) > 1 && l.inner && !line_goes_on(&l, b->kids[0]))
+            break;
+        if (cells_of(l.outer) > 1 && !l.inner)
+            l.inner = l.outer;
+        l.cells *= cells_of(l.outer);
+    }
+    return l.inner && l.cells > cells_of(l.inner) ? n : 1;
+}
+
+/* Cells of a row: of so many innermost dimensions. */
+static int64_t row_cells(const Sched *s, const char *block, uint32_t dims)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    int64_t          n = 1;
+
+    for (uint32_t i = d->nspatial - dims; i < d->nspatial; i++)
+        n *= cells_of(d->iter[i]);
+    return n;
+}
+
+/* So many innermost loops as one, and that as vectors; false if they stay as they are. */
+static bool line_marks(Sched *s, const char *block, uint32_t dims)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    StrBuf           loops = strbuf(s->c->arena);
+    int64_t          cells = row_cells(s, block, dims);
+
+    for (uint32_t i = d->nspatial - dims; i < d->nspatial; i++)
+        str_printf(&loops, "%s%%%s.%s", i > d->nspatial - dims ? ", " : "", block,
+                   d->iter[i]->name);
+    if (!try_step(s, "fuse %s -> %%%s.line", loops.at, block))
+        return false;
+    row_vectors(s, block, "line", cells);
+    return true;
 }
 
 /* A transpose reads a cell a row; the row's next cells are those of another dimension.  That one
@@ -95,15 +205,20 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
     Machine          m = machine_of(s->target);
+    uint32_t         dims = line_dims(s, block);
 
-    vector_marks(s, block);
-    const char *outer = transpose_order(s, block) ? "vo" : vectors_loop(s, block, vectors);
+    if (dims == 1 || !line_marks(s, block, dims)) {
+        dims = 1;
+        vector_marks(s, block);
+    }
+    const char *outer =
+        dims == 1 && transpose_order(s, block) ? "vo" : vectors_loop(s, block, vectors);
     if (alone || parallel_rows(s, block))
         return;
-    for (uint32_t i = 0; i < d->nspatial; i++) {
+    for (uint32_t i = 0; i < d->nspatial + 1 - dims; i++) {
         const char *name = d->iter[i]->name;
         if (iter_extent(s, block, name) >= limit_least_parts(&m) &&
-            (i + 1 < d->nspatial || d->nreduce)) {
+            (i + dims < d->nspatial || d->nreduce)) {
             try_step(s, "parallel %%%s.%s", block, name);
             return;
         }
@@ -150,11 +265,10 @@ static void decide_cells(Sched *s, void *plan)
 }
 
 /* Whole vectors of the loop that `vector_marks` makes, whose rest is a round of its own. */
-static int64_t vector_trips(const Sched *s, const char *block, const BlockData *d)
+static int64_t vector_trips(Sched *s, const char *block)
 {
-    const char *inner = d->iter[d->nspatial - 1]->name;
-    int64_t     n = loop_extent(s, intern_printf(s->c->strings, "%s.%s", block, inner));
-    int64_t     lanes = n > 0 ? inner_lanes(s, n) : 1;
+    int64_t n = row_cells(s, block, line_dims(s, block));
+    int64_t lanes = n > 0 ? inner_lanes(s, n) : 1;
 
     return lanes > 1 && n > lanes ? n / lanes : 0;
 }
@@ -169,7 +283,7 @@ static CellsPlan cells_plan(Sched *s, const char *block)
     CellsPlan        p = {.block = block,
                           .cells = (double)block_work(s, block),
                           .can = {[CELLS_AS_THEY_LIE] = true},
-                          .trips = d->nreduce ? 0 : vector_trips(s, block, d)};
+                          .trips = d->nreduce ? 0 : vector_trips(s, block)};
 
     p.operations = cell_operations(&w);
     if (d->nreduce || lanes < LEAST_LANES)

@@ -34,8 +34,7 @@ static void see_load(void *user, const Prim *p)
     t->load = &p->u.load;
 }
 
-/* The load's position in memory. */
-static const Idx *flat_index(Sched *s, const LoadData *l)
+const Idx *flat_index(Sched *s, const LoadData *l)
 {
     Arith      *A = s->c->arith;
     const Idx  *at = idx_const(A, 0);
