@@ -247,6 +247,11 @@ double conv_bytes_cycles(const Machine *m, double macs, double weights, int64_t 
 /* ... of a matrix product of floats, of the turned copy of a matrix, of m rows by a weight [n, k]
  * by Strassen's algorithm. */
 double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes);
+/* Data [k, n] of a product that are read piece by piece, for each tile of so many rows: cycles that
+ * this costs beside the products, and those of a copy whose pieces lie in order; `all` cells of
+ * all matrices like it. */
+double pieces_cycles(const Machine *m, double rows, double n, double k, double all);
+double pieces_copy_cycles(const Machine *m, double n, double k, double all);
 double panel_copy_cycles(const Machine *m, double cells);
 double strassen_cycles(const Machine *m, double rows, double n, double k, int64_t lanes);
 /* Measured: the tiles of a large product to the most that the units do. */

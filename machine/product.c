@@ -2,6 +2,8 @@
  * other work in vectors, beside the weights on their way from memory. */
 #include "machine/machine.h"
 
+#include <math.h>
+
 /* The weights are asked for ahead (`prefetch`). */
 static double beside(double compute, Time weights)
 {
@@ -45,6 +47,70 @@ double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes
 double panel_copy_cycles(const Machine *m, double cells)
 {
     return 2 * cells * 4 / (m->l2_rate / 2);
+}
+
+/* Measured: lines of pieces far apart, which no prefetcher foresees, to those read in order. */
+#define APART 2
+enum { LINE = 64 };
+
+/* The tile of a product of so many rows that takes the fewest cycles a vector of columns. */
+static RegTile product_tile(const Machine *m, double rows)
+{
+    RegTile best = {1, 1};
+    double  least = 0;
+
+    for (int64_t nv = 1; nv <= limit_tile_most_vectors(m); nv++) {
+        int64_t most = (m->regs - nv - 1) / nv;
+        double  c = most > 0 ? panel_step_cycles(m, (int64_t)rows, most, nv) / (double)nv : 0;
+
+        if (c > 0 && (least == 0 || c < least)) {
+            least = c;
+            best = (RegTile){most, nv};
+        }
+    }
+    return best;
+}
+
+/* What of a cache of `bytes` pieces can lie in that are `stride` bytes apart: those of one set are
+ * a multiple of `limit_set_bytes` apart, or of as much of a larger cache. */
+static double reached(const Machine *m, int64_t bytes, int64_t stride, double piece)
+{
+    int64_t set = limit_set_bytes(m) > bytes / limit_set_lines(m) ? limit_set_bytes(m)
+                                                                  : bytes / limit_set_lines(m);
+    int64_t a = set, b = stride;
+
+    while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return (double)bytes * fmin((double)(set / a) * piece / (double)set, 1);
+}
+
+double pieces_cycles(const Machine *m, double rows, double n, double k, double all)
+{
+    RegTile t = product_tile(m, rows);
+    int64_t stride = (int64_t)n * 4;
+    double  piece = (double)t.nv * m->vector_bytes, tiles = ceil(rows / (double)t.pixels);
+    double  lines = k * (piece + (stride % LINE ? LINE : 0)); /* of a panel */
+    double  panels = n * 4 / piece;
+
+    /* A copy would read them once, too; pieces next to each other; a panel that stays in L1. */
+    if (tiles <= 1 || panels <= 2 || lines <= reached(m, m->l1, stride, piece))
+        return 0;
+
+    Level near = lines <= reached(m, m->l2, stride, piece) ? LEVEL_L2 : LEVEL_L3;
+    Time  first = moved_time(m, APART * panels * lines, 0, all * 4);
+    Time  again = level_time(m, near, APART * (tiles - 1) * panels * lines);
+
+    return time_cycles(first) + time_cycles(again);
+}
+
+double pieces_copy_cycles(const Machine *m, double n, double k, double all)
+{
+    double bytes = n * k * 4;
+
+    return time_cycles(moved_time(m, bytes, 0, all * 4)) +
+           time_cycles(moved_time(m, 0, bytes, 2 * bytes));
 }
 
 double strassen_cycles(const Machine *m, double rows, double n, double k, int64_t lanes)

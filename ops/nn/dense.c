@@ -88,8 +88,8 @@ static bool product(Ctx *c, const OpCall *call, Axes a, Axes k, const Prim *x, c
     return true;
 }
 
-/* What lies as [.., n, k]: a copy [.., k, n]; NULL if y is read as it is. */
-static const Tensor *panel_of(Ctx *c, const char *algorithm, const Tensor *y)
+/* A copy [.., k, n], of what lies as [.., n, k] if it is turned; NULL if y is read as it is. */
+static const Tensor *panel_of(Ctx *c, const char *algorithm, const Tensor *y, bool turned)
 {
     static const char *const batch[] = {"pb", "pb1", "pb2", "pb3", "pb4", "pb5", "pb6"};
     const char              *names[TE_MAX_AXES];
@@ -101,12 +101,13 @@ static const Tensor *panel_of(Ctx *c, const char *algorithm, const Tensor *y)
         return NULL;
     for (uint32_t i = 0; i < n; i++)
         names[i] = batch[i], dims[i] = b->extent[i];
-    names[n - 2] = "pk", dims[n - 2] = b->extent[n - 1];
-    names[n - 1] = "pn", dims[n - 1] = b->extent[n - 2];
+    names[n - 2] = "pk", dims[n - 2] = b->extent[turned ? n - 1 : n - 2];
+    names[n - 1] = "pn", dims[n - 1] = b->extent[turned ? n - 2 : n - 1];
     Axes a = te_axes(c, n, dims, names);
     for (uint32_t i = 0; i < n; i++)
         at[i] = a.at[i];
-    at[n - 2] = a.at[n - 1], at[n - 1] = a.at[n - 2];
+    if (turned)
+        at[n - 2] = a.at[n - 1], at[n - 1] = a.at[n - 2];
     return te_compute(c, "panel", b->dtype, a, te_at(c, y, at));
 }
 
@@ -120,7 +121,7 @@ bool te_dense(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor 
     for (uint32_t i = 0; i + 1 < a.n; i++)
         xat[i] = a.at[i];
     xat[a.n - 1] = k.at[0];
-    const Tensor *panel = panel_of(c, attrs->algorithm, in[1]);
+    const Tensor *panel = panel_of(c, attrs->algorithm, in[1], true);
     const Idx    *pat[2] = {wat[1], wat[0]};
     return product(c, call, a, k, te_at(c, in[0], xat),
                    panel ? te_at(c, panel, pat) : te_at(c, in[1], wat), out);
@@ -188,7 +189,7 @@ static bool te_product(Ctx *c, const OpCall *call, Product p, const Tensor *cons
 {
     Axes          a = product_axes(c, call->out[0]);
     Axes          k = product_k(c, columns(call->in[0], p.ta));
-    const Tensor *panel = p.tb ? panel_of(c, p.algorithm, in[1]) : NULL;
+    const Tensor *panel = panel_of(c, p.algorithm, in[1], p.tb);
     const Prim   *x = matrix_at(c, in[0], &a, a.at[a.n - 2], k.at[0], p.ta);
     const Prim *y = matrix_at(c, panel ? panel : in[1], &a, k.at[0], a.at[a.n - 1], p.tb && !panel);
 

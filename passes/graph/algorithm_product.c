@@ -1,7 +1,8 @@
 /* Algorithms of nn.dense, nn.matmul and nn.batch_matmul: direct, through a panel, by Strassen.
  *
  * Data [n, k] that are no weights have to be turned in every run; without a panel, a vector of them
- * is gathered number by number.
+ * is gathered number by number.  Data [k, n] are read in pieces, a tile's columns of each row,
+ * which many rows of the product make dearer than one copy in which the pieces lie in order.
  *
  * Strassen's algorithm takes seven products of quarters instead of eight; sums of quarters of the
  * data come before them, sums of the products behind, and the weights grow by 7/4.  Halves must be
@@ -13,6 +14,7 @@
 typedef struct {
     Machine machine;
     double  macs, cells; /* of y */
+    double  n, k;        /* 0: a run decides */
     int64_t lanes;
     bool    turned; /* y is [n, k] */
 } Work;
@@ -31,6 +33,7 @@ static Work work_of(const Ctx *c, const Expr *e)
     const Type *x = call_arg(e, 0)->type, *y = call_arg(e, 1)->type;
     Work        w = {.machine = machine_of(c->target), .cells = cells_of(y), .turned = true};
     bool        across = false; /* x is [k, m] */
+    int64_t     n, k;
 
     w.lanes = w.machine.vector_bytes / 4;
     w.lanes = w.lanes < 1 ? 1 : w.lanes;
@@ -41,6 +44,10 @@ static Work work_of(const Ctx *c, const Expr *e)
         across = ATTRS_OF(BatchMatmulAttrs, e)->transpose_a;
         w.turned = ATTRS_OF(BatchMatmulAttrs, e)->transpose_b;
     }
+    if (type_dim(y, y->n - 1, &n) && type_dim(y, y->n - 2, &k)) {
+        w.n = (double)(w.turned ? k : n);
+        w.k = (double)(w.turned ? n : k);
+    }
     w.macs = cells_of(e->type) * (double)x->dims[x->n - (across ? 2 : 1)]->lo;
     return w;
 }
@@ -50,14 +57,24 @@ static bool is_weight(const Expr *y)
     return y->kind == EXPR_CONST;
 }
 
+/* Matrices y, if a panel of each can be made: of f32, whose sides are known. */
+static double matrices(const Work *w, const Expr *y)
+{
+    return dtype_eq(y->type->dtype, DT_F32) && w->n > 0 && w->k > 0 ? w->cells / w->n / w->k : 0;
+}
+
 double time_product(Ctx *c, const Expr *call, const Algorithm *a)
 {
-    Work w = work_of(c, call);
+    const Expr *y = call_arg(call, 1);
+    Work        w = work_of(c, call);
+    double      t = dense_cycles(&w.machine, w.macs, w.cells, w.lanes), times = matrices(&w, y);
 
     (void)a;
-    if (w.turned && !is_weight(call_arg(call, 1)))
+    if (w.turned && !is_weight(y))
         return w.macs;
-    return dense_cycles(&w.machine, w.macs, w.cells, w.lanes);
+    if (!is_weight(y) && times >= 1)
+        t += times * pieces_cycles(&w.machine, w.macs / w.cells, w.n, w.k, w.cells);
+    return t;
 }
 
 double time_product_panel(Ctx *c, const Expr *call, const Algorithm *a)
@@ -66,10 +83,14 @@ double time_product_panel(Ctx *c, const Expr *call, const Algorithm *a)
     Work        w = work_of(c, call);
 
     (void)a;
-    if (!has_vectors(c->target) || !w.turned || is_weight(y) || !dtype_eq(y->type->dtype, DT_F32))
+    double times = matrices(&w, y);
+
+    if (!has_vectors(c->target) || is_weight(y) || !dtype_eq(y->type->dtype, DT_F32) ||
+        (!w.turned && (times < 1 || w.macs / w.cells < 2)))
         return NEVER;
     return dense_cycles(&w.machine, w.macs, w.cells, w.lanes) +
-           panel_copy_cycles(&w.machine, w.cells);
+           (w.turned ? panel_copy_cycles(&w.machine, w.cells)
+                     : times * pieces_copy_cycles(&w.machine, w.n, w.k, w.cells));
 }
 
 double time_dense_strassen(Ctx *c, const Expr *call, const Algorithm *a)

@@ -10,8 +10,8 @@
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
  *   nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
  *   nn.batch_matmul(x, const [k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
- *   nn.relu(nn.relu(x))           -> nn.relu(x)
- *   (x.0, x.1) of a pair x        -> x
+ *   nn.batch_matmul(x, transpose(y))  -> nn.batch_matmul(x, y, transpose_b=..)    rows and columns
+ * of matrices nn.relu(nn.relu(x))           -> nn.relu(x) (x.0, x.1) of a pair x        -> x
  *
  * All are exact.  One rewrite, kids first, so that chains collapse. */
 #include "passes/graph/graph.h"
@@ -236,6 +236,40 @@ static const Expr *pad_into_conv(Ctx *c, const Expr *e)
     return expr_call(c, call_op(e), 2, args, now, e->loc);
 }
 
+/* Does it swap the rows and columns of matrices, and nothing else? */
+static bool turns_matrices(const Expr *e)
+{
+    uint32_t axes[16], n;
+
+    if (!call_is(e, "transpose") || !expr_has_shape(e) || e->type->n < 2 || e->type->n > 16)
+        return false;
+    n = e->type->n;
+    axes_of_transpose(e, axes);
+    for (uint32_t i = 0; i + 2 < n; i++)
+        if (axes[i] != i)
+            return false;
+    return axes[n - 2] == n - 1 && axes[n - 1] == n - 2;
+}
+
+/* A product turns its second matrix as it packs it. */
+static const Expr *product_of_turned(Ctx *c, const Expr *e)
+{
+    const Expr *y = call_arg(e, 1);
+
+    if (!turns_matrices(y) || !is_float(e))
+        return e;
+    if (call_is(e, "nn.matmul")) {
+        MatmulAttrs *a = ATTRS_COPY(c, MatmulAttrs, e);
+
+        a->transpose_b = !a->transpose_b;
+        return make2(c, "nn.matmul", call_arg(e, 0), call_arg(y, 0), a, e->loc);
+    }
+    BatchMatmulAttrs *a = ATTRS_COPY(c, BatchMatmulAttrs, e);
+
+    a->transpose_b = !a->transpose_b;
+    return make2(c, "nn.batch_matmul", call_arg(e, 0), call_arg(y, 0), a, e->loc);
+}
+
 /* A product with one constant matrix for all batches is a dense layer. */
 static const Expr *dense_form(Ctx *c, const Expr *e)
 {
@@ -281,7 +315,7 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
         call_arg(e, 0)->nkids == 1)
         return call_arg(e, 0)->kids[0];
     if (call_is(e, "nn.batch_matmul") || call_is(e, "nn.matmul"))
-        return dense_form(c, e);
+        return dense_form(c, product_of_turned(c, e));
     if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))
         return pad_into_conv(c, e);
     if (call_nargs(e) == 2)
