@@ -95,11 +95,14 @@ static const Prim *exp_times(M *m, const Prim *x, int scale)
 {
     Ctx        *c = m->c;
     const Prim *t;
+    const int   bias = 2 * 127 + scale;
 
-    /* Outside, the result is 0 or infinity anyway; a NaN passes both tests. */
-    x = below(m, x, -104.0, num(m, -104.0), x);
+    /* Outside, the result is 0 or infinity anyway; a NaN passes both tests.  With the least
+     * exponent both factors are 0: masks of attention are full of such numbers, and a product that
+     * underflows takes many processors a hundred cycles. */
+    x = below(m, x, -bias / LOG2E, num(m, -bias / LOG2E), x);
     x = prim_select(c, prim_lt(c, num(m, 89.0 - scale), x), num(m, 89.0 - scale), x);
-    const Prim *q = exp_reduced(m, x, 2 * 127 + scale, &t);
+    const Prim *q = exp_reduced(m, x, bias, &t);
     /* 2^n in two factors, so that the ends of the range overflow and underflow as they should: half
      * of the exponent with both biases, and what is left of it. */
     const Prim *e = as_exponent(m, t);
