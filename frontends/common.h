@@ -2,6 +2,7 @@
  *
  *   shapes.c     types of inputs                  values.c   values for inputs
  *   findings.c   faults of nodes, all at once     forms.c    arithmetic of shapes
+ *   loops.c      loops
  */
 #ifndef TVMCC_FRONTENDS_COMMON_H
 #define TVMCC_FRONTENDS_COMMON_H
@@ -93,6 +94,28 @@ void signature_count(Ctx *c, Map *index, ModelSignature *s, OpTally *ops, const 
 /* ---- builders: ops/build.h ---------------------------------------------------------------------- */
 
 #define ATTRS(b, Record) ((Record *)attrs_new((b)->c, &attrs_##Record))
+
+/* ---- loops.c ---------------------------------------------------------------------------------- */
+
+/* A loop while `go` holds.  Its variables have their first values, and in each round the next ones.
+ */
+typedef struct {
+    const char        *name;
+    uint32_t           n;
+    const Expr *const *var, *const *first, *const *next; /* next: of the variables */
+    const Expr *first_go, *next_go;
+} BuildLoop;
+
+/* The tuple of the variables' last values; the loop's function is to be added to the module. */
+const Expr *build_while(const Build *b, const BuildLoop *l, GlobalDef *made);
+
+/* Round i, i64, from the states of the one before. */
+typedef bool BuildRound(const Build *b, void *user, const Expr *i, const Expr *const *state,
+                        const Expr **next);
+/* The states after `count` rounds.  One round needs no function: made->name is NULL then. */
+bool build_rounds(const Build *b, const char *name, const Idx *count, uint32_t n,
+                  const Expr *const *first, BuildRound *fn, void *user, const Expr **out,
+                  GlobalDef *made);
 
 /* ---- forms.c ---------------------------------------------------------------------------------- */
 

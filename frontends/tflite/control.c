@@ -1,12 +1,8 @@
 /* Control flow, and variables.
  *
  * Graphs of branches and loops see nothing but their inputs.  A loop is a function of the module
- * that calls itself at its end (docs/design/flow.md):
- *
- *     fn @while0(%go, %a, %b) { if %go { .. @while0(%go1, %a1, %b1) } else { (%a, %b) } }
- *
- * States that the body hands on as they came, and that are constants before the loop, stay
- * constants in it, as sizes often do.
+ * (frontends/loops.c).  States that the body hands on as they came, and that are constants before
+ * the loop, stay constants in it, as sizes often do.
  *
  * Variables have the values that CALL_ONCE gives them; those that a run changes would have to last
  * until the next one, which the caller has no part in. */
@@ -109,40 +105,42 @@ static States states_of(TfliteNode *n, const TfliteGraph *body)
     return s;
 }
 
-/* Rounds while %go; its call with the first values, which gives the last values of the variables.
- */
+static const char *loop_name(TfliteNode *n)
+{
+    return intern_printf(n->b.c->strings, "while%u", n->im->loops++);
+}
+
+/* The last values of the variables. */
 static const Expr *rounds(TfliteNode *n, const States *s, const Expr *first_go, const Expr *next_go,
                           const Expr *const *next)
 {
-    Ctx         *c = n->b.c;
-    Loc          loc = n->b.loc;
-    uint32_t     all = s->nvars + 1;
-    const char  *name = intern_printf(c->strings, "while%u", n->im->loops++);
-    const Expr **vars = NEW_ARRAY(c->arena, const Expr *, all),
-               **args = NEW_ARRAY(c->arena, const Expr *, all);
-    const Type **types = NEW_ARRAY(c->arena, const Type *, all);
-    const Expr  *end, *again, *body, *func, *self;
+    Arena       *a = n->b.c->arena;
+    const Expr **to = NEW_ARRAY(a, const Expr *, s->nvars),
+               **var = NEW_ARRAY(a, const Expr *, s->nvars),
+               **first = NEW_ARRAY(a, const Expr *, s->nvars), *last;
+    BuildLoop l = {loop_name(n), s->nvars, var, first, to, first_go, next_go};
+    GlobalDef made;
 
-    vars[0] = expr_var(c, "go", type_tensor(c, DT_BOOL, 0, NULL), loc);
-    args[0] = next_go;
-    types[0] = vars[0]->type;
-    for (uint32_t i = 1; i < all; i++) {
-        vars[i] = s->value[s->var[i - 1]];
-        args[i] = next[s->var[i - 1]];
-        types[i] = vars[i]->type;
+    for (uint32_t i = 0; i < s->nvars; i++) {
+        var[i] = s->value[s->var[i]];
+        first[i] = n->in[s->var[i]];
+        to[i] = next[s->var[i]];
     }
-    if (!(end = expr_tuple(c, all - 1, vars + 1, loc)))
-        return NULL;
-    self = expr_global(c, name, type_func(c, all, types, end->type), loc);
-    if (!(again = expr_apply(c, self, all, args, loc)) ||
-        !(body = expr_if(c, vars[0], again, end, loc)) ||
-        !(func = expr_func(c, all, vars, body, (FuncData){.ret = end->type}, loc)))
-        return NULL;
-    vec_push(c->arena, &n->im->functions, ((GlobalDef){name, func}));
-    args[0] = first_go;
-    for (uint32_t i = 1; i < all; i++)
-        args[i] = n->in[s->var[i - 1]];
-    return expr_apply(c, self, all, args, loc);
+    if ((last = build_while(&n->b, &l, &made)))
+        vec_push(a, &n->im->functions, made);
+    return last;
+}
+
+bool tflite_rounds(TfliteNode *n, const Idx *count, uint32_t nstates, const Expr *const *first,
+                   BuildRound *fn, void *user, const Expr **out)
+{
+    GlobalDef made;
+
+    if (!build_rounds(&n->b, loop_name(n), count, nstates, first, fn, user, out, &made))
+        return false;
+    if (made.name)
+        vec_push(n->b.c->arena, &n->im->functions, made);
+    return true;
 }
 
 bool tflite_while(TfliteNode *n)

@@ -287,10 +287,8 @@ bool tflite_finish(TfliteNode *n)
     return true;
 }
 
-const Expr *tflite_activate(TfliteNode *n, const Expr *y)
+const Expr *tflite_activated(const TfliteNode *n, int64_t how, const Expr *y)
 {
-    int64_t how = tflite_int(n, "fused_activation_function");
-
     switch (y ? how : 0) {
     case 0: return y;
     case 1: return build1(&n->b, "nn.relu", y, NULL);
@@ -300,6 +298,11 @@ const Expr *tflite_activate(TfliteNode *n, const Expr *y)
     default:
         return tflite_error(n, E_UNSUPPORTED, "fused activation function %lld", (long long)how);
     }
+}
+
+const Expr *tflite_activate(TfliteNode *n, const Expr *y)
+{
+    return tflite_activated(n, tflite_int(n, "fused_activation_function"), y);
 }
 
 /* ---- what has to be known ------------------------------------------------------------------------- */

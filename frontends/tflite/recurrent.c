@@ -1,168 +1,200 @@
-/* Recurrent layers, as nn.lstm and nn.rnn have them.
+/* Recurrent layers: their inputs, loops, two directions; RNN and SVDF.
  *
- * Inputs of an LSTM, 0 the data:
- *     1 .. 4    weights of the gates i f c o, [H, I]        5 .. 8   those of the state, [H, H]
- *     9 .. 11   from the cell to the gates                 12 .. 15  biases, [H]
- *     16, 17    projection                                 18, 19    first state and cell, [N, H]
- *     20 .. 23  factors of normalized gates
- * States that the file keeps from run to run begin each run as zeros. */
-#include "frontends/tflite/tflite.h"
+ * Layers that need no more than ONNX's are nn.lstm and nn.rnn; others are loops, of which a round
+ * is a step.  Quantized ones compute in floats and round states as their tensors have them.  States
+ * that the file keeps from run to run begin each run as it says, else as zeros. */
+#include "frontends/tflite/recurrent.h"
 
 #include <string.h>
 
-/* A layer in one direction: data [T, N, I]. */
-typedef struct {
-    const Expr *x, *h, *c;
-    int64_t     H, I;
-    const Idx  *N;
-} Cell;
+/* ---- inputs --------------------------------------------------------------------------------------- */
 
-/* Weights in floats, one above the other. */
-static const Expr *stacked(TfliteNode *n, uint32_t count, const uint32_t *at, uint32_t rank,
-                           const int64_t *dims)
+/* Input i in floats, of these dimensions. */
+const Expr *layer_value(TfliteNode *n, uint32_t i, uint32_t rank, const int64_t *dims)
 {
-    const Expr *part[4];
+    const Expr *x;
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (!tflite_has(n, at[i]) || !(part[i] = tflite_value(n, at[i])))
-            return tflite_error(n, E_UNSUPPORTED, "input %u is missing", at[i]);
-        part[i] = build_cast(&n->b, part[i], DT_F32);
-        if (expr_rank(part[i]) != rank)
-            return tflite_error(n, E_IMPORT, "input %u is %s", at[i],
-                                type_text(n->b.c, part[i]->type));
-        for (uint32_t k = 0; k < rank; k++)
-            if (build_dim(&n->b, part[i], k) != dims[k])
-                return tflite_error(n, E_IMPORT, "input %u is %s", at[i],
-                                    type_text(n->b.c, part[i]->type));
-    }
-    return build_concat(&n->b, count, part, 0);
+    if (!tflite_has(n, i))
+        return tflite_error(n, E_IMPORT, "input %u is missing", i);
+    x = build_cast(&n->b, tflite_value(n, i), DT_F32);
+    if (!x)
+        return NULL;
+    if (expr_rank(x) != rank)
+        return tflite_error(n, E_IMPORT, "input %u is %s", i, type_text(n->b.c, x->type));
+    for (uint32_t k = 0; k < rank; k++)
+        if (build_dim(&n->b, x, k) != dims[k])
+            return tflite_error(n, E_IMPORT, "input %u is %s", i, type_text(n->b.c, x->type));
+    return x;
 }
 
-static const Expr *lifted(const Build *b, const Expr *x)
+/* Integers of 32 bits of a bias stand for the product of the scales of data and weights, or have
+ * one of their own. */
+const Expr *layer_bias(const Layer *k, uint32_t i, uint32_t weight, const int64_t *dims)
+{
+    TfliteNode         *n = k->n;
+    const TfliteTensor *t, *x = tflite_in(n, 0),
+                           *w = tflite_has(n, weight) ? tflite_in(n, weight) : NULL;
+    const Expr *v = layer_value(n, i, 1, dims);
+    double      scale;
+
+    if (!v || !dtype_is_int(expr_dtype(n->in[i])) || expr_dtype(n->in[i]).bits < 32)
+        return v;
+    t = tflite_in(n, i);
+    if (tflite_scales(t) == 1)
+        scale = tflite_scale(t, 0);
+    else if (w && tflite_scales(x) == 1 && tflite_scales(w) == 1)
+        scale = tflite_scale(x, 0) * tflite_scale(w, 0);
+    else
+        return tflite_error(n, E_IMPORT, "a bias of integers without a scale");
+    return build_by(&n->b, "multiply", v, scale);
+}
+
+/* Of all gates that there are, one above the other. */
+const Expr *layer_gates(const Layer *k, uint32_t from, uint32_t rank, const int64_t *dims)
+{
+    const Expr *part[GATES];
+
+    for (uint32_t i = k->first; i < k->first + k->gates; i++)
+        part[i] = layer_value(k->n, from + i, rank, dims);
+    return build_concat(&k->n->b, k->gates, part + k->first, 0);
+}
+
+const Expr *layer_lifted(const Build *b, const Expr *x)
 {
     return x ? build_expand_dims(b, x, 0, 1) : NULL;
 }
 
-/* A state [1, N, H]; zeros if the file has none. */
-static const Expr *state(TfliteNode *n, uint32_t i, const Cell *k)
+/* A state [N, cells]; zeros if the file says nothing else. */
+const Expr *layer_state(TfliteNode *n, uint32_t i, const Idx *N, int64_t cells)
 {
-    const Idx *dims[3] = {idx_const(n->b.c->arith, 1), k->N, idx_const(n->b.c->arith, k->H)};
+    const Idx  *dims[2] = {N, idx_const(n->b.c->arith, cells)};
+    const Expr *x;
 
     if (!tflite_has(n, i))
-        return build_zeros_of(&n->b, DT_F32, 3, dims);
-    if (expr_rank(n->in[i]) != 2 || expr_form(n->in[i], 0) != k->N ||
-        expr_form(n->in[i], 1) != dims[2])
-        return tflite_error(n, E_IMPORT, "input %u is %s", i, type_text(n->b.c, n->in[i]->type));
-    return lifted(&n->b, n->in[i]);
+        return build_zeros_of(&n->b, DT_F32, 2, dims);
+    x = tflite_value(n, i);
+    if (x && (expr_rank(x) != 2 || expr_form(x, 0) != N || expr_form(x, 1) != dims[1]))
+        return tflite_error(n, E_IMPORT, "input %u is %s", i, type_text(n->b.c, x->type));
+    return build_cast(&n->b, x, DT_F32);
 }
 
-static bool without(TfliteNode *n, uint32_t from, uint32_t to, const char *what)
+/* Data [T, N, I], with those of a layer that stands beside it at the end of each row. */
+bool layer_data(Layer *k, uint32_t x, uint32_t aux, bool time_major)
 {
-    for (uint32_t i = from; i <= to; i++)
-        if (tflite_has(n, i))
-            return tflite_error(n, E_UNSUPPORTED, "%s", what);
-    return true;
-}
-
-/* Data [T, N, I], sizes by the state's weights at `weight`. */
-static bool read_cell(TfliteNode *n, uint32_t weight, bool time_major, Cell *k)
-{
+    TfliteNode  *n = k->n;
     const Build *b = &n->b;
+    const Expr  *all[2];
+    uint32_t     count = aux ? 2 : 1;
 
-    if (!tflite_rank(n, 0, 3, 3) || !tflite_has(n, weight) || !tflite_rank(n, weight, 2, 2))
-        return tflite_has(n, weight) ? false
-                                     : tflite_error(n, E_IMPORT, "input %u is missing", weight);
-    k->x = tflite_value(n, 0);
-    if (!dtype_eq(expr_dtype(k->x), DT_F32) || tflite_is_quantized(tflite_in(n, 0)))
-        return tflite_error(n, E_UNSUPPORTED, "a recurrent layer of %s",
-                            dtype_text(b->c, expr_dtype(n->in[0])));
-    if (!time_major)
-        k->x = build_transpose(b, k->x, 3, (int64_t[]){1, 0, 2});
-    k->I = build_dim(b, k->x, 2);
-    k->H = build_dim(b, n->in[weight], 0);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = i ? aux : x;
+
+        if (!tflite_rank(n, at, 3, 3) || !(all[i] = build_cast(b, tflite_value(n, at), DT_F32)))
+            return false;
+        if (!time_major)
+            all[i] = build_transpose(b, all[i], 3, (int64_t[]){1, 0, 2});
+    }
+    k->x = count > 1 ? build_concat(b, count, all, 2) : all[0];
+    if (!k->x)
+        return false;
+    k->I = build_dim(b, all[0], 2);
+    k->T = expr_form(k->x, 0);
     k->N = expr_form(k->x, 1);
     return true;
 }
 
-/* [T, 1, N, H] as the layer's layout has it. */
-static const Expr *steps_of(const Build *b, const Expr *y, bool time_major)
+/* The weights of the data, and behind them in each row those of the data beside it. */
+const Expr *layer_data_weights(const Layer *k)
 {
-    const Idx *dims[3];
+    const Build *b = &k->n->b;
+    const Expr  *w = layer_gates(k, k->at->weights, 2, (int64_t[]){k->H, k->I}), *beside;
 
-    if (!y)
+    if (!w || !k->at->aux)
+        return w;
+    beside = layer_gates(k, k->at->aux, 2, (int64_t[]){k->H, build_dim(b, k->x, 2) - k->I});
+    return beside ? build_concat(b, 2, (const Expr *[]){w, beside}, 1) : NULL;
+}
+bool layer_any(const TfliteNode *n, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        if (tflite_has(n, i))
+            return true;
+    return false;
+}
+
+/* ---- loops ---------------------------------------------------------------------------------------- */
+
+/* x W + b of all steps, [T, N, gates * H] */
+static const Expr *of_data(const Layer *k, const Expr *w, const Expr *bias)
+{
+    const Build *b = &k->n->b;
+    Arith       *A = b->c->arith;
+    const Idx   *rows[2] = {idx_mul(A, k->T, k->N), expr_form(k->x, 2)},
+              *steps[3] = {k->T, k->N, idx_const(A, k->gates * k->H)};
+    const Expr *y = build2(b, "nn.dense", build_reshape_to(b, k->x, 2, rows), w, NULL);
+
+    return build_reshape_to(b, bias ? build_add(b, y, bias) : y, 3, steps);
+}
+/* As cells of that tensor are, if it is quantized. */
+const Expr *layer_rounded(const Layer *k, uint32_t i, const Expr *x)
+{
+    const TfliteTensor *t;
+
+    if (i >= k->n->p->in.n || tflite_in_index(k->n->p, i) < 0)
+        return x;
+    t = tflite_in(k->n, i);
+    return tflite_is_quantized(t)
+               ? tflite_dequantize(&k->n->b, t, tflite_quantize(&k->n->b, t, x, -1), -1)
+               : x;
+}
+static const Expr *reversed(const Layer *k, const Expr *x)
+{
+    ReverseAttrs *a = ATTRS(&k->n->b, ReverseAttrs);
+
+    a->axis = 0;
+    return k->at->reverse ? build1(&k->n->b, "reverse", x, a) : x;
+}
+
+/* All results, [T, N, O]. */
+const Expr *layer_loop(Layer *k, const Expr *h, const Expr *c, const Expr *w, BuildRound *fn)
+{
+    const Build *b = &k->n->b;
+    const Idx   *all[3] = {k->T, k->N, idx_const(b->c->arith, k->O)};
+    const Expr  *first[4], *last[4];
+    uint32_t     n = 0;
+
+    if (!(k->x = reversed(k, k->x)))
         return NULL;
-    dims[0] = expr_form(y, 0), dims[1] = expr_form(y, 2), dims[2] = expr_form(y, 3);
-    y = build_reshape_to(b, y, 3, dims);
-    return time_major ? y : build_transpose(b, y, 3, (int64_t[]){1, 0, 2});
-}
-
-/* Where the inputs of one direction are. */
-typedef struct {
-    uint32_t weights, cell, biases, projection, state, memory;
-    bool     reverse;
-} LstmInputs;
-
-/* All steps [T, 1, N, H] in one direction. */
-static const Expr *lstm(TfliteNode *n, const LstmInputs *at, bool time_major)
-{
-    const uint32_t w = at->weights, bias = at->biases;
-    const Build   *b = &n->b;
-    LstmAttrs     *a = ATTRS(b, LstmAttrs);
-    const Expr    *in[6], *gates;
-    int64_t        cells;
-    Cell           k;
-
-    if (!without(n, at->cell, at->cell + 2, "weights from the cell to the gates") ||
-        !without(n, at->projection, at->projection + 1, "a projection") ||
-        !read_cell(n, w + 5, time_major, &k))
+    first[n++] = h;
+    if (c)
+        first[n++] = c;
+    first[n++] = of_data(k, w, k->factor ? NULL : k->bias);
+    first[n++] = build_zeros_of(b, DT_F32, 3, all);
+    if (!tflite_rounds(k->n, k->T, n, first, fn, k, last))
         return NULL;
-    cells = 4 * k.H;
-    in[0] = k.x;
-    in[1] =
-        lifted(b, stacked(n, 4, (uint32_t[]){w, w + 3, w + 1, w + 2}, 2, (int64_t[]){k.H, k.I}));
-    in[2] = lifted(
-        b, stacked(n, 4, (uint32_t[]){w + 4, w + 7, w + 5, w + 6}, 2, (int64_t[]){k.H, k.H}));
-    gates = stacked(n, 4, (uint32_t[]){bias, bias + 3, bias + 1, bias + 2}, 1, &k.H);
-    if (!in[1] || !in[2] || !gates)
-        return NULL;
-    in[3] = lifted(
-        b, build_concat(b, 2, (const Expr *[]){gates, build_zeros(b, DT_F32, 1, &cells)}, 0));
-    in[4] = state(n, at->state, &k);
-    in[5] = state(n, at->memory, &k);
-    a->direction = at->reverse ? "reverse" : "forward";
-    return build_proj(b, build_call(b, "nn.lstm", 6, in, a), 0);
+    return reversed(k, last[n - 1]);
 }
 
-static bool plain_lstm(TfliteNode *n)
+/* [T, N, O] as the layer's layout has it. */
+const Expr *layer_steps(const Build *b, const Expr *y, bool time_major)
 {
-    if (tflite_int(n, "fused_activation_function") != 4)
-        return tflite_error(n, E_UNSUPPORTED, "an activation other than tanh");
-    return (tflite_float(n, "cell_clip") == 0 && tflite_float(n, "proj_clip") == 0) ||
-           tflite_error(n, E_UNSUPPORTED, "cell_clip or proj_clip");
+    return !y || time_major ? y : build_transpose(b, y, 3, (int64_t[]){1, 0, 2});
+}
+/* ---- two directions ------------------------------------------------------------------------------- */
+
+/* Data of another layer at `aux`, for which both directions have weights, or that the one backwards
+ * reads instead. */
+bool layer_data_of(Layer *k, uint32_t i, uint32_t aux, bool weights, bool time_major)
+{
+    bool instead = aux && !weights && i == 1;
+
+    return layer_data(k, instead ? aux : 0, aux && weights ? aux : 0, time_major);
 }
 
-bool tflite_sequence_lstm(TfliteNode *n)
+bool layer_both_done(TfliteNode *n, const Expr **y, bool time_major)
 {
-    static const LstmInputs at = {1, 9, 12, 16, 18, 19, false};
-    bool                    time_major = tflite_int(n, "time_major");
-
-    if (tflite_int(n, "diagonal_recurrent_tensors"))
-        return tflite_error(n, E_UNSUPPORTED, "diagonal_recurrent_tensors");
-    return plain_lstm(n) && without(n, 20, 23, "normalized gates") &&
-           tflite_done(n, steps_of(&n->b, lstm(n, &at, time_major), time_major));
-}
-
-/* The same for a second layer, from input 18 on, that goes backwards; states from 35 on. */
-bool tflite_bidirectional_lstm(TfliteNode *n)
-{
-    static const LstmInputs at[] = {{1, 9, 12, 16, 35, 36, false}, {18, 26, 29, 33, 37, 38, true}};
-    bool                    time_major = tflite_int(n, "time_major");
-    const Expr             *y[2];
-
-    if (!plain_lstm(n) || !without(n, 39, 47, "auxiliary data"))
-        return false;
     for (uint32_t i = 0; i < 2; i++)
-        if (!(y[i] = steps_of(&n->b, lstm(n, &at[i], time_major), time_major)))
+        if (!(y[i] = layer_steps(&n->b, y[i], time_major)))
             return false;
     if (tflite_int(n, "merge_outputs"))
         return tflite_done(n, build_concat(&n->b, 2, y, 2));
@@ -170,35 +202,143 @@ bool tflite_bidirectional_lstm(TfliteNode *n)
     n->out[1] = y[1];
     return true;
 }
+/* ---- RNN ------------------------------------------------------------------------------------------ */
 
-/* Inputs: data, weights [H, I], those of the state [H, H], bias, first state. */
+/* States: h, x W of all steps, the results. */
+static bool rnn_round(const Build *b, void *user, const Expr *i, const Expr *const *in,
+                      const Expr **next)
+{
+    const Layer *k = user;
+    const Expr  *x = build_take(b, in[1], i, 0);
+
+    x = build_add(b, x, build2(b, "nn.dense", in[0], k->r, NULL));
+    next[0] = layer_rounded(k, k->at->state, tflite_activated(k->n, k->act, x));
+    next[1] = in[1];
+    next[2] = build3(b, "update_slice", in[2], next[0], i, NULL);
+    return next[2] != NULL;
+}
+
+/* Weights [H, I], those of the state [H, H], bias, first state: all results, [T, N, H]. */
+static const Expr *rnn(Layer *k)
+{
+    TfliteNode  *n = k->n;
+    const Build *b = &n->b;
+    uint32_t     at = k->at->weights;
+    RnnAttrs    *a = ATTRS(b, RnnAttrs);
+    const Idx   *dims[3] = {k->T, k->N};
+    const Expr  *w, *h, *in[5];
+
+    k->act = tflite_int(n, "fused_activation_function");
+    if (!tflite_has(n, at + 1) || !tflite_rank(n, at + 1, 2, 2))
+        return tflite_has(n, at + 1) ? NULL
+                                     : tflite_error(n, E_IMPORT, "input %u is missing", at + 1);
+    k->H = k->O = build_dim(b, n->in[at + 1], 0);
+    k->gates = 1;
+    if (!(w = layer_data_weights(k)) ||
+        !(k->r = layer_value(n, at + 1, 2, (int64_t[]){k->H, k->H})) ||
+        !(k->bias = layer_bias(k, at + 2, at, &k->H)) ||
+        !(h = layer_state(n, k->at->state, k->N, k->H)))
+        return NULL;
+    if (k->act != 1 && k->act != 4)
+        return layer_loop(k, h, NULL, w, rnn_round);
+    a->f = k->act == 1 ? "relu" : "tanh";
+    a->direction = k->at->reverse ? "reverse" : "forward";
+    dims[2] = idx_const(b->c->arith, k->H);
+    in[0] = k->x;
+    in[1] = layer_lifted(b, w);
+    in[2] = layer_lifted(b, k->r);
+    in[3] = layer_lifted(
+        b, build_concat(b, 2, (const Expr *[]){k->bias, build_zeros(b, DT_F32, 1, &k->H)}, 0));
+    in[4] = layer_lifted(b, h);
+    return build_reshape_to(b, build_proj(b, build_call(b, "nn.rnn", 5, in, a), 0), 3, dims);
+}
+
 bool tflite_sequence_rnn(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    bool         steps = !strcmp(n->row->name, "UNIDIRECTIONAL_SEQUENCE_RNN");
-    bool         time_major = steps && tflite_int(n, "time_major");
-    int64_t      act = tflite_int(n, "fused_activation_function");
-    RnnAttrs    *a = ATTRS(b, RnnAttrs);
-    const Expr  *in[5], *y, *bias;
-    Cell         k;
+    static const Inputs at = {.weights = 1, .state = 4};
+    const Build        *b = &n->b;
+    bool                steps = !strcmp(n->row->name, "UNIDIRECTIONAL_SEQUENCE_RNN");
+    bool                time_major = steps && tflite_int(n, "time_major");
+    Layer               k = {.n = n, .at = &at};
+    const Expr         *y;
 
-    if (act != 1 && act != 4)
-        return tflite_error(n, E_UNSUPPORTED, "activation %lld", (long long)act);
-    a->f = act == 1 ? "relu" : "tanh";
     if (!steps) /* one step */
         n->in[0] = build_expand_dims(b, n->in[0], 1, 1);
-    if (!n->in[0] || !read_cell(n, 2, time_major, &k))
+    if (!n->in[0] || !layer_data(&k, 0, 0, time_major))
         return false;
-    in[0] = k.x;
-    in[1] = lifted(b, stacked(n, 1, (uint32_t[]){1}, 2, (int64_t[]){k.H, k.I}));
-    in[2] = lifted(b, stacked(n, 1, (uint32_t[]){2}, 2, (int64_t[]){k.H, k.H}));
-    if (!in[1] || !in[2] || !(bias = stacked(n, 1, (uint32_t[]){3}, 1, &k.H)))
-        return false;
-    in[3] =
-        lifted(b, build_concat(b, 2, (const Expr *[]){bias, build_zeros(b, DT_F32, 1, &k.H)}, 0));
-    in[4] = state(n, 4, &k);
-    y = steps_of(b, build_proj(b, build_call(b, "nn.rnn", 5, in, a), 0), time_major);
+    y = layer_steps(b, rnn(&k), time_major);
     if (!steps && y)
         y = build_reshape_to(b, y, 2, (const Idx *[]){k.N, idx_const(b->c->arith, k.H)});
     return tflite_done(n, y);
+}
+
+/* Data; weights, those of the state, bias and state of both directions; data beside, and weights of
+ * both directions for them. */
+bool tflite_bidirectional_rnn(TfliteNode *n)
+{
+    bool        time_major = tflite_int(n, "time_major");
+    bool        beside = tflite_has(n, 9), weights = beside && layer_any(n, 10, 12);
+    const Expr *y[2];
+
+    for (uint32_t i = 0; i < 2; i++) {
+        Inputs at = {.weights = 1 + 4 * i,
+                     .state = 4 + 4 * i,
+                     .aux = weights ? 10 + i : 0,
+                     .reverse = i == 1};
+        Layer  k = {.n = n, .at = &at};
+
+        if (!layer_data_of(&k, i, beside ? 9 : 0, weights, time_major) || !(y[i] = rnn(&k)))
+            return false;
+    }
+    return layer_both_done(n, y, time_major);
+}
+
+/* ---- SVDF ----------------------------------------------------------------------------------------- */
+
+/* Each unit is the sum of `rank` filters; a filter is a product with the data, and one over the
+ * last `memory` of those products.  Data [N, I], weights [F, I] and [F, memory], bias [units],
+ * state [N, F * memory], of which this run's product becomes the last. */
+bool tflite_svdf(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    Arith       *A = b->c->arith;
+    int64_t      rank = tflite_int(n, "rank"), F, memory, units, last = 2;
+    const Expr  *x, *w, *time, *past, *y;
+    Layer        k = {.n = n};
+
+    if (!tflite_rank(n, 0, 2, 2) || !tflite_rank(n, 1, 2, 2) || !tflite_rank(n, 2, 2, 2))
+        return false;
+    F = build_dim(b, n->in[2], 0);
+    memory = build_dim(b, n->in[2], 1);
+    if (rank < 1 || F < 1 || memory < 1 || F % rank || F > INT32_MAX / memory)
+        return tflite_error(n, E_IMPORT, "%lld filters over %lld steps, of rank %lld", (long long)F,
+                            (long long)memory, (long long)rank);
+    units = F / rank;
+    x = build_cast(b, tflite_value(n, 0), DT_F32);
+    k.N = x ? expr_form(x, 0) : NULL;
+    if (!x || !(w = layer_value(n, 1, 2, (int64_t[]){F, build_dim(b, x, 1)})) ||
+        !(time = layer_value(n, 2, 2, (int64_t[]){F, memory})) ||
+        !(past = layer_state(n, 4, k.N, F * memory)))
+        return false;
+    const Idx *filters[3] = {k.N, idx_const(A, F), idx_const(A, memory)},
+              *one[3] = {k.N, filters[1], idx_const(A, 1)},
+              *ranks[3] = {k.N, idx_const(A, units), idx_const(A, rank)};
+    y = layer_rounded(&k, 4, build2(b, "nn.dense", x, w, NULL));
+    y = build_reshape_to(b, y, 3, one);
+    if (memory > 1) {
+        past = build_slice(b, build_reshape_to(b, past, 3, filters), 2, 1, memory);
+        y = build_concat(b, 2, (const Expr *[]){past, y}, 2);
+    }
+    y = build_reduce(b, "sum", build_mul(b, y, time), 1, &last, false);
+    y = build_reduce(b, "sum", build_reshape_to(b, y, 3, ranks), 1, &last, false);
+    if (y && tflite_has(n, 3)) {
+        const TfliteTensor *t = tflite_in(n, 3);
+        const Expr         *bias = layer_value(n, 3, 1, &units);
+
+        if (bias && expr_dtype(n->in[3]).bits == 32 && dtype_is_int(expr_dtype(n->in[3])) &&
+            tflite_scales(t) == 1)
+            bias = build_by(b, "multiply", bias, tflite_scale(t, 0));
+        y = build_add(b, y, bias);
+    }
+    return tflite_done(n, tflite_activate(n, y));
 }

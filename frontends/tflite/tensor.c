@@ -174,7 +174,7 @@ bool tflite_is_constant(const TfliteModel *m, const TfliteTensor *t)
 {
     const TfliteBuffer *b = buffer_of(m, t);
 
-    return t->buffer > 0 && b && b->data.n > 0 && !t->is_variable;
+    return t->buffer > 0 && b && b->data.n > 0;
 }
 
 static bool size_of(Ctx *c, Loc loc, const TfliteTensor *t, int64_t *dims, int64_t *n)

@@ -10,7 +10,7 @@
  *   ops.def      operator, version, inputs, options, how it takes values, converter
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
- *   where.c detect.c recurrent.c control.c
+ *   where.c detect.c recurrent.c lstm.c control.c
  *                converters by family
  *
  * A converter reads n->in, Relay expressions, and stores such in n->out; false after an error.
@@ -219,6 +219,12 @@ bool tflite_subgraph(TfliteNode *n, int64_t graph, uint32_t nin, const Expr *con
 /* The graph of that number; NULL with an error. */
 const TfliteGraph *tflite_graph(TfliteNode *n, int64_t graph);
 
+/* ---- control.c ------------------------------------------------------------------------------------- */
+
+/* The states after `count` rounds, which see nothing but their states and constants. */
+bool tflite_rounds(TfliteNode *n, const Idx *count, uint32_t nstates, const Expr *const *first,
+                   BuildRound *fn, void *user, const Expr **out);
+
 /* ---- survey.c -------------------------------------------------------------------------------------- */
 
 /* False with errors, all at once, if some operator cannot be what it says. */
@@ -266,6 +272,7 @@ const Expr *tflite_folded(const TfliteNode *n, uint32_t i, const Expr *e);
 /* The first output as NCHW, behind the fused activation. */
 bool        tflite_image_done(TfliteNode *n, const Expr *y);
 const Expr *tflite_activate(TfliteNode *n, const Expr *y);
+const Expr *tflite_activated(const TfliteNode *n, int64_t how, const Expr *y); /* that function */
 const Expr *tflite_channels_first(const Build *b, const Expr *x);
 const Expr *tflite_channels_last(const Build *b, const Expr *x);
 bool        tflite_is_moved(const Expr *x);

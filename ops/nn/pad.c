@@ -83,3 +83,33 @@ bool te_pad(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **
     out[0] = te_compute(c, "pad", call->out[0]->dtype, a, x);
     return true;
 }
+
+/* In blocks of channels.  Behind the channels are the surplus lanes of the last block, which hold
+ * zeros, and blocks more: 28 channels padded by 4 are the same bytes in blocks of 8.  Surplus lanes
+ * must stay zeros. */
+const Expr *block_pad(Ctx *c, const Expr *e, const Expr *const *args, uint32_t block)
+{
+    const PadAttrs *a = ATTRS(PadAttrs, e);
+    PadAttrs       *b = DUP_ARRAY(c->arena, a, 1);
+    const int64_t  *width = a->pad_width.at;
+    int64_t         was, is, blocks[10] = {0};
+    bool            constant = !strcmp(a->pad_mode, "constant"), any = false, whole;
+
+    if (args[0]->type->n != 5 || e->type->n != 4 || !type_dim(call_arg(e, 0)->type, 1, &was) ||
+        !type_dim(e->type, 1, &is))
+        return NULL;
+    whole = was % block == 0 && is % block == 0;
+    if (constant && a->pad_value != 0 && !whole)
+        return NULL;
+    if ((width[2] || width[3]) && (!constant || width[2] < 0 || width[3] < 0 || width[2] % block))
+        return NULL;
+    memcpy(blocks, width, 8 * sizeof *width);
+    blocks[2] = width[2] / block;
+    blocks[3] = (is + block - 1) / block - (was + block - 1) / block - blocks[2];
+    for (uint32_t i = 0; i < COUNT(blocks); i++)
+        any |= blocks[i] != 0;
+    if (!any)
+        return args[0];
+    b->pad_width = ints_dup(c, blocks, COUNT(blocks));
+    return expr_call(c, call_op(e), 1, args, b, e->loc);
+}

@@ -40,3 +40,164 @@ def run_rnn(r):
     ins = [x, m.const(f32(r, h, i)), m.const(f32(r, h, h)), m.const(f32(r, h)), m.tensor("h", [n, h], variable=True)]
     m.op("UNIDIRECTIONAL_SEQUENCE_RNN", ins, m.output("y", [t, n, h]), "SequenceRNNOptions", fusedActivationFunction=1, timeMajor=True)
     return m, f32(r, t, n, i)
+
+
+# ---- all that an LSTM may have ----
+
+def lstm_inputs(m, r, x, n, i, h, o=None, cifg=False, peephole=False, norm=False, bias=True, weights=None, names="hc"):
+    """The 24 inputs; o: cells of a projection."""
+    weights = weights or (lambda *shape: m.const(f32(r, *shape)))
+    out, first = o or h, 1 if cifg else 0
+    gates = range(first, 4)
+    ins = [x] + [-1] * 23
+    for g in gates:
+        ins[1 + g], ins[5 + g], ins[12 + g] = weights(h, i), weights(h, out), m.const(f32(r, h))
+    for k in range(first, 3) if peephole else []:
+        ins[9 + k] = m.const(f32(r, h))
+    if o:
+        ins[16], ins[17] = weights(o, h), m.const(f32(r, o)) if bias else -1
+    ins[18], ins[19] = m.tensor(names[0], [n, out], variable=True), m.tensor(names[1], [n, h], variable=True)
+    for g in gates if norm else []:
+        ins[20 + g] = m.const(f32(r, h, lo=0.5, hi=1.5))
+    return ins
+
+
+@model
+def run_lstm_full(r):
+    m = Model()
+    n, t, i, h = 2, 4, 3, 5
+    x = m.input("x", [n, t, i])
+    for name, how in [("cifg", dict(cifg=True)), ("peephole", dict(peephole=True)), ("projection", dict(o=4)), ("norm", dict(norm=True)),
+                      ("all", dict(o=4, cifg=True, peephole=True, norm=True)), ("rest", dict(o=6, peephole=True, norm=True, bias=False))]:
+        out = how.get("o", h)
+        clip = dict(cellClip=0.5, projClip=0.3) if name == "all" else {}
+        m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", lstm_inputs(m, r, x, n, i, h, names=[name + "_h", name + "_c"], **how),
+             m.output(name, [n, t, out]), "UnidirectionalSequenceLSTMOptions", fusedActivationFunction=4, **clip)
+    m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", lstm_inputs(m, r, x, n, i, h, names=["relu_h", "relu_c"]), m.output("relu", [n, t, h]),
+         "UnidirectionalSequenceLSTMOptions", fusedActivationFunction=1)
+    return m, f32(r, n, t, i)
+
+
+@model
+def run_lstm_step(r):
+    """One step: the kernels FULL and BASIC."""
+    m = Model()
+    n, i, h = 2, 3, 5
+    x, s, c = m.input("x", [n, i]), m.input("s", [n, h]), m.input("c", [n, h])
+    m.op("LSTM", lstm_inputs(m, r, x, n, i, h, names=["h1", "c1"]), m.output("plain", [n, h]), "LSTMOptions", fusedActivationFunction=4)
+    m.op("LSTM", lstm_inputs(m, r, x, n, i, h, o=4, peephole=True, names=["h2", "c2"]), m.output("full", [n, 4]), "LSTMOptions",
+         fusedActivationFunction=4)
+    m.op("LSTM", [x, s, m.const(f32(r, 4 * h, i + h)), m.const(f32(r, 4 * h)), c],
+         [m.output("basic", [n, h]), m.output("state", [n, h]), m.tensor("scratch", [n, i + h]), m.tensor("gates", [n, 4 * h])], "LSTMOptions",
+         version=2, fusedActivationFunction=4, kernelType=1)
+    return m, f32(r, n, i), f32(r, n, h), f32(r, n, h)
+
+
+@model
+def run_lstm_beside(r):
+    """Two directions with data beside them, with and without weights of their own; outputs apart."""
+    m = Model()
+    n, t, i, h, a = 2, 4, 3, 5, 2
+    x, y, z = m.input("x", [t, n, i]), m.input("y", [t, n, a]), m.input("z", [t, n, i])
+    for name, other, width in [("weights", y, a), ("instead", z, 0)]:
+        ins = [x]
+        for _ in range(2):
+            ins += [m.const(f32(r, h, i)) for _ in range(4)] + [m.const(f32(r, h, h)) for _ in range(4)]
+            ins += [m.const(f32(r, h)) for _ in range(3)] + [m.const(f32(r, h)) for _ in range(4)] + [-1, -1]
+        ins += [m.tensor(f"{name}{k}", [n, h], variable=True) for k in range(4)] + [other]
+        ins += [m.const(f32(r, h, width)) for _ in range(8)] if width else [-1] * 8
+        m.op("BIDIRECTIONAL_SEQUENCE_LSTM", ins, [m.output(name + "_fw", [t, n, h]), m.output(name + "_bw", [t, n, h])],
+             "BidirectionalSequenceLSTMOptions", fusedActivationFunction=4, mergeOutputs=False, timeMajor=True)
+    return m, f32(r, t, n, i), f32(r, t, n, a), f32(r, t, n, i)
+
+
+@model
+def run_rnn_both(r):
+    m = Model()
+    n, t, i, h, a = 2, 4, 3, 5, 2
+    x, y = m.input("x", [n, t, i]), m.input("y", [n, t, a])
+    for name, other, act in [("alone", -1, 4), ("beside", y, 1), ("relu6", -1, 3)]:
+        ins = [x]
+        for k in range(2):
+            ins += [m.const(f32(r, h, i)), m.const(f32(r, h, h)), m.const(f32(r, h)), m.tensor(f"{name}{k}", [n, h], variable=True)]
+        ins += [other] + ([m.const(f32(r, h, a)) for _ in range(2)] if other == y else [-1, -1])
+        m.op("BIDIRECTIONAL_SEQUENCE_RNN", ins, m.output(name, [n, t, 2 * h]), "BidirectionalSequenceRNNOptions", fusedActivationFunction=act,
+             mergeOutputs=True)
+    m.op("UNIDIRECTIONAL_SEQUENCE_RNN", [x, m.const(f32(r, h, i)), m.const(f32(r, h, h)), m.const(f32(r, h)),
+                                         m.tensor("h", [n, h], variable=True)], m.output("none", [n, t, h]), "SequenceRNNOptions")
+    m.op("RNN", [m.const(f32(r, n, i)), m.const(f32(r, h, i)), m.const(f32(r, h, h)), m.const(f32(r, h)),
+                 m.tensor("h1", [n, h], variable=True)], m.output("step", [n, h]), "RNNOptions", fusedActivationFunction=4)
+    return m, f32(r, n, t, i), f32(r, n, t, a)
+
+
+@model
+def run_svdf(r):
+    m = Model()
+    n, i, units, rank, memory = 2, 3, 4, 2, 5
+    x = m.input("x", [n, i])
+    for name, bias in [("plain", False), ("bias", True)]:
+        m.op("SVDF", [x, m.const(f32(r, units * rank, i)), m.const(f32(r, units * rank, memory)), m.const(f32(r, units)) if bias else -1,
+                      m.tensor(name + "_s", [n, units * rank * memory], variable=True)], m.output(name, [n, units]), "SVDFOptions", rank=rank,
+             fusedActivationFunction=1 if bias else 0)
+    return m, f32(r, n, i)
+
+
+def int8(m, name, r, shape, limit=1.0, dtype="int8"):
+    top = np.iinfo(dtype).max
+    return m.const(r.integers(-top, top + 1, shape).astype(dtype), name, scale=limit / top)
+
+
+@model
+def step_lstm(r):
+    """8 bits; the cell in 16."""
+    m = Model()
+    n, t, i, h = 2, 4, 6, 8
+    sx, sh = 1 / 127, 1 / 128
+    x = m.input("x", [n, t, i], "int8", scale=sx, zero=2)
+    w = [int8(m, f"w{g}", r, (h, i)) for g in range(4)]
+    u = [int8(m, f"u{g}", r, (h, h)) for g in range(4)]
+    b = [m.const(r.integers(-9000, 9000, h).astype(np.int32), f"b{g}", scale=sx / 127) for g in range(4)]
+    ins = [x, *w, *u, -1, -1, -1, *b, -1, -1, m.tensor("h", [n, h], "int8", scale=sh, zero=0, variable=True),
+           m.tensor("c", [n, h], "int16", scale=2.0**-11, variable=True), -1, -1, -1, -1]
+    y = m.output("y", [n, t, h], "int8", scale=sh, zero=0)
+    m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, y, "UnidirectionalSequenceLSTMOptions", fusedActivationFunction=4)
+    m.graph.operators[-1].intermediates = [m.tensor(f"i{k}", [], "int16", scale=2.0**-12) for k in range(4)] + [
+        m.tensor("i4", [], "int8", scale=sh)]
+    return m, r.integers(-128, 128, (n, t, i)).astype(np.int8)
+
+
+@model
+def run_lstm_hybrid(r):
+    """Weights of 8 bits, data in floats that are not rounded here."""
+    m = Model()
+    n, t, i, h = 2, 4, 3, 5
+    x = m.input("x", [n, t, i])
+    kept = []
+
+    def weights(*shape):
+        q = r.integers(-127, 128, shape).astype(np.int8)
+        kept.append(m.const(q, scale=1 / 127))
+        return kept[-1]
+    ins = lstm_inputs(m, r, x, n, i, h, weights=weights)
+    m.op("UNIDIRECTIONAL_SEQUENCE_LSTM", ins, m.output("y", [n, t, h]), "UnidirectionalSequenceLSTMOptions", fusedActivationFunction=4)
+    q = f32(r, n, t, i)
+    m.results = {"y": float_lstm(m, ins, q)}
+    return m, q
+
+
+def float_lstm(m, ins, x):
+    def of(i):
+        t = m.graph.tensors[ins[i]]
+        v = np.frombuffer(m.model_t.buffers[t.buffer].data.tobytes(), np.int8 if t.type == 9 else np.float32).reshape(t.shape)
+        return v.astype(np.float32) * (t.quantization.scale[0] if t.type == 9 else 1)
+
+    def sigmoid(v):
+        return 1 / (1 + np.exp(-v))
+    h = np.zeros((x.shape[0], of(5).shape[1]))
+    c, out = h, []
+    for t in range(x.shape[1]):
+        i, f, g, o = [x[:, t] @ of(1 + k).T + h @ of(5 + k).T + of(12 + k) for k in range(4)]
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        out.append(h)
+    return np.stack(out, 1).astype(np.float32)

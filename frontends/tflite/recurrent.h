@@ -1,0 +1,55 @@
+/* Recurrent layers: what those of one kind of cell (lstm.c) and another (recurrent.c) share. */
+#ifndef TVMCC_FRONTENDS_TFLITE_RECURRENT_H
+#define TVMCC_FRONTENDS_TFLITE_RECURRENT_H
+
+#include "frontends/tflite/tflite.h"
+
+enum { I_GATE, F_GATE, C_GATE, O_GATE, GATES };
+
+/* Where the inputs of one direction are; 0: there is no such input. */
+typedef struct {
+    uint32_t weights, cell, biases, projection, norm, state, memory, aux;
+    bool     reverse;
+} Inputs;
+
+/* A layer in one direction: data [T, N, I]. */
+typedef struct {
+    TfliteNode   *n;
+    const Inputs *at;
+    const Expr   *x;
+    int64_t       I, H, O; /* cells of the data, the cell and the state */
+    const Idx    *T, *N;
+    uint32_t      first, gates; /* the gate that the others follow */
+    int64_t       act;
+    double        cell_clip, proj_clip;
+    const Expr   *r, *bias, *peephole[GATES], *factor, *projection, *proj_bias;
+} Layer;
+
+/* Input i in floats, of these dimensions. */
+const Expr *layer_value(TfliteNode *n, uint32_t i, uint32_t rank, const int64_t *dims);
+/* A vector for the product with the weights at `weight`. */
+const Expr *layer_bias(const Layer *k, uint32_t i, uint32_t weight, const int64_t *dims);
+/* Of all gates that there are, one above the other, from that of gate i on. */
+const Expr *layer_gates(const Layer *k, uint32_t from, uint32_t rank, const int64_t *dims);
+/* A state [N, cells]; zeros if the file says nothing else. */
+const Expr *layer_state(TfliteNode *n, uint32_t i, const Idx *N, int64_t cells);
+/* Data [T, N, I], with those of a layer that stands beside it at the end of each row. */
+bool        layer_data(Layer *k, uint32_t x, uint32_t aux, bool time_major);
+const Expr *layer_data_weights(const Layer *k);
+const Expr *layer_lifted(const Build *b, const Expr *x);                /* [1, ..] */
+bool        layer_any(const TfliteNode *n, uint32_t from, uint32_t to); /* inputs from .. to - 1 */
+
+/* As cells of that input are, if it is quantized. */
+const Expr *layer_rounded(const Layer *k, uint32_t i, const Expr *x);
+/* All results, [T, N, O], of rounds of which the states are h, c if it is not NULL, x W of all
+ * steps, and the results. */
+const Expr *layer_loop(Layer *k, const Expr *h, const Expr *c, const Expr *w, BuildRound *fn);
+/* [T, N, O] as the layer's layout has it. */
+const Expr *layer_steps(const Build *b, const Expr *y, bool time_major);
+
+/* Two directions: data of another layer at `aux`, for which both have weights, or that the one
+ * backwards reads instead; and both results. */
+bool layer_data_of(Layer *k, uint32_t i, uint32_t aux, bool weights, bool time_major);
+bool layer_both_done(TfliteNode *n, const Expr **y, bool time_major);
+
+#endif
