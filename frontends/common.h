@@ -2,7 +2,8 @@
  *
  *   shapes.c     types of inputs                  values.c   values for inputs
  *   findings.c   faults of nodes, all at once     forms.c    arithmetic of shapes
- *   loops.c      loops
+ *   sizes.c      sizes that operators are given
+ *   loops.c      loops                            volume.c   convolutions of volumes
  */
 #ifndef TVMCC_FRONTENDS_COMMON_H
 #define TVMCC_FRONTENDS_COMMON_H
@@ -95,6 +96,14 @@ void signature_count(Ctx *c, Map *index, ModelSignature *s, OpTally *ops, const 
 
 #define ATTRS(b, Record) ((Record *)attrs_new((b)->c, &attrs_##Record))
 
+/* ---- sizes.c ---------------------------------------------------------------------------------- */
+
+/* "Conv 'y': text" */
+void *build_error(const Build *b, DiagId id, const char *fmt, ...) PRINTF_LIKE(3, 4);
+#define build_error(...) null_of(build_error(__VA_ARGS__))
+/* A shape of as many dimensions and cells as there may be, none below 0; false with an error. */
+bool build_check_shape(const Build *b, Dims shape);
+
 /* ---- loops.c ---------------------------------------------------------------------------------- */
 
 /* A loop while `go` holds.  Its variables have their first values, and in each round the next ones.
@@ -116,6 +125,27 @@ typedef bool BuildRound(const Build *b, void *user, const Expr *i, const Expr *c
 bool build_rounds(const Build *b, const char *name, const Idx *count, uint32_t n,
                   const Expr *const *first, BuildRound *fn, void *user, const Expr **out,
                   GlobalDef *made);
+
+/* ---- volume.c: convolution and pooling of [N, C, D, H, W] ---------------------------------------- */
+
+/* Along depth, height and width. */
+typedef struct {
+    int64_t kernel[3], stride[3], dilation[3], begin[3], end[3];
+} BuildWindow;
+/* How it counts the padding and what hangs over it. */
+typedef struct {
+    bool ceil_mode, count_include_pad;
+} BuildPooling;
+
+/* out_dtype: of the sums, "": that of x */
+const Expr *build_conv_volume(const Build *b, const Expr *x, const Expr *w, const BuildWindow *win,
+                              int64_t group, const char *out_dtype);
+/* extra: cells more at the ends */
+const Expr *build_conv_transpose_volume(const Build *b, const Expr *x, const Expr *w,
+                                        const BuildWindow *win, const int64_t *extra,
+                                        int64_t group);
+const Expr *build_pool_volume(const Build *b, const char *op, const Expr *x, const BuildWindow *w,
+                              BuildPooling how);
 
 /* ---- forms.c ---------------------------------------------------------------------------------- */
 

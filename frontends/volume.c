@@ -3,7 +3,7 @@
  * A tap at depth k sees every stride-th slice from k on; the slices it sees are pictures of one
  * batch, [N*D', C, H, W].  Taps are added, or their largest taken:
  *     y[d'] = sum over k of conv2d(x[d'*stride + k*dilation - begin], w[k]) */
-#include "frontends/onnx/onnx.h"
+#include "frontends/common.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,15 +13,14 @@ typedef struct {
     const Expr  *x;   /* [N, D padded, C, H, W] */
     int64_t      out; /* D' */
     int64_t      stride, dilation, taps;
-    OnnxWindow   plane; /* of height and width */
+    BuildWindow  plane; /* of height and width */
 } Volume;
 
-static bool volume(Node *n, const Expr *x, const OnnxWindow *w, double fill, bool ceil_mode,
+static bool volume(const Build *b, const Expr *x, const BuildWindow *w, double fill, bool ceil_mode,
                    Volume *v)
 {
-    const Build *b = &n->b;
-    int64_t      pads[10] = {0}, span = (w->kernel[0] - 1) * w->dilation[0] + 1;
-    int64_t      cells = build_dim(b, x, 2) + w->begin[0] + w->end[0] - span, out, need;
+    int64_t pads[10] = {0}, span = (w->kernel[0] - 1) * w->dilation[0] + 1;
+    int64_t cells = build_dim(b, x, 2) + w->begin[0] + w->end[0] - span, out, need;
 
     *v = (Volume){.b = b, .stride = w->stride[0], .dilation = w->dilation[0], .taps = w->kernel[0]};
     for (uint32_t i = 0; i < 2; i++) {
@@ -32,8 +31,8 @@ static bool volume(Node *n, const Expr *x, const OnnxWindow *w, double fill, boo
         v->plane.end[i] = w->end[i + 1];
     }
     if (cells < 0 || v->taps > 1024)
-        return node_error(n, E_IMPORT, "a window of %lld for a depth of %lld", (long long)span,
-                          (long long)build_dim(b, x, 2));
+        return build_error(b, E_IMPORT, "a window of %lld for a depth of %lld", (long long)span,
+                           (long long)build_dim(b, x, 2));
     out = cells / v->stride + 1;
     /* The last window of ceil_mode has to begin inside the data or the padding before them. */
     if (ceil_mode && cells % v->stride && out * v->stride < build_dim(b, x, 2) + w->begin[0])
@@ -86,25 +85,37 @@ static const Expr *stacked(const Volume *v, const Expr *y)
     return build_transpose(v->b, y, 5, (int64_t[]){0, 2, 1, 3, 4});
 }
 
-const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
-                             int64_t group)
+static Ints pads_of(const Build *b, const BuildWindow *w)
 {
-    const Build *b = &n->b;
+    return ints_of(b->c, 4, (int)w->begin[0], (int)w->begin[1], (int)w->end[0], (int)w->end[1]);
+}
+
+const Expr *build_conv_volume(const Build *b, const Expr *x, const Expr *w, const BuildWindow *win,
+                              int64_t group, const char *out_dtype)
+{
+    Conv2dAttrs *a = ATTRS(b, Conv2dAttrs);
     Ints         d = build_dims(b, w);
     const Expr  *sum = NULL;
     Volume       v;
 
-    if (!volume(n, x, win, 0, false, &v))
+    if (!volume(b, x, win, 0, false, &v))
         return NULL;
+    a->strides = ints_dup(b->c, v.plane.stride, 2);
+    a->dilation = ints_dup(b->c, v.plane.dilation, 2);
+    a->padding = pads_of(b, &v.plane);
+    a->groups = group;
+    a->channels = d.at[0];
+    a->kernel_size = ints_dup(b->c, v.plane.kernel, 2);
+    a->out_dtype = out_dtype;
     for (int64_t k = 0; k < v.taps; k++) {
         if (!is_live(&v, k, win->begin[0], build_dim(b, x, 2)) && (sum || k < v.taps - 1))
             continue;
 
         const Expr *wk = build_reshape(b, build_slice(b, w, 2, k, k + 1), 4,
                                        (int64_t[]){d.at[0], d.at[1], d.at[3], d.at[4]});
-        const Expr *xk = pictures(&v, k), *y;
+        const Expr *y = build2(b, "nn.conv2d", pictures(&v, k), wk, a);
 
-        if (!wk || !xk || !(y = onnx_conv2d(b, xk, wk, &v.plane, group)))
+        if (!y)
             return NULL;
         sum = sum ? build2(b, "add", sum, y, NULL) : y;
     }
@@ -130,10 +141,9 @@ static const Expr *apart(const Build *b, const Expr *x, int64_t stride, int64_t 
 }
 
 /* y[i*stride + k*dilation - begin] += conv2d_transpose(x[i], w[k]) */
-const Expr *onnx_conv_transpose_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
-                                       const int64_t *extra, int64_t group)
+const Expr *build_conv_transpose_volume(const Build *b, const Expr *x, const Expr *w,
+                                        const BuildWindow *win, const int64_t *extra, int64_t group)
 {
-    const Build          *b = &n->b;
     Ints                  d = build_dims(b, x), dw = build_dims(b, w);
     Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
     const Expr           *sum = NULL;
@@ -141,7 +151,7 @@ const Expr *onnx_conv_transpose_volume(Node *n, const Expr *x, const Expr *w, co
                     extra[0] - win->begin[0] - win->end[0];
 
     if (depth < 1 || d.at[2] < 1 || win->kernel[0] > 1024)
-        return node_error(n, E_IMPORT, "the result has a depth of %lld", (long long)depth);
+        return build_error(b, E_IMPORT, "the result has a depth of %lld", (long long)depth);
     a->strides = ints_dup(b->c, win->stride + 1, 2);
     a->dilation = ints_dup(b->c, win->dilation + 1, 2);
     a->padding = ints_of(b->c, 4, (int)win->begin[1], (int)win->begin[2], (int)win->end[1],
@@ -169,7 +179,7 @@ const Expr *onnx_conv_transpose_volume(Node *n, const Expr *x, const Expr *w, co
         sum = sum ? build2(b, "add", sum, y, NULL) : y;
     }
     if (!sum)
-        return node_error(n, E_UNSUPPORTED, "pads that leave nothing");
+        return build_error(b, E_UNSUPPORTED, "pads that leave nothing");
     return build_transpose(b, sum, 5, (int64_t[]){0, 2, 1, 3, 4});
 }
 
@@ -193,10 +203,9 @@ static const Expr *shares(const Volume *v, const Expr *like, int64_t first, int6
     return build_const(b, t, 3, (int64_t[]){v->out, 1, 1}, at);
 }
 
-const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxWindow *w,
-                             OnnxPooling how)
+const Expr *build_pool_volume(const Build *b, const char *op, const Expr *x, const BuildWindow *w,
+                              BuildPooling how)
 {
-    const Build *b = &n->b;
     bool         largest = strstr(op, "max") != NULL, all = how.count_include_pad;
     DType        t = expr_dtype(x);
     double       fill = !largest ? 0 : dtype_is_float(t) ? -INFINITY : dtype_min(t);
@@ -206,13 +215,12 @@ const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxW
 
     a->ceil_mode = how.ceil_mode;
     a->count_include_pad = all;
-    if (!volume(n, x, w, fill, a->ceil_mode, &v))
+    if (!volume(b, x, w, fill, a->ceil_mode, &v))
         return NULL;
     a->pool_size = ints_dup(b->c, v.plane.kernel, 2);
     a->strides = ints_dup(b->c, v.plane.stride, 2);
     a->dilation = ints_dup(b->c, v.plane.dilation, 2);
-    a->padding = ints_of(b->c, 4, (int)v.plane.begin[0], (int)v.plane.begin[1], (int)v.plane.end[0],
-                         (int)v.plane.end[1]);
+    a->padding = pads_of(b, &v.plane);
     for (int64_t k = 0; k < v.taps; k++) {
         const Expr *y = build1(b, op, pictures(&v, k), a);
 

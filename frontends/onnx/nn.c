@@ -145,6 +145,12 @@ const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const Onnx
                          : build2(b, "nn.conv2d", x, w, a);
 }
 
+static const Expr *conv3d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
+                          int64_t group)
+{
+    return rounded(b, build_conv_volume(b, x, w, win, group, sum_dtype(x)), x);
+}
+
 const Expr *onnx_bias(Node *n, const Expr *x, const Expr *bias)
 {
     if (!x || !bias)
@@ -171,7 +177,7 @@ const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias)
         return NULL;
     y = dims == 1   ? conv1d(&n->b, x, w, &win, group)
         : dims == 2 ? onnx_conv2d(&n->b, x, w, &win, group)
-                    : onnx_conv_volume(n, x, w, &win, group);
+                    : conv3d(&n->b, x, w, &win, group);
     return onnx_bias(n, y, bias);
 }
 
@@ -233,7 +239,7 @@ bool convert_conv_transpose(Node *n)
         }
     }
     if (dims == 3)
-        return node_done(n, onnx_bias(n, onnx_conv_transpose_volume(n, x, w, &win, extra, group),
+        return node_done(n, onnx_bias(n, build_conv_transpose_volume(b, x, w, &win, extra, group),
                                       node_has(n, 2) ? n->in[2] : NULL));
     if (one) {
         x = onnx_lift(b, x);

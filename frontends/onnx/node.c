@@ -263,20 +263,7 @@ bool node_forms(Node *n, uint32_t i, Dims *out)
 
 bool node_shape(Node *n, uint32_t i, Dims *out)
 {
-    int64_t elems = 1;
-
-    if (!node_forms(n, i, out))
-        return false;
-    if (out->n > MAX_RANK)
-        return node_error(n, E_UNSUPPORTED, "a shape of %u dimensions", out->n);
-    for (uint32_t k = 0; k < out->n; k++) {
-        if (out->at[k]->lo < 0)
-            return node_error(n, E_DIM, "dimension %u of the shape is %s", k,
-                              dim_text(n->b.c, out->at[k]));
-        if (!checked_mul(elems, out->at[k]->hi, &elems) || elems > MAX_ELEMS)
-            return node_error(n, E_DIM, "the shape is too large");
-    }
-    return true;
+    return node_forms(n, i, out) && build_check_shape(&n->b, *out);
 }
 
 bool node_const_shape(Node *n, uint32_t i, Ints *out)

@@ -11,7 +11,7 @@
  *   node.c      what converters ask of a node: attributes, constant inputs
  *   ops.def     operator, domain, versions, Relay operator, converter
  *   schema.def  operator, domain, version, what a node of it may have
- *   math.c nn.c einsum.c pool.c volume.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
+ *   math.c nn.c einsum.c pool.c norm.c reduce.c make.c shape.c slice.c pad.c gather.c
  *   resize.c resize_matrix.c resize_run.c recurrent.c recurrent_loop.c attention.c state.c loss.c
  *   grid.c patch.c signal.c fourier.c unique.c quant.c contrib.c nbits.c nhwc.c nchwc.c
  *   sequence.c optional.c control.c det.c trees.c learned.c svm.c labels.c random.c
@@ -635,21 +635,17 @@ const Expr *onnx_quantize(Node *n, const Expr *x, const Expr *scale, const Expr 
 const Expr *onnx_dequantize(Node *n, const Expr *x, const Expr *scale, const Expr *zero,
                             int64_t axis);
 /* The window of a convolution or pooling, from strides, dilations, pads and auto_pad. */
-typedef struct {
-    int64_t kernel[3], stride[3], dilation[3], begin[3], end[3];
-} OnnxWindow;
+typedef BuildWindow OnnxWindow;
 bool onnx_window(Node *n, const Expr *x, const int64_t *kernel, uint32_t dims, OnnxWindow *w);
 const Expr *onnx_bias(Node *n, const Expr *x,
                       const Expr *bias); /* [C] along dimension 1; or NULL */
 /* [N, C, W] -> [N, C, 1, W], and back. */
 const Expr *onnx_lift(const Build *b, const Expr *x);
 const Expr *onnx_drop(const Build *b, const Expr *y);
-/* With the node's window; how it counts the padding and what hangs over it. */
-typedef struct {
-    bool ceil_mode, count_include_pad;
-} OnnxPooling;
-const Expr *onnx_pool(Node *n, const char *op, const Expr *x, OnnxPooling how);
-OnnxPooling onnx_pooling(Node *n); /* as the node says */
+/* With the node's window. */
+typedef BuildPooling OnnxPooling;
+const Expr          *onnx_pool(Node *n, const char *op, const Expr *x, OnnxPooling how);
+OnnxPooling          onnx_pooling(Node *n); /* as the node says */
 const Expr *onnx_conv2d(const Build *b, const Expr *x, const Expr *w, const OnnxWindow *win,
                         int64_t group);
 /* recurrent_loop.c: a recurrent layer as ONNX has it, layout 0; its results [T, D, N, H], [D, N,
@@ -695,13 +691,6 @@ const Expr *onnx_resize_by_weights(Node *n, const OnnxResizeForm *f, const Expr 
 /* resize_run.c: k axes by input `scales`, sizes or a crop that the run gives */
 bool onnx_resize_at_run(Node *n, const OnnxResizeForm *f, uint32_t scales, const char *policy,
                         const int64_t *axes, uint32_t k);
-/* volume.c */
-const Expr *onnx_conv_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
-                             int64_t group);
-const Expr *onnx_pool_volume(Node *n, const char *op, const Expr *x, const OnnxWindow *w,
-                             OnnxPooling how);
-const Expr *onnx_conv_transpose_volume(Node *n, const Expr *x, const Expr *w, const OnnxWindow *win,
-                                       const int64_t *extra, int64_t group);
 /* Convolution of float operands with the node's attributes; bias may be NULL. */
 const Expr *onnx_conv(Node *n, const Expr *x, const Expr *w, const Expr *bias);
 

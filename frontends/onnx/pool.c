@@ -41,7 +41,7 @@ const Expr *onnx_pool(Node *n, const char *op, const Expr *x, OnnxPooling how)
     if (!onnx_window(n, x, kernel.at, dims, &w))
         return NULL;
     if (dims == 3)
-        return onnx_pool_volume(n, op, x, &w, how);
+        return build_pool_volume(&n->b, op, x, &w, how);
     a->pool_size = ints_of(b->c, 2, one ? 1 : (int)w.kernel[0], (int)w.kernel[last]);
     a->strides = ints_of(b->c, 2, one ? 1 : (int)w.stride[0], (int)w.stride[last]);
     a->dilation = ints_of(b->c, 2, one ? 1 : (int)w.dilation[0], (int)w.dilation[last]);

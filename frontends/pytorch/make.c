@@ -17,24 +17,14 @@ static PtOperand number_of(const PtNode *n)
     return (PtOperand){.scalar = true, .kind = 2, .i = v, .v = (double)v};
 }
 
-static bool check_size(PtNode *n, Dims size)
-{
-    if (size.n > MAX_RANK)
-        return pt_error(n, E_UNSUPPORTED, "%u dimensions", size.n);
-    for (uint32_t i = 0; i < size.n; i++)
-        if (size.at[i]->lo < 0)
-            return pt_error(n, E_DIM, "dimension %u of the size is %s", i,
-                            dim_text(n->b.c, size.at[i]));
-    return true;
-}
-
 bool aten_full(PtNode *n)
 {
     PtOperand v;
     Dims      size;
     DType     t;
 
-    if (!pt_forms(n, "size", &size) || !check_size(n, size) || !pt_operand(n, "fill_value", &v) ||
+    if (!pt_forms(n, "size", &size) || !build_check_shape(&n->b, size) ||
+        !pt_operand(n, "fill_value", &v) ||
         !pt_type(n, "dtype",
                  v.kind == 2 ? DT_F32
                  : v.kind    ? DT_I64
@@ -51,8 +41,8 @@ bool aten_filled(PtNode *n)
     Dims      size;
     DType     t;
 
-    return pt_forms(n, "size", &size) && check_size(n, size) && pt_type(n, "dtype", DT_F32, &t) &&
-           pt_done(n, full(n, size, t, &v));
+    return pt_forms(n, "size", &size) && build_check_shape(&n->b, size) &&
+           pt_type(n, "dtype", DT_F32, &t) && pt_done(n, full(n, size, t, &v));
 }
 
 bool aten_filled_like(PtNode *n)
@@ -72,7 +62,7 @@ bool aten_new_filled(PtNode *n)
     Dims        size;
     DType       t;
 
-    return x && pt_forms(n, "size", &size) && check_size(n, size) &&
+    return x && pt_forms(n, "size", &size) && build_check_shape(&n->b, size) &&
            (!pt_has(n, "fill_value") || pt_operand(n, "fill_value", &v)) &&
            pt_type(n, "dtype", expr_dtype(x), &t) && pt_done(n, full(n, size, t, &v));
 }

@@ -1,0 +1,32 @@
+/* Sizes that operators are given. */
+#include "frontends/common.h"
+
+#undef build_error
+void *build_error(const Build *b, DiagId id, const char *fmt, ...)
+{
+    StrBuf  s = strbuf(b->c->arena);
+    va_list ap;
+
+    str_printf(&s, "%s '%s': ", b->what, b->loc.name);
+    va_start(ap, fmt);
+    str_vprintf(&s, fmt, ap);
+    va_end(ap);
+    return diag_error(b->c->diags, id, b->loc, "%s", s.at);
+}
+#define build_error(...) null_of(build_error(__VA_ARGS__))
+
+bool build_check_shape(const Build *b, Dims shape)
+{
+    int64_t cells = 1;
+
+    if (shape.n > MAX_RANK)
+        return build_error(b, E_UNSUPPORTED, "a shape of %u dimensions", shape.n);
+    for (uint32_t i = 0; i < shape.n; i++) {
+        if (shape.at[i]->lo < 0)
+            return build_error(b, E_DIM, "dimension %u of the shape is %s", i,
+                               dim_text(b->c, shape.at[i]));
+        if (!checked_mul(cells, shape.at[i]->hi, &cells) || cells > MAX_ELEMS)
+            return build_error(b, E_DIM, "the shape is too large");
+    }
+    return true;
+}
