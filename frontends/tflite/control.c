@@ -24,44 +24,101 @@ static const Expr *condition(TfliteNode *n, const Expr *e)
 
 /* ---- branches ------------------------------------------------------------------------------------- */
 
-static bool branch(TfliteNode *n, const char *option, const Expr **out)
+static bool branch(TfliteNode *n, int64_t graph, const Expr **out)
 {
-    const TfliteGraph *g = tflite_graph(n, tflite_int(n, option));
+    const TfliteGraph *g = tflite_graph(n, graph);
 
     if (!g)
         return false;
     if (g->out.n != n->nout)
         return tflite_error(n, E_IMPORT, "a branch has %u outputs, not %u", g->out.n, n->nout);
-    return tflite_subgraph(n, tflite_int(n, option), n->nin - 1, n->in + 1, out);
+    return tflite_subgraph(n, graph, n->nin - 1, n->in + 1, out);
 }
 
-bool tflite_if(TfliteNode *n)
+/* yes where the condition holds, else no; to n->out. */
+static bool choose(TfliteNode *n, const Expr *cond, const Expr *const *yes, const Expr *const *no)
 {
     const Build *b = &n->b;
-    const Expr **out[2], *cond = condition(n, n->in[0]), *result;
-    double       v;
+    const Expr  *result;
 
-    for (uint32_t i = 0; i < 2; i++)
-        out[i] = NEW_ARRAY(b->c->arena, const Expr *, n->nout + 1);
-    if (!cond)
-        return false;
-    if (expr_const_f(cond, &v))
-        return branch(n, v != 0 ? "then_subgraph_index" : "else_subgraph_index", n->out);
-    if (!branch(n, "then_subgraph_index", out[0]) || !branch(n, "else_subgraph_index", out[1]))
-        return false;
     for (uint32_t i = 0; i < n->nout; i++)
-        if (out[0][i]->type != out[1][i]->type)
+        if (yes[i]->type != no[i]->type)
             return tflite_error(n, E_UNSUPPORTED,
                                 "output %u is %s in one branch and %s in the other", i,
-                                type_text(b->c, out[0][i]->type), type_text(b->c, out[1][i]->type));
+                                type_text(b->c, yes[i]->type), type_text(b->c, no[i]->type));
     if (n->nout == 1)
-        return tflite_done(n, expr_if(b->c, cond, out[0][0], out[1][0], b->loc));
-    result = expr_if(b->c, cond, expr_tuple(b->c, n->nout, out[0], b->loc),
-                     expr_tuple(b->c, n->nout, out[1], b->loc), b->loc);
+        return tflite_done(n, expr_if(b->c, cond, yes[0], no[0], b->loc));
+    result = expr_if(b->c, cond, expr_tuple(b->c, n->nout, yes, b->loc),
+                     expr_tuple(b->c, n->nout, no, b->loc), b->loc);
     for (uint32_t i = 0; i < n->nout; i++)
         if (!(n->out[i] = build_proj(b, result, i)))
             return false;
     return true;
+}
+
+bool tflite_if(TfliteNode *n)
+{
+    const Expr **out[2], *cond = condition(n, n->in[0]);
+    int64_t graph[2] = {tflite_int(n, "then_subgraph_index"), tflite_int(n, "else_subgraph_index")};
+    double  v;
+
+    for (uint32_t i = 0; i < 2; i++)
+        out[i] = NEW_ARRAY(n->b.c->arena, const Expr *, n->nout + 1);
+    if (!cond)
+        return false;
+    if (expr_const_f(cond, &v))
+        return branch(n, graph[v == 0], n->out);
+    return branch(n, graph[0], out[0]) && branch(n, graph[1], out[1]) &&
+           choose(n, cond, out[0], out[1]);
+}
+
+/* The branch of that number; the last one, if there is none. */
+bool tflite_case(TfliteNode *n)
+{
+    const Build *b = &n->b;
+    Ints         graph = tflite_int_list(n, "branch_subgraph_indices");
+    const Expr  *at = n->in[0], *cond, **out;
+    double       v;
+
+    if (graph.n < 1 || !dtype_is_int(expr_dtype(at)) || !expr_single(at))
+        return tflite_error(n, E_IMPORT, "%u branches, the number of one is %s", graph.n,
+                            type_text(b->c, at->type));
+    if (expr_const_f(at, &v))
+        return branch(n, graph.at[v >= 0 && v < graph.n ? (uint32_t)v : graph.n - 1], n->out);
+    at = build_reshape(b, at, 0, NULL);
+    out = NEW_ARRAY(b->c->arena, const Expr *, n->nout + 1);
+    if (!branch(n, graph.at[graph.n - 1], n->out))
+        return false;
+    for (uint32_t i = graph.n - 1; i-- > 0;) { /* from the last one on, each before those so far */
+        cond = build2(b, "equal", at, build_scalar(b, at, i), NULL);
+        const Expr **rest = DUP_ARRAY(b->c->arena, n->out, n->nout);
+
+        if (!cond || !branch(n, graph.at[i], out) || !choose(n, cond, out, rest))
+            return false;
+    }
+    return true;
+}
+
+/* A graph in the place of the operator. */
+static bool in_place(TfliteNode *n, int64_t graph)
+{
+    const TfliteGraph *g = tflite_graph(n, graph);
+
+    if (!g)
+        return false;
+    if (g->out.n != n->nout)
+        return tflite_error(n, E_IMPORT, "its graph has %u outputs, not %u", g->out.n, n->nout);
+    return tflite_subgraph(n, graph, n->nin, n->in, n->out);
+}
+
+bool tflite_call(TfliteNode *n)
+{
+    return in_place(n, tflite_int(n, "subgraph"));
+}
+
+bool tflite_stablehlo_composite(TfliteNode *n)
+{
+    return in_place(n, tflite_int(n, "decomposition_subgraph_index"));
 }
 
 /* ---- loops ---------------------------------------------------------------------------------------- */

@@ -61,10 +61,8 @@ bool tflite_scatter_nd(TfliteNode *n)
     const Expr     *at = positions(n, n->in[0]);
     Dims            dims;
 
-    if (!at || !tflite_forms(n, 2, &dims))
+    if (!at || !tflite_forms(n, 2, &dims) || !build_check_shape(b, dims))
         return false;
-    if (dims.n > MAX_RANK)
-        return tflite_error(n, E_UNSUPPORTED, "a shape of %u dimensions", dims.n);
     a->mode = "add";
     return tflite_done(n, build3(b, "scatter_nd", filled(b, n->in[1], 0, dims), at, n->in[1], a));
 }
@@ -78,9 +76,9 @@ bool tflite_sparse_to_dense(TfliteNode *n)
     Dims         dims;
 
     if (!tflite_rank(n, 0, 0, 2) || !tflite_rank(n, 2, 0, 1) || !tflite_rank(n, 3, 0, 0) ||
-        !tflite_forms(n, 1, &dims))
+        !tflite_forms(n, 1, &dims) || !build_check_shape(b, dims))
         return false;
-    if (dims.n > MAX_RANK || dims.n < 1)
+    if (dims.n < 1)
         return tflite_error(n, E_UNSUPPORTED, "a shape of %u dimensions", dims.n);
     if (expr_rank(at) == 0)
         at = build_reshape(b, at, 1, (int64_t[]){1});

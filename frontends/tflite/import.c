@@ -36,10 +36,11 @@ static bool find_inputs(TfliteNode *n)
             continue;
         t = tflite_in(n, i);
         n->in[i] = n->scope->values[at];
-        if (!n->in[i] && t->is_variable && i >= n->row->least)
-            continue; /* a state, which the converter begins */
-        if (!n->in[i] && !tflite_is_constant(n->im->model, t))
+        if (!n->in[i] && !tflite_is_constant(n->im->model, t)) {
+            if (t->is_variable && i >= n->row->least)
+                continue; /* a state, which the converter begins */
             return tflite_error(n, E_IMPORT, "its input '%s' is not computed before it", t->name);
+        }
         if (!n->in[i] && !(n->in[i] = tflite_constant(n->im, t, n->b.loc)))
             return false;
         n->scope->values[at] = n->in[i];
@@ -92,14 +93,25 @@ static bool store_outputs(TfliteNode *n, const Expr *const *in)
     return true;
 }
 
+static bool convert_real(TfliteNode *n)
+{
+    return tflite_prepare(n) && n->row->convert(n) && tflite_finish(n);
+}
+
 static bool convert(TfliteNode *n)
 {
+    TfliteHow    how = n->row->how;
+    bool         complex = false;
     const Expr **in;
 
     if (!find_inputs(n))
         return false;
     in = DUP_ARRAY(n->b.c->arena, n->in, n->nin + 1);
-    return tflite_prepare(n) && n->row->convert(n) && tflite_finish(n) && store_outputs(n, in);
+    for (uint32_t i = 0; i < n->nin && how != TFLITE_PAIRS; i++)
+        complex |= tflite_is_complex(in[i]);
+    if (complex && how != TFLITE_MOVES && how != TFLITE_RESHAPE)
+        return tflite_error(n, E_UNSUPPORTED, "complex numbers");
+    return (complex ? tflite_parts(n, convert_real) : convert_real(n)) && store_outputs(n, in);
 }
 
 static bool import_operators(TfliteScope *s, bool top)

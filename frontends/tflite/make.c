@@ -40,8 +40,8 @@ bool tflite_broadcast_args(TfliteNode *n)
         x = y;
         y = other;
     }
-    if (x.n > MAX_RANK)
-        return tflite_error(n, E_UNSUPPORTED, "a shape of %u dimensions", x.n);
+    if (!build_check_shape(&n->b, x) || !build_check_shape(&n->b, y))
+        return false;
     for (uint32_t i = 0; i < x.n; i++) {
         const Idx *d = i < x.n - y.n ? one : y.at[i - (x.n - y.n)];
 
@@ -58,15 +58,8 @@ bool tflite_fill(TfliteNode *n)
 {
     Dims v;
 
-    if (!tflite_forms(n, 0, &v) || !tflite_rank(n, 1, 0, 0))
-        return false;
-    if (v.n > MAX_RANK)
-        return tflite_error(n, E_UNSUPPORTED, "a shape of %u dimensions", v.n);
-    for (uint32_t i = 0; i < v.n; i++)
-        if (v.at[i]->lo < 0)
-            return tflite_error(n, E_IMPORT, "dimension %u of the shape is %s", i,
-                                dim_text(n->b.c, v.at[i]));
-    return tflite_done(n, build_broadcast_to(&n->b, n->in[1], v.n, v.at));
+    return tflite_forms(n, 0, &v) && build_check_shape(&n->b, v) && tflite_rank(n, 1, 0, 0) &&
+           tflite_done(n, build_broadcast_to(&n->b, n->in[1], v.n, v.at));
 }
 
 bool tflite_zeros_like(TfliteNode *n)

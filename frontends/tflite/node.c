@@ -3,20 +3,6 @@
 
 #include <string.h>
 
-#undef tflite_error
-void *tflite_error(const TfliteNode *n, DiagId id, const char *fmt, ...)
-{
-    StrBuf  s = strbuf(n->b.c->arena);
-    va_list ap;
-
-    str_printf(&s, "%s '%s': ", n->b.what, n->b.loc.name);
-    va_start(ap, fmt);
-    str_vprintf(&s, fmt, ap);
-    va_end(ap);
-    return diag_error(n->b.c->diags, id, n->b.loc, "%s", s.at);
-}
-#define tflite_error(...) null_of(tflite_error(__VA_ARGS__))
-
 const TfliteTensor *tflite_in(const TfliteNode *n, uint32_t i)
 {
     return tflite_tensor(n->scope->g, tflite_in_index(n->p, i));
@@ -227,7 +213,7 @@ bool tflite_prepare(TfliteNode *n)
 {
     TfliteHow how = n->row->how;
 
-    n->raw = how == TFLITE_AS_IS || how == TFLITE_IMAGE ||
+    n->raw = how == TFLITE_AS_IS || how == TFLITE_PAIRS || how == TFLITE_IMAGE ||
              ((how == TFLITE_MOVES || how == TFLITE_RESHAPE) && all_alike(n));
     if (how == TFLITE_CELLS || how == TFLITE_AXES || how == TFLITE_MOVES)
         for (uint32_t i = 0; i < n->nin; i++)
@@ -278,7 +264,11 @@ bool tflite_finish(TfliteNode *n)
             y = tflite_channels_last(&n->b, y);
         if (!y)
             return false;
-        if (!tflite_dtype(t->type, &want) || !dtype_eq(want, expr_dtype(y)))
+        if (t->type == TFLITE_COMPLEX64)
+            want = DT_F32; /* a part of it */
+        else if (!tflite_dtype(t->type, &want))
+            want = DT_HANDLE;
+        if (!dtype_eq(want, expr_dtype(y)))
             return tflite_error(n, E_IMPORT,
                                 "its output '%s' is %s, which the model declares as %s", t->name,
                                 type_text(n->b.c, y->type), tflite_dtype_name(t->type));

@@ -274,14 +274,10 @@ bool tflite_broadcast_to(TfliteNode *n)
 {
     Dims v;
 
-    if (!tflite_forms(n, 1, &v))
+    if (!tflite_forms(n, 1, &v) || !build_check_shape(&n->b, v))
         return false;
-    if (v.n > MAX_RANK || v.n < expr_rank(n->in[0]))
+    if (v.n < expr_rank(n->in[0]))
         return tflite_error(n, E_IMPORT, "a shape of %u dimensions", v.n);
-    for (uint32_t i = 0; i < v.n; i++)
-        if (v.at[i]->lo < 0)
-            return tflite_error(n, E_IMPORT, "dimension %u of the shape is %s", i,
-                                dim_text(n->b.c, v.at[i]));
     return tflite_done(n, build_broadcast_to(&n->b, n->in[0], v.n, v.at));
 }
 

@@ -10,7 +10,8 @@
  *   ops.def      operator, version, inputs, options, how it takes values, converter
  *   options.def  the options of operators, field by field
  *   math.c nn.c pool.c shape.c slice.c reduce.c gather.c make.c image.c
- *   where.c detect.c recurrent.c lstm.c control.c
+ *   where.c lookup.c detect.c recurrent.c lstm.c complex.c random.c window.c volume.c stablehlo.c
+ *   control.c
  *                converters by family
  *
  * A converter reads n->in, Relay expressions, and stores such in n->out; false after an error.
@@ -86,6 +87,7 @@ typedef struct {
     Bytes    file;
 } TfliteModel;
 
+#define TFLITE_COMPLEX64 8 /* element type: a pair of f32, of which an expression is a tuple */
 #define TFLITE_RESOURCE 13 /* element type: a handle of a variable */
 #define TFLITE_CUSTOM 32   /* code of operators that have a name only */
 
@@ -119,6 +121,7 @@ typedef bool              TfliteConvert(TfliteNode *n);
 /* How an operator takes its values. */
 typedef enum {
     TFLITE_AS_IS,  /* integers stay integers */
+    TFLITE_PAIRS,  /* complex numbers, too */
     TFLITE_PLAIN,  /* quantized values as floats */
     TFLITE_CELLS,  /* .. cell by cell, which broadcast */
     TFLITE_AXES,   /* .. along axes (tflite_axis) */
@@ -225,6 +228,17 @@ const TfliteGraph *tflite_graph(TfliteNode *n, int64_t graph);
 bool tflite_rounds(TfliteNode *n, const Idx *count, uint32_t nstates, const Expr *const *first,
                    BuildRound *fn, void *user, const Expr **out);
 
+/* ---- complex.c ------------------------------------------------------------------------------------- */
+
+bool tflite_is_complex(const Expr *x);
+/* What converts real tensors, for the real and the imaginary parts of those that are complex. */
+bool tflite_parts(TfliteNode *n, TfliteConvert *convert);
+
+/* ---- window.c -------------------------------------------------------------------------------------- */
+
+/* What a graph does to two values, as an operator of Relay: "add"; "update" is the second one. */
+const char *tflite_reducer(TfliteNode *n, int64_t graph);
+
 /* ---- survey.c -------------------------------------------------------------------------------------- */
 
 /* False with errors, all at once, if some operator cannot be what it says. */
@@ -247,8 +261,7 @@ int64_t     tflite_zero(const TfliteTensor *t, int64_t i);
 
 /* ---- node.c ---------------------------------------------------------------------------------------- */
 
-void *tflite_error(const TfliteNode *n, DiagId id, const char *fmt, ...) PRINTF_LIKE(3, 4);
-#define tflite_error(...) null_of(tflite_error(__VA_ARGS__))
+#define tflite_error(n, ...) build_error(&(n)->b, __VA_ARGS__)
 
 const TfliteTensor *tflite_in(const TfliteNode *n, uint32_t i);
 const TfliteTensor *tflite_out(const TfliteNode *n, uint32_t i);

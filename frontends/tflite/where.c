@@ -1,4 +1,5 @@
-/* Where a condition holds: how many positions there are, a run decides (docs/design/shapes.md). */
+/* Where a condition holds, and which values there are: how many, a run decides
+ * (docs/design/shapes.md). */
 #include "frontends/tflite/tflite.h"
 
 #include <string.h>
@@ -70,4 +71,59 @@ bool tflite_where(TfliteNode *n)
         column[i] = build_expand_dims(b, build_by(b, "floor_mod", column[i], (double)size), 1, 1);
     }
     return tflite_done(n, build_concat(b, rank, column, 1));
+}
+
+/* Which values x [cells] has, in the order in which they come first, and of each cell the number of
+ * its value.
+ *
+ *     x       2 1 1 3 4 3     in order     1 1 2 3 3 4
+ *     order   1 2 0 3 5 4     begins       1 0 1 1 0 1     start   1 1 0 3 3 4 (the cell it begins
+ * at) first   1 1 0 1 1 0     values 2 1 3 4               number  0 1 1 2 3 2
+ *
+ * Sorting is stable, so that those that are equal begin with the first of them. */
+bool tflite_unique(TfliteNode *n)
+{
+    const Build          *b = &n->b;
+    SortAttrs            *sort = ATTRS(b, SortAttrs);
+    ScatterElementsAttrs *put = ATTRS(b, ScatterElementsAttrs);
+    ScanAttrs            *scan = ATTRS(b, ScanAttrs);
+    const Expr *x = n->in[0], *order, *sorted, *at, *begins, *group, *start, *first, *number;
+    const Idx  *cells, *room;
+    DType       t;
+
+    if (!tflite_rank(n, 0, 1, 1))
+        return false;
+    if (n->nout != 2 || !tflite_dtype(tflite_out(n, 1)->type, &t) || !dtype_is_int(t))
+        return tflite_error(n, E_IMPORT, "%u outputs, of which the second is no integer", n->nout);
+    cells = expr_form(x, 0);
+    room = idx_addc(b->c->arith, cells, 1);
+    if (cells->lo < 1)
+        return tflite_error(n, E_UNSUPPORTED, "a tensor that may be empty");
+    sort->axis = 0;
+    sort->is_ascend = true;
+    sort->dtype = DT_I64;
+    order = build1(b, "argsort", x, sort);
+    sorted = build_take(b, x, order, 0);
+    at = build_arange(b, cells, DT_I64);
+    begins = build2(b, "not_equal", sorted,
+                    build_take(b, sorted, build_by(b, "subtract", at, 1), 0), NULL);
+    begins = build2(b, "logical_or", begins, build_by(b, "equal", at, 0), NULL);
+    if (!begins)
+        return false;
+    group = build_by(b, "subtract", build1(b, "cumsum", build_cast(b, begins, DT_I64), scan), 1);
+    /* Those that begin nothing go behind the end. */
+    start =
+        build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &room),
+               build_where(b, begins, group, build_scalar(b, at, (double)cells->hi)), order, put);
+    start = build_take(b, start, group, 0);
+    first = build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &cells), order,
+                   build_cast(b, begins, DT_I64), put);
+    number = build_by(b, "subtract", build1(b, "cumsum", first, scan), 1);
+    number = build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &cells), order,
+                    build_take(b, number, start, 0), put);
+    first = first ? positions(n, build_cast(b, first, DT_BOOL)) : NULL;
+    if (!first || !number)
+        return false;
+    n->out[1] = build_cast(b, number, t);
+    return tflite_done(n, build_take(b, x, first, 0));
 }

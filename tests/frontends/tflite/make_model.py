@@ -10,10 +10,11 @@ from ai_edge_litert import schema_py_generated as S
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9, "float64": 10,
+TYPES = {"float32": 0, "float16": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "complex64": 8, "int8": 9, "float64": 10,
          "uint64": 12, "resource": 13, "uint32": 15, "uint16": 16}
 CODES = {name: code for name, code in vars(S.BuiltinOperator).items() if isinstance(code, int)}
 OPTIONS = {name: code for name, code in vars(S.BuiltinOptions).items() if isinstance(code, int)}
+OPTIONS_2 = {name: code for name, code in vars(S.BuiltinOptions2).items() if isinstance(code, int)}
 
 
 class Graph:
@@ -59,17 +60,20 @@ class Graph:
         self.graph.outputs.append(i)
         return i
 
-    def op(self, name, inputs, outputs, options=None, version=1, custom=None, **fields):
+    def op(self, op, inputs, outputs, options=None, version=1, custom=None, **fields):
         """options: name of the table; fields: its members as the object API calls them."""
         o = S.OperatorT()
-        o.opcodeIndex = self.model.code(name, version)
+        o.opcodeIndex = self.model.code(op, version)
         o.inputs, o.outputs = list(inputs), list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
         if options:
-            o.builtinOptionsType = OPTIONS[options]
-            o.builtinOptions = getattr(S, options + "T")()
+            table = getattr(S, options + "T")()
+            if options in OPTIONS:
+                o.builtinOptionsType, o.builtinOptions = OPTIONS[options], table
+            else:
+                o.builtinOptions2Type, o.builtinOptions2 = OPTIONS_2[options], table
             for key, value in fields.items():
-                assert hasattr(o.builtinOptions, key), key
-                setattr(o.builtinOptions, key, value)
+                assert hasattr(table, key), key
+                setattr(table, key, value)
         if custom is not None:
             o.customOptions = np.frombuffer(custom, np.uint8)
         self.graph.operators.append(o)

@@ -158,3 +158,33 @@ def run_one_cell(r):
     m.op("LOGISTIC", [y], z)
     m.op("ADD", [z, m.const(np.float32([[[[2]]]]))], m.output("out", [1, 1, 1, 1]), "AddOptions")
     return m, f32(r, 1, 3, 3, 2)
+
+
+@model
+def run_volume(r):
+    m = Model()
+    x = m.input("x", [2, 5, 6, 4, 3])
+    for name, size, padding, stride, act in [("same", [5, 6, 4], 0, 1, 1), ("valid", [3, 4, 2], 1, 1, 0), ("stride", [3, 3, 2], 0, 2, 3)]:
+        m.op("CONV_3D", [x, m.const(f32(r, 3, 3, 3, 3, 4)), m.const(f32(r, 4))], m.output(name, [2, *size, 4]), "Conv3DOptions", padding=padding,
+             strideD=stride, strideH=stride, strideW=stride, fusedActivationFunction=act)
+    for name, size, padding, stride in [("up", [10, 12, 8], 0, 2), ("up_valid", [7, 8, 6], 1, 1)]:
+        shape = [2, *size, 2]
+        m.op("CONV_3D_TRANSPOSE", [m.const(np.int32(shape)), m.const(f32(r, 3, 3, 3, 2, 3)), x, m.const(f32(r, 2))], m.output(name, shape),
+             "Conv3DOptions", padding=padding, strideD=stride, strideH=stride, strideW=stride)
+    return m, f32(r, 2, 5, 6, 4, 3)
+
+
+@model
+def run_padded_channels(r):
+    """Residual blocks that grow by padding their channels, as detectors of faces do."""
+    m = Model()
+    x = m.input("x", [1, 16, 16, 8])
+    y, shape = conv(m, r, "in", x, [1, 16, 16, 8], 24, (3, 3), act=1, to=m.tensor)
+    for k, channels in enumerate([32, 40, 48]):
+        z, to = conv(m, r, f"conv{k}", y, shape, channels, (3, 3), to=m.tensor)
+        p = m.tensor(f"pad{k}", to)
+        m.op("PAD", [y, m.const(np.int32([[0, 0], [0, 0], [0, 0], [0, channels - shape[3]]]))], p, "PadOptions")
+        y, shape = m.tensor(f"add{k}", to), to
+        m.op("ADD", [p, z], y, "AddOptions", fusedActivationFunction=1)
+    m.op("MEAN", [y, m.const(np.int32([1, 2]))], m.output("mean", [1, 48]), "ReducerOptions")
+    return m, f32(r, 1, 16, 16, 8)

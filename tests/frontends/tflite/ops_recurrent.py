@@ -201,3 +201,15 @@ def float_lstm(m, ins, x):
         h = sigmoid(o) * np.tanh(c)
         out.append(h)
     return np.stack(out, 1).astype(np.float32)
+
+
+@model
+def run_state(r):
+    """A state that has values in the file, which the interpreter refuses."""
+    m = Model()
+    n, i, h = 2, 3, 5
+    q, w, u, b, s = f32(r, n, i), f32(r, h, i), f32(r, h, h), f32(r, h), f32(r, n, h)
+    m.op("RNN", [m.input("x", [n, i]), m.const(w), m.const(u), m.const(b), m.tensor("s", [n, h], data=s, variable=True)],
+         m.output("y", [n, h]), "RNNOptions", fusedActivationFunction=4)
+    m.results = {"y": np.tanh(q @ w.T + s @ u.T + b)}
+    return m, q
