@@ -9,6 +9,7 @@
  *   zip.c        zip containers, read through libarchive, written stored
  *   zip_dir.c    zip containers by their directory: stored entries as views
  *   unpack.c     content of archives           onnx_tensor.c   ONNX's TensorProto, .pb
+ *   pickle.c     Python's pickles, as data
  *   array.c      packed elements               text.c          arrays of strings
  */
 #ifndef TVMCC_FORMATS_H
@@ -204,6 +205,39 @@ bool zip_open(Bytes file, ZipDir *out);   /* false: it is no zip */
 bool zip_next(ZipDir *d, ZipMember *out); /* false at the end, and where d->bad */
 /* A view of the file, of which the checksum is not asked, or else unpacked into the arena. */
 bool zip_data(Diags *d, Arena *a, Loc loc, const ZipMember *m, Bytes *out);
+
+/* ---- pickle.c: Python's pickles, as data ---------------------------------------------------------- */
+
+typedef enum {
+    PICKLE_NONE,
+    PICKLE_BOOL,
+    PICKLE_INT,
+    PICKLE_FLOAT,
+    PICKLE_TEXT,
+    PICKLE_LIST,
+    PICKLE_TUPLE,
+    PICKLE_DICT,
+    PICKLE_GLOBAL,    /* a class or function, by its name */
+    PICKLE_CALL,      /* what a function of that name would make of args */
+    PICKLE_OBJECT,    /* an object of that class, made of args */
+    PICKLE_PERSISTENT /* something outside, which args tells */
+} PickleKind;
+typedef struct Pickle Pickle;
+struct Pickle {
+    PickleKind  kind;
+    uint32_t    id; /* dense; values that are shared have one */
+    int64_t     i;
+    double      f;       /* of an integer, too */
+    const char *text;    /* TEXT; GLOBAL, CALL, OBJECT: "torch._utils._rebuild_tensor_v2" */
+    VEC(Pickle *) items; /* DICT: keys and values by turns */
+    Pickle *args;
+    Pickle *state; /* CALL, OBJECT: what it was given afterwards; NULL: nothing */
+};
+
+/* Nothing is called, and no name is looked up.  The value may contain itself.  NULL with an error.
+ */
+Pickle       *pickle_read(Diags *d, Arena *a, Loc loc, const char *what, Bytes bytes);
+const Pickle *pickle_item(const Pickle *dict, const char *key); /* NULL: there is none */
 
 /* ---- values of tensors in files ------------------------------------------------------------------ */
 
