@@ -212,7 +212,19 @@ bool set_warning(OptionParser *p, UNUSED const Option *row, UNUSED void *field,
     return false;
 }
 
-/* One `name:[1,3,?,2*N]` at *text, which is moved behind it. */
+/* `:i64` behind a shape. */
+static bool parse_cells(OptionParser *p, const char **text, ImportShape *out)
+{
+    size_t n = **text == ':' ? strcspn(*text + 1, " ,") : 0;
+
+    out->typed = n > 0;
+    if (n && !dtype_parse(arena_printf(p->a, "%.*s", (int)n, *text + 1), &out->dtype))
+        return false;
+    *text += n ? n + 1 : 0;
+    return true;
+}
+
+/* One `name:[1,3,?,2*N]:f32` at *text, which is moved behind it. */
 static bool parse_shape(OptionParser *p, const char **text, ImportShape *out)
 {
     const char *open = strchr(*text, '['), *at = open ? open + 1 : NULL;
@@ -255,7 +267,7 @@ static bool parse_shape(OptionParser *p, const char **text, ImportShape *out)
     out->dims = DUP_ARRAY(p->a, dims, out->ndim);
     out->forms = DUP_ARRAY(p->a, forms, out->ndim);
     *text = at + 1;
-    return true;
+    return parse_cells(p, text, out);
 }
 
 bool set_shapes(OptionParser *p, const Option *row, UNUSED void *field, const char *argument)
@@ -263,7 +275,7 @@ bool set_shapes(OptionParser *p, const Option *row, UNUSED void *field, const ch
     const char *text = argument + strspn(argument, " ,");
 
     do {
-        ImportShape shape;
+        ImportShape shape = {0};
 
         if (!parse_shape(p, &text, &shape))
             return option_wrong(p, row, argument, "shapes such as 'data:[1,3,224,224]'");

@@ -40,7 +40,12 @@ static void shapes_from_inputs(Session *s)
         }
         if (!has)
             vec_push(s->driver->arena, &o->shapes,
-                     ((ImportShape){v->name, v->ndim, v->dims, NULL, true}));
+                     ((ImportShape){.name = v->name,
+                                    .ndim = v->ndim,
+                                    .dims = v->dims,
+                                    .from_values = true,
+                                    .typed = v->code != ARRAY_OPAQUE,
+                                    .dtype = (DType){v->code, v->bits, 1}}));
     }
     memset(&o->dims, 0, sizeof o->dims);
     for (uint32_t i = 0; i < given->dims.n; i++)

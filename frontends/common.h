@@ -48,6 +48,8 @@ void shapes_see(Shapes *s, const char *input, uint32_t ndim, const InputDim *dim
  * then call shapes_check. */
 const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_t ndim,
                          const InputDim *dims);
+/* The element type given for an input whose model does not say one. */
+DType shapes_dtype(const Shapes *s, const char *input, DType fallback);
 /* Dimensions without a value, and shapes and dimensions that do not exist: E_DIM. */
 bool shapes_check(Shapes *s, Loc loc, uint32_t n, const char *const *inputs);
 /* The bounds that --dim gives a dimension that no input has; false: none. */

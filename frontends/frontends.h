@@ -19,7 +19,9 @@ typedef struct {
     uint32_t           ndim;
     const int64_t     *dims;  /* -1: as the model has it, or */
     const char *const *forms; /* ... this form over named dimensions, "2*N"; NULL: none has one */
-    bool from_values; /* of values for a run: bounds that --dim gives a dimension count more */
+    bool  from_values; /* of values for a run: bounds that --dim gives a dimension count more */
+    bool  typed;       /* .. and this is the element type, for models that do not say one */
+    DType dtype;
 } ImportShape;
 typedef struct {
     const char *name;   /* of a dimension; "*": all that have no value otherwise */

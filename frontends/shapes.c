@@ -148,6 +148,17 @@ static const ImportShape *find_shape(Shapes *s, const char *input)
     return NULL;
 }
 
+DType shapes_dtype(const Shapes *s, const char *input, DType fallback)
+{
+    for (uint32_t i = 0; i < s->o->nshapes; i++) {
+        const ImportShape *g = &s->o->shapes[i];
+
+        if (g->typed && (!*g->name || !strcmp(g->name, input)))
+            return g->dtype;
+    }
+    return fallback;
+}
+
 /* The shape is that of values for a run, and --dim gives the dimension bounds. */
 static bool left_to_run(Shapes *s, const ImportShape *given, uint32_t i, const InputDim *dim)
 {
@@ -229,6 +240,10 @@ const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_
         diag_hint(c->diags, "give it: --shape '%s:[1,..]'", input);
         return NULL;
     }
+    if (given && given->typed && !given->from_values && !dtype_eq(given->dtype, t))
+        return error_at(c, E_DIM, loc,
+                        "the shape given for input '%s' is of %s; the model's is of %s", input,
+                        dtype_text(c, given->dtype), dtype_text(c, t));
     if (any)
         ndim = given->ndim;
     if (ndim > MAX_RANK)
