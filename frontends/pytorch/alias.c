@@ -92,6 +92,10 @@ static const Expr *put_back(PtNode *n, PtTensor *t, const Expr *base, const Expr
 
 static bool writable(PtNode *n, const PtTensor *t)
 {
+    if (t->scope < n->im->scope)
+        return pt_error(
+            n, E_UNSUPPORTED,
+            "it changes a tensor in place where values of the run decide whether it does");
     if (!t->constant)
         return true;
     pt_error(n, E_UNSUPPORTED, "it changes '%s', which the model keeps from run to run",
@@ -150,7 +154,7 @@ void pt_note_views(PtNode *n)
     PtValue *first;
 
     if (n->p->row->alias == PLAIN || !n->p->nin || n->p->in[0].kind != PT_TENSOR ||
-        !(first = pt_value(n->im, n->p->in[0].text)) || !first->t)
+        !(first = pt_value_of(n->im, &n->p->in[0])) || !first->t)
         return;
     for (uint32_t i = 0; i < n->nout; i++)
         note_view(&n->out[i], i, n, first->t);

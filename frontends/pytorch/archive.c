@@ -67,6 +67,25 @@ bool pt_dtype(int64_t number, DType *out)
     return false;
 }
 
+bool ts_scalar_type(int64_t number, DType *out)
+{
+    static const struct {
+        int64_t number;
+        DType   dtype;
+    } types[] = {
+        {0, DT_U8},   {1, DT_I8},   {2, DT_I16},  {3, DT_I32},   {4, DT_I64},
+        {5, DT_F16},  {6, DT_F32},  {7, DT_F64},  {11, DT_BOOL}, {15, DT_BF16},
+        {27, DT_U16}, {28, DT_U32}, {29, DT_U64},
+    };
+
+    for (uint32_t i = 0; i < COUNT(types); i++)
+        if (types[i].number == number) {
+            *out = types[i].dtype;
+            return true;
+        }
+    return false;
+}
+
 /* "sizes": [{"as_int": 3}, ..] */
 static bool read_sizes(Ctx *c, const json_t *list, Ints *out)
 {

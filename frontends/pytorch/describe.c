@@ -1,5 +1,6 @@
 /* What a program takes and gives as its file says it, for `tvmcc inspect`. */
 #include "frontends/pytorch/pytorch.h"
+#include "frontends/pytorch/script.h"
 
 #include <string.h>
 
@@ -25,6 +26,8 @@ bool pytorch_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
     SignatureTensor *in, *res;
     OpTally         *ops;
 
+    if (!pt_is_archive(file) && ts_is_archive(file))
+        return ts_describe(c, path, file, out);
     if (!pt_read_archive(c, loc, file, &archive) || !pt_read_program(c, loc, archive.program, &p))
         return false;
     in = NEW_ARRAY(c->arena, SignatureTensor, p.inputs.n + 1);

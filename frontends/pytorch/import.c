@@ -1,11 +1,13 @@
 /* The signature, and one node after another. */
 #include "frontends/pytorch/pytorch.h"
+#include "frontends/pytorch/script.h"
 
 #include <string.h>
 
 int pytorch_bid(const char *path, Bytes file)
 {
-    return (pt_is_archive(file) ? 75 : 0) + (str_ends(path, ".pt2") ? 20 : 0);
+    return (pt_is_archive(file) || ts_is_archive(file) ? 75 : 0) +
+           (str_ends(path, ".pt2") || str_ends(path, ".pt") ? 20 : 0);
 }
 
 /* ---- values ------------------------------------------------------------------------------------------- */
@@ -13,6 +15,11 @@ int pytorch_bid(const char *path, Bytes file)
 PtValue *pt_value(PtImport *im, const char *name)
 {
     return map_get(im->values, PTR_KEY(name));
+}
+
+PtValue *pt_value_of(PtImport *im, const PtArg *a)
+{
+    return a->value ? a->value : pt_value(im, a->text);
 }
 
 static void put_value(PtImport *im, const char *name, PtValue v)
@@ -127,7 +134,7 @@ static bool store(PtNode *n, const PtArg *to, PtValue v)
 static bool in_place(PtNode *n)
 {
     const PtValue *v =
-        n->p->nin && n->p->in[0].kind == PT_TENSOR ? pt_value(n->im, n->p->in[0].text) : NULL;
+        n->p->nin && n->p->in[0].kind == PT_TENSOR ? pt_value_of(n->im, &n->p->in[0]) : NULL;
     const Expr *was, *e;
 
     if (!v || !v->t || !n->out[0].t)
@@ -142,20 +149,46 @@ static bool in_place(PtNode *n)
     return e && pt_write(n, v->t, e);
 }
 
+/* What the node does, but for its results. */
+static bool run(PtNode *n)
+{
+    if (!pt_convert(n))
+        return false;
+    if (n->p->in_place)
+        return in_place(n);
+    pt_note_views(n);
+    return true;
+}
+
+static bool check_value(PtNode *n, const PtValue *v)
+{
+    for (uint32_t i = 0; i < v->n; i++)
+        if (!check_value(n, &v->at[i]))
+            return false;
+    return !v->t || check_tensor(n, n->p->name, v->t->e);
+}
+
+bool pt_run(PtImport *im, const PtOp *p, PtValue *out)
+{
+    PtNode n = pt_node(im, p);
+    bool   ok = run(&n);
+
+    for (uint32_t i = 0; i < n.nout && ok; i++)
+        ok = check_value(&n, &n.out[i]);
+    memcpy(out, n.out, n.nout * sizeof *out);
+    diag_drop(im->c->diags, n.errors + 1);
+    return ok && diag_errors(im->c->diags) == n.errors;
+}
+
 static bool import_op(PtImport *im, const PtOp *p)
 {
     PtNode   n = pt_node(im, p);
     uint32_t before = n.errors;
 
-    if (!pt_convert(&n))
-        return false;
-    if (p->in_place ? in_place(&n) : true) {
-        if (!p->in_place)
-            pt_note_views(&n);
+    if (run(&n))
         for (uint32_t i = 0; i < n.nout; i++)
             if (!store(&n, &p->out[i], n.out[i]))
                 break;
-    }
     diag_drop(im->c->diags, before + 1);
     return diag_errors(im->c->diags) == before;
 }
@@ -460,6 +493,8 @@ const Module *pytorch_import(Ctx *c, const char *path, Bytes file, const ImportO
     PtImport  im = {.c = c, .path = path, .program = &program};
 
     (void)files; /* the archive holds all */
+    if (!pt_is_archive(file) && ts_is_archive(file))
+        return ts_import(c, path, file, o);
     if (!pt_read_archive(c, loc, file, &archive) ||
         !pt_read_program(c, loc, archive.program, &program) || !pt_survey(&im, &program.graph))
         return NULL;

@@ -407,6 +407,14 @@ bool aten_celu(PtNode *n)
                                           expm1_of(b, by(b, "multiply", x, 1 / alpha)), alpha)));
 }
 
+const Expr *pt_gelu(PtNode *n, const Expr *x)
+{
+    const Build *b = &n->b;
+
+    return build_mul(b, by(b, "multiply", x, 0.5),
+                     by(b, "add", one(b, "erf", by(b, "multiply", x, M_SQRT1_2)), 1));
+}
+
 bool aten_gelu(PtNode *n)
 {
     const Build *b = &n->b;
@@ -420,7 +428,7 @@ bool aten_gelu(PtNode *n)
         t = build_add(b, x, by(b, "multiply", t, 0.044715));
         t = one(b, "tanh", by(b, "multiply", t, sqrt(2 / M_PI)));
     } else if (!strcmp(how, "none")) {
-        t = one(b, "erf", by(b, "multiply", x, M_SQRT1_2));
+        return pt_done(n, pt_gelu(n, x));
     } else {
         return pt_error(n, E_UNSUPPORTED, "approximate is '%s'", how);
     }
@@ -604,10 +612,13 @@ bool aten_identity(PtNode *n)
 
 bool aten_to(PtNode *n)
 {
-    const Expr *x = pt_tensor(n, "self");
+    const Expr *x = pt_tensor(n, "self"), *other;
     DType       t;
 
-    return x && pt_type(n, "dtype", expr_dtype(x), &t) && pt_done(n, build_cast(&n->b, x, t));
+    if (!x || !pt_maybe(n, "other", &other))
+        return false;
+    return pt_type(n, "dtype", expr_dtype(other ? other : x), &t) &&
+           pt_done(n, build_cast(&n->b, x, t));
 }
 
 bool aten_type_as(PtNode *n)

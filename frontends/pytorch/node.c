@@ -53,7 +53,7 @@ static void *missing(PtNode *n, const char *name, const char *what)
 
 static const PtValue *value_of(PtNode *n, const PtArg *a)
 {
-    const PtValue *v = pt_value(n->im, a->text);
+    const PtValue *v = pt_value_of(n->im, a);
 
     if (v && (v->t || v->form || v->e))
         return v;
@@ -66,12 +66,24 @@ static const PtValue *value_of(PtNode *n, const PtArg *a)
 
 /* ---- tensors ------------------------------------------------------------------------------------------ */
 
+static bool scalar_of(PtNode *n, const PtArg *a, const char *name, PtOperand *out);
+
+/* A number where a tensor belongs is one without dimensions. */
+static const Expr *number_tensor(PtNode *n, const PtArg *a, const char *name)
+{
+    PtOperand v;
+
+    return scalar_of(n, a, name, &v) ? pt_as(n, &v, pt_promoted(1, &v)) : NULL;
+}
+
 static const Expr *tensor_of(PtNode *n, const PtArg *a, const char *name)
 {
     const PtValue *v;
 
     if (n->self && n->p->nin && a == &n->p->in[0])
         return n->self;
+    if (a->kind == PT_INT || a->kind == PT_FLOAT || a->kind == PT_BOOL || a->kind == PT_SYMBOL)
+        return number_tensor(n, a, name);
     if (a->kind != PT_TENSOR)
         return missing(n, name, "a tensor");
     if (!(v = value_of(n, a)))
@@ -266,7 +278,7 @@ bool pt_type(PtNode *n, const char *name, DType fallback, DType *out)
         return true;
     if (a->kind != PT_DTYPE && a->kind != PT_INT)
         return missing(n, name, "an element type");
-    return pt_dtype(a->i, out) ||
+    return (n->im->script ? ts_scalar_type(a->i, out) : pt_dtype(a->i, out)) ||
            pt_error(n, E_UNSUPPORTED, "element type %lld is not supported", (long long)a->i);
 }
 
@@ -299,11 +311,19 @@ bool pt_axes(PtNode *n, Ints v, uint32_t rank, int64_t *out)
 
 /* ---- results ------------------------------------------------------------------------------------------ */
 
+static PtValue tensor_value(const PtNode *n, const Expr *e)
+{
+    PtValue v = pt_tensor_value(n->b.c, e);
+
+    v.t->scope = n->im->scope;
+    return v;
+}
+
 bool pt_done_at(PtNode *n, uint32_t i, const Expr *e)
 {
     if (!e || i >= n->nout) /* one that nobody asks for */
         return e != NULL;
-    n->out[i] = pt_tensor_value(n->b.c, e);
+    n->out[i] = tensor_value(n, e);
     return true;
 }
 
@@ -319,7 +339,7 @@ bool pt_done_list(PtNode *n, uint32_t count, const Expr *const *es)
     for (uint32_t i = 0; i < count; i++) {
         if (!es[i])
             return false;
-        list.at[i] = pt_tensor_value(n->b.c, es[i]);
+        list.at[i] = tensor_value(n, es[i]);
     }
     n->out[0] = list;
     return true;

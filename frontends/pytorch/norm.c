@@ -89,7 +89,7 @@ bool aten_layer_norm(PtNode *n)
     a->epsilon = pt_float(n, "eps", 1e-5);
     if (!pt_done(n, build3(b, "nn.layer_norm", x, gamma, beta, a)))
         return false;
-    if (n->nout < 2)
+    if (!strstr(n->p->target, "native"))
         return true;
     for (uint32_t i = first; i < expr_rank(x); i++)
         axes[i - first] = i;

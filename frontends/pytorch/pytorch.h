@@ -67,12 +67,14 @@ typedef struct {
 
 bool pt_is_archive(Bytes file);
 bool pt_read_archive(Ctx *c, Loc loc, Bytes file, PtArchive *out);
-bool pt_dtype(int64_t number, DType *out); /* of ScalarType */
+bool pt_dtype(int64_t number, DType *out);       /* of the programs' ScalarType */
+bool ts_scalar_type(int64_t number, DType *out); /* of TorchScript's, which is another */
 
 /* ---- program.c ------------------------------------------------------------------------------------- */
 
 typedef struct PtGraph PtGraph;
 typedef struct PtArg   PtArg;
+typedef struct PtValue PtValue;
 typedef enum {
     PT_NONE,
     PT_TENSOR, /* of that name */
@@ -97,6 +99,7 @@ struct PtArg {
     uint32_t    n;
     PtArg      *at;
     PtGraph    *graph;
+    PtValue    *value; /* TENSOR, SYMBOL: this one, whatever the name */
 };
 
 typedef struct PtRow PtRow;
@@ -179,7 +182,7 @@ typedef enum {
 struct PtRow {
     const char *name;      /* "aten.add" */
     const char *overloads; /* "Tensor Scalar" */
-    const char *args;      /* in order; ~name: without meaning here */
+    const char *args;      /* in order of their places; see ops.def */
     PtAlias     alias;
     const char *relay;
     PtConvert  *convert;
@@ -190,6 +193,20 @@ extern const uint32_t pt_nrows;
 /* The row of "aten.relu_.default", too, which changes its first argument. */
 const PtRow *pt_row(const char *target, bool *in_place);
 bool         pt_row_has(const PtRow *row, const char *arg, bool *ignored);
+
+/* One word of PtRow.args. */
+typedef struct {
+    const char *name; /* n bytes */
+    size_t      n;
+    bool        ignored;
+    char        kind;  /* behind ':', 0: any */
+    bool        end;   /* it is the '|' between alternatives */
+    bool        named; /* it is the '*' before those that are given by name */
+} PtSlot;
+bool pt_next_slot(const char **at, PtSlot *out);
+/* The row of an operator whose arguments have places, or names where they are given so; the names
+ * of all are put into op->names.  NULL: none fits, or (!known) there is no such operator. */
+const PtRow *pt_match(Ctx *c, PtOp *op, bool *known);
 
 /* ---- import.c --------------------------------------------------------------------------------------- */
 
@@ -203,11 +220,11 @@ struct PtTensor {
     uint32_t    of_base;  /* the base's version when it was read */
     bool        maybe;    /* of the base: it has its memory or not */
     bool        spoilt;   /* what may be its memory was changed by another name */
+    uint32_t    scope;    /* of the branch that made it; 0: none */
     const char *constant; /* the buffer or parameter that it is */
     const char *input;    /* the user's input that it is */
 };
 
-typedef struct PtValue PtValue;
 struct PtValue {
     PtTensor   *t;    /* a tensor */
     const Idx  *form; /* a number that is known as a form over dimensions */
@@ -225,6 +242,8 @@ typedef struct PtImport {
     Map             *values; /* interned name -> PtValue */
     Map             *metas;  /* of the graph that is read */
     uint32_t         depth;  /* of graphs in graphs */
+    uint32_t         scope;  /* of the branch that is read; 0: none */
+    bool             script; /* it is TorchScript: element types have its numbers */
 } PtImport;
 
 struct PtNode {
@@ -240,8 +259,11 @@ struct PtNode {
 };
 
 PtValue *pt_value(PtImport *im, const char *name);
+PtValue *pt_value_of(PtImport *im, const PtArg *a); /* NULL: it is not computed yet */
 PtNode   pt_node(PtImport *im, const PtOp *p);
 bool     pt_convert(PtNode *n); /* without what it does to other values */
+/* One node, with all that it does; its results to out, of p->nout values. */
+bool pt_run(PtImport *im, const PtOp *p, PtValue *out);
 /* A graph whose inputs are these values; its outputs to out. */
 bool pt_region(PtNode *n, const PtGraph *g, uint32_t nin, PtValue *const *in, PtValue *out);
 
@@ -320,6 +342,7 @@ const Expr *pt_matmul(PtNode *n, const Expr *x, const Expr *y);
 const Expr *pt_linear(PtNode *n, const Expr *x, const Expr *w, const Expr *bias);
 const Expr *pt_reshape(PtNode *n, const Expr *x, Dims size); /* one of them may be -1 */
 const Expr *pt_softmax(PtNode *n, const char *op, const Expr *x, int64_t axis);
+const Expr *pt_gelu(PtNode *n, const Expr *x);
 const Expr *pt_expand(PtNode *n, const Expr *x, Dims size);
 const char *pt_sum_dtype(const Expr *x); /* halves are summed in f32 */
 

@@ -172,8 +172,10 @@ static bool swapped(PtNode *n, const Expr *x, int64_t a, int64_t b)
 bool aten_transpose(PtNode *n)
 {
     const Expr *x = pt_tensor(n, "self");
+    bool        axes = pt_has(n, "axis0"); /* swapaxes calls them so */
 
-    return x && swapped(n, x, pt_int(n, "dim0", 0), pt_int(n, "dim1", 0));
+    return x && swapped(n, x, pt_int(n, axes ? "axis0" : "dim0", 0),
+                        pt_int(n, axes ? "axis1" : "dim1", 0));
 }
 
 /* t() of matrices; mT, numpy_T of more */
@@ -463,6 +465,38 @@ bool aten_roll(PtNode *n)
     return pt_done(n, x);
 }
 
+/* What lies at the other end, before and after. */
+static const Expr *padded_around(const Build *b, const Expr *x, const int64_t *pads)
+{
+    for (uint32_t i = 0; x && i < expr_rank(x); i++) {
+        const int64_t *by = &pads[2 * i];
+        int64_t        cells = by[0] || by[1] ? build_dim(b, x, i) : 0;
+        const Expr    *parts[3];
+        uint32_t       n = 0;
+
+        if (by[0] > 0)
+            parts[n++] = build_slice(b, x, i, cells - by[0], cells);
+        parts[n++] = x;
+        if (by[1] > 0)
+            parts[n++] = build_slice(b, x, i, 0, by[1]);
+        x = n == 1 ? x : build_concat(b, n, parts, i);
+    }
+    return x;
+}
+
+static bool fits_around(PtNode *n, const Expr *x, const int64_t *pads)
+{
+    for (uint32_t i = 0; i < expr_rank(x); i++) {
+        const int64_t *by = &pads[2 * i];
+        int64_t        cells = by[0] || by[1] ? build_dim(&n->b, x, i) : 0;
+
+        if (by[0] < 0 || by[1] < 0 || by[0] > cells || by[1] > cells)
+            return pt_error(n, E_UNSUPPORTED, "%lld and %lld cells around dimension %u of %s",
+                            (long long)by[0], (long long)by[1], i, type_text(n->b.c, x->type));
+    }
+    return true;
+}
+
 /* From the last dimension on, before and after. */
 bool aten_pad(PtNode *n)
 {
@@ -470,6 +504,7 @@ bool aten_pad(PtNode *n)
     const char *mode = pt_string(n, "mode",
                                  strstr(n->p->target, "reflection")    ? "reflect"
                                  : strstr(n->p->target, "replication") ? "replicate"
+                                 : strstr(n->p->target, "circular")    ? "circular"
                                                                        : "constant");
     int64_t     pads[2 * MAX_RANK] = {0};
     double      value = pt_float(n, "value", 0);
@@ -481,6 +516,8 @@ bool aten_pad(PtNode *n)
         return pt_error(n, E_IMPORT, "%u numbers for %u dimensions", v.n, expr_rank(x));
     for (uint32_t i = 0; i < v.n; i++)
         pads[2 * (expr_rank(x) - 1 - i / 2) + i % 2] = v.at[i];
+    if (!strcmp(mode, "circular"))
+        return fits_around(n, x, pads) && pt_done(n, padded_around(&n->b, x, pads));
     if (strcmp(mode, "constant") && strcmp(mode, "reflect") && strcmp(mode, "replicate"))
         return pt_error(n, E_UNSUPPORTED, "mode '%s'", mode);
     return pt_done(n, build_pad(&n->b, x, pads, value, !strcmp(mode, "replicate") ? "edge" : mode));

@@ -20,17 +20,19 @@ static const char *nearest(Survey *s, const PtRow *row, const char *name)
 {
     Arena *a = s->im->c->arena;
     VEC(const char *) names = {0};
+    StrBuf      all = strbuf(a);
     const char *near;
+    PtSlot      slot;
 
-    for (const char *at = row->args; *at; at += strspn(at, " ")) {
-        size_t len = strcspn(at, " ");
-
-        vec_push(a, &names, arena_printf(a, "%.*s", (int)len, at));
-        at += len;
+    for (const char *at = row->args; pt_next_slot(&at, &slot);) {
+        if (slot.end || slot.named)
+            continue;
+        str_printf(&all, " %.*s", (int)slot.n, slot.name);
+        vec_push(a, &names, arena_printf(a, "%.*s", (int)slot.n, slot.name));
     }
     near = str_closest(name, names.at, names.n);
     return near ? arena_printf(a, "did you mean '%s'?", near)
-                : arena_printf(a, "its arguments are %s", row->args);
+                : arena_printf(a, "its arguments are%s", all.n ? all.at : " none");
 }
 
 static void look_at_all(Survey *s, PtGraph *g);

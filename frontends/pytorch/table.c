@@ -52,21 +52,105 @@ const PtRow *pt_row(const char *target, bool *in_place)
     return row;
 }
 
+bool pt_next_slot(const char **at, PtSlot *out)
+{
+    const char *p = *at + strspn(*at, " ");
+    size_t      len = strcspn(p, " ");
+    const char *colon = memchr(p, ':', len);
+
+    *out = (PtSlot){
+        .ignored = *p == '~', .end = len == 1 && *p == '|', .named = len == 1 && *p == '*'};
+    out->name = p + out->ignored;
+    out->n = (size_t)((colon ? colon : p + len) - out->name);
+    out->kind = colon ? colon[1] : 0;
+    *at = p + len;
+    return len > 0;
+}
+
 bool pt_row_has(const PtRow *row, const char *arg, bool *ignored)
 {
     size_t n = strlen(arg);
+    PtSlot slot;
 
-    for (const char *at = row->args; *at; at += strspn(at, " ")) {
-        size_t len = strcspn(at, " ");
-        bool   ignore = *at == '~';
-
-        if (len - ignore == n && !memcmp(at + ignore, arg, n)) {
-            *ignored = ignore;
+    for (const char *at = row->args; pt_next_slot(&at, &slot);)
+        if (slot.n == n && !memcmp(slot.name, arg, n)) {
+            *ignored = slot.ignored;
             return true;
         }
-        at += len;
-    }
     return false;
+}
+
+/* ---- arguments by their places ------------------------------------------------------------------------- */
+
+static bool fits(char kind, const PtArg *a)
+{
+    switch (kind) {
+    case 'T': return a->kind == PT_TENSOR;
+    case 'i': return a->kind == PT_INT || a->kind == PT_SYMBOL || a->kind == PT_NONE;
+    case 'b': return a->kind == PT_BOOL;
+    case 'l': return a->kind == PT_LIST || a->kind == PT_NONE;
+    case 'd': return a->kind == PT_DEVICE || a->kind == PT_NONE;
+    }
+    return true;
+}
+
+/* One of the alternatives, up to its '|': the names of all arguments by it. */
+static bool names_by(const char *alternative, PtOp *op, const char **names, Strings *strings)
+{
+    uint32_t place = 0, count = 0, before;
+    bool     by_name = false;
+    PtSlot   slot;
+
+    memset(names, 0, op->nin * sizeof *names);
+    for (const char *at = alternative; pt_next_slot(&at, &slot) && !slot.end;) {
+        if (slot.named) {
+            by_name = true;
+            continue;
+        }
+        before = count;
+        for (uint32_t i = 0; i < op->nin; i++) {
+            bool here = op->names[i] ? strlen(op->names[i]) == slot.n &&
+                                           !memcmp(op->names[i], slot.name, slot.n)
+                                     : i == place && !by_name;
+
+            if (!here)
+                continue;
+            if (names[i] || !fits(slot.kind, &op->in[i]))
+                return false;
+            names[i] = intern_n(strings, slot.name, slot.n);
+            count++;
+        }
+        if (slot.kind == 'T' && count == before)
+            return false;
+        place++;
+    }
+    return count == op->nin;
+}
+
+const PtRow *pt_match(Ctx *c, PtOp *op, bool *known)
+{
+    const char **names = NEW_ARRAY(c->arena, const char *, op->nin + 1);
+    size_t       n = strlen(op->target);
+
+    *known = false;
+    for (uint32_t cut = 0; cut < 2; cut++) {
+        op->in_place = cut;
+        if (cut && (n < 2 || op->target[n - 1] != '_' || op->target[n - 2] == '_'))
+            break;
+        for (uint32_t i = 0; i < pt_nrows; i++) {
+            const PtRow *row = &pt_rows[i];
+
+            if (strlen(row->name) != n - cut || memcmp(row->name, op->target, n - cut) != 0)
+                continue;
+            *known = true;
+            for (const char *at = row->args; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+                if (names_by(at, op, names, c->strings)) {
+                    op->names = names;
+                    return row;
+                }
+        }
+    }
+    return NULL;
 }
 
 /* -print-ops=pytorch, in the order of the table: operator, overloads, namespace. */

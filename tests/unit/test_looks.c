@@ -44,7 +44,7 @@ static void test_beginnings(void)
     CHECK_STR(looks_of_file(TEXT("PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x10\0\0\0"
                                  "archive/data.pkl"))
                   .what,
-              "a PyTorch checkpoint or TorchScript module");
+              "a PyTorch checkpoint");
     CHECK_STR(
         looks_of_file(TEXT("PK\3\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\6\0\0\0in.npy"))
             .what,

@@ -1,0 +1,260 @@
+/* The module's forward(): its inputs, what it makes of them, its outputs.
+ *
+ * Code says of its inputs that they are tensors, not of which shape or element type: a shape is
+ * given
+ * (--shape), cells are floats unless something else is said.  Tuples, lists and dictionaries of
+ * tensors are inputs x.0, x.1 ..  Numbers are inputs without dimensions, which --value makes known
+ * while the module is compiled, as sizes need to be. */
+#include "frontends/pytorch/script.h"
+
+#include <string.h>
+
+typedef struct {
+    VEC(const Expr *) at;
+    VEC(const char *) names;
+} Tensors;
+
+/* ---- inputs ------------------------------------------------------------------------------------- */
+
+static bool is_type(const TsExpr *type, const char *name)
+{
+    return type && type->kind == TS_X_NAME && !strcmp(type->text, name);
+}
+
+/* List[T], Optional[T], Tuple[A, B]: its arguments. */
+static bool is_made_of(const TsExpr *type, const char *name)
+{
+    return type && type->kind == TS_X_INDEX && is_type(type->kids[0], name);
+}
+
+static bool number_type(const TsExpr *type, DType *out)
+{
+    *out = is_type(type, "int")     ? DT_I64
+           : is_type(type, "bool")  ? DT_BOOL
+           : is_type(type, "float") ? DT_F64
+                                    : DT_F32;
+    return is_type(type, "int") || is_type(type, "float") || is_type(type, "bool");
+}
+
+static bool read_input(Script *s, const ImportOptions *o, const char *name, const TsExpr *type,
+                       Tensors *params, TsValue *out);
+
+static bool read_tuple(Script *s, const ImportOptions *o, const char *name, const TsExpr *type,
+                       Tensors *params, TsValue *out)
+{
+    bool     one = type->kids[1]->kind != TS_X_TUPLE;
+    uint32_t n = one ? 1 : type->kids[1]->n;
+
+    *out = ts_items(s, TS_TUPLE, 0, NULL);
+    for (uint32_t i = 0; i < n; i++) {
+        TsValue v;
+
+        if (!read_input(s, o, intern_printf(s->c->strings, "%s.%u", name, i),
+                        one ? type->kids[1] : type->kids[1]->kids[i], params, &v))
+            return false;
+        vec_push(s->c->arena, &out->items->list, v);
+    }
+    return true;
+}
+
+static bool read_input(Script *s, const ImportOptions *o, const char *name, const TsExpr *type,
+                       Tensors *params, TsValue *out)
+{
+    const ImportValue *value = value_given(o, name);
+    DType              t;
+    bool               number = number_type(type, &t);
+    const Type        *is;
+    const Expr        *e;
+
+    *out = (TsValue){.kind = TS_NOTHING};
+    if (is_made_of(type, "Optional"))
+        return read_input(s, o, name, type->kids[1], params, out);
+    if (is_made_of(type, "Tuple"))
+        return read_tuple(s, o, name, type, params, out);
+    if (!number && !is_type(type, "Tensor"))
+        return error_at(s->c, E_UNSUPPORTED, s->loc, "argument '%s' of forward() is no tensor",
+                        name);
+    t = number ? t : shapes_dtype(&s->im.shapes, name, t);
+    vec_push(s->c->arena, &params->names, name);
+    if (!(is = shapes_input(&s->im.shapes, s->loc, name, t, number ? 0 : UINT32_MAX, NULL)))
+        return true; /* shapes_check says what is missing */
+    if (!(e = value ? value_expr(s->c, s->loc, value, is) : expr_var(s->c, name, is, s->loc)))
+        return false;
+    if (!value)
+        vec_push(s->c->arena, &params->at, e);
+    *out = number ? ts_number(s, e) : ts_tensor(s, e);
+    return true;
+}
+
+/* The arguments behind self that have no default, and those with one that are given. */
+static bool read_inputs(Script *s, const ImportOptions *o, const TsFunction *forward,
+                        Tensors *params, TsValue *args, const char **names, uint32_t *n)
+{
+    uint32_t before = diag_errors(s->c->diags);
+
+    *n = 0;
+    for (uint32_t i = 1; i < forward->nparams; i++)
+        if (!forward->defaults[i])
+            shapes_see(&s->im.shapes, forward->params[i], 0, NULL);
+    for (uint32_t i = 1; i < forward->nparams; i++) {
+        if (forward->defaults[i])
+            continue;
+        names[*n] = forward->params[i];
+        if (!read_input(s, o, forward->params[i], forward->types[i], params, &args[(*n)++]))
+            return false;
+    }
+    return shapes_check(&s->im.shapes, s->loc, params->names.n, params->names.at) &&
+           diag_errors(s->c->diags) == before;
+}
+
+/* ---- outputs ------------------------------------------------------------------------------------- */
+
+static bool add_output(Frame *f, Tensors *r, const char *name, const TsValue *v);
+
+static bool add_items(Frame *f, Tensors *r, const char *name, const TsValue *v)
+{
+    Strings *strings = f->s->c->strings;
+    const TsClass *class = v->class;
+    uint32_t by = v->kind == TS_DICT ? 2 : 1;
+
+    for (uint32_t i = 0; i + by <= v->items->list.n; i += by) {
+        const TsValue *key = &v->items->list.at[i];
+        const char    *part = v->kind == TS_DICT && key->kind == TS_STRING ? key->text
+                              : class && i < class->nfields                ? class->fields[i]
+                                                                           : NULL;
+
+        if (!part)
+            part = intern_printf(strings, *name ? "%u" : "output_%u", i / by);
+        if (*name)
+            part = intern_printf(strings, "%s.%s", name, part);
+        if (!add_output(f, r, part, &v->items->list.at[i + by - 1]))
+            return false;
+    }
+    return true;
+}
+
+static bool add_output(Frame *f, Tensors *r, const char *name, const TsValue *v)
+{
+    const Expr *e;
+
+    if (v->kind == TS_NONE || v->kind == TS_UNKNOWN)
+        return true;
+    if (v->items)
+        return add_items(f, r, name, v);
+    if (v->kind != TS_TENSOR && !ts_is_number(v))
+        return error_at(f->s->c, E_UNSUPPORTED, f->s->loc, "forward() returns %s",
+                        ts_kind_text(f->s, v));
+    if (!(e = ts_read(f, v)))
+        return false;
+    if (v->kind == TS_FLOAT)
+        e = build_cast(&(Build){.c = f->s->c, .loc = f->s->loc, .what = "output"}, e, DT_F64);
+    vec_push(f->s->c->arena, &r->at, e);
+    vec_push(f->s->c->arena, &r->names, *name ? name : intern(f->s->c->strings, "output_0"));
+    return true;
+}
+
+static void warn_changed(const Script *s)
+{
+    if (!s->changed.n)
+        return;
+    diag_warn(s->c->diags, W_STATE_KEPT, s->loc,
+              "the model changes '%s'%s, which is as it was saved when the next run begins",
+              s->changed.at[0], s->changed.n > 1 ? " and others" : "");
+    for (uint32_t i = 1; i < s->changed.n && i < 8; i++)
+        diag_note(s->c->diags, s->loc, "'%s' changes, too", s->changed.at[i]);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------------ */
+
+static const Module *module_of(Script *s, const Tensors *params, const Tensors *r)
+{
+    Ctx        *c = s->c;
+    GlobalDef   main = {.name = intern(c->strings, "main")};
+    Module      like = {.file = s->path, .output_names = r->names.at, .noutputs = r->names.n};
+    const Expr *body = r->at.n == 1 ? r->at.at[0] : expr_tuple(c, r->at.n, r->at.at, s->loc);
+
+    main.func = expr_func(c, params->at.n, params->at.at, body, (FuncData){0}, s->loc);
+    return main.func ? module_new(c, &like, 1, &main) : NULL;
+}
+
+static const Module *run(Script *s, const TsFunction *forward, TsObject *self,
+                         const ImportOptions *o)
+{
+    Arena       *a = s->c->arena;
+    Tensors      params = {0}, r = {0};
+    TsValue     *args = NEW_ARRAY(a, TsValue, forward->nparams + 1), out;
+    const char **names = NEW_ARRAY(a, const char *, forward->nparams + 1);
+    Frame        f = {.s = s, .function = forward, .path = ""};
+    uint32_t     n, before = diag_errors(s->c->diags);
+
+    f.values = map_new(a);
+    if (!read_inputs(s, o, forward, &params, args, names, &n))
+        return NULL;
+    if (!ts_call_function(&f, forward, self, n, args, names, &out) && !s->findings.list.n)
+        return NULL;
+    if (s->findings.list.n) {
+        diag_drop(s->c->diags, before); /* what follows from them */
+        findings_report(s->c, &s->findings);
+        return NULL;
+    }
+    if (!add_output(&f, &r, "", &out) || !shapes_check_dims(&s->im.shapes, s->loc))
+        return NULL;
+    if (!r.at.n)
+        return error_at(s->c, E_IMPORT, s->loc, "the model has no outputs");
+    warn_changed(s);
+    return module_of(s, &params, &r);
+}
+
+/* Calls of operators in all functions of the code that was read. */
+static bool describe_input(Script *s, const char *name, const TsExpr *type, SignatureTensor *out)
+{
+    DType t;
+    bool  number = number_type(type, &t);
+
+    *out = (SignatureTensor){.name = name,
+                             .type = dtype_text(s->c, t),
+                             .ndim = number ? 0 : UINT32_MAX,
+                             .kind = number || is_type(type, "Tensor") ? SIGNATURE_TENSOR
+                                                                       : SIGNATURE_OTHER};
+    return true;
+}
+
+bool ts_describe(Ctx *c, const char *path, Bytes file, ModelSignature *out)
+{
+    Script            s = {.c = c, .path = path, .loc = {.file = path}};
+    const TsFunction *forward;
+    SignatureTensor  *in;
+    TsValue           module;
+
+    s.im = (PtImport){.c = c, .path = path, .script = true};
+    if (!ts_open(&s, file) || !ts_load_module(&s, &module) ||
+        !(forward = ts_method(module.object->class, "forward")))
+        return false;
+    in = NEW_ARRAY(c->arena, SignatureTensor, forward->nparams + 1);
+    for (uint32_t i = 1; i < forward->nparams; i++)
+        if (!forward->defaults[i])
+            describe_input(&s, forward->params[i], forward->types[i], &in[out->ninputs++]);
+    out->inputs = in;
+    return true;
+}
+
+const Module *ts_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o)
+{
+    static const PtProgram none = {.major = 0};
+    Script                 s = {.c = c, .path = path, .loc = {.file = path}};
+    const TsFunction      *forward;
+    TsValue                module;
+
+    s.im = (PtImport){
+        .c = c, .path = path, .program = &none, .shapes = shapes_new(c, o), .script = true};
+    s.im.values = map_new(c->arena);
+    s.im.metas = map_new(c->arena);
+    s.findings = (Findings){.path = path, .noun = "call"};
+    if (!ts_open(&s, file) || !ts_load_constants(&s) || !ts_load_module(&s, &module))
+        return NULL;
+    forward = ts_method(module.object->class, "forward");
+    if (!forward || !forward->nparams)
+        return error_at(c, E_IMPORT, s.loc, "class %s has no forward()",
+                        module.object->class->name);
+    return run(&s, forward, module.object, o);
+}

@@ -1,0 +1,325 @@
+/* Loops, and branches that values of the run decide.
+ *
+ *     if cond:                  %1 = if %cond { (%a1, %b1) } else { (%a2, %b2) }
+ *       a, b = ..               a = %1.0, b = %1.1
+ *     else:
+ *       a, b = ..
+ *
+ * Both branches are run, each on what was there before; names and attributes that one of them gives
+ * a value are then what the condition says.  A branch that raises an exception is taken not to be
+ * run. Rounds of a loop are written out; how many there are has to be known. */
+#include "frontends/pytorch/script.h"
+
+#include <string.h>
+
+/* ---- names that a block gives values ------------------------------------------------------------------- */
+
+typedef VEC(const char *) Names;
+
+static void add_name(Ctx *c, Names *names, const char *name)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        if (names->at[i] == name)
+            return;
+    vec_push(c->arena, names, name);
+}
+
+static void assigned(Ctx *c, Names *names, TsBlock block)
+{
+    for (uint32_t i = 0; i < block.n; i++) {
+        const TsStatement *st = &block.at[i];
+
+        for (uint32_t k = 0; k < st->ntargets; k++)
+            if (st->targets[k]->kind == TS_X_NAME)
+                add_name(c, names, st->targets[k]->text);
+        assigned(c, names, st->body);
+        assigned(c, names, st->other);
+    }
+}
+
+/* ---- what two branches come to -------------------------------------------------------------------------- */
+
+/* Tensors are joined by one `if` of a tuple: the first pass collects them, the second hands out
+ * what came of them. */
+typedef struct {
+    Frame      *f;
+    const Expr *cond, *result;
+    bool        second;
+    uint32_t    at;
+    VEC(const Expr *) yes;
+    VEC(const Expr *) no;
+} Join;
+
+static bool join(Join *j, const char *name, const TsValue *a, const TsValue *b, TsValue *out);
+
+static bool differ(Join *j, const char *name, const TsValue *a, const TsValue *b)
+{
+    Script *s = j->f->s;
+
+    return ts_error(j->f, E_UNSUPPORTED,
+                    "'%s' is %s or %s, and values of the run decide which of them", name,
+                    ts_kind_text(s, a), ts_kind_text(s, b));
+}
+
+static bool join_cells(Join *j, const char *name, const TsValue *a, const TsValue *b,
+                       const Expr **out)
+{
+    Build       build = {.c = j->f->s->c, .loc = j->f->s->loc, .what = "if"};
+    const Expr *x, *y;
+    DType       t;
+
+    if (j->second) {
+        *out = j->yes.n == 1 ? j->result : build_proj(&build, j->result, j->at++);
+        return *out != NULL;
+    }
+    if (!(x = ts_read(j->f, a)) || !(y = ts_read(j->f, b)))
+        return false;
+    if (a->kind != TS_TENSOR) {
+        t = pt_join(expr_dtype(x), expr_dtype(y));
+        x = build_cast(&build, x, t);
+        y = build_cast(&build, y, t);
+    }
+    if (x->type != y->type)
+        return differ(j, name, a, b);
+    vec_push(build.c->arena, &j->yes, x);
+    vec_push(build.c->arena, &j->no, y);
+    *out = x;
+    return true;
+}
+
+static bool join_items(Join *j, const char *name, const TsValue *a, const TsValue *b, TsValue *out)
+{
+    Script *s = j->f->s;
+
+    if (a->kind != b->kind || a->items->list.n != b->items->list.n || a->kind == TS_DICT)
+        return differ(j, name, a, b);
+    *out = ts_items(s, a->kind, 0, NULL);
+    out->class = a->class;
+    for (uint32_t i = 0; i < a->items->list.n; i++) {
+        TsValue v;
+
+        if (!join(j, name, &a->items->list.at[i], &b->items->list.at[i], &v))
+            return false;
+        vec_push(s->c->arena, &out->items->list, v);
+    }
+    return true;
+}
+
+static bool join(Join *j, const char *name, const TsValue *a, const TsValue *b, TsValue *out)
+{
+    const Expr *e;
+
+    *out = a->kind == TS_NOTHING || b->kind == TS_UNKNOWN ? *b : *a;
+    if (a->kind == TS_NOTHING || b->kind == TS_NOTHING || a->kind == TS_UNKNOWN ||
+        b->kind == TS_UNKNOWN || ts_same(a, b))
+        return true;
+    if (a->items && b->items)
+        return join_items(j, name, a, b, out);
+    if ((a->kind != TS_TENSOR || b->kind != TS_TENSOR) && (!ts_is_number(a) || !ts_is_number(b)))
+        return differ(j, name, a, b);
+    if (!join_cells(j, name, a, b, &e))
+        return false;
+    *out = a->kind == TS_TENSOR ? ts_tensor(j->f->s, e) : ts_number(j->f->s, e);
+    return true;
+}
+
+static bool join_built(Join *j)
+{
+    Ctx *c = j->f->s->c;
+    Loc  loc = j->f->s->loc;
+
+    j->second = true;
+    if (j->yes.n == 0)
+        return true;
+    j->result = j->yes.n == 1 ? expr_if(c, j->cond, j->yes.at[0], j->no.at[0], loc)
+                              : expr_if(c, j->cond, expr_tuple(c, j->yes.n, j->yes.at, loc),
+                                        expr_tuple(c, j->no.n, j->no.at, loc), loc);
+    return j->result != NULL;
+}
+
+/* ---- branches --------------------------------------------------------------------------------------------- */
+
+/* What a branch leaves behind: of the names that are assigned in either, and of attributes. */
+typedef struct {
+    const TsValue **values; /* NULL: none */
+    VEC(TsJournal) fields;  /* `was`: what it is after the branch */
+    bool raised;
+} Branch;
+
+static void take_fields(Script *s, uint32_t from, Branch *out)
+{
+    for (uint32_t i = s->journal.n; i-- > from;) {
+        TsJournal *entry = &s->journal.at[i];
+        TsJournal  now = *entry;
+        bool       had = false;
+
+        for (uint32_t k = 0; k < out->fields.n; k++)
+            had |=
+                out->fields.at[k].object == entry->object && out->fields.at[k].name == entry->name;
+        now.was = ts_field(entry->object, entry->name)->value;
+        if (!had)
+            vec_push(s->c->arena, &out->fields, now);
+        ts_put_field(s, entry->object, entry->name, entry->was);
+    }
+    s->journal.n = from;
+}
+
+static bool run_branch(Frame *f, TsBlock block, const Names *names, Branch *out)
+{
+    Script         *s = f->s;
+    uint32_t        scope = s->im.scope, from = s->journal.n;
+    const TsValue **before = NEW_ARRAY(s->c->arena, const TsValue *, names->n + 1);
+    bool            ok;
+
+    *out = (Branch){.values = NEW_ARRAY(s->c->arena, const TsValue *, names->n + 1)};
+    for (uint32_t i = 0; i < names->n; i++)
+        before[i] = map_get(f->values, PTR_KEY(names->at[i]));
+    s->im.scope = ++s->scopes;
+    ok = ts_run(f, block);
+    s->im.scope = scope;
+    if (ok && f->returned)
+        return ts_error(f, E_UNSUPPORTED, "a function returns where values of the run decide it");
+    out->raised = f->raised;
+    f->raised = false;
+    for (uint32_t i = 0; i < names->n; i++) {
+        out->values[i] = map_get(f->values, PTR_KEY(names->at[i]));
+        if (before[i])
+            map_put(f->values, PTR_KEY(names->at[i]), (void *)(uintptr_t)before[i]);
+        else
+            map_del(f->values, PTR_KEY(names->at[i]));
+    }
+    take_fields(s, from, out);
+    return ok;
+}
+
+static void keep(Frame *f, const Names *names, const Branch *b)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        if (b->values[i])
+            map_put(f->values, PTR_KEY(names->at[i]), (void *)(uintptr_t)b->values[i]);
+    for (uint32_t i = 0; i < b->fields.n; i++)
+        ts_put_field(f->s, b->fields.at[i].object, b->fields.at[i].name, b->fields.at[i].was);
+}
+
+static const TsValue *field_after(const Branch *b, const TsJournal *field)
+{
+    for (uint32_t i = 0; i < b->fields.n; i++)
+        if (b->fields.at[i].object == field->object && b->fields.at[i].name == field->name)
+            return &b->fields.at[i].was;
+    return &ts_field(field->object, field->name)->value;
+}
+
+/* Names are put when both have a value; others are of the branch alone. */
+static bool join_names(Join *j, const Names *names, const Branch *yes, const Branch *no,
+                       TsValue *out)
+{
+    for (uint32_t i = 0; i < names->n; i++)
+        if (yes->values[i] && no->values[i] &&
+            !join(j, names->at[i], yes->values[i], no->values[i], &out[i]))
+            return false;
+    return true;
+}
+
+static bool join_fields(Join *j, const Branch *of, const Branch *yes, const Branch *no,
+                        TsValue *out)
+{
+    for (uint32_t i = 0; i < of->fields.n; i++) {
+        const TsJournal *field = &of->fields.at[i];
+
+        if (!join(j, field->name, field_after(yes, field), field_after(no, field), &out[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool join_branches(Join *j, const Names *names, const Branch *yes, const Branch *no)
+{
+    Arena   *a = j->f->s->c->arena;
+    TsValue *values = NEW_ARRAY(a, TsValue, names->n + 1),
+            *fields = NEW_ARRAY(a, TsValue, yes->fields.n + 1),
+            *others = NEW_ARRAY(a, TsValue, no->fields.n + 1);
+
+    for (uint32_t round = 0; round < 2; round++)
+        if (!join_names(j, names, yes, no, values) || !join_fields(j, yes, yes, no, fields) ||
+            !join_fields(j, no, yes, no, others) || (round == 0 && !join_built(j)))
+            return false;
+    for (uint32_t i = 0; i < names->n; i++)
+        if (yes->values[i] && no->values[i])
+            map_put(j->f->values, PTR_KEY(names->at[i]), DUP_ARRAY(a, &values[i], 1));
+    for (uint32_t i = 0; i < yes->fields.n; i++)
+        ts_put_field(j->f->s, yes->fields.at[i].object, yes->fields.at[i].name, fields[i]);
+    for (uint32_t i = 0; i < no->fields.n; i++)
+        ts_put_field(j->f->s, no->fields.at[i].object, no->fields.at[i].name, others[i]);
+    return true;
+}
+
+bool ts_if(Frame *f, const TsStatement *st, const TsValue *cond)
+{
+    Join   j = {.f = f, .cond = cond->e};
+    Names  names = {0};
+    Branch yes, no;
+
+    if (!j.cond)
+        return ts_error(f, E_UNSUPPORTED, "sizes that a run decides choose a branch");
+    assigned(f->s->c, &names, st->body);
+    assigned(f->s->c, &names, st->other);
+    if (!run_branch(f, st->body, &names, &yes) || !run_branch(f, st->other, &names, &no))
+        return false;
+    f->raised = yes.raised && no.raised;
+    if (yes.raised || no.raised) {
+        keep(f, &names, yes.raised ? &no : &yes);
+        return true;
+    }
+    return join_branches(&j, &names, &yes, &no);
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------- */
+
+static bool round_of(Frame *f, const TsStatement *st, const TsValue *v)
+{
+    return ts_assign(f, st->targets[0], *v) && ts_run(f, st->body);
+}
+
+static bool for_loop(Frame *f, const TsStatement *st)
+{
+    const TsExpr *x = st->value;
+    bool          counted = x->kind == TS_X_CALL && x->kids[0]->kind == TS_X_NAME &&
+                   !strcmp(x->kids[0]->text, "range") && x->n == 2;
+    TsValue v;
+    int64_t n;
+
+    if (st->ntargets != 1 || st->unpack)
+        return ts_error(f, E_UNSUPPORTED, "a loop over several names");
+    if (!ts_eval(f, counted ? x->kids[1] : x, &v))
+        return false;
+    if (!counted && v.kind != TS_LIST)
+        return ts_error(f, E_UNSUPPORTED, "a loop over %s", ts_kind_text(f->s, &v));
+    if (counted && !ts_known_int(&v, &n))
+        return ts_error(f, E_UNSUPPORTED, "a loop whose rounds a run decides");
+    n = counted ? n : (int64_t)v.items->list.n;
+    for (int64_t i = 0; i < n && !f->returned && !f->raised; i++) {
+        TsValue at = counted ? ts_int(f->s, i) : v.items->list.at[i];
+
+        if (!round_of(f, st, &at))
+            return false;
+    }
+    return true;
+}
+
+bool ts_loop(Frame *f, const TsStatement *st)
+{
+    TsValue v;
+    bool    yes = true;
+
+    if (st->kind == TS_FOR)
+        return for_loop(f, st);
+    while (yes && !f->returned && !f->raised) {
+        if (!ts_eval(f, st->value, &v) || !ts_truth(f, &v))
+            return false;
+        if (!ts_known_bool(&v, &yes))
+            return ts_error(f, E_UNSUPPORTED, "a loop that values of the run end");
+        if (yes && !ts_run(f, st->body))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,266 @@
+/* Pickles as values: the module with its attributes, and the constants of its code.
+ *
+ *     __torch__.a.B(), state {..}             an object of a class of the archive
+ *     torch._utils._rebuild_tensor_v2(storage, offset, sizes, strides, ..)
+ *                                             a tensor; the storage is ("storage",
+ * torch.FloatStorage, "0", "cpu", cells), cells of the entry data/0
+ *     torch.jit._pickle.build_intlist([..])   a list, and so on
+ *
+ * Values that the pickle shares are one: attributes that are the same tensor stay the same. */
+#include "frontends/pytorch/script.h"
+
+#include <string.h>
+
+enum { MOST_NESTED = 64 };
+
+typedef struct {
+    Script     *s;
+    const char *folder; /* of the storages: "data/" */
+    Map        *values; /* id of a Pickle -> TsValue; NULL: it is being made */
+    uint32_t    depth;
+} Loader;
+
+static bool make(Loader *l, const Pickle *p, const char *path, TsValue *out);
+
+static bool wrong(Loader *l, const char *path, const char *what)
+{
+    return error_at(l->s->c, E_IMPORT, l->s->loc, "'%s' is no proper %s", path, what);
+}
+
+/* ---- tensors -------------------------------------------------------------------------------------- */
+
+static bool storage_type(const char *class, DType *out)
+{
+    static const struct {
+        const char *class;
+        DType dtype;
+    } types[] = {{"torch.ByteStorage", DT_U8},   {"torch.CharStorage", DT_I8},
+                 {"torch.ShortStorage", DT_I16}, {"torch.IntStorage", DT_I32},
+                 {"torch.LongStorage", DT_I64},  {"torch.HalfStorage", DT_F16},
+                 {"torch.FloatStorage", DT_F32}, {"torch.DoubleStorage", DT_F64},
+                 {"torch.BoolStorage", DT_BOOL}, {"torch.BFloat16Storage", DT_BF16}};
+
+    for (uint32_t i = 0; i < COUNT(types); i++)
+        if (!strcmp(class, types[i].class)) {
+            *out = types[i].dtype;
+            return true;
+        }
+    return false;
+}
+
+static bool ints(Loader *l, const Pickle *p, Ints *out)
+{
+    int64_t *v;
+
+    if ((p->kind != PICKLE_TUPLE && p->kind != PICKLE_LIST) || p->items.n > MAX_RANK)
+        return false;
+    v = NEW_ARRAY(l->s->c->arena, int64_t, p->items.n + 1);
+    for (uint32_t i = 0; i < p->items.n; i++) {
+        if (p->items.at[i]->kind != PICKLE_INT || p->items.at[i]->i < 0)
+            return false;
+        v[i] = p->items.at[i]->i;
+    }
+    *out = (Ints){p->items.n, v};
+    return true;
+}
+
+static bool make_tensor(Loader *l, const Pickle *p, const char *path, TsValue *out)
+{
+    Script       *s = l->s;
+    const Pickle *args = p->args, *id;
+    PtPayload     is = {.name = path, .known = true};
+    const Expr   *e;
+
+    if (args->items.n < 4 || args->items.at[0]->kind != PICKLE_PERSISTENT ||
+        args->items.at[1]->kind != PICKLE_INT)
+        return wrong(l, path, "tensor");
+    id = args->items.at[0]->args;
+    if (id->kind != PICKLE_TUPLE || id->items.n < 5 || id->items.at[1]->kind != PICKLE_GLOBAL ||
+        id->items.at[2]->kind != PICKLE_TEXT || !ints(l, args->items.at[2], &is.sizes) ||
+        !ints(l, args->items.at[3], &is.strides) || is.sizes.n != is.strides.n)
+        return wrong(l, path, "tensor");
+    if (!storage_type(id->items.at[1]->text, &is.dtype))
+        return error_at(s->c, E_UNSUPPORTED, s->loc,
+                        "'%s' has cells of %s, which are not supported", path,
+                        id->items.at[1]->text);
+    is.offset = args->items.at[1]->i;
+    if (!ts_entry(s, arena_printf(s->c->arena, "%s%s", l->folder, id->items.at[2]->text),
+                  &is.data) ||
+        !(e = pt_constant(s->c, s->loc, &is)))
+        return false;
+    *out = ts_tensor(s, e);
+    out->t->constant = path;
+    return true;
+}
+
+/* ---- others ----------------------------------------------------------------------------------------- */
+
+static bool make_items(Loader *l, const Pickle *p, TsKind kind, const char *path, TsValue *out)
+{
+    Script *s = l->s;
+
+    *out = ts_items(s, kind, 0, NULL);
+    for (uint32_t i = 0; i < p->items.n; i++) {
+        TsValue v;
+
+        if (!make(l, p->items.at[i], intern_printf(s->c->strings, "%s.%u", path, i), &v))
+            return false;
+        vec_push(s->c->arena, &out->items->list, v);
+    }
+    return true;
+}
+
+/* What torch.jit._pickle makes of a list, and of a value whose type is said. */
+static bool make_tagged(Loader *l, const Pickle *p, const char *path, TsValue *out)
+{
+    const Pickle *first = p->args->items.n ? p->args->items.at[0] : NULL;
+    const char   *fn = p->text + strlen("torch.jit._pickle.");
+
+    if (!first)
+        return wrong(l, path, "list");
+    if (!strcmp(fn, "restore_type_tag") || str_starts(fn, "build_"))
+        return make(l, first, path, out);
+    return error_at(l->s->c, E_UNSUPPORTED, l->s->loc, "'%s' is made by %s, which is not known",
+                    path, p->text);
+}
+
+static bool make_call(Loader *l, const Pickle *p, const char *path, TsValue *out)
+{
+    Script *s = l->s;
+
+    if (!strcmp(p->text, "torch._utils._rebuild_tensor_v2") ||
+        !strcmp(p->text, "torch._utils._rebuild_tensor"))
+        return make_tensor(l, p, path, out);
+    if (!strcmp(p->text, "torch._utils._rebuild_parameter") && p->args->items.n)
+        return make(l, p->args->items.at[0], path, out);
+    if (!strcmp(p->text, "collections.OrderedDict"))
+        return make_items(l, p, TS_DICT, path, out);
+    if (!strcmp(p->text, "torch.device")) {
+        *out = (TsValue){.kind = TS_DEVICE};
+        return true;
+    }
+    if (str_starts(p->text, "torch.jit._pickle."))
+        return make_tagged(l, p, path, out);
+    error_at(s->c, E_UNSUPPORTED, s->loc, "'%s' is made by %s, which is not known", path, p->text);
+    diag_hint(s->c->diags,
+              "nothing in a pickle is run; tensors, lists and the classes in the archive "
+              "are read");
+    return false;
+}
+
+static bool make_object(Loader *l, const Pickle *p, const char *path, TsValue *out)
+{
+    Script *s = l->s;
+    const TsClass *class = ts_class(s, p->text);
+    TsObject *o = NEW(s->c->arena, TsObject);
+
+    if (diag_errors(s->c->diags))
+        return false;
+    if (!class) {
+        error_at(s->c, E_UNSUPPORTED, s->loc, "%s is of class %s, which the archive does not have",
+                 *path ? arena_printf(s->c->arena, "'%s'", path) : "the model", p->text);
+        return false;
+    }
+    if (p->state && p->state->kind != PICKLE_DICT)
+        return error_at(s->c, E_UNSUPPORTED, s->loc,
+                        "'%s' (%s) keeps its state in a way of its own", path, p->text);
+    o->class = class;
+    o->path = path;
+    *out = (TsValue){.kind = TS_OBJECT, .object = o};
+    map_put(l->values, (uint64_t)p->id + 1, DUP_ARRAY(s->c->arena, out, 1));
+    for (uint32_t i = 0; p->state && i + 1 < p->state->items.n; i += 2) {
+        const Pickle *key = p->state->items.at[i];
+        const char   *name;
+        TsValue       v;
+
+        if (key->kind != PICKLE_TEXT)
+            return wrong(l, path, "object");
+        name = intern(s->c->strings, key->text);
+        if (!make(l, p->state->items.at[i + 1],
+                  *path ? intern_printf(s->c->strings, "%s.%s", path, name) : name, &v))
+            return false;
+        ts_put_field(s, o, name, v);
+    }
+    return true;
+}
+
+static bool make_new(Loader *l, const Pickle *p, const char *path, TsValue *out)
+{
+    Script *s = l->s;
+
+    switch (p->kind) {
+    case PICKLE_NONE: *out = ts_none(); return true;
+    case PICKLE_BOOL: *out = ts_bool(s, p->i); return true;
+    case PICKLE_INT: *out = ts_int(s, p->i); return true;
+    case PICKLE_FLOAT: *out = ts_float(p->f); return true;
+    case PICKLE_TEXT: *out = ts_text(intern(s->c->strings, p->text)); return true;
+    case PICKLE_LIST: return make_items(l, p, TS_LIST, path, out);
+    case PICKLE_TUPLE: return make_items(l, p, TS_TUPLE, path, out);
+    case PICKLE_DICT: return make_items(l, p, TS_DICT, path, out);
+    case PICKLE_CALL: return make_call(l, p, path, out);
+    case PICKLE_OBJECT: return make_object(l, p, path, out);
+    case PICKLE_GLOBAL:
+        return error_at(s->c, E_UNSUPPORTED, s->loc, "'%s' is %s, which is no value", path,
+                        p->text);
+    case PICKLE_PERSISTENT: break;
+    }
+    return wrong(l, path, "value");
+}
+
+static bool make(Loader *l, const Pickle *p, const char *path, TsValue *out)
+{
+    TsValue *had;
+    bool     ok;
+
+    if (map_find(l->values, (uint64_t)p->id + 1, (void **)&had)) {
+        if (!had)
+            return wrong(l, path, "value: it contains itself");
+        *out = *had;
+        return true;
+    }
+    if (++l->depth > MOST_NESTED)
+        return wrong(l, path, "value: it is nested too deep");
+    map_put(l->values, (uint64_t)p->id + 1, NULL);
+    ok = make_new(l, p, path, out);
+    l->depth--;
+    if (ok)
+        map_put(l->values, (uint64_t)p->id + 1, DUP_ARRAY(l->s->c->arena, out, 1));
+    return ok;
+}
+
+static bool load(Script *s, const char *pickle, const char *folder, const char *path, TsValue *out)
+{
+    Loader  l = {.s = s, .folder = folder};
+    Bytes   bytes;
+    Pickle *p;
+
+    l.values = map_new(s->c->arena);
+    return ts_entry(s, pickle, &bytes) &&
+           (p = pickle_read(s->c->diags, s->c->arena, s->loc, pickle, bytes)) &&
+           make(&l, p, path, out);
+}
+
+bool ts_load_module(Script *s, TsValue *out)
+{
+    return load(s, "data.pkl", "data/", "", out) &&
+           (out->kind == TS_OBJECT ||
+            error_at(s->c, E_IMPORT, s->loc, "the archive holds no module, but %s",
+                     ts_kind_text(s, out)));
+}
+
+bool ts_load_constants(Script *s)
+{
+    TsValue v;
+
+    if (!map_get(s->entries, PTR_KEY(intern_printf(s->c->strings, "%sconstants.pkl", s->root)))) {
+        s->constants = ts_items(s, TS_TUPLE, 0, NULL).items;
+        return true;
+    }
+    if (!load(s, "constants.pkl", "constants/", "CONSTANTS", &v))
+        return false;
+    if (v.kind != TS_TUPLE && v.kind != TS_LIST)
+        return error_at(s->c, E_IMPORT, s->loc, "the constants of the archive are %s",
+                        ts_kind_text(s, &v));
+    s->constants = v.items;
+    return true;
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Writes broken/*.pt, archives of TorchScript that are wrong or ask for what is not there.
+
+    python3 make_broken_script.py      (the standard library alone)
+
+broken/goldens.txt has what is said about them."""
+import os
+import pickle
+import zipfile
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "broken")
+CLASS = "__torch__.Net"
+CODE = """class Net(Module):
+  __parameters__ = ["w", ]
+  __buffers__ = []
+  w : Tensor
+  training : bool
+  def forward(self: __torch__.Net,
+    x: Tensor) -> Tensor:
+    w = self.w
+%s
+"""
+BODY = "    return torch.add(x, w)"
+
+
+def text(s):
+    return b"X" + len(s).to_bytes(4, "little") + s.encode()
+
+
+def tensor(storage=b"ctorch\nFloatStorage\n", key="0", sizes=b"K\x04", strides=b"K\x01", maker=b"ctorch._utils\n_rebuild_tensor_v2\n"):
+    where = b"((" + text("storage") + storage + text(key) + text("cpu") + b"K\x04tQ"
+    return maker + where + b"K\x00" + sizes + b"\x85" + strides + b"\x85\x89ccollections\nOrderedDict\n)RtR"
+
+
+def module(state, name=CLASS):
+    at = name.rindex(".")
+    return b"\x80\x02c" + name[:at].encode() + b"\n" + name[at + 1:].encode() + b"\n)\x81}(" + state + b"ub."
+
+
+GOOD = text("w") + tensor() + text("training") + b"\x89"
+
+
+def write(name, body=BODY, data=module(GOOD), code=None, entries=None, cells=16):
+    files = {"net/data.pkl": data, "net/code/__torch__.py": (code or CODE % body).encode(),
+             "net/constants.pkl": b"\x80\x02).", "net/data/0": b"\0\0\x80\x3f" * (cells // 4), "net/version": b"3\n"}
+    files |= entries or {}
+    with zipfile.ZipFile(os.path.join(FOLDER, name + ".pt"), "w") as z:
+        for path, content in files.items():
+            if content is not None:
+                z.writestr(zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0)), content)
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("echo executed",)
+
+
+def body(*lines):
+    return "\n".join("    " + line for line in lines)
+
+
+write("good")
+write("call", data=module(text("w") + pickle.dumps(Evil(), 2)[2:-1]))
+write("class", data=module(GOOD + text("inner") + b"c__torch__.other\nThing\n)\x81}b"))
+write("foreign", data=module(GOOD, "mylib.Net"))
+write("opcode", data=b"\x80\x02(imod\nname\n.")
+write("stack", data=b"\x80\x02u.")
+write("mark", data=b"\x80\x02}(K\x01u.")
+write("early", data=module(GOOD)[:-20])
+write("memo", data=b"\x80\x02h\x07.")
+write("cycle", data=module(text("w") + b"]q\x00h\x00a"))
+write("cells", cells=8)
+write("storage", data=module(text("w") + tensor(b"ctorch\nQInt8Storage\n")))
+write("entry", data=module(text("w") + tensor(key="7")))
+write("entry_up", data=module(text("w") + tensor(key="../../secret")))
+write("negative", data=module(text("w") + tensor(sizes=b"J\xff\xff\xff\xff")))
+write("no_code", code="x = 1\n")
+write("no_forward", code="class Net(Module):\n  training : bool\n")
+write("syntax", body=body("y = torch.add(x,, w)", "return y"))
+write("sign", body=body("y = x @ w", "return y"))
+write("indent", body="    if True:\n  return x")
+write("nested", body=body("return " + "(" * 400 + "x" + ")" * 400))
+write("name", body=body("return torch.add(x, y)"))
+write("attribute", body=body("return torch.add(x, self.bias)"))
+write("operators", body=body("y = torch.nuclear_norm(x)", "z = torch.igamma(y, ops.mylib.pool(x))", "return torch.igamma(z, w)"))
+write("arguments", body=body("return torch.add(x, w, w, w)"))
+write("decides", body=body("y = torch.igamma(x, w)", "if bool(y):", "  z = x", "else:", "  z = w", "return z"))
+write("raises", body=body('if torch.eq(torch.dim(x), 1):', '  ops.prim.RaiseException("too many dimensions")', "else:", "  pass",
+                          "return x"))
+write("endless", body=body("while True:", "  pass", "return x"))
+write("recursive", body=body("return (self).forward(x, )"))
+write("rounds", body=body("n = int(torch.sum(x))", "y = x", "for i in range(n):", "  y0 = torch.add(y, w)", "  y = y0", "return y"))
+write("shapes", body=body("if bool(torch.sum(x)):", "  y = x", "else:", "  y = torch.slice(x, 0, 0, 2)", "return y"))
+write("in_place", body=body("return torch.relu_(w)"))
+write("list", body=body("y = [x, w]", "return (y)[2]"))
+write("text", body=body('return "text"'))
+write("twice", code=CODE % body("return (self).twice(x, x=x, )") + "  def twice(self: __torch__.Net, x: Tensor) -> Tensor:\n    return x\n")
+write("function", body=body("return __torch__.missing.pad(x)"))

@@ -1,0 +1,451 @@
+#!/usr/bin/env python3
+"""Writes script/NAME.pt, modules of TorchScript, and results of PyTorch beside them.
+
+    python make_script.py [NAME..]     (torch 2.15, numpy)
+
+NAME.in.npz and NAME.out.npz have the arguments of forward() and what it returns.  Archives are kept
+small: what nobody reads (positions in the source) is left out, code is deflated."""
+import io
+import os
+import sys
+import zipfile
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+import numpy
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "script")
+MADE = {}
+
+
+def small(archive):
+    """The archive without what nobody reads."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(archive) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            if name.endswith(".debug_pkl") or "/.data/" in name:
+                continue
+            info = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            if name.endswith((".py", ".pkl")):
+                info.compress_type = zipfile.ZIP_DEFLATED
+            new.writestr(info, old.read(name))
+    return out.getvalue()
+
+
+def flat(value, name=""):
+    """What forward() returns, by the names that results have."""
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        pairs = value.items()
+    elif hasattr(value, "_fields"):
+        pairs = zip(value._fields, value)
+    elif isinstance(value, (tuple, list)):
+        pairs = ((str(i) if name else f"output_{i}", x) for i, x in enumerate(value))
+    else:
+        return {name or "output_0": numpy.asarray(value.detach() if torch.is_tensor(value) else value)}
+    out = {}
+    for key, x in pairs:
+        out |= flat(x, f"{name}.{key}" if name else str(key))
+    return out
+
+
+def record(name, module, inputs, traced=False):
+    """Save, and what the saved module gives."""
+    module.eval()
+    torch.manual_seed(1)
+    args = tuple(inputs.values())
+    with torch.no_grad():
+        script = torch.jit.trace(module, args) if traced else torch.jit.script(module)
+        saved = io.BytesIO()
+        torch.jit.save(script, saved)
+        saved.seek(0)
+        want = torch.jit.load(saved)(*[x.clone() if torch.is_tensor(x) else x for x in args])
+    saved.seek(0)
+    path = os.path.join(FOLDER, name)
+    with open(path + ".pt", "wb") as f:
+        f.write(small(saved))
+    arrays = {}
+    for key, x in inputs.items():
+        arrays |= flat(x, key)
+    numpy.savez_compressed(path + ".in.npz", **arrays)
+    numpy.savez_compressed(path + ".out.npz", **flat(want))
+
+
+def model(make):
+    """A model: make() gives the module, its inputs, and whether it is traced."""
+    MADE[make.__name__] = make
+    return make
+
+
+class Block(nn.Module):
+    def __init__(self, channels, out, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, out, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(out)
+        self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(out)
+        self.relu = nn.ReLU(inplace=True)
+        self.down: Optional[nn.Module] = None
+        if stride > 1:
+            self.down = nn.Sequential(nn.Conv2d(channels, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        skip = x
+        y = self.relu(self.bn1(self.conv1(x)))
+        y = self.bn2(self.conv2(y))
+        if self.down is not None:
+            skip = self.down(x)
+        y += skip
+        return self.relu(y)
+
+
+class ResNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+        self.layers = nn.Sequential(Block(8, 8, 1), Block(8, 16, 2))
+        self.pool = nn.AdaptiveAvgPool2d((1, 1))
+        self.fc = nn.Linear(16, 10)
+
+    def forward(self, x):
+        return self.fc(torch.flatten(self.pool(self.layers(self.stem(x))), 1))
+
+
+@model
+def resnet_traced():
+    return ResNet(), {"x": torch.randn(1, 3, 32, 32)}, True
+
+
+@model
+def resnet_scripted():
+    return ResNet(), {"x": torch.randn(1, 3, 32, 32)}, False
+
+
+class Sizes(nn.Module):
+    """Sizes that tracing leaves in the code."""
+
+    def forward(self, x):
+        n, c, h, w = x.size()
+        y = x.view(n, c // 2, 2, h * w).transpose(1, 2).contiguous().view(n, -1, h, w)
+        y = F.interpolate(y, scale_factor=2.0, mode="bilinear", align_corners=False)
+        z = x.reshape(x.shape[0], -1)[:, : x.shape[2] // 2 + 1]
+        return y, z, x.new_zeros(h, w) + torch.arange(w), torch.zeros(n, 2).type_as(x)
+
+
+@model
+def sizes_traced():
+    return Sizes(), {"x": torch.randn(2, 4, 5, 6)}, True
+
+
+@model
+def sizes_scripted():
+    return Sizes(), {"x": torch.randn(2, 4, 5, 6)}, False
+
+
+class InPlace(nn.Module):
+    def forward(self, x, y):
+        z = x.clone()
+        z[:, 1:3] += 2.0
+        z[0] = y
+        z.mul_(0.5)
+        w = torch.zeros_like(x)
+        w[:, 0] = x[:, 1]
+        return z, w.clamp_(min=0.1)
+
+
+@model
+def in_place_traced():
+    return InPlace(), {"x": torch.randn(3, 4), "y": torch.randn(4)}, True
+
+
+@model
+def in_place_scripted():
+    return InPlace(), {"x": torch.randn(3, 4), "y": torch.randn(4)}, False
+
+
+class Pair(NamedTuple):
+    low: Tensor
+    high: Tensor
+
+
+class Control(nn.Module):
+    """Flags, lists, dictionaries, tuples, loops whose rounds are known, texts, exceptions."""
+
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+        self.named = nn.ModuleDict({"a": nn.Linear(4, 2), "b": nn.Linear(4, 3)})
+        self.mode = "sum"
+        self.scales = [1, 2, 4]
+        self.limit: Optional[float] = None
+
+    def pair(self, x: Tensor) -> Pair:
+        return Pair(x.min(), x.max())
+
+    def forward(self, x: Tensor, k: int = 3) -> Tuple[Dict[str, Tensor], List[Tensor], Pair]:
+        if x.dim() != 2:
+            raise ValueError(f"{x.dim()} dimensions, not 2")
+        kept: List[Tensor] = []
+        for i, block in enumerate(self.blocks):
+            x = torch.relu(block(x)) + float(i)
+            kept.append(x)
+        out: Dict[str, Tensor] = {}
+        for name, m in self.named.items():
+            out[name] = m(x)
+        total = 0
+        for s in self.scales:
+            if s == 2:
+                continue
+            total += s
+        while total > k:
+            x = x * 2
+            total -= 2
+        if self.limit is not None:
+            x = x.clamp(max=self.limit)
+        if self.mode == "sum":
+            out["total"] = x.sum(1)
+        else:
+            out["total"] = x.mean(1)
+        first, *rest = (kept[0], kept[-1], torch.cat(kept[1:], 0))
+        return out, [first, kept.pop(), torch.stack([t.mean() for t in kept])], self.pair(x)
+
+
+@model
+def control():
+    return Control(), {"x": torch.randn(2, 4)}, False
+
+
+class Branches(nn.Module):
+    """Branches that values of the run decide."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(4, 4)
+        self.down = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor, n: int, flag: bool, f: float):
+        if bool(x.sum() > 0):
+            y = self.up(x)
+            k = 2
+        else:
+            y = self.down(x) * 0.5
+            k = 3
+        if n > 100:
+            raise RuntimeError("too many")
+        z = x
+        if flag:
+            if n > 2:
+                z = x + n
+            else:
+                z = x - f
+        m = n * 2 + 1 if n % 2 == 0 else -n
+        return y * k, z, m, (x + m) / f, torch.where(x > 0, x, x * n)
+
+
+@model
+def branches():
+    return Branches(), {"x": torch.randn(2, 4), "n": 4, "flag": True, "f": 2.5}, False
+
+
+@model
+def branches_other():
+    return Branches(), {"x": torch.full((2, 4), -1.0), "n": 1, "flag": True, "f": 2.5}, False
+
+
+class Cell(nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.cell = kind(5, 6)
+        self.kind = "lstm" if kind is nn.LSTMCell else "other"
+
+    def forward(self, x: Tensor) -> Tensor:
+        out = torch.jit.annotate(List[Tensor], [])
+        h = torch.zeros(x.size(1), 6)
+        for t in range(x.size(0)):
+            h = self.cell(x[t], h)
+            out.append(h)
+        return torch.stack(out, 0)
+
+
+class LstmCell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTMCell(5, 6)
+
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
+        state = (torch.zeros(x.size(1), 6), torch.zeros(x.size(1), 6))
+        out = torch.jit.annotate(List[Tensor], [])
+        for step in x.unbind(0):
+            state = self.cell(step, state)
+            out += [state[0]]
+        return torch.stack(out), state
+
+
+@model
+def cell_lstm():
+    return LstmCell(), {"x": torch.randn(4, 2, 5)}, False
+
+
+@model
+def cell_gru():
+    return Cell(nn.GRUCell), {"x": torch.randn(4, 2, 5)}, False
+
+
+@model
+def cell_rnn():
+    return Cell(nn.RNNCell), {"x": torch.randn(4, 2, 5)}, False
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(12, 5)
+        self.lstm = nn.LSTM(5, 6, 2, bidirectional=True, batch_first=True)
+        self.gru = nn.GRU(12, 4)
+
+    def forward(self, tokens):
+        x, (h, c) = self.lstm(self.embed(tokens))
+        y, _ = self.gru(x)
+        return y, h, c
+
+
+@model
+def recurrent_traced():
+    return Recurrent(), {"tokens": torch.randint(0, 12, (2, 5))}, True
+
+
+@model
+def recurrent_scripted():
+    return Recurrent(), {"tokens": torch.randint(0, 12, (2, 5))}, False
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mha = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.norm = nn.LayerNorm(8)
+        self.ff = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Dropout(0.1), nn.Linear(16, 8))
+
+    def forward(self, x):
+        y, w = self.mha(x, x, x)
+        x = self.norm(x + y)
+        return x + self.ff(x), w
+
+
+@model
+def attention_traced():
+    return Attention(), {"x": torch.randn(2, 5, 8)}, True
+
+
+@model
+def attention_scripted():
+    return Attention(), {"x": torch.randn(2, 5, 8)}, False
+
+
+class Layers(nn.Module):
+    """Layers as they are scripted, whose functions have many branches."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.ConvTranspose2d(3, 4, 3, 2, 1, 1), nn.InstanceNorm2d(4), nn.LeakyReLU(0.1), nn.ReflectionPad2d(1),
+            nn.Conv2d(4, 4, 3, padding="same", padding_mode="zeros"), nn.GroupNorm(2, 4), nn.SiLU(),
+            nn.Upsample(scale_factor=2.0, mode="nearest"), nn.AvgPool2d(2), nn.Hardswish(),
+            nn.Conv2d(4, 4, 3, padding=1, padding_mode="circular"), nn.ELU(), nn.PixelShuffle(2), nn.Softmax(dim=1),
+            nn.ZeroPad2d(1), nn.AdaptiveMaxPool2d(3), nn.Flatten(), nn.LogSoftmax(1))
+
+    def forward(self, x):
+        return self.net(x)
+
+
+@model
+def layers_scripted():
+    return Layers(), {"x": torch.randn(1, 3, 6, 6)}, False
+
+
+@model
+def layers_traced():
+    return Layers(), {"x": torch.randn(1, 3, 6, 6)}, True
+
+
+class Overloads(nn.Module):
+    """Operators whose overloads the places and kinds of arguments tell apart."""
+
+    def forward(self, x, i):
+        a, b = torch.max(x, 1)
+        c, d = x.sort(1, True)
+        v, m = torch.var_mean(x, 1)
+        return {"max": a, "argmax": b, "most": torch.max(x), "between": torch.max(x, x.neg()), "sorted": c, "order": d,
+                "var": v, "mean": m, "var1": x.var(), "std": x.std(1, True), "biased": x.var(1, False), "sum": x.sum(),
+                "sum1": x.sum((0, 1), keepdim=True), "range": torch.arange(3), "range2": torch.arange(1, 7, 2),
+                "to": x.to(torch.int64), "like": i.to(x), "double": x.double().float(), "scatter": x.scatter(1, i, 2.0),
+                "scattered": x.scatter(1, i, x), "gather": x.gather(1, i), "index": x[:, [0, 2]], "mask": x.masked_fill(x > 0, 1.0),
+                "pow": x.pow(2), "rpow": 2 ** x, "norm": x.norm(), "norm1": x.norm(1, 1), "any": (x > 1).any(), "all": (x > -9).all(1),
+                "div": torch.div(x, 2, rounding_mode="floor"), "rsub": 1 - x, "clamp": x.clamp(-1, 1), "top": x.topk(2, 1)[0],
+                "flip": x.flip(1), "where": torch.where(x > 0, x, -1.0), "full": torch.full((2,), 3.0), "cat": torch.cat([x, x], -1),
+                "constant": x + torch.tensor([1.0, 2.0, 3.0, 4.0]), "chunk": x.chunk(2, 1)[1], "split": x.split([1, 3], 1)[1]}
+
+
+@model
+def overloads_traced():
+    return Strict(Overloads()), {"x": torch.randn(3, 4), "i": torch.tensor([[0, 1], [2, 3], [1, 0]])}, True
+
+
+class Strict(nn.Module):
+    """Dictionaries as results are not traced: their values in the order of their keys."""
+
+    def __init__(self, of):
+        super().__init__()
+        self.of = of
+
+    def forward(self, x, i):
+        return tuple(self.of(x, i).values())
+
+
+@model
+def overloads_scripted():
+    return Overloads(), {"x": torch.randn(3, 4), "i": torch.tensor([[0, 1], [2, 3], [1, 0]])}, False
+
+
+class State(nn.Module):
+    """Attributes that change: a run begins with what was saved."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+        self.register_buffer("kept", torch.ones(4))
+        self.last = torch.zeros(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.last.numel() == 0:
+            self.last = torch.ones_like(x)
+        self.last = self.last + x
+        self.count += 1
+        return self.last * self.count + self.kept
+
+
+@model
+def state():
+    return State(), {"x": torch.randn(4)}, False
+
+
+class Inputs(nn.Module):
+    def forward(self, x: Tuple[Tensor, Tensor], scale: Optional[Tensor], k: int = 2) -> Tensor:
+        y = x[0] + x[1]
+        if scale is not None:
+            y = y * scale
+        return y * k
+
+
+@model
+def inputs():
+    return Inputs(), {"x": (torch.randn(3), torch.randn(3)), "scale": torch.randn(3)}, False
+
+
+for NAME in sys.argv[1:] or MADE:
+    torch.manual_seed(0)
+    MODULE, INPUTS, TRACED = MADE[NAME]()
+    record(NAME, MODULE, INPUTS, TRACED)
