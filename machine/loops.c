@@ -23,6 +23,11 @@ static double hidden(double chain, double instructions)
     return chain / larger(UNDER_WAY / instructions, 1);
 }
 
+double hidden_cycles(double chain, double operations)
+{
+    return hidden(chain, FEEDING * operations);
+}
+
 /* ---- sums ----------------------------------------------------------------------------------------- */
 
 /* Vectors add up to one, that to four numbers, these to one: four more operations that wait.  64

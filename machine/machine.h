@@ -118,6 +118,15 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
 /* Cycles of one step of the reduction of a convolution over these pixels by nv vectors, cut into
  * `tiles` equal tiles. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);
+/* A row of a kernel of so many rows, in a tile whose numbers come one by one: as often as they are
+ * used, or, where the columns are written out, once. */
+typedef struct {
+    int64_t lanes, columns, rows;
+    int64_t numbers; /* that are loaded, */
+    int64_t held;    /* and lie in registers, at most */
+    bool    written;
+} PlainRow;
+double plain_row_cycles(const Machine *m, const PlainRow *r, RegTile t);
 /* Cycles that a tile takes at its end: to turn to the next one, of `compute` cycles, and to wait
  * for what is stored and read there, which takes `move`, while that begins. */
 double tile_end_cycles(double compute, double move);
@@ -167,6 +176,9 @@ typedef enum { WRITTEN_NONE, WRITTEN_COLUMNS, WRITTEN_ALL } Written;
 /* Cycles of a tile of so many pixels, a vector each. */
 double window_cycles(const Machine *m, int64_t lanes, const Window *w, int64_t pixels,
                      Written written);
+/* What shows of a chain of so many cycles, of work of so many operations that repeats: a core looks
+ * ahead. */
+double hidden_cycles(double chain, double operations);
 /* Cycles of counting rounds; of cells that lie apart, loaded one by one; as tiles that are turned
  * in registers; as rows by turns that are shuffled together. */
 double rounds_cycles(double rounds);
@@ -265,10 +277,10 @@ double thread_balance(int64_t n);
 /* What share of an image's rows two threads both read when they divide blocks of rows, then
  * channels: all of one block, none of an even number. */
 double rows_shared(int64_t blocks);
-/* Bytes that weigh on a thread when two divide blocks * panels iterations of a kernel with so many
+/* Cycles that a thread loses when two divide blocks * panels iterations of a kernel with so many
  * bytes of weights and of input. */
-double division_bytes(const Machine *m, double weights, double input, int64_t blocks,
-                      int64_t panels);
+double division_cycles(const Machine *m, double weights, double input, int64_t blocks,
+                       int64_t panels);
 /* Work of so many nanoseconds is too short for a second thread. */
 bool too_short(const Machine *m, double ns);
 /* What a cell of a block reads and computes, and nanoseconds of that. */

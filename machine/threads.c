@@ -18,15 +18,15 @@ double rows_shared(int64_t blocks)
     return blocks % 2 ? 1 / (double)blocks : 0;
 }
 
-/* Weights come once a block, at the speed of L2 or L3 and mostly behind the arithmetic; the input
- * of a block that both work on is shared. */
-double division_bytes(const Machine *m, double weights, double input, int64_t blocks,
-                      int64_t panels)
+/* The input of a block that both work on is shared; what is not even keeps one of them waiting. */
+double division_cycles(const Machine *m, double weights, double input, int64_t blocks,
+                       int64_t panels)
 {
     double balance = thread_balance(blocks * panels);
+    double bytes =
+        SHARED_BYTE * input / 2 * rows_shared(blocks) + (1 - balance) * (weights + input);
 
-    return 0.3 * weights * (double)blocks / 2 / (weights <= (double)m->l2 / 2 ? 1 : 0.8) +
-           SHARED_BYTE * input / 2 * rows_shared(blocks) + (1 - balance) * (weights + input);
+    return bytes / (level_rate(m, LEVEL_L2) / 2);
 }
 
 /* A second thread saves half of the time.  It costs a barrier before and one behind, and lines that

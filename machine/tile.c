@@ -140,6 +140,32 @@ double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t
     return (larger(larger(fma, load), m->latency) + waits(m, lanes, fma)) * (double)tiles;
 }
 
+/* As long as multiply-adds, loads, or instructions, four a cycle, take: a round of 6x2 with AVX2 is
+ * 23 instructions in 6 cycles, so there is no time to catch up in when a loop of a few rounds ends,
+ * a bubble; with AVX-512 there is.  What does not fit into registers is stored and loaded once a
+ * row. Loads show a little, as in a matrix product.  Measured and estimated (3x3, to 4x2 written
+ * out, AVX2, Cascade Lake): loops of 6x2 1.09, 1.10, 5x2 1.16, 1.17, 4x2 1.24, 1.28; written out
+ * 2x4 1.04, 1.01, 5x2 1.21, 1.09, 6x2 1.55, 1.34. */
+double plain_row_cycles(const Machine *m, const PlainRow *r, RegTile t)
+{
+    const double A_CYCLE = 4, COUNTING = 3, BUBBLE = 3.5, SPILL = 3, LOAD = 0.1;
+    double       sums = (double)(t.pixels * t.nv), columns = (double)r->columns;
+    double       fma = sums / fma_rate(m, r->lanes);
+    double       loads = (double)r->numbers + columns * (double)t.nv;
+    double       sum = hidden_cycles(m->latency, (double)r->rows * columns * sums);
+    double       rounds = r->written ? 1 : columns;
+    double       folded = r->held ? 0 : (double)r->numbers;
+    double       start = (columns * sums + loads - folded + COUNTING * rounds) / A_CYCLE;
+    double cycles = columns * (larger(fma, sum) + (sum < m->latency ? 0 : waits(m, r->lanes, fma)));
+    int64_t registers = t.pixels * t.nv + t.nv + r->held;
+
+    if (registers > m->regs)
+        cycles += SPILL * (double)(registers - m->regs);
+    double busy = larger(start, loads / m->loads) + (r->written ? 0 : BUBBLE);
+
+    return larger(cycles, busy) + LOAD * loads / m->loads;
+}
+
 /* A sum waits for itself once a weight.  A number is loaded and spread once; to permute lanes takes
  * a unit that does nothing else, but of vectors of 64 bytes there are often two units in all.
  * Beyond a quarter of 16 bytes LLVM takes two steps (groups of 8 with AVX-512: 1.27 times as long).

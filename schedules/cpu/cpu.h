@@ -4,6 +4,7 @@
  *   groups.c     convolution in groups that are narrower than a vector
  *   pair.c       both of these as one
  *   planar.c     convolution without blocks, in groups
+ *   plain.c      what tiles of first layers and depthwise convolutions take
  *   dense.c      GEMM and GEMV
  *   dot.c        both for 8-bit integers
  *   attention.c  two products with softmax between them  linear_attention.c  by a state
@@ -61,6 +62,20 @@ typedef struct {
 GroupRow group_row(const Sched *s);
 /* Cycles of a step of its reduction, all columns of the kernel, over a line of so many pixels. */
 double group_row_cycles(const Machine *m, const GroupRow *r, int64_t line);
+/* Numbers that n pixels of a line read in a row of the kernel, each once (plain.c). */
+int64_t row_numbers(const GroupRow *r, int64_t n);
+/* Lines of so many pixels, whose numbers come one by one, by a kernel of so many rows in all
+ * channels; `move` as of TileEnd. */
+typedef struct {
+    GroupRow row;
+    int64_t  line, rows;
+    bool     joined; /* several rows are the line, each tile written out for itself */
+    double   move;
+} PlainWork;
+/* Cycles of a line in tiles of at most t.pixels, the columns of the kernel written out or not. */
+double plain_line_cycles(const Machine *m, const PlainWork *w, RegTile t, bool written);
+/* They are best written out, and are not too much code. */
+bool plain_written(const Machine *m, const PlainWork *w, RegTile t);
 enum { MOST_LINE = 128 }; /* pixels of joined rows */
 /* Rows that are walked as one line: short ones are joined until tiles are full. */
 int64_t joined_rows(const Machine *m, int64_t y, int64_t x);
@@ -115,10 +130,14 @@ typedef struct {
     double move;  /* cycles for what is stored and read of a vector of sums, beyond L2 */
 } TileEnd;
 TileEnd tile_end(const Sched *s, const ConvSizes *z, const char *out);
-/* Tiles of a convolution that are worth a choice, with the cycles of so many multiply-adds of
- * vectors (as tile_best), and what is lost at their ends (NULL: not known). */
-void tile_candidates(Candidates *k, const Machine *m, int64_t lanes, int64_t vectors, int64_t line,
-                     int64_t parts, double madds, const TileEnd *end);
+/* Tiles of a convolution that are worth a choice, with the cycles of all multiply-adds. */
+typedef struct {
+    int64_t          lanes, vectors, line, parts; /* as of tile_best */
+    double           madds;                       /* of vectors */
+    const TileEnd   *end;                         /* NULL: not known */
+    const PlainWork *plain;                       /* NULL: numbers come in blocks */
+} TileWork;
+void    tile_candidates(Candidates *k, const Machine *m, const TileWork *w);
 RegTile pick_reg_tile(Sched *s, const char *name, const Candidates *k);
 /* The divisors of n, none of them estimated. */
 void divisors(Candidates *k, int64_t n);

@@ -35,16 +35,24 @@ typedef struct {
     bool    columns;        /* rows of the kernel are written out */
 } DepthwisePlan;
 
+/* Integers are widened first: as many pixels as were measured for floats. */
 int64_t pick_depthwise_pixels(Sched *s, int64_t x)
 {
     Machine    m = machine_of(s->target);
-    int64_t    most = m.regs - 2, best = limit_depthwise_pixels(&m);
+    ConvSizes  z = conv_sizes(s);
+    PlainWork  w = {.row = group_row(s), .line = x, .rows = z.kh};
+    int64_t    most = m.regs - 2 < x ? m.regs - 2 : x, best = limit_depthwise_pixels(&m);
+    bool       floats = !converts(s) && !depthwise_dot(s);
+    double     lines = (double)(z.n * z.o * z.y);
     Candidates k = candidates(s);
 
-    for (int64_t n = most; n >= limit_tile_least_sums(&m); n = lower_tile(x, n))
-        if (ceil_div(x, n) != ceil_div(x, best))
-            candidate(&k, n, 0, NAN);
-    usual(&k, best, 0);
+    for (int64_t n = most; n > 0 && (n == most || n >= limit_tile_least_sums(&m));
+         n = lower_tile(x, n))
+        if (floats || ceil_div(x, n) != ceil_div(x, best))
+            candidate(&k, n, 0,
+                      floats ? lines * plain_line_cycles(&m, &w, (RegTile){n, 1}, true) : NAN);
+    if (!floats)
+        usual(&k, best, 0);
     return pick_factor(s, "pixels", &k);
 }
 

@@ -23,29 +23,6 @@ typedef struct {
     bool      ahead;        /* weights are asked for before */
 } GroupsPlan;
 
-/* Pixel p, at column k of the kernel, reads a number that no pixel before it has read. */
-static bool is_new(const GroupRow *r, int64_t p, int64_t k)
-{
-    for (int64_t before = 1; before <= p; before++) {
-        int64_t d = before * r->stride + k * r->dilation;
-
-        if (d % r->dilation == 0 && d / r->dilation < r->kw)
-            return false;
-    }
-    return true;
-}
-
-/* Numbers that n pixels of a line read in a row of the kernel, each once. */
-static int64_t numbers(const GroupRow *r, int64_t n)
-{
-    int64_t all = 0;
-
-    for (int64_t p = 0; p < n; p++)
-        for (int64_t k = 0; k < r->kw; k++)
-            all += is_new(r, p, k);
-    return all;
-}
-
 /* Pixels of a tile: beside their sums, weights of a row of the kernel, and as many numbers as it
  * looks at, stay in registers; or one of each. */
 static int64_t most_pixels(const Machine *m, const GroupRow *r, bool columns)
@@ -69,8 +46,8 @@ static double line_cycles(const Machine *m, const GroupRow *r, int64_t rows, int
     double  cycles = 0;
 
     if (rows == 1) {
-        int64_t wide = columns ? numbers(r, q + 1) : (q + 1) * r->kw;
-        int64_t slim = columns ? numbers(r, q) : q * r->kw;
+        int64_t wide = columns ? row_numbers(r, q + 1) : (q + 1) * r->kw;
+        int64_t slim = columns ? row_numbers(r, q) : q * r->kw;
 
         return (double)more * tile_cycles(m, r, q + 1, wide) +
                (double)(tiles - more) * tile_cycles(m, r, q, slim);
@@ -81,7 +58,7 @@ static double line_cycles(const Machine *m, const GroupRow *r, int64_t rows, int
         for (int64_t next; at < end && columns; at = next) {
             next = (at / x + 1) * x;
             next = next < end ? next : end;
-            all += numbers(r, next - at);
+            all += row_numbers(r, next - at);
         }
         at = end;
         cycles += tile_cycles(m, r, n, all);

@@ -97,7 +97,11 @@ static void decide_pair(Sched *s, void *plan)
     p->tile = tile_best(&m, w->lanes, w->o, p->rows * w->x, 0);
     p->line = p->rows > 1 && w->x < limit_line_pixels(&m) &&
               p->rows * w->x * p->tile.nv * p->in <= LONG_CODE;
-    tile_candidates(&tiles, &m, w->lanes, w->o, (p->line ? p->rows : 1) * w->x, 0, madds, NULL);
+    tile_candidates(&tiles, &m,
+                    &(TileWork){.lanes = w->lanes,
+                                .vectors = w->o,
+                                .line = (p->line ? p->rows : 1) * w->x,
+                                .madds = madds});
     p->tile = pick_reg_tile(s, "tile", &tiles);
     p->pixels = pick_depthwise_pixels(s, w->x);
 }

@@ -65,21 +65,30 @@ static double end_cycles(const Machine *m, int64_t lanes, int64_t line, RegTile 
     return tile_end_cycles(compute, sums * end->move) / (sums * end->steps);
 }
 
-void tile_candidates(Candidates *k, const Machine *m, int64_t lanes, int64_t vectors, int64_t line,
-                     int64_t parts, double madds, const TileEnd *end)
+/* ... of plain rows, with the columns of the kernel as they are best. */
+static double plain_cycles(const Machine *m, const PlainWork *w, RegTile t)
 {
-    for (int64_t nv = 1; nv <= limit_tile_most_vectors(m) && nv <= vectors; nv++) {
-        int64_t most = tile_pixels_most(m, lanes, nv);
+    int64_t madds = w->line * t.nv * w->rows * w->row.kw;
 
-        for (int64_t p = most; p > 0 && vectors % nv == 0; p = lower_tile(line, p)) {
-            RegTile t = {p, nv};
-            double  c = tile_madd_cycles(m, lanes, vectors, line, parts, t);
+    return plain_line_cycles(m, w, t, plain_written(m, w, t)) / (double)madds;
+}
 
-            if (end)
-                c += end_cycles(m, lanes, line, t, end);
+static double madd_cycles(const Machine *m, const TileWork *w, RegTile t)
+{
+    if (w->plain)
+        return plain_cycles(m, w->plain, t);
+    return tile_madd_cycles(m, w->lanes, w->vectors, w->line, w->parts, t) +
+           (w->end ? end_cycles(m, w->lanes, w->line, t, w->end) : 0);
+}
+
+void tile_candidates(Candidates *k, const Machine *m, const TileWork *w)
+{
+    for (int64_t nv = 1; nv <= limit_tile_most_vectors(m) && nv <= w->vectors; nv++) {
+        int64_t most = tile_pixels_most(m, w->lanes, nv);
+
+        for (int64_t p = most; p > 0 && w->vectors % nv == 0; p = lower_tile(w->line, p))
             if (p == most || p * nv >= limit_tile_least_sums(m))
-                candidate(k, p, nv, madds * c);
-        }
+                candidate(k, p, nv, w->madds * madd_cycles(m, w, (RegTile){p, nv}));
     }
     if (!k->of.n)
         candidate(k, 1, 1, NAN);

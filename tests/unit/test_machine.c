@@ -208,6 +208,35 @@ static void test_time(void)
     end();
 }
 
+/* A 3x3 kernel's row over so many pixels, as machine/tile.c has it measured; per multiply-add. */
+static double row_cycles(const Machine *m, int64_t pixels, int64_t nv, bool written)
+{
+    PlainRow row = {.lanes = m->vector_bytes / 4,
+                    .columns = 3,
+                    .rows = 9,
+                    .numbers = written ? pixels + 2 : 3 * pixels,
+                    .held = written ? pixels : 1,
+                    .written = written};
+
+    return plain_row_cycles(m, &row, (RegTile){pixels, nv}) / (double)(3 * pixels * nv);
+}
+
+/* Columns that are written out load each number once, while there are registers. */
+static void test_plain_rows(void)
+{
+    begin();
+    Machine narrow = machine("-mtriple=x86_64-linux-gnu -mcpu=haswell");
+    Machine wide = machine("-mtriple=x86_64-linux-gnu -mcpu=cascadelake");
+
+    CHECK(row_cycles(&narrow, 4, 2, true) < row_cycles(&narrow, 6, 2, false));
+    CHECK(row_cycles(&narrow, 6, 2, false) < row_cycles(&narrow, 4, 2, false));
+    CHECK(row_cycles(&narrow, 6, 2, false) < row_cycles(&narrow, 6, 2, true));
+    CHECK(row_cycles(&wide, 14, 2, false) < row_cycles(&wide, 14, 2, true));
+    CHECK(row_cycles(&wide, 14, 2, false) < 1.05 * row_cycles(&wide, 8, 2, true));
+    CHECK(hidden_cycles(4, 1000) == 4 && hidden_cycles(4, 63) < 2);
+    end();
+}
+
 /* What passes between two uses decides where data lie, by shares; stores have rates of their own.
  */
 static void test_moved_time(void)
@@ -370,6 +399,7 @@ int main(void)
     RUN(test_time_cycles);
     RUN(test_time);
     RUN(test_moved_time);
+    RUN(test_plain_rows);
     RUN(test_tables_agree);
     RUN(test_known);
     RUN(test_fed);
