@@ -286,7 +286,7 @@ const Type *shapes_input(Shapes *s, Loc loc, const char *input, DType t, uint32_
             continue;
         }
         bind_dim(s, name, out[i]);
-        if (!checked_mul(n, out[i]->hi, &n) || n > MAX_ELEMS)
+        if (!checked_mul(n, idx_usual(out[i]), &n) || n > MAX_ELEMS)
             return error_at(c, E_DIM, loc, "input '%s' is too large", input);
     }
     for (uint32_t k = before; k < s->missing.n; k++)

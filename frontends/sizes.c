@@ -25,7 +25,7 @@ bool build_check_shape(const Build *b, Dims shape)
         if (shape.at[i]->lo < 0)
             return build_error(b, E_DIM, "dimension %u of the shape is %s", i,
                                dim_text(b->c, shape.at[i]));
-        if (!checked_mul(cells, shape.at[i]->hi, &cells) || cells > MAX_ELEMS)
+        if (!checked_mul(cells, idx_usual(shape.at[i]), &cells) || cells > MAX_ELEMS)
             return build_error(b, E_DIM, "the shape is too large");
     }
     return true;

@@ -121,7 +121,7 @@ const Type *rel_tensor(Ctx *c, Loc loc, DType t, uint32_t n, const Idx *const *d
     for (uint32_t i = 0; i < n; i++) {
         if (dims[i]->lo < 0)
             return error_at(c, E_TYPE, loc, "dimension %u of the result would be negative", i);
-        if (!checked_mul(elems, dims[i]->hi, &elems) || elems >= INT64_C(1) << 47)
+        if (!checked_mul(elems, idx_usual(dims[i]), &elems) || elems >= INT64_C(1) << 47)
             return error_at(c, E_TYPE, loc, "the result is too large");
     }
     return type_tensor(c, t, n, dims);

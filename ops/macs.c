@@ -23,7 +23,7 @@ static int64_t times(int64_t a, int64_t b)
 /* Of a dynamic dimension: at most. */
 static int64_t dim(const Type *t, uint32_t i)
 {
-    return t->kind == TYPE_TENSOR && i < t->n && t->dims[i]->hi > 0 ? t->dims[i]->hi : 0;
+    return t->kind == TYPE_TENSOR && i < t->n && t->dims[i]->hi > 0 ? idx_usual(t->dims[i]) : 0;
 }
 
 static int64_t cells(const Type *t)

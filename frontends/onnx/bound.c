@@ -350,7 +350,7 @@ bool node_sizes(Node *n, uint32_t i, int64_t lo, uint32_t at, Dims *out)
     if (!onnx_bind(n, 0, out->n, d, dims))
         return false;
     for (uint32_t j = 0; j < out->n; j++)
-        if (!checked_mul(elems, dims[j]->hi, &elems) || elems > MAX_ELEMS)
+        if (!checked_mul(elems, idx_usual(dims[j]), &elems) || elems > MAX_ELEMS)
             return node_error(n, E_DIM, "the shape is too large");
     return true;
 }

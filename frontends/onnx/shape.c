@@ -12,7 +12,7 @@ static bool cells_of(Node *n, uint32_t rank, const Idx *const *dims, uint32_t bu
     for (uint32_t i = 0; i < rank; i++) {
         if (i == but)
             continue;
-        if (dims[i]->lo < 0 || !checked_mul(most, dims[i]->hi, &most))
+        if (dims[i]->lo < 0 || !checked_mul(most, idx_usual(dims[i]), &most))
             return node_error(n, E_IMPORT, "dimension %u of the shape is %s", i,
                               dim_text(n->b.c, dims[i]));
         *out = idx_mul(n->b.c->arith, *out, dims[i]);

@@ -34,7 +34,7 @@ static const Expr *reshaped(TfliteNode *n, const Expr *x, Dims v)
             left = i;
             continue;
         }
-        if (dims[i]->lo < 0 || !checked_mul(most, dims[i]->hi, &most))
+        if (dims[i]->lo < 0 || !checked_mul(most, idx_usual(dims[i]), &most))
             return tflite_error(n, E_IMPORT, "dimension %u of the shape is %s", i,
                                 dim_text(n->b.c, dims[i]));
         known = idx_mul(A, known, dims[i]);

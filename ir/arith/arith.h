@@ -16,6 +16,7 @@
  *   bound.c  regions
  *   pred.c   predicates
  *   exact.c  exact quotients
+ *   usual.c  dimensions without an upper bound
  *   text.c   print, parse
  */
 #ifndef TVMCC_IR_ARITH_ARITH_H
@@ -98,6 +99,19 @@ bool    idx_uses(const Idx *x, const Atom *a); /* anywhere, inside Div and loads
 /* The q with q*y = x, as polynomials over the atoms; NULL: there is none.  768*N*T by 12*T is 64*N.
  */
 const Idx *idx_div_exact(Arith *A, const Idx *x, const Idx *y);
+
+/* ---- usual.c ------------------------------------------------------------------------------- */
+
+/* Where the range of a dimension without an upper bound ends, and the size that is taken for it
+ * where sizes only say what is worth while. */
+enum { DIM_OPEN = INT32_MAX, DIM_USUAL = 1024 };
+
+bool    atom_is_open(const Atom *a);
+bool    idx_is_open(const Idx *x); /* it mentions such a dimension */
+int64_t idx_usual(const Idx *x);   /* the largest value; the usual one if x is open */
+int64_t atom_usual(const Atom *a); /* how many values a variable has: at most, or usually */
+
+/* ---- text.c -------------------------------------------------------------------------------- */
 
 /* Text (docs/ir/tir.md): `%oc*2+%ov`, `%x//6`, `%x%6` (recognised from e - k*(e//k)); names through
  * `name`, which gives a variable's printed name (NULL callback: the atom's own name). */

@@ -60,7 +60,7 @@ const Idx *type_rounds(Ctx *c, const Type *whole, const Type *part);
 bool       type_dim(const Type *t, uint32_t i, int64_t *v);
 bool       type_static(const Type *t);            /* every dim a number, tuples too */
 bool       type_elems(const Type *t, int64_t *n); /* product of dims; false: symbolic or overflow */
-bool       type_elems_most(const Type *t, int64_t *n);     /* ... of the largest they can have */
+bool       type_elems_most(const Type *t, int64_t *n);     /* ... of the largest, or usual, sizes */
 const Idx *type_cells(Ctx *c, const Type *t);              /* ... as an index */
 void       type_print(Ctx *c, const Type *t, StrBuf *out); /* Tensor[(1, 8, 56), f32] */
 const char *type_text(Ctx *c, const Type *t);              /* the same, in scratch */

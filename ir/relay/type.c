@@ -215,7 +215,7 @@ bool type_elems_most(const Type *t, int64_t *n)
     if (t->kind != TYPE_TENSOR)
         return false;
     for (uint32_t i = 0; i < t->n; i++)
-        if (t->dims[i]->hi < 0 || !checked_mul(v, t->dims[i]->hi, &v))
+        if (t->dims[i]->hi < 0 || !checked_mul(v, idx_usual(t->dims[i]), &v))
             return false;
     *n = v;
     return true;

@@ -67,10 +67,10 @@ static bool fills(const Stmt *block, const Buffer *t, const Idx *const *at)
     const BlockData *b = &block->u.block;
     int64_t          cells = 1, rounds = 1;
     for (uint32_t d = 0; d < t->ndim; d++)
-        if (!checked_mul(cells, t->extent[d]->hi, &cells))
+        if (!checked_mul(cells, idx_usual(t->extent[d]), &cells))
             return false;
     for (uint32_t i = 0; i < b->nspatial; i++)
-        if (at[i] && !checked_mul(rounds, b->iter[i]->hi - b->iter[i]->lo + 1, &rounds))
+        if (at[i] && !checked_mul(rounds, atom_usual(b->iter[i]), &rounds))
             return false;
     return cells == rounds;
 }
@@ -244,9 +244,9 @@ const Func *step_fold_init(Work *w)
               invert(c, u->ndim, cs->u.store.index, ucell, cb->nspatial, cb->iter, uiter);
     int64_t nt = 1, nu = 1;
     for (uint32_t d = 0; d < t->ndim; d++)
-        ok = ok && checked_mul(nt, t->extent[d]->hi, &nt);
+        ok = ok && checked_mul(nt, idx_usual(t->extent[d]), &nt);
     for (uint32_t d = 0; d < u->ndim; d++)
-        ok = ok && checked_mul(nu, u->extent[d]->hi, &nu);
+        ok = ok && checked_mul(nu, idx_usual(u->extent[d]), &nu);
     for (uint32_t i = 0; ok && i < cb->nspatial; i++)
         ok = citer[i] && uiter[i];
     if (!ok || nt != nu)

@@ -41,10 +41,10 @@ static bool is_bijection(Ctx *c, const BlockData *b, uint32_t n, const Atom *con
     if (b->where.n || !invert(c, b->nspatial, b->bind, b->bind, n, loop, out))
         return false;
     for (uint32_t i = 0; i < n; i++)
-        if (!out[i] || !checked_mul(visits, loop[i]->hi - loop[i]->lo + 1, &visits))
+        if (!out[i] || !checked_mul(visits, atom_usual(loop[i]), &visits))
             return false;
     for (uint32_t i = 0; i < b->nspatial; i++)
-        if (!checked_mul(cells, b->iter[i]->hi - b->iter[i]->lo + 1, &cells))
+        if (!checked_mul(cells, atom_usual(b->iter[i]), &cells))
             return false;
     return cells == visits;
 }

@@ -362,13 +362,13 @@ static void add_macs(int64_t *total, const ScanDef *d, const Scan *k)
     bool    known = d->reduces && d->comb == COMB_SUM;
 
     if (known && k && d->part == SCAN_EACH) /* of a dynamic dimension: at most */
-        known = checked_mul(cells, k->rounds->hi, &cells);
+        known = checked_mul(cells, idx_usual(k->rounds), &cells);
     for (uint32_t i = 0; known && k && i < k->outer.n; i++)
-        known = checked_mul(cells, k->outer.extent[i]->hi, &cells);
+        known = checked_mul(cells, idx_usual(k->outer.extent[i]), &cells);
     for (uint32_t i = 0; known && i < d->naxis; i++)
-        known = checked_mul(cells, d->extent[i]->hi, &cells);
+        known = checked_mul(cells, idx_usual(d->extent[i]), &cells);
     for (uint32_t i = 0; known && i < d->nreduce; i++)
-        known = checked_mul(cells, d->rextent[i]->hi, &cells);
+        known = checked_mul(cells, idx_usual(d->rextent[i]), &cells);
     if (known && !checked_add(*total, cells, total))
         *total = INT64_MAX;
 }

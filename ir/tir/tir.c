@@ -244,7 +244,7 @@ void buffer_strides(Ctx *c, const Buffer *b, const Idx **stride)
 
 static bool most(const Idx *x, int64_t *v)
 {
-    return *v = x->hi, true;
+    return *v = idx_usual(x), true;
 }
 
 static bool size_by(Ctx *c, const Buffer *b, bool (*number)(const Idx *x, int64_t *v),

@@ -27,7 +27,7 @@ static bool new_dims(Ctx *c, Loc loc, Dims newshape, const Type *t, const Idx **
         } else if (number ? d <= 0 : dims[i]->lo < 0) {
             return error_at(c, E_TYPE, loc, "newshape has %s at %u", dim_text(c, dims[i]), i);
         }
-        if (!checked_mul(most, dims[i]->hi, &most))
+        if (!checked_mul(most, idx_usual(dims[i]), &most))
             return error_at(c, E_TYPE, loc, "the result is too large");
     }
     return type_elems_most(t, &most) || error_at(c, E_TYPE, loc, "the operand is too large");

@@ -468,7 +468,7 @@ const Module *batch_loop(Ctx *c, const Module *m)
     VEC(Run) runs = {0};
 
     if (!main || !main->type || !has_vectors(c->target) || !(b.size = pictures_of(main)) ||
-        (b.n = b.size->hi) < 2 || !make_nodes(&b, main))
+        (b.n = idx_usual(b.size)) < 2 || !make_nodes(&b, main))
         return m;
     make_choices(&b);
     const Best *best = best_runs(&b);

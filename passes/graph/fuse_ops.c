@@ -208,7 +208,7 @@ static int64_t elems_at_most(const Type *t)
     int64_t n = 1;
 
     for (uint32_t i = 0; i < t->n; i++)
-        if (!checked_mul(n, t->dims[i]->hi, &n))
+        if (!checked_mul(n, idx_usual(t->dims[i]), &n))
             return INT64_MAX;
     return n;
 }

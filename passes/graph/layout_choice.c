@@ -48,7 +48,7 @@ bool image_dims(const Type *t, int64_t dims[4])
     if (!t || t->kind != TYPE_TENSOR || t->n != 4 || !blocks_well(t->dtype))
         return false;
     for (uint32_t i = 0; i < 4; i++) {
-        dims[i] = t->dims[i]->hi;
+        dims[i] = idx_usual(t->dims[i]);
         if (t->dims[i]->lo < 1)
             return false;
     }

@@ -33,7 +33,7 @@ int64_t iter_extent(const Sched *s, const char *block, const char *iter)
     const Stmt *b = sched_block(s, block);
     const Atom *a = b ? iter_of(b, iter) : NULL;
 
-    return a ? a->hi - a->lo + 1 : 0;
+    return a ? atom_usual(a) : 0;
 }
 
 bool is_symbolic(const Sched *s, const char *block, const char *iter)
@@ -201,7 +201,7 @@ int64_t block_work(const Sched *s, const char *block)
     int64_t     work = b != NULL;
 
     for (uint32_t i = 0; b && i < b->u.block.nspatial + b->u.block.nreduce; i++)
-        work *= b->u.block.iter[i]->hi - b->u.block.iter[i]->lo + 1;
+        work *= atom_usual(b->u.block.iter[i]);
     return work;
 }
 

@@ -61,7 +61,7 @@ void sched_linear_attention(Sched *s)
     const char      *head = b->iter[1]->name;
 
     p = (ColumnPlan){
-        .columns = b->iter[4]->hi + 1, .keys = b->iter[3]->hi + 1, .lanes = cpu_lanes(s)};
+        .columns = atom_usual(b->iter[4]), .keys = atom_usual(b->iter[3]), .lanes = cpu_lanes(s)};
     if (has_block(s, "change"))
         try_step(s, "compute_inline change");
     sched_decide(s, decide_columns, &p);

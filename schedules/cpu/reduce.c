@@ -27,7 +27,7 @@ SumSizes sum_sizes(const Sched *s, const char *block, bool along)
     SumSizes         z = {.along = along, .times = 1, .steps = 1, .wide = 1};
 
     for (uint32_t i = 0; i < d->nspatial + d->nreduce; i++) {
-        double n = (double)(d->iter[i]->hi - d->iter[i]->lo + 1);
+        double n = (double)atom_usual(d->iter[i]);
 
         if (i >= d->nspatial)
             *(along ? &z.wide : &z.steps) *= n;

@@ -46,7 +46,7 @@ void sched_scan(Sched *s)
     if (!first)
         return;
     const Atom *row = b->iter[b->nspatial - 2], *cell = b->iter[b->nspatial - 1];
-    ScanPlan    p = {.rows = row->hi + 1, .cells = cell->hi + 1};
+    ScanPlan    p = {.rows = atom_usual(row), .cells = atom_usual(cell)};
     sched_decide(s, decide_scan, &p);
     if (p.together > 1 && try_step(s, "split %%%s by %lld tail=peel -> %%rows, %%row", row->name,
                                    (long long)p.together)) {

@@ -86,7 +86,7 @@ static bool lies_apart(Sched *s, const Idx *x, const Atom *v, int64_t cells)
 
 static int64_t extent(const Turn *t, uint32_t i)
 {
-    return t->b->iter[i]->hi - t->b->iter[i]->lo + 1;
+    return atom_usual(t->b->iter[i]);
 }
 
 static bool is_turned(Turn *t)

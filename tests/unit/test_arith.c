@@ -378,6 +378,33 @@ static void test_exact(void)
     arena_free(arena);
 }
 
+/* Without an upper bound: ranges hold for every size, the usual one is taken to choose by. */
+static void test_open(void)
+{
+    Arena      *arena = arena_new(NULL);
+    Arith      *A = arith_new(arena, strings_new(arena));
+    const Atom *far = atom_var(A, "F", 4096, DIM_OPEN);
+    const Idx  *t = idx_atom(A, atom_var(A, "T", 2, DIM_OPEN)),
+              *n = idx_atom(A, atom_var(A, "N", 1, 8));
+    const Idx *next = idx_addc(A, t, 1),
+              *cells = idx_mul(A, idx_mul(A, t, next), idx_mulc(A, n, 768));
+    const Atom *i = atom_upto(A, "i", next), *k = atom_upto(A, "k", n);
+
+    CHECK(idx_is_open(t) && idx_is_open(cells) && idx_is_open(idx_divc(A, next, 2)));
+    CHECK(!idx_is_open(n) && !idx_is_open(idx_const(A, DIM_OPEN)) && idx_is_open(idx_atom(A, i)));
+    CHECK_INT(idx_usual(t), DIM_USUAL);
+    CHECK_INT(idx_usual(idx_atom(A, far)), 4096);
+    CHECK_INT(idx_usual(cells), (int64_t)DIM_USUAL * (DIM_USUAL + 1) * 8 * 768);
+    CHECK_INT(idx_usual(idx_modc(A, t, 7)), DIM_USUAL % 7);
+    CHECK_INT(idx_usual(idx_mulc(A, n, 3)), 24); /* the largest: it has a bound */
+    CHECK_INT(idx_usual(idx_sub(A, idx_const(A, 5), t)), 5 - DIM_USUAL);
+    CHECK_INT(atom_usual(i), DIM_USUAL + 1);
+    CHECK_INT(atom_usual(k), 8);
+    CHECK_INT(cells->hi, INT64_MAX); /* and no overflow */
+    CHECK(!arith_overflow(A));
+    arena_free(arena);
+}
+
 int main(void)
 {
     Arena *arena = arena_new(NULL);
@@ -387,6 +414,7 @@ int main(void)
     RUN(test_predicates);
     RUN(test_symbolic);
     RUN(test_exact);
+    RUN(test_open);
     RUN(test_text_of_products);
     RUN(test_nested_ends);
     arena_free(arena);
