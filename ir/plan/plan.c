@@ -16,6 +16,8 @@
  *     kernel @conv2d_relu.51ce02aa 2 calls, 462422016 multiply-adds by "conv2d"
  *     const 0 +37632 "conv1.weight" as "[o,i,y,x] -> .."      packed so
  *     slot 0 +3211264 live 1..2 "relu.0"
+ *                                                  where `dim T in 1..2147483647`, which has no
+ *                                                  upper bound: "T*3072+64" for such numbers
  *     functions
  *     func @conv2d_relu.51ce02aa ..
  *
@@ -79,6 +81,16 @@ static bool is_hash(const char *text)
     return strspn(text, "0123456789abcdef") == 64 && !text[64];
 }
 
+static void print_bytes(uint64_t bytes, const Idx *form, StrBuf *out)
+{
+    str_add(out, form ? "\"" : "");
+    if (form)
+        dim_print(form, out);
+    else
+        str_printf(out, "%llu", (ull)bytes);
+    str_add(out, form ? "\"" : "");
+}
+
 static void print_one(Ctx *c, const Plan *p, StrBuf *out)
 {
     str_printf(out, "tvmcc plan %d\nentry ", PLAN_VERSION);
@@ -122,8 +134,11 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
         print_quoted(out, p->labels[i]);
         str_add(out, "\n");
     }
-    str_printf(out, "arena %llu, %llu a thread, lower bound %llu\n", (ull)p->arena_bytes,
-               (ull)p->private_bytes, (ull)p->arena_floor);
+    str_add(out, "arena ");
+    print_bytes(p->arena_bytes, p->arena, out);
+    str_add(out, ", ");
+    print_bytes(p->private_bytes, p->scratch, out);
+    str_printf(out, " a thread, lower bound %llu\n", (ull)p->arena_floor);
     str_printf(out, "weights %llu, %lld multiply-adds\n", (ull)p->weights_bytes,
                (long long)p->macs);
     if (p->weights_alone)
@@ -149,8 +164,11 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
         str_add(out, "\n");
     }
     for (uint32_t i = 0; i < p->nslots; i++) {
-        str_printf(out, "slot %llu +%llu live %u..%u ", (ull)p->slots[i].offset,
-                   (ull)p->slots[i].bytes, p->slots[i].first, p->slots[i].last);
+        str_add(out, "slot ");
+        print_bytes(p->slots[i].offset, p->slots[i].at, out);
+        str_add(out, " +");
+        print_bytes(p->slots[i].bytes, p->slots[i].room, out);
+        str_printf(out, " live %u..%u ", p->slots[i].first, p->slots[i].last);
         print_quoted(out, p->slots[i].name);
         str_add(out, "\n");
     }
@@ -173,6 +191,18 @@ static uint64_t parse_size(Parser *p)
     if (!p->failed && n < 0)
         parse_fail(p, "a negative size");
     return (uint64_t)n;
+}
+
+/* A number of bytes, or a form in quotes, whose names were declared. */
+static uint64_t parse_room(Parser *p, const Idx **form)
+{
+    *form = NULL;
+    if (!accept(p, "\""))
+        return parse_size(p);
+    *form = parse_idx(p);
+    if (!p->failed && *form && (*form)->lo < 0)
+        parse_fail(p, "a negative size");
+    return expect(p, "\"") && *form ? (uint64_t)idx_usual(*form) : 0;
 }
 
 /* `"data": f32[N,3,224,224]` */
@@ -221,10 +251,11 @@ static PlanConst parse_const(Parser *p)
 
 static PlanSlot parse_slot(Parser *p)
 {
-    PlanSlot s = {.offset = parse_size(p)};
+    PlanSlot s = {0};
 
+    s.offset = parse_room(p, &s.at);
     expect(p, "+");
-    s.bytes = parse_size(p);
+    s.bytes = parse_room(p, &s.room);
     expect(p, "live");
     s.first = (uint32_t)parse_size(p);
     expect(p, "..");
@@ -312,9 +343,9 @@ static const PlanDim *parse_dims(Parser *p, uint32_t *n)
 static void parse_sizes(Parser *p, Plan *plan)
 {
     expect(p, "arena");
-    plan->arena_bytes = parse_size(p);
+    plan->arena_bytes = parse_room(p, &plan->arena);
     expect(p, ",");
-    plan->private_bytes = parse_size(p);
+    plan->private_bytes = parse_room(p, &plan->scratch);
     expect(p, "a");
     expect(p, "thread");
     expect(p, ",");
@@ -374,6 +405,11 @@ static void check(Parser *p, Plan *plan, const Rows *r)
         check_cells(p, plan, main->params[n].buffer);
     else if (plan->nbound)
         parse_fail(p, "the host function has no cells for its dimensions");
+    bool open = false;
+    for (uint32_t i = 0; i < plan->symbols.n; i++)
+        open = open || atom_is_open(plan->symbols.at[i]);
+    if (open != (plan->arena != NULL) || open != (plan->scratch != NULL))
+        parse_fail(p, "the arena is a form if a dimension has no upper bound, else a number");
     for (uint32_t i = plan->symbols.n; i < main->nparams; i++)
         if (!main->params[i].buffer)
             parse_fail(p, "the host function takes only tensors");

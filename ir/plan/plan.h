@@ -30,6 +30,7 @@ typedef struct {
 typedef struct {
     const char *name;
     uint64_t    offset, bytes;
+    const Idx  *at, *room;   /* of an open plan: both as forms; else NULL */
     uint32_t    first, last; /* live from call `first` to call `last` of main, inclusive */
 } PlanSlot;
 
@@ -112,7 +113,11 @@ typedef struct Plan {
     uint64_t private_bytes; /* per thread */
     uint64_t weights_bytes;
     uint64_t arena_floor; /* largest sum of simultaneously live tensors */
-    int64_t  macs;        /* of the model (relay_macs), not the sum of its kernels' */
+    /* Where a dimension has no upper bound (an open plan): the same two sizes as forms over the
+     * symbols, which a run computes; the numbers are those of usual sizes then, and only told.
+     * NULL: there is no such dimension. */
+    const Idx *arena, *scratch;
+    int64_t    macs; /* of the model (relay_macs), not the sum of its kernels' */
     /* Alternatives of one product (docs/design/build.md): CPU variants outside, shape buckets
      * inside, both from the smallest up.  They share name, model, options of code and weights. */
     const struct Plan *next;  /* NULL: the last, or the only one */

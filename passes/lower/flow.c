@@ -104,7 +104,8 @@ static bool fits_in_place(const Carried *x, uint32_t begin)
     const Slot *s = x->next.slot, *to = x->at.slot;
 
     return s->place == PLACE_ARENA && s->kind == SLOT_OWN && !s->in && s->first > begin &&
-           !s->type->halo && s->bytes == to->bytes && to->last < s->first && !x->reads;
+           !s->type->halo && s->bytes == to->bytes && s->open.bytes == to->open.bytes &&
+           to->last < s->first && !x->reads;
 }
 
 /* The one whose place x becomes a copy of, or NULL. */

@@ -29,6 +29,7 @@ typedef struct {
     const Atom    *tid, *nt;
     const Atom    *round; /* of the loop around, or NULL */
     uint64_t       arena_bytes, private_bytes;
+    const Idx     *arena_form, *private_form; /* both, of an open program as forms */
     uint64_t       weights_bytes;
     Copies         copies;
     Dirty          dirty;
@@ -44,14 +45,17 @@ static Arg slot_arg(Host *h, const Slot *part)
     Arith      *A = h->c->arith;
     uint64_t    o;
     const Slot *s = slot_root(part, &o);
-    const Idx  *at =
-        part->step ? idx_mulc(A, idx_atom(A, h->round), (int64_t)part->step) : idx_const(A, 0);
+    const Idx  *at = idx_addc(A, slot_way(h->c, part), (int64_t)part->origin);
+    const Idx  *step = part->open.step ? part->open.step : idx_const(A, (int64_t)part->step);
 
-    at = idx_addc(A, at, (int64_t)(o + part->origin));
+    if (part->step)
+        at = idx_add(A, at, idx_mul(A, idx_atom(A, h->round), step));
     switch (s->place) {
     case PLACE_INPUT: return (Arg){h->in[s->index], at, NULL};
     case PLACE_OUTPUT: return (Arg){h->out[s->index], at, NULL};
-    case PLACE_ARENA: return (Arg){h->arena, idx_addc(A, at, (int64_t)s->offset), NULL};
+    case PLACE_ARENA:
+        at = s->open.offset ? idx_add(A, at, s->open.offset) : idx_addc(A, at, (int64_t)s->offset);
+        return (Arg){h->arena, at, NULL};
     case PLACE_CONST:
         return (Arg){h->weights, idx_addc(A, at, (int64_t)h->p->consts.at[s->index].offset), NULL};
     case PLACE_DIMS:
@@ -108,13 +112,33 @@ static bool is_parallel(const Func *f)
     return func_scalar(f, TIR_TID, NULL) != NULL;
 }
 
+/* Bytes of the scratch b of a call's kernel, from its first cell; where cell 0 lies in them.  The
+ * kernel knows dimensions by its parameters. */
+static const Idx *scratch_bytes(Ctx *c, const Item *it, const Buffer *b, int64_t *origin)
+{
+    const Func *f = it->kernel->flat;
+    IdxSubst   *sub = subst_new(c->arith, c->scratch);
+    int64_t     elems = 0, step = dtype_bytes(b->dtype);
+
+    *origin = 0;
+    buffer_size_most(c, b, &elems, origin);
+    *origin *= step;
+    if (b->ndim != 1 || idx_is_const(b->extent[0], NULL))
+        return idx_const(c->arith, elems * step);
+    for (uint32_t i = 0; i < it->dims.n; i++)
+        subst_bind(sub, f->params[i].scalar, idx_atom(c->arith, it->dims.at[i]));
+    const Idx *cells = idx_addc(c->arith, idx_subst(sub, b->extent[0]),
+                                b->halo ? (int64_t)b->halo->lo[0] + b->halo->hi[0] : 0);
+    return idx_mulc(c->arith, cells, step);
+}
+
 static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase)
 {
     Ctx        *c = h->c;
     const Func *f = it->kernel->flat;
     Arg        *a = NEW_ARRAY(c->arena, Arg, f->nparams + 1);
     uint32_t    pointers = 0, work = 0, ndims = func_dims(f);
-    uint64_t    scratch = 0;
+    const Idx  *scratch = idx_const(c->arith, 0);
     const Idx  *tid = h->alone ? idx_const(c->arith, 0) : idx_atom(c->arith, h->tid);
     const Idx  *nt = h->alone ? idx_const(c->arith, 1) : idx_atom(c->arith, h->nt);
 
@@ -133,14 +157,13 @@ static void call_kernel(Host *h, StmtList *out, const Item *it, const Idx *phase
         } else if (p->buffer->scope == SCOPE_ARENA) {
             a[i] = slot_arg(h, it->work[work++]);
         } else {
-            int64_t elems = 0, origin = 0;
-            buffer_size_most(c, p->buffer, &elems, &origin);
-            const Idx *at = is_parallel(f) ? tid : idx_const(c->arith, 0);
-            at = idx_mulc(c->arith, at, h->one_by_one ? 0 : (int64_t)h->private_bytes);
-            uint64_t o =
-                h->arena_bytes + scratch + (uint64_t)origin * dtype_bytes(p->buffer->dtype);
-            a[i] = (Arg){h->arena, idx_addc(c->arith, at, (int64_t)o), NULL};
-            scratch += align_up((uint64_t)elems * dtype_bytes(p->buffer->dtype), 64);
+            int64_t    origin;
+            const Idx *bytes = scratch_bytes(c, it, p->buffer, &origin);
+            const Idx *at = idx_addc(c->arith, idx_add(c->arith, h->arena_form, scratch), origin);
+            if (is_parallel(f) && !h->one_by_one)
+                at = idx_add(c->arith, at, idx_mul(c->arith, tid, h->private_form));
+            a[i] = (Arg){h->arena, at, NULL};
+            scratch = idx_add(c->arith, scratch, arena_aligned(c, bytes));
         }
     }
     if (!h->p->device)
@@ -173,7 +196,7 @@ static double saved_ns(const Host *h, const ItemList *items)
         if (it->kind == ITEM_IF)
             ns += saved_ns(h, &it->then) + saved_ns(h, &it->other);
         if (it->kind == ITEM_LOOP)
-            ns += (double)it->rounds->hi * saved_ns(h, &it->then);
+            ns += (double)idx_usual(it->rounds) * saved_ns(h, &it->then);
         if (it->kind == ITEM_WHILE)
             ns += SOME_ROUNDS * saved_ns(h, &it->then);
         if (it->kind != ITEM_CALL || !is_parallel(it->kernel->flat))
@@ -460,11 +483,10 @@ static void plan_work(Program *p, const ItemList *items)
             const Buffer *b = f->params[j].buffer;
             if (!b || pointers++ < it->nin + it->nout || b->scope != SCOPE_ARENA)
                 continue;
-            int64_t elems = 0, origin = 0;
-            buffer_size_most(c, b, &elems, &origin);
-            const Type *t = type_tensor_i64(c, b->dtype, 1, &elems);
-            Slot       *s = slot_new(p, PLACE_ARENA, 0, t, b->name);
-            s->origin = (uint64_t)origin * dtype_bytes(b->dtype);
+            int64_t    origin, step = dtype_bytes(b->dtype);
+            const Idx *cells = idx_divc(c->arith, scratch_bytes(c, it, b, &origin), step);
+            Slot *s = slot_new(p, PLACE_ARENA, 0, type_tensor(c, b->dtype, 1, &cells), b->name);
+            s->origin = (uint64_t)origin;
             s->first = s->last = it->at;
             vec_push(c->arena, &work, s);
         }
@@ -473,20 +495,26 @@ static void plan_work(Program *p, const ItemList *items)
     }
 }
 
-static uint64_t private_need(Ctx *c, const Kernel *k)
+/* What a thread of some call needs for itself, the most of all. */
+static const Idx *private_need(Ctx *c, const ItemList *items, const Idx *most)
 {
-    uint64_t n = 0;
-    uint32_t pointers = 0;
+    for (uint32_t i = 0; i < items->n; i++) {
+        const Item *it = items->at[i];
+        const Func *f = it->kind == ITEM_CALL ? it->kernel->flat : NULL;
+        const Idx  *n = idx_const(c->arith, 0);
+        uint32_t    pointers = 0;
+        int64_t     origin;
 
-    for (uint32_t i = 0; i < k->flat->nparams; i++) {
-        const Buffer *b = k->flat->params[i].buffer;
-        if (!b || pointers++ < k->nin + k->nout || b->scope == SCOPE_ARENA)
-            continue;
-        int64_t elems = 0, origin = 0;
-        buffer_size_most(c, b, &elems, &origin);
-        n += align_up((uint64_t)elems * dtype_bytes(b->dtype), 64);
+        most = private_need(c, &it->then, private_need(c, &it->other, most));
+        for (uint32_t k = 0; f && k < f->nparams; k++) {
+            const Buffer *b = f->params[k].buffer;
+
+            if (b && pointers++ >= it->nin + it->nout && b->scope != SCOPE_ARENA)
+                n = idx_add(c->arith, n, arena_aligned(c, scratch_bytes(c, it, b, &origin)));
+        }
+        most = idx_max(c->arith, most, n);
     }
-    return n;
+    return most;
 }
 
 /* A parameter of main.  It does not know dimensions that are computed later: room for the most. */
@@ -555,7 +583,16 @@ static const PlanSlot *plan_slots(Program *p, uint32_t *n)
         const Slot *root = slot_root(from, &at);
         if (root->place != PLACE_ARENA || !slot_is_part(from))
             continue;
-        s[(*n)++] = (PlanSlot){from->name, root->offset + at, from->bytes, from->first, from->last};
+        s[*n] = (PlanSlot){.name = from->name,
+                           .offset = root->offset + at,
+                           .bytes = from->bytes,
+                           .first = from->first,
+                           .last = from->last};
+        if (p->open) {
+            s[*n].at = idx_add(p->c->arith, root->open.offset, slot_way(p->c, from));
+            s[*n].room = from->open.bytes;
+        }
+        ++*n;
     }
     return s;
 }
@@ -679,14 +716,13 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
         return NULL;
     if (c->target && c->target->asks_cpu && !p.device)
         p.arena_first = CPU_NOTE_BYTES;
-    h.arena_bytes = memory_plan(&p, &plan->arena_floor);
+    h.arena_bytes = memory_plan(&p, &plan->arena_floor, &plan->arena);
     if (!run_program_passes(c, &p, o))
         return NULL;
-    for (uint32_t i = 0; i < kernels.all.n; i++) {
-        uint64_t need = private_need(c, kernels.all.at[i]);
-        if (need > h.private_bytes)
-            h.private_bytes = need;
-    }
+    h.private_form = private_need(c, &p.items, idx_const(c->arith, 0));
+    h.private_bytes = (uint64_t)idx_usual(h.private_form);
+    plan->scratch = p.open ? h.private_form : NULL;
+    h.arena_form = p.open ? plan->arena : idx_const(c->arith, (int64_t)h.arena_bytes);
     if (o->in_place)
         h.weights_bytes = place_where_they_are(&p);
     for (uint32_t i = 0; !o->in_place && i < p.consts.n; i++) {
@@ -710,8 +746,9 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     if (!addressable(c, all))
         return NULL;
     /* The first thread's private part is the arena's end. */
-    const int64_t na = (int64_t)(h.arena_bytes + h.private_bytes), nw = (int64_t)h.weights_bytes;
-    h.arena = io_buffer(&p, "arena", type_tensor_i64(c, DT_U8, 1, &na));
+    const Idx    *na = idx_add(c->arith, h.arena_form, h.private_form);
+    const int64_t nw = (int64_t)h.weights_bytes;
+    h.arena = io_buffer(&p, "arena", type_tensor(c, DT_U8, 1, &na));
     h.weights = io_buffer(&p, "weights", type_tensor_i64(c, DT_U8, 1, &nw));
     if (p.ncells) {
         const int64_t cells = p.ncells;

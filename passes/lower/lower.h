@@ -4,6 +4,7 @@
  *   kernels.c     distinct kernels: schedule, TIR passes, names by content
  *   main.c        what main takes and gives; states
  *   program.c     its body as a list of kernel calls over values
+ *   slots.c       their storage
  *   flow.c        calls of functions, loops among them
  *   memory.c      where every value lies in the arena
  *   storage.c     weights in 16 bits, large results past the caches: the pass of programs
@@ -77,6 +78,11 @@ struct Slot {
     uint64_t    at;      /* ... and where, in bytes */
     uint64_t    step;    /* ... and how much further each round of the loop around it */
     const Slot *copy_of; /* what it is a copy of when its life begins, or NULL */
+    /* Of an open program the same four as forms over main's dimensions; the numbers are those of
+     * usual sizes, which are good for choices only.  Else NULL. */
+    struct {
+        const Idx *bytes, *offset, *at, *step;
+    } open;
 };
 
 typedef struct {
@@ -134,6 +140,7 @@ struct Program {
     uint32_t     at;          /* next position */
     uint64_t     arena_first; /* bytes of the arena before the first slot */
     AtomList     dims;        /* symbolic dimensions of main's parameters */
+    bool         open;        /* .. of which one has no upper bound: sizes are forms */
     uint32_t     ncells;      /* of the dimensions that values decide, numbers among them */
     VEC(BoundDims) binds;
     VEC(BoundDim) bound;       /* the dimensions among them */
@@ -149,12 +156,6 @@ bool program_of_main(Program *p, const Expr *main_func);
 bool is_state(const Program *p, uint32_t out, uint32_t in);
 
 /* ---- program.c ---- */
-
-Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name);
-/* What s lies in at last, and where; s itself if it has memory of its own. */
-Slot *slot_root(const Slot *s, uint64_t *at);
-/* s is used where the program is now.  Reading a slice keeps what it was cut from. */
-void slot_touch(Program *p, Slot *s);
 
 /* The values of expressions, a scope each for main and what else has items of its own. */
 typedef struct ValueScope {
@@ -187,6 +188,19 @@ Map *uses_below(Ctx *c, const Expr *e);
 /* Can the only reader of e overwrite the memory of its value? */
 bool is_last_use(const ValueScope *s, const Expr *e);
 
+/* ---- slots.c ---- */
+
+Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name);
+/* What s lies in at last, and where; s itself if it has memory of its own. */
+Slot *slot_root(const Slot *s, uint64_t *at);
+/* Where in its root s begins, in bytes; of an open program a form. */
+const Idx *slot_way(Ctx *c, const Slot *s);
+/* Has s, or have so many parts, just the room of the other? */
+bool slot_fits(Program *p, const Slot *s, const Type *t);
+bool slot_makes_up(Program *p, const Slot *part, const Idx *rounds, const Slot *whole);
+/* s is used where the program is now.  Reading a slice keeps what it was cut from. */
+void slot_touch(Program *p, Slot *s);
+
 /* ---- flow.c ---- */
 
 /* A call of one of the module's functions, whose operands have values. */
@@ -200,8 +214,10 @@ void emit_update(Program *p, ValueScope *s, const Expr *e, Values **out);
 bool slot_is_part(const Slot *s);
 
 /* Offsets for all arena slots; returns the bytes needed, and the largest sum of simultaneously live
- * slots as `floor`. */
-uint64_t memory_plan(Program *p, uint64_t *floor);
+ * slots as `floor`.  Of an open program also the bytes as a form. */
+uint64_t memory_plan(Program *p, uint64_t *floor, const Idx **form);
+/* The same number or form, rounded up to what places in the arena are multiples of. */
+const Idx *arena_aligned(Ctx *c, const Idx *bytes);
 
 /* ---- copies.c ---- */
 

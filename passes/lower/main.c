@@ -59,6 +59,19 @@ static AtomList types_dims(Ctx *c, uint32_t n, const Type *const *t)
     return stmt_free(c, n, b, stmt_seq(c, 0, NULL));
 }
 
+/* Has a parameter a dimension without an upper bound? */
+static bool has_open_dim(const Expr *f)
+{
+    for (uint32_t i = 0; i < func_nparams(f); i++) {
+        const Type *t = func_param(f, i)->type;
+
+        for (uint32_t k = 0; t && t->kind == TYPE_TENSOR && k < t->n; k++)
+            if (idx_is_open(t->dims[k]))
+                return true;
+    }
+    return false;
+}
+
 bool program_of_main(Program *p, const Expr *f)
 {
     Ctx       *c = p->c;
@@ -67,6 +80,7 @@ bool program_of_main(Program *p, const Expr *f)
     VEC(const Type *) types = {0};
     VEC(const char *) names = {0};
 
+    p->open = has_open_dim(f);
     for (uint32_t i = 0; i < func_nparams(f); i++) {
         const Expr *v = func_param(f, i);
         if (!v->type || v->type->kind != TYPE_TENSOR)

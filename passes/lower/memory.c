@@ -7,47 +7,60 @@
  * 64-byte aligned offset where their parts are free of every placed part with an overlapping life
  * (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020), in the
  * best of three orders: largest first, longest in the way first, as they come.  The lower bound is
- * the largest sum of parts alive at one position.  Cost: quadratic in the number of slots. */
+ * the largest sum of parts alive at one position.  Cost: quadratic in the number of slots.
+ *
+ * Of an open program sizes are forms over dimensions without a bound, of which no order is known.
+ * Slots whose sizes are multiples of one form share memory among themselves, as above, with that
+ * form as the unit; one such area lies behind the other:
+ *
+ *     T*3072, T*12288, T*3072   in units of T*64: 48, 192, 48; places 0, 48, 0; an area of T*15360
+ *     T*T*48                    one of T*T*48, at T*15360 */
 #include "passes/lower/lower.h"
 
 #include <stdlib.h>
 
 enum { ARENA_ALIGN = 64 };
 
-/* What lies in one piece: a slot of its own and the slots in it. */
+/* What lies in one piece: a slot of its own and the slots in it.  Its bytes and places are counted
+ * in 64ths of `unit` where that is given, as if it were 64 bytes. */
 typedef struct {
-    Slot *root;
-    VEC(Slot *) parts; /* written on their own: they do not overlap */
+    Slot      *root;
+    const Idx *unit; /* of an open program, else NULL */
+    uint64_t   bytes, offset;
+    VEC(Slot *) slots; /* written on their own: they do not overlap */
     VEC(Slot *) views; /* other slots that cover some of them */
 } Piece;
 
+/* Memory that is taken at a time: where it lies in its piece, or in the arena. */
 typedef struct {
-    uint64_t lo, hi; /* in the arena */
+    uint64_t lo, hi;
     uint32_t first, last;
 } Area;
 
 typedef VEC(Area) AreaVec;
 
-static const Slot *root_of(const void *piece)
+static const Piece *piece_of(const void *piece)
 {
-    return (*(Piece *const *)piece)->root;
+    return *(Piece *const *)piece;
 }
 
 static int by_size(const void *a, const void *b)
 {
-    const Slot *x = root_of(a), *y = root_of(b);
+    const Piece *x = piece_of(a), *y = piece_of(b);
 
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? 1 : -1;
-    return x->first != y->first ? (x->first < y->first ? -1 : 1) : 0;
+    if (x->root->first != y->root->first)
+        return x->root->first < y->root->first ? -1 : 1;
+    return 0;
 }
 
 /* Bytes times positions, so that what is long in the way is placed early. */
 static int by_stay(const void *a, const void *b)
 {
-    const Slot *x = root_of(a), *y = root_of(b);
-    double      p = (double)x->bytes * (x->last - x->first + 1.0),
-           q = (double)y->bytes * (y->last - y->first + 1.0);
+    const Piece *x = piece_of(a), *y = piece_of(b);
+    double       p = (double)x->bytes * (x->root->last - x->root->first + 1.0),
+           q = (double)y->bytes * (y->root->last - y->root->first + 1.0);
 
     return p != q ? (p < q ? 1 : -1) : by_size(a, b);
 }
@@ -55,7 +68,7 @@ static int by_stay(const void *a, const void *b)
 /* What is placed by time fits what is there when it comes. */
 static int by_time(const void *a, const void *b)
 {
-    const Slot *x = root_of(a), *y = root_of(b);
+    const Slot *x = piece_of(a)->root, *y = piece_of(b)->root;
 
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : by_size(a, b);
 }
@@ -65,15 +78,22 @@ bool slot_is_part(const Slot *s)
     return s->kind == SLOT_OWN || s->kind == SLOT_PART || s->kind == SLOT_CARRIED;
 }
 
-static void to_root(Slot *s)
+static void to_root(Program *p, Slot *s)
 {
-    uint64_t at, step = 0;
+    const Idx *way = slot_way(p->c, s), *far = idx_const(p->c->arith, 0);
+    uint64_t   at, step = 0;
 
-    for (const Slot *x = s; x; x = x->in)
+    for (const Slot *x = s; x; x = x->in) {
         step += x->step;
+        far = x->open.step ? idx_add(p->c->arith, far, x->open.step) : far;
+    }
     s->in = slot_root(s, &at);
     s->at = at;
     s->step = step;
+    if (p->open) {
+        s->open.at = way;
+        s->open.step = far;
+    }
 }
 
 /* Every slot in another one directly within its root.  Wholes are made after their parts, slices
@@ -82,10 +102,10 @@ static void resolve(Program *p)
 {
     for (uint32_t i = p->slots.n; i-- > 0;)
         if (p->slots.at[i]->in && p->slots.at[i]->kind != SLOT_SLICE)
-            to_root(p->slots.at[i]);
+            to_root(p, p->slots.at[i]);
     for (uint32_t i = 0; i < p->slots.n; i++)
         if (p->slots.at[i]->in && p->slots.at[i]->kind == SLOT_SLICE)
-            to_root(p->slots.at[i]);
+            to_root(p, p->slots.at[i]);
 }
 
 static uint32_t find_pieces(Program *p, Piece **out)
@@ -101,12 +121,12 @@ static uint32_t find_pieces(Program *p, Piece **out)
         Piece *piece = map_get(of, PTR_KEY(root));
         if (!piece) {
             piece = NEW(c->arena, Piece);
-            *piece = (Piece){.root = root};
+            *piece = (Piece){.root = root, .bytes = root->bytes};
             map_put(of, PTR_KEY(root), piece);
             out[n++] = piece;
         }
         if (slot_is_part(s))
-            vec_push(c->arena, &piece->parts, s);
+            vec_push(c->arena, &piece->slots, s);
         else
             vec_push(c->arena, &piece->views, s);
     }
@@ -117,9 +137,9 @@ static uint32_t find_pieces(Program *p, Piece **out)
 static void extend_lives(Piece *x)
 {
     for (uint32_t i = 0; i < x->views.n; i++)
-        for (uint32_t j = 0; j < x->parts.n; j++) {
+        for (uint32_t j = 0; j < x->slots.n; j++) {
             const Slot *v = x->views.at[i];
-            Slot       *s = x->parts.at[j];
+            Slot       *s = x->slots.at[j];
             if (v->at < s->at + s->bytes && s->at < v->at + v->bytes && v->last > s->last)
                 s->last = v->last;
         }
@@ -131,40 +151,65 @@ static uint64_t need(const Slot *part)
     return part->in ? part->bytes : align_up(part->bytes, ARENA_ALIGN);
 }
 
-static bool together(const Area *a, const Slot *s)
+/* What the parts of a piece take in it.  Where places are forms, the parts are one. */
+static AreaVec areas_of(const Program *p, const Piece *x)
 {
-    return a->first <= s->last && s->first <= a->last;
+    AreaVec out = {0};
+    bool    whole = x->unit && !idx_is_const(x->unit, NULL);
+
+    for (uint32_t i = 0; i < x->slots.n; i++) {
+        const Slot *s = x->slots.at[i];
+        Area        a = {s->at, s->at + need(s), s->first, s->last};
+
+        if (whole)
+            a.lo = 0, a.hi = x->bytes;
+        if (!whole || !i) {
+            vec_push(p->c->arena, &out, a);
+            continue;
+        }
+        out.at[0].first = a.first < out.at[0].first ? a.first : out.at[0].first;
+        out.at[0].last = a.last > out.at[0].last ? a.last : out.at[0].last;
+    }
+    return out;
+}
+
+static bool together(const Area *a, const Area *b)
+{
+    return a->first <= b->last && b->first <= a->last;
 }
 
 /* The lowest base from `at` on where this part of a piece meets no placed area.  These are sorted
  * by their begin, so that one sweep finds the first gap. */
-static uint64_t fit(const AreaVec *placed, const Slot *part, uint64_t at)
+static uint64_t fit(const AreaVec *placed, const Area *part, uint64_t at)
 {
     for (uint32_t i = 0; i < placed->n; i++) {
         const Area *a = &placed->at[i];
-        if (!together(a, part) || a->hi <= at + part->at)
+        if (!together(a, part) || a->hi <= at + part->lo)
             continue;
-        if (at + part->at + need(part) <= a->lo)
+        if (at + part->hi <= a->lo)
             break;
-        at = align_up(a->hi - part->at, ARENA_ALIGN);
+        at = align_up(a->hi - part->lo, ARENA_ALIGN);
     }
     return at;
 }
 
-static void place(const Program *p, Piece *x, AreaVec *placed)
+static void place(const Program *p, Piece *x, uint64_t begin, AreaVec *placed)
 {
-    uint64_t at = p->arena_first, before;
+    AreaVec  parts = areas_of(p, x);
+    uint64_t at = begin, before;
 
     do {
         before = at;
-        for (uint32_t i = 0; i < x->parts.n; i++)
-            at = fit(placed, x->parts.at[i], at);
+        for (uint32_t i = 0; i < parts.n; i++)
+            at = fit(placed, &parts.at[i], at);
     } while (at != before);
-    x->root->offset = at;
-    for (uint32_t i = 0; i < x->parts.n; i++) {
-        const Slot *s = x->parts.at[i];
-        Area        a = {at + s->at, at + s->at + need(s), s->first, s->last};
-        uint32_t    j = placed->n;
+    x->offset = at;
+    for (uint32_t i = 0; i < parts.n; i++) {
+        Area     a = parts.at[i];
+        uint32_t j = placed->n;
+
+        a.lo += at;
+        a.hi += at;
         vec_push(p->c->arena, placed, a);
         for (; j > 0 && placed->at[j - 1].lo > a.lo; j--)
             placed->at[j] = placed->at[j - 1];
@@ -177,8 +222,8 @@ static uint64_t lower_bound(Program *p, Piece *const *piece, uint32_t n)
     uint64_t *live = NEW_ARRAY(p->c->arena, uint64_t, (size_t)p->at + 2), most = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t j = 0; j < piece[i]->parts.n; j++) {
-            const Slot *s = piece[i]->parts.at[j];
+        for (uint32_t j = 0; j < piece[i]->slots.n; j++) {
+            const Slot *s = piece[i]->slots.at[j];
             for (uint32_t t = s->first; t <= s->last && t <= p->at; t++)
                 live[t] += need(s);
         }
@@ -188,41 +233,137 @@ static uint64_t lower_bound(Program *p, Piece *const *piece, uint32_t n)
     return most;
 }
 
-/* Offsets for all pieces in this order; returns the bytes needed. */
-static uint64_t place_all(const Program *p, Piece *const *piece, uint32_t n)
+/* Offsets from `begin` on for all pieces in this order; returns the end. */
+static uint64_t place_all(const Program *p, Piece *const *piece, uint32_t n, uint64_t begin)
 {
     AreaVec  placed = {0};
-    uint64_t top = p->arena_first;
+    uint64_t top = begin;
 
     for (uint32_t i = 0; i < n; i++) {
-        place(p, piece[i], &placed);
-        uint64_t end = piece[i]->root->offset + align_up(piece[i]->root->bytes, ARENA_ALIGN);
+        place(p, piece[i], begin, &placed);
+        uint64_t end = piece[i]->offset + align_up(piece[i]->bytes, ARENA_ALIGN);
         if (end > top)
             top = end;
     }
     return top;
 }
 
-uint64_t memory_plan(Program *p, uint64_t *floor)
+/* ... in the best order; none is better than `floor`. */
+static uint64_t place_best(const Program *p, Piece **piece, uint32_t n, uint64_t begin,
+                           uint64_t floor)
 {
     static int (*const orders[])(const void *, const void *) = {by_size, by_stay, by_time};
-    Piece  **piece = NEW_ARRAY(p->c->arena, Piece *, p->slots.n + 1);
     uint64_t least = 0;
-    uint32_t n, best = 0;
+    uint32_t best = 0;
+
+    for (uint32_t i = 0; i < COUNT(orders); i++) {
+        qsort(piece, n, sizeof *piece, orders[i]);
+        uint64_t top = place_all(p, piece, n, begin);
+        if (i == 0 || top < least)
+            least = top, best = i;
+        if (least == floor)
+            return least;
+    }
+    qsort(piece, n, sizeof *piece, orders[best]);
+    return place_all(p, piece, n, begin);
+}
+
+/* ---- open programs ----------------------------------------------------------------------------- */
+
+const Idx *arena_aligned(Ctx *c, const Idx *bytes)
+{
+    const Idx *lines = idx_divc(c->arith, idx_addc(c->arith, bytes, ARENA_ALIGN - 1), ARENA_ALIGN);
+
+    return idx_mulc(c->arith, lines, ARENA_ALIGN);
+}
+
+static int64_t common_factor(const Idx *x)
+{
+    int64_t a = x->c0 < 0 ? -x->c0 : x->c0;
+
+    for (uint32_t i = 0; i < x->nterms; i++)
+        for (int64_t b = x->t[i].coef < 0 ? -x->t[i].coef : x->t[i].coef; b;) {
+            int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+    return a;
+}
+
+/* Sizes in units: 64 bytes, 64 of what the cells of a row are, or all of the value. */
+static void find_unit(Ctx *c, Piece *x)
+{
+    const Idx *bytes = arena_aligned(c, x->root->open.bytes);
+    int64_t    n = common_factor(bytes);
+
+    x->unit = bytes;
+    x->bytes = ARENA_ALIGN;
+    if (n && n % ARENA_ALIGN == 0) {
+        x->unit = idx_mulc(c->arith, idx_divc(c->arith, bytes, n), ARENA_ALIGN);
+        x->bytes = (uint64_t)n;
+    }
+}
+
+/* The pieces of one unit, which are moved to the front of what is left; gives their number. */
+static uint32_t with_unit(Piece **piece, uint32_t n, const Idx *unit)
+{
+    uint32_t k = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        if (piece[i]->unit == unit) {
+            Piece *x = piece[i];
+            for (uint32_t j = i; j > k; j--)
+                piece[j] = piece[j - 1];
+            piece[k++] = x;
+        }
+    return k;
+}
+
+/* So many 64ths of a unit; the numbers of pieces are multiples of 64. */
+static const Idx *in_units(Ctx *c, const Idx *unit, uint64_t n)
+{
+    return idx_mulc(c->arith, idx_divc(c->arith, unit, ARENA_ALIGN), (int64_t)n);
+}
+
+/* Area behind area, that of numbers first. */
+static const Idx *place_open(Program *p, Piece **piece, uint32_t n)
+{
+    Ctx       *c = p->c;
+    const Idx *unit = idx_const(c->arith, ARENA_ALIGN), *end = idx_const(c->arith, 0);
+    uint64_t   begin = p->arena_first;
+
+    for (uint32_t i = 0; i < n; i++)
+        find_unit(c, piece[i]);
+    for (uint32_t i = 0, k; i < n || begin; i += k, begin = 0) {
+        k = with_unit(piece + i, n - i, unit);
+        uint64_t top = place_best(p, piece + i, k, begin, 0);
+        for (uint32_t j = i; j < i + k; j++)
+            piece[j]->root->open.offset =
+                idx_add(c->arith, end, in_units(c, unit, piece[j]->offset));
+        end = idx_add(c->arith, end, in_units(c, unit, top));
+        unit = i + k < n ? piece[i + k]->unit : NULL;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        piece[i]->root->offset = (uint64_t)idx_usual(piece[i]->root->open.offset);
+    return end;
+}
+
+uint64_t memory_plan(Program *p, uint64_t *floor, const Idx **form)
+{
+    Piece  **piece = NEW_ARRAY(p->c->arena, Piece *, p->slots.n + 1);
+    uint32_t n;
+    uint64_t top;
 
     resolve(p);
     n = find_pieces(p, piece);
     for (uint32_t i = 0; i < n; i++)
         extend_lives(piece[i]);
     *floor = p->arena_first + lower_bound(p, piece, n);
-    for (uint32_t i = 0; i < COUNT(orders); i++) {
-        qsort(piece, n, sizeof *piece, orders[i]);
-        uint64_t top = place_all(p, piece, n);
-        if (i == 0 || top < least)
-            least = top, best = i;
-        if (least == *floor)
-            return least;
-    }
-    qsort(piece, n, sizeof *piece, orders[best]);
-    return place_all(p, piece, n);
+    *form = p->open ? place_open(p, piece, n) : NULL;
+    if (p->open)
+        return (uint64_t)idx_usual(*form);
+    top = place_best(p, piece, n, p->arena_first, *floor);
+    for (uint32_t i = 0; i < n; i++)
+        piece[i]->root->offset = piece[i]->offset;
+    return top;
 }

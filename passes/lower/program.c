@@ -13,50 +13,6 @@
 
 #include <string.h>
 
-/* Bytes of a tensor with its halo, and from the first cell to cell 0 of the interior; for the
- * largest sizes of symbolic dimensions. */
-static void type_bytes(Ctx *c, const Type *t, uint64_t *bytes, uint64_t *origin)
-{
-    Buffer  b = {.dtype = t->dtype, .ndim = t->n, .extent = t->dims, .halo = t->halo};
-    int64_t elems = 1, first = 0;
-
-    if (!buffer_size_most(c, &b, &elems, &first))
-        elems = 0;
-    *bytes = (uint64_t)elems * dtype_bytes(t->dtype);
-    *origin = (uint64_t)first * dtype_bytes(t->dtype);
-}
-
-Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const char *name)
-{
-    Slot *s = NEW(p->c->arena, Slot);
-
-    *s = (Slot){
-        .place = place, .index = index, .type = t, .name = name, .first = p->at, .last = p->at};
-    type_bytes(p->c, t, &s->bytes, &s->origin);
-    vec_push(p->c->arena, &p->slots, s);
-    return s;
-}
-
-Slot *slot_root(const Slot *s, uint64_t *at)
-{
-    *at = 0;
-    for (; s->in; s = s->in)
-        *at += s->at;
-    return (Slot *)(uintptr_t)s;
-}
-
-void slot_touch(Program *p, Slot *s)
-{
-    for (;; s = s->in) {
-        if (p->at < s->first)
-            s->first = p->at;
-        if (p->at > s->last)
-            s->last = p->at;
-        if (s->kind != SLOT_SLICE)
-            break;
-    }
-}
-
 Values *values_new(Program *p, uint32_t n)
 {
     Values *v = NEW(p->c->arena, Values);
@@ -250,14 +206,11 @@ Value copied(Program *p, ValueScope *s, Value from, const char *name, Loc loc)
 /* ---- parts of one memory: what plan_views left outside of kernels ---------------------------- */
 
 /* Can all of a value's memory become a part of another? */
-static bool can_be_part(Ctx *c, const Value *v)
+static bool can_be_part(Program *p, const Value *v)
 {
     const Slot *s = v->slot;
-    uint64_t    bytes, origin;
 
-    type_bytes(c, v->type, &bytes, &origin);
-    return s->place == PLACE_ARENA && !s->in && s->kind != SLOT_CARRIED && s->bytes == bytes &&
-           s->origin == origin;
+    return s->place == PLACE_ARENA && !s->in && s->kind != SLOT_CARRIED && slot_fits(p, s, v->type);
 }
 
 static bool emit_join(Program *p, ValueScope *s, const Expr *e, Value *out)
@@ -265,11 +218,12 @@ static bool emit_join(Program *p, ValueScope *s, const Expr *e, Value *out)
     const Values *v = values_of(s, call_arg(e, 0));
     Slot         *whole = slot_new(p, PLACE_ARENA, 0, e->type, "concatenate");
     uint64_t      at = 0;
+    const Idx    *way = idx_const(p->c->arith, 0);
 
     whole->kind = SLOT_JOINED;
     for (uint32_t i = 0; i < v->n; i++) {
         Slot *part = v->at[i].slot;
-        if (!can_be_part(p->c, &v->at[i])) {
+        if (!can_be_part(p, &v->at[i])) {
             if (v->at[i].type->halo)
                 return error_at(p->c, E_PASS, e->loc, "operand %u cannot lie in the result", i);
             part = copied(p, s, v->at[i], "copy", e->loc).slot;
@@ -279,10 +233,14 @@ static bool emit_join(Program *p, ValueScope *s, const Expr *e, Value *out)
         part->in = whole;
         part->at = at;
         at += part->bytes;
+        if (p->open) {
+            part->open.at = way;
+            way = idx_add(p->c->arith, way, part->open.bytes);
+        }
         if (part->first < whole->first)
             whole->first = part->first;
     }
-    if (at != whole->bytes)
+    if (at != whole->bytes || (p->open && way != whole->open.bytes))
         return error_at(p->c, E_PASS, e->loc, "the operands of this view are not its parts");
     *out = (Value){whole, e->type};
     return true;
@@ -294,14 +252,20 @@ static bool emit_slice(Program *p, const Expr *e, Value from, Value *out)
     Buffer      b = {.dtype = t->dtype, .ndim = t->n, .extent = t->dims, .halo = t->halo};
     Slot       *part = slot_new(p, PLACE_ARENA, 0, e->type, "slice");
     int64_t     begin[TE_MAX_AXES], at = 0, step;
-    const Idx  *stride[TE_MAX_AXES];
+    const Idx  *stride[TE_MAX_AXES], *way = idx_const(p->c->arith, 0);
 
     buffer_strides(p->c, &b, stride);
     if (!slice_begin(p->c, e, begin))
         return error_at(p->c, E_PASS, e->loc, "a slice with steps is no view");
-    for (uint32_t i = 0; i < t->n; i++)
+    for (uint32_t i = 0; i < t->n; i++) {
         if (idx_is_const(stride[i], &step))
             at += begin[i] * step;
+        way = idx_add(p->c->arith, way, idx_mulc(p->c->arith, stride[i], begin[i]));
+    }
+    if (p->open) {
+        part->open.at = idx_mulc(p->c->arith, way, dtype_bytes(t->dtype));
+        at = idx_usual(way);
+    }
     part->kind = SLOT_SLICE;
     part->in = from.slot;
     part->at = (uint64_t)at * dtype_bytes(t->dtype);
@@ -383,7 +347,8 @@ static Value part_of_round(Program *p, Value whole, const Type *t, const Idx *ro
     s->kind = SLOT_ROUND;
     s->in = whole.slot;
     s->step = s->bytes;
-    if (s->bytes * (uint64_t)rounds->hi != whole.slot->bytes)
+    s->open.step = s->open.bytes;
+    if (!slot_makes_up(p, s, rounds, whole.slot))
         BUG("the parts of a batch are not its rounds");
     return (Value){s, t};
 }
@@ -396,10 +361,11 @@ static void emit_result(Program *p, ValueScope *in, Value from, Value whole, con
     Slot *s = from.slot;
 
     if (s->place == PLACE_ARENA && s->kind == SLOT_OWN && !s->in && !s->type->halo &&
-        s->bytes * (uint64_t)rounds->hi == whole.slot->bytes) {
+        slot_makes_up(p, s, rounds, whole.slot)) {
         s->kind = SLOT_ROUND;
         s->in = whole.slot;
         s->step = s->bytes;
+        s->open.step = s->open.bytes;
         return;
     }
     item_copy(p, in, from, part_of_round(p, whole, from.type, rounds), loc);
@@ -464,6 +430,14 @@ static bool can_be_dims(const Program *p, const Value *v)
            !s->type->halo && dtype_eq(s->type->dtype, DT_I64);
 }
 
+static bool no_bound(Program *p, const Atom *dim, Loc loc)
+{
+    error_at(p->c, E_DIM, loc, "values of the run decide dimension '%s', which has no upper bound",
+             dim->name);
+    diag_hint(p->c->diags, "give it one, such as --dim %s=0..4096", dim->name);
+    return false;
+}
+
 /* Main's cells for these dimensions: of a function that is called again, the same. */
 static bool find_cells(Program *p, Dims dims, Loc loc, uint32_t *cell)
 {
@@ -480,6 +454,8 @@ static bool find_cells(Program *p, Dims dims, Loc loc, uint32_t *cell)
     for (uint32_t i = 0; i < dims.n; i++, p->ncells++) {
         if (!idx_is_atom(dims.at[i], &dim))
             continue;
+        if (atom_is_open(dim))
+            return no_bound(p, dim, loc);
         for (uint32_t k = 0; k < p->bound.n; k++)
             if (p->bound.at[k].dim == dim)
                 return error_at(p->c, E_DIM, loc, "dimension '%s' is bound twice", dim->name);

@@ -213,11 +213,17 @@ static uint64_t touched(const Item *it)
     return n;
 }
 
-static bool on_a_line(const Slot *s)
+static bool on_a_line(Ctx *c, const Slot *s)
 {
     uint64_t    at;
     const Slot *root = slot_root(s, &at);
+    int64_t     rest;
 
+    if (root->open.offset && /* that itself is on one */
+        (!idx_is_const(idx_modc(c->arith, slot_way(c, s), CACHE_LINE), &rest) || rest ||
+         (s->open.step &&
+          (!idx_is_const(idx_modc(c->arith, s->open.step, CACHE_LINE), &rest) || rest))))
+        return false;
     return root->place == PLACE_ARENA && (root->offset + at + s->origin) % CACHE_LINE == 0 &&
            s->step % CACHE_LINE == 0;
 }
@@ -250,7 +256,7 @@ static void stream_results(Storage *x)
 
         for (uint32_t j = 0; it->kind == ITEM_CALL && j < it->nout; j++)
             if (touched(it) <= most || it->out[j].slot->bytes <= least ||
-                !on_a_line(it->out[j].slot))
+                !on_a_line(x->c, it->out[j].slot))
                 find(x, it->kernel)->out[j].to = NULL;
     }
     for (uint32_t i = 0; i < x->n; i++)

@@ -104,6 +104,15 @@ static const Prim *flat_prim(Ctx *c, void *user, const Prim *p)
     return prim_loadv(c, b, &at, p->dtype.lanes, p->u.load.mask);
 }
 
+/* Of a size that only a run knows, with no bound. */
+static bool is_open(const Buffer *b)
+{
+    for (uint32_t d = 0; d < b->ndim; d++)
+        if (idx_is_open(b->extent[d]))
+            return true;
+    return false;
+}
+
 static const Stmt *flat_alloc(Flatten *x, const Stmt *s)
 {
     Ctx          *c = x->c;
@@ -119,9 +128,12 @@ static const Stmt *flat_alloc(Flatten *x, const Stmt *s)
     }
     int64_t    bytes = elems * dtype_bytes(b->dtype);
     const Idx *cells = idx_const(c->arith, elems - origin);
+    bool       open = is_open(b);
     Buffer     n = *f;
-    n.extent = DUP_ARRAY(c->arena, &cells, 1); /* of symbolic dimensions, the largest */
-    if (b->scope != SCOPE_ARENA && bytes <= STACK_LIMIT && x->stack + bytes <= STACK_TOTAL) {
+    if (!open)
+        n.extent = DUP_ARRAY(c->arena, &cells, 1); /* of symbolic dimensions, the largest */
+    if (b->scope != SCOPE_ARENA && !open && bytes <= STACK_LIMIT &&
+        x->stack + bytes <= STACK_TOTAL) {
         x->stack += bytes;
         n.scope = SCOPE_STACK;
         n.align = 64;
