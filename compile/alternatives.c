@@ -217,6 +217,20 @@ bool compile_largest(Ctx *c, const CompileOptions *o, CompileOptions *out)
     return true;
 }
 
+static bool open_bucket(Ctx *c, const Plan *p)
+{
+    uint32_t i = 0;
+
+    while (!atom_is_open(p->symbols.at[i]))
+        i++;
+    error_at(c, E_UNSUPPORTED, NO_LOC,
+             "dimension '%s' has no upper bound, which a model with shape buckets needs",
+             p->symbols.at[i]->name);
+    diag_hint(c->diags, "give it one: --dim %s=%lld..512", p->symbols.at[i]->name,
+              (long long)p->symbols.at[i]->lo);
+    return false;
+}
+
 static bool make_one(Ctx *c, Compiled *k, const Alternative *a, CompileOptions *o, Compiled *out)
 {
     Plan *p;
@@ -229,6 +243,8 @@ static bool make_one(Ctx *c, Compiled *k, const Alternative *a, CompileOptions *
     if (!compile_import(c, out) || !compile_graph(c, out) || !compile_plan(c, out) ||
         !compile_weights(c, out) || diag_errors(c->diags))
         return false;
+    if (k->o->buckets.n && out->plan->arena)
+        return open_bucket(c, out->plan);
     p = DUP_ARRAY(c->arena, out->plan, 1);
     p->level = a->level;
     p->ndims = k->o->buckets.n;

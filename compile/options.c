@@ -289,12 +289,16 @@ bool set_shapes(OptionParser *p, const Option *row, UNUSED void *field, const ch
     return true;
 }
 
-/* `8`, or the bounds `1..64` */
+/* `8`, or the bounds `1..64`, `1..` */
 static bool parse_size(OptionParser *p, const char *text, ImportDim *out)
 {
     const char *dots = strstr(text, "..");
     const char *first = dots ? arena_printf(p->a, "%.*s", (int)(dots - text), text) : text;
 
+    if (dots && !dots[2]) {
+        out->hi = DIM_OPEN;
+        return parse_int(first, 0, DIM_OPEN - 1, &out->lo);
+    }
     return parse_int(first, dots ? 0 : 1, INT64_MAX, &out->lo) &&
            parse_int(dots ? dots + 2 : first, out->lo, dots ? INT32_MAX : INT64_MAX, &out->hi);
 }
@@ -312,10 +316,8 @@ bool set_dim(OptionParser *p, const Option *row, UNUSED void *field, const char 
 
     if (!equals || equals == argument || !parse_size(p, equals + 1, &dim)) {
         option_wrong(p, row, argument,
-                     "a name and a value from 1, such as 'N=8', or bounds, such as 'N=1..64'");
-        if (str_ends(argument, ".."))
-            diag_hint(p->d, "memory is made for the largest size: give one, such as '%s512'",
-                      argument);
+                     "a name and a value from 1, such as 'N=8', or bounds, such as 'N=1..64' or "
+                     "'N=1..'");
         return false;
     }
     dim.name = arena_printf(p->a, "%.*s", (int)(equals - argument), argument);

@@ -17,7 +17,8 @@ static bool size_input(Session *s, tvmcc_tensor_info *t)
 {
     Diags       *d = s->driver->diags;
     const Array *v = array_find(s->given, s->ngiven, t->name);
-    bool         fits = v && session_same_type(t, v) && v->ndim == t->ndim && v->data.n <= t->bytes;
+    bool         fits =
+        v && session_same_type(t, v) && v->ndim == t->ndim && (!t->bytes || v->data.n <= t->bytes);
 
     if (!v) {
         diag_error(d, E_RUN, NO_LOC, "the size of input '%s' is for the run to say: %s", t->name,
@@ -99,6 +100,46 @@ static void *const *arguments(Session *s, uint32_t n, const tvmcc_tensor_info *w
     return out;
 }
 
+int64_t session_arena_bytes(Session *s, uint32_t threads)
+{
+    const void **in;
+    int64_t      n;
+
+    if (!s->sizes)
+        return (int64_t)tvmrt_arena_bytes(s->info, threads);
+    in = NEW_ARRAY(s->driver->arena, const void *, s->info->ninputs + 1);
+    for (uint32_t i = 0; i < s->info->ninputs; i++)
+        in[i] = &s->in_values[i];
+    n = tvmrt_run_bytes(s->sizes, in, threads);
+    if (n < 0)
+        session_shape_error(s);
+    return n < 0 ? -1 : n;
+}
+
+static int32_t run_with_room(Session *s)
+{
+    for (uint32_t i = 0; i < s->info->noutputs; i++)
+        s->out_values[i].bytes = s->out_memory[i].n;
+    return s->info->run(s->in_args, s->out_args, &s->params);
+}
+
+/* Where an output has no largest size, its memory grows to what the run asked for. */
+static bool more_room(Session *s)
+{
+    for (uint32_t i = 0; i < s->info->noutputs; i++) {
+        size_t n = s->out_values[i].bytes;
+
+        if (!is_dynamic(&s->dynamic->outputs[i]) || n <= s->out_memory[i].n)
+            continue;
+        guard_free(&s->out_memory[i]);
+        if (!guard_new(&s->out_memory[i], n, 64))
+            return diag_error(s->driver->diags, E_RUN, NO_LOC, "no memory for '%s', %zu bytes",
+                              s->info->outputs[i].name, n);
+        s->out[i] = s->out_values[i].data = s->out_memory[i].at;
+    }
+    return true;
+}
+
 int32_t session_run_dynamic(Session *s)
 {
     const tvmcc_model_info *was = s->dynamic;
@@ -109,9 +150,9 @@ int32_t session_run_dynamic(Session *s)
         s->out_args =
             arguments(s, was->noutputs, was->outputs, s->info->outputs, s->out_values, s->out);
     }
-    for (uint32_t i = 0; i < was->noutputs; i++)
-        s->out_values[i].bytes = was->outputs[i].bytes;
-    int32_t rc = s->info->run(s->in_args, s->out_args, &s->params);
+    int32_t rc = run_with_room(s);
+    if (rc == TVMCC_E_CAPACITY && s->sizes && more_room(s))
+        rc = run_with_room(s);
     for (uint32_t i = 0; rc == 0 && i < was->noutputs; i++)
         if (is_dynamic(&was->outputs[i])) {
             out[i].dims = s->out_values[i].dims;
@@ -159,6 +200,14 @@ static Loc place_of(const Sizes *z, uint32_t input)
     return v ? (Loc){.file = v->file} : NO_LOC;
 }
 
+/* `1..64`, `1..` */
+static const char *bounds_text(Arena *a, const Atom *dim)
+{
+    return atom_is_open(dim)
+               ? arena_printf(a, "%lld..", (long long)dim->lo)
+               : arena_printf(a, "%lld..%lld", (long long)dim->lo, (long long)dim->hi);
+}
+
 /* False with an error: the size is none that the dimension can have. */
 static bool take_size(Sizes *z, uint32_t input, uint32_t k, int64_t size, uint32_t dim)
 {
@@ -171,9 +220,9 @@ static bool take_size(Sizes *z, uint32_t input, uint32_t k, int64_t size, uint32
     if (rest % x->t[0].coef == 0 && n >= a->lo && n <= a->hi)
         return true;
     return diag_error(z->s->driver->diags, E_RUN, place_of(z, input),
-                      "dimension %u of input '%s' is %lld, which is no %s with %s in %lld..%lld", k,
+                      "dimension %u of input '%s' is %lld, which is no %s with %s in %s", k,
                       z->p->in[input].name, (long long)size, dim_text(z->s->c, x), a->name,
-                      (long long)a->lo, (long long)a->hi);
+                      bounds_text(z->s->driver->arena, a));
 }
 
 /* What follows from those: `N = 3, T = 5`. */

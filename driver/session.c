@@ -67,6 +67,11 @@ static bool as_program(const Session *s)
     return o->per_layer || o->emulator || o->cc;
 }
 
+static void *sizes_of(Session *s, const Compiled *k)
+{
+    return k->backend->jit_symbol(s->jit, intern_printf(s->c->strings, "%s_sizes", k->entry));
+}
+
 static bool open_model(Session *s)
 {
     Compiled *k = &s->job.k;
@@ -95,6 +100,11 @@ static bool open_model(Session *s)
         BUG("the entry point of the model was lost");
     memcpy(&info, &sym, sizeof sym);
     s->info = info();
+    if ((sym = k->plan->arena ? sizes_of(s, k) : NULL)) {
+        const tvmcc_size_info *(*sizes)(void);
+        memcpy(&sizes, &sym, sizeof sym);
+        s->sizes = sizes();
+    }
     s->params.weights = k->weights.at;
     s->params.weights_bytes = k->weights.n;
     return true;
@@ -138,6 +148,7 @@ static bool open_product(Session *s, const char *path)
     if (rc)
         return diag_error(s->driver->diags, E_RUN, (Loc){.file = path}, "%s", s->model.error);
     s->info = s->model.info;
+    s->sizes = tvmrt_sizes(&s->model);
     s->params.weights = s->model.weights;
     s->params.weights_bytes = s->model.weights_bytes;
     return true;
@@ -349,7 +360,10 @@ bool session_open(Session *s)
     uint32_t threads = s->remote ? 1 : o->threads ? o->threads : tvmrt_cpu_count();
     s->params.struct_bytes = sizeof s->params;
     s->params.threads = threads;
-    s->params.arena_bytes = tvmrt_arena_bytes(info, threads);
+    int64_t arena = session_arena_bytes(s, threads);
+    if (s->sizes && arena < 0)
+        return false;
+    s->params.arena_bytes = (size_t)arena;
     if (!guard_new(&s->arena, s->params.arena_bytes, 64))
         return diag_error(driver->diags, E_RUN, NO_LOC, "no memory for the arena, %zu bytes",
                           s->params.arena_bytes);

@@ -33,6 +33,7 @@ typedef struct {
     const tvmcc_model_info *whole;     /* of shape buckets: what `info` was chosen from; or NULL */
     int64_t                *wanted;    /* sizes of its dimensions */
     const tvmcc_model_info *dynamic;   /* of sizes that a run decides: what `info` was; or NULL */
+    const tvmcc_size_info  *sizes;     /* .. on which the arena depends; or NULL */
     tvmcc_value            *in_values, *out_values;
     void *const *in_args, *const *out_args;
     TextList labels; /* names of classes, of session_labels */
@@ -103,6 +104,8 @@ void session_cut(Session *s);
 
 /* s->info tells the sizes of the given inputs. */
 bool session_dynamic(Session *s);
+/* Bytes of arena for the given inputs; -1: there is no such run, an error is recorded. */
+int64_t session_arena_bytes(Session *s, uint32_t threads);
 /* A run, with its status; s->info tells the sizes of the outputs then. */
 int32_t session_run_dynamic(Session *s);
 /* False, with an error: which of the sizes that a run was given, or made, is none it can have. */

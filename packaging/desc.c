@@ -33,7 +33,9 @@ static const char *shape_text(Ctx *c, const Plan *p, const Type *t)
 
         for (uint32_t k = 0; k < t->n; k++)
             if (idx_uses(t->dims[k], a)) {
-                str_printf(&s, ", %s in %lld..%lld", a->name, (long long)a->lo, (long long)a->hi);
+                str_printf(&s, ", %s in %lld..", a->name, (long long)a->lo);
+                if (!atom_is_open(a))
+                    str_printf(&s, "%lld", (long long)a->hi);
                 break;
             }
     }
@@ -47,12 +49,15 @@ static bool desc_tensor(Ctx *c, const Plan *p, const PlanIO *io, const Param *pa
     int64_t    *dims = NEW_ARRAY(c->arena, int64_t, t->n ? t->n : 1);
     int64_t    *most = NEW_ARRAY(c->arena, int64_t, t->n ? t->n : 1);
     uint64_t    bytes = dtype_bytes(t->dtype);
-    bool        dynamic = false;
+    bool        dynamic = false, open = false;
 
     for (uint32_t i = 0; i < t->n; i++) {
-        if (t->dims[i]->hi < 0 || !checked_mul(bytes, (uint64_t)t->dims[i]->hi, &bytes))
+        int64_t size = idx_usual(t->dims[i]);
+
+        if (size < 0 || !checked_mul(bytes, (uint64_t)size, &bytes))
             return error_at(c, E_DIM, NO_LOC, "dimension %u of '%s' is too large", i, io->name);
-        most[i] = t->dims[i]->hi;
+        most[i] = idx_is_open(t->dims[i]) ? -1 : size;
+        open = open || most[i] < 0;
         if (!type_dim(t, i, &dims[i])) {
             dims[i] = -1;
             dynamic = true;
@@ -67,7 +72,7 @@ static bool desc_tensor(Ctx *c, const Plan *p, const PlanIO *io, const Param *pa
         .dims = dims,
         .most = most,
         .shape = dynamic ? shape_text(c, p, t) : NULL,
-        .bytes = bytes,
+        .bytes = open ? 0 : bytes,
         .align = tensor_align(io, param),
         .layout = io->layout,
         .state = io->state,
@@ -112,17 +117,17 @@ static bool desc_alternatives(Ctx *c, const Plan *p, ModelDesc *m)
             sizes[k] = p->dims[k].size;
         *d = (AltDesc){.target = p->target->text,
                        .sizes = sizes,
-                       .arena_shared = p->arena_bytes,
-                       .arena_private = p->private_bytes,
+                       .arena_shared = p->arena ? 0 : p->arena_bytes,
+                       .arena_private = p->arena ? 0 : p->private_bytes,
                        .weights_bytes = p->weights_alone};
         if (!desc_tensors(c, p, &d->in, &d->out))
             return false;
         if (m->nalts++ % nb == 0)
             str_printf(&targets, "%s%s", targets.n ? "; " : "", p->target->text);
-        if (p->arena_bytes > m->arena_shared)
-            m->arena_shared = p->arena_bytes;
-        if (p->private_bytes > m->arena_private)
-            m->arena_private = p->private_bytes;
+        if (d->arena_shared > m->arena_shared)
+            m->arena_shared = d->arena_shared;
+        if (d->arena_private > m->arena_private)
+            m->arena_private = d->arena_private;
     }
     m->targets = targets.at;
     return true;
@@ -138,6 +143,28 @@ static void name_kernels(Ctx *c, const Plan *first, ModelDesc *m)
             vec_push(c->arena, &names, p->kernels[i].func->name);
     m->nkernel_names = names.n;
     m->kernel_names = names.at;
+}
+
+static const char *form_text(Ctx *c, const Idx *x)
+{
+    StrBuf s = strbuf(c->arena);
+
+    dim_print(x, &s);
+    return s.at;
+}
+
+/* What the caller is told instead of the size of its arena. */
+static void desc_open(Ctx *c, const Plan *p, ModelDesc *m)
+{
+    const char **names = NEW_ARRAY(c->arena, const char *, p->symbols.n + 1);
+
+    for (uint32_t i = 0; i < p->symbols.n; i++)
+        names[i] = p->symbols.at[i]->name;
+    m->nopen_dims = p->symbols.n;
+    m->open_dims = names;
+    m->shared_form = form_text(c, p->arena);
+    m->private_form = form_text(c, p->scratch);
+    m->arena_shared = m->arena_private = 0;
 }
 
 ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
@@ -172,6 +199,8 @@ ModelDesc *desc_of_plan(Ctx *c, const Plan *p)
         return NULL;
     if ((first->next || first->level || first->ndims) && !desc_alternatives(c, first, m))
         return NULL;
+    if (p->arena)
+        desc_open(c, p, m);
     if (!m->nalts)
         m->steps = desc_steps(c, p, &m->nsteps);
     return desc_finish(c->diags, c->arena, m) ? m : NULL;

@@ -169,13 +169,14 @@ static void tensor_macros(Arena *a, StrBuf *s, const ModelDesc *m, const char *s
     str_printf(s, "#define %s_INDEX %u\n", prefix, index);
     str_printf(s, "#define %s_NDIM %u\n", prefix, t->ndim);
     for (uint32_t i = 0; i < t->ndim; i++)
-        if (t->dims[i] < 0)
+        if (t->dims[i] < 0 && t->most[i] >= 0)
             str_printf(s, "#define %s_DIM%u_MAX %" PRId64 "\n", prefix, i, t->most[i]);
-        else
+        else if (t->dims[i] >= 0)
             str_printf(s, "#define %s_DIM%u %" PRId64 "\n", prefix, i, t->dims[i]);
     if (!t->shape)
         str_printf(s, "#define %s_ELEMS %" PRIu64 "\n", prefix, elems);
-    str_printf(s, "#define %s_BYTES%s %" PRIu64 "\n", prefix, t->shape ? "_MAX" : "", t->bytes);
+    if (!t->shape || t->bytes)
+        str_printf(s, "#define %s_BYTES%s %" PRIu64 "\n", prefix, t->shape ? "_MAX" : "", t->bytes);
     str_printf(s, "#define %s_DTYPE \"%s\"\n", prefix, dtype_name(a, t));
     str_printf(s, "#define %s_ALIGN %u\n", prefix, t->align);
     if (t->layout) {
@@ -201,13 +202,10 @@ static void about_macros(StrBuf *s, const ModelDesc *m)
     str_printf(s, "\"\n#define %s_MACS %" PRId64 "\n", u, m->macs);
 }
 
-static void model_macros(StrBuf *s, const ModelDesc *m)
+static void arena_macros(StrBuf *s, const ModelDesc *m)
 {
     const char *u = m->upper;
 
-    str_printf(s, "#define %s_ABI %d\n", u, 1);
-    str_printf(s, "#define %s_INPUTS %u\n", u, m->nin);
-    str_printf(s, "#define %s_OUTPUTS %u\n", u, m->nout);
     str_printf(s, "#define %s_ARENA_SHARED_BYTES %" PRIu64 "\n", u, m->arena_shared);
     str_printf(s, "#define %s_ARENA_PRIVATE_BYTES %" PRIu64 "\n", u, m->arena_private);
     str_printf(s,
@@ -215,6 +213,42 @@ static void model_macros(StrBuf *s, const ModelDesc *m)
                "    (TVMCC_SIZE_OF(%s_ARENA_SHARED_BYTES) + TVMCC_SIZE_OF(threads) * "
                "%s_ARENA_PRIVATE_BYTES)\n",
                u, u, u);
+}
+
+/* Where a dimension has no upper bound: the order of dims in <entry>_arena_bytes. */
+static void open_macros(StrBuf *s, const ModelDesc *m)
+{
+    str_printf(s, "#define %s_DIMS %u\n", m->upper, m->nopen_dims);
+    for (uint32_t i = 0; i < m->nopen_dims; i++)
+        str_printf(s, "#define %s_DIM_%s %u\n", m->upper, m->open_dims[i], i);
+}
+
+static void open_prototypes(StrBuf *s, const ModelDesc *m)
+{
+    const char *e = m->entry;
+
+    str_printf(s, "\n/* Bytes of arena of a run where dims[%s_DIMS] are", m->upper);
+    for (uint32_t i = 0; i < m->nopen_dims; i++)
+        str_printf(s, "%s %s", i ? "," : "", m->open_dims[i]);
+    str_printf(s,
+               "; a code of\n * tvmcc/abi.h where a run ends with it.  %s_sizes() tells which "
+               "sizes of inputs they are. */\n"
+               "int64_t %s_arena_bytes(const int64_t *dims, uint32_t threads);\n"
+               "const tvmcc_size_info *%s_sizes(void);\n",
+               e, e, e);
+}
+
+static void model_macros(StrBuf *s, const ModelDesc *m)
+{
+    const char *u = m->upper;
+
+    str_printf(s, "#define %s_ABI %d\n", u, 1);
+    str_printf(s, "#define %s_INPUTS %u\n", u, m->nin);
+    str_printf(s, "#define %s_OUTPUTS %u\n", u, m->nout);
+    if (m->shared_form)
+        open_macros(s, m);
+    else
+        arena_macros(s, m);
     str_printf(s, "#define %s_ARENA_ALIGN %u\n", u, m->arena_align);
     str_printf(s, "#define %s_WEIGHTS_BYTES %" PRIu64 "\n", u, m->weights_bytes);
     if (m->weights_mode == WEIGHTS_EXTERN)
@@ -337,10 +371,11 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
     else if (m->weights_mode != WEIGHTS_FILE) {
         str_printf(
             s,
-            "\n/* One thread; arena: %s_ARENA_BYTES(1) bytes aligned to %s_ARENA_ALIGN. */\n"
+            "\n/* One thread; arena: %s%s bytes aligned to %s_ARENA_ALIGN. */\n"
             "int32_t %s_run(const %s_inputs *inputs, const %s_outputs *outputs, void *arena);"
             "\n",
-            u, u, e, e, e);
+            m->shared_form ? e : u, m->shared_form ? "_arena_bytes(dims, 1)" : "_ARENA_BYTES(1)", u,
+            e, e, e);
     }
     str_printf(s,
                "\n/* Threads, weights and devices as params say; 0 or a code of tvmcc/abi.h. */\n"
@@ -349,6 +384,8 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
                e, e, e, (int)strlen(e) + 16, "");
     if (m->nbucket_dims)
         bucket_prototypes(s, m);
+    if (m->shared_form)
+        open_prototypes(s, m);
     if (m->cpu_tested)
         str_printf(
             s,
@@ -365,6 +402,8 @@ static void prototypes(StrBuf *s, const ModelDesc *m)
             u, e, u, e, u);
     else if (m->weights_mode != WEIGHTS_FILE && m->weights_bytes && m->pointer_bits)
         str_printf(s, "\nextern const unsigned char %s_weights[];\n", e);
+    if (m->shared_form)
+        return;
     str_printf(s,
                "\n/* %s_DEFINE_ARENA(memory); defines a static arena for one thread. */\n"
                "#define %s_DEFINE_ARENA(id) %s_DEFINE_ARENA_FOR(id, 1)\n"
@@ -425,7 +464,9 @@ static void renames(StrBuf *s, const ModelDesc *m, const char *hash)
                {"open", m->state_bytes != 0},
                {"close", m->state_bytes != 0},
                {"select", m->nbucket_dims != 0},
-               {"run_bucket", m->nbucket_dims != 0}};
+               {"run_bucket", m->nbucket_dims != 0},
+               {"arena_bytes", m->shared_form != NULL},
+               {"sizes", m->shared_form != NULL}};
 
     str_add(
         s,
@@ -588,10 +629,14 @@ Bytes metadata_text(Arena *a, const ModelDesc *m)
     str_add(&s, "{\n  \"abi\": 1,\n");
     if (m->nalts)
         json_alternatives(&s, m);
-    str_printf(&s,
-               "  \"arena\": {\"align\": %u, \"floor\": %" PRIu64 ", \"private\": %" PRIu64
-               ", \"shared\": %" PRIu64 "},\n",
-               m->arena_align, m->arena_floor, m->arena_private, m->arena_shared);
+    str_printf(&s, "  \"arena\": {\"align\": %u, \"floor\": %" PRIu64 ", \"private\": %" PRIu64,
+               m->arena_align, m->arena_floor, m->arena_private);
+    if (m->shared_form)
+        str_printf(&s, ", \"private_form\": \"%s\"", m->private_form);
+    str_printf(&s, ", \"shared\": %" PRIu64, m->arena_shared);
+    if (m->shared_form)
+        str_printf(&s, ", \"shared_form\": \"%s\"", m->shared_form);
+    str_add(&s, "},\n");
     json_sha(&s, "build_id", m->build_id);
     json_pair(&s, "entry", m->entry);
     json_pair(&s, "header", header_hash(a, m));

@@ -40,9 +40,9 @@ typedef struct {
     uint16_t       lanes;      /* 1 */
     uint32_t       ndim;
     const int64_t *dims;  /* -1: known at run time */
-    const int64_t *most;  /* ... then at most; NULL where that is not known */
+    const int64_t *most;  /* ... then at most, or -1; NULL where that is not known */
     const char    *shape; /* `[N, 16], N in 1..64` of a tvmcc_value; NULL: dims say it */
-    uint64_t       bytes; /* at most */
+    uint64_t       bytes; /* at most; 0: there is no bound */
     uint32_t       align;
     bool           quantized;
     double         scale;
@@ -84,7 +84,11 @@ typedef struct {
     uint32_t    nin, nout;
     TensorDesc *in, *out;
     uint64_t    arena_shared, arena_private; /* arena = shared + threads * private */
-    uint32_t    arena_align;
+    /* Of an open plan these are 0: forms over the dimensions that <entry>_arena_bytes takes. */
+    const char        *shared_form, *private_form; /* NULL: numbers */
+    uint32_t           nopen_dims;
+    const char *const *open_dims;
+    uint32_t           arena_align;
     uint64_t    state_bytes; /* 0: runs without a device; else the arena lies in its memory */
     uint64_t    weights_bytes;
     Sha256      weights_sha;

@@ -27,7 +27,7 @@
 
 /* Of the first version: later members are read where struct_bytes says they are there. */
 enum { INFO_BYTES = offsetof(tvmcc_model_info, nbuckets) };
-enum { TAR_BLOCK = 512, PATH_BYTES = 1024, NAME_BYTES = 128 };
+enum { TAR_BLOCK = 512, PATH_BYTES = 1024, NAME_BYTES = 128, MOST_DIMS = 64 };
 
 #if defined(__x86_64__)
 enum { MACHINE = 62 };
@@ -459,6 +459,43 @@ size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads)
                  __builtin_add_overflow(info->arena_shared, bytes, &bytes)))
         return SIZE_MAX;
     return bytes;
+}
+
+/* ---- dimensions without an upper bound ----------------------------------------------------------- */
+
+const tvmcc_size_info *tvmrt_sizes(const tvmrt_model *m)
+{
+    char symbol[NAME_BYTES + 8];
+    const tvmcc_size_info *(*sizes)(void);
+
+    if (!m || !m->handle || !m->info || strlen(m->info->name) >= NAME_BYTES)
+        return NULL;
+    snprintf(symbol, sizeof symbol, "%s_sizes", m->info->name);
+    *(void **)&sizes = dlsym(m->handle, symbol);
+    return sizes ? sizes() : NULL;
+}
+
+int64_t tvmrt_run_bytes(const tvmcc_size_info *sizes, const void *const *inputs, uint32_t threads)
+{
+    int64_t dims[MOST_DIMS];
+
+    if (!sizes || !inputs)
+        return TVMCC_E_NULL;
+    if (sizes->ndims > MOST_DIMS)
+        return TVMCC_E_MISMATCH;
+    for (uint32_t i = 0; i < sizes->ndims; i++) {
+        const tvmcc_dim_info *d = &sizes->dims[i];
+        const tvmcc_value    *v = inputs[d->input];
+        int64_t               n;
+
+        if (!v || !v->dims)
+            return TVMCC_E_NULL;
+        if (d->axis >= v->ndim || __builtin_sub_overflow(v->dims[d->axis], d->plus, &n) ||
+            n % d->times)
+            return TVMCC_E_SHAPE;
+        dims[i] = n / d->times;
+    }
+    return sizes->arena_bytes(dims, threads);
 }
 
 /* ---- shape buckets ------------------------------------------------------------------------------ */

@@ -239,15 +239,24 @@ static void export_params(Source *s, const Func *f, StrBuf *params, StrBuf *args
         str_add(params, "void");
 }
 
+static const char *export_type(Source *s, const Signature *sig)
+{
+    const AbiRecord *to = clike_result(sig);
+
+    return to ? arena_printf(s->c->arena, "const tvmcc_%s *", to->name)
+              : arena_printf(s->c->arena, "%s ", c_type(abi_dtype(sig->result)));
+}
+
 static void exports(Source *s, const TirModule *host, StrBuf *out)
 {
     for (uint32_t i = 0; i < host->nfuncs; i++) {
         const Func *f = host->funcs[i];
         StrBuf      params = strbuf(s->c->arena), args = strbuf(s->c->arena);
-        const char *type = f->sig->result == ABI_HANDLE ? "const tvmcc_model_info *" : "int32_t ";
+        const char *type;
 
         if (!is_exported(s, f))
             continue;
+        type = export_type(s, f->sig);
         export_params(s, f, &params, &args);
         for (int named = 0; named <= (s->header != NULL); named++) {
             const char *name =
@@ -358,13 +367,16 @@ static void head(Source *s, StrBuf *out)
         " *\n"
         " *     cc -std=c99 -O2%s%s -c <this file>\n"
         " *\n"
-        " * %s is how to call it.  A run takes %" PRIu64 " bytes of arena, which the caller "
+        " * %s is how to call it.  A run takes %s of arena, which the caller "
         "brings, and\n"
         " * some of the stack; there are %" PRIu64 " bytes of weights%s.  Nothing is allocated"
         ", nothing is\n"
         " * written but arena and outputs.",
         plain(s, p->model), plain(s, p->target->text), *options ? " " : "", options, file,
-        p->arena_bytes + p->private_bytes, p->weights_bytes,
+        p->arena
+            ? arena_printf(s->c->arena, "what %s_arena_bytes tells", s->o->entry)
+            : arena_printf(s->c->arena, "%" PRIu64 " bytes", p->arena_bytes + p->private_bytes),
+        p->weights_bytes,
         !p->weights_bytes || c_has_weights(s) ? "" : ", which are not in this file");
     if (s->libm.n)
         str_add(out, "\n * It calls of libm:");

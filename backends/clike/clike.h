@@ -48,6 +48,9 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
 
 /* ---- cpu.c: functions that call each other, of one program ------------------------------------- */
 
+/* The struct that an entry function gives the address of; NULL: it gives a number. */
+const AbiRecord *clike_result(const Signature *s);
+
 typedef struct ClikeProgram {
     Ctx                *c;
     const ClikeDialect *d;

@@ -133,14 +133,21 @@ static const char *abi_text(Clike *x, AbiType t)
     BUG("type %d of the ABI", (int)t);
 }
 
-/* What an entry function gives: an address is that of the model's info. */
+const AbiRecord *clike_result(const Signature *s)
+{
+    return s->result != ABI_HANDLE
+               ? NULL
+               : record_find(strcmp(s->name, "sizes") ? "model_info" : "size_info");
+}
+
 static const char *result_type(Clike *x, const Func *f)
 {
+    const AbiRecord *to = f->kind == FUNC_ENTRY ? clike_result(f->sig) : NULL;
+
     if (f->kind != FUNC_ENTRY)
         return "void ";
-    if (f->sig->result == ABI_HANDLE)
-        return arena_printf(x->c->arena, "const %s *",
-                            x->program->record(x->program->user, record_find("model_info")));
+    if (to)
+        return arena_printf(x->c->arena, "const %s *", x->program->record(x->program->user, to));
     return arena_printf(x->c->arena, "%s ", abi_text(x, f->sig->result));
 }
 

@@ -250,6 +250,30 @@ typedef struct tvmcc_model_info {
     const int64_t                        *bucket_sizes; /* [nbuckets][nbucket_dims] */
 } tvmcc_model_info;
 
+/* ---- dimensions without an upper bound -----------------------------------------------------------
+ */
+
+/* Dimension `axis` of input `input` is times * this one + plus. */
+typedef struct tvmcc_dim_info {
+    const char *name;
+    uint32_t    least, most; /* most 0: there is no bound */
+    uint32_t    input, axis;
+    uint32_t    times;
+    int32_t     plus;
+} tvmcc_dim_info;
+
+/* Bytes of arena that a run with these dimensions takes, or a code from above. */
+typedef int64_t (*tvmcc_arena_bytes_fn)(const int64_t *dims, uint32_t threads);
+
+/* What <model>_sizes() gives of a model whose arena depends on the dimensions of a run; others have
+ * no such function, and an arena of the size that tvmcc_model_info says. */
+typedef struct tvmcc_size_info {
+    uint32_t              struct_bytes;
+    uint32_t              ndims;
+    const tvmcc_dim_info *dims;
+    tvmcc_arena_bytes_fn  arena_bytes;
+} tvmcc_size_info;
+
 /* ---- the weights file --------------------------------------------------------------------- */
 
 /* First 64 bytes of a .weights file, little-endian; the data follow at once, so a mapped file has
@@ -411,6 +435,19 @@ TVMCC_AT(model_info, buckets, 208, 156);
 TVMCC_AT(model_info, bucket_dims, 216, 160);
 TVMCC_AT(model_info, bucket_sizes, 224, 164);
 TVMCC_SIZE(model_info, 232, 168);
+TVMCC_AT(dim_info, name, 0, 0);
+TVMCC_AT(dim_info, least, 8, 4);
+TVMCC_AT(dim_info, most, 12, 8);
+TVMCC_AT(dim_info, input, 16, 12);
+TVMCC_AT(dim_info, axis, 20, 16);
+TVMCC_AT(dim_info, times, 24, 20);
+TVMCC_AT(dim_info, plus, 28, 24);
+TVMCC_SIZE(dim_info, 32, 28);
+TVMCC_AT(size_info, struct_bytes, 0, 0);
+TVMCC_AT(size_info, ndims, 4, 4);
+TVMCC_AT(size_info, dims, 8, 8);
+TVMCC_AT(size_info, arena_bytes, 16, 12);
+TVMCC_SIZE(size_info, 24, 16);
 TVMCC_AT(weights_header, magic, 0, 0);
 TVMCC_AT(weights_header, data_bytes, 8, 8);
 TVMCC_AT(weights_header, reserved, 16, 16);

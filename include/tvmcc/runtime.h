@@ -101,6 +101,11 @@ uint32_t                tvmrt_buckets(const tvmcc_model_info *info);
 const tvmcc_model_info *tvmrt_bucket(const tvmcc_model_info *info, const int64_t *dims);
 /* Bytes of arena for that many threads; SIZE_MAX where size_t does not hold the number. */
 size_t tvmrt_arena_bytes(const tvmcc_model_info *info, uint32_t threads);
+/* Of a model whose arena depends on the dimensions of a run; NULL: it does not. */
+const tvmcc_size_info *tvmrt_sizes(const tvmrt_model *model);
+/* Bytes of arena for a run with these inputs, of which only the dims are read, or the code that it
+ * would end with. */
+int64_t tvmrt_run_bytes(const tvmcc_size_info *sizes, const void *const *inputs, uint32_t threads);
 
 /* ---- device/ ------------------------------------------------------------------------------ */
 

@@ -6,6 +6,9 @@ uint64_t io_bytes(const PlanIO *io)
 {
     int64_t n = 0;
 
+    for (uint32_t i = 0; i < io->type->n; i++)
+        if (idx_is_open(io->type->dims[i]))
+            return 0;
     return type_elems_most(io->type, &n) ? (uint64_t)n * dtype_bytes(io->type->dtype) : 1;
 }
 
@@ -46,10 +49,10 @@ const Prim *check_arena(Entry *e, Code *code, const Buffer *params, int64_t most
     set(e, code, threads, n);
     n = value_of(e, threads);
     fail_if(e, code, prim_lt(c, num(e, DT_U32, most), n), TVMCC_E_MISMATCH);
-    if (p->arena_bytes || p->private_bytes)
+    if (p->arena || p->arena_bytes || p->private_bytes)
         fail_if(e, code, is_null(e, arena), TVMCC_E_NULL);
     check_aligned(e, code, arena, ARENA_ALIGN);
-    if (!p->arena_bytes && !p->private_bytes)
+    if (p->arena || (!p->arena_bytes && !p->private_bytes)) /* check_dims knows how large it is */
         return n;
     need = prim_mul(c, prim_cast(c, DT_U64, n), num(e, DT_U64, (int64_t)p->private_bytes));
     need = prim_add(c, need, num(e, DT_U64, (int64_t)p->arena_bytes));
@@ -89,7 +92,7 @@ void check_tensors(Entry *e, Code *code, const Buffer *list, uint32_t n, const P
                    const Param *params)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!io_bytes(&io[i]) || is_dynamic(&io[i]))
+        if (is_dynamic(&io[i]) || !io_bytes(&io[i]))
             continue;
         fail_if(e, code, is_null(e, at(e, list, i)), TVMCC_E_NULL);
         check_aligned(e, code, at(e, list, i), io_align(&io[i], params[i].buffer));

@@ -351,7 +351,9 @@ static void define_bodies(Choice *ch, uint64_t *arena)
         use_plan(e, p);
         define_run_ex(e, name, false);
         ch->run[i] = symbol(e, name);
-        if (p->arena_bytes + p->private_bytes > *arena)
+        if (p->arena)
+            *arena = most_bytes(p);
+        else if (p->arena_bytes + p->private_bytes > *arena)
             *arena = p->arena_bytes + p->private_bytes;
     }
 }

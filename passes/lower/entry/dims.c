@@ -76,16 +76,17 @@ void use_dims(Entry *e)
     Param  *params = DUP_ARRAY(c->arena, f->params + ndims, n);
     TirMap  m = {.user = &r, .buffer = renamed};
     Func    g = *f;
+    IdxSubst *sub = dims_in(e, e->dims, f->params);
 
     for (uint32_t i = 0; i < n; i++) {
         Buffer     b = *params[i].buffer;
-        const Idx *most = idx_const(c->arith, b.extent[0]->hi);
+        const Idx *most = idx_is_open(b.extent[0]) ? idx_subst(sub, b.extent[0])
+                                                   : idx_const(c->arith, b.extent[0]->hi);
 
         b.extent = DUP_ARRAY(c->arena, &most, 1);
         r.was[i] = params[i].buffer;
         params[i].buffer = r.now[i] = buffer_copy(c, params[i].buffer, b);
     }
-    IdxSubst *sub = dims_in(e, e->dims, f->params);
     g.nparams = n;
     g.params = params;
     g.body = stmt_map(c, stmt_subst(c, f->body, sub), &m);
@@ -225,7 +226,8 @@ void put_computed(Entry *e, Code *code, const Buffer *dims, const Buffer *out)
     }
 }
 
-const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *out)
+const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *out,
+                         const Buffer *params, const Prim *threads)
 {
     Ctx          *c = e->c;
     const Plan   *p = e->plan;
@@ -268,6 +270,13 @@ const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *o
     }
     for (uint32_t i = 0; i < later.n; i++)
         add(e, code, later.at[i]);
+    if (p->arena) {
+        check_sizes(e, code, dims, threads);
+        fail_if(e, code,
+                prim_lt(c, get(e, params, "arena_bytes"),
+                        prim_cast(c, DT_U64, arena_need(e, dims, threads))),
+                TVMCC_E_MISMATCH);
+    }
     for (uint32_t i = 0; i < p->nout; i++)
         if (is_dynamic(&p->out[i]))
             all[p->nin + i] =

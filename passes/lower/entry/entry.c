@@ -78,7 +78,7 @@ void define_run_ex(Entry *e, const char *suffix, bool exported)
     arena = state ? device_memory(e, state, false) : get(e, params, "arena");
     check_tensors(e, &code, in, p->nin, p->in, e->main->params);
     check_tensors(e, &code, out, p->nout, p->out, e->main->params + p->nin);
-    dims = check_dims(e, &code, in, out);
+    dims = check_dims(e, &code, in, out, params, threads);
 
     if (!state && (nt || p->target->no_threads)) /* else all of it in this function */
         threads = prim_select(c, is_null(e, get(e, params, "launch")), one, threads);
@@ -143,7 +143,7 @@ static void define_alone(Entry *e, const Plan *p)
     }
     define_run_ex(e, "_run_ex", true);
     if (!device) /* without params there is no device */
-        define_run(e, p->arena_bytes + p->private_bytes);
+        define_run(e, p->arena ? most_bytes(p) : p->arena_bytes + p->private_bytes);
     give(e, &code, prim_symbol(e->c, model_info(e, run, open, close, NULL)));
     define(e, "_info", "info", true, 0, NULL, &code);
 }
@@ -178,5 +178,7 @@ const TirModule *entry_functions(Ctx *c, const Plan *p, const CodegenOptions *o,
         define_choice(&e, p);
     else
         define_alone(&e, p);
+    if (p->arena)
+        define_sizes(&e, p);
     return tirmod_data(c, tirmod_new(c, e.funcs.n, e.funcs.at), e.data.n, e.data.at);
 }

@@ -5,6 +5,7 @@
  *   entry.c    which functions there are; run_ex, run
  *   checks.c   what a run asks of its arguments
  *   dims.c     dimensions that a run decides
+ *   sizes.c    the arena of those that have no upper bound
  *   body.c     main as steps: instrumentation, cancelling, kernels
  *   region.c   its parallel regions: parts, barriers, launches
  *   info.c     the constant that <entry>_info gives
@@ -109,11 +110,23 @@ bool is_dynamic(const PlanIO *io); /* a tvmcc_value: some dimension is symbolic 
 /* main of the plan at hand over e->dims, instead of parameters. */
 void use_dims(Entry *e);
 /* The dimensions from the caller's tensors, checked; results get their shapes.  NULL: none. */
-const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *out);
+const Buffer *check_dims(Entry *e, Code *code, const Buffer *in, const Buffer *out,
+                         const Buffer *params, const Prim *threads);
 /* The shapes of results that main's values decided. */
 void put_computed(Entry *e, Code *code, const Buffer *dims, const Buffer *out);
 /* Where the cells of the i-th tensor lie. */
 const Prim *tensor_data(Entry *e, Code *code, const Buffer *list, uint32_t i, const PlanIO *io);
+
+/* ---- sizes.c ----------------------------------------------------------------------------------- */
+
+/* Of an open plan: a run of these dimensions computes no size beyond any memory (-4). */
+void check_sizes(Entry *e, Code *code, const Buffer *dims, const Prim *threads);
+/* No run takes more. */
+uint64_t most_bytes(const Plan *p);
+/* Bytes of arena that it takes, an i64. */
+const Prim *arena_need(Entry *e, const Buffer *dims, const Prim *threads);
+/* <entry>_arena_bytes and <entry>_sizes of the plans of one product. */
+void define_sizes(Entry *e, const Plan *plans);
 
 /* ---- body.c ------------------------------------------------------------------------------------ */
 

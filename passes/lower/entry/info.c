@@ -108,8 +108,9 @@ const char *model_info(Entry *e, const char *run, const char *open, const char *
     item_symbol(e, &all, tensors(e, p->nout, p->out, params + p->nin));
     item_symbol(e, &all, pools(e, d));
     item_symbol(e, &all, weights(e));
-    item(e, &all, ABI_SIZE, (int64_t)p->arena_bytes);
-    item(e, &all, ABI_SIZE, (int64_t)p->private_bytes);
+    /* Of an open plan <entry>_sizes says it. */
+    item(e, &all, ABI_SIZE, p->arena ? 0 : (int64_t)p->arena_bytes);
+    item(e, &all, ABI_SIZE, p->arena ? 0 : (int64_t)p->private_bytes);
     item(e, &all, ABI_U32, ARENA_ALIGN);
     item(e, &all, ABI_U32, d ? d->kind : TVMCC_DEVICE_CPU);
     item(e, &all, ABI_SIZE, d ? (int64_t)(STATE_POINTERS + d->nkernels) * bits / 8 : 0);
