@@ -189,14 +189,40 @@ static void explain_kernel(const PlanKernel *kernel)
     indented(kernel->choices);
 }
 
+/* Constants that kernels read in several orders, of which none would do for all. */
+static void explain_layouts(const Plan *p)
+{
+    for (uint32_t i = 0; i < p->nconsts; i++) {
+        const PlanConst *k = &p->consts[i];
+        uint64_t         bytes = 0;
+        uint32_t         n = 0, first = i;
+        for (uint32_t j = 0; k->data && j < p->nconsts; j++) {
+            if (!p->consts[j].data || p->consts[j].data->data.at != k->data->data.at)
+                continue;
+            first = j < first ? j : first;
+            bytes += p->consts[j].bytes;
+            n++;
+        }
+        if (n < 2 || first < i)
+            continue;
+        fprintf(stderr, "constant '%s': stored in %u layouts, %llu bytes\n", k->name, n,
+                (unsigned long long)bytes);
+        for (uint32_t j = i; j < p->nconsts; j++)
+            if (p->consts[j].data && p->consts[j].data->data.at == k->data->data.at)
+                fprintf(stderr, "    %s\n", p->consts[j].prepack ? p->consts[j].map : "as it is");
+    }
+}
+
 void job_explain(const Job *job)
 {
     const StrBuf *said = job->c->choices.said;
 
     fputs(said && said->at ? said->at : "", stderr);
-    for (const Plan *p = job->k.plan; p; p = p->next)
+    for (const Plan *p = job->k.plan; p; p = p->next) {
         for (uint32_t i = 0; i < p->nkernels; i++)
             explain_kernel(&p->kernels[i]);
+        explain_layouts(p);
+    }
 }
 
 bool job_readable(Driver *driver, const char *path)

@@ -692,12 +692,16 @@ static uint64_t place_where_they_are(Program *p)
 const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions *o)
 {
     const Expr *f = module_func(m, "main");
-    Kernels     kernels = {.c = c, .o = o, .target = c->target, .by_text = map_new(c->arena)};
+    Kernels     kernels = {.c = c,
+                           .o = o,
+                           .target = c->target,
+                           .by_text = map_new(c->arena),
+                           .layouts = map_new(c->arena)};
     Program     p = {.c = c, .m = m, .kernels = &kernels, .device = c->target && c->target->host};
 
     if (!f)
         return error_at(c, E_PASS, NO_LOC, "the module has no function 'main'");
-    if (!program_of_main(&p, f) || !kernels_finish(&kernels))
+    if (!share_layouts(&kernels, m) || !program_of_main(&p, f) || !kernels_finish(&kernels))
         return NULL;
     if (p.device && (p.dims.n || p.ncells))
         return error_at(c, E_UNSUPPORTED, NO_LOC,

@@ -127,6 +127,13 @@ static AtomList dims_of(Ctx *c, const Func *f)
     return (AtomList){dims.n, dims.at};
 }
 
+static Kernel *use(const Kernels *k, Kernel *x)
+{
+    x->calls += !k->looking;
+    x->called = x->called || !k->looking;
+    return x;
+}
+
 Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims)
 {
     Ctx          *c = k->c;
@@ -138,15 +145,16 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims)
 
     if (!te)
         return NULL;
-    const Func *first = te_lower(c, te, k->target);
-    Sha256      h = func_hash(c, first);
+    const Func        *first = te_lower(c, te, k->target);
+    const TakenLayout *taken = map_get(k->layouts, call->id);
+    Sha256             h = func_hash(c, first);
     *dims = dims_of(c, first);
     memcpy(&key, h.b, sizeof key);
+    if (taken)
+        key ^= hash_bytes(taken->map, strlen(taken->map), 0);
     Kernel *found = map_get(k->by_text, key);
-    if (found) {
-        found->calls++;
-        return found;
-    }
+    if (found)
+        return use(k, found);
     const char *rule = NULL, *refused = NULL;
     Sched      *s = tuned_schedule(k, te, anchor, h);
     if (s)
@@ -155,6 +163,9 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims)
         s = schedule_kernel(c, te, anchor, k->target, k->o, &rule, &refused);
     if (!s || !s->f)
         return NULL;
+    if (taken)
+        try_step(s, "transform_layout %%%s %s",
+                 s->f->params[func_dims(s->f) + taken->param].buffer->name, taken->map);
     char hex[65];
     sha256_hex(func_hash(c, s->f), hex);
     Func f = *s->f;
@@ -164,10 +175,9 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims)
         if (same->nest->name != f.name)
             continue;
         if (same_packing(c, same->sched, s)) { /* another text, the same nest */
-            same->calls++;
             vec_push(c->arena, &same->workloads, h);
             map_put(k->by_text, key, same);
-            return same;
+            return use(k, same);
         }
         f.name = intern_printf(c->strings, "%s.p", f.name);
         i = UINT32_MAX; /* from the first again */
@@ -182,12 +192,11 @@ Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims)
                       .refused = refused,
                       .nin = te->nparams,
                       .nout = te->nouts,
-                      .calls = 1,
                       .macs = f.macs};
     vec_push(c->arena, &fresh->workloads, h);
     vec_push(c->arena, &k->all, fresh);
     map_put(k->by_text, key, fresh);
-    return fresh;
+    return use(k, fresh);
 }
 
 /* The parts that the pass `launches` made. */
@@ -207,7 +216,12 @@ bool kernels_finish(Kernels *k)
 {
     const TirModule *out;
     const Func     **funcs = NEW_ARRAY(k->c->arena, const Func *, k->all.n + 1);
+    uint32_t         called = 0;
 
+    for (uint32_t i = 0; i < k->all.n; i++) /* some were only looked at */
+        if (k->all.at[i]->called)
+            k->all.at[called++] = k->all.at[i];
+    k->all.n = called;
     for (uint32_t i = 0; i < k->all.n; i++)
         funcs[i] = k->all.at[i]->nest;
     out = run_tir_passes(k->c, tirmod_new(k->c, k->all.n, funcs), k->o, TIR_TO_PLAN);

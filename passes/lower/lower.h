@@ -6,6 +6,7 @@
  *   program.c     its body as a list of kernel calls over values
  *   slots.c       their storage
  *   flow.c        calls of functions, loops among them
+ *   share_layout.c  one layout for a constant that several kernels read
  *   memory.c      where every value lies in the arena
  *   storage.c     weights in 16 bits, large results past the caches: the pass of programs
  *   copies.c      kernels that move values
@@ -36,6 +37,7 @@ typedef struct Kernel {
     uint32_t nin, nout; /* pointer parameters that the program passes; more follow for scratch */
     uint64_t calls;
     int64_t  macs;
+    bool     called; /* by the program; else it was only looked at */
 } Kernel;
 
 typedef struct Kernels {
@@ -44,7 +46,19 @@ typedef struct Kernels {
     const Target      *target;
     VEC(Kernel *) all;
     Map *by_text; /* first 8 bytes of the unscheduled nest's hash -> Kernel * */
+    Map *layouts; /* calls that read a constant as another kernel has it: id -> TakenLayout * */
+    bool looking; /* kernels that are asked for are not called yet */
 } Kernels;
+
+/* share_layout.c: a parameter that is read in the layout that another kernel chose. */
+typedef struct {
+    uint32_t    param;
+    const char *map;
+} TakenLayout;
+
+/* Of all calls of the module, before there is a program. */
+bool share_layouts(Kernels *k, const Module *m);
+bool is_kernel_call(const Expr *e);
 
 /* The kernel of a call of a primitive function: an equal one if there is one.  NULL: error. `dims`:
  * the symbolic dimensions of the call, which are the kernel's first parameters. */

@@ -72,7 +72,7 @@ static Value const_value(Program *p, const Const *data, const Kernel *k, uint32_
 
 /* ---- walking ---- */
 
-static bool is_kernel_call(const Expr *e)
+bool is_kernel_call(const Expr *e)
 {
     return e->kind == EXPR_CALL && e->kids[0]->kind == EXPR_FUNC && e->kids[0]->u.func.primitive;
 }
