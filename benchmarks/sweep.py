@@ -126,8 +126,9 @@ class Worker:
         env = dict(os.environ)
         if self.a.shim and self.engine in PEERS:
             env.update(LD_PRELOAD=self.a.shim, ONEDNN_MAX_CPU_ISA="AVX2")
-        self.child = subprocess.Popen([sys.executable, __file__, "--serve", self.engine], stdin=subprocess.PIPE, env=env,
-                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        # In the work's folder: MNN's converter leaves a file where it runs.
+        self.child = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--serve", self.engine], cwd=self.a.work, env=env,
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
     def tell(self, order, timeout):
         if not self.child:
