@@ -10,6 +10,7 @@
  *   add(x, const [C, 1, 1])       -> nn.bias_add(x, const [C])    what layouts and fusion know
  *   nn.conv2d(nn.pad(x))          -> nn.conv2d(x, padding=..)     zeros around the image
  *   nn.batch_matmul(x, const [k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
+ *   tile(x)                       -> reshape(broadcast_to(reshape(x)))    rows are read in order
  *   nn.batch_matmul(x, transpose(y))  -> nn.batch_matmul(x, y, transpose_b=..)    rows and columns
  * of matrices nn.relu(nn.relu(x))           -> nn.relu(x) (x.0, x.1) of a pair x        -> x
  *
@@ -236,6 +237,43 @@ static const Expr *pad_into_conv(Ctx *c, const Expr *e)
     return expr_call(c, call_op(e), 2, args, now, e->loc);
 }
 
+/* Each repeated dimension as two, the copies and the cells: rows of cells are then copied as
+ * vectors, where the formula takes each cell's position modulo the dimension.  Not for rows shorter
+ * than half a vector. */
+static const Expr *tile_form(Ctx *c, const Expr *e)
+{
+    const Expr       *x = call_arg(e, 0);
+    int64_t           from[TE_MAX_AXES], to[TE_MAX_AXES], d, n, row = 1;
+    uint32_t          rank = 0, front;
+    bool              any = false;
+    BroadcastToAttrs *a;
+
+    if (!has_vectors(c->target) || !expr_has_shape(e) || !expr_has_shape(x) ||
+        !no_zero_dim(e->type) || !no_zero_dim(x->type))
+        return e;
+    front = e->type->n - x->type->n; /* dimensions that only the result has */
+    for (uint32_t i = 0; i < e->type->n; i++) {
+        d = 1;
+        if (!type_dim(e->type, i, &n) || (i >= front && !type_dim(x->type, i - front, &d)) ||
+            rank + 2 > TE_MAX_AXES)
+            return e;
+        if (d > 1 && n > d) {
+            from[rank] = 1, to[rank++] = n / d;
+            any = true;
+            row = 1;
+        }
+        from[rank] = d, to[rank++] = d > 1 ? d : n;
+        row *= d > 1 ? d : n;
+    }
+    if (!any || row * 8 < c->target->vector_bytes)
+        return e;
+    a = ATTRS_NEW(c, BroadcastToAttrs);
+    a->shape = dims_of_i64(c, to, rank);
+    x = make_reshape(c, x, rank, from, e->loc);
+    x = x ? make1(c, "broadcast_to", x, a, e->loc) : NULL;
+    return x ? reshape_to(c, x, e->type, e->loc) : NULL;
+}
+
 /* Does it swap the rows and columns of matrices, and nothing else? */
 static bool turns_matrices(const Expr *e)
 {
@@ -314,6 +352,8 @@ static const Expr *simplify(Ctx *c, void *user, const Expr *was, const Expr *now
     if (call_is(e, "concatenate") && call_arg(e, 0)->kind == EXPR_TUPLE &&
         call_arg(e, 0)->nkids == 1)
         return call_arg(e, 0)->kids[0];
+    if (call_is(e, "tile"))
+        return tile_form(c, e);
     if (call_is(e, "nn.batch_matmul") || call_is(e, "nn.matmul"))
         return dense_form(c, product_of_turned(c, e));
     if (call_is(e, "nn.conv2d") && call_is(call_arg(e, 0), "nn.pad"))
