@@ -194,7 +194,8 @@ typedef enum {
     FUSE_INJECTIVE,   /* ... of any index map without reduction (reshape, transpose, slice) */
     FUSE_COMM_REDUCE, /* a reduction */
     FUSE_OUT_FUSABLE, /* a heavy reduction that takes elementwise consumers (conv2d, dense) */
-    FUSE_OPAQUE       /* stands alone */
+    FUSE_OPAQUE,      /* stands alone */
+    FUSE_UPDATE       /* ... and gives its first operand with some cells changed */
 } FusionKind;
 
 /* What a compute function is told about its call. */
@@ -205,6 +206,8 @@ typedef struct {
     const Type *const *in;  /* tensor types of the operands, tuples flattened */
     const Type *const *out; /* tensor types of the results, tuples flattened */
     Loc                loc;
+    bool
+        in_place; /* FUSE_UPDATE: the result's memory holds the first operand, which in[0] is not */
 } OpCall;
 
 /* Type relation: result type from operand types (`in` as written, tuples not flattened); NULL with

@@ -208,14 +208,20 @@ bool te_known(const Tensor *t, double *v)
     return true;
 }
 
+const Idx *te_number_at(Ctx *c, const Prim *load)
+{
+    DType   t = load->dtype;
+    int64_t lo = t.code == DT_UINT ? 0
+                 : t.bits >= 64    ? INT64_MIN / 2
+                                   : -(INT64_C(1) << (t.bits - 1));
+    int64_t hi = t.bits >= 64 ? INT64_MAX / 2 : (INT64_C(1) << t.bits) - 1;
+
+    return idx_load(c->arith, load, lo, hi);
+}
+
 const Idx *te_index(Ctx *c, const Prim *load, const Idx *n, IndexMode mode)
 {
-    DType      t = load->dtype;
-    int64_t    lo = t.code == DT_UINT ? 0
-                    : t.bits >= 64    ? INT64_MIN / 2
-                                      : -(INT64_C(1) << (t.bits - 1));
-    int64_t    hi = t.bits >= 64 ? INT64_MAX / 2 : (INT64_C(1) << t.bits) - 1;
-    const Idx *x = idx_load(c->arith, load, lo, hi);
+    const Idx *x = te_number_at(c, load);
 
     n = idx_max(c->arith, n, idx_const(c->arith, 1));
     if (mode == INDEX_WRAP)

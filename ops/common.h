@@ -47,8 +47,9 @@ const Prim *te_in(Ctx *c, const Tensor *t, const Axes *a);
 bool te_out(Ctx *c, const OpCall *call, const Axes *a, const Prim *body, const Tensor **out);
 /* A tensor of one known value. */
 bool te_known(const Tensor *t, double *v);
-/* An integer of a tensor as an index in [0, n): clamped, or modulo n. */
+/* An integer of a tensor as it is; as an index in [0, n): clamped, or modulo n. */
 typedef enum { INDEX_CLIP, INDEX_WRAP } IndexMode;
+const Idx *te_number_at(Ctx *c, const Prim *load);
 const Idx *te_index(Ctx *c, const Prim *load, const Idx *n, IndexMode mode);
 /* The number of a dimension; BUG if it is symbolic (the relation has asked for a number). */
 int64_t dim_of(const Type *t, uint32_t i);

@@ -146,8 +146,10 @@ const TirModule *entry_functions(Ctx *c, const Plan *p, const CodegenOptions *o,
                                  const CodegenInfo *info);
 /* TE of one primitive function.  `call` is the call that is compiled (or NULL): a parameter whose
  * argument is a constant is marked so, which lets schedules repack it; results get the halos of the
- * call's type. */
-const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const char *name);
+ * call's type.  `in_place`: of a single update (FUSE_UPDATE), whose first operand is no parameter:
+ * the result's memory holds it. */
+const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, bool in_place,
+                         const char *name);
 /* The schedule rule that fits, applied; the unscheduled nest at -O0 or when all rules refuse.
  * `rule` and `refused` are for PlanKernel. */
 Sched *schedule_kernel(Ctx *c, const TeFunc *te, const Op *anchor, const Target *t,

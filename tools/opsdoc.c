@@ -15,6 +15,7 @@ static const char *const fusion[] = {
     [FUSE_ELEMWISE] = "elementwise",     [FUSE_BROADCAST] = "broadcast",
     [FUSE_INJECTIVE] = "injective",      [FUSE_COMM_REDUCE] = "reduction",
     [FUSE_OUT_FUSABLE] = "takes others", [FUSE_OPAQUE] = "alone",
+    [FUSE_UPDATE] = "alone, in place",
 };
 
 static void attributes(StrBuf *s, const AttrRecord *r)
@@ -56,6 +57,9 @@ static void page(StrBuf *s)
         "- *Fusion*: what `fuse_ops` may join it with. An operator that *takes others* is joined "
         "by the\n"
         "  elementwise ones that read its result; one that stands *alone* is a kernel of its own.\n"
+        "  *In place*: one that writes only the cells that change, where nobody reads its first "
+        "operand "
+        "later.\n"
         "- *Defined by* a tensor expression (compute), or through simpler operators (expand).\n"
         "- *Blocked*: runs on layouts NCHW<b>c as well.\n"
         "- *Adjoint*: `gradient` goes through it (docs/design/autodiff.md); through what expands, "

@@ -118,6 +118,13 @@ static const OnnxDim *declared(const Node *n, uint32_t out, uint32_t at)
     return t && t->shape && at < t->shape->dims.n ? t->shape->dims.at[at] : NULL;
 }
 
+int64_t node_declared(const Node *n, uint32_t out, uint32_t at)
+{
+    const OnnxDim *d = out < n->nout ? declared(n, out, at) : NULL;
+
+    return d && d->has_value ? d->value : -1;
+}
+
 /* The largest dimension of the model's inputs and outputs, and of what the node works on. */
 static int64_t largest_in_sight(const Node *n)
 {

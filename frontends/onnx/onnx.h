@@ -514,6 +514,8 @@ typedef struct {
 /* A variable that is a value of the model: a parameter of main. */
 const Expr *onnx_var(Import *im, const char *name, const Type *type, Loc loc);
 
+/* Dimension `at` of output `out` as the model declares it; -1: it does not. */
+int64_t node_declared(const Node *n, uint32_t out, uint32_t at);
 /* Such cells as dimensions; false with an error. */
 bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx **dims);
 /* Input i, a list, as dimensions from `at` on of output 0, none below lo. */

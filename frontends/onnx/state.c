@@ -164,27 +164,12 @@ bool convert_linear_attention(Node *n)
 const Expr *onnx_written(const Build *b, const Expr *past, const Expr *update, uint32_t axis,
                          const Expr *start, bool circular)
 {
-    const Expr *at, *hit;
-    const Idx  *cells = expr_form(past, axis), *length = expr_form(update, axis);
-    const Idx  *one = idx_const(b->c->arith, 1), *N = expr_form(past, 0), *dims[MAX_RANK];
-    const Type *number = type_tensor_i64(b->c, DT_I64, 0, NULL);
-    TakeAttrs  *a = ATTRS(b, TakeAttrs);
+    const Expr       *args[3] = {past, update, build_cast(b, start, DT_I64)};
+    UpdateRangeAttrs *a = ATTRS(b, UpdateRangeAttrs);
 
-    at =
-        build2(b, "subtract", build_arange(b, cells, DT_I64),
-               build_reshape_to(b, build_cast(b, start, DT_I64), 2, (const Idx *[]){N, one}), NULL);
-    if (circular)
-        at = build2(b, "floor_mod", at, build_values(b, number, (Dims){1, &cells}), NULL);
-    hit =
-        build2(b, "logical_and", build2(b, "less_equal", build_zeros(b, DT_I64, 0, NULL), at, NULL),
-               build2(b, "less", at, build_values(b, number, (Dims){1, &length}), NULL), NULL);
-    for (uint32_t i = 0; i < expr_rank(past); i++)
-        dims[i] = i == 0 ? N : i == axis ? cells : one;
-    hit = build_reshape_to(b, hit, expr_rank(past), dims);
     a->axis = axis;
-    a->batch_dims = 1;
-    a->mode = "clip";
-    return build_where(b, hit, build2(b, "take", update, at, a), past);
+    a->circular = circular;
+    return build_call(b, "update_range", 3, args, a);
 }
 
 bool convert_tensor_scatter(Node *n)
@@ -192,7 +177,7 @@ bool convert_tensor_scatter(Node *n)
     static const char *const modes[] = {"linear", "circular", NULL};
     const Build             *b = &n->b;
     const char              *mode;
-    const Expr              *past, *update, *rest;
+    const Expr              *past, *update, *start;
     const Idx               *length;
     uint32_t                 axis;
 
@@ -216,15 +201,15 @@ bool convert_tensor_scatter(Node *n)
                           dim_text(b->c, length), dim_text(b->c, expr_form(past, axis)));
     if (expr_empty(update))
         return node_done(n, past);
+    start = build_zeros_of(b, DT_I64, 1, &past->type->dims[0]);
     if (node_has(n, 2)) {
         if (!node_need_rank(n, 2, 1, 1))
             return false;
-        if (expr_form(n->in[2], 0) != expr_form(past, 0))
+        start = n->in[2];
+        if (expr_form(start, 0) != expr_form(past, 0))
             return node_error(n, E_IMPORT, "%s write_indices for a batch of %s",
-                              dim_text(b->c, expr_form(n->in[2], 0)),
+                              dim_text(b->c, expr_form(start, 0)),
                               dim_text(b->c, expr_form(past, 0)));
-        return node_done(n, onnx_written(b, past, update, axis, n->in[2], *mode == 'c'));
     }
-    rest = build_slice_to(b, past, axis, length, expr_form(past, axis));
-    return node_done(n, build_concat(b, 2, (const Expr *[]){update, rest}, axis));
+    return node_done(n, onnx_written(b, past, update, axis, start, *mode == 'c'));
 }

@@ -246,7 +246,7 @@ static void flatten_type(Ctx *c, const Type *t, TypeVec *out)
 static const Func *make_kernel(Ctx *c, const Op *op, const void *attrs, const TypeVec *in,
                                const TypeVec *out, Loc loc)
 {
-    OpCall         call = {op, attrs, in->n, out->n, in->at, out->at, loc};
+    OpCall         call = {op, attrs, in->n, out->n, in->at, out->at, loc, false};
     const Tensor **params = NEW_ARRAY(c->arena, const Tensor *, in->n ? in->n : 1);
     const Tensor **outs = NEW_ARRAY(c->arena, const Tensor *, out->n ? out->n : 1);
     TeFunc         te = {intern(c->strings, "eval"), in->n, out->n, params, outs, loc};

@@ -356,6 +356,10 @@ void adjoint_scatter_elements(const Adjoint *a)
 
 void adjoint_scatter_nd(const Adjoint *a)
 {
-    if (scattered(a, "scatter_nd", ATTRS(ScatterNdAttrs, a->call)->mode))
+    const ScatterNdAttrs *attrs = ATTRS(ScatterNdAttrs, a->call);
+
+    if (attrs->axes.n)
+        adjoint_refuse(a, "coordinates of chosen dimensions");
+    else if (scattered(a, "scatter_nd", attrs->mode))
         a->dx[2] = build2(a->b, "gather_nd", a->dy[0], a->x[1], NULL);
 }

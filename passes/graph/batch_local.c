@@ -166,7 +166,7 @@ static const TeFunc *formula(Ctx *c, const Expr *call)
     if (!(body = expr_with_kids(c, call, kids)) ||
         !(f = expr_func(c, params.n, params.at, body, (FuncData){.primitive = true}, call->loc)))
         return NULL;
-    return te_of_func(c, f, NULL, "formula");
+    return te_of_func(c, f, NULL, false, "formula");
 }
 
 bool batch_local(Ctx *c, const Expr *call, const Idx *n, bool *cut)

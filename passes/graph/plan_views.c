@@ -193,7 +193,7 @@ static bool whole_is_needed(const Views *v, const Expr *x)
     for (uint32_t steps = 0; steps < MAX_CHAIN; steps++) {
         const Op *op = call_op(x);
 
-        if (!op || (op->fusion == FUSE_OPAQUE && steps))
+        if (!op || (op->fusion >= FUSE_OPAQUE && steps))
             return false;
         if (op->fusion > FUSE_INJECTIVE || call_is(x, "concatenate"))
             return true;

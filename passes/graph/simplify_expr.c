@@ -3,6 +3,7 @@
  *   reshape(reshape(x))           -> reshape(x)          views of the same type, of views
  *   transpose(transpose(x))       -> transpose(x)        or x, or a reshape if only 1s move
  *   transpose(layout_transform(x)) -> layout_transform(x)
+ *   transpose(scatter_nd(transpose(x))) -> scatter_nd(x, axes=..)    if both undo each other
  *   cast(x) to x's own type, copy, broadcast_to, tile, pad by nothing, slice of all -> x
  *   x * 1, x / 1, x - 0           -> x                   the same bits
  *   x / 2^k                       -> x * 2^-k            exact
@@ -12,7 +13,8 @@
  *   nn.batch_matmul(x, const [k, n])  -> nn.dense(x, const [n, k]), nn.matmul likewise
  *   tile(x)                       -> reshape(broadcast_to(reshape(x)))    rows are read in order
  *   nn.batch_matmul(x, transpose(y))  -> nn.batch_matmul(x, y, transpose_b=..)    rows and columns
- * of matrices nn.relu(nn.relu(x))           -> nn.relu(x) (x.0, x.1) of a pair x        -> x
+ *   nn.relu(nn.relu(x))           -> nn.relu(x)
+ *   (x.0, x.1) of a pair x        -> x
  *
  * All are exact.  One rewrite, kids first, so that chains collapse. */
 #include "passes/graph/graph.h"
@@ -119,6 +121,40 @@ static const Expr *transposed_layout(Ctx *c, const Expr *e, const Expr *x, const
     return make1(c, "layout_transform", call_arg(x, 0), a, e->loc);
 }
 
+/* Cells of a transposed tensor, which is then turned back, are cells of the tensor. */
+static const Expr *transposed_scatter(Ctx *c, const Expr *e, const Expr *x, const uint32_t *outer)
+{
+    const Expr     *data = call_arg(x, 0), *indices = call_arg(x, 1), *updates = call_arg(x, 2);
+    ScatterNdAttrs *a = ATTRS_COPY(c, ScatterNdAttrs, x);
+    TransposeAttrs *t = ATTRS_NEW(c, TransposeAttrs);
+    uint32_t        n = e->type->n, inner[16], k = 0;
+    int64_t         axes[16], order[32], m;
+    bool            same = true;
+
+    if (a->axes.n || !call_is(data, "transpose") || !type_dim(indices->type, 0, &m))
+        return e;
+    axes_of_transpose(data, inner);
+    for (uint32_t i = 0; i < n; i++)
+        if (inner[outer[i]] != i)
+            return e;
+    for (uint32_t i = 0; i < m; i++)
+        axes[i] = inner[i];
+    /* Behind what is indexed, updates have the other dimensions of x, in its order. */
+    for (; k + 1 < indices->type->n; k++)
+        order[k] = k;
+    for (uint32_t i = 0; i < n; i++)
+        if (outer[i] >= m)
+            order[k++] = indices->type->n - 1 + outer[i] - m;
+    for (uint32_t i = 0; i < k; i++)
+        same &= order[i] == i;
+    t->axes = ints_dup(c, order, k);
+    a->axes = ints_dup(c, axes, (uint32_t)m);
+    if (!same && !(updates = make1(c, "transpose", updates, t, e->loc)))
+        return NULL;
+    return expr_call_name(c, "scatter_nd", 3, (const Expr *[]){call_arg(data, 0), indices, updates},
+                          a, e->loc);
+}
+
 static const Expr *transpose(Ctx *c, const Expr *e)
 {
     const Expr     *x = call_arg(e, 0);
@@ -148,6 +184,8 @@ static const Expr *transpose(Ctx *c, const Expr *e)
         return x;
     if (call_is(x, "layout_transform"))
         return transposed_layout(c, e, x, outer);
+    if (call_is(x, "scatter_nd"))
+        return transposed_scatter(c, e, x, outer);
     if (units_only && expr_has_shape(e) && no_zero_dim(e->type))
         return view(c, reshape_to(c, x, e->type, e->loc));
     if (x == call_arg(e, 0))

@@ -55,6 +55,10 @@ Map *uses_below(Ctx *c, const Expr *e)
 
 bool is_last_use(const ValueScope *s, const Expr *e)
 {
+    /* What is read only as something else. */
+    while (s->uses && is_view(e) && (uintptr_t)map_get(s->uses, PTR_KEY(e)) == 1)
+        e = call_arg(e, 0);
+
     Values *v = s->uses ? map_get(s->values, e->id) : NULL;
     bool    of_round = false;
 

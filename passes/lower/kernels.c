@@ -13,7 +13,8 @@ static int rank(FusionKind k)
 {
     switch (k) {
     case FUSE_OUT_FUSABLE: return 5;
-    case FUSE_OPAQUE: return 4;
+    case FUSE_OPAQUE:
+    case FUSE_UPDATE: return 4;
     case FUSE_COMM_REDUCE: return 3;
     case FUSE_INJECTIVE: return 2;
     case FUSE_BROADCAST: return 1;
@@ -134,19 +135,19 @@ static Kernel *use(const Kernels *k, Kernel *x)
     return x;
 }
 
-Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims)
+Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *dims)
 {
     Ctx          *c = k->c;
     const char   *stem;
     const Expr   *fn = call->kids[0];
     const Op     *anchor = anchor_of(c, fn, &stem);
-    const TeFunc *te = ctx_cancelled(c) ? NULL : te_of_func(c, fn, call, stem);
+    const TeFunc *te = ctx_cancelled(c) ? NULL : te_of_func(c, fn, call, in_place, stem);
     uint64_t      key;
 
     if (!te)
         return NULL;
     const Func        *first = te_lower(c, te, k->target);
-    const TakenLayout *taken = map_get(k->layouts, call->id);
+    const TakenLayout *taken = in_place ? NULL : map_get(k->layouts, call->id);
     Sha256             h = func_hash(c, first);
     *dims = dims_of(c, first);
     memcpy(&key, h.b, sizeof key);

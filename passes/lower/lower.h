@@ -61,8 +61,9 @@ bool share_layouts(Kernels *k, const Module *m);
 bool is_kernel_call(const Expr *e);
 
 /* The kernel of a call of a primitive function: an equal one if there is one.  NULL: error. `dims`:
- * the symbolic dimensions of the call, which are the kernel's first parameters. */
-Kernel *kernel_of_call(Kernels *k, const Expr *call, AtomList *dims);
+ * the symbolic dimensions of the call, which are the kernel's first parameters; `in_place`: it
+ * takes all operands but the first, which lies where the result will. */
+Kernel *kernel_of_call(Kernels *k, const Expr *call, bool in_place, AtomList *dims);
 /* Run the TIR passes over all kernels. */
 bool kernels_finish(Kernels *k);
 /* Their functions as they are now, and n more. */
@@ -168,6 +169,8 @@ struct Program {
 bool program_of_main(Program *p, const Expr *main_func);
 /* Is result `out` of main the next run's input `in`, which the caller may give in one memory? */
 bool is_state(const Program *p, uint32_t out, uint32_t in);
+/* All of an input that is a state. */
+bool is_state_input(const Program *p, const Slot *s);
 
 /* ---- program.c ---- */
 

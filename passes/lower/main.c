@@ -16,6 +16,16 @@ bool is_state(const Program *p, uint32_t out, uint32_t in)
     return p->m->out_info && p->m->out_info[out].state == in + 1;
 }
 
+bool is_state_input(const Program *p, const Slot *s)
+{
+    uint32_t n = type_tensors(func_body(module_func(p->m, "main"))->type);
+
+    for (uint32_t i = 0; s->place == PLACE_INPUT && !s->in && i < n; i++)
+        if (is_state(p, i, s->index))
+            return true;
+    return false;
+}
+
 /* The input that may lie where result i does, or NULL. */
 static const Slot *state_of(const Program *p, const ValueScope *s, const Expr *f, uint32_t i)
 {

@@ -132,17 +132,42 @@ Item *item_new(Program *p, ValueScope *s, ItemKind kind, Loc loc)
     return it;
 }
 
+/* Where the result of a kernel that only changes cells of its first operand lies already: nobody
+ * reads that later, or it is a copy of a state that is going to be the output. */
+static bool lies_there(Program *p, ValueScope *s, const Expr *e, Value *to)
+{
+    const Expr *f = e->kids[0], *update = func_body(f), *x = call_arg(e, 0);
+    const Op   *op = call_op(update);
+    uint32_t    uses = 0;
+
+    if (p->device || !op || op->fusion != FUSE_UPDATE || x->kind == EXPR_CONST)
+        return false;
+    for (uint32_t i = 0; i < call_nargs(update); i++)
+        uses += call_arg(update, i) == func_param(f, 0);
+    if (uses != 1 || call_arg(update, 0) != func_param(f, 0))
+        return false;
+    *to = values_of(s, x)->at[0];
+    if (is_last_use(s, x))
+        return true;
+    if (!is_state_input(p, to->slot))
+        return false;
+    *to = copied(p, s, *to, "update", e->loc);
+    return true;
+}
+
 static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
 {
     Ctx     *c = p->c;
     AtomList dims;
-    Kernel  *k = kernel_of_call(p->kernels, e, &dims);
+    Value    to;
+    bool     in_place = lies_there(p, s, e, &to);
+    Kernel  *k = kernel_of_call(p->kernels, e, in_place, &dims);
     VEC(Value) in = {0};
 
     if (!k || !has_dims(p, s, dims, e->loc))
         return false;
     uint32_t param = 0;
-    for (uint32_t i = 0; i < call_nargs(e); i++) {
+    for (uint32_t i = in_place; i < call_nargs(e); i++) {
         const Expr *a = call_arg(e, i);
         if (a->kind == EXPR_CONST) {
             vec_push(c->arena, &in, const_value(p, a->u.constant, k, param++));
@@ -174,8 +199,11 @@ static bool emit_call(Program *p, ValueScope *s, const Expr *e, Values **out)
     for (uint32_t i = 0; i < in.n; i++)
         slot_touch(p, in.at[i].slot);
     *out = values_new(p, nout);
-    for (uint32_t i = 0; i < nout; i++) {
+    for (uint32_t i = 0; i < nout && !in_place; i++)
         (*out)->at[i] = (Value){slot_new(p, PLACE_ARENA, 0, types[i], k->nest->name), types[i]};
+    if (in_place) {
+        (*out)->at[0] = (Value){to.slot, e->type};
+        slot_touch(p, to.slot);
     }
     it->out = (*out)->at;
     it->nout = nout;

@@ -121,7 +121,7 @@ static bool choose(Kernels *k, Shared *s)
 
     for (uint32_t i = 0; i < s->users.n; i++) {
         User *u = &s->users.at[i];
-        if (!(u->kernel = kernel_of_call(k, u->call, &dims)))
+        if (!(u->kernel = kernel_of_call(k, u->call, false, &dims)))
             return false;
         u->map = map_of(u->kernel, u->param);
         if (u->map && (!packed || u->kernel->macs > packed->kernel->macs))

@@ -55,7 +55,7 @@ static const Tensor *scalar_tensor(Ctx *c, const Expr *e)
     return te_compute(c, "k", cell, te_axes_of(c, t), v);
 }
 
-static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
+static bool call_tensors(Ctx *c, const Expr *e, bool in_place, Map *values, Tensors *out)
 {
     const Op *op = call_op(e);
 
@@ -81,10 +81,10 @@ static bool call_tensors(Ctx *c, const Expr *e, Map *values, Tensors *out)
         type_flatten(call_arg(e, i)->type, tin, &k);
     k = 0;
     type_flatten(e->type, to, &k);
-    OpCall call = {op,    e->u.attrs ? e->u.attrs : op->attrs ? attrs_new(c, op->attrs) : NULL,
-                   n,     nout,
-                   tin,   to,
-                   e->loc};
+    OpCall call = {op,     e->u.attrs ? e->u.attrs : op->attrs ? attrs_new(c, op->attrs) : NULL,
+                   n,      nout,
+                   tin,    to,
+                   e->loc, in_place};
     if (!te_of_call(c, &call, in, res))
         return false;
     *out = (Tensors){nout, res};
@@ -160,7 +160,7 @@ static bool part_tensors(Ctx *c, const Expr *e, const Map *values, Tensors *out)
     return true;
 }
 
-static bool tensors_of(Ctx *c, const Expr *e, Map *values, Tensors *out)
+static bool tensors_of(Ctx *c, const Expr *e, bool in_place, Map *values, Tensors *out)
 {
     const Tensor *t;
 
@@ -171,7 +171,7 @@ static bool tensors_of(Ctx *c, const Expr *e, Map *values, Tensors *out)
         return t != NULL;
     case EXPR_TUPLE: *out = tuple_tensors(c, e, values); return true;
     case EXPR_PROJ: return part_tensors(c, e, values, out);
-    case EXPR_CALL: return call_tensors(c, e, values, out);
+    case EXPR_CALL: return call_tensors(c, e, in_place, values, out);
     case EXPR_VAR:
     case EXPR_GLOBAL:
     case EXPR_OP:
@@ -187,7 +187,8 @@ static bool tensors_of(Ctx *c, const Expr *e, Map *values, Tensors *out)
     return error_at(c, E_PASS, e->loc, "a primitive function may hold only operator calls");
 }
 
-const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const char *name)
+const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, bool in_place,
+                         const char *name)
 {
     ExprList list = expr_post_order(c, func_body(primitive));
     Map     *values = map_new(c->arena);
@@ -198,7 +199,7 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
 
         if (map_get(values, e->id) || e->kind == EXPR_OP)
             continue;
-        if (!tensors_of(c, e, values, &v))
+        if (!tensors_of(c, e, in_place, values, &v))
             return NULL;
         keep(c, values, e, v);
     }
@@ -211,6 +212,8 @@ const TeFunc *te_of_func(Ctx *c, const Expr *primitive, const Expr *call, const 
     for (uint32_t i = 0; i < n; i++)
         if (out[i]->halo)
             te_set_halo(res->at[i], out[i]->halo);
+    if (in_place)
+        params = (Tensors){params.n - 1, params.at + 1};
     *f = (TeFunc){intern(c->strings, name), params.n, res->n, params.at, res->at, primitive->loc};
     return f;
 }

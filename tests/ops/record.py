@@ -565,6 +565,12 @@ def moving():
          lambda v, i, u: run_ort("ScatterND", [v, first(i), u]))
     case("scatter_nd", 'scatter_nd(%0, %1, %2, mode="add")', [F(4, 3), In("i64", 2, 3, vals=[0, 0, 3, 1, 1, 2]), F(3)],
          lambda v, i, u: run_ort("ScatterND", [v, first(i), u], reduction="add"), 1e-6)
+    def scatter_rows(v, i, u):
+        v = v.copy()
+        for k, at in enumerate(i[0]):
+            v[:, :, at] = u[k]
+        return v
+    case("scatter_nd", "scatter_nd(%0, %1, %2, axes=[2])", [F(2, 3, 5, 2), In("i64", 1, 2, vals=[4, -4]), F(2, 2, 3, 2)], scatter_rows)
     def update(v, s, i):
         v = v.copy()
         if 0 <= i < len(v):
@@ -573,6 +579,18 @@ def moving():
     case("update_slice", "update_slice(%0, %1, %2)", [F(4, 2, 3), F(2, 3), In("i64", vals=[2])], update)
     case("update_slice", "update_slice(%0, %1, %2)", [F(4, 5), F(5), In("i32", vals=[-1])], update)
     case("update_slice", "update_slice(%0, %1, %2)", [F(3), F(), In("u8", vals=[3])], update)
+    def update_range(v, u, start, axis, circular=False):
+        v = np.moveaxis(v.copy(), axis, 1)
+        for n, first in enumerate(start):
+            for k, cells in enumerate(np.moveaxis(u, axis, 1)[n]):
+                at = (first + k) % v.shape[1] if circular else first + k
+                if 0 <= at < v.shape[1]:
+                    v[n, at] = cells
+        return np.moveaxis(v, 1, axis)
+    case("update_range", "update_range(%0, %1, %2, axis=2)", [F(3, 2, 5, 2), F(3, 2, 3, 2), In("i64", 3, vals=[1, 3, -2])],
+         lambda v, u, i: update_range(v, u, i, 2))
+    case("update_range", "update_range(%0, %1, %2, axis=-1, circular=true)", [F(3, 4), F(3, 3), In("i32", 3, vals=[2, -1, 7])],
+         lambda v, u, i: update_range(v, u, i, 1, True))
     case("one_hot", "one_hot(%0, %1, %2, depth=4)", [V("i64", 0, 3, -1, 7), In("f32", vals=[2]), In("f32", vals=[-1])],
          lambda i, on, off: run_ort("OneHot", [i, np.array(4), np.array([off, on], np.float32)]))
     case("one_hot", "one_hot(%0, %1, %2, depth=3, axis=0)", [In("i64", 2, 2, vals=[0, 1, 2, 0]), In("f32", vals=[1]), In("f32", vals=[0])],

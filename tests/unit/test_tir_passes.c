@@ -479,7 +479,7 @@ static void run_model(const char *text, int level)
         const Expr *call = l.at[i];
         if (call->kind != EXPR_CALL || call->kids[0]->kind != EXPR_FUNC)
             continue;
-        const TeFunc *te = te_of_func(c, call->kids[0], call, "kernel");
+        const TeFunc *te = te_of_func(c, call->kids[0], call, false, "kernel");
         CHECK(te != NULL);
         const char *rule = NULL, *refused = NULL;
         Sched      *s =
