@@ -68,7 +68,7 @@ bool tflite_embedding_lookup_sparse(TfliteNode *n)
     }
     for (uint32_t i = 1; i < rank; i++)
         dims[r - 2 + i] = expr_form(n->in[4], i);
-    at = build_transpose(b, build_slice(b, n->in[1], 1, 0, r - 1), 2, axes);
+    at = r == 1 ? n->in[1] : build_transpose(b, build_slice(b, n->in[1], 1, 0, r - 1), 2, axes);
     rows = build_take(b, n->in[4], n->in[0], 0);
     rows = rows ? build_mul(b, rows, of_rows(b, weights, rank)) : NULL;
     if (!at || !rows)

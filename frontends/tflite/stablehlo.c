@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define MOST_CELLS ((int64_t)1 << 28)
+#define MOST_CELLS ((int64_t)1 << 24) /* of which the numbers are constants */
 
 /* ---- windows by their positions ------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_CELLS ((int64_t)1 << 28)
+#define MOST_CELLS ((int64_t)1 << 24) /* of which the numbers are constants */
 
 /* Of each dimension. */
 typedef struct {
@@ -44,15 +44,18 @@ static const Expr *padded(TfliteNode *n, const Expr *x, Ints low, Ints high, Int
         return tflite_error(n, E_IMPORT, "%u, %u and %u numbers for %u dimensions", low.n, high.n,
                             between.n, rank);
     for (uint32_t i = 0; i < rank; i++) {
-        int64_t cells = build_dim(b, x, i), most = INT32_MAX;
+        int64_t cells = build_dim(b, x, i), most = INT32_MAX, wide;
 
         if (between.at[i] < 0 || between.at[i] > most || low.at[i] < -most || low.at[i] > most ||
             high.at[i] < -most || high.at[i] > most)
             return tflite_error(n, E_IMPORT, "dimension %u: %lld before, %lld between, %lld behind",
                                 i, (long long)low.at[i], (long long)between.at[i],
                                 (long long)high.at[i]);
-        cells = (cells > 0 ? (cells - 1) * (between.at[i] + 1) + 1 : 0) + low.at[i] + high.at[i];
-        if (cells < 0 || !checked_mul(all, cells, &all) || all > MOST_CELLS)
+        if (!checked_mul(cells, between.at[i] + 1, &wide) || wide > MAX_ELEMS)
+            return tflite_error(n, E_IMPORT, "dimension %u becomes one of %lld times %lld", i,
+                                (long long)cells, (long long)between.at[i] + 1);
+        cells = (cells > 0 ? wide - between.at[i] : 0) + low.at[i] + high.at[i];
+        if (cells < 0 || !checked_mul(all, cells, &all) || all > MAX_ELEMS)
             return tflite_error(n, E_IMPORT, "dimension %u becomes one of %lld", i,
                                 (long long)cells);
         pads[2 * i] = low.at[i];
