@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pt2] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pt2|pt] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
 model; numbers become those that break things; names become other names of the model, so edges lead elsewhere and attributes
 have other types; bytes of weights change; files end early.  The bytes are taken apart as any protobuf is, without a schema;
 those of .tflite files change as words or bytes, wherever they are, as FlatBuffers lead anywhere.  Of .pt2 archives the JSON
-changes, in the same ways, or else bytes of the zip.
+changes, in the same ways, or else bytes of the zip; of .pt archives words of the code, bytes of the pickles, or of the zip.
 Each may take 5 s of processor time and 1 GiB, must not die of a signal, and fails with an error message only; the sanitized
 tvmcc has the time and memory that it needs.  What breaks this is kept in --keep (build/mutated).
 """
 import argparse
+import ast
 import io
 import json
 import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -229,6 +231,62 @@ def mutate_archive(rng, data):
     return out.getvalue()
 
 
+def mutate_code(rng, text):
+    """Words of the code: left out, doubled, or what stands elsewhere."""
+    words = re.findall(r'\w+|"[^"\n]*"|\s+|.', text)
+    solid = [w for w in words if not w.isspace()]
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        at = rng.randrange(len(words))
+        kind = rng.randrange(6)
+        if kind == 0:
+            words[at] = ""
+        elif kind == 1:
+            words[at] *= 2
+        elif kind == 2 and words[at].isdigit():
+            words[at] = str(rng.choice(NUMBERS + [-1, 0.5]))
+        elif kind == 3:
+            lines = "".join(words).split("\n")
+            lines.insert(rng.randrange(len(lines)), rng.choice(lines))
+            return "\n".join(lines)
+        else:
+            words[at] = rng.choice(solid + ["None", "True", "[]", "-1", "{", "while"])
+    return "".join(words)
+
+
+def mutate_module(rng, data):
+    if rng.random() < 0.1:
+        return mutate_words(rng, data)
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        names = old.namelist()
+        chosen = rng.choice([n for n in names if n.endswith(".py" if rng.random() < 0.7 else ".pkl")] or names)
+        for name in names:
+            content = old.read(name)
+            if name == chosen and name.endswith(".py"):
+                content = mutate_code(rng, content.decode())
+            elif name == chosen:
+                content = bytearray(content)
+                for _ in range(rng.choice([1, 1, 2, 4])):
+                    at = rng.randrange(len(content))
+                    content[at] = rng.choice([rng.randrange(256), content[rng.randrange(len(content))], *b"0()]}abceRbuhqtQ."])
+                content = bytes(content[:rng.randrange(len(content) + 1)] if rng.random() < 0.05 else content)
+            new.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+    return out.getvalue()
+
+
+def shapes(path):
+    """What the module at `path` does not say of its inputs, by the values beside it."""
+    options = []
+    if path.endswith(".pt") and os.path.exists(path[:-3] + ".in.npz"):
+        with zipfile.ZipFile(path[:-3] + ".in.npz") as z:
+            for name in z.namelist():
+                array = z.read(name)
+                head = ast.literal_eval(array[10:10 + int.from_bytes(array[8:10], "little")].decode())
+                kind = {"b": "bool"}.get(head["descr"][1], head["descr"][1] + str(8 * int(head["descr"][2:])))
+                options += ["--shape", f"{name[:-4]}:{list(head['shape'])}:{kind}".replace(" ", "")]
+    return options
+
+
 def find_models(folders, ending):
     found = []
     for folder in folders:
@@ -245,20 +303,21 @@ def damaged(models, seed):
     with open(path, "rb") as f:
         data = f.read()
     try:
-        change = mutate_words if path.endswith(".tflite") else mutate_archive if path.endswith(".pt2") else mutate
+        changes = {".tflite": mutate_words, ".pt2": mutate_archive, ".pt": mutate_module}
+        change = changes.get(os.path.splitext(path)[1], mutate)
         return path, change(rng, data)
     except (ValueError, zipfile.BadZipFile, NotImplementedError, RecursionError):  # a model that is broken as it stands
         return path, data[:rng.randrange(len(data) + 1)]
 
 
-def run(tvmcc, model, out, plain):
+def run(tvmcc, model, out, plain, options):
     """What is wrong with what it did, or None."""
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1) if plain else (20 * SECONDS, 20 * SECONDS + 1))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if plain:
             resource.setrlimit(resource.RLIMIT_AS, (4 * BYTES, 4 * BYTES))
-    command = [tvmcc, "-c", "-O1", "-fno-cache", "-mcpu=x86-64-v3", model, "-o", out]
+    command = [tvmcc, "-c", "-O1", "-fno-cache", "-mcpu=x86-64-v3", model, "-o", out, *options]
     with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=limit)
         _, status, usage = os.wait4(child.pid, 0)
@@ -301,7 +360,7 @@ def main():
             with open(model, "wb") as f:
                 f.write(data)
             for tvmcc in filter(None, (a.tvmcc, a.sanitized)):
-                wrong = run(tvmcc, model, out, tvmcc == a.tvmcc)
+                wrong = run(tvmcc, model, out, tvmcc == a.tvmcc, shapes(path))
                 if wrong:
                     os.makedirs(a.keep, exist_ok=True)
                     with open(os.path.join(a.keep, f"{seed}.{a.format}"), "wb") as f:
