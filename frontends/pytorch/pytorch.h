@@ -1,4 +1,4 @@
-/* PyTorch: what torch.export saves, a .pt2 archive, to a Relay module.
+/* PyTorch: what torch.export saves, a .pt2 archive, to a Relay module; TorchScript is in script.h.
  *
  *   archive.c   the zip: the program as JSON, and the payloads that its names lead to
  *   program.c   the JSON as structs: graphs, their values, the signature
@@ -9,7 +9,7 @@
  *   alias.c     views, and what changes a tensor in place
  *   node.c      what converters ask of a node: arguments by name
  *   math.c reduce.c nn.c einsum.c pool.c norm.c shape.c part.c index.c make.c attention.c
- *   recurrent.c size.c region.c
+ *   recurrent.c size.c region.c cell.c chosen.c encoder.c
  *               converters by family
  *
  * A .pt2 archive is a zip with a folder in which lie

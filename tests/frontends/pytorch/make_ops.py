@@ -389,6 +389,17 @@ def networks():
         [random(6, 4), random(12, 4)], more=[[random(n, 4), random(2 * n, 4)] for n in (3, 10)], dynamic_shapes={"x": {0: T}, "y": {0: 2 * T}})
 
 
+@family
+def chosen():
+    record("chosen", Of2(lambda s, x, y: {
+        "diagonal": x.diagonal(0, 1, 2), "above": x.diagonal(1, 0, 2), "below": torch.diagonal_copy(x, -1, 1, 2),
+        "scattered": x.masked_scatter(y > 0, y), "distance": torch.cdist(x, y), "largest": torch.cdist(x, y, float("inf")),
+        "third": torch.cdist(x, y, 3.0), "around": F.pad(x, (1, 2, 2, 0), mode="circular"),
+        "mirrored": F.pad(x[None], (1, 1, 2, 0, 0, 1), mode="reflect"), "kept": torch.ops.aten.native_dropout(x, 0.5, False)[0],
+        "cell": s.cell(x[0], (y[0, :, :3], y[1, :, :3]))[1], "swapped": x.swapaxes(0, 2), "like": x.to(y > 0)},
+        cell=nn.LSTMCell(5, 3)), [random(3, 4, 5), random(3, 4, 5)])
+
+
 if __name__ == "__main__":
     os.makedirs(FOLDER, exist_ok=True)
     os.makedirs(os.path.join(os.path.dirname(FOLDER), "sizes"), exist_ok=True)
