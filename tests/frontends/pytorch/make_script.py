@@ -445,7 +445,8 @@ def inputs():
     return Inputs(), {"x": (torch.randn(3), torch.randn(3)), "scale": torch.randn(3)}, False
 
 
-for NAME in sys.argv[1:] or MADE:
-    torch.manual_seed(0)
-    MODULE, INPUTS, TRACED = MADE[NAME]()
-    record(NAME, MODULE, INPUTS, TRACED)
+if __name__ == "__main__":
+    for NAME in sys.argv[1:] or MADE:
+        torch.manual_seed(0)
+        MODULE, INPUTS, TRACED = MADE[NAME]()
+        record(NAME, MODULE, INPUTS, TRACED)
