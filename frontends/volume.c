@@ -46,13 +46,37 @@ static bool volume(const Build *b, const Expr *x, const BuildWindow *w, double f
     return v->x != NULL;
 }
 
+/* [N, D, C, H, W] -> [N*D, C, H, W] */
+static const Expr *one_batch(const Build *b, const Expr *x)
+{
+    const Idx *dims[4];
+
+    if (!x)
+        return NULL;
+    dims[0] = idx_mul(b->c->arith, expr_form(x, 0), expr_form(x, 1));
+    for (uint32_t i = 1; i < 4; i++)
+        dims[i] = expr_form(x, i + 1);
+    return build_reshape_to(b, x, 4, dims);
+}
+
+/* [N*D, C, H, W] -> [N, D, C, H, W] */
+static const Expr *many_batches(const Build *b, const Expr *y, const Idx *N, int64_t D)
+{
+    const Idx *dims[5] = {N, idx_const(b->c->arith, D)};
+
+    if (!y)
+        return NULL;
+    for (uint32_t i = 1; i < 4; i++)
+        dims[i + 1] = expr_form(y, i);
+    return build_reshape_to(b, y, 5, dims);
+}
+
 static const Expr *pictures(const Volume *v, int64_t k)
 {
     const Build       *b = v->b;
     StridedSliceAttrs *a = ATTRS(b, StridedSliceAttrs);
     int64_t            begin = k * v->dilation, end = begin + (v->out - 1) * v->stride + 1;
     const Expr        *x;
-    Ints               d;
 
     a->axes = ints_dup(b->c, (int64_t[]){1}, 1);
     a->begin = dims_of_i64(b->c, &begin, 1);
@@ -60,8 +84,7 @@ static const Expr *pictures(const Volume *v, int64_t k)
     a->strides = ints_dup(b->c, &v->stride, 1);
     if (!(x = build1(b, "strided_slice", v->x, a)))
         return NULL;
-    d = build_dims(b, x);
-    return build_reshape(b, x, 4, (int64_t[]){d.at[0] * d.at[1], d.at[2], d.at[3], d.at[4]});
+    return one_batch(b, x);
 }
 
 /* Is one of the slices that tap k sees not padding, of which there are `before` before the data? */
@@ -75,14 +98,8 @@ static bool is_live(const Volume *v, int64_t k, int64_t before, int64_t depth)
 /* [N*D', C, H, W] -> [N, C, D', H, W] */
 static const Expr *stacked(const Volume *v, const Expr *y)
 {
-    Ints d;
-
-    if (!y)
-        return NULL;
-    d = build_dims(v->b, y);
-    y = build_reshape(v->b, y, 5,
-                      (int64_t[]){build_dim(v->b, v->x, 0), v->out, d.at[1], d.at[2], d.at[3]});
-    return build_transpose(v->b, y, 5, (int64_t[]){0, 2, 1, 3, 4});
+    y = many_batches(v->b, y, expr_form(v->x, 0), v->out);
+    return y ? build_transpose(v->b, y, 5, (int64_t[]){0, 2, 1, 3, 4}) : NULL;
 }
 
 static Ints pads_of(const Build *b, const BuildWindow *w)
@@ -127,12 +144,18 @@ const Expr *build_conv_volume(const Build *b, const Expr *x, const Expr *w, cons
 static const Expr *apart(const Build *b, const Expr *x, int64_t stride, int64_t before,
                          int64_t behind)
 {
-    Ints    d = build_dims(b, x);
-    int64_t between[12] = {0, 0, 0, 0, 0, stride - 1}, around[10] = {0}, depth = d.at[1] * stride;
+    int64_t    between[12] = {0, 0, 0, 0, 0, stride - 1}, around[10] = {0}, depth;
+    const Idx *dims[6];
 
-    x = build_reshape(b, x, 6, (int64_t[]){d.at[0], d.at[1], 1, d.at[2], d.at[3], d.at[4]});
-    x = build_pad(b, x, between, 0, "constant");
-    x = build_reshape(b, x, 5, (int64_t[]){d.at[0], depth, d.at[2], d.at[3], d.at[4]});
+    if (!x)
+        return NULL;
+    depth = build_dim(b, x, 1) * stride;
+    for (uint32_t i = 0; i < 6; i++)
+        dims[i] = i == 2 ? idx_const(b->c->arith, 1) : expr_form(x, i < 2 ? i : i - 1);
+    x = build_pad(b, build_reshape_to(b, x, 6, dims), between, 0, "constant");
+    dims[1] = dims[0];
+    dims[2] = idx_const(b->c->arith, depth);
+    x = build_reshape_to(b, x, 5, dims + 1);
     if (before < 0 || behind < 0)
         x = build_slice(b, x, 1, before < 0 ? -before : 0, behind < 0 ? depth + behind : depth);
     around[2] = before > 0 ? before : 0;
@@ -144,13 +167,15 @@ static const Expr *apart(const Build *b, const Expr *x, int64_t stride, int64_t 
 const Expr *build_conv_transpose_volume(const Build *b, const Expr *x, const Expr *w,
                                         const BuildWindow *win, const int64_t *extra, int64_t group)
 {
-    Ints                  d = build_dims(b, x), dw = build_dims(b, w);
+    Ints                  dw = build_dims(b, w);
+    const Idx            *N = expr_form(x, 0);
+    int64_t               slices = build_dim(b, x, 2);
     Conv2dTransposeAttrs *a = ATTRS(b, Conv2dTransposeAttrs);
     const Expr           *sum = NULL;
-    int64_t depth = (d.at[2] - 1) * win->stride[0] + (win->kernel[0] - 1) * win->dilation[0] + 1 +
+    int64_t depth = (slices - 1) * win->stride[0] + (win->kernel[0] - 1) * win->dilation[0] + 1 +
                     extra[0] - win->begin[0] - win->end[0];
 
-    if (depth < 1 || d.at[2] < 1 || win->kernel[0] > 1024)
+    if (depth < 1 || slices < 1 || win->kernel[0] > 1024)
         return build_error(b, E_IMPORT, "the result has a depth of %lld", (long long)depth);
     a->strides = ints_dup(b->c, win->stride + 1, 2);
     a->dilation = ints_dup(b->c, win->dilation + 1, 2);
@@ -160,8 +185,7 @@ const Expr *build_conv_transpose_volume(const Build *b, const Expr *x, const Exp
     a->groups = group;
     a->channels = dw.at[1] * group;
     a->kernel_size = ints_dup(b->c, win->kernel + 1, 2);
-    x = build_transpose(b, x, 5, (int64_t[]){0, 2, 1, 3, 4});
-    x = build_reshape(b, x, 4, (int64_t[]){d.at[0] * d.at[2], d.at[1], d.at[3], d.at[4]});
+    x = one_batch(b, build_transpose(b, x, 5, (int64_t[]){0, 2, 1, 3, 4}));
     for (int64_t k = 0; k < win->kernel[0]; k++) {
         int64_t     first = k * win->dilation[0] - win->begin[0];
         const Expr *wk = build_reshape(b, build_slice(b, w, 2, k, k + 1), 4,
@@ -170,12 +194,10 @@ const Expr *build_conv_transpose_volume(const Build *b, const Expr *x, const Exp
 
         if (!y)
             return NULL;
-        if (first >= depth || first + d.at[2] * win->stride[0] <= 0)
+        if (first >= depth || first + slices * win->stride[0] <= 0)
             continue;
-        y = build_reshape(b, y, 5,
-                          (int64_t[]){d.at[0], d.at[2], build_dim(b, y, 1), build_dim(b, y, 2),
-                                      build_dim(b, y, 3)});
-        y = apart(b, y, win->stride[0], first, depth - first - d.at[2] * win->stride[0]);
+        y = apart(b, many_batches(b, y, N, slices), win->stride[0], first,
+                  depth - first - slices * win->stride[0]);
         sum = sum ? build2(b, "add", sum, y, NULL) : y;
     }
     if (!sum)

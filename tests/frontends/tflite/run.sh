@@ -20,6 +20,17 @@ for model in *.tflite; do
         failed=$((failed + 1))
     fi
 done
+# The same with a batch that the run decides.
+for model in run_lstm_full:4,3 run_svdf:3 run_volume:5,6,4,3; do
+    name=${model%:*}
+    count=$((count + 1))
+    if ! output=$("$tvmcc" run "$name.tflite" --shape "x:[N,${model#*:}]" --dim N=1..4 -Wno-shape-override --inputs "$name.in.npz" \
+        --expect "$name.out.npz" --rtol=1e-4 --atol=1e-5 2>&1); then
+        echo "FAIL $name.tflite, N of them"
+        echo "$output"
+        failed=$((failed + 1))
+    fi
+done
 # How many transposes and changes of the layout a model is left with.
 transposes() { # model, how many, of which calls
     found=$("$tvmcc" -c "$1" -mcpu=haswell --print-after=fuse_ops -o /dev/null 2>&1 | grep -cE "$3")
