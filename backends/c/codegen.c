@@ -279,7 +279,7 @@ static void run_struct(Source *s, StrBuf *out)
         const char *name, *type;
     } types[] = {{"params", "const tvmcc_params *"}, {"inputs", "void *const *"},
                  {"outputs", "void *const *"},       {"arena", "void *"},
-                 {"weights", "const void *"},        {"dims", "const int64_t *"}};
+                 {"weights", "const void *"},        {"dims", "int64_t *"}};
     const AbiRecord *r = record_find("run");
 
     str_printf(out, "/* What the parts of one run share. */\nstruct %s__run {\n", s->o->entry);

@@ -28,6 +28,14 @@ static void mark(Map *set, const Buffer *b)
         map_put(set, b->id, set);
 }
 
+static bool is_written(const Map *written, const Buffer *b)
+{
+    for (; b; b = b->alias)
+        if (map_get(written, b->id))
+            return true;
+    return false;
+}
+
 static void find_written(const ClikeProgram *p, const Stmt *s, Map *written)
 {
     if (s->kind == STMT_STORE)
@@ -41,14 +49,9 @@ static void find_written(const ClikeProgram *p, const Stmt *s, Map *written)
     }
     for (uint32_t i = 0; i < s->nkids; i++)
         find_written(p, s->kids[i], written);
-}
-
-static bool is_written(const Map *written, const Buffer *b)
-{
-    for (; b; b = b->alias)
-        if (map_get(written, b->id))
-            return true;
-    return false;
+    if (s->kind == STMT_VIEW && s->u.view.at->kind == PRIM_ADDR &&
+        is_written(written, s->u.view.buffer))
+        mark(written, s->u.view.at->u.load.buffer);
 }
 
 static void use_prim(void *user, const Prim *p)

@@ -12,6 +12,7 @@ struct golden {
     const char *name;
     const tvmcc_model_info *(*info)(void);
     const void *const *inputs, *const *wanted;
+    const int64_t *const *input_dims, *const *wanted_dims; /* of those with a dimension of -1 */
     const float *const *allowed;    /* of each number of each output; NULL, or NULL there: */
     double              atol, rtol; /* whole numbers know atol alone */
 };
@@ -80,6 +81,41 @@ static int golden_near(const struct golden *g, const tvmcc_tensor_info *t, uint3
     return 0;
 }
 
+/* Whether an output of which the run decides the dimensions has those that are wanted. */
+static int golden_shape(const struct golden *g, const tvmcc_tensor_info *t, const int64_t *want,
+                        const tvmcc_value *got)
+{
+    for (uint32_t i = 0; i < t->ndim; i++)
+        if (got->ndim != t->ndim || got->dims[i] != want[i]) {
+            printf("FAIL %s: output %s has other dimensions\n", g->name, t->name);
+            return 0;
+        }
+    return 1;
+}
+
+/* How many cells there are. */
+static size_t golden_cells(const tvmcc_tensor_info *t, const int64_t *dims)
+{
+    size_t n = 1;
+
+    for (uint32_t i = 0; i < t->ndim; i++)
+        n *= (size_t)(dims ? dims : t->dims)[i];
+    return n;
+}
+
+static tvmcc_value golden_value(const tvmcc_tensor_info *t, int64_t *dims, void *data, size_t bytes)
+{
+    tvmcc_value v = {0};
+
+    v.code = t->code;
+    v.bits = t->bits;
+    v.ndim = t->ndim;
+    v.dims = dims;
+    v.data = data;
+    v.bytes = bytes;
+    return v;
+}
+
 static int golden_run(const struct golden *g)
 {
     const tvmcc_model_info *info = g->info();
@@ -87,14 +123,36 @@ static int golden_run(const struct golden *g)
     void                  **inputs = malloc((info->ninputs + 1) * sizeof *inputs);
     void                  **outputs = malloc((info->noutputs + 1) * sizeof *outputs);
     void                  **held = calloc(info->noutputs + 1u, sizeof *held);
+    tvmcc_value            *values = calloc(info->ninputs + info->noutputs + 1u, sizeof *values);
+    tvmcc_value            *results = values + info->ninputs;
     tvmcc_params            params = {0};
     int32_t                 status;
     int                     ok = 1;
 
-    for (uint32_t i = 0; i < info->ninputs; i++)
+    for (uint32_t i = 0; i < info->ninputs; i++) {
+        const tvmcc_tensor_info *t = &info->inputs[i];
+        int64_t                 *dims = (int64_t *)(uintptr_t)g->input_dims[i];
+
         inputs[i] = (void *)(uintptr_t)g->inputs[i];
-    for (uint32_t i = 0; i < info->noutputs; i++)
-        outputs[i] = golden_memory(&held[i], info->outputs[i].bytes);
+        if (!(t->flags & TVMCC_TENSOR_DYNAMIC))
+            continue;
+        values[i] = golden_value(t, dims, inputs[i], golden_cells(t, dims) * (t->bits / 8u));
+        inputs[i] = &values[i];
+    }
+    for (uint32_t i = 0; i < info->noutputs; i++) { /* dynamic ones: dimensions, then room */
+        const tvmcc_tensor_info *t = &info->outputs[i];
+        const int                dynamic = (t->flags & TVMCC_TENSOR_DYNAMIC) != 0;
+        const size_t             n = golden_cells(t, g->wanted_dims[i]);
+        const size_t head = dynamic ? (t->ndim * sizeof(int64_t) + 63) & ~(size_t)63 : 0;
+        const size_t room = n * (t->bits / 8u) > t->bytes ? n * (t->bits / 8u) : t->bytes;
+        char        *memory = golden_memory(&held[i], head + room);
+
+        outputs[i] = memory;
+        if (!dynamic || !memory)
+            continue;
+        results[i] = golden_value(t, (void *)memory, memory + head, room);
+        outputs[i] = &results[i];
+    }
     params.struct_bytes = sizeof params;
     params.threads = 1;
     params.arena = golden_memory(&held[info->noutputs], bytes);
@@ -110,12 +168,16 @@ static int golden_run(const struct golden *g)
     for (uint32_t o = 0; ok && o < info->noutputs; o++) {
         const tvmcc_tensor_info *t = &info->outputs[o];
 
-        for (size_t i = 0; ok && i < t->bytes / (t->bits / 8u); i++)
-            ok = golden_near(g, t, o, outputs[o], i);
+        const int64_t *dims = g->wanted_dims[o];
+
+        ok = !dims || golden_shape(g, t, dims, &results[o]);
+        for (size_t i = 0; ok && i < golden_cells(t, dims); i++)
+            ok = golden_near(g, t, o, dims ? results[o].data : outputs[o], i);
     }
     for (uint32_t i = 0; i <= info->noutputs; i++)
         free(held[i]);
     free(held);
+    free(values);
     free(outputs);
     free(inputs);
     return ok;

@@ -61,7 +61,7 @@ END
 # What the text is made for; cc, what it says to compile and to link; what runs the program.
 choose() {
     local x86="-mtriple=x86_64-linux-gnu" simd="-mavx512f -mavx512dq -mavx512bw -mavx512vl -mavx2 -mfma"
-    target=c sources=scalars compile= link= run= reads= lacks='@nothing@'
+    target=c sources=scalars compile= link= run= reads= files= lacks='@nothing@'
     case $1 in
     gcc | clang-19) cc=$1 ;;
     gcc-avx2) cc=gcc compile="-mavx2 -mfma" target="c $x86 -mcpu=haswell -mattr=+avx2,+fma" ;;
@@ -88,6 +88,7 @@ choose() {
     short-enums) cc=gcc reads="$strict -fshort-enums" ;;
     msvc)
         cc=clang-19 reads="--driver-mode=cl --target=x86_64-pc-windows-msvc /std:c11 /W4 /WX /I $work"
+        files=-- # or /work/m0.c would be the option /w
         for f in sqrt floor ceil trunc rint exp log sin cos tan asin acos atan sinh cosh asinh acosh atanh; do
             echo "double $f(double); float ${f}f(float);"
         done >math.h
@@ -118,7 +119,7 @@ build() { # compiler, program
 read_all() { # compiler, program
     local all
     all=$(grep -L "$lacks" "$work/$sources/$2"/m*.c)
-    echo "$all" | xargs -r -P2 -n16 $cc $reads -fsyntax-only >log 2>&1 || return
+    echo "$all" | xargs -r -P2 -n16 $cc $reads -fsyntax-only $files >log 2>&1 || return
     echo "$(echo "$all" | grep -c .) of $(ls "$work/$sources/$2"/m*.c | wc -l) models read" >log
 }
 

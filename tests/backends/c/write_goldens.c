@@ -19,6 +19,7 @@
 
 typedef struct {
     const char         *name;
+    const Plan         *plan;
     uint32_t            nin, nout;
     const Const *const *in, *const *out;
     const Const *const *allow; /* f32, of each number of an output, or NULL there */
@@ -96,6 +97,29 @@ static void print_list(const char *what, const char *type, uint32_t n, const Con
                names.n ? names.at : "");
 }
 
+/* Of the tensors of which the run decides the dimensions. */
+static void print_dims(const char *what, uint32_t n, const PlanIO *io, const Const *const *of)
+{
+    StrBuf names = strbuf(kept);
+
+    for (uint32_t i = 0; i < n; i++) {
+        const Type *t = of[i]->type;
+        int64_t     v = 0;
+
+        if (type_static(io[i].type)) {
+            str_add(&names, "NULL, ");
+            continue;
+        }
+        str_printf(&names, "m%u_%s%u_dims, ", count, what, i);
+        str_printf(&program, "static const int64_t m%u_%s%u_dims[] = {", count, what, i);
+        for (uint32_t d = 0; d < t->n && type_dim(t, d, &v); d++)
+            str_printf(&program, "%" PRId64 ", ", v);
+        str_add(&program, "-1};\n");
+    }
+    str_printf(&program, "static const int64_t *const m%u_%s_dims[] = {%sNULL};\n", count, what,
+               names.n ? names.at : "");
+}
+
 /* ---- files ------------------------------------------------------------------------------------- */
 
 static bool put(Ctx *c, const char *stem, const char *end, Bytes text)
@@ -119,12 +143,15 @@ static void add_golden(const Golden *g)
 {
     print_list("in", "void", g->nin, g->in);
     print_list("out", "void", g->nout, g->out);
+    print_dims("in", g->nin, g->plan->in, g->in);
+    print_dims("out", g->nout, g->plan->out, g->out);
     if (g->allow)
         print_list("allow", "float", g->nout, g->allow);
     str_printf(&headers, "#include \"m%u.h\"\n", count);
-    str_printf(&table, "    {\"%s\", m%u_info, m%u_in, m%u_out, %s, %a, %a},\n", g->name, count,
-               count, count, g->allow ? arena_printf(kept, "m%u_allow", count) : "NULL", g->atol,
-               g->rtol);
+    str_printf(&table,
+               "    {\"%s\", m%u_info, m%u_in, m%u_out, m%u_in_dims, m%u_out_dims, %s, %a, %a},\n",
+               g->name, count, count, count, count, count,
+               g->allow ? arena_printf(kept, "m%u_allow", count) : "NULL", g->atol, g->rtol);
     count++;
 }
 
@@ -166,6 +193,7 @@ static void write_case(const Case *k)
         failed(k, "as C", "does not compile, or has another number of tensors");
         return;
     }
+    g.plan = x.plan;
     g.name = arena_printf(kept, "%s, case %u", k->file, k->number);
     for (uint32_t i = 0; i < k->nout; i++) {
         out[i] = wanted(k->c, x.plan->out[i].type, k->out[i]);
@@ -200,17 +228,22 @@ static bool read_arrays(Ctx *c, const char *model, const char *suffix, const cha
            npz_read(c->diags, c->arena, (Loc){.file = path}, file, &a->n, &a->at);
 }
 
-/* The array of that name as cells of a type; NULL: there is none, or of another size. */
+/* The array of that name as cells of a type, with its own dimensions where the run decides them;
+ * NULL: there is none, or of another size. */
 static const Const *array(Ctx *c, const Arrays *a, const char *name, const Type *t)
 {
     const char *full = arena_printf(c->arena, "%s%s", a->prefix, name);
-    int64_t     n = 0;
 
-    type_elems(t, &n);
-    for (uint32_t i = 0; i < a->n; i++)
-        if (!strcmp(a->at[i].name, full) && a->at[i].bits == dtype_bytes(t->dtype) * 8 &&
-            a->at[i].data.n == (uint64_t)n * dtype_bytes(t->dtype))
-            return const_new(c, NULL, t, a->at[i].data);
+    for (uint32_t i = 0; i < a->n; i++) {
+        const Array *x = &a->at[i];
+        const Type  *own =
+            type_static(t) || x->ndim != t->n ? t : type_tensor_i64(c, t->dtype, t->n, x->dims);
+        int64_t n = 0;
+
+        if (!strcmp(x->name, full) && x->bits == dtype_bytes(t->dtype) * 8 && type_elems(own, &n) &&
+            x->data.n == (uint64_t)n * dtype_bytes(t->dtype))
+            return const_new(c, NULL, own, x->data);
+    }
     return NULL;
 }
 
@@ -242,6 +275,7 @@ static bool write_onnx(Ctx *c, const char *path)
     if (!read_arrays(c, path, ".in.npz", "in.", &in) ||
         !read_arrays(c, path, ".out.npz", "out.", &out) || !write_model(c, &x))
         return false;
+    g.plan = x.plan;
     g.nin = x.plan->nin;
     g.nout = x.plan->nout;
     g.in = each(c, &in, "%s", g.nin, x.plan->in, false, &all_in);
