@@ -192,6 +192,14 @@ static bool find_bounds(Node *n, uint32_t out, const RunDim *d, Bounds *r)
         most = (largest_in_sight(n) - 1) / d->times + 1;
         r->hi = most > r->lo ? most : r->lo + 1;
     }
+    if (r->hi >= DIM_OPEN) {
+        node_error(n, E_DIM,
+                   "values of the run decide dimension %u of output '%s', which has no upper bound",
+                   d->at, n->p->output.at[out]);
+        diag_hint(n->b.c->diags, "give it one, such as --dim %s=%lld..4096", r->name,
+                  (long long)r->lo);
+        return false;
+    }
     if (r->lo > r->hi || !checked_mul(r->hi, d->times, &most) || most > MAX_ELEMS)
         return node_error(n, E_DIM, "dimension %u of output '%s' cannot be %lld to %lld", d->at,
                           n->p->output.at[out], (long long)low, (long long)high);
@@ -288,16 +296,15 @@ bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx
     uint32_t     k = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        int64_t     most = MAX_ELEMS / d[i].times;
+        int64_t     most = MAX_ELEMS / d[i].times < d[i].hi ? MAX_ELEMS / d[i].times : d[i].hi;
         const Idx  *form;
         const Atom *atom;
         Bounds      r;
 
         if (!d[i].cell)
             return false;
-        most = most < d[i].hi ? most : d[i].hi;
         form = known_form(b, d[i].cell);
-        if (form && form->lo >= d[i].lo && form->hi <= most) {
+        if (form && form->lo >= d[i].lo && form->hi <= d[i].hi && idx_usual(form) <= most) {
             dims[i] = form;
             continue;
         }

@@ -125,7 +125,7 @@ static bool range_of_forms(Node *n)
     cells = step > 0 ? idx_addc(A, idx_sub(A, at[1], at[0]), step - 1)
                      : idx_addc(A, idx_sub(A, at[0], at[1]), -step - 1);
     cells = idx_max(A, idx_const(A, 0), idx_divc(A, cells, step > 0 ? step : -step));
-    if (cells->hi > RANGE_MAX)
+    if (idx_usual(cells) > RANGE_MAX)
         return node_error(n, E_DIM, "the range has %s numbers", dim_text(b->c, cells));
     a->cells = dims_dup(b->c, &cells, 1);
     a->dtype = expr_dtype(n->in[0]);

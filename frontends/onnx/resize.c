@@ -133,7 +133,7 @@ static const Idx *scaled(Node *n, const Idx *d, double scale)
     while (q < 1 << 12 && scale * (double)q != floor(scale * (double)q))
         q *= 2;
     if (!(scale > 0 && scale < 1 << 12) || scale * (double)q != floor(scale * (double)q) ||
-        d->hi > 1 << 24)
+        idx_usual(d) > 1 << 24)
         return NULL;
     return idx_divc(A, idx_mulc(A, d, (int64_t)(scale * (double)q)), q);
 }
@@ -270,7 +270,7 @@ static bool by_sizes(Node *n, Mode *m, const char *policy, const int64_t *axes, 
     for (uint32_t i = 0; i < want.n; i++) {
         const Idx *d = expr_form(x, (uint32_t)axes[i]);
 
-        if (want.at[i]->lo < 1 || want.at[i]->hi > INT32_MAX || d->lo < 1)
+        if (want.at[i]->lo < 1 || idx_usual(want.at[i]) > INT32_MAX || d->lo < 1)
             return node_error(n, E_IMPORT, "size %s of axis %lld", dim_text(n->b.c, want.at[i]),
                               (long long)axes[i]);
         scale[axes[i]] = want.at[i] == d ? 1 : 2; /* not by scale: only whether it is 1 counts */

@@ -253,7 +253,7 @@ bool convert_tile(Node *n)
     if (v.n != expr_rank(n->in[0]))
         return node_error(n, E_IMPORT, "%u repeats for %u dimensions", v.n, expr_rank(n->in[0]));
     for (uint32_t i = 0; i < v.n; i++) {
-        if (v.at[i]->lo < 0 || v.at[i]->hi > INT32_MAX)
+        if (v.at[i]->lo < 0 || idx_usual(v.at[i]) > INT32_MAX)
             return node_error(n, E_IMPORT, "repeat %u is %s", i, dim_text(n->b.c, v.at[i]));
         once &= v.at[i] == idx_const(n->b.c->arith, 1);
     }

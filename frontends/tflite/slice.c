@@ -265,7 +265,7 @@ bool tflite_tile(TfliteNode *n)
         return tflite_error(n, E_IMPORT, "%u numbers for %u dimensions", a->reps.n,
                             expr_rank(n->in[0]));
     for (uint32_t i = 0; i < a->reps.n; i++)
-        if (a->reps.at[i]->lo < 0 || a->reps.at[i]->hi > INT32_MAX)
+        if (a->reps.at[i]->lo < 0 || idx_usual(a->reps.at[i]) > INT32_MAX)
             return tflite_error(n, E_IMPORT, "%s times", dim_text(n->b.c, a->reps.at[i]));
     return tflite_done(n, build1(&n->b, "tile", n->in[0], a));
 }

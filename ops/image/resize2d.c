@@ -145,7 +145,7 @@ static bool resize_of(Ctx *c, Loc loc, const Resize2dAttrs *a, const Type *t, Re
         (Resize){.method = (Method)method, .rounding = (Rounding)rounding, .alpha = a->cubic_alpha};
     for (uint32_t i = 0; i < 2; i++) {
         r->in[i] = t->dims[i + 2];
-        if (r->in[i]->lo < 1 || r->in[i]->hi > INT32_MAX)
+        if (r->in[i]->lo < 1 || idx_usual(r->in[i]) > INT32_MAX)
             return error_at(c, E_TYPE, loc, "resizing of %s", type_text(c, t));
         if (!positions(c, loc, a, i, a->size.at[i], r))
             return false;

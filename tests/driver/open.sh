@@ -51,3 +51,5 @@ refused 1 "status -4: a shape that was not compiled; 'x' is f32[1,16]" "$tvmcc" 
 
 refused 3 "has no upper bound, which a model with shape buckets needs" "$tvmcc" -c \
     "$here/../frontends/onnx/models/dim_several.onnx" --dim '*=1..' --shape-buckets=batch=1,2 -o x.o
+refused 1 "Slice 'left': values of the run decide dimension 1 of output 'left', which has no upper bound" "$tvmcc" -c \
+    "$here/../frontends/onnx/sizes/arithmetic.onnx" --dim N=1.. --dim T=2.. -o x.o
