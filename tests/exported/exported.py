@@ -27,6 +27,7 @@ import torch
 import torchvision
 
 import nets
+import shipped  # its networks join those of nets
 
 STEPS = 64  # of decoding
 
