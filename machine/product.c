@@ -77,13 +77,9 @@ static double reached(const Machine *m, int64_t bytes, int64_t stride, double pi
 {
     int64_t set = limit_set_bytes(m) > bytes / limit_set_lines(m) ? limit_set_bytes(m)
                                                                   : bytes / limit_set_lines(m);
-    int64_t a = set, b = stride;
+    int64_t places = set / gcd_i64(set, stride);
 
-    while (b) {
-        int64_t rest = a % b;
-        a = b, b = rest;
-    }
-    return (double)bytes * fmin((double)(set / a) * piece / (double)set, 1);
+    return (double)bytes * fmin((double)places * piece / (double)set, 1);
 }
 
 double pieces_cycles(const Machine *m, double rows, double n, double k, double all)

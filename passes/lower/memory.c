@@ -279,15 +279,11 @@ const Idx *arena_aligned(Ctx *c, const Idx *bytes)
 
 static int64_t common_factor(const Idx *x)
 {
-    int64_t a = x->c0 < 0 ? -x->c0 : x->c0;
+    int64_t n = x->c0;
 
     for (uint32_t i = 0; i < x->nterms; i++)
-        for (int64_t b = x->t[i].coef < 0 ? -x->t[i].coef : x->t[i].coef; b;) {
-            int64_t rest = a % b;
-            a = b;
-            b = rest;
-        }
-    return a;
+        n = gcd_i64(n, x->t[i].coef);
+    return n;
 }
 
 /* Sizes in units: 64 bytes, 64 of what the cells of a row are, or all of the value. */
