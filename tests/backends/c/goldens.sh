@@ -88,7 +88,7 @@ choose() {
     short-enums) cc=gcc reads="$strict -fshort-enums" ;;
     msvc)
         cc=clang-19 reads="--driver-mode=cl --target=x86_64-pc-windows-msvc /std:c11 /W4 /WX /I $work"
-        files=-- # or /work/m0.c would be the option /w
+        files=-- # or a path that begins with /w would be an option
         for f in sqrt floor ceil trunc rint exp log sin cos tan asin acos atan sinh cosh asinh acosh atanh; do
             echo "double $f(double); float ${f}f(float);"
         done >math.h
