@@ -48,42 +48,41 @@ typedef struct {
     PtArchive *out;
 } Archive;
 
-bool pt_dtype(int64_t number, DType *out)
-{
-    static const struct {
-        int64_t number;
-        DType   dtype;
-    } types[] = {
-        {1, DT_U8},   {2, DT_I8},   {3, DT_I16},  {4, DT_I32},   {5, DT_I64},
-        {6, DT_F16},  {7, DT_F32},  {8, DT_F64},  {12, DT_BOOL}, {13, DT_BF16},
-        {28, DT_U16}, {34, DT_U32}, {35, DT_U64},
-    };
+typedef struct {
+    int64_t number;
+    DType   dtype;
+} NumberedType;
 
-    for (uint32_t i = 0; i < COUNT(types); i++)
-        if (types[i].number == number) {
-            *out = types[i].dtype;
+static bool find_type(uint32_t n, const NumberedType *all, int64_t number, DType *out)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (all[i].number == number) {
+            *out = all[i].dtype;
             return true;
         }
     return false;
 }
 
+bool pt_dtype(int64_t number, DType *out)
+{
+    static const NumberedType types[] = {
+        {1, DT_U8},   {2, DT_I8},   {3, DT_I16},  {4, DT_I32},   {5, DT_I64},
+        {6, DT_F16},  {7, DT_F32},  {8, DT_F64},  {12, DT_BOOL}, {13, DT_BF16},
+        {28, DT_U16}, {34, DT_U32}, {35, DT_U64},
+    };
+
+    return find_type(COUNT(types), types, number, out);
+}
+
 bool ts_scalar_type(int64_t number, DType *out)
 {
-    static const struct {
-        int64_t number;
-        DType   dtype;
-    } types[] = {
+    static const NumberedType types[] = {
         {0, DT_U8},   {1, DT_I8},   {2, DT_I16},  {3, DT_I32},   {4, DT_I64},
         {5, DT_F16},  {6, DT_F32},  {7, DT_F64},  {11, DT_BOOL}, {15, DT_BF16},
         {27, DT_U16}, {28, DT_U32}, {29, DT_U64},
     };
 
-    for (uint32_t i = 0; i < COUNT(types); i++)
-        if (types[i].number == number) {
-            *out = types[i].dtype;
-            return true;
-        }
-    return false;
+    return find_type(COUNT(types), types, number, out);
 }
 
 /* "sizes": [{"as_int": 3}, ..] */
