@@ -90,9 +90,7 @@ static const Expr *pictures(const Volume *v, int64_t k)
 /* Is one of the slices that tap k sees not padding, of which there are `before` before the data? */
 static bool is_live(const Volume *v, int64_t k, int64_t before, int64_t depth)
 {
-    int64_t at = k * v->dilation, skip = at < before ? ceil_div(before - at, v->stride) : 0;
-
-    return skip < v->out && at + skip * v->stride < before + depth;
+    return conv_tap_is_live(k * v->dilation - before, v->stride, depth, v->out);
 }
 
 /* [N*D', C, H, W] -> [N, C, D', H, W] */

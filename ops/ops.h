@@ -63,6 +63,9 @@ bool conv2d_of(Ctx *c, const Expr *conv, Conv2d *v);
 /* Columns of the kernel are taken together: neighbours along a row, not channels, make the steps of
  * dot4 and words. */
 bool conv2d_by_columns(const Conv2d *v);
+/* Does a tap whose first place reads cell `at` of a dimension (below 0: of the padding) meet one of
+ * its `size` cells, for one of `out` places? */
+bool conv_tap_is_live(int64_t at, int64_t stride, int64_t size, int64_t out);
 /* Its sums of 8-bit integers are exact in f32. */
 bool conv2d_sums_are_whole(const Conv2d *v, DType data, DType weight);
 /* Columns of weights of zero that the formula of this nn.conv2d takes behind the kernel's own, so

@@ -280,6 +280,13 @@ bool conv2d_by_columns(const Conv2d *v)
     return (v->depthwise || !v->in_block) && v->k[1] >= 3 && v->dilation[1] == 1;
 }
 
+bool conv_tap_is_live(int64_t at, int64_t stride, int64_t size, int64_t out)
+{
+    int64_t first = at < 0 ? ceil_div(-at, stride) : 0;
+
+    return first < out && at + first * stride < size;
+}
+
 /* They are below 2^22, so nothing is rounded, and `whole` finds them. */
 bool conv2d_sums_are_whole(const Conv2d *v, DType data, DType weight)
 {

@@ -23,11 +23,7 @@ typedef struct {
 /* Does tap k meet a cell of the image for one of `out` places? */
 static bool is_live(const Conv2dAttrs *a, int i, int64_t size, int64_t out, int64_t k)
 {
-    int64_t s = a->strides.at[i], at = k * a->dilation.at[i] - a->padding.at[i], y = 0;
-
-    if (at < 0)
-        y = (-at + s - 1) / s; /* the first place that is not before the image */
-    return y < out && at + y * s < size;
+    return conv_tap_is_live(k * a->dilation.at[i] - a->padding.at[i], a->strides.at[i], size, out);
 }
 
 static Taps live_taps_of(const Conv2dAttrs *a, int i, int64_t kernel, int64_t size, int64_t out)
