@@ -4,6 +4,7 @@
  *   findings.c   faults of nodes, all at once     forms.c    arithmetic of shapes
  *   sizes.c      sizes that operators are given
  *   loops.c      loops                            volume.c   convolutions of volumes
+ *   activations.c  functions of one tensor
  */
 #ifndef TVMCC_FRONTENDS_COMMON_H
 #define TVMCC_FRONTENDS_COMMON_H
@@ -127,6 +128,23 @@ typedef bool BuildRound(const Build *b, void *user, const Expr *i, const Expr *c
 bool build_rounds(const Build *b, const char *name, const Idx *count, uint32_t n,
                   const Expr *const *first, BuildRound *fn, void *user, const Expr **out,
                   GlobalDef *made);
+
+/* ---- activations.c ------------------------------------------------------------------------------ */
+
+const Expr *build_if_negative(const Build *b, const Expr *x, const Expr *y); /* x < 0 ? y : x */
+const Expr *build_log1p(const Build *b, const Expr *x);    /* log(1 + x), of numbers */
+const Expr *build_softplus(const Build *b, const Expr *x); /* log(1 + exp(x)) */
+const Expr *build_softsign(const Build *b, const Expr *x);
+/* Below 0: alpha * (exp(rate * x) - 1). */
+const Expr *build_elu(const Build *b, const Expr *x, double alpha, double rate);
+const Expr *build_selu(const Build *b, const Expr *x, double alpha, double gamma);
+/* x times the normal distribution up to x, by erf or by the usual approximation. */
+const Expr *build_gelu(const Build *b, const Expr *x, bool by_tanh);
+const Expr *build_swish(const Build *b, const Expr *x, double rate); /* x * sigmoid(rate * x) */
+const Expr *build_mish(const Build *b, const Expr *x);               /* x * tanh(softplus(x)) */
+/* alpha * x + beta, from 0 to 1. */
+const Expr *build_hard_sigmoid(const Build *b, const Expr *x, double alpha, double beta);
+const Expr *build_hard_swish(const Build *b, const Expr *x); /* x * hard_sigmoid(x, 1/6, 1/2) */
 
 /* ---- volume.c: convolution and pooling of [N, C, D, H, W] ---------------------------------------- */
 

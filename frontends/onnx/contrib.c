@@ -58,26 +58,8 @@ bool convert_fused_gemm(Node *n)
                                                     node_float(n, "activation_beta", 0)));
 }
 
-static const Expr *gelu(const Build *b, const Expr *x, bool exact)
-{
-    const Expr *t;
-
-    if (!x)
-        return NULL;
-    if (exact) {
-        t = build1(b, "erf", build_by(b, "multiply", x, M_SQRT1_2), NULL);
-    } else {
-        const Expr *cube = build2(b, "multiply", x, build2(b, "multiply", x, x, NULL), NULL);
-
-        t = build2(b, "add", x, build_by(b, "multiply", cube, 0.044715), NULL);
-        t = build1(b, "tanh", build_by(b, "multiply", t, sqrt(2 / M_PI)), NULL);
-    }
-    t = build2(b, "add", t, build_scalar(b, x, 1), NULL);
-    return build2(b, "multiply", build_by(b, "multiply", x, 0.5), t, NULL);
-}
-
 /* x + bias, then Gelu, exact or by tanh. */
-static bool bias_gelu(Node *n, bool exact)
+static bool bias_gelu(Node *n, bool by_tanh)
 {
     const Expr *x;
 
@@ -86,17 +68,17 @@ static bool bias_gelu(Node *n, bool exact)
     x = n->in[0];
     if (node_has(n, 1))
         x = build2(&n->b, "add", x, n->in[1], NULL);
-    return node_done(n, gelu(&n->b, x, exact));
+    return node_done(n, build_gelu(&n->b, x, by_tanh));
 }
 
 bool convert_bias_gelu(Node *n)
 {
-    return bias_gelu(n, true);
+    return bias_gelu(n, false);
 }
 
 bool convert_fast_gelu(Node *n)
 {
-    return bias_gelu(n, false);
+    return bias_gelu(n, true);
 }
 
 /* Half of x + bias times Gelu of the other half. */
@@ -112,8 +94,9 @@ bool convert_bias_split_gelu(Node *n)
         return false;
     last = expr_rank(x) - 1;
     wide = build_dim(b, x, last);
-    return node_done(n, build2(b, "multiply", build_slice(b, x, last, 0, wide / 2),
-                               gelu(b, build_slice(b, x, last, wide / 2, wide), true), NULL));
+    return node_done(n,
+                     build2(b, "multiply", build_slice(b, x, last, 0, wide / 2),
+                            build_gelu(b, build_slice(b, x, last, wide / 2, wide), false), NULL));
 }
 
 bool convert_gemm_fast_gelu(Node *n)
@@ -125,7 +108,7 @@ bool convert_gemm_fast_gelu(Node *n)
         return false;
     if (node_has(n, 2))
         x = build2(&n->b, "add", x, n->in[2], NULL);
-    return node_done(n, gelu(&n->b, x, false));
+    return node_done(n, build_gelu(&n->b, x, true));
 }
 
 /* All inputs added up. */

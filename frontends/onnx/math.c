@@ -52,86 +52,34 @@ bool convert_reciprocal(Node *n)
 
 /* ---- activations ------------------------------------------------------------------------------- */
 
-/* x < 0 ? y : x */
-static const Expr *if_negative(const Build *b, const Expr *x, const Expr *y)
-{
-    return build_where(b, build_by(b, "less", x, 0), y, x);
-}
-
-/* log(1 + exp(x)), as max(x, 0) + log(1 + e) with e = exp(-|x|), which does not overflow.  What is
- * lost of e in u = 1 + e, the logarithm makes up for in the same proportion: log(u) * e / (u - 1).
- */
-static const Expr *softplus(const Build *b, const Expr *x)
-{
-    const Expr *e = build1(b, "exp", build1(b, "negative", build1(b, "abs", x, NULL), NULL), NULL);
-    const Expr *u = build_by(b, "add", e, 1), *kept = build_by(b, "add", u, -1);
-    const Expr *log = build1(b, "log", u, NULL);
-
-    if (!log || !kept)
-        return NULL;
-    log = build2(b, "multiply", log, build2(b, "divide", e, kept, NULL), NULL);
-    log = build_where(b, build2(b, "equal", kept, build_scalar(b, x, 0), NULL), e, log);
-    return build2(b, "add", build1(b, "nn.relu", x, NULL), log, NULL);
-}
-
 bool convert_softplus(Node *n)
 {
-    return tensors(n, 1) && node_done(n, softplus(&n->b, n->in[0]));
+    return tensors(n, 1) && node_done(n, build_softplus(&n->b, n->in[0]));
 }
 
 bool convert_softsign(Node *n)
 {
-    const Build *b = &n->b;
-
-    return tensors(n, 1) &&
-           node_done(n, build2(b, "divide", n->in[0],
-                               build_by(b, "add", build1(b, "abs", n->in[0], NULL), 1), NULL));
+    return tensors(n, 1) && node_done(n, build_softsign(&n->b, n->in[0]));
 }
 
 bool convert_elu(Node *n)
 {
-    const Build *b = &n->b;
-
-    return tensors(n, 1) &&
-           node_done(n,
-                     if_negative(b, n->in[0],
-                                 build_by(b, "multiply",
-                                          build_by(b, "add", build1(b, "exp", n->in[0], NULL), -1),
-                                          node_float(n, "alpha", 1))));
+    return tensors(n, 1) && node_done(n, build_elu(&n->b, n->in[0], node_float(n, "alpha", 1), 1));
 }
 
 bool convert_selu(Node *n)
 {
-    const Build *b = &n->b;
-    double       alpha = node_float(n, "alpha", 1.67326319217681884765625);
-    double       gamma = node_float(n, "gamma", 1.05070102214813232421875);
+    double alpha = node_float(n, "alpha", 1.67326319217681884765625);
+    double gamma = node_float(n, "gamma", 1.05070102214813232421875);
 
-    return tensors(n, 1) &&
-           node_done(
-               n, build_by(
-                      b, "multiply",
-                      if_negative(b, n->in[0],
-                                  build_by(b, "multiply",
-                                           build_by(b, "add", build1(b, "exp", n->in[0], NULL), -1),
-                                           alpha)),
-                      gamma));
+    return tensors(n, 1) && node_done(n, build_selu(&n->b, n->in[0], alpha, gamma));
 }
 
 bool convert_celu(Node *n)
 {
-    const Build *b = &n->b;
-    double       alpha = node_float(n, "alpha", 1);
+    double alpha = node_float(n, "alpha", 1);
 
-    return tensors(n, 1) &&
-           node_done(
-               n, if_negative(
-                      b, n->in[0],
-                      build_by(b, "multiply",
-                               build_by(b, "add",
-                                        build1(b, "exp",
-                                               build_by(b, "multiply", n->in[0], 1 / alpha), NULL),
-                                        -1),
-                               alpha)));
+    return tensors(n, 1) && node_done(n, build_elu(&n->b, n->in[0], alpha, 1 / alpha));
 }
 
 bool convert_leaky_relu(Node *n)
@@ -163,7 +111,7 @@ bool convert_prelu(Node *n)
         return node_done(n,
                          build2(b, n->relay, x,
                                 build_reshape(b, slope, 1, (int64_t[]){build_dim(b, x, 1)}), NULL));
-    return node_done(n, if_negative(b, x, build2(b, "multiply", x, slope, NULL)));
+    return node_done(n, build_if_negative(b, x, build2(b, "multiply", x, slope, NULL)));
 }
 
 bool convert_thresholded_relu(Node *n)
@@ -180,72 +128,36 @@ bool convert_thresholded_relu(Node *n)
 
 bool convert_hard_sigmoid(Node *n)
 {
-    const Build *b = &n->b;
-    double       alpha = node_float(n, "alpha", 0.2f), beta = node_float(n, "beta", 0.5);
+    double alpha = node_float(n, "alpha", 0.2f), beta = node_float(n, "beta", 0.5);
 
-    return tensors(n, 1) &&
-           node_done(
-               n, build_clip(b, build_by(b, "add", build_by(b, "multiply", n->in[0], alpha), beta),
-                             0, 1));
+    return tensors(n, 1) && node_done(n, build_hard_sigmoid(&n->b, n->in[0], alpha, beta));
 }
 
 bool convert_hard_swish(Node *n)
 {
-    const Build *b = &n->b;
-
-    return tensors(n, 1) &&
-           node_done(
-               n, build2(b, "multiply", n->in[0],
-                         build_clip(
-                             b, build_by(b, "add", build_by(b, "multiply", n->in[0], 1.0 / 6), 0.5),
-                             0, 1),
-                         NULL));
+    return tensors(n, 1) && node_done(n, build_hard_swish(&n->b, n->in[0]));
 }
 
 bool convert_mish(Node *n)
 {
-    const Build *b = &n->b;
-
-    return tensors(n, 1) &&
-           node_done(n, build2(b, "multiply", n->in[0],
-                               build1(b, "tanh", softplus(b, n->in[0]), NULL), NULL));
+    return tensors(n, 1) && node_done(n, build_mish(&n->b, n->in[0]));
 }
 
 bool convert_gelu(Node *n)
 {
-    const Build *b = &n->b;
-    const char  *how = node_str(n, "approximate", "none");
-    const Expr  *x, *t;
+    const char *how = node_str(n, "approximate", "none");
+    bool        by_tanh = !strcmp(how, "tanh");
 
-    if (!tensors(n, 1))
-        return false;
-    x = n->in[0];
-    if (!strcmp(how, "tanh")) {
-        const Expr *cube = build2(b, "multiply", x, build2(b, "multiply", x, x, NULL), NULL);
-
-        t = build2(b, "add", x, build_by(b, "multiply", cube, 0.044715), NULL);
-        t = build1(b, "tanh", build_by(b, "multiply", t, sqrt(2 / M_PI)), NULL);
-    } else if (!strcmp(how, "none")) {
-        t = build1(b, "erf", build_by(b, "multiply", x, M_SQRT1_2), NULL);
-    } else {
+    if (!by_tanh && strcmp(how, "none"))
         return node_error(n, E_UNSUPPORTED, "approximate is '%s'", how);
-    }
-    return node_done(
-        n, build2(b, "multiply", build_by(b, "multiply", x, 0.5), build_by(b, "add", t, 1), NULL));
+    return tensors(n, 1) && node_done(n, build_gelu(&n->b, n->in[0], by_tanh));
 }
 
 bool convert_swish(Node *n)
 {
-    const Build *b = &n->b;
-    double       alpha = node_float(n, "alpha", str_starts(n->p->op_type, "Quick") ? 1.702f : 1);
+    double rate = node_float(n, "alpha", str_starts(n->p->op_type, "Quick") ? 1.702f : 1);
 
-    return tensors(n, 1) &&
-           node_done(n,
-                     build2(b, "multiply", n->in[0],
-                            build1(b, "sigmoid",
-                                   alpha == 1 ? n->in[0] : build_by(b, "multiply", n->in[0], alpha),
-                                   NULL),
-                            NULL));
+    return tensors(n, 1) && node_done(n, build_swish(&n->b, n->in[0], rate));
 }
 
 /* Swish of the first, times the second; their shapes have to be alike. */

@@ -132,7 +132,7 @@ static const Expr *fed_forward(PtNode *n, const Expr *x)
 
     if (!y)
         return NULL;
-    y = pt_bool(n, "use_gelu", false) ? pt_gelu(n, y) : build1(b, "nn.relu", y, NULL);
+    y = pt_bool(n, "use_gelu", false) ? build_gelu(b, y, false) : build1(b, "nn.relu", y, NULL);
     return pt_linear(n, y, pt_tensor(n, "ffn_weight_2"), pt_tensor(n, "ffn_bias_2"));
 }
 

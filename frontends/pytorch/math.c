@@ -240,22 +240,6 @@ static const Expr *one(const Build *b, const char *op, const Expr *x)
     return build1(b, op, x, NULL);
 }
 
-/* log(1 + x) where x is no less than 0 or small: what is lost of x in 1 + x, the logarithm makes up
- * for in the same proportion. */
-static const Expr *log1p_of(const Build *b, const Expr *x)
-{
-    const Expr *u = by(b, "add", x, 1), *kept = by(b, "subtract", u, 1);
-    const Expr *same = by(b, "equal", kept, 0);
-
-    if (!kept || !same)
-        return NULL;
-    kept = build_where(b, same, build_scalar(b, x, 1), kept);
-    u = build_mul(b, one(b, "log", u), build_div(b, x, kept));
-    /* log(inf) * inf / inf is none */
-    u = build_where(b, one(b, "isinf", x), x, u);
-    return build_where(b, same, x, u);
-}
-
 /* exp(x) - 1, near 0 as 2t / (1 - t) with t = tanh(x/2). */
 static const Expr *expm1_of(const Build *b, const Expr *x)
 {
@@ -267,24 +251,12 @@ static const Expr *expm1_of(const Build *b, const Expr *x)
                        by(b, "subtract", one(b, "exp", x), 1));
 }
 
-static const Expr *softplus_of(const Build *b, const Expr *x)
-{
-    const Expr *e = one(b, "exp", one(b, "negative", one(b, "abs", x)));
-
-    return e ? build_add(b, one(b, "nn.relu", x), log1p_of(b, e)) : NULL;
-}
-
-/* x < 0 ? y : x */
-static const Expr *if_negative(const Build *b, const Expr *x, const Expr *y)
-{
-    return build_where(b, by(b, "less", x, 0), y, x);
-}
-
 bool aten_log1p(PtNode *n)
 {
     const Expr *x = input(n);
 
-    return x && pt_done(n, log1p_of(&n->b, x));
+    /* log(inf) * inf / inf is none */
+    return x && pt_done(n, build_where(&n->b, one(&n->b, "isinf", x), x, build_log1p(&n->b, x)));
 }
 
 bool aten_expm1(PtNode *n)
@@ -367,105 +339,72 @@ bool aten_prelu(PtNode *n)
     if (!expr_single(slope))
         return pt_error(n, E_IMPORT, "the slopes are %s for %s", type_text(b->c, slope->type),
                         type_text(b->c, x->type));
-    return pt_done(n, if_negative(b, x, build_mul(b, x, build_reshape(b, slope, 0, NULL))));
+    return pt_done(n, build_if_negative(b, x, build_mul(b, x, build_reshape(b, slope, 0, NULL))));
 }
 
 bool aten_elu(PtNode *n)
 {
     const Build *b = &n->b;
-    double       alpha = pt_float(n, "alpha", 1), scale = pt_float(n, "scale", 1);
-    double       input_scale = pt_float(n, "input_scale", 1);
-    const Expr  *x = input(n), *e;
+    double       scale = pt_float(n, "scale", 1);
+    const Expr  *x = input(n);
 
-    if (!x)
-        return false;
-    e = by(b, "multiply", expm1_of(b, by(b, "multiply", x, input_scale)), alpha);
-    x = if_negative(b, x, e);
+    x = x ? build_elu(b, x, pt_float(n, "alpha", 1), pt_float(n, "input_scale", 1)) : NULL;
     return pt_done(n, scale == 1 ? x : by(b, "multiply", x, scale));
 }
 
 bool aten_selu(PtNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = input(n);
+    const Expr *x = input(n);
 
     return x &&
-           pt_done(n, by(b, "multiply",
-                         if_negative(b, x,
-                                     by(b, "multiply", expm1_of(b, x), 1.67326324235437728481704)),
-                         1.05070098735548049341933));
+           pt_done(n, build_selu(&n->b, x, 1.67326324235437728481704, 1.05070098735548049341933));
 }
 
 bool aten_celu(PtNode *n)
 {
-    const Build *b = &n->b;
-    double       alpha = pt_float(n, "alpha", 1);
-    const Expr  *x = input(n);
+    double      alpha = pt_float(n, "alpha", 1);
+    const Expr *x = input(n);
 
-    return x && pt_done(n, if_negative(b, x,
-                                       by(b, "multiply",
-                                          expm1_of(b, by(b, "multiply", x, 1 / alpha)), alpha)));
-}
-
-const Expr *pt_gelu(PtNode *n, const Expr *x)
-{
-    const Build *b = &n->b;
-
-    return build_mul(b, by(b, "multiply", x, 0.5),
-                     by(b, "add", one(b, "erf", by(b, "multiply", x, M_SQRT1_2)), 1));
+    return x && pt_done(n, build_elu(&n->b, x, alpha, 1 / alpha));
 }
 
 bool aten_gelu(PtNode *n)
 {
-    const Build *b = &n->b;
-    const char  *how = pt_string(n, "approximate", "none");
-    const Expr  *x = input(n), *t;
+    const char *how = pt_string(n, "approximate", "none");
+    bool        by_tanh = !strcmp(how, "tanh");
+    const Expr *x = input(n);
 
-    if (!x)
-        return false;
-    if (!strcmp(how, "tanh")) {
-        t = build_mul(b, x, build_mul(b, x, x));
-        t = build_add(b, x, by(b, "multiply", t, 0.044715));
-        t = one(b, "tanh", by(b, "multiply", t, sqrt(2 / M_PI)));
-    } else if (!strcmp(how, "none")) {
-        return pt_done(n, pt_gelu(n, x));
-    } else {
+    if (!by_tanh && strcmp(how, "none"))
         return pt_error(n, E_UNSUPPORTED, "approximate is '%s'", how);
-    }
-    return pt_done(n, build_mul(b, by(b, "multiply", x, 0.5), by(b, "add", t, 1)));
+    return x && pt_done(n, build_gelu(&n->b, x, by_tanh));
 }
 
 bool aten_silu(PtNode *n)
 {
     const Expr *x = input(n);
 
-    return x && pt_done(n, build_mul(&n->b, x, one(&n->b, "sigmoid", x)));
+    return x && pt_done(n, build_swish(&n->b, x, 1));
 }
 
 bool aten_mish(PtNode *n)
 {
     const Expr *x = input(n);
 
-    return x && pt_done(n, build_mul(&n->b, x, one(&n->b, "tanh", softplus_of(&n->b, x))));
-}
-
-static const Expr *hard_sigmoid(const Build *b, const Expr *x)
-{
-    return build_clip(b, by(b, "add", by(b, "multiply", x, 1.0 / 6), 0.5), 0, 1);
+    return x && pt_done(n, build_mish(&n->b, x));
 }
 
 bool aten_hardsigmoid(PtNode *n)
 {
     const Expr *x = input(n);
 
-    return x && pt_done(n, hard_sigmoid(&n->b, x));
+    return x && pt_done(n, build_hard_sigmoid(&n->b, x, 1.0 / 6, 0.5));
 }
 
 bool aten_hardswish(PtNode *n)
 {
     const Expr *x = input(n);
 
-    return x && pt_done(n, build_mul(&n->b, x, hard_sigmoid(&n->b, x)));
+    return x && pt_done(n, build_hard_swish(&n->b, x));
 }
 
 /* log(1 + exp(beta * x)) / beta, beyond the threshold x itself. */
@@ -475,7 +414,7 @@ bool aten_softplus(PtNode *n)
     double       beta = pt_float(n, "beta", 1), threshold = pt_float(n, "threshold", 20);
     const Expr  *x = input(n), *xb = beta == 1 ? x : by(b, "multiply", x, beta), *y;
 
-    if (!xb || !(y = softplus_of(b, xb)))
+    if (!xb || !(y = build_softplus(b, xb)))
         return false;
     y = beta == 1 ? y : by(b, "multiply", y, 1 / beta);
     return pt_done(n, build_where(b, by(b, "greater", xb, threshold), x, y));
@@ -486,15 +425,14 @@ bool aten_log_sigmoid(PtNode *n)
     const Build *b = &n->b;
     const Expr  *x = input(n);
 
-    return x && pt_done(n, one(b, "negative", softplus_of(b, one(b, "negative", x))));
+    return x && pt_done(n, one(b, "negative", build_softplus(b, one(b, "negative", x))));
 }
 
 bool aten_softsign(PtNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = input(n);
+    const Expr *x = input(n);
 
-    return x && pt_done(n, build_div(b, x, by(b, "add", one(b, "abs", x), 1)));
+    return x && pt_done(n, build_softsign(&n->b, x));
 }
 
 bool aten_tanhshrink(PtNode *n)
@@ -578,7 +516,7 @@ bool aten_logaddexp(PtNode *n)
         return false;
     max = two(n, "maximum", v, t);
     d = one(b, "exp", one(b, "negative", one(b, "abs", two(n, "subtract", v, t))));
-    return d && pt_done(n, build_add(b, max, log1p_of(b, d)));
+    return d && pt_done(n, build_add(b, max, build_log1p(b, d)));
 }
 
 /* The angle of (x, y): atan(y/x), turned where x is below 0. */

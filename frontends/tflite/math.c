@@ -40,41 +40,19 @@ bool tflite_prelu(TfliteNode *n)
         n, build_where(b, build_less(b, x, build_scalar(b, x, 0)), build_mul(b, x, n->in[1]), x));
 }
 
-/* x below 0: e^x - 1, which never overflows. */
 bool tflite_elu(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0], *zero = build_scalar(b, x, 0);
-    const Expr  *low = build1(b, "exp", build2(b, "minimum", x, zero, NULL), NULL);
-
-    return tflite_done(n,
-                       build_where(b, build_less(b, x, zero), build_by(b, "subtract", low, 1), x));
+    return tflite_done(n, build_elu(&n->b, n->in[0], 1, 1));
 }
 
 bool tflite_hard_swish(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0];
-    const Expr  *gate = build_clip(b, build_by(b, "add", x, 3), 0, 6);
-
-    return tflite_done(n, build_by(b, "multiply", build_mul(b, x, gate), 1.0 / 6));
+    return tflite_done(n, build_hard_swish(&n->b, n->in[0]));
 }
 
-/* x times the normal distribution up to x, or its approximation by tanh. */
 bool tflite_gelu(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0], *y;
-
-    if (tflite_int(n, "approximate")) {
-        y = build_by(b, "multiply", build_mul(b, build_mul(b, x, x), x), 0.044715);
-        y = build_by(b, "multiply", build_add(b, x, y), sqrt(2 / M_PI));
-        y = build1(b, "tanh", y, NULL);
-    } else {
-        y = build1(b, "erf", build_by(b, "multiply", x, sqrt(0.5)), NULL);
-    }
-    y = build_by(b, "multiply", build_by(b, "add", y, 1), 0.5);
-    return tflite_done(n, build_mul(b, x, y));
+    return tflite_done(n, build_gelu(&n->b, n->in[0], tflite_int(n, "approximate")));
 }
 
 /* ---- two operands --------------------------------------------------------------------------------- */

@@ -1,0 +1,83 @@
+/* Activation functions that frameworks have as operators and Relay as a few calls, so that a
+ * function is the same calls, and in the end the same kernel, from whichever format it came. */
+#include "frontends/common.h"
+
+#include <math.h>
+
+const Expr *build_if_negative(const Build *b, const Expr *x, const Expr *y)
+{
+    return build_where(b, build_by(b, "less", x, 0), y, x);
+}
+
+/* What is lost of x in u = 1 + x, the logarithm makes up for in the same proportion:
+ * log(u) * x / (u - 1). */
+const Expr *build_log1p(const Build *b, const Expr *x)
+{
+    const Expr *u = build_by(b, "add", x, 1), *kept = build_by(b, "add", u, -1);
+    const Expr *log = build_mul(b, build1(b, "log", u, NULL), build_div(b, x, kept));
+
+    return kept ? build_where(b, build2(b, "equal", kept, build_scalar(b, x, 0), NULL), x, log)
+                : NULL;
+}
+
+/* max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */
+const Expr *build_softplus(const Build *b, const Expr *x)
+{
+    const Expr *e = build1(b, "exp", build1(b, "negative", build1(b, "abs", x, NULL), NULL), NULL);
+
+    return build_add(b, build1(b, "nn.relu", x, NULL), build_log1p(b, e));
+}
+
+const Expr *build_softsign(const Build *b, const Expr *x)
+{
+    return build_div(b, x, build_by(b, "add", build1(b, "abs", x, NULL), 1));
+}
+
+const Expr *build_elu(const Build *b, const Expr *x, double alpha, double rate)
+{
+    const Expr *low = rate == 1 ? x : build_by(b, "multiply", x, rate);
+
+    low = build_by(b, "add", build1(b, "exp", low, NULL), -1);
+    return build_if_negative(b, x, alpha == 1 ? low : build_by(b, "multiply", low, alpha));
+}
+
+const Expr *build_selu(const Build *b, const Expr *x, double alpha, double gamma)
+{
+    return build_by(b, "multiply", build_elu(b, x, alpha, 1), gamma);
+}
+
+const Expr *build_gelu(const Build *b, const Expr *x, bool by_tanh)
+{
+    const Expr *t;
+
+    if (by_tanh) {
+        t = build_by(b, "multiply", build_mul(b, x, build_mul(b, x, x)), 0.044715);
+        t = build_by(b, "multiply", build_add(b, x, t), sqrt(2 / M_PI));
+        t = build1(b, "tanh", t, NULL);
+    } else {
+        t = build1(b, "erf", build_by(b, "multiply", x, M_SQRT1_2), NULL);
+    }
+    return build_mul(b, build_by(b, "multiply", x, 0.5), build_by(b, "add", t, 1));
+}
+
+const Expr *build_swish(const Build *b, const Expr *x, double rate)
+{
+    const Expr *at = rate == 1 ? x : build_by(b, "multiply", x, rate);
+
+    return build_mul(b, x, build1(b, "sigmoid", at, NULL));
+}
+
+const Expr *build_mish(const Build *b, const Expr *x)
+{
+    return build_mul(b, x, build1(b, "tanh", build_softplus(b, x), NULL));
+}
+
+const Expr *build_hard_sigmoid(const Build *b, const Expr *x, double alpha, double beta)
+{
+    return build_clip(b, build_by(b, "add", build_by(b, "multiply", x, alpha), beta), 0, 1);
+}
+
+const Expr *build_hard_swish(const Build *b, const Expr *x)
+{
+    return build_mul(b, x, build_hard_sigmoid(b, x, 1.0 / 6, 0.5));
+}
