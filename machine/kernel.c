@@ -21,13 +21,11 @@
 enum { NEAR, FAR, CACHES }; /* L1, L2 */
 
 /* Cycles of a number of a function that stays a call, of a division or a root and of each number of
- * one (16 take 10 cycles on Zen 4 and Cascade Lake), of leaving a loop that was guessed to go on,
- * of a call; shares of a cache that are there for what is read again. */
+ * one (16 take 10 cycles on Zen 4 and Cascade Lake); shares of a cache that are there for what is
+ * read again. */
 #define MATH_CALL 20.0
 #define DIVISION 4.0
 #define DIVISION_LANE 0.625
-#define LOOP_END 6.0
-#define CALL 4.0
 #define CACHE_SHARE 0.75
 
 typedef struct {
@@ -421,7 +419,7 @@ static Cost loop_cost(Walk *w, const Stmt *s)
         return cost;
     if (sums)
         body.cycles = larger(body.cycles, w->m->latency);
-    cost.cycles = (double)n * larger(body.cycles, 1) + body.once + LOOP_END;
+    cost.cycles = (double)n * larger(body.cycles, 1) + body.once + w->m->loop_end;
     double once = covered(w, &body.groups);
     for (uint32_t i = 0; i < body.groups.n; i++) {
         Group  g = body.groups.at[i];
@@ -453,7 +451,7 @@ static Cost call_cost(Walk *w, const Stmt *s)
         map_put(w->tiles, PTR_KEY(f), tile);
     }
     cost = *tile;
-    cost.cycles += CALL;
+    cost.cycles += w->m->call;
     cost.groups = (Groups){0};
     for (uint32_t i = 0; i < tile->groups.n; i++) {
         Group g = tile->groups.at[i];

@@ -4,8 +4,6 @@
  * next instructions: other sums of the same loop, or the next row's. */
 #include "machine/machine.h"
 
-/* Instructions that are under way at a time (Cascade Lake 224, Zen 4 320). */
-#define UNDER_WAY 224.0
 /* Of one operation and what feeds it. */
 #define FEEDING 1.5
 /* Counting and jumping, beside what a round does. */
@@ -18,14 +16,14 @@ static double larger(double a, double b)
 
 /* A chain of that many cycles, of work of so many instructions that repeats: as many go on at a
  * time as are under way. */
-static double hidden(double chain, double instructions)
+static double hidden(const Machine *m, double chain, double instructions)
 {
-    return chain / larger(UNDER_WAY / instructions, 1);
+    return chain / larger((double)m->window / instructions, 1);
 }
 
-double hidden_cycles(double chain, double operations)
+double hidden_cycles(const Machine *m, double chain, double operations)
 {
-    return hidden(chain, FEEDING * operations);
+    return hidden(m, chain, FEEDING * operations);
 }
 
 /* ---- sums ----------------------------------------------------------------------------------------- */
@@ -41,7 +39,7 @@ double row_sum_cycles(const Machine *m, double vectors, int64_t chains)
     for (int64_t n = chains; n > 1; n /= 2)
         depth++;
     return larger(vectors / m->loads,
-                  hidden((rounds + depth) * m->latency, FEEDING * vectors + tail)) +
+                  hidden(m, (rounds + depth) * m->latency, FEEDING * vectors + tail)) +
            tail / 2;
 }
 
@@ -52,7 +50,7 @@ double column_sum_cycles(const Machine *m, double vectors, double steps, int64_t
     double n = (double)chains, sums = steps * n / m->loads;
 
     return vectors / n *
-           (larger(sums, hidden(steps * m->latency, FEEDING * steps * n)) + ROUND * (steps + 1));
+           (larger(sums, hidden(m, steps * m->latency, FEEDING * steps * n)) + ROUND * (steps + 1));
 }
 
 /* ---- windows -------------------------------------------------------------------------------------- */
@@ -76,7 +74,7 @@ double window_cycles(const Machine *m, int64_t lanes, const Window *w, int64_t p
     if (written)
         loads = (double)(w->kh * (line < columns ? line : columns));
     if (written == WRITTEN_ALL)
-        chain = hidden(chain, p * cells * (op + 0.5));
+        chain = hidden(m, chain, p * cells * (op + 0.5));
     double over = p * (op + 1) - (double)m->regs; /* sums that do not stay in registers */
     units += over > 0 ? over * cells / 2 : 0;
     return larger(larger(units, loads / m->loads), chain) + rounds;

@@ -129,7 +129,7 @@ typedef struct {
 double plain_row_cycles(const Machine *m, const PlainRow *r, RegTile t);
 /* Cycles that a tile takes at its end: to turn to the next one, of `compute` cycles, and to wait
  * for what is stored and read there, which takes `move`, while that begins. */
-double tile_end_cycles(double compute, double move);
+double tile_end_cycles(const Machine *m, double compute, double move);
 /* ... of a tile of so many sums, one vector wide, of which each takes so many products, with as
  * many vectors of weights; the numbers that these share are spread over all lanes (`spread` 0),
  * or several over so many each. */
@@ -178,7 +178,7 @@ double window_cycles(const Machine *m, int64_t lanes, const Window *w, int64_t p
                      Written written);
 /* What shows of a chain of so many cycles, of work of so many operations that repeats: a core looks
  * ahead. */
-double hidden_cycles(double chain, double operations);
+double hidden_cycles(const Machine *m, double chain, double operations);
 /* Cycles of counting rounds; of cells that lie apart, loaded one by one; as tiles that are turned
  * in registers; as rows by turns that are shuffled together. */
 double rounds_cycles(double rounds);

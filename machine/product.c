@@ -49,8 +49,6 @@ double panel_copy_cycles(const Machine *m, double cells)
     return 2 * cells * 4 / (m->l2_rate / 2);
 }
 
-/* Measured: lines of pieces far apart, which no prefetcher foresees, to those read in order. */
-#define APART 2
 enum { LINE = 64 };
 
 /* The tile of a product of so many rows that takes the fewest cycles a vector of columns. */
@@ -95,8 +93,8 @@ double pieces_cycles(const Machine *m, double rows, double n, double k, double a
         return 0;
 
     Level near = lines <= reached(m, m->l2, stride, piece) ? LEVEL_L2 : LEVEL_L3;
-    Time  first = moved_time(m, APART * panels * lines, 0, all * 4);
-    Time  again = level_time(m, near, APART * (tiles - 1) * panels * lines);
+    Time  first = moved_time(m, m->apart * panels * lines, 0, all * 4);
+    Time  again = level_time(m, near, m->apart * (tiles - 1) * panels * lines);
 
     return time_cycles(first) + time_cycles(again);
 }

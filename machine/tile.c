@@ -24,14 +24,13 @@ static double waits(const Machine *m, int64_t lanes, double fma)
 }
 
 /* Narrower vectors come twice as fast, but instructions that name the upper half of 32 registers
- * are longer: 2.8 of these a cycle (Zen 4: 7x2 takes 1.16 times as long as 6x2 for the same work,
- * 4x5 0.93 of 2x5). */
+ * are longer. */
 static double long_instructions(const Machine *m, int64_t lanes, int64_t p, int64_t nv)
 {
     enum { SHORT_REGS = 16 };
 
     return lanes * 4 < m->vector_bytes && (p + 1) * nv + 1 > SHORT_REGS
-               ? (double)(p * nv + p + nv) / 2.8
+               ? (double)(p * nv + p + nv) / m->long_issue
                : 0;
 }
 
@@ -140,28 +139,28 @@ double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t
     return (larger(larger(fma, load), m->latency) + waits(m, lanes, fma)) * (double)tiles;
 }
 
-/* As long as multiply-adds, loads, or instructions, four a cycle, take: a round of 6x2 with AVX2 is
- * 23 instructions in 6 cycles, so there is no time to catch up in when a loop of a few rounds ends,
- * a bubble; with AVX-512 there is.  What does not fit into registers is stored and loaded once a
- * row. Loads show a little, as in a matrix product.  Measured and estimated (3x3, to 4x2 written
- * out, AVX2, Cascade Lake): loops of 6x2 1.09, 1.10, 5x2 1.16, 1.17, 4x2 1.24, 1.28; written out
+/* As long as multiply-adds, loads, or instructions take: a round of 6x2 with AVX2 is 23
+ * instructions in 6 cycles, so there is no time to catch up in when a loop of a few rounds ends;
+ * with AVX-512 there is.  What does not fit into registers is stored and loaded once a row. Loads
+ * show a little, as in a matrix product.  Measured and estimated (3x3, to 4x2 written out, AVX2,
+ * Cascade Lake): loops of 6x2 1.09, 1.10, 5x2 1.16, 1.17, 4x2 1.24, 1.28; written out
  * 2x4 1.04, 1.01, 5x2 1.21, 1.09, 6x2 1.55, 1.34. */
 double plain_row_cycles(const Machine *m, const PlainRow *r, RegTile t)
 {
-    const double A_CYCLE = 4, COUNTING = 3, BUBBLE = 3.5, SPILL = 3, LOAD = 0.1;
+    const double COUNTING = 3, LOAD = 0.1;
     double       sums = (double)(t.pixels * t.nv), columns = (double)r->columns;
     double       fma = sums / fma_rate(m, r->lanes);
     double       loads = (double)r->numbers + columns * (double)t.nv;
-    double       sum = hidden_cycles(m->latency, (double)r->rows * columns * sums);
+    double       sum = hidden_cycles(m, m->latency, (double)r->rows * columns * sums);
     double       rounds = r->written ? 1 : columns;
     double       folded = r->held ? 0 : (double)r->numbers;
-    double       start = (columns * sums + loads - folded + COUNTING * rounds) / A_CYCLE;
+    double       start = (columns * sums + loads - folded + COUNTING * rounds) / m->issue;
     double cycles = columns * (larger(fma, sum) + (sum < m->latency ? 0 : waits(m, r->lanes, fma)));
     int64_t registers = t.pixels * t.nv + t.nv + r->held;
 
     if (registers > m->regs)
-        cycles += SPILL * (double)(registers - m->regs);
-    double busy = larger(start, loads / m->loads) + (r->written ? 0 : BUBBLE);
+        cycles += m->spill * (double)(registers - m->regs);
+    double busy = larger(start, loads / m->loads) + (r->written ? 0 : m->short_end);
 
     return larger(cycles, busy) + LOAD * loads / m->loads;
 }
@@ -185,17 +184,16 @@ double row_step_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t we
 }
 
 /* A tile's sums are stored all at once, and what is read beside them comes at once.  A core goes on
- * with the next tile meanwhile, as far as it looks ahead: 224 instructions on a Cascade Lake, two
- * and more a cycle.  1x1 from 64 to 256 channels at 56x56 with a residual takes 1 in tiles of 14x2,
- * 0.92 of 10x2, 0.87 of 7x2, 0.8 of 4x2; 16 to 16 channels at 112x112 1.03 to 1.29 of 28x1, 1 of
- * 13x1, without one 1 of 28x1, 1.07 of 13x1: to call a tile and to leave its loop takes a turn,
- * too. */
-double tile_end_cycles(double compute, double move)
+ * with the next tile meanwhile, as far as it looks ahead.  1x1 from 64 to 256 channels at 56x56
+ * with a residual takes 1 in tiles of 14x2, 0.92 of 10x2, 0.87 of 7x2, 0.8 of 4x2; 16 to 16
+ * channels at 112x112 1.03 to 1.29 of 28x1, 1 of 13x1, without one 1 of 28x1, 1.07 of 13x1: to call
+ * a tile and to leave its loop takes a moment, too (Cascade Lake). */
+double tile_end_cycles(const Machine *m, double compute, double move)
 {
-    enum { AHEAD = 100, TURN = 10 };
-    double hidden = compute < AHEAD ? compute : AHEAD;
+    const double PACE = 2.24; /* instructions of tiles a cycle */
+    double       ahead = (double)m->window / PACE, hidden = compute < ahead ? compute : ahead;
 
-    return TURN + (move > hidden ? move - hidden : 0);
+    return m->call + m->loop_end + (move > hidden ? move - hidden : 0);
 }
 
 /* ---- matrix products ------------------------------------------------------------------------------ */

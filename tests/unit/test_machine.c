@@ -233,7 +233,7 @@ static void test_plain_rows(void)
     CHECK(row_cycles(&narrow, 6, 2, false) < row_cycles(&narrow, 6, 2, true));
     CHECK(row_cycles(&wide, 14, 2, false) < row_cycles(&wide, 14, 2, true));
     CHECK(row_cycles(&wide, 14, 2, false) < 1.05 * row_cycles(&wide, 8, 2, true));
-    CHECK(hidden_cycles(4, 1000) == 4 && hidden_cycles(4, 63) < 2);
+    CHECK(hidden_cycles(&wide, 4, 1000) == 4 && hidden_cycles(&wide, 4, 63) < 2);
     end();
 }
 
