@@ -1,4 +1,4 @@
-/* cache_write and cache_read: copies in a nearer scope.
+/* cache_write: accumulators in a nearer scope; and where tensors lie.
  *
  *     cache_write conv reg at %t
  *
@@ -13,12 +13,18 @@
 
 #include <string.h>
 
-static bool scope_named(Work *w, const char *name, Scope *out)
+static const char *const scopes[] = {"arena", "const",  "private", "stack",
+                                     "reg",   "shared", "local"};
+
+const char *scope_name(Scope s)
 {
-    static const char *const names[] = {"arena", "const",  "private", "stack",
-                                        "reg",   "shared", "local"};
-    for (uint32_t i = 0; name && i < COUNT(names); i++)
-        if (!strcmp(name, names[i]) && i != SCOPE_CONST) {
+    return scopes[s];
+}
+
+bool scope_named(Work *w, const char *name, Scope *out)
+{
+    for (uint32_t i = 0; name && i < COUNT(scopes); i++)
+        if (!strcmp(name, scopes[i]) && i != SCOPE_CONST) {
             *out = (Scope)i;
             return true;
         }
@@ -172,8 +178,6 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
     if (a.in_index || !a.same_load ||
         (a.loads && !same_index(k.t->ndim, a.load, store->u.store.index)))
         return refuse(w, "'%s' reads other cells of %%%s", b.name, k.t->name);
-    static const char *const scopes[] = {"arena", "const",  "private", "stack",
-                                         "reg",   "shared", "local"};
     if (!make_reg(w, &k, intern_printf(c->strings, "%s.%s", b.name, scopes[scope]), scope))
         return NULL;
 
@@ -232,149 +236,7 @@ const Func *step_cache_write(Work *w)
     return finish(w);
 }
 
-/* ---- cache_read --------------------------------------------------------------------------------- */
-
-typedef struct {
-    Ctx              *c;
-    const Buffer     *was, *now;
-    const Idx *const *lo;    /* over loop variables */
-    IdxSubst         *iters; /* the block's iterators */
-} Reread;
-
-static const Prim *reread_load(Ctx *c, void *user, const Prim *p)
-{
-    const Reread *r = user;
-    if (p->kind != PRIM_LOAD || p->u.load.buffer != r->was)
-        return p;
-    const Idx **at = NEW_ARRAY(c->arena, const Idx *, p->u.load.n + 1);
-    for (uint32_t d = 0; d < p->u.load.n; d++)
-        at[d] = idx_sub(c->arith, idx_subst(r->iters, p->u.load.index[d]), r->lo[d]);
-    return prim_load(c, r->now, at);
-}
-
-static const Func *read_copy(Work *w, uint32_t loop, const Sites *blocks, const Buffer *t,
-                             Scope scope)
-{
-    static const char *const scopes[] = {"arena", "const",  "private", "stack",
-                                         "reg",   "shared", "local"};
-    Ctx                     *c = w->c;
-    Arith                   *A = c->arith;
-    AtomSet                 *inner = atomset_new(c->scratch);
-    const Stmt              *s = stmt_at(w, loop);
-    const Idx              **lo = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
-    int64_t                 *extent = NEW_ARRAY(c->scratch, int64_t, t->ndim + 1);
-    uint32_t                 reads = 0;
-
-    for (uint32_t k = loop + 1; k < w->nest.at[loop].end; k++)
-        if (stmt_at(w, k)->kind == STMT_FOR)
-            atomset_add(inner, loop_at(w, k)->var);
-    if (scope == SCOPE_SHARED) { /* all threads of a block share it */
-        Sites outer = loops_around_site(w, NO_SITE, loop);
-        vec_push(c->scratch, &outer, loop);
-        for (uint32_t i = 0; i < outer.n; i++)
-            if (loop_at(w, outer.at[i])->bind >= AXIS_THREAD_X)
-                atomset_add(inner, loop_at(w, outer.at[i])->var);
-    }
-    /* One block of the name per copy of L: their reads are hulled through a sequence. */
-    Stmts in = {0};
-    for (uint32_t k = 0; k < blocks->n; k++)
-        if (inside(w, blocks->at[k], loop)) {
-            vec_push(c->scratch, &in, stmt_at(w, blocks->at[k]));
-            reads += access_of(stmt_at(w, blocks->at[k]), t).loads;
-            if (access_of(stmt_at(w, blocks->at[k]), t).in_index)
-                return refuse(w, "%%%s is read in an index", t->name);
-        }
-    if (!in.n || !reads)
-        return w->f;
-    if (!region_of_reads(c, stmt_seq(c, in.n, in.at), t, inner, lo, extent))
-        return w->f;
-    const Idx  **size = NEW_ARRAY(c->scratch, const Idx *, t->ndim + 1);
-    const Atom **var = NEW_ARRAY(c->scratch, const Atom *, t->ndim + 1);
-    const Atom **iter = NEW_ARRAY(c->arena, const Atom *, t->ndim + 1);
-    const Idx  **bind = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
-    const Idx  **from = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
-    const Idx  **to = NEW_ARRAY(c->arena, const Idx *, t->ndim + 1);
-    const char  *name = intern_printf(c->strings, "%s.%s", t->name, scopes[scope]);
-    BlockData    b = {
-           .name = name, .nspatial = t->ndim, .iter = iter, .bind = bind, .redundant = true};
-    int64_t cells = 1;
-    for (uint32_t d = 0; d < t->ndim; d++) {
-        int64_t n, before = t->halo ? t->halo->lo[d] : 0, after = t->halo ? t->halo->hi[d] : 0;
-        if (!idx_is_const(t->extent[d], &n))
-            return refuse(w, "the extent of %%%s is not constant", t->name);
-        if (extent[d] >= n + before + after || extent[d] <= 0) { /* all of it */
-            extent[d] = n + before + after;
-            lo[d] = idx_const(A, -before);
-        }
-        if (!checked_mul(cells, extent[d], &cells) || cells > INT32_MAX)
-            return refuse(w, "the box it reads of %%%s is too large", t->name);
-        size[d] = idx_const(A, extent[d]);
-        var[d] = fresh_var(c, intern_printf(c->strings, "%s.a%u", name, d), extent[d]);
-        iter[d] = atom_var(A, intern_printf(c->strings, "a%u", d), -before, n + after - 1);
-        to[d] = idx_atom(A, var[d]);
-        bind[d] = idx_add(A, lo[d], to[d]);
-        from[d] = idx_atom(A, iter[d]);
-        b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[d], before));
-        b.where = pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, n + after - 1), bind[d]));
-    }
-    if (scope == SCOPE_SHARED && w->s->target && w->s->target->shared_bytes &&
-        cells * dtype_bytes(t->dtype) > w->s->target->shared_bytes)
-        return refuse(w, "%lld bytes do not fit shared memory",
-                      (long long)(cells * dtype_bytes(t->dtype)));
-    const Buffer *copy = buffer_new(c, name, t->dtype, scope, t->ndim, size);
-    const Stmt   *store = stmt_store(c, copy, to, prim_load(c, t, from));
-    const Stmt   *nest = stmt_block(c, b, 1, &store, s->loc);
-    for (uint32_t d = t->ndim; d-- > 0;)
-        nest = loop_of(c, var[d], LOOP_SPATIAL, nest, s->loc);
-    for (uint32_t k = 0; k < blocks->n; k++) {
-        if (!inside(w, blocks->at[k], loop))
-            continue;
-        const Stmt *block = stmt_at(w, blocks->at[k]);
-        IdxSubst   *sub = subst_new(A, c->scratch);
-        bind_iters(block, sub);
-        Reread r = {.c = c, .was = t, .now = copy, .lo = lo, .iters = sub};
-        edit(w, block, stmt_map(c, block, &(TirMap){.user = &r, .prim = reread_load}));
-    }
-    const Stmt *body = body_with_edits(w, loop), *both[2] = {nest, body};
-    edit(w, s, stmt_for(c, s->u.loop, stmt_alloc(c, copy, stmt_seq(c, 2, both)), s->loc));
-    return w->f;
-}
-
-const Func *step_cache_read(Work *w)
-{
-    const StepArg *ta = step_arg(w->st, 0), *ba = step_arg(w->st, 1), *sa = step_arg(w->st, 2);
-    const StepArg *at = step_option(w->st, "at");
-    Sites          blocks, loops, all = blocks_in(w, NO_SITE);
-    Scope          scope;
-
-    if (!ta || !ta->name || !ba || !ba->name || !sa || !at || !at->name)
-        return refuse(w, "write `cache_read %%t b shared at %%l`");
-    const Buffer *t = buffer_named(w, ta->name);
-    if (!t || !scope_named(w, sa->name, &scope) || !blocks_named(w, ba->name, &blocks) ||
-        !loops_named(w, at->name, &loops))
-        return NULL;
-    for (uint32_t k = 0; k < blocks.n; k++) {
-        bool   in = false;
-        Access a = access_of(stmt_at(w, blocks.at[k]), t);
-        for (uint32_t i = 0; i < loops.n; i++)
-            in |= inside(w, blocks.at[k], loops.at[i]);
-        if (!in)
-            return refuse(w, "%%%s does not enclose '%s'", at->name, ba->name);
-        if (!a.loads || a.stores)
-            return refuse(w, "'%s' does not only read %%%s", ba->name, t->name);
-    }
-    for (uint32_t i = 0; i < loops.n; i++) {
-        if (loop_at(w, loops.at[i])->vector)
-            return refuse(w, "%%%s is a vector loop", at->name);
-        for (uint32_t k = 0; k < all.n; k++)
-            if (inside(w, all.at[k], loops.at[i]) && access_of(stmt_at(w, all.at[k]), t).stores)
-                return refuse(w, "'%s' writes %%%s in there", block_at(w, all.at[k])->name,
-                              t->name);
-        if (!read_copy(w, loops.at[i], &blocks, t, scope))
-            return NULL;
-    }
-    return finish(w);
-}
+/* ---- scopes --------------------------------------------------------------------------------------- */
 
 const Func *step_set_scope(Work *w)
 {

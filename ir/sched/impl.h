@@ -202,6 +202,10 @@ bool untouched_before(Work *w, const Sites *blocks, uint32_t from);
  * whatever the loops inside of it do, and the variable `also` (NULL: none); NULL: there is none. */
 const Buffer *shared_cells(Work *w, uint32_t loop, const Atom *also);
 
+/* cache.c: a scope by its name in steps; it may not be const. */
+bool        scope_named(Work *w, const char *name, Scope *out);
+const char *scope_name(Scope s);
+
 /* ---- steps ------------------------------------------------------------------------------------- */
 
 typedef const Func *StepApply(Work *w);

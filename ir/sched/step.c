@@ -75,6 +75,13 @@ static char letter(const char *pattern, bool out, uint32_t i)
     return last;
 }
 
+/* One of several loops, and not the first. */
+static bool is_listed(const char *pattern, uint32_t i)
+{
+    return strstr(pattern, "..") && letter(pattern, false, i - 1) == 'L' &&
+           letter(pattern, false, i) == 'L';
+}
+
 static void print_name(StrBuf *out, char kind, const char *name)
 {
     str_printf(out, "%s%s", kind == 'L' || kind == 'T' ? "%" : kind == '@' ? "@" : "", name);
@@ -93,7 +100,7 @@ void step_print(Ctx *c, const Step *st, StrBuf *out)
         if (a->key)
             str_printf(out, word ? " %s " : " %s=", a->key);
         else
-            str_add(out, plain && strstr(row->pattern, "..") ? ", " : " ");
+            str_add(out, plain && is_listed(row->pattern, plain) ? ", " : " ");
         if (!a->name)
             str_printf(out, "%" PRId64, a->num);
         else if (a->key)

@@ -19,9 +19,10 @@
 enum { MOST_CELLS = 16 }; /* of a buffer, that are known apart */
 
 typedef struct {
-    const Buffer     *buffer;
-    const Idx *const *index; /* NULL: any */
-    bool              read, written;
+    const Buffer   *buffer;
+    const Idx      *cell;   /* its number; NULL: any */
+    const LoopData *rounds; /* of any of whose rounds; NULL: of no loop */
+    bool            read, written;
 } Touch;
 
 typedef struct {
@@ -39,12 +40,21 @@ typedef struct {
 
 /* ---- what a statement touches -------------------------------------------------------------------- */
 
-static bool same_index(const Touch *a, const Touch *b)
+/* Cells are counted as if rows had no gaps: that tells them apart as well. */
+static const Idx *cell_number(Ctx *c, const Buffer *b, const Idx *const *index)
 {
-    for (uint32_t i = 0; a->index && b->index && i < a->buffer->ndim; i++)
-        if (a->index[i] != b->index[i])
-            return false;
-    return a->index && b->index;
+    const Idx *at = idx_const(c->arith, 0);
+    int64_t    n;
+
+    for (uint32_t d = 0; at && d < b->ndim; d++)
+        at = idx_is_const(b->extent[d], &n) ? idx_add(c->arith, idx_mulc(c->arith, at, n), index[d])
+                                            : NULL;
+    return at;
+}
+
+static bool same_cell(const Touch *a, const Touch *b)
+{
+    return a->cell && a->cell == b->cell;
 }
 
 static int64_t common_factor(int64_t g, const Idx *x)
@@ -57,13 +67,11 @@ static int64_t common_factor(int64_t g, const Idx *x)
 /* No two threads meet there: ranges apart, or remainders by what all steps are multiples of. */
 static bool other_cells(const Touch *a, const Touch *b)
 {
-    for (uint32_t i = 0; a->index && b->index && i < a->buffer->ndim; i++) {
-        const Idx *x = a->index[i], *y = b->index[i];
-        int64_t    g = common_factor(common_factor(0, x), y);
-        if (x->hi < y->lo || y->hi < x->lo || (g > 1 && (x->c0 - y->c0) % g))
-            return true;
-    }
-    return false;
+    if (!a->cell || !b->cell)
+        return false;
+    int64_t g = common_factor(common_factor(0, a->cell), b->cell);
+    return a->cell->hi < b->cell->lo || b->cell->hi < a->cell->lo ||
+           (g > 1 && (a->cell->c0 - b->cell->c0) % g);
 }
 
 static void touch(Ctx *c, Touches *t, Touch one)
@@ -76,8 +84,9 @@ static void touch(Ctx *c, Touches *t, Touch one)
         Touch *known = &t->at.at[i];
         if (known->buffer != one.buffer)
             continue;
-        if (same_index(known, &one) || !known->index || ++n == MOST_CELLS) {
-            known->index = same_index(known, &one) ? one.index : NULL;
+        bool same = same_cell(known, &one) && known->rounds == one.rounds;
+        if (same || !known->cell || ++n == MOST_CELLS) {
+            known->cell = same ? one.cell : NULL;
             known->read |= one.read;
             known->written |= one.written;
             return;
@@ -96,7 +105,9 @@ static bool collect_store(void *user, const Stmt *s)
     Collect *x = user;
 
     if (s->kind == STMT_STORE)
-        touch(x->c, x->into, (Touch){s->u.store.buffer, s->u.store.index, false, true});
+        touch(x->c, x->into,
+              (Touch){s->u.store.buffer, cell_number(x->c, s->u.store.buffer, s->u.store.index),
+                      NULL, false, true});
     return true;
 }
 
@@ -105,7 +116,9 @@ static void collect_load(void *user, const Prim *p)
     Collect *x = user;
 
     if (p->kind == PRIM_LOAD)
-        touch(x->c, x->into, (Touch){p->u.load.buffer, p->u.load.index, true, false});
+        touch(x->c, x->into,
+              (Touch){p->u.load.buffer, cell_number(x->c, p->u.load.buffer, p->u.load.index), NULL,
+                      true, false});
 }
 
 static Touches touched(Ctx *c, const Stmt *s)
@@ -118,55 +131,41 @@ static Touches touched(Ctx *c, const Stmt *s)
     return t;
 }
 
-/* By how much the numbers of a block's threads move the index: the loops over them in steps, the
- * largest last; false if a term is of another form. */
-static bool thread_terms(const Sync *x, const Idx *at, uint32_t *n, int64_t step[], int64_t count[],
-                         uint32_t *axes)
+/* Each thread of a block, and each round of t->rounds, comes to another cell: the terms that they
+ * choose are like digits, the smaller steps together do not reach the next. */
+static bool cell_a_thread(const Sync *x, const Touch *t)
 {
-    for (uint32_t i = 0; i < at->nterms; i++) {
-        const Atom     *a = at->t[i].atom;
-        const LoopData *l = NULL;
-        int64_t         e;
-        uint32_t        k = *n;
+    int64_t  step[AXIS_COUNT + 1], count[AXIS_COUNT + 1], below = 0, e = 0;
+    uint32_t n = 0, axes = 0;
+
+    for (uint32_t i = 0; i < t->cell->nterms; i++) {
+        const Atom     *a = t->cell->t[i].atom;
+        const LoopData *l = t->rounds && t->rounds->var == a ? t->rounds : NULL;
+        uint32_t        k = n;
         for (uint32_t j = 0; j < x->threads.n; j++)
             if (x->threads.at[j]->var == a)
                 l = x->threads.at[j];
         if (!l && a->kind == ATOM_VAR && !atomset_has(x->uneven, a))
             continue;
-        if (!l || *n == AXIS_COUNT || !idx_is_const(l->extent, &e) || *axes & 1u << l->bind)
+        if (!l || n == AXIS_COUNT || !idx_is_const(l->extent, &e) ||
+            (l->bind && axes & 1u << l->bind))
             return false;
-        for (; k > 0 && step[k - 1] > llabs(at->t[i].coef); k--)
+        for (; k > 0 && step[k - 1] > llabs(t->cell->t[i].coef); k--)
             step[k] = step[k - 1], count[k] = count[k - 1];
-        step[k] = llabs(at->t[i].coef);
+        step[k] = llabs(t->cell->t[i].coef);
         count[k] = e;
-        *axes |= 1u << l->bind;
-        ++*n;
+        axes |= l->bind ? 1u << l->bind : 0;
+        n++;
     }
-    return true;
-}
-
-/* Each thread of a block comes to another cell. */
-static bool cell_a_thread(const Sync *x, const Touch *t)
-{
-    uint32_t axes = 0;
-
-    for (uint32_t i = 0; i < t->buffer->ndim; i++) {
-        int64_t  step[AXIS_COUNT + 1], count[AXIS_COUNT + 1], below = 0;
-        uint32_t n = 0;
-        if (!thread_terms(x, t->index[i], &n, step, count, &axes))
+    for (uint32_t k = 0; k < n; k++) {
+        if (step[k] <= below)
             return false;
-        for (uint32_t k = 0; k < n; k++) { /* the smaller steps together do not reach the next */
-            if (step[k] <= below)
-                return false;
-            below += step[k] * (count[k] - 1);
-        }
+        below += step[k] * (count[k] - 1);
     }
-    for (int a = AXIS_THREAD_X; a <= AXIS_THREAD_Z; a++) {
-        int64_t e = 0;
+    for (int a = AXIS_THREAD_X; a <= AXIS_THREAD_Z; a++)
         if (x->axis[a] && !(axes & 1u << a) && !(idx_is_const(x->axis[a], &e) && e == 1))
             return false;
-    }
-    return true;
+    return !t->rounds || idx_coef(t->cell, t->rounds->var);
 }
 
 static bool meets(const Sync *x, const Touches *before, const Touches *now)
@@ -175,7 +174,7 @@ static bool meets(const Sync *x, const Touches *before, const Touches *now)
         for (uint32_t k = 0; k < now->at.n; k++) {
             const Touch *a = &before->at.at[i], *b = &now->at.at[k];
             if (a->buffer == b->buffer && (a->written || b->written) && !other_cells(a, b) &&
-                !(same_index(a, b) && cell_a_thread(x, a)))
+                !(same_cell(a, b) && cell_a_thread(x, a->rounds ? a : b)))
                 return true;
         }
     return false;
@@ -195,16 +194,16 @@ static Touches copy_of(Ctx *c, const Touches *t)
     return to;
 }
 
-/* In the next round of the loop over v, what v chose is another cell. */
-static void move_on(Touches *t, const Atom *v)
+/* In the next round of the loop, what its variable chose is another cell. */
+static void move_on(Touches *t, const LoopData *l)
 {
     for (uint32_t i = 0; i < t->at.n; i++) {
         Touch *k = &t->at.at[i];
-        bool   moves = false;
-        for (uint32_t d = 0; k->index && d < k->buffer->ndim; d++)
-            moves = moves || idx_uses(k->index[d], v);
-        if (moves)
-            k->index = NULL;
+        if (!k->cell || !idx_uses(k->cell, l->var))
+            continue;
+        if (k->rounds && k->rounds->var != l->var)
+            k->cell = NULL;
+        k->rounds = l;
     }
 }
 
@@ -221,7 +220,7 @@ static bool waits_within(Sync *x, const Stmt *s)
     }
     if (s->kind == STMT_FOR && !s->u.loop.bind && !waits) { /* a round and the next */
         now = copy_of(x->c, &before);
-        move_on(&before, s->u.loop.var);
+        move_on(&before, &s->u.loop);
         waits = meets(x, &before, &now);
     }
     return waits;
@@ -301,10 +300,10 @@ static const Stmt *loop(Sync *x, const Stmt *s, Touches *before)
     const Stmt *body = walk(x, s->kids[0], &after);
 
     if (!s->u.loop.bind) { /* what a round leaves meets the next */
-        move_on(&after, s->u.loop.var);
+        move_on(&after, &s->u.loop);
         join(x->c, &after, before);
         body = walk(x, s->kids[0], &after);
-        move_on(&after, s->u.loop.var);
+        move_on(&after, &s->u.loop);
     }
     join(x->c, before, &after); /* or there is no round at all */
     return stmt_with_kids(x->c, s, &body);

@@ -43,6 +43,12 @@ static const Idx *fixed_fact(Ctx *c, const Prim *cond, const AtomSet *vars)
     return NULL;
 }
 
+/* The threads of a block will divide the loops around it among themselves (cooperate). */
+static bool fills_shared(const Stmt *s)
+{
+    return s->kind == STMT_STORE && s->u.store.buffer->scope == SCOPE_SHARED;
+}
+
 /* A fixed fact of the nest, if every store is under one; NULL if some store is not. */
 static const Idx *switched(Ctx *c, const Stmt *s, const AtomSet *vars)
 {
@@ -50,10 +56,12 @@ static const Idx *switched(Ctx *c, const Stmt *s, const AtomSet *vars)
 
     switch (s->kind) {
     case STMT_STORE:
-        return s->u.store.value->kind == PRIM_SELECT
+        return s->u.store.value->kind == PRIM_SELECT && s->u.store.buffer->scope != SCOPE_SHARED
                    ? fixed_fact(c, s->u.store.value->kids[0], vars)
                    : NULL;
     case STMT_IF:
+        if (fills_shared(s->kids[0]))
+            return NULL;
         first = fixed_fact(c, s->u.cond, vars);
         if (first)
             return first;

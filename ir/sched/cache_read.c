@@ -1,0 +1,309 @@
+/* cache_read: a copy, in a nearer scope, of what a block reads.
+ *
+ *     cache_read %x gemm shared at %ko                 the box of %x that the body of %ko reads,
+ *                                                      with %x's dimensions
+ *     cache_read %x gemm shared %ki, %mt, %mr at %ko   a cell for each round of these loops, in
+ *                                                      this order
+ *
+ * The second form needs no box: pixels that a convolution reads along rows of an image, in steps,
+ * or at distances lie side by side.  Memory that a block of threads shares holds what all of its
+ * threads read. */
+#include "ir/sched/impl.h"
+
+typedef struct {
+    Work         *w;
+    uint32_t      loop;   /* at which the copy is made */
+    const Sites  *blocks; /* that read t */
+    const Buffer *t, *copy;
+    Scope         scope;
+    const char   *name;
+    uint32_t      n;    /* dimensions of the copy */
+    int64_t      *size; /* of each */
+    const Atom  **var;  /* of the loops that fill it */
+    const Idx   **from; /* the cell of t that they fetch */
+} Read;
+
+/* Loops in `loop`, and those of a block's threads around it where they share the copy. */
+static AtomSet *loops_inside(const Read *r)
+{
+    Work    *w = r->w;
+    AtomSet *inner = atomset_new(w->c->scratch);
+
+    for (uint32_t k = r->loop + 1; k < w->nest.at[r->loop].end; k++)
+        if (stmt_at(w, k)->kind == STMT_FOR)
+            atomset_add(inner, loop_at(w, k)->var);
+    if (r->scope == SCOPE_SHARED) {
+        Sites outer = loops_around_site(w, NO_SITE, r->loop);
+        vec_push(w->c->scratch, &outer, r->loop);
+        for (uint32_t i = 0; i < outer.n; i++)
+            if (loop_at(w, outer.at[i])->bind >= AXIS_THREAD_X)
+                atomset_add(inner, loop_at(w, outer.at[i])->var);
+    }
+    return inner;
+}
+
+static bool make_copy(Read *r)
+{
+    Work       *w = r->w;
+    Ctx        *c = w->c;
+    const Idx **extent = NEW_ARRAY(c->scratch, const Idx *, r->n + 1);
+    int64_t     cells = 1;
+
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (!checked_mul(cells, r->size[i], &cells) || cells > INT32_MAX)
+            return refuse(w, "what it reads of %%%s is too large", r->t->name) != NULL;
+        extent[i] = idx_const(c->arith, r->size[i]);
+        r->var[i] = fresh_var(c, intern_printf(c->strings, "%s.a%u", r->name, i), r->size[i]);
+    }
+    if (r->scope == SCOPE_SHARED && w->s->target && w->s->target->shared_bytes &&
+        cells * dtype_bytes(r->t->dtype) > w->s->target->shared_bytes)
+        return refuse(w, "%lld bytes do not fit shared memory",
+                      (long long)(cells * dtype_bytes(r->t->dtype))) != NULL;
+    r->copy = buffer_new(c, r->name, r->t->dtype, r->scope, r->n, extent);
+    return true;
+}
+
+/* The copy's loops; what lies outside of t stays as it is, nobody reads it. */
+static const Stmt *fill(const Read *r)
+{
+    Ctx         *c = r->w->c;
+    Arith       *A = c->arith;
+    const Stmt  *s = stmt_at(r->w, r->loop);
+    uint32_t     ndim = r->t->ndim;
+    const Atom **iter = NEW_ARRAY(c->arena, const Atom *, ndim + 1);
+    const Idx  **cell = NEW_ARRAY(c->arena, const Idx *, ndim + 1);
+    const Idx  **to = NEW_ARRAY(c->arena, const Idx *, r->n + 1);
+    BlockData    b = {
+           .name = r->name, .nspatial = ndim, .iter = iter, .bind = r->from, .redundant = true};
+
+    for (uint32_t d = 0; d < ndim; d++) {
+        int64_t n = r->t->extent[d]->hi, before = r->t->halo ? r->t->halo->lo[d] : 0,
+                after = r->t->halo ? r->t->halo->hi[d] : 0;
+        iter[d] = atom_var(A, intern_printf(c->strings, "a%u", d), -before, n + after - 1);
+        cell[d] = idx_atom(A, iter[d]);
+        b.where = pred_and(A, c->arena, b.where, idx_addc(A, r->from[d], before));
+        b.where =
+            pred_and(A, c->arena, b.where, idx_sub(A, idx_const(A, n + after - 1), r->from[d]));
+    }
+    for (uint32_t i = 0; i < r->n; i++)
+        to[i] = idx_atom(A, r->var[i]);
+    const Stmt *store = stmt_store(c, r->copy, to, prim_load(c, r->t, cell));
+    const Stmt *nest = stmt_block(c, b, 1, &store, s->loc);
+    for (uint32_t i = r->n; i-- > 0;)
+        nest = loop_of(c, r->var[i], LOOP_SPATIAL, nest, s->loc);
+    return nest;
+}
+
+/* The loop with the copy made first in it. */
+static void place(const Read *r)
+{
+    Work       *w = r->w;
+    const Stmt *s = stmt_at(w, r->loop);
+    const Stmt *both[2] = {fill(r), body_with_edits(w, r->loop)};
+
+    edit(w, s,
+         stmt_for(w->c, s->u.loop, stmt_alloc(w->c, r->copy, stmt_seq(w->c, 2, both)), s->loc));
+}
+
+/* ---- a box of t ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    Ctx              *c;
+    const Buffer     *was, *now;
+    const Idx *const *lo;    /* over loop variables */
+    IdxSubst         *iters; /* the block's iterators */
+} Reread;
+
+static const Prim *reread_load(Ctx *c, void *user, const Prim *p)
+{
+    const Reread *r = user;
+    if (p->kind != PRIM_LOAD || p->u.load.buffer != r->was)
+        return p;
+    const Idx **at = NEW_ARRAY(c->arena, const Idx *, p->u.load.n + 1);
+    for (uint32_t d = 0; d < p->u.load.n; d++)
+        at[d] = idx_sub(c->arith, idx_subst(r->iters, p->u.load.index[d]), r->lo[d]);
+    return prim_load(c, r->now, at);
+}
+
+/* False: refused. */
+static bool read_box(Read *r)
+{
+    Work        *w = r->w;
+    Ctx         *c = w->c;
+    Arith       *A = c->arith;
+    const Idx  **lo = NEW_ARRAY(c->arena, const Idx *, r->t->ndim + 1);
+    const Stmt **in = NEW_ARRAY(c->scratch, const Stmt *, r->blocks->n);
+
+    r->n = r->t->ndim;
+    r->size = NEW_ARRAY(c->scratch, int64_t, r->n + 1);
+    r->var = NEW_ARRAY(c->scratch, const Atom *, r->n + 1);
+    r->from = NEW_ARRAY(c->arena, const Idx *, r->n + 1);
+    /* One block of the name per copy of L: their reads are hulled through a sequence. */
+    for (uint32_t k = 0; k < r->blocks->n; k++)
+        in[k] = stmt_at(w, r->blocks->at[k]);
+    if (!region_of_reads(c, stmt_seq(c, r->blocks->n, in), r->t, loops_inside(r), lo, r->size))
+        return true;
+    for (uint32_t d = 0; d < r->n; d++) {
+        int64_t n, before = r->t->halo ? r->t->halo->lo[d] : 0,
+                   after = r->t->halo ? r->t->halo->hi[d] : 0;
+        if (!idx_is_const(r->t->extent[d], &n))
+            return refuse(w, "the extent of %%%s is not constant", r->t->name) != NULL;
+        if (r->size[d] >= n + before + after || r->size[d] <= 0) { /* all of it */
+            r->size[d] = n + before + after;
+            lo[d] = idx_const(A, -before);
+        }
+    }
+    if (!make_copy(r))
+        return false;
+    for (uint32_t d = 0; d < r->n; d++)
+        r->from[d] = idx_add(A, lo[d], idx_atom(A, r->var[d]));
+    for (uint32_t k = 0; k < r->blocks->n; k++) {
+        IdxSubst *sub = subst_new(A, c->scratch);
+        bind_iters(in[k], sub);
+        Reread x = {.c = c, .was = r->t, .now = r->copy, .lo = lo, .iters = sub};
+        edit(w, in[k], stmt_map(c, in[k], &(TirMap){.user = &x, .prim = reread_load}));
+    }
+    place(r);
+    return true;
+}
+
+/* ---- a cell for each round ----------------------------------------------------------------------- */
+
+/* The named loops around the block, in the loop or over the threads that share the copy. */
+static bool rounds_of(Read *r, Sites *by)
+{
+    Work *w = r->w;
+
+    for (uint32_t i = 3; i < step_nargs(w->st); i++) {
+        Sites    named;
+        uint32_t found = NO_SITE;
+        if (!step_arg(w->st, i)->name || !loops_named(w, step_arg(w->st, i)->name, &named))
+            return false;
+        for (uint32_t k = 0; k < named.n; k++)
+            if (inside(w, r->blocks->at[0], named.at[k]))
+                found = named.at[k];
+        if (found == NO_SITE)
+            return refuse(w, "%%%s does not hold '%s'", step_arg(w->st, i)->name,
+                          block_at(w, r->blocks->at[0])->name) != NULL;
+        const LoopData *l = loop_at(w, found);
+        bool shared = r->scope == SCOPE_SHARED && l->bind >= AXIS_THREAD_X && found <= r->loop;
+        if (!inside(w, found, r->loop) && !shared)
+            return refuse(w, "%%%s is not one of the loops that read the copy", l->var->name) !=
+                   NULL;
+        if (!loop_extent_of(stmt_at(w, found), NULL))
+            return refuse(w, "the extent of %%%s is not constant", l->var->name) != NULL;
+        vec_push(w->c->scratch, by, found);
+    }
+    return true;
+}
+
+static const Prim *reread_round(Ctx *c, void *user, const Prim *p)
+{
+    void **u = user;
+
+    return p->kind == PRIM_LOAD && p->u.load.buffer == u[0] ? prim_load(c, u[1], u[2]) : p;
+}
+
+static bool read_rounds(Read *r)
+{
+    Work       *w = r->w;
+    Ctx        *c = w->c;
+    Arith      *A = c->arith;
+    const Stmt *block = stmt_at(w, r->blocks->at[0]);
+    Access      a = access_of(block, r->t);
+    Sites       by = {0};
+    AtomSet    *others = loops_inside(r);
+    IdxSubst   *iters = subst_new(A, c->scratch), *rounds = subst_new(A, c->scratch);
+
+    if (r->blocks->n > 1)
+        return refuse(w, "the loop holds several copies of '%s'", block->u.block.name) != NULL;
+    if (!a.same_load)
+        return refuse(w, "'%s' reads %%%s in several places", block->u.block.name, r->t->name) !=
+               NULL;
+    for (uint32_t d = 0; d < r->t->ndim; d++)
+        if (!idx_is_const(r->t->extent[d], NULL))
+            return refuse(w, "the extent of %%%s is not constant", r->t->name) != NULL;
+    if (!rounds_of(r, &by))
+        return false;
+    r->n = by.n;
+    r->size = NEW_ARRAY(c->scratch, int64_t, r->n + 1);
+    r->var = NEW_ARRAY(c->scratch, const Atom *, r->n + 1);
+    r->from = NEW_ARRAY(c->arena, const Idx *, r->t->ndim + 1);
+    const Idx **cell = NEW_ARRAY(c->arena, const Idx *, r->n + 1);
+    for (uint32_t i = 0; i < by.n; i++)
+        loop_extent_of(stmt_at(w, by.at[i]), &r->size[i]);
+    if (!make_copy(r))
+        return false;
+    for (uint32_t i = 0; i < by.n; i++) {
+        const LoopData *l = loop_at(w, by.at[i]);
+        subst_bind(rounds, l->var, idx_add(A, l->lo, idx_atom(A, r->var[i])));
+        cell[i] = idx_sub(A, idx_atom(A, l->var), l->lo);
+    }
+    bind_iters(block, iters);
+    for (uint32_t d = 0; d < r->t->ndim; d++) {
+        r->from[d] = idx_subst(rounds, idx_subst(iters, a.load[d]));
+        if (idx_uses_any(r->from[d], others))
+            return refuse(w, "other loops choose the cell of %%%s, too", r->t->name) != NULL;
+    }
+    void *user[3] = {(void *)(uintptr_t)r->t, (void *)(uintptr_t)r->copy, (void *)(uintptr_t)cell};
+    edit(w, block, stmt_map(c, block, &(TirMap){.user = user, .prim = reread_round}));
+    place(r);
+    return true;
+}
+
+/* ---- the step ------------------------------------------------------------------------------------- */
+
+static bool read_in(Work *w, uint32_t loop, const Sites *blocks, const Buffer *t, Scope scope)
+{
+    Sites in = {0};
+    Read  r = {.w = w, .loop = loop, .blocks = &in, .t = t, .scope = scope};
+
+    r.name = intern_printf(w->c->strings, "%s.%s", t->name, scope_name(scope));
+    for (uint32_t k = 0; k < blocks->n; k++) {
+        Access a = access_of(stmt_at(w, blocks->at[k]), t);
+        if (!inside(w, blocks->at[k], loop))
+            continue;
+        if (a.in_index)
+            return refuse(w, "%%%s is read in an index", t->name) != NULL;
+        vec_push(w->c->scratch, &in, blocks->at[k]);
+    }
+    if (!in.n)
+        return true;
+    return step_nargs(w->st) > 3 ? read_rounds(&r) : read_box(&r);
+}
+
+const Func *step_cache_read(Work *w)
+{
+    const StepArg *ta = step_arg(w->st, 0), *ba = step_arg(w->st, 1), *sa = step_arg(w->st, 2);
+    const StepArg *at = step_option(w->st, "at");
+    Sites          blocks, loops, all = blocks_in(w, NO_SITE);
+    Scope          scope;
+
+    if (!ta || !ta->name || !ba || !ba->name || !sa || !at || !at->name)
+        return refuse(w, "write `cache_read %%t b shared at %%l`");
+    const Buffer *t = buffer_named(w, ta->name);
+    if (!t || !scope_named(w, sa->name, &scope) || !blocks_named(w, ba->name, &blocks) ||
+        !loops_named(w, at->name, &loops))
+        return NULL;
+    for (uint32_t k = 0; k < blocks.n; k++) {
+        bool   in = false;
+        Access a = access_of(stmt_at(w, blocks.at[k]), t);
+        for (uint32_t i = 0; i < loops.n; i++)
+            in |= inside(w, blocks.at[k], loops.at[i]);
+        if (!in)
+            return refuse(w, "%%%s does not enclose '%s'", at->name, ba->name);
+        if (!a.loads || a.stores)
+            return refuse(w, "'%s' does not only read %%%s", ba->name, t->name);
+    }
+    for (uint32_t i = 0; i < loops.n; i++) {
+        if (loop_at(w, loops.at[i])->vector)
+            return refuse(w, "%%%s is a vector loop", at->name);
+        for (uint32_t k = 0; k < all.n; k++)
+            if (inside(w, all.at[k], loops.at[i]) && access_of(stmt_at(w, all.at[k]), t).stores)
+                return refuse(w, "'%s' writes %%%s in there", block_at(w, all.at[k])->name,
+                              t->name);
+        if (!read_in(w, loops.at[i], &blocks, t, scope))
+            return NULL;
+    }
+    return finish(w);
+}
