@@ -4,7 +4,6 @@
  *   target.c    target strings
  *   dialect.c   how C spells what clike prints
  *   vectors.c   vectors of GNU C: types and functions
- *   prelude.c   functions of the text that stand in for operators with rules of their own
  *   codegen.c   the file, from its head to what it exports
  *   data.c      constant data
  *   weights.c   the weights as constants of their own types */
@@ -35,15 +34,11 @@ extern const ClikeDialect c_dialect;
 const char               *c_type(DType t);
 void c_real(StrBuf *s, DType t, double v); /* a constant expression, perhaps of <math.h> */
 
-/* Definitions of the helpers that `body` calls; bool: their names are no one else's. */
-void c_prelude(Ctx *c, const char *body, StrBuf *out);
-bool c_is_helper(const char *name);
 /* Types of vectors that `body` names, and definitions of functions of them that it calls. */
 void c_vectors(Ctx *c, const char *body, StrBuf *types, StrBuf *functions);
 bool c_is_vector(const char *name); /* does it end like a type of vectors? */
-/* Is the function `name` called in the text? */
-bool c_calls(const char *text, const char *name);
-bool c_calls_lanes(const char *text, const char *name); /* ... for each lane of a vector */
+/* Is the function `name` called in the text for each lane of a vector? */
+bool c_calls_lanes(const char *text, const char *name);
 
 const char *c_symbol(Source *s, const char *name);
 bool        c_is_text(const Data *d);

@@ -174,7 +174,8 @@ static bool check_libm(Source *s, const Func *f, const char *text)
             const char *name = c_dialect.math((MathFn)fn, wide ? DT_F64 : DT_F32);
             uint32_t    i = 0;
 
-            if (!name || c_is_helper(name) || !(c_calls(text, name) || c_calls_lanes(text, name)))
+            if (!name || clike_is_helper(name) ||
+                !(clike_calls(text, name) || c_calls_lanes(text, name)))
                 continue;
             while (i < s->libm.n && strcmp(s->libm.at[i], name))
                 i++;
@@ -474,6 +475,17 @@ static Source source_new(Ctx *c, const Plan *p, const CodegenOptions *o, const C
                     .live = map_new(c->arena)};
 }
 
+/* Types of vectors, functions that stand in for operators, functions of vectors that call them. */
+static void prelude(Ctx *c, const char *code, StrBuf *out)
+{
+    StrBuf vectors = strbuf(c->arena);
+
+    c_vectors(c, code, out, &vectors);
+    clike_prelude(c, &c_dialect,
+                  vectors.n ? arena_printf(c->arena, "%s%s", vectors.at, code) : code, out);
+    str_add(out, vectors.n ? vectors.at : "");
+}
+
 bool c_source(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info, StrBuf *out)
 {
     Source s = source_new(c, p, o, info);
@@ -498,7 +510,7 @@ bool c_source(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo 
     need_doubles(code.at, weights.at, out);
     run_struct(&s, out);
     str_add(out, weights.n ? weights.at : "");
-    c_prelude(c, code.at, out);
+    prelude(c, code.at, out);
     exports(&s, o->host, &exported);
     str_add(out, "\n");
     add_code(out, heads.at);

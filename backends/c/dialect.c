@@ -90,9 +90,7 @@ void c_real(StrBuf *s, DType t, double v)
     char text[40];
 
     if (dtype_is_half(t)) {
-        uint16_t bits;
-        dtype_put_f(t, &bits, v);
-        str_printf(s, "0x%04xu", bits);
+        clike_half(s, t, v);
         return;
     }
     if (v != v || v - v != 0) {
@@ -124,33 +122,6 @@ static void code_real(StrBuf *s, DType t, double v)
                            : "7ff0");
 }
 
-/* Of a type, in names of helpers: bool is a byte there. */
-static const char *short_name(Ctx *c, DType t)
-{
-    return dtype_is_bool(t) && t.lanes == 1 ? "u8" : dtype_text(c, t);
-}
-
-static const char *c_helper(Ctx *c, const char *what, DType t)
-{
-    return arena_printf(c->arena, "%s_%s", what, short_name(c, t));
-}
-
-static const char *c_convert(Ctx *c, DType to, DType from)
-{
-    bool same = dtype_eq(to, from), saturates = dtype_is_float(from) && dtype_is_int(to);
-
-    if (same || dtype_is_handle(from) || !(saturates || dtype_is_half(to) || dtype_is_half(from)))
-        return NULL;
-    return arena_printf(c->arena, "%s_of_%s", short_name(c, to), short_name(c, from));
-}
-
-static const char *c_bits(Ctx *c, DType to, DType from)
-{
-    if (to.bits == 16 || dtype_is_float(to) == dtype_is_float(from))
-        return arena_printf(c->arena, "(%s)", c_type(to));
-    return arena_printf(c->arena, "%s_of_bits_%s", short_name(c, to), short_name(c, from));
-}
-
 /* What the text has other uses for: names of C, of headers, of the prelude. */
 static bool c_taken(const char *name)
 {
@@ -169,7 +140,8 @@ static bool c_taken(const char *name)
             if (of && !strcmp(of, name))
                 return true;
         }
-    return str_starts(name, "tvmcc_") || strstr(name, "__") || c_is_helper(name);
+    return str_starts(name, "tvmcc_") || strstr(name, "__") || clike_is_helper(name) ||
+           c_is_vector(name);
 }
 
 const ClikeDialect c_dialect = {.name = "C",
@@ -177,9 +149,7 @@ const ClikeDialect c_dialect = {.name = "C",
                                 .math = c_math,
                                 .integer = c_integer,
                                 .real = code_real,
-                                .helper = c_helper,
-                                .convert = c_convert,
-                                .bits = c_bits,
+                                .function = "static",
                                 .noalias = "TVMCC_RESTRICT",
                                 .promotes = true,
                                 .wide = "int64_t",

@@ -57,6 +57,20 @@ static const Cell *vector_of(const char *name, size_t n, uint32_t *lanes, size_t
     return NULL;
 }
 
+bool c_calls_lanes(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *p = text; (p = strstr(p, name)); p += n)
+        if (p[n] == '_' && (p == text || !(isalnum((unsigned char)p[-1]) || p[-1] == '_'))) {
+            size_t      rest = strcspn(p + n + 1, "(");
+            const char *x = memchr(p + n + 1, 'x', rest);
+            if (x && strspn(x + 1, "0123456789") == (size_t)(p + n + 1 + rest - x - 1))
+                return true;
+        }
+    return false;
+}
+
 bool c_is_vector(const char *name)
 {
     uint32_t lanes;

@@ -126,19 +126,20 @@ static void print_while(Clike *x, const Stmt *s)
 /* Memory of an array; its name is that of cell 0 of the interior. */
 static void print_array(Clike *x, const Buffer *b, int64_t elems, int64_t origin)
 {
-    const char *space = b->scope == SCOPE_SHARED && !x->program ? x->d->space(b->scope, true) : "";
-    const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *gap = *space ? " " : "";
-    const char *cells = name;
+    const bool  shared = b->scope == SCOPE_SHARED && !x->program;
+    const char *memory = shared ? x->d->shared : "",
+               *space = shared ? x->d->space(b->scope, true) : "";
+    const char *type = clike_cells(x, b), *name = clike_buffer(x, b), *cells = name;
 
     if (origin)
         cells = x->program ? clike_name(x, "cells") : intern_printf(x->c->strings, "s%s", name + 1);
-    str_printf(x->out, "%s%s%s %s[%lld];\n", space, gap, type, cells,
+    str_printf(x->out, "%s%s%s %s[%lld];\n", memory, *memory ? " " : "", type, cells,
                (long long)(elems > 0 ? elems : 1));
     if (!origin)
         return;
     clike_indent(x);
-    str_printf(x->out, "%s%s%s%s *%s = %s + %lld;\n", x->program ? "" : "  ", space, gap, type,
-               name, cells, (long long)origin);
+    str_printf(x->out, "%s%s%s%s *%s = %s + %lld;\n", x->program ? "" : "  ", space,
+               *space ? " " : "", type, name, cells, (long long)origin);
 }
 
 static void print_local(Clike *x, const Stmt *s)
@@ -265,9 +266,45 @@ void clike_stmt(Clike *x, const Stmt *s, bool tail)
     }
 }
 
+/* Threads of a block; 0: a run decides. */
+static int64_t threads_of(const Idx *const axis[AXIS_COUNT])
+{
+    int64_t all = 1;
+
+    for (int a = AXIS_THREAD_X; a <= AXIS_THREAD_Z; a++) {
+        if (axis[a] && !idx_is_const(axis[a], NULL))
+            return 0;
+        all *= axis[a] ? axis[a]->lo : 1;
+    }
+    return all;
+}
+
+/* "__global const float *" */
+static const char *pointer(Clike *x, const Param *p)
+{
+    const char *space = x->d->space(p->buffer->scope, p->written);
+
+    return arena_printf(x->c->arena, "%s%s%s *", space, *space ? " " : "",
+                        clike_type(x, p->buffer->dtype));
+}
+
+static void print_param(Clike *x, const Param *p, StrBuf *head, StrBuf *body)
+{
+    if (p->scalar) {
+        str_printf(head, "const %s %s", x->d->wide, clike_var(x, p->scalar));
+        return;
+    }
+    const char *b = clike_buffer(x, p->buffer), *n = b + 1, *to = pointer(x, p);
+    const char *space = x->d->space(p->buffer->scope, p->written);
+    str_printf(head, "%s%s p%s, const %s o%s", to, x->d->noalias, n, x->d->wide, n);
+    str_printf(body, " %s%s = (%s)((%s%schar *)p%s + o%s);\n", to, b, to, space, *space ? " " : "",
+               n, n);
+}
+
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out)
 {
     f = intrins_expand(c, f); /* no dialect has instructions of its own */
+    f = clike_halves(c, clike_scalars(c, f));
 
     Clike  x = {.c = c,
                 .d = d,
@@ -280,21 +317,11 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
 
     x.index = x.narrow ? d->narrow : d->wide;
     func_axes(f, x.axis);
-    str_printf(out, "%s %s(", d->kernel_prefix, name);
+    d->kernel(out, threads_of(x.axis));
+    str_printf(out, " %s(", name);
     for (uint32_t i = 0; i < f->nparams; i++) {
-        const Param *p = &f->params[i];
-        if (i)
-            str_add(out, ", ");
-        if (p->scalar) {
-            str_printf(out, "const %s %s", d->wide, clike_var(&x, p->scalar));
-            continue;
-        }
-        const char *b = clike_buffer(&x, p->buffer), *n = b + 1;
-        const char *space = d->space(p->buffer->scope, p->written),
-                   *type = clike_type(&x, p->buffer->dtype);
-        str_printf(out, "%s %s *%s p%s, const %s o%s", space, type, d->noalias, n, d->wide, n);
-        str_printf(&body, " %s %s *%s = (%s %s *)((%s char *)p%s + o%s);\n", space, type, b, space,
-                   type, space, n, n);
+        str_add(out, i ? ", " : "");
+        print_param(&x, &f->params[i], out, &body);
     }
     str_add(out, ")\n{\n");
     x.out = &body;

@@ -12,24 +12,26 @@ typedef struct ClikeDialect {
     const char *name;
     /* Spelling of a scalar type in registers and in memory; NULL: the language has none. */
     const char *(*type)(DType t);
-    /* "__global" and its kin, before a pointer's type. */
+    /* "__global" and its kin, before a pointer's type; "": nothing. */
     const char *(*space)(Scope s, bool written);
+    const char *shared; /* before memory that a block shares: "__local" */
     /* Block and thread numbers, as an expression; NULL: functions are for a CPU. */
     const char *(*axis)(BindAxis a);
     /* Function of MATH_x, e.g. "exp"; NULL: none. */
     const char *(*math)(MathFn fn, DType t);
     void (*integer)(StrBuf *s, DType t, int64_t v);
     void (*real)(StrBuf *s, DType t, double v);
-    /* The prelude's version of `what` for values of a type: "min_float", "min_f32". */
-    const char *(*helper)(Ctx *c, const char *what, DType t);
-    /* A function that converts as PRIM_CAST does, one that takes bits as they are; of `convert`
-     * NULL: a C cast does. */
+    /* A function that converts as PRIM_CAST does; NULL, or it gives NULL: the prelude's, or a cast.
+     */
     const char *(*convert)(Ctx *c, DType to, DType from);
-    const char *(*bits)(Ctx *c, DType to, DType from);
-    const char *kernel_prefix; /* "__kernel void" */
-    const char *noalias;       /* "restrict" */
-    const char *barrier;       /* statement */
-    const char *fma;           /* function; NULL: the helper of the type */
+    /* One that takes the bits of a float as an integer's, or back; NULL: the prelude's. */
+    const char *(*bits)(DType to, DType from);
+    /* What stands before a kernel's name, for blocks of so many threads; 0: a run decides. */
+    void (*kernel)(StrBuf *s, int64_t threads);
+    const char *function; /* before a function of the prelude: "static" */
+    const char *noalias;  /* "restrict" */
+    const char *barrier;  /* statement */
+    const char *fma;      /* function; NULL: the helper of the type */
     /* Types of indices: of 64 bits, and of 32 where these hold every index of the function. */
     const char *wide, *narrow;
     /* Integers are promoted as C has it, where an int may have 16 bits or 32. */
@@ -37,14 +39,21 @@ typedef struct ClikeDialect {
     /* Variables are called what people call them, unless the language needs the name: "i0", "b0".
      */
     bool (*taken)(const char *name);
-    /* The text's prelude defines, through `helper`, floordiv on indices and min, max, minnum,
-     * maxnum, div, rem: what ir/tir/tir.h says of PRIM_MIN and its kin. */
 } ClikeDialect;
 
 /* One function, kind(device): a kernel whose pointer parameters are each followed by an offset in
  * bytes, since a device's API passes whole buffers.  False with E_CODEGEN recorded if the dialect
  * lacks something. */
 bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name, StrBuf *out);
+
+/* ---- prelude.c: functions that stand in for operators ------------------------------------------- */
+
+/* Definitions of those that `code` calls. */
+void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out);
+bool clike_calls(const char *text, const char *name); /* is the function called in the text? */
+bool clike_is_helper(const char *name);               /* such a name is no one else's */
+/* The bits of a number of 16 bits: f16 and bf16 are that in all dialects. */
+void clike_half(StrBuf *s, DType t, double v);
 
 /* ---- cpu.c: functions that call each other, of one program ------------------------------------- */
 

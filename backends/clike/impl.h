@@ -7,6 +7,7 @@
  *   index.c  indices; names of loop variables and buffers
  *   lanes.c  vectors as loops
  *   vector.c vectors, where the language has them
+ *   prelude.c functions that stand in for operators
  *   halves.c f16 and bf16 through f32
  *   unread.c memory and views that nothing reads */
 #ifndef TVMCC_BACKENDS_CLIKE_IMPL_H
@@ -104,6 +105,14 @@ void clike_vector_store(Clike *x, const StoreData *d); /* to cells of memory */
 
 /* Arithmetic on floats of 16 bits as that of f32. */
 const Func *clike_halves(Ctx *c, const Func *f);
+
+/* ---- prelude.c ---- */
+
+/* The prelude's version of `what` for values of a type: "min_f32". */
+const char *clike_helper(Ctx *c, const char *what, DType t);
+/* ... that converts, takes bits as they are; NULL: a cast does. */
+const char *clike_convert(Ctx *c, const ClikeDialect *d, DType to, DType from);
+const char *clike_pun(Ctx *c, const ClikeDialect *d, DType to, DType from);
 
 /* ---- lanes.c ---- */
 

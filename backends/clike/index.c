@@ -66,7 +66,7 @@ static void print_atom(Clike *x, const Atom *a, StrBuf *s)
         if (safe)
             str_add(s, "(");
         else
-            str_printf(s, "%s(", x->d->helper(x->c, "floordiv", index_dtype(x)));
+            str_printf(s, "%s(", clike_helper(x->c, "floordiv", index_dtype(x)));
         clike_index(x, a->a, s);
         str_add(s, safe ? "/" : ", ");
         if (a->kind == ATOM_DIV)
@@ -86,7 +86,7 @@ static void print_atom(Clike *x, const Atom *a, StrBuf *s)
     case ATOM_MIN:
     case ATOM_MAX: {
         const char *fn = a->kind == ATOM_MIN ? "min" : "max";
-        str_printf(s, "%s((%s)", x->d->promotes ? x->d->helper(x->c, fn, index_dtype(x)) : fn,
+        str_printf(s, "%s((%s)", x->d->promotes ? clike_helper(x->c, fn, index_dtype(x)) : fn,
                    x->index);
         clike_index(x, a->a, s);
         str_printf(s, ", (%s)", x->index);

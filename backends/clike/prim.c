@@ -61,7 +61,7 @@ static void print_call(Clike *x, const char *fn, const Prim *p, StrBuf *s)
 static void print_helper(Clike *x, const char *name, const Prim *p, StrBuf *s)
 {
     clike_type(x, p->dtype); /* records the error if there is none */
-    print_call(x, x->d->helper(x->c, name, p->dtype), p, s);
+    print_call(x, clike_helper(x->c, name, p->dtype), p, s);
 }
 
 /* A signed number of so many bits holds p; looks at few levels of it. */
@@ -226,12 +226,14 @@ static void print_cast(Clike *x, const Prim *p, StrBuf *s)
     const char *fn;
 
     if (dtype_is_bool(p->dtype)) {
-        str_add(s, "(");
+        bool half = dtype_is_half(from); /* -0 is two numbers of bits */
+        str_printf(s, "(%s%s", half ? clike_convert(x->c, x->d, DT_F32, from) : "",
+                   half ? "(" : "");
         clike_prim(x, p->kids[0], s);
-        str_add(s, " != 0)");
+        str_add(s, half ? ") != 0)" : " != 0)");
         return;
     }
-    if ((fn = x->d->convert(x->c, p->dtype, from))) {
+    if ((fn = clike_convert(x->c, x->d, p->dtype, from))) {
         clike_type(x, p->dtype); /* records the error if there is none */
         str_printf(s, "%s(", fn);
     } else {
@@ -336,7 +338,7 @@ void clike_node(Clike *x, const Prim *p, StrBuf *s)
     case PRIM_CAST: print_cast(x, p, s); return;
     case PRIM_BITS:
         clike_type(x, p->dtype); /* records the error if there is none */
-        print_call(x, x->d->bits(x->c, p->dtype, p->kids[0]->dtype), p, s);
+        print_call(x, clike_pun(x->c, x->d, p->dtype, p->kids[0]->dtype), p, s);
         return;
     case PRIM_MATH: print_math(x, p, s); return;
     case PRIM_CASE: clike_case(x, p, s); return;

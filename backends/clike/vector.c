@@ -15,7 +15,7 @@ bool clike_has_vectors(const Clike *x, DType t)
 /* what_f32x8(kids) */
 static void call(Clike *x, const char *what, DType t, const Prim *p, StrBuf *s)
 {
-    str_printf(s, "%s(", x->d->helper(x->c, what, t));
+    str_printf(s, "%s(", clike_helper(x->c, what, t));
     for (uint32_t i = 0; i < p->nkids; i++) {
         str_add(s, i ? ", " : "");
         clike_prim(x, p->kids[i], s);
@@ -48,7 +48,7 @@ static void wrapping(Clike *x, const char *sign, const Prim *p, StrBuf *s)
 
 static void cells(Clike *x, const char *what, const LoadData *l, DType t, StrBuf *s)
 {
-    str_printf(s, "%s(&%s[%s]", x->d->helper(x->c, what, t), clike_buffer(x, l->buffer),
+    str_printf(s, "%s(&%s[%s]", clike_helper(x->c, what, t), clike_buffer(x, l->buffer),
                clike_bare(x, clike_index_text(x, l->index[0])));
 }
 
@@ -140,7 +140,7 @@ static void splat_of(Clike *x, const Prim *p, StrBuf *s)
         x->d->integer(&number, one, p->u.i);
     else
         str_printf(&number, "(%s)%s", clike_type(x, one), clike_index_text(x, p->u.index));
-    str_printf(s, "%s(%s)", x->d->helper(x->c, p->kind == PRIM_RAMP ? "ramp" : "splat", p->dtype),
+    str_printf(s, "%s(%s)", clike_helper(x->c, p->kind == PRIM_RAMP ? "ramp" : "splat", p->dtype),
                number.at);
 }
 
@@ -204,7 +204,7 @@ void clike_vector(Clike *x, const Prim *p, StrBuf *s)
         call(x, fn, p->dtype, p, s);
         return;
     case PRIM_SPLAT:
-        str_printf(s, "%s(", x->d->helper(x->c, "splat", p->dtype));
+        str_printf(s, "%s(", clike_helper(x->c, "splat", p->dtype));
         clike_prim(x, p->kids[0], s);
         str_add(s, flags ? " ? -1 : 0)" : ")");
         return;

@@ -1,5 +1,6 @@
 /* OpenCL C 1.2 from flat TIR, through clike.  The text is built by the driver of the device at run
- * time (`<model>_open`), so one product runs on every OpenCL device. */
+ * time (`<model>_open`), so one product runs on every OpenCL device.  f16 and bf16 are ushort in
+ * memory and float when they are computed with: 1.2 promises no more. */
 #include "backends/backend.h"
 #include "backends/clike/clike.h"
 #include "backends/opencl/opencl.h"
@@ -15,7 +16,8 @@ static const char *cl_type(DType t)
         return t.bits == 8 ? "char" : t.bits == 16 ? "short" : t.bits == 32 ? "int" : "long";
     case DT_UINT:
         return t.bits == 8 ? "uchar" : t.bits == 16 ? "ushort" : t.bits == 32 ? "uint" : "ulong";
-    case DT_FLOAT: return t.bits == 32 ? "float" : t.bits == 64 ? "double" : NULL;
+    case DT_FLOAT: return t.bits == 16 ? "ushort" : t.bits == 32 ? "float" : "double";
+    case DT_BFLOAT: return "ushort";
     default: return NULL;
     }
 }
@@ -57,12 +59,17 @@ static const char *cl_math(MathFn fn, DType t)
 
 static void cl_integer(StrBuf *s, DType t, int64_t v)
 {
-    str_printf(s, t.bits == 64 ? "%lldL" : "%lld", (long long)v);
+    if (t.code == DT_UINT && t.bits == 64)
+        str_printf(s, "%lluUL", (unsigned long long)v);
+    else
+        str_printf(s, t.bits == 64 ? "%lldL" : "%lld", (long long)v);
 }
 
 static void cl_real(StrBuf *s, DType t, double v)
 {
-    if (isnan(v))
+    if (dtype_is_half(t))
+        clike_half(s, t, v);
+    else if (isnan(v))
         str_printf(s, "(%s)NAN", cl_type(t));
     else if (isinf(v))
         str_printf(s, "(%s)%sINFINITY", cl_type(t), v < 0 ? "-" : "");
@@ -70,22 +77,26 @@ static void cl_real(StrBuf *s, DType t, double v)
         str_printf(s, t.bits == 64 ? "%a" : "%af", v);
 }
 
-static const char *cl_helper(Ctx *c, const char *what, DType t)
-{
-    return arena_printf(c->arena, "%s_%s", what, cl_type(t));
-}
-
 static const char *cl_convert(Ctx *c, DType to, DType from)
 {
-    return dtype_is_float(from) && dtype_is_int(to)
+    return dtype_is_float(from) && !dtype_is_half(from) && dtype_is_int(to)
                ? arena_printf(c->arena, "convert_%s_sat_rtz", cl_type(to))
                : NULL;
 }
 
-static const char *cl_bits(Ctx *c, DType to, DType from)
+static const char *cl_bits(DType to, DType from)
 {
     (void)from;
-    return arena_printf(c->arena, "as_%s", cl_type(to));
+    return dtype_is_float(to)  ? to.bits == 64 ? "as_double" : "as_float"
+           : to.code == DT_INT ? to.bits == 64 ? "as_long" : "as_int"
+           : to.bits == 64     ? "as_ulong"
+                               : "as_uint";
+}
+
+static void cl_kernel(StrBuf *s, int64_t threads)
+{
+    (void)threads;
+    str_add(s, "__kernel void");
 }
 
 static const ClikeDialect dialect = {.name = "OpenCL C",
@@ -95,10 +106,11 @@ static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .math = cl_math,
                                      .integer = cl_integer,
                                      .real = cl_real,
-                                     .helper = cl_helper,
                                      .convert = cl_convert,
                                      .bits = cl_bits,
-                                     .kernel_prefix = "__kernel void",
+                                     .kernel = cl_kernel,
+                                     .function = "",
+                                     .shared = "__local",
                                      .noalias = "restrict",
                                      .barrier = "barrier(CLK_LOCAL_MEM_FENCE);",
                                      .fma = "fma",
@@ -117,62 +129,20 @@ const char *opencl_symbol(Ctx *c, const char *func)
     return arena_printf(c->arena, "k_%s", name);
 }
 
-/* Functions that stand in for operators with rules of their own (ir/tir/tir.h). */
-static void helper(Ctx *c, const char *body, const char *name, const char *type, const char *result,
-                   StrBuf *out)
-{
-    const char *fn = arena_printf(c->scratch, "%s_%s", name, type);
-
-    if (strstr(body, arena_printf(c->scratch, "%s(", fn)))
-        str_printf(out, "%s %s(%s a, %s b) { return %s; }\n", type, fn, type, type, result);
-}
-
-static void prelude(Ctx *c, const char *body, StrBuf *out)
-{
-    static const char *const floats[] = {"float", "double"}, *const floors[] = {"int", "long"},
-                             *const whole[] = {"char",  "short",  "int",  "long",
-                                               "uchar", "ushort", "uint", "ulong"};
-
-    str_add(out, "#pragma OPENCL FP_CONTRACT OFF\n");
-    if (strstr(body, "double"))
-        str_add(out, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
-    for (size_t i = 0; i < COUNT(floors); i++)
-        helper(c, body, "floordiv", floors[i], "a / b - (a % b < 0)", out);
-    for (size_t i = 0; i < COUNT(floats);
-         i++) { /* NaN wins in min and max, loses in minnum; -0 < +0 */
-        helper(c, body, "min", floats[i], "a < b || isnan(a) || (a == b && signbit(a)) ? a : b",
-               out);
-        helper(c, body, "max", floats[i], "a > b || isnan(a) || (a == b && !signbit(a)) ? a : b",
-               out);
-        helper(c, body, "minnum", floats[i], "b < a || isnan(a) ? b : a", out);
-        helper(c, body, "maxnum", floats[i], "b > a || isnan(a) ? b : a", out);
-    }
-    for (size_t i = 0; i < COUNT(whole); i++) {
-        bool        minus = i < 4; /* the least number divided by -1 traps on some devices */
-        const char *t = whole[i];
-        helper(c, body, "min", t, "a < b ? a : b", out);
-        helper(c, body, "max", t, "a > b ? a : b", out);
-        helper(c, body, "div", t,
-               minus ? arena_printf(c->scratch, "b == 0 ? 0 : b == -1 ? (%s)(0 - (u%s)a) : a / b",
-                                    t, t)
-                     : "b == 0 ? 0 : a / b",
-               out);
-        helper(c, body, "rem", t, minus ? "b == 0 || b == -1 ? 0 : a % b" : "b == 0 ? 0 : a % b",
-               out);
-    }
-    str_add(out, "\n");
-}
-
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    StrBuf body = strbuf(c->arena);
+    StrBuf body = strbuf(c->arena), helpers = strbuf(c->arena);
 
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (m->funcs[i]->kind == FUNC_DEVICE &&
             !clike_kernel(c, &dialect, m->funcs[i], opencl_symbol(c, m->funcs[i]->name), &body))
             return false;
-    prelude(c, body.n ? body.at : "", out);
-    if (body.n)
-        str_addn(out, body.at, body.n);
+    const char *kernels = body.n ? body.at : "";
+    clike_prelude(c, &dialect, kernels, &helpers);
+    const char *text = helpers.n ? helpers.at : "";
+    str_add(out, "#pragma OPENCL FP_CONTRACT OFF\n");
+    if (strstr(text, "double") || strstr(kernels, "double"))
+        str_add(out, "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n");
+    str_printf(out, "%s\n%s", text, kernels);
     return true;
 }
