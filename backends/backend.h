@@ -16,16 +16,24 @@ typedef enum {
 /* What a device's backend adds to what all of them share (backends/common/device.h). */
 typedef struct {
     uint32_t    kind;     /* TVMCC_DEVICE_x: which driver of the run-time library it wants */
-    uint32_t    form;     /* TVMCC_CODE_x */
     const char *title;    /* "OpenCL" */
     const char *packages; /* that bring a driver for a device, for people */
     const char *options;  /* of module_load */
     uint32_t    threads, most_threads; /* of a block: where the target says nothing, and at most */
     uint32_t    shared_bytes;          /* of a block */
     uint32_t    registers;             /* of a thread */
-    /* The program of all device functions of a module. */
-    bool (*program)(Ctx *c, const TirModule *m, Bytes *out);
-    /* How a function is called in it. */
+    /* Optional: a word of a target string that not all devices have, `-name=value`; E_TARGET is
+     * recorded where the value is wrong. */
+    bool (*word)(Ctx *c, Target *t, const char *name, const char *value);
+    const char *const *words; /* their names, NULL behind the last */
+    /* Optional: behind all words; adds those that count to the canonical string. */
+    void (*canonical)(Ctx *c, Target *t, StrBuf *text);
+    /* The program of all device functions of a module, as text. */
+    bool (*source)(Ctx *c, const TirModule *m, StrBuf *out);
+    /* Optional: what drivers load, the best first; NULL: they take the text. */
+    bool (*images)(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
+                   DeviceImages *out);
+    /* How a function is called in it; NULL: device_symbol. */
     const char *(*symbol)(Ctx *c, const char *func);
 } Device;
 
@@ -48,7 +56,7 @@ typedef struct Backend {
     bool (*codegen)(Ctx *c, const Plan *p, const CodegenOptions *o, const CodegenInfo *info,
                     EmitKind kind, Bytes *out);
     /* Of a device: its functions of a plan. */
-    bool (*device_code)(Ctx *c, const Plan *p, DeviceCode *out);
+    bool (*device_code)(Ctx *c, const Plan *p, const CodegenOptions *o, DeviceCode *out);
     /* Optional: one kernel, @f, and its tiles as an object whose only global symbol is `f`; an
      * empty module gives an empty object.  Where objects are ELF they can be merged. */
     bool (*unit)(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o, Bytes *out);

@@ -397,7 +397,9 @@ CodegenOptions compile_code_options(const Compiled *k)
                             .pic = k->plan->code.pic,
                             .embed_weights = k->plan->code.weights != WEIGHTS_FILE,
                             .extern_weights = k->plan->code.weights == WEIGHTS_EXTERN,
-                            .weights_section = k->backend->is_source ? "" : k->plan->code.section};
+                            .weights_section = k->backend->is_source ? "" : k->plan->code.section,
+                            .cache = k->o->passes.print_after ? NULL : k->o->cache,
+                            .jobs = k->o->passes.jobs};
 }
 
 bool compile_flat(Ctx *c, const Compiled *k, Plan *out)
@@ -435,7 +437,7 @@ static bool add_entry(Ctx *c, const Compiled *k, const CodegenInfo *info, Plan *
                       CodegenOptions *o, DeviceCode *code)
 {
     if (p->target->host) {
-        if (!k->backend->device_code(c, p, code))
+        if (!k->backend->device_code(c, p, o, code))
             return false;
         *p = plan_of_host(c, p);
         o->device = code;
@@ -456,9 +458,11 @@ static bool whole(Ctx *c, Compiled *k, EmitKind kind, Bytes *out)
     if (!compile_flat(c, k, &flat))
         return false;
     if (kind == EMIT_SOURCE && flat.target->host) {
-        if (k->backend->device_code(c, &flat, &code))
-            *out = code.code;
-        return out->n != 0;
+        StrBuf text = strbuf(c->arena);
+        bool   ok = k->backend->device->source(c, flat.tir, &text);
+
+        *out = (Bytes){(const uint8_t *)text.at, text.n};
+        return ok;
     }
     return add_entry(c, k, &k->info, &flat, &o, &code) &&
            flat.target->backend->codegen(c, &flat, &o, &k->info, kind, out);
@@ -472,6 +476,7 @@ bool compile_tir(Ctx *c, const Compiled *k, StrBuf *out)
     Plan                     flat;
     VEC(const Func *) funcs = {0};
 
+    o.device_text = true;
     if (!compile_flat(c, k, &flat))
         return false;
     const TirModule *kernels = flat.tir;

@@ -1,33 +1,88 @@
 /* A plan for a device: its device functions as one program, which the host's object embeds as
  * constant data and opens when the model is opened. */
 #include "backends/common/device.h"
+#include "tvmcc/abi.h"
 
-bool device_code(Ctx *c, const Plan *p, DeviceCode *d)
+#include <string.h>
+
+const char *device_symbol(Ctx *c, const char *func)
 {
-    const Device *device = p->target->backend->device;
-    VEC(const char *) name = {0}, symbol = {0};
-    Bytes code;
+    size_t n = strlen(func);
+    char  *name = arena_dup(c->arena, func, n + 1);
 
-    if (!device->program(c, p->tir, &code))
-        return false;
-    for (uint32_t i = 0; i < p->tir->nfuncs; i++) {
-        const Func *f = p->tir->funcs[i];
+    for (size_t i = 0; i < n; i++)
+        if (!((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z') ||
+              (name[i] >= '0' && name[i] <= '9')))
+            name[i] = '_';
+    return arena_printf(c->arena, "k_%s", name);
+}
 
-        if (f->kind != FUNC_DEVICE)
-            continue;
-        vec_push(c->arena, &name, f->name);
-        vec_push(c->arena, &symbol, device->symbol(c, f->name));
-    }
-    *d = (DeviceCode){.kind = device->kind,
-                      .form = device->form,
-                      .target = p->target->text,
-                      .options = device->options,
-                      .code = code,
-                      .arena_bytes = p->arena_bytes,
-                      .nkernels = name.n,
-                      .kernels = name.at,
-                      .symbols = symbol.at};
+typedef struct {
+    Ctx     *c;
+    uint64_t bytes;
+} Shared;
+
+static bool add_shared(void *user, const Stmt *s)
+{
+    Shared *x = user;
+    int64_t elems = 1, origin;
+
+    if (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED &&
+        buffer_size(x->c, s->u.buffer, &elems, &origin))
+        x->bytes += (uint64_t)elems * dtype_bytes(s->u.buffer->dtype);
     return true;
+}
+
+static DeviceKernel kernel_of(Ctx *c, const Device *d, const Func *f)
+{
+    DeviceKernel k = {.func = f->name,
+                      .symbol = d->symbol ? d->symbol(c, f->name) : device_symbol(c, f->name)};
+    const Idx   *axis[AXIS_COUNT];
+    Shared       shared = {.c = c};
+
+    for (uint32_t i = 0; i < f->nparams; i++) {
+        k.buffers += f->params[i].buffer != NULL;
+        k.value_bytes += 8; /* a number, or the offset of a buffer */
+    }
+    func_axes(f, axis);
+    for (int i = 0; i < 3; i++) {
+        const Idx *n = axis[AXIS_THREAD_X + i];
+        k.threads[i] = !n ? 1 : idx_is_const(n, NULL) ? (uint32_t)n->lo : 0;
+    }
+    stmt_visit(f->body, &(TirVisit){.user = &shared, .enter = add_shared});
+    k.shared_bytes = (uint32_t)shared.bytes;
+    return k;
+}
+
+static bool text_image(Ctx *c, const Device *d, const TirModule *m, DeviceImages *out)
+{
+    StrBuf      text = strbuf(c->arena);
+    DeviceImage image = {.form = TVMCC_CODE_SOURCE, .target = ""};
+
+    if (!d->source(c, m, &text))
+        return false;
+    Bytes all = {(const uint8_t *)text.at, text.n};
+    image.parts = (BytesList){1, DUP_ARRAY(c->arena, &all, 1)};
+    vec_push(c->arena, out, image);
+    return true;
+}
+
+bool device_code(Ctx *c, const Plan *p, const CodegenOptions *o, DeviceCode *out)
+{
+    const Device *d = p->target->backend->device;
+    VEC(DeviceKernel) kernels = {0};
+
+    *out = (DeviceCode){.kind = d->kind,
+                        .target = p->target->text,
+                        .options = d->options,
+                        .arena_bytes = p->arena_bytes};
+    for (uint32_t i = 0; i < p->tir->nfuncs; i++)
+        if (p->tir->funcs[i]->kind == FUNC_DEVICE)
+            vec_push(c->arena, &kernels, kernel_of(c, d, p->tir->funcs[i]));
+    out->nkernels = kernels.n;
+    out->kernels = kernels.at;
+    return d->images && !o->device_text ? d->images(c, p->tir, p->target, o, &out->images)
+                                        : text_image(c, d, p->tir, &out->images);
 }
 
 /* What is loaded is the host's code. */

@@ -5,14 +5,17 @@
 
 #include "backends/backend.h"
 
-/* `<name> [-device=<word>] [-max_threads_per_block=<n>] [, <host target>]`.  The host that launches
- * the kernels is this machine unless another target follows. */
+/* `<name> [-device=<word>] [-max_threads_per_block=<n>] [words of its own] [, <host target>]`.  The
+ * host that launches the kernels is this machine unless another target follows. */
 const Target *device_parse_target(Ctx *c, const Backend *b, const char *text);
 
 /* Backend.device_code, .jit_load, .jit_symbol and .jit_free of a device. */
-bool  device_code(Ctx *c, const Plan *p, DeviceCode *out);
+bool  device_code(Ctx *c, const Plan *p, const CodegenOptions *o, DeviceCode *out);
 Jit  *device_jit_load(Ctx *c, const Target *t, Bytes object);
 void *device_jit_symbol(Jit *j, const char *func);
 void  device_jit_free(Jit *j);
+
+/* How a function is called in a program: k_<letters and digits>. */
+const char *device_symbol(Ctx *c, const char *func);
 
 #endif

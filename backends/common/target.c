@@ -1,7 +1,5 @@
-/* Target strings of devices.
- *
- * Programs are built by the driver of the device, so a target says little: how many threads a block
- * may have. */
+/* Target strings of devices: how many threads a block may have, what the device's backend knows
+ * beside that, and the CPU that drives it. */
 #include "backends/common/device.h"
 
 #include <stdlib.h>
@@ -28,8 +26,15 @@ static bool option(Ctx *c, Target *t, const char *word, const char **device)
         t->max_threads = (uint32_t)v;
         return true;
     }
+    const Device *d = t->backend->device;
+    for (uint32_t i = 0; eq && d->words && d->words[i]; i++)
+        if (!strcmp(name, d->words[i]))
+            return d->word(c, t, name, eq + 1);
     error_at(c, E_TARGET, NO_LOC, "unknown option '%s' of target '%s'", word, t->backend->name);
-    if ((near = str_closest(name, options, COUNT(options))))
+    near = str_closest(name, options, COUNT(options));
+    for (uint32_t i = 0; !near && d->words && d->words[i]; i++)
+        near = str_closest(name, &d->words[i], 1);
+    if (near)
         diag_hint(c->diags, "did you mean '%s='?", near);
     return false;
 }
@@ -78,6 +83,8 @@ const Target *device_parse_target(Ctx *c, const Backend *b, const char *text)
         str_printf(&canon, " -device=%s", device);
     if (t.max_threads != b->device->threads)
         str_printf(&canon, " -max_threads_per_block=%u", t.max_threads);
+    if (b->device->canonical)
+        b->device->canonical(c, &t, &canon);
     str_printf(&canon, ", %s", t.host->text);
     t.text = intern(c->strings, canon.at);
     return DUP_ARRAY(c->arena, &t, 1);

@@ -3,6 +3,7 @@
  * memory and float when they are computed with: 1.2 promises no more. */
 #include "backends/backend.h"
 #include "backends/clike/clike.h"
+#include "backends/common/device.h"
 #include "backends/opencl/opencl.h"
 
 #include <math.h>
@@ -117,25 +118,13 @@ static const ClikeDialect dialect = {.name = "OpenCL C",
                                      .wide = "long",
                                      .narrow = "int"};
 
-const char *opencl_symbol(Ctx *c, const char *func)
-{
-    size_t n = strlen(func);
-    char  *name = arena_dup(c->arena, func, n + 1);
-
-    for (size_t i = 0; i < n; i++)
-        if (!((name[i] >= 'a' && name[i] <= 'z') || (name[i] >= 'A' && name[i] <= 'Z') ||
-              (name[i] >= '0' && name[i] <= '9')))
-            name[i] = '_';
-    return arena_printf(c->arena, "k_%s", name);
-}
-
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out)
 {
     StrBuf body = strbuf(c->arena), helpers = strbuf(c->arena);
 
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (m->funcs[i]->kind == FUNC_DEVICE &&
-            !clike_kernel(c, &dialect, m->funcs[i], opencl_symbol(c, m->funcs[i]->name), &body))
+            !clike_kernel(c, &dialect, m->funcs[i], device_symbol(c, m->funcs[i]->name), &body))
             return false;
     const char *kernels = body.n ? body.at : "";
     clike_prelude(c, &dialect, kernels, &helpers);

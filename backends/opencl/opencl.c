@@ -16,19 +16,8 @@ static void list_targets(StrBuf *out)
             "opencl   any device with OpenCL 1.2; the CPU that drives it may follow a comma\n");
 }
 
-static bool program(Ctx *c, const TirModule *m, Bytes *out)
-{
-    StrBuf text = strbuf(c->arena);
-
-    if (!opencl_source(c, m, &text))
-        return false;
-    *out = (Bytes){(const uint8_t *)text.at, text.n};
-    return true;
-}
-
 static const Device opencl = {
     .kind = TVMCC_DEVICE_OPENCL,
-    .form = TVMCC_CODE_SOURCE,
     .title = "OpenCL",
     .packages = "pocl-opencl-icd, or the device's driver",
     .options = "-cl-std=CL1.2",
@@ -36,8 +25,7 @@ static const Device opencl = {
     .most_threads = 1024,
     .shared_bytes = 32 * 1024,
     .registers = 64,
-    .program = program,
-    .symbol = opencl_symbol,
+    .source = opencl_source,
 };
 
 const Backend backend_opencl = {

@@ -9,7 +9,5 @@
 
 /* The program of all device functions; false with an error recorded. */
 bool opencl_source(Ctx *c, const TirModule *m, StrBuf *out);
-/* How a function is called in the program. */
-const char *opencl_symbol(Ctx *c, const char *func);
 
 #endif

@@ -97,9 +97,43 @@ typedef struct tvmcc_arg {
     const void *p;
 } tvmcc_arg;
 
+/* A kernel as its launches pass arguments: each buffer, then i64s, in the order of the text. */
+typedef struct tvmcc_kernel_info {
+    const char *name;
+    uint32_t    buffers;
+    uint32_t    value_bytes;                     /* of all that is no buffer */
+    uint32_t    threads_x, threads_y, threads_z; /* of a block; 0: a run decides */
+    uint32_t    shared_bytes;                    /* memory that a block shares */
+} tvmcc_kernel_info;
+
+typedef struct tvmcc_code_part {
+    const void *code;
+    size_t      bytes;
+} tvmcc_code_part;
+
+/* All kernels for one sort of device: a part for each, in their order, or one for all. */
+typedef struct tvmcc_code {
+    uint32_t               form; /* TVMCC_CODE_x */
+    uint32_t               nparts;
+    const char            *target;  /* "sm_80"; "": any */
+    const char            *options; /* of module_load */
+    const tvmcc_code_part *parts;
+} tvmcc_code;
+
+/* The first code that loads is taken. */
+typedef struct tvmcc_program {
+    uint32_t                 struct_bytes;
+    uint32_t                 nhandles; /* that program_load wants room for */
+    uint32_t                 ncodes, nkernels;
+    const tvmcc_code        *codes;
+    const tvmcc_kernel_info *kernels;
+} tvmcc_program;
+
 /* Functions that return int32_t give a code from above.  `launch` may return before the kernel
  * ends; launches and copies of one device happen in the order of the calls; `wait` waits for all.
- * A device that only holds memory leaves module_load to launch NULL. */
+ * A device that only holds memory leaves module_load to launch NULL, and what follows last_error.
+ * Between record_begin and record_end launches are not carried out but become a recording, which
+ * `replay` carries out as a launch; a device that records nothing leaves these four NULL. */
 typedef struct tvmcc_device {
     uint32_t struct_bytes;
     uint32_t kind;
@@ -119,6 +153,14 @@ typedef struct tvmcc_device {
                       const tvmcc_arg *args, uint32_t nargs);
     int32_t (*wait)(void *self);
     const char *(*last_error)(void *self);
+    /* From struct_bytes 160 (84 where pointers have 32 bits) on.  Fills handles[nhandles]: the
+     * kernels, then what they are parts of.  program_free takes what a failed load left, too. */
+    int32_t (*program_load)(void *self, const tvmcc_program *program, void **handles);
+    void (*program_free)(void *self, const tvmcc_program *program, void **handles);
+    int32_t (*record_begin)(void *self);
+    int32_t (*record_end)(void *self, void **recording);
+    int32_t (*replay)(void *self, void *recording);
+    void (*recording_free)(void *self, void *recording);
 } tvmcc_device;
 
 /* ---- params: what a run needs beside its tensors ------------------------------------------------
@@ -355,7 +397,37 @@ TVMCC_AT(device, kernel_free, 80, 44);
 TVMCC_AT(device, launch, 88, 48);
 TVMCC_AT(device, wait, 96, 52);
 TVMCC_AT(device, last_error, 104, 56);
-TVMCC_SIZE(device, 112, 60);
+TVMCC_AT(device, program_load, 112, 60);
+TVMCC_AT(device, program_free, 120, 64);
+TVMCC_AT(device, record_begin, 128, 68);
+TVMCC_AT(device, record_end, 136, 72);
+TVMCC_AT(device, replay, 144, 76);
+TVMCC_AT(device, recording_free, 152, 80);
+TVMCC_SIZE(device, 160, 84);
+TVMCC_AT(kernel_info, name, 0, 0);
+TVMCC_AT(kernel_info, buffers, 8, 4);
+TVMCC_AT(kernel_info, value_bytes, 12, 8);
+TVMCC_AT(kernel_info, threads_x, 16, 12);
+TVMCC_AT(kernel_info, threads_y, 20, 16);
+TVMCC_AT(kernel_info, threads_z, 24, 20);
+TVMCC_AT(kernel_info, shared_bytes, 28, 24);
+TVMCC_SIZE(kernel_info, 32, 28);
+TVMCC_AT(code_part, code, 0, 0);
+TVMCC_AT(code_part, bytes, 8, 4);
+TVMCC_SIZE(code_part, 16, 8);
+TVMCC_AT(code, form, 0, 0);
+TVMCC_AT(code, nparts, 4, 4);
+TVMCC_AT(code, target, 8, 8);
+TVMCC_AT(code, options, 16, 12);
+TVMCC_AT(code, parts, 24, 16);
+TVMCC_SIZE(code, 32, 20);
+TVMCC_AT(program, struct_bytes, 0, 0);
+TVMCC_AT(program, nhandles, 4, 4);
+TVMCC_AT(program, ncodes, 8, 8);
+TVMCC_AT(program, nkernels, 12, 12);
+TVMCC_AT(program, codes, 16, 16);
+TVMCC_AT(program, kernels, 24, 20);
+TVMCC_SIZE(program, 32, 24);
 TVMCC_AT(params, struct_bytes, 0, 0);
 TVMCC_AT(params, threads, 4, 4);
 TVMCC_AT(params, arena, 8, 8);

@@ -5,19 +5,34 @@
 
 #include "ir/plan/plan.h"
 
-/* Code of a device target, to be embedded in the host's object.  The host's <entry>_open loads it
- * through the device table of its params, makes the kernels and allocates the plan's arena and
- * weights in device memory. */
+/* A kernel of a device: what its launches pass, and what a block of it takes. */
 typedef struct {
-    uint32_t           kind;    /* TVMCC_DEVICE_x */
-    uint32_t           form;    /* TVMCC_CODE_x */
-    const char        *target;  /* text of the whole target */
-    const char        *options; /* of module_load */
-    Bytes              code;
-    uint64_t           arena_bytes; /* in device memory; the plan of the host has none */
-    uint32_t           nkernels;
-    const char *const *kernels; /* names of the device functions in launches ... */
-    const char *const *symbols; /* ... and in the code */
+    const char *func, *symbol; /* its name in launches, and in the code */
+    uint32_t    buffers, value_bytes;
+    uint32_t    threads[3]; /* 0: a run decides */
+    uint32_t    shared_bytes;
+} DeviceKernel;
+
+/* All kernels for one sort of device: a part for each, or one for all. */
+typedef struct {
+    uint32_t    form;   /* TVMCC_CODE_x */
+    const char *target; /* "sm_80"; "": any */
+    BytesList   parts;
+} DeviceImage;
+
+typedef VEC(DeviceImage) DeviceImages;
+
+/* Code of a device target, to be embedded in the host's object: the first image that loads is
+ * taken.  The host's <entry>_open loads it through the device table of its params and allocates the
+ * plan's arena and weights in device memory. */
+typedef struct {
+    uint32_t            kind;    /* TVMCC_DEVICE_x */
+    const char         *target;  /* text of the whole target */
+    const char         *options; /* of module_load */
+    DeviceImages        images;
+    uint64_t            arena_bytes; /* in device memory; the plan of the host has none */
+    uint32_t            nkernels;
+    const DeviceKernel *kernels;
 } DeviceCode;
 
 typedef struct {
@@ -33,7 +48,10 @@ typedef struct {
     bool        verbose;
     const DeviceCode
                     *device; /* set by a device's backend for its host's; NULL: all is the host's */
-    const TirModule *host;   /* the entry functions (passes/lower/entry/) */
+    bool             device_text; /* what a device loads is its text, whatever its driver takes */
+    struct Cache    *cache;       /* of a device's code, kernel by kernel; NULL: none */
+    uint32_t         jobs;        /* ... and threads that make it */
+    const TirModule *host;        /* the entry functions (passes/lower/entry/) */
 } CodegenOptions;
 
 /* What the info struct of the product says (include/tvmcc/abi.h), from packaging's ModelDesc. Where

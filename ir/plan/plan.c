@@ -527,13 +527,18 @@ const Plan *plan_read(Ctx *c, const char *file, Bytes text, PlanTarget *parse_ta
     return first;
 }
 
+uint32_t plan_state_cells(uint32_t kernels)
+{
+    return STATE_POINTERS + 2 * kernels + 1;
+}
+
 uint64_t plan_state_bytes(const Plan *p)
 {
-    uint64_t n = STATE_POINTERS;
+    uint32_t n = 0;
 
     if (!p->target->host)
         return 0;
     for (uint32_t i = 0; i < p->tir->nfuncs; i++)
         n += p->tir->funcs[i]->kind == FUNC_DEVICE;
-    return n * p->target->host->pointer_bits / 8;
+    return (uint64_t)plan_state_cells(n) * p->target->host->pointer_bits / 8;
 }

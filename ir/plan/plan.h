@@ -140,9 +140,10 @@ enum { CPU_NOTE_BYTES = 64 };
 /* How many kernels have their steps from a tuning log. */
 uint32_t plan_kernels_tuned(const Plan *p);
 
-/* Bytes of what <entry>_open fills in: pointers to device, module, arena, weights and each kernel;
- * 0 without a device. */
+/* What <entry>_open fills in: pointers to device, arena, weights and a recording, and the handles
+ * of the program, which are two a kernel and one more; 0 bytes without a device. */
 enum { STATE_POINTERS = 4 };
+uint32_t plan_state_cells(uint32_t kernels);
 uint64_t plan_state_bytes(const Plan *p);
 
 /* ---- join.c: alternatives -------------------------------------------------------------------- */

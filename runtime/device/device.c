@@ -91,6 +91,57 @@ static int32_t device_launch(void *self, void *kernel, const uint32_t grid[3],
     return own(self)->launch(self, kernel, grid, block, args, nargs);
 }
 
+/* ---- programs --------------------------------------------------------------------------------- */
+
+static void device_program_free(void *self, const tvmcc_program *p, void **handles)
+{
+    for (uint32_t i = 0; i < p->nhandles; i++) {
+        if (i < p->nkernels)
+            device_kernel_free(self, handles[i]);
+        else
+            device_module_free(self, handles[i]);
+        handles[i] = NULL;
+    }
+}
+
+static int32_t load_code(void *self, const tvmcc_program *p, const tvmcc_code *code, void **handles)
+{
+    void  **modules = handles + p->nkernels;
+    int32_t rc = TVMCC_OK;
+
+    if (code->nparts > p->nhandles - p->nkernels ||
+        (code->nparts != 1 && code->nparts < p->nkernels))
+        return TVMCC_E_MISMATCH;
+    for (uint32_t i = 0; i < code->nparts && !rc; i++)
+        rc = device_module_load(self, code->form, code->parts[i].code, code->parts[i].bytes,
+                                code->options, &modules[i]);
+    for (uint32_t i = 0; i < p->nkernels && !rc; i++)
+        rc = own(self)->kernel(self, modules[code->nparts > 1 ? i : 0], p->kernels[i].name,
+                               &handles[i]);
+    return rc;
+}
+
+/* What is said of the last code is what counts: it is the one that fits most devices. */
+static int32_t device_program_load(void *self, const tvmcc_program *p, void **handles)
+{
+    int32_t rc = TVMCC_E_MISMATCH;
+
+    if (p->struct_bytes < sizeof *p || p->nhandles < p->nkernels)
+        return rc;
+    memset(handles, 0, p->nhandles * sizeof *handles);
+    for (uint32_t i = 0; i < p->ncodes && rc; i++) {
+        device_program_free(self, p, handles);
+        rc = load_code(self, p, &p->codes[i], handles);
+    }
+    return rc;
+}
+
+static void device_recording_free(void *self, void *recording)
+{
+    if (recording)
+        own(self)->recording_free(self, recording);
+}
+
 static const char *device_last_error(void *self)
 {
     return ((DeviceState *)self)->error;
@@ -98,10 +149,12 @@ static const char *device_last_error(void *self)
 
 int32_t tvmrt_device_check(DeviceState *s, int32_t code, const char *what)
 {
+    const char *text = code && s->driver->error_text ? s->driver->error_text(s, code) : NULL;
+
     if (code == 0)
         return TVMCC_OK;
-    snprintf(s->error, sizeof s->error, "%s failed with %s error %d", what, s->driver->title,
-             (int)code);
+    snprintf(s->error, sizeof s->error, "%s failed with %s error %d%s%s", what, s->driver->title,
+             (int)code, text ? ", " : "", text ? text : "");
     return TVMCC_E_DEVICE;
 }
 
@@ -124,6 +177,10 @@ static tvmcc_device table_of(DeviceState *s, uint32_t kind)
     t.kernel_free = device_kernel_free;
     t.launch = device_launch;
     t.last_error = device_last_error;
+    t.program_load = device_program_load;
+    t.program_free = device_program_free;
+    if (t.recording_free)
+        t.recording_free = device_recording_free;
     return t;
 }
 

@@ -32,9 +32,12 @@ typedef struct DeviceDriver {
     /* Where the library and its calls are there: takes the first device.  NULL, or why not. */
     const char *(*open)(DeviceState *s);
     void (*close)(DeviceState *s);
+    /* Optional: what an error code of the library means, in its own words. */
+    const char *(*error_text)(DeviceState *s, int32_t code);
     /* Names of all devices; gives their number. */
     uint32_t (*names)(DeviceState *s, uint32_t n, char (*names)[TVMRT_DEVICE_NAME]);
-    /* As in abi.h, `self` is the driver's struct; no copy is empty, no launch is of nothing. */
+    /* As in abi.h, `self` is the driver's struct; no copy is empty, no launch is of nothing.
+     * Programs are loaded by module_load and kernel. */
     tvmcc_device functions;
 } DeviceDriver;
 

@@ -99,18 +99,20 @@ void define_steps_of_all(Entry *e)
 
 /* ---- main's buffers ---------------------------------------------------------------------------- */
 
-void view_main(Entry *e, Code *code)
+void view_main(Entry *e, Code *code, bool tensors)
 {
     const Func   *f = e->main;
     uint32_t      nin = e->plan->nin, nio = nin + e->plan->nout;
-    const Buffer *in = view_array(e, code, "inputs", DT_HANDLE, nin, get(e, e->run, "inputs"));
-    const Buffer *out =
-        view_array(e, code, "outputs", DT_HANDLE, nio - nin, get(e, e->run, "outputs"));
+    const Buffer *in = NULL, *out = NULL;
 
+    if (tensors) {
+        in = view_array(e, code, "inputs", DT_HANDLE, nin, get(e, e->run, "inputs"));
+        out = view_array(e, code, "outputs", DT_HANDLE, nio - nin, get(e, e->run, "outputs"));
+    }
     if (e->dims)
         add(e, code, stmt_view(e->c, e->dims, get(e, e->run, "dims"), stmt_seq(e->c, 0, NULL)));
     const Idx *computed = idx_const(e->c->arith, e->plan->symbols.n);
-    for (uint32_t i = 0; i < f->nparams; i++) {
+    for (uint32_t i = tensors ? 0 : nio; i < f->nparams; i++) {
         const Prim *from = i < nin    ? tensor_data(e, code, in, i, &e->plan->in[i])
                            : i < nio  ? tensor_data(e, code, out, i - nin, &e->plan->out[i - nin])
                            : i == nio ? get(e, e->run, "arena")

@@ -113,6 +113,20 @@ const Buffer *struct_of(Entry *e, const char *name, const char *record, Scope sc
     return buffer_copy(e->c, &b, b);
 }
 
+const Buffer *cleared(Entry *e, Code *code, const char *record)
+{
+    const Buffer *b = struct_of(e, record, record, SCOPE_STACK);
+
+    add(e, code, stmt_alloc(e->c, b, nothing(e)));
+    for (uint32_t i = 0; i < b->record->n; i++) {
+        const AbiMember *m = &b->record->members[i];
+
+        put(e, code, b, m->name,
+            m->type == ABI_HANDLE ? prim_null(e->c) : num(e, abi_dtype(m->type), 0));
+    }
+    return b;
+}
+
 const Buffer *array_of(Entry *e, const char *name, DType t, int64_t n)
 {
     const Idx *extent = idx_const(e->c->arith, n);

@@ -3,19 +3,23 @@
  *
  *     open(state, params) {
  *       find the device of our kind among those of params; remember it in the state
- *       load the embedded code, make its kernels, allocate arena and weights, upload the weights
+ *       load the embedded program, allocate arena and weights, upload the weights
+ *       record the launches, where main is copies in, launches, copies out
  *       on failure: close, return the code }
  *     run_ex(..) {
  *       check the arguments; steps(run); wait for the device, whatever they gave }
+ *     steps(run) {
+ *       copies in; replay what open recorded, or launches(run); copies out }
  *
- * The state, which the caller keeps between the two, is an array of handles: device, module, arena,
- * weights, kernels.  A run drives the device from the calling thread. */
+ * The state, which the caller keeps between the two, is an array of handles: device, arena,
+ * weights, recording, and what the program needs, kernels first.  A run drives the device from the
+ * calling thread. */
 #include "passes/lower/entry/entry.h"
 
 #include <string.h>
 
 /* Cells of the state. */
-enum { S_DEVICE, S_MODULE, S_ARENA, S_WEIGHTS, S_KERNELS = STATE_POINTERS };
+enum { S_DEVICE, S_ARENA, S_WEIGHTS, S_RECORDING, S_KERNELS = STATE_POINTERS };
 
 static const DeviceCode *code_of(const Entry *e)
 {
@@ -24,7 +28,7 @@ static const DeviceCode *code_of(const Entry *e)
 
 static uint32_t state_cells(const Entry *e)
 {
-    return S_KERNELS + code_of(e)->nkernels;
+    return plan_state_cells(code_of(e)->nkernels);
 }
 
 static const Buffer *state_buffer(Entry *e)
@@ -81,9 +85,51 @@ static void loop(Entry *e, Code *code, const Atom *i, const Idx *n, Code *inner)
     add(e, code, stmt_for(e->c, l, code_end(e, inner), NO_LOC));
 }
 
-static const Idx *kernel_cell(Entry *e, const Atom *i)
+/* ---- the parts of main -------------------------------------------------------------------------- */
+
+static bool is_fixed(const Idx *x)
 {
-    return idx_addc(e->c->arith, idx_atom(e->c->arith, i), S_KERNELS);
+    return !x || idx_is_const(x, NULL);
+}
+
+/* A launch is the same in every run. */
+static bool is_fixed_launch(const LaunchData *l)
+{
+    bool fixed = true;
+
+    for (uint32_t i = 0; i < l->nargs; i++)
+        fixed = fixed && is_fixed(l->args[i].offset) && is_fixed(l->args[i].scalar);
+    for (uint32_t i = 0; i < 3; i++)
+        fixed = fixed && is_fixed(l->grid[i]) && is_fixed(l->block[i]);
+    return fixed;
+}
+
+static void split(Entry *e, const Stmt *s)
+{
+    const bool in = s->kind == STMT_COPY && s->u.copy.to_device, out = s->kind == STMT_COPY && !in;
+
+    if (s->kind == STMT_SEQ) {
+        for (uint32_t i = 0; i < s->nkids; i++)
+            split(e, s->kids[i]);
+    } else if (in && !e->dev.parts.launches.n && !e->dev.parts.out.n) {
+        vec_push(e->c->arena, &e->dev.parts.in, s);
+    } else if (s->kind == STMT_LAUNCH && !e->dev.parts.out.n && is_fixed_launch(&s->u.launch)) {
+        vec_push(e->c->arena, &e->dev.parts.launches, s);
+    } else if (out) {
+        vec_push(e->c->arena, &e->dev.parts.out, s);
+    } else {
+        e->dev.parts.fixed = false;
+    }
+}
+
+/* Copies in, launches, copies out; `fixed` if main is that, and the launches are alike in all runs.
+ */
+static void split_main(Entry *e)
+{
+    memset(&e->dev.parts, 0, sizeof e->dev.parts);
+    e->dev.parts.fixed = true;
+    split(e, e->main->body);
+    e->dev.parts.fixed = e->dev.parts.fixed && e->dev.parts.launches.n;
 }
 
 /* ---- open -------------------------------------------------------------------------------------- */
@@ -118,41 +164,71 @@ static void find_device(Entry *e, Code *code, const Buffer *params, const Buffer
     loop(e, code, i, n, &inner);
 }
 
-static const char *names_table(Entry *e)
+/* ---- the program ------------------------------------------------------------------------------- */
+
+static const char *parts_of(Entry *e, const DeviceImage *image)
+{
+    Items all = {0};
+
+    for (uint32_t i = 0; i < image->parts.n; i++) {
+        Items bytes = {0};
+
+        item_bytes(e, &bytes, image->parts.at[i].at, image->parts.at[i].n);
+        item(e, &bytes, ABI_U8, 0); /* sources are texts */
+        item_symbol(e, &all, constant(e, &bytes));
+        item(e, &all, ABI_SIZE, (int64_t)image->parts.at[i].n);
+    }
+    return records(e, &all, "code_part");
+}
+
+static const char *codes_of(Entry *e, const DeviceCode *d)
+{
+    Items all = {0};
+
+    for (uint32_t i = 0; i < d->images.n; i++) {
+        const DeviceImage *image = &d->images.at[i];
+
+        item(e, &all, ABI_U32, image->form);
+        item(e, &all, ABI_U32, image->parts.n);
+        item_symbol(e, &all, text_constant(e, image->target));
+        item_symbol(e, &all, text_constant(e, d->options));
+        item_symbol(e, &all, parts_of(e, image));
+    }
+    return records(e, &all, "code");
+}
+
+static const char *kernels_of(Entry *e, const DeviceCode *d)
+{
+    Items all = {0};
+
+    for (uint32_t i = 0; i < d->nkernels; i++) {
+        const DeviceKernel *k = &d->kernels[i];
+
+        item_symbol(e, &all, text_constant(e, k->symbol));
+        item(e, &all, ABI_U32, k->buffers);
+        item(e, &all, ABI_U32, k->value_bytes);
+        for (uint32_t t = 0; t < 3; t++)
+            item(e, &all, ABI_U32, k->threads[t]);
+        item(e, &all, ABI_U32, k->shared_bytes);
+    }
+    return records(e, &all, "kernel_info");
+}
+
+static void define_program(Entry *e)
 {
     const DeviceCode *d = code_of(e);
     Items             all = {0};
 
-    for (uint32_t i = 0; i < d->nkernels; i++)
-        item_symbol(e, &all, text_constant(e, d->symbols[i]));
-    return constant(e, &all);
+    item_sizeof(e, &all, "program");
+    item(e, &all, ABI_U32, state_cells(e) - S_KERNELS);
+    item(e, &all, ABI_U32, d->images.n);
+    item(e, &all, ABI_U32, d->nkernels);
+    item_symbol(e, &all, codes_of(e, d));
+    item_symbol(e, &all, kernels_of(e, d));
+    e->dev.program = records(e, &all, "program");
 }
 
-static const char *code_constant(Entry *e)
-{
-    Items all = {0};
-
-    item_bytes(e, &all, code_of(e)->code.at, code_of(e)->code.n);
-    item(e, &all, ABI_U8, 0); /* sources are texts */
-    return constant(e, &all);
-}
-
-static void make_kernels(Entry *e, Code *code, const Buffer *state)
-{
-    uint32_t      n = code_of(e)->nkernels;
-    const Atom   *i = counter(e, n);
-    const Prim   *args[4] = {NULL, at(e, state, S_MODULE)};
-    Code          inner = {0};
-    const Buffer *names;
-
-    if (!n)
-        return;
-    names = view_array(e, &inner, "names", DT_HANDLE, n, prim_symbol(e->c, names_table(e)));
-    args[2] = cell(e, names, idx_atom(e->c->arith, i));
-    args[3] = cell_address(e, state, kernel_cell(e, i));
-    need(e, &inner, "kernel", "kernel", 4, args);
-    loop(e, code, i, index_of(e, n), &inner);
-}
+/* ---- open, continued ---------------------------------------------------------------------------- */
 
 static void allocate(Entry *e, Code *code, const Buffer *state, uint64_t bytes, uint32_t to)
 {
@@ -163,27 +239,44 @@ static void allocate(Entry *e, Code *code, const Buffer *state, uint64_t bytes, 
         need(e, code, "alloc", "alloc", 3, args);
 }
 
+/* Launches become a recording, if the device makes any. */
+static void record(Entry *e, Code *code, const Buffer *state)
+{
+    Code          some = {0};
+    const Buffer *d = e->dev.device, *params, *run;
+    const Prim   *end[2] = {NULL, cell_address(e, state, index_of(e, S_RECORDING))}, *args[1];
+
+    params = cleared(e, &some, "params");
+    put(e, &some, params, "state", address(e, state));
+    run = cleared(e, &some, "run");
+    put(e, &some, run, "params", address(e, params));
+    put(e, &some, run, "arena", at(e, state, S_ARENA));
+    put(e, &some, run, "weights", at(e, state, S_WEIGHTS));
+    need(e, &some, "wait", "record_begin", 1, args);
+    args[0] = address(e, run);
+    invoke(e, &some, e->dev.result, "steps", function(e, "__launches"), 1, args);
+    pass_on(e, &some, e->dev.result);
+    need(e, &some, "record_end", "record_end", 2, end);
+    add(e, code,
+        stmt_if(e->c, prim_not(e->c, is_null(e, get(e, d, "record_begin"))), code_end(e, &some),
+                NULL));
+}
+
 /* i32 load(state, weights): all that can fail halfway. */
 static void define_load(Entry *e)
 {
-    const DeviceCode *d = code_of(e);
-    uint64_t          bytes = e->plan->weights_bytes;
-    const Buffer     *state = state_buffer(e);
-    const Buffer     *weights = array_of(e, "weights", DT_U8, (int64_t)bytes);
-    Param             params[2] = {pointer(state), pointer(weights)};
-    const Prim       *args[6] = {NULL,
-                                 num(e, DT_U32, d->form),
-                                 prim_symbol(e->c, code_constant(e)),
-                                 num(e, DT_U64, (int64_t)d->code.n),
-                                 prim_symbol(e->c, text_constant(e, d->options)),
-                                 cell_address(e, state, index_of(e, S_MODULE))};
-    Code              code = {0};
+    uint64_t      bytes = e->plan->weights_bytes;
+    const Buffer *state = state_buffer(e);
+    const Buffer *weights = array_of(e, "weights", DT_U8, (int64_t)bytes);
+    Param         params[2] = {pointer(state), pointer(weights)};
+    const Prim   *args[3] = {NULL, prim_symbol(e->c, e->dev.program),
+                             cell_address(e, state, index_of(e, S_KERNELS))};
+    Code          code = {0};
 
     e->dev.device = view_struct(e, &code, "device", "device", at(e, state, S_DEVICE));
     e->dev.result = variable(e, &code, "result", DT_I32);
-    need(e, &code, "module_load", "module_load", 6, args);
-    make_kernels(e, &code, state);
-    allocate(e, &code, state, d->arena_bytes, S_ARENA);
+    need(e, &code, "program_load", "program_load", 3, args);
+    allocate(e, &code, state, code_of(e)->arena_bytes, S_ARENA);
     allocate(e, &code, state, bytes, S_WEIGHTS);
     if (bytes) {
         const Prim *up[5] = {NULL, at(e, state, S_WEIGHTS), num(e, DT_U64, 0), address(e, weights),
@@ -191,6 +284,8 @@ static void define_load(Entry *e)
 
         need(e, &code, "upload", "upload", 5, up);
     }
+    if (e->dev.parts.fixed)
+        record(e, &code, state);
     give(e, &code, status(e, 0));
     define(e, "__load", "open", false, 2, params, &code);
 }
@@ -201,6 +296,20 @@ static void check_state_bytes(Entry *e, Code *code, const Buffer *params)
 
     fail_if(e, code, prim_lt(e->c, get(e, params, "state_bytes"), num(e, DT_U64, bytes)),
             TVMCC_E_MISMATCH);
+}
+
+/* Its table has all members that we know of; one without is forgotten, for close could not use it.
+ */
+static void check_device(Entry *e, Code *code, const Buffer *state)
+{
+    Code          old = {0};
+    const Buffer *d = view_struct(e, code, "found", "device", at(e, state, S_DEVICE));
+
+    set_cell(e, &old, state, index_of(e, S_DEVICE), prim_null(e->c));
+    give(e, &old, status(e, TVMCC_E_MISMATCH));
+    add(e, code,
+        stmt_if(e->c, prim_lt(e->c, get(e, d, "struct_bytes"), prim_sizeof(e->c, d->record)),
+                code_end(e, &old), NULL));
 }
 
 static void define_open(Entry *e)
@@ -219,6 +328,7 @@ static void define_open(Entry *e)
     args[1] = check_weights(e, &code, params);
     find_device(e, &code, params, state);
     fail_if(e, &code, is_null(e, at(e, state, S_DEVICE)), TVMCC_E_DEVICE);
+    check_device(e, &code, state);
     result = variable(e, &code, "result", DT_I32);
     invoke(e, &code, result, "open", function(e, "__load"), 2, args);
     invoke(e, &failed, NULL, "close", function(e, "_close"), 2, both);
@@ -247,14 +357,13 @@ static void define_close(Entry *e)
     const Buffer *state = state_buffer(e);
     const Buffer *params = struct_of(e, "params", "params", SCOPE_ARENA);
     Param         all[2] = {pointer(state), pointer(params)};
-    const Atom   *i = counter(e, code_of(e)->nkernels);
-    Code          code = {0}, open = {0}, inner = {0};
+    Code          code = {0}, open = {0};
 
     e->dev.device = view_struct(e, &open, "device", "device", at(e, state, S_DEVICE));
-    release(e, &inner, state, kernel_cell(e, i), "kernel_free");
-    if (code_of(e)->nkernels)
-        loop(e, &open, i, index_of(e, code_of(e)->nkernels), &inner);
-    release(e, &open, state, index_of(e, S_MODULE), "module_free");
+    release(e, &open, state, index_of(e, S_RECORDING), "recording_free");
+    const Prim *args[3] = {get(e, e->dev.device, "self"), prim_symbol(e->c, e->dev.program),
+                           cell_address(e, state, index_of(e, S_KERNELS))};
+    invoke(e, &open, NULL, "program_free", get(e, e->dev.device, "program_free"), 3, args);
     release(e, &open, state, index_of(e, S_ARENA), "free");
     release(e, &open, state, index_of(e, S_WEIGHTS), "free");
     set_cell(e, &open, state, index_of(e, S_DEVICE), prim_null(e->c));
@@ -266,6 +375,8 @@ static void define_close(Entry *e)
 
 void define_open_close(Entry *e)
 {
+    define_program(e);
+    split_main(e);
     define_close(e);
     define_load(e);
     define_open(e);
@@ -326,7 +437,30 @@ static const Buffer *on_stack(Entry *e, Code *code, const char *name, DType t, i
     return own;
 }
 
-void define_device_steps(Entry *e)
+static void copies(Entry *e, Code *code, const Code *part)
+{
+    add(e, code, body(e, stmt_seq(e->c, part->n, part->at)));
+}
+
+/* Copies in; the recording, unless there is none or someone watches the steps; copies out. */
+static void replay_main(Entry *e, Code *code, const Buffer *params)
+{
+    const Prim *recording = at(e, e->dev.state, S_RECORDING);
+    const Prim *plain = prim_or(e->c, is_null(e, recording),
+                                prim_not(e->c, is_null(e, get(e, params, "instrument"))));
+    const Prim *args[2] = {NULL, recording}, *run[1] = {address(e, e->run)};
+    Code        launched = {0}, replayed = {0};
+
+    copies(e, code, &e->dev.parts.in);
+    invoke(e, &launched, e->dev.result, "steps", function(e, "__launches"), 1, run);
+    pass_on(e, &launched, e->dev.result);
+    need(e, &replayed, "replay", "replay", 2, args);
+    add(e, code, stmt_if(e->c, plain, code_end(e, &launched), code_end(e, &replayed)));
+    copies(e, code, &e->dev.parts.out);
+}
+
+/* i32 <suffix>(run), of these statements of main. */
+static void define_part(Entry *e, const char *suffix, const Stmt *s, bool tensors, bool replays)
 {
     const Buffer *run = struct_of(e, "run", "run", SCOPE_ARENA), *params, *was = e->run;
     Param         p[1] = {pointer(run)};
@@ -334,22 +468,38 @@ void define_device_steps(Entry *e)
     TirVisit      visit = {&most, count_args, NULL, NULL, NULL};
     Code          code = {0};
 
-    stmt_visit(e->main->body, &visit);
+    stmt_visit(s, &visit);
     e->run = run;
     params = view_struct(e, &code, "params", "params", get(e, run, "params"));
     e->dev.state =
         view_array(e, &code, "state", DT_HANDLE, state_cells(e), get(e, params, "state"));
     e->dev.device = view_struct(e, &code, "device", "device", at(e, e->dev.state, S_DEVICE));
-    e->dev.args = on_stack(e, &code, "args", DT_U8, 2 * (int64_t)most, "arg");
-    e->dev.values = on_stack(e, &code, "values", DT_I64, most, NULL);
-    e->dev.grid = on_stack(e, &code, "grid", DT_U32, 3, NULL);
-    e->dev.block = on_stack(e, &code, "block", DT_U32, 3, NULL);
     e->dev.result = variable(e, &code, "result", DT_I32);
-    view_main(e, &code);
-    add(e, &code, body(e, e->main->body));
+    if (!replays) {
+        e->dev.args = on_stack(e, &code, "args", DT_U8, 2 * (int64_t)most, "arg");
+        e->dev.values = on_stack(e, &code, "values", DT_I64, most, NULL);
+        e->dev.grid = on_stack(e, &code, "grid", DT_U32, 3, NULL);
+        e->dev.block = on_stack(e, &code, "block", DT_U32, 3, NULL);
+    }
+    view_main(e, &code, tensors);
+    if (replays)
+        replay_main(e, &code, params);
+    else
+        add(e, &code, body(e, s));
     give(e, &code, status(e, 0));
-    define(e, "__steps", "steps", false, 1, p, &code);
+    define(e, suffix, "steps", false, 1, p, &code);
     e->run = was;
+}
+
+void define_device_steps(Entry *e)
+{
+    const Stmt *s = e->main->body;
+
+    if (e->dev.parts.fixed)
+        define_part(e, "__launches",
+                    stmt_seq(e->c, e->dev.parts.launches.n, e->dev.parts.launches.at), false,
+                    false);
+    define_part(e, "__steps", s, true, e->dev.parts.fixed);
 }
 
 static void put_arg(Entry *e, Code *code, uint32_t i, uint32_t kind, const Prim *p)
@@ -367,7 +517,7 @@ static uint32_t kernel_index(Entry *e, const char *name)
     const DeviceCode *d = code_of(e);
 
     for (uint32_t i = 0; i < d->nkernels; i++)
-        if (!strcmp(d->kernels[i], name))
+        if (!strcmp(d->kernels[i].func, name))
             return i;
     BUG("@%s launches @%s, which the device's code lacks", e->main->name, name);
 }

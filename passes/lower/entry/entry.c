@@ -90,7 +90,7 @@ void define_run_ex(Entry *e, const char *suffix, bool exported)
         define(e, suffix, "run", exported, 3, all, &code);
         return;
     }
-    view_main(e, &code);
+    view_main(e, &code, true);
     add(e, &code, body(e, e->main->body));
     if (!nt && !p->target->no_threads) /* regions tell it themselves */
         fail_if(e, &code, prim_not(c, prim_eq(c, get(e, e->run, "stop"), status(e, NEVER))),
@@ -100,25 +100,16 @@ void define_run_ex(Entry *e, const char *suffix, bool exported)
     define(e, suffix, "run", exported, 3, all, &code);
 }
 
-static const Prim *zero_of(Entry *e, AbiType t)
-{
-    return t == ABI_HANDLE ? prim_null(e->c) : num(e, abi_dtype(t), 0);
-}
-
 void define_run(Entry *e, uint64_t arena)
 {
-    const Buffer *params = struct_of(e, "params", "params", SCOPE_STACK), *result;
+    Code          code = {0};
+    const Buffer *params = cleared(e, &code, "params"), *result;
     const Buffer *in = array_of(e, "inputs", DT_HANDLE, e->plan->nin);
     const Buffer *out = array_of(e, "outputs", DT_HANDLE, e->plan->nout);
     const Buffer *memory = array_of(e, "arena", DT_U8, (int64_t)arena);
     Param         all[3] = {pointer(in), pointer(out), pointer(memory)};
     const Prim   *args[3] = {address(e, in), address(e, out), address(e, params)};
-    Code          code = {0};
 
-    add(e, &code, stmt_alloc(e->c, params, stmt_seq(e->c, 0, NULL)));
-    for (uint32_t i = 0; i < params->record->n; i++)
-        put(e, &code, params, params->record->members[i].name,
-            zero_of(e, params->record->members[i].type));
     put(e, &code, params, "struct_bytes", prim_sizeof(e->c, params->record));
     put(e, &code, params, "threads", num(e, DT_U32, 1));
     put(e, &code, params, "arena", address(e, memory));

@@ -44,6 +44,11 @@ typedef struct {
     const Buffer *passed; /* ... how many barriers so far */
     struct {
         const Buffer *state, *device, *result, *args, *values, *grid, *block;
+        const char   *program; /* symbol */
+        struct {
+            Code in, launches, out;
+            bool fixed; /* main is these, and its launches are alike in all runs */
+        } parts;
     } dev; /* of a model on a device (device.c) */
 } Entry;
 
@@ -62,6 +67,8 @@ void          put(Entry *e, Code *code, const Buffer *b, const char *member, con
 const Prim   *at(Entry *e, const Buffer *b, uint32_t i); /* cell i */
 const Prim   *cell(Entry *e, const Buffer *b, const Idx *i);
 const Buffer *struct_of(Entry *e, const char *name, const char *record, Scope scope);
+/* On the stack, all members 0. */
+const Buffer *cleared(Entry *e, Code *code, const char *record);
 const Buffer *array_of(Entry *e, const char *name, DType t, int64_t n);
 const Buffer *variable(Entry *e, Code *code, const char *name, DType t);
 void          set(Entry *e, Code *code, const Buffer *var, const Prim *value);
@@ -130,9 +137,10 @@ void define_sizes(Entry *e, const Plan *plans);
 
 /* ---- body.c ------------------------------------------------------------------------------------ */
 
-void        define_steps_of_all(Entry *e);   /* begin, end, meet */
-void        view_main(Entry *e, Code *code); /* main's buffers, from the run */
-const Stmt *body(Entry *e, const Stmt *s);   /* main's statement as a function of its own has it */
+void define_steps_of_all(Entry *e); /* begin, end, meet */
+/* Main's buffers, from the run; tensors: with what the caller passes. */
+void        view_main(Entry *e, Code *code, bool tensors);
+const Stmt *body(Entry *e, const Stmt *s); /* main's statement as a function of its own has it */
 
 /* ---- region.c ---------------------------------------------------------------------------------- */
 

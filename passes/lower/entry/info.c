@@ -113,7 +113,7 @@ const char *model_info(Entry *e, const char *run, const char *open, const char *
     item(e, &all, ABI_SIZE, p->arena ? 0 : (int64_t)p->private_bytes);
     item(e, &all, ABI_U32, ARENA_ALIGN);
     item(e, &all, ABI_U32, d ? d->kind : TVMCC_DEVICE_CPU);
-    item(e, &all, ABI_SIZE, d ? (int64_t)(STATE_POINTERS + d->nkernels) * bits / 8 : 0);
+    item(e, &all, ABI_SIZE, d ? (int64_t)plan_state_cells(d->nkernels) * bits / 8 : 0);
     item_symbol(e, &all, run);
     item_symbol(e, &all, open);
     item_symbol(e, &all, close);

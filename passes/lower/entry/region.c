@@ -109,7 +109,7 @@ static void define_worker(Entry *e, const Stmt *region, const char *suffix)
 
     begin_part(e, &code, region, params);
     set(e, &code, e->passed, status(e, 0));
-    view_main(e, &code);
+    view_main(e, &code, true);
     add(e, &code, body(e, region->kids[0]));
     define(e, suffix, "part", false, 3, params, &code);
     restore(e, was);
@@ -164,7 +164,7 @@ static void define_phases(Entry *e, const Stmt *region, const char *suffix)
         add(e, &code,
             stmt_if(e->c, prim_eq(e->c, get(e, e->run, "status"), status(e, 0)),
                     stmt_seq(e->c, 0, NULL), stmt_return(e->c, NULL)));
-    view_main(e, &code);
+    view_main(e, &code, true);
     for (uint32_t i = 0; i < count; i++) {
         bool loop = kid[i]->kind != STMT_BARRIER && has_barrier(kid[i]);
 

@@ -18,20 +18,16 @@ static const char *symbol(Ctx *c, const char *func)
     return object_symbol(c->arena, "stub_", func);
 }
 
-static bool program(Ctx *c, const TirModule *m, Bytes *out)
+static bool source(Ctx *c, const TirModule *m, StrBuf *out)
 {
-    StrBuf s = strbuf(c->arena);
-
     for (uint32_t i = 0; i < m->nfuncs; i++)
         if (m->funcs[i]->kind == FUNC_DEVICE)
-            str_printf(&s, "%s\n", symbol(c, m->funcs[i]->name));
-    *out = (Bytes){(const uint8_t *)s.at, s.n};
+            str_printf(out, "%s\n", symbol(c, m->funcs[i]->name));
     return true;
 }
 
 static const Device stub = {
     .kind = TVMCC_DEVICE_ROCM,
-    .form = TVMCC_CODE_SOURCE,
     .title = "Stub",
     .packages = "nothing",
     .options = "",
@@ -39,7 +35,7 @@ static const Device stub = {
     .most_threads = 64,
     .shared_bytes = 16 * 1024,
     .registers = 32,
-    .program = program,
+    .source = source,
     .symbol = symbol,
 };
 
