@@ -5,6 +5,7 @@
  *   sizes.c      sizes that operators are given
  *   loops.c      loops                            volume.c   convolutions of volumes
  *   activations.c  functions of one tensor
+ *   layout.c     images, NHWC or NCHW
  */
 #ifndef TVMCC_FRONTENDS_COMMON_H
 #define TVMCC_FRONTENDS_COMMON_H
@@ -145,6 +146,23 @@ const Expr *build_mish(const Build *b, const Expr *x);               /* x * tanh
 /* alpha * x + beta, from 0 to 1. */
 const Expr *build_hard_sigmoid(const Build *b, const Expr *x, double alpha, double beta);
 const Expr *build_hard_swish(const Build *b, const Expr *x); /* x * hard_sigmoid(x, 1/6, 1/2) */
+/* ---- layout.c: images, NHWC in some formats and NCHW in Relay ---------------------------------- */
+
+enum { IMAGE_RANK = 4 };
+
+bool        build_is_moved(const Expr *x); /* an NCHW image, seen as NHWC */
+const Expr *build_channels_first(const Build *b, const Expr *x);
+const Expr *build_channels_last(const Build *b, const Expr *x);
+/* Where an axis (from 0 on) of NHWC lies in NCHW; of other ranks than 4 it stays. */
+int64_t moved_axis(int64_t axis, uint32_t rank);
+/* An operand that broadcasts with images in NHWC, as one that does with them in NCHW. */
+const Expr *build_cells_moved(const Build *b, const Expr *x);
+/* A reduction of an image x in NCHW along its axes, without them; what stays, in NHWC's order. */
+const Expr *build_reduce_moved(const Build *b, const char *op, const Expr *x, uint32_t n,
+                               const int64_t *axes);
+/* Cells before and after a dimension of `in` cells: SAME gives in / stride, rounded up. */
+bool build_same(const Build *b, const Idx *in, int64_t kernel, int64_t stride, int64_t dilation,
+                int64_t *begin, int64_t *end);
 
 /* ---- volume.c: convolution and pooling of [N, C, D, H, W] ---------------------------------------- */
 

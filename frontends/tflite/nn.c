@@ -5,24 +5,6 @@
 
 /* ---- windows -------------------------------------------------------------------------------------- */
 
-/* Cells before and after a dimension of `in` cells: SAME gives in / stride, rounded up. */
-bool tflite_same(const TfliteNode *n, const Idx *in, int64_t kernel, int64_t stride,
-                 int64_t dilation, int64_t *begin, int64_t *end)
-{
-    Arith     *A = n->b.c->arith;
-    const Idx *out = idx_divc(A, idx_addc(A, in, stride - 1), stride);
-    const Idx *rest = idx_sub(A, idx_mulc(A, idx_addc(A, out, -1), stride), in);
-    int64_t    pad;
-
-    rest = idx_addc(A, rest, (kernel - 1) * dilation + 1);
-    if (!idx_is_const(idx_max(A, rest, idx_const(A, 0)), &pad))
-        return tflite_error(n, E_UNSUPPORTED, "its padding is %s, which is no number",
-                            dim_text(n->b.c, rest));
-    *begin = pad / 2;
-    *end = pad - pad / 2;
-    return true;
-}
-
 /* padding, stride_h and stride_w of the options for an image in NCHW. */
 bool tflite_window(const TfliteNode *n, const Expr *x, const int64_t *kernel,
                    const int64_t *dilation, TfliteWindow *w)
@@ -36,8 +18,8 @@ bool tflite_window(const TfliteNode *n, const Expr *x, const int64_t *kernel,
         if (w->kernel[i] < 1 || w->stride[i] < 1 || w->dilation[i] < 1 ||
             w->kernel[i] > INT32_MAX || w->stride[i] > INT32_MAX || w->dilation[i] > INT32_MAX)
             return tflite_error(n, E_IMPORT, "kernel, strides and dilations have to be above 0");
-        if (padding == 0 && !tflite_same(n, expr_form(x, 2 + i), w->kernel[i], w->stride[i],
-                                         w->dilation[i], &w->begin[i], &w->end[i]))
+        if (padding == 0 && !build_same(&n->b, expr_form(x, 2 + i), w->kernel[i], w->stride[i],
+                                        w->dilation[i], &w->begin[i], &w->end[i]))
             return false;
     }
     return padding == 0 || padding == 1 ||

@@ -95,35 +95,12 @@ const float *tflite_float_list(const TfliteNode *n, const char *name, int64_t *c
     return at;
 }
 
-/* ---- images --------------------------------------------------------------------------------------- */
+/* ---- axes, values ------------------------------------------------------------------------------- */
 
-enum { IMAGE_RANK = 4 };
-static const int64_t to_first[IMAGE_RANK] = {0, 3, 1, 2}, to_last[IMAGE_RANK] = {0, 2, 3, 1};
-
-bool tflite_is_moved(const Expr *x)
+/* Where an axis lies now. */
+static int64_t lies(const TfliteNode *n, int64_t axis, uint32_t rank)
 {
-    const TransposeAttrs *a;
-
-    if (!x || !call_is(x, "transpose") || expr_rank(x) != IMAGE_RANK)
-        return false;
-    a = x->u.attrs;
-    return a->axes.n == IMAGE_RANK && !memcmp(a->axes.at, to_last, sizeof to_last);
-}
-
-const Expr *tflite_channels_first(const Build *b, const Expr *x)
-{
-    return tflite_is_moved(x) ? call_arg(x, 0) : build_transpose(b, x, IMAGE_RANK, to_first);
-}
-
-const Expr *tflite_channels_last(const Build *b, const Expr *x)
-{
-    return build_transpose(b, x, IMAGE_RANK, to_last);
-}
-
-/* Where an axis of NHWC lies in NCHW. */
-static int64_t moved_axis(const TfliteNode *n, int64_t axis, uint32_t rank)
-{
-    return n->moved && rank == IMAGE_RANK && axis > 0 ? (axis == 3 ? 1 : axis + 1) : axis;
+    return n->moved ? moved_axis(axis, rank) : axis;
 }
 
 bool tflite_axis(const TfliteNode *n, int64_t axis, uint32_t rank, uint32_t *out)
@@ -131,11 +108,9 @@ bool tflite_axis(const TfliteNode *n, int64_t axis, uint32_t rank, uint32_t *out
     if (axis < -(int64_t)rank || axis >= (int64_t)rank)
         return tflite_error(n, E_IMPORT, "axis %lld is outside a tensor of %u dimensions",
                             (long long)axis, rank);
-    *out = (uint32_t)moved_axis(n, axis < 0 ? axis + rank : axis, rank);
+    *out = (uint32_t)lies(n, axis < 0 ? axis + rank : axis, rank);
     return true;
 }
-
-/* ---- values --------------------------------------------------------------------------------------- */
 
 const Expr *tflite_folded(const TfliteNode *n, uint32_t i, const Expr *e)
 {
@@ -147,23 +122,11 @@ const Expr *tflite_folded(const TfliteNode *n, uint32_t i, const Expr *e)
              : e;
 }
 
-/* An operand that is to broadcast with images in NCHW. */
-static const Expr *cells_moved(const TfliteNode *n, uint32_t i, const Expr *x)
+static const Expr *cells_moved(const TfliteNode *n, uint32_t i)
 {
-    const Build *b = &n->b;
-    const Idx   *dims[IMAGE_RANK], *one = idx_const(b->c->arith, 1);
-    uint32_t     rank = expr_rank(x);
+    const Expr *x = build_cells_moved(&n->b, n->in[i]);
 
-    if (rank == 0 || rank > IMAGE_RANK)
-        return x;
-    if (expr_single(x) && rank < IMAGE_RANK)
-        return build_reshape(b, x, 0, NULL);
-    for (uint32_t k = 0; k < IMAGE_RANK; k++)
-        dims[k] = k < IMAGE_RANK - rank ? one : expr_form(x, k - (IMAGE_RANK - rank));
-    x = tflite_channels_first(b, build_reshape_to(b, x, IMAGE_RANK, dims));
-    if (x && rank < IMAGE_RANK) /* [C, 1, 1] is what passes know as a bias */
-        x = build_reshape_to(b, x, 3, expr_forms(x).at + 1);
-    return x && n->in[i]->kind == EXPR_CONST ? tflite_folded(n, i, x) : x;
+    return n->in[i]->kind == EXPR_CONST && x != n->in[i] ? tflite_folded(n, i, x) : x;
 }
 
 /* In floats, if the tensor is quantized. */
@@ -173,7 +136,7 @@ static const Expr *in_floats(TfliteNode *n, uint32_t i, const Expr *x)
 
     if (!x || !tflite_is_quantized(t) || !dtype_is_int(expr_dtype(x)))
         return x;
-    return tflite_dequantize(&n->b, t, x, moved_axis(n, t->quant->axis, expr_rank(x)));
+    return tflite_dequantize(&n->b, t, x, lies(n, t->quant->axis, expr_rank(x)));
 }
 
 const Expr *tflite_value(TfliteNode *n, uint32_t i)
@@ -186,7 +149,7 @@ const Expr *tflite_image(TfliteNode *n, uint32_t i)
     if (!tflite_rank(n, i, IMAGE_RANK, IMAGE_RANK))
         return NULL;
     n->moved = true;
-    return in_floats(n, i, tflite_channels_first(&n->b, n->in[i]));
+    return in_floats(n, i, build_channels_first(&n->b, n->in[i]));
 }
 
 /* All that are quantized are so alike, and integers can stand for them. */
@@ -217,7 +180,7 @@ bool tflite_prepare(TfliteNode *n)
              ((how == TFLITE_MOVES || how == TFLITE_RESHAPE) && all_alike(n));
     if (how == TFLITE_CELLS || how == TFLITE_AXES || how == TFLITE_MOVES)
         for (uint32_t i = 0; i < n->nin; i++)
-            n->moved |= tflite_is_moved(n->in[i]);
+            n->moved |= build_is_moved(n->in[i]);
     for (uint32_t i = 0; i < n->nin; i++) {
         const Expr *x = n->in[i];
 
@@ -226,9 +189,9 @@ bool tflite_prepare(TfliteNode *n)
         if (n->moved && how == TFLITE_CELLS && expr_rank(x) > IMAGE_RANK)
             return tflite_error(n, E_IMPORT, "input %u has %u dimensions", i, expr_rank(x));
         if (n->moved && how == TFLITE_CELLS)
-            x = cells_moved(n, i, x);
+            x = cells_moved(n, i);
         else if (n->moved && expr_rank(x) == IMAGE_RANK)
-            x = tflite_folded(n, i, tflite_channels_first(&n->b, x));
+            x = tflite_folded(n, i, build_channels_first(&n->b, x));
         if (!(n->in[i] = n->raw ? x : in_floats(n, i, x)))
             return false;
     }
@@ -259,9 +222,9 @@ bool tflite_finish(TfliteNode *n)
         if (!expr_has_shape(y) || t->type == TFLITE_RESOURCE)
             continue;
         if (tflite_is_quantized(t) && dtype_is_float(expr_dtype(y)))
-            y = tflite_quantize(&n->b, t, y, moved_axis(n, t->quant->axis, expr_rank(y)));
+            y = tflite_quantize(&n->b, t, y, lies(n, t->quant->axis, expr_rank(y)));
         if (y && n->moved && expr_rank(y) == IMAGE_RANK)
-            y = tflite_channels_last(&n->b, y);
+            y = build_channels_last(&n->b, y);
         if (!y)
             return false;
         if (t->type == TFLITE_COMPLEX64)

@@ -23,38 +23,12 @@ static bool read_axes(TfliteNode *n, int64_t *axes, uint32_t *count)
     return true;
 }
 
-/* y, whose axes have one cell each, without them. */
-static const Expr *dropped(TfliteNode *n, const Expr *y, const int64_t *axes, uint32_t count)
-{
-    const Build *b = &n->b;
-    const Idx   *dims[MAX_RANK];
-    bool         gone[MAX_RANK] = {false};
-    uint32_t     rank = expr_rank(n->in[0]), k = 0;
-
-    for (uint32_t i = 0; i < count; i++)
-        gone[axes[i]] = true;
-    if (n->moved) { /* in the order of NHWC */
-        static const uint32_t to_last[] = {0, 2, 3, 1};
-        bool                  was[MAX_RANK];
-
-        memcpy(was, gone, sizeof was);
-        y = tflite_channels_last(b, y);
-        for (uint32_t i = 0; i < rank; i++)
-            gone[i] = was[to_last[i]];
-        n->moved = false;
-    }
-    for (uint32_t i = 0; y && i < rank; i++)
-        if (!gone[i])
-            dims[k++] = expr_form(y, i);
-    return build_reshape_to(b, y, k, dims);
-}
-
 bool tflite_reduce(TfliteNode *n)
 {
     const Build *b = &n->b;
     int64_t      axes[MAX_RANK];
     uint32_t     count;
-    const Expr  *x = n->in[0], *y;
+    const Expr  *x = n->in[0];
     bool         keep = tflite_int(n, "keep_dims");
 
     if (!read_axes(n, axes, &count))
@@ -63,10 +37,10 @@ bool tflite_reduce(TfliteNode *n)
         return tflite_done(n, x);
     if (!strcmp(n->row->relay, "mean") && !dtype_is_float(expr_dtype(x)))
         return tflite_error(n, E_UNSUPPORTED, "the mean of %s", dtype_text(b->c, expr_dtype(x)));
-    if (!n->moved)
+    if (!n->moved || keep)
         return tflite_done(n, build_reduce(b, n->row->relay, x, count, axes, keep));
-    y = build_reduce(b, n->row->relay, x, count, axes, true);
-    return tflite_done(n, keep || !y ? y : dropped(n, y, axes, count));
+    n->moved = false;
+    return tflite_done(n, build_reduce_moved(b, n->row->relay, x, count, axes));
 }
 
 bool tflite_arg_reduce(TfliteNode *n)

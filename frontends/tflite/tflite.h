@@ -21,11 +21,8 @@
  * the passes make integers of it.  What only moves cells takes the integers as they are.  Weights
  * of 8 bits of an operator in floats are dequantized when the model is compiled.
  *
- * Layout.  Images are NHWC in the file, and NCHW for Relay's convolutions.  A value that a
- * convolution or pooling gives is transpose(y, [0, 2, 3, 1]), of which the next one takes y: the
- * two transposes never come to be.  What lies between and goes cell by cell, or along axes, does
- * its work on y as well (TFLITE_CELLS, TFLITE_AXES; n->moved), so that transposes stay only where
- * an image comes in or goes out, or is reshaped. */
+ * Layout.  Images are NHWC in the file, and NCHW for Relay's convolutions (frontends/layout.c);
+ * TFLITE_CELLS and TFLITE_AXES work on them as they lie then (n->moved). */
 #ifndef TVMCC_FRONTENDS_TFLITE_H
 #define TVMCC_FRONTENDS_TFLITE_H
 
@@ -286,9 +283,6 @@ const Expr *tflite_folded(const TfliteNode *n, uint32_t i, const Expr *e);
 bool        tflite_image_done(TfliteNode *n, const Expr *y);
 const Expr *tflite_activate(TfliteNode *n, const Expr *y);
 const Expr *tflite_activated(const TfliteNode *n, int64_t how, const Expr *y); /* that function */
-const Expr *tflite_channels_first(const Build *b, const Expr *x);
-const Expr *tflite_channels_last(const Build *b, const Expr *x);
-bool        tflite_is_moved(const Expr *x);
 bool        tflite_rank(const TfliteNode *n, uint32_t i, uint32_t least, uint32_t most);
 /* An axis of input i, which may be negative, in its dimensions as they lie now. */
 bool tflite_axis(const TfliteNode *n, int64_t axis, uint32_t rank, uint32_t *out);
@@ -304,8 +298,6 @@ typedef struct {
     int64_t kernel[2], stride[2], dilation[2], begin[2], end[2];
 } TfliteWindow;
 
-bool tflite_same(const TfliteNode *n, const Idx *in, int64_t kernel, int64_t stride,
-                 int64_t dilation, int64_t *begin, int64_t *end);
 /* As the options `padding`, `stride_h` and `stride_w` have it, of an image in NCHW. */
 bool tflite_window(const TfliteNode *n, const Expr *x, const int64_t *kernel,
                    const int64_t *dilation, TfliteWindow *w);

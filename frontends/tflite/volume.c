@@ -59,8 +59,8 @@ bool tflite_conv_3d(TfliteNode *n)
                             "the weight is for %lld input channels, the data have %lld",
                             (long long)build_dim(b, w, 1), (long long)build_dim(b, x, 1));
     for (uint32_t i = 0; tflite_int(n, "padding") == 0 && i < 3; i++)
-        if (!tflite_same(n, expr_form(x, 2 + i), win.kernel[i], win.stride[i], win.dilation[i],
-                         &win.begin[i], &win.end[i]))
+        if (!build_same(b, expr_form(x, 2 + i), win.kernel[i], win.stride[i], win.dilation[i],
+                        &win.begin[i], &win.end[i]))
             return false;
     return volume_done(n, build_conv_volume(b, x, w, &win, 1, ""), 2);
 }
