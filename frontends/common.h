@@ -4,8 +4,10 @@
  *   findings.c   faults of nodes, all at once     forms.c    arithmetic of shapes
  *   sizes.c      sizes that operators are given
  *   loops.c      loops                            volume.c   convolutions of volumes
- *   activations.c  functions of one tensor
- *   layout.c     images, NHWC or NCHW
+ *   layout.c     images, NHWC or NCHW             main.c     the module
+ *   activations.c, cells.c  functions of cells     slices.c   slices, mirrored ends
+ *   blocks.c     shapes, blocks of pixels         rows.c     segments, sequences, diagonals
+ *   find.c       where, which values              boxes.c    boxes of which the best are kept
  */
 #ifndef TVMCC_FRONTENDS_COMMON_H
 #define TVMCC_FRONTENDS_COMMON_H
@@ -96,6 +98,21 @@ void findings_report(Ctx *c, const Findings *f);
 /* One operator more of that name; `ops` has room for all, `index` is the map of one signature. */
 void signature_count(Ctx *c, Map *index, ModelSignature *s, OpTally *ops, const char *name);
 
+/* ---- main.c: inputs and results of a model ------------------------------------------------------- */
+
+typedef struct {
+    VEC(const Expr *) at;
+    VEC(const char *) names; /* interned; of inputs there are more: those that are constants */
+} NamedValues;
+typedef VEC(GlobalDef) GlobalDefs;
+
+/* One more; false with an error: there is one of that name, or it is no tensor; or it is NULL. */
+bool result_add(Ctx *c, NamedValues *r, const char *name, const Expr *v, Loc loc);
+/* main, in which the bind_dims stand around the results; it is added to the functions. */
+const Module *build_module(Ctx *c, const char *path, const NamedValues *params,
+                           const NamedValues *results, uint32_t nbinds, const Expr *const *binds,
+                           GlobalDefs *functions);
+
 /* ---- builders: ops/build.h ---------------------------------------------------------------------- */
 
 #define ATTRS(b, Record) ((Record *)attrs_new((b)->c, &attrs_##Record))
@@ -163,6 +180,79 @@ const Expr *build_reduce_moved(const Build *b, const char *op, const Expr *x, ui
 /* Cells before and after a dimension of `in` cells: SAME gives in / stride, rounded up. */
 bool build_same(const Build *b, const Idx *in, int64_t kernel, int64_t stride, int64_t dilation,
                 int64_t *begin, int64_t *end);
+
+/* ---- cells.c ---------------------------------------------------------------------------------- */
+
+const Expr *build_atan2(const Build *b, const Expr *y, const Expr *x);
+const Expr *build_fake_quant(const Build *b, const Expr *x, double lo, double hi, int64_t bits,
+                             bool narrow);
+/* Of an image in NCHW, over its channels. */
+const Expr *build_lrn(const Build *b, const Expr *x, int64_t radius, double bias, double alpha,
+                      double beta);
+
+/* ---- slices.c --------------------------------------------------------------------------------- */
+
+/* Where a part begins and how many cells it has, -1: up to the end. */
+const Expr *build_part(const Build *b, const Expr *x, Dims begin, Dims size);
+/* Bit i is of position i; offset: ends count from where the slice begins. */
+typedef struct {
+    int64_t begin, end, ellipsis, fresh, shrink;
+    bool    offset;
+} StrideMasks;
+const Expr *build_strides(const Build *b, const Expr *x, Dims begin, Dims end, Ints step,
+                          const StrideMasks *m);
+/* Before and after each dimension; again: the last cell comes twice. */
+const Expr *build_mirror_pad(const Build *b, const Expr *x, const int64_t *pads, bool again);
+
+/* ---- blocks.c --------------------------------------------------------------------------------- */
+
+/* In a shape that may have one -1. */
+const Expr *build_reshape_left(const Build *b, const Expr *x, Dims v);
+/* Of images in NCHW, blocks of s by s. */
+const Expr *build_depth_to_space(const Build *b, const Expr *x, int64_t s);
+const Expr *build_space_to_depth(const Build *b, const Expr *x, int64_t s);
+/* Of the dimensions behind the batch; around: what is put around or cut off, two numbers each. */
+const Expr *build_space_to_batch(const Build *b, const Expr *x, Ints size, Ints around);
+const Expr *build_batch_to_space(const Build *b, const Expr *x, Ints size, Ints around);
+
+/* ---- rows.c ----------------------------------------------------------------------------------- */
+
+/* Positions [.., M] as Relay has them, [M, ..]. */
+const Expr *build_positions(const Build *b, const Expr *x);
+const Expr *build_filled(const Build *b, const Expr *like, double v, Dims dims);
+/* Rows into the segments that ids name: "add", "mul", "max", "min"; of those without any the
+ * neutral value. */
+const Expr *build_segments(const Build *b, const char *how, const Expr *x, const Expr *ids,
+                           int64_t segments);
+const Expr *build_reverse_rows(const Build *b, const Expr *x, const Expr *lengths, uint32_t along,
+                               uint32_t batch);
+const Expr *build_matrix_diag(const Build *b, const Expr *x);
+const Expr *build_matrix_set_diag(const Build *b, const Expr *x, const Expr *d);
+
+/* ---- find.c ----------------------------------------------------------------------------------- */
+
+/* Gives the dimension that holds this number, `total` of shape [1], from 0 to `most`; NULL with an
+ * error. */
+typedef struct {
+    const Idx *(*fn)(void *user, const Expr *total, int64_t most);
+    void *user;
+} BoundDim;
+/* Positions of cells that are not 0, [k, rank], i64. */
+const Expr *build_find(const Build *b, const BoundDim *bound, const Expr *x);
+/* Values in the order in which they come first, and of each cell the number of its value, i64. */
+typedef struct {
+    const Expr *values, *number;
+} UniqueCells;
+bool build_unique(const Build *b, const BoundDim *bound, const Expr *x, UniqueCells *out);
+
+/* ---- boxes.c ---------------------------------------------------------------------------------- */
+
+const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scores, int64_t room,
+                             const Expr *overlap, const Expr *least);
+/* The same for any `most`: -1 also where there are fewer boxes. */
+const Expr *build_best_padded(const Build *b, const Expr *boxes, const Expr *scores, int64_t most,
+                              const Expr *overlap, const Expr *least);
+const Expr *build_picked(const Build *b, const Expr *cells, const Expr *at, const Expr *there);
 
 /* ---- volume.c: convolution and pooling of [N, C, D, H, W] ---------------------------------------- */
 

@@ -4,41 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-/* The best `room` of boxes [B, 4] (y, x, y, x) by scores [B] above `least` that overlap none of
- * those before by more than `overlap`: their positions [room], -1 behind the last. */
-static const Expr *best(const Build *b, const Expr *boxes, const Expr *scores, int64_t room,
-                        const Expr *overlap, const Expr *least)
-{
-    NonMaxSuppressionAttrs *a = ATTRS(b, NonMaxSuppressionAttrs);
-    SortAttrs              *by = ATTRS(b, SortAttrs);
-    const Idx              *one = idx_const(b->c->arith, 1), *n = expr_form(scores, 0);
-    const Expr             *in[6];
-
-    in[0] = build_reshape_to(b, boxes, 3, (const Idx *[]){one, n, idx_const(b->c->arith, 4)});
-    in[1] = build_reshape_to(b, scores, 3, (const Idx *[]){one, one, n});
-    by->is_ascend = false;
-    by->dtype = DT_I64;
-    in[2] = build1(b, "argsort", in[1], by);
-    in[3] = expr_scalar(b->c, DT_I64, (double)room);
-    in[4] = overlap;
-    in[5] = least;
-    a->room = room;
-    return build_reshape(b, build_call(b, "vision.non_max_suppression", 6, in, a), 1, &room);
-}
-
 static const Expr *number(TfliteNode *n, uint32_t i)
 {
     return expr_single(n->in[i])
                ? build_reshape(&n->b, n->in[i], 0, NULL)
                : tflite_error(n, E_IMPORT, "input %u is %s", i, type_text(n->b.c, n->in[i]->type));
-}
-
-/* Cells at these positions, where there is one (it is not -1), else 0. */
-static const Expr *picked(const Build *b, const Expr *cells, const Expr *at, const Expr *there)
-{
-    const Expr *x = build_take(b, cells, build_by(b, "maximum", at, 0), 0);
-
-    return build_where(b, there, x, build_scalar(b, x, 0));
 }
 
 /* Boxes, scores, how many at most, overlap, least score; of version 5 how much scores fade, which
@@ -48,33 +18,24 @@ bool tflite_non_max_suppression(TfliteNode *n)
     const Build *b = &n->b;
     bool         fades = !strcmp(n->row->name, "NON_MAX_SUPPRESSION_V5");
     const Expr  *overlap, *least, *at, *there, *count;
-    int64_t      most, boxes, axis = 0;
+    int64_t      most, axis = 0;
     double       sigma = 0;
 
     if (!tflite_rank(n, 0, 2, 2) || !tflite_rank(n, 1, 1, 1) || !tflite_number(n, 2, &most) ||
         !(overlap = number(n, 3)) || !(least = number(n, 4)))
         return false;
-    boxes = build_dim(b, n->in[1], 0);
     if (fades && (!expr_const_f(n->in[5], &sigma) || sigma != 0))
         return tflite_error(n, E_UNSUPPORTED, "scores that fade");
     if (most < 1 || most > INT32_MAX)
         return tflite_error(n, E_IMPORT, "the best %lld", (long long)most);
-    at = best(b, n->in[0], n->in[1], most < boxes ? most : boxes, overlap, least);
-    if (!at)
-        return false;
-    if (most > boxes) {
-        int64_t     rest = most - boxes;
-        const Expr *none = build_broadcast(b, expr_scalar(b->c, DT_I64, -1), 1, (int64_t[]){rest});
-
-        at = build_concat(b, 2, (const Expr *[]){at, none}, 0);
-    }
+    at = build_best_padded(b, n->in[0], n->in[1], most, overlap, least);
     there = at ? build2(b, "greater_equal", at, build_scalar(b, at, 0), NULL) : NULL;
     count = there ? build_reduce(b, "sum", build_cast(b, there, DT_I32), 1, &axis, false) : NULL;
     if (!count)
         return false;
     n->out[0] = build_cast(b, build_by(b, "maximum", at, 0), DT_I32);
     if (n->nout > 1)
-        n->out[1] = fades ? picked(b, n->in[1], at, there) : count;
+        n->out[1] = fades ? build_picked(b, n->in[1], at, there) : count;
     if (n->nout > 2 && fades)
         n->out[2] = count;
     return n->out[0] != NULL;
@@ -236,16 +197,16 @@ bool tflite_detection_postprocess(TfliteNode *n)
     top = build1(b, "topk", scores, k);
     values = build_proj(b, top, 0);
     classes = build_proj(b, top, 1);
-    at = best(b, boxes, build_reduce(b, "max", scores, 1, &axis, false), most,
-              f32(b, flex_number(&m, "nms_iou_threshold", 0.5)),
-              f32(b, flex_number(&m, "nms_score_threshold", 0)));
+    at = build_best_boxes(b, boxes, build_reduce(b, "max", scores, 1, &axis, false), most,
+                          f32(b, flex_number(&m, "nms_iou_threshold", 0.5)),
+                          f32(b, flex_number(&m, "nms_score_threshold", 0)));
     if (!at || !values || !classes)
         return false;
     there = build2(b, "greater_equal", at, build_scalar(b, at, 0), NULL);
     there = build_expand_dims(b, there, 1, 1);
-    boxes = picked(b, boxes, at, there);
-    values = picked(b, values, at, there);
-    classes = build_cast(b, picked(b, classes, at, there), DT_F32);
+    boxes = build_picked(b, boxes, at, there);
+    values = build_picked(b, values, at, there);
+    classes = build_cast(b, build_picked(b, classes, at, there), DT_F32);
     axis = 0;
     n->out[0] = build_reshape(b, repeated(b, boxes, each), 3, (int64_t[]){1, most * each, 4});
     n->out[1] = build_reshape(b, classes, 2, (int64_t[]){1, most * each});

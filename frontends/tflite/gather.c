@@ -27,30 +27,11 @@ bool tflite_embedding_lookup(TfliteNode *n)
     return tflite_done(n, build_take(&n->b, n->in[1], n->in[0], 0));
 }
 
-/* Positions [.., M] as Relay has them, [M, ..]. */
-static const Expr *positions(TfliteNode *n, const Expr *x)
-{
-    int64_t  axes[MAX_RANK];
-    uint32_t rank = expr_rank(x);
-
-    if (rank == 0)
-        return tflite_error(n, E_IMPORT, "positions without a dimension");
-    axes[0] = rank - 1;
-    for (uint32_t i = 1; i < rank; i++)
-        axes[i] = i - 1;
-    return build_transpose(&n->b, x, rank, axes);
-}
-
 bool tflite_gather_nd(TfliteNode *n)
 {
-    const Expr *at = positions(n, n->in[1]);
+    const Expr *at = build_positions(&n->b, n->in[1]);
 
     return at && tflite_done(n, build2(&n->b, "gather_nd", n->in[0], at, NULL));
-}
-
-static const Expr *filled(const Build *b, const Expr *like, double v, Dims dims)
-{
-    return build_broadcast_to(b, build_scalar(b, like, v), dims.n, dims.at);
 }
 
 /* Inputs: positions, cells, shape; cells that meet are added. */
@@ -58,13 +39,14 @@ bool tflite_scatter_nd(TfliteNode *n)
 {
     const Build    *b = &n->b;
     ScatterNdAttrs *a = ATTRS(b, ScatterNdAttrs);
-    const Expr     *at = positions(n, n->in[0]);
+    const Expr     *at = build_positions(&n->b, n->in[0]);
     Dims            dims;
 
     if (!at || !tflite_forms(n, 2, &dims) || !build_check_shape(b, dims))
         return false;
     a->mode = "add";
-    return tflite_done(n, build3(b, "scatter_nd", filled(b, n->in[1], 0, dims), at, n->in[1], a));
+    return tflite_done(
+        n, build3(b, "scatter_nd", build_filled(b, n->in[1], 0, dims), at, n->in[1], a));
 }
 
 /* Inputs: positions, shape, cells (or one for all), what the others are. */
@@ -87,43 +69,16 @@ bool tflite_sparse_to_dense(TfliteNode *n)
         at = build_reshape_to(b, at, 2, (const Idx *[]){count, one});
     data = build_broadcast_to(b, n->in[3], dims.n, dims.at);
     cells = build_broadcast_to(b, cells, 1, &count);
-    at = at ? positions(n, at) : NULL;
+    at = at ? build_positions(&n->b, at) : NULL;
     return tflite_done(n, build3(b, "scatter_nd", data, at, cells, NULL));
 }
 
-/* Rows of data go into the segments that their ids name; of segments without any the neutral value.
- */
 bool tflite_unsorted_segment(TfliteNode *n)
 {
-    const Build    *b = &n->b;
-    ScatterNdAttrs *a = ATTRS(b, ScatterNdAttrs);
-    const Expr     *x = n->in[0], *ids = n->in[1];
-    const Idx      *dims[MAX_RANK + 1];
-    uint32_t        rank = expr_rank(x), over = expr_rank(ids), k = 0;
-    DType           t = expr_dtype(x);
-    const char     *how = n->row->relay;
-    double          v = 0;
-    int64_t         segments;
+    int64_t segments;
 
-    if (!tflite_number(n, 2, &segments))
-        return false;
-    if (over > rank || segments < 1 || segments > INT32_MAX)
-        return tflite_error(n, E_IMPORT, "%lld segments, ids of %u dimensions", (long long)segments,
-                            over);
-    dims[k++] = idx_const(b->c->arith, segments);
-    for (uint32_t i = over; i < rank; i++)
-        dims[k++] = expr_form(x, i);
-    if (!strcmp(how, "mul"))
-        v = 1;
-    else if (!strcmp(how, "max"))
-        v = dtype_is_float(t) ? -(t.bits == 64 ? 1.7976931348623157e308 : 3.40282346638528860e38)
-                              : dtype_min(t);
-    else if (!strcmp(how, "min"))
-        v = dtype_is_float(t) ? (t.bits == 64 ? 1.7976931348623157e308 : 3.40282346638528860e38)
-                              : dtype_max(t);
-    a->mode = how;
-    return tflite_done(n, build3(b, "scatter_nd", filled(b, x, v, (Dims){k, dims}),
-                                 build_expand_dims(b, ids, 0, 1), x, a));
+    return tflite_number(n, 2, &segments) &&
+           tflite_done(n, build_segments(&n->b, n->row->relay, n->in[0], n->in[1], segments));
 }
 
 /* Ids that are known, so that it is known how many segments there are. */
@@ -148,7 +103,7 @@ bool tflite_segment_sum(TfliteNode *n)
     for (uint32_t i = 1; i < expr_rank(x); i++)
         dims[i] = expr_form(x, i);
     a->mode = "add";
-    return tflite_done(n, build3(b, "scatter_nd", filled(b, x, 0, (Dims){expr_rank(x), dims}),
+    return tflite_done(n, build3(b, "scatter_nd", build_filled(b, x, 0, (Dims){expr_rank(x), dims}),
                                  build_expand_dims(b, n->in[1], 0, 1), x, a));
 }
 
@@ -170,69 +125,23 @@ bool tflite_one_hot(TfliteNode *n)
                               build_reshape(&n->b, n->in[3], 0, NULL), a));
 }
 
-/* The first cells of each row, as many as input 1 says, come in the opposite order. */
 bool tflite_reverse_sequence(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    GatherAttrs *a = ATTRS(b, GatherAttrs);
-    const Expr  *x = n->in[0], *i, *count;
-    const Idx   *dims[MAX_RANK], *one = idx_const(b->c->arith, 1);
-    uint32_t     rank = expr_rank(x), along, batch;
+    uint32_t rank = expr_rank(n->in[0]), along, batch;
 
-    if (!tflite_axis(n, tflite_int(n, "seq_dim"), rank, &along) ||
-        !tflite_axis(n, tflite_int(n, "batch_dim"), rank, &batch) || !tflite_rank(n, 1, 1, 1))
-        return false;
-    if (along == batch || expr_form(n->in[1], 0) != expr_form(x, batch))
-        return tflite_error(n, E_IMPORT, "lengths are %s", type_text(b->c, n->in[1]->type));
-    i = build_along(b, build_arange(b, expr_form(x, along), DT_I64), rank, along);
-    for (uint32_t k = 0; k < rank; k++)
-        dims[k] = k == batch ? expr_form(x, batch) : one;
-    count = build_reshape_to(b, build_cast(b, n->in[1], DT_I64), rank, dims);
-    i = build_where(b, build_less(b, i, count), build_by(b, "subtract", build_sub(b, count, i), 1),
-                    i);
-    a->axis = along;
-    return tflite_done(n,
-                       build2(b, "gather", x, build_broadcast_to(b, i, rank, expr_forms(x).at), a));
-}
-
-/* Which cells of [.., rows, columns] are on the diagonal. */
-static const Expr *diagonal(const Build *b, const Idx *rows, const Idx *columns)
-{
-    const Expr *i = build_arange(b, rows, DT_I64), *j = build_arange(b, columns, DT_I64);
-
-    return build2(b, "equal", build_expand_dims(b, i, 1, 1), j, NULL);
+    return tflite_axis(n, tflite_int(n, "seq_dim"), rank, &along) &&
+           tflite_axis(n, tflite_int(n, "batch_dim"), rank, &batch) && tflite_rank(n, 1, 1, 1) &&
+           tflite_done(n, build_reverse_rows(&n->b, n->in[0], n->in[1], along, batch));
 }
 
 bool tflite_matrix_diag(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0];
-    uint32_t     rank = expr_rank(x);
-    const Idx   *k;
-
-    if (!tflite_rank(n, 0, 1, MAX_RANK - 1))
-        return false;
-    k = expr_form(x, rank - 1);
-    return tflite_done(n, build_where(b, diagonal(b, k, k), build_expand_dims(b, x, rank, 1),
-                                      build_scalar(b, x, 0)));
+    return tflite_done(n, build_matrix_diag(&n->b, n->in[0]));
 }
 
 bool tflite_matrix_set_diag(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0], *d = n->in[1];
-    uint32_t     rank = expr_rank(x);
-    const Idx   *rows, *columns;
-
-    if (!tflite_rank(n, 0, 2, MAX_RANK) || !tflite_rank(n, 1, rank - 1, rank - 1))
-        return false;
-    rows = expr_form(x, rank - 2);
-    columns = expr_form(x, rank - 1);
-    if (expr_form(d, rank - 2) != (rows->hi < columns->hi ? rows : columns))
-        return tflite_error(n, E_IMPORT, "a diagonal of %s cells in %s",
-                            dim_text(b->c, expr_form(d, rank - 2)), type_text(b->c, x->type));
-    d = build_expand_dims(b, d, rows->hi < columns->hi ? rank - 1 : rank - 2, 1);
-    return tflite_done(n, build_where(b, diagonal(b, rows, columns), d, x));
+    return tflite_done(n, build_matrix_set_diag(&n->b, n->in[0], n->in[1]));
 }
 
 /* How many boundaries are not above x. */

@@ -196,11 +196,6 @@ bool tflite_subgraph(TfliteNode *n, int64_t graph, uint32_t nin, const Expr *con
 
 /* ---- inputs --------------------------------------------------------------------------------------- */
 
-typedef struct {
-    VEC(const Expr *) at;
-    VEC(const char *) names;
-} Tensors;
-
 static void dims_of(const TfliteTensor *t, InputDim *dims)
 {
     FbVector v = t->signature.n == t->shape.n ? t->signature : t->shape;
@@ -210,7 +205,7 @@ static void dims_of(const TfliteTensor *t, InputDim *dims)
 }
 
 static bool import_input(TfliteImport *im, TfliteScope *s, int64_t at, const ImportOptions *o,
-                         Loc loc, Tensors *params)
+                         Loc loc, NamedValues *params)
 {
     const TfliteTensor *t = tflite_tensor(s->g, at);
     const char         *name = tflite_port_name(im->c, im->model, at, false);
@@ -254,7 +249,7 @@ static bool is_made(const TfliteGraph *g, const char *name)
 }
 
 static bool import_inputs(TfliteImport *im, TfliteScope *s, const ImportOptions *o, Loc loc,
-                          Tensors *params)
+                          NamedValues *params)
 {
     uint32_t before = diag_errors(im->c->diags);
     Map     *seen = map_new(im->c->scratch);
@@ -301,21 +296,8 @@ static const Expr *find_tensor(TfliteImport *im, TfliteScope *s, const char *nam
     return NULL;
 }
 
-static bool add_result(TfliteImport *im, Tensors *r, const char *name, const Expr *v, Loc loc)
-{
-    for (uint32_t i = 0; i < r->names.n; i++)
-        if (r->names.at[i] == name)
-            return error_at(im->c, E_IMPORT, loc, "output '%s' is there twice", name);
-    if (!v || !expr_has_shape(v))
-        return v ? error_at(im->c, E_UNSUPPORTED, loc, "output '%s' is no tensor", name) != NULL
-                 : false;
-    vec_push(im->c->arena, &r->names, name);
-    vec_push(im->c->arena, &r->at, v);
-    return true;
-}
-
 static bool import_outputs(TfliteImport *im, TfliteScope *s, const ImportOptions *o, Loc loc,
-                           Tensors *r)
+                           NamedValues *r)
 {
     if (s->g->out.n == 0)
         return error_at(im->c, E_IMPORT, loc, "the model has no outputs");
@@ -323,7 +305,7 @@ static bool import_outputs(TfliteImport *im, TfliteScope *s, const ImportOptions
         int64_t     at = fb_int_at(s->g->out, FB_I32, i);
         const Expr *v = output_of(s, at, loc);
 
-        if (!v || !add_result(im, r, tflite_port_name(im->c, im->model, at, true), v, loc))
+        if (!v || !result_add(im->c, r, tflite_port_name(im->c, im->model, at, true), v, loc))
             return false;
     }
     for (uint32_t i = 0; i < o->ntensors; i++) {
@@ -332,7 +314,7 @@ static bool import_outputs(TfliteImport *im, TfliteScope *s, const ImportOptions
 
         for (uint32_t k = 0; k < r->names.n; k++)
             have |= r->names.at[k] == name;
-        if (!have && !add_result(im, r, name, find_tensor(im, s, name, loc), loc))
+        if (!have && !result_add(im->c, r, name, find_tensor(im, s, name, loc), loc))
             return false;
     }
     return true;
@@ -343,27 +325,14 @@ static const Module *import_main(TfliteImport *im, const ImportOptions *o)
     Ctx        *c = im->c;
     Loc         loc = {.file = im->path};
     TfliteScope s = scope_new(im, im->model->graphs.at[0], 0);
-    Tensors     params = {0}, r = {0};
-    const Expr *body, *func;
+    NamedValues params = {0}, r = {0};
     uint32_t    before = diag_errors(c->diags);
 
     if (!import_inputs(im, &s, o, loc, &params) || !import_operators(&s, true) ||
         !import_outputs(im, &s, o, loc, &r) || diag_errors(c->diags) != before ||
         !shapes_check_dims(&im->shapes, loc))
         return NULL;
-    body = r.at.n == 1 ? r.at.at[0] : expr_tuple(c, r.at.n, r.at.at, loc);
-    for (uint32_t i = im->binds.n; body && i-- > 0;) {
-        const Expr *bind = im->binds.at[i];
-
-        body = expr_let(c, expr_var(c, "dims", bind->type, bind->loc), bind, body, bind->loc);
-    }
-    if (!body)
-        return NULL;
-    if (!(func = expr_func(c, params.at.n, params.at.at, body, (FuncData){0}, loc)))
-        return NULL;
-    vec_push(c->arena, &im->functions, ((GlobalDef){intern(c->strings, "main"), func}));
-    Module like = {.file = im->path, .output_names = r.names.at, .noutputs = r.names.n};
-    return module_new(c, &like, im->functions.n, im->functions.at);
+    return build_module(c, im->path, &params, &r, im->binds.n, im->binds.at, &im->functions);
 }
 
 const Module *tflite_import(Ctx *c, const char *path, Bytes file, const ImportOptions *o,

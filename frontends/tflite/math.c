@@ -79,21 +79,7 @@ bool tflite_squared_difference(TfliteNode *n)
 
 bool tflite_atan2(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *y = n->in[0], *x = n->in[1], *zero = build_scalar(b, x, 0), *a, *turn;
-
-    /* The angle of (|x|, y) or, where that is steep, of (y, |x|), then by the sign of x. */
-    const Expr *ax = build1(b, "abs", x, NULL), *ay = build1(b, "abs", y, NULL);
-    const Expr *most = build2(b, "maximum", ax, ay, NULL),
-               *least = build2(b, "minimum", ax, ay, NULL);
-    const Expr *none = build2(b, "equal", most, zero, NULL);
-
-    a = build1(b, "atan", build_div(b, least, build_where(b, none, build_scalar(b, x, 1), most)),
-               NULL);
-    a = build_where(b, build_less(b, ax, ay), build_sub(b, build_scalar(b, x, M_PI / 2), a), a);
-    a = build_where(b, build_less(b, x, zero), build_sub(b, build_scalar(b, x, M_PI), a), a);
-    turn = build1(b, "negative", a, NULL);
-    return tflite_done(n, build_where(b, build_less(b, y, zero), turn, a));
+    return tflite_done(n, build_atan2(&n->b, n->in[0], n->in[1]));
 }
 
 bool tflite_add_n(TfliteNode *n)
@@ -163,24 +149,9 @@ bool tflite_same_value(TfliteNode *n)
     return tflite_done(n, n->in[0]);
 }
 
-/* To a grid of 2^bits numbers from min to max, of which one is 0. */
 bool tflite_fake_quant(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    double       lo = tflite_float(n, "min"), hi = tflite_float(n, "max");
-    int64_t      bits = tflite_int(n, "num_bits"), least = tflite_int(n, "narrow_range");
-    double       most, scale, zero;
-    const Expr  *x = n->in[0];
-
-    if (bits < 2 || bits > 16 || !(lo <= 0) || !(hi >= 0) || !(lo < hi))
-        return tflite_error(n, E_IMPORT, "%lld bits for %g to %g", (long long)bits, lo, hi);
-    most = (double)((1 << bits) - 1);
-    scale = (float)((float)(hi - lo) / (float)(most - (double)least));
-    zero = (double)least - lo / scale;
-    zero = zero < (double)least ? (double)least : zero > most ? most : floor(zero + 0.5);
-    lo = ((double)least - zero) * scale;
-    hi = (most - zero) * scale;
-    x = build_by(b, "subtract", build_clip(b, x, lo, hi), lo);
-    x = build1(b, "floor", build_by(b, "add", build_by(b, "multiply", x, 1 / scale), 0.5), NULL);
-    return tflite_done(n, build_by(b, "add", build_by(b, "multiply", x, scale), lo));
+    return tflite_done(n, build_fake_quant(&n->b, n->in[0], tflite_float(n, "min"),
+                                           tflite_float(n, "max"), tflite_int(n, "num_bits"),
+                                           tflite_int(n, "narrow_range")));
 }

@@ -279,33 +279,9 @@ bool tflite_l2_norm(TfliteNode *n)
     return tflite_done(n, tflite_activate(n, build_div(b, x, build1(b, "sqrt", sum, NULL))));
 }
 
-/* x * (bias + alpha * sum of x^2 over neighbouring channels)^-beta; the sum as a pooling of rows.
- */
 bool tflite_lrn(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    int64_t      radius = tflite_int(n, "radius"), size = 2 * radius + 1;
-    double       bias = tflite_float(n, "bias"), alpha = tflite_float(n, "alpha"),
-           beta = tflite_float(n, "beta");
-    const Expr  *x = tflite_image(n, 0), *y;
-    Pool2dAttrs *a = ATTRS(b, Pool2dAttrs);
-    const Idx   *dims[4];
-
-    if (!x)
-        return false;
-    if (radius < 0 || radius > 4096)
-        return tflite_error(n, E_IMPORT, "radius %lld", (long long)radius);
-    a->pool_size = ints_of(b->c, 2, (int)size, 1);
-    a->padding = ints_of(b->c, 4, (int)radius, 0, (int)radius, 0);
-    a->count_include_pad = true;
-    dims[0] = expr_form(x, 0);
-    dims[1] = idx_const(b->c->arith, 1);
-    dims[2] = expr_form(x, 1);
-    dims[3] = idx_mul(b->c->arith, expr_form(x, 2), expr_form(x, 3));
-    y = build1(b, "nn.avg_pool2d", build_reshape_to(b, build_mul(b, x, x), 4, dims), a);
-    if (!y)
-        return false;
-    y = build_reshape_to(b, y, 4, expr_forms(x).at);
-    y = build_by(b, "add", build_by(b, "multiply", y, alpha * (double)size), bias);
-    return tflite_done(n, build_mul(b, x, build_by(b, "power", y, -beta)));
+    return tflite_done(n, build_lrn(&n->b, tflite_image(n, 0), tflite_int(n, "radius"),
+                                    tflite_float(n, "bias"), tflite_float(n, "alpha"),
+                                    tflite_float(n, "beta")));
 }

@@ -184,7 +184,7 @@ typedef struct TfliteImport {
     uint32_t           ordinal; /* of the top-level operator */
     Shapes             shapes;
     Map               *sizes; /* values computed from symbolic dimensions alone */
-    VEC(GlobalDef) functions; /* loops; those within others first */
+    GlobalDefs         functions; /* loops; those within others first */
     uint32_t loops;
     uint32_t converted; /* operators so far */
     VEC(TfliteVariable) variables;

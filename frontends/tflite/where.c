@@ -5,8 +5,9 @@
 #include <string.h>
 
 /* The dimension that holds this number, `total` of shape [1], within 0 to `most` cells. */
-static const Idx *bound_dim(TfliteNode *n, const Expr *total, int64_t most)
+static const Idx *bound_dim(void *user, const Expr *total, int64_t most)
 {
+    TfliteNode    *n = user;
     const Build   *b = &n->b;
     const char    *name = intern_printf(b->c->strings, "%s.0", tflite_out(n, 0)->name);
     BindDimsAttrs *a = ATTRS(b, BindDimsAttrs);
@@ -26,104 +27,20 @@ static const Idx *bound_dim(TfliteNode *n, const Expr *total, int64_t most)
     return k;
 }
 
-/* Numbers of the cells of flags [cells] that are set, in order: [k], i64. */
-static const Expr *positions(TfliteNode *n, const Expr *flags)
-{
-    const Build          *b = &n->b;
-    Arith                *A = b->c->arith;
-    const Idx            *cells = expr_form(flags, 0), *room = idx_addc(A, cells, 1), *k;
-    ScatterElementsAttrs *first = ATTRS(b, ScatterElementsAttrs);
-    const Expr           *ones = build_cast(b, flags, DT_I64), *sum, *total, *to, *all;
-
-    sum = build1(b, "cumsum", ones, NULL);
-    total = build_reduce(b, "sum", ones, 1, (int64_t[]){0}, true);
-    if (!sum || !total || !(k = bound_dim(n, total, cells->hi)))
-        return NULL;
-    /* Those that are not set go behind the end. */
-    to = build_where(b, flags, build_by(b, "subtract", sum, 1),
-                     build_by(b, "add", build_scalar(b, sum, 0), (double)cells->hi));
-    all = build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &room), to,
-                 build_arange(b, cells, DT_I64), first);
-    return build_slice_to(b, all, 0, idx_const(A, 0), k);
-}
-
-/* The positions, [k, rank]. */
 bool tflite_where(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0], *at, *column[MAX_RANK];
-    uint32_t     rank = expr_rank(x);
-    int64_t      cells = build_elems(b, x), stride = cells;
-
-    if (!tflite_rank(n, 0, 1, MAX_RANK))
-        return false;
-    if (cells < 1)
-        return tflite_done(n, build_zeros(b, DT_I64, 2, (int64_t[]){0, rank}));
-    if (!dtype_is_bool(expr_dtype(x)))
-        x = build2(b, "not_equal", x, build_scalar(b, x, 0), NULL);
-    if (!x || !(x = build_reshape(b, x, 1, &cells)) || !(at = positions(n, x)))
-        return false;
-    for (uint32_t i = 0; i < rank; i++) {
-        int64_t size = build_dim(b, n->in[0], i);
-
-        stride /= size;
-        column[i] = build_by(b, "floor_divide", at, (double)stride);
-        column[i] = build_expand_dims(b, build_by(b, "floor_mod", column[i], (double)size), 1, 1);
-    }
-    return tflite_done(n, build_concat(b, rank, column, 1));
+    return tflite_done(n, build_find(&n->b, &(BoundDim){bound_dim, n}, n->in[0]));
 }
 
-/* Which values x [cells] has, in the order in which they come first, and of each cell the number of
- * its value.
- *
- *     x       2 1 1 3 4 3     in order     1 1 2 3 3 4
- *     order   1 2 0 3 5 4     begins       1 0 1 1 0 1     start   1 1 0 3 3 4 (the cell it begins
- * at) first   1 1 0 1 1 0     values 2 1 3 4               number  0 1 1 2 3 2
- *
- * Sorting is stable, so that those that are equal begin with the first of them. */
 bool tflite_unique(TfliteNode *n)
 {
-    const Build          *b = &n->b;
-    SortAttrs            *sort = ATTRS(b, SortAttrs);
-    ScatterElementsAttrs *put = ATTRS(b, ScatterElementsAttrs);
-    ScanAttrs            *scan = ATTRS(b, ScanAttrs);
-    const Expr *x = n->in[0], *order, *sorted, *at, *begins, *group, *start, *first, *number;
-    const Idx  *cells, *room;
+    UniqueCells u;
     DType       t;
 
-    if (!tflite_rank(n, 0, 1, 1))
-        return false;
     if (n->nout != 2 || !tflite_dtype(tflite_out(n, 1)->type, &t) || !dtype_is_int(t))
         return tflite_error(n, E_IMPORT, "%u outputs, of which the second is no integer", n->nout);
-    cells = expr_form(x, 0);
-    room = idx_addc(b->c->arith, cells, 1);
-    if (cells->lo < 1)
-        return tflite_error(n, E_UNSUPPORTED, "a tensor that may be empty");
-    sort->axis = 0;
-    sort->is_ascend = true;
-    sort->dtype = DT_I64;
-    order = build1(b, "argsort", x, sort);
-    sorted = build_take(b, x, order, 0);
-    at = build_arange(b, cells, DT_I64);
-    begins = build2(b, "not_equal", sorted,
-                    build_take(b, sorted, build_by(b, "subtract", at, 1), 0), NULL);
-    begins = build2(b, "logical_or", begins, build_by(b, "equal", at, 0), NULL);
-    if (!begins)
+    if (!build_unique(&n->b, &(BoundDim){bound_dim, n}, n->in[0], &u))
         return false;
-    group = build_by(b, "subtract", build1(b, "cumsum", build_cast(b, begins, DT_I64), scan), 1);
-    /* Those that begin nothing go behind the end. */
-    start =
-        build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &room),
-               build_where(b, begins, group, build_scalar(b, at, (double)cells->hi)), order, put);
-    start = build_take(b, start, group, 0);
-    first = build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &cells), order,
-                   build_cast(b, begins, DT_I64), put);
-    number = build_by(b, "subtract", build1(b, "cumsum", first, scan), 1);
-    number = build3(b, "scatter_elements", build_zeros_of(b, DT_I64, 1, &cells), order,
-                    build_take(b, number, start, 0), put);
-    first = first ? positions(n, build_cast(b, first, DT_BOOL)) : NULL;
-    if (!first || !number)
-        return false;
-    n->out[1] = build_cast(b, number, t);
-    return tflite_done(n, build_take(b, x, first, 0));
+    n->out[1] = build_cast(&n->b, u.number, t);
+    return tflite_done(n, u.values);
 }

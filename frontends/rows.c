@@ -1,0 +1,110 @@
+/* Rows and cells that are found by positions: segments, sequences, diagonals. */
+#include "frontends/common.h"
+
+#include <string.h>
+
+/* Positions [.., M] as Relay has them, [M, ..]. */
+const Expr *build_positions(const Build *b, const Expr *x)
+{
+    int64_t  axes[MAX_RANK];
+    uint32_t rank = expr_rank(x);
+
+    if (rank == 0)
+        return build_error(b, E_IMPORT, "positions without a dimension");
+    axes[0] = rank - 1;
+    for (uint32_t i = 1; i < rank; i++)
+        axes[i] = i - 1;
+    return build_transpose(b, x, rank, axes);
+}
+
+const Expr *build_filled(const Build *b, const Expr *like, double v, Dims dims)
+{
+    return build_broadcast_to(b, build_scalar(b, like, v), dims.n, dims.at);
+}
+
+/* Rows of data go into the segments that their ids name; of segments without any the neutral value.
+ */
+const Expr *build_segments(const Build *b, const char *how, const Expr *x, const Expr *ids,
+                           int64_t segments)
+{
+    ScatterNdAttrs *a = ATTRS(b, ScatterNdAttrs);
+    const Idx      *dims[MAX_RANK + 1];
+    uint32_t        rank = expr_rank(x), over = expr_rank(ids), k = 0;
+    DType           t = expr_dtype(x);
+    double          v = 0;
+
+    if (over > rank || segments < 1 || segments > INT32_MAX)
+        return build_error(b, E_IMPORT, "%lld segments, ids of %u dimensions", (long long)segments,
+                           over);
+    dims[k++] = idx_const(b->c->arith, segments);
+    for (uint32_t i = over; i < rank; i++)
+        dims[k++] = expr_form(x, i);
+    if (!strcmp(how, "mul"))
+        v = 1;
+    else if (!strcmp(how, "max"))
+        v = dtype_is_float(t) ? -(t.bits == 64 ? 1.7976931348623157e308 : 3.40282346638528860e38)
+                              : dtype_min(t);
+    else if (!strcmp(how, "min"))
+        v = dtype_is_float(t) ? (t.bits == 64 ? 1.7976931348623157e308 : 3.40282346638528860e38)
+                              : dtype_max(t);
+    a->mode = how;
+    return build3(b, "scatter_nd", build_filled(b, x, v, (Dims){k, dims}),
+                  build_expand_dims(b, ids, 0, 1), x, a);
+}
+
+/* The first cells of each row, as many as its length, come in the opposite order. */
+const Expr *build_reverse_rows(const Build *b, const Expr *x, const Expr *lengths, uint32_t along,
+                               uint32_t batch)
+{
+    GatherAttrs *a = ATTRS(b, GatherAttrs);
+    const Expr  *i, *count;
+    const Idx   *dims[MAX_RANK], *one = idx_const(b->c->arith, 1);
+    uint32_t     rank = expr_rank(x);
+
+    if (along == batch || expr_form(lengths, 0) != expr_form(x, batch))
+        return build_error(b, E_IMPORT, "lengths are %s", type_text(b->c, lengths->type));
+    i = build_along(b, build_arange(b, expr_form(x, along), DT_I64), rank, along);
+    for (uint32_t k = 0; k < rank; k++)
+        dims[k] = k == batch ? expr_form(x, batch) : one;
+    count = build_reshape_to(b, build_cast(b, lengths, DT_I64), rank, dims);
+    i = build_where(b, build_less(b, i, count), build_by(b, "subtract", build_sub(b, count, i), 1),
+                    i);
+    a->axis = along;
+    return build2(b, "gather", x, build_broadcast_to(b, i, rank, expr_forms(x).at), a);
+}
+
+/* Which cells of [.., rows, columns] are on the diagonal. */
+static const Expr *diagonal(const Build *b, const Idx *rows, const Idx *columns)
+{
+    const Expr *i = build_arange(b, rows, DT_I64), *j = build_arange(b, columns, DT_I64);
+
+    return build2(b, "equal", build_expand_dims(b, i, 1, 1), j, NULL);
+}
+
+const Expr *build_matrix_diag(const Build *b, const Expr *x)
+{
+    uint32_t   rank = expr_rank(x);
+    const Idx *k;
+
+    if (rank < 1 || rank >= MAX_RANK)
+        return build_error(b, E_IMPORT, "diagonals of %u dimensions", rank);
+    k = expr_form(x, rank - 1);
+    return build_where(b, diagonal(b, k, k), build_expand_dims(b, x, rank, 1),
+                       build_scalar(b, x, 0));
+}
+
+const Expr *build_matrix_set_diag(const Build *b, const Expr *x, const Expr *d)
+{
+    uint32_t   rank = expr_rank(x);
+    const Idx *rows, *columns;
+
+    if (rank < 2 || expr_rank(d) != rank - 1)
+        return build_error(b, E_IMPORT, "diagonals of %u dimensions in %u", expr_rank(d), rank);
+    rows = expr_form(x, rank - 2);
+    columns = expr_form(x, rank - 1);
+    if (expr_form(d, rank - 2) != (rows->hi < columns->hi ? rows : columns))
+        return build_error(b, E_IMPORT, "a diagonal of %s cells in %s",
+                           dim_text(b->c, expr_form(d, rank - 2)), type_text(b->c, x->type));
+    d = build_expand_dims(b, d, rows->hi < columns->hi ? rank - 1 : rank - 2, 1);
+    return build_where(b, diagonal(b, rows, columns), d, x);
+}
