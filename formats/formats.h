@@ -9,7 +9,7 @@
  *   zip.c        zip containers, read through libarchive, written stored
  *   zip_dir.c    zip containers by their directory: stored entries as views
  *   unpack.c     content of archives           onnx_tensor.c   ONNX's TensorProto, .pb
- *   pickle.c     Python's pickles, as data
+ *   pickle.c     Python's pickles, as data       hdf5*.c         HDF5, what Keras writes of it
  *   array.c      packed elements               text.c          arrays of strings
  */
 #ifndef TVMCC_FORMATS_H
@@ -238,6 +238,44 @@ struct Pickle {
  */
 Pickle       *pickle_read(Diags *d, Arena *a, Loc loc, const char *what, Bytes bytes);
 const Pickle *pickle_item(const Pickle *dict, const char *key); /* NULL: there is none */
+
+/* ---- hdf5.c: HDF5 ----------------------------------------------------------------------------------
+ *
+ * Groups, datasets and attributes of files that any version of the library wrote: superblocks 0 to
+ * 3, old and new groups, cells in one piece, in the header or in chunks, deflated or not.  Links to
+ * other files, compound types and references are not read; they are errors where they are asked
+ * for. */
+
+typedef struct H5File H5File;
+typedef enum { H5_INT, H5_UINT, H5_FLOAT, H5_BFLOAT, H5_BOOL, H5_TEXT, H5_OPAQUE, H5_OTHER } H5Kind;
+typedef struct {
+    H5Kind             kind;
+    uint32_t           bits; /* of a cell, but of TEXT and OTHER */
+    uint32_t           ndim;
+    const int64_t     *dims;
+    uint64_t           cells;
+    Bytes              data;  /* row-major, little-endian; a view where the file has it so */
+    const char *const *texts; /* TEXT: NUL-terminated */
+} H5Value;
+typedef struct {
+    H5File     *file;
+    uint64_t    at;
+    const char *path; /* "/model_weights/dense" */
+} H5Object;
+
+bool h5_is(Bytes file);
+/* NULL with an error.  Messages of what comes later go to `d`, too, at `loc`; `what` is the file
+ * within the one that `loc` names, or "". */
+H5File  *h5_open(Diags *d, Arena *a, Loc loc, const char *what, Bytes file);
+H5Object h5_root(H5File *f);
+/* Names with '/' between them, from `from` on.  False: it is not there, or h5_failed. */
+bool h5_find(const H5Object *from, const char *path, H5Object *out);
+bool h5_is_group(const H5Object *o);
+bool h5_names(const H5Object *group, TextList *out); /* of its links */
+/* The same of an object's attribute, and of a dataset's cells. */
+bool h5_attribute(const H5Object *o, const char *name, H5Value *out);
+bool h5_dataset(const H5Object *o, H5Value *out);
+bool h5_failed(const H5File *f); /* an error was recorded */
 
 /* ---- values of tensors in files ------------------------------------------------------------------ */
 
