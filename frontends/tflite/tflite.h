@@ -183,10 +183,10 @@ typedef struct TfliteImport {
     const TfliteModel *model;
     uint32_t           ordinal; /* of the top-level operator */
     Shapes             shapes;
-    Map               *sizes; /* values computed from symbolic dimensions alone */
+    Map               *sizes;     /* values computed from symbolic dimensions alone */
     GlobalDefs         functions; /* loops; those within others first */
-    uint32_t loops;
-    uint32_t converted; /* operators so far */
+    uint32_t           loops;
+    uint32_t           converted; /* operators so far */
     VEC(TfliteVariable) variables;
     VEC(const Expr *) binds; /* bind_dims that are to stand around what is made */
     bool once;               /* within what runs before the first run */
