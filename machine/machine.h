@@ -12,7 +12,7 @@
  *   kernel.c    what a kernel takes, from its loops (kernel.h)
  *   program.c   ... and from where its operands were left
  *   time.c      what work takes that computes and moves data at the same time
- *   traffic.c   bytes a cycle between the core and where data lie (traffic.def)
+ *   traffic.c   bytes a cycle between the core and where data lie
  *   product.c   cycles of whole products, by algorithm
  *   threads.c   what threads gain and lose
  *   limits.c    thresholds, where there is no estimate (limits.def) */
@@ -191,13 +191,6 @@ double handed_cycles(const Machine *m, double vectors, double group, double byte
 
 /* ---- traffic.c ---------------------------------------------------------------------------------- */
 
-typedef enum {
-#define TRAFFIC(id, l2, l3, memory) TRAFFIC_##id,
-#include "machine/traffic.def"
-#undef TRAFFIC
-    TRAFFIC_COUNT
-} Traffic;
-
 typedef enum { LEVEL_L2, LEVEL_L3, LEVEL_MEMORY, LEVELS } Level;
 
 /* Bytes a cycle that a core reads in order from there. */
@@ -207,14 +200,9 @@ double level_store_rate(const Machine *m, Level level);
 /* Shares by level of what is touched again after so many other bytes; of L1, which costs nothing.
  */
 double cache_shares(const Machine *m, double between, double share[LEVELS]);
-/* Where `bytes` lie that are read again and again, beside `others` that are in use too ... */
-Level traffic_level(const Machine *m, double bytes, double others);
 /* Of L3, since other programs have it too. */
 #define L3_SHARE 0.25
-/* ... and how many bytes a cycle they come. */
-double traffic_rate(const Machine *m, Traffic kind, double bytes, double others);
-/* ... of what is never read again. */
-double memory_rate(const Machine *m, Traffic kind);
+
 /* ---- time.c ------------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -227,12 +215,12 @@ typedef struct {
 Time time_compute(double cycles);
 /* fed_step_cycles. */
 Time tile_time(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv);
-/* Reading in order: from a level; what is read again and again; what never is. */
+/* Reading in order from a level. */
 Time level_time(const Machine *m, Level level, double bytes);
 /* ... and storing, of what was touched so many bytes ago. */
 Time moved_time(const Machine *m, double read, double stored, double between);
-Time stream_time(const Machine *m, Traffic kind, double bytes, double others);
-Time memory_time(const Machine *m, Traffic kind, double bytes);
+/* Weights from memory that the code asks for ahead, beside its products. */
+Time fetched_time(const Machine *m, double bytes);
 /* The same for data that the code asks for ahead. */
 Time time_ahead(Time t);
 /* What comes from beyond L2, taken away from `t`. */

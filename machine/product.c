@@ -13,13 +13,12 @@ static double beside(double compute, Time weights)
 /* Two vectors of products a cycle, and what a 3x3 convolution's tiles reach of that. */
 double conv_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
-    return beside(DIRECT_3X3 * macs / (double)lanes / 2,
-                  memory_time(m, TRAFFIC_WINOGRAD, weights * 4));
+    return beside(DIRECT_3X3 * macs / (double)lanes / 2, fetched_time(m, weights * 4));
 }
 
 double conv_words_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
-    return beside(DIRECT_3X3 * macs / (double)lanes / 4, memory_time(m, TRAFFIC_WINOGRAD, weights));
+    return beside(DIRECT_3X3 * macs / (double)lanes / 4, fetched_time(m, weights));
 }
 
 double conv_dot4_cycles(const Machine *m, double macs, double weights, int64_t lanes, uint32_t ops)
@@ -28,15 +27,14 @@ double conv_dot4_cycles(const Machine *m, double macs, double weights, int64_t l
     int64_t most = tile_pixels_most(m, lanes, VECTORS), pixels = most < 1 ? 1 : most;
     double  step = dot_step_cycles(m, ops, pixels, pixels, VECTORS) / (double)(pixels * VECTORS);
 
-    return beside(macs / 4 / (double)lanes * step, memory_time(m, TRAFFIC_WINOGRAD, weights));
+    return beside(macs / 4 / (double)lanes * step, fetched_time(m, weights));
 }
 
 double conv_bytes_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
     enum { INSTRUCTIONS = 3 }; /* a product is two on many x86, then a sum */
 
-    return beside(macs / (double)lanes * INSTRUCTIONS / 2,
-                  memory_time(m, TRAFFIC_WINOGRAD, weights));
+    return beside(macs / (double)lanes * INSTRUCTIONS / 2, fetched_time(m, weights));
 }
 
 double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes)

@@ -35,20 +35,9 @@ Time moved_time(const Machine *m, double read, double stored, double between)
     return t;
 }
 
-Time stream_time(const Machine *m, Traffic kind, double bytes, double others)
+Time fetched_time(const Machine *m, double bytes)
 {
-    Time t = {0};
-
-    t.traffic[traffic_level(m, bytes, others)] = bytes / traffic_rate(m, kind, bytes, others);
-    return t;
-}
-
-Time memory_time(const Machine *m, Traffic kind, double bytes)
-{
-    Time t = {0};
-
-    t.traffic[LEVEL_MEMORY] = bytes / memory_rate(m, kind);
-    return t;
+    return (Time){.ahead = bytes / m->ahead_rate};
 }
 
 Time time_ahead(Time t)

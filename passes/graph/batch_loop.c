@@ -64,10 +64,13 @@ static Node *node_of(const Batch *b, const Expr *e)
 
 /* ---- what a node costs -------------------------------------------------------------------------- */
 
-/* Cycles of `n` bytes of values, of which `bytes` are in use at a time. */
-static double value_cycles(const Batch *b, double n, double bytes)
+/* Cycles to store and to load a picture's values, while those of `pictures` are in use. */
+static double value_cycles(const Batch *b, const Node *x, int64_t pictures)
 {
-    return n / traffic_rate(&b->machine, TRAFFIC_VALUES, bytes, 0);
+    double n = x->bytes;
+
+    return time_traffic(
+        moved_time(&b->machine, limit_value_reads(&b->machine) * n, n, 2 * n * (double)pictures));
 }
 
 static bool is_symbolic(const Batch *b)
@@ -227,7 +230,7 @@ static double gain_of(const Batch *b, const Gain *g, uint32_t choice)
     double rounds = 1.0 / (double)b->choice[choice] - 1.0 / (double)b->n;
     double weights = is_symbolic(b)
                          ? g->again
-                         : time_traffic(stream_time(&b->machine, TRAFFIC_WEIGHTS, g->weights, 0));
+                         : time_traffic(moved_time(&b->machine, g->weights, 0, g->weights));
 
     return g->saved[choice] + g->fixed - g->across -
            rounds * (weights + g->kernels * b->machine.again_cycles);
@@ -237,23 +240,20 @@ static double gain_of(const Batch *b, const Gain *g, uint32_t choice)
  * and its layout is the plain one: images are transformed, which is one more load and store. */
 static double crossing(const Batch *b, const Node *x)
 {
-    double cost = 0, both = 2 * x->bytes;
+    double cost = 0;
 
     if (!x->stored)
-        cost += value_cycles(b, both, both * (double)b->n);
+        cost += value_cycles(b, x, b->n);
     if (x->e->type->kind == TYPE_TENSOR && x->e->type->n == 4)
-        cost += value_cycles(b, both, both);
+        cost += value_cycles(b, x, 1);
     return cost;
 }
 
 static void dies_within(const Batch *b, const Node *x, Gain *g)
 {
-    double both = 2 * x->bytes; /* stored and loaded, beside what they are made of */
-
     g->across -= crossing(b, x);
     for (uint32_t k = 0; x->stored && k < b->nchoices; k++)
-        g->saved[k] += value_cycles(b, both, both * (double)b->n) -
-                       value_cycles(b, both, both * (double)b->choice[k]);
+        g->saved[k] += value_cycles(b, x, b->n) - value_cycles(b, x, b->choice[k]);
 }
 
 static void add_node(const Batch *b, uint32_t from, const Node *x, Gain *g)

@@ -105,10 +105,10 @@ static bool costs_little(const Kernels *k, const User *few, const User *all, con
 {
     Machine m = machine_of(k->target);
     double  lines = cells_read(few->kernel, few->param) * (double)limit_line_bytes(&m);
-    Time    t = memory_time(&m, TRAFFIC_WEIGHTS, (double)data->data.n);
+    Time    t = level_time(&m, LEVEL_MEMORY, (double)data->data.n);
 
     t.compute = (double)all->kernel->macs / ((double)m.fma_bytes / dtype_bytes(data->type->dtype));
-    return time_cycles(memory_time(&m, TRAFFIC_WEIGHTS, lines)) <=
+    return time_cycles(level_time(&m, LEVEL_MEMORY, lines)) <=
            limit_shared_share(&m) * time_cycles(t);
 }
 

@@ -126,7 +126,8 @@ static double group_weights(const WinoSizes *z)
 }
 
 /* ... in groups: one after the other, all blocks of it.  Transforms are most of the work, and wait
- * for L2 where a block's v and m do not stay in L1 beside the weights. */
+ * for L2 where a block's v and m do not stay in L1 beside the weights: pieces of a few lines, which
+ * nobody asks for ahead. */
 static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
 {
     double  cells = (double)(cut.rows * cut.cols * z->a * z->a), c = (double)z->c;
@@ -140,13 +141,13 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
     Time    t = {0};
 
     if (w / parts + v + m > (double)room_stages(at))
-        t = time_beside(stream_time(at, TRAFFIC_WINOGRAD, w, v + m),
-                        stream_time(at, TRAFFIC_WINOGRAD, v * (1 + parts) + 2 * m * parts, w));
+        t = moved_time(at, at->apart * (w + (v + m) * parts), v + m * parts, w / parts + v + m);
     t.compute =
         steps * parts *
             conv_step_cycles(at, z->lanes, tiles, cut.tile.nv, ceil_div(tiles, cut.tile.pixels)) +
         cells * (c + vectors) * cell;
-    Time all = stream_time(at, TRAFFIC_WINOGRAD, w * (double)groups, 0);
+    w *= (double)groups;
+    Time all = moved_time(at, at->apart * w, 0, w);
     return divided((double)(blocks * groups) * time_cycles(t), groups) + time_traffic(all);
 }
 
@@ -179,11 +180,10 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
     double products = steps * tile_time(at, z->lanes, tiles, cut.tile.nv).compute;
     double transforms = cells / (double)z->lanes * (in * WINOGRAD_INPUT + wide * WINOGRAD_OUTPUT);
     double once = w / (double)blocks; /* of a block, on the average */
-    Time   weights =
-        time_beside(memory_time(at, TRAFFIC_WINOGRAD, once), moved_time(at, w - once, 0, block));
-    Time first = time_ahead(weights);
-    Time waits = time_beside(moved_time(at, 0, v, block), moved_time(at, n * m, 0, group));
-    Time reads =
+    Time   weights = time_beside(fetched_time(at, once), moved_time(at, w - once, 0, block));
+    Time   first = time_ahead(weights);
+    Time   waits = time_beside(moved_time(at, 0, v, block), moved_time(at, n * m, 0, group));
+    Time   reads =
         time_beside(moved_time(at, v, 0, v + panel), moved_time(at, (n - 1) * v, 0, group));
 
     waits = time_beside(waits, time_take_far(&reads));

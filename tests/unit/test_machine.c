@@ -195,12 +195,11 @@ static void test_time(void)
 {
     begin();
     Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=znver4");
-    Time    near = stream_time(&m, TRAFFIC_WEIGHTS, 4800, 0),
-         far = stream_time(&m, TRAFFIC_WEIGHTS, (double)m.l2, 0);
+    Time    near = level_time(&m, LEVEL_L2, 4800), weights = fetched_time(&m, 600);
 
     CHECK(near.traffic[LEVEL_L2] == 100 && !near.traffic[LEVEL_L3] && !near.compute);
-    CHECK(!far.traffic[LEVEL_L2] && far.traffic[LEVEL_L3] == (double)m.l2 / 20);
-    CHECK(stream_time(&m, TRAFFIC_WEIGHTS, (double)m.l3, 0).traffic[LEVEL_MEMORY] > 0);
+    CHECK(weights.ahead == 100 && time_traffic(weights) == 100);
+    CHECK(time_cycles(time_beside(weights, time_compute(1000))) == 1030);
     CHECK(time_cycles(time_beside(near, time_compute(200))) == 230);
     CHECK(time_cycles(time_beside(near, time_compute(10))) == 103);
     CHECK(time_cycles(time_times(3, near)) == 300);
