@@ -280,15 +280,15 @@ double cell_ns(const Machine *m, const CellWork *w);
 int64_t cell_operations(const CellWork *w);
 /* ... of so many multiply-adds. */
 double products_ns(const Machine *m, int64_t macs);
-/* Nanoseconds that a second thread saves of a kernel with so many multiply-adds, which reads and
- * writes so many bytes and in which threads meet `meets` times. */
+/* Nanoseconds of so many multiply-adds, or of reading and writing so many bytes, whichever is more.
+ */
+double work_ns(const Machine *m, double macs, double bytes);
+/* ... that a second thread saves of such a kernel, in which threads meet `meets` times. */
 double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets);
-/* Nanoseconds of a step of a recurrent network, which reads so many bytes of weights and makes so
- * many multiply-adds; what two threads that need not meet in it cost. */
-int64_t state_step_ns(int64_t bytes, int64_t macs);
-enum { APART_NS = 2000 };
-/* ... and of threads that meet so often in it: each waits for the other. */
-int64_t meeting_ns(const Machine *m, int64_t meets);
+/* What threads cost that meet so often: each waits for the other; that need not meet, at the end.
+ */
+double meeting_ns(const Machine *m, int64_t meets);
+double apart_ns(const Machine *m);
 /* A run of which so much is saved is worth calling other threads. */
 bool worth_launch(const Machine *m, double saved_ns);
 

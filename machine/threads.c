@@ -58,22 +58,26 @@ double products_ns(const Machine *m, int64_t macs)
     return (double)macs / m->macs_ns;
 }
 
-double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets)
+double work_ns(const Machine *m, double macs, double bytes)
 {
     double compute = macs / m->macs_ns, moved = bytes / m->stream_ns;
 
-    return (compute > moved ? compute : moved) / 2 - (double)(meets * m->sync_ns);
+    return compute > moved ? compute : moved;
 }
 
-/* 80 GB/s, 40 G products a second. */
-int64_t state_step_ns(int64_t bytes, int64_t macs)
+double second_thread_saves(const Machine *m, double macs, double bytes, int64_t meets)
 {
-    return bytes / 80 > macs / 40 ? bytes / 80 : macs / 40;
+    return work_ns(m, macs, bytes) / 2 - (double)(meets * m->sync_ns);
 }
 
-int64_t meeting_ns(const Machine *m, int64_t meets)
+double meeting_ns(const Machine *m, int64_t meets)
 {
-    return 2 * meets * m->sync_ns;
+    return (double)(2 * meets * m->sync_ns);
+}
+
+double apart_ns(const Machine *m)
+{
+    return (double)(m->launch_ns + m->sync_ns);
 }
 
 /* A launch costs a third of a microsecond even if nobody comes, which three per cent of the run

@@ -97,18 +97,19 @@ static void decide_recurrent(Sched *s, void *plan)
     static const char *const tile[MOST_PARTS] = {"units", "candidates"};
     RecurrentPlan           *p = plan;
     const Machine           *m = &p->machine;
-    int64_t                  ns = state_step_ns(p->bytes, p->sums * p->units * p->units * p->rows);
+    int64_t                  macs = p->sums * p->units * p->units * p->rows;
     int64_t                  meets = p->parts == gru_parts ? 2 : 1;
-    double                   step = p->machine.ghz * (double)(p->directions * p->steps);
+    double                   ns = work_ns(m, (double)macs, (double)p->bytes);
+    double                   step = m->ghz * (double)(p->directions * p->steps);
     bool                     divides = !s->target->no_threads && p->steps > 1;
     bool                     near = p->directions > 1 && p->bytes <= room_weights(m);
     Candidates               by = candidates(s);
 
-    candidate(&by, DIVIDE_NOTHING, 0, step * (double)ns);
+    candidate(&by, DIVIDE_NOTHING, 0, step * ns);
     if (divides && near)
-        candidate(&by, DIVIDE_DIRECTIONS, 0, step * (double)ns / 2 + p->machine.ghz * APART_NS);
+        candidate(&by, DIVIDE_DIRECTIONS, 0, step * ns / 2 + m->ghz * apart_ns(m));
     if (divides && !near && p->units >= 2 * p->lanes && p->units % p->lanes == 0)
-        candidate(&by, DIVIDE_UNITS, 0, step * (double)(ns - ns / 2 + meeting_ns(m, meets)));
+        candidate(&by, DIVIDE_UNITS, 0, step * (ns / 2 + meeting_ns(m, meets)));
     p->by = (Division)pick_order(s, "divide", &by, words);
     for (uint32_t i = 0; p->parts[i].host; i++)
         decide_tile(s, p, &p->of[i], tile[i]);
