@@ -110,6 +110,11 @@ bool has_vectors(const Target *t)
     return t && t->vector_bytes >= 16;
 }
 
+bool fills_borders(const Target *t)
+{
+    return !t || t->cls != CLASS_GPU;
+}
+
 double fma_rate(const Machine *m, int64_t lanes)
 {
     double rate = (double)m->fma_bytes / (double)(lanes * 4);

@@ -67,6 +67,8 @@ void   figure_set(Machine *m, uint32_t figure, double value, Origin from);
 Machine machine_of(const Target *t);
 /* Code for it is made of vectors of 16 bytes or more; never for GPUs, whose lanes are threads. */
 bool has_vectors(const Target *t);
+/* The border of a tensor is filled by the kernel that writes it, without a launch of its own. */
+bool fills_borders(const Target *t);
 /* Lanes of the narrowest vector. */
 enum { LEAST_LANES = 4 };
 /* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */
@@ -256,6 +258,25 @@ double panel_copy_cycles(const Machine *m, double cells);
 double strassen_cycles(const Machine *m, double rows, double n, double k, int64_t lanes);
 /* Measured: the tiles of a large product to the most that the units do. */
 #define DENSE 1.05
+
+/* ---- device.c ----------------------------------------------------------------------------------- */
+
+/* A product of m by n cells, each the sum of k, `batch` times, in tiles that a block of threads
+ * shares: bm by bn cells, tm by tn of a thread, `chunk` steps of the sum at a time from shared
+ * memory. */
+typedef struct {
+    int64_t m, n, k, batch;
+    int64_t bm, bn, tm, tn, chunk;
+    int64_t bytes;  /* of a number */
+    bool    tested; /* each step is under a condition */
+} DeviceTile;
+/* Numbers that a thread loads at a time. */
+int64_t device_quad(const Machine *m, int64_t bytes);
+/* Bytes of shared memory; registers of a thread, about. */
+int64_t device_tile_bytes(const Machine *m, const DeviceTile *t);
+int64_t device_tile_regs(const DeviceTile *t);
+/* Cycles of the device's cores until the last is done. */
+double device_tile_cycles(const Machine *m, const DeviceTile *t);
 
 /* ---- threads.c ---------------------------------------------------------------------------------- */
 

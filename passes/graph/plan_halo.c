@@ -13,8 +13,10 @@
  * Only values of our own kernels can have one: no parameters, constants or results of the function,
  * no operand of a reshape (which needs packed bytes), no field of a tuple.  A concatenation or
  * slice that is a view has the border of its parts, so these are one value here: all ask together,
- * and one that cannot have a border bars all.  Runs on the graph before fusion: a value that a
- * convolution or pool reads is always the last of its kernel.  Cost: one walk. */
+ * and one that cannot have a border bars all.  Not for GPUs, where filling a border
+ * would be a launch of its own: they test indices where they copy to shared memory.  Runs on the
+ * graph before fusion: a value that a convolution or pool reads is always the last of its kernel.
+ * Cost: one walk. */
 #include "passes/graph/graph.h"
 
 #include <math.h>
@@ -266,6 +268,8 @@ const Module *plan_halo(Ctx *c, const Module *m)
 {
     Map *wishes = map_new(c->scratch);
 
+    if (!fills_borders(c->target))
+        return m;
     for (uint32_t i = 0; i < m->nfuncs; i++) {
         ExprList list = expr_post_order(c, m->funcs[i].func);
         Map     *tuples = view_tuples(c, list);

@@ -19,10 +19,11 @@
 enum { MOST_CELLS = 16 }; /* of a buffer, that are known apart */
 
 typedef struct {
-    const Buffer   *buffer;
-    const Idx      *cell;   /* its number; NULL: any */
-    const LoopData *rounds; /* of any of whose rounds; NULL: of no loop */
-    bool            read, written;
+    const Buffer     *buffer;
+    const Idx *const *index;  /* NULL: any */
+    const Idx        *cell;   /* its number; NULL: any, or not known */
+    const LoopData   *rounds; /* of any of whose rounds; NULL: of no loop */
+    bool              read, written;
 } Touch;
 
 typedef struct {
@@ -52,9 +53,17 @@ static const Idx *cell_number(Ctx *c, const Buffer *b, const Idx *const *index)
     return at;
 }
 
+static Touch touch_of(Ctx *c, const Buffer *b, const Idx *const *index, bool read)
+{
+    return (Touch){b, index, cell_number(c, b, index), NULL, read, !read};
+}
+
 static bool same_cell(const Touch *a, const Touch *b)
 {
-    return a->cell && a->cell == b->cell;
+    for (uint32_t i = 0; a->index && b->index && i < a->buffer->ndim; i++)
+        if (a->index[i] != b->index[i])
+            return false;
+    return a->index && b->index;
 }
 
 static int64_t common_factor(int64_t g, const Idx *x)
@@ -85,7 +94,8 @@ static void touch(Ctx *c, Touches *t, Touch one)
         if (known->buffer != one.buffer)
             continue;
         bool same = same_cell(known, &one) && known->rounds == one.rounds;
-        if (same || !known->cell || ++n == MOST_CELLS) {
+        if (same || !known->index || ++n == MOST_CELLS) {
+            known->index = same ? one.index : NULL;
             known->cell = same ? one.cell : NULL;
             known->read |= one.read;
             known->written |= one.written;
@@ -105,9 +115,7 @@ static bool collect_store(void *user, const Stmt *s)
     Collect *x = user;
 
     if (s->kind == STMT_STORE)
-        touch(x->c, x->into,
-              (Touch){s->u.store.buffer, cell_number(x->c, s->u.store.buffer, s->u.store.index),
-                      NULL, false, true});
+        touch(x->c, x->into, touch_of(x->c, s->u.store.buffer, s->u.store.index, false));
     return true;
 }
 
@@ -116,9 +124,7 @@ static void collect_load(void *user, const Prim *p)
     Collect *x = user;
 
     if (p->kind == PRIM_LOAD)
-        touch(x->c, x->into,
-              (Touch){p->u.load.buffer, cell_number(x->c, p->u.load.buffer, p->u.load.index), NULL,
-                      true, false});
+        touch(x->c, x->into, touch_of(x->c, p->u.load.buffer, p->u.load.index, true));
 }
 
 static Touches touched(Ctx *c, const Stmt *s)
@@ -131,41 +137,40 @@ static Touches touched(Ctx *c, const Stmt *s)
     return t;
 }
 
-/* Each thread of a block, and each round of t->rounds, comes to another cell: the terms that they
- * choose are like digits, the smaller steps together do not reach the next. */
+/* Each thread of a block, and each round of t->rounds, comes to another cell. */
 static bool cell_a_thread(const Sync *x, const Touch *t)
 {
-    int64_t  step[AXIS_COUNT + 1], count[AXIS_COUNT + 1], below = 0, e = 0;
-    uint32_t n = 0, axes = 0;
+    VEC(const LoopData *) loops = {0};
+    uint32_t axes = 0;
+    int64_t  e = 0;
 
-    for (uint32_t i = 0; i < t->cell->nterms; i++) {
-        const Atom     *a = t->cell->t[i].atom;
-        const LoopData *l = t->rounds && t->rounds->var == a ? t->rounds : NULL;
-        uint32_t        k = n;
-        for (uint32_t j = 0; j < x->threads.n; j++)
-            if (x->threads.at[j]->var == a)
-                l = x->threads.at[j];
-        if (!l && a->kind == ATOM_VAR && !atomset_has(x->uneven, a))
+    for (uint32_t i = 0; i < x->threads.n; i++) {
+        const LoopData *l = x->threads.at[i];
+        bool            used = false;
+        for (uint32_t d = 0; d < t->buffer->ndim; d++)
+            used = used || idx_uses(t->index[d], l->var);
+        if (!used)
             continue;
-        if (!l || n == AXIS_COUNT || !idx_is_const(l->extent, &e) ||
-            (l->bind && axes & 1u << l->bind))
+        if (axes & 1u << l->bind)
             return false;
-        for (; k > 0 && step[k - 1] > llabs(t->cell->t[i].coef); k--)
-            step[k] = step[k - 1], count[k] = count[k - 1];
-        step[k] = llabs(t->cell->t[i].coef);
-        count[k] = e;
-        axes |= l->bind ? 1u << l->bind : 0;
-        n++;
+        axes |= 1u << l->bind;
+        vec_push(x->c->scratch, &loops, l);
     }
-    for (uint32_t k = 0; k < n; k++) {
-        if (step[k] <= below)
-            return false;
-        below += step[k] * (count[k] - 1);
-    }
+    if (t->rounds)
+        vec_push(x->c->scratch, &loops, t->rounds);
     for (int a = AXIS_THREAD_X; a <= AXIS_THREAD_Z; a++)
         if (x->axis[a] && !(axes & 1u << a) && !(idx_is_const(x->axis[a], &e) && e == 1))
             return false;
-    return !t->rounds || idx_coef(t->cell, t->rounds->var);
+    for (uint32_t d = 0; d < t->buffer->ndim; d++) /* other loops: each thread in its own round */
+        for (uint32_t i = 0; i < t->index[d]->nterms; i++) {
+            const Atom *a = t->index[d]->t[i].atom;
+            bool        known = false;
+            for (uint32_t k = 0; k < loops.n; k++)
+                known = known || loops.at[k]->var == a;
+            if (!known && a->kind == ATOM_VAR && atomset_has(x->uneven, a))
+                return false;
+        }
+    return own_cells(x->c, t->buffer->ndim, t->index, t->cell, loops.n, loops.at);
 }
 
 static bool meets(const Sync *x, const Touches *before, const Touches *now)
@@ -199,11 +204,13 @@ static void move_on(Touches *t, const LoopData *l)
 {
     for (uint32_t i = 0; i < t->at.n; i++) {
         Touch *k = &t->at.at[i];
-        if (!k->cell || !idx_uses(k->cell, l->var))
-            continue;
-        if (k->rounds && k->rounds->var != l->var)
-            k->cell = NULL;
-        k->rounds = l;
+        bool   moves = false;
+        for (uint32_t d = 0; k->index && d < k->buffer->ndim; d++)
+            moves = moves || idx_uses(k->index[d], l->var);
+        if (moves && k->rounds && k->rounds->var != l->var)
+            k->index = NULL, k->cell = NULL;
+        if (moves)
+            k->rounds = l;
     }
 }
 
@@ -297,9 +304,11 @@ static const Stmt *whole(Sync *x, const Stmt *s, const Touches *now, Touches *be
 static const Stmt *loop(Sync *x, const Stmt *s, Touches *before)
 {
     Touches     after = copy_of(x->c, before);
+    int64_t     rounds = 0;
     const Stmt *body = walk(x, s->kids[0], &after);
 
-    if (!s->u.loop.bind) { /* what a round leaves meets the next */
+    if (!s->u.loop.bind && !(idx_is_const(s->u.loop.extent, &rounds) && rounds < 2)) {
+        /* what a round leaves meets the next */
         move_on(&after, &s->u.loop);
         join(x->c, &after, before);
         body = walk(x, s->kids[0], &after);

@@ -39,12 +39,14 @@ const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, int64_t total, const
     IdxSubst *sub = subst_new(A, c->arena);
     int64_t   step = total;
 
-    for (; s != in; s = s->kids[0]) {
+    for (const Stmt *first = s; s != in; s = s->kids[0]) {
         int64_t n = 1;
         idx_is_const(s->u.loop.extent, &n);
         step /= n;
-        subst_bind(sub, s->u.loop.var,
-                   idx_add(A, s->u.loop.lo, idx_modc(A, idx_divc(A, at, step), n)));
+        const Idx *round = idx_divc(A, at, step);
+        if (s != first) /* of the first there are no more */
+            round = idx_modc(A, round, n);
+        subst_bind(sub, s->u.loop.var, idx_add(A, s->u.loop.lo, round));
     }
     in = stmt_subst(c, in, sub);
     if (!guard)

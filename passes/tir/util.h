@@ -14,6 +14,11 @@ const Stmt *spatial_chain(const Stmt *s, int64_t *total);
 const Stmt *chain_at(Ctx *c, const Stmt *s, const Stmt *in, int64_t total, const Idx *at,
                      bool guard);
 
+/* own_cells.c: the index, whose number of a cell is `flat` (NULL: not known), is another one in
+ * every combination of rounds of these loops. */
+bool own_cells(Ctx *c, uint32_t ndim, const Idx *const *index, const Idx *flat, uint32_t nloops,
+               const LoopData *const *loops);
+
 /* cooperate.c: buffers of scope `shared` in the bound nest s, filled by the threads of a block. */
 const Stmt *cooperate(Ctx *c, const Stmt *s);
 

@@ -1,92 +1,470 @@
-/* Matrix products on a GPU: square tiles through memory that a block of threads shares.
+/* Matrix products and convolutions on a GPU: tiles in shared memory, cells in registers.
  *
- *     split m by 16 -> mb, mt;  split n by 16 -> nb, nt;  split k by 16 -> ko, ki
- *     reorder mb, nb, mt, nt, ko, ki        a block of 16 x 16 threads, one cell each
- *     bind mb blockIdx.y, nb blockIdx.x, mt threadIdx.y, nt threadIdx.x
- *     bind b blockIdx.z                     of a batch, a product each
- *     cache_write dense reg at nt           the sum in a register, in the order of k
- *     cache_read both operands shared at ko each element is fetched once a block, not once a thread
- *     reverse_compute_at last nt
+ *     %conv[n,o,y,x] = sum[c,kh,kw] %pad[n,c,kh+y,kw+x] * %w[o,c,kh,kw]
  *
- * Only where the sizes are multiples of the tile; sched_gpu takes the rest. */
-#include "schedules/schedules.h"
+ * is a product of m = (n, y, x), which choose cells of the data alone, by n = (o), which choose
+ * weights alone; what chooses both (batches, groups) counts products.
+ *
+ *     fuse n, y, x -> m;  split m by 64 -> mb, mi;  split mi by 4 -> mt, mr;  the same for n
+ *     split c by 8 -> ko, c.i                a chunk of the sum: the inner loops, and a part of one
+ *     reorder mb, nb, mt, nt, ko, c.i, kh, kw, mr, nr
+ *     fuse mb, nb -> blk;  bind blk blockIdx.x, mt threadIdx.x, nt threadIdx.y
+ *     cache_write conv reg at nt             tm by tn sums in registers
+ *     cache_read pad shared c.i, kh, kw, mt, mr at ko     implicit GEMM: the tile's columns lie
+ *     cache_read w shared c.i, kh, kw, nt, nr at ko       side by side, wherever they come from
+ *     compute_inline pad                     zeros are chosen where the copy is made
+ *     unguard conv                           tiles hang over the edges; only stores ask
+ *
+ * So strides, dilation, groups, batches, turned operands and sizes that no tile divides are all one
+ * nest.  What is computed before the operands is inlined where they are copied.  Sums are made in
+ * the order of the formula.  Where one side has a single row, nest.c takes it. */
+#include "schedules/gpu/gpu.h"
 
 #include <math.h>
 #include <string.h>
 
-static const char *const loops[] = {"dense.m", "dense.n", "dense.k"};
+typedef struct {
+    const Buffer     *tensor;
+    const Idx *const *index; /* over the iterators */
+    uint32_t          loads;
+    bool              alike; /* all loads are of that cell */
+} Operand;
 
-/* Tiles of that side divide the product, and a block may have as many threads as it has cells. */
-static bool fits(const Sched *s, int64_t side)
+typedef struct {
+    const char *block, *follow;
+    Operand     a, b;
+    Loops       both, m, n, k;
+    const Atom *grouped; /* of which only a part chooses the weights, .. */
+    int64_t     group;   /* .. this many to a group; 0: none */
+    bool        m_inner; /* the result lies along m */
+    bool        a_along_k, b_along_k;
+} Product;
+
+typedef struct {
+    DeviceTile t;
+    uint32_t   level;         /* of the loops of the sum: the first that a chunk has a part of */
+    int64_t    part;          /* so many rounds of it */
+    int64_t    quad, written; /* numbers that a thread loads at a time; rounds written out */
+} Plan;
+
+/* ---- what is multiplied -------------------------------------------------------------------------- */
+
+static void note_load(void *user, const Prim *p)
 {
-    int64_t e = 0;
+    Operand *o = user;
 
-    for (uint32_t i = 0; i < COUNT(loops); i++)
-        if (!sched_loop_extent(s, loops[i], &e) || e % side)
+    if (p->kind != PRIM_LOAD)
+        return;
+    bool same = !o->loads || o->tensor == p->u.load.buffer;
+    for (uint32_t d = 0; same && o->loads && d < p->u.load.n; d++)
+        same = o->index[d] == p->u.load.index[d];
+    o->alike = same && (!o->loads || o->alike);
+    o->tensor = p->u.load.buffer;
+    o->index = p->u.load.index;
+    o->loads++;
+}
+
+static Operand operand(const Prim *p)
+{
+    Operand o = {0};
+
+    prim_visit(p, &(TirVisit){&o, NULL, NULL, note_load, NULL});
+    return o;
+}
+
+/* sum = sum + a * b, or fma(a, b, sum). */
+static bool find_operands(const Stmt *block, Product *p)
+{
+    const Stmt *store = block->kids[block->nkids - 1];
+    const Prim *v = store->kind == STMT_STORE ? store->u.store.value : NULL;
+
+    if (v && v->kind == PRIM_ADD && v->kids[1]->kind == PRIM_MUL)
+        v = v->kids[1];
+    else if (!v || v->kind != PRIM_FMA)
+        return false;
+    p->a = operand(v->kids[0]);
+    p->b = operand(v->kids[1]);
+    return p->a.alike && p->b.alike && p->a.tensor != p->b.tensor;
+}
+
+static bool chooses(const Operand *o, const Atom *v)
+{
+    for (uint32_t d = 0; d < o->tensor->ndim; d++)
+        if (idx_uses(o->index[d], v))
+            return true;
+    return false;
+}
+
+/* v chooses only by v//g. */
+static bool chooses_group(const Operand *o, const Atom *v, int64_t *g)
+{
+    *g = 0;
+    for (uint32_t d = 0; d < o->tensor->ndim; d++)
+        for (uint32_t i = 0; i < o->index[d]->nterms; i++) {
+            const Atom *a = o->index[d]->t[i].atom, *of;
+            bool        div = a->kind == ATOM_DIV && idx_is_atom(a->a, &of) && of == v;
+            if (div && (!*g || *g == a->k))
+                *g = a->k;
+            else if (div || a == v || (a->kind != ATOM_VAR && idx_uses(a->a, v)))
+                return false;
+        }
+    return *g > 0;
+}
+
+/* Cells of the operand that lie side by side are steps of the sum. */
+static bool lies_along(const Operand *o, const BlockData *b)
+{
+    for (uint32_t d = o->tensor->ndim; d-- > 0;) {
+        if (idx_is_const(o->index[d], NULL))
+            continue;
+        for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
+            if (idx_uses(o->index[d], b->iter[i])) {
+                for (uint32_t k = 0; k < b->nspatial; k++)
+                    if (idx_uses(o->index[d], b->iter[k]))
+                        return false; /* a row of an image */
+                return true;
+            }
+        return false;
+    }
+    return false;
+}
+
+/* Which loops choose what. */
+static bool find_loops(const Sched *s, Product *p)
+{
+    const BlockData *b = &sched_block(s, p->block)->u.block;
+    bool             m_last = false;
+
+    for (uint32_t i = 0; i < b->nspatial + b->nreduce; i++) {
+        const Atom *v = b->iter[i];
+        const char *loop = arena_printf(s->c->scratch, "%s.%s", p->block, v->name);
+        bool        of_a = chooses(&p->a, v), of_b = chooses(&p->b, v);
+        int64_t     rounds;
+        if (!sched_loop_extent(s, loop, &rounds))
             return false;
-    return s->target->max_threads >= side * side;
+        if (i >= b->nspatial) {
+            loops_add(s, &p->k, loop);
+        } else if (of_a && of_b && !p->group && chooses_group(&p->a, v, &p->group)) {
+            p->grouped = v;
+            loops_add(s, &p->n, loop);
+            m_last = false;
+        } else if (of_a == of_b) {
+            loops_add(s, &p->both, loop);
+        } else {
+            loops_add(s, of_a ? &p->m : &p->n, loop);
+            m_last = rounds > 1 ? of_a : m_last;
+        }
+    }
+    p->m_inner = m_last;
+    p->a_along_k = lies_along(&p->a, b);
+    p->b_along_k = lies_along(&p->b, b);
+    int64_t n = p->group ? p->n.cells / (p->grouped->hi + 1) * p->group : p->n.cells;
+    return p->m.n && p->n.n && p->k.n && p->m.cells > 1 && n > 1;
 }
 
-static int64_t usual_side(const Sched *s)
-{
-    Machine m = machine_of(s->target);
+/* ---- what is chosen ------------------------------------------------------------------------------ */
 
-    return limit_gpu_side(&m);
+static DeviceTile shape_of(const Product *p)
+{
+    int64_t groups = p->group ? (p->grouped->hi + 1) / p->group : 1;
+
+    return (DeviceTile){.m = p->m.cells,
+                        .n = p->n.cells / groups,
+                        .k = p->k.cells,
+                        .batch = (p->both.n ? p->both.cells : 1) * groups,
+                        .bytes = dtype_bytes(p->a.tensor->dtype)};
 }
 
-/* Several products: as many blocks above each other as devices can count. */
-static bool fits_batch(const Sched *s, bool *several)
+static bool is_legal(const Machine *m, const DeviceTile *t)
 {
-    Machine m = machine_of(s->target);
-    int64_t e = 0;
+    int64_t threads = t->bm / t->tm * (t->bn / t->tn);
 
-    *several = sched_loop_extent(s, "dense.b", &e);
-    return !*several || e <= limit_gpu_batch(&m);
+    return t->bm >= t->tm && t->bn >= t->tn && threads <= limit_gpu_tile_threads(m) &&
+           threads >= m->warp && device_tile_regs(t) <= m->regs &&
+           (m->shared_bytes == 0 || device_tile_bytes(m, t) <= m->shared_bytes);
 }
 
-static void decide(Sched *s, void *plan)
-{
-    int64_t   *side = plan;
-    Machine    m = machine_of(s->target);
-    Candidates k = candidates(s);
+typedef struct {
+    const Product *p;
+    Plan           plan;
+    int64_t        extent[MAX_LOOPS]; /* of the loops of the sum */
+} Deciding;
 
-    for (int64_t n = limit_gpu_least_side(&m); n <= limit_gpu_most_side(&m); n *= 2)
-        if (fits(s, n))
-            candidate(&k, n, 0, NAN);
-    usual(&k, usual_side(s), 0);
-    *side = pick_factor(s, "side", &k);
+/* The best of the tiles of that many cells by threads of that many. */
+static double tile_cycles(const Machine *m, DeviceTile t)
+{
+    return is_legal(m, &t) ? device_tile_cycles(m, &t) : NAN;
+}
+
+/* Sides of tiles: none is twice as long as what there is. */
+enum { LEAST_SIDE = 4, MOST_SIDE = 128 };
+
+static bool fits_side(int64_t side, int64_t cells)
+{
+    return side == LEAST_SIDE || side < 2 * cells;
+}
+
+/* A chunk is a part of one loop of the sum with all loops inside: that way the order stays.  Parts
+ * that divide the loop need no condition. */
+static void chunks(const Machine *m, Deciding *d, Candidates *k, DeviceTile t)
+{
+    const Loops *loops = &d->p->k;
+    int64_t      inner = 1;
+
+    for (uint32_t i = loops->n; i-- > 0; inner *= d->extent[i])
+        for (int64_t f = d->extent[i]; f >= 1; f--) {
+            t.chunk = inner * f;
+            bool least = i + 1 == loops->n && f == 1;
+            if (!least && (f == 1 || t.chunk > limit_gpu_chunk(m))) /* 1: the loop inside, whole */
+                continue;
+            t.tested = d->extent[i] % f != 0;
+            if (t.tested && (f & (f - 1) || f < limit_gpu_least_chunk(m)))
+                continue;
+            double cycles = tile_cycles(m, t);
+            if (!isnan(cycles))
+                candidate(k, t.chunk, 0, cycles);
+        }
+}
+
+static void decide(Sched *s, void *user)
+{
+    Deciding        *d = user;
+    Machine          m = machine_of(s->target);
+    DeviceTile      *t = &d->plan.t, best;
+    Candidates       tiles = candidates(s), cells = candidates(s), parts = candidates(s);
+    const Candidate *c;
+
+    *t = shape_of(d->p);
+    d->plan.quad = device_quad(&m, t->bytes);
+    d->plan.written = limit_gpu_written(&m);
+    t->chunk = t->k < limit_gpu_least_chunk(&m) ? t->k : limit_gpu_least_chunk(&m);
+    best = *t;
+    for (best.bm = LEAST_SIDE; best.bm <= MOST_SIDE; best.bm *= 2)
+        for (best.bn = LEAST_SIDE; best.bn <= MOST_SIDE; best.bn *= 2) {
+            double least = NAN;
+            if (!fits_side(best.bm, t->m) || !fits_side(best.bn, t->n))
+                continue;
+            for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
+                for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
+                    least = fmin(least, tile_cycles(&m, best));
+            if (!isnan(least))
+                candidate(&tiles, best.bm, best.bn, least);
+        }
+    if (!tiles.of.n)
+        return;
+    c = pick_tile(s, "tile", &tiles);
+    t->bm = c->v[0];
+    t->bn = c->v[1];
+    best = *t;
+    for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
+        for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
+            if (is_legal(&m, &best))
+                candidate(&cells, best.tm, best.tn, tile_cycles(&m, best));
+    c = pick_tile(s, "cells", &cells);
+    t->tm = c->v[0];
+    t->tn = c->v[1];
+    chunks(&m, d, &parts, *t);
+    t->chunk = d->plan.part = pick_factor(s, "chunk", &parts);
+    for (d->plan.level = d->p->k.n - 1; d->plan.part > d->extent[d->plan.level]; d->plan.level--)
+        d->plan.part /= d->extent[d->plan.level];
+}
+
+/* ---- the steps ----------------------------------------------------------------------------------- */
+
+/* What the operands' producers are made of, in them: they are made where they are copied. */
+static void inline_before(Sched *s, const Product *p)
+{
+    const char *names[MAX_BLOCKS];
+    uint32_t    n = sched_blocks(s, names, MAX_BLOCKS);
+
+    for (uint32_t i = 0; i < n && strcmp(names[i], p->block) != 0; i++)
+        if (strcmp(names[i], p->a.tensor->name) != 0 && strcmp(names[i], p->b.tensor->name) != 0)
+            try_step(s, "compute_inline %s", names[i]);
+}
+
+/* The sum's loops: those around the chunk, and those in it. */
+static void split_sum(Sched *s, const Product *p, const Plan *plan, Loops *outer, Loops *inner)
+{
+    for (uint32_t i = 0; i < p->k.n; i++) {
+        if (i < plan->level)
+            loops_add(s, outer, p->k.at[i]);
+        if (i > plan->level)
+            loops_add(s, inner, p->k.at[i]);
+        if (i != plan->level)
+            continue;
+        step(s, "split %%%s by %lld tail=if -> %%ko, %%ki", p->k.at[i], (long long)plan->part);
+        loops_add(s, outer, "ko");
+        loops_add(s, inner, "ki");
+    }
+}
+
+/* %m -> %mb, %mt and the cells of a thread: four side by side, which it loads at once, and more of
+ * these as far apart as the threads are many. */
+static void split_side(Sched *s, const Loops *side, char name, int64_t block, int64_t cells,
+                       int64_t quad, Loops *rows)
+{
+    step(s, "split %%%s by %lld tail=if -> %%%cb, %%%ci", side->at[0], (long long)block, name,
+         name);
+    if (cells > quad) {
+        step(s, "split %%%ci by %lld -> %%%ch, %%%cj", name, (long long)(block / (cells / quad)),
+             name, name);
+        step(s, "split %%%cj by %lld -> %%%ct, %%%cr", name, (long long)quad, name, name);
+        loops_add(s, rows, arena_printf(s->c->scratch, "%ch", name));
+    } else {
+        step(s, "split %%%ci by %lld -> %%%ct, %%%cr", name, (long long)cells, name, name);
+    }
+    loops_add(s, rows, arena_printf(s->c->scratch, "%cr", name));
+}
+
+/* A constant's cells lie as the copy wants them: the sum's dimensions first. */
+static bool turn_weights(Sched *s, const Product *p)
+{
+    const BlockData *b = &sched_block(s, p->block)->u.block;
+    StrBuf was = strbuf(s->c->scratch), first = strbuf(s->c->scratch), last = strbuf(s->c->scratch);
+
+    for (uint32_t d = 0; d < p->b.tensor->ndim; d++) {
+        bool sum = false;
+        for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
+            sum = sum || idx_uses(p->b.index[d], b->iter[i]);
+        str_printf(&was, was.n ? ", d%u" : "d%u", d);
+        str_printf(sum ? &first : &last, "d%u, ", d);
+    }
+    if (!first.n || !last.n)
+        return false;
+    str_printf(&first, "%.*s", (int)last.n - 2, last.at);
+    return try_step(s, "transform_layout %%%s (%s) -> (%s)", p->b.tensor->name, was.at, first.at);
+}
+
+/* The operand's part of a chunk in shared memory.  Not 0: its steps of the sum lie side by side in
+ * memory and are fetched so; rows longer by that many keep threads in banks of their own. */
+static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, const Loops *rows,
+                  char side, int64_t quad, const char *at)
+{
+    const char *name = o->tensor->name;
+    StrBuf      turned = strbuf(s->c->scratch);
+    Loops       used = {0}, thread = {0};
+
+    for (uint32_t i = 0; i < k->n; i++)
+        loops_add(s, &used, k->at[i]);
+    if (rows->n > 1)
+        loops_add(s, &thread, rows->at[0]);
+    loops_add(s, &thread, arena_printf(s->c->scratch, "%ct", side));
+    loops_add(s, &thread, rows->at[rows->n - 1]);
+    const Loops *lists[] = {&used, &thread};
+    step(s, "cache_read %%%s %s shared %s at %%%s", name, p->block, loops_text(s, 2, lists), at);
+    if (strcmp(p->block, name) != 0 && sched_block(s, name))
+        step(s, "compute_inline %s", name);
+    if (!quad)
+        return;
+    step(s, "storage_align %%%s.shared dim=%u by 32 offset=%lld", name, used.n - 1,
+         (long long)quad);
+    for (uint32_t n = 0; n < thread.n; n++)
+        str_printf(&turned, "%%%s.shared.a%u, ", name, used.n + n);
+    for (uint32_t n = 0; n < used.n; n++)
+        str_printf(&turned, n ? ", %%%s.shared.a%u" : "%%%s.shared.a%u", name, n);
+    step(s, "reorder %s", turned.at);
+}
+
+static void arrange(Sched *s, Product *p, const Plan *plan)
+{
+    Loops outer = {0}, inner = {0}, mrows = {0}, nrows = {0}, blocks = {0}, threads = {0},
+          cells = {0};
+    Loops *every[] = {&p->both, &p->m, &p->n, &p->k};
+
+    if (p->group) {
+        step(s, "split %%%s.%s by %lld -> %%go, %%gi", p->block, p->grouped->name,
+             (long long)p->group);
+        loops_add(s, &p->both, "go");
+        for (uint32_t i = 0; i < p->n.n; i++)
+            if (!strcmp(p->n.at[i],
+                        intern_printf(s->c->strings, "%s.%s", p->block, p->grouped->name)))
+                p->n.at[i] = "gi";
+    }
+    if (p->b_along_k && turn_weights(s, p))
+        p->b_along_k = false;
+    step(s, "reorder %s", loops_text(s, 4, (const Loops *const *)every));
+    loops_fuse(s, &p->m, "m");
+    loops_fuse(s, &p->n, "n");
+    split_side(s, &p->m, 'm', plan->t.bm, plan->t.tm, plan->quad, &mrows);
+    split_side(s, &p->n, 'n', plan->t.bn, plan->t.tn, plan->quad, &nrows);
+    split_sum(s, p, plan, &outer, &inner);
+    for (uint32_t i = 0; i < p->both.n; i++)
+        loops_add(s, &blocks, p->both.at[i]);
+    loops_add(s, &blocks, "mb");
+    loops_add(s, &blocks, "nb");
+    loops_add(s, &threads, p->m_inner ? "nt" : "mt");
+    loops_add(s, &threads, p->m_inner ? "mt" : "nt");
+    for (uint32_t i = 0; i < mrows.n; i++)
+        loops_add(s, &cells, mrows.at[i]);
+    for (uint32_t i = 0; i < nrows.n; i++)
+        loops_add(s, &cells, nrows.at[i]);
+    if (s->refusal)
+        return;
+    const Loops *order[] = {&blocks, &threads, &outer, &inner, &cells};
+    step(s, "reorder %s", loops_text(s, 5, order));
+    loops_bind(s, &blocks, "blk", "blockIdx.x");
+    step(s, "bind %%%s threadIdx.y", threads.at[0]);
+    step(s, "bind %%%s threadIdx.x", threads.at[1]);
+    step(s, "cache_write %s reg at %%%s", p->block, threads.at[1]);
+    if (p->follow)
+        step(s, "reverse_compute_at %s %%%s", p->follow, threads.at[1]);
+    const char *at = outer.at[outer.n - 1];
+    stage(s, p, &p->a, &inner, &mrows, 'm', p->a_along_k ? plan->quad : 0, at);
+    stage(s, p, &p->b, &inner, &nrows, 'n', p->b_along_k ? plan->quad : 0, at);
+    try_step(s, "unguard %s", p->block);
+    try_step(s, "unguard %s.load", p->block);
+    const Loops *written = &cells;
+    step(s, "unroll %s", loops_text(s, 1, &written));
+    for (uint32_t i = inner.n, k = 1; k && i-- > 0;) {
+        int64_t n = 0;
+        if (sched_loop_extent(s, inner.at[i], &n) && n > 1) {
+            step(s, "unroll_hint %%%s by %lld", inner.at[i],
+                 (long long)(n < plan->written ? n : plan->written));
+            k = 0;
+        }
+    }
+}
+
+static bool find_product(Sched *s, const char *block, Product *p)
+{
+    bool alone;
+
+    *p = (Product){.block = block};
+    if (!sched_block(s, block))
+        return false;
+    p->follow = only_follower(s, block, &alone);
+    return alone && find_operands(sched_block(s, block), p) && find_loops(s, p);
+}
+
+static void product(Sched *s, const char *block)
+{
+    Product  p;
+    Deciding d = {.p = &p};
+
+    try_step(s, "contract %s", block);
+    if (!find_product(s, block, &p)) {
+        sched_gpu(s);
+        return;
+    }
+    for (uint32_t i = 0; i < p.k.n; i++)
+        sched_loop_extent(s, p.k.at[i], &d.extent[i]);
+    sched_decide(s, decide, &d);
+    if (s->refusal)
+        return;
+    if (!d.plan.part) {
+        sched_gpu(s);
+        return;
+    }
+    inline_before(s, &p);
+    arrange(s, &p, &d.plan);
 }
 
 void sched_gpu_dense(Sched *s)
 {
-    const char *names[64], *follow;
-    uint32_t    n = sched_blocks(s, names, COUNT(names));
-    const Stmt *b = sched_block(s, "dense");
-    int64_t     side;
-    bool        batch;
+    product(s, "dense");
+}
 
-    for (uint32_t i = 0; i + 1 < n; i++)
-        try_step(s, "compute_inline %s", names[i]);
-    n = sched_blocks(s, names, COUNT(names));
-    follow = n == 2 && !strcmp(names[0], "dense") ? names[1] : NULL;
-    if (!b || (n != 1 && !follow) || !fits(s, usual_side(s)) || !fits_batch(s, &batch)) {
-        sched_gpu(s);
-        return;
-    }
-    sched_decide(s, decide, &side);
-    step(s, "split %%dense.m by %lld -> %%mb, %%mt", (long long)side);
-    step(s, "split %%dense.n by %lld -> %%nb, %%nt", (long long)side);
-    step(s, "split %%dense.k by %lld -> %%ko, %%ki", (long long)side);
-    step(s, "reorder %s%%mb, %%nb, %%mt, %%nt, %%ko, %%ki", batch ? "%dense.b, " : "");
-    if (batch)
-        step(s, "bind %%dense.b blockIdx.z");
-    step(s, "bind %%mb blockIdx.y");
-    step(s, "bind %%nb blockIdx.x");
-    step(s, "bind %%mt threadIdx.y");
-    step(s, "bind %%nt threadIdx.x");
-    step(s, "cache_write dense reg at %%nt");
-    if (follow)
-        step(s, "reverse_compute_at %s %%nt", follow);
-    try_step(s, "cache_read %%p0 dense shared at %%ko");
-    try_step(s, "cache_read %%w dense shared at %%ko");
+void sched_gpu_conv2d(Sched *s)
+{
+    product(s, "conv");
 }

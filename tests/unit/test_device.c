@@ -90,6 +90,20 @@ static const char *const networks[] = {
     "  %2 = add(nn.conv2d(%1, %d, padding=[1, 1, 1, 1], groups=8), %0);\n"
     "  %3 = concatenate((nn.max_pool2d(%2, pool_size=[3, 3], padding=[1, 1, 1, 1]), %1), axis=1);\n"
     "  (%3, nn.dense(reshape(nn.global_avg_pool2d(%2), newshape=[1, 8]), %v))\n}\n",
+    /* tiles over the edges, strides, dilation, groups, operands that are turned or computed first
+     */
+    "fn @main(%x: Tensor[(2, 6, 19, 17), f32], %w: Tensor[(10, 3, 3, 5), f32],\n"
+    "         %v: Tensor[(9, 10, 1, 1), f32], %b: Tensor[(9), f32]) {\n"
+    "  %0 = nn.relu(nn.conv2d(tanh(%x), %w, padding=[2, 4, 2, 4], strides=[2, 1], dilation=[2, "
+    "2],\n"
+    "                         groups=2));\n"
+    "  %1 = nn.bias_add(nn.conv2d(%0, %v), %b);\n"
+    "  (%1, nn.conv2d(%0, %v, padding=[1, 0, 0, 1], strides=[1, 3]))\n}\n",
+    "const @w: Tensor[(37, 45), f32] = splat(0.0625)\n"
+    "fn @main(%x: Tensor[(53, 45), f32], %y: Tensor[(45, 70), f32], %z: Tensor[(70, 53), f32]) {\n"
+    "  %0 = nn.dense(%x, const @w);\n"
+    "  %1 = nn.matmul(sigmoid(%x), nn.relu(%y));\n"
+    "  (%0, %1, nn.matmul(%1, %z), nn.matmul(%x, %0, transpose_a=true))\n}\n",
     "fn @main(%x: Tensor[(2, 16, 32), f32], %g: Tensor[(32), f32], %b: Tensor[(32), f32]) {\n"
     "  %0 = nn.layer_norm(%x, %g, %b, axis=-1);\n"
     "  %1 = nn.softmax(nn.batch_matmul(%0, %0, transpose_b=true), axis=-1);\n"

@@ -1,0 +1,62 @@
+/* What products cost on a GPU: which of a core's units is busy longest while blocks of threads walk
+ * along the sum, and how evenly the blocks lie on the cores. */
+#include "machine/machine.h"
+
+#include <math.h>
+
+/* Addresses, counters and what was just loaded. */
+enum { OTHER_REGS = 20 };
+
+int64_t device_quad(const Machine *m, int64_t bytes)
+{
+    return bytes < m->load_bytes ? m->load_bytes / bytes : 1;
+}
+
+int64_t device_tile_regs(const DeviceTile *t)
+{
+    int64_t words = t->bytes > 4 ? t->bytes / 4 : 1;
+
+    return (t->tm * t->tn + t->tm + t->tn) * words + OTHER_REGS;
+}
+
+/* Rows are a quad longer where they are stored across. */
+int64_t device_tile_bytes(const Machine *m, const DeviceTile *t)
+{
+    return t->chunk * (t->bm + t->bn + 2 * device_quad(m, t->bytes)) * t->bytes;
+}
+
+/* Blocks that a core holds at a time. */
+static double blocks_held(const Machine *m, const DeviceTile *t, double threads)
+{
+    double held = (double)m->unit_regs / (threads * (double)device_tile_regs(t));
+
+    held = fmin(held, (double)m->unit_threads / threads);
+    held = fmin(held, 2 * (double)m->shared_bytes / (double)device_tile_bytes(m, t));
+    return held < 1 ? 1 : floor(held);
+}
+
+double device_tile_cycles(const Machine *m, const DeviceTile *t)
+{
+    enum { ROWS_APART = 2, COPY = 4 };
+    double quad = (double)device_quad(m, t->bytes), bytes = (double)t->bytes;
+    double threads = (double)(t->bm / t->tm) * (double)(t->bn / t->tn);
+    double warps = ceil(threads / (double)m->warp), lanes = warps * (double)m->warp;
+    double blocks =
+        (double)t->batch * ceil((double)t->m / (double)t->bm) * ceil((double)t->n / (double)t->bn);
+    double here = ceil(blocks / (double)m->units); /* on the core that has most of them */
+    double held = fmin(blocks_held(m, t, lanes), here);
+
+    /* Of one step of the sum: the products and the copies of both panels; what a thread loads of
+     * them, a quad at a time; the panels on their way to the core. */
+    double numbers = (double)(t->bm + t->bn);
+    double loads = ceil((double)t->tm / quad) + ceil((double)t->tn / quad);
+    double issued = lanes * ((double)(t->tm * t->tn) + loads + t->tested) + COPY * numbers;
+    double shared = warps * loads * ROWS_APART * (double)m->warp * bytes / m->shared_rate;
+    double step = fmax(fmax(issued / (double)m->unit_macs, shared), numbers * bytes / m->unit_rate);
+
+    /* Blocks side by side hide what each waits for before a chunk. */
+    double chunk = fmax(held * step * (double)t->chunk, m->unit_wait + step * (double)t->chunk);
+    double chunks = ceil((double)t->k / (double)t->chunk);
+    double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
+    return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;
+}

@@ -1,0 +1,58 @@
+/* What the rules for GPUs share: what stands before and behind a block, lists of loops. */
+#include "schedules/gpu/gpu.h"
+
+#include <string.h>
+
+void loops_add(const Sched *s, Loops *l, const char *name)
+{
+    int64_t n;
+
+    if (l->n == MAX_LOOPS || !sched_loop_extent(s, name, &n))
+        return;
+    l->cells = (l->n ? l->cells : 1) * n;
+    l->at[l->n++] = intern(s->c->strings, name);
+}
+
+const char *loops_text(const Sched *s, uint32_t n, const Loops *const *lists)
+{
+    StrBuf text = strbuf(s->c->arena);
+
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < lists[i]->n; k++)
+            str_printf(&text, text.n ? ", %%%s" : "%%%s", lists[i]->at[k]);
+    return text.n ? text.at : "";
+}
+
+void loops_fuse(Sched *s, Loops *l, const char *name)
+{
+    const Loops *one = l;
+
+    if (l->n < 2)
+        return;
+    step(s, "fuse %s -> %%%s", loops_text(s, 1, &one), name);
+    l->at[0] = intern(s->c->strings, name);
+    l->n = 1;
+}
+
+void loops_bind(Sched *s, Loops *l, const char *name, const char *axis)
+{
+    loops_fuse(s, l, name);
+    if (l->n)
+        step(s, "bind %%%s %s", l->at[0], axis);
+}
+
+const char *only_follower(Sched *s, const char *block, bool *alone)
+{
+    const char *names[MAX_BLOCKS], *follow = NULL;
+    uint32_t    n = sched_blocks(s, names, MAX_BLOCKS), at = 0;
+
+    while (at < n && strcmp(names[at], block) != 0)
+        at++;
+    for (uint32_t i = at + 1; i + 1 < n; i++)
+        try_step(s, "compute_inline %s", names[i]);
+    n = sched_blocks(s, names, MAX_BLOCKS);
+    *alone = at + 2 >= n;
+    if (at + 2 == n)
+        follow = names[at + 1];
+    return follow;
+}

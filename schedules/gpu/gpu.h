@@ -1,0 +1,29 @@
+/* Rules for GPUs, and what they share (common.c).
+ *
+ *   product.c    convolutions and matrix products: tiles in shared memory and registers
+ *   nest.c       the rest: a cell or several a thread */
+#ifndef TVMCC_SCHEDULES_GPU_H
+#define TVMCC_SCHEDULES_GPU_H
+
+#include "schedules/schedules.h"
+
+enum { MAX_BLOCKS = 64, MAX_LOOPS = 16 };
+
+/* Loops in the order of the nest, by name, and how many rounds they have together. */
+typedef struct {
+    uint32_t    n;
+    int64_t     cells;
+    const char *at[MAX_LOOPS];
+} Loops;
+
+void        loops_add(const Sched *s, Loops *l, const char *name);
+const char *loops_text(const Sched *s, uint32_t n, const Loops *const *lists); /* "%a, %b" */
+/* They become one loop, of that name if they were several; that one is bound to the axis. */
+void loops_fuse(Sched *s, Loops *l, const char *name);
+void loops_bind(Sched *s, Loops *l, const char *name, const char *axis);
+
+/* The block behind the given one, others between inlined into it; NULL: there is none.  *alone:
+ * there are no more. */
+const char *only_follower(Sched *s, const char *block, bool *alone);
+
+#endif
