@@ -205,9 +205,14 @@ int64_t block_work(const Sched *s, const char *block)
     return work;
 }
 
-int64_t row_blocks(int64_t y)
+int64_t row_blocks(const Sched *s, int64_t y)
 {
-    return y % 4 == 0 ? 4 : y % 2 == 0 ? 2 : 1;
+    Machine m = machine_of(s->target);
+    int64_t blocks = limit_row_blocks(&m);
+
+    while (y % blocks)
+        blocks /= 2;
+    return blocks;
 }
 
 const char *inline_epilogue(Sched *s, const char *anchor)

@@ -94,7 +94,7 @@ const char *prepare_anchor(Sched *s, const char *anchor, bool halo);
  * of weights and one of what is between stay beside the sums. */
 int64_t pick_depthwise_pixels(Sched *s, int64_t x);
 /* Blocks that the y rows of an image are divided into before its channels are. */
-int64_t row_blocks(int64_t y);
+int64_t row_blocks(const Sched *s, int64_t y);
 /* So few multiply-adds that a second thread costs more than it brings; the same of a kernel all of
  * whose blocks are estimated by what a cell loads and computes. */
 bool is_tiny(const Sched *s, int64_t work);

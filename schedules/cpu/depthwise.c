@@ -63,7 +63,7 @@ static void decide_depthwise(Sched *s, void *plan)
 
     p->pixels = pick_depthwise_pixels(s, p->x);
     divisors(&rows, p->y);
-    usual(&rows, p->y / row_blocks(p->y), 0);
+    usual(&rows, p->y / row_blocks(s, p->y), 0);
     p->rows = pick_factor(s, "rows", &rows);
     p->columns = p->cells * p->pixels <= p->taps;
     if (p->kh > 1)

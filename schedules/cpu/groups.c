@@ -136,7 +136,7 @@ static void decide_groups(Sched *s, void *plan)
         candidate(&pixels, 1, 0, NAN);
     p->pixels = pick_factor(s, "pixels", &pixels);
     divisors(&rows, z->y / p->joined);
-    usual(&rows, z->y / p->joined / row_blocks(z->y / p->joined), 0);
+    usual(&rows, z->y / p->joined / row_blocks(s, z->y / p->joined), 0);
     p->rows = pick_factor(s, "rows", &rows);
     p->ahead = pick_bool(s, "ahead",
                          z->y * z->x < limit_streamed_pixels(&m) &&

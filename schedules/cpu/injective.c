@@ -179,7 +179,7 @@ static bool parallel_rows(Sched *s, const char *block)
     if (d->nspatial != 5 || d->nreduce || !is_block(s, iter_extent(s, block, d->iter[4]->name)))
         return false;
     const char *c = d->iter[1]->name, *y = d->iter[2]->name;
-    int64_t     rows = iter_extent(s, block, y), parts = row_blocks(rows);
+    int64_t     rows = iter_extent(s, block, y), parts = row_blocks(s, rows);
 
     return parts > 1 &&
            try_step(s, "split %%%s.%s by %lld -> %%%s.yb, %%%s.yr", block, y,

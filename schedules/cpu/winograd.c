@@ -397,7 +397,7 @@ static void grouped_nest(Sched *s, const WinoPlan *p, const char *out)
     const WinoSizes *z = &p->z;
     Cut              cut = p->cut;
     const char      *n = name_of(s, out, 0), *o = name_of(s, out, 1), *j = name_of(s, out, 4);
-    int64_t          rows = z->rows / cut.rows, parts = row_blocks(rows);
+    int64_t          rows = z->rows / cut.rows, parts = row_blocks(s, rows);
     Machine          m = machine_of(s->target);
 
     if (group_weights(z) * (double)(z->o / z->lanes / z->group) > (double)room_weights(&m))
