@@ -66,14 +66,14 @@ static void transform_input(Ctx *c, int64_t m, const Prim *const *d, const Prim 
         return;
     }
     const Prim *a = prim_sub(c, d[4], times(c, 4, d[2])), *b = prim_sub(c, d[3], times(c, 4, d[1]));
-    const Prim *e = prim_sub(c, d[4], d[2]), *f = times(c, 2, prim_sub(c, d[3], d[1]));
+    const Prim *e = prim_sub(c, d[4], d[2]), *g = prim_sub(c, d[3], d[1]), *f = times(c, 2, g);
 
-    v[0] = prim_add(c, prim_sub(c, d[4], times(c, 5, d[2])), times(c, 4, d[0]));
+    v[0] = prim_add(c, e, times(c, 4, prim_sub(c, d[0], d[2])));
     v[1] = prim_add(c, a, b);
     v[2] = prim_sub(c, a, b);
     v[3] = prim_add(c, e, f);
     v[4] = prim_sub(c, e, f);
-    v[5] = prim_add(c, prim_sub(c, d[5], times(c, 5, d[3])), times(c, 4, d[1]));
+    v[5] = prim_sub(c, prim_sub(c, d[5], d[3]), times(c, 4, g));
 }
 
 /* 24 A' p for m = 4, of products that are 4, 6, 6, 24, 24 times and once what they should be. */
