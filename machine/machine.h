@@ -120,6 +120,9 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels);
 /* Cycles of one step of the reduction of a convolution over these pixels by nv vectors, cut into
  * `tiles` equal tiles. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles);
+/* ... of all of so few steps, one of many such sums that do not wait for each other. */
+double short_sums_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles,
+                         double steps);
 /* A row of a kernel of so many rows, in a tile whose numbers come one by one: as often as they are
  * used, or, where the columns are written out, once. */
 typedef struct {
@@ -153,10 +156,14 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define DIRECT_3X3 1.4
 #define WINOGRAD_INPUT 1.25
 #define WINOGRAD_OUTPUT 1.0
-/* ... in groups, 32 bytes of a cell each way, with what L1 does not hold: tiles of 2x2 and of 4x4
- * (Cascade Lake, AVX2 and AVX-512, 8 to 32 channels a group, 28x28 to 7x7: 0.83 to 1.1 of it). */
-#define WINOGRAD_GROUP_2X2 2.0
-#define WINOGRAD_GROUP_4X4 4.2
+/* ... in groups, a cell each way: instructions, of tiles of 2x2 and of 4x4, more where a vector
+ * holds several groups, and cycles of storing 32 bytes of it, or loading these (AVX2: Cascade
+ * Lake 1.0 and 2.3 cycles in all, Zen 5 0.7 and 1.4, of several groups 1.6 and 2.4; with AVX-512,
+ * of several groups, Cascade Lake 2.4 and 5, Zen 5 0.9 and 1.1 to 2.7). */
+#define WINOGRAD_GROUP_2X2 2.6
+#define WINOGRAD_GROUP_4X4 8.4
+#define WINOGRAD_GROUP_WITHIN 9.5
+#define WINOGRAD_GROUP_MOVE 0.35
 
 /* Convolutions on plain rows to blocked ones: they reload what those keep in registers.  Blocks
  * narrower than the widest vector: they must be worth it, being twice as many instructions. */

@@ -130,13 +130,34 @@ double fed_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t 
     return step + larger(loads - larger(units, step), 0);
 }
 
+/* A step of one of `tiles` equal tiles, where its sums wait for nothing. */
+static double equal_tile_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv,
+                                int64_t tiles)
+{
+    double rate = fma_rate(m, lanes), p = (double)pixels / (double)tiles;
+
+    return larger(p * (double)nv / rate, p / m->loads + (double)nv / rate);
+}
+
 /* tile_step_cycles chooses for two multiply-adds a cycle; this counts those there are. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles)
 {
-    double rate = fma_rate(m, lanes), p = (double)pixels / (double)tiles;
-    double fma = p * (double)nv / rate, load = p / m->loads + (double)nv / rate;
+    double fma = (double)(pixels * nv) / (double)tiles / fma_rate(m, lanes);
+    double step = equal_tile_cycles(m, lanes, pixels, nv, tiles);
 
-    return (larger(larger(fma, load), m->latency) + waits(m, lanes, fma)) * (double)tiles;
+    return (larger(step, m->latency) + waits(m, lanes, fma)) * (double)tiles;
+}
+
+/* Sums wait for themselves, not for those of the next cell: 8 tiles by 8 channels take 36.3 cycles,
+ * as long as their loads, and 4 tiles half of that (AVX2, Zen 5). */
+double short_sums_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles,
+                         double steps)
+{
+    double madds = (double)(pixels * nv) / (double)tiles;
+    double step = equal_tile_cycles(m, lanes, pixels, nv, tiles);
+
+    return larger(steps * step, hidden_cycles(m, steps * m->latency, steps * madds)) *
+           (double)tiles;
 }
 
 /* As long as multiply-adds, loads, or instructions take: a round of 6x2 with AVX2 is 23
@@ -166,7 +187,7 @@ double plain_row_cycles(const Machine *m, const PlainRow *r, RegTile t)
 }
 
 /* A sum waits for itself once a weight.  A number is loaded and spread once; to permute lanes takes
- * a unit that does nothing else, but of vectors of 64 bytes there are often two units in all.
+ * a unit that does nothing else, but for vectors of 64 bytes there may be two units in all.
  * Beyond a quarter of 16 bytes LLVM takes two steps (groups of 8 with AVX-512: 1.27 times as long).
  */
 double row_step_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t weights,
@@ -176,11 +197,11 @@ double row_step_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t we
     double rate = fma_rate(m, lanes), units = (double)(sums * weights);
     double load = (double)(numbers + weights) / m->loads;
     double permutes = !spread ? 0 : spread * 4 > QUARTER ? 2 * (double)numbers : (double)numbers;
+    double all = lanes * 4 < 64 ? 0 : (units + permutes) / m->wide_units;
+    double busy = larger(larger(units / rate, permutes), all);
 
-    if (lanes * 4 >= 64 && rate > 1)
-        units += permutes;
-    return larger(larger(larger(units / rate, permutes), load), (double)weights * m->latency) +
-           0.5 + 0.025 * (double)(numbers + weights);
+    return larger(larger(busy, load), (double)weights * m->latency) + 0.5 +
+           0.025 * (double)(numbers + weights);
 }
 
 /* A tile's sums are stored all at once, and what is read beside them comes at once.  A core goes on

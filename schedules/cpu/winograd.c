@@ -136,18 +136,20 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
     double  vectors = (double)z->group, parts = vectors / (double)cut.tile.nv;
     double  bytes = (double)(z->lanes * 4), v = cells * c * bytes;
     double  m = cells * (double)cut.tile.nv * bytes;
-    double  steps = (double)(z->a * z->a * z->i) * c, w = group_weights(z);
-    double  cell = (z->m == 2 ? WINOGRAD_GROUP_2X2 : WINOGRAD_GROUP_4X4) * bytes / 32;
+    double  steps = (double)z->i * c, w = group_weights(z), a2 = (double)(z->a * z->a);
+    double  begun = z->m == 2 ? WINOGRAD_GROUP_2X2 : WINOGRAD_GROUP_4X4;
+    double  permuted = z->within ? WINOGRAD_GROUP_WITHIN : 0;
+    double  cell = (begun + permuted) / at->issue + WINOGRAD_GROUP_MOVE * bytes / 32;
     Time    t = {0};
 
     if (w / parts + v + m > (double)room_stages(at))
         t = moved_time(at, at->apart * (w + (v + m) * parts), v + m * parts, w / parts + v + m);
-    t.compute =
-        steps * parts *
-            conv_step_cycles(at, z->lanes, tiles, cut.tile.nv, ceil_div(tiles, cut.tile.pixels)) +
-        cells * (c + vectors) * cell;
+    t.compute = a2 * parts *
+                    short_sums_cycles(at, z->lanes, tiles, cut.tile.nv,
+                                      ceil_div(tiles, cut.tile.pixels), steps) +
+                cells * (c + vectors) * cell;
     w *= (double)groups;
-    Time all = moved_time(at, at->apart * w, 0, w);
+    Time all = moved_time(at, w, 0, w);
     return divided((double)(blocks * groups) * time_cycles(t), groups) + time_traffic(all);
 }
 

@@ -236,6 +236,18 @@ static void test_plain_rows(void)
     end();
 }
 
+/* Few sums wait for themselves, many small ones of them not for each other. */
+static void test_short_sums(void)
+{
+    begin();
+    Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=haswell");
+
+    CHECK(short_sums_cycles(&m, 8, 4, 1, 1, 8) == 20);
+    CHECK(short_sums_cycles(&m, 8, 4, 1, 1, 8) < 8 * conv_step_cycles(&m, 8, 4, 1, 1));
+    CHECK(short_sums_cycles(&m, 8, 1, 1, 1, 200) > 1.5 * 200);
+    end();
+}
+
 /* What passes between two uses decides where data lie, by shares; stores have rates of their own.
  */
 static void test_moved_time(void)
@@ -399,6 +411,7 @@ int main(void)
     RUN(test_time);
     RUN(test_moved_time);
     RUN(test_plain_rows);
+    RUN(test_short_sums);
     RUN(test_tables_agree);
     RUN(test_known);
     RUN(test_fed);
