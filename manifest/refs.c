@@ -99,7 +99,7 @@ static void check_ref(Diags *d, Arena *a, const Manifest *m, const Ref *ref)
 static void check_target(Diags *d, const ManTarget *t)
 {
     bool keys = t->kind.given || t->device.given || t->mcpu.given || t->mattr.given ||
-                t->max_threads_per_block.given;
+                t->max_threads_per_block.given || t->arch.given;
 
     if (t->text.given && keys)
         UNFIT(d, t->text.loc, "target '%s' has a target string and other keys", t->key);
@@ -113,6 +113,8 @@ static void check_target(Diags *d, const ManTarget *t)
         if (t->max_threads_per_block.given)
             UNFIT(d, t->max_threads_per_block.loc,
                   "'max_threads_per_block' is for devices, and '%s' is none", t->kind.text);
+        if (t->arch.given)
+            UNFIT(d, t->arch.loc, "'arch' is for devices, and '%s' is none", t->kind.text);
     } else {
         if (t->mcpu.given)
             UNFIT(d, t->mcpu.loc, "'mcpu' is for CPUs; the host has its own");

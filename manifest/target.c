@@ -4,6 +4,8 @@
  *         llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a53
  *     ... {kind: opencl, device: mali}
  *         opencl -device=mali, llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a53
+ *     ... {kind: cuda, arch: [sm_80, sm_90]}
+ *         cuda -arch=sm_80 -arch=sm_90, llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a53
  *     ... {kind: c}                       loops are arranged for that machine
  *         c -mtriple=aarch64-linux-gnu -mcpu=cortex-a53
  *     {triple: any} and {kind: c}
@@ -122,6 +124,8 @@ const char *manifest_target_text(Arena *a, const ManHost *h, const ManTarget *t)
         if (t->max_threads_per_block.given)
             str_printf(&s, " -max_threads_per_block=%lld",
                        (long long)t->max_threads_per_block.value);
+        for (uint32_t i = 0; i < t->arch.n; i++)
+            str_printf(&s, " -arch=%s", t->arch.at[i].text);
         str_printf(&s, ", %s", host_text(a, h, NULL));
     }
     return s.at;

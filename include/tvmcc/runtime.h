@@ -118,6 +118,20 @@ const tvmcc_device *tvmrt_cpu_device(void);
 size_t              tvmrt_device_bytes(uint32_t kind);
 const tvmcc_device *tvmrt_device_open(uint32_t kind, void *memory, size_t bytes, const char **why);
 void                tvmrt_device_close(const tvmcc_device *device);
+
+enum { TVMRT_FIRST_DEVICE = 0xffff };
+
+/* Which device, and what of it is the caller's and stays so. */
+typedef struct tvmrt_device_options {
+    uint32_t struct_bytes; /* sizeof(tvmrt_device_options) */
+    uint32_t number;       /* as tvmrt_device_names lists them; TVMRT_FIRST_DEVICE: as above */
+    void    *context;      /* CUcontext; NULL: the device's primary one */
+    void    *stream;       /* CUstream of that context; NULL: one of its own */
+} tvmrt_device_options;
+
+/* tvmrt_device_open with a choice; `options` NULL: none. */
+const tvmcc_device *tvmrt_device_open_with(uint32_t kind, const tvmrt_device_options *options,
+                                           void *memory, size_t bytes, const char **why);
 /* Names of the devices of a kind, `n` at most, and how many there are; 0 with the reason in `why`.
  */
 enum { TVMRT_DEVICE_NAME = 128 };

@@ -121,18 +121,27 @@ static int32_t load_code(void *self, const tvmcc_program *p, const tvmcc_code *c
     return rc;
 }
 
-/* What is said of the last code is what counts: it is the one that fits most devices. */
+/* The error says of each code why it was not taken. */
 static int32_t device_program_load(void *self, const tvmcc_program *p, void **handles)
 {
-    int32_t rc = TVMCC_E_MISMATCH;
+    DeviceState *s = self;
+    char         said[sizeof s->error] = "";
+    int32_t      rc = TVMCC_E_MISMATCH;
 
     if (p->struct_bytes < sizeof *p || p->nhandles < p->nkernels)
         return rc;
     memset(handles, 0, p->nhandles * sizeof *handles);
     for (uint32_t i = 0; i < p->ncodes && rc; i++) {
+        size_t n = strlen(said);
+
         device_program_free(self, p, handles);
         rc = load_code(self, p, &p->codes[i], handles);
+        if (rc && p->ncodes > 1)
+            snprintf(said + n, sizeof said - n, "%s%s: %s", n ? "; " : "", p->codes[i].target,
+                     s->error);
     }
+    if (rc && p->ncodes > 1)
+        memcpy(s->error, said, sizeof said);
     return rc;
 }
 
@@ -209,20 +218,29 @@ size_t tvmrt_device_bytes(uint32_t kind)
     return d ? d->bytes : 0;
 }
 
-const tvmcc_device *tvmrt_device_open(uint32_t kind, void *memory, size_t bytes, const char **why)
+const tvmcc_device *tvmrt_device_open_with(uint32_t kind, const tvmrt_device_options *options,
+                                           void *memory, size_t bytes, const char **why)
 {
-    const DeviceDriver *d = find(kind);
-    DeviceState        *s = memory;
-    const char         *reason = NULL;
+    static const tvmrt_device_options first = {.struct_bytes = sizeof first,
+                                               .number = TVMRT_FIRST_DEVICE};
+    const DeviceDriver               *d = find(kind);
+    DeviceState                      *s = memory;
+    const char                       *reason = NULL;
 
+    options = options ? options : &first;
     if (!d)
         reason = "this runtime drives no such device";
     else if (!memory || bytes < d->bytes || (uintptr_t)memory % 16)
         reason = "too little memory, or unaligned";
+    else if (options->struct_bytes < sizeof *options)
+        reason = "options of another runtime";
+    else if ((options->context || options->stream) && !d->shares)
+        reason = "this device is opened with a context and a queue of its own";
     if (!reason) {
         memset(memory, 0, d->bytes);
         s->driver = d;
         s->table = table_of(s, kind);
+        s->options = *options;
         reason = find_calls(s);
         if (!reason && (reason = d->open(s)) != NULL)
             d->close(s);
@@ -230,6 +248,11 @@ const tvmcc_device *tvmrt_device_open(uint32_t kind, void *memory, size_t bytes,
     if (why)
         *why = reason;
     return reason ? NULL : &s->table;
+}
+
+const tvmcc_device *tvmrt_device_open(uint32_t kind, void *memory, size_t bytes, const char **why)
+{
+    return tvmrt_device_open_with(kind, NULL, memory, bytes, why);
 }
 
 /* The library stays open: drivers leave threads behind that must not lose their code. */

@@ -7,12 +7,15 @@
 
 #include "tvmcc/runtime.h"
 
+#include <stdbool.h>
+
 struct DeviceDriver;
 
 typedef struct {
     tvmcc_device               table;
     const struct DeviceDriver *driver;
     void                      *library;
+    tvmrt_device_options       options; /* which of the devices */
     char                       error[512];
 } DeviceState;
 
@@ -27,9 +30,11 @@ typedef struct DeviceDriver {
     const char       *no_library, *no_call, *no_device; /* why it cannot be opened */
     size_t            bytes;                            /* of its struct */
     size_t            least;                            /* bytes of memory that it can allocate */
+    bool              shares;                           /* contexts and streams of the caller */
     uint32_t          ncalls;
     const DeviceCall *calls;
-    /* Where the library and its calls are there: takes the first device.  NULL, or why not. */
+    /* Where the library and its calls are there: takes the device that the options
+     * say.  NULL, or why not. */
     const char *(*open)(DeviceState *s);
     void (*close)(DeviceState *s);
     /* Optional: what an error code of the library means, in its own words. */

@@ -215,18 +215,39 @@ static int32_t cl_wait(void *self)
 /* ---- opening ------------------------------------------------------------------------------ */
 
 /* A GPU of any platform, else any device. */
-static int find_device(OpenCl *cl)
+static int find_first(OpenCl *cl, uint32_t n, const Handle *platforms)
 {
     static const uint32_t types[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ALL};
-    Handle                platforms[MAX_PLATFORMS];
-    uint32_t              n = 0, found = 0;
+    uint32_t              found = 0;
+
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        for (uint32_t i = 0; i < n; i++)
+            if (cl->clGetDeviceIDs(platforms[i], types[t], 1, &cl->device, &found) == 0 && found)
+                return 1;
+    return 0;
+}
+
+/* Device `number` of all platforms, as cl_names counts them. */
+static int find_device(OpenCl *cl, uint32_t number)
+{
+    Handle   platforms[MAX_PLATFORMS], devices[MAX_DEVICES];
+    uint32_t n = 0, found = 0;
 
     if (cl->clGetPlatformIDs(MAX_PLATFORMS, platforms, &n) != 0)
         return 0;
-    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-        for (uint32_t i = 0; i < n && i < MAX_PLATFORMS; i++)
-            if (cl->clGetDeviceIDs(platforms[i], types[t], 1, &cl->device, &found) == 0 && found)
-                return 1;
+    n = n < MAX_PLATFORMS ? n : MAX_PLATFORMS;
+    if (number == TVMRT_FIRST_DEVICE)
+        return find_first(cl, n, platforms);
+    for (uint32_t i = 0; i < n; i++) {
+        if (cl->clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &found) != 0)
+            continue;
+        found = found < MAX_DEVICES ? found : MAX_DEVICES;
+        if (number < found) {
+            cl->device = devices[number];
+            return 1;
+        }
+        number -= found;
+    }
     return 0;
 }
 
@@ -235,8 +256,9 @@ static const char *cl_open(DeviceState *state)
     OpenCl *cl = (OpenCl *)state;
     int32_t code = 0;
 
-    if (!find_device(cl))
-        return state->driver->no_device;
+    if (!find_device(cl, state->options.number))
+        return state->options.number == TVMRT_FIRST_DEVICE ? state->driver->no_device
+                                                           : "no OpenCL device of that number";
     cl->context = cl->clCreateContext(NULL, 1, &cl->device, NULL, NULL, &code);
     if (code)
         return "no OpenCL context";

@@ -1,7 +1,11 @@
 /* Every operator, compiled and run: tests/ops/<operator>.case through all passes, the schedules and
  * code generation, on this CPU and on an OpenCL device.  A device builds its programs anew for
- * every case, so it gets the first one of each operator; `test_ops_compiled <target> [operator ..]`
- * runs all. */
+ * every case, so it gets the first one of each operator:
+ *
+ *     test_ops_compiled [llvm | opencl | cuda]           of a device the first cases
+ *     test_ops_compiled <target> all | <operator> ..     all cases
+ *
+ * The test backends.cuda.ops runs it with `cuda` and mock libraries. */
 #include "tests/unit/cases.h"
 
 #include "compile/compile.h"
@@ -92,24 +96,45 @@ static void run_all(uint32_t most, int n, char **ops)
             run_file(op_table.at[i].text, most, run_compiled);
 }
 
-int main(int argc, char **argv)
+static const struct {
+    const char *target;
+    uint32_t    kind;
+} devices[] = {{"opencl", TVMCC_DEVICE_OPENCL}, {"cuda", TVMCC_DEVICE_CUDA}};
+
+enum { SKIPPED = 77 };
+
+static bool run_on_device(uint32_t kind, uint32_t most, int n, char **ops)
 {
-    size_t      bytes = (tvmrt_device_bytes(TVMCC_DEVICE_OPENCL) + 63) / 64 * 64;
+    size_t      bytes = (tvmrt_device_bytes(kind) + 63) / 64 * 64;
     void       *memory = aligned_alloc(64, bytes);
     const char *why = NULL;
 
-    target = "llvm -mcpu=native";
-    if (argc < 2 || !strcmp(argv[1], "llvm"))
-        run_all(UINT32_MAX, argc > 2 ? argc - 2 : 0, argv + 2);
-    if (argc < 2 || !strcmp(argv[1], "opencl")) {
-        target = "opencl";
-        device = tvmrt_device_open(TVMCC_DEVICE_OPENCL, memory, bytes, &why);
-        if (device)
-            run_all(argc > 1 ? UINT32_MAX : 1, argc > 2 ? argc - 2 : 0, argv + 2);
-        else
-            printf("SKIP (no OpenCL device): %s\n", why);
-        tvmrt_device_close(device);
-    }
+    device = tvmrt_device_open(kind, memory, bytes, &why);
+    if (device)
+        run_all(most, n, ops);
+    else
+        printf("SKIP (%s): %s\n", target, why);
+    tvmrt_device_close(device);
     free(memory);
-    return check_result();
+    return device != NULL;
+}
+
+int main(int argc, char **argv)
+{
+    bool     all = argc > 2;
+    int      n = all && strcmp(argv[2], "all") ? argc - 2 : 0;
+    bool     any = false;
+    uint32_t most = all ? UINT32_MAX : 1;
+
+    target = "llvm -mcpu=native";
+    if (argc < 2 || !strcmp(argv[1], "llvm")) {
+        run_all(UINT32_MAX, n, argv + 2);
+        any = true;
+    }
+    for (size_t i = 0; i < COUNT(devices); i++)
+        if (argc < 2 ? !i : !strcmp(argv[1], devices[i].target)) {
+            target = devices[i].target;
+            any = run_on_device(devices[i].kind, most, n, argv + 2) || any;
+        }
+    return any ? check_result() : SKIPPED;
 }

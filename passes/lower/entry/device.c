@@ -254,9 +254,10 @@ static void record(Entry *e, Code *code, const Buffer *state)
     put(e, &some, run, "weights", at(e, state, S_WEIGHTS));
     need(e, &some, "wait", "record_begin", 1, args);
     args[0] = address(e, run);
-    invoke(e, &some, e->dev.result, "steps", function(e, "__launches"), 1, args);
-    pass_on(e, &some, e->dev.result);
-    need(e, &some, "record_end", "record_end", 2, end);
+    const Buffer *launched = variable(e, &some, "launched", DT_I32);
+    invoke(e, &some, launched, "steps", function(e, "__launches"), 1, args);
+    need(e, &some, "record_end", "record_end", 2, end); /* whatever the launches gave */
+    pass_on(e, &some, launched);
     add(e, code,
         stmt_if(e->c, prim_not(e->c, is_null(e, get(e, d, "record_begin"))), code_end(e, &some),
                 NULL));

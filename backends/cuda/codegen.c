@@ -1,0 +1,165 @@
+/* CUDA C from flat TIR, through clike.
+ *
+ * The text is made for -fmad=false: what TIR fuses is fma(), and nothing else is.  f16 and bf16 are
+ * unsigned short in memory and float when they are computed with. */
+#include "backends/clike/clike.h"
+#include "backends/cuda/cuda.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *cu_type(DType t)
+{
+    switch (t.code) {
+    case DT_BOOLEAN: return "unsigned char";
+    case DT_INT:
+        return t.bits == 8    ? "signed char"
+               : t.bits == 16 ? "short"
+               : t.bits == 32 ? "int"
+                              : "long long";
+    case DT_UINT:
+        return t.bits == 8    ? "unsigned char"
+               : t.bits == 16 ? "unsigned short"
+               : t.bits == 32 ? "unsigned"
+                              : "unsigned long long";
+    case DT_FLOAT: return t.bits == 16 ? "unsigned short" : t.bits == 32 ? "float" : "double";
+    case DT_BFLOAT: return "unsigned short";
+    default: return NULL;
+    }
+}
+
+/* Pointers are generic. */
+static const char *cu_space(Scope s, bool written)
+{
+    return s == SCOPE_SHARED || written ? "" : "const";
+}
+
+static const char *cu_axis(BindAxis a)
+{
+    static const char *const text[] = {
+        [AXIS_BLOCK_X] = "(int)blockIdx.x",   [AXIS_BLOCK_Y] = "(int)blockIdx.y",
+        [AXIS_BLOCK_Z] = "(int)blockIdx.z",   [AXIS_THREAD_X] = "(int)threadIdx.x",
+        [AXIS_THREAD_Y] = "(int)threadIdx.y", [AXIS_THREAD_Z] = "(int)threadIdx.z"};
+
+    return text[a];
+}
+
+static const char *cu_math(MathFn fn, DType t)
+{
+    static const char *const text[MATH_COUNT][2] = {
+#define BOTH(name) {name "f", name}
+        [MATH_EXP] = BOTH("exp"),     [MATH_LOG] = BOTH("log"),
+        [MATH_TANH] = BOTH("tanh"),   [MATH_ERF] = BOTH("erf"),
+        [MATH_SQRT] = BOTH("sqrt"),   [MATH_ABS] = BOTH("fabs"),
+        [MATH_FLOOR] = BOTH("floor"), [MATH_CEIL] = BOTH("ceil"),
+        [MATH_TRUNC] = BOTH("trunc"), [MATH_ROUND] = BOTH("rint"),
+        [MATH_POW] = BOTH("pow"),     [MATH_COPYSIGN] = BOTH("copysign"),
+        [MATH_FMOD] = BOTH("fmod"),   [MATH_SIN] = BOTH("sin"),
+        [MATH_COS] = BOTH("cos"),     [MATH_TAN] = BOTH("tan"),
+        [MATH_ASIN] = BOTH("asin"),   [MATH_ACOS] = BOTH("acos"),
+        [MATH_ATAN] = BOTH("atan"),   [MATH_ATAN2] = BOTH("atan2"),
+        [MATH_SINH] = BOTH("sinh"),   [MATH_COSH] = BOTH("cosh"),
+        [MATH_ASINH] = BOTH("asinh"), [MATH_ACOSH] = BOTH("acosh"),
+        [MATH_ATANH] = BOTH("atanh")
+#undef BOTH
+    };
+    static const char *const whole[] = {"abs_i8", "abs_i16", "abs_i32", "abs_i64"};
+
+    if (dtype_is_float(t))
+        return text[fn][t.bits == 64];
+    if (fn != MATH_ABS || t.code != DT_INT)
+        return NULL;
+    return whole[t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3];
+}
+
+static void cu_integer(StrBuf *s, DType t, int64_t v)
+{
+    const char *suffix = t.bits == 64 ? "LL" : "";
+
+    if (t.code == DT_UINT && t.bits >= 32)
+        str_printf(s, "%lluu%s", (unsigned long long)v, suffix);
+    else if (v == INT64_MIN ||
+             (t.bits == 32 && v == INT32_MIN)) /* its digits alone are too large */
+        str_printf(s, "(%lld%s - 1)", (long long)v + 1, suffix);
+    else
+        str_printf(s, "%lld%s", (long long)v, suffix);
+}
+
+static void cu_real(StrBuf *s, DType t, double v)
+{
+    if (dtype_is_half(t))
+        clike_half(s, t, v);
+    else if (v - v == 0)
+        str_printf(s, t.bits == 64 ? "%a" : "%af", v);
+    else if (t.bits == 32)
+        str_printf(s, "__uint_as_float(0x%su)",
+                   isnan(v) ? "7fc00000"
+                   : v < 0  ? "ff800000"
+                            : "7f800000");
+    else
+        str_printf(s, "__longlong_as_double(0x%s000000000000LL)",
+                   isnan(v) ? "7ff8"
+                   : v < 0  ? "fff0"
+                            : "7ff0");
+}
+
+static const char *cu_bits(DType to, DType from)
+{
+    if (dtype_is_float(to))
+        return to.bits == 64         ? "__longlong_as_double"
+               : from.code == DT_INT ? "__int_as_float"
+                                     : "__uint_as_float";
+    if (to.bits == 64)
+        return to.code == DT_INT ? "__double_as_longlong"
+                                 : "(unsigned long long)__double_as_longlong";
+    return to.code == DT_INT ? "__float_as_int" : "__float_as_uint";
+}
+
+static void cu_kernel(StrBuf *s, int64_t threads)
+{
+    str_add(s, "extern \"C\" __global__ void");
+    if (threads)
+        str_printf(s, " __launch_bounds__(%lld)", (long long)threads);
+}
+
+static const ClikeDialect dialect = {.name = "CUDA C",
+                                     .type = cu_type,
+                                     .space = cu_space,
+                                     .axis = cu_axis,
+                                     .math = cu_math,
+                                     .integer = cu_integer,
+                                     .real = cu_real,
+                                     .bits = cu_bits,
+                                     .kernel = cu_kernel,
+                                     .function = "static __device__ inline",
+                                     .shared = "__shared__",
+                                     .noalias = "__restrict__",
+                                     .barrier = "__syncthreads();",
+                                     .fma = "fma",
+                                     .wide = "long long",
+                                     .narrow = "int"};
+
+static bool print(Ctx *c, uint32_t n, const Func *const *funcs, StrBuf *out)
+{
+    StrBuf body = strbuf(c->arena);
+
+    for (uint32_t i = 0; i < n; i++)
+        if (funcs[i]->kind == FUNC_DEVICE &&
+            !clike_kernel(c, &dialect, funcs[i], device_symbol(c, funcs[i]->name), &body))
+            return false;
+    if (!body.n)
+        return true;
+    clike_prelude(c, &dialect, body.at, out);
+    str_printf(out, "%s%s", out->n ? "\n" : "", body.at);
+    return true;
+}
+
+bool cuda_source(Ctx *c, const TirModule *m, StrBuf *out)
+{
+    return print(c, m->nfuncs, m->funcs, out);
+}
+
+bool cuda_kernel(Ctx *c, const Func *f, StrBuf *out)
+{
+    return print(c, 1, &f, out);
+}

@@ -1,0 +1,122 @@
+// What CUDA C has beside C++, for kernels that the mock libraries run on the CPU: a kernel is a
+// function of this process, which mock_cuda.c calls once for each thread of a block; shared memory
+// is static, since one block runs at a time.
+typedef __SIZE_TYPE__ size_t;
+
+struct MockIndex {
+    unsigned x, y, z;
+};
+
+// Filled in before a thread goes on.
+extern "C" {
+MockIndex mock_thread, mock_block;
+void (*mock_barrier)();
+}
+
+#define __global__
+#define __device__
+#define __shared__ alignas(16) static
+#define __launch_bounds__(...)
+#define threadIdx mock_thread
+#define blockIdx mock_block
+#define __syncthreads() mock_barrier()
+
+#define FROM_BITS(name, to, from)         \
+    static inline to name(from v)         \
+    {                                     \
+        return __builtin_bit_cast(to, v); \
+    }
+FROM_BITS(__int_as_float, float, int)
+FROM_BITS(__uint_as_float, float, unsigned)
+FROM_BITS(__longlong_as_double, double, long long)
+FROM_BITS(__float_as_int, int, float)
+FROM_BITS(__float_as_uint, unsigned, float)
+FROM_BITS(__double_as_longlong, long long, double)
+
+static inline int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+static inline int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+static inline long long min(long long a, long long b)
+{
+    return a < b ? a : b;
+}
+static inline long long max(long long a, long long b)
+{
+    return a > b ? a : b;
+}
+
+extern "C" {
+#define UNARY(name)                 \
+    float  name##f(float) noexcept; \
+    double name(double) noexcept
+#define BINARY(name)                       \
+    float  name##f(float, float) noexcept; \
+    double name(double, double) noexcept
+UNARY(exp);
+UNARY(log);
+UNARY(tanh);
+UNARY(erf);
+UNARY(sqrt);
+UNARY(fabs);
+UNARY(floor);
+UNARY(ceil);
+UNARY(trunc);
+UNARY(rint);
+UNARY(sin);
+UNARY(cos);
+UNARY(tan);
+UNARY(asin);
+UNARY(acos);
+UNARY(atan);
+UNARY(sinh);
+UNARY(cosh);
+UNARY(asinh);
+UNARY(acosh);
+UNARY(atanh);
+BINARY(copysign);
+BINARY(pow);
+BINARY(fmod);
+BINARY(atan2);
+}
+static inline float fma(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+static inline double fma(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}
+
+// A kernel called with the addresses of its arguments, as the driver gets them.
+template <size_t... I> struct MockList {
+};
+template <size_t N, size_t... I> struct MockCount : MockCount<N - 1, N - 1, I...> {
+};
+template <size_t... I> struct MockCount<0, I...> {
+    typedef MockList<I...> list;
+};
+template <class... A, size_t... I> static void mock_call(void (*f)(A...), void **a, MockList<I...>)
+{
+    f(*(A *)a[I]...);
+}
+template <class... A> static void mock_call(void (*f)(A...), void **a)
+{
+    mock_call(f, a, typename MockCount<sizeof...(A)>::list());
+}
+template <class... A> static constexpr int mock_count(void (*)(A...))
+{
+    return (int)sizeof...(A);
+}
+#define MOCK_KERNEL(name, threads, barriers)                  \
+    extern "C" void mock_run_##name(void **a)                 \
+    {                                                         \
+        mock_call(name, a);                                   \
+    }                                                         \
+    extern "C" const int mock_threads_##name = threads;       \
+    extern "C" const int mock_args_##name = mock_count(name); \
+    extern "C" const int mock_barriers_##name = barriers;

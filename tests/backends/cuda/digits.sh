@@ -1,0 +1,71 @@
+#!/bin/sh
+# digits.sh <tvmcc> <source> <work> <mock>: the digits network for CUDA on the mock libraries in <mock>: results, one
+# replay a run, several architectures in one product, the cache, and what is said and given back where calls fail.
+tvmcc=$1 model=$2/examples/digits work=$3/cuda mock=$4
+rm -rf "$work" && mkdir -p "$work" && cd "$work" || exit 2
+export LD_LIBRARY_PATH="$mock${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" TVMCC_NVRTC="$mock/libnvrtc.so.13"
+export TVMCC_CACHE_DIR="$work/cache" MOCK_CUDA_LOG="$work/log"
+
+bad() { echo "$*"; cat out 2>/dev/null; exit 1; }
+calls() { grep -c "^$1" log; }
+# check <status> <text> <words of the command ..>
+check() {
+    status=$1 text=$2
+    shift 2
+    rm -f log
+    "$tvmcc" run "$@" --inputs "$model/inputs.npz" --expect "$model/outputs.npz" >out 2>&1
+    was=$?
+    [ $was = "$status" ] || bad "status $was, not $status, of run $*"
+    grep -q "$text" out || bad "no '$text' from run $*"
+}
+
+# Each kernel is compiled once, and nothing is launched beside the recording.
+check 0 agrees "$model/digits.onnx" --target=cuda
+[ "$(calls nvrtcCompileProgram)" -gt 4 ] || bad "nothing was compiled"
+[ "$(calls cuGraphLaunch)" = 1 ] && [ "$(calls cuStreamEndCapture)" = 1 ] || bad "no replay"
+[ "$(calls cuModuleLoadDataEx)" = "$(calls cuModuleUnload)" ] || bad "modules are left"
+check 0 agrees "$model/digits.onnx" --target=cuda
+[ "$(calls nvrtcCompileProgram)" = 0 ] || bad "the cache is not used"
+check 0 agrees "$model/digits.onnx" --target=cuda -O0
+
+# Machine code for two generations and PTX for later ones; equal bytes whatever the cache has.
+two="cuda -arch=sm_80 -arch=sm_90"
+"$tvmcc" compile "$model/digits.onnx" --target="$two" --emit=so -o libdigits.so || exit 1
+mkdir again
+"$tvmcc" compile "$model/digits.onnx" --target="$two" -fno-cache --emit=so -o again/libdigits.so || exit 1
+cmp libdigits.so again/libdigits.so || exit 1
+for gpu in 80 86 90 120; do
+    MOCK_CUDA_ARCH=$gpu check 0 agrees ./libdigits.so
+done
+MOCK_CUDA_ARCH=75 check 1 "no kernel image is available for execution on the device" ./libdigits.so
+
+# What fails ends in a message, and all that was made until then is given back: else the mock ends the process.
+for call in cuMemAlloc_v2 cuModuleLoadDataEx cuModuleGetFunction cuStreamBeginCapture_v2 cuStreamEndCapture \
+    cuGraphInstantiateWithFlags cuLaunchKernel cuMemcpyHtoDAsync_v2 cuMemcpyDtoHAsync_v2 cuGraphLaunch \
+    cuStreamSynchronize; do
+    MOCK_CUDA_FAIL=$call check 1 "CUDA error 2, out of memory" ./libdigits.so
+done
+MOCK_CUDA_FAIL=cuStreamCreate check 1 "no CUDA stream" ./libdigits.so
+MOCK_CUDA_FAIL=cuDevicePrimaryCtxRetain check 1 "no CUDA context" ./libdigits.so
+MOCK_CUDA_FAIL=cuInit check 1 "no CUDA device" ./libdigits.so
+MOCK_CUDA_FAIL=cuMemAllocHost_v2 check 0 agrees ./libdigits.so # without staging memory copies wait
+"$tvmcc" doctor >out
+[ "$(grep -c '^CUDA .*mock GPU [01] of sm_80' out)" = 2 ] || bad "doctor lists no devices"
+
+# Compilers that are not there, that know no such GPU; nvcc.
+compile() { "$tvmcc" -c "$model/digits.onnx" -fno-cache --target="$1" -o d.o >out 2>&1; }
+compile "cuda -arch=sm_61" && bad "sm_61 is compiled"
+grep -q "NVRTC 13.0 makes no code for 'sm_61'" out && grep -q "it knows sm_75, sm_80" out || bad "sm_61"
+TVMCC_NVRTC=/nothing compile cuda
+[ $? = 9 ] && grep -q "'/nothing', which is neither NVRTC nor nvcc \[E0801\]" out || bad "no NVRTC"
+cat >nvcc <<'SH'
+#!/bin/sh
+echo "$*" >>nvcc.log
+while [ "$1" != -o ]; do shift; done
+echo "made by nvcc" >"$2"
+SH
+chmod +x nvcc
+TVMCC_NVRTC="$work/nvcc" compile cuda || bad "nvcc"
+grep -q "^-cubin -arch=sm_80 -fmad=false --std=c++17 -o" nvcc.log || bad "$(cat nvcc.log)"
+grep -q "^-ptx -arch=compute_80 " nvcc.log && grep -q "made by nvcc" d.o || bad "no code of nvcc"
+echo "all as expected"

@@ -1,0 +1,625 @@
+/* libcuda.so.1 of a machine without a GPU: memory is malloc'd, and kernels are functions that are
+ * called once for each thread.
+ *
+ * It is strict where the real one is: without a current context there is no memory, a capture
+ * forbids waiting, blocks and grids have limits, machine code is for one generation.  Threads of a
+ * block that has barriers are fibers, which go on in turn from barrier to barrier; a barrier that
+ * not all of them reach ends the launch.  Memory is filled with ones and ends in a mark, and what
+ * was not given back when the context goes ends the process.
+ *
+ *     MOCK_CUDA_ARCH=90           which GPU it is; 80
+ *     MOCK_CUDA_FAIL=cuMemAlloc   this call gives CUDA_ERROR_OUT_OF_MEMORY
+ *     MOCK_CUDA_LOG=file          each call's name is added to it, and the launches of a replay */
+#include "mock.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum {
+    OK = 0,
+    INVALID_VALUE = 1,
+    OUT_OF_MEMORY = 2,
+    NOT_INITIALIZED = 3,
+    INVALID_DEVICE = 101,
+    INVALID_CONTEXT = 201,
+    NO_BINARY_FOR_GPU = 209,
+    INVALID_PTX = 218,
+    NOT_FOUND = 500,
+    LAUNCH_FAILED = 719,
+    CAPTURE_UNSUPPORTED = 900
+};
+
+enum { DEVICES = 2, MAX_THREADS = 1024, MAX_ARGS = 128, STACK = 64 * 1024, MARK = 64 };
+
+typedef struct {
+    unsigned x, y, z;
+} Index;
+
+typedef struct {
+    void *library;
+    int   loads;
+} Module;
+
+typedef struct Function {
+    Module *module;
+    void (*run)(void **args);
+    Index *thread, *block;
+    void (**barrier)(void);
+    int              threads, barriers, nargs;
+    char             name[256];
+    struct Function *next;
+} Function;
+
+/* A launch, its arguments by value. */
+typedef struct Node {
+    Function    *f;
+    Index        grid, block;
+    uint64_t     value[MAX_ARGS];
+    struct Node *next;
+} Node;
+
+typedef struct {
+    Node  *nodes, **end;
+    size_t n;
+} Graph;
+
+typedef struct {
+    Graph *capture;
+} Stream;
+
+static int               initialized, retained;
+static long              alive; /* things that were made and not given back */
+static _Thread_local int depth;
+static Function         *functions;
+
+/* ---- the environment ----------------------------------------------------------------------------- */
+
+static int enter(const char *call, int needs_context)
+{
+    const char *fail = getenv("MOCK_CUDA_FAIL"), *log = getenv("MOCK_CUDA_LOG");
+    FILE       *f = log ? fopen(log, "a") : NULL;
+
+    if (f) {
+        fprintf(f, "%s\n", call);
+        fclose(f);
+    }
+    if (fail && !strncmp(call, fail, strlen(fail)))
+        return OUT_OF_MEMORY;
+    if (!initialized)
+        return NOT_INITIALIZED;
+    return needs_context && depth == 0 ? INVALID_CONTEXT : OK;
+}
+
+#define CALL(needs_context)                           \
+    do {                                              \
+        int entered = enter(__func__, needs_context); \
+        if (entered)                                  \
+            return entered;                           \
+    } while (0)
+
+static int arch(void)
+{
+    const char *given = getenv("MOCK_CUDA_ARCH");
+
+    return given ? atoi(given) : 80;
+}
+
+/* ---- devices and contexts ------------------------------------------------------------------------ */
+
+int cuInit(unsigned flags)
+{
+    (void)flags;
+    initialized = 1;
+    CALL(0);
+    return OK;
+}
+
+int cuDeviceGetCount(int *n)
+{
+    CALL(0);
+    *n = DEVICES;
+    return OK;
+}
+
+int cuDeviceGet(int *device, int n)
+{
+    CALL(0);
+    *device = n;
+    return n < 0 || n >= DEVICES ? INVALID_DEVICE : OK;
+}
+
+int cuDeviceGetName(char *name, int n, int device)
+{
+    CALL(0);
+    snprintf(name, (size_t)n, "mock GPU %d of sm_%d", device, arch());
+    return OK;
+}
+
+int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    CALL(0);
+    retained++;
+    *context = (void *)(uintptr_t)(device + 1);
+    return OK;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    (void)device;
+    CALL(0);
+    if (--retained == 0 && alive) {
+        fprintf(stderr, "mock CUDA: %ld things were not given back\n", alive);
+        abort();
+    }
+    return OK;
+}
+
+int cuCtxPushCurrent_v2(void *context)
+{
+    CALL(0);
+    if (!context)
+        return INVALID_CONTEXT;
+    depth++;
+    return OK;
+}
+
+int cuCtxPopCurrent_v2(void **context)
+{
+    CALL(1);
+    *context = NULL;
+    depth--;
+    return OK;
+}
+
+int cuGetErrorString(int code, const char **text)
+{
+    static const struct {
+        int         code;
+        const char *text;
+    } texts[] = {{INVALID_VALUE, "invalid argument"},
+                 {OUT_OF_MEMORY, "out of memory"},
+                 {INVALID_CONTEXT, "invalid device context"},
+                 {NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device"},
+                 {INVALID_PTX, "a PTX JIT compilation failed"},
+                 {NOT_FOUND, "named symbol not found"},
+                 {LAUNCH_FAILED, "unspecified launch failure"},
+                 {CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing"}};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].code == code) {
+            *text = texts[i].text;
+            return OK;
+        }
+    return INVALID_VALUE;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------- */
+
+static void bad_memory(const char *what)
+{
+    fprintf(stderr, "mock CUDA: %s\n", what);
+    abort();
+}
+
+int cuMemAlloc_v2(uint64_t *at, size_t bytes)
+{
+    CALL(1);
+    if (!bytes)
+        return INVALID_VALUE;
+    size_t all = (bytes + 2 * MARK + 255) / 256 * 256 + 256;
+    char  *p = aligned_alloc(256, all);
+    memset(p, 0xff, all);
+    memcpy(p, &bytes, sizeof bytes); /* the first 256 are ours */
+    *at = (uint64_t)(uintptr_t)(p + 256);
+    alive++;
+    return OK;
+}
+
+int cuMemFree_v2(uint64_t at)
+{
+    unsigned char *p = (unsigned char *)(uintptr_t)at;
+    size_t         bytes;
+
+    CALL(1);
+    memcpy(&bytes, p - 256, sizeof bytes);
+    for (size_t i = 0; i < MARK; i++)
+        if (p[bytes + i] != 0xff || p[-(long)i - 1] != 0xff)
+            bad_memory("memory beside an allocation was written");
+    free(p - 256);
+    alive--;
+    return OK;
+}
+
+int cuMemAllocHost_v2(void **at, size_t bytes)
+{
+    CALL(1);
+    *at = malloc(bytes);
+    alive++;
+    return OK;
+}
+
+int cuMemFreeHost(void *at)
+{
+    CALL(1);
+    free(at);
+    alive--;
+    return OK;
+}
+
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, Stream *s)
+{
+    CALL(1);
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED; /* the real one records it; nobody asks for that */
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return OK;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, Stream *s)
+{
+    CALL(1);
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED;
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return OK;
+}
+
+int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stream *s)
+{
+    CALL(1);
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED;
+    memmove((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
+    return OK;
+}
+
+/* ---- modules ------------------------------------------------------------------------------------- */
+
+static size_t elf_bytes(const void *image)
+{
+    const Elf64_Ehdr *e = image;
+
+    return e->e_shoff + (size_t)e->e_shnum * e->e_shentsize;
+}
+
+/* The loader tells files apart by their names. */
+static void *open_image(const void *image, size_t bytes)
+{
+    char  path[] = "/tmp/mock-cubin-XXXXXX";
+    int   fd = mkstemp(path);
+    void *library = NULL;
+
+    if (fd >= 0 && write(fd, image, bytes) == (ssize_t)bytes) {
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!library)
+            fprintf(stderr, "mock CUDA: %s\n", dlerror());
+    }
+    unlink(path);
+    close(fd);
+    return library;
+}
+
+/* Text is compiled now, as PTX is. */
+static int load_text(const char *text, void **library)
+{
+    size_t bytes = 0;
+    char  *log = NULL;
+    void  *image = mock_translate(text, &bytes, &log);
+
+    *library = image ? open_image(image, bytes) : NULL;
+    free(log);
+    free(image);
+    return *library ? OK : INVALID_PTX;
+}
+
+int cuModuleLoadDataEx(Module **out, const void *image, unsigned n, int *options, void **values)
+{
+    void *library = NULL;
+    int   rc = OK;
+
+    CALL(1);
+    if (n == 2 && options[0] == 5 && options[1] == 6 && (size_t)(uintptr_t)values[1] > 0)
+        *(char *)values[0] = 0;
+    else
+        return INVALID_VALUE;
+    bool machine = memcmp(image, ELFMAG, SELFMAG) == 0;
+    if (machine)
+        library = open_image(image, elf_bytes(image));
+    else
+        rc = load_text(image, &library);
+    const int *of = library ? dlsym(library, "mock_arch") : NULL;
+    /* machine code is for GPUs of its generation from there on, PTX for all later ones */
+    if (!rc && (!of || *of > arch() || (machine && *of / 10 != arch() / 10)))
+        rc = NO_BINARY_FOR_GPU;
+    if (rc) {
+        snprintf(values[0], (size_t)(uintptr_t)values[1], "mock: this is sm_%d", arch());
+        if (library)
+            dlclose(library);
+        return rc;
+    }
+    *out = calloc(1, sizeof **out);
+    (*out)->library = library;
+    alive++;
+    return OK;
+}
+
+int cuModuleUnload(Module *m)
+{
+    CALL(1);
+    for (Function **f = &functions; *f;)
+        if ((*f)->module == m) {
+            Function *gone = *f;
+            *f = gone->next;
+            free(gone);
+        } else {
+            f = &(*f)->next;
+        }
+    dlclose(m->library);
+    free(m);
+    alive--;
+    return OK;
+}
+
+static void *symbol(const Function *f, const char *prefix)
+{
+    char name[300];
+
+    snprintf(name, sizeof name, "%s%s", prefix, f->name);
+    return dlsym(f->module->library, name);
+}
+
+int cuModuleGetFunction(Function **out, Module *m, const char *name)
+{
+    Function f = {.module = m, .next = functions};
+    void    *run;
+
+    CALL(1);
+    snprintf(f.name, sizeof f.name, "%s", name);
+    if (!(run = symbol(&f, "mock_run_")))
+        return NOT_FOUND;
+    memcpy(&f.run, &run, sizeof run);
+    f.threads = *(const int *)symbol(&f, "mock_threads_");
+    f.barriers = *(const int *)symbol(&f, "mock_barriers_");
+    f.nargs = *(const int *)symbol(&f, "mock_args_");
+    f.thread = dlsym(m->library, "mock_thread");
+    f.block = dlsym(m->library, "mock_block");
+    f.barrier = dlsym(m->library, "mock_barrier");
+    *out = functions = malloc(sizeof f);
+    **out = f;
+    return OK;
+}
+
+/* ---- a block as fibers --------------------------------------------------------------------------- */
+
+typedef struct {
+    ucontext_t context;
+    char      *stack;
+    Index      thread;
+    bool       done;
+} Fiber;
+
+static struct {
+    ucontext_t back;
+    Fiber     *fiber, *now;
+    Function  *f;
+    void     **args;
+} block;
+
+static void at_barrier(void)
+{
+    swapcontext(&block.now->context, &block.back);
+}
+
+static void start(void)
+{
+    block.f->run(block.args);
+    block.now->done = true;
+    swapcontext(&block.now->context, &block.back);
+}
+
+/* From barrier to barrier; false if some threads ended where others wait. */
+static bool run_fibers(Function *f, void **args, unsigned n)
+{
+    unsigned done = 0;
+
+    block.f = f;
+    block.args = args;
+    *f->barrier = at_barrier;
+    for (unsigned i = 0; i < n; i++) {
+        Fiber *b = &block.fiber[i];
+
+        if (!b->stack)
+            b->stack = malloc(STACK);
+        b->done = false;
+        getcontext(&b->context);
+        b->context.uc_stack.ss_sp = b->stack;
+        b->context.uc_stack.ss_size = STACK;
+        b->context.uc_link = NULL;
+        makecontext(&b->context, start, 0);
+    }
+    while (done < n) {
+        unsigned before = done;
+
+        for (unsigned i = 0; i < n; i++) {
+            block.now = &block.fiber[i];
+            if (block.now->done)
+                continue;
+            *f->thread = block.now->thread;
+            swapcontext(&block.back, &block.now->context);
+            done += block.now->done;
+        }
+        if (done != before && done < n)
+            return false;
+    }
+    return true;
+}
+
+static int run_node(const Node *n)
+{
+    static Fiber fibers[MAX_THREADS];
+    void        *args[MAX_ARGS];
+    Function    *f = n->f;
+    unsigned     threads = n->block.x * n->block.y * n->block.z, k = 0;
+
+    block.fiber = fibers;
+    for (unsigned i = 0; i < MAX_ARGS; i++)
+        args[i] = (void *)(uintptr_t)&n->value[i];
+    for (unsigned z = 0; z < n->block.z; z++)
+        for (unsigned y = 0; y < n->block.y; y++)
+            for (unsigned x = 0; x < n->block.x; x++)
+                fibers[k++].thread = (Index){x, y, z};
+    for (unsigned z = 0; z < n->grid.z; z++)
+        for (unsigned y = 0; y < n->grid.y; y++)
+            for (unsigned x = 0; x < n->grid.x; x++) {
+                *f->block = (Index){x, y, z};
+                if (f->barriers && !run_fibers(f, args, threads))
+                    return LAUNCH_FAILED;
+                for (k = 0; !f->barriers && k < threads; k++) {
+                    *f->thread = fibers[k].thread;
+                    f->run(args);
+                }
+            }
+    return OK;
+}
+
+/* ---- launches, streams, graphs ------------------------------------------------------------------- */
+
+static bool fits(const Function *f, Index grid, Index size)
+{
+    uint64_t threads = (uint64_t)size.x * size.y * size.z;
+
+    return grid.x && grid.y && grid.z && threads && threads <= (uint64_t)f->threads &&
+           threads <= MAX_THREADS && size.z <= 64 && grid.x <= INT32_MAX && grid.y <= 65535 &&
+           grid.z <= 65535;
+}
+
+int cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, Stream *s, void **args, void **extra)
+{
+    Node n = {.f = f, .grid = {gx, gy, gz}, .block = {bx, by, bz}};
+
+    CALL(1);
+    (void)shared;
+    if (extra || f->nargs > MAX_ARGS || !fits(f, n.grid, n.block))
+        return INVALID_VALUE;
+    for (int i = 0; i < f->nargs; i++)
+        memcpy(&n.value[i], args[i], 8);
+    if (!s->capture)
+        return run_node(&n);
+    Node *kept = malloc(sizeof n);
+    *kept = n;
+    *s->capture->end = kept;
+    s->capture->end = &kept->next;
+    s->capture->n++;
+    return OK;
+}
+
+int cuStreamCreate(Stream **s, unsigned flags)
+{
+    (void)flags;
+    CALL(1);
+    *s = calloc(1, sizeof **s);
+    alive++;
+    return OK;
+}
+
+int cuStreamDestroy_v2(Stream *s)
+{
+    CALL(1);
+    free(s);
+    alive--;
+    return OK;
+}
+
+int cuStreamSynchronize(Stream *s)
+{
+    CALL(1);
+    return s->capture ? CAPTURE_UNSUPPORTED : OK;
+}
+
+int cuStreamBeginCapture_v2(Stream *s, int mode)
+{
+    (void)mode;
+    CALL(1);
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED;
+    s->capture = calloc(1, sizeof *s->capture);
+    s->capture->end = &s->capture->nodes;
+    alive++;
+    return OK;
+}
+
+static void free_graph(Graph *g)
+{
+    for (Node *n = g->nodes; n;) {
+        Node *next = n->next;
+        free(n);
+        n = next;
+    }
+    free(g);
+    alive--;
+}
+
+/* A capture ends, whatever comes of it. */
+int cuStreamEndCapture(Stream *s, Graph **g)
+{
+    int rc = enter(__func__, 1);
+
+    if (!rc && !s->capture)
+        rc = CAPTURE_UNSUPPORTED;
+    *g = rc ? NULL : s->capture;
+    if (rc && s->capture)
+        free_graph(s->capture);
+    s->capture = NULL;
+    return rc;
+}
+
+int cuGraphInstantiateWithFlags(Graph **out, const Graph *g, unsigned long long flags)
+{
+    (void)flags;
+    CALL(1);
+    *out = calloc(1, sizeof **out);
+    (*out)->end = &(*out)->nodes;
+    for (const Node *n = g->nodes; n; n = n->next) {
+        Node *kept = malloc(sizeof *n);
+        *kept = *n;
+        kept->next = NULL;
+        *(*out)->end = kept;
+        (*out)->end = &kept->next;
+    }
+    alive++;
+    return OK;
+}
+
+int cuGraphDestroy(Graph *g)
+{
+    CALL(1);
+    free_graph(g);
+    return OK;
+}
+
+int cuGraphExecDestroy(Graph *g)
+{
+    CALL(1);
+    free_graph(g);
+    return OK;
+}
+
+int cuGraphLaunch(Graph *g, Stream *s)
+{
+    int rc = OK;
+
+    CALL(1);
+    if (s->capture)
+        return CAPTURE_UNSUPPORTED;
+    for (const Node *n = g->nodes; n && !rc; n = n->next)
+        rc = run_node(n);
+    return rc;
+}

@@ -1,0 +1,88 @@
+/* C++ text to a shared library by clang, as both mocks need it. */
+#include "mock.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+void *mock_read(const char *path, size_t *bytes)
+{
+    FILE       *f = fopen(path, "rb");
+    struct stat st;
+    char       *out = NULL;
+
+    if (f && fstat(fileno(f), &st) == 0 && (out = malloc((size_t)st.st_size + 1))) {
+        *bytes = fread(out, 1, (size_t)st.st_size, f);
+        out[*bytes] = 0;
+    }
+    if (f)
+        fclose(f);
+    return out;
+}
+
+static int run(const char *const *words, const char *log)
+{
+    posix_spawn_file_actions_t files;
+    pid_t                      pid;
+    int                        status = 1;
+
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 2, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (posix_spawn(&pid, words[0], &files, NULL, (char *const *)(size_t)words, environ) == 0)
+        waitpid(pid, &status, 0);
+    posix_spawn_file_actions_destroy(&files);
+    return status;
+}
+
+void *mock_translate(const char *text, size_t *bytes, char **log)
+{
+    char   folder[] = "/tmp/mock-cuda-XXXXXX", in[64], out[64], said[64];
+    void  *code = NULL;
+    size_t n;
+    FILE  *f;
+
+    *log = NULL;
+    if (!mkdtemp(folder))
+        return NULL;
+    snprintf(in, sizeof in, "%s/k.cpp", folder);
+    snprintf(out, sizeof out, "%s/k.so", folder);
+    snprintf(said, sizeof said, "%s/log", folder);
+    if ((f = fopen(in, "w"))) {
+        fputs(text, f);
+        fclose(f);
+    }
+    const char *words[] = {MOCK_CLANG,
+                           "-std=c++17",
+                           "-w",
+                           "-O1",
+                           "-ffp-contract=off",
+                           "-fno-exceptions",
+                           "-fno-rtti",
+                           "-fPIC",
+                           "-shared",
+                           "-nostdlib",
+                           "-fuse-ld=lld",
+                           "-include",
+                           MOCK_HEADER,
+                           in,
+                           "-o",
+                           out,
+                           "-lm",
+                           NULL};
+    if (run(words, said) == 0)
+        code = mock_read(out, bytes);
+    else
+        *log = mock_read(said, &n);
+    unlink(in);
+    unlink(out);
+    unlink(said);
+    rmdir(folder);
+    return code;
+}
