@@ -101,7 +101,7 @@ bool predict_open(Predictor *p, Session *s, uint32_t nsteps)
 
 double predict(const Predictor *p, uint32_t step)
 {
-    return step < p->n ? time_cycles(p->times[step]) / p->machine.ghz * 1e-9 : NAN;
+    return step < p->n ? time_cycles(&p->machine, p->times[step]) / p->machine.ghz * 1e-9 : NAN;
 }
 
 Time predict_parts(const Predictor *p, uint32_t step, double calls)

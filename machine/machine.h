@@ -240,7 +240,7 @@ Time time_beside(Time a, Time b);
 /* Waiting for data, all of it. */
 double time_traffic(Time t);
 /* All of it, with what overlaps. */
-double time_cycles(Time t);
+double time_cycles(const Machine *m, Time t);
 /* What the work of `parts` equal parts takes of each thread, as thread_balance says, were it that
  * of one. */
 double divided(double cycles, int64_t parts);

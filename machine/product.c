@@ -5,20 +5,20 @@
 #include <math.h>
 
 /* The weights are asked for ahead (`prefetch`). */
-static double beside(double compute, Time weights)
+static double beside(const Machine *m, double compute, Time weights)
 {
-    return time_cycles(time_beside(time_compute(compute), time_ahead(weights)));
+    return time_cycles(m, time_beside(time_compute(compute), time_ahead(weights)));
 }
 
 /* Two vectors of products a cycle, and what a 3x3 convolution's tiles reach of that. */
 double conv_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
-    return beside(DIRECT_3X3 * macs / (double)lanes / 2, fetched_time(m, weights * 4));
+    return beside(m, DIRECT_3X3 * macs / (double)lanes / 2, fetched_time(m, weights * 4));
 }
 
 double conv_words_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
-    return beside(DIRECT_3X3 * macs / (double)lanes / 4, fetched_time(m, weights));
+    return beside(m, DIRECT_3X3 * macs / (double)lanes / 4, fetched_time(m, weights));
 }
 
 double conv_dot4_cycles(const Machine *m, double macs, double weights, int64_t lanes, uint32_t ops)
@@ -27,19 +27,19 @@ double conv_dot4_cycles(const Machine *m, double macs, double weights, int64_t l
     int64_t most = tile_pixels_most(m, lanes, VECTORS), pixels = most < 1 ? 1 : most;
     double  step = dot_step_cycles(m, ops, pixels, pixels, VECTORS) / (double)(pixels * VECTORS);
 
-    return beside(macs / 4 / (double)lanes * step, fetched_time(m, weights));
+    return beside(m, macs / 4 / (double)lanes * step, fetched_time(m, weights));
 }
 
 double conv_bytes_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
     enum { INSTRUCTIONS = 3 }; /* a product is two on many x86, then a sum */
 
-    return beside(macs / (double)lanes * INSTRUCTIONS / 2, fetched_time(m, weights));
+    return beside(m, macs / (double)lanes * INSTRUCTIONS / 2, fetched_time(m, weights));
 }
 
 double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
-    return beside(macs / (double)lanes / 2 * DENSE, level_time(m, LEVEL_MEMORY, weights * 4));
+    return beside(m, macs / (double)lanes / 2 * DENSE, level_time(m, LEVEL_MEMORY, weights * 4));
 }
 
 double panel_copy_cycles(const Machine *m, double cells)
@@ -94,15 +94,15 @@ double pieces_cycles(const Machine *m, double rows, double n, double k, double a
     Time  first = moved_time(m, m->apart * panels * lines, 0, all * 4);
     Time  again = level_time(m, near, m->apart * (tiles - 1) * panels * lines);
 
-    return time_cycles(first) + time_cycles(again);
+    return time_cycles(m, first) + time_cycles(m, again);
 }
 
 double pieces_copy_cycles(const Machine *m, double n, double k, double all)
 {
     double bytes = n * k * 4;
 
-    return time_cycles(moved_time(m, bytes, 0, all * 4)) +
-           time_cycles(moved_time(m, 0, bytes, 2 * bytes));
+    return time_cycles(m, moved_time(m, bytes, 0, all * 4)) +
+           time_cycles(m, moved_time(m, 0, bytes, 2 * bytes));
 }
 
 double strassen_cycles(const Machine *m, double rows, double n, double k, int64_t lanes)
@@ -110,6 +110,6 @@ double strassen_cycles(const Machine *m, double rows, double n, double k, int64_
     double near = m->l2_rate / 2;
     double sums = rows * k * 4 * (1 + 7.0 / 4) / near + rows * n * 4 * (3 + 7.0 / 4) / near;
 
-    return beside(rows * n * k / (double)lanes / 2 * DENSE * 7 / 8 + sums,
+    return beside(m, rows * n * k / (double)lanes / 2 * DENSE * 7 / 8 + sums,
                   level_time(m, LEVEL_MEMORY, n * k * 7));
 }

@@ -86,6 +86,11 @@ double time_traffic(Time t)
     return sum;
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* The longer of two that go on at the same time, though not wholly. */
 static double overlap(double a, double b)
 {
@@ -95,17 +100,19 @@ static double overlap(double a, double b)
 /* Lines that come back from L2 meet loads in L1's ports, so a third of that shows (`overlap`), and
  * of data that the code asks for early enough no more, from wherever they come.  The prefetchers of
  * L2 run ahead of what is read in order, but stop at the ends of pages, where memory takes long: of
- * L3's time a fifth shows beside other work, of the memory's most.  Kernels of three networks, each
- * part left alone (Cascade Lake; docs/benchmarks.md). */
+ * L3's time a fifth shows beside other work, of the memory's `memory_shows`; each takes at least as
+ * long as alone.  Kernels of three networks, each part left alone (Cascade Lake, Zen 5;
+ * docs/benchmarks.md). */
 #define L3_SHOWS 0.2
-#define MEMORY_SHOWS 0.7
 
-double time_cycles(Time t)
+double time_cycles(const Machine *m, Time t)
 {
     double near = overlap(t.compute, t.traffic[LEVEL_L2] + t.ahead), l3 = t.traffic[LEVEL_L3],
-           beside = near + L3_SHOWS * l3, alone = l3 + 0.3 * near;
+           memory = t.traffic[LEVEL_MEMORY], far[] = {L3_SHOWS * l3, m->memory_shows * memory};
+    double beside = near + far[0] + far[1], least = 0.3 * near;
 
-    return (beside > alone ? beside : alone) + MEMORY_SHOWS * t.traffic[LEVEL_MEMORY] + t.sync;
+    beside = larger(beside, least + l3 + far[1]);
+    return larger(beside, least + far[0] + memory) + t.sync;
 }
 
 double divided(double cycles, int64_t parts)

@@ -108,8 +108,8 @@ static bool costs_little(const Kernels *k, const User *few, const User *all, con
     Time    t = level_time(&m, LEVEL_MEMORY, (double)data->data.n);
 
     t.compute = (double)all->kernel->macs / ((double)m.fma_bytes / dtype_bytes(data->type->dtype));
-    return time_cycles(level_time(&m, LEVEL_MEMORY, lines)) <=
-           limit_shared_share(&m) * time_cycles(t);
+    return time_cycles(&m, level_time(&m, LEVEL_MEMORY, lines)) <=
+           limit_shared_share(&m) * time_cycles(&m, t);
 }
 
 /* ---- the choice -------------------------------------------------------------------------------- */

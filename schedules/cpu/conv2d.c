@@ -164,8 +164,9 @@ static double block_cycles(const Machine *m, const ConvPlan *p, int64_t gb)
     pixels = time_times((double)(z->n * blocks * (panels - 1)), pixels);
     outputs = time_times((double)(z->n * (blocks - 1)), outputs);
     if (!z->i)
-        return time_cycles(time_beside(compute, outputs)) + time_traffic(pixels) + meet;
-    return time_cycles(time_beside(compute, time_beside(time_take_far(&pixels), outputs))) + meet;
+        return time_cycles(m, time_beside(compute, outputs)) + time_traffic(pixels) + meet;
+    return time_cycles(m, time_beside(compute, time_beside(time_take_far(&pixels), outputs))) +
+           meet;
 }
 
 /* Groups of a pixel block, whose input is at most half of L2. */

@@ -69,7 +69,7 @@ static double tile_cycles(const Machine *m, const PlainWork *w, RegTile t, bool 
     double   compute = (double)w->rows * plain_row_cycles(m, &row, t);
     Time     all = time_beside(time_compute(compute), moved_time(m, weights, 0, weights));
 
-    return time_cycles(all) + tile_end_cycles(m, compute, sums * w->move);
+    return time_cycles(m, all) + tile_end_cycles(m, compute, sums * w->move);
 }
 
 double plain_line_cycles(const Machine *m, const PlainWork *w, RegTile t, bool written)

@@ -150,7 +150,7 @@ static double grouped_cost(const Machine *at, const WinoSizes *z, Cut cut)
                 cells * (c + vectors) * cell;
     w *= (double)groups;
     Time all = moved_time(at, w, 0, w);
-    return divided((double)(blocks * groups) * time_cycles(t), groups) + time_traffic(all);
+    return divided((double)(blocks * groups) * time_cycles(at, t), groups) + time_traffic(all);
 }
 
 /* Cycles of one core for all blocks: v is made, then by groups m, which becomes the result.  Each
@@ -193,8 +193,8 @@ static double cut_cost(const Machine *at, const WinoSizes *z, Cut cut)
 
     beside = time_beside(beside, moved_time(at, (passes - 1) * w, 0, panel + rows));
     first.compute = products / passes;
-    beside.compute = time_cycles(first) + (products - first.compute);
-    return divided((double)blocks * (time_cycles(beside) + transforms + time_traffic(waits)),
+    beside.compute = time_cycles(at, first) + (products - first.compute);
+    return divided((double)blocks * (time_cycles(at, beside) + transforms + time_traffic(waits)),
                    blocks > 1 ? blocks : groups);
 }
 

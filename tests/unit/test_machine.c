@@ -199,10 +199,10 @@ static void test_time(void)
 
     CHECK(near.traffic[LEVEL_L2] == 100 && !near.traffic[LEVEL_L3] && !near.compute);
     CHECK(weights.ahead == 100 && time_traffic(weights) == 100);
-    CHECK(time_cycles(time_beside(weights, time_compute(1000))) == 1030);
-    CHECK(time_cycles(time_beside(near, time_compute(200))) == 230);
-    CHECK(time_cycles(time_beside(near, time_compute(10))) == 103);
-    CHECK(time_cycles(time_times(3, near)) == 300);
+    CHECK(time_cycles(&m, time_beside(weights, time_compute(1000))) == 1030);
+    CHECK(time_cycles(&m, time_beside(near, time_compute(200))) == 230);
+    CHECK(time_cycles(&m, time_beside(near, time_compute(10))) == 103);
+    CHECK(time_cycles(&m, time_times(3, near)) == 300);
     CHECK(divided(100, 2) > 100 / 1.01 && divided(100, 1) > 150);
     end();
 }
@@ -389,17 +389,25 @@ static void test_program(void)
 
 static void test_time_cycles(void)
 {
-    Time t = {.compute = 100, .traffic = {10, 10, 10}};
+    begin();
+    Machine m = machine("-mtriple=x86_64-linux-gnu -mcpu=cascadelake");
+    Machine ahead = machine("-mtriple=x86_64-linux-gnu -mcpu=znver5");
+    Time    t = {.compute = 100, .traffic = {10, 10, 10}};
 
     /* L2 and L3 go on beside the work, memory mostly does not. */
-    CHECK(time_cycles(t) > 100 && time_cycles(t) < 120);
-    CHECK(time_cycles((Time){.compute = 100}) == 100);
-    CHECK(time_cycles((Time){.compute = 10, .traffic = {0, 100, 0}}) >= 100);
-    CHECK(time_cycles((Time){.compute = 10, .sync = 5}) == 15);
+    CHECK(time_cycles(&m, t) > 100 && time_cycles(&m, t) < 120);
+    CHECK(time_cycles(&m, (Time){.compute = 100}) == 100);
+    CHECK(time_cycles(&m, (Time){.compute = 10, .traffic = {0, 100, 0}}) >= 100);
+    CHECK(time_cycles(&m, (Time){.compute = 10, .sync = 5}) == 15);
     /* What is asked for ahead hides behind the work, wherever it comes from. */
     t = (Time){.compute = 100, .traffic = {0, 0, 100}};
-    CHECK(time_cycles(time_ahead(t)) == 130 && time_cycles(t) == 170);
+    CHECK(time_cycles(&m, time_ahead(t)) == 130 && time_cycles(&m, t) == 170);
     CHECK(time_traffic(time_ahead(t)) == time_traffic(t));
+    /* Memory hides as well where a core is far ahead of it, but takes its time. */
+    CHECK(time_cycles(&ahead, t) > 100 && time_cycles(&ahead, t) < 140);
+    t.compute = 1;
+    CHECK(time_cycles(&ahead, t) >= 100 && time_cycles(&m, t) >= 100);
+    end();
 }
 
 int main(void)
