@@ -93,7 +93,7 @@ bool rel_dims(Ctx *c, Loc loc, const char *name, Dims v, uint32_t n, int64_t lea
     if (v.n != n)
         return error_at(c, E_TYPE, loc, "'%s' must have %u dimensions, not %u", name, n, v.n);
     for (uint32_t i = 0; i < n; i++)
-        if (v.at[i]->lo < least || idx_usual(v.at[i]) > INT32_MAX)
+        if (v.at[i]->lo < least || (!idx_is_open(v.at[i]) && v.at[i]->hi > INT32_MAX))
             return error_at(c, E_TYPE, loc, "'%s' must be at least %lld, not %s", name,
                             (long long)least, dim_text(c, v.at[i]));
     return true;

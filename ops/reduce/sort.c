@@ -9,6 +9,9 @@
  *     pos[0][r] = r
  *     for each width w = 1, 2, 4, ..: for each pair of runs: merge from one buffer into the other
  *
+ * Of a row without a limit there are widths for the longest that a run can have, two by two, of
+ * which those are left out that such a row does not need.
+ *
  * Where only the first k are asked for, no run is longer.  Few of many are kept in order instead:
  * a cell that does not come before the last of them costs one comparison.
  *
@@ -34,7 +37,7 @@ static bool rel_row(Ctx *c, Loc loc, const Type *const *in, uint32_t nin, int64_
     if (!dtype_is_int(index))
         return error_at(c, E_TYPE, loc, "indices of type %s", dtype_text(c, index));
     *n = in[0]->dims[at];
-    if ((*n)->hi > 1 << 24)
+    if (idx_usual(*n) > 1 << 24)
         return error_at(c, E_TYPE, loc, "sorting rows of %s", dim_text(c, *n));
     return true;
 }
@@ -99,9 +102,9 @@ typedef struct {
     Ctx          *c;
     const Tensor *x;
     uint32_t      ndim, axis;
-    const Idx    *cells; /* of the row */
-    int64_t       n, k;  /* the most of them; wanted */
-    bool          ascend;
+    const Idx    *cells;            /* of the row */
+    int64_t       n, k;             /* the most of them; wanted */
+    bool          ascend, open;     /* there is no most */
     const Atom   *var[TE_MAX_AXES]; /* of the row; [axis] unused */
     const Idx    *at[TE_MAX_AXES];
     const Buffer *pos[2]; /* i32[n]: positions, sorted in runs */
@@ -193,6 +196,16 @@ static const Stmt *merge(const Sort *s, int from, int64_t width, const Idx *pair
     return stmt_seq(c, 3, kids);
 }
 
+/* All pairs of runs of a width. */
+static const Stmt *merged(const Sort *s, int from, int64_t width)
+{
+    Ctx        *c = s->c;
+    const Idx  *pairs = idx_divc(c->arith, idx_addc(c->arith, s->cells, 2 * width - 1), 2 * width);
+    const Atom *pair = te_loop_var(c, "pair", pairs);
+
+    return loop_stmt(c, pair, pairs, merge(s, from, width, idx_atom(c->arith, pair)));
+}
+
 /* Positions in order, in pos[*last]. */
 static const Stmt *sorted(const Sort *s, int *last)
 {
@@ -205,13 +218,13 @@ static const Stmt *sorted(const Sort *s, int *last)
 
     vec_push(c->scratch, &stmts,
              loop_stmt(c, r, n, stmt_store(c, s->pos[0], &at, prim_index(c, DT_I32, at))));
-    for (int64_t width = 1; width < s->n; width *= 2) {
-        const Idx  *pairs = idx_divc(c->arith, idx_addc(c->arith, n, 2 * width - 1), 2 * width);
-        const Atom *pair = te_loop_var(c, "pair", pairs);
-        const Stmt *m = merge(s, from, width, idx_atom(c->arith, pair));
+    for (int64_t width = 1; width < s->n; width *= s->open ? 4 : 2) {
+        const Stmt *two[2] = {merged(s, from, width), merged(s, !from, 2 * width)};
+        const Prim *more = prim_lt(c, prim_int(c, DT_I64, width), prim_index(c, DT_I64, n));
 
-        vec_push(c->scratch, &stmts, loop_stmt(c, pair, pairs, m));
-        from = !from;
+        vec_push(c->scratch, &stmts,
+                 s->open ? stmt_if(c, more, stmt_seq(c, 2, two), NULL) : two[0]);
+        from = s->open ? from : !from;
     }
     *last = from;
     return stmt_seq(c, stmts.n, stmts.at);
@@ -426,13 +439,16 @@ static void sort_rows(Ctx *c, const OpCall *call, const Tensor *x, int64_t axis,
     s.cells = t->dims[s.axis];
     s.n = s.cells->hi;
     s.k = k > 0 ? k : 1;
-    bool heap = k > LIST && s.n / k >= HALF && has_key(t->dtype);
-    bool few = !heap && k > 0 && k <= FEW && s.n / k >= MANY;
+    s.open = idx_is_open(s.cells);
+    bool heap = !s.open && k > LIST && s.n / k >= HALF && has_key(t->dtype);
+    bool few = !heap && k > 0 && k <= FEW && idx_usual(s.cells) / k >= MANY;
     for (uint32_t i = 0; i < t->n; i++) {
         s.var[i] = te_loop_var(c, "i", t->dims[i]);
         s.at[i] = idx_atom(c->arith, s.var[i]);
     }
-    const Idx *cells = few || heap ? idx_const(c->arith, k + 2) : idx_const(c->arith, s.n);
+    const Idx *cells = few || heap ? idx_const(c->arith, k + 2)
+                       : s.open    ? s.cells
+                                   : idx_const(c->arith, s.n);
     s.pos[0] = buffer_new(c, intern(c->strings, "pos0"), DT_I32, SCOPE_PRIVATE, 1, &cells);
     s.pos[1] = buffer_new(c, intern(c->strings, "pos1"), DT_I32, SCOPE_PRIVATE, 1, &cells);
     s.cursor = buffer_new(c, intern(c->strings, "cursor"), DT_I32, SCOPE_PRIVATE, 1, &three);
