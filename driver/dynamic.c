@@ -267,8 +267,9 @@ static bool bounds_error(Session *s, const Plan *p)
     StrBuf text = strbuf(s->driver->arena);
 
     for (uint32_t i = 0; i < p->nbound; i++)
-        str_printf(&text, "%s%s in %lld..%lld", i ? ", " : "", p->bound[i].dim->name,
-                   (long long)p->bound[i].dim->lo, (long long)p->bound[i].dim->hi);
+        str_printf(&text, "%s%s in %lld..%s", i ? ", " : "", p->bound[i].dim->name,
+                   (long long)p->bound[i].dim->lo,
+                   dim_text(s->c, atom_most(s->c->arith, p->bound[i].dim)));
     diag_error(s->driver->diags, E_RUN, NO_LOC,
                "values of the run ask for a size beyond its bounds, or for sizes that do not go "
                "together%s%s",

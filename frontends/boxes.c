@@ -19,7 +19,7 @@ const Expr *build_best_boxes(const Build *b, const Expr *boxes, const Expr *scor
     in[3] = expr_scalar(b->c, DT_I64, (double)room);
     in[4] = overlap;
     in[5] = least;
-    a->room = room;
+    a->room = dims_dup(b->c, (const Idx *[]){idx_const(b->c->arith, room)}, 1);
     return build_reshape(b, build_call(b, "vision.non_max_suppression", 6, in, a), 1, &room);
 }
 

@@ -35,7 +35,7 @@ static const char *shape_text(Ctx *c, const Plan *p, const Type *t)
             if (idx_uses(t->dims[k], a)) {
                 str_printf(&s, ", %s in %lld..", a->name, (long long)a->lo);
                 if (!atom_is_open(a))
-                    str_printf(&s, "%lld", (long long)a->hi);
+                    str_add(&s, dim_text(c, atom_most(c->arith, a)));
                 break;
             }
     }

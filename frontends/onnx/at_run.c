@@ -51,10 +51,10 @@ static const Expr *cut(Node *n, const Expr *x, uint32_t d, const Range *r)
     by = cell_clamp(b, build1(b, "abs", r->step, NULL), one, build2(b, "maximum", all, one, NULL));
     way = build2(b, "add", way, build2(b, "subtract", by, one, NULL), NULL);
     RunDim k = {build2(b, "floor_divide", build2(b, "maximum", way, zero, NULL), by, NULL), 0,
-                extent->hi, d, 1};
+                extent, d, 1};
     from = known_cell(b, r->start);
     if (from && from->lo >= 0 && from->hi <= extent->lo)
-        k.hi = extent->hi - from->lo;
+        k.most = idx_addc(A, extent, -from->lo);
     else
         from = NULL;
     if (!onnx_bind(n, 0, 1, &k, &count))
@@ -126,7 +126,7 @@ bool parts_at_run(Node *n, uint32_t axis, uint32_t parts, const Expr **out)
     if (!sizes)
         return false;
     for (uint32_t i = 0; i < parts; i++) {
-        RunDim d = {cell_of(b, sizes, i), 0, extent->hi, axis, 1};
+        RunDim d = {cell_of(b, sizes, i), 0, extent, axis, 1};
 
         if (!onnx_bind(n, i < n->nout ? i : 0, 1, &d, &k))
             return false;
@@ -140,7 +140,7 @@ bool parts_at_run(Node *n, uint32_t axis, uint32_t parts, const Expr **out)
     }
     /* They are all of it, or the run ends. */
     rest = build2(b, "subtract", cell_form(b, extent), begin, NULL);
-    RunDim d = {rest, 0, 0, axis, 1};
+    RunDim d = {rest, 0, idx_const(b->c->arith, 0), axis, 1};
     return onnx_bind(n, 0, 1, &d, &none);
 }
 
@@ -180,7 +180,7 @@ bool range_at_run(Node *n)
 
         count = build2(b, "divide", build2(b, "add", count, rest, NULL), step, NULL);
     }
-    RunDim d = {build2(b, "maximum", count, cell_number(b, 0), NULL), 0, INT64_MAX, 0, 1};
+    RunDim d = {build2(b, "maximum", count, cell_number(b, 0), NULL), 0, NULL, 0, 1};
     if (!d.cell || !onnx_bind(n, 0, 1, &d, &cells))
         return false;
     count =
@@ -218,7 +218,7 @@ const Expr *in_shape_at_run(Node *n, const Expr *x, uint32_t k, const Idx *const
         cells = idx_mul(b->c->arith, cells, dims[i]);
     if (cells == total)
         return build_reshape_to(b, x, k, dims);
-    if (cells->hi > MAX_ELEMS)
+    if (idx_usual(cells) > MAX_ELEMS)
         return node_error(n, E_UNSUPPORTED, "%s cells in a shape of %s", dim_text(b->c, total),
                           dim_text(b->c, cells));
     x = build_reshape_to(b, x, 1, &total);
@@ -251,8 +251,7 @@ bool reshape_at_run(Node *n)
     }
     rest = k ? build2(b, "divide", cell_form(b, total), product, NULL) : NULL;
     for (uint32_t i = 0; i < k; i++)
-        d[i] = (RunDim){build_where(b, left[i], rest, cells[i]), 0, k == 1 ? total->hi : INT64_MAX,
-                        i, 1};
+        d[i] = (RunDim){build_where(b, left[i], rest, cells[i]), 0, k == 1 ? total : NULL, i, 1};
     if (!onnx_bind(n, 0, k, d, dims))
         return false;
     /* It has as many cells, or the run ends. */
@@ -260,7 +259,7 @@ bool reshape_at_run(Node *n)
         product = i ? build2(b, "multiply", product, d[i].cell, NULL) : d[i].cell;
     d[0] =
         (RunDim){k ? build2(b, "subtract", product, cell_form(b, total), NULL) : cell_number(b, 0),
-                 0, 0, 0, 1};
+                 0, idx_const(b->c->arith, 0), 0, 1};
     return onnx_bind(n, 0, 1, d, dims + k) && node_done(n, in_shape_at_run(n, x, k, dims));
 }
 
@@ -283,7 +282,7 @@ bool expand_at_run(Node *n)
         if (dims[i] != one || i + k < rank)
             continue;
         at[asked] = i;
-        d[asked++] = (RunDim){cells[i + k - rank], 0, INT64_MAX, i, 1};
+        d[asked++] = (RunDim){cells[i + k - rank], 0, NULL, i, 1};
     }
     if (!onnx_bind(n, 0, asked, d, bound))
         return false;
@@ -306,13 +305,13 @@ bool tile_at_run(Node *n)
     if (k != expr_rank(x))
         return node_error(n, E_IMPORT, "%u repeats for %u dimensions", k, expr_rank(x));
     for (uint32_t i = 0; i < k; i++) {
-        int64_t times = expr_form(x, i)->hi;
+        int64_t times = idx_usual(expr_form(x, i));
 
         reps[i] = idx_const(b->c->arith, 1); /* of a dimension of nothing, however often */
         if (times <= 0)
             continue;
         at[asked] = i;
-        d[asked++] = (RunDim){cells[i], 0, INT64_MAX, i, times};
+        d[asked++] = (RunDim){cells[i], 0, NULL, i, times};
     }
     if (!onnx_bind(n, 0, asked, d, bound))
         return false;

@@ -43,12 +43,12 @@ static const Expr *without(Node *n, const Expr *like, const Expr *x, const Expr 
     const Expr *size[MAX_RANK], *apart[MAX_RANK], *before = cell_number(b, 0), *at = NULL;
     const Expr *zero = cell_number(b, 0), *one = cell_number(b, 1);
     RunDim      d[MAX_RANK];
-    int64_t     most = 0;
+    const Idx  *most = idx_const(b->c->arith, 0);
 
     for (uint32_t k = 0; k < left; k++)
         size[k] = apart[k] = zero;
     for (uint32_t i = 0; i < rank; i++)
-        most = expr_form(like, i)->hi > most ? expr_form(like, i)->hi : most;
+        most = idx_max(b->c->arith, most, expr_form(like, i));
     for (uint32_t i = rank; i-- > 0;) { /* from the last, so that distances are known */
         const Expr *n_i = cell_form(b, expr_form(like, i)), *far = cell_form(b, step);
 
@@ -90,7 +90,7 @@ static const Expr *with_ones(Node *n, const Expr *like, const Expr *x, const Exp
         const Expr *all = cell_form(b, extent);
 
         d[i] = (RunDim){build_where(b, is[i], cell_number(b, 1), all), extent->lo < 1 ? 0 : 1,
-                        extent->hi > 1 ? extent->hi : 1, i, 1};
+                        idx_max(b->c->arith, extent, idx_const(b->c->arith, 1)), i, 1};
     }
     if (!onnx_bind(n, 0, rank, d, dims))
         return NULL;
@@ -214,7 +214,8 @@ bool unsqueeze_at_run(Node *n)
     uint32_t     rank, had = expr_rank(x);
     const Idx   *dims[MAX_RANK];
     RunDim       d[MAX_RANK];
-    int64_t      most = 1, k;
+    const Idx   *most = idx_const(b->c->arith, 1);
+    int64_t      k;
 
     if (!axes)
         return false;
@@ -223,7 +224,7 @@ bool unsqueeze_at_run(Node *n)
         return node_error(n, E_UNSUPPORTED, "a tensor of more than %d dimensions", MAX_RANK);
     rank = had + (uint32_t)k;
     for (uint32_t j = 0; j < had; j++)
-        most = expr_form(x, j)->hi > most ? expr_form(x, j)->hi : most;
+        most = idx_max(b->c->arith, most, expr_form(x, j));
     for (uint32_t i = 0; i < rank; i++) {
         const Expr *is = axis_flag(b, axes, i, rank), *size = one;
 

@@ -71,12 +71,12 @@ const Expr *cell_clamp(const Build *b, const Expr *x, const Expr *lo, const Expr
 /* ---- dimensions ------------------------------------------------------------------------------- */
 
 /* A dimension with a name of its own. */
-static const Idx *new_dim(Import *im, const char *name, int64_t lo, int64_t hi)
+static const Idx *new_dim(Import *im, const char *name, int64_t lo, const Idx *most)
 {
     Ctx *c = im->c;
 
     for (;; name = arena_printf(c->arena, "%s_", name)) {
-        const Idx  *x = dim_var(c, name, lo, hi);
+        const Idx  *x = dim_within(c, name, lo, most);
         const Atom *a;
 
         if (!idx_is_atom(x, &a))
@@ -87,6 +87,11 @@ static const Idx *new_dim(Import *im, const char *name, int64_t lo, int64_t hi)
         return x;
     }
 }
+
+typedef struct {
+    const Import *im;
+    AtomSet      *in;
+} Decided;
 
 static void look(void *user, const Atom *dim)
 {
@@ -125,11 +130,42 @@ int64_t node_declared(const Node *n, uint32_t out, uint32_t at)
     return d && d->has_value ? d->value : -1;
 }
 
+static void add_decided(void *user, const Atom *dim)
+{
+    Decided *d = user;
+
+    if (map_get(d->im->decided, PTR_KEY(dim)))
+        atomset_add(d->in, dim);
+}
+
+const Idx *onnx_most(const Import *im, const Idx *x)
+{
+    Decided    d = {im, atomset_new(im->c->scratch)};
+    const Idx *most = x;
+
+    if (idx_is_open(x)) {
+        form_mentions(x, add_decided, &d);
+        most = idx_most(im->c->arith, x, d.in);
+    }
+    return idx_is_open(most) ? most : idx_const(im->c->arith, most->hi);
+}
+
+static const Idx *larger_of_dims(const Import *im, const Idx *most, const Expr *x)
+{
+    for (uint32_t k = 0; x && expr_has_shape(x) && k < expr_rank(x); k++)
+        if (expr_is_tensor(x) || idx_is_open(expr_form(x, k)))
+            most = idx_max(im->c->arith, most, onnx_most(im, expr_form(x, k)));
+    return most;
+}
+
 /* The largest dimension of the model's inputs and outputs, and of what the node works on. */
-static int64_t largest_in_sight(const Node *n)
+static const Idx *largest_in_sight(const Node *n)
 {
     const Import    *im = n->im;
     const OnnxGraph *g = im->model->graph;
+    const OnnxScope *all = n->scope;
+    Arith           *A = im->c->arith;
+    const Idx       *largest;
     int64_t          most = 1;
 
     for (uint32_t side = 0; side < 2; side++) {
@@ -147,22 +183,29 @@ static int64_t largest_in_sight(const Node *n)
         }
     }
     for (uint32_t i = 0; i < im->shapes->dims.n; i++) {
-        int64_t hi = im->shapes->dims.at[i].value->hi;
+        const Idx *dim = im->shapes->dims.at[i].value;
 
-        most = hi > most ? hi : most;
+        if (!idx_is_open(dim)) /* of these only what an input has is known to a run */
+            most = dim->hi > most ? dim->hi : most;
+    }
+    largest = idx_const(A, most);
+    while (all->up)
+        all = all->up;
+    for (uint32_t i = 0; i < g->input.n; i++) {
+        const OnnxValue *v = g->input.at[i];
+        const char      *name = intern(im->c->strings, v->name);
+
+        largest = larger_of_dims(im, largest, map_get(all->values, PTR_KEY(name)));
     }
     for (uint32_t i = 0; i < n->nin; i++)
-        for (uint32_t k = 0; n->in[i] && expr_is_tensor(n->in[i]) && k < expr_rank(n->in[i]); k++) {
-            int64_t hi = expr_form(n->in[i], k)->hi;
-
-            most = hi > most ? hi : most;
-        }
-    return most;
+        largest = larger_of_dims(im, largest, n->in[i]);
+    return largest;
 }
 
 typedef struct {
     const char *name;
-    int64_t     lo, hi;
+    int64_t     lo;
+    const Idx  *most;    /* onnx_most */
     bool        guessed; /* nothing says what they are */
 } Bounds;
 
@@ -171,28 +214,33 @@ static bool find_bounds(Node *n, uint32_t out, const RunDim *d, Bounds *r)
 {
     const OnnxDim *said = declared(n, out, d->at);
     const char    *place = arena_printf(n->b.c->arena, "%s.%u", n->p->output.at[out], d->at);
-    int64_t        low = d->lo, high = d->hi, most;
+    const Idx     *proved = d->most ? onnx_most(n->im, d->most) : NULL;
+    Arith         *A = n->b.c->arith;
+    int64_t        low = d->lo, high = INT64_MAX, most;
     bool           named = said && !said->has_value && !shapes_placeholder(said->param), given;
 
-    if (d->lo == d->hi) { /* it is no dimension, but has to be that */
-        *r = (Bounds){"", d->lo, d->hi, false};
+    if (proved && idx_is_const(proved, &most) && d->lo == most) {
+        *r = (Bounds){"", d->lo, proved, false}; /* it is no dimension, but has to be that */
         return true;
     }
     r->name = named ? said->param : place;
     given = (named && shapes_given(n->im->shapes, said->param, &low, &high)) ||
             shapes_given(n->im->shapes, place, &low, &high);
-    if (!given && d->hi == INT64_MAX && said && said->has_value && said->value % d->times == 0)
+    if (!given && !proved && said && said->has_value && said->value % d->times == 0)
         low = high = said->value / d->times;
-    else if (!given && d->hi == INT64_MAX)
+    else if (!given && !proved)
         given = shapes_given(n->im->shapes, "*", &low, &high);
     r->lo = low > d->lo ? low : d->lo;
-    r->hi = high < d->hi ? high : d->hi;
-    r->guessed = r->hi == INT64_MAX;
+    r->guessed = !proved && high >= DIM_OPEN;
+    r->most = proved && proved->hi <= high ? proved : idx_const(A, high);
+    if (proved && idx_is_open(proved) && high >= DIM_OPEN)
+        r->most = proved;
     if (r->guessed) {
-        most = (largest_in_sight(n) - 1) / d->times + 1;
-        r->hi = most > r->lo ? most : r->lo + 1;
+        const Idx *large = idx_divc(A, idx_addc(A, largest_in_sight(n), d->times - 1), d->times);
+        if (!given || idx_is_open(large))
+            r->most = large->hi > r->lo ? large : idx_const(A, r->lo + 1);
     }
-    if (r->hi >= DIM_OPEN) {
+    if (r->most->hi >= DIM_OPEN && !idx_is_open(r->most)) {
         node_error(n, E_DIM,
                    "values of the run decide dimension %u of output '%s', which has no upper bound",
                    d->at, n->p->output.at[out]);
@@ -200,9 +248,11 @@ static bool find_bounds(Node *n, uint32_t out, const RunDim *d, Bounds *r)
                   (long long)r->lo);
         return false;
     }
-    if (r->lo > r->hi || !checked_mul(r->hi, d->times, &most) || most > MAX_ELEMS)
+    if (r->lo > r->most->hi || !checked_mul(idx_usual(r->most), d->times, &most) ||
+        most > MAX_ELEMS)
         return node_error(n, E_DIM, "dimension %u of output '%s' cannot be %lld to %lld", d->at,
-                          n->p->output.at[out], (long long)low, (long long)high);
+                          n->p->output.at[out], (long long)low,
+                          (long long)(high < INT64_MAX ? high : r->most->hi));
     return true;
 }
 
@@ -214,12 +264,12 @@ static void say_guess(const Node *n, uint32_t out, const RunDim *d, const Bounds
     if (map_get(n->im->guessed, PTR_KEY(place)))
         return;
     map_put(n->im->guessed, PTR_KEY(place), n->im);
-    diag_warn(
-        n->b.c->diags, W_DIM_BOUND, n->b.loc,
-        "%s '%s': values of the run decide dimension %u of output '%s': at most %lld is taken",
-        n->p->op_type, onnx_node_name(n->p), d->at, n->p->output.at[out], (long long)r->hi);
+    diag_warn(n->b.c->diags, W_DIM_BOUND, n->b.loc,
+              "%s '%s': values of the run decide dimension %u of output '%s': at most %s is taken",
+              n->p->op_type, onnx_node_name(n->p), d->at, n->p->output.at[out],
+              dim_text(n->b.c, r->most));
     diag_hint(n->b.c->diags, "--dim %s=%lld..%lld says what it may be", r->name, (long long)r->lo,
-              (long long)r->hi);
+              (long long)idx_usual(r->most));
 }
 
 /* Variables of one type hash alike; these, which nothing binds before the end, each have a hash of
@@ -232,6 +282,13 @@ const Expr *onnx_var(Import *im, const char *name, const Type *type, Loc loc)
     *h = hash_mix(EXPR_VAR, ++im->vars);
     map_put(im->hashes, PTR_KEY(v), h);
     return v;
+}
+
+/* Is dim never more than that? */
+static bool keeps_to(const Node *n, const Idx *dim, const Bounds *r)
+{
+    return dim->lo >= r->lo &&
+           (r->guessed || dim->hi <= r->most->hi || idx_sub(n->b.c->arith, r->most, dim)->lo >= 0);
 }
 
 /* A cell that was bound, as one of those of im->binds.at[bind], if that is still `call`: what a
@@ -251,8 +308,8 @@ static const Idx *bound_already(const Node *n, const Expr *cell, const Bounds *r
     const BoundCell *x = map_get(im->cells, expr_hash(n->b.c, cell, im->hashes));
 
     for (; x; x = x->before)
-        if (x->bind < im->binds.n && im->binds.at[x->bind] == x->call && x->dim->lo >= r->lo &&
-            (r->guessed || x->dim->hi <= r->hi) && expr_same(n->b.c, cell, x->cell))
+        if (x->bind < im->binds.n && im->binds.at[x->bind] == x->call && keeps_to(n, x->dim, r) &&
+            expr_same(n->b.c, cell, x->cell))
             return x->dim;
     return NULL;
 }
@@ -296,7 +353,8 @@ bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx
     uint32_t     k = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        int64_t     most = MAX_ELEMS / d[i].times < d[i].hi ? MAX_ELEMS / d[i].times : d[i].hi;
+        int64_t     hi = d[i].most ? d[i].most->hi : INT64_MAX;
+        int64_t     most = MAX_ELEMS / d[i].times < hi ? MAX_ELEMS / d[i].times : hi;
         const Idx  *form;
         const Atom *atom;
         Bounds      r;
@@ -304,7 +362,7 @@ bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx
         if (!d[i].cell)
             return false;
         form = known_form(b, d[i].cell);
-        if (form && form->lo >= d[i].lo && form->hi <= d[i].hi && idx_usual(form) <= most) {
+        if (form && form->lo >= d[i].lo && form->hi <= hi && idx_usual(form) <= most) {
             dims[i] = form;
             continue;
         }
@@ -317,7 +375,7 @@ bool onnx_bind(Node *n, uint32_t out, uint32_t count, const RunDim *d, const Idx
             continue;
         if (r.guessed)
             say_guess(n, out, &d[i], &r);
-        dims[i] = bound[k] = new_dim(n->im, r.name, r.lo, r.hi);
+        dims[i] = bound[k] = new_dim(n->im, r.name, r.lo, r.most);
         if (idx_is_atom(dims[i], &atom))
             map_put(n->im->decided, PTR_KEY(atom), n->im);
         cells[k++] = d[i].cell;
@@ -336,7 +394,7 @@ const Expr *onnx_agreed(Node *n, const Expr *x, uint32_t axis, const Idx *want)
 {
     const Build *b = &n->b;
     const Idx   *is = expr_form(x, axis), *none;
-    RunDim       d = {.at = axis, .times = 1};
+    RunDim       d = {.most = idx_const(b->c->arith, 0), .at = axis, .times = 1};
 
     if (is == want || !may_be(idx_sub(b->c->arith, is, want), 0) ||
         (!onnx_decided(n->im, is) && !onnx_decided(n->im, want)))
@@ -360,7 +418,7 @@ bool node_sizes(Node *n, uint32_t i, int64_t lo, uint32_t at, Dims *out)
     if (build_elems(b, list) > MAX_RANK)
         return node_error(n, E_UNSUPPORTED, "a shape of more than %d dimensions", MAX_RANK);
     for (uint32_t j = 0; j < out->n; j++)
-        d[j] = (RunDim){cell_of(b, list, j), lo, INT64_MAX, at + j, 1};
+        d[j] = (RunDim){cell_of(b, list, j), lo, NULL, at + j, 1};
     if (!onnx_bind(n, 0, out->n, d, dims))
         return false;
     for (uint32_t j = 0; j < out->n; j++)
@@ -371,7 +429,7 @@ bool node_sizes(Node *n, uint32_t i, int64_t lo, uint32_t at, Dims *out)
 
 bool onnx_require(Node *n, const Expr *zero, const char *otherwise)
 {
-    RunDim     d = {zero, 0, 0, 0, 1};
+    RunDim     d = {zero, 0, idx_const(n->b.c->arith, 0), 0, 1};
     const Idx *k = zero ? known_form(&n->b, zero) : NULL;
 
     if (k && (k->lo > 0 || k->hi < 0))
@@ -423,7 +481,7 @@ const Expr *onnx_positions(Node *n, const Expr *flags, uint32_t out, uint32_t at
     /* The sum of all is the last cell, where there is one. */
     total = cells->lo > 0 ? build_slice_to(b, sum, 0, idx_addc(A, cells, -1), cells)
                           : build_reduce(b, "sum", ones, 1, (int64_t[]){0}, true);
-    RunDim d = {total, 0, cells->hi, at, 1};
+    RunDim d = {total, 0, cells, at, 1};
     if (!onnx_bind(n, out, 1, &d, &k))
         return NULL;
     number = build_arange(b, cells, DT_I64);
@@ -466,7 +524,8 @@ const Expr *node_sized(Node *n, const Expr *x, const Idx *const *want)
         if (!want[j] || dims[j] == want[j] ||
             (!onnx_decided(n->im, dims[j]) && !onnx_decided(n->im, want[j])))
             continue;
-        d[k++] = (RunDim){build_sub(b, cell_form(b, dims[j]), cell_form(b, want[j])), 0, 0, j, 1};
+        d[k++] = (RunDim){build_sub(b, cell_form(b, dims[j]), cell_form(b, want[j])), 0,
+                          idx_const(b->c->arith, 0), j, 1};
         dims[j] = want[j];
     }
     if (k == 0)

@@ -179,7 +179,7 @@ static bool signal_at_run(Node *n, Signal *s)
     const Expr  *x = n->in[0], *axis = node_cells(n, 2), *zero = cell_number(b, 0), *any = NULL,
                *one = cell_number(b, 1), *size[3] = {one, one, one}, *past = zero;
     const Idx *dims[3];
-    int64_t    most[3] = {1, 1, 1};
+    const Idx *unit = idx_const(b->c->arith, 1), *most[3] = {unit, unit, unit};
     RunDim     d[3];
 
     if (!axis || !expr_single(axis))
@@ -188,7 +188,7 @@ static bool signal_at_run(Node *n, Signal *s)
     past = build_cast(b, past, DT_BOOL);
     for (uint32_t i = 0; i + 1 < s->rank; i++) {
         const Expr *cells = cell_form(b, expr_form(x, i));
-        int64_t     hi = expr_form(x, i)->hi;
+        const Idx  *extent = expr_form(x, i);
 
         if (expr_form(x, i)->lo < 1)
             return node_error(n, E_UNSUPPORTED, "dimension %u may be empty", i);
@@ -198,10 +198,11 @@ static bool signal_at_run(Node *n, Signal *s)
         size[2] = build_where(b, past, build_mul(b, size[2], cells), size[2]);
         past = build2(b, "logical_or", past, s->is[i], NULL);
         size[0] = build_where(b, past, size[0], build_mul(b, size[0], cells));
-        if (!checked_mul(most[0], hi, &most[0]) || most[0] > MAX_ELEMS)
+        most[0] = idx_mul(b->c->arith, most[0], extent);
+        if (idx_usual(most[0]) > MAX_ELEMS)
             return node_error(n, E_UNSUPPORTED, "a signal of more than %lld cells",
                               (long long)MAX_ELEMS);
-        most[1] = hi > most[1] ? hi : most[1];
+        most[1] = idx_max(b->c->arith, extent, most[1]);
         most[2] = most[0];
     }
     for (uint32_t i = 0; i < 3; i++)
@@ -243,11 +244,11 @@ static bool read_length(Node *n, const Signal *s, bool inverse, bool onesided, T
     const Build *b = &n->b;
     bool         given = node_has(n, 1);
     const Expr  *bins;
-    int64_t      most = s->points->hi;
+    const Idx   *most = s->points;
 
     f->half = inverse && onesided;
     if (f->half)
-        most = 2 * (most - 1);
+        most = idx_mulc(b->c->arith, idx_addc(b->c->arith, most, -1), 2);
     f->length = given ? node_cells(n, 1) : cell_form(b, s->points);
     if (given && f->length && !expr_single(f->length))
         return node_error(n, E_IMPORT, "the length is not one number");
@@ -256,9 +257,9 @@ static bool read_length(Node *n, const Signal *s, bool inverse, bool onesided, T
     bins = f->length;
     if (onesided && !inverse) {
         bins = build_by(b, "add", build2(b, "floor_divide", bins, cell_number(b, 2), NULL), 1);
-        most = most / 2 + 1;
+        most = idx_addc(b->c->arith, idx_divc(b->c->arith, most, 2), 1);
     }
-    RunDim d = {bins, 1, given ? INT64_MAX : most, s->axis, 1};
+    RunDim d = {bins, 1, given ? NULL : most, s->axis, 1};
     return onnx_bind(n, 0, 1, &d, &f->bins);
 }
 
@@ -305,7 +306,7 @@ bool convert_dft(Node *n)
     for (uint32_t i = 0; i + 1 < s.rank; i++) {
         const Idx *was = dims[i];
         RunDim     d = {build_where(b, s.is[i], cell_form(b, f.bins), cell_form(b, was)), 1,
-                    was->hi > f.bins->hi ? was->hi : f.bins->hi, i, 1};
+                        idx_max(b->c->arith, was, f.bins), i, 1};
 
         if (!onnx_bind(n, 0, 1, &d, &dims[i]))
             return false;
@@ -334,7 +335,7 @@ bool convert_stft(Node *n)
         return node_error(n, E_IMPORT, "the last dimension should be 1 or 2, real and imaginary");
     if (node_has(n, 2) && !node_need_rank(n, 2, 1, 1))
         return false;
-    RunDim long_d = {node_has(n, 3) ? node_cells(n, 3) : one, 1, all->hi, 2, 1};
+    RunDim long_d = {node_has(n, 3) ? node_cells(n, 3) : one, 1, all, 2, 1};
     if (node_has(n, 2)) {
         length = expr_form(n->in[2], 0);
         if (node_has(n, 3) && !onnx_require(n, build_sub(b, long_d.cell, cell_form(b, length)),
@@ -350,7 +351,7 @@ bool convert_stft(Node *n)
         return false;
     count = build_sub(b, cell_form(b, all), cell_form(b, length));
     count = build2(b, "floor_divide", count, build2(b, "maximum", step, one, NULL), NULL);
-    RunDim d = {build_add(b, count, one), 1, all->hi, 1, 1};
+    RunDim d = {build_add(b, count, one), 1, all, 1, 1};
     if (!onnx_bind(n, 0, 1, &d, &frames))
         return false;
     at = build_mul(b, build_along(b, build_arange(b, frames, DT_I64), 2, 0), step);

@@ -79,7 +79,8 @@ static bool is_there(Node *n, uint32_t axis, const Expr *indices)
     if (extent->lo > 0 || extent->hi < 1 || many->hi == 0)
         return true;
     empty = build2(b, "equal", cell_form(b, extent), cell_number(b, 0), NULL);
-    RunDim d = {build_where(b, empty, cell_form(b, many), cell_number(b, 0)), 0, 0, axis, 1};
+    RunDim d = {build_where(b, empty, cell_form(b, many), cell_number(b, 0)), 0,
+                idx_const(b->c->arith, 0), axis, 1};
     return onnx_bind(n, 0, 1, &d, &none);
 }
 
@@ -269,7 +270,7 @@ static bool fit_indices(Node *n, uint32_t axis)
             (!onnx_decided(n->im, have) && !onnx_decided(n->im, want)))
             continue;
         least = idx_min(A, have, want);
-        RunDim d = {cell_form(b, idx_sub(A, want, least)), 0, 0, i, 1};
+        RunDim d = {cell_form(b, idx_sub(A, want, least)), 0, idx_const(A, 0), i, 1};
         if (!onnx_bind(n, 0, 1, &d, &none))
             return false;
         for (uint32_t k = 1; k < 3; k++)
@@ -340,7 +341,7 @@ static bool one_hot_at_run(Node *n, uint32_t axis)
         return false;
     if (!expr_single(depth) || build_dim(b, v, 0) != 2)
         return node_error(n, E_IMPORT, "depth is not one number, or values are not [off, on]");
-    RunDim d = {depth, 0, INT64_MAX, axis, 1};
+    RunDim d = {depth, 0, NULL, axis, 1};
     if (!onnx_bind(n, 0, 1, &d, &cells))
         return false;
     depth = build_reshape(b, depth, 0, NULL);

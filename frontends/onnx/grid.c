@@ -236,7 +236,7 @@ bool convert_affine_grid(Node *n)
     dims[0] = column[0] = expr_form(theta, 0);
     column[k + 1] = dims[k + 1] = idx_const(b->c->arith, k);
     for (uint32_t i = 0; i < k; i++) {
-        d[i] = (RunDim){cell_of(b, size, 2 + i), 1, INT64_MAX, 1 + i, 1};
+        d[i] = (RunDim){cell_of(b, size, 2 + i), 1, NULL, 1 + i, 1};
         column[1 + i] = one;
     }
     if (!onnx_require(n, build_sub(b, cell_of(b, size, 0), cell_form(b, dims[0])),

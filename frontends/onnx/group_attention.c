@@ -290,13 +290,15 @@ static const Expr *attend(Node *n, const Group *g, const Expr *q, const Expr *k,
 
 /* The most cells of time there may be: none more than the room of a buffer which, as the model
  * says, comes out as large as it was. */
-static int64_t most_of(Node *n, const Group *g)
+static const Idx *most_of(Node *n, const Group *g)
 {
     const Idx *room = node_has(n, PAST_KEY) ? expr_form(n->in[PAST_KEY], 2) : NULL;
 
-    return !room                                                        ? g->S->hi
-           : room->lo == room->hi && node_declared(n, 1, 2) == room->hi ? room->hi
-                                                                        : g->S->hi + room->hi;
+    if (!room)
+        return g->S;
+    return room->lo == room->hi && node_declared(n, 1, 2) == room->hi
+               ? room
+               : idx_add(n->b.c->arith, g->S, room);
 }
 
 /* total_sequence_length, as a form or as the run says it; a bias has so many columns. */
@@ -310,7 +312,7 @@ static const Idx *total_of(Node *n, const Group *g)
         return NULL;
     if (node_has(n, BIAS) && !node_known(n, TOTAL))
         return expr_form(n->in[BIAS], 3);
-    d.hi = most_of(n, g);
+    d.most = most_of(n, g);
     return d.cell && onnx_bind(n, n->nout > 1, 1, &d, &total) ? total : NULL;
 }
 

@@ -168,7 +168,7 @@ static const Expr *position(Node *n, uint32_t i, const OnnxList *l, const Expr *
     p = build_where(b, build2(b, "less", p, zero, NULL), add(b, p, l->count), p);
     inside = build2(b, "logical_and", build2(b, "less_equal", zero, p, NULL),
                     build2(b, "less", p, limit, NULL), NULL);
-    RunDim d = {as_cell(b, build_cast(b, inside, DT_I64)), 1, 1, 0, 1};
+    RunDim d = {as_cell(b, build_cast(b, inside, DT_I64)), 1, idx_const(b->c->arith, 1), 0, 1};
     return onnx_bind(n, 0, 1, &d, &yes) ? p : NULL;
 }
 
@@ -253,7 +253,7 @@ bool list_keeps(Node *n, const OnnxList *l)
 
 bool list_count(Node *n, const OnnxList *l, uint32_t out, const Idx **count)
 {
-    RunDim d = {as_cell(&n->b, l->count), 0, l->most, 0, 1};
+    RunDim d = {as_cell(&n->b, l->count), 0, idx_const(n->b.c->arith, l->most), 0, 1};
 
     return onnx_bind(n, out, 1, &d, count);
 }

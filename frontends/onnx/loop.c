@@ -519,7 +519,7 @@ static bool bind_trips(Node *n, OnnxLoop *l)
     count = build2(b, "maximum", count, cell_number(b, 0), NULL);
     if (l->go)
         count = build_where(b, build_reshape(b, l->go, 1, &one), count, cell_number(b, 0));
-    RunDim d = {count, 0, l->trips && l->trips->hi > 0 ? l->trips->hi : INT64_MAX, 0, 1};
+    RunDim d = {count, 0, l->trips && l->trips->hi > 0 ? l->trips : NULL, 0, 1};
     return onnx_bind(n, out, 1, &d, &l->trips);
 }
 

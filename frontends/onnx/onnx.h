@@ -505,11 +505,16 @@ const Expr *cell_said(const Build *b, const Expr *list, const Expr *is, uint32_t
                       const Expr *otherwise);
 
 typedef struct {
-    const Expr *cell;   /* Tensor[(1), i64] */
-    int64_t     lo, hi; /* as can be proved; INT64_MAX: nothing can */
-    uint32_t    at;     /* a dimension of the output: `times` as much */
+    const Expr *cell; /* Tensor[(1), i64] */
+    int64_t     lo;
+    const Idx  *most; /* as can be proved, a form; NULL: nothing can */
+    uint32_t    at;   /* a dimension of the output: `times` as much */
     int64_t     times;
 } RunDim;
+
+/* The most that x can be, as a number, or a form over dimensions of the caller where these have no
+ * upper bound. */
+const Idx *onnx_most(const Import *im, const Idx *x);
 
 /* A variable that is a value of the model: a parameter of main. */
 const Expr *onnx_var(Import *im, const char *name, const Type *type, Loc loc);

@@ -44,7 +44,8 @@ bool convert_get_element(Node *n)
         diag_hint(b->c->diags, "of an input it is given by --shape '%s:[..]'", n->p->input.at[0]);
         return false;
     }
-    RunDim d = {build_reshape(b, build_cast(b, o->given, DT_I64), 1, &one), 1, 1, 0, 1};
+    RunDim d = {build_reshape(b, build_cast(b, o->given, DT_I64), 1, &one), 1,
+                idx_const(b->c->arith, 1), 0, 1};
     return onnx_bind(n, 0, 1, &d, &there) && node_done(n, o->value);
 }
 

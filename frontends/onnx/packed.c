@@ -68,7 +68,7 @@ static OnnxPack *of_tensor(Import *im, const Expr *e, const Map *inner)
     for (uint32_t i = 0; i < t->n; i++) {
         p->open[i] = is_inner(inner, t->dims[i]);
         p->least[i] = t->dims[i]->lo;
-        p->room[i] = p->open[i] ? idx_const(c->arith, t->dims[i]->hi) : t->dims[i];
+        p->room[i] = p->open[i] ? onnx_most(im, t->dims[i]) : t->dims[i];
     }
     return p;
 }
@@ -241,7 +241,7 @@ const Expr *pack_cut(Node *n, const OnnxPack *p, const Expr *x, uint32_t axis, c
     const Idx   *zero = idx_const(b->c->arith, 0), *size;
 
     for (uint32_t i = 0; x && i < p->n; i++) {
-        RunDim d = {NULL, p->least[i], p->room[i]->hi, axis + i, 1};
+        RunDim d = {NULL, p->least[i], p->room[i], axis + i, 1};
 
         if (!p->open[i])
             continue;

@@ -32,7 +32,8 @@ static const Expr *padded(Node *n, const Expr *x, uint32_t d, const Expr *begin,
     enough = build2(b, "subtract", one, build2(b, "subtract", size, left, NULL), NULL);
     enough = constant ? build2(b, "minimum", left, zero, NULL)
                       : build2(b, "minimum", build2(b, "maximum", left, enough, NULL), one, NULL);
-    RunDim k[2] = {{size, 0, INT64_MAX, d, 1}, {enough, !constant, !constant, d, 1}};
+    RunDim k[2] = {{size, 0, NULL, d, 1},
+                   {enough, !constant, idx_const(b->c->arith, !constant), d, 1}};
     if (!onnx_bind(n, 0, 2, k, dims))
         return NULL;
     last = build2(b, "subtract", left, one, NULL);

@@ -93,14 +93,14 @@ static bool col2im_at_run(Node *n)
         count = cell_form(b, idx_addc(A, image.at[i], w.begin[i] + w.end[i] - 1));
         count = build2(b, "floor_divide", build_sub(b, count, reach), cell_number(b, w.stride[i]),
                        NULL);
-        d[i] = (RunDim){size, 1, expr_form(x, 1)->hi, 2 + i, 1};
-        d[k + i] = (RunDim){build_add(b, count, one), 1, expr_form(x, 2)->hi, 2 + i, 1};
+        d[i] = (RunDim){size, 1, expr_form(x, 1), 2 + i, 1};
+        d[k + i] = (RunDim){build_add(b, count, one), 1, expr_form(x, 2), 2 + i, 1};
         taps = build_mul(b, taps, size);
         blocks = build_mul(b, blocks, d[k + i].cell);
     }
     cell = build2(b, "maximum", taps, one, NULL);
     cell = build2(b, "floor_divide", cell_form(b, expr_form(x, 1)), cell, NULL);
-    d[2 * k] = (RunDim){cell, 0, expr_form(x, 1)->hi, 1, 1};
+    d[2 * k] = (RunDim){cell, 0, expr_form(x, 1), 1, 1};
     if (!onnx_require(n, build_sub(b, build_mul(b, taps, cell), cell_form(b, expr_form(x, 1))),
                       "the data are no columns of blocks of that size") ||
         !onnx_require(n, build_sub(b, blocks, cell_form(b, expr_form(x, 2))),
@@ -457,15 +457,15 @@ bool convert_non_max_suppression(Node *n)
     NonMaxSuppressionAttrs *a = ATTRS(b, NonMaxSuppressionAttrs);
     SortAttrs              *by = ATTRS(b, SortAttrs);
     const Expr             *in[6], *scores, *left, *at, *class, *column[3];
-    const Idx              *total, *shape[2];
-    int64_t                 boxes, most;
+    const Idx              *total, *room, *shape[2];
+    int64_t                 most;
 
     if (!node_need_rank(n, 0, 3, 3) || !node_need_rank(n, 1, 3, 3))
         return false;
     n->in[1] = onnx_agreed(n, n->in[1], 2, expr_form(n->in[0], 1));
     if (!n->in[1])
         return false;
-    boxes = a->room = expr_form(n->in[0], 1)->hi;
+    room = onnx_most(n->im, expr_form(n->in[0], 1));
     a->center = node_int(n, "center_point_box", 0) != 0;
     in[0] = n->in[0];
     scores = n->in[1];
@@ -478,8 +478,9 @@ bool convert_non_max_suppression(Node *n)
         if (node_has(n, 2) && !node_const_int(n, 2, &most))
             return false;
         most = node_has(n, 2) && most > 0 ? most : 0;
-        a->room = most < boxes ? most : boxes;
+        room = idx_const(b->c->arith, most < room->hi ? most : room->hi);
     }
+    a->room = dims_dup(b->c, &room, 1);
     scores = build_where(b, build1(b, "isnan", scores, NULL), build_scalar(b, scores, -INFINITY),
                          scores);
     by->axis = -1;
@@ -503,7 +504,7 @@ bool convert_non_max_suppression(Node *n)
     shape[0] = expr_form(at, 0);
     shape[1] = idx_const(b->c->arith, 1);
     column[2] = build_take(b, left, at, 0);
-    class = build_by(b, "floor_divide", at, (double)a->room);
+    class = build2(b, "floor_divide", at, cell_form(b, room), NULL);
     left = build_reshape(b, cell_form(b, expr_form(scores, 1)), 0, NULL); /* as many classes */
     column[0] = build2(b, "floor_divide", class, left, NULL);
     column[1] = build2(b, "floor_mod", class, left, NULL);

@@ -253,6 +253,26 @@ static const Expr *longest_rows(const Build *b, const Expr *x, uint32_t axis, bo
     return build_take(b, build_concat(b, 2, both, axis), at, axis);
 }
 
+/* The first k of rows without a limit. */
+static bool first_of_order(Node *n, const TopKAttrs *a, const Idx *k)
+{
+    const Build *b = &n->b;
+    SortAttrs   *by = ATTRS(b, SortAttrs);
+    GatherAttrs *along = ATTRS(b, GatherAttrs);
+    const Expr  *order;
+
+    by->axis = along->axis = a->axis;
+    by->is_ascend = a->is_ascend;
+    by->dtype = DT_I64;
+    along->mode = "clip";
+    order = build1(b, "argsort", n->in[0], by);
+    order =
+        order ? build_slice_to(b, order, (uint32_t)a->axis, idx_const(b->c->arith, 0), k) : NULL;
+    n->out[0] = order ? build2(b, "gather", n->in[0], order, along) : NULL;
+    n->out[1] = order;
+    return n->out[0] != NULL;
+}
+
 /* All in order, and the first k of them. */
 static bool topk_at_run(Node *n, TopKAttrs *a)
 {
@@ -264,9 +284,11 @@ static bool topk_at_run(Node *n, TopKAttrs *a)
     over = k ? build2(b, "maximum", build2(b, "subtract", k, cell_form(b, extent), NULL),
                       cell_number(b, 0), NULL)
              : NULL;
-    RunDim d[2] = {{k, 0, extent->hi, axis, 1}, {over, 0, 0, axis, 1}};
+    RunDim d[2] = {{k, 0, extent, axis, 1}, {over, 0, idx_const(b->c->arith, 0), axis, 1}};
     if (!onnx_bind(n, 0, idx_is_const(extent, NULL) ? 1 : 2, d, at))
         return false;
+    if (idx_is_open(extent))
+        return first_of_order(n, a, at[0]);
     a->k = extent->hi;
     both = build1(b, n->relay, longest_rows(b, n->in[0], axis, a->is_ascend), a);
     for (uint32_t i = 0; i < n->nout && i < 2; i++)

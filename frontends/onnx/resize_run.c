@@ -238,7 +238,7 @@ static bool from_scales(Node *n, uint32_t i, const int64_t *axes, uint32_t k, Ax
         const Expr *in = build_cast(b, cell_form(b, of[axes[j]].in), DT_F32);
 
         d[j] = (RunDim){build_cast(b, build1(b, "floor", build_mul(b, in, s), NULL), DT_I64), 0,
-                        INT64_MAX, (uint32_t)axes[j], 1};
+                        NULL, (uint32_t)axes[j], 1};
         of[axes[j]].scale = build_cast(b, s, DT_F64);
     }
     return scale;
@@ -258,7 +258,7 @@ static bool from_sizes(Node *n, const char *policy, const int64_t *axes, uint32_
     for (uint32_t j = 0; j < k; j++) {
         Axis *a = &of[axes[j]];
 
-        d[j] = (RunDim){cell_of(b, size, j), 1, INT64_MAX, (uint32_t)axes[j], 1};
+        d[j] = (RunDim){cell_of(b, size, j), 1, NULL, (uint32_t)axes[j], 1};
         a->scale = build_div(b, build_cast(b, d[j].cell, DT_F64), cell_f64(b, a->in));
         all = !all ? a->scale
                    : build2(b, !strcmp(policy, "not_larger") ? "minimum" : "maximum", all, a->scale,

@@ -193,7 +193,7 @@ static bool split_evenly_by_run(Node *n, uint32_t axis)
         if (i != axis)
             build_dim(b, x, i); /* has to be a number */
     size = build_reshape(b, build_cast(b, n->in[1], DT_I64), 1, &unit);
-    RunDim d = {build2(b, "minimum", size, cell_number(b, 1), NULL), 1, 1, axis, 1};
+    RunDim d = {build2(b, "minimum", size, cell_number(b, 1), NULL), 1, one, axis, 1};
     if (!onnx_bind(n, 0, 1, &d, &yes)) /* it is 1 at least, or the run ends */
         return false;
     size = build2(b, "minimum", build2(b, "maximum", size, cell_number(b, 1), NULL), all, NULL);

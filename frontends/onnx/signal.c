@@ -16,7 +16,7 @@ static bool cosine_window(Node *n, double a0, double a1, double a2)
         return node_error(n, E_UNSUPPORTED, "output_datatype");
     if (!size || !expr_single(size))
         return size && node_error(n, E_IMPORT, "the size is not one number");
-    RunDim d = {size, 1, INT64_MAX, 0, 1};
+    RunDim d = {size, 1, NULL, 0, 1};
     if (!onnx_bind(n, 0, 1, &d, &cells))
         return false;
     span = node_int(n, "periodic", 1) ? size : build_sub(b, size, cell_number(b, 1));
@@ -92,8 +92,7 @@ bool convert_mel_weight_matrix(Node *n)
     if (!onnx_dtype(node_int(n, "output_datatype", ONNX_FLOAT), &t))
         return node_error(n, E_UNSUPPORTED, "output_datatype");
     bin = build2(b, "floor_divide", length, cell_number(b, 2), NULL);
-    RunDim d[2] = {{build_add(b, bin, cell_number(b, 1)), 1, INT64_MAX, 0, 1},
-                   {bands, 1, INT64_MAX, 1, 1}};
+    RunDim d[2] = {{build_add(b, bin, cell_number(b, 1)), 1, NULL, 0, 1}, {bands, 1, NULL, 1, 1}};
     if (!onnx_bind(n, 0, 2, d, dims))
         return false;
     lower = mel_of(b, lower);

@@ -229,7 +229,8 @@ static bool bind_parts(Node *n, const Expr *count, int64_t most, uint32_t at, co
     const Build *b = &n->b;
     int64_t      axis = 0;
     const Expr  *all = build_concat(b, 2, (const Expr *[]){count, cell_number(b, 0)}, 0);
-    RunDim       d = {build_reduce(b, "max", all, 1, &axis, true), 0, most, at, 1};
+    RunDim d = {build_reduce(b, "max", all, 1, &axis, true), 0, idx_const(b->c->arith, most), at,
+                1};
 
     return onnx_bind(n, 0, 1, &d, parts);
 }

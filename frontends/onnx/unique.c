@@ -40,16 +40,17 @@ static bool by_column(Node *n, void *user, const Expr *i, const Expr *const *sta
     return (next[0] = sorted_by(b, state[0], build_take(b, c->rows, at, 1))) != NULL;
 }
 
-/* The order of rows [n, columns].  Sorting takes a number of rows: where the run says it there are
- * as many as there may be, those behind the end last. */
+/* The order of rows [n, columns].  Where the run says how many there are, but not more than a
+ * number, as many are sorted as there may be, those behind the end last. */
 static const Expr *order_of(Node *n, const Expr *rows)
 {
     const Build *b = &n->b;
     Arith       *A = b->c->arith;
-    const Idx   *count = expr_form(rows, 0), *most = idx_const(A, count->hi);
-    const Expr  *first = build_arange(b, most, DT_I64), *beyond = NULL, *order;
-    Rows         c = {rows, expr_form(rows, 1)};
-    int64_t      one;
+    const Idx   *count = expr_form(rows, 0),
+              *most = idx_is_open(count) ? count : idx_const(A, count->hi);
+    const Expr *first = build_arange(b, most, DT_I64), *beyond = NULL, *order;
+    Rows        c = {rows, expr_form(rows, 1)};
+    int64_t     one;
 
     if (count != most) {
         beyond = build2(b, "less_equal", cell_form(b, count), first, NULL);

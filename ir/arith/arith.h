@@ -71,6 +71,11 @@ const Atom *atom_var(Arith *A, const char *name, int64_t lo, int64_t hi); /* alw
 /* ... of 0 .. end - 1, where end is a number, or a form over dimensions; ranges of indices use it.
  */
 const Atom *atom_upto(Arith *A, const char *name, const Idx *end);
+/* ... of lo .. most, a form over dimensions; sizes end at DIM_OPEN. */
+const Atom *atom_within(Arith *A, const char *name, int64_t lo, const Idx *most);
+const Idx  *atom_most(Arith *A, const Atom *a); /* the largest value of a variable */
+/* May a dimension be at most x?  It is a form over such whose own bounds are numbers. */
+bool is_dim_bound(const Idx *x);
 /* ... of the values of another variable. */
 const Atom *atom_like(Arith *A, const char *name, const Atom *v);
 const Idx  *idx_const(Arith *A, int64_t v);
@@ -168,6 +173,8 @@ bool                   idx_uses_any(const Idx *x, const AtomSet *s);
  * Always sound, exact where that is possible (monotone Div; a mod group is taken whole unless it
  * provably does not wrap). */
 void idx_bound(Arith *A, const Idx *x, const AtomSet *inner, const Idx **lo, const Idx **hi);
+/* The upper end alone, of a size, also where its range is beyond 64 bits. */
+const Idx *idx_most(Arith *A, const Idx *x, const AtomSet *inner);
 /* Largest value of hi - lo + 1, by the pair rule Div(u+c,k) - Div(u,k) <= ceil(c/k). */
 int64_t idx_extent(Arith *A, const Idx *lo, const Idx *hi);
 

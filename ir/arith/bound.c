@@ -45,6 +45,9 @@ static Ends atom_ends(Arith *A, const Atom *a, const AtomSet *inner, int depth)
     Ends whole = {idx_const(A, a->lo), idx_const(A, a->hi)};
     switch (a->kind) {
     case ATOM_VAR:
+        if (a->below && idx_is_open(a->below) && !idx_uses_any(a->below, inner))
+            whole.hi = idx_addc(A, a->below, -1);
+        break;
     case ATOM_LOAD:
     case ATOM_SYMDIV: break;
     case ATOM_DIV: {
@@ -54,6 +57,10 @@ static Ends atom_ends(Arith *A, const Atom *a, const AtomSet *inner, int depth)
     case ATOM_PROD: {
         bool       a_in = idx_uses_any(a->a, inner), b_in = idx_uses_any(a->b, inner);
         const Idx *run = a_in ? a->a : a->b, *fix = a_in ? a->b : a->a;
+        if (a_in && b_in && a->a->lo >= 0 && a->b->lo >= 0) {
+            Ends x = ends(A, a->a, inner, depth + 1), y = ends(A, a->b, inner, depth + 1);
+            return (Ends){idx_mul(A, x.lo, y.lo), idx_mul(A, x.hi, y.hi)};
+        }
         if ((a_in && b_in) || fix->lo < 0)
             break;
         Ends e = ends(A, run, inner, depth + 1);
@@ -148,6 +155,11 @@ void idx_bound(Arith *A, const Idx *x, const AtomSet *inner, const Idx **lo, con
         *lo = idx_const(A, x->lo);
     if (!e.hi->nterms && e.hi->c0 > x->hi)
         *hi = idx_const(A, x->hi);
+}
+
+const Idx *idx_most(Arith *A, const Idx *x, const AtomSet *inner)
+{
+    return ends(A, x, inner, 0).hi;
 }
 
 int64_t idx_extent(Arith *A, const Idx *lo, const Idx *hi)

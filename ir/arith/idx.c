@@ -106,6 +106,32 @@ const Atom *atom_upto(Arith *A, const char *name, const Idx *end)
     return x;
 }
 
+const Atom *atom_within(Arith *A, const char *name, int64_t lo, const Idx *most)
+{
+    int64_t hi = most->hi < DIM_OPEN ? most->hi : DIM_OPEN;
+    Atom   *x = (Atom *)(uintptr_t)atom_var(A, name, lo, hi > lo ? hi : lo + 1);
+
+    x->below = most->nterms ? idx_addc(A, most, 1) : NULL;
+    return x;
+}
+
+const Idx *atom_most(Arith *A, const Atom *a)
+{
+    return a->below ? idx_addc(A, a->below, -1) : idx_const(A, a->hi);
+}
+
+bool is_dim_bound(const Idx *x)
+{
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+
+        if (a->below || a->kind == ATOM_LOAD || (a->a && !is_dim_bound(a->a)) ||
+            (a->b && !is_dim_bound(a->b)))
+            return false;
+    }
+    return true;
+}
+
 const Atom *atom_like(Arith *A, const char *name, const Atom *v)
 {
     Atom *x = (Atom *)(uintptr_t)atom_var(A, name, v->lo, v->hi);

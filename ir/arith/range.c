@@ -3,7 +3,8 @@
  *   q*(e - k*Div(e,k))          in q*[0, k-1]          a mod group
  *   q*(Div(u,k) - m*Div(u,k*m)) in q*[0, m-1]          a mod of a quotient
  *   q*(Div(u+c,k) - Div(u,k))   in q*[floor(c/k), ceil(c/k)]
- *   a variable below a form E   is at most E - 1, whatever a run makes of E
+ *   a variable below a form E   is at most E - 1, whatever a run makes of E; E's dimensions may
+ *                               be below forms in turn
  * Each rule takes its group out and looks at the rest; three levels deep is enough in practice and
  * bounds the work.  Arithmetic saturates: a range end beyond 64 bits means "unbounded". */
 #include "ir/arith/arith_impl.h"
@@ -164,12 +165,13 @@ void terms_range(int64_t c0, uint32_t n, const IdxTerm *t, int64_t *lo, int64_t 
         for (uint32_t i = 0; i < n; i++)
             f.t[i] = t[i];
         r = form_range(&f, 0);
-        Form ends;
-        if (with_ends(&f, true, &ends)) {
+        Form ends, last = f;
+        for (int k = 0; k < MAX_DEPTH && with_ends(&last, true, &ends); k++, last = ends) {
             Wide lo = form_range(&ends, 0).lo;
             r.lo = lo > r.lo ? lo : r.lo;
         }
-        if (with_ends(&f, false, &ends)) {
+        last = f;
+        for (int k = 0; k < MAX_DEPTH && with_ends(&last, false, &ends); k++, last = ends) {
             Wide hi = form_range(&ends, 0).hi;
             r.hi = hi < r.hi ? hi : r.hi;
         }

@@ -124,8 +124,8 @@ static void print_one(Ctx *c, const Plan *p, StrBuf *out)
     }
     for (uint32_t i = 0; i < p->nbound; i++) {
         const Atom *a = p->bound[i].dim;
-        str_printf(out, "bound %s in %lld..%lld cell %u\n", a->name, (long long)a->lo,
-                   (long long)a->hi, p->bound[i].cell);
+        str_printf(out, "bound %s in %lld..%s cell %u\n", a->name, (long long)a->lo,
+                   dim_text(c, atom_most(c->arith, a)), p->bound[i].cell);
     }
     print_io(c, "input", p->nin, p->in, out);
     print_io(c, "output", p->nout, p->out, out);

@@ -6,8 +6,7 @@
  *
  * Every activation of a function is a Frame, which remembers the value of each node evaluated in
  * it, so that a shared node runs once, when first needed, and that of each dimension which its
- * parameters or bind_dims decide.  There is no recursion: pending nodes lie
- * on a stack of tasks, and calls are limited in depth. */
+ * parameters or bind_dims decide.  Pending nodes lie on a stack; calls are limited in depth. */
 #include "ir/relay/relay.h"
 #include "ir/te/te.h"
 
@@ -216,15 +215,17 @@ static bool attrs_now(Eval *ev, const Expr *e, const Op *op, const Frame *f, con
 /* The cells of v become dimensions of the frame. */
 static bool bind_dims(Eval *ev, const Expr *e, Dims dims, const Value *v, Frame *f)
 {
-    for (uint32_t i = 0; i < dims.n; i++) {
-        int64_t     n = dtype_get_i(DT_I64, v->tensor->data.at + (size_t)i * dtype_bytes(DT_I64));
-        const Atom *dim;
+    IdxEnv how = {dim_value, &(DimEnv){.ev = ev, .frame = f}};
 
-        if (n < dims.at[i]->lo || n > dims.at[i]->hi)
+    for (uint32_t i = 0; i < dims.n; i++) {
+        const Idx  *x = dims.at[i];
+        const Atom *dim = NULL;
+        long long   n = dtype_get_i(DT_I64, v->tensor->data.at + (size_t)i * dtype_bytes(DT_I64));
+        long long   most = idx_eval(idx_is_atom(x, &dim) ? atom_most(ev->c->arith, dim) : x, &how);
+        if (n < x->lo || n > most)
             return error_at(ev->c, E_RUN, e->loc, "dimension %s is %lld, not in %lld..%lld",
-                            dim_text(ev->c, dims.at[i]), (long long)n, (long long)dims.at[i]->lo,
-                            (long long)dims.at[i]->hi);
-        if (idx_is_atom(dims.at[i], &dim))
+                            dim_text(ev->c, x), n, (long long)x->lo, most);
+        if (dim)
             remember_dim(ev, f, dim, n);
     }
     return true;

@@ -68,7 +68,9 @@ const char *dim_text(Ctx *c, const Idx *x);                /* of dim_print, in s
 
 /* A symbolic dimension: `dim N in 1..512 multiple 8`.  Same name, same atom, within one Ctx. */
 const Idx *dim_var(Ctx *c, const char *name, int64_t lo, int64_t hi);
-bool       is_dim(Ctx *c, const Atom *a); /* made by dim_var */
+/* ... that values of a run decide, of which no more is known than a form over others. */
+const Idx *dim_within(Ctx *c, const char *name, int64_t lo, const Idx *most);
+bool       is_dim(Ctx *c, const Atom *a); /* made by these */
 /* Calls fn for each dimension that a form, a type (parts and results too) or a call's attributes
  * mention, as often as they do. */
 typedef void DimFn(void *user, const Atom *dim);

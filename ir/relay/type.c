@@ -346,15 +346,15 @@ const char *type_text(Ctx *c, const Type *t)
 
 typedef struct {
     const char *name;
-    int64_t     lo, hi;
-    const Idx  *dim;
+    int64_t     lo;
+    const Idx  *most, *dim;
 } DimNode;
 
 static bool dim_equal(const void *node, const void *key)
 {
     const DimNode *a = node, *b = key;
 
-    return a->name == b->name && a->lo == b->lo && a->hi == b->hi;
+    return a->name == b->name && a->lo == b->lo && a->most == b->most;
 }
 
 /* Models name dims as they like; in text a dim is an identifier. */
@@ -370,13 +370,19 @@ static const char *clean_name(Ctx *c, const char *name)
 
 const Idx *dim_var(Ctx *c, const char *name, int64_t lo, int64_t hi)
 {
-    DimNode        key = {clean_name(c, name), lo, hi, NULL};
-    uint64_t       h = hash_mix(hash_mix(PTR_KEY(key.name), (uint64_t)lo), (uint64_t)hi);
+    return dim_within(c, name, lo, idx_const(c->arith, hi));
+}
+
+const Idx *dim_within(Ctx *c, const char *name, int64_t lo, const Idx *most)
+{
+    DimNode        key = {clean_name(c, name), lo, most, NULL};
+    uint64_t       h = hash_mix(hash_mix(PTR_KEY(key.name), (uint64_t)lo), PTR_KEY(most));
     const DimNode *was = intern_find(c->nodes, NODE_DIM, h, dim_equal, &key);
 
     if (was)
         return was->dim;
-    key.dim = idx_atom(c->arith, atom_var(c->arith, key.name, lo, hi));
+    key.dim = idx_atom(c->arith, most->nterms ? atom_within(c->arith, key.name, lo, most)
+                                              : atom_var(c->arith, key.name, lo, most->c0));
     intern_add(c->nodes, NODE_DIM, h, arena_dup(c->arena, &key, sizeof key));
     return key.dim;
 }
@@ -385,7 +391,7 @@ bool is_dim(Ctx *c, const Atom *a)
 {
     const Atom *dim;
 
-    return idx_is_atom(dim_var(c, a->name, a->lo, a->hi), &dim) && dim == a;
+    return idx_is_atom(dim_within(c, a->name, a->lo, atom_most(c->arith, a)), &dim) && dim == a;
 }
 
 void form_mentions(const Idx *x, DimFn *fn, void *user)

@@ -139,10 +139,9 @@ static inline const Stmt *init_of(const Stmt *block)
 /* The one store of a block besides its init; NULL if it has several. */
 const Stmt *store_of(const Stmt *block);
 /* Binds the block's iterators to their values in `sub`. */
-void       bind_iters(const Stmt *block, IdxSubst *sub);
-bool       loop_extent_of(const Stmt *loop, int64_t *n);
-const Idx *iter_last(Arith *A, const Atom *v); /* the largest value of an iterator */
-bool       is_pointwise(const Stmt *block);    /* no reduce, no sequential iterators, one store */
+void bind_iters(const Stmt *block, IdxSubst *sub);
+bool loop_extent_of(const Stmt *loop, int64_t *n);
+bool is_pointwise(const Stmt *block); /* no reduce, no sequential iterators, one store */
 
 /* The reduce loops that enclose `site` (outside it; only those of `block`, if that is not NULL), as
  * one number: rank from 0 to last. */

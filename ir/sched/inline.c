@@ -13,7 +13,7 @@ typedef struct {
 /* The block's iterator has the value `x` in one of its rounds. */
 static bool in_domain(Arith *A, const Idx *x, const Atom *iter)
 {
-    return x->lo >= iter->lo && idx_sub(A, iter_last(A, iter), x)->lo >= 0;
+    return x->lo >= iter->lo && idx_sub(A, atom_most(A, iter), x)->lo >= 0;
 }
 
 static const Prim *inline_load(Ctx *c, void *user, const Prim *p)

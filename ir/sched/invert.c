@@ -165,7 +165,7 @@ const Stmt *place_consumer(Work *w, const Stmt *consumer, const Placement *p)
             return NULL;
         }
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
-        b.where = pred_and(A, c->arena, b.where, idx_sub(A, iter_last(A, b.iter[i]), bind[i]));
+        b.where = pred_and(A, c->arena, b.where, idx_sub(A, atom_most(A, b.iter[i]), bind[i]));
     }
     b.bind = bind;
     b.redundant = p->redundant;

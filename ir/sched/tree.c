@@ -10,11 +10,6 @@ bool loop_extent_of(const Stmt *loop, int64_t *n)
     return idx_is_const(loop->u.loop.extent, n) && idx_is_const(loop->u.loop.lo, NULL);
 }
 
-const Idx *iter_last(Arith *A, const Atom *v)
-{
-    return v->below ? idx_addc(A, v->below, -1) : idx_const(A, v->hi);
-}
-
 const Atom *fresh_var(Ctx *c, const char *name, int64_t most)
 {
     return atom_var(c->arith, name, 0, most > 0 ? most - 1 : 0);

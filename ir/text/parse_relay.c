@@ -12,18 +12,22 @@
 static bool parse_dim_decl(Parser *p)
 {
     const char *name = rp_ident(p), *stored;
-    int64_t     lo, hi, k = 1;
-    const Idx  *x;
+    int64_t     lo, k = 1;
+    const Idx  *x, *hi;
 
-    if (!name || !rp_expect(p, "in") || !rp_i64(p, &lo) || !rp_expect(p, "..") || !rp_i64(p, &hi))
+    if (!name || !rp_expect(p, "in") || !rp_i64(p, &lo) || !rp_expect(p, "..") ||
+        !(hi = rp_form(p)))
         return false;
     if (rp_accept_word(p, "multiple") && !rp_i64(p, &k))
         return false;
-    if (lo < 0 || k < 1 || hi < lo || hi / k < (lo + k - 1) / k)
+    if (!is_dim_bound(hi))
+        return FAIL(p, "the bound of '%s' is no form over dimensions whose bounds are numbers",
+                    name);
+    if (lo < 0 || k < 1 || hi->hi < lo || hi->hi / k < (lo + k - 1) / k)
         return FAIL(p, "'%s' has an empty or negative range", name);
     /* A multiple of k is stored as k times another dim, so that arithmetic knows. */
     stored = k == 1 ? name : intern_printf(p->c->strings, "%s.%lld", name, (long long)k);
-    x = dim_var(p->c, stored, (lo + k - 1) / k, hi / k);
+    x = dim_within(p->c, stored, (lo + k - 1) / k, idx_divc(p->c->arith, hi, k));
     map_put(p->dims, PTR_KEY(stored), (void *)(uintptr_t)x);
     if (k != 1)
         map_put(p->dims, PTR_KEY(name), (void *)(uintptr_t)idx_mulc(p->c->arith, x, k));

@@ -58,6 +58,7 @@ bool        rp_sha(Parser *p, Sha256 *out);
 bool        rp_enter(Parser *p); /* one level deeper; the caller counts p->nest down */
 bool        rp_dtype(Parser *p, DType *t);
 IdxParser   rp_dims(Parser *p); /* what names of dimensions mean */
+const Idx  *rp_form(Parser *p); /* of dimensions, not negative; NULL: failed */
 const Type *rp_type(Parser *p);
 /* Types up to `close`; `comma` tells whether the last was followed by a comma. */
 bool rp_types(Parser *p, const char *close, TypeVec *out, bool *comma);

@@ -201,7 +201,7 @@ IdxParser rp_dims(Parser *p)
     return (IdxParser){.name = dim_by_name, .user = p};
 }
 
-static const Idx *parse_dim(Parser *p)
+const Idx *rp_form(Parser *p)
 {
     IdxParser   how = rp_dims(p);
     const Idx  *x;
@@ -301,7 +301,7 @@ static const Type *parse_tensor(Parser *p)
             return NULL;
         if (dims.n && rp_accept(p, ")"))
             break;
-        if (!(d = parse_dim(p)))
+        if (!(d = rp_form(p)))
             return NULL;
         vec_push(p->c->scratch, &dims, d);
     }

@@ -37,12 +37,28 @@ static void parse_range(Parser *p, int64_t *lo, int64_t *hi)
         *lo = *hi = 0;
 }
 
-static const Atom *range_var(Parser *p, const char *name)
+/* lo..most, where that may be a form over dimensions. */
+static void parse_bounds(Parser *p, int64_t *lo, const Idx **most)
 {
-    int64_t lo, hi;
+    *lo = parse_int(p);
+    expect(p, "..");
+    *most = parse_idx(p);
+    if (!p->failed && *lo > (*most)->hi)
+        parse_fail(p, "the range %lld..%lld is empty", (long long)*lo, (long long)(*most)->hi);
+    if (!p->failed && !is_dim_bound(*most))
+        parse_fail(p, "a bound is a form over dimensions whose bounds are numbers");
+    if (p->failed)
+        *lo = 0, *most = idx_const(p->c->arith, 0);
+}
 
-    parse_range(p, &lo, &hi);
-    return atom_var(p->c->arith, name, lo, hi);
+static const Atom *bounded_var(Parser *p, const char *name)
+{
+    const Idx *most;
+    int64_t    lo;
+
+    parse_bounds(p, &lo, &most);
+    return most->nterms ? atom_within(p->c->arith, name, lo, most)
+                        : atom_var(p->c->arith, name, lo, most->c0);
 }
 
 Loc parse_loc(Parser *p)
@@ -296,11 +312,11 @@ static const Stmt *parse_region(Parser *p)
     const Stmt *body;
 
     expect(p, "in");
-    r.tid = range_var(p, tid);
+    r.tid = bounded_var(p, tid);
     expect(p, ",");
     nt = local_name(p);
     expect(p, "in");
-    r.nt = range_var(p, nt);
+    r.nt = bounded_var(p, nt);
     declare_var(p, tid, false, idx_atom(p->c->arith, r.tid));
     declare_var(p, nt, false, idx_atom(p->c->arith, r.nt));
     body = parse_braces(p);
@@ -498,7 +514,7 @@ static Param parse_param(Parser *p)
     const char *name = local_name(p);
 
     if (accept(p, "in")) {
-        q.scalar = range_var(p, name);
+        q.scalar = bounded_var(p, name);
         declare_var(p, name, false, idx_atom(p->c->arith, q.scalar));
     } else {
         expect(p, ":");
@@ -573,13 +589,14 @@ const Atom *parse_dim(Parser *p)
 {
     const char *name = parse_word(p);
     const Atom *dim = NULL;
-    int64_t     lo = 0, hi = 0;
+    const Idx  *most = NULL;
+    int64_t     lo = 0;
 
     expect(p, "in");
-    parse_range(p, &lo, &hi);
+    parse_bounds(p, &lo, &most);
     if (p->failed)
         return NULL;
-    const Idx *x = dim_var(p->c, name, lo, hi);
+    const Idx *x = dim_within(p->c, name, lo, most);
     declare_var(p, name, true, x);
     return idx_is_atom(x, &dim) ? dim : NULL;
 }

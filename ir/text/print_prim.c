@@ -106,6 +106,8 @@ const char *print_atom_name(void *user, const Atom *a)
 
     if (text)
         return text;
+    if (a->below)
+        idx_text(p, a->below); /* declared first */
     n = p->names.n;
     text = printer_declare(p, a, p->fragment ? "%" : "", a->name);
     p->names.n = n; /* dims are visible everywhere */

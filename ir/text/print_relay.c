@@ -147,6 +147,8 @@ static void note_dim(void *user, const Atom *dim)
     if (map_get(p->dims_seen, PTR_KEY(dim)))
         return;
     map_put(p->dims_seen, PTR_KEY(dim), p);
+    if (dim->below) /* of dimensions without such a bound */
+        form_mentions(dim->below, note_dim, p);
     vec_push(p->c->scratch, &p->dims, dim);
 }
 
@@ -606,8 +608,8 @@ void relay_print(Ctx *c, const Module *m, RelayPrint how, StrBuf *out)
     for (uint32_t i = 0; i < p.consts.n; i++)
         type_mentions(p.consts.at[i]->type, note_dim, &p);
     for (uint32_t i = 0; i < p.dims.n; i++)
-        str_printf(out, "dim %s in %lld..%lld\n", p.dims.at[i]->name, (long long)p.dims.at[i]->lo,
-                   (long long)p.dims.at[i]->hi);
+        str_printf(out, "dim %s in %lld..%s\n", p.dims.at[i]->name, (long long)p.dims.at[i]->lo,
+                   dim_text(c, atom_most(c->arith, p.dims.at[i])));
     str_add(out, adts.at ? adts.at : "");
     for (uint32_t i = 0; i < p.consts.n; i++) {
         const Const *k = p.consts.at[i];

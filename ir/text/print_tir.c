@@ -109,6 +109,12 @@ static void print_range(Printer *p, int64_t lo, int64_t hi)
     str_printf(p->out, "%" PRId64 "..%" PRId64, lo, hi);
 }
 
+/* Of a dimension: the most may be a form. */
+static void print_bounds(Printer *p, const Atom *a)
+{
+    str_printf(p->out, "%" PRId64 "..%s", a->lo, idx_text(p, atom_most(p->c->arith, a)));
+}
+
 static void print_for(Printer *p, const Stmt *s)
 {
     const LoopData *l = &s->u.loop;
@@ -439,7 +445,7 @@ static void print_func(Printer *p, const Func *f)
             str_add(out, ", ");
         if (q->scalar) {
             str_printf(out, "%s in ", printer_declare(p, q->scalar, "%", q->scalar->name));
-            print_range(p, q->scalar->lo, q->scalar->hi);
+            print_bounds(p, q->scalar);
         } else {
             str_printf(out, "%s: ", printer_declare(p, q->buffer, "%", q->buffer->name));
             print_buffer_type(p, q->buffer);
@@ -530,7 +536,7 @@ void printer_finish(Printer *p, StrBuf *out)
     p->out = out;
     for (uint32_t i = 0; i < p->dims.n; i++) {
         str_printf(out, "dim %s in ", print_atom_name(p, p->dims.at[i]));
-        print_range(p, p->dims.at[i]->lo, p->dims.at[i]->hi);
+        print_bounds(p, p->dims.at[i]);
         str_add(out, "\n");
     }
     if (body->n)

@@ -17,6 +17,8 @@ static void index_atoms(void *user, const Idx *x)
         if (a->kind != ATOM_VAR || map_get(f->seen, a->id))
             continue;
         map_put(f->seen, a->id, f);
+        if (a->below) /* what it says of itself needs them */
+            idx_visit(a->below, &(TirVisit){.user = f, .idx = index_atoms});
         vec_push(f->c->arena, &f->out, a);
     }
 }

@@ -1,7 +1,7 @@
 /* vision.non_max_suppression: boxes one after another, less those that overlap one before.
  *
  *     %order = argsort(%scores, is_ascend=false, dtype=i64);
- *     %3 = vision.non_max_suppression(%boxes, %scores, %order, %most, %overlap, room=100);
+ *     %3 = vision.non_max_suppression(%boxes, %scores, %order, %most, %overlap, room=[100]);
  *
  * boxes [N, B, 4]: two opposite corners (y, x, y, x), or centers and sizes (x, y, width, height);
  * scores and order [N, C, B]; most, an i64: how many are wanted; overlap: of the area that both
@@ -41,12 +41,14 @@ const Type *rel_non_max_suppression(Ctx *c, Loc loc, const void *attrs, const Ty
         return error_at(c, E_TYPE, loc, "boxes %s", type_text(c, in[0]));
     const Idx *boxes = in[0]->dims[1];
 
-    if (a->room < 0 || a->room > boxes->hi || boxes->hi > 1 << 24)
-        return error_at(c, E_TYPE, loc, "the first %lld of %s boxes", (long long)a->room,
+    if (a->room.n != 1)
+        return error_at(c, E_TYPE, loc, "room is %u dimensions, not one", a->room.n);
+    const Idx *room = a->room.at[0];
+
+    if (room->lo < 0 || room->hi > boxes->hi || idx_usual(boxes) > 1 << 24)
+        return error_at(c, E_TYPE, loc, "the first %s of %s boxes", dim_text(c, room),
                         dim_text(c, boxes));
-    return rel_tensor(
-        c, loc, DT_I64, 3,
-        (const Idx *[]){in[1]->dims[0], in[1]->dims[1], idx_const(c->arith, a->room)});
+    return rel_tensor(c, loc, DT_I64, 3, (const Idx *[]){in[1]->dims[0], in[1]->dims[1], room});
 }
 
 /* ---- compute -------------------------------------------------------------------------------------- */
@@ -56,7 +58,7 @@ typedef struct {
     bool                 center;
     const Tensor *const *in;
     const Idx           *picture, *boxes;
-    int64_t              room;
+    const Idx           *room;
     const Buffer        *list;  /* i32[room]: boxes that are left */
     const Buffer        *state; /* i32[2] */
 } Nms;
@@ -128,8 +130,8 @@ static const Stmt *consider(const Nms *s, const Prim *box, const Idx *at)
     Ctx        *c = s->c;
     Arith      *A = c->arith;
     const Prim *one = prim_int(c, DT_I32, 1), *none = prim_int(c, DT_I32, 0), *other;
-    const Idx  *count = idx_load(A, state(s, COUNT), 0, s->room);
-    const Idx  *next = idx_load(A, state(s, COUNT), 0, s->room - 1);
+    const Idx  *count = idx_load(A, state(s, COUNT), 0, s->room->hi);
+    const Idx  *next = idx_load(A, state(s, COUNT), 0, s->room->hi - 1);
     const Atom *j = te_loop_var(c, "j", count);
     const Idx  *chosen = idx_atom(A, j);
 
@@ -149,11 +151,11 @@ bool te_non_max_suppression(Ctx *c, const OpCall *call, const Tensor *const *in,
     const NonMaxSuppressionAttrs *a = call->attrs;
     Arith                        *A = c->arith;
     const Type                   *t = call->out[0];
-    const Idx  *two = idx_const(A, 2), *room = idx_const(A, a->room > 0 ? a->room : 1), *at[3];
+    const Idx  *two = idx_const(A, 2), *room = idx_max(A, a->room.at[0], idx_const(A, 1)), *at[3];
     const Idx  *boxes = call->in[0]->dims[1], *box;
     const Atom *var[2], *i = te_loop_var(c, "i", boxes), *k = te_loop_var(c, "k", t->dims[2]);
     const Prim *number, *more;
-    Nms         s = {.c = c, .center = a->center, .in = in, .room = a->room};
+    Nms         s = {.c = c, .center = a->center, .in = in, .room = a->room.at[0]};
 
     out[0] = te_extern_out(c, "out", t);
     s.boxes = boxes;
@@ -166,11 +168,11 @@ bool te_non_max_suppression(Ctx *c, const OpCall *call, const Tensor *const *in,
     s.picture = at[0];
     const Stmt *body = stmt_seq(c, 0, NULL);
 
-    if (a->room > 0) {
+    if (s.room->hi > 0) {
         at[2] = idx_atom(A, i);
         box = te_index(c, te_at(c, in[2], at), boxes, INDEX_CLIP);
         number = prim_index(c, DT_I32, box);
-        more = prim_and(c, prim_lt(c, state(&s, COUNT), prim_int(c, DT_I32, a->room)),
+        more = prim_and(c, prim_lt(c, state(&s, COUNT), prim_index(c, DT_I32, s.room)),
                         prim_lt(c, prim_cast(c, DT_I64, state(&s, COUNT)),
                                 prim_cast(c, DT_I64, te_at(c, in[3], NULL))));
         body = consider(&s, number, box);

@@ -317,10 +317,13 @@ static void emit_bound(Host *h, const Item *it, StmtList *out)
 
     barrier(h, out);
     for (uint32_t i = 0; i < it->bound.n; i++) {
-        const Idx  *dim = it->bound.at[i];
+        const Idx  *dim = it->bound.at[i], *most = dim;
         const Prim *n = dim_cell(h, it->cell + i);
+        const Atom *a;
+        if (idx_is_atom(dim, &a))
+            most = atom_most(c->arith, a);
         bad = prim_or(c, bad, prim_lt(c, n, prim_int(c, DT_I64, dim->lo)));
-        bad = prim_or(c, bad, prim_lt(c, prim_int(c, DT_I64, dim->hi), n));
+        bad = prim_or(c, bad, prim_lt(c, prim_index(c, DT_I64, most), n));
     }
     vec_push(c->arena, out, stmt_if(c, bad, stmt_fail(c, TVMCC_E_SHAPE), NULL));
 }
@@ -496,8 +499,10 @@ static void plan_work(Program *p, const ItemList *items)
 }
 
 /* What a thread of some call needs for itself, the most of all. */
-static const Idx *private_need(Ctx *c, const ItemList *items, const Idx *most)
+static const Idx *private_need(const Program *p, const ItemList *items, const Idx *most)
 {
+    Ctx *c = p->c;
+
     for (uint32_t i = 0; i < items->n; i++) {
         const Item *it = items->at[i];
         const Func *f = it->kind == ITEM_CALL ? it->kernel->flat : NULL;
@@ -505,14 +510,14 @@ static const Idx *private_need(Ctx *c, const ItemList *items, const Idx *most)
         uint32_t    pointers = 0;
         int64_t     origin;
 
-        most = private_need(c, &it->then, private_need(c, &it->other, most));
+        most = private_need(p, &it->then, private_need(p, &it->other, most));
         for (uint32_t k = 0; f && k < f->nparams; k++) {
             const Buffer *b = f->params[k].buffer;
 
             if (b && pointers++ >= it->nin + it->nout && b->scope != SCOPE_ARENA)
                 n = idx_add(c->arith, n, arena_aligned(c, scratch_bytes(c, it, b, &origin)));
         }
-        most = idx_max(c->arith, most, n);
+        most = idx_max(c->arith, most, size_most(c, n, p->bound.n, p->bound.at));
     }
     return most;
 }
@@ -525,7 +530,8 @@ static const Buffer *io_buffer(const Program *p, const char *name, const Type *t
 
     for (uint32_t i = 0; i < p->bound.n; i++)
         if (idx_uses(extent, p->bound.at[i].dim))
-            extent = idx_const(c->arith, extent->hi);
+            extent = p->open ? size_most(c, extent, p->bound.n, p->bound.at)
+                             : idx_const(c->arith, extent->hi);
     return buffer_new(c, name, dtype_cell(t->dtype), SCOPE_ARENA, 1, &extent);
 }
 
@@ -723,7 +729,7 @@ const Plan *lower(Ctx *c, const Module *m, const char *entry, const PassOptions 
     h.arena_bytes = memory_plan(&p, &plan->arena_floor, &plan->arena);
     if (!run_program_passes(c, &p, o))
         return NULL;
-    h.private_form = private_need(c, &p.items, idx_const(c->arith, 0));
+    h.private_form = private_need(&p, &p.items, idx_const(c->arith, 0));
     h.private_bytes = (uint64_t)idx_usual(h.private_form);
     plan->scratch = p.open ? h.private_form : NULL;
     h.arena_form = p.open ? plan->arena : idx_const(c->arith, (int64_t)h.arena_bytes);

@@ -212,6 +212,8 @@ Slot *slot_new(Program *p, Place place, uint32_t index, const Type *t, const cha
 Slot *slot_root(const Slot *s, uint64_t *at);
 /* Where in its root s begins, in bytes; of an open program a form. */
 const Idx *slot_way(Ctx *c, const Slot *s);
+/* A size without dimensions that values decide: the most that it can be. */
+const Idx *size_most(Ctx *c, const Idx *size, uint32_t n, const BoundDim *bound);
 /* Has s, or have so many parts, just the room of the other? */
 bool slot_fits(Program *p, const Slot *s, const Type *t);
 bool slot_makes_up(Program *p, const Slot *part, const Idx *rounds, const Slot *whole);

@@ -17,19 +17,13 @@ static void type_bytes(Ctx *c, const Type *t, uint64_t *bytes, uint64_t *origin)
     *origin = (uint64_t)first * dtype_bytes(t->dtype);
 }
 
-/* A size without the dimensions that main computes: the most that it can be. */
-static const Idx *known_to_main(const Program *p, const Idx *size)
+const Idx *size_most(Ctx *c, const Idx *size, uint32_t n, const BoundDim *bound)
 {
-    Arith     *A = p->c->arith;
-    AtomSet   *computed = atomset_new(p->c->scratch);
-    const Idx *least, *most;
+    AtomSet *computed = atomset_new(c->scratch);
 
-    for (uint32_t i = 0; i < p->bound.n; i++)
-        atomset_add(computed, p->bound.at[i].dim);
-    if (!idx_uses_any(size, computed))
-        return size;
-    idx_bound(A, size, computed, &least, &most);
-    return most;
+    for (uint32_t i = 0; i < n; i++)
+        atomset_add(computed, bound[i].dim);
+    return idx_most(c->arith, size, computed);
 }
 
 /* The same as a form: rows of the first dimension, with borders, of the others in them. */
@@ -42,7 +36,7 @@ static const Idx *type_room(Program *p, const Type *t)
     if (!t->n)
         return idx_const(c->arith, dtype_bytes(t->dtype));
     for (uint32_t i = 0; i < t->n; i++)
-        dims[i] = known_to_main(p, t->dims[i]);
+        dims[i] = size_most(c, t->dims[i], p->bound.n, p->bound.at);
     buffer_strides(c, &b, stride);
     n = idx_addc(c->arith, dims[0], t->halo ? (int64_t)t->halo->lo[0] + t->halo->hi[0] : 0);
     return idx_mulc(c->arith, idx_mul(c->arith, n, stride[0]), dtype_bytes(t->dtype));

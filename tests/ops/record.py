@@ -767,7 +767,7 @@ def vision():
     for most, overlap, least, room, center in ((6, 0.25, 0.375, 6, 0), (1, 0.5, 0, 6, 0), (9, 0, None, 2, 0), (0, 0, None, 6, 0), (6, 0.125, None, 6, 1)):
         ins = [boxes, scores, order] + [In(t, vals=[v]) for t, v in (("i64", most), ("f32", overlap), ("f32", least)) if v is not None]
         case("vision.non_max_suppression",
-             f"vision.non_max_suppression({', '.join('%' + str(i) for i in range(len(ins)))}, room={room}, center={str(bool(center)).lower()})",
+             f"vision.non_max_suppression({', '.join('%' + str(i) for i in range(len(ins)))}, room=[{room}], center={str(bool(center)).lower()})",
              ins, lambda *a, room=room, center=center: left(*a, room=room, center=center))
 
 

@@ -405,6 +405,33 @@ static void test_open(void)
     arena_free(arena);
 }
 
+/* What values decide, within a form over dimensions: k is at most 2t, and j below k. */
+static void test_within(void)
+{
+    Arena      *arena = arena_new(NULL);
+    Arith      *A = arith_new(arena, strings_new(arena));
+    AtomSet    *decided = atomset_new(arena);
+    const Idx  *t = idx_atom(A, atom_var(A, "T", 1, DIM_OPEN)), *t2 = idx_mulc(A, t, 2);
+    const Atom *kk = atom_within(A, "K", 0, t2), *few = atom_within(A, "F", 0, idx_const(A, 9));
+    const Idx  *k = idx_atom(A, kk), *j = idx_atom(A, atom_upto(A, "j", k));
+
+    CHECK(idx_is_open(k) && !atom_is_open(kk) && !idx_is_open(idx_atom(A, few)));
+    CHECK_INT(kk->hi, DIM_OPEN);
+    CHECK_INT(idx_usual(k), 2 * DIM_USUAL);
+    CHECK(atom_most(A, kk) == t2 && atom_most(A, few) == idx_const(A, 9));
+    CHECK_INT(idx_sub(A, t2, k)->lo, 0);
+    CHECK_INT(idx_sub(A, t2, j)->lo, 1); /* by both */
+    CHECK(idx_min(A, k, t2) == k && idx_max(A, k, t2) == t2);
+    CHECK(is_dim_bound(t2) && !is_dim_bound(k) && !is_dim_bound(idx_divc(A, k, 3)));
+    atomset_add(decided, kk);
+    CHECK(idx_most(A, idx_mul(A, idx_addc(A, k, 1), t), decided) ==
+          idx_mul(A, idx_addc(A, t2, 1), t));
+    CHECK(idx_most(A, idx_mul(A, k, k), decided) == idx_mul(A, t2, t2));
+    CHECK(idx_most(A, idx_sub(A, t2, k), decided) == t2);
+    CHECK(!arith_overflow(A));
+    arena_free(arena);
+}
+
 int main(void)
 {
     Arena *arena = arena_new(NULL);
@@ -415,6 +442,7 @@ int main(void)
     RUN(test_symbolic);
     RUN(test_exact);
     RUN(test_open);
+    RUN(test_within);
     RUN(test_text_of_products);
     RUN(test_nested_ends);
     arena_free(arena);

@@ -160,12 +160,9 @@ static const Prim *size_of(Entry *e, IdxSubst *sub, const Idx *x)
     return prim_index(e->c, DT_I64, idx_subst(sub, x));
 }
 
-static const Prim *bytes_of(Entry *e, IdxSubst *sub, const Type *t)
+static const Prim *bytes_of(Entry *e, IdxSubst *sub, const Idx *cells, DType t)
 {
-    Ctx *c = e->c;
-
-    return prim_cast(c, DT_U64,
-                     size_of(e, sub, idx_mulc(c->arith, type_cells(c, t), dtype_bytes(t->dtype))));
+    return prim_cast(e->c, DT_U64, size_of(e, sub, idx_mulc(e->c->arith, cells, dtype_bytes(t))));
 }
 
 static void put_shape(Entry *e, Code *code, const Given *g, IdxSubst *sub)
@@ -195,7 +192,9 @@ static void put_result(Entry *e, Code *code, const Given *g, IdxSubst *sub, cons
     Ctx        *c = e->c;
     const Type *t = g->io->type;
     bool        computed = is_computed(e, t);
-    const Prim *bytes = computed ? num(e, DT_U64, (int64_t)io_bytes(g->io)) : bytes_of(e, sub, t);
+    const Idx  *cells = size_most(c, type_cells(c, t), e->plan->nbound, e->plan->bound);
+    const Prim *bytes = computed && io_bytes(g->io) ? num(e, DT_U64, (int64_t)io_bytes(g->io))
+                                                    : bytes_of(e, sub, cells, t->dtype);
     Code        less = {0};
 
     if (!computed)
@@ -222,7 +221,8 @@ void put_computed(Entry *e, Code *code, const Buffer *dims, const Buffer *out)
         g.value = view_struct(e, code, "value", "value", at(e, out, i));
         g.shape = view_array(e, code, "shape", DT_I64, io->type->n, get(e, g.value, "dims"));
         put_shape(e, code, &g, sub);
-        put(e, code, g.value, "bytes", bytes_of(e, sub, io->type));
+        put(e, code, g.value, "bytes",
+            bytes_of(e, sub, type_cells(e->c, io->type), io->type->dtype));
     }
 }
 

@@ -35,7 +35,7 @@ static const Prim *atom_bound(Entry *e, const Buffer *dims, const Atom *a)
         for (uint32_t i = 0; i < e->plan->symbols.n; i++)
             if (e->plan->symbols.at[i] == a)
                 return prim_cast(c, DT_F64, at(e, dims, i));
-        return real(e, (double)a->hi);
+        return a->below ? bound_of(e, dims, a->below) : real(e, (double)a->hi);
     case ATOM_DIV: return bound_of(e, dims, a->a);
     case ATOM_PROD: return prim_mul(c, bound_of(e, dims, a->a), bound_of(e, dims, a->b));
     case ATOM_SYMDIV:

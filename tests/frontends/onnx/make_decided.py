@@ -45,6 +45,11 @@ def case(name, options, feeds, nodes, ins, outs, opset=20, by_reference=False, *
     lines.append(f"{name} {len(feeds)} {options}".strip())
 
 
+def again(name, options):
+    """The same model and feeds with other bounds."""
+    lines.append(next(f"{name} {line.split()[1]} {options}" for line in lines if line.split()[0] == name))
+
+
 def grids():
     """Of pictures and volumes, with the ends and with the middles of cells; the picture's sizes are declared, the others not."""
     feed = lambda N, h, w, d: lambda f: dict(t=f(N, 2, 3), s=ints(N, 3, h, w), u=f(1, 3, 4), v=ints(1, 2, d, h, w))
@@ -216,10 +221,26 @@ def of_nothing():
          **{"from": ints(0), "to": ints(-9), "last": ints(1), "first": ints(1)})
 
 
+def ordered():
+    """Rows without a limit in order: the first of them, as many as the run says; once each; boxes apart; what is not zero."""
+    def feed(T, k, most):
+        boxes = lambda f: np.sort(f(1, T, 2, 2), 2).reshape(1, T, 4)
+        return lambda f: dict(x=np.round(2 * f(2, T)), k=ints(k), b=boxes(f), s=f(1, 2, T), m=ints(most))
+    case("ordered", "--dim T=3..", [feed(3, 3, 2), feed(70, 9, 100), feed(700, 650, 5)],
+         [node("TopK", "x k", "v at"), node("TopK", "x three", "w wat", largest=0), node("Unique", "x", "u first inv many"),
+          node("NonMaxSuppression", "b s m half", "boxes"), node("NonZero", "x", "z"), node("Transpose", "z", "zt"),
+          node("GatherND", "x zt", "y")],
+         [value("x", F, [2, "T"]), value("k", I, [1]), value("b", F, [1, "T", 4]), value("s", F, [1, 2, "T"]), value("m", I, [1])],
+         ["v", "w", "u", "y"] + [value(o, I, None) for o in ("at", "wat", "first", "inv", "many", "boxes", "z")],
+         three=ints(3), half=np.float32([0.5]))
+
+
 def main():
     for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds, products,
-                 one_step, of_nothing):
+                 one_step, of_nothing, ordered):
         make()
+    again("columns", "--dim N=1.. --dim C=1.. --dim L=1.. --dim R=1.. --dim y.2=1..9 --dim y.3=1..9 --dim z.2=1..9")
+    again("groups", "--dim N=1..")
     with open(os.path.join(HERE, "cases.txt"), "w") as out:
         out.write("".join(line + "\n" for line in lines))
 
