@@ -65,7 +65,7 @@ static const Stmt *box_nest(Work *w, uint32_t loop, const Stmt *block, const Idx
     b.where = PRED_TRUE;
     for (uint32_t i = 0; i < n; i++) {
         bool        spatial = i < b.nspatial;
-        int64_t     cells = b.iter[i]->hi - b.iter[i]->lo + 1;
+        int64_t     cells = atom_usual(b.iter[i]);
         int64_t     e = spatial && extent[i] < cells ? extent[i] : cells;
         const Idx  *base = idx_const(A, b.iter[i]->lo);
         const char *name = intern_printf(c->strings, "%s.%s", b.name, b.iter[i]->name);
@@ -74,7 +74,7 @@ static const Stmt *box_nest(Work *w, uint32_t loop, const Stmt *block, const Idx
         var[i] = e < cells || b.iter[i]->lo ? fresh_var(c, name, e) : atom_like(A, name, b.iter[i]);
         bind[i] = idx_add(A, base, idx_atom(A, var[i]));
         b.where = pred_and(A, c->arena, b.where, idx_addc(A, bind[i], -b.iter[i]->lo));
-        b.where = pred_and(A, c->arena, b.where, idx_sub(A, iter_last(A, b.iter[i]), bind[i]));
+        b.where = pred_and(A, c->arena, b.where, idx_sub(A, atom_most(A, b.iter[i]), bind[i]));
         if (spatial)
             vec_push(c->scratch, &all, var[i]);
     }

@@ -129,7 +129,7 @@ static const Stmt *shrink(Ctx *c, const Buffer *b, const Stmt *s)
         return alloc_of(c, b, s);
     for (uint32_t d = 0; d < b->ndim; d++) {
         const Idx *base = NULL;
-        int64_t    below = 0, above = 0, whole = b->extent[d]->hi;
+        int64_t    below = 0, above = 0, whole = idx_usual(b->extent[d]);
         bool       known = whole > 0;
         for (uint32_t i = 0; known && i < a.at.n; i++) {
             const Idx *l, *h;
