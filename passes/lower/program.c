@@ -147,6 +147,8 @@ static bool lies_there(Program *p, ValueScope *s, const Expr *e, Value *to)
     if (uses != 1 || call_arg(update, 0) != func_param(f, 0))
         return false;
     *to = values_of(s, x)->at[0];
+    if (to->type != e->type && (to->type->halo || e->type->halo)) /* there is no border there */
+        return false;
     if (is_last_use(s, x))
         return true;
     if (!is_state_input(p, to->slot))
