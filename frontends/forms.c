@@ -401,6 +401,27 @@ static bool take(const Eval *ev, const Expr *e, Cells out)
     return true;
 }
 
+/* Of lists; torch.onnx puts a size into a shape so. */
+static bool scatter(const Eval *ev, const Expr *e, Cells out)
+{
+    const ScatterElementsAttrs *a = e->u.attrs;
+    const Cells                *x = known(ev, call_arg(e, 0)), *at = known(ev, call_arg(e, 1));
+    const Cells                *v = known(ev, call_arg(e, 2));
+    int64_t                     k;
+
+    if (!x || !at || !v || e->type->n != 1 || strcmp(a->reduction, "update") != 0)
+        return false;
+    memcpy(out.at, x->at, out.n * sizeof *out.at);
+    for (uint32_t i = 0; i < at->n && i < v->n; i++) {
+        if (!at->at[i].x || !idx_is_const(at->at[i].x, &k))
+            return false;
+        k += k < 0 ? out.n : 0;
+        if (k >= 0 && k < out.n)
+            out.at[k] = v->at[i];
+    }
+    return true;
+}
+
 static bool reduce(const Eval *ev, const Expr *e, Cells out)
 {
     const char  *op = !strcmp(call_op(e)->text, "prod")  ? "multiply"
@@ -456,6 +477,7 @@ static bool call(const Eval *ev, const Expr *e, Cells out)
     } rows[] = {{"dim_values", list},
                 {"strided_slice", slice},
                 {"take", take},
+                {"scatter_elements", scatter},
                 {"concatenate", concatenate},
                 {"prod", reduce},
                 {"sum", reduce},

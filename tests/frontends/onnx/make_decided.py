@@ -235,9 +235,19 @@ def ordered():
          three=ints(3), half=np.float32([0.5]))
 
 
+def buffered():
+    """A row of a buffer for each step, as the older exporter of PyTorch writes index_copy: a size is put into a shape."""
+    feed = lambda N, *at: lambda f: dict(k=f(N, 2, 9, 4), v=f(N, 2, len(at), 4), at=np.array(at))
+    case("buffered", "--dim N=1..3 --dim S=1..9", [feed(1, 3), feed(3, 0, 8, 4), feed(2, *range(9))],
+         [node("Unsqueeze", "at axes", "u"), node("Shape", "k", "ks"), node("Shape", "at", "n"), node("ScatterElements", "ks two n", "shape"),
+          node("Expand", "u shape", "i"), node("ScatterElements", "k i v", "y", axis=2)],
+         [value("k", F, ["N", 2, 9, 4]), value("v", F, ["N", 2, "S", 4]), value("at", I, ["S"])], ["y"],
+         axes=ints(0, 1, 3), two=ints(2))
+
+
 def main():
     for make in (grids, columns, spectra, frames, bands, nothing, smooth, larger, unsaid, groups, recurrent, rounds, products,
-                 one_step, of_nothing, ordered):
+                 one_step, of_nothing, ordered, buffered):
         make()
     again("columns", "--dim N=1.. --dim C=1.. --dim L=1.. --dim R=1.. --dim y.2=1..9 --dim y.3=1..9 --dim z.2=1..9")
     again("groups", "--dim N=1..")
