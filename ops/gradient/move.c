@@ -363,3 +363,52 @@ void adjoint_scatter_nd(const Adjoint *a)
     else if (scattered(a, "scatter_nd", attrs->mode))
         a->dx[2] = build2(a->b, "gather_nd", a->dy[0], a->x[1], NULL);
 }
+
+static const Expr *number_of(const Build *b, const Idx *n)
+{
+    DimValuesAttrs *attrs = NEW_ATTRS(b->c, DimValuesAttrs);
+
+    attrs->dims = dims_dup(b->c, &n, 1);
+    return build_reshape_to(b, build_call(b, "dim_values", 0, NULL, attrs), 0, NULL);
+}
+
+/* x where `at` is a position of a dimension of n cells, else 0. */
+static const Expr *where_inside(const Build *b, const Expr *at, const Idx *n, const Expr *x)
+{
+    const Expr *inside = build2(b, "logical_and", build2(b, "less", at, number_of(b, n), NULL),
+                                build_by(b, "greater_equal", at, 0), NULL);
+
+    return x ? build_where(b, inside, x, grad_zeros(b, x->type)) : NULL;
+}
+
+/* A slice along the first dimension. */
+void adjoint_update_slice(const Adjoint *a)
+{
+    const Build *b = a->b;
+    const Expr  *none = grad_zeros(b, a->x[1]->type), *at = build_cast(b, a->x[2], DT_I64);
+    TakeAttrs   *first = NEW_ATTRS(b->c, TakeAttrs);
+
+    a->dx[0] = build3(b, "update_slice", a->dy[0], none, a->x[2], NULL);
+    a->dx[1] = where_inside(b, at, a->x[0]->type->dims[0], build2(b, "take", a->dy[0], at, first));
+}
+
+/* A new cell has the gradient of the place that it went to, if there is one. */
+void adjoint_update_range(const Adjoint *a)
+{
+    const Build            *b = a->b;
+    const UpdateRangeAttrs *attrs = ATTRS(UpdateRangeAttrs, a->call);
+    const Type             *t = a->x[1]->type;
+    uint32_t                axis = axis_of(attrs->axis, t->n);
+    const Idx              *room = a->x[0]->type->dims[axis];
+    GatherAttrs            *along = NEW_ATTRS(b->c, GatherAttrs);
+    const Expr             *at = build_along(b, build_cast(b, a->x[2], DT_I64), t->n, 0);
+
+    at = build_add(b, at, build_along(b, build_arange(b, t->dims[axis], DT_I64), t->n, axis));
+    at = build_broadcast_to(b, at, t->n, t->dims);
+    if (attrs->circular)
+        at = build2(b, "floor_mod", at, number_of(b, room), NULL);
+    along->axis = axis;
+    along->mode = "clip";
+    a->dx[0] = build3(b, "update_range", a->dy[0], grad_zeros(b, t), a->x[2], attrs);
+    a->dx[1] = where_inside(b, at, room, build2(b, "gather", a->dy[0], at, along));
+}

@@ -11,8 +11,6 @@ from torch import nn
 
 from nets import BATCH, MODELS, PICTURE, SEQUENCE, Attention, Block, Case, Input, lengths, model, vivid, words
 
-SCRIPT = ("dynamo", "script")
-
 # ---- speech -----------------------------------------------------------------------------------------------------
 
 
@@ -56,7 +54,7 @@ class Hearing(nn.Module):
 
 @model
 def whisper_encoder():
-    return Case(Hearing(), [Input("mel", ["batch", 16, "frames"])], BATCH | {"frames": (2, 200)}, ["keys", "values"], exporters=SCRIPT)
+    return Case(Hearing(), [Input("mel", ["batch", 16, "frames"])], BATCH | {"frames": (2, 200)}, ["keys", "values"])
 
 
 class Telling(nn.Module):
@@ -86,7 +84,7 @@ def whisper_decoder():
     cache, seen = ["batch", 4, "past", 8], ["batch", 4, "frames", 8]
     return Case(Telling(), [Input("ids", ["batch", "sequence"], words(64)), Input("keys", seen), Input("values", seen),
                             Input("past_key", cache), Input("past_value", cache)],
-                SEQUENCE | {"frames": (1, 100), "past": (0, 90)}, ["logits", "key", "value"], exporters=SCRIPT)
+                SEQUENCE | {"frames": (1, 100), "past": (0, 90)}, ["logits", "key", "value"])
 
 
 class Conformer(nn.Module):
@@ -139,7 +137,7 @@ class Recognizer(nn.Module):
 @model
 def conformer():
     return Case(Recognizer(), [Input("mel", ["batch", "frames", 16]), Input("mask", ["batch", "frames"], lengths)],
-                BATCH | {"frames": (4, 120)}, ["logits", "lengths"], exporters=SCRIPT)
+                BATCH | {"frames": (4, 120)}, ["logits", "lengths"])
 
 
 # ---- pictures and text ------------------------------------------------------------------------------------------
@@ -175,7 +173,7 @@ class Clip(nn.Module):
 @model
 def clip():
     return Case(Clip(), [Input("picture", ["pictures", 3, 32, 32]), Input("ids", ["texts", "sequence"], words(100))],
-                {"pictures": (1, 4), "texts": (1, 6), "sequence": (1, 32)}, ["scores", "seen", "heard"], exporters=SCRIPT)
+                {"pictures": (1, 4), "texts": (1, 6), "sequence": (1, 32)}, ["scores", "seen", "heard"])
 
 
 # ---- pictures of any size ---------------------------------------------------------------------------------------
@@ -207,7 +205,7 @@ class Detr(nn.Module):
 
 @model
 def detr():
-    return Case(Detr(), [Input("picture", ["batch", 3, "height", "width"])], BATCH | PICTURE, ["labels", "boxes"], exporters=SCRIPT)
+    return Case(Detr(), [Input("picture", ["batch", 3, "height", "width"])], BATCH | PICTURE, ["labels", "boxes"])
 
 
 class Segments(nn.Module):
@@ -272,20 +270,20 @@ class Yolo(nn.Module):
 @model
 def yolo():
     return Case(vivid(Yolo(), 0.9), [Input("picture", ["batch", 3, "height", "width"])], BATCH | PICTURE,
-                ["boxes", "scores", "labels", "pictures"], detections=True, exporters=SCRIPT)
+                ["boxes", "scores", "labels", "pictures"], detections=True)
 
 
 @model
 def swin():
     net = torchvision.models.swin_transformer.SwinTransformer([4, 4], 16, [2, 2], [2, 4], [4, 4], num_classes=5)
-    return Case(net, [Input("picture", ["batch", 3, 64, 64])], BATCH, ["scores"], exporters=SCRIPT)
+    return Case(net, [Input("picture", ["batch", 3, 64, 64])], BATCH, ["scores"])
 
 
 @model
 def convnext():
     block = torchvision.models.convnext.CNBlockConfig
     net = torchvision.models.ConvNeXt([block(16, 32, 2), block(32, None, 2)], num_classes=5)
-    return Case(net, [Input("picture", ["batch", 3, "height", "width"])], BATCH | PICTURE, ["scores"], exporters=SCRIPT)
+    return Case(net, [Input("picture", ["batch", 3, "height", "width"])], BATCH | PICTURE, ["scores"])
 
 
 # ---- control flow, which only the newer exporter has ------------------------------------------------------------
@@ -386,7 +384,7 @@ class Narrow(nn.Module):
 
 
 def narrow(case, dtype, tolerance):
-    return dataclasses.replace(case, net=Narrow(case.net, dtype), tolerance=tolerance, varying=True, exporters=SCRIPT)
+    return dataclasses.replace(case, net=Narrow(case.net, dtype), tolerance=tolerance, varying=True)
 
 
 @model

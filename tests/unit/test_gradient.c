@@ -234,6 +234,19 @@ static const GradientCase cases[] = {
      "fn @main(%x: Tensor[(3, 3, A), f64], %u: Tensor[(B, A), f64], %i: Tensor[(2, B), i64]) {"
      " scatter_nd(%x, %i, %u, mode=\"add\") }",
      -2, 2},
+    {"update_slice",
+     "fn @main(%x: Tensor[(3, A), f64], %u: Tensor[(A), f64], %i: Tensor[(), i64]) {"
+     " update_slice(%x, %u, %i) }",
+     -2, 2},
+    {"update_range",
+     "fn @main(%x: Tensor[(3, A, 4, 2), f64], %u: Tensor[(3, A, 2, 2), f64], %i: Tensor[(3), i64]) "
+     "{"
+     " update_range(%x, %u, %i, axis=2) }",
+     -2, 2},
+    {"update_range",
+     "fn @main(%x: Tensor[(2, 3, A), f64], %u: Tensor[(2, 2, A), f64], %i: Tensor[(2), i64]) {"
+     " update_range(%x, %u, %i, axis=1, circular=true) }",
+     -2, 2},
     /* Not of one row. */
     {"", "fn @main(%x: Tensor[(A, B), f64]) { %0 = exp(%x); add(multiply(%0, %0), %x) }", -1, 1},
     {"", "fn @main(%x: Tensor[(A, B), f64], %y: Tensor[(A, B), f64]) { sin(%y) }", -1, 1},
