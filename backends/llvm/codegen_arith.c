@@ -161,14 +161,35 @@ static LLVMValueRef float_minmax(Gen *g, bool max, const Prim *py, LLVMValueRef 
     return gen_call2(g, max ? "llvm.maximum" : "llvm.minimum", LLVMTypeOf(x), x, y);
 }
 
+/* y where it is beyond x, else x, NaN included: one minps or maxps, where there is one so wide. */
+static LLVMValueRef beyond_or(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
+{
+    bool         wide = gen_elem_type(LLVMTypeOf(x)) == g->f64;
+    uint32_t     bytes = LLVMGetVectorSize(LLVMTypeOf(x)) * (wide ? 8 : 4);
+    const char  *what = arena_printf(g->a, "%s.p%c", max ? "max" : "min", wide ? 'd' : 's');
+    LLVMValueRef args[3] = {y, x, gen_i32(g, 4)}; /* rounding as the mode says */
+
+    if (bytes == 64 && g->caps & CAP_AVX512)
+        return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.avx512.%s.512", what), 0, NULL, 3,
+                                args);
+    if (bytes == 32 && g->caps & CAP_AVX)
+        return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.avx.%s.256", what), 0, NULL, 2,
+                                args);
+    if (bytes == 16)
+        return gen_intrinsic_of(g, arena_printf(g->a, "llvm.x86.sse%s.%s", wide ? "2" : "", what),
+                                0, NULL, 2, args);
+    return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, y, x, ""), y,
+                           x, "");
+}
+
 /* The next step of a reduction: x stays unless y is beyond it or NaN.  Three operations on x86,
- * where llvm.maximum takes six, each waiting for the last; it need not tell zeros apart. */
+ * where llvm.maximum takes six, each waiting for the last; it need not tell zeros apart.  As two
+ * selects LLVM would make four of it, of which three wait. */
 static LLVMValueRef float_extremum(Gen *g, bool max, LLVMValueRef x, LLVMValueRef y)
 {
-    LLVMValueRef beyond = LLVMBuildFCmp(g->b, max ? LLVMRealOGT : LLVMRealOLT, y, x, "");
     LLVMValueRef nan = LLVMBuildFCmp(g->b, LLVMRealUNO, y, y, "");
 
-    return LLVMBuildSelect(g->b, nan, y, LLVMBuildSelect(g->b, beyond, y, x, ""), "");
+    return LLVMBuildSelect(g->b, nan, y, beyond_or(g, max, x, y), "");
 }
 
 /* Number of the other wins over NaN: y if y is beyond x or x is NaN, else x. */
