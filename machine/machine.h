@@ -165,9 +165,8 @@ double state_step_cycles(const Machine *m, int64_t vectors, int64_t rows, int64_
 #define WINOGRAD_GROUP_WITHIN 9.5
 #define WINOGRAD_GROUP_MOVE 0.35
 
-/* Convolutions on plain rows to blocked ones: they reload what those keep in registers.  Blocks
- * narrower than the widest vector: they must be worth it, being twice as many instructions. */
-#define PLANAR_ROWS 5.0
+/* Blocks narrower than the widest vector: they must be worth it, being twice as many instructions.
+ */
 #define NARROW_BLOCKS 1.04
 
 /* ---- loops.c ------------------------------------------------------------------------------------- */
@@ -185,6 +184,9 @@ typedef enum { WRITTEN_NONE, WRITTEN_COLUMNS, WRITTEN_ALL } Written;
 /* Cycles of a tile of so many pixels, a vector each. */
 double window_cycles(const Machine *m, int64_t lanes, const Window *w, int64_t pixels,
                      Written written);
+/* Cycles of so many sums that share a vector of a plain row in each step, `stride` cells apart. */
+double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t steps,
+                          int64_t stride);
 /* What shows of a chain of so many cycles, of work of so many operations that repeats: a core looks
  * ahead. */
 double hidden_cycles(const Machine *m, double chain, double operations);

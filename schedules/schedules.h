@@ -15,9 +15,13 @@ typedef struct {
     int64_t group;                /* blocks of outputs that read the same channels */
     int64_t kw, stride, dilation; /* along the row */
     int64_t spread;               /* channels of a group where a block holds several, else 0 */
+    bool    plain;                /* data are not in blocks */
 } ConvWork;
 /* Cycles of one core in the register tiles that the rules choose (cpu/conv2d.c). */
 double cpu_conv_cycles(const Target *t, const ConvWork *w);
+/* ... on plain images: o and group are outputs, `lanes` those of the widest vector (cpu/planar.c).
+ */
+double cpu_planar_cycles(const Target *t, const ConvWork *w);
 /* A depthwise convolution with c channels and the 1x1 convolution behind it, as one kernel
  * (cpu/pair.c): the rows that it makes at a time; 0: two kernels are better. */
 typedef struct {

@@ -83,7 +83,8 @@ static double group_cycles(Ctx *c, const Type *y, const Work *w)
                           .kw = s->k[1],
                           .stride = s->stride[1],
                           .dilation = s->dilation[1],
-                          .spread = s->within ? s->group_in : 0};
+                          .spread = s->within ? s->group_in : 0,
+                          .plain = !s->in_block};
 
     return cpu_conv_cycles(c->target, &work);
 }

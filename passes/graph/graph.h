@@ -95,6 +95,10 @@ typedef struct {
     Map     *of; /* node to Layouts; absent: plain */
 } LayoutPlan;
 LayoutPlan choose_layouts(Ctx *c, const Expr *func);
+/* Cycles of a convolution between plain images, in the layouts that are best for it; `fill`: with
+ * the outputs of a group filled up to vectors of so many lanes, which are left out again.  0 where
+ * they are not known. */
+double conv2d_cycles(Ctx *c, const Expr *conv, int64_t fill);
 /* An operand that a call on blocked data reads blocked: an image with the result's channels. */
 bool is_blocked_operand(const Expr *call, const Expr *x);
 /* N, C, H, W of images of a type that may be blocked, the largest where a run decides; false for

@@ -76,9 +76,13 @@ static double repack(const Choice *s, const Type *t, const int64_t dims[4], uint
 
     if (from == to || (whole && dims[2] == 1 && dims[3] == 1)) /* the same bytes */
         return 0;
-    double bytes =
-        (cells(&s->plan, dims, from) + cells(&s->plan, dims, to)) * dtype_bytes(t->dtype);
-    return s->machine.start_cycles + time_traffic(level_time(&s->machine, LEVEL_MEMORY, bytes));
+    double bytes = dtype_bytes(t->dtype), read = bytes * cells(&s->plan, dims, from),
+           stored = bytes * cells(&s->plan, dims, to);
+    Time turn = time_compute(
+        turn_cycles(&s->machine, w[1], (read > stored ? read : stored) / dtype_bytes(t->dtype)));
+
+    return s->machine.start_cycles +
+           time_cycles(time_beside(turn, moved_time(&s->machine, read, stored, read + stored)));
 }
 
 /* Vectors of that many lanes multiplied and added a cycle, in lanes; plain rows take the widest. */
@@ -136,26 +140,25 @@ static double conv_cost(const Choice *s, const ConvDims *d, Layouts l)
     double            taps = (double)(d->kh * d->kw), cost;
     double            moved = moves(s, cells(p, d->in, l.in) + cells(p, d->out, l.out));
 
-    if (!l.out) {
-        bool vectors = d->out[3] >= p->width[1];
-
-        return moved + cells(p, d->out, 0) * taps * (double)d->group_in * PLANAR_ROWS /
-                           (vectors ? lanes_a_cycle(s, 0) : 1);
-    }
-    if (d->depthwise)
-        return moved + cells(p, d->out, l.out) * taps / lanes_a_cycle(s, l.out);
-    int64_t  width = p->width[l.out], group_out = d->out[1] / d->groups;
+    int64_t  width = p->width[l.out ? l.out : 1], group_out = d->out[1] / d->groups;
     ConvWork w = {.lanes = width,
                   .n = d->out[0],
-                  .o = round_up(d->out[1], width) / width,
+                  .o = d->out[1],
                   .y = d->out[2],
                   .x = d->out[3],
                   .kw = d->kw,
                   .stride = d->stride,
                   .dilation = d->dilation,
+                  .group = group_out,
                   .sum = d->kh * d->kw * d->group_in};
 
-    w.spread = d->grouped && d->group_in < width ? d->group_in : 0;
+    if (!l.out)
+        return moved + cpu_planar_cycles(s->c->target, &w);
+    if (d->depthwise)
+        return moved + cells(p, d->out, l.out) * taps / lanes_a_cycle(s, l.out);
+    w.o = ceil_div(d->out[1], width);
+    w.plain = !l.in;
+    w.spread = d->grouped && l.in && d->group_in < width ? d->group_in : 0;
     w.group = !d->grouped ? w.o : group_out > width ? group_out / width : 1;
     if (l.in && !w.spread)
         w.sum = d->kh * d->kw * summed(d->group_in, p->width[l.in]);
@@ -257,31 +260,36 @@ static uint32_t widths_for(const Choice *s, const Expr *e)
     return dtype_eq(e->type->dtype, DT_F32) ? s->plan.n : s->plan.n < 2 ? s->plan.n : 2;
 }
 
-static void offer_conv(const Choice *s, Chooser *x)
+/* Where blocks of channels do not fit, data may be read as they are: those of a picture, or of a
+ * group, are few. */
+static bool reads(const Choice *s, const ConvDims *d, bool is_float, Layouts l)
 {
-    ConvDims d;
+    int64_t w = s->plan.width[l.out], group_out = d->out[1] / d->groups;
+    bool    whole = (d->group_in % w == 0 && group_out % w == 0) ||
+                 (is_float && conv2d_groups_within(d->group_in, group_out, w));
 
-    if (!conv_dims(x->e, &d))
-        return;
+    if (!d->grouped)
+        return l.in || d->in[1] < s->plan.width[1];
+    if (!l.in)
+        return is_float && !whole && !d->depthwise && group_out % w == 0;
+    return l.in == l.out && (whole || d->depthwise);
+}
+
+static void offer_conv(const Choice *s, Chooser *x, const ConvDims *d)
+{
     uint32_t widths = widths_for(s, call_arg(x->e, 0));
 
-    if (!d.depthwise && !is_constant(call_arg(x->e, 1)))
+    if (!d->depthwise && !is_constant(call_arg(x->e, 1)))
         return; /* blocked rules pack the weights */
     for (uint32_t o = 1; o < widths; o++)
         for (uint32_t i = 0; i < widths; i++) {
-            int64_t w = s->plan.width[o], group_out = d.out[1] / d.groups;
             Layouts l = {(uint8_t)i, (uint8_t)o};
-            bool    whole = (d.group_in % w == 0 && group_out % w == 0) ||
-                         (is_float(x->e) && conv2d_groups_within(d.group_in, group_out, w));
 
-            /* Few channels, those of a picture, may be read as they are. */
-            if (d.grouped ? i != o || (!whole && !d.depthwise)
-                          : i == 0 && d.in[1] >= s->plan.width[1])
-                continue;
-            offer(x, i, o, conv_cost(s, &d, l));
+            if (reads(s, d, is_float(x->e), l))
+                offer(x, i, o, conv_cost(s, d, l));
         }
     if (x->n)
-        offer(x, 0, 0, conv_cost(s, &d, (Layouts){0}));
+        offer(x, 0, 0, conv_cost(s, d, (Layouts){0}));
 }
 
 static void offer_other(const Choice *s, Chooser *x)
@@ -334,13 +342,14 @@ static void add_chooser(Choice *s, const Expr *e)
 {
     Chooser *x;
     Chooser  t = {.e = e};
+    ConvDims d;
 
     if (!call_op(e) || !call_op(e)->block || !image_dims(e->type, t.dims))
         return;
-    if (call_is(e, "nn.conv2d"))
-        offer_conv(s, &t);
-    else
+    if (!call_is(e, "nn.conv2d"))
         offer_other(s, &t);
+    else if (conv_dims(e, &d))
+        offer_conv(s, &t, &d);
     if (!t.n)
         return;
     x = DUP_ARRAY(s->c->scratch, &t, 1);
@@ -403,19 +412,51 @@ static void choose(Choice *s)
     }
 }
 
-LayoutPlan choose_layouts(Ctx *c, const Expr *func)
+static Choice choice_of(Ctx *c)
 {
-    Choice   s = {.c = c,
-                  .machine = machine_of(c->target),
-                  .g = pbqp_new(c->scratch),
-                  .of = map_new(c->scratch)};
-    ExprList list = expr_post_order(c, func);
+    Choice s = {.c = c, .machine = machine_of(c->target), .plan = {.n = 1}};
 
-    s.plan.n = 1;
-    s.plan.of = map_new(c->scratch);
     for (uint32_t w = c->target->vector_bytes / 4; w >= LEAST_LANES && s.plan.n < MAX_WIDTHS;
          w /= 2)
         s.plan.width[s.plan.n++] = w;
+    return s;
+}
+
+double conv2d_cycles(Ctx *c, const Expr *conv, int64_t fill)
+{
+    Choice   s = choice_of(c);
+    Chooser  x = {.e = conv};
+    ConvDims d;
+    double   best, more = 0;
+
+    if (!conv_dims(conv, &d))
+        return 0;
+    if (fill) {
+        const int64_t out[4] = {d.out[0], d.groups * round_up(d.out[1] / d.groups, fill), d.out[2],
+                                d.out[3]};
+
+        more = moves(&s, cells(&s.plan, d.out, 0) + cells(&s.plan, out, 0));
+        memcpy(d.out, out, sizeof out);
+    }
+    best = conv_cost(&s, &d, (Layouts){0});
+    offer_conv(&s, &x, &d);
+    for (uint32_t i = 0; i + 1 < x.n; i++) {
+        double cost = x.cost[i] + repack(&s, conv->type, d.in, 0, x.choice[i].in) +
+                      repack(&s, conv->type, d.out, x.choice[i].out, 0);
+
+        best = cost < best ? cost : best;
+    }
+    return best + more;
+}
+
+LayoutPlan choose_layouts(Ctx *c, const Expr *func)
+{
+    Choice   s = choice_of(c);
+    ExprList list = expr_post_order(c, func);
+
+    s.g = pbqp_new(c->scratch);
+    s.of = map_new(c->scratch);
+    s.plan.of = map_new(c->scratch);
     for (uint32_t i = 0; i < list.n; i++)
         add_chooser(&s, list.at[i]);
     for (uint32_t i = 0; i < list.n; i++)

@@ -226,7 +226,7 @@ double cpu_conv_cycles(const Target *t, const ConvWork *w)
     Machine m = machine_of(t);
     int64_t rows = joined_rows(&m, w->y, w->x), pixels = rows * w->x;
 
-    if (w->spread || (w->group == 1 && w->o > 1)) {
+    if (w->spread || (!w->plain && w->group == 1 && w->o > 1)) {
         GroupRow r = {w->lanes, w->kw, w->stride, w->dilation, w->spread};
 
         return group_row_cycles(&m, &r, w->x) * (double)(w->n * w->o * w->y) *
@@ -321,5 +321,5 @@ void sched_conv2d(Sched *s)
     step(s, "outline %%t -> @tile");
     /* A padded copy is left where the input has no border of its own: a graph's input. */
     if (!s->refusal && has_block(s, "pad"))
-        pad_marks(s, blocked ? NULL : oc > 1 ? "%yb" : "%g");
+        pad_marks(s, blocked ? NULL : z.group < z.o ? "%oc" : oc > 1 ? "%yb" : "%g");
 }

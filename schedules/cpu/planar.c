@@ -9,23 +9,45 @@
 #include <math.h>
 
 typedef struct {
-    int64_t lanes, group;
-    double  steps;   /* of the reductions of all outputs, as vectors */
-    int64_t outputs; /* of a group that are a tile */
+    int64_t lanes, group, sum, stride; /* sum: steps of the reduction */
+    double  vectors;                   /* of all outputs */
+    int64_t outputs;                   /* of a group that are a tile */
 } PlanarPlan;
+
+/* One register is for what LLVM loads early: 14 sums of 16 take 1.12 of the time of 7 (Zen 5). */
+static bool may_share(const Machine *m, int64_t lanes, int64_t group, int64_t n)
+{
+    return group % n == 0 && (n == 1 || n < tile_pixels_most(m, lanes, 1));
+}
+
+/* Of one vector, where so many outputs are a tile. */
+static double vector_cycles(const Machine *m, int64_t lanes, int64_t n, int64_t sum, int64_t stride)
+{
+    return planar_tile_cycles(m, lanes, n, sum, stride) / (double)n;
+}
+
+double cpu_planar_cycles(const Target *t, const ConvWork *w)
+{
+    Machine m = machine_of(t);
+    double  rows = (double)(w->n * w->o * w->y), best = INFINITY;
+
+    if (w->x < 2 || w->lanes < 2)
+        return rows * (double)w->x * (double)w->sum * m.latency; /* one number after the other */
+    for (int64_t n = 1; n <= w->group && n <= tile_pixels_most(&m, w->lanes, 1); n++)
+        if (may_share(&m, w->lanes, w->group, n))
+            best = fmin(best, vector_cycles(&m, w->lanes, n, w->sum, w->stride));
+    return rows * (double)ceil_div(w->x, w->lanes) * best;
+}
 
 static void decide_planar(Sched *s, void *plan)
 {
     PlanarPlan *p = plan;
     Machine     m = machine_of(s->target);
     Candidates  k = candidates(s);
-    /* One register is for what LLVM loads early: 14 sums of 16 take 1.12 of the time of 7 (Zen 5).
-     */
-    int64_t most = tile_pixels_most(&m, p->lanes, 1) - 1;
 
-    for (int64_t n = 1; n == 1 || (n <= most && n <= p->group); n++)
-        if (p->group % n == 0)
-            candidate(&k, n, 0, p->steps / (double)n * tile_step_cycles(&m, p->lanes, n, 1));
+    for (int64_t n = 1; n <= p->group && n <= tile_pixels_most(&m, p->lanes, 1); n++)
+        if (may_share(&m, p->lanes, p->group, n))
+            candidate(&k, n, 0, p->vectors * vector_cycles(&m, p->lanes, n, p->sum, p->stride));
     p->outputs = pick_factor(s, "outputs", &k);
 }
 
@@ -46,15 +68,19 @@ void conv2d_planar(Sched *s)
     int64_t lanes = cpu_lanes(s), x = iter_extent(s, "conv", "x"), o = iter_extent(s, "conv", "o");
     int64_t c = iter_extent(s, "conv", "c"), kh = iter_extent(s, "conv", "kh"),
             kw = iter_extent(s, "conv", "kw");
-    int64_t     work = o * iter_extent(s, "conv", "y") * x * kh * kw * (c ? c : 1);
+    int64_t     sum = kh * kw * (c ? c : 1), work = o * iter_extent(s, "conv", "y") * x * sum;
     const char *out;
 
     out = prepare_anchor(s, "conv", false);
     if (lanes > x)
         lanes = x; /* short rows: as many lanes as there are columns */
     if (lanes > 1) {
-        PlanarPlan p = {
-            .lanes = lanes, .group = group_outputs(s, o, c), .steps = (double)work / (double)lanes};
+        PlanarPlan p = {.lanes = lanes,
+                        .group = group_outputs(s, o, c),
+                        .sum = sum,
+                        .stride = group_row(s).stride,
+                        .vectors = (double)(work / sum) / (double)lanes};
+
         sched_decide(s, decide_planar, &p);
         step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)p.outputs);
         step(s, "reorder %%conv.y, %%conv.x, %%oi");
