@@ -166,6 +166,8 @@ def compile_case(a, case):
     with open(source, "wb") as out:
         out.write(case.model)
     np.savez(source + ".npz", **case.feeds)
+    if os.path.exists(source + ".want.npz"):
+        os.remove(source + ".want.npz")  # of a run that was ended, or replayed
     row = {"case": case.k, "class": case.kind, "text": case.text, "neighbours": case.neighbours, "us": {}, "median": {}, "error": {}, "failed": {}}
     job = {"source": source, "outs": case.outs, "threads": a.threads}
     for name, tool in a.tools.items():
