@@ -6,7 +6,10 @@
  * Where output cell y lies in the input is a fraction, (a*y + b) / d with whole numbers: half_pixel
  * is ((2y + 1)*in - out) / (2*out).  So positions are exact index arithmetic, and doubling by
  * nearest neighbour is y//2.  A scale that the model states as a float is a fraction as well: the
- * simplest one that rounds to it. */
+ * simplest one that rounds to it.
+ *
+ *     %rows[n, c, h, x] = %d[n, c, h, x0] * (1 - f) + %d[n, c, h, x1] * f
+ *     %out[n, c, y, x] = %rows[n, c, y0, x] * (1 - g) + %rows[n, c, y1, x] * g */
 #include "ops/common.h"
 
 #include <math.h>
@@ -231,36 +234,54 @@ static void weights(Ctx *c, const Resize *r, uint32_t i, DType t, const Idx *num
     }
 }
 
-/* Linear: 2 by 2 cells; cubic: 4 by 4.  Cells outside repeat the edge. */
-static const Prim *interpolate(Ctx *c, const Resize *r, const Tensor *x, const Axes *a)
+/* The cells that position y of dimension i lies between, and what they weigh: two of them, or four.
+ * Those outside repeat the edge. */
+typedef struct {
+    int         n;
+    const Idx  *cell[4];
+    const Prim *weight[4];
+} Taps;
+
+static Taps taps_of(Ctx *c, const Resize *r, uint32_t i, DType t, const Idx *y)
 {
-    int         taps = r->method == LINEAR ? 2 : 4;
-    DType       t = x->buffer->dtype;
-    const Idx  *at[5] = {a->at[0], a->at[1], NULL, NULL, a->at[4]}, *cell[2][4];
-    const Prim *w[2][4], *sum = NULL;
+    Taps       p = {.n = r->method == LINEAR ? 2 : 4};
+    const Idx *num = numerator(c, r, i, y);
+    const Idx *first = idx_addc(c->arith, idx_divc(c->arith, num, r->d[i]), 1 - p.n / 2);
 
-    for (uint32_t i = 0; i < 2; i++) {
-        const Idx *num = numerator(c, r, i, a->at[i + 2]);
-        const Idx *first = idx_addc(c->arith, idx_divc(c->arith, num, r->d[i]), 1 - taps / 2);
+    weights(c, r, i, t, num, p.weight);
+    for (int k = 0; k < p.n; k++)
+        p.cell[k] = clamped(c, r, i, idx_addc(c->arith, first, k));
+    return p;
+}
 
-        weights(c, r, i, t, num, w[i]);
-        for (int k = 0; k < taps; k++)
-            cell[i][k] = clamped(c, r, i, idx_addc(c->arith, first, k));
-    }
-    for (int y = 0; y < taps; y++) {
-        const Prim *row = NULL;
+/* The sum of the taps of dimension i, where all other positions are those of `a`. */
+static const Prim *interpolate(Ctx *c, const Resize *r, uint32_t i, const Tensor *x, const Axes *a)
+{
+    const Idx  *at[5] = {a->at[0], a->at[1], a->at[2], a->at[3], a->at[4]};
+    Taps        p = taps_of(c, r, i, x->buffer->dtype, a->at[i + 2]);
+    const Prim *sum = NULL;
 
-        for (int k = 0; k < taps; k++) {
-            at[2] = cell[0][y];
-            at[3] = cell[1][k];
-            const Prim *p = prim_mul(c, te_at(c, x, at), w[1][k]);
+    for (int k = 0; k < p.n; k++) {
+        at[i + 2] = p.cell[k];
+        const Prim *term = prim_mul(c, te_at(c, x, at), p.weight[k]);
 
-            row = row ? prim_add(c, row, p) : p;
-        }
-        row = prim_mul(c, row, w[0][y]);
-        sum = sum ? prim_add(c, sum, row) : row;
+        sum = sum ? prim_add(c, sum, term) : term;
     }
     return sum;
+}
+
+/* Along the rows first: `rows` has the operand's height and the result's width. */
+static const Tensor *rows_of(Ctx *c, const OpCall *call, const Resize *r, const Tensor *x)
+{
+    static const char *const names[] = {"n", "c", "h", "x", "j"};
+    const Type              *t = call->out[0];
+    const Idx               *dims[5];
+
+    for (uint32_t i = 0; i < t->n; i++)
+        dims[i] = i == 2 ? r->in[0] : t->dims[i];
+    Axes a = te_axes(c, t->n, dims, names);
+
+    return te_compute(c, "rows", t->dtype, a, interpolate(c, r, 1, x, &a));
 }
 
 bool te_resize2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tensor **out)
@@ -271,7 +292,7 @@ bool te_resize2d(Ctx *c, const OpCall *call, const Tensor *const *in, const Tens
     if (!resize_of(c, call->loc, call->attrs, call->in[0], &r))
         return false;
     if (r.method != NEAREST)
-        return te_out(c, call, &a, interpolate(c, &r, in[0], &a), out);
+        return te_out(c, call, &a, interpolate(c, &r, 0, rows_of(c, call, &r, in[0]), &a), out);
     const Idx *at[5] = {a.at[0], a.at[1], nearest(c, &r, 0, a.at[2]), nearest(c, &r, 1, a.at[3]),
                         a.at[4]};
 

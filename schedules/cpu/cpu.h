@@ -167,20 +167,25 @@ typedef struct {
     bool   along;
     double times, steps, wide; /* columns: of so many steps */
 } SumSizes;
-SumSizes sum_sizes(const Sched *s, const char *block, bool along);
+SumSizes sum_sizes(Sched *s, const char *block, bool along);
 /* Vectors of sums that go on at a time in all of these, as the decision `sums`; the best by
  * estimate for a block. */
 int64_t pick_sums(Sched *s, const SumSizes *all, uint32_t n);
-int64_t best_sums(const Sched *s, const char *block, bool along);
-/* A reduction's loops outside, its innermost spatial loop as vectors, so many of them accumulators
- * in registers. */
-void vector_accumulate(Sched *s, const char *block, int64_t chains);
+int64_t best_sums(Sched *s, const char *block, bool along);
+/* A reduction's loops outside, its innermost spatial loop, of so many dimensions, as vectors, so
+ * many of them accumulators in registers. */
+void vector_accumulate(Sched *s, const char *block, int64_t chains, uint32_t dims);
 /* A reduction along the row as partial sums side by side, then their sum (reduce.c). */
 void vector_sum(Sched *s, const char *block, int64_t chains);
+/* Cells of so many innermost dimensions; these as one loop where that can be, else the innermost,
+ * with its cells; that as vectors. */
+int64_t     line_cells(const Sched *s, const char *block, uint32_t dims);
+void        line_vectors(Sched *s, const char *block, uint32_t dims);
+const char *line_loop(Sched *s, const char *block, uint32_t dims, int64_t *cells);
 /* A load's position in memory. */
 const Idx *flat_index(Sched *s, const LoadData *l);
-/* How many innermost dimensions of an elementwise block are one line in memory, for all that it
- * reads and writes; 1 where rows end with whole vectors as they are (injective.c). */
+/* How many innermost dimensions of a block, those of its result, are one line in memory for all
+ * that it reads and writes; 1 where rows end with whole vectors as they are (injective.c). */
 uint32_t line_dims(Sched *s, const char *block);
 /* A block's inner loop as vectors, with a remainder. */
 void vector_marks(Sched *s, const char *block);

@@ -3,17 +3,50 @@
 #include "schedules/cpu/cpu.h"
 
 #include <math.h>
+#include <string.h>
 
-/* The last block of the nest and its iterators' loops; everything before it inlined. */
-static const char *last_block(Sched *s)
+typedef struct {
+    const Buffer *of;
+    double        n;
+} Loads;
+
+static void count_load(void *user, const Prim *p)
+{
+    Loads *l = user;
+
+    l->n += p->kind == PRIM_LOAD && p->u.load.buffer == l->of;
+}
+
+/* Interpolated rows (ops/image/resize2d.c) that the rest of the kernel reads so often that they are
+ * better kept than computed each time. */
+static bool keeps_rows(const Sched *s, const char *last)
+{
+    const Stmt *rows = sched_block(s, "rows");
+    Machine     m = machine_of(s->target);
+
+    if (!rows || rows->u.block.opaque || rows->u.block.nreduce || rows->u.block.nspatial < 4)
+        return false;
+    Loads    reads = {.of = rows->kids[rows->nkids - 1]->u.store.buffer};
+    CellWork w = cell_work(rows), copy = {.bytes = 2 * dtype_bytes(reads.of->dtype)};
+
+    stmt_visit(s->f->body, &(TirVisit){.user = &reads, .prim = count_load});
+    double once = (double)block_work(s, "rows") * (cell_ns(&m, &w) + cell_ns(&m, &copy));
+    return once < (double)block_work(s, last) * reads.n * cell_ns(&m, &w);
+}
+
+/* The last block of the nest and its iterators' loops; everything before it inlined, but for
+ * `*rows`, if they are kept. */
+static const char *last_block(Sched *s, bool *rows)
 {
     const char *names[64];
     uint32_t    n = sched_blocks(s, names, COUNT(names));
 
     if (!n)
         return NULL;
+    *rows = keeps_rows(s, names[n - 1]);
     for (uint32_t i = 0; i + 1 < n; i++)
-        try_step(s, "compute_inline %s", names[i]);
+        if (!*rows || strcmp(names[i], "rows"))
+            try_step(s, "compute_inline %s", names[i]);
     return names[n - 1];
 }
 
@@ -76,16 +109,27 @@ static void see_access(void *user, const Prim *p)
         l->one = false;
 }
 
-/* The dimension behind it goes on in everything that the block, a single store, touches. */
-static bool line_goes_on(Line *l, const Stmt *store)
+/* The dimension behind it goes on in everything that the block, stores alone, touches. */
+static bool line_goes_on(Line *l, const Stmt *block)
 {
-    const StoreData *d = &store->u.store;
-    LoadData         to = {.buffer = d->buffer, .n = d->n, .index = d->index};
+    l->one = true;
+    for (uint32_t i = 0; i < block->nkids && l->one; i++) {
+        const StoreData *d = &block->kids[i]->u.store;
+        LoadData         to = {.buffer = d->buffer, .n = d->n, .index = d->index};
 
-    l->one = goes_on(l, flat_index(l->s, &to));
+        l->one = goes_on(l, flat_index(l->s, &to));
+    }
     if (l->one)
-        stmt_visit(store, &(TirVisit){.user = l, .prim = see_access});
+        stmt_visit(block, &(TirVisit){.user = l, .prim = see_access});
     return l->one;
+}
+
+static bool only_stores(const Stmt *block)
+{
+    for (uint32_t i = 0; i < block->nkids; i++)
+        if (block->kids[i]->kind != STMT_STORE)
+            return false;
+    return block->nkids > 0;
 }
 
 static int64_t cells_of(const Atom *iter)
@@ -102,14 +146,14 @@ uint32_t line_dims(Sched *s, const char *block)
     int64_t          last = cells_of(d->iter[d->nspatial - 1]);
 
     /* Blocks of channels are divided among threads as convolutions are. */
-    if (d->nreduce || d->nseq || last % cpu_lanes(s) == 0 ||
-        (d->nspatial == 5 && is_block(s, last)) || b->nkids != 1 || b->kids[0]->kind != STMT_STORE)
+    if (d->nseq || last % cpu_lanes(s) == 0 || (d->nspatial == 5 && is_block(s, last)) ||
+        !only_stores(b))
         return 1;
     for (; n < d->nspatial; n++) {
         l.outer = d->iter[d->nspatial - n - 1];
         if (l.outer->below || l.outer->lo)
             break;
-        if (cells_of(l.outer) > 1 && l.inner && !line_goes_on(&l, b->kids[0]))
+        if (cells_of(l.outer) > 1 && l.inner && !line_goes_on(&l, b))
             break;
         if (cells_of(l.outer) > 1 && !l.inner)
             l.inner = l.outer;
@@ -118,8 +162,7 @@ uint32_t line_dims(Sched *s, const char *block)
     return l.inner && l.cells > cells_of(l.inner) ? n : 1;
 }
 
-/* Cells of a row: of so many innermost dimensions. */
-static int64_t row_cells(const Sched *s, const char *block, uint32_t dims)
+int64_t line_cells(const Sched *s, const char *block, uint32_t dims)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
     int64_t          n = 1;
@@ -129,20 +172,35 @@ static int64_t row_cells(const Sched *s, const char *block, uint32_t dims)
     return n;
 }
 
-/* So many innermost loops as one, and that as vectors; false if they stay as they are. */
-static bool line_marks(Sched *s, const char *block, uint32_t dims)
+const char *line_loop(Sched *s, const char *block, uint32_t dims, int64_t *cells)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
     StrBuf           loops = strbuf(s->c->arena);
-    int64_t          cells = row_cells(s, block, dims);
 
     for (uint32_t i = d->nspatial - dims; i < d->nspatial; i++)
         str_printf(&loops, "%s%%%s.%s", i > d->nspatial - dims ? ", " : "", block,
                    d->iter[i]->name);
-    if (!try_step(s, "fuse %s -> %%%s.line", loops.at, block))
+    bool line = dims > 1 && try_step(s, "fuse %s -> %%%s.line", loops.at, block);
+    *cells = line_cells(s, block, line ? dims : 1);
+    return line ? "line" : d->iter[d->nspatial - 1]->name;
+}
+
+/* So many innermost loops as one, and that as vectors; false if they stay as they are. */
+static bool line_marks(Sched *s, const char *block, uint32_t dims)
+{
+    int64_t     cells;
+    const char *loop = line_loop(s, block, dims, &cells);
+
+    if (strcmp(loop, "line"))
         return false;
-    row_vectors(s, block, "line", cells);
+    row_vectors(s, block, loop, cells);
     return true;
+}
+
+void line_vectors(Sched *s, const char *block, uint32_t dims)
+{
+    if (dims == 1 || !line_marks(s, block, dims))
+        vector_marks(s, block);
 }
 
 /* A transpose reads a cell a row; the row's next cells are those of another dimension.  That one
@@ -205,7 +263,7 @@ static void rows_marks(Sched *s, const char *block, int64_t vectors, bool alone)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
     Machine          m = machine_of(s->target);
-    uint32_t         dims = line_dims(s, block);
+    uint32_t         dims = d->nreduce ? 1 : line_dims(s, block);
 
     if (dims == 1 || !line_marks(s, block, dims)) {
         dims = 1;
@@ -267,7 +325,7 @@ static void decide_cells(Sched *s, void *plan)
 /* Whole vectors of the loop that `vector_marks` makes, whose rest is a round of its own. */
 static int64_t vector_trips(Sched *s, const char *block)
 {
-    int64_t n = row_cells(s, block, line_dims(s, block));
+    int64_t n = line_cells(s, block, line_dims(s, block));
     int64_t lanes = n > 0 ? inner_lanes(s, n) : 1;
 
     return lanes > 1 && n > lanes ? n / lanes : 0;
@@ -397,9 +455,26 @@ void pad_marks(Sched *s, const char *at)
         try_step(s, "parallel %%pad.%s", b->u.block.iter[b->u.block.nspatial - 2]->name);
 }
 
+/* Rows of a channel at a time, where there are enough of these for all threads; else all of them
+ * first. */
+static void rows_stage(Sched *s, const char *block, bool alone)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+    Machine          m = machine_of(s->target);
+    const char      *n = d->iter[0]->name, *channel = d->iter[1]->name;
+    bool             parts = iter_extent(s, block, n) >= limit_least_parts(&m) ||
+                 iter_extent(s, block, channel) >= limit_least_parts(&m);
+
+    if ((alone || parts) && try_step(s, "compute_at rows %%%s.%s", block, channel))
+        vector_marks(s, "rows");
+    else
+        spatial_marks(s, "rows");
+}
+
 void sched_injective(Sched *s)
 {
-    const char *block = last_block(s);
+    bool        rows = false;
+    const char *block = last_block(s, &rows);
 
     if (!block || !has_cells(s, block))
         return;
@@ -407,6 +482,8 @@ void sched_injective(Sched *s)
     CellsPlan p = cells_plan(s, block);
 
     sched_decide(s, decide_cells, &p);
+    if (rows)
+        rows_stage(s, block, alone);
     if (p.how == CELLS_AS_THEY_LIE || !cells_marks(s, block, p.how, !alone))
         rows_marks(s, block, p.vectors, alone);
 }

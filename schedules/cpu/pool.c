@@ -73,7 +73,7 @@ static void pool_rows(Sched *s, int64_t lanes)
     if (has_block(s, "pad"))
         pad_marks(s, at);
     if (has_block(s, "rows")) {
-        vector_accumulate(s, "rows", p.chains);
+        vector_accumulate(s, "rows", p.chains, 1);
         if (iter_extent(s, "rows", "kh") <= LONG_COLUMN)
             try_step(s, "unroll %%rows.kh");
     }
@@ -242,7 +242,7 @@ void sched_pool(Sched *s)
         pool_tiles(s, out);
         tiles = true;
     } else {
-        vector_accumulate(s, "pool", best_sums(s, "pool", false));
+        vector_accumulate(s, "pool", best_sums(s, "pool", false), 1);
         if (out && last)
             try_step(s, "reverse_compute_at %s %%pool.%s", out, last);
     }

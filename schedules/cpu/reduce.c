@@ -21,18 +21,19 @@ static uint32_t shared_rows(const Sched *s, const char *red, const char *last)
 
 /* ---- how many sums go on at a time --------------------------------------------------------------- */
 
-SumSizes sum_sizes(const Sched *s, const char *block, bool along)
+SumSizes sum_sizes(Sched *s, const char *block, bool along)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
     SumSizes         z = {.along = along, .times = 1, .steps = 1, .wide = 1};
+    uint32_t         line = along || !d->nspatial ? 0 : line_dims(s, block);
 
     for (uint32_t i = 0; i < d->nspatial + d->nreduce; i++) {
         double n = (double)atom_usual(d->iter[i]);
 
         if (i >= d->nspatial)
             *(along ? &z.wide : &z.steps) *= n;
-        else if (!along && i + 1 == d->nspatial)
-            z.wide = n;
+        else if (i + line >= d->nspatial)
+            z.wide *= n;
         else
             z.times *= n;
     }
@@ -77,7 +78,7 @@ int64_t pick_sums(Sched *s, const SumSizes *all, uint32_t n)
     return pick_factor(s, "sums", &k);
 }
 
-int64_t best_sums(const Sched *s, const char *block, bool along)
+int64_t best_sums(Sched *s, const char *block, bool along)
 {
     SumSizes   z = sum_sizes(s, block, along);
     Candidates k = {.arena = s->c->scratch};
@@ -90,16 +91,20 @@ int64_t best_sums(const Sched *s, const char *block, bool along)
     return k.of.at[best].v[0];
 }
 
-void vector_accumulate(Sched *s, const char *block, int64_t chains)
+void vector_accumulate(Sched *s, const char *block, int64_t chains, uint32_t dims)
 {
     const Stmt *b = sched_block(s, block);
 
     if (!b || !b->u.block.nspatial || cpu_lanes(s) < 2)
         return;
     const BlockData *d = &b->u.block;
-    const char      *inner = d->iter[d->nspatial - 1]->name;
-    int64_t          n = iter_extent(s, block, inner), lanes = inner_lanes(s, n);
+    int64_t          n;
+    const char      *inner = line_loop(s, block, dims, &n);
+    int64_t          lanes = inner_lanes(s, n);
     StrBuf           order = strbuf(s->c->arena);
+
+    if (strcmp(inner, "line"))
+        dims = 1;
     if (n < lanes)
         lanes = n;
     if (lanes < 2)
@@ -118,9 +123,9 @@ void vector_accumulate(Sched *s, const char *block, int64_t chains)
     if (!try_step(s, "%s", order.at))
         return;
     if (n == lanes) {
-        if (d->nspatial > 1)
+        if (d->nspatial > dims)
             try_step(s, "cache_write %s reg at %%%s.%s", block, block,
-                     d->iter[d->nspatial - 2]->name);
+                     d->iter[d->nspatial - dims - 1]->name);
         try_step(s, "vectorize %%%s.%s", block, inner);
         return;
     }
@@ -173,14 +178,23 @@ static bool worth_keeping(const Sched *s, const Stmt *b, const Stmt *last)
            ((own.math || v->kind == PRIM_DIV) && b->u.block.nspatial < last->u.block.nspatial);
 }
 
-/* A reduction whose innermost dimension, of a vector at least, is not reduced. */
-static bool sums_columns(const Sched *s, const char *block, uint32_t rows)
+/* Dimensions of a stage's result that are its own, behind those that it shares, as one line. */
+static uint32_t own_line(Sched *s, const char *block, uint32_t rows)
+{
+    uint32_t own = sched_block(s, block)->u.block.nspatial, line = own ? line_dims(s, block) : 1;
+
+    own = own > rows ? own - rows : 1;
+    return line < own ? line : own;
+}
+
+/* A reduction whose innermost dimensions, of a vector at least, are not reduced. */
+static bool sums_columns(Sched *s, const char *block, uint32_t rows)
 {
     const BlockData *d = &sched_block(s, block)->u.block;
 
     if (!d->nreduce || d->nspatial <= rows)
         return false;
-    int64_t n = iter_extent(s, block, d->iter[d->nspatial - 1]->name);
+    int64_t n = line_cells(s, block, own_line(s, block, rows));
     return n >= inner_lanes(s, n);
 }
 
@@ -312,7 +326,7 @@ static void column_stages(Sched *s, const char *const *names, uint32_t n, int64_
             spatial_marks(s, names[i]);
             continue;
         }
-        vector_accumulate(s, names[i], chains);
+        vector_accumulate(s, names[i], chains, own_line(s, names[i], 0));
         if (!alone)
             try_step(s, "parallel %%%s.vo", names[i]);
     }
@@ -388,7 +402,7 @@ void sched_rows(Sched *s)
     }
     if (n == 1) {
         if (sched_block(s, last)->u.block.nreduce)
-            vector_accumulate(s, last, chains);
+            vector_accumulate(s, last, chains, own_line(s, last, 0));
         spatial_marks(s, last);
         return;
     }
@@ -398,11 +412,11 @@ void sched_rows(Sched *s)
             try_step(s, "compute_at %s %%%s.%s", names[i], last, row);
         for (uint32_t i = 0; i + 1 < n; i++)
             if (sums_columns(s, names[i], rows))
-                vector_accumulate(s, names[i], chains);
+                vector_accumulate(s, names[i], chains, own_line(s, names[i], rows));
             else if (sched_block(s, names[i])->u.block.nreduce)
                 vector_sum(s, names[i], chains);
             else
-                vector_marks(s, names[i]);
+                line_vectors(s, names[i], own_line(s, names[i], rows));
     } else if (!rows) {
         column_stages(s, names, n, chains);
     }
