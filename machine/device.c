@@ -1,5 +1,5 @@
-/* What products cost on a GPU: which of a core's units is busy longest while blocks of threads walk
- * along the sum, and how evenly the blocks lie on the cores. */
+/* What kernels cost on a GPU: which of a core's units is busy longest, what threads wait for, and
+ * how evenly the blocks lie on the cores. */
 #include "machine/machine.h"
 
 #include <math.h>
@@ -59,4 +59,24 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     double chunks = ceil((double)t->k / (double)t->chunk);
     double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
     return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;
+}
+
+double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
+{
+    enum { INSTRUCTIONS = 6, STEP = 8, MEET = 30, LINE = 4 };
+    double block = (double)(threads > 1 ? threads : limit_gpu_threads(m)),
+           own = block / (double)threads;
+    double blocks = ceil((double)r->rows / own), cores = fmin(blocks, (double)m->units);
+    double held = fmax(1, floor((double)m->unit_threads / block));
+    double waves = ceil(blocks / (cores * held)), cells = (double)r->rows * (double)r->cells;
+
+    /* Threads that have a row each use a few bytes of every line that they load. */
+    double apart = threads == 1 && r->along ? LINE : 1;
+    double issued = cells * INSTRUCTIONS / (double)m->unit_macs / cores;
+    double moved = cells * (double)r->bytes * apart / m->unit_rate / cores;
+
+    /* Partial sums of a quarter of the threads are added up by some, then by all of them. */
+    double parts = threads > 1 ? 2 * sqrt((double)threads) * STEP + 3 * MEET : 0;
+    double chain = ceil((double)r->cells / (double)threads) * STEP + m->unit_wait + parts;
+    return (double)r->stages * fmax(fmax(issued, moved), waves * chain);
 }

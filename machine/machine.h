@@ -287,6 +287,14 @@ int64_t device_tile_regs(const DeviceTile *t);
 /* Cycles of the device's cores until the last is done. */
 double device_tile_cycles(const Machine *m, const DeviceTile *t);
 
+/* So many rows of `cells` numbers, read `stages` times. */
+typedef struct {
+    int64_t rows, cells, stages, bytes;
+    bool    along; /* a row's cells lie side by side, not those of neighbouring rows */
+} DeviceRows;
+/* Cycles with so many threads for a row, which meet after each stage; 1: a thread has a row. */
+double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads);
+
 /* ---- threads.c ---------------------------------------------------------------------------------- */
 
 /* What share of the ideal several threads reach that divide n equal iterations: 2 threads above

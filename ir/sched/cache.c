@@ -6,7 +6,8 @@
  * tensor:
  *
  *     alloc %conv.reg[p, ov, j]
- *       conv.load   reg = init where no chunk came before, else what the last chunk left
+ *       conv.load   reg = init where no chunk came before, else what the last chunk left, or the
+ *                   block that starts the sum
  *       conv        reg = reg + ..
  *       conv.save   tensor = reg */
 #include "ir/sched/impl.h"
@@ -93,8 +94,9 @@ static const Stmt *copy_nest(Work *w, const Cache *k, const char *suffix, bool s
     if (save) {
         store = stmt_store(c, k->t, cell, prim_load(c, k->reg, reg));
     } else {
-        const Prim *start = prim_subst(c, init->u.store.value, fresh);
-        if (k->rank.last) {
+        const Prim *start =
+            init ? prim_subst(c, init->u.store.value, fresh) : prim_load(c, k->t, cell);
+        if (init && k->rank.last) {
             const Prim *first =
                 prim_eq(c, prim_index(c, DT_I64, k->rank.rank), prim_int(c, DT_I64, 0));
             start = prim_select(c, first, start, prim_load(c, k->t, cell));
@@ -143,8 +145,6 @@ static const Func *cache_copy(Work *w, uint32_t loop, uint32_t site, Scope scope
         return refuse(w, "'%s' writes more than one cell", b.name);
     if (b.nseq)
         return refuse(w, "'%s' is sequential", b.name);
-    if (b.nreduce && !b.has_init)
-        return refuse(w, "the start of '%s' is elsewhere", b.name);
     k.t = store->u.store.buffer;
     k.own = own_nest(w, loop, site);
     if (loops_around_site(w, loop, k.own).n)

@@ -204,6 +204,35 @@ static const Prim *reread_round(Ctx *c, void *user, const Prim *p)
     return p->kind == PRIM_LOAD && p->u.load.buffer == u[0] ? prim_load(c, u[1], u[2]) : p;
 }
 
+/* The quotients in x, where the facts say that what is left over is less than the divisor: a tile
+ * that hangs over the end of a group does not choose the next one. */
+static const Idx *index_where(Work *w, Pred facts, const Idx *x)
+{
+    Arith *A = w->c->arith;
+
+    for (uint32_t i = 0; i < x->nterms; i++) {
+        const Atom *a = x->t[i].atom;
+        const Idx  *whole = idx_const(A, 0), *left = whole;
+        if (a->kind != ATOM_DIV)
+            continue;
+        for (uint32_t k = 0; k < a->a->nterms; k++) {
+            const IdxTerm *t = &a->a->t[k];
+            const Idx     *term = idx_mulc(A, idx_atom(A, t->atom), t->coef);
+            if (t->coef % a->k)
+                left = idx_add(A, left, term);
+            else
+                whole = idx_add(A, whole, idx_mulc(A, idx_atom(A, t->atom), t->coef / a->k));
+        }
+        left = idx_addc(A, left, a->a->c0);
+        if (pred_implies(A, facts, left) &&
+            pred_implies(A, facts, idx_sub(A, idx_const(A, a->k - 1), left)))
+            return index_where(w, facts,
+                               idx_add(A, idx_sub(A, x, idx_mulc(A, idx_atom(A, a), x->t[i].coef)),
+                                       idx_mulc(A, whole, x->t[i].coef)));
+    }
+    return x;
+}
+
 static bool read_rounds(Read *r)
 {
     Work       *w = r->w;
@@ -241,7 +270,8 @@ static bool read_rounds(Read *r)
     }
     bind_iters(block, iters);
     for (uint32_t d = 0; d < r->t->ndim; d++) {
-        r->from[d] = idx_subst(rounds, idx_subst(iters, a.load[d]));
+        const Idx *cell_of = index_where(w, block->u.block.where, idx_subst(iters, a.load[d]));
+        r->from[d] = idx_subst(rounds, cell_of);
         if (idx_uses_any(r->from[d], others))
             return refuse(w, "other loops choose the cell of %%%s, too", r->t->name) != NULL;
     }

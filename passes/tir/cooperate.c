@@ -20,6 +20,7 @@ typedef struct {
     Ctx       *c;
     const Idx *tid; /* number of the thread in its block */
     int64_t    threads;
+    bool       in_thread;
     AtomSet   *axes; /* variables of the threads */
     VEC(const Buffer *) shared;
 } Coop;
@@ -140,7 +141,12 @@ static const Stmt *walk(Coop *x, const Stmt *s)
         x->tid =
             idx_add(c->arith, idx_mulc(c->arith, x->tid, n), idx_atom(c->arith, s->u.loop.var));
         x->threads *= n;
+        x->in_thread = true;
         atomset_add(x->axes, s->u.loop.var);
+    }
+    if (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED && !x->in_thread) {
+        vec_push(c->arena, &x->shared, s->u.buffer); /* nobody has a copy */
+        return walk(x, s->kids[0]);
     }
     if (s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED) {
         VEC(const Stmt *) all = {0};
@@ -169,6 +175,7 @@ static const Stmt *walk(Coop *x, const Stmt *s)
         kids[i] = walk(x, s->kids[i]);
     x->tid = outer.tid;
     x->threads = outer.threads;
+    x->in_thread = outer.in_thread;
     return s->nkids ? stmt_with_kids(c, s, kids) : s;
 }
 

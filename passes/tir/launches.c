@@ -63,6 +63,39 @@ static const Stmt *share_alloc(Parts *x, const Stmt *s)
     return buffer_replace(x->c, s->kids[0], from, b);
 }
 
+/* Some thread stores to the buffer what others may read. */
+static bool stored_by_threads(const Stmt *s, const Buffer *b, bool in_thread)
+{
+    if (s->kind == STMT_STORE && s->u.store.buffer == b)
+        return in_thread;
+    in_thread = in_thread || (s->kind == STMT_FOR && s->u.loop.bind >= AXIS_THREAD_X);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (stored_by_threads(s->kids[i], b, in_thread))
+            return true;
+    return false;
+}
+
+/* What a block allocates outside of its threads is shared if they store to it one by one; what all
+ * of them compute alike each has for itself. */
+static const Stmt *share_in_block(Ctx *c, const Stmt *s)
+{
+    const Stmt **kids;
+
+    if (!s->nkids || (s->kind == STMT_FOR && s->u.loop.bind >= AXIS_THREAD_X))
+        return s;
+    if (s->kind == STMT_ALLOC && s->u.buffer->scope != SCOPE_SHARED &&
+        s->u.buffer->scope != SCOPE_REG && stored_by_threads(s->kids[0], s->u.buffer, false)) {
+        Buffer shared = *s->u.buffer;
+        shared.scope = SCOPE_SHARED;
+        const Buffer *b = buffer_copy(c, s->u.buffer, shared);
+        s = stmt_alloc(c, b, buffer_replace(c, s->kids[0], s->u.buffer, b));
+    }
+    kids = NEW_ARRAY(c->arena, const Stmt *, s->nkids);
+    for (uint32_t i = 0; i < s->nkids; i++)
+        kids[i] = share_in_block(c, s->kids[i]);
+    return stmt_with_kids(c, s, kids);
+}
+
 /* Inside a thread: allocations are its own, and marks of CPUs mean nothing. */
 static const Stmt *inner(Ctx *c, void *user, const Stmt *was, const Stmt *now)
 {
@@ -127,7 +160,7 @@ static void split(Parts *x, const Stmt *s)
     TirMap m = {x, inner, NULL, NULL, NULL};
     if (!is_bound(s) && !has_large(x->c, s))
         s = bind_outer(x->c, s, x->threads);
-    s = cooperate(x->c, stmt_map(x->c, s, &m));
+    s = cooperate(x->c, stmt_map(x->c, share_in_block(x->c, s), &m));
     if (x->parts.n && !is_bound(s) &&
         !is_bound(x->parts.at[x->parts.n - 1])) { /* one thread does both */
         const Stmt *both[2] = {x->parts.at[x->parts.n - 1], s};

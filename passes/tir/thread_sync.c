@@ -6,10 +6,10 @@
  * Walks a function of a device in the order in which it runs and keeps what has touched shared
  * memory since the last barrier.  A statement that reads what was stored, or stores what was read
  * or stored, gets a barrier before it, unless both are at the same index, which is a cell of the
- * thread's own. What a round of a loop leaves behind meets the next round, so a loop with both
- * kinds of access is walked a second time with that.  A barrier is for all threads: none stands
- * under a condition that threads may answer differently, nor in a loop whose rounds they may count
- * differently; `cooperate` leaves no memory shared that would need one there, and where a
+ * thread's own (own_cells.c). What a round of a loop leaves behind meets the next round, so a loop
+ * with both kinds of access is walked a second time with that.  A barrier is for all threads: none
+ * stands under a condition that threads may answer differently, nor in a loop whose rounds they may
+ * count differently; `cooperate` leaves no memory shared that would need one there, and where a
  * schedule's does, that is an error. Cost: a walk for each level of loops. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
@@ -34,9 +34,10 @@ typedef struct {
     Ctx        *c;
     const Func *f;
     const Idx  *axis[AXIS_COUNT];
-    AtomSet    *uneven;            /* variables that differ among the threads of a block */
-    VEC(const LoopData *) threads; /* loops bound to their numbers */
-    bool failed;
+    AtomSet    *uneven;     /* variables that differ among the threads of a block */
+    LoopData    threads[3]; /* their numbers as loops */
+    IdxSubst   *numbers;    /* in place of the loops that are bound to them */
+    bool        failed;
 } Sync;
 
 /* ---- what a statement touches -------------------------------------------------------------------- */
@@ -53,9 +54,13 @@ static const Idx *cell_number(Ctx *c, const Buffer *b, const Idx *const *index)
     return at;
 }
 
-static Touch touch_of(Ctx *c, const Buffer *b, const Idx *const *index, bool read)
+static Touch touch_of(const Sync *x, const Buffer *b, const Idx *const *index, bool read)
 {
-    return (Touch){b, index, cell_number(c, b, index), NULL, read, !read};
+    const Idx **at = NEW_ARRAY(x->c->arena, const Idx *, b->ndim + 1);
+
+    for (uint32_t d = 0; d < b->ndim; d++)
+        at[d] = idx_subst(x->numbers, index[d]);
+    return (Touch){b, at, cell_number(x->c, b, at), NULL, read, !read};
 }
 
 static bool same_cell(const Touch *a, const Touch *b)
@@ -106,8 +111,8 @@ static void touch(Ctx *c, Touches *t, Touch one)
 }
 
 typedef struct {
-    Ctx     *c;
-    Touches *into;
+    const Sync *sync;
+    Touches    *into;
 } Collect;
 
 static bool collect_store(void *user, const Stmt *s)
@@ -115,7 +120,7 @@ static bool collect_store(void *user, const Stmt *s)
     Collect *x = user;
 
     if (s->kind == STMT_STORE)
-        touch(x->c, x->into, touch_of(x->c, s->u.store.buffer, s->u.store.index, false));
+        touch(x->sync->c, x->into, touch_of(x->sync, s->u.store.buffer, s->u.store.index, false));
     return true;
 }
 
@@ -124,13 +129,13 @@ static void collect_load(void *user, const Prim *p)
     Collect *x = user;
 
     if (p->kind == PRIM_LOAD)
-        touch(x->c, x->into, touch_of(x->c, p->u.load.buffer, p->u.load.index, true));
+        touch(x->sync->c, x->into, touch_of(x->sync, p->u.load.buffer, p->u.load.index, true));
 }
 
-static Touches touched(Ctx *c, const Stmt *s)
+static Touches touched(const Sync *sync, const Stmt *s)
 {
     Touches  t = {0};
-    Collect  x = {c, &t};
+    Collect  x = {sync, &t};
     TirVisit v = {&x, collect_store, NULL, collect_load, NULL};
 
     stmt_visit(s, &v);
@@ -144,15 +149,13 @@ static bool cell_a_thread(const Sync *x, const Touch *t)
     uint32_t axes = 0;
     int64_t  e = 0;
 
-    for (uint32_t i = 0; i < x->threads.n; i++) {
-        const LoopData *l = x->threads.at[i];
+    for (uint32_t i = 0; i < COUNT(x->threads); i++) {
+        const LoopData *l = &x->threads[i];
         bool            used = false;
         for (uint32_t d = 0; d < t->buffer->ndim; d++)
-            used = used || idx_uses(t->index[d], l->var);
+            used = used || (l->var && idx_uses(t->index[d], l->var));
         if (!used)
             continue;
-        if (axes & 1u << l->bind)
-            return false;
         axes |= 1u << l->bind;
         vec_push(x->c->scratch, &loops, l);
     }
@@ -221,7 +224,7 @@ static bool waits_within(Sync *x, const Stmt *s)
     bool    waits = false;
 
     for (uint32_t i = 0; i < s->nkids && !waits; i++) {
-        now = touched(x->c, s->kids[i]);
+        now = touched(x, s->kids[i]);
         waits = waits_within(x, s->kids[i]) || (s->kind == STMT_SEQ && meets(x, &before, &now));
         join(x->c, &before, &now);
     }
@@ -334,14 +337,12 @@ static const Stmt *kids(Sync *x, const Stmt *s, Touches *before)
 
 static const Stmt *walk(Sync *x, const Stmt *s, Touches *before)
 {
-    Touches now = touched(x->c, s);
+    Touches now = touched(x, s);
     bool    around =
         s->kind == STMT_SEQ || s->kind == STMT_ALLOC || (s->kind == STMT_FOR && s->u.loop.bind);
 
     if (s->kind == STMT_FOR && (s->u.loop.bind >= AXIS_THREAD_X || !even_idx(x, s->u.loop.lo)))
         atomset_add(x->uneven, s->u.loop.var);
-    if (s->kind == STMT_FOR && s->u.loop.bind >= AXIS_THREAD_X)
-        vec_push(x->c->arena, &x->threads, &s->u.loop);
     if (!now.at.n)
         return s;
     if (!waits_within(x, s) && !(is_even(x, s) && around))
@@ -356,6 +357,27 @@ static const Stmt *walk(Sync *x, const Stmt *s, Touches *before)
     return s;
 }
 
+/* Loops that are bound to one axis are one loop here. */
+static bool note_number(void *user, const Stmt *s)
+{
+    Sync           *x = user;
+    const LoopData *l = &s->u.loop;
+    int64_t         n;
+
+    if (s->kind != STMT_FOR || l->bind < AXIS_THREAD_X || !idx_is_const(x->axis[l->bind], &n))
+        return true;
+    LoopData *all = &x->threads[l->bind - AXIS_THREAD_X];
+    if (!all->var) {
+        *all = (LoopData){.var = atom_var(x->c->arith, l->var->name, 0, n - 1),
+                          .lo = idx_const(x->c->arith, 0),
+                          .extent = x->axis[l->bind],
+                          .bind = l->bind};
+        atomset_add(x->uneven, all->var);
+    }
+    subst_bind(x->numbers, l->var, idx_add(x->c->arith, l->lo, idx_atom(x->c->arith, all->var)));
+    return true;
+}
+
 static const Func *sync_func(Ctx *c, void *user, const Func *f)
 {
     Sync    x = {.c = c, .f = f, .uneven = atomset_new(c->arena)};
@@ -365,6 +387,8 @@ static const Func *sync_func(Ctx *c, void *user, const Func *f)
     if (f->kind != FUNC_DEVICE)
         return f;
     func_axes(f, x.axis);
+    x.numbers = subst_new(c->arith, c->arena);
+    stmt_visit(f->body, &(TirVisit){&x, note_number, NULL, NULL, NULL});
     const Stmt *body = walk(&x, f->body, &none);
     return x.failed ? NULL : body == f->body ? f : func_with_body(c, f, body);
 }

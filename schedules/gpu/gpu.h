@@ -1,6 +1,7 @@
 /* Rules for GPUs, and what they share (common.c).
  *
  *   product.c    convolutions and matrix products: tiles in shared memory and registers
+ *   rows.c       softmax, norms, reductions: a block of threads a row
  *   nest.c       the rest: a cell or several a thread */
 #ifndef TVMCC_SCHEDULES_GPU_H
 #define TVMCC_SCHEDULES_GPU_H

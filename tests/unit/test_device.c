@@ -36,6 +36,9 @@ static const char *run_launches(Ctx *c, const Module *m, uint32_t nin, const Con
     if (!compile_target(c, &x) || !compile_graph(c, &x) || !compile_plan(c, &x) ||
         !compile_weights(c, &x))
         return "does not compile";
+    for (uint32_t i = 0; i < diag_count(c->diags); i++)
+        if (diag_at(c->diags, i).id == W_SCHEDULE_REFUSED)
+            return diag_at(c->diags, i).text;
     const Plan *p = x.plan;
     for (uint32_t i = 0; i < nin; i++)
         args[n++] = (void *)(uintptr_t)in[i]->data.at;
@@ -104,6 +107,13 @@ static const char *const networks[] = {
     "  %0 = nn.dense(%x, const @w);\n"
     "  %1 = nn.matmul(sigmoid(%x), nn.relu(%y));\n"
     "  (%0, %1, nn.matmul(%1, %z), nn.matmul(%x, %0, transpose_a=true))\n}\n",
+    /* rows divided among the threads of a block, rows of a thread each, a sum of everything */
+    "fn @main(%x: Tensor[(3, 300), f32], %g: Tensor[(300), f32], %b: Tensor[(300), f32],\n"
+    "         %y: Tensor[(2, 5, 9, 13), f32]) {\n"
+    "  (nn.softmax(%x), nn.log_softmax(%x), nn.layer_norm(%x, %g, %b, axis=-1),\n"
+    "   cast(argmax(%x, axis=1), dtype=f32), max(%x, axis=[1]), mean(%x, axis=[0]),\n"
+    "   nn.global_avg_pool2d(%y), nn.softmax(%y, axis=1), sum(%y, axis=[1, 2, 3]),\n"
+    "   sum(%x, axis=[0, 1]), exp(mean(%y, axis=[0, 1, 2, 3])))\n}\n",
     "fn @main(%x: Tensor[(2, 16, 32), f32], %g: Tensor[(32), f32], %b: Tensor[(32), f32]) {\n"
     "  %0 = nn.layer_norm(%x, %g, %b, axis=-1);\n"
     "  %1 = nn.softmax(nn.batch_matmul(%0, %0, transpose_b=true), axis=-1);\n"

@@ -32,9 +32,19 @@ fn @main(%x: Tensor[(3, 32, 48), f32], %y: Tensor[(3, 64, 48), f32], %z: Tensor[
   (nn.relu(nn.batch_matmul(%x, %y)), nn.matmul(reshape(nn.batch_matmul(%x, %y), newshape=[96, 64]), %z))
 }
 RELAY
-for product in dense batch; do
-    "$tvmcc" run $product.relay --fill-mode=random --outputs $product.npz || exit 1
-    "$tvmcc" run $product.relay --fill-mode=random --target=opencl --expect $product.npz | grep agrees || exit 1
+cat >conv.relay <<'RELAY'
+fn @main(%x: Tensor[(2, 6, 19, 17), f32], %w: Tensor[(10, 3, 3, 5), f32], %v: Tensor[(9, 10, 1, 1), f32]) {
+  nn.conv2d(nn.relu(nn.conv2d(%x, %w, padding=[2, 4, 2, 4], strides=[2, 1], dilation=[2, 2], groups=2)), %v)
+}
+RELAY
+cat >rows.relay <<'RELAY'
+fn @main(%x: Tensor[(3, 300), f32], %g: Tensor[(300), f32], %b: Tensor[(300), f32]) {
+  (nn.softmax(%x), nn.layer_norm(%x, %g, %b, axis=-1), argmax(%x, axis=1), sum(%x, axis=[0, 1]))
+}
+RELAY
+for kernel in dense batch conv rows; do
+    "$tvmcc" run $kernel.relay --fill-mode=random --outputs $kernel.npz || exit 1
+    "$tvmcc" run $kernel.relay --fill-mode=random --target=opencl --expect $kernel.npz | grep agrees || exit 1
 done
 
 "$tvmcc" compile "$model/digits.onnx" --target=opencl --emit=so -o libdigits.so || exit 1

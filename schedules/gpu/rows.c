@@ -1,0 +1,249 @@
+/* Softmax, norms and reductions on a GPU: a block of threads for a row.
+ *
+ *     compute_at max %out.i;  compute_at sum %out.i;  bind out.i blockIdx.x
+ *     split sum.k by 256 -> sum.o, sum.t;  reorder sum.t, sum.o
+ *     rfactor sum.t                       a partial sum for each thread, in shared memory
+ *     cache_write sum.rf reg at sum.t;  bind sum.t threadIdx.x
+ *     split sum.sum.t by 16 -> ..;  rfactor ..   .. 16 sums of 16 of them, then the sum of those
+ *     split out.j by 256 -> jo, jt;  bind jt threadIdx.x
+ *
+ * All stages of a row are one launch, which reads the row from caches after the first stage.  The
+ * order of a sum depends on the schedule alone, so every run gives the same bits.  Rows that are
+ * short, or so many that every thread has one, are a thread's each, summed in the formula's order.
+ * A sum of everything is summed in parts, a launch each. */
+#include "schedules/gpu/gpu.h"
+
+#include <math.h>
+
+typedef struct {
+    DeviceRows size;
+    int64_t    threads; /* of a row; 1: a thread has a row */
+} RowsPlan;
+
+static void decide_rows(Sched *s, void *plan)
+{
+    RowsPlan  *p = plan;
+    Machine    m = machine_of(s->target);
+    Candidates k = candidates(s);
+
+    candidate(&k, 1, 0, device_rows_cycles(&m, &p->size, 1));
+    for (int64_t n = m.warp; n <= limit_gpu_tile_threads(&m) && n <= p->size.cells; n *= 2)
+        candidate(&k, n, 0, device_rows_cycles(&m, &p->size, n));
+    p->threads = pick_factor(s, "threads", &k);
+}
+
+static const BlockData *block_of(const Sched *s, const char *name)
+{
+    return &sched_block(s, name)->u.block;
+}
+
+/* Loops of the block's iterators from..to. */
+static Loops iter_loops(const Sched *s, const char *block, uint32_t from, uint32_t to)
+{
+    Loops l = {0};
+
+    for (uint32_t i = from; i < to; i++)
+        loops_add(s, &l,
+                  arena_printf(s->c->scratch, "%s.%s", block, block_of(s, block)->iter[i]->name));
+    return l;
+}
+
+/* Leading iterators of the same extent. */
+static uint32_t common_rows(const Sched *s, const char *a, const char *b)
+{
+    const BlockData *x = block_of(s, a), *y = block_of(s, b);
+    uint32_t         k = 0;
+
+    while (k < x->nspatial && k < y->nspatial && x->iter[k]->hi == y->iter[k]->hi)
+        k++;
+    return k;
+}
+
+/* How many leading iterators of the last block all stages share; the stages that are no reductions
+ * are inlined, unless they have a value a row.  False: they are of another form. */
+static bool find_stages(Sched *s, const char **names, uint32_t *n, uint32_t *rows)
+{
+    const char *last;
+
+    *n = sched_blocks(s, names, MAX_BLOCKS);
+    for (uint32_t i = 0; i + 1 < *n; i++) {
+        const BlockData *b = block_of(s, names[i]), *l = block_of(s, names[*n - 1]);
+        if (b->opaque || b->nseq || (!b->nreduce && b->nspatial >= l->nspatial))
+            try_step(s, "compute_inline %s", names[i]);
+    }
+    *n = sched_blocks(s, names, MAX_BLOCKS);
+    last = names[*n - 1];
+    *rows = block_of(s, last)->nspatial;
+    for (uint32_t i = 0; i < *n; i++) {
+        const BlockData *b = block_of(s, names[i]);
+        uint32_t         k = common_rows(s, names[i], last);
+        if (b->opaque || b->nseq)
+            return false;
+        for (uint32_t d = k; names[i] != last && d < b->nspatial; d++)
+            if (b->iter[d]->hi > b->iter[d]->lo)
+                return false; /* not a number a row */
+        *rows = k < *rows ? k : *rows;
+    }
+    return *n > 1 || block_of(s, last)->nreduce;
+}
+
+typedef struct {
+    const Atom *along;
+    bool        found;
+} Along;
+
+static void find_along(void *user, const Prim *p)
+{
+    Along *a = user;
+
+    if (p->kind == PRIM_LOAD && p->u.load.n)
+        a->found = a->found || idx_uses(p->u.load.index[p->u.load.n - 1], a->along);
+}
+
+static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, uint32_t rows)
+{
+    DeviceRows z = {.rows = 1, .cells = 1, .bytes = 4};
+    Loops      outer = iter_loops(s, names[n - 1], 0, rows);
+
+    z.rows = outer.n ? outer.cells : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        const BlockData *b = block_of(s, names[i]);
+        Loops            k = iter_loops(s, names[i], b->nspatial, b->nspatial + b->nreduce);
+        Along            a = {0};
+        if (!b->nreduce && i + 1 < n)
+            continue;
+        z.stages++;
+        if (!b->nreduce)
+            continue;
+        z.cells = k.n && k.cells > z.cells ? k.cells : z.cells;
+        a.along = b->iter[b->nspatial + b->nreduce - 1];
+        stmt_visit(sched_block(s, names[i]), &(TirVisit){.user = &a, .prim = find_along});
+        z.along = z.along || a.found;
+    }
+    return z;
+}
+
+/* One more level of partial sums of a loop, in a tensor, by so many threads of a block. */
+static bool parts(Sched *s, const char *of, const char *tensor, const char *loop, int64_t threads)
+{
+    step(s, "split %%%s by %lld tail=if -> %%%s.o, %%%s.t", loop, (long long)threads, of, of);
+    step(s, "reorder %%%s.t, %%%s.o", of, of);
+    if (!try_step(s, "rfactor %%%s.t", of))
+        return false;
+    step(s, "set_scope %%%s shared", tensor);
+    step(s, "cache_write %s reg at %%%s.t", of, of);
+    step(s, "bind %%%s.t threadIdx.x", of);
+    return true;
+}
+
+/* A row's reduction, whose result is that tensor, by the threads of its block. */
+static void divide_sum(Sched *s, const char *block, const char *tensor, int64_t threads)
+{
+    const BlockData *b = block_of(s, block);
+    Loops            k = iter_loops(s, block, b->nspatial, b->nspatial + b->nreduce);
+    int64_t          some = 1;
+    const char      *first = intern_printf(s->c->strings, "%s.rf", block),
+               *second = intern_printf(s->c->strings, "%s.rf2", block);
+
+    while (some * some < threads)
+        some *= 2;
+    loops_fuse(s, &k, arena_printf(s->c->scratch, "%s.r", block));
+    if (k.n && parts(s, first, arena_printf(s->c->scratch, "%s.rf", tensor), k.at[0], threads))
+        parts(s, second, arena_printf(s->c->scratch, "%s.rf2", tensor),
+              arena_printf(s->c->scratch, "%s.%s.t", block, first), some);
+}
+
+static void row_a_block(Sched *s, const char *const *names, uint32_t n, Loops *rows,
+                        int64_t threads)
+{
+    const char *last = names[n - 1];
+    bool        sums = block_of(s, last)->nreduce > 0;
+    Loops       cells = iter_loops(s, last, rows->n, block_of(s, last)->nspatial);
+
+    if (!sums && cells.n) {
+        loops_fuse(s, &cells, arena_printf(s->c->scratch, "%s.j", last));
+        step(s, "split %%%s by %lld tail=if -> %%jo, %%jt", cells.at[0], (long long)threads);
+        step(s, "reorder %%jt, %%jo");
+        step(s, "bind %%jt threadIdx.x");
+    }
+    loops_bind(s, rows, "row", "blockIdx.x");
+    if (sums) /* all threads have the result before they store it */
+        step(s, "cache_write %s reg at %%%s", last, rows->at[0]);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *reg = arena_printf(s->c->scratch, "%s.reg", names[i]);
+        if (block_of(s, names[i])->nreduce)
+            divide_sum(s, names[i], sums && i + 1 == n ? reg : names[i], threads);
+    }
+}
+
+static void row_a_thread(Sched *s, const char *const *names, uint32_t n, Loops *rows)
+{
+    Machine m = machine_of(s->target);
+    int64_t most = limit_gpu_threads(&m), threads = rows->cells < most ? rows->cells : most;
+
+    loops_fuse(s, rows, "row");
+    step(s, "split %%%s by %lld tail=if -> %%rb, %%rt", rows->at[0], (long long)threads);
+    step(s, "bind %%rb blockIdx.x");
+    step(s, "bind %%rt threadIdx.x");
+    for (uint32_t i = 0; i < n; i++)
+        if (block_of(s, names[i])->nreduce)
+            try_step(s, "cache_write %s reg at %%rt", names[i]);
+}
+
+/* One number of all cells: partial sums by threads of all cores, sums of those by the threads of a
+ * block, then the sum of these: a launch each. */
+static void sum_of_all(Sched *s, const char *block)
+{
+    Machine          m = machine_of(s->target);
+    const BlockData *b = block_of(s, block);
+    Loops            k = iter_loops(s, block, b->nspatial, b->nspatial + b->nreduce);
+    int64_t          some = limit_gpu_threads(&m), most = some * m.units;
+    int64_t          threads = k.cells / limit_gpu_written(&m);
+    const char      *rf = intern_printf(s->c->strings, "%s.rf", block);
+
+    threads = threads > most ? most : threads;
+    loops_fuse(s, &k, arena_printf(s->c->scratch, "%s.r", block));
+    for (int level = 1; threads > 1 && k.n; level++, threads = threads > some ? some : 1) {
+        step(s, "split %%%s by %lld tail=if -> %%%s.o, %%%s.p", k.at[0], (long long)threads, rf,
+             rf);
+        step(s, "reorder %%%s.p, %%%s.o", rf, rf);
+        if (!try_step(s, "rfactor %%%s.p", rf))
+            return;
+        step(s, "split %%%s.p by %lld tail=if -> %%%s.b, %%%s.t", rf,
+             (long long)(threads < some ? threads : some), rf, rf);
+        step(s, "bind %%%s.b blockIdx.x", rf);
+        step(s, "bind %%%s.t threadIdx.x", rf);
+        step(s, "cache_write %s reg at %%%s.t", rf, rf);
+        k.at[0] = intern_printf(s->c->strings, "%s.%s.p", block, rf);
+        rf = intern_printf(s->c->strings, "%s.rf%d", block, level + 1);
+    }
+}
+
+void sched_gpu_rows(Sched *s)
+{
+    const char *names[MAX_BLOCKS];
+    uint32_t    n, rows;
+    RowsPlan    p = {0};
+
+    if (!find_stages(s, names, &n, &rows)) {
+        sched_gpu(s);
+        return;
+    }
+    for (uint32_t i = 0; !rows && i < n; i++)
+        if (block_of(s, names[i])->nreduce && !block_of(s, names[i])->nspatial)
+            sum_of_all(s, names[i]);
+    if (!rows)
+        return;
+    const char *last = names[n - 1];
+    Loops       outer = iter_loops(s, last, 0, rows);
+    p.size = size_of(s, names, n, rows);
+    sched_decide(s, decide_rows, &p);
+    for (uint32_t i = n - 1; i-- > 0;)
+        step(s, "compute_at %s %%%s", names[i], outer.at[outer.n - 1]);
+    if (s->refusal)
+        return;
+    if (p.threads > 1)
+        row_a_block(s, names, n, &outer, p.threads);
+    else
+        row_a_thread(s, names, n, &outer);
+}
