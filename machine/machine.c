@@ -115,6 +115,11 @@ bool fills_borders(const Target *t)
     return !t || t->cls != CLASS_GPU;
 }
 
+bool stores_apart(const Target *t)
+{
+    return t && t->cls == CLASS_GPU;
+}
+
 double fma_rate(const Machine *m, int64_t lanes)
 {
     double rate = (double)m->fma_bytes / (double)(lanes * 4);

@@ -69,6 +69,8 @@ Machine machine_of(const Target *t);
 bool has_vectors(const Target *t);
 /* The border of a tensor is filled by the kernel that writes it, without a launch of its own. */
 bool fills_borders(const Target *t);
+/* Cells of a result that lie apart are stored about as quickly as a row: each has a thread. */
+bool stores_apart(const Target *t);
 /* Lanes of the narrowest vector. */
 enum { LEAST_LANES = 4 };
 /* Multiply-adds of vectors of that many 4-byte lanes that are done in a cycle. */

@@ -8,7 +8,8 @@
  * all its uses lead to, together with everything on the paths between, if the fusion kinds
  * (`fusion` in ops.def) allow it:
  *   OUT_FUSABLE  (conv2d, dense, pooling) takes the elementwise and broadcast calls behind it that
- *                keep its shape; so a residual add joins the convolution that comes last
+ *                keep its shape; so a residual add joins the convolution that comes last; on GPUs
+ *                transpositions, too
  *   up to INJECTIVE joins elementwise, broadcast and injective calls, and a reduction behind it;
  * also the calls behind an OUT_FUSABLE, if it is elementwise itself COMM_REDUCE, OPAQUE  take
  * nothing behind them A producer is not joined to a consumer that reads its cells more than once
@@ -234,11 +235,15 @@ static bool reduces_rows(const Expr *e)
     return true;
 }
 
-/* Behind a heavy call: cell by cell, and no second heavy call in the kernel. */
-static bool fits_heavy(const Node *n, Node *p)
+/* Behind a heavy call: cell by cell, and no second heavy call in the kernel.  A transposition is
+ * one of its own on CPUs, where its tiles are turned in registers. */
+static bool fits_heavy(const Fuse *f, const Node *n, Node *p)
 {
-    return p->kind <= FUSE_BROADCAST && same_dims(p->e->type, n->e->type) &&
-           (find(p) == find((Node *)n) || find(p)->group_kind <= FUSE_BROADCAST);
+    bool turned = call_is(p->e, "transpose") && stores_apart(f->c->target);
+
+    return (turned || (p->kind <= FUSE_BROADCAST && same_dims(p->e->type, n->e->type))) &&
+           (find(p) == find((Node *)n) ||
+            find(p)->group_kind <= (turned ? FUSE_INJECTIVE : FUSE_BROADCAST));
 }
 
 /* Behind the reduction r. */
@@ -283,12 +288,12 @@ static bool widens(const Node *p)
 }
 
 /* May the group of n, whose kind is g, take the path to n's post-dominator? */
-static bool path_fits(Node *n, FusionKind g, const NodeVec *path)
+static bool path_fits(const Fuse *f, Node *n, FusionKind g, const NodeVec *path)
 {
     for (uint32_t i = 0; i < path->n; i++) {
         Node *p = path->at[i];
 
-        if (g == FUSE_OUT_FUSABLE   ? !fits_heavy(n, p)
+        if (g == FUSE_OUT_FUSABLE   ? !fits_heavy(f, n, p)
             : g == FUSE_COMM_REDUCE ? !fits_reduction(find(n)->anchor->e, find(n), p)
                                     : !fits_light(n, g, p))
             return false;
@@ -339,7 +344,7 @@ static bool try_join(Fuse *f, Node *n, FusionKind g)
     path_nodes(f, n, n->dom, &path);
     if (widens(n->dom))
         path_nodes(f, n->dom, n->dom->dom, &path);
-    if (!path_fits(n, g, &path) || joined_size(f, n, &path) > MAX_GROUP)
+    if (!path_fits(f, n, g, &path) || joined_size(f, n, &path) > MAX_GROUP)
         return false;
     for (uint32_t i = 0; i < path.n; i++)
         join(n, path.at[i]);
