@@ -17,7 +17,8 @@
  *
  * So strides, dilation, groups, batches, turned operands and sizes that no tile divides are all one
  * nest.  What is computed before the operands is inlined where they are copied.  Sums are made in
- * the order of the formula.  Where one side has a single row, nest.c takes it. */
+ * the order of the formula.  A product with a single row is a
+ * reduction of each row of the other side (rows.c). */
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
@@ -158,8 +159,7 @@ static bool find_loops(const Sched *s, Product *p)
     p->m_inner = m_last;
     p->a_along_k = lies_along(&p->a, b);
     p->b_along_k = lies_along(&p->b, b);
-    int64_t n = p->group ? p->n.cells / (p->grouped->hi + 1) * p->group : p->n.cells;
-    return p->m.n && p->n.n && p->k.n && p->m.cells > 1 && n > 1;
+    return p->k.n > 0;
 }
 
 /* ---- what is chosen ------------------------------------------------------------------------------ */
@@ -316,8 +316,8 @@ static void split_side(Sched *s, const Loops *side, char name, int64_t block, in
     loops_add(s, rows, arena_printf(s->c->scratch, "%cr", name));
 }
 
-/* A constant's cells lie as the copy wants them: the sum's dimensions first. */
-static bool turn_weights(Sched *s, const Product *p)
+/* A constant's cells lie as they are fetched: the sum's dimensions first, or last. */
+static bool turn_weights(Sched *s, const Product *p, bool sum_last)
 {
     const BlockData *b = &sched_block(s, p->block)->u.block;
     StrBuf was = strbuf(s->c->scratch), first = strbuf(s->c->scratch), last = strbuf(s->c->scratch);
@@ -331,7 +331,10 @@ static bool turn_weights(Sched *s, const Product *p)
     }
     if (!first.n || !last.n)
         return false;
-    str_printf(&first, "%.*s", (int)last.n - 2, last.at);
+    if (sum_last)
+        str_printf(&last, "%.*s", (int)first.n - 2, first.at), first = last;
+    else
+        str_printf(&first, "%.*s", (int)last.n - 2, last.at);
     return try_step(s, "transform_layout %%%s (%s) -> (%s)", p->b.tensor->name, was.at, first.at);
 }
 
@@ -380,7 +383,7 @@ static void arrange(Sched *s, Product *p, const Plan *plan)
                         intern_printf(s->c->strings, "%s.%s", p->block, p->grouped->name)))
                 p->n.at[i] = "gi";
     }
-    if (p->b_along_k && turn_weights(s, p))
+    if (p->b_along_k && turn_weights(s, p, false))
         p->b_along_k = false;
     step(s, "reorder %s", loops_text(s, 4, (const Loops *const *)every));
     loops_fuse(s, &p->m, "m");
@@ -425,15 +428,20 @@ static void arrange(Sched *s, Product *p, const Plan *plan)
     }
 }
 
-static bool find_product(Sched *s, const char *block, Product *p)
+typedef enum { NO_PRODUCT, ONE_ROW, TILES } Form;
+
+static Form find_product(Sched *s, const char *block, Product *p)
 {
     bool alone;
 
     *p = (Product){.block = block};
     if (!sched_block(s, block))
-        return false;
+        return NO_PRODUCT;
     p->follow = only_follower(s, block, &alone);
-    return alone && find_operands(sched_block(s, block), p) && find_loops(s, p);
+    if (!alone || !find_operands(sched_block(s, block), p) || !find_loops(s, p))
+        return NO_PRODUCT;
+    int64_t n = p->group ? p->n.cells / (p->grouped->hi + 1) * p->group : p->n.cells;
+    return p->m.n && p->n.n && p->m.cells > 1 && n > 1 ? TILES : ONE_ROW;
 }
 
 static void product(Sched *s, const char *block)
@@ -442,8 +450,15 @@ static void product(Sched *s, const char *block)
     Deciding d = {.p = &p};
 
     try_step(s, "contract %s", block);
-    if (!find_product(s, block, &p)) {
+    Form form = find_product(s, block, &p);
+    if (form == NO_PRODUCT) {
         sched_gpu(s);
+        return;
+    }
+    if (form == ONE_ROW) {
+        if (!p.b_along_k)
+            turn_weights(s, &p, true);
+        sched_gpu_rows(s);
         return;
     }
     for (uint32_t i = 0; i < p.k.n; i++)

@@ -10,7 +10,8 @@
  * All stages of a row are one launch, which reads the row from caches after the first stage.  The
  * order of a sum depends on the schedule alone, so every run gives the same bits.  Rows that are
  * short, or so many that every thread has one, are a thread's each, summed in the formula's order.
- * A sum of everything is summed in parts, a launch each. */
+ * A sum of everything is summed in parts, a launch each.  A product with a single row is such a
+ * reduction, too (product.c). */
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
@@ -89,15 +90,23 @@ static bool find_stages(Sched *s, const char **names, uint32_t *n, uint32_t *row
 
 typedef struct {
     const Atom *along;
+    int64_t     most; /* cells of the largest tensor so far, and whether they lie along that */
     bool        found;
 } Along;
 
 static void find_along(void *user, const Prim *p)
 {
-    Along *a = user;
+    Along  *a = user;
+    int64_t cells = 1;
 
-    if (p->kind == PRIM_LOAD && p->u.load.n)
-        a->found = a->found || idx_uses(p->u.load.index[p->u.load.n - 1], a->along);
+    if (p->kind != PRIM_LOAD || !p->u.load.n)
+        return;
+    for (uint32_t d = 0; d < p->u.load.n; d++)
+        if (!checked_mul(cells, idx_usual(p->u.load.buffer->extent[d]), &cells))
+            cells = INT64_MAX;
+    if (cells > a->most)
+        a->found = idx_uses(p->u.load.index[p->u.load.n - 1], a->along);
+    a->most = cells > a->most ? cells : a->most;
 }
 
 static DeviceRows size_of(const Sched *s, const char *const *names, uint32_t n, uint32_t rows)

@@ -114,6 +114,15 @@ static const char *const networks[] = {
     "   cast(argmax(%x, axis=1), dtype=f32), max(%x, axis=[1]), mean(%x, axis=[0]),\n"
     "   nn.global_avg_pool2d(%y), nn.softmax(%y, axis=1), sum(%y, axis=[1, 2, 3]),\n"
     "   sum(%x, axis=[0, 1]), exp(mean(%y, axis=[0, 1, 2, 3])))\n}\n",
+    /* one row, one pixel, groups of one channel */
+    "const @w: Tensor[(150, 37), f32] = splat(0.125)\n"
+    "fn @main(%x: Tensor[(1, 150), f32], %v: Tensor[(70, 150), f32], %b: Tensor[(70), f32],\n"
+    "         %q: Tensor[(3, 1, 64), f32], %k: Tensor[(3, 50, 64), f32],\n"
+    "         %d: Tensor[(1, 5, 11, 9), f32], %e: Tensor[(5, 1, 3, 3), f32],\n"
+    "         %p: Tensor[(1, 80, 1, 1), f32], %f: Tensor[(20, 80, 1, 1), f32]) {\n"
+    "  (nn.relu(nn.bias_add(nn.dense(%x, %v), %b)), nn.matmul(%x, const @w),\n"
+    "   nn.batch_matmul(%q, %k), nn.relu(nn.conv2d(%d, %e, groups=5, padding=[1, 1, 1, 1])),\n"
+    "   sigmoid(nn.conv2d(%p, %f)))\n}\n",
     "fn @main(%x: Tensor[(2, 16, 32), f32], %g: Tensor[(32), f32], %b: Tensor[(32), f32]) {\n"
     "  %0 = nn.layer_norm(%x, %g, %b, axis=-1);\n"
     "  %1 = nn.softmax(nn.batch_matmul(%0, %0, transpose_b=true), axis=-1);\n"
