@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* Addresses, counters and what was just loaded. */
-enum { OTHER_REGS = 20 };
+/* Addresses, counters and what was just loaded; cycles of a barrier. */
+enum { OTHER_REGS = 20, MEET = 30 };
 
 int64_t device_quad(const Machine *m, int64_t bytes)
 {
@@ -57,13 +57,14 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     /* Blocks side by side hide what each waits for before a chunk. */
     double chunk = fmax(held * step * (double)t->chunk, m->unit_wait + step * (double)t->chunk);
     double chunks = ceil((double)t->k / (double)t->chunk);
+    chunk += 2 * MEET;
     double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
     return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;
 }
 
 double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)
 {
-    enum { INSTRUCTIONS = 6, STEP = 8, MEET = 30, LINE = 4 };
+    enum { INSTRUCTIONS = 6, STEP = 8, LINE = 4 };
     double block = (double)(threads > 1 ? threads : limit_gpu_threads(m)),
            own = block / (double)threads;
     double blocks = ceil((double)r->rows / own), cores = fmin(blocks, (double)m->units);

@@ -14,7 +14,10 @@
  */
 #include "passes/tir/util.h"
 
-enum { WRITTEN = 8 }; /* rounds of a filling that a device's compiler is asked to write out */
+enum {
+    WRITTEN = 32,
+    A_FEW = 8
+}; /* rounds of a filling that a device's compiler is asked to write out */
 
 typedef struct {
     Ctx       *c;
@@ -121,7 +124,7 @@ static const Stmt *fill_share(Coop *x, const Stmt *s)
     const Idx  *at = idx_add(A, idx_mulc(A, idx_atom(A, r), x->threads), x->tid);
     LoopData    l = {.var = r, .lo = idx_const(A, 0), .extent = idx_const(A, rounds)};
     if (rounds > 1) /* what does not change from one filling to the next is then computed once */
-        l.rounds = (uint32_t)(rounds < WRITTEN ? rounds : WRITTEN);
+        l.rounds = (uint32_t)(rounds <= WRITTEN ? rounds : A_FEW);
 
     return stmt_for(c, l, chain_at(c, s, in, total, at, rounds * x->threads != total), NO_LOC);
 }

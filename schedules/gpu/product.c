@@ -190,10 +190,19 @@ typedef struct {
     int64_t        extent[MAX_LOOPS]; /* of the loops of the sum */
 } Deciding;
 
-/* The best of the tiles of that many cells by threads of that many. */
 static double tile_cycles(const Machine *m, DeviceTile t)
 {
     return is_legal(m, &t) ? device_tile_cycles(m, &t) : NAN;
+}
+
+/* ... with the chunk that suits it. */
+static double best_cycles(const Machine *m, DeviceTile t)
+{
+    double least = NAN;
+
+    for (t.chunk = limit_gpu_chunk(m); t.chunk >= limit_gpu_least_chunk(m); t.chunk /= 2)
+        least = fmin(least, tile_cycles(m, t));
+    return least;
 }
 
 /* Sides of tiles: none is twice as long as what there is. */
@@ -246,7 +255,7 @@ static void decide(Sched *s, void *user)
                 continue;
             for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
                 for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
-                    least = fmin(least, tile_cycles(&m, best));
+                    least = fmin(least, best_cycles(&m, best));
             if (!isnan(least))
                 candidate(&tiles, best.bm, best.bn, least);
         }
@@ -259,7 +268,7 @@ static void decide(Sched *s, void *user)
     for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
         for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
             if (is_legal(&m, &best))
-                candidate(&cells, best.tm, best.tn, tile_cycles(&m, best));
+                candidate(&cells, best.tm, best.tn, best_cycles(&m, best));
     c = pick_tile(s, "cells", &cells);
     t->tm = c->v[0];
     t->tn = c->v[1];
