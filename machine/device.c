@@ -4,8 +4,9 @@
 
 #include <math.h>
 
-/* Addresses, counters and what was just loaded; cycles of a barrier. */
-enum { OTHER_REGS = 20, MEET = 30 };
+/* Addresses, counters and what was just loaded; cycles of a barrier; instructions of a multiply-add
+ * that loads what it reads. */
+enum { OTHER_REGS = 20, MEET = 30, MADE = 3 };
 
 int64_t device_quad(const Machine *m, int64_t bytes)
 {
@@ -50,7 +51,8 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
      * them, a quad at a time; the panels on their way to the core. */
     double numbers = (double)(t->bm + t->bn);
     double loads = ceil((double)t->tm / quad) + ceil((double)t->tn / quad);
-    double issued = lanes * ((double)(t->tm * t->tn) + loads + t->tested) + COPY * numbers;
+    double issued = lanes * ((double)(t->tm * t->tn) + loads + t->tested) + COPY * numbers +
+                    (double)(t->bm * t->made) * MADE;
     double shared = warps * loads * ROWS_APART * (double)m->warp * bytes / m->shared_rate;
     double step = fmax(fmax(issued / (double)m->unit_macs, shared), numbers * bytes / m->unit_rate);
 
@@ -60,6 +62,19 @@ double device_tile_cycles(const Machine *m, const DeviceTile *t)
     chunk += 2 * MEET;
     double stores = here * (double)(t->bm * t->bn) * bytes / m->unit_rate;
     return ceil(here / held) * (chunks * chunk + m->unit_wait) + stores;
+}
+
+double device_cells_cycles(const Machine *m, double cells, double macs, double bytes)
+{
+    double issued = cells * macs * MADE / (double)m->unit_macs,
+           moved = 2 * cells * bytes / m->unit_rate;
+
+    return fmax(issued, moved) / (double)m->units + m->unit_wait;
+}
+
+double device_launch_cycles(const Machine *m)
+{
+    return (double)m->kernel_ns * m->device_ghz;
 }
 
 double device_rows_cycles(const Machine *m, const DeviceRows *r, int64_t threads)

@@ -280,6 +280,7 @@ typedef struct {
     int64_t bm, bn, tm, tn, chunk;
     int64_t bytes;  /* of a number */
     bool    tested; /* each step is under a condition */
+    int64_t made;   /* multiply-adds that make a number of the rows' panel; 0: it is copied */
 } DeviceTile;
 /* Numbers that a thread loads at a time. */
 int64_t device_quad(const Machine *m, int64_t bytes);
@@ -289,6 +290,10 @@ int64_t device_tile_regs(const DeviceTile *t);
 /* Cycles of the device's cores until the last is done. */
 double device_tile_cycles(const Machine *m, const DeviceTile *t);
 
+/* ... of a kernel that makes so many numbers of so many multiply-adds each, a thread one. */
+double device_cells_cycles(const Machine *m, double cells, double macs, double bytes);
+/* ... until another kernel has begun. */
+double device_launch_cycles(const Machine *m);
 /* So many rows of `cells` numbers, read `stages` times. */
 typedef struct {
     int64_t rows, cells, stages, bytes;

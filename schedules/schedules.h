@@ -28,6 +28,8 @@ typedef struct {
     int64_t c, o, y, x, lanes; /* o in blocks of so many lanes */
 } PairWork;
 int64_t cpu_pair_rows(const Target *t, const PairWork *w);
+/* ... on a GPU, whose tiles make what they read, of a kernel of so many cells (gpu/tile.c). */
+bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps);
 typedef struct {
     const char *op;  /* anchor's text, "*" any */
     const char *def; /* the definition that it arranges, "+" a reduction, "*" any */

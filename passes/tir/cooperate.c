@@ -41,21 +41,35 @@ static const Stmt *to_local(Ctx *c, void *user, const Stmt *was, const Stmt *now
     return stmt_alloc(c, b, buffer_replace(c, now->kids[0], now->u.buffer, b));
 }
 
-/* s does nothing but store to shared memory. */
-static bool fills(const Stmt *s)
+/* What is allocated inside of a statement. */
+typedef VEC(const Buffer *) Inner;
+
+static bool is_inner(const Inner *in, const Buffer *b)
+{
+    for (uint32_t i = 0; i < in->n; i++)
+        if (in->at[i] == b)
+            return true;
+    return false;
+}
+
+/* s does nothing but store to shared memory, and to what it allocates. */
+static bool fills(Ctx *c, const Stmt *s, Inner *in)
 {
     if (s->kind == STMT_STORE)
-        return s->u.store.buffer->scope == SCOPE_SHARED;
-    if (s->kind != STMT_FOR && s->kind != STMT_SEQ && s->kind != STMT_IF)
+        return s->u.store.buffer->scope == SCOPE_SHARED || is_inner(in, s->u.store.buffer);
+    if (s->kind == STMT_ALLOC && s->u.buffer->scope != SCOPE_SHARED)
+        vec_push(c->scratch, in, s->u.buffer);
+    else if (s->kind != STMT_FOR && s->kind != STMT_SEQ && s->kind != STMT_IF)
         return false;
     for (uint32_t i = 0; i < s->nkids; i++)
-        if (!fills(s->kids[i]))
+        if (!fills(c, s->kids[i], in))
             return false;
     return s->nkids > 0;
 }
 
 typedef struct {
     const AtomSet *axes;
+    const Inner   *in;
     bool           found;
 } Uses;
 
@@ -72,14 +86,15 @@ static void use_own(void *user, const Prim *p)
     Uses *u = user;
     Scope s = p->kind == PRIM_LOAD ? p->u.load.buffer->scope : SCOPE_ARENA;
 
-    u->found =
-        u->found || s == SCOPE_LOCAL || s == SCOPE_REG || s == SCOPE_STACK || s == SCOPE_PRIVATE;
+    u->found = u->found ||
+               ((s == SCOPE_LOCAL || s == SCOPE_REG || s == SCOPE_STACK || s == SCOPE_PRIVATE) &&
+                !is_inner(u->in, p->u.load.buffer));
 }
 
 /* Threads would fill it with different values. */
-static bool differs(const Coop *x, const Stmt *s)
+static bool differs(const Coop *x, const Stmt *s, const Inner *in)
 {
-    Uses     u = {x->axes, false};
+    Uses     u = {x->axes, in, false};
     TirVisit v = {&u, NULL, NULL, use_own, use};
 
     stmt_visit(s, &v);
@@ -157,17 +172,19 @@ static const Stmt *walk(Coop *x, const Stmt *s)
         const Stmt *const *kid, *whole = s;
         for (; s->kind == STMT_ALLOC && s->u.buffer->scope == SCOPE_SHARED; s = s->kids[0])
             ;
+        Inner in = {0};
         n = s->kind == STMT_SEQ ? s->nkids : 1;
         kid = s->kind == STMT_SEQ ? s->kids : &s;
-        for (; i < n && fills(kid[i]); i++)
-            if (differs(x, kid[i]))
+        for (; i < n && fills(c, kid[i], &in); i++)
+            if (differs(x, kid[i], &in))
                 return stmt_map(c, whole, &own);
+        uint32_t nfills = i;
         for (; i < n; i++)
             if (stores(kid[i], whole, s))
                 return stmt_map(c, whole, &own);
         for (const Stmt *a = whole; a != s; a = a->kids[0])
             vec_push(c->arena, &x->shared, a->u.buffer);
-        for (i = 0; i < n && fills(kid[i]); i++)
+        for (i = 0; i < nfills; i++)
             vec_push(c->arena, &all, fill_share(x, kid[i]));
         for (; i < n; i++)
             vec_push(c->arena, &all, walk(x, kid[i]));

@@ -43,12 +43,6 @@ static const Idx *fixed_fact(Ctx *c, const Prim *cond, const AtomSet *vars)
     return NULL;
 }
 
-/* The threads of a block will divide the loops around it among themselves (cooperate). */
-static bool fills_shared(const Stmt *s)
-{
-    return s->kind == STMT_STORE && s->u.store.buffer->scope == SCOPE_SHARED;
-}
-
 /* A fixed fact of the nest, if every store is under one; NULL if some store is not. */
 static const Idx *switched(Ctx *c, const Stmt *s, const AtomSet *vars)
 {
@@ -56,12 +50,10 @@ static const Idx *switched(Ctx *c, const Stmt *s, const AtomSet *vars)
 
     switch (s->kind) {
     case STMT_STORE:
-        return s->u.store.value->kind == PRIM_SELECT && s->u.store.buffer->scope != SCOPE_SHARED
+        return s->u.store.value->kind == PRIM_SELECT
                    ? fixed_fact(c, s->u.store.value->kids[0], vars)
                    : NULL;
     case STMT_IF:
-        if (fills_shared(s->kids[0]))
-            return NULL;
         first = fixed_fact(c, s->u.cond, vars);
         if (first)
             return first;
@@ -152,11 +144,22 @@ static const Stmt *split_nest(Ctx *c, const Stmt *nest, int depth)
     return stmt_if(c, cond, then, stmt_is_empty(other) ? NULL : other);
 }
 
+/* The threads of a block will divide the nest among themselves (cooperate), if it stays one. */
+static bool fills_shared(const Stmt *s)
+{
+    if (s->kind == STMT_STORE)
+        return s->u.store.buffer->scope == SCOPE_SHARED;
+    for (uint32_t i = 0; i < s->nkids; i++)
+        if (fills_shared(s->kids[i]))
+            return true;
+    return false;
+}
+
 static const Stmt *visit(Ctx *c, const Stmt *s)
 {
     const LoopData *l = &s->u.loop;
 
-    if (s->kind == STMT_FOR && !l->parallel && !l->bind && !l->outline) {
+    if (s->kind == STMT_FOR && !l->parallel && !l->bind && !l->outline && !fills_shared(s)) {
         const Stmt *now = split_nest(c, s, 0);
         if (now != s)
             return now;

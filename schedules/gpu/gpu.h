@@ -1,6 +1,7 @@
 /* Rules for GPUs, and what they share (common.c).
  *
  *   product.c    convolutions and matrix products: tiles in shared memory and registers
+ *   tile.c       their tiles
  *   rows.c       softmax, norms, reductions: a block of threads a row
  *   nest.c       the rest: a cell or several a thread */
 #ifndef TVMCC_SCHEDULES_GPU_H
@@ -22,6 +23,17 @@ const char *loops_text(const Sched *s, uint32_t n, const Loops *const *lists); /
 /* They become one loop, of that name if they were several; that one is bound to the axis. */
 void loops_fuse(Sched *s, Loops *l, const char *name);
 void loops_bind(Sched *s, Loops *l, const char *name, const char *axis);
+
+/* A product in tiles, as decisions (tile.c): what it is, and what is chosen of it. */
+typedef struct {
+    DeviceTile t;    /* its sizes are given */
+    uint32_t   nsum; /* loops of the sum, and their rounds: given */
+    int64_t    sum[MAX_LOOPS];
+    uint32_t   level;         /* the first of them that a chunk has a part of, */
+    int64_t    part;          /* so many rounds; 0: no tile fits */
+    int64_t    quad, written; /* numbers that a thread loads at a time; rounds written out */
+} TilePlan;
+Decide decide_tile;
 
 /* The block behind the given one, others between inlined into it; NULL: there is none.  *alone:
  * there are no more. */

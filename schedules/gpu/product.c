@@ -41,13 +41,6 @@ typedef struct {
     bool        a_along_k, b_along_k;
 } Product;
 
-typedef struct {
-    DeviceTile t;
-    uint32_t   level;         /* of the loops of the sum: the first that a chunk has a part of */
-    int64_t    part;          /* so many rounds of it */
-    int64_t    quad, written; /* numbers that a thread loads at a time; rounds written out */
-} Plan;
-
 /* ---- what is multiplied -------------------------------------------------------------------------- */
 
 static void note_load(void *user, const Prim *p)
@@ -162,8 +155,6 @@ static bool find_loops(const Sched *s, Product *p)
     return p->k.n > 0;
 }
 
-/* ---- what is chosen ------------------------------------------------------------------------------ */
-
 static DeviceTile shape_of(const Product *p)
 {
     int64_t groups = p->group ? (p->grouped->hi + 1) / p->group : 1;
@@ -173,109 +164,6 @@ static DeviceTile shape_of(const Product *p)
                         .k = p->k.cells,
                         .batch = (p->both.n ? p->both.cells : 1) * groups,
                         .bytes = dtype_bytes(p->a.tensor->dtype)};
-}
-
-static bool is_legal(const Machine *m, const DeviceTile *t)
-{
-    int64_t threads = t->bm / t->tm * (t->bn / t->tn);
-
-    return t->bm >= t->tm && t->bn >= t->tn && threads <= limit_gpu_tile_threads(m) &&
-           threads >= m->warp && device_tile_regs(t) <= m->regs &&
-           (m->shared_bytes == 0 || device_tile_bytes(m, t) <= m->shared_bytes);
-}
-
-typedef struct {
-    const Product *p;
-    Plan           plan;
-    int64_t        extent[MAX_LOOPS]; /* of the loops of the sum */
-} Deciding;
-
-static double tile_cycles(const Machine *m, DeviceTile t)
-{
-    return is_legal(m, &t) ? device_tile_cycles(m, &t) : NAN;
-}
-
-/* ... with the chunk that suits it. */
-static double best_cycles(const Machine *m, DeviceTile t)
-{
-    double least = NAN;
-
-    for (t.chunk = limit_gpu_chunk(m); t.chunk >= limit_gpu_least_chunk(m); t.chunk /= 2)
-        least = fmin(least, tile_cycles(m, t));
-    return least;
-}
-
-/* Sides of tiles: none is twice as long as what there is. */
-enum { LEAST_SIDE = 4, MOST_SIDE = 128 };
-
-static bool fits_side(int64_t side, int64_t cells)
-{
-    return side == LEAST_SIDE || side < 2 * cells;
-}
-
-/* A chunk is a part of one loop of the sum with all loops inside: that way the order stays.  Parts
- * that divide the loop need no condition. */
-static void chunks(const Machine *m, Deciding *d, Candidates *k, DeviceTile t)
-{
-    const Loops *loops = &d->p->k;
-    int64_t      inner = 1;
-
-    for (uint32_t i = loops->n; i-- > 0; inner *= d->extent[i])
-        for (int64_t f = d->extent[i]; f >= 1; f--) {
-            t.chunk = inner * f;
-            bool least = i + 1 == loops->n && f == 1;
-            if (!least && (f == 1 || t.chunk > limit_gpu_chunk(m))) /* 1: the loop inside, whole */
-                continue;
-            t.tested = d->extent[i] % f != 0;
-            if (t.tested && (f & (f - 1) || f < limit_gpu_least_chunk(m)))
-                continue;
-            double cycles = tile_cycles(m, t);
-            if (!isnan(cycles))
-                candidate(k, t.chunk, 0, cycles);
-        }
-}
-
-static void decide(Sched *s, void *user)
-{
-    Deciding        *d = user;
-    Machine          m = machine_of(s->target);
-    DeviceTile      *t = &d->plan.t, best;
-    Candidates       tiles = candidates(s), cells = candidates(s), parts = candidates(s);
-    const Candidate *c;
-
-    *t = shape_of(d->p);
-    d->plan.quad = device_quad(&m, t->bytes);
-    d->plan.written = limit_gpu_written(&m);
-    t->chunk = t->k < limit_gpu_least_chunk(&m) ? t->k : limit_gpu_least_chunk(&m);
-    best = *t;
-    for (best.bm = LEAST_SIDE; best.bm <= MOST_SIDE; best.bm *= 2)
-        for (best.bn = LEAST_SIDE; best.bn <= MOST_SIDE; best.bn *= 2) {
-            double least = NAN;
-            if (!fits_side(best.bm, t->m) || !fits_side(best.bn, t->n))
-                continue;
-            for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
-                for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
-                    least = fmin(least, best_cycles(&m, best));
-            if (!isnan(least))
-                candidate(&tiles, best.bm, best.bn, least);
-        }
-    if (!tiles.of.n)
-        return;
-    c = pick_tile(s, "tile", &tiles);
-    t->bm = c->v[0];
-    t->bn = c->v[1];
-    best = *t;
-    for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
-        for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
-            if (is_legal(&m, &best))
-                candidate(&cells, best.tm, best.tn, best_cycles(&m, best));
-    c = pick_tile(s, "cells", &cells);
-    t->tm = c->v[0];
-    t->tn = c->v[1];
-    chunks(&m, d, &parts, *t);
-    t->chunk = d->plan.part = pick_factor(s, "chunk", &parts);
-    for (d->plan.level = d->p->k.n - 1; d->plan.part > d->extent[d->plan.level]; d->plan.level--)
-        d->plan.part /= d->extent[d->plan.level];
 }
 
 /* ---- the steps ----------------------------------------------------------------------------------- */
@@ -292,7 +180,7 @@ static void inline_before(Sched *s, const Product *p)
 }
 
 /* The sum's loops: those around the chunk, and those in it. */
-static void split_sum(Sched *s, const Product *p, const Plan *plan, Loops *outer, Loops *inner)
+static void split_sum(Sched *s, const Product *p, const TilePlan *plan, Loops *outer, Loops *inner)
 {
     for (uint32_t i = 0; i < p->k.n; i++) {
         if (i < plan->level)
@@ -377,7 +265,7 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
     step(s, "reorder %s", turned.at);
 }
 
-static void arrange(Sched *s, Product *p, const Plan *plan)
+static void arrange(Sched *s, Product *p, const TilePlan *plan)
 {
     Loops outer = {0}, inner = {0}, mrows = {0}, nrows = {0}, blocks = {0}, threads = {0},
           cells = {0};
@@ -456,7 +344,7 @@ static Form find_product(Sched *s, const char *block, Product *p)
 static void product(Sched *s, const char *block)
 {
     Product  p;
-    Deciding d = {.p = &p};
+    TilePlan plan = {0};
 
     try_step(s, "contract %s", block);
     Form form = find_product(s, block, &p);
@@ -470,17 +358,19 @@ static void product(Sched *s, const char *block)
         sched_gpu_rows(s);
         return;
     }
+    plan.t = shape_of(&p);
+    plan.nsum = p.k.n;
     for (uint32_t i = 0; i < p.k.n; i++)
-        sched_loop_extent(s, p.k.at[i], &d.extent[i]);
-    sched_decide(s, decide, &d);
+        sched_loop_extent(s, p.k.at[i], &plan.sum[i]);
+    sched_decide(s, decide_tile, &plan);
     if (s->refusal)
         return;
-    if (!d.plan.part) {
+    if (!plan.part) {
         sched_gpu(s);
         return;
     }
     inline_before(s, &p);
-    arrange(s, &p, &d.plan);
+    arrange(s, &p, &plan);
 }
 
 void sched_gpu_dense(Sched *s)

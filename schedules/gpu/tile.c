@@ -1,0 +1,131 @@
+/* Which tile of a product on a GPU: the least of the estimates of machine/device.c. */
+#include "schedules/gpu/gpu.h"
+
+#include <math.h>
+
+static bool is_legal(const Machine *m, const DeviceTile *t)
+{
+    int64_t threads = t->bm / t->tm * (t->bn / t->tn);
+
+    return t->bm >= t->tm && t->bn >= t->tn && threads <= limit_gpu_tile_threads(m) &&
+           threads >= m->warp && device_tile_regs(t) <= m->regs &&
+           (m->shared_bytes == 0 || device_tile_bytes(m, t) <= m->shared_bytes);
+}
+
+static double tile_cycles(const Machine *m, DeviceTile t)
+{
+    return is_legal(m, &t) ? device_tile_cycles(m, &t) : NAN;
+}
+
+/* ... with the chunk that suits it. */
+static double best_cycles(const Machine *m, DeviceTile t)
+{
+    double least = NAN;
+
+    for (t.chunk = limit_gpu_chunk(m); t.chunk >= limit_gpu_least_chunk(m); t.chunk /= 2)
+        least = fmin(least, tile_cycles(m, t));
+    return least;
+}
+
+/* Sides of tiles: none is twice as long as what there is. */
+enum { LEAST_SIDE = 4, MOST_SIDE = 128 };
+
+static bool fits_side(int64_t side, int64_t cells)
+{
+    return side == LEAST_SIDE || side < 2 * cells;
+}
+
+/* The least of a block's tile, whatever its threads have of it. */
+static double side_cycles(const Machine *m, DeviceTile t)
+{
+    double least = NAN;
+
+    for (t.tm = 1; t.tm <= limit_gpu_cells(m); t.tm *= 2)
+        for (t.tn = 1; t.tn <= limit_gpu_cells(m); t.tn *= 2)
+            if (fits_side(t.bm, t.m) && fits_side(t.bn, t.n))
+                least = fmin(least, best_cycles(m, t));
+    return least;
+}
+
+/* A chunk is a part of one loop of the sum with all loops inside: that way the order stays.  Parts
+ * that divide the loop need no condition. */
+static void chunks(const Machine *m, const TilePlan *d, Candidates *k, DeviceTile t)
+{
+    int64_t inner = 1;
+
+    for (uint32_t i = d->nsum; i-- > 0; inner *= d->sum[i])
+        for (int64_t f = d->sum[i]; f >= 1; f--) {
+            t.chunk = inner * f;
+            bool least = i + 1 == d->nsum && f == 1;
+            if (!least && (f == 1 || t.chunk > limit_gpu_chunk(m))) /* 1: the loop inside, whole */
+                continue;
+            t.tested = d->sum[i] % f != 0;
+            if (t.tested && (f & (f - 1) || f < limit_gpu_least_chunk(m)))
+                continue;
+            double cycles = tile_cycles(m, t);
+            if (!isnan(cycles))
+                candidate(k, t.chunk, 0, cycles);
+        }
+}
+
+void decide_tile(Sched *s, void *plan)
+{
+    TilePlan        *d = plan;
+    Machine          m = machine_of(s->target);
+    DeviceTile      *t = &d->t, best;
+    Candidates       tiles = candidates(s), cells = candidates(s), parts = candidates(s);
+    const Candidate *c;
+
+    d->quad = device_quad(&m, t->bytes);
+    d->written = limit_gpu_written(&m);
+    t->chunk = t->k < limit_gpu_least_chunk(&m) ? t->k : limit_gpu_least_chunk(&m);
+    best = *t;
+    for (best.bm = LEAST_SIDE; best.bm <= MOST_SIDE; best.bm *= 2)
+        for (best.bn = LEAST_SIDE; best.bn <= MOST_SIDE; best.bn *= 2) {
+            double least = side_cycles(&m, best);
+            if (!isnan(least))
+                candidate(&tiles, best.bm, best.bn, least);
+        }
+    if (!tiles.of.n)
+        return;
+    c = pick_tile(s, "tile", &tiles);
+    t->bm = c->v[0];
+    t->bn = c->v[1];
+    best = *t;
+    for (best.tm = 1; best.tm <= limit_gpu_cells(&m); best.tm *= 2)
+        for (best.tn = 1; best.tn <= limit_gpu_cells(&m); best.tn *= 2)
+            if (is_legal(&m, &best))
+                candidate(&cells, best.tm, best.tn, best_cycles(&m, best));
+    c = pick_tile(s, "cells", &cells);
+    t->tm = c->v[0];
+    t->tn = c->v[1];
+    chunks(&m, d, &parts, *t);
+    t->chunk = d->part = pick_factor(s, "chunk", &parts);
+    for (d->level = d->nsum - 1; d->part > d->sum[d->level]; d->level--)
+        d->part /= d->sum[d->level];
+}
+
+/* ---- a depthwise convolution and what reads it ------------------------------------------------ */
+
+static double least_cycles(const Machine *m, DeviceTile t)
+{
+    double least = NAN;
+
+    for (t.bm = LEAST_SIDE; t.bm <= MOST_SIDE; t.bm *= 2)
+        for (t.bn = LEAST_SIDE; t.bn <= MOST_SIDE; t.bn *= 2)
+            least = fmin(least, side_cycles(m, t));
+    return least;
+}
+
+/* Each tile makes what it reads, so several tiles side by side make it several times. */
+bool gpu_pair_pays(const Target *t, const PairWork *w, int64_t taps)
+{
+    Machine    m = machine_of(t);
+    DeviceTile one = {.m = w->y * w->x, .n = w->o * w->lanes, .k = w->c, .batch = 1, .bytes = 4};
+    double     between = (double)(w->c * w->y * w->x);
+    double     apart = least_cycles(&m, one) + device_launch_cycles(&m) +
+                   device_cells_cycles(&m, between, (double)taps, 4);
+
+    one.made = taps;
+    return least_cycles(&m, one) < apart;
+}
