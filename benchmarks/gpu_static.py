@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""What machine code for NVIDIA GPUs looks like, without a GPU.
+
+    gpu_static.py MODEL [MODEL..] [--arch=sm_80] [--tvmcc=tvmcc] [--check] [--all]
+
+Each model is compiled for the GPU; its object holds a cubin for each kernel.  Told of each kernel: how often it is launched, in
+how many blocks of how many threads; registers and stack frame (.nv.info of the cubin), accesses to local memory (spills);
+shared memory; instructions of the hot loop, the one with most multiply-adds (of the kernel, where there is none), and the share of FFMA; what
+limits it by the model below, with the share of that time for which the multiply-adds alone would do; and how many blocks live
+on one multiprocessor.  Kernels without a multiply-add are left out unless --all is given.
+
+The model: a trip of the hot loop costs each pipe of a multiprocessor so many cycles for all warps of a block; the slowest one
+is the bound.  The rates are those of NVIDIA's programming guide, per multiprocessor and cycle: 4 instructions issued; 64 or 128
+lanes of FFMA, FADD, FMUL; 64 lanes of integers; 128 bytes of shared memory, 64 bytes of a load that the first cache has.
+Latency, bank conflicts and the memory behind the caches are not in it: it says what code can reach, not what it does.
+
+--check: status 1 where a kernel has a stack frame or spills.  Needs NVRTC (docs/cuda.md) and nvdisasm: the packages of
+gpu.requirements.txt, or a CUDA Toolkit.
+"""
+import argparse
+import collections
+import glob
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import sysconfig
+import tempfile
+
+EM_CUDA = 190
+RATES = {  # lanes of floats, bytes of shared memory that blocks may have, threads
+    "sm_75": (64, 64 << 10, 1024), "sm_80": (64, 164 << 10, 2048), "sm_86": (128, 100 << 10, 1536),
+    "sm_89": (128, 100 << 10, 1536), "sm_90": (128, 228 << 10, 2048), "sm_120": (128, 100 << 10, 1536)}
+ISSUE, INTEGERS, SHARED, CACHE, REGISTERS, BLOCKS = 4, 64, 128, 64, 65536, 32
+
+
+def find_nvdisasm():
+    folders = glob.glob(os.path.join(sysconfig.get_paths()["purelib"], "nvidia", "*", "bin"))
+    for folder in folders:
+        if os.path.exists(os.path.join(folder, "nvdisasm")):
+            return os.path.join(folder, "nvdisasm")
+    return shutil.which("nvdisasm") or sys.exit("there is no nvdisasm: pip install -r benchmarks/gpu.requirements.txt")
+
+
+# ---- cubins ---------------------------------------------------------------------------------------
+
+def sections(elf):
+    """(name, info, bytes) of each section of a 64-bit ELF."""
+    shoff, = struct.unpack_from("<Q", elf, 0x28)
+    size, count, names = struct.unpack_from("<HHH", elf, 0x3a)
+    heads = [struct.unpack_from("<IIQQQQIIQQ", elf, shoff + i * size) for i in range(count)]
+    table = elf[heads[names][4]:heads[names][4] + heads[names][5]]
+    for h in heads:
+        name = table[h[0]:table.index(b"\0", h[0])].decode()
+        yield name, h, b"" if h[1] == 8 else elf[h[4]:h[4] + h[5]]
+
+
+def cubins(path):
+    """All in an object, each ELF of that machine; equal ones once."""
+    data = open(path, "rb").read()
+    found = {}
+    for m in re.finditer(b"\x7fELF\x02\x01", data):
+        at = m.start()
+        machine, = struct.unpack_from("<H", data, at + 0x12)
+        if machine == EM_CUDA:
+            programs, heads = struct.unpack_from("<QQ", data, at + 0x20)
+            sizes = struct.unpack_from("<HHHH", data, at + 0x36)
+            end = max(programs + sizes[0] * sizes[1], heads + sizes[2] * sizes[3])
+            found[data[at:at + end]] = None
+    return list(found)
+
+
+def attributes(info):
+    """(attribute, bytes) of a section .nv.info: a format, what it is, a value or its length."""
+    at = 0
+    while at + 4 <= len(info):
+        form, kind, value = struct.unpack_from("<BBH", info, at)
+        at += 4
+        if form == 4:
+            yield kind, info[at:at + value]
+            at += value
+
+
+def resources(elf):
+    """Registers, bytes of stack and of shared memory of the one kernel."""
+    registers = stack = shared = 0
+    for name, head, data in sections(elf):
+        if name == ".nv.info":
+            for kind, value in attributes(data):
+                registers = max(registers, struct.unpack("<II", value)[1]) if kind == 0x2f else registers
+                stack = max(stack, struct.unpack("<II", value)[1]) if kind == 0x11 else stack
+        shared += head[5] if name.startswith(".nv.shared.k_") else 0
+    return registers, stack, shared
+
+
+def disassemble(nvdisasm, elf, folder):
+    """Name, and the instructions with labels between them as ('label', name)."""
+    path = os.path.join(folder, "k.cubin")
+    with open(path, "wb") as f:
+        f.write(elf)
+    text = subprocess.run([nvdisasm, "-c", path], capture_output=True, text=True, check=True).stdout
+    name, code = None, []
+    for line in text.splitlines():
+        if m := re.match(r"\.text\.(\S+):", line):
+            name, code = m[1], []
+        elif m := re.match(r"(\.L_\w+):", line):
+            code.append(("label", m[1]))
+        elif m := re.match(r"\s+/\*[0-9a-f]+\*/\s+(.*?)\s*;", line):
+            code.append(("code", m[1]))
+    return name, code
+
+
+# ---- the hot loop ---------------------------------------------------------------------------------
+
+def op(text):
+    return re.sub(r"^@!?U?P\w+\s+", "", text).split()[0]
+
+
+def loops(code):
+    """Each loop's own instructions, without those of loops in it; all of the kernel where there is no loop."""
+    where = {text: i for i, (kind, text) in enumerate(code) if kind == "label"}
+    found = set()
+    for i, (kind, text) in enumerate(code):
+        m = re.search(r"\bBRA\b.*\((\.L_\w+)\)", text) if kind == "code" else None
+        if m and where.get(m[1], i) < i - 1:  # code ends in a branch to itself
+            found.add((where[m[1]], i))
+    own = []
+    for a, b in found or {(0, len(code) - 1)}:
+        inner = [(c, d) for c, d in found if (c, d) != (a, b) and a <= c and d <= b]
+        own.append([op(t) for i, (k, t) in enumerate(code[a:b + 1], a)
+                    if k == "code" and not any(c <= i <= d for c, d in inner)])
+    return own
+
+
+def is_math(o):
+    return o.startswith(("FFMA", "HMMA", "DFMA"))
+
+
+def bytes_of(o):
+    return 4 * (int(m[1]) // 32 if (m := re.search(r"\.(64|128)\b", o)) else 1)
+
+
+def cycles(ops, warps, arch):
+    """Of each pipe, for one trip of all warps of a block; and of the multiply-adds alone."""
+    lanes = RATES[arch][0]
+    c = collections.Counter(issue=len(ops) * warps / ISSUE)
+    for o in ops:
+        if re.match("FFMA|FADD|FMUL", o):
+            c["float"] += warps * 32 / lanes
+        elif re.match("IMAD|IADD|LEA|LOP|SHF|ISETP|SEL|IMNMX|PRMT", o):
+            c["integer"] += warps * 32 / INTEGERS
+        elif re.match("LDS|STS", o):
+            c["shared"] += warps * 32 * bytes_of(o) / SHARED
+        elif re.match("LDG|STG", o):
+            c["memory"] += warps * 32 * bytes_of(o) / CACHE
+    return c, sum(o.startswith("FFMA") for o in ops) * warps * 32 / lanes
+
+
+# ---- a model --------------------------------------------------------------------------------------
+
+def run(args, words):
+    done = subprocess.run([args.tvmcc, *words], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return done.stdout
+
+
+def launches(text):
+    """kernel -> [how often, blocks, threads]"""
+    found = {}
+    for name, grid, block in re.findall(r"launch @(\S+) grid\(([^)]*)\) block\(([^)]*)\)", text):
+        size = [1, 1]
+        for i, dims in enumerate((grid, block)):
+            for d in dims.split(", "):
+                size[i] *= int(d) if d.isdigit() else 1
+        row = found.setdefault("k_" + re.sub("[^A-Za-z0-9]", "_", name), [0, *size])
+        row[0] += 1
+    return found
+
+
+def report(args, model, nvdisasm):
+    target = "--target=cuda -arch=" + args.arch
+    with tempfile.TemporaryDirectory() as folder:
+        o = os.path.join(folder, "net.o")
+        run(args, ["-c", model, target, "-o", o])
+        known = launches(run(args, ["compile", model, target, "--emit=tir", "-o", "-"]))
+        rows, bad = [], 0
+        for elf in cubins(o):
+            name, code = disassemble(nvdisasm, elf, folder)
+            registers, stack, shared = resources(elf)
+            times, blocks, threads = known.get(name, [0, 0, 32])
+            ops = max(loops(code), key=lambda l: (sum(map(is_math, l)), len(l)))
+            local = sum(op(t).startswith(("LDL", "STL")) for k, t in code if k == "code")
+            math = sum(map(is_math, ops))
+            bad += bool(stack or local)
+            if not math and not args.all and not stack and not local:
+                continue
+            warps = (threads + 31) // 32
+            pipes, useful = cycles(ops, warps, args.arch)
+            bound = max(pipes, key=pipes.get)
+            live = min(BLOCKS, RATES[args.arch][2] // (warps * 32),
+                       REGISTERS // (max(1, (registers + 7) // 8 * 8) * 32 * warps),
+                       RATES[args.arch][1] // (shared + 1024))
+            rows.append((name[2:], times, blocks, threads, registers, stack, local, shared, len(ops), math,
+                         100 * math / len(ops), bound, 100 * useful / pipes[bound], live))
+    print("\n### %s, %s: %d launches of %d kernels, %d with a stack frame or spills\n" % (
+        os.path.basename(model), args.arch, sum(k[0] for k in known.values()), len(known), bad))
+    print("| kernel | launches | blocks | threads | registers | stack | spills | shared | loop | FFMA | share % | bound | "
+          "of it % | live |\n|---|" + "---:|" * 10 + "---|---:|---:|")
+    for r in sorted(rows, key=lambda r: (-r[1], r[0])):
+        print("| %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %.0f | %s | %.0f | %d |" % r)
+    return bad
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("models", nargs="+")
+    p.add_argument("--arch", default="sm_80", choices=sorted(RATES))
+    p.add_argument("--tvmcc", default="tvmcc")
+    p.add_argument("--all", action="store_true")
+    p.add_argument("--check", action="store_true")
+    args = p.parse_args()
+    nvdisasm = find_nvdisasm()
+    bad = sum(report(args, m, nvdisasm) for m in args.models)
+    sys.exit(1 if args.check and bad else 0)
+
+
+if __name__ == "__main__":
+    main()
