@@ -4,6 +4,7 @@
  *
  *     test_ops_compiled [llvm | opencl | cuda]           of a device the first cases
  *     test_ops_compiled <target> all | <operator> ..     all cases
+ *     test_ops_compiled <target string> all              compiled, and not run: "cuda -arch=sm_90"
  *
  * The test backends.cuda.ops runs it with `cuda` and mock libraries. */
 #include "tests/unit/cases.h"
@@ -13,6 +14,7 @@
 
 static const char         *target;
 static const tvmcc_device *device;
+static bool                runs = true;
 
 static bool run_model(const Case *k, const tvmcc_model_info *info, const Plan *p, Bytes weights)
 {
@@ -80,7 +82,7 @@ static void run_compiled(const Case *k)
     }
     if (x.plan->nin != k->nin || x.plan->nout != k->nout)
         failed(k, target, "another number of tensors");
-    else if ((sym = x.backend->jit_symbol(j, "model_info"))) {
+    else if (runs && (sym = x.backend->jit_symbol(j, "model_info"))) {
         memcpy(&info, &sym, sizeof sym);
         run_model(k, info(), x.plan, x.weights);
     }
@@ -129,6 +131,12 @@ int main(int argc, char **argv)
     target = "llvm -mcpu=native";
     if (argc < 2 || !strcmp(argv[1], "llvm")) {
         run_all(UINT32_MAX, n, argv + 2);
+        any = true;
+    }
+    if (argc > 1 && strchr(argv[1], ' ')) {
+        target = argv[1];
+        runs = false;
+        run_all(most, n, argv + 2);
         any = true;
     }
     for (size_t i = 0; i < COUNT(devices); i++)
