@@ -525,10 +525,10 @@ int cmd_inspect(Driver *driver)
     Job             job;
     uint32_t        errors;
 
-    if (in->n == 1 && job_is_product(in->at[0]) &&
+    if (in->n == 1 && job_is_product(driver->arena, in->at[0]) &&
         !options_fit_product(driver->diags, &driver->opt, in->at[0]))
         return 0;
-    if (driver->opt.inputs.n == 1 && job_is_product(driver->opt.inputs.at[0])) {
+    if (driver->opt.inputs.n == 1 && job_is_product(driver->arena, driver->opt.inputs.at[0])) {
         inspect_product(driver, driver->opt.inputs.at[0]);
         return 0;
     }

@@ -105,14 +105,15 @@ const char *job_target_word(Arena *a, const char *target, const char *word)
               : NULL;
 }
 
-bool job_is_product(const char *path)
+bool job_is_product(Arena *a, const char *path)
 {
     struct stat st;
 
     if (str_ends(path, ".so") || str_ends(path, ".o") || str_ends(path, ".a") ||
         str_ends(path, ".c") || pack_format(path) != PACK_NONE)
         return true;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !str_ends(path, ".mlpackage");
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode) && !str_ends(path, ".mlpackage") &&
+           !frontend_folder(a, path);
 }
 
 double job_seconds(const Job *job)

@@ -36,7 +36,7 @@ const char *job_target(Driver *driver, const char *fallback);
 /* The value of a word such as `-mtriple=` in a target string; NULL: it is not there. */
 const char *job_target_word(Arena *a, const char *target, const char *word);
 /* A library or an archive, rather than a model file. */
-bool job_is_product(const char *path);
+bool job_is_product(Arena *a, const char *path);
 /* Prefix of the functions of a product: --entry, or of a shared library with one model that
  * model's; NULL: the runtime goes by the file's name. */
 const char *job_product_entry(Driver *driver, const char *path);

@@ -330,7 +330,7 @@ bool session_open(Session *s)
     const Options *o = &driver->opt;
     uint64_t       seed = 1;
 
-    s->compiled = o->inputs.n != 1 || !job_is_product(o->inputs.at[0]);
+    s->compiled = o->inputs.n != 1 || !job_is_product(s->driver->arena, o->inputs.at[0]);
     if ((!s->compiled && !o->per_layer &&
          !options_fit_product(driver->diags, o, o->inputs.at[0])) ||
         !job_start(driver, &s->job, "llvm -mcpu=native"))

@@ -5,6 +5,7 @@
  * multiply with checked_mul.  Errors are recorded as E_PARSE_MODEL at the `Loc` that is passed.
  *
  *   protobuf.c   messages by field tables      npy.c           NumPy's .npy and .npz
+ *   prototext.c  the same messages as text     sstable.c       sorted tables of keys and values
  *   flatbuffer.c tables by field tables
  *   zip.c        zip containers, read through libarchive, written stored
  *   zip_dir.c    zip containers by their directory: stored entries as views
@@ -39,11 +40,17 @@ typedef enum {
 
 typedef struct PbMessage PbMessage;
 typedef struct {
+    const char *text; /* NULL: the last */
+    int64_t     number;
+} PbEnum;
+typedef struct {
     uint32_t         number; /* in the .proto file */
     PbKind           kind;
     size_t           offset; /* of the member */
     size_t           has;    /* offset of a bool set when the field is there, 0: none */
     const PbMessage *sub;    /* PB_MSG, PB_MSGS */
+    const char      *name;   /* for text; NULL: the message is only read as bytes */
+    const PbEnum    *words;  /* of an enumeration, for text */
 } PbField;
 
 /* One message: its struct's size and the fields that are wanted; all others are skipped. */
@@ -66,6 +73,10 @@ typedef struct {
 
 /* Parse `bytes` as message `m` into `out` (m->size bytes, zeroed).  False with E_PARSE_MODEL. */
 bool pb_read(Diags *d, Arena *a, Loc loc, const PbMessage *m, Bytes bytes, void *out);
+/* The same message as text (prototext.c), of which nothing is a view. */
+bool pb_read_text(Diags *d, Arena *a, Loc loc, const PbMessage *m, Bytes text, void *out);
+/* What the text begins with is a field of the message. */
+bool pb_looks_like_text(const PbMessage *m, Bytes text);
 
 /* One field at a time, for bids and for callers that need no struct.  False at the end, and when
  * the bytes are wrong (then r->bad). */
@@ -84,6 +95,16 @@ typedef struct {
     Bytes    bytes; /* LEN */
 } PbItem;
 bool pb_next(Reader *r, PbItem *out);
+
+/* ---- sstable.c: sorted tables of keys and values ---------------------------------------------- */
+
+typedef struct {
+    const char *key;
+    Bytes       value; /* a view of the file */
+} SsEntry;
+
+/* All entries in their order; false with E_PARSE_MODEL.  Checksums are not asked. */
+bool sstable_read(Diags *d, Arena *a, Loc loc, Bytes file, uint32_t *n, SsEntry **out);
 
 /* ---- flatbuffer.c: FlatBuffers ------------------------------------------------------------------ */
 

@@ -8,11 +8,12 @@
 
 #include <string.h>
 
-#define FIELD(number, kind, member) {number, kind, offsetof(OnnxTensor, member), 0, NULL}
+#define FIELD(number, kind, member) \
+    {number, kind, offsetof(OnnxTensor, member), 0, NULL, NULL, NULL}
 
 static const PbField entry_fields[] = {
-    {1, PB_TEXT, offsetof(OnnxEntry, key), 0, NULL},
-    {2, PB_TEXT, offsetof(OnnxEntry, value), 0, NULL},
+    {1, PB_TEXT, offsetof(OnnxEntry, key), 0, NULL, NULL, NULL},
+    {2, PB_TEXT, offsetof(OnnxEntry, value), 0, NULL, NULL, NULL},
 };
 static const PbMessage onnx_entry = {"OnnxEntry", sizeof(OnnxEntry), COUNT(entry_fields),
                                      entry_fields};
@@ -25,10 +26,10 @@ static const PbField tensor_fields[] = {
     FIELD(6, PB_BLOBS, string_data),
     FIELD(7, PB_INTS, int64_data),
     FIELD(8, PB_TEXT, name),
-    {9, PB_BYTES, offsetof(OnnxTensor, raw_data), offsetof(OnnxTensor, has_raw), NULL},
+    {9, PB_BYTES, offsetof(OnnxTensor, raw_data), offsetof(OnnxTensor, has_raw), NULL, NULL, NULL},
     FIELD(10, PB_DOUBLES, double_data),
     FIELD(11, PB_INTS, uint64_data),
-    {13, PB_MSGS, offsetof(OnnxTensor, external_data), 0, &onnx_entry},
+    {13, PB_MSGS, offsetof(OnnxTensor, external_data), 0, &onnx_entry, NULL, NULL},
     FIELD(14, PB_INT, data_location),
 };
 const PbMessage onnx_tensor = {"OnnxTensor", sizeof(OnnxTensor), COUNT(tensor_fields),
@@ -209,18 +210,18 @@ typedef struct {
 } OnnxOptional;
 
 static const PbField sequence_fields[] = {
-    {1, PB_TEXT, offsetof(OnnxSequence, name), 0, NULL},
-    {2, PB_INT, offsetof(OnnxSequence, holds), 0, NULL},
-    {3, PB_MSGS, offsetof(OnnxSequence, tensors), 0, &onnx_tensor},
+    {1, PB_TEXT, offsetof(OnnxSequence, name), 0, NULL, NULL, NULL},
+    {2, PB_INT, offsetof(OnnxSequence, holds), 0, NULL, NULL, NULL},
+    {3, PB_MSGS, offsetof(OnnxSequence, tensors), 0, &onnx_tensor, NULL, NULL},
 };
 static const PbMessage onnx_sequence = {"OnnxSequence", sizeof(OnnxSequence),
                                         COUNT(sequence_fields), sequence_fields};
 
 static const PbField optional_fields[] = {
-    {1, PB_TEXT, offsetof(OnnxOptional, name), 0, NULL},
-    {2, PB_INT, offsetof(OnnxOptional, holds), 0, NULL},
-    {3, PB_MSG, offsetof(OnnxOptional, tensor), 0, &onnx_tensor},
-    {5, PB_MSG, offsetof(OnnxOptional, sequence), 0, &onnx_sequence},
+    {1, PB_TEXT, offsetof(OnnxOptional, name), 0, NULL, NULL, NULL},
+    {2, PB_INT, offsetof(OnnxOptional, holds), 0, NULL, NULL, NULL},
+    {3, PB_MSG, offsetof(OnnxOptional, tensor), 0, &onnx_tensor, NULL, NULL},
+    {5, PB_MSG, offsetof(OnnxOptional, sequence), 0, &onnx_sequence, NULL, NULL},
 };
 static const PbMessage onnx_optional = {"OnnxOptional", sizeof(OnnxOptional),
                                         COUNT(optional_fields), optional_fields};

@@ -8,6 +8,7 @@
  *   activations.c, cells.c  functions of cells     slices.c   slices, mirrored ends
  *   blocks.c     shapes, blocks of pixels         rows.c     segments, sequences, diagonals
  *   find.c       where, which values              boxes.c    boxes of which the best are kept
+ *   einsum.c     sums of products                 random.c   random numbers
  */
 #ifndef TVMCC_FRONTENDS_COMMON_H
 #define TVMCC_FRONTENDS_COMMON_H
@@ -124,6 +125,8 @@ void *build_error(const Build *b, DiagId id, const char *fmt, ...) PRINTF_LIKE(3
 #define build_error(...) null_of(build_error(__VA_ARGS__))
 /* A shape of as many dimensions and cells as there may be, none below 0; false with an error. */
 bool build_check_shape(const Build *b, Dims shape);
+/* The shape that two shapes broadcast to. */
+bool build_broadcast_dims(const Build *b, Dims x, Dims y, Dims *out);
 
 /* ---- loops.c ---------------------------------------------------------------------------------- */
 
@@ -220,6 +223,8 @@ const Expr *build_batch_to_space(const Build *b, const Expr *x, Ints size, Ints 
 /* Positions [.., M] as Relay has them, [M, ..]. */
 const Expr *build_positions(const Build *b, const Expr *x);
 const Expr *build_filled(const Build *b, const Expr *like, double v, Dims dims);
+const Expr *build_sparse_to_dense(const Build *b, const Expr *at, Dims dims, const Expr *cells,
+                                  const Expr *rest);
 /* Rows into the segments that ids name: "add", "mul", "max", "min"; of those without any the
  * neutral value. */
 const Expr *build_segments(const Build *b, const char *how, const Expr *x, const Expr *ids,
@@ -244,6 +249,30 @@ typedef struct {
     const Expr *values, *number;
 } UniqueCells;
 bool build_unique(const Build *b, const BoundDim *bound, const Expr *x, UniqueCells *out);
+
+/* ---- einsum.c --------------------------------------------------------------------------------- */
+
+/* product: of matrices, or of batches of them. */
+typedef struct {
+    const char        *equation;
+    uint32_t           n;
+    const Expr *const *x;
+    const Expr *(*product)(const Build *b, void *user, const Expr *x, const Expr *y);
+    void *user;
+} BuildEinsum;
+const Expr *build_einsum(const Build *b, const BuildEinsum *s);
+
+/* ---- random.c --------------------------------------------------------------------------------- */
+
+typedef struct {
+    uint32_t counter[4], key[2];
+} Philox;
+Philox philox_new(uint64_t seed, uint64_t seed2);
+void   philox_next(Philox *p, uint32_t *out); /* the next four */
+/* A constant: numbers in [0, 1) if flat, else normal ones. */
+const Expr *build_random(const Build *b, Philox p, bool flat, Ints shape);
+/* How many cells of that shape; false with an error: too many. */
+bool random_cells(const Build *b, uint32_t rank, const int64_t *dims, int64_t *cells);
 
 /* ---- boxes.c ---------------------------------------------------------------------------------- */
 

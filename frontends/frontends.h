@@ -7,6 +7,7 @@
  *   import.c the table, bids   common.c options, shapes, builders
  *   looks.c looks.def          what a file seems to be that is no model
  *   relay/ text modules        onnx/ ONNX        tflite/ TensorFlow Lite
+ *   tensorflow/ TensorFlow's graphs
  */
 #ifndef TVMCC_FRONTENDS_H
 #define TVMCC_FRONTENDS_H
@@ -82,6 +83,7 @@ typedef VEC(const char *) ImportFiles;
 typedef struct Frontend {
     const char *name;    /* of --model-format */
     const char *endings; /* of file names, for people: ".onnx" */
+    const char *inside;  /* what a folder that is a model has: "saved_model.pb" */
     const char *text;    /* in one line */
     /* How sure this is our format, 0 (no) to 100, from the path and the mapped file. */
     int (*bid)(const char *path, Bytes file);
@@ -110,6 +112,9 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
 /* The signature of the model at `path`; false: there is none, errors or not. */
 bool frontend_describe(Ctx *c, const char *path, const char *format, ModelSignature *out);
 
+/* The file by which a folder is a model; NULL: it is no folder, or none of a model. */
+const char *frontend_folder(Arena *a, const char *path);
+
 /* The text of a module as it stands, not yet typed, with the constants in `weights`; NULL: in the
  * file beside it, if there is one. */
 const Module *relay_read(Ctx *c, const char *path, Bytes file, const char *weights,
@@ -126,11 +131,11 @@ Looks looks_of_file(Bytes file);
 Looks looks_of_folder(Arena *a, const char *path);
 
 /* The rows' functions. */
-#define FRONTEND(id, name, endings, bid_fn, import_fn, describe_fn, list_fn, text)        \
-    int           bid_fn(const char *path, Bytes file);                                   \
-    const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o, \
-                            ImportFiles *files);                                          \
-    bool          describe_fn(Ctx *c, const char *path, Bytes file, ModelSignature *out); \
+#define FRONTEND(id, name, endings, inside, bid_fn, import_fn, describe_fn, list_fn, text) \
+    int           bid_fn(const char *path, Bytes file);                                    \
+    const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o,  \
+                            ImportFiles *files);                                           \
+    bool          describe_fn(Ctx *c, const char *path, Bytes file, ModelSignature *out);  \
     void          list_fn(StrBuf *out);
 #include "frontends/frontends.def"
 #undef FRONTEND

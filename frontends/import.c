@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 static const Frontend table[] = {
-#define FRONTEND(id, name, endings, bid_fn, import_fn, describe_fn, list_fn, text) \
-    {name, endings, text, bid_fn, import_fn, describe_fn, list_fn},
+#define FRONTEND(id, name, endings, inside, bid_fn, import_fn, describe_fn, list_fn, text) \
+    {name, endings, inside, text, bid_fn, import_fn, describe_fn, list_fn},
 #include "frontends/frontends.def"
 #undef FRONTEND
 };
@@ -88,21 +88,47 @@ static const Frontend *choose(Ctx *c, const char *path, const char *format, Byte
     return best;
 }
 
+const char *frontend_folder(Arena *a, const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return NULL;
+    for (uint32_t i = 0; i < COUNT(table); i++)
+        for (const char *at = table[i].inside; *at;) {
+            int         n = (int)strcspn(at, " ");
+            const char *file = arena_printf(a, "%s/%.*s", path, n, at);
+
+            if (stat(file, &st) == 0 && S_ISREG(st.st_mode))
+                return file;
+            at += at[n] ? n + 1 : n;
+        }
+    return NULL;
+}
+
+/* The file of a model, which may be in a folder; false with an error. */
+static bool open_model(Ctx *c, const char **path, Bytes *file)
+{
+    const char *inside = frontend_folder(c->arena, *path);
+    struct stat st;
+
+    *path = intern(c->strings, inside ? inside : *path);
+    if (stat(*path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        no_model(c, *path, looks_of_folder(c->arena, *path));
+        return false;
+    }
+    return file_map(c->diags, *path, file);
+}
+
 const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,
                               ImportFiles *files)
 {
     ImportOptions   none = {0};
     ImportFiles     unread = {0};
     const Frontend *f;
-    struct stat     st;
     Bytes           file = {0};
 
-    path = intern(c->strings, path);
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        no_model(c, path, looks_of_folder(c->arena, path));
-        return NULL;
-    }
-    if (!file_map(c->diags, path, &file))
+    if (!open_model(c, &path, &file))
         return NULL;
     if (!(f = choose(c, path, format, file)))
         return NULL;
@@ -123,7 +149,6 @@ bool frontend_describe(Ctx *c, const char *path, const char *format, ModelSignat
     Bytes           file = {0};
 
     *out = (ModelSignature){0};
-    path = intern(c->strings, path);
-    return file_map(c->diags, path, &file) && (f = choose(c, path, format, file)) &&
+    return open_model(c, &path, &file) && (f = choose(c, path, format, file)) &&
            f->describe(c, path, file, out);
 }

@@ -22,6 +22,28 @@ const Expr *build_filled(const Build *b, const Expr *like, double v, Dims dims)
     return build_broadcast_to(b, build_scalar(b, like, v), dims.n, dims.at);
 }
 
+/* One cell for all, or one for each position; at: a number, a list of them, or of lists. */
+const Expr *build_sparse_to_dense(const Build *b, const Expr *at, Dims dims, const Expr *cells,
+                                  const Expr *rest)
+{
+    const Idx  *count, *one = idx_const(b->c->arith, 1);
+    const Expr *data;
+
+    if (!build_check_shape(b, dims))
+        return NULL;
+    if (dims.n < 1)
+        return build_error(b, E_UNSUPPORTED, "a shape of %u dimensions", dims.n);
+    if (expr_rank(at) == 0)
+        at = build_reshape(b, at, 1, (int64_t[]){1});
+    count = expr_form(at, 0);
+    if (expr_rank(at) == 1)
+        at = build_reshape_to(b, at, 2, (const Idx *[]){count, one});
+    data = build_broadcast_to(b, rest, dims.n, dims.at);
+    cells = build_broadcast_to(b, cells, 1, &count);
+    at = at ? build_positions(b, at) : NULL;
+    return build3(b, "scatter_nd", data, at, cells, NULL);
+}
+
 /* Rows of data go into the segments that their ids name; of segments without any the neutral value.
  */
 const Expr *build_segments(const Build *b, const char *how, const Expr *x, const Expr *ids,

@@ -30,3 +30,27 @@ bool build_check_shape(const Build *b, Dims shape)
     }
     return true;
 }
+
+bool build_broadcast_dims(const Build *b, Dims x, Dims y, Dims *out)
+{
+    const Idx *dims[MAX_RANK], *one = idx_const(b->c->arith, 1);
+
+    if (x.n < y.n) {
+        Dims other = x;
+
+        x = y;
+        y = other;
+    }
+    if (!build_check_shape(b, x) || !build_check_shape(b, y))
+        return false;
+    for (uint32_t i = 0; i < x.n; i++) {
+        const Idx *d = i < x.n - y.n ? one : y.at[i - (x.n - y.n)];
+
+        dims[i] = x.at[i] == one ? d : x.at[i];
+        if (d != one && d != dims[i])
+            return build_error(b, E_IMPORT, "%s and %s do not broadcast", dim_text(b->c, dims[i]),
+                               dim_text(b->c, d));
+    }
+    *out = dims_dup(b->c, dims, x.n);
+    return true;
+}

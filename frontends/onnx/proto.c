@@ -2,9 +2,10 @@
 #include "frontends/onnx/onnx.h"
 
 #define MESSAGE(var, T, table) const PbMessage var = {#T, sizeof(T), COUNT(table), table}
-#define F(number, kind, T, member) {number, kind, offsetof(T, member), 0, NULL}
-#define H(number, kind, T, member, has) {number, kind, offsetof(T, member), offsetof(T, has), NULL}
-#define M(number, kind, T, member, sub) {number, kind, offsetof(T, member), 0, &sub}
+#define F(number, kind, T, member) {number, kind, offsetof(T, member), 0, NULL, NULL, NULL}
+#define H(number, kind, T, member, has) \
+    {number, kind, offsetof(T, member), offsetof(T, has), NULL, NULL, NULL}
+#define M(number, kind, T, member, sub) {number, kind, offsetof(T, member), 0, &sub, NULL, NULL}
 
 static const PbMessage onnx_graph;
 

@@ -52,25 +52,11 @@ bool tflite_scatter_nd(TfliteNode *n)
 /* Inputs: positions, shape, cells (or one for all), what the others are. */
 bool tflite_sparse_to_dense(TfliteNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *at = n->in[0], *cells = n->in[2], *data;
-    const Idx   *count, *one = idx_const(b->c->arith, 1);
-    Dims         dims;
+    Dims dims;
 
-    if (!tflite_rank(n, 0, 0, 2) || !tflite_rank(n, 2, 0, 1) || !tflite_rank(n, 3, 0, 0) ||
-        !tflite_forms(n, 1, &dims) || !build_check_shape(b, dims))
-        return false;
-    if (dims.n < 1)
-        return tflite_error(n, E_UNSUPPORTED, "a shape of %u dimensions", dims.n);
-    if (expr_rank(at) == 0)
-        at = build_reshape(b, at, 1, (int64_t[]){1});
-    count = expr_form(at, 0);
-    if (expr_rank(at) == 1)
-        at = build_reshape_to(b, at, 2, (const Idx *[]){count, one});
-    data = build_broadcast_to(b, n->in[3], dims.n, dims.at);
-    cells = build_broadcast_to(b, cells, 1, &count);
-    at = at ? build_positions(&n->b, at) : NULL;
-    return tflite_done(n, build3(b, "scatter_nd", data, at, cells, NULL));
+    return tflite_rank(n, 0, 0, 2) && tflite_rank(n, 2, 0, 1) && tflite_rank(n, 3, 0, 0) &&
+           tflite_forms(n, 1, &dims) &&
+           tflite_done(n, build_sparse_to_dense(&n->b, n->in[0], dims, n->in[2], n->in[3]));
 }
 
 bool tflite_unsorted_segment(TfliteNode *n)

@@ -28,30 +28,12 @@ bool tflite_rank_of(TfliteNode *n)
 /* The shape that two shapes broadcast to. */
 bool tflite_broadcast_args(TfliteNode *n)
 {
-    const Idx *dims[MAX_RANK], *one = idx_const(n->b.c->arith, 1);
-    Dims       x, y;
-    DType      t;
+    Dims  x, y, v;
+    DType t;
 
-    if (!int_out(n, &t) || !tflite_forms(n, 0, &x) || !tflite_forms(n, 1, &y))
-        return false;
-    if (x.n < y.n) {
-        Dims other = x;
-
-        x = y;
-        y = other;
-    }
-    if (!build_check_shape(&n->b, x) || !build_check_shape(&n->b, y))
-        return false;
-    for (uint32_t i = 0; i < x.n; i++) {
-        const Idx *d = i < x.n - y.n ? one : y.at[i - (x.n - y.n)];
-
-        dims[i] = x.at[i] == one ? d : x.at[i];
-        if (d != one && d != dims[i])
-            return tflite_error(n, E_IMPORT, "%s and %s do not broadcast",
-                                dim_text(n->b.c, dims[i]), dim_text(n->b.c, d));
-    }
-    return tflite_done(
-        n, build_values(&n->b, type_tensor_i64(n->b.c, t, 1, (int64_t[]){x.n}), (Dims){x.n, dims}));
+    return int_out(n, &t) && tflite_forms(n, 0, &x) && tflite_forms(n, 1, &y) &&
+           build_broadcast_dims(&n->b, x, y, &v) &&
+           tflite_done(n, build_values(&n->b, type_tensor_i64(n->b.c, t, 1, (int64_t[]){v.n}), v));
 }
 
 bool tflite_fill(TfliteNode *n)

@@ -48,7 +48,7 @@ refused 74 "cannot read '-': it is a device" -c - </dev/zero
 refused 4 "it looks like an empty file" -c /dev/null
 mkdir -p saved plain
 touch saved/saved_model.pb
-refused 4 "saved: error: not a model in a known format; it looks like a TensorFlow SavedModel" -c saved
+refused 4 "saved/saved_model.pb: error: not a model in a known format; it looks like an empty file" -c saved
 refused 4 "it looks like a folder" -c plain
 printf '\x89PNG\r\n\x1a\n\0\0\0\rIHDR' >picture.onnx
 refused 4 "picture.onnx: error: not a model in a known format; it looks like a PNG picture" -c picture.onnx

@@ -55,19 +55,20 @@ struct Item {
 };
 
 static const PbMessage item_message;
+static const PbEnum    item_words[] = {{"SEVEN", 7}, {NULL, 0}};
 static const PbField   item_fields[] = {
-    {1, PB_INT, offsetof(Item, number), offsetof(Item, has_number), NULL},
-    {2, PB_FLOAT, offsetof(Item, f), 0, NULL},
-    {3, PB_DOUBLE, offsetof(Item, d), 0, NULL},
-    {4, PB_TEXT, offsetof(Item, text), 0, NULL},
-    {5, PB_BYTES, offsetof(Item, blob), 0, NULL},
-    {6, PB_MSG, offsetof(Item, sub), 0, &item_message},
-    {7, PB_INTS, offsetof(Item, ints), 0, NULL},
-    {8, PB_FLOATS, offsetof(Item, floats), 0, NULL},
-    {9, PB_DOUBLES, offsetof(Item, doubles), 0, NULL},
-    {10, PB_TEXTS, offsetof(Item, texts), 0, NULL},
-    {11, PB_BLOBS, offsetof(Item, blobs), 0, NULL},
-    {12, PB_MSGS, offsetof(Item, items), 0, &item_message},
+    {1, PB_INT, offsetof(Item, number), offsetof(Item, has_number), NULL, "number", item_words},
+    {2, PB_FLOAT, offsetof(Item, f), 0, NULL, "f", NULL},
+    {3, PB_DOUBLE, offsetof(Item, d), 0, NULL, "d", NULL},
+    {4, PB_TEXT, offsetof(Item, text), 0, NULL, "text", NULL},
+    {5, PB_BYTES, offsetof(Item, blob), 0, NULL, "blob", NULL},
+    {6, PB_MSG, offsetof(Item, sub), 0, &item_message, "sub", NULL},
+    {7, PB_INTS, offsetof(Item, ints), 0, NULL, "ints", NULL},
+    {8, PB_FLOATS, offsetof(Item, floats), 0, NULL, "floats", NULL},
+    {9, PB_DOUBLES, offsetof(Item, doubles), 0, NULL, "doubles", NULL},
+    {10, PB_TEXTS, offsetof(Item, texts), 0, NULL, "texts", NULL},
+    {11, PB_BLOBS, offsetof(Item, blobs), 0, NULL, "blobs", NULL},
+    {12, PB_MSGS, offsetof(Item, items), 0, &item_message, "items", NULL},
 };
 static const PbMessage item_message = {"Item", sizeof(Item), COUNT(item_fields), item_fields};
 
@@ -125,6 +126,87 @@ static void test_pb_view(void)
 
     CHECK(read_item(in, sizeof in, &v));
     CHECK(v.floats.data.at == in + 2 && v.floats.data.n == 8);
+}
+
+static bool read_item_text(const char *text, Item *out)
+{
+    fresh();
+    *out = (Item){0};
+    return pb_read_text(diags, arena, (Loc){.file = "x.pbtxt"}, &item_message,
+                        bytes(text, strlen(text)), out);
+}
+
+static void test_pb_text(void)
+{
+    Item v;
+
+    CHECK(read_item_text("number: SEVEN  # seven\n f: -1.5f d: 2e3 text: 'a' \"b\"\n"
+                         "blob: \"\\001\\x41\\n\" sub { number: 3 text: \"in\" }\n"
+                         "ints: [1, -2] ints: 0x10 floats: 1 floats: inf texts: \"x\";\n"
+                         "items < number: 1 > items: {} other { ints: [1, 2] name: \"q\" }\n"
+                         "unknown: WORD",
+                         &v));
+    CHECK_STR(said(), "");
+    CHECK(v.number == 7 && v.f == -1.5f && v.d == 2000);
+    CHECK_STR(v.text, "ab");
+    CHECK(v.blob.n == 3 && v.blob.at[0] == 1 && v.blob.at[1] == 'A' && v.blob.at[2] == '\n');
+    CHECK(v.sub && v.sub->number == 3 && !strcmp(v.sub->text, "in"));
+    CHECK(v.ints.n == 3 && v.ints.at[1] == -2 && v.ints.at[2] == 16);
+    CHECK(v.floats.data.n == 8 && v.texts.n == 1 && v.items.n == 2);
+    CHECK(pb_looks_like_text(&item_message, bytes(" # no\n number: 1", 16)));
+    CHECK(!pb_looks_like_text(&item_message, bytes("name: 1", 7)));
+    CHECK(!read_item_text("number: 1\nsub {", &v));
+    CHECK_STR(said(), "x.pbtxt: error: line 2: a message does not end [E0301]\n");
+    CHECK(!read_item_text("number: x", &v));
+    CHECK(!read_item_text("text: \"a", &v));
+    CHECK(!read_item_text("ints: [1", &v));
+}
+
+/* ---- sorted tables -------------------------------------------------------------------------------- */
+
+/* One block with the keys "a" and "ab", then the block that says where it is. */
+static const uint8_t table[] = {
+    0, 1, 2, 'a', 7, 8,        /* nothing shared, 1 byte, 2 of a value */
+    1, 1, 1, 'b', 9,           /* 1 shared */
+    0, 0, 0, 0,   1, 0,  0, 0, /* where it can be begun, how often */
+    0, 0, 0, 0,   0,           /* not compressed, a checksum */
+    0, 1, 2, 'z', 0, 19,       /* offset 0, 19 bytes */
+    0, 0, 0, 0,   1, 0,  0, 0, /* .. */
+    0, 0, 0, 0,   0,           /* .. */
+};
+
+static size_t sstable_of(uint8_t *out)
+{
+    static const uint8_t magic[] = {0x57, 0xfb, 0x80, 0x8b, 0x24, 0x75, 0x47, 0xdb};
+
+    memcpy(out, table, sizeof table);
+    memset(out + sizeof table, 0, 40);
+    out[sizeof table + 2] = 24; /* the second handle: offset 24, 14 bytes */
+    out[sizeof table + 3] = 14;
+    memcpy(out + sizeof table + 40, magic, sizeof magic);
+    return sizeof table + 48;
+}
+
+static void test_sstable(void)
+{
+    uint8_t  file[sizeof table + 48];
+    size_t   size = sstable_of(file);
+    SsEntry *at;
+    uint32_t n;
+
+    fresh();
+    CHECK(sstable_read(diags, arena, (Loc){.file = "x.index"}, bytes(file, size), &n, &at));
+    CHECK_STR(said(), "");
+    CHECK(n == 2 && !strcmp(at[0].key, "a") && !strcmp(at[1].key, "ab"));
+    CHECK(at[0].value.n == 2 && at[1].value.n == 1 && at[1].value.at[0] == 9);
+    for (size_t i = 0; i < size; i++) { /* whatever is damaged, nothing is read outside */
+        uint8_t *copy = tight(file, size);
+
+        copy[i] ^= 0xff;
+        sstable_read(diags, arena, (Loc){.file = "x.index"}, bytes(copy, size), &n, &at);
+        sstable_read(diags, arena, (Loc){.file = "x.index"}, bytes(copy + i, size - i), &n, &at);
+        free(copy);
+    }
 }
 
 static void test_pb_truncated(void)
@@ -462,6 +544,8 @@ int main(void)
     arena = arena_new(NULL);
     RUN(test_pb_fields);
     RUN(test_pb_view);
+    RUN(test_pb_text);
+    RUN(test_sstable);
     RUN(test_pb_truncated);
     RUN(test_pb_broken);
     RUN(test_pb_deep);
