@@ -4,7 +4,7 @@
  *     opsdoc                             print it
  *     opsdoc docs/ops.md                 write it, if it differs
  *     opsdoc --check docs/ops.md         fail if the file is not what the table says
- *     opsdoc --format=tflite [--check] docs/tflite-ops.md, and pytorch */
+ *     opsdoc --format=tflite [--check] docs/tflite-ops.md, pytorch and tensorflow */
 #include "frontends/frontends.h"
 #include "ops/ops.h"
 
@@ -72,6 +72,14 @@ static void page(StrBuf *s)
         row(s, &op_table.at[i]);
 }
 
+static const char *lower(Arena *a, const char *word)
+{
+    char *at = arena_printf(a, "%s", word);
+
+    *at |= 32;
+    return at;
+}
+
 /* Lines of list_ops: name, versions, domain, Relay operator. */
 static void format_page(StrBuf *s, const Frontend *f)
 {
@@ -79,7 +87,9 @@ static void format_page(StrBuf *s, const Frontend *f)
     const char *at;
     uint32_t    n = 0;
 
-    bool overloads = !strcmp(f->name, "pytorch");
+    const char *what = !strcmp(f->name, "pytorch")      ? "Overloads"
+                       : !strcmp(f->name, "tensorflow") ? "Inputs"
+                                                        : "Versions";
 
     f->list_ops(&list);
     for (at = list.at; *at; at++)
@@ -91,12 +101,11 @@ static void format_page(StrBuf *s, const Frontend *f)
         "with the %s\n"
         "that are known and the operator of Relay that stands in their place; -: several.\n\n"
         "| Operator | %s | | Relay |\n|---|---|---|---|\n",
-        f->text, f->name, n, overloads ? "overloads" : "versions",
-        overloads ? "Overloads" : "Versions");
+        f->text, f->name, n, lower(s->arena, what), what);
     for (at = list.at; *at; at += strcspn(at, "\n") + 1) {
-        char name[64], versions[64], domain[64], relay[64];
+        char name[128], versions[128], domain[128], relay[128];
 
-        if (sscanf(at, "%63s %63s %63s %63s", name, versions, domain, relay) != 4)
+        if (sscanf(at, "%127s %127s %127s %127s", name, versions, domain, relay) != 4)
             BUG("-print-ops=%s: %s", f->name, at);
         str_printf(s, "| %s | %s | %s | %s |\n", name, versions, domain, relay);
     }

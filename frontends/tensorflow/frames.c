@@ -5,9 +5,9 @@
  *                                                     while cond { body }
  *
  * A Merge of a branch looks back for the Switch that its inputs come from.  An Exit converts its
- * whole frame: variables of the loop are the Merges that a NextIteration leads back to; within the
- * frame they have the values of a round, and what enters the frame as a constant is what it is
- * outside. */
+ * whole frame: variables of the loop are the Merges that a NextIteration leads back to, and what
+ * enters the frame as a constant; within the frame they have the values of a round.  _SwitchN is a
+ * Switch by a number. */
 #include "frontends/tensorflow/tensorflow.h"
 
 #include <string.h>
@@ -15,6 +15,11 @@
 static bool is(const TfOp *p, const char *op)
 {
     return !strcmp(p->op, op);
+}
+
+static bool is_switch(const TfOp *p)
+{
+    return is(p, "Switch") || is(p, "_SwitchN");
 }
 
 static const TfOp *op_at(const TfGraph *g, TfPort p)
@@ -33,7 +38,7 @@ static bool is_loop_merge(const TfGraph *g, const TfOp *p)
     return false;
 }
 
-/* Both outputs are the data: which of them counts, the Merge says. */
+/* All outputs are the data: which of them counts, the Merge says. */
 bool tf_switch(TfNode *n)
 {
     for (uint32_t i = 0; i < n->nout; i++)
@@ -63,17 +68,17 @@ static bool find_switch(TfImport *im, const TfGraph *g, TfPort from, TfPort *out
             continue;
         map_put(seen, ((uint64_t)s.depth << 32) + s.node + 1, im);
         p = &g->op[s.node];
-        if (is(p, "Switch") && s.depth == 0) {
+        if (is_switch(p) && s.depth == 0) {
             out->node = s.node;
             return true;
         }
-        if (is(p, "Switch") || (is(p, "Enter") && s.depth > 0))
+        if (is_switch(p) || (is(p, "Enter") && s.depth > 0))
             s.depth--;
         else if (is(p, "Merge") || is(p, "Exit"))
             s.depth++;
         for (uint32_t i = 0; i < p->nin + p->nctrl && s.depth < 64; i++) {
             uint32_t at = i < p->nin ? p->in[i].node : p->ctrl[i - p->nin];
-            bool     ends = s.depth == 0 && at < g->n && is(&g->op[at], "Switch");
+            bool     ends = s.depth == 0 && at < g->n && is_switch(&g->op[at]);
 
             if (ends && i >= p->nin)
                 continue; /* which of its outputs, nothing says */
@@ -87,29 +92,53 @@ static bool find_switch(TfImport *im, const TfGraph *g, TfPort from, TfPort *out
     return false;
 }
 
-/* The condition, and which inputs are of its branches; false with an error. */
+enum { MAX_BRANCHES = 256 };
+
+/* What chooses, a bool or a number, and the input that each output of the Switch leads to. */
 typedef struct {
     TfPort   pred;
-    uint32_t input[2]; /* of "no", of "yes" */
+    uint32_t n, input[MAX_BRANCHES];
 } Branches;
 
 static bool find_branches(TfNode *n, Branches *out)
 {
     const TfGraph *g = n->scope->g;
+    bool           seen[MAX_BRANCHES] = {false};
+    uint32_t       found = 0, left = 0;
 
-    if (n->nin != 2)
+    if (n->nin < 1 || n->nin > MAX_BRANCHES)
         return tf_error(n, E_UNSUPPORTED, "%u values that meet", n->nin);
-    for (uint32_t i = 0; i < 2; i++) {
-        TfPort s;
+    for (uint32_t i = 0; i < n->nin; i++) {
+        const TfOp *p;
+        TfPort      s;
 
-        if (!find_switch(n->im, g, n->op->in[i], &s) || g->op[s.node].nin != 2 || s.port > 1)
+        left = i;
+        if (!find_switch(n->im, g, n->op->in[i], &s))
             continue;
-        out->pred = g->op[s.node].in[1];
+        p = &g->op[s.node];
+        if (p->nin != 2 || p->nout != n->nin || s.port >= p->nout || seen[s.port])
+            return tf_error(n, E_UNSUPPORTED, "its inputs are no branches of one Switch");
+        out->pred = p->in[1];
         out->input[s.port] = i;
-        out->input[!s.port] = !i;
-        return true;
+        seen[s.port] = true;
+        found++;
     }
-    return tf_error(n, E_UNSUPPORTED, "its inputs come from no Switch");
+    /* One that comes from nowhere, a constant, is what is left. */
+    for (uint32_t i = 0; found > 0 && found + 1 == n->nin && i < n->nin; i++)
+        if (!seen[i]) {
+            bool taken[MAX_BRANCHES] = {false};
+
+            for (uint32_t k = 0; k < n->nin; k++)
+                if (seen[k])
+                    taken[out->input[k]] = true;
+            for (left = 0; taken[left]; left++)
+                ;
+            out->input[i] = left;
+            seen[i] = true;
+            found++;
+        }
+    out->n = n->nin;
+    return found == n->nin || tf_error(n, E_UNSUPPORTED, "its inputs come from no Switch");
 }
 
 static const TfValue *known(const TfScope *s, TfPort p)
@@ -119,25 +148,46 @@ static const TfValue *known(const TfScope *s, TfPort p)
                                  : NULL;
 }
 
-/* The condition, then the branch that it picks, or both. */
+/* What chooses; *at: the branch, if it is known, else UINT32_MAX.  NULL with an error. */
+static const Expr *chooser(TfNode *n, const Branches *b, uint32_t *at)
+{
+    const TfValue *pred = known(n->scope, b->pred);
+    const Expr    *e, *k;
+    double         v;
+
+    *at = UINT32_MAX;
+    if (!tf_is_tensor(n, pred, "what chooses"))
+        return NULL;
+    if (dtype_is_bool(expr_dtype(pred->e))) {
+        e = tf_condition(n, pred->e);
+    } else {
+        e = expr_single(pred->e) ? build_reshape(&n->b, pred->e, 0, NULL) : NULL;
+        if (!e)
+            return tf_error(n, E_IMPORT, "what chooses is %s", type_text(n->b.c, pred->e->type));
+        e = (k = build_fold(&n->b, e)) ? k : e;
+    }
+    if (e && expr_const_f(e, &v))
+        *at = v >= 0 && v < b->n ? (uint32_t)v : b->n - 1;
+    return e;
+}
+
+/* What chooses, then the branch that it picks, or all. */
 static bool merge_needs(TfNode *n, TfPorts *out)
 {
-    Branches       b;
-    const TfValue *pred;
-    const Expr    *cond;
-    double         v;
+    Branches b;
+    uint32_t at;
 
     if (is_loop_merge(n->scope->g, n->op))
         return tf_error(n, E_UNSUPPORTED, "a value of a loop is used outside of it");
     if (!find_branches(n, &b))
         return false;
     vec_push(n->b.c->arena, out, b.pred);
-    if (!(pred = known(n->scope, b.pred)))
+    if (!known(n->scope, b.pred))
         return true;
-    if (!tf_is_tensor(n, pred, "its condition") || !(cond = tf_condition(n, pred->e)))
+    if (!chooser(n, &b, &at))
         return false;
-    for (uint32_t k = 0; k < 2; k++)
-        if (!expr_const_f(cond, &v) || (v != 0) == k)
+    for (uint32_t k = 0; k < b.n; k++)
+        if (at == UINT32_MAX || at == k)
             vec_push(n->b.c->arena, out, n->op->in[b.input[k]]);
     return true;
 }
@@ -146,21 +196,32 @@ static bool merge_needs(TfNode *n, TfPorts *out)
 bool tf_merge(TfNode *n)
 {
     Branches    b;
-    const Expr *cond;
-    TfValue     out[2], yes[2], no[2];
-    double      v;
+    const Expr *e, *cond;
+    TfValue     out[2] = {0}, other[2], rest[2];
+    uint32_t    at;
+    bool        number;
 
-    if (!find_branches(n, &b) || !(cond = tf_condition(n, known(n->scope, b.pred)->e)))
+    if (!find_branches(n, &b) || !(e = chooser(n, &b, &at)))
         return false;
-    yes[1] = tf_tensor_value(expr_scalar(n->b.c, DT_I32, b.input[1]));
-    no[1] = tf_tensor_value(expr_scalar(n->b.c, DT_I32, b.input[0]));
-    yes[0] = n->given[b.input[1]];
-    no[0] = n->given[b.input[0]];
-    if (expr_const_f(cond, &v))
-        memcpy(out, v != 0 ? yes : no, sizeof out);
-    else if (!tf_choose(n, cond, 1, yes, no, out) ||
-             !tf_choose(n, cond, 1, yes + 1, no + 1, out + 1))
-        return false;
+    number = !dtype_is_bool(expr_dtype(e));
+    for (uint32_t k = b.n; k-- > 0;) { /* from the last one on, each before those so far */
+        other[0] = n->given[b.input[k]];
+        other[1] = tf_tensor_value(expr_scalar(n->b.c, DT_I32, b.input[k]));
+        if (at != UINT32_MAX ? at == k : k == b.n - 1) {
+            memcpy(out, other, sizeof out);
+            continue;
+        }
+        if (at != UINT32_MAX)
+            continue;
+        memcpy(rest, out, sizeof rest);
+        if (number) {
+            cond = build2(&n->b, "equal", e, build_scalar(&n->b, e, k), NULL);
+            if (!cond || !tf_choose(n, cond, 2, other, rest, out))
+                return false;
+        } else if (!tf_choose(n, e, 2, rest, other, out)) {
+            return false;
+        }
+    }
     for (uint32_t i = 0; i < n->nout; i++)
         n->out[i] = out[i];
     return true;
@@ -169,14 +230,13 @@ bool tf_merge(TfNode *n)
 /* ---- loops ------------------------------------------------------------------------------------------ */
 
 typedef struct {
-    uint32_t    n;
+    uint32_t    n, nvars; /* states; those behind the variables are constants */
     const char *name;
-    uint32_t   *merge;        /* nodes */
+    uint32_t   *node;         /* Merges, then Enters */
     TfPort     *enter, *next; /* what comes in, what a round hands on */
     TfPort      cond;
-    VEC(TfPort) outside; /* all that enters */
-    TfScope *scope;      /* around it */
-    TfValue *result;
+    TfScope    *scope; /* around it */
+    TfValue    *result;
 } Frame;
 
 static const char *frame_name(TfImport *im, const TfOp *enter)
@@ -192,6 +252,7 @@ typedef struct {
     VEC(uint32_t) todo;
     bool *seen;
     VEC(uint32_t) merges;
+    VEC(uint32_t) enters;
 } Search;
 
 static void look_at(Search *s, TfPort p)
@@ -200,7 +261,7 @@ static void look_at(Search *s, TfPort p)
         vec_push(s->n->b.c->scratch, &s->todo, p.node);
 }
 
-/* The loop variables that the condition, the exits and the rounds need, and all that enters. */
+/* The loop variables that the condition, the exits and the rounds need, and what else enters. */
 static bool search(Search *s)
 {
     const TfGraph *g = s->n->scope->g;
@@ -216,7 +277,7 @@ static bool search(Search *s)
         if (is(p, "Enter") && frame_name(s->n->im, p) == s->f->name) {
             if (p->nin != 1)
                 return tf_error(s->n, E_IMPORT, "an Enter has %u inputs", p->nin);
-            vec_push(s->n->b.c->arena, &s->f->outside, p->in[0]);
+            vec_push(a, &s->enters, at);
             continue;
         }
         if (is_loop_merge(g, p)) {
@@ -224,8 +285,10 @@ static bool search(Search *s)
 
             if (enter && is(enter, "NextIteration"))
                 enter = op_at(g, p->in[1]);
-            if (enter && is(enter, "Enter") && frame_name(s->n->im, enter) == s->f->name)
+            if (enter && is(enter, "Enter") && frame_name(s->n->im, enter) == s->f->name) {
                 vec_push(a, &s->merges, at);
+                s->seen[enter - g->op] = true;
+            }
         }
         for (uint32_t i = 0; i < p->nin; i++)
             look_at(s, p->in[i]);
@@ -312,13 +375,18 @@ static Frame *frame_of(TfNode *n)
         }
     if (!search(&s))
         return NULL;
-    f->n = s.merges.n;
-    f->merge = DUP_ARRAY(a, s.merges.at, s.merges.n);
+    f->nvars = s.merges.n;
+    f->n = f->nvars + s.enters.n;
+    f->node = NEW_ARRAY(a, uint32_t, f->n + 1);
     f->enter = NEW_ARRAY(a, TfPort, f->n + 1);
     f->next = NEW_ARRAY(a, TfPort, f->n + 1);
-    for (uint32_t i = 0; i < f->n; i++)
-        if (!merge_inputs(n, &g->op[f->merge[i]], &f->enter[i], &f->next[i]))
+    for (uint32_t i = 0; i < f->n; i++) {
+        f->node[i] = i < f->nvars ? s.merges.at[i] : s.enters.at[i - f->nvars];
+        if (i >= f->nvars)
+            f->enter[i] = g->op[f->node[i]].in[0];
+        else if (!merge_inputs(n, &g->op[f->node[i]], &f->enter[i], &f->next[i]))
             return NULL;
+    }
     map_put(n->scope->frames, PTR_KEY(name), f);
     return f;
 }
@@ -329,14 +397,13 @@ static TfScope inside(const Frame *f, const TfValue *state)
     TfScope s = tf_scope(f->scope->im, f->scope->g, f->scope->depth + 1);
 
     s.outer = f->scope;
-    s.frame = f->name;
     s.args = f->scope->args;
     s.looped = true;
     for (uint32_t i = 0; i < f->n; i++) {
         TfValue *v = NEW_ARRAY(f->scope->im->c->arena, TfValue, 2);
 
         v[0] = state[i];
-        s.values[f->merge[i]] = v;
+        s.values[f->node[i]] = v;
     }
     return s;
 }
@@ -355,7 +422,7 @@ static bool next_round(TfNode *n, void *user, const TfValue *state, TfValue *nex
     const Frame *f = user;
     TfScope      s = inside(f, state);
 
-    for (uint32_t i = 0; i < f->n; i++) {
+    for (uint32_t i = 0; i < f->nvars; i++) {
         const TfValue *v = tf_evaluate(&s, f->next[i], n->b.loc);
 
         if (!v)
@@ -399,31 +466,22 @@ bool tf_exit(TfNode *n)
 
         for (uint32_t i = 0; i < f->n; i++) {
             first[i] = *known(f->scope, f->enter[i]);
-            fixed[i] = hands_on(f->scope->g, f->merge[i], f->next[i]);
+            fixed[i] = i >= f->nvars || hands_on(f->scope->g, f->node[i], f->next[i]);
         }
         if (!tf_loop(n, &l, result))
             return false;
         f->result = result;
     }
     for (uint32_t i = 0; i < f->n; i++)
-        if (f->merge[i] == merge)
+        if (f->node[i] == merge)
             n->out[0] = f->result[i];
     return true;
 }
 
-/* What enters the frame of this scope is known around it; what enters another, before. */
+/* What enters a loop has its value before, in the loop's own scope. */
 bool tf_enter(TfNode *n)
 {
-    const TfScope *s = n->scope;
-    const char    *name = frame_name(n->im, n->op);
-    const TfValue *v;
-
-    if (n->nin != 1 || !s->outer || s->frame != name)
-        return tf_error(n, E_UNSUPPORTED, "a value of a loop is used outside of it");
-    if (n->op->in[0].node == TF_NOWHERE || !(v = known(s->outer, n->op->in[0])))
-        return tf_error(n, E_IMPORT, "what enters the loop is not known before it");
-    n->out[0] = *v;
-    return true;
+    return tf_error(n, E_UNSUPPORTED, "a value of a loop is used outside of it");
 }
 
 bool tf_flow_needs(TfNode *n, TfPorts *out)
@@ -436,10 +494,10 @@ bool tf_flow_needs(TfNode *n, TfPorts *out)
         return true;
     if (!(f = frame_of(n)))
         return false;
-    for (uint32_t i = 0; i < f->outside.n; i++) {
-        if (f->outside.at[i].node == TF_NOWHERE)
+    for (uint32_t i = 0; i < f->n; i++) {
+        if (f->enter[i].node == TF_NOWHERE)
             return tf_error(n, E_IMPORT, "what enters the loop does not exist");
-        vec_push(n->b.c->arena, out, f->outside.at[i]);
+        vec_push(n->b.c->arena, out, f->enter[i]);
     }
     return true;
 }

@@ -31,22 +31,24 @@ bool tf_gather_v2(TfNode *n)
     return tf_number(n, 2, &axis) && take(n, n->in[0], axis, tf_int(n, "batch_dims"));
 }
 
-bool tf_resource_gather(TfNode *n)
-{
-    const Expr *x;
-
-    if (n->given[0].kind != TF_VARIABLE_OF)
-        return tf_error(n, E_IMPORT, "input 0 is no variable");
-    if (!tf_is_tensor(n, &n->given[1], "input 1") || !(x = tf_variable(n, n->given[0].variable)))
-        return false;
-    return take(n, x, tf_int(n, "batch_dims"), tf_int(n, "batch_dims"));
-}
-
 bool tf_gather_nd(TfNode *n)
 {
     const Expr *at = build_positions(&n->b, n->in[1]);
 
     return at && tf_done(n, build2(&n->b, "gather_nd", n->in[0], at, NULL));
+}
+
+/* Rows of a variable. */
+bool tf_resource_gather(TfNode *n)
+{
+    if (n->given[0].kind != TF_VARIABLE_OF)
+        return tf_error(n, E_IMPORT, "input 0 is no variable");
+    if (!tf_is_tensor(n, &n->given[1], "input 1") ||
+        !(n->in[0] = tf_variable(n, n->given[0].variable)))
+        return false;
+    if (!strcmp(n->row->name, "ResourceGatherNd"))
+        return tf_gather_nd(n);
+    return take(n, n->in[0], tf_int(n, "batch_dims"), tf_int(n, "batch_dims"));
 }
 
 /* Inputs: positions, cells, shape; cells that meet are added. */
@@ -103,7 +105,7 @@ bool tf_one_hot(TfNode *n)
 /* ---- segments --------------------------------------------------------------------------------------- */
 
 /* Ids that are known and in order, so that it is known how many segments there are; those without
- * a row are 0. */
+ * a row are 0, of products 1. */
 bool tf_segment(TfNode *n)
 {
     const Build *b = &n->b;
@@ -132,7 +134,7 @@ bool tf_segment(TfNode *n)
     count = build_along(b, build_const(b, DT_F32, 1, &cells, counts), expr_rank(x), 0);
     if (!n->row->relay)
         y = build_div(b, y, build_cast(b, build_by(b, "maximum", count, 1), expr_dtype(y)));
-    if (strcmp(how, "add") != 0)
+    if (strcmp(how, "max") == 0 || strcmp(how, "min") == 0)
         y = build_where(b, build2(b, "greater", count, build_scalar(b, count, 0), NULL), y,
                         build_scalar(b, y, 0));
     return tf_done(n, y);

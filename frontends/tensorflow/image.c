@@ -53,60 +53,68 @@ bool tf_resize_nearest(TfNode *n)
                    tf_int(n, "align_corners") ? "round_prefer_ceil" : "floor");
 }
 
-static double cubic(double x)
+/* A cubic at distance x, up to 2, with that parameter. */
+static float cubic(float a, float x)
 {
-    x = fabs(x);
-    return x <= 1 ? (1.5 * x - 2.5) * x * x + 1 : x < 2 ? ((-0.5 * x + 2.5) * x - 4) * x + 2 : 0;
+    return x <= 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
 }
 
-/* [out, in]: how much of each cell; those outside have no part in it. */
-static const Expr *cubic_weights(const Build *b, int64_t in, int64_t out)
+enum { CUBIC_STEPS = 1 << 10 }; /* positions between two cells that TensorFlow tells apart */
+
+/* [out, in]: how much of each cell.  With half_pixel_centers those outside have no part in it, else
+ * the last one stands for them. */
+static const Expr *cubic_weights(TfNode *n, int64_t in, int64_t out)
 {
-    float *w = NEW_ARRAY(b->c->arena, float, (size_t)(in * out));
+    bool  corners = tf_int(n, "align_corners"), half = tf_int(n, "half_pixel_centers");
+    float a = half ? -0.5f : -0.75f, *w = NEW_ARRAY(n->b.c->arena, float, (size_t)(in * out));
+    float scale = corners && out > 1 ? (float)(in - 1) / (float)(out - 1) : (float)in / (float)out;
 
     for (int64_t i = 0; i < out; i++) {
-        double  at = ((double)i + 0.5) * (double)in / (double)out - 0.5, sum = 0;
-        int64_t from = (int64_t)floor(at) - 1;
+        float   at = half ? ((float)i + 0.5f) * scale - 0.5f : (float)i * scale, sum = 0;
+        float   first = floorf(at), past = rintf((at - first) * CUBIC_STEPS) / CUBIC_STEPS;
+        float   each[4] = {cubic(a, past + 1), cubic(a, past), cubic(a, 1 - past),
+                           cubic(a, 2 - past)};
+        int64_t from = (int64_t)first - 1;
 
-        for (int64_t k = from < 0 ? 0 : from; k < from + 4 && k < in; k++)
-            sum += cubic(at - (double)k);
-        for (int64_t k = from < 0 ? 0 : from; k < from + 4 && k < in; k++)
-            w[i * in + k] = (float)(cubic(at - (double)k) / sum);
+        for (int64_t k = 0; k < 4; k++)
+            if (half && (from + k < 0 || from + k >= in))
+                each[k] = 0;
+            else
+                sum += each[k];
+        for (int64_t k = 0; k < 4; k++) {
+            int64_t cell = from + k < 0 ? 0 : from + k >= in ? in - 1 : from + k;
+
+            w[i * in + cell] += half ? each[k] / sum : each[k];
+        }
     }
-    return build_const(b, DT_F32, 2, (int64_t[]){out, in}, w);
+    return build_const(&n->b, DT_F32, 2, (int64_t[]){out, in}, w);
 }
 
-/* Bicubic with half_pixel_centers: a product with the weights along each dimension. */
-static bool cubic_by_weights(TfNode *n, const Expr *x)
+/* A product with the weights along each dimension. */
+bool tf_resize_bicubic(TfNode *n)
 {
     const Build *b = &n->b;
-    int64_t      N = build_dim(b, x, 0), C = build_dim(b, x, 1), H = build_dim(b, x, 2),
-            W = build_dim(b, x, 3), h, w;
-    Ints size;
+    const Expr  *x = image_of(n);
+    int64_t      N, C, H, W, h, w, most = 1 << 14;
+    Ints         size;
 
-    if (!tf_ints(n, 1, &size))
+    if (!x || !tf_ints(n, 1, &size))
         return false;
-    if (size.n != 2 || size.at[0] < 1 || size.at[1] < 1 || size.at[0] > 1 << 14 ||
-        size.at[1] > 1 << 14 || H > 1 << 14 || W > 1 << 14)
+    N = build_dim(b, x, 0), C = build_dim(b, x, 1), H = build_dim(b, x, 2), W = build_dim(b, x, 3);
+    if (size.n != 2 || size.at[0] < 1 || size.at[1] < 1 || size.at[0] > most || size.at[1] > most ||
+        H < 1 || W < 1 || H > most || W > most)
         return tf_error(n, E_UNSUPPORTED, "a size of %u numbers, or one that is too large", size.n);
+    if (tf_int(n, "align_corners") && tf_int(n, "half_pixel_centers"))
+        return tf_error(n, E_IMPORT, "both align_corners and half_pixel_centers");
     h = size.at[0], w = size.at[1];
     x = build_reshape(b, x, 2, (int64_t[]){N * C * H, W});
-    x = build2(b, "nn.dense", x, cubic_weights(b, W, w), NULL);
+    x = build2(b, "nn.dense", x, cubic_weights(n, W, w), NULL);
     x = build_reshape(b, x, 3, (int64_t[]){N * C, H, w});
     x = build_reshape(b, build_transpose(b, x, 3, (int64_t[]){0, 2, 1}), 2,
                       (int64_t[]){N * C * w, H});
-    x = build2(b, "nn.dense", x, cubic_weights(b, H, h), NULL);
+    x = build2(b, "nn.dense", x, cubic_weights(n, H, h), NULL);
     x = build_reshape(b, x, 4, (int64_t[]){N, C, w, h});
     return tf_done(n, x ? build_transpose(b, x, 4, (int64_t[]){0, 3, 2, 1}) : NULL);
-}
-
-bool tf_resize_bicubic(TfNode *n)
-{
-    const Expr *x = image_of(n);
-
-    if (x && tf_int(n, "half_pixel_centers") && !tf_int(n, "align_corners"))
-        return cubic_by_weights(n, x);
-    return resized(n, x, "cubic", "half_pixel", "floor");
 }
 
 /* ---- crops ------------------------------------------------------------------------------------------ */
@@ -132,15 +140,19 @@ typedef struct {
     int64_t     N, h, w, H, W;
 } Crop;
 
-/* The cells of images [B, H, W, C] there, each position as `round` has it. */
-static const Expr *crop_cells(TfNode *n, const Crop *c, const char *row, const char *column)
+/* The cells of images [B, H, W, C] there, each position rounded as it says, after `more` is added.
+ */
+static const Expr *crop_cells(TfNode *n, const Crop *c, double more, const char *row,
+                              const char *column)
 {
     const Build *b = &n->b;
     int64_t      dims[] = {c->N, c->h, c->w};
     const Expr  *at[3] = {c->box};
 
     for (uint32_t i = 0; i < 2; i++) {
-        const Expr *p = build1(b, i ? column : row, c->at[i], NULL);
+        const Expr *p = more ? build_by(b, "add", c->at[i], more) : c->at[i];
+
+        p = build1(b, i ? column : row, p, NULL);
 
         p = build_clip(b, p, 0, (double)((i ? c->W : c->H) - 1));
         at[1 + i] = build_expand_dims(b, p ? build_cast(b, p, DT_I32) : NULL, i ? 1 : 2, 1);
@@ -197,13 +209,13 @@ bool tf_crop_and_resize(TfNode *n)
     if (!c.at[0] || !c.at[1] || !c.box)
         return false;
     if (near) {
-        y = crop_cells(n, &c, "round", "round");
+        y = crop_cells(n, &c, 0.5, "floor", "floor");
     } else {
         const Expr *v = crop_fraction(b, &c, 0), *u = crop_fraction(b, &c, 1), *row[2];
 
         for (uint32_t i = 0; i < 2; i++) {
-            const Expr *left = crop_cells(n, &c, i ? "ceil" : "floor", "floor");
-            const Expr *right = crop_cells(n, &c, i ? "ceil" : "floor", "ceil");
+            const Expr *left = crop_cells(n, &c, 0, i ? "ceil" : "floor", "floor");
+            const Expr *right = crop_cells(n, &c, 0, i ? "ceil" : "floor", "ceil");
 
             row[i] = build_add(b, left, build_mul(b, build_sub(b, right, left), u));
         }
@@ -301,7 +313,7 @@ bool tf_combined_non_max_suppression(TfNode *n)
     by->dtype = DT_I64;
     in[0] = boxes, in[1] = scores, in[2] = build1(b, "argsort", scores, by);
     in[3] = expr_scalar(b->c, DT_I64, (double)each);
-    a->room = each;
+    a->room = dims_dup(b->c, (const Idx *[]){idx_const(b->c->arith, each)}, 1);
     at = build_call(b, "vision.non_max_suppression", 6, in, a);
     at = build_reshape(b, at, 2, (int64_t[]){B * C, each});
     there = at ? build2(b, "greater_equal", at, build_scalar(b, at, 0), NULL) : NULL;

@@ -1,8 +1,8 @@
 /* Loops over values, for those of TensorFlow 1 and 2: functions that call themselves
  * (frontends/loops.c).
  *
- * States that a round hands on as they came are what they were before the loop, constants and sizes
- * too.  A list of tensors is its elements, one on top of the other; what shape they have is seldom
+ * States that a round hands on as they came stay constants or sizes, if they are such before the
+ * loop.  A list of tensors is its elements, one on top of the other; what shape they have is seldom
  * said before the first is written, so that the body is converted once to find out. */
 #include "frontends/tensorflow/tensorflow.h"
 
@@ -22,10 +22,12 @@ static const char *loop_name(TfNode *n)
     return intern_printf(n->b.c->strings, "while%u", n->im->loops++);
 }
 
-/* Has it cells that change from round to round? */
+/* Is it a variable of the loop's function?  That sees nothing else but constants and sizes. */
 static bool varies(const Rounds *r, uint32_t i)
 {
-    return !r->l->fixed[i] && r->first[i].e != NULL;
+    const Expr *e = r->first[i].e;
+
+    return e && !(r->l->fixed[i] && (e->kind == EXPR_CONST || call_is(e, "dim_values")));
 }
 
 static void begin_states(Rounds *r)
@@ -58,8 +60,6 @@ static bool check_states(Rounds *r, bool *again)
     for (uint32_t i = 0; i < r->l->n; i++) {
         const TfValue *was = &r->state[i], *is = &r->next[i];
 
-        if (r->l->fixed[i])
-            continue;
         if (was->kind == TF_LIST && is->kind == TF_LIST && !was->e && is->e) {
             if (!shape_list(r, i))
                 return false;
@@ -87,7 +87,12 @@ static bool convert_round(Rounds *r)
         bool     again = false;
 
         begin_states(r);
-        if (!r->l->round(n, r->l->user, r->state, r->next) || !check_states(r, &again))
+        if (!r->l->round(n, r->l->user, r->state, r->next))
+            return false;
+        for (uint32_t k = 0; k < r->l->n; k++)
+            if (r->l->fixed[k])
+                r->next[k] = r->state[k];
+        if (!check_states(r, &again))
             return false;
         if (!again)
             return r->l->go(n, r->l->user, r->first, &r->first_go) &&

@@ -185,10 +185,31 @@ static bool read_saved(TfModel *m, const TfSavedModel *s)
 
 /* ---- frozen graphs ---------------------------------------------------------------------------------- */
 
+/* Files of pictures are not read: the picture is the input. */
+static bool is_picture(const TfOp *p)
+{
+    return !strcmp(p->op, "DecodeJpeg") || !strcmp(p->op, "DecodePng");
+}
+
 static bool is_input(const TfOp *p)
 {
-    return !strcmp(p->op, "Placeholder") || !strcmp(p->op, "PlaceholderV2") ||
+    return is_picture(p) || !strcmp(p->op, "Placeholder") || !strcmp(p->op, "PlaceholderV2") ||
            !strcmp(p->op, "PlaceholderWithDefault");
+}
+
+/* [height, width, channels] */
+static const TfShape *picture_shape(Ctx *c, const TfOp *p)
+{
+    const TfValueDef *channels = tf_attr(p, "channels");
+    TfShape          *s = NEW(c->arena, TfShape);
+
+    for (uint32_t i = 0; i < 3; i++) {
+        TfDim *d = NEW(c->arena, TfDim);
+
+        d->size = i == 2 && channels && channels->i > 0 ? channels->i : -1;
+        vec_push(c->arena, &s->dim, d);
+    }
+    return s;
 }
 
 static void add_portal(TfModel *m, bool output, uint32_t node, uint32_t port)
@@ -200,14 +221,20 @@ static void add_portal(TfModel *m, bool output, uint32_t node, uint32_t port)
                   dtype ? dtype->type : 0,
                   shape ? shape->shape : NULL};
 
+    if (is_picture(p)) {
+        x.dtype = dtype ? dtype->type : TF_UINT8;
+        x.shape = picture_shape(m->c, p);
+    }
+
     if (output)
         vec_push(m->c->arena, &m->out, x);
     else
         vec_push(m->c->arena, &m->in, x);
 }
 
-/* All outputs of nodes that no other takes anything of, or waits for. */
-static void find_outputs(TfModel *m)
+/* All outputs of nodes that no other takes anything of, or waits for.  Exits are variables of loops
+ * that nobody asked for, as long as there is anything else. */
+static void find_outputs(TfModel *m, bool exits)
 {
     const TfGraph *g = &m->graph;
     bool          *taken = NEW_ARRAY(m->c->scratch, bool, g->n + 1);
@@ -222,7 +249,8 @@ static void find_outputs(TfModel *m)
     for (uint32_t i = 0; i < g->n; i++) {
         const TfOp *p = &g->op[i];
 
-        if (taken[i] || is_input(p) || !strcmp(p->op, "Const") || (p->row && p->nout == 0))
+        if (taken[i] || is_input(p) || !strcmp(p->op, "Const") || (p->row && p->nout == 0) ||
+            (!exits && !strcmp(p->op, "Exit")))
             continue;
         for (uint32_t k = 0; k < (p->nout ? p->nout : 1); k++)
             add_portal(m, true, i, k);
@@ -259,7 +287,9 @@ static bool read_frozen(TfModel *m, const TfGraphDef *d)
     m->library = d->library;
     if (!tf_read_graph(m, &d->node, &m->graph))
         return false;
-    find_outputs(m);
+    find_outputs(m, false);
+    if (m->out.n == 0)
+        find_outputs(m, true);
     find_inputs(m);
     return true;
 }

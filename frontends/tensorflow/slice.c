@@ -3,26 +3,121 @@
 
 #include <string.h>
 
+/* Number i of a list of positions: a form over dimensions, or else *run, a scalar of the run. */
+static const Idx *position(TfNode *n, const Expr *list, int64_t i, const Expr **run)
+{
+    const Build *b = &n->b;
+    const Expr  *e = build_reshape(b, build_slice(b, list, 0, i, i + 1), 0, NULL), *k;
+    Dims         d;
+
+    *run = e && (k = build_fold(b, e)) ? k : e;
+    return *run && build_forms(b, *run, &d) && d.n == 1 ? d.at[0] : NULL;
+}
+
+/* `size` cells of x along an axis from a position of the run on; below 0 it counts from the end. */
+static const Expr *cells_from(TfNode *n, const Expr *x, uint32_t axis, const Expr *from,
+                              const Idx *size)
+{
+    const Build *b = &n->b;
+    const Expr  *cells = build_values(b, type_tensor(b->c, DT_I64, 0, NULL),
+                                      (Dims){1, (const Idx *[]){expr_form(x, axis)}});
+
+    from = build_cast(b, from, DT_I64);
+    from = build_where(b, build_less(b, from, build_scalar(b, from, 0)), build_add(b, from, cells),
+                       from);
+    return build_take(b, x, build_add(b, build_arange(b, size, DT_I64), from), axis);
+}
+
+/* Where a part begins and how many cells it has; a run may decide the first. */
 bool tf_slice(TfNode *n)
 {
-    Dims begin, size;
+    const Build *b = &n->b;
+    const Expr  *x = n->in[0], *run;
+    const Idx   *begin[MAX_RANK];
+    uint32_t     rank = expr_rank(x);
+    Dims         size;
 
-    return tf_forms(n, 1, &begin) && tf_forms(n, 2, &size) &&
-           tf_done(n, build_part(&n->b, n->in[0], begin, size));
+    if (!tf_forms(n, 2, &size) || !tf_rank(n, 1, 1, 1) || !dtype_is_int(expr_dtype(n->in[1])))
+        return false;
+    if (size.n != rank || build_dim(b, n->in[1], 0) != rank)
+        return tf_error(n, E_IMPORT, "positions and sizes of %lld and %u dimensions for %u",
+                        (long long)build_dim(b, n->in[1], 0), size.n, rank);
+    for (uint32_t i = 0; x && i < rank; i++) {
+        if ((begin[i] = position(n, n->in[1], i, &run)))
+            continue;
+        if (size.at[i]->lo < 0)
+            return tf_error(n, E_UNSUPPORTED,
+                            "where dimension %u begins has to be known when it is compiled", i);
+        x = cells_from(n, x, i, run, size.at[i]);
+        begin[i] = idx_const(b->c->arith, 0);
+    }
+    return x && tf_done(n, build_part(b, x, dims_dup(b->c, begin, rank), size));
+}
+
+/* The dimension of the input that position i of a strided slice is of. */
+static uint32_t axis_of(const StrideMasks *m, uint32_t i, uint32_t count, uint32_t rank)
+{
+    uint32_t before = 0, behind = 0;
+    bool     ellipsis = false;
+
+    for (uint32_t k = 0; k < count; k++) {
+        if (m->ellipsis >> k & 1)
+            ellipsis |= k < i;
+        else if (!(m->fresh >> k & 1) && k < i)
+            before++;
+        else if (!(m->fresh >> k & 1))
+            behind++;
+    }
+    return ellipsis ? rank - behind : before;
+}
+
+/* x where positions of the run have become 0: `one` of them, whose dimension goes. */
+static const Expr *one_cell(TfNode *n, const Expr *x, uint32_t axis, const Expr *at)
+{
+    if (axis >= expr_rank(x))
+        return tf_error(n, E_IMPORT, "more positions than the %u dimensions", expr_rank(x));
+    return cells_from(n, x, axis, at, idx_const(n->b.c->arith, 1));
 }
 
 bool tf_strided_slice(TfNode *n)
 {
-    StrideMasks m = {.begin = tf_int(n, "begin_mask"),
-                     .end = tf_int(n, "end_mask"),
-                     .ellipsis = tf_int(n, "ellipsis_mask"),
-                     .fresh = tf_int(n, "new_axis_mask"),
-                     .shrink = tf_int(n, "shrink_axis_mask")};
-    Dims        begin, end;
-    Ints        step;
+    const Build *b = &n->b;
+    StrideMasks  m = {.begin = tf_int(n, "begin_mask"),
+                      .end = tf_int(n, "end_mask"),
+                      .ellipsis = tf_int(n, "ellipsis_mask"),
+                      .fresh = tf_int(n, "new_axis_mask"),
+                      .shrink = tf_int(n, "shrink_axis_mask")};
+    const Expr  *x = n->in[0], *run;
+    const Idx   *at[2][2 * MAX_RANK];
+    uint32_t     count;
+    Ints         step;
 
-    return tf_forms(n, 1, &begin) && tf_forms(n, 2, &end) && tf_ints(n, 3, &step) &&
-           tf_done(n, build_strides(&n->b, n->in[0], begin, end, step, &m));
+    if (!tf_ints(n, 3, &step) || !tf_rank(n, 1, 1, 1) || !tf_rank(n, 2, 1, 1))
+        return false;
+    count = step.n;
+    if (count > 2 * MAX_RANK || build_dim(b, n->in[1], 0) != count ||
+        build_dim(b, n->in[2], 0) != count || !dtype_is_int(expr_dtype(n->in[1])) ||
+        !dtype_is_int(expr_dtype(n->in[2])))
+        return tf_error(n, E_IMPORT, "positions are %s, ends %s, %u strides",
+                        type_text(b->c, n->in[1]->type), type_text(b->c, n->in[2]->type), count);
+    for (uint32_t i = 0; i < count; i++) {
+        bool one = m.shrink >> i & 1 && !(m.ellipsis >> i & 1) && !(m.fresh >> i & 1);
+
+        for (uint32_t k = 0; k < 2; k++)
+            if (!(at[k][i] = position(n, n->in[1 + k], i, &run))) {
+                bool counts = one ? k == 0 : !((k ? m.end : m.begin) >> i & 1);
+
+                at[k][i] = idx_const(b->c->arith, 0);
+                if (counts && !one)
+                    return tf_error(n, E_UNSUPPORTED,
+                                    "input %u ('%s') has to be known when it is compiled", 1 + k,
+                                    n->op->edges[1 + k]);
+                if (counts && !(x = one_cell(n, x, axis_of(&m, i, count, expr_rank(x)), run)))
+                    return false;
+            }
+    }
+    return tf_done(n, build_strides(b, x, dims_dup(b->c, at[0], count),
+                                    dims_dup(b->c, at[1], count), step, &m));
 }
 
 /* Cells before and after each dimension as it lies. */

@@ -80,9 +80,18 @@ bool tf_next_arg(const char **at, TfArgSpec *out)
     return true;
 }
 
-/* -print-ops=tensorflow, in the order of the table. */
+/* -print-ops=tensorflow, in the order of the table: what it takes, and for what kinds of values. */
 void tensorflow_list_ops(StrBuf *out)
 {
-    for (uint32_t i = 0; i < tf_nrows; i++)
-        str_printf(out, "%-40s %s\n", tf_rows[i].name, tf_rows[i].relay ? tf_rows[i].relay : "-");
+    static const char *const hows[] = {"tensors", "cells", "axes", "values", "flow"};
+
+    for (uint32_t i = 0; i < tf_nrows; i++) {
+        const TfRow *r = &tf_rows[i];
+        StrBuf       takes = strbuf(out->arena);
+
+        for (const char *p = r->schema->inputs; *p; p++)
+            str_addc(&takes, *p == ' ' ? ',' : *p);
+        str_printf(out, "%-32s %-40s %-8s %s\n", r->name, takes.n ? takes.at : "-", hows[r->how],
+                   r->relay ? r->relay : "-");
+    }
 }

@@ -380,7 +380,7 @@ bool tf_flow_needs(TfNode *n, TfPorts *out);
 typedef struct {
     uint32_t       n;
     const TfValue *first;
-    const bool    *fixed; /* a round hands it on as it came */
+    const bool    *fixed; /* a round hands it on as it came, and need not say so in `next` */
     void          *user;
     bool (*go)(TfNode *n, void *user, const TfValue *state, const Expr **out);
     bool (*round)(TfNode *n, void *user, const TfValue *state, TfValue *next);
