@@ -211,8 +211,9 @@ static void add_tensors(Args *x)
             str_add(&s, number(x, dim->value.value));
             LOWER(dim->value, "value", "--dim=", s.at);
         } else if (dim->bounds.given) {
-            str_printf(&s, "%lld..%lld", (long long)dim->bounds.at[0].value,
-                       (long long)dim->bounds.at[1].value);
+            str_printf(&s, "%lld..", (long long)dim->bounds.at[0].value);
+            if (dim->bounds.n > 1)
+                str_printf(&s, "%lld", (long long)dim->bounds.at[1].value);
             LOWER(dim->bounds, "bounds", "--dim=", s.at);
         } else {
             for (uint32_t k = 0; k < dim->buckets.n; k++)

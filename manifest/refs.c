@@ -175,7 +175,8 @@ static void check_dim(Diags *d, const ManDim *dim)
     if (said != 1)
         UNFIT(d, dim->loc, "dimension '%s' has %s value, buckets and bounds", dim->key,
               said ? "more than one of" : "none of");
-    if (ends->given && (ends->n != 2 || ends->at[0].value > ends->at[1].value))
+    if (ends->given &&
+        (ends->n < 1 || ends->n > 2 || ends->at[0].value > ends->at[ends->n - 1].value))
         UNFIT(d, ends->loc, "'bounds' are not the smallest and the largest value");
     if (b->given && b->n == 0)
         UNFIT(d, b->loc, "'buckets' is empty");

@@ -171,6 +171,17 @@ static bool choose_results(Product *p, const ProductOptions *o, uint32_t added)
 
 /* ---- states --------------------------------------------------------------------------------------- */
 
+/* Has `now` the dimensions of `was`, but for some that are larger? */
+static bool grows(Ctx *c, const Type *was, const Type *now)
+{
+    if (was->kind != TYPE_TENSOR || now->kind != TYPE_TENSOR || was->n != now->n)
+        return false;
+    for (uint32_t i = 0; i < was->n; i++)
+        if (idx_sub(c->arith, now->dims[i], was->dims[i])->lo < 0)
+            return false;
+    return dtype_eq(was->dtype, now->dtype);
+}
+
 static bool add_state(Product *p, const ProductState *s, ModuleIO *out)
 {
     Ctx          *c = p->c;
@@ -194,6 +205,11 @@ static bool add_state(Product *p, const ProductState *s, ModuleIO *out)
     if (type_plain(c, r->value->type) != type_plain(c, p->params[in]->type)) {
         error_at(c, E_DIM, p->loc, "the state '%s' is %s, but its input '%s' is %s", s->out,
                  type_text(c, r->value->type), s->in, type_text(c, p->params[in]->type));
+        if (grows(c, p->params[in]->type, r->value->type))
+            diag_hint(c->diags,
+                      "a cache that grows with each run cannot stay where it is: make it a "
+                      "buffer with room for the longest, whose rows are written by position "
+                      "(docs/how-to/pytorch.md), or hand the output on as the next input");
         return false;
     }
     for (uint32_t i = 0; i < p->results.n; i++)
