@@ -9,7 +9,8 @@
  * kernel can make some rows of the first and use them at once: the value between never leaves the
  * nearest cache and has no place in the arena (schedules/cpu/pair.c).  In return the weights of the
  * 1x1 convolution are read once a group of rows.  Joined are pairs whose weights and rows lie in L2
- * together, while the whole value between is far larger.  Runs behind fuse_ops.  Cost: one walk. */
+ * together, while the whole value between is far larger; on GPUs, whose tiles make the pixels that
+ * they read, those where that costs less than a launch.  Runs behind fuse_ops.  Cost: one walk. */
 #include "passes/graph/graph.h"
 
 #include "schedules/schedules.h"
@@ -39,19 +40,19 @@ static const Expr *conv_of(Ctx *c, const Expr *call)
         return NULL;
     conv = heavy_call(c, f);
     return conv && call_is(conv, "nn.conv2d") && dtype_eq(conv->type->dtype, DT_F32) &&
-                   conv->type->n == 5
+                   conv->type->n == (stores_apart(c->target) ? 4 : 5)
                ? conv
                : NULL;
 }
 
-/* In groups of one channel, on blocks as its result has them, with something behind it. */
+/* In groups of one channel, on blocks, if any, as its result has them, with something behind it. */
 static bool is_depthwise(const Expr *conv, const Expr *f)
 {
     const Type *x = call_arg(conv, 0)->type;
-    int64_t     blocks, lanes;
+    int64_t     blocks, lanes = 1;
 
-    return func_body(f) != conv && x->n == 5 && x->dims[1] == conv->type->dims[1] &&
-           type_dim(x, 1, &blocks) && type_dim(x, 4, &lanes) &&
+    return func_body(f) != conv && x->n == conv->type->n && x->dims[1] == conv->type->dims[1] &&
+           type_dim(x, 1, &blocks) && (x->n == 4 || type_dim(x, 4, &lanes)) &&
            ATTRS_OF(Conv2dAttrs, conv)->groups == blocks * lanes;
 }
 
@@ -63,21 +64,24 @@ static bool is_pointwise(const Expr *conv)
 
     return a->groups == 1 && ints_all(a->strides, 1) && ints_all(a->padding, 0) &&
            type_dim(w, 2, &kh) && kh == 1 && type_dim(w, 3, &kw) && kw == 1 &&
-           call_arg(conv, 0)->kind == EXPR_VAR && call_arg(conv, 0)->type->n == 5;
+           call_arg(conv, 0)->kind == EXPR_VAR && call_arg(conv, 0)->type->n == conv->type->n;
 }
 
 static bool pays(Ctx *c, const Expr *between, const Expr *result)
 {
-    PairWork w;
-    int64_t  n, lanes;
+    const Type *kernel = call_arg(between, 1)->type;
+    PairWork    w = {.lanes = 1};
+    int64_t     n, lanes = 1, kh, kw;
+    bool        plain = between->type->n == 4;
 
     if (!type_dim(between->type, 0, &n) || n != 1 || !type_dim(between->type, 1, &w.c) ||
         !type_dim(between->type, 2, &w.y) || !type_dim(between->type, 3, &w.x) ||
-        !type_dim(between->type, 4, &lanes) || !type_dim(result->type, 1, &w.o) ||
-        !type_dim(result->type, 4, &w.lanes))
+        !type_dim(result->type, 1, &w.o) || !type_dim(kernel, 2, &kh) ||
+        !type_dim(kernel, 3, &kw) ||
+        (!plain && (!type_dim(between->type, 4, &lanes) || !type_dim(result->type, 4, &w.lanes))))
         return false;
     w.c *= lanes;
-    return cpu_pair_rows(c->target, &w) > 0;
+    return plain ? gpu_pair_pays(c->target, &w, kh * kw) : cpu_pair_rows(c->target, &w) > 0;
 }
 
 static uint32_t param_of(const Expr *f, const Expr *v)
@@ -133,5 +137,7 @@ static const Expr *pair(Ctx *c, void *user, const Expr *was, const Expr *now)
 
 const Module *pair_depthwise(Ctx *c, const Module *m)
 {
-    return has_vectors(c->target) ? module_rewrite(c, m, pair, count_uses(c, m)) : m;
+    bool pairs = has_vectors(c->target) || stores_apart(c->target);
+
+    return pairs ? module_rewrite(c, m, pair, count_uses(c, m)) : m;
 }

@@ -5,13 +5,14 @@
  * } }
  *     -> for %i<64 { alloc %e: f32[1,128] { .. %e[0,%j] .. } }
  *
- * An alloc sinks through spatial loops only, and others that run once: a reduce or sequential loop
- * may carry values from one iteration to the next.  In a parallel loop each thread has its own. The
- * region of a dimension is the hull over all accesses (ir/arith), exact where lower ends differ by
- * constants; otherwise the dimension is kept whole.  A symbolic one shrinks to a number, or what
- * lay on the stack moves to the thread's scratch, which has room for the largest.  Registers of
- * which statements one after another use different cells are their own in each.  Buffers with a
- * halo keep their shape. Cost: one walk an alloc. */
+ * An alloc sinks through spatial loops only, and others that run once, or of which every round
+ * stores the one cell that it uses first: a reduce or sequential loop may carry values from one
+ * iteration to the next.  In a parallel loop each thread has its own. The region of a dimension is
+ * the hull over all accesses (ir/arith), exact where lower ends differ by constants; otherwise the
+ * dimension is kept whole.  A symbolic one shrinks to a number, or what lay on the stack moves to
+ * the thread's scratch, which has room for the largest.  Registers of which statements one after
+ * another use different cells are their own in each.  Buffers with a halo keep their shape. Cost:
+ * one walk an alloc. */
 #include "passes/passes.h"
 #include "passes/tir/util.h"
 
@@ -215,6 +216,89 @@ static bool is_divided(Ctx *c, const Buffer *b, const Stmt *seq)
     return true;
 }
 
+/* One cell that a statement stores before it does anything else with the buffer, maybe under one
+ * condition. */
+typedef struct {
+    const Idx *const *cell;
+    const Prim       *cond; /* NULL: none */
+} FirstStore;
+
+static bool find_first_store(Ctx *c, const Stmt *s, const Buffer *b, FirstStore *f)
+{
+    int64_t n;
+
+    switch (s->kind) {
+    case STMT_STORE:
+        f->cell = s->u.store.index;
+        return s->u.store.buffer == b && !reads(c, s->u.store.value, b);
+    case STMT_FOR:
+        return idx_is_const(s->u.loop.extent, &n) && n > 0 && find_first_store(c, s->kids[0], b, f);
+    case STMT_ALLOC: return find_first_store(c, s->kids[0], b, f);
+    case STMT_IF:
+        if (f->cond || s->nkids > 1 || reads(c, s->u.cond, b))
+            return false;
+        f->cond = s->u.cond;
+        return find_first_store(c, s->kids[0], b, f);
+    case STMT_SEQ:
+        for (uint32_t i = 0; i < s->nkids; i++)
+            if (uses(c, s->kids[i], b))
+                return find_first_store(c, s->kids[i], b, f);
+        return false;
+    case STMT_WHILE:
+    case STMT_BLOCK:
+    case STMT_CALL:
+    case STMT_PREFETCH:
+    case STMT_BARRIER:
+    case STMT_REGION:
+    case STMT_LAUNCH:
+    case STMT_COPY:
+    case STMT_VIEW:
+    case STMT_INVOKE:
+    case STMT_SWITCH:
+    case STMT_RETURN:
+    case STMT_FAIL: return false;
+    }
+    return false;
+}
+
+/* All of s uses that cell alone, under that condition. */
+static bool uses_cell(Ctx *c, const Stmt *s, const Buffer *b, const FirstStore *f, bool under)
+{
+    Accesses a = accesses(c, s, b, false);
+
+    if (!any(&a))
+        return true;
+    under = under || (s->kind == STMT_IF && s->u.cond == f->cond);
+    for (uint32_t i = 0; s->nkids && i < s->nkids; i++)
+        if (!uses_cell(c, s->kids[i], b, f, under && s->nkids == 1) &&
+            !(s->kind == STMT_SEQ && uses_cell(c, s->kids[i], b, f, under)))
+            return false;
+    if (a.escapes || (!s->nkids && f->cond && !under))
+        return false;
+    for (uint32_t i = 0; i < a.at.n; i++)
+        for (uint32_t d = 0; d < b->ndim; d++)
+            if (a.at.at[i][d] != f->cell[d])
+                return false;
+    return true;
+}
+
+/* Nothing goes through b from one round of what is around s to the next. */
+static bool starts_anew(Ctx *c, const Stmt *s, const Buffer *b)
+{
+    const Stmt *only = s;
+
+    while (only) { /* to what holds all uses, and no less */
+        s = only;
+        only = NULL;
+        for (uint32_t i = 0, users = 0; i < s->nkids; i++)
+            if (uses(c, s->kids[i], b))
+                only = users++ || s->kind == STMT_IF ? NULL : s->kids[i];
+    }
+    FirstStore f = {0};
+
+    return find_first_store(c, s, b, &f) && uses_cell(c, s, b, &f, false);
+}
+
 static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s);
 
 /* Each of the statements with a buffer of its own. */
@@ -234,6 +318,7 @@ static const Stmt *sink_each(Ctx *c, const Buffer *b, const Stmt *seq)
 static const Stmt *sink(Ctx *c, const Buffer *b, const Stmt *s)
 {
     bool through = s->kind == STMT_ALLOC || is_independent(s) ||
+                   (s->kind == STMT_FOR && starts_anew(c, s->kids[0], b)) ||
                    (s->kind == STMT_IF && s->nkids == 1 && !reads(c, s->u.cond, b));
 
     if (through) {

@@ -15,6 +15,9 @@
  *     compute_inline pad                     zeros are chosen where the copy is made
  *     unguard conv                           tiles hang over the edges; only stores ask
  *
+ * Behind a depthwise convolution, each number of the tile is made where it would be copied:
+ * compute_at conv at the innermost loop of the copy.
+ *
  * So strides, dilation, groups, batches, turned operands and sizes that no tile divides are all one
  * nest.  What is computed before the operands is inlined where they are copied.  Sums are made in
  * the order of the formula.  A product with a single row is a
@@ -33,6 +36,7 @@ typedef struct {
 
 typedef struct {
     const char *block, *follow;
+    const char *first; /* a reduction that makes what `a` holds; NULL: none */
     Operand     a, b;
     Loops       both, m, n, k;
     const Atom *grouped; /* of which only a part chooses the weights, .. */
@@ -40,6 +44,8 @@ typedef struct {
     bool        m_inner; /* the result lies along m */
     bool        a_along_k, b_along_k;
 } Product;
+
+enum { LONG_TAPS = 32 }; /* of a sum that is written out */
 
 /* ---- what is multiplied -------------------------------------------------------------------------- */
 
@@ -155,6 +161,17 @@ static bool find_loops(const Sched *s, Product *p)
     return p->k.n > 0;
 }
 
+/* Multiply-adds of a number that the first reduction makes. */
+static int64_t taps_of(const Sched *s, const char *first)
+{
+    const BlockData *b = &sched_block(s, first)->u.block;
+    int64_t          taps = 1;
+
+    for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
+        taps *= b->iter[i]->hi - b->iter[i]->lo + 1;
+    return taps;
+}
+
 static DeviceTile shape_of(const Product *p)
 {
     int64_t groups = p->group ? (p->grouped->hi + 1) / p->group : 1;
@@ -235,6 +252,18 @@ static bool turn_weights(Sched *s, const Product *p, bool sum_last)
     return try_step(s, "transform_layout %%%s (%s) -> (%s)", p->b.tensor->name, was.at, first.at);
 }
 
+/* The loops of a short sum are written out. */
+static void write_sum(Sched *s, const char *block)
+{
+    const BlockData *b = &sched_block(s, block)->u.block;
+
+    for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++) {
+        int64_t n = b->iter[i]->hi - b->iter[i]->lo + 1;
+        if (n > 1 && taps_of(s, block) <= LONG_TAPS)
+            try_step(s, "unroll %%%s.%s", block, b->iter[i]->name);
+    }
+}
+
 /* The operand's part of a chunk in shared memory.  Not 0: its steps of the sum lie side by side in
  * memory and are fetched so; rows longer by that many keep threads in banks of their own. */
 static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, const Loops *rows,
@@ -254,6 +283,11 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
     step(s, "cache_read %%%s %s shared %s at %%%s", name, p->block, loops_text(s, 2, lists), at);
     if (strcmp(p->block, name) != 0 && sched_block(s, name))
         step(s, "compute_inline %s", name);
+    if (p->first && o == &p->a) { /* by the thread that stores it */
+        step(s, "compute_at %s %%%s.shared.a%u", p->first, name, used.n + thread.n - 1);
+        step(s, "cache_write %s reg at %%%s.shared.a%u", p->first, name, used.n + thread.n - 1);
+        write_sum(s, p->first);
+    }
     if (!quad)
         return;
     step(s, "storage_align %%%s.shared dim=%u by 32 offset=%lld", name, used.n - 1,
@@ -327,11 +361,11 @@ static void arrange(Sched *s, Product *p, const TilePlan *plan)
 
 typedef enum { NO_PRODUCT, ONE_ROW, TILES } Form;
 
-static Form find_product(Sched *s, const char *block, Product *p)
+static Form find_product(Sched *s, const char *block, const char *first, Product *p)
 {
     bool alone;
 
-    *p = (Product){.block = block};
+    *p = (Product){.block = block, .first = first};
     if (!sched_block(s, block))
         return NO_PRODUCT;
     p->follow = only_follower(s, block, &alone);
@@ -341,13 +375,15 @@ static Form find_product(Sched *s, const char *block, Product *p)
     return p->m.n && p->n.n && p->m.cells > 1 && n > 1 ? TILES : ONE_ROW;
 }
 
-static void product(Sched *s, const char *block)
+static void product(Sched *s, const char *block, const char *first)
 {
     Product  p;
     TilePlan plan = {0};
 
     try_step(s, "contract %s", block);
-    Form form = find_product(s, block, &p);
+    if (first)
+        try_step(s, "contract %s", first);
+    Form form = find_product(s, block, first, &p);
     if (form == NO_PRODUCT) {
         sched_gpu(s);
         return;
@@ -359,6 +395,7 @@ static void product(Sched *s, const char *block)
         return;
     }
     plan.t = shape_of(&p);
+    plan.t.made = p.first ? taps_of(s, p.first) : 0;
     plan.nsum = p.k.n;
     for (uint32_t i = 0; i < p.k.n; i++)
         sched_loop_extent(s, p.k.at[i], &plan.sum[i]);
@@ -375,10 +412,13 @@ static void product(Sched *s, const char *block)
 
 void sched_gpu_dense(Sched *s)
 {
-    product(s, "dense");
+    product(s, "dense", NULL);
 }
 
 void sched_gpu_conv2d(Sched *s)
 {
-    product(s, "conv");
+    if (sched_block(s, "conv.1")) /* behind a depthwise one (pair_depthwise) */
+        product(s, "conv.1", "conv");
+    else
+        product(s, "conv", NULL);
 }

@@ -123,6 +123,13 @@ static const char *const networks[] = {
     "  (nn.relu(nn.bias_add(nn.dense(%x, %v), %b)), nn.matmul(%x, const @w),\n"
     "   nn.batch_matmul(%q, %k), nn.relu(nn.conv2d(%d, %e, groups=5, padding=[1, 1, 1, 1])),\n"
     "   sigmoid(nn.conv2d(%p, %f)))\n}\n",
+    /* a depthwise convolution in the copies of what reads it; results that are turned */
+    "const @d: Tensor[(12, 1, 3, 3), f32] = splat(0.125)\n"
+    "const @w: Tensor[(20, 12, 1, 1), f32] = splat(0.0625)\n"
+    "fn @main(%x: Tensor[(1, 12, 15, 13), f32], %b: Tensor[(12), f32]) {\n"
+    "  %0 = nn.relu(nn.bias_add(nn.conv2d(%x, const @d, padding=[1, 1, 1, 1], groups=12,\n"
+    "                                     strides=[2, 1]), %b));\n"
+    "  transpose(nn.relu(nn.conv2d(%0, const @w)), axes=[0, 2, 3, 1])\n}\n",
     "fn @main(%x: Tensor[(2, 16, 32), f32], %g: Tensor[(32), f32], %b: Tensor[(32), f32]) {\n"
     "  %0 = nn.layer_norm(%x, %g, %b, axis=-1);\n"
     "  %1 = nn.softmax(nn.batch_matmul(%0, %0, transpose_b=true), axis=-1);\n"

@@ -1,0 +1,46 @@
+#!/bin/sh
+# launches.sh <tvmcc> <source> <work>: how many launches networks take on a device.  Padding, activations, residual
+# sums and transpositions take none of their own.  ResNet-50 is written here, with weights that are all alike; the
+# face detector, of 36 kernels on CPUs, is one of ../shared (skipped, saying so, where that is absent).
+tvmcc=$1 model=$2/../shared/models/onnx/ultraface-slim-320/model.onnx work=$3/launches
+mkdir -p "$work" && cd "$work" || exit 2
+
+at_most() { # limit, file
+    n=$("$tvmcc" "$2" --target=opencl --emit=tir -o - | grep -c '  launch @')
+    echo "$2: $n launches, at most $1"
+    [ "$n" -gt 0 ] && [ "$n" -le "$1" ] || exit 1
+}
+
+# conv(x, in, out, kernel, stride, what is done with it)
+awk '
+function conv(x, i, o, k, s) {
+    n++
+    w = w sprintf("const @w%d: Tensor[(%d, %d, %d, %d), f32] = splat(0.01)\n", n, o, i, k, k)
+    p = int(k / 2)
+    return sprintf("nn.conv2d(%s, const @w%d, strides=[%d, %d], padding=[%d, %d, %d, %d])", x, n, s, s, p, p, p, p)
+}
+function let(e) { b = b sprintf("  %%%d = %s;\n", v, e); return "%" v++ }
+BEGIN {
+    x = let("nn.relu(" conv("%x", 3, 64, 7, 2) ")")
+    x = let("nn.max_pool2d(" x ", pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1])")
+    i = 64
+    split("3 4 6 3", blocks); split("64 128 256 512", width)
+    for (stage = 1; stage <= 4; stage++)
+        for (k = 1; k <= blocks[stage]; k++) {
+            m = width[stage]; s = k == 1 && stage > 1 ? 2 : 1
+            y = let("nn.relu(" conv(x, i, m, 1, 1) ")")
+            y = let("nn.relu(" conv(y, m, m, 3, s) ")")
+            short = k == 1 ? let(conv(x, i, 4 * m, 1, s)) : x
+            x = let("nn.relu(add(" conv(y, m, 4 * m, 1, 1) ", " short "))")
+            i = 4 * m
+        }
+    x = let("reshape(nn.global_avg_pool2d(" x "), newshape=[1, 2048])")
+    w = w "const @dense: Tensor[(1000, 2048), f32] = splat(0.01)\n"
+    print w "fn @main(%x: Tensor[(1, 3, 224, 224), f32]) {\n" b "  nn.softmax(nn.dense(" x ", const @dense))\n}"
+}' </dev/null >resnet50.relay
+at_most 60 resnet50.relay
+if [ -f "$model" ]; then
+    at_most 40 "$model"
+else
+    echo "SKIP (no ../shared/models)"
+fi
