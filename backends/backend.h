@@ -33,6 +33,8 @@ typedef struct {
     /* Optional: what drivers load, the best first; NULL: they take the text. */
     bool (*images)(Ctx *c, const TirModule *m, const Target *t, const CodegenOptions *o,
                    DeviceImages *out);
+    /* ... which a compiler makes that is not ours: its name and version, or "" if there is none. */
+    const char *(*compiler)(Ctx *c);
     /* How a function is called in it; NULL: device_symbol. */
     const char *(*symbol)(Ctx *c, const char *func);
 } Device;

@@ -291,12 +291,17 @@ bool compile_plan(Ctx *c, Compiled *k)
 /* ---- description ---- */
 
 /* Everything that can change the bytes of the product. */
-static Sha256 build_id(const Compiled *k)
+static Sha256 build_id(Ctx *c, const Compiled *k)
 {
-    Sha256Ctx h;
+    Sha256Ctx     h;
+    const Device *device = k->backend->device;
 
     sha256_init(&h);
     sha256_add(&h, compiler_version(), strlen(compiler_version()));
+    if (device && device->compiler) {
+        const char *compiler = device->compiler(c);
+        sha256_add(&h, compiler, strlen(compiler));
+    }
     sha256_add(&h, k->desc->plan_sha.b, sizeof k->desc->plan_sha.b);
     sha256_add(&h, k->desc->weights_sha.b, sizeof k->desc->weights_sha.b);
     sha256_add(&h, k->desc->model_sha.b, sizeof k->desc->model_sha.b);
@@ -376,7 +381,7 @@ bool compile_desc(Ctx *c, Compiled *k)
     } else {
         d->weights_sha = sha256_of_much(c, k->weights);
         d->model_sha = model_sha(c, k);
-        d->build_id = build_id(k);
+        d->build_id = build_id(c, k);
         if (k->imported)
             list_operators(c, k->imported, d);
     }

@@ -29,9 +29,12 @@ typedef struct ClikeDialect {
     /* What stands before a kernel's name, for blocks of so many threads; 0: a run decides. */
     void (*kernel)(StrBuf *s, int64_t threads);
     const char *function; /* before a function of the prelude: "static" */
-    const char *noalias;  /* "restrict" */
-    const char *barrier;  /* statement */
-    const char *fma;      /* function; NULL: the helper of the type */
+    /* Optional: condition of the preprocessor under which f32_of_f16 of `h` and f16_of_f32 of `v`
+     * have these bodies. */
+    const char *half_if, *half_to, *half_from;
+    const char *noalias; /* "restrict" */
+    const char *barrier; /* statement */
+    const char *fma;     /* function; NULL: the helper of the type */
     /* Types of indices: of 64 bits, and of 32 where these hold every index of the function. */
     const char *wide, *narrow;
     /* Integers are promoted as C has it, where an int may have 16 bits or 32. */

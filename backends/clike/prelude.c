@@ -231,6 +231,12 @@ static void of_half(Helpers *h, DType half, DType other)
     }
 }
 
+/* A body that some compilers have in one instruction. */
+static const char *either(Helpers *h, const char *one, const char *body)
+{
+    return one ? TEXT("\n#if %s\n    %s\n#else%s#endif\n", h->d->half_if, one, body) : body;
+}
+
 static void of_halves(Helpers *h)
 {
     const char *half = type(h, DT_F16), *word = half ? type(h, DT_U32) : NULL;
@@ -239,25 +245,28 @@ static void of_halves(Helpers *h)
     if (!half)
         return;
     add(h, DT_F32, "f32_of_f16", TEXT("%s h", half),
-        TEXT("\n    const %s sign = (%s)(h & 0x8000u) << 16, rest = h & 0x7fffu;\n"
-             "    if (rest < 0x0400u) /* n * 2^-24 */\n"
-             "        return %s(%s((float)rest * 5.9604644775390625e-08f) | sign);\n"
-             "    return %s((rest >= 0x7c00u ? (rest << 13) + 0x70000000u\n"
-             "                                            : (rest << 13) + 0x38000000u) | sign);\n",
-             word, word, f, u, f));
+        either(h, h->d->half_to,
+               TEXT("\n    const %s sign = (%s)(h & 0x8000u) << 16, rest = h & 0x7fffu;\n"
+                    "    if (rest < 0x0400u) /* n * 2^-24 */\n"
+                    "        return %s(%s((float)rest * 5.9604644775390625e-08f) | sign);\n"
+                    "    return %s((rest >= 0x7c00u ? (rest << 13) + 0x70000000u\n"
+                    "                                            : (rest << 13) + 0x38000000u) | "
+                    "sign);\n",
+                    word, word, f, u, f)));
     add(h, DT_F16, "f16_of_f32", "float v",
-        TEXT("\n    const %s bits = %s(v), sign = bits >> 16 & 0x8000u;\n"
-             "    %s rest = bits & 0x7fffffffu;\n"
-             "    if (rest > 0x7f800000u)\n"
-             "        rest = 0x7e00u | (rest >> 13 & 0x03ffu);\n"
-             "    else if (rest >= 0x47800000u)\n"
-             "        rest = 0x7c00u;\n"
-             "    else if (rest < 0x38800000u) /* units of 2^-24 */\n"
-             "        rest = %s(%s(rest) + 0.5f) - 0x3f000000u;\n"
-             "    else /* to nearest, ties to even */\n"
-             "        rest = (rest - 0x38000000u + 0x0fffu + (rest >> 13 & 1u)) >> 13;\n"
-             "    return (%s)(sign | rest);\n",
-             word, u, word, u, f, half));
+        either(h, h->d->half_from,
+               TEXT("\n    const %s bits = %s(v), sign = bits >> 16 & 0x8000u;\n"
+                    "    %s rest = bits & 0x7fffffffu;\n"
+                    "    if (rest > 0x7f800000u)\n"
+                    "        rest = 0x7e00u | (rest >> 13 & 0x03ffu);\n"
+                    "    else if (rest >= 0x47800000u)\n"
+                    "        rest = 0x7c00u;\n"
+                    "    else if (rest < 0x38800000u) /* units of 2^-24 */\n"
+                    "        rest = %s(%s(rest) + 0.5f) - 0x3f000000u;\n"
+                    "    else /* to nearest, ties to even */\n"
+                    "        rest = (rest - 0x38000000u + 0x0fffu + (rest >> 13 & 1u)) >> 13;\n"
+                    "    return (%s)(sign | rest);\n",
+                    word, u, word, u, f, half)));
     add(h, DT_F32, "f32_of_bf16", TEXT("%s h", half), TEXT("return %s((%s)h << 16);", f, word));
     add(h, DT_BF16, "bf16_of_f32", "float v",
         TEXT("\n    const %s bits = %s(v);\n"

@@ -132,6 +132,12 @@ static const ClikeDialect dialect = {.name = "CUDA C",
                                      .bits = cu_bits,
                                      .kernel = cu_kernel,
                                      .function = "static __device__ inline",
+                                     .half_if = "defined(__CUDA_ARCH__)",
+                                     .half_to = "float f; asm(\"cvt.f32.f16 %0, %1;\" : \"=f\"(f) "
+                                                ": \"h\"(h)); return f;",
+                                     .half_from =
+                                         "unsigned short h; asm(\"cvt.rn.f16.f32 %0, %1;\" "
+                                         ": \"=h\"(h) : \"f\"(v)); return h;",
                                      .shared = "__shared__",
                                      .noalias = "__restrict__",
                                      .barrier = "__syncthreads();",

@@ -30,6 +30,7 @@ static const Device cuda = {
     .canonical = cuda_canonical,
     .source = cuda_source,
     .images = cuda_images,
+    .compiler = cuda_compiler_version,
 };
 
 const Backend backend_cuda = {

@@ -52,7 +52,8 @@ typedef struct {
 } CudaCompiler;
 
 /* What there is on this machine; false with E_NO_TOOL recorded.  Nothing is ever unloaded. */
-bool cuda_compiler(Ctx *c, CudaCompiler *out);
+bool        cuda_compiler(Ctx *c, CudaCompiler *out);
+const char *cuda_compiler_version(Ctx *c);
 /* One text for one architecture, in any thread: machine code for sm_<n>, PTX for compute_<n>.
  * False with what the compiler said in `log`. */
 bool cuda_compile(const CudaCompiler *k, Arena *a, const char *arch, const char *text, Bytes *out,

@@ -219,12 +219,10 @@ bool cuda_compile(const CudaCompiler *k, Arena *a, const char *arch, const char 
                    : compile_by_library(&k->nvrtc, a, arch, text, out, log);
 }
 
-bool cuda_compiler(Ctx *c, CudaCompiler *out)
+static bool find_compiler(Ctx *c, const char *own, CudaCompiler *out)
 {
-    const char *own = getenv("TVMCC_NVRTC");
     struct stat st = {0};
 
-    own = own && *own ? own : NULL;
     *out = (CudaCompiler){0};
     if (own ? open_library(own, out) : find_library(c, out)) {
         know_version(c, out);
@@ -232,12 +230,34 @@ bool cuda_compiler(Ctx *c, CudaCompiler *out)
         return true;
     }
     out->nvcc = !own ? find_nvcc(c) : access(own, X_OK) == 0 ? own : NULL;
-    if (out->nvcc) {
-        stat(out->nvcc, &st);
-        out->version = arena_printf(c->arena, "nvcc, %lld bytes of %lld", (long long)st.st_size,
-                                    (long long)st.st_mtime);
+    if (!out->nvcc)
+        return false;
+    stat(out->nvcc, &st);
+    out->version = arena_printf(c->arena, "nvcc, %lld bytes of %lld", (long long)st.st_size,
+                                (long long)st.st_mtime);
+    return true;
+}
+
+static const char *own_compiler(void)
+{
+    const char *own = getenv("TVMCC_NVRTC");
+
+    return own && *own ? own : NULL;
+}
+
+const char *cuda_compiler_version(Ctx *c)
+{
+    CudaCompiler k;
+
+    return find_compiler(c, own_compiler(), &k) ? k.version : "";
+}
+
+bool cuda_compiler(Ctx *c, CudaCompiler *out)
+{
+    const char *own = own_compiler();
+
+    if (find_compiler(c, own, out))
         return true;
-    }
     if (own)
         return error_at(c, E_NO_TOOL, NO_LOC,
                         "TVMCC_NVRTC is '%s', which is neither NVRTC nor nvcc", own);
