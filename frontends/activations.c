@@ -9,9 +9,9 @@ const Expr *build_if_negative(const Build *b, const Expr *x, const Expr *y)
     return build_where(b, build_by(b, "less", x, 0), y, x);
 }
 
-/* What is lost of x in u = 1 + x, the logarithm makes up for in the same proportion:
- * log(u) * x / (u - 1). */
-const Expr *build_log1p(const Build *b, const Expr *x)
+/* log(1 + x) of a finite x: what is lost of it in u = 1 + x, the logarithm makes up for in the same
+ * proportion, log(u) * x / (u - 1). */
+static const Expr *log1p_of(const Build *b, const Expr *x)
 {
     const Expr *u = build_by(b, "add", x, 1), *kept = build_by(b, "add", u, -1);
     const Expr *log = build_mul(b, build1(b, "log", u, NULL), build_div(b, x, kept));
@@ -20,12 +20,17 @@ const Expr *build_log1p(const Build *b, const Expr *x)
                 : NULL;
 }
 
+const Expr *build_log1p(const Build *b, const Expr *x)
+{
+    return build_where(b, build1(b, "isinf", x, NULL), x, log1p_of(b, x));
+}
+
 /* max(x, 0) + log(1 + exp(-|x|)), which does not overflow. */
 const Expr *build_softplus(const Build *b, const Expr *x)
 {
     const Expr *e = build1(b, "exp", build1(b, "negative", build1(b, "abs", x, NULL), NULL), NULL);
 
-    return build_add(b, build1(b, "nn.relu", x, NULL), build_log1p(b, e));
+    return build_add(b, build1(b, "nn.relu", x, NULL), log1p_of(b, e));
 }
 
 const Expr *build_softsign(const Build *b, const Expr *x)

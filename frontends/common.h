@@ -153,8 +153,8 @@ bool build_rounds(const Build *b, const char *name, const Idx *count, uint32_t n
 /* ---- activations.c ------------------------------------------------------------------------------ */
 
 const Expr *build_if_negative(const Build *b, const Expr *x, const Expr *y); /* x < 0 ? y : x */
-const Expr *build_log1p(const Build *b, const Expr *x);    /* log(1 + x), of numbers */
-const Expr *build_softplus(const Build *b, const Expr *x); /* log(1 + exp(x)) */
+const Expr *build_log1p(const Build *b, const Expr *x);                      /* log(1 + x) */
+const Expr *build_softplus(const Build *b, const Expr *x);                   /* log(1 + exp(x)) */
 const Expr *build_softsign(const Build *b, const Expr *x);
 /* Below 0: alpha * (exp(rate * x) - 1). */
 const Expr *build_elu(const Build *b, const Expr *x, double alpha, double rate);

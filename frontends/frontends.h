@@ -7,7 +7,7 @@
  *   import.c the table, bids   common.c options, shapes, builders
  *   looks.c looks.def          what a file seems to be that is no model
  *   relay/ text modules        onnx/ ONNX        tflite/ TensorFlow Lite
- *   tensorflow/ TensorFlow's graphs
+ *   tensorflow/ TensorFlow's graphs               darknet/ Darknet
  */
 #ifndef TVMCC_FRONTENDS_H
 #define TVMCC_FRONTENDS_H
@@ -39,7 +39,7 @@ typedef struct {
     const ImportDim   *dims;
     uint32_t           nvalues;
     const ImportValue *values;
-    const char        *weights; /* file of the constants of a module in text; NULL: beside it */
+    const char        *weights; /* file of the constants, where Frontend.weights; NULL: beside it */
     /* Tensors that become results as well, wherever they are in the model, after its own results;
      * only_tensors: instead of them, in this order. */
     uint32_t           ntensors;
@@ -85,6 +85,7 @@ typedef struct Frontend {
     const char *endings; /* of file names, for people: ".onnx" */
     const char *inside;  /* what a folder that is a model has: "saved_model.pb" */
     const char *text;    /* in one line */
+    bool        weights; /* constants lie in a second file, which ImportOptions.weights may name */
     /* How sure this is our format, 0 (no) to 100, from the path and the mapped file. */
     int (*bid)(const char *path, Bytes file);
     const Module *(*import)(Ctx *c, const char *path, Bytes file, const ImportOptions *o,
@@ -131,11 +132,12 @@ Looks looks_of_file(Bytes file);
 Looks looks_of_folder(Arena *a, const char *path);
 
 /* The rows' functions. */
-#define FRONTEND(id, name, endings, inside, bid_fn, import_fn, describe_fn, list_fn, text) \
-    int           bid_fn(const char *path, Bytes file);                                    \
-    const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o,  \
-                            ImportFiles *files);                                           \
-    bool          describe_fn(Ctx *c, const char *path, Bytes file, ModelSignature *out);  \
+#define FRONTEND(id, name, endings, inside, bid_fn, import_fn, describe_fn, list_fn, weights, \
+                 text)                                                                        \
+    int           bid_fn(const char *path, Bytes file);                                       \
+    const Module *import_fn(Ctx *c, const char *path, Bytes file, const ImportOptions *o,     \
+                            ImportFiles *files);                                              \
+    bool          describe_fn(Ctx *c, const char *path, Bytes file, ModelSignature *out);     \
     void          list_fn(StrBuf *out);
 #include "frontends/frontends.def"
 #undef FRONTEND

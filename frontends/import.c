@@ -5,8 +5,9 @@
 #include <sys/stat.h>
 
 static const Frontend table[] = {
-#define FRONTEND(id, name, endings, inside, bid_fn, import_fn, describe_fn, list_fn, text) \
-    {name, endings, inside, text, bid_fn, import_fn, describe_fn, list_fn},
+#define FRONTEND(id, name, endings, inside, bid_fn, import_fn, describe_fn, list_fn, weights, \
+                 text)                                                                        \
+    {name, endings, inside, text, weights, bid_fn, import_fn, describe_fn, list_fn},
 #include "frontends/frontends.def"
 #undef FRONTEND
 };
@@ -120,6 +121,17 @@ static bool open_model(Ctx *c, const char **path, Bytes *file)
     return file_map(c->diags, *path, file);
 }
 
+/* "darknet, relay" */
+static const char *with_weights(Ctx *c)
+{
+    StrBuf s = strbuf(c->arena);
+
+    for (uint32_t i = 0; i < COUNT(table); i++)
+        if (table[i].weights)
+            str_printf(&s, "%s%s", s.n ? ", " : "", table[i].name);
+    return s.at;
+}
+
 const Module *frontend_import(Ctx *c, const char *path, const char *format, const ImportOptions *o,
                               ImportFiles *files)
 {
@@ -132,11 +144,11 @@ const Module *frontend_import(Ctx *c, const char *path, const char *format, cons
         return NULL;
     if (!(f = choose(c, path, format, file)))
         return NULL;
-    if (o && o->weights && f->import != relay_import)
+    if (o && o->weights && !f->weights)
         return error_at(
             c, E_USAGE, NO_LOC,
-            "files of the format '%s' name their weights themselves: --weights is for Relay",
-            f->name);
+            "files of the format '%s' name their weights themselves: --weights is for %s", f->name,
+            with_weights(c));
     if (!files)
         files = &unread;
     vec_push(c->arena, files, path);

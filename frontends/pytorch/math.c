@@ -255,8 +255,7 @@ bool aten_log1p(PtNode *n)
 {
     const Expr *x = input(n);
 
-    /* log(inf) * inf / inf is none */
-    return x && pt_done(n, build_where(&n->b, one(&n->b, "isinf", x), x, build_log1p(&n->b, x)));
+    return x && pt_done(n, build_log1p(&n->b, x));
 }
 
 bool aten_expm1(PtNode *n)

@@ -40,19 +40,9 @@ bool tf_expm1(TfNode *n)
     return tf_done(n, build_by(b, "multiply", y, 2));
 }
 
-/* log(1 + x) as 2 atanh(x / (2 + x)), which does not cancel near 0; far from it as it stands. */
-static const Expr *log1p_of(const Build *b, const Expr *x)
-{
-    const Expr *near = build_div(b, x, build_by(b, "add", x, 2));
-    const Expr *small = build_less(b, build1(b, "abs", x, NULL), build_scalar(b, x, 0.5));
-
-    near = build_by(b, "multiply", build1(b, "atanh", near, NULL), 2);
-    return build_where(b, small, near, build1(b, "log", build_by(b, "add", x, 1), NULL));
-}
-
 bool tf_log1p(TfNode *n)
 {
-    return tf_done(n, log1p_of(&n->b, n->in[0]));
+    return tf_done(n, build_log1p(&n->b, n->in[0]));
 }
 
 bool tf_erfc(TfNode *n)
@@ -77,36 +67,22 @@ bool tf_leaky_relu(TfNode *n)
 
 bool tf_elu(TfNode *n)
 {
-    return tf_done(n, build_elu(&n->b, n->in[0]));
+    return tf_done(n, build_elu(&n->b, n->in[0], 1, 1));
 }
 
-/* scale * (x, or alpha * (e^x - 1) below 0) */
 bool tf_selu(TfNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0], *low = build_by(b, "multiply", build_elu(b, x), 1.6732632423543772);
-
-    x = build_where(b, build_less(b, x, build_scalar(b, x, 0)), low, x);
-    return tf_done(n, build_by(b, "multiply", x, 1.0507009873554805));
+    return tf_done(n, build_selu(&n->b, n->in[0], 1.6732632423543772, 1.0507009873554805));
 }
 
-/* log(1 + e^x) = max(x, 0) + log(1 + e^-|x|) */
 bool tf_softplus(TfNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0];
-    const Expr  *rest = build1(b, "negative", build1(b, "abs", x, NULL), NULL);
-
-    rest = log1p_of(b, build1(b, "exp", rest, NULL));
-    return tf_done(n, build_add(b, build1(b, "nn.relu", x, NULL), rest));
+    return tf_done(n, build_softplus(&n->b, n->in[0]));
 }
 
 bool tf_softsign(TfNode *n)
 {
-    const Build *b = &n->b;
-    const Expr  *x = n->in[0];
-
-    return tf_done(n, build_div(b, x, build_by(b, "add", build1(b, "abs", x, NULL), 1)));
+    return tf_done(n, build_softsign(&n->b, n->in[0]));
 }
 
 /* ---- two operands ----------------------------------------------------------------------------------- */
@@ -143,7 +119,7 @@ bool tf_no_nan(TfNode *n)
     else if (!strcmp(op, "Xlogy"))
         v = build_mul(b, x, build1(b, "log", y, NULL));
     else if (!strcmp(op, "Xlog1py"))
-        v = build_mul(b, x, log1p_of(b, y));
+        v = build_mul(b, x, build_log1p(b, y));
     else
         v = build_div(b, x, y);
     return tf_done(n, build_where(b, none, zero, v));

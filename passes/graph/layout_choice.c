@@ -82,7 +82,8 @@ static double repack(const Choice *s, const Type *t, const int64_t dims[4], uint
         turn_cycles(&s->machine, w[1], (read > stored ? read : stored) / dtype_bytes(t->dtype)));
 
     return s->machine.start_cycles +
-           time_cycles(time_beside(turn, moved_time(&s->machine, read, stored, read + stored)));
+           time_cycles(&s->machine,
+                       time_beside(turn, moved_time(&s->machine, read, stored, read + stored)));
 }
 
 /* Vectors of that many lanes multiplied and added a cycle, in lanes; plain rows take the widest. */

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pt2|pt] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pt2|pt|cfg] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
 model; numbers become those that break things; names become other names of the model, so edges lead elsewhere and attributes
 have other types; bytes of weights change; files end early.  The bytes are taken apart as any protobuf is, without a schema;
 those of .tflite files change as words or bytes, wherever they are, as FlatBuffers lead anywhere.  Of .pt2 archives the JSON
-changes, in the same ways, or else bytes of the zip; of .pt archives words of the code, bytes of the pickles, or of the zip.
+changes, in the same ways, or else bytes of the zip; of .pt archives words of the code, bytes of the pickles, or of the zip;
+of .cfg files words, with the weights as they were.
 Each may take 5 s of processor time and 1 GiB, must not die of a signal, and fails with an error message only; the sanitized
 tvmcc has the time and memory that it needs.  What breaks this is kept in --keep (build/mutated).
 """
@@ -27,7 +28,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
-MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/frontends/pytorch", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
+MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/frontends/pytorch", "tests/frontends/darknet", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
 LARGEST = 100_000  # bytes of a model
 DEEPEST = 40
 SECONDS, BYTES = 5, 1 << 30
@@ -274,9 +275,13 @@ def mutate_module(rng, data):
     return out.getvalue()
 
 
+def mutate_config(rng, data):
+    return mutate_words(rng, data) if rng.random() < 0.1 else mutate_code(rng, data.decode()).encode()
+
+
 def shapes(path):
-    """What the module at `path` does not say of its inputs, by the values beside it."""
-    options = []
+    """What the module at `path` does not say of its inputs, by the values beside it; the weights of a .cfg."""
+    options = ["--weights", path[:-4] + ".weights"] if path.endswith(".cfg") else []
     if path.endswith(".pt") and os.path.exists(path[:-3] + ".in.npz"):
         with zipfile.ZipFile(path[:-3] + ".in.npz") as z:
             for name in z.namelist():
@@ -303,7 +308,7 @@ def damaged(models, seed):
     with open(path, "rb") as f:
         data = f.read()
     try:
-        changes = {".tflite": mutate_words, ".pt2": mutate_archive, ".pt": mutate_module}
+        changes = {".tflite": mutate_words, ".pt2": mutate_archive, ".pt": mutate_module, ".cfg": mutate_config}
         change = changes.get(os.path.splitext(path)[1], mutate)
         return path, change(rng, data)
     except (ValueError, zipfile.BadZipFile, NotImplementedError, RecursionError):  # a model that is broken as it stands

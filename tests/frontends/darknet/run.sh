@@ -1,0 +1,31 @@
+#!/bin/sh
+# Compiles and runs each network against the results beside it (make_layers.py); what the results are
+# named is asked for.
+#
+#     run.sh TVMCC FOLDER
+tvmcc=$(realpath "$1")
+failed=0 count=0
+cd "$2" || exit 2
+
+for model in *.cfg; do
+    name=${model%.cfg}
+    # Members of the archive are the names of tensors.
+    tensors=$(python3 -c 'import sys, zipfile; print(",".join(n[:-4] for n in zipfile.ZipFile(sys.argv[1]).namelist()))' "$name.out.npz")
+    case $tensors in
+    *_out*) tensors= ;; # states are there without being asked for
+    *) tensors=--output-tensors=$tensors ;;
+    esac
+    count=$((count + 1))
+    if ! output=$("$tvmcc" run "$model" $tensors --inputs "$name.in.npz" --expect "$name.out.npz" --rtol=1e-4 --atol=1e-5 2>&1); then
+        echo "FAIL $model"
+        echo "$output"
+        failed=$((failed + 1))
+    fi
+done
+# The same for two pictures at once, and for as many as the run says.
+for shape in "data:[2,4,6,6]" "data:[N,4,6,6] --dim N=1..4"; do
+    count=$((count + 1))
+    "$tvmcc" -c joins.cfg --shape $shape -mcpu=x86-64 -Wno-shape-override -o /dev/null || failed=$((failed + 1))
+done
+echo "$count models, $failed failures"
+[ $count -gt 0 ] && [ $failed = 0 ]
