@@ -134,21 +134,35 @@ static const char *batch_loop(Sched *s)
     return loop;
 }
 
-/* Blocks of rows that threads take where there are too few panels of columns to divide. */
-static int64_t pick_parts(Sched *s, const GemmSizes *z, RegTile t, int64_t width)
+/* Cycles with so many blocks of rows: each panel reads the rows of a block again, each block the
+ * weights, from where what passes between leaves them; what is read for the first time is the same
+ * for all.  Threads take blocks, or panels of the only one, which may be a little uneven: one
+ * thread loses nothing. */
+static double parts_cycles(const Machine *m, const GemmSizes *z, RegTile t, int64_t lanes,
+                           int64_t parts)
 {
-    enum { MOST_PARTS = 4 };
+    int64_t rows = z->m / parts, width = t.nv * lanes, panels = ceil_div(z->n, width);
+    int64_t x = rows * z->k * 4, panel = width * z->k * 4, w = z->n * z->k * 4;
+    double  madds = (double)(z->m * z->k) * (double)z->n / (double)lanes;
+    double  balance = thread_balance(parts > 1 ? parts : panels);
+    Time    again = moved_time(m, (double)(parts * (panels - 1) * x), 0, (double)(x + panel));
+    Time    weights = moved_time(m, (double)((parts - 1) * w), 0, (double)(x + w));
+    Time    sums = time_compute(madds * tile_madd_cycles(m, lanes, t.nv, rows, 0, t));
+    double  cycles = time_cycles(time_beside(sums, time_beside(again, weights)));
+
+    return balance < limit_balance_panels(m) ? cycles / balance : cycles;
+}
+
+static int64_t pick_parts(Sched *s, const GemmSizes *z, RegTile t, int64_t lanes)
+{
+    enum { MOST_PARTS = 16 };
     Candidates k = candidates(s);
     Machine    m = machine_of(s->target);
-    int64_t    best = 1;
 
     for (int64_t parts = 1; parts <= MOST_PARTS; parts *= 2)
         if (parts == 1 ||
-            (z->b == 1 && z->m % parts == 0 && z->m / parts >= limit_tile_least_sums(&m))) {
-            candidate(&k, parts, 0, NAN);
-            best = z->m / parts >= t.pixels / 2 ? parts : best;
-        }
-    usual(&k, thread_balance(ceil_div(z->n, width)) >= limit_balance_panels(&m) ? 1 : best, 0);
+            (z->b == 1 && z->m % parts == 0 && z->m / parts >= limit_tile_least_sums(&m)))
+            candidate(&k, parts, 0, parts_cycles(&m, z, t, lanes, parts));
     return pick_factor(s, "row.blocks", &k);
 }
 
@@ -226,7 +240,7 @@ static void decide_gemm(Sched *s, void *plan)
 
     p->tile = p->rows == 1 ? row_tile(s, p->vectors)
                            : pick_gemm_tile(s, "tile", p->vectors, rows, z->k, false, z->b);
-    p->parts = p->alone || p->any_rows ? 1 : pick_parts(s, z, p->tile, p->tile.nv * p->lanes);
+    p->parts = p->alone || p->any_rows ? 1 : pick_parts(s, z, p->tile, p->lanes);
     if (p->parts > 1) {
         int64_t rows = p->rows / p->parts;
         p->tile.pixels = ceil_div(rows, ceil_div(rows, p->tile.pixels));
