@@ -223,12 +223,17 @@ const Expr *integer_product(Ctx *c, const Expr *e)
 
 /* ---- sums of products that are themselves the result ---------------------------------------- */
 
-/* x or x - zero in i32, of 8-bit x and a scalar zero; NULL: something else. */
+/* x or x - zero in i32, of 8-bit x and a scalar zero, or that in another shape, as rows of all
+ * pictures; NULL: something else. */
 static const Expr *centred_data(Ctx *c, const Expr *e, const Expr **zero)
 {
     const Expr *x = e;
     int64_t     n;
 
+    if (call_is(e, "reshape")) {
+        x = centred_data(c, call_arg(e, 0), zero);
+        return x ? make_reshape_to(c, x, e->type->n, e->type->dims, e->loc) : NULL;
+    }
     *zero = expr_scalar(c, DT_I32, 0);
     if (call_is(e, "subtract")) {
         x = call_arg(e, 0);
