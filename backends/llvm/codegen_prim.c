@@ -151,11 +151,11 @@ static LLVMValueRef gen_case(Gen *g, const Prim *p)
 /* ---- conversions --------------------------------------------------------------------------------------------------- */
 
 /* Vectors of f32 on x86, for which LLVM converts lane by lane: the range is cut first.  2^31 is not
- * an i32, so it is put in afterwards; NaN fails both comparisons. */
+ * an i32, nor 2^63 an i64, so it is put in afterwards; NaN fails both comparisons. */
 static LLVMValueRef vector_to_int(Gen *g, LLVMValueRef v, DType to)
 {
-    bool         whole = to.bits == 32;
-    LLVMTypeRef  t = LLVMTypeOf(v), i32 = gen_with_lanes_of(g->i32, t);
+    bool         whole = to.bits >= 32;
+    LLVMTypeRef  t = LLVMTypeOf(v), ints = gen_with_lanes_of(to.bits == 64 ? g->i64 : g->i32, t);
     double       span = ldexp(1, (int)to.bits), least = to.code == DT_INT ? -span / 2 : 0;
     double       most = least + span - (whole ? 0 : 1);
     LLVMValueRef lo = gen_splat_float(g, t, least), hi = gen_splat_float(g, t, most),
@@ -166,20 +166,20 @@ static LLVMValueRef vector_to_int(Gen *g, LLVMValueRef v, DType to)
         LLVMValueRef fits = LLVMBuildFCmp(g->b, LLVMRealOLT, v, hi, "");
         LLVMValueRef over = LLVMBuildFCmp(g->b, LLVMRealOGE, v, hi, "");
 
-        r = LLVMBuildFPToSI(g->b, LLVMBuildSelect(g->b, fits, cut, zero, ""), i32, "");
-        return LLVMBuildSelect(g->b, over, gen_splat_int(i32, INT32_MAX), r, "");
+        r = LLVMBuildFPToSI(g->b, LLVMBuildSelect(g->b, fits, cut, zero, ""), ints, "");
+        return LLVMBuildSelect(g->b, over,
+                               gen_splat_int(ints, to.bits == 64 ? INT64_MAX : INT32_MAX), r, "");
     }
     cut = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOLT, v, hi, ""), cut, hi, "");
     cut = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, ""), zero, cut, "");
-    r = LLVMBuildFPToSI(g->b, cut, i32, "");
+    r = LLVMBuildFPToSI(g->b, cut, ints, "");
     return LLVMBuildTrunc(g->b, r, gen_type(g, to), "");
 }
 
 static LLVMValueRef float_to_int(Gen *g, LLVMValueRef v, DType to)
 {
     if (g->arch == ARCH_X86 && gen_is_vector(LLVMTypeOf(v)) &&
-        gen_elem_type(LLVMTypeOf(v)) == g->f32 &&
-        (to.bits <= 16 || (to.bits == 32 && to.code == DT_INT)))
+        gen_elem_type(LLVMTypeOf(v)) == g->f32 && (to.bits <= 16 || to.code == DT_INT))
         return vector_to_int(g, v, to);
     LLVMTypeRef over[2] = {gen_type(g, to), LLVMTypeOf(v)};
     const char *name = to.code == DT_INT ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
