@@ -187,17 +187,6 @@ static uint32_t own_line(Sched *s, const char *block, uint32_t rows)
     return line < own ? line : own;
 }
 
-/* A reduction whose innermost dimensions, of a vector at least, are not reduced. */
-static bool sums_columns(Sched *s, const char *block, uint32_t rows)
-{
-    const BlockData *d = &sched_block(s, block)->u.block;
-
-    if (!d->nreduce || d->nspatial <= rows)
-        return false;
-    int64_t n = line_cells(s, block, own_line(s, block, rows));
-    return n >= inner_lanes(s, n);
-}
-
 typedef struct {
     const Atom *along;
     bool        found;
@@ -223,6 +212,19 @@ static bool sums_rows(const Sched *s, const char *block)
     u.along = d->iter[d->nspatial + d->nreduce - 1];
     stmt_visit(b, &(TirVisit){.user = &u, .prim = innermost_prim});
     return u.found;
+}
+
+/* A reduction whose innermost dimensions, of a vector at least, or a part of one that lies
+ * together, are not reduced. */
+static bool sums_columns(Sched *s, const char *block, uint32_t rows)
+{
+    const BlockData *d = &sched_block(s, block)->u.block;
+
+    if (!d->nreduce || d->nspatial <= rows)
+        return false;
+    int64_t n = line_cells(s, block, own_line(s, block, rows));
+    Machine m = machine_of(s->target);
+    return n >= inner_lanes(s, n) || (n >= limit_least_rest(&m) && !sums_rows(s, block));
 }
 
 /* One more level of partial sums: those of loop %block.loop become `width`, side by side. */
