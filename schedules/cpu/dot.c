@@ -269,7 +269,7 @@ bool dense_dot(Sched *s)
     Dot      d = dot_of(s, "dense");
     uint32_t ops = d.terms == 4 ? d.ops : 0;
 
-    if (!ops || k % 4 || n < lanes || !is_packed(s))
+    if (!ops || k % 4 || n < LEAST_LANES || !is_packed(s))
         return false;
     DotGemmPlan p = {
         .vectors = vectors, .rows = rows, .k = k, .times = b / (rows * n * k), .ops = ops};
@@ -301,7 +301,10 @@ bool dense_dot(Sched *s)
     step(s, "split %%ni by %lld tail=peel -> %%nv, %%j", (long long)lanes);
     tile_marks(s, &tile);
     if (!is_tiny(s, b / 4))
-        step(s, "parallel %s", iter_extent(s, "dense", "b") > 1 ? "%b" : "%nc");
+        step(s, "parallel %s",
+             iter_extent(s, "dense", "b") > 1     ? "%b"
+             : n <= width && m > 1 && kb == k / 4 ? "%t"
+                                                  : "%nc");
     step(s, "outline %%t -> @gemm");
     return true;
 }
