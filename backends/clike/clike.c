@@ -18,7 +18,7 @@ const char *clike_cell(const Clike *x, const Buffer *b)
 
 void clike_indent(Clike *x)
 {
-    for (int i = 0; i < x->depth; i++) /* nobody reads the text of a device, but it is shipped */
+    for (int i = 0; i < x->depth; i++) /* loops of devices are nested deep */
         str_add(x->out, x->program ? "    " : " ");
 }
 

@@ -54,14 +54,47 @@ static DeviceKernel kernel_of(Ctx *c, const Device *d, const Func *f)
     return k;
 }
 
+static bool in_word(char ch)
+{
+    return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9') ||
+           ch == '_';
+}
+
+/* A blank between these parts no two tokens. */
+static bool needs_no_blank(char before, char after)
+{
+    static const char signs[] = "+-*/&|<>=";
+
+    return after && !(in_word(before) && in_word(after)) &&
+           !(strchr(signs, before) && strchr(signs, after));
+}
+
+/* The text without blanks that mean nothing: it is shipped, and nobody reads it there.  Lines stay,
+ * for messages of the driver; those of the preprocessor are left alone. */
+static void compact(const char *text, size_t n, StrBuf *out)
+{
+    bool directive = false;
+
+    for (size_t i = 0; i < n; i++) {
+        bool first = !out->n || out->at[out->n - 1] == '\n';
+
+        if (text[i] == ' ' &&
+            (first || (!directive && needs_no_blank(out->at[out->n - 1], text[i + 1]))))
+            continue;
+        directive = first ? text[i] == '#' : directive;
+        str_addc(out, text[i]);
+    }
+}
+
 static bool text_image(Ctx *c, const Device *d, const TirModule *m, DeviceImages *out)
 {
-    StrBuf      text = strbuf(c->arena);
+    StrBuf      text = strbuf(c->arena), shipped = strbuf(c->arena);
     DeviceImage image = {.form = TVMCC_CODE_SOURCE, .target = ""};
 
     if (!d->source(c, m, &text))
         return false;
-    Bytes all = {(const uint8_t *)text.at, text.n};
+    compact(text.at, text.n, &shipped);
+    Bytes all = {(const uint8_t *)shipped.at, shipped.n};
     image.parts = (BytesList){1, DUP_ARRAY(c->arena, &all, 1)};
     vec_push(c->arena, out, image);
     return true;

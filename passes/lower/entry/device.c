@@ -443,12 +443,17 @@ static void copies(Entry *e, Code *code, const Code *part)
     add(e, code, body(e, stmt_seq(e->c, part->n, part->at)));
 }
 
+/* Someone is told when a step begins and ends: the end is that of the kernel. */
+static const Prim *is_watched(Entry *e)
+{
+    return prim_not(e->c, is_null(e, get(e, e->dev.params, "instrument")));
+}
+
 /* Copies in; the recording, unless there is none or someone watches the steps; copies out. */
-static void replay_main(Entry *e, Code *code, const Buffer *params)
+static void replay_main(Entry *e, Code *code)
 {
     const Prim *recording = at(e, e->dev.state, S_RECORDING);
-    const Prim *plain = prim_or(e->c, is_null(e, recording),
-                                prim_not(e->c, is_null(e, get(e, params, "instrument"))));
+    const Prim *plain = prim_or(e->c, is_null(e, recording), is_watched(e));
     const Prim *args[2] = {NULL, recording}, *run[1] = {address(e, e->run)};
     Code        launched = {0}, replayed = {0};
 
@@ -463,7 +468,7 @@ static void replay_main(Entry *e, Code *code, const Buffer *params)
 /* i32 <suffix>(run), of these statements of main. */
 static void define_part(Entry *e, const char *suffix, const Stmt *s, bool tensors, bool replays)
 {
-    const Buffer *run = struct_of(e, "run", "run", SCOPE_ARENA), *params, *was = e->run;
+    const Buffer *run = struct_of(e, "run", "run", SCOPE_ARENA), *was = e->run;
     Param         p[1] = {pointer(run)};
     uint32_t      most = 1;
     TirVisit      visit = {&most, count_args, NULL, NULL, NULL};
@@ -471,9 +476,9 @@ static void define_part(Entry *e, const char *suffix, const Stmt *s, bool tensor
 
     stmt_visit(s, &visit);
     e->run = run;
-    params = view_struct(e, &code, "params", "params", get(e, run, "params"));
+    e->dev.params = view_struct(e, &code, "params", "params", get(e, run, "params"));
     e->dev.state =
-        view_array(e, &code, "state", DT_HANDLE, state_cells(e), get(e, params, "state"));
+        view_array(e, &code, "state", DT_HANDLE, state_cells(e), get(e, e->dev.params, "state"));
     e->dev.device = view_struct(e, &code, "device", "device", at(e, e->dev.state, S_DEVICE));
     e->dev.result = variable(e, &code, "result", DT_I32);
     if (!replays) {
@@ -484,7 +489,7 @@ static void define_part(Entry *e, const char *suffix, const Stmt *s, bool tensor
     }
     view_main(e, &code, tensors);
     if (replays)
-        replay_main(e, &code, params);
+        replay_main(e, &code);
     else
         add(e, &code, body(e, s));
     give(e, &code, status(e, 0));
@@ -540,7 +545,8 @@ const Stmt *device_launch(Entry *e, const Stmt *s)
     const LaunchData *l = &s->u.launch;
     const Prim       *step[4] = {address(e, e->run), num(e, DT_U32, e->step++), num(e, DT_U32, 0),
                                  status(e, 0)};
-    Code              code = {0};
+    const Prim       *alone[1];
+    Code              code = {0}, watched = {0};
     uint32_t          n = 0;
 
     invoke(e, &code, e->dev.result, "begin", function(e, "__begin"), 4, step);
@@ -564,6 +570,8 @@ const Stmt *device_launch(Entry *e, const Stmt *s)
                            address(e, e->dev.args),
                            num(e, DT_U32, n)};
     need(e, &code, "launch_kernel", "launch", 6, args);
+    need(e, &watched, "wait", "wait", 1, alone);
+    add(e, &code, stmt_if(e->c, is_watched(e), code_end(e, &watched), NULL));
     invoke(e, &code, NULL, "end", function(e, "__end"), 3, step);
     return code_end(e, &code);
 }

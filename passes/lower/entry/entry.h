@@ -43,7 +43,7 @@ typedef struct {
     const Atom   *part;   /* in a region, else NULL */
     const Buffer *passed; /* ... how many barriers so far */
     struct {
-        const Buffer *state, *device, *result, *args, *values, *grid, *block;
+        const Buffer *params, *state, *device, *result, *args, *values, *grid, *block;
         const char   *program; /* symbol */
         struct {
             Code in, launches, out;
