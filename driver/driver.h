@@ -94,6 +94,7 @@ typedef struct {
     double      rtol, atol;
     bool        judge_mean; /* --mean */
     const char *emulator, *cc;
+    const char *device_number;
     bool        per_layer;
     const char *plan; /* --plan, of a product */
     FillMode    fill;

@@ -249,17 +249,37 @@ static bool fill_input(Session *s, uint32_t index, void *to, uint64_t *seed)
     return true;
 }
 
+/* --device-number */
+static bool choose_device(const Session *s, tvmrt_device_options *o)
+{
+    const char   *text = s->driver->opt.device_number;
+    char         *end;
+    unsigned long n = text ? strtoul(text, &end, 10) : TVMRT_FIRST_DEVICE;
+
+    *o = (tvmrt_device_options){.struct_bytes = sizeof *o, .number = (uint32_t)n};
+    if (text && s->info->device == TVMCC_DEVICE_CPU)
+        return diag_error(s->driver->diags, E_USAGE, NO_LOC,
+                          "--device-number is for models of devices, and '%s' runs on the CPU",
+                          s->info->name);
+    return !text || (end > text && !*end && n < TVMRT_FIRST_DEVICE) ||
+           diag_error(s->driver->diags, E_USAGE, NO_LOC,
+                      "--device-number is a number from 0, not '%s'", text);
+}
+
 /* A device for the model, and the model opened on it. */
 static bool open_device(Session *s)
 {
-    Diags      *d = s->driver->diags;
-    const char *why;
-    size_t      n = (tvmrt_device_bytes(s->info->device) + 63) / 64 * 64;
+    Diags               *d = s->driver->diags;
+    const char          *why;
+    size_t               n = (tvmrt_device_bytes(s->info->device) + 63) / 64 * 64;
+    tvmrt_device_options options;
 
+    if (!choose_device(s, &options))
+        return false;
     if (s->info->device == TVMCC_DEVICE_CPU)
         return true;
     s->device_memory = aligned_alloc(64, n);
-    s->device = tvmrt_device_open(s->info->device, s->device_memory, n, &why);
+    s->device = tvmrt_device_open_with(s->info->device, &options, s->device_memory, n, &why);
     if (!s->device)
         return diag_error(d, E_RUN, NO_LOC, "'%s' cannot run: %s", s->info->name, why);
     s->state = aligned_alloc(64, (s->info->state_bytes + 127) / 64 * 64);

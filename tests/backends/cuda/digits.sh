@@ -49,6 +49,9 @@ MOCK_CUDA_FAIL=cuStreamCreate check 1 "no CUDA stream" ./libdigits.so
 MOCK_CUDA_FAIL=cuDevicePrimaryCtxRetain check 1 "no CUDA context" ./libdigits.so
 MOCK_CUDA_FAIL=cuInit check 1 "no CUDA device" ./libdigits.so
 MOCK_CUDA_FAIL=cuMemAllocHost_v2 check 0 agrees ./libdigits.so # without staging memory copies wait
+check 0 agrees ./libdigits.so --device-number 1
+check 1 "no CUDA device of that number" ./libdigits.so --device-number 2
+check 2 "is a number from 0, not '-1'" ./libdigits.so --device-number=-1
 "$tvmcc" doctor >out
 [ "$(grep -c '^CUDA .*mock GPU [01] of sm_80' out)" = 2 ] || bad "doctor lists no devices"
 
