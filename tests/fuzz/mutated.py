@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pt2|pt|cfg] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
@@ -29,6 +29,7 @@ import zipfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
 MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/frontends/pytorch", "tests/frontends/darknet", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
+FOLDERS = {"pb": ["tests/frontends/tensorflow"]}  # where else such files are tensors
 LARGEST = 100_000  # bytes of a model
 DEEPEST = 40
 SECONDS, BYTES = 5, 1 << 30
@@ -292,6 +293,15 @@ def shapes(path):
     return options
 
 
+def place_variables(path, work):
+    """Those of a SavedModel lie beside its file."""
+    here, there = os.path.join(work, "variables"), os.path.join(os.path.dirname(os.path.abspath(path)), "variables")
+    if os.path.islink(here):
+        os.remove(here)
+    if os.path.isdir(there):
+        os.symlink(there, here)
+
+
 def find_models(folders, ending):
     found = []
     for folder in folders:
@@ -349,11 +359,12 @@ def main():
     p.add_argument("--format", default="onnx")
     p.add_argument("--count", type=int, default=10000)
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--models", nargs="*", default=[os.path.join(ROOT, m) for m in MODELS])
+    p.add_argument("--models", nargs="*", default=None)
     p.add_argument("--keep", default=os.path.join(ROOT, "build/mutated"))
     p.add_argument("--write", nargs=2, metavar=("SEED", "FILE"))
     a = p.parse_args()
-    models = find_models(a.models, "." + a.format)
+    folders = a.models or [os.path.join(ROOT, m) for m in FOLDERS.get(a.format, MODELS)]
+    models = find_models(folders, "." + a.format)
     if a.write:
         with open(a.write[1], "wb") as f:
             return f.write(damaged(models, int(a.write[0]))[1]) and 0
@@ -364,6 +375,7 @@ def main():
             path, data = damaged(models, seed)
             with open(model, "wb") as f:
                 f.write(data)
+            place_variables(path, work)
             for tvmcc in filter(None, (a.tvmcc, a.sanitized)):
                 wrong = run(tvmcc, model, out, tvmcc == a.tvmcc, shapes(path))
                 if wrong:
