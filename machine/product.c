@@ -10,15 +10,18 @@ static double beside(const Machine *m, double compute, Time weights)
     return time_cycles(m, time_beside(time_compute(compute), time_ahead(weights)));
 }
 
-/* Two vectors of products a cycle, and what a 3x3 convolution's tiles reach of that. */
+/* As many vectors of products a cycle as there are units for, and what a 3x3 convolution's tiles
+ * reach of that. */
 double conv_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
-    return beside(m, DIRECT_3X3 * macs / (double)lanes / 2, fetched_time(m, weights * 4));
+    return beside(m, DIRECT_3X3 * macs / (double)lanes / fma_rate(m, lanes),
+                  fetched_time(m, weights * 4));
 }
 
 double conv_words_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
-    return beside(m, DIRECT_3X3 * macs / (double)lanes / 4, fetched_time(m, weights));
+    return beside(m, DIRECT_3X3 * macs / (double)lanes / 2 / fma_rate(m, lanes),
+                  fetched_time(m, weights));
 }
 
 double conv_dot4_cycles(const Machine *m, double macs, double weights, int64_t lanes, uint32_t ops)
@@ -34,12 +37,14 @@ double conv_bytes_cycles(const Machine *m, double macs, double weights, int64_t 
 {
     enum { INSTRUCTIONS = 3 }; /* a product is two on many x86, then a sum */
 
-    return beside(m, macs / (double)lanes * INSTRUCTIONS / 2, fetched_time(m, weights));
+    return beside(m, macs / (double)lanes * INSTRUCTIONS / fma_rate(m, lanes),
+                  fetched_time(m, weights));
 }
 
 double dense_cycles(const Machine *m, double macs, double weights, int64_t lanes)
 {
-    return beside(m, macs / (double)lanes / 2 * DENSE, level_time(m, LEVEL_MEMORY, weights * 4));
+    return beside(m, macs / (double)lanes / fma_rate(m, lanes) * DENSE,
+                  level_time(m, LEVEL_MEMORY, weights * 4));
 }
 
 double panel_copy_cycles(const Machine *m, double cells)
@@ -110,6 +115,6 @@ double strassen_cycles(const Machine *m, double rows, double n, double k, int64_
     double near = m->l2_rate / 2;
     double sums = rows * k * 4 * (1 + 7.0 / 4) / near + rows * n * 4 * (3 + 7.0 / 4) / near;
 
-    return beside(m, rows * n * k / (double)lanes / 2 * DENSE * 7 / 8 + sums,
+    return beside(m, rows * n * k / (double)lanes / fma_rate(m, lanes) * DENSE * 7 / 8 + sums,
                   level_time(m, LEVEL_MEMORY, n * k * 7));
 }

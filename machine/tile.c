@@ -117,17 +117,17 @@ bool tile_feeds_lines(const Machine *m, int64_t lanes, int64_t pixels)
 
 /* Two pixels of a tile ask for each line of weights that comes later (codegen_prim.c), which is a
  * load, and while a line comes in, L1 serves none.  25x1 takes 16.5 cycles where units take 12.5,
- * 12x2 no more than those (Winograd's products, 128 and 256 channels, Cascade Lake). */
+ * 12x2 no more than those (Winograd's products, 128 and 256 channels, Cascade Lake).
+ * tile_step_cycles chooses for two multiply-adds a cycle; this counts those there are. */
 double fed_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv)
 {
     enum { ASKS = 2 };
     int64_t most = tile_pixels_most(m, lanes, nv), tiles = most < 1 ? 0 : ceil_div(pixels, most);
-    double  step = tile_step_cycles(m, lanes, pixels, nv), p = (double)pixels;
+    double  p = (double)pixels, units = p * (double)nv / fma_rate(m, lanes);
     double  weights = (double)(tiles * nv), lines = weights * (double)(lanes * 4) / LINE;
     double  loads = (p + weights + ASKS * lines) / m->loads + lines + p * 4 / LINE;
-    double  units = p * (double)nv / fma_rate(m, lanes);
 
-    return step + larger(loads - larger(units, step), 0);
+    return larger(larger(tile_step_cycles(m, lanes, pixels, nv), units), loads);
 }
 
 /* A step of one of `tiles` equal tiles, where its sums wait for nothing. */
@@ -139,7 +139,7 @@ static double equal_tile_cycles(const Machine *m, int64_t lanes, int64_t pixels,
     return larger(p * (double)nv / rate, p / m->loads + (double)nv / rate);
 }
 
-/* tile_step_cycles chooses for two multiply-adds a cycle; this counts those there are. */
+/* As fed_step_cycles. */
 double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles)
 {
     double fma = (double)(pixels * nv) / (double)tiles / fma_rate(m, lanes);

@@ -148,7 +148,7 @@ static double parts_cycles(const Machine *m, const GemmSizes *z, RegTile t, int6
     Time    again = moved_time(m, (double)(parts * (panels - 1) * x), 0, (double)(x + panel));
     Time    weights = moved_time(m, (double)((parts - 1) * w), 0, (double)(x + w));
     Time    sums = time_compute(madds * tile_madd_cycles(m, lanes, t.nv, rows, 0, t));
-    double  cycles = time_cycles(time_beside(sums, time_beside(again, weights)));
+    double  cycles = time_cycles(m, time_beside(sums, time_beside(again, weights)));
 
     return balance < limit_balance_panels(m) ? cycles / balance : cycles;
 }

@@ -37,7 +37,7 @@ static void test_fed(void)
     CHECK(fed_step_cycles(&m, 16, 6, 4) > tile_step_cycles(&m, 16, 6, 4));
     /* units that are half as fast leave twice as much */
     m = machine("-mtriple=x86_64-linux-gnu -mcpu=znver4");
-    CHECK(fed_step_cycles(&m, 16, 25, 1) == tile_step_cycles(&m, 16, 25, 1));
+    CHECK(fed_step_cycles(&m, 16, 25, 1) == 25);
     end();
 }
 
