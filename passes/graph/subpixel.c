@@ -336,7 +336,7 @@ const Module *subpixel(Ctx *c, const Module *m)
 {
     Rewritten done = {count_uses(c, m), map_new(c->scratch)};
 
-    if (!has_vectors(c->target))
+    if (!has_vectors(c->target) && !stores_apart(c->target))
         return m;
     return module_rewrite(c, m, rewrite, &done);
 }

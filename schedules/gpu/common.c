@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { LONG_TAPS = 32 }; /* of a sum that is written out */
+
 void loops_add(const Sched *s, Loops *l, const char *name)
 {
     int64_t n;
@@ -39,6 +41,28 @@ void loops_bind(Sched *s, Loops *l, const char *name, const char *axis)
     loops_fuse(s, l, name);
     if (l->n)
         step(s, "bind %%%s %s", l->at[0], axis);
+}
+
+int64_t sum_rounds(const Sched *s, const char *block)
+{
+    const BlockData *b = &sched_block(s, block)->u.block;
+    int64_t          rounds = 1;
+
+    for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
+        if (!checked_mul(rounds, atom_usual(b->iter[i]), &rounds))
+            return INT64_MAX;
+    return rounds;
+}
+
+void write_short_sum(Sched *s, const char *block)
+{
+    const BlockData *b = &sched_block(s, block)->u.block;
+
+    if (sum_rounds(s, block) > LONG_TAPS)
+        return;
+    for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
+        if (b->iter[i]->hi > b->iter[i]->lo)
+            try_step(s, "unroll %%%s.%s", block, b->iter[i]->name);
 }
 
 const char *only_follower(Sched *s, const char *block, bool *alone)

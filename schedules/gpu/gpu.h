@@ -24,6 +24,11 @@ const char *loops_text(const Sched *s, uint32_t n, const Loops *const *lists); /
 void loops_fuse(Sched *s, Loops *l, const char *name);
 void loops_bind(Sched *s, Loops *l, const char *name, const char *axis);
 
+/* Rounds of a block's sum; where these are few, a window's, its loops are written out, and what
+ * they choose is found once. */
+int64_t sum_rounds(const Sched *s, const char *block);
+void    write_short_sum(Sched *s, const char *block);
+
 /* A product in tiles, as decisions (tile.c): what it is, and what is chosen of it. */
 typedef struct {
     DeviceTile t;    /* its sizes are given */

@@ -9,11 +9,11 @@
  *
  * Each block that is left is a launch (passes/tir/launches.c); threads of one block read
  * neighbouring cells.  A step that does not fit is left out: the nest then runs as it is. */
-#include "schedules/schedules.h"
+#include "schedules/gpu/gpu.h"
 
 #include <math.h>
 
-enum { MAX_BLOCKS = 64, LEAST_THREADS = 32, MOST_THREADS = 256 };
+enum { LEAST_THREADS = 32, MOST_THREADS = 256 };
 
 /* How many threads a block has, of those that the device allows: powers of two, or all. */
 static void decide(Sched *s, void *plan)
@@ -92,8 +92,10 @@ void sched_gpu(Sched *s)
             continue;
         bool        sums = block_data(s, names[i])->nreduce;
         const char *thread = bind_block(s, names[i], threads);
-        if (thread && sums)
+        if (thread && sums) {
             try_step(s, "cache_write %s reg at %%%s", names[i], thread);
+            write_short_sum(s, names[i]);
+        }
         if (follow && (!thread || !try_step(s, "reverse_compute_at %s %%%s", follow, thread)))
             bind_block(s, follow, threads);
     }

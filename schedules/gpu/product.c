@@ -45,8 +45,6 @@ typedef struct {
     bool        a_along_k, b_along_k;
 } Product;
 
-enum { LONG_TAPS = 32 }; /* of a sum that is written out */
-
 /* ---- what is multiplied -------------------------------------------------------------------------- */
 
 static void note_load(void *user, const Prim *p)
@@ -161,17 +159,6 @@ static bool find_loops(const Sched *s, Product *p)
     return p->k.n > 0;
 }
 
-/* Multiply-adds of a number that the first reduction makes. */
-static int64_t taps_of(const Sched *s, const char *first)
-{
-    const BlockData *b = &sched_block(s, first)->u.block;
-    int64_t          taps = 1;
-
-    for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++)
-        taps *= b->iter[i]->hi - b->iter[i]->lo + 1;
-    return taps;
-}
-
 static DeviceTile shape_of(const Product *p)
 {
     int64_t groups = p->group ? (p->grouped->hi + 1) / p->group : 1;
@@ -252,18 +239,6 @@ static bool turn_weights(Sched *s, const Product *p, bool sum_last)
     return try_step(s, "transform_layout %%%s (%s) -> (%s)", p->b.tensor->name, was.at, first.at);
 }
 
-/* The loops of a short sum are written out. */
-static void write_sum(Sched *s, const char *block)
-{
-    const BlockData *b = &sched_block(s, block)->u.block;
-
-    for (uint32_t i = b->nspatial; i < b->nspatial + b->nreduce; i++) {
-        int64_t n = b->iter[i]->hi - b->iter[i]->lo + 1;
-        if (n > 1 && taps_of(s, block) <= LONG_TAPS)
-            try_step(s, "unroll %%%s.%s", block, b->iter[i]->name);
-    }
-}
-
 /* The operand's part of a chunk in shared memory.  Not 0: its steps of the sum lie side by side in
  * memory and are fetched so; rows longer by that many keep threads in banks of their own. */
 static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, const Loops *rows,
@@ -286,7 +261,7 @@ static void stage(Sched *s, const Product *p, const Operand *o, const Loops *k, 
     if (p->first && o == &p->a) { /* by the thread that stores it */
         step(s, "compute_at %s %%%s.shared.a%u", p->first, name, used.n + thread.n - 1);
         step(s, "cache_write %s reg at %%%s.shared.a%u", p->first, name, used.n + thread.n - 1);
-        write_sum(s, p->first);
+        write_short_sum(s, p->first);
     }
     if (!quad)
         return;
@@ -395,7 +370,7 @@ static void product(Sched *s, const char *block, const char *first)
         return;
     }
     plan.t = shape_of(&p);
-    plan.t.made = p.first ? taps_of(s, p.first) : 0;
+    plan.t.made = p.first ? sum_rounds(s, p.first) : 0;
     plan.nsum = p.k.n;
     for (uint32_t i = 0; i < p.k.n; i++)
         sched_loop_extent(s, p.k.at[i], &plan.sum[i]);

@@ -195,8 +195,10 @@ static void row_a_thread(Sched *s, const char *const *names, uint32_t n, Loops *
     step(s, "bind %%rb blockIdx.x");
     step(s, "bind %%rt threadIdx.x");
     for (uint32_t i = 0; i < n; i++)
-        if (block_of(s, names[i])->nreduce)
+        if (block_of(s, names[i])->nreduce) {
             try_step(s, "cache_write %s reg at %%rt", names[i]);
+            write_short_sum(s, names[i]);
+        }
 }
 
 /* One number of all cells: partial sums by threads of all cores, sums of those by the threads of a
