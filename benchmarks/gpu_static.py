@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What machine code for NVIDIA GPUs looks like, without a GPU.
 
-    gpu_static.py MODEL [MODEL..] [--arch=sm_80] [--tvmcc=tvmcc] [--check] [--all]
+    gpu_static.py MODEL [MODEL..] [--arch=sm_80] [--tvmcc=tvmcc] [--check] [--all] [--summary]
 
 Each model is compiled for the GPU; its object holds a cubin for each kernel.  Told of each kernel: how often it is launched, in
 how many blocks of how many threads; registers and stack frame (.nv.info of the cubin), accesses to local memory (spills);
@@ -14,6 +14,10 @@ is the bound.  The rates are those of NVIDIA's programming guide, per multiproce
 lanes of FFMA, FADD, FMUL; 64 lanes of integers; 128 bytes of shared memory, 64 bytes of a load that the first cache has.
 Latency, bank conflicts and the memory behind the caches are not in it: it says what code can reach, not what it does.
 
+--summary: a line for each model: launches; kernels; how many have a stack frame or spills; how many have multiply-adds in a loop;
+of how many of these the multiply-adds are the bound; least, median and largest share of FFMA; the largest number of registers;
+seconds of a compile with an empty cache and with a full one.
+
 --check: status 1 where a kernel has a stack frame or spills.  Needs NVRTC (docs/cuda.md) and nvdisasm: the packages of
 gpu.requirements.txt, or a CUDA Toolkit.
 """
@@ -24,10 +28,12 @@ import os
 import re
 import shutil
 import struct
+import statistics
 import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 
 EM_CUDA = 190
 RATES = {  # lanes of floats, bytes of shared memory that blocks may have, threads
@@ -182,9 +188,13 @@ def launches(text):
 
 def report(args, model, nvdisasm):
     target = "--target=cuda -arch=" + args.arch
+    seconds = []
     with tempfile.TemporaryDirectory() as folder:
         o = os.path.join(folder, "net.o")
-        run(args, ["-c", model, target, "-o", o])
+        for _ in range(2 if args.summary else 1):
+            begin = time.monotonic()
+            run(args, ["-c", model, target, "-o", o] + ["--cache-dir=" + folder] * args.summary)
+            seconds.append(time.monotonic() - begin)
         known = launches(run(args, ["compile", model, target, "--emit=tir", "-o", "-"]))
         rows, bad = [], 0
         for elf in cubins(o):
@@ -205,6 +215,13 @@ def report(args, model, nvdisasm):
                        RATES[args.arch][1] // (shared + 1024))
             rows.append((name[2:], times, blocks, threads, registers, stack, local, shared, len(ops), math,
                          100 * math / len(ops), bound, 100 * useful / pipes[bound], live))
+    if args.summary:
+        shares = [r[10] for r in rows] or [0]
+        print("| %s | %d | %d | %d | %d | %d | %.0f, %.0f, %.0f | %d | %.1f, %.1f |" % (
+            os.path.basename(model).rsplit(".", 1)[0], sum(k[0] for k in known.values()), len(known), bad, len(rows),
+            sum(r[12] > 99 for r in rows), min(shares), statistics.median(shares), max(shares),
+            max([r[4] for r in rows] or [0]), *seconds), flush=True)
+        return bad
     print("\n### %s, %s: %d launches of %d kernels, %d with a stack frame or spills\n" % (
         os.path.basename(model), args.arch, sum(k[0] for k in known.values()), len(known), bad))
     print("| kernel | launches | blocks | threads | registers | stack | spills | shared | loop | FFMA | share % | bound | "
@@ -221,8 +238,12 @@ def main():
     p.add_argument("--tvmcc", default="tvmcc")
     p.add_argument("--all", action="store_true")
     p.add_argument("--check", action="store_true")
+    p.add_argument("--summary", action="store_true")
     args = p.parse_args()
     nvdisasm = find_nvdisasm()
+    if args.summary:
+        print("| model | launches | kernels | frame or spills | with FFMA | bound by them | share % | registers | s |\n|---|" +
+              "---:|" * 8)
     bad = sum(report(args, m, nvdisasm) for m in args.models)
     sys.exit(1 if args.check and bad else 0)
 
