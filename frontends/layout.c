@@ -55,18 +55,28 @@ const Expr *build_cells_moved(const Build *b, const Expr *x)
 const Expr *build_reduce_moved(const Build *b, const char *op, const Expr *x, uint32_t n,
                                const int64_t *axes)
 {
-    const Expr *y = build_channels_last(b, build_reduce(b, op, x, n, axes, true));
+    const Expr *y;
     const Idx  *dims[IMAGE_RANK];
+    int64_t     kept[IMAGE_RANK];
     uint32_t    k = 0;
+    bool        moves = false;
 
-    for (uint32_t i = 0; y && i < IMAGE_RANK; i++) {
+    for (uint32_t i = 0; i < IMAGE_RANK; i++) {
         bool gone = false;
 
         for (uint32_t j = 0; j < n; j++)
             gone |= axes[j] == to_last[i];
-        if (!gone)
-            dims[k++] = expr_form(y, i);
+        if (!gone) {
+            moves |= k && kept[k - 1] > to_last[i];
+            kept[k++] = to_last[i];
+        }
     }
+    if (!moves)
+        return build_reduce(b, op, x, n, axes, false);
+    y = build_channels_last(b, build_reduce(b, op, x, n, axes, true));
+    for (uint32_t i = 0, at = 0; y && i < IMAGE_RANK; i++)
+        if (at < k && kept[at] == to_last[i])
+            dims[at++] = expr_form(y, i);
     return build_reshape_to(b, y, k, dims);
 }
 
