@@ -58,12 +58,12 @@ double column_sum_cycles(const Machine *m, double vectors, double steps, int64_t
 /* A vector mostly crosses two lines, and cells that lie apart are shuffled together from several;
  * sums that share it hide none of that.  To multiply-adds: 1.5 for 7 sums, 1.8 to 2 for 5 and 4;
  * with a stride of 2 2.1 to 2.6 for 5, 5.2 for 2, 7 to 8 for 1; of 3 and 4 4.3 for 5, 6.3 for 2
- * (3x3 in groups of 5 to 82, Zen 5, AVX-512). */
+ * (3x3 in groups of 5 to 82, Zen 5, AVX-512).  More sums than 7 are taken for no better. */
 double planar_tile_cycles(const Machine *m, int64_t lanes, int64_t sums, int64_t steps,
                           int64_t stride)
 {
-    enum { LOOPS = 4 };
-    double load = stride == 1 ? 4 : stride == 2 ? 7 : 12;
+    enum { LOOPS = 4, SUMS = 7 };
+    double load = (stride == 1 ? 4 : stride == 2 ? 7 : 12) * larger(1, (double)sums / SUMS);
 
     return (double)steps * ((double)sums + load) / fma_rate(m, lanes) + (double)sums +
            rounds_cycles(LOOPS);

@@ -4,7 +4,7 @@
  *     opsdoc                             print it
  *     opsdoc docs/ops.md                 write it, if it differs
  *     opsdoc --check docs/ops.md         fail if the file is not what the table says
- *     opsdoc --format=tflite [--check] docs/tflite-ops.md, pytorch and tensorflow */
+ *     opsdoc --format=tflite [--check] docs/tflite-ops.md, and other formats */
 #include "frontends/frontends.h"
 #include "ops/ops.h"
 
@@ -72,36 +72,39 @@ static void page(StrBuf *s)
         row(s, &op_table.at[i]);
 }
 
-static const char *lower(Arena *a, const char *word)
-{
-    char *at = arena_printf(a, "%s", word);
+/* What a page says of a format, where it is not of operators with versions. */
+typedef struct {
+    const char *name, *of, *tables, *what, *column;
+} FormatPage;
 
-    *at |= 32;
-    return at;
-}
+static const FormatPage format_pages[] = {
+    {"pytorch", "Operators", "ops.def", "operators, with the overloads", "Overloads"},
+    {"tensorflow", "Operators", "ops.def", "operators, with the inputs", "Inputs"},
+    {"darknet", "Layers", "ops.def", "kinds of layers, with other spellings", "Also"},
+    {"keras", "Layers", "layers.def` and `operations.def", "layers and operations", "Kind"},
+    {"", "Operators", "ops.def", "operators, with the versions", "Versions"},
+};
 
 /* Lines of list_ops: name, versions, domain, Relay operator. */
 static void format_page(StrBuf *s, const Frontend *f)
 {
-    StrBuf      list = strbuf(s->arena);
-    const char *at;
-    uint32_t    n = 0;
+    StrBuf            list = strbuf(s->arena);
+    const FormatPage *page = format_pages;
+    const char       *at;
+    uint32_t          n = 0;
 
-    const char *what = !strcmp(f->name, "pytorch")      ? "Overloads"
-                       : !strcmp(f->name, "tensorflow") ? "Inputs"
-                                                        : "Versions";
-
+    while (*page->name && strcmp(page->name, f->name) != 0)
+        page++;
     f->list_ops(&list);
     for (at = list.at; *at; at++)
         n += *at == '\n';
     str_printf(
         s,
-        "# Operators of %s\n\n"
-        "Written by `tools/opsdoc.c` from `frontends/%s/ops.def`; do not edit. %u operators, "
-        "with the %s\n"
+        "# %s of %s\n\n"
+        "Written by `tools/opsdoc.c` from `frontends/%s/%s`; do not edit. %u %s\n"
         "that are known and the operator of Relay that stands in their place; -: several.\n\n"
         "| Operator | %s | | Relay |\n|---|---|---|---|\n",
-        f->text, f->name, n, lower(s->arena, what), what);
+        page->of, f->text, f->name, page->tables, n, page->what, page->column);
     for (at = list.at; *at; at += strcspn(at, "\n") + 1) {
         char name[128], versions[128], domain[128], relay[128];
 

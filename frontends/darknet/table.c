@@ -83,6 +83,6 @@ const char *darknet_label(Ctx *c, const DarknetConfig *config, uint32_t layer)
 void darknet_list_ops(StrBuf *out)
 {
     for (uint32_t i = 0; i < COUNT(rows); i++)
-        str_printf(out, "%-32s %-7s %-14s %s\n", rows[i].name, "-",
-                   rows[i].other ? rows[i].other : "-", rows[i].relay ? rows[i].relay : "-");
+        str_printf(out, "%-32s %-12s %-7s %s\n", rows[i].name, rows[i].other ? rows[i].other : "-",
+                   "-", rows[i].relay ? rows[i].relay : "-");
 }

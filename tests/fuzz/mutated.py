@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models that were damaged: `tvmcc -c -O1` says what is wrong with each, or compiles it.
 
-    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
+    mutated.py TVMCC [--sanitized TVMCC] [--format onnx|tflite|pb|pt2|pt|cfg|keras|h5] [--count 10000] [--seed 1] [--models DIR ..] [--keep DIR]
     mutated.py --write SEED FILE      the model of that seed
 
 A seed decides the model, how often it is changed and how: fields are dropped, doubled, moved, or taken from elsewhere in the
@@ -9,7 +9,7 @@ model; numbers become those that break things; names become other names of the m
 have other types; bytes of weights change; files end early.  The bytes are taken apart as any protobuf is, without a schema;
 those of .tflite files change as words or bytes, wherever they are, as FlatBuffers lead anywhere.  Of .pt2 archives the JSON
 changes, in the same ways, or else bytes of the zip; of .pt archives words of the code, bytes of the pickles, or of the zip;
-of .cfg files words, with the weights as they were.
+of .cfg files words, with the weights as they were; of .keras archives the JSON, or bytes of the weights; of .h5 files words or bytes.
 Each may take 5 s of processor time and 1 GiB, must not die of a signal, and fails with an error message only; the sanitized
 tvmcc has the time and memory that it needs.  What breaks this is kept in --keep (build/mutated).
 """
@@ -28,7 +28,7 @@ import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "../..")
-MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/frontends/pytorch", "tests/frontends/darknet", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
+MODELS = ["tests/frontends/onnx", "tests/frontends/tflite", "tests/frontends/pytorch", "tests/frontends/darknet", "tests/frontends/keras", "tests/models", "tests/graphs", "examples", "build/suite-cases"]
 FOLDERS = {"pb": ["tests/frontends/tensorflow"]}  # where else such files are tensors
 LARGEST = 100_000  # bytes of a model
 DEEPEST = 40
@@ -233,6 +233,21 @@ def mutate_archive(rng, data):
     return out.getvalue()
 
 
+def mutate_keras(rng, data):
+    """The configuration, or bytes of the weights, or of the zip."""
+    if rng.random() < 0.1:
+        return mutate_words(rng, data)
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        chosen = "config.json" if rng.random() < 0.7 else "model.weights.h5"
+        for name in old.namelist():
+            content = old.read(name)
+            if name == chosen:
+                content = json.dumps(mutate_json(rng, json.loads(content))) if name.endswith(".json") else mutate_words(rng, content)
+            new.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+    return out.getvalue()
+
+
 def mutate_code(rng, text):
     """Words of the code: left out, doubled, or what stands elsewhere."""
     words = re.findall(r'\w+|"[^"\n]*"|\s+|.', text)
@@ -318,7 +333,8 @@ def damaged(models, seed):
     with open(path, "rb") as f:
         data = f.read()
     try:
-        changes = {".tflite": mutate_words, ".pt2": mutate_archive, ".pt": mutate_module, ".cfg": mutate_config}
+        changes = {".tflite": mutate_words, ".pt2": mutate_archive, ".pt": mutate_module, ".cfg": mutate_config,
+                   ".keras": mutate_keras, ".h5": mutate_words}
         change = changes.get(os.path.splitext(path)[1], mutate)
         return path, change(rng, data)
     except (ValueError, zipfile.BadZipFile, NotImplementedError, RecursionError):  # a model that is broken as it stands

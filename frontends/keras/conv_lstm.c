@@ -1,0 +1,165 @@
+/* ConvLSTM: an LSTM whose products are convolutions, over lines, images or volumes.
+ *
+ *     kernel [.., C, 4F], recurrent_kernel [.., F, 4F], bias [4F]; gates i f c o
+ *
+ * The data's convolution is one for all steps, before the loop. */
+#include "frontends/keras/recurrent.h"
+
+#include <string.h>
+
+typedef struct {
+    KerasNode  *n;
+    uint32_t    dims;
+    int64_t     filters;
+    const char *activation, *gate;
+    const Expr *w; /* of the state, [4F, F, ..] */
+    KerasWindow window;
+} ConvLstm;
+
+static const Expr *cut(const ConvLstm *k, const Expr *x, uint32_t gate)
+{
+    return build_slice(&k->n->b, x, 1, gate * k->filters, (gate + 1) * k->filters);
+}
+
+/* in: h, c, all results, data */
+static bool one_round(const Build *b, void *user, const Expr *i, const Expr *const *in,
+                      const Expr **next)
+{
+    const ConvLstm *k = user;
+    const Expr     *z = keras_conv(k->n, in[0], k->w, &k->window, 1), *c;
+
+    z = build_add(b, build_take(b, in[3], i, 0), z);
+    if (!z)
+        return false;
+    c = build_mul(b, keras_apply(k->n, k->gate, cut(k, z, 1), 1), in[1]);
+    c = build_add(b, c,
+                  build_mul(b, keras_apply(k->n, k->gate, cut(k, z, 0), 1),
+                            keras_apply(k->n, k->activation, cut(k, z, 2), 1)));
+    next[1] = c;
+    next[0] = build_mul(b, keras_apply(k->n, k->gate, cut(k, z, 3), 1),
+                        keras_apply(k->n, k->activation, c, 1));
+    next[2] = build3(b, "update_slice", in[2], next[0], i, NULL);
+    next[3] = in[3];
+    return next[2] != NULL;
+}
+
+static const Expr *kernel(KerasNode *n, const char *name, uint32_t dims, KerasWindow *w)
+{
+    static const int64_t orders[3][5] = {{2, 1, 0}, {3, 2, 0, 1}, {4, 3, 0, 1, 2}};
+    const Expr          *k = keras_weight_moved(n, name, dims + 2, orders[dims - 1]);
+
+    w->dims = dims;
+    for (uint32_t i = 0; k && i < dims; i++) {
+        w->kernel[i] = build_dim(&n->b, k, 2 + i);
+        w->stride[i] = w->dilation[i] = 1;
+    }
+    return k;
+}
+
+/* x [T, N, C, ..] by the data's weights, with the bias: [T, N, 4F, ..]. */
+static const Expr *projected(ConvLstm *k, const Expr *x)
+{
+    KerasNode   *n = k->n;
+    const Build *b = &n->b;
+    const Idx   *dims[MAX_RANK], *T = expr_form(x, 0), *N = expr_form(x, 1);
+    KerasWindow  w;
+    const Expr  *kern = kernel(n, "cell/kernel", k->dims, &w), *y, *bias;
+    uint32_t     rank = expr_rank(x);
+
+    dims[0] = idx_mul(b->c->arith, T, N);
+    for (uint32_t i = 2; i < rank; i++)
+        dims[i - 1] = expr_form(x, i);
+    x = build_reshape_to(b, x, rank - 1, dims);
+    if (!kern || !x || !keras_ints(n, "strides", k->dims, 1, 1, w.stride) ||
+        !keras_ints(n, "dilation_rate", k->dims, 1, 1, w.dilation) ||
+        !keras_padding(n, x, keras_text(n, "padding", "valid"), &w))
+        return NULL;
+    y = keras_conv(n, x, kern, &w, 1);
+    if (y && keras_has_weight(n, "cell/bias")) {
+        bias = keras_weight(n, "cell/bias");
+        y = bias ? build2(b, "nn.bias_add", y, bias, NULL) : NULL;
+    }
+    if (!y)
+        return NULL;
+    dims[0] = T, dims[1] = N;
+    for (uint32_t i = 1; i < rank - 1; i++)
+        dims[i + 1] = expr_form(y, i);
+    return build_reshape_to(b, y, rank, dims);
+}
+
+/* [N, T, ..] or, of channels last, [N, T, .., C] with the steps first and the channels third. */
+static const Expr *steps_first(const KerasNode *n, const Expr *x)
+{
+    uint32_t rank = expr_rank(x);
+    bool     last = !keras_channels_first(n);
+    int64_t  axes[MAX_RANK] = {1, 0, last ? rank - 1 : 2};
+
+    for (uint32_t i = 3; i < rank; i++)
+        axes[i] = last ? i - 1 : i;
+    return build_transpose(&n->b, x, rank, axes);
+}
+
+static const Expr *steps_second(const KerasNode *n, const Expr *x)
+{
+    uint32_t rank = expr_rank(x);
+    bool     last = !keras_channels_first(n);
+    int64_t  axes[MAX_RANK] = {1, 0};
+
+    for (uint32_t i = 2; i < rank; i++)
+        axes[i] = !last ? i : i + 1 == rank ? 2 : i + 1;
+    return build_transpose(&n->b, x, rank, axes);
+}
+
+static const Expr *turned_round(const KerasNode *n, const Expr *x, bool backwards)
+{
+    ReverseAttrs *a = ATTRS(&n->b, ReverseAttrs);
+
+    a->axis = 0;
+    return backwards ? build1(&n->b, "reverse", x, a) : x;
+}
+
+static bool states_of(ConvLstm *k, const Expr *data, const Expr **first)
+{
+    KerasNode   *n = k->n;
+    const Build *b = &n->b;
+    const Idx   *dims[MAX_RANK];
+    uint32_t     rank = expr_rank(data);
+
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = i == 2 ? idx_const(b->c->arith, k->filters) : expr_form(data, i);
+    for (uint32_t i = 0; i < 2; i++)
+        first[i] = build_zeros_of(b, n->dtype, rank - 1, dims + 1);
+    first[2] = build_zeros_of(b, n->dtype, rank, dims);
+    first[3] = data;
+    return first[0] && first[1] && first[2];
+}
+
+bool keras_conv_lstm(KerasNode *n)
+{
+    const char *name = n->layer->class_name;
+    uint32_t    dims = strstr(name, "1D") ? 1 : strstr(name, "2D") ? 2 : 3;
+    ConvLstm    k = {.n = n, .dims = dims, .filters = keras_int(n, "filters", 0)};
+    bool        back = keras_bool(n, "go_backwards", false);
+    const Expr *x = keras_in(n), *first[4], *last[4];
+
+    if (!keras_rank(n, x, dims + 3, dims + 3))
+        return false;
+    if (n->in[0].mask || keras_bool(n, "stateful", false))
+        return keras_error(n, E_UNSUPPORTED, "a mask, or a state that is kept");
+    k.activation = keras_activation_name(n, "activation", "tanh");
+    k.gate = keras_activation_name(n, "recurrent_activation", "hard_sigmoid");
+    k.w = kernel(n, "cell/recurrent_kernel", dims, &k.window);
+    x = k.w ? projected(&k, turned_round(n, steps_first(n, x), back)) : NULL;
+    if (!x || k.filters < 1 || !states_of(&k, x, first) ||
+        !keras_padding(n, first[0], "same", &k.window) ||
+        !keras_rounds(n, expr_form(x, 0), 4, first, one_round, &k, last))
+        return false;
+    if (!keras_done(n, keras_bool(n, "return_sequences", false) ? steps_second(n, last[2])
+                       : keras_channels_first(n)                ? last[0]
+                                                                : keras_last(&n->b, last[0])))
+        return false;
+    for (uint32_t i = 0; i < 2 && keras_bool(n, "return_state", false); i++)
+        if (!keras_done(n, keras_channels_first(n) ? last[i] : keras_last(&n->b, last[i])))
+            return false;
+    return true;
+}

@@ -1,0 +1,167 @@
+/* Dense layers, tables, masks, and layers that do nothing when a model is run. */
+#include "frontends/keras/keras.h"
+
+#include <string.h>
+
+/* An input that the model's list of inputs does not have. */
+bool keras_no_input(KerasNode *n)
+{
+    return keras_error(n, E_IMPORT, "it is not among the inputs of its model");
+}
+
+bool keras_same_value(KerasNode *n)
+{
+    return keras_done(n, keras_in(n));
+}
+
+/* Weights [k, units].  Of an image whose channels lie first it is a convolution by one cell. */
+bool keras_dense_layer(KerasNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = keras_in(n), *w, *bias = NULL, *y;
+    KerasWindow  one = {.dims = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}};
+    bool         image = x && keras_is_moved(x) && expr_rank(x) == 4;
+
+    if (!x || !(w = keras_weight_moved(n, "kernel", 2, (int64_t[]){1, 0})) ||
+        (keras_has_weight(n, "bias") && !(bias = keras_weight(n, "bias"))))
+        return false;
+    x = build_cast(b, x, n->dtype);
+    if (image) {
+        int64_t dims[4] = {build_dim(b, w, 0), build_dim(b, w, 1), 1, 1};
+
+        y = keras_conv(n, keras_first(b, x),
+                       keras_folded(n, "kernel", build_reshape(b, w, 4, dims)), &one, 1);
+        y = y && bias ? build2(b, "nn.bias_add", y, bias, NULL) : y;
+        return keras_done(n, keras_last(b, keras_activated(n, "activation", "linear", y, 1)));
+    }
+    y = keras_dense(n, x, w, bias);
+    return y && keras_done(n, keras_activated(n, "activation", "linear", y, expr_rank(y) - 1));
+}
+
+/* Rows of a table; index 0 is what a mask leaves out. */
+bool keras_embedding(KerasNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = keras_in(n), *w = x ? keras_weight(n, "embeddings") : NULL, *mask = NULL;
+
+    if (!w)
+        return false;
+    if (expr_rank(w) != 2)
+        return keras_error(n, E_IMPORT, "its table is %s", type_text(b->c, w->type));
+    if (!dtype_is_int(expr_dtype(x)))
+        x = build_cast(b, x, DT_I32);
+    if (keras_bool(n, "mask_zero", false))
+        mask = build2(b, "not_equal", x, build_scalar(b, x, 0), NULL);
+    return keras_done_masked(n, build_take(b, w, x, 0), mask);
+}
+
+/* Steps of which a cell differs from the value; others become zeros. */
+bool keras_masking(KerasNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = keras_in(n), *any;
+    int64_t      last = -1;
+
+    if (!keras_rank(n, x, 2, MAX_RANK))
+        return false;
+    any = build2(b, "not_equal", x, build_scalar(b, x, keras_float(n, "mask_value", 0)), NULL);
+    last = expr_rank(x) - 1;
+    any = build_reduce(b, "any", any, 1, &last, true);
+    if (!any)
+        return false;
+    return keras_done_masked(n, build_mul(b, x, build_cast(b, any, expr_dtype(x))),
+                             build_reshape_to(b, any, (uint32_t)last, expr_forms(any).at));
+}
+
+/* x * scale + offset: numbers, or lists for the channels. */
+bool keras_rescaling(KerasNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = keras_in(n);
+    KerasArg     scale = {.kind = KERAS_JSON, .json = keras_json(n, "scale")},
+             offset = {.kind = KERAS_JSON, .json = keras_json(n, "offset")};
+    KerasValue s, o;
+
+    x = x ? build_cast(b, x, n->dtype) : NULL;
+    if (x && scale.json) {
+        if (!keras_value(n, &scale, &s))
+            return false;
+        x = build_mul(b, x, build_cast(b, s.e, n->dtype));
+    }
+    if (x && offset.json && !(json_is_number(offset.json) && json_number_value(offset.json) == 0)) {
+        if (!keras_value(n, &offset, &o))
+            return false;
+        x = build_add(b, x, build_cast(b, o.e, n->dtype));
+    }
+    return keras_done(n, x);
+}
+
+/* ---- numbers as categories -------------------------------------------------------------------------- */
+
+static const Expr *one_hot(const Build *b, const Expr *x, int64_t depth, DType t)
+{
+    OneHotAttrs *a = ATTRS(b, OneHotAttrs);
+
+    a->depth = depth;
+    a->dtype = t;
+    return build3(b, "one_hot", x, expr_scalar(b->c, t, 1), expr_scalar(b->c, t, 0), a);
+}
+
+/* one_hot, multi_hot: the largest of them all, or count: their sum. */
+bool keras_category_encoding(KerasNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = keras_in(n), *y;
+    const char  *mode = keras_text(n, "output_mode", "multi_hot");
+    int64_t      depth = keras_int(n, "num_tokens", 0), axis;
+
+    if (!x)
+        return false;
+    if (depth < 1 || depth > INT32_MAX || keras_bool(n, "sparse", false))
+        return keras_error(n, E_UNSUPPORTED, "%lld categories, or a sparse result",
+                           (long long)depth);
+    if (!dtype_is_int(expr_dtype(x)))
+        x = build_cast(b, x, DT_I32);
+    y = one_hot(b, x, depth, n->dtype);
+    if (!y)
+        return false;
+    if (!strcmp(mode, "one_hot")) {
+        if (expr_rank(x) >= 1 && expr_form(x, expr_rank(x) - 1) == idx_const(b->c->arith, 1)) {
+            const Idx *dims[MAX_RANK];
+
+            for (uint32_t i = 0; i + 1 < expr_rank(x); i++)
+                dims[i] = expr_form(x, i);
+            dims[expr_rank(x) - 1] = idx_const(b->c->arith, depth);
+            y = build_reshape_to(b, y, expr_rank(x), dims);
+        }
+        return keras_done(n, y);
+    }
+    axis = expr_rank(y) - 2;
+    if (strcmp(mode, "multi_hot") != 0 && strcmp(mode, "count") != 0)
+        return keras_error(n, E_UNSUPPORTED, "output_mode '%s'", mode);
+    if (expr_rank(x) == 0)
+        return keras_done(n, y);
+    return keras_done(n,
+                      build_reduce(b, !strcmp(mode, "count") ? "sum" : "max", y, 1, &axis, false));
+}
+
+/* How many of the boundaries are not above it. */
+bool keras_discretization(KerasNode *n)
+{
+    const Build *b = &n->b;
+    KerasArg     list = {.kind = KERAS_JSON, .json = keras_json(n, "bin_boundaries")};
+    const Expr  *x = keras_in(n);
+    int64_t      axis;
+    KerasValue   v;
+
+    if (!x || strcmp(keras_text(n, "output_mode", "int"), "int") != 0)
+        return x &&
+               keras_error(n, E_UNSUPPORTED, "output_mode '%s'", keras_text(n, "output_mode", ""));
+    if (!list.json || !keras_value(n, &list, &v))
+        return keras_error(n, E_IMPORT, "it has no bin_boundaries");
+    axis = expr_rank(x);
+    x = build_expand_dims(b, build_cast(b, x, n->dtype), axis, 1);
+    x = x ? build2(b, "greater_equal", x, build_cast(b, v.e, n->dtype), NULL) : NULL;
+    x = x ? build_cast(b, x, n->im->major < 3 ? DT_I64 : DT_I32) : NULL;
+    return x && keras_done(n, build_reduce(b, "sum", x, 1, &axis, false));
+}
