@@ -153,11 +153,13 @@ double conv_step_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t
 double short_sums_cycles(const Machine *m, int64_t lanes, int64_t pixels, int64_t nv, int64_t tiles,
                          double steps)
 {
-    double madds = (double)(pixels * nv) / (double)tiles;
-    double step = equal_tile_cycles(m, lanes, pixels, nv, tiles);
+    double madds = (double)(pixels * nv) / (double)tiles, fma = madds / fma_rate(m, lanes);
+    double sums = steps * equal_tile_cycles(m, lanes, pixels, nv, tiles);
+    double chain = hidden_cycles(m, steps * m->latency, steps * madds);
 
-    return larger(steps * step, hidden_cycles(m, steps * m->latency, steps * madds)) *
-           (double)tiles;
+    if (sums < 1.5 * chain)
+        sums += steps * waits(m, lanes, fma);
+    return larger(sums, chain) * (double)tiles;
 }
 
 /* As long as multiply-adds, loads, or instructions take: a round of 6x2 with AVX2 is 23
