@@ -53,6 +53,12 @@ def to_integer(x, dtype):
     return np.where((t >= float(info.min)) & (t < float(info.max)), t, np.nan)
 
 
+@known("ReduceMax", "ReduceMin")
+def extremum_of_no_bool(node, ins, text):
+    """The largest of no cells is the least of the type, as the standard has it; onnxruntime refuses that of bool."""
+    return ins[0].dtype == bool and ins[0].size == 0 and text.startswith("accepted")
+
+
 @known("MaxPool", "GlobalMaxPool", "ReduceMax", "ReduceMin", "ReduceLogSumExp", "ArgMax", "ArgMin", "Hardmax")
 def nan_extreme(node, ins, text):
     """The largest of numbers and a NaN is left open.  Ours is NaN, as numpy's, by which the reference is
