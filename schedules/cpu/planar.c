@@ -9,9 +9,9 @@
 #include <math.h>
 
 typedef struct {
-    int64_t lanes, group, sum, stride; /* sum: steps of the reduction */
-    double  vectors;                   /* of all outputs */
-    int64_t outputs;                   /* of a group that are a tile */
+    int64_t lanes, group, y, sum, stride; /* y: rows; sum: steps of the reduction */
+    double  vectors;                      /* of all outputs */
+    int64_t outputs, rows;                /* of a tile */
 } PlanarPlan;
 
 /* One register is for what LLVM loads early: 14 sums of 16 take 1.12 of the time of 7 (Zen 5). */
@@ -49,6 +49,18 @@ static void decide_planar(Sched *s, void *plan)
         if (may_share(&m, p->lanes, p->group, n))
             candidate(&k, n, 0, p->vectors * vector_cycles(&m, p->lanes, n, p->sum, p->stride));
     p->outputs = pick_factor(s, "outputs", &k);
+
+    /* Few outputs wait for themselves: those of some rows go on side by side. */
+    Candidates rows = candidates(s);
+    int64_t    best = 1;
+
+    for (int64_t n = 1; n == 1 || n * p->outputs <= limit_planar_sums(&m); n++)
+        if (p->y % n == 0) {
+            candidate(&rows, n, 0, NAN);
+            best = n;
+        }
+    usual(&rows, best, 0);
+    p->rows = pick_factor(s, "rows", &rows);
 }
 
 /* Outputs of a group, which read the same channels; 1 where that is not known. */
@@ -77,22 +89,24 @@ void conv2d_planar(Sched *s)
     if (lanes > 1) {
         PlanarPlan p = {.lanes = lanes,
                         .group = group_outputs(s, o, c),
+                        .y = c ? iter_extent(s, "conv", "y") : 1,
                         .sum = sum,
                         .stride = group_row(s).stride,
                         .vectors = (double)(work / sum) / (double)lanes};
 
         sched_decide(s, decide_planar, &p);
         step(s, "split %%conv.o by %lld -> %%og, %%oi", (long long)p.outputs);
-        step(s, "reorder %%conv.y, %%conv.x, %%oi");
+        step(s, "split %%conv.y by %lld -> %%yo, %%yi", (long long)p.rows);
+        step(s, "reorder %%yo, %%conv.x, %%oi, %%yi");
         if (has_block(s, "pad"))
             pad_marks(s, "%og");
         step(s, "split %%conv.x by %lld tail=peel -> %%xo, %%xi", (long long)lanes);
-        step(s, "reorder %s%%conv.kh, %%conv.kw, %%oi, %%xi", c ? "%conv.c, " : "");
+        step(s, "reorder %s%%conv.kh, %%conv.kw, %%oi, %%yi, %%xi", c ? "%conv.c, " : "");
         step(s, "cache_write conv reg at %%xo");
         if (out)
             step(s, "reverse_compute_at %s %%xo", out);
         step(s, "vectorize %%xi");
-        step(s, "unroll %%oi");
+        step(s, "unroll %%oi, %%yi");
         step(s, "unroll %%conv.kw");
         if (!is_tiny(s, work))
             try_step(s, "parallel %%og");
