@@ -504,7 +504,7 @@ bool convert_non_max_suppression(Node *n)
     shape[0] = expr_form(at, 0);
     shape[1] = idx_const(b->c->arith, 1);
     column[2] = build_take(b, left, at, 0);
-    class = build2(b, "floor_divide", at, cell_form(b, room), NULL);
+    class = build2(b, "floor_divide", at, build_reshape(b, cell_form(b, room), 0, NULL), NULL);
     left = build_reshape(b, cell_form(b, expr_form(scores, 1)), 0, NULL); /* as many classes */
     column[0] = build2(b, "floor_divide", class, left, NULL);
     column[1] = build2(b, "floor_mod", class, left, NULL);
