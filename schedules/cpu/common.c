@@ -191,8 +191,8 @@ int64_t joined_rows(const Machine *m, int64_t y, int64_t x)
     while (rows * x < limit_line_pixels(m) && rows < y && y % (rows * 2) == 0)
         rows *= 2;
     if (x <= limit_line_columns(m))
-        rows = y;
-    return rows * x > MOST_LINE ? 1 : rows;
+        rows = divisor_upto(y, MOST_LINE / x);
+    return rows;
 }
 
 int64_t block_work(const Sched *s, const char *block)
