@@ -60,6 +60,43 @@ static uint32_t common_rows(const Sched *s, const char *a, const char *b)
     return k;
 }
 
+static int64_t cells_of(const BlockData *b)
+{
+    int64_t cells = 1;
+
+    for (uint32_t i = 0; i < b->nspatial; i++)
+        if (!checked_mul(cells, atom_usual(b->iter[i]), &cells))
+            return INT64_MAX;
+    return cells;
+}
+
+typedef struct {
+    const Buffer *of;
+    bool          found;
+} Reads;
+
+static void find_read(void *user, const Prim *p)
+{
+    Reads *r = user;
+
+    r->found = r->found || (p->kind == PRIM_LOAD && p->u.load.buffer == r->of);
+}
+
+/* A number a row, or a few, that each cell of a row reads: one formula instead of one a cell. */
+static bool worth_keeping(const Sched *s, const char *const *names, uint32_t n, uint32_t which)
+{
+    const Stmt *b = sched_block(s, names[which]);
+    int64_t     cells = cells_of(&b->u.block);
+    Reads       r = {b->kids[b->nkids - 1]->u.store.buffer, false};
+
+    for (uint32_t i = which + 1; i < n && cells > 1; i++) {
+        const Stmt *reader = sched_block(s, names[i]);
+        if (cells_of(&reader->u.block) > cells || reader->u.block.nreduce)
+            stmt_visit(reader, &(TirVisit){.user = &r, .prim = find_read});
+    }
+    return r.found;
+}
+
 /* How many leading iterators of the last block all stages share; the stages that are no reductions
  * are inlined, unless they have a value a row.  False: they are of another form. */
 static bool find_stages(Sched *s, const char **names, uint32_t *n, uint32_t *rows)
@@ -69,7 +106,10 @@ static bool find_stages(Sched *s, const char **names, uint32_t *n, uint32_t *row
     *n = sched_blocks(s, names, MAX_BLOCKS);
     for (uint32_t i = 0; i + 1 < *n; i++) {
         const BlockData *b = block_of(s, names[i]), *l = block_of(s, names[*n - 1]);
-        if (b->opaque || b->nseq || (!b->nreduce && b->nspatial >= l->nspatial))
+        if (b->opaque || b->nseq)
+            return false;
+        bool few = cells_of(b) < cells_of(l) && worth_keeping(s, names, *n, i);
+        if (!b->nreduce && !few)
             try_step(s, "compute_inline %s", names[i]);
     }
     *n = sched_blocks(s, names, MAX_BLOCKS);

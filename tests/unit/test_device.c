@@ -114,6 +114,9 @@ static const char *const networks[] = {
     "   cast(argmax(%x, axis=1), dtype=f32), max(%x, axis=[1]), mean(%x, axis=[0]),\n"
     "   nn.global_avg_pool2d(%y), nn.softmax(%y, axis=1), sum(%y, axis=[1, 2, 3]),\n"
     "   sum(%x, axis=[0, 1]), exp(mean(%y, axis=[0, 1, 2, 3])))\n}\n",
+    "fn @main(%x: Tensor[(1, 5, 90), f32], %g: Tensor[(90), f32]) {\n"
+    "  %0 = mean(multiply(%x, %x), axis=[2], keepdims=true);\n"
+    "  multiply(multiply(%x, rsqrt(add(%0, 0.00001))), %g)\n}\n",
     /* one row, one pixel, groups of one channel */
     "const @w: Tensor[(150, 37), f32] = splat(0.125)\n"
     "fn @main(%x: Tensor[(1, 150), f32], %v: Tensor[(70, 150), f32], %b: Tensor[(70), f32],\n"
