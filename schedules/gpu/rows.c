@@ -15,6 +15,7 @@
 #include "schedules/gpu/gpu.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct {
     DeviceRows size;
@@ -28,7 +29,8 @@ static void decide_rows(Sched *s, void *plan)
     Candidates k = candidates(s);
 
     candidate(&k, 1, 0, device_rows_cycles(&m, &p->size, 1));
-    for (int64_t n = m.warp; n <= limit_gpu_tile_threads(&m) && n <= p->size.cells; n *= 2)
+    for (int64_t n = limit_gpu_least_threads(&m);
+         n <= limit_gpu_tile_threads(&m) && n <= p->size.cells; n *= 2)
         candidate(&k, n, 0, device_rows_cycles(&m, &p->size, n));
     p->threads = pick_factor(s, "threads", &k);
 }
@@ -207,8 +209,12 @@ static void row_a_block(Sched *s, const char *const *names, uint32_t n, Loops *r
 {
     const char *last = names[n - 1];
     bool        sums = block_of(s, last)->nreduce > 0;
-    Loops       cells = iter_loops(s, last, rows->n, block_of(s, last)->nspatial);
+    Loops       cells = {0}, left = iter_loops(s, last, 0, block_of(s, last)->nspatial);
 
+    if (!strcmp(rows->at[0], "all")) /* what only_row has made of the first loop */
+        loops_add(s, &cells, "cells");
+    for (uint32_t i = cells.n ? 0 : rows->n; i < left.n; i++)
+        loops_add(s, &cells, left.at[i]);
     if (!sums && cells.n) {
         loops_fuse(s, &cells, arena_printf(s->c->scratch, "%s.j", last));
         step(s, "split %%%s by %lld tail=if -> %%jo, %%jt", cells.at[0], (long long)threads);
@@ -270,6 +276,21 @@ static void sum_of_all(Sched *s, const char *block)
     }
 }
 
+/* A single row gets a loop of its own, around the cells of the last block; false: it has none, or
+ * the row is so long that one block of threads would be busy with it alone. */
+static bool only_row(Sched *s, const char *last, const DeviceRows *size, Loops *outer)
+{
+    Machine          m = machine_of(s->target);
+    const BlockData *l = block_of(s, last);
+
+    if (!l->nspatial || l->nreduce || size->cells < limit_gpu_least_threads(&m) ||
+        size->cells > m.units * limit_gpu_threads(&m) * limit_gpu_written(&m))
+        return false;
+    step(s, "split %%%s.%s into 1 -> %%all, %%cells", last, l->iter[0]->name);
+    loops_add(s, outer, "all");
+    return outer->n > 0;
+}
+
 void sched_gpu_rows(Sched *s)
 {
     const char *names[MAX_BLOCKS];
@@ -280,14 +301,15 @@ void sched_gpu_rows(Sched *s)
         sched_gpu(s);
         return;
     }
-    for (uint32_t i = 0; !rows && i < n; i++)
-        if (block_of(s, names[i])->nreduce && !block_of(s, names[i])->nspatial)
-            sum_of_all(s, names[i]);
-    if (!rows)
-        return;
     const char *last = names[n - 1];
     Loops       outer = iter_loops(s, last, 0, rows);
     p.size = size_of(s, names, n, rows);
+    if (!rows && !only_row(s, last, &p.size, &outer)) {
+        for (uint32_t i = 0; i < n; i++)
+            if (block_of(s, names[i])->nreduce && !block_of(s, names[i])->nspatial)
+                sum_of_all(s, names[i]);
+        return;
+    }
     sched_decide(s, decide_rows, &p);
     for (uint32_t i = n - 1; i-- > 0;)
         step(s, "compute_at %s %%%s", names[i], outer.at[outer.n - 1]);

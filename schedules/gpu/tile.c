@@ -8,7 +8,7 @@ static bool is_legal(const Machine *m, const DeviceTile *t)
     int64_t threads = t->bm / t->tm * (t->bn / t->tn);
 
     return t->bm >= t->tm && t->bn >= t->tn && threads <= limit_gpu_tile_threads(m) &&
-           threads >= m->warp && device_tile_regs(t) <= m->regs &&
+           threads >= limit_gpu_least_threads(m) && device_tile_regs(t) <= m->regs &&
            (m->shared_bytes == 0 || device_tile_bytes(m, t) <= m->shared_bytes);
 }
 
