@@ -30,45 +30,6 @@ const char *c_type(DType t)
     }
 }
 
-static const char *c_math(MathFn fn, DType t)
-{
-    static const char *const text[MATH_COUNT][2] = {
-#define BOTH(name) {name "f", name}
-        [MATH_EXP] = BOTH("exp"),
-        [MATH_LOG] = BOTH("log"),
-        [MATH_TANH] = BOTH("tanh"),
-        [MATH_ERF] = BOTH("erf"),
-        [MATH_SQRT] = BOTH("sqrt"),
-        [MATH_FLOOR] = BOTH("floor"),
-        [MATH_CEIL] = BOTH("ceil"),
-        [MATH_TRUNC] = BOTH("trunc"),
-        [MATH_ROUND] = BOTH("rint"),
-        [MATH_POW] = BOTH("pow"),
-        [MATH_FMOD] = BOTH("fmod"),
-        [MATH_SIN] = BOTH("sin"),
-        [MATH_COS] = BOTH("cos"),
-        [MATH_TAN] = BOTH("tan"),
-        [MATH_ASIN] = BOTH("asin"),
-        [MATH_ACOS] = BOTH("acos"),
-        [MATH_ATAN] = BOTH("atan"),
-        [MATH_ATAN2] = BOTH("atan2"),
-        [MATH_SINH] = BOTH("sinh"),
-        [MATH_COSH] = BOTH("cosh"),
-        [MATH_ASINH] = BOTH("asinh"),
-        [MATH_ACOSH] = BOTH("acosh"),
-        [MATH_ATANH] = BOTH("atanh"),
-#undef BOTH
-        [MATH_ABS] = {"abs_f32", "abs_f64"},
-        [MATH_COPYSIGN] = {"copysign_f32", "copysign_f64"}};
-    static const char *const whole[] = {"abs_i8", "abs_i16", "abs_i32", "abs_i64"};
-
-    if (dtype_is_float(t))
-        return dtype_is_half(t) ? NULL : text[fn][t.bits == 64];
-    if (fn != MATH_ABS || t.code != DT_INT)
-        return NULL;
-    return whole[t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3];
-}
-
 static void c_integer(StrBuf *s, DType t, int64_t v)
 {
     if (t.code == DT_UINT && t.bits == 64)
@@ -136,7 +97,7 @@ static bool c_taken(const char *name)
             return true;
     for (int fn = 0; fn < MATH_COUNT; fn++)
         for (int wide = 0; wide < 2; wide++) {
-            const char *of = c_math((MathFn)fn, wide ? DT_F64 : DT_F32);
+            const char *of = clike_math((MathFn)fn, wide ? DT_F64 : DT_F32);
             if (of && !strcmp(of, name))
                 return true;
         }
@@ -146,7 +107,7 @@ static bool c_taken(const char *name)
 
 const ClikeDialect c_dialect = {.name = "C",
                                 .type = c_type,
-                                .math = c_math,
+                                .math = clike_math,
                                 .integer = c_integer,
                                 .real = code_real,
                                 .function = "static",

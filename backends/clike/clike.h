@@ -55,6 +55,9 @@ bool clike_kernel(Ctx *c, const ClikeDialect *d, const Func *f, const char *name
 void clike_prelude(Ctx *c, const ClikeDialect *d, const char *code, StrBuf *out);
 bool clike_calls(const char *text, const char *name); /* is the function called in the text? */
 bool clike_is_helper(const char *name);               /* such a name is no one else's */
+/* Of the library of C: ClikeDialect.math for languages that have it; abs and copysign are the
+ * prelude's. */
+const char *clike_math(MathFn fn, DType t);
 /* The bits of a number of 16 bits: f16 and bf16 are that in all dialects. */
 void clike_half(StrBuf *s, DType t, double v);
 

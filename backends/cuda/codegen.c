@@ -44,32 +44,14 @@ static const char *cu_axis(BindAxis a)
     return text[a];
 }
 
+/* Of these the sign is all that changes: modifiers of an operand. */
 static const char *cu_math(MathFn fn, DType t)
 {
-    static const char *const text[MATH_COUNT][2] = {
-#define BOTH(name) {name "f", name}
-        [MATH_EXP] = BOTH("exp"),     [MATH_LOG] = BOTH("log"),
-        [MATH_TANH] = BOTH("tanh"),   [MATH_ERF] = BOTH("erf"),
-        [MATH_SQRT] = BOTH("sqrt"),   [MATH_ABS] = BOTH("fabs"),
-        [MATH_FLOOR] = BOTH("floor"), [MATH_CEIL] = BOTH("ceil"),
-        [MATH_TRUNC] = BOTH("trunc"), [MATH_ROUND] = BOTH("rint"),
-        [MATH_POW] = BOTH("pow"),     [MATH_COPYSIGN] = BOTH("copysign"),
-        [MATH_FMOD] = BOTH("fmod"),   [MATH_SIN] = BOTH("sin"),
-        [MATH_COS] = BOTH("cos"),     [MATH_TAN] = BOTH("tan"),
-        [MATH_ASIN] = BOTH("asin"),   [MATH_ACOS] = BOTH("acos"),
-        [MATH_ATAN] = BOTH("atan"),   [MATH_ATAN2] = BOTH("atan2"),
-        [MATH_SINH] = BOTH("sinh"),   [MATH_COSH] = BOTH("cosh"),
-        [MATH_ASINH] = BOTH("asinh"), [MATH_ACOSH] = BOTH("acosh"),
-        [MATH_ATANH] = BOTH("atanh")
-#undef BOTH
-    };
-    static const char *const whole[] = {"abs_i8", "abs_i16", "abs_i32", "abs_i64"};
-
-    if (dtype_is_float(t))
-        return text[fn][t.bits == 64];
-    if (fn != MATH_ABS || t.code != DT_INT)
-        return NULL;
-    return whole[t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3];
+    if (dtype_is_float(t) && fn == MATH_ABS)
+        return t.bits == 64 ? "fabs" : "fabsf";
+    if (dtype_is_float(t) && fn == MATH_COPYSIGN)
+        return t.bits == 64 ? "copysign" : "copysignf";
+    return clike_math(fn, t);
 }
 
 static void cu_integer(StrBuf *s, DType t, int64_t v)

@@ -121,6 +121,21 @@ static int32_t load_code(void *self, const tvmcc_program *p, const tvmcc_code *c
     return rc;
 }
 
+/* Adds why a code was not taken to what is said of those before, as far as there is room. */
+static void add_reason(DeviceState *s, char *said, size_t room, const char *target)
+{
+    size_t      n = strlen(said);
+    const char *parts[] = {n ? "; " : "", target, ": ", s->error};
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        size_t more = strlen(parts[i]);
+
+        more = more < room - 1 - n ? more : room - 1 - n;
+        memcpy(said + n, parts[i], more);
+        said[n += more] = 0;
+    }
+}
+
 /* The error says of each code why it was not taken. */
 static int32_t device_program_load(void *self, const tvmcc_program *p, void **handles)
 {
@@ -132,13 +147,10 @@ static int32_t device_program_load(void *self, const tvmcc_program *p, void **ha
         return rc;
     memset(handles, 0, p->nhandles * sizeof *handles);
     for (uint32_t i = 0; i < p->ncodes && rc; i++) {
-        size_t n = strlen(said);
-
         device_program_free(self, p, handles);
         rc = load_code(self, p, &p->codes[i], handles);
         if (rc && p->ncodes > 1)
-            snprintf(said + n, sizeof said - n, "%s%s: %s", n ? "; " : "", p->codes[i].target,
-                     s->error);
+            add_reason(s, said, sizeof said, p->codes[i].target);
     }
     if (rc && p->ncodes > 1)
         memcpy(s->error, said, sizeof said);
