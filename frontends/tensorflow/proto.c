@@ -202,6 +202,7 @@ static const PbField meta_fields[] = {
 static MESSAGE(tf_meta, TfMetaGraph, meta_fields);
 
 static const PbField saved_fields[] = {
+    F(1, PB_INT, TfSavedModel, version, "saved_model_schema_version"),
     M(2, PB_MSGS, TfSavedModel, meta, tf_meta, "meta_graphs"),
 };
 MESSAGE(tf_saved_model, TfSavedModel, saved_fields);

@@ -100,7 +100,8 @@ static void check_inputs(Survey *s)
     while (tf_next_arg(&at, &a))
         want += tf_arg_count(s->im->model, s->p, &a);
     if (s->p->nin != want)
-        found(s, E_IMPORT, NULL, "%u inputs, but it takes %u", s->p->nin, want);
+        found(s, E_IMPORT, NULL, "%u input%s, but it takes %u", s->p->nin,
+              s->p->nin == 1 ? "" : "s", want);
 }
 
 static void check_function(Survey *s, const char *name)

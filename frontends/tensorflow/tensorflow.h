@@ -130,7 +130,8 @@ typedef struct {
     PbMsgs      entry; /* TfEntry: signatures */
 } TfMetaGraph;
 typedef struct {
-    PbMsgs meta; /* TfMetaGraph */
+    int64_t version;
+    PbMsgs  meta; /* TfMetaGraph */
 } TfSavedModel;
 typedef struct {
     int64_t shards, endianness;
