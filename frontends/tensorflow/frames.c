@@ -243,7 +243,7 @@ static const char *frame_name(TfImport *im, const TfOp *enter)
 {
     const TfValueDef *v = tf_attr(enter, "frame_name");
 
-    return v ? intern_n(im->c->strings, (const char *)v->s.at, v->s.n) : "";
+    return tf_string(im->c, v ? v->s : (Bytes){0});
 }
 
 typedef struct {

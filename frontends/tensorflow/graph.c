@@ -10,6 +10,11 @@
 
 #define MAX_PORT 65536
 
+const char *tf_string(Ctx *c, Bytes text)
+{
+    return intern_n(c->strings, text.n ? (const char *)text.at : "", text.n);
+}
+
 const TfValueDef *tf_attr(const TfOp *p, const char *name)
 {
     for (uint32_t i = 0; i < p->def->attr.n; i++) {

@@ -55,7 +55,7 @@ const char *tf_text(const TfNode *n, const char *name)
     const char       *text = fallback_of(n, name);
 
     if (v)
-        return intern_n(n->b.c->strings, (const char *)v->s.at, v->s.n);
+        return tf_string(n->b.c, v->s);
     return text ? text : "";
 }
 
@@ -91,7 +91,7 @@ bool tf_channels_first(TfNode *n, bool *ok)
 
     *ok = !strcmp(format, "NHWC") || !strcmp(format, "NCHW") || !strcmp(format, "NDHWC") ||
           !strcmp(format, "NCDHW") || tf_error(n, E_UNSUPPORTED, "data_format is '%s'", format);
-    return format[1] == 'C';
+    return *ok && format[1] == 'C';
 }
 
 const Expr *tf_image(TfNode *n, uint32_t i)

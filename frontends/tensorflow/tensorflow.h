@@ -243,6 +243,8 @@ const TfGraph *tf_function(TfModel *m, const char *name);
 bool           tf_read_graph(TfModel *m, const PbMsgs *nodes, TfGraph *out);
 /* "x:1" of the main graph; false: there is no such node. */
 bool tf_find_port(const TfModel *m, const char *text, TfPort *out);
+/* Bytes of the file as text, interned. */
+const char *tf_string(Ctx *c, Bytes text);
 /* The attribute of a node, NULL: it is not given. */
 const TfValueDef *tf_attr(const TfOp *p, const char *name);
 /* How many operands such a spec means. */

@@ -24,7 +24,7 @@ static const char *name_of(TfImport *im, const TfOp *p)
 {
     const TfValueDef *v = tf_attr(p, "shared_name");
 
-    return v && v->s.n ? intern_n(im->c->strings, (const char *)v->s.at, v->s.n) : p->name;
+    return v && v->s.n ? tf_string(im->c, v->s) : p->name;
 }
 
 /* ---- where values come from ------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static const char *restored_name(TfImport *im, const TfGraph *g, const TfOp *res
     if (!s || s->n == 0)
         return NULL;
     i = i < s->n ? i : s->n - 1;
-    return intern_n(im->c->strings, (const char *)s->at[i].at, s->at[i].n);
+    return tf_string(im->c, s->at[i]);
 }
 
 /* Assignments of what is restored in a graph; call: the node that calls it, NULL: the main one. */
@@ -82,8 +82,11 @@ static void find_assignments(TfImport *im, const TfGraph *g, const TfOp *call)
         if (to.node >= top->n || !is_variable(&top->op[to.node]) || from.node >= g->n ||
             strcmp(g->op[from.node].op, "RestoreV2") != 0)
             continue;
-        if ((key = restored_name(im, g, &g->op[from.node], from.port)))
-            im->variables.at[variable_named(im, name_of(im, &top->op[to.node]))].key = key;
+        if ((key = restored_name(im, g, &g->op[from.node], from.port))) {
+            uint32_t v = variable_named(im, name_of(im, &top->op[to.node]));
+
+            im->variables.at[v].key = key;
+        }
     }
 }
 
