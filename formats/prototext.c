@@ -71,7 +71,7 @@ static bool word_is(Bytes w, const char *text)
 
 static uint32_t digit(uint8_t c)
 {
-    return c >= '0' && c <= '9'                 ? c - '0'
+    return c >= '0' && c <= '9'                 ? (uint32_t)(c - '0')
            : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10u
                                                 : 99;
 }
