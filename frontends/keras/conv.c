@@ -5,32 +5,14 @@
 
 /* ---- windows ---------------------------------------------------------------------------------------- */
 
-/* Cells before and after: "same" gives in / stride, rounded up. */
-static bool same(const KerasNode *n, const Idx *in, int64_t kernel, int64_t stride,
-                 int64_t dilation, int64_t *begin, int64_t *end)
-{
-    Arith     *A = n->b.c->arith;
-    const Idx *out = idx_divc(A, idx_addc(A, in, stride - 1), stride);
-    const Idx *rest = idx_sub(A, idx_mulc(A, idx_addc(A, out, -1), stride), in);
-    int64_t    pad;
-
-    rest = idx_addc(A, rest, (kernel - 1) * dilation + 1);
-    if (!idx_is_const(idx_max(A, rest, idx_const(A, 0)), &pad))
-        return keras_error(n, E_UNSUPPORTED, "its padding is %s, which is no number",
-                           dim_text(n->b.c, rest));
-    *begin = pad / 2;
-    *end = pad - pad / 2;
-    return true;
-}
-
 bool keras_padding(const KerasNode *n, const Expr *x, const char *padding, KerasWindow *w)
 {
     bool is_same = !strcmp(padding, "same"), causal = !strcmp(padding, "causal");
 
     for (uint32_t i = 0; i < w->dims; i++) {
         w->begin[i] = w->end[i] = 0;
-        if (is_same && !same(n, expr_form(x, 2 + i), w->kernel[i], w->stride[i], w->dilation[i],
-                             &w->begin[i], &w->end[i]))
+        if (is_same && !build_same(&n->b, expr_form(x, 2 + i), w->kernel[i], w->stride[i],
+                                   w->dilation[i], &w->begin[i], &w->end[i]))
             return false;
         if (causal)
             w->begin[i] = (w->kernel[i] - 1) * w->dilation[i];
