@@ -37,6 +37,14 @@ bool tflite_reduce(TfliteNode *n)
         return tflite_done(n, x);
     if (!strcmp(n->row->relay, "mean") && !dtype_is_float(expr_dtype(x)))
         return tflite_error(n, E_UNSUPPORTED, "the mean of %s", dtype_text(b->c, expr_dtype(x)));
+    /* Of an image in NCHW, all rows and columns. */
+    if (n->moved && !strcmp(n->row->relay, "mean") && expr_rank(x) == IMAGE_RANK && count == 2 &&
+        axes[0] + axes[1] == 5 && axes[0] * axes[1] == 6) {
+        const Expr *y = build1(b, "nn.global_avg_pool2d", x, NULL);
+
+        n->moved = keep;
+        return tflite_done(n, keep || !y ? y : build_reshape_to(b, y, 2, expr_forms(y).at));
+    }
     if (!n->moved || keep)
         return tflite_done(n, build_reduce(b, n->row->relay, x, count, axes, keep));
     n->moved = false;
