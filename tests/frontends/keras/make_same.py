@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Writes same/: networks as .keras, .h5, .tflite and .onnx, with inputs and results (frontends.keras.same).
+
+    make_same.py FOLDER      needs Keras 3 with TensorFlow, and tf2onnx
+"""
+
+import os
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+import keras
+import numpy as np
+import tensorflow as tf
+import tf2onnx
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+L = keras.layers
+folder = sys.argv[1]
+
+
+def plain():
+    x = keras.Input((12, 12, 3), name="picture")
+    y = L.Conv2D(8, 3, padding="same", activation="relu")(x)
+    y = L.MaxPooling2D()(y)
+    y = L.Conv2D(16, 3, activation="relu")(y)
+    y = L.Flatten()(y)
+    return keras.Model(x, L.Dense(5, activation="softmax", name="digit")(y))
+
+
+def residual():
+    x = keras.Input((12, 12, 8), name="picture")
+    y = L.Conv2D(8, 3, padding="same", activation="relu")(x)
+    y = L.Conv2D(8, 3, padding="same")(y)
+    y = L.ReLU()(L.Add()([x, y]))
+    y = L.DepthwiseConv2D(3, activation="relu")(y)
+    y = L.Conv2D(16, 1)(y)
+    y = L.GlobalAveragePooling2D()(y)
+    return keras.Model(x, L.Dense(4, name="class")(y))
+
+
+def rows():
+    x = keras.Input((10,), name="cells")
+    y = L.Dense(16, activation="relu")(x)
+    return keras.Model(x, L.Dense(3, activation="sigmoid", name="odds")(y))
+
+
+for name, make in (("plain", plain), ("residual", residual), ("rows", rows)):
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(3)
+    m = make()
+    for w in m.weights:
+        w.assign(np.random.uniform(-0.5, 0.5, w.shape))
+    stem = folder + "/" + name
+    shape = (1,) + m.inputs[0].shape[1:]
+    x = np.random.uniform(-1, 1, shape).astype("float32")
+    m.save(stem + ".keras")
+    m.save(stem + ".h5")
+    f = tf.function(lambda t: m(t, training=False))
+    spec = [tf.TensorSpec(shape, tf.float32, name=m.inputs[0].name)]
+    c = tf.lite.TFLiteConverter.from_concrete_functions([convert_variables_to_constants_v2(f.get_concrete_function(*spec))])
+    with open(stem + ".tflite", "wb") as out:
+        out.write(c.convert())
+    tf2onnx.convert.from_function(f, input_signature=spec, opset=15, output_path=stem + ".onnx")
+    np.savez(stem + ".in.npz", **{m.inputs[0].name: x})
+    np.savez(stem + ".out.npz", **{m.output_names[0]: np.array(m(x, training=False))})
