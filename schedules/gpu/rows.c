@@ -303,6 +303,10 @@ void sched_gpu_rows(Sched *s)
     }
     const char *last = names[n - 1];
     Loops       outer = iter_loops(s, last, 0, rows);
+    if (rows && !outer.n) { /* of a size that the run decides */
+        sched_gpu(s);
+        return;
+    }
     p.size = size_of(s, names, n, rows);
     if (!rows && !only_row(s, last, &p.size, &outer)) {
         for (uint32_t i = 0; i < n; i++)
