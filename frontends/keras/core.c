@@ -38,6 +38,70 @@ bool keras_dense_layer(KerasNode *n)
     return y && keras_done(n, keras_activated(n, "activation", "linear", y, expr_rank(y) - 1));
 }
 
+/* ---- EinsumDense ------------------------------------------------------------------------------------ */
+
+static const char *written_out(const Build *b, const char *equation, uint32_t count,
+                               const Expr *const *xs)
+{
+    const char *arrow = strstr(equation, "->"), *p = equation;
+    uint32_t    most = 0, operand = 0;
+    char        letters[MAX_RANK + 1] = {0};
+    StrBuf      s = strbuf(b->c->arena);
+
+    for (char c = 'A'; c <= 'z' && strlen(letters) < MAX_RANK; c++)
+        if ((c <= 'Z' || c >= 'a') && !strchr(equation, c))
+            letters[strlen(letters)] = c;
+    for (; *p; p++) {
+        uint32_t named = 0, n;
+
+        if (strncmp(p, "...", 3) != 0) {
+            operand += *p == ',';
+            str_addc(&s, *p);
+            continue;
+        }
+        for (const char *q = p; q > equation && q[-1] != ',' && q[-1] != '>'; q--)
+            named += q[-1] != ' ' && q[-1] != '.';
+        for (const char *q = p + 3; *q && *q != ',' && *q != '-'; q++)
+            named += *q != ' ';
+        n = arrow && p > arrow                                   ? most
+            : operand < count && expr_rank(xs[operand]) >= named ? expr_rank(xs[operand]) - named
+                                                                 : 0;
+        if (n > strlen(letters))
+            return build_error(b, E_UNSUPPORTED, "the equation '%s'", equation);
+        most = n > most ? n : most;
+        str_add(&s, letters + strlen(letters) - n);
+        p += 2;
+    }
+    return s.at ? s.at : "";
+}
+
+static const Expr *product(const Build *b, void *user, const Expr *x, const Expr *y)
+{
+    (void)b;
+    return keras_matmul(user, x, y, false);
+}
+
+bool keras_einsum_dense(KerasNode *n)
+{
+    const Build *b = &n->b;
+    const Expr  *x = keras_in(n), *xs[2], *y, *bias;
+    BuildEinsum  e = {.n = 2, .x = xs, .product = product, .user = n};
+
+    if (!x || !(xs[1] = keras_weight(n, "kernel")) || !(xs[0] = build_cast(b, x, n->dtype)))
+        return false;
+    if (!(e.equation = written_out(b, keras_text(n, "equation", ""), 2, xs)))
+        return false;
+    y = build_einsum(b, &e);
+    if (y && keras_has_weight(n, "bias")) {
+        if (!(bias = keras_weight(n, "bias")))
+            return false;
+        y = build_add(b, y, bias); /* with ones where the axes are not its own */
+    }
+    return y && keras_done(n, keras_activated(n, "activation", "linear", y, expr_rank(y) - 1));
+}
+
+/* ---- tables, masks, numbers --------------------------------------------------------------------------- */
+
 /* Rows of a table; index 0 is what a mask leaves out. */
 bool keras_embedding(KerasNode *n)
 {

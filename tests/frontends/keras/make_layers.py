@@ -57,6 +57,18 @@ def dense():
     ]
 
 
+@family
+def einsum():
+    i = inputs(x=(4, 6), z=(3, 4, 6))
+    x, z = i.values()
+    return i, [
+        L.EinsumDense("ab,bc->ac", output_shape=3, name="plain")(L.Flatten(name="flat")(x)),
+        L.EinsumDense("abc,cd->abd", output_shape=(None, 5), bias_axes="d", name="rows")(x),
+        L.EinsumDense("...c,cde->...de", output_shape=(4, 2, 3), bias_axes="de", activation="relu", name="heads")(x),
+        L.EinsumDense("abcd,cde->abe", output_shape=(3, 5), name="joined")(z),
+    ]
+
+
 ACTIVATIONS = ["linear", "relu", "elu", "selu", "softplus", "softsign", "tanh", "sigmoid", "hard_sigmoid", "swish", "mish",
                "gelu", "exponential", "softmax"]  # fmt: skip
 NEW_ACTIVATIONS = ["relu6", "leaky_relu", "celu", "hard_silu", "hard_tanh", "log_sigmoid", "sparse_sigmoid", "sparse_plus",
